@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef WIRE_ENCAP_H
+#define WIRE_ENCAP_H
+/*
+ * RoCEv2 encapsulation: Ethernet, optional VLAN tag, IPv4 or IPv6, UDP port 4791.
+ * Sending: a path is turned once into a template (per connected QP or per address handle), which is
+ * stamped in front of each packet. Receiving: a whole frame is parsed and checked.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include "wire/error.h"
+#include "wire/headers.h"
+
+enum {
+	WIRE_UDP_PORT = 4791,
+	WIRE_ETHERNET_BYTES = 14,
+	WIRE_VLAN_BYTES = 4,
+	WIRE_IPV4_BYTES = 20,
+	WIRE_IPV6_BYTES = 40,
+	WIRE_UDP_BYTES = 8,
+	WIRE_ENCAP_BYTES_MIN = WIRE_ETHERNET_BYTES + WIRE_IPV4_BYTES + WIRE_UDP_BYTES, /* 42 */
+	WIRE_ENCAP_BYTES_MAX =
+		WIRE_ETHERNET_BYTES + WIRE_VLAN_BYTES + WIRE_IPV6_BYTES + WIRE_UDP_BYTES, /* 66 */
+	WIRE_TTL_DEFAULT = 64,
+};
+
+/* Where packets go, in host byte order but for the addresses, which are byte strings. */
+struct wire_path {
+	uint8_t dst_mac[6];
+	uint8_t src_mac[6];
+	bool has_vlan;
+	bool is_ipv6;
+	uint16_t vlan_tci;   /* priority, DEI and VLAN id; used when has_vlan */
+	uint16_t sport;	     /* UDP source port, see wire_udp_source_port() */
+	uint8_t tos;	     /* traffic class of the address handle */
+	uint8_t ttl;	     /* hop limit */
+	uint32_t flow_label; /* 20 bits, IPv6 only; Linux peers send 0 */
+	uint8_t src_ip[16];  /* an IPv4 address stands as ::ffff:a.b.c.d */
+	uint8_t dst_ip[16];
+};
+
+/* The header bytes of a path, ready to copy. Built once, then read only. */
+struct wire_template {
+	uint8_t encap_bytes; /* Ethernet .. UDP header: 42, 46, 62 or 66 */
+	uint8_t l3_offset;   /* of the IP header: 14 or 18 */
+	uint8_t is_ipv6;     /* 0 or 1 */
+	uint8_t reserved;
+	uint32_t ip_sum; /* IPv4: ones' complement sum of the header without length, id, checksum */
+	uint8_t bytes[72];
+};
+
+_Static_assert(sizeof(struct wire_template) <= 96, "a template is small");
+_Static_assert(WIRE_ENCAP_BYTES_MAX <= sizeof(((struct wire_template *)0)->bytes), "it fits");
+
+/* Builds a template from a path. Cannot fail. Slow path. */
+void wire_template_build(struct wire_template *t, const struct wire_path *path);
+
+/* Stores a 16-bit number big-endian at p, of any alignment. */
+static inline void wire_put_be16(uint8_t *p, uint32_t value)
+{
+	uint16_t be = __builtin_bswap16((uint16_t)value);
+
+	memcpy(p, &be, sizeof(be));
+}
+
+/*
+ * Writes the t->encap_bytes bytes in front of a packet, no byte before or behind them (the payload
+ * may already be in place), with the lengths and the IPv4 checksum of this packet.
+ * bytes_after_udp: BTH .. ICRC, both included. ip_id: IPv4 identification, host order; ignored for
+ * IPv6. The UDP checksum is sent as 0.
+ */
+static inline void wire_stamp(uint8_t *l2_start, const struct wire_template *t,
+	unsigned int bytes_after_udp, uint16_t ip_id)
+{
+	unsigned int n = t->encap_bytes;
+	unsigned int udp_bytes = bytes_after_udp + WIRE_UDP_BYTES;
+	uint8_t *l3 = l2_start + t->l3_offset;
+	uint32_t sum;
+
+	/* Three overlapping copies of fixed size cover any of the four lengths exactly. */
+	memcpy(l2_start, t->bytes, 32);
+	memcpy(l2_start + n / 2 - 8, t->bytes + n / 2 - 8, 16);
+	memcpy(l2_start + n - 32, t->bytes + n - 32, 32);
+	wire_put_be16(l2_start + n - 4, udp_bytes);
+	if (t->is_ipv6) {
+		wire_put_be16(l3 + 4, udp_bytes);
+		return;
+	}
+	sum = t->ip_sum + udp_bytes + WIRE_IPV4_BYTES + ip_id;
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	wire_put_be16(l3 + 2, udp_bytes + WIRE_IPV4_BYTES);
+	wire_put_be16(l3 + 4, ip_id);
+	wire_put_be16(l3 + 10, ~sum);
+}
+
+/* UDP source port of a connected QP (RC, UC); 0xc000..0xffff. Receivers ignore it; routers hash it.
+ */
+uint16_t wire_udp_source_port(uint32_t local_qpn, uint32_t remote_qpn);
+/* The same from a flow label of 20 bits that the address handle gives. */
+uint16_t wire_udp_source_port_of_flow(uint32_t flow_label);
+/* The same of a UD QP. */
+uint16_t wire_udp_source_port_ud(uint32_t local_qpn);
+
+/* A parsed frame. Offsets count from the first byte of the Ethernet header. */
+struct wire_frame {
+	struct wire_headers h;
+	uint16_t l3_offset;	   /* IP header: 14 or 18 */
+	uint16_t transport_offset; /* BTH */
+	uint16_t payload_offset;   /* behind the last extension header */
+	uint16_t payload_bytes;	   /* pad not counted */
+	uint16_t transport_end;	   /* the ICRC: 4 bytes, little-endian */
+	uint16_t vlan_tci;	   /* 0 when has_vlan is 0 */
+	uint16_t sport;		   /* UDP source port, host order */
+	uint8_t has_vlan;	   /* 0 or 1 */
+	uint8_t is_ipv6;	   /* 0 or 1 */
+	uint8_t tos;		   /* IPv6: traffic class */
+	uint8_t ttl;		   /* IPv6: hop limit */
+	uint8_t ip_bytes;	   /* length of an address: 4 or 16 */
+	const uint8_t *src_ip; /* ip_bytes bytes, inside of the frame: live as long as it does */
+	const uint8_t *dst_ip;
+};
+
+/*
+ * Parses a whole Ethernet frame of `bytes` bytes. The end comes from the IP and UDP lengths:
+ * padding of the frame behind them is ignored. Every length is checked before what it covers is
+ * read; nothing outside of frame[0..bytes) is read. Does NOT check the ICRC (wire/crc.h), P_Key,
+ * QP, or whether the payload's length fits the opcode: those have answers of their own (rules
+ * C9-92, C9-93). Returns WIRE_OK, or why not (each value of enum wire_error is possible). After
+ * WIRE_ERR_OPCODE and WIRE_ERR_TVER, *out is filled but for payload_offset and payload_bytes, which
+ * take the BTH as the only header, pad not removed, and for the fields of extension headers. After
+ * any other error *out means nothing.
+ */
+enum wire_error wire_parse_frame(const uint8_t *frame, unsigned int bytes, struct wire_frame *out);
+
+/* An address of a parsed frame as 16 bytes (IPv4 as ::ffff:a.b.c.d), to compare with a path's. */
+static inline void wire_address16(uint8_t dst[16], const uint8_t *ip, bool is_ipv6)
+{
+	static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+	if (is_ipv6) {
+		memcpy(dst, ip, 16);
+		return;
+	}
+	memcpy(dst, mapped, 12);
+	memcpy(dst + 12, ip, 4);
+}
+
+#endif

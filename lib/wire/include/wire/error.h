@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef WIRE_ERROR_H
+#define WIRE_ERROR_H
+/*
+ * The two enums of what can go wrong on the wire:
+ *  - enum wire_error: why a frame could not be parsed. Such a frame is dropped and counted;
+ *  - enum wire_outcome: what the protocol says about a request or a work request. ONE table maps
+ *    it to the AETH syndrome, the CQE syndrome, and what becomes of the queue pair.
+ */
+#include <stdint.h>
+
+/* Why wire_parse_frame() or wire_read_transport() refused a packet. */
+enum wire_error {
+	WIRE_OK,	    /* parsed */
+	WIRE_ERR_TRUNCATED, /* the bytes end before the headers do */
+	WIRE_ERR_NOT_ROCE,  /* another Ethernet type, IP protocol or UDP port */
+	WIRE_ERR_VERSION,   /* IP version wrong, or an IPv4 header with options */
+	WIRE_ERR_FRAGMENT,  /* an IP fragment */
+	WIRE_ERR_LENGTH,    /* lengths of frame, IP, UDP and pad contradict each other */
+	WIRE_ERR_CHECKSUM,  /* IPv4 header checksum, or a UDP checksum that is not 0, is wrong */
+	WIRE_ERR_OPCODE,    /* BTH opcode not defined; the BTH has been parsed (rule C9-84) */
+	WIRE_ERR_TVER,	    /* transport header version not 0; the BTH has been parsed */
+	WIRE_ERR_COUNT,
+};
+
+/* Name for logs and tests, "wire_error?" when out of range; static storage. */
+const char *wire_error_name(enum wire_error error);
+
+/* What the protocol says. Remote ones are drawn from the responder's view, and told by its NAK. */
+enum wire_outcome {
+	OUTCOME_OK,
+	OUTCOME_RNR,		  /* no receive WQE now: try again later */
+	OUTCOME_SEQUENCE,	  /* PSN ahead of what is expected: send again from there */
+	OUTCOME_INVALID_REQUEST,  /* malformed, not allowed, or longer than the receive buffers */
+	OUTCOME_REMOTE_ACCESS,	  /* R_Key, bounds, rights, PD */
+	OUTCOME_REMOTE_OPERATION, /* the responder itself failed while executing */
+	OUTCOME_LOCAL_LENGTH, /* a message longer than its own local buffers or the port allow */
+	OUTCOME_LOCAL_QP_OP,  /* the WQE itself is wrong, or the engine failed */
+	OUTCOME_LOCAL_PROT,   /* L_Key, bounds, rights, PD of a local buffer */
+	OUTCOME_LOCAL_ACCESS, /* responder's own memory failed a remote operation (C10 local access)
+			       */
+	OUTCOME_FLUSH,	      /* given back because the QP is in ERR or SQE */
+	OUTCOME_RETRY_EXC,    /* the peer did not answer retry_cnt + 1 times */
+	OUTCOME_RNR_RETRY_EXC,	/* the peer was not ready rnr_retry + 1 times */
+	OUTCOME_BAD_RESP,	/* a response that fits nothing that was asked */
+	OUTCOME_REMOTE_ABORTED, /* the peer gave the operation up */
+	OUTCOME_MW_BIND,	/* a memory window could not be bound */
+	OUTCOME_COUNT,
+};
+
+/* What an outcome does to a queue pair, on either side. */
+enum wire_qp_hint {
+	WIRE_QP_STAYS, /* state unchanged */
+	WIRE_QP_ERROR, /* RC goes to ERR; a UC or UD send queue goes to SQE, a receive queue to ERR
+			*/
+};
+
+/* The value of wire_outcome_info.aeth_syndrome where an outcome draws no NAK. */
+enum { WIRE_NO_SYNDROME = 0xff };
+
+struct wire_outcome_info {
+	const char *name;      /* for logs and traces */
+	uint8_t aeth_syndrome; /* the responder's AETH; WIRE_NO_SYNDROME when none. RNR: OR the
+				* timer code in. OK: ACK with invalid credits, replace the low 5
+				* bits */
+	uint8_t cqe_syndrome;  /* the requester's CQE (reference/hw-interface.md); 0 for OK and for
+				* outcomes that are retried */
+	uint8_t recv_cqe_syndrome; /* CQE of the responder's receive WQE when one was taken; 0: none
+				    */
+	uint8_t requester_qp;	   /* enum wire_qp_hint for the requester's QP */
+	uint8_t responder_qp; /* enum wire_qp_hint for the responder's QP (RC; UC and UD drop) */
+};
+
+/* Indexed by enum wire_outcome. Read only. */
+extern const struct wire_outcome_info wire_outcomes[OUTCOME_COUNT];
+
+/*
+ * What a received NAK means to the requester. nak_code: low 5 bits of the syndrome (aeth.h).
+ * Returns OUTCOME_SEQUENCE, OUTCOME_INVALID_REQUEST, OUTCOME_REMOTE_ACCESS,
+ * OUTCOME_REMOTE_OPERATION, or OUTCOME_BAD_RESP for a code that RC does not know (rule C9-120:
+ * drop such a packet).
+ */
+enum wire_outcome wire_outcome_of_nak(uint8_t nak_code);
+
+/* CQE syndromes (reference/hw-interface.md). */
+enum wire_cqe_syndrome {
+	WIRE_CQE_OK = 0x00,
+	WIRE_CQE_LOCAL_LENGTH = 0x01,
+	WIRE_CQE_LOCAL_QP_OP = 0x02,
+	WIRE_CQE_LOCAL_EEC_OP = 0x03,
+	WIRE_CQE_LOCAL_PROT = 0x04,
+	WIRE_CQE_WR_FLUSH = 0x05,
+	WIRE_CQE_MW_BIND = 0x06,
+	WIRE_CQE_BAD_RESP = 0x10,
+	WIRE_CQE_LOCAL_ACCESS = 0x11,
+	WIRE_CQE_REMOTE_INVAL_REQ = 0x12,
+	WIRE_CQE_REMOTE_ACCESS = 0x13,
+	WIRE_CQE_REMOTE_OP = 0x14,
+	WIRE_CQE_RETRY_EXC = 0x15,
+	WIRE_CQE_RNR_RETRY_EXC = 0x16,
+	WIRE_CQE_REMOTE_ABORTED = 0x22,
+};
+
+#endif

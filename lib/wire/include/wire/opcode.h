@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef WIRE_OPCODE_H
+#define WIRE_OPCODE_H
+/*
+ * The BTH opcodes of RC, UC and UD, and the congestion notification packet: ONE table says which
+ * headers each carries and what part of which message it is. Nothing else in the project knows.
+ * (IBTA volume 1, 9.2; rules C9-67, C9-68.)
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Numbered as the engine's own metadata numbers services (reference/hw-interface.md). */
+enum wire_service {
+	WIRE_SERVICE_RC,
+	WIRE_SERVICE_UC,
+	WIRE_SERVICE_UD,
+	WIRE_SERVICE_CNP, /* belongs to no queue pair's service: congestion notification */
+	WIRE_SERVICE_COUNT,
+};
+
+/* What the message is that a packet belongs to. */
+enum wire_kind {
+	WIRE_KIND_SEND,
+	WIRE_KIND_WRITE,
+	WIRE_KIND_READ,	      /* READ request */
+	WIRE_KIND_READ_RESP,  /* READ response */
+	WIRE_KIND_ATOMIC,     /* CmpSwap, FetchAdd */
+	WIRE_KIND_ATOMIC_ACK, /* its response */
+	WIRE_KIND_ACK,	      /* ACK, NAK, RNR NAK */
+	WIRE_KIND_CNP,
+	WIRE_KIND_COUNT,
+};
+
+/* wire_opcode.headers: extension headers, in the order in which they follow the BTH, and payload.
+ */
+enum wire_header_mask {
+	WIRE_HAS_DETH = 1 << 0,	      /*  8 bytes: Q_Key, source QP */
+	WIRE_HAS_RETH = 1 << 1,	      /* 16 bytes: VA, R_Key, DMA length */
+	WIRE_HAS_ATOMIC = 1 << 2,     /* 28 bytes: VA, R_Key, swap/add, compare */
+	WIRE_HAS_AETH = 1 << 3,	      /*  4 bytes: syndrome, MSN */
+	WIRE_HAS_ATOMIC_ACK = 1 << 4, /*  8 bytes: the value before the operation */
+	WIRE_HAS_IMM = 1 << 5,	      /*  4 bytes: immediate data */
+	WIRE_HAS_IETH = 1 << 6,	      /*  4 bytes: R_Key to invalidate */
+	WIRE_HAS_PAYLOAD = 1 << 7,    /* payload may follow (its length may be 0) */
+};
+
+/* wire_opcode.flags. Exactly one of FIRST, MIDDLE, LAST, ONLY is set. */
+enum wire_opcode_flag {
+	WIRE_FIRST = 1 << 0,
+	WIRE_MIDDLE = 1 << 1,
+	WIRE_LAST = 1 << 2,
+	WIRE_ONLY = 1 << 3,
+	WIRE_REQUEST = 1 << 4,	     /* to the responder (ExecutionEngine) */
+	WIRE_RESPONSE = 1 << 5,	     /* to the requester (RequesterRecvControl) */
+	WIRE_CONSUMES_RECV = 1 << 6, /* this packet makes its message need a receive WQE: every
+				      * SEND packet, and a WRITE's last or only with immediate */
+	WIRE_START = WIRE_FIRST | WIRE_ONLY, /* test with &: begins a message */
+	WIRE_END = WIRE_LAST | WIRE_ONLY,    /* test with &: ends a message */
+};
+
+enum wire_opcode_id {
+	WIRE_RC_SEND_FIRST = 0x00,
+	WIRE_RC_SEND_MIDDLE = 0x01,
+	WIRE_RC_SEND_LAST = 0x02,
+	WIRE_RC_SEND_LAST_IMM = 0x03,
+	WIRE_RC_SEND_ONLY = 0x04,
+	WIRE_RC_SEND_ONLY_IMM = 0x05,
+	WIRE_RC_WRITE_FIRST = 0x06,
+	WIRE_RC_WRITE_MIDDLE = 0x07,
+	WIRE_RC_WRITE_LAST = 0x08,
+	WIRE_RC_WRITE_LAST_IMM = 0x09,
+	WIRE_RC_WRITE_ONLY = 0x0a,
+	WIRE_RC_WRITE_ONLY_IMM = 0x0b,
+	WIRE_RC_READ_REQUEST = 0x0c,
+	WIRE_RC_READ_RESP_FIRST = 0x0d,
+	WIRE_RC_READ_RESP_MIDDLE = 0x0e,
+	WIRE_RC_READ_RESP_LAST = 0x0f,
+	WIRE_RC_READ_RESP_ONLY = 0x10,
+	WIRE_RC_ACK = 0x11,
+	WIRE_RC_ATOMIC_ACK = 0x12,
+	WIRE_RC_CMP_SWAP = 0x13,
+	WIRE_RC_FETCH_ADD = 0x14,
+	WIRE_RC_SEND_LAST_INV = 0x16,
+	WIRE_RC_SEND_ONLY_INV = 0x17,
+
+	WIRE_UC_SEND_FIRST = 0x20,
+	WIRE_UC_SEND_MIDDLE = 0x21,
+	WIRE_UC_SEND_LAST = 0x22,
+	WIRE_UC_SEND_LAST_IMM = 0x23,
+	WIRE_UC_SEND_ONLY = 0x24,
+	WIRE_UC_SEND_ONLY_IMM = 0x25,
+	WIRE_UC_WRITE_FIRST = 0x26,
+	WIRE_UC_WRITE_MIDDLE = 0x27,
+	WIRE_UC_WRITE_LAST = 0x28,
+	WIRE_UC_WRITE_LAST_IMM = 0x29,
+	WIRE_UC_WRITE_ONLY = 0x2a,
+	WIRE_UC_WRITE_ONLY_IMM = 0x2b,
+
+	WIRE_UD_SEND_ONLY = 0x64,
+	WIRE_UD_SEND_ONLY_IMM = 0x65,
+
+	WIRE_CNP = 0x81,
+};
+
+enum {
+	WIRE_BTH_BYTES = 12,
+	WIRE_DETH_BYTES = 8,
+	WIRE_RETH_BYTES = 16,
+	WIRE_ATOMIC_BYTES = 28,
+	WIRE_AETH_BYTES = 4,
+	WIRE_ATOMIC_ACK_BYTES = 8,
+	WIRE_IMM_BYTES = 4,
+	WIRE_IETH_BYTES = 4,
+	WIRE_ICRC_BYTES = 4,
+	WIRE_TRANSPORT_BYTES_MAX = WIRE_BTH_BYTES + WIRE_ATOMIC_BYTES, /* the longest: atomics */
+	WIRE_CNP_RESERVED_BYTES = 16, /* zero bytes that a CNP carries as if they were payload */
+};
+
+struct wire_opcode {
+	const char *name;     /* as IBTA spells it; NULL when not defined */
+	bool defined;	      /* false: everything else is 0 */
+	uint8_t service;      /* enum wire_service */
+	uint8_t kind;	      /* enum wire_kind */
+	uint8_t headers;      /* enum wire_header_mask */
+	uint8_t flags;	      /* enum wire_opcode_flag */
+	uint8_t header_bytes; /* BTH and all extension headers */
+};
+
+/* Indexed by the BTH's opcode byte: all 256 may be looked up, most are not defined. Read only. */
+extern const struct wire_opcode wire_opcodes[256];
+
+/* Name of an opcode byte for logs and counters, "reserved" when not defined; static storage. */
+const char *wire_opcode_name(uint8_t opcode);
+
+#endif
