@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CONTEXT_QP_CONTEXT_H
+#define CONTEXT_QP_CONTEXT_H
+/*
+ * CxtMgt: the QP contexts. One cache line (or a few) per writer; each field has exactly one writing module, named at its
+ * group (reference: "who reads and writes what"). Everybody may read; fields that another lcore reads while they change
+ * are accessed with __atomic builtins.
+ *
+ * The one exception is `state`. Rule: the CEU makes every transition that a client asks for; RequesterRecvControl and
+ * ExecutionEngine may move it to ERR (or, UC/UD send side, to SQE) and nothing else, with qp_set_error(). All of them use
+ * compare-and-swap on the value they judged by, so that no transition undoes another one: ERR is left only through RST,
+ * which the CEU enters when nothing in flight names the QP any more.
+ *
+ * A QPN has 24 bits: the low ones are the index in the table, the rest change with each reuse and are random, so that
+ * QPNs cannot be guessed and a packet or descriptor for a former QP finds another number in the context and is dropped.
+ */
+#include <stdint.h>
+#include <rte_mbuf.h>
+#include "base/limits.h"
+#include "host-abi/doorbell.h"
+#include "pipeline/engine.h"
+#include "pipeline/wake_list.h"
+#include "wire/encap.h"
+
+enum qp_state { QP_RST, QP_INIT, QP_RTR, QP_RTS, QP_SQE, QP_SQD, QP_ERR };
+enum qp_service { SERVICE_RC, SERVICE_UC, SERVICE_UD };
+
+/* Index lists inside MultiQueue: see requester/multi_queue.h. */
+struct mq_list {
+	uint32_t head;	   /* consumer's; the producer sets it when the list is empty */
+	uint32_t consumed; /* consumer */
+	uint32_t tail;	   /* producer */
+	uint32_t produced; /* producer */
+};
+
+/* An atomic's result, kept for its duplicates. */
+struct atomic_result {
+	uint32_t psn;
+	uint32_t valid;
+	uint64_t orig;
+};
+
+struct qp {
+	/* ---- CEU, while the QP is in RST, INIT (and AV fields until RTR); data path reads ---- */
+	uint32_t qpn;	  /* 0: this context is free */
+	uint8_t state;	  /* enum qp_state; atomic; writers: see above */
+	uint8_t service;  /* enum qp_service */
+	uint8_t epoch;	  /* bumped whenever the QP leaves RST and when it is freed */
+	uint8_t mtu_code; /* 1..5 */
+	uint16_t mtu_bytes;
+	uint16_t pkey;
+	uint16_t client;  /* index of the client that owns it */
+	uint8_t retry_cnt, rnr_retry; /* 3 bits each; rnr_retry 7: for ever */
+	uint8_t timeout;  /* 5 bits: 4.096 µs × 2^timeout, 0: off */
+	uint8_t min_rnr_timer; /* 5 bits, code */
+	uint8_t max_rd_atomic, max_dest_rd_atomic;
+	uint8_t sq_signal_all;
+	uint8_t access;	  /* enum access_flags: REMOTE_* enabled on the QP */
+	uint32_t pd;
+	uint32_t dest_qpn;
+	uint32_t qkey;
+	uint32_t cqn_snd, cqn_rcv;
+	uint16_t engine;  /* index of the engine that owns it */
+	uint16_t ip_id_seed;
+	uint8_t *sq;	  /* send queue in the daemon's address space; its MR stays while the QP lives */
+	uint32_t sq_bytes;
+	uint32_t rq_stride; /* bytes */
+	uint8_t *rq;	  /* receive queue, rq_entries × rq_stride; NULL: none */
+	uint32_t rq_entries; /* power of two */
+	uint32_t index;	  /* of this context in the table */
+	struct qp_record *record; /* in client memory: read once, bound, never trusted */
+	uint32_t sq_psn, rq_psn;  /* initial PSNs */
+	struct wire_template path __rte_cache_aligned; /* RC, UC: Ethernet … UDP of every packet; UD: without destination */
+	uint8_t peer_ip[16];	/* RC, UC: packets must come from here; v4-mapped or IPv6 */
+
+	struct wake_link wake[WAKE_COUNT]; /* wake_list.h */
+
+	/* ---- WQEScheduler, WQEParse, WQEIndicatorTable (doorbell_wqe) ---- */
+	struct {
+		struct rte_mbuf *head, *tail; /* doorbells waiting in turn */
+		uint32_t issued;	      /* requests passed to DataPack, free running */
+		uint32_t waiting;	      /* doorbells in the list */
+		uint32_t next_ready;	      /* list of QPs that have work */
+		uint8_t in_ready;
+		uint8_t chain;		      /* WQEIndicatorTable's flag: a chain is in WQEParse's hands */
+		uint8_t parked;		      /* atomic: waits for RequesterTransControl to consume */
+	} ws __rte_cache_aligned;
+
+	/* ---- RequesterTransControl (segmentation) ---- */
+	struct {
+		struct rte_mbuf *head, *tail; /* requests in turn */
+		uint32_t next_psn;	      /* NPSN; atomic */
+		uint32_t consumed;	      /* requests finished, free running; atomic; WQEScheduler reads */
+		uint32_t ssn;		      /* send sequence number of the next request */
+		uint32_t reads_issued;	      /* READ and atomic requests, free running; atomic */
+		uint32_t next_active;	      /* list of QPs that have requests */
+		uint32_t since_ack;	      /* packets since the last AckReq */
+		uint8_t in_active;
+		uint8_t parked;		      /* atomic: enum park_reason; RequesterRecvControl wakes it */
+		uint8_t timer_owed;	      /* RTC_TC was full */
+		uint8_t flushing;
+		uint32_t limited_ssn;	      /* the request sent as limited, plus one */
+	} rtc __rte_cache_aligned;
+
+	/* ---- RequesterRecvControl (requester_recv) ---- */
+	struct {
+		uint32_t unacked_psn;	/* UPSN; atomic */
+		uint32_t reads_done;	/* READ and atomic requests completed, free running; atomic */
+		uint32_t credit_ssn;	/* LSN: highest SSN the peer has credits for; atomic */
+		uint8_t credits_valid;	/* the peer generates credits; atomic */
+		uint8_t retry_left, rnr_left;
+		uint8_t rnr_waiting;	/* atomic: RNR timer runs, nothing may be sent */
+		uint8_t retransmitting;
+		uint8_t timer_owed;
+		uint8_t fatal;		/* the error completion was written: flush what is left */
+		uint8_t read_started;	/* part of the oldest READ has arrived */
+		uint32_t retransmit_psn, retransmit_end; /* go-back-N cursor */
+		uint32_t nak_psn;	/* sequence NAK already acted upon */
+		uint32_t read_psn;	/* next response PSN of the oldest READ */
+		uint64_t progress_ns;	/* last time that an acknowledgement advanced; atomic; TimerControl reads */
+		uint64_t read_bytes;	/* of the oldest READ already written */
+		uint32_t next_retransmit;
+		uint8_t in_retransmit;
+	} rrc __rte_cache_aligned;
+
+	/* ---- MultiQueue lists: producer RequesterTransControl, consumer RequesterRecvControl ---- */
+	struct {
+		struct mq_list sw, rd, re; /* Send/Write packets, Read requests, Read scatter entries */
+	} mq __rte_cache_aligned;
+
+	/* ---- TimerControl (requester_recv) ---- */
+	struct {
+		uint32_t next[2], prev[2]; /* wheel slot lists, by enum timer_kind */
+		uint64_t deadline_ns[2];
+		uint16_t slot[2];
+		uint8_t armed[2];	   /* atomic */
+	} tc __rte_cache_aligned;
+
+	/* ---- ExecutionEngine (responder_exec) ---- */
+	struct {
+		uint32_t expected_psn; /* EPSN */
+		uint32_t msn;
+		uint8_t nak_sent;      /* a sequence NAK is out: silence until a valid request */
+		uint8_t message;       /* enum ee_message in progress */
+		uint8_t ack_pending;   /* an ACK is owed at the end of this burst */
+		uint8_t comm_est;      /* EQE_COMM_EST was raised */
+		uint8_t reads_pending; /* READs handed to RespPktGen minus done ones, see respg.reads_done */
+		uint8_t atomic_next;   /* next place in results */
+		uint8_t flushed;       /* the receive queue has been flushed in ERR */
+		uint8_t reads_issued;
+		uint32_t received_bytes; /* of the message in progress */
+		uint32_t first_psn;    /* of the message in progress */
+		uint32_t next_flush;
+		/* WriteAddrTable */
+		uint64_t write_va;
+		uint32_t write_rkey;
+		uint32_t write_left; /* bytes of RETH.DMALen still to come */
+		struct atomic_result results[READS_MAX];
+	} ee __rte_cache_aligned;
+
+	/* ---- RQWQEManager (responder_exec) ---- */
+	struct {
+		uint32_t consumed;     /* receive WQEs taken, free running */
+		uint32_t fetched;      /* receive WQEs in the buffer, up to this free-running number */
+		uint8_t open;	       /* a WQE is in use by a message */
+		uint8_t entry;	       /* its current data unit */
+		uint16_t unit;	       /* where that WQE starts in the buffer, bytes */
+		uint32_t entry_bytes;  /* of the current data unit already used */
+		uint32_t length;       /* of the open WQE: sum of its data units */
+		uint8_t buffer[RQ_FETCH_BYTES];
+	} rwm __rte_cache_aligned;
+
+	/* ---- RespPktGen (responder_exec) ---- */
+	struct {
+		struct rte_mbuf *head, *tail; /* what waits behind a long read */
+		uint32_t next_active;
+		uint8_t in_active;
+		uint8_t reads_done;
+	} respg __rte_cache_aligned;
+} __rte_cache_aligned;
+
+/* "a QP costs the daemon at most 2 KiB besides its packets" */
+_Static_assert(sizeof(struct qp) <= 2048, "a QP costs at most 2 KiB");
+
+struct rte_memzone;
+
+struct qp_table {
+	const struct rte_memzone *zone;
+	struct qp *qps;
+	uint32_t count; /* power of two */
+	uint32_t mask;
+};
+
+/* Reserves memory for `count` contexts, a power of two, and touches none of it: it is zero as it comes. 0 or -ENOMEM. Control thread. */
+int qp_table_create(struct qp_table *t, const char *name, uint32_t count, int socket);
+void qp_table_destroy(struct qp_table *t);
+
+/* The context that a 24-bit number means, or NULL. Any lcore. */
+static inline struct qp *qp_find(const struct qp_table *t, uint32_t qpn)
+{
+	struct qp *q = &t->qps[qpn & t->mask];
+
+	return likely(__atomic_load_n(&q->qpn, __ATOMIC_ACQUIRE) == qpn && qpn != 0) ? q : NULL;
+}
+
+static inline struct qp *qp_at(const struct qp_table *t, uint32_t index)
+{
+	return &t->qps[index];
+}
+
+static inline enum qp_state qp_state(const struct qp *q)
+{
+	return (enum qp_state)__atomic_load_n(&q->state, __ATOMIC_ACQUIRE);
+}
+
+/* May a send request be executed (else: held back in SQD, flushed in ERR and SQE, an error before)? */
+static inline bool qp_sends(enum qp_state s)
+{
+	return s == QP_RTS || s == QP_SQD;
+}
+
+/* May packets be received as responder? */
+static inline bool qp_receives(enum qp_state s)
+{
+	return s == QP_RTR || s == QP_RTS || s == QP_SQD || s == QP_SQE;
+}
+
+/*
+ * Moves the QP to ERR from any state but RST and makes every module of its engine look at it, so that all of them flush.
+ * Data path or control thread. False if it was in ERR or RST already.
+ */
+bool qp_set_error(struct engine *e, struct qp *q);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HCA_HCA_H
+#define HCA_HCA_H
+/*
+ * One whole HCA: tables, engines, link. What the daemon runs one or more of, and what the conformance tests drive with a
+ * wire and a clock of their own.
+ */
+#include <stdint.h>
+#include "base/limits.h"
+#include "completion/completion.h"
+#include "context/qp_context.h"
+#include "pipeline/engine.h"
+#include "virt-to-phys/v2p.h"
+
+struct hca_config {
+	char name[32];
+	unsigned engines;   /* 1..ENGINES_MAX */
+	uint32_t qps, cqs, mpts; /* table sizes, powers of two */
+	int socket;	    /* NUMA socket or SOCKET_ID_ANY */
+	struct engine_settings settings;
+	struct rte_mempool *packets, *descriptors; /* shared by the HCAs of a daemon; stay the caller's */
+	struct link_port *link; /* stays the caller's */
+};
+
+struct hca {
+	struct hca_config config;
+	struct qp_table qps;
+	struct v2p v2p;
+	struct completion completion;
+	struct engine *engines;	   /* config.engines of them */
+	struct counters counters;  /* of the control thread */
+};
+
+/* Fills *c with the design's defaults (2^14 QPs, 2^15 MPTs, ...). */
+void hca_config_defaults(struct hca_config *c);
+
+/* 0, -ENOMEM, -EINVAL, -EEXIST (name in use). Control thread, EAL initialised. */
+int hca_create(const struct hca_config *config, struct hca **out);
+/* All lcores have stopped polling it. */
+void hca_destroy(struct hca *h);
+
+/* Polls one stage of one engine once; e->now_ns has been set. Returns elements handled. */
+unsigned hca_poll_stage(struct engine *e, enum stage_id stage);
+
+/* Polls all stages of all engines once at that time: tests and single-lcore use. Returns elements handled. */
+unsigned hca_poll(struct hca *h, uint64_t now_ns);
+
+/* Sum of a counter over all stages and the control thread. */
+uint64_t hca_counter(const struct hca *h, enum counter which);
+
+/* A client's doorbell page joins or leaves what DoorbellProcessing polls; index < CLIENTS_MAX. After removal the caller
+ * quiesces before the page goes away. Control thread. */
+void hca_client_attach(struct hca *h, uint32_t client, struct uar_page *uar);
+void hca_client_detach(struct hca *h, uint32_t client);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HOST_ABI_CONTROL_H
+#define HOST_ABI_CONTROL_H
+/*
+ * The control socket: Unix SOCK_SEQPACKET, one request, one reply, in order. A request is a struct control_header and
+ * the body named beside its type; the reply has the same header (status 0 or -errno) and, if status is 0, its reply body.
+ * Descriptors travel by SCM_RIGHTS with the request or reply that names them. A malformed request (unknown type, wrong
+ * length) ends the connection. Everything the client made is torn down when the connection ends.
+ */
+#include <stdint.h>
+#include <assert.h>
+
+#define CONTROL_VERSION 1u
+#define CONTROL_BYTES_MAX 512
+
+enum control_type {
+	CONTROL_HELLO = 1,  /* control_hello + fds {client page memfd, eventfd} -> control_hello_reply + fd {kick eventfd} */
+	CONTROL_QUERY_PORT, /* - -> control_port_reply */
+	CONTROL_QUERY_GID,  /* control_number (index) -> control_gid_reply; -ENOENT past the end */
+	CONTROL_ALLOC_PD,   /* - -> control_number (pd) */
+	CONTROL_FREE_PD,    /* control_number -> - ; -EBUSY while objects use it */
+	CONTROL_ADD_REGION, /* control_region + fd {sealed memfd} -> control_number (region handle) */
+	CONTROL_DROP_REGION, /* control_number -> - ; -EBUSY while MRs lie in it */
+	CONTROL_REG_MR,	    /* control_mr -> control_mr_reply */
+	CONTROL_DEREG_MR,   /* control_number (lkey) -> - ; -EBUSY while a queue lies in it */
+	CONTROL_CREATE_CQ,  /* control_cq -> control_number (cqn) */
+	CONTROL_DESTROY_CQ, /* control_number -> - ; -EBUSY while QPs use it */
+	CONTROL_CREATE_QP,  /* control_qp -> control_number (qpn) */
+	CONTROL_MODIFY_QP,  /* control_qp_attr -> - ; may take as long as resolving the next hop does */
+	CONTROL_QUERY_QP,   /* control_number (qpn) -> control_qp_attr */
+	CONTROL_DESTROY_QP, /* control_number -> - */
+	CONTROL_RESOLVE,    /* control_resolve -> control_resolve_reply; -EHOSTUNREACH */
+	CONTROL_TYPE_END,
+};
+
+struct control_header {
+	uint32_t type;
+	int32_t status;	 /* 0 in requests */
+	uint32_t length; /* of the body that follows, bytes */
+	uint32_t reserved;
+};
+
+struct control_number {
+	uint32_t number;
+	uint32_t reserved;
+};
+
+struct control_hello {
+	uint32_t version;
+	uint32_t reserved;
+	char device[32]; /* HCA wanted, "" = the first */
+};
+
+struct control_hello_reply {
+	uint32_t version;
+	uint32_t queue_pd; /* the PD in which queue memory (SQ, RQ, CQ, records) must be registered */
+	uint32_t max_qp, max_cq, max_mr, max_pd;
+	uint32_t max_qp_wr, max_cqe, max_sge, max_inline_bytes;
+	uint32_t max_rd_atomic;
+	uint32_t gid_count;
+	uint64_t guid;
+	uint64_t max_mr_bytes;
+	char device[32];
+};
+
+struct control_port_reply {
+	uint32_t state; /* 4 = active, 1 = down, as IBV_PORT_* */
+	uint32_t max_mtu, active_mtu; /* 1..5 = 256..4096 */
+	uint32_t speed_mbps;
+	uint32_t gid_count;
+	uint32_t pkey_count;
+	uint8_t mac[6];
+	uint8_t pad[2];
+};
+
+struct control_gid_reply {
+	uint8_t gid[16]; /* IPv6 or v4-mapped address */
+	uint32_t index;
+	uint32_t reserved;
+};
+
+struct control_region {
+	uint64_t length;
+};
+
+/* Access rights, the bits of ibv_access_flags. */
+enum access_flags {
+	ACCESS_LOCAL_WRITE = 1,
+	ACCESS_REMOTE_WRITE = 2,
+	ACCESS_REMOTE_READ = 4,
+	ACCESS_REMOTE_ATOMIC = 8,
+};
+
+struct control_mr {
+	uint32_t pd;
+	uint32_t region;
+	uint64_t offset; /* in the region, bytes */
+	uint64_t length;
+	uint64_t iova;	 /* the virtual address that names its first byte */
+	uint32_t access;
+	uint32_t reserved;
+};
+
+struct control_mr_reply {
+	uint32_t lkey;
+	uint32_t rkey;
+};
+
+struct control_cq {
+	uint32_t log_entries;
+	uint32_t lkey;	     /* of the queue memory, in queue_pd, local write */
+	uint64_t buffer_va;  /* entries × 32 bytes, aligned to 64, every owner bit set to hardware */
+	uint64_t record_va;  /* struct cq_record */
+};
+
+struct control_qp {
+	uint32_t service; /* 0 RC, 1 UC, 2 UD */
+	uint32_t pd;
+	uint32_t send_cqn, recv_cqn;
+	uint32_t lkey;	  /* of the queue memory, in queue_pd */
+	uint32_t sq_bytes;  /* multiple of 64 */
+	uint32_t rq_log_entries; /* 0xff: no receive queue */
+	uint32_t rq_stride; /* bytes, multiple of 16, 48..512 */
+	uint64_t sq_va, rq_va, record_va;
+	uint32_t sq_signal_all;
+	uint32_t reserved;
+};
+
+/* Attribute mask: the bits of ibv_qp_attr_mask. */
+enum qp_attr_mask {
+	QP_ATTR_STATE = 1 << 0,
+	QP_ATTR_CUR_STATE = 1 << 1,
+	QP_ATTR_ACCESS = 1 << 3,
+	QP_ATTR_PKEY_INDEX = 1 << 4,
+	QP_ATTR_PORT = 1 << 5,
+	QP_ATTR_QKEY = 1 << 6,
+	QP_ATTR_AV = 1 << 7,
+	QP_ATTR_PATH_MTU = 1 << 8,
+	QP_ATTR_TIMEOUT = 1 << 9,
+	QP_ATTR_RETRY_CNT = 1 << 10,
+	QP_ATTR_RNR_RETRY = 1 << 11,
+	QP_ATTR_RQ_PSN = 1 << 12,
+	QP_ATTR_MAX_RD_ATOMIC = 1 << 13,
+	QP_ATTR_MIN_RNR_TIMER = 1 << 15,
+	QP_ATTR_SQ_PSN = 1 << 16,
+	QP_ATTR_MAX_DEST_RD_ATOMIC = 1 << 17,
+	QP_ATTR_DEST_QPN = 1 << 20,
+};
+
+struct control_qp_attr {
+	uint32_t qpn;
+	uint32_t mask;
+	uint32_t state;	   /* enum qp_state: RST 0, INIT 1, RTR 2, RTS 3, SQE 4, SQD 5, ERR 6 */
+	uint32_t cur_state;
+	uint32_t access;
+	uint32_t qkey;
+	uint32_t dest_qpn;
+	uint32_t rq_psn, sq_psn;
+	uint8_t path_mtu;  /* 1..5 */
+	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer;
+	uint8_t max_rd_atomic, max_dest_rd_atomic;
+	uint8_t gid_index;
+	uint8_t dgid[16];
+	uint8_t traffic_class, hop_limit;
+	uint8_t pkey_index, port;
+	uint32_t flow_label;
+};
+
+struct control_resolve {
+	uint8_t dgid[16];
+	uint32_t gid_index;
+	uint32_t reserved;
+};
+
+struct control_resolve_reply {
+	uint8_t mac[6];
+	uint8_t pad[2];
+};
+
+static_assert(sizeof(struct control_header) == 16, "header");
+static_assert(sizeof(struct control_header) + sizeof(struct control_hello_reply) <= CONTROL_BYTES_MAX,
+	"every message fits");
+
+#endif

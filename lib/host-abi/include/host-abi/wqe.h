@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HOST_ABI_WQE_H
+#define HOST_ABI_WQE_H
+/*
+ * Work queue entries: units of 16 bytes, little-endian.
+ *
+ * Send:    next · [raddr] · [atomic] · [ud (3 units)] · inline | data …
+ * Receive: next · data (at most 30) · one unit of zeros. A receive queue has entries of one fixed stride.
+ */
+#include <stdint.h>
+#include <assert.h>
+
+/* User opcodes (WQE, doorbell, CQE). */
+enum user_opcode {
+	USER_NOP = 0x00,
+	USER_RDMA_WRITE = 0x08,
+	USER_RDMA_WRITE_IMM = 0x09,
+	USER_SEND = 0x0a,
+	USER_SEND_IMM = 0x0b,
+	USER_SEND_INV = 0x0c, /* ours: SEND with invalidate */
+	USER_RDMA_READ = 0x10,
+	USER_ATOMIC_CS = 0x11,
+	USER_ATOMIC_FA = 0x12,
+	USER_BIND_MW = 0x18,
+	/* in CQEs only (ours): what a receive completion was */
+	USER_RECV = 0x01,
+	USER_RECV_IMM = 0x02,
+	USER_RECV_RDMA_IMM = 0x03,
+	USER_RECV_INV = 0x04,
+	USER_INVALID = 0xff, /* error CQE */
+};
+
+struct wqe_next {
+	uint32_t nda_nop; /* 31:6 next descriptor's offset in the queue, 64-byte granules · 4:0 its opcode */
+	uint32_t ee_nds;  /* 7 D: next rings its own doorbell · 6 F: next fences · 5:0 its size, units; 0: end of chain */
+	uint32_t flags;	  /* WQE_* below */
+	uint32_t imm;	  /* immediate data as it goes on the wire, or the key to invalidate */
+};
+#define WQE_NEXT_NDA_SHIFT 6
+#define WQE_NEXT_OP_MASK   0x1fu
+#define WQE_NEXT_D	   (1u << 7)
+#define WQE_NEXT_F	   (1u << 6)
+#define WQE_NEXT_NDS_MASK  0x3fu
+#define WQE_SIGNALED	   (1u << 3) /* this WQE updates the CQ */
+#define WQE_EVENT	   (1u << 2)
+#define WQE_SOLICITED	   (1u << 1)
+
+struct wqe_raddr {
+	uint64_t addr;
+	uint32_t rkey;
+	uint32_t reserved;
+};
+
+struct wqe_atomic {
+	uint64_t swap_add;
+	uint64_t compare;
+};
+
+/* Three units. MACs as six bytes in wire order. All-zero dmac: the daemon resolves it (may drop the first packet). */
+struct wqe_ud {
+	uint8_t port;
+	uint8_t gid_index;
+	uint8_t is_ipv6;      /* 0: dip[12..15] is the IPv4 destination, dip is v4-mapped */
+	uint8_t traffic_class;
+	uint8_t dmac[6];
+	uint8_t hop_limit;
+	uint8_t reserved0[5];
+	uint8_t dip[16];      /* destination GID */
+	uint32_t qpn;	      /* destination */
+	uint32_t qkey;
+	uint32_t flow_label;
+	uint32_t reserved1;
+};
+
+struct wqe_inline {
+	uint32_t length; /* bit 31 set · 30:0 bytes; they follow at once, the whole padded to units */
+};
+#define WQE_INLINE (1u << 31)
+
+struct wqe_data {
+	uint32_t length; /* bit 31 clear; 0 is a zero-length entry */
+	uint32_t lkey;
+	uint64_t addr;
+};
+
+static_assert(sizeof(struct wqe_next) == 16 && sizeof(struct wqe_raddr) == 16, "one unit");
+static_assert(sizeof(struct wqe_atomic) == 16 && sizeof(struct wqe_data) == 16, "one unit");
+static_assert(sizeof(struct wqe_ud) == 48, "three units");
+
+#endif

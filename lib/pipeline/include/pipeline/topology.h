@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PIPELINE_TOPOLOGY_H
+#define PIPELINE_TOPOLOGY_H
+/* The pipeline as data, from topology.def. */
+
+enum stage_id {
+#define STAGE(id, name, text) STAGE_##id,
+#include "pipeline/topology.def"
+	STAGE_COUNT
+};
+
+enum module_id {
+#define MODULE(id, name, stage, text) MODULE_##id,
+#include "pipeline/topology.def"
+	MODULE_COUNT
+};
+
+enum channel_id {
+#define CHANNEL(id, name, producer, consumer, depth, fifos, full) CHANNEL_##id,
+#include "pipeline/topology.def"
+	CHANNEL_COUNT
+};
+
+struct stage_info {
+	const char *name; /* as in the configuration: doorbell_wqe … */
+	const char *text;
+};
+
+struct module_info {
+	const char *name;	 /* short form: dbp … */
+	const char *design_name; /* DoorbellProcessing … */
+	enum stage_id stage;
+};
+
+struct channel_info {
+	const char *name; /* dbp_ws … */
+	enum module_id producer, consumer;
+	unsigned depth;
+	const char *fifos, *full;
+};
+
+extern const struct stage_info stage_infos[STAGE_COUNT];
+extern const struct module_info module_infos[MODULE_COUNT];
+extern const struct channel_info channel_infos[CHANNEL_COUNT];
+
+#endif

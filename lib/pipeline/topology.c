@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The pipeline as data: three arrays made from topology.def. */
+#include "pipeline/topology.h"
+
+const struct stage_info stage_infos[STAGE_COUNT] = {
+#define STAGE(id, name, text) [STAGE_##id] = {name, text},
+#include "pipeline/topology.def"
+};
+
+const struct module_info module_infos[MODULE_COUNT] = {
+#define MODULE(id, name, stage, text) [MODULE_##id] = {name, text, STAGE_##stage},
+#include "pipeline/topology.def"
+};
+
+const struct channel_info channel_infos[CHANNEL_COUNT] = {
+#define CHANNEL(id, name, producer, consumer, depth, fifos, full)                                  \
+	[CHANNEL_##id] = {name, MODULE_##producer, MODULE_##consumer, depth, fifos, full},
+#include "pipeline/topology.def"
+};

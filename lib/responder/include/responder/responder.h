@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef RESPONDER_RESPONDER_H
+#define RESPONDER_RESPONDER_H
+/*
+ * The responder_exec stage: ExecutionEngine (with RQWQEManager and WriteAddrTable) and RespPktGen.
+ * HP_EE → ee → EE_RESPG → respg → RESPG_TXA.
+ */
+struct engine;
+
+/* Makes the modules' own state in e->module[]. 0 or -ENOMEM. Control thread. */
+int responder_create(struct engine *e);
+void responder_destroy(struct engine *e);
+
+/* One poll of the stage: bounded work, never waits. Returns how many elements it handled; 0: nothing to do. */
+unsigned responder_exec_poll(struct engine *e);
+
+#endif
