@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Model of large messages, on one lcore: client buffer, one pass of copy + CRC into an mbuf, ring,
+ * one pass of copy + CRC into the other client's buffer. The payload begins on a cache line, the
+ * headers end in front of it, as in the product's packets.
+ */
+#include <stdlib.h>
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+#include "wire/crc.h"
+#include "limit_frame.h"
+#include "limit_measure.h"
+
+enum {
+	PAYLOAD_BYTES = 4096,
+	MESSAGE_BYTES = 64 << 10,
+	BURST = 32,
+	RING_ELEMENTS = 256,
+	/* 2047 x 4.5 KiB is the share of a L3 that is there; more or less of it is slower. */
+	POOL_MBUFS = 2047,
+	POOL_CACHE = 256,
+	DATA_ROOM = RTE_PKTMBUF_HEADROOM + PAYLOAD_BYTES + 64,
+	L3_HEADER_BYTES = LIMIT_REQUEST_BYTES - LIMIT_L3_OFFSET,
+};
+
+struct bulk {
+	struct rte_mempool *pool;
+	struct rte_ring *ring;
+	uint8_t *source;      /* MESSAGE_BYTES: the sending client's */
+	uint8_t *destination; /* MESSAGE_BYTES: the receiving client's */
+	uint32_t offset;      /* of the next packet in its message */
+	uint32_t psn;
+	uint64_t wrong; /* packets with a bad ICRC or out of bounds */
+	union limit_template template;
+};
+
+static void bulk_close(struct bulk *b)
+{
+	rte_ring_free(b->ring);
+	rte_mempool_free(b->pool);
+	free(b->source);
+	free(b->destination);
+}
+
+/* Returns 0, or -1 with all given back. */
+static int bulk_open(struct bulk *b)
+{
+	memset(b, 0, sizeof(*b));
+	b->pool = rte_pktmbuf_pool_create(
+		"limit_bulk", POOL_MBUFS, POOL_CACHE, 0, DATA_ROOM, SOCKET_ID_ANY);
+	b->ring = rte_ring_create("limit_bulk", RING_ELEMENTS, SOCKET_ID_ANY,
+		RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
+	b->source = aligned_alloc(4096, MESSAGE_BYTES);
+	b->destination = aligned_alloc(4096, MESSAGE_BYTES);
+	if (!b->pool || !b->ring || !b->source || !b->destination) {
+		bulk_close(b);
+		return -1;
+	}
+	for (unsigned int i = 0; i < MESSAGE_BYTES; i++)
+		b->source[i] = (uint8_t)(i * 167 + (i >> 8));
+	memset(b->destination, 0, MESSAGE_BYTES);
+	limit_template_build(
+		&b->template, LIMIT_OPCODE_WRITE_ONLY, 1, LIMIT_REQUEST_BYTES, PAYLOAD_BYTES);
+	return 0;
+}
+
+static void write_headers(struct bulk *b, struct rte_mbuf *m, uint32_t offset)
+{
+	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *) - LIMIT_REQUEST_BYTES;
+	struct limit_headers *h = (struct limit_headers *)frame;
+
+	memcpy(frame, &b->template, LIMIT_REQUEST_BYTES);
+	h->ack_psn = rte_cpu_to_be_32(b->psn++ & LIMIT_PSN_MASK);
+	h->reth.va = rte_cpu_to_be_64(offset);
+	h->reth.bytes = RTE_BE32(PAYLOAD_BYTES);
+	m->data_off -= LIMIT_REQUEST_BYTES;
+	m->data_len = LIMIT_REQUEST_BYTES + PAYLOAD_BYTES + LIMIT_ICRC_BYTES;
+	m->pkt_len = m->data_len;
+}
+
+static void copy_payload(struct bulk *b, struct rte_mbuf *m)
+{
+	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
+	uint8_t *payload = frame + LIMIT_REQUEST_BYTES;
+	uint32_t state;
+
+	state = wire_icrc_headers(frame + LIMIT_L3_OFFSET, L3_HEADER_BYTES, false);
+	state = wire_crc_copy(state, payload, b->source + b->offset, PAYLOAD_BYTES);
+	wire_icrc_store(payload + PAYLOAD_BYTES, ~state);
+	b->offset = (b->offset + PAYLOAD_BYTES) % MESSAGE_BYTES;
+}
+
+static void send_burst(struct bulk *b)
+{
+	struct rte_mbuf *mbufs[BURST];
+
+	if (rte_pktmbuf_alloc_bulk(b->pool, mbufs, BURST))
+		return;
+	for (unsigned int i = 0; i < BURST; i++)
+		write_headers(b, mbufs[i], (b->offset + i * PAYLOAD_BYTES) % MESSAGE_BYTES);
+	for (unsigned int i = 0; i < BURST; i++)
+		copy_payload(b, mbufs[i]);
+	rte_ring_sp_enqueue_bulk(b->ring, (void **)mbufs, BURST, NULL);
+}
+
+static void place(struct bulk *b, struct rte_mbuf *m)
+{
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+	const struct limit_headers *h = (const struct limit_headers *)frame;
+	uint64_t va = rte_be_to_cpu_64(h->reth.va);
+	uint32_t state;
+
+	if (!limit_is_roce(h, LIMIT_OPCODE_WRITE_ONLY) || va > MESSAGE_BYTES - PAYLOAD_BYTES) {
+		b->wrong++;
+		return;
+	}
+	state = wire_icrc_headers(frame + LIMIT_L3_OFFSET, L3_HEADER_BYTES, false);
+	frame += LIMIT_REQUEST_BYTES;
+	state = wire_crc_copy(state, b->destination + va, frame, PAYLOAD_BYTES);
+	b->wrong += ~state != wire_icrc_load(frame + PAYLOAD_BYTES);
+}
+
+static uint64_t receive_burst(struct bulk *b)
+{
+	struct rte_mbuf *mbufs[BURST];
+	unsigned int n = rte_ring_sc_dequeue_burst(b->ring, (void **)mbufs, BURST, NULL);
+
+	for (unsigned int i = 0; i < n; i++)
+		place(b, mbufs[i]);
+	rte_pktmbuf_free_bulk(mbufs, n);
+	return n;
+}
+
+static uint64_t bulk_step(void *model)
+{
+	struct bulk *b = model;
+
+	send_burst(b);
+	return receive_burst(b) * PAYLOAD_BYTES;
+}
+
+double limit_bulk_bytes_per_s(const struct limit_params *params)
+{
+	struct bulk b;
+	double rate;
+
+	if (bulk_open(&b))
+		return 0;
+	rate = limit_measure(params, bulk_step, &b);
+	if (b.wrong || memcmp(b.source, b.destination, MESSAGE_BYTES))
+		rate = -1;
+	bulk_close(&b);
+	return rate;
+}
