@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ethernet, VLAN, IPv4, IPv6, UDP around a RoCE packet: templates for sending, the parser for
+ * receiving. No state, never keeps a pointer but those it returns. Stages: header_parse (parse);
+ * whoever builds packets stamps (inline in the header); templates are built on the slow path.
+ */
+#include "wire/encap.h"
+
+#include "base/limits.h"
+#include "bytes.h"
+
+enum {
+	ETHERTYPE_IPV4 = 0x0800,
+	ETHERTYPE_IPV6 = 0x86dd,
+	ETHERTYPE_VLAN = 0x8100,
+	IP_PROTOCOL_UDP = 17,
+	IPV6_FRAGMENT_HEADER = 44,
+	IPV4_DF = 0x4000,
+	IPV4_MF_AND_OFFSET = 0x3fff,
+	FLOW_LABEL_MASK = 0xfffff,
+};
+
+_Static_assert(WIRE_ENCAP_BYTES_MAX + WIRE_TRANSPORT_BYTES_MAX <= HEADROOM_BYTES,
+	"all headers fit in front of a payload");
+
+/* Ones' complement sum of 16-bit big-endian words; an odd last byte is the upper half of a word. */
+static uint64_t sum_words(const uint8_t *p, unsigned int bytes)
+{
+	uint64_t sum = 0;
+	unsigned int i;
+
+	for (i = 0; i + 1 < bytes; i += 2)
+		sum += get_be16(p + i);
+	if (bytes & 1)
+		sum += (uint32_t)p[bytes - 1] << 8;
+	return sum;
+}
+
+static uint16_t fold_sum(uint64_t sum)
+{
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)sum;
+}
+
+static void build_ipv4(uint8_t *p, const struct wire_path *path)
+{
+	p[0] = 0x45;
+	p[1] = path->tos;
+	put_be16(p + 6, IPV4_DF);
+	p[8] = path->ttl;
+	p[9] = IP_PROTOCOL_UDP;
+	memcpy(p + 12, path->src_ip + 12, 4);
+	memcpy(p + 16, path->dst_ip + 12, 4);
+}
+
+static void build_ipv6(uint8_t *p, const struct wire_path *path)
+{
+	put_be32(p, 6u << 28 | (uint32_t)path->tos << 20 | (path->flow_label & FLOW_LABEL_MASK));
+	p[6] = IP_PROTOCOL_UDP;
+	p[7] = path->ttl;
+	memcpy(p + 8, path->src_ip, 16);
+	memcpy(p + 24, path->dst_ip, 16);
+}
+
+void wire_template_build(struct wire_template *t, const struct wire_path *path)
+{
+	uint8_t *p = t->bytes;
+
+	memset(t, 0, sizeof(*t));
+	memcpy(p, path->dst_mac, 6);
+	memcpy(p + 6, path->src_mac, 6);
+	p += 12;
+	if (path->has_vlan) {
+		put_be16(p, ETHERTYPE_VLAN);
+		put_be16(p + 2, path->vlan_tci);
+		p += WIRE_VLAN_BYTES;
+	}
+	put_be16(p, path->is_ipv6 ? ETHERTYPE_IPV6 : ETHERTYPE_IPV4);
+	p += 2;
+	t->l3_offset = (uint8_t)(p - t->bytes);
+	t->is_ipv6 = path->is_ipv6;
+	if (path->is_ipv6) {
+		build_ipv6(p, path);
+		p += WIRE_IPV6_BYTES;
+	} else {
+		build_ipv4(p, path);
+		t->ip_sum = fold_sum(sum_words(p, WIRE_IPV4_BYTES));
+		p += WIRE_IPV4_BYTES;
+	}
+	put_be16(p, path->sport);
+	put_be16(p + 2, WIRE_UDP_PORT);
+	t->encap_bytes = (uint8_t)(p + WIRE_UDP_BYTES - t->bytes);
+}
+
+uint16_t wire_udp_source_port_of_flow(uint32_t flow_label)
+{
+	uint32_t fl = flow_label & FLOW_LABEL_MASK;
+
+	return (uint16_t)(0xc000 | ((fl & 0x3fff) ^ (fl >> 14)));
+}
+
+uint16_t wire_udp_source_port(uint32_t local_qpn, uint32_t remote_qpn)
+{
+	uint64_t v = (uint64_t)local_qpn * remote_qpn;
+
+	v ^= v >> 20;
+	v ^= v >> 40;
+	return wire_udp_source_port_of_flow((uint32_t)v & FLOW_LABEL_MASK);
+}
+
+uint16_t wire_udp_source_port_ud(uint32_t local_qpn)
+{
+	return (uint16_t)(0xc000 + ((local_qpn * 0x61c88647u) >> 18));
+}
+
+/* Ethernet and VLAN tag: sets l3_offset, is_ipv6, VLAN. */
+static enum wire_error parse_l2(const uint8_t *frame, unsigned int bytes, struct wire_frame *out)
+{
+	unsigned int type;
+
+	if (bytes < WIRE_ETHERNET_BYTES)
+		return WIRE_ERR_TRUNCATED;
+	type = get_be16(frame + 12);
+	out->l3_offset = WIRE_ETHERNET_BYTES;
+	out->has_vlan = type == ETHERTYPE_VLAN;
+	out->vlan_tci = 0;
+	if (out->has_vlan) {
+		if (bytes < WIRE_ETHERNET_BYTES + WIRE_VLAN_BYTES)
+			return WIRE_ERR_TRUNCATED;
+		out->vlan_tci = get_be16(frame + 14);
+		type = get_be16(frame + 16);
+		out->l3_offset += WIRE_VLAN_BYTES;
+	}
+	out->is_ipv6 = type == ETHERTYPE_IPV6;
+	return type == ETHERTYPE_IPV4 || type == ETHERTYPE_IPV6 ? WIRE_OK : WIRE_ERR_NOT_ROCE;
+}
+
+/* l3: `bytes` readable from there. *udp_bytes: what the IP header says lies behind it. */
+static enum wire_error parse_ipv4(
+	const uint8_t *l3, unsigned int bytes, struct wire_frame *out, unsigned int *udp_bytes)
+{
+	unsigned int total;
+
+	if (bytes < WIRE_IPV4_BYTES)
+		return WIRE_ERR_TRUNCATED;
+	if (l3[0] != 0x45)
+		return WIRE_ERR_VERSION;
+	if (l3[9] != IP_PROTOCOL_UDP)
+		return WIRE_ERR_NOT_ROCE;
+	if (get_be16(l3 + 6) & IPV4_MF_AND_OFFSET)
+		return WIRE_ERR_FRAGMENT;
+	if (fold_sum(sum_words(l3, WIRE_IPV4_BYTES)) != 0xffff)
+		return WIRE_ERR_CHECKSUM;
+	total = get_be16(l3 + 2);
+	if (total < WIRE_IPV4_BYTES + WIRE_UDP_BYTES)
+		return WIRE_ERR_LENGTH;
+	if (total > bytes)
+		return WIRE_ERR_TRUNCATED;
+	*udp_bytes = total - WIRE_IPV4_BYTES;
+	out->tos = l3[1];
+	out->ttl = l3[8];
+	out->src_ip = l3 + 12;
+	out->dst_ip = l3 + 16;
+	out->ip_bytes = 4;
+	return WIRE_OK;
+}
+
+static enum wire_error parse_ipv6(
+	const uint8_t *l3, unsigned int bytes, struct wire_frame *out, unsigned int *udp_bytes)
+{
+	if (bytes < WIRE_IPV6_BYTES)
+		return WIRE_ERR_TRUNCATED;
+	if (l3[0] >> 4 != 6)
+		return WIRE_ERR_VERSION;
+	if (l3[6] == IPV6_FRAGMENT_HEADER)
+		return WIRE_ERR_FRAGMENT;
+	if (l3[6] != IP_PROTOCOL_UDP)
+		return WIRE_ERR_NOT_ROCE;
+	*udp_bytes = get_be16(l3 + 4);
+	if (*udp_bytes < WIRE_UDP_BYTES)
+		return WIRE_ERR_LENGTH;
+	if (*udp_bytes > bytes - WIRE_IPV6_BYTES)
+		return WIRE_ERR_TRUNCATED;
+	out->tos = (uint8_t)(get_be16(l3) >> 4);
+	out->ttl = l3[7];
+	out->src_ip = l3 + 8;
+	out->dst_ip = l3 + 24;
+	out->ip_bytes = 16;
+	return WIRE_OK;
+}
+
+/* The rare peer that sends a UDP checksum: pseudo header, UDP header, data. */
+static bool udp_checksum_ok(const uint8_t *udp, unsigned int udp_bytes, const struct wire_frame *f)
+{
+	uint64_t sum = sum_words(f->src_ip, 2u * f->ip_bytes); /* the destination follows */
+
+	sum += IP_PROTOCOL_UDP + udp_bytes;
+	sum += sum_words(udp, udp_bytes);
+	return fold_sum(sum) == 0xffff;
+}
+
+/* udp: udp_bytes (at least 8) readable from there. */
+static enum wire_error parse_udp(const uint8_t *udp, unsigned int udp_bytes, struct wire_frame *out)
+{
+	if (get_be16(udp + 2) != WIRE_UDP_PORT)
+		return WIRE_ERR_NOT_ROCE;
+	if (get_be16(udp + 4) != udp_bytes)
+		return WIRE_ERR_LENGTH;
+	if (udp_bytes < WIRE_UDP_BYTES + WIRE_BTH_BYTES + WIRE_ICRC_BYTES)
+		return WIRE_ERR_TRUNCATED;
+	if (get_be16(udp + 6) && !udp_checksum_ok(udp, udp_bytes, out))
+		return WIRE_ERR_CHECKSUM;
+	out->sport = get_be16(udp);
+	return WIRE_OK;
+}
+
+/* BTH .. payload; the offsets of BTH and ICRC are known. */
+static enum wire_error parse_transport(const uint8_t *frame, struct wire_frame *out)
+{
+	unsigned int bytes = out->transport_end - out->transport_offset;
+	unsigned int header_bytes;
+	enum wire_error error;
+
+	error = wire_read_transport(frame + out->transport_offset, bytes, &out->h, &header_bytes);
+	out->payload_offset = (uint16_t)(out->transport_offset + header_bytes);
+	out->payload_bytes = (uint16_t)(bytes - header_bytes);
+	if (error != WIRE_OK)
+		return error;
+	/* A packet is a whole number of words (the pad is there for that). */
+	if (out->h.pad > out->payload_bytes || (out->payload_bytes & 3))
+		return WIRE_ERR_LENGTH;
+	out->payload_bytes -= out->h.pad;
+	return WIRE_OK;
+}
+
+enum wire_error wire_parse_frame(const uint8_t *frame, unsigned int bytes, struct wire_frame *out)
+{
+	unsigned int udp_offset;
+	unsigned int udp_bytes;
+	enum wire_error error;
+
+	error = parse_l2(frame, bytes, out);
+	if (error != WIRE_OK)
+		return error;
+	if (out->is_ipv6)
+		error = parse_ipv6(frame + out->l3_offset, bytes - out->l3_offset, out, &udp_bytes);
+	else
+		error = parse_ipv4(frame + out->l3_offset, bytes - out->l3_offset, out, &udp_bytes);
+	if (error != WIRE_OK)
+		return error;
+	/* Offsets have 16 bits, and no packet is as long as that. */
+	if (udp_bytes > FRAME_BYTES_MAX)
+		return WIRE_ERR_LENGTH;
+	udp_offset = out->l3_offset + (out->is_ipv6 ? WIRE_IPV6_BYTES : WIRE_IPV4_BYTES);
+	error = parse_udp(frame + udp_offset, udp_bytes, out);
+	if (error != WIRE_OK)
+		return error;
+	out->transport_offset = (uint16_t)(udp_offset + WIRE_UDP_BYTES);
+	out->transport_end = (uint16_t)(udp_offset + udp_bytes - WIRE_ICRC_BYTES);
+	return parse_transport(frame, out);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Writing and reading BTH and extension headers, driven by the opcode table. Reads and writes only
+ * what it is handed; keeps no state. Stages: header_parse (read), segmentation and responder_exec
+ * (write).
+ */
+#include "wire/headers.h"
+
+#include "base/assert.h"
+#include "bytes.h"
+
+enum {
+	BTH_SE = 0x80,
+	BTH_MIGREQ = 0x40,
+	BTH_FECN = 0x80,
+	BTH_BECN = 0x40,
+	BTH_ACKREQ = 0x80,
+	MASK24 = 0xffffff,
+};
+
+static void write_bth(uint8_t *p, const struct wire_headers *h)
+{
+	p[0] = h->opcode;
+	p[1] = (uint8_t)((h->se ? BTH_SE : 0) | (h->migreq ? BTH_MIGREQ : 0) | (h->pad & 3) << 4 |
+			 (h->tver & 15));
+	put_be16(p + 2, h->pkey);
+	put_be32(p + 4, (h->dest_qp & MASK24) | (uint32_t)(h->fecn ? BTH_FECN : 0) << 24 |
+				(uint32_t)(h->becn ? BTH_BECN : 0) << 24);
+	put_be32(p + 8, (h->psn & MASK24) | (uint32_t)(h->ackreq ? BTH_ACKREQ : 0) << 24);
+}
+
+static uint8_t *write_reth(uint8_t *p, const struct wire_headers *h)
+{
+	put_be64(p, h->va);
+	put_be32(p + 8, h->rkey);
+	put_be32(p + 12, h->dma_len);
+	return p + WIRE_RETH_BYTES;
+}
+
+static uint8_t *write_atomic(uint8_t *p, const struct wire_headers *h)
+{
+	put_be64(p, h->va);
+	put_be32(p + 8, h->rkey);
+	put_be64(p + 12, h->swap_add);
+	put_be64(p + 20, h->compare);
+	return p + WIRE_ATOMIC_BYTES;
+}
+
+unsigned int wire_write_transport(uint8_t *dst, const struct wire_headers *h)
+{
+	const struct wire_opcode *op = &wire_opcodes[h->opcode];
+	uint8_t *p = dst + WIRE_BTH_BYTES;
+
+	ASSERT(op->defined);
+	write_bth(dst, h);
+	if (op->headers & WIRE_HAS_DETH) {
+		put_be32(p, h->qkey);
+		put_be32(p + 4, h->src_qp & MASK24);
+		p += WIRE_DETH_BYTES;
+	}
+	if (op->headers & WIRE_HAS_RETH)
+		p = write_reth(p, h);
+	if (op->headers & WIRE_HAS_ATOMIC)
+		p = write_atomic(p, h);
+	if (op->headers & WIRE_HAS_AETH) {
+		put_be32(p, (uint32_t)h->syndrome << 24 | (h->msn & MASK24));
+		p += WIRE_AETH_BYTES;
+	}
+	if (op->headers & WIRE_HAS_ATOMIC_ACK) {
+		put_be64(p, h->orig);
+		p += WIRE_ATOMIC_ACK_BYTES;
+	}
+	if (op->headers & WIRE_HAS_IMM) {
+		memcpy(p, &h->imm, WIRE_IMM_BYTES);
+		p += WIRE_IMM_BYTES;
+	}
+	if (op->headers & WIRE_HAS_IETH)
+		put_be32(p, h->invalidate_rkey);
+	return op->header_bytes;
+}
+
+static void read_bth(const uint8_t *p, struct wire_headers *h)
+{
+	uint32_t word1 = get_be32(p + 4);
+	uint32_t word2 = get_be32(p + 8);
+
+	h->opcode = p[0];
+	h->se = p[1] >> 7;
+	h->migreq = (p[1] >> 6) & 1;
+	h->pad = (p[1] >> 4) & 3;
+	h->tver = p[1] & 15;
+	h->pkey = get_be16(p + 2);
+	h->fecn = word1 >> 31;
+	h->becn = (word1 >> 30) & 1;
+	h->dest_qp = word1 & MASK24;
+	h->ackreq = word2 >> 31;
+	h->psn = word2 & MASK24;
+}
+
+static const uint8_t *read_reth(const uint8_t *p, struct wire_headers *h)
+{
+	h->va = get_be64(p);
+	h->rkey = get_be32(p + 8);
+	h->dma_len = get_be32(p + 12);
+	return p + WIRE_RETH_BYTES;
+}
+
+static const uint8_t *read_atomic(const uint8_t *p, struct wire_headers *h)
+{
+	h->va = get_be64(p);
+	h->rkey = get_be32(p + 8);
+	h->swap_add = get_be64(p + 12);
+	h->compare = get_be64(p + 20);
+	return p + WIRE_ATOMIC_BYTES;
+}
+
+/* All of them are known to be there. */
+static void read_extensions(const uint8_t *p, uint8_t headers, struct wire_headers *h)
+{
+	if (headers & WIRE_HAS_DETH) {
+		h->qkey = get_be32(p);
+		h->src_qp = get_be32(p + 4) & MASK24;
+		p += WIRE_DETH_BYTES;
+	}
+	if (headers & WIRE_HAS_RETH)
+		p = read_reth(p, h);
+	if (headers & WIRE_HAS_ATOMIC)
+		p = read_atomic(p, h);
+	if (headers & WIRE_HAS_AETH) {
+		h->syndrome = p[0];
+		h->msn = get_be32(p) & MASK24;
+		p += WIRE_AETH_BYTES;
+	}
+	if (headers & WIRE_HAS_ATOMIC_ACK) {
+		h->orig = get_be64(p);
+		p += WIRE_ATOMIC_ACK_BYTES;
+	}
+	if (headers & WIRE_HAS_IMM) {
+		memcpy(&h->imm, p, WIRE_IMM_BYTES);
+		p += WIRE_IMM_BYTES;
+	}
+	if (headers & WIRE_HAS_IETH)
+		h->invalidate_rkey = get_be32(p);
+}
+
+enum wire_error wire_read_transport(
+	const uint8_t *p, unsigned int bytes, struct wire_headers *h, unsigned int *header_bytes)
+{
+	const struct wire_opcode *op;
+
+	memset(h, 0, sizeof(*h));
+	*header_bytes = 0;
+	if (bytes < WIRE_BTH_BYTES)
+		return WIRE_ERR_TRUNCATED;
+	op = &wire_opcodes[p[0]];
+	if (op->defined && bytes < op->header_bytes)
+		return WIRE_ERR_TRUNCATED;
+	read_bth(p, h);
+	*header_bytes = WIRE_BTH_BYTES;
+	if (!op->defined)
+		return WIRE_ERR_OPCODE;
+	if (h->tver)
+		return WIRE_ERR_TVER;
+	*header_bytes = op->header_bytes;
+	read_extensions(p + WIRE_BTH_BYTES, op->headers, h);
+	return WIRE_OK;
+}
