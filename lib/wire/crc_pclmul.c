@@ -45,34 +45,37 @@ INLINE uint32_t reduce(__m128i sum)
 	return barrett(_mm_xor_si128(sum, high));
 }
 
-/* One piece of a partly filled block: loaded once, copied to dst unless it is NULL. */
-#define PIECE(type)                                                                                \
+/* The next sizeof(type) bytes: loaded once, shifted to their place, copied unless dst is NULL. */
+#define PIECE(into, type, shift)                                                                   \
 	do {                                                                                       \
 		type piece;                                                                        \
-		memcpy(&piece, p + i, sizeof(piece));                                              \
+		memcpy(&piece, p, sizeof(piece));                                                  \
+		__asm__("" : "+r"(piece));                                                         \
+		p += sizeof(piece);                                                                \
+		(into) |= (uint64_t)piece << (shift);                                              \
 		if (dst) {                                                                         \
-			__asm__("" : "+r"(piece));                                                 \
-			memcpy(dst + i, &piece, sizeof(piece));                                    \
+			memcpy(dst, &piece, sizeof(piece));                                        \
+			dst += sizeof(piece);                                                      \
 		}                                                                                  \
-		half[i / 8] |= (uint64_t)piece << (i % 8 * 8);                                     \
-		i += sizeof(piece);                                                                \
 	} while (0)
 
 /* n = 1..15 bytes, zeros behind them. Of RoCE packets only 4, 8 and 12 remain. */
 INLINE __m128i load_partial(const uint8_t *p, size_t n, uint8_t *dst)
 {
-	uint64_t half[2] = {0, 0};
-	size_t i = 0;
+	uint64_t whole = 0;
+	uint64_t rest = 0;
 
 	if (n & 8)
-		PIECE(uint64_t);
+		PIECE(whole, uint64_t, 0);
 	if (n & 4)
-		PIECE(uint32_t);
+		PIECE(rest, uint32_t, 0);
 	if (n & 2)
-		PIECE(uint16_t);
+		PIECE(rest, uint16_t, (n & 4) * 8);
 	if (n & 1)
-		PIECE(uint8_t);
-	return _mm_set_epi64x((long long)half[1], (long long)half[0]);
+		PIECE(rest, uint8_t, (n & 6) * 8);
+	if (n & 8)
+		return _mm_set_epi64x((long long)rest, (long long)whole);
+	return _mm_cvtsi64_si128((long long)rest);
 }
 
 INLINE __m128i load_block(const uint8_t *p, uint8_t *dst)

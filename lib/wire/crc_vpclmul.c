@@ -163,9 +163,7 @@ FORM static uint32_t crc_copy_nt(uint32_t state, void *dst, const void *src, siz
 	if (n < NT_BYTES_MIN)
 		return crc_copy(state, dst, src, n);
 	state = run(state, p, head, d, STORE_CACHED);
-	state = run(state, p + head, n - head, d + head, STORE_NT);
-	_mm_sfence();
-	return state;
+	return run(state, p + head, n - head, d + head, STORE_NT);
 }
 
 /*

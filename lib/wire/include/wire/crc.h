@@ -63,12 +63,24 @@ static inline uint32_t wire_crc_copy(uint32_t state, void *dst, const void *src,
 
 /*
  * The same with stores that go around the caches; for large messages whose destination lies in
- * DRAM (limits.md: 1.3 to 1.6 times there, slower elsewhere). Ordered before all later stores of
- * this thread when it returns. Short copies and forms without such stores use ordinary ones.
+ * DRAM (limits.md: 1.3 to 1.6 times there, slower elsewhere). Such stores are NOT ordered with
+ * later ones: call wire_crc_nt_fence() once, before anything tells another thread or process of the
+ * data (a CQE, an ACK). A fence per packet would cost what is won. Short copies and forms without
+ * such stores use ordinary ones.
  */
 static inline uint32_t wire_crc_copy_nt(uint32_t state, void *dst, const void *src, size_t n)
 {
 	return wire_crc_ops.crc_copy_nt(state, dst, src, n);
+}
+
+/* Orders all earlier wire_crc_copy_nt() of this thread before its later stores. */
+static inline void wire_crc_nt_fence(void)
+{
+#ifdef __x86_64__
+	__builtin_ia32_sfence();
+#else
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+#endif
 }
 
 /*
