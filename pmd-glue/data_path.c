@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The seldom parts of receiving and transmitting: frames that are not RoCE, frames to the port
+ * itself, the control thread's frames, impairment, capture. Queue's lcore; never blocks.
+ */
+#include <rte_cycles.h>
+
+#include "base/limits.h"
+#include "data_path.h"
+#include "impairment.h"
+
+uint16_t stopped_rx_burst(struct link_port *link, uint16_t queue, struct rte_mbuf **frames,
+	uint16_t n)
+{
+	(void)link, (void)queue, (void)frames, (void)n;
+	return 0;
+}
+
+uint16_t stopped_tx_burst(struct link_port *link, uint16_t queue, struct rte_mbuf **frames,
+	uint16_t n)
+{
+	struct port *port = (struct port *)link;
+
+	return tx_nowhere(&port->queue[queue], frames, n);
+}
+
+uint16_t tx_nowhere(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
+{
+	rte_pktmbuf_free_bulk(frames, n);
+	queue_count(q, PORT_COUNTER_drop_tx_link_down, n);
+	return n;
+}
+
+void take_out(struct port_queue *q, struct rte_mbuf *m, enum port_counter_id what)
+{
+	queue_count(q, what, 1);
+	if (what == PORT_COUNTER_rx_arp || what == PORT_COUNTER_rx_icmp ||
+		what == PORT_COUNTER_rx_icmpv6) {
+		if (rte_ring_sp_enqueue(q->to_control, m) == 0)
+			return;
+		queue_count(q, PORT_COUNTER_drop_rx_control_full, 1);
+	}
+	rte_pktmbuf_free(m);
+}
+
+/* clone becomes a view of m's data and owner of the reference to m that the caller had. */
+static void clone_in_place(struct rte_mbuf *clone, struct rte_mbuf *m)
+{
+	if (unlikely(!RTE_MBUF_DIRECT(m))) {
+		rte_pktmbuf_attach(clone, m);
+		rte_pktmbuf_free(m);
+		return;
+	}
+	/*
+	 * rte_pktmbuf_attach would take a reference of its own and the caller drop his: two atomic
+	 * operations on a line that the sender's retransmit buffer looks at too. Hand it over.
+	 */
+	clone->buf_addr = m->buf_addr;
+	clone->buf_iova = m->buf_iova;
+	clone->buf_len = m->buf_len;
+	clone->priv_size = m->priv_size;
+	clone->data_off = m->data_off;
+	clone->data_len = m->data_len;
+	clone->pkt_len = m->data_len;
+	clone->port = m->port;
+	clone->ol_flags = RTE_MBUF_F_INDIRECT;
+	clone->tx_offload = 0;
+	clone->packet_type = 0;
+}
+
+uint16_t make_receivable(struct port_queue *q, struct rte_mbuf *const *frames,
+	struct rte_mbuf **out, uint16_t n)
+{
+	uint16_t n_shared = 0;
+	uint16_t used = 0;
+	uint16_t i;
+	struct rte_mbuf *clone[BURST];
+
+	if (n > BURST)
+		n = BURST;
+	for (i = 0; i < n; i++)
+		n_shared += rte_mbuf_refcnt_read(frames[i]) != 1;
+	/* Straight from the pool: free mbufs have refcnt 1, no next, one segment. */
+	if (n_shared && rte_mempool_get_bulk(q->port->clone_pool, (void **)clone, n_shared) != 0) {
+		queue_count(q, PORT_COUNTER_tx_clone_empty, 1);
+		n_shared = 0;
+	}
+	for (i = 0; i < n; i++) {
+		/* Read anew: references only ever go away here, so used <= n_shared holds. */
+		if (rte_mbuf_refcnt_read(frames[i]) == 1) {
+			out[i] = frames[i];
+			continue;
+		}
+		if (used == n_shared)
+			break;
+		clone_in_place(clone[used], frames[i]);
+		out[i] = clone[used++];
+	}
+	if (used < n_shared)
+		rte_mempool_put_bulk(q->port->clone_pool, (void **)&clone[used], n_shared - used);
+	return i;
+}
+
+/* Frames to the port itself: back to the receiver of the same queue. Short when that is behind. */
+static uint16_t tx_loop(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
+{
+	struct rte_mbuf *out[BURST];
+	uint16_t room = rte_ring_free_count(q->loop);
+	uint16_t done;
+
+	done = make_receivable(q, frames, out, RTE_MIN(n, room));
+	rte_ring_sp_enqueue_bulk(q->loop, (void **)out, done, NULL);
+	queue_count(q, PORT_COUNTER_tx_looped, done);
+	return done;
+}
+
+static uint16_t count_inward(const struct port_queue *q, struct rte_mbuf *const *frames,
+	uint16_t n)
+{
+	uint16_t i = 0;
+
+	while (i < n && count_outward(q, &frames[i], 1) == 0)
+		i++;
+	return i;
+}
+
+uint16_t tx_with_loop(struct port_queue *q, struct rte_mbuf **frames, uint16_t n, raw_burst *raw)
+{
+	uint16_t done = 0;
+
+	while (done < n) {
+		uint16_t outward = count_outward(q, frames + done, n - done);
+		uint16_t run = outward ? outward : count_inward(q, frames + done, n - done);
+		uint16_t sent = outward ? raw(q, frames + done, run)
+					: tx_loop(q, frames + done, RTE_MIN(run, (uint16_t)BURST));
+
+		done += sent;
+		if (sent == 0 || (outward && sent < run)) {
+			queue_count(q, PORT_COUNTER_tx_wire_full, 1);
+			break;
+		}
+	}
+	queue_count(q, PORT_COUNTER_tx_frames, done);
+	return done;
+}
+
+uint16_t tx_captured(struct port_queue *q, struct rte_mbuf **frames, uint16_t n, raw_burst *raw)
+{
+	uint16_t sent;
+
+	/* Hold on to them: once sent they are gone, but only those taken shall be in the file. */
+	for (uint16_t i = 0; i < n; i++)
+		rte_mbuf_refcnt_update(frames[i], 1);
+	sent = tx_with_loop(q, frames, n, raw);
+	capture_frames(q, frames, sent, CAPTURE_OUT);
+	rte_pktmbuf_free_bulk(frames, sent);
+	for (uint16_t i = sent; i < n; i++)
+		rte_mbuf_refcnt_update(frames[i], -1);
+	return sent;
+}
+
+static void send_impaired(struct port_queue *q)
+{
+	struct rte_mbuf *out[BURST];
+	uint64_t now = rte_rdtsc();
+	uint16_t n, sent;
+
+	do {
+		n = impairment_due(q->impair, now, out, BURST);
+		sent = n ? q->port->driver->tx_plain(q, out, n) : 0;
+		impairment_sent(q->impair, sent);
+	} while (n == BURST && sent == n);
+}
+
+uint16_t tx_impaired(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
+{
+	uint64_t now = rte_rdtsc();
+	uint16_t taken = 0;
+
+	while (taken < n && impairment_has_room(q->impair))
+		impairment_take(q->impair, frames[taken++], now);
+	send_impaired(q);
+	return taken;
+}
+
+void send_errands(struct port_queue *q)
+{
+	struct rte_mbuf *out[BURST];
+	uint16_t n, sent;
+
+	if (q->impair && !impairment_is_empty(q->impair))
+		send_impaired(q);
+	if (!q->from_control)
+		return;
+	n = rte_ring_sc_dequeue_burst(q->from_control, (void **)out, BURST, NULL);
+	if (n == 0)
+		return;
+	sent = q->port->driver->tx_plain(q, out, n);
+	/* Whoever asked asks again: not worth a place to wait. */
+	rte_pktmbuf_free_bulk(&out[sent], n - sent);
+}

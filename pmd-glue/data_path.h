@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PMD_GLUE_DATA_PATH_H
+#define PMD_GLUE_DATA_PATH_H
+/*
+ * What receiving and transmitting have in common over all port types. The hot parts are inline and
+ * take the raw burst function as an argument, so that each type compiles to straight code; what
+ * happens seldom (impairment, capture, loop, frames of the control thread) is in data_path.c behind
+ * one branch. Queue's lcore.
+ */
+#include <rte_prefetch.h>
+
+#include "capture.h"
+#include "classify.h"
+#include "port_internal.h"
+
+typedef uint16_t raw_burst(struct port_queue *q, struct rte_mbuf **frames, uint16_t n);
+
+/* link_port functions of a port that is not started: nothing comes, what is sent is dropped. */
+uint16_t stopped_rx_burst(struct link_port *link, uint16_t queue, struct rte_mbuf **frames,
+	uint16_t n);
+uint16_t stopped_tx_burst(struct link_port *link, uint16_t queue, struct rte_mbuf **frames,
+	uint16_t n);
+
+/* A received frame that is not for the HCA: counted, then passed to the control thread or freed. */
+void take_out(struct port_queue *q, struct rte_mbuf *m, enum port_counter_id what);
+
+/* Sends what the control thread and the impairment have ready. */
+void send_errands(struct port_queue *q);
+
+/*
+ * Frames that may be shared with their sender, made fit for a receiver in this daemon: out[i] is
+ * frames[i] if nobody else has it, else a clone with a private area of its own, which took over the
+ * reference. Returns how many from the front were done; fewer than n only if clones ran out. In
+ * place (out == frames) is not allowed.
+ */
+uint16_t make_receivable(struct port_queue *q, struct rte_mbuf *const *frames,
+	struct rte_mbuf **out, uint16_t n);
+
+/* tx_plain for bursts that contain frames to the port itself. */
+uint16_t tx_with_loop(struct port_queue *q, struct rte_mbuf **frames, uint16_t n, raw_burst *raw);
+/* The same while a capture runs. */
+uint16_t tx_captured(struct port_queue *q, struct rte_mbuf **frames, uint16_t n, raw_burst *raw);
+/* The same while the link is down: drops them. */
+uint16_t tx_nowhere(struct port_queue *q, struct rte_mbuf **frames, uint16_t n);
+/* tx_burst with impairment. */
+uint16_t tx_impaired(struct port_queue *q, struct rte_mbuf **frames, uint16_t n);
+
+/* Whether send_errands or the loop have something; a look at lines that are nearly always ours. */
+static inline bool has_errands(const struct port_queue *q)
+{
+	return q->impair || (q->from_control && !rte_ring_empty(q->from_control)) ||
+	       !rte_ring_empty(q->loop);
+}
+
+static __rte_always_inline uint16_t sort_out(struct port_queue *q, struct rte_mbuf **frames,
+	uint16_t n)
+{
+	enum { AHEAD = 4 };
+	const struct port_filter *filter = &q->port->filter;
+	uint16_t kept = 0;
+
+	for (uint16_t i = 0; i < n && i < AHEAD; i++)
+		rte_prefetch0(rte_pktmbuf_mtod(frames[i], void *));
+	for (uint16_t i = 0; i < n; i++) {
+		struct rte_mbuf *m = frames[i];
+		enum port_counter_id what;
+
+		if (i + AHEAD < n)
+			rte_prefetch0(rte_pktmbuf_mtod(frames[i + AHEAD], void *));
+		what = classify(filter, m);
+		if (likely(what == PORT_COUNTER_rx_roce))
+			frames[kept++] = m;
+		else
+			take_out(q, m, what);
+	}
+	if (kept)
+		queue_count(q, PORT_COUNTER_rx_roce, kept);
+	return kept;
+}
+
+static __rte_always_inline uint16_t rx_frames(struct port_queue *q, struct rte_mbuf **frames,
+	uint16_t n, raw_burst *raw)
+{
+	uint16_t got = 0;
+
+	if (unlikely(has_errands(q))) {
+		send_errands(q);
+		/* Half of the burst at most, so that neither starves. */
+		got = rte_ring_sc_dequeue_burst(q->loop, (void **)frames, (n + 1) / 2, NULL);
+	}
+	got += raw(q, frames + got, n - got);
+	if (got == 0)
+		return 0;
+	if (unlikely(q->capture != NULL))
+		capture_frames(q, frames, got, CAPTURE_IN);
+	return sort_out(q, frames, got);
+}
+
+/* How many frames from the front are for others, not for this port itself. */
+static inline uint16_t count_outward(const struct port_queue *q, struct rte_mbuf *const *frames,
+	uint16_t n)
+{
+	uint64_t mac = q->port->filter.mac;
+	uint16_t i = 0;
+
+	while (i < n && likely(load_mac(rte_pktmbuf_mtod(frames[i], const uint8_t *)) != mac))
+		i++;
+	return i;
+}
+
+static __rte_always_inline uint16_t tx_frames_plain(struct port_queue *q, struct rte_mbuf **frames,
+	uint16_t n, raw_burst *raw)
+{
+	uint16_t sent;
+
+	if (unlikely(!port_link_is_up(q->port)))
+		return tx_nowhere(q, frames, n);
+	if (unlikely(q->capture != NULL))
+		return tx_captured(q, frames, n, raw);
+	if (unlikely(count_outward(q, frames, n) != n))
+		return tx_with_loop(q, frames, n, raw);
+	sent = raw(q, frames, n);
+	queue_count(q, PORT_COUNTER_tx_frames, sent);
+	if (unlikely(sent < n))
+		queue_count(q, PORT_COUNTER_tx_wire_full, 1);
+	return sent;
+}
+
+static __rte_always_inline uint16_t tx_frames(struct port_queue *q, struct rte_mbuf **frames,
+	uint16_t n, raw_burst *raw)
+{
+	if (unlikely(q->impair != NULL))
+		return tx_impaired(q, frames, n);
+	return tx_frames_plain(q, frames, n, raw);
+}
+
+#endif

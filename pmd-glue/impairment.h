@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PMD_GLUE_IMPAIRMENT_H
+#define PMD_GLUE_IMPAIRMENT_H
+/*
+ * Seeded faults on the transmit side of one queue. Frames go in by impairment_take() and come out, in
+ * the order the wire shall see them, by impairment_due()/impairment_sent(). Knows no clock but the
+ * `now` it is given (TSC cycles, never running back). Runs on the lcore of the queue; no locks.
+ * Never writes to a frame it was given: a duplicate is a second reference, corruption a copy.
+ *
+ * Each frame draws the same number of random numbers whatever its fate, so that one setting does
+ * not shift the dice of another: a run with loss and delay loses the same frames as one with loss.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pmd-glue/port.h"
+
+enum {
+	IMPAIRMENT_QUEUE = 1024, /* frames under delay; power of two */
+	IMPAIRMENT_HELD_MAX = 8, /* frames held back for reordering at a time */
+	IMPAIRMENT_SPAN_MAX = 4, /* later frames that pass a held one */
+	IMPAIRMENT_HOLD_US = 1000,
+};
+
+struct impairment;
+struct rte_mbuf;
+
+/*
+ * count: the queue's counters, written here; pool: for copies; hz: cycles per second of `now`.
+ * NULL: no memory. The caller frees it with impairment_destroy.
+ */
+struct impairment *impairment_create(const struct port_impairment *config, unsigned int queue,
+	struct rte_mempool *pool, uint64_t *count, uint64_t hz);
+
+/* Frees it with all frames in it. NULL is allowed. */
+void impairment_destroy(struct impairment *imp);
+
+/* Whether anything is set at all. */
+bool impairment_wanted(const struct port_impairment *config);
+
+/* Whether impairment_take may be called: there is room for all that one frame may set free. */
+bool impairment_has_room(const struct impairment *imp);
+
+/* Takes ownership of one reference to m. */
+void impairment_take(struct impairment *imp, struct rte_mbuf *m, uint64_t now);
+
+/* Up to n frames that may be sent now, in order; they stay queued until impairment_sent. */
+uint16_t impairment_due(struct impairment *imp, uint64_t now, struct rte_mbuf **out, uint16_t n);
+
+/* The first n of those were taken by the wire, with their references. */
+void impairment_sent(struct impairment *imp, uint16_t n);
+
+/* Nothing queued or held back. */
+bool impairment_is_empty(const struct impairment *imp);
+
+#endif
