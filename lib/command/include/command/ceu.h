@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef COMMAND_CEU_H
+#define COMMAND_CEU_H
+/*
+ * The CEU, the command execution unit: the one way in which contexts and the TPT change. Its
+ * callers (the control socket, tests) hand it what the hardware reads from a mailbox.
+ *
+ * Control thread only; not reentrant. Parameters in a mailbox may come from a client: they are
+ * checked here (attributes, transitions, ranges), addresses in the daemon come from the caller and
+ * are trusted. Commands that take something away return when no lcore can still hold it.
+ *
+ * Source: reference/hw-interface.md, "CEU commands", "QP context".
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include "completion/completion.h"
+#include "context/qp_context.h"
+#include "host-abi/control.h"
+#include "virt-to-phys/v2p.h"
+
+/* Opcodes of the command interface. Mailbox (in), modifier -> effect. */
+enum ceu_op {
+	CEU_QUERY_DEV_LIM = 0x03, /* out: struct ceu_dev_lim */
+	CEU_QUERY_ADAPTER = 0x06, /* out: struct ceu_adapter */
+	CEU_INIT_HCA = 0x07,	  /* not here: BAD_OP, as all that are not listed */
+	CEU_CLOSE_HCA = 0x08,
+	CEU_SW2HW_MPT = 0x0d, /* modifier: index; in: struct mpt_entry, key & mask == index */
+	CEU_HW2SW_MPT = 0x0f, /* modifier: key */
+	CEU_WRITE_MTT = 0x11,
+	CEU_MAP_EQ = 0x12, /* modifier: client, bit 31: unmap; in: struct ceu_eq (map) */
+	CEU_SW2HW_EQ = 0x13,
+	CEU_HW2SW_EQ = 0x14,
+	CEU_SW2HW_CQ = 0x16, /* modifier: CQN; in: struct ceu_cq */
+	CEU_HW2SW_CQ = 0x17, /* modifier: CQN */
+	CEU_RST2INIT = 0x19, /* MODIFY_QP: modifier: QPN; in: struct ceu_modify */
+	CEU_INIT2RTR = 0x1a,
+	CEU_RTR2RTS = 0x1b,
+	CEU_RTS2RTS = 0x1c,
+	CEU_SQERR2RTS = 0x1d,
+	CEU_2ERR = 0x1e, /* in: optional */
+	CEU_RTS2SQD = 0x1f,
+	CEU_SQD2RTS = 0x20,
+	CEU_2RST = 0x21,     /* in: optional */
+	CEU_QUERY_QP = 0x22, /* modifier: QPN; out: struct control_qp_attr */
+	CEU_CONF_SPECIAL_QP = 0x23,
+	CEU_MAD_IFC = 0x24,
+	CEU_RESIZE_CQ = 0x2c,
+	CEU_INIT2INIT = 0x2d,
+	CEU_NOP = 0x31,
+	CEU_SQD2SQD = 0x38,
+	/* Ours: the modelled host writes this part of the context into ICM memory itself. */
+	CEU_SW2HW_QP = 0x70, /* modifier: QPN; in: struct ceu_qp; the context comes to be, in RST */
+	CEU_HW2SW_QP = 0x71, /* modifier: QPN; from any state; it is free when this returns */
+};
+
+enum ceu_status {
+	CEU_OK = 0x00,
+	CEU_BAD_OP = 0x02,	  /* unknown, or not made yet */
+	CEU_BAD_PARAM = 0x03,	  /* mailbox or modifier */
+	CEU_BAD_SYS_STATE = 0x04, /* the object is not in the state that the command needs */
+	CEU_BAD_NVMEM = 0x05,
+};
+
+/* SW2HW_QP: what a QP is for life. The memory stays mapped until HW2SW_QP returned. */
+struct ceu_qp {
+	uint8_t service; /* enum qp_service */
+	uint8_t sq_signal_all;
+	uint16_t client;
+	uint16_t engine; /* < engine_count */
+	uint16_t reserved;
+	uint32_t pd;
+	uint32_t cqn_snd, cqn_rcv;
+	uint8_t *sq;
+	uint32_t sq_bytes; /* multiple of 64, not 0 */
+	uint32_t rq_stride;
+	uint8_t *rq;	     /* NULL: none */
+	uint32_t rq_entries; /* power of two; 0 if rq is NULL */
+	struct qp_record *record;
+};
+
+/* What a path needs beside the client's attributes; resolved by the caller. Only looked at with
+ * QP_ATTR_AV, and, for the source, in RST2INIT of a UD QP. */
+struct ceu_path {
+	uint8_t dst_mac[6], src_mac[6];
+	bool has_vlan;
+	uint16_t vlan_tci;
+	uint8_t src_ip[16]; /* the GID at attr.gid_index */
+};
+
+/* MODIFY_QP. attr.state is not looked at: the opcode says where to. */
+struct ceu_modify {
+	struct control_qp_attr attr;
+	struct ceu_path path;
+};
+
+struct ceu_cq {
+	uint32_t client;
+	uint32_t log_entries;
+	struct cqe *buffer;
+	struct cq_record *record;
+};
+
+struct ceu_eq {
+	struct client_page *page;
+	int eventfd; /* stays the caller's */
+};
+
+struct ceu_dev_lim {
+	uint32_t log_max_qps, log_max_cqs, log_max_mpts;
+	uint32_t max_sg, max_rd_atomic;
+	uint32_t max_mtu; /* 5 = 4096 */
+	uint32_t log_min_page;
+};
+
+struct ceu_adapter {
+	char board_id[16];
+};
+
+/* How the CEU waits for the data path. Each may be NULL (tests without lcores). */
+struct ceu_hooks {
+	void *ctx;
+	/* Returns once every lcore has finished the poll it was in and begun another, or is not
+	 * running. */
+	void (*quiesce)(void *ctx);
+	/* Gives back what the modules hold for a QP: requests in turn, retransmit buffers, timers.
+	 * After quiesce, the QP being in RST; no stage touches it meanwhile. */
+	void (*release_qp)(void *ctx, struct qp *q);
+};
+
+/* The tables that it writes; all stay the caller's. */
+struct ceu_config {
+	struct qp_table *qps;
+	struct v2p *v2p;
+	struct completion *completion;
+	struct engine *engines;
+	unsigned int engine_count;
+	struct counters *counters; /* the control thread's */
+	uint8_t mtu_code_max;	   /* 1..5; 0: 5 */
+	struct ceu_hooks hooks;
+};
+
+struct ceu;
+
+/* 0, -ENOMEM, -EINVAL (a table is missing). */
+int ceu_create(const struct ceu_config *config, struct ceu **out);
+/* Frees the unit; the tables keep what they hold. NULL is allowed. */
+void ceu_destroy(struct ceu *ceu);
+/* The largest path MTU of the port may change with its link. */
+void ceu_set_mtu_max(struct ceu *ceu, uint8_t mtu_code);
+
+/*
+ * Executes one command. `in` and `out` must have exactly the size of the command's mailbox
+ * structure (0 and NULL where it has none). CEU_OK, or why not; then nothing has changed.
+ */
+enum ceu_status ceu_exec(struct ceu *ceu, uint8_t op, uint32_t modifier, const void *in,
+	uint32_t in_bytes, void *out, uint32_t out_bytes);
+
+/* The opcode that moves a QP from one state to another; CEU_BAD_TRANSITION if none does. */
+#define CEU_BAD_TRANSITION (-1)
+int ceu_modify_op(enum qp_state from, enum qp_state to);
+
+/* The same as -errno: 0, -EOPNOTSUPP, -EINVAL, -EBUSY, -EIO. */
+int ceu_errno(enum ceu_status status);
+
+/* One row of the table of transitions; what ibv_modify_qp() requires and allows for the service. */
+struct ceu_transition {
+	uint8_t from, to;	     /* enum qp_state */
+	uint8_t op;		     /* enum ceu_op */
+	uint8_t services;	     /* bit 1 << enum qp_service */
+	uint32_t required, optional; /* enum qp_attr_mask; QP_ATTR_STATE is always allowed */
+};
+/* The row, or NULL: there is no such transition for that service. Read only, static. */
+const struct ceu_transition *ceu_transition_find(
+	enum qp_state from, enum qp_state to, enum qp_service service);
+
+#endif

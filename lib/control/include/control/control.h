@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CONTROL_CONTROL_H
+#define CONTROL_CONTROL_H
+/*
+ * The control socket of the daemon (protocol: host-abi/control.h). One session for each connection:
+ * it owns all that its client made, refuses what is not the client's, and tears everything down
+ * when the connection ends.
+ *
+ * Runs in the daemon's control thread, all of it; nothing here is called by the data path but the
+ * SIGBUS handler. It changes contexts and the TPT only through the CEU.
+ */
+#include <stdint.h>
+#include <stdbool.h>
+#include "host-abi/control.h"
+
+struct hca;
+struct ceu;
+struct control;
+
+/* Where the port's facts come from; ctx is the device's. */
+struct control_port_ops {
+	/* Fills *out, all of it but gid_count. */
+	void (*port)(void *ctx, struct control_port_reply *out);
+	/* GID `index` as 16 bytes; 0, -ENOENT. The first -ENOENT ends the table. */
+	int (*gid)(void *ctx, uint32_t index, uint8_t gid[16]);
+	/* MAC of the next hop towards dgid. 0; -EAGAIN: asked, poll again; -EHOSTUNREACH. Never
+	 * waits. */
+	int (*resolve)(void *ctx, const uint8_t dgid[16], uint8_t mac[6]);
+	/* VLAN that the port sends with: its TCI, 0: none. May be NULL. */
+	uint16_t (*vlan)(void *ctx);
+};
+
+/* One HCA that clients may open. Everything stays the caller's. */
+struct control_device {
+	char name[32];
+	uint64_t guid;
+	struct hca *hca;
+	struct ceu *ceu;
+	int kick_eventfd; /* clients write it when uar_page.daemon_asleep is set; each gets a copy
+			   */
+	struct control_port_ops ops;
+	void *ctx;
+	/* Returns once every lcore has finished the poll it was in and begun another. NULL: nobody
+	 * polls. */
+	void (*quiesce)(void *ctx);
+};
+
+/* Limits of one client; 0 means the default given here. */
+struct control_limits {
+	uint32_t pds;		/* 1024 */
+	uint32_t regions;	/* 16384 */
+	uint32_t mrs, cqs, qps; /* three quarters of the table, at least 1 */
+	uint64_t region_bytes;	/* of one region: 1 TiB */
+	uint64_t client_bytes;	/* of all regions of one client: 4 TiB */
+};
+
+struct control_config {
+	const char *socket_path;  /* an old socket file there is replaced unless somebody listens on
+				     it; NULL: no socket */
+	unsigned int socket_mode; /* of the socket file; 0: 0666 */
+	unsigned int clients_max; /* 0: CLIENTS_MAX; never more */
+	unsigned int device_count;
+	const struct control_device *devices; /* copied */
+	struct control_limits limits;
+};
+
+/*
+ * Listens and installs the SIGBUS handler. 0; -EINVAL (no device, path too long); -EADDRINUSE
+ * (another daemon listens there); -ENOMEM; -errno of the socket calls (logged).
+ */
+int control_create(const struct control_config *config, struct control **out);
+
+/* Disconnects all clients as if they had closed, removes the socket. NULL is allowed. */
+void control_destroy(struct control *c);
+
+/*
+ * Serves what has arrived, waits at most timeout_ms (0: not at all, -1: until something comes) for
+ * it. While a next hop is being resolved it returns after at most a millisecond. Returns messages
+ * handled, or -EINTR.
+ */
+int control_poll(struct control *c, int timeout_ms);
+
+/* Becomes readable when control_poll() has something to do; for an outer poll loop. Stays the
+ * module's. */
+int control_fd(const struct control *c);
+
+/* Takes over a connected SOCK_SEQPACKET socket as a new client: socket activation and tests. 0,
+ * -EUSERS, -ENOMEM; then fd stays the caller's. */
+int control_adopt(struct control *c, int fd);
+
+/* Tells all clients that the port of a device came up or went down. */
+void control_port_changed(struct control *c, unsigned int device, bool up);
+
+/* What `softhca clients` shows; the caller's copy. */
+struct control_client_info {
+	uint32_t index;
+	int32_t pid;
+	uint32_t uid;
+	char device[32]; /* "" before HELLO */
+	uint32_t pds, regions, mrs, cqs, qps;
+	uint64_t bytes; /* of its regions */
+};
+/* Fills up to n, returns how many clients there are. */
+unsigned int control_clients(
+	const struct control *c, struct control_client_info *info, unsigned int n);
+
+#endif
