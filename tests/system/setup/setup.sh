@@ -75,14 +75,13 @@ host() {
 hosts() {
 	local end=sh$$
 	hosts_laid=yes
-	ip netns add "$HOST_A" && ip netns add "$HOST_B" &&
+	if ! { ip netns add "$HOST_A" && ip netns add "$HOST_B" &&
 		ip link add "${end}a" type veth peer name "${end}b" &&
 		host "$HOST_A" "${end}a" 1 "$1" &&
-		host "$HOST_B" "${end}b" 2 "$1" ||
-		{
-			echo 'could not lay the hosts' >&2
-			exit 1
-		}
+		host "$HOST_B" "${end}b" 2 "$1"; }; then
+		echo 'could not lay the hosts' >&2
+		exit 1
+	fi
 }
 
 # on HOST COMMAND...: runs it there, in place of this shell when it is the last thing a job does.
