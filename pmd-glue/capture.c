@@ -90,8 +90,8 @@ static int write_frame(const struct capture *c, const struct rte_mbuf *m)
 	uint32_t length = rte_pktmbuf_data_len(m);
 	uint32_t pad = -length & 3;
 	uint64_t passed = m->tx_offload - c->start_tsc;
-	uint64_t ns = c->start_ns + passed / c->hz * 1000000000 +
-		      passed % c->hz * 1000000000 / c->hz;
+	uint64_t ns =
+		c->start_ns + passed / c->hz * 1000000000 + passed % c->hz * 1000000000 / c->hz;
 	struct packet_block head = {
 		.type = 6,
 		.total = sizeof(head) + length + pad + sizeof(struct packet_tail),
@@ -155,14 +155,14 @@ static int make_buffers(struct port *port)
 	char name[RTE_RING_NAMESIZE];
 
 	snprintf(name, sizeof(name), "port%u_capture", port->index);
-	port->capture_pool = rte_pktmbuf_pool_create(name, CAPTURE_BUFFERS, 0, 0, PACKET_ROOM_BYTES,
-		SOCKET_ID_ANY);
+	port->capture_pool = rte_pktmbuf_pool_create(
+		name, CAPTURE_BUFFERS, 0, 0, PACKET_ROOM_BYTES, SOCKET_ID_ANY);
 	if (!port->capture_pool)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < port->config.queues; i++) {
 		snprintf(name, sizeof(name), "port%u_capture%u", port->index, i);
-		port->queue[i].capture = rte_ring_create(name, CAPTURE_RING_FRAMES, SOCKET_ID_ANY,
-			RING_F_SP_ENQ | RING_F_SC_DEQ);
+		port->queue[i].capture = rte_ring_create(
+			name, CAPTURE_RING_FRAMES, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
 		if (!port->queue[i].capture)
 			return -ENOMEM;
 	}

@@ -2,10 +2,10 @@
 #ifndef PMD_GLUE_CLASSIFY_H
 #define PMD_GLUE_CLASSIFY_H
 /*
- * What a received frame is: decided by comparing a handful of fields, because each RoCE frame passes
- * here. The answer is the name of the counter: rx_roce is for the HCA, rx_arp, rx_icmp and rx_icmpv6
- * for the control thread, the rest are drops. Reads nothing beyond data_len; never writes. What a
- * RoCE frame says behind its UDP header is the HCA's business. Queue's lcore.
+ * What a received frame is: decided by comparing a handful of fields, because each RoCE frame
+ * passes here. The answer is the name of the counter: rx_roce is for the HCA, rx_arp, rx_icmp and
+ * rx_icmpv6 for the control thread, the rest are drops. Reads nothing beyond data_len; never
+ * writes. What a RoCE frame says behind its UDP header is the HCA's business. Queue's lcore.
  */
 #include <string.h>
 
@@ -72,8 +72,8 @@ static inline bool filter_has_v6(const struct port_filter *f, const uint8_t *ip)
 }
 
 /* ip: IPv4 header with `room` bytes from there to the end of the frame. */
-static inline enum port_counter_id classify_v4(const struct port_filter *f, const uint8_t *ip,
-	uint32_t room)
+static inline enum port_counter_id classify_v4(
+	const struct port_filter *f, const uint8_t *ip, uint32_t room)
 {
 	uint16_t total;
 
@@ -96,8 +96,8 @@ static inline enum port_counter_id classify_v4(const struct port_filter *f, cons
 							 : PORT_COUNTER_drop_rx_not_our_ip;
 }
 
-static inline enum port_counter_id classify_v6(const struct port_filter *f, const uint8_t *ip,
-	uint32_t room)
+static inline enum port_counter_id classify_v6(
+	const struct port_filter *f, const uint8_t *ip, uint32_t room)
 {
 	uint16_t payload;
 

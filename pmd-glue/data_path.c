@@ -9,15 +9,15 @@
 #include "data_path.h"
 #include "impairment.h"
 
-uint16_t stopped_rx_burst(struct link_port *link, uint16_t queue, struct rte_mbuf **frames,
-	uint16_t n)
+uint16_t stopped_rx_burst(
+	struct link_port *link, uint16_t queue, struct rte_mbuf **frames, uint16_t n)
 {
 	(void)link, (void)queue, (void)frames, (void)n;
 	return 0;
 }
 
-uint16_t stopped_tx_burst(struct link_port *link, uint16_t queue, struct rte_mbuf **frames,
-	uint16_t n)
+uint16_t stopped_tx_burst(
+	struct link_port *link, uint16_t queue, struct rte_mbuf **frames, uint16_t n)
 {
 	struct port *port = (struct port *)link;
 
@@ -68,8 +68,8 @@ static void clone_in_place(struct rte_mbuf *clone, struct rte_mbuf *m)
 	clone->packet_type = 0;
 }
 
-uint16_t make_receivable(struct port_queue *q, struct rte_mbuf *const *frames,
-	struct rte_mbuf **out, uint16_t n)
+uint16_t make_receivable(
+	struct port_queue *q, struct rte_mbuf *const *frames, struct rte_mbuf **out, uint16_t n)
 {
 	uint16_t n_shared = 0;
 	uint16_t used = 0;
@@ -114,8 +114,7 @@ static uint16_t tx_loop(struct port_queue *q, struct rte_mbuf **frames, uint16_t
 	return done;
 }
 
-static uint16_t count_inward(const struct port_queue *q, struct rte_mbuf *const *frames,
-	uint16_t n)
+static uint16_t count_inward(const struct port_queue *q, struct rte_mbuf *const *frames, uint16_t n)
 {
 	uint16_t i = 0;
 

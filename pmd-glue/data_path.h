@@ -16,10 +16,10 @@
 typedef uint16_t raw_burst(struct port_queue *q, struct rte_mbuf **frames, uint16_t n);
 
 /* link_port functions of a port that is not started: nothing comes, what is sent is dropped. */
-uint16_t stopped_rx_burst(struct link_port *link, uint16_t queue, struct rte_mbuf **frames,
-	uint16_t n);
-uint16_t stopped_tx_burst(struct link_port *link, uint16_t queue, struct rte_mbuf **frames,
-	uint16_t n);
+uint16_t stopped_rx_burst(
+	struct link_port *link, uint16_t queue, struct rte_mbuf **frames, uint16_t n);
+uint16_t stopped_tx_burst(
+	struct link_port *link, uint16_t queue, struct rte_mbuf **frames, uint16_t n);
 
 /* A received frame that is not for the HCA: counted, then passed to the control thread or freed. */
 void take_out(struct port_queue *q, struct rte_mbuf *m, enum port_counter_id what);
@@ -33,8 +33,8 @@ void send_errands(struct port_queue *q);
  * reference. Returns how many from the front were done; fewer than n only if clones ran out. In
  * place (out == frames) is not allowed.
  */
-uint16_t make_receivable(struct port_queue *q, struct rte_mbuf *const *frames,
-	struct rte_mbuf **out, uint16_t n);
+uint16_t make_receivable(
+	struct port_queue *q, struct rte_mbuf *const *frames, struct rte_mbuf **out, uint16_t n);
 
 /* tx_plain for bursts that contain frames to the port itself. */
 uint16_t tx_with_loop(struct port_queue *q, struct rte_mbuf **frames, uint16_t n, raw_burst *raw);
@@ -52,8 +52,8 @@ static inline bool has_errands(const struct port_queue *q)
 	       !rte_ring_empty(q->loop);
 }
 
-static __rte_always_inline uint16_t sort_out(struct port_queue *q, struct rte_mbuf **frames,
-	uint16_t n)
+static __rte_always_inline uint16_t sort_out(
+	struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
 {
 	enum { AHEAD = 4 };
 	const struct port_filter *filter = &q->port->filter;
@@ -78,8 +78,8 @@ static __rte_always_inline uint16_t sort_out(struct port_queue *q, struct rte_mb
 	return kept;
 }
 
-static __rte_always_inline uint16_t rx_frames(struct port_queue *q, struct rte_mbuf **frames,
-	uint16_t n, raw_burst *raw)
+static __rte_always_inline uint16_t rx_frames(
+	struct port_queue *q, struct rte_mbuf **frames, uint16_t n, raw_burst *raw)
 {
 	uint16_t got = 0;
 
@@ -97,8 +97,8 @@ static __rte_always_inline uint16_t rx_frames(struct port_queue *q, struct rte_m
 }
 
 /* How many frames from the front are for others, not for this port itself. */
-static inline uint16_t count_outward(const struct port_queue *q, struct rte_mbuf *const *frames,
-	uint16_t n)
+static inline uint16_t count_outward(
+	const struct port_queue *q, struct rte_mbuf *const *frames, uint16_t n)
 {
 	uint64_t mac = q->port->filter.mac;
 	uint16_t i = 0;
@@ -108,8 +108,8 @@ static inline uint16_t count_outward(const struct port_queue *q, struct rte_mbuf
 	return i;
 }
 
-static __rte_always_inline uint16_t tx_frames_plain(struct port_queue *q, struct rte_mbuf **frames,
-	uint16_t n, raw_burst *raw)
+static __rte_always_inline uint16_t tx_frames_plain(
+	struct port_queue *q, struct rte_mbuf **frames, uint16_t n, raw_burst *raw)
 {
 	uint16_t sent;
 
@@ -126,8 +126,8 @@ static __rte_always_inline uint16_t tx_frames_plain(struct port_queue *q, struct
 	return sent;
 }
 
-static __rte_always_inline uint16_t tx_frames(struct port_queue *q, struct rte_mbuf **frames,
-	uint16_t n, raw_burst *raw)
+static __rte_always_inline uint16_t tx_frames(
+	struct port_queue *q, struct rte_mbuf **frames, uint16_t n, raw_burst *raw)
 {
 	if (unlikely(q->impair != NULL))
 		return tx_impaired(q, frames, n);

@@ -2,9 +2,9 @@
 #ifndef PMD_GLUE_IMPAIRMENT_H
 #define PMD_GLUE_IMPAIRMENT_H
 /*
- * Seeded faults on the transmit side of one queue. Frames go in by impairment_take() and come out, in
- * the order the wire shall see them, by impairment_due()/impairment_sent(). Knows no clock but the
- * `now` it is given (TSC cycles, never running back). Runs on the lcore of the queue; no locks.
+ * Seeded faults on the transmit side of one queue. Frames go in by impairment_take() and come out,
+ * in the order the wire shall see them, by impairment_due()/impairment_sent(). Knows no clock but
+ * the `now` it is given (TSC cycles, never running back). Runs on the lcore of the queue; no locks.
  * Never writes to a frame it was given: a duplicate is a second reference, corruption a copy.
  *
  * Each frame draws the same number of random numbers whatever its fate, so that one setting does

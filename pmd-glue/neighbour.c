@@ -21,8 +21,8 @@ static bool is_timed(enum neighbour_state state)
 	return state == NEIGHBOUR_ASKED || state == NEIGHBOUR_STALE || state == NEIGHBOUR_FAILED;
 }
 
-static void enter(struct neighbours *t, struct neighbour *e, enum neighbour_state state,
-	uint64_t next_ms)
+static void enter(
+	struct neighbours *t, struct neighbour *e, enum neighbour_state state, uint64_t next_ms)
 {
 	t->n_timed += is_timed(state);
 	t->n_timed -= is_timed(e->state);

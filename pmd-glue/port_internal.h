@@ -35,7 +35,7 @@ struct ring_wire;
 
 /* What classification compares a frame with. Writer: create. */
 struct port_filter {
-	uint64_t mac;	/* own MAC as the low 48 bits of a little-endian load */
+	uint64_t mac;	  /* own MAC as the low 48 bits of a little-endian load */
 	uint16_t vlan_be; /* VLAN id in network order, 0: untagged */
 	uint8_t n_v4, n_v6;
 	uint32_t v4_be[PORT_ADDRESSES_MAX];
@@ -43,17 +43,17 @@ struct port_filter {
 };
 
 struct port_queue {
-	struct port *port;	      /* create */
-	uint16_t id;		      /* create */
-	uint16_t eth_id;	      /* create; real drivers only */
-	struct rte_ring *rx_ring;     /* create; ring ports only */
-	struct rte_ring *tx_ring;     /* create; ring ports only */
-	struct rte_ring *to_control;  /* create */
-	struct rte_ring *from_control; /* create; NULL but on queue 0 */
-	struct rte_ring *loop;	      /* create */
-	struct rte_ring *capture;     /* control; NULL: no capture */
-	struct impairment *impair;    /* create; NULL: none */
-	rte_spinlock_t poll_lock;     /* memif only, see memif_gate.h */
+	struct port *port;		    /* create */
+	uint16_t id;			    /* create */
+	uint16_t eth_id;		    /* create; real drivers only */
+	struct rte_ring *rx_ring;	    /* create; ring ports only */
+	struct rte_ring *tx_ring;	    /* create; ring ports only */
+	struct rte_ring *to_control;	    /* create */
+	struct rte_ring *from_control;	    /* create; NULL but on queue 0 */
+	struct rte_ring *loop;		    /* create */
+	struct rte_ring *capture;	    /* control; NULL: no capture */
+	struct impairment *impair;	    /* create; NULL: none */
+	rte_spinlock_t poll_lock;	    /* memif only, see memif_gate.h */
 	uint64_t count[PORT_COUNTER_COUNT]; /* queue */
 } __rte_cache_aligned;
 
@@ -73,11 +73,11 @@ struct port_driver {
 
 struct port {
 	struct link_port link; /* control, only while the data path is away. Must be first */
-	const struct port_driver *driver;     /* create */
-	struct port_filter filter;	      /* create */
-	bool link_up;			      /* control, atomic; the data path reads it */
-	struct rte_mempool *packet_pool;      /* create */
-	struct rte_mempool *clone_pool;	      /* create */
+	const struct port_driver *driver; /* create */
+	struct port_filter filter;	  /* create */
+	bool link_up;			  /* control, atomic; the data path reads it */
+	struct rte_mempool *packet_pool;  /* create */
+	struct rte_mempool *clone_pool;	  /* create */
 	struct rte_mempool *capture_pool; /* create */
 	struct port_queue queue[PORT_QUEUES_MAX];
 
@@ -91,7 +91,7 @@ struct port {
 	bool kernel_has[PORT_ADDRESSES_MAX]; /* the kernel answers for address i itself */
 	struct neighbours neighbours;
 	struct capture *capture_file;
-	uint64_t next_link_ms, next_stats_ms, next_kernel_ms;
+	uint64_t next_link_ms, next_stats_ms, next_kernel_ms, next_kick_ms;
 	uint64_t control_count[PORT_COUNTER_COUNT];
 
 	/* ring ports */
@@ -100,8 +100,8 @@ struct port {
 	/* real drivers */
 	uint16_t eth_id;
 	char eth_name[PORT_DEVICE_BYTES];
-	bool eth_added;	  /* the device is there because of us */
-	bool eth_waiting; /* memif client: started, server not there yet */
+	bool eth_added;		     /* the device is there because of us */
+	bool eth_waiting;	     /* memif client: started, server not there yet */
 	struct rte_mempool *rx_pool; /* packet_pool, or one of our own (af_xdp) */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Ring ports: two HCAs of one daemon, joined by a pair of rings per queue, or one HCA joined with
- * itself by one ring. No driver in between: transmit hands the receiver the very frame, or a clone if
- * the sender keeps a reference. A full ring is back pressure, never loss. While the other end is
+ * itself by one ring. No driver in between: transmit hands the receiver the very frame, or a clone
+ * if the sender keeps a reference. A full ring is back pressure, never loss. While the other end is
  * not started the link is down and frames are dropped, as on a cable.
  *
  * The wire outlives either end: it goes with the second of the two ports.
@@ -19,9 +19,9 @@
 #include "data_path.h"
 
 struct ring_wire {
-	struct port *end[2];				 /* control; NULL: not there (any more) */
+	struct port *end[2];			 /* control; NULL: not there (any more) */
 	struct rte_ring *to[2][PORT_QUEUES_MAX]; /* frames towards end i */
-	bool self;					 /* both ends are the same port */
+	bool self;				 /* both ends are the same port */
 };
 
 static uint16_t ring_raw_rx(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
@@ -51,16 +51,16 @@ static uint16_t ring_raw_tx(struct port_queue *q, struct rte_mbuf **frames, uint
 	return sent;
 }
 
-static uint16_t ring_rx_burst(struct link_port *link, uint16_t queue, struct rte_mbuf **frames,
-	uint16_t n)
+static uint16_t ring_rx_burst(
+	struct link_port *link, uint16_t queue, struct rte_mbuf **frames, uint16_t n)
 {
 	struct port *port = (struct port *)link;
 
 	return rx_frames(&port->queue[queue], frames, n, ring_raw_rx);
 }
 
-static uint16_t ring_tx_burst(struct link_port *link, uint16_t queue, struct rte_mbuf **frames,
-	uint16_t n)
+static uint16_t ring_tx_burst(
+	struct link_port *link, uint16_t queue, struct rte_mbuf **frames, uint16_t n)
 {
 	struct port *port = (struct port *)link;
 

@@ -153,7 +153,7 @@ void port_info(struct port *port, struct port_info *info);
  * address of the port has it in its prefix (IPv6 link-local always is), else the gateway.
  *
  * 0: mac_out is set (multicast and the port's own addresses: always); -EAGAIN: the question is on
- * the wire, poll again; -EHOSTUNREACH: no route, or no answer after PORT_RESOLVE_TRIES.
+ * the wire, poll again; -EHOSTUNREACH: no route, or no answer within 2.5 s (asked 6 times).
  */
 int port_resolve(struct port *port, const uint8_t ip[16], uint8_t mac_out[6]);
 

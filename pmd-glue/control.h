@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PMD_GLUE_CONTROL_H
+#define PMD_GLUE_CONTROL_H
+/*
+ * What the files of the control thread's side share: routes, asking, answering, and what the kernel
+ * knows about an interface. Control thread only.
+ */
+#include <rte_ether.h>
+#include <rte_mbuf.h>
+
+#include "port_internal.h"
+
+/* ---- route.c ---- */
+
+/* Index of the port's address ip, or -1. */
+int route_own_address(const struct port *port, const uint8_t ip[16]);
+
+bool ip_is_v4_mapped(const uint8_t ip[16]);
+bool ip_is_multicast(const uint8_t ip[16]);
+bool ip_is_link_local(const uint8_t ip[16]); /* fe80::/10 */
+
+/* The MAC address of a multicast group or of the IPv4 broadcast address. */
+void multicast_mac(const uint8_t ip[16], uint8_t mac[6]);
+
+/* Whether some address of the port has ip in its prefix (IPv6 link-local: always). */
+bool route_is_on_link(const struct port *port, const uint8_t ip[16]);
+
+/* The address to ask for, to reach ip; NULL if there is no route. */
+const uint8_t *route_next_hop(const struct port *port, const uint8_t ip[16]);
+
+/* The port's address to speak from to ip of the same family: one with ip in its prefix, else the
+ * first of the family; NULL if there is none. */
+const struct port_address *route_source(const struct port *port, const uint8_t ip[16]);
+
+/* ::ffff:a.b.c.d of four bytes in network order. */
+void ip_map_v4(const void *v4, uint8_t ip[16]);
+
+/* ---- ask.c ---- */
+
+/* Sends the ARP request or neighbour solicitation for ip. Lost is lost: it will be repeated. */
+void ask_for(struct port *port, const uint8_t ip[16]);
+
+/*
+ * A frame of `bytes` behind its Ethernet (and VLAN) header, zeroed; *l3 points behind those.
+ * NULL, counted: no buffer. The caller owns it until control_send.
+ */
+struct rte_mbuf *control_frame(
+	struct port *port, const uint8_t dst_mac[6], uint16_t type, uint16_t bytes, void **l3);
+
+/* Passes a frame to the data path for sending; takes ownership. */
+void control_send(struct port *port, struct rte_mbuf *m);
+
+/* Remembers ip's MAC if it is sane; create: even if nobody asked. */
+void learn(struct port *port, const uint8_t ip[16], const uint8_t mac[6], bool create);
+
+/* ---- answer_v4.c, answer_v6.c ---- */
+
+/*
+ * One frame as received, l3: its header behind Ethernet and VLAN, `bytes` from there to the end.
+ * None of it is to be trusted. The caller keeps the frame; answers are frames of their own.
+ */
+void answer_arp(
+	struct port *port, const struct rte_ether_hdr *ether, const uint8_t *l3, uint32_t bytes);
+void answer_icmp(
+	struct port *port, const struct rte_ether_hdr *ether, const uint8_t *l3, uint32_t bytes);
+void answer_icmpv6(
+	struct port *port, const struct rte_ether_hdr *ether, const uint8_t *l3, uint32_t bytes);
+
+/* ---- kernel.c: the interface as the kernel sees it; name: port->config.device ---- */
+
+/* Interface MTU in bytes, or -errno. */
+int kernel_mtu(const char *name);
+/* 0 or -errno. */
+int kernel_set_mtu(const char *name, uint16_t mtu_bytes);
+/* 0 or -errno. */
+int kernel_mac(const char *name, uint8_t mac[6]);
+/* Administratively up and with carrier. */
+bool kernel_is_running(const char *name);
+/* Whether the port shares its interface with the kernel: then that answers for its own addresses.
+ */
+bool kernel_shares(enum port_type type);
+/* Notes in port->kernel_has which of the port's addresses the kernel has on that interface. */
+void kernel_refresh(struct port *port);
+
+#endif

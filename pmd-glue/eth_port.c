@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ports over a DPDK ethdev: af_packet, af_xdp, tap, memif, PCI. Bring-up asks for nothing that a
+ * driver may lack: no offloads, no interrupts, no MAC change, no MTU call unless it matters.
+ *
+ * Frames sent may have more than one owner. Drivers only read them (the virtual ones copy, devices
+ * fetch) and give back one reference, provided that fast free, which assumes refcnt 1 and one
+ * pool, is off: it is, like every other transmit offload.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_ethdev.h>
+
+#include "base/log.h"
+#include "control.h"
+#include "data_path.h"
+#include "eth_args.h"
+#include "memif_gate.h"
+
+enum { ETH_DESCRIPTORS = 1024 };
+
+/* ---- data path ---- */
+
+static uint16_t eth_raw_rx(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
+{
+	return rte_eth_rx_burst(q->eth_id, q->id, frames, n);
+}
+
+static uint16_t eth_raw_tx(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
+{
+	return rte_eth_tx_burst(q->eth_id, q->id, frames, n);
+}
+
+static uint16_t eth_tx_plain(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
+{
+	return tx_frames_plain(q, frames, n, eth_raw_tx);
+}
+
+static uint16_t eth_rx_burst(
+	struct link_port *link, uint16_t queue, struct rte_mbuf **frames, uint16_t n)
+{
+	struct port *port = (struct port *)link;
+
+	return rx_frames(&port->queue[queue], frames, n, eth_raw_rx);
+}
+
+static uint16_t eth_tx_burst(
+	struct link_port *link, uint16_t queue, struct rte_mbuf **frames, uint16_t n)
+{
+	struct port *port = (struct port *)link;
+
+	return tx_frames(&port->queue[queue], frames, n, eth_raw_tx);
+}
+
+/* While a window of the memif gate is open the wire looks idle. */
+static uint16_t memif_rx_burst(
+	struct link_port *link, uint16_t queue, struct rte_mbuf **frames, uint16_t n)
+{
+	struct port_queue *q = &((struct port *)link)->queue[queue];
+	uint16_t got;
+
+	if (unlikely(!rte_spinlock_trylock(&q->poll_lock)))
+		return 0;
+	got = rx_frames(q, frames, n, eth_raw_rx);
+	rte_spinlock_unlock(&q->poll_lock);
+	return got;
+}
+
+static uint16_t memif_tx_burst(
+	struct link_port *link, uint16_t queue, struct rte_mbuf **frames, uint16_t n)
+{
+	struct port_queue *q = &((struct port *)link)->queue[queue];
+	uint16_t sent;
+
+	if (unlikely(!rte_spinlock_trylock(&q->poll_lock)))
+		return 0;
+	sent = tx_frames(q, frames, n, eth_raw_tx);
+	rte_spinlock_unlock(&q->poll_lock);
+	return sent;
+}
+
+/* ---- bring-up ---- */
+
+static int refused(const struct port *port, const char *what, int error)
+{
+	LOG(ERR, "port %s: %s: %s: %s", port->config.name, port->eth_name, what,
+		strerror(error < 0 ? -error : error));
+	return -EIO;
+}
+
+/* Finds the device, or makes EAL find it. */
+static int find_device(struct port *port)
+{
+	char args[ETH_ARGS_BYTES];
+	const char *bus = port->config.type == PORT_PCI ? "pci" : "vdev";
+	int error;
+
+	eth_args_name(port, port->eth_name);
+	eth_args(port, args);
+	if (rte_eth_dev_get_port_by_name(port->eth_name, &port->eth_id) == 0) {
+		if (port->config.type == PORT_PCI)
+			return 0;
+		LOG(ERR, "port %s: there is a device %s already", port->config.name,
+			port->eth_name);
+		return -EEXIST;
+	}
+	error = rte_eal_hotplug_add(bus, port->eth_name, args);
+	if (error == 0)
+		port->eth_added = true;
+	if (error || rte_eth_dev_get_port_by_name(port->eth_name, &port->eth_id) != 0) {
+		LOG(ERR, "port %s: %s on '%s' cannot be brought up: %s", port->config.name,
+			port->eth_name, port->config.device,
+			error ? strerror(error < 0 ? -error : error) : "it is no Ethernet device");
+		return -ENODEV;
+	}
+	return 0;
+}
+
+/* The interface MTU, and for a device of our own what to configure it to. */
+static int choose_mtu(struct port *port, const struct rte_eth_dev_info *info)
+{
+	uint32_t wanted = port->config.mtu_bytes;
+	uint32_t room = rte_pktmbuf_data_room_size(port->rx_pool) - RTE_PKTMBUF_HEADROOM -
+			RTE_ETHER_HDR_LEN - VLAN_BYTES;
+	uint32_t most = RTE_MIN(room, info->max_mtu ? info->max_mtu : (uint32_t)UINT16_MAX);
+	int kernel = kernel_shares(port->config.type) ? kernel_mtu(port->config.device) : 0;
+
+	if (kernel < 0)
+		return refused(port, "MTU", kernel);
+	if (kernel && wanted && wanted != (uint32_t)kernel) {
+		int error = kernel_set_mtu(port->config.device, wanted);
+
+		if (error)
+			return refused(port, "setting the interface's MTU", error);
+	} else if (kernel) {
+		wanted = kernel;
+		most = RTE_MAX(most, wanted); /* longer frames come cut and are counted */
+	}
+	if (wanted > most) {
+		LOG(ERR, "port %s: MTU %u is too large, %u is the most", port->config.name, wanted,
+			most);
+		return -ENOTSUP;
+	}
+	if (!wanted)
+		wanted = RTE_MIN((uint32_t)MTU_FOR_ROCE_4096, most);
+	/* What buffers cannot hold the port does not have, whatever the kernel has. */
+	port->mtu_bytes = RTE_MIN(wanted, room);
+	return 0;
+}
+
+static int configure(struct port *port, const struct rte_eth_dev_info *info)
+{
+	uint16_t queues = port->config.queues;
+	struct rte_eth_conf conf = {0};
+	int error;
+
+	if (queues > info->max_rx_queues || queues > info->max_tx_queues) {
+		LOG(ERR, "port %s: %s has no more than %u queues", port->config.name,
+			port->eth_name, RTE_MIN(info->max_rx_queues, info->max_tx_queues));
+		return -ENOTSUP;
+	}
+	/* Virtual drivers know the kernel's MTU badly (af_packet claims 1500 at most). */
+	if (port->config.type == PORT_PCI)
+		conf.rxmode.mtu = port->mtu_bytes;
+	if (queues > 1 && info->flow_type_rss_offloads) {
+		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+		conf.rx_adv_conf.rss_conf.rss_hf =
+			(RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP) & info->flow_type_rss_offloads;
+	}
+	error = rte_eth_dev_configure(port->eth_id, queues, queues, &conf);
+	return error ? refused(port, "configuration", error) : 0;
+}
+
+static int set_up_queues(struct port *port, const struct rte_eth_dev_info *info)
+{
+	uint16_t n_rx = ETH_DESCRIPTORS, n_tx = ETH_DESCRIPTORS;
+	struct rte_eth_rxconf rx = info->default_rxconf;
+	struct rte_eth_txconf tx = info->default_txconf;
+	int error = rte_eth_dev_adjust_nb_rx_tx_desc(port->eth_id, &n_rx, &n_tx);
+
+	if (error)
+		return refused(port, "descriptors", error);
+	rx.offloads = 0;
+	tx.offloads = 0;
+	for (uint16_t q = 0; q < port->config.queues && !error; q++) {
+		int socket = rte_eth_dev_socket_id(port->eth_id);
+
+		error = rte_eth_rx_queue_setup(port->eth_id, q, n_rx, socket, &rx, port->rx_pool);
+		if (error)
+			return refused(port, "receive queue", error);
+		error = rte_eth_tx_queue_setup(port->eth_id, q, n_tx, socket, &tx);
+		if (error)
+			return refused(port, "transmit queue", error);
+		port->queue[q].eth_id = port->eth_id;
+	}
+	return 0;
+}
+
+static bool wants_mac_of_its_own(const struct port *port)
+{
+	static const uint8_t none[6];
+
+	return memcmp(port->config.mac, none, 6) != 0;
+}
+
+static void hear_everything(struct port *port)
+{
+	int error = rte_eth_promiscuous_enable(port->eth_id);
+
+	if (error)
+		LOG(WARNING, "port %s: not promiscuous (%s): some frames may not arrive",
+			port->config.name, strerror(-error));
+}
+
+/* Whether a kernel or device filters by MAC in front of us. */
+static bool is_filtered(enum port_type type)
+{
+	return type == PORT_PCI || kernel_shares(type);
+}
+
+/*
+ * The MAC to speak from. On tap the device's own belongs to the kernel at the other end, on memif
+ * it is the one passed as argument: both keep what choose_mac() chose.
+ */
+static int set_mac(struct port *port)
+{
+	struct rte_ether_addr device;
+	int error;
+
+	if (!is_filtered(port->config.type))
+		return 0;
+	error = rte_eth_macaddr_get(port->eth_id, &device);
+	if (error)
+		return refused(port, "MAC address", error);
+	if (!wants_mac_of_its_own(port)) {
+		memcpy(port->mac, &device, 6);
+		return 0;
+	}
+	if (memcmp(port->mac, &device, 6) == 0)
+		return 0;
+	/* The address of a shared interface is the kernel's: leave it, and listen to all. */
+	if (kernel_shares(port->config.type) || rte_eth_dev_default_mac_addr_set(port->eth_id,
+							(struct rte_ether_addr *)port->mac) != 0)
+		hear_everything(port);
+	return 0;
+}
+
+/* Neighbour solicitations come to groups; a driver that cannot let all groups in lets all in. */
+static void hear_groups(struct port *port)
+{
+	bool v6 = false;
+
+	for (unsigned int i = 0; i < port->config.n_addresses; i++)
+		v6 |= port->config.address[i].v6 && !port->kernel_has[i];
+	if (v6 && is_filtered(port->config.type) && rte_eth_allmulticast_enable(port->eth_id) != 0)
+		hear_everything(port);
+}
+
+static int eth_create(struct port *port)
+{
+	struct rte_eth_dev_info info;
+	int error = find_device(port);
+
+	if (error)
+		return error;
+	error = rte_eth_dev_info_get(port->eth_id, &info);
+	if (error)
+		return refused(port, "information", error);
+	snprintf(port->driver_name, sizeof(port->driver_name), "%s", info.driver_name);
+	port->rx_pool = eth_rx_pool(port);
+	if (!port->rx_pool)
+		return -ENOMEM;
+	error = choose_mtu(port, &info);
+	if (!error)
+		error = configure(port, &info);
+	if (!error)
+		error = set_up_queues(port, &info);
+	return error ? error : set_mac(port);
+}
+
+static void eth_destroy(struct port *port)
+{
+	if (port->eth_added) {
+		rte_eth_dev_close(port->eth_id);
+		rte_eal_hotplug_remove(
+			port->config.type == PORT_PCI ? "pci" : "vdev", port->eth_name);
+	}
+	if (port->rx_pool != port->packet_pool)
+		rte_mempool_free(port->rx_pool);
+}
+
+static bool eth_link_is_up(struct port *port)
+{
+	struct rte_eth_link link;
+
+	if (kernel_shares(port->config.type))
+		return kernel_is_running(port->config.device);
+	return rte_eth_link_get_nowait(port->eth_id, &link) == 0 &&
+	       link.link_status == RTE_ETH_LINK_UP;
+}
+
+static int eth_start(struct port *port)
+{
+	int error = rte_eth_dev_start(port->eth_id);
+
+	if (error)
+		return refused(port, "start", error);
+	if (port->config.type == PORT_TAP)
+		kernel_set_mtu(port->config.device, port->mtu_bytes);
+	hear_groups(port);
+	port_set_link(port, eth_link_is_up(port));
+	if (!port_link_is_up(port) && kernel_shares(port->config.type))
+		LOG(WARNING, "port %s: interface %s is down or has no carrier", port->config.name,
+			port->config.device);
+	return 0;
+}
+
+static void eth_stop(struct port *port)
+{
+	int error = rte_eth_dev_stop(port->eth_id);
+
+	if (error)
+		refused(port, "stop", error);
+}
+
+static void store(struct port *port, enum port_counter_id which, uint64_t value)
+{
+	__atomic_store_n(&port->control_count[which], value, __ATOMIC_RELAXED);
+}
+
+static void read_driver_counters(struct port *port)
+{
+	struct rte_eth_stats stats;
+
+	if (rte_eth_stats_get(port->eth_id, &stats) != 0)
+		return;
+	store(port, PORT_COUNTER_driver_rx_missed, stats.imissed);
+	store(port, PORT_COUNTER_driver_rx_errors, stats.ierrors);
+	store(port, PORT_COUNTER_driver_rx_no_buffer, stats.rx_nombuf);
+	store(port, PORT_COUNTER_driver_tx_errors, stats.oerrors);
+}
+
+static void eth_poll(struct port *port, uint64_t now_ms)
+{
+	if (now_ms >= port->next_link_ms) {
+		port->next_link_ms = now_ms + LINK_POLL_MS;
+		port_set_link(port, eth_link_is_up(port));
+	}
+	if (now_ms >= port->next_stats_ms) {
+		port->next_stats_ms = now_ms + STATS_POLL_MS;
+		read_driver_counters(port);
+	}
+}
+
+static uint32_t eth_speed(struct port *port)
+{
+	struct rte_eth_link link;
+
+	if (rte_eth_link_get_nowait(port->eth_id, &link) != 0 ||
+		link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN)
+		return 0;
+	return link.link_speed;
+}
+
+const struct port_driver eth_port_driver = {
+	.create = eth_create,
+	.destroy = eth_destroy,
+	.start = eth_start,
+	.stop = eth_stop,
+	.poll = eth_poll,
+	.speed_mbps = eth_speed,
+	.rx_burst = eth_rx_burst,
+	.tx_burst = eth_tx_burst,
+	.tx_plain = eth_tx_plain,
+};
+
+/* ---- memif ---- */
+
+static int memif_create(struct port *port)
+{
+	int error = memif_gate_join(port);
+
+	return error ? error : eth_create(port);
+}
+
+static void memif_destroy(struct port *port)
+{
+	eth_destroy(port);
+	memif_gate_leave(port);
+}
+
+/* A client starts only if its server answers; until then it is started anew now and then. */
+static void memif_try(struct port *port)
+{
+	port->eth_waiting = rte_eth_dev_start(port->eth_id) != 0;
+}
+
+static int memif_start(struct port *port)
+{
+	memif_try(port);
+	if (!port->eth_waiting)
+		return 0;
+	if (port->config.memif_server)
+		return refused(port, "start", EIO);
+	LOG(NOTICE, "port %s: waits for a server at %s", port->config.name, port->config.device);
+	return 0;
+}
+
+static void memif_stop(struct port *port)
+{
+	if (!port->eth_waiting)
+		eth_stop(port);
+	port->eth_waiting = false;
+}
+
+static void lock_queues(struct port *port)
+{
+	for (unsigned int q = 0; q < port->config.queues; q++)
+		rte_spinlock_lock(&port->queue[q].poll_lock);
+}
+
+static void unlock_queues(struct port *port)
+{
+	for (unsigned int q = 0; q < port->config.queues; q++)
+		rte_spinlock_unlock(&port->queue[q].poll_lock);
+}
+
+/* A client whose server is not there, or went away: stop what is left and connect again. */
+static void memif_reconnect(struct port *port)
+{
+	lock_queues(port);
+	if (!port->eth_waiting)
+		eth_stop(port);
+	memif_try(port);
+	unlock_queues(port);
+}
+
+static void memif_poll(struct port *port, uint64_t now_ms)
+{
+	enum { RECONNECT_MS = 250 };
+
+	memif_gate_poll(now_ms);
+	eth_poll(port, now_ms);
+	if (port->config.memif_server || port_link_is_up(port)) {
+		port->next_kick_ms = now_ms + RECONNECT_MS;
+	} else if (now_ms >= port->next_kick_ms) {
+		port->next_kick_ms = now_ms + RECONNECT_MS;
+		memif_reconnect(port);
+	}
+}
+
+const struct port_driver memif_port_driver = {
+	.create = memif_create,
+	.destroy = memif_destroy,
+	.start = memif_start,
+	.stop = memif_stop,
+	.poll = memif_poll,
+	.speed_mbps = eth_speed,
+	.rx_burst = memif_rx_burst,
+	.tx_burst = memif_tx_burst,
+	.tx_plain = eth_tx_plain,
+};

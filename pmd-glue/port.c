@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The life of a port, and the control thread's turn on it. What depends on the type of port is
+ * behind struct port_driver; what lies on the data path is in data_path.h. Control thread.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_cycles.h>
+#include <rte_malloc.h>
+#include <rte_random.h>
+
+#include "base/log.h"
+#include "capture.h"
+#include "control.h"
+#include "data_path.h"
+#include "impairment.h"
+#include "port_check.h"
+
+static struct port *ports[PORTS_MAX];
+
+static const char *const type_names[PORT_TYPE_COUNT] = {
+	[PORT_RING] = "ring",
+	[PORT_MEMIF] = "memif",
+	[PORT_AF_PACKET] = "af_packet",
+	[PORT_TAP] = "tap",
+	[PORT_AF_XDP] = "af_xdp",
+	[PORT_PCI] = "pci",
+};
+
+static const struct port_driver *const drivers[PORT_TYPE_COUNT] = {
+	[PORT_RING] = &ring_port_driver,
+	[PORT_MEMIF] = &memif_port_driver,
+	[PORT_AF_PACKET] = &eth_port_driver,
+	[PORT_TAP] = &eth_port_driver,
+	[PORT_AF_XDP] = &eth_port_driver,
+	[PORT_PCI] = &eth_port_driver,
+};
+
+const char *port_type_name(enum port_type type)
+{
+	return (unsigned int)type < PORT_TYPE_COUNT ? type_names[type] : NULL;
+}
+
+int port_type_parse(const char *name)
+{
+	for (int i = 0; i < PORT_TYPE_COUNT; i++) {
+		if (strcmp(type_names[i], name) == 0)
+			return i;
+	}
+	return -1;
+}
+
+struct port *port_at(unsigned int i)
+{
+	return ports[i];
+}
+
+uint64_t port_now_ms(void)
+{
+	return rte_get_timer_cycles() / (rte_get_timer_hz() / 1000);
+}
+
+static int find_slot(const char *name)
+{
+	int slot = -ENOMEM;
+
+	for (int i = PORTS_MAX - 1; i >= 0; i--) {
+		if (!ports[i])
+			slot = i;
+		else if (strcmp(ports[i]->config.name, name) == 0)
+			return -EEXIST;
+	}
+	return slot;
+}
+
+static struct rte_ring *make_ring(
+	const struct port *port, const char *what, unsigned int queue, unsigned int frames)
+{
+	char name[RTE_RING_NAMESIZE];
+
+	snprintf(name, sizeof(name), "port%u_%s%u", port->index, what, queue);
+	return rte_ring_create(
+		name, frames, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
+}
+
+static int make_queue(struct port *port, uint16_t id)
+{
+	struct port_queue *q = &port->queue[id];
+
+	q->port = port;
+	q->id = id;
+	rte_spinlock_init(&q->poll_lock);
+	q->to_control = make_ring(port, "to_control", id, CONTROL_RING_FRAMES);
+	q->loop = make_ring(port, "loop", id, LOOP_RING_FRAMES);
+	if (id == 0)
+		q->from_control = make_ring(port, "from_control", id, CONTROL_RING_FRAMES);
+	if (!q->to_control || !q->loop || (id == 0 && !q->from_control))
+		return -ENOMEM;
+	if (!impairment_wanted(&port->config.impairment))
+		return 0;
+	q->impair = impairment_create(
+		&port->config.impairment, id, port->packet_pool, q->count, rte_get_tsc_hz());
+	return q->impair ? 0 : -ENOMEM;
+}
+
+static void drain_and_free(struct rte_ring *ring)
+{
+	void *m;
+
+	while (ring && rte_ring_sc_dequeue(ring, &m) == 0)
+		rte_pktmbuf_free(m);
+	rte_ring_free(ring);
+}
+
+static void free_queue(struct port_queue *q)
+{
+	impairment_destroy(q->impair);
+	drain_and_free(q->to_control);
+	drain_and_free(q->from_control);
+	drain_and_free(q->loop);
+}
+
+static void make_filter(struct port *port)
+{
+	struct port_filter *f = &port->filter;
+	uint8_t padded[8] = {0};
+
+	memcpy(padded, port->mac, 6);
+	f->mac = load_mac(padded);
+	f->vlan_be = rte_cpu_to_be_16(port->config.vlan);
+	for (unsigned int i = 0; i < port->config.n_addresses; i++) {
+		const struct port_address *a = &port->config.address[i];
+
+		if (a->v6)
+			memcpy(f->v6[f->n_v6++], a->ip, 16);
+		else
+			memcpy(&f->v4_be[f->n_v4++], a->ip + 12, 4);
+	}
+}
+
+/* The configured MAC, else a random one with the locally-administered bit; drivers may replace it.
+ */
+static void choose_mac(struct port *port)
+{
+	static const uint8_t none[6];
+
+	if (memcmp(port->config.mac, none, 6) != 0)
+		memcpy(port->mac, port->config.mac, 6);
+	else
+		rte_eth_random_addr(port->mac);
+}
+
+static void set_stopped(struct port *port)
+{
+	port->link.rx_burst = stopped_rx_burst;
+	port->link.tx_burst = stopped_tx_burst;
+}
+
+static int build(struct port *port)
+{
+	int error = 0;
+
+	choose_mac(port);
+	set_stopped(port);
+	for (uint16_t i = 0; i < port->config.queues && !error; i++)
+		error = make_queue(port, i);
+	if (error) {
+		LOG(ERR, "port %s: no memory for its rings", port->config.name);
+		return error;
+	}
+	error = port->driver->create(port);
+	if (error)
+		return error;
+	make_filter(port);
+	kernel_refresh(port);
+	return port->config.capture_path[0] ? capture_open(port) : 0;
+}
+
+int port_create(const struct port_config *config, struct rte_mempool *packet_pool,
+	struct rte_mempool *clone_pool, struct port **out)
+{
+	struct port *port;
+	int slot, error;
+
+	error = port_check_config(config);
+	if (!error)
+		error = port_check_pools(config, packet_pool, clone_pool);
+	if (error)
+		return error;
+	slot = find_slot(config->name);
+	if (slot < 0) {
+		LOG(ERR, "port %s: %s", config->name,
+			slot == -EEXIST ? "there is one of that name" : "too many ports");
+		return slot;
+	}
+	port = rte_zmalloc("port", sizeof(*port), RTE_CACHE_LINE_SIZE);
+	if (!port)
+		return -ENOMEM;
+	port->config = *config;
+	port->index = slot;
+	port->driver = drivers[config->type];
+	port->packet_pool = packet_pool;
+	port->clone_pool = clone_pool;
+	ports[slot] = port;
+	error = build(port);
+	if (error) {
+		port_destroy(port);
+		return error;
+	}
+	*out = port;
+	return 0;
+}
+
+int port_start(struct port *port)
+{
+	int error;
+
+	if (port->started)
+		return 0;
+	error = port->driver->start(port);
+	if (error)
+		return error;
+	port->started = true;
+	port->link.rx_burst = port->driver->rx_burst;
+	port->link.tx_burst = port->driver->tx_burst;
+	return 0;
+}
+
+void port_stop(struct port *port)
+{
+	if (!port->started)
+		return;
+	set_stopped(port);
+	port->driver->stop(port);
+	port->started = false;
+	port_set_link(port, false);
+	port_capture_flush(port);
+}
+
+void port_destroy(struct port *port)
+{
+	if (!port)
+		return;
+	port_stop(port);
+	capture_close(port);
+	port->driver->destroy(port);
+	for (unsigned int i = 0; i < port->config.queues; i++)
+		free_queue(&port->queue[i]);
+	ports[port->index] = NULL;
+	rte_free(port);
+}
+
+struct link_port *port_link(struct port *port)
+{
+	return &port->link;
+}
+
+const char *port_name(const struct port *port)
+{
+	return port->config.name;
+}
+
+void port_set_link(struct port *port, bool up)
+{
+	if (port_link_is_up(port) == up)
+		return;
+	__atomic_store_n(&port->link_up, up, __ATOMIC_RELAXED);
+	control_count(port, PORT_COUNTER_link_changes);
+	LOG(NOTICE, "port %s: link %s", port->config.name, up ? "up" : "down");
+}
+
+static uint16_t path_mtu(uint16_t mtu_bytes)
+{
+	uint16_t path = 4096;
+
+	while (path >= 256 && path + PORT_ROCE_OVERHEAD > mtu_bytes)
+		path /= 2;
+	return path >= 256 ? path : 0;
+}
+
+void port_info(struct port *port, struct port_info *info)
+{
+	memset(info, 0, sizeof(*info));
+	memcpy(info->mac, port->mac, 6);
+	info->link_up = port_link_is_up(port);
+	info->link_speed_mbps = port->driver->speed_mbps(port);
+	info->mtu_bytes = port->mtu_bytes;
+	info->path_mtu_bytes = path_mtu(port->mtu_bytes);
+	info->vlan = port->config.vlan;
+	memcpy(info->driver, port->driver_name, sizeof(info->driver));
+	memcpy(info->address, port->config.address, sizeof(info->address));
+	info->n_addresses = port->config.n_addresses;
+}
+
+/* One frame that the data path took out: behind Ethernet and VLAN to whoever answers it. */
+static void take_frame(struct port *port, const struct rte_mbuf *m)
+{
+	const struct rte_ether_hdr *ether = rte_pktmbuf_mtod(m, const struct rte_ether_hdr *);
+	const uint8_t *l3 = (const uint8_t *)(ether + 1);
+	uint32_t bytes = m->data_len - RTE_ETHER_HDR_LEN;
+	uint16_t type = ether->ether_type;
+
+	/* classify() saw to the lengths of both headers. */
+	if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_VLAN)) {
+		type = load16(l3 + 2);
+		l3 += VLAN_BYTES;
+		bytes -= VLAN_BYTES;
+	}
+	if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_ARP))
+		answer_arp(port, ether, l3, bytes);
+	else if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4))
+		answer_icmp(port, ether, l3, bytes);
+	else
+		answer_icmpv6(port, ether, l3, bytes);
+}
+
+static void take_frames(struct port *port, struct port_queue *q)
+{
+	unsigned int left = rte_ring_count(q->to_control);
+	void *m;
+
+	while (left-- > 0 && rte_ring_sc_dequeue(q->to_control, &m) == 0) {
+		take_frame(port, m);
+		rte_pktmbuf_free(m);
+	}
+}
+
+static void ask_again(struct port *port, uint64_t now_ms)
+{
+	unsigned int failed = port->neighbours.failed;
+	unsigned int cursor = 0;
+	const struct neighbour *e;
+
+	while ((e = neighbour_due(&port->neighbours, &cursor, now_ms)) != NULL)
+		ask_for(port, e->ip);
+	while (failed++ != port->neighbours.failed)
+		control_count(port, PORT_COUNTER_neighbour_failed);
+}
+
+void port_poll_control(struct port *port)
+{
+	uint64_t now_ms = port_now_ms();
+
+	if (!port->started)
+		return;
+	if (now_ms >= port->next_kernel_ms) {
+		port->next_kernel_ms = now_ms + KERNEL_POLL_MS;
+		kernel_refresh(port);
+	}
+	port->driver->poll(port, now_ms);
+	for (unsigned int i = 0; i < port->config.queues; i++)
+		take_frames(port, &port->queue[i]);
+	ask_again(port, now_ms);
+	port_capture_flush(port);
+}

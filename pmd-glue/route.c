@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which addresses are ours, which are on the link, which next hop the others take. Pure functions
+ * of the configuration. Control thread. */
+#include <string.h>
+
+#include "control.h"
+
+static const uint8_t v4_prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+bool ip_is_v4_mapped(const uint8_t ip[16])
+{
+	return memcmp(ip, v4_prefix, sizeof(v4_prefix)) == 0;
+}
+
+void ip_map_v4(const void *v4, uint8_t ip[16])
+{
+	memcpy(ip, v4_prefix, sizeof(v4_prefix));
+	memcpy(ip + 12, v4, 4);
+}
+
+bool ip_is_multicast(const uint8_t ip[16])
+{
+	static const uint8_t broadcast[4] = {255, 255, 255, 255};
+
+	if (!ip_is_v4_mapped(ip))
+		return ip[0] == 0xff;
+	return (ip[12] & 0xf0) == 0xe0 || memcmp(ip + 12, broadcast, 4) == 0;
+}
+
+bool ip_is_link_local(const uint8_t ip[16])
+{
+	return ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80;
+}
+
+void multicast_mac(const uint8_t ip[16], uint8_t mac[6])
+{
+	if (!ip_is_v4_mapped(ip)) {
+		mac[0] = mac[1] = 0x33;
+		memcpy(mac + 2, ip + 12, 4);
+	} else if (ip[12] == 255) {
+		memset(mac, 0xff, 6);
+	} else {
+		mac[0] = 0x01;
+		mac[1] = 0x00;
+		mac[2] = 0x5e;
+		mac[3] = ip[13] & 0x7f;
+		mac[4] = ip[14];
+		mac[5] = ip[15];
+	}
+}
+
+int route_own_address(const struct port *port, const uint8_t ip[16])
+{
+	for (unsigned int i = 0; i < port->config.n_addresses; i++) {
+		if (memcmp(port->config.address[i].ip, ip, 16) == 0)
+			return (int)i;
+	}
+	return -1;
+}
+
+static bool in_prefix(const struct port_address *a, const uint8_t ip[16])
+{
+	unsigned int bits = a->v6 ? a->prefix_len : 96 + a->prefix_len;
+	unsigned int bytes = bits / 8;
+	uint8_t mask = 0xff00 >> (bits % 8);
+
+	if (a->v6 == ip_is_v4_mapped(ip) || memcmp(a->ip, ip, bytes) != 0)
+		return false;
+	return bits % 8 == 0 || ((a->ip[bytes] ^ ip[bytes]) & mask) == 0;
+}
+
+bool route_is_on_link(const struct port *port, const uint8_t ip[16])
+{
+	if (ip_is_link_local(ip))
+		return true;
+	for (unsigned int i = 0; i < port->config.n_addresses; i++) {
+		if (in_prefix(&port->config.address[i], ip))
+			return true;
+	}
+	return false;
+}
+
+const uint8_t *route_next_hop(const struct port *port, const uint8_t ip[16])
+{
+	const struct port_config *c = &port->config;
+
+	if (!route_source(port, ip))
+		return NULL;
+	if (route_is_on_link(port, ip))
+		return ip;
+	if (ip_is_v4_mapped(ip))
+		return c->has_gateway_v4 ? c->gateway_v4 : NULL;
+	return c->has_gateway_v6 ? c->gateway_v6 : NULL;
+}
+
+const struct port_address *route_source(const struct port *port, const uint8_t ip[16])
+{
+	const struct port_address *first = NULL;
+
+	for (unsigned int i = 0; i < port->config.n_addresses; i++) {
+		const struct port_address *a = &port->config.address[i];
+
+		if (a->v6 == ip_is_v4_mapped(ip))
+			continue;
+		if (in_prefix(a, ip))
+			return a;
+		if (!first)
+			first = a;
+	}
+	return first;
+}
