@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What one setting alone cannot show: how the settings of a configuration fit together. Also fills
+ * in what follows from others. Pure but for the environment that default paths come from. */
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include "setting.h"
+
+enum { MTU_BYTES_LEAST = MTU_BYTES_MIN + PORT_ROCE_OVERHEAD };
+
+static int refuse_hca(struct reason *why, const struct hca_section *h, const char *key,
+	const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Blames the line of that setting. */
+static int refuse_hca(
+	struct reason *why, const struct hca_section *h, const char *key, const char *format, ...)
+{
+	int used = snprintf(why->text, sizeof(why->text), "[hca %s]: ", h->name);
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(why->text + used, sizeof(why->text) - used, format, arguments);
+	va_end(arguments);
+	why->line = setting_line(h, key);
+	return -EINVAL;
+}
+
+static int fill_daemon(struct daemon_config *d, struct reason *why)
+{
+	if (!d->socket[0] && paths_default_socket(d->socket, sizeof(d->socket)))
+		return refuse(why, "the default socket path is too long: set daemon.socket");
+	if (!d->prefix[0] && paths_prefix(d->socket, d->prefix, sizeof(d->prefix)))
+		return refuse(why, "the default prefix is too long: set daemon.prefix");
+	return 0;
+}
+
+static int check_ring(struct config *c, const struct hca_section *h, struct reason *why)
+{
+	const struct hca_section *peer;
+
+	if (!h->port.peer[0])
+		return refuse_hca(why, h, "peer", "a ring port needs a peer");
+	peer = config_find_hca(c, h->port.peer);
+	if (!peer)
+		return refuse_hca(
+			why, h, "peer", "there is no HCA '%s' to be its peer", h->port.peer);
+	if (peer->port.type != PORT_RING)
+		return refuse_hca(why, h, "peer", "its peer '%s' is not a ring port", peer->name);
+	if (strcmp(peer->port.peer, h->name) != 0)
+		return refuse_hca(why, h, "peer", "the peer of its peer '%s' is '%.30s'",
+			peer->name, peer->port.peer);
+	if (peer->port.queues != h->port.queues)
+		return refuse_hca(
+			why, h, "queues", "its peer '%s' has another number of queues", peer->name);
+	return 0;
+}
+
+static int check_port(struct config *c, const struct hca_section *h, struct reason *why)
+{
+	const struct port_config *p = &h->port;
+
+	if (p->n_addresses == 0)
+		return refuse_hca(why, h, "address", "has no address");
+	if (p->mtu_bytes && p->mtu_bytes < MTU_BYTES_LEAST)
+		return refuse_hca(why, h, "mtu", "mtu: RoCE needs %d at least", MTU_BYTES_LEAST);
+	if (p->queues < h->engines)
+		return refuse_hca(why, h, "queues", "fewer queues than engines");
+	if (p->type == PORT_RING)
+		return check_ring(c, h, why);
+	if (!p->device[0])
+		return refuse_hca(why, h, "device", "a port of this type needs a device");
+	if (p->peer[0])
+		return refuse_hca(why, h, "peer", "only a ring port has a peer");
+	return 0;
+}
+
+static bool same_address(const struct port_config *a, const struct port_config *b, bool same_port)
+{
+	for (unsigned i = 0; i < a->n_addresses; i++) {
+		for (unsigned k = same_port ? i + 1 : 0; k < b->n_addresses; k++) {
+			if (memcmp(a->address[i].ip, b->address[k].ip, 16) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool same_device(const struct port_config *a, const struct port_config *b)
+{
+	if (a->type == PORT_RING || a->type != b->type || strcmp(a->device, b->device) != 0)
+		return false;
+	return a->type != PORT_MEMIF ||
+	       (a->memif_id == b->memif_id && a->memif_server == b->memif_server);
+}
+
+/* A pair of HCAs, or one with itself. */
+static int check_pair(const struct hca_section *a, const struct hca_section *b, struct reason *why)
+{
+	if (same_address(&a->port, &b->port, a == b))
+		return refuse_hca(
+			why, b, "address", "an address is named twice, in [hca %s]", a->name);
+	if (a != b && same_device(&a->port, &b->port))
+		return refuse_hca(why, b, "device", "its device is also that of [hca %s]", a->name);
+	return 0;
+}
+
+/* The engine that a place is given to must exist. */
+static int check_places(const struct hca_section *h, struct reason *why)
+{
+	for (unsigned e = h->engines; e < ENGINES_MAX; e++) {
+		for (unsigned s = 0; s < STAGE_COUNT; s++) {
+			if (h->cpu[e][s] != CONFIG_CPU_AUTO)
+				return refuse_hca(why, h, "lcore.",
+					"lcore.%s.%u: there are %u engines", stage_infos[s].name, e,
+					h->engines);
+		}
+	}
+	return 0;
+}
+
+/* The more particular a setting, the more it counts: one engine, all engines, all stages. */
+static void fill_places(struct hca_section *h)
+{
+	for (unsigned e = 0; e < h->engines; e++) {
+		for (unsigned s = 0; s < STAGE_COUNT; s++) {
+			if (h->cpu[e][s] == CONFIG_CPU_AUTO)
+				h->cpu[e][s] = h->cpu[ENGINES_MAX][s];
+			if (h->cpu[e][s] == CONFIG_CPU_AUTO)
+				h->cpu[e][s] = h->stages_cpu;
+		}
+	}
+}
+
+static int check_all(struct config *c, struct reason *why)
+{
+	int ret = fill_daemon(&c->daemon, why);
+
+	if (!ret && c->hcas == 0)
+		ret = refuse(why, "there is no [hca NAME]");
+	for (unsigned i = 0; i < c->hcas && !ret; i++) {
+		if (c->hca[i].port.queues == 0)
+			c->hca[i].port.queues = c->hca[i].engines;
+		ret = check_places(&c->hca[i], why);
+		if (!ret)
+			fill_places(&c->hca[i]);
+	}
+	for (unsigned i = 0; i < c->hcas && !ret; i++) {
+		ret = check_port(c, &c->hca[i], why);
+		for (unsigned k = 0; k <= i && !ret; k++)
+			ret = check_pair(&c->hca[k], &c->hca[i], why);
+	}
+	return ret;
+}
+
+int config_check(struct config *c, const char *origin, struct config_error *error)
+{
+	struct reason why = {.line = 0};
+	int ret = check_all(c, &why);
+
+	if (ret && why.line)
+		snprintf(error->text, sizeof(error->text), "%.200s:%u: %s", origin, why.line,
+			why.text);
+	else if (ret)
+		snprintf(error->text, sizeof(error->text), "%.200s: %s", origin, why.text);
+	return ret;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CONFIG_CONFIG_H
+#define CONFIG_CONFIG_H
+/*
+ * The configuration of a daemon: the built-in defaults, then a file, then --set options, then
+ * checks over all of it. Every setting stands once, in settings.def. Slow path, one thread; needs
+ * no EAL.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include "base/limits.h"
+#include "config/paths.h"
+#include "pipeline/engine.h"
+#include "pipeline/topology.h"
+#include "pmd-glue/port.h"
+
+enum {
+	CONFIG_NAME_BYTES = 13,	  /* HCA name: short, since it is part of the names of rings */
+	CONFIG_PREFIX_BYTES = 32, /* name among DPDK processes */
+	CONFIG_CPU_MAX = 1023,	  /* highest CPU number that can be named */
+	CONFIG_CPU_AUTO = -1,	  /* no CPU named: the daemon places the stage */
+	CONFIG_ERROR_BYTES = 512,
+	CONFIG_LINES_MAX = 64, /* settings of one section that a line is remembered of */
+};
+
+/* Values of daemon_config.hugepages_mib that are not a size. */
+#define CONFIG_HUGEPAGES_OFF  0u
+#define CONFIG_HUGEPAGES_AUTO UINT32_MAX
+
+enum config_log_level {
+	CONFIG_LOG_ERROR,
+	CONFIG_LOG_WARNING,
+	CONFIG_LOG_NOTICE,
+	CONFIG_LOG_INFO,
+	CONFIG_LOG_DEBUG
+};
+enum config_poll { CONFIG_POLL_ADAPTIVE, CONFIG_POLL_BUSY };
+
+struct config_cpus {
+	uint16_t cpu[LCORES_MAX]; /* in the order written, each once */
+	unsigned count;		  /* 0: none named */
+};
+
+/* Section [daemon]; settings.def explains each. After config_check() no path or name is empty. */
+struct daemon_config {
+	char socket[PATHS_BYTES_MAX];
+	char prefix[CONFIG_PREFIX_BYTES];
+	uint32_t log_level;	/* enum config_log_level */
+	uint32_t hugepages_mib; /* or CONFIG_HUGEPAGES_* */
+	uint32_t memory_mib;	/* 0: computed by the daemon */
+	struct config_cpus lcores;
+	uint32_t poll; /* enum config_poll */
+	uint32_t idle_spin_us, idle_sleep_us;
+	uint32_t packet_buffers, descriptor_buffers, clone_buffers;
+};
+
+/* A section [hca NAME]. */
+struct hca_section {
+	char name[CONFIG_NAME_BYTES];
+	struct port_config
+		port; /* port.name is the HCA's; port.queues is filled in by config_check() */
+	uint32_t qps, cqs, mpts; /* powers of two */
+	uint32_t engines;
+	struct engine_settings settings;
+	int16_t stages_cpu; /* `stages`: a CPU or CONFIG_CPU_AUTO */
+	/*
+	 * CPU of each stage of each engine, or CONFIG_CPU_AUTO. While a file is read, the row
+	 * ENGINES_MAX holds what is said for all engines; config_check() merges it into the others.
+	 */
+	int16_t cpu[ENGINES_MAX + 1][STAGE_COUNT];
+	/* Where settings were read, by their place in settings.def; the last one: the section. 0:
+	 * not in a file. */
+	uint16_t line[CONFIG_LINES_MAX];
+};
+
+struct config {
+	struct daemon_config daemon;
+	struct hca_section hca[HCA_MAX];
+	unsigned hcas;
+};
+
+struct config_error {
+	char text[CONFIG_ERROR_BYTES]; /* "FILE:LINE: reason", without a newline */
+};
+
+/* The built-in configuration, which is also what config_print() prints. Not checked yet. */
+void config_defaults(struct config *c);
+
+/*
+ * Reads a file into *c, which is set up from scratch: nothing of the built-in HCAs remains. Not
+ * checked yet. 0; -ENOENT and other -errno of opening it; -EINVAL: refused. *error says where and
+ * why in both cases.
+ */
+int config_read(struct config *c, const char *path, struct config_error *error);
+
+/* One --set option, "daemon.key=value" or "NAME.key=value" with the name of an HCA. 0; -EINVAL with
+ * *error. */
+int config_set(struct config *c, const char *assignment, struct config_error *error);
+
+/*
+ * Checks what one setting alone cannot show (ring peers, addresses, devices, places) and fills in
+ * what follows from the rest (socket, prefix, queues, places). `origin` stands in front of errors
+ * that have no line, such as the file's name. 0; -EINVAL with *error.
+ */
+int config_check(struct config *c, const char *origin, struct config_error *error);
+
+/* Prints the built-in configuration as a commented file. */
+void config_print(FILE *out);
+
+/* Prints all settings with defaults, units and ranges: the second half of `softhcad --help`. */
+void config_help(FILE *out);
+
+#endif

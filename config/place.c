@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Values that say where things are: IP and MAC addresses, CPUs, the lcores of stages. Pure: no
+ * files, no logging. */
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "setting.h"
+
+enum { WORD_BYTES = 64 };
+
+/* The next word of a list separated by commas, without the spaces around it. False at the end;
+ * *length_error: too long. */
+static bool next_word(const char **list, char word[WORD_BYTES])
+{
+	const char *from = *list + strspn(*list, " \t,");
+	size_t length = strcspn(from, ",");
+
+	*list = from + length;
+	while (length && isspace((unsigned char)from[length - 1]))
+		length--;
+	if (length >= WORD_BYTES)
+		length = WORD_BYTES - 1; /* longer than anything that is accepted */
+	memcpy(word, from, length);
+	word[length] = '\0';
+	return length > 0;
+}
+
+/* An address in the form of a GID: IPv4 as ::ffff:a.b.c.d. */
+static bool parse_ip(const char *text, uint8_t ip[16], bool *v6)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	*v6 = strchr(text, ':') != NULL;
+	if (*v6)
+		return inet_pton(AF_INET6, text, ip) == 1 &&
+		       memcmp(ip, mapped, sizeof(mapped)) != 0;
+	memcpy(ip, mapped, sizeof(mapped));
+	return inet_pton(AF_INET, text, ip + 12) == 1;
+}
+
+/* Unicast and not "any": what a port may have. */
+static bool ip_is_host(const uint8_t ip[16], bool v6)
+{
+	static const uint8_t any[16];
+
+	if (v6)
+		return ip[0] != 0xff && memcmp(ip, any, sizeof(any)) != 0;
+	return ip[12] != 0 && ip[12] < 224;
+}
+
+static int parse_address(char *word, struct port_address *a, struct reason *why)
+{
+	char *slash = strchr(word, '/');
+	uint64_t length;
+	struct reason ignored;
+
+	if (!slash)
+		return refuse(why, "'%s' has no prefix length, such as /24", word);
+	*slash = '\0';
+	if (!parse_ip(word, a->ip, &a->v6))
+		return refuse(why, "'%s' is not an IP address", word);
+	if (!ip_is_host(a->ip, a->v6))
+		return refuse(why, "'%s' is not the address of a host", word);
+	if (parse_number(slash + 1, 1, a->v6 ? 128 : 32, &length, &ignored))
+		return refuse(
+			why, "'/%s' is not a prefix length of 1..%d", slash + 1, a->v6 ? 128 : 32);
+	a->prefix_len = length;
+	return 0;
+}
+
+int parse_addresses(const char *value, struct port_config *port, struct reason *why)
+{
+	char word[WORD_BYTES];
+	int ret;
+
+	memset(port->address, 0, sizeof(port->address));
+	port->n_addresses = 0;
+	while (next_word(&value, word)) {
+		if (port->n_addresses == PORT_ADDRESSES_MAX)
+			return refuse(why, "more than %d addresses", PORT_ADDRESSES_MAX);
+		ret = parse_address(word, &port->address[port->n_addresses], why);
+		if (ret)
+			return ret;
+		port->n_addresses++;
+	}
+	return 0;
+}
+
+int parse_gateways(const char *value, struct port_config *port, struct reason *why)
+{
+	char word[WORD_BYTES];
+	uint8_t ip[16];
+	bool v6;
+
+	port->has_gateway_v4 = port->has_gateway_v6 = false;
+	while (next_word(&value, word)) {
+		if (!parse_ip(word, ip, &v6) || !ip_is_host(ip, v6))
+			return refuse(why, "'%s' is not the IP address of a host", word);
+		if (v6 ? port->has_gateway_v6 : port->has_gateway_v4)
+			return refuse(why, "'%s' is a second gateway of its kind", word);
+		memcpy(v6 ? port->gateway_v6 : port->gateway_v4, ip, sizeof(ip));
+		*(v6 ? &port->has_gateway_v6 : &port->has_gateway_v4) = true;
+	}
+	return 0;
+}
+
+int parse_mac(const char *value, uint8_t mac[6], struct reason *why)
+{
+	static const uint8_t none[6];
+
+	memset(mac, 0, 6);
+	if (!*value)
+		return 0;
+	for (unsigned i = 0; i < 6; i++, value += 3) {
+		char digits[3] = {value[0], value[0] ? value[1] : '\0', '\0'};
+
+		if (!isxdigit((unsigned char)digits[0]) || !isxdigit((unsigned char)digits[1]) ||
+			value[2] != (i < 5 ? ':' : '\0'))
+			return refuse(why, "not of the form xx:xx:xx:xx:xx:xx");
+		mac[i] = strtoul(digits, NULL, 16);
+		if (i == 5)
+			break;
+	}
+	if ((mac[0] & 1) || memcmp(mac, none, 6) == 0)
+		return refuse(why, "not the MAC address of one station");
+	return 0;
+}
+
+static int add_cpu(struct config_cpus *cpus, unsigned cpu, struct reason *why)
+{
+	for (unsigned i = 0; i < cpus->count; i++) {
+		if (cpus->cpu[i] == cpu)
+			return refuse(why, "CPU %u is named twice", cpu);
+	}
+	if (cpus->count == LCORES_MAX)
+		return refuse(why, "more than %d CPUs", LCORES_MAX);
+	cpus->cpu[cpus->count++] = cpu;
+	return 0;
+}
+
+int parse_cpus(const char *value, struct config_cpus *cpus, struct reason *why)
+{
+	char word[WORD_BYTES];
+
+	cpus->count = 0;
+	while (next_word(&value, word)) {
+		char *dash = strchr(word, '-');
+		uint64_t first, last;
+		int ret;
+
+		if (dash)
+			*dash = '\0';
+		ret = parse_number(word, 0, CONFIG_CPU_MAX, &first, why);
+		last = first;
+		if (!ret && dash)
+			ret = parse_number(dash + 1, first, CONFIG_CPU_MAX, &last, why);
+		for (uint64_t cpu = first; !ret && cpu <= last; cpu++)
+			ret = add_cpu(cpus, cpu, why);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+int parse_stages(const char *value, int16_t *cpu, struct reason *why)
+{
+	static const char words[] = "all on lcore ";
+	uint64_t number;
+	int ret;
+
+	*cpu = CONFIG_CPU_AUTO;
+	if (strcmp(value, "auto") == 0)
+		return 0;
+	if (strncmp(value, words, sizeof(words) - 1) != 0)
+		return refuse(why, "'%.60s' is neither auto nor 'all on lcore N'", value);
+	ret = parse_number(value + sizeof(words) - 1, 0, CONFIG_CPU_MAX, &number, why);
+	if (!ret)
+		*cpu = number;
+	return ret;
+}
+
+int parse_placement(const char *key, const char *value, struct hca_section *hca, struct reason *why)
+{
+	const char *name = key + strlen("lcore.");
+	size_t length = strcspn(name, ".");
+	uint64_t engine = ENGINES_MAX, cpu;
+	int ret = 0;
+
+	if (name[length])
+		ret = parse_number(name + length + 1, 0, ENGINES_MAX - 1, &engine, why);
+	if (!ret)
+		ret = parse_number(value, 0, CONFIG_CPU_MAX, &cpu, why);
+	if (ret)
+		return ret;
+	for (unsigned s = 0; s < STAGE_COUNT; s++) {
+		if (strlen(stage_infos[s].name) == length &&
+			memcmp(stage_infos[s].name, name, length) == 0) {
+			hca->cpu[engine][s] = cpu;
+			return 0;
+		}
+	}
+	return refuse(why, "there is no stage '%.*s'", (int)length, name);
+}

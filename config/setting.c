@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* settings.def as arrays, the search in them, and the value parser that all kinds go through. Pure:
+ * no files, no logging. */
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include "setting.h"
+
+#define STRUCT_DAEMON struct daemon_config
+#define STRUCT_HCA    struct hca_section
+
+const struct setting settings[] = {
+#define SETTING(scope, key, kind, field, unit, def, min, max, doc)                                 \
+	{SCOPE_##scope, key, KIND_##kind, offsetof(STRUCT_##scope, field),                         \
+		sizeof(((STRUCT_##scope *)0)->field), unit, def, min, max, doc},
+#include "settings.def"
+};
+const unsigned setting_count = sizeof(settings) / sizeof(settings[0]);
+
+const struct default_hca default_hcas[] = {
+#define DEFAULT_HCA(name, key, value) {name, key, value},
+#include "settings.def"
+};
+const unsigned default_hca_count = sizeof(default_hcas) / sizeof(default_hcas[0]);
+
+bool default_hca_begins(unsigned i)
+{
+	return i == 0 || strcmp(default_hcas[i].name, default_hcas[i - 1].name) != 0;
+}
+
+int refuse(struct reason *why, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(why->text, sizeof(why->text), format, arguments);
+	va_end(arguments);
+	return -EINVAL;
+}
+
+const struct setting *setting_find(enum setting_scope scope, const char *key)
+{
+	for (unsigned i = 0; i < setting_count; i++) {
+		const struct setting *s = &settings[i];
+
+		if (s->scope != scope)
+			continue;
+		if (s->kind == KIND_PLACEMENT ? strncmp(key, "lcore.", 6) == 0
+					      : strcmp(key, s->key) == 0)
+			return s;
+	}
+	return NULL;
+}
+
+static uint16_t *line_of(struct hca_section *h, const struct setting *s)
+{
+	_Static_assert(
+		sizeof(settings) / sizeof(settings[0]) < CONFIG_LINES_MAX, "a line for each");
+	return &h->line[s ? s - settings : CONFIG_LINES_MAX - 1];
+}
+
+void setting_note_line(struct hca_section *h, const struct setting *s, unsigned line)
+{
+	*line_of(h, s) = line;
+}
+
+unsigned setting_line(const struct hca_section *h, const char *key)
+{
+	unsigned line = h->line[setting_find(SCOPE_HCA, key) - settings];
+
+	return line ? line : h->line[CONFIG_LINES_MAX - 1];
+}
+
+bool name_is_valid(const char *name)
+{
+	if (!isalpha((unsigned char)*name))
+		return false;
+	for (; *name; name++) {
+		if (!isalnum((unsigned char)*name) && *name != '-' && *name != '_')
+			return false;
+	}
+	return true;
+}
+
+int parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *out, struct reason *why)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return refuse(why, "'%.60s' is not a number", text);
+	errno = 0;
+	*out = strtoull(text, &end, 10);
+	if (*end)
+		return refuse(why, "'%.60s' is not a number", text);
+	if (errno || *out < min || *out > max)
+		return refuse(why, "%.60s is out of range %llu..%llu", text,
+			(unsigned long long)min, (unsigned long long)max);
+	return 0;
+}
+
+/* Fields are little-endian on every machine that DPDK and our formats are built for. */
+static int parse_uint(const struct setting *s, const char *value, void *field, struct reason *why)
+{
+	uint64_t number;
+	int ret = parse_number(value, s->min, s->max, &number, why);
+
+	if (ret)
+		return ret;
+	if (s->kind == KIND_POWER2 && (number & (number - 1)))
+		return refuse(why, "%.60s is not a power of two", value);
+	if (s->kind == KIND_MICROSECONDS)
+		number *= 1000;
+	memcpy(field, &number, s->bytes);
+	return 0;
+}
+
+static int parse_bool(const char *value, bool *field, struct reason *why)
+{
+	*field = strcmp(value, "yes") == 0;
+	return *field || strcmp(value, "no") == 0
+		       ? 0
+		       : refuse(why, "'%.60s' is neither yes nor no", value);
+}
+
+static int parse_probability(const char *value, double *field, struct reason *why)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)*value) && *value != '.')
+		return refuse(why, "'%.60s' is not a number", value);
+	*field = strtod(value, &end);
+	if (*end || !isfinite(*field))
+		return refuse(why, "'%.60s' is not a number", value);
+	return *field <= 1.0 ? 0 : refuse(why, "%.60s is out of range 0..1", value);
+}
+
+static int parse_choice(const struct setting *s, const char *value, void *field, struct reason *why)
+{
+	const char *word = s->unit;
+	size_t length = strlen(value);
+
+	for (uint32_t number = 0; word; number++) {
+		size_t word_length = strcspn(word, "|");
+
+		if (word_length == length && memcmp(word, value, length) == 0) {
+			memcpy(field, &number, sizeof(number));
+			return 0;
+		}
+		word = word[word_length] ? word + word_length + 1 : NULL;
+	}
+	return refuse(why, "'%.60s' is none of %s", value, s->unit);
+}
+
+static int parse_text(const struct setting *s, const char *value, char *field, struct reason *why)
+{
+	if (strlen(value) >= s->bytes)
+		return refuse(why, "longer than %zu characters", s->bytes - 1);
+	if (s->kind == KIND_NAME && *value && !name_is_valid(value))
+		return refuse(why, "'%.60s' is not a name: a letter, then letters, digits, - and _",
+			value);
+	memset(field, 0, s->bytes);
+	memcpy(field, value, strlen(value));
+	return 0;
+}
+
+static int parse_hugepages(
+	const struct setting *s, const char *value, uint32_t *field, struct reason *why)
+{
+	*field = CONFIG_HUGEPAGES_AUTO;
+	if (strcmp(value, "auto") == 0)
+		return 0;
+	*field = CONFIG_HUGEPAGES_OFF;
+	if (strcmp(value, "off") == 0)
+		return 0;
+	if (!isdigit((unsigned char)*value))
+		return refuse(why, "'%.60s' is none of %s", value, s->unit);
+	return parse_uint(s, value, field, why);
+}
+
+int setting_parse(
+	const struct setting *s, const char *key, const char *value, void *base, struct reason *why)
+{
+	void *field = (char *)base + s->offset;
+
+	switch (s->kind) {
+	case KIND_UINT:
+	case KIND_POWER2:
+	case KIND_MICROSECONDS:
+		return parse_uint(s, value, field, why);
+	case KIND_BOOL:
+		return parse_bool(value, field, why);
+	case KIND_PROBABILITY:
+		return parse_probability(value, field, why);
+	case KIND_CHOICE:
+		return parse_choice(s, value, field, why);
+	case KIND_STRING:
+	case KIND_PATH:
+	case KIND_NAME:
+		return parse_text(s, value, field, why);
+	case KIND_HUGEPAGES:
+		return parse_hugepages(s, value, field, why);
+	case KIND_CPUS:
+		return parse_cpus(value, field, why);
+	case KIND_ADDRESSES:
+		return parse_addresses(value, field, why);
+	case KIND_GATEWAYS:
+		return parse_gateways(value, field, why);
+	case KIND_MAC:
+		return parse_mac(value, field, why);
+	case KIND_STAGES:
+		return parse_stages(value, field, why);
+	case KIND_PLACEMENT:
+		return parse_placement(key, value, base, why);
+	}
+	return refuse(why, "'%.60s' has no kind", key);
+}
+
+void setting_defaults(enum setting_scope scope, void *base)
+{
+	struct reason why;
+
+	for (unsigned i = 0; i < setting_count; i++) {
+		const struct setting *s = &settings[i];
+
+		if (s->scope != scope || s->kind == KIND_PLACEMENT)
+			continue;
+		if (setting_parse(s, s->key, s->def, base, &why)) {
+			fprintf(stderr, "settings.def: %s: %s\n", s->key, why.text);
+			abort();
+		}
+	}
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CONFIG_SETTING_H
+#define CONFIG_SETTING_H
+/* settings.def as data, inside of config/ only. */
+#include "config/config.h"
+
+enum setting_scope { SCOPE_DAEMON, SCOPE_HCA };
+
+enum setting_kind {
+	KIND_UINT,	   /* decimal, min..max; field of 1, 2, 4 or 8 bytes */
+	KIND_POWER2,	   /* the same, a power of two */
+	KIND_MICROSECONDS, /* the same; the field holds nanoseconds */
+	KIND_BOOL,	   /* yes or no */
+	KIND_PROBABILITY,  /* decimal fraction, 0..1; double */
+	KIND_CHOICE,	   /* one of the words in `unit`; the field holds its number, 4 bytes */
+	KIND_STRING,	   /* any text that fits */
+	KIND_PATH,	   /* the same; a file */
+	KIND_NAME,	   /* letters, digits, - and _ */
+	KIND_HUGEPAGES,	   /* auto, off or MiB */
+	KIND_CPUS,	   /* list of CPUs and ranges of them: struct config_cpus */
+	KIND_ADDRESSES,	   /* addresses with prefix lengths: struct port_config */
+	KIND_GATEWAYS,	   /* addresses: struct port_config */
+	KIND_MAC,
+	KIND_STAGES,	/* auto, or "all on lcore N" */
+	KIND_PLACEMENT, /* a CPU; stage and engine stand in the key */
+};
+
+struct setting {
+	enum setting_scope scope;
+	const char *key;
+	enum setting_kind kind;
+	size_t offset; /* of the field in struct daemon_config or hca_section, bytes */
+	size_t bytes;  /* of the field */
+	const char *unit, *def;
+	uint64_t min, max;
+	const char *doc;
+};
+
+struct default_hca {
+	const char *name, *key, *value;
+};
+
+extern const struct setting settings[];
+extern const unsigned setting_count;
+extern const struct default_hca default_hcas[];
+extern const unsigned default_hca_count;
+
+/* Why something was refused; without the file, which the caller knows. */
+struct reason {
+	char text[256];
+	unsigned line; /* only set by config_check's functions; 0: none */
+};
+
+/* Always returns -EINVAL, so that a parser can end with it. */
+int refuse(struct reason *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The setting that a key means, or NULL. "lcore.header_parse.1" means the row lcore.STAGE[.ENGINE].
+ */
+const struct setting *setting_find(enum setting_scope scope, const char *key);
+
+/* Writes a value into its field; `base` is the struct of the scope. 0; -EINVAL with *why. */
+int setting_parse(const struct setting *s, const char *key, const char *value, void *base,
+	struct reason *why);
+
+/* Parsers of the kinds that are about addresses. 0; -EINVAL with *why. */
+int parse_addresses(const char *value, struct port_config *port, struct reason *why);
+int parse_gateways(const char *value, struct port_config *port, struct reason *why);
+int parse_mac(const char *value, uint8_t mac[6], struct reason *why);
+
+/* Parsers of the kinds that are about places. 0; -EINVAL with *why. */
+int parse_cpus(const char *value, struct config_cpus *cpus, struct reason *why);
+int parse_stages(const char *value, int16_t *cpu, struct reason *why);
+int parse_placement(
+	const char *key, const char *value, struct hca_section *hca, struct reason *why);
+
+/* A decimal number and nothing else. 0; -EINVAL with *why. */
+int parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *out, struct reason *why);
+
+/* True if it may name an HCA or a prefix: a letter first, then letters, digits, - and _. */
+bool name_is_valid(const char *name);
+
+/* Sets all settings of a scope to their defaults. */
+void setting_defaults(enum setting_scope scope, void *base);
+
+/* A new HCA with default settings at the end of *c. 0; -EINVAL with *why (name, too many). */
+int config_add_hca(
+	struct config *c, const char *name, struct hca_section **out, struct reason *why);
+
+/* The HCA of that name, or NULL. */
+struct hca_section *config_find_hca(struct config *c, const char *name);
+
+/* Remembers the line that a setting (NULL: the section itself) of an HCA was read from; and gives
+ * it back, the section's when the setting was not in the file. */
+void setting_note_line(struct hca_section *h, const struct setting *s, unsigned line);
+unsigned setting_line(const struct hca_section *h, const char *key);
+
+/* True for an opening line of the HCAs in default_hcas[]. */
+bool default_hca_begins(unsigned i);
+
+#endif
