@@ -50,7 +50,8 @@ enum ceu_op {
 	CEU_SQD2SQD = 0x38,
 	/* Ours: the modelled host writes this part of the context into ICM memory itself. */
 	CEU_SW2HW_QP = 0x70, /* modifier: QPN; in: struct ceu_qp; the context comes to be, in RST */
-	CEU_HW2SW_QP = 0x71, /* modifier: QPN; from any state; it is free when this returns */
+	CEU_HW2SW_QP =
+		0x71, /* modifier: QPN; from any state; nothing touches its memory any more */
 };
 
 enum ceu_status {
@@ -116,14 +117,13 @@ struct ceu_adapter {
 	char board_id[16];
 };
 
-/* How the CEU waits for the data path. Each may be NULL (tests without lcores). */
+/* How the CEU waits for the data path. Each may be NULL. */
 struct ceu_hooks {
 	void *ctx;
 	/* Returns once every lcore has finished the poll it was in and begun another, or is not
-	 * running. */
+	 * running. NULL: no stage polls, none holds anything. */
 	void (*quiesce)(void *ctx);
-	/* Gives back what the modules hold for a QP: requests in turn, retransmit buffers, timers.
-	 * After quiesce, the QP being in RST; no stage touches it meanwhile. */
+	/* Called when all modules have let go of a QP, before their fields of it are cleared. */
 	void (*release_qp)(void *ctx, struct qp *q);
 };
 
@@ -154,6 +154,21 @@ void ceu_set_mtu_max(struct ceu *ceu, uint8_t mtu_code);
  */
 enum ceu_status ceu_exec(struct ceu *ceu, uint8_t op, uint32_t modifier, const void *in,
 	uint32_t in_bytes, void *out, uint32_t out_bytes);
+
+/*
+ * Between these two, commands that take something away (HW2SW_*, unmap) return at once;
+ * ceu_batch_end() waits once for all of them. Until it returned, nothing that they held may be
+ * reused or unmapped. Not nested.
+ */
+void ceu_batch_begin(struct ceu *ceu);
+void ceu_batch_end(struct ceu *ceu);
+
+/*
+ * Looks again at QPs that HW2SW_QP took and some module still had to let go of (struct qp, closed).
+ * Until it has, the index is refused to SW2HW_QP with BAD_SYS_STATE. To be called now and then.
+ * Returns how many still wait.
+ */
+uint32_t ceu_tidy(struct ceu *ceu);
 
 /* The opcode that moves a QP from one state to another; CEU_BAD_TRANSITION if none does. */
 #define CEU_BAD_TRANSITION (-1)

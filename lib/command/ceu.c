@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The CEU: takes commands apart and executes them on the TPT, the completion and event queues and
+ * (modify_qp.c) the queue pair contexts. Control thread; never on the data path, which it waits for
+ * when something is taken away.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/assert.h"
+#include "ceu_priv.h"
+
+#define UNMAP (1u << 31)
+
+int ceu_create(const struct ceu_config *config, struct ceu **out)
+{
+	struct ceu *ceu;
+
+	if (!config->qps || !config->v2p || !config->completion || !config->counters ||
+		(config->engine_count && !config->engines) || config->mtu_code_max > 5)
+		return -EINVAL;
+	ceu = calloc(1, sizeof(*ceu));
+	if (!ceu)
+		return -ENOMEM;
+	ceu->config = *config;
+	if (ceu->config.mtu_code_max == 0)
+		ceu->config.mtu_code_max = 5;
+	ceu->shadow = calloc(config->qps->count, sizeof(*ceu->shadow));
+	ceu->leaving = calloc(config->qps->count, sizeof(*ceu->leaving));
+	ceu->busy = calloc(config->qps->count, sizeof(*ceu->busy));
+	if (!ceu->shadow || !ceu->leaving || !ceu->busy) {
+		ceu_destroy(ceu);
+		return -ENOMEM;
+	}
+	*out = ceu;
+	return 0;
+}
+
+void ceu_destroy(struct ceu *ceu)
+{
+	if (!ceu)
+		return;
+	free(ceu->shadow);
+	free(ceu->leaving);
+	free(ceu->busy);
+	free(ceu);
+}
+
+void ceu_set_mtu_max(struct ceu *ceu, uint8_t mtu_code)
+{
+	ASSERT(mtu_code >= 1 && mtu_code <= 5);
+	ceu->config.mtu_code_max = mtu_code;
+}
+
+uint32_t ceu_tidy(struct ceu *ceu)
+{
+	uint32_t still = 0;
+
+	for (uint32_t i = 0; i < ceu->leaving_count; i++) {
+		uint32_t index = ceu->leaving[i];
+
+		if (ceu_qp_left(ceu, qp_at(ceu->config.qps, index)))
+			ceu->busy[index] = 0;
+		else
+			ceu->leaving[still++] = index;
+	}
+	ceu->leaving_count = still;
+	return still;
+}
+
+static void settle_now(struct ceu *ceu)
+{
+	if (ceu->config.hooks.quiesce)
+		ceu->config.hooks.quiesce(ceu->config.hooks.ctx);
+	ceu_tidy(ceu);
+	ceu->owed = false;
+}
+
+void ceu_settle(struct ceu *ceu)
+{
+	if (ceu->batch)
+		ceu->owed = true;
+	else
+		settle_now(ceu);
+}
+
+void ceu_batch_begin(struct ceu *ceu)
+{
+	ASSERT(!ceu->batch);
+	ceu->batch = true;
+}
+
+void ceu_batch_end(struct ceu *ceu)
+{
+	ASSERT(ceu->batch);
+	ceu->batch = false;
+	if (ceu->owed)
+		settle_now(ceu);
+}
+
+static enum ceu_status status_of(int err)
+{
+	return err == 0 ? CEU_OK : err == -EINVAL ? CEU_BAD_PARAM : CEU_BAD_SYS_STATE;
+}
+
+static enum ceu_status sw2hw_mpt(struct ceu *ceu, uint32_t index, const struct mpt_entry *entry)
+{
+	const uint32_t rights = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ |
+				ACCESS_REMOTE_ATOMIC;
+
+	if ((entry->key & ceu->config.v2p->mask) != index || !entry->phys ||
+		entry->access & ~rights)
+		return CEU_BAD_PARAM;
+	if ((entry->access & (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC)) &&
+		!(entry->access & ACCESS_LOCAL_WRITE))
+		return CEU_BAD_PARAM;
+	return status_of(v2p_write_mpt(ceu->config.v2p, entry));
+}
+
+static enum ceu_status hw2sw_mpt(struct ceu *ceu, uint32_t key)
+{
+	if (v2p_invalidate_mpt(ceu->config.v2p, key))
+		return CEU_BAD_PARAM;
+	ceu_settle(ceu);
+	return CEU_OK;
+}
+
+static enum ceu_status sw2hw_cq(struct ceu *ceu, uint32_t cqn, const struct ceu_cq *in)
+{
+	if (!in->buffer || !in->record || in->client >= CLIENTS_MAX || cqn >> 24)
+		return CEU_BAD_PARAM;
+	return status_of(cq_write(
+		ceu->config.completion, cqn, in->client, in->buffer, in->log_entries, in->record));
+}
+
+static enum ceu_status hw2sw_cq(struct ceu *ceu, uint32_t cqn)
+{
+	if (cq_remove(ceu->config.completion, cqn))
+		return CEU_BAD_PARAM;
+	ceu_settle(ceu);
+	return CEU_OK;
+}
+
+static enum ceu_status map_eq(
+	struct ceu *ceu, uint32_t modifier, const struct ceu_eq *in, uint32_t in_bytes)
+{
+	uint32_t client = modifier & ~UNMAP;
+
+	if (client >= CLIENTS_MAX || in_bytes != (modifier & UNMAP ? 0 : sizeof(*in)))
+		return CEU_BAD_PARAM;
+	if (modifier & UNMAP) {
+		eq_remove(ceu->config.completion, client);
+		ceu_settle(ceu);
+		return CEU_OK;
+	}
+	if (!in->page)
+		return CEU_BAD_PARAM;
+	if (ceu->config.completion->eqs[client].page)
+		return CEU_BAD_SYS_STATE;
+	eq_write(ceu->config.completion, client, in->page, in->eventfd);
+	return CEU_OK;
+}
+
+static void query_dev_lim(const struct ceu *ceu, struct ceu_dev_lim *out)
+{
+	*out = (struct ceu_dev_lim){
+		.log_max_qps = (uint32_t)__builtin_ctz(ceu->config.qps->count),
+		.log_max_cqs = (uint32_t)__builtin_ctz(ceu->config.completion->cq_count),
+		.log_max_mpts = (uint32_t)__builtin_ctz(ceu->config.v2p->mpts),
+		.max_sg = SGE_MAX,
+		.max_rd_atomic = READS_MAX,
+		.max_mtu = ceu->config.mtu_code_max,
+		.log_min_page = 12,
+	};
+}
+
+/* Sizes of the mailboxes; IN_MAYBE: or none. Commands that are not listed do not exist (yet). */
+enum { LISTED = 1, IN_MAYBE = 2 };
+static const struct command {
+	uint8_t flags;
+	uint16_t in_bytes, out_bytes;
+} commands[256] = {
+	[CEU_QUERY_DEV_LIM] = {LISTED, 0, sizeof(struct ceu_dev_lim)},
+	[CEU_QUERY_ADAPTER] = {LISTED, 0, sizeof(struct ceu_adapter)},
+	[CEU_SW2HW_MPT] = {LISTED, sizeof(struct mpt_entry), 0},
+	[CEU_HW2SW_MPT] = {LISTED, 0, 0},
+	[CEU_MAP_EQ] = {LISTED | IN_MAYBE, sizeof(struct ceu_eq), 0},
+	[CEU_SW2HW_CQ] = {LISTED, sizeof(struct ceu_cq), 0},
+	[CEU_HW2SW_CQ] = {LISTED, 0, 0},
+	[CEU_RST2INIT] = {LISTED, sizeof(struct ceu_modify), 0},
+	[CEU_INIT2RTR] = {LISTED, sizeof(struct ceu_modify), 0},
+	[CEU_RTR2RTS] = {LISTED, sizeof(struct ceu_modify), 0},
+	[CEU_RTS2RTS] = {LISTED, sizeof(struct ceu_modify), 0},
+	[CEU_SQERR2RTS] = {LISTED, sizeof(struct ceu_modify), 0},
+	[CEU_2ERR] = {LISTED | IN_MAYBE, sizeof(struct ceu_modify), 0},
+	[CEU_RTS2SQD] = {LISTED, sizeof(struct ceu_modify), 0},
+	[CEU_SQD2RTS] = {LISTED, sizeof(struct ceu_modify), 0},
+	[CEU_2RST] = {LISTED | IN_MAYBE, sizeof(struct ceu_modify), 0},
+	[CEU_INIT2INIT] = {LISTED, sizeof(struct ceu_modify), 0},
+	[CEU_SQD2SQD] = {LISTED, sizeof(struct ceu_modify), 0},
+	[CEU_QUERY_QP] = {LISTED, 0, sizeof(struct control_qp_attr)},
+	[CEU_NOP] = {LISTED, 0, 0},
+	[CEU_SW2HW_QP] = {LISTED, sizeof(struct ceu_qp), 0},
+	[CEU_HW2SW_QP] = {LISTED, 0, 0},
+};
+
+static enum ceu_status check(
+	uint8_t op, const void *in, uint32_t in_bytes, const void *out, uint32_t out_bytes)
+{
+	const struct command *c = &commands[op];
+
+	if (!(c->flags & LISTED))
+		return CEU_BAD_OP;
+	if (in_bytes != c->in_bytes && !((c->flags & IN_MAYBE) && in_bytes == 0))
+		return CEU_BAD_PARAM;
+	if (out_bytes != c->out_bytes || (in_bytes && !in) || (out_bytes && !out))
+		return CEU_BAD_PARAM;
+	return CEU_OK;
+}
+
+static enum ceu_status dispatch(struct ceu *ceu, uint8_t op, uint32_t modifier, const void *in,
+	uint32_t in_bytes, void *out)
+{
+	switch (op) {
+	case CEU_NOP:
+		return CEU_OK;
+	case CEU_QUERY_DEV_LIM:
+		query_dev_lim(ceu, out);
+		return CEU_OK;
+	case CEU_QUERY_ADAPTER:
+		*(struct ceu_adapter *)out = (struct ceu_adapter){.board_id = "softhca"};
+		return CEU_OK;
+	case CEU_SW2HW_MPT:
+		return sw2hw_mpt(ceu, modifier, in);
+	case CEU_HW2SW_MPT:
+		return hw2sw_mpt(ceu, modifier);
+	case CEU_MAP_EQ:
+		return map_eq(ceu, modifier, in, in_bytes);
+	case CEU_SW2HW_CQ:
+		return sw2hw_cq(ceu, modifier, in);
+	case CEU_HW2SW_CQ:
+		return hw2sw_cq(ceu, modifier);
+	case CEU_SW2HW_QP:
+		return ceu_qp_make(ceu, modifier, in);
+	case CEU_HW2SW_QP:
+		return ceu_qp_free(ceu, modifier);
+	case CEU_QUERY_QP:
+		return ceu_qp_query(ceu, modifier, out);
+	default: /* listed, and none of the above: MODIFY_QP */
+		return ceu_qp_modify(ceu, op, modifier, in_bytes ? in : NULL);
+	}
+}
+
+enum ceu_status ceu_exec(struct ceu *ceu, uint8_t op, uint32_t modifier, const void *in,
+	uint32_t in_bytes, void *out, uint32_t out_bytes)
+{
+	enum ceu_status status = check(op, in, in_bytes, out, out_bytes);
+
+	if (status == CEU_OK)
+		status = dispatch(ceu, op, modifier, in, in_bytes, out);
+	count(ceu->config.counters, status == CEU_OK ? COUNTER_commands : COUNTER_commands_refused);
+	return status;
+}
+
+int ceu_errno(enum ceu_status status)
+{
+	switch (status) {
+	case CEU_OK:
+		return 0;
+	case CEU_BAD_OP:
+		return -EOPNOTSUPP;
+	case CEU_BAD_PARAM:
+		return -EINVAL;
+	case CEU_BAD_SYS_STATE:
+		return -EBUSY;
+	case CEU_BAD_NVMEM:
+		return -EIO;
+	}
+	return -EIO;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CEU_PRIV_H
+#define CEU_PRIV_H
+/* What the files of the CEU share. */
+#include "command/ceu.h"
+
+enum {
+	CEU_WAIT_MAX = 10000, /* quiescent states that a module may need to let go of a QP */
+};
+
+struct ceu {
+	struct ceu_config config;
+	struct control_qp_attr *shadow; /* by QP index: attributes as they were set, for QUERY_QP */
+	uint32_t *leaving;		/* indices of QPs that some module still holds */
+	uint8_t *busy;			/* by QP index: is in leaving[] */
+	uint32_t leaving_count;
+	bool batch;
+	bool owed; /* something was taken away in this batch: quiesce at its end */
+};
+
+/* Waits for the data path, now or at the end of the batch. */
+void ceu_settle(struct ceu *ceu);
+
+/* SW2HW_QP, HW2SW_QP, MODIFY_QP, QUERY_QP: ceu_exec()'s contract. */
+enum ceu_status ceu_qp_make(struct ceu *ceu, uint32_t qpn, const struct ceu_qp *in);
+enum ceu_status ceu_qp_free(struct ceu *ceu, uint32_t qpn);
+enum ceu_status ceu_qp_modify(
+	struct ceu *ceu, uint8_t op, uint32_t qpn, const struct ceu_modify *in);
+enum ceu_status ceu_qp_query(struct ceu *ceu, uint32_t qpn, struct control_qp_attr *out);
+/* Has every module let go of a QP that was given up? Then clears their fields. */
+bool ceu_qp_left(struct ceu *ceu, struct qp *q);
+
+#endif

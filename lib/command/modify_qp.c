@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The CEU's commands on queue pairs: makes and frees contexts, moves them through their states,
+ * answers queries. Control thread. Writes the CEU's fields of struct qp; those of the data path's
+ * modules only while the QP is in RST or not yet where the module looks at them (sequence numbers
+ * before RTR and RTS).
+ */
+#include <string.h>
+#include <stddef.h>
+#include "ceu_priv.h"
+#include "wire/psn.h"
+
+static void wake_all(struct engine *e, struct qp *q)
+{
+	for (unsigned int t = 0; t < WAKE_COUNT; t++)
+		wake_post(&e->wake[t], &q->wake[t], q->index);
+}
+
+/* The index lists of MultiQueue are empty when produced == consumed: zero is empty, for all
+ * modules. */
+static void clear_data_path(struct qp *q)
+{
+	/* wake[] stays: its links may be in a list */
+	memset(&q->ws, 0, sizeof(*q) - offsetof(struct qp, ws));
+}
+
+/*
+ * Takes the QP from the data path: nobody finds it by its number any more, and every module is told
+ * to let go of it. The CEU waits with ceu_qp_left().
+ */
+static void give_up(struct ceu *ceu, struct qp *q)
+{
+	__atomic_store_n(&q->state, QP_RST, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&q->closed, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&q->qpn, 0, __ATOMIC_SEQ_CST);
+	wake_all(&ceu->config.engines[q->engine], q);
+}
+
+bool ceu_qp_left(struct ceu *ceu, struct qp *q)
+{
+	if (ceu->config.hooks.quiesce &&
+		__atomic_load_n(&q->closed, __ATOMIC_SEQ_CST) != QP_CLOSED_ALL)
+		return false;
+	if (ceu->config.hooks.release_qp)
+		ceu->config.hooks.release_qp(ceu->config.hooks.ctx, q);
+	clear_data_path(q);
+	return true;
+}
+
+static bool make_params_ok(const struct ceu *ceu, uint32_t qpn, const struct ceu_qp *in)
+{
+	if (qpn == 0 || qpn >> QPN_BITS || in->service > SERVICE_UD || !in->record || !in->sq)
+		return false;
+	if (in->engine >= ceu->config.engine_count || in->client >= CLIENTS_MAX)
+		return false;
+	if (in->sq_bytes == 0 || in->sq_bytes % 64)
+		return false;
+	if (!in->rq)
+		return in->rq_entries == 0;
+	return in->rq_entries && !(in->rq_entries & (in->rq_entries - 1)) &&
+	       in->rq_stride >= 3 * WQE_UNIT_BYTES && in->rq_stride <= RQ_FETCH_BYTES &&
+	       in->rq_stride % WQE_UNIT_BYTES == 0;
+}
+
+enum ceu_status ceu_qp_make(struct ceu *ceu, uint32_t qpn, const struct ceu_qp *in)
+{
+	struct qp *q = qp_at(ceu->config.qps, qpn & ceu->config.qps->mask);
+	uint8_t epoch = q->epoch;
+
+	if (!make_params_ok(ceu, qpn, in))
+		return CEU_BAD_PARAM;
+	if (q->qpn != 0 || ceu->busy[q - ceu->config.qps->qps])
+		return CEU_BAD_SYS_STATE;
+	memset(q, 0, offsetof(struct qp, wake));
+	clear_data_path(q);
+	q->state = QP_RST;
+	q->epoch = epoch;
+	q->index = qpn & ceu->config.qps->mask;
+	q->service = in->service;
+	q->sq_signal_all = in->sq_signal_all != 0;
+	q->client = in->client;
+	q->engine = in->engine;
+	q->pd = in->pd;
+	q->cqn_snd = in->cqn_snd;
+	q->cqn_rcv = in->cqn_rcv;
+	q->sq = in->sq;
+	q->sq_bytes = in->sq_bytes;
+	q->rq = in->rq;
+	q->rq_stride = in->rq_stride;
+	q->rq_entries = in->rq_entries;
+	q->record = in->record;
+	q->ip_id_seed = (uint16_t)(qpn * 40503u);
+	memset(&ceu->shadow[q->index], 0, sizeof(ceu->shadow[0]));
+	__atomic_store_n(&q->qpn, qpn, __ATOMIC_RELEASE);
+	return CEU_OK;
+}
+
+enum ceu_status ceu_qp_free(struct ceu *ceu, uint32_t qpn)
+{
+	struct qp *q = qp_find(ceu->config.qps, qpn);
+
+	if (!q)
+		return CEU_BAD_PARAM;
+	give_up(ceu, q);
+	__atomic_store_n(&q->epoch, q->epoch + 1, __ATOMIC_SEQ_CST);
+	ceu->busy[q->index] = 1;
+	ceu->leaving[ceu->leaving_count++] = q->index;
+	ceu_settle(ceu);
+	return CEU_OK;
+}
+
+enum ceu_status ceu_qp_query(struct ceu *ceu, uint32_t qpn, struct control_qp_attr *out)
+{
+	struct qp *q = qp_find(ceu->config.qps, qpn);
+
+	if (!q)
+		return CEU_BAD_PARAM;
+	*out = ceu->shadow[q->index];
+	out->qpn = qpn;
+	out->state = qp_state(q);
+	out->cur_state = out->state;
+	if (out->state != QP_RST && out->state != QP_INIT) {
+		out->rq_psn = __atomic_load_n(&q->ee.expected_psn, __ATOMIC_RELAXED) & PSN_MASK;
+		out->sq_psn = __atomic_load_n(&q->rtc.next_psn, __ATOMIC_RELAXED) & PSN_MASK;
+	}
+	return CEU_OK;
+}
+
+static bool is_v4(const uint8_t ip[16])
+{
+	static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+	return memcmp(ip, mapped, sizeof(mapped)) == 0;
+}
+
+static bool av_ok(const struct ceu_modify *in)
+{
+	static const uint8_t none[16];
+
+	return memcmp(in->attr.dgid, none, 16) != 0 && in->attr.flow_label >> 20 == 0 &&
+	       is_v4(in->attr.dgid) == is_v4(in->path.src_ip);
+}
+
+/* Every attribute that the mask names is in its range. */
+static bool attributes_ok(const struct ceu *ceu, const struct ceu_modify *in)
+{
+	const struct control_qp_attr *a = &in->attr;
+	const struct {
+		uint32_t bit, value, min, max;
+	} range[] = {
+		{QP_ATTR_ACCESS, a->access, 0, 0xf},
+		{QP_ATTR_PKEY_INDEX, a->pkey_index, 0, 0},
+		{QP_ATTR_PORT, a->port, 1, 1},
+		{QP_ATTR_PATH_MTU, a->path_mtu, 1, ceu->config.mtu_code_max},
+		{QP_ATTR_TIMEOUT, a->timeout, 0, 31},
+		{QP_ATTR_RETRY_CNT, a->retry_cnt, 0, 7},
+		{QP_ATTR_RNR_RETRY, a->rnr_retry, 0, 7},
+		{QP_ATTR_MIN_RNR_TIMER, a->min_rnr_timer, 0, 31},
+		{QP_ATTR_MAX_RD_ATOMIC, a->max_rd_atomic, 0, READS_MAX},
+		{QP_ATTR_MAX_DEST_RD_ATOMIC, a->max_dest_rd_atomic, 0, READS_MAX},
+		{QP_ATTR_RQ_PSN, a->rq_psn, 0, PSN_MASK},
+		{QP_ATTR_SQ_PSN, a->sq_psn, 0, PSN_MASK},
+		{QP_ATTR_DEST_QPN, a->dest_qpn, 0, (1u << QPN_BITS) - 1},
+	};
+
+	for (unsigned int i = 0; i < sizeof(range) / sizeof(range[0]); i++)
+		if ((a->mask & range[i].bit) &&
+			(range[i].value < range[i].min || range[i].value > range[i].max))
+			return false;
+	return !(a->mask & QP_ATTR_AV) || av_ok(in);
+}
+
+/* Ethernet to UDP of what this QP sends. A UD QP has no destination: each request brings its own.
+ */
+static void set_path(struct qp *q, const struct ceu_modify *in, bool connected)
+{
+	struct wire_path path = {
+		.has_vlan = in->path.has_vlan,
+		.vlan_tci = in->path.vlan_tci,
+		.is_ipv6 = !is_v4(in->path.src_ip),
+		.ttl = WIRE_TTL_DEFAULT,
+	};
+
+	memcpy(path.src_mac, in->path.src_mac, 6);
+	memcpy(path.src_ip, in->path.src_ip, 16);
+	if (connected) {
+		memcpy(path.dst_mac, in->path.dst_mac, 6);
+		memcpy(path.dst_ip, in->attr.dgid, 16);
+		memcpy(q->peer_ip, in->attr.dgid, 16);
+		path.tos = in->attr.traffic_class;
+		path.flow_label = in->attr.flow_label;
+		path.sport = in->attr.flow_label ? wire_udp_source_port_of_flow(in->attr.flow_label)
+						 : wire_udp_source_port(q->qpn, q->dest_qpn);
+		if (in->attr.hop_limit)
+			path.ttl = in->attr.hop_limit;
+	} else {
+		path.sport = wire_udp_source_port_ud(q->qpn);
+	}
+	wire_template_build(&q->path, &path);
+}
+
+/* Copies the named attributes into the context. */
+static void apply(struct qp *q, const struct ceu_modify *in)
+{
+	const struct control_qp_attr *a = &in->attr;
+	uint32_t mask = a->mask;
+
+	if (mask & QP_ATTR_ACCESS)
+		q->access = (uint8_t)a->access;
+	if (mask & QP_ATTR_QKEY)
+		q->qkey = a->qkey;
+	if (mask & QP_ATTR_DEST_QPN)
+		q->dest_qpn = a->dest_qpn;
+	if (mask & QP_ATTR_PATH_MTU) {
+		q->mtu_code = a->path_mtu;
+		q->mtu_bytes = (uint16_t)(128u << a->path_mtu);
+	}
+	if (mask & QP_ATTR_TIMEOUT)
+		q->timeout = a->timeout;
+	if (mask & QP_ATTR_RETRY_CNT)
+		q->retry_cnt = a->retry_cnt;
+	if (mask & QP_ATTR_RNR_RETRY)
+		q->rnr_retry = a->rnr_retry;
+	if (mask & QP_ATTR_MIN_RNR_TIMER)
+		q->min_rnr_timer = a->min_rnr_timer;
+	if (mask & QP_ATTR_MAX_RD_ATOMIC)
+		q->max_rd_atomic = a->max_rd_atomic;
+	if (mask & QP_ATTR_MAX_DEST_RD_ATOMIC)
+		q->max_dest_rd_atomic = a->max_dest_rd_atomic;
+	if (mask & QP_ATTR_AV)
+		set_path(q, in, true);
+}
+
+/* Remembers them for QUERY_QP. */
+static void remember(struct control_qp_attr *s, const struct control_qp_attr *a)
+{
+#define KEEP(bit, field)                                                                           \
+	do {                                                                                       \
+		if (a->mask & (bit))                                                               \
+			s->field = a->field;                                                       \
+	} while (0)
+	KEEP(QP_ATTR_ACCESS, access);
+	KEEP(QP_ATTR_QKEY, qkey);
+	KEEP(QP_ATTR_DEST_QPN, dest_qpn);
+	KEEP(QP_ATTR_PATH_MTU, path_mtu);
+	KEEP(QP_ATTR_TIMEOUT, timeout);
+	KEEP(QP_ATTR_RETRY_CNT, retry_cnt);
+	KEEP(QP_ATTR_RNR_RETRY, rnr_retry);
+	KEEP(QP_ATTR_MIN_RNR_TIMER, min_rnr_timer);
+	KEEP(QP_ATTR_MAX_RD_ATOMIC, max_rd_atomic);
+	KEEP(QP_ATTR_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
+	KEEP(QP_ATTR_PKEY_INDEX, pkey_index);
+	KEEP(QP_ATTR_PORT, port);
+	KEEP(QP_ATTR_RQ_PSN, rq_psn);
+	KEEP(QP_ATTR_SQ_PSN, sq_psn);
+	KEEP(QP_ATTR_AV, gid_index);
+	KEEP(QP_ATTR_AV, traffic_class);
+	KEEP(QP_ATTR_AV, hop_limit);
+	KEEP(QP_ATTR_AV, flow_label);
+#undef KEEP
+	if (a->mask & QP_ATTR_AV)
+		memcpy(s->dgid, a->dgid, 16);
+	s->mask |= a->mask & ~(uint32_t)(QP_ATTR_STATE | QP_ATTR_CUR_STATE);
+}
+
+/* What a state needs beside the attributes, before it is entered. */
+static void prepare(const struct ceu *ceu, struct qp *q, enum qp_state from, enum qp_state to,
+	const struct ceu_modify *in)
+{
+	if (from == QP_RST && to == QP_INIT) {
+		q->epoch++;
+		q->pkey = 0xffff;
+		if (q->service == SERVICE_UD) {
+			q->mtu_code = ceu->config.mtu_code_max;
+			q->mtu_bytes = (uint16_t)(128u << q->mtu_code);
+			set_path(q, in, false);
+		}
+	} else if (from == QP_INIT && to == QP_RTR) {
+		q->rq_psn = in->attr.mask & QP_ATTR_RQ_PSN ? in->attr.rq_psn : 0;
+		q->ee.expected_psn = q->rq_psn;
+	} else if (from == QP_RTR && to == QP_RTS) {
+		q->sq_psn = in->attr.sq_psn;
+		q->rtc.next_psn = q->sq_psn;
+		q->rtc.ssn = 1;
+		q->rrc.unacked_psn = q->sq_psn;
+		q->rrc.retry_left = q->retry_cnt;
+		q->rrc.rnr_left = q->rnr_retry;
+	}
+}
+
+/*
+ * Every state may become RST. For that the QP leaves the data path altogether and, once every
+ * module has let go of it, comes back under its number, as if it were new.
+ */
+static enum ceu_status reset(struct ceu *ceu, struct qp *q)
+{
+	uint32_t qpn = q->qpn;
+	bool left = false;
+
+	memset(&ceu->shadow[q->index], 0, sizeof(ceu->shadow[0]));
+	if (qp_state(q) == QP_RST)
+		return CEU_OK;
+	give_up(ceu, q);
+	for (unsigned int i = 0; i < CEU_WAIT_MAX && !left; i++) {
+		if (ceu->config.hooks.quiesce)
+			ceu->config.hooks.quiesce(ceu->config.hooks.ctx);
+		left = ceu_qp_left(ceu, q);
+	}
+	__atomic_store_n(&q->qpn, qpn, __ATOMIC_RELEASE);
+	return left ? CEU_OK : CEU_BAD_SYS_STATE;
+}
+
+/* Moves to `to` unless a module has meanwhile moved it to ERR or SQE. */
+static enum ceu_status enter(struct ceu *ceu, struct qp *q, enum qp_state from, enum qp_state to)
+{
+	uint8_t expected = (uint8_t)from;
+
+	if (!__atomic_compare_exchange_n(
+		    &q->state, &expected, (uint8_t)to, false, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE))
+		return CEU_BAD_SYS_STATE;
+	if (to == QP_RTS || to == QP_SQD)
+		wake_all(&ceu->config.engines[q->engine], q);
+	return CEU_OK;
+}
+
+static const enum qp_state target[256] = {
+	[CEU_RST2INIT] = QP_INIT,
+	[CEU_INIT2INIT] = QP_INIT,
+	[CEU_INIT2RTR] = QP_RTR,
+	[CEU_RTR2RTS] = QP_RTS,
+	[CEU_RTS2RTS] = QP_RTS,
+	[CEU_SQERR2RTS] = QP_RTS,
+	[CEU_SQD2RTS] = QP_RTS,
+	[CEU_RTS2SQD] = QP_SQD,
+	[CEU_SQD2SQD] = QP_SQD,
+	[CEU_2ERR] = QP_ERR,
+	[CEU_2RST] = QP_RST,
+};
+
+/* The mask has all that the row requires and nothing that it does not know. */
+static bool mask_ok(const struct ceu_transition *row, const struct control_qp_attr *a)
+{
+	uint32_t mask = a->mask & ~(uint32_t)QP_ATTR_STATE;
+
+	return (mask & row->required) == row->required &&
+	       (mask & ~(row->required | row->optional)) == 0 &&
+	       (!(mask & QP_ATTR_CUR_STATE) || a->cur_state == row->from);
+}
+
+enum ceu_status ceu_qp_modify(
+	struct ceu *ceu, uint8_t op, uint32_t qpn, const struct ceu_modify *in)
+{
+	static const struct ceu_modify nothing;
+	struct qp *q = qp_find(ceu->config.qps, qpn);
+	const struct ceu_transition *row;
+	enum qp_state from;
+
+	if (!q)
+		return CEU_BAD_PARAM;
+	in = in ? in : &nothing;
+	from = qp_state(q);
+	row = ceu_transition_find(from, target[op], (enum qp_service)q->service);
+	if (!row || row->op != op)
+		return CEU_BAD_SYS_STATE;
+	if (!mask_ok(row, &in->attr) || !attributes_ok(ceu, in))
+		return CEU_BAD_PARAM;
+	if (row->to == QP_RST)
+		return reset(ceu, q);
+	if (row->to == QP_ERR) {
+		qp_set_error(&ceu->config.engines[q->engine], q);
+		return CEU_OK;
+	}
+	apply(q, in);
+	prepare(ceu, q, from, (enum qp_state)row->to, in);
+	remember(&ceu->shadow[q->index], &in->attr);
+	return enter(ceu, q, from, (enum qp_state)row->to);
+}
