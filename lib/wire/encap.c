@@ -144,10 +144,12 @@ static enum wire_error parse_ipv4(
 
 	if (bytes < WIRE_IPV4_BYTES)
 		return WIRE_ERR_TRUNCATED;
-	if (l3[0] != 0x45)
+	if (l3[0] >> 4 != 4)
 		return WIRE_ERR_VERSION;
 	if (l3[9] != IP_PROTOCOL_UDP)
 		return WIRE_ERR_NOT_ROCE;
+	if (l3[0] != 0x45) /* options, and the ICRC knows of none */
+		return WIRE_ERR_VERSION;
 	if (get_be16(l3 + 6) & IPV4_MF_AND_OFFSET)
 		return WIRE_ERR_FRAGMENT;
 	if (fold_sum(sum_words(l3, WIRE_IPV4_BYTES)) != 0xffff)

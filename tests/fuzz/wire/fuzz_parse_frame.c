@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Fuzz entry of wire_parse_frame(): whatever arrives, no byte outside of it is read, and a frame
+ * that is accepted is consistent. Usable with libFuzzer; mutate_golden.c drives it in ordinary test
+ * runs.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz_parse_frame.h"
+#include "wire/crc.h"
+#include "wire/encap.h"
+
+#define REQUIRE(cond)                                                                              \
+	do {                                                                                       \
+		if (!(cond)) {                                                                     \
+			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #cond);         \
+			abort();                                                                   \
+		}                                                                                  \
+	} while (0)
+
+/* Reserved bits of BTH, DETH and AETH may be anything on the wire; they are written 0. */
+static void check_written_again(const uint8_t *bth, const struct wire_headers *h)
+{
+	uint8_t first[WIRE_TRANSPORT_BYTES_MAX];
+	uint8_t second[WIRE_TRANSPORT_BYTES_MAX];
+	struct wire_headers again;
+	unsigned int bytes;
+	unsigned int n;
+
+	n = wire_write_transport(first, h);
+	REQUIRE(wire_read_transport(first, n, &again, &bytes) == WIRE_OK && bytes == n);
+	REQUIRE(!memcmp(&again, h, sizeof(again)));
+	REQUIRE(wire_write_transport(second, &again) == n && !memcmp(first, second, n));
+	REQUIRE(!memcmp(first, bth, 4) && !memcmp(first + 5, bth + 5, 3));
+}
+
+static void check_accepted(const uint8_t *frame, unsigned int bytes, const struct wire_frame *f)
+{
+	unsigned int payload_end = f->payload_offset + f->payload_bytes;
+
+	REQUIRE(f->l3_offset == 14 || f->l3_offset == 18);
+	REQUIRE(f->transport_offset > f->l3_offset);
+	REQUIRE(f->payload_offset == f->transport_offset + wire_opcodes[f->h.opcode].header_bytes);
+	REQUIRE(payload_end + f->h.pad == f->transport_end);
+	REQUIRE(f->transport_end + (unsigned int)WIRE_ICRC_BYTES <= bytes);
+	REQUIRE(f->src_ip >= frame && f->dst_ip + f->ip_bytes <= frame + bytes);
+	check_written_again(frame + f->transport_offset, &f->h);
+	/* for its reads only */
+	(void)wire_icrc(frame + f->l3_offset, f->transport_end - f->l3_offset, f->is_ipv6);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	uint8_t *frame = malloc(size ? size : 1);
+	struct wire_frame f;
+	enum wire_error error;
+
+	if (!frame)
+		return 0;
+	memcpy(frame, data, size);
+	error = wire_parse_frame(frame, (unsigned int)size, &f);
+	REQUIRE((unsigned int)error < WIRE_ERR_COUNT);
+	if (error == WIRE_OK)
+		check_accepted(frame, (unsigned int)size, &f);
+	if (error == WIRE_ERR_OPCODE || error == WIRE_ERR_TVER)
+		REQUIRE(f.transport_offset + WIRE_BTH_BYTES <= f.transport_end &&
+			f.transport_end + (unsigned int)WIRE_ICRC_BYTES <= size);
+	free(frame);
+	return error;
+}
