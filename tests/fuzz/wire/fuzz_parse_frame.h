@@ -4,7 +4,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* libFuzzer's entry. Returns enum wire_error to our own driver; aborts when something is not so. */
+#include "wire/error.h"
+
+/* Parses one frame and checks what came out; aborts when something is not so. */
+enum wire_error fuzz_parse_frame(const uint8_t *data, size_t size);
+/* libFuzzer's entry to it; always 0. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #endif

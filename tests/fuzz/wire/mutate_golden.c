@@ -129,7 +129,7 @@ int main(int argc, char **argv)
 		const struct golden_frame *g = pick(&golden);
 
 		memcpy(frame, g->bytes, g->length);
-		results[LLVMFuzzerTestOneInput(frame, mutate(frame, g->length))]++;
+		results[fuzz_parse_frame(frame, mutate(frame, g->length))]++;
 	}
 	for (i = 0; i < WIRE_ERR_COUNT; i++) {
 		printf("%-10s %lu\n", wire_error_name((enum wire_error)i), results[i]);
