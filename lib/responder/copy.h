@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef RESPONDER_COPY_H
+#define RESPONDER_COPY_H
+/* The one copy of a received payload: mbuf to client memory. Stage responder_exec. */
+#include <stdbool.h>
+#include <rte_branch_prediction.h>
+#include <rte_memcpy.h>
+
+/* Around the caches: pays for long messages whose destination lies in DRAM (limits.md, NT stores).
+ * The fence orders it before the completion. */
+void copy_nt(uint8_t *dst, const uint8_t *src, size_t n);
+
+static inline void copy_payload(uint8_t *dst, const uint8_t *src, size_t n, bool nt)
+{
+	if (unlikely(nt))
+		copy_nt(dst, src, n);
+	else
+		rte_memcpy(dst, src, n);
+}
+
+#endif

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RespPktGen: builds acknowledgements, atomic acknowledgements and READ responses as complete
+ * frames. Takes from EE_RESPG, reads client memory (READ), gives to RESPG_TXA. Stage
+ * responder_exec. Without a packet buffer or room it keeps its state and goes on at the next poll.
+ *
+ * States of the seed: IDLE is a QP without entries; HEADER is answer_ack() and answer_atomic();
+ * READ_SEG and READ_PAYLOAD are read_packet(), once for each packet. A QP whose list is empty is
+ * answered at once; others are in a list and have their turns, a quantum of payload each.
+ *
+ *   QP           condition                              next         why
+ *   idle         ACK, NAK, atomic: frame sent           idle
+ *   idle         READ                                   active
+ *   active       quantum used, entries left             active (end of the list)
+ *   active       no buffer, no room                     active (same place)
+ *   active       list empty                             idle
+ *   active       QP gone, reset, or ERR without NAK     idle         entries given up
+ *   active       memory refused, new READ               idle         NAK, QP to ERR (C9-100)
+ *   active       memory refused, duplicate READ         active       entry given up (C9-109)
+ */
+#include <rte_malloc.h>
+#include <rte_memcpy.h>
+#include "completion/completion.h"
+#include "context/qp_context.h"
+#include "host-abi/control.h"
+#include "resp_order.h"
+#include "resp_pkt_gen.h"
+#include "virt-to-phys/v2p.h"
+#include "wire/aeth.h"
+#include "wire/crc.h"
+
+enum {
+	SMALL_BYTES = 256
+}; /* up to here one ICRC over the finished frame is cheaper than a fused copy */
+
+#define NOBODY UINT32_MAX
+
+struct resp_pkt_gen {
+	struct rte_mbuf *spare[RESPG_FRAMES_MAX]; /* packet buffers in stock */
+	struct rte_mbuf *out[RESPG_FRAMES_MAX];	  /* frames of this poll */
+	unsigned spares, outs;
+	unsigned limit;			   /* frames that this poll may make: room, buffers */
+	uint32_t active_head, active_tail; /* indices of QPs, linked by respg.next_active */
+	int64_t quantum_left; /* of the QP at the head, bytes; set when its turn begins */
+	uint16_t ip_id;
+};
+
+/* Makes sure that `want` buffers are in stock, or as many as there are. */
+static void stock(struct engine *e, struct resp_pkt_gen *p, struct counters *c, unsigned want)
+{
+	if (p->spares >= want)
+		return;
+	if (likely(rte_pktmbuf_alloc_bulk(e->packets, &p->spare[p->spares], want - p->spares) ==
+		    0)) {
+		p->spares = want;
+		return;
+	}
+	while (p->spares < want) {
+		struct rte_mbuf *m = rte_pktmbuf_alloc(e->packets);
+
+		if (!m) {
+			count(c, COUNTER_packet_empty);
+			return;
+		}
+		p->spare[p->spares++] = m;
+	}
+}
+
+static inline bool may_make_frame(const struct resp_pkt_gen *p)
+{
+	return p->outs < p->limit;
+}
+
+/* The buffer that the next frame will be made in; it stays in stock until seal(). */
+static inline struct rte_mbuf *next_buffer(const struct resp_pkt_gen *p)
+{
+	return p->spare[p->spares - 1];
+}
+
+static inline uint16_t next_ip_id(struct resp_pkt_gen *p)
+{
+	p->ip_id++;
+	p->ip_id += p->ip_id == 0;
+	return p->ip_id;
+}
+
+/*
+ * Puts the headers in front of the payload, which stands at the data start with its zero pad, and
+ * the ICRC behind it. crc: state of payload and pad from 0, or NULL: computed here.
+ */
+static inline void seal(struct resp_pkt_gen *p, const struct qp *qp, const struct wire_headers *h,
+	uint32_t payload_bytes, const uint32_t *crc)
+{
+	const struct wire_template *t = &qp->path;
+	unsigned header_bytes = wire_opcodes[h->opcode].header_bytes;
+	unsigned body = payload_bytes + h->pad;
+	unsigned after_udp = header_bytes + body + WIRE_ICRC_BYTES;
+	struct rte_mbuf *m = p->spare[--p->spares];
+	uint8_t *payload = rte_pktmbuf_mtod(m, uint8_t *);
+	uint8_t *bth = payload - header_bytes;
+	uint8_t *l2 = bth - t->encap_bytes;
+	uint8_t *l3 = l2 + t->l3_offset;
+	struct packet *packet = packet_of(m);
+	uint32_t icrc;
+
+	wire_stamp(l2, t, after_udp, next_ip_id(p));
+	wire_write_transport(bth, h);
+	if (crc)
+		icrc = ~wire_crc_combine(
+			wire_icrc_headers(l3, (unsigned)(payload - l3), t->is_ipv6), *crc, body);
+	else
+		icrc = wire_icrc(l3, (unsigned)(payload - l3) + body, t->is_ipv6);
+	wire_icrc_store(payload + body, icrc);
+	m->data_off = (uint16_t)(m->data_off - (payload - l2));
+	m->data_len = (uint16_t)(t->encap_bytes + after_udp);
+	m->pkt_len = m->data_len;
+	packet->qpn = qp->qpn;
+	packet->payload_bytes = payload_bytes;
+	packet->flags = PACKET_BUILT;
+	p->out[p->outs++] = m;
+}
+
+static inline struct wire_headers response_headers(
+	const struct qp *qp, uint8_t opcode, uint32_t psn)
+{
+	return (struct wire_headers){
+		.opcode = opcode, .psn = psn, .dest_qp = qp->dest_qpn, .pkey = qp->pkey};
+}
+
+static void count_nak(struct counters *c, uint8_t syndrome)
+{
+	static const enum counter naks[AETH_NAK_CODES] = {
+		[AETH_NAK_SEQUENCE] = COUNTER_nak_sequence_sent,
+		[AETH_NAK_INVALID_REQUEST] = COUNTER_nak_invalid_sent,
+		[AETH_NAK_REMOTE_ACCESS] = COUNTER_nak_access_sent,
+		[AETH_NAK_REMOTE_OPERATION] = COUNTER_nak_operation_sent,
+		[AETH_NAK_INVALID_RD_REQUEST] = COUNTER_nak_invalid_sent,
+	};
+
+	count(c, aeth_kind(syndrome) == AETH_RNR ? COUNTER_nak_rnr_sent
+						 : naks[aeth_value(syndrome)]);
+}
+
+static inline void answer_ack(struct resp_pkt_gen *p, struct counters *c, const struct qp *qp,
+	uint32_t psn, uint8_t syndrome, uint32_t msn)
+{
+	struct wire_headers h = response_headers(qp, WIRE_RC_ACK, psn);
+
+	h.syndrome = syndrome;
+	h.msn = msn;
+	seal(p, qp, &h, 0, NULL);
+	if (likely(aeth_kind(syndrome) == AETH_ACK))
+		count(c, COUNTER_acks_sent);
+	else
+		count_nak(c, syndrome);
+}
+
+static void answer_atomic(
+	struct resp_pkt_gen *p, struct counters *c, const struct qp *qp, const struct arrival *a)
+{
+	struct wire_headers h = response_headers(qp, WIRE_RC_ATOMIC_ACK, a->response_psn);
+
+	h.syndrome = a->syndrome;
+	h.msn = a->msn;
+	h.orig = a->orig;
+	seal(p, qp, &h, 0, NULL);
+	count(c, COUNTER_acks_sent);
+}
+
+/* Copies the next bytes of a READ into the frame; *crc, unless NULL, goes on over them. */
+static enum v2p_state copy_read(struct engine *e, const struct qp *qp, const struct arrival *a,
+	uint8_t *dst, uint32_t bytes, uint32_t *crc)
+{
+	uint64_t va = a->va + a->done_bytes;
+
+	while (bytes) {
+		uint64_t run;
+		uint8_t *src;
+		enum v2p_state s =
+			v2p_map(e->v2p, qp->pd, a->rkey, va, bytes, ACCESS_REMOTE_READ, &src, &run);
+		uint32_t n = (uint32_t)RTE_MIN((uint64_t)bytes, run);
+
+		if (unlikely(s != V2P_SUCCESS))
+			return s;
+		if (crc)
+			*crc = wire_crc_copy(*crc, dst, src, n);
+		else
+			rte_memcpy(dst, src, n);
+		va += n;
+		dst += n;
+		bytes -= n;
+	}
+	return V2P_SUCCESS;
+}
+
+static inline uint8_t read_opcode(bool first, bool last)
+{
+	if (first)
+		return last ? WIRE_RC_READ_RESP_ONLY : WIRE_RC_READ_RESP_FIRST;
+	return last ? WIRE_RC_READ_RESP_LAST : WIRE_RC_READ_RESP_MIDDLE;
+}
+
+/* READ_SEG, READ_PAYLOAD: the next packet of the READ. Its memory may be refused: then nothing was
+ * made. */
+static enum v2p_state read_packet(
+	struct engine *e, struct resp_pkt_gen *p, struct qp *qp, struct arrival *a)
+{
+	uint32_t left = a->length - a->done_bytes;
+	uint32_t bytes = RTE_MIN(left, (uint32_t)qp->mtu_bytes);
+	struct wire_headers h = response_headers(
+		qp, read_opcode(a->done_packets == 0, bytes == left), order_next_psn(a));
+	uint8_t *payload = rte_pktmbuf_mtod(next_buffer(p), uint8_t *);
+	bool fused = bytes > SMALL_BYTES;
+	uint32_t crc = 0;
+	enum v2p_state s = copy_read(e, qp, a, payload, bytes, fused ? &crc : NULL);
+
+	if (unlikely(s != V2P_SUCCESS))
+		return s;
+	h.pad = -bytes & 3;
+	h.syndrome = a->syndrome;
+	h.msn = a->msn;
+	memset(payload + bytes, 0, h.pad);
+	if (fused && h.pad)
+		crc = wire_crc(crc, payload + bytes, h.pad);
+	seal(p, qp, &h, bytes, fused ? &crc : NULL);
+	a->done_bytes += bytes;
+	a->done_packets++;
+	return V2P_SUCCESS;
+}
+
+/* C9-100: the READ ends early with a NAK of the failing packet's PSN, and with it the QP. */
+static void fail_read(struct engine *e, struct resp_pkt_gen *p, struct counters *c, struct qp *qp)
+{
+	const struct arrival *a = arrival_of(qp->respg.head);
+
+	answer_ack(
+		p, c, qp, order_next_psn(a), aeth_nak(AETH_NAK_REMOTE_ACCESS), psn_sub(a->msn, 1));
+	order_purge(qp);
+	if (qp_set_error(e, qp))
+		eq_post(e->completion, c, qp->client, EQE_WQ_ACCESS_ERROR, qp->qpn);
+}
+
+/* One packet of the READ at the head; takes it off when it is answered. */
+static void serve_read(struct engine *e, struct resp_pkt_gen *p, struct counters *c, struct qp *qp)
+{
+	struct arrival *a = arrival_of(qp->respg.head);
+	uint32_t before = a->done_bytes;
+	enum v2p_state s = read_packet(e, p, qp, a);
+
+	if (likely(s == V2P_SUCCESS)) {
+		count(c, COUNTER_read_response_packets);
+		p->quantum_left -= a->done_bytes - before;
+		if (a->done_bytes == a->length)
+			order_pop(qp);
+		return;
+	}
+	v2p_count_error(c, s);
+	if (!response_is_duplicate(a)) {
+		fail_read(e, p, c, qp);
+		return;
+	}
+	count(c, COUNTER_drop_duplicate);
+	order_pop(qp);
+}
+
+/* One frame (or none) for the head of the list. */
+static void serve_head(struct engine *e, struct resp_pkt_gen *p, struct counters *c, struct qp *qp)
+{
+	struct arrival *a = arrival_of(qp->respg.head);
+
+	switch ((enum response_kind)a->response) {
+	case RESPONSE_READ:
+		serve_read(e, p, c, qp);
+		return;
+	case RESPONSE_ATOMIC:
+		answer_atomic(p, c, qp, a);
+		break;
+	case RESPONSE_ACK:
+		answer_ack(p, c, qp, a->response_psn, a->syndrome, a->msn);
+		break;
+	case RESPONSE_NONE:
+		break;
+	}
+	order_pop(qp);
+}
+
+static void activate(struct engine *e, struct resp_pkt_gen *p, struct qp *qp)
+{
+	if (qp->respg.in_active)
+		return;
+	qp->respg.in_active = 1;
+	qp->respg.next_active = NOBODY;
+	if (p->active_head == NOBODY) {
+		p->active_head = qp->index;
+		p->quantum_left = e->settings.quantum_bytes;
+	} else {
+		qp_at(e->qps, p->active_tail)->respg.next_active = qp->index;
+	}
+	p->active_tail = qp->index;
+}
+
+/* The turn of the QP at the head is over. The flag goes last: an idle QP may be reset
+ * (responder_qp_idle). */
+static void end_turn(struct engine *e, struct resp_pkt_gen *p, struct qp *qp)
+{
+	p->active_head = qp->respg.next_active;
+	p->quantum_left = e->settings.quantum_bytes;
+	if (qp->respg.head) {
+		qp->respg.in_active = 0;
+		activate(e, p, qp);
+	} else {
+		__atomic_store_n(&qp->respg.in_active, 0, __ATOMIC_RELEASE);
+	}
+}
+
+/*
+ * Is what waits for this QP worth nothing any more? In ERR an answer is still given to what
+ * precedes a NAK of ExecutionEngine's (C9-87); while EE_RESPG holds something that NAK may be still
+ * to come.
+ */
+static bool is_void(struct engine *e, const struct qp *qp)
+{
+	const struct rte_mbuf *head = qp->respg.head;
+
+	if (!head)
+		return false;
+	if (arrival_of(qp->respg.head)->qpn != qp->qpn || qp_state(qp) < QP_RTR)
+		return true;
+	return qp_state(qp) == QP_ERR && !order_ends_in_fatal_nak(qp) &&
+	       rte_ring_empty(e->channel[CHANNEL_EE_RESPG].ring);
+}
+
+static void serve_active(struct engine *e, struct resp_pkt_gen *p, struct counters *c)
+{
+	while (p->active_head != NOBODY && may_make_frame(p)) {
+		struct qp *qp = qp_at(e->qps, p->active_head);
+
+		if (unlikely(is_void(e, qp)))
+			order_purge(qp);
+		while (qp->respg.head && may_make_frame(p)) {
+			serve_head(e, p, c, qp);
+			if (p->quantum_left <= 0)
+				break;
+		}
+		if (qp->respg.head && p->quantum_left > 0)
+			return;
+		end_turn(e, p, qp);
+	}
+}
+
+/* Takes up one answer: a short one for an idle QP leaves at once. Returns the mbuf if it is done
+ * with. */
+static inline struct rte_mbuf *take_up(
+	struct engine *e, struct resp_pkt_gen *p, struct counters *c, struct rte_mbuf *m)
+{
+	struct arrival *a = arrival_of(m);
+	struct qp *qp = qp_find(e->qps, a->qpn);
+
+	if (unlikely(!qp || qp_state(qp) < QP_RTR)) {
+		count(c, COUNTER_drop_qp_state);
+		return m;
+	}
+	if (a->response == RESPONSE_READ || qp->respg.head) {
+		order_put(c, qp, m);
+		activate(e, p, qp);
+		return NULL;
+	}
+	if (a->response == RESPONSE_ATOMIC) {
+		answer_atomic(p, c, qp, a);
+		order_account(qp, a);
+	} else {
+		answer_ack(p, c, qp, a->response_psn, a->syndrome, a->msn);
+	}
+	return m;
+}
+
+/* Takes up at most n answers, for each of which a frame could be made. */
+static unsigned take_burst(struct engine *e, struct resp_pkt_gen *p, struct counters *c, unsigned n)
+{
+	struct rte_mbuf *burst[BURST], *dead[BURST];
+	unsigned deads = 0;
+
+	n = channel_take(&e->channel[CHANNEL_EE_RESPG], burst, RTE_MIN(n, (unsigned)BURST));
+	for (unsigned i = 0; i < n; i++)
+		rte_prefetch0(&qp_at(e->qps, arrival_of(burst[i])->qpn & e->qps->mask)->respg);
+	for (unsigned i = 0; i < n; i++) {
+		struct rte_mbuf *m = take_up(e, p, c, burst[i]);
+
+		if (m)
+			dead[deads++] = m;
+	}
+	if (deads)
+		rte_pktmbuf_free_bulk(dead, deads);
+	return n;
+}
+
+unsigned respg_poll(struct engine *e)
+{
+	struct resp_pkt_gen *p = e->module[MODULE_RESPG];
+	struct counters *c = stage_counters(e, STAGE_RESPONDER_EXEC);
+	unsigned waiting = rte_ring_count(e->channel[CHANNEL_EE_RESPG].ring);
+	bool active = p->active_head != NOBODY;
+	unsigned room, want, n;
+
+	if (waiting == 0 && !active)
+		return 0;
+	room = RTE_MIN(channel_room(&e->channel[CHANNEL_RESPG_TXA]), (unsigned)RESPG_FRAMES_MAX);
+	/* What can be needed: one for each answer, and as many again for READs. */
+	want = RTE_MIN(waiting, (unsigned)BURST) + BURST;
+	stock(e, p, c, RTE_MIN(room, want));
+	p->limit = RTE_MIN(room, p->spares);
+	p->outs = 0;
+	/* Neither short answers nor READs may starve the other. */
+	n = waiting ? take_burst(e, p, c, active ? (p->limit + 1) / 2 : p->limit) : 0;
+	serve_active(e, p, c);
+	if (p->outs)
+		channel_put(&e->channel[CHANNEL_RESPG_TXA], p->out, p->outs);
+	return n + p->outs;
+}
+
+int respg_create(struct engine *e)
+{
+	struct resp_pkt_gen *p = rte_zmalloc("respg", sizeof(*p), RTE_CACHE_LINE_SIZE);
+
+	if (!p)
+		return -ENOMEM;
+	p->active_head = NOBODY;
+	p->active_tail = NOBODY;
+	e->module[MODULE_RESPG] = p;
+	return 0;
+}
+
+static void free_waiting(struct engine *e, struct resp_pkt_gen *p)
+{
+	while (p->active_head != NOBODY) {
+		struct qp *qp = qp_at(e->qps, p->active_head);
+
+		order_purge(qp);
+		end_turn(e, p, qp);
+	}
+}
+
+void respg_destroy(struct engine *e)
+{
+	struct resp_pkt_gen *p = e->module[MODULE_RESPG];
+
+	if (!p)
+		return;
+	free_waiting(e, p);
+	if (p->spares)
+		rte_pktmbuf_free_bulk(p->spare, p->spares);
+	rte_free(p);
+	e->module[MODULE_RESPG] = NULL;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef RESPONDER_RESP_PKT_GEN_H
+#define RESPONDER_RESP_PKT_GEN_H
+/*
+ * RespPktGen (ResponsePacketGen, seed 000 4.4.4): turns what ExecutionEngine asks for into frames.
+ * EE_RESPG → RESPG_TXA. Stage responder_exec. What leaves is a complete frame with its ICRC, struct
+ * packet with PACKET_BUILT.
+ */
+#include "pipeline/engine.h"
+#include "pipeline/message.h"
+
+/* Frames made in one poll at most. */
+#define RESPG_FRAMES_MAX (2 * BURST)
+
+int respg_create(struct engine *e); /* 0 or -ENOMEM */
+void respg_destroy(struct engine *e);
+
+/* One poll: takes up a burst, makes frames as long as there are buffers and room. Returns elements
+ * and frames handled. */
+unsigned respg_poll(struct engine *e);
+
+/* EE → RESPG: the READ or atomic is a duplicate: it holds no resource, its errors are silent
+ * (C9-108). */
+static inline void response_set_duplicate(struct arrival *a, bool duplicate)
+{
+	a->reserved[0] = duplicate;
+}
+
+static inline bool response_is_duplicate(const struct arrival *a)
+{
+	return a->reserved[0];
+}
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RQWQEManager: fetches receive descriptors from client memory and splits them into entries. Reads
+ * the receive queue and the count in the client's record, each once; writes only qp->rwm. Stage
+ * responder_exec. Never waits, never believes a count or a length.
+ */
+#include <rte_common.h>
+#include "rq_wqe_manager.h"
+
+/* Data units that a descriptor of this queue can hold: the first unit is the next unit. */
+static inline unsigned data_units(const struct qp *qp)
+{
+	return RTE_MIN(qp->rq_stride / WQE_UNIT_BYTES - 1, (uint32_t)SGE_MAX);
+}
+
+/* Data unit i of the descriptor in turn, copied out of the buffer (which is not aligned). */
+static inline struct wqe_data data_unit(const struct qp *qp, unsigned i)
+{
+	struct wqe_data d;
+
+	memcpy(&d, &qp->rwm.buffer[qp->rwm.unit + (i + 1) * WQE_UNIT_BYTES], sizeof(d));
+	return d;
+}
+
+/* The 16 zero bytes that end a descriptor. */
+static inline bool is_terminator(const struct wqe_data *d)
+{
+	return d->length == 0 && d->lkey == 0 && d->addr == 0;
+}
+
+/* MEM_RESP: one read of at most RQ_FETCH_BYTES: never past the end of the ring, never past what is
+ * posted. */
+static enum rwm_result fetch(struct counters *c, struct qp *qp)
+{
+	uint32_t claimed = rwm_claimed(qp);
+	uint32_t index = qp->rwm.consumed & (qp->rq_entries - 1);
+	uint32_t n;
+
+	if (claimed == 0)
+		return RWM_INVALID_WQE;
+	if (unlikely(claimed > qp->rq_entries)) {
+		count(c, COUNTER_bad_recv_wqe);
+		return RWM_BAD_QUEUE;
+	}
+	n = RTE_MIN(claimed, qp->rq_entries - index);
+	n = RTE_MIN(n, RQ_FETCH_BYTES / qp->rq_stride);
+	ASSERT(n > 0);
+	memcpy(qp->rwm.buffer, qp->rq + (size_t)index * qp->rq_stride, (size_t)n * qp->rq_stride);
+	qp->rwm.fetched = qp->rwm.consumed + n;
+	qp->rwm.unit = 0;
+	count(c, COUNTER_rq_fetches);
+	return RWM_VALID_ENTRY;
+}
+
+/* WQE_SPLIT: validates the data units of the descriptor in turn and sums them up. */
+static enum rwm_result split(struct counters *c, struct qp *qp)
+{
+	unsigned units = data_units(qp);
+	uint64_t sum = 0;
+
+	qp->rwm.open = 1;
+	qp->rwm.entry = 0;
+	qp->rwm.entry_bytes = 0;
+	for (unsigned i = 0; i < units; i++) {
+		struct wqe_data d = data_unit(qp, i);
+
+		if (is_terminator(&d))
+			break;
+		if (unlikely(d.length & WQE_INLINE)) {
+			count(c, COUNTER_bad_recv_wqe);
+			return RWM_BAD_WQE;
+		}
+		sum += d.length;
+	}
+	qp->rwm.length = (uint32_t)RTE_MIN(sum, (uint64_t)UINT32_MAX);
+	return RWM_VALID_ENTRY;
+}
+
+enum rwm_result rwm_open_next(struct counters *c, struct qp *qp)
+{
+	if (qp->rwm.consumed == qp->rwm.fetched) {
+		enum rwm_result r = fetch(c, qp);
+
+		if (r != RWM_VALID_ENTRY)
+			return r;
+	}
+	return split(c, qp);
+}
+
+enum rwm_result rwm_fetch_entry(struct qp *qp, struct rwm_entry *out)
+{
+	unsigned units = data_units(qp);
+
+	for (; qp->rwm.entry < units; rwm_release_entry(qp)) {
+		struct wqe_data d = data_unit(qp, qp->rwm.entry);
+
+		if (is_terminator(&d))
+			break;
+		if (d.length > qp->rwm.entry_bytes) {
+			out->va = d.addr + qp->rwm.entry_bytes;
+			out->bytes = d.length - qp->rwm.entry_bytes;
+			out->lkey = d.lkey;
+			return RWM_VALID_ENTRY;
+		}
+	}
+	return RWM_INVALID_ENTRY;
+}
