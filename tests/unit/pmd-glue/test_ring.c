@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ring ports: who owns what, order, back pressure, the loop, what is let through. */
+#include "fixture.h"
+
+static struct pair open_default(void)
+{
+	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
+
+	return open_pair(&a, &b);
+}
+
+static void ring__moves_an_unshared_frame_itself(void **state)
+{
+	struct pair p = open_default();
+	struct rte_mbuf *sent = roce_v4(2, 1, 7), *got[2];
+
+	(void)state;
+	assert_int_equal(send_one(p.a, sent), 1);
+	assert_int_equal(receive(p.b, got, 2), 1);
+	assert_ptr_equal(got[0], sent);
+	assert_int_equal(rte_mbuf_refcnt_read(sent), 1);
+	rte_pktmbuf_free(sent);
+	close_pair(&p);
+}
+
+static void ring__clones_a_shared_frame(void **state)
+{
+	struct pair p = open_default();
+	struct rte_mbuf *sent = roce_v4(2, 1, 7), *got[2];
+
+	(void)state;
+	memset(rte_mbuf_to_priv(sent), 0xaa, PRIV_BYTES);
+	rte_mbuf_refcnt_update(sent, 1);
+	assert_int_equal(send_one(p.a, sent), 1);
+	assert_int_equal(receive(p.b, got, 2), 1);
+	assert_ptr_not_equal(got[0], sent);
+	assert_ptr_equal(rte_pktmbuf_mtod(got[0], void *), rte_pktmbuf_mtod(sent, void *));
+	assert_int_equal(rte_pktmbuf_data_len(got[0]), rte_pktmbuf_data_len(sent));
+	assert_int_equal(rte_pktmbuf_pkt_len(got[0]), rte_pktmbuf_pkt_len(sent));
+	/* one reference each: sender and receiver */
+	assert_int_equal(rte_mbuf_refcnt_read(sent), 2);
+	/* the receiver's private area is its own */
+	memset(rte_mbuf_to_priv(got[0]), 0x55, PRIV_BYTES);
+	assert_int_equal(((uint8_t *)rte_mbuf_to_priv(sent))[PRIV_BYTES - 1], 0xaa);
+	rte_pktmbuf_free(got[0]);
+	assert_int_equal(rte_mbuf_refcnt_read(sent), 1);
+	rte_pktmbuf_free(sent);
+	close_pair(&p);
+}
+
+static void ring__receiver_may_outlive_sender(void **state)
+{
+	struct pair p = open_default();
+	struct rte_mbuf *sent = roce_v4(2, 1, 7), *got[1];
+
+	(void)state;
+	rte_mbuf_refcnt_update(sent, 1);
+	send_one(p.a, sent);
+	rte_pktmbuf_free(sent);
+	assert_int_equal(receive(p.b, got, 1), 1);
+	assert_int_equal(tag_of(got[0]), 7);
+	rte_pktmbuf_free(got[0]);
+	close_pair(&p);
+}
+
+static void ring__clones_a_shared_clone(void **state)
+{
+	struct pair p = open_default();
+	struct rte_mbuf *direct = roce_v4(2, 1, 9), *got[1];
+	struct rte_mbuf *view = rte_pktmbuf_alloc(clones);
+
+	(void)state;
+	rte_pktmbuf_attach(view, direct);
+	rte_mbuf_refcnt_update(view, 1);
+	send_one(p.a, view);
+	assert_int_equal(receive(p.b, got, 1), 1);
+	assert_ptr_not_equal(got[0], view);
+	assert_int_equal(rte_mbuf_refcnt_read(view), 1);
+	rte_pktmbuf_free(view);
+	rte_pktmbuf_free(direct);
+	assert_int_equal(tag_of(got[0]), 9);
+	rte_pktmbuf_free(got[0]);
+	close_pair(&p);
+}
+
+static void ring__full_is_short_and_in_order(void **state)
+{
+	struct pair p = open_default();
+	struct link_port *link = port_link(p.a);
+	struct rte_mbuf *m[BURST];
+	uint32_t sent = 0, got = 0;
+	uint16_t n;
+
+	(void)state;
+	do {
+		for (uint32_t i = 0; i < BURST; i++) {
+			m[i] = roce_v4(2, 1, sent + i);
+			if (i % 3 == 0)
+				rte_mbuf_refcnt_update(m[i], 1);
+		}
+		n = link->tx_burst(link, 0, m, BURST);
+		for (uint32_t i = 0; i < BURST; i++) {
+			if (i % 3 == 0)
+				rte_pktmbuf_free(m[i]);
+		}
+		sent += n;
+	} while (n == BURST);
+	rte_pktmbuf_free_bulk(m + n, BURST - n);
+	assert_int_equal(sent, PORT_RING_FRAMES);
+	assert_int_equal(port_counter(p.a, PORT_COUNTER_tx_wire_full), 1);
+	while ((n = receive(p.b, m, BURST)) > 0) {
+		for (uint16_t i = 0; i < n; i++)
+			assert_int_equal(tag_of(m[i]), got++);
+		rte_pktmbuf_free_bulk(m, n);
+	}
+	assert_int_equal(got, sent);
+	close_pair(&p);
+}
+
+static void ring__no_clones_left_is_short(void **state)
+{
+	struct pair p = open_default();
+	struct rte_mbuf *hoard[POOL_FRAMES], *sent = roce_v4(2, 1, 7), *got[1];
+
+	(void)state;
+	assert_int_equal(rte_pktmbuf_alloc_bulk(clones, hoard, POOL_FRAMES), 0);
+	rte_mbuf_refcnt_update(sent, 1);
+	assert_int_equal(send_one(p.a, sent), 0);
+	assert_int_equal(rte_mbuf_refcnt_read(sent), 2);
+	assert_int_equal(port_counter(p.a, PORT_COUNTER_tx_clone_empty), 1);
+	rte_pktmbuf_free_bulk(hoard, POOL_FRAMES);
+	assert_int_equal(send_one(p.a, sent), 1);
+	assert_int_equal(receive(p.b, got, 1), 1);
+	rte_pktmbuf_free(got[0]);
+	rte_pktmbuf_free(sent);
+	close_pair(&p);
+}
+
+static void ring__own_frames_come_back(void **state)
+{
+	struct pair p = open_default();
+	struct link_port *link = port_link(p.a);
+	struct rte_mbuf *m[4] = {
+		roce_v4(2, 1, 0), roce_v4(1, 1, 1), roce_v4(1, 1, 2), roce_v4(2, 1, 3)};
+	struct rte_mbuf *got[4];
+
+	(void)state;
+	assert_int_equal(link->tx_burst(link, 0, m, 4), 4);
+	assert_int_equal(receive(p.a, got, 4), 2);
+	assert_int_equal(tag_of(got[0]), 1);
+	assert_int_equal(tag_of(got[1]), 2);
+	rte_pktmbuf_free_bulk(got, 2);
+	assert_int_equal(receive(p.b, got, 4), 2);
+	assert_int_equal(tag_of(got[1]), 3);
+	rte_pktmbuf_free_bulk(got, 2);
+	assert_int_equal(port_counter(p.a, PORT_COUNTER_tx_looped), 2);
+	close_pair(&p);
+}
+
+static void ring__to_itself(void **state)
+{
+	struct port_config c = ring_config("solo", "solo", 1);
+	struct port *port = open_port(&c);
+	struct rte_mbuf *got[2];
+
+	(void)state;
+	send_one(port, roce_v4(1, 1, 5));
+	assert_int_equal(receive(port, got, 2), 1);
+	rte_pktmbuf_free(got[0]);
+	port_destroy(port);
+	assert_no_leak();
+}
+
+static void ring__lone_port_drops(void **state)
+{
+	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
+	struct port *first = open_port(&a), *second;
+	struct port_info info;
+
+	(void)state;
+	assert_int_equal(send_one(first, roce_v4(2, 1, 0)), 1);
+	assert_int_equal(port_counter(first, PORT_COUNTER_drop_tx_link_down), 1);
+	second = open_port(&b);
+	port_info(first, &info);
+	assert_true(info.link_up);
+	assert_int_equal(info.path_mtu_bytes, 4096);
+	send_one(first, roce_v4(2, 1, 1));
+	port_stop(second);
+	port_info(first, &info);
+	assert_false(info.link_up);
+	assert_int_equal(port_start(second), 0);
+	send_one(first, roce_v4(2, 1, 2));
+	port_destroy(second);
+	/* and again with another of that name */
+	second = open_port(&b);
+	port_info(first, &info);
+	assert_true(info.link_up);
+	port_destroy(first);
+	port_destroy(second);
+	assert_no_leak();
+}
+
+static void config__contradictions_are_refused(void **state)
+{
+	struct port_config good = ring_config("a", "b", 1), c;
+	struct port *port, *twin;
+
+	(void)state;
+#define REFUSED(change, error)                                                                     \
+	do {                                                                                       \
+		c = good;                                                                          \
+		change;                                                                            \
+		assert_int_equal(port_create(&c, packets, clones, &port), error);                  \
+	} while (0)
+	REFUSED(c.name[0] = 0, -EINVAL);
+	REFUSED(memset(c.name, 'x', sizeof(c.name)), -EINVAL);
+	REFUSED(c.peer[0] = 0, -EINVAL);
+	REFUSED(c.queues = 0, -EINVAL);
+	REFUSED(c.queues = PORT_QUEUES_MAX + 1, -EINVAL);
+	REFUSED(c.n_addresses = PORT_ADDRESSES_MAX + 1, -EINVAL);
+	REFUSED(c.address[0].prefix_len = 33, -EINVAL);
+	REFUSED(c.address[0].v6 = true, -EINVAL);
+	REFUSED(c.mac[0] = 1, -EINVAL);
+	REFUSED(c.vlan = 4095, -EINVAL);
+	REFUSED(c.mtu_bytes = 300, -EINVAL);
+	REFUSED(c.impairment.loss = 1.5, -EINVAL);
+	REFUSED(c.type = PORT_TYPE_COUNT, -EINVAL);
+	REFUSED((c.type = PORT_TAP, strcpy(c.device, "x,remote=eth0")), -EINVAL);
+	REFUSED(strcpy(c.capture_path, "/nonexistent/dir/x"), -ENOENT);
+#undef REFUSED
+	twin = open_port(&good);
+	assert_int_equal(port_create(&good, packets, clones, &port), -EEXIST);
+	port_destroy(twin);
+	assert_no_leak();
+}
+
+/* Sends m from a to b and expects it dropped under `why`. */
+static void expect_drop(struct pair *p, struct rte_mbuf *m, enum port_counter_id why)
+{
+	uint64_t before = port_counter(p->b, why);
+	struct rte_mbuf *got[1];
+
+	assert_int_equal(send_one(p->a, m), 1);
+	assert_int_equal(receive(p->b, got, 1), 0);
+	if (port_counter(p->b, why) != before + 1)
+		fail_msg("not counted as %s", port_counter_name(why));
+}
+
+static void expect_pass(struct pair *p, struct rte_mbuf *m)
+{
+	struct rte_mbuf *got[1];
+
+	assert_int_equal(send_one(p->a, m), 1);
+	assert_int_equal(receive(p->b, got, 1), 1);
+	rte_pktmbuf_free(got[0]);
+}
+
+static uint8_t *at(struct rte_mbuf *m, uint32_t offset)
+{
+	return rte_pktmbuf_mtod_offset(m, uint8_t *, offset);
+}
+
+static void classify__ipv4(void **state)
+{
+	struct pair p = open_default();
+	struct rte_mbuf *m;
+
+	(void)state;
+	expect_pass(&p, roce_v4(2, 1, 0));
+	m = roce_v4(2, 1, 0); /* to a group */
+	memcpy(at(m, 30), (uint8_t[]){224, 1, 2, 3}, 4);
+	memcpy(at(m, 0), (uint8_t[]){1, 0, 0x5e, 1, 2, 3}, 6);
+	expect_pass(&p, m);
+	m = roce_v4(2, 1, 0);
+	rte_pktmbuf_append(m, 2); /* Ethernet padding */
+	expect_pass(&p, m);
+	expect_drop(&p, roce_v4(3, 1, 0), PORT_COUNTER_drop_rx_not_our_mac);
+	m = roce_v4(2, 1, 0);
+	*at(m, 33) = 3;
+	expect_drop(&p, m, PORT_COUNTER_drop_rx_not_our_ip);
+	m = roce_v4(2, 1, 0);
+	*at(m, 37) ^= 1; /* another UDP port */
+	expect_drop(&p, m, PORT_COUNTER_drop_rx_other);
+	m = roce_v4(2, 1, 0);
+	*at(m, 23) = 6;
+	expect_drop(&p, m, PORT_COUNTER_drop_rx_other);
+	m = roce_v4(2, 1, 0);
+	*at(m, 20) = 0x20; /* more fragments */
+	expect_drop(&p, m, PORT_COUNTER_drop_rx_fragment);
+	m = roce_v4(2, 1, 0);
+	*at(m, 20) = 0x40; /* do not fragment */
+	expect_pass(&p, m);
+	m = roce_v4(2, 1, 0);
+	*at(m, 14) = 0x46;
+	expect_drop(&p, m, PORT_COUNTER_drop_rx_fragment);
+	m = roce_v4(2, 1, 0);
+	rte_pktmbuf_trim(m, 1);
+	expect_drop(&p, m, PORT_COUNTER_drop_rx_short);
+	m = roce_v4(2, 1, 0);
+	*at(m, 17) = 43; /* no room for BTH and ICRC */
+	expect_drop(&p, m, PORT_COUNTER_drop_rx_short);
+	for (uint16_t bytes = 0; bytes < 42; bytes++) {
+		m = roce_v4(2, 1, 0);
+		rte_pktmbuf_trim(m, ROCE_FRAME_BYTES - bytes);
+		expect_drop(&p, m, PORT_COUNTER_drop_rx_short);
+	}
+	close_pair(&p);
+}
+
+static void classify__ipv6(void **state)
+{
+	struct pair p = open_default();
+	struct rte_mbuf *m;
+
+	(void)state;
+	expect_pass(&p, roce_v6(2, 1));
+	m = roce_v6(2, 1);
+	*at(m, 14 + 39) = 9;
+	expect_drop(&p, m, PORT_COUNTER_drop_rx_not_our_ip);
+	m = roce_v6(2, 1);
+	*at(m, 14 + 6) = 44; /* fragment header */
+	expect_drop(&p, m, PORT_COUNTER_drop_rx_other);
+	m = roce_v6(2, 1);
+	rte_pktmbuf_trim(m, 1);
+	expect_drop(&p, m, PORT_COUNTER_drop_rx_short);
+	close_pair(&p);
+}
+
+static struct rte_mbuf *tagged(struct rte_mbuf *m, uint16_t tci)
+{
+	uint8_t *p;
+
+	assert_non_null(rte_pktmbuf_prepend(m, 4));
+	p = at(m, 0);
+	memmove(p, p + 4, 12);
+	memcpy(p + 12, (uint8_t[]){0x81, 0, tci >> 8, tci & 0xff}, 4);
+	return m;
+}
+
+static void classify__vlan(void **state)
+{
+	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
+	struct pair p = open_default();
+
+	(void)state;
+	expect_pass(&p, tagged(roce_v4(2, 1, 0), 0xa000)); /* priority tag */
+	expect_drop(&p, tagged(roce_v4(2, 1, 0), 5), PORT_COUNTER_drop_rx_not_our_vlan);
+	close_pair(&p);
+	a.vlan = b.vlan = 5;
+	p = open_pair(&a, &b);
+	expect_pass(&p, tagged(roce_v4(2, 1, 0), 0xa005));
+	expect_pass(&p, tagged(roce_v6(2, 1), 5));
+	expect_drop(&p, tagged(roce_v4(2, 1, 0), 6), PORT_COUNTER_drop_rx_not_our_vlan);
+	expect_drop(&p, roce_v4(2, 1, 0), PORT_COUNTER_drop_rx_not_our_vlan);
+	close_pair(&p);
+}
+
+static void capture__has_both_directions(void **state)
+{
+	static const char path[] = "pmd_glue_capture_test.pcapng";
+	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
+	struct rte_mbuf *got[1];
+	struct pair p;
+	uint32_t block[3];
+	unsigned int packets_seen = 0;
+	FILE *f;
+
+	(void)state;
+	strcpy(a.capture_path, path);
+	p = open_pair(&a, &b);
+	send_one(p.a, roce_v4(2, 1, 1));
+	send_one(p.b, roce_v4(1, 2, 2));
+	assert_int_equal(receive(p.a, got, 1), 1);
+	rte_pktmbuf_free(got[0]);
+	assert_int_equal(port_capture_flush(p.a), 0);
+	assert_int_equal(port_counter(p.a, PORT_COUNTER_captured), 2);
+	close_pair(&p);
+	f = fopen(path, "rb");
+	assert_non_null(f);
+	while (fread(block, 4, 2, f) == 2) {
+		packets_seen += block[0] == 6;
+		assert_int_equal(fseek(f, block[1] - 12, SEEK_CUR), 0);
+		assert_int_equal(fread(&block[2], 4, 1, f), 1);
+		assert_int_equal(block[2], block[1]);
+	}
+	fclose(f);
+	remove(path);
+	assert_int_equal(packets_seen, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ring__moves_an_unshared_frame_itself),
+		cmocka_unit_test(ring__clones_a_shared_frame),
+		cmocka_unit_test(ring__receiver_may_outlive_sender),
+		cmocka_unit_test(ring__clones_a_shared_clone),
+		cmocka_unit_test(ring__full_is_short_and_in_order),
+		cmocka_unit_test(ring__no_clones_left_is_short),
+		cmocka_unit_test(ring__own_frames_come_back),
+		cmocka_unit_test(ring__to_itself),
+		cmocka_unit_test(ring__lone_port_drops),
+		cmocka_unit_test(config__contradictions_are_refused),
+		cmocka_unit_test(classify__ipv4),
+		cmocka_unit_test(classify__ipv6),
+		cmocka_unit_test(classify__vlan),
+		cmocka_unit_test(capture__has_both_directions),
+	};
+
+	return cmocka_run_group_tests(tests, start_eal, stop_eal);
+}
