@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Impairment in virtual time (1 cycle = 1 us), and through a ring port. */
+#include "fixture.h"
+#include "impairment.h"
+
+enum { FRAMES = 1000, LOST_OF_SEED_42 = 105 };
+
+static uint64_t count[PORT_COUNTER_COUNT];
+
+struct run {
+	uint32_t tag[2 * FRAMES]; /* in the order of the wire */
+	unsigned int n;
+	uint64_t count[PORT_COUNTER_COUNT];
+};
+
+static void collect(struct impairment *imp, uint64_t now, struct run *r)
+{
+	struct rte_mbuf *m[BURST];
+	uint16_t n;
+
+	while ((n = impairment_due(imp, now, m, BURST)) > 0) {
+		impairment_sent(imp, n);
+		for (uint16_t i = 0; i < n; i++) {
+			r->tag[r->n++] = tag_of(m[i]);
+			rte_pktmbuf_free(m[i]);
+		}
+	}
+}
+
+/* FRAMES frames, one every 10 us, each seen by a retransmit buffer that must find it unchanged. */
+static void play(const struct port_impairment *config, struct run *r)
+{
+	struct impairment *imp;
+	uint64_t now = 1000;
+
+	memset(count, 0, sizeof(count));
+	memset(r, 0, sizeof(*r));
+	imp = impairment_create(config, 0, packets, count, 1000000);
+	assert_non_null(imp);
+	for (uint32_t i = 0; i < FRAMES; i++, now += 10) {
+		struct rte_mbuf *m = roce_v4(2, 1, i);
+		uint8_t before[ROCE_FRAME_BYTES];
+
+		memcpy(before, rte_pktmbuf_mtod(m, void *), sizeof(before));
+		rte_mbuf_refcnt_update(m, 1);
+		assert_true(impairment_has_room(imp));
+		impairment_take(imp, m, now);
+		assert_memory_equal(before, rte_pktmbuf_mtod(m, void *), sizeof(before));
+		rte_pktmbuf_free(m);
+		collect(imp, now, r);
+	}
+	/* lets go of what is held, then of its delay */
+	collect(imp, now + 2000000, r);
+	collect(imp, now + 4000000, r);
+	assert_true(impairment_is_empty(imp));
+	memcpy(r->count, count, sizeof(count));
+	impairment_destroy(imp);
+	assert_no_leak();
+}
+
+static bool around(uint64_t value, double expected)
+{
+	return value > expected * 0.75 && value < expected * 1.25;
+}
+
+static void impairment__off_is_not_wanted(void **state)
+{
+	struct port_impairment c = {.seed = 9};
+
+	(void)state;
+	assert_false(impairment_wanted(&c));
+	c.jitter_us = 1;
+	assert_true(impairment_wanted(&c));
+}
+
+static void impairment__loss(void **state)
+{
+	struct port_impairment c = {.loss = 0.1, .seed = 42};
+	static struct run r;
+
+	(void)state;
+	play(&c, &r);
+	/* Exact: the seed decides. Whoever changes the generator changes this number. */
+	assert_int_equal(r.count[PORT_COUNTER_impaired_lost], LOST_OF_SEED_42);
+	assert_int_equal(r.n, FRAMES - LOST_OF_SEED_42);
+	c.loss = 1;
+	play(&c, &r);
+	assert_int_equal(r.n, 0);
+}
+
+static void impairment__same_seed_same_fate(void **state)
+{
+	struct port_impairment c = {.loss = 0.05,
+		.duplicate = 0.05,
+		.reorder = 0.05,
+		.corrupt = 0.05,
+		.delay_us = 100,
+		.jitter_us = 50,
+		.seed = 7};
+	static struct run first, second;
+
+	(void)state;
+	play(&c, &first);
+	play(&c, &second);
+	assert_int_equal(first.n, second.n);
+	assert_memory_equal(first.tag, second.tag, sizeof(first.tag));
+	assert_memory_equal(first.count, second.count, sizeof(first.count));
+	c.seed = 8;
+	play(&c, &second);
+	assert_memory_not_equal(first.tag, second.tag, sizeof(first.tag));
+}
+
+static void impairment__settings_do_not_shift_each_other(void **state)
+{
+	struct port_impairment c = {.loss = 0.1, .seed = 42};
+	static struct run alone, together;
+
+	(void)state;
+	play(&c, &alone);
+	c.delay_us = 500;
+	c.jitter_us = 100;
+	play(&c, &together);
+	assert_int_equal(alone.n, together.n);
+	assert_memory_equal(alone.tag, together.tag, sizeof(alone.tag));
+	assert_int_equal(together.count[PORT_COUNTER_impaired_delayed], together.n);
+}
+
+static void impairment__duplicate(void **state)
+{
+	struct port_impairment c = {.duplicate = 0.2, .seed = 1};
+	static struct run r;
+
+	(void)state;
+	play(&c, &r);
+	assert_true(around(r.count[PORT_COUNTER_impaired_duplicated], FRAMES * 0.2));
+	assert_int_equal(r.n, FRAMES + r.count[PORT_COUNTER_impaired_duplicated]);
+}
+
+static void impairment__reorder(void **state)
+{
+	struct port_impairment c = {.reorder = 0.1, .seed = 1};
+	bool seen[FRAMES] = {false};
+	static struct run r;
+	unsigned int late = 0;
+
+	(void)state;
+	play(&c, &r);
+	assert_int_equal(r.n, FRAMES);
+	for (unsigned int i = 0; i < r.n; i++) {
+		assert_false(seen[r.tag[i]]);
+		seen[r.tag[i]] = true;
+		late += i > r.tag[i];
+		/* passed by IMPAIRMENT_SPAN_MAX frames, among them others held meanwhile */
+		assert_true((int)i - (int)r.tag[i] <= IMPAIRMENT_SPAN_MAX + IMPAIRMENT_HELD_MAX);
+	}
+	assert_true(around(r.count[PORT_COUNTER_impaired_reordered], FRAMES * 0.1));
+	assert_true(late > FRAMES / 20);
+}
+
+static void impairment__last_frame_is_not_held_for_ever(void **state)
+{
+	struct port_impairment c = {.reorder = 1, .seed = 1};
+	struct impairment *imp = impairment_create(&c, 0, packets, count, 1000000);
+	struct rte_mbuf *m;
+
+	(void)state;
+	impairment_take(imp, roce_v4(2, 1, 0), 0);
+	assert_int_equal(impairment_due(imp, IMPAIRMENT_HOLD_US - 1, &m, 1), 0);
+	assert_int_equal(impairment_due(imp, IMPAIRMENT_HOLD_US, &m, 1), 1);
+	impairment_destroy(imp);
+	assert_no_leak();
+}
+
+static void impairment__corrupt_flips_one_bit_in_a_copy(void **state)
+{
+	struct port_impairment c = {.corrupt = 1, .seed = 3};
+	struct impairment *imp = impairment_create(&c, 0, packets, count, 1000000);
+
+	(void)state;
+	for (unsigned int i = 0; i < 100; i++) {
+		struct rte_mbuf *sent = roce_v4(2, 1, i), *m;
+		unsigned int bits = 0;
+
+		rte_mbuf_refcnt_update(sent, 1);
+		impairment_take(imp, sent, i);
+		assert_int_equal(impairment_due(imp, i, &m, 1), 1);
+		impairment_sent(imp, 1);
+		assert_int_equal(rte_pktmbuf_data_len(m), ROCE_FRAME_BYTES);
+		for (unsigned int b = 0; b < ROCE_FRAME_BYTES; b++) {
+			uint8_t diff = rte_pktmbuf_mtod(m, uint8_t *)[b] ^
+				       rte_pktmbuf_mtod(sent, uint8_t *)[b];
+
+			bits += __builtin_popcount(diff);
+			assert_true(diff == 0 || b >= RTE_ETHER_HDR_LEN);
+		}
+		assert_int_equal(bits, 1);
+		rte_pktmbuf_free(m);
+		rte_pktmbuf_free(sent);
+	}
+	impairment_destroy(imp);
+	assert_no_leak();
+}
+
+static void impairment__delay(void **state)
+{
+	struct port_impairment c = {.delay_us = 100, .seed = 1};
+	struct impairment *imp = impairment_create(&c, 0, packets, count, 1000000);
+	struct rte_mbuf *m[2];
+
+	(void)state;
+	impairment_take(imp, roce_v4(2, 1, 0), 0);
+	impairment_take(imp, roce_v4(2, 1, 1), 50);
+	assert_int_equal(impairment_due(imp, 99, m, 2), 0);
+	assert_int_equal(impairment_due(imp, 100, m, 2), 1);
+	/* seen, not taken: comes again */
+	assert_int_equal(impairment_due(imp, 150, m, 2), 2);
+	assert_int_equal(tag_of(m[1]), 1);
+	impairment_destroy(imp);
+	assert_no_leak();
+}
+
+static void impairment__full_line_is_back_pressure(void **state)
+{
+	struct port_impairment impair = {.delay_us = 1000000, .seed = 1};
+	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
+	unsigned int sent = 0;
+	struct rte_mbuf *m;
+	struct pair p;
+
+	(void)state;
+	a.impairment = impair;
+	p = open_pair(&a, &b);
+	while (send_one(p.a, m = roce_v4(2, 1, sent)) == 1)
+		sent++;
+	rte_pktmbuf_free(m);
+	assert_int_equal(sent, IMPAIRMENT_QUEUE - IMPAIRMENT_HELD_MAX - 1);
+	close_pair(&p);
+}
+
+static void impairment__through_a_port(void **state)
+{
+	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
+	struct rte_mbuf *got[4];
+	uint32_t arrived = 0;
+	struct pair p;
+
+	(void)state;
+	a.impairment = (struct port_impairment){.loss = 0.1, .seed = 42};
+	p = open_pair(&a, &b);
+	for (uint32_t i = 0; i < FRAMES; i++) {
+		uint16_t n;
+
+		assert_int_equal(send_one(p.a, roce_v4(2, 1, i)), 1);
+		n = receive(p.b, got, 4);
+		arrived += n;
+		rte_pktmbuf_free_bulk(got, n);
+	}
+	assert_int_equal(arrived, FRAMES - LOST_OF_SEED_42);
+	assert_int_equal(port_counter(p.a, PORT_COUNTER_impaired_lost), LOST_OF_SEED_42);
+	close_pair(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(impairment__off_is_not_wanted),
+		cmocka_unit_test(impairment__loss),
+		cmocka_unit_test(impairment__same_seed_same_fate),
+		cmocka_unit_test(impairment__settings_do_not_shift_each_other),
+		cmocka_unit_test(impairment__duplicate),
+		cmocka_unit_test(impairment__reorder),
+		cmocka_unit_test(impairment__last_frame_is_not_held_for_ever),
+		cmocka_unit_test(impairment__corrupt_flips_one_bit_in_a_copy),
+		cmocka_unit_test(impairment__delay),
+		cmocka_unit_test(impairment__full_line_is_back_pressure),
+		cmocka_unit_test(impairment__through_a_port),
+	};
+
+	return cmocka_run_group_tests(tests, start_eal, stop_eal);
+}

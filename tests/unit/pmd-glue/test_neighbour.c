@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The neighbour table, row by row of its state table, in virtual time. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "neighbour.h"
+
+static struct neighbours table;
+static const uint8_t mac_1[6] = {2, 0, 0, 0, 0, 1}, mac_2[6] = {2, 0, 0, 0, 0, 2};
+
+static const uint8_t *ip(unsigned int n)
+{
+	static uint8_t address[16];
+
+	memset(address, 0, sizeof(address));
+	address[0] = 0xfd;
+	address[14] = n >> 8;
+	address[15] = n & 0xff;
+	return address;
+}
+
+static int reset(void **state)
+{
+	(void)state;
+	memset(&table, 0, sizeof(table));
+	return 0;
+}
+
+/* How many questions are due at that time. */
+static unsigned int due(uint64_t now_ms)
+{
+	unsigned int cursor = 0, n = 0;
+
+	while (neighbour_due(&table, &cursor, now_ms))
+		n++;
+	return n;
+}
+
+static void neighbour__asked_then_known(void **state)
+{
+	uint8_t mac[6];
+
+	(void)state;
+	assert_int_equal(neighbour_find(&table, ip(1), 0, mac), -EAGAIN);
+	assert_int_equal(due(0), 1);
+	assert_int_equal(due(0), 0);
+	assert_int_equal(neighbour_find(&table, ip(1), 1, mac), -EAGAIN);
+	assert_true(neighbour_learn(&table, ip(1), mac_1, false, 2));
+	assert_int_equal(neighbour_find(&table, ip(1), 3, mac), 0);
+	assert_memory_equal(mac, mac_1, 6);
+	assert_int_equal(due(100000), 0);
+}
+
+static void neighbour__unanswered_fails_and_is_forgotten(void **state)
+{
+	unsigned int asked = 0;
+	uint64_t now = 0;
+	uint8_t mac[6];
+
+	(void)state;
+	neighbour_find(&table, ip(1), now, mac);
+	while (neighbour_find(&table, ip(1), now, mac) == -EAGAIN && now < 10000)
+		asked += due(now++);
+	assert_int_equal(asked, NEIGHBOUR_TRIES);
+	assert_int_equal(now, 2351);
+	assert_int_equal(table.failed, 1);
+	assert_int_equal(neighbour_find(&table, ip(1), now, mac), -EHOSTUNREACH);
+	assert_int_equal(due(now + NEIGHBOUR_HOLD_MS), 0);
+	assert_int_equal(neighbour_find(&table, ip(1), now, mac), -EAGAIN);
+	assert_int_equal(due(now + NEIGHBOUR_HOLD_MS), 1);
+}
+
+static void neighbour__late_answer_counts(void **state)
+{
+	uint8_t mac[6];
+
+	(void)state;
+	neighbour_find(&table, ip(1), 0, mac);
+	for (uint64_t now = 0; now < 2400; now++)
+		due(now);
+	assert_int_equal(neighbour_find(&table, ip(1), 2400, mac), -EHOSTUNREACH);
+	assert_true(neighbour_learn(&table, ip(1), mac_1, false, 2401));
+	assert_int_equal(neighbour_find(&table, ip(1), 2402, mac), 0);
+}
+
+static void neighbour__stale_is_used_and_asked_again(void **state)
+{
+	uint64_t old = NEIGHBOUR_FRESH_MS + 1;
+	uint8_t mac[6];
+
+	(void)state;
+	neighbour_learn(&table, ip(1), mac_1, true, 0);
+	assert_int_equal(neighbour_find(&table, ip(1), old, mac), 0);
+	assert_int_equal(due(old), 1);
+	assert_int_equal(neighbour_find(&table, ip(1), old, mac), 0);
+	assert_true(neighbour_learn(&table, ip(1), mac_2, false, old + 1));
+	assert_int_equal(neighbour_find(&table, ip(1), old + 2, mac), 0);
+	assert_memory_equal(mac, mac_2, 6);
+	assert_int_equal(due(old + 5000), 0);
+	/* and if nobody answers */
+	neighbour_find(&table, ip(1), 3 * old, mac);
+	for (uint64_t now = 3 * old; now < 3 * old + 2400; now++)
+		due(now);
+	assert_int_equal(neighbour_find(&table, ip(1), 3 * old + 2400, mac), -EHOSTUNREACH);
+}
+
+static void neighbour__unasked_is_not_learnt(void **state)
+{
+	uint8_t mac[6];
+
+	(void)state;
+	assert_false(neighbour_learn(&table, ip(1), mac_1, false, 0));
+	assert_int_equal(neighbour_find(&table, ip(1), 0, mac), -EAGAIN);
+	assert_true(neighbour_learn(&table, ip(2), mac_1, true, 0));
+	assert_false(neighbour_learn(&table, ip(2), mac_1, true, 0));
+	assert_int_equal(neighbour_find(&table, ip(2), 0, mac), 0);
+}
+
+static void neighbour__flood_forgets_the_oldest(void **state)
+{
+	uint8_t mac[6];
+
+	(void)state;
+	neighbour_find(&table, ip(9999), 0, mac);
+	for (unsigned int i = 0; i < 3 * NEIGHBOURS_MAX; i++)
+		assert_true(neighbour_learn(&table, ip(i), mac_1, true, i));
+	assert_int_equal(neighbour_find(&table, ip(3 * NEIGHBOURS_MAX - 1), 1000, mac), 0);
+	/* the one that is waited for survived */
+	assert_true(neighbour_learn(&table, ip(9999), mac_2, false, 1000));
+	assert_int_equal(table.n_timed, 0);
+}
+
+static void neighbour__table_full_of_questions(void **state)
+{
+	uint8_t mac[6];
+
+	(void)state;
+	for (unsigned int i = 0; i < NEIGHBOURS_MAX; i++)
+		assert_int_equal(neighbour_find(&table, ip(i), 0, mac), -EAGAIN);
+	assert_int_equal(neighbour_find(&table, ip(5000), 0, mac), -ENOSPC);
+	assert_false(neighbour_learn(&table, ip(5000), mac_1, true, 0));
+	assert_int_equal(due(0), NEIGHBOURS_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(neighbour__asked_then_known, reset),
+		cmocka_unit_test_setup(neighbour__unanswered_fails_and_is_forgotten, reset),
+		cmocka_unit_test_setup(neighbour__late_answer_counts, reset),
+		cmocka_unit_test_setup(neighbour__stale_is_used_and_asked_again, reset),
+		cmocka_unit_test_setup(neighbour__unasked_is_not_learnt, reset),
+		cmocka_unit_test_setup(neighbour__flood_forgets_the_oldest, reset),
+		cmocka_unit_test_setup(neighbour__table_full_of_questions, reset),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

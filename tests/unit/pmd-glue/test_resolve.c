@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ARP, neighbour discovery and ping between two ring ports, and what is malformed. */
+#include <errno.h>
+
+#include "fixture.h"
+#include "nd.h"
+
+static struct pair open_default(void)
+{
+	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
+
+	return open_pair(&a, &b);
+}
+
+/* Polls until ip is resolved from p->a or given up. */
+static int resolve(struct pair *p, const uint8_t *ip, uint8_t mac[6])
+{
+	int result;
+
+	for (unsigned int i = 0; i < 10; i++) {
+		result = port_resolve(p->a, ip, mac);
+		if (result != -EAGAIN)
+			return result;
+		turn(p);
+	}
+	return -EAGAIN;
+}
+
+static void expect_mac(const uint8_t mac[6], uint8_t last)
+{
+	const uint8_t expected[6] = {2, [5] = last};
+
+	assert_memory_equal(mac, expected, 6);
+}
+
+static void resolve__arp(void **state)
+{
+	struct pair p = open_default();
+	struct port_address a;
+	uint8_t mac[6];
+
+	(void)state;
+	set_v4(&a, 2);
+	assert_int_equal(port_resolve(p.a, a.ip, mac), -EAGAIN);
+	assert_int_equal(resolve(&p, a.ip, mac), 0);
+	expect_mac(mac, 2);
+	assert_int_equal(port_counter(p.b, PORT_COUNTER_arp_answered), 1);
+	/* b has learnt a from the question */
+	set_v4(&a, 1);
+	assert_int_equal(port_resolve(p.b, a.ip, mac), 0);
+	expect_mac(mac, 1);
+	close_pair(&p);
+}
+
+static void resolve__neighbour_discovery(void **state)
+{
+	struct pair p = open_default();
+	struct port_address a;
+	uint8_t mac[6];
+
+	(void)state;
+	set_v6(&a, 2);
+	assert_int_equal(resolve(&p, a.ip, mac), 0);
+	expect_mac(mac, 2);
+	assert_int_equal(port_counter(p.b, PORT_COUNTER_nd_answered), 1);
+	set_v6(&a, 1);
+	assert_int_equal(port_resolve(p.b, a.ip, mac), 0);
+	close_pair(&p);
+}
+
+static void resolve__with_vlan(void **state)
+{
+	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
+	struct port_address address;
+	uint8_t mac[6];
+	struct pair p;
+
+	(void)state;
+	a.vlan = b.vlan = 77;
+	p = open_pair(&a, &b);
+	set_v4(&address, 2);
+	assert_int_equal(resolve(&p, address.ip, mac), 0);
+	set_v6(&address, 2);
+	assert_int_equal(resolve(&p, address.ip, mac), 0);
+	close_pair(&p);
+}
+
+static void resolve__own_and_groups_at_once(void **state)
+{
+	static const uint8_t group_v4[16] = {[10] = 0xff, 0xff, 239, 0x81, 2, 3};
+	static const uint8_t group_v6[16] = {0xff, 2, [12] = 1, 2, 3, 4};
+	struct pair p = open_default();
+	struct port_address a;
+	uint8_t mac[6];
+
+	(void)state;
+	set_v4(&a, 1);
+	assert_int_equal(port_resolve(p.a, a.ip, mac), 0);
+	expect_mac(mac, 1);
+	assert_int_equal(port_resolve(p.a, group_v4, mac), 0);
+	assert_memory_equal(mac, ((uint8_t[]){1, 0, 0x5e, 1, 2, 3}), 6);
+	assert_int_equal(port_resolve(p.a, group_v6, mac), 0);
+	assert_memory_equal(mac, ((uint8_t[]){0x33, 0x33, 1, 2, 3, 4}), 6);
+	close_pair(&p);
+}
+
+static void resolve__gateway(void **state)
+{
+	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
+	uint8_t far_v4[16] = {[10] = 0xff, 0xff, 192, 168, 0, 1}, far_v6[16] = {0xfe, 0xc0, 1};
+	struct port_address gateway;
+	uint8_t mac[6];
+	struct pair p;
+
+	(void)state;
+	a.has_gateway_v4 = true;
+	set_v4(&gateway, 2);
+	memcpy(a.gateway_v4, gateway.ip, 16);
+	p = open_pair(&a, &b);
+	assert_int_equal(resolve(&p, far_v4, mac), 0);
+	expect_mac(mac, 2);
+	assert_int_equal(port_resolve(p.a, far_v6, mac), -EHOSTUNREACH);
+	assert_int_equal(port_resolve(p.b, far_v4, mac), -EHOSTUNREACH);
+	close_pair(&p);
+}
+
+/* An echo request from a to b with `bytes` of payload. */
+static struct rte_mbuf *ping_v4(uint16_t bytes)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(packets);
+	struct rte_ipv4_hdr *ip;
+	struct rte_icmp_hdr *icmp;
+
+	put_ether(m, 2, 1, RTE_ETHER_TYPE_IPV4);
+	ip = grow(m, sizeof(*ip));
+	ip->version_ihl = 0x45;
+	ip->total_length = rte_cpu_to_be_16(sizeof(*ip) + sizeof(*icmp) + bytes);
+	ip->time_to_live = 1;
+	ip->next_proto_id = 1;
+	ip->src_addr = rte_cpu_to_be_32(0x0a000001);
+	ip->dst_addr = rte_cpu_to_be_32(0x0a000002);
+	ip->hdr_checksum = rte_ipv4_cksum(ip);
+	icmp = grow(m, sizeof(*icmp) + bytes);
+	icmp->icmp_type = 8;
+	icmp->icmp_seq_nb = rte_cpu_to_be_16(77);
+	icmp->icmp_cksum = ~rte_raw_cksum(icmp, sizeof(*icmp) + bytes);
+	return m;
+}
+
+static struct rte_mbuf *ping_v6(void)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(packets);
+	struct rte_ipv6_hdr *ip;
+	struct icmpv6_header *icmp;
+
+	put_ether(m, 2, 1, RTE_ETHER_TYPE_IPV6);
+	ip = grow(m, sizeof(*ip));
+	ip->vtc_flow = rte_cpu_to_be_32(0x60000000);
+	ip->payload_len = rte_cpu_to_be_16(13);
+	ip->proto = 58;
+	ip->hop_limits = 3;
+	ip->src_addr[0] = ip->dst_addr[0] = 0xfd;
+	ip->src_addr[15] = 1;
+	ip->dst_addr[15] = 2;
+	icmp = grow(m, 13);
+	icmp->type = ICMPV6_ECHO_REQUEST;
+	icmp->checksum = rte_ipv6_udptcp_cksum(ip, icmp);
+	return m;
+}
+
+static void ping__is_answered(void **state)
+{
+	struct pair p = open_default();
+
+	(void)state;
+	send_one(p.a, ping_v4(56));
+	send_one(p.a, ping_v4(0));
+	send_one(p.a, ping_v6());
+	/* b receives, answers; a takes the answers and, correct as they are, ignores them */
+	turn(&p);
+	turn(&p);
+	turn(&p);
+	turn(&p);
+	assert_int_equal(port_counter(p.b, PORT_COUNTER_ping_answered), 3);
+	assert_int_equal(port_counter(p.a, PORT_COUNTER_rx_icmp), 2);
+	assert_int_equal(port_counter(p.a, PORT_COUNTER_rx_icmpv6), 1);
+	assert_int_equal(port_counter(p.a, PORT_COUNTER_drop_control_other), 3);
+	assert_int_equal(port_counter(p.a, PORT_COUNTER_drop_icmp_malformed), 0);
+	close_pair(&p);
+}
+
+static struct rte_mbuf *arp_request(void)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(packets);
+	struct rte_arp_hdr *arp;
+
+	put_ether(m, 2, 9, RTE_ETHER_TYPE_ARP);
+	arp = grow(m, sizeof(*arp));
+	arp->arp_hardware = rte_cpu_to_be_16(1);
+	arp->arp_protocol = rte_cpu_to_be_16(0x0800);
+	arp->arp_hlen = 6;
+	arp->arp_plen = 4;
+	arp->arp_opcode = rte_cpu_to_be_16(1);
+	arp->arp_data.arp_sha.addr_bytes[0] = 2;
+	arp->arp_data.arp_sha.addr_bytes[5] = 9;
+	arp->arp_data.arp_sip = rte_cpu_to_be_32(0x0a000009);
+	arp->arp_data.arp_tip = rte_cpu_to_be_32(0x0a000002);
+	return m;
+}
+
+static struct rte_mbuf *solicitation(void)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(packets);
+	uint8_t source[16] = {0xfd, [15] = 9}, group[16] = {0xff, 2, [11] = 1, 0xff, [15] = 2};
+	uint8_t mac[6] = {2, [5] = 9};
+	struct nd_frame *nd;
+
+	put_ether(m, 2, 9, RTE_ETHER_TYPE_IPV6);
+	nd = grow(m, sizeof(*nd));
+	nd->icmp.type = ND_SOLICITATION;
+	nd->target[0] = 0xfd;
+	nd->target[15] = 2;
+	nd->option_type = ND_OPTION_SOURCE_MAC;
+	nd_finish(nd, source, group, mac);
+	return m;
+}
+
+/* Computes the checksum of a message that was spoilt after it was built. */
+static void seal(struct rte_mbuf *m)
+{
+	struct nd_frame *nd = rte_pktmbuf_mtod_offset(m, struct nd_frame *, 14);
+
+	nd->icmp.checksum = 0;
+	nd->icmp.checksum = rte_ipv6_udptcp_cksum(&nd->ip, &nd->icmp);
+}
+
+/* Sends m to b and expects neither an answer nor anything learnt, and `why` counted. */
+static void expect_ignored(struct pair *p, struct rte_mbuf *m, enum port_counter_id why)
+{
+	uint64_t before = port_counter(p->b, why);
+	uint64_t answers = port_counter(p->b, PORT_COUNTER_tx_frames);
+
+	send_one(p->a, m);
+	turn(p);
+	turn(p);
+	if (port_counter(p->b, why) != before + 1)
+		fail_msg("not counted as %s", port_counter_name(why));
+	assert_int_equal(port_counter(p->b, PORT_COUNTER_tx_frames), answers);
+	assert_int_equal(port_counter(p->b, PORT_COUNTER_neighbour_learnt), 0);
+}
+
+static void arp__malformed_is_ignored(void **state)
+{
+	static const struct {
+		uint8_t offset, value;
+	} spoilt[] = {{15, 6}, {16, 9}, {18, 5}, {19, 16}, {21, 7}, {21, 0}, {22, 1}, {27, 8}};
+	struct pair p = open_default();
+	struct rte_mbuf *m;
+
+	(void)state;
+	for (unsigned int i = 0; i < RTE_DIM(spoilt); i++) {
+		m = arp_request();
+		rte_pktmbuf_mtod(m, uint8_t *)[spoilt[i].offset] = spoilt[i].value;
+		expect_ignored(&p, m, PORT_COUNTER_drop_arp_malformed);
+	}
+	for (uint16_t cut = 1; cut <= 24; cut++) {
+		m = arp_request();
+		rte_pktmbuf_trim(m, cut);
+		expect_ignored(&p, m, PORT_COUNTER_drop_arp_malformed);
+	}
+	m = arp_request();
+	rte_pktmbuf_mtod(m, uint8_t *)[41] = 3; /* somebody else */
+	expect_ignored(&p, m, PORT_COUNTER_drop_control_other);
+	close_pair(&p);
+}
+
+static void arp__reply_nobody_asked_for_is_not_learnt(void **state)
+{
+	struct pair p = open_default();
+	struct rte_mbuf *m = arp_request();
+
+	(void)state;
+	rte_pktmbuf_mtod(m, uint8_t *)[21] = 2;
+	rte_pktmbuf_mtod(m, uint8_t *)[41] = 3;
+	send_one(p.a, m);
+	turn(&p);
+	turn(&p);
+	assert_int_equal(port_counter(p.b, PORT_COUNTER_neighbour_learnt), 0);
+	close_pair(&p);
+}
+
+static void nd__malformed_is_ignored(void **state)
+{
+	/* offset in the frame, value; the checksum is right again afterwards */
+	static const struct {
+		uint8_t offset, value;
+	} spoilt[] = {
+		{14 + 7, 254},	 /* hop limit */
+		{14 + 41, 1},	 /* code */
+		{14 + 48, 0xff}, /* target is a group */
+		{14 + 65, 0},	 /* option of length 0 */
+		{14 + 65, 2},	 /* option sticks out */
+		{14 + 8, 0xff},	 /* source is a group */
+	};
+	struct pair p = open_default();
+	struct rte_mbuf *m;
+
+	(void)state;
+	for (unsigned int i = 0; i < RTE_DIM(spoilt); i++) {
+		m = solicitation();
+		rte_pktmbuf_mtod(m, uint8_t *)[spoilt[i].offset] = spoilt[i].value;
+		seal(m);
+		expect_ignored(&p, m, PORT_COUNTER_drop_nd_malformed);
+	}
+	m = solicitation(); /* duplicate address detection must not carry a MAC */
+	memset(rte_pktmbuf_mtod_offset(m, void *, 14 + 8), 0, 16);
+	seal(m);
+	expect_ignored(&p, m, PORT_COUNTER_drop_nd_malformed);
+	m = solicitation();
+	rte_pktmbuf_mtod(m, uint8_t *)[14 + 60] ^= 1; /* checksum wrong */
+	expect_ignored(&p, m, PORT_COUNTER_drop_icmp_malformed);
+	m = solicitation();
+	rte_pktmbuf_trim(m, 1);
+	expect_ignored(&p, m, PORT_COUNTER_drop_icmp_malformed);
+	for (uint16_t bytes = 8; bytes < 24; bytes++) {
+		m = solicitation();
+		rte_pktmbuf_mtod(m, uint8_t *)[14 + 5] = bytes;
+		seal(m);
+		expect_ignored(&p, m, PORT_COUNTER_drop_nd_malformed);
+	}
+	close_pair(&p);
+}
+
+static void nd__duplicate_address_detection_is_answered_to_all(void **state)
+{
+	struct pair p = open_default();
+	struct rte_mbuf *m = solicitation();
+
+	(void)state;
+	memset(rte_pktmbuf_mtod_offset(m, void *, 14 + 8), 0, 16);
+	rte_pktmbuf_trim(m, 8);
+	rte_pktmbuf_mtod(m, uint8_t *)[14 + 5] = 24;
+	seal(m);
+	send_one(p.a, m);
+	turn(&p);
+	turn(&p);
+	turn(&p);
+	assert_int_equal(port_counter(p.b, PORT_COUNTER_nd_answered), 1);
+	assert_int_equal(port_counter(p.a, PORT_COUNTER_rx_icmpv6), 1);
+	assert_int_equal(port_counter(p.a, PORT_COUNTER_drop_nd_malformed), 0);
+	assert_int_equal(port_counter(p.b, PORT_COUNTER_neighbour_learnt), 0);
+	close_pair(&p);
+}
+
+static void ping__malformed_is_ignored(void **state)
+{
+	struct pair p = open_default();
+	struct rte_mbuf *m;
+
+	(void)state;
+	m = ping_v4(4);
+	rte_pktmbuf_mtod(m, uint8_t *)[14 + 20 + 6] ^= 1; /* ICMP checksum */
+	expect_ignored(&p, m, PORT_COUNTER_drop_icmp_malformed);
+	m = ping_v4(4);
+	rte_pktmbuf_mtod(m, uint8_t *)[14 + 8] ^= 1; /* header checksum */
+	expect_ignored(&p, m, PORT_COUNTER_drop_icmp_malformed);
+	m = ping_v4(4);
+	rte_pktmbuf_mtod(m, uint8_t *)[14 + 3] = 200; /* longer than the frame */
+	expect_ignored(&p, m, PORT_COUNTER_drop_icmp_malformed);
+	m = ping_v4(4);
+	rte_pktmbuf_mtod(m, uint8_t *)[14] = 0x4f; /* options that are not there */
+	expect_ignored(&p, m, PORT_COUNTER_drop_icmp_malformed);
+	m = ping_v4(4);
+	rte_pktmbuf_mtod(m, uint8_t *)[14 + 20] = 0; /* an answer to nothing */
+	rte_pktmbuf_mtod(m, uint8_t *)[14 + 22] += 8;
+	expect_ignored(&p, m, PORT_COUNTER_drop_control_other);
+	close_pair(&p);
+}
+
+static void control__flood_is_bounded(void **state)
+{
+	struct pair p = open_default();
+
+	(void)state;
+	for (unsigned int i = 0; i < 600; i++) {
+		struct rte_mbuf *got[1];
+
+		send_one(p.a, ping_v4(0));
+		receive(p.b, got, 1);
+	}
+	assert_int_equal(port_counter(p.b, PORT_COUNTER_drop_rx_control_full), 600 - 256);
+	close_pair(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(resolve__arp),
+		cmocka_unit_test(resolve__neighbour_discovery),
+		cmocka_unit_test(resolve__with_vlan),
+		cmocka_unit_test(resolve__own_and_groups_at_once),
+		cmocka_unit_test(resolve__gateway),
+		cmocka_unit_test(ping__is_answered),
+		cmocka_unit_test(arp__malformed_is_ignored),
+		cmocka_unit_test(arp__reply_nobody_asked_for_is_not_learnt),
+		cmocka_unit_test(nd__malformed_is_ignored),
+		cmocka_unit_test(nd__duplicate_address_detection_is_answered_to_all),
+		cmocka_unit_test(ping__malformed_is_ignored),
+		cmocka_unit_test(control__flood_is_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, start_eal, stop_eal);
+}
