@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PATH_EXCHANGE_H
+#define PATH_EXCHANGE_H
+/*
+ * The TCP connection of the two processes: tells what QPs need to know of each other, and keeps
+ * the two in step. In pair mode there is none (socket -1) and every function returns at once.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include "softhca/softhca.h"
+
+/* What one queue pair tells the other. */
+struct endpoint {
+	struct softhca_endpoint qp;
+	uint32_t rkey;
+	uint64_t addr; /* of its area, see session.h */
+};
+
+/* Connects to host:port (repeating for some seconds), or, host NULL, waits for one client. The
+ * socket or -1. */
+int exchange_open(const char *host, uint16_t port);
+
+/* Sends `mine`, receives `theirs`, n of each. 0 or -1 (said on stderr). */
+int exchange_endpoints(
+	int socket, const struct endpoint *mine, struct endpoint *theirs, unsigned n);
+
+/* A step that both must reach, with a number for the other: say without waiting, then hear. 0 or
+ * -1. */
+int exchange_say(int socket, uint64_t value);
+int exchange_hear(int socket, uint64_t *value);
+/* Has the other said something (or gone away)? */
+bool exchange_waits(int socket);
+
+/* say and hear: both sides have arrived here. *theirs may be NULL. 0 or -1. */
+int exchange_sync(int socket, uint64_t mine, uint64_t *theirs);
+
+#endif

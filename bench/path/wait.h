@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PATH_WAIT_H
+#define PATH_WAIT_H
+/*
+ * What a polling loop does between polls: nothing while there is work; after a while without, give
+ * the CPU away (there may be fewer CPUs than pollers), or with --events sleep; and give up when
+ * nothing happens for long.
+ */
+#include "session.h"
+
+struct waiter {
+	struct session *s;
+	const char *what; /* for the complaint */
+	uint32_t empty;	  /* turns without progress */
+	bool armed;
+	uint64_t last_ns, look_ns; /* last progress as seen; last look at the clock */
+};
+
+void wait_begin(struct waiter *w, struct session *s, const char *what);
+/* One turn of the loop ended; progress > 0: it did something. 0, or -1: stuck, said on stderr. */
+int wait_turn(struct waiter *w, int progress);
+/* Since when nothing happened. */
+uint64_t wait_idle_ns(const struct waiter *w);
+/* The moment of the last progress. */
+uint64_t wait_last_ns(const struct waiter *w);
+
+#endif
