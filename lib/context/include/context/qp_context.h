@@ -74,6 +74,9 @@ struct qp {
 	uint8_t peer_ip[16];	/* RC, UC: packets must come from here; v4-mapped or IPv6 */
 
 	struct wake_link wake[WAKE_COUNT]; /* wake_list.h */
+	/* Bits 1 << enum wake_target, atomic: the modules that have let go of a QP whose qpn became 0. A number is reused
+	 * only when all have: then nothing in flight, no list and no timer can name the QP. */
+	uint32_t closed;
 
 	/* ---- WQEScheduler, WQEParse, WQEIndicatorTable (doorbell_wqe) ---- */
 	struct {
@@ -97,9 +100,8 @@ struct qp {
 		uint32_t since_ack;	      /* packets since the last AckReq */
 		uint8_t in_active;
 		uint8_t parked;		      /* atomic: enum park_reason; RequesterRecvControl wakes it */
-		uint8_t timer_owed;	      /* RTC_TC was full */
-		uint8_t flushing;
-		uint32_t limited_ssn;	      /* the request sent as limited, plus one */
+		uint8_t flushing;	      /* a bad request went by: all later ones are flushed */
+		uint64_t busy_since_ns;	      /* when the QP last began to have packets outstanding; atomic */
 	} rtc __rte_cache_aligned;
 
 	/* ---- RequesterRecvControl (requester_recv) ---- */
@@ -110,16 +112,16 @@ struct qp {
 		uint8_t credits_valid;	/* the peer generates credits; atomic */
 		uint8_t retry_left, rnr_left;
 		uint8_t rnr_waiting;	/* atomic: RNR timer runs, nothing may be sent */
-		uint8_t retransmitting;
-		uint8_t timer_owed;
 		uint8_t fatal;		/* the error completion was written: flush what is left */
-		uint8_t read_started;	/* part of the oldest READ has arrived */
+		uint8_t retransmitting;	/* atomic: go-back-N is under way, nothing new may be sent in between */
 		uint32_t retransmit_psn, retransmit_end; /* go-back-N cursor */
-		uint32_t nak_psn;	/* sequence NAK already acted upon */
-		uint32_t read_psn;	/* next response PSN of the oldest READ */
+		uint32_t failed_wqe;	/* with fatal: offset of the WQE that was completed in error */
+		uint32_t read_packets;	/* responses of the oldest READ that have arrived */
+		uint32_t gap_psn;	/* a missing read response that was asked for again, plus one; 0: none */
 		uint64_t progress_ns;	/* last time that an acknowledgement advanced; atomic; TimerControl reads */
-		uint64_t read_bytes;	/* of the oldest READ already written */
-		uint32_t next_retransmit;
+		struct rte_mbuf *bad_head, *bad_tail; /* bad requests whose turn has not come */
+		uint32_t entry_bytes;	/* of the first scatter entry already used */
+		uint32_t next_retransmit; /* list of QPs that retransmit */
 		uint8_t in_retransmit;
 	} rrc __rte_cache_aligned;
 
@@ -224,6 +226,19 @@ static inline bool qp_receives(enum qp_state s)
 {
 	return s == QP_RTR || s == QP_RTS || s == QP_SQD || s == QP_SQE;
 }
+
+/* The QP at that index has been given up by the CEU: let go of it. */
+static inline bool qp_closing(const struct qp *q)
+{
+	return __atomic_load_n(&q->qpn, __ATOMIC_ACQUIRE) == 0;
+}
+
+static inline void qp_close(struct qp *q, enum wake_target module)
+{
+	__atomic_or_fetch(&q->closed, 1u << module, __ATOMIC_SEQ_CST);
+}
+
+#define QP_CLOSED_ALL ((1u << WAKE_COUNT) - 1)
 
 /*
  * Moves the QP to ERR from any state but RST and makes every module of its engine look at it, so that all of them flush.

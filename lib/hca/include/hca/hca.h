@@ -20,6 +20,8 @@ struct hca_config {
 	struct engine_settings settings;
 	struct rte_mempool *packets, *descriptors; /* shared by the HCAs of a daemon; stay the caller's */
 	struct link_port *link; /* stays the caller's */
+	struct wire_path gids[GID_TABLE_MAX]; /* by GID index: source MAC, source IP, VLAN of that address */
+	unsigned gid_count;
 };
 
 struct hca {
@@ -47,6 +49,19 @@ unsigned hca_poll(struct hca *h, uint64_t now_ns);
 
 /* Sum of a counter over all stages and the control thread. */
 uint64_t hca_counter(const struct hca *h, enum counter which);
+
+/*
+ * Taking a QP away (the CEU's 2RST and destruction), in this order, on the control thread:
+ *   1. __atomic_store qp->qpn = 0: from now on nobody finds it; messages in the rings that name it are dropped;
+ *   2. wait until every lcore has polled: nobody holds a pointer found before;
+ *   3. hca_close_qp(): every module is told to let go of it (lists, buffers, timers);
+ *   4. poll hca_qp_closed() until true: all of them have; the context may be zeroed and reused.
+ */
+void hca_close_qp(struct hca *h, struct qp *q);
+bool hca_qp_closed(const struct qp *q);
+
+/* The engine that serves a client: its doorbells and all its QPs (qp.engine). */
+unsigned hca_client_engine(const struct hca *h, uint32_t client);
 
 /* A client's doorbell page joins or leaves what DoorbellProcessing polls; index < CLIENTS_MAX. After removal the caller
  * quiesces before the page goes away. Control thread. */

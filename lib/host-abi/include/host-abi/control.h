@@ -5,7 +5,13 @@
  * The control socket: Unix SOCK_SEQPACKET, one request, one reply, in order. A request is a struct control_header and
  * the body named beside its type; the reply has the same header (status 0 or -errno) and, if status is 0, its reply body.
  * Descriptors travel by SCM_RIGHTS with the request or reply that names them. A malformed request (unknown type, wrong
- * length) ends the connection. Everything the client made is torn down when the connection ends.
+ * length, status or reserved not 0, wrong number of descriptors, anything but HELLO first) ends the connection.
+ * Everything the client made is torn down when the connection ends.
+ *
+ * The bell: a Unix SOCK_DGRAM pair that the daemon makes, one for each client. The daemon writes a datagram into it when
+ * it has put events into the client's event queue and client_page.waiting was set; the client writes one when it rang a
+ * doorbell and uar_page.daemon_asleep was set. Its content means nothing; a full socket may be taken for success.
+ * (Not an eventfd: a descriptor that both sides write could be drained, filled or made blocking by a hostile one.)
  */
 #include <stdint.h>
 #include <assert.h>
@@ -14,7 +20,7 @@
 #define CONTROL_BYTES_MAX 512
 
 enum control_type {
-	CONTROL_HELLO = 1,  /* control_hello + fds {client page memfd, eventfd} -> control_hello_reply + fd {kick eventfd} */
+	CONTROL_HELLO = 1,  /* control_hello + fd {client page memfd} -> control_hello_reply + fd {bell} */
 	CONTROL_QUERY_PORT, /* - -> control_port_reply */
 	CONTROL_QUERY_GID,  /* control_number (index) -> control_gid_reply; -ENOENT past the end */
 	CONTROL_ALLOC_PD,   /* - -> control_number (pd) */

@@ -18,6 +18,7 @@ struct qp_table;
 struct v2p;
 struct completion;
 struct link_port;
+struct wire_path;
 struct rte_mempool;
 
 struct engine_settings {
@@ -49,6 +50,8 @@ struct engine {
 	struct v2p *v2p;
 	struct completion *completion;
 	struct link_port *link;
+	const struct wire_path *gids;	 /* the port's addresses by GID index: source MAC and IP, VLAN; gid_count of them */
+	unsigned gid_count;
 	struct rte_mempool *packets;	 /* data room PACKET_ROOM_BYTES */
 	struct rte_mempool *descriptors; /* data room DESCRIPTOR_ROOM_BYTES */
 

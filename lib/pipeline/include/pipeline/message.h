@@ -41,14 +41,12 @@ struct request {
 	uint64_t compare;
 	uint16_t ud_offset;   /* of the ud units in the data room */
 	uint16_t reserved;
-	uint32_t next_offset; /* WP→WS: where the next descriptor lies, bytes; only with REQUEST_NEXT */
+	uint32_t allowance;   /* WS→WP: requests that WQEParse may make of this chain in one go */
 	/* DataPack's cursor; RequesterTransControl advances it through dp_copy() */
 	uint32_t sent_bytes;  /* of the message already segmented */
 	uint32_t entry_bytes; /* of the current data unit already used */
 	uint8_t entry;	      /* current data unit */
-	uint8_t next_opcode;
-	uint8_t next_bytes_units; /* size of the next descriptor, units */
-	uint8_t reserved1[5];
+	uint8_t reserved1[7];
 	struct rte_mbuf *next; /* in lists of one module (WQEScheduler's, RequesterTransControl's) */
 };
 #define REQUEST_FENCE	  0x01
@@ -64,7 +62,8 @@ struct packet {
 	uint32_t payload_bytes;
 	uint32_t payload_crc;  /* raw CRC state of the payload from state 0; valid with PACKET_CRC */
 	uint8_t flags;	       /* PACKET_* */
-	uint8_t reserved[3];
+	uint8_t l3_offset, is_ipv6; /* of the frame; ReqPktGen */
+	uint8_t reserved;
 	struct wire_headers headers;
 	/* UD only: where to. The template of the QP gives the rest. */
 	uint16_t ud_offset;    /* 0: none; else the address is in `ud` */

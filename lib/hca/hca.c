@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Puts one HCA together: tables, engines with their channels and modules. Control thread, but for hca_poll_stage(), the
+ * one place where a stage's name becomes a call.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <rte_malloc.h>
+#include "hca/hca.h"
+#include "link/link.h"
+#include "requester/requester.h"
+#include "responder/responder.h"
+#include "send-queue/send_queue.h"
+
+void hca_config_defaults(struct hca_config *c)
+{
+	*c = (struct hca_config){
+		.name = "hca0",
+		.engines = 1,
+		.qps = 1 << 14,
+		.cqs = 1 << 14,
+		.mpts = 1 << 15,
+		.socket = SOCKET_ID_ANY,
+		.settings = {
+			.ack_interval = 16,
+			.quantum_bytes = 64 << 10,
+			.swpb_elements = 1024,
+			.rpb_elements = 512,
+			.reb_elements = 16384,
+			.pipeline_depth = 64,
+			.timer_tick_ns = 16384,
+			.timer_slots = 4096,
+			.nt_copy_bytes = 0,
+			.e2e_credits = true,
+			.icrc_check = true,
+		},
+	};
+}
+
+static bool power_of_two(uint32_t n, uint32_t max)
+{
+	return n != 0 && (n & (n - 1)) == 0 && n <= max;
+}
+
+static bool config_valid(const struct hca_config *c)
+{
+	return c->engines >= 1 && c->engines <= ENGINES_MAX && power_of_two(c->qps, 1u << QPN_INDEX_BITS_MAX) &&
+	       power_of_two(c->cqs, 1u << QPN_INDEX_BITS_MAX) && power_of_two(c->mpts, 1u << KEY_INDEX_BITS_MAX) &&
+	       c->packets && c->descriptors && c->link && c->gid_count <= GID_TABLE_MAX &&
+	       c->settings.swpb_elements && c->settings.rpb_elements && c->settings.reb_elements >= SGE_MAX &&
+	       c->settings.timer_tick_ns && c->settings.timer_slots && c->settings.pipeline_depth &&
+	       c->settings.ack_interval && c->settings.quantum_bytes;
+}
+
+static int channels_create(struct hca *h, struct engine *e)
+{
+	bool shared = h->config.engines > 1;
+	char prefix[48];
+	int err = 0;
+
+	snprintf(prefix, sizeof(prefix), "%.8s_%u", h->config.name, e->index);
+	for (unsigned i = 0; i < CHANNEL_COUNT && !err; i++)
+		err = channel_create(&e->channel[i], i, prefix,
+			shared && (i == CHANNEL_HP_EE || i == CHANNEL_HP_RRC), h->config.socket);
+	return err;
+}
+
+static int engine_create(struct hca *h, unsigned index)
+{
+	struct engine *e = &h->engines[index];
+	int err;
+
+	e->index = index;
+	e->count = h->config.engines;
+	e->peers = h->engines;
+	e->settings = h->config.settings;
+	e->qps = &h->qps;
+	e->v2p = &h->v2p;
+	e->completion = &h->completion;
+	e->link = h->config.link;
+	e->gids = h->config.gids;
+	e->gid_count = h->config.gid_count;
+	e->packets = h->config.packets;
+	e->descriptors = h->config.descriptors;
+	for (unsigned i = 0; i < WAKE_COUNT; i++)
+		wake_list_init(&e->wake[i]);
+	err = channels_create(h, e);
+	if (!err)
+		err = send_queue_create(e);
+	if (!err)
+		err = requester_create(e, h->config.socket);
+	if (!err)
+		err = responder_create(e);
+	return err ? err : link_create(e);
+}
+
+static void engine_destroy(struct engine *e)
+{
+	if (!e->peers)
+		return;
+	for (unsigned i = 0; i < CHANNEL_COUNT; i++)
+		channel_destroy(&e->channel[i]);
+	link_destroy(e);
+	if (e->module[MODULE_EE])
+		responder_destroy(e);
+	requester_destroy(e);
+	send_queue_destroy(e);
+}
+
+static int tables_create(struct hca *h)
+{
+	const struct hca_config *c = &h->config;
+	int err = qp_table_create(&h->qps, c->name, c->qps, c->socket);
+
+	if (!err)
+		err = v2p_create(&h->v2p, c->name, c->mpts, c->socket);
+	return err ? err : completion_create(&h->completion, c->name, c->cqs, c->socket);
+}
+
+int hca_create(const struct hca_config *config, struct hca **out)
+{
+	struct hca *h;
+	int err;
+
+	if (!config_valid(config))
+		return -EINVAL;
+	h = rte_zmalloc_socket("hca", sizeof(*h), RTE_CACHE_LINE_SIZE, config->socket);
+	if (!h)
+		return -ENOMEM;
+	h->config = *config;
+	h->engines = rte_zmalloc_socket("engines", config->engines * sizeof(struct engine), RTE_CACHE_LINE_SIZE,
+		config->socket);
+	err = h->engines ? tables_create(h) : -ENOMEM;
+	for (unsigned i = 0; i < config->engines && !err; i++)
+		err = engine_create(h, i);
+	if (err) {
+		hca_destroy(h);
+		return err;
+	}
+	*out = h;
+	return 0;
+}
+
+void hca_destroy(struct hca *h)
+{
+	if (!h)
+		return;
+	for (unsigned i = 0; h->engines && i < h->config.engines; i++)
+		engine_destroy(&h->engines[i]);
+	completion_destroy(&h->completion);
+	v2p_destroy(&h->v2p);
+	qp_table_destroy(&h->qps);
+	rte_free(h->engines);
+	rte_free(h);
+}
+
+static unsigned stage_poll(struct engine *e, enum stage_id stage)
+{
+	switch (stage) {
+	case STAGE_DOORBELL_WQE:
+		return doorbell_wqe_poll(e);
+	case STAGE_SEGMENTATION:
+		return segmentation_poll(e);
+	case STAGE_REQUESTER_RECV:
+		return requester_recv_poll(e);
+	case STAGE_RESPONDER_EXEC:
+		return responder_exec_poll(e);
+	case STAGE_HEADER_PARSE:
+		return header_parse_poll(e);
+	case STAGE_COUNT:
+		break;
+	}
+	return 0;
+}
+
+unsigned hca_poll_stage(struct engine *e, enum stage_id stage)
+{
+	unsigned n = stage_poll(e, stage);
+
+	e->stage[stage].polls++;
+	e->stage[stage].busy_polls += n != 0;
+	return n;
+}
+
+unsigned hca_poll(struct hca *h, uint64_t now_ns)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < h->config.engines; i++) {
+		h->engines[i].now_ns = now_ns;
+		for (unsigned s = 0; s < STAGE_COUNT; s++)
+			n += hca_poll_stage(&h->engines[i], s);
+	}
+	completion_notify(&h->completion);
+	return n;
+}
+
+uint64_t hca_counter(const struct hca *h, enum counter which)
+{
+	uint64_t sum = counter_read(&h->counters, which);
+
+	for (unsigned i = 0; i < h->config.engines; i++)
+		for (unsigned s = 0; s < STAGE_COUNT; s++)
+			sum += counter_read(&h->engines[i].stage[s].counters, which);
+	return sum;
+}
+
+void hca_close_qp(struct hca *h, struct qp *q)
+{
+	struct engine *e = &h->engines[q->engine];
+
+	for (unsigned t = 0; t < WAKE_COUNT; t++)
+		wake_post(&e->wake[t], &q->wake[t], q->index);
+}
+
+bool hca_qp_closed(const struct qp *q)
+{
+	return __atomic_load_n(&q->closed, __ATOMIC_ACQUIRE) == QP_CLOSED_ALL;
+}
+
+unsigned hca_client_engine(const struct hca *h, uint32_t client)
+{
+	return client % h->config.engines;
+}
+
+void hca_client_attach(struct hca *h, uint32_t client, struct uar_page *uar)
+{
+	dbp_set_client(&h->engines[hca_client_engine(h, client)], client, uar);
+}
+
+void hca_client_detach(struct hca *h, uint32_t client)
+{
+	dbp_set_client(&h->engines[hca_client_engine(h, client)], client, NULL);
+}

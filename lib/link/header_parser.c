@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * HeaderParser (seed 000 5): takes frames from the port and checks them in this order: lengths before any field is used,
+ * opcode before any table is indexed, ICRC, P_Key, queue pair, service, the peer's address. What passes goes to
+ * RequesterRecvControl (responses) or ExecutionEngine (requests) of the engine that owns the queue pair; what does not is
+ * dropped by name. Reads QP contexts, writes none, never writes into a frame. Stage header_parse.
+ *
+ * The states of the seed (PARSE_BTH, PARSE_RETH, ...) are lib/wire's opcode table, which says what headers follow.
+ */
+#include "link_priv.h"
+
+#define PKEY_BASE_MASK 0x7fffu /* without the membership bit */
+
+static struct counters *counters_of(struct engine *e)
+{
+	return stage_counters(e, STAGE_HEADER_PARSE);
+}
+
+/* Why lib/wire could not parse it. */
+static const enum counter parse_counters[WIRE_ERR_COUNT] = {
+	[WIRE_ERR_TRUNCATED] = COUNTER_drop_rx_truncated,
+	[WIRE_ERR_NOT_ROCE] = COUNTER_drop_rx_truncated,
+	[WIRE_ERR_VERSION] = COUNTER_drop_rx_truncated,
+	[WIRE_ERR_FRAGMENT] = COUNTER_drop_rx_truncated,
+	[WIRE_ERR_LENGTH] = COUNTER_drop_rx_truncated,
+	[WIRE_ERR_CHECKSUM] = COUNTER_drop_rx_checksum,
+	[WIRE_ERR_OPCODE] = COUNTER_drop_rx_opcode,
+	[WIRE_ERR_TVER] = COUNTER_drop_rx_tver,
+};
+
+static bool icrc_right(const uint8_t *frame, const struct wire_frame *f)
+{
+	return wire_icrc(frame + f->l3_offset, f->transport_end - f->l3_offset, f->is_ipv6) ==
+	       wire_icrc_load(frame + f->transport_end);
+}
+
+/* Both are full members, or one is: P_Keys match (default partition). */
+static bool pkey_matches(uint16_t theirs, uint16_t ours)
+{
+	return (theirs & PKEY_BASE_MASK) == (ours & PKEY_BASE_MASK) && ((theirs | ours) & ~PKEY_BASE_MASK) != 0;
+}
+
+static bool from_peer(const struct qp *q, const struct wire_frame *f)
+{
+	uint8_t address[16];
+
+	if (q->service == SERVICE_UD)
+		return true;
+	wire_address16(address, f->src_ip, f->is_ipv6);
+	return memcmp(address, q->peer_ip, sizeof(address)) == 0;
+}
+
+/* What a packet may not be, as far as the queue pair is concerned. */
+static bool admitted(struct engine *e, const struct qp *q, const struct wire_frame *f)
+{
+	const struct wire_opcode *o = &wire_opcodes[f->h.opcode];
+
+	if (unlikely(!q)) {
+		count(counters_of(e), COUNTER_drop_rx_qpn);
+		return false;
+	}
+	if (unlikely(o->defined ? o->service != q->service : q->service != SERVICE_RC)) {
+		count(counters_of(e), COUNTER_drop_rx_service);
+		return false;
+	}
+	if (unlikely(!pkey_matches(f->h.pkey, q->pkey))) {
+		count(counters_of(e), COUNTER_drop_rx_pkey);
+		return false;
+	}
+	if (unlikely(!from_peer(q, f))) {
+		count(counters_of(e), COUNTER_drop_rx_address);
+		return false;
+	}
+	return true;
+}
+
+/* Fills the metadata. */
+static void hand_over(struct rte_mbuf *m, const struct wire_frame *f)
+{
+	struct arrival *a = arrival_of(m);
+
+	a->qpn = f->h.dest_qp;
+	a->payload_offset = f->payload_offset;
+	a->payload_bytes = f->payload_bytes;
+	a->l3_offset = f->l3_offset;
+	a->is_ipv6 = f->is_ipv6;
+	a->response = RESPONSE_NONE;
+	a->headers = f->h;
+	a->next = NULL;
+}
+
+/* Checks one frame. The queue pair it is for, or NULL: it was counted and is to be freed. */
+static struct qp *parse(struct engine *e, struct rte_mbuf *m)
+{
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+	struct wire_frame f;
+	enum wire_error error = wire_parse_frame(frame, m->data_len, &f);
+	struct qp *q;
+
+	count_n(counters_of(e), COUNTER_rx_bytes, m->data_len);
+	/* A reserved opcode of the RC range is answered (C9-84) */
+	if (unlikely(error != WIRE_OK && !(error == WIRE_ERR_OPCODE && f.h.opcode < WIRE_UC_SEND_FIRST))) {
+		count(counters_of(e), parse_counters[error]);
+		return NULL;
+	}
+	if (unlikely(e->settings.icrc_check && !icrc_right(frame, &f))) {
+		count(counters_of(e), COUNTER_drop_rx_icrc);
+		return NULL;
+	}
+	if (unlikely(f.h.opcode == WIRE_CNP)) {
+		count(counters_of(e), COUNTER_drop_rx_cnp);
+		return NULL;
+	}
+	q = qp_find(e->qps, f.h.dest_qp);
+	if (!admitted(e, q, &f))
+		return NULL;
+	hand_over(m, &f);
+	return q;
+}
+
+/* Room in both outputs; with several engines that is no promise, and what does not fit is dropped at this edge. */
+static unsigned room_for(struct engine *e)
+{
+	unsigned rrc = channel_room(&e->channel[CHANNEL_HP_RRC]), ee = channel_room(&e->channel[CHANNEL_HP_EE]);
+	unsigned room = RTE_MIN(rrc, ee);
+
+	return RTE_MIN(room, (unsigned)BURST);
+}
+
+static void forward_elsewhere(struct engine *e, struct qp *q, enum channel_id to, struct rte_mbuf *m)
+{
+	if (!channel_try_put(&e->peers[q->engine].channel[to], &m, 1)) {
+		count(counters_of(e), COUNTER_drop_rx_full);
+		rte_pktmbuf_free(m);
+	}
+}
+
+unsigned hp_poll(struct engine *e)
+{
+	unsigned room = room_for(e), n, requests = 0, responses = 0;
+	struct rte_mbuf *m[BURST], *request[BURST], *response[BURST];
+
+	n = room ? e->link->rx_burst(e->link, e->index, m, room) : 0;
+	for (unsigned i = 0; i < n; i++) {
+		struct qp *q;
+		bool is_response;
+
+		if (i + 1 < n)
+			rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], void *));
+		q = parse(e, m[i]);
+		if (unlikely(!q)) {
+			rte_pktmbuf_free(m[i]);
+			continue;
+		}
+		is_response = wire_opcodes[arrival_of(m[i])->headers.opcode].flags & WIRE_RESPONSE;
+		if (unlikely(q->engine != e->index))
+			forward_elsewhere(e, q, is_response ? CHANNEL_HP_RRC : CHANNEL_HP_EE, m[i]);
+		else if (is_response)
+			response[responses++] = m[i];
+		else
+			request[requests++] = m[i];
+	}
+	if (n)
+		count_n(counters_of(e), COUNTER_rx_packets, n);
+	if (responses)
+		channel_put(&e->channel[CHANNEL_HP_RRC], response, responses);
+	if (requests)
+		channel_put(&e->channel[CHANNEL_HP_EE], request, requests);
+	return n;
+}

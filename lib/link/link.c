@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The header_parse stage: receive, then transmit. */
+#include <rte_malloc.h>
+#include "link_priv.h"
+
+int link_create(struct engine *e)
+{
+	return txa_create(e);
+}
+
+void link_destroy(struct engine *e)
+{
+	rte_free(e->module[MODULE_TXA]);
+	e->module[MODULE_TXA] = NULL;
+}
+
+unsigned header_parse_poll(struct engine *e)
+{
+	unsigned n = hp_poll(e);
+
+	return n + txa_poll(e);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Link transmit, the seed's 256To64Trans (seed 000 6.4.1): takes frames in turn from request and response generation and
+ * gives them to the port. Stage header_parse.
+ *
+ * A port that takes nothing for STUCK_NS loses what waits: two HCAs that are joined could otherwise wait for each other
+ * for ever, each with a full transmit side because the other one's receive side is stalled. The transport repairs it.
+ */
+#include <errno.h>
+#include <rte_malloc.h>
+#include "link_priv.h"
+
+#define STUCK_NS 2000000ull
+
+struct txa {
+	struct rte_mbuf *waiting[BURST]; /* taken from the rings, not taken by the port */
+	unsigned count, first;
+	unsigned turn;
+	uint64_t stuck_since_ns; /* 0: not stuck */
+};
+
+int txa_create(struct engine *e)
+{
+	e->module[MODULE_TXA] = rte_zmalloc("txa", sizeof(struct txa), RTE_CACHE_LINE_SIZE);
+	return e->module[MODULE_TXA] ? 0 : -ENOMEM;
+}
+
+/* Gives the port what waits. True: nothing waits any more. */
+static bool send_waiting(struct engine *e, struct txa *t)
+{
+	struct counters *c = stage_counters(e, STAGE_HEADER_PARSE);
+	unsigned left = t->count - t->first, sent;
+	uint64_t bytes = 0;
+
+	if (!left)
+		return true;
+	for (unsigned i = t->first; i < t->count; i++)
+		bytes += t->waiting[i]->data_len;
+	sent = e->link->tx_burst(e->link, e->index, t->waiting + t->first, left);
+	t->first += sent;
+	count_n(c, COUNTER_tx_packets, sent);
+	if (likely(sent == left)) {
+		count_n(c, COUNTER_tx_bytes, bytes);
+		t->stuck_since_ns = 0;
+		return true;
+	}
+	for (unsigned i = t->first; i < t->count; i++)
+		bytes -= t->waiting[i]->data_len;
+	count_n(c, COUNTER_tx_bytes, bytes);
+	if (sent || !t->stuck_since_ns) {
+		t->stuck_since_ns = e->now_ns;
+	} else if (e->now_ns - t->stuck_since_ns > STUCK_NS) {
+		count_n(c, COUNTER_drop_tx_stuck, t->count - t->first);
+		rte_pktmbuf_free_bulk(t->waiting + t->first, t->count - t->first);
+		t->count = t->first = 0;
+		t->stuck_since_ns = 0;
+	}
+	return false;
+}
+
+unsigned txa_poll(struct engine *e)
+{
+	static const enum channel_id inputs[] = {CHANNEL_RPG_TXA, CHANNEL_RESPG_TXA};
+	struct txa *t = e->module[MODULE_TXA];
+	unsigned total = 0, idle = 0;
+
+	while (idle < RTE_DIM(inputs) && total < 4 * BURST) {
+		if (!send_waiting(e, t))
+			break;
+		t->first = 0;
+		t->count = channel_take(&e->channel[inputs[t->turn++ % RTE_DIM(inputs)]], t->waiting, BURST);
+		total += t->count;
+		idle = t->count ? 0 : idle + 1;
+	}
+	return total;
+}

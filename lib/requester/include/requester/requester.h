@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REQUESTER_REQUESTER_H
+#define REQUESTER_REQUESTER_H
+/*
+ * The segmentation and requester_recv stages: RequesterTransControl, ReqPktGen; RequesterRecvControl,
+ * ScatterEntryManager, TimerControl; and MultiQueue between them.
+ */
+#include "pipeline/engine.h"
+
+/* Makes the modules' own state in e->module[] and e->mq. 0 or -ENOMEM. Control thread. */
+int requester_create(struct engine *e, int socket);
+void requester_destroy(struct engine *e);
+
+/* One poll of the stage: bounded work, never waits. Returns how many elements it handled; 0: nothing to do. */
+unsigned segmentation_poll(struct engine *e);
+unsigned requester_recv_poll(struct engine *e);
+
+/* Is any timer armed? The lcore that runs requester_recv, before it sleeps. */
+bool requester_timers_armed(const struct engine *e);
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REQUESTER_MULTI_QUEUE_H
+#define REQUESTER_MULTI_QUEUE_H
+/*
+ * MultiQueue (seed 000 3.4.3): the retransmit buffers. Three element pools (Send/Write packets, Read requests, Read
+ * scatter entries), each with a free FIFO, and in each QP a list of each kind. RequesterTransControl puts elements at
+ * the tail, RequesterRecvControl takes them from the head; they may run on different lcores, without locks.
+ *
+ * The seed's one-element race (3.4.3.4.4): the consumer frees the last element while the producer links a new one behind
+ * it. Here the two meet in one atomic operation on the element's `next`:
+ *   - the producer swings it from NIL to the new element; if it finds CLOSED, the consumer was first and the list is
+ *     empty: the new element becomes the head;
+ *   - the consumer, taking what seems to be the last element, swings it from NIL to CLOSED; if it finds an index, the
+ *     producer was first and that is the new head.
+ * `consumed` is stored before the element goes to the free FIFO, and the producer looks at it before it trusts its tail:
+ * a tail that counts as consumed may belong to another list already and is never touched.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <rte_branch_prediction.h>
+#include "base/assert.h"
+#include "context/qp_context.h"
+
+#define MQ_NIL	  0xffffffffu
+#define MQ_CLOSED 0xfffffffeu
+
+/* A Send/Write packet. */
+struct sw_element {
+	uint32_t next;	     /* atomic */
+	uint32_t psn;
+	struct rte_mbuf *m;  /* one reference */
+	uint32_t wqe_offset;
+	uint32_t length;     /* of the message, bytes */
+	uint8_t opcode;	     /* enum user_opcode */
+	uint8_t flags;	     /* ELEMENT_* */
+	uint8_t reserved[6];
+};
+#define ELEMENT_LAST	 1u /* last packet of its message: completes the WQE */
+#define ELEMENT_SIGNALED 2u
+
+/* A READ or atomic request. */
+struct rd_element {
+	uint32_t next; /* atomic */
+	uint32_t psn;  /* of the request = of its first response */
+	uint32_t packets; /* responses */
+	uint32_t length;
+	uint64_t raddr;
+	uint32_t rkey;
+	uint32_t wqe_offset;
+	uint64_t swap_add, compare;
+	uint8_t opcode; /* enum user_opcode */
+	uint8_t flags;
+	uint8_t entries; /* scatter entries in the third queue */
+	uint8_t reserved[13];
+};
+
+/* A scatter entry of a READ or atomic. */
+struct re_element {
+	uint32_t next; /* atomic */
+	uint32_t lkey;
+	uint64_t addr;
+	uint32_t length;
+	uint32_t reserved;
+};
+
+/* Free FIFO: indices given back by the consumer, and those never used yet (so that an idle pool is not touched). */
+struct mq_free {
+	uint32_t size;
+	uint32_t *fifo;
+	uint32_t fresh __rte_cache_aligned; /* producer: next index never used */
+	uint32_t taken;			    /* producer: indices taken from fifo; atomic */
+	uint32_t given __rte_cache_aligned; /* consumer: indices put into fifo; atomic */
+};
+
+struct multi_queue {
+	struct sw_element *sw;
+	struct rd_element *rd;
+	struct re_element *re;
+	struct mq_free sw_free, rd_free, re_free;
+};
+
+/* 0 or -ENOMEM. */
+int mq_create(struct engine *e, int socket);
+void mq_destroy(struct engine *e);
+
+/* Free elements. Producer. */
+static inline uint32_t mq_free_count(const struct mq_free *f)
+{
+	return f->size - f->fresh + (__atomic_load_n(&f->given, __ATOMIC_ACQUIRE) - f->taken);
+}
+
+/* An index; the caller knows that there is one. Producer. */
+static inline uint32_t mq_alloc(struct mq_free *f)
+{
+	if (likely(__atomic_load_n(&f->given, __ATOMIC_ACQUIRE) != f->taken))
+		return f->fifo[f->taken++ % f->size];
+	ASSERT(f->fresh < f->size);
+	return f->fresh++;
+}
+
+static inline void mq_give(struct mq_free *f, uint32_t index)
+{
+	f->fifo[f->given % f->size] = index;
+	__atomic_store_n(&f->given, f->given + 1, __ATOMIC_RELEASE);
+}
+
+static inline uint32_t mq_count(const struct mq_list *l)
+{
+	return __atomic_load_n(&l->produced, __ATOMIC_ACQUIRE) - __atomic_load_n(&l->consumed, __ATOMIC_ACQUIRE);
+}
+
+/* Links element `index`, whose own next is `next`, behind the tail, whose next is *tail_next. Producer. */
+static inline void mq_link(struct mq_list *l, uint32_t *next, uint32_t *tail_next, uint32_t index)
+{
+	uint32_t expected = MQ_NIL;
+
+	__atomic_store_n(next, MQ_NIL, __ATOMIC_RELAXED);
+	if (__atomic_load_n(&l->consumed, __ATOMIC_ACQUIRE) == l->produced ||
+		!__atomic_compare_exchange_n(tail_next, &expected, index, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		__atomic_store_n(&l->head, index, __ATOMIC_RELEASE);
+	l->tail = index;
+	__atomic_store_n(&l->produced, l->produced + 1, __ATOMIC_RELEASE);
+}
+
+/* Unlinks the head, whose next is *next. Consumer; the list is not empty. The caller gives the index back afterwards. */
+static inline void mq_unlink(struct mq_list *l, uint32_t *next)
+{
+	uint32_t after = __atomic_load_n(next, __ATOMIC_ACQUIRE), expected = MQ_NIL;
+
+	if (after == MQ_NIL && !__atomic_compare_exchange_n(next, &expected, MQ_CLOSED, false, __ATOMIC_ACQ_REL,
+				       __ATOMIC_ACQUIRE))
+		after = expected;
+	if (after != MQ_NIL) /* else the producer sets the head, and may have done so already */
+		__atomic_store_n(&l->head, after, __ATOMIC_RELEASE);
+	__atomic_store_n(&l->consumed, l->consumed + 1, __ATOMIC_RELEASE);
+}
+
+static inline uint32_t sw_put(struct multi_queue *mq, struct mq_list *l, const struct sw_element *x)
+{
+	uint32_t i = mq_alloc(&mq->sw_free);
+
+	mq->sw[i] = *x;
+	mq_link(l, &mq->sw[i].next, &mq->sw[l->tail].next, i);
+	return i;
+}
+
+static inline void rd_put(struct multi_queue *mq, struct mq_list *l, const struct rd_element *x)
+{
+	uint32_t i = mq_alloc(&mq->rd_free);
+
+	mq->rd[i] = *x;
+	mq_link(l, &mq->rd[i].next, &mq->rd[l->tail].next, i);
+}
+
+static inline void re_put(struct multi_queue *mq, struct mq_list *l, const struct re_element *x)
+{
+	uint32_t i = mq_alloc(&mq->re_free);
+
+	mq->re[i] = *x;
+	mq_link(l, &mq->re[i].next, &mq->re[l->tail].next, i);
+}
+
+/* Heads, or NULL when the list is empty. Consumer. */
+static inline struct sw_element *sw_head(struct multi_queue *mq, const struct mq_list *l)
+{
+	return mq_count(l) ? &mq->sw[__atomic_load_n(&l->head, __ATOMIC_ACQUIRE)] : NULL;
+}
+
+static inline struct rd_element *rd_head(struct multi_queue *mq, const struct mq_list *l)
+{
+	return mq_count(l) ? &mq->rd[__atomic_load_n(&l->head, __ATOMIC_ACQUIRE)] : NULL;
+}
+
+static inline struct re_element *re_head(struct multi_queue *mq, const struct mq_list *l)
+{
+	return mq_count(l) ? &mq->re[__atomic_load_n(&l->head, __ATOMIC_ACQUIRE)] : NULL;
+}
+
+/* Takes the head away; what it holds (the mbuf) is the caller's business before. Consumer; not empty. */
+static inline void sw_pop(struct multi_queue *mq, struct mq_list *l)
+{
+	uint32_t i = l->head;
+
+	mq_unlink(l, &mq->sw[i].next);
+	mq_give(&mq->sw_free, i);
+}
+
+static inline void rd_pop(struct multi_queue *mq, struct mq_list *l)
+{
+	uint32_t i = l->head;
+
+	mq_unlink(l, &mq->rd[i].next);
+	mq_give(&mq->rd_free, i);
+}
+
+static inline void re_pop(struct multi_queue *mq, struct mq_list *l)
+{
+	uint32_t i = l->head;
+
+	mq_unlink(l, &mq->re[i].next);
+	mq_give(&mq->re_free, i);
+}
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ReqPktGen (seed 000 3.4.4): puts the headers in front of the payload, pads, and finishes the ICRC. New packets
+ * from RequesterTransControl and retransmissions from RequesterRecvControl end in RPG_TXA. New ones go first: of a queue
+ * pair that retransmits none are made meanwhile, and those made before must not fall between the repeated ones. Stage
+ * segmentation.
+ *
+ * The payload's CRC came with its copy (packet.payload_crc), so only the headers are read here; a short frame is
+ * cheaper to run over once more as a whole.
+ */
+#include <errno.h>
+#include <rte_malloc.h>
+#include "requester_priv.h"
+
+#define ONE_PASS_BYTES 320 /* frames up to here: ICRC over the whole frame */
+
+struct rpg {
+	uint16_t ip_id; /* IPv4 identification of the next packet; never 0 */
+};
+
+int rpg_create(struct engine *e)
+{
+	e->module[MODULE_RPG] = rte_zmalloc("rpg", sizeof(struct rpg), RTE_CACHE_LINE_SIZE);
+	return e->module[MODULE_RPG] ? 0 : -ENOMEM;
+}
+
+/* The template of a datagram: the port's address of that index, to the destination of its address unit. */
+static void datagram_template(struct engine *e, const struct qp *q, const struct packet *p, struct wire_template *t)
+{
+	struct wire_path path = e->gids[p->ud_gid];
+
+	path.sport = wire_udp_source_port_ud(q->qpn);
+	path.tos = p->ud_tclass;
+	path.ttl = p->ud_hops ? p->ud_hops : WIRE_TTL_DEFAULT;
+	path.flow_label = p->ud_flow;
+	memcpy(path.dst_mac, p->ud_dmac, sizeof(path.dst_mac));
+	memcpy(path.dst_ip, p->ud_dip, sizeof(path.dst_ip));
+	wire_template_build(t, &path);
+}
+
+/* Stores the ICRC of a frame that build() has made. A loop of its own over the burst: right behind the stores of the
+ * headers the wide loads would have to wait for them. */
+static inline void finish_icrc(struct rte_mbuf *m)
+{
+	struct packet *p = packet_of(m);
+	uint8_t *payload = (uint8_t *)m->buf_addr + HEADROOM_BYTES;
+	const uint8_t *l3 = (uint8_t *)m->buf_addr + m->data_off + p->l3_offset;
+	uint32_t headers = payload - l3, bytes = p->payload_bytes, pad = p->headers.pad, crc;
+
+	if (headers + bytes + pad <= ONE_PASS_BYTES || !(p->flags & PACKET_CRC)) {
+		crc = wire_icrc(l3, headers + bytes + pad, p->is_ipv6);
+	} else {
+		crc = pad ? wire_crc(p->payload_crc, payload + bytes, pad) : p->payload_crc;
+		crc = ~wire_crc_combine(wire_icrc_headers(l3, headers, p->is_ipv6), crc, bytes + pad);
+	}
+	wire_icrc_store(payload + bytes + pad, crc);
+}
+
+/* Makes the frame; the payload lies at HEADROOM_BYTES of the buffer. */
+static void build(struct engine *e, const struct qp *q, struct rte_mbuf *m)
+{
+	struct rpg *g = e->module[MODULE_RPG];
+	struct packet *p = packet_of(m);
+	const struct wire_template *t = &q->path;
+	struct wire_template datagram;
+	uint8_t *payload = (uint8_t *)m->buf_addr + HEADROOM_BYTES, *l2;
+	uint32_t bytes = p->payload_bytes, pad = -bytes & 3, transport;
+
+	if (q->service == SERVICE_UD) {
+		datagram_template(e, q, p, &datagram);
+		t = &datagram;
+	}
+	transport = wire_opcodes[p->headers.opcode].header_bytes;
+	p->headers.pad = pad;
+	l2 = payload - transport - t->encap_bytes;
+	if (!++g->ip_id)
+		g->ip_id = 1;
+	wire_stamp(l2, t, transport + bytes + pad + WIRE_ICRC_BYTES, g->ip_id);
+	wire_write_transport(payload - transport, &p->headers);
+	memset(payload + bytes, 0, pad);
+	p->l3_offset = t->l3_offset;
+	p->is_ipv6 = t->is_ipv6;
+	m->data_off = l2 - (uint8_t *)m->buf_addr;
+	m->data_len = m->pkt_len = payload + bytes + pad + WIRE_ICRC_BYTES - l2;
+	p->flags |= PACKET_BUILT;
+}
+
+/* Builds and passes on what came through one channel. */
+static unsigned take(struct engine *e, enum channel_id from, unsigned room)
+{
+	struct rte_mbuf *m[BURST];
+	unsigned n = channel_take(&e->channel[from], m, RTE_MIN(room, (unsigned)BURST)), out = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct packet *p = packet_of(m[i]);
+		struct qp *q;
+
+		if (i + 1 < n)
+			rte_prefetch0(packet_of(m[i + 1]));
+		if (unlikely(p->flags & PACKET_BUILT)) {
+			channel_put_one(&e->channel[CHANNEL_RPG_TXA], m[i]);
+			continue;
+		}
+		q = qp_find(e->qps, p->qpn);
+		if (unlikely(!q)) {
+			rte_pktmbuf_free(m[i]);
+			continue;
+		}
+		build(e, q, m[i]);
+		m[out++] = m[i];
+	}
+	for (unsigned i = 0; i < out; i++)
+		finish_icrc(m[i]);
+	if (out)
+		channel_put(&e->channel[CHANNEL_RPG_TXA], m, out);
+	return n;
+}
+
+unsigned rpg_poll(struct engine *e)
+{
+	unsigned room = channel_room(&e->channel[CHANNEL_RPG_TXA]), total = 0, n;
+	static const enum channel_id inputs[] = {CHANNEL_RTC_RPG, CHANNEL_RRC_RPG};
+
+	for (unsigned i = 0; i < RTE_DIM(inputs); i++) {
+		do {
+			n = room ? take(e, inputs[i], room) : 0;
+			room -= n;
+			total += n;
+		} while (n == BURST);
+	}
+	return total;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REQUESTER_PRIV_H
+#define REQUESTER_PRIV_H
+/* What the modules of the segmentation and requester_recv stages share with each other and with nobody else. */
+#include "completion/completion.h"
+#include "context/qp_context.h"
+#include "host-abi/wqe.h"
+#include "pipeline/message.h"
+#include "requester/requester.h"
+#include "send-queue/send_queue.h"
+#include "virt-to-phys/v2p.h"
+#include "wire/aeth.h"
+#include "wire/crc.h"
+#include "wire/psn.h"
+#include "multi_queue.h"
+
+int rtc_create(struct engine *e);
+unsigned rtc_poll(struct engine *e);
+int rpg_create(struct engine *e);
+unsigned rpg_poll(struct engine *e);
+int rrc_create(struct engine *e);
+unsigned rrc_poll(struct engine *e);
+int tc_create(struct engine *e, int socket);
+unsigned tc_poll(struct engine *e);
+void tc_destroy(struct engine *e);
+
+/* Takes a QP's timers off the wheel: the QP goes away. Stage requester_recv. */
+void tc_let_go(struct engine *e, struct qp *q);
+
+/* Why RequesterTransControl does not go on with a QP (qp.rtc.parked). */
+enum park_reason { PARK_NONE, PARK_BUFFER, PARK_FENCE, PARK_READS, PARK_CREDIT, PARK_RNR, PARK_PSN, PARK_RETRANSMIT };
+
+/* Ttr of a QP in ns, 0: no timer (C9-140). */
+static inline uint64_t qp_timeout_ns(const struct qp *q)
+{
+	return q->timeout ? 4096ull << q->timeout : 0;
+}
+
+/* PSNs sent and not acknowledged. Any stage of the requester. */
+static inline uint32_t qp_outstanding(const struct qp *q)
+{
+	return psn_sub(__atomic_load_n(&q->rtc.next_psn, __ATOMIC_ACQUIRE),
+		__atomic_load_n(&q->rrc.unacked_psn, __ATOMIC_ACQUIRE));
+}
+
+/*
+ * Completes a send WQE. OK: only if signaled; an error always. Stages segmentation (UC, UD) and requester_recv (RC).
+ */
+void requester_complete(struct engine *e, const struct qp *q, enum stage_id stage, enum wire_outcome outcome,
+	uint32_t wqe_offset, uint8_t user_opcode, uint32_t length);
+
+#endif

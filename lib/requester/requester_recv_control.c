@@ -1,0 +1,760 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RequesterRecvControl (seed 000 3.4.5): what comes back. Acknowledgements release packets and complete requests; NAKs and
+ * expired timers send again, wait, or end the queue pair; read responses are written through their scatter entries; bad
+ * requests complete in their turn. Writes qp.rrc and the consumer's side of qp.mq. Stage requester_recv.
+ *
+ * UPSN = rrc.unacked_psn, the oldest PSN outstanding; NPSN = rtc.next_psn; RPSN = the response's.
+ *
+ * state	   condition						next
+ * RESP_CXT	   RPSN not in [UPSN, NPSN)				SILENT_DROP
+ * RESP_CXT	   ACK							ACK_RELEASE
+ * RESP_CXT	   RNR NAK, sequence NAK, fatal NAK			NAK_IMPLICIT_RELEASE
+ * RESP_CXT	   read response, atomic acknowledge			READ_IMPLICIT_RELEASE
+ * ACK_RELEASE	   an unanswered READ or atomic is in the way		ACK_LOSS_RETRANS
+ * ACK_RELEASE	   else							IDLE
+ * NAK_IMPLICIT_RELEASE	an unanswered READ or atomic is in the way	ACK_LOSS_RETRANS
+ * NAK_IMPLICIT_RELEASE	sequence					NAK_RETRANS
+ * NAK_IMPLICIT_RELEASE	RNR						RESET_TIMER
+ * NAK_IMPLICIT_RELEASE	fatal						FLUSH
+ * READ_IMPLICIT_RELEASE the response is the next one of the oldest READ READ_SCATTER
+ * READ_IMPLICIT_RELEASE it lies further on				READ_RETRANS
+ * READ_IMPLICIT_RELEASE it came already				SILENT_DROP
+ * READ_SCATTER	   local memory refused, wrong length			FLUSH
+ * READ_SCATTER	   else							IDLE
+ * a Loss timer expired: TIMER_RETRANS, or FLUSH when the retry counter is spent; an RNR timer: NAK_RETRANS
+ */
+#include <errno.h>
+#include <rte_malloc.h>
+#include <rte_memcpy.h>
+#include "requester_priv.h"
+#include "scatter_entry_manager.h"
+
+struct rrc {
+	uint32_t head, tail; /* queue pairs that retransmit, by index, linked through qp.rrc.next_retransmit */
+};
+
+int rrc_create(struct engine *e)
+{
+	struct rrc *c = rte_zmalloc("rrc", sizeof(*c), RTE_CACHE_LINE_SIZE);
+
+	if (!c)
+		return -ENOMEM;
+	c->head = c->tail = WAKE_END;
+	e->module[MODULE_RRC] = c;
+	return 0;
+}
+
+static struct counters *counters_of(struct engine *e)
+{
+	return stage_counters(e, STAGE_REQUESTER_RECV);
+}
+
+static uint32_t next_psn(const struct qp *q)
+{
+	return __atomic_load_n(&q->rtc.next_psn, __ATOMIC_ACQUIRE);
+}
+
+/* RequesterTransControl may wait for what has just changed: it stores `parked` and then looks at what we stored. */
+static void wake_sender(struct engine *e, struct qp *q)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&q->rtc.parked, __ATOMIC_RELAXED))
+		wake_post(&e->wake[WAKE_RTC], &q->wake[WAKE_RTC], q->index);
+}
+
+/* ---- completion and release ---- */
+
+static void complete(struct engine *e, struct qp *q, uint8_t flags, uint32_t wqe_offset, uint8_t opcode, uint32_t length)
+{
+	if (flags & ELEMENT_SIGNALED)
+		requester_complete(e, q, STAGE_REQUESTER_RECV, OUTCOME_OK, wqe_offset, opcode, length);
+}
+
+/* Is the READ at the head of its queue older than the packet at the head of theirs (or alone)? */
+static bool read_is_older(const struct sw_element *sw, const struct rd_element *rd)
+{
+	return rd && (!sw || psn_before(rd->psn, sw->psn));
+}
+
+static void advanced(struct engine *e, struct qp *q, uint32_t unacked)
+{
+	if (unacked == q->rrc.unacked_psn)
+		return;
+	__atomic_store_n(&q->rrc.unacked_psn, unacked, __ATOMIC_RELEASE);
+	__atomic_store_n(&q->rrc.progress_ns, e->now_ns, __ATOMIC_RELEASE);
+	q->rrc.retry_left = q->retry_cnt;
+	q->rrc.rnr_left = q->rnr_retry;
+}
+
+/*
+ * Releases packets up to and with `upto`, as far as no unanswered READ or atomic is in the way. True: none was.
+ */
+static bool release(struct engine *e, struct qp *q, uint32_t upto)
+{
+	uint32_t unacked = q->rrc.unacked_psn;
+	struct rd_element *rd = rd_head(e->mq, &q->mq.rd);
+	struct sw_element *sw;
+	bool clear = true;
+
+	while ((sw = sw_head(e->mq, &q->mq.sw)) && psn_before_eq(sw->psn, upto) && !read_is_older(sw, rd)) {
+		uint8_t flags = sw->flags;
+
+		rte_pktmbuf_free(sw->m);
+		if (flags & ELEMENT_LAST)
+			complete(e, q, flags, sw->wqe_offset, sw->opcode, sw->length);
+		unacked = psn_add(sw->psn, 1);
+		sw_pop(e->mq, &q->mq.sw);
+	}
+	if (rd && psn_before_eq(rd->psn, upto)) {
+		unacked = psn_add(rd->psn, q->rrc.read_packets);
+		clear = false;
+	}
+	advanced(e, q, unacked);
+	return clear;
+}
+
+/* ---- retransmission ---- */
+
+static void retransmit_add(struct engine *e, struct qp *q)
+{
+	struct rrc *c = e->module[MODULE_RRC];
+
+	if (q->rrc.in_retransmit)
+		return;
+	q->rrc.in_retransmit = 1;
+	q->rrc.next_retransmit = WAKE_END;
+	if (c->head == WAKE_END)
+		c->head = q->index;
+	else
+		qp_at(e->qps, c->tail)->rrc.next_retransmit = q->index;
+	c->tail = q->index;
+}
+
+static struct qp *retransmit_take(struct engine *e)
+{
+	struct rrc *c = e->module[MODULE_RRC];
+	struct qp *q;
+
+	if (c->head == WAKE_END)
+		return NULL;
+	q = qp_at(e->qps, c->head);
+	c->head = q->rrc.next_retransmit;
+	q->rrc.in_retransmit = 0;
+	return q;
+}
+
+/* Go-back-N: everything from `psn` to what is outstanding now, in PSN order. */
+static void retransmit_from(struct engine *e, struct qp *q, uint32_t psn)
+{
+	q->rrc.retransmit_psn = psn;
+	q->rrc.retransmit_end = next_psn(q);
+	__atomic_store_n(&q->rrc.retransmitting, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&q->rrc.progress_ns, e->now_ns, __ATOMIC_RELEASE);
+	retransmit_add(e, q);
+}
+
+/* A READ asked for again, from the first response that has not come; an atomic as it was. */
+static struct rte_mbuf *read_again(struct engine *e, const struct qp *q, const struct rd_element *rd, uint32_t done)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(e->packets);
+	struct packet *p;
+
+	if (!m) {
+		count(counters_of(e), COUNTER_packet_empty);
+		return NULL;
+	}
+	p = packet_of(m);
+	p->qpn = q->qpn;
+	p->payload_bytes = 0;
+	p->flags = 0;
+	p->headers = (struct wire_headers){
+		.opcode = rd->opcode == USER_RDMA_READ	 ? WIRE_RC_READ_REQUEST :
+			  rd->opcode == USER_ATOMIC_CS ? WIRE_RC_CMP_SWAP :
+							   WIRE_RC_FETCH_ADD,
+		.ackreq = 1,
+		.psn = psn_add(rd->psn, done),
+		.dest_qp = q->dest_qpn,
+		.pkey = q->pkey,
+		.va = rd->raddr + (uint64_t)done * q->mtu_bytes,
+		.rkey = rd->rkey,
+		.dma_len = rd->length - done * q->mtu_bytes,
+		.swap_add = rd->swap_add,
+		.compare = rd->compare,
+	};
+	return m;
+}
+
+/* Walks both queues in PSN order and sends what lies at or behind the cursor. */
+struct walk {
+	uint32_t sw, rd;	   /* next element of each */
+	uint32_t sw_left, rd_left; /* elements not walked yet */
+	uint32_t done;		   /* responses of the first READ that have arrived */
+};
+
+static struct walk walk_begin(const struct qp *q)
+{
+	return (struct walk){
+		.sw_left = mq_count(&q->mq.sw),
+		.rd_left = mq_count(&q->mq.rd),
+		.sw = __atomic_load_n(&q->mq.sw.head, __ATOMIC_ACQUIRE),
+		.rd = __atomic_load_n(&q->mq.rd.head, __ATOMIC_ACQUIRE),
+		.done = q->rrc.read_packets,
+	};
+}
+
+/* The next packet to send again; NULL with *end true: there is none left, false: no buffer. */
+static struct rte_mbuf *walk_next(struct engine *e, struct qp *q, struct walk *w, bool *end)
+{
+	*end = false;
+	for (;;) {
+		struct sw_element *sw = w->sw_left ? &e->mq->sw[w->sw] : NULL;
+		struct rd_element *rd = w->rd_left ? &e->mq->rd[w->rd] : NULL;
+		bool read = read_is_older(sw, rd);
+		struct rte_mbuf *m;
+		uint32_t last;
+
+		*end = (!sw && !rd) || !psn_before(read ? rd->psn : sw->psn, q->rrc.retransmit_end);
+		if (*end)
+			return NULL;
+		last = read ? psn_add(rd->psn, rd->packets - 1) : sw->psn;
+		if (psn_before_eq(q->rrc.retransmit_psn, last)) {
+			m = read ? read_again(e, q, rd, w->done) : sw->m;
+			if (!m)
+				return NULL;
+			if (!read)
+				rte_mbuf_refcnt_update(m, 1);
+			q->rrc.retransmit_psn = psn_add(last, 1);
+		} else {
+			m = NULL;
+		}
+		if (read) {
+			w->done = 0;
+			w->rd = __atomic_load_n(&rd->next, __ATOMIC_ACQUIRE);
+			w->rd_left--;
+		} else {
+			w->sw = __atomic_load_n(&sw->next, __ATOMIC_ACQUIRE);
+			w->sw_left--;
+		}
+		if (m)
+			return m;
+	}
+}
+
+static unsigned retransmit_some(struct engine *e, struct qp *q, unsigned room)
+{
+	struct walk w = walk_begin(q);
+	struct rte_mbuf *m[BURST];
+	unsigned n = 0;
+	bool end = false;
+
+	while (n < RTE_MIN(room, (unsigned)BURST) && (m[n] = walk_next(e, q, &w, &end)))
+		n++;
+	if (n)
+		channel_put(&e->channel[CHANNEL_RRC_RPG], m, n);
+	count_n(counters_of(e), COUNTER_retransmitted_packets, n);
+	if (end) {
+		__atomic_store_n(&q->rrc.retransmitting, 0, __ATOMIC_RELEASE);
+		wake_sender(e, q);
+	} else {
+		retransmit_add(e, q);
+	}
+	return n;
+}
+
+/* ---- failure ---- */
+
+/* False: no room or no buffer. */
+static bool timer_put(struct engine *e, struct qp *q, enum timer_kind kind, enum timer_op op, uint64_t value_ns)
+{
+	struct rte_mbuf *m;
+
+	if (!channel_room(&e->channel[CHANNEL_RRC_TC]) || !(m = rte_mbuf_raw_alloc(e->descriptors)))
+		return false;
+	*timer_event_of(m) = (struct timer_event){.qpn = q->qpn, .timer = kind, .op = op, .epoch = q->epoch,
+		.value_ns = value_ns};
+	channel_put_one(&e->channel[CHANNEL_RRC_TC], m);
+	return true;
+}
+
+/* FLUSH: completes everything outstanding, in order; the first request as `first`, the others as flushed. A request in
+ * several packets completes once: with its last packet, or, when that was never sent, as a bad request later. */
+static void flush(struct engine *e, struct qp *q, enum wire_outcome first)
+{
+	struct sw_element *sw;
+	struct rd_element *rd;
+	uint32_t offset;
+	uint8_t opcode, entries;
+	bool last;
+
+	for (;;) {
+		sw = sw_head(e->mq, &q->mq.sw);
+		rd = rd_head(e->mq, &q->mq.rd);
+		if (!sw && !rd)
+			break;
+		if (read_is_older(sw, rd)) {
+			offset = rd->wqe_offset;
+			opcode = rd->opcode;
+			entries = rd->entries;
+			last = true;
+			rd_pop(e->mq, &q->mq.rd);
+			sem_release(e, q, entries);
+			q->rrc.read_packets = 0;
+			__atomic_store_n(&q->rrc.reads_done, q->rrc.reads_done + 1, __ATOMIC_RELEASE);
+		} else {
+			offset = sw->wqe_offset;
+			opcode = sw->opcode;
+			last = sw->flags & ELEMENT_LAST;
+			rte_pktmbuf_free(sw->m);
+			sw_pop(e->mq, &q->mq.sw);
+		}
+		if (first != OUTCOME_FLUSH) {
+			requester_complete(e, q, STAGE_REQUESTER_RECV, first, offset, opcode, 0);
+			q->rrc.fatal = !last;
+			q->rrc.failed_wqe = offset;
+			first = OUTCOME_FLUSH;
+		} else if (q->rrc.fatal && offset == q->rrc.failed_wqe) {
+			q->rrc.fatal = !last;
+		} else if (last) {
+			requester_complete(e, q, STAGE_REQUESTER_RECV, OUTCOME_FLUSH, offset, opcode, 0);
+		}
+	}
+	__atomic_store_n(&q->rrc.unacked_psn, next_psn(q), __ATOMIC_RELEASE);
+}
+
+static void fail(struct engine *e, struct qp *q, enum wire_outcome outcome)
+{
+	qp_set_error(e, q);
+	flush(e, q, outcome);
+	wake_sender(e, q);
+}
+
+/* ---- bad requests ---- */
+
+static bool nothing_outstanding(const struct qp *q)
+{
+	return mq_count(&q->mq.sw) == 0 && mq_count(&q->mq.rd) == 0;
+}
+
+/* Completes the bad requests whose turn has come. */
+static void bad_requests(struct engine *e, struct qp *q)
+{
+	while (q->rrc.bad_head && nothing_outstanding(q)) {
+		struct rte_mbuf *m = q->rrc.bad_head;
+		struct request *r = request_of(m);
+
+		q->rrc.bad_head = r->next;
+		if (q->rrc.fatal && r->wqe_offset == q->rrc.failed_wqe)
+			q->rrc.fatal = 0; /* its error was reported when one of its packets failed */
+		else
+			requester_complete(e, q, STAGE_REQUESTER_RECV, r->outcome, r->wqe_offset, r->opcode, 0);
+		if (r->outcome != OUTCOME_FLUSH)
+			qp_set_error(e, q);
+		rte_mbuf_raw_free(m);
+	}
+}
+
+static unsigned take_bad_requests(struct engine *e)
+{
+	struct rte_mbuf *m[BURST];
+	unsigned n = channel_take(&e->channel[CHANNEL_RTC_RRC], m, BURST);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct qp *q = qp_find(e->qps, request_of(m[i])->qpn);
+
+		if (!q || q->epoch != request_of(m[i])->epoch) {
+			count(counters_of(e), COUNTER_drop_stale_wqe);
+			rte_mbuf_raw_free(m[i]);
+			continue;
+		}
+		if (q->rrc.bad_head)
+			request_of(q->rrc.bad_tail)->next = m[i];
+		else
+			q->rrc.bad_head = m[i];
+		q->rrc.bad_tail = m[i];
+		bad_requests(e, q);
+	}
+	return n;
+}
+
+/* ---- responses ---- */
+
+/* One more try of what does not come; the counter is loaded again whenever something advances (C9-137, C9-142). */
+static void retry(struct engine *e, struct qp *q, uint32_t psn)
+{
+	if (q->rrc.retry_left == 0) {
+		count(counters_of(e), COUNTER_retry_exceeded);
+		fail(e, q, OUTCOME_RETRY_EXC);
+		return;
+	}
+	q->rrc.retry_left--;
+	retransmit_from(e, q, psn);
+}
+
+/* ACK_LOSS_RETRANS: an acknowledgement of something later says that the response of a READ or atomic was lost. Once:
+ * until that READ moves on, more of them say nothing new. */
+static void implied_nak(struct engine *e, struct qp *q)
+{
+	uint32_t psn = q->rrc.unacked_psn;
+
+	if (q->rrc.gap_psn == psn + 1)
+		return;
+	q->rrc.gap_psn = psn + 1;
+	retry(e, q, psn);
+}
+
+static void take_credits(struct qp *q, const struct wire_headers *h)
+{
+	uint32_t credits = aeth_credits(aeth_value(h->syndrome));
+
+	if (credits == AETH_CREDITS_UNLIMITED) {
+		__atomic_store_n(&q->rrc.credits_valid, 0, __ATOMIC_RELEASE);
+		return;
+	}
+	__atomic_store_n(&q->rrc.credit_ssn, psn_add(h->msn, credits), __ATOMIC_RELEASE);
+	__atomic_store_n(&q->rrc.credits_valid, 1, __ATOMIC_RELEASE);
+}
+
+static void ack(struct engine *e, struct qp *q, const struct wire_headers *h)
+{
+	take_credits(q, h);
+	count(counters_of(e), COUNTER_acks);
+	if (!release(e, q, h->psn))
+		implied_nak(e, q);
+	bad_requests(e, q);
+}
+
+static void nak_rnr(struct engine *e, struct qp *q, const struct wire_headers *h)
+{
+	count(counters_of(e), COUNTER_nak_rnr_received);
+	if (q->rrc.rnr_left == 0) {
+		count(counters_of(e), COUNTER_rnr_retry_exceeded);
+		fail(e, q, OUTCOME_RNR_RETRY_EXC);
+		return;
+	}
+	if (!timer_put(e, q, TIMER_RNR, TIMER_SET, aeth_rnr_ns(aeth_value(h->syndrome))))
+		return; /* as if the NAK had been lost: the Loss timer sends again, and another NAK comes */
+	if (q->rnr_retry != 7)
+		q->rrc.rnr_left--;
+	__atomic_store_n(&q->rrc.rnr_waiting, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&q->rrc.progress_ns, e->now_ns, __ATOMIC_RELEASE);
+}
+
+static void nak_sequence(struct engine *e, struct qp *q, const struct wire_headers *h)
+{
+	count(counters_of(e), COUNTER_nak_sequence_received);
+	if (!q->rrc.rnr_waiting) /* after an RNR NAK the rest of the message draws this one: the RNR wins */
+		retry(e, q, h->psn);
+}
+
+static void nak_fatal(struct engine *e, struct qp *q, enum wire_outcome outcome)
+{
+	static const enum counter counters[OUTCOME_COUNT] = {
+		[OUTCOME_INVALID_REQUEST] = COUNTER_nak_invalid_received,
+		[OUTCOME_REMOTE_ACCESS] = COUNTER_nak_access_received,
+		[OUTCOME_REMOTE_OPERATION] = COUNTER_nak_operation_received,
+	};
+
+	count(counters_of(e), counters[outcome]);
+	fail(e, q, outcome);
+}
+
+/* NAK_IMPLICIT_RELEASE and what follows. */
+static void nak(struct engine *e, struct qp *q, const struct wire_headers *h)
+{
+	enum wire_outcome outcome = OUTCOME_RNR;
+	bool clear;
+
+	if (aeth_kind(h->syndrome) == AETH_NAK) {
+		outcome = wire_outcome_of_nak(aeth_value(h->syndrome));
+		if (outcome == OUTCOME_BAD_RESP) {
+			count(counters_of(e), COUNTER_drop_ack_syndrome);
+			return;
+		}
+	}
+	clear = release(e, q, psn_sub(h->psn, 1));
+	if (!clear && h->psn != q->rrc.unacked_psn) { /* else it is the next response of the READ that fails (C9-100) */
+		implied_nak(e, q);
+		return;
+	}
+	if (outcome == OUTCOME_RNR)
+		nak_rnr(e, q, h);
+	else if (outcome == OUTCOME_SEQUENCE)
+		nak_sequence(e, q, h);
+	else
+		nak_fatal(e, q, outcome);
+	bad_requests(e, q);
+}
+
+/* READ_SCATTER: writes the bytes behind one another into the request's scatter entries. */
+static enum wire_outcome scatter(struct engine *e, struct qp *q, struct rd_element *rd, const uint8_t *from,
+	uint32_t bytes)
+{
+	while (bytes) {
+		struct re_element entry;
+		enum v2p_state s;
+		uint32_t piece;
+		uint8_t *to;
+		uint64_t run;
+
+		if (sem_fetch(e, q, &rd->entries, &entry) != SEM_VALID_ENTRY)
+			return OUTCOME_LOCAL_LENGTH;
+		piece = RTE_MIN(bytes, entry.length);
+		s = v2p_map(e->v2p, q->pd, entry.lkey, entry.addr, piece, ACCESS_LOCAL_WRITE, &to, &run);
+		if (unlikely(s != V2P_SUCCESS)) {
+			v2p_count_error(counters_of(e), s);
+			return OUTCOME_LOCAL_PROT;
+		}
+		piece = RTE_MIN(piece, (uint32_t)run);
+		rte_memcpy(to, from, piece);
+		sem_update(q, piece);
+		from += piece;
+		bytes -= piece;
+	}
+	return OUTCOME_OK;
+}
+
+/* The READ or atomic at the head has got all it asked for. */
+static void read_done(struct engine *e, struct qp *q, struct rd_element *rd)
+{
+	uint32_t unacked = psn_add(rd->psn, rd->packets);
+
+	complete(e, q, rd->flags, rd->wqe_offset, rd->opcode, rd->length);
+	sem_release(e, q, rd->entries);
+	rd_pop(e->mq, &q->mq.rd);
+	q->rrc.read_packets = 0;
+	q->rrc.gap_psn = 0;
+	__atomic_store_n(&q->rrc.reads_done, q->rrc.reads_done + 1, __ATOMIC_RELEASE);
+	advanced(e, q, unacked);
+}
+
+/* Bytes that the response number `index` of a READ has to carry. */
+static uint32_t response_bytes(const struct qp *q, const struct rd_element *rd, uint32_t index)
+{
+	uint32_t left = rd->length - index * q->mtu_bytes;
+
+	return RTE_MIN(left, (uint32_t)q->mtu_bytes);
+}
+
+static void read_response(struct engine *e, struct qp *q, struct rd_element *rd, struct rte_mbuf *m)
+{
+	const struct arrival *a = arrival_of(m);
+	uint32_t index = q->rrc.read_packets;
+	enum wire_outcome outcome;
+
+	if (rd->opcode != USER_RDMA_READ || a->payload_bytes != response_bytes(q, rd, index)) {
+		count(counters_of(e), rd->opcode == USER_RDMA_READ ? COUNTER_drop_resp_length : COUNTER_drop_resp_opcode);
+		if (rd->opcode == USER_RDMA_READ)
+			fail(e, q, OUTCOME_BAD_RESP);
+		return;
+	}
+	outcome = scatter(e, q, rd, rte_pktmbuf_mtod_offset(m, const uint8_t *, a->payload_offset), a->payload_bytes);
+	if (unlikely(outcome != OUTCOME_OK)) {
+		fail(e, q, outcome);
+		return;
+	}
+	count_n(counters_of(e), COUNTER_read_bytes, a->payload_bytes);
+	q->rrc.gap_psn = 0;
+	if (++q->rrc.read_packets == rd->packets)
+		read_done(e, q, rd);
+	else
+		advanced(e, q, psn_add(a->headers.psn, 1));
+}
+
+static void atomic_response(struct engine *e, struct qp *q, struct rd_element *rd, const struct wire_headers *h)
+{
+	enum wire_outcome outcome;
+
+	if (rd->opcode == USER_RDMA_READ) {
+		count(counters_of(e), COUNTER_drop_resp_opcode);
+		return;
+	}
+	outcome = scatter(e, q, rd, (const uint8_t *)&h->orig, sizeof(h->orig));
+	if (outcome != OUTCOME_OK)
+		fail(e, q, outcome);
+	else
+		read_done(e, q, rd);
+}
+
+/* READ_IMPLICIT_RELEASE: what came before the READ is done; then this response's place in it. */
+static void response(struct engine *e, struct qp *q, struct rte_mbuf *m)
+{
+	const struct wire_headers *h = &arrival_of(m)->headers;
+	struct rd_element *rd = rd_head(e->mq, &q->mq.rd);
+	uint32_t expected;
+
+	if (!rd || psn_before(h->psn, rd->psn)) {
+		count(counters_of(e), COUNTER_drop_resp_opcode);
+		return;
+	}
+	release(e, q, psn_sub(rd->psn, 1));
+	expected = psn_add(rd->psn, q->rrc.read_packets);
+	if (psn_before(h->psn, expected)) {
+		count(counters_of(e), COUNTER_ack_duplicate);
+		return;
+	}
+	if (h->psn != expected) { /* READ_RETRANS */
+		__atomic_store_n(&q->rrc.unacked_psn, expected, __ATOMIC_RELEASE);
+		implied_nak(e, q);
+		return;
+	}
+	if (wire_opcodes[h->opcode].kind == WIRE_KIND_READ_RESP)
+		read_response(e, q, rd, m);
+	else
+		atomic_response(e, q, rd, h);
+	bad_requests(e, q);
+}
+
+/* Is the response about something outstanding? Duplicates may still carry credits (C9-144). */
+static bool in_window(struct engine *e, struct qp *q, const struct wire_headers *h)
+{
+	uint32_t unacked = q->rrc.unacked_psn;
+
+	if (likely(psn_before_eq(unacked, h->psn) && psn_before(h->psn, next_psn(q))))
+		return true;
+	if (psn_before(h->psn, unacked)) {
+		count(counters_of(e), COUNTER_ack_duplicate);
+		if (wire_opcodes[h->opcode].kind == WIRE_KIND_ACK && aeth_kind(h->syndrome) == AETH_ACK)
+			take_credits(q, h);
+	} else {
+		count(counters_of(e), COUNTER_drop_ack_ghost);
+	}
+	return false;
+}
+
+static void take_response(struct engine *e, struct qp *q, struct rte_mbuf *m)
+{
+	const struct wire_headers *h = &arrival_of(m)->headers;
+
+	if (unlikely(!qp_sends(qp_state(q)) || q->service != SERVICE_RC)) {
+		count(counters_of(e), COUNTER_drop_qp_state);
+		return;
+	}
+	if (!in_window(e, q, h)) {
+		wake_sender(e, q);
+		return;
+	}
+	if (wire_opcodes[h->opcode].kind != WIRE_KIND_ACK)
+		response(e, q, m);
+	else if (aeth_kind(h->syndrome) == AETH_ACK)
+		ack(e, q, h);
+	else if (aeth_kind(h->syndrome) == AETH_RESERVED)
+		count(counters_of(e), COUNTER_drop_ack_syndrome);
+	else
+		nak(e, q, h);
+	wake_sender(e, q);
+}
+
+static unsigned take_responses(struct engine *e)
+{
+	struct rte_mbuf *m[BURST];
+	unsigned n = channel_take(&e->channel[CHANNEL_HP_RRC], m, BURST);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct qp *q = qp_find(e->qps, arrival_of(m[i])->qpn);
+
+		if (likely(q))
+			take_response(e, q, m[i]);
+		else
+			count(counters_of(e), COUNTER_drop_rx_qpn);
+		rte_pktmbuf_free(m[i]);
+	}
+	return n;
+}
+
+/* ---- timers and wakes ---- */
+
+static void expired(struct engine *e, struct qp *q, enum timer_kind kind)
+{
+	if (kind == TIMER_RNR) {
+		count(counters_of(e), COUNTER_rnr_timeouts);
+		__atomic_store_n(&q->rrc.rnr_waiting, 0, __ATOMIC_RELEASE);
+		retransmit_from(e, q, q->rrc.unacked_psn);
+		wake_sender(e, q);
+	} else if (qp_outstanding(q)) {
+		count(counters_of(e), COUNTER_loss_timeouts);
+		q->rrc.gap_psn = 0;
+		retry(e, q, q->rrc.unacked_psn);
+	}
+}
+
+static unsigned take_expiries(struct engine *e)
+{
+	struct rte_mbuf *m[BURST];
+	unsigned n = channel_take(&e->channel[CHANNEL_TC_RRC], m, BURST);
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct timer_event *ev = timer_event_of(m[i]);
+		struct qp *q = qp_find(e->qps, ev->qpn);
+
+		if (q && q->epoch == ev->epoch && qp_sends(qp_state(q)))
+			expired(e, q, ev->timer);
+		rte_mbuf_raw_free(m[i]);
+	}
+	return n;
+}
+
+static void let_go(struct engine *e, struct qp *q)
+{
+	struct sw_element *sw;
+	struct rte_mbuf *m;
+
+	while ((sw = sw_head(e->mq, &q->mq.sw))) {
+		rte_pktmbuf_free(sw->m);
+		sw_pop(e->mq, &q->mq.sw);
+	}
+	while (mq_count(&q->mq.rd))
+		rd_pop(e->mq, &q->mq.rd);
+	while (mq_count(&q->mq.re))
+		re_pop(e->mq, &q->mq.re);
+	while ((m = q->rrc.bad_head)) {
+		q->rrc.bad_head = request_of(m)->next;
+		rte_mbuf_raw_free(m);
+	}
+	tc_let_go(e, q);
+	if (!q->rrc.in_retransmit)
+		qp_close(q, WAKE_RRC);
+}
+
+static void take_wakes(struct engine *e)
+{
+	uint32_t i = wake_take(&e->wake[WAKE_RRC]);
+
+	while (i != WAKE_END) {
+		struct qp *q = qp_at(e->qps, i);
+
+		i = wake_next(&q->wake[WAKE_RRC]);
+		if (unlikely(qp_closing(q))) {
+			let_go(e, q);
+		} else if (qp_state(q) == QP_ERR) {
+			flush(e, q, OUTCOME_FLUSH);
+			bad_requests(e, q);
+			wake_sender(e, q);
+		}
+	}
+}
+
+static unsigned retransmissions(struct engine *e)
+{
+	unsigned room = channel_room(&e->channel[CHANNEL_RRC_RPG]), n = 0, visits = 0;
+	struct qp *q;
+
+	while (n < room && visits++ < BURST && (q = retransmit_take(e))) {
+		if (unlikely(qp_closing(q)))
+			let_go(e, q);
+		else if (qp_sends(qp_state(q)) && !q->rrc.rnr_waiting)
+			n += retransmit_some(e, q, room - n);
+	}
+	return n;
+}
+
+unsigned rrc_poll(struct engine *e)
+{
+	unsigned n;
+
+	take_wakes(e);
+	n = take_expiries(e);
+	n += take_responses(e);
+	n += take_bad_requests(e);
+	return n + retransmissions(e);
+}

@@ -1,0 +1,663 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RequesterTransControl (seed 000 3.4.1): judges whether a request may be sent, cuts it into packets of the path MTU,
+ * numbers them, keeps RC packets in MultiQueue, arms the Loss timer, completes UC and UD requests. Writes qp.rtc and the
+ * producer's side of qp.mq. Stage segmentation.
+ *
+ * Requests wait in a list of their queue pair; queue pairs take turns, each for a quantum of bytes. A queue pair that may
+ * not go on is parked with its reason and woken by RequesterRecvControl: it holds descriptors, no packets, and nobody
+ * waits for it.
+ *
+ * state	condition					next
+ * RESP_CXT	QP not in RTS, bad request, or one went by	RC_BAD_REQ (RC) or UCUD_CPL (UC, UD)
+ * RESP_CXT	RC						RC_JUDGE_MSG
+ * RESP_CXT	UC, UD						UCUD_SEG
+ * RC_JUDGE_MSG	must wait					PARKED
+ * RC_JUDGE_MSG	READ, atomic					RC_STORE_ENTRY
+ * RC_JUDGE_MSG	else						RC_SEG
+ * RC_SEG	a packet was sent, more to come			RC_SEG
+ * RC_SEG	no retransmit buffer				PARKED
+ * RC_SEG	no room, no packet buffer, quantum spent	STALLED
+ * RC_SEG	local memory refused				RC_BAD_REQ
+ * RC_SEG	last packet sent				CXT_WB
+ * RC_STORE_ENTRY -						CXT_WB
+ * UCUD_SEG	as RC_SEG, the last packet			UCUD_CPL
+ * UCUD_CPL	-						CXT_WB
+ * RC_BAD_REQ	passed to RequesterRecvControl			IDLE
+ * RC_BAD_REQ	no room						STALLED
+ * CXT_WB	-						IDLE
+ */
+#include <errno.h>
+#include <rte_malloc.h>
+#include "requester_priv.h"
+
+enum rtc_state {
+	RTC_IDLE,
+	RTC_RESP_CXT,
+	RTC_RC_JUDGE_MSG,
+	RTC_RC_SEG,
+	RTC_RC_STORE_ENTRY,
+	RTC_RC_BAD_REQ,
+	RTC_UCUD_SEG,
+	RTC_UCUD_CPL,
+	RTC_CXT_WB,
+	RTC_PARKED,  /* waits for RequesterRecvControl */
+	RTC_STALLED, /* waits for its turn, a ring, a buffer */
+};
+
+struct rtc {
+	uint32_t head, tail; /* queue pairs with requests, by index, linked through qp.rtc.next_active */
+	unsigned out_count;
+	struct rte_mbuf *out[BURST]; /* packets on their way to RTC_RPG */
+};
+
+/* A visit to one queue pair. */
+struct visit {
+	struct engine *e;
+	struct rtc *t;
+	struct qp *q;
+	struct rte_mbuf *m;	 /* the request at work */
+	struct request *r;
+	uint32_t quantum;	 /* bytes left of its turn */
+	unsigned room;		 /* left in RTC_RPG */
+	enum park_reason reason;
+	bool sent;
+};
+
+int rtc_create(struct engine *e)
+{
+	struct rtc *t = rte_zmalloc("rtc", sizeof(*t), RTE_CACHE_LINE_SIZE);
+
+	if (!t)
+		return -ENOMEM;
+	t->head = t->tail = WAKE_END;
+	e->module[MODULE_RTC] = t;
+	return 0;
+}
+
+static struct counters *counters_of(struct engine *e)
+{
+	return stage_counters(e, STAGE_SEGMENTATION);
+}
+
+/* ---- queue pairs in turn ---- */
+
+static void active_add(struct engine *e, struct qp *q)
+{
+	struct rtc *t = e->module[MODULE_RTC];
+
+	if (q->rtc.in_active)
+		return;
+	q->rtc.in_active = 1;
+	q->rtc.next_active = WAKE_END;
+	if (t->head == WAKE_END)
+		t->head = q->index;
+	else
+		qp_at(e->qps, t->tail)->rtc.next_active = q->index;
+	t->tail = q->index;
+}
+
+static struct qp *active_take(struct engine *e)
+{
+	struct rtc *t = e->module[MODULE_RTC];
+	struct qp *q;
+
+	if (t->head == WAKE_END)
+		return NULL;
+	q = qp_at(e->qps, t->head);
+	t->head = q->rtc.next_active;
+	q->rtc.in_active = 0;
+	return q;
+}
+
+static void let_go(struct qp *q)
+{
+	struct rte_mbuf *m;
+
+	while ((m = q->rtc.head)) {
+		q->rtc.head = request_of(m)->next;
+		rte_mbuf_raw_free(m);
+	}
+	if (!q->rtc.in_active)
+		qp_close(q, WAKE_RTC);
+}
+
+static void take_wakes(struct engine *e)
+{
+	uint32_t i = wake_take(&e->wake[WAKE_RTC]);
+
+	while (i != WAKE_END) {
+		struct qp *q = qp_at(e->qps, i);
+
+		i = wake_next(&q->wake[WAKE_RTC]);
+		if (unlikely(qp_closing(q))) {
+			let_go(q);
+			continue;
+		}
+		__atomic_store_n(&q->rtc.parked, PARK_NONE, __ATOMIC_RELAXED);
+		if (q->rtc.head)
+			active_add(e, q);
+	}
+}
+
+static unsigned take_requests(struct engine *e)
+{
+	struct rte_mbuf *m[2 * BURST];
+	unsigned n = channel_take(&e->channel[CHANNEL_DP_RTC], m, 2 * BURST);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct request *r = request_of(m[i]);
+		struct qp *q = qp_find(e->qps, r->qpn);
+
+		if (unlikely(!q || q->epoch != r->epoch)) {
+			count(counters_of(e), COUNTER_drop_stale_wqe);
+			rte_mbuf_raw_free(m[i]);
+			continue;
+		}
+		r->next = NULL;
+		if (q->rtc.head)
+			request_of(q->rtc.tail)->next = m[i];
+		else
+			q->rtc.head = m[i];
+		q->rtc.tail = m[i];
+		if (!q->rtc.parked)
+			active_add(e, q);
+	}
+	return n;
+}
+
+/* ---- packets ---- */
+
+static void out_flush(struct engine *e)
+{
+	struct rtc *t = e->module[MODULE_RTC];
+
+	if (t->out_count)
+		channel_put(&e->channel[CHANNEL_RTC_RPG], t->out, t->out_count);
+	t->out_count = 0;
+}
+
+/* The last packet of a visit stays in out[] until the visit ends: end_visit() may want its AckReq. */
+static void out_put(struct visit *v, struct rte_mbuf *m)
+{
+	if (v->t->out_count == BURST)
+		out_flush(v->e);
+	v->t->out[v->t->out_count++] = m;
+	v->room--;
+	v->sent = true;
+}
+
+/* BTH opcode of each user operation: first, middle, last, only; RC. UC's are these plus 0x20 (IBTA 9.2). */
+static const struct {
+	uint8_t first, middle, last, only;
+} segment_opcodes[DOORBELL_OPCODE_MASK + 1] = {
+	[USER_SEND] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_LAST, WIRE_RC_SEND_ONLY},
+	[USER_SEND_IMM] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_LAST_IMM, WIRE_RC_SEND_ONLY_IMM},
+	[USER_SEND_INV] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_LAST_INV, WIRE_RC_SEND_ONLY_INV},
+	[USER_RDMA_WRITE] = {WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_LAST, WIRE_RC_WRITE_ONLY},
+	[USER_RDMA_WRITE_IMM] = {WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_LAST_IMM,
+		WIRE_RC_WRITE_ONLY_IMM},
+	[USER_RDMA_READ] = {.only = WIRE_RC_READ_REQUEST},
+	[USER_ATOMIC_CS] = {.only = WIRE_RC_CMP_SWAP},
+	[USER_ATOMIC_FA] = {.only = WIRE_RC_FETCH_ADD},
+};
+
+static uint8_t segment_opcode(const struct request *r, bool first, bool last)
+{
+	uint8_t rc = first && last ? segment_opcodes[r->opcode].only :
+		     first	   ? segment_opcodes[r->opcode].first :
+		     last	   ? segment_opcodes[r->opcode].last :
+				     segment_opcodes[r->opcode].middle;
+
+	switch ((enum qp_service)r->service) {
+	case SERVICE_RC:
+		break;
+	case SERVICE_UC:
+		return rc + (WIRE_UC_SEND_FIRST - WIRE_RC_SEND_FIRST);
+	case SERVICE_UD:
+		return rc + (WIRE_UD_SEND_ONLY - WIRE_RC_SEND_ONLY);
+	}
+	return rc;
+}
+
+/* A packet with the headers of this segment. `m` is a fresh buffer. */
+static void fill_packet(struct visit *v, struct rte_mbuf *m, uint32_t bytes, uint32_t crc, bool first, bool last)
+{
+	const struct request *r = v->r;
+	struct packet *p = packet_of(m);
+	struct wire_headers *h = &p->headers;
+
+	p->qpn = v->q->qpn;
+	p->payload_bytes = bytes;
+	p->payload_crc = crc;
+	p->flags = PACKET_CRC;
+	h->opcode = segment_opcode(r, first, last);
+	h->ackreq = 0;
+	h->se = last && r->flags & REQUEST_SOLICITED ? 1 : 0;
+	h->psn = v->q->rtc.next_psn;
+	h->dest_qp = v->q->dest_qpn;
+	h->pkey = v->q->pkey;
+	h->tver = h->migreq = h->fecn = h->becn = 0;
+	h->va = r->raddr;
+	h->rkey = r->rkey;
+	h->dma_len = r->length;
+	h->imm = h->invalidate_rkey = r->imm;
+	h->swap_add = r->swap_add;
+	h->compare = r->compare;
+}
+
+static struct rte_mbuf *packet_alloc(struct engine *e)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(e->packets);
+
+	if (unlikely(!m))
+		count(counters_of(e), COUNTER_packet_empty);
+	return m;
+}
+
+/* A share of the buffers that leaves others theirs: whoever holds more than what is free has to wait (dynamic
+ * threshold), so dead peers cannot take them all, however many they are. */
+static bool buffer_share(const struct multi_queue *mq, const struct mq_list *l)
+{
+	uint32_t free_count = mq_free_count(&mq->sw_free);
+
+	return free_count != 0 && mq_count(l) <= free_count;
+}
+
+/* AckReq: every ack_interval packets, and (end_visit) on the last packet of each turn, so that nothing ever waits for an
+ * acknowledgement that was not asked for. */
+static void choose_ackreq(struct visit *v, struct packet *p)
+{
+	uint32_t since = ++v->q->rtc.since_ack;
+
+	p->headers.ackreq = since >= v->e->settings.ack_interval;
+	if (p->headers.ackreq)
+		v->q->rtc.since_ack = 0;
+}
+
+/* ---- the states ---- */
+
+static enum rtc_state resp_cxt(struct visit *v)
+{
+	bool rc = v->q->service == SERVICE_RC;
+	enum qp_state state = qp_state(v->q);
+
+	if (unlikely(!qp_sends(state) || v->q->rtc.flushing) && v->r->outcome == OUTCOME_OK)
+		v->r->outcome = OUTCOME_FLUSH;
+	if (unlikely(v->r->outcome != OUTCOME_OK))
+		return rc ? RTC_RC_BAD_REQ : RTC_UCUD_CPL;
+	return rc ? RTC_RC_JUDGE_MSG : RTC_UCUD_SEG;
+}
+
+static enum rtc_state park(struct visit *v, enum park_reason reason)
+{
+	v->reason = reason;
+	return RTC_PARKED;
+}
+
+static bool is_read(const struct request *r)
+{
+	return r->opcode >= USER_RDMA_READ;
+}
+
+/* Does the request, as far as it goes, consume a receive descriptor of the peer (C9-159)? */
+static bool consumes_receive(const struct request *r)
+{
+	return r->opcode == USER_SEND || r->opcode == USER_SEND_IMM || r->opcode == USER_SEND_INV ||
+	       r->opcode == USER_RDMA_WRITE_IMM;
+}
+
+/* No credit for a request that needs one: it goes alone, when all before it is acknowledged (limited, C9-162). */
+static bool credit_allows(const struct visit *v)
+{
+	const struct qp *q = v->q;
+
+	if (!__atomic_load_n(&q->rrc.credits_valid, __ATOMIC_ACQUIRE) || !consumes_receive(v->r))
+		return true;
+	return psn_before_eq(q->rtc.ssn, __atomic_load_n(&q->rrc.credit_ssn, __ATOMIC_ACQUIRE)) ||
+	       qp_outstanding(q) == 0;
+}
+
+static enum rtc_state judge_read(struct visit *v, uint32_t reads)
+{
+	const struct multi_queue *mq = v->e->mq;
+
+	if (reads >= v->q->max_rd_atomic)
+		return park(v, PARK_READS);
+	if (!mq_free_count(&mq->rd_free) || mq_free_count(&mq->re_free) < v->r->data_units)
+		return reads ? park(v, PARK_READS) : RTC_STALLED;
+	return RTC_RC_STORE_ENTRY;
+}
+
+static enum rtc_state rc_judge_msg(struct visit *v)
+{
+	struct qp *q = v->q;
+	uint32_t reads = q->rtc.reads_issued - __atomic_load_n(&q->rrc.reads_done, __ATOMIC_ACQUIRE);
+	uint32_t packets = psn_packets(v->r->length, q->mtu_bytes);
+
+	if (__atomic_load_n(&q->rrc.rnr_waiting, __ATOMIC_ACQUIRE))
+		return park(v, PARK_RNR);
+	if (__atomic_load_n(&q->rrc.retransmitting, __ATOMIC_ACQUIRE))
+		return park(v, PARK_RETRANSMIT);
+	if (v->r->flags & REQUEST_STARTED)
+		return RTC_RC_SEG;
+	if (v->r->flags & REQUEST_FENCE && reads)
+		return park(v, PARK_FENCE);
+	if (qp_outstanding(q) + packets > PSN_WINDOW - 1)
+		return park(v, PARK_PSN);
+	if (unlikely(!credit_allows(v)))
+		return park(v, PARK_CREDIT);
+	return is_read(v->r) ? judge_read(v, reads) : RTC_RC_SEG;
+}
+
+/* Takes a packet off the QP's turn; a short one counts as a cache line, so that turns end. */
+static void spend(struct visit *v, uint32_t bytes)
+{
+	uint32_t cost = RTE_MAX(bytes, 64u);
+
+	v->quantum -= RTE_MIN(v->quantum, cost);
+}
+
+/* The segment's bytes in a fresh packet, or NULL with *next telling where to go on. */
+static struct rte_mbuf *segment(struct visit *v, bool *last, enum rtc_state *next)
+{
+	uint32_t left = v->r->length - v->r->sent_bytes, bytes = RTE_MIN(left, (uint32_t)v->q->mtu_bytes), crc;
+	bool first = v->r->sent_bytes == 0;
+	struct rte_mbuf *m;
+
+	*next = RTC_STALLED;
+	if (v->room == 0 || v->quantum == 0 || !(m = packet_alloc(v->e)))
+		return NULL;
+	*last = left == bytes;
+	v->r->outcome = dp_copy(v->e, v->q, v->m, (uint8_t *)m->buf_addr + HEADROOM_BYTES, bytes, &crc);
+	if (unlikely(v->r->outcome != OUTCOME_OK)) {
+		count(counters_of(v->e), COUNTER_bad_wqe_access);
+		rte_pktmbuf_free(m);
+		*next = v->q->service == SERVICE_RC ? RTC_RC_BAD_REQ : RTC_UCUD_CPL;
+		return NULL;
+	}
+	fill_packet(v, m, bytes, crc, first, *last);
+	v->r->flags |= REQUEST_STARTED;
+	spend(v, bytes);
+	count(counters_of(v->e), COUNTER_request_packets);
+	count_n(counters_of(v->e), COUNTER_request_bytes, bytes);
+	return m;
+}
+
+static void advance_psn(struct qp *q, uint32_t packets)
+{
+	__atomic_store_n(&q->rtc.next_psn, psn_add(q->rtc.next_psn, packets), __ATOMIC_RELEASE);
+}
+
+static enum rtc_state rc_seg(struct visit *v)
+{
+	struct qp *q = v->q;
+	struct sw_element x = {.psn = q->rtc.next_psn, .wqe_offset = v->r->wqe_offset, .length = v->r->length,
+		.opcode = v->r->opcode};
+	enum rtc_state next;
+	struct rte_mbuf *m;
+	bool last;
+
+	if (unlikely(!buffer_share(v->e->mq, &q->mq.sw)))
+		return mq_count(&q->mq.sw) ? park(v, PARK_BUFFER) : RTC_STALLED;
+	m = segment(v, &last, &next);
+	if (!m)
+		return next;
+	choose_ackreq(v, packet_of(m));
+	x.m = m;
+	x.flags = last ? ELEMENT_LAST | (v->r->flags & REQUEST_SIGNALED ? ELEMENT_SIGNALED : 0) : 0;
+	rte_mbuf_refcnt_set(m, 2); /* one for the wire, one for MultiQueue */
+	sw_put(v->e->mq, &q->mq.sw, &x);
+	advance_psn(q, 1);
+	out_put(v, m);
+	return last ? RTC_CXT_WB : RTC_RC_SEG;
+}
+
+/* Keeps a READ's or atomic's scatter entries and the request itself, and sends it. */
+static enum rtc_state rc_store_entry(struct visit *v)
+{
+	struct qp *q = v->q;
+	struct request *r = v->r;
+	const struct wqe_data *d = (const struct wqe_data *)(request_wqe(v->m) + r->data_first);
+	uint32_t packets = r->opcode == USER_RDMA_READ ? psn_packets(r->length, q->mtu_bytes) : 1;
+	struct rd_element x = {.psn = q->rtc.next_psn, .packets = packets, .length = r->length, .raddr = r->raddr,
+		.rkey = r->rkey, .wqe_offset = r->wqe_offset, .swap_add = r->swap_add, .compare = r->compare,
+		.opcode = r->opcode, .entries = r->data_units,
+		.flags = r->flags & REQUEST_SIGNALED ? ELEMENT_SIGNALED : 0};
+	struct rte_mbuf *m;
+
+	if (v->room == 0 || v->quantum == 0 || !(m = packet_alloc(v->e)))
+		return RTC_STALLED;
+	for (unsigned i = 0; i < r->data_units; i++) {
+		struct re_element y = {.lkey = d[i].lkey, .addr = d[i].addr, .length = d[i].length};
+
+		re_put(v->e->mq, &q->mq.re, &y);
+	}
+	fill_packet(v, m, 0, 0, true, true);
+	packet_of(m)->headers.ackreq = 1;
+	q->rtc.since_ack = 0;
+	spend(v, 0);
+	__atomic_store_n(&q->rtc.reads_issued, q->rtc.reads_issued + 1, __ATOMIC_RELEASE);
+	rd_put(v->e->mq, &q->mq.rd, &x);
+	advance_psn(q, packets);
+	count(counters_of(v->e), COUNTER_request_packets);
+	out_put(v, m);
+	return RTC_CXT_WB;
+}
+
+/* The datagram's address unit, checked, into the packet. */
+static enum wire_outcome datagram_address(struct visit *v, struct rte_mbuf *m)
+{
+	const struct wqe_ud *u = (const struct wqe_ud *)(request_wqe(v->m) + v->r->ud_offset);
+	struct packet *p = packet_of(m);
+
+	if (u->gid_index >= v->e->gid_count || v->e->gids[u->gid_index].is_ipv6 != !!u->is_ipv6)
+		return OUTCOME_LOCAL_QP_OP;
+	p->headers.dest_qp = u->qpn & PSN_MASK;
+	p->headers.qkey = u->qkey & 0x80000000u ? v->q->qkey : u->qkey;
+	p->headers.src_qp = v->q->qpn;
+	memcpy(p->ud_dmac, u->dmac, sizeof(p->ud_dmac));
+	memcpy(p->ud_dip, u->dip, sizeof(p->ud_dip));
+	p->ud_ipv6 = !!u->is_ipv6;
+	p->ud_tclass = u->traffic_class;
+	p->ud_hops = u->hop_limit;
+	p->ud_gid = u->gid_index;
+	p->ud_flow = u->flow_label & 0xfffff;
+	return OUTCOME_OK;
+}
+
+static enum rtc_state ucud_seg(struct visit *v)
+{
+	enum rtc_state next;
+	struct rte_mbuf *m;
+	bool last;
+
+	m = segment(v, &last, &next);
+	if (!m)
+		return next;
+	if (v->q->service == SERVICE_UD) {
+		v->r->outcome = datagram_address(v, m);
+		if (unlikely(v->r->outcome != OUTCOME_OK)) {
+			rte_pktmbuf_free(m);
+			return RTC_UCUD_CPL;
+		}
+	}
+	advance_psn(v->q, 1);
+	out_put(v, m);
+	return last ? RTC_UCUD_CPL : RTC_UCUD_SEG;
+}
+
+/* UC and UD requests complete when they are sent; one that failed stops the queue. */
+static enum rtc_state ucud_cpl(struct visit *v)
+{
+	const struct request *r = v->r;
+
+	if (r->outcome != OUTCOME_OK || r->flags & REQUEST_SIGNALED)
+		requester_complete(v->e, v->q, STAGE_SEGMENTATION, r->outcome, r->wqe_offset, r->opcode, r->length);
+	if (unlikely(r->outcome != OUTCOME_OK)) {
+		v->q->rtc.flushing = 1;
+		qp_set_error(v->e, v->q);
+	}
+	return RTC_CXT_WB;
+}
+
+static void finish_request(struct visit *v)
+{
+	struct qp *q = v->q;
+
+	q->rtc.head = v->r->next;
+	__atomic_store_n(&q->rtc.consumed, q->rtc.consumed + 1, __ATOMIC_RELEASE);
+}
+
+/* A bad request goes to RequesterRecvControl, which completes it when all before it has completed; what comes after it
+ * is flushed the same way. */
+static enum rtc_state rc_bad_req(struct visit *v)
+{
+	struct channel *out = &v->e->channel[CHANNEL_RTC_RRC];
+
+	if (!channel_room(out))
+		return RTC_STALLED;
+	v->q->rtc.flushing = 1;
+	finish_request(v);
+	v->r->next = NULL;
+	channel_put_one(out, v->m);
+	return RTC_IDLE;
+}
+
+static enum rtc_state cxt_wb(struct visit *v)
+{
+	count(counters_of(v->e), COUNTER_requests);
+	v->q->rtc.ssn = psn_add(v->q->rtc.ssn, 1);
+	finish_request(v);
+	rte_mbuf_raw_free(v->m);
+	return RTC_IDLE;
+}
+
+static enum rtc_state step(struct visit *v, enum rtc_state state)
+{
+	switch (state) {
+	case RTC_IDLE:
+		v->m = v->q->rtc.head;
+		v->r = request_of(v->m);
+		return RTC_RESP_CXT;
+	case RTC_RESP_CXT:
+		return resp_cxt(v);
+	case RTC_RC_JUDGE_MSG:
+		return rc_judge_msg(v);
+	case RTC_RC_SEG:
+		return rc_seg(v);
+	case RTC_RC_STORE_ENTRY:
+		return rc_store_entry(v);
+	case RTC_RC_BAD_REQ:
+		return rc_bad_req(v);
+	case RTC_UCUD_SEG:
+		return ucud_seg(v);
+	case RTC_UCUD_CPL:
+		return ucud_cpl(v);
+	case RTC_CXT_WB:
+		return cxt_wb(v);
+	case RTC_PARKED:
+	case RTC_STALLED:
+		break;
+	}
+	return state;
+}
+
+/* ---- a visit ---- */
+
+/* The Loss timer: set when it is not armed and something is outstanding. False: no room or no buffer, try again. */
+static bool arm_timer(struct engine *e, struct qp *q)
+{
+	struct channel *out = &e->channel[CHANNEL_RTC_TC];
+	struct rte_mbuf *m;
+
+	if (likely(__atomic_load_n(&q->tc.armed[TIMER_LOSS], __ATOMIC_SEQ_CST)) || !q->timeout)
+		return true;
+	if (!channel_room(out) || !(m = rte_mbuf_raw_alloc(e->descriptors)))
+		return false;
+	*timer_event_of(m) = (struct timer_event){.qpn = q->qpn, .timer = TIMER_LOSS, .op = TIMER_SET,
+		.epoch = q->epoch, .value_ns = qp_timeout_ns(q)};
+	channel_put_one(out, m);
+	return true;
+}
+
+static const enum counter park_counters[] = {
+	[PARK_BUFFER] = COUNTER_park_buffer,
+	[PARK_FENCE] = COUNTER_park_fence,
+	[PARK_READS] = COUNTER_park_reads,
+	[PARK_CREDIT] = COUNTER_park_credit,
+	[PARK_RNR] = COUNTER_park_rnr,
+	[PARK_PSN] = COUNTER_park_psn,
+	[PARK_RETRANSMIT] = COUNTER_park_retransmit,
+};
+
+/* Parks the QP and looks once more: RequesterRecvControl stores what it changed and then looks at `parked`. */
+static void park_qp(struct visit *v)
+{
+	struct qp *q = v->q;
+
+	__atomic_store_n(&q->rtc.parked, v->reason, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	count(counters_of(v->e), park_counters[v->reason]);
+	if (qp_state(q) == QP_ERR ||
+		(step(v, RTC_RC_JUDGE_MSG) != RTC_PARKED &&
+			(v->reason != PARK_BUFFER || buffer_share(v->e->mq, &q->mq.sw)))) {
+		__atomic_store_n(&q->rtc.parked, PARK_NONE, __ATOMIC_RELAXED);
+		active_add(v->e, q);
+	}
+}
+
+/* After the QP's turn: its packets, its timer, those who wait for it, and itself. */
+static void end_visit(struct visit *v, enum rtc_state state)
+{
+	struct qp *q = v->q;
+
+	if (v->sent && q->service == SERVICE_RC) {
+		packet_of(v->t->out[v->t->out_count - 1])->headers.ackreq = 1;
+		q->rtc.since_ack = 0;
+	}
+	out_flush(v->e);
+	if (q->service == SERVICE_RC && (v->sent || qp_outstanding(q))) {
+		__atomic_thread_fence(__ATOMIC_SEQ_CST); /* next_psn, the lists before armed, state */
+		if (!arm_timer(v->e, q))
+			active_add(v->e, q);
+		if (unlikely(qp_state(q) == QP_ERR)) /* RequesterRecvControl may have flushed before we added */
+			wake_post(&v->e->wake[WAKE_RRC], &q->wake[WAKE_RRC], q->index);
+	}
+	if (unlikely(__atomic_load_n(&q->ws.parked, __ATOMIC_SEQ_CST)))
+		wake_post(&v->e->wake[WAKE_WS], &q->wake[WAKE_WS], q->index);
+	if (state == RTC_PARKED)
+		park_qp(v);
+	else if (q->rtc.head)
+		active_add(v->e, q);
+}
+
+static void visit_qp(struct engine *e, struct qp *q, unsigned *room)
+{
+	struct visit v = {.e = e, .t = e->module[MODULE_RTC], .q = q, .room = *room,
+		.quantum = e->settings.quantum_bytes};
+	enum rtc_state state = RTC_IDLE;
+
+	if (qp_outstanding(q) == 0)
+		__atomic_store_n(&q->rtc.busy_since_ns, e->now_ns, __ATOMIC_RELEASE);
+	while (state != RTC_PARKED && state != RTC_STALLED && (state != RTC_IDLE || q->rtc.head))
+		state = step(&v, state);
+	*room = v.room;
+	end_visit(&v, state);
+}
+
+unsigned rtc_poll(struct engine *e)
+{
+	unsigned room = channel_room(&e->channel[CHANNEL_RTC_RPG]), before = room, visits = 0, n;
+	struct qp *q;
+
+	take_wakes(e);
+	n = take_requests(e);
+	while (room && visits++ < BURST && (q = active_take(e))) {
+		if (unlikely(qp_closing(q)))
+			let_go(q);
+		else
+			visit_qp(e, q, &room);
+	}
+	return n + before - room;
+}

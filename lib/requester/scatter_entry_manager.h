@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REQUESTER_SCATTER_ENTRY_MANAGER_H
+#define REQUESTER_SCATTER_ENTRY_MANAGER_H
+/*
+ * ScatterEntryManager (seed 000 3.4.5.4.1): the scatter entries of READ and atomic requests, at the head of MultiQueue's
+ * third queue. Commands of RequesterRecvControl; stage requester_recv.
+ */
+#include "requester_priv.h"
+
+enum sem_response { SEM_VALID_ENTRY = 0x00, SEM_INVALID_ENTRY = 0x01 };
+
+/* FETCH_ENTRY: the entry at the head, without what is used of it already; empty ones are released on the way.
+ * `entries` of the current request are left, the count is updated. */
+static inline enum sem_response sem_fetch(struct engine *e, struct qp *q, uint8_t *entries, struct re_element *out)
+{
+	while (*entries) {
+		const struct re_element *r = re_head(e->mq, &q->mq.re);
+
+		*out = *r;
+		out->addr += q->rrc.entry_bytes;
+		out->length -= q->rrc.entry_bytes;
+		if (out->length)
+			return SEM_VALID_ENTRY;
+		re_pop(e->mq, &q->mq.re);
+		q->rrc.entry_bytes = 0;
+		--*entries;
+	}
+	return SEM_INVALID_ENTRY;
+}
+
+/* UPDATE_ENTRY: `bytes` more of the entry at the head are used. */
+static inline void sem_update(struct qp *q, uint32_t bytes)
+{
+	q->rrc.entry_bytes += bytes;
+}
+
+/* RELEASE_ENTRY: the remaining `entries` of the current request. */
+static inline void sem_release(struct engine *e, struct qp *q, uint8_t entries)
+{
+	while (entries--)
+		re_pop(e->mq, &q->mq.re);
+	q->rrc.entry_bytes = 0;
+}
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * TimerControl (seed 000 3.4.2): two timers for each QP, Loss and RNR, on one hashed wheel. Setting, restarting and
+ * stopping are O(1); a tick costs what lies in its slot, however many QPs there are. Stage requester_recv.
+ *
+ * A Loss timer is set when a QP begins to have packets outstanding. A restart costs nothing: RequesterRecvControl notes
+ * the time of the last progress in the QP (rrc.progress_ns), and an entry that comes due looks whether there was any
+ * since; if so it goes back onto the wheel for the rest. So an entry fires within [Ttr, Ttr + 1 tick] of the last
+ * progress (C9-139: at most 4·Ttr). An entry survives neither its QP nor a reuse of its number: the QP's teardown takes
+ * it off.
+ */
+#include <errno.h>
+#include <rte_malloc.h>
+#include "requester_priv.h"
+
+#define TC_END 0xffffffffu
+
+struct tc {
+	uint64_t tick;	/* last tick handled, in ticks since 0 */
+	uint32_t armed; /* entries on the wheel */
+	uint32_t slots; /* power of two */
+	uint32_t *slot; /* heads: QP index << 1 | timer kind */
+};
+
+int tc_create(struct engine *e, int socket)
+{
+	struct tc *t = rte_zmalloc_socket("tc", sizeof(*t), RTE_CACHE_LINE_SIZE, socket);
+
+	e->module[MODULE_TC] = t;
+	if (!t)
+		return -ENOMEM;
+	t->slots = rte_align32pow2(e->settings.timer_slots);
+	t->slot = rte_malloc_socket("tc_slots", t->slots * sizeof(uint32_t), RTE_CACHE_LINE_SIZE, socket);
+	if (!t->slot)
+		return -ENOMEM;
+	memset(t->slot, 0xff, t->slots * sizeof(uint32_t));
+	return 0;
+}
+
+void tc_destroy(struct engine *e)
+{
+	struct tc *t = e->module[MODULE_TC];
+
+	if (t)
+		rte_free(t->slot);
+}
+
+bool requester_timers_armed(const struct engine *e)
+{
+	const struct tc *t = e->module[MODULE_TC];
+
+	return t->armed != 0;
+}
+
+static void wheel_remove(struct engine *e, struct qp *q, enum timer_kind kind)
+{
+	struct tc *t = e->module[MODULE_TC];
+	uint32_t next = q->tc.next[kind], prev = q->tc.prev[kind];
+
+	if (next != TC_END)
+		qp_at(e->qps, next >> 1)->tc.prev[next & 1] = prev;
+	if (prev != TC_END)
+		qp_at(e->qps, prev >> 1)->tc.next[prev & 1] = next;
+	else
+		t->slot[q->tc.slot[kind]] = next;
+	t->armed--;
+	__atomic_store_n(&q->tc.armed[kind], 0, __ATOMIC_SEQ_CST);
+}
+
+static void wheel_insert(struct engine *e, struct qp *q, enum timer_kind kind, uint64_t deadline_ns)
+{
+	struct tc *t = e->module[MODULE_TC];
+	uint64_t tick = RTE_MAX(deadline_ns / e->settings.timer_tick_ns + 1, t->tick + 1);
+	uint32_t slot = tick & (t->slots - 1), me = q->index << 1 | kind, head = t->slot[slot];
+
+	q->tc.deadline_ns[kind] = deadline_ns;
+	q->tc.slot[kind] = slot;
+	q->tc.prev[kind] = TC_END;
+	q->tc.next[kind] = head;
+	if (head != TC_END)
+		qp_at(e->qps, head >> 1)->tc.prev[head & 1] = me;
+	t->slot[slot] = me;
+	t->armed++;
+	__atomic_store_n(&q->tc.armed[kind], 1, __ATOMIC_SEQ_CST);
+}
+
+void tc_let_go(struct engine *e, struct qp *q)
+{
+	for (unsigned kind = TIMER_LOSS; kind <= TIMER_RNR; kind++)
+		if (q->tc.armed[kind])
+			wheel_remove(e, q, kind);
+}
+
+/* A command from RequesterTransControl or RequesterRecvControl. */
+static void command(struct engine *e, const struct timer_event *ev)
+{
+	struct qp *q = qp_find(e->qps, ev->qpn);
+
+	if (!q || q->epoch != ev->epoch)
+		return;
+	if (q->tc.armed[ev->timer])
+		wheel_remove(e, q, ev->timer);
+	if (ev->op != TIMER_STOP) {
+		wheel_insert(e, q, ev->timer, e->now_ns + ev->value_ns);
+		count(stage_counters(e, STAGE_REQUESTER_RECV), COUNTER_timers_set);
+	}
+}
+
+static unsigned commands(struct engine *e, enum channel_id from)
+{
+	struct rte_mbuf *m[BURST];
+	unsigned n = channel_take(&e->channel[from], m, BURST);
+
+	for (unsigned i = 0; i < n; i++) {
+		command(e, timer_event_of(m[i]));
+		rte_mbuf_raw_free(m[i]);
+	}
+	return n;
+}
+
+/* Tells RequesterRecvControl. False: no room or no buffer; the entry fires again at the next tick. */
+static bool expire(struct engine *e, const struct qp *q, enum timer_kind kind)
+{
+	struct rte_mbuf *m;
+	struct timer_event *ev;
+
+	if (!channel_room(&e->channel[CHANNEL_TC_RRC]) || !(m = rte_mbuf_raw_alloc(e->descriptors)))
+		return false;
+	ev = timer_event_of(m);
+	*ev = (struct timer_event){.qpn = q->qpn, .timer = kind, .op = TIMER_EXPIRED, .epoch = q->epoch};
+	channel_put_one(&e->channel[CHANNEL_TC_RRC], m);
+	return true;
+}
+
+/* When the Loss timer has to look again, or 0 when it is to rest. */
+static uint64_t loss_deadline(const struct qp *q)
+{
+	uint64_t since = RTE_MAX(__atomic_load_n(&q->rrc.progress_ns, __ATOMIC_ACQUIRE),
+		__atomic_load_n(&q->rtc.busy_since_ns, __ATOMIC_ACQUIRE));
+
+	return qp_outstanding(q) ? since + qp_timeout_ns(q) : 0;
+}
+
+/* A Loss entry is due; it has been taken off. RequesterTransControl stores next_psn and then looks at `armed`; here
+ * `armed` was cleared first: one of the two sees the other. */
+static void loss_due(struct engine *e, struct qp *q)
+{
+	uint64_t deadline = loss_deadline(q);
+
+	if (!deadline || !qp_timeout_ns(q) || qp_state(q) == QP_ERR)
+		return;
+	if (deadline <= e->now_ns && !q->rrc.rnr_waiting)
+		deadline = e->now_ns + (expire(e, q, TIMER_LOSS) ? qp_timeout_ns(q) : e->settings.timer_tick_ns);
+	wheel_insert(e, q, TIMER_LOSS, RTE_MAX(deadline, e->now_ns + e->settings.timer_tick_ns));
+}
+
+static void due(struct engine *e, uint32_t entry)
+{
+	struct qp *q = qp_at(e->qps, entry >> 1);
+	enum timer_kind kind = entry & 1;
+
+	wheel_remove(e, q, kind);
+	if (kind == TIMER_LOSS)
+		loss_due(e, q);
+	else if (!expire(e, q, TIMER_RNR))
+		wheel_insert(e, q, TIMER_RNR, e->now_ns + e->settings.timer_tick_ns);
+}
+
+static unsigned slot_due(struct engine *e, uint32_t slot)
+{
+	struct tc *t = e->module[MODULE_TC];
+	uint32_t entry = t->slot[slot];
+	unsigned n = 0;
+
+	while (entry != TC_END) {
+		struct qp *q = qp_at(e->qps, entry >> 1);
+		uint32_t next = q->tc.next[entry & 1];
+
+		if (q->tc.deadline_ns[entry & 1] <= e->now_ns) {
+			due(e, entry);
+			n++;
+		}
+		entry = next;
+	}
+	return n;
+}
+
+unsigned tc_poll(struct engine *e)
+{
+	struct tc *t = e->module[MODULE_TC];
+	uint64_t now = e->now_ns / e->settings.timer_tick_ns;
+	unsigned n = commands(e, CHANNEL_RTC_TC) + commands(e, CHANNEL_RRC_TC);
+
+	if (likely(now == t->tick))
+		return n;
+	if (!t->armed || now < t->tick) {
+		t->tick = now;
+		return n;
+	}
+	if (now - t->tick > t->slots)
+		t->tick = now - t->slots;
+	while (t->tick < now)
+		n += slot_due(e, ++t->tick & (t->slots - 1));
+	return n;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * DoorbellProcessing (seed 000 2.4.1): takes doorbells from the clients' FIFOs, finds the queue pair, fetches the
+ * descriptor that the doorbell names and passes both to WQEScheduler. Reads QP contexts, writes none. Stage
+ * doorbell_wqe. A doorbell counts only for a queue pair of the client that rang it. What it finds in a doorbell page it
+ * loads once.
+ */
+#include <errno.h>
+#include <string.h>
+#include <rte_malloc.h>
+#include "send_queue_priv.h"
+
+struct doorbell_fifo {
+	struct uar_page *uar; /* atomic; control thread writes */
+	uint32_t consumer;
+};
+
+struct dbp {
+	uint32_t end; /* one past the highest client that was ever attached; atomic; control thread writes */
+	uint32_t next; /* client to begin with, for fairness */
+	bool asleep;
+	struct doorbell_fifo fifo[CLIENTS_MAX];
+};
+
+int dbp_create(struct engine *e)
+{
+	e->module[MODULE_DBP] = rte_zmalloc("dbp", sizeof(struct dbp), RTE_CACHE_LINE_SIZE);
+	return e->module[MODULE_DBP] ? 0 : -ENOMEM;
+}
+
+void dbp_set_client(struct engine *e, uint32_t client, struct uar_page *uar)
+{
+	struct dbp *d = e->module[MODULE_DBP];
+
+	if (uar)
+		d->fifo[client].consumer = 0;
+	__atomic_store_n(&d->fifo[client].uar, uar, __ATOMIC_RELEASE);
+	if (uar && client >= d->end)
+		__atomic_store_n(&d->end, client + 1, __ATOMIC_RELEASE);
+}
+
+static struct uar_page *client_uar(struct dbp *d, uint32_t client)
+{
+	return __atomic_load_n(&d->fifo[client].uar, __ATOMIC_ACQUIRE);
+}
+
+/* The doorbell at the consumer's place, if its phase says that it was rung in this round. */
+static inline bool peek(const struct doorbell_fifo *f, const struct uar_page *uar, uint64_t *doorbell)
+{
+	uint32_t phase = f->consumer / UAR_DOORBELLS & 1 ? 0 : DOORBELL_PHASE;
+
+	*doorbell = __atomic_load_n(&uar->doorbell[f->consumer % UAR_DOORBELLS], __ATOMIC_ACQUIRE);
+	return ((uint32_t)*doorbell & DOORBELL_PHASE) == phase;
+}
+
+void dbp_set_asleep(struct engine *e, bool asleep)
+{
+	struct dbp *d = e->module[MODULE_DBP];
+	uint32_t end = __atomic_load_n(&d->end, __ATOMIC_ACQUIRE);
+
+	if (d->asleep == asleep)
+		return;
+	d->asleep = asleep;
+	for (uint32_t i = 0; i < end; i++) {
+		struct uar_page *uar = client_uar(d, i);
+
+		if (uar)
+			__atomic_store_n(&uar->daemon_asleep, asleep, __ATOMIC_SEQ_CST);
+	}
+}
+
+bool dbp_pending(struct engine *e)
+{
+	struct dbp *d = e->module[MODULE_DBP];
+	uint32_t end = __atomic_load_n(&d->end, __ATOMIC_ACQUIRE);
+	uint64_t doorbell;
+
+	for (uint32_t i = 0; i < end; i++) {
+		struct uar_page *uar = client_uar(d, i);
+
+		if (uar && peek(&d->fifo[i], uar, &doorbell))
+			return true;
+	}
+	return false;
+}
+
+/* The queue pair that this client may ring for, or NULL with the reason counted. */
+static struct qp *doorbell_qp(struct engine *e, uint32_t client, uint32_t qpn, struct counters *c)
+{
+	struct qp *q = qp_find(e->qps, qpn);
+	enum qp_state state;
+
+	if (unlikely(!q || q->client != client)) {
+		count(c, COUNTER_drop_doorbell_qpn);
+		return NULL;
+	}
+	state = qp_state(q);
+	if (unlikely(state != QP_RTS && state != QP_ERR && state != QP_SQD && state != QP_SQE)) {
+		count(c, COUNTER_drop_doorbell_state);
+		return NULL;
+	}
+	return q;
+}
+
+/* One doorbell into m; false: it was refused (counted) or needs no descriptor. */
+static bool take_doorbell(struct engine *e, uint32_t client, uint64_t doorbell, struct rte_mbuf *m, struct counters *c)
+{
+	uint32_t w0 = (uint32_t)doorbell, w1 = (uint32_t)(doorbell >> 32);
+	struct request *r = request_of(m);
+	struct qp *q = doorbell_qp(e, client, w1 >> DOORBELL_QPN_SHIFT, c);
+	uint32_t units = w1 & DOORBELL_SIZE_MASK;
+
+	if (!q)
+		return false;
+	if (unlikely(units == 0 && (w0 & DOORBELL_OPCODE_MASK) == USER_NOP)) {
+		wake_post(&e->wake[WAKE_EE], &q->wake[WAKE_EE], q->index);
+		return false;
+	}
+	if (unlikely(!wqe_fetch(q, (w0 >> DOORBELL_OFFSET_SHIFT) * WQE_UNIT_BYTES, units, m))) {
+		count(c, COUNTER_drop_doorbell_size);
+		return false;
+	}
+	r->qpn = q->qpn;
+	r->opcode = w0 & DOORBELL_OPCODE_MASK;
+	r->flags = w0 & DOORBELL_FENCE ? REQUEST_FENCE : 0;
+	r->client = client;
+	r->epoch = q->epoch;
+	r->next = NULL;
+	return true;
+}
+
+/* Takes up to n doorbells of one client. Returns how many descriptors went to out[]. */
+static unsigned take_client(struct engine *e, uint32_t client, struct rte_mbuf **out, unsigned n)
+{
+	struct dbp *d = e->module[MODULE_DBP];
+	struct doorbell_fifo *f = &d->fifo[client];
+	struct counters *c = stage_counters(e, STAGE_DOORBELL_WQE);
+	struct uar_page *uar = client_uar(d, client);
+	uint32_t before = f->consumer;
+	struct rte_mbuf *m = NULL;
+	unsigned got = 0;
+	uint64_t doorbell;
+
+	if (!uar)
+		return 0;
+	while (got < n && f->consumer - before < BURST && peek(f, uar, &doorbell)) {
+		if (!m && !(m = rte_mbuf_raw_alloc(e->descriptors))) {
+			count(c, COUNTER_wqe_descriptor_empty);
+			break;
+		}
+		f->consumer++;
+		if (take_doorbell(e, client, doorbell, m, c)) {
+			out[got++] = m;
+			m = NULL;
+		}
+	}
+	if (m)
+		rte_mbuf_raw_free(m);
+	if (f->consumer != before) {
+		count_n(c, COUNTER_doorbells, f->consumer - before);
+		__atomic_store_n(&uar->consumer_index, f->consumer, __ATOMIC_RELEASE);
+	}
+	return got;
+}
+
+unsigned dbp_poll(struct engine *e)
+{
+	struct dbp *d = e->module[MODULE_DBP];
+	struct channel *out = &e->channel[CHANNEL_DBP_WS];
+	uint32_t end = __atomic_load_n(&d->end, __ATOMIC_ACQUIRE);
+	unsigned room = RTE_MIN(channel_room(out), (unsigned)BURST);
+	struct rte_mbuf *m[BURST];
+	unsigned got = 0;
+
+	for (uint32_t i = 0; i < end && got < room; i++) {
+		if (++d->next >= end)
+			d->next = 0;
+		got += take_client(e, d->next, m + got, room - got);
+	}
+	if (got)
+		channel_put(out, m, got);
+	return got;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SEND_QUEUE_PRIV_H
+#define SEND_QUEUE_PRIV_H
+/* What the modules of the doorbell_wqe stage share with each other and with nobody else. */
+#include "context/qp_context.h"
+#include "virt-to-phys/v2p.h"
+#include "wire/crc.h"
+#include "host-abi/wqe.h"
+#include "send-queue/send_queue.h"
+
+unsigned dbp_poll(struct engine *e);
+unsigned ws_poll(struct engine *e);
+unsigned wp_poll(struct engine *e);
+unsigned dp_poll(struct engine *e);
+
+int dbp_create(struct engine *e);
+int ws_create(struct engine *e);
+int wp_create(struct engine *e);
+
+/*
+ * WQEIndicatorTable: one flag for each QP (qp.ws.chain): a chain of its descriptors is in WQEParse's hands, so the next
+ * doorbell has to wait (seed 000 2.4.4). WQEScheduler sets it when it hands a descriptor over; WQEParse clears it at the
+ * end of the chain, and then a waiting doorbell makes the QP ready again.
+ */
+void wit_set(struct qp *q);
+void wit_clear(struct engine *e, struct qp *q);
+
+/*
+ * Copies the descriptor of `units` units at `offset` of the send queue into m: once, so that what is validated later is
+ * what is used. False: it does not lie in the queue.
+ */
+static inline bool wqe_fetch(const struct qp *q, uint32_t offset, uint32_t units, struct rte_mbuf *m)
+{
+	uint32_t bytes = units * WQE_UNIT_BYTES;
+
+	if (unlikely(units == 0 || units > WQE_UNITS_MAX || offset > q->sq_bytes || bytes > q->sq_bytes - offset))
+		return false;
+	memcpy(request_wqe(m), q->sq + offset, bytes);
+	request_of(m)->wqe_offset = offset;
+	request_of(m)->wqe_bytes = bytes;
+	return true;
+}
+
+#endif

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * WQEParse (seed 000 2.4.3): walks the units of a descriptor, fills the request's metadata, checks operation, lengths and
+ * entries, and follows the chain: the next descriptor is fetched at once and parsed in the same go as long as
+ * WQEScheduler allowed; the rest of a chain goes back to it. Reads QP contexts; counts qp.ws.issued; marks the
+ * WQEIndicatorTable. Stage doorbell_wqe.
+ *
+ * A bad descriptor is never an error here: it becomes a request with an outcome, which completes in its turn behind
+ * RequesterTransControl, so that those before it complete first.
+ *
+ * state	condition				next
+ * NEXT_SEG	operation has a remote address		RADDR_SEG
+ * NEXT_SEG	UD					UD_SEG
+ * NEXT_SEG	SEND over RC, UC			JUDGE
+ * NEXT_SEG	QP in ERR or SQE, NOP, bad operation	DONE
+ * RADDR_SEG	WRITE, READ				JUDGE
+ * RADDR_SEG	atomic					ATOMIC_SEG
+ * ATOMIC_SEG	-					JUDGE
+ * UD_SEG	-					JUDGE
+ * JUDGE	first data word has bit 31		INLINE_SEG
+ * JUDGE	else (none, or entries)			DATA_SEG
+ * INLINE_SEG	-					DONE
+ * DATA_SEG	-					DONE
+ * any		the unit is not there			DONE (outcome LOCAL_QP_OP)
+ */
+#include <errno.h>
+#include <rte_malloc.h>
+#include "send_queue_priv.h"
+
+enum wp_state { WP_NEXT_SEG, WP_RADDR_SEG, WP_ATOMIC_SEG, WP_UD_SEG, WP_JUDGE, WP_INLINE_SEG, WP_DATA_SEG, WP_DONE };
+
+struct wp {
+	struct rte_mbuf *spare; /* for the next descriptor of a chain: had before the current one is parsed */
+};
+
+/* One descriptor being parsed. */
+struct parse {
+	struct engine *e;
+	const struct qp *q;
+	struct request *r;
+	const uint8_t *wqe;
+	uint32_t at; /* next unit, bytes */
+};
+
+int wp_create(struct engine *e)
+{
+	e->module[MODULE_WP] = rte_zmalloc("wp", sizeof(struct wp), RTE_CACHE_LINE_SIZE);
+	return e->module[MODULE_WP] ? 0 : -ENOMEM;
+}
+
+static inline bool is_atomic(uint8_t opcode)
+{
+	return opcode == USER_ATOMIC_CS || opcode == USER_ATOMIC_FA;
+}
+
+/* What each user operation may be used on, and what it carries. */
+static const struct {
+	uint8_t services; /* bits 1 << enum qp_service */
+	uint8_t remote;	  /* has a raddr unit */
+} operations[DOORBELL_OPCODE_MASK + 1] = {
+	[USER_RDMA_WRITE] = {1 << SERVICE_RC | 1 << SERVICE_UC, 1},
+	[USER_RDMA_WRITE_IMM] = {1 << SERVICE_RC | 1 << SERVICE_UC, 1},
+	[USER_SEND] = {1 << SERVICE_RC | 1 << SERVICE_UC | 1 << SERVICE_UD, 0},
+	[USER_SEND_IMM] = {1 << SERVICE_RC | 1 << SERVICE_UC | 1 << SERVICE_UD, 0},
+	[USER_SEND_INV] = {1 << SERVICE_RC, 0},
+	[USER_RDMA_READ] = {1 << SERVICE_RC, 1},
+	[USER_ATOMIC_CS] = {1 << SERVICE_RC, 1},
+	[USER_ATOMIC_FA] = {1 << SERVICE_RC, 1},
+};
+
+static enum wp_state refuse(struct parse *p, enum wire_outcome outcome, enum counter why)
+{
+	p->r->outcome = outcome;
+	p->r->length = 0;
+	p->r->data_units = 0;
+	p->r->flags &= ~REQUEST_INLINE;
+	count(stage_counters(p->e, STAGE_DOORBELL_WQE), why);
+	return WP_DONE;
+}
+
+/* The next `bytes` bytes of the descriptor, or NULL if it ends before. */
+static inline const void *unit(struct parse *p, uint32_t bytes)
+{
+	const void *u = p->wqe + p->at;
+
+	if (unlikely(bytes > p->r->wqe_bytes - p->at))
+		return NULL;
+	p->at += bytes;
+	return u;
+}
+
+static enum wp_state next_seg(struct parse *p)
+{
+	const struct wqe_next *next = unit(p, sizeof(*next));
+	struct request *r = p->r;
+	enum qp_state state = qp_state(p->q);
+
+	r->imm = next->imm;
+	if (next->flags & WQE_SIGNALED || p->q->sq_signal_all)
+		r->flags |= REQUEST_SIGNALED;
+	if (next->flags & WQE_SOLICITED)
+		r->flags |= REQUEST_SOLICITED;
+	if (unlikely(state == QP_ERR || state == QP_SQE)) {
+		r->outcome = OUTCOME_FLUSH;
+		return WP_DONE;
+	}
+	if (unlikely(!(operations[r->opcode].services & 1u << r->service)))
+		return refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe_opcode);
+	if (operations[r->opcode].remote)
+		return WP_RADDR_SEG;
+	return r->service == SERVICE_UD ? WP_UD_SEG : WP_JUDGE;
+}
+
+static enum wp_state raddr_seg(struct parse *p)
+{
+	const struct wqe_raddr *u = unit(p, sizeof(*u));
+
+	if (unlikely(!u))
+		return refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
+	p->r->raddr = u->addr;
+	p->r->rkey = u->rkey;
+	return is_atomic(p->r->opcode) ? WP_ATOMIC_SEG : WP_JUDGE;
+}
+
+static enum wp_state atomic_seg(struct parse *p)
+{
+	const struct wqe_atomic *u = unit(p, sizeof(*u));
+
+	if (unlikely(!u))
+		return refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
+	p->r->swap_add = u->swap_add;
+	p->r->compare = u->compare;
+	return WP_JUDGE;
+}
+
+static enum wp_state ud_seg(struct parse *p)
+{
+	p->r->ud_offset = p->at;
+	if (unlikely(!unit(p, sizeof(struct wqe_ud))))
+		return refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
+	return WP_JUDGE;
+}
+
+static enum wp_state judge(struct parse *p)
+{
+	uint32_t first;
+
+	if (p->at == p->r->wqe_bytes)
+		return WP_DATA_SEG;
+	memcpy(&first, p->wqe + p->at, sizeof(first)); /* descriptors are whole units: it is there */
+	return first & WQE_INLINE ? WP_INLINE_SEG : WP_DATA_SEG;
+}
+
+static bool too_long(const struct parse *p, uint64_t length)
+{
+	return length > (p->r->service == SERVICE_UD ? p->q->mtu_bytes : MESSAGE_BYTES_MAX);
+}
+
+static enum wp_state inline_seg(struct parse *p)
+{
+	const struct wqe_inline *u = unit(p, sizeof(*u));
+	uint32_t length = u->length & ~WQE_INLINE;
+
+	if (unlikely(length > p->r->wqe_bytes - p->at || p->r->opcode >= USER_RDMA_READ))
+		return refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
+	if (unlikely(too_long(p, length)))
+		return refuse(p, OUTCOME_LOCAL_LENGTH, COUNTER_bad_wqe_length);
+	p->r->flags |= REQUEST_INLINE;
+	p->r->data_first = p->at;
+	p->r->length = length;
+	return WP_DONE;
+}
+
+/* Local access of every entry, where it must be known before the first packet leaves: entries that a response is written
+ * to, and messages of several packets. A single packet is checked when it is copied. */
+static bool entries_allowed(struct parse *p, const struct wqe_data *d, uint32_t units)
+{
+	uint32_t access = p->r->opcode >= USER_RDMA_READ ? ACCESS_LOCAL_WRITE : V2P_LOCAL_READ;
+	enum v2p_state s;
+	uint8_t *addr;
+	uint64_t run;
+
+	for (uint32_t i = 0; i < units; i++) {
+		s = v2p_map(p->e->v2p, p->q->pd, d[i].lkey, d[i].addr, d[i].length, access, &addr, &run);
+		if (unlikely(s != V2P_SUCCESS)) {
+			v2p_count_error(stage_counters(p->e, STAGE_DOORBELL_WQE), s);
+			return false;
+		}
+	}
+	return true;
+}
+
+static enum wp_state data_seg(struct parse *p)
+{
+	uint32_t units = (p->r->wqe_bytes - p->at) / sizeof(struct wqe_data);
+	const struct wqe_data *d = (const struct wqe_data *)(p->wqe + p->at);
+	uint64_t length = 0;
+
+	if (unlikely(units > SGE_MAX))
+		return refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
+	for (uint32_t i = 0; i < units; i++) {
+		if (unlikely(d[i].length & WQE_INLINE))
+			return refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
+		length += d[i].length;
+	}
+	if (is_atomic(p->r->opcode)) {
+		if (unlikely(length < sizeof(uint64_t)))
+			return refuse(p, OUTCOME_LOCAL_LENGTH, COUNTER_bad_wqe_length);
+		length = sizeof(uint64_t);
+	}
+	if (unlikely(too_long(p, length)))
+		return refuse(p, OUTCOME_LOCAL_LENGTH, COUNTER_bad_wqe_length);
+	if ((length > p->q->mtu_bytes || p->r->opcode >= USER_RDMA_READ) && !entries_allowed(p, d, units))
+		return refuse(p, OUTCOME_LOCAL_PROT, COUNTER_bad_wqe_access);
+	p->r->data_first = p->at;
+	p->r->data_units = units;
+	p->r->length = length;
+	return WP_DONE;
+}
+
+static void parse_descriptor(struct engine *e, const struct qp *q, struct rte_mbuf *m)
+{
+	struct parse p = {.e = e, .q = q, .r = request_of(m), .wqe = request_wqe(m)};
+	enum wp_state state = WP_NEXT_SEG;
+
+	p.r->service = q->service;
+	p.r->outcome = OUTCOME_OK;
+	p.r->length = 0;
+	p.r->data_units = 0;
+	p.r->data_first = 0;
+	p.r->sent_bytes = 0;
+	p.r->entry = 0;
+	p.r->entry_bytes = 0;
+	while (state != WP_DONE) {
+		switch (state) {
+		case WP_NEXT_SEG:
+			state = next_seg(&p);
+			break;
+		case WP_RADDR_SEG:
+			state = raddr_seg(&p);
+			break;
+		case WP_ATOMIC_SEG:
+			state = atomic_seg(&p);
+			break;
+		case WP_UD_SEG:
+			state = ud_seg(&p);
+			break;
+		case WP_JUDGE:
+			state = judge(&p);
+			break;
+		case WP_INLINE_SEG:
+			state = inline_seg(&p);
+			break;
+		case WP_DATA_SEG:
+			state = data_seg(&p);
+			break;
+		case WP_DONE:
+			break;
+		}
+	}
+}
+
+/*
+ * Fetches what the next unit of m names into `to`. False: the chain ends here, as it is written or because the next
+ * descriptor does not lie in the queue (then m itself completes in error after it was sent: refused here).
+ */
+static bool fetch_next(struct engine *e, const struct qp *q, struct rte_mbuf *m, struct rte_mbuf *to)
+{
+	const struct wqe_next *next = (const struct wqe_next *)request_wqe(m);
+	const struct request *r = request_of(m);
+	struct request *n = request_of(to);
+	uint32_t units = next->ee_nds & WQE_NEXT_NDS_MASK;
+
+	if (units == 0 || next->ee_nds & WQE_NEXT_D)
+		return false;
+	if (unlikely(!wqe_fetch(q, next->nda_nop >> WQE_NEXT_NDA_SHIFT << 6, units, to))) {
+		count(stage_counters(e, STAGE_DOORBELL_WQE), COUNTER_bad_wqe);
+		return false;
+	}
+	n->qpn = r->qpn;
+	n->opcode = next->nda_nop & WQE_NEXT_OP_MASK;
+	n->flags = next->ee_nds & WQE_NEXT_F ? REQUEST_FENCE | REQUEST_CHAINED : REQUEST_CHAINED;
+	n->client = r->client;
+	n->epoch = r->epoch;
+	n->next = NULL;
+	return true;
+}
+
+/* Parses m and what follows it, into out[], until the chain ends or `room` or the allowance is used up; what is left of
+ * the chain goes to *rest. Returns how many requests were made. */
+static unsigned parse_chain(struct engine *e, struct qp *q, struct rte_mbuf *m, struct rte_mbuf **out, unsigned room,
+	struct rte_mbuf **rest)
+{
+	struct wp *w = e->module[MODULE_WP];
+	unsigned allowed = RTE_MIN(room, request_of(m)->allowance);
+	unsigned n = 0;
+
+	*rest = m;
+	while (n < allowed) {
+		if (!w->spare && !(w->spare = rte_mbuf_raw_alloc(e->descriptors))) {
+			count(stage_counters(e, STAGE_DOORBELL_WQE), COUNTER_wqe_descriptor_empty);
+			return n;
+		}
+		parse_descriptor(e, q, m);
+		out[n++] = m;
+		if (!fetch_next(e, q, m, w->spare)) {
+			*rest = NULL;
+			return n;
+		}
+		*rest = m = w->spare;
+		w->spare = NULL;
+	}
+	return n;
+}
+
+/* One request from WQEScheduler. Returns how many elements of out[] it filled. */
+static unsigned take_request(struct engine *e, struct rte_mbuf *m, struct rte_mbuf **out, unsigned room)
+{
+	struct request *r = request_of(m);
+	struct qp *q = qp_find(e->qps, r->qpn);
+	struct rte_mbuf *rest;
+	unsigned n;
+
+	if (unlikely(!q || q->epoch != r->epoch)) {
+		count(stage_counters(e, STAGE_DOORBELL_WQE), COUNTER_drop_stale_wqe);
+		rte_mbuf_raw_free(m);
+		return 0;
+	}
+	n = parse_chain(e, q, m, out, room, &rest);
+	q->ws.issued += n;
+	if (rest)
+		channel_put_one(&e->channel[CHANNEL_WP_WS], rest);
+	else
+		wit_clear(e, q);
+	return n;
+}
+
+unsigned wp_poll(struct engine *e)
+{
+	struct channel *in = &e->channel[CHANNEL_WS_WP], *out = &e->channel[CHANNEL_WP_DP];
+	unsigned room = RTE_MIN(channel_room(out), 2u * BURST);
+	unsigned back = channel_room(&e->channel[CHANNEL_WP_WS]);
+	struct rte_mbuf *m[2 * BURST], *one;
+	unsigned n = 0, taken = 0;
+
+	/* Each request taken makes at least one; without room for it, or for the rest of its chain, it stays where it is. */
+	while (n < room && taken < back && channel_take(in, &one, 1)) {
+		n += take_request(e, one, m + n, room - n);
+		taken++;
+	}
+	if (n) {
+		count_n(stage_counters(e, STAGE_DOORBELL_WQE), COUNTER_wqes, n);
+		channel_put(out, m, n);
+	}
+	return n + taken;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * WQEScheduler and WQEIndicatorTable (seed 000 2.4.2, 2.4.4): keeps the order of a queue pair's descriptors. Q1 are the
+ * doorbells, Q2 the descriptors that WQEParse sends back in the midst of a chain; Q2 goes first, and a doorbell waits
+ * while a chain of its queue pair is with WQEParse. Stage doorbell_wqe.
+ *
+ * Where the hardware lets one waiting doorbell hold up Q1, each queue pair here has a list of its own, and queue pairs
+ * take turns. A queue pair that has `pipeline_depth` requests between here and RequesterTransControl is parked until that
+ * has finished some: so a peer that does not answer holds a few descriptors and nobody else's.
+ */
+#include <errno.h>
+#include <rte_malloc.h>
+#include "send_queue_priv.h"
+
+struct ws {
+	uint32_t head, tail; /* queue pairs that may go on, by index, linked through qp.ws.next_ready */
+};
+
+int ws_create(struct engine *e)
+{
+	struct ws *w = rte_zmalloc("ws", sizeof(*w), RTE_CACHE_LINE_SIZE);
+
+	if (!w)
+		return -ENOMEM;
+	w->head = w->tail = WAKE_END;
+	e->module[MODULE_WS] = w;
+	return 0;
+}
+
+static void ready_add(struct engine *e, struct qp *q)
+{
+	struct ws *w = e->module[MODULE_WS];
+
+	if (q->ws.in_ready)
+		return;
+	q->ws.in_ready = 1;
+	q->ws.next_ready = WAKE_END;
+	if (w->head == WAKE_END)
+		w->head = q->index;
+	else
+		qp_at(e->qps, w->tail)->ws.next_ready = q->index;
+	w->tail = q->index;
+}
+
+static struct qp *ready_take(struct engine *e)
+{
+	struct ws *w = e->module[MODULE_WS];
+	struct qp *q;
+
+	if (w->head == WAKE_END)
+		return NULL;
+	q = qp_at(e->qps, w->head);
+	w->head = q->ws.next_ready;
+	q->ws.in_ready = 0;
+	return q;
+}
+
+/* A QP with something in its list, no chain at WQEParse, and not parked. */
+static void ready_if(struct engine *e, struct qp *q)
+{
+	if (q->ws.head && !q->ws.chain && !q->ws.parked)
+		ready_add(e, q);
+}
+
+void wit_set(struct qp *q)
+{
+	q->ws.chain = 1;
+}
+
+void wit_clear(struct engine *e, struct qp *q)
+{
+	q->ws.chain = 0;
+	ready_if(e, q);
+}
+
+/* The CEU has given the QP up: free what waits; done when no list names it. */
+static void let_go(struct qp *q)
+{
+	struct rte_mbuf *m;
+
+	while ((m = q->ws.head)) {
+		q->ws.head = request_of(m)->next;
+		rte_mbuf_raw_free(m);
+	}
+	if (!q->ws.in_ready)
+		qp_close(q, WAKE_WS);
+}
+
+static void take_wakes(struct engine *e)
+{
+	uint32_t i = wake_take(&e->wake[WAKE_WS]);
+
+	while (i != WAKE_END) {
+		struct qp *q = qp_at(e->qps, i);
+
+		i = wake_next(&q->wake[WAKE_WS]);
+		if (unlikely(qp_closing(q))) {
+			let_go(q);
+			continue;
+		}
+		__atomic_store_n(&q->ws.parked, 0, __ATOMIC_RELAXED);
+		ready_if(e, q);
+	}
+}
+
+static struct qp *request_qp(struct engine *e, struct rte_mbuf *m)
+{
+	struct request *r = request_of(m);
+	struct qp *q = qp_find(e->qps, r->qpn);
+
+	if (likely(q && q->epoch == r->epoch))
+		return q;
+	count(stage_counters(e, STAGE_DOORBELL_WQE), COUNTER_drop_stale_wqe);
+	rte_mbuf_raw_free(m);
+	return NULL;
+}
+
+/* Q2: the rest of a chain goes in front of its QP's doorbells. */
+static unsigned take_chained(struct engine *e)
+{
+	struct rte_mbuf *m[BURST];
+	unsigned n = channel_take(&e->channel[CHANNEL_WP_WS], m, BURST);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct qp *q = request_qp(e, m[i]);
+
+		if (!q)
+			continue;
+		request_of(m[i])->next = q->ws.head;
+		if (!q->ws.head)
+			q->ws.tail = m[i];
+		q->ws.head = m[i];
+		wit_clear(e, q);
+	}
+	return n;
+}
+
+/* Q1 */
+static unsigned take_doorbells(struct engine *e)
+{
+	struct rte_mbuf *m[BURST];
+	unsigned n = channel_take(&e->channel[CHANNEL_DBP_WS], m, BURST);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct qp *q = request_qp(e, m[i]);
+
+		if (!q)
+			continue;
+		if (q->ws.head)
+			request_of(q->ws.tail)->next = m[i];
+		else
+			q->ws.head = m[i];
+		q->ws.tail = m[i];
+		ready_if(e, q);
+	}
+	return n;
+}
+
+/* How many requests the QP may have more in the pipeline; 0: parked. RequesterTransControl stores `consumed`, then looks
+ * at `parked`; here it is the other way round, with a fence in between: one of the two sees the other. */
+static uint32_t allowance(struct engine *e, struct qp *q)
+{
+	uint32_t depth = e->settings.pipeline_depth;
+	uint32_t held = q->ws.issued - __atomic_load_n(&q->rtc.consumed, __ATOMIC_ACQUIRE);
+
+	if (likely(held < depth && qp_state(q) != QP_SQD))
+		return depth - held;
+	__atomic_store_n(&q->ws.parked, 1, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	held = q->ws.issued - __atomic_load_n(&q->rtc.consumed, __ATOMIC_ACQUIRE);
+	if (held >= depth || qp_state(q) == QP_SQD)
+		return 0;
+	__atomic_store_n(&q->ws.parked, 0, __ATOMIC_RELAXED);
+	return depth - held;
+}
+
+/* Hands the first descriptors of ready QPs to WQEParse. */
+static unsigned schedule(struct engine *e)
+{
+	struct channel *out = &e->channel[CHANNEL_WS_WP];
+	unsigned room = RTE_MIN(channel_room(out), (unsigned)BURST);
+	struct rte_mbuf *m[BURST];
+	unsigned n = 0;
+	struct qp *q;
+
+	while (n < room && (q = ready_take(e))) {
+		uint32_t allowed;
+
+		if (unlikely(qp_closing(q))) {
+			let_go(q);
+			continue;
+		}
+		allowed = allowance(e, q);
+		if (!allowed)
+			continue;
+		m[n] = q->ws.head;
+		q->ws.head = request_of(m[n])->next;
+		request_of(m[n])->allowance = allowed;
+		wit_set(q);
+		n++;
+	}
+	if (n)
+		channel_put(out, m, n);
+	return n;
+}
+
+unsigned ws_poll(struct engine *e)
+{
+	unsigned n;
+
+	take_wakes(e);
+	n = take_chained(e);
+	n += take_doorbells(e);
+	return n + schedule(e);
+}
