@@ -36,13 +36,11 @@ struct control_device {
 	uint64_t guid;
 	struct hca *hca;
 	struct ceu *ceu;
-	int kick_eventfd; /* clients write it when uar_page.daemon_asleep is set; each gets a copy
-			   */
+	/* Written when a client rings its bell because uar_page.daemon_asleep is set; an eventfd of
+	 * the daemon, non-blocking, never given to anybody; -1: none. */
+	int kick_eventfd;
 	struct control_port_ops ops;
 	void *ctx;
-	/* Returns once every lcore has finished the poll it was in and begun another. NULL: nobody
-	 * polls. */
-	void (*quiesce)(void *ctx);
 };
 
 /* Limits of one client; 0 means the default given here. */

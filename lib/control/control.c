@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The control socket: listens, accepts, and gives each session its turn. One thread, one epoll set:
+ * the listener, each client's connection and each client's bell. Never waits for a client. Control
+ * thread.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "control_priv.h"
+
+enum { BELL_DRAIN_MAX = 64 };
+
+int control_watch(struct control *c, int fd, struct source *source, uint32_t events)
+{
+	struct epoll_event ev = {.events = EPOLLIN | events, .data.ptr = source};
+
+	return epoll_ctl(c->epoll, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+/* A client that waits for an answer is not read, only watched for its end. */
+void control_rearm(struct client *client, bool readable)
+{
+	struct epoll_event ev = {.events = EPOLLRDHUP | (readable ? EPOLLIN : 0),
+		.data.ptr = &client->socket_source};
+
+	epoll_ctl(client->control->epoll, EPOLL_CTL_MOD, client->fd, &ev);
+}
+
+/* ---- the listening socket ---- */
+
+/* Does somebody listen at that address? */
+static bool in_use(const struct sockaddr_un *addr)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	bool used = fd >= 0 && connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return used;
+}
+
+static int bind_and_listen(int fd, const struct sockaddr_un *addr, unsigned int mode)
+{
+	struct stat st;
+
+	if (in_use(addr)) {
+		LOG(ERR, "another daemon listens on %s", addr->sun_path);
+		return -EADDRINUSE;
+	}
+	if (lstat(addr->sun_path, &st) == 0 && S_ISSOCK(st.st_mode))
+		unlink(addr->sun_path);
+	if (bind(fd, (const struct sockaddr *)addr, sizeof(*addr)) || chmod(addr->sun_path, mode) ||
+		listen(fd, 128)) {
+		int err = errno;
+
+		LOG(ERR, "cannot listen on %s: %s", addr->sun_path, strerror(err));
+		return -err;
+	}
+	return 0;
+}
+
+static int listen_at(struct control *c, const char *path)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int rc;
+
+	if (strlen(path) >= sizeof(addr.sun_path))
+		return -EINVAL;
+	strcpy(addr.sun_path, path);
+	c->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (c->listener < 0)
+		return -errno;
+	rc = bind_and_listen(c->listener, &addr, c->config.socket_mode);
+	if (rc)
+		return rc;
+	strcpy(c->socket_path, path);
+	return control_watch(c, c->listener, &c->listener_source, 0);
+}
+
+/* ---- devices ---- */
+
+static int device_open(struct device *d, const struct control_device *config)
+{
+	const struct hca *h = config->hca;
+
+	if (!h || !config->ceu || !config->ops.port || !config->ops.gid || !config->ops.resolve)
+		return -EINVAL;
+	d->config = *config;
+	if (table_create(&d->qps, h->qps.count, h->qps.count, QPN_BITS) ||
+		table_create(&d->cqs, h->completion.cq_count, h->completion.cq_count, 24) ||
+		table_create(&d->mrs, h->v2p.mpts, h->v2p.mpts, 32) ||
+		table_create(&d->pds, 256, 1u << 20, 32))
+		return -ENOMEM;
+	return 0;
+}
+
+static void device_close(struct device *d)
+{
+	table_destroy(&d->qps);
+	table_destroy(&d->cqs);
+	table_destroy(&d->mrs);
+	table_destroy(&d->pds);
+}
+
+static void set_defaults(struct control_config *config)
+{
+	struct control_limits *l = &config->limits;
+
+	if (!config->socket_mode)
+		config->socket_mode = 0666;
+	if (!config->clients_max || config->clients_max > CLIENTS_MAX)
+		config->clients_max = CLIENTS_MAX;
+	if (!l->pds)
+		l->pds = 1024;
+	if (!l->regions)
+		l->regions = 16384;
+	if (!l->region_bytes)
+		l->region_bytes = 1ull << 40;
+	if (!l->client_bytes)
+		l->client_bytes = 4ull << 40;
+}
+
+static int start(struct control *c)
+{
+	int rc;
+
+	c->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (c->epoll < 0)
+		return -errno;
+	for (unsigned int i = 0; i < c->config.device_count; i++) {
+		rc = device_open(&c->devices[i], &c->config.devices[i]);
+		if (rc)
+			return rc;
+	}
+	c->config.devices = NULL;
+	rc = memory_guard();
+	if (rc || !c->config.socket_path)
+		return rc;
+	return listen_at(c, c->config.socket_path);
+}
+
+int control_create(const struct control_config *config, struct control **out)
+{
+	struct control *c;
+	int rc;
+
+	if (config->device_count == 0 || config->device_count > HCA_MAX || !config->devices)
+		return -EINVAL;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return -ENOMEM;
+	c->config = *config;
+	c->listener = c->epoll = -1;
+	c->listener_source = (struct source){.kind = SOURCE_LISTENER};
+	set_defaults(&c->config);
+	rc = start(c);
+	if (rc) {
+		control_destroy(c);
+		return rc;
+	}
+	*out = c;
+	return 0;
+}
+
+/* ---- clients ---- */
+
+int control_adopt(struct control *c, int fd)
+{
+	struct ucred who = {.pid = -1, .uid = (uid_t)-1};
+	socklen_t bytes = sizeof(who);
+	struct client *client;
+	int rc;
+
+	if (c->client_count >= c->config.clients_max)
+		return -EUSERS;
+	client = calloc(1, sizeof(*client));
+	if (!client)
+		return -ENOMEM;
+	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &bytes);
+	client->control = c;
+	client->fd = fd;
+	client->bell = -1;
+	client->id = ++c->connections;
+	client->pid = who.pid;
+	client->uid = who.uid;
+	client->socket_source = (struct source){.kind = SOURCE_CLIENT, .client = client};
+	client->bell_source = (struct source){.kind = SOURCE_BELL, .client = client};
+	rc = control_watch(c, fd, &client->socket_source, EPOLLRDHUP);
+	if (rc) {
+		free(client);
+		return rc;
+	}
+	client->next = c->clients;
+	if (client->next)
+		client->next->prev = client;
+	c->clients = client;
+	c->client_count++;
+	LOG(INFO, "client %u: pid %d, user %u, connected", client->id, (int)who.pid,
+		(unsigned int)who.uid);
+	return 0;
+}
+
+static void client_end(struct client *client)
+{
+	struct control *c = client->control;
+	struct device *d = client->device ? client->device : &c->devices[0];
+
+	LOG(INFO, "client %u: pid %d has gone, leaving %u queue pairs", client->id,
+		(int)client->pid, client->counts[OBJECT_QP]);
+	count(&d->config.hca->counters, COUNTER_clients_gone);
+	client_teardown(client);
+	if (client->pending)
+		c->pending--;
+	close(client->fd);
+	if (client->next)
+		client->next->prev = client->prev;
+	if (client->prev)
+		client->prev->next = client->next;
+	else
+		c->clients = client->next;
+	c->client_count--;
+	free(client);
+}
+
+static void accept_clients(struct control *c)
+{
+	for (unsigned int i = 0; i < MESSAGES_PER_TURN; i++) {
+		int fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd < 0)
+			return;
+		if (control_adopt(c, fd)) {
+			LOG(WARNING, "no room for another client");
+			close(fd);
+		}
+	}
+}
+
+/* The client has rung a doorbell while the lcore sleeps. */
+static void bell_rung(struct client *client)
+{
+	const struct device *d = client->device;
+	uint64_t one = 1;
+	char byte;
+
+	for (int i = 0; i < BELL_DRAIN_MAX; i++)
+		if (recv(client->bell, &byte, 1, MSG_DONTWAIT) < 0)
+			break;
+	if (d->config.kick_eventfd >= 0 && write(d->config.kick_eventfd, &one, sizeof(one)) < 0)
+		return; /* its counter is full: it is readable as it is */
+}
+
+/* ---- memory that failed ---- */
+
+static bool memory_failed(const struct client *client)
+{
+	if (memory_faults(&client->page))
+		return true;
+	for (const struct object *o = client->objects[OBJECT_REGION]; o; o = o->next)
+		if (memory_faults(&((const struct region *)o)->mapping))
+			return true;
+	return false;
+}
+
+/* A client whose memory was gone no longer shares with us what it thinks: it is disconnected. */
+static void look_for_faults(struct control *c)
+{
+	struct device *d = &c->devices[0];
+	uint64_t total = memory_faults_total();
+
+	if (total == d->sigbus_seen)
+		return;
+	count_n(&d->config.hca->counters, COUNTER_client_sigbus, total - d->sigbus_seen);
+	d->sigbus_seen = total;
+	for (struct client *client = c->clients; client; client = client->next) {
+		if (!client->device || !memory_failed(client))
+			continue;
+		LOG(WARNING, "client %u: pid %d: its memory has gone, disconnected", client->id,
+			(int)client->pid);
+		client->gone = true;
+	}
+}
+
+/* ---- the turn ---- */
+
+static unsigned int serve(struct control *c, const struct epoll_event *ev)
+{
+	const struct source *source = ev->data.ptr;
+	struct client *client = source->client;
+
+	switch ((enum source_kind)source->kind) {
+	case SOURCE_LISTENER:
+		accept_clients(c);
+		return 0;
+	case SOURCE_BELL:
+		if (client->bell >= 0)
+			bell_rung(client);
+		return 0;
+	case SOURCE_CLIENT:
+		break;
+	}
+	if (client->pending && (ev->events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)))
+		client->gone = true;
+	return session_serve(client);
+}
+
+static unsigned int retry_pending(struct control *c)
+{
+	unsigned int n = 0;
+
+	for (struct client *client = c->clients; client && c->pending; client = client->next)
+		n += session_retry(client);
+	return n;
+}
+
+static void bury(struct control *c)
+{
+	struct client *next;
+
+	for (struct client *client = c->clients; client; client = next) {
+		next = client->next;
+		if (client->gone)
+			client_end(client);
+	}
+}
+
+int control_poll(struct control *c, int timeout_ms)
+{
+	struct epoll_event events[EVENTS_PER_TURN];
+	unsigned int done;
+	int n;
+
+	if (c->pending && (timeout_ms < 0 || timeout_ms > 1))
+		timeout_ms = 1;
+	n = epoll_wait(c->epoll, events, EVENTS_PER_TURN, timeout_ms);
+	if (n < 0)
+		return -errno;
+	done = retry_pending(c);
+	for (int i = 0; i < n; i++)
+		done += serve(c, &events[i]);
+	look_for_faults(c);
+	bury(c);
+	return (int)done;
+}
+
+int control_fd(const struct control *c)
+{
+	return c->epoll;
+}
+
+void control_port_changed(struct control *c, unsigned int device, bool up)
+{
+	struct device *d = &c->devices[device];
+	struct hca *h = d->config.hca;
+	uint64_t one = 1;
+
+	for (uint32_t i = 0; i < d->client_end; i++)
+		if (d->clients[i])
+			eq_post(&h->completion, &h->counters, i, EQE_PORT_CHANGE, up);
+	completion_notify(&h->completion);
+	if (d->config.kick_eventfd >= 0 && write(d->config.kick_eventfd, &one, sizeof(one)) < 0)
+		return;
+}
+
+unsigned int control_clients(
+	const struct control *c, struct control_client_info *info, unsigned int n)
+{
+	unsigned int i = 0;
+
+	for (const struct client *client = c->clients; client && i < n; client = client->next) {
+		info[i] = (struct control_client_info){
+			.index = client->index,
+			.pid = client->pid,
+			.uid = client->uid,
+			.pds = client->counts[OBJECT_PD],
+			.regions = client->counts[OBJECT_REGION],
+			.mrs = client->counts[OBJECT_MR],
+			.cqs = client->counts[OBJECT_CQ],
+			.qps = client->counts[OBJECT_QP],
+			.bytes = client->region_bytes,
+		};
+		if (client->device)
+			memcpy(info[i].device, client->device->config.name, 32);
+		i++;
+	}
+	return c->client_count;
+}
+
+void control_destroy(struct control *c)
+{
+	if (!c)
+		return;
+	while (c->clients)
+		client_end(c->clients);
+	for (unsigned int i = 0; i < c->config.device_count; i++)
+		device_close(&c->devices[i]);
+	if (c->listener >= 0)
+		close(c->listener);
+	if (c->socket_path[0])
+		unlink(c->socket_path);
+	if (c->epoll >= 0)
+		close(c->epoll);
+	free(c);
+}

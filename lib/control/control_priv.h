@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CONTROL_PRIV_H
+#define CONTROL_PRIV_H
+/*
+ * What the files of lib/control share. Control thread only.
+ *
+ * Objects: everything a client can make has a number, lies in a table (of the device, or of the
+ * client for regions) and in its client's list of that kind. `users` counts what depends on it; it
+ * goes only when that is 0.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "base/limits.h"
+#include "base/log.h"
+#include "command/ceu.h"
+#include "control/control.h"
+#include "hca/hca.h"
+
+enum {
+	CONTROL_QP_WR_MAX = 1 << 14, /* work requests of one queue */
+	CONTROL_SQ_BYTES_MAX = CONTROL_QP_WR_MAX * 1024,
+	CONTROL_CQE_MAX = 1 << 20, /* entries of one CQ */
+	CONTROL_INLINE_MAX = 912,  /* fits a WQE of any service */
+};
+
+enum object_kind { OBJECT_PD, OBJECT_REGION, OBJECT_MR, OBJECT_CQ, OBJECT_QP, OBJECT_KINDS };
+
+struct client;
+
+struct object {
+	uint32_t number;
+	uint32_t users;
+	uint8_t kind; /* enum object_kind */
+	struct client *client;
+	struct object *next, *prev; /* in the client's list */
+};
+
+/* Numbers: the low bits are the place in slot[], the rest are random and differ from the last use.
+ */
+struct table {
+	struct object **slot;
+	uint32_t *last;	    /* number last given at that place */
+	uint32_t count;	    /* places there are; power of two */
+	uint32_t max;	    /* places that it may grow to; power of two */
+	uint32_t cursor;    /* where the search for a free place begins */
+	uint8_t bits;	    /* of a number */
+	uint8_t place_bits; /* of them, enough for max */
+};
+
+/* 0, -ENOMEM. */
+int table_create(struct table *t, uint32_t count, uint32_t max, unsigned int bits);
+void table_destroy(struct table *t);
+/* Puts o into the table under a new number. 0, -ENOSPC, -ENOMEM. A table that is smaller than its
+ * max grows. */
+int table_add(struct table *t, struct object *o);
+void table_remove(struct table *t, struct object *o);
+/* The object of that number if it is this client's, or NULL. */
+struct object *table_find(const struct table *t, uint32_t number, const struct client *client);
+/* A random number from the kernel. */
+uint32_t control_random(void);
+
+struct pd {
+	struct object object;
+};
+
+/* A piece of client memory mapped into the daemon. */
+struct mapping {
+	uint8_t *base;
+	uint64_t bytes;
+	uint32_t range; /* in the SIGBUS handler's table */
+};
+
+struct region {
+	struct object object;
+	struct mapping mapping;
+};
+
+struct mr {
+	struct object object;
+	struct pd *pd;
+	struct region *region;
+	uint64_t iova, length;
+	uint8_t *phys;
+	uint32_t access;
+};
+
+struct cq_object {
+	struct object object;
+	struct mr *mr;
+};
+
+struct qp_object {
+	struct object object;
+	struct pd *pd;
+	struct mr *mr;
+	struct cq_object *send_cq, *recv_cq;
+};
+
+struct device {
+	struct control_device config;
+	struct table pds, mrs, cqs, qps;
+	struct client *clients[CLIENTS_MAX]; /* by client index of this HCA */
+	uint32_t client_end;
+	uint64_t sigbus_seen;
+};
+
+struct message {
+	struct control_header header;
+	uint8_t body[CONTROL_BYTES_MAX];
+};
+
+enum {
+	MESSAGE_FDS_MAX = 4, /* descriptors taken from one message; more are malformed */
+	MESSAGES_PER_TURN = 16,
+	EVENTS_PER_TURN = 64,
+};
+
+/* Each fd in the epoll set has one of these. */
+enum source_kind { SOURCE_LISTENER, SOURCE_CLIENT, SOURCE_BELL };
+struct source {
+	uint8_t kind;
+	struct client *client;
+};
+
+struct client {
+	struct control *control;
+	struct device *device; /* NULL before HELLO */
+	struct source socket_source, bell_source;
+	int fd;
+	int bell;	/* our end; -1 before HELLO */
+	uint32_t index; /* in device->clients */
+	uint32_t id;	/* for logs: counts connections */
+	pid_t pid;
+	uid_t uid;
+	struct client *next, *prev;
+	struct mapping page;
+	struct pd *queue_pd;
+	struct table regions;
+	struct object *objects[OBJECT_KINDS];
+	uint32_t counts[OBJECT_KINDS];
+	uint64_t region_bytes;
+	bool gone;    /* to be torn down at the end of the turn */
+	bool pending; /* `request` waits for a next hop */
+	struct message request;
+	uint64_t sigbus_seen; /* faults in its memory already acted upon */
+};
+
+struct control {
+	struct control_config config;
+	struct device devices[HCA_MAX];
+	int epoll, listener;
+	struct source listener_source;
+	struct client *clients;
+	unsigned int client_count, client_max;
+	unsigned int pending;
+	uint32_t connections;
+	char socket_path[108];
+};
+
+/* One request: its reply body is written to `reply`. 0: done; -EAGAIN: not yet, ask again; other
+ * -errno: the answer. */
+struct call {
+	struct client *client;
+	const void *body;
+	void *reply;	/* CONTROL_BYTES_MAX, zeroed */
+	const int *fds; /* as many as the request's row says; closed by the caller */
+	int reply_fd;	/* >= 0: goes with the reply; closed by the caller */
+};
+struct request_row {
+	const char *name;
+	uint16_t body_bytes, reply_bytes;
+	uint8_t fds;
+	int (*run)(struct call *call);
+};
+extern const struct request_row request_rows[CONTROL_TYPE_END];
+
+/* session.c */
+/* Reads and serves at most MESSAGES_PER_TURN requests. Returns how many; sets client->gone when it
+ * is over. */
+unsigned int session_serve(struct client *client);
+/* Asks again for what waits. Returns 1 when it was answered. */
+unsigned int session_retry(struct client *client);
+
+/* control.c */
+int control_watch(struct control *c, int fd, struct source *source, uint32_t events);
+void control_rearm(struct client *client, bool readable);
+
+/* objects.c: what requests do */
+int run_hello(struct call *call);
+int run_query_port(struct call *call);
+int run_query_gid(struct call *call);
+int run_alloc_pd(struct call *call);
+int run_free_pd(struct call *call);
+int run_add_region(struct call *call);
+int run_drop_region(struct call *call);
+int run_reg_mr(struct call *call);
+int run_dereg_mr(struct call *call);
+int run_create_cq(struct call *call);
+int run_destroy_cq(struct call *call);
+int run_create_qp(struct call *call);
+int run_modify_qp(struct call *call);
+int run_query_qp(struct call *call);
+int run_destroy_qp(struct call *call);
+int run_resolve(struct call *call);
+
+/* Makes an object of `bytes` and puts it into the table and the client's list. NULL: *err is
+ * -ENOMEM or -ENOSPC. */
+void *object_make(struct client *client, enum object_kind kind, size_t bytes, int *err);
+/* Takes it out of both and frees it. */
+void object_drop(struct object *o);
+/* The client's object with that number, or NULL. */
+void *object_find(struct client *client, enum object_kind kind, uint32_t number);
+/* The daemon's address of [va, va + bytes) if it lies in an MR of the client's queue PD with local
+ * write. NULL if not. */
+uint8_t *queue_memory(const struct client *client, const struct mr *mr, uint64_t va, uint64_t bytes,
+	uint32_t align);
+/* GID `index`, 0 or -ENOENT; and how many there are. */
+int device_gid(const struct device *d, uint32_t index, uint8_t gid[16]);
+uint32_t device_gid_count(const struct device *d);
+
+/* teardown.c: the client's objects, contexts, memory; waits for the data path once. */
+void client_teardown(struct client *client);
+
+/* client_memory.c */
+enum { MEMORY_SEAL_SEALED = 1 /* F_SEAL_SEAL is wanted, too */ };
+/* Maps a sealed memfd of exactly `bytes` and guards it. 0; -EINVAL with *why: what is wrong with
+ * it; -ENOSPC; -errno. */
+int memory_map(int fd, uint64_t bytes, unsigned int flags, struct mapping *m, const char **why);
+void memory_unmap(struct mapping *m);
+/* Pages of it that were gone when touched. */
+uint64_t memory_faults(const struct mapping *m);
+/* The same of all mappings ever. */
+uint64_t memory_faults_total(void);
+/* The SIGBUS handler of the process. 0 or -errno. */
+int memory_guard(void);
+
+#endif

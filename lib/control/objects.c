@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The requests of the control socket but those on queue pairs: HELLO, port, protection domains,
+ * regions, memory regions, completion queues. Each row of request_rows says how large a request is;
+ * session.c has checked that much. All that a request says is the client's word: numbers must be
+ * its own, sums must not wrap. Control thread.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "control_priv.h"
+
+#define ROW(type, in, out, fds, run) [CONTROL_##type] = {#type, in, out, fds, run}
+#define NUMBER			     sizeof(struct control_number)
+
+const struct request_row request_rows[CONTROL_TYPE_END] = {
+	ROW(HELLO, sizeof(struct control_hello), sizeof(struct control_hello_reply), 1, run_hello),
+	ROW(QUERY_PORT, 0, sizeof(struct control_port_reply), 0, run_query_port),
+	ROW(QUERY_GID, NUMBER, sizeof(struct control_gid_reply), 0, run_query_gid),
+	ROW(ALLOC_PD, 0, NUMBER, 0, run_alloc_pd),
+	ROW(FREE_PD, NUMBER, 0, 0, run_free_pd),
+	ROW(ADD_REGION, sizeof(struct control_region), NUMBER, 1, run_add_region),
+	ROW(DROP_REGION, NUMBER, 0, 0, run_drop_region),
+	ROW(REG_MR, sizeof(struct control_mr), sizeof(struct control_mr_reply), 0, run_reg_mr),
+	ROW(DEREG_MR, NUMBER, 0, 0, run_dereg_mr),
+	ROW(CREATE_CQ, sizeof(struct control_cq), NUMBER, 0, run_create_cq),
+	ROW(DESTROY_CQ, NUMBER, 0, 0, run_destroy_cq),
+	ROW(CREATE_QP, sizeof(struct control_qp), NUMBER, 0, run_create_qp),
+	ROW(MODIFY_QP, sizeof(struct control_qp_attr), 0, 0, run_modify_qp),
+	ROW(QUERY_QP, NUMBER, sizeof(struct control_qp_attr), 0, run_query_qp),
+	ROW(DESTROY_QP, NUMBER, 0, 0, run_destroy_qp),
+	ROW(RESOLVE, sizeof(struct control_resolve), sizeof(struct control_resolve_reply), 0,
+		run_resolve),
+};
+
+/* ---- objects ---- */
+
+static struct table *table_of(struct client *client, enum object_kind kind)
+{
+	switch (kind) {
+	case OBJECT_PD:
+		return &client->device->pds;
+	case OBJECT_REGION:
+		return &client->regions;
+	case OBJECT_MR:
+		return &client->device->mrs;
+	case OBJECT_CQ:
+		return &client->device->cqs;
+	case OBJECT_QP:
+	case OBJECT_KINDS:
+		break;
+	}
+	return &client->device->qps;
+}
+
+static uint32_t limit_of(const struct client *client, enum object_kind kind)
+{
+	const struct control_limits *l = &client->control->config.limits;
+	const uint32_t limit[OBJECT_KINDS] = {
+		[OBJECT_PD] = l->pds + 1, /* the queue PD is ours */
+		[OBJECT_REGION] = l->regions,
+		[OBJECT_MR] = l->mrs ? l->mrs : client->device->mrs.max / 4 * 3,
+		[OBJECT_CQ] = l->cqs ? l->cqs : client->device->cqs.max / 4 * 3,
+		[OBJECT_QP] = l->qps ? l->qps : client->device->qps.max / 4 * 3,
+	};
+
+	return limit[kind] ? limit[kind] : 1;
+}
+
+void *object_make(struct client *client, enum object_kind kind, size_t bytes, int *err)
+{
+	struct object *o;
+
+	*err = -ENOSPC;
+	if (client->counts[kind] >= limit_of(client, kind))
+		return NULL;
+	o = calloc(1, bytes);
+	*err = o ? table_add(table_of(client, kind), o) : -ENOMEM;
+	if (*err) {
+		free(o);
+		return NULL;
+	}
+	o->kind = kind;
+	o->client = client;
+	o->next = client->objects[kind];
+	if (o->next)
+		o->next->prev = o;
+	client->objects[kind] = o;
+	client->counts[kind]++;
+	return o;
+}
+
+void object_drop(struct object *o)
+{
+	struct client *client = o->client;
+
+	table_remove(table_of(client, o->kind), o);
+	if (o->next)
+		o->next->prev = o->prev;
+	if (o->prev)
+		o->prev->next = o->next;
+	else
+		client->objects[o->kind] = o->next;
+	client->counts[o->kind]--;
+	free(o);
+}
+
+void *object_find(struct client *client, enum object_kind kind, uint32_t number)
+{
+	return table_find(table_of(client, kind), number, client);
+}
+
+/* The object that a control_number names, to be taken away: NULL with *err -ENOENT or -EBUSY. */
+static void *object_named(struct call *call, enum object_kind kind, int *err)
+{
+	const struct control_number *in = call->body;
+	struct object *o = object_find(call->client, kind, in->number);
+
+	*err = !o ? -ENOENT : o->users ? -EBUSY : 0;
+	return *err ? NULL : o;
+}
+
+/* ---- HELLO ---- */
+
+static struct device *device_named(struct control *c, const char name[32])
+{
+	if (!name[0])
+		return &c->devices[0];
+	for (unsigned int i = 0; i < c->config.device_count; i++)
+		if (strncmp(c->devices[i].config.name, name, 32) == 0)
+			return &c->devices[i];
+	return NULL;
+}
+
+static int client_index(struct device *d, uint32_t *index)
+{
+	for (uint32_t i = 0; i < CLIENTS_MAX; i++)
+		if (!d->clients[i]) {
+			*index = i;
+			return 0;
+		}
+	return -EUSERS;
+}
+
+static void hello_reply(struct client *client, struct control_hello_reply *out)
+{
+	const struct device *d = client->device;
+
+	*out = (struct control_hello_reply){
+		.version = CONTROL_VERSION,
+		.queue_pd = client->queue_pd->object.number,
+		.max_qp = d->qps.max,
+		.max_cq = d->cqs.max,
+		.max_mr = d->mrs.max,
+		.max_pd = client->control->config.limits.pds,
+		.max_qp_wr = CONTROL_QP_WR_MAX,
+		.max_cqe = CONTROL_CQE_MAX,
+		.max_sge = SGE_MAX,
+		.max_inline_bytes = CONTROL_INLINE_MAX,
+		.max_rd_atomic = READS_MAX,
+		.gid_count = device_gid_count(d),
+		.guid = d->config.guid,
+		.max_mr_bytes = client->control->config.limits.region_bytes,
+	};
+	memcpy(out->device, d->config.name, sizeof(out->device));
+}
+
+/* The bell: the far end is the client's, ours can be neither read nor made blocking by it. */
+static int bell_make(struct client *client, int *theirs)
+{
+	int pair[2], rc;
+
+	if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	rc = control_watch(client->control, pair[0], &client->bell_source, 0);
+	if (rc) {
+		close(pair[0]);
+		close(pair[1]);
+		return rc;
+	}
+	client->bell = pair[0];
+	*theirs = pair[1];
+	return 0;
+}
+
+/* The client's page, event queue, doorbells. Undone by teardown. */
+static int client_attach(struct client *client, int *theirs)
+{
+	struct client_page *page = (struct client_page *)client->page.base;
+	struct device *d = client->device;
+	struct ceu_eq eq;
+	int rc = client_index(d, &client->index);
+
+	if (rc)
+		return rc;
+	rc = table_create(&client->regions, 64, 1u << 20, 32);
+	if (rc)
+		return rc;
+	client->queue_pd = object_make(client, OBJECT_PD, sizeof(struct pd), &rc);
+	if (rc)
+		return rc;
+	rc = bell_make(client, theirs);
+	if (rc)
+		return rc;
+	eq = (struct ceu_eq){.page = page, .eventfd = client->bell};
+	rc = ceu_errno(
+		ceu_exec(d->config.ceu, CEU_MAP_EQ, client->index, &eq, sizeof(eq), NULL, 0));
+	if (rc)
+		return rc;
+	d->clients[client->index] = client;
+	if (client->index >= d->client_end)
+		d->client_end = client->index + 1;
+	hca_client_attach(d->config.hca, client->index, &page->uar);
+	return 0;
+}
+
+int run_hello(struct call *call)
+{
+	const struct control_hello *in = call->body;
+	struct client *client = call->client;
+	struct device *d;
+	const char *why;
+	int rc;
+
+	if (in->version != CONTROL_VERSION)
+		return -EPROTO;
+	if (!memchr(in->device, 0, sizeof(in->device)))
+		return -EINVAL;
+	d = device_named(client->control, in->device);
+	if (!d)
+		return -ENODEV;
+	rc = memory_map(
+		call->fds[0], sizeof(struct client_page), MEMORY_SEAL_SEALED, &client->page, &why);
+	if (rc) {
+		LOG(WARNING, "client %u: refused: its page is %s", client->id, why);
+		return rc;
+	}
+	client->device = d;
+	rc = client_attach(client, &call->reply_fd);
+	if (rc) {
+		client_teardown(client);
+		return rc;
+	}
+	hello_reply(client, call->reply);
+	LOG(INFO, "client %u: pid %d opened %s as number %u", client->id, (int)client->pid,
+		d->config.name, client->index);
+	return 0;
+}
+
+/* ---- port ---- */
+
+int device_gid(const struct device *d, uint32_t index, uint8_t gid[16])
+{
+	if (index >= GID_TABLE_MAX)
+		return -ENOENT;
+	return d->config.ops.gid(d->config.ctx, index, gid);
+}
+
+uint32_t device_gid_count(const struct device *d)
+{
+	uint8_t gid[16];
+	uint32_t n = 0;
+
+	while (device_gid(d, n, gid) == 0)
+		n++;
+	return n;
+}
+
+int run_query_port(struct call *call)
+{
+	const struct device *d = call->client->device;
+	struct control_port_reply *out = call->reply;
+
+	d->config.ops.port(d->config.ctx, out);
+	out->gid_count = device_gid_count(d);
+	return 0;
+}
+
+int run_query_gid(struct call *call)
+{
+	const struct control_number *in = call->body;
+	struct control_gid_reply *out = call->reply;
+
+	out->index = in->number;
+	return device_gid(call->client->device, in->number, out->gid);
+}
+
+/* ---- protection domains ---- */
+
+int run_alloc_pd(struct call *call)
+{
+	struct control_number *out = call->reply;
+	int rc;
+	struct pd *pd = object_make(call->client, OBJECT_PD, sizeof(*pd), &rc);
+
+	if (!pd)
+		return rc;
+	out->number = pd->object.number;
+	return 0;
+}
+
+int run_free_pd(struct call *call)
+{
+	int rc;
+	struct pd *pd = object_named(call, OBJECT_PD, &rc);
+
+	if (rc)
+		return rc;
+	if (pd == call->client->queue_pd)
+		return -EBUSY;
+	object_drop(&pd->object);
+	return 0;
+}
+
+/* ---- memory ---- */
+
+int run_add_region(struct call *call)
+{
+	const struct control_region *in = call->body;
+	const struct control_limits *limits = &call->client->control->config.limits;
+	struct control_number *out = call->reply;
+	struct client *client = call->client;
+	struct region *region;
+	const char *why;
+	int rc;
+
+	if (in->length == 0 || in->length > limits->region_bytes)
+		return -EINVAL;
+	if (in->length > limits->client_bytes - client->region_bytes)
+		return -ENOSPC;
+	region = object_make(client, OBJECT_REGION, sizeof(*region), &rc);
+	if (!region)
+		return rc;
+	rc = memory_map(call->fds[0], in->length, 0, &region->mapping, &why);
+	if (rc) {
+		LOG(WARNING, "client %u: region refused: it is %s", client->id, why);
+		object_drop(&region->object);
+		return rc;
+	}
+	client->region_bytes += region->mapping.bytes;
+	out->number = region->object.number;
+	return 0;
+}
+
+int run_drop_region(struct call *call)
+{
+	int rc;
+	struct region *region = object_named(call, OBJECT_REGION, &rc);
+
+	if (rc)
+		return rc;
+	/* No MR lies in it; those that did were invalidated and have quiesced. */
+	call->client->region_bytes -= region->mapping.bytes;
+	memory_unmap(&region->mapping);
+	object_drop(&region->object);
+	return 0;
+}
+
+/* 0, -EINVAL, -ENOENT. */
+static int mr_check(struct client *client, const struct control_mr *in)
+{
+	const uint32_t rights = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ |
+				ACCESS_REMOTE_ATOMIC;
+	const uint32_t writes = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC;
+	const struct region *region = object_find(client, OBJECT_REGION, in->region);
+
+	if (!region || !object_find(client, OBJECT_PD, in->pd))
+		return -ENOENT;
+	if (in->reserved || in->access & ~rights ||
+		((in->access & writes) && !(in->access & ACCESS_LOCAL_WRITE)))
+		return -EINVAL;
+	if (in->length == 0 || in->offset > region->mapping.bytes ||
+		in->length > region->mapping.bytes - in->offset)
+		return -EINVAL;
+	return in->iova + in->length < in->iova ? -EINVAL : 0;
+}
+
+int run_reg_mr(struct call *call)
+{
+	const struct control_mr *in = call->body;
+	struct control_mr_reply *out = call->reply;
+	struct client *client = call->client;
+	struct ceu *ceu = client->device->config.ceu;
+	struct mpt_entry entry;
+	struct mr *mr;
+	int rc = mr_check(client, in);
+
+	if (rc)
+		return rc;
+	mr = object_make(client, OBJECT_MR, sizeof(*mr), &rc);
+	if (!mr)
+		return rc;
+	mr->pd = object_find(client, OBJECT_PD, in->pd);
+	mr->region = object_find(client, OBJECT_REGION, in->region);
+	mr->iova = in->iova;
+	mr->length = in->length;
+	mr->access = in->access;
+	mr->phys = mr->region->mapping.base + in->offset;
+	entry = (struct mpt_entry){.key = mr->object.number,
+		.pd = in->pd,
+		.access = in->access,
+		.start = in->iova,
+		.length = in->length,
+		.phys = mr->phys};
+	rc = ceu_errno(ceu_exec(ceu, CEU_SW2HW_MPT,
+		entry.key & client->device->config.hca->v2p.mask, &entry, sizeof(entry), NULL, 0));
+	if (rc) {
+		object_drop(&mr->object);
+		return rc;
+	}
+	mr->pd->object.users++;
+	mr->region->object.users++;
+	out->lkey = out->rkey = mr->object.number;
+	return 0;
+}
+
+int run_dereg_mr(struct call *call)
+{
+	int rc;
+	struct mr *mr = object_named(call, OBJECT_MR, &rc);
+
+	if (rc)
+		return rc;
+	rc = ceu_errno(ceu_exec(call->client->device->config.ceu, CEU_HW2SW_MPT, mr->object.number,
+		NULL, 0, NULL, 0));
+	if (rc)
+		return rc;
+	mr->pd->object.users--;
+	mr->region->object.users--;
+	object_drop(&mr->object);
+	return 0;
+}
+
+uint8_t *queue_memory(const struct client *client, const struct mr *mr, uint64_t va, uint64_t bytes,
+	uint32_t align)
+{
+	uint64_t offset = va - mr->iova;
+
+	if (mr->pd != client->queue_pd || !(mr->access & ACCESS_LOCAL_WRITE))
+		return NULL;
+	if (va < mr->iova || offset > mr->length || bytes > mr->length - offset)
+		return NULL;
+	if (va % align || (uintptr_t)(mr->phys + offset) % align)
+		return NULL;
+	return mr->phys + offset;
+}
+
+/* ---- completion queues ---- */
+
+int run_create_cq(struct call *call)
+{
+	const struct control_cq *in = call->body;
+	struct control_number *out = call->reply;
+	struct client *client = call->client;
+	struct mr *mr = object_find(client, OBJECT_MR, in->lkey);
+	struct ceu_cq make = {.client = client->index, .log_entries = in->log_entries};
+	struct cq_object *cq;
+	int rc;
+
+	if (!mr)
+		return -ENOENT;
+	if (in->log_entries > 31 || 1u << in->log_entries > CONTROL_CQE_MAX)
+		return -EINVAL;
+	make.buffer = (struct cqe *)queue_memory(
+		client, mr, in->buffer_va, sizeof(struct cqe) << in->log_entries, 64);
+	make.record = (struct cq_record *)queue_memory(
+		client, mr, in->record_va, sizeof(struct cq_record), 64);
+	if (!make.buffer || !make.record)
+		return -EINVAL;
+	cq = object_make(client, OBJECT_CQ, sizeof(*cq), &rc);
+	if (!cq)
+		return rc;
+	rc = ceu_errno(ceu_exec(client->device->config.ceu, CEU_SW2HW_CQ, cq->object.number, &make,
+		sizeof(make), NULL, 0));
+	if (rc) {
+		object_drop(&cq->object);
+		return rc;
+	}
+	cq->mr = mr;
+	mr->object.users++;
+	out->number = cq->object.number;
+	return 0;
+}
+
+int run_destroy_cq(struct call *call)
+{
+	int rc;
+	struct cq_object *cq = object_named(call, OBJECT_CQ, &rc);
+
+	if (rc)
+		return rc;
+	rc = ceu_errno(ceu_exec(call->client->device->config.ceu, CEU_HW2SW_CQ, cq->object.number,
+		NULL, 0, NULL, 0));
+	if (rc)
+		return rc;
+	cq->mr->object.users--;
+	object_drop(&cq->object);
+	return 0;
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The requests of the control socket on queue pairs, and next hops. A request that needs an address
+ * answers -EAGAIN until the port knows it; session.c asks again. Control thread.
+ */
+#include <errno.h>
+#include <string.h>
+#include "control_priv.h"
+
+/* What the client said of the queues of a new QP, as addresses of the daemon. 0, -EINVAL. */
+static int queues(const struct client *client, const struct mr *mr, const struct control_qp *in,
+	struct ceu_qp *make)
+{
+	if (in->service > SERVICE_UD || in->sq_signal_all > 1 || in->reserved)
+		return -EINVAL;
+	if (in->sq_bytes == 0 || in->sq_bytes % 64 || in->sq_bytes > CONTROL_SQ_BYTES_MAX)
+		return -EINVAL;
+	make->service = (uint8_t)in->service;
+	make->sq_signal_all = (uint8_t)in->sq_signal_all;
+	make->sq_bytes = in->sq_bytes;
+	make->sq = queue_memory(client, mr, in->sq_va, in->sq_bytes, 64);
+	make->record = (struct qp_record *)queue_memory(
+		client, mr, in->record_va, sizeof(struct qp_record), 64);
+	if (!make->sq || !make->record)
+		return -EINVAL;
+	if (in->rq_log_entries == 0xff)
+		return 0;
+	if (in->rq_log_entries > 31 || 1u << in->rq_log_entries > CONTROL_QP_WR_MAX)
+		return -EINVAL;
+	if (in->rq_stride % WQE_UNIT_BYTES || in->rq_stride < 3 * WQE_UNIT_BYTES ||
+		in->rq_stride > RQ_FETCH_BYTES)
+		return -EINVAL;
+	make->rq_entries = 1u << in->rq_log_entries;
+	make->rq_stride = in->rq_stride;
+	make->rq = queue_memory(client, mr, in->rq_va,
+		(uint64_t)in->rq_stride << in->rq_log_entries, WQE_UNIT_BYTES);
+	return make->rq ? 0 : -EINVAL;
+}
+
+/* Gives the new object a number whose place the data path has let go of, and makes the context. */
+static int make_context(struct client *client, struct qp_object *qp, const struct ceu_qp *make)
+{
+	struct device *d = client->device;
+	enum ceu_status status = CEU_BAD_SYS_STATE;
+
+	ceu_tidy(d->config.ceu);
+	for (uint32_t tries = 0; tries < d->qps.max; tries++) {
+		status = ceu_exec(d->config.ceu, CEU_SW2HW_QP, qp->object.number, make,
+			sizeof(*make), NULL, 0);
+		if (status != CEU_BAD_SYS_STATE)
+			break;
+		table_remove(&d->qps, &qp->object);
+		table_add(&d->qps, &qp->object);
+	}
+	return status == CEU_BAD_SYS_STATE ? -ENOSPC : ceu_errno(status);
+}
+
+int run_create_qp(struct call *call)
+{
+	const struct control_qp *in = call->body;
+	struct control_number *out = call->reply;
+	struct client *client = call->client;
+	struct pd *pd = object_find(client, OBJECT_PD, in->pd);
+	struct mr *mr = object_find(client, OBJECT_MR, in->lkey);
+	struct cq_object *send_cq = object_find(client, OBJECT_CQ, in->send_cqn);
+	struct cq_object *recv_cq = object_find(client, OBJECT_CQ, in->recv_cqn);
+	struct ceu_qp make = {.client = (uint16_t)client->index, .pd = in->pd};
+	struct qp_object *qp;
+	int rc;
+
+	if (!pd || !mr || !send_cq || !recv_cq)
+		return -ENOENT;
+	rc = queues(client, mr, in, &make);
+	if (rc)
+		return rc;
+	make.cqn_snd = in->send_cqn;
+	make.cqn_rcv = in->recv_cqn;
+	make.engine = (uint16_t)(client->index % client->device->config.hca->config.engines);
+	qp = object_make(client, OBJECT_QP, sizeof(*qp), &rc);
+	if (!qp)
+		return rc;
+	rc = make_context(client, qp, &make);
+	if (rc) {
+		object_drop(&qp->object);
+		return rc;
+	}
+	qp->pd = pd;
+	qp->mr = mr;
+	qp->send_cq = send_cq;
+	qp->recv_cq = recv_cq;
+	pd->object.users++;
+	mr->object.users++;
+	send_cq->object.users++;
+	recv_cq->object.users++;
+	out->number = qp->object.number;
+	return 0;
+}
+
+int run_destroy_qp(struct call *call)
+{
+	const struct control_number *in = call->body;
+	struct qp_object *qp = object_find(call->client, OBJECT_QP, in->number);
+	int rc;
+
+	if (!qp)
+		return -ENOENT;
+	rc = ceu_errno(ceu_exec(
+		call->client->device->config.ceu, CEU_HW2SW_QP, in->number, NULL, 0, NULL, 0));
+	if (rc)
+		return rc;
+	qp->pd->object.users--;
+	qp->mr->object.users--;
+	qp->send_cq->object.users--;
+	qp->recv_cq->object.users--;
+	object_drop(&qp->object);
+	return 0;
+}
+
+int run_query_qp(struct call *call)
+{
+	const struct control_number *in = call->body;
+
+	if (!object_find(call->client, OBJECT_QP, in->number))
+		return -ENOENT;
+	return ceu_errno(ceu_exec(call->client->device->config.ceu, CEU_QUERY_QP, in->number, NULL,
+		0, call->reply, sizeof(struct control_qp_attr)));
+}
+
+/* Our side of a path, and with a destination the next hop. 0, -EINVAL (no such GID), -EAGAIN,
+ * -EHOSTUNREACH. */
+static int find_path(
+	const struct device *d, uint32_t gid_index, const uint8_t *dgid, struct ceu_path *path)
+{
+	struct control_port_reply port = {0};
+	uint16_t tci = d->config.ops.vlan ? d->config.ops.vlan(d->config.ctx) : 0;
+
+	if (device_gid(d, gid_index, path->src_ip))
+		return -EINVAL;
+	d->config.ops.port(d->config.ctx, &port);
+	memcpy(path->src_mac, port.mac, 6);
+	path->has_vlan = tci != 0;
+	path->vlan_tci = tci;
+	return dgid ? d->config.ops.resolve(d->config.ctx, dgid, path->dst_mac) : 0;
+}
+
+int run_modify_qp(struct call *call)
+{
+	const struct control_qp_attr *in = call->body;
+	const struct device *d = call->client->device;
+	struct ceu_modify modify = {.attr = *in};
+	struct control_qp_attr now;
+	enum qp_state to;
+	int rc, op;
+
+	if (!object_find(call->client, OBJECT_QP, in->qpn))
+		return -ENOENT;
+	rc = ceu_errno(ceu_exec(d->config.ceu, CEU_QUERY_QP, in->qpn, NULL, 0, &now, sizeof(now)));
+	if (rc)
+		return rc;
+	if (in->state > QP_ERR)
+		return -EINVAL;
+	to = (enum qp_state)(in->mask & QP_ATTR_STATE ? in->state : now.state);
+	op = ceu_modify_op((enum qp_state)now.state, to);
+	if (op == CEU_BAD_TRANSITION)
+		return -EINVAL;
+	if (in->mask & QP_ATTR_AV)
+		rc = find_path(d, in->gid_index, in->dgid, &modify.path);
+	else if (op == CEU_RST2INIT) /* a port without addresses may get some later */
+		(void)find_path(d, 0, NULL, &modify.path);
+	if (rc)
+		return rc;
+	/* Refused for its state means that it does not exist for the service, or that the QP failed
+	 * meanwhile. */
+	return ceu_exec(d->config.ceu, (uint8_t)op, in->qpn, &modify, sizeof(modify), NULL, 0)
+		       ? -EINVAL
+		       : 0;
+}
+
+int run_resolve(struct call *call)
+{
+	const struct control_resolve *in = call->body;
+	struct control_resolve_reply *out = call->reply;
+	struct ceu_path path = {0};
+	int rc = find_path(call->client->device, in->gid_index, in->dgid, &path);
+
+	memcpy(out->mac, path.dst_mac, sizeof(out->mac));
+	return rc;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A session's messages: receives one, checks its form, runs it, replies. A malformed one ends the
+ * session. Nothing here waits: a request that cannot be answered yet is kept, and the session reads
+ * no further until it is. Control thread.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "control_priv.h"
+
+struct descriptors {
+	int fd[MESSAGE_FDS_MAX];
+	unsigned int count;
+	bool truncated; /* there were more */
+};
+
+static void close_all(struct descriptors *d)
+{
+	for (unsigned int i = 0; i < d->count; i++)
+		close(d->fd[i]);
+	d->count = 0;
+}
+
+static void take_descriptors(struct msghdr *msg, struct descriptors *d)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
+			if (d->count < MESSAGE_FDS_MAX)
+				d->fd[d->count++] = fd;
+			else
+				close(fd);
+		}
+	}
+	d->truncated = msg->msg_flags & MSG_CTRUNC;
+}
+
+/* Bytes received; 0: the client has gone; -EAGAIN: nothing there; -errno. */
+static ssize_t receive(struct client *client, struct message *m, struct descriptors *d)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(MESSAGE_FDS_MAX * sizeof(int))];
+	} control;
+	struct iovec iov = {.iov_base = m, .iov_len = sizeof(*m)};
+	struct msghdr msg = {.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control)};
+	ssize_t n = recvmsg(client->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	if (n < 0)
+		return errno == EINTR ? -EAGAIN : -errno;
+	take_descriptors(&msg, d);
+	return msg.msg_flags & MSG_TRUNC ? -EMSGSIZE : n;
+}
+
+/* NULL, or what is wrong with the form of a message of n bytes. */
+static const char *malformed(
+	const struct client *client, const struct message *m, size_t n, const struct descriptors *d)
+{
+	const struct control_header *h = &m->header;
+
+	if (n < sizeof(*h))
+		return "shorter than a header";
+	if (h->type == 0 || h->type >= CONTROL_TYPE_END)
+		return "of unknown type";
+	if (h->status != 0 || h->reserved != 0)
+		return "with a header that is not a request's";
+	if (h->length != n - sizeof(*h) || h->length != request_rows[h->type].body_bytes)
+		return "of wrong length";
+	if (d->truncated || d->count != request_rows[h->type].fds)
+		return "with a wrong number of descriptors";
+	if ((h->type == CONTROL_HELLO) != (client->device == NULL))
+		return "out of order: HELLO is the first, once";
+	return NULL;
+}
+
+static bool reply(struct client *client, const struct control_header *request, int status,
+	const void *body, uint32_t bytes, int fd)
+{
+	struct control_header header = {
+		.type = request->type, .status = status, .length = status ? 0 : bytes};
+	struct iovec iov[2] = {{.iov_base = &header, .iov_len = sizeof(header)},
+		{.iov_base = (void *)(uintptr_t)body, .iov_len = header.length}};
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
+
+	if (fd >= 0 && status == 0) {
+		struct cmsghdr *c;
+
+		msg.msg_control = &control;
+		msg.msg_controllen = sizeof(control);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	}
+	/* A client that waits for its replies always has room for one. */
+	return sendmsg(client->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) ==
+	       (ssize_t)(sizeof(header) + header.length);
+}
+
+/* Runs client->request. -EAGAIN: it must be asked again; else it has been answered. */
+static int run(struct client *client, const int *fds)
+{
+	const struct control_header *h = &client->request.header;
+	const struct request_row *row = &request_rows[h->type];
+	uint8_t body[CONTROL_BYTES_MAX] = {0};
+	struct call call = {.client = client,
+		.body = client->request.body,
+		.reply = body,
+		.fds = fds,
+		.reply_fd = -1};
+	int rc = row->run(&call);
+
+	if (rc == -EAGAIN)
+		return rc;
+	if (!reply(client, h, rc, body, row->reply_bytes, call.reply_fd)) {
+		LOG(INFO, "client %u: does not take its replies", client->id);
+		client->gone = true;
+	}
+	if (call.reply_fd >= 0)
+		close(call.reply_fd);
+	return 0;
+}
+
+static void set_pending(struct client *client, bool pending)
+{
+	if (client->pending == pending)
+		return;
+	client->pending = pending;
+	client->control->pending += pending ? 1 : -1u;
+	control_rearm(client, !pending);
+}
+
+/* One message. False: there is none, or the session is over. */
+static bool serve_one(struct client *client)
+{
+	struct descriptors d = {.count = 0};
+	ssize_t n = receive(client, &client->request, &d);
+	const char *wrong;
+
+	if (n == -EAGAIN)
+		return false;
+	if (n == 0 || (n < 0 && n != -EMSGSIZE)) {
+		client->gone = true;
+		close_all(&d);
+		return false;
+	}
+	wrong = n < 0 ? "too long" : malformed(client, &client->request, (size_t)n, &d);
+	if (wrong) {
+		LOG(WARNING, "client %u: pid %d sent a message %s", client->id, (int)client->pid,
+			wrong);
+		count(&client->control->devices[0].config.hca->counters, COUNTER_control_malformed);
+		client->gone = true;
+	} else if (run(client, d.fd) == -EAGAIN) {
+		set_pending(client, true);
+	}
+	close_all(&d);
+	return !client->gone && !client->pending;
+}
+
+unsigned int session_serve(struct client *client)
+{
+	unsigned int n = 0;
+
+	while (n < MESSAGES_PER_TURN && !client->gone && !client->pending && serve_one(client))
+		n++;
+	return n;
+}
+
+unsigned int session_retry(struct client *client)
+{
+	if (!client->pending || client->gone || run(client, NULL) == -EAGAIN)
+		return 0;
+	set_pending(client, false);
+	return 1;
+}

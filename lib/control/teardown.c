@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The end of a client, however it came: takes its queue pairs, queues and keys from the data path,
+ * waits for it once, then gives back memory and numbers. Other clients notice nothing. Control
+ * thread.
+ */
+#include <string.h>
+#include <unistd.h>
+#include "control_priv.h"
+
+static void take_away(struct ceu *ceu, uint8_t op, const struct object *list)
+{
+	for (const struct object *o = list; o; o = o->next)
+		ceu_exec(ceu, op, o->number, NULL, 0, NULL, 0);
+}
+
+/* Nothing of the client is found by the data path after this. */
+static void leave_data_path(struct client *client)
+{
+	struct device *d = client->device;
+	struct ceu *ceu = d->config.ceu;
+
+	ceu_batch_begin(ceu);
+	take_away(ceu, CEU_HW2SW_QP, client->objects[OBJECT_QP]);
+	take_away(ceu, CEU_HW2SW_CQ, client->objects[OBJECT_CQ]);
+	take_away(ceu, CEU_HW2SW_MPT, client->objects[OBJECT_MR]);
+	if (d->clients[client->index] == client) {
+		hca_client_detach(d->config.hca, client->index);
+		ceu_exec(ceu, CEU_MAP_EQ, client->index | 1u << 31, NULL, 0, NULL, 0);
+	}
+	ceu_batch_end(ceu);
+}
+
+static void drop_all(struct client *client, enum object_kind kind)
+{
+	while (client->objects[kind]) {
+		struct object *o = client->objects[kind];
+
+		if (kind == OBJECT_REGION)
+			memory_unmap(&((struct region *)o)->mapping);
+		object_drop(o);
+	}
+}
+
+void client_teardown(struct client *client)
+{
+	struct device *d = client->device;
+
+	if (!d)
+		return;
+	leave_data_path(client);
+	for (int kind = OBJECT_QP; kind >= OBJECT_PD; kind--)
+		drop_all(client, (enum object_kind)kind);
+	if (d->clients[client->index] == client)
+		d->clients[client->index] = NULL;
+	memory_unmap(&client->page);
+	if (client->regions.slot)
+		table_destroy(&client->regions);
+	if (client->bell >= 0)
+		close(client->bell);
+	client->bell = -1;
+	client->queue_pd = NULL;
+	client->region_bytes = 0;
+	client->device = NULL;
+}
