@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The daemon itself: starts quickly, idles cheaply, is small, ends cleanly, and says where a
+# configuration is wrong.
+. "$(dirname "$0")/lib.sh"
+
+# Milliseconds from start to the control socket, of the best of three.
+best_start_ms=1000000
+for i in 1 2 3; do
+	before=$(date +%s%N)
+	daemon start$i
+	took=$((($(date +%s%N) - before) / 1000000))
+	[ $took -ge $best_start_ms ] || best_start_ms=$took
+	check "stops on SIGTERM ($i)" stop "$started"
+	check "removes its socket ($i)" test ! -e "$SCRATCH/start$i.sock"
+done
+check "starts within a second ($best_start_ms ms)" test "$best_start_ms" -lt 1000
+
+daemon idle
+idle=$started
+resident_kib=$(awk '/^VmRSS/ { print $2 }' "/proc/$idle/status")
+check "resident memory is at most 96 MiB ($((resident_kib / 1024)) MiB)" \
+	test "$resident_kib" -le $((96 * 1024))
+
+# Clock ticks (100 a second) of user and system time: a busy machine does not change them.
+ticks() { awk '{ print $14 + $15 }' "/proc/$idle/stat"; }
+sleep 1
+before=$(ticks)
+sleep 4
+used=$(($(ticks) - before))
+check "idle CPU is below 3 % ($used ticks of 400)" test "$used" -lt 12
+
+not_started() { ! timeout 20 "$DAEMON" --socket "$1" </dev/null; }
+check 'a second daemon on the same socket is refused' not_started "$SCRATCH/idle.sock"
+check 'the first one goes on' test -S "$SCRATCH/idle.sock"
+kill -INT "$idle"
+check 'stops on SIGINT' stop "$idle"
+
+# refuses NAME LINE WORD: the configuration on stdin is refused, with file, line and reason.
+refuses() {
+	local file=$SCRATCH/$1.conf code
+	cat >"$file"
+	timeout 20 "$DAEMON" -c "$file" --socket "$SCRATCH/refused.sock" >"$SCRATCH/refused.log" 2>&1
+	code=$?
+	if [ $code -eq 2 ] && grep -q "$file:$2: .*$3" "$SCRATCH/refused.log"; then
+		ok "refuses $1: $(tail -n 1 "$SCRATCH/refused.log" | sed 's/.*\.conf//')"
+	else
+		fail "refuses $1 (exit code $code): $(cat "$SCRATCH/refused.log")"
+	fi
+}
+refuses unknown-key 2 quick <<'END'
+[hca left]
+quick = yes
+peer = left
+END
+refuses bad-number 3 qps <<'END'
+[hca left]
+peer = left
+qps = many
+END
+refuses no-peer 2 peer <<'END'
+[hca left]
+peer = right
+END
+refuses bad-address 3 address <<'END'
+[hca left]
+peer = left
+address = 300.1.1.1/24
+END
+finish

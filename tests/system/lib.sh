@@ -1,0 +1,148 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-3-Clause
+# For the system tests to source: daemons and softhca-perf on top of setup/setup.sh. The build
+# folder comes as SOFTHCA_BUILD, or is ../../build.
+# shellcheck source=tests/system/setup/setup.sh
+. "$(dirname "${BASH_SOURCE[0]}")/setup/setup.sh"
+
+BUILD=${SOFTHCA_BUILD:-$(dirname "${BASH_SOURCE[0]}")/../../build}
+
+# program NAME...: the first of these files of the build folder that is there.
+program() {
+	local name
+	for name in "$@"; do
+		if [ -f "$BUILD/$name" ] && [ -x "$BUILD/$name" ]; then
+			echo "$BUILD/$name"
+			return
+		fi
+	done
+	echo "lib.sh: none of these was built: $*" >&2
+	exit 1
+}
+
+DAEMON=$(program app/softhcad/softhcad app/softhcad) || exit 1
+PERF=$(program bench/path/softhca-perf) || exit 1
+# A debugging build and sanitizers are slow; tests with much traffic do less of it then.
+TCP_PORT=$((20000 + $$ % 20000))
+
+# DPDK keeps its sockets and locks here instead of in /run.
+export RUNTIME_DIRECTORY=$SCRATCH/run
+mkdir -p "$RUNTIME_DIRECTORY"
+
+# A configuration of two HCAs, left and right, joined by rings. Arguments: lines for both.
+ring_config() {
+	local name peer number
+	echo '[daemon]'
+	for name in left right; do
+		peer=right number=1
+		[ "$name" = left ] || { peer=left number=2; }
+		printf '[hca %s]\nport = ring\npeer = %s\n' "$name" "$peer"
+		printf 'address = 192.168.77.%s/24, fd77::%s/64\n' "$number" "$number"
+		[ $# -eq 0 ] || printf '%s\n' "$@"
+	done
+}
+
+# daemon NAME [on HOST] ARGUMENTS...: starts softhcad with the control socket $SCRATCH/NAME.sock and
+# waits until it answers. Leaves the process in $started. Ends the test if it does not come up.
+daemon() {
+	local name=$1 where=()
+	shift
+	if [ "$1" = on ]; then
+		where=(on "$2")
+		shift 2
+	fi
+	start "$name" "${where[@]}" "$DAEMON" --socket "$SCRATCH/$name.sock" "$@"
+	wait_for 30 daemon_up "$name" "$started" && return
+	echo "daemon $name did not come up:"
+	cat "$SCRATCH/$name.log"
+	fail "daemon $name comes up"
+	finish
+}
+
+# Listening, or dead.
+daemon_up() {
+	not_running "$2" && return 1
+	[ -S "$SCRATCH/$1.sock" ]
+}
+
+# stop PID: SIGTERM; its exit code; 124 when it did not end.
+stop() {
+	kill -TERM "$1" 2>/dev/null
+	wait_for 20 not_running "$1" || return 124
+	wait "$1"
+}
+
+# pair NAME ARGUMENTS...: softhca-perf with both sides in one process, on left and right of daemon
+# NAME. Checked.
+pair() {
+	local name=$1
+	shift
+	check "$*" timeout 120 "$PERF" "$@" --socket "$SCRATCH/$name.sock" --pair left,right
+}
+
+# between ARGUMENTS...: the same test, server with daemon b, client with daemon a. Checked. Set by
+# the test: a_side, b_side (arrays: empty or `on HOST`), server_address.
+between() {
+	local server
+	TCP_PORT=$((TCP_PORT + 1))
+	start server "${b_side[@]}" timeout 120 "$PERF" "$@" --socket "$SCRATCH/b.sock" -p $TCP_PORT
+	server=$started
+	if "${a_side[@]}" timeout 120 "$PERF" "$@" --socket "$SCRATCH/a.sock" -p $TCP_PORT \
+		"$server_address" >"$SCRATCH/client.log" 2>&1 && wait "$server"; then
+		ok "$*"
+	else
+		fail "$*"
+		kill "$server" 2>/dev/null
+		sed 's/^/   client: /' "$SCRATCH/client.log"
+		sed 's/^/   server: /' "$SCRATCH/server.log"
+	fi
+}
+
+# every_operation COMMAND: COMMAND (pair ..., between) with each operation, service and way to
+# complete, all data verified.
+every_operation() {
+	local kind size
+	for kind in write write_imm send send_imm read; do
+		for size in 0 1 8 1023 4096 65537 1048576; do
+			"$@" ${kind}_bw --verify -s $size -n 24
+		done
+		"$@" ${kind}_bw --verify -b -q 4 -s 3000 -n 64
+		"$@" ${kind}_lat --verify -n 50
+	done
+	for kind in FETCH_AND_ADD CMP_AND_SWAP; do
+		"$@" atomic_bw -A $kind --verify -b -n 256
+		"$@" atomic_lat -A $kind --verify -n 50
+	done
+	for kind in send write; do
+		"$@" ${kind}_bw -c UC --verify -s 5000 -n 64
+		"$@" ${kind}_lat -c UC --verify -n 50
+	done
+	"$@" send_bw -c UD --verify -s 1000 -n 64
+	"$@" send_lat -c UD --verify -n 50
+	"$@" send_bw --verify -e -s 2000 -n 64
+	"$@" write_bw --verify -I 64 -l 8 -Q 4 -s 60 -n 512
+}
+
+# frames_right FOLDER: every capture in it (pcap or pcapng) through tshark, which must find nothing
+# malformed, and through icrc_check, which must find every ICRC right. Checked.
+frames_right() {
+	local file
+	mkdir -p "$SCRATCH/pcap"
+	for file in "$1"/*; do
+		# Classic pcap is what icrc_check reads.
+		tshark -r "$file" -F pcap -w "$SCRATCH/pcap/$(basename "$file").pcap" 2>/dev/null
+		# Its guess that SEND data are RPC-over-RDMA is wrong.
+		tshark -r "$file" --disable-protocol rpcordma -Y _ws.malformed 2>/dev/null \
+			>"$SCRATCH/malformed.txt"
+		check "no malformed frame in $(basename "$file")" no_lines "$SCRATCH/malformed.txt"
+	done
+	check "every ICRC is right" "$(program tests/system/icrc_check)" "$SCRATCH/pcap"
+}
+
+# Fails with the first lines of a file, unless it is empty.
+no_lines() {
+	[ ! -s "$1" ] || {
+		head -n 20 "$1"
+		return 1
+	}
+}

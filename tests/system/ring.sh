@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Two HCAs of one daemon, joined by rings: every operation, all data verified; then the demo.
+. "$(dirname "$0")/lib.sh"
+
+ring_config >"$SCRATCH/ring.conf"
+daemon ring -c "$SCRATCH/ring.conf"
+every_operation pair ring
+
+# The share of the limit is not what is tested here.
+printf 'bulk 10 GB/s\nmessages 10 M/s\n' >"$SCRATCH/limit"
+pair ring --demo --limit "$SCRATCH/limit"
+pair ring write_bw -a -n 200
+pair ring write_bw -q 64 -D 1
+check 'the daemon ends cleanly' stop "$started"
+finish

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Random operations on a wire that loses 1 %, doubles 1 % and reorders 1 % of the packets, in both
+# directions: each happens once, in order, every byte right. SOFTHCA_SOAK: how many (100000).
+. "$(dirname "$0")/lib.sh"
+
+ring_config 'loss = 0.01' 'duplicate = 0.01' 'reorder = 0.01' >"$SCRATCH/soak.conf"
+daemon soak -c "$SCRATCH/soak.conf"
+if timeout 900 "$PERF" --soak "${SOFTHCA_SOAK:-100000}" --socket "$SCRATCH/soak.sock" \
+	--pair left,right ${SOFTHCA_SEED:+--seed "$SOFTHCA_SEED"}; then
+	ok 'soak'
+else
+	fail 'soak'
+	tail -n 20 "$SCRATCH/soak.log"
+fi
+check 'the daemon ends cleanly' stop "$started"
+finish
