@@ -17,7 +17,7 @@
 #include "pmd-glue/port.h"
 
 enum {
-	CONFIG_NAME_BYTES = 13,	  /* HCA name: short, since it is part of the names of rings */
+	CONFIG_NAME_BYTES = 9,	  /* HCA name: short, since it is part of the names of rings */
 	CONFIG_PREFIX_BYTES = 32, /* name among DPDK processes */
 	CONFIG_CPU_MAX = 1023,	  /* highest CPU number that can be named */
 	CONFIG_CPU_AUTO = -1,	  /* no CPU named: the daemon places the stage */

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Makes a running daemon out of a configuration, runs it, takes it apart. Control thread; the
+ * lcores run lcore_loop.c. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <rte_launch.h>
+#include <rte_malloc.h>
+#include <rte_mbuf.h>
+#include "base/log.h"
+#include "daemon.h"
+#include "pipeline/message.h"
+
+enum {
+	POOL_CACHE = 128,   /* mbufs that an lcore keeps of a pool */
+	POLL_MS = 1,	    /* turn of the ports that talk to a network */
+	POLL_QUIET_MS = 10, /* turn when all ports are rings, which have no neighbours to answer */
+	SAMPLE_NS = 1000000000, /* busy shares are measured over this */
+	QUIESCE_SPINS = 64,	/* before the control thread begins to sleep */
+	QUIESCE_SLEEP_US = 20,
+};
+
+static struct rte_mempool *make_pool(const char *name, uint32_t buffers, uint16_t room)
+{
+	struct rte_mempool *pool = rte_pktmbuf_pool_create(
+		name, buffers, POOL_CACHE, MESSAGE_PRIV_BYTES, room, SOCKET_ID_ANY);
+
+	if (!pool)
+		LOG(ERR, "pool of %u %s buffers: not enough memory", buffers, name);
+	return pool;
+}
+
+static int make_pools(struct daemon *d)
+{
+	const struct daemon_config *c = &d->config.daemon;
+
+	_Static_assert(RTE_PKTMBUF_HEADROOM == HEADROOM_BYTES, "headers fit in front of a payload");
+	d->packets = make_pool("packets", c->packet_buffers, PACKET_ROOM_BYTES);
+	d->descriptors = make_pool("descriptors", c->descriptor_buffers, DESCRIPTOR_ROOM_BYTES);
+	d->clones = make_pool("clones", c->clone_buffers, 0);
+	if (!d->packets || !d->descriptors || !d->clones)
+		return -ENOMEM;
+	LOG(INFO, "buffers: %u packets, %u descriptors, %u clones", c->packet_buffers,
+		c->descriptor_buffers, c->clone_buffers);
+	return 0;
+}
+
+static int make_devices(struct daemon *d)
+{
+	for (unsigned i = 0; i < d->config.hcas; i++) {
+		int ret = device_create(&d->devices[i], d, &d->config.hca[i]);
+
+		if (ret)
+			return ret;
+		d->device_count++;
+	}
+	return 0;
+}
+
+static int make_rcu(struct daemon *d)
+{
+	d->rcu = rte_zmalloc("rcu", rte_rcu_qsbr_get_memsize(LCORES_MAX), RTE_CACHE_LINE_SIZE);
+	return d->rcu ? rte_rcu_qsbr_init(d->rcu, LCORES_MAX) : -ENOMEM;
+}
+
+/* Fills in what placement.c does not know. loops[].cpu is set. */
+static int make_loops(struct daemon *d)
+{
+	const struct daemon_config *c = &d->config.daemon;
+
+	for (unsigned i = 0; i < d->loop_count; i++) {
+		struct lcore_loop *l = &d->loops[i];
+		int ret;
+
+		l->lcore = i + 1;
+		l->thread = i;
+		l->adaptive = c->poll == CONFIG_POLL_ADAPTIVE;
+		l->spin_ns = c->idle_spin_us * 1000ull;
+		l->sleep_ns_max = c->idle_sleep_us * 1000ull;
+		l->clock = &d->clock;
+		l->rcu = d->rcu;
+		l->stop = &d->stop;
+		ret = lcore_loop_init(l);
+		if (ret)
+			return ret;
+	}
+	return placement_apply(d);
+}
+
+static int launch_loops(struct daemon *d)
+{
+	for (unsigned i = 0; i < d->loop_count; i++) {
+		struct lcore_loop *l = &d->loops[i];
+		int ret = rte_eal_remote_launch(lcore_loop_run, l, l->lcore);
+
+		if (ret) {
+			LOG(ERR, "CPU %u: the lcore does not start: %s", l->cpu, strerror(-ret));
+			return ret;
+		}
+		d->running++;
+		LOG(INFO, "CPU %u: %u stages of %u engines, %s", l->cpu, l->stage_count,
+			l->engine_count, l->adaptive ? "adaptive" : "busy polling");
+	}
+	return 0;
+}
+
+static int make_control(struct daemon *d)
+{
+	struct control_device devices[HCA_MAX];
+	const struct control_config c = {.socket_path = d->config.daemon.socket,
+		.device_count = d->device_count,
+		.devices = devices};
+	int ret = paths_make_directory_of(d->config.daemon.socket);
+
+	for (unsigned i = 0; i < d->device_count; i++)
+		device_describe(&d->devices[i], &devices[i]);
+	if (!ret)
+		ret = control_create(&c, &d->control);
+	if (ret)
+		LOG(ERR, "control socket %s: %s", d->config.daemon.socket, strerror(-ret));
+	else
+		LOG(INFO, "control socket %s", d->config.daemon.socket);
+	return ret;
+}
+
+int daemon_start(struct daemon *d)
+{
+	int ret;
+
+	pthread_mutex_init(&d->lock, NULL);
+	clock_start(&d->clock);
+	ret = make_pools(d);
+	if (!ret)
+		ret = make_devices(d);
+	if (!ret)
+		ret = make_rcu(d);
+	if (!ret)
+		ret = make_loops(d);
+	if (!ret)
+		ret = launch_loops(d);
+	if (!ret)
+		ret = make_control(d);
+	if (!ret)
+		ret = telemetry_start(d);
+	if (ret)
+		daemon_stop(d);
+	return ret;
+}
+
+/* Clients go first: the modules must let go of their queue pairs, and only running lcores can. */
+void daemon_stop(struct daemon *d)
+{
+	telemetry_stop();
+	control_destroy(d->control);
+	d->control = NULL;
+	__atomic_store_n(&d->stop, 1, __ATOMIC_SEQ_CST);
+	for (unsigned i = 0; i < d->running; i++)
+		lcore_loop_wake(&d->loops[i]);
+	for (unsigned i = 0; i < d->running; i++)
+		rte_eal_wait_lcore(d->loops[i].lcore);
+	for (unsigned i = d->device_count; i > 0; i--)
+		device_destroy(&d->devices[i - 1]);
+	for (unsigned i = 0; i < d->loop_count; i++)
+		lcore_loop_close(&d->loops[i]);
+	rte_free(d->rcu);
+	rte_mempool_free(d->clones);
+	rte_mempool_free(d->descriptors);
+	rte_mempool_free(d->packets);
+	pthread_mutex_destroy(&d->lock);
+}
+
+static void wait_quiescent(struct daemon *d)
+{
+	uint64_t token = rte_rcu_qsbr_start(d->rcu);
+
+	for (unsigned i = 0; i < d->running; i++)
+		lcore_loop_wake(&d->loops[i]);
+	for (unsigned spins = 0; !rte_rcu_qsbr_check(d->rcu, token, false); spins++) {
+		if (spins > QUIESCE_SPINS) /* an lcore may need our CPU to get there */
+			usleep(QUIESCE_SLEEP_US);
+	}
+}
+
+void daemon_quiesce(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	/* The end of the round that each lcore was in, and of the next. */
+	wait_quiescent(d);
+	wait_quiescent(d);
+}
+
+static void sample_busy(struct daemon *d)
+{
+	uint64_t now_ns = clock_now_ns(&d->clock), passed_ns = now_ns - d->sampled_ns;
+
+	if (passed_ns < SAMPLE_NS)
+		return;
+	for (unsigned i = 0; i < d->loop_count; i++) {
+		uint64_t busy_ns = __atomic_load_n(&d->loops[i].busy_ns, __ATOMIC_RELAXED);
+
+		d->busy_permille[i] = (busy_ns - d->sampled_busy_ns[i]) * 1000 / passed_ns;
+		d->sampled_busy_ns[i] = busy_ns;
+	}
+	d->sampled_ns = now_ns;
+}
+
+static int turn_ms(const struct daemon *d)
+{
+	for (unsigned i = 0; i < d->device_count; i++) {
+		const struct port_config *p = &d->devices[i].section->port;
+
+		if (p->type != PORT_RING || p->capture_path[0])
+			return POLL_MS;
+	}
+	return POLL_QUIET_MS;
+}
+
+/* All that the control thread does between two waits. */
+static void take_turn(struct daemon *d)
+{
+	control_poll(d->control, 0);
+	for (unsigned i = 0; i < d->device_count; i++) {
+		device_poll(&d->devices[i], i);
+		ceu_tidy(d->devices[i].ceu);
+	}
+	sample_busy(d);
+}
+
+void daemon_run(struct daemon *d, const volatile int *stop_requested)
+{
+	struct pollfd control = {.fd = control_fd(d->control), .events = POLLIN};
+	int timeout_ms = turn_ms(d);
+
+	while (!*stop_requested) {
+		poll(&control, 1, timeout_ms);
+		pthread_mutex_lock(&d->lock);
+		take_turn(d);
+		pthread_mutex_unlock(&d->lock);
+	}
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef DAEMON_H
+#define DAEMON_H
+/*
+ * All that a running daemon consists of, in the order in which it is made. The control thread owns
+ * it. Telemetry reads it from threads of its own and takes `lock` for that; the control thread
+ * holds it whenever it does not wait.
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include "clock.h"
+#include "command/ceu.h"
+#include "config/config.h"
+#include "control/control.h"
+#include "hca/hca.h"
+#include "lcore_loop.h"
+#include "pmd-glue/port.h"
+
+struct daemon;
+
+/* One HCA with its port. */
+struct device {
+	struct daemon *daemon;
+	const struct hca_section *section;
+	struct port *port;
+	struct hca *hca;
+	struct ceu *ceu;
+	int kick_fd; /* the control socket writes it when a client rings although we sleep; -1: not
+			made */
+	bool link_up;
+};
+
+struct daemon {
+	struct config config;
+	struct clock clock;
+	uint32_t memory_mib; /* reserved without hugepages; 0: hugepages are used */
+	struct rte_mempool *packets, *descriptors, *clones;
+	struct device devices[HCA_MAX];
+	unsigned device_count;
+	struct control *control;
+	struct rte_rcu_qsbr *rcu;
+	struct lcore_loop *loops; /* [config's CPUs], index = EAL lcore - 1 */
+	unsigned loop_count;
+	unsigned running; /* loops that have been launched */
+	uint32_t stop;	  /* atomic: tells the loops to end */
+	pthread_mutex_t lock;
+	/* busy share of each loop over the last second, in 1/1000; control thread writes under the
+	 * lock */
+	uint32_t busy_permille[LCORES_MAX];
+	uint64_t sampled_busy_ns[LCORES_MAX], sampled_ns;
+};
+
+/*
+ * Makes everything but EAL, which is up, and starts the lcores. On failure the log says why and
+ * nothing remains. 0 or -errno. Control thread.
+ */
+int daemon_start(struct daemon *d);
+
+/* Stops and frees everything in the reverse order. Control thread. */
+void daemon_stop(struct daemon *d);
+
+/* Serves the control socket, the ports and what is due, until *stop_requested is set by a signal.
+ */
+void daemon_run(struct daemon *d, const volatile int *stop_requested);
+
+/* Waits until every lcore has finished the round it was in, and another one. ctx: struct daemon.
+ * Control thread. */
+void daemon_quiesce(void *ctx);
+
+/* device.c: port, HCA and CEU of one [hca NAME] section. 0 or -errno, logged. */
+int device_create(struct device *v, struct daemon *d, const struct hca_section *section);
+void device_destroy(struct device *v);
+/* What the control socket is told about it. */
+void device_describe(struct device *v, struct control_device *out);
+/* The port's turn: about every millisecond. */
+void device_poll(struct device *v, unsigned index);
+
+/*
+ * placement.c: which CPU each stage runs on.
+ * placement_cpus() lists the CPUs that the configuration needs, each once; it fills in stages that
+ * have no place. 0; -EINVAL (a CPU that this process may not use; logged to stderr).
+ */
+int placement_cpus(struct config *c, struct config_cpus *cpus);
+/* Gives the loops their stages and their peers. 0 or -errno. */
+int placement_apply(struct daemon *d);
+
+/* telemetry.c: registers /softhca/... with DPDK's telemetry. 0 or -errno. */
+int telemetry_start(struct daemon *d);
+/* From here on the commands answer nothing. */
+void telemetry_stop(void);
+
+/* eal.c: starts EAL as the configuration says; cpus: one lcore each, numbered from 1. 0 or -errno,
+ * logged. */
+int eal_start(struct daemon *d, const struct config_cpus *cpus);
+/* Ends EAL and removes its runtime directory. */
+void eal_stop(const struct daemon *d);
+
+/* notify.c: tells the service manager ("READY=1", "STOPPING=1") through $NOTIFY_SOCKET, if there is
+ * one. Never fails. */
+void notify_service(const char *state);
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One HCA of the daemon: its port, its tables and pipeline, its command unit, and what the control
+ * socket asks about them. Control thread. */
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <rte_memory.h>
+#include "base/log.h"
+#include "daemon.h"
+#include "wire/encap.h"
+
+enum { PORT_STATE_DOWN = 1, PORT_STATE_ACTIVE = 4 }; /* as IBV_PORT_* */
+
+/* 256 is 1, 4096 is 5; 0 if not even 256 fits. */
+static uint8_t mtu_code(uint16_t bytes)
+{
+	uint8_t code = 0;
+
+	for (unsigned mtu = MTU_BYTES_MIN; mtu <= MTU_BYTES_MAX && mtu <= bytes; mtu *= 2)
+		code++;
+	return code;
+}
+
+static unsigned fill_gids(struct wire_path *gids, const struct port_info *info)
+{
+	for (unsigned i = 0; i < info->n_addresses; i++) {
+		gids[i] = (struct wire_path){.is_ipv6 = info->address[i].v6,
+			.has_vlan = info->vlan != 0,
+			.vlan_tci = info->vlan,
+			.ttl = WIRE_TTL_DEFAULT};
+		memcpy(gids[i].src_mac, info->mac, 6);
+		memcpy(gids[i].src_ip, info->address[i].ip, 16);
+	}
+	return info->n_addresses;
+}
+
+static int make_hca(struct device *v, const struct port_info *info)
+{
+	const struct hca_section *s = v->section;
+	struct hca_config c;
+
+	hca_config_defaults(&c);
+	memcpy(c.name, s->name, sizeof(s->name));
+	c.engines = s->engines;
+	c.qps = s->qps;
+	c.cqs = s->cqs;
+	c.mpts = s->mpts;
+	c.socket = SOCKET_ID_ANY;
+	c.settings = s->settings;
+	c.packets = v->daemon->packets;
+	c.descriptors = v->daemon->descriptors;
+	c.link = port_link(v->port);
+	c.gid_count = fill_gids(c.gids, info);
+	return hca_create(&c, &v->hca);
+}
+
+static int make_ceu(struct device *v, const struct port_info *info)
+{
+	const struct ceu_config c = {.qps = &v->hca->qps,
+		.v2p = &v->hca->v2p,
+		.completion = &v->hca->completion,
+		.engines = v->hca->engines,
+		.engine_count = v->section->engines,
+		.counters = &v->hca->counters,
+		.mtu_code_max = mtu_code(info->path_mtu_bytes),
+		.hooks = {.ctx = v->daemon, .quiesce = daemon_quiesce}};
+
+	return ceu_create(&c, &v->ceu);
+}
+
+static int failed(const struct device *v, const char *what, int error)
+{
+	LOG(ERR, "hca %s: %s: %s", v->section->name, what, strerror(-error));
+	device_destroy((struct device *)v);
+	return error;
+}
+
+int device_create(struct device *v, struct daemon *d, const struct hca_section *section)
+{
+	struct port_info info;
+	int ret;
+
+	*v = (struct device){.daemon = d, .section = section, .kick_fd = -1};
+	ret = port_create(&section->port, d->packets, d->clones, &v->port);
+	if (!ret)
+		ret = port_start(v->port);
+	if (ret)
+		return failed(v, "port", ret);
+	port_info(v->port, &info);
+	v->link_up = info.link_up;
+	ret = make_hca(v, &info);
+	if (ret)
+		return failed(v, "tables and pipeline", ret);
+	ret = make_ceu(v, &info);
+	if (ret)
+		return failed(v, "command unit", ret);
+	v->kick_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (v->kick_fd < 0)
+		return failed(v, "eventfd", -errno);
+	LOG(INFO, "hca %s: %s%s%s, %02x:%02x:%02x:%02x:%02x:%02x, path MTU %u, %u engine%s, %u QPs",
+		section->name, port_type_name(section->port.type),
+		section->port.device[0] ? " " : "", section->port.device, info.mac[0], info.mac[1],
+		info.mac[2], info.mac[3], info.mac[4], info.mac[5], info.path_mtu_bytes,
+		section->engines, section->engines == 1 ? "" : "s", section->qps);
+	return 0;
+}
+
+void device_destroy(struct device *v)
+{
+	if (v->ceu)
+		ceu_destroy(v->ceu);
+	if (v->hca)
+		hca_destroy(v->hca);
+	if (v->port)
+		port_destroy(v->port);
+	if (v->kick_fd >= 0)
+		close(v->kick_fd);
+	*v = (struct device){.kick_fd = -1};
+}
+
+/* control_port_ops; ctx: struct device */
+
+static void answer_port(void *ctx, struct control_port_reply *out)
+{
+	struct device *v = ctx;
+	struct port_info info;
+
+	port_info(v->port, &info);
+	*out = (struct control_port_reply){
+		.state = info.link_up && info.path_mtu_bytes ? PORT_STATE_ACTIVE : PORT_STATE_DOWN,
+		.max_mtu = mtu_code(MTU_BYTES_MAX),
+		.active_mtu = mtu_code(info.path_mtu_bytes),
+		.speed_mbps = info.link_speed_mbps,
+		.pkey_count = 1};
+	memcpy(out->mac, info.mac, sizeof(out->mac));
+}
+
+static int answer_gid(void *ctx, uint32_t index, uint8_t gid[16])
+{
+	struct device *v = ctx;
+
+	if (index >= v->hca->config.gid_count)
+		return -ENOENT;
+	memcpy(gid, v->hca->config.gids[index].src_ip, 16);
+	return 0;
+}
+
+static int answer_resolve(void *ctx, const uint8_t dgid[16], uint8_t mac[6])
+{
+	struct device *v = ctx;
+
+	return port_resolve(v->port, dgid, mac);
+}
+
+static uint16_t answer_vlan(void *ctx)
+{
+	struct device *v = ctx;
+
+	return v->section->port.vlan;
+}
+
+/* EUI-64 of the MAC address. */
+static uint64_t guid_of(const uint8_t mac[6])
+{
+	const uint8_t eui[8] = {mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
+	uint64_t guid = 0;
+
+	for (unsigned i = 0; i < sizeof(eui); i++)
+		guid = guid << 8 | eui[i];
+	return guid;
+}
+
+void device_describe(struct device *v, struct control_device *out)
+{
+	struct port_info info;
+
+	port_info(v->port, &info);
+	*out = (struct control_device){.guid = guid_of(info.mac),
+		.hca = v->hca,
+		.ceu = v->ceu,
+		.kick_eventfd = v->kick_fd,
+		.ops = {answer_port, answer_gid, answer_resolve, answer_vlan},
+		.ctx = v};
+	memcpy(out->name, v->section->name, sizeof(v->section->name));
+}
+
+void device_poll(struct device *v, unsigned index)
+{
+	struct port_info info;
+
+	port_poll_control(v->port);
+	port_info(v->port, &info);
+	if (info.link_up == v->link_up)
+		return;
+	v->link_up = info.link_up;
+	LOG(NOTICE, "hca %s: link %s", v->section->name, info.link_up ? "up" : "down");
+	ceu_set_mtu_max(v->ceu, mtu_code(info.path_mtu_bytes));
+	control_port_changed(v->daemon->control, index, info.link_up);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * EAL from the configuration: memory with or without hugepages, one lcore for each CPU in use and a
+ * floating one for the control thread, only the PCI devices that are named. Control thread.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_mbuf.h>
+#include "base/log.h"
+#include "daemon.h"
+#include "pipeline/message.h"
+
+enum { ARGS_MAX = 48, ARG_BYTES = 2048, HUGE_2MIB_LOG = 21, HUGE_1GIB_LOG = 30 };
+
+struct args {
+	char text[ARGS_MAX][ARG_BYTES];
+	char *argv[ARGS_MAX + 1];
+	int argc;
+};
+
+static void add(struct args *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The number of arguments is bounded by HCA_MAX and known to fit. */
+static void add(struct args *a, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(a->text[a->argc], ARG_BYTES, format, arguments);
+	va_end(arguments);
+	a->argv[a->argc] = a->text[a->argc];
+	a->argc++;
+}
+
+/* Upper estimate of what one HCA takes. */
+static uint64_t hca_bytes(const struct hca_section *h)
+{
+	uint64_t tables = (uint64_t)h->qps * sizeof(struct qp) +
+			  (uint64_t)h->mpts * sizeof(struct mpt_entry) +
+			  (uint64_t)h->cqs * sizeof(struct cq);
+	const struct engine_settings *s = &h->settings;
+	uint64_t buffers =
+		64ull * s->swpb_elements + 256ull * s->rpb_elements + 64ull * s->reb_elements;
+	uint64_t engine = buffers + 8ull * s->timer_slots + sizeof(struct engine) + (2u << 20);
+
+	return tables + sizeof(struct completion) + h->engines * engine;
+}
+
+/* Upper estimate of a pool: mempool header, struct rte_mbuf, private area, room. */
+static uint64_t pool_bytes(uint64_t buffers, unsigned room)
+{
+	return buffers * (64 + sizeof(struct rte_mbuf) + MESSAGE_PRIV_BYTES + room + 64);
+}
+
+/* What the configuration needs, with a quarter more for fragments. */
+static uint32_t memory_needed_mib(const struct config *c)
+{
+	uint64_t bytes = 16u << 20;
+
+	for (unsigned i = 0; i < c->hcas; i++)
+		bytes += hca_bytes(&c->hca[i]);
+	bytes += pool_bytes(c->daemon.packet_buffers, PACKET_ROOM_BYTES);
+	bytes += pool_bytes(c->daemon.descriptor_buffers, DESCRIPTOR_ROOM_BYTES);
+	bytes += pool_bytes(c->daemon.clone_buffers, 0);
+	return (bytes + bytes / 4) >> 20;
+}
+
+/* Could we have that many hugepages? Maps them, which reserves but does not touch them, and gives
+ * them back. */
+static bool hugepages_free(uint64_t bytes, int page_log)
+{
+	uint64_t page = 1ull << page_log;
+	uint64_t rounded = (bytes + page - 1) & ~(page - 1);
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | page_log << MAP_HUGE_SHIFT;
+	void *map = mmap(NULL, rounded, PROT_READ | PROT_WRITE, flags, -1, 0);
+
+	if (map == MAP_FAILED)
+		return false;
+	munmap(map, rounded);
+	return true;
+}
+
+static void add_memory(struct args *a, struct daemon *d)
+{
+	const struct daemon_config *c = &d->config.daemon;
+	uint32_t needed_mib = memory_needed_mib(&d->config);
+	uint64_t bytes = (uint64_t)needed_mib << 20;
+
+	if (c->hugepages_mib != CONFIG_HUGEPAGES_OFF && c->hugepages_mib != CONFIG_HUGEPAGES_AUTO) {
+		add(a, "--in-memory");
+		add(a, "-m");
+		add(a, "%u", c->hugepages_mib);
+		LOG(INFO, "memory: %u MiB of hugepages", c->hugepages_mib);
+		return;
+	}
+	if (c->hugepages_mib == CONFIG_HUGEPAGES_AUTO &&
+		(hugepages_free(bytes, HUGE_2MIB_LOG) || hugepages_free(bytes, HUGE_1GIB_LOG))) {
+		add(a, "--in-memory");
+		LOG(INFO, "memory: hugepages as needed, about %u MiB", needed_mib);
+		return;
+	}
+	d->memory_mib = c->memory_mib ? c->memory_mib : needed_mib;
+	add(a, "--no-huge");
+	add(a, "-m");
+	add(a, "%u", d->memory_mib);
+	LOG(INFO, "memory: no hugepages (%s), %u MiB reserved",
+		c->hugepages_mib == CONFIG_HUGEPAGES_OFF ? "off" : "not enough are free",
+		d->memory_mib);
+}
+
+/* lcore 0 is the control thread's and floats over all CPUs; lcore i + 1 is bound to cpus[i]. */
+static void add_lcores(struct args *a, const struct config_cpus *cpus)
+{
+	char text[ARG_BYTES];
+	int used = snprintf(text, sizeof(text), "0@(");
+	const char *comma = "";
+	cpu_set_t allowed;
+
+	CPU_ZERO(&allowed);
+	sched_getaffinity(0, sizeof(allowed), &allowed);
+	for (unsigned cpu = 0; cpu < CPU_SETSIZE && used < ARG_BYTES / 2; cpu++) {
+		if (!CPU_ISSET(cpu, &allowed))
+			continue;
+		used += snprintf(text + used, sizeof(text) - used, "%s%u", comma, cpu);
+		comma = ",";
+	}
+	used += snprintf(text + used, sizeof(text) - used, ")");
+	for (unsigned i = 0; i < cpus->count; i++)
+		used += snprintf(text + used, sizeof(text) - used, ",%u@%u", i + 1, cpus->cpu[i]);
+	add(a, "--lcores");
+	add(a, "%s", text);
+}
+
+static void add_devices(struct args *a, const struct config *c)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < c->hcas; i++) {
+		if (c->hca[i].port.type != PORT_PCI)
+			continue;
+		any = true;
+		add(a, "-a");
+		add(a, "%s", c->hca[i].port.device);
+	}
+	if (!any)
+		add(a, "--no-pci");
+}
+
+int eal_start(struct daemon *d, const struct config_cpus *cpus)
+{
+	static const char *const levels[] = {"error", "warning", "notice", "info", "debug"};
+	static struct args args; /* EAL keeps pointers into it */
+
+	add(&args, "softhcad");
+	add(&args, "--file-prefix");
+	add(&args, "%s", d->config.daemon.prefix);
+	add(&args, "--iova-mode=va");
+	add(&args, "--log-level=*:warning");
+	add(&args, "--log-level=softhca:%s", levels[d->config.daemon.log_level]);
+	add_lcores(&args, cpus);
+	add_devices(&args, &d->config);
+	add_memory(&args, d);
+	for (int i = 1; i < args.argc; i++)
+		LOG(DEBUG, "EAL argument: %s", args.text[i]);
+	if (rte_eal_init(args.argc, args.argv) < 0) {
+		LOG(ERR, "EAL does not start: %s", rte_strerror(rte_errno));
+		return -rte_errno;
+	}
+	return 0;
+}
+
+/* EAL leaves its files behind; they are ours by name, and we held their lock. */
+static void remove_directory(const char *path)
+{
+	DIR *directory = opendir(path);
+	struct dirent *entry;
+
+	if (!directory)
+		return;
+	while ((entry = readdir(directory)) != NULL) {
+		if (entry->d_name[0] != '.')
+			unlinkat(dirfd(directory), entry->d_name, 0);
+	}
+	closedir(directory);
+	rmdir(path);
+}
+
+void eal_stop(const struct daemon *d)
+{
+	char directory[PATHS_BYTES_MAX];
+
+	rte_eal_cleanup();
+	if (paths_dpdk_directory(d->config.daemon.prefix, directory, sizeof(directory)) == 0)
+		remove_directory(directory);
+}

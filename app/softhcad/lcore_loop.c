@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The loop of one lcore. Reads as the schedule: each stage placed here gets one poll in each round.
+ *
+ * Going to sleep, without losing a doorbell: after a while without work we announce it (clients
+ * then kick us after a doorbell, peers wake us), look at everything once more, and sleep only if
+ * that round found nothing either. The announcement stands until a round finds work. What nobody
+ * announces (frames from the wire, timers) waits for the timeout at most.
+ *
+ * The eventfds are watched edge-triggered and never read: each write wakes every lcore that
+ * watches, and none takes a wake-up away from another.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <rte_pause.h>
+#include "base/log.h"
+#include "lcore_loop.h"
+#include "send-queue/send_queue.h"
+
+enum { CLOCK_GRAIN_NS = 256 }; /* an engine that several lcores share is not told of less */
+
+static int watch(struct lcore_loop *l, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+
+	if (epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, fd, &event) && errno != EEXIST)
+		return -errno;
+	return 0;
+}
+
+int lcore_loop_init(struct lcore_loop *l)
+{
+	l->sleep_ns = LOOP_SLEEP_NS_MIN;
+	l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	l->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (l->wake_fd < 0 || l->epoll_fd < 0)
+		return -errno;
+	return watch(l, l->wake_fd);
+}
+
+void lcore_loop_close(struct lcore_loop *l)
+{
+	close(l->wake_fd);
+	close(l->epoll_fd);
+}
+
+static void add_engine(struct engine **list, unsigned *count, struct engine *e)
+{
+	for (unsigned i = 0; i < *count; i++) {
+		if (list[i] == e)
+			return;
+	}
+	list[(*count)++] = e;
+}
+
+static void add_hca(struct lcore_loop *l, struct hca *h)
+{
+	for (unsigned i = 0; i < l->hca_count; i++) {
+		if (l->hcas[i] == h)
+			return;
+	}
+	l->hcas[l->hca_count++] = h;
+}
+
+int lcore_loop_place(
+	struct lcore_loop *l, struct hca *h, struct engine *e, enum stage_id id, int kick_fd)
+{
+	l->stages[l->stage_count++] = (struct placed_stage){.engine = e, .id = id};
+	add_engine(l->engines, &l->engine_count, e);
+	add_hca(l, h);
+	if (id != STAGE_DOORBELL_WQE)
+		return 0;
+	add_engine(l->bells, &l->bell_count, e);
+	return watch(l, kick_fd);
+}
+
+void lcore_loop_wake(struct lcore_loop *l)
+{
+	static const uint64_t one = 1;
+
+	if (!__atomic_exchange_n(&l->asleep, 0, __ATOMIC_SEQ_CST))
+		return;
+	if (write(l->wake_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+		LOG(ERR, "wake-up of CPU %u: %s", l->cpu, strerror(errno));
+}
+
+static void tell_time(struct lcore_loop *l)
+{
+	for (unsigned i = 0; i < l->engine_count; i++) {
+		struct engine *e = l->engines[i];
+
+		if (l->now_ns > __atomic_load_n(&e->now_ns, __ATOMIC_RELAXED) + CLOCK_GRAIN_NS)
+			__atomic_store_n(&e->now_ns, l->now_ns, __ATOMIC_RELAXED);
+	}
+}
+
+/* One round over all stages. Returns elements handled. */
+static unsigned poll_stages(struct lcore_loop *l)
+{
+	unsigned work = 0;
+
+	for (unsigned i = 0; i < l->stage_count; i++)
+		work += hca_poll_stage(l->stages[i].engine, l->stages[i].id);
+	return work;
+}
+
+static void announce(struct lcore_loop *l, bool asleep)
+{
+	l->announced = asleep;
+	__atomic_store_n(&l->asleep, asleep, __ATOMIC_SEQ_CST);
+	for (unsigned i = 0; i < l->bell_count; i++)
+		dbp_set_asleep(l->bells[i], asleep);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+static void sleep_once(struct lcore_loop *l)
+{
+	struct timespec timeout = {.tv_nsec = (long)l->sleep_ns};
+	struct epoll_event events[HCA_MAX + 1];
+
+	__atomic_store_n(&l->sleeps, l->sleeps + 1, __ATOMIC_RELAXED);
+	/* A wake-up since the announcement has cleared `asleep` and written wake_fd: this returns
+	 * at once. */
+	epoll_pwait2(l->epoll_fd, events, HCA_MAX + 1, &timeout, NULL);
+	__atomic_store_n(&l->asleep, 1, __ATOMIC_SEQ_CST);
+	l->sleep_ns = RTE_MIN(2 * l->sleep_ns, l->sleep_ns_max);
+}
+
+/* The round found nothing. */
+static void idle(struct lcore_loop *l)
+{
+	if (!l->idle_since_ns)
+		l->idle_since_ns = l->now_ns;
+	if (!l->adaptive || l->now_ns - l->idle_since_ns < l->spin_ns)
+		rte_pause();
+	else if (!l->announced)
+		announce(l, true); /* and look once more */
+	else
+		sleep_once(l);
+}
+
+/* The round found work, which may now lie in rings of stages that are elsewhere. */
+static void busy(struct lcore_loop *l)
+{
+	l->idle_since_ns = 0;
+	l->sleep_ns = LOOP_SLEEP_NS_MIN;
+	if (l->announced)
+		announce(l, false);
+	if (!l->peer_count)
+		return;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	for (unsigned i = 0; i < l->peer_count; i++) {
+		if (__atomic_load_n(&l->peers[i]->asleep, __ATOMIC_RELAXED))
+			lcore_loop_wake(l->peers[i]);
+	}
+}
+
+static void begin_round(struct lcore_loop *l, bool was_busy)
+{
+	uint64_t now_ns = clock_now_ns(l->clock);
+
+	if (was_busy)
+		__atomic_store_n(&l->busy_ns, l->busy_ns + now_ns - l->now_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&l->rounds, l->rounds + 1, __ATOMIC_RELAXED);
+	l->now_ns = now_ns;
+	tell_time(l);
+}
+
+int lcore_loop_run(void *loop)
+{
+	struct lcore_loop *l = loop;
+	unsigned work = 0;
+
+	rte_rcu_qsbr_thread_register(l->rcu, l->thread);
+	rte_rcu_qsbr_thread_online(l->rcu, l->thread);
+	while (!__atomic_load_n(l->stop, __ATOMIC_RELAXED)) {
+		begin_round(l, work > 0);
+		work = poll_stages(l);
+		for (unsigned i = 0; i < l->hca_count; i++)
+			completion_notify(&l->hcas[i]->completion);
+		rte_rcu_qsbr_quiescent(l->rcu, l->thread);
+		if (work)
+			busy(l);
+		else
+			idle(l);
+	}
+	rte_rcu_qsbr_thread_offline(l->rcu, l->thread);
+	rte_rcu_qsbr_thread_unregister(l->rcu, l->thread);
+	return 0;
+}

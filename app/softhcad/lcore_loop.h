@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef LCORE_LOOP_H
+#define LCORE_LOOP_H
+/*
+ * One lcore's loop: polls the stages that are placed on it, in turn, for ever. Without work it
+ * either spins (busy) or sleeps until a doorbell, another lcore, the control thread or a timeout
+ * wakes it (adaptive).
+ *
+ * Set up by the control thread before the lcore is launched, and not changed while it runs.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <rte_rcu_qsbr.h>
+#include "base/limits.h"
+#include "clock.h"
+#include "hca/hca.h"
+
+enum {
+	LOOP_STAGES_MAX = HCA_MAX * ENGINES_MAX * STAGE_COUNT,
+	LOOP_ENGINES_MAX = HCA_MAX * ENGINES_MAX,
+	LOOP_SLEEP_NS_MIN = 50000, /* the first sleep; each further one is twice as long */
+};
+
+struct placed_stage {
+	struct engine *engine;
+	enum stage_id id;
+};
+
+struct lcore_loop {
+	unsigned cpu;	 /* where it runs */
+	unsigned lcore;	 /* the EAL's number of it */
+	unsigned thread; /* number in rcu */
+	bool adaptive;
+	uint64_t spin_ns, sleep_ns_max;
+	const struct clock *clock;
+	struct rte_rcu_qsbr *rcu;
+	const uint32_t *stop; /* atomic: not 0 ends the loop */
+
+	struct placed_stage stages[LOOP_STAGES_MAX];
+	unsigned stage_count;
+	struct engine *engines[LOOP_ENGINES_MAX]; /* those of the stages, each once */
+	unsigned engine_count;
+	struct engine *bells[LOOP_ENGINES_MAX]; /* those whose doorbell_wqe stage is here */
+	unsigned bell_count;
+	struct hca *hcas[HCA_MAX]; /* those whose completions we announce */
+	unsigned hca_count;
+	struct lcore_loop *peers[LCORES_MAX]; /* lcores that our work may give work to */
+	unsigned peer_count;
+	int wake_fd;  /* eventfd that lcore_loop_wake() writes */
+	int epoll_fd; /* sleeps on wake_fd and on the kicks of the HCAs whose bells are here */
+
+	/* The lcore's own. */
+	uint64_t now_ns __rte_cache_aligned;
+	uint64_t idle_since_ns; /* 0: the last round found work */
+	uint64_t sleep_ns;	/* of the next sleep */
+	bool announced;		/* clients and peers know that we may sleep */
+	/* Read by telemetry, relaxed. */
+	uint64_t rounds, sleeps;
+	uint64_t busy_ns; /* in rounds that found work */
+
+	uint32_t asleep __rte_cache_aligned; /* atomic: not 0: wake us when there may be work */
+};
+
+/* Makes what it sleeps on. 0; -errno. lcore_loop_close() is allowed in both cases. */
+int lcore_loop_init(struct lcore_loop *l);
+void lcore_loop_close(struct lcore_loop *l);
+
+/* Adds a stage to the end of the round; kick_fd is the eventfd of the stage's HCA and stays the
+ * caller's. 0; -errno. */
+int lcore_loop_place(
+	struct lcore_loop *l, struct hca *h, struct engine *e, enum stage_id id, int kick_fd);
+
+/* lcore_function_t: runs until *stop. Returns 0. */
+int lcore_loop_run(void *loop);
+
+/* Ends its sleep, or the one that it is about to begin. Any thread. */
+void lcore_loop_wake(struct lcore_loop *l);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* softhcad, the daemon: reads the configuration, starts everything, serves until SIGTERM or SIGINT,
+ * stops everything. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rte_lcore.h>
+#include "base/log.h"
+#include "daemon.h"
+#include "options.h"
+
+static volatile int stop_requested;
+
+static void request_stop(int number)
+{
+	stop_requested = number;
+}
+
+/* A second signal during a stop that hangs ends the process. */
+static void catch_signals(void)
+{
+	struct sigaction action = {.sa_handler = request_stop, .sa_flags = (int)SA_RESETHAND};
+
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGINT, &action, NULL);
+	action = (struct sigaction){.sa_handler = SIG_IGN};
+	sigaction(SIGPIPE, &action, NULL);
+}
+
+static struct lcore_loop *allocate_loops(const struct config_cpus *cpus)
+{
+	struct lcore_loop *loops =
+		aligned_alloc(RTE_CACHE_LINE_SIZE, cpus->count * sizeof(struct lcore_loop));
+
+	if (!loops)
+		return NULL;
+	memset(loops, 0, cpus->count * sizeof(struct lcore_loop));
+	for (unsigned i = 0; i < cpus->count; i++)
+		loops[i].cpu = cpus->cpu[i];
+	return loops;
+}
+
+static int serve(struct daemon *d)
+{
+	if (daemon_start(d))
+		return EXIT_CODE_FAILURE;
+	LOG(NOTICE, "ready after %u ms", (unsigned)(clock_now_ns(&d->clock) / 1000000));
+	notify_service("READY=1");
+	daemon_run(d, &stop_requested);
+	LOG(NOTICE, "stopping: %s", strsignal(stop_requested));
+	notify_service("STOPPING=1");
+	daemon_stop(d);
+	return EXIT_CODE_OK;
+}
+
+int main(int argc, char **argv)
+{
+	static struct daemon d;
+	struct config_cpus cpus;
+	int code;
+
+	switch (options_read(argc, argv, &d.config)) {
+	case OPTIONS_DONE:
+		return EXIT_CODE_OK;
+	case OPTIONS_USAGE:
+		return EXIT_CODE_USAGE;
+	case OPTIONS_RUN:
+		break;
+	}
+	catch_signals();
+	rte_openlog_stream(stderr);
+	LOG(NOTICE, "softhcad %s", SOFTHCA_VERSION);
+	if (placement_cpus(&d.config, &cpus))
+		return EXIT_CODE_USAGE;
+	d.loops = allocate_loops(&cpus);
+	d.loop_count = cpus.count;
+	if (!d.loops || eal_start(&d, &cpus))
+		return EXIT_CODE_FAILURE;
+	code = serve(&d);
+	eal_stop(&d);
+	free(d.loops);
+	return code;
+}
