@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ExecutionEngine's steps off the main road: duplicates, refusals, and giving back receive
+ * descriptors when a QP is in ERR. Stage responder_exec.
+ */
+#include "completion/completion.h"
+#include "ee_work.h"
+#include "execution_engine.h"
+#include "virt-to-phys/v2p.h"
+
+static void complete_error(
+	struct engine *e, struct counters *c, const struct qp *qp, uint8_t syndrome)
+{
+	struct cqe cqe = {.opcode = USER_INVALID, .imm_or_error = syndrome};
+
+	ee_complete(e, c, qp, &cqe, true);
+}
+
+/* Rights and memory of a duplicate READ; errors are silent (C9-108). */
+static bool duplicate_read(struct ee_work *w)
+{
+	const struct wire_headers *h = &w->a->headers;
+	uint8_t *addr;
+	uint64_t run;
+
+	if (!request_check_duplicate_read(w->qp, w->a))
+		return false;
+	w->respond = RESPONSE_READ;
+	return v2p_map(w->e->v2p, w->qp->pd, h->rkey, h->va, h->dma_len, ACCESS_REMOTE_READ, &addr,
+		       &run) == V2P_SUCCESS;
+}
+
+/* The saved result, never a second execution (o9-66). */
+static bool duplicate_atomic(struct ee_work *w)
+{
+	const struct atomic_result *results = w->qp->ee.results;
+
+	w->respond = RESPONSE_ATOMIC;
+	for (unsigned i = 0; i < READS_MAX; i++) {
+		if (results[i].valid && results[i].psn == w->a->headers.psn) {
+			w->a->orig = results[i].orig;
+			return true;
+		}
+	}
+	return false;
+}
+
+enum ee_state step_duplicate(struct ee_work *w)
+{
+	bool answer = false;
+
+	w->duplicate = true;
+	w->respond = RESPONSE_ACK;
+	if (w->op->defined) {
+		if (w->op->kind == WIRE_KIND_READ)
+			answer = duplicate_read(w);
+		else if (w->op->kind == WIRE_KIND_ATOMIC)
+			answer = duplicate_atomic(w);
+		else
+			answer = w->op->kind == WIRE_KIND_SEND || w->op->kind == WIRE_KIND_WRITE;
+	}
+	if (!answer) {
+		count(w->c, COUNTER_drop_duplicate);
+		return EE_DROP;
+	}
+	w->qp->ee.nak_sent = 0; /* C9-80: a valid duplicate ends the silence */
+	count(w->c, COUNTER_duplicate_requests);
+	return EE_GEN_RESP;
+}
+
+/* An error of this side's own making: it ends the QP whatever its service. */
+static bool is_local(enum wire_outcome o)
+{
+	return o == OUTCOME_LOCAL_PROT || o == OUTCOME_LOCAL_QP_OP;
+}
+
+/* Completes the receive descriptor in use, moves the QP to ERR, raises the event. */
+static void fail_qp(struct ee_work *w)
+{
+	struct qp *qp = w->qp;
+
+	if (qp->rwm.open) {
+		complete_error(w->e, w->c, qp, wire_outcomes[w->outcome].recv_cqe_syndrome);
+		rwm_release_wqe(qp);
+	}
+	qp->ee.message = EE_MESSAGE_NONE;
+	if (!qp_set_error(w->e, qp))
+		return;
+	if (w->bad_queue)
+		eq_post(w->e->completion, w->c, qp->client, EQE_WQ_CATAS_ERROR, qp->qpn);
+	else if (w->outcome == OUTCOME_REMOTE_ACCESS)
+		eq_post(w->e->completion, w->c, qp->client, EQE_WQ_ACCESS_ERROR, qp->qpn);
+	else if (!is_local(w->outcome))
+		eq_post(w->e->completion, w->c, qp->client, EQE_WQ_INVAL_REQ_ERROR, qp->qpn);
+}
+
+/* RC: everything before is done; the NAK carries the expected PSN (C9-87, C9-111). */
+static void refuse_rc(struct ee_work *w)
+{
+	const struct wire_outcome_info *info = &wire_outcomes[w->outcome];
+	uint8_t syndrome = info->aeth_syndrome;
+
+	if (w->outcome == OUTCOME_RNR) {
+		/* The rest of the message in flight is not to draw a NAK that would overtake the
+		 * wait. */
+		w->qp->ee.nak_sent = 1;
+		syndrome = aeth_rnr(w->qp->min_rnr_timer);
+	}
+	pay_ack(w->e, w->ee, w->qp);
+	hand_over(w->ee, w->qp, w->m, RESPONSE_ACK, w->qp->ee.expected_psn, syndrome);
+	if (info->responder_qp == WIRE_QP_ERROR)
+		fail_qp(w);
+}
+
+static void count_quiet_drop(struct ee_work *w)
+{
+	if (w->outcome == OUTCOME_RNR)
+		count(w->c, COUNTER_drop_no_receive);
+	else if (w->qp->service == SERVICE_UD)
+		count(w->c, COUNTER_drop_ud_length);
+	else
+		count(w->c, COUNTER_drop_uc_request);
+}
+
+enum ee_state step_async_error(struct ee_work *w)
+{
+	if (w->qp->service == SERVICE_RC) {
+		refuse_rc(w);
+		return EE_IDLE;
+	}
+	if (is_local(w->outcome)) {
+		fail_qp(w);
+	} else {
+		abandon_message(w);
+		count_quiet_drop(w);
+	}
+	bury(w);
+	return EE_IDLE;
+}
+
+/* Gives back posted receive descriptors, the open one first. Returns how many, at most `budget`. */
+static unsigned flush(struct engine *e, struct counters *c, struct qp *qp, unsigned budget)
+{
+	uint32_t claimed = rwm_claimed(qp);
+	unsigned n;
+
+	qp->ee.message = EE_MESSAGE_NONE;
+	if (claimed > qp->rq_entries) {
+		count(c, COUNTER_bad_recv_wqe);
+		qp->rwm.open = 0;
+		qp->rwm.consumed += claimed;
+		qp->rwm.fetched = qp->rwm.consumed;
+		return 0;
+	}
+	for (n = 0; n < claimed && n < budget; n++) {
+		complete_error(e, c, qp, SYNDROME_WR_FLUSH);
+		rwm_skip_wqe(qp);
+	}
+	qp->ee.flushed = n == claimed;
+	if (!qp->ee.flushed)
+		wake_post(&e->wake[WAKE_EE], &qp->wake[WAKE_EE], qp->index);
+	return n;
+}
+
+unsigned ee_wakes(struct engine *e)
+{
+	struct counters *c = stage_counters(e, STAGE_RESPONDER_EXEC);
+	uint32_t index = wake_take(&e->wake[WAKE_EE]);
+	unsigned written = 0;
+
+	while (unlikely(index != WAKE_END)) {
+		struct qp *qp = qp_at(e->qps, index);
+
+		index = wake_next(&qp->wake[WAKE_EE]);
+		if (qp->qpn != 0 && qp_state(qp) == QP_ERR)
+			written += flush(e, c, qp, EE_FLUSH_BUDGET - written);
+	}
+	return written;
+}

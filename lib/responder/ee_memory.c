@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ExecutionEngine's steps that touch client memory: receive descriptors, payload, atomics, receive
+ * completions. Stage responder_exec. One copy of each byte, from the frame as it was received.
+ */
+#include "completion/completion.h"
+#include "copy.h"
+#include "ee_work.h"
+#include "virt-to-phys/v2p.h"
+
+/* Writes the completion of the receive descriptor in turn. */
+void ee_complete(
+	struct engine *e, struct counters *c, const struct qp *qp, struct cqe *cqe, bool solicited)
+{
+	cqe->my_qpn = qp->qpn;
+	cqe->wqe_offset = rwm_wqe_offset(qp);
+	cq_post(e->completion, c, qp->cqn_rcv, cqe, solicited);
+}
+
+enum ee_state step_entry_fetch(struct ee_work *w)
+{
+	switch (rwm_open(w->c, w->qp)) {
+	case RWM_VALID_ENTRY:
+		if (w->op->kind != WIRE_KIND_SEND)
+			return EE_VTP_CMD;
+		if (unlikely(w->total > w->qp->rwm.length))
+			return fail(w, OUTCOME_LOCAL_LENGTH);
+		return EE_SEND_SCATTER;
+	case RWM_INVALID_WQE:
+		return fail(w, OUTCOME_RNR);
+	case RWM_BAD_QUEUE:
+		w->bad_queue = true;
+		return fail(w, OUTCOME_LOCAL_QP_OP);
+	case RWM_BAD_WQE:
+	case RWM_INVALID_ENTRY:
+		break;
+	}
+	return fail(w, OUTCOME_LOCAL_QP_OP);
+}
+
+static inline bool is_long(const struct ee_work *w, uint64_t message_bytes)
+{
+	uint32_t limit = w->e->settings.nt_copy_bytes;
+
+	return unlikely(limit && message_bytes >= limit);
+}
+
+/* Writes so many bytes into the entries of the open descriptor. */
+static enum wire_outcome scatter(struct ee_work *w, const uint8_t *src, uint32_t bytes, bool nt)
+{
+	while (bytes) {
+		struct rwm_entry entry;
+		enum v2p_state s;
+		uint64_t run;
+		uint8_t *dst;
+		uint32_t n;
+
+		if (rwm_fetch_entry(w->qp, &entry) != RWM_VALID_ENTRY)
+			return OUTCOME_LOCAL_LENGTH;
+		n = RTE_MIN(bytes, entry.bytes);
+		s = v2p_map(w->e->v2p, w->qp->pd, entry.lkey, entry.va, n, ACCESS_LOCAL_WRITE, &dst,
+			&run);
+		if (unlikely(s != V2P_SUCCESS)) {
+			v2p_count_error(w->c, s);
+			return OUTCOME_LOCAL_PROT;
+		}
+		n = (uint32_t)RTE_MIN((uint64_t)n, run);
+		copy_payload(dst, src, n, nt);
+		if (n == entry.bytes)
+			rwm_release_entry(w->qp);
+		else
+			rwm_update_entry(w->qp, n);
+		src += n;
+		bytes -= n;
+	}
+	return OUTCOME_OK;
+}
+
+/* UD: the 40 bytes in front of the message: the IP header, right-aligned. */
+static enum wire_outcome scatter_grh(struct ee_work *w)
+{
+	const uint8_t *l3 = rte_pktmbuf_mtod_offset(w->m, const uint8_t *, w->a->l3_offset);
+	uint8_t grh[EE_GRH_BYTES] = {0};
+
+	if (w->a->is_ipv6)
+		memcpy(grh, l3, WIRE_IPV6_BYTES);
+	else
+		memcpy(grh + EE_GRH_BYTES - WIRE_IPV4_BYTES, l3, WIRE_IPV4_BYTES);
+	return scatter(w, grh, EE_GRH_BYTES, false);
+}
+
+enum ee_state step_send_scatter(struct ee_work *w)
+{
+	const uint8_t *src = rte_pktmbuf_mtod_offset(w->m, const uint8_t *, w->a->payload_offset);
+
+	if (w->qp->service == SERVICE_UD)
+		w->outcome = scatter_grh(w);
+	if (likely(w->outcome == OUTCOME_OK))
+		w->outcome = scatter(w, src, w->a->payload_bytes, is_long(w, w->total));
+	if (unlikely(w->outcome != OUTCOME_OK))
+		return EE_ASYNC_ERROR;
+	return w->op->flags & WIRE_END ? EE_WQE_RELEASE : EE_CXT_WB;
+}
+
+/* READ: all of it is checked before anything that follows is executed; the data is read when it is
+ * sent. */
+static inline enum ee_state vtp_read(struct ee_work *w)
+{
+	const struct wire_headers *h = &w->a->headers;
+	enum v2p_state s = v2p_map(w->e->v2p, w->qp->pd, h->rkey, h->va, h->dma_len,
+		ACCESS_REMOTE_READ, &w->addr, &w->run);
+
+	if (unlikely(s != V2P_SUCCESS)) {
+		v2p_count_error(w->c, s);
+		return fail(w, OUTCOME_REMOTE_ACCESS);
+	}
+	pay_ack(w->e, w->ee, w->qp); /* of what precedes, before the PSN moves on */
+	w->respond = RESPONSE_READ;
+	w->psns = psn_packets(h->dma_len, w->qp->mtu_bytes);
+	return EE_CXT_WB;
+}
+
+/* WRITE: the whole range with the first packet, each packet's piece with the others: the key may
+ * have gone meanwhile. */
+enum ee_state step_vtp_cmd(struct ee_work *w)
+{
+	const struct wire_headers *h = &w->a->headers;
+	uint32_t bytes = w->a->payload_bytes;
+	enum v2p_state s;
+
+	if (w->op->kind == WIRE_KIND_READ)
+		return vtp_read(w);
+	if (w->op->flags & WIRE_START) {
+		w->write = (struct write_addr){.va = h->va, .rkey = h->rkey, .left = h->dma_len};
+		bytes = h->dma_len;
+	} else {
+		w->write = wat_load(w->qp);
+	}
+	s = v2p_map(w->e->v2p, w->qp->pd, w->write.rkey, w->write.va, bytes, ACCESS_REMOTE_WRITE,
+		&w->addr, &w->run);
+	if (likely(s == V2P_SUCCESS))
+		return EE_WRITE_DATA;
+	v2p_count_error(w->c, s);
+	return fail(w, OUTCOME_REMOTE_ACCESS);
+}
+
+/* A payload that crosses into another page of the region: piece by piece. */
+static enum wire_outcome write_pieces(struct ee_work *w, const uint8_t *src, bool nt)
+{
+	uint64_t va = w->write.va;
+	uint32_t left = w->a->payload_bytes;
+
+	while (left) {
+		uint64_t run;
+		uint8_t *dst;
+		enum v2p_state s = v2p_map(w->e->v2p, w->qp->pd, w->write.rkey, va, left,
+			ACCESS_REMOTE_WRITE, &dst, &run);
+		uint32_t n = (uint32_t)RTE_MIN((uint64_t)left, run);
+
+		if (s != V2P_SUCCESS) {
+			v2p_count_error(w->c, s);
+			return OUTCOME_REMOTE_ACCESS;
+		}
+		copy_payload(dst, src, n, nt);
+		va += n;
+		src += n;
+		left -= n;
+	}
+	return OUTCOME_OK;
+}
+
+enum ee_state step_write_data(struct ee_work *w)
+{
+	const uint8_t *src = rte_pktmbuf_mtod_offset(w->m, const uint8_t *, w->a->payload_offset);
+	uint32_t bytes = w->a->payload_bytes;
+	bool nt = is_long(w, (uint64_t)w->total - bytes + w->write.left);
+
+	if (likely(w->run >= bytes)) {
+		if (bytes)
+			copy_payload(w->addr, src, bytes, nt);
+	} else {
+		w->outcome = write_pieces(w, src, nt);
+		if (w->outcome != OUTCOME_OK)
+			return EE_ASYNC_ERROR;
+	}
+	if (!(w->op->flags & WIRE_END))
+		return EE_STORE_ADDR;
+	return w->op->flags & WIRE_CONSUMES_RECV ? EE_WQE_RELEASE : EE_CXT_WB;
+}
+
+enum ee_state step_store_addr(struct ee_work *w)
+{
+	w->write.va += w->a->payload_bytes;
+	w->write.left -= w->a->payload_bytes;
+	wat_store(w->qp, &w->write);
+	return EE_CXT_WB;
+}
+
+static uint64_t execute_atomic(uint64_t *p, const struct wire_headers *h)
+{
+	uint64_t expected = h->compare;
+
+	if (h->opcode == WIRE_RC_FETCH_ADD)
+		return __atomic_fetch_add(p, h->swap_add, __ATOMIC_SEQ_CST);
+	__atomic_compare_exchange_n(
+		p, &expected, h->swap_add, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	return expected;
+}
+
+enum ee_state step_atomic(struct ee_work *w)
+{
+	struct wire_headers *h = &w->a->headers;
+	struct qp *qp = w->qp;
+	enum v2p_state s = v2p_map(w->e->v2p, qp->pd, h->rkey, h->va, sizeof(uint64_t),
+		ACCESS_REMOTE_ATOMIC, &w->addr, &w->run);
+
+	if (s != V2P_SUCCESS) {
+		v2p_count_error(w->c, s);
+		return fail(w, OUTCOME_REMOTE_ACCESS);
+	}
+	/* A region registered under an address that is odd against its memory: the CPU has no
+	 * atomic for it. */
+	if ((uintptr_t)w->addr % sizeof(uint64_t) || w->run < sizeof(uint64_t))
+		return fail(w, OUTCOME_INVALID_REQUEST);
+	w->a->orig = execute_atomic((uint64_t *)w->addr, h);
+	qp->ee.results[qp->ee.atomic_next] =
+		(struct atomic_result){.psn = h->psn, .valid = 1, .orig = w->a->orig};
+	qp->ee.atomic_next = (qp->ee.atomic_next + 1) % READS_MAX;
+	pay_ack(w->e, w->ee, qp); /* of what precedes, before the PSN moves on */
+	w->respond = RESPONSE_ATOMIC;
+	return EE_CXT_WB;
+}
+
+/* SEND with invalidate: VirtToPhys takes no invalidation from the data path yet; the completion
+ * reports the key. */
+static void invalidate_remote_key(struct ee_work *w, uint32_t rkey)
+{
+	(void)w;
+	(void)rkey;
+}
+
+static inline void describe_completion(struct ee_work *w, struct cqe *cqe)
+{
+	const struct wire_headers *h = &w->a->headers;
+
+	cqe->opcode = USER_RECV;
+	if (w->op->headers & WIRE_HAS_IMM) {
+		cqe->opcode = w->op->kind == WIRE_KIND_WRITE ? USER_RECV_RDMA_IMM : USER_RECV_IMM;
+		cqe->imm_or_error = h->imm;
+	} else if (w->op->headers & WIRE_HAS_IETH) {
+		cqe->opcode = USER_RECV_INV;
+		cqe->imm_or_error = h->invalidate_rkey;
+		invalidate_remote_key(w, h->invalidate_rkey);
+	}
+}
+
+enum ee_state step_wqe_release(struct ee_work *w)
+{
+	struct cqe cqe = {.remote_qpn = w->qp->dest_qpn, .byte_count = w->total};
+
+	describe_completion(w, &cqe);
+	if (w->qp->service == SERVICE_UD) {
+		cqe.remote_qpn = w->a->headers.src_qp;
+		cqe.rlid_flags = CQE_HAS_GRH;
+	}
+	ee_complete(w->e, w->c, w->qp, &cqe, w->a->headers.se);
+	rwm_release_wqe(w->qp);
+	return EE_CXT_WB;
+}

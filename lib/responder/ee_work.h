@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef RESPONDER_EE_WORK_H
+#define RESPONDER_EE_WORK_H
+/*
+ * What the files of ExecutionEngine share: its states, one packet's way through them, and the
+ * hand-over to RespPktGen. The table of transitions stands in execution_engine.c. Stage
+ * responder_exec.
+ */
+#include "host-abi/cqe.h"
+#include "pipeline/message.h"
+#include "request_check.h"
+#include "rq_wqe_manager.h"
+#include "wire/aeth.h"
+#include "write_addr_table.h"
+
+enum { EE_GRH_BYTES = 40 }; /* in front of a UD message */
+
+enum ee_state {
+	EE_IDLE,	  /* IDLE: the packet is done with */
+	EE_FETCH_CXT,	  /* FETCH_CXT, RESP_CXT */
+	EE_CHECK_PSN,	  /* (within RESP_CXT) */
+	EE_CHECK_REQUEST, /* (within RESP_CXT) */
+	EE_DUPLICATE,	  /* ours: the seed asks READs again, and acknowledges the rest */
+	EE_ENTRY_FETCH,	  /* ENTRY_FETCH, ENTRY_RESP */
+	EE_SEND_SCATTER,  /* SEND_SCATTER, ENTRY_UPDATE, ENTRY_RELEASE */
+	EE_VTP_CMD,	  /* VTP_CMD, VTP_RESP */
+	EE_WRITE_DATA,	  /* WRITE_DATA */
+	EE_STORE_ADDR,	  /* STORE_ADDR */
+	EE_ATOMIC,	  /* ours: the seed has no atomics */
+	EE_WQE_RELEASE,	  /* WQE_RELEASE */
+	EE_CXT_WB,	  /* CXT_WB */
+	EE_GEN_RESP,	  /* GEN_RESP */
+	EE_ASYNC_ERROR,	  /* ASYNC_ERROR */
+	EE_DROP,	  /* DROP */
+	EE_STATES,
+};
+
+/* An ACK owed at the end of the burst, and the mbuf that will carry it to RespPktGen. */
+struct owed_ack {
+	struct qp *qp;
+	struct rte_mbuf *m; /* NULL: it went out earlier */
+};
+
+/* The module's own state: valid within one burst. */
+struct execution_engine {
+	struct rte_mbuf *out[BURST];  /* to EE_RESPG, in order */
+	struct rte_mbuf *dead[BURST]; /* to be freed */
+	struct owed_ack owed[BURST];  /* qp->ee.ack_pending is the place in it, plus one */
+	unsigned outs, deads, owes;
+};
+
+/* One packet on its way through the states. */
+struct ee_work {
+	struct engine *e;
+	struct execution_engine *ee;
+	struct counters *c;
+	struct rte_mbuf *m; /* ours until it is in one of the lists */
+	struct arrival *a;
+	const struct wire_opcode *op;
+	struct qp *qp;
+	enum wire_outcome outcome;
+	enum response_kind respond; /* RC: what GEN_RESP hands over */
+	bool duplicate;
+	bool bad_queue; /* the client's count of receive descriptors is impossible */
+	uint32_t total; /* of the message with this packet, bytes; UD: with the GRH space */
+	uint32_t psns;	/* PSNs that the request takes */
+	uint8_t *addr;	/* VTP_CMD: where the WRITE's payload goes */
+	uint64_t run;	/* VTP_CMD: contiguous bytes there */
+	struct write_addr write;
+};
+
+static inline void bury(struct ee_work *w)
+{
+	w->ee->dead[w->ee->deads++] = w->m;
+}
+
+static inline enum ee_state fail(struct ee_work *w, enum wire_outcome outcome)
+{
+	w->outcome = outcome;
+	return EE_ASYNC_ERROR;
+}
+
+/* Credit part of an ACK's syndrome (C9-158). */
+static inline uint8_t ack_syndrome(const struct engine *e, const struct qp *qp)
+{
+	if (!e->settings.e2e_credits || !qp->rq)
+		return aeth_ack(AETH_CREDIT_INVALID);
+	return aeth_ack(aeth_credit_code(rwm_available(qp)));
+}
+
+/* Hands a received mbuf over as the carrier of an answer; its arrival says what else. */
+static inline void hand_over(struct execution_engine *ee, struct qp *qp, struct rte_mbuf *m,
+	uint8_t response, uint32_t psn, uint8_t syndrome)
+{
+	struct arrival *a = arrival_of(m);
+
+	a->response = response;
+	a->response_psn = psn;
+	a->msn = qp->ee.msn;
+	a->syndrome = syndrome;
+	a->done_bytes = 0;
+	a->done_packets = 0;
+	a->next = NULL;
+	ee->out[ee->outs++] = m;
+}
+
+/* The ACK that is owed goes out now: PSN of the most recent executed request (C9-95). */
+static inline void pay_ack(struct engine *e, struct execution_engine *ee, struct qp *qp)
+{
+	struct owed_ack *o;
+
+	if (!qp->ee.ack_pending)
+		return;
+	o = &ee->owed[qp->ee.ack_pending - 1];
+	qp->ee.ack_pending = 0;
+	hand_over(ee, qp, o->m, RESPONSE_ACK, psn_sub(qp->ee.expected_psn, 1), ack_syndrome(e, qp));
+	o->m = NULL;
+}
+
+/* UC: the message in progress is given up, its receive descriptor serves the next one. */
+static inline void abandon_message(struct ee_work *w)
+{
+	w->qp->ee.message = EE_MESSAGE_NONE;
+	rwm_rewind(w->qp);
+}
+
+/* Writes the completion of the receive descriptor in turn. */
+void ee_complete(
+	struct engine *e, struct counters *c, const struct qp *qp, struct cqe *cqe, bool solicited);
+
+/* The steps; each returns the next state. ee_memory.c: */
+enum ee_state step_entry_fetch(struct ee_work *w);
+enum ee_state step_send_scatter(struct ee_work *w);
+enum ee_state step_vtp_cmd(struct ee_work *w);
+enum ee_state step_write_data(struct ee_work *w);
+enum ee_state step_store_addr(struct ee_work *w);
+enum ee_state step_atomic(struct ee_work *w);
+enum ee_state step_wqe_release(struct ee_work *w);
+/* ee_error.c: */
+enum ee_state step_duplicate(struct ee_work *w);
+enum ee_state step_async_error(struct ee_work *w);
+
+#endif
