@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The simulation: see sim.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_mbuf.h>
+#include "requester/requester.h"
+#include "sim.h"
+
+#define WIRE_NS	  1000u /* one way */
+#define QUEUE_PD  1u
+#define CLIENT_PD 2u
+
+static void die(const char *what, int err)
+{
+	fprintf(stderr, "sim: %s: %s\n", what, strerror(abs(err)));
+	exit(99);
+}
+
+uint64_t sim_random(struct sim *s)
+{
+	uint64_t z = (s->rng += 0x9e3779b97f4a7c15ull);
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+	return z ^ (z >> 31);
+}
+
+static void eal_once(void)
+{
+	static bool done;
+	char *args[] = {"sim", "--no-huge", "-m", "256", "--no-pci", "--no-shconf", "--no-telemetry", "--log-level=lib.*:3",
+		"--lcores=0@0"};
+
+	if (done)
+		return;
+	if (rte_eal_init(RTE_DIM(args), args) < 0)
+		die("rte_eal_init", rte_errno);
+	done = true;
+}
+
+/* ---- the wire ---- */
+
+static bool chance(struct sim *s, uint32_t ppm)
+{
+	return ppm && sim_random(s) % 1000000 < ppm;
+}
+
+static void wire_put(struct sim *s, int to, const uint8_t *frame, unsigned bytes, uint64_t delay_ns)
+{
+	struct sim_wire_end *end = &s->end[to];
+	struct rte_mbuf *m;
+
+	if (end->count == SIM_WIRE_FRAMES || !(m = rte_pktmbuf_alloc(s->packets)))
+		return;
+	memcpy(rte_pktmbuf_append(m, bytes), frame, bytes);
+	if (chance(s, s->faults.corrupt_ppm))
+		*rte_pktmbuf_mtod_offset(m, uint8_t *, 14 + sim_random(s) % (bytes - 14)) ^= 1u << sim_random(s) % 8;
+	end->queue[end->count++] = (struct sim_frame){m, s->now_ns + WIRE_NS + delay_ns};
+}
+
+static void wire_send(struct sim *s, int from, const uint8_t *frame, unsigned bytes)
+{
+	uint64_t mask = from ? s->faults.drop_mask_b : s->faults.drop_mask;
+	uint64_t number = s->end[from].sent++;
+
+	if (s->tap && s->tap(s, from, frame, bytes, s->tap_arg))
+		return;
+	if ((number < 64 && mask >> number & 1) || chance(s, s->faults.loss_ppm))
+		return;
+	wire_put(s, !from, frame, bytes, chance(s, s->faults.reorder_ppm) ? sim_random(s) % 20000 : 0);
+	if (chance(s, s->faults.duplicate_ppm))
+		wire_put(s, !from, frame, bytes, sim_random(s) % 20000);
+}
+
+static uint16_t sim_tx(struct link_port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t n)
+{
+	struct sim_wire_end *end = (struct sim_wire_end *)port;
+
+	for (unsigned i = 0; i < n; i++) {
+		wire_send(end->sim, end->node, rte_pktmbuf_mtod(frames[i], const uint8_t *), frames[i]->data_len);
+		rte_pktmbuf_free(frames[i]);
+	}
+	return n;
+}
+
+/* Frames whose time has come, earliest first among equals by arrival in the queue. */
+static uint16_t sim_rx(struct link_port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t n)
+{
+	struct sim_wire_end *end = (struct sim_wire_end *)port;
+	unsigned got = 0, kept = 0;
+
+	for (unsigned i = 0; i < end->count; i++) {
+		if (got < n && end->queue[i].at_ns <= end->sim->now_ns)
+			frames[got++] = end->queue[i].m;
+		else
+			end->queue[kept++] = end->queue[i];
+	}
+	end->count = kept;
+	return got;
+}
+
+/* ---- the client ---- */
+
+static void *zeroed(size_t bytes)
+{
+	void *p = aligned_alloc(4096, RTE_ALIGN(bytes, 4096));
+
+	if (!p)
+		die("memory", ENOMEM);
+	memset(p, 0, bytes);
+	return p;
+}
+
+static void must(enum ceu_status status, const char *what)
+{
+	if (status != CEU_OK) {
+		fprintf(stderr, "sim: %s: command status %u\n", what, status);
+		exit(99);
+	}
+}
+
+static void make_client(struct sim *s, int node, const struct sim_params *p)
+{
+	struct sim_node *n = &s->node[node];
+	struct mpt_entry mpt = {.pd = CLIENT_PD, .access = 0xf, .length = p->memory_bytes};
+	struct ceu_cq cq = {.client = 0, .log_entries = SIM_CQ_LOG};
+	struct ceu_eq eq = {.eventfd = -1};
+
+	n->page = zeroed(sizeof(*n->page));
+	n->memory = zeroed(p->memory_bytes);
+	n->memory_bytes = p->memory_bytes;
+	n->key = 0xabc00000u + (node + 1) * 0x100 + 5;
+	mpt.key = n->key;
+	mpt.start = (uintptr_t)n->memory;
+	mpt.phys = n->memory;
+	must(ceu_exec(n->ceu, CEU_SW2HW_MPT, n->key & n->hca->v2p.mask, &mpt, sizeof(mpt), NULL, 0), "SW2HW_MPT");
+	n->cq = zeroed(sizeof(struct cqe) << SIM_CQ_LOG);
+	for (unsigned i = 0; i < 1u << SIM_CQ_LOG; i++)
+		n->cq[i].owner = CQE_OWNER_HW;
+	n->cq_record = zeroed(sizeof(*n->cq_record));
+	n->cqn = 0x4001;
+	cq.buffer = n->cq;
+	cq.record = n->cq_record;
+	eq.page = n->page;
+	must(ceu_exec(n->ceu, CEU_MAP_EQ, 0, &eq, sizeof(eq), NULL, 0), "MAP_EQ");
+	must(ceu_exec(n->ceu, CEU_SW2HW_CQ, n->cqn, &cq, sizeof(cq), NULL, 0), "SW2HW_CQ");
+	hca_client_attach(n->hca, 0, &n->page->uar);
+}
+
+static void make_qp(struct sim *s, int node, unsigned i, const struct sim_params *p)
+{
+	struct sim_node *n = &s->node[node];
+	struct sim_qp *q = &n->qp[i];
+	struct ceu_qp make = {.service = p->service, .client = 0, .pd = CLIENT_PD, .cqn_snd = n->cqn, .cqn_rcv = n->cqn,
+		.sq_bytes = SIM_SQ_ENTRIES * SIM_STRIDE, .rq_stride = SIM_RQ_STRIDE, .rq_entries = SIM_RQ_ENTRIES};
+
+	q->qpn = 0x10000 * (node + 2) + i + 1;
+	q->psn = p->psn;
+	q->sq = make.sq = zeroed(make.sq_bytes);
+	q->rq = make.rq = zeroed(SIM_RQ_ENTRIES * SIM_RQ_STRIDE);
+	q->record = make.record = zeroed(sizeof(*q->record));
+	must(ceu_exec(n->ceu, CEU_SW2HW_QP, q->qpn, &make, sizeof(make), NULL, 0), "SW2HW_QP");
+}
+
+static const uint8_t macs[2][6] = {{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}};
+
+static void modify(struct sim_node *n, uint8_t op, uint32_t qpn, const struct ceu_modify *in, const char *what)
+{
+	must(ceu_exec(n->ceu, op, qpn, in, sizeof(*in), NULL, 0), what);
+}
+
+static void connect_qp(struct sim *s, int node, unsigned i, const struct sim_params *p)
+{
+	struct sim_node *n = &s->node[node], *peer = &s->node[!node];
+	uint32_t qpn = n->qp[i].qpn;
+	bool rc = p->service == SERVICE_RC, ud = p->service == SERVICE_UD;
+	struct ceu_modify m = {.attr = {.qpn = qpn, .access = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC,
+				       .qkey = 0x11111111, .port = 1, .dest_qpn = peer->qp[i].qpn, .rq_psn = p->psn,
+				       .sq_psn = p->psn, .path_mtu = p->mtu, .timeout = p->timeout,
+				       .retry_cnt = p->retry_cnt, .rnr_retry = p->rnr_retry,
+				       .min_rnr_timer = p->min_rnr_timer, .max_rd_atomic = p->max_rd_atomic,
+				       .max_dest_rd_atomic = p->max_rd_atomic, .hop_limit = 64}};
+
+	memcpy(m.path.dst_mac, macs[!node], 6);
+	memcpy(m.path.src_mac, macs[node], 6);
+	memcpy(m.path.src_ip, n->ip, 16);
+	memcpy(m.attr.dgid, peer->ip, 16);
+	m.attr.mask = QP_ATTR_STATE | QP_ATTR_PKEY_INDEX | QP_ATTR_PORT | (ud ? QP_ATTR_QKEY : QP_ATTR_ACCESS);
+	modify(n, CEU_RST2INIT, qpn, &m, "RST2INIT");
+	m.attr.mask = ud ? QP_ATTR_STATE :
+			   QP_ATTR_STATE | QP_ATTR_AV | QP_ATTR_PATH_MTU | QP_ATTR_DEST_QPN | QP_ATTR_RQ_PSN;
+	if (rc)
+		m.attr.mask |= QP_ATTR_MAX_DEST_RD_ATOMIC | QP_ATTR_MIN_RNR_TIMER;
+	modify(n, CEU_INIT2RTR, qpn, &m, "INIT2RTR");
+	m.attr.mask = QP_ATTR_STATE | QP_ATTR_SQ_PSN;
+	if (rc)
+		m.attr.mask |= QP_ATTR_TIMEOUT | QP_ATTR_RETRY_CNT | QP_ATTR_RNR_RETRY | QP_ATTR_MAX_RD_ATOMIC;
+	modify(n, CEU_RTR2RTS, qpn, &m, "RTR2RTS");
+}
+
+uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr)
+{
+	struct sim_node *n = &s->node[node], *peer = &s->node[!node];
+	struct sim_qp *q = &n->qp[qp];
+	uint32_t offset = q->posted++ % SIM_SQ_ENTRIES * SIM_STRIDE, at = 16;
+	uint8_t *w = q->sq + offset;
+	struct wqe_next next = {.flags = (wr->unsignaled ? 0 : WQE_SIGNALED) | (wr->solicited ? WQE_SOLICITED : 0),
+		.imm = wr->imm};
+	bool remote = (wr->opcode & ~1) == USER_RDMA_WRITE || wr->opcode >= USER_RDMA_READ;
+	uint32_t slot = n->doorbells % UAR_DOORBELLS, phase = n->doorbells / UAR_DOORBELLS & 1 ? 0 : DOORBELL_PHASE;
+	uint64_t w0, w1;
+
+	memset(w, 0, SIM_STRIDE);
+	memcpy(w, &next, sizeof(next));
+	if (remote) {
+		struct wqe_raddr r = {.addr = (uintptr_t)peer->memory + wr->remote, .rkey = wr->rkey ? wr->rkey : peer->key};
+
+		memcpy(w + at, &r, sizeof(r));
+		at += sizeof(r);
+	}
+	if (wr->opcode == USER_ATOMIC_CS || wr->opcode == USER_ATOMIC_FA) {
+		struct wqe_atomic a = {wr->swap_add, wr->compare};
+
+		memcpy(w + at, &a, sizeof(a));
+		at += sizeof(a);
+	}
+	if (wr->ud_qpn) {
+		struct wqe_ud u = {.port = 1, .hop_limit = 64, .qpn = wr->ud_qpn, .qkey = wr->ud_qkey};
+
+		memcpy(u.dmac, macs[!node], 6);
+		memcpy(u.dip, peer->ip, 16);
+		memcpy(w + at, &u, sizeof(u));
+		at += sizeof(u);
+	}
+	if (wr->is_inline) {
+		uint32_t length = wr->sges ? wr->sge[0].length : 0, head = length | WQE_INLINE;
+
+		memcpy(w + at, &head, sizeof(head));
+		memcpy(w + at + sizeof(head), n->memory + wr->sge[0].offset, length);
+		at += RTE_ALIGN(sizeof(head) + length, 16);
+	}
+	for (unsigned i = 0; !wr->is_inline && i < wr->sges; i++) {
+		struct wqe_data d = {wr->sge[i].length, wr->sge[i].key ? wr->sge[i].key : n->key,
+			(uintptr_t)n->memory + wr->sge[i].offset};
+
+		memcpy(w + at, &d, sizeof(d));
+		at += sizeof(d);
+	}
+	w0 = offset / 16 << DOORBELL_OFFSET_SHIFT | phase | (wr->fence ? DOORBELL_FENCE : 0) | wr->opcode;
+	w1 = q->qpn << DOORBELL_QPN_SHIFT | at / 16;
+	__atomic_store_n(&n->page->uar.doorbell[slot], w0 | w1 << 32, __ATOMIC_RELEASE);
+	n->doorbells++;
+	return offset;
+}
+
+uint32_t sim_post_recv(struct sim *s, int node, unsigned qp, uint64_t at, uint32_t length)
+{
+	struct sim_node *n = &s->node[node];
+	struct sim_qp *q = &n->qp[qp];
+	uint32_t offset = q->rq_posted % SIM_RQ_ENTRIES * SIM_RQ_STRIDE;
+	struct wqe_data d = {length, n->key, (uintptr_t)n->memory + at};
+
+	memset(q->rq + offset, 0, SIM_RQ_STRIDE);
+	if (length)
+		memcpy(q->rq + offset + 16, &d, sizeof(d));
+	__atomic_store_n(&q->record->rq_posted, ++q->rq_posted, __ATOMIC_RELEASE);
+	return offset;
+}
+
+bool sim_poll_cq(struct sim *s, int node, struct cqe *out)
+{
+	struct sim_node *n = &s->node[node];
+	struct cqe *c = &n->cq[n->cq_taken & ((1u << SIM_CQ_LOG) - 1)];
+
+	if (__atomic_load_n(&c->owner, __ATOMIC_ACQUIRE) & CQE_OWNER_HW)
+		return false;
+	*out = *c;
+	c->owner = CQE_OWNER_HW;
+	__atomic_store_n(&n->cq_record->consumer_index, ++n->cq_taken, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* ---- time ---- */
+
+static void step(struct sim *s)
+{
+	s->now_ns += 1000;
+	for (unsigned i = 0; i < 2; i++)
+		hca_poll(s->node[i].hca, s->now_ns);
+}
+
+void sim_run(struct sim *s, uint64_t ns)
+{
+	for (uint64_t end = s->now_ns + ns; s->now_ns < end;)
+		step(s);
+}
+
+bool sim_wait(struct sim *s, int node, struct cqe *out, uint64_t ns)
+{
+	uint64_t end = s->now_ns + ns;
+
+	while (!sim_poll_cq(s, node, out)) {
+		if (s->now_ns >= end)
+			return false;
+		step(s);
+	}
+	return true;
+}
+
+struct qp *sim_context(struct sim *s, int node, unsigned qp)
+{
+	return qp_find(&s->node[node].hca->qps, s->node[node].qp[qp].qpn);
+}
+
+uint64_t sim_counter(struct sim *s, int node, enum counter which)
+{
+	return hca_counter(s->node[node].hca, which);
+}
+
+bool sim_quiet(struct sim *s)
+{
+	unsigned wire = s->end[0].count + s->end[1].count;
+	unsigned packets = rte_mempool_in_use_count(s->packets), descriptors = rte_mempool_in_use_count(s->descriptors);
+	/* Each side's WQEParse keeps a descriptor, its RespPktGen up to a burst of packets, for what comes next. */
+	bool quiet = packets <= wire + 2 * BURST && descriptors <= 2;
+
+	for (unsigned n = 0; n < 2; n++)
+		for (unsigned c = 0; c < CHANNEL_COUNT; c++)
+			if (rte_ring_count(s->node[n].hca->engines[0].channel[c].ring)) {
+				fprintf(stderr, "sim: node %u: %s is not empty\n", n, channel_infos[c].name);
+				quiet = false;
+			}
+	if (!quiet)
+		fprintf(stderr, "sim: %u packets (%u on the wire), %u descriptors in use\n", packets, wire, descriptors);
+	return quiet;
+}
+
+/* ---- making and unmaking ---- */
+
+static void quiesce(void *ctx)
+{
+	struct sim *s = ctx;
+
+	step(s);
+}
+
+static void make_node(struct sim *s, int node, const struct sim_params *p)
+{
+	struct sim_node *n = &s->node[node];
+	static unsigned serial;
+	struct hca_config c;
+	struct ceu_config ceu = {.hooks = {.ctx = s, .quiesce = quiesce}};
+	const uint8_t ip[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, node + 1};
+	int err;
+
+	memcpy(n->ip, ip, 16);
+	hca_config_defaults(&c);
+	snprintf(c.name, sizeof(c.name), "s%u", serial++);
+	c.qps = c.cqs = c.mpts = 256;
+	if (p->settings)
+		c.settings = *p->settings;
+	if (p->no_credits)
+		c.settings.e2e_credits = false;
+	c.packets = s->packets;
+	c.descriptors = s->descriptors;
+	c.link = &s->end[node].port;
+	memcpy(c.gids[0].src_mac, macs[node], 6);
+	memcpy(c.gids[0].src_ip, ip, 16);
+	c.gid_count = 1;
+	err = hca_create(&c, &n->hca);
+	if (err)
+		die("hca_create", err);
+	ceu.qps = &n->hca->qps;
+	ceu.v2p = &n->hca->v2p;
+	ceu.completion = &n->hca->completion;
+	ceu.engines = n->hca->engines;
+	ceu.engine_count = 1;
+	ceu.counters = &n->hca->counters;
+	err = ceu_create(&ceu, &n->ceu);
+	if (err)
+		die("ceu_create", err);
+}
+
+struct sim *sim_create(const struct sim_params *p)
+{
+	static unsigned serial;
+	struct sim *s = zeroed(sizeof(*s));
+	char name[32];
+
+	eal_once();
+	s->rng = p->seed;
+	s->now_ns = 1000000;
+	snprintf(name, sizeof(name), "sp%u", serial);
+	s->packets = rte_pktmbuf_pool_create(name, p->packets ? p->packets : 8191, 0, MESSAGE_PRIV_BYTES, PACKET_ROOM_BYTES,
+		SOCKET_ID_ANY);
+	snprintf(name, sizeof(name), "sd%u", serial++);
+	s->descriptors = rte_pktmbuf_pool_create(name, 4095, 0, MESSAGE_PRIV_BYTES, DESCRIPTOR_ROOM_BYTES, SOCKET_ID_ANY);
+	if (!s->packets || !s->descriptors)
+		die("mempool", rte_errno);
+	for (int i = 0; i < 2; i++) {
+		s->end[i].port = (struct link_port){.rx_burst = sim_rx, .tx_burst = sim_tx};
+		s->end[i].sim = s;
+		s->end[i].node = i;
+		make_node(s, i, p);
+	}
+	for (int i = 0; i < 2; i++) {
+		make_client(s, i, p);
+		for (unsigned k = 0; k < p->qps; k++)
+			make_qp(s, i, k, p);
+	}
+	for (int i = 0; i < 2; i++)
+		for (unsigned k = 0; k < p->qps; k++)
+			connect_qp(s, i, k, p);
+	return s;
+}
+
+static void free_node(struct sim_node *n)
+{
+	ceu_destroy(n->ceu);
+	hca_destroy(n->hca);
+	for (unsigned k = 0; k < SIM_QPS; k++) {
+		free(n->qp[k].sq);
+		free(n->qp[k].rq);
+		free(n->qp[k].record);
+	}
+	free(n->page);
+	free(n->memory);
+	free(n->cq);
+	free(n->cq_record);
+}
+
+void sim_destroy(struct sim *s)
+{
+	for (unsigned i = 0; i < 2; i++)
+		for (unsigned k = 0; k < s->end[i].count; k++)
+			rte_pktmbuf_free(s->end[i].queue[k].m);
+	for (unsigned i = 0; i < 2; i++)
+		free_node(&s->node[i]);
+	rte_mempool_free(s->packets);
+	rte_mempool_free(s->descriptors);
+	free(s);
+}

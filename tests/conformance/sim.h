@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CONFORMANCE_SIM_H
+#define CONFORMANCE_SIM_H
+/*
+ * Two whole HCAs, a simulated wire between them, virtual time; and a client on each side that writes descriptors into
+ * memory as a real one does. Deterministic: the same seed gives the same run. No sockets, no threads, no sleep.
+ */
+#include <stdint.h>
+#include "command/ceu.h"
+#include "hca/hca.h"
+#include "host-abi/cqe.h"
+#include "host-abi/doorbell.h"
+#include "host-abi/wqe.h"
+#include "link/link_port.h"
+#include "pipeline/message.h"
+
+enum { SIM_QPS = 8, SIM_SQ_ENTRIES = 128, SIM_RQ_ENTRIES = 128, SIM_CQ_LOG = 10, SIM_STRIDE = 128, SIM_RQ_STRIDE = 64 };
+
+/* What the wire does to a frame, decided per frame by a seeded generator; probabilities per million. */
+struct sim_faults {
+	uint32_t loss_ppm, duplicate_ppm, reorder_ppm, corrupt_ppm;
+	uint64_t drop_mask;   /* bit i: drop the i-th frame that leaves node 0 (first 64) */
+	uint64_t drop_mask_b; /* the same for node 1 */
+};
+
+struct sim_frame {
+	struct rte_mbuf *m;
+	uint64_t at_ns;
+};
+
+#define SIM_WIRE_FRAMES 4096
+struct sim_wire_end {
+	struct link_port port;
+	struct sim *sim;
+	int node;
+	struct sim_frame queue[SIM_WIRE_FRAMES]; /* frames on their way to this node */
+	unsigned count;
+	uint64_t sent; /* frames that left this node */
+};
+
+struct sim_qp {
+	uint32_t qpn, psn;
+	uint8_t *sq, *rq;
+	struct qp_record *record;
+	uint32_t posted, rq_posted;
+};
+
+struct sim_node {
+	struct hca *hca;
+	struct ceu *ceu;
+	struct client_page *page;
+	uint32_t doorbells;
+	uint8_t *memory; /* one region: the client's data */
+	uint64_t memory_bytes;
+	uint32_t key;	 /* of all of it, every right */
+	struct cqe *cq;
+	struct cq_record *cq_record;
+	uint32_t cqn, cq_taken;
+	struct sim_qp qp[SIM_QPS];
+	uint8_t ip[16];
+};
+
+struct sim {
+	uint64_t now_ns;
+	uint64_t rng;
+	struct sim_faults faults;
+	struct rte_mempool *packets, *descriptors;
+	struct sim_node node[2];
+	struct sim_wire_end end[2];
+	/* A test may look at each frame that leaves `from`, before the faults; not NULL return: the frame goes no further. */
+	bool (*tap)(struct sim *s, int from, const uint8_t *frame, unsigned bytes, void *arg);
+	void *tap_arg;
+};
+
+struct sim_params {
+	uint8_t service; /* enum qp_service */
+	uint8_t mtu;	 /* 1..5 */
+	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer, max_rd_atomic;
+	uint32_t psn;	 /* initial PSN of every QP */
+	unsigned qps;
+	uint64_t memory_bytes;
+	uint64_t seed;
+	bool no_credits;
+	unsigned packets; /* packet buffers; 0: enough */
+	struct engine_settings *settings; /* NULL: defaults */
+};
+#define SIM_PARAMS_DEFAULT                                                                         \
+	{                                                                                          \
+		.service = SERVICE_RC, .mtu = 3, .timeout = 8, .retry_cnt = 7, .rnr_retry = 7, .min_rnr_timer = 1,  \
+		.max_rd_atomic = 16, .psn = 0x100, .qps = 1, .memory_bytes = 4 << 20, .seed = 1,   \
+	}
+
+/* Starts EAL once (no hugepages, no root), makes both sides and connects qp[i] with qp[i]. */
+struct sim *sim_create(const struct sim_params *p);
+void sim_destroy(struct sim *s);
+
+/* A scatter-gather entry of a node's memory, by offset. */
+struct sim_sge {
+	uint64_t offset;
+	uint32_t length;
+	uint32_t key; /* 0: the node's own key */
+};
+
+struct sim_wr {
+	uint8_t opcode; /* enum user_opcode */
+	bool fence, unsignaled, solicited, is_inline;
+	uint32_t imm;
+	uint64_t remote; /* offset in the peer's memory */
+	uint32_t rkey;	 /* 0: the peer's key */
+	uint64_t swap_add, compare;
+	struct sim_sge sge[4];
+	unsigned sges;
+	uint32_t ud_qpn, ud_qkey;
+};
+
+/* Posts one send request and rings. Returns the WQE's offset, which names it in its completion. */
+uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr);
+/* Posts a receive of one entry (length 0: none). */
+uint32_t sim_post_recv(struct sim *s, int node, unsigned qp, uint64_t offset, uint32_t length);
+
+/* Next completion of that node, if there is one. */
+bool sim_poll_cq(struct sim *s, int node, struct cqe *out);
+
+/* Lets time pass in steps of 1 µs, polling both HCAs. */
+void sim_run(struct sim *s, uint64_t ns);
+/* Runs until that node has a completion, at most `ns`. False: none came. */
+bool sim_wait(struct sim *s, int node, struct cqe *out, uint64_t ns);
+
+struct qp *sim_context(struct sim *s, int node, unsigned qp);
+uint64_t sim_counter(struct sim *s, int node, enum counter which);
+/* Are all buffers, timers and ring places back? Prints what is not. */
+bool sim_quiet(struct sim *s);
+
+uint64_t sim_random(struct sim *s);
+
+#endif
