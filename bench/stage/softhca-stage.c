@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * usage: softhca-stage [MILLISECONDS OF A WORKLOAD]
+ * Cycles per element of each pipeline stage: two HCAs in this process, one lcore, every call of
+ * hca_poll_stage() between two readings of the TSC. Without hugepages, devices, daemon.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <rte_cycles.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include "rig.h"
+
+enum { WINDOW = 256, POST = 32, WARM_UP_SHARE = 5, STUCK_ROUNDS = 1000000 };
+
+struct workload {
+	const char *name;
+	enum user_opcode opcode;
+	uint32_t bytes;
+	unsigned window; /* messages outstanding */
+	unsigned list;	 /* descriptors of one doorbell */
+};
+
+static const struct workload workloads[] = {
+	{"64-byte writes, a doorbell each", USER_RDMA_WRITE, 64, WINDOW, 1},
+	{"64-byte writes, lists of 16", USER_RDMA_WRITE, 64, WINDOW, 16},
+	{"64-KiB writes, 4-KiB packets", USER_RDMA_WRITE, 65536, 32, 1},
+	{"64-byte sends, lists of 16", USER_SEND, 64, WINDOW, 16},
+	{"64-KiB sends, 4-KiB packets", USER_SEND, 65536, 32, 1},
+	{"64-byte reads, lists of 16", USER_RDMA_READ, 64, WINDOW, 16},
+	{"64-KiB reads, 4-KiB packets", USER_RDMA_READ, 65536, 32, 1},
+};
+
+struct cost {
+	uint64_t cycles, elements;	    /* of polls that found work */
+	uint64_t empty_cycles, empty_polls; /* of those that did not */
+};
+
+struct tally {
+	struct cost cost[2][STAGE_COUNT];
+	uint64_t messages;
+};
+
+static uint64_t tsc_overhead;
+
+static void measure_overhead(void)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (unsigned i = 0; i < 10000; i++) {
+		uint64_t t = rte_rdtsc(), u = rte_rdtsc();
+
+		if (u - t < least)
+			least = u - t;
+	}
+	tsc_overhead = least;
+}
+
+static void poll_stage(struct engine *e, enum stage_id stage, struct cost *c)
+{
+	uint64_t before = rte_rdtsc();
+	unsigned n = hca_poll_stage(e, stage);
+	uint64_t cycles = rte_rdtsc() - before;
+
+	cycles = cycles > tsc_overhead ? cycles - tsc_overhead : 0;
+	if (n) {
+		c->cycles += cycles;
+		c->elements += n;
+	} else {
+		c->empty_cycles += cycles;
+		c->empty_polls++;
+	}
+}
+
+/* Every stage of both HCAs once. */
+static void poll_all(struct rig *r, struct tally *t)
+{
+	double ns_per_cycle = 1e9 / (double)rte_get_tsc_hz();
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct engine *e = &r->side[i].hca->engines[0];
+
+		e->now_ns = (uint64_t)((double)rte_rdtsc() * ns_per_cycle);
+		for (unsigned s = 0; s < STAGE_COUNT; s++)
+			poll_stage(e, s, &t->cost[i][s]);
+	}
+}
+
+/* Runs for so many cycles, and then until nothing is outstanding. 0 or -1. */
+static int run(struct rig *r, const struct workload *w, uint64_t cycles, struct tally *t)
+{
+	uint64_t end = rte_rdtsc() + cycles, idle = 0;
+	unsigned outstanding = 0;
+
+	*t = (struct tally){0};
+	for (;;) {
+		bool more = rte_rdtsc() < end;
+		int done, received;
+
+		if (!more && outstanding == 0)
+			return 0;
+		while (more && outstanding + POST <= w->window) {
+			rig_post(r, w->opcode, w->bytes, POST, w->list);
+			outstanding += POST;
+		}
+		poll_all(r, t);
+		done = rig_poll(r, 0);
+		received = rig_poll(r, 1);
+		if (done < 0 || received < 0)
+			return -1;
+		outstanding -= (unsigned)done;
+		t->messages += (unsigned)done;
+		idle = done || received ? 0 : idle + 1;
+		if (idle > STUCK_ROUNDS) {
+			fprintf(stderr, "softhca-stage: stuck with %u outstanding\n", outstanding);
+			return -1;
+		}
+	}
+}
+
+static void print_tally(const struct workload *w, const struct tally *t)
+{
+	static const char *const sides[] = {"requester", "responder"};
+	double sum = 0, messages = (double)t->messages;
+
+	printf("\n%s\n", w->name);
+	printf("  side       stage           cycles/element  elements/message  cycles/message  "
+	       "cycles/empty poll\n");
+	for (unsigned i = 0; i < 2; i++)
+		for (unsigned s = 0; s < STAGE_COUNT; s++) {
+			const struct cost *c = &t->cost[i][s];
+
+			if (c->elements)
+				printf("  %-10s %-16s %13.1f %17.2f %15.1f %18.1f\n", sides[i],
+					stage_infos[s].name,
+					(double)c->cycles / (double)c->elements,
+					(double)c->elements / messages,
+					(double)c->cycles / messages,
+					c->empty_polls
+						? (double)c->empty_cycles / (double)c->empty_polls
+						: 0);
+			sum += (double)c->cycles;
+		}
+	printf("  both sides                                                 %15.1f  = %.2f "
+	       "Mmsg/s, %.1f Gbit/s on one core\n",
+		sum / messages, (double)rte_get_tsc_hz() / (sum / messages) * 1e-6,
+		(double)rte_get_tsc_hz() / (sum / messages) * w->bytes * 8e-9);
+}
+
+static int init_eal(char *program)
+{
+	char *args[] = {program, "--no-huge", "-m", "256", "--no-pci", "--no-telemetry", "-l", "0",
+		"--no-shconf", "--log-level", "lib.eal:warning", NULL};
+
+	return rte_eal_init(sizeof(args) / sizeof(*args) - 1, args);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned ms = argc > 1 ? (unsigned)atoi(argv[1]) : 300;
+	struct rig rig;
+	struct tally tally;
+	uint64_t cycles;
+
+	if (ms == 0) {
+		fprintf(stderr, "usage: %s [MILLISECONDS OF A WORKLOAD]\n", argv[0]);
+		return 2;
+	}
+	if (init_eal(argv[0]) < 0) {
+		fprintf(stderr, "%s: EAL: %s\n", argv[0], rte_strerror(rte_errno));
+		return 1;
+	}
+	if (rig_create(&rig))
+		return 1;
+	measure_overhead();
+	cycles = rte_get_tsc_hz() / 1000 * ms;
+	for (unsigned i = 0; i < sizeof(workloads) / sizeof(*workloads); i++) {
+		if (run(&rig, &workloads[i], cycles / WARM_UP_SHARE, &tally) ||
+			run(&rig, &workloads[i], cycles, &tally))
+			return 1;
+		print_tally(&workloads[i], &tally);
+	}
+	rte_eal_cleanup();
+	return 0;
+}
