@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reliable connection: every kind of request, acknowledgements and duplicates. */
+#include "responder_fixture.h"
+
+#define ACK_NO_CREDITS 31
+
+static void rc_send_only__writes_and_completes(void **state)
+{
+	(void)state;
+	fx->keep_rx = true;
+	fx_post_simple(64, 300);
+	fx_send(99, 5, .opcode = WIRE_RC_SEND_ONLY, .psn = FX_PSN, .ackreq = 1);
+	fx_poll(1);
+	fx_assert_pattern(fx->memory + 64, 99, 5);
+	assert_int_equal(fx->memory[64 + 99], 0xee);
+	fx_assert_cqe(USER_RECV, 99, 0, 0);
+	fx_assert_ack(FX_PSN, ACK_NO_CREDITS, 1);
+	fx_assert_no_frame();
+	fx_assert_counter(executed, 1);
+	fx_assert_counter(executed_bytes, 99);
+}
+
+static void rc_send__scatters_three_packets_over_entries(void **state)
+{
+	const struct wqe_data d[] = {
+		{100, FX_KEY, FX_VA}, {0, FX_KEY, FX_VA}, {500, FX_KEY, FX_VA + 1000}};
+
+	(void)state;
+	fx->qp->rq_stride = 128;
+	fx_post_simple(0, 0);
+	fx->record.rq_posted = 0;
+	fx_post(3, d);
+	fx_send(FX_MTU, 0, .opcode = WIRE_RC_SEND_FIRST, .psn = FX_PSN);
+	fx_send(FX_MTU, 50, .opcode = WIRE_RC_SEND_MIDDLE, .psn = FX_PSN + 1);
+	fx_poll(1);
+	fx_assert_no_frame();
+	fx_assert_no_cqe();
+	fx_assert_pattern(fx->memory, 100, 0);
+	assert_int_equal(fx->memory[1000], fx_pattern(0, 100));
+	assert_int_equal(fx->memory[1000 + 156], fx_pattern(50, 0));
+	fx_send(3, 9, .opcode = WIRE_RC_SEND_LAST_IMM, .psn = 0, .imm = 0x12345678);
+	fx_poll(1);
+	fx_assert_no_frame(); /* nobody asked */
+}
+
+static void rc_send_last_imm__completes_whole_message(void **state)
+{
+	(void)state;
+	fx_post_simple(0, 1000);
+	fx_post_simple(2000, 1000);
+	fx_send(FX_MTU, 0, .opcode = WIRE_RC_SEND_FIRST, .psn = FX_PSN);
+	fx_send(10, 3, .opcode = WIRE_RC_SEND_LAST_IMM, .psn = FX_PSN + 1, .imm = 0xdeadbeef,
+		.ackreq = 1);
+	fx_send(0, 0, .opcode = WIRE_RC_SEND_ONLY, .psn = 0, .ackreq = 1);
+	fx_poll(1);
+	fx_assert_cqe(USER_RECV_IMM, FX_MTU + 10, 0xdeadbeef, 0);
+	fx_assert_cqe(USER_RECV, 0, 0, FX_RQ_STRIDE);
+	fx_assert_ack(0, ACK_NO_CREDITS, 2); /* one for both */
+	fx_assert_no_frame();
+	fx_assert_pattern(fx->memory + FX_MTU, 10, 3);
+}
+
+static void rc_send_inv__reports_key(void **state)
+{
+	(void)state;
+	fx_post_simple(0, 1000);
+	fx_send(4, 0, .opcode = WIRE_RC_SEND_ONLY_INV, .psn = FX_PSN, .invalidate_rkey = 0x4711);
+	fx_poll(1);
+	fx_assert_cqe(USER_RECV_INV, 4, 0x4711, 0);
+}
+
+static void rc_write_only__writes_and_is_acknowledged(void **state)
+{
+	(void)state;
+	fx->keep_rx = true;
+	fx_send(64, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN, .va = FX_VA + 8, .rkey = FX_KEY,
+		.dma_len = 64, .ackreq = 1);
+	fx_poll(1);
+	fx_assert_pattern(fx->memory + 8, 64, 1);
+	fx_assert_ack(FX_PSN, ACK_NO_CREDITS, 1);
+	fx_assert_no_cqe();
+}
+
+static void rc_write__address_is_kept_over_packets(void **state)
+{
+	uint32_t total = 2 * FX_MTU + 5;
+
+	(void)state;
+	fx->e.settings.nt_copy_bytes = 1;
+	fx_send(FX_MTU, 1, .opcode = WIRE_RC_WRITE_FIRST, .psn = FX_PSN, .va = FX_VA + 3,
+		.rkey = FX_KEY, .dma_len = total);
+	fx_poll(1);
+	fx_send(FX_MTU, 2, .opcode = WIRE_RC_WRITE_MIDDLE, .psn = FX_PSN + 1);
+	fx_send(5, 3, .opcode = WIRE_RC_WRITE_LAST, .psn = 0, .ackreq = 1);
+	fx_poll(1);
+	fx_assert_pattern(fx->memory + 3, FX_MTU, 1);
+	fx_assert_pattern(fx->memory + 3 + FX_MTU, FX_MTU, 2);
+	fx_assert_pattern(fx->memory + 3 + 2 * FX_MTU, 5, 3);
+	assert_int_equal(fx->memory[2], 0xee);
+	assert_int_equal(fx->memory[3 + total], 0xee);
+	fx_assert_ack(0, ACK_NO_CREDITS, 1);
+	fx_assert_no_frame();
+}
+
+static void rc_write_imm__consumes_a_receive(void **state)
+{
+	(void)state;
+	fx_post_simple(512, 1);
+	fx_send(FX_MTU, 1, .opcode = WIRE_RC_WRITE_FIRST, .psn = FX_PSN, .va = FX_VA,
+		.rkey = FX_KEY, .dma_len = FX_MTU + 4);
+	fx_send(4, 3, .opcode = WIRE_RC_WRITE_LAST_IMM, .psn = FX_PSN + 1, .imm = 77, .ackreq = 1,
+		.se = 1);
+	fx_poll(1);
+	fx_assert_pattern(fx->memory + FX_MTU, 4, 3);
+	fx_assert_cqe(USER_RECV_RDMA_IMM, FX_MTU + 4, 77, 0);
+	fx_assert_ack(FX_PSN + 1, ACK_NO_CREDITS, 1);
+}
+
+static void rc_read__answered_in_packets(void **state)
+{
+	static const uint8_t opcodes[] = {
+		WIRE_RC_READ_RESP_FIRST, WIRE_RC_READ_RESP_MIDDLE, WIRE_RC_READ_RESP_LAST};
+
+	(void)state;
+	for (unsigned i = 0; i < 600; i++)
+		fx->memory[i] = fx_pattern(4, i);
+	fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY,
+		.dma_len = 2 * 256 + 33);
+	fx_poll(1);
+	for (unsigned i = 0; i < 3; i++) {
+		const struct fx_frame *f = fx_frame();
+
+		assert_int_equal(f->h.opcode, opcodes[i]);
+		assert_int_equal(f->h.psn, psn_add(FX_PSN, i));
+		assert_int_equal(f->bytes, i < 2 ? 256 : 33);
+		assert_memory_equal(f->payload, fx->memory + i * 256, f->bytes);
+		if (i != 1) {
+			assert_int_equal(f->h.syndrome, ACK_NO_CREDITS);
+			assert_int_equal(f->h.msn, 1);
+		}
+	}
+	fx_assert_no_frame();
+	assert_int_equal(fx->qp->ee.expected_psn, 1);
+	assert_true(responder_qp_idle(fx->qp));
+	fx_assert_counter(read_response_packets, 3);
+}
+
+static void rc_read__large_mtu_fused_copy_with_pad(void **state)
+{
+	(void)state;
+	fx->qp->mtu_bytes = 4096;
+	for (unsigned i = 0; i < 8192; i++)
+		fx->memory[i] = fx_pattern(4, i);
+	for (unsigned n = 4096; n < 4100; n++) {
+		fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST,
+			.psn = fx->qp->ee.comm_est ? fx->qp->ee.expected_psn : FX_PSN,
+			.va = FX_VA + 1, .rkey = FX_READ_KEY, .dma_len = n + 3000);
+		fx_poll(1);
+		fx_assert_pattern(fx->memory, 1, 4);
+		assert_memory_equal(fx_frame()->payload, fx->memory + 1, 4096);
+		assert_memory_equal(
+			fx->frames[fx->frame_next].payload, fx->memory + 4097, n - 1096);
+		assert_int_equal(fx_frame()->bytes, n - 1096);
+	}
+}
+
+static void rc_read__zero_length_is_one_only_without_key_check(void **state)
+{
+	const struct fx_frame *f;
+
+	(void)state;
+	fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = FX_PSN, .va = 1, .rkey = 0x999,
+		.dma_len = 0);
+	fx_poll(1);
+	f = fx_frame();
+	assert_int_equal(f->h.opcode, WIRE_RC_READ_RESP_ONLY);
+	assert_int_equal(f->bytes, 0);
+	fx_assert_no_frame();
+	assert_int_equal(fx->qp->ee.expected_psn, psn_add(FX_PSN, 1));
+}
+
+static void send_atomic(uint8_t opcode, uint32_t psn, uint64_t swap_add, uint64_t compare)
+{
+	fx_send(0, 0, .opcode = opcode, .psn = psn, .va = FX_VA + 16, .rkey = FX_KEY,
+		.swap_add = swap_add, .compare = compare);
+}
+
+static void assert_atomic(uint32_t psn, uint64_t orig, uint32_t msn)
+{
+	const struct fx_frame *f = fx_frame();
+
+	assert_int_equal(f->h.opcode, WIRE_RC_ATOMIC_ACK);
+	assert_int_equal(f->h.psn, psn & PSN_MASK);
+	assert_int_equal(f->h.orig, orig);
+	assert_int_equal(f->h.msn, msn);
+}
+
+static void rc_atomic__executes_and_replays(void **state)
+{
+	uint64_t *p = (uint64_t *)(fx->memory + 16);
+
+	(void)state;
+	*p = 100;
+	send_atomic(WIRE_RC_FETCH_ADD, FX_PSN, 5, 0);
+	send_atomic(WIRE_RC_CMP_SWAP, FX_PSN + 1, 7, 105);
+	send_atomic(WIRE_RC_CMP_SWAP, 0, 8, 105);
+	fx_poll(1);
+	assert_atomic(FX_PSN, 100, 1);
+	assert_atomic(FX_PSN + 1, 105, 2);
+	assert_atomic(0, 7, 3);
+	assert_int_equal(*p, 7);
+	send_atomic(WIRE_RC_FETCH_ADD, FX_PSN, 5, 0);
+	send_atomic(WIRE_RC_FETCH_ADD, FX_PSN - 1, 5, 0);
+	fx_poll(1);
+	assert_atomic(FX_PSN, 100, 3);
+	fx_assert_no_frame();
+	assert_int_equal(*p, 7);
+	fx_assert_counter(drop_duplicate, 1);
+	fx_assert_counter(duplicate_requests, 1);
+}
+
+static void rc_ack__precedes_a_read_and_follows_it(void **state)
+{
+	(void)state;
+	fx_send(8, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY,
+		.dma_len = 8, .ackreq = 1);
+	fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = FX_PSN + 1, .va = FX_VA,
+		.rkey = FX_KEY, .dma_len = 8);
+	fx_send(8, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = 0, .va = FX_VA, .rkey = FX_KEY,
+		.dma_len = 8, .ackreq = 1);
+	fx_poll(1);
+	fx_assert_ack(FX_PSN, ACK_NO_CREDITS, 1);
+	assert_int_equal(fx_frame()->h.opcode, WIRE_RC_READ_RESP_ONLY);
+	fx_assert_ack(0, ACK_NO_CREDITS, 3);
+	fx_assert_no_frame();
+}
+
+static void rc_ack__carries_credits(void **state)
+{
+	(void)state;
+	fx->e.settings.e2e_credits = true;
+	for (unsigned i = 0; i < 4; i++)
+		fx_post_simple(0, 100);
+	fx_send(8, 1, .opcode = WIRE_RC_SEND_ONLY, .psn = FX_PSN, .ackreq = 1);
+	fx_poll(1);
+	fx_assert_ack(FX_PSN, aeth_ack(aeth_credit_code(3)), 1);
+}
+
+static void rc_ack__one_for_each_qp(void **state)
+{
+	struct wire_headers h = {.opcode = WIRE_RC_WRITE_ONLY,
+		.va = FX_VA,
+		.rkey = FX_KEY,
+		.dma_len = 4,
+		.ackreq = 1};
+
+	(void)state;
+	for (unsigned i = 0; i < 5; i++) {
+		h.psn = psn_add(FX_PSN, i);
+		fx_send_to(FX_QPN, h, 4, 0);
+		fx_send_to(FX_QPN2, h, 4, 0);
+	}
+	fx_poll(1);
+	fx_assert_ack(FX_PSN + 4, ACK_NO_CREDITS, 5);
+	fx_assert_ack(FX_PSN + 4, ACK_NO_CREDITS, 5);
+	fx_assert_no_frame();
+	fx_assert_counter(acks_sent, 2);
+}
+
+static void rc_duplicate_write__not_executed_but_acknowledged(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		fx_send(8, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = psn_add(FX_PSN, i), .va = FX_VA,
+			.rkey = FX_KEY, .dma_len = 8);
+	fx_poll(1);
+	fx_assert_no_frame();
+	memset(fx->memory, 0, 8);
+	fx_send(8, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY,
+		.dma_len = 8);
+	fx_send(8, 1, .opcode = WIRE_RC_SEND_ONLY, .psn = FX_PSN + 1);
+	fx_poll(1);
+	fx_assert_ack(0, ACK_NO_CREDITS, 3);
+	fx_assert_no_frame();
+	assert_int_equal(fx->memory[0], 0);
+	fx_assert_counter(duplicate_requests, 2);
+	fx_assert_counter(executed, 3);
+}
+
+static void rc_duplicate_read__read_again_with_its_own_psns(void **state)
+{
+	const struct fx_frame *f;
+
+	(void)state;
+	fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY,
+		.dma_len = 4 * FX_MTU);
+	fx_poll(1);
+	fx->frame_next = fx->frame_count;
+	memset(fx->memory, 0x33, 4 * FX_MTU);
+	fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = FX_PSN + 1, .va = FX_VA + FX_MTU,
+		.rkey = FX_KEY, .dma_len = 2 * FX_MTU);
+	fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = FX_PSN + 1, .va = FX_VA + FX_MTU,
+		.rkey = FX_KEY, .dma_len = 4 * FX_MTU); /* reaches beyond what was executed */
+	fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = FX_PSN, .va = FX_VA, .rkey = 0x99,
+		.dma_len = FX_MTU);
+	fx_poll(1);
+	f = fx_frame();
+	assert_int_equal(f->h.opcode, WIRE_RC_READ_RESP_FIRST);
+	assert_int_equal(f->h.psn, FX_PSN + 1);
+	assert_int_equal(f->payload[0], 0x33);
+	f = fx_frame();
+	assert_int_equal(f->h.opcode, WIRE_RC_READ_RESP_LAST);
+	assert_int_equal(f->h.psn, 0);
+	fx_assert_no_frame();
+	fx_assert_counter(drop_duplicate, 2);
+	assert_int_equal(fx->qp->ee.expected_psn, 2);
+}
+
+static void first_packet__raises_comm_est_once_in_rtr(void **state)
+{
+	(void)state;
+	fx->qp->state = QP_RTR;
+	for (unsigned i = 0; i < 2; i++)
+		fx_send(8, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = psn_add(FX_PSN, i), .va = FX_VA,
+			.rkey = FX_KEY, .dma_len = 8);
+	fx_poll(1);
+	fx_assert_event(EQE_COMM_EST, FX_QPN);
+	fx_assert_no_event();
+	fx_assert_counter(executed, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(rc_send_only__writes_and_completes),
+		FX_TEST(rc_send__scatters_three_packets_over_entries),
+		FX_TEST(rc_send_last_imm__completes_whole_message),
+		FX_TEST(rc_send_inv__reports_key),
+		FX_TEST(rc_write_only__writes_and_is_acknowledged),
+		FX_TEST(rc_write__address_is_kept_over_packets),
+		FX_TEST(rc_write_imm__consumes_a_receive),
+		FX_TEST(rc_read__answered_in_packets),
+		FX_TEST(rc_read__large_mtu_fused_copy_with_pad),
+		FX_TEST(rc_read__zero_length_is_one_only_without_key_check),
+		FX_TEST(rc_atomic__executes_and_replays),
+		FX_TEST(rc_ack__precedes_a_read_and_follows_it),
+		FX_TEST(rc_ack__carries_credits),
+		FX_TEST(rc_ack__one_for_each_qp),
+		FX_TEST(rc_duplicate_write__not_executed_but_acknowledged),
+		FX_TEST(rc_duplicate_read__read_again_with_its_own_psns),
+		FX_TEST(first_packet__raises_comm_est_once_in_rtr),
+	};
+
+	return cmocka_run_group_tests_name(
+		"responder: execution engine", tests, fx_group_setup, fx_group_teardown);
+}

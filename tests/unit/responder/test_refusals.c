@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reliable connection: every NAK, RNR, silence, states, flushing, and a full ring behind. */
+#include "execution_engine.h"
+#include "responder_fixture.h"
+
+static const uint8_t invalid = 0x61, access_error = 0x62, operation = 0x63, sequence = 0x60;
+
+static void assert_broken(uint8_t syndrome, uint32_t msn)
+{
+	fx_poll(1);
+	fx_assert_ack(psn_add(FX_PSN, msn), syndrome, msn);
+	fx_assert_no_frame();
+	assert_int_equal(fx->qp->state, QP_ERR);
+}
+
+static void assert_refused(uint8_t syndrome, enum eqe_type event)
+{
+	assert_broken(syndrome, 0);
+	fx_assert_event(event, FX_QPN);
+	fx_assert_no_event();
+	assert_int_equal(fx->memory[0], 0xee);
+}
+
+static void gap__one_nak_then_silence(void **state)
+{
+	struct wire_headers h = {.opcode = WIRE_RC_WRITE_ONLY,
+		.va = FX_VA,
+		.rkey = FX_KEY,
+		.dma_len = 4,
+		.ackreq = 1};
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		h.psn = psn_add(FX_PSN, i);
+		if (i != 1)
+			fx_send_to(FX_QPN, h, 4, 0);
+	}
+	fx_poll(1);
+	fx_assert_ack(FX_PSN, 31, 1);
+	fx_assert_ack(FX_PSN + 1, sequence, 1);
+	fx_assert_no_frame();
+	fx_assert_counter(drop_out_of_sequence, 2);
+	h.psn = FX_PSN + 1;
+	fx_send_to(FX_QPN, h, 4, 0);
+	h.psn = 2;
+	fx_send_to(FX_QPN, h, 4, 0);
+	fx_poll(1);
+	fx_assert_ack(FX_PSN + 1, 31, 2);
+	fx_assert_ack(0, sequence, 2);
+	fx_assert_no_frame();
+	assert_int_equal(fx->qp->state, QP_RTS);
+}
+
+static void send__rnr_until_posted(void **state)
+{
+	(void)state;
+	fx_send(FX_MTU, 1, .opcode = WIRE_RC_SEND_FIRST, .psn = FX_PSN);
+	fx_send(FX_MTU, 1, .opcode = WIRE_RC_SEND_LAST, .psn = FX_PSN + 1, .ackreq = 1);
+	fx_poll(1);
+	fx_assert_ack(FX_PSN, aeth_rnr(12), 0);
+	fx_assert_no_frame(); /* the rest draws nothing: the RNR must win */
+	fx_post_simple(0, 2 * FX_MTU);
+	fx_send(FX_MTU, 1, .opcode = WIRE_RC_SEND_FIRST, .psn = FX_PSN);
+	fx_send(FX_MTU, 1, .opcode = WIRE_RC_SEND_LAST, .psn = FX_PSN + 1, .ackreq = 1);
+	fx_poll(1);
+	fx_assert_ack(FX_PSN + 1, 31, 1);
+	fx_assert_cqe(USER_RECV, 2 * FX_MTU, 0, 0);
+	fx_assert_counter(nak_rnr_sent, 1);
+}
+
+static void write_imm__rnr_at_its_last_packet(void **state)
+{
+	(void)state;
+	fx_send(FX_MTU, 1, .opcode = WIRE_RC_WRITE_FIRST, .psn = FX_PSN, .va = FX_VA,
+		.rkey = FX_KEY, .dma_len = FX_MTU + 8);
+	fx_send(8, 5, .opcode = WIRE_RC_WRITE_LAST_IMM, .psn = FX_PSN + 1, .ackreq = 1);
+	fx_poll(1);
+	fx_assert_ack(FX_PSN + 1, aeth_rnr(12), 0);
+	assert_int_equal(fx->memory[FX_MTU], 0xee);
+	fx_post_simple(0, 0);
+	fx_send(8, 5, .opcode = WIRE_RC_WRITE_LAST_IMM, .psn = FX_PSN + 1, .ackreq = 1);
+	fx_poll(1);
+	fx_assert_ack(FX_PSN + 1, 31, 1);
+	fx_assert_pattern(fx->memory + FX_MTU, 8, 5);
+	fx_assert_cqe(USER_RECV_RDMA_IMM, FX_MTU + 8, 0, 0);
+}
+
+static void opcode__reserved(void **state)
+{
+	(void)state;
+	fx_send(8, 1, .opcode = 0x15, .psn = FX_PSN);
+	assert_refused(invalid, EQE_WQ_INVAL_REQ_ERROR);
+	fx_assert_counter(nak_invalid_sent, 1);
+}
+
+static void opcode__middle_without_first(void **state)
+{
+	(void)state;
+	fx_post_simple(0, 4000);
+	fx_send(FX_MTU, 1, .opcode = WIRE_RC_SEND_MIDDLE, .psn = FX_PSN);
+	assert_refused(invalid, EQE_WQ_INVAL_REQ_ERROR);
+	fx_poll(1);
+	fx_assert_cqe(USER_INVALID, 0, SYNDROME_WR_FLUSH, 0);
+}
+
+static void opcode__other_message_before_last(void **state)
+{
+	static const uint8_t bad[] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_ONLY, WIRE_RC_WRITE_MIDDLE,
+		WIRE_RC_READ_REQUEST, WIRE_RC_FETCH_ADD, WIRE_RC_WRITE_ONLY};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(bad); i++) {
+		if (i) {
+			fx_teardown(state);
+			fx_setup(state);
+		}
+		fx_post_simple(0, 4000);
+		fx_send(FX_MTU, 1, .opcode = WIRE_RC_SEND_FIRST, .psn = FX_PSN);
+		fx_send(bad[i] == WIRE_RC_READ_REQUEST || bad[i] == WIRE_RC_FETCH_ADD ? 0 : FX_MTU,
+			1, .opcode = bad[i], .psn = FX_PSN + 1, .va = FX_VA, .rkey = FX_KEY,
+			.dma_len = FX_MTU);
+		fx_poll(1);
+		fx_assert_ack(FX_PSN + 1, invalid, 0);
+		fx_assert_cqe(USER_INVALID, 0, SYNDROME_LOCAL_QP_OP, 0); /* the receive in use */
+		assert_int_equal(fx->qp->state, QP_ERR);
+	}
+}
+
+static void length__does_not_fit_the_opcode(void **state)
+{
+	static const struct {
+		uint8_t opcode;
+		uint8_t pad;
+		uint32_t bytes, dma_len;
+	} bad[] = {
+		{WIRE_RC_SEND_FIRST, 0, FX_MTU - 4, 0},
+		{WIRE_RC_SEND_FIRST, 0, FX_MTU + 4, 0},
+		{WIRE_RC_SEND_FIRST, 3, FX_MTU - 3, 0},
+		{WIRE_RC_SEND_ONLY, 0, FX_MTU + 1, 0},
+		{WIRE_RC_WRITE_FIRST, 0, FX_MTU, FX_MTU},
+		{WIRE_RC_WRITE_FIRST, 0, FX_MTU, 5},
+		{WIRE_RC_WRITE_ONLY, 0, 8, 9},
+		{WIRE_RC_WRITE_ONLY, 0, 8, 7},
+		{WIRE_RC_WRITE_FIRST, 0, FX_MTU, (1u << 31) + 1},
+		{WIRE_RC_READ_REQUEST, 0, 0, (1u << 31) + 1},
+		{WIRE_RC_READ_REQUEST, 0, 4, 4},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		if (i) {
+			fx_teardown(state);
+			fx_setup(state);
+		}
+		fx_post_simple(0, 4000);
+		fx_send(bad[i].bytes, 1, .opcode = bad[i].opcode, .psn = FX_PSN, .va = FX_VA,
+			.rkey = FX_KEY, .dma_len = bad[i].dma_len, .pad = bad[i].pad);
+		assert_refused(invalid, EQE_WQ_INVAL_REQ_ERROR);
+	}
+}
+
+static void length__last_is_empty_or_wrong(void **state)
+{
+	(void)state;
+	for (unsigned n = 0; n < 10; n += 9) {
+		if (n) {
+			fx_teardown(state);
+			fx_setup(state);
+		}
+		fx_send(FX_MTU, 1, .opcode = WIRE_RC_WRITE_FIRST, .psn = FX_PSN, .va = FX_VA,
+			.rkey = FX_KEY, .dma_len = FX_MTU + 8);
+		fx_send(n, 1, .opcode = WIRE_RC_WRITE_LAST, .psn = FX_PSN + 1);
+		fx_poll(1);
+		fx_assert_ack(FX_PSN + 1, invalid, 0);
+		fx_assert_no_frame();
+	}
+}
+
+static void access__not_enabled_on_the_qp(void **state)
+{
+	static const uint8_t opcodes[] = {
+		WIRE_RC_WRITE_ONLY, WIRE_RC_READ_REQUEST, WIRE_RC_CMP_SWAP};
+	static const uint8_t rights[] = {
+		ACCESS_REMOTE_WRITE, ACCESS_REMOTE_READ, ACCESS_REMOTE_ATOMIC};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(opcodes); i++) {
+		if (i) {
+			fx_teardown(state);
+			fx_setup(state);
+		}
+		fx->qp->access &= (uint8_t)~rights[i];
+		fx_send(0, 0, .opcode = opcodes[i], .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY);
+		assert_refused(invalid, EQE_WQ_INVAL_REQ_ERROR);
+	}
+}
+
+static void access__rkey_violations(void **state)
+{
+	static const struct {
+		uint8_t opcode;
+		uint32_t key;
+		uint64_t va;
+		uint32_t pd;
+	} bad[] = {
+		{WIRE_RC_WRITE_ONLY, 0x999, FX_VA, FX_PD},
+		{WIRE_RC_WRITE_ONLY, FX_READ_KEY, FX_VA, FX_PD},
+		{WIRE_RC_WRITE_ONLY, FX_KEY, FX_VA - 1, FX_PD},
+		{WIRE_RC_WRITE_ONLY, FX_KEY, FX_VA + FX_MEMORY_BYTES - 7, FX_PD},
+		{WIRE_RC_WRITE_ONLY, FX_KEY, FX_VA, FX_PD + 1},
+		{WIRE_RC_READ_REQUEST, 0x999, FX_VA, FX_PD},
+		{WIRE_RC_READ_REQUEST, FX_KEY, UINT64_MAX - 3, FX_PD},
+		{WIRE_RC_FETCH_ADD, FX_READ_KEY, FX_VA, FX_PD},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		if (i) {
+			fx_teardown(state);
+			fx_setup(state);
+		}
+		fx->qp->pd = bad[i].pd;
+		fx_send(bad[i].opcode == WIRE_RC_WRITE_ONLY ? 8 : 0, 1, .opcode = bad[i].opcode,
+			.psn = FX_PSN, .va = bad[i].va, .rkey = bad[i].key, .dma_len = 8);
+		assert_refused(access_error, EQE_WQ_ACCESS_ERROR);
+		fx_assert_counter(nak_access_sent, 1);
+	}
+}
+
+static void access__zero_length_write_checks_no_key(void **state)
+{
+	(void)state;
+	fx_send(0, 0, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN, .va = 1, .rkey = 0x999,
+		.ackreq = 1);
+	fx_poll(1);
+	fx_assert_ack(FX_PSN, 31, 1);
+}
+
+static void access__key_gone_in_the_midst_of_a_write(void **state)
+{
+	(void)state;
+	fx_send(FX_MTU, 1, .opcode = WIRE_RC_WRITE_FIRST, .psn = FX_PSN, .va = FX_VA,
+		.rkey = FX_KEY, .dma_len = FX_MTU + 8);
+	fx_poll(1);
+	v2p_invalidate_mpt(&fx->v2p, FX_KEY);
+	fx_send(8, 1, .opcode = WIRE_RC_WRITE_LAST, .psn = FX_PSN + 1);
+	fx_poll(1);
+	fx_assert_ack(FX_PSN + 1, access_error, 0);
+	assert_int_equal(fx->memory[FX_MTU], 0xee);
+}
+
+static void atomic__unaligned(void **state)
+{
+	(void)state;
+	fx_send(0, 0, .opcode = WIRE_RC_FETCH_ADD, .psn = FX_PSN, .va = FX_VA + 4, .rkey = FX_KEY,
+		.swap_add = 1);
+	assert_refused(invalid, EQE_WQ_INVAL_REQ_ERROR);
+}
+
+static void read__more_than_max_dest_rd_atomic(void **state)
+{
+	(void)state;
+	fx->qp->max_dest_rd_atomic = 2;
+	for (unsigned i = 0; i < 3; i++)
+		fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = psn_add(FX_PSN, i),
+			.va = FX_VA, .rkey = FX_KEY, .dma_len = 4);
+	fx_poll(2);
+	assert_int_equal(fx_frame()->h.psn, FX_PSN); /* what precedes the NAK is answered (C9-87) */
+	assert_int_equal(fx_frame()->h.opcode, WIRE_RC_READ_RESP_ONLY);
+	fx_assert_ack(0, invalid, 2);
+	fx_assert_no_frame();
+	assert_int_equal(fx->qp->state, QP_ERR);
+}
+
+static void send__longer_than_the_buffers(void **state)
+{
+	(void)state;
+	fx_post_simple(0, FX_MTU + 3);
+	fx_post_simple(0, 100);
+	fx_send(FX_MTU, 1, .opcode = WIRE_RC_SEND_FIRST, .psn = FX_PSN);
+	fx_send(4, 1, .opcode = WIRE_RC_SEND_LAST, .psn = FX_PSN + 1);
+	fx_poll(2);
+	fx_assert_ack(FX_PSN + 1, invalid, 0);
+	fx_assert_cqe(USER_INVALID, 0, SYNDROME_LOCAL_LENGTH, 0);
+	fx_assert_cqe(USER_INVALID, 0, SYNDROME_WR_FLUSH, FX_RQ_STRIDE);
+	fx_assert_no_cqe();
+	assert_int_equal(fx->memory[FX_MTU], 0xee);
+}
+
+static void send__local_protection_error(void **state)
+{
+	const struct wqe_data d = {.length = 100, .lkey = FX_READ_KEY, .addr = FX_VA};
+
+	(void)state;
+	fx_post(1, &d);
+	fx_send(4, 1, .opcode = WIRE_RC_SEND_ONLY, .psn = FX_PSN);
+	assert_broken(operation, 0);
+	fx_assert_cqe(USER_INVALID, 0, SYNDROME_LOCAL_PROT, 0);
+	fx_assert_no_event();
+}
+
+static void send__bad_descriptor(void **state)
+{
+	const struct wqe_data d = {.length = WQE_INLINE | 4, .lkey = FX_KEY, .addr = FX_VA};
+
+	(void)state;
+	fx_post(1, &d);
+	fx_send(4, 1, .opcode = WIRE_RC_SEND_ONLY, .psn = FX_PSN);
+	assert_broken(operation, 0);
+	fx_assert_cqe(USER_INVALID, 0, SYNDROME_LOCAL_QP_OP, 0);
+	fx_assert_counter(bad_recv_wqe, 1);
+}
+
+static void send__client_claims_too_many(void **state)
+{
+	(void)state;
+	fx->record.rq_posted = FX_RQ_ENTRIES + 1;
+	fx_send(4, 1, .opcode = WIRE_RC_SEND_ONLY, .psn = FX_PSN);
+	assert_broken(operation, 0);
+	fx_assert_event(EQE_WQ_CATAS_ERROR, FX_QPN);
+	fx_poll(2);
+	fx_assert_no_cqe(); /* nothing of it is believed */
+	fx_assert_no_frame();
+}
+
+static void nak__follows_what_is_owed(void **state)
+{
+	(void)state;
+	fx_send(8, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY,
+		.dma_len = 8, .ackreq = 1);
+	fx_send(8, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN + 1, .va = FX_VA, .rkey = 0x99,
+		.dma_len = 8);
+	fx_send(8, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = 0, .va = FX_VA, .rkey = FX_KEY,
+		.dma_len = 8, .ackreq = 1);
+	fx_poll(1);
+	fx_assert_ack(FX_PSN, 31, 1);
+	fx_assert_ack(FX_PSN + 1, access_error, 1);
+	fx_assert_no_frame();
+	fx_assert_counter(drop_qp_state, 1);
+}
+
+static void duplicate__never_draws_a_nak(void **state)
+{
+	(void)state;
+	fx_send(8, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN - 1, .va = FX_VA, .rkey = 0x99,
+		.dma_len = 8);
+	fx_send(0, 1, .opcode = 0x15, .psn = FX_PSN - 1);
+	fx_poll(1);
+	fx_assert_ack(FX_PSN - 1, 31, 0);
+	fx_assert_no_frame();
+	assert_int_equal(fx->qp->state, QP_RTS);
+}
+
+static void state__packets_are_dropped(void **state)
+{
+	static const uint8_t states[] = {QP_RST, QP_INIT, QP_ERR};
+	struct wire_headers h = {.opcode = WIRE_RC_WRITE_ONLY,
+		.psn = FX_PSN,
+		.va = FX_VA,
+		.rkey = FX_KEY,
+		.dma_len = 4,
+		.ackreq = 1};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(states); i++) {
+		fx->qp->state = states[i];
+		fx_send_to(FX_QPN, h, 4, 0);
+		fx_poll(1);
+	}
+	fx_send_to(FX_QPN + 0x10000, h, 4, 0); /* same index, former number */
+	fx_poll(1);
+	fx_assert_no_frame();
+	fx_assert_counter(drop_qp_state, 4);
+	assert_int_equal(fx->memory[0], 0xee);
+}
+
+static void error__flushes_open_receive_first_and_again(void **state)
+{
+	(void)state;
+	fx_post_simple(0, 1000);
+	fx_post_simple(0, 1000);
+	fx_send(FX_MTU, 1, .opcode = WIRE_RC_SEND_FIRST, .psn = FX_PSN);
+	fx_poll(1);
+	qp_set_error(&fx->e, fx->qp);
+	assert_int_equal(fx_poll(1), 2);
+	fx_assert_cqe(USER_INVALID, 0, SYNDROME_WR_FLUSH, 0);
+	fx_assert_cqe(USER_INVALID, 0, SYNDROME_WR_FLUSH, FX_RQ_STRIDE);
+	fx_assert_no_cqe();
+	fx_post_simple(0, 1000);
+	fx_poll(1);
+	fx_assert_no_cqe();
+	wake_post(&fx->e.wake[WAKE_EE], &fx->qp->wake[WAKE_EE], fx->qp->index);
+	fx_poll(1);
+	fx_assert_cqe(USER_INVALID, 0, SYNDROME_WR_FLUSH, 2 * FX_RQ_STRIDE);
+	fx_assert_no_cqe();
+}
+
+static void error__flush_is_bounded_per_poll(void **state)
+{
+	(void)state;
+	fx->qp->rq_entries = 128;
+	fx->qp->record->rq_posted = 100;
+	qp_set_error(&fx->e, fx->qp);
+	assert_int_equal(fx_poll(1), EE_FLUSH_BUDGET);
+	assert_int_equal(fx_poll(1), 100 - EE_FLUSH_BUDGET);
+	assert_int_equal(fx_poll(1), 0);
+	assert_int_equal(fx->qp->rwm.consumed, 100);
+}
+
+static void output_full__no_packet_is_taken(void **state)
+{
+	struct channel *out = &fx->e.channel[CHANNEL_RESPG_TXA];
+	struct wire_headers h = {.opcode = WIRE_RC_WRITE_ONLY,
+		.va = FX_VA,
+		.rkey = FX_KEY,
+		.dma_len = 4,
+		.ackreq = 1};
+	unsigned answers = channel_infos[CHANNEL_EE_RESPG].depth;
+	unsigned sent = 0;
+
+	(void)state;
+	while (channel_room(out))
+		channel_put_one(out, rte_pktmbuf_alloc(fx->e.packets));
+	while (sent < answers + 100) { /* one ACK each */
+		h.psn = psn_add(FX_PSN, sent++);
+		fx_send_to(FX_QPN, h, 4, 0);
+		responder_exec_poll(&fx->e);
+	}
+	assert_int_equal(rte_ring_count(fx->e.channel[CHANNEL_EE_RESPG].ring), answers);
+	assert_int_equal(rte_ring_count(fx->e.channel[CHANNEL_HP_EE].ring), 100);
+	assert_int_equal(fx->qp->ee.msn, answers);
+	assert_int_equal(responder_exec_poll(&fx->e), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(gap__one_nak_then_silence),
+		FX_TEST(send__rnr_until_posted),
+		FX_TEST(write_imm__rnr_at_its_last_packet),
+		FX_TEST(opcode__reserved),
+		FX_TEST(opcode__middle_without_first),
+		FX_TEST(opcode__other_message_before_last),
+		FX_TEST(length__does_not_fit_the_opcode),
+		FX_TEST(length__last_is_empty_or_wrong),
+		FX_TEST(access__not_enabled_on_the_qp),
+		FX_TEST(access__rkey_violations),
+		FX_TEST(access__zero_length_write_checks_no_key),
+		FX_TEST(access__key_gone_in_the_midst_of_a_write),
+		FX_TEST(atomic__unaligned),
+		FX_TEST(read__more_than_max_dest_rd_atomic),
+		FX_TEST(send__longer_than_the_buffers),
+		FX_TEST(send__local_protection_error),
+		FX_TEST(send__bad_descriptor),
+		FX_TEST(send__client_claims_too_many),
+		FX_TEST(nak__follows_what_is_owed),
+		FX_TEST(duplicate__never_draws_a_nak),
+		FX_TEST(state__packets_are_dropped),
+		FX_TEST(error__flushes_open_receive_first_and_again),
+		FX_TEST(error__flush_is_bounded_per_poll),
+		FX_TEST(output_full__no_packet_is_taken),
+	};
+
+	return cmocka_run_group_tests_name(
+		"responder: refusals", tests, fx_group_setup, fx_group_teardown);
+}

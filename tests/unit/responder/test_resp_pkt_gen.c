@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* RespPktGen: quanta, order behind long READs, missing buffers and room, errors in the midst, QPs
+ * that go away. */
+#include "resp_order.h"
+#include "resp_pkt_gen.h"
+#include "responder_fixture.h"
+
+static void send_read_to(uint32_t qpn, uint32_t psn, uint32_t packets)
+{
+	struct wire_headers h = {.opcode = WIRE_RC_READ_REQUEST,
+		.psn = psn & PSN_MASK,
+		.va = FX_VA,
+		.rkey = FX_KEY,
+		.dma_len = packets * FX_MTU};
+
+	fx_send_to(qpn, h, 0, 0);
+}
+
+static void send_write(uint32_t psn)
+{
+	fx_send(4, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = psn & PSN_MASK, .va = FX_VA,
+		.rkey = FX_KEY, .dma_len = 4, .ackreq = 1);
+}
+
+static void assert_read(uint8_t opcode, uint32_t psn)
+{
+	const struct fx_frame *f = fx_frame();
+
+	assert_int_equal(f->h.opcode, opcode);
+	assert_int_equal(f->h.psn, psn & PSN_MASK);
+}
+
+/* A whole answer of so many packets. */
+static void assert_answer(uint32_t psn, uint32_t packets)
+{
+	assert_read(WIRE_RC_READ_RESP_FIRST, psn);
+	for (uint32_t i = 1; i + 1 < packets; i++)
+		assert_read(WIRE_RC_READ_RESP_MIDDLE, psn + i);
+	assert_read(WIRE_RC_READ_RESP_LAST, psn + packets - 1);
+}
+
+static void long_reads__take_turns(void **state)
+{
+	unsigned changes = 0, packets = 0;
+	uint32_t next[2] = {FX_PSN, FX_PSN + 1000};
+
+	(void)state;
+	fx->qp2->rq_psn = psn_add(FX_PSN, 1000);
+	send_read_to(FX_QPN, FX_PSN, 16);
+	send_read_to(FX_QPN2, fx->qp2->rq_psn, 16);
+	fx_poll(1);
+	for (unsigned last = 2; packets < 32; packets++) {
+		uint32_t psn = fx_frame()->h.psn;
+		unsigned who = psn_diff(psn, FX_PSN) < 500 ? 0 : 1;
+
+		assert_int_equal(psn, next[who] & PSN_MASK);
+		next[who]++;
+		changes += who != last;
+		last = who;
+	}
+	assert_int_equal(changes, 8); /* four packets a turn */
+	fx_assert_no_frame();
+}
+
+static void acks__wait_behind_a_read_and_are_superseded(void **state)
+{
+	(void)state;
+	send_read_to(FX_QPN, FX_PSN, 200);
+	fx_poll(1);
+	for (unsigned i = 0; i < 3; i++) {
+		send_write(FX_PSN + 200 + i);
+		responder_exec_poll(&fx->e);
+	}
+	assert_int_equal(rte_mempool_in_use_count(fx->rx), 2); /* the READ and one ACK */
+	fx_poll(10);
+	assert_answer(FX_PSN, 200);
+	fx_assert_ack(FX_PSN + 202, 31, 4);
+	fx_assert_no_frame();
+}
+
+static void short_answers__of_others_are_not_held_up(void **state)
+{
+	struct wire_headers h = {.opcode = WIRE_RC_WRITE_ONLY,
+		.psn = FX_PSN,
+		.va = FX_VA,
+		.rkey = FX_KEY,
+		.dma_len = 4,
+		.ackreq = 1};
+	unsigned i;
+
+	(void)state;
+	send_read_to(FX_QPN, FX_PSN, 200);
+	fx_poll(1);
+	fx_send_to(FX_QPN2, h, 4, 0);
+	fx->frame_next = fx->frame_count;
+	fx_poll(1);
+	for (i = 0; fx->frames[fx->frame_next + i].h.opcode != WIRE_RC_ACK; i++)
+		assert_true(fx->frame_next + i < fx->frame_count);
+	assert_true(i <= 1);
+	fx_poll(10);
+}
+
+static void no_buffer__goes_on_later(void **state)
+{
+	struct rte_mbuf *all[255];
+	unsigned n = 0;
+
+	(void)state;
+	while (n < 255 && (all[n] = rte_pktmbuf_alloc(fx->e.packets)))
+		n++;
+	send_write(FX_PSN);
+	send_read_to(FX_QPN, FX_PSN + 1, 6);
+	fx_poll(3);
+	fx_assert_no_frame();
+	assert_true(fx_counter(COUNTER_packet_empty) > 0);
+	for (unsigned i = 0; i < 4; i++)
+		rte_pktmbuf_free(all[--n]);
+	responder_exec_poll(&fx->e);
+	assert_int_equal(rte_ring_count(fx->e.channel[CHANNEL_RESPG_TXA].ring), 4);
+	while (n)
+		rte_pktmbuf_free(all[--n]);
+	fx_poll(2);
+	fx_assert_ack(FX_PSN, 31, 1);
+	assert_answer(FX_PSN + 1, 6);
+	fx_assert_no_frame();
+}
+
+static void no_room__goes_on_later(void **state)
+{
+	struct channel *out = &fx->e.channel[CHANNEL_RESPG_TXA];
+	struct rte_mbuf *m;
+
+	(void)state;
+	send_read_to(FX_QPN, FX_PSN, 100);
+	while (channel_room(out) > 3) {
+		m = rte_pktmbuf_alloc(fx->rx);
+		assert_non_null(m);
+		channel_put_one(out, m);
+	}
+	responder_exec_poll(&fx->e);
+	responder_exec_poll(&fx->e);
+	assert_int_equal(channel_room(out), 0);
+	for (unsigned i = 0; i < channel_infos[CHANNEL_RESPG_TXA].depth - 3; i++) {
+		assert_int_equal(channel_take(out, &m, 1), 1);
+		rte_pktmbuf_free(m);
+	}
+	fx_poll(5);
+	assert_answer(FX_PSN, 100);
+	fx_assert_no_frame();
+}
+
+static void key_gone__naks_in_the_midst(void **state)
+{
+	uint32_t done;
+
+	(void)state;
+	send_read_to(FX_QPN, FX_PSN, 100);
+	fx_poll(1);
+	done = fx->frame_count;
+	send_write(FX_PSN + 100);
+	v2p_invalidate_mpt(&fx->v2p, FX_KEY);
+	fx->frame_next = fx->frame_count;
+	fx_poll(2);
+	fx_assert_ack(FX_PSN + done, aeth_nak(AETH_NAK_REMOTE_ACCESS), 0);
+	fx_assert_no_frame();
+	assert_int_equal(fx->qp->state, QP_ERR);
+	fx_assert_event(EQE_WQ_ACCESS_ERROR, FX_QPN);
+	assert_true(responder_qp_idle(fx->qp));
+}
+
+static void key_gone__duplicate_ends_in_silence(void **state)
+{
+	(void)state;
+	send_read_to(FX_QPN, FX_PSN, 100);
+	fx_poll(3);
+	send_read_to(FX_QPN, FX_PSN, 100);
+	fx_poll(1);
+	v2p_invalidate_mpt(&fx->v2p, FX_KEY);
+	fx->frame_next = fx->frame_count;
+	fx_poll(2);
+	fx_assert_no_frame();
+	assert_int_equal(fx->qp->state, QP_RTS);
+	fx_assert_counter(drop_duplicate, 1);
+}
+
+static void duplicate_read__replaces_its_unfinished_answer(void **state)
+{
+	(void)state;
+	send_read_to(FX_QPN, FX_PSN, 200);
+	send_write(FX_PSN + 200);
+	fx_poll(1);
+	assert_read(WIRE_RC_READ_RESP_FIRST, FX_PSN);
+	fx->frame_next = fx->frame_count;
+	fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = 1, .va = FX_VA + 3 * FX_MTU,
+		.rkey = FX_KEY, .dma_len = 197 * FX_MTU);
+	fx_poll(10);
+	assert_answer(1, 197);
+	fx_assert_ack(FX_PSN + 200, 31, 2); /* the ACK is still behind it */
+	fx_assert_no_frame();
+	assert_int_equal(fx->qp->ee.reads_issued, fx->qp->respg.reads_done);
+}
+
+static void duplicate_read__interrupts_a_later_answer(void **state)
+{
+	uint32_t done;
+
+	(void)state;
+	send_read_to(FX_QPN, FX_PSN, 4);
+	fx_poll(1);
+	send_read_to(FX_QPN, FX_PSN + 4, 100);
+	fx_poll(1);
+	done = fx->frame_count - 4;
+	fx->frame_next = fx->frame_count;
+	send_read_to(FX_QPN, FX_PSN, 4);
+	fx_poll(5);
+	assert_answer(FX_PSN, 4);
+	for (unsigned i = done; i < 99; i++)
+		assert_read(WIRE_RC_READ_RESP_MIDDLE, FX_PSN + 4 + i);
+	assert_read(WIRE_RC_READ_RESP_LAST, FX_PSN + 103);
+	fx_assert_no_frame();
+}
+
+static struct rte_mbuf *make_answer(enum response_kind kind, uint32_t psn, bool duplicate)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(fx->rx);
+	struct arrival *a = arrival_of(m);
+
+	memset(a, 0, sizeof(*a));
+	a->response = kind;
+	a->response_psn = psn;
+	a->length = FX_MTU;
+	response_set_duplicate(a, duplicate);
+	return m;
+}
+
+static void duplicate_reads__are_bounded_and_sorted(void **state)
+{
+	struct counters *c = stage_counters(&fx->e, STAGE_RESPONDER_EXEC);
+	uint32_t last = 0;
+	unsigned n = 0;
+
+	(void)state;
+	order_put(c, fx->qp, make_answer(RESPONSE_ACK, 500, false));
+	for (unsigned i = 0; i < 100; i++)
+		order_put(c, fx->qp, make_answer(RESPONSE_READ, 1 + i * 37 % 101, true));
+	for (struct rte_mbuf *m = fx->qp->respg.head; m; m = arrival_of(m)->next) {
+		assert_true(arrival_of(m)->response_psn > last);
+		last = arrival_of(m)->response_psn;
+		n++;
+	}
+	assert_int_equal(last, 500);
+	assert_int_equal(n, ORDER_DUPLICATES_MAX);
+	fx_assert_counter(drop_duplicate, 101 - ORDER_DUPLICATES_MAX);
+	order_purge(fx->qp);
+	assert_null(fx->qp->respg.tail);
+}
+
+static void qp_error__gives_up_a_read(void **state)
+{
+	(void)state;
+	send_read_to(FX_QPN, FX_PSN, 200);
+	fx_poll(1);
+	qp_set_error(&fx->e, fx->qp);
+	fx->frame_next = fx->frame_count;
+	fx_poll(1);
+	fx_assert_no_frame();
+	assert_true(responder_qp_idle(fx->qp));
+	assert_int_equal(rte_mempool_in_use_count(fx->rx), 0);
+}
+
+static void qp_gone__gives_up_a_read_and_an_ack(void **state)
+{
+	(void)state;
+	send_read_to(FX_QPN, FX_PSN, 200);
+	fx_poll(1);
+	fx->qp->qpn = 0;
+	fx->frame_next = fx->frame_count;
+	fx_poll(1);
+	fx_assert_no_frame();
+	assert_int_equal(rte_mempool_in_use_count(fx->rx), 0);
+}
+
+static void ipv6_and_vlan__frames_are_right(void **state)
+{
+	struct wire_path path = {
+		.is_ipv6 = true, .has_vlan = true, .vlan_tci = 5, .ttl = 3, .sport = 0xc000};
+
+	(void)state;
+	wire_template_build(&fx->qp->path, &path);
+	send_write(FX_PSN);
+	send_read_to(FX_QPN, FX_PSN + 1, 3);
+	fx->qp->mtu_bytes = 1024;
+	fx_poll(1);
+	fx_assert_ack(FX_PSN, 31, 1);
+	assert_read(WIRE_RC_READ_RESP_ONLY, FX_PSN + 1);
+	fx_assert_no_frame();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(long_reads__take_turns),
+		FX_TEST(acks__wait_behind_a_read_and_are_superseded),
+		FX_TEST(short_answers__of_others_are_not_held_up),
+		FX_TEST(no_buffer__goes_on_later),
+		FX_TEST(no_room__goes_on_later),
+		FX_TEST(key_gone__naks_in_the_midst),
+		FX_TEST(key_gone__duplicate_ends_in_silence),
+		FX_TEST(duplicate_read__replaces_its_unfinished_answer),
+		FX_TEST(duplicate_read__interrupts_a_later_answer),
+		FX_TEST(duplicate_reads__are_bounded_and_sorted),
+		FX_TEST(qp_error__gives_up_a_read),
+		FX_TEST(qp_gone__gives_up_a_read_and_an_ack),
+		FX_TEST(ipv6_and_vlan__frames_are_right),
+	};
+
+	return cmocka_run_group_tests_name(
+		"responder: RespPktGen", tests, fx_group_setup, fx_group_teardown);
+}

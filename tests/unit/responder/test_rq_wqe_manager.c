@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* RQWQEManager's commands on a receive queue in memory. */
+#include "responder_fixture.h"
+#include "rq_wqe_manager.h"
+
+static struct counters *c;
+
+static void use_queue(uint32_t entries, uint32_t stride)
+{
+	c = stage_counters(&fx->e, STAGE_RESPONDER_EXEC);
+	fx->qp->rq_entries = entries;
+	fx->qp->rq_stride = stride;
+}
+
+static void open__nothing_posted_or_no_queue(void **state)
+{
+	(void)state;
+	use_queue(4, 64);
+	assert_int_equal(rwm_open(c, fx->qp), RWM_INVALID_WQE);
+	fx->record.rq_posted = 4;
+	fx->qp->rq = NULL;
+	assert_int_equal(rwm_open(c, fx->qp), RWM_INVALID_WQE);
+	assert_int_equal(rwm_available(fx->qp), 0);
+}
+
+static void open__fetches_what_is_posted_and_never_wraps(void **state)
+{
+	struct qp *q = fx->qp;
+
+	(void)state;
+	use_queue(4, 64);
+	for (unsigned i = 0; i < 3; i++)
+		fx_post_simple(0, i + 1);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(rwm_open(c, q), RWM_VALID_ENTRY);
+		assert_int_equal(q->rwm.length, i + 1);
+		rwm_release_wqe(q);
+	}
+	fx_assert_counter(rq_fetches, 1);
+	for (unsigned i = 3; i < 6; i++) /* places 3, 0, 1 */
+		fx_post_simple(0, i + 1);
+	for (unsigned i = 3; i < 6; i++) {
+		assert_int_equal(rwm_wqe_offset(q), i % 4 * 64);
+		assert_int_equal(rwm_open(c, q), RWM_VALID_ENTRY);
+		assert_int_equal(q->rwm.length, i + 1);
+		rwm_release_wqe(q);
+	}
+	fx_assert_counter(rq_fetches, 3);
+	assert_int_equal(rwm_open(c, q), RWM_INVALID_WQE);
+}
+
+static void open__largest_descriptor_has_thirty_entries(void **state)
+{
+	struct wqe_data d[SGE_MAX];
+	struct rwm_entry entry;
+	struct qp *q = fx->qp;
+
+	(void)state;
+	use_queue(4, 512);
+	for (unsigned i = 0; i < SGE_MAX; i++)
+		d[i] = (struct wqe_data){.length = 10, .lkey = FX_KEY, .addr = FX_VA + 100 * i};
+	fx_post(SGE_MAX, d);
+	assert_int_equal(rwm_open(c, q), RWM_VALID_ENTRY);
+	assert_int_equal(q->rwm.length, 300);
+	for (unsigned i = 0; i < SGE_MAX; i++) {
+		assert_int_equal(rwm_fetch_entry(q, &entry), RWM_VALID_ENTRY);
+		assert_int_equal(entry.va, FX_VA + 100 * i);
+		rwm_update_entry(q, 4);
+		assert_int_equal(rwm_fetch_entry(q, &entry), RWM_VALID_ENTRY);
+		assert_int_equal(entry.va, FX_VA + 100 * i + 4);
+		assert_int_equal(entry.bytes, 6);
+		rwm_release_entry(q);
+	}
+	assert_int_equal(rwm_fetch_entry(q, &entry), RWM_INVALID_ENTRY);
+}
+
+static void fetch_entry__end_of_the_stride_is_an_end(void **state)
+{
+	const struct wqe_data d[3] = {{1, FX_KEY, FX_VA}, {2, FX_KEY, FX_VA}, {3, FX_KEY, FX_VA}};
+	struct rwm_entry entry;
+
+	(void)state;
+	use_queue(4, 64);
+	fx_post(3, d); /* next unit and three: no terminator */
+	fx_post_simple(0, 100);
+	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
+	assert_int_equal(fx->qp->rwm.length, 6);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(rwm_fetch_entry(fx->qp, &entry), RWM_VALID_ENTRY);
+		rwm_release_entry(fx->qp);
+	}
+	assert_int_equal(rwm_fetch_entry(fx->qp, &entry), RWM_INVALID_ENTRY);
+}
+
+static void rewind__starts_the_descriptor_again(void **state)
+{
+	struct rwm_entry entry;
+
+	(void)state;
+	use_queue(4, 64);
+	fx_post_simple(0, 100);
+	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
+	assert_int_equal(rwm_fetch_entry(fx->qp, &entry), RWM_VALID_ENTRY);
+	rwm_update_entry(fx->qp, 50);
+	rwm_rewind(fx->qp);
+	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
+	assert_int_equal(rwm_fetch_entry(fx->qp, &entry), RWM_VALID_ENTRY);
+	assert_int_equal(entry.bytes, 100);
+}
+
+static void open__client_changes_memory_after_the_fetch(void **state)
+{
+	(void)state;
+	use_queue(4, 64);
+	fx_post_simple(0, 100);
+	fx_post_simple(0, 200);
+	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
+	memset(fx->rq, 0xff, sizeof(fx->rq));
+	rwm_release_wqe(fx->qp);
+	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
+	assert_int_equal(fx->qp->rwm.length, 200);
+}
+
+static void open__refuses_a_count_beyond_the_queue(void **state)
+{
+	(void)state;
+	use_queue(4, 64);
+	fx->record.rq_posted = 5;
+	assert_int_equal(rwm_open(c, fx->qp), RWM_BAD_QUEUE);
+	assert_int_equal(rwm_available(fx->qp), 4);
+	fx->record.rq_posted = UINT32_MAX;
+	assert_int_equal(rwm_open(c, fx->qp), RWM_BAD_QUEUE);
+}
+
+static void open__counts_wrap(void **state)
+{
+	(void)state;
+	use_queue(4, 64);
+	fx->record.rq_posted = fx->qp->rwm.consumed = fx->qp->rwm.fetched = UINT32_MAX;
+	fx_post_simple(0, 11);
+	fx_post_simple(0, 22);
+	assert_int_equal(rwm_wqe_offset(fx->qp), 3 * 64);
+	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
+	assert_int_equal(fx->qp->rwm.length, 11);
+	assert_int_equal(rwm_available(fx->qp), 1);
+	rwm_release_wqe(fx->qp);
+	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
+	assert_int_equal(fx->qp->rwm.length, 22);
+	assert_int_equal(rwm_wqe_offset(fx->qp), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(open__nothing_posted_or_no_queue),
+		FX_TEST(open__fetches_what_is_posted_and_never_wraps),
+		FX_TEST(open__largest_descriptor_has_thirty_entries),
+		FX_TEST(fetch_entry__end_of_the_stride_is_an_end),
+		FX_TEST(rewind__starts_the_descriptor_again),
+		FX_TEST(open__client_changes_memory_after_the_fetch),
+		FX_TEST(open__refuses_a_count_beyond_the_queue),
+		FX_TEST(open__counts_wrap),
+	};
+
+	return cmocka_run_group_tests_name(
+		"responder: RQWQEManager", tests, fx_group_setup, fx_group_teardown);
+}
