@@ -23,7 +23,8 @@ struct run {
 	struct flow flow[2];
 	unsigned flows;
 	struct waiter waiter;
-	bool said; /* our sources are done and the other side was told */
+	bool said;	 /* our sources are done and the other side was told */
+	uint64_t theirs; /* messages that the other process has sent, ever */
 	uint64_t start_ns, deadline_ns, done_ns;
 	uint64_t peak_ns, peak_messages; /* where the current stretch began */
 	double peak_mpps;
@@ -101,25 +102,24 @@ static void note_time(struct run *r, uint64_t now)
  */
 static bool arrived(const struct run *r)
 {
-	bool over = r->s->sides == 2 ? r->said : exchange_waits(r->s->socket);
-
 	if (all_done(r, flow_sink_done))
 		return true;
-	return over && wait_idle_ns(&r->waiter) > SETTLE_NS;
+	if (wait_idle_ns(&r->waiter) <= SETTLE_NS)
+		return false;
+	return r->s->sides == 2 ? r->said : exchange_waits(r->s->socket);
 }
 
 /* One stretch, from both sides being ready to all completions. 0 or -1. */
 static int transfer(struct run *r)
 {
 	unsigned turns = 0;
-	uint64_t theirs;
 
 	if (exchange_sync(r->s->socket, 0, NULL))
 		return -1;
 	r->said = false;
 	r->start_ns = r->peak_ns = now_ns();
 	r->peak_messages = posted(r);
-	if (r->p->messages == 0 && r->deadline_ns == 0)
+	if (r->p->messages == 0 && !r->p->verify)
 		r->deadline_ns = r->start_ns + r->p->duration_ns;
 	wait_begin(&r->waiter, r->s, "transfer");
 	for (;;) {
@@ -140,7 +140,7 @@ static int transfer(struct run *r)
 		if (wait_turn(&r->waiter, progress))
 			return -1;
 	}
-	return exchange_hear(r->s->socket, &theirs);
+	return exchange_hear(r->s->socket, &r->theirs);
 }
 
 static int check_arrival(const struct run *r)
@@ -180,9 +180,22 @@ static uint64_t round_messages(const struct run *r, uint64_t done)
 	return n;
 }
 
+static int verify_round(struct run *r, bool arrival_wrong)
+{
+	uint64_t failures = arrival_wrong, theirs;
+
+	for (unsigned i = 0; i < r->flows && !failures; i++)
+		failures += flow_check(&r->flow[i]) != 0;
+	if (exchange_sync(r->s->socket, failures, &theirs))
+		return -1;
+	if (theirs)
+		fprintf(stderr, "softhca-perf: the other side found data wrong\n");
+	return failures || theirs ? -1 : 0;
+}
+
 static int round_once(struct run *r, uint64_t n)
 {
-	uint64_t failures = 0, theirs;
+	bool wrong;
 
 	for (unsigned i = 0; i < r->flows; i++) {
 		flow_extend(&r->flow[i], n);
@@ -193,25 +206,35 @@ static int round_once(struct run *r, uint64_t n)
 	}
 	if (transfer(r))
 		return -1;
-	failures += check_arrival(r) != 0;
-	for (unsigned i = 0; i < r->flows && r->p->verify && !failures; i++)
-		failures += flow_check(&r->flow[i]) != 0;
+	wrong = check_arrival(r) != 0;
+	if (r->p->verify)
+		return verify_round(r, wrong);
+	return wrong ? -1 : 0;
+}
+
+/* Verified runs have another round until the client has had enough. 0 or -1. */
+static int more_rounds(struct run *r, uint64_t done, uint64_t begin_ns, bool *more)
+{
+	uint64_t theirs;
+
+	*more = r->p->verify &&
+		(r->p->messages ? done < r->p->messages : now_ns() - begin_ns < r->p->duration_ns);
 	if (!r->p->verify)
-		return failures ? -1 : 0;
-	if (exchange_sync(r->s->socket, failures, &theirs))
+		return 0;
+	if (exchange_sync(r->s->socket, *more, &theirs))
 		return -1;
-	if (theirs)
-		fprintf(stderr, "softhca-perf: the other side found data wrong\n");
-	return failures || theirs ? -1 : 0;
+	if (!r->s->client)
+		*more = theirs;
+	return 0;
 }
 
 static int run_rounds(struct run *r, struct bw_result *result)
 {
-	uint64_t done = 0;
+	uint64_t done = 0, begin = now_ns();
 	bool more = true;
 
 	while (more) {
-		uint64_t n = round_messages(r, done), end, before = posted(r);
+		uint64_t n = round_messages(r, done), end, before = posted(r) + r->theirs;
 
 		if (round_once(r, n))
 			return -1;
@@ -219,9 +242,9 @@ static int run_rounds(struct run *r, struct bw_result *result)
 		end = r->p->bidirectional || r->s->sides == 2 ? wait_last_ns(&r->waiter)
 							      : r->done_ns;
 		result->ns += end - r->start_ns;
-		result->messages += posted(r) - before;
-		more = r->p->verify &&
-		       (r->p->messages ? done < r->p->messages : result->ns < r->p->duration_ns);
+		result->messages += posted(r) + r->theirs - before;
+		if (more_rounds(r, done, begin, &more))
+			return -1;
 	}
 	return 0;
 }

@@ -314,8 +314,11 @@ static void settle(struct options *o)
 		o->qp_timeout = o->mode == MODE_SOAK ? 8 : 14;
 	if (o->inline_bytes == UINT32_MAX)
 		o->inline_bytes = lat ? 64 : 0;
-	if (o->post_list > o->tx_depth)
-		o->post_list = o->tx_depth;
+	/* So that a whole list has room again and again. */
+	if (o->post_list > (o->tx_depth + 1) / 2)
+		o->post_list = (o->tx_depth + 1) / 2;
+	if (o->post_list > o->rx_depth)
+		o->post_list = o->rx_depth;
 	/* A completion for each quarter of the depth at least, so that posting never stops for it.
 	 */
 	if (o->cq_mod > (o->tx_depth + 3) / 4)

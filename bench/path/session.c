@@ -57,6 +57,15 @@ struct softhca_qp *session_make_qp(struct session *s, struct side *side)
 	return qp;
 }
 
+/* One for each request, or as many as a CQ may have: not every request completes with one. */
+static uint32_t cq_entries(struct side *side, uint32_t wanted)
+{
+	struct softhca_device_attr attr;
+
+	softhca_query_device(side->ctx, &attr);
+	return wanted < attr.max_cqe ? wanted : attr.max_cqe;
+}
+
 static int open_queues(struct session *s, struct side *side)
 {
 	const struct options *o = s->o;
@@ -67,11 +76,10 @@ static int open_queues(struct session *s, struct side *side)
 			return session_fail("create channel", errno);
 		fcntl(softhca_channel_fd(side->channel), F_SETFL, O_NONBLOCK);
 	}
-	/* One QP more than the session has: the dead peer's. */
-	side->send_cq =
-		softhca_create_cq(side->ctx, (o->qps + 1) * o->tx_depth, side, side->channel);
-	side->recv_cq =
-		softhca_create_cq(side->ctx, (o->qps + 1) * o->rx_depth, side, side->channel);
+	side->send_cq = softhca_create_cq(
+		side->ctx, cq_entries(side, o->qps * o->tx_depth), side, side->channel);
+	side->recv_cq = softhca_create_cq(
+		side->ctx, cq_entries(side, o->qps * o->rx_depth), side, side->channel);
 	if (!side->send_cq || !side->recv_cq)
 		return session_fail("create CQ", errno);
 	side->ends = calloc(o->qps, sizeof(*side->ends));
