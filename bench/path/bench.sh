@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# usage: bench.sh BUILD
+# The benchmarks of `make bench` that need a daemon: starts one with two HCAs joined by rings on a
+# socket of its own, runs softhca-perf on it, stops it.
+set -euo pipefail
+build=$1
+scratch=$(mktemp -d /tmp/softhca-bench.XXXXXX)
+daemon=
+clean_up() {
+	[ -z "$daemon" ] || { kill "$daemon" && wait "$daemon"; } || true
+	rm -rf "$scratch"
+}
+trap clean_up EXIT
+export RUNTIME_DIRECTORY=$scratch SOFTHCA_SOCKET=$scratch/daemon.sock
+"$build/app/softhcad/softhcad" --socket "$SOFTHCA_SOCKET" --set daemon.log_level=warning </dev/null &
+daemon=$!
+for ((i = 0; i < 500; i++)); do
+	[ ! -S "$SOFTHCA_SOCKET" ] || break
+	kill -0 "$daemon"
+	sleep 0.02
+done
+
+perf() {
+	printf '\n=== softhca-perf %s\n' "$*"
+	"$build/bench/path/softhca-perf" "$@" --pair hca0,hca1
+}
+perf --demo
+perf write_bw -s 65536 -D 2
+perf write_bw -s 64 -l 16 -D 2
+perf write_bw -s 64 -l 16 -q 1000 -D 2
+perf write_lat -n 20000
+perf send_lat -n 20000
+perf read_lat -n 20000
+perf --dead-peer
