@@ -13,7 +13,7 @@ clean_up() {
 }
 trap clean_up EXIT
 export RUNTIME_DIRECTORY=$scratch SOFTHCA_SOCKET=$scratch/daemon.sock
-"$build/app/softhcad/softhcad" --socket "$SOFTHCA_SOCKET" --set daemon.log_level=warning </dev/null &
+"$build/app/softhcad" --socket "$SOFTHCA_SOCKET" --set daemon.log_level=warning </dev/null &
 daemon=$!
 for ((i = 0; i < 500; i++)); do
 	[ ! -S "$SOFTHCA_SOCKET" ] || break

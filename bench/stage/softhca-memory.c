@@ -146,7 +146,7 @@ static void default_program(char path[PATH_MAX])
 	path[n > 0 ? n : 0] = 0;
 	if (strrchr(path, '/'))
 		*strrchr(path, '/') = 0;
-	strcat(path, "/../../app/softhcad/softhcad");
+	strcat(path, "/../../app/softhcad");
 }
 
 int main(int argc, char **argv)

@@ -20,7 +20,7 @@ program() {
 	exit 1
 }
 
-DAEMON=$(program app/softhcad/softhcad app/softhcad) || exit 1
+DAEMON=$(program app/softhcad) || exit 1
 PERF=$(program bench/path/softhca-perf) || exit 1
 # A debugging build and sanitizers are slow; tests with much traffic do less of it then.
 TCP_PORT=$((20000 + $$ % 20000))
