@@ -194,7 +194,6 @@ void device_poll(struct device *v, unsigned index)
 	if (info.link_up == v->link_up)
 		return;
 	v->link_up = info.link_up;
-	LOG(NOTICE, "hca %s: link %s", v->section->name, info.link_up ? "up" : "down");
 	ceu_set_mtu_max(v->ceu, mtu_code(info.path_mtu_bytes));
 	control_port_changed(v->daemon->control, index, info.link_up);
 }

@@ -70,12 +70,12 @@ static struct rte_tel_data *new_dict(void)
 	return d;
 }
 
-static struct rte_tel_data *new_array(enum rte_tel_value_type type)
+static struct rte_tel_data *new_strings(void)
 {
 	struct rte_tel_data *d = rte_tel_data_alloc();
 
 	if (d)
-		rte_tel_data_start_array(d, type);
+		rte_tel_data_start_array(d, RTE_TEL_STRING_VAL);
 	return d;
 }
 
@@ -85,10 +85,13 @@ static void put(struct rte_tel_data *to, const char *name, struct rte_tel_data *
 		rte_tel_data_add_dict_container(to, name, what, 0);
 }
 
-static void append(struct rte_tel_data *to, struct rte_tel_data *what)
+/* Under a number as name. Telemetry's arrays cannot hold dictionaries below the first level. */
+static void put_numbered(struct rte_tel_data *to, uint32_t number, struct rte_tel_data *what)
 {
-	if (what)
-		rte_tel_data_add_array_container(to, what, 0);
+	char name[16];
+
+	snprintf(name, sizeof(name), "%u", number);
+	put(to, name, what);
 }
 
 static void address_text(const struct port_address *a, char text[TEXT_BYTES])
@@ -101,7 +104,7 @@ static void address_text(const struct port_address *a, char text[TEXT_BYTES])
 
 static struct rte_tel_data *addresses_of(const struct port_info *info)
 {
-	struct rte_tel_data *a = new_array(RTE_TEL_STRING_VAL);
+	struct rte_tel_data *a = new_strings();
 	char text[TEXT_BYTES];
 
 	for (unsigned i = 0; a && i < info->n_addresses; i++) {
@@ -122,7 +125,6 @@ static struct rte_tel_data *port_of(struct device *v)
 	port_info(v->port, &info);
 	snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", info.mac[0], info.mac[1],
 		info.mac[2], info.mac[3], info.mac[4], info.mac[5]);
-	rte_tel_data_add_dict_string(p, "hca", v->section->name);
 	rte_tel_data_add_dict_string(p, "type", port_type_name(v->section->port.type));
 	rte_tel_data_add_dict_string(p, "device", v->section->port.device);
 	rte_tel_data_add_dict_string(p, "peer", v->section->port.peer);
@@ -138,7 +140,7 @@ static struct rte_tel_data *port_of(struct device *v)
 
 static struct rte_tel_data *stages_of(const struct lcore_loop *l)
 {
-	struct rte_tel_data *a = new_array(RTE_TEL_STRING_VAL);
+	struct rte_tel_data *a = new_strings();
 	char text[TEXT_BYTES];
 
 	for (unsigned i = 0; a && i < l->stage_count; i++) {
@@ -162,7 +164,6 @@ static struct rte_tel_data *lcore_of(const struct daemon *d, unsigned i)
 
 	if (!p)
 		return NULL;
-	rte_tel_data_add_dict_u64(p, "cpu", l->cpu);
 	rte_tel_data_add_dict_u64(p, "busy_permille", d->busy_permille[i]);
 	rte_tel_data_add_dict_u64(p, "rounds", __atomic_load_n(&l->rounds, __ATOMIC_RELAXED));
 	rte_tel_data_add_dict_u64(p, "sleeps", __atomic_load_n(&l->sleeps, __ATOMIC_RELAXED));
@@ -177,7 +178,6 @@ static struct rte_tel_data *client_of(const struct control_client_info *c)
 
 	if (!p)
 		return NULL;
-	rte_tel_data_add_dict_u64(p, "client", c->index);
 	rte_tel_data_add_dict_int(p, "pid", c->pid);
 	rte_tel_data_add_dict_u64(p, "uid", c->uid);
 	rte_tel_data_add_dict_string(p, "hca", c->device);
@@ -192,12 +192,12 @@ static struct rte_tel_data *client_of(const struct control_client_info *c)
 static void put_clients(struct daemon *d, struct rte_tel_data *to)
 {
 	struct control_client_info info[CLIENTS_LISTED_MAX];
-	struct rte_tel_data *a = new_array(RTE_TEL_CONTAINER);
+	struct rte_tel_data *a = new_dict();
 	unsigned count = control_clients(d->control, info, CLIENTS_LISTED_MAX);
 
 	rte_tel_data_add_dict_u64(to, "client_count", count);
 	for (unsigned i = 0; a && i < RTE_MIN(count, (unsigned)CLIENTS_LISTED_MAX); i++)
-		append(a, client_of(&info[i]));
+		put_numbered(a, info[i].index, client_of(&info[i]));
 	put(to, "clients", a);
 }
 
@@ -243,8 +243,8 @@ static void put_memory(const struct daemon *d, struct rte_tel_data *to)
 static int answer_status(const char *command, const char *params, struct rte_tel_data *to)
 {
 	struct daemon *d = enter();
-	struct rte_tel_data *ports = new_array(RTE_TEL_CONTAINER);
-	struct rte_tel_data *lcores = new_array(RTE_TEL_CONTAINER);
+	struct rte_tel_data *ports = new_dict();
+	struct rte_tel_data *lcores = new_dict();
 
 	rte_tel_data_start_dict(to);
 	if (!d)
@@ -254,9 +254,9 @@ static int answer_status(const char *command, const char *params, struct rte_tel
 	rte_tel_data_add_dict_string(to, "socket", d->config.daemon.socket);
 	rte_tel_data_add_dict_u64(to, "uptime_s", clock_now_ns(&d->clock) / 1000000000);
 	for (unsigned i = 0; ports && i < d->device_count; i++)
-		append(ports, port_of(&d->devices[i]));
+		put(ports, d->devices[i].section->name, port_of(&d->devices[i]));
 	for (unsigned i = 0; lcores && i < d->loop_count; i++)
-		append(lcores, lcore_of(d, i));
+		put_numbered(lcores, d->loops[i].cpu, lcore_of(d, i));
 	put(to, "ports", ports);
 	put(to, "lcores", lcores);
 	put_memory(d, to);
@@ -334,13 +334,13 @@ static const struct qp *next_qp(const struct qp_table *t, uint32_t from)
 
 static int list_qps(const struct device *v, struct rte_tel_data *to)
 {
-	struct rte_tel_data *a = new_array(RTE_TEL_CONTAINER);
+	struct rte_tel_data *a = new_dict();
 	const struct qp *q = next_qp(&v->hca->qps, 0);
 	unsigned count = 0;
 
 	for (; a && q; q = next_qp(&v->hca->qps, q->index + 1)) {
 		if (count++ < QPS_LISTED_MAX)
-			append(a, qp_of(q));
+			put_numbered(a, q->qpn, qp_of(q));
 	}
 	rte_tel_data_add_dict_u64(to, "qp_count", count);
 	put(to, "qps", a);
@@ -381,7 +381,6 @@ static struct rte_tel_data *channel_of(const struct channel *c)
 
 	if (!p)
 		return NULL;
-	rte_tel_data_add_dict_string(p, "name", channel_infos[c->id].name);
 	rte_tel_data_add_dict_u64(p, "depth", channel_infos[c->id].depth);
 	rte_tel_data_add_dict_u64(p, "used", rte_ring_count(c->ring));
 	rte_tel_data_add_dict_u64(p, "high_water", c->high_water);
@@ -397,7 +396,6 @@ static struct rte_tel_data *stage_of(const struct engine *e, unsigned s)
 
 	if (!p)
 		return NULL;
-	rte_tel_data_add_dict_string(p, "name", stage_infos[s].name);
 	rte_tel_data_add_dict_u64(p, "polls", e->stage[s].polls);
 	rte_tel_data_add_dict_u64(p, "busy_polls", e->stage[s].busy_polls);
 	return p;
@@ -405,15 +403,15 @@ static struct rte_tel_data *stage_of(const struct engine *e, unsigned s)
 
 static void put_engine(const struct engine *e, struct rte_tel_data *to)
 {
-	struct rte_tel_data *channels = new_array(RTE_TEL_CONTAINER);
-	struct rte_tel_data *stages = new_array(RTE_TEL_CONTAINER);
+	struct rte_tel_data *channels = new_dict();
+	struct rte_tel_data *stages = new_dict();
 
 	rte_tel_data_add_dict_u64(to, "engine", e->index);
 	rte_tel_data_add_dict_u64(to, "engines", e->count);
 	for (unsigned i = 0; channels && i < CHANNEL_COUNT; i++)
-		append(channels, channel_of(&e->channel[i]));
+		put(channels, channel_infos[i].name, channel_of(&e->channel[i]));
 	for (unsigned i = 0; stages && i < STAGE_COUNT; i++)
-		append(stages, stage_of(e, i));
+		put(stages, stage_infos[i].name, stage_of(e, i));
 	put(to, "fifos", channels);
 	put(to, "stages", stages);
 }
@@ -468,7 +466,6 @@ static struct rte_tel_data *edge_of(const struct channel_info *c)
 
 	if (!p)
 		return NULL;
-	rte_tel_data_add_dict_string(p, "name", c->name);
 	rte_tel_data_add_dict_string(p, "from", module_infos[c->producer].name);
 	rte_tel_data_add_dict_string(p, "to", module_infos[c->consumer].name);
 	rte_tel_data_add_dict_u64(p, "depth", c->depth);
@@ -483,7 +480,6 @@ static struct rte_tel_data *node_of(const struct module_info *m)
 
 	if (!p)
 		return NULL;
-	rte_tel_data_add_dict_string(p, "name", m->name);
 	rte_tel_data_add_dict_string(p, "module", m->design_name);
 	rte_tel_data_add_dict_string(p, "stage", stage_infos[m->stage].name);
 	return p;
@@ -491,14 +487,14 @@ static struct rte_tel_data *node_of(const struct module_info *m)
 
 static int answer_topology(const char *command, const char *params, struct rte_tel_data *to)
 {
-	struct rte_tel_data *modules = new_array(RTE_TEL_CONTAINER);
-	struct rte_tel_data *channels = new_array(RTE_TEL_CONTAINER);
+	struct rte_tel_data *modules = new_dict();
+	struct rte_tel_data *channels = new_dict();
 
 	rte_tel_data_start_dict(to);
 	for (unsigned i = 0; modules && i < MODULE_COUNT; i++)
-		append(modules, node_of(&module_infos[i]));
+		put(modules, module_infos[i].name, node_of(&module_infos[i]));
 	for (unsigned i = 0; channels && i < CHANNEL_COUNT; i++)
-		append(channels, edge_of(&channel_infos[i]));
+		put(channels, channel_infos[i].name, edge_of(&channel_infos[i]));
 	put(to, "modules", modules);
 	put(to, "channels", channels);
 	return 0;

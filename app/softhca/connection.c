@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Speaks DPDK's telemetry protocol, version 2. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "connection.h"
+
+static int receive(struct connection *c)
+{
+	ssize_t got = recv(c->fd, c->answer, sizeof(c->answer) - 1, 0);
+
+	if (got <= 0)
+		return got < 0 ? -errno : -ECONNRESET;
+	c->answer[got] = '\0';
+	return 0;
+}
+
+int connection_open(struct connection *c, const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	const struct timeval patience = {.tv_sec = 5};
+	int ret;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path, path, strlen(path));
+	c->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (c->fd < 0)
+		return -errno;
+	setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	ret = connect(c->fd, (struct sockaddr *)&address, sizeof(address)) ? -errno : 0;
+	if (!ret)
+		ret = receive(c); /* the greeting: version, process, longest answer */
+	if (ret)
+		connection_close(c);
+	return ret;
+}
+
+void connection_close(struct connection *c)
+{
+	close(c->fd);
+	c->fd = -1;
+}
+
+/* Takes the value out of {"/softhca/...": value}; null: the daemon refused. */
+static json_t *unwrap(const char *answer, const char *key)
+{
+	json_error_t error;
+	json_t *whole = json_loads(answer, 0, &error), *value;
+
+	if (!whole) {
+		fprintf(stderr, "softhca: the answer is no JSON: %s\n", error.text);
+		return NULL;
+	}
+	value = json_incref(json_object_get(whole, key));
+	json_decref(whole);
+	return value;
+}
+
+json_t *connection_ask(struct connection *c, const char *command, const char *parameters)
+{
+	char key[64], request[256];
+	json_t *value;
+	int ret = 0;
+
+	snprintf(key, sizeof(key), "/softhca/%s", command);
+	snprintf(request, sizeof(request), "%s%s%s", key, parameters && *parameters ? "," : "",
+		parameters ? parameters : "");
+	if (send(c->fd, request, strlen(request), MSG_NOSIGNAL) < 0)
+		ret = -errno;
+	if (!ret)
+		ret = receive(c);
+	if (ret) {
+		fprintf(stderr, "softhca: %s: %s\n", key, strerror(-ret));
+		return NULL;
+	}
+	value = unwrap(c->answer, key);
+	if (value && !json_is_null(value))
+		return value;
+	json_decref(value);
+	fprintf(stderr, "softhca: the daemon has nothing to say to %s\n", request);
+	return NULL;
+}

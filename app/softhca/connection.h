@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CONNECTION_H
+#define CONNECTION_H
+/* A connection to DPDK's telemetry socket of a daemon: one command, one JSON answer. */
+#include <jansson.h>
+
+enum { ANSWER_BYTES_MAX = 65536 };
+
+struct connection {
+	int fd;
+	char answer[ANSWER_BYTES_MAX]; /* the last one as received, terminated */
+};
+
+/* Connects to that telemetry socket. 0 or -errno. */
+int connection_open(struct connection *c, const char *path);
+void connection_close(struct connection *c);
+
+/*
+ * Sends "/softhca/<command>" with parameters (NULL or "": none). The answer's value, which the
+ * caller releases with json_decref(); or NULL: the reason has been printed to stderr.
+ */
+json_t *connection_ask(struct connection *c, const char *command, const char *parameters);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How far CPUs are apart: by what the kernel says about caches and NUMA nodes and, if asked to, by
+ * handing a cache line to and fro. Handing packets over between CPUs that share no L3 cache costs
+ * several times as much.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include "view.h"
+
+enum { ROUND_TRIPS = 20000, FAR_NS = 250, GIVE_UP_NS = 1000000000 };
+
+static bool read_line(const char *path, char *text, int bytes)
+{
+	FILE *file = fopen(path, "re");
+	bool got = file && fgets(text, bytes, file);
+
+	if (file)
+		fclose(file);
+	return got;
+}
+
+/* Do the kernel's lists of CPUs that share an L3 cache differ? Unknown is no. */
+static bool caches_differ(unsigned a, unsigned b)
+{
+	static const char format[] = "/sys/devices/system/cpu/cpu%u/cache/index3/shared_cpu_list";
+	char path[128], list_a[256], list_b[256];
+
+	snprintf(path, sizeof(path), format, a);
+	if (!read_line(path, list_a, sizeof(list_a)))
+		return false;
+	snprintf(path, sizeof(path), format, b);
+	return read_line(path, list_b, sizeof(list_b)) && strcmp(list_a, list_b) != 0;
+}
+
+struct ping {
+	uint32_t flag __attribute__((aligned(64))); /* atomic: number of the last hand-over */
+	uint32_t over __attribute__((aligned(64))); /* atomic: one side gave up */
+	unsigned cpu[2];
+	uint64_t took_ns; /* of one round trip; 0: not measured */
+};
+
+struct player {
+	struct ping *ping;
+	unsigned side;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Each side waits for its parity and hands the line back. */
+static void *play(void *argument)
+{
+	const struct player *p = argument;
+	struct ping *ping = p->ping;
+	uint64_t start = now_ns();
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(ping->cpu[p->side], &set);
+	if (pthread_setaffinity_np(pthread_self(), sizeof(set), &set))
+		__atomic_store_n(&ping->over, 1, __ATOMIC_RELAXED);
+	for (uint32_t i = p->side; i < 2 * ROUND_TRIPS; i += 2) {
+		if (i == 2 * (ROUND_TRIPS / 10))
+			start = now_ns(); /* both are there by now */
+		for (uint32_t spins = 1; __atomic_load_n(&ping->flag, __ATOMIC_ACQUIRE) != i;
+			spins++) {
+			if (__atomic_load_n(&ping->over, __ATOMIC_RELAXED))
+				return NULL;
+			if (spins % 65536 == 0 && now_ns() - start > GIVE_UP_NS)
+				__atomic_store_n(&ping->over, 1, __ATOMIC_RELAXED);
+		}
+		__atomic_store_n(&ping->flag, i + 1, __ATOMIC_RELEASE);
+	}
+	if (p->side == 0)
+		ping->took_ns = (now_ns() - start) / (ROUND_TRIPS - ROUND_TRIPS / 10);
+	return NULL;
+}
+
+/* One round trip of a cache line, ns; 0: could not be measured. */
+static uint64_t measure(unsigned a, unsigned b)
+{
+	struct ping ping = {.cpu = {a, b}};
+	struct player players[2] = {{&ping, 0}, {&ping, 1}};
+	pthread_t other;
+
+	if (pthread_create(&other, NULL, play, &players[1]))
+		return 0;
+	play(&players[0]);
+	pthread_join(other, NULL);
+	return ping.took_ns;
+}
+
+static void report(unsigned a, unsigned b, bool probe)
+{
+	uint64_t ns = probe ? measure(a, b) : 0;
+
+	if (ns)
+		printf("  CPU %u <-> CPU %u: %llu ns for a cache line there and back\n", a, b,
+			(unsigned long long)ns);
+	if (ns > FAR_NS)
+		printf("  warning: CPU %u and CPU %u are far apart: stages that touch the same "
+		       "packet belong on one of them\n",
+			a, b);
+	else if (caches_differ(a, b))
+		printf("  warning: CPU %u and CPU %u share no L3 cache: stages that touch the same "
+		       "packet belong on one of them\n",
+			a, b);
+}
+
+void warn_distance(const unsigned *cpus, unsigned count, bool probe)
+{
+	cpu_set_t before;
+
+	sched_getaffinity(0, sizeof(before), &before);
+	for (unsigned i = 0; i + 1 < count; i++) /* neighbours in the pipeline */
+		report(cpus[i], cpus[i + 1], probe);
+	sched_setaffinity(0, sizeof(before), &before);
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `softhca qp`, `fifos` and `counters`: one table for each HCA (and engine). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/counters.h"
+#include "pmd-glue/port.h"
+#include "table.h"
+#include "view.h"
+
+struct named_text {
+	const char *name, *text;
+};
+
+static const struct named_text counter_texts[] = {
+#define COUNTER(name, text) {#name, text},
+#include "base/counters.def"
+#undef COUNTER
+};
+
+static const struct named_text port_counter_texts[] = {
+#define PORT_COUNTER(name, text) {#name, text},
+#include "pmd-glue/port_counters.def"
+#undef PORT_COUNTER
+};
+
+unsigned long long number_of(const json_t *object, const char *key)
+{
+	return json_integer_value(json_object_get(object, key));
+}
+
+const char *text_of(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
+}
+
+/* Calls show() for the HCA that was asked for, or for each. */
+static int for_each_hca(struct connection *c, const struct request *r,
+	int (*show)(struct connection *c, const struct request *r, const char *hca))
+{
+	json_t *status, *port;
+	int code = EXIT_CODE_OK;
+	const char *hca;
+
+	if (r->hca)
+		return show(c, r, r->hca);
+	status = connection_ask(c, "status", NULL);
+	if (!status)
+		return EXIT_CODE_FAILURE;
+	json_object_foreach(json_object_get(status, "ports"), hca, port)
+	{
+		if (code == EXIT_CODE_OK)
+			code = show(c, r, hca);
+	}
+	json_decref(status);
+	return code;
+}
+
+static void print_qps(json_t *qps)
+{
+	struct table t;
+	const char *qpn;
+	json_t *q;
+
+	table_begin(&t,
+		">qpn|service|state|>client|>engine|>peer qpn|>mtu|>next psn|>unacked psn|>parked");
+	json_object_foreach(qps, qpn, q)
+	{
+		table_add(&t, "%s", qpn);
+		table_add(&t, "%s", text_of(q, "service"));
+		table_add(&t, "%s", text_of(q, "state"));
+		table_add(&t, "%llu", number_of(q, "client"));
+		table_add(&t, "%llu", number_of(q, "engine"));
+		table_add(&t, "%llu", number_of(q, "dest_qpn"));
+		table_add(&t, "%llu", number_of(q, "mtu"));
+		table_add(&t, "%llu", number_of(q, "next_psn"));
+		table_add(&t, "%llu", number_of(q, "unacked_psn"));
+		table_add(&t, "%llu", number_of(q, "parked"));
+	}
+	table_end(&t, stdout, "  ");
+}
+
+static void print_value(struct table *t, const char *key, const json_t *value)
+{
+	table_add(t, "%s", key);
+	if (json_is_string(value))
+		table_add(t, "%s", json_string_value(value));
+	else
+		table_add(t, "%lld", json_integer_value(value));
+}
+
+/* All fields of one QP, whatever they are. */
+static void print_one_qp(json_t *answer)
+{
+	struct table t;
+	const char *key;
+	json_t *value;
+
+	table_begin(&t, "field|value");
+	json_object_foreach(json_object_get(answer, "qp"), key, value)
+	{
+		print_value(&t, key, value);
+	}
+	json_object_foreach(answer, key, value)
+	{
+		if (!json_is_object(value))
+			print_value(&t, key, value);
+	}
+	table_end(&t, stdout, "  ");
+}
+
+static int show_qp(struct connection *c, const struct request *r, const char *hca)
+{
+	char parameters[64];
+	json_t *answer;
+	size_t listed;
+
+	snprintf(parameters, sizeof(parameters), "%s%s%s", hca, r->object ? "," : "",
+		r->object ? r->object : "");
+	answer = connection_ask(c, "qp", parameters);
+	if (!answer)
+		return EXIT_CODE_FAILURE;
+	listed = json_object_size(json_object_get(answer, "qps"));
+	if (r->json) {
+		puts(c->answer);
+	} else if (r->object) {
+		print_one_qp(answer);
+	} else {
+		printf("%s: %llu queue pairs\n", hca, number_of(answer, "qp_count"));
+		print_qps(json_object_get(answer, "qps"));
+		if (listed < number_of(answer, "qp_count"))
+			printf("  and %llu more\n", number_of(answer, "qp_count") - listed);
+	}
+	json_decref(answer);
+	return EXIT_CODE_OK;
+}
+
+int view_qp(struct connection *c, const struct request *r)
+{
+	return for_each_hca(c, r, show_qp);
+}
+
+static void print_fifos(const json_t *answer)
+{
+	struct table t;
+	const char *name;
+	json_t *f, *s;
+
+	table_begin(&t, "fifo|>depth|>used|>high water|>put|>full|>empty");
+	json_object_foreach(json_object_get(answer, "fifos"), name, f)
+	{
+		table_add(&t, "%s", name);
+		table_add(&t, "%llu", number_of(f, "depth"));
+		table_add(&t, "%llu", number_of(f, "used"));
+		table_add(&t, "%llu", number_of(f, "high_water"));
+		table_add(&t, "%llu", number_of(f, "put"));
+		table_add(&t, "%llu", number_of(f, "full"));
+		table_add(&t, "%llu", number_of(f, "empty"));
+	}
+	table_end(&t, stdout, "  ");
+	table_begin(&t, "stage|>polls|>with work");
+	json_object_foreach(json_object_get(answer, "stages"), name, s)
+	{
+		table_add(&t, "%s", name);
+		table_add(&t, "%llu", number_of(s, "polls"));
+		table_add(&t, "%llu", number_of(s, "busy_polls"));
+	}
+	table_end(&t, stdout, "  ");
+}
+
+static int show_fifos(struct connection *c, const struct request *r, const char *hca)
+{
+	unsigned long long engines = 1;
+	char parameters[64];
+
+	for (unsigned engine = 0; engine < engines; engine++) {
+		json_t *answer;
+
+		snprintf(parameters, sizeof(parameters), "%s,%u", hca, engine);
+		answer = connection_ask(c, "fifos", parameters);
+		if (!answer)
+			return EXIT_CODE_FAILURE;
+		engines = number_of(answer, "engines");
+		if (r->json) {
+			puts(c->answer);
+		} else {
+			printf("%s, engine %u\n", hca, engine);
+			print_fifos(answer);
+		}
+		json_decref(answer);
+	}
+	return EXIT_CODE_OK;
+}
+
+int view_fifos(struct connection *c, const struct request *r)
+{
+	return for_each_hca(c, r, show_fifos);
+}
+
+/* Counters in the order of their table, with their sentences; those that are 0 only if all are
+ * wanted. */
+static void print_counters(
+	const json_t *counters, const struct named_text *texts, unsigned count, bool all)
+{
+	struct table t;
+
+	table_begin(&t, "counter|>value|what it counts");
+	for (unsigned i = 0; i < count; i++) {
+		unsigned long long value = number_of(counters, texts[i].name);
+
+		if (value == 0 && !all)
+			continue;
+		table_add(&t, "%s", texts[i].name);
+		table_add(&t, "%llu", value);
+		table_add(&t, "%s", texts[i].text);
+	}
+	table_end(&t, stdout, "  ");
+}
+
+static int show_counters(struct connection *c, const struct request *r, const char *hca)
+{
+	json_t *answer = connection_ask(c, "counters", hca);
+
+	if (!answer)
+		return EXIT_CODE_FAILURE;
+	if (r->json) {
+		puts(c->answer);
+	} else {
+		printf("%s\n", hca);
+		print_counters(
+			json_object_get(answer, "counters"), counter_texts, COUNTER_COUNT, r->all);
+		printf("%s, port\n", hca);
+		print_counters(json_object_get(answer, "port_counters"), port_counter_texts,
+			PORT_COUNTER_COUNT, r->all);
+	}
+	json_decref(answer);
+	return EXIT_CODE_OK;
+}
+
+int view_counters(struct connection *c, const struct request *r)
+{
+	return for_each_hca(c, r, show_counters);
+}

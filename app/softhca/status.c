@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `softhca status`: the daemon at a glance. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "pipeline/topology.h"
+#include "table.h"
+#include "view.h"
+
+enum { CPUS_MAX = 64, TEXT_BYTES = 512 };
+
+static void join(const json_t *array, char text[TEXT_BYTES])
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < json_array_size(array) && used < TEXT_BYTES; i++)
+		used += snprintf(text + used, TEXT_BYTES - used, "%s%s", i ? " " : "",
+			json_string_value(json_array_get(array, i)));
+}
+
+static void speed_text(unsigned long long mbps, char text[TEXT_BYTES])
+{
+	if (mbps == 0)
+		snprintf(text, TEXT_BYTES, "-");
+	else if (mbps % 1000)
+		snprintf(text, TEXT_BYTES, "%llu Mbit/s", mbps);
+	else
+		snprintf(text, TEXT_BYTES, "%llu Gbit/s", mbps / 1000);
+}
+
+static void print_ports(json_t *ports)
+{
+	struct table t;
+	char text[TEXT_BYTES];
+	const char *hca;
+	json_t *p;
+
+	puts("\nports");
+	table_begin(&t, "hca|type|device|link|speed|>mtu|>path mtu|mac|addresses");
+	json_object_foreach(ports, hca, p)
+	{
+		const char *device = text_of(p, "device");
+
+		table_add(&t, "%s", hca);
+		table_add(&t, "%s", text_of(p, "type"));
+		table_add(&t, "%s", *device ? device : text_of(p, "peer"));
+		table_add(&t, "%s", text_of(p, "link"));
+		speed_text(number_of(p, "speed_mbps"), text);
+		table_add(&t, "%s", text);
+		table_add(&t, "%llu", number_of(p, "mtu"));
+		table_add(&t, "%llu", number_of(p, "path_mtu"));
+		table_add(&t, "%s", text_of(p, "mac"));
+		join(json_object_get(p, "addresses"), text);
+		table_add(&t, "%s", text);
+	}
+	table_end(&t, stdout, "  ");
+}
+
+/* "hca0.0.doorbell_wqe"; there is always a dot. */
+static const char *stage_at(const json_t *stages, size_t i)
+{
+	const char *text = json_string_value(json_array_get(stages, i));
+
+	return text && strchr(text, '.') ? text : "?.?";
+}
+
+/* Stages of one engine together: "hca0.0: all" or "hca0.0: doorbell_wqe segmentation". */
+static void stages_text(const json_t *stages, char text[TEXT_BYTES])
+{
+	size_t used = 0, count = json_array_size(stages), next;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < count && used < TEXT_BYTES; i = next) {
+		const char *first = stage_at(stages, i);
+		size_t length = strrchr(first, '.') - first + 1;
+
+		for (next = i + 1; next < count; next++) {
+			if (strncmp(stage_at(stages, next), first, length) != 0)
+				break;
+		}
+		used += snprintf(text + used, TEXT_BYTES - used, "%s%.*s:%s", i ? ", " : "",
+			(int)length - 1, first, next - i == STAGE_COUNT ? " all" : "");
+		for (size_t k = i; k < next && next - i < STAGE_COUNT && used < TEXT_BYTES; k++)
+			used += snprintf(text + used, TEXT_BYTES - used, " %s",
+				stage_at(stages, k) + length);
+	}
+}
+
+static void print_lcores(json_t *lcores, bool probe)
+{
+	const char *cpu;
+	json_t *l;
+	struct table t;
+	char text[TEXT_BYTES];
+	unsigned cpus[CPUS_MAX], count = 0;
+
+	puts("\nlcores");
+	table_begin(&t, ">cpu|poll|>busy %|>sleeps|stages");
+	json_object_foreach(lcores, cpu, l)
+	{
+		unsigned long long busy = number_of(l, "busy_permille");
+
+		if (count < CPUS_MAX)
+			cpus[count++] = strtoul(cpu, NULL, 10);
+		table_add(&t, "%s", cpu);
+		table_add(&t, "%s", text_of(l, "poll"));
+		table_add(&t, "%llu.%llu", busy / 10, busy % 10);
+		table_add(&t, "%llu", number_of(l, "sleeps"));
+		stages_text(json_object_get(l, "stages"), text);
+		table_add(&t, "%s", text);
+	}
+	table_end(&t, stdout, "  ");
+	warn_distance(cpus, count, probe);
+}
+
+static void print_memory(const json_t *memory)
+{
+	static const char *const pools[] = {"packets", "descriptors", "clones"};
+	struct table t;
+
+	printf("\nmemory  %llu MiB resident", number_of(memory, "resident_kib") / 1024);
+	if (strcmp(text_of(memory, "hugepages"), "yes") == 0)
+		puts(", beside hugepages");
+	else
+		printf(", no hugepages, %llu MiB reserved\n", number_of(memory, "reserved_mib"));
+	table_begin(&t, "buffers|>number|>free");
+	for (unsigned i = 0; i < 3; i++) {
+		const json_t *pool = json_object_get(memory, pools[i]);
+
+		table_add(&t, "%s", pools[i]);
+		table_add(&t, "%llu", number_of(pool, "buffers"));
+		table_add(&t, "%llu", number_of(pool, "free"));
+	}
+	table_end(&t, stdout, "  ");
+}
+
+static void print_clients(const json_t *status)
+{
+	json_t *clients = json_object_get(status, "clients"), *c;
+	const char *index;
+	unsigned long long count = number_of(status, "client_count");
+	struct table t;
+
+	printf("\nclients  %llu\n", count);
+	if (count == 0)
+		return;
+	table_begin(&t, ">pid|>uid|hca|>QPs|>CQs|>MRs|>MiB");
+	json_object_foreach(clients, index, c)
+	{
+		table_add(&t, "%llu", number_of(c, "pid"));
+		table_add(&t, "%llu", number_of(c, "uid"));
+		table_add(&t, "%s", text_of(c, "hca"));
+		table_add(&t, "%llu", number_of(c, "qps"));
+		table_add(&t, "%llu", number_of(c, "cqs"));
+		table_add(&t, "%llu", number_of(c, "mrs"));
+		table_add(&t, "%.1f", number_of(c, "bytes") / 1048576.0);
+	}
+	table_end(&t, stdout, "  ");
+	if (json_object_size(clients) < count)
+		printf("  and %llu more\n", count - json_object_size(clients));
+}
+
+int view_status(struct connection *c, const struct request *r)
+{
+	json_t *status = connection_ask(c, "status", NULL);
+
+	if (!status)
+		return EXIT_CODE_FAILURE;
+	if (r->json) {
+		puts(c->answer);
+	} else {
+		printf("softhcad %s, process %llu, up for %llu s, socket %s\n",
+			text_of(status, "version"), number_of(status, "pid"),
+			number_of(status, "uptime_s"), text_of(status, "socket"));
+		print_ports(json_object_get(status, "ports"));
+		print_lcores(json_object_get(status, "lcores"), r->probe);
+		print_memory(json_object_get(status, "memory"));
+		print_clients(status);
+	}
+	json_decref(status);
+	return EXIT_CODE_OK;
+}

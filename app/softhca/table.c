@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aligned tables. Out of memory ends the program: there is nothing to clean up. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include "table.h"
+
+static void *checked(void *memory)
+{
+	if (memory)
+		return memory;
+	fputs("softhca: out of memory\n", stderr);
+	exit(1);
+}
+
+static void append(struct table *t, unsigned index, char *text)
+{
+	t->cell = checked(realloc(t->cell, (index + 1) * sizeof(*t->cell)));
+	t->cell[index] = text;
+}
+
+void table_begin(struct table *t, const char *head)
+{
+	*t = (struct table){.cells = 0};
+	while (head) {
+		const char *bar = strchr(head, '|');
+		bool right = *head == '>';
+		const char *from = head + right;
+
+		t->right[t->columns] = right;
+		append(t, t->columns++, checked(bar ? strndup(from, bar - from) : strdup(from)));
+		head = bar ? bar + 1 : NULL;
+	}
+	t->cells = t->columns;
+}
+
+void table_add(struct table *t, const char *format, ...)
+{
+	va_list arguments;
+	char *text;
+
+	va_start(arguments, format);
+	if (vasprintf(&text, format, arguments) < 0)
+		text = NULL;
+	va_end(arguments);
+	append(t, t->cells++, checked(text));
+}
+
+static unsigned width_of(const struct table *t, unsigned column)
+{
+	unsigned widest = 0;
+
+	for (unsigned i = column; i < t->cells; i += t->columns) {
+		unsigned width = strlen(t->cell[i]);
+
+		widest = width > widest ? width : widest;
+	}
+	return widest;
+}
+
+static void print_row(const struct table *t, FILE *out, unsigned first, const unsigned *width)
+{
+	for (unsigned i = 0; i < t->columns; i++) {
+		bool last = i + 1 == t->columns;
+		const char *text = t->cell[first + i];
+
+		if (t->right[i])
+			fprintf(out, "%*s", (int)width[i], text);
+		else
+			fprintf(out, "%-*s", last ? 0 : (int)width[i], text);
+		fputs(last ? "\n" : "  ", out);
+	}
+}
+
+void table_end(struct table *t, FILE *out, const char *margin)
+{
+	unsigned width[TABLE_COLUMNS_MAX];
+
+	for (unsigned i = 0; i < t->columns; i++)
+		width[i] = width_of(t, i);
+	if (t->cells == t->columns)
+		fprintf(out, "%snone\n", margin);
+	for (unsigned i = 0; i < t->cells && t->cells > t->columns; i += t->columns) {
+		fputs(margin, out);
+		print_row(t, out, i, width);
+	}
+	for (unsigned i = 0; i < t->cells; i++)
+		free(t->cell[i]);
+	free(t->cell);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `softhca topology`: the pipeline, drawn from its table (pipeline/topology.def), as text or for
+ * graphviz. */
+#include <stdio.h>
+#include <string.h>
+#include "pipeline/topology.h"
+#include "view.h"
+
+enum { BOX_COLUMNS = 90, TEXT_BYTES = 512 };
+
+/* The channels that a module feeds: "-> ws (dbp_ws)", with a double arrow where they leave the
+ * stage. */
+static void outputs(unsigned module, char text[TEXT_BYTES])
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (unsigned i = 0; i < CHANNEL_COUNT && used < TEXT_BYTES; i++) {
+		const struct channel_info *c = &channel_infos[i];
+		bool leaves = module_infos[c->producer].stage != module_infos[c->consumer].stage;
+
+		if (c->producer != module)
+			continue;
+		used += snprintf(text + used, TEXT_BYTES - used, "%s%s %s", used ? "   " : "",
+			leaves ? "==>" : "-->", module_infos[c->consumer].name);
+	}
+	if (!used && module == MODULE_TXA)
+		snprintf(text, TEXT_BYTES, "==> port");
+}
+
+static void draw_line(char corner, const char *title)
+{
+	int used = printf("%c-%s%s%s", corner, *title ? " " : "", title, *title ? " " : "");
+
+	while (used++ < BOX_COLUMNS - 1)
+		putchar('-');
+	printf("%c\n", corner);
+}
+
+static void draw_stage(unsigned stage)
+{
+	char title[TEXT_BYTES], text[TEXT_BYTES];
+
+	snprintf(title, sizeof(title), "%s: %s", stage_infos[stage].name, stage_infos[stage].text);
+	draw_line('+', title);
+	for (unsigned m = 0; m < MODULE_COUNT; m++) {
+		if (module_infos[m].stage != stage)
+			continue;
+		outputs(m, text);
+		printf("| %-6s %-24s %-*s |\n", module_infos[m].name, module_infos[m].design_name,
+			BOX_COLUMNS - 36, text);
+	}
+}
+
+static void draw(void)
+{
+	puts("doorbells of the clients ==> dbp                                  frames from the "
+	     "port ==> hp");
+	for (unsigned s = 0; s < STAGE_COUNT; s++)
+		draw_stage(s);
+	draw_line('+', "");
+	puts("--> a channel (one named ring) inside a stage; ==> one to another stage, maybe on "
+	     "another lcore");
+}
+
+static void draw_dot(void)
+{
+	puts("digraph softhca {\n\trankdir=LR;\n\tnode [shape=box];");
+	for (unsigned s = 0; s < STAGE_COUNT; s++) {
+		printf("\tsubgraph cluster_%s {\n\t\tlabel=\"%s\";\n", stage_infos[s].name,
+			stage_infos[s].name);
+		for (unsigned m = 0; m < MODULE_COUNT; m++) {
+			if (module_infos[m].stage == s)
+				printf("\t\t%s [label=\"%s\"];\n", module_infos[m].name,
+					module_infos[m].design_name);
+		}
+		puts("\t}");
+	}
+	for (unsigned i = 0; i < CHANNEL_COUNT; i++)
+		printf("\t%s -> %s [label=\"%s\"];\n", module_infos[channel_infos[i].producer].name,
+			module_infos[channel_infos[i].consumer].name, channel_infos[i].name);
+	puts("}");
+}
+
+int view_topology(struct connection *c, const struct request *r)
+{
+	json_t *answer;
+
+	if (r->json) {
+		answer = connection_ask(c, "topology", NULL);
+		if (!answer)
+			return EXIT_CODE_FAILURE;
+		puts(c->answer);
+		json_decref(answer);
+	} else if (r->dot) {
+		draw_dot();
+	} else {
+		draw();
+	}
+	return EXIT_CODE_OK;
+}
