@@ -12,8 +12,6 @@
 #include <rte_malloc.h>
 #include "requester_priv.h"
 
-#define ONE_PASS_BYTES 320 /* frames up to here: ICRC over the whole frame */
-
 struct rpg {
 	uint16_t ip_id; /* IPv4 identification of the next packet; never 0 */
 };
@@ -47,7 +45,7 @@ static inline void finish_icrc(struct rte_mbuf *m)
 	const uint8_t *l3 = (uint8_t *)m->buf_addr + m->data_off + p->l3_offset;
 	uint32_t headers = payload - l3, bytes = p->payload_bytes, pad = p->headers.pad, crc;
 
-	if (headers + bytes + pad <= ONE_PASS_BYTES || !(p->flags & PACKET_CRC)) {
+	if (!(p->flags & PACKET_CRC)) {
 		crc = wire_icrc(l3, headers + bytes + pad, p->is_ipv6);
 	} else {
 		crc = pad ? wire_crc(p->payload_crc, payload + bytes, pad) : p->payload_crc;

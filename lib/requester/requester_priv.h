@@ -27,6 +27,10 @@ void tc_destroy(struct engine *e);
 /* Takes a QP's timers off the wheel: the QP goes away. Stage requester_recv. */
 void tc_let_go(struct engine *e, struct qp *q);
 
+/* Payloads up to here get their CRC together with the headers, in one pass over the finished frame; longer ones while
+ * they are copied. */
+#define CRC_WITH_COPY_BYTES 256u
+
 /* Why RequesterTransControl does not go on with a QP (qp.rtc.parked). */
 enum park_reason { PARK_NONE, PARK_BUFFER, PARK_FENCE, PARK_READS, PARK_CREDIT, PARK_RNR, PARK_PSN, PARK_RETRANSMIT };
 

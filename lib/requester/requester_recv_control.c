@@ -440,11 +440,23 @@ static void nak_rnr(struct engine *e, struct qp *q, const struct wire_headers *h
 	__atomic_store_n(&q->rrc.progress_ns, e->now_ns, __ATOMIC_RELEASE);
 }
 
+/*
+ * What was on its way when the retransmission began may draw the same NAK again, once for every duplicate in between
+ * (C9-80: a duplicate ends the responder's silence). Such a repetition says nothing new: it neither counts down nor
+ * starts over. If the repeated packet itself was lost, a NAK that comes later, or the Loss timer, tells.
+ */
+#define NAK_REPEAT_NS 500000u
+
 static void nak_sequence(struct engine *e, struct qp *q, const struct wire_headers *h)
 {
 	count(counters_of(e), COUNTER_nak_sequence_received);
-	if (!q->rrc.rnr_waiting) /* after an RNR NAK the rest of the message draws this one: the RNR wins */
-		retry(e, q, h->psn);
+	if (q->rrc.rnr_waiting) /* after an RNR NAK the rest of the message draws this one: the RNR wins */
+		return;
+	if (q->rrc.nak_psn == h->psn + 1 && e->now_ns - q->rrc.nak_ns < NAK_REPEAT_NS)
+		return;
+	q->rrc.nak_psn = h->psn + 1;
+	q->rrc.nak_ns = e->now_ns;
+	retry(e, q, h->psn);
 }
 
 static void nak_fatal(struct engine *e, struct qp *q, enum wire_outcome outcome)

@@ -230,7 +230,7 @@ static void fill_packet(struct visit *v, struct rte_mbuf *m, uint32_t bytes, uin
 	p->qpn = v->q->qpn;
 	p->payload_bytes = bytes;
 	p->payload_crc = crc;
-	p->flags = PACKET_CRC;
+	p->flags = bytes > CRC_WITH_COPY_BYTES ? PACKET_CRC : 0;
 	h->opcode = segment_opcode(r, first, last);
 	h->ackreq = 0;
 	h->se = last && r->flags & REQUEST_SOLICITED ? 1 : 0;
@@ -361,7 +361,7 @@ static void spend(struct visit *v, uint32_t bytes)
 /* The segment's bytes in a fresh packet, or NULL with *next telling where to go on. */
 static struct rte_mbuf *segment(struct visit *v, bool *last, enum rtc_state *next)
 {
-	uint32_t left = v->r->length - v->r->sent_bytes, bytes = RTE_MIN(left, (uint32_t)v->q->mtu_bytes), crc;
+	uint32_t left = v->r->length - v->r->sent_bytes, bytes = RTE_MIN(left, (uint32_t)v->q->mtu_bytes), crc = 0;
 	bool first = v->r->sent_bytes == 0;
 	struct rte_mbuf *m;
 
@@ -369,7 +369,8 @@ static struct rte_mbuf *segment(struct visit *v, bool *last, enum rtc_state *nex
 	if (v->room == 0 || v->quantum == 0 || !(m = packet_alloc(v->e)))
 		return NULL;
 	*last = left == bytes;
-	v->r->outcome = dp_copy(v->e, v->q, v->m, (uint8_t *)m->buf_addr + HEADROOM_BYTES, bytes, &crc);
+	v->r->outcome = dp_copy(v->e, v->q, v->m, (uint8_t *)m->buf_addr + HEADROOM_BYTES, bytes,
+		bytes > CRC_WITH_COPY_BYTES ? &crc : NULL);
 	if (unlikely(v->r->outcome != OUTCOME_OK)) {
 		count(counters_of(v->e), COUNTER_bad_wqe_access);
 		rte_pktmbuf_free(m);

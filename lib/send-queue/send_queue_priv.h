@@ -17,10 +17,18 @@ int dbp_create(struct engine *e);
 int ws_create(struct engine *e);
 int wp_create(struct engine *e);
 
+/* Does the descriptor in m name a next one (that has no doorbell of its own)? */
+static inline bool request_chains(struct rte_mbuf *m)
+{
+	uint32_t ee_nds = ((const struct wqe_next *)request_wqe(m))->ee_nds;
+
+	return (ee_nds & WQE_NEXT_NDS_MASK) != 0 && !(ee_nds & WQE_NEXT_D);
+}
+
 /*
  * WQEIndicatorTable: one flag for each QP (qp.ws.chain): a chain of its descriptors is in WQEParse's hands, so the next
- * doorbell has to wait (seed 000 2.4.4). WQEScheduler sets it when it hands a descriptor over; WQEParse clears it at the
- * end of the chain, and then a waiting doorbell makes the QP ready again.
+ * doorbell has to wait (seed 000 2.4.4). WQEScheduler sets it when it hands over a descriptor that names a next one;
+ * WQEParse clears it at the end of the chain, and then a waiting doorbell makes the QP ready again.
  */
 void wit_set(struct qp *q);
 void wit_clear(struct engine *e, struct qp *q);

@@ -271,7 +271,7 @@ static bool fetch_next(struct engine *e, const struct qp *q, struct rte_mbuf *m,
 	struct request *n = request_of(to);
 	uint32_t units = next->ee_nds & WQE_NEXT_NDS_MASK;
 
-	if (units == 0 || next->ee_nds & WQE_NEXT_D)
+	if (!request_chains(m))
 		return false;
 	if (unlikely(!wqe_fetch(q, next->nda_nop >> WQE_NEXT_NDA_SHIFT << 6, units, to))) {
 		count(stage_counters(e, STAGE_DOORBELL_WQE), COUNTER_bad_wqe);
@@ -318,6 +318,7 @@ static unsigned take_request(struct engine *e, struct rte_mbuf *m, struct rte_mb
 {
 	struct request *r = request_of(m);
 	struct qp *q = qp_find(e->qps, r->qpn);
+	bool chain = request_chains(m);
 	struct rte_mbuf *rest;
 	unsigned n;
 
@@ -330,7 +331,7 @@ static unsigned take_request(struct engine *e, struct rte_mbuf *m, struct rte_mb
 	q->ws.issued += n;
 	if (rest)
 		channel_put_one(&e->channel[CHANNEL_WP_WS], rest);
-	else
+	else if (chain)
 		wit_clear(e, q);
 	return n;
 }
@@ -343,7 +344,7 @@ unsigned wp_poll(struct engine *e)
 	struct rte_mbuf *m[2 * BURST], *one;
 	unsigned n = 0, taken = 0;
 
-	/* Each request taken makes at least one; without room for it, or for the rest of its chain, it stays where it is. */
+	/* One at a time: how many requests a chain makes is not known before. Each request taken makes at least one; without room for it, or for the rest of its chain, it stays where it is. */
 	while (n < room && taken < back && channel_take(in, &one, 1)) {
 		n += take_request(e, one, m + n, room - n);
 		taken++;

@@ -174,30 +174,39 @@ static uint32_t allowance(struct engine *e, struct qp *q)
 	return depth - held;
 }
 
-/* Hands the first descriptors of ready QPs to WQEParse. */
+/* Hands descriptors of one QP to WQEParse: doorbell after doorbell, until one that begins a chain. Returns how many. */
+static unsigned hand_over(struct engine *e, struct qp *q, struct rte_mbuf **out, unsigned room)
+{
+	uint32_t allowed = allowance(e, q);
+	unsigned n = 0;
+
+	while (n < room && n < allowed && q->ws.head && !q->ws.chain) {
+		struct rte_mbuf *m = q->ws.head;
+
+		q->ws.head = request_of(m)->next;
+		request_of(m)->allowance = allowed - n;
+		if (request_chains(m))
+			wit_set(q);
+		out[n++] = m;
+	}
+	if (allowed)
+		ready_if(e, q);
+	return n;
+}
+
 static unsigned schedule(struct engine *e)
 {
 	struct channel *out = &e->channel[CHANNEL_WS_WP];
-	unsigned room = RTE_MIN(channel_room(out), (unsigned)BURST);
+	unsigned room = RTE_MIN(channel_room(out), (unsigned)BURST), visits = 0;
 	struct rte_mbuf *m[BURST];
 	unsigned n = 0;
 	struct qp *q;
 
-	while (n < room && (q = ready_take(e))) {
-		uint32_t allowed;
-
-		if (unlikely(qp_closing(q))) {
+	while (n < room && visits++ < BURST && (q = ready_take(e))) {
+		if (unlikely(qp_closing(q)))
 			let_go(q);
-			continue;
-		}
-		allowed = allowance(e, q);
-		if (!allowed)
-			continue;
-		m[n] = q->ws.head;
-		q->ws.head = request_of(m[n])->next;
-		request_of(m[n])->allowance = allowed;
-		wit_set(q);
-		n++;
+		else
+			n += hand_over(e, q, m + n, room - n);
 	}
 	if (n)
 		channel_put(out, m, n);

@@ -320,6 +320,14 @@ uint64_t sim_counter(struct sim *s, int node, enum counter which)
 	return hca_counter(s->node[node].hca, which);
 }
 
+void sim_print_counters(struct sim *s)
+{
+	for (unsigned n = 0; n < 2; n++)
+		for (unsigned c = 0; c < COUNTER_COUNT; c++)
+			if (sim_counter(s, n, c))
+				fprintf(stderr, "sim: node %u: %s %lu\n", n, counter_name(c), (unsigned long)sim_counter(s, n, c));
+}
+
 bool sim_quiet(struct sim *s)
 {
 	unsigned wire = s->end[0].count + s->end[1].count;

@@ -128,6 +128,7 @@ bool sim_wait(struct sim *s, int node, struct cqe *out, uint64_t ns);
 
 struct qp *sim_context(struct sim *s, int node, unsigned qp);
 uint64_t sim_counter(struct sim *s, int node, enum counter which);
+void sim_print_counters(struct sim *s);
 /* Are all buffers, timers and ring places back? Prints what is not. */
 bool sim_quiet(struct sim *s);
 

@@ -135,6 +135,8 @@ static void check_done(struct run *r, const struct cqe *c)
 	uint64_t got;
 
 	if (c->opcode != o->wr.opcode || c->wqe_offset != o->wqe)
+		sim_print_counters(r->s);
+	if (c->opcode != o->wr.opcode || c->wqe_offset != o->wqe)
 		fail_msg("seed %lu: qp %u op %u: completion %#x syndrome %#x at %u instead of %#x at %u",
 			(unsigned long)r->seed, q, k, c->opcode, c->imm_or_error, c->wqe_offset, o->wr.opcode, o->wqe);
 	if (o->wr.opcode == USER_ATOMIC_FA || o->wr.opcode == USER_ATOMIC_CS) {

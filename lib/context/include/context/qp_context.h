@@ -117,6 +117,8 @@ struct qp {
 		uint32_t retransmit_psn, retransmit_end; /* go-back-N cursor */
 		uint32_t failed_wqe;	/* with fatal: offset of the WQE that was completed in error */
 		uint32_t read_packets;	/* responses of the oldest READ that have arrived */
+		uint32_t nak_psn;	/* the last sequence NAK acted upon, plus one; 0: none */
+		uint64_t nak_ns;	/* and when */
 		uint32_t gap_psn;	/* a missing read response that was asked for again, plus one; 0: none */
 		uint64_t progress_ns;	/* last time that an acknowledgement advanced; atomic; TimerControl reads */
 		struct rte_mbuf *bad_head, *bad_tail; /* bad requests whose turn has not come */
