@@ -59,8 +59,8 @@ uint32_t ceu_tidy(struct ceu *ceu)
 	for (uint32_t i = 0; i < ceu->leaving_count; i++) {
 		uint32_t index = ceu->leaving[i];
 
-		if (ceu_qp_left(ceu, qp_at(ceu->config.qps, index)))
-			ceu->busy[index] = 0;
+		if (ceu->busy[index] == QP_TOLD && ceu_qp_left(ceu, qp_at(ceu->config.qps, index)))
+			ceu->busy[index] = QP_NOT_LEAVING;
 		else
 			ceu->leaving[still++] = index;
 	}
@@ -68,10 +68,23 @@ uint32_t ceu_tidy(struct ceu *ceu)
 	return still;
 }
 
-static void settle_now(struct ceu *ceu)
+void ceu_quiesce(struct ceu *ceu)
 {
 	if (ceu->config.hooks.quiesce)
 		ceu->config.hooks.quiesce(ceu->config.hooks.ctx);
+}
+
+static void settle_now(struct ceu *ceu)
+{
+	ceu_quiesce(ceu);
+	for (uint32_t i = 0; i < ceu->leaving_count; i++) {
+		uint32_t index = ceu->leaving[i];
+
+		if (ceu->busy[index] == QP_GIVEN_UP) {
+			ceu->busy[index] = QP_TOLD;
+			ceu_qp_tell(ceu, qp_at(ceu->config.qps, index));
+		}
+	}
 	ceu_tidy(ceu);
 	ceu->owed = false;
 }

@@ -8,11 +8,14 @@ enum {
 	CEU_WAIT_MAX = 10000, /* quiescent states that a module may need to let go of a QP */
 };
 
+/* A QP on its way out; then it is in ceu.leaving. */
+enum leaving { QP_NOT_LEAVING, QP_GIVEN_UP, QP_TOLD };
+
 struct ceu {
 	struct ceu_config config;
 	struct control_qp_attr *shadow; /* by QP index: attributes as they were set, for QUERY_QP */
 	uint32_t *leaving;		/* indices of QPs that some module still holds */
-	uint8_t *busy;			/* by QP index: is in leaving[] */
+	uint8_t *busy;			/* by QP index: enum leaving */
 	uint32_t leaving_count;
 	bool batch;
 	bool owed; /* something was taken away in this batch: quiesce at its end */
@@ -27,6 +30,10 @@ enum ceu_status ceu_qp_free(struct ceu *ceu, uint32_t qpn);
 enum ceu_status ceu_qp_modify(
 	struct ceu *ceu, uint8_t op, uint32_t qpn, const struct ceu_modify *in);
 enum ceu_status ceu_qp_query(struct ceu *ceu, uint32_t qpn, struct control_qp_attr *out);
+/* Waits until every lcore has polled. */
+void ceu_quiesce(struct ceu *ceu);
+/* Tells every module to let go of a QP that was given up, after every lcore has polled. */
+void ceu_qp_tell(struct ceu *ceu, struct qp *q);
 /* Has every module let go of a QP that was given up? Then clears their fields. */
 bool ceu_qp_left(struct ceu *ceu, struct qp *q);
 

@@ -25,14 +25,19 @@ static void clear_data_path(struct qp *q)
 }
 
 /*
- * Takes the QP from the data path: nobody finds it by its number any more, and every module is told
- * to let go of it. The CEU waits with ceu_qp_left().
+ * Taking a QP from the data path has three steps: it is given up (nobody finds it by its number any
+ * more); once every lcore has polled, all modules are told to let go of it; it has left when all of
+ * them have.
  */
-static void give_up(struct ceu *ceu, struct qp *q)
+static void give_up(struct qp *q)
 {
 	__atomic_store_n(&q->state, QP_RST, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&q->closed, 0, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&q->qpn, 0, __ATOMIC_SEQ_CST);
+}
+
+void ceu_qp_tell(struct ceu *ceu, struct qp *q)
+{
+	__atomic_store_n(&q->closed, 0, __ATOMIC_SEQ_CST);
 	wake_all(&ceu->config.engines[q->engine], q);
 }
 
@@ -101,9 +106,9 @@ enum ceu_status ceu_qp_free(struct ceu *ceu, uint32_t qpn)
 
 	if (!q)
 		return CEU_BAD_PARAM;
-	give_up(ceu, q);
+	give_up(q);
 	__atomic_store_n(&q->epoch, q->epoch + 1, __ATOMIC_SEQ_CST);
-	ceu->busy[q->index] = 1;
+	ceu->busy[q->index] = QP_GIVEN_UP;
 	ceu->leaving[ceu->leaving_count++] = q->index;
 	ceu_settle(ceu);
 	return CEU_OK;
@@ -300,10 +305,11 @@ static enum ceu_status reset(struct ceu *ceu, struct qp *q)
 	memset(&ceu->shadow[q->index], 0, sizeof(ceu->shadow[0]));
 	if (qp_state(q) == QP_RST)
 		return CEU_OK;
-	give_up(ceu, q);
+	give_up(q);
+	ceu_quiesce(ceu);
+	ceu_qp_tell(ceu, q);
 	for (unsigned int i = 0; i < CEU_WAIT_MAX && !left; i++) {
-		if (ceu->config.hooks.quiesce)
-			ceu->config.hooks.quiesce(ceu->config.hooks.ctx);
+		ceu_quiesce(ceu);
 		left = ceu_qp_left(ceu, q);
 	}
 	__atomic_store_n(&q->qpn, qpn, __ATOMIC_RELEASE);

@@ -347,6 +347,8 @@ int control_poll(struct control *c, int timeout_ms)
 		done += serve(c, &events[i]);
 	look_for_faults(c);
 	bury(c);
+	for (unsigned int i = 0; i < c->config.device_count; i++)
+		ceu_tidy(c->devices[i].config.ceu);
 	return (int)done;
 }
 

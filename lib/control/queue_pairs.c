@@ -75,7 +75,7 @@ int run_create_qp(struct call *call)
 		return rc;
 	make.cqn_snd = in->send_cqn;
 	make.cqn_rcv = in->recv_cqn;
-	make.engine = (uint16_t)(client->index % client->device->config.hca->config.engines);
+	make.engine = (uint16_t)hca_client_engine(client->device->config.hca, client->index);
 	qp = object_make(client, OBJECT_QP, sizeof(*qp), &rc);
 	if (!qp)
 		return rc;

@@ -208,7 +208,10 @@ struct softhca_wc {
 	uint8_t reserved[2];
 };
 
-/* Takes up to n completions, oldest first. Never blocks, never calls the system. Returns how many.
+/*
+ * Takes up to n completions, oldest first. Never blocks. Returns how many; -EIO: none waits and the
+ * daemon has gone, none will come (noticed after some ten thousand empty polls, or at once if a
+ * call noticed before).
  */
 SOFTHCA_API int softhca_poll_cq(struct softhca_cq *cq, int n, struct softhca_wc *wc);
 

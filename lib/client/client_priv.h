@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CLIENT_PRIV_H
+#define CLIENT_PRIV_H
+/*
+ * What the files of libsofthca share.
+ *
+ * Locks, in the order in which they may be taken:
+ *   context.lock (object lists, memory) · context.rpc (control socket) · context.event_lock (event
+ * queues) cq.lock · sq.lock or rq.lock · context.uar_lock: spin locks, held for a few hundred
+ * cycles, no system call inside
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "host-abi/control.h"
+#include "host-abi/cqe.h"
+#include "host-abi/doorbell.h"
+#include "host-abi/wqe.h"
+#include "softhca/softhca.h"
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+#define CACHE_LINE  __attribute__((aligned(64)))
+
+enum { PAGE_BYTES = 4096 };
+
+struct spin {
+	uint32_t held; /* atomic */
+};
+
+void spin_wait(struct spin *l);
+
+static inline void spin_lock(struct spin *l)
+{
+	if (unlikely(__atomic_exchange_n(&l->held, 1, __ATOMIC_ACQUIRE)))
+		spin_wait(l);
+}
+
+static inline void spin_unlock(struct spin *l)
+{
+	__atomic_store_n(&l->held, 0, __ATOMIC_RELEASE);
+}
+
+/* All objects of a context are in a list, so that closing frees what is left. */
+enum node_kind { NODE_PD, NODE_MR, NODE_CHANNEL, NODE_CQ, NODE_QP, NODE_AH, NODE_KINDS };
+struct node {
+	struct node *next, *prev;
+	struct softhca_context *ctx;
+	uint32_t users; /* objects that depend on it; context.lock */
+	uint8_t kind;	/* enum node_kind */
+};
+
+/* A piece of memory that the daemon maps too. */
+struct region {
+	struct region *next;
+	uint8_t *addr;
+	size_t bytes;
+	uint32_t handle;
+	uint32_t users; /* MRs in it */
+};
+
+/* Memory for queues: chunks of one region and one MR in the queue PD each, given out in pages. */
+struct chunk {
+	struct chunk *next;
+	struct region *region;
+	uint32_t lkey;
+	uint32_t pages, pages_used;
+	uint8_t used[]; /* by page */
+};
+
+/* A piece of a chunk. */
+struct queue_memory {
+	struct chunk *chunk;
+	uint8_t *addr;
+	uint32_t first, pages;
+};
+
+struct event_queue {
+	struct softhca_event *events;
+	uint32_t head, count, size; /* size: power of two */
+	int fd; /* semaphore eventfd: one for each event, and one when the daemon has gone */
+};
+
+struct softhca_context {
+	int fd;
+	int bell;
+	pthread_mutex_t lock, rpc, event_lock;
+	pthread_cond_t acked; /* with event_lock: a CQ's events were acknowledged */
+	struct control_hello_reply hello;
+	struct client_page *page;
+	uint32_t dead; /* atomic: the daemon has gone */
+
+	struct node *nodes[NODE_KINDS];
+	struct region *regions;
+	struct chunk *chunks;
+
+	/* QPs by the low bits of their number; atomic */
+	struct softhca_qp **qps;
+	uint32_t qp_mask;
+
+	/* events.c: a thread sorts what the daemon reports, once somebody wants to know */
+	pthread_t dispatcher;
+	bool dispatching; /* event_lock */
+	int stop;	  /* eventfd: ends the dispatcher */
+	uint32_t eq_taken;
+	struct event_queue async;
+
+	struct spin uar_lock CACHE_LINE;
+	uint32_t produced; /* doorbells ever rung */
+	uint32_t consumed; /* of them, as last seen */
+};
+
+struct softhca_pd {
+	struct node node;
+	uint32_t number;
+};
+
+struct mr_object {
+	struct softhca_mr mr; /* first: what the user holds */
+	struct node node;
+	struct region *region;
+};
+
+struct softhca_channel {
+	struct node node;
+	struct event_queue queue;
+};
+
+struct softhca_ah {
+	struct node node;
+	struct softhca_pd *pd;
+	struct wqe_ud ud; /* all but QPN and Q_Key */
+};
+
+struct softhca_cq {
+	struct node node;
+	uint32_t number;
+	uint32_t entries;
+	void *user;
+	struct softhca_channel *channel;
+	struct queue_memory memory;
+	uint32_t events, acked; /* taken by the user, acknowledged; event_lock */
+
+	struct spin lock CACHE_LINE;
+	uint32_t consumed; /* entries taken, free running */
+	uint32_t mask;
+	struct cqe *buffer;
+	struct cq_record *record;
+	struct softhca_qp *last; /* the QP of the last completion */
+	uint32_t arm_sequence;
+	uint32_t idle; /* empty polls in a row */
+};
+
+struct work_queue {
+	struct spin lock CACHE_LINE;
+	uint32_t head; /* requests posted, free running */
+	uint32_t tail; /* requests completed, free running; atomic: the CQ's poller writes */
+	uint32_t mask; /* entries - 1 */
+	uint8_t shift; /* entry i lies at i << shift */
+	uint32_t max_sge, max_inline;
+	uint8_t *buffer;
+	uint64_t *wr_id;
+};
+
+struct softhca_qp {
+	struct node node;
+	struct softhca_pd *pd;
+	struct softhca_cq *send_cq, *recv_cq;
+	void *user;
+	struct queue_memory memory;
+
+	uint32_t number CACHE_LINE;
+	uint8_t type;  /* enum softhca_qp_type */
+	uint8_t state; /* enum softhca_qp_state, as known; atomic */
+	uint8_t signal_all;
+	uint32_t qkey;
+	struct qp_record *record;
+	struct work_queue sq, rq;
+};
+
+/* ---- context.c ---- */
+
+/*
+ * One request and its reply. fd >= 0 goes with it; fd_out not NULL: takes the descriptor of the
+ * reply. 0; -errno of the daemon; -ENOTCONN: it has gone.
+ */
+int ctx_call(struct softhca_context *ctx, enum control_type type, const void *body, uint32_t bytes,
+	void *reply, uint32_t reply_bytes, int fd, int *fd_out);
+/* Requests of one number: without, or with a number as reply. */
+int ctx_call_number(struct softhca_context *ctx, enum control_type type, uint32_t number);
+int ctx_call_for_number(struct softhca_context *ctx, enum control_type type, const void *body,
+	uint32_t bytes, uint32_t *number);
+/* Is the daemon there? Asks the socket. */
+bool ctx_alive(struct softhca_context *ctx);
+static inline bool ctx_dead(const struct softhca_context *ctx)
+{
+	return __atomic_load_n(&ctx->dead, __ATOMIC_RELAXED);
+}
+
+/* Object lists; context.lock is held. */
+void node_add(struct softhca_context *ctx, struct node *node, enum node_kind kind);
+void node_remove(struct node *node);
+
+/* ---- memory.c ---- */
+
+/* A sealed memfd of that size, mapped. -1 with errno. */
+int sealed_memory(size_t bytes, void **addr);
+/* Memory for queues, zeroed, page-aligned. 0, -errno. context.lock is held. */
+int queue_memory_get(struct softhca_context *ctx, size_t bytes, struct queue_memory *m);
+void queue_memory_put(struct softhca_context *ctx, struct queue_memory *m);
+/* Unmaps everything; the daemon's part goes with the connection. */
+void memory_close(struct softhca_context *ctx);
+
+/* ---- cq.c ---- */
+
+/* Makes the CQ forget the completions of a QP that nobody produces for any more. */
+void cq_forget(struct softhca_cq *cq, uint32_t qpn);
+void cq_free(struct softhca_cq *cq);
+
+/* ---- qp.c ---- */
+
+void qp_free(struct softhca_qp *qp);
+struct softhca_qp *qp_lookup(struct softhca_context *ctx, uint32_t number);
+/* The library has learned that the QP failed. */
+void qp_failed(struct softhca_qp *qp, enum softhca_qp_state state);
+
+/* ---- post.c ---- */
+
+/* Rings one doorbell. 0; -EAGAIN: the daemon takes none; -EIO. */
+int ring(struct softhca_context *ctx, uint32_t word0, uint32_t word1);
+/* Makes the daemon look at the QP's receive queue, which it should flush. */
+void ring_for_flush(struct softhca_qp *qp);
+
+/* ---- events.c ---- */
+
+/* Starts the thread unless it runs. 0, -errno. */
+int events_start(struct softhca_context *ctx);
+void events_stop(struct softhca_context *ctx);
+/* Forgets events of an object that goes away. */
+void events_forget_cq(struct softhca_cq *cq);
+void events_forget_qp(struct softhca_qp *qp);
+int event_queue_create(struct event_queue *q);
+void event_queue_destroy(struct event_queue *q);
+/* The daemon has gone: wakes everybody who waits. */
+void events_dead(struct softhca_context *ctx);
+
+#endif

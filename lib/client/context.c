@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The connection to the daemon: opens, asks, closes; what is known of the device. Any thread; one
+ * request at a time goes over the socket. When the daemon is gone every request fails with
+ * -ENOTCONN from then on.
+ */
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "client_priv.h"
+
+void spin_wait(struct spin *l)
+{
+	unsigned int spins = 0;
+
+	do {
+		while (__atomic_load_n(&l->held, __ATOMIC_RELAXED)) {
+			if (++spins % 256 == 0)
+				sched_yield();
+			else
+				__builtin_ia32_pause();
+		}
+	} while (__atomic_exchange_n(&l->held, 1, __ATOMIC_ACQUIRE));
+}
+
+void node_add(struct softhca_context *ctx, struct node *node, enum node_kind kind)
+{
+	node->ctx = ctx;
+	node->kind = kind;
+	node->users = 0;
+	node->prev = NULL;
+	node->next = ctx->nodes[kind];
+	if (node->next)
+		node->next->prev = node;
+	ctx->nodes[kind] = node;
+}
+
+void node_remove(struct node *node)
+{
+	if (node->next)
+		node->next->prev = node->prev;
+	if (node->prev)
+		node->prev->next = node->next;
+	else
+		node->ctx->nodes[node->kind] = node->next;
+}
+
+/* ---- requests ---- */
+
+static int died(struct softhca_context *ctx)
+{
+	if (!__atomic_exchange_n(&ctx->dead, 1, __ATOMIC_SEQ_CST))
+		events_dead(ctx);
+	return -ENOTCONN;
+}
+
+bool ctx_alive(struct softhca_context *ctx)
+{
+	struct pollfd p = {.fd = ctx->fd, .events = POLLRDHUP};
+
+	if (ctx_dead(ctx))
+		return false;
+	if (poll(&p, 1, 0) <= 0 || !(p.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)))
+		return true;
+	died(ctx);
+	return false;
+}
+
+static ssize_t send_request(int fd, const struct control_header *h, const void *body, int passed)
+{
+	struct iovec iov[2] = {{.iov_base = (void *)(uintptr_t)h, .iov_len = sizeof(*h)},
+		{.iov_base = (void *)(uintptr_t)body, .iov_len = h->length}};
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
+	ssize_t n;
+
+	if (passed >= 0) {
+		struct cmsghdr *c;
+
+		msg.msg_control = &control;
+		msg.msg_controllen = sizeof(control);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &passed, sizeof(passed));
+	}
+	do
+		n = sendmsg(fd, &msg, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return n;
+}
+
+static ssize_t receive_reply(int fd, void *message, size_t bytes, int *passed)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct iovec iov = {.iov_base = message, .iov_len = bytes};
+	struct msghdr msg = {.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control)};
+	struct cmsghdr *c;
+	ssize_t n;
+
+	*passed = -1;
+	do
+		n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return n;
+	c = CMSG_FIRSTHDR(&msg);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+		c->cmsg_len >= CMSG_LEN(sizeof(int)))
+		memcpy(passed, CMSG_DATA(c), sizeof(*passed));
+	return n;
+}
+
+int ctx_call(struct softhca_context *ctx, enum control_type type, const void *body, uint32_t bytes,
+	void *reply, uint32_t reply_bytes, int fd, int *fd_out)
+{
+	struct control_header request = {.type = type, .length = bytes};
+	struct {
+		struct control_header header;
+		uint8_t body[CONTROL_BYTES_MAX];
+	} answer;
+	int passed = -1;
+	ssize_t n = -1;
+
+	if (ctx_dead(ctx))
+		return -ENOTCONN;
+	pthread_mutex_lock(&ctx->rpc);
+	if (send_request(ctx->fd, &request, body, fd) >= 0)
+		n = receive_reply(ctx->fd, &answer, sizeof(answer), &passed);
+	pthread_mutex_unlock(&ctx->rpc);
+	if (n < (ssize_t)sizeof(answer.header) || answer.header.type != type ||
+		answer.header.length != (answer.header.status ? 0 : reply_bytes) ||
+		(size_t)n != sizeof(answer.header) + answer.header.length) {
+		if (passed >= 0)
+			close(passed);
+		return died(ctx);
+	}
+	if (answer.header.status == 0 && reply_bytes)
+		memcpy(reply, answer.body, reply_bytes);
+	if (fd_out)
+		*fd_out = passed;
+	else if (passed >= 0)
+		close(passed);
+	return answer.header.status;
+}
+
+int ctx_call_number(struct softhca_context *ctx, enum control_type type, uint32_t number)
+{
+	struct control_number in = {.number = number};
+
+	return ctx_call(ctx, type, &in, sizeof(in), NULL, 0, -1, NULL);
+}
+
+int ctx_call_for_number(struct softhca_context *ctx, enum control_type type, const void *body,
+	uint32_t bytes, uint32_t *number)
+{
+	struct control_number out = {0};
+	int rc = ctx_call(ctx, type, body, bytes, &out, sizeof(out), -1, NULL);
+
+	*number = out.number;
+	return rc;
+}
+
+/* ---- open and close ---- */
+
+static int connect_to(const char *path)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int fd;
+
+	if (!path)
+		path = getenv("SOFTHCA_SOCKET");
+	if (!path || !path[0])
+		path = SOFTHCA_SOCKET_DEFAULT;
+	if (strlen(path) >= sizeof(addr.sun_path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	strcpy(addr.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -1;
+	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr))) {
+		int err = errno;
+
+		close(fd);
+		errno = err;
+		return -1;
+	}
+	return fd;
+}
+
+/* HELLO: hands over the page with doorbells and event queue, gets the bell. 0, -errno. */
+static int hello(struct softhca_context *ctx, const char *device)
+{
+	struct control_hello in = {.version = CONTROL_VERSION};
+	void *page = MAP_FAILED;
+	int fd, rc;
+
+	if (device && strlen(device) >= sizeof(in.device))
+		return -ENODEV;
+	strcpy(in.device, device ? device : "");
+	fd = sealed_memory(sizeof(struct client_page), &page);
+	if (fd < 0)
+		return -errno;
+	ctx->page = page;
+	rc = ctx_call(ctx, CONTROL_HELLO, &in, sizeof(in), &ctx->hello, sizeof(ctx->hello), fd,
+		&ctx->bell);
+	close(fd);
+	if (rc)
+		return rc;
+	return ctx->bell < 0 || ctx->hello.version != CONTROL_VERSION ? -EPROTO : 0;
+}
+
+static int tables(struct softhca_context *ctx)
+{
+	uint32_t n = 1;
+
+	while (n < ctx->hello.max_qp)
+		n *= 2;
+	ctx->qp_mask = n - 1;
+	ctx->qps = calloc(n, sizeof(ctx->qps[0]));
+	return ctx->qps ? 0 : -ENOMEM;
+}
+
+static void context_free(struct softhca_context *ctx)
+{
+	if (ctx->page)
+		munmap(ctx->page, sizeof(*ctx->page));
+	event_queue_destroy(&ctx->async);
+	if (ctx->bell >= 0)
+		close(ctx->bell);
+	if (ctx->stop >= 0)
+		close(ctx->stop);
+	if (ctx->fd >= 0)
+		close(ctx->fd);
+	free(ctx->qps);
+	pthread_mutex_destroy(&ctx->lock);
+	pthread_mutex_destroy(&ctx->rpc);
+	pthread_mutex_destroy(&ctx->event_lock);
+	pthread_cond_destroy(&ctx->acked);
+	free(ctx);
+}
+
+static struct softhca_context *context_new(void)
+{
+	struct softhca_context *ctx = aligned_alloc(64, sizeof(*ctx));
+
+	if (!ctx)
+		return NULL;
+	memset(ctx, 0, sizeof(*ctx));
+	ctx->fd = ctx->bell = ctx->stop = ctx->async.fd = -1;
+	pthread_mutex_init(&ctx->lock, NULL);
+	pthread_mutex_init(&ctx->rpc, NULL);
+	pthread_mutex_init(&ctx->event_lock, NULL);
+	pthread_cond_init(&ctx->acked, NULL);
+	return ctx;
+}
+
+struct softhca_context *softhca_open(const char *socket_path, const char *device)
+{
+	struct softhca_context *ctx = context_new();
+	int rc = ctx ? 0 : -ENOMEM;
+
+	if (!ctx) {
+		errno = -rc;
+		return NULL;
+	}
+	ctx->fd = connect_to(socket_path);
+	rc = ctx->fd < 0 ? -errno : hello(ctx, device);
+	if (!rc)
+		rc = tables(ctx);
+	if (!rc)
+		rc = event_queue_create(&ctx->async);
+	if (!rc)
+		return ctx;
+	context_free(ctx);
+	errno = -rc;
+	return NULL;
+}
+
+/* The daemon drops its side with the connection: here only our memory is given back. */
+static void free_nodes(struct softhca_context *ctx)
+{
+	while (ctx->nodes[NODE_QP]) {
+		struct softhca_qp *qp = (struct softhca_qp *)ctx->nodes[NODE_QP];
+
+		node_remove(&qp->node);
+		qp_free(qp);
+	}
+	while (ctx->nodes[NODE_CQ]) {
+		struct softhca_cq *cq = (struct softhca_cq *)ctx->nodes[NODE_CQ];
+
+		node_remove(&cq->node);
+		cq_free(cq);
+	}
+	for (int kind = 0; kind < NODE_KINDS; kind++)
+		while (ctx->nodes[kind]) {
+			struct node *node = ctx->nodes[kind];
+			size_t before = kind == NODE_MR ? offsetof(struct mr_object, node) : 0;
+
+			node_remove(node);
+			if (kind == NODE_CHANNEL)
+				event_queue_destroy(&((struct softhca_channel *)node)->queue);
+			free((uint8_t *)node - before);
+		}
+}
+
+int softhca_close(struct softhca_context *ctx)
+{
+	if (!ctx)
+		return 0;
+	events_stop(ctx);
+	shutdown(ctx->fd, SHUT_RDWR);
+	free_nodes(ctx);
+	memory_close(ctx);
+	context_free(ctx);
+	return 0;
+}
+
+/* ---- queries ---- */
+
+int softhca_query_device(struct softhca_context *ctx, struct softhca_device_attr *attr)
+{
+	const struct control_hello_reply *h = &ctx->hello;
+
+	*attr = (struct softhca_device_attr){
+		.guid = h->guid,
+		.max_qp = h->max_qp,
+		.max_cq = h->max_cq,
+		.max_mr = h->max_mr,
+		.max_pd = h->max_pd,
+		.max_qp_wr = h->max_qp_wr,
+		.max_cqe = h->max_cqe,
+		.max_sge = h->max_sge,
+		.max_inline_bytes = h->max_inline_bytes,
+		.max_rd_atomic = h->max_rd_atomic,
+		.gid_count = h->gid_count,
+		.max_mr_bytes = h->max_mr_bytes,
+	};
+	memcpy(attr->name, h->device, sizeof(attr->name));
+	attr->name[sizeof(attr->name) - 1] = 0;
+	return 0;
+}
+
+int softhca_query_port(struct softhca_context *ctx, struct softhca_port_attr *attr)
+{
+	struct control_port_reply r;
+	int rc = ctx_call(ctx, CONTROL_QUERY_PORT, NULL, 0, &r, sizeof(r), -1, NULL);
+
+	if (rc)
+		return rc;
+	*attr = (struct softhca_port_attr){.state = r.state,
+		.max_mtu = r.max_mtu,
+		.active_mtu = r.active_mtu,
+		.speed_mbps = r.speed_mbps,
+		.gid_count = r.gid_count,
+		.pkey_count = r.pkey_count};
+	memcpy(attr->mac, r.mac, sizeof(attr->mac));
+	return 0;
+}
+
+int softhca_query_gid(struct softhca_context *ctx, uint32_t index, uint8_t gid[16])
+{
+	struct control_number in = {.number = index};
+	struct control_gid_reply r;
+	int rc = ctx_call(ctx, CONTROL_QUERY_GID, &in, sizeof(in), &r, sizeof(r), -1, NULL);
+
+	if (!rc)
+		memcpy(gid, r.gid, 16);
+	return rc;
+}
+
+struct softhca_pd *softhca_alloc_pd(struct softhca_context *ctx)
+{
+	struct softhca_pd *pd = calloc(1, sizeof(*pd));
+	int rc = pd ? ctx_call_for_number(ctx, CONTROL_ALLOC_PD, NULL, 0, &pd->number) : -ENOMEM;
+
+	if (rc) {
+		free(pd);
+		errno = -rc;
+		return NULL;
+	}
+	pthread_mutex_lock(&ctx->lock);
+	node_add(ctx, &pd->node, NODE_PD);
+	pthread_mutex_unlock(&ctx->lock);
+	return pd;
+}
+
+int softhca_free_pd(struct softhca_pd *pd)
+{
+	struct softhca_context *ctx = pd->node.ctx;
+	int rc = 0;
+
+	pthread_mutex_lock(&ctx->lock);
+	if (pd->node.users)
+		rc = -EBUSY;
+	if (!rc)
+		rc = ctx_call_number(ctx, CONTROL_FREE_PD, pd->number);
+	if (!rc || rc == -ENOTCONN)
+		node_remove(&pd->node);
+	pthread_mutex_unlock(&ctx->lock);
+	if (!rc || rc == -ENOTCONN)
+		free(pd);
+	return rc == -ENOTCONN ? 0 : rc;
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Completion queues: made, polled, armed. Polling is the hot path: an entry belongs to us when its
+ * owner bit is clear; it is given back by setting the bit, and all entries of a call by one store
+ * of the consumer index. Any thread.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "client_priv.h"
+
+enum {
+	CQ_ENTRIES_MIN = 16,
+	IDLE_POLLS = 1 << 15, /* empty polls between two looks at the socket */
+};
+
+/* ---- made and destroyed ---- */
+
+static int cq_register(struct softhca_cq *cq)
+{
+	struct control_cq in = {
+		.log_entries = (uint32_t)__builtin_ctz(cq->entries),
+		.lkey = cq->memory.chunk->lkey,
+		.buffer_va = (uintptr_t)cq->buffer,
+		.record_va = (uintptr_t)cq->record,
+	};
+
+	for (uint32_t i = 0; i < cq->entries; i++)
+		cq->buffer[i].owner = CQE_OWNER_HW;
+	return ctx_call_for_number(cq->node.ctx, CONTROL_CREATE_CQ, &in, sizeof(in), &cq->number);
+}
+
+/* context.lock is held. */
+static int cq_make(struct softhca_context *ctx, struct softhca_cq *cq)
+{
+	size_t buffer_bytes = (size_t)cq->entries * sizeof(struct cqe);
+	int rc = queue_memory_get(ctx, buffer_bytes + sizeof(struct cq_record), &cq->memory);
+
+	if (rc)
+		return rc;
+	cq->node.ctx = ctx;
+	cq->buffer = (struct cqe *)cq->memory.addr;
+	cq->record = (struct cq_record *)(cq->memory.addr + buffer_bytes);
+	rc = cq_register(cq);
+	if (rc) {
+		queue_memory_put(ctx, &cq->memory);
+		return rc;
+	}
+	node_add(ctx, &cq->node, NODE_CQ);
+	if (cq->channel)
+		cq->channel->node.users++;
+	return 0;
+}
+
+struct softhca_cq *softhca_create_cq(
+	struct softhca_context *ctx, uint32_t entries, void *user, struct softhca_channel *channel)
+{
+	struct softhca_cq *cq;
+	uint32_t n = CQ_ENTRIES_MIN;
+	int rc;
+
+	if (entries == 0 || entries > ctx->hello.max_cqe) {
+		errno = EINVAL;
+		return NULL;
+	}
+	while (n < entries)
+		n *= 2;
+	cq = aligned_alloc(64, sizeof(*cq));
+	if (!cq)
+		return NULL;
+	memset(cq, 0, sizeof(*cq));
+	cq->entries = n;
+	cq->mask = n - 1;
+	cq->user = user;
+	cq->channel = channel;
+	pthread_mutex_lock(&ctx->lock);
+	rc = cq_make(ctx, cq);
+	pthread_mutex_unlock(&ctx->lock);
+	if (rc) {
+		free(cq);
+		errno = -rc;
+		return NULL;
+	}
+	return cq;
+}
+
+void cq_free(struct softhca_cq *cq)
+{
+	free(cq);
+}
+
+int softhca_destroy_cq(struct softhca_cq *cq)
+{
+	struct softhca_context *ctx = cq->node.ctx;
+	int rc = 0;
+
+	pthread_mutex_lock(&ctx->lock);
+	if (cq->node.users)
+		rc = -EBUSY;
+	if (!rc)
+		rc = ctx_call_number(ctx, CONTROL_DESTROY_CQ, cq->number);
+	if (rc == -ENOTCONN)
+		rc = 0;
+	if (!rc) {
+		node_remove(&cq->node);
+		if (cq->channel)
+			cq->channel->node.users--;
+	}
+	pthread_mutex_unlock(&ctx->lock);
+	if (rc)
+		return rc;
+	events_forget_cq(cq);
+	pthread_mutex_lock(&ctx->lock);
+	queue_memory_put(ctx, &cq->memory);
+	pthread_mutex_unlock(&ctx->lock);
+	cq_free(cq);
+	return 0;
+}
+
+void *softhca_cq_user(const struct softhca_cq *cq)
+{
+	return cq->user;
+}
+
+uint32_t softhca_cq_entries(const struct softhca_cq *cq)
+{
+	return cq->entries;
+}
+
+/* ---- polled ---- */
+
+static const struct {
+	uint8_t opcode; /* enum softhca_wc_opcode */
+	uint8_t flags;
+} successes[32] = {
+	[USER_NOP] = {SOFTHCA_WC_SEND, 0},
+	[USER_RDMA_WRITE] = {SOFTHCA_WC_RDMA_WRITE, 0},
+	[USER_RDMA_WRITE_IMM] = {SOFTHCA_WC_RDMA_WRITE, 0},
+	[USER_SEND] = {SOFTHCA_WC_SEND, 0},
+	[USER_SEND_IMM] = {SOFTHCA_WC_SEND, 0},
+	[USER_SEND_INV] = {SOFTHCA_WC_SEND, 0},
+	[USER_RDMA_READ] = {SOFTHCA_WC_RDMA_READ, 0},
+	[USER_ATOMIC_CS] = {SOFTHCA_WC_COMP_SWAP, 0},
+	[USER_ATOMIC_FA] = {SOFTHCA_WC_FETCH_ADD, 0},
+	[USER_RECV] = {SOFTHCA_WC_RECV, 0},
+	[USER_RECV_IMM] = {SOFTHCA_WC_RECV, SOFTHCA_WC_WITH_IMM},
+	[USER_RECV_RDMA_IMM] = {SOFTHCA_WC_RECV_RDMA_WITH_IMM, SOFTHCA_WC_WITH_IMM},
+	[USER_RECV_INV] = {SOFTHCA_WC_RECV, SOFTHCA_WC_WITH_INV},
+};
+
+static uint32_t status_of(uint8_t syndrome)
+{
+	switch (syndrome) {
+	case SYNDROME_LOCAL_LENGTH:
+		return SOFTHCA_WC_LOC_LEN_ERR;
+	case SYNDROME_LOCAL_QP_OP:
+		return SOFTHCA_WC_LOC_QP_OP_ERR;
+	case SYNDROME_LOCAL_EEC_OP:
+		return SOFTHCA_WC_LOC_EEC_OP_ERR;
+	case SYNDROME_LOCAL_PROT:
+		return SOFTHCA_WC_LOC_PROT_ERR;
+	case SYNDROME_WR_FLUSH:
+		return SOFTHCA_WC_WR_FLUSH_ERR;
+	case SYNDROME_MW_BIND:
+		return SOFTHCA_WC_MW_BIND_ERR;
+	case SYNDROME_BAD_RESP:
+		return SOFTHCA_WC_BAD_RESP_ERR;
+	case SYNDROME_LOCAL_ACCESS:
+		return SOFTHCA_WC_LOC_ACCESS_ERR;
+	case SYNDROME_REMOTE_INVAL_REQ:
+		return SOFTHCA_WC_REM_INV_REQ_ERR;
+	case SYNDROME_REMOTE_ACCESS:
+		return SOFTHCA_WC_REM_ACCESS_ERR;
+	case SYNDROME_REMOTE_OP:
+		return SOFTHCA_WC_REM_OP_ERR;
+	case SYNDROME_RETRY_EXC:
+		return SOFTHCA_WC_RETRY_EXC_ERR;
+	case SYNDROME_RNR_RETRY_EXC:
+		return SOFTHCA_WC_RNR_RETRY_EXC_ERR;
+	case SYNDROME_REMOTE_ABORTED:
+		return SOFTHCA_WC_REM_ABORT_ERR;
+	default:
+		return SOFTHCA_WC_GENERAL_ERR;
+	}
+}
+
+static void fail(struct softhca_qp *qp, const struct cqe *e, struct softhca_wc *wc)
+{
+	wc->status = status_of((uint8_t)e->imm_or_error);
+	wc->vendor_err = e->imm_or_error >> 8 & 0xff;
+	wc->opcode = e->is_send ? SOFTHCA_WC_SEND : SOFTHCA_WC_RECV;
+	wc->byte_len = 0;
+	wc->wc_flags = 0;
+	/* RC fails as a whole; of UC and UD a failed send stops the send queue only. */
+	qp_failed(qp, qp->type == SOFTHCA_QP_RC || !e->is_send ? SOFTHCA_QPS_ERR : SOFTHCA_QPS_SQE);
+}
+
+/* Which request completed; it and all before it leave the queue. */
+static inline uint64_t retire(struct work_queue *q, uint32_t offset)
+{
+	uint32_t index = offset >> q->shift & q->mask, tail = q->tail;
+
+	__atomic_store_n(&q->tail, tail + ((index - tail) & q->mask) + 1, __ATOMIC_RELEASE);
+	return q->wr_id[index];
+}
+
+/* False: the QP has gone, the completion with it. */
+static inline bool take(struct softhca_cq *cq, const struct cqe *e, struct softhca_wc *wc)
+{
+	struct softhca_qp *qp = cq->last;
+	bool is_send = e->is_send;
+
+	if (unlikely(!qp || qp->number != e->my_qpn)) {
+		qp = qp_lookup(cq->node.ctx, e->my_qpn);
+		if (!qp)
+			return false;
+		cq->last = qp;
+	}
+	if (unlikely(!is_send && !qp->rq.buffer))
+		return false;
+	wc->wr_id = retire(is_send ? &qp->sq : &qp->rq, e->wqe_offset);
+	wc->qp_num = e->my_qpn;
+	if (unlikely(e->opcode == USER_INVALID)) {
+		fail(qp, e, wc);
+		return true;
+	}
+	wc->status = SOFTHCA_WC_SUCCESS;
+	wc->opcode = successes[e->opcode & 31].opcode;
+	wc->vendor_err = 0;
+	wc->byte_len = e->byte_count;
+	wc->imm_data = e->imm_or_error;
+	wc->src_qp = e->remote_qpn;
+	wc->wc_flags = successes[e->opcode & 31].flags |
+		       (e->rlid_flags & CQE_HAS_GRH ? SOFTHCA_WC_GRH : 0);
+	wc->pkey_index = 0;
+	wc->slid = (uint16_t)(e->rlid_flags >> 16);
+	wc->sl = (uint8_t)e->rlid_flags;
+	wc->dlid_path_bits = 0;
+	return true;
+}
+
+static inline bool ours(const struct cqe *e)
+{
+	/* opcode, is_send, reserved, owner: one word, written last */
+	return !(__atomic_load_n((const uint32_t *)&e->opcode, __ATOMIC_ACQUIRE) &
+		 (uint32_t)CQE_OWNER_HW << 24);
+}
+
+int softhca_poll_cq(struct softhca_cq *cq, int n, struct softhca_wc *wc)
+{
+	uint32_t consumed;
+	int done = 0;
+
+	spin_lock(&cq->lock);
+	consumed = cq->consumed;
+	while (done < n) {
+		struct cqe *e = &cq->buffer[consumed & cq->mask];
+
+		if (!ours(e))
+			break;
+		__builtin_prefetch(&cq->buffer[(consumed + 2) & cq->mask]);
+		done += take(cq, e, &wc[done]);
+		e->owner = CQE_OWNER_HW;
+		consumed++;
+	}
+	if (consumed != cq->consumed) {
+		cq->consumed = consumed;
+		cq->idle = 0;
+		__atomic_store_n(&cq->record->consumer_index, consumed, __ATOMIC_RELEASE);
+	} else if (unlikely(++cq->idle >= IDLE_POLLS || ctx_dead(cq->node.ctx))) {
+		cq->idle = 0;
+		spin_unlock(&cq->lock);
+		return ctx_alive(cq->node.ctx) || n <= 0 ? 0 : -EIO;
+	}
+	spin_unlock(&cq->lock);
+	return done;
+}
+
+int softhca_req_notify_cq(struct softhca_cq *cq, int solicited_only)
+{
+	if (!cq->channel)
+		return -EINVAL;
+	spin_lock(&cq->lock);
+	cq->arm_sequence++;
+	__atomic_store_n(&cq->record->arm,
+		cq->arm_sequence << 2 | (solicited_only ? CQ_ARM_SOLICITED : CQ_ARM_NEXT),
+		__ATOMIC_SEQ_CST);
+	spin_unlock(&cq->lock);
+	/* Armed, then the caller polls once more: one of the two sides sees the other. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return 0;
+}
+
+void cq_forget(struct softhca_cq *cq, uint32_t qpn)
+{
+	spin_lock(&cq->lock);
+	for (uint32_t i = cq->consumed; i - cq->consumed <= cq->mask; i++) {
+		struct cqe *e = &cq->buffer[i & cq->mask];
+
+		if (!ours(e))
+			break;
+		if (e->my_qpn == qpn)
+			e->my_qpn = 0; /* nobody's */
+	}
+	if (cq->last && cq->last->number == qpn)
+		cq->last = NULL;
+	spin_unlock(&cq->lock);
+}

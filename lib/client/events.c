@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Events: a thread takes what the daemon wrote into the event queue of the client's page and sorts
+ * it into the channels and the asynchronous queue; each has a semaphore eventfd that the user waits
+ * on. The thread also notices that the daemon has gone. It exists only once somebody made a channel
+ * or asked for asynchronous events.
+ */
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "client_priv.h"
+
+/* ---- queues ---- */
+
+int event_queue_create(struct event_queue *q)
+{
+	*q = (struct event_queue){.size = 16};
+	q->fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+	if (q->fd < 0)
+		return -errno;
+	q->events = calloc(q->size, sizeof(q->events[0]));
+	return q->events ? 0 : -ENOMEM;
+}
+
+void event_queue_destroy(struct event_queue *q)
+{
+	if (q->fd >= 0)
+		close(q->fd);
+	free(q->events);
+	*q = (struct event_queue){.fd = -1};
+}
+
+static void announce(const struct event_queue *q)
+{
+	uint64_t one = 1;
+
+	/* Fails only when 2^64 - 2 events wait. */
+	if (write(q->fd, &one, sizeof(one)) < 0)
+		return;
+}
+
+static bool event_queue_grow(struct event_queue *q)
+{
+	struct softhca_event *events = calloc((size_t)q->size * 2, sizeof(events[0]));
+
+	if (!events)
+		return false;
+	for (uint32_t i = 0; i < q->count; i++)
+		events[i] = q->events[(q->head + i) & (q->size - 1)];
+	free(q->events);
+	q->events = events;
+	q->head = 0;
+	q->size *= 2;
+	return true;
+}
+
+/* event_lock is held. */
+static void event_queue_put(struct event_queue *q, const struct softhca_event *e)
+{
+	if (q->count == q->size && !event_queue_grow(q))
+		return;
+	q->events[(q->head + q->count++) & (q->size - 1)] = *e;
+	announce(q);
+}
+
+/* event_lock is held. */
+static bool event_queue_take(struct event_queue *q, struct softhca_event *e)
+{
+	if (q->count == 0)
+		return false;
+	*e = q->events[q->head & (q->size - 1)];
+	q->head++;
+	q->count--;
+	return true;
+}
+
+/* event_lock is held. Events of completions go away with their CQ, others only lose the pointer. */
+static void event_queue_forget(struct event_queue *q, const void *object, bool drop)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < q->count; i++) {
+		struct softhca_event e = q->events[(q->head + i) & (q->size - 1)];
+
+		if (e.cq == object || e.qp == object) {
+			if (drop)
+				continue;
+			e.cq = NULL;
+			e.qp = NULL;
+		}
+		q->events[(q->head + kept++) & (q->size - 1)] = e;
+	}
+	q->count = kept;
+}
+
+/* Waits for one. 0, -EAGAIN, -EINTR, -EIO (the daemon has gone and nothing is left). */
+static int event_queue_wait(
+	struct softhca_context *ctx, struct event_queue *q, struct softhca_event *e)
+{
+	uint64_t n;
+	bool got;
+
+	for (;;) {
+		if (read(q->fd, &n, sizeof(n)) < 0)
+			return -errno;
+		pthread_mutex_lock(&ctx->event_lock);
+		got = event_queue_take(q, e);
+		pthread_mutex_unlock(&ctx->event_lock);
+		if (got)
+			return 0;
+		if (ctx_dead(ctx)) {
+			announce(q); /* for the next who asks */
+			return -EIO;
+		}
+	}
+}
+
+/* ---- the dispatcher ---- */
+
+static struct softhca_cq *cq_lookup(struct softhca_context *ctx, uint32_t number)
+{
+	for (struct node *n = ctx->nodes[NODE_CQ]; n; n = n->next)
+		if (((struct softhca_cq *)n)->number == number)
+			return (struct softhca_cq *)n;
+	return NULL;
+}
+
+static const struct {
+	uint8_t known, type, of_qp, fails;
+} types[32] = {
+	[EQE_COMM_EST] = {1, SOFTHCA_EVENT_COMM_EST, 1, 0},
+	[EQE_SQ_DRAINED] = {1, SOFTHCA_EVENT_SQ_DRAINED, 1, 0},
+	[EQE_CQ_ERROR] = {1, SOFTHCA_EVENT_CQ_ERR, 0, 0},
+	[EQE_WQ_CATAS_ERROR] = {1, SOFTHCA_EVENT_QP_FATAL, 1, 1},
+	[EQE_LOCAL_CATAS_ERROR] = {1, SOFTHCA_EVENT_DEVICE_FATAL, 0, 0},
+	[EQE_PORT_CHANGE] = {1, SOFTHCA_EVENT_PORT_ACTIVE, 0, 0},
+	[EQE_WQ_INVAL_REQ_ERROR] = {1, SOFTHCA_EVENT_QP_REQ_ERR, 1, 1},
+	[EQE_WQ_ACCESS_ERROR] = {1, SOFTHCA_EVENT_QP_ACCESS_ERR, 1, 1},
+	[EQE_SRQ_LIMIT] = {1, SOFTHCA_EVENT_SRQ_LIMIT, 0, 0},
+	[EQE_LAST_WQE] = {1, SOFTHCA_EVENT_QP_LAST_WQE, 1, 0},
+};
+
+/* lock and event_lock are held. */
+static void dispatch(struct softhca_context *ctx, const struct eqe *eqe)
+{
+	struct softhca_event e = {.number = eqe->number};
+
+	if (eqe->type == EQE_COMPLETION) {
+		e.cq = cq_lookup(ctx, eqe->number);
+		if (e.cq && e.cq->channel)
+			event_queue_put(&e.cq->channel->queue, &e);
+		return;
+	}
+	if (eqe->type >= 32 || !types[eqe->type].known)
+		return;
+	e.type = types[eqe->type].type;
+	if (types[eqe->type].of_qp)
+		e.qp = qp_lookup(ctx, eqe->number);
+	if (eqe->type == EQE_CQ_ERROR)
+		e.cq = cq_lookup(ctx, eqe->number);
+	if (eqe->type == EQE_PORT_CHANGE) {
+		e.type = eqe->number ? SOFTHCA_EVENT_PORT_ACTIVE : SOFTHCA_EVENT_PORT_ERR;
+		e.number = 1;
+	}
+	if (e.qp && types[eqe->type].fails)
+		qp_failed(e.qp, SOFTHCA_QPS_ERR);
+	event_queue_put(&ctx->async, &e);
+}
+
+static bool event_there(const struct softhca_context *ctx)
+{
+	uint8_t phase = (ctx->eq_taken / EQ_ENTRIES & 1) ^ 1;
+
+	return __atomic_load_n(
+		       &ctx->page->eq[ctx->eq_taken % EQ_ENTRIES].owner, __ATOMIC_ACQUIRE) == phase;
+}
+
+static void drain(struct softhca_context *ctx)
+{
+	pthread_mutex_lock(&ctx->lock);
+	pthread_mutex_lock(&ctx->event_lock);
+	while (event_there(ctx)) {
+		struct eqe e = ctx->page->eq[ctx->eq_taken % EQ_ENTRIES];
+
+		ctx->eq_taken++;
+		__atomic_store_n(&ctx->page->eq_consumer, ctx->eq_taken, __ATOMIC_RELEASE);
+		dispatch(ctx, &e);
+	}
+	pthread_mutex_unlock(&ctx->event_lock);
+	pthread_mutex_unlock(&ctx->lock);
+}
+
+/* Sleeps until the bell rings, the daemon goes or the context is closed. False: it is closed. */
+static bool sleep_until_bell(struct softhca_context *ctx)
+{
+	struct pollfd p[3] = {{.fd = ctx->bell, .events = POLLIN},
+		{.fd = ctx->stop, .events = POLLIN}, {.fd = ctx->fd, .events = POLLRDHUP}};
+	char byte;
+
+	__atomic_store_n(&ctx->page->waiting, 1, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (event_there(ctx))
+		return true;
+	if (poll(p, ctx_dead(ctx) ? 2 : 3, -1) < 0)
+		return true;
+	if (p[1].revents)
+		return false;
+	while (recv(ctx->bell, &byte, 1, MSG_DONTWAIT) >= 0)
+		;
+	if (p[2].revents)
+		ctx_alive(ctx);
+	return true;
+}
+
+static void *dispatcher(void *arg)
+{
+	struct softhca_context *ctx = arg;
+
+	do
+		drain(ctx);
+	while (sleep_until_bell(ctx) && !ctx_dead(ctx));
+	drain(ctx);
+	return NULL;
+}
+
+int events_start(struct softhca_context *ctx)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&ctx->event_lock);
+	if (!ctx->dispatching) {
+		if (ctx->stop < 0)
+			ctx->stop = eventfd(0, EFD_CLOEXEC);
+		rc = ctx->stop < 0 ? -errno
+				   : -pthread_create(&ctx->dispatcher, NULL, dispatcher, ctx);
+		ctx->dispatching = rc == 0;
+	}
+	pthread_mutex_unlock(&ctx->event_lock);
+	return rc;
+}
+
+void events_stop(struct softhca_context *ctx)
+{
+	uint64_t one = 1;
+
+	if (!ctx->dispatching)
+		return;
+	if (write(ctx->stop, &one, sizeof(one)) == sizeof(one))
+		pthread_join(ctx->dispatcher, NULL);
+	ctx->dispatching = false;
+}
+
+void events_dead(struct softhca_context *ctx)
+{
+	struct softhca_event fatal = {.type = SOFTHCA_EVENT_DEVICE_FATAL};
+
+	pthread_mutex_lock(&ctx->event_lock);
+	if (ctx->async.fd >= 0) {
+		event_queue_put(&ctx->async, &fatal);
+		announce(&ctx->async); /* and the end after it */
+	}
+	for (struct node *n = ctx->nodes[NODE_CHANNEL]; n; n = n->next)
+		announce(&((struct softhca_channel *)n)->queue);
+	pthread_cond_broadcast(&ctx->acked);
+	pthread_mutex_unlock(&ctx->event_lock);
+}
+
+void events_forget_cq(struct softhca_cq *cq)
+{
+	struct softhca_context *ctx = cq->node.ctx;
+
+	pthread_mutex_lock(&ctx->event_lock);
+	if (cq->channel)
+		event_queue_forget(&cq->channel->queue, cq, true);
+	event_queue_forget(&ctx->async, cq, false);
+	while (cq->events != cq->acked)
+		pthread_cond_wait(&ctx->acked, &ctx->event_lock);
+	pthread_mutex_unlock(&ctx->event_lock);
+}
+
+void events_forget_qp(struct softhca_qp *qp)
+{
+	struct softhca_context *ctx = qp->node.ctx;
+
+	pthread_mutex_lock(&ctx->event_lock);
+	event_queue_forget(&ctx->async, qp, false);
+	pthread_mutex_unlock(&ctx->event_lock);
+}
+
+/* ---- the user's side ---- */
+
+struct softhca_channel *softhca_create_channel(struct softhca_context *ctx)
+{
+	struct softhca_channel *channel = calloc(1, sizeof(*channel));
+	int rc = channel ? event_queue_create(&channel->queue) : -ENOMEM;
+
+	if (!rc)
+		rc = events_start(ctx);
+	if (rc) {
+		if (channel)
+			event_queue_destroy(&channel->queue);
+		free(channel);
+		errno = -rc;
+		return NULL;
+	}
+	pthread_mutex_lock(&ctx->lock);
+	pthread_mutex_lock(&ctx->event_lock);
+	node_add(ctx, &channel->node, NODE_CHANNEL);
+	if (ctx_dead(ctx))
+		announce(&channel->queue);
+	pthread_mutex_unlock(&ctx->event_lock);
+	pthread_mutex_unlock(&ctx->lock);
+	return channel;
+}
+
+int softhca_destroy_channel(struct softhca_channel *channel)
+{
+	struct softhca_context *ctx = channel->node.ctx;
+	bool busy;
+
+	pthread_mutex_lock(&ctx->lock);
+	pthread_mutex_lock(&ctx->event_lock);
+	busy = channel->node.users != 0;
+	if (!busy)
+		node_remove(&channel->node);
+	pthread_mutex_unlock(&ctx->event_lock);
+	pthread_mutex_unlock(&ctx->lock);
+	if (busy)
+		return -EBUSY;
+	event_queue_destroy(&channel->queue);
+	free(channel);
+	return 0;
+}
+
+int softhca_channel_fd(const struct softhca_channel *channel)
+{
+	return channel->queue.fd;
+}
+
+int softhca_get_cq_event(struct softhca_channel *channel, struct softhca_cq **cq, void **user)
+{
+	struct softhca_context *ctx = channel->node.ctx;
+	struct softhca_event e;
+	int rc = event_queue_wait(ctx, &channel->queue, &e);
+
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&ctx->event_lock);
+	e.cq->events++;
+	pthread_mutex_unlock(&ctx->event_lock);
+	if (cq)
+		*cq = e.cq;
+	if (user)
+		*user = e.cq->user;
+	return 0;
+}
+
+void softhca_ack_cq_events(struct softhca_cq *cq, unsigned int events)
+{
+	struct softhca_context *ctx = cq->node.ctx;
+
+	pthread_mutex_lock(&ctx->event_lock);
+	cq->acked += events;
+	pthread_cond_broadcast(&ctx->acked);
+	pthread_mutex_unlock(&ctx->event_lock);
+}
+
+int softhca_async_fd(struct softhca_context *ctx)
+{
+	int rc = events_start(ctx);
+
+	return rc ? rc : ctx->async.fd;
+}
+
+int softhca_get_async_event(struct softhca_context *ctx, struct softhca_event *event)
+{
+	int rc = events_start(ctx);
+
+	return rc ? rc : event_queue_wait(ctx, &ctx->async, event);
+}

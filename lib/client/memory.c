@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory that the daemon maps too: sealed memfds, one region each. What the user asks for is a
+ * region of its own; queues share larger ones. Memory regions (MRs) are registered in the former.
+ * Any thread, never on the data path.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "client_priv.h"
+
+enum { CHUNK_PAGES = 512 };
+
+int sealed_memory(size_t bytes, void **addr)
+{
+	int fd = memfd_create("softhca", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int err;
+
+	*addr = MAP_FAILED;
+	if (fd < 0)
+		return -1;
+	if (ftruncate(fd, (off_t)bytes) == 0 &&
+		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+		*addr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+	if (*addr != MAP_FAILED)
+		return fd;
+	err = errno;
+	close(fd);
+	errno = err;
+	return -1;
+}
+
+/* A new region of that many bytes, whole pages. NULL with *err. context.lock is held. */
+static struct region *region_new(struct softhca_context *ctx, size_t bytes, int *err)
+{
+	struct control_region in = {.length = bytes};
+	struct region *r = calloc(1, sizeof(*r));
+	void *addr;
+	int fd;
+	struct control_number out;
+
+	*err = -ENOMEM;
+	if (!r)
+		return NULL;
+	fd = sealed_memory(bytes, &addr);
+	if (fd < 0) {
+		*err = -errno;
+		free(r);
+		return NULL;
+	}
+	*err = ctx_call(ctx, CONTROL_ADD_REGION, &in, sizeof(in), &out, sizeof(out), fd, NULL);
+	close(fd);
+	if (*err) {
+		munmap(addr, bytes);
+		free(r);
+		return NULL;
+	}
+	r->addr = addr;
+	r->bytes = bytes;
+	r->handle = out.number;
+	r->next = ctx->regions;
+	ctx->regions = r;
+	return r;
+}
+
+static void region_unlink(struct softhca_context *ctx, struct region *r)
+{
+	struct region **at = &ctx->regions;
+
+	while (*at != r)
+		at = &(*at)->next;
+	*at = r->next;
+	munmap(r->addr, r->bytes);
+	free(r);
+}
+
+static int mr_call(
+	struct softhca_context *ctx, const struct control_mr *in, uint32_t *lkey, uint32_t *rkey)
+{
+	struct control_mr_reply out;
+	int rc = ctx_call(ctx, CONTROL_REG_MR, in, sizeof(*in), &out, sizeof(out), -1, NULL);
+
+	if (rc)
+		return rc;
+	*lkey = out.lkey;
+	*rkey = out.rkey;
+	return 0;
+}
+
+/* ---- the user's memory ---- */
+
+void *softhca_alloc(struct softhca_context *ctx, size_t bytes)
+{
+	struct region *r;
+	int err = -EINVAL;
+
+	if (bytes == 0 || bytes > ctx->hello.max_mr_bytes) {
+		errno = EINVAL;
+		return NULL;
+	}
+	bytes = (bytes + PAGE_BYTES - 1) & ~(size_t)(PAGE_BYTES - 1);
+	pthread_mutex_lock(&ctx->lock);
+	r = region_new(ctx, bytes, &err);
+	pthread_mutex_unlock(&ctx->lock);
+	if (!r) {
+		errno = -err;
+		return NULL;
+	}
+	return r->addr;
+}
+
+/* The region that holds [addr, addr + bytes), or NULL. context.lock is held. */
+static struct region *region_of(struct softhca_context *ctx, const void *addr, size_t bytes)
+{
+	const uint8_t *at = addr;
+
+	for (struct region *r = ctx->regions; r; r = r->next) {
+		size_t offset = (size_t)(at - r->addr);
+
+		if (at >= r->addr && offset <= r->bytes && bytes <= r->bytes - offset)
+			return r;
+	}
+	return NULL;
+}
+
+static bool is_chunk(const struct softhca_context *ctx, const struct region *r)
+{
+	for (const struct chunk *c = ctx->chunks; c; c = c->next)
+		if (c->region == r)
+			return true;
+	return false;
+}
+
+int softhca_free(struct softhca_context *ctx, void *addr)
+{
+	struct region *r;
+	int rc = 0;
+
+	if (!addr)
+		return 0;
+	pthread_mutex_lock(&ctx->lock);
+	r = region_of(ctx, addr, 0);
+	if (!r || r->addr != addr || is_chunk(ctx, r))
+		rc = -EINVAL;
+	else if (r->users)
+		rc = -EBUSY;
+	else
+		rc = ctx_call_number(ctx, CONTROL_DROP_REGION, r->handle);
+	if (rc == -ENOTCONN)
+		rc = 0;
+	if (!rc)
+		region_unlink(ctx, r);
+	pthread_mutex_unlock(&ctx->lock);
+	return rc;
+}
+
+static int mr_register(struct softhca_pd *pd, struct mr_object *mr, unsigned int access)
+{
+	struct softhca_context *ctx = pd->node.ctx;
+	struct region *r = region_of(ctx, mr->mr.addr, mr->mr.length);
+	struct control_mr in = {.pd = pd->number, .length = mr->mr.length, .access = access};
+	int rc;
+
+	if (!r)
+		return -EOPNOTSUPP;
+	in.region = r->handle;
+	in.offset = (uint64_t)((uint8_t *)mr->mr.addr - r->addr);
+	in.iova = (uintptr_t)mr->mr.addr;
+	rc = mr_call(ctx, &in, &mr->mr.lkey, &mr->mr.rkey);
+	if (rc)
+		return rc;
+	mr->region = r;
+	r->users++;
+	pd->node.users++;
+	node_add(ctx, &mr->node, NODE_MR);
+	return 0;
+}
+
+struct softhca_mr *softhca_reg_mr(
+	struct softhca_pd *pd, void *addr, size_t length, unsigned int access)
+{
+	struct softhca_context *ctx = pd->node.ctx;
+	struct mr_object *mr = calloc(1, sizeof(*mr));
+	int rc = -ENOMEM;
+
+	if (mr) {
+		mr->mr = (struct softhca_mr){.addr = addr, .length = length, .pd = pd};
+		pthread_mutex_lock(&ctx->lock);
+		rc = mr_register(pd, mr, access);
+		pthread_mutex_unlock(&ctx->lock);
+	}
+	if (rc) {
+		free(mr);
+		errno = -rc;
+		return NULL;
+	}
+	return &mr->mr;
+}
+
+int softhca_dereg_mr(struct softhca_mr *user_mr)
+{
+	struct mr_object *mr = (struct mr_object *)user_mr;
+	struct softhca_context *ctx = mr->node.ctx;
+	int rc;
+
+	pthread_mutex_lock(&ctx->lock);
+	rc = ctx_call_number(ctx, CONTROL_DEREG_MR, mr->mr.lkey);
+	if (rc == -ENOTCONN)
+		rc = 0;
+	if (!rc) {
+		node_remove(&mr->node);
+		mr->region->users--;
+		mr->mr.pd->node.users--;
+		free(mr);
+	}
+	pthread_mutex_unlock(&ctx->lock);
+	return rc;
+}
+
+/* ---- memory for queues ---- */
+
+static struct chunk *chunk_new(struct softhca_context *ctx, uint32_t pages, int *err)
+{
+	struct control_mr in = {.pd = ctx->hello.queue_pd, .access = ACCESS_LOCAL_WRITE};
+	struct chunk *c = calloc(1, sizeof(*c) + pages);
+	uint32_t rkey;
+
+	*err = -ENOMEM;
+	if (!c)
+		return NULL;
+	c->pages = pages;
+	c->region = region_new(ctx, (size_t)pages * PAGE_BYTES, err);
+	if (!c->region) {
+		free(c);
+		return NULL;
+	}
+	in.region = c->region->handle;
+	in.length = c->region->bytes;
+	in.iova = (uintptr_t)c->region->addr;
+	*err = mr_call(ctx, &in, &c->lkey, &rkey);
+	if (*err) {
+		ctx_call_number(ctx, CONTROL_DROP_REGION, c->region->handle);
+		region_unlink(ctx, c->region);
+		free(c);
+		return NULL;
+	}
+	c->next = ctx->chunks;
+	ctx->chunks = c;
+	return c;
+}
+
+/* First of `pages` free pages in a row, or -1. */
+static int64_t chunk_find(const struct chunk *c, uint32_t pages)
+{
+	uint32_t run = 0;
+
+	if (c->pages - c->pages_used < pages)
+		return -1;
+	for (uint32_t i = 0; i < c->pages; i++) {
+		run = c->used[i] ? 0 : run + 1;
+		if (run == pages)
+			return (int64_t)i + 1 - pages;
+	}
+	return -1;
+}
+
+int queue_memory_get(struct softhca_context *ctx, size_t bytes, struct queue_memory *m)
+{
+	size_t pages = (bytes + PAGE_BYTES - 1) / PAGE_BYTES;
+	struct chunk *c = ctx->chunks;
+	int64_t first = -1;
+	int err;
+
+	if (pages > UINT32_MAX / 2)
+		return -EINVAL;
+	while (c && (first = chunk_find(c, (uint32_t)pages)) < 0)
+		c = c->next;
+	if (!c) {
+		c = chunk_new(ctx, pages > CHUNK_PAGES ? (uint32_t)pages : CHUNK_PAGES, &err);
+		if (!c)
+			return err;
+		first = 0;
+	}
+	*m = (struct queue_memory){.chunk = c,
+		.addr = c->region->addr + first * PAGE_BYTES,
+		.first = (uint32_t)first,
+		.pages = (uint32_t)pages};
+	memset(c->used + first, 1, pages);
+	memset(m->addr, 0, pages * PAGE_BYTES);
+	c->pages_used += (uint32_t)pages;
+	return 0;
+}
+
+static void chunk_free(struct softhca_context *ctx, struct chunk *c)
+{
+	struct chunk **at = &ctx->chunks;
+
+	if (ctx_call_number(ctx, CONTROL_DEREG_MR, c->lkey) ||
+		ctx_call_number(ctx, CONTROL_DROP_REGION, c->region->handle))
+		return; /* it stays ours until the end */
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+	region_unlink(ctx, c->region);
+	free(c);
+}
+
+void queue_memory_put(struct softhca_context *ctx, struct queue_memory *m)
+{
+	struct chunk *c = m->chunk;
+
+	if (!c)
+		return;
+	memset(c->used + m->first, 0, m->pages);
+	c->pages_used -= m->pages;
+	m->chunk = NULL;
+	/* One chunk of the usual size is kept for the next. */
+	if (c->pages_used == 0 && (c->next || ctx->chunks != c))
+		chunk_free(ctx, c);
+}
+
+void memory_close(struct softhca_context *ctx)
+{
+	while (ctx->chunks) {
+		struct chunk *c = ctx->chunks;
+
+		ctx->chunks = c->next;
+		free(c);
+	}
+	while (ctx->regions)
+		region_unlink(ctx, ctx->regions);
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Posting: writes descriptors into the queues and rings doorbells. Hot path of the client: no
+ * division, no system call but the one that wakes a sleeping daemon. Any thread.
+ */
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include "client_priv.h"
+
+enum {
+	RING_SPINS = 1000,   /* looks at a full doorbell FIFO before it yields */
+	RING_WAIT_MS = 2000, /* a daemon that takes none for so long takes none */
+};
+
+/* ---- doorbells ---- */
+
+/* Waits for room in the doorbell FIFO. uar_lock is held. 0, -EAGAIN, -EIO. */
+static int wait_for_room(struct softhca_context *ctx)
+{
+	const struct uar_page *uar = &ctx->page->uar;
+	struct timespec now, end;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &end);
+	end.tv_sec += RING_WAIT_MS / 1000;
+	for (unsigned int spins = 1;; spins++) {
+		ctx->consumed = __atomic_load_n(&uar->consumer_index, __ATOMIC_ACQUIRE);
+		if (ctx->produced - ctx->consumed < UAR_DOORBELLS)
+			return 0;
+		if (spins % RING_SPINS) {
+			__builtin_ia32_pause();
+			continue;
+		}
+		if (!ctx_alive(ctx))
+			return -EIO;
+		clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+		if (now.tv_sec > end.tv_sec ||
+			(now.tv_sec == end.tv_sec && now.tv_nsec >= end.tv_nsec))
+			return -EAGAIN;
+		sched_yield();
+	}
+}
+
+static void kick(struct softhca_context *ctx)
+{
+	/* Full: the daemon has not heard the last one yet, so it will. */
+	if (send(ctx->bell, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno == EPIPE)
+		__atomic_store_n(&ctx->dead, 1, __ATOMIC_RELAXED);
+}
+
+int ring(struct softhca_context *ctx, uint32_t word0, uint32_t word1)
+{
+	struct uar_page *uar = &ctx->page->uar;
+	uint32_t phase;
+	int rc;
+
+	spin_lock(&ctx->uar_lock);
+	if (unlikely(ctx->produced - ctx->consumed >= UAR_DOORBELLS)) {
+		rc = wait_for_room(ctx);
+		if (rc) {
+			spin_unlock(&ctx->uar_lock);
+			return rc;
+		}
+	}
+	phase = ctx->produced / UAR_DOORBELLS & 1 ? 0 : DOORBELL_PHASE;
+	/* An exchange, because it also is the fence between the doorbell and the look at
+	 * daemon_asleep. */
+	__atomic_exchange_n(&uar->doorbell[ctx->produced % UAR_DOORBELLS],
+		(uint64_t)word1 << 32 | word0 | phase, __ATOMIC_SEQ_CST);
+	ctx->produced++;
+	spin_unlock(&ctx->uar_lock);
+	if (unlikely(__atomic_load_n(&uar->daemon_asleep, __ATOMIC_RELAXED)))
+		kick(ctx);
+	return 0;
+}
+
+void ring_for_flush(struct softhca_qp *qp)
+{
+	ring(qp->node.ctx, USER_NOP, qp->number << DOORBELL_QPN_SHIFT);
+}
+
+/* ---- send ---- */
+
+#define RC (1u << SOFTHCA_QP_RC)
+#define UC (1u << SOFTHCA_QP_UC)
+#define UD (1u << SOFTHCA_QP_UD)
+enum { RADDR = 1, ATOMIC = 2, NO_INLINE = 4 };
+
+static const struct operation {
+	uint8_t user;	  /* enum user_opcode */
+	uint8_t services; /* that have it; 0: no such operation */
+	uint8_t units;	  /* RADDR … */
+} operations[16] = {
+	[SOFTHCA_WR_RDMA_WRITE] = {USER_RDMA_WRITE, RC | UC, RADDR},
+	[SOFTHCA_WR_RDMA_WRITE_WITH_IMM] = {USER_RDMA_WRITE_IMM, RC | UC, RADDR},
+	[SOFTHCA_WR_SEND] = {USER_SEND, RC | UC | UD, 0},
+	[SOFTHCA_WR_SEND_WITH_IMM] = {USER_SEND_IMM, RC | UC | UD, 0},
+	[SOFTHCA_WR_RDMA_READ] = {USER_RDMA_READ, RC, RADDR | NO_INLINE},
+	[SOFTHCA_WR_ATOMIC_CMP_AND_SWP] = {USER_ATOMIC_CS, RC, RADDR | ATOMIC | NO_INLINE},
+	[SOFTHCA_WR_ATOMIC_FETCH_AND_ADD] = {USER_ATOMIC_FA, RC, RADDR | ATOMIC | NO_INLINE},
+	[SOFTHCA_WR_SEND_WITH_INV] = {USER_SEND_INV, RC, 0},
+};
+
+/* The units between next and data. Returns where the data begins. */
+static inline uint8_t *put_headers(const struct softhca_qp *qp, const struct softhca_send_wr *wr,
+	const struct operation *op, uint8_t *at)
+{
+	if (op->units & RADDR) {
+		struct wqe_raddr *raddr = (struct wqe_raddr *)at;
+
+		/* Both forms begin with the address. */
+		raddr->addr = wr->wr.rdma.remote_addr;
+		raddr->rkey = op->units & ATOMIC ? wr->wr.atomic.rkey : wr->wr.rdma.rkey;
+		raddr->reserved = 0;
+		at += sizeof(*raddr);
+	}
+	if (op->units & ATOMIC) {
+		struct wqe_atomic *atomic = (struct wqe_atomic *)at;
+		bool swap = op->user == USER_ATOMIC_CS;
+
+		atomic->swap_add = swap ? wr->wr.atomic.swap : wr->wr.atomic.compare_add;
+		atomic->compare = swap ? wr->wr.atomic.compare_add : 0;
+		at += sizeof(*atomic);
+	}
+	if (qp->type == SOFTHCA_QP_UD) {
+		struct wqe_ud *ud = (struct wqe_ud *)at;
+
+		*ud = wr->wr.ud.ah->ud;
+		ud->qpn = wr->wr.ud.remote_qpn;
+		/* The highest bit means: the QP's own. */
+		ud->qkey = wr->wr.ud.remote_qkey >> 31 ? qp->qkey : wr->wr.ud.remote_qkey;
+		at += sizeof(*ud);
+	}
+	return at;
+}
+
+/* Returns where the WQE ends, NULL: longer than the QP takes. */
+static uint8_t *put_inline(
+	const struct softhca_qp *qp, const struct softhca_send_wr *wr, uint8_t *at)
+{
+	struct wqe_inline *header = (struct wqe_inline *)at;
+	uint32_t bytes = 0;
+
+	at += sizeof(*header);
+	for (int i = 0; i < wr->num_sge; i++) {
+		const struct softhca_sge *sge = &wr->sg_list[i];
+
+		if (sge->length > qp->sq.max_inline - bytes)
+			return NULL;
+		memcpy(at + bytes, (const void *)(uintptr_t)sge->addr, sge->length);
+		bytes += sge->length;
+	}
+	if (bytes == 0)
+		return (uint8_t *)header;
+	header->length = WQE_INLINE | bytes;
+	return (uint8_t *)header + ((sizeof(*header) + bytes + 15) & ~15u);
+}
+
+static inline uint8_t *put_data(const struct softhca_sge *sge, int n, uint8_t *at)
+{
+	for (int i = 0; i < n; i++) {
+		struct wqe_data *data = (struct wqe_data *)at;
+
+		if (unlikely(sge[i].length == 0))
+			continue;
+		data->length = sge[i].length;
+		data->lkey = sge[i].lkey;
+		data->addr = sge[i].addr;
+		at += sizeof(*data);
+	}
+	return at;
+}
+
+/* Writes a whole WQE. Returns its size in units; 0: the request is not one that this QP takes. */
+static inline uint32_t put_wqe(const struct softhca_qp *qp, const struct softhca_send_wr *wr,
+	const struct operation *op, uint8_t *wqe)
+{
+	struct wqe_next *next = (struct wqe_next *)wqe;
+	uint32_t flags = 0;
+	uint8_t *end;
+
+	if (unlikely(!(op->services & 1u << qp->type) || wr->num_sge < 0 ||
+		     ((uint32_t)wr->num_sge > qp->sq.max_sge &&
+			     !(wr->send_flags & SOFTHCA_SEND_INLINE)) ||
+		     (qp->type == SOFTHCA_QP_UD && !wr->wr.ud.ah)))
+		return 0;
+	end = put_headers(qp, wr, op, wqe + sizeof(*next));
+	if (wr->send_flags & SOFTHCA_SEND_INLINE) {
+		end = op->units & NO_INLINE ? NULL : put_inline(qp, wr, end);
+		if (unlikely(!end))
+			return 0;
+	} else {
+		end = put_data(wr->sg_list, wr->num_sge, end);
+	}
+	if ((wr->send_flags & SOFTHCA_SEND_SIGNALED) || qp->signal_all)
+		flags |= WQE_SIGNALED;
+	if (wr->send_flags & SOFTHCA_SEND_SOLICITED)
+		flags |= WQE_SOLICITED;
+	next->nda_nop = 0;
+	next->ee_nds = 0;
+	next->flags = flags;
+	next->imm = wr->imm_data;
+	return (uint32_t)(end - wqe) / 16;
+}
+
+static int send_state(const struct softhca_qp *qp)
+{
+	if (unlikely(ctx_dead(qp->node.ctx)))
+		return -EIO;
+	return __atomic_load_n(&qp->state, __ATOMIC_RELAXED) >= SOFTHCA_QPS_RTS ? 0 : -EINVAL;
+}
+
+int softhca_post_send(
+	struct softhca_qp *qp, struct softhca_send_wr *wr, struct softhca_send_wr **bad_wr)
+{
+	struct work_queue *sq = &qp->sq;
+	struct softhca_send_wr *first = wr;
+	struct wqe_next *before = NULL;
+	uint32_t head, room, word0 = 0, word1 = 0;
+	int rc = send_state(qp);
+
+	spin_lock(&sq->lock);
+	head = sq->head;
+	room = sq->mask + 1 - (head - __atomic_load_n(&sq->tail, __ATOMIC_ACQUIRE));
+	for (; wr && !rc; wr = wr->next) {
+		const struct operation *op = &operations[wr->opcode & 15];
+		uint32_t index = head & sq->mask, offset = index << sq->shift, units;
+		uint8_t *wqe = sq->buffer + offset;
+
+		if (unlikely(room == 0)) {
+			rc = -ENOMEM;
+			break;
+		}
+		units = unlikely(wr->opcode > 15) ? 0 : put_wqe(qp, wr, op, wqe);
+		if (unlikely(units == 0)) {
+			rc = -EINVAL;
+			break;
+		}
+		sq->wr_id[index] = wr->wr_id;
+		if (before) {
+			before->nda_nop = offset | op->user;
+			before->ee_nds =
+				units | (wr->send_flags & SOFTHCA_SEND_FENCE ? WQE_NEXT_F : 0);
+		} else {
+			word0 = (offset / 16) << DOORBELL_OFFSET_SHIFT | op->user |
+				(wr->send_flags & SOFTHCA_SEND_FENCE ? DOORBELL_FENCE : 0);
+			word1 = qp->number << DOORBELL_QPN_SHIFT | units;
+		}
+		before = (struct wqe_next *)wqe;
+		head++;
+		room--;
+	}
+	if (likely(before)) {
+		int rung = ring(qp->node.ctx, word0, word1);
+
+		if (likely(rung == 0)) {
+			sq->head = head;
+		} else {
+			rc = rung;
+			wr = first;
+		}
+	}
+	spin_unlock(&sq->lock);
+	if (unlikely(rc) && bad_wr)
+		*bad_wr = wr;
+	return rc;
+}
+
+/* ---- receive ---- */
+
+static inline void put_receive(
+	struct work_queue *rq, const struct softhca_recv_wr *wr, uint8_t *wqe)
+{
+	struct wqe_next *next = (struct wqe_next *)wqe;
+	uint8_t *end = put_data(wr->sg_list, wr->num_sge, wqe + sizeof(*next));
+	struct wqe_data *terminator = (struct wqe_data *)end;
+
+	next->ee_nds = 1u << (rq->shift - 4);
+	*terminator = (struct wqe_data){0};
+}
+
+int softhca_post_recv(
+	struct softhca_qp *qp, struct softhca_recv_wr *wr, struct softhca_recv_wr **bad_wr)
+{
+	struct work_queue *rq = &qp->rq;
+	uint32_t head, room;
+	uint8_t state = __atomic_load_n(&qp->state, __ATOMIC_RELAXED);
+	int rc = unlikely(ctx_dead(qp->node.ctx)) ? -EIO : state == SOFTHCA_QPS_RESET ? -EINVAL : 0;
+
+	if (unlikely(!rq->buffer))
+		rc = -ENOMEM;
+	spin_lock(&rq->lock);
+	head = rq->head;
+	room = rq->buffer ? rq->mask + 1 - (head - __atomic_load_n(&rq->tail, __ATOMIC_ACQUIRE))
+			  : 0;
+	for (; wr && !rc; wr = wr->next) {
+		uint32_t index = head & rq->mask;
+
+		if (unlikely(room == 0 || wr->num_sge < 0 || (uint32_t)wr->num_sge > rq->max_sge)) {
+			rc = room == 0 ? -ENOMEM : -EINVAL;
+			break;
+		}
+		put_receive(rq, wr, rq->buffer + ((size_t)index << rq->shift));
+		rq->wr_id[index] = wr->wr_id;
+		head++;
+		room--;
+	}
+	rq->head = head;
+	/* Posted first, then the state is looked at: whoever makes it an error looks at the queue
+	 * after. */
+	__atomic_store_n(&qp->record->rq_posted, head, __ATOMIC_RELEASE);
+	spin_unlock(&rq->lock);
+	if (unlikely(rc) && bad_wr)
+		*bad_wr = wr;
+	if (unlikely(__atomic_load_n(&qp->state, __ATOMIC_SEQ_CST) == SOFTHCA_QPS_ERR))
+		ring_for_flush(qp);
+	return rc;
+}

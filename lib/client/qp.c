@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Queue pairs: made, moved through their states, connected; addresses of datagrams. Any thread, not
+ * the data path.
+ *
+ * Memory of a QP: send queue, receive queue, record. The stride of each queue is a power of two
+ * that holds the largest request of the QP, so that an index is a shift and no request wraps around
+ * the end.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include "client_priv.h"
+
+enum {
+	UNIT = 16,
+	SEND_STRIDE_MIN = 64,
+	SEND_STRIDE_MAX = 1024,
+	SEND_UNITS_MAX = 63,
+	RECV_STRIDE_MIN = 64
+};
+
+/* ---- sizes ---- */
+
+/* Units in front of the data, at most. */
+static uint32_t header_units(enum softhca_qp_type type)
+{
+	return type == SOFTHCA_QP_UD ? 4 : type == SOFTHCA_QP_UC ? 2 : 3;
+}
+
+static uint32_t round_up(uint32_t n, uint32_t from)
+{
+	while (from < n)
+		from *= 2;
+	return from;
+}
+
+/* The queues' geometry from what the user wants; *cap becomes what is given. 0, -EINVAL. */
+static int plan(
+	const struct softhca_context *ctx, struct softhca_qp *qp, struct softhca_qp_cap *cap)
+{
+	const struct control_hello_reply *limit = &ctx->hello;
+	uint32_t headers = header_units((enum softhca_qp_type)qp->type), send_bytes, inline_bytes,
+		 stride;
+
+	if (cap->max_send_wr > limit->max_qp_wr || cap->max_recv_wr > limit->max_qp_wr ||
+		cap->max_send_sge > limit->max_sge || cap->max_recv_sge > limit->max_sge ||
+		cap->max_inline_data > limit->max_inline_bytes)
+		return -EINVAL;
+	cap->max_send_sge = cap->max_send_sge ? cap->max_send_sge : 1;
+	send_bytes = (headers + cap->max_send_sge) * UNIT;
+	inline_bytes =
+		headers * UNIT + ((4 + cap->max_inline_data + UNIT - 1) & ~(uint32_t)(UNIT - 1));
+	stride = round_up(send_bytes > inline_bytes ? send_bytes : inline_bytes, SEND_STRIDE_MIN);
+	if (stride > SEND_STRIDE_MAX || inline_bytes > SEND_UNITS_MAX * UNIT)
+		return -EINVAL;
+	qp->sq.shift = (uint8_t)__builtin_ctz(stride);
+	qp->sq.mask = round_up(cap->max_send_wr ? cap->max_send_wr : 1, 4) - 1;
+	/* What fits anyway is given. */
+	stride = stride == SEND_STRIDE_MAX ? SEND_UNITS_MAX * UNIT : stride;
+	qp->sq.max_sge = (stride / UNIT - headers) < limit->max_sge ? stride / UNIT - headers
+								    : limit->max_sge;
+	qp->sq.max_inline = stride - headers * UNIT - 4;
+	if (qp->sq.max_inline > limit->max_inline_bytes)
+		qp->sq.max_inline = limit->max_inline_bytes;
+	cap->max_send_wr = qp->sq.mask + 1;
+	cap->max_send_sge = qp->sq.max_sge;
+	cap->max_inline_data = qp->sq.max_inline;
+	if (cap->max_recv_wr == 0)
+		return 0;
+	stride =
+		round_up((2 + (cap->max_recv_sge ? cap->max_recv_sge : 1)) * UNIT, RECV_STRIDE_MIN);
+	qp->rq.shift = (uint8_t)__builtin_ctz(stride);
+	qp->rq.mask = round_up(cap->max_recv_wr, 4) - 1;
+	qp->rq.max_sge = stride / UNIT - 2;
+	cap->max_recv_wr = qp->rq.mask + 1;
+	cap->max_recv_sge = qp->rq.max_sge;
+	return 0;
+}
+
+static size_t queue_bytes(const struct work_queue *q)
+{
+	return q->shift ? ((size_t)q->mask + 1) << q->shift : 0;
+}
+
+/* ---- made and destroyed ---- */
+
+static int qp_register(struct softhca_qp *qp)
+{
+	bool receives = qp->rq.buffer != NULL;
+	struct control_qp in = {
+		.service = qp->type, /* the same numbers */
+		.pd = qp->pd->number,
+		.send_cqn = qp->send_cq->number,
+		.recv_cqn = qp->recv_cq->number,
+		.lkey = qp->memory.chunk->lkey,
+		.sq_bytes = (uint32_t)queue_bytes(&qp->sq),
+		.rq_log_entries = receives ? (uint32_t)__builtin_ctz(qp->rq.mask + 1) : 0xff,
+		.rq_stride = receives ? 1u << qp->rq.shift : 0,
+		.sq_va = (uintptr_t)qp->sq.buffer,
+		.rq_va = (uintptr_t)qp->rq.buffer,
+		.record_va = (uintptr_t)qp->record,
+		.sq_signal_all = qp->signal_all,
+	};
+
+	return ctx_call_for_number(
+		qp->pd->node.ctx, CONTROL_CREATE_QP, &in, sizeof(in), &qp->number);
+}
+
+static void use(struct softhca_qp *qp, uint32_t by)
+{
+	qp->pd->node.users += by;
+	qp->send_cq->node.users += by;
+	qp->recv_cq->node.users += by;
+}
+
+/* context.lock is held. */
+static int qp_make(struct softhca_context *ctx, struct softhca_qp *qp)
+{
+	size_t sq_bytes = queue_bytes(&qp->sq), rq_bytes = queue_bytes(&qp->rq);
+	int rc = queue_memory_get(ctx, sq_bytes + rq_bytes + sizeof(struct qp_record), &qp->memory);
+
+	if (rc)
+		return rc;
+	qp->sq.buffer = qp->memory.addr;
+	qp->rq.buffer = rq_bytes ? qp->memory.addr + sq_bytes : NULL;
+	qp->record = (struct qp_record *)(qp->memory.addr + sq_bytes + rq_bytes);
+	rc = qp_register(qp);
+	if (rc) {
+		queue_memory_put(ctx, &qp->memory);
+		return rc;
+	}
+	node_add(ctx, &qp->node, NODE_QP);
+	use(qp, 1);
+	__atomic_store_n(&ctx->qps[qp->number & ctx->qp_mask], qp, __ATOMIC_RELEASE);
+	return 0;
+}
+
+void qp_free(struct softhca_qp *qp)
+{
+	free(qp->sq.wr_id);
+	free(qp->rq.wr_id);
+	free(qp);
+}
+
+static struct softhca_qp *qp_new(struct softhca_pd *pd, struct softhca_qp_init_attr *attr, int *err)
+{
+	struct softhca_qp *qp = aligned_alloc(64, sizeof(*qp));
+
+	*err = -ENOMEM;
+	if (!qp)
+		return NULL;
+	memset(qp, 0, sizeof(*qp));
+	qp->pd = pd;
+	qp->send_cq = attr->send_cq;
+	qp->recv_cq = attr->recv_cq;
+	qp->user = attr->user;
+	qp->type = (uint8_t)attr->type;
+	qp->signal_all = attr->sq_sig_all != 0;
+	*err = plan(pd->node.ctx, qp, &attr->cap);
+	if (*err) {
+		free(qp);
+		return NULL;
+	}
+	qp->sq.wr_id = calloc(qp->sq.mask + 1, sizeof(uint64_t));
+	qp->rq.wr_id = calloc(qp->rq.mask + 1, sizeof(uint64_t));
+	if (qp->sq.wr_id && qp->rq.wr_id)
+		return qp;
+	*err = -ENOMEM;
+	qp_free(qp);
+	return NULL;
+}
+
+struct softhca_qp *softhca_create_qp(struct softhca_pd *pd, struct softhca_qp_init_attr *attr)
+{
+	struct softhca_context *ctx = pd->node.ctx;
+	struct softhca_qp *qp = NULL;
+	int rc = -EINVAL;
+
+	if (attr->send_cq && attr->recv_cq && (unsigned int)attr->type <= SOFTHCA_QP_UD)
+		qp = qp_new(pd, attr, &rc);
+	if (qp) {
+		pthread_mutex_lock(&ctx->lock);
+		rc = qp_make(ctx, qp);
+		pthread_mutex_unlock(&ctx->lock);
+	}
+	if (rc) {
+		if (qp)
+			qp_free(qp);
+		errno = -rc;
+		return NULL;
+	}
+	return qp;
+}
+
+int softhca_destroy_qp(struct softhca_qp *qp)
+{
+	struct softhca_context *ctx = qp->node.ctx;
+	int rc;
+
+	pthread_mutex_lock(&ctx->lock);
+	rc = ctx_call_number(ctx, CONTROL_DESTROY_QP, qp->number);
+	if (rc == -ENOTCONN)
+		rc = 0;
+	if (!rc) {
+		/* Whoever polls finds it no more; whoever polls now is waited for by cq_forget()'s
+		 * lock. */
+		__atomic_store_n(&ctx->qps[qp->number & ctx->qp_mask], NULL, __ATOMIC_RELEASE);
+		cq_forget(qp->send_cq, qp->number);
+		cq_forget(qp->recv_cq, qp->number);
+		events_forget_qp(qp);
+		node_remove(&qp->node);
+		use(qp, -1u);
+		queue_memory_put(ctx, &qp->memory);
+	}
+	pthread_mutex_unlock(&ctx->lock);
+	if (!rc)
+		qp_free(qp);
+	return rc;
+}
+
+struct softhca_qp *qp_lookup(struct softhca_context *ctx, uint32_t number)
+{
+	struct softhca_qp *qp = __atomic_load_n(&ctx->qps[number & ctx->qp_mask], __ATOMIC_ACQUIRE);
+
+	return qp && qp->number == number ? qp : NULL;
+}
+
+uint32_t softhca_qp_number(const struct softhca_qp *qp)
+{
+	return qp->number;
+}
+
+void *softhca_qp_user(const struct softhca_qp *qp)
+{
+	return qp->user;
+}
+
+/* ---- states ---- */
+
+enum softhca_qp_state softhca_qp_current_state(const struct softhca_qp *qp)
+{
+	return (enum softhca_qp_state)__atomic_load_n(&qp->state, __ATOMIC_ACQUIRE);
+}
+
+void qp_failed(struct softhca_qp *qp, enum softhca_qp_state state)
+{
+	uint8_t old = __atomic_load_n(&qp->state, __ATOMIC_ACQUIRE);
+
+	do {
+		if (old == state || old == SOFTHCA_QPS_ERR || old == SOFTHCA_QPS_RESET)
+			return;
+	} while (!__atomic_compare_exchange_n(
+		&qp->state, &old, (uint8_t)state, false, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE));
+	/* Receives posted just before were posted to a QP that had flushed already. */
+	if (state == SOFTHCA_QPS_ERR && qp->rq.buffer)
+		ring_for_flush(qp);
+}
+
+/* In RST the queues begin anew; what had completed is forgotten. */
+static void qp_reset(struct softhca_qp *qp)
+{
+	cq_forget(qp->send_cq, qp->number);
+	cq_forget(qp->recv_cq, qp->number);
+	qp->sq.head = qp->sq.tail = 0;
+	qp->rq.head = qp->rq.tail = 0;
+	__atomic_store_n(&qp->record->rq_posted, 0, __ATOMIC_RELEASE);
+}
+
+int softhca_modify_qp(struct softhca_qp *qp, const struct softhca_qp_attr *attr, uint32_t mask)
+{
+	struct control_qp_attr in = {
+		.qpn = qp->number,
+		.mask = mask,
+		.state = attr->state,
+		.cur_state = attr->cur_state,
+		.access = attr->access,
+		.qkey = attr->qkey,
+		.dest_qpn = attr->dest_qpn,
+		.rq_psn = attr->rq_psn,
+		.sq_psn = attr->sq_psn,
+		.path_mtu = attr->path_mtu,
+		.timeout = attr->timeout,
+		.retry_cnt = attr->retry_cnt,
+		.rnr_retry = attr->rnr_retry,
+		.min_rnr_timer = attr->min_rnr_timer,
+		.max_rd_atomic = attr->max_rd_atomic,
+		.max_dest_rd_atomic = attr->max_dest_rd_atomic,
+		.gid_index = attr->av.gid_index,
+		.traffic_class = attr->av.traffic_class,
+		.hop_limit = attr->av.hop_limit,
+		.pkey_index = attr->pkey_index,
+		.port = attr->port,
+		.flow_label = attr->av.flow_label,
+	};
+	int rc;
+
+	memcpy(in.dgid, attr->av.dgid, sizeof(in.dgid));
+	rc = ctx_call(qp->node.ctx, CONTROL_MODIFY_QP, &in, sizeof(in), NULL, 0, -1, NULL);
+	if (rc)
+		return rc;
+	if (mask & SOFTHCA_QP_QKEY)
+		qp->qkey = attr->qkey;
+	if (!(mask & SOFTHCA_QP_STATE))
+		return 0;
+	if (attr->state == SOFTHCA_QPS_RESET)
+		qp_reset(qp);
+	__atomic_store_n(&qp->state, (uint8_t)attr->state, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
+int softhca_query_qp(struct softhca_qp *qp, struct softhca_qp_attr *attr)
+{
+	struct control_number in = {.number = qp->number};
+	struct control_qp_attr r;
+	int rc = ctx_call(qp->node.ctx, CONTROL_QUERY_QP, &in, sizeof(in), &r, sizeof(r), -1, NULL);
+
+	if (rc)
+		return rc;
+	*attr = (struct softhca_qp_attr){
+		.state = r.state,
+		.cur_state = r.cur_state,
+		.access = r.access,
+		.qkey = r.qkey,
+		.dest_qpn = r.dest_qpn,
+		.rq_psn = r.rq_psn,
+		.sq_psn = r.sq_psn,
+		.av = {.gid_index = r.gid_index,
+			.traffic_class = r.traffic_class,
+			.hop_limit = r.hop_limit,
+			.flow_label = r.flow_label},
+		.path_mtu = r.path_mtu,
+		.timeout = r.timeout,
+		.retry_cnt = r.retry_cnt,
+		.rnr_retry = r.rnr_retry,
+		.min_rnr_timer = r.min_rnr_timer,
+		.max_rd_atomic = r.max_rd_atomic,
+		.max_dest_rd_atomic = r.max_dest_rd_atomic,
+		.pkey_index = r.pkey_index,
+		.port = r.port,
+	};
+	memcpy(attr->av.dgid, r.dgid, sizeof(attr->av.dgid));
+	return 0;
+}
+
+/* ---- connected by exchanged endpoints ---- */
+
+int softhca_local_endpoint(
+	struct softhca_qp *qp, uint32_t gid_index, struct softhca_endpoint *local)
+{
+	*local = (struct softhca_endpoint){.qpn = qp->number};
+	if (getrandom(&local->psn, sizeof(local->psn), 0) != sizeof(local->psn))
+		return -EIO;
+	local->psn &= 0xffffff;
+	return softhca_query_gid(qp->node.ctx, gid_index, local->gid);
+}
+
+void softhca_connect_defaults(struct softhca_context *ctx, struct softhca_connect_attr *attr)
+{
+	*attr = (struct softhca_connect_attr){
+		.access = SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE |
+			  SOFTHCA_ACCESS_REMOTE_READ | SOFTHCA_ACCESS_REMOTE_ATOMIC,
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.min_rnr_timer = 12,
+		.max_rd_atomic = (uint8_t)ctx->hello.max_rd_atomic,
+		.max_dest_rd_atomic = (uint8_t)ctx->hello.max_rd_atomic,
+		.qkey = 0x11111111,
+	};
+}
+
+static const struct softhca_connect_attr *or_defaults(struct softhca_qp *qp,
+	const struct softhca_connect_attr *attr, struct softhca_connect_attr *mine)
+{
+	if (attr)
+		return attr;
+	softhca_connect_defaults(qp->node.ctx, mine);
+	return mine;
+}
+
+int softhca_init_qp(struct softhca_qp *qp, const struct softhca_connect_attr *attr)
+{
+	struct softhca_connect_attr mine;
+	struct softhca_qp_attr a = {.state = SOFTHCA_QPS_INIT, .port = 1};
+	uint32_t mask = SOFTHCA_QP_STATE | SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT;
+
+	attr = or_defaults(qp, attr, &mine);
+	a.access = attr->access;
+	a.qkey = attr->qkey;
+	mask |= qp->type == SOFTHCA_QP_UD ? SOFTHCA_QP_QKEY : SOFTHCA_QP_ACCESS_FLAGS;
+	return softhca_modify_qp(qp, &a, mask);
+}
+
+static int to_rtr(struct softhca_qp *qp, const struct softhca_endpoint *remote,
+	const struct softhca_connect_attr *attr)
+{
+	struct softhca_qp_attr a = {.state = SOFTHCA_QPS_RTR,
+		.min_rnr_timer = attr->min_rnr_timer,
+		.max_dest_rd_atomic = attr->max_dest_rd_atomic,
+		.path_mtu = attr->path_mtu,
+		.av = {.gid_index = (uint8_t)attr->gid_index,
+			.traffic_class = attr->traffic_class,
+			.hop_limit = attr->hop_limit,
+			.flow_label = attr->flow_label}};
+	uint32_t mask = SOFTHCA_QP_STATE;
+	struct softhca_port_attr port;
+
+	if (qp->type == SOFTHCA_QP_UD)
+		return softhca_modify_qp(qp, &a, mask);
+	if (!remote)
+		return -EINVAL;
+	if (!a.path_mtu) {
+		int rc = softhca_query_port(qp->node.ctx, &port);
+
+		if (rc)
+			return rc;
+		a.path_mtu = (uint8_t)port.active_mtu;
+	}
+	a.dest_qpn = remote->qpn;
+	a.rq_psn = remote->psn;
+	memcpy(a.av.dgid, remote->gid, sizeof(a.av.dgid));
+	mask |= SOFTHCA_QP_AV | SOFTHCA_QP_PATH_MTU | SOFTHCA_QP_DEST_QPN | SOFTHCA_QP_RQ_PSN;
+	if (qp->type == SOFTHCA_QP_RC)
+		mask |= SOFTHCA_QP_MAX_DEST_RD_ATOMIC | SOFTHCA_QP_MIN_RNR_TIMER;
+	return softhca_modify_qp(qp, &a, mask);
+}
+
+static int to_rts(struct softhca_qp *qp, const struct softhca_endpoint *local,
+	const struct softhca_connect_attr *attr)
+{
+	struct softhca_qp_attr a = {.state = SOFTHCA_QPS_RTS,
+		.sq_psn = local->psn,
+		.timeout = attr->timeout,
+		.retry_cnt = attr->retry_cnt,
+		.rnr_retry = attr->rnr_retry,
+		.max_rd_atomic = attr->max_rd_atomic};
+	uint32_t mask = SOFTHCA_QP_STATE | SOFTHCA_QP_SQ_PSN;
+
+	if (qp->type == SOFTHCA_QP_RC)
+		mask |= SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT | SOFTHCA_QP_RNR_RETRY |
+			SOFTHCA_QP_MAX_QP_RD_ATOMIC;
+	return softhca_modify_qp(qp, &a, mask);
+}
+
+int softhca_connect_qp(struct softhca_qp *qp, const struct softhca_endpoint *local,
+	const struct softhca_endpoint *remote, const struct softhca_connect_attr *attr)
+{
+	struct softhca_connect_attr mine;
+	int rc = 0;
+
+	attr = or_defaults(qp, attr, &mine);
+	if (softhca_qp_current_state(qp) == SOFTHCA_QPS_RESET)
+		rc = softhca_init_qp(qp, attr);
+	if (!rc)
+		rc = to_rtr(qp, remote, attr);
+	if (!rc)
+		rc = to_rts(qp, local, attr);
+	return rc;
+}
+
+/* ---- addresses ---- */
+
+static bool is_v4(const uint8_t gid[16])
+{
+	static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+	return memcmp(gid, mapped, sizeof(mapped)) == 0;
+}
+
+struct softhca_ah *softhca_create_ah(struct softhca_pd *pd, const struct softhca_ah_attr *attr)
+{
+	struct softhca_context *ctx = pd->node.ctx;
+	struct softhca_ah *ah = calloc(1, sizeof(*ah));
+	struct control_resolve in = {.gid_index = attr->gid_index};
+	struct control_resolve_reply out;
+	int rc = -ENOMEM;
+
+	memcpy(in.dgid, attr->dgid, sizeof(in.dgid));
+	if (ah)
+		rc = ctx_call(ctx, CONTROL_RESOLVE, &in, sizeof(in), &out, sizeof(out), -1, NULL);
+	if (rc) {
+		free(ah);
+		errno = -rc;
+		return NULL;
+	}
+	ah->pd = pd;
+	ah->ud = (struct wqe_ud){.port = 1,
+		.gid_index = attr->gid_index,
+		.is_ipv6 = !is_v4(attr->dgid),
+		.traffic_class = attr->traffic_class,
+		.hop_limit = attr->hop_limit ? attr->hop_limit : 64,
+		.flow_label = attr->flow_label & 0xfffff};
+	memcpy(ah->ud.dmac, out.mac, sizeof(ah->ud.dmac));
+	memcpy(ah->ud.dip, attr->dgid, sizeof(ah->ud.dip));
+	pthread_mutex_lock(&ctx->lock);
+	node_add(ctx, &ah->node, NODE_AH);
+	pd->node.users++;
+	pthread_mutex_unlock(&ctx->lock);
+	return ah;
+}
+
+int softhca_destroy_ah(struct softhca_ah *ah)
+{
+	struct softhca_context *ctx = ah->node.ctx;
+
+	pthread_mutex_lock(&ctx->lock);
+	node_remove(&ah->node);
+	ah->pd->node.users--;
+	pthread_mutex_unlock(&ctx->lock);
+	free(ah);
+	return 0;
+}
