@@ -6,6 +6,7 @@
 #include "completion/completion.h"
 #include "ee_work.h"
 #include "execution_engine.h"
+#include "resp_pkt_gen.h"
 #include "virt-to-phys/v2p.h"
 
 static void complete_error(
@@ -156,10 +157,29 @@ static unsigned flush(struct engine *e, struct counters *c, struct qp *qp, unsig
 		complete_error(e, c, qp, SYNDROME_WR_FLUSH);
 		rwm_skip_wqe(qp);
 	}
-	qp->ee.flushed = n == claimed;
-	if (!qp->ee.flushed)
+	qp->ee.flushed = n == claimed ? EE_FLUSHED : EE_NOT_FLUSHED;
+	if (n < claimed)
 		wake_post(&e->wake[WAKE_EE], &qp->wake[WAKE_EE], qp->index);
 	return n;
+}
+
+/*
+ * The CEU took the QP away: lets go of it. Its number may come back at once, so this waits until
+ * the answers that are in EE_RESPG now have been taken from there, and dropped.
+ */
+static void let_go(struct engine *e, struct qp *qp)
+{
+	struct channel *answers = &e->channel[CHANNEL_EE_RESPG];
+
+	respg_forget(e, qp);
+	if (qp->ee.flushed != EE_LEAVING) {
+		qp->ee.flushed = EE_LEAVING;
+		qp->ee.next_flush = (uint32_t)answers->put;
+	}
+	if ((int32_t)((uint32_t)answers->taken - qp->ee.next_flush) < 0)
+		wake_post(&e->wake[WAKE_EE], &qp->wake[WAKE_EE], qp->index);
+	else
+		qp_close(qp, WAKE_EE);
 }
 
 unsigned ee_wakes(struct engine *e)
@@ -172,7 +192,9 @@ unsigned ee_wakes(struct engine *e)
 		struct qp *qp = qp_at(e->qps, index);
 
 		index = wake_next(&qp->wake[WAKE_EE]);
-		if (qp->qpn != 0 && qp_state(qp) == QP_ERR)
+		if (unlikely(qp_closing(qp)))
+			let_go(e, qp);
+		else if (qp_state(qp) == QP_ERR)
 			written += flush(e, c, qp, EE_FLUSH_BUDGET - written);
 	}
 	return written;

@@ -35,6 +35,13 @@ enum ee_state {
 	EE_STATES,
 };
 
+/* qp->ee.flushed */
+enum ee_flushed {
+	EE_NOT_FLUSHED,
+	EE_FLUSHED, /* the receive queue, in ERR */
+	EE_LEAVING, /* the CEU took the QP away; ee.next_flush: answers put into EE_RESPG by then */
+};
+
 /* An ACK owed at the end of the burst, and the mbuf that will carry it to RespPktGen. */
 struct owed_ack {
 	struct qp *qp;

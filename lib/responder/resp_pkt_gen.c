@@ -117,6 +117,8 @@ static inline void seal(struct resp_pkt_gen *p, const struct qp *qp, const struc
 	packet->qpn = qp->qpn;
 	packet->payload_bytes = payload_bytes;
 	packet->flags = PACKET_BUILT;
+	packet->l3_offset = t->l3_offset;
+	packet->is_ipv6 = t->is_ipv6;
 	p->out[p->outs++] = m;
 }
 
@@ -299,18 +301,34 @@ static void activate(struct engine *e, struct resp_pkt_gen *p, struct qp *qp)
 	p->active_tail = qp->index;
 }
 
-/* The turn of the QP at the head is over. The flag goes last: an idle QP may be reset
- * (responder_qp_idle). */
+/* The turn of the QP at the head is over. */
 static void end_turn(struct engine *e, struct resp_pkt_gen *p, struct qp *qp)
 {
 	p->active_head = qp->respg.next_active;
 	p->quantum_left = e->settings.quantum_bytes;
-	if (qp->respg.head) {
-		qp->respg.in_active = 0;
+	qp->respg.in_active = 0;
+	if (qp->respg.head)
 		activate(e, p, qp);
-	} else {
-		__atomic_store_n(&qp->respg.in_active, 0, __ATOMIC_RELEASE);
+}
+
+void respg_forget(struct engine *e, struct qp *qp)
+{
+	struct resp_pkt_gen *p = e->module[MODULE_RESPG];
+	uint32_t before = p->active_head;
+
+	order_purge(qp);
+	if (!qp->respg.in_active)
+		return;
+	if (p->active_head == qp->index) {
+		end_turn(e, p, qp);
+		return;
 	}
+	while (qp_at(e->qps, before)->respg.next_active != qp->index)
+		before = qp_at(e->qps, before)->respg.next_active;
+	qp_at(e->qps, before)->respg.next_active = qp->respg.next_active;
+	if (p->active_tail == qp->index)
+		p->active_tail = before;
+	qp->respg.in_active = 0;
 }
 
 /*

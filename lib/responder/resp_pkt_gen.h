@@ -9,6 +9,8 @@
 #include "pipeline/engine.h"
 #include "pipeline/message.h"
 
+struct qp;
+
 /* Frames made in one poll at most. */
 #define RESPG_FRAMES_MAX (2 * BURST)
 
@@ -18,6 +20,9 @@ void respg_destroy(struct engine *e);
 /* One poll: takes up a burst, makes frames as long as there are buffers and room. Returns elements
  * and frames handled. */
 unsigned respg_poll(struct engine *e);
+
+/* The CEU took the QP away: gives up all that waits for it. */
+void respg_forget(struct engine *e, struct qp *qp);
 
 /* EE → RESPG: the READ or atomic is a duplicate: it holds no resource, its errors are silent
  * (C9-108). */

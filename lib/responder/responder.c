@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The responder_exec stage: makes its modules and polls them in the order of the pipeline. */
 #include <errno.h>
-#include <string.h>
-#include "context/qp_context.h"
 #include "execution_engine.h"
 #include "resp_pkt_gen.h"
 #include "responder/responder.h"
@@ -31,16 +29,4 @@ unsigned responder_exec_poll(struct engine *e)
 	n += ee_poll(e);
 	n += respg_poll(e);
 	return n;
-}
-
-void responder_qp_reset(struct qp *qp)
-{
-	memset(&qp->ee, 0, sizeof(qp->ee));
-	memset(&qp->rwm, 0, sizeof(qp->rwm));
-	memset(&qp->respg, 0, sizeof(qp->respg));
-}
-
-bool responder_qp_idle(const struct qp *qp)
-{
-	return !__atomic_load_n(&qp->respg.in_active, __ATOMIC_ACQUIRE);
 }

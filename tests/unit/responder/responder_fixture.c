@@ -71,7 +71,6 @@ static void make_qp(struct qp *q, uint32_t qpn, uint32_t index, struct qp_record
 	q->record = record;
 	q->rq_psn = FX_PSN;
 	wire_template_build(&q->path, &path);
-	responder_qp_reset(q);
 	q->qpn = qpn;
 }
 

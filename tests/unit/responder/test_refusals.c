@@ -432,6 +432,56 @@ static void output_full__no_packet_is_taken(void **state)
 	assert_int_equal(responder_exec_poll(&fx->e), 0);
 }
 
+/* Anything that HeaderParser may let through, in any order: no crash, nothing lost, PSNs never go
+ * back. */
+static void storm__random_requests(void **state)
+{
+	uint64_t x = 88172645463325252ull;
+	struct wire_headers h;
+
+	(void)state;
+	fx->e.settings.e2e_credits = true;
+	for (unsigned i = 0; i < 30000; i++) {
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+		h = (struct wire_headers){.opcode = x % 24,
+			.psn = psn_add(
+				fx->qp->ee.expected_psn, (x >> 8) % 16 < 3 ? (x >> 12) % 9 - 6 : 0),
+			.ackreq = x >> 40 & 1,
+			.va = FX_VA + (x >> 20) % FX_MEMORY_BYTES,
+			.dma_len = (x >> 44) % 1024};
+		h.rkey = (x >> 30) % 16 ? FX_KEY : 0x99;
+		if (!(wire_opcodes[h.opcode].flags & WIRE_REQUEST) && h.opcode != 0x15)
+			continue;
+		if (fx->qp->state == QP_ERR && (x >> 50) % 8 == 0 && !fx->qp->respg.in_active) {
+			memset(&fx->qp->ee, 0, sizeof(fx->qp->ee));
+			fx->qp->state = QP_RTS;
+		}
+		if ((x >> 25) % 4 == 0 &&
+			fx->record.rq_posted - fx->qp->rwm.consumed < FX_RQ_ENTRIES)
+			fx_post_simple((x >> 9) % 4096, (x >> 28) % 1200);
+		fx_send(wire_opcodes[h.opcode].headers & WIRE_HAS_PAYLOAD
+				? ((x >> 36) % 4 ? FX_MTU : (x >> 37) % 300)
+				: 0,
+			1, .opcode = h.opcode, .psn = h.psn, .ackreq = h.ackreq, .va = h.va,
+			.dma_len = h.dma_len, .rkey = h.rkey);
+		if (x >> 60 > 10 || rte_ring_free_count(fx->e.channel[CHANNEL_HP_EE].ring) == 0)
+			fx_poll(1);
+		fx->frame_count = fx->frame_next = 0;
+		fx->cq_record.consumer_index = (uint32_t)fx->completion.cqs[FX_CQN & 63].produced;
+		for (unsigned k = 0; k < 128; k++)
+			fx->cq[k].owner = CQE_OWNER_HW;
+	}
+	for (unsigned i = 0; i < 20; i++) {
+		fx_poll(1);
+		fx->frame_count = 0;
+	}
+	assert_int_equal(rte_mempool_in_use_count(fx->rx), 0);
+	assert_true(fx_counter(COUNTER_executed) > 100);
+	assert_true(fx_counter(COUNTER_nak_invalid_sent) > 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -459,6 +509,7 @@ int main(void)
 		FX_TEST(error__flushes_open_receive_first_and_again),
 		FX_TEST(error__flush_is_bounded_per_poll),
 		FX_TEST(output_full__no_packet_is_taken),
+		FX_TEST(storm__random_requests),
 	};
 
 	return cmocka_run_group_tests_name(

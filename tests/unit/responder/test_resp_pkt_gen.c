@@ -165,7 +165,7 @@ static void key_gone__naks_in_the_midst(void **state)
 	fx_assert_no_frame();
 	assert_int_equal(fx->qp->state, QP_ERR);
 	fx_assert_event(EQE_WQ_ACCESS_ERROR, FX_QPN);
-	assert_true(responder_qp_idle(fx->qp));
+	assert_false(fx->qp->respg.in_active);
 }
 
 static void key_gone__duplicate_ends_in_silence(void **state)
@@ -264,20 +264,74 @@ static void qp_error__gives_up_a_read(void **state)
 	fx->frame_next = fx->frame_count;
 	fx_poll(1);
 	fx_assert_no_frame();
-	assert_true(responder_qp_idle(fx->qp));
+	assert_false(fx->qp->respg.in_active);
 	assert_int_equal(rte_mempool_in_use_count(fx->rx), 0);
 }
 
-static void qp_gone__gives_up_a_read_and_an_ack(void **state)
+static void close_qp(struct qp *q)
+{
+	q->state = QP_RST;
+	q->qpn = 0;
+	wake_post(&fx->e.wake[WAKE_EE], &q->wake[WAKE_EE], q->index);
+}
+
+static void qp_closed__is_let_go_at_once(void **state)
 {
 	(void)state;
+	fx->qp2->rq_psn = psn_add(FX_PSN, 1000);
 	send_read_to(FX_QPN, FX_PSN, 200);
+	send_read_to(FX_QPN2, fx->qp2->rq_psn, 100);
 	fx_poll(1);
-	fx->qp->qpn = 0;
-	fx->frame_next = fx->frame_count;
+	fx->qp->closed = fx->qp2->closed = 0;
+	close_qp(fx->qp);
 	fx_poll(1);
+	assert_int_equal(fx->qp->closed, 1u << WAKE_EE);
+	assert_false(fx->qp->respg.in_active);
+	assert_int_equal(rte_mempool_in_use_count(fx->rx), 1);
+	fx_poll(5);
+	assert_int_equal(fx->frames[fx->frame_count - 1].h.psn, psn_add(FX_PSN, 1099));
+	assert_int_equal(fx->qp2->closed, 0);
+}
+
+static void qp_closed__waits_for_answers_in_the_ring(void **state)
+{
+	struct channel *out = &fx->e.channel[CHANNEL_RESPG_TXA];
+	struct rte_mbuf *m;
+
+	(void)state;
+	while (channel_room(out))
+		channel_put_one(out, rte_pktmbuf_alloc(fx->e.packets));
+	send_write(FX_PSN);
+	responder_exec_poll(&fx->e);
+	close_qp(fx->qp);
+	responder_exec_poll(&fx->e);
+	responder_exec_poll(&fx->e);
+	assert_int_equal(fx->qp->closed, 0);
+	while (channel_take(out, &m, 1))
+		rte_pktmbuf_free(m);
+	fx_poll(2);
 	fx_assert_no_frame();
-	assert_int_equal(rte_mempool_in_use_count(fx->rx), 0);
+	assert_int_equal(fx->qp->closed, 1u << WAKE_EE);
+}
+
+static void qp_closed__in_the_midst_of_the_list(void **state)
+{
+	struct qp *q[3] = {fx->qp, fx->qp2, qp_at(&fx->qps, 5)};
+
+	(void)state;
+	memcpy(q[2], q[1], sizeof(*q[2]));
+	q[2]->index = 5;
+	q[2]->qpn = FX_QPN + 4;
+	for (unsigned i = 0; i < 3; i++)
+		send_read_to(q[i]->qpn, FX_PSN, 100);
+	fx_poll(1);
+	close_qp(q[1]);
+	close_qp(q[2]);
+	fx_poll(1);
+	assert_true(q[0]->respg.in_active);
+	assert_int_equal(q[1]->closed & q[2]->closed, 1u << WAKE_EE);
+	fx_poll(5);
+	assert_false(q[0]->respg.in_active);
 }
 
 static void ipv6_and_vlan__frames_are_right(void **state)
@@ -310,7 +364,9 @@ int main(void)
 		FX_TEST(duplicate_read__interrupts_a_later_answer),
 		FX_TEST(duplicate_reads__are_bounded_and_sorted),
 		FX_TEST(qp_error__gives_up_a_read),
-		FX_TEST(qp_gone__gives_up_a_read_and_an_ack),
+		FX_TEST(qp_closed__is_let_go_at_once),
+		FX_TEST(qp_closed__waits_for_answers_in_the_ring),
+		FX_TEST(qp_closed__in_the_midst_of_the_list),
 		FX_TEST(ipv6_and_vlan__frames_are_right),
 	};
 
