@@ -135,10 +135,10 @@ static int transfer(struct run *r)
 			if (exchange_say(r->s->socket, posted(r)))
 				return -1;
 		}
-		if (r->said && arrived(r))
-			break;
 		if (wait_turn(&r->waiter, progress))
 			return -1;
+		if (r->said && arrived(r))
+			break;
 	}
 	return exchange_hear(r->s->socket, &r->theirs);
 }

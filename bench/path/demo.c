@@ -28,6 +28,7 @@ enum {
 struct row {
 	enum kind kind;
 	uint8_t service;
+	uint32_t size;
 	struct bw_result checked, bw;
 	struct lat_result lat;
 };
@@ -48,27 +49,27 @@ static uint64_t slots_of(const struct options *o, uint32_t size)
 	return n < RX_DEPTH ? n : RX_DEPTH;
 }
 
-static int run_row(struct demo *d, struct session *s, enum kind kind, uint32_t size)
+/* Everything that counts its messages, and so leaves no receive request behind. */
+static int check_row(struct session *s, struct row *r)
 {
-	struct row *r = &d->rows[d->count];
-	struct bw_params check = {.kind = kind,
-		.size = size,
+	struct bw_params check = {.kind = r->kind,
+		.size = r->size,
 		.bidirectional = true,
 		.verify = true,
-		.messages = 2 * slots_of(s->o, size)};
-	struct bw_params timed = {
-		.kind = kind, .size = size, .bidirectional = true, .duration_ns = STRETCH_NS};
-	struct lat_params lat = {.kind = kind,
-		.size = size,
-		.iterations = size >= LONG_BYTES ? LATENCY_LONG : LATENCY_SHORT};
+		.messages = 2 * slots_of(s->o, r->size)};
+	struct lat_params lat = {.kind = r->kind,
+		.size = r->size,
+		.iterations = r->size >= LONG_BYTES ? LATENCY_LONG : LATENCY_SHORT};
 
-	r->kind = kind;
-	r->service = s->o->service;
-	if (bw_run(s, &check, &r->checked) || lat_run(s, &lat, &r->lat) ||
-		bw_run(s, &timed, &r->bw))
-		return -1;
-	d->count++;
-	return 0;
+	return bw_run(s, &check, &r->checked) || lat_run(s, &lat, &r->lat) ? -1 : 0;
+}
+
+static int time_row(struct session *s, struct row *r)
+{
+	struct bw_params timed = {
+		.kind = r->kind, .size = r->size, .bidirectional = true, .duration_ns = STRETCH_NS};
+
+	return bw_run(s, &timed, &r->bw);
 }
 
 static bool allowed(uint8_t service, enum kind kind, uint32_t size)
@@ -84,9 +85,19 @@ static bool allowed(uint8_t service, enum kind kind, uint32_t size)
 	return true;
 }
 
+static void add_rows(struct demo *d, uint8_t service)
+{
+	for (unsigned k = 0; k < KIND_COUNT; k++)
+		for (unsigned i = 0; i < SIZES; i++)
+			if (allowed(service, k, sizes[i]))
+				d->rows[d->count++] = (struct row){
+					.kind = k, .service = service, .size = sizes[i]};
+}
+
 static int run_service(struct demo *d, uint8_t service)
 {
 	struct options o = *d->o;
+	unsigned first = d->count;
 	struct session s;
 	int error;
 
@@ -95,11 +106,12 @@ static int run_service(struct demo *d, uint8_t service)
 	o.post_list = 16;
 	o.rx_depth = RX_DEPTH;
 	o.inline_bytes = SMALL_BYTES;
+	add_rows(d, service);
 	error = session_open(&s, &o, AREA_BYTES);
-	for (unsigned k = 0; k < KIND_COUNT; k++)
-		for (unsigned i = 0; i < SIZES && !error; i++)
-			if (allowed(service, k, sizes[i]))
-				error = run_row(d, &s, k, sizes[i]);
+	for (unsigned i = first; i < d->count && !error; i++)
+		error = check_row(&s, &d->rows[i]);
+	for (unsigned i = first; i < d->count && !error; i++)
+		error = time_row(&s, &d->rows[i]);
 	session_close(&s);
 	return error;
 }
@@ -117,8 +129,8 @@ static void print_size(uint32_t size)
 /* Short messages are bounded by their number, long ones by their bytes. */
 static double share(const struct row *r, const struct machine_limit *m)
 {
-	return r->bw.size < BULK_BYTES ? bw_mpps(&r->bw) / m->messages_mpps
-				       : bw_gbps(&r->bw) / m->bulk_gbps;
+	return r->size < BULK_BYTES ? bw_mpps(&r->bw) / m->messages_mpps
+				    : bw_gbps(&r->bw) / m->bulk_gbps;
 }
 
 static void print_table(const struct demo *d, const struct machine_limit *m)
@@ -128,7 +140,7 @@ static void print_table(const struct demo *d, const struct machine_limit *m)
 		const struct row *r = &d->rows[i];
 
 		printf("%s %-10s", service_names[r->service], kinds[r->kind].name);
-		print_size(r->bw.size);
+		print_size(r->size);
 		printf("  %8.2f  %8.4f  %10.2f", bw_gbps(&r->bw), bw_mpps(&r->bw), r->lat.median);
 		if (m->bulk_gbps > 0)
 			printf("  %12.0f %%", 100 * share(r, m));
@@ -142,7 +154,7 @@ static void print_summary(const struct demo *d, const struct machine_limit *m)
 
 	for (unsigned i = 0; i < d->count; i++) {
 		messages += (double)d->rows[i].checked.messages;
-		bytes += (double)d->rows[i].checked.messages * d->rows[i].checked.size;
+		bytes += (double)d->rows[i].checked.messages * d->rows[i].size;
 	}
 	printf("\nRates: both directions at once, added up. Latency: half a round trip; READ and "
 	       "atomics a whole one.\n");

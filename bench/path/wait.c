@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include "wait.h"
 
-enum { EMPTY_LOOK = 64, EMPTY_YIELD = 4096 };
+enum { EMPTY_LOOK = 64, EMPTY_YIELD = 512 };
 #define STUCK_NS 20000000000ull
 
 void wait_begin(struct waiter *w, struct session *s, const char *what)

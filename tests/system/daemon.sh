@@ -61,6 +61,7 @@ END
 refuses no-peer 2 peer <<'END'
 [hca left]
 peer = right
+address = 10.9.0.1/24
 END
 refuses bad-address 3 address <<'END'
 [hca left]

@@ -47,7 +47,7 @@ ring_config() {
 daemon() {
 	local name=$1 where=()
 	shift
-	if [ "$1" = on ]; then
+	if [ "${1:-}" = on ]; then
 		where=(on "$2")
 		shift 2
 	fi
