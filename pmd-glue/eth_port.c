@@ -10,6 +10,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <rte_ethdev.h>
 
@@ -61,10 +64,10 @@ static uint16_t memif_rx_burst(
 	struct port_queue *q = &((struct port *)link)->queue[queue];
 	uint16_t got;
 
-	if (unlikely(!rte_spinlock_trylock(&q->poll_lock)))
+	if (unlikely(!memif_enter(q)))
 		return 0;
 	got = rx_frames(q, frames, n, eth_raw_rx);
-	rte_spinlock_unlock(&q->poll_lock);
+	memif_leave(q);
 	return got;
 }
 
@@ -74,10 +77,10 @@ static uint16_t memif_tx_burst(
 	struct port_queue *q = &((struct port *)link)->queue[queue];
 	uint16_t sent;
 
-	if (unlikely(!rte_spinlock_trylock(&q->poll_lock)))
+	if (unlikely(!memif_enter(q)))
 		return 0;
 	sent = tx_frames(q, frames, n, eth_raw_tx);
-	rte_spinlock_unlock(&q->poll_lock);
+	memif_leave(q);
 	return sent;
 }
 
@@ -129,6 +132,8 @@ static int choose_mtu(struct port *port, const struct rte_eth_dev_info *info)
 
 	if (kernel < 0)
 		return refused(port, "MTU", kernel);
+	if (port->config.type == PORT_TAP)
+		most = RTE_ETHER_MTU; /* DPDK 22.11's tap neither reports nor sends more */
 	if (kernel && wanted && wanted != (uint32_t)kernel) {
 		int error = kernel_set_mtu(port->config.device, wanted);
 
@@ -307,8 +312,14 @@ static int eth_start(struct port *port)
 
 	if (error)
 		return refused(port, "start", error);
-	if (port->config.type == PORT_TAP)
-		kernel_set_mtu(port->config.device, port->mtu_bytes);
+	/* tap passes this on to the kernel's end. */
+	if (port->config.type == PORT_TAP) {
+		error = rte_eth_dev_set_mtu(port->eth_id, port->mtu_bytes);
+		if (error) {
+			rte_eth_dev_stop(port->eth_id);
+			return refused(port, "MTU", error);
+		}
+	}
 	hear_groups(port);
 	port_set_link(port, eth_link_is_up(port));
 	if (!port_link_is_up(port) && kernel_shares(port->config.type))
@@ -378,9 +389,29 @@ const struct port_driver eth_port_driver = {
 
 /* ---- memif ---- */
 
+/* The socket file of a server that is gone would keep the driver from making its own. */
+static void remove_stale_socket(const struct port *port)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd;
+
+	if (strlen(port->config.device) >= sizeof(address.sun_path))
+		return; /* the driver will refuse it */
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	strcpy(address.sun_path, port->config.device);
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0 && errno == ECONNREFUSED)
+		unlink(port->config.device);
+	close(fd);
+}
+
 static int memif_create(struct port *port)
 {
 	int error = memif_gate_join(port);
+
+	if (!error && port->config.memif_server)
+		remove_stale_socket(port);
 
 	return error ? error : eth_create(port);
 }
@@ -415,31 +446,19 @@ static void memif_stop(struct port *port)
 	port->eth_waiting = false;
 }
 
-static void lock_queues(struct port *port)
-{
-	for (unsigned int q = 0; q < port->config.queues; q++)
-		rte_spinlock_lock(&port->queue[q].poll_lock);
-}
-
-static void unlock_queues(struct port *port)
-{
-	for (unsigned int q = 0; q < port->config.queues; q++)
-		rte_spinlock_unlock(&port->queue[q].poll_lock);
-}
-
 /* A client whose server is not there, or went away: stop what is left and connect again. */
 static void memif_reconnect(struct port *port)
 {
-	lock_queues(port);
+	memif_keep_out(port);
 	if (!port->eth_waiting)
 		eth_stop(port);
 	memif_try(port);
-	unlock_queues(port);
+	memif_let_in(port);
 }
 
 static void memif_poll(struct port *port, uint64_t now_ms)
 {
-	enum { RECONNECT_MS = 250 };
+	enum { RECONNECT_MS = 500 };
 
 	memif_gate_poll(now_ms);
 	eth_poll(port, now_ms);

@@ -16,9 +16,10 @@ enum { GATE_PATIENCE_S = 2 };
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	bool waiting;	/* the interrupt thread is inside the callback */
-	bool let_out;	/* it may go for one window */
-	bool abolished; /* it may go and not come back */
+	uint64_t visits; /* times the interrupt thread entered the callback */
+	bool inside;	 /* it is in there */
+	bool let_out;	 /* it may go for one window */
+	bool abolished;	 /* it may go and not come back */
 	struct port *port[PORTS_MAX];
 	unsigned int n_ports;
 	uint64_t next_ms;
@@ -29,11 +30,12 @@ static void gate_callback(void *arg)
 {
 	(void)arg;
 	pthread_mutex_lock(&gate.lock);
-	gate.waiting = true;
+	gate.inside = true;
+	gate.visits++;
 	pthread_cond_broadcast(&gate.changed);
 	while (!gate.let_out && !gate.abolished)
 		pthread_cond_wait(&gate.changed, &gate.lock);
-	gate.waiting = false;
+	gate.inside = false;
 	gate.let_out = false;
 	if (!gate.abolished)
 		rte_eal_alarm_set(MEMIF_WINDOW_US, gate_callback, NULL);
@@ -41,22 +43,24 @@ static void gate_callback(void *arg)
 	pthread_mutex_unlock(&gate.lock);
 }
 
-/* Waits, with gate.lock held, until the interrupt thread is inside (or outside). */
-static bool wait_until(bool inside)
+/* Waits, with gate.lock held, until the interrupt thread is inside for the nth time; false: late.
+ */
+static bool wait_for_visit(uint64_t n)
 {
 	struct timespec end;
 
 	clock_gettime(CLOCK_REALTIME, &end);
 	end.tv_sec += GATE_PATIENCE_S;
-	while (gate.waiting != inside) {
+	while (gate.visits < n) {
 		if (pthread_cond_timedwait(&gate.changed, &gate.lock, &end) != 0)
-			return gate.waiting == inside;
+			return gate.visits >= n;
 	}
 	return true;
 }
 
 static int shut(void)
 {
+	uint64_t next = gate.visits + 1; /* nobody is inside */
 	bool done;
 
 	gate.abolished = false;
@@ -64,7 +68,7 @@ static int shut(void)
 	if (rte_eal_alarm_set(1, gate_callback, NULL) != 0)
 		return -ENOTSUP;
 	pthread_mutex_lock(&gate.lock);
-	done = wait_until(true);
+	done = wait_for_visit(next);
 	pthread_mutex_unlock(&gate.lock);
 	return done ? 0 : -ENOTSUP;
 }
@@ -74,7 +78,8 @@ static void abolish(void)
 	pthread_mutex_lock(&gate.lock);
 	gate.abolished = true;
 	pthread_cond_broadcast(&gate.changed);
-	wait_until(false);
+	while (gate.inside)
+		pthread_cond_wait(&gate.changed, &gate.lock);
 	pthread_mutex_unlock(&gate.lock);
 	rte_eal_alarm_cancel(gate_callback, NULL);
 }
@@ -104,37 +109,43 @@ void memif_gate_leave(struct port *port)
 	}
 }
 
-static void keep_data_path_out(void)
+void memif_keep_out(struct port *port)
 {
-	for (unsigned int i = 0; i < gate.n_ports; i++) {
-		for (unsigned int q = 0; q < gate.port[i]->config.queues; q++) {
-			/* Held for a burst at most, or for a time slice if that lcore was
-			 * preempted. */
-			while (!rte_spinlock_trylock(&gate.port[i]->queue[q].poll_lock))
-				sched_yield();
-		}
+	for (unsigned int i = 0; i < port->config.queues; i++) {
+		struct port_queue *q = &port->queue[i];
+
+		/* Say so first: a lcore that polls in a tight loop would win each race for the
+		 * lock. */
+		__atomic_store_n(&q->keep_out, true, __ATOMIC_RELAXED);
+		while (!rte_spinlock_trylock(&q->poll_lock))
+			sched_yield();
 	}
 }
 
-static void let_data_path_in(void)
+void memif_let_in(struct port *port)
 {
-	for (unsigned int i = 0; i < gate.n_ports; i++) {
-		for (unsigned int q = 0; q < gate.port[i]->config.queues; q++)
-			rte_spinlock_unlock(&gate.port[i]->queue[q].poll_lock);
+	for (unsigned int i = 0; i < port->config.queues; i++) {
+		__atomic_store_n(&port->queue[i].keep_out, false, __ATOMIC_RELAXED);
+		rte_spinlock_unlock(&port->queue[i].poll_lock);
 	}
 }
 
 static void open_window(void)
 {
-	keep_data_path_out();
+	uint64_t next;
+
+	for (unsigned int i = 0; i < gate.n_ports; i++)
+		memif_keep_out(gate.port[i]);
 	pthread_mutex_lock(&gate.lock);
+	next = gate.visits + 1;
 	gate.let_out = true;
 	pthread_cond_broadcast(&gate.changed);
 	/* However long it takes: as long as that thread is out, nobody else may be in. */
-	while (!wait_until(false) || !wait_until(true))
+	while (!wait_for_visit(next))
 		LOG(WARNING, "EAL's interrupt thread is slow; memif ports wait for it");
 	pthread_mutex_unlock(&gate.lock);
-	let_data_path_in();
+	for (unsigned int i = 0; i < gate.n_ports; i++)
+		memif_let_in(gate.port[i]);
 }
 
 void memif_gate_poll(uint64_t now_ms)

@@ -24,9 +24,10 @@
  *
  * Control thread only, but for the callback.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
-struct port;
+#include "port_internal.h"
 
 enum {
 	MEMIF_WINDOW_US = 50,
@@ -40,6 +41,22 @@ int memif_gate_join(struct port *port);
 
 /* Opens it for good with the last one. Nothing if the port never joined. */
 void memif_gate_leave(struct port *port);
+
+/* Keeps the data path out of a port until memif_let_in: it sees an idle wire. Waits for a burst. */
+void memif_keep_out(struct port *port);
+void memif_let_in(struct port *port);
+
+/* Whether the lcore of q may poll; if so it calls memif_leave afterwards. */
+static inline bool memif_enter(struct port_queue *q)
+{
+	return !__atomic_load_n(&q->keep_out, __ATOMIC_RELAXED) &&
+	       rte_spinlock_trylock(&q->poll_lock);
+}
+
+static inline void memif_leave(struct port_queue *q)
+{
+	rte_spinlock_unlock(&q->poll_lock);
+}
 
 /* One window if it is time for one. */
 void memif_gate_poll(uint64_t now_ms);

@@ -53,6 +53,7 @@ struct port_queue {
 	struct rte_ring *loop;		    /* create */
 	struct rte_ring *capture;	    /* control; NULL: no capture */
 	struct impairment *impair;	    /* create; NULL: none */
+	bool keep_out;			    /* control, atomic: wants the poll_lock; memif only */
 	rte_spinlock_t poll_lock;	    /* memif only, see memif_gate.h */
 	uint64_t count[PORT_COUNTER_COUNT]; /* queue */
 } __rte_cache_aligned;

@@ -37,7 +37,7 @@ enum port_type {
 	PORT_RING,	/* two HCAs of one daemon, joined; or one HCA with itself */
 	PORT_MEMIF,	/* another process on this host; its memory is trusted by the driver */
 	PORT_AF_PACKET, /* any kernel interface; needs CAP_NET_RAW */
-	PORT_TAP,	/* the kernel of this host at the other end; needs CAP_NET_ADMIN */
+	PORT_TAP, /* the kernel of this host at the other end, path MTU 1024; needs CAP_NET_ADMIN */
 	PORT_AF_XDP, /* kernel interface, faster, path MTU 2048 at most; needs CAP_NET_ADMIN, BPF */
 	PORT_PCI,    /* a device of its own */
 	PORT_TYPE_COUNT
