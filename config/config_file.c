@@ -58,10 +58,11 @@ int config_add_hca(struct config *c, const char *name, struct hca_section **out,
 {
 	struct hca_section *h = &c->hca[c->hcas];
 
-	if (strlen(name) >= sizeof(h->name) || !name_is_valid(name) || strcmp(name, "daemon") == 0)
+	if (strlen(name) >= sizeof(h->name) || !name_is_valid(name) || strchr(name, '-') ||
+		strcmp(name, "daemon") == 0)
 		return refuse(why,
-			"'%.60s' cannot name an HCA: a letter, then letters, digits, - and _, at "
-			"most %d",
+			"'%.60s' cannot name an HCA: a letter, then letters, digits and _, %d at "
+			"most",
 			name, CONFIG_NAME_BYTES - 1);
 	if (config_find_hca(c, name))
 		return refuse(why, "HCA '%s' exists already", name);

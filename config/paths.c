@@ -84,11 +84,16 @@ int paths_make_directory_of(const char *file)
 {
 	char directory[4096];
 	const char *slash = strrchr(file, '/');
+	struct stat made;
 	int length = slash ? (int)(slash - file) : 0;
 
 	if (length == 0)
 		return 0;
 	if (print_path(directory, sizeof(directory), "%.*s", length, file))
 		return -ENAMETOOLONG;
-	return mkdir(directory, 0755) == 0 || errno == EEXIST ? 0 : -errno;
+	if (mkdir(directory, 0755) == 0)
+		return 0;
+	if (errno != EEXIST || stat(directory, &made))
+		return -errno;
+	return made.st_uid == geteuid() || made.st_uid == 0 ? 0 : -EPERM;
 }

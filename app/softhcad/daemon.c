@@ -3,8 +3,10 @@
  * lcores run lcore_loop.c. */
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
-#include <time.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include <rte_launch.h>
 #include <rte_malloc.h>
@@ -123,6 +125,18 @@ static int make_control(struct daemon *d)
 	else
 		LOG(INFO, "control socket %s", d->config.daemon.socket);
 	return ret;
+}
+
+bool daemon_is_running(const char *socket_path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	bool connected;
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", socket_path);
+	connected = connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
+	close(fd);
+	return connected;
 }
 
 int daemon_start(struct daemon *d)

@@ -50,6 +50,10 @@ struct daemon {
 	uint64_t sampled_busy_ns[LCORES_MAX], sampled_ns;
 };
 
+/* Does somebody listen on that control socket already? Asked before EAL is started, for the sake of
+ * the message. */
+bool daemon_is_running(const char *socket_path);
+
 /*
  * Makes everything but EAL, which is up, and starts the lcores. On failure the log says why and
  * nothing remains. 0 or -errno. Control thread.

@@ -72,6 +72,10 @@ int main(int argc, char **argv)
 	LOG(NOTICE, "softhcad %s", SOFTHCA_VERSION);
 	if (placement_cpus(&d.config, &cpus))
 		return EXIT_CODE_USAGE;
+	if (daemon_is_running(d.config.daemon.socket)) {
+		LOG(ERR, "another daemon listens on %s", d.config.daemon.socket);
+		return EXIT_CODE_FAILURE;
+	}
 	d.loops = allocate_loops(&cpus);
 	d.loop_count = cpus.count;
 	if (!d.loops || eal_start(&d, &cpus))

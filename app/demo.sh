@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# usage: demo.sh BUILD
+# Two HCAs in one daemon, joined by rings, move data through each other: every operation, in both
+# directions, every byte checked. Needs no device, no root, no hugepages; leaves nothing behind.
+set -euo pipefail
+
+if [ $# -ne 1 ] || [ ! -x "$1/app/softhcad" ]; then
+	echo "usage: $0 BUILD    (a build directory that has been built)" >&2
+	exit 2
+fi
+build=$(cd "$1" && pwd)
+source_root=$(cd "$(dirname "$0")/.." && pwd)
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/softhca-demo.XXXXXX")
+daemon=
+
+clean_up() {
+	local status=$?
+	trap - EXIT
+	if [ -n "$daemon" ] && kill "$daemon" 2>/dev/null; then
+		wait "$daemon" || status=$((status ? status : 1))
+	fi
+	rm -rf "$scratch"
+	exit "$status"
+}
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# DPDK's files and the control socket live and die with the scratch directory.
+export RUNTIME_DIRECTORY=$scratch SOFTHCA_SOCKET=$scratch/softhca.sock
+
+"$build/app/softhcad" -c "$source_root/config/demo.conf" --socket "$SOFTHCA_SOCKET" </dev/null &
+daemon=$!
+for ((i = 0; i < 500; i++)); do
+	[ ! -S "$SOFTHCA_SOCKET" ] || break
+	kill -0 "$daemon" 2>/dev/null || { wait "$daemon" && exit 1; }
+	sleep 0.02
+done
+
+tool() {
+	"$build/app/softhca" --socket "$SOFTHCA_SOCKET" "$@"
+}
+printf '\n'
+tool status
+printf '\n'
+outcome=0
+timeout 50 "$build/bench/path/softhca-perf" --demo --pair hca0,hca1 || outcome=$?
+printf '\ncounters of what happened (softhca counters)\n'
+tool counters
+printf '\n'
+[ "$outcome" -eq 0 ] || echo "demo: failed (softhca-perf: $outcome)" >&2
+exit "$outcome"

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How settings fit together, what follows from them, and the paths that both programs agree on. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "setting.h"
+
+enum { SETS_MAX = 8 };
+
+static void contradictions__refused(void **state)
+{
+	static const struct {
+		const char *set[SETS_MAX], *reason;
+	} rows[] = {
+		{{"hca0.peer=hca2"}, "no HCA 'hca2' to be its peer"},
+		{{"hca0.peer=hca0"}, "the peer of its peer 'hca0' is 'hca0'"},
+		{{"hca1.peer=hca1"}, "the peer of its peer 'hca1' is 'hca1'"},
+		{{"hca1.port=tap", "hca1.device=t0", "hca1.peer="}, "is not a ring port"},
+		{{"hca1.queues=2"}, "another number of queues"},
+		{{"hca1.address=192.168.77.1/24"}, "an address is named twice"},
+		{{"hca1.address=10.0.0.1/24,10.0.0.1/8"}, "an address is named twice"},
+		{{"hca0.port=tap", "hca0.device=t0"}, "only a ring port has a peer"},
+		{{"hca0.port=tap", "hca0.device=t0", "hca0.peer=", "hca1.port=tap",
+			 "hca1.device=t0", "hca1.peer="},
+			"its device is also that of"},
+		{{"hca0.address="}, "has no address"},
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct config_error error;
+		struct config c;
+
+		config_defaults(&c);
+		for (unsigned k = 0; k < SETS_MAX && rows[i].set[k]; k++)
+			assert_int_equal(config_set(&c, rows[i].set[k], &error), 0);
+		if (config_check(&c, "test", &error) != -EINVAL ||
+			!strstr(error.text, rows[i].reason))
+			fail_msg("row %u: '%s', expected '%s'", i, error.text, rows[i].reason);
+		assert_int_equal(strncmp(error.text, "test: ", 6), 0);
+	}
+}
+
+static void both_ends_of_a_memif__accepted(void **state)
+{
+	static const char *const sets[] = {"hca0.port=memif", "hca0.device=/tmp/m",
+		"hca0.peer=", "hca0.memif_server=yes", "hca1.port=memif", "hca1.device=/tmp/m",
+		"hca1.peer="};
+	struct config_error error;
+	struct config c;
+
+	config_defaults(&c);
+	for (unsigned i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
+		assert_int_equal(config_set(&c, sets[i], &error), 0);
+	assert_int_equal(config_check(&c, "test", &error), 0);
+}
+
+static void queues__follow_engines(void **state)
+{
+	struct config_error error;
+	struct config c;
+
+	config_defaults(&c);
+	assert_int_equal(config_set(&c, "hca0.engines=2", &error), 0);
+	assert_int_equal(config_set(&c, "hca1.engines=2", &error), 0);
+	assert_int_equal(config_check(&c, "test", &error), 0);
+	assert_int_equal(c.hca[0].port.queues, 2);
+}
+
+static void places__the_more_particular_wins(void **state)
+{
+	static const char *const sets[] = {"hca0.engines=2", "hca1.engines=2",
+		"hca0.lcore.segmentation.1=5", "hca0.lcore.segmentation=4",
+		"hca0.stages=all on lcore 3"};
+	struct config_error error;
+	struct config c;
+
+	config_defaults(&c);
+	for (unsigned i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
+		assert_int_equal(config_set(&c, sets[i], &error), 0);
+	assert_int_equal(config_check(&c, "test", &error), 0);
+	assert_int_equal(c.hca[0].cpu[0][STAGE_SEGMENTATION], 4);
+	assert_int_equal(c.hca[0].cpu[1][STAGE_SEGMENTATION], 5);
+	assert_int_equal(c.hca[0].cpu[1][STAGE_HEADER_PARSE], 3);
+	assert_int_equal(c.hca[1].cpu[1][STAGE_HEADER_PARSE], CONFIG_CPU_AUTO);
+}
+
+static void at_most_hca_max(void **state)
+{
+	struct hca_section *h;
+	struct reason why;
+	struct config c;
+	char name[8];
+
+	config_defaults(&c);
+	while (c.hcas < HCA_MAX) {
+		snprintf(name, sizeof(name), "x%u", c.hcas);
+		assert_int_equal(config_add_hca(&c, name, &h, &why), 0);
+	}
+	assert_int_equal(config_add_hca(&c, "more", &h, &why), -EINVAL);
+}
+
+static void port_types__are_in_the_order_of_their_enum(void **state)
+{
+	static const struct {
+		const char *name;
+		enum port_type type;
+	} rows[] = {{"ring", PORT_RING}, {"memif", PORT_MEMIF}, {"af_packet", PORT_AF_PACKET},
+		{"tap", PORT_TAP}, {"af_xdp", PORT_AF_XDP}, {"pci", PORT_PCI}};
+	struct config c;
+	struct reason why;
+
+	assert_int_equal(sizeof(rows) / sizeof(rows[0]), PORT_TYPE_COUNT);
+	config_defaults(&c);
+	for (unsigned i = 0; i < PORT_TYPE_COUNT; i++) {
+		assert_int_equal(setting_parse(setting_find(SCOPE_HCA, "port"), "port",
+					 rows[i].name, &c.hca[0], &why),
+			0);
+		assert_int_equal(c.hca[0].port.type, rows[i].type);
+	}
+}
+
+static void paths__agree(void **state)
+{
+	char text[PATHS_BYTES_MAX], other[PATHS_BYTES_MAX];
+
+	setenv("RUNTIME_DIRECTORY", "/somewhere", 1);
+	assert_int_equal(paths_telemetry("name", text, sizeof(text)), 0);
+	assert_string_equal(text, "/somewhere/dpdk/name/dpdk_telemetry.v2");
+	assert_int_equal(paths_default_socket(text, sizeof(text)), 0);
+	assert_int_equal(paths_prefix(text, other, sizeof(other)), 0);
+	assert_string_equal(other, "softhca");
+	assert_int_equal(paths_prefix("/tmp/a.sock", text, sizeof(text)), 0);
+	assert_int_equal(paths_prefix("/tmp/b.sock", other, sizeof(other)), 0);
+	assert_string_not_equal(text, other);
+	assert_int_equal(chdir("/tmp"), 0);
+	assert_int_equal(paths_prefix("a.sock", other, sizeof(other)), 0);
+	assert_string_equal(text, other);
+	assert_int_equal(paths_telemetry("name", text, 10), -ENAMETOOLONG);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(contradictions__refused),
+		cmocka_unit_test(both_ends_of_a_memif__accepted),
+		cmocka_unit_test(queues__follow_engines),
+		cmocka_unit_test(places__the_more_particular_wins),
+		cmocka_unit_test(at_most_hca_max),
+		cmocka_unit_test(port_types__are_in_the_order_of_their_enum),
+		cmocka_unit_test(paths__agree),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

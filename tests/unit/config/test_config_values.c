@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Each kind of value: accepted into its field, or refused with a reason. One row for each. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+#include "setting.h"
+
+static int set_daemon(struct config *c, const char *key, const char *value, struct reason *why)
+{
+	return setting_parse(setting_find(SCOPE_DAEMON, key), key, value, &c->daemon, why);
+}
+
+static int set_hca(struct config *c, const char *key, const char *value, struct reason *why)
+{
+	return setting_parse(setting_find(SCOPE_HCA, key), key, value, &c->hca[0], why);
+}
+
+static void every_row_parses_its_default(void **state)
+{
+	struct config c;
+
+	config_defaults(&c); /* aborts if one does not */
+	assert_int_equal(c.hcas, 2);
+	assert_int_equal(c.hca[0].qps, 16384);
+	assert_int_equal(c.hca[0].settings.timer_tick_ns, 16000);
+	assert_true(c.hca[0].settings.e2e_credits);
+	assert_true(c.hca[0].settings.icrc_check);
+	assert_int_equal(c.hca[0].cpu[0][0], CONFIG_CPU_AUTO);
+	assert_int_equal(c.daemon.hugepages_mib, CONFIG_HUGEPAGES_AUTO);
+}
+
+static void every_key_is_named_once_and_explained(void **state)
+{
+	for (unsigned i = 0; i < setting_count; i++) {
+		size_t length = strlen(settings[i].doc);
+
+		assert_true(length > 10 && settings[i].doc[length - 1] == '.');
+		assert_true(settings[i].min <= settings[i].max);
+		for (unsigned k = 0; k < i; k++)
+			assert_false(settings[i].scope == settings[k].scope &&
+				     strcmp(settings[i].key, settings[k].key) == 0);
+	}
+}
+
+static void values__refused(void **state)
+{
+	static const struct {
+		const char *key, *value, *reason;
+	} rows[] = {
+		{"qps", "", "not a number"},
+		{"qps", "-64", "not a number"},
+		{"qps", "64k", "not a number"},
+		{"qps", "0x40", "not a number"},
+		{"qps", "32", "out of range 64..131072"},
+		{"qps", "262144", "out of range"},
+		{"qps", "99999999999999999999999", "out of range"},
+		{"qps", "100", "power of two"},
+		{"vlan", "4095", "out of range"},
+		{"loss", "1.01", "out of range 0..1"},
+		{"loss", "nan", "not a number"},
+		{"loss", "-0.1", "not a number"},
+		{"loss", "0.1x", "not a number"},
+		{"e2e_credits", "true", "neither yes nor no"},
+		{"port", "ethernet", "none of ring|memif"},
+		{"port", "", "none of"},
+		{"port", "rin", "none of"},
+		{"peer", "a b", "not a name"},
+		{"address", "10.0.0.1", "no prefix length"},
+		{"address", "10.0.0/24", "not an IP address"},
+		{"address", "300.1.1.1/24", "not an IP address"},
+		{"address", "10.0.0.1/33", "not a prefix length"},
+		{"address", "10.0.0.1/0", "not a prefix length"},
+		{"address", "10.0.0.1/", "not a prefix length"},
+		{"address", "fd00::1/129", "not a prefix length"},
+		{"address", "fd00::g/64", "not an IP address"},
+		{"address", "::ffff:10.0.0.1/120", "not an IP address"},
+		{"address", "224.0.0.1/24", "not the address of a host"},
+		{"address", "0.0.0.0/24", "not the address of a host"},
+		{"address", "::/64", "not the address of a host"},
+		{"address", "ff02::1/64", "not the address of a host"},
+		{"address", "10.0.0.1/24,10.0.0.2/24,10.0.0.3/24,10.0.0.4/24,10.0.0.5/24",
+			"more than 4 addresses"},
+		{"gateway", "10.0.0.1/24", "not the IP address"},
+		{"gateway", "10.0.0.1, 10.0.0.2", "second gateway"},
+		{"mac", "02:00:00:00:00", "not of the form"},
+		{"mac", "02:00:00:00:00:0g", "not of the form"},
+		{"mac", "02:00:00:00:00:00:00", "not of the form"},
+		{"mac", "01:00:00:00:00:00", "one station"},
+		{"mac", "00:00:00:00:00:00", "one station"},
+		{"stages", "all", "neither auto nor"},
+		{"stages", "all on lcore", "neither auto nor"},
+		{"stages", "all on lcore x", "not a number"},
+		{"lcore.nothing", "1", "no stage 'nothing'"},
+		{"lcore.header_parse.8", "1", "out of range 0..7"},
+		{"lcore.header_parse.", "1", "not a number"},
+		{"lcore.header_parse", "1024", "out of range"},
+		{"lcore.", "1", "no stage"},
+		{"timer_tick_us", "0", "out of range"},
+	};
+	struct config c;
+
+	config_defaults(&c);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct reason why = {.text = ""};
+
+		if (set_hca(&c, rows[i].key, rows[i].value, &why) != -EINVAL ||
+			!strstr(why.text, rows[i].reason))
+			fail_msg("%s = %s: '%s', expected '%s'", rows[i].key, rows[i].value,
+				why.text, rows[i].reason);
+	}
+}
+
+static void addresses__both_families_and_spaces(void **state)
+{
+	static const uint8_t v4[16] = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 7};
+	struct reason why;
+	struct config c;
+
+	config_defaults(&c);
+	assert_int_equal(set_hca(&c, "address", " 10.0.0.7/8 ,\tfd00::7/64", &why), 0);
+	assert_int_equal(c.hca[0].port.n_addresses, 2);
+	assert_false(c.hca[0].port.address[0].v6);
+	assert_memory_equal(c.hca[0].port.address[0].ip, v4, 16);
+	assert_int_equal(c.hca[0].port.address[0].prefix_len, 8);
+	assert_true(c.hca[0].port.address[1].v6);
+	assert_int_equal(c.hca[0].port.address[1].ip[15], 7);
+	assert_int_equal(set_hca(&c, "gateway", "10.0.0.1, fd00::1", &why), 0);
+	assert_true(c.hca[0].port.has_gateway_v4 && c.hca[0].port.has_gateway_v6);
+}
+
+static void mac__accepted(void **state)
+{
+	static const uint8_t expected[6] = {0x02, 0xab, 0, 0, 0, 0xff};
+	struct reason why;
+	struct config c;
+
+	config_defaults(&c);
+	assert_int_equal(set_hca(&c, "mac", "02:AB:00:00:00:ff", &why), 0);
+	assert_memory_equal(c.hca[0].port.mac, expected, 6);
+}
+
+static void cpus__list_and_ranges(void **state)
+{
+	struct reason why;
+	struct config c;
+
+	config_defaults(&c);
+	assert_int_equal(set_daemon(&c, "lcores", "7, 2-4", &why), 0);
+	assert_int_equal(c.daemon.lcores.count, 4);
+	assert_int_equal(c.daemon.lcores.cpu[0], 7);
+	assert_int_equal(c.daemon.lcores.cpu[3], 4);
+	assert_int_equal(set_daemon(&c, "lcores", "1,1", &why), -EINVAL);
+	assert_int_equal(set_daemon(&c, "lcores", "4-2", &why), -EINVAL);
+	assert_int_equal(set_daemon(&c, "lcores", "0-64", &why), -EINVAL);
+	assert_int_equal(set_daemon(&c, "lcores", "1-", &why), -EINVAL);
+}
+
+static void hugepages__words_and_sizes(void **state)
+{
+	struct reason why;
+	struct config c;
+
+	config_defaults(&c);
+	assert_int_equal(set_daemon(&c, "hugepages", "off", &why), 0);
+	assert_int_equal(c.daemon.hugepages_mib, CONFIG_HUGEPAGES_OFF);
+	assert_int_equal(set_daemon(&c, "hugepages", "512", &why), 0);
+	assert_int_equal(c.daemon.hugepages_mib, 512);
+	assert_int_equal(set_daemon(&c, "hugepages", "0", &why), -EINVAL);
+	assert_int_equal(set_daemon(&c, "hugepages", "on", &why), -EINVAL);
+}
+
+static void text__longest_that_fits(void **state)
+{
+	char path[PATHS_BYTES_MAX + 1];
+	struct reason why;
+	struct config c;
+
+	config_defaults(&c);
+	memset(path, 'x', sizeof(path));
+	path[PATHS_BYTES_MAX] = '\0';
+	assert_int_equal(set_daemon(&c, "socket", path, &why), -EINVAL);
+	path[PATHS_BYTES_MAX - 1] = '\0';
+	assert_int_equal(set_daemon(&c, "socket", path, &why), 0);
+	assert_string_equal(c.daemon.socket, path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_row_parses_its_default),
+		cmocka_unit_test(every_key_is_named_once_and_explained),
+		cmocka_unit_test(values__refused),
+		cmocka_unit_test(addresses__both_families_and_spaces),
+		cmocka_unit_test(mac__accepted),
+		cmocka_unit_test(cpus__list_and_ranges),
+		cmocka_unit_test(hugepages__words_and_sizes),
+		cmocka_unit_test(text__longest_that_fits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
