@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What goes wrong, end to end: bad requests in their turn, each fatal NAK, both retry counters, hostile doorbells and
+ * descriptors, a QP destroyed under load. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+#include "sim.h"
+
+#define MS 1000000ull
+
+static struct sim *make(unsigned qps)
+{
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+
+	p.qps = qps;
+	p.rnr_retry = 3;
+	p.retry_cnt = 2;
+	return sim_create(&p);
+}
+
+static void expect(struct sim *s, int node, uint8_t opcode, uint32_t syndrome, uint32_t offset)
+{
+	struct cqe c;
+
+	assert_true(sim_wait(s, node, &c, 200 * MS));
+	assert_int_equal(c.opcode, opcode);
+	if (opcode == USER_INVALID)
+		assert_int_equal(c.imm_or_error & 0xff, syndrome);
+	assert_int_equal(c.wqe_offset, offset);
+}
+
+static void end(struct sim *s)
+{
+	struct cqe c;
+
+	sim_run(s, 10 * MS);
+	assert_false(sim_poll_cq(s, 0, &c));
+	assert_true(sim_quiet(s));
+	sim_destroy(s);
+}
+
+static struct sim_wr write_of(uint32_t bytes)
+{
+	return (struct sim_wr){.opcode = USER_RDMA_WRITE, .remote = 1 << 20, .sge = {{0, bytes, 0}}, .sges = 1};
+}
+
+static void bad_request__completes_in_its_turn_and_flushes_the_rest(void **state)
+{
+	struct sim *s = make(1);
+	struct sim_wr good = write_of(5000), bad = write_of(5000);
+	uint32_t at[4];
+
+	bad.sge[0].key = 0x777;
+	at[0] = sim_post(s, 0, 0, &good);
+	at[1] = sim_post(s, 0, 0, &bad);
+	at[2] = sim_post(s, 0, 0, &good);
+	at[3] = sim_post(s, 0, 0, &good);
+	expect(s, 0, USER_RDMA_WRITE, 0, at[0]);
+	expect(s, 0, USER_INVALID, SYNDROME_LOCAL_PROT, at[1]);
+	expect(s, 0, USER_INVALID, SYNDROME_WR_FLUSH, at[2]);
+	expect(s, 0, USER_INVALID, SYNDROME_WR_FLUSH, at[3]);
+	assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_ERR);
+	expect(s, 0, USER_INVALID, SYNDROME_WR_FLUSH, sim_post(s, 0, 0, &good));
+	assert_int_equal(sim_counter(s, 0, COUNTER_bad_wqe_access), 1);
+	end(s);
+}
+
+static void bad_request__short_message_with_a_bad_key(void **state)
+{
+	struct sim *s = make(1);
+	struct sim_wr bad = write_of(64);
+
+	bad.sge[0].offset = s->node[0].memory_bytes - 63;
+	expect(s, 0, USER_INVALID, SYNDROME_LOCAL_PROT, sim_post(s, 0, 0, &bad));
+	end(s);
+}
+
+static void bad_request__operation_not_allowed(void **state)
+{
+	struct sim *s = make(1);
+	struct sim_wr bad = write_of(64);
+
+	bad.opcode = 0x1f;
+	expect(s, 0, USER_INVALID, SYNDROME_LOCAL_QP_OP, sim_post(s, 0, 0, &bad));
+	end(s);
+}
+
+/* One request that the responder refuses with `syndrome`; the one before completes, the one after is flushed. */
+static void refused(struct sim *s, const struct sim_wr *bad, uint32_t syndrome)
+{
+	struct sim_wr good = write_of(3000);
+	uint32_t at[3] = {sim_post(s, 0, 0, &good), sim_post(s, 0, 0, bad), sim_post(s, 0, 0, &good)};
+
+	expect(s, 0, USER_RDMA_WRITE, 0, at[0]);
+	expect(s, 0, USER_INVALID, syndrome, at[1]);
+	expect(s, 0, USER_INVALID, SYNDROME_WR_FLUSH, at[2]);
+	assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_ERR);
+	assert_int_equal(qp_state(sim_context(s, 1, 0)), QP_ERR);
+	end(s);
+}
+
+static void c9_089__write_with_a_bad_rkey(void **state)
+{
+	struct sim *s = make(1);
+	struct sim_wr bad = write_of(9000);
+
+	bad.rkey = 0x1234;
+	refused(s, &bad, SYNDROME_REMOTE_ACCESS);
+}
+
+static void c9_089__read_with_a_bad_rkey(void **state)
+{
+	struct sim *s = make(1);
+	struct sim_wr bad = write_of(9000);
+
+	bad.opcode = USER_RDMA_READ;
+	bad.rkey = 0x1234;
+	refused(s, &bad, SYNDROME_REMOTE_ACCESS);
+}
+
+static void c9_091__send_longer_than_the_receive(void **state)
+{
+	struct sim *s = make(1);
+	struct sim_wr bad = write_of(9000);
+
+	bad.opcode = USER_SEND;
+	sim_post_recv(s, 1, 0, 0, 5000);
+	refused(s, &bad, SYNDROME_REMOTE_INVAL_REQ);
+}
+
+static void c9_132__rnr_retry_exhausted(void **state)
+{
+	struct sim *s = make(1);
+	struct sim_wr wr = write_of(3000);
+
+	wr.opcode = USER_SEND;
+	expect(s, 0, USER_INVALID, SYNDROME_RNR_RETRY_EXC, sim_post(s, 0, 0, &wr));
+	assert_int_equal(sim_counter(s, 0, COUNTER_nak_rnr_received), 4);
+	end(s);
+}
+
+static void c9_128__rnr_then_the_same_request(void **state)
+{
+	struct sim *s = make(1);
+	struct sim_wr wr = write_of(3000);
+	struct cqe c;
+	uint32_t at;
+
+	wr.opcode = USER_SEND;
+	at = sim_post(s, 0, 0, &wr);
+	while (!sim_counter(s, 0, COUNTER_nak_rnr_received))
+		sim_run(s, 1000);
+	sim_post_recv(s, 1, 0, 4096, 3000);
+	expect(s, 0, USER_SEND, 0, at);
+	assert_true(sim_wait(s, 1, &c, MS));
+	assert_int_equal(c.byte_count, 3000);
+	end(s);
+}
+
+static void c9_142__retry_exhausted_and_nobody_else_waits(void **state)
+{
+	struct sim *s = make(2);
+	struct sim_wr wr = write_of(3000);
+	struct qp *dead = sim_context(s, 0, 0);
+	struct cqe c;
+	unsigned done = 0;
+	uint32_t at;
+
+	dead->dest_qpn ^= 0x5500; /* a QP that is not there */
+	at = sim_post(s, 0, 0, &wr);
+	for (unsigned i = 0; i < 20; i++) {
+		sim_post(s, 0, 1, &wr);
+		assert_true(sim_wait(s, 0, &c, MS / 10));
+		done += c.opcode == USER_RDMA_WRITE;
+	}
+	assert_int_equal(done, 20);
+	expect(s, 0, USER_INVALID, SYNDROME_RETRY_EXC, at);
+	assert_int_equal(sim_counter(s, 0, COUNTER_loss_timeouts), 3); /* retry_cnt 2: sent three times */
+	end(s);
+}
+
+static void doorbells__random_bits(void **state)
+{
+	struct sim *s = make(2);
+	struct sim_node *n = &s->node[0];
+	struct cqe c;
+
+	for (unsigned i = 0; i < 100000; i++) {
+		uint64_t bits = sim_random(s);
+		uint32_t phase = n->doorbells / UAR_DOORBELLS & 1 ? 0 : DOORBELL_PHASE;
+
+		if (i & 1) /* a QP that exists */
+			bits = (bits & 0xffffffffull) | (uint64_t)(n->qp[i >> 1 & 1].qpn << 8 | (bits >> 32 & 0xff)) << 32;
+		bits = (bits & ~(uint64_t)DOORBELL_PHASE) | phase;
+		n->page->uar.doorbell[n->doorbells++ % UAR_DOORBELLS] = bits;
+		if (i % 64 == 0)
+			sim_run(s, 2000);
+		while (sim_poll_cq(s, 0, &c))
+			;
+	}
+	sim_run(s, 100 * MS);
+	while (sim_poll_cq(s, 0, &c))
+		sim_run(s, 1000);
+	end(s);
+}
+
+static void descriptors__random_bytes(void **state)
+{
+	for (unsigned seed = 0; seed < 40; seed++) {
+		struct sim *s = make(1);
+		struct sim_node *n = &s->node[0];
+		struct cqe c;
+
+		s->rng = seed;
+		for (unsigned i = 0; i < 300; i++) {
+			struct sim_wr wr = write_of(64);
+			uint8_t *w;
+
+			wr.opcode = sim_random(s) % 0x20;
+			w = n->qp[0].sq + sim_post(s, 0, 0, &wr);
+			for (unsigned k = 0; k < 1 + sim_random(s) % 20; k++)
+				w[sim_random(s) % 64] = sim_random(s);
+			sim_run(s, sim_random(s) % 4000);
+			while (sim_poll_cq(s, 0, &c))
+				;
+		}
+		sim_run(s, 300 * MS);
+		while (sim_poll_cq(s, 0, &c))
+			sim_run(s, 1000);
+		while (sim_poll_cq(s, 1, &c))
+			;
+		end(s);
+	}
+}
+
+static void destroy__under_load(void **state)
+{
+	for (unsigned after = 0; after < 30; after++) {
+		struct sim *s = make(2);
+		struct sim_wr wr = write_of(200000), rd = write_of(100000);
+		uint32_t qpn = s->node[after & 1].qp[0].qpn;
+		struct cqe c;
+
+		rd.opcode = USER_RDMA_READ;
+		for (unsigned i = 0; i < 10; i++) {
+			sim_post(s, 0, 0, i & 1 ? &wr : &rd);
+			sim_post(s, 1, 0, i & 1 ? &rd : &wr);
+		}
+		sim_run(s, after * 1000);
+		assert_int_equal(ceu_exec(s->node[after & 1].ceu, CEU_HW2SW_QP, qpn, NULL, 0, NULL, 0), CEU_OK);
+		wr = write_of(64);
+		wr.remote = 3 << 20;
+		sim_post(s, 0, 1, &wr); /* the other QP goes on */
+		sim_run(s, 300 * MS);
+		while (sim_poll_cq(s, 0, &c))
+			;
+		while (sim_poll_cq(s, 1, &c))
+			;
+		assert_null(qp_find(&s->node[after & 1].hca->qps, qpn));
+		end(s);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bad_request__completes_in_its_turn_and_flushes_the_rest),
+		cmocka_unit_test(bad_request__short_message_with_a_bad_key),
+		cmocka_unit_test(bad_request__operation_not_allowed),
+		cmocka_unit_test(c9_089__write_with_a_bad_rkey),
+		cmocka_unit_test(c9_089__read_with_a_bad_rkey),
+		cmocka_unit_test(c9_091__send_longer_than_the_receive),
+		cmocka_unit_test(c9_128__rnr_then_the_same_request),
+		cmocka_unit_test(c9_132__rnr_retry_exhausted),
+		cmocka_unit_test(c9_142__retry_exhausted_and_nobody_else_waits),
+		cmocka_unit_test(doorbells__random_bits),
+		cmocka_unit_test(descriptors__random_bytes),
+		cmocka_unit_test(destroy__under_load),
+	};
+
+	return cmocka_run_group_tests_name("errors", tests, NULL, NULL);
+}
