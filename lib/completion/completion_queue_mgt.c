@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * CompletionQueueMgt: reserves places in completion queues and writes entries into client memory. Runs on whatever stage
- * completes; never waits, never calls the system.
+ * CompletionQueueMgt: reserves places in completion queues and writes entries into client memory.
+ * Runs on whatever stage completes; never waits, never calls the system.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -29,8 +29,8 @@ void completion_destroy(struct completion *c)
 	*c = (struct completion){0};
 }
 
-int cq_write(struct completion *c, uint32_t cqn, uint32_t client, struct cqe *buffer, uint32_t log_entries,
-	struct cq_record *record)
+int cq_write(struct completion *c, uint32_t cqn, uint32_t client, struct cqe *buffer,
+	uint32_t log_entries, struct cq_record *record)
 {
 	struct cq *q = &c->cqs[cqn & c->cq_mask];
 
@@ -59,8 +59,9 @@ int cq_remove(struct completion *c, uint32_t cqn)
 	return 0;
 }
 
-/* Raises a completion event if the client armed the queue and this arm was not served yet. The fence orders "entry
- * written" before "arm read"; the client orders "arm written" before "entries read": one of the two sees the other. */
+/* Raises a completion event if the client armed the queue and this arm was not served yet. The
+ * fence orders "entry written" before "arm read"; the client orders "arm written" before "entries
+ * read": one of the two sees the other. */
 static void serve_arm(struct completion *c, struct counters *counters, struct cq *q, bool solicited)
 {
 	uint32_t arm, served;
@@ -70,7 +71,8 @@ static void serve_arm(struct completion *c, struct counters *counters, struct cq
 	served = __atomic_load_n(&q->served_arm, __ATOMIC_RELAXED);
 	if (likely(arm == served) || !(arm & (CQ_ARM_NEXT | (solicited ? CQ_ARM_SOLICITED : 0))))
 		return;
-	if (__atomic_compare_exchange_n(&q->served_arm, &served, arm, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+	if (__atomic_compare_exchange_n(
+		    &q->served_arm, &served, arm, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		eq_post(c, counters, q->client, EQE_COMPLETION, q->cqn);
 }
 
@@ -84,8 +86,8 @@ static bool reserve(struct cq *q, uint64_t *place)
 		consumed = __atomic_load_n(&q->record->consumer_index, __ATOMIC_ACQUIRE);
 		if (unlikely((uint32_t)produced - consumed > q->mask))
 			return false;
-	} while (!__atomic_compare_exchange_n(&q->produced, &produced, produced + 1, true, __ATOMIC_RELAXED,
-		__ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(
+		&q->produced, &produced, produced + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	*place = produced;
 	return true;
 }
@@ -98,7 +100,8 @@ static bool lost(struct completion *c, struct counters *counters, struct cq *q)
 	return false;
 }
 
-bool cq_post(struct completion *c, struct counters *counters, uint32_t cqn, const struct cqe *entry, bool solicited)
+bool cq_post(struct completion *c, struct counters *counters, uint32_t cqn, const struct cqe *entry,
+	bool solicited)
 {
 	struct cq *q = &c->cqs[cqn & c->cq_mask];
 	struct cqe *to;
@@ -117,7 +120,8 @@ bool cq_post(struct completion *c, struct counters *counters, uint32_t cqn, cons
 	to->byte_count = entry->byte_count;
 	to->wqe_offset = entry->wqe_offset;
 	/* opcode, is_send, reserved and owner: one word, written last */
-	__atomic_store_n((uint32_t *)&to->opcode, entry->opcode | (uint32_t)entry->is_send << 8, __ATOMIC_RELEASE);
+	__atomic_store_n((uint32_t *)&to->opcode, entry->opcode | (uint32_t)entry->is_send << 8,
+		__ATOMIC_RELEASE);
 	count(counters, COUNTER_cqes);
 	serve_arm(c, counters, q, solicited || entry->opcode == 0xff);
 	return true;

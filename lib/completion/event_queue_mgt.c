@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * EventQueueMgt: one event queue for each client, in the client's page. Entries are written on any stage; the client's
- * eventfd is written by completion_notify() between polls, and only if the client says that it sleeps.
+ * EventQueueMgt: one event queue for each client, in the client's page. Entries are written on any
+ * stage; the client's eventfd is written by completion_notify() between polls, and only if the
+ * client says that it sleeps.
  */
 #include <string.h>
 #include <unistd.h>
@@ -32,13 +33,14 @@ static bool reserve(struct eq *q, struct client_page *page, uint32_t *place)
 	do {
 		if (produced - __atomic_load_n(&page->eq_consumer, __ATOMIC_ACQUIRE) >= EQ_ENTRIES)
 			return false;
-	} while (!__atomic_compare_exchange_n(&q->produced, &produced, produced + 1, true, __ATOMIC_RELAXED,
-		__ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(
+		&q->produced, &produced, produced + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	*place = produced;
 	return true;
 }
 
-bool eq_post(struct completion *c, struct counters *counters, uint32_t client, enum eqe_type type, uint32_t number)
+bool eq_post(struct completion *c, struct counters *counters, uint32_t client, enum eqe_type type,
+	uint32_t number)
 {
 	struct eq *q = &c->eqs[client];
 	struct client_page *page = __atomic_load_n(&q->page, __ATOMIC_ACQUIRE);
@@ -61,7 +63,8 @@ bool eq_post(struct completion *c, struct counters *counters, uint32_t client, e
 	return true;
 }
 
-/* The exchange orders "entries written" before "waiting read"; a client sets `waiting` and then looks once more. */
+/* The exchange orders "entries written" before "waiting read"; a client sets `waiting` and then
+ * looks once more. */
 static void notify_one(struct eq *q)
 {
 	struct client_page *page;
@@ -70,7 +73,8 @@ static void notify_one(struct eq *q)
 	if (!__atomic_exchange_n(&q->notify, 0, __ATOMIC_SEQ_CST))
 		return;
 	page = __atomic_load_n(&q->page, __ATOMIC_ACQUIRE);
-	if (page && __atomic_exchange_n(&page->waiting, 0, __ATOMIC_SEQ_CST) && write(q->eventfd, &one, 8) < 0)
+	if (page && __atomic_exchange_n(&page->waiting, 0, __ATOMIC_SEQ_CST) &&
+		write(q->eventfd, &one, 8) < 0)
 		return; /* its counter is full: it is readable as it is */
 }
 

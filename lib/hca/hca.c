@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Puts one HCA together: tables, engines with their channels and modules. Control thread, but for hca_poll_stage(), the
- * one place where a stage's name becomes a call.
+ * Puts one HCA together: tables, engines with their channels and modules. Control thread, but for
+ * hca_poll_stage(), the one place where a stage's name becomes a call.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,19 +21,20 @@ void hca_config_defaults(struct hca_config *c)
 		.cqs = 1 << 14,
 		.mpts = 1 << 15,
 		.socket = SOCKET_ID_ANY,
-		.settings = {
-			.ack_interval = 16,
-			.quantum_bytes = 64 << 10,
-			.swpb_elements = 1024,
-			.rpb_elements = 512,
-			.reb_elements = 16384,
-			.pipeline_depth = 64,
-			.timer_tick_ns = 16384,
-			.timer_slots = 4096,
-			.nt_copy_bytes = 0,
-			.e2e_credits = true,
-			.icrc_check = true,
-		},
+		.settings =
+			{
+				.ack_interval = 16,
+				.quantum_bytes = 64 << 10,
+				.swpb_elements = 1024,
+				.rpb_elements = 512,
+				.reb_elements = 16384,
+				.pipeline_depth = 64,
+				.timer_tick_ns = 16384,
+				.timer_slots = 4096,
+				.nt_copy_bytes = 0,
+				.e2e_credits = true,
+				.icrc_check = true,
+			},
 	};
 }
 
@@ -44,10 +45,12 @@ static bool power_of_two(uint32_t n, uint32_t max)
 
 static bool config_valid(const struct hca_config *c)
 {
-	return c->engines >= 1 && c->engines <= ENGINES_MAX && power_of_two(c->qps, 1u << QPN_INDEX_BITS_MAX) &&
-	       power_of_two(c->cqs, 1u << QPN_INDEX_BITS_MAX) && power_of_two(c->mpts, 1u << KEY_INDEX_BITS_MAX) &&
-	       c->packets && c->descriptors && c->link && c->gid_count <= GID_TABLE_MAX &&
-	       c->settings.swpb_elements && c->settings.rpb_elements && c->settings.reb_elements >= SGE_MAX &&
+	return c->engines >= 1 && c->engines <= ENGINES_MAX &&
+	       power_of_two(c->qps, 1u << QPN_INDEX_BITS_MAX) &&
+	       power_of_two(c->cqs, 1u << QPN_INDEX_BITS_MAX) &&
+	       power_of_two(c->mpts, 1u << KEY_INDEX_BITS_MAX) && c->packets && c->descriptors &&
+	       c->link && c->gid_count <= GID_TABLE_MAX && c->settings.swpb_elements &&
+	       c->settings.rpb_elements && c->settings.reb_elements >= SGE_MAX &&
 	       c->settings.timer_tick_ns && c->settings.timer_slots && c->settings.pipeline_depth &&
 	       c->settings.ack_interval && c->settings.quantum_bytes;
 }
@@ -128,8 +131,8 @@ int hca_create(const struct hca_config *config, struct hca **out)
 	if (!h)
 		return -ENOMEM;
 	h->config = *config;
-	h->engines = rte_zmalloc_socket("engines", config->engines * sizeof(struct engine), RTE_CACHE_LINE_SIZE,
-		config->socket);
+	h->engines = rte_zmalloc_socket("engines", config->engines * sizeof(struct engine),
+		RTE_CACHE_LINE_SIZE, config->socket);
 	err = h->engines ? tables_create(h) : -ENOMEM;
 	for (unsigned i = 0; i < config->engines && !err; i++)
 		err = engine_create(h, i);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * HeaderParser (seed 000 5): takes frames from the port and checks them in this order: lengths before any field is used,
- * opcode before any table is indexed, ICRC, P_Key, queue pair, service, the peer's address. What passes goes to
- * RequesterRecvControl (responses) or ExecutionEngine (requests) of the engine that owns the queue pair; what does not is
- * dropped by name. Reads QP contexts, writes none, never writes into a frame. Stage header_parse.
+ * HeaderParser (seed 000 5): takes frames from the port and checks them in this order: lengths
+ * before any field is used, opcode before any table is indexed, ICRC, P_Key, queue pair, service,
+ * the peer's address. What passes goes to RequesterRecvControl (responses) or ExecutionEngine
+ * (requests) of the engine that owns the queue pair; what does not is dropped by name. Reads QP
+ * contexts, writes none, never writes into a frame. Stage header_parse.
  *
- * The states of the seed (PARSE_BTH, PARSE_RETH, ...) are lib/wire's opcode table, which says what headers follow.
+ * The states of the seed (PARSE_BTH, PARSE_RETH, ...) are lib/wire's opcode table, which says what
+ * headers follow.
  */
 #include "link_priv.h"
 
@@ -37,7 +39,8 @@ static bool icrc_right(const uint8_t *frame, const struct wire_frame *f)
 /* Both are full members, or one is: P_Keys match (default partition). */
 static bool pkey_matches(uint16_t theirs, uint16_t ours)
 {
-	return (theirs & PKEY_BASE_MASK) == (ours & PKEY_BASE_MASK) && ((theirs | ours) & ~PKEY_BASE_MASK) != 0;
+	return (theirs & PKEY_BASE_MASK) == (ours & PKEY_BASE_MASK) &&
+	       ((theirs | ours) & ~PKEY_BASE_MASK) != 0;
 }
 
 static bool from_peer(const struct qp *q, const struct wire_frame *f)
@@ -99,7 +102,8 @@ static struct qp *parse(struct engine *e, struct rte_mbuf *m)
 
 	count_n(counters_of(e), COUNTER_rx_bytes, m->data_len);
 	/* A reserved opcode of the RC range is answered (C9-84) */
-	if (unlikely(error != WIRE_OK && !(error == WIRE_ERR_OPCODE && f.h.opcode < WIRE_UC_SEND_FIRST))) {
+	if (unlikely(error != WIRE_OK &&
+		     !(error == WIRE_ERR_OPCODE && f.h.opcode < WIRE_UC_SEND_FIRST))) {
 		count(counters_of(e), parse_counters[error]);
 		return NULL;
 	}
@@ -118,16 +122,19 @@ static struct qp *parse(struct engine *e, struct rte_mbuf *m)
 	return q;
 }
 
-/* Room in both outputs; with several engines that is no promise, and what does not fit is dropped at this edge. */
+/* Room in both outputs; with several engines that is no promise, and what does not fit is dropped
+ * at this edge. */
 static unsigned room_for(struct engine *e)
 {
-	unsigned rrc = channel_room(&e->channel[CHANNEL_HP_RRC]), ee = channel_room(&e->channel[CHANNEL_HP_EE]);
+	unsigned rrc = channel_room(&e->channel[CHANNEL_HP_RRC]),
+		 ee = channel_room(&e->channel[CHANNEL_HP_EE]);
 	unsigned room = RTE_MIN(rrc, ee);
 
 	return RTE_MIN(room, (unsigned)BURST);
 }
 
-static void forward_elsewhere(struct engine *e, struct qp *q, enum channel_id to, struct rte_mbuf *m)
+static void forward_elsewhere(
+	struct engine *e, struct qp *q, enum channel_id to, struct rte_mbuf *m)
 {
 	if (!channel_try_put(&e->peers[q->engine].channel[to], &m, 1)) {
 		count(counters_of(e), COUNTER_drop_rx_full);

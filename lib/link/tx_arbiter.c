@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Link transmit, the seed's 256To64Trans (seed 000 6.4.1): takes frames in turn from request and response generation and
- * gives them to the port. Stage header_parse.
+ * Link transmit, the seed's 256To64Trans (seed 000 6.4.1): takes frames in turn from request and
+ * response generation and gives them to the port. Stage header_parse.
  *
- * A port that takes nothing for STUCK_NS loses what waits: two HCAs that are joined could otherwise wait for each other
- * for ever, each with a full transmit side because the other one's receive side is stalled. The transport repairs it.
+ * A port that takes nothing for STUCK_NS loses what waits: two HCAs that are joined could otherwise
+ * wait for each other for ever, each with a full transmit side because the other one's receive side
+ * is stalled. The transport repairs it.
  */
 #include <errno.h>
 #include <rte_malloc.h>
@@ -68,7 +69,8 @@ unsigned txa_poll(struct engine *e)
 		if (!send_waiting(e, t))
 			break;
 		t->first = 0;
-		t->count = channel_take(&e->channel[inputs[t->turn++ % RTE_DIM(inputs)]], t->waiting, BURST);
+		t->count = channel_take(
+			&e->channel[inputs[t->turn++ % RTE_DIM(inputs)]], t->waiting, BURST);
 		total += t->count;
 		idle = t->count ? 0 : idle + 1;
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MultiQueue's pools, in hugepage memory where there is any. Reserved whole, touched only as far as they are used. */
+/* MultiQueue's pools, in hugepage memory where there is any. Reserved whole, touched only as far as
+ * they are used. */
 #include <errno.h>
 #include <rte_malloc.h>
 #include "multi_queue.h"
@@ -28,7 +29,8 @@ int mq_create(struct engine *e, int socket)
 	mq->sw = reserve("mq_sw", s->swpb_elements * sizeof(*mq->sw), socket);
 	mq->rd = reserve("mq_rd", s->rpb_elements * sizeof(*mq->rd), socket);
 	mq->re = reserve("mq_re", s->reb_elements * sizeof(*mq->re), socket);
-	if (!mq->sw || !mq->rd || !mq->re || free_fifo_create(&mq->sw_free, s->swpb_elements, socket) ||
+	if (!mq->sw || !mq->rd || !mq->re ||
+		free_fifo_create(&mq->sw_free, s->swpb_elements, socket) ||
 		free_fifo_create(&mq->rd_free, s->rpb_elements, socket) ||
 		free_fifo_create(&mq->re_free, s->reb_elements, socket))
 		return -ENOMEM;

@@ -2,18 +2,19 @@
 #ifndef REQUESTER_MULTI_QUEUE_H
 #define REQUESTER_MULTI_QUEUE_H
 /*
- * MultiQueue (seed 000 3.4.3): the retransmit buffers. Three element pools (Send/Write packets, Read requests, Read
- * scatter entries), each with a free FIFO, and in each QP a list of each kind. RequesterTransControl puts elements at
- * the tail, RequesterRecvControl takes them from the head; they may run on different lcores, without locks.
+ * MultiQueue (seed 000 3.4.3): the retransmit buffers. Three element pools (Send/Write packets,
+ * Read requests, Read scatter entries), each with a free FIFO, and in each QP a list of each kind.
+ * RequesterTransControl puts elements at the tail, RequesterRecvControl takes them from the head;
+ * they may run on different lcores, without locks.
  *
- * The seed's one-element race (3.4.3.4.4): the consumer frees the last element while the producer links a new one behind
- * it. Here the two meet in one atomic operation on the element's `next`:
- *   - the producer swings it from NIL to the new element; if it finds CLOSED, the consumer was first and the list is
- *     empty: the new element becomes the head;
- *   - the consumer, taking what seems to be the last element, swings it from NIL to CLOSED; if it finds an index, the
- *     producer was first and that is the new head.
- * `consumed` is stored before the element goes to the free FIFO, and the producer looks at it before it trusts its tail:
- * a tail that counts as consumed may belong to another list already and is never touched.
+ * The seed's one-element race (3.4.3.4.4): the consumer frees the last element while the producer
+ * links a new one behind it. Here the two meet in one atomic operation on the element's `next`:
+ *   - the producer swings it from NIL to the new element; if it finds CLOSED, the consumer was
+ * first and the list is empty: the new element becomes the head;
+ *   - the consumer, taking what seems to be the last element, swings it from NIL to CLOSED; if it
+ * finds an index, the producer was first and that is the new head. `consumed` is stored before the
+ * element goes to the free FIFO, and the producer looks at it before it trusts its tail: a tail
+ * that counts as consumed may belong to another list already and is never touched.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,13 +27,13 @@
 
 /* A Send/Write packet. */
 struct sw_element {
-	uint32_t next;	     /* atomic */
+	uint32_t next; /* atomic */
 	uint32_t psn;
-	struct rte_mbuf *m;  /* one reference */
+	struct rte_mbuf *m; /* one reference */
 	uint32_t wqe_offset;
-	uint32_t length;     /* of the message, bytes */
-	uint8_t opcode;	     /* enum user_opcode */
-	uint8_t flags;	     /* ELEMENT_* */
+	uint32_t length; /* of the message, bytes */
+	uint8_t opcode;	 /* enum user_opcode */
+	uint8_t flags;	 /* ELEMENT_* */
 	uint8_t reserved[6];
 };
 #define ELEMENT_LAST	 1u /* last packet of its message: completes the WQE */
@@ -40,8 +41,8 @@ struct sw_element {
 
 /* A READ or atomic request. */
 struct rd_element {
-	uint32_t next; /* atomic */
-	uint32_t psn;  /* of the request = of its first response */
+	uint32_t next;	  /* atomic */
+	uint32_t psn;	  /* of the request = of its first response */
 	uint32_t packets; /* responses */
 	uint32_t length;
 	uint64_t raddr;
@@ -63,7 +64,8 @@ struct re_element {
 	uint32_t reserved;
 };
 
-/* Free FIFO: indices given back by the consumer, and those never used yet (so that an idle pool is not touched). */
+/* Free FIFO: indices given back by the consumer, and those never used yet (so that an idle pool is
+ * not touched). */
 struct mq_free {
 	uint32_t size;
 	uint32_t *fifo;
@@ -106,29 +108,33 @@ static inline void mq_give(struct mq_free *f, uint32_t index)
 
 static inline uint32_t mq_count(const struct mq_list *l)
 {
-	return __atomic_load_n(&l->produced, __ATOMIC_ACQUIRE) - __atomic_load_n(&l->consumed, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&l->produced, __ATOMIC_ACQUIRE) -
+	       __atomic_load_n(&l->consumed, __ATOMIC_ACQUIRE);
 }
 
-/* Links element `index`, whose own next is `next`, behind the tail, whose next is *tail_next. Producer. */
+/* Links element `index`, whose own next is `next`, behind the tail, whose next is *tail_next.
+ * Producer. */
 static inline void mq_link(struct mq_list *l, uint32_t *next, uint32_t *tail_next, uint32_t index)
 {
 	uint32_t expected = MQ_NIL;
 
 	__atomic_store_n(next, MQ_NIL, __ATOMIC_RELAXED);
 	if (__atomic_load_n(&l->consumed, __ATOMIC_ACQUIRE) == l->produced ||
-		!__atomic_compare_exchange_n(tail_next, &expected, index, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		!__atomic_compare_exchange_n(
+			tail_next, &expected, index, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		__atomic_store_n(&l->head, index, __ATOMIC_RELEASE);
 	l->tail = index;
 	__atomic_store_n(&l->produced, l->produced + 1, __ATOMIC_RELEASE);
 }
 
-/* Unlinks the head, whose next is *next. Consumer; the list is not empty. The caller gives the index back afterwards. */
+/* Unlinks the head, whose next is *next. Consumer; the list is not empty. The caller gives the
+ * index back afterwards. */
 static inline void mq_unlink(struct mq_list *l, uint32_t *next)
 {
 	uint32_t after = __atomic_load_n(next, __ATOMIC_ACQUIRE), expected = MQ_NIL;
 
-	if (after == MQ_NIL && !__atomic_compare_exchange_n(next, &expected, MQ_CLOSED, false, __ATOMIC_ACQ_REL,
-				       __ATOMIC_ACQUIRE))
+	if (after == MQ_NIL && !__atomic_compare_exchange_n(next, &expected, MQ_CLOSED, false,
+				       __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		after = expected;
 	if (after != MQ_NIL) /* else the producer sets the head, and may have done so already */
 		__atomic_store_n(&l->head, after, __ATOMIC_RELEASE);
@@ -176,7 +182,8 @@ static inline struct re_element *re_head(struct multi_queue *mq, const struct mq
 	return mq_count(l) ? &mq->re[__atomic_load_n(&l->head, __ATOMIC_ACQUIRE)] : NULL;
 }
 
-/* Takes the head away; what it holds (the mbuf) is the caller's business before. Consumer; not empty. */
+/* Takes the head away; what it holds (the mbuf) is the caller's business before. Consumer; not
+ * empty. */
 static inline void sw_pop(struct multi_queue *mq, struct mq_list *l)
 {
 	uint32_t i = l->head;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ReqPktGen (seed 000 3.4.4): puts the headers in front of the payload, pads, and finishes the ICRC. New packets
- * from RequesterTransControl and retransmissions from RequesterRecvControl end in RPG_TXA. New ones go first: of a queue
- * pair that retransmits none are made meanwhile, and those made before must not fall between the repeated ones. Stage
- * segmentation.
+ * ReqPktGen (seed 000 3.4.4): puts the headers in front of the payload, pads, and finishes the
+ * ICRC. New packets from RequesterTransControl and retransmissions from RequesterRecvControl end in
+ * RPG_TXA. New ones go first: of a queue pair that retransmits none are made meanwhile, and those
+ * made before must not fall between the repeated ones. Stage segmentation.
  *
- * The payload's CRC came with its copy (packet.payload_crc), so only the headers are read here; a short frame is
- * cheaper to run over once more as a whole.
+ * The payload's CRC came with its copy (packet.payload_crc), so only the headers are read here; a
+ * short frame is cheaper to run over once more as a whole.
  */
 #include <errno.h>
 #include <rte_malloc.h>
@@ -22,8 +22,10 @@ int rpg_create(struct engine *e)
 	return e->module[MODULE_RPG] ? 0 : -ENOMEM;
 }
 
-/* The template of a datagram: the port's address of that index, to the destination of its address unit. */
-static void datagram_template(struct engine *e, const struct qp *q, const struct packet *p, struct wire_template *t)
+/* The template of a datagram: the port's address of that index, to the destination of its address
+ * unit. */
+static void datagram_template(
+	struct engine *e, const struct qp *q, const struct packet *p, struct wire_template *t)
 {
 	struct wire_path path = e->gids[p->ud_gid];
 
@@ -36,8 +38,8 @@ static void datagram_template(struct engine *e, const struct qp *q, const struct
 	wire_template_build(t, &path);
 }
 
-/* Stores the ICRC of a frame that build() has made. A loop of its own over the burst: right behind the stores of the
- * headers the wide loads would have to wait for them. */
+/* Stores the ICRC of a frame that build() has made. A loop of its own over the burst: right behind
+ * the stores of the headers the wide loads would have to wait for them. */
 static inline void finish_icrc(struct rte_mbuf *m)
 {
 	struct packet *p = packet_of(m);
@@ -49,7 +51,8 @@ static inline void finish_icrc(struct rte_mbuf *m)
 		crc = wire_icrc(l3, headers + bytes + pad, p->is_ipv6);
 	} else {
 		crc = pad ? wire_crc(p->payload_crc, payload + bytes, pad) : p->payload_crc;
-		crc = ~wire_crc_combine(wire_icrc_headers(l3, headers, p->is_ipv6), crc, bytes + pad);
+		crc = ~wire_crc_combine(
+			wire_icrc_headers(l3, headers, p->is_ipv6), crc, bytes + pad);
 	}
 	wire_icrc_store(payload + bytes + pad, crc);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The segmentation and requester_recv stages, and the completion of send descriptors that both write. */
+/* The segmentation and requester_recv stages, and the completion of send descriptors that both
+ * write. */
 #include <errno.h>
 #include <rte_malloc.h>
 #include "requester_priv.h"
@@ -43,8 +44,8 @@ unsigned requester_recv_poll(struct engine *e)
 	return n + rrc_poll(e);
 }
 
-void requester_complete(struct engine *e, const struct qp *q, enum stage_id stage, enum wire_outcome outcome,
-	uint32_t wqe_offset, uint8_t user_opcode, uint32_t length)
+void requester_complete(struct engine *e, const struct qp *q, enum stage_id stage,
+	enum wire_outcome outcome, uint32_t wqe_offset, uint8_t user_opcode, uint32_t length)
 {
 	struct cqe cqe = {
 		.my_qpn = q->qpn,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef REQUESTER_PRIV_H
 #define REQUESTER_PRIV_H
-/* What the modules of the segmentation and requester_recv stages share with each other and with nobody else. */
+/* What the modules of the segmentation and requester_recv stages share with each other and with
+ * nobody else. */
 #include "completion/completion.h"
 #include "context/qp_context.h"
 #include "host-abi/wqe.h"
@@ -27,12 +28,21 @@ void tc_destroy(struct engine *e);
 /* Takes a QP's timers off the wheel: the QP goes away. Stage requester_recv. */
 void tc_let_go(struct engine *e, struct qp *q);
 
-/* Payloads up to here get their CRC together with the headers, in one pass over the finished frame; longer ones while
- * they are copied. */
+/* Payloads up to here get their CRC together with the headers, in one pass over the finished frame;
+ * longer ones while they are copied. */
 #define CRC_WITH_COPY_BYTES 256u
 
 /* Why RequesterTransControl does not go on with a QP (qp.rtc.parked). */
-enum park_reason { PARK_NONE, PARK_BUFFER, PARK_FENCE, PARK_READS, PARK_CREDIT, PARK_RNR, PARK_PSN, PARK_RETRANSMIT };
+enum park_reason {
+	PARK_NONE,
+	PARK_BUFFER,
+	PARK_FENCE,
+	PARK_READS,
+	PARK_CREDIT,
+	PARK_RNR,
+	PARK_PSN,
+	PARK_RETRANSMIT
+};
 
 /* Ttr of a QP in ns, 0: no timer (C9-140). */
 static inline uint64_t qp_timeout_ns(const struct qp *q)
@@ -48,9 +58,10 @@ static inline uint32_t qp_outstanding(const struct qp *q)
 }
 
 /*
- * Completes a send WQE. OK: only if signaled; an error always. Stages segmentation (UC, UD) and requester_recv (RC).
+ * Completes a send WQE. OK: only if signaled; an error always. Stages segmentation (UC, UD) and
+ * requester_recv (RC).
  */
-void requester_complete(struct engine *e, const struct qp *q, enum stage_id stage, enum wire_outcome outcome,
-	uint32_t wqe_offset, uint8_t user_opcode, uint32_t length);
+void requester_complete(struct engine *e, const struct qp *q, enum stage_id stage,
+	enum wire_outcome outcome, uint32_t wqe_offset, uint8_t user_opcode, uint32_t length);
 
 #endif

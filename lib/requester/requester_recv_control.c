@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RequesterRecvControl (seed 000 3.4.5): what comes back. Acknowledgements release packets and complete requests; NAKs and
- * expired timers send again, wait, or end the queue pair; read responses are written through their scatter entries; bad
- * requests complete in their turn. Writes qp.rrc and the consumer's side of qp.mq. Stage requester_recv.
+ * RequesterRecvControl (seed 000 3.4.5): what comes back. Acknowledgements release packets and
+ * complete requests; NAKs and expired timers send again, wait, or end the queue pair; read
+ * responses are written through their scatter entries; bad requests complete in their turn. Writes
+ * qp.rrc and the consumer's side of qp.mq. Stage requester_recv.
  *
  * UPSN = rrc.unacked_psn, the oldest PSN outstanding; NPSN = rtc.next_psn; RPSN = the response's.
  *
@@ -22,7 +23,8 @@
  * READ_IMPLICIT_RELEASE it came already				SILENT_DROP
  * READ_SCATTER	   local memory refused, wrong length			FLUSH
  * READ_SCATTER	   else							IDLE
- * a Loss timer expired: TIMER_RETRANS, or FLUSH when the retry counter is spent; an RNR timer: NAK_RETRANS
+ * a Loss timer expired: TIMER_RETRANS, or FLUSH when the retry counter is spent; an RNR timer:
+ * NAK_RETRANS
  */
 #include <errno.h>
 #include <rte_malloc.h>
@@ -31,7 +33,8 @@
 #include "scatter_entry_manager.h"
 
 struct rrc {
-	uint32_t head, tail; /* queue pairs that retransmit, by index, linked through qp.rrc.next_retransmit */
+	uint32_t head, tail; /* queue pairs that retransmit, by index, linked through
+				qp.rrc.next_retransmit */
 };
 
 int rrc_create(struct engine *e)
@@ -55,7 +58,8 @@ static uint32_t next_psn(const struct qp *q)
 	return __atomic_load_n(&q->rtc.next_psn, __ATOMIC_ACQUIRE);
 }
 
-/* RequesterTransControl may wait for what has just changed: it stores `parked` and then looks at what we stored. */
+/* RequesterTransControl may wait for what has just changed: it stores `parked` and then looks at
+ * what we stored. */
 static void wake_sender(struct engine *e, struct qp *q)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -65,10 +69,12 @@ static void wake_sender(struct engine *e, struct qp *q)
 
 /* ---- completion and release ---- */
 
-static void complete(struct engine *e, struct qp *q, uint8_t flags, uint32_t wqe_offset, uint8_t opcode, uint32_t length)
+static void complete(struct engine *e, struct qp *q, uint8_t flags, uint32_t wqe_offset,
+	uint8_t opcode, uint32_t length)
 {
 	if (flags & ELEMENT_SIGNALED)
-		requester_complete(e, q, STAGE_REQUESTER_RECV, OUTCOME_OK, wqe_offset, opcode, length);
+		requester_complete(
+			e, q, STAGE_REQUESTER_RECV, OUTCOME_OK, wqe_offset, opcode, length);
 }
 
 /* Is the READ at the head of its queue older than the packet at the head of theirs (or alone)? */
@@ -88,7 +94,8 @@ static void advanced(struct engine *e, struct qp *q, uint32_t unacked)
 }
 
 /*
- * Releases packets up to and with `upto`, as far as no unanswered READ or atomic is in the way. True: none was.
+ * Releases packets up to and with `upto`, as far as no unanswered READ or atomic is in the way.
+ * True: none was.
  */
 static bool release(struct engine *e, struct qp *q, uint32_t upto)
 {
@@ -97,7 +104,8 @@ static bool release(struct engine *e, struct qp *q, uint32_t upto)
 	struct sw_element *sw;
 	bool clear = true;
 
-	while ((sw = sw_head(e->mq, &q->mq.sw)) && psn_before_eq(sw->psn, upto) && !read_is_older(sw, rd)) {
+	while ((sw = sw_head(e->mq, &q->mq.sw)) && psn_before_eq(sw->psn, upto) &&
+		!read_is_older(sw, rd)) {
 		uint8_t flags = sw->flags;
 
 		rte_pktmbuf_free(sw->m);
@@ -155,7 +163,8 @@ static void retransmit_from(struct engine *e, struct qp *q, uint32_t psn)
 }
 
 /* A READ asked for again, from the first response that has not come; an atomic as it was. */
-static struct rte_mbuf *read_again(struct engine *e, const struct qp *q, const struct rd_element *rd, uint32_t done)
+static struct rte_mbuf *read_again(
+	struct engine *e, const struct qp *q, const struct rd_element *rd, uint32_t done)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(e->packets);
 	struct packet *p;
@@ -169,9 +178,9 @@ static struct rte_mbuf *read_again(struct engine *e, const struct qp *q, const s
 	p->payload_bytes = 0;
 	p->flags = 0;
 	p->headers = (struct wire_headers){
-		.opcode = rd->opcode == USER_RDMA_READ	 ? WIRE_RC_READ_REQUEST :
-			  rd->opcode == USER_ATOMIC_CS ? WIRE_RC_CMP_SWAP :
-							   WIRE_RC_FETCH_ADD,
+		.opcode = rd->opcode == USER_RDMA_READ	 ? WIRE_RC_READ_REQUEST
+			  : rd->opcode == USER_ATOMIC_CS ? WIRE_RC_CMP_SWAP
+							 : WIRE_RC_FETCH_ADD,
 		.ackreq = 1,
 		.psn = psn_add(rd->psn, done),
 		.dest_qp = q->dest_qpn,
@@ -265,20 +274,22 @@ static unsigned retransmit_some(struct engine *e, struct qp *q, unsigned room)
 /* ---- failure ---- */
 
 /* False: no room or no buffer. */
-static bool timer_put(struct engine *e, struct qp *q, enum timer_kind kind, enum timer_op op, uint64_t value_ns)
+static bool timer_put(
+	struct engine *e, struct qp *q, enum timer_kind kind, enum timer_op op, uint64_t value_ns)
 {
 	struct rte_mbuf *m;
 
 	if (!channel_room(&e->channel[CHANNEL_RRC_TC]) || !(m = rte_mbuf_raw_alloc(e->descriptors)))
 		return false;
-	*timer_event_of(m) = (struct timer_event){.qpn = q->qpn, .timer = kind, .op = op, .epoch = q->epoch,
-		.value_ns = value_ns};
+	*timer_event_of(m) = (struct timer_event){
+		.qpn = q->qpn, .timer = kind, .op = op, .epoch = q->epoch, .value_ns = value_ns};
 	channel_put_one(&e->channel[CHANNEL_RRC_TC], m);
 	return true;
 }
 
-/* FLUSH: completes everything outstanding, in order; the first request as `first`, the others as flushed. A request in
- * several packets completes once: with its last packet, or, when that was never sent, as a bad request later. */
+/* FLUSH: completes everything outstanding, in order; the first request as `first`, the others as
+ * flushed. A request in several packets completes once: with its last packet, or, when that was
+ * never sent, as a bad request later. */
 static void flush(struct engine *e, struct qp *q, enum wire_outcome first)
 {
 	struct sw_element *sw;
@@ -300,7 +311,8 @@ static void flush(struct engine *e, struct qp *q, enum wire_outcome first)
 			rd_pop(e->mq, &q->mq.rd);
 			sem_release(e, q, entries);
 			q->rrc.read_packets = 0;
-			__atomic_store_n(&q->rrc.reads_done, q->rrc.reads_done + 1, __ATOMIC_RELEASE);
+			__atomic_store_n(
+				&q->rrc.reads_done, q->rrc.reads_done + 1, __ATOMIC_RELEASE);
 		} else {
 			offset = sw->wqe_offset;
 			opcode = sw->opcode;
@@ -316,7 +328,8 @@ static void flush(struct engine *e, struct qp *q, enum wire_outcome first)
 		} else if (q->rrc.fatal && offset == q->rrc.failed_wqe) {
 			q->rrc.fatal = !last;
 		} else if (last) {
-			requester_complete(e, q, STAGE_REQUESTER_RECV, OUTCOME_FLUSH, offset, opcode, 0);
+			requester_complete(
+				e, q, STAGE_REQUESTER_RECV, OUTCOME_FLUSH, offset, opcode, 0);
 		}
 	}
 	__atomic_store_n(&q->rrc.unacked_psn, next_psn(q), __ATOMIC_RELEASE);
@@ -345,9 +358,11 @@ static void bad_requests(struct engine *e, struct qp *q)
 
 		q->rrc.bad_head = r->next;
 		if (q->rrc.fatal && r->wqe_offset == q->rrc.failed_wqe)
-			q->rrc.fatal = 0; /* its error was reported when one of its packets failed */
+			q->rrc.fatal =
+				0; /* its error was reported when one of its packets failed */
 		else
-			requester_complete(e, q, STAGE_REQUESTER_RECV, r->outcome, r->wqe_offset, r->opcode, 0);
+			requester_complete(e, q, STAGE_REQUESTER_RECV, r->outcome, r->wqe_offset,
+				r->opcode, 0);
 		if (r->outcome != OUTCOME_FLUSH)
 			qp_set_error(e, q);
 		rte_mbuf_raw_free(m);
@@ -379,7 +394,8 @@ static unsigned take_bad_requests(struct engine *e)
 
 /* ---- responses ---- */
 
-/* One more try of what does not come; the counter is loaded again whenever something advances (C9-137, C9-142). */
+/* One more try of what does not come; the counter is loaded again whenever something advances
+ * (C9-137, C9-142). */
 static void retry(struct engine *e, struct qp *q, uint32_t psn)
 {
 	if (q->rrc.retry_left == 0) {
@@ -391,8 +407,8 @@ static void retry(struct engine *e, struct qp *q, uint32_t psn)
 	retransmit_from(e, q, psn);
 }
 
-/* ACK_LOSS_RETRANS: an acknowledgement of something later says that the response of a READ or atomic was lost. Once:
- * until that READ moves on, more of them say nothing new. */
+/* ACK_LOSS_RETRANS: an acknowledgement of something later says that the response of a READ or
+ * atomic was lost. Once: until that READ moves on, more of them say nothing new. */
 static void implied_nak(struct engine *e, struct qp *q)
 {
 	uint32_t psn = q->rrc.unacked_psn;
@@ -433,7 +449,8 @@ static void nak_rnr(struct engine *e, struct qp *q, const struct wire_headers *h
 		return;
 	}
 	if (!timer_put(e, q, TIMER_RNR, TIMER_SET, aeth_rnr_ns(aeth_value(h->syndrome))))
-		return; /* as if the NAK had been lost: the Loss timer sends again, and another NAK comes */
+		return; /* as if the NAK had been lost: the Loss timer sends again, and another NAK
+			   comes */
 	if (q->rnr_retry != 7)
 		q->rrc.rnr_left--;
 	__atomic_store_n(&q->rrc.rnr_waiting, 1, __ATOMIC_RELEASE);
@@ -441,16 +458,18 @@ static void nak_rnr(struct engine *e, struct qp *q, const struct wire_headers *h
 }
 
 /*
- * What was on its way when the retransmission began may draw the same NAK again, once for every duplicate in between
- * (C9-80: a duplicate ends the responder's silence). Such a repetition says nothing new: it neither counts down nor
- * starts over. If the repeated packet itself was lost, a NAK that comes later, or the Loss timer, tells.
+ * What was on its way when the retransmission began may draw the same NAK again, once for every
+ * duplicate in between (C9-80: a duplicate ends the responder's silence). Such a repetition says
+ * nothing new: it neither counts down nor starts over. If the repeated packet itself was lost, a
+ * NAK that comes later, or the Loss timer, tells.
  */
 #define NAK_REPEAT_NS 500000u
 
 static void nak_sequence(struct engine *e, struct qp *q, const struct wire_headers *h)
 {
 	count(counters_of(e), COUNTER_nak_sequence_received);
-	if (q->rrc.rnr_waiting) /* after an RNR NAK the rest of the message draws this one: the RNR wins */
+	if (q->rrc.rnr_waiting) /* after an RNR NAK the rest of the message draws this one: the RNR
+				   wins */
 		return;
 	if (q->rrc.nak_psn == h->psn + 1 && e->now_ns - q->rrc.nak_ns < NAK_REPEAT_NS)
 		return;
@@ -485,7 +504,8 @@ static void nak(struct engine *e, struct qp *q, const struct wire_headers *h)
 		}
 	}
 	clear = release(e, q, psn_sub(h->psn, 1));
-	if (!clear && h->psn != q->rrc.unacked_psn) { /* else it is the next response of the READ that fails (C9-100) */
+	if (!clear && h->psn != q->rrc.unacked_psn) { /* else it is the next response of the READ
+							 that fails (C9-100) */
 		implied_nak(e, q);
 		return;
 	}
@@ -499,8 +519,8 @@ static void nak(struct engine *e, struct qp *q, const struct wire_headers *h)
 }
 
 /* READ_SCATTER: writes the bytes behind one another into the request's scatter entries. */
-static enum wire_outcome scatter(struct engine *e, struct qp *q, struct rd_element *rd, const uint8_t *from,
-	uint32_t bytes)
+static enum wire_outcome scatter(
+	struct engine *e, struct qp *q, struct rd_element *rd, const uint8_t *from, uint32_t bytes)
 {
 	while (bytes) {
 		struct re_element entry;
@@ -512,7 +532,8 @@ static enum wire_outcome scatter(struct engine *e, struct qp *q, struct rd_eleme
 		if (sem_fetch(e, q, &rd->entries, &entry) != SEM_VALID_ENTRY)
 			return OUTCOME_LOCAL_LENGTH;
 		piece = RTE_MIN(bytes, entry.length);
-		s = v2p_map(e->v2p, q->pd, entry.lkey, entry.addr, piece, ACCESS_LOCAL_WRITE, &to, &run);
+		s = v2p_map(e->v2p, q->pd, entry.lkey, entry.addr, piece, ACCESS_LOCAL_WRITE, &to,
+			&run);
 		if (unlikely(s != V2P_SUCCESS)) {
 			v2p_count_error(counters_of(e), s);
 			return OUTCOME_LOCAL_PROT;
@@ -555,12 +576,14 @@ static void read_response(struct engine *e, struct qp *q, struct rd_element *rd,
 	enum wire_outcome outcome;
 
 	if (rd->opcode != USER_RDMA_READ || a->payload_bytes != response_bytes(q, rd, index)) {
-		count(counters_of(e), rd->opcode == USER_RDMA_READ ? COUNTER_drop_resp_length : COUNTER_drop_resp_opcode);
+		count(counters_of(e), rd->opcode == USER_RDMA_READ ? COUNTER_drop_resp_length
+								   : COUNTER_drop_resp_opcode);
 		if (rd->opcode == USER_RDMA_READ)
 			fail(e, q, OUTCOME_BAD_RESP);
 		return;
 	}
-	outcome = scatter(e, q, rd, rte_pktmbuf_mtod_offset(m, const uint8_t *, a->payload_offset), a->payload_bytes);
+	outcome = scatter(e, q, rd, rte_pktmbuf_mtod_offset(m, const uint8_t *, a->payload_offset),
+		a->payload_bytes);
 	if (unlikely(outcome != OUTCOME_OK)) {
 		fail(e, q, outcome);
 		return;
@@ -573,7 +596,8 @@ static void read_response(struct engine *e, struct qp *q, struct rd_element *rd,
 		advanced(e, q, psn_add(a->headers.psn, 1));
 }
 
-static void atomic_response(struct engine *e, struct qp *q, struct rd_element *rd, const struct wire_headers *h)
+static void atomic_response(
+	struct engine *e, struct qp *q, struct rd_element *rd, const struct wire_headers *h)
 {
 	enum wire_outcome outcome;
 
@@ -626,7 +650,8 @@ static bool in_window(struct engine *e, struct qp *q, const struct wire_headers 
 		return true;
 	if (psn_before(h->psn, unacked)) {
 		count(counters_of(e), COUNTER_ack_duplicate);
-		if (wire_opcodes[h->opcode].kind == WIRE_KIND_ACK && aeth_kind(h->syndrome) == AETH_ACK)
+		if (wire_opcodes[h->opcode].kind == WIRE_KIND_ACK &&
+			aeth_kind(h->syndrome) == AETH_ACK)
 			take_credits(q, h);
 	} else {
 		count(counters_of(e), COUNTER_drop_ack_ghost);

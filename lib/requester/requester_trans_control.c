@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RequesterTransControl (seed 000 3.4.1): judges whether a request may be sent, cuts it into packets of the path MTU,
- * numbers them, keeps RC packets in MultiQueue, arms the Loss timer, completes UC and UD requests. Writes qp.rtc and the
- * producer's side of qp.mq. Stage segmentation.
+ * RequesterTransControl (seed 000 3.4.1): judges whether a request may be sent, cuts it into
+ * packets of the path MTU, numbers them, keeps RC packets in MultiQueue, arms the Loss timer,
+ * completes UC and UD requests. Writes qp.rtc and the producer's side of qp.mq. Stage segmentation.
  *
- * Requests wait in a list of their queue pair; queue pairs take turns, each for a quantum of bytes. A queue pair that may
- * not go on is parked with its reason and woken by RequesterRecvControl: it holds descriptors, no packets, and nobody
- * waits for it.
+ * Requests wait in a list of their queue pair; queue pairs take turns, each for a quantum of bytes.
+ * A queue pair that may not go on is parked with its reason and woken by RequesterRecvControl: it
+ * holds descriptors, no packets, and nobody waits for it.
  *
  * state	condition					next
  * RESP_CXT	QP not in RTS, bad request, or one went by	RC_BAD_REQ (RC) or UCUD_CPL (UC, UD)
@@ -46,7 +46,8 @@ enum rtc_state {
 };
 
 struct rtc {
-	uint32_t head, tail; /* queue pairs with requests, by index, linked through qp.rtc.next_active */
+	uint32_t head,
+		tail; /* queue pairs with requests, by index, linked through qp.rtc.next_active */
 	unsigned out_count;
 	struct rte_mbuf *out[BURST]; /* packets on their way to RTC_RPG */
 };
@@ -56,10 +57,10 @@ struct visit {
 	struct engine *e;
 	struct rtc *t;
 	struct qp *q;
-	struct rte_mbuf *m;	 /* the request at work */
+	struct rte_mbuf *m; /* the request at work */
 	struct request *r;
-	uint32_t quantum;	 /* bytes left of its turn */
-	unsigned room;		 /* left in RTC_RPG */
+	uint32_t quantum; /* bytes left of its turn */
+	unsigned room;	  /* left in RTC_RPG */
 	enum park_reason reason;
 	bool sent;
 };
@@ -177,7 +178,8 @@ static void out_flush(struct engine *e)
 	t->out_count = 0;
 }
 
-/* The last packet of a visit stays in out[] until the visit ends: end_visit() may want its AckReq. */
+/* The last packet of a visit stays in out[] until the visit ends: end_visit() may want its AckReq.
+ */
 static void out_put(struct visit *v, struct rte_mbuf *m)
 {
 	if (v->t->out_count == BURST)
@@ -187,14 +189,19 @@ static void out_put(struct visit *v, struct rte_mbuf *m)
 	v->sent = true;
 }
 
-/* BTH opcode of each user operation: first, middle, last, only; RC. UC's are these plus 0x20 (IBTA 9.2). */
+/* BTH opcode of each user operation: first, middle, last, only; RC. UC's are these plus 0x20
+ * (IBTA 9.2). */
 static const struct {
 	uint8_t first, middle, last, only;
 } segment_opcodes[DOORBELL_OPCODE_MASK + 1] = {
-	[USER_SEND] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_LAST, WIRE_RC_SEND_ONLY},
-	[USER_SEND_IMM] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_LAST_IMM, WIRE_RC_SEND_ONLY_IMM},
-	[USER_SEND_INV] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_LAST_INV, WIRE_RC_SEND_ONLY_INV},
-	[USER_RDMA_WRITE] = {WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_LAST, WIRE_RC_WRITE_ONLY},
+	[USER_SEND] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_LAST,
+		WIRE_RC_SEND_ONLY},
+	[USER_SEND_IMM] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_LAST_IMM,
+		WIRE_RC_SEND_ONLY_IMM},
+	[USER_SEND_INV] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_LAST_INV,
+		WIRE_RC_SEND_ONLY_INV},
+	[USER_RDMA_WRITE] = {WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_LAST,
+		WIRE_RC_WRITE_ONLY},
 	[USER_RDMA_WRITE_IMM] = {WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_LAST_IMM,
 		WIRE_RC_WRITE_ONLY_IMM},
 	[USER_RDMA_READ] = {.only = WIRE_RC_READ_REQUEST},
@@ -204,10 +211,10 @@ static const struct {
 
 static uint8_t segment_opcode(const struct request *r, bool first, bool last)
 {
-	uint8_t rc = first && last ? segment_opcodes[r->opcode].only :
-		     first	   ? segment_opcodes[r->opcode].first :
-		     last	   ? segment_opcodes[r->opcode].last :
-				     segment_opcodes[r->opcode].middle;
+	uint8_t rc = first && last ? segment_opcodes[r->opcode].only
+		     : first	   ? segment_opcodes[r->opcode].first
+		     : last	   ? segment_opcodes[r->opcode].last
+				   : segment_opcodes[r->opcode].middle;
 
 	switch ((enum qp_service)r->service) {
 	case SERVICE_RC:
@@ -221,7 +228,8 @@ static uint8_t segment_opcode(const struct request *r, bool first, bool last)
 }
 
 /* A packet with the headers of this segment. `m` is a fresh buffer. */
-static void fill_packet(struct visit *v, struct rte_mbuf *m, uint32_t bytes, uint32_t crc, bool first, bool last)
+static void fill_packet(
+	struct visit *v, struct rte_mbuf *m, uint32_t bytes, uint32_t crc, bool first, bool last)
 {
 	const struct request *r = v->r;
 	struct packet *p = packet_of(m);
@@ -255,8 +263,8 @@ static struct rte_mbuf *packet_alloc(struct engine *e)
 	return m;
 }
 
-/* A share of the buffers that leaves others theirs: whoever holds more than what is free has to wait (dynamic
- * threshold), so dead peers cannot take them all, however many they are. */
+/* A share of the buffers that leaves others theirs: whoever holds more than what is free has to
+ * wait (dynamic threshold), so dead peers cannot take them all, however many they are. */
 static bool buffer_share(const struct multi_queue *mq, const struct mq_list *l)
 {
 	uint32_t free_count = mq_free_count(&mq->sw_free);
@@ -264,8 +272,8 @@ static bool buffer_share(const struct multi_queue *mq, const struct mq_list *l)
 	return free_count != 0 && mq_count(l) <= free_count;
 }
 
-/* AckReq: every ack_interval packets, and (end_visit) on the last packet of each turn, so that nothing ever waits for an
- * acknowledgement that was not asked for. */
+/* AckReq: every ack_interval packets, and (end_visit) on the last packet of each turn, so that
+ * nothing ever waits for an acknowledgement that was not asked for. */
 static void choose_ackreq(struct visit *v, struct packet *p)
 {
 	uint32_t since = ++v->q->rtc.since_ack;
@@ -307,7 +315,8 @@ static bool consumes_receive(const struct request *r)
 	       r->opcode == USER_RDMA_WRITE_IMM;
 }
 
-/* No credit for a request that needs one: it goes alone, when all before it is acknowledged (limited, C9-162). */
+/* No credit for a request that needs one: it goes alone, when all before it is acknowledged
+ * (limited, C9-162). */
 static bool credit_allows(const struct visit *v)
 {
 	const struct qp *q = v->q;
@@ -332,7 +341,8 @@ static enum rtc_state judge_read(struct visit *v, uint32_t reads)
 static enum rtc_state rc_judge_msg(struct visit *v)
 {
 	struct qp *q = v->q;
-	uint32_t reads = q->rtc.reads_issued - __atomic_load_n(&q->rrc.reads_done, __ATOMIC_ACQUIRE);
+	uint32_t reads =
+		q->rtc.reads_issued - __atomic_load_n(&q->rrc.reads_done, __ATOMIC_ACQUIRE);
 	uint32_t packets = psn_packets(v->r->length, q->mtu_bytes);
 
 	if (__atomic_load_n(&q->rrc.rnr_waiting, __ATOMIC_ACQUIRE))
@@ -361,7 +371,8 @@ static void spend(struct visit *v, uint32_t bytes)
 /* The segment's bytes in a fresh packet, or NULL with *next telling where to go on. */
 static struct rte_mbuf *segment(struct visit *v, bool *last, enum rtc_state *next)
 {
-	uint32_t left = v->r->length - v->r->sent_bytes, bytes = RTE_MIN(left, (uint32_t)v->q->mtu_bytes), crc = 0;
+	uint32_t left = v->r->length - v->r->sent_bytes,
+		 bytes = RTE_MIN(left, (uint32_t)v->q->mtu_bytes), crc = 0;
 	bool first = v->r->sent_bytes == 0;
 	struct rte_mbuf *m;
 
@@ -393,7 +404,9 @@ static void advance_psn(struct qp *q, uint32_t packets)
 static enum rtc_state rc_seg(struct visit *v)
 {
 	struct qp *q = v->q;
-	struct sw_element x = {.psn = q->rtc.next_psn, .wqe_offset = v->r->wqe_offset, .length = v->r->length,
+	struct sw_element x = {.psn = q->rtc.next_psn,
+		.wqe_offset = v->r->wqe_offset,
+		.length = v->r->length,
 		.opcode = v->r->opcode};
 	enum rtc_state next;
 	struct rte_mbuf *m;
@@ -421,9 +434,16 @@ static enum rtc_state rc_store_entry(struct visit *v)
 	struct request *r = v->r;
 	const struct wqe_data *d = (const struct wqe_data *)(request_wqe(v->m) + r->data_first);
 	uint32_t packets = r->opcode == USER_RDMA_READ ? psn_packets(r->length, q->mtu_bytes) : 1;
-	struct rd_element x = {.psn = q->rtc.next_psn, .packets = packets, .length = r->length, .raddr = r->raddr,
-		.rkey = r->rkey, .wqe_offset = r->wqe_offset, .swap_add = r->swap_add, .compare = r->compare,
-		.opcode = r->opcode, .entries = r->data_units,
+	struct rd_element x = {.psn = q->rtc.next_psn,
+		.packets = packets,
+		.length = r->length,
+		.raddr = r->raddr,
+		.rkey = r->rkey,
+		.wqe_offset = r->wqe_offset,
+		.swap_add = r->swap_add,
+		.compare = r->compare,
+		.opcode = r->opcode,
+		.entries = r->data_units,
 		.flags = r->flags & REQUEST_SIGNALED ? ELEMENT_SIGNALED : 0};
 	struct rte_mbuf *m;
 
@@ -494,7 +514,8 @@ static enum rtc_state ucud_cpl(struct visit *v)
 	const struct request *r = v->r;
 
 	if (r->outcome != OUTCOME_OK || r->flags & REQUEST_SIGNALED)
-		requester_complete(v->e, v->q, STAGE_SEGMENTATION, r->outcome, r->wqe_offset, r->opcode, r->length);
+		requester_complete(v->e, v->q, STAGE_SEGMENTATION, r->outcome, r->wqe_offset,
+			r->opcode, r->length);
 	if (unlikely(r->outcome != OUTCOME_OK)) {
 		v->q->rtc.flushing = 1;
 		qp_set_error(v->e, v->q);
@@ -510,8 +531,8 @@ static void finish_request(struct visit *v)
 	__atomic_store_n(&q->rtc.consumed, q->rtc.consumed + 1, __ATOMIC_RELEASE);
 }
 
-/* A bad request goes to RequesterRecvControl, which completes it when all before it has completed; what comes after it
- * is flushed the same way. */
+/* A bad request goes to RequesterRecvControl, which completes it when all before it has completed;
+ * what comes after it is flushed the same way. */
 static enum rtc_state rc_bad_req(struct visit *v)
 {
 	struct channel *out = &v->e->channel[CHANNEL_RTC_RRC];
@@ -566,7 +587,8 @@ static enum rtc_state step(struct visit *v, enum rtc_state state)
 
 /* ---- a visit ---- */
 
-/* The Loss timer: set when it is not armed and something is outstanding. False: no room or no buffer, try again. */
+/* The Loss timer: set when it is not armed and something is outstanding. False: no room or no
+ * buffer, try again. */
 static bool arm_timer(struct engine *e, struct qp *q)
 {
 	struct channel *out = &e->channel[CHANNEL_RTC_TC];
@@ -576,8 +598,11 @@ static bool arm_timer(struct engine *e, struct qp *q)
 		return true;
 	if (!channel_room(out) || !(m = rte_mbuf_raw_alloc(e->descriptors)))
 		return false;
-	*timer_event_of(m) = (struct timer_event){.qpn = q->qpn, .timer = TIMER_LOSS, .op = TIMER_SET,
-		.epoch = q->epoch, .value_ns = qp_timeout_ns(q)};
+	*timer_event_of(m) = (struct timer_event){.qpn = q->qpn,
+		.timer = TIMER_LOSS,
+		.op = TIMER_SET,
+		.epoch = q->epoch,
+		.value_ns = qp_timeout_ns(q)};
 	channel_put_one(out, m);
 	return true;
 }
@@ -592,7 +617,8 @@ static const enum counter park_counters[] = {
 	[PARK_RETRANSMIT] = COUNTER_park_retransmit,
 };
 
-/* Parks the QP and looks once more: RequesterRecvControl stores what it changed and then looks at `parked`. */
+/* Parks the QP and looks once more: RequesterRecvControl stores what it changed and then looks at
+ * `parked`. */
 static void park_qp(struct visit *v)
 {
 	struct qp *q = v->q;
@@ -619,10 +645,12 @@ static void end_visit(struct visit *v, enum rtc_state state)
 	}
 	out_flush(v->e);
 	if (q->service == SERVICE_RC && (v->sent || qp_outstanding(q))) {
-		__atomic_thread_fence(__ATOMIC_SEQ_CST); /* next_psn, the lists before armed, state */
+		__atomic_thread_fence(
+			__ATOMIC_SEQ_CST); /* next_psn, the lists before armed, state */
 		if (!arm_timer(v->e, q))
 			active_add(v->e, q);
-		if (unlikely(qp_state(q) == QP_ERR)) /* RequesterRecvControl may have flushed before we added */
+		if (unlikely(qp_state(q) ==
+			     QP_ERR)) /* RequesterRecvControl may have flushed before we added */
 			wake_post(&v->e->wake[WAKE_RRC], &q->wake[WAKE_RRC], q->index);
 	}
 	if (unlikely(__atomic_load_n(&q->ws.parked, __ATOMIC_SEQ_CST)))
@@ -635,7 +663,10 @@ static void end_visit(struct visit *v, enum rtc_state state)
 
 static void visit_qp(struct engine *e, struct qp *q, unsigned *room)
 {
-	struct visit v = {.e = e, .t = e->module[MODULE_RTC], .q = q, .room = *room,
+	struct visit v = {.e = e,
+		.t = e->module[MODULE_RTC],
+		.q = q,
+		.room = *room,
 		.quantum = e->settings.quantum_bytes};
 	enum rtc_state state = RTC_IDLE;
 

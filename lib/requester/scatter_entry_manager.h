@@ -2,16 +2,17 @@
 #ifndef REQUESTER_SCATTER_ENTRY_MANAGER_H
 #define REQUESTER_SCATTER_ENTRY_MANAGER_H
 /*
- * ScatterEntryManager (seed 000 3.4.5.4.1): the scatter entries of READ and atomic requests, at the head of MultiQueue's
- * third queue. Commands of RequesterRecvControl; stage requester_recv.
+ * ScatterEntryManager (seed 000 3.4.5.4.1): the scatter entries of READ and atomic requests, at the
+ * head of MultiQueue's third queue. Commands of RequesterRecvControl; stage requester_recv.
  */
 #include "requester_priv.h"
 
 enum sem_response { SEM_VALID_ENTRY = 0x00, SEM_INVALID_ENTRY = 0x01 };
 
-/* FETCH_ENTRY: the entry at the head, without what is used of it already; empty ones are released on the way.
- * `entries` of the current request are left, the count is updated. */
-static inline enum sem_response sem_fetch(struct engine *e, struct qp *q, uint8_t *entries, struct re_element *out)
+/* FETCH_ENTRY: the entry at the head, without what is used of it already; empty ones are released
+ * on the way. `entries` of the current request are left, the count is updated. */
+static inline enum sem_response sem_fetch(
+	struct engine *e, struct qp *q, uint8_t *entries, struct re_element *out)
 {
 	while (*entries) {
 		const struct re_element *r = re_head(e->mq, &q->mq.re);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * TimerControl (seed 000 3.4.2): two timers for each QP, Loss and RNR, on one hashed wheel. Setting, restarting and
- * stopping are O(1); a tick costs what lies in its slot, however many QPs there are. Stage requester_recv.
+ * TimerControl (seed 000 3.4.2): two timers for each QP, Loss and RNR, on one hashed wheel.
+ * Setting, restarting and stopping are O(1); a tick costs what lies in its slot, however many QPs
+ * there are. Stage requester_recv.
  *
- * A Loss timer is set when a QP begins to have packets outstanding. A restart costs nothing: RequesterRecvControl notes
- * the time of the last progress in the QP (rrc.progress_ns), and an entry that comes due looks whether there was any
- * since; if so it goes back onto the wheel for the rest. So an entry fires within [Ttr, Ttr + 1 tick] of the last
- * progress (C9-139: at most 4·Ttr). An entry survives neither its QP nor a reuse of its number: the QP's teardown takes
- * it off.
+ * A Loss timer is set when a QP begins to have packets outstanding. A restart costs nothing:
+ * RequesterRecvControl notes the time of the last progress in the QP (rrc.progress_ns), and an
+ * entry that comes due looks whether there was any since; if so it goes back onto the wheel for the
+ * rest. So an entry fires within [Ttr, Ttr + 1 tick] of the last progress (C9-139: at most 4·Ttr).
+ * An entry survives neither its QP nor a reuse of its number: the QP's teardown takes it off.
  */
 #include <errno.h>
 #include <rte_malloc.h>
@@ -30,7 +31,8 @@ int tc_create(struct engine *e, int socket)
 	if (!t)
 		return -ENOMEM;
 	t->slots = rte_align32pow2(e->settings.timer_slots);
-	t->slot = rte_malloc_socket("tc_slots", t->slots * sizeof(uint32_t), RTE_CACHE_LINE_SIZE, socket);
+	t->slot = rte_malloc_socket(
+		"tc_slots", t->slots * sizeof(uint32_t), RTE_CACHE_LINE_SIZE, socket);
 	if (!t->slot)
 		return -ENOMEM;
 	memset(t->slot, 0xff, t->slots * sizeof(uint32_t));
@@ -118,7 +120,8 @@ static unsigned commands(struct engine *e, enum channel_id from)
 	return n;
 }
 
-/* Tells RequesterRecvControl. False: no room or no buffer; the entry fires again at the next tick. */
+/* Tells RequesterRecvControl. False: no room or no buffer; the entry fires again at the next tick.
+ */
 static bool expire(struct engine *e, const struct qp *q, enum timer_kind kind)
 {
 	struct rte_mbuf *m;
@@ -127,7 +130,8 @@ static bool expire(struct engine *e, const struct qp *q, enum timer_kind kind)
 	if (!channel_room(&e->channel[CHANNEL_TC_RRC]) || !(m = rte_mbuf_raw_alloc(e->descriptors)))
 		return false;
 	ev = timer_event_of(m);
-	*ev = (struct timer_event){.qpn = q->qpn, .timer = kind, .op = TIMER_EXPIRED, .epoch = q->epoch};
+	*ev = (struct timer_event){
+		.qpn = q->qpn, .timer = kind, .op = TIMER_EXPIRED, .epoch = q->epoch};
 	channel_put_one(&e->channel[CHANNEL_TC_RRC], m);
 	return true;
 }
@@ -141,8 +145,8 @@ static uint64_t loss_deadline(const struct qp *q)
 	return qp_outstanding(q) ? since + qp_timeout_ns(q) : 0;
 }
 
-/* A Loss entry is due; it has been taken off. RequesterTransControl stores next_psn and then looks at `armed`; here
- * `armed` was cleared first: one of the two sees the other. */
+/* A Loss entry is due; it has been taken off. RequesterTransControl stores next_psn and then looks
+ * at `armed`; here `armed` was cleared first: one of the two sees the other. */
 static void loss_due(struct engine *e, struct qp *q)
 {
 	uint64_t deadline = loss_deadline(q);
@@ -150,7 +154,8 @@ static void loss_due(struct engine *e, struct qp *q)
 	if (!deadline || !qp_timeout_ns(q) || qp_state(q) == QP_ERR)
 		return;
 	if (deadline <= e->now_ns && !q->rrc.rnr_waiting)
-		deadline = e->now_ns + (expire(e, q, TIMER_LOSS) ? qp_timeout_ns(q) : e->settings.timer_tick_ns);
+		deadline = e->now_ns + (expire(e, q, TIMER_LOSS) ? qp_timeout_ns(q)
+								 : e->settings.timer_tick_ns);
 	wheel_insert(e, q, TIMER_LOSS, RTE_MAX(deadline, e->now_ns + e->settings.timer_tick_ns));
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * DataPack (seed 000 2.4.5): makes one gapless byte stream of a request's data units. In hardware it moves the bytes into
- * a FIFO ahead of RequesterTransControl; here it sets up a cursor and starts the prefetches, and dp_copy() moves
- * each segment's bytes when RequesterTransControl has judged that they may be sent: so a queue pair that has to wait holds
- * a descriptor and not a megabyte, and each byte is copied once. Stage doorbell_wqe; dp_copy() runs on segmentation.
+ * DataPack (seed 000 2.4.5): makes one gapless byte stream of a request's data units. In hardware
+ * it moves the bytes into a FIFO ahead of RequesterTransControl; here it sets up a cursor and
+ * starts the prefetches, and dp_copy() moves each segment's bytes when RequesterTransControl has
+ * judged that they may be sent: so a queue pair that has to wait holds a descriptor and not a
+ * megabyte, and each byte is copied once. Stage doorbell_wqe; dp_copy() runs on segmentation.
  *
  * state	condition				next
  * IDLE		a request				META_FWD
@@ -19,7 +20,15 @@
  */
 #include "send_queue_priv.h"
 
-enum dp_state { DP_IDLE, DP_META_FWD, DP_ENTRY, DP_INLINE_DATA, DP_SGL_DATA_TRANS, DP_SGL_DATA_NEXT, DP_FLUSH_DATA };
+enum dp_state {
+	DP_IDLE,
+	DP_META_FWD,
+	DP_ENTRY,
+	DP_INLINE_DATA,
+	DP_SGL_DATA_TRANS,
+	DP_SGL_DATA_NEXT,
+	DP_FLUSH_DATA
+};
 
 static inline const struct wqe_data *entry_of(struct rte_mbuf *m, unsigned i)
 {
@@ -37,7 +46,8 @@ static enum dp_state meta_fwd(const struct request *r)
 	return r->length ? DP_SGL_DATA_TRANS : DP_IDLE;
 }
 
-/* Skips a bubble: an entry without bytes. There is one with bytes: the message's length is not 0. */
+/* Skips a bubble: an entry without bytes. There is one with bytes: the message's length is not 0.
+ */
 static enum dp_state sgl_data_trans(struct engine *e, struct rte_mbuf *m)
 {
 	const struct wqe_data *d = entry_of(m, request_of(m)->entry);
@@ -98,8 +108,8 @@ static inline uint32_t copy_piece(uint8_t *dst, const uint8_t *src, uint32_t byt
 	return bytes;
 }
 
-static enum wire_outcome copy_entries(struct engine *e, const struct qp *q, struct rte_mbuf *m, uint8_t *dst,
-	uint32_t bytes, uint32_t *crc)
+static enum wire_outcome copy_entries(struct engine *e, const struct qp *q, struct rte_mbuf *m,
+	uint8_t *dst, uint32_t bytes, uint32_t *crc)
 {
 	struct request *r = request_of(m);
 
@@ -110,7 +120,8 @@ static enum wire_outcome copy_entries(struct engine *e, const struct qp *q, stru
 		uint8_t *src;
 		uint64_t run;
 
-		s = v2p_map(e->v2p, q->pd, d->lkey, d->addr + r->entry_bytes, piece, V2P_LOCAL_READ, &src, &run);
+		s = v2p_map(e->v2p, q->pd, d->lkey, d->addr + r->entry_bytes, piece, V2P_LOCAL_READ,
+			&src, &run);
 		if (unlikely(s != V2P_SUCCESS)) {
 			v2p_count_error(stage_counters(e, STAGE_SEGMENTATION), s);
 			return OUTCOME_LOCAL_PROT;
@@ -128,8 +139,8 @@ static enum wire_outcome copy_entries(struct engine *e, const struct qp *q, stru
 	return OUTCOME_OK;
 }
 
-enum wire_outcome dp_copy(struct engine *e, const struct qp *q, struct rte_mbuf *m, uint8_t *dst, uint32_t bytes,
-	uint32_t *crc)
+enum wire_outcome dp_copy(struct engine *e, const struct qp *q, struct rte_mbuf *m, uint8_t *dst,
+	uint32_t bytes, uint32_t *crc)
 {
 	struct request *r = request_of(m);
 	enum wire_outcome outcome = OUTCOME_OK;

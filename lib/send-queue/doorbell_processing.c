@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * DoorbellProcessing (seed 000 2.4.1): takes doorbells from the clients' FIFOs, finds the queue pair, fetches the
- * descriptor that the doorbell names and passes both to WQEScheduler. Reads QP contexts, writes none. Stage
- * doorbell_wqe. A doorbell counts only for a queue pair of the client that rang it. What it finds in a doorbell page it
- * loads once.
+ * DoorbellProcessing (seed 000 2.4.1): takes doorbells from the clients' FIFOs, finds the queue
+ * pair, fetches the descriptor that the doorbell names and passes both to WQEScheduler. Reads QP
+ * contexts, writes none. Stage doorbell_wqe. A doorbell counts only for a queue pair of the client
+ * that rang it. What it finds in a doorbell page it loads once.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,7 +16,8 @@ struct doorbell_fifo {
 };
 
 struct dbp {
-	uint32_t end; /* one past the highest client that was ever attached; atomic; control thread writes */
+	uint32_t end;  /* one past the highest client that was ever attached; atomic; control thread
+			  writes */
 	uint32_t next; /* client to begin with, for fairness */
 	bool asleep;
 	struct doorbell_fifo fifo[CLIENTS_MAX];
@@ -45,7 +46,8 @@ static struct uar_page *client_uar(struct dbp *d, uint32_t client)
 }
 
 /* The doorbell at the consumer's place, if its phase says that it was rung in this round. */
-static inline bool peek(const struct doorbell_fifo *f, const struct uar_page *uar, uint64_t *doorbell)
+static inline bool peek(
+	const struct doorbell_fifo *f, const struct uar_page *uar, uint64_t *doorbell)
 {
 	uint32_t phase = f->consumer / UAR_DOORBELLS & 1 ? 0 : DOORBELL_PHASE;
 
@@ -103,7 +105,8 @@ static struct qp *doorbell_qp(struct engine *e, uint32_t client, uint32_t qpn, s
 }
 
 /* One doorbell into m; false: it was refused (counted) or needs no descriptor. */
-static bool take_doorbell(struct engine *e, uint32_t client, uint64_t doorbell, struct rte_mbuf *m, struct counters *c)
+static bool take_doorbell(struct engine *e, uint32_t client, uint64_t doorbell, struct rte_mbuf *m,
+	struct counters *c)
 {
 	uint32_t w0 = (uint32_t)doorbell, w1 = (uint32_t)(doorbell >> 32);
 	struct request *r = request_of(m);

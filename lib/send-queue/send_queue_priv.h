@@ -26,22 +26,25 @@ static inline bool request_chains(struct rte_mbuf *m)
 }
 
 /*
- * WQEIndicatorTable: one flag for each QP (qp.ws.chain): a chain of its descriptors is in WQEParse's hands, so the next
- * doorbell has to wait (seed 000 2.4.4). WQEScheduler sets it when it hands over a descriptor that names a next one;
- * WQEParse clears it at the end of the chain, and then a waiting doorbell makes the QP ready again.
+ * WQEIndicatorTable: one flag for each QP (qp.ws.chain): a chain of its descriptors is in
+ * WQEParse's hands, so the next doorbell has to wait (seed 000 2.4.4). WQEScheduler sets it when it
+ * hands over a descriptor that names a next one; WQEParse clears it at the end of the chain, and
+ * then a waiting doorbell makes the QP ready again.
  */
 void wit_set(struct qp *q);
 void wit_clear(struct engine *e, struct qp *q);
 
 /*
- * Copies the descriptor of `units` units at `offset` of the send queue into m: once, so that what is validated later is
- * what is used. False: it does not lie in the queue.
+ * Copies the descriptor of `units` units at `offset` of the send queue into m: once, so that what
+ * is validated later is what is used. False: it does not lie in the queue.
  */
-static inline bool wqe_fetch(const struct qp *q, uint32_t offset, uint32_t units, struct rte_mbuf *m)
+static inline bool wqe_fetch(
+	const struct qp *q, uint32_t offset, uint32_t units, struct rte_mbuf *m)
 {
 	uint32_t bytes = units * WQE_UNIT_BYTES;
 
-	if (unlikely(units == 0 || units > WQE_UNITS_MAX || offset > q->sq_bytes || bytes > q->sq_bytes - offset))
+	if (unlikely(units == 0 || units > WQE_UNITS_MAX || offset > q->sq_bytes ||
+		     bytes > q->sq_bytes - offset))
 		return false;
 	memcpy(request_wqe(m), q->sq + offset, bytes);
 	request_of(m)->wqe_offset = offset;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * WQEParse (seed 000 2.4.3): walks the units of a descriptor, fills the request's metadata, checks operation, lengths and
- * entries, and follows the chain: the next descriptor is fetched at once and parsed in the same go as long as
- * WQEScheduler allowed; the rest of a chain goes back to it. Reads QP contexts; counts qp.ws.issued; marks the
- * WQEIndicatorTable. Stage doorbell_wqe.
+ * WQEParse (seed 000 2.4.3): walks the units of a descriptor, fills the request's metadata, checks
+ * operation, lengths and entries, and follows the chain: the next descriptor is fetched at once and
+ * parsed in the same go as long as WQEScheduler allowed; the rest of a chain goes back to it. Reads
+ * QP contexts; counts qp.ws.issued; marks the WQEIndicatorTable. Stage doorbell_wqe.
  *
- * A bad descriptor is never an error here: it becomes a request with an outcome, which completes in its turn behind
- * RequesterTransControl, so that those before it complete first.
+ * A bad descriptor is never an error here: it becomes a request with an outcome, which completes in
+ * its turn behind RequesterTransControl, so that those before it complete first.
  *
  * state	condition				next
  * NEXT_SEG	operation has a remote address		RADDR_SEG
@@ -27,10 +27,20 @@
 #include <rte_malloc.h>
 #include "send_queue_priv.h"
 
-enum wp_state { WP_NEXT_SEG, WP_RADDR_SEG, WP_ATOMIC_SEG, WP_UD_SEG, WP_JUDGE, WP_INLINE_SEG, WP_DATA_SEG, WP_DONE };
+enum wp_state {
+	WP_NEXT_SEG,
+	WP_RADDR_SEG,
+	WP_ATOMIC_SEG,
+	WP_UD_SEG,
+	WP_JUDGE,
+	WP_INLINE_SEG,
+	WP_DATA_SEG,
+	WP_DONE
+};
 
 struct wp {
-	struct rte_mbuf *spare; /* for the next descriptor of a chain: had before the current one is parsed */
+	struct rte_mbuf *spare; /* for the next descriptor of a chain: had before the current one is
+				   parsed */
 };
 
 /* One descriptor being parsed. */
@@ -147,7 +157,8 @@ static enum wp_state judge(struct parse *p)
 
 	if (p->at == p->r->wqe_bytes)
 		return WP_DATA_SEG;
-	memcpy(&first, p->wqe + p->at, sizeof(first)); /* descriptors are whole units: it is there */
+	memcpy(&first, p->wqe + p->at,
+		sizeof(first)); /* descriptors are whole units: it is there */
 	return first & WQE_INLINE ? WP_INLINE_SEG : WP_DATA_SEG;
 }
 
@@ -171,8 +182,9 @@ static enum wp_state inline_seg(struct parse *p)
 	return WP_DONE;
 }
 
-/* Local access of every entry, where it must be known before the first packet leaves: entries that a response is written
- * to, and messages of several packets. A single packet is checked when it is copied. */
+/* Local access of every entry, where it must be known before the first packet leaves: entries that
+ * a response is written to, and messages of several packets. A single packet is checked when it is
+ * copied. */
 static bool entries_allowed(struct parse *p, const struct wqe_data *d, uint32_t units)
 {
 	uint32_t access = p->r->opcode >= USER_RDMA_READ ? ACCESS_LOCAL_WRITE : V2P_LOCAL_READ;
@@ -181,7 +193,8 @@ static bool entries_allowed(struct parse *p, const struct wqe_data *d, uint32_t 
 	uint64_t run;
 
 	for (uint32_t i = 0; i < units; i++) {
-		s = v2p_map(p->e->v2p, p->q->pd, d[i].lkey, d[i].addr, d[i].length, access, &addr, &run);
+		s = v2p_map(p->e->v2p, p->q->pd, d[i].lkey, d[i].addr, d[i].length, access, &addr,
+			&run);
 		if (unlikely(s != V2P_SUCCESS)) {
 			v2p_count_error(stage_counters(p->e, STAGE_DOORBELL_WQE), s);
 			return false;
@@ -210,7 +223,8 @@ static enum wp_state data_seg(struct parse *p)
 	}
 	if (unlikely(too_long(p, length)))
 		return refuse(p, OUTCOME_LOCAL_LENGTH, COUNTER_bad_wqe_length);
-	if ((length > p->q->mtu_bytes || p->r->opcode >= USER_RDMA_READ) && !entries_allowed(p, d, units))
+	if ((length > p->q->mtu_bytes || p->r->opcode >= USER_RDMA_READ) &&
+		!entries_allowed(p, d, units))
 		return refuse(p, OUTCOME_LOCAL_PROT, COUNTER_bad_wqe_access);
 	p->r->data_first = p->at;
 	p->r->data_units = units;
@@ -261,10 +275,12 @@ static void parse_descriptor(struct engine *e, const struct qp *q, struct rte_mb
 }
 
 /*
- * Fetches what the next unit of m names into `to`. False: the chain ends here, as it is written or because the next
- * descriptor does not lie in the queue (then m itself completes in error after it was sent: refused here).
+ * Fetches what the next unit of m names into `to`. False: the chain ends here, as it is written or
+ * because the next descriptor does not lie in the queue (then m itself completes in error after it
+ * was sent: refused here).
  */
-static bool fetch_next(struct engine *e, const struct qp *q, struct rte_mbuf *m, struct rte_mbuf *to)
+static bool fetch_next(
+	struct engine *e, const struct qp *q, struct rte_mbuf *m, struct rte_mbuf *to)
 {
 	const struct wqe_next *next = (const struct wqe_next *)request_wqe(m);
 	const struct request *r = request_of(m);
@@ -286,10 +302,10 @@ static bool fetch_next(struct engine *e, const struct qp *q, struct rte_mbuf *m,
 	return true;
 }
 
-/* Parses m and what follows it, into out[], until the chain ends or `room` or the allowance is used up; what is left of
- * the chain goes to *rest. Returns how many requests were made. */
-static unsigned parse_chain(struct engine *e, struct qp *q, struct rte_mbuf *m, struct rte_mbuf **out, unsigned room,
-	struct rte_mbuf **rest)
+/* Parses m and what follows it, into out[], until the chain ends or `room` or the allowance is used
+ * up; what is left of the chain goes to *rest. Returns how many requests were made. */
+static unsigned parse_chain(struct engine *e, struct qp *q, struct rte_mbuf *m,
+	struct rte_mbuf **out, unsigned room, struct rte_mbuf **rest)
 {
 	struct wp *w = e->module[MODULE_WP];
 	unsigned allowed = RTE_MIN(room, request_of(m)->allowance);
@@ -314,7 +330,8 @@ static unsigned parse_chain(struct engine *e, struct qp *q, struct rte_mbuf *m, 
 }
 
 /* One request from WQEScheduler. Returns how many elements of out[] it filled. */
-static unsigned take_request(struct engine *e, struct rte_mbuf *m, struct rte_mbuf **out, unsigned room)
+static unsigned take_request(
+	struct engine *e, struct rte_mbuf *m, struct rte_mbuf **out, unsigned room)
 {
 	struct request *r = request_of(m);
 	struct qp *q = qp_find(e->qps, r->qpn);
@@ -344,7 +361,9 @@ unsigned wp_poll(struct engine *e)
 	struct rte_mbuf *m[2 * BURST], *one;
 	unsigned n = 0, taken = 0;
 
-	/* One at a time: how many requests a chain makes is not known before. Each request taken makes at least one; without room for it, or for the rest of its chain, it stays where it is. */
+	/* One at a time: how many requests a chain makes is not known before. Each request taken
+	 * makes at least one; without room for it, or for the rest of its chain, it stays where it
+	 * is. */
 	while (n < room && taken < back && channel_take(in, &one, 1)) {
 		n += take_request(e, one, m + n, room - n);
 		taken++;

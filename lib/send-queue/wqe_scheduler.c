@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * WQEScheduler and WQEIndicatorTable (seed 000 2.4.2, 2.4.4): keeps the order of a queue pair's descriptors. Q1 are the
- * doorbells, Q2 the descriptors that WQEParse sends back in the midst of a chain; Q2 goes first, and a doorbell waits
- * while a chain of its queue pair is with WQEParse. Stage doorbell_wqe.
+ * WQEScheduler and WQEIndicatorTable (seed 000 2.4.2, 2.4.4): keeps the order of a queue pair's
+ * descriptors. Q1 are the doorbells, Q2 the descriptors that WQEParse sends back in the midst of a
+ * chain; Q2 goes first, and a doorbell waits while a chain of its queue pair is with WQEParse.
+ * Stage doorbell_wqe.
  *
- * Where the hardware lets one waiting doorbell hold up Q1, each queue pair here has a list of its own, and queue pairs
- * take turns. A queue pair that has `pipeline_depth` requests between here and RequesterTransControl is parked until that
- * has finished some: so a peer that does not answer holds a few descriptors and nobody else's.
+ * Where the hardware lets one waiting doorbell hold up Q1, each queue pair here has a list of its
+ * own, and queue pairs take turns. A queue pair that has `pipeline_depth` requests between here and
+ * RequesterTransControl is parked until that has finished some: so a peer that does not answer
+ * holds a few descriptors and nobody else's.
  */
 #include <errno.h>
 #include <rte_malloc.h>
 #include "send_queue_priv.h"
 
 struct ws {
-	uint32_t head, tail; /* queue pairs that may go on, by index, linked through qp.ws.next_ready */
+	uint32_t head,
+		tail; /* queue pairs that may go on, by index, linked through qp.ws.next_ready */
 };
 
 int ws_create(struct engine *e)
@@ -156,8 +159,9 @@ static unsigned take_doorbells(struct engine *e)
 	return n;
 }
 
-/* How many requests the QP may have more in the pipeline; 0: parked. RequesterTransControl stores `consumed`, then looks
- * at `parked`; here it is the other way round, with a fence in between: one of the two sees the other. */
+/* How many requests the QP may have more in the pipeline; 0: parked. RequesterTransControl stores
+ * `consumed`, then looks at `parked`; here it is the other way round, with a fence in between: one
+ * of the two sees the other. */
 static uint32_t allowance(struct engine *e, struct qp *q)
 {
 	uint32_t depth = e->settings.pipeline_depth;
@@ -174,7 +178,8 @@ static uint32_t allowance(struct engine *e, struct qp *q)
 	return depth - held;
 }
 
-/* Hands descriptors of one QP to WQEParse: doorbell after doorbell, until one that begins a chain. Returns how many. */
+/* Hands descriptors of one QP to WQEParse: doorbell after doorbell, until one that begins a chain.
+ * Returns how many. */
 static unsigned hand_over(struct engine *e, struct qp *q, struct rte_mbuf **out, unsigned room)
 {
 	uint32_t allowed = allowance(e, q);

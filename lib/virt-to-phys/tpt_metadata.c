@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The memory protection table and its changes (seed 004 5.4). Control thread only; readers on other lcores see an entry
- * whole or not at all: the key is written last and cleared first.
+ * The memory protection table and its changes (seed 004 5.4). Control thread only; readers on other
+ * lcores see an entry whole or not at all: the key is written last and cleared first.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,8 +14,8 @@ int v2p_create(struct v2p *v, const char *name, uint32_t mpts, int socket)
 
 	snprintf(zone_name, sizeof(zone_name), "%s_mpt", name);
 	*v = (struct v2p){.mpts = mpts, .mask = mpts - 1};
-	v->zone = rte_memzone_reserve_aligned(zone_name, (size_t)mpts * sizeof(struct mpt_entry), socket,
-		RTE_MEMZONE_SIZE_HINT_ONLY, sizeof(struct mpt_entry));
+	v->zone = rte_memzone_reserve_aligned(zone_name, (size_t)mpts * sizeof(struct mpt_entry),
+		socket, RTE_MEMZONE_SIZE_HINT_ONLY, sizeof(struct mpt_entry));
 	if (!v->zone)
 		return -ENOMEM;
 	v->mpt = v->zone->addr;

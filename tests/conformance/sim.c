@@ -31,8 +31,8 @@ uint64_t sim_random(struct sim *s)
 static void eal_once(void)
 {
 	static bool done;
-	char *args[] = {"sim", "--no-huge", "-m", "256", "--no-pci", "--no-shconf", "--no-telemetry", "--log-level=lib.*:3",
-		"--lcores=0@0"};
+	char *args[] = {"sim", "--no-huge", "-m", "256", "--no-pci", "--no-shconf",
+		"--no-telemetry", "--log-level=lib.*:3", "--lcores=0@0"};
 
 	if (done)
 		return;
@@ -57,7 +57,8 @@ static void wire_put(struct sim *s, int to, const uint8_t *frame, unsigned bytes
 		return;
 	memcpy(rte_pktmbuf_append(m, bytes), frame, bytes);
 	if (chance(s, s->faults.corrupt_ppm))
-		*rte_pktmbuf_mtod_offset(m, uint8_t *, 14 + sim_random(s) % (bytes - 14)) ^= 1u << sim_random(s) % 8;
+		*rte_pktmbuf_mtod_offset(m, uint8_t *, 14 + sim_random(s) % (bytes - 14)) ^=
+			1u << sim_random(s) % 8;
 	end->queue[end->count++] = (struct sim_frame){m, s->now_ns + WIRE_NS + delay_ns};
 }
 
@@ -70,7 +71,8 @@ static void wire_send(struct sim *s, int from, const uint8_t *frame, unsigned by
 		return;
 	if ((number < 64 && mask >> number & 1) || chance(s, s->faults.loss_ppm))
 		return;
-	wire_put(s, !from, frame, bytes, chance(s, s->faults.reorder_ppm) ? sim_random(s) % 20000 : 0);
+	wire_put(s, !from, frame, bytes,
+		chance(s, s->faults.reorder_ppm) ? sim_random(s) % 20000 : 0);
 	if (chance(s, s->faults.duplicate_ppm))
 		wire_put(s, !from, frame, bytes, sim_random(s) % 20000);
 }
@@ -80,7 +82,8 @@ static uint16_t sim_tx(struct link_port *port, uint16_t queue, struct rte_mbuf *
 	struct sim_wire_end *end = (struct sim_wire_end *)port;
 
 	for (unsigned i = 0; i < n; i++) {
-		wire_send(end->sim, end->node, rte_pktmbuf_mtod(frames[i], const uint8_t *), frames[i]->data_len);
+		wire_send(end->sim, end->node, rte_pktmbuf_mtod(frames[i], const uint8_t *),
+			frames[i]->data_len);
 		rte_pktmbuf_free(frames[i]);
 	}
 	return n;
@@ -136,7 +139,8 @@ static void make_client(struct sim *s, int node, const struct sim_params *p)
 	mpt.key = n->key;
 	mpt.start = (uintptr_t)n->memory;
 	mpt.phys = n->memory;
-	must(ceu_exec(n->ceu, CEU_SW2HW_MPT, n->key & n->hca->v2p.mask, &mpt, sizeof(mpt), NULL, 0), "SW2HW_MPT");
+	must(ceu_exec(n->ceu, CEU_SW2HW_MPT, n->key & n->hca->v2p.mask, &mpt, sizeof(mpt), NULL, 0),
+		"SW2HW_MPT");
 	n->cq = zeroed(sizeof(struct cqe) << SIM_CQ_LOG);
 	for (unsigned i = 0; i < 1u << SIM_CQ_LOG; i++)
 		n->cq[i].owner = CQE_OWNER_HW;
@@ -154,8 +158,14 @@ static void make_qp(struct sim *s, int node, unsigned i, const struct sim_params
 {
 	struct sim_node *n = &s->node[node];
 	struct sim_qp *q = &n->qp[i];
-	struct ceu_qp make = {.service = p->service, .client = 0, .pd = CLIENT_PD, .cqn_snd = n->cqn, .cqn_rcv = n->cqn,
-		.sq_bytes = SIM_SQ_ENTRIES * SIM_STRIDE, .rq_stride = SIM_RQ_STRIDE, .rq_entries = SIM_RQ_ENTRIES};
+	struct ceu_qp make = {.service = p->service,
+		.client = 0,
+		.pd = CLIENT_PD,
+		.cqn_snd = n->cqn,
+		.cqn_rcv = n->cqn,
+		.sq_bytes = SIM_SQ_ENTRIES * SIM_STRIDE,
+		.rq_stride = SIM_RQ_STRIDE,
+		.rq_entries = SIM_RQ_ENTRIES};
 
 	q->qpn = 0x10000 * (node + 2) + i + 1;
 	q->psn = p->psn;
@@ -167,7 +177,8 @@ static void make_qp(struct sim *s, int node, unsigned i, const struct sim_params
 
 static const uint8_t macs[2][6] = {{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}};
 
-static void modify(struct sim_node *n, uint8_t op, uint32_t qpn, const struct ceu_modify *in, const char *what)
+static void modify(
+	struct sim_node *n, uint8_t op, uint32_t qpn, const struct ceu_modify *in, const char *what)
 {
 	must(ceu_exec(n->ceu, op, qpn, in, sizeof(*in), NULL, 0), what);
 }
@@ -177,27 +188,40 @@ static void connect_qp(struct sim *s, int node, unsigned i, const struct sim_par
 	struct sim_node *n = &s->node[node], *peer = &s->node[!node];
 	uint32_t qpn = n->qp[i].qpn;
 	bool rc = p->service == SERVICE_RC, ud = p->service == SERVICE_UD;
-	struct ceu_modify m = {.attr = {.qpn = qpn, .access = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC,
-				       .qkey = 0x11111111, .port = 1, .dest_qpn = peer->qp[i].qpn, .rq_psn = p->psn,
-				       .sq_psn = p->psn, .path_mtu = p->mtu, .timeout = p->timeout,
-				       .retry_cnt = p->retry_cnt, .rnr_retry = p->rnr_retry,
-				       .min_rnr_timer = p->min_rnr_timer, .max_rd_atomic = p->max_rd_atomic,
-				       .max_dest_rd_atomic = p->max_rd_atomic, .hop_limit = 64}};
+	struct ceu_modify m = {
+		.attr = {.qpn = qpn,
+			.access = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC,
+			.qkey = 0x11111111,
+			.port = 1,
+			.dest_qpn = peer->qp[i].qpn,
+			.rq_psn = p->psn,
+			.sq_psn = p->psn,
+			.path_mtu = p->mtu,
+			.timeout = p->timeout,
+			.retry_cnt = p->retry_cnt,
+			.rnr_retry = p->rnr_retry,
+			.min_rnr_timer = p->min_rnr_timer,
+			.max_rd_atomic = p->max_rd_atomic,
+			.max_dest_rd_atomic = p->max_rd_atomic,
+			.hop_limit = 64}};
 
 	memcpy(m.path.dst_mac, macs[!node], 6);
 	memcpy(m.path.src_mac, macs[node], 6);
 	memcpy(m.path.src_ip, n->ip, 16);
 	memcpy(m.attr.dgid, peer->ip, 16);
-	m.attr.mask = QP_ATTR_STATE | QP_ATTR_PKEY_INDEX | QP_ATTR_PORT | (ud ? QP_ATTR_QKEY : QP_ATTR_ACCESS);
+	m.attr.mask = QP_ATTR_STATE | QP_ATTR_PKEY_INDEX | QP_ATTR_PORT |
+		      (ud ? QP_ATTR_QKEY : QP_ATTR_ACCESS);
 	modify(n, CEU_RST2INIT, qpn, &m, "RST2INIT");
-	m.attr.mask = ud ? QP_ATTR_STATE :
-			   QP_ATTR_STATE | QP_ATTR_AV | QP_ATTR_PATH_MTU | QP_ATTR_DEST_QPN | QP_ATTR_RQ_PSN;
+	m.attr.mask = ud ? QP_ATTR_STATE
+			 : QP_ATTR_STATE | QP_ATTR_AV | QP_ATTR_PATH_MTU | QP_ATTR_DEST_QPN |
+				      QP_ATTR_RQ_PSN;
 	if (rc)
 		m.attr.mask |= QP_ATTR_MAX_DEST_RD_ATOMIC | QP_ATTR_MIN_RNR_TIMER;
 	modify(n, CEU_INIT2RTR, qpn, &m, "INIT2RTR");
 	m.attr.mask = QP_ATTR_STATE | QP_ATTR_SQ_PSN;
 	if (rc)
-		m.attr.mask |= QP_ATTR_TIMEOUT | QP_ATTR_RETRY_CNT | QP_ATTR_RNR_RETRY | QP_ATTR_MAX_RD_ATOMIC;
+		m.attr.mask |= QP_ATTR_TIMEOUT | QP_ATTR_RETRY_CNT | QP_ATTR_RNR_RETRY |
+			       QP_ATTR_MAX_RD_ATOMIC;
 	modify(n, CEU_RTR2RTS, qpn, &m, "RTR2RTS");
 }
 
@@ -207,16 +231,19 @@ uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr)
 	struct sim_qp *q = &n->qp[qp];
 	uint32_t offset = q->posted++ % SIM_SQ_ENTRIES * SIM_STRIDE, at = 16;
 	uint8_t *w = q->sq + offset;
-	struct wqe_next next = {.flags = (wr->unsignaled ? 0 : WQE_SIGNALED) | (wr->solicited ? WQE_SOLICITED : 0),
+	struct wqe_next next = {
+		.flags = (wr->unsignaled ? 0 : WQE_SIGNALED) | (wr->solicited ? WQE_SOLICITED : 0),
 		.imm = wr->imm};
 	bool remote = (wr->opcode & ~1) == USER_RDMA_WRITE || wr->opcode >= USER_RDMA_READ;
-	uint32_t slot = n->doorbells % UAR_DOORBELLS, phase = n->doorbells / UAR_DOORBELLS & 1 ? 0 : DOORBELL_PHASE;
+	uint32_t slot = n->doorbells % UAR_DOORBELLS,
+		 phase = n->doorbells / UAR_DOORBELLS & 1 ? 0 : DOORBELL_PHASE;
 	uint64_t w0, w1;
 
 	memset(w, 0, SIM_STRIDE);
 	memcpy(w, &next, sizeof(next));
 	if (remote) {
-		struct wqe_raddr r = {.addr = (uintptr_t)peer->memory + wr->remote, .rkey = wr->rkey ? wr->rkey : peer->key};
+		struct wqe_raddr r = {.addr = (uintptr_t)peer->memory + wr->remote,
+			.rkey = wr->rkey ? wr->rkey : peer->key};
 
 		memcpy(w + at, &r, sizeof(r));
 		at += sizeof(r);
@@ -228,7 +255,8 @@ uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr)
 		at += sizeof(a);
 	}
 	if (wr->ud_qpn) {
-		struct wqe_ud u = {.port = 1, .hop_limit = 64, .qpn = wr->ud_qpn, .qkey = wr->ud_qkey};
+		struct wqe_ud u = {
+			.port = 1, .hop_limit = 64, .qpn = wr->ud_qpn, .qkey = wr->ud_qkey};
 
 		memcpy(u.dmac, macs[!node], 6);
 		memcpy(u.dip, peer->ip, 16);
@@ -249,7 +277,8 @@ uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr)
 		memcpy(w + at, &d, sizeof(d));
 		at += sizeof(d);
 	}
-	w0 = offset / 16 << DOORBELL_OFFSET_SHIFT | phase | (wr->fence ? DOORBELL_FENCE : 0) | wr->opcode;
+	w0 = offset / 16 << DOORBELL_OFFSET_SHIFT | phase | (wr->fence ? DOORBELL_FENCE : 0) |
+	     wr->opcode;
 	w1 = q->qpn << DOORBELL_QPN_SHIFT | at / 16;
 	__atomic_store_n(&n->page->uar.doorbell[slot], w0 | w1 << 32, __ATOMIC_RELEASE);
 	n->doorbells++;
@@ -325,24 +354,29 @@ void sim_print_counters(struct sim *s)
 	for (unsigned n = 0; n < 2; n++)
 		for (unsigned c = 0; c < COUNTER_COUNT; c++)
 			if (sim_counter(s, n, c))
-				fprintf(stderr, "sim: node %u: %s %lu\n", n, counter_name(c), (unsigned long)sim_counter(s, n, c));
+				fprintf(stderr, "sim: node %u: %s %lu\n", n, counter_name(c),
+					(unsigned long)sim_counter(s, n, c));
 }
 
 bool sim_quiet(struct sim *s)
 {
 	unsigned wire = s->end[0].count + s->end[1].count;
-	unsigned packets = rte_mempool_in_use_count(s->packets), descriptors = rte_mempool_in_use_count(s->descriptors);
-	/* Each side's WQEParse keeps a descriptor, its RespPktGen up to a burst of packets, for what comes next. */
+	unsigned packets = rte_mempool_in_use_count(s->packets),
+		 descriptors = rte_mempool_in_use_count(s->descriptors);
+	/* Each side's WQEParse keeps a descriptor, its RespPktGen up to a burst of packets, for
+	 * what comes next. */
 	bool quiet = packets <= wire + 2 * BURST && descriptors <= 2;
 
 	for (unsigned n = 0; n < 2; n++)
 		for (unsigned c = 0; c < CHANNEL_COUNT; c++)
 			if (rte_ring_count(s->node[n].hca->engines[0].channel[c].ring)) {
-				fprintf(stderr, "sim: node %u: %s is not empty\n", n, channel_infos[c].name);
+				fprintf(stderr, "sim: node %u: %s is not empty\n", n,
+					channel_infos[c].name);
 				quiet = false;
 			}
 	if (!quiet)
-		fprintf(stderr, "sim: %u packets (%u on the wire), %u descriptors in use\n", packets, wire, descriptors);
+		fprintf(stderr, "sim: %u packets (%u on the wire), %u descriptors in use\n",
+			packets, wire, descriptors);
 	return quiet;
 }
 
@@ -402,10 +436,11 @@ struct sim *sim_create(const struct sim_params *p)
 	s->rng = p->seed;
 	s->now_ns = 1000000;
 	snprintf(name, sizeof(name), "sp%u", serial);
-	s->packets = rte_pktmbuf_pool_create(name, p->packets ? p->packets : 8191, 0, MESSAGE_PRIV_BYTES, PACKET_ROOM_BYTES,
-		SOCKET_ID_ANY);
+	s->packets = rte_pktmbuf_pool_create(name, p->packets ? p->packets : 8191, 0,
+		MESSAGE_PRIV_BYTES, PACKET_ROOM_BYTES, SOCKET_ID_ANY);
 	snprintf(name, sizeof(name), "sd%u", serial++);
-	s->descriptors = rte_pktmbuf_pool_create(name, 4095, 0, MESSAGE_PRIV_BYTES, DESCRIPTOR_ROOM_BYTES, SOCKET_ID_ANY);
+	s->descriptors = rte_pktmbuf_pool_create(
+		name, 4095, 0, MESSAGE_PRIV_BYTES, DESCRIPTOR_ROOM_BYTES, SOCKET_ID_ANY);
 	if (!s->packets || !s->descriptors)
 		die("mempool", rte_errno);
 	for (int i = 0; i < 2; i++) {

@@ -2,8 +2,9 @@
 #ifndef CONFORMANCE_SIM_H
 #define CONFORMANCE_SIM_H
 /*
- * Two whole HCAs, a simulated wire between them, virtual time; and a client on each side that writes descriptors into
- * memory as a real one does. Deterministic: the same seed gives the same run. No sockets, no threads, no sleep.
+ * Two whole HCAs, a simulated wire between them, virtual time; and a client on each side that
+ * writes descriptors into memory as a real one does. Deterministic: the same seed gives the same
+ * run. No sockets, no threads, no sleep.
  */
 #include <stdint.h>
 #include "command/ceu.h"
@@ -14,9 +15,17 @@
 #include "link/link_port.h"
 #include "pipeline/message.h"
 
-enum { SIM_QPS = 8, SIM_SQ_ENTRIES = 128, SIM_RQ_ENTRIES = 128, SIM_CQ_LOG = 10, SIM_STRIDE = 128, SIM_RQ_STRIDE = 64 };
+enum {
+	SIM_QPS = 8,
+	SIM_SQ_ENTRIES = 128,
+	SIM_RQ_ENTRIES = 128,
+	SIM_CQ_LOG = 10,
+	SIM_STRIDE = 128,
+	SIM_RQ_STRIDE = 64
+};
 
-/* What the wire does to a frame, decided per frame by a seeded generator; probabilities per million. */
+/* What the wire does to a frame, decided per frame by a seeded generator; probabilities per
+ * million. */
 struct sim_faults {
 	uint32_t loss_ppm, duplicate_ppm, reorder_ppm, corrupt_ppm;
 	uint64_t drop_mask;   /* bit i: drop the i-th frame that leaves node 0 (first 64) */
@@ -52,7 +61,7 @@ struct sim_node {
 	uint32_t doorbells;
 	uint8_t *memory; /* one region: the client's data */
 	uint64_t memory_bytes;
-	uint32_t key;	 /* of all of it, every right */
+	uint32_t key; /* of all of it, every right */
 	struct cqe *cq;
 	struct cq_record *cq_record;
 	uint32_t cqn, cq_taken;
@@ -67,7 +76,8 @@ struct sim {
 	struct rte_mempool *packets, *descriptors;
 	struct sim_node node[2];
 	struct sim_wire_end end[2];
-	/* A test may look at each frame that leaves `from`, before the faults; not NULL return: the frame goes no further. */
+	/* A test may look at each frame that leaves `from`, before the faults; not NULL return: the
+	 * frame goes no further. */
 	bool (*tap)(struct sim *s, int from, const uint8_t *frame, unsigned bytes, void *arg);
 	void *tap_arg;
 };
@@ -76,18 +86,19 @@ struct sim_params {
 	uint8_t service; /* enum qp_service */
 	uint8_t mtu;	 /* 1..5 */
 	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer, max_rd_atomic;
-	uint32_t psn;	 /* initial PSN of every QP */
+	uint32_t psn; /* initial PSN of every QP */
 	unsigned qps;
 	uint64_t memory_bytes;
 	uint64_t seed;
 	bool no_credits;
-	unsigned packets; /* packet buffers; 0: enough */
+	unsigned packets;		  /* packet buffers; 0: enough */
 	struct engine_settings *settings; /* NULL: defaults */
 };
 #define SIM_PARAMS_DEFAULT                                                                         \
 	{                                                                                          \
-		.service = SERVICE_RC, .mtu = 3, .timeout = 8, .retry_cnt = 7, .rnr_retry = 7, .min_rnr_timer = 1,  \
-		.max_rd_atomic = 16, .psn = 0x100, .qps = 1, .memory_bytes = 4 << 20, .seed = 1,   \
+		.service = SERVICE_RC, .mtu = 3, .timeout = 8, .retry_cnt = 7, .rnr_retry = 7,     \
+		.min_rnr_timer = 1, .max_rd_atomic = 16, .psn = 0x100, .qps = 1,                   \
+		.memory_bytes = 4 << 20, .seed = 1,                                                \
 	}
 
 /* Starts EAL once (no hugepages, no root), makes both sides and connects qp[i] with qp[i]. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Each operation of each service, end to end, over a perfect wire: data, completions, and everything given back. */
+/* Each operation of each service, end to end, over a perfect wire: data, completions, and
+ * everything given back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,10 +29,14 @@ static const uint32_t sizes[] = {0, 1, 3, 8, 64, 255, 1024, 1025, 4096, 65536, 1
 
 static void move(struct sim *s, uint8_t opcode, uint32_t bytes, bool recv)
 {
-	struct sim_wr wr = {.opcode = opcode, .remote = 2 << 20, .sge = {{0, bytes / 3, 0}, {bytes / 3, bytes - bytes / 3, 0}},
-		.sges = 2, .imm = 0x12345678};
+	struct sim_wr wr = {.opcode = opcode,
+		.remote = 2 << 20,
+		.sge = {{0, bytes / 3, 0}, {bytes / 3, bytes - bytes / 3, 0}},
+		.sges = 2,
+		.imm = 0x12345678};
 	bool read = opcode == USER_RDMA_READ;
-	uint8_t *from = s->node[read].memory + (read ? 2 << 20 : 0), *to = s->node[!read].memory + (read ? 0 : 2 << 20);
+	uint8_t *from = s->node[read].memory + (read ? 2 << 20 : 0),
+		*to = s->node[!read].memory + (read ? 0 : 2 << 20);
 	uint32_t sent, received = 0;
 
 	fill(from, bytes, bytes + opcode);
@@ -110,10 +115,19 @@ static void rc__atomics(void **state)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 	struct sim *s = sim_create(&p);
-	struct sim_wr fa = {.opcode = USER_ATOMIC_FA, .remote = 64, .sge = {{8, 8, 0}}, .sges = 1, .swap_add = 5};
-	struct sim_wr cs = {.opcode = USER_ATOMIC_CS, .remote = 64, .sge = {{16, 8, 0}}, .sges = 1, .swap_add = 77,
+	struct sim_wr fa = {.opcode = USER_ATOMIC_FA,
+		.remote = 64,
+		.sge = {{8, 8, 0}},
+		.sges = 1,
+		.swap_add = 5};
+	struct sim_wr cs = {.opcode = USER_ATOMIC_CS,
+		.remote = 64,
+		.sge = {{16, 8, 0}},
+		.sges = 1,
+		.swap_add = 77,
 		.compare = 105};
-	uint64_t *target = (uint64_t *)(s->node[1].memory + 64), *result = (uint64_t *)s->node[0].memory;
+	uint64_t *target = (uint64_t *)(s->node[1].memory + 64),
+		 *result = (uint64_t *)s->node[0].memory;
 
 	*target = 100;
 	expect(s, 0, USER_ATOMIC_FA, sim_post(s, 0, 0, &fa));
@@ -133,7 +147,11 @@ static void rc__atomics(void **state)
 static void ud__send(void **state)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
-	struct sim_wr wr = {.opcode = USER_SEND_IMM, .sge = {{0, 1000, 0}}, .sges = 1, .imm = 7, .ud_qkey = 0x11111111};
+	struct sim_wr wr = {.opcode = USER_SEND_IMM,
+		.sge = {{0, 1000, 0}},
+		.sges = 1,
+		.imm = 7,
+		.ud_qkey = 0x11111111};
 	struct sim *s;
 	struct cqe c;
 
@@ -160,7 +178,8 @@ static void rc__inline_and_chain_of_doorbells(void **state)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 	struct sim *s = sim_create(&p);
-	struct sim_wr wr = {.opcode = USER_RDMA_WRITE, .is_inline = true, .sge = {{0, 60, 0}}, .sges = 1};
+	struct sim_wr wr = {
+		.opcode = USER_RDMA_WRITE, .is_inline = true, .sge = {{0, 60, 0}}, .sges = 1};
 	uint32_t offset[100];
 
 	fill(s->node[0].memory, 60, 9);
@@ -180,9 +199,15 @@ static void rc__inline_and_chain_of_doorbells(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rc__write),	 cmocka_unit_test(rc__write_imm), cmocka_unit_test(rc__send),
-		cmocka_unit_test(rc__send_imm),	 cmocka_unit_test(rc__read),	  cmocka_unit_test(rc__atomics),
-		cmocka_unit_test(uc__write),	 cmocka_unit_test(uc__send),	  cmocka_unit_test(ud__send),
+		cmocka_unit_test(rc__write),
+		cmocka_unit_test(rc__write_imm),
+		cmocka_unit_test(rc__send),
+		cmocka_unit_test(rc__send_imm),
+		cmocka_unit_test(rc__read),
+		cmocka_unit_test(rc__atomics),
+		cmocka_unit_test(uc__write),
+		cmocka_unit_test(uc__send),
+		cmocka_unit_test(ud__send),
 		cmocka_unit_test(rc__inline_and_chain_of_doorbells),
 	};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What goes wrong, end to end: bad requests in their turn, each fatal NAK, both retry counters, hostile doorbells and
- * descriptors, a QP destroyed under load. */
+/* What goes wrong, end to end: bad requests in their turn, each fatal NAK, both retry counters,
+ * hostile doorbells and descriptors, a QP destroyed under load. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +44,8 @@ static void end(struct sim *s)
 
 static struct sim_wr write_of(uint32_t bytes)
 {
-	return (struct sim_wr){.opcode = USER_RDMA_WRITE, .remote = 1 << 20, .sge = {{0, bytes, 0}}, .sges = 1};
+	return (struct sim_wr){
+		.opcode = USER_RDMA_WRITE, .remote = 1 << 20, .sge = {{0, bytes, 0}}, .sges = 1};
 }
 
 static void bad_request__completes_in_its_turn_and_flushes_the_rest(void **state)
@@ -88,11 +89,13 @@ static void bad_request__operation_not_allowed(void **state)
 	end(s);
 }
 
-/* One request that the responder refuses with `syndrome`; the one before completes, the one after is flushed. */
+/* One request that the responder refuses with `syndrome`; the one before completes, the one after
+ * is flushed. */
 static void refused(struct sim *s, const struct sim_wr *bad, uint32_t syndrome)
 {
 	struct sim_wr good = write_of(3000);
-	uint32_t at[3] = {sim_post(s, 0, 0, &good), sim_post(s, 0, 0, bad), sim_post(s, 0, 0, &good)};
+	uint32_t at[3] = {
+		sim_post(s, 0, 0, &good), sim_post(s, 0, 0, bad), sim_post(s, 0, 0, &good)};
 
 	expect(s, 0, USER_RDMA_WRITE, 0, at[0]);
 	expect(s, 0, USER_INVALID, syndrome, at[1]);
@@ -178,7 +181,8 @@ static void c9_142__retry_exhausted_and_nobody_else_waits(void **state)
 	}
 	assert_int_equal(done, 20);
 	expect(s, 0, USER_INVALID, SYNDROME_RETRY_EXC, at);
-	assert_int_equal(sim_counter(s, 0, COUNTER_loss_timeouts), 3); /* retry_cnt 2: sent three times */
+	assert_int_equal(
+		sim_counter(s, 0, COUNTER_loss_timeouts), 3); /* retry_cnt 2: sent three times */
 	end(s);
 }
 
@@ -193,7 +197,8 @@ static void doorbells__random_bits(void **state)
 		uint32_t phase = n->doorbells / UAR_DOORBELLS & 1 ? 0 : DOORBELL_PHASE;
 
 		if (i & 1) /* a QP that exists */
-			bits = (bits & 0xffffffffull) | (uint64_t)(n->qp[i >> 1 & 1].qpn << 8 | (bits >> 32 & 0xff)) << 32;
+			bits = (bits & 0xffffffffull) |
+			       (uint64_t)(n->qp[i >> 1 & 1].qpn << 8 | (bits >> 32 & 0xff)) << 32;
 		bits = (bits & ~(uint64_t)DOORBELL_PHASE) | phase;
 		n->page->uar.doorbell[n->doorbells++ % UAR_DOORBELLS] = bits;
 		if (i % 64 == 0)
@@ -250,7 +255,9 @@ static void destroy__under_load(void **state)
 			sim_post(s, 1, 0, i & 1 ? &rd : &wr);
 		}
 		sim_run(s, after * 1000);
-		assert_int_equal(ceu_exec(s->node[after & 1].ceu, CEU_HW2SW_QP, qpn, NULL, 0, NULL, 0), CEU_OK);
+		assert_int_equal(
+			ceu_exec(s->node[after & 1].ceu, CEU_HW2SW_QP, qpn, NULL, 0, NULL, 0),
+			CEU_OK);
 		wr = write_of(64);
 		wr.remote = 3 << 20;
 		sim_post(s, 0, 1, &wr); /* the other QP goes on */

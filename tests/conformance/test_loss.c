@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two HCAs over a bad wire: random operations of every kind and size, random loss, duplication, reordering and
- * corruption from a seed. Every operation completes exactly once, in order, with its data right, and everything is given
- * back. SOFTHCA_SEEDS=first,count chooses the runs; the seed is printed when one fails.
+ * Two HCAs over a bad wire: random operations of every kind and size, random loss, duplication,
+ * reordering and corruption from a seed. Every operation completes exactly once, in order, with its
+ * data right, and everything is given back. SOFTHCA_SEEDS=first,count chooses the runs; the seed is
+ * printed when one fails.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,11 +14,11 @@
 #include <cmocka.h>
 #include "sim.h"
 
-#define MS	  1000000ull
-#define QPS	  3
-#define WINDOW	  16	      /* operations outstanding on a QP */
-#define SLOT	  (256u << 10) /* memory of one operation, on each side */
-#define OPS	  60	      /* operations on each QP in one run */
+#define MS     1000000ull
+#define QPS    3
+#define WINDOW 16	    /* operations outstanding on a QP */
+#define SLOT   (256u << 10) /* memory of one operation, on each side */
+#define OPS    60	    /* operations on each QP in one run */
 
 struct op {
 	struct sim_wr wr;
@@ -78,8 +79,8 @@ static bool consumes(uint8_t opcode)
 
 static void post(struct run *r, unsigned q)
 {
-	static const uint8_t kinds[] = {USER_RDMA_WRITE, USER_RDMA_WRITE_IMM, USER_SEND, USER_SEND_IMM, USER_RDMA_READ,
-		USER_ATOMIC_FA, USER_ATOMIC_CS};
+	static const uint8_t kinds[] = {USER_RDMA_WRITE, USER_RDMA_WRITE_IMM, USER_SEND,
+		USER_SEND_IMM, USER_RDMA_READ, USER_ATOMIC_FA, USER_ATOMIC_CS};
 	unsigned k = r->posted[q]++;
 	struct op *o = &r->op[q][k];
 	struct sim *s = r->s;
@@ -97,7 +98,8 @@ static void post(struct run *r, unsigned q)
 		o->wr.remote = word(q);
 		o->wr.compare = o->expected;
 		o->wr.swap_add = o->wr.opcode == USER_ATOMIC_FA ? o->seed & 0xffff : o->seed;
-		r->counter[q] = o->wr.opcode == USER_ATOMIC_FA ? o->expected + o->wr.swap_add : o->seed;
+		r->counter[q] =
+			o->wr.opcode == USER_ATOMIC_FA ? o->expected + o->wr.swap_add : o->seed;
 	} else if (o->wr.opcode == USER_RDMA_READ) {
 		fill(s->node[1].memory + at, o->bytes, o->seed);
 		memset(s->node[0].memory + at, 0, o->bytes);
@@ -131,22 +133,26 @@ static void check_done(struct run *r, const struct cqe *c)
 {
 	unsigned q = qp_of(r, 0, c->my_qpn), k = r->done[q]++;
 	struct op *o = &r->op[q][k];
-	uint8_t *local = r->s->node[0].memory + slot(q, k), *remote = r->s->node[1].memory + slot(q, k);
+	uint8_t *local = r->s->node[0].memory + slot(q, k),
+		*remote = r->s->node[1].memory + slot(q, k);
 	uint64_t got;
 
 	if (c->opcode != o->wr.opcode || c->wqe_offset != o->wqe)
 		sim_print_counters(r->s);
 	if (c->opcode != o->wr.opcode || c->wqe_offset != o->wqe)
-		fail_msg("seed %lu: qp %u op %u: completion %#x syndrome %#x at %u instead of %#x at %u",
-			(unsigned long)r->seed, q, k, c->opcode, c->imm_or_error, c->wqe_offset, o->wr.opcode, o->wqe);
+		fail_msg("seed %lu: qp %u op %u: completion %#x syndrome %#x at %u instead of %#x "
+			 "at %u",
+			(unsigned long)r->seed, q, k, c->opcode, c->imm_or_error, c->wqe_offset,
+			o->wr.opcode, o->wqe);
 	if (o->wr.opcode == USER_ATOMIC_FA || o->wr.opcode == USER_ATOMIC_CS) {
 		memcpy(&got, local, 8);
 		if (got != o->expected)
-			fail_msg("seed %lu: qp %u op %u: atomic returned %lx, not %lx", (unsigned long)r->seed, q, k,
-				(unsigned long)got, (unsigned long)o->expected);
+			fail_msg("seed %lu: qp %u op %u: atomic returned %lx, not %lx",
+				(unsigned long)r->seed, q, k, (unsigned long)got,
+				(unsigned long)o->expected);
 	} else if (!same(o->wr.opcode == USER_RDMA_READ ? local : remote, o->bytes, o->seed)) {
-		fail_msg("seed %lu: qp %u op %u (%#x, %u bytes): data differ", (unsigned long)r->seed, q, k, o->wr.opcode,
-			o->bytes);
+		fail_msg("seed %lu: qp %u op %u (%#x, %u bytes): data differ",
+			(unsigned long)r->seed, q, k, o->wr.opcode, o->bytes);
 	}
 	o->done = true;
 }
@@ -159,9 +165,10 @@ static void check_received(struct run *r, const struct cqe *c)
 	do
 		o = &r->op[q][r->received[q]++];
 	while (!consumes(o->wr.opcode));
-	if (c->opcode == USER_INVALID || c->wqe_offset != o->recv_offset || c->byte_count != o->bytes)
-		fail_msg("seed %lu: qp %u: wrong receive completion %#x, %u bytes instead of %u", (unsigned long)r->seed, q,
-			c->opcode, c->byte_count, o->bytes);
+	if (c->opcode == USER_INVALID || c->wqe_offset != o->recv_offset ||
+		c->byte_count != o->bytes)
+		fail_msg("seed %lu: qp %u: wrong receive completion %#x, %u bytes instead of %u",
+			(unsigned long)r->seed, q, c->opcode, c->byte_count, o->bytes);
 	if (o->wr.opcode != USER_SEND && c->imm_or_error != o->wr.imm)
 		fail_msg("seed %lu: wrong immediate", (unsigned long)r->seed);
 	r->recvs[q]++;
@@ -221,7 +228,8 @@ static void one_run(uint64_t seed, struct sim_faults faults)
 		sim_run(r->s, 50000);
 		poll_all(r);
 		if (r->s->now_ns > limit)
-			fail_msg("seed %lu: stuck at %u %u %u", (unsigned long)seed, r->done[0], r->done[1], r->done[2]);
+			fail_msg("seed %lu: stuck at %u %u %u", (unsigned long)seed, r->done[0],
+				r->done[1], r->done[2]);
 	}
 	sim_run(r->s, 50 * MS);
 	poll_all(r);

@@ -2,7 +2,8 @@
 #ifndef BASE_COUNTERS_H
 #define BASE_COUNTERS_H
 /*
- * Named counters: one list (counters.def) with a sentence for each. Every drop and every refusal has one.
+ * Named counters: one list (counters.def) with a sentence for each. Every drop and every refusal
+ * has one.
  *
  * A struct counters has ONE writing lcore at a time (a stage instance, or the control thread);
  * readers (telemetry) sum over all of them and may see a value that is a moment old.

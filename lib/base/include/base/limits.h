@@ -6,25 +6,25 @@
  * (config/settings.def) and never exceed these.
  */
 enum {
-	BURST = 32,		   /* elements a module takes from a ring in one step */
-	HCA_MAX = 4,		   /* HCAs in one daemon */
-	ENGINES_MAX = 8,	   /* pipelines in one HCA */
-	LCORES_MAX = 64,	   /* lcores that may run stages */
-	CLIENTS_MAX = 2048,	   /* doorbell pages of one HCA: 8 MiB of UAR space / 4 KiB */
-	GID_TABLE_MAX = 16,	   /* GIDs of a port */
-	MTU_BYTES_MIN = 256,	   /* smallest path MTU */
-	MTU_BYTES_MAX = 4096,	   /* largest path MTU */
+	BURST = 32,	      /* elements a module takes from a ring in one step */
+	HCA_MAX = 4,	      /* HCAs in one daemon */
+	ENGINES_MAX = 8,      /* pipelines in one HCA */
+	LCORES_MAX = 64,      /* lcores that may run stages */
+	CLIENTS_MAX = 2048,   /* doorbell pages of one HCA: 8 MiB of UAR space / 4 KiB */
+	GID_TABLE_MAX = 16,   /* GIDs of a port */
+	MTU_BYTES_MIN = 256,  /* smallest path MTU */
+	MTU_BYTES_MAX = 4096, /* largest path MTU */
 	PSN_BITS = 24,
 	QPN_BITS = 24,
-	QPN_INDEX_BITS_MAX = 17,   /* at least 7 bits of a QPN change on reuse */
-	KEY_INDEX_BITS_MAX = 20,   /* at least 12 bits of a key change on reuse */
+	QPN_INDEX_BITS_MAX = 17, /* at least 7 bits of a QPN change on reuse */
+	KEY_INDEX_BITS_MAX = 20, /* at least 12 bits of a key change on reuse */
 	WQE_UNIT_BYTES = 16,
-	WQE_UNITS_MAX = 63,	   /* the size field nds has 6 bits */
+	WQE_UNITS_MAX = 63, /* the size field nds has 6 bits */
 	WQE_BYTES_MAX = WQE_UNITS_MAX * WQE_UNIT_BYTES,
-	SGE_MAX = 30,		   /* data units of one WQE (seed 000 4.4.2) */
-	READS_MAX = 16,		   /* max_rd_atomic and max_dest_rd_atomic */
-	RQ_FETCH_BYTES = 512,	   /* one prefetch of RQWQEManager (seed 000 4.4.2) */
-	HEADROOM_BYTES = 128,	   /* room for Ethernet .. AtomicETH in front of a payload */
+	SGE_MAX = 30,	      /* data units of one WQE (seed 000 4.4.2) */
+	READS_MAX = 16,	      /* max_rd_atomic and max_dest_rd_atomic */
+	RQ_FETCH_BYTES = 512, /* one prefetch of RQWQEManager (seed 000 4.4.2) */
+	HEADROOM_BYTES = 128, /* room for Ethernet .. AtomicETH in front of a payload */
 	FRAME_BYTES_MAX = HEADROOM_BYTES + MTU_BYTES_MAX + 4 /* ICRC */,
 	PACKET_ROOM_BYTES = HEADROOM_BYTES + FRAME_BYTES_MAX + 60, /* mbuf data room */
 	DESCRIPTOR_ROOM_BYTES = HEADROOM_BYTES + 1024,

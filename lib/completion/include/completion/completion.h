@@ -4,11 +4,12 @@
 /*
  * CompletionQueueMgt and EventQueueMgt: completion queues and event queues in client memory.
  *
- * Several stages of several engines may complete into one CQ at the same time: a place is reserved with an atomic, the
- * entry's owner byte is written last. No lock, no system call: the eventfd of a client that sleeps is written by
- * completion_notify(), called by the lcore loop between polls.
+ * Several stages of several engines may complete into one CQ at the same time: a place is reserved
+ * with an atomic, the entry's owner byte is written last. No lock, no system call: the eventfd of a
+ * client that sleeps is written by completion_notify(), called by the lcore loop between polls.
  *
- * A CQ's memory is pinned by its MR for as long as the CQ lives; what lies in it is the client's and never trusted.
+ * A CQ's memory is pinned by its MR for as long as the CQ lives; what lies in it is the client's
+ * and never trusted.
  */
 #include <stdint.h>
 #include <stdbool.h>
@@ -18,8 +19,8 @@
 #include "host-abi/doorbell.h"
 
 struct cq {
-	uint32_t cqn;	  /* 0: free; atomic */
-	uint32_t mask;	  /* entries - 1 */
+	uint32_t cqn;  /* 0: free; atomic */
+	uint32_t mask; /* entries - 1 */
 	struct cqe *buffer;
 	struct cq_record *record;
 	uint32_t client;
@@ -27,7 +28,6 @@ struct cq {
 	uint8_t pad[24];
 	uint64_t produced __attribute__((aligned(64))); /* atomic: places reserved */
 	uint32_t served_arm; /* atomic: the last arm value that raised an event */
-
 };
 
 /* One client's event queue. */
@@ -35,7 +35,7 @@ struct eq {
 	struct client_page *page; /* NULL: free; atomic */
 	uint32_t produced;	  /* atomic */
 	int eventfd;
-	uint32_t notify;	  /* atomic: entries written since the last notification */
+	uint32_t notify; /* atomic: entries written since the last notification */
 };
 
 struct rte_memzone;
@@ -46,7 +46,8 @@ struct completion {
 	uint32_t cq_mask;
 	struct eq eqs[CLIENTS_MAX];
 	uint32_t notify; /* atomic: some eq.notify is set */
-	uint32_t eq_end; /* one past the highest client that ever had an event queue; control thread writes */
+	uint32_t eq_end; /* one past the highest client that ever had an event queue; control thread
+			    writes */
 	const struct rte_memzone *zone;
 };
 
@@ -54,27 +55,32 @@ struct completion {
 int completion_create(struct completion *c, const char *name, uint32_t cqs, int socket);
 void completion_destroy(struct completion *c);
 
-/* CEU: SW2HW_CQ / HW2SW_CQ. index = cqn & cq_mask. 0, -EEXIST, -EINVAL / -ENOENT. Caller quiesces after removing. */
-int cq_write(struct completion *c, uint32_t cqn, uint32_t client, struct cqe *buffer, uint32_t log_entries,
-	struct cq_record *record);
+/* CEU: SW2HW_CQ / HW2SW_CQ. index = cqn & cq_mask. 0, -EEXIST, -EINVAL / -ENOENT. Caller quiesces
+ * after removing. */
+int cq_write(struct completion *c, uint32_t cqn, uint32_t client, struct cqe *buffer,
+	uint32_t log_entries, struct cq_record *record);
 int cq_remove(struct completion *c, uint32_t cqn);
 
-/* CEU: MAP_EQ: event queue `client` lies in that page and is announced on that eventfd (kept by the caller). */
+/* CEU: MAP_EQ: event queue `client` lies in that page and is announced on that eventfd (kept by the
+ * caller). */
 void eq_write(struct completion *c, uint32_t client, struct client_page *page, int eventfd);
 void eq_remove(struct completion *c, uint32_t client);
 
 /*
- * Writes one completion (all fields but owner are taken from *entry). `solicited`: also wakes a CQ armed for solicited
- * events only; error completions always do. Full queue: the completion is lost, counted, the CQ gets a CQ_ERROR event and
- * takes no more. Data path, any stage. Returns false if it was lost.
+ * Writes one completion (all fields but owner are taken from *entry). `solicited`: also wakes a CQ
+ * armed for solicited events only; error completions always do. Full queue: the completion is lost,
+ * counted, the CQ gets a CQ_ERROR event and takes no more. Data path, any stage. Returns false if
+ * it was lost.
  */
-bool cq_post(struct completion *c, struct counters *counters, uint32_t cqn, const struct cqe *entry, bool solicited);
+bool cq_post(struct completion *c, struct counters *counters, uint32_t cqn, const struct cqe *entry,
+	bool solicited);
 
 /* Raises an event for that client. Data path or control thread. False if its queue was full. */
-bool eq_post(struct completion *c, struct counters *counters, uint32_t client, enum eqe_type type, uint32_t number);
+bool eq_post(struct completion *c, struct counters *counters, uint32_t client, enum eqe_type type,
+	uint32_t number);
 
-/* Writes the eventfds of clients that wait and have new events. Lcore loop, between polls; costs one load when there is
- * nothing to do. */
+/* Writes the eventfds of clients that wait and have new events. Lcore loop, between polls; costs
+ * one load when there is nothing to do. */
 void completion_notify(struct completion *c);
 
 #endif

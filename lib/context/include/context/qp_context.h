@@ -2,17 +2,19 @@
 #ifndef CONTEXT_QP_CONTEXT_H
 #define CONTEXT_QP_CONTEXT_H
 /*
- * CxtMgt: the QP contexts. One cache line (or a few) per writer; each field has exactly one writing module, named at its
- * group (reference: "who reads and writes what"). Everybody may read; fields that another lcore reads while they change
- * are accessed with __atomic builtins.
+ * CxtMgt: the QP contexts. One cache line (or a few) per writer; each field has exactly one writing
+ * module, named at its group (reference: "who reads and writes what"). Everybody may read; fields
+ * that another lcore reads while they change are accessed with __atomic builtins.
  *
- * The one exception is `state`. Rule: the CEU makes every transition that a client asks for; RequesterRecvControl and
- * ExecutionEngine may move it to ERR (or, UC/UD send side, to SQE) and nothing else, with qp_set_error(). All of them use
- * compare-and-swap on the value they judged by, so that no transition undoes another one: ERR is left only through RST,
- * which the CEU enters when nothing in flight names the QP any more.
+ * The one exception is `state`. Rule: the CEU makes every transition that a client asks for;
+ * RequesterRecvControl and ExecutionEngine may move it to ERR (or, UC/UD send side, to SQE) and
+ * nothing else, with qp_set_error(). All of them use compare-and-swap on the value they judged by,
+ * so that no transition undoes another one: ERR is left only through RST, which the CEU enters when
+ * nothing in flight names the QP any more.
  *
- * A QPN has 24 bits: the low ones are the index in the table, the rest change with each reuse and are random, so that
- * QPNs cannot be guessed and a packet or descriptor for a former QP finds another number in the context and is dropped.
+ * A QPN has 24 bits: the low ones are the index in the table, the rest change with each reuse and
+ * are random, so that QPNs cannot be guessed and a packet or descriptor for a former QP finds
+ * another number in the context and is dropped.
  */
 #include <stdint.h>
 #include <rte_mbuf.h>
@@ -49,33 +51,35 @@ struct qp {
 	uint8_t mtu_code; /* 1..5 */
 	uint16_t mtu_bytes;
 	uint16_t pkey;
-	uint16_t client;  /* index of the client that owns it */
+	uint16_t client;	      /* index of the client that owns it */
 	uint8_t retry_cnt, rnr_retry; /* 3 bits each; rnr_retry 7: for ever */
-	uint8_t timeout;  /* 5 bits: 4.096 µs × 2^timeout, 0: off */
-	uint8_t min_rnr_timer; /* 5 bits, code */
+	uint8_t timeout;	      /* 5 bits: 4.096 µs × 2^timeout, 0: off */
+	uint8_t min_rnr_timer;	      /* 5 bits, code */
 	uint8_t max_rd_atomic, max_dest_rd_atomic;
 	uint8_t sq_signal_all;
-	uint8_t access;	  /* enum access_flags: REMOTE_* enabled on the QP */
+	uint8_t access; /* enum access_flags: REMOTE_* enabled on the QP */
 	uint32_t pd;
 	uint32_t dest_qpn;
 	uint32_t qkey;
 	uint32_t cqn_snd, cqn_rcv;
-	uint16_t engine;  /* index of the engine that owns it */
+	uint16_t engine; /* index of the engine that owns it */
 	uint16_t ip_id_seed;
-	uint8_t *sq;	  /* send queue in the daemon's address space; its MR stays while the QP lives */
+	uint8_t *sq; /* send queue in the daemon's address space; its MR stays while the QP lives */
 	uint32_t sq_bytes;
-	uint32_t rq_stride; /* bytes */
-	uint8_t *rq;	  /* receive queue, rq_entries × rq_stride; NULL: none */
-	uint32_t rq_entries; /* power of two */
-	uint32_t index;	  /* of this context in the table */
+	uint32_t rq_stride;	  /* bytes */
+	uint8_t *rq;		  /* receive queue, rq_entries × rq_stride; NULL: none */
+	uint32_t rq_entries;	  /* power of two */
+	uint32_t index;		  /* of this context in the table */
 	struct qp_record *record; /* in client memory: read once, bound, never trusted */
 	uint32_t sq_psn, rq_psn;  /* initial PSNs */
-	struct wire_template path __rte_cache_aligned; /* RC, UC: Ethernet … UDP of every packet; UD: without destination */
-	uint8_t peer_ip[16];	/* RC, UC: packets must come from here; v4-mapped or IPv6 */
+	struct wire_template path __rte_cache_aligned; /* RC, UC: Ethernet … UDP of every packet;
+							  UD: without destination */
+	uint8_t peer_ip[16]; /* RC, UC: packets must come from here; v4-mapped or IPv6 */
 
 	struct wake_link wake[WAKE_COUNT]; /* wake_list.h */
-	/* Bits 1 << enum wake_target, atomic: the modules that have let go of a QP whose qpn became 0. A number is reused
-	 * only when all have: then nothing in flight, no list and no timer can name the QP. */
+	/* Bits 1 << enum wake_target, atomic: the modules that have let go of a QP whose qpn became
+	 * 0. A number is reused only when all have: then nothing in flight, no list and no timer
+	 * can name the QP. */
 	uint32_t closed;
 
 	/* ---- WQEScheduler, WQEParse, WQEIndicatorTable (doorbell_wqe) ---- */
@@ -85,51 +89,57 @@ struct qp {
 		uint32_t waiting;	      /* doorbells in the list */
 		uint32_t next_ready;	      /* list of QPs that have work */
 		uint8_t in_ready;
-		uint8_t chain;		      /* WQEIndicatorTable's flag: a chain is in WQEParse's hands */
-		uint8_t parked;		      /* atomic: waits for RequesterTransControl to consume */
+		uint8_t chain;	/* WQEIndicatorTable's flag: a chain is in WQEParse's hands */
+		uint8_t parked; /* atomic: waits for RequesterTransControl to consume */
 	} ws __rte_cache_aligned;
 
 	/* ---- RequesterTransControl (segmentation) ---- */
 	struct {
 		struct rte_mbuf *head, *tail; /* requests in turn */
 		uint32_t next_psn;	      /* NPSN; atomic */
-		uint32_t consumed;	      /* requests finished, free running; atomic; WQEScheduler reads */
-		uint32_t ssn;		      /* send sequence number of the next request */
-		uint32_t reads_issued;	      /* READ and atomic requests, free running; atomic */
-		uint32_t next_active;	      /* list of QPs that have requests */
-		uint32_t since_ack;	      /* packets since the last AckReq */
+		uint32_t consumed; /* requests finished, free running; atomic; WQEScheduler reads */
+		uint32_t ssn;	   /* send sequence number of the next request */
+		uint32_t reads_issued; /* READ and atomic requests, free running; atomic */
+		uint32_t next_active;  /* list of QPs that have requests */
+		uint32_t since_ack;    /* packets since the last AckReq */
 		uint8_t in_active;
-		uint8_t parked;		      /* atomic: enum park_reason; RequesterRecvControl wakes it */
-		uint8_t flushing;	      /* a bad request went by: all later ones are flushed */
-		uint64_t busy_since_ns;	      /* when the QP last began to have packets outstanding; atomic */
+		uint8_t parked;	  /* atomic: enum park_reason; RequesterRecvControl wakes it */
+		uint8_t flushing; /* a bad request went by: all later ones are flushed */
+		uint64_t busy_since_ns; /* when the QP last began to have packets outstanding;
+					   atomic */
 	} rtc __rte_cache_aligned;
 
 	/* ---- RequesterRecvControl (requester_recv) ---- */
 	struct {
-		uint32_t unacked_psn;	/* UPSN; atomic */
-		uint32_t reads_done;	/* READ and atomic requests completed, free running; atomic */
-		uint32_t credit_ssn;	/* LSN: highest SSN the peer has credits for; atomic */
-		uint8_t credits_valid;	/* the peer generates credits; atomic */
+		uint32_t unacked_psn; /* UPSN; atomic */
+		uint32_t reads_done;  /* READ and atomic requests completed, free running; atomic */
+		uint32_t credit_ssn;  /* LSN: highest SSN the peer has credits for; atomic */
+		uint8_t credits_valid; /* the peer generates credits; atomic */
 		uint8_t retry_left, rnr_left;
 		uint8_t rnr_waiting;	/* atomic: RNR timer runs, nothing may be sent */
 		uint8_t fatal;		/* the error completion was written: flush what is left */
-		uint8_t retransmitting;	/* atomic: go-back-N is under way, nothing new may be sent in between */
+		uint8_t retransmitting; /* atomic: go-back-N is under way, nothing new may be sent
+					   in between */
 		uint32_t retransmit_psn, retransmit_end; /* go-back-N cursor */
-		uint32_t failed_wqe;	/* with fatal: offset of the WQE that was completed in error */
-		uint32_t read_packets;	/* responses of the oldest READ that have arrived */
-		uint32_t nak_psn;	/* the last sequence NAK acted upon, plus one; 0: none */
-		uint64_t nak_ns;	/* and when */
-		uint32_t gap_psn;	/* a missing read response that was asked for again, plus one; 0: none */
-		uint64_t progress_ns;	/* last time that an acknowledgement advanced; atomic; TimerControl reads */
+		uint32_t failed_wqe; /* with fatal: offset of the WQE that was completed in error */
+		uint32_t read_packets; /* responses of the oldest READ that have arrived */
+		uint32_t nak_psn;      /* the last sequence NAK acted upon, plus one; 0: none */
+		uint64_t nak_ns;       /* and when */
+		uint32_t gap_psn; /* a missing read response that was asked for again, plus one; 0:
+				     none */
+		uint64_t progress_ns; /* last time that an acknowledgement advanced; atomic;
+					 TimerControl reads */
 		struct rte_mbuf *bad_head, *bad_tail; /* bad requests whose turn has not come */
-		uint32_t entry_bytes;	/* of the first scatter entry already used */
-		uint32_t next_retransmit; /* list of QPs that retransmit */
+		uint32_t entry_bytes;		      /* of the first scatter entry already used */
+		uint32_t next_retransmit;	      /* list of QPs that retransmit */
 		uint8_t in_retransmit;
 	} rrc __rte_cache_aligned;
 
-	/* ---- MultiQueue lists: producer RequesterTransControl, consumer RequesterRecvControl ---- */
+	/* ---- MultiQueue lists: producer RequesterTransControl, consumer RequesterRecvControl ----
+	 */
 	struct {
-		struct mq_list sw, rd, re; /* Send/Write packets, Read requests, Read scatter entries */
+		struct mq_list sw, rd,
+			re; /* Send/Write packets, Read requests, Read scatter entries */
 	} mq __rte_cache_aligned;
 
 	/* ---- TimerControl (requester_recv) ---- */
@@ -137,7 +147,7 @@ struct qp {
 		uint32_t next[2], prev[2]; /* wheel slot lists, by enum timer_kind */
 		uint64_t deadline_ns[2];
 		uint16_t slot[2];
-		uint8_t armed[2];	   /* atomic */
+		uint8_t armed[2]; /* atomic */
 	} tc __rte_cache_aligned;
 
 	/* ---- ExecutionEngine (responder_exec) ---- */
@@ -148,12 +158,13 @@ struct qp {
 		uint8_t message;       /* enum ee_message in progress */
 		uint8_t ack_pending;   /* an ACK is owed at the end of this burst */
 		uint8_t comm_est;      /* EQE_COMM_EST was raised */
-		uint8_t reads_pending; /* READs handed to RespPktGen minus done ones, see respg.reads_done */
+		uint8_t reads_pending; /* READs handed to RespPktGen minus done ones, see
+					  respg.reads_done */
 		uint8_t atomic_next;   /* next place in results */
 		uint8_t flushed;       /* the receive queue has been flushed in ERR */
 		uint8_t reads_issued;
 		uint32_t received_bytes; /* of the message in progress */
-		uint32_t first_psn;    /* of the message in progress */
+		uint32_t first_psn;	 /* of the message in progress */
 		uint32_t next_flush;
 		/* WriteAddrTable */
 		uint64_t write_va;
@@ -164,13 +175,13 @@ struct qp {
 
 	/* ---- RQWQEManager (responder_exec) ---- */
 	struct {
-		uint32_t consumed;     /* receive WQEs taken, free running */
-		uint32_t fetched;      /* receive WQEs in the buffer, up to this free-running number */
-		uint8_t open;	       /* a WQE is in use by a message */
-		uint8_t entry;	       /* its current data unit */
-		uint16_t unit;	       /* where that WQE starts in the buffer, bytes */
-		uint32_t entry_bytes;  /* of the current data unit already used */
-		uint32_t length;       /* of the open WQE: sum of its data units */
+		uint32_t consumed; /* receive WQEs taken, free running */
+		uint32_t fetched;  /* receive WQEs in the buffer, up to this free-running number */
+		uint8_t open;	   /* a WQE is in use by a message */
+		uint8_t entry;	   /* its current data unit */
+		uint16_t unit;	   /* where that WQE starts in the buffer, bytes */
+		uint32_t entry_bytes; /* of the current data unit already used */
+		uint32_t length;      /* of the open WQE: sum of its data units */
 		uint8_t buffer[RQ_FETCH_BYTES];
 	} rwm __rte_cache_aligned;
 
@@ -195,7 +206,8 @@ struct qp_table {
 	uint32_t mask;
 };
 
-/* Reserves memory for `count` contexts, a power of two, and touches none of it: it is zero as it comes. 0 or -ENOMEM. Control thread. */
+/* Reserves memory for `count` contexts, a power of two, and touches none of it: it is zero as it
+ * comes. 0 or -ENOMEM. Control thread. */
 int qp_table_create(struct qp_table *t, const char *name, uint32_t count, int socket);
 void qp_table_destroy(struct qp_table *t);
 
@@ -217,7 +229,8 @@ static inline enum qp_state qp_state(const struct qp *q)
 	return (enum qp_state)__atomic_load_n(&q->state, __ATOMIC_ACQUIRE);
 }
 
-/* May a send request be executed (else: held back in SQD, flushed in ERR and SQE, an error before)? */
+/* May a send request be executed (else: held back in SQD, flushed in ERR and SQE, an error before)?
+ */
 static inline bool qp_sends(enum qp_state s)
 {
 	return s == QP_RTS || s == QP_SQD;
@@ -243,8 +256,8 @@ static inline void qp_close(struct qp *q, enum wake_target module)
 #define QP_CLOSED_ALL ((1u << WAKE_COUNT) - 1)
 
 /*
- * Moves the QP to ERR from any state but RST and makes every module of its engine look at it, so that all of them flush.
- * Data path or control thread. False if it was in ERR or RST already.
+ * Moves the QP to ERR from any state but RST and makes every module of its engine look at it, so
+ * that all of them flush. Data path or control thread. False if it was in ERR or RST already.
  */
 bool qp_set_error(struct engine *e, struct qp *q);
 

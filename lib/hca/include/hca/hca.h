@@ -2,8 +2,8 @@
 #ifndef HCA_HCA_H
 #define HCA_HCA_H
 /*
- * One whole HCA: tables, engines, link. What the daemon runs one or more of, and what the conformance tests drive with a
- * wire and a clock of their own.
+ * One whole HCA: tables, engines, link. What the daemon runs one or more of, and what the
+ * conformance tests drive with a wire and a clock of their own.
  */
 #include <stdint.h>
 #include "base/limits.h"
@@ -14,13 +14,15 @@
 
 struct hca_config {
 	char name[32];
-	unsigned engines;   /* 1..ENGINES_MAX */
+	unsigned engines;	 /* 1..ENGINES_MAX */
 	uint32_t qps, cqs, mpts; /* table sizes, powers of two */
-	int socket;	    /* NUMA socket or SOCKET_ID_ANY */
+	int socket;		 /* NUMA socket or SOCKET_ID_ANY */
 	struct engine_settings settings;
-	struct rte_mempool *packets, *descriptors; /* shared by the HCAs of a daemon; stay the caller's */
+	struct rte_mempool *packets,
+		*descriptors;	/* shared by the HCAs of a daemon; stay the caller's */
 	struct link_port *link; /* stays the caller's */
-	struct wire_path gids[GID_TABLE_MAX]; /* by GID index: source MAC, source IP, VLAN of that address */
+	struct wire_path
+		gids[GID_TABLE_MAX]; /* by GID index: source MAC, source IP, VLAN of that address */
 	unsigned gid_count;
 };
 
@@ -29,8 +31,8 @@ struct hca {
 	struct qp_table qps;
 	struct v2p v2p;
 	struct completion completion;
-	struct engine *engines;	   /* config.engines of them */
-	struct counters counters;  /* of the control thread */
+	struct engine *engines;	  /* config.engines of them */
+	struct counters counters; /* of the control thread */
 };
 
 /* Fills *c with the design's defaults (2^14 QPs, 2^15 MPTs, ...). */
@@ -44,7 +46,8 @@ void hca_destroy(struct hca *h);
 /* Polls one stage of one engine once; e->now_ns has been set. Returns elements handled. */
 unsigned hca_poll_stage(struct engine *e, enum stage_id stage);
 
-/* Polls all stages of all engines once at that time: tests and single-lcore use. Returns elements handled. */
+/* Polls all stages of all engines once at that time: tests and single-lcore use. Returns elements
+ * handled. */
 unsigned hca_poll(struct hca *h, uint64_t now_ns);
 
 /* Sum of a counter over all stages and the control thread. */
@@ -52,7 +55,8 @@ uint64_t hca_counter(const struct hca *h, enum counter which);
 
 /*
  * Taking a QP away (the CEU's 2RST and destruction), in this order, on the control thread:
- *   1. __atomic_store qp->qpn = 0: from now on nobody finds it; messages in the rings that name it are dropped;
+ *   1. __atomic_store qp->qpn = 0: from now on nobody finds it; messages in the rings that name it
+ * are dropped;
  *   2. wait until every lcore has polled: nobody holds a pointer found before;
  *   3. hca_close_qp(): every module is told to let go of it (lists, buffers, timers);
  *   4. poll hca_qp_closed() until true: all of them have; the context may be zeroed and reused.
@@ -63,8 +67,8 @@ bool hca_qp_closed(const struct qp *q);
 /* The engine that serves a client: its doorbells and all its QPs (qp.engine). */
 unsigned hca_client_engine(const struct hca *h, uint32_t client);
 
-/* A client's doorbell page joins or leaves what DoorbellProcessing polls; index < CLIENTS_MAX. After removal the caller
- * quiesces before the page goes away. Control thread. */
+/* A client's doorbell page joins or leaves what DoorbellProcessing polls; index < CLIENTS_MAX.
+ * After removal the caller quiesces before the page goes away. Control thread. */
 void hca_client_attach(struct hca *h, uint32_t client, struct uar_page *uar);
 void hca_client_detach(struct hca *h, uint32_t client);
 

@@ -2,38 +2,43 @@
 #ifndef HOST_ABI_CONTROL_H
 #define HOST_ABI_CONTROL_H
 /*
- * The control socket: Unix SOCK_SEQPACKET, one request, one reply, in order. A request is a struct control_header and
- * the body named beside its type; the reply has the same header (status 0 or -errno) and, if status is 0, its reply body.
- * Descriptors travel by SCM_RIGHTS with the request or reply that names them. A malformed request (unknown type, wrong
- * length, status or reserved not 0, wrong number of descriptors, anything but HELLO first) ends the connection.
- * Everything the client made is torn down when the connection ends.
+ * The control socket: Unix SOCK_SEQPACKET, one request, one reply, in order. A request is a struct
+ * control_header and the body named beside its type; the reply has the same header (status 0 or
+ * -errno) and, if status is 0, its reply body. Descriptors travel by SCM_RIGHTS with the request or
+ * reply that names them. A malformed request (unknown type, wrong length, status or reserved not 0,
+ * wrong number of descriptors, anything but HELLO first) ends the connection. Everything the client
+ * made is torn down when the connection ends.
  *
- * The bell: a Unix SOCK_DGRAM pair that the daemon makes, one for each client. The daemon writes a datagram into it when
- * it has put events into the client's event queue and client_page.waiting was set; the client writes one when it rang a
- * doorbell and uar_page.daemon_asleep was set. Its content means nothing; a full socket may be taken for success.
- * (Not an eventfd: a descriptor that both sides write could be drained, filled or made blocking by a hostile one.)
+ * The bell: a Unix SOCK_DGRAM pair that the daemon makes, one for each client. The daemon writes a
+ * datagram into it when it has put events into the client's event queue and client_page.waiting was
+ * set; the client writes one when it rang a doorbell and uar_page.daemon_asleep was set. Its
+ * content means nothing; a full socket may be taken for success. (Not an eventfd: a descriptor that
+ * both sides write could be drained, filled or made blocking by a hostile one.)
  */
 #include <stdint.h>
 #include <assert.h>
 
-#define CONTROL_VERSION 1u
+#define CONTROL_VERSION	  1u
 #define CONTROL_BYTES_MAX 512
 
 enum control_type {
-	CONTROL_HELLO = 1,  /* control_hello + fd {client page memfd} -> control_hello_reply + fd {bell} */
-	CONTROL_QUERY_PORT, /* - -> control_port_reply */
-	CONTROL_QUERY_GID,  /* control_number (index) -> control_gid_reply; -ENOENT past the end */
-	CONTROL_ALLOC_PD,   /* - -> control_number (pd) */
-	CONTROL_FREE_PD,    /* control_number -> - ; -EBUSY while objects use it */
-	CONTROL_ADD_REGION, /* control_region + fd {sealed memfd} -> control_number (region handle) */
+	CONTROL_HELLO =
+		1, /* control_hello + fd {client page memfd} -> control_hello_reply + fd {bell} */
+	CONTROL_QUERY_PORT,  /* - -> control_port_reply */
+	CONTROL_QUERY_GID,   /* control_number (index) -> control_gid_reply; -ENOENT past the end */
+	CONTROL_ALLOC_PD,    /* - -> control_number (pd) */
+	CONTROL_FREE_PD,     /* control_number -> - ; -EBUSY while objects use it */
+	CONTROL_ADD_REGION,  /* control_region + fd {sealed memfd} -> control_number (region handle)
+			      */
 	CONTROL_DROP_REGION, /* control_number -> - ; -EBUSY while MRs lie in it */
-	CONTROL_REG_MR,	    /* control_mr -> control_mr_reply */
-	CONTROL_DEREG_MR,   /* control_number (lkey) -> - ; -EBUSY while a queue lies in it */
-	CONTROL_CREATE_CQ,  /* control_cq -> control_number (cqn) */
-	CONTROL_DESTROY_CQ, /* control_number -> - ; -EBUSY while QPs use it */
-	CONTROL_CREATE_QP,  /* control_qp -> control_number (qpn) */
-	CONTROL_MODIFY_QP,  /* control_qp_attr -> - ; may take as long as resolving the next hop does */
-	CONTROL_QUERY_QP,   /* control_number (qpn) -> control_qp_attr */
+	CONTROL_REG_MR,	     /* control_mr -> control_mr_reply */
+	CONTROL_DEREG_MR,    /* control_number (lkey) -> - ; -EBUSY while a queue lies in it */
+	CONTROL_CREATE_CQ,   /* control_cq -> control_number (cqn) */
+	CONTROL_DESTROY_CQ,  /* control_number -> - ; -EBUSY while QPs use it */
+	CONTROL_CREATE_QP,   /* control_qp -> control_number (qpn) */
+	CONTROL_MODIFY_QP, /* control_qp_attr -> - ; may take as long as resolving the next hop does
+			    */
+	CONTROL_QUERY_QP,  /* control_number (qpn) -> control_qp_attr */
 	CONTROL_DESTROY_QP, /* control_number -> - */
 	CONTROL_RESOLVE,    /* control_resolve -> control_resolve_reply; -EHOSTUNREACH */
 	CONTROL_TYPE_END,
@@ -59,7 +64,8 @@ struct control_hello {
 
 struct control_hello_reply {
 	uint32_t version;
-	uint32_t queue_pd; /* the PD in which queue memory (SQ, RQ, CQ, records) must be registered */
+	uint32_t queue_pd; /* the PD in which queue memory (SQ, RQ, CQ, records) must be registered
+			    */
 	uint32_t max_qp, max_cq, max_mr, max_pd;
 	uint32_t max_qp_wr, max_cqe, max_sge, max_inline_bytes;
 	uint32_t max_rd_atomic;
@@ -70,7 +76,7 @@ struct control_hello_reply {
 };
 
 struct control_port_reply {
-	uint32_t state; /* 4 = active, 1 = down, as IBV_PORT_* */
+	uint32_t state;		      /* 4 = active, 1 = down, as IBV_PORT_* */
 	uint32_t max_mtu, active_mtu; /* 1..5 = 256..4096 */
 	uint32_t speed_mbps;
 	uint32_t gid_count;
@@ -102,7 +108,7 @@ struct control_mr {
 	uint32_t region;
 	uint64_t offset; /* in the region, bytes */
 	uint64_t length;
-	uint64_t iova;	 /* the virtual address that names its first byte */
+	uint64_t iova; /* the virtual address that names its first byte */
 	uint32_t access;
 	uint32_t reserved;
 };
@@ -114,19 +120,19 @@ struct control_mr_reply {
 
 struct control_cq {
 	uint32_t log_entries;
-	uint32_t lkey;	     /* of the queue memory, in queue_pd, local write */
-	uint64_t buffer_va;  /* entries × 32 bytes, aligned to 64, every owner bit set to hardware */
-	uint64_t record_va;  /* struct cq_record */
+	uint32_t lkey;	    /* of the queue memory, in queue_pd, local write */
+	uint64_t buffer_va; /* entries × 32 bytes, aligned to 64, every owner bit set to hardware */
+	uint64_t record_va; /* struct cq_record */
 };
 
 struct control_qp {
 	uint32_t service; /* 0 RC, 1 UC, 2 UD */
 	uint32_t pd;
 	uint32_t send_cqn, recv_cqn;
-	uint32_t lkey;	  /* of the queue memory, in queue_pd */
-	uint32_t sq_bytes;  /* multiple of 64 */
+	uint32_t lkey;		 /* of the queue memory, in queue_pd */
+	uint32_t sq_bytes;	 /* multiple of 64 */
 	uint32_t rq_log_entries; /* 0xff: no receive queue */
-	uint32_t rq_stride; /* bytes, multiple of 16, 48..512 */
+	uint32_t rq_stride;	 /* bytes, multiple of 16, 48..512 */
 	uint64_t sq_va, rq_va, record_va;
 	uint32_t sq_signal_all;
 	uint32_t reserved;
@@ -156,13 +162,13 @@ enum qp_attr_mask {
 struct control_qp_attr {
 	uint32_t qpn;
 	uint32_t mask;
-	uint32_t state;	   /* enum qp_state: RST 0, INIT 1, RTR 2, RTS 3, SQE 4, SQD 5, ERR 6 */
+	uint32_t state; /* enum qp_state: RST 0, INIT 1, RTR 2, RTS 3, SQE 4, SQD 5, ERR 6 */
 	uint32_t cur_state;
 	uint32_t access;
 	uint32_t qkey;
 	uint32_t dest_qpn;
 	uint32_t rq_psn, sq_psn;
-	uint8_t path_mtu;  /* 1..5 */
+	uint8_t path_mtu; /* 1..5 */
 	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer;
 	uint8_t max_rd_atomic, max_dest_rd_atomic;
 	uint8_t gid_index;
@@ -184,7 +190,8 @@ struct control_resolve_reply {
 };
 
 static_assert(sizeof(struct control_header) == 16, "header");
-static_assert(sizeof(struct control_header) + sizeof(struct control_hello_reply) <= CONTROL_BYTES_MAX,
+static_assert(
+	sizeof(struct control_header) + sizeof(struct control_hello_reply) <= CONTROL_BYTES_MAX,
 	"every message fits");
 
 #endif

@@ -2,8 +2,9 @@
 #ifndef HOST_ABI_CQE_H
 #define HOST_ABI_CQE_H
 /*
- * Completion queue entry, 32 bytes, little-endian. The daemon writes an entry whose owner bit says "hardware" and clears
- * the bit last (release); the client consumes it, sets the bit again and then advances cq_record.consumer_index.
+ * Completion queue entry, 32 bytes, little-endian. The daemon writes an entry whose owner bit says
+ * "hardware" and clears the bit last (release); the client consumes it, sets the bit again and then
+ * advances cq_record.consumer_index.
  */
 #include <stdint.h>
 #include <assert.h>
@@ -12,14 +13,15 @@ struct cqe {
 	uint32_t my_qpn;
 	uint32_t reserved;
 	uint32_t remote_qpn;
-	uint32_t rlid_flags;  /* 31:16 rlid · 15 has GRH · 7:0 sl */
-	uint32_t imm_or_error; /* immediate data or invalidated key; on error 15:8 vendor error · 7:0 syndrome */
+	uint32_t rlid_flags;   /* 31:16 rlid · 15 has GRH · 7:0 sl */
+	uint32_t imm_or_error; /* immediate data or invalidated key; on error 15:8 vendor error ·
+				  7:0 syndrome */
 	uint32_t byte_count;
-	uint32_t wqe_offset;  /* where the WQE lies in its work queue, bytes */
-	uint8_t opcode;	      /* enum user_opcode; USER_INVALID on error */
+	uint32_t wqe_offset; /* where the WQE lies in its work queue, bytes */
+	uint8_t opcode;	     /* enum user_opcode; USER_INVALID on error */
 	uint8_t is_send;
 	uint8_t reserved2;
-	uint8_t owner;	      /* bit 7: 1 = hardware */
+	uint8_t owner; /* bit 7: 1 = hardware */
 };
 static_assert(sizeof(struct cqe) == 32, "completion queue entry");
 #define CQE_OWNER_HW 0x80u

@@ -4,17 +4,15 @@
 /*
  * The doorbell and the page that carries it.
  *
- * A client has one UAR page of 4 KiB: a FIFO of 64-bit doorbells that it alone produces and DoorbellProcessing alone
- * consumes. A doorbell names the first descriptor of one post call; the rest of the call is linked by the descriptors'
- * next units. Little-endian, written with one 64-bit store (release).
+ * A client has one UAR page of 4 KiB: a FIFO of 64-bit doorbells that it alone produces and
+ * DoorbellProcessing alone consumes. A doorbell names the first descriptor of one post call; the
+ * rest of the call is linked by the descriptors' next units. Little-endian, written with one 64-bit
+ * store (release).
  *
  *   word 0   31:8 offset of the first WQE in the send queue, 16-byte units
- *            7    phase (ours; reserved in the modelled hardware): the FIFO entry is valid when it differs from the
- *                 phase of the round before; the first round is 1
- *            5    F, fence
- *            4:0  user opcode of that WQE
- *   word 1   31:8 QPN
- *            7:0  size of that WQE, 16-byte units
+ *            7    phase (ours; reserved in the modelled hardware): the FIFO entry is valid when it
+ * differs from the phase of the round before; the first round is 1 5    F, fence 4:0  user opcode
+ * of that WQE word 1   31:8 QPN 7:0  size of that WQE, 16-byte units
  */
 #include <stdint.h>
 #include <assert.h>
@@ -30,9 +28,9 @@
 #define DOORBELL_SIZE_MASK    0xffu
 
 struct uar_page {
-	uint32_t consumer_index;   /* daemon writes: doorbells taken since the page was set up */
+	uint32_t consumer_index; /* daemon writes: doorbells taken since the page was set up */
 	uint8_t pad0[60];
-	uint32_t daemon_asleep;	   /* daemon writes: not 0: ring the kick eventfd after the doorbell */
+	uint32_t daemon_asleep; /* daemon writes: not 0: ring the kick eventfd after the doorbell */
 	uint8_t pad1[60];
 	uint8_t reserved[UAR_BYTES - 128 - UAR_DOORBELLS * 8];
 	uint64_t doorbell[UAR_DOORBELLS]; /* client writes */
@@ -43,17 +41,17 @@ static_assert(sizeof(struct uar_page) == UAR_BYTES, "one page");
 
 /* Event types (EQE type byte). */
 enum eqe_type {
-	EQE_COMPLETION = 0x00,	     /* number = CQN */
-	EQE_COMM_EST = 0x02,	     /* number = QPN, as are those below unless said otherwise */
+	EQE_COMPLETION = 0x00, /* number = CQN */
+	EQE_COMM_EST = 0x02,   /* number = QPN, as are those below unless said otherwise */
 	EQE_SQ_DRAINED = 0x03,
-	EQE_CQ_ERROR = 0x04,	     /* number = CQN */
+	EQE_CQ_ERROR = 0x04, /* number = CQN */
 	EQE_WQ_CATAS_ERROR = 0x05,
 	EQE_LOCAL_CATAS_ERROR = 0x08, /* number = 0: the device */
-	EQE_PORT_CHANGE = 0x09,	     /* number = 1: up, 0: down */
+	EQE_PORT_CHANGE = 0x09,	      /* number = 1: up, 0: down */
 	EQE_WQ_INVAL_REQ_ERROR = 0x10,
 	EQE_WQ_ACCESS_ERROR = 0x11,
-	EQE_SRQ_LIMIT = 0x14,	     /* ours: number = SRQN */
-	EQE_LAST_WQE = 0x13,	     /* ours */
+	EQE_SRQ_LIMIT = 0x14, /* ours: number = SRQN */
+	EQE_LAST_WQE = 0x13,  /* ours */
 };
 
 /* An event queue entry, 16 bytes. */
@@ -61,14 +59,15 @@ struct eqe {
 	uint32_t number;
 	uint8_t type;
 	uint8_t reserved[10];
-	uint8_t owner; /* phase: valid when it equals 1 in the first round of the ring, 0 in the second, and so on; memory starts as 0 */
+	uint8_t owner; /* phase: valid when it equals 1 in the first round of the ring, 0 in the
+			  second, and so on; memory starts as 0 */
 };
 static_assert(sizeof(struct eqe) == 16, "event queue entry");
 
 /*
- * What a client shares with HELLO: one sealed memfd of exactly sizeof(struct client_page). The event queue is produced by
- * the daemon and consumed by the client. After writing entries the daemon writes the client's eventfd if `waiting` is set
- * (and clears it).
+ * What a client shares with HELLO: one sealed memfd of exactly sizeof(struct client_page). The
+ * event queue is produced by the daemon and consumed by the client. After writing entries the
+ * daemon writes the client's eventfd if `waiting` is set (and clears it).
  */
 struct client_page {
 	struct uar_page uar;
@@ -92,7 +91,7 @@ static_assert(sizeof(struct qp_record) == 64, "one cache line");
 #define CQ_ARM_NEXT	 2u
 struct cq_record {
 	uint32_t consumer_index; /* client writes: entries taken, free running */
-	uint32_t arm;		 /* client writes: sequence << 2 | CQ_ARM_*; a new value arms once */
+	uint32_t arm; /* client writes: sequence << 2 | CQ_ARM_*; a new value arms once */
 	uint8_t pad[56];
 };
 static_assert(sizeof(struct cq_record) == 64, "one cache line");

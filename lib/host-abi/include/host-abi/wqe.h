@@ -5,7 +5,8 @@
  * Work queue entries: units of 16 bytes, little-endian.
  *
  * Send:    next · [raddr] · [atomic] · [ud (3 units)] · inline | data …
- * Receive: next · data (at most 30) · one unit of zeros. A receive queue has entries of one fixed stride.
+ * Receive: next · data (at most 30) · one unit of zeros. A receive queue has entries of one fixed
+ * stride.
  */
 #include <stdint.h>
 #include <assert.h>
@@ -31,8 +32,10 @@ enum user_opcode {
 };
 
 struct wqe_next {
-	uint32_t nda_nop; /* 31:6 next descriptor's offset in the queue, 64-byte granules · 4:0 its opcode */
-	uint32_t ee_nds;  /* 7 D: next rings its own doorbell · 6 F: next fences · 5:0 its size, units; 0: end of chain */
+	uint32_t nda_nop; /* 31:6 next descriptor's offset in the queue, 64-byte granules · 4:0 its
+			     opcode */
+	uint32_t ee_nds;  /* 7 D: next rings its own doorbell · 6 F: next fences · 5:0 its size,
+			     units; 0: end of chain */
 	uint32_t flags;	  /* WQE_* below */
 	uint32_t imm;	  /* immediate data as it goes on the wire, or the key to invalidate */
 };
@@ -56,24 +59,26 @@ struct wqe_atomic {
 	uint64_t compare;
 };
 
-/* Three units. MACs as six bytes in wire order. All-zero dmac: the daemon resolves it (may drop the first packet). */
+/* Three units. MACs as six bytes in wire order. All-zero dmac: the daemon resolves it (may drop the
+ * first packet). */
 struct wqe_ud {
 	uint8_t port;
 	uint8_t gid_index;
-	uint8_t is_ipv6;      /* 0: dip[12..15] is the IPv4 destination, dip is v4-mapped */
+	uint8_t is_ipv6; /* 0: dip[12..15] is the IPv4 destination, dip is v4-mapped */
 	uint8_t traffic_class;
 	uint8_t dmac[6];
 	uint8_t hop_limit;
 	uint8_t reserved0[5];
-	uint8_t dip[16];      /* destination GID */
-	uint32_t qpn;	      /* destination */
+	uint8_t dip[16]; /* destination GID */
+	uint32_t qpn;	 /* destination */
 	uint32_t qkey;
 	uint32_t flow_label;
 	uint32_t reserved1;
 };
 
 struct wqe_inline {
-	uint32_t length; /* bit 31 set · 30:0 bytes; they follow at once, the whole padded to units */
+	uint32_t length; /* bit 31 set · 30:0 bytes; they follow at once, the whole padded to units
+			  */
 };
 #define WQE_INLINE (1u << 31)
 

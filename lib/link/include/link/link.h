@@ -2,8 +2,8 @@
 #ifndef LINK_LINK_H
 #define LINK_LINK_H
 /*
- * The header_parse stage: link receive (64To256Trans) and HeaderParser; link transmit (256To64Trans).
- * port → hp → HP_RRC, HP_EE; RPG_TXA, RESPG_TXA → txa → port.
+ * The header_parse stage: link receive (64To256Trans) and HeaderParser; link transmit
+ * (256To64Trans). port → hp → HP_RRC, HP_EE; RPG_TXA, RESPG_TXA → txa → port.
  */
 #include "pipeline/engine.h"
 
@@ -11,7 +11,8 @@
 int link_create(struct engine *e);
 void link_destroy(struct engine *e);
 
-/* One poll of the stage: bounded work, never waits. Returns how many elements it handled; 0: nothing to do. */
+/* One poll of the stage: bounded work, never waits. Returns how many elements it handled; 0:
+ * nothing to do. */
 unsigned header_parse_poll(struct engine *e);
 
 #endif

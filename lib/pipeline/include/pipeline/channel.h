@@ -2,9 +2,9 @@
 #ifndef PIPELINE_CHANNEL_H
 #define PIPELINE_CHANNEL_H
 /*
- * A channel: one named rte_ring of mbufs with the counters that `softhca fifos` shows. One producing module, one
- * consuming module. A full ring stalls its producer: a module asks channel_room() before it takes up work that ends in
- * the ring, as the hardware looks at prog_full.
+ * A channel: one named rte_ring of mbufs with the counters that `softhca fifos` shows. One
+ * producing module, one consuming module. A full ring stalls its producer: a module asks
+ * channel_room() before it takes up work that ends in the ring, as the hardware looks at prog_full.
  */
 #include <errno.h>
 #include <rte_ring.h>
@@ -24,8 +24,10 @@ struct channel {
 	uint64_t empty; /* times the consumer found nothing */
 };
 
-/* Makes the ring "<prefix>_<channel name>". multi_producer: several engines feed it. 0, -ENOMEM, -EEXIST. */
-int channel_create(struct channel *c, enum channel_id id, const char *prefix, bool multi_producer, int socket);
+/* Makes the ring "<prefix>_<channel name>". multi_producer: several engines feed it. 0, -ENOMEM,
+ * -EEXIST. */
+int channel_create(
+	struct channel *c, enum channel_id id, const char *prefix, bool multi_producer, int socket);
 /* Frees the ring and every mbuf in it. */
 void channel_destroy(struct channel *c);
 
@@ -58,7 +60,8 @@ static inline void channel_put_one(struct channel *c, struct rte_mbuf *m)
 	channel_put(c, &m, 1);
 }
 
-/* As many as fit; for channels with several producers, where room seen is not room kept. Returns how many. */
+/* As many as fit; for channels with several producers, where room seen is not room kept. Returns
+ * how many. */
 static inline unsigned channel_try_put(struct channel *c, struct rte_mbuf **m, unsigned n)
 {
 	unsigned done = rte_ring_enqueue_burst(c->ring, (void *const *)m, n, NULL);

@@ -2,11 +2,12 @@
 #ifndef PIPELINE_ENGINE_H
 #define PIPELINE_ENGINE_H
 /*
- * One engine: one instance of the whole pipeline (five stages, their modules and channels) and pointers to the tables
- * that serve it. A module gets the engine and nothing else: it has no globals.
+ * One engine: one instance of the whole pipeline (five stages, their modules and channels) and
+ * pointers to the tables that serve it. A module gets the engine and nothing else: it has no
+ * globals.
  *
- * Threads: each stage of an engine runs on one lcore at a time; any number of stages may share an lcore. A module's own
- * state is touched by its stage alone.
+ * Threads: each stage of an engine runs on one lcore at a time; any number of stages may share an
+ * lcore. A module's own state is touched by its stage alone.
  */
 #include <stdint.h>
 #include "base/counters.h"
@@ -22,16 +23,18 @@ struct wire_path;
 struct rte_mempool;
 
 struct engine_settings {
-	uint32_t ack_interval;	       /* packets of a message between two AckReq bits */
-	uint32_t quantum_bytes;	       /* payload one QP may send before the next has its turn */
-	uint32_t swpb_elements;	       /* Send/Write packet buffer, packets */
-	uint32_t rpb_elements;	       /* Read packet buffer, requests */
-	uint32_t reb_elements;	       /* Read entry buffer, scatter entries */
-	uint32_t pipeline_depth;       /* requests of one QP between WQEScheduler and RequesterTransControl */
+	uint32_t ack_interval;	 /* packets of a message between two AckReq bits */
+	uint32_t quantum_bytes;	 /* payload one QP may send before the next has its turn */
+	uint32_t swpb_elements;	 /* Send/Write packet buffer, packets */
+	uint32_t rpb_elements;	 /* Read packet buffer, requests */
+	uint32_t reb_elements;	 /* Read entry buffer, scatter entries */
+	uint32_t pipeline_depth; /* requests of one QP between WQEScheduler and
+				    RequesterTransControl */
 	uint32_t timer_tick_ns, timer_slots;
-	uint32_t nt_copy_bytes;	       /* messages at least this long are written with non-temporal stores; 0: never */
-	bool e2e_credits;	       /* generate end-to-end credits; false: 11111b */
-	bool icrc_check;	       /* always true but in benchmarks */
+	uint32_t nt_copy_bytes; /* messages at least this long are written with non-temporal stores;
+				   0: never */
+	bool e2e_credits;	/* generate end-to-end credits; false: 11111b */
+	bool icrc_check;	/* always true but in benchmarks */
 };
 
 /* What a stage instance counts and knows. One writer: the lcore that runs it. */
@@ -42,21 +45,24 @@ struct stage {
 
 struct engine {
 	unsigned index, count; /* of `count` engines of this HCA */
-	uint64_t now_ns;       /* time of this round; written by whoever polls, before it polls; virtual in tests */
-	struct engine *peers;  /* all engines of the HCA, `count` of them (HeaderParser hands over) */
+	uint64_t now_ns; /* time of this round; written by whoever polls, before it polls; virtual
+			    in tests */
+	struct engine
+		*peers; /* all engines of the HCA, `count` of them (HeaderParser hands over) */
 	struct engine_settings settings;
 
 	struct qp_table *qps;
 	struct v2p *v2p;
 	struct completion *completion;
 	struct link_port *link;
-	const struct wire_path *gids;	 /* the port's addresses by GID index: source MAC and IP, VLAN; gid_count of them */
+	const struct wire_path *gids; /* the port's addresses by GID index: source MAC and IP, VLAN;
+					 gid_count of them */
 	unsigned gid_count;
 	struct rte_mempool *packets;	 /* data room PACKET_ROOM_BYTES */
 	struct rte_mempool *descriptors; /* data room DESCRIPTOR_ROOM_BYTES */
 
 	void *module[MODULE_COUNT]; /* each module's own state, made by <module>_create */
-	struct multi_queue *mq;	    /* RequesterTransControl produces, RequesterRecvControl consumes */
+	struct multi_queue *mq; /* RequesterTransControl produces, RequesterRecvControl consumes */
 	struct channel channel[CHANNEL_COUNT];
 	struct wake_list wake[WAKE_COUNT];
 	struct stage stage[STAGE_COUNT];

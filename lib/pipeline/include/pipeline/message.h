@@ -2,14 +2,16 @@
 #ifndef PIPELINE_MESSAGE_H
 #define PIPELINE_MESSAGE_H
 /*
- * What travels through the rings: mbufs. The parallel FIFOs of a hardware channel (metadata, payload, scatter entries,
- * atomics, remote address) are parts of the one mbuf: payload in its data room, headers in its headroom, metadata in its
- * private area. Which form of the private area is valid follows from the channel:
+ * What travels through the rings: mbufs. The parallel FIFOs of a hardware channel (metadata,
+ * payload, scatter entries, atomics, remote address) are parts of the one mbuf: payload in its data
+ * room, headers in its headroom, metadata in its private area. Which form of the private area is
+ * valid follows from the channel:
  *
- *   DBP_WS WS_WP WP_WS WP_DP DP_RTC RTC_RRC   struct request   (descriptor pool; data room: the WQE's units)
- *   RTC_RPG RRC_RPG RPG_TXA RESPG_TXA         struct packet    (packet pool; data room: payload, later the frame)
- *   HP_RRC HP_EE EE_RESPG                     struct arrival   (the frame as received; data room not ours to write)
- *   RTC_TC RRC_TC TC_RRC                      struct timer_event (descriptor pool; data room unused)
+ *   DBP_WS WS_WP WP_WS WP_DP DP_RTC RTC_RRC   struct request   (descriptor pool; data room: the
+ * WQE's units) RTC_RPG RRC_RPG RPG_TXA RESPG_TXA         struct packet    (packet pool; data room:
+ * payload, later the frame) HP_RRC HP_EE EE_RESPG                     struct arrival   (the frame
+ * as received; data room not ours to write) RTC_TC RRC_TC TC_RRC                      struct
+ * timer_event (descriptor pool; data room unused)
  *
  * Whoever takes an mbuf from a ring owns it: passes it on or frees it.
  */
@@ -22,32 +24,36 @@
 
 /* A send request, from doorbell to segmentation (seed 000 7.2.1, 7.2.3). */
 struct request {
-	uint32_t qpn;	      /* full 24 bits; a QP whose context has another number is not the one meant */
-	uint8_t opcode;	      /* enum user_opcode */
-	uint8_t service;      /* enum qp_service, copied from the context by WQEParse */
-	uint8_t flags;	      /* REQUEST_* */
-	uint8_t outcome;      /* enum wire_outcome: ReqState; not OK: a bad request that completes in its turn */
-	uint32_t wqe_offset;  /* where its WQE lies in the send queue, bytes */
-	uint16_t wqe_bytes;   /* of the WQE in the data room */
-	uint16_t client;      /* index of the client that rang; DoorbellProcessing */
-	uint32_t imm;	      /* immediate data (as on the wire) or key to invalidate */
-	uint32_t length;      /* of the message, bytes */
+	uint32_t qpn; /* full 24 bits; a QP whose context has another number is not the one meant */
+	uint8_t opcode;	 /* enum user_opcode */
+	uint8_t service; /* enum qp_service, copied from the context by WQEParse */
+	uint8_t flags;	 /* REQUEST_* */
+	uint8_t outcome; /* enum wire_outcome: ReqState; not OK: a bad request that completes in its
+			    turn */
+	uint32_t wqe_offset; /* where its WQE lies in the send queue, bytes */
+	uint16_t wqe_bytes;  /* of the WQE in the data room */
+	uint16_t client;     /* index of the client that rang; DoorbellProcessing */
+	uint32_t imm;	     /* immediate data (as on the wire) or key to invalidate */
+	uint32_t length;     /* of the message, bytes */
 	uint32_t rkey;
-	uint16_t data_first;  /* first data unit in the data room, bytes from its start; inline: first byte of data */
-	uint8_t data_units;   /* data units; 0 when inline */
-	uint8_t epoch;	      /* of the QP when the doorbell was taken: bumped by RST, so stale requests are known */
+	uint16_t data_first; /* first data unit in the data room, bytes from its start; inline:
+				first byte of data */
+	uint8_t data_units;  /* data units; 0 when inline */
+	uint8_t epoch; /* of the QP when the doorbell was taken: bumped by RST, so stale requests
+			  are known */
 	uint64_t raddr;
 	uint64_t swap_add;
 	uint64_t compare;
-	uint16_t ud_offset;   /* of the ud units in the data room */
+	uint16_t ud_offset; /* of the ud units in the data room */
 	uint16_t reserved;
-	uint32_t allowance;   /* WS→WP: requests that WQEParse may make of this chain in one go */
+	uint32_t allowance; /* WS→WP: requests that WQEParse may make of this chain in one go */
 	/* DataPack's cursor; RequesterTransControl advances it through dp_copy() */
 	uint32_t sent_bytes;  /* of the message already segmented */
 	uint32_t entry_bytes; /* of the current data unit already used */
 	uint8_t entry;	      /* current data unit */
 	uint8_t reserved1[7];
-	struct rte_mbuf *next; /* in lists of one module (WQEScheduler's, RequesterTransControl's) */
+	struct rte_mbuf
+		*next; /* in lists of one module (WQEScheduler's, RequesterTransControl's) */
 };
 #define REQUEST_FENCE	  0x01
 #define REQUEST_INLINE	  0x02
@@ -58,53 +64,58 @@ struct request {
 
 /* A packet to be sent (seed 000 7.2.6, 7.2.7). */
 struct packet {
-	uint32_t qpn;	       /* local */
+	uint32_t qpn; /* local */
 	uint32_t payload_bytes;
-	uint32_t payload_crc;  /* raw CRC state of the payload from state 0; valid with PACKET_CRC */
-	uint8_t flags;	       /* PACKET_* */
+	uint32_t payload_crc; /* raw CRC state of the payload from state 0; valid with PACKET_CRC */
+	uint8_t flags;	      /* PACKET_* */
 	uint8_t l3_offset, is_ipv6; /* of the frame; ReqPktGen */
 	uint8_t reserved;
 	struct wire_headers headers;
 	/* UD only: where to. The template of the QP gives the rest. */
-	uint16_t ud_offset;    /* 0: none; else the address is in `ud` */
+	uint16_t ud_offset; /* 0: none; else the address is in `ud` */
 	uint8_t ud_dmac[6];
 	uint8_t ud_ipv6, ud_tclass, ud_hops, ud_gid;
 	uint8_t ud_dip[16];
 	uint32_t ud_flow;
 };
-#define PACKET_CRC  0x01
+#define PACKET_CRC   0x01
 #define PACKET_BUILT 0x02 /* the frame is complete: a retransmission, to be sent as it is */
 
-/* A packet received, HeaderParser to RequesterRecvControl and ExecutionEngine (seed 000 7.2.8, 7.2.9); and what
- * ExecutionEngine asks of RespPktGen (7.2.10). */
+/* A packet received, HeaderParser to RequesterRecvControl and ExecutionEngine (seed
+ * 000 7.2.8, 7.2.9); and what ExecutionEngine asks of RespPktGen (7.2.10). */
 struct arrival {
-	uint32_t qpn;		/* local, = headers.dest_qp */
+	uint32_t qpn;		 /* local, = headers.dest_qp */
 	uint16_t payload_offset; /* from rte_pktmbuf_mtod, bytes */
-	uint16_t payload_bytes;	/* pad excluded */
-	uint16_t l3_offset;	/* of the IP header */
+	uint16_t payload_bytes;	 /* pad excluded */
+	uint16_t l3_offset;	 /* of the IP header */
 	uint8_t is_ipv6;
-	uint8_t response;	/* EE→RESPG: enum response_kind */
-	uint32_t msn;		/* EE→RESPG: AETH MSN of the (last) response */
+	uint8_t response; /* EE→RESPG: enum response_kind */
+	uint32_t msn;	  /* EE→RESPG: AETH MSN of the (last) response */
 	struct wire_headers headers;
 	/* EE→RESPG */
-	uint32_t response_psn;	/* PSN of the (first) response packet */
-	uint32_t length;	/* read: bytes to send */
-	uint64_t va;		/* read: from where */
+	uint32_t response_psn; /* PSN of the (first) response packet */
+	uint32_t length;       /* read: bytes to send */
+	uint64_t va;	       /* read: from where */
 	uint32_t rkey;
-	uint8_t syndrome;	/* AETH syndrome of ack, nak; of atomic ack and the read's AETHs */
+	uint8_t syndrome; /* AETH syndrome of ack, nak; of atomic ack and the read's AETHs */
 	uint8_t reserved[3];
-	uint64_t orig;		/* atomic: the original value */
-	uint32_t done_bytes;	/* RESPG: of the read already sent */
+	uint64_t orig;	     /* atomic: the original value */
+	uint32_t done_bytes; /* RESPG: of the read already sent */
 	uint32_t done_packets;
-	struct rte_mbuf *next;	/* in lists of one module */
+	struct rte_mbuf *next; /* in lists of one module */
 };
-enum response_kind { RESPONSE_NONE, RESPONSE_ACK /* ACK or NAK by syndrome */, RESPONSE_READ, RESPONSE_ATOMIC };
+enum response_kind {
+	RESPONSE_NONE,
+	RESPONSE_ACK /* ACK or NAK by syndrome */,
+	RESPONSE_READ,
+	RESPONSE_ATOMIC
+};
 
 /* Timer commands and events (seed 000 7.1.4). */
 struct timer_event {
 	uint32_t qpn;
-	uint8_t timer;	 /* enum timer_kind */
-	uint8_t op;	 /* enum timer_op, or the expiry's enum timer_expiry */
+	uint8_t timer; /* enum timer_kind */
+	uint8_t op;    /* enum timer_op, or the expiry's enum timer_expiry */
 	uint8_t epoch;
 	uint8_t reserved;
 	uint64_t value_ns;

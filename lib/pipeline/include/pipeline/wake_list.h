@@ -2,11 +2,13 @@
 #ifndef PIPELINE_WAKE_LIST_H
 #define PIPELINE_WAKE_LIST_H
 /*
- * "Look at this queue pair again": how a module wakes another one for a parked QP, and how the control thread makes the
- * modules notice a change of state. The hardware polls contexts instead. Not a channel: it carries no message, only
- * the fact, at most once for each QP and target; so it can neither overflow nor allocate.
+ * "Look at this queue pair again": how a module wakes another one for a parked QP, and how the
+ * control thread makes the modules notice a change of state. The hardware polls contexts instead.
+ * Not a channel: it carries no message, only the fact, at most once for each QP and target; so it
+ * can neither overflow nor allocate.
  *
- * Many posters, one consumer (the stage of the target module). Lock-free: a stack of QP indices linked through the QPs.
+ * Many posters, one consumer (the stage of the target module). Lock-free: a stack of QP indices
+ * linked through the QPs.
  */
 #include <stdint.h>
 #include <stdbool.h>
@@ -31,8 +33,8 @@ static inline void wake_list_init(struct wake_list *l)
 	__atomic_store_n(&l->head, WAKE_END, __ATOMIC_RELEASE);
 }
 
-/* Puts the QP with that index on the list unless it is there. Any thread. What the caller wrote before is seen by the
- * consumer after it took the QP. */
+/* Puts the QP with that index on the list unless it is there. Any thread. What the caller wrote
+ * before is seen by the consumer after it took the QP. */
 static inline void wake_post(struct wake_list *l, struct wake_link *link, uint32_t index)
 {
 	uint32_t head;
@@ -42,8 +44,8 @@ static inline void wake_post(struct wake_list *l, struct wake_link *link, uint32
 	head = __atomic_load_n(&l->head, __ATOMIC_RELAXED);
 	do {
 		link->next = head;
-	} while (!__atomic_compare_exchange_n(&l->head, &head, index, true, __ATOMIC_SEQ_CST,
-		__ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(
+		&l->head, &head, index, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
 }
 
 /* Takes the whole list: the first index or WAKE_END. Consumer only. Walk it with wake_next(). */
@@ -54,7 +56,8 @@ static inline uint32_t wake_take(struct wake_list *l)
 	return __atomic_exchange_n(&l->head, WAKE_END, __ATOMIC_SEQ_CST);
 }
 
-/* Releases one taken link (it may be posted again from now on) and returns the next index. Look at the QP after. */
+/* Releases one taken link (it may be posted again from now on) and returns the next index. Look at
+ * the QP after. */
 static inline uint32_t wake_next(struct wake_link *link)
 {
 	uint32_t next = link->next;

@@ -2,8 +2,8 @@
 #ifndef REQUESTER_REQUESTER_H
 #define REQUESTER_REQUESTER_H
 /*
- * The segmentation and requester_recv stages: RequesterTransControl, ReqPktGen; RequesterRecvControl,
- * ScatterEntryManager, TimerControl; and MultiQueue between them.
+ * The segmentation and requester_recv stages: RequesterTransControl, ReqPktGen;
+ * RequesterRecvControl, ScatterEntryManager, TimerControl; and MultiQueue between them.
  */
 #include "pipeline/engine.h"
 
@@ -11,7 +11,8 @@
 int requester_create(struct engine *e, int socket);
 void requester_destroy(struct engine *e);
 
-/* One poll of the stage: bounded work, never waits. Returns how many elements it handled; 0: nothing to do. */
+/* One poll of the stage: bounded work, never waits. Returns how many elements it handled; 0:
+ * nothing to do. */
 unsigned segmentation_poll(struct engine *e);
 unsigned requester_recv_poll(struct engine *e);
 

@@ -16,25 +16,29 @@ struct uar_page;
 int send_queue_create(struct engine *e);
 void send_queue_destroy(struct engine *e);
 
-/* One poll of the stage: bounded work, never waits. Returns how many elements it handled; 0: nothing to do. */
+/* One poll of the stage: bounded work, never waits. Returns how many elements it handled; 0:
+ * nothing to do. */
 unsigned doorbell_wqe_poll(struct engine *e);
 
-/* A client's doorbell page joins or leaves (uar NULL). Control thread; after leaving the caller quiesces. */
+/* A client's doorbell page joins or leaves (uar NULL). Control thread; after leaving the caller
+ * quiesces. */
 void dbp_set_client(struct engine *e, uint32_t client, struct uar_page *uar);
 
-/* Tells the clients of this engine whether its lcore sleeps: they then kick it after a doorbell. The lcore itself. */
+/* Tells the clients of this engine whether its lcore sleeps: they then kick it after a doorbell.
+ * The lcore itself. */
 void dbp_set_asleep(struct engine *e, bool asleep);
 /* Is a doorbell waiting? The lcore itself, once more before it sleeps. */
 bool dbp_pending(struct engine *e);
 
 /*
- * DataPack's work for one segment: copies the next `bytes` of the request's message (they are there: see
- * request.length) to dst, without the gaps between its data units, and moves the request's cursor. With crc not NULL the
- * bytes' raw CRC from state 0 comes with them. Called by RequesterTransControl (state RC_FWD, UCUD_FWD) on its stage.
- * OUTCOME_OK, or OUTCOME_LOCAL_PROT: the client has no right to what it named; the cursor is undefined then.
+ * DataPack's work for one segment: copies the next `bytes` of the request's message (they are
+ * there: see request.length) to dst, without the gaps between its data units, and moves the
+ * request's cursor. With crc not NULL the bytes' raw CRC from state 0 comes with them. Called by
+ * RequesterTransControl (state RC_FWD, UCUD_FWD) on its stage. OUTCOME_OK, or OUTCOME_LOCAL_PROT:
+ * the client has no right to what it named; the cursor is undefined then.
  */
-enum wire_outcome dp_copy(struct engine *e, const struct qp *q, struct rte_mbuf *m, uint8_t *dst, uint32_t bytes,
-	uint32_t *crc);
+enum wire_outcome dp_copy(struct engine *e, const struct qp *q, struct rte_mbuf *m, uint8_t *dst,
+	uint32_t bytes, uint32_t *crc);
 
 /* The WQE's units in a request's mbuf. */
 static inline uint8_t *request_wqe(struct rte_mbuf *m)

@@ -2,12 +2,12 @@
 #ifndef VIRT_TO_PHYS_V2P_H
 #define VIRT_TO_PHYS_V2P_H
 /*
- * VirtToPhys: checks an access (key, protection domain, rights, bounds, in the seed's order: seed 004, seed 000 7.1.3)
- * and translates it. "Physical address" means the address in the daemon.
+ * VirtToPhys: checks an access (key, protection domain, rights, bounds, in the seed's order: seed
+ * 004, seed 000 7.1.3) and translates it. "Physical address" means the address in the daemon.
  *
- * Entries change only through the CEU (control thread); look-ups run on any lcore without locks. An address that
- * v2p_map() gave is good until the end of the current poll of the stage: invalidation waits for every lcore to pass
- * a quiescent state before the memory goes away.
+ * Entries change only through the CEU (control thread); look-ups run on any lcore without locks. An
+ * address that v2p_map() gave is good until the end of the current poll of the stage: invalidation
+ * waits for every lcore to pass a quiescent state before the memory goes away.
  *
  * A key: low bits index the MPT, the rest change with each reuse. lkey == rkey.
  */
@@ -17,23 +17,30 @@
 #include "base/counters.h"
 #include "host-abi/control.h"
 
-enum v2p_state { V2P_SUCCESS = 0, V2P_LENGTH_ERR = 1, V2P_KEY_ERR = 2, V2P_FLAGS_ERR = 3, V2P_PD_ERR = 4 };
+enum v2p_state {
+	V2P_SUCCESS = 0,
+	V2P_LENGTH_ERR = 1,
+	V2P_KEY_ERR = 2,
+	V2P_FLAGS_ERR = 3,
+	V2P_PD_ERR = 4
+};
 
-/* What an access needs; the bits of enum access_flags, and reading one's own memory, which needs none. */
+/* What an access needs; the bits of enum access_flags, and reading one's own memory, which needs
+ * none. */
 #define V2P_LOCAL_READ 0u
 
 /*
- * MPT entry, 64 bytes. The memory of an entry here is one contiguous piece of a client's region ("coalesced": one page
- * as large as the entry); the MTT serves entries that are not.
+ * MPT entry, 64 bytes. The memory of an entry here is one contiguous piece of a client's region
+ * ("coalesced": one page as large as the entry); the MTT serves entries that are not.
  */
 struct mpt_entry {
-	uint32_t key;	  /* 0: invalid; atomic: written last when made, first when invalidated */
+	uint32_t key; /* 0: invalid; atomic: written last when made, first when invalidated */
 	uint32_t pd;
-	uint32_t access;  /* enum access_flags */
+	uint32_t access; /* enum access_flags */
 	uint32_t flags;
-	uint64_t start;	  /* first virtual address */
-	uint64_t length;  /* bytes */
-	uint8_t *phys;	  /* daemon address of `start`; NULL: through the MTT */
+	uint64_t start;	 /* first virtual address */
+	uint64_t length; /* bytes */
+	uint8_t *phys;	 /* daemon address of `start`; NULL: through the MTT */
 	uint32_t mtt_first;
 	uint8_t log_page;
 	uint8_t reserved[19];
@@ -53,8 +60,8 @@ struct v2p {
 int v2p_create(struct v2p *v, const char *name, uint32_t mpts, int socket);
 void v2p_destroy(struct v2p *v);
 
-/* CEU: SW2HW_MPT and HW2SW_MPT. The caller chose entry->key with index = key & mask, and quiesces after invalidating.
- * 0, -EEXIST (index in use), -EINVAL (wraps, empty key). */
+/* CEU: SW2HW_MPT and HW2SW_MPT. The caller chose entry->key with index = key & mask, and quiesces
+ * after invalidating. 0, -EEXIST (index in use), -EINVAL (wraps, empty key). */
 int v2p_write_mpt(struct v2p *v, const struct mpt_entry *entry);
 /* 0, -ENOENT. */
 int v2p_invalidate_mpt(struct v2p *v, uint32_t key);
@@ -63,12 +70,13 @@ int v2p_invalidate_mpt(struct v2p *v, uint32_t key);
 void v2p_count_error(struct counters *c, enum v2p_state s);
 
 /*
- * Checks the access [va, va + length) under `key` for someone of protection domain `pd` who needs `access`; on success
- * *addr is the daemon's address of va and *run how many bytes from there are contiguous (length, or less at a page
- * border: ask again from va + *run). Zero length: no check at all, *addr NULL (C9-88).
+ * Checks the access [va, va + length) under `key` for someone of protection domain `pd` who needs
+ * `access`; on success *addr is the daemon's address of va and *run how many bytes from there are
+ * contiguous (length, or less at a page border: ask again from va + *run). Zero length: no check at
+ * all, *addr NULL (C9-88).
  */
-static inline enum v2p_state v2p_map(const struct v2p *v, uint32_t pd, uint32_t key, uint64_t va, uint64_t length,
-	uint32_t access, uint8_t **addr, uint64_t *run)
+static inline enum v2p_state v2p_map(const struct v2p *v, uint32_t pd, uint32_t key, uint64_t va,
+	uint64_t length, uint32_t access, uint8_t **addr, uint64_t *run)
 {
 	const struct mpt_entry *m = &v->mpt[key & v->mask];
 	uint64_t offset = va - m->start;
