@@ -65,7 +65,7 @@ static void file__refused_with_its_line(void **state)
 		{A_RING A_RING, 4, "'a' exists already"},
 		{"[hca a-b]\n", 1, "cannot name an HCA"},
 		{"[hca daemon]\n", 1, "cannot name an HCA"},
-		{"[hca ]\n", 1, "cannot name an HCA"},
+		{"[hca ]\n", 1, "unknown section [hca]"},
 		{"[hca abcdefghi]\n", 1, "cannot name an HCA"},
 		{"[hca a\n", 1, "']' is missing"},
 		{"poll = busy\n", 1, "before the first section"},
