@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* libsofthca against a whole daemon: every operation once over a wire that leads back, errors,
+ * events, the daemon's end. */
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "../control/hca_fixture.h"
+#include "softhca/softhca.h"
+
+static struct fixture f;
+
+struct pair {
+	struct softhca_context *ctx;
+	struct softhca_pd *pd;
+	struct softhca_channel *channel;
+	struct softhca_cq *cq;
+	struct softhca_qp *qp[2];
+	uint8_t *memory;
+	struct softhca_mr *mr;
+};
+
+enum { MEMORY_BYTES = 1 << 20 };
+
+static void pair_open(struct pair *p, enum softhca_qp_type type)
+{
+	struct softhca_qp_init_attr init = {.type = type,
+		.cap = {.max_send_wr = 64,
+			.max_recv_wr = 64,
+			.max_send_sge = 4,
+			.max_recv_sge = 4,
+			.max_inline_data = 128}};
+	struct softhca_endpoint end[2];
+
+	p->ctx = softhca_open(f.path, NULL);
+	assert_non_null(p->ctx);
+	p->pd = softhca_alloc_pd(p->ctx);
+	assert_non_null(p->pd);
+	p->channel = softhca_create_channel(p->ctx);
+	assert_non_null(p->channel);
+	p->cq = softhca_create_cq(p->ctx, 256, p, p->channel);
+	assert_non_null(p->cq);
+	p->memory = softhca_alloc(p->ctx, MEMORY_BYTES);
+	assert_non_null(p->memory);
+	p->mr = softhca_reg_mr(p->pd, p->memory, MEMORY_BYTES, 0xf);
+	assert_non_null(p->mr);
+	init.send_cq = init.recv_cq = p->cq;
+	for (int i = 0; i < 2; i++) {
+		p->qp[i] = softhca_create_qp(p->pd, &init);
+		assert_non_null(p->qp[i]);
+		assert_int_equal(softhca_local_endpoint(p->qp[i], 0, &end[i]), 0);
+	}
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(softhca_connect_qp(p->qp[i], &end[i], &end[!i], NULL), 0);
+}
+
+static void pair_close(struct pair *p)
+{
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(softhca_destroy_qp(p->qp[i]), 0);
+	assert_int_equal(softhca_dereg_mr(p->mr), 0);
+	assert_int_equal(softhca_free(p->ctx, p->memory), 0);
+	assert_int_equal(softhca_destroy_cq(p->cq), 0);
+	assert_int_equal(softhca_destroy_channel(p->channel), 0);
+	assert_int_equal(softhca_free_pd(p->pd), 0);
+	assert_int_equal(softhca_close(p->ctx), 0);
+}
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Polls until n completions came; fails after five seconds. */
+static void wait_for(struct pair *p, int n, struct softhca_wc *wc)
+{
+	double end = seconds() + 5;
+	int got = 0;
+
+	while (got < n) {
+		int r = softhca_poll_cq(p->cq, n - got, wc + got);
+
+		assert_true(r >= 0);
+		got += r;
+		if (!r)
+			sched_yield();
+		if (seconds() > end)
+			fail_msg("%d of %d completions", got, n);
+	}
+}
+
+static struct softhca_sge sge_of(struct pair *p, size_t offset, uint32_t length)
+{
+	return (struct softhca_sge){
+		.addr = (uintptr_t)p->memory + offset, .length = length, .lkey = p->mr->lkey};
+}
+
+static void put(struct pair *p, struct softhca_send_wr *wr, struct softhca_wc *wc)
+{
+	wr->send_flags |= SOFTHCA_SEND_SIGNALED;
+	assert_int_equal(softhca_post_send(p->qp[0], wr, NULL), 0);
+	wait_for(p, 1, wc);
+	assert_int_equal(wc->status, SOFTHCA_WC_SUCCESS);
+	assert_int_equal(wc->wr_id, wr->wr_id);
+}
+
+static void rc__write_read_atomic(void **state)
+{
+	struct pair p;
+	struct softhca_wc wc;
+	struct softhca_sge sge;
+	uint64_t *words;
+
+	(void)state;
+	pair_open(&p, SOFTHCA_QP_RC);
+	words = (uint64_t *)(p.memory + 0x40000);
+	for (int i = 0; i < 10000; i++)
+		p.memory[i] = (uint8_t)(i * 7);
+	sge = sge_of(&p, 0, 10000);
+	struct softhca_send_wr write = {.wr_id = 1,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = SOFTHCA_WR_RDMA_WRITE,
+		.wr.rdma = {(uintptr_t)p.memory + 0x20000, p.mr->rkey}};
+	put(&p, &write, &wc);
+	assert_int_equal(wc.opcode, SOFTHCA_WC_RDMA_WRITE);
+	assert_memory_equal(p.memory, p.memory + 0x20000, 10000);
+
+	sge = sge_of(&p, 0x30000, 9999);
+	write.opcode = SOFTHCA_WR_RDMA_READ;
+	put(&p, &write, &wc);
+	assert_int_equal(wc.opcode, SOFTHCA_WC_RDMA_READ);
+	assert_memory_equal(p.memory, p.memory + 0x30000, 9999);
+
+	words[0] = 40;
+	sge = sge_of(&p, 0x50000, 8);
+	struct softhca_send_wr atomic = {.wr_id = 3,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = SOFTHCA_WR_ATOMIC_FETCH_AND_ADD,
+		.wr.atomic = {
+			.remote_addr = (uintptr_t)words, .compare_add = 2, .rkey = p.mr->rkey}};
+	put(&p, &atomic, &wc);
+	assert_int_equal(wc.opcode, SOFTHCA_WC_FETCH_ADD);
+	assert_int_equal(words[0], 42);
+	assert_int_equal(*(uint64_t *)(p.memory + 0x50000), 40);
+	atomic.opcode = SOFTHCA_WR_ATOMIC_CMP_AND_SWP;
+	atomic.wr.atomic.compare_add = 42;
+	atomic.wr.atomic.swap = 7;
+	put(&p, &atomic, &wc);
+	assert_int_equal(words[0], 7);
+	assert_int_equal(*(uint64_t *)(p.memory + 0x50000), 42);
+	pair_close(&p);
+}
+
+static void rc__send_receive_inline_imm(void **state)
+{
+	struct pair p;
+	struct softhca_wc wc[2];
+	struct softhca_sge in, out[2];
+
+	(void)state;
+	pair_open(&p, SOFTHCA_QP_RC);
+	in = sge_of(&p, 0x10000, 4096);
+	struct softhca_recv_wr recv = {.wr_id = 9, .sg_list = &in, .num_sge = 1};
+	assert_int_equal(softhca_post_recv(p.qp[1], &recv, NULL), 0);
+	out[0] = (struct softhca_sge){.addr = (uintptr_t) "hello ", .length = 6};
+	out[1] = (struct softhca_sge){.addr = (uintptr_t) "world", .length = 6};
+	struct softhca_send_wr send = {.wr_id = 8,
+		.sg_list = out,
+		.num_sge = 2,
+		.opcode = SOFTHCA_WR_SEND_WITH_IMM,
+		.send_flags = SOFTHCA_SEND_SIGNALED | SOFTHCA_SEND_INLINE,
+		.imm_data = 0x11223344};
+	assert_int_equal(softhca_post_send(p.qp[0], &send, NULL), 0);
+	wait_for(&p, 2, wc);
+	if (wc[0].wr_id == 8)
+		wc[0] = wc[1];
+	assert_int_equal(wc[0].wr_id, 9);
+	assert_int_equal(wc[0].opcode, SOFTHCA_WC_RECV);
+	assert_int_equal(wc[0].wc_flags, SOFTHCA_WC_WITH_IMM);
+	assert_int_equal(wc[0].imm_data, 0x11223344);
+	assert_int_equal(wc[0].byte_len, 12);
+	assert_string_equal((char *)p.memory + 0x10000, "hello world");
+	pair_close(&p);
+}
+
+/* Lists longer than one doorbell's chain, unsignaled ones in between, many times around the queue.
+ */
+static void rc__lists_around_the_ring(void **state)
+{
+	struct pair p;
+	struct softhca_send_wr wr[16];
+	struct softhca_sge sge[16];
+	struct softhca_wc wc;
+
+	(void)state;
+	pair_open(&p, SOFTHCA_QP_RC);
+	for (int round = 0; round < 200; round++) {
+		for (int i = 0; i < 16; i++) {
+			p.memory[i] = (uint8_t)(round + i);
+			sge[i] = sge_of(&p, (size_t)i, 1);
+			wr[i] = (struct softhca_send_wr){.wr_id = (uint64_t)(round * 16 + i),
+				.next = i < 15 ? &wr[i + 1] : NULL,
+				.sg_list = &sge[i],
+				.num_sge = 1,
+				.opcode = SOFTHCA_WR_RDMA_WRITE,
+				.send_flags = i == 15 ? SOFTHCA_SEND_SIGNALED : 0,
+				.wr.rdma = {(uintptr_t)p.memory + 4096 + (size_t)i, p.mr->rkey}};
+		}
+		assert_int_equal(softhca_post_send(p.qp[0], wr, NULL), 0);
+		wait_for(&p, 1, &wc);
+		assert_int_equal(wc.status, SOFTHCA_WC_SUCCESS);
+		assert_int_equal(wc.wr_id, round * 16 + 15);
+		assert_memory_equal(p.memory, p.memory + 4096, 16);
+	}
+	pair_close(&p);
+}
+
+static void rc__bad_rkey_then_flush_both_queues(void **state)
+{
+	struct pair p;
+	struct softhca_wc wc[8];
+	struct softhca_sge sge;
+
+	(void)state;
+	pair_open(&p, SOFTHCA_QP_RC);
+	sge = sge_of(&p, 0, 64);
+	struct softhca_recv_wr recv = {.wr_id = 100, .sg_list = &sge, .num_sge = 1};
+	assert_int_equal(softhca_post_recv(p.qp[0], &recv, NULL), 0);
+	struct softhca_send_wr wr = {.wr_id = 1,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = SOFTHCA_WR_RDMA_WRITE,
+		.send_flags = SOFTHCA_SEND_SIGNALED,
+		.wr.rdma = {(uintptr_t)p.memory, p.mr->rkey ^ 0x80000000u}};
+	assert_int_equal(softhca_post_send(p.qp[0], &wr, NULL), 0);
+	wait_for(&p, 2, wc);
+	if (wc[0].wr_id != 1) {
+		wc[2] = wc[0];
+		wc[0] = wc[1];
+		wc[1] = wc[2];
+	}
+	assert_int_equal(wc[0].status, SOFTHCA_WC_REM_ACCESS_ERR);
+	assert_int_equal(wc[1].wr_id, 100);
+	assert_int_equal(wc[1].status, SOFTHCA_WC_WR_FLUSH_ERR);
+	assert_int_equal(softhca_qp_current_state(p.qp[0]), SOFTHCA_QPS_ERR);
+	/* what is posted from now on is flushed, too */
+	assert_int_equal(softhca_post_recv(p.qp[0], &recv, NULL), 0);
+	wait_for(&p, 1, wc);
+	assert_int_equal(wc[0].status, SOFTHCA_WC_WR_FLUSH_ERR);
+	assert_int_equal(softhca_post_send(p.qp[0], &wr, NULL), 0);
+	wait_for(&p, 1, wc);
+	assert_int_equal(wc[0].status, SOFTHCA_WC_WR_FLUSH_ERR);
+	pair_close(&p);
+}
+
+static void rc__reset_and_connect_again(void **state)
+{
+	struct pair p;
+	struct softhca_wc wc;
+	struct softhca_endpoint end[2];
+	struct softhca_sge sge;
+	struct softhca_qp_attr reset = {.state = SOFTHCA_QPS_RESET};
+
+	(void)state;
+	pair_open(&p, SOFTHCA_QP_RC);
+	sge = sge_of(&p, 0, 64);
+	struct softhca_send_wr wr = {.wr_id = 1,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = SOFTHCA_WR_RDMA_WRITE,
+		.wr.rdma = {(uintptr_t)p.memory + 4096, p.mr->rkey}};
+	for (int round = 0; round < 20; round++) {
+		put(&p, &wr, &wc);
+		for (int i = 0; i < 2; i++) {
+			assert_int_equal(softhca_modify_qp(p.qp[i], &reset, SOFTHCA_QP_STATE), 0);
+			assert_int_equal(softhca_local_endpoint(p.qp[i], 0, &end[i]), 0);
+		}
+		assert_int_equal(softhca_post_send(p.qp[0], &wr, NULL), -EINVAL);
+		for (int i = 0; i < 2; i++)
+			assert_int_equal(softhca_connect_qp(p.qp[i], &end[i], &end[!i], NULL), 0);
+	}
+	pair_close(&p);
+}
+
+static void ud__send_with_grh(void **state)
+{
+	struct pair p;
+	struct softhca_ah_attr attr = {.hop_limit = 3};
+	struct softhca_ah *ah;
+	struct softhca_wc wc[2];
+	struct softhca_sge in, out;
+
+	(void)state;
+	pair_open(&p, SOFTHCA_QP_UD);
+	assert_int_equal(softhca_query_gid(p.ctx, 0, attr.dgid), 0);
+	ah = softhca_create_ah(p.pd, &attr);
+	assert_non_null(ah);
+	in = sge_of(&p, 0x10000, 4096);
+	struct softhca_recv_wr recv = {.wr_id = 9, .sg_list = &in, .num_sge = 1};
+	assert_int_equal(softhca_post_recv(p.qp[1], &recv, NULL), 0);
+	memcpy(p.memory, "datagram", 9);
+	out = sge_of(&p, 0, 9);
+	struct softhca_send_wr send = {.wr_id = 8,
+		.sg_list = &out,
+		.num_sge = 1,
+		.opcode = SOFTHCA_WR_SEND,
+		.send_flags = SOFTHCA_SEND_SIGNALED,
+		.wr.ud = {ah, softhca_qp_number(p.qp[1]), 0x11111111}};
+	assert_int_equal(softhca_post_send(p.qp[0], &send, NULL), 0);
+	wait_for(&p, 2, wc);
+	if (wc[0].wr_id == 8)
+		wc[0] = wc[1];
+	assert_int_equal(wc[0].status, SOFTHCA_WC_SUCCESS);
+	assert_int_equal(wc[0].byte_len, 49);
+	assert_int_equal(wc[0].src_qp, softhca_qp_number(p.qp[0]));
+	assert_true(wc[0].wc_flags & SOFTHCA_WC_GRH);
+	assert_string_equal((char *)p.memory + 0x10000 + 40, "datagram");
+	assert_int_equal(softhca_destroy_ah(ah), 0);
+	pair_close(&p);
+}
+
+static void events__armed_cq_wakes(void **state)
+{
+	struct pair p;
+	struct softhca_sge sge;
+	struct softhca_cq *cq;
+	struct softhca_wc wc;
+	void *user;
+
+	(void)state;
+	pair_open(&p, SOFTHCA_QP_RC);
+	sge = sge_of(&p, 0, 64);
+	struct softhca_send_wr wr = {.wr_id = 1,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = SOFTHCA_WR_RDMA_WRITE,
+		.send_flags = SOFTHCA_SEND_SIGNALED,
+		.wr.rdma = {(uintptr_t)p.memory + 4096, p.mr->rkey}};
+	for (int i = 0; i < 50; i++) {
+		assert_int_equal(softhca_req_notify_cq(p.cq, 0), 0);
+		assert_int_equal(softhca_post_send(p.qp[0], &wr, NULL), 0);
+		assert_int_equal(softhca_get_cq_event(p.channel, &cq, &user), 0);
+		assert_ptr_equal(cq, p.cq);
+		assert_ptr_equal(user, &p);
+		softhca_ack_cq_events(cq, 1);
+		assert_int_equal(softhca_poll_cq(p.cq, 1, &wc), 1);
+	}
+	/* not armed: no event */
+	put(&p, &wr, &wc);
+	struct pollfd fd = {.fd = softhca_channel_fd(p.channel), .events = POLLIN};
+	assert_int_equal(poll(&fd, 1, 20), 0);
+	pair_close(&p);
+}
+
+static void connect__waits_for_the_next_hop(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	__atomic_store_n(&f.resolve_again, 20, __ATOMIC_RELAXED);
+	pair_open(&p, SOFTHCA_QP_RC);
+	assert_int_equal(__atomic_load_n(&f.resolve_again, __ATOMIC_RELAXED), 0);
+	pair_close(&p);
+}
+
+static void connect__nobody_there(void **state)
+{
+	struct pair p;
+	struct softhca_endpoint end,
+		peer = {.qpn = 5, .gid = {[10] = 0xff, [11] = 0xff, [12] = 10}};
+	struct softhca_qp_attr reset = {.state = SOFTHCA_QPS_RESET};
+
+	(void)state;
+	pair_open(&p, SOFTHCA_QP_RC);
+	assert_int_equal(softhca_modify_qp(p.qp[0], &reset, SOFTHCA_QP_STATE), 0);
+	f.resolve_result = -EHOSTUNREACH;
+	assert_int_equal(softhca_local_endpoint(p.qp[0], 0, &end), 0);
+	assert_int_equal(softhca_connect_qp(p.qp[0], &end, &peer, NULL), -EHOSTUNREACH);
+	f.resolve_result = 0;
+	pair_close(&p);
+}
+
+static void daemon__dies(void **state)
+{
+	struct pair p;
+	struct softhca_event event;
+	struct softhca_wc wc;
+	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_RDMA_WRITE};
+	double end;
+	int rc = 0;
+
+	(void)state;
+	pair_open(&p, SOFTHCA_QP_RC);
+	assert_true(softhca_async_fd(p.ctx) >= 0);
+	fixture_kill_control(&f);
+	assert_int_equal(softhca_get_async_event(p.ctx, &event), 0);
+	while (event.type == SOFTHCA_EVENT_COMM_EST)
+		assert_int_equal(softhca_get_async_event(p.ctx, &event), 0);
+	assert_int_equal(event.type, SOFTHCA_EVENT_DEVICE_FATAL);
+	assert_int_equal(softhca_get_async_event(p.ctx, &event), -EIO);
+	assert_int_equal(softhca_get_cq_event(p.channel, NULL, NULL), -EIO);
+	assert_int_equal(
+		softhca_query_gid(p.ctx, 0, event.number ? p.memory : p.memory), -ENOTCONN);
+	assert_int_equal(softhca_post_send(p.qp[0], &wr, NULL), -EIO);
+	for (end = seconds() + 5; rc != -EIO && seconds() < end;)
+		rc = softhca_poll_cq(p.cq, 1, &wc);
+	assert_int_equal(rc, -EIO);
+	pair_close(&p);
+}
+
+static int start(void **state)
+{
+	(void)state;
+	fixture_start(&f, NULL, true);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	fixture_stop(&f);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(rc__write_read_atomic, start, stop),
+		cmocka_unit_test_setup_teardown(rc__send_receive_inline_imm, start, stop),
+		cmocka_unit_test_setup_teardown(rc__lists_around_the_ring, start, stop),
+		cmocka_unit_test_setup_teardown(rc__bad_rkey_then_flush_both_queues, start, stop),
+		cmocka_unit_test_setup_teardown(rc__reset_and_connect_again, start, stop),
+		cmocka_unit_test_setup_teardown(ud__send_with_grh, start, stop),
+		cmocka_unit_test_setup_teardown(events__armed_cq_wakes, start, stop),
+		cmocka_unit_test_setup_teardown(connect__waits_for_the_next_hop, start, stop),
+		cmocka_unit_test_setup_teardown(connect__nobody_there, start, stop),
+		cmocka_unit_test_setup_teardown(daemon__dies, start, stop),
+	};
+
+	fixture_eal();
+	return cmocka_run_group_tests_name("client_traffic", tests, NULL, NULL);
+}

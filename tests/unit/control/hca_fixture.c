@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See hca_fixture.h. The threads are the test's own; the link copies each frame, as a wire does. */
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_mbuf.h>
+#include "hca_fixture.h"
+#include "link/link_port.h"
+#include "pipeline/message.h"
+
+#define DIE_IF(x)                                                                                  \
+	do {                                                                                       \
+		if (x) {                                                                           \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x);                    \
+			exit(1);                                                                   \
+		}                                                                                  \
+	} while (0)
+
+enum { WIRE_DEPTH = 1024, POLL_SPINS_IDLE = 64 };
+static const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
+static const uint8_t ip[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 1};
+
+static struct wire {
+	struct link_port port;
+	struct rte_mempool *pool;
+	struct rte_mbuf *frame[WIRE_DEPTH];
+	unsigned int head, tail;
+} wire;
+
+static struct rte_mempool *packets, *descriptors;
+static pthread_t poller, server;
+static bool polling, serving; /* atomic */
+static uint64_t polls;	      /* atomic */
+static bool has_poller, has_server;
+
+static uint16_t wire_rx(
+	struct link_port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t n)
+{
+	uint16_t got = 0;
+
+	(void)port;
+	(void)queue;
+	while (got < n && wire.head != wire.tail)
+		frames[got++] = wire.frame[wire.head++ % WIRE_DEPTH];
+	return got;
+}
+
+static uint16_t wire_tx(
+	struct link_port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t n)
+{
+	uint16_t done = 0;
+
+	(void)port;
+	(void)queue;
+	while (done < n && wire.tail - wire.head < WIRE_DEPTH) {
+		struct rte_mbuf *copy = rte_pktmbuf_copy(frames[done], wire.pool, 0, UINT32_MAX);
+
+		if (!copy)
+			break;
+		wire.frame[wire.tail++ % WIRE_DEPTH] = copy;
+		rte_pktmbuf_free(frames[done++]);
+	}
+	return done;
+}
+
+void fixture_eal(void)
+{
+	char *argv[] = {"test", "--no-huge", "-m", "192", "--no-pci", "--no-shconf",
+		"--no-telemetry", "-l", "0", "--log-level=softhca:error",
+		"--log-level=lib.eal:error", NULL};
+
+	DIE_IF(rte_eal_init(sizeof(argv) / sizeof(argv[0]) - 1, argv) < 0);
+	packets = rte_pktmbuf_pool_create(
+		"packets", 4095, 0, MESSAGE_PRIV_BYTES, PACKET_ROOM_BYTES, SOCKET_ID_ANY);
+	descriptors = rte_pktmbuf_pool_create(
+		"descriptors", 4095, 0, MESSAGE_PRIV_BYTES, DESCRIPTOR_ROOM_BYTES, SOCKET_ID_ANY);
+	wire.pool = rte_pktmbuf_pool_create(
+		"wire", 2047, 0, MESSAGE_PRIV_BYTES, PACKET_ROOM_BYTES, SOCKET_ID_ANY);
+	DIE_IF(!packets || !descriptors || !wire.pool);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void *poll_loop(void *arg)
+{
+	struct hca *h = arg;
+
+	while (__atomic_load_n(&polling, __ATOMIC_ACQUIRE)) {
+		if (hca_poll(h, now_ns()) == 0)
+			sched_yield();
+		__atomic_add_fetch(&polls, 1, __ATOMIC_SEQ_CST);
+	}
+	return NULL;
+}
+
+static void quiesce(void *ctx)
+{
+	uint64_t seen = __atomic_load_n(&polls, __ATOMIC_SEQ_CST);
+
+	(void)ctx;
+	while (__atomic_load_n(&polling, __ATOMIC_ACQUIRE) &&
+		__atomic_load_n(&polls, __ATOMIC_SEQ_CST) < seen + 2)
+		sched_yield();
+}
+
+static void *serve_loop(void *arg)
+{
+	struct fixture *f = arg;
+
+	while (__atomic_load_n(&serving, __ATOMIC_ACQUIRE))
+		control_poll(f->control, 2);
+	return NULL;
+}
+
+static void port_reply(void *ctx, struct control_port_reply *out)
+{
+	(void)ctx;
+	*out = (struct control_port_reply){
+		.state = 4, .max_mtu = 5, .active_mtu = 5, .speed_mbps = 10000, .pkey_count = 1};
+	memcpy(out->mac, mac, 6);
+}
+
+static int port_gid(void *ctx, uint32_t index, uint8_t gid[16])
+{
+	(void)ctx;
+	if (index > 1)
+		return -ENOENT;
+	memcpy(gid, ip, 16);
+	gid[15] = (uint8_t)(gid[15] + index);
+	return 0;
+}
+
+static int port_resolve_(void *ctx, const uint8_t dgid[16], uint8_t out[6])
+{
+	struct fixture *f = ctx;
+
+	(void)dgid;
+	if (__atomic_load_n(&f->resolve_again, __ATOMIC_RELAXED) > 0) {
+		__atomic_sub_fetch(&f->resolve_again, 1, __ATOMIC_RELAXED);
+		return -EAGAIN;
+	}
+	memcpy(out, mac, 6);
+	return f->resolve_result;
+}
+
+static void start_hca(struct fixture *f, bool poll_pipeline)
+{
+	struct hca_config config;
+	struct ceu_config ceu = {.engine_count = 1};
+
+	hca_config_defaults(&config);
+	config.qps = 1024;
+	config.cqs = 1024;
+	config.mpts = 1024;
+	config.packets = packets;
+	config.descriptors = descriptors;
+	wire.port = (struct link_port){.rx_burst = wire_rx, .tx_burst = wire_tx};
+	config.link = &wire.port;
+	config.gid_count = 1;
+	memcpy(config.gids[0].src_mac, mac, 6);
+	memcpy(config.gids[0].src_ip, ip, 16);
+	config.gids[0].ttl = 64;
+	DIE_IF(hca_create(&config, &f->hca));
+	ceu.qps = &f->hca->qps;
+	ceu.v2p = &f->hca->v2p;
+	ceu.completion = &f->hca->completion;
+	ceu.engines = f->hca->engines;
+	ceu.counters = &f->hca->counters;
+	ceu.hooks = (struct ceu_hooks){.quiesce = poll_pipeline ? quiesce : NULL};
+	DIE_IF(ceu_create(&ceu, &f->ceu));
+}
+
+void fixture_start(struct fixture *f, const struct control_limits *limits, bool poll_pipeline)
+{
+	struct control_device device = {.name = "hca0", .guid = 0x1234, .kick_eventfd = -1};
+	struct control_config config = {.device_count = 1, .devices = &device};
+	static int runs;
+
+	*f = (struct fixture){0};
+	start_hca(f, poll_pipeline);
+	snprintf(f->path, sizeof(f->path), "/tmp/softhca-test-%d-%d", (int)getpid(), runs++);
+	config.socket_path = f->path;
+	if (limits)
+		config.limits = *limits;
+	device.hca = f->hca;
+	device.ceu = f->ceu;
+	device.ctx = f;
+	device.ops = (struct control_port_ops){
+		.port = port_reply, .gid = port_gid, .resolve = port_resolve_};
+	DIE_IF(control_create(&config, &f->control));
+	polling = poll_pipeline;
+	serving = true;
+	has_poller = poll_pipeline;
+	if (poll_pipeline)
+		DIE_IF(pthread_create(&poller, NULL, poll_loop, f->hca));
+	DIE_IF(pthread_create(&server, NULL, serve_loop, f));
+	has_server = true;
+}
+
+void fixture_kill_control(struct fixture *f)
+{
+	if (has_server) {
+		__atomic_store_n(&serving, false, __ATOMIC_RELEASE);
+		pthread_join(server, NULL);
+	}
+	has_server = false;
+	control_destroy(f->control);
+	f->control = NULL;
+}
+
+void fixture_stop(struct fixture *f)
+{
+	fixture_kill_control(f);
+	if (has_poller) {
+		__atomic_store_n(&polling, false, __ATOMIC_RELEASE);
+		pthread_join(poller, NULL);
+	}
+	while (wire.head != wire.tail)
+		rte_pktmbuf_free(wire.frame[wire.head++ % WIRE_DEPTH]);
+	ceu_destroy(f->ceu);
+	hca_destroy(f->hca);
+}
+
+bool fixture_wait_clients(struct fixture *f, unsigned int n)
+{
+	for (int i = 0; i < 2000; i++) {
+		/* a racy look is enough: it is asked again */
+		if (control_clients(f->control, NULL, 0) == n)
+			return true;
+		usleep(1000);
+	}
+	return false;
+}
+
+unsigned int fixture_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned int n = 0;
+
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+uint64_t fixture_counter(struct fixture *f, enum counter which)
+{
+	return hca_counter(f->hca, which);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HCA_FIXTURE_H
+#define HCA_FIXTURE_H
+/*
+ * A whole daemon in a test program: one real HCA whose link leads back to itself, the CEU, the
+ * control socket; one thread polls the pipeline, another the socket. Port facts are made up. No
+ * root, no hugepages.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include "command/ceu.h"
+#include "control/control.h"
+#include "hca/hca.h"
+
+struct fixture {
+	struct hca *hca;
+	struct ceu *ceu;
+	struct control *control;
+	char path[64];	    /* of the socket */
+	int resolve_again;  /* how often resolve answers -EAGAIN before it knows; atomic */
+	int resolve_result; /* what it answers then */
+	bool port_down_vlan;
+};
+
+/* Starts EAL. Once per program. */
+void fixture_eal(void);
+/* limits may be NULL. Exits on failure. */
+void fixture_start(struct fixture *f, const struct control_limits *limits, bool poll_pipeline);
+void fixture_stop(struct fixture *f);
+/* Stops serving the socket as if the daemon had been killed: all connections end. */
+void fixture_kill_control(struct fixture *f);
+/* Waits until the number of clients is n; false after two seconds. */
+bool fixture_wait_clients(struct fixture *f, unsigned int n);
+/* Open descriptors of this process. */
+unsigned int fixture_descriptors(void);
+uint64_t fixture_counter(struct fixture *f, enum counter which);
+
+#endif
