@@ -6,7 +6,8 @@
  * wire in the conformance tests. lib/ knows no ports but this.
  */
 #include <stdint.h>
-#include <rte_mbuf.h>
+
+struct rte_mbuf;
 
 struct link_port {
 	/*
