@@ -3,25 +3,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/counters.h"
-#include "pmd-glue/port.h"
 #include "table.h"
 #include "view.h"
 
 struct named_text {
-	const char *name, *text;
+	const char *name, *text; /* both NULL: the end */
 };
 
 static const struct named_text counter_texts[] = {
 #define COUNTER(name, text) {#name, text},
 #include "base/counters.def"
 #undef COUNTER
+	{NULL, NULL},
 };
 
 static const struct named_text port_counter_texts[] = {
 #define PORT_COUNTER(name, text) {#name, text},
 #include "pmd-glue/port_counters.def"
 #undef PORT_COUNTER
+	{NULL, NULL},
 };
 
 unsigned long long number_of(const json_t *object, const char *key)
@@ -201,13 +201,12 @@ int view_fifos(struct connection *c, const struct request *r)
 
 /* Counters in the order of their table, with their sentences; those that are 0 only if all are
  * wanted. */
-static void print_counters(
-	const json_t *counters, const struct named_text *texts, unsigned count, bool all)
+static void print_counters(const json_t *counters, const struct named_text *texts, bool all)
 {
 	struct table t;
 
 	table_begin(&t, "counter|>value|what it counts");
-	for (unsigned i = 0; i < count; i++) {
+	for (unsigned i = 0; texts[i].name; i++) {
 		unsigned long long value = number_of(counters, texts[i].name);
 
 		if (value == 0 && !all)
@@ -229,11 +228,10 @@ static int show_counters(struct connection *c, const struct request *r, const ch
 		puts(c->answer);
 	} else {
 		printf("%s\n", hca);
-		print_counters(
-			json_object_get(answer, "counters"), counter_texts, COUNTER_COUNT, r->all);
+		print_counters(json_object_get(answer, "counters"), counter_texts, r->all);
 		printf("%s, port\n", hca);
-		print_counters(json_object_get(answer, "port_counters"), port_counter_texts,
-			PORT_COUNTER_COUNT, r->all);
+		print_counters(
+			json_object_get(answer, "port_counters"), port_counter_texts, r->all);
 	}
 	json_decref(answer);
 	return EXIT_CODE_OK;
