@@ -16,13 +16,18 @@ enum { GATE_PATIENCE_S = 2 };
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	uint64_t visits; /* times the interrupt thread entered the callback */
-	bool inside;	 /* it is in there */
-	bool let_out;	 /* it may go for one window */
-	bool abolished;	 /* it may go and not come back */
+	/* under lock */
+	bool inside;	    /* the interrupt thread is inside the callback */
+	uint64_t visits;    /* times it entered */
+	bool let_out;	    /* it may go for one window */
+	bool abolished;	    /* it may go and not come back */
+	uint64_t window_us; /* length of that window */
+	/* control thread only */
+	bool open;	     /* a window is open: the data path is kept out */
+	uint64_t last_visit; /* the visit that ends it */
+	uint64_t next_ms;    /* when to open the next one */
 	struct port *port[PORTS_MAX];
 	unsigned int n_ports;
-	uint64_t next_ms;
 } gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 /* Interrupt thread. */
@@ -38,7 +43,7 @@ static void gate_callback(void *arg)
 	gate.inside = false;
 	gate.let_out = false;
 	if (!gate.abolished)
-		rte_eal_alarm_set(MEMIF_WINDOW_US, gate_callback, NULL);
+		rte_eal_alarm_set(gate.window_us, gate_callback, NULL);
 	pthread_cond_broadcast(&gate.changed);
 	pthread_mutex_unlock(&gate.lock);
 }
@@ -86,7 +91,11 @@ static void abolish(void)
 
 int memif_gate_join(struct port *port)
 {
-	int error = gate.n_ports == 0 ? shut() : 0;
+	int error = 0;
+
+	memif_gate_shut();
+	if (gate.n_ports == 0)
+		error = shut();
 
 	if (error) {
 		LOG(ERR, "port %s: EAL's interrupt thread does not answer", port->config.name);
@@ -102,6 +111,7 @@ void memif_gate_leave(struct port *port)
 	for (unsigned int i = 0; i < gate.n_ports; i++) {
 		if (gate.port[i] != port)
 			continue;
+		memif_gate_shut();
 		gate.port[i] = gate.port[--gate.n_ports];
 		if (gate.n_ports == 0)
 			abolish();
@@ -132,30 +142,67 @@ void memif_let_in(struct port *port)
 
 static void open_window(void)
 {
-	uint64_t next;
+	bool any_up = false;
 
-	for (unsigned int i = 0; i < gate.n_ports; i++)
+	for (unsigned int i = 0; i < gate.n_ports; i++) {
+		any_up |= port_link_is_up(gate.port[i]);
 		memif_keep_out(gate.port[i]);
+	}
 	pthread_mutex_lock(&gate.lock);
-	next = gate.visits + 1;
+	gate.window_us = any_up ? MEMIF_WINDOW_UP_US : MEMIF_WINDOW_DOWN_US;
+	gate.last_visit = gate.visits + 1;
 	gate.let_out = true;
 	pthread_cond_broadcast(&gate.changed);
-	/* However long it takes: as long as that thread is out, nobody else may be in. */
-	while (!wait_for_visit(next))
-		LOG(WARNING, "EAL's interrupt thread is slow; memif ports wait for it");
 	pthread_mutex_unlock(&gate.lock);
-	for (unsigned int i = 0; i < gate.n_ports; i++)
-		memif_let_in(gate.port[i]);
+	gate.open = true;
 }
 
-void memif_gate_poll(uint64_t now_ms)
+/* The interrupt thread is inside again. */
+static void end_window(uint64_t now_ms)
 {
-	bool all_up = true;
+	bool any_up = false, all_up = true;
 
-	if (now_ms < gate.next_ms)
+	for (unsigned int i = 0; i < gate.n_ports; i++) {
+		bool up = port_link_is_up(gate.port[i]);
+
+		any_up |= up;
+		all_up &= up || !gate.port[i]->started;
+		memif_let_in(gate.port[i]);
+	}
+	gate.next_ms = now_ms;
+	if (all_up)
+		gate.next_ms += MEMIF_PERIOD_UP_MS;
+	else if (any_up)
+		gate.next_ms += MEMIF_PERIOD_MIXED_MS;
+	gate.open = false;
+}
+
+bool memif_gate_poll(uint64_t now_ms)
+{
+	bool over;
+
+	if (!gate.open && now_ms < gate.next_ms)
+		return true;
+	if (!gate.open) {
+		open_window();
+		return false;
+	}
+	pthread_mutex_lock(&gate.lock);
+	over = gate.visits >= gate.last_visit;
+	pthread_mutex_unlock(&gate.lock);
+	if (over)
+		end_window(now_ms);
+	return over;
+}
+
+void memif_gate_shut(void)
+{
+	if (!gate.open)
 		return;
-	for (unsigned int i = 0; i < gate.n_ports; i++)
-		all_up &= port_link_is_up(gate.port[i]) || !gate.port[i]->started;
-	gate.next_ms = now_ms + (all_up ? MEMIF_PERIOD_UP_MS : MEMIF_PERIOD_DOWN_MS);
-	open_window();
+	pthread_mutex_lock(&gate.lock);
+	/* However long it takes: as long as that thread is out, nobody else may touch memif. */
+	while (!wait_for_visit(gate.last_visit))
+		LOG(WARNING, "EAL's interrupt thread is slow; memif ports wait for it");
+	pthread_mutex_unlock(&gate.lock);
+	end_window(port_now_ms());
 }

@@ -11,16 +11,16 @@
  *
  *   control thread   takes the poll_lock of each queue of each memif port (the data path only
  *                    tries that lock, once per burst, and sees an idle wire when it fails),
- *   control thread   opens the gate;
- *   interrupt thread leaves the callback, having asked for it again MEMIF_WINDOW_US later, and
+ *                    opens the gate and goes on with other things;
+ *   interrupt thread leaves the callback, having asked for it again a window's length later, and
  *                    handles whatever its sockets have: connects, disconnects;
  *   interrupt thread enters the callback again: the window is over;
- *   control thread   releases the locks.
+ *   control thread   sees that at its next turn and releases the locks.
  *
- * Price: two uncontended atomic operations per burst on memif ports, a pause of about 0.1 ms (more
- * when the machine has no core left for the two threads) every MEMIF_PERIOD_UP_MS, and all other
- * work of EAL's interrupt thread waits for the next window. A peer's death is noticed at the next
- * window; until then its memory stays mapped, so polling it is harmless.
+ * Price: two uncontended atomic operations per burst on memif ports; a pause of one or two turns of
+ * the control thread (1 to 2 ms) each MEMIF_PERIOD_UP_MS; and all other work of EAL's interrupt
+ * thread (alarms, other drivers' interrupts) waits for the next window. A peer's death is noticed
+ * at the next window; until then its memory stays mapped, so polling it is harmless.
  *
  * Control thread only, but for the callback.
  */
@@ -30,13 +30,15 @@
 #include "port_internal.h"
 
 enum {
-	MEMIF_WINDOW_US = 50,
-	MEMIF_PERIOD_UP_MS = 100, /* between windows while all memif links are up */
-	MEMIF_PERIOD_DOWN_MS =
-		5, /* and while one waits for its peer: connecting takes ~5 windows */
+	MEMIF_WINDOW_UP_US = 50, /* length of a window while some memif link is up */
+	MEMIF_WINDOW_DOWN_US =
+		5000,		    /* and while none is: nothing to poll, handshakes run through */
+	MEMIF_PERIOD_UP_MS = 100,   /* between windows while all memif links are up */
+	MEMIF_PERIOD_MIXED_MS = 10, /* and while some are; while none is: no pause */
 };
 
-/* Shuts the gate if this is the first memif port. 0; -ENOMEM; -ENOTSUP: no interrupt thread. */
+/* Shuts the gate if this is the first memif port. 0; -ENOMEM; -ENOTSUP: no interrupt
+ * thread. */
 int memif_gate_join(struct port *port);
 
 /* Opens it for good with the last one. Nothing if the port never joined. */
@@ -58,7 +60,13 @@ static inline void memif_leave(struct port_queue *q)
 	rte_spinlock_unlock(&q->poll_lock);
 }
 
-/* One window if it is time for one. */
-void memif_gate_poll(uint64_t now_ms);
+/*
+ * The gate's turn: ends a window that is over, opens one if it is time. true: the gate is shut, the
+ * control thread may call the drivers of memif ports; false: a window is open, hands off.
+ */
+bool memif_gate_poll(uint64_t now_ms);
+
+/* Waits for the end of a window if one is open. */
+void memif_gate_shut(void);
 
 #endif
