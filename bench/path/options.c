@@ -80,7 +80,7 @@ static const char help_text[] =
 	"  -p, --port N             TCP port of the exchange (18515)\n"
 	"  -d, --ib-dev NAME        HCA (the daemon's first)\n"
 	"  -x, --gid-index N        (0)\n"
-	"  -u, --qp-timeout N       timeout, 4.096 usec times 2^N (14; soak 8)\n"
+	"  -u, --qp-timeout N       timeout, 4.096 usec times 2^N (14; soak 12)\n"
 	"      --pair DEV1,DEV2     both sides here, on two HCAs of one daemon\n"
 	"      --verify             check every byte of every message\n"
 	"      --seed N             of the data and of random choices (from the clock)\n"
@@ -310,8 +310,8 @@ static void settle(struct options *o)
 		o->iterations = lat ? 1000 : 5000;
 	if (o->qps == UINT32_MAX)
 		o->qps = o->mode == MODE_SOAK ? 4 : 1;
-	if (o->qp_timeout == UINT32_MAX) /* soak: 1 ms, because it loses packets all the time */
-		o->qp_timeout = o->mode == MODE_SOAK ? 8 : 14;
+	if (o->qp_timeout == UINT32_MAX) /* soak: 17 ms, because it loses packets all the time */
+		o->qp_timeout = o->mode == MODE_SOAK ? 12 : 14;
 	if (o->inline_bytes == UINT32_MAX)
 		o->inline_bytes = lat ? 64 : 0;
 	/* So that a whole list has room again and again. */

@@ -22,7 +22,8 @@ program() {
 
 DAEMON=$(program app/softhcad) || exit 1
 PERF=$(program bench/path/softhca-perf) || exit 1
-# A debugging build and sanitizers are slow; tests with much traffic do less of it then.
+# shellcheck disable=SC2034
+TOOL=$(program app/softhca) || exit 1
 TCP_PORT=$((20000 + $$ % 20000))
 
 # DPDK keeps its sockets and locks here instead of in /run.
@@ -137,6 +138,7 @@ frames_right() {
 		check "no malformed frame in $(basename "$file")" no_lines "$SCRATCH/malformed.txt"
 	done
 	check "every ICRC is right" "$(program tests/system/icrc_check)" "$SCRATCH/pcap"
+	sed 's/^/   /' "$SCRATCH/check.log"
 }
 
 # Fails with the first lines of a file, unless it is empty.

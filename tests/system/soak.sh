@@ -4,6 +4,11 @@
 # directions: each happens once, in order, every byte right. SOFTHCA_SOAK: how many (100000).
 . "$(dirname "$0")/lib.sh"
 
+# Does a counter of that HCA stand above 0?
+counted() {
+	"$TOOL" --socket "$SCRATCH/soak.sock" --hca "$1" counters | grep -E "^ *$2 +[1-9]"
+}
+
 ring_config 'loss = 0.01' 'duplicate = 0.01' 'reorder = 0.01' >"$SCRATCH/soak.conf"
 daemon soak -c "$SCRATCH/soak.conf"
 if timeout 900 "$PERF" --soak "${SOFTHCA_SOAK:-100000}" --socket "$SCRATCH/soak.sock" \
@@ -13,5 +18,12 @@ else
 	fail 'soak'
 	tail -n 20 "$SCRATCH/soak.log"
 fi
+
+# Without these it would have shown nothing.
+for hca in left right; do
+	for counter in impaired_lost impaired_duplicated impaired_reordered; do
+		check "$hca: $counter is not 0" counted $hca $counter
+	done
+done
 check 'the daemon ends cleanly' stop "$started"
 finish
