@@ -11,7 +11,7 @@
 #include "bw.h"
 #include "dead_peer.h"
 
-enum { REPETITIONS = 15, DEAD_REQUESTS = 64, DEAD_TIMEOUT = 12 /* 17 ms */, DEAD_BYTES = 65536 };
+enum { REPETITIONS = 15, DEAD_REQUESTS = 64, DEAD_BYTES = 65536 };
 #define REPETITION_NS 250000000ull
 #define COST_MAX      0.05
 
@@ -59,7 +59,6 @@ static int make_dead(struct session *s, struct dead *d)
 	if (!d->qp)
 		return session_fail("create QP", errno);
 	session_connect_attr(s, side, &attr);
-	attr.timeout = DEAD_TIMEOUT;
 	remote.qpn ^= 0x800000; /* the index of a QP that exists, with the number of none */
 	error = softhca_local_endpoint(d->qp, s->o->gid_index, &local);
 	if (!error)
