@@ -136,3 +136,13 @@ const struct neighbour *neighbour_due(struct neighbours *t, unsigned int *cursor
 	}
 	return NULL;
 }
+
+void neighbour_forget(struct neighbours *t)
+{
+	for (unsigned int i = 0; i < NEIGHBOURS_MAX; i++) {
+		struct neighbour *e = &t->entry[i];
+
+		if (e->state != NEIGHBOUR_ASKED)
+			enter(t, e, NEIGHBOUR_FREE, 0);
+	}
+}

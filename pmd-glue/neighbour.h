@@ -15,6 +15,7 @@
  *   STALE    answer                       KNOWN
  *   STALE    NEIGHBOUR_TRIES unanswered   FAILED
  *   FAILED   answer                       KNOWN   better late than never
+ *   KNOWN, STALE, FAILED  link went down  FREE  neighbour_forget()
  *   FAILED   NEIGHBOUR_HOLD_MS over       FREE    the next lookup asks again
  */
 #include <stdbool.h>
@@ -70,5 +71,8 @@ bool neighbour_learn(struct neighbours *t, const uint8_t ip[16], const uint8_t m
  * (counted as asked); NULL when the table is through. Start with *cursor = 0.
  */
 const struct neighbour *neighbour_due(struct neighbours *t, unsigned int *cursor, uint64_t now_ms);
+
+/* Forgets everybody but those who are being asked for. */
+void neighbour_forget(struct neighbours *t);
 
 #endif

@@ -141,16 +141,36 @@ static void make_filter(struct port *port)
 	}
 }
 
-/* The configured MAC, else a random one with the locally-administered bit; drivers may replace it.
+/* FNV-1a: nothing depends on it but that different addresses rarely collide. */
+static uint64_t hash(const uint8_t *p, size_t n)
+{
+	uint64_t h = 0xcbf29ce484222325u;
+
+	while (n-- > 0)
+		h = (h ^ *p++) * 0x100000001b3u;
+	return h;
+}
+
+/*
+ * The configured MAC, else a locally administered one made from the first IP address, so that it is
+ * the same after a restart and neighbours need not learn anew; without address a random one.
+ * Drivers with a MAC of their own replace it.
  */
 static void choose_mac(struct port *port)
 {
 	static const uint8_t none[6];
+	uint64_t h;
 
-	if (memcmp(port->config.mac, none, 6) != 0)
+	if (memcmp(port->config.mac, none, 6) != 0) {
 		memcpy(port->mac, port->config.mac, 6);
-	else
-		rte_eth_random_addr(port->mac);
+		return;
+	}
+	rte_eth_random_addr(port->mac);
+	if (port->config.n_addresses == 0)
+		return;
+	h = hash(port->config.address[0].ip, 16);
+	memcpy(port->mac + 1, &h, 5);
+	port->mac[0] = 0x02;
 }
 
 static void set_stopped(struct port *port)
@@ -269,6 +289,9 @@ void port_set_link(struct port *port, bool up)
 		return;
 	__atomic_store_n(&port->link_up, up, __ATOMIC_RELAXED);
 	control_count(port, PORT_COUNTER_link_changes);
+	/* Whoever comes back at the other end may be somebody else. */
+	if (!up)
+		neighbour_forget(&port->neighbours);
 	LOG(NOTICE, "port %s: link %s", port->config.name, up ? "up" : "down");
 }
 

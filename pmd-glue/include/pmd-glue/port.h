@@ -76,7 +76,7 @@ struct port_config {
 	char peer[PORT_NAME_BYTES]; /* ring: name of the port at the other end; may be its own */
 	bool memif_server;
 	uint32_t memif_id;
-	uint8_t mac[6]; /* all zero: the device's own (ring, memif, tap: a random local one) */
+	uint8_t mac[6]; /* all zero: the device's own (ring, memif, tap: made from address[0]) */
 	struct port_address address[PORT_ADDRESSES_MAX];
 	unsigned int n_addresses;
 	bool has_gateway_v4, has_gateway_v6;

@@ -146,6 +146,19 @@ static void neighbour__table_full_of_questions(void **state)
 	assert_int_equal(due(0), NEIGHBOURS_MAX);
 }
 
+static void neighbour__forget(void **state)
+{
+	uint8_t mac[6];
+
+	(void)state;
+	neighbour_learn(&table, ip(1), mac_1, true, 0);
+	neighbour_find(&table, ip(2), 0, mac);
+	neighbour_forget(&table);
+	assert_int_equal(neighbour_find(&table, ip(1), 0, mac), -EAGAIN);
+	assert_int_equal(due(0), 2);
+	assert_int_equal(table.n_timed, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -156,6 +169,7 @@ int main(void)
 		cmocka_unit_test_setup(neighbour__unasked_is_not_learnt, reset),
 		cmocka_unit_test_setup(neighbour__flood_forgets_the_oldest, reset),
 		cmocka_unit_test_setup(neighbour__table_full_of_questions, reset),
+		cmocka_unit_test_setup(neighbour__forget, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
