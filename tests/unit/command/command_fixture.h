@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef COMMAND_FIXTURE_H
+#define COMMAND_FIXTURE_H
+/* The tables that a CEU writes, in plain memory: no EAL, no lcores. */
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "command/ceu.h"
+
+enum { QPN = 0x123405, TABLE = 16 };
+
+struct command_fixture {
+	struct qp_table qps;
+	struct v2p v2p;
+	struct completion completion;
+	struct engine *engine;
+	struct counters counters;
+	struct ceu_hooks hooks; /* set before command_fixture_make() */
+	struct ceu *ceu;
+	struct qp_record record;
+	uint8_t sq[256], rq[256];
+};
+
+static inline void *zeroed(size_t bytes)
+{
+	void *p = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
+
+	assert_non_null(p);
+	return memset(p, 0, bytes);
+}
+
+static inline void command_fixture_make(struct command_fixture *f)
+{
+	struct ceu_config config = {.engine_count = 1, .hooks = f->hooks};
+
+	f->qps = (struct qp_table){
+		.qps = zeroed(TABLE * sizeof(struct qp)), .count = TABLE, .mask = TABLE - 1};
+	f->v2p = (struct v2p){
+		.mpt = zeroed(TABLE * sizeof(struct mpt_entry)), .mpts = TABLE, .mask = TABLE - 1};
+	f->completion = (struct completion){
+		.cqs = zeroed(TABLE * sizeof(struct cq)), .cq_count = TABLE, .cq_mask = TABLE - 1};
+	f->engine = zeroed(sizeof(*f->engine));
+	for (unsigned int t = 0; t < WAKE_COUNT; t++)
+		wake_list_init(&f->engine->wake[t]);
+	config.qps = &f->qps;
+	config.v2p = &f->v2p;
+	config.completion = &f->completion;
+	config.engines = f->engine;
+	config.counters = &f->counters;
+	assert_int_equal(ceu_create(&config, &f->ceu), 0);
+}
+
+static inline void command_fixture_free(struct command_fixture *f)
+{
+	ceu_destroy(f->ceu);
+	free(f->qps.qps);
+	free(f->v2p.mpt);
+	free(f->completion.cqs);
+	free(f->engine);
+}
+
+static inline struct ceu_qp command_qp(struct command_fixture *f, enum qp_service service)
+{
+	return (struct ceu_qp){.service = (uint8_t)service,
+		.client = 3,
+		.pd = 0x77,
+		.cqn_snd = 0x101,
+		.cqn_rcv = 0x102,
+		.sq = f->sq,
+		.sq_bytes = sizeof(f->sq),
+		.rq = f->rq,
+		.rq_stride = 64,
+		.rq_entries = 4,
+		.record = &f->record};
+}
+
+static inline void command_make_qp(struct command_fixture *f, uint32_t qpn, enum qp_service service)
+{
+	struct ceu_qp make = command_qp(f, service);
+
+	assert_int_equal(ceu_exec(f->ceu, CEU_SW2HW_QP, qpn, &make, sizeof(make), NULL, 0), CEU_OK);
+}
+
+static inline void command_free_qp(struct command_fixture *f, uint32_t qpn)
+{
+	assert_int_equal(ceu_exec(f->ceu, CEU_HW2SW_QP, qpn, NULL, 0, NULL, 0), CEU_OK);
+}
+
+/* Good values for all attributes; the mask is empty. */
+static inline struct ceu_modify command_attributes(void)
+{
+	return (struct ceu_modify){
+		.attr = {.access = 0xf,
+			.qkey = 0x1234,
+			.dest_qpn = 0x456,
+			.rq_psn = 0xabcdef,
+			.sq_psn = 0xfedcba,
+			.path_mtu = 3,
+			.timeout = 14,
+			.retry_cnt = 5,
+			.rnr_retry = 6,
+			.min_rnr_timer = 12,
+			.max_rd_atomic = 4,
+			.max_dest_rd_atomic = 8,
+			.dgid = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 2},
+			.traffic_class = 0x20,
+			.port = 1},
+		.path = {.dst_mac = {2, 0, 0, 0, 0, 2},
+			.src_mac = {2, 0, 0, 0, 0, 1},
+			.src_ip = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 1}},
+	};
+}
+
+#endif

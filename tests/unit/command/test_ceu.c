@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the CEU's commands write into the tables, what they refuse, and how things go away. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "command_fixture.h"
+
+static struct command_fixture f;
+static unsigned int quiesced;
+static bool lets_go; /* the pretended modules let go of QPs */
+
+/* What modules do in a poll: they take their wake lists. */
+static void quiesce(void *ctx)
+{
+	(void)ctx;
+	quiesced++;
+	for (unsigned int t = 0; t < WAKE_COUNT; t++)
+		for (uint32_t i = wake_take(&f.engine->wake[t]); i != WAKE_END;) {
+			struct qp *q = qp_at(&f.qps, i);
+
+			i = wake_next(&q->wake[t]);
+			if (qp_closing(q) && lets_go)
+				qp_close(q, (enum wake_target)t);
+		}
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&f, 0, sizeof(f));
+	quiesced = 0;
+	lets_go = true;
+	f.hooks.quiesce = quiesce;
+	command_fixture_make(&f);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	command_fixture_free(&f);
+	return 0;
+}
+
+static enum ceu_status move(uint8_t op, uint32_t mask)
+{
+	struct ceu_modify modify = command_attributes();
+
+	modify.attr.mask = mask;
+	return ceu_exec(f.ceu, op, QPN, &modify, sizeof(modify), NULL, 0);
+}
+
+static void to_rts(void)
+{
+	assert_int_equal(
+		move(CEU_RST2INIT, QP_ATTR_PKEY_INDEX | QP_ATTR_PORT | QP_ATTR_ACCESS), CEU_OK);
+	assert_int_equal(move(CEU_INIT2RTR, QP_ATTR_AV | QP_ATTR_PATH_MTU | QP_ATTR_DEST_QPN |
+						    QP_ATTR_RQ_PSN | QP_ATTR_MAX_DEST_RD_ATOMIC |
+						    QP_ATTR_MIN_RNR_TIMER),
+		CEU_OK);
+	assert_int_equal(move(CEU_RTR2RTS, QP_ATTR_SQ_PSN | QP_ATTR_TIMEOUT | QP_ATTR_RETRY_CNT |
+						   QP_ATTR_RNR_RETRY | QP_ATTR_MAX_RD_ATOMIC),
+		CEU_OK);
+}
+
+static void qp__context_after_rts(void **state)
+{
+	const struct ceu_modify want = command_attributes();
+	struct qp *q;
+
+	(void)state;
+	command_make_qp(&f, QPN, SERVICE_RC);
+	q = qp_find(&f.qps, QPN);
+	assert_non_null(q);
+	assert_int_equal(q->client, 3);
+	assert_int_equal(q->epoch, 0);
+	to_rts();
+	assert_int_equal(q->epoch, 1);
+	assert_int_equal(q->pkey, 0xffff);
+	assert_int_equal(q->mtu_bytes, 1024);
+	assert_int_equal(q->dest_qpn, want.attr.dest_qpn);
+	assert_int_equal(q->ee.expected_psn, want.attr.rq_psn);
+	assert_int_equal(q->rtc.next_psn, want.attr.sq_psn);
+	assert_int_equal(q->rrc.unacked_psn, want.attr.sq_psn);
+	assert_int_equal(q->rrc.retry_left, 5);
+	assert_int_equal(q->rrc.rnr_left, 6);
+	assert_int_equal(q->rtc.ssn, 1);
+	assert_memory_equal(q->peer_ip, want.attr.dgid, 16);
+	assert_int_equal(q->path.encap_bytes, WIRE_ENCAP_BYTES_MIN);
+	assert_memory_equal(q->path.bytes, want.path.dst_mac, 6);
+	assert_memory_equal(q->path.bytes + 6, want.path.src_mac, 6);
+	command_free_qp(&f, QPN);
+}
+
+static void qp__query_tells_what_was_set(void **state)
+{
+	const struct ceu_modify want = command_attributes();
+	struct control_qp_attr got;
+
+	(void)state;
+	command_make_qp(&f, QPN, SERVICE_RC);
+	to_rts();
+	qp_find(&f.qps, QPN)->rtc.next_psn = 0x42;
+	assert_int_equal(ceu_exec(f.ceu, CEU_QUERY_QP, QPN, NULL, 0, &got, sizeof(got)), CEU_OK);
+	assert_int_equal(got.state, QP_RTS);
+	assert_int_equal(got.sq_psn, 0x42);
+	assert_int_equal(got.rq_psn, want.attr.rq_psn);
+	assert_int_equal(got.traffic_class, want.attr.traffic_class);
+	assert_int_equal(got.timeout, want.attr.timeout);
+	assert_memory_equal(got.dgid, want.attr.dgid, 16);
+	assert_int_equal(ceu_exec(f.ceu, CEU_QUERY_QP, QPN ^ 0x10, NULL, 0, &got, sizeof(got)),
+		CEU_BAD_PARAM);
+	command_free_qp(&f, QPN);
+}
+
+static void qp__reset_clears_and_keeps_the_number(void **state)
+{
+	struct qp *q;
+
+	(void)state;
+	command_make_qp(&f, QPN, SERVICE_RC);
+	to_rts();
+	q = qp_find(&f.qps, QPN);
+	q->ws.issued = 5;
+	q->rwm.consumed = 7;
+	assert_int_equal(move(CEU_2RST, 0), CEU_OK);
+	assert_int_equal(q->qpn, QPN);
+	assert_int_equal(q->state, QP_RST);
+	assert_int_equal(q->ws.issued, 0);
+	assert_int_equal(q->rwm.consumed, 0);
+	assert_int_equal(q->pd, 0x77);
+	to_rts();
+	assert_int_equal(q->epoch, 2);
+	command_free_qp(&f, QPN);
+}
+
+static void qp__error_wakes_every_module_once(void **state)
+{
+	struct qp *q;
+
+	(void)state;
+	command_make_qp(&f, QPN, SERVICE_RC);
+	to_rts();
+	quiesce(NULL);
+	q = qp_find(&f.qps, QPN);
+	assert_int_equal(ceu_exec(f.ceu, CEU_2ERR, QPN, NULL, 0, NULL, 0), CEU_OK);
+	assert_int_equal(q->state, QP_ERR);
+	for (unsigned int t = 0; t < WAKE_COUNT; t++)
+		assert_int_equal(f.engine->wake[t].head, q->index);
+	assert_int_equal(ceu_exec(f.ceu, CEU_2ERR, QPN, NULL, 0, NULL, 0), CEU_OK);
+	command_free_qp(&f, QPN);
+}
+
+static void qp__number_is_reused_only_when_let_go(void **state)
+{
+	struct ceu_qp make = command_qp(&f, SERVICE_RC);
+	const uint32_t next = QPN ^ 0x100; /* the same place */
+
+	(void)state;
+	lets_go = false;
+	command_make_qp(&f, QPN, SERVICE_RC);
+	command_free_qp(&f, QPN);
+	assert_null(qp_find(&f.qps, QPN));
+	assert_int_equal(ceu_tidy(f.ceu), 1);
+	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_QP, next, &make, sizeof(make), NULL, 0),
+		CEU_BAD_SYS_STATE);
+	f.qps.qps[QPN & (TABLE - 1)].closed = QP_CLOSED_ALL;
+	assert_int_equal(ceu_tidy(f.ceu), 0);
+	command_make_qp(&f, next, SERVICE_RC);
+	assert_null(qp_find(&f.qps, QPN));
+	lets_go = true;
+	command_free_qp(&f, next);
+}
+
+static void qp__refused_parameters(void **state)
+{
+	(void)state;
+#define REFUSED(field, value)                                                                      \
+	do {                                                                                       \
+		struct ceu_qp make = command_qp(&f, SERVICE_RC);                                   \
+		make.field = value;                                                                \
+		assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_QP, QPN, &make, sizeof(make), NULL, 0), \
+			CEU_BAD_PARAM);                                                            \
+	} while (0)
+	REFUSED(service, 3);
+	REFUSED(engine, 1);
+	REFUSED(client, CLIENTS_MAX);
+	REFUSED(sq, NULL);
+	REFUSED(sq_bytes, 0);
+	REFUSED(sq_bytes, 65);
+	REFUSED(record, NULL);
+	REFUSED(rq_entries, 3);
+	REFUSED(rq_entries, 0);
+	REFUSED(rq_stride, 32);
+	REFUSED(rq_stride, 40 + 16);
+	REFUSED(rq_stride, 528);
+	REFUSED(rq, NULL);
+#undef REFUSED
+	assert_null(qp_find(&f.qps, QPN));
+}
+
+static void mpt__rights_and_place(void **state)
+{
+	uint8_t memory[64], *addr;
+	struct mpt_entry e = {.key = 0xabc3,
+		.pd = 9,
+		.access = 0xf,
+		.start = 0x1000,
+		.length = 64,
+		.phys = memory};
+	uint64_t run;
+
+	(void)state;
+	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_MPT, 4, &e, sizeof(e), NULL, 0), CEU_BAD_PARAM);
+	e.access = ACCESS_REMOTE_WRITE;
+	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_MPT, 3, &e, sizeof(e), NULL, 0), CEU_BAD_PARAM);
+	e.access = 0x10;
+	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_MPT, 3, &e, sizeof(e), NULL, 0), CEU_BAD_PARAM);
+	e.access = 0xf;
+	e.length = UINT64_MAX;
+	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_MPT, 3, &e, sizeof(e), NULL, 0), CEU_BAD_PARAM);
+	e.length = 64;
+	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_MPT, 3, &e, sizeof(e), NULL, 0), CEU_OK);
+	assert_int_equal(
+		ceu_exec(f.ceu, CEU_SW2HW_MPT, 3, &e, sizeof(e), NULL, 0), CEU_BAD_SYS_STATE);
+	assert_int_equal(v2p_map(&f.v2p, 9, 0xabc3, 0x1010, 16, ACCESS_LOCAL_WRITE, &addr, &run),
+		V2P_SUCCESS);
+	assert_ptr_equal(addr, memory + 16);
+	assert_int_equal(ceu_exec(f.ceu, CEU_HW2SW_MPT, 0xabc4, NULL, 0, NULL, 0), CEU_BAD_PARAM);
+	quiesced = 0;
+	assert_int_equal(ceu_exec(f.ceu, CEU_HW2SW_MPT, 0xabc3, NULL, 0, NULL, 0), CEU_OK);
+	assert_int_equal(quiesced, 1);
+	assert_int_equal(v2p_map(&f.v2p, 9, 0xabc3, 0x1010, 16, 0, &addr, &run), V2P_KEY_ERR);
+}
+
+static void batch__waits_once(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < TABLE; i++)
+		command_make_qp(&f, 0x1000 + i, SERVICE_UC);
+	quiesced = 0;
+	ceu_batch_begin(f.ceu);
+	for (uint32_t i = 0; i < TABLE; i++)
+		command_free_qp(&f, 0x1000 + i);
+	assert_int_equal(quiesced, 0);
+	ceu_batch_end(f.ceu);
+	assert_int_equal(quiesced, 1);
+	quiesce(NULL);
+	assert_int_equal(ceu_tidy(f.ceu), 0);
+	ceu_batch_begin(f.ceu);
+	quiesced = 0;
+	ceu_batch_end(f.ceu);
+	assert_int_equal(quiesced, 0);
+}
+
+static void exec__unknown_opcodes_and_wrong_sizes(void **state)
+{
+	uint8_t box[512] = {0}, out[512];
+	unsigned int known = 0;
+
+	(void)state;
+	for (unsigned int op = 0; op < 256; op++) {
+		enum ceu_status s = ceu_exec(f.ceu, (uint8_t)op, QPN, box, 511, out, 509);
+
+		assert_true(s == CEU_BAD_OP || s == CEU_BAD_PARAM);
+		known += s == CEU_BAD_PARAM;
+	}
+	assert_int_equal(known, 22);
+	assert_int_equal(ceu_exec(f.ceu, CEU_WRITE_MTT, 0, NULL, 0, NULL, 0), CEU_BAD_OP);
+	assert_int_equal(ceu_exec(f.ceu, CEU_NOP, 0, NULL, 0, NULL, 0), CEU_OK);
+	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_QP, QPN, NULL, sizeof(struct ceu_qp), NULL, 0),
+		CEU_BAD_PARAM);
+	assert_int_equal(counter_read(&f.counters, COUNTER_commands), 1);
+	assert_int_equal(counter_read(&f.counters, COUNTER_commands_refused), 258);
+}
+
+static void cq_and_eq__made_and_removed(void **state)
+{
+	struct cqe buffer[16];
+	struct cq_record record;
+	struct ceu_cq cq = {.client = 1, .log_entries = 4, .buffer = buffer, .record = &record};
+	struct client_page *page = zeroed(sizeof(*page));
+	struct ceu_eq eq = {.page = page, .eventfd = -1};
+
+	(void)state;
+	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_CQ, 0x105, &cq, sizeof(cq), NULL, 0), CEU_OK);
+	assert_int_equal(
+		ceu_exec(f.ceu, CEU_SW2HW_CQ, 0x205, &cq, sizeof(cq), NULL, 0), CEU_BAD_SYS_STATE);
+	assert_int_equal(ceu_exec(f.ceu, CEU_HW2SW_CQ, 0x205, NULL, 0, NULL, 0), CEU_BAD_PARAM);
+	assert_int_equal(ceu_exec(f.ceu, CEU_HW2SW_CQ, 0x105, NULL, 0, NULL, 0), CEU_OK);
+	cq.log_entries = 25;
+	assert_int_equal(
+		ceu_exec(f.ceu, CEU_SW2HW_CQ, 0x105, &cq, sizeof(cq), NULL, 0), CEU_BAD_PARAM);
+	assert_int_equal(ceu_exec(f.ceu, CEU_MAP_EQ, 1, &eq, sizeof(eq), NULL, 0), CEU_OK);
+	assert_int_equal(
+		ceu_exec(f.ceu, CEU_MAP_EQ, 1, &eq, sizeof(eq), NULL, 0), CEU_BAD_SYS_STATE);
+	assert_int_equal(ceu_exec(f.ceu, CEU_MAP_EQ, 1 | 1u << 31, NULL, 0, NULL, 0), CEU_OK);
+	assert_int_equal(
+		ceu_exec(f.ceu, CEU_MAP_EQ, CLIENTS_MAX, &eq, sizeof(eq), NULL, 0), CEU_BAD_PARAM);
+	free(page);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(qp__context_after_rts),
+		TEST(qp__query_tells_what_was_set),
+		TEST(qp__reset_clears_and_keeps_the_number),
+		TEST(qp__error_wakes_every_module_once),
+		TEST(qp__number_is_reused_only_when_let_go),
+		TEST(qp__refused_parameters),
+		TEST(mpt__rights_and_place),
+		TEST(batch__waits_once),
+		TEST(exec__unknown_opcodes_and_wrong_sizes),
+		TEST(cq_and_eq__made_and_removed),
+	};
+
+	return cmocka_run_group_tests_name("command_ceu", tests, NULL, NULL);
+}
