@@ -20,7 +20,7 @@
 #include <stdint.h>
 #include <rte_branch_prediction.h>
 #include "base/assert.h"
-#include "context/qp_context.h"
+#include "context/qp_list.h"
 
 #define MQ_NIL	  0xffffffffu
 #define MQ_CLOSED 0xfffffffeu

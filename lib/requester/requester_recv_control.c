@@ -33,8 +33,7 @@
 #include "scatter_entry_manager.h"
 
 struct rrc {
-	uint32_t head, tail; /* queue pairs that retransmit, by index, linked through
-				qp.rrc.next_retransmit */
+	struct qp_list retransmit; /* queue pairs that retransmit */
 };
 
 int rrc_create(struct engine *e)
@@ -43,7 +42,7 @@ int rrc_create(struct engine *e)
 
 	if (!c)
 		return -ENOMEM;
-	c->head = c->tail = WAKE_END;
+	qp_list_init(&c->retransmit, e->qps, offsetof(struct qp, rrc.retransmit));
 	e->module[MODULE_RRC] = c;
 	return 0;
 }
@@ -126,30 +125,7 @@ static bool release(struct engine *e, struct qp *q, uint32_t upto)
 
 static void retransmit_add(struct engine *e, struct qp *q)
 {
-	struct rrc *c = e->module[MODULE_RRC];
-
-	if (q->rrc.in_retransmit)
-		return;
-	q->rrc.in_retransmit = 1;
-	q->rrc.next_retransmit = WAKE_END;
-	if (c->head == WAKE_END)
-		c->head = q->index;
-	else
-		qp_at(e->qps, c->tail)->rrc.next_retransmit = q->index;
-	c->tail = q->index;
-}
-
-static struct qp *retransmit_take(struct engine *e)
-{
-	struct rrc *c = e->module[MODULE_RRC];
-	struct qp *q;
-
-	if (c->head == WAKE_END)
-		return NULL;
-	q = qp_at(e->qps, c->head);
-	c->head = q->rrc.next_retransmit;
-	q->rrc.in_retransmit = 0;
-	return q;
+	qp_list_add(&((struct rrc *)e->module[MODULE_RRC])->retransmit, q);
 }
 
 /* Go-back-N: everything from `psn` to what is outstanding now, in PSN order. */
@@ -749,7 +725,7 @@ static void let_go(struct engine *e, struct qp *q)
 		rte_mbuf_raw_free(m);
 	}
 	tc_let_go(e, q);
-	if (!q->rrc.in_retransmit)
+	if (!q->rrc.retransmit.listed)
 		qp_close(q, WAKE_RRC);
 }
 
@@ -773,10 +749,11 @@ static void take_wakes(struct engine *e)
 
 static unsigned retransmissions(struct engine *e)
 {
+	struct rrc *c = e->module[MODULE_RRC];
 	unsigned room = channel_room(&e->channel[CHANNEL_RRC_RPG]), n = 0, visits = 0;
 	struct qp *q;
 
-	while (n < room && visits++ < BURST && (q = retransmit_take(e))) {
+	while (n < room && visits++ < BURST && (q = qp_list_take(&c->retransmit))) {
 		if (unlikely(qp_closing(q)))
 			let_go(e, q);
 		else if (qp_sends(qp_state(q)) && !q->rrc.rnr_waiting)

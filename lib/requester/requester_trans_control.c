@@ -46,8 +46,7 @@ enum rtc_state {
 };
 
 struct rtc {
-	uint32_t head,
-		tail; /* queue pairs with requests, by index, linked through qp.rtc.next_active */
+	struct qp_list active; /* queue pairs with requests */
 	unsigned out_count;
 	struct rte_mbuf *out[BURST]; /* packets on their way to RTC_RPG */
 };
@@ -71,7 +70,7 @@ int rtc_create(struct engine *e)
 
 	if (!t)
 		return -ENOMEM;
-	t->head = t->tail = WAKE_END;
+	qp_list_init(&t->active, e->qps, offsetof(struct qp, rtc.active));
 	e->module[MODULE_RTC] = t;
 	return 0;
 }
@@ -85,30 +84,7 @@ static struct counters *counters_of(struct engine *e)
 
 static void active_add(struct engine *e, struct qp *q)
 {
-	struct rtc *t = e->module[MODULE_RTC];
-
-	if (q->rtc.in_active)
-		return;
-	q->rtc.in_active = 1;
-	q->rtc.next_active = WAKE_END;
-	if (t->head == WAKE_END)
-		t->head = q->index;
-	else
-		qp_at(e->qps, t->tail)->rtc.next_active = q->index;
-	t->tail = q->index;
-}
-
-static struct qp *active_take(struct engine *e)
-{
-	struct rtc *t = e->module[MODULE_RTC];
-	struct qp *q;
-
-	if (t->head == WAKE_END)
-		return NULL;
-	q = qp_at(e->qps, t->head);
-	t->head = q->rtc.next_active;
-	q->rtc.in_active = 0;
-	return q;
+	qp_list_add(&((struct rtc *)e->module[MODULE_RTC])->active, q);
 }
 
 static void let_go(struct qp *q)
@@ -119,7 +95,7 @@ static void let_go(struct qp *q)
 		q->rtc.head = request_of(m)->next;
 		rte_mbuf_raw_free(m);
 	}
-	if (!q->rtc.in_active)
+	if (!q->rtc.active.listed)
 		qp_close(q, WAKE_RTC);
 }
 
@@ -680,12 +656,13 @@ static void visit_qp(struct engine *e, struct qp *q, unsigned *room)
 
 unsigned rtc_poll(struct engine *e)
 {
+	struct rtc *t = e->module[MODULE_RTC];
 	unsigned room = channel_room(&e->channel[CHANNEL_RTC_RPG]), before = room, visits = 0, n;
 	struct qp *q;
 
 	take_wakes(e);
 	n = take_requests(e);
-	while (room && visits++ < BURST && (q = active_take(e))) {
+	while (room && visits++ < BURST && (q = qp_list_take(&t->active))) {
 		if (unlikely(qp_closing(q)))
 			let_go(q);
 		else

@@ -21,7 +21,7 @@
 #include <rte_malloc.h>
 #include <rte_memcpy.h>
 #include "completion/completion.h"
-#include "context/qp_context.h"
+#include "context/qp_list.h"
 #include "host-abi/control.h"
 #include "resp_order.h"
 #include "resp_pkt_gen.h"
@@ -33,15 +33,13 @@ enum {
 	SMALL_BYTES = 256
 }; /* up to here one ICRC over the finished frame is cheaper than a fused copy */
 
-#define NOBODY UINT32_MAX
-
 struct resp_pkt_gen {
 	struct rte_mbuf *spare[RESPG_FRAMES_MAX]; /* packet buffers in stock */
 	struct rte_mbuf *out[RESPG_FRAMES_MAX];	  /* frames of this poll */
 	unsigned spares, outs;
-	unsigned limit;			   /* frames that this poll may make: room, buffers */
-	uint32_t active_head, active_tail; /* indices of QPs, linked by respg.next_active */
-	int64_t quantum_left; /* of the QP at the head, bytes; set when its turn begins */
+	unsigned limit;	       /* frames that this poll may make: room, buffers */
+	struct qp_list active; /* QPs whose answers wait */
+	int64_t quantum_left;  /* of the QP at the head, bytes; set when its turn begins */
 	uint16_t ip_id;
 };
 
@@ -288,25 +286,16 @@ static void serve_head(struct engine *e, struct resp_pkt_gen *p, struct counters
 
 static void activate(struct engine *e, struct resp_pkt_gen *p, struct qp *qp)
 {
-	if (qp->respg.in_active)
-		return;
-	qp->respg.in_active = 1;
-	qp->respg.next_active = NOBODY;
-	if (p->active_head == NOBODY) {
-		p->active_head = qp->index;
+	if (!qp_list_first(&p->active))
 		p->quantum_left = e->settings.quantum_bytes;
-	} else {
-		qp_at(e->qps, p->active_tail)->respg.next_active = qp->index;
-	}
-	p->active_tail = qp->index;
+	qp_list_add(&p->active, qp);
 }
 
 /* The turn of the QP at the head is over. */
 static void end_turn(struct engine *e, struct resp_pkt_gen *p, struct qp *qp)
 {
-	p->active_head = qp->respg.next_active;
+	qp_list_take(&p->active);
 	p->quantum_left = e->settings.quantum_bytes;
-	qp->respg.in_active = 0;
 	if (qp->respg.head)
 		activate(e, p, qp);
 }
@@ -314,21 +303,12 @@ static void end_turn(struct engine *e, struct resp_pkt_gen *p, struct qp *qp)
 void respg_forget(struct engine *e, struct qp *qp)
 {
 	struct resp_pkt_gen *p = e->module[MODULE_RESPG];
-	uint32_t before = p->active_head;
 
 	order_purge(qp);
-	if (!qp->respg.in_active)
-		return;
-	if (p->active_head == qp->index) {
+	if (qp_list_first(&p->active) == qp)
 		end_turn(e, p, qp);
-		return;
-	}
-	while (qp_at(e->qps, before)->respg.next_active != qp->index)
-		before = qp_at(e->qps, before)->respg.next_active;
-	qp_at(e->qps, before)->respg.next_active = qp->respg.next_active;
-	if (p->active_tail == qp->index)
-		p->active_tail = before;
-	qp->respg.in_active = 0;
+	else
+		qp_list_remove(&p->active, qp);
 }
 
 /*
@@ -350,9 +330,9 @@ static bool is_void(struct engine *e, const struct qp *qp)
 
 static void serve_active(struct engine *e, struct resp_pkt_gen *p, struct counters *c)
 {
-	while (p->active_head != NOBODY && may_make_frame(p)) {
-		struct qp *qp = qp_at(e->qps, p->active_head);
+	struct qp *qp;
 
+	while (may_make_frame(p) && (qp = qp_list_first(&p->active))) {
 		if (unlikely(is_void(e, qp)))
 			order_purge(qp);
 		while (qp->respg.head && may_make_frame(p)) {
@@ -417,7 +397,7 @@ unsigned respg_poll(struct engine *e)
 	struct resp_pkt_gen *p = e->module[MODULE_RESPG];
 	struct counters *c = stage_counters(e, STAGE_RESPONDER_EXEC);
 	unsigned waiting = rte_ring_count(e->channel[CHANNEL_EE_RESPG].ring);
-	bool active = p->active_head != NOBODY;
+	bool active = qp_list_first(&p->active) != NULL;
 	unsigned room, want, n;
 
 	if (waiting == 0 && !active)
@@ -442,17 +422,16 @@ int respg_create(struct engine *e)
 
 	if (!p)
 		return -ENOMEM;
-	p->active_head = NOBODY;
-	p->active_tail = NOBODY;
+	qp_list_init(&p->active, e->qps, offsetof(struct qp, respg.active));
 	e->module[MODULE_RESPG] = p;
 	return 0;
 }
 
 static void free_waiting(struct engine *e, struct resp_pkt_gen *p)
 {
-	while (p->active_head != NOBODY) {
-		struct qp *qp = qp_at(e->qps, p->active_head);
+	struct qp *qp;
 
+	while ((qp = qp_list_first(&p->active))) {
 		order_purge(qp);
 		end_turn(e, p, qp);
 	}

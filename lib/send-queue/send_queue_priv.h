@@ -2,7 +2,7 @@
 #ifndef SEND_QUEUE_PRIV_H
 #define SEND_QUEUE_PRIV_H
 /* What the modules of the doorbell_wqe stage share with each other and with nobody else. */
-#include "context/qp_context.h"
+#include "context/qp_list.h"
 #include "virt-to-phys/v2p.h"
 #include "wire/crc.h"
 #include "host-abi/wqe.h"

@@ -15,8 +15,7 @@
 #include "send_queue_priv.h"
 
 struct ws {
-	uint32_t head,
-		tail; /* queue pairs that may go on, by index, linked through qp.ws.next_ready */
+	struct qp_list ready; /* queue pairs that may go on */
 };
 
 int ws_create(struct engine *e)
@@ -25,44 +24,16 @@ int ws_create(struct engine *e)
 
 	if (!w)
 		return -ENOMEM;
-	w->head = w->tail = WAKE_END;
+	qp_list_init(&w->ready, e->qps, offsetof(struct qp, ws.ready));
 	e->module[MODULE_WS] = w;
 	return 0;
-}
-
-static void ready_add(struct engine *e, struct qp *q)
-{
-	struct ws *w = e->module[MODULE_WS];
-
-	if (q->ws.in_ready)
-		return;
-	q->ws.in_ready = 1;
-	q->ws.next_ready = WAKE_END;
-	if (w->head == WAKE_END)
-		w->head = q->index;
-	else
-		qp_at(e->qps, w->tail)->ws.next_ready = q->index;
-	w->tail = q->index;
-}
-
-static struct qp *ready_take(struct engine *e)
-{
-	struct ws *w = e->module[MODULE_WS];
-	struct qp *q;
-
-	if (w->head == WAKE_END)
-		return NULL;
-	q = qp_at(e->qps, w->head);
-	w->head = q->ws.next_ready;
-	q->ws.in_ready = 0;
-	return q;
 }
 
 /* A QP with something in its list, no chain at WQEParse, and not parked. */
 static void ready_if(struct engine *e, struct qp *q)
 {
 	if (q->ws.head && !q->ws.chain && !q->ws.parked)
-		ready_add(e, q);
+		qp_list_add(&((struct ws *)e->module[MODULE_WS])->ready, q);
 }
 
 void wit_set(struct qp *q)
@@ -85,7 +56,7 @@ static void let_go(struct qp *q)
 		q->ws.head = request_of(m)->next;
 		rte_mbuf_raw_free(m);
 	}
-	if (!q->ws.in_ready)
+	if (!q->ws.ready.listed)
 		qp_close(q, WAKE_WS);
 }
 
@@ -202,12 +173,13 @@ static unsigned hand_over(struct engine *e, struct qp *q, struct rte_mbuf **out,
 static unsigned schedule(struct engine *e)
 {
 	struct channel *out = &e->channel[CHANNEL_WS_WP];
+	struct ws *w = e->module[MODULE_WS];
 	unsigned room = RTE_MIN(channel_room(out), (unsigned)BURST), visits = 0;
 	struct rte_mbuf *m[BURST];
 	unsigned n = 0;
 	struct qp *q;
 
-	while (n < room && visits++ < BURST && (q = ready_take(e))) {
+	while (n < room && visits++ < BURST && (q = qp_list_take(&w->ready))) {
 		if (unlikely(qp_closing(q)))
 			let_go(q);
 		else

@@ -141,7 +141,7 @@ static void rc_read__answered_in_packets(void **state)
 	}
 	fx_assert_no_frame();
 	assert_int_equal(fx->qp->ee.expected_psn, 1);
-	assert_false(fx->qp->respg.in_active);
+	assert_false(fx->qp->respg.active.listed);
 	fx_assert_counter(read_response_packets, 3);
 }
 

@@ -454,7 +454,7 @@ static void storm__random_requests(void **state)
 		h.rkey = (x >> 30) % 16 ? FX_KEY : 0x99;
 		if (!(wire_opcodes[h.opcode].flags & WIRE_REQUEST) && h.opcode != 0x15)
 			continue;
-		if (fx->qp->state == QP_ERR && (x >> 50) % 8 == 0 && !fx->qp->respg.in_active) {
+		if (fx->qp->state == QP_ERR && (x >> 50) % 8 == 0 && !fx->qp->respg.active.listed) {
 			memset(&fx->qp->ee, 0, sizeof(fx->qp->ee));
 			fx->qp->state = QP_RTS;
 		}

@@ -165,7 +165,7 @@ static void key_gone__naks_in_the_midst(void **state)
 	fx_assert_no_frame();
 	assert_int_equal(fx->qp->state, QP_ERR);
 	fx_assert_event(EQE_WQ_ACCESS_ERROR, FX_QPN);
-	assert_false(fx->qp->respg.in_active);
+	assert_false(fx->qp->respg.active.listed);
 }
 
 static void key_gone__duplicate_ends_in_silence(void **state)
@@ -264,7 +264,7 @@ static void qp_error__gives_up_a_read(void **state)
 	fx->frame_next = fx->frame_count;
 	fx_poll(1);
 	fx_assert_no_frame();
-	assert_false(fx->qp->respg.in_active);
+	assert_false(fx->qp->respg.active.listed);
 	assert_int_equal(rte_mempool_in_use_count(fx->rx), 0);
 }
 
@@ -286,7 +286,7 @@ static void qp_closed__is_let_go_at_once(void **state)
 	close_qp(fx->qp);
 	fx_poll(1);
 	assert_int_equal(fx->qp->closed, 1u << WAKE_EE);
-	assert_false(fx->qp->respg.in_active);
+	assert_false(fx->qp->respg.active.listed);
 	assert_int_equal(rte_mempool_in_use_count(fx->rx), 1);
 	fx_poll(5);
 	assert_int_equal(fx->frames[fx->frame_count - 1].h.psn, psn_add(FX_PSN, 1099));
@@ -328,10 +328,10 @@ static void qp_closed__in_the_midst_of_the_list(void **state)
 	close_qp(q[1]);
 	close_qp(q[2]);
 	fx_poll(1);
-	assert_true(q[0]->respg.in_active);
+	assert_true(q[0]->respg.active.listed);
 	assert_int_equal(q[1]->closed & q[2]->closed, 1u << WAKE_EE);
 	fx_poll(5);
-	assert_false(q[0]->respg.in_active);
+	assert_false(q[0]->respg.active.listed);
 }
 
 static void ipv6_and_vlan__frames_are_right(void **state)

@@ -35,6 +35,12 @@ struct mq_list {
 	uint32_t produced; /* producer */
 };
 
+/* A QP's place in one of the lists of qp_list.h. */
+struct qp_link {
+	uint32_t next;	/* QP index */
+	uint8_t listed; /* 1 while it is in the list */
+};
+
 /* An atomic's result, kept for its duplicates. */
 struct atomic_result {
 	uint32_t psn;
@@ -87,8 +93,7 @@ struct qp {
 		struct rte_mbuf *head, *tail; /* doorbells waiting in turn */
 		uint32_t issued;	      /* requests passed to DataPack, free running */
 		uint32_t waiting;	      /* doorbells in the list */
-		uint32_t next_ready;	      /* list of QPs that have work */
-		uint8_t in_ready;
+		struct qp_link ready;	      /* QPs that have work */
 		uint8_t chain;	/* WQEIndicatorTable's flag: a chain is in WQEParse's hands */
 		uint8_t parked; /* atomic: waits for RequesterTransControl to consume */
 	} ws __rte_cache_aligned;
@@ -100,11 +105,10 @@ struct qp {
 		uint32_t consumed; /* requests finished, free running; atomic; WQEScheduler reads */
 		uint32_t ssn;	   /* send sequence number of the next request */
 		uint32_t reads_issued; /* READ and atomic requests, free running; atomic */
-		uint32_t next_active;  /* list of QPs that have requests */
 		uint32_t since_ack;    /* packets since the last AckReq */
-		uint8_t in_active;
-		uint8_t parked;	  /* atomic: enum park_reason; RequesterRecvControl wakes it */
-		uint8_t flushing; /* a bad request went by: all later ones are flushed */
+		uint8_t parked;	       /* atomic: enum park_reason; RequesterRecvControl wakes it */
+		uint8_t flushing;      /* a bad request went by: all later ones are flushed */
+		struct qp_link active; /* QPs that have requests */
 		uint64_t busy_since_ns; /* when the QP last began to have packets outstanding;
 					   atomic */
 	} rtc __rte_cache_aligned;
@@ -131,8 +135,7 @@ struct qp {
 					 TimerControl reads */
 		struct rte_mbuf *bad_head, *bad_tail; /* bad requests whose turn has not come */
 		uint32_t entry_bytes;		      /* of the first scatter entry already used */
-		uint32_t next_retransmit;	      /* list of QPs that retransmit */
-		uint8_t in_retransmit;
+		struct qp_link retransmit;	      /* QPs that retransmit */
 	} rrc __rte_cache_aligned;
 
 	/* ---- MultiQueue lists: producer RequesterTransControl, consumer RequesterRecvControl ----
@@ -188,8 +191,7 @@ struct qp {
 	/* ---- RespPktGen (responder_exec) ---- */
 	struct {
 		struct rte_mbuf *head, *tail; /* what waits behind a long read */
-		uint32_t next_active;
-		uint8_t in_active;
+		struct qp_link active;	      /* QPs whose answers wait */
 		uint8_t reads_done;
 	} respg __rte_cache_aligned;
 } __rte_cache_aligned;
