@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef RAW_CLIENT_H
+#define RAW_CLIENT_H
+/* The control protocol spoken by hand: whatever a hostile program could send. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "host-abi/control.h"
+#include "host-abi/doorbell.h"
+
+enum { RAW_GONE = 1 }; /* the daemon ended the connection */
+
+static inline int raw_connect(const char *path)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	struct timeval limit = {.tv_sec = 5};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	strcpy(addr.sun_path, path);
+	assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	return fd;
+}
+
+static inline void raw_send(int fd, const void *bytes, size_t n, const int *fds, unsigned int nfds)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(64 * sizeof(int))];
+	} control = {0};
+	struct iovec iov = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = n};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	if (nfds) {
+		struct cmsghdr *c;
+
+		msg.msg_control = &control;
+		msg.msg_controllen = CMSG_SPACE(nfds * sizeof(int));
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(nfds * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, nfds * sizeof(int));
+	}
+	(void)!sendmsg(fd, &msg, MSG_NOSIGNAL);
+}
+
+/* RAW_GONE, or the status of the reply. A descriptor that comes with it is closed. */
+static inline int raw_receive(int fd, void *body, size_t bytes)
+{
+	struct {
+		struct control_header header;
+		uint8_t body[CONTROL_BYTES_MAX];
+	} m;
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(4 * sizeof(int))];
+	} control;
+	struct iovec iov = {.iov_base = &m, .iov_len = sizeof(m)};
+	struct msghdr msg = {.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control)};
+	ssize_t n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
+
+	if (c) {
+		int got;
+
+		memcpy(&got, CMSG_DATA(c), sizeof(got));
+		close(got);
+	}
+	if (n < 0 && errno == EAGAIN)
+		fail_msg("the daemon does not answer");
+	if (n <= 0)
+		return RAW_GONE;
+	assert_true(
+		n >= (ssize_t)sizeof(m.header) && (size_t)n == sizeof(m.header) + m.header.length);
+	assert_true(m.header.status <= 0);
+	if (m.header.status == 0 && body) {
+		assert_int_equal(m.header.length, bytes);
+		memcpy(body, m.body, bytes);
+	}
+	return m.header.status;
+}
+
+static inline int raw_call(int fd, uint32_t type, const void *body, uint32_t bytes, const int *fds,
+	unsigned int nfds, void *reply, size_t reply_bytes)
+{
+	struct {
+		struct control_header header;
+		uint8_t body[CONTROL_BYTES_MAX];
+	} m = {.header = {.type = type, .length = bytes}};
+
+	if (bytes)
+		memcpy(m.body, body, bytes);
+	raw_send(fd, &m, sizeof(m.header) + bytes, fds, nfds);
+	return raw_receive(fd, reply, reply_bytes);
+}
+
+static inline int raw_number(int fd, uint32_t type, uint32_t number)
+{
+	struct control_number in = {.number = number};
+
+	return raw_call(fd, type, &in, sizeof(in), NULL, 0, NULL, 0);
+}
+
+static inline int raw_memfd(size_t bytes, int seals)
+{
+	int fd = memfd_create("raw", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+#define RAW_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+static inline int raw_hello_with(int fd, int page, struct control_hello_reply *reply)
+{
+	struct control_hello in = {.version = CONTROL_VERSION};
+
+	return raw_call(fd, CONTROL_HELLO, &in, sizeof(in), &page, 1, reply, sizeof(*reply));
+}
+
+/* A connection that has said HELLO. */
+static inline int raw_open(const char *path, struct control_hello_reply *reply)
+{
+	int fd = raw_connect(path), page = raw_memfd(sizeof(struct client_page), RAW_SEALS);
+
+	assert_int_equal(raw_hello_with(fd, page, reply), 0);
+	close(page);
+	return fd;
+}
+
+static inline uint32_t raw_region(int fd, size_t bytes)
+{
+	struct control_region in = {.length = bytes};
+	struct control_number out = {0};
+	int memory = raw_memfd(bytes, RAW_SEALS);
+
+	assert_int_equal(
+		raw_call(fd, CONTROL_ADD_REGION, &in, sizeof(in), &memory, 1, &out, sizeof(out)),
+		0);
+	close(memory);
+	return out.number;
+}
+
+static inline uint32_t raw_mr(int fd, uint32_t pd, uint32_t region, uint64_t bytes, uint64_t iova)
+{
+	struct control_mr in = {.pd = pd,
+		.region = region,
+		.length = bytes,
+		.iova = iova,
+		.access = ACCESS_LOCAL_WRITE};
+	struct control_mr_reply out = {0};
+
+	assert_int_equal(
+		raw_call(fd, CONTROL_REG_MR, &in, sizeof(in), NULL, 0, &out, sizeof(out)), 0);
+	assert_int_not_equal(out.lkey, 0);
+	return out.lkey;
+}
+
+/* Where queues lie in a region registered at RAW_IOVA. */
+enum {
+	RAW_IOVA = 0x100000,
+	RAW_REGION_BYTES = 1 << 16,
+	RAW_CQ = 0x1000,
+	RAW_SQ = 0x4000,
+	RAW_RQ = 0x8000,
+	RAW_RECORD = 0xf000
+};
+
+static inline struct control_cq raw_cq_in(uint32_t lkey)
+{
+	return (struct control_cq){.log_entries = 4,
+		.lkey = lkey,
+		.buffer_va = RAW_IOVA + RAW_CQ,
+		.record_va = RAW_IOVA + RAW_RECORD};
+}
+
+static inline uint32_t raw_cq(int fd, uint32_t lkey)
+{
+	struct control_cq in = raw_cq_in(lkey);
+	struct control_number out = {0};
+
+	assert_int_equal(
+		raw_call(fd, CONTROL_CREATE_CQ, &in, sizeof(in), NULL, 0, &out, sizeof(out)), 0);
+	return out.number;
+}
+
+static inline struct control_qp raw_qp_in(uint32_t pd, uint32_t cqn, uint32_t lkey)
+{
+	return (struct control_qp){.pd = pd,
+		.send_cqn = cqn,
+		.recv_cqn = cqn,
+		.lkey = lkey,
+		.sq_bytes = 4096,
+		.rq_log_entries = 4,
+		.rq_stride = 64,
+		.sq_va = RAW_IOVA + RAW_SQ,
+		.rq_va = RAW_IOVA + RAW_RQ,
+		.record_va = RAW_IOVA + RAW_RECORD + 64};
+}
+
+static inline int raw_create_qp(int fd, const struct control_qp *in, uint32_t *qpn)
+{
+	struct control_number out = {0};
+	int rc = raw_call(fd, CONTROL_CREATE_QP, in, sizeof(*in), NULL, 0, &out, sizeof(out));
+
+	if (qpn)
+		*qpn = out.number;
+	return rc;
+}
+
+/* All of it: what a client has before it works. */
+struct raw {
+	int fd;
+	struct control_hello_reply hello;
+	uint32_t pd, region, lkey, cqn, qpn;
+};
+
+static inline void raw_set_up(struct raw *r, const char *path)
+{
+	struct control_number out = {0};
+	struct control_qp in;
+
+	r->fd = raw_open(path, &r->hello);
+	assert_int_equal(raw_call(r->fd, CONTROL_ALLOC_PD, NULL, 0, NULL, 0, &out, sizeof(out)), 0);
+	r->pd = out.number;
+	r->region = raw_region(r->fd, RAW_REGION_BYTES);
+	r->lkey = raw_mr(r->fd, r->hello.queue_pd, r->region, RAW_REGION_BYTES, RAW_IOVA);
+	r->cqn = raw_cq(r->fd, r->lkey);
+	in = raw_qp_in(r->pd, r->cqn, r->lkey);
+	assert_int_equal(raw_create_qp(r->fd, &in, &r->qpn), 0);
+}
+
+#endif

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a hostile client may send: each must end its own connection or be refused, leak nothing and
+ * hurt nobody. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include "hca_fixture.h"
+#include "raw_client.h"
+
+static struct fixture f;
+static const uint16_t body_bytes[CONTROL_TYPE_END] = {
+	[CONTROL_HELLO] = sizeof(struct control_hello),
+	[CONTROL_QUERY_GID] = 8,
+	[CONTROL_FREE_PD] = 8,
+	[CONTROL_ADD_REGION] = sizeof(struct control_region),
+	[CONTROL_DROP_REGION] = 8,
+	[CONTROL_REG_MR] = sizeof(struct control_mr),
+	[CONTROL_DEREG_MR] = 8,
+	[CONTROL_CREATE_CQ] = sizeof(struct control_cq),
+	[CONTROL_DESTROY_CQ] = 8,
+	[CONTROL_CREATE_QP] = sizeof(struct control_qp),
+	[CONTROL_MODIFY_QP] = sizeof(struct control_qp_attr),
+	[CONTROL_QUERY_QP] = 8,
+	[CONTROL_DESTROY_QP] = 8,
+	[CONTROL_RESOLVE] = sizeof(struct control_resolve),
+};
+
+static void header__each_field_wrong_ends_the_connection(void **state)
+{
+	static const struct control_header wrong[] = {
+		{.type = 0},
+		{.type = CONTROL_TYPE_END},
+		{.type = UINT32_MAX},
+		{.type = CONTROL_QUERY_PORT, .status = 1},
+		{.type = CONTROL_QUERY_PORT, .status = -1},
+		{.type = CONTROL_QUERY_PORT, .reserved = 1},
+		{.type = CONTROL_QUERY_PORT, .length = 1},
+		{.type = CONTROL_QUERY_PORT, .length = UINT32_MAX},
+		{.type = CONTROL_QUERY_GID, .length = 8},
+		{.type = CONTROL_ALLOC_PD, .length = UINT32_MAX - 15},
+	};
+	struct control_hello_reply hello;
+
+	(void)state;
+	for (unsigned int i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		int fd = raw_open(f.path, &hello);
+
+		raw_send(fd, &wrong[i], sizeof(wrong[i]), NULL, 0);
+		assert_int_equal(raw_receive(fd, NULL, 0), RAW_GONE);
+		close(fd);
+	}
+	assert_int_equal(
+		fixture_counter(&f, COUNTER_control_malformed), sizeof(wrong) / sizeof(wrong[0]));
+	assert_true(fixture_wait_clients(&f, 0));
+}
+
+static void body__each_length_but_the_right_one_ends_the_connection(void **state)
+{
+	uint8_t bytes[CONTROL_BYTES_MAX + 100] = {0};
+	struct control_hello_reply hello;
+
+	(void)state;
+	for (uint32_t type = CONTROL_QUERY_PORT; type < CONTROL_TYPE_END; type++) {
+		static const int change[] = {-8, -1, 1, 8, 400, 600};
+
+		for (unsigned int i = 0; i < sizeof(change) / sizeof(change[0]); i++) {
+			struct control_header *h = (struct control_header *)bytes;
+			int length = (int)body_bytes[type] + change[i], fd;
+
+			if (length < 0 || length > (int)sizeof(bytes) - 16)
+				continue;
+			*h = (struct control_header){.type = type, .length = (uint32_t)length};
+			fd = raw_open(f.path, &hello);
+			raw_send(fd, bytes, sizeof(*h) + (size_t)length, NULL, 0);
+			assert_int_equal(raw_receive(fd, NULL, 0), RAW_GONE);
+			close(fd);
+		}
+	}
+	/* shorter than a header */
+	for (size_t n = 1; n < sizeof(struct control_header); n += 5) {
+		int fd = raw_open(f.path, &hello);
+
+		raw_send(fd, bytes, n, NULL, 0);
+		assert_int_equal(raw_receive(fd, NULL, 0), RAW_GONE);
+		close(fd);
+	}
+	assert_true(fixture_wait_clients(&f, 0));
+}
+
+static void order__hello_first_and_once(void **state)
+{
+	struct control_hello_reply hello;
+	int fd, page = raw_memfd(sizeof(struct client_page), RAW_SEALS);
+
+	(void)state;
+	for (uint32_t type = CONTROL_QUERY_PORT; type < CONTROL_TYPE_END; type++) {
+		uint8_t body[CONTROL_BYTES_MAX] = {0};
+
+		fd = raw_connect(f.path);
+		assert_int_equal(raw_call(fd, type, body, body_bytes[type], &page,
+					 type == CONTROL_ADD_REGION, NULL, 0),
+			RAW_GONE);
+		close(fd);
+	}
+	fd = raw_open(f.path, &hello);
+	assert_int_equal(raw_hello_with(fd, page, &hello), RAW_GONE);
+	close(fd);
+	close(page);
+}
+
+static void hello__each_wrong_page_is_refused(void **state)
+{
+	const size_t right = sizeof(struct client_page);
+	const struct {
+		size_t bytes;
+		int seals;
+	} wrong[] = {
+		{right, 0},
+		{right, F_SEAL_SHRINK},
+		{right, F_SEAL_GROW | F_SEAL_SEAL},
+		{right, F_SEAL_SHRINK | F_SEAL_GROW},
+		{right, F_SEAL_SHRINK | F_SEAL_SEAL},
+		{right - 4096, RAW_SEALS},
+		{right + 4096, RAW_SEALS},
+		{right + 1, RAW_SEALS},
+		{0, RAW_SEALS},
+		{1ull << 40, RAW_SEALS},
+	};
+	struct control_hello in = {.version = CONTROL_VERSION};
+	int fd = raw_connect(f.path), other[2];
+
+	(void)state;
+	for (unsigned int i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		int page = raw_memfd(wrong[i].bytes, wrong[i].seals);
+
+		assert_int_equal(raw_hello_with(fd, page, NULL), -EINVAL);
+		close(page);
+	}
+	/* cannot be written */
+	other[0] = raw_memfd(right, F_SEAL_WRITE | RAW_SEALS);
+	assert_true(raw_hello_with(fd, other[0], NULL) < 0);
+	close(other[0]);
+	/* not a memfd at all */
+	assert_int_equal(pipe(other), 0);
+	assert_int_equal(raw_hello_with(fd, other[0], NULL), -EINVAL);
+	close(other[0]);
+	close(other[1]);
+	other[0] = eventfd(0, 0);
+	assert_int_equal(raw_hello_with(fd, other[0], NULL), -EINVAL);
+	close(other[0]);
+	other[0] = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(raw_hello_with(fd, other[0], NULL), -EINVAL);
+	close(other[0]);
+	/* another version, another device, a name without end */
+	other[0] = raw_memfd(right, RAW_SEALS);
+	in.version = 2;
+	assert_int_equal(raw_call(fd, CONTROL_HELLO, &in, sizeof(in), other, 1, NULL, 0), -EPROTO);
+	in.version = CONTROL_VERSION;
+	strcpy(in.device, "none");
+	assert_int_equal(raw_call(fd, CONTROL_HELLO, &in, sizeof(in), other, 1, NULL, 0), -ENODEV);
+	memset(in.device, 'h', sizeof(in.device));
+	assert_int_equal(raw_call(fd, CONTROL_HELLO, &in, sizeof(in), other, 1, NULL, 0), -EINVAL);
+	/* and after all that it may still say it right */
+	assert_int_equal(raw_hello_with(fd, other[0], NULL), 0);
+	close(other[0]);
+	close(fd);
+}
+
+static void descriptors__missing_or_too_many(void **state)
+{
+	struct control_hello_reply hello;
+	struct control_region in = {.length = 4096};
+	struct control_hello h = {.version = CONTROL_VERSION};
+	int fds[32], memory = raw_memfd(4096, RAW_SEALS), fd;
+	unsigned int before;
+
+	(void)state;
+	assert_true(fixture_wait_clients(&f, 0));
+	before = fixture_descriptors();
+	for (unsigned int i = 0; i < 32; i++)
+		fds[i] = memory;
+	for (unsigned int n = 0; n <= 32; n += n < 6 ? 1 : 13) {
+		fd = raw_open(f.path, &hello);
+		assert_int_equal(raw_call(fd, CONTROL_ADD_REGION, &in, sizeof(in), fds, n, NULL, 0),
+			n == 1 ? 0 : RAW_GONE);
+		close(fd);
+		fd = raw_connect(f.path);
+		assert_int_equal(raw_call(fd, CONTROL_HELLO, &h, sizeof(h), fds, n, NULL, 0),
+			n == 1 ? -EINVAL : RAW_GONE);
+		close(fd);
+		if (n == 0)
+			continue;
+		fd = raw_open(f.path, &hello);
+		assert_int_equal(
+			raw_call(fd, CONTROL_QUERY_PORT, NULL, 0, fds, n, NULL, 0), RAW_GONE);
+		close(fd);
+	}
+	assert_true(fixture_wait_clients(&f, 0));
+	assert_int_equal(fixture_descriptors(), before);
+	close(memory);
+}
+
+static void region__each_wrong_one_is_refused(void **state)
+{
+	struct raw r;
+	struct control_region in = {.length = 8192};
+	const struct {
+		size_t bytes;
+		int seals;
+	} wrong[] = {{8192, 0}, {8192, F_SEAL_GROW}, {8192, F_SEAL_SHRINK}, {4096, RAW_SEALS},
+		{12288, RAW_SEALS}};
+	const uint64_t lengths[] = {0, 1, 4095, 8191, UINT64_MAX, 1ull << 63, (1ull << 40) + 1};
+	int memory;
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	for (unsigned int i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		memory = raw_memfd(wrong[i].bytes, wrong[i].seals);
+		assert_int_equal(
+			raw_call(r.fd, CONTROL_ADD_REGION, &in, sizeof(in), &memory, 1, NULL, 0),
+			-EINVAL);
+		close(memory);
+	}
+	memory = raw_memfd(8192, RAW_SEALS);
+	for (unsigned int i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		in.length = lengths[i];
+		assert_int_equal(
+			raw_call(r.fd, CONTROL_ADD_REGION, &in, sizeof(in), &memory, 1, NULL, 0),
+			-EINVAL);
+	}
+	close(memory);
+	close(r.fd);
+}
+
+static uint64_t rng_state = 0x9e3779b97f4a7c15u;
+static uint32_t rng(void)
+{
+	rng_state ^= rng_state << 13;
+	rng_state ^= rng_state >> 7;
+	rng_state ^= rng_state << 17;
+	return (uint32_t)(rng_state >> 16);
+}
+
+/* A number that may mean something: the client's own, a boundary, or noise. */
+static uint32_t interesting(const struct raw *r)
+{
+	const uint32_t values[] = {0, 1, 2, 3, 4, 5, 63, 64, 255, 256, 4096, 0x7fffffff, 0x80000000,
+		UINT32_MAX, r->pd, r->region, r->lkey, r->cqn, r->qpn, r->hello.queue_pd, RAW_IOVA,
+		RAW_IOVA + RAW_SQ};
+	uint32_t i = rng() % (sizeof(values) / sizeof(values[0]) + 4);
+
+	return i < sizeof(values) / sizeof(values[0]) ? values[i] : rng();
+}
+
+/* Well-formed messages with each word at boundaries, its own numbers and noise. The daemon answers
+ * all of them. */
+static void fields__boundaries_and_noise(void **state)
+{
+	struct raw r, bystander;
+	int memory = raw_memfd(8192, RAW_SEALS);
+	struct control_number in;
+	struct control_qp_attr attr;
+	unsigned int refused = 0;
+
+	(void)state;
+	raw_set_up(&bystander, f.path);
+	raw_set_up(&r, f.path);
+	for (unsigned int i = 0; i < 30000; i++) {
+		uint32_t type =
+			CONTROL_QUERY_PORT + rng() % (CONTROL_TYPE_END - CONTROL_QUERY_PORT);
+		uint32_t body[CONTROL_BYTES_MAX / 4];
+		int rc;
+
+		for (unsigned int w = 0; w < body_bytes[type] / 4u; w++)
+			body[w] = interesting(&r);
+		rc = raw_call(r.fd, type, body, body_bytes[type], &memory,
+			type == CONTROL_ADD_REGION, NULL, 0);
+		if (rc == RAW_GONE)
+			fail_msg("message %u of type %u ended the connection", i, type);
+		refused += rc < 0;
+		if (i % 5000 == 4999) {
+			close(r.fd);
+			raw_set_up(&r, f.path);
+		}
+	}
+	print_message("%u of 30000 refused\n", refused);
+	in.number = bystander.qpn;
+	in.reserved = 0;
+	assert_int_equal(raw_call(bystander.fd, CONTROL_QUERY_QP, &in, sizeof(in), NULL, 0, &attr,
+				 sizeof(attr)),
+		0);
+	close(memory);
+	close(r.fd);
+	close(bystander.fd);
+}
+
+/* Wholly random packets. */
+static void packets__noise(void **state)
+{
+	struct control_hello_reply hello;
+
+	(void)state;
+	for (int i = 0; i < 500; i++) {
+		uint8_t bytes[CONTROL_BYTES_MAX + 64];
+		size_t n = rng() % sizeof(bytes) + 1;
+		int fd = i % 2 ? raw_open(f.path, &hello) : raw_connect(f.path);
+
+		for (size_t b = 0; b < n; b++)
+			bytes[b] = (uint8_t)rng();
+		raw_send(fd, bytes, n, NULL, 0);
+		assert_int_equal(raw_receive(fd, NULL, 0), RAW_GONE);
+		close(fd);
+	}
+	assert_true(fixture_wait_clients(&f, 0));
+}
+
+/* Many requests without reading one reply: the daemon neither waits nor grows. */
+static void replies__never_read(void **state)
+{
+	struct raw bystander;
+	struct control_hello_reply hello;
+	struct control_header h = {.type = CONTROL_QUERY_PORT};
+	int fd = raw_open(f.path, &hello);
+
+	(void)state;
+	raw_set_up(&bystander, f.path);
+	for (int i = 0; i < 5000; i++)
+		if (send(fd, &h, sizeof(h), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EAGAIN)
+			break;
+	assert_int_equal(raw_number(bystander.fd, CONTROL_DESTROY_QP, bystander.qpn), 0);
+	close(fd);
+	close(bystander.fd);
+	assert_true(fixture_wait_clients(&f, 0));
+}
+
+static int start(void **state)
+{
+	(void)state;
+	fixture_start(&f, NULL, true);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	fixture_stop(&f);
+	return 0;
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+	const struct CMUnitTest tests[] = {
+		TEST(header__each_field_wrong_ends_the_connection),
+		TEST(body__each_length_but_the_right_one_ends_the_connection),
+		TEST(order__hello_first_and_once),
+		TEST(hello__each_wrong_page_is_refused),
+		TEST(descriptors__missing_or_too_many),
+		TEST(region__each_wrong_one_is_refused),
+		TEST(fields__boundaries_and_noise),
+		TEST(packets__noise),
+		TEST(replies__never_read),
+	};
+
+	fixture_eal();
+	return cmocka_run_group_tests_name("control_hostile", tests, NULL, NULL);
+}

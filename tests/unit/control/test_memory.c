@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Client memory that fails when it is touched: the handler puts zeroes there, anything else still
+ * kills. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include "control_priv.h"
+#include "raw_client.h"
+
+enum { PAGES = 32, BYTES = PAGES * 4096 };
+
+/* A mapping whose pages are gone: another memfd in its place, cut off. */
+static void map_and_cut(struct mapping *m)
+{
+	int sealed = raw_memfd(BYTES, RAW_SEALS), cut = memfd_create("cut", MFD_CLOEXEC);
+	const char *why;
+
+	assert_int_equal(memory_map(sealed, BYTES, MEMORY_SEAL_SEALED, m, &why), 0);
+	assert_int_equal(ftruncate(cut, BYTES), 0);
+	assert_ptr_equal(
+		mmap(m->base, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, cut, 0),
+		m->base);
+	assert_int_equal(ftruncate(cut, 0), 0);
+	close(cut);
+	close(sealed);
+}
+
+static void sigbus__pages_become_zero(void **state)
+{
+	struct mapping m;
+	uint64_t total = memory_faults_total();
+
+	(void)state;
+	assert_int_equal(memory_guard(), 0); /* cmocka has put its own there */
+	map_and_cut(&m);
+	((volatile uint8_t *)m.base)[0] = 5;
+	assert_int_equal(((volatile uint8_t *)m.base)[4096 + 17], 0);
+	assert_int_equal(m.base[0], 5);
+	assert_int_equal(memory_faults(&m), 2);
+	assert_int_equal(memory_faults_total() - total, 2);
+	/* after a few the rest goes in one piece: nobody can use up the daemon's mappings */
+	for (int i = 2; i < PAGES; i++)
+		assert_int_equal(((volatile uint8_t *)m.base)[i * 4096], 0);
+	assert_int_equal(memory_faults(&m), 9);
+	memory_unmap(&m);
+	assert_null(m.base);
+}
+
+static void sigbus__elsewhere_kills(void **state)
+{
+	pid_t child = fork();
+	int status;
+
+	(void)state;
+	if (child == 0) {
+		int cut = memfd_create("cut", MFD_CLOEXEC);
+		volatile uint8_t *at;
+
+		signal(SIGBUS, SIG_DFL);
+		memory_guard();
+		at = ftruncate(cut, 4096)
+			     ? NULL
+			     : mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, cut, 0);
+		if (ftruncate(cut, 0) == 0)
+			at[0] = 1;
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
+}
+
+static void ranges__are_reused(void **state)
+{
+	struct mapping m[3];
+	int fd = raw_memfd(4096, RAW_SEALS);
+	const char *why;
+	uint32_t middle;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(memory_map(fd, 4096, 0, &m[i], &why), 0);
+	middle = m[1].range;
+	memory_unmap(&m[1]);
+	assert_int_equal(memory_map(fd, 4096, 0, &m[1], &why), 0);
+	assert_int_equal(m[1].range, middle);
+	for (int i = 0; i < 3; i++)
+		memory_unmap(&m[i]);
+	close(fd);
+}
+
+static void numbers__grow_and_run_out(void **state)
+{
+	static struct object objects[65];
+	struct table t;
+
+	(void)state;
+	assert_int_equal(table_create(&t, 4, 64, 24), 0);
+	for (int i = 0; i < 64; i++) {
+		assert_int_equal(table_add(&t, &objects[i]), 0);
+		assert_true(objects[i].number >> 24 == 0 && objects[i].number >= 64);
+	}
+	assert_int_equal(table_add(&t, &objects[64]), -ENOSPC);
+	for (int i = 0; i < 64; i++)
+		assert_ptr_equal(table_find(&t, objects[i].number, NULL), &objects[i]);
+	for (int i = 0; i < 1000; i++) {
+		uint32_t before = objects[7].number;
+
+		table_remove(&t, &objects[7]);
+		assert_null(table_find(&t, before, NULL));
+		assert_int_equal(table_add(&t, &objects[7]), 0);
+		assert_int_not_equal(objects[7].number, before);
+		assert_int_equal(objects[7].number & 63, before & 63);
+	}
+	table_destroy(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sigbus__pages_become_zero),
+		cmocka_unit_test(sigbus__elsewhere_kills),
+		cmocka_unit_test(ranges__are_reused),
+		cmocka_unit_test(numbers__grow_and_run_out),
+	};
+
+	return cmocka_run_group_tests_name("control_memory", tests, NULL, NULL);
+}

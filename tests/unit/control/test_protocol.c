@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The control protocol as it is meant: objects, what depends on what, numbers, limits, the end of a
+ * client. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include "hca_fixture.h"
+#include "raw_client.h"
+
+static struct fixture f;
+
+static void objects__go_in_order_only(void **state)
+{
+	struct raw r;
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	assert_int_equal(raw_number(r.fd, CONTROL_FREE_PD, r.pd), -EBUSY);
+	assert_int_equal(raw_number(r.fd, CONTROL_FREE_PD, r.hello.queue_pd), -EBUSY);
+	assert_int_equal(raw_number(r.fd, CONTROL_DROP_REGION, r.region), -EBUSY);
+	assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, r.lkey), -EBUSY);
+	assert_int_equal(raw_number(r.fd, CONTROL_DESTROY_CQ, r.cqn), -EBUSY);
+	assert_int_equal(raw_number(r.fd, CONTROL_DESTROY_QP, r.qpn), 0);
+	assert_int_equal(raw_number(r.fd, CONTROL_DESTROY_QP, r.qpn), -ENOENT);
+	assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, r.lkey), -EBUSY);
+	assert_int_equal(raw_number(r.fd, CONTROL_DESTROY_CQ, r.cqn), 0);
+	assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, r.lkey), 0);
+	assert_int_equal(raw_number(r.fd, CONTROL_DROP_REGION, r.region), 0);
+	assert_int_equal(raw_number(r.fd, CONTROL_FREE_PD, r.pd), 0);
+	assert_int_equal(raw_number(r.fd, CONTROL_FREE_PD, r.hello.queue_pd), -EBUSY);
+	assert_int_equal(raw_number(r.fd, CONTROL_QUERY_GID, 2), -ENOENT);
+	close(r.fd);
+}
+
+static void objects__are_the_clients_own(void **state)
+{
+	struct raw a, b;
+	struct control_qp in;
+
+	(void)state;
+	raw_set_up(&a, f.path);
+	raw_set_up(&b, f.path);
+	assert_int_equal(raw_number(b.fd, CONTROL_DESTROY_QP, a.qpn), -ENOENT);
+	assert_int_equal(raw_number(b.fd, CONTROL_DESTROY_CQ, a.cqn), -ENOENT);
+	assert_int_equal(raw_number(b.fd, CONTROL_DEREG_MR, a.lkey), -ENOENT);
+	assert_int_equal(raw_number(b.fd, CONTROL_FREE_PD, a.pd), -ENOENT);
+	assert_int_equal(raw_number(b.fd, CONTROL_DROP_REGION, a.region), -ENOENT);
+	assert_int_equal(raw_number(b.fd, CONTROL_QUERY_QP, a.qpn), -ENOENT);
+	in = raw_qp_in(b.pd, a.cqn, b.lkey);
+	assert_int_equal(raw_create_qp(b.fd, &in, NULL), -ENOENT);
+	in = raw_qp_in(a.pd, b.cqn, b.lkey);
+	assert_int_equal(raw_create_qp(b.fd, &in, NULL), -ENOENT);
+	in = raw_qp_in(b.pd, b.cqn, a.lkey);
+	assert_int_equal(raw_create_qp(b.fd, &in, NULL), -ENOENT);
+	close(a.fd);
+	close(b.fd);
+}
+
+static void numbers__change_on_reuse(void **state)
+{
+	struct raw r;
+	uint32_t mask = f.hca->qps.mask, seen[8], n = 0;
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	/* a whole round of the table and more: places come again, numbers do not */
+	for (uint32_t i = 0; i < 3 * (mask + 1) && n < 8; i++) {
+		struct control_qp in = raw_qp_in(r.pd, r.cqn, r.lkey);
+		uint32_t qpn;
+
+		assert_int_equal(raw_create_qp(r.fd, &in, &qpn), 0);
+		assert_true(qpn > mask && qpn >> 24 == 0);
+		if ((qpn & mask) == (r.qpn & mask) + 1)
+			seen[n++] = qpn;
+		assert_int_equal(raw_number(r.fd, CONTROL_DESTROY_QP, qpn), 0);
+	}
+	assert_true(n >= 2);
+	for (uint32_t i = 1; i < n; i++)
+		assert_int_not_equal(seen[i], seen[i - 1]);
+	close(r.fd);
+}
+
+static void limits__of_one_client(void **state)
+{
+	struct raw a, b;
+	uint32_t n = 0;
+	int rc;
+
+	(void)state;
+	raw_set_up(&a, f.path);
+	do {
+		struct control_qp in = raw_qp_in(a.pd, a.cqn, a.lkey);
+
+		rc = raw_create_qp(a.fd, &in, NULL);
+		n += rc == 0;
+	} while (rc == 0);
+	assert_int_equal(rc, -ENOSPC);
+	assert_int_equal(n + 1, 768);
+	/* and there is something left for others */
+	raw_set_up(&b, f.path);
+	close(a.fd);
+	assert_true(fixture_wait_clients(&f, 1));
+	raw_set_up(&a, f.path);
+	close(a.fd);
+	close(b.fd);
+}
+
+/* Every -EINVAL of queue memory. */
+static void memory__of_queues_is_checked(void **state)
+{
+	struct raw r;
+	struct control_cq cq;
+	struct control_qp qp;
+	uint32_t other;
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	other = raw_mr(r.fd, r.pd, r.region, RAW_REGION_BYTES, RAW_IOVA);
+#define CQ(field, value, rc)                                                                       \
+	do {                                                                                       \
+		cq = raw_cq_in(r.lkey);                                                            \
+		cq.field = value;                                                                  \
+		assert_int_equal(                                                                  \
+			raw_call(r.fd, CONTROL_CREATE_CQ, &cq, sizeof(cq), NULL, 0, NULL, 0), rc); \
+	} while (0)
+#define QP(field, value, rc)                                                                       \
+	do {                                                                                       \
+		qp = raw_qp_in(r.pd, r.cqn, r.lkey);                                               \
+		qp.field = value;                                                                  \
+		assert_int_equal(raw_create_qp(r.fd, &qp, NULL), rc);                              \
+	} while (0)
+	CQ(lkey, other, -EINVAL); /* not in the queue PD */
+	CQ(lkey, 0, -ENOENT);
+	CQ(log_entries, 12, -EINVAL); /* longer than the MR */
+	CQ(log_entries, 31, -EINVAL);
+	CQ(log_entries, 32, -EINVAL);
+	CQ(log_entries, UINT32_MAX, -EINVAL);
+	CQ(buffer_va, RAW_IOVA - 64, -EINVAL);
+	CQ(buffer_va, RAW_IOVA + 32, -EINVAL); /* not aligned */
+	CQ(buffer_va, RAW_IOVA + RAW_REGION_BYTES - 64, -EINVAL);
+	CQ(buffer_va, RAW_IOVA + RAW_REGION_BYTES - 512, 0); /* just fits */
+	CQ(buffer_va, UINT64_MAX - 63, -EINVAL);
+	CQ(record_va, 0, -EINVAL);
+	CQ(record_va, RAW_IOVA + RAW_REGION_BYTES, -EINVAL);
+	CQ(record_va, RAW_IOVA + RAW_REGION_BYTES - 64, 0);
+	QP(lkey, other, -EINVAL);
+	QP(service, 3, -EINVAL);
+	QP(sq_bytes, 0, -EINVAL);
+	QP(sq_bytes, 63, -EINVAL);
+	QP(sq_bytes, UINT32_MAX & ~63u, -EINVAL);
+	QP(sq_bytes, RAW_REGION_BYTES - RAW_SQ, 0);
+	QP(sq_bytes, RAW_REGION_BYTES - RAW_SQ + 64, -EINVAL);
+	QP(sq_va, RAW_IOVA + 16, -EINVAL);
+	QP(sq_va, RAW_IOVA + RAW_REGION_BYTES, -EINVAL);
+	QP(rq_stride, 32, -EINVAL);
+	QP(rq_stride, 48, 0);
+	QP(rq_stride, 56, -EINVAL);
+	QP(rq_stride, 528, -EINVAL);
+	QP(rq_stride, 0, -EINVAL);
+	QP(rq_log_entries, 9, 0);
+	QP(rq_log_entries, 10, -EINVAL);
+	QP(rq_log_entries, 254, -EINVAL);
+	QP(rq_log_entries, 0xff, 0);
+	QP(rq_va, RAW_IOVA - 16, -EINVAL);
+	QP(record_va, RAW_IOVA + 8, -EINVAL);
+	QP(sq_signal_all, 2, -EINVAL);
+	QP(reserved, 1, -EINVAL);
+	close(r.fd);
+}
+
+static void mr__bounds_and_rights(void **state)
+{
+	struct raw r;
+	struct control_mr in;
+
+	(void)state;
+	raw_set_up(&r, f.path);
+#define MR(field, value, rc)                                                                       \
+	do {                                                                                       \
+		in = (struct control_mr){                                                          \
+			.pd = r.pd, .region = r.region, .length = 4096, .iova = 1, .access = 1};   \
+		in.field = value;                                                                  \
+		assert_int_equal(                                                                  \
+			raw_call(r.fd, CONTROL_REG_MR, &in, sizeof(in), NULL, 0, NULL, 0), rc);    \
+	} while (0)
+	MR(pd, r.pd + 1, -ENOENT);
+	MR(region, r.region ^ 0x80000000u, -ENOENT);
+	MR(length, 0, -EINVAL);
+	MR(length, RAW_REGION_BYTES, 0);
+	MR(length, RAW_REGION_BYTES + 1, -EINVAL);
+	MR(length, UINT64_MAX, -EINVAL);
+	MR(offset, RAW_REGION_BYTES - 4096, 0);
+	MR(offset, RAW_REGION_BYTES - 4095, -EINVAL);
+	MR(offset, UINT64_MAX, -EINVAL);
+	MR(iova, UINT64_MAX - 4095, -EINVAL);
+	MR(iova, UINT64_MAX - 4096, 0);
+	MR(access, ACCESS_REMOTE_WRITE, -EINVAL);
+	MR(access, ACCESS_REMOTE_ATOMIC, -EINVAL);
+	MR(access, ACCESS_REMOTE_READ, 0);
+	MR(access, 16, -EINVAL);
+	MR(reserved, 1, -EINVAL);
+	close(r.fd);
+}
+
+/* A client that dies leaves nothing behind, and another works on through it. */
+static void end__gives_everything_back(void **state)
+{
+	struct raw stays, goes;
+	unsigned int descriptors;
+
+	(void)state;
+	raw_set_up(&stays, f.path);
+	descriptors = fixture_descriptors();
+	for (int i = 0; i < 30; i++) {
+		struct control_qp_attr attr;
+		struct control_number in = {.number = stays.qpn};
+
+		raw_set_up(&goes, f.path);
+		close(goes.fd);
+		assert_int_equal(raw_call(stays.fd, CONTROL_QUERY_QP, &in, sizeof(in), NULL, 0,
+					 &attr, sizeof(attr)),
+			0);
+		assert_true(fixture_wait_clients(&f, 1));
+	}
+	assert_int_equal(fixture_descriptors(), descriptors);
+	assert_int_equal(fixture_counter(&f, COUNTER_clients_gone), 30);
+	/* one QP, one CQ, one MR are left in the tables */
+	for (uint32_t i = 0, n = 0; i < f.hca->qps.count; i++) {
+		n += f.hca->qps.qps[i].qpn != 0;
+		assert_true(n <= 1);
+	}
+	for (uint32_t i = 0, n = 0; i < f.hca->v2p.mpts; i++) {
+		n += f.hca->v2p.mpt[i].key != 0;
+		assert_true(n <= 1);
+	}
+	close(stays.fd);
+}
+
+static void modify__others_are_served_while_one_waits(void **state)
+{
+	struct raw waits, other;
+	struct {
+		struct control_header header;
+		struct control_resolve body;
+	} m = {.header = {.type = CONTROL_RESOLVE, .length = sizeof(struct control_resolve)}};
+	struct control_resolve_reply reply;
+
+	(void)state;
+	raw_set_up(&waits, f.path);
+	__atomic_store_n(&f.resolve_again, 1 << 30, __ATOMIC_RELAXED);
+	raw_send(waits.fd, &m, sizeof(m), NULL, 0);
+	raw_set_up(&other, f.path);
+	assert_int_equal(recv(waits.fd, &m, sizeof(m), MSG_DONTWAIT), -1);
+	__atomic_store_n(&f.resolve_again, 0, __ATOMIC_RELAXED);
+	assert_int_equal(raw_receive(waits.fd, &reply, sizeof(reply)), 0);
+	/* one that goes away while it waits */
+	__atomic_store_n(&f.resolve_again, 1 << 30, __ATOMIC_RELAXED);
+	m.header = (struct control_header){
+		.type = CONTROL_RESOLVE, .length = sizeof(struct control_resolve)};
+	raw_send(waits.fd, &m, sizeof(m), NULL, 0);
+	close(waits.fd);
+	assert_true(fixture_wait_clients(&f, 1));
+	__atomic_store_n(&f.resolve_again, 0, __ATOMIC_RELAXED);
+	close(other.fd);
+}
+
+static void create__second_daemon_on_the_same_path(void **state)
+{
+	struct control_device device = {.name = "x",
+		.hca = f.hca,
+		.ceu = f.ceu,
+		.ops = {.port = (void *)1, .gid = (void *)1, .resolve = (void *)1}};
+	struct control_config config = {
+		.socket_path = f.path, .device_count = 1, .devices = &device};
+	struct control *c;
+
+	(void)state;
+	assert_int_equal(control_create(&config, &c), -EADDRINUSE);
+	config.device_count = 0;
+	assert_int_equal(control_create(&config, &c), -EINVAL);
+}
+
+static int start(void **state)
+{
+	(void)state;
+	fixture_start(&f, NULL, true);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	fixture_stop(&f);
+	return 0;
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+	const struct CMUnitTest tests[] = {
+		TEST(objects__go_in_order_only),
+		TEST(objects__are_the_clients_own),
+		TEST(numbers__change_on_reuse),
+		TEST(limits__of_one_client),
+		TEST(memory__of_queues_is_checked),
+		TEST(mr__bounds_and_rights),
+		TEST(end__gives_everything_back),
+		TEST(modify__others_are_served_while_one_waits),
+		TEST(create__second_daemon_on_the_same_path),
+	};
+
+	fixture_eal();
+	return cmocka_run_group_tests_name("control_protocol", tests, NULL, NULL);
+}
