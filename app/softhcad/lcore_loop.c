@@ -20,7 +20,10 @@
 #include "lcore_loop.h"
 #include "send-queue/send_queue.h"
 
-enum { CLOCK_GRAIN_NS = 256 }; /* an engine that several lcores share is not told of less */
+enum {
+	CLOCK_GRAIN_NS = 256,	/* an engine that several lcores share is not told of less */
+	ROUND_NS_MAX = 1000000, /* a round that lasted longer was interrupted */
+};
 
 static int watch(struct lcore_loop *l, int fd)
 {
@@ -124,6 +127,7 @@ static void sleep_once(struct lcore_loop *l)
 	__atomic_store_n(&l->sleeps, l->sleeps + 1, __ATOMIC_RELAXED);
 	/* A wake-up since the announcement has cleared `asleep` and written wake_fd: this returns
 	 * at once. */
+	l->slept = true;
 	epoll_pwait2(l->epoll_fd, events, HCA_MAX + 1, &timeout, NULL);
 	__atomic_store_n(&l->asleep, 1, __ATOMIC_SEQ_CST);
 	l->sleep_ns = RTE_MIN(2 * l->sleep_ns, l->sleep_ns_max);
@@ -158,14 +162,21 @@ static void busy(struct lcore_loop *l)
 	}
 }
 
+/*
+ * Time in which the scheduler gave our CPU to somebody else does not pass for the modules: else
+ * each such gap would make timers expire before the answers that have long been there are looked
+ * at.
+ */
 static void begin_round(struct lcore_loop *l, bool was_busy)
 {
-	uint64_t now_ns = clock_now_ns(l->clock);
+	uint64_t clock_ns = clock_now_ns(l->clock), passed_ns = clock_ns - l->clock_ns;
 
 	if (was_busy)
-		__atomic_store_n(&l->busy_ns, l->busy_ns + now_ns - l->now_ns, __ATOMIC_RELAXED);
+		__atomic_store_n(&l->busy_ns, l->busy_ns + passed_ns, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->rounds, l->rounds + 1, __ATOMIC_RELAXED);
-	l->now_ns = now_ns;
+	l->now_ns += l->slept ? passed_ns : RTE_MIN(passed_ns, (uint64_t)ROUND_NS_MAX);
+	l->clock_ns = clock_ns;
+	l->slept = false;
 	tell_time(l);
 }
 
@@ -176,6 +187,7 @@ int lcore_loop_run(void *loop)
 
 	rte_rcu_qsbr_thread_register(l->rcu, l->thread);
 	rte_rcu_qsbr_thread_online(l->rcu, l->thread);
+	l->slept = true; /* the first round takes the time as it is */
 	while (!__atomic_load_n(l->stop, __ATOMIC_RELAXED)) {
 		begin_round(l, work > 0);
 		work = poll_stages(l);

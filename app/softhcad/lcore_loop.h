@@ -50,10 +50,13 @@ struct lcore_loop {
 	int epoll_fd; /* sleeps on wake_fd and on the kicks of the HCAs whose bells are here */
 
 	/* The lcore's own. */
-	uint64_t now_ns __rte_cache_aligned;
-	uint64_t idle_since_ns; /* 0: the last round found work */
-	uint64_t sleep_ns;	/* of the next sleep */
-	bool announced;		/* clients and peers know that we may sleep */
+	uint64_t now_ns
+		__rte_cache_aligned; /* the time of this round, as the modules are told it */
+	uint64_t clock_ns;	     /* when it began */
+	bool slept;		     /* since then */
+	uint64_t idle_since_ns;	     /* 0: the last round found work */
+	uint64_t sleep_ns;	     /* of the next sleep */
+	bool announced;		     /* clients and peers know that we may sleep */
 	/* Read by telemetry, relaxed. */
 	uint64_t rounds, sleeps;
 	uint64_t busy_ns; /* in rounds that found work */
