@@ -30,7 +30,7 @@ static struct rte_mempool *make_pool(const char *name, uint32_t buffers, uint16_
 		name, buffers, POOL_CACHE, MESSAGE_PRIV_BYTES, room, SOCKET_ID_ANY);
 
 	if (!pool)
-		LOG(ERR, "pool of %u %s buffers: not enough memory", buffers, name);
+		LOG(ERR, "no memory for %u %s: see daemon.memory_mib", buffers, name);
 	return pool;
 }
 

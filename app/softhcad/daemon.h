@@ -39,7 +39,8 @@ struct daemon {
 	unsigned device_count;
 	struct control *control;
 	struct rte_rcu_qsbr *rcu;
-	struct lcore_loop *loops; /* [config's CPUs], index = EAL lcore - 1 */
+	struct lcore_loop *loops; /* one for each CPU in use, index = EAL lcore - 1; fds are -1
+				     before daemon_start() */
 	unsigned loop_count;
 	unsigned running; /* loops that have been launched */
 	uint32_t stop;	  /* atomic: tells the loops to end */

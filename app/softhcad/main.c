@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <rte_lcore.h>
 #include "base/log.h"
 #include "daemon.h"
@@ -35,16 +36,26 @@ static struct lcore_loop *allocate_loops(const struct config_cpus *cpus)
 	if (!loops)
 		return NULL;
 	memset(loops, 0, cpus->count * sizeof(struct lcore_loop));
-	for (unsigned i = 0; i < cpus->count; i++)
+	for (unsigned i = 0; i < cpus->count; i++) {
 		loops[i].cpu = cpus->cpu[i];
+		loops[i].wake_fd = loops[i].epoll_fd = -1;
+	}
 	return loops;
 }
 
-static int serve(struct daemon *d)
+static uint64_t monotonic_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int serve(struct daemon *d, uint64_t started_ms)
 {
 	if (daemon_start(d))
 		return EXIT_CODE_FAILURE;
-	LOG(NOTICE, "ready after %u ms", (unsigned)(clock_now_ns(&d->clock) / 1000000));
+	LOG(NOTICE, "ready after %u ms", (unsigned)(monotonic_ms() - started_ms));
 	notify_service("READY=1");
 	daemon_run(d, &stop_requested);
 	LOG(NOTICE, "stopping: %s", strsignal(stop_requested));
@@ -56,6 +67,7 @@ static int serve(struct daemon *d)
 int main(int argc, char **argv)
 {
 	static struct daemon d;
+	uint64_t started_ms = monotonic_ms();
 	struct config_cpus cpus;
 	int code;
 
@@ -69,6 +81,8 @@ int main(int argc, char **argv)
 	}
 	catch_signals();
 	rte_openlog_stream(stderr);
+	/* EAL gets the same as an argument; until then this counts. */
+	rte_log_set_level(softhca_logtype, RTE_LOG_ERR + d.config.daemon.log_level);
 	LOG(NOTICE, "softhcad %s", SOFTHCA_VERSION);
 	if (placement_cpus(&d.config, &cpus))
 		return EXIT_CODE_USAGE;
@@ -80,7 +94,7 @@ int main(int argc, char **argv)
 	d.loop_count = cpus.count;
 	if (!d.loops || eal_start(&d, &cpus))
 		return EXIT_CODE_FAILURE;
-	code = serve(&d);
+	code = serve(&d, started_ms);
 	eal_stop(&d);
 	free(d.loops);
 	return code;

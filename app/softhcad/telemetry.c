@@ -240,15 +240,10 @@ static void put_memory(const struct daemon *d, struct rte_tel_data *to)
 	put(to, "memory", m);
 }
 
-static int answer_status(const char *command, const char *params, struct rte_tel_data *to)
+static void put_status(struct daemon *d, struct rte_tel_data *to)
 {
-	struct daemon *d = enter();
-	struct rte_tel_data *ports = new_dict();
-	struct rte_tel_data *lcores = new_dict();
+	struct rte_tel_data *ports = new_dict(), *lcores = new_dict();
 
-	rte_tel_data_start_dict(to);
-	if (!d)
-		return -ENODEV;
 	rte_tel_data_add_dict_string(to, "version", SOFTHCA_VERSION);
 	rte_tel_data_add_dict_int(to, "pid", getpid());
 	rte_tel_data_add_dict_string(to, "socket", d->config.daemon.socket);
@@ -261,6 +256,16 @@ static int answer_status(const char *command, const char *params, struct rte_tel
 	put(to, "lcores", lcores);
 	put_memory(d, to);
 	put_clients(d, to);
+}
+
+static int answer_status(const char *command, const char *params, struct rte_tel_data *to)
+{
+	struct daemon *d = enter();
+
+	rte_tel_data_start_dict(to);
+	if (!d)
+		return -ENODEV;
+	put_status(d, to);
 	leave(d);
 	return 0;
 }
