@@ -91,7 +91,8 @@ struct softhca_context {
 	pthread_cond_t acked; /* with event_lock: a CQ's events were acknowledged */
 	struct control_hello_reply hello;
 	struct client_page *page;
-	uint32_t dead; /* atomic: the daemon has gone */
+	uint32_t dead;		 /* atomic: the daemon has gone */
+	uint32_t dead_announced; /* atomic: and those who wait were told */
 
 	struct node *nodes[NODE_KINDS];
 	struct region *regions;
@@ -193,8 +194,11 @@ int ctx_call(struct softhca_context *ctx, enum control_type type, const void *bo
 int ctx_call_number(struct softhca_context *ctx, enum control_type type, uint32_t number);
 int ctx_call_for_number(struct softhca_context *ctx, enum control_type type, const void *body,
 	uint32_t bytes, uint32_t *number);
-/* Is the daemon there? Asks the socket. */
+/* Is the daemon there? Asks the socket; if not, everybody who waits for events is told. Takes
+ * event_lock. */
 bool ctx_alive(struct softhca_context *ctx);
+/* The same where locks are held: only remembers that it has gone. */
+bool ctx_gone(struct softhca_context *ctx);
 static inline bool ctx_dead(const struct softhca_context *ctx)
 {
 	return __atomic_load_n(&ctx->dead, __ATOMIC_RELAXED);

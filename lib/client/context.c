@@ -53,18 +53,25 @@ void node_remove(struct node *node)
 
 static int died(struct softhca_context *ctx)
 {
-	if (!__atomic_exchange_n(&ctx->dead, 1, __ATOMIC_SEQ_CST))
+	__atomic_store_n(&ctx->dead, 1, __ATOMIC_SEQ_CST);
+	if (!__atomic_exchange_n(&ctx->dead_announced, 1, __ATOMIC_SEQ_CST))
 		events_dead(ctx);
 	return -ENOTCONN;
 }
 
-bool ctx_alive(struct softhca_context *ctx)
+bool ctx_gone(struct softhca_context *ctx)
 {
 	struct pollfd p = {.fd = ctx->fd, .events = POLLRDHUP};
 
-	if (ctx_dead(ctx))
-		return false;
-	if (poll(&p, 1, 0) <= 0 || !(p.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)))
+	if (!ctx_dead(ctx) && poll(&p, 1, 0) > 0 &&
+		(p.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)))
+		__atomic_store_n(&ctx->dead, 1, __ATOMIC_SEQ_CST);
+	return ctx_dead(ctx);
+}
+
+bool ctx_alive(struct softhca_context *ctx)
+{
+	if (!ctx_gone(ctx))
 		return true;
 	died(ctx);
 	return false;

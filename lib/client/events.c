@@ -222,6 +222,8 @@ static void *dispatcher(void *arg)
 	do
 		drain(ctx);
 	while (sleep_until_bell(ctx) && !ctx_dead(ctx));
+	if (ctx_dead(ctx))
+		ctx_alive(ctx); /* tells everybody, if nobody did */
 	drain(ctx);
 	return NULL;
 }

@@ -31,7 +31,7 @@ static int wait_for_room(struct softhca_context *ctx)
 			__builtin_ia32_pause();
 			continue;
 		}
-		if (!ctx_alive(ctx))
+		if (ctx_gone(ctx))
 			return -EIO;
 		clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 		if (now.tv_sec > end.tv_sec ||
@@ -44,7 +44,8 @@ static int wait_for_room(struct softhca_context *ctx)
 static void kick(struct softhca_context *ctx)
 {
 	/* Full: the daemon has not heard the last one yet, so it will. */
-	if (send(ctx->bell, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno == EPIPE)
+	if (send(ctx->bell, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
+		(errno == EPIPE || errno == ECONNREFUSED))
 		__atomic_store_n(&ctx->dead, 1, __ATOMIC_RELAXED);
 }
 

@@ -267,6 +267,20 @@ static void qp_reset(struct softhca_qp *qp)
 	__atomic_store_n(&qp->record->rq_posted, 0, __ATOMIC_RELEASE);
 }
 
+/* The daemon has made the transition; a failure that was noticed meanwhile is newer. */
+static void moved(struct softhca_qp *qp, uint8_t before, enum softhca_qp_state to)
+{
+	if (to == SOFTHCA_QPS_RESET) {
+		qp_reset(qp);
+		__atomic_store_n(&qp->state, (uint8_t)to, __ATOMIC_SEQ_CST);
+	} else if (to == SOFTHCA_QPS_ERR) {
+		qp_failed(qp, to);
+	} else {
+		__atomic_compare_exchange_n(&qp->state, &before, (uint8_t)to, false,
+			__ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE);
+	}
+}
+
 int softhca_modify_qp(struct softhca_qp *qp, const struct softhca_qp_attr *attr, uint32_t mask)
 {
 	struct control_qp_attr in = {
@@ -293,6 +307,7 @@ int softhca_modify_qp(struct softhca_qp *qp, const struct softhca_qp_attr *attr,
 		.port = attr->port,
 		.flow_label = attr->av.flow_label,
 	};
+	uint8_t before = __atomic_load_n(&qp->state, __ATOMIC_ACQUIRE);
 	int rc;
 
 	memcpy(in.dgid, attr->av.dgid, sizeof(in.dgid));
@@ -301,11 +316,8 @@ int softhca_modify_qp(struct softhca_qp *qp, const struct softhca_qp_attr *attr,
 		return rc;
 	if (mask & SOFTHCA_QP_QKEY)
 		qp->qkey = attr->qkey;
-	if (!(mask & SOFTHCA_QP_STATE))
-		return 0;
-	if (attr->state == SOFTHCA_QPS_RESET)
-		qp_reset(qp);
-	__atomic_store_n(&qp->state, (uint8_t)attr->state, __ATOMIC_SEQ_CST);
+	if (mask & SOFTHCA_QP_STATE)
+		moved(qp, before, (enum softhca_qp_state)attr->state);
 	return 0;
 }
 
@@ -340,6 +352,8 @@ int softhca_query_qp(struct softhca_qp *qp, struct softhca_qp_attr *attr)
 		.port = r.port,
 	};
 	memcpy(attr->av.dgid, r.dgid, sizeof(attr->av.dgid));
+	if (r.state == SOFTHCA_QPS_ERR)
+		qp_failed(qp, SOFTHCA_QPS_ERR);
 	return 0;
 }
 

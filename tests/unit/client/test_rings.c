@@ -1,0 +1,573 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The library against memory instead of a daemon: what lies in the send queue, the receive queue
+ * and the doorbell FIFO after posts; what polling makes of completions that the test writes.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "client_priv.h"
+
+enum { NUMBER = 0x123405, ENTRIES = 8, SHIFT = 8, STRIDE = 1 << SHIFT, CQ_SIZE = 16 };
+
+static struct softhca_context *ctx;
+static struct softhca_qp *qp;
+static struct softhca_cq *cq;
+static struct softhca_channel channel;
+static int far_end, far_bell;
+static uint32_t cq_produced;
+
+static void *zeroed(size_t bytes)
+{
+	void *p = aligned_alloc(4096, (bytes + 4095) & ~(size_t)4095);
+
+	assert_non_null(p);
+	return memset(p, 0, bytes);
+}
+
+static void queue_make(struct work_queue *q)
+{
+	*q = (struct work_queue){.mask = ENTRIES - 1,
+		.shift = SHIFT,
+		.max_sge = 4,
+		.max_inline = 100,
+		.buffer = zeroed(ENTRIES * STRIDE),
+		.wr_id = zeroed(ENTRIES * 8)};
+	memset(q->buffer, 0xee, ENTRIES * STRIDE);
+}
+
+static int setup(void **state)
+{
+	int pair[2];
+
+	(void)state;
+	ctx = zeroed(sizeof(*ctx));
+	ctx->page = zeroed(sizeof(*ctx->page));
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	ctx->fd = pair[0];
+	far_end = pair[1];
+	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, pair), 0);
+	ctx->bell = pair[0];
+	far_bell = pair[1];
+	ctx->async.fd = -1;
+	pthread_mutex_init(&ctx->event_lock, NULL);
+	pthread_cond_init(&ctx->acked, NULL);
+	ctx->qp_mask = 15;
+	ctx->qps = zeroed(16 * sizeof(void *));
+	qp = zeroed(sizeof(*qp));
+	qp->node.ctx = ctx;
+	qp->number = NUMBER;
+	qp->state = SOFTHCA_QPS_RTS;
+	qp->record = zeroed(sizeof(*qp->record));
+	queue_make(&qp->sq);
+	queue_make(&qp->rq);
+	ctx->qps[NUMBER & 15] = qp;
+	cq = zeroed(sizeof(*cq));
+	cq->node.ctx = ctx;
+	cq->channel = &channel;
+	cq->mask = CQ_SIZE - 1;
+	cq->buffer = zeroed(CQ_SIZE * sizeof(struct cqe));
+	cq->record = zeroed(sizeof(*cq->record));
+	for (int i = 0; i < CQ_SIZE; i++)
+		cq->buffer[i].owner = CQE_OWNER_HW;
+	cq_produced = 0;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	close(ctx->fd);
+	close(ctx->bell);
+	close(far_bell);
+	if (far_end >= 0)
+		close(far_end);
+	free(qp->sq.buffer);
+	free(qp->sq.wr_id);
+	free(qp->rq.buffer);
+	free(qp->rq.wr_id);
+	free(qp->record);
+	free(qp);
+	free(cq->buffer);
+	free(cq->record);
+	free(cq);
+	free(ctx->qps);
+	free(ctx->page);
+	free(ctx);
+	return 0;
+}
+
+/* What the daemon does with a doorbell. */
+static uint64_t take_doorbell(void)
+{
+	struct uar_page *uar = &ctx->page->uar;
+	uint32_t c = uar->consumer_index;
+	uint64_t doorbell = uar->doorbell[c % UAR_DOORBELLS];
+
+	assert_int_equal(!!(doorbell & DOORBELL_PHASE), !(c / UAR_DOORBELLS & 1));
+	uar->consumer_index = c + 1;
+	return doorbell & ~(uint64_t)DOORBELL_PHASE;
+}
+
+static bool doorbell_waits(void)
+{
+	return ctx->page->uar.consumer_index != ctx->produced;
+}
+
+static struct cqe *complete(uint8_t opcode, bool is_send, uint32_t index)
+{
+	struct cqe *e = &cq->buffer[cq_produced++ & (CQ_SIZE - 1)];
+
+	assert_int_equal(e->owner, CQE_OWNER_HW);
+	*e = (struct cqe){.my_qpn = NUMBER,
+		.wqe_offset = index << SHIFT,
+		.opcode = opcode,
+		.is_send = is_send};
+	return e;
+}
+
+static struct softhca_sge sges[5] = {
+	{0x1000, 10, 1}, {0x2000, 20, 2}, {0x3000, 0, 3}, {0x4000, 40, 4}, {0x5000, 50, 5}};
+
+static const void *unit(uint32_t index, uint32_t n)
+{
+	return qp->sq.buffer + (index << SHIFT) + n * 16;
+}
+
+static void send__write_with_list_of_entries(void **state)
+{
+	struct softhca_send_wr wr = {.wr_id = 77,
+		.sg_list = sges,
+		.num_sge = 4,
+		.opcode = SOFTHCA_WR_RDMA_WRITE_WITH_IMM,
+		.send_flags = SOFTHCA_SEND_SIGNALED | SOFTHCA_SEND_SOLICITED | SOFTHCA_SEND_FENCE,
+		.imm_data = 0x55667788,
+		.wr.rdma = {0x1122334455667788, 0xabcd}};
+	const struct wqe_next *next = unit(0, 0);
+	const struct wqe_raddr *raddr = unit(0, 1);
+	const struct wqe_data *data = unit(0, 2);
+	uint64_t doorbell;
+
+	(void)state;
+	assert_int_equal(softhca_post_send(qp, &wr, NULL), 0);
+	assert_int_equal(next->nda_nop, 0);
+	assert_int_equal(next->ee_nds, 0);
+	assert_int_equal(next->flags, WQE_SIGNALED | WQE_SOLICITED);
+	assert_int_equal(next->imm, 0x55667788);
+	assert_int_equal(raddr->addr, 0x1122334455667788);
+	assert_int_equal(raddr->rkey, 0xabcd);
+	/* the empty entry is left out */
+	assert_int_equal(data[2].length, 40);
+	assert_int_equal(data[2].addr, 0x4000);
+	assert_int_equal(data[2].lkey, 4);
+	doorbell = take_doorbell();
+	assert_int_equal((uint32_t)doorbell, USER_RDMA_WRITE_IMM | DOORBELL_FENCE);
+	assert_int_equal(doorbell >> 32, NUMBER << 8 | 5);
+	assert_false(doorbell_waits());
+}
+
+static void send__atomics(void **state)
+{
+	struct softhca_send_wr wr = {.sg_list = sges,
+		.num_sge = 1,
+		.opcode = SOFTHCA_WR_ATOMIC_CMP_AND_SWP,
+		.wr.atomic = {
+			.remote_addr = 0x10, .compare_add = 0x20, .swap = 0x30, .rkey = 0x40}};
+	const struct wqe_raddr *raddr = unit(0, 1);
+	const struct wqe_atomic *atomic = unit(0, 2);
+
+	(void)state;
+	assert_int_equal(softhca_post_send(qp, &wr, NULL), 0);
+	assert_int_equal(raddr->addr, 0x10);
+	assert_int_equal(raddr->rkey, 0x40);
+	assert_int_equal(atomic->swap_add, 0x30);
+	assert_int_equal(atomic->compare, 0x20);
+	assert_int_equal(take_doorbell() >> 32, NUMBER << 8 | 4);
+	wr.opcode = SOFTHCA_WR_ATOMIC_FETCH_AND_ADD;
+	atomic = unit(1, 2);
+	assert_int_equal(softhca_post_send(qp, &wr, NULL), 0);
+	assert_int_equal(atomic->swap_add, 0x20);
+}
+
+static void send__inline(void **state)
+{
+	static const uint8_t bytes[100] = {1, 2, 3, 4, 5, 6, 7, [99] = 99};
+	struct softhca_sge parts[2] = {{(uintptr_t)bytes, 3, 0}, {(uintptr_t)bytes + 3, 97, 0}};
+	struct softhca_send_wr wr = {.sg_list = parts,
+		.num_sge = 2,
+		.opcode = SOFTHCA_WR_SEND,
+		.send_flags = SOFTHCA_SEND_INLINE};
+	const struct wqe_inline *data = unit(0, 1);
+
+	(void)state;
+	assert_int_equal(softhca_post_send(qp, &wr, NULL), 0);
+	assert_int_equal(data->length, WQE_INLINE | 100);
+	assert_memory_equal(data + 1, bytes, 100);
+	/* next, and 4 + 100 bytes in whole units */
+	assert_int_equal(take_doorbell() >> 32, NUMBER << 8 | (1 + 7));
+	parts[0].length = 4;
+	assert_int_equal(softhca_post_send(qp, &wr, NULL), -EINVAL);
+	parts[0].length = parts[1].length = 0;
+	assert_int_equal(softhca_post_send(qp, &wr, NULL), 0);
+	assert_int_equal(take_doorbell() >> 32, NUMBER << 8 | 1);
+	wr.opcode = SOFTHCA_WR_RDMA_READ;
+	assert_int_equal(softhca_post_send(qp, &wr, NULL), -EINVAL);
+	assert_false(doorbell_waits());
+}
+
+static void send__datagram(void **state)
+{
+	struct softhca_ah ah = {
+		.ud = {.port = 1, .hop_limit = 9, .dmac = {1, 2, 3, 4, 5, 6}, .flow_label = 7}};
+	struct softhca_send_wr wr = {.sg_list = sges,
+		.num_sge = 1,
+		.opcode = SOFTHCA_WR_SEND,
+		.wr.ud = {&ah, 0x456, 0x80000000}};
+	const struct wqe_ud *ud = unit(0, 1);
+
+	(void)state;
+	qp->type = SOFTHCA_QP_UD;
+	qp->qkey = 0x1234;
+	assert_int_equal(softhca_post_send(qp, &wr, NULL), 0);
+	assert_int_equal(ud->qpn, 0x456);
+	assert_int_equal(ud->qkey, 0x1234);
+	assert_int_equal(ud->hop_limit, 9);
+	assert_int_equal(take_doorbell() >> 32, NUMBER << 8 | 5);
+	wr.wr.ud.ah = NULL;
+	assert_int_equal(softhca_post_send(qp, &wr, NULL), -EINVAL);
+	wr.wr.ud.ah = &ah;
+	wr.opcode = SOFTHCA_WR_RDMA_WRITE;
+	assert_int_equal(softhca_post_send(qp, &wr, NULL), -EINVAL);
+}
+
+/* A list is one doorbell; each descriptor names the next, around the end of the queue. */
+static void send__list_is_a_chain(void **state)
+{
+	struct softhca_send_wr wr[4];
+	struct softhca_wc wc[8];
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		wr[i] = (struct softhca_send_wr){.wr_id = (uint64_t)i,
+			.next = i < 3 ? &wr[i + 1] : NULL,
+			.sg_list = sges,
+			.num_sge = i % 3,
+			.opcode = i == 2 ? SOFTHCA_WR_RDMA_READ : SOFTHCA_WR_SEND,
+			.send_flags = i == 1 ? SOFTHCA_SEND_FENCE : 0};
+	for (uint32_t round = 0; round < 5; round++) {
+		uint32_t first = round * 4 % ENTRIES;
+		uint64_t doorbell;
+
+		assert_int_equal(softhca_post_send(qp, wr, NULL), 0);
+		doorbell = take_doorbell();
+		assert_false(doorbell_waits());
+		assert_int_equal((uint32_t)doorbell, (first << SHIFT) / 16 << 8 | USER_SEND);
+		for (uint32_t i = 0; i < 4; i++) {
+			const struct wqe_next *next = unit((first + i) % ENTRIES, 0);
+			uint32_t after = ((first + i + 1) % ENTRIES) << SHIFT;
+
+			assert_int_equal(
+				next->nda_nop, i == 3 ? 0
+						      : after | (i == 1 ? (uint32_t)USER_RDMA_READ
+									: (uint32_t)USER_SEND));
+			assert_int_equal(next->ee_nds, i == 0	? (WQE_NEXT_F | 2)
+						       : i == 1 ? 4u
+						       : i == 2 ? 1u
+								: 0u);
+		}
+		complete(USER_SEND, true, first + 3); /* implies the three before */
+		assert_int_equal(softhca_poll_cq(cq, 8, wc), 1);
+		assert_int_equal(wc[0].wr_id, 3);
+	}
+}
+
+static void send__full_queue_and_bad_request_in_a_list(void **state)
+{
+	struct softhca_send_wr wr[ENTRIES + 1], *bad;
+
+	(void)state;
+	for (int i = 0; i <= ENTRIES; i++)
+		wr[i] = (struct softhca_send_wr){
+			.next = i < ENTRIES ? &wr[i + 1] : NULL, .opcode = SOFTHCA_WR_SEND};
+	wr[2].opcode = 8;
+	assert_int_equal(softhca_post_send(qp, wr, &bad), -EINVAL);
+	assert_ptr_equal(bad, &wr[2]);
+	assert_int_equal(qp->sq.head, 2);
+	take_doorbell();
+	wr[2].opcode = SOFTHCA_WR_SEND;
+	assert_int_equal(softhca_post_send(qp, wr, &bad), -ENOMEM);
+	assert_ptr_equal(bad, &wr[ENTRIES - 2]);
+	assert_int_equal(qp->sq.head, ENTRIES);
+	take_doorbell();
+	assert_int_equal(softhca_post_send(qp, wr, &bad), -ENOMEM);
+	assert_ptr_equal(bad, &wr[0]);
+	assert_false(doorbell_waits());
+	for (uint32_t opcode = 0; opcode < 40; opcode++) {
+		static const uint64_t known = 0x27f;
+
+		qp->sq.tail = qp->sq.head;
+		wr[ENTRIES].opcode = opcode;
+		assert_int_equal(softhca_post_send(qp, &wr[ENTRIES], &bad),
+			opcode < 10 && known >> opcode & 1 ? 0 : -EINVAL);
+	}
+	wr[ENTRIES] =
+		(struct softhca_send_wr){.opcode = SOFTHCA_WR_SEND, .num_sge = 5, .sg_list = sges};
+	assert_int_equal(softhca_post_send(qp, &wr[ENTRIES], NULL), -EINVAL);
+	wr[ENTRIES].num_sge = -1;
+	assert_int_equal(softhca_post_send(qp, &wr[ENTRIES], NULL), -EINVAL);
+	qp->state = SOFTHCA_QPS_RTR;
+	wr[ENTRIES].num_sge = 1;
+	assert_int_equal(softhca_post_send(qp, &wr[ENTRIES], NULL), -EINVAL);
+}
+
+static void doorbells__phase_over_many_rounds_and_kick(void **state)
+{
+	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_SEND};
+	char byte;
+
+	(void)state;
+	for (int i = 0; i < 3 * UAR_DOORBELLS + 5; i++) {
+		qp->sq.tail = qp->sq.head;
+		assert_int_equal(softhca_post_send(qp, &wr, NULL), 0);
+		take_doorbell();
+	}
+	assert_int_equal(recv(far_bell, &byte, 1, MSG_DONTWAIT), -1);
+	ctx->page->uar.daemon_asleep = 1;
+	qp->sq.tail = qp->sq.head;
+	assert_int_equal(softhca_post_send(qp, &wr, NULL), 0);
+	assert_int_equal(recv(far_bell, &byte, 1, MSG_DONTWAIT), 1);
+	/* its socket full: no error, no waiting */
+	for (int i = 0; i < 200; i++) {
+		qp->sq.tail = qp->sq.head;
+		assert_int_equal(softhca_post_send(qp, &wr, NULL), 0);
+	}
+}
+
+static void doorbells__full_fifo_of_a_dead_daemon(void **state)
+{
+	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_SEND}, *bad = NULL;
+	uint32_t head;
+
+	(void)state;
+	for (int i = 0; i < UAR_DOORBELLS; i++) {
+		qp->sq.tail = qp->sq.head;
+		assert_int_equal(softhca_post_send(qp, &wr, NULL), 0);
+	}
+	qp->sq.tail = head = qp->sq.head;
+	close(far_end);
+	far_end = -1;
+	assert_int_equal(softhca_post_send(qp, &wr, &bad), -EIO);
+	assert_ptr_equal(bad, &wr);
+	assert_int_equal(qp->sq.head, head);
+	assert_int_equal(softhca_post_send(qp, &wr, NULL), -EIO);
+}
+
+static void receive__entries_terminator_and_count(void **state)
+{
+	struct softhca_recv_wr wr[2] = {
+		{.wr_id = 5, .next = &wr[1], .sg_list = sges, .num_sge = 4}, {.wr_id = 6}};
+	const struct wqe_data *data = (const struct wqe_data *)(qp->rq.buffer + 16);
+	const uint8_t zeros[16] = {0};
+	struct softhca_recv_wr *bad;
+
+	(void)state;
+	assert_int_equal(softhca_post_recv(qp, wr, NULL), 0);
+	assert_int_equal(qp->record->rq_posted, 2);
+	assert_int_equal(((const struct wqe_next *)qp->rq.buffer)->ee_nds, STRIDE / 16);
+	assert_int_equal(data[2].length, 40);
+	assert_memory_equal(&data[3], zeros, 16);
+	assert_memory_equal(qp->rq.buffer + STRIDE + 16, zeros, 16);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(softhca_post_recv(qp, wr, NULL), 0);
+	assert_int_equal(softhca_post_recv(qp, wr, &bad), -ENOMEM);
+	assert_ptr_equal(bad, &wr[0]);
+	assert_int_equal(qp->record->rq_posted, ENTRIES);
+	assert_false(doorbell_waits());
+	wr[0].num_sge = 5;
+	qp->rq.tail = qp->rq.head;
+	assert_int_equal(softhca_post_recv(qp, wr, &bad), -EINVAL);
+	qp->state = SOFTHCA_QPS_RESET;
+	assert_int_equal(softhca_post_recv(qp, &wr[1], &bad), -EINVAL);
+}
+
+static void poll__every_kind_of_completion(void **state)
+{
+	static const struct {
+		uint8_t user;
+		bool is_send;
+		uint32_t opcode, flags;
+	} kinds[] = {
+		{USER_RDMA_WRITE, true, SOFTHCA_WC_RDMA_WRITE, 0},
+		{USER_RDMA_WRITE_IMM, true, SOFTHCA_WC_RDMA_WRITE, 0},
+		{USER_SEND, true, SOFTHCA_WC_SEND, 0},
+		{USER_SEND_IMM, true, SOFTHCA_WC_SEND, 0},
+		{USER_SEND_INV, true, SOFTHCA_WC_SEND, 0},
+		{USER_RDMA_READ, true, SOFTHCA_WC_RDMA_READ, 0},
+		{USER_ATOMIC_CS, true, SOFTHCA_WC_COMP_SWAP, 0},
+		{USER_ATOMIC_FA, true, SOFTHCA_WC_FETCH_ADD, 0},
+		{USER_RECV, false, SOFTHCA_WC_RECV, 0},
+		{USER_RECV_IMM, false, SOFTHCA_WC_RECV, SOFTHCA_WC_WITH_IMM},
+		{USER_RECV_RDMA_IMM, false, SOFTHCA_WC_RECV_RDMA_WITH_IMM, SOFTHCA_WC_WITH_IMM},
+		{USER_RECV_INV, false, SOFTHCA_WC_RECV, SOFTHCA_WC_WITH_INV},
+	};
+	struct softhca_wc wc;
+
+	(void)state;
+	for (uint32_t i = 0; i < 5 * sizeof(kinds) / sizeof(kinds[0]); i++) {
+		uint32_t k = i % (sizeof(kinds) / sizeof(kinds[0])), index = i % ENTRIES;
+		struct cqe *e;
+
+		(kinds[k].is_send ? &qp->sq : &qp->rq)->wr_id[index] = 1000 + i;
+		e = complete(kinds[k].user, kinds[k].is_send, index);
+		e->byte_count = i;
+		e->imm_or_error = ~i;
+		e->remote_qpn = 0x99;
+		e->rlid_flags = i & 1 ? CQE_HAS_GRH : 0;
+		assert_int_equal(softhca_poll_cq(cq, 1, &wc), 1);
+		assert_int_equal(wc.wr_id, 1000 + i);
+		assert_int_equal(wc.status, SOFTHCA_WC_SUCCESS);
+		assert_int_equal(wc.opcode, kinds[k].opcode);
+		assert_int_equal(wc.wc_flags, kinds[k].flags | (i & 1 ? SOFTHCA_WC_GRH : 0));
+		assert_int_equal(wc.byte_len, i);
+		assert_int_equal(wc.imm_data, ~i);
+		assert_int_equal(wc.src_qp, 0x99);
+		assert_int_equal(e->owner, CQE_OWNER_HW);
+		assert_int_equal(cq->record->consumer_index, i + 1);
+	}
+	assert_int_equal(softhca_poll_cq(cq, 1, &wc), 0);
+}
+
+static void poll__error_fails_the_qp_and_asks_for_the_flush(void **state)
+{
+	static const uint8_t syndromes[][2] = {
+		{SYNDROME_LOCAL_LENGTH, SOFTHCA_WC_LOC_LEN_ERR},
+		{SYNDROME_LOCAL_QP_OP, SOFTHCA_WC_LOC_QP_OP_ERR},
+		{SYNDROME_LOCAL_EEC_OP, SOFTHCA_WC_LOC_EEC_OP_ERR},
+		{SYNDROME_LOCAL_PROT, SOFTHCA_WC_LOC_PROT_ERR},
+		{SYNDROME_WR_FLUSH, SOFTHCA_WC_WR_FLUSH_ERR},
+		{SYNDROME_MW_BIND, SOFTHCA_WC_MW_BIND_ERR},
+		{SYNDROME_BAD_RESP, SOFTHCA_WC_BAD_RESP_ERR},
+		{SYNDROME_LOCAL_ACCESS, SOFTHCA_WC_LOC_ACCESS_ERR},
+		{SYNDROME_REMOTE_INVAL_REQ, SOFTHCA_WC_REM_INV_REQ_ERR},
+		{SYNDROME_REMOTE_ACCESS, SOFTHCA_WC_REM_ACCESS_ERR},
+		{SYNDROME_REMOTE_OP, SOFTHCA_WC_REM_OP_ERR},
+		{SYNDROME_RETRY_EXC, SOFTHCA_WC_RETRY_EXC_ERR},
+		{SYNDROME_RNR_RETRY_EXC, SOFTHCA_WC_RNR_RETRY_EXC_ERR},
+		{SYNDROME_REMOTE_ABORTED, SOFTHCA_WC_REM_ABORT_ERR},
+		{0xfe, SOFTHCA_WC_GENERAL_ERR},
+	};
+	struct softhca_recv_wr recv_wr = {.wr_id = 1};
+	struct softhca_wc wc;
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(syndromes) / sizeof(syndromes[0]); i++) {
+		complete(USER_INVALID, true, 0)->imm_or_error = 0x4200u | syndromes[i][0];
+		assert_int_equal(softhca_poll_cq(cq, 1, &wc), 1);
+		assert_int_equal(wc.status, syndromes[i][1]);
+		assert_int_equal(wc.vendor_err, 0x42);
+		assert_int_equal(softhca_qp_current_state(qp), SOFTHCA_QPS_ERR);
+	}
+	assert_int_equal(take_doorbell(), (uint64_t)NUMBER << 40 | USER_NOP);
+	assert_false(doorbell_waits());
+	assert_int_equal(softhca_post_recv(qp, &recv_wr, NULL), 0);
+	assert_int_equal(take_doorbell(), (uint64_t)NUMBER << 40 | USER_NOP);
+	/* of UD a failed send stops only the send queue */
+	qp->type = SOFTHCA_QP_UD;
+	qp->state = SOFTHCA_QPS_RTS;
+	complete(USER_INVALID, true, 0);
+	assert_int_equal(softhca_poll_cq(cq, 1, &wc), 1);
+	assert_int_equal(softhca_qp_current_state(qp), SOFTHCA_QPS_SQE);
+	assert_false(doorbell_waits());
+}
+
+static void poll__completions_of_nobody_are_skipped(void **state)
+{
+	struct softhca_wc wc[4];
+
+	(void)state;
+	complete(USER_SEND, true, 0)->my_qpn = NUMBER ^ 0x100; /* an earlier user of the place */
+	complete(USER_SEND, true, 0);
+	complete(USER_RECV, false, 1);
+	cq_forget(cq, NUMBER);
+	complete(USER_RECV, false, 2);
+	assert_int_equal(softhca_poll_cq(cq, 4, wc), 1);
+	assert_int_equal(cq->record->consumer_index, 4);
+	/* without receive queue a receive means nothing */
+	free(qp->rq.buffer);
+	qp->rq.buffer = NULL;
+	complete(USER_RECV, false, 2);
+	assert_int_equal(softhca_poll_cq(cq, 4, wc), 0);
+}
+
+static void poll__dead_daemon_is_noticed(void **state)
+{
+	struct softhca_wc wc;
+	int rc = 0;
+
+	(void)state;
+	for (int i = 0; i < 100000; i++)
+		assert_int_equal(softhca_poll_cq(cq, 1, &wc), 0);
+	close(far_end);
+	far_end = -1;
+	for (int i = 0; i < 100000 && !rc; i++)
+		rc = softhca_poll_cq(cq, 1, &wc);
+	assert_int_equal(rc, -EIO);
+	/* what it had written still comes */
+	complete(USER_SEND, true, 0);
+	assert_int_equal(softhca_poll_cq(cq, 1, &wc), 1);
+	assert_int_equal(softhca_poll_cq(cq, 1, &wc), -EIO);
+}
+
+static void arm__each_time_another_value(void **state)
+{
+	(void)state;
+	assert_int_equal(softhca_req_notify_cq(cq, 0), 0);
+	assert_int_equal(cq->record->arm, 1 << 2 | CQ_ARM_NEXT);
+	assert_int_equal(softhca_req_notify_cq(cq, 1), 0);
+	assert_int_equal(cq->record->arm, 2 << 2 | CQ_ARM_SOLICITED);
+	cq->channel = NULL;
+	assert_int_equal(softhca_req_notify_cq(cq, 0), -EINVAL);
+}
+
+static void words__for_every_number(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i <= SOFTHCA_WC_GENERAL_ERR; i++)
+		assert_string_not_equal(softhca_wc_status_str(i), "unknown");
+	for (uint32_t i = 0; i <= SOFTHCA_QPS_ERR; i++)
+		assert_string_not_equal(softhca_qp_state_str(i), "unknown");
+	assert_string_equal(softhca_wc_status_str(UINT32_MAX), "unknown");
+	assert_string_equal(softhca_event_type_str(6), "unknown");
+	assert_string_equal(
+		softhca_event_type_str(SOFTHCA_EVENT_DEVICE_FATAL), "the daemon has gone");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(send__write_with_list_of_entries),
+		TEST(send__atomics),
+		TEST(send__inline),
+		TEST(send__datagram),
+		TEST(send__list_is_a_chain),
+		TEST(send__full_queue_and_bad_request_in_a_list),
+		TEST(doorbells__phase_over_many_rounds_and_kick),
+		TEST(doorbells__full_fifo_of_a_dead_daemon),
+		TEST(receive__entries_terminator_and_count),
+		TEST(poll__every_kind_of_completion),
+		TEST(poll__error_fails_the_qp_and_asks_for_the_flush),
+		TEST(poll__completions_of_nobody_are_skipped),
+		TEST(poll__dead_daemon_is_noticed),
+		TEST(arm__each_time_another_value),
+		cmocka_unit_test(words__for_every_number),
+	};
+
+	return cmocka_run_group_tests_name("client_rings", tests, NULL, NULL);
+}
