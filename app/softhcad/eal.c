@@ -169,6 +169,8 @@ int eal_start(struct daemon *d, const struct config_cpus *cpus)
 	 */
 	add(&args, "--log-level=lib.telemetry:error");
 	add(&args, "--log-level=*:warning");
+	add(&args, "--log-level=lib.eal:error"); /* it warns of each kind of hugepages that is not
+						    there */
 	add(&args, "--log-level=softhca:%s", levels[d->config.daemon.log_level]);
 	add_lcores(&args, cpus);
 	add_devices(&args, &d->config);

@@ -197,7 +197,7 @@ static void put_clients(struct daemon *d, struct rte_tel_data *to)
 
 	rte_tel_data_add_dict_u64(to, "client_count", count);
 	for (unsigned i = 0; a && i < RTE_MIN(count, (unsigned)CLIENTS_LISTED_MAX); i++)
-		put_numbered(a, info[i].index, client_of(&info[i]));
+		put_numbered(a, i, client_of(&info[i]));
 	put(to, "clients", a);
 }
 
