@@ -108,7 +108,7 @@ struct device {
 
 struct message {
 	struct control_header header;
-	uint8_t body[CONTROL_BYTES_MAX];
+	uint8_t body[CONTROL_BYTES_MAX] __attribute__((aligned(8)));
 };
 
 enum {

@@ -118,7 +118,7 @@ static int run(struct client *client, const int *fds)
 {
 	const struct control_header *h = &client->request.header;
 	const struct request_row *row = &request_rows[h->type];
-	uint8_t body[CONTROL_BYTES_MAX] = {0};
+	uint8_t body[CONTROL_BYTES_MAX] __attribute__((aligned(8))) = {0};
 	struct call call = {.client = client,
 		.body = client->request.body,
 		.reply = body,

@@ -59,7 +59,7 @@ static void header__each_field_wrong_ends_the_connection(void **state)
 
 static void body__each_length_but_the_right_one_ends_the_connection(void **state)
 {
-	uint8_t bytes[CONTROL_BYTES_MAX + 100] = {0};
+	uint8_t bytes[CONTROL_BYTES_MAX + 100] __attribute__((aligned(8))) = {0};
 	struct control_hello_reply hello;
 
 	(void)state;
