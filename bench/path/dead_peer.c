@@ -32,12 +32,9 @@ static int post_to_nobody(struct session *s, struct dead *d)
 		.send_flags = SOFTHCA_SEND_SIGNALED,
 		.wr.rdma = {.remote_addr = e->remote.addr, .rkey = e->remote.rkey}};
 
-	for (unsigned i = 0; i < DEAD_REQUESTS; i++) {
-		int error = softhca_post_send(d->qp, &wr, NULL);
-
-		if (error)
-			return session_fail("post to the dead peer", error);
-	}
+	for (unsigned i = 0; i < DEAD_REQUESTS; i++)
+		if (session_post_send(d->qp, &wr))
+			return -1;
 	return 0;
 }
 

@@ -111,14 +111,12 @@ static void build(
 int flow_post(struct flow *f, uint32_t qp, uint32_t n)
 {
 	struct flow_qp *q = &f->q[qp];
-	int error;
 
 	for (unsigned i = 0; i < n; i++)
 		build(f, q, qp, q->posted + i, i);
 	f->wr[n - 1].next = NULL;
-	error = softhca_post_send(q->source->qp, f->wr, NULL);
-	if (error)
-		return session_fail("post send", error);
+	if (session_post_send(q->source->qp, f->wr))
+		return -1;
 	q->posted += n;
 	return 0;
 }

@@ -155,7 +155,6 @@ int lane_post(struct lane *l, unsigned n, uint64_t *random)
 	struct softhca_send_wr wr[LANE_WINDOW];
 	struct softhca_sge sge[LANE_WINDOW];
 	unsigned count = 0;
-	int error;
 
 	while (count < n && count < LANE_WINDOW &&
 		l->ops[(l->posted + count) % LANE_WINDOW].left == 0) {
@@ -166,9 +165,8 @@ int lane_post(struct lane *l, unsigned n, uint64_t *random)
 	if (count == 0)
 		return 0;
 	wr[count - 1].next = NULL;
-	error = softhca_post_send(l->source->qp, wr, NULL);
-	if (error)
-		return session_fail("post send", error);
+	if (session_post_send(l->source->qp, wr))
+		return -1;
 	l->posted += count;
 	return (int)count;
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,8 @@ enum {
 		     SOFTHCA_ACCESS_REMOTE_READ | SOFTHCA_ACCESS_REMOTE_ATOMIC
 };
 
+#define POST_NS 20000000000ull
+
 uint64_t now_ns(void)
 {
 	struct timespec t;
@@ -31,6 +34,22 @@ int session_fail(const char *what, int error)
 {
 	fprintf(stderr, "softhca-perf: %s: %s\n", what, strerror(error < 0 ? -error : error));
 	return -1;
+}
+
+int session_post_send(struct softhca_qp *qp, struct softhca_send_wr *first)
+{
+	struct softhca_send_wr *rest = first;
+	uint64_t until = 0;
+	int error;
+
+	while ((error = softhca_post_send(qp, rest, &rest)) == -EAGAIN) {
+		if (until == 0)
+			until = now_ns() + POST_NS;
+		if (now_ns() > until)
+			break;
+		sched_yield();
+	}
+	return error ? session_fail("post send", error) : 0;
 }
 
 size_t session_stride(const struct options *o, uint32_t size)

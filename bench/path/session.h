@@ -64,6 +64,12 @@ struct softhca_qp *session_make_qp(struct session *s, struct side *side);
 void session_connect_attr(
 	const struct session *s, struct side *side, struct softhca_connect_attr *a);
 
+/*
+ * Posts a chain; while the daemon takes no doorbells, gives it the CPU and tries again with the
+ * rest. 0, or -1: said on stderr.
+ */
+int session_post_send(struct softhca_qp *qp, struct softhca_send_wr *first);
+
 /* Prints "softhca-perf: what: error" with -errno or errno and returns -1. */
 int session_fail(const char *what, int error);
 
