@@ -127,7 +127,7 @@ static void sleep_once(struct lcore_loop *l)
 	__atomic_store_n(&l->sleeps, l->sleeps + 1, __ATOMIC_RELAXED);
 	/* A wake-up since the announcement has cleared `asleep` and written wake_fd: this returns
 	 * at once. */
-	l->slept = true;
+	l->slept_ns = l->sleep_ns;
 	epoll_pwait2(l->epoll_fd, events, HCA_MAX + 1, &timeout, NULL);
 	__atomic_store_n(&l->asleep, 1, __ATOMIC_SEQ_CST);
 	l->sleep_ns = RTE_MIN(2 * l->sleep_ns, l->sleep_ns_max);
@@ -174,9 +174,9 @@ static void begin_round(struct lcore_loop *l, bool was_busy)
 	if (was_busy)
 		__atomic_store_n(&l->busy_ns, l->busy_ns + passed_ns, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->rounds, l->rounds + 1, __ATOMIC_RELAXED);
-	l->now_ns += l->slept ? passed_ns : RTE_MIN(passed_ns, (uint64_t)ROUND_NS_MAX);
+	l->now_ns += RTE_MIN(passed_ns, ROUND_NS_MAX + l->slept_ns);
 	l->clock_ns = clock_ns;
-	l->slept = false;
+	l->slept_ns = 0;
 	tell_time(l);
 }
 
@@ -187,7 +187,7 @@ int lcore_loop_run(void *loop)
 
 	rte_rcu_qsbr_thread_register(l->rcu, l->thread);
 	rte_rcu_qsbr_thread_online(l->rcu, l->thread);
-	l->slept = true; /* the first round takes the time as it is */
+	l->clock_ns = clock_now_ns(l->clock);
 	while (!__atomic_load_n(l->stop, __ATOMIC_RELAXED)) {
 		begin_round(l, work > 0);
 		work = poll_stages(l);
