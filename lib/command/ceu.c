@@ -58,11 +58,14 @@ uint32_t ceu_tidy(struct ceu *ceu)
 
 	for (uint32_t i = 0; i < ceu->leaving_count; i++) {
 		uint32_t index = ceu->leaving[i];
+		struct qp *q = qp_at(ceu->config.qps, index);
 
-		if (ceu->busy[index] == QP_TOLD && ceu_qp_left(ceu, qp_at(ceu->config.qps, index)))
+		if (ceu->busy[index] == QP_TOLD && ceu_qp_left(ceu, q)) {
+			q->epoch++;
 			ceu->busy[index] = QP_NOT_LEAVING;
-		else
+		} else {
 			ceu->leaving[still++] = index;
+		}
 	}
 	ceu->leaving_count = still;
 	return still;

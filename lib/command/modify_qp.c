@@ -107,7 +107,6 @@ enum ceu_status ceu_qp_free(struct ceu *ceu, uint32_t qpn)
 	if (!q)
 		return CEU_BAD_PARAM;
 	give_up(q);
-	__atomic_store_n(&q->epoch, q->epoch + 1, __ATOMIC_SEQ_CST);
 	ceu->busy[q->index] = QP_GIVEN_UP;
 	ceu->leaving[ceu->leaving_count++] = q->index;
 	ceu_settle(ceu);

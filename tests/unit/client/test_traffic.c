@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -422,6 +424,60 @@ static void daemon__dies(void **state)
 	pair_close(&p);
 }
 
+/* In a process of its own: posts without end, half of it to a key that does not exist, and never
+ * polls. */
+static void child_main(void)
+{
+	struct pair p;
+	struct softhca_sge sge;
+	struct softhca_send_wr wr = {.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = SOFTHCA_WR_RDMA_WRITE,
+		.send_flags = SOFTHCA_SEND_SIGNALED};
+
+	pair_open(&p, SOFTHCA_QP_RC);
+	sge = sge_of(&p, 0, 65536);
+	wr.wr.rdma.remote_addr = (uintptr_t)p.memory + 0x20000;
+	wr.wr.rdma.rkey = p.mr->rkey;
+	for (;;) {
+		struct softhca_wc wc[8];
+
+		softhca_post_send(p.qp[0], &wr, NULL);
+		softhca_poll_cq(p.cq, 8, wc);
+	}
+}
+
+static void client__killed_while_posting(void **state)
+{
+	struct pair p;
+	struct softhca_wc wc;
+	struct softhca_sge sge;
+	struct softhca_send_wr wr = {
+		.wr_id = 1, .sg_list = &sge, .num_sge = 1, .opcode = SOFTHCA_WR_RDMA_WRITE};
+
+	(void)state;
+	pair_open(&p, SOFTHCA_QP_RC);
+	sge = sge_of(&p, 0, 64);
+	wr.wr.rdma.remote_addr = (uintptr_t)p.memory + 4096;
+	wr.wr.rdma.rkey = p.mr->rkey;
+	for (int round = 0; round < 10; round++) {
+		pid_t child = fork();
+		double end;
+
+		if (child == 0)
+			child_main();
+		for (end = seconds() + 0.1; seconds() < end;)
+			put(&p, &wr, &wc);
+		kill(child, SIGKILL);
+		assert_int_equal(waitpid(child, NULL, 0), child);
+		for (end = seconds() + 0.02; seconds() < end;)
+			put(&p, &wr, &wc);
+		assert_true(fixture_wait_clients(&f, 1));
+	}
+	assert_int_equal(fixture_counter(&f, COUNTER_clients_gone), 10);
+	pair_close(&p);
+}
+
 static int start(void **state)
 {
 	(void)state;
@@ -448,6 +504,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(events__armed_cq_wakes, start, stop),
 		cmocka_unit_test_setup_teardown(connect__waits_for_the_next_hop, start, stop),
 		cmocka_unit_test_setup_teardown(connect__nobody_there, start, stop),
+		cmocka_unit_test_setup_teardown(client__killed_while_posting, start, stop),
 		cmocka_unit_test_setup_teardown(daemon__dies, start, stop),
 	};
 
