@@ -40,6 +40,7 @@ static pthread_t poller, server;
 static bool polling, serving;	 /* atomic */
 static uint64_t polls;		 /* atomic */
 static unsigned int clients_now; /* atomic: as the serving thread saw it last */
+static unsigned int hcas;	 /* ended so far */
 static bool has_poller, has_server;
 
 static uint16_t wire_rx(
@@ -237,6 +238,12 @@ void fixture_stop(struct fixture *f)
 		rte_pktmbuf_free(wire.frame[wire.head++ % WIRE_DEPTH]);
 	ceu_destroy(f->ceu);
 	hca_destroy(f->hca);
+	/* Whatever clients did, no buffer is lost; WQEParse of each HCA may have kept one in hand.
+	 */
+	hcas++;
+	DIE_IF(!rte_mempool_full(packets));
+	DIE_IF(!rte_mempool_full(wire.pool));
+	DIE_IF(rte_mempool_in_use_count(descriptors) > hcas);
 }
 
 bool fixture_wait_clients(struct fixture *f, unsigned int n)
