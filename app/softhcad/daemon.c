@@ -18,7 +18,8 @@
 enum {
 	POOL_CACHE = 128,   /* mbufs that an lcore keeps of a pool */
 	POLL_MS = 1,	    /* turn of the ports that talk to a network */
-	POLL_QUIET_MS = 10, /* turn when all ports are rings, which have no neighbours to answer */
+	POLL_QUIET_MS = 10, /* turn when all ports are rings and no client asked anything lately */
+	QUICK_TURNS = 50,   /* of POLL_MS after a client asked something: it may need a next hop */
 	SAMPLE_NS = 1000000000, /* busy shares are measured over this */
 	QUIESCE_SPINS = 64,	/* before the control thread begins to sleep */
 	QUIESCE_SLEEP_US = 20,
@@ -221,37 +222,43 @@ static void sample_busy(struct daemon *d)
 	d->sampled_ns = now_ns;
 }
 
-static int turn_ms(const struct daemon *d)
+/* Does somebody beside our own clients ask the ports things? */
+static bool has_network(const struct daemon *d)
 {
 	for (unsigned i = 0; i < d->device_count; i++) {
 		const struct port_config *p = &d->devices[i].section->port;
 
 		if (p->type != PORT_RING || p->capture_path[0])
-			return POLL_MS;
+			return true;
 	}
-	return POLL_QUIET_MS;
+	return false;
 }
 
-/* All that the control thread does between two waits. */
-static void take_turn(struct daemon *d)
+/* All that the control thread does between two waits. Returns how many messages it had from
+ * clients. */
+static int take_turn(struct daemon *d)
 {
-	control_poll(d->control, 0);
-	for (unsigned i = 0; i < d->device_count; i++) {
+	int messages = control_poll(d->control, 0);
+
+	for (unsigned i = 0; i < d->device_count; i++)
 		device_poll(&d->devices[i], i);
-		ceu_tidy(d->devices[i].ceu);
-	}
 	sample_busy(d);
+	return messages;
 }
 
 void daemon_run(struct daemon *d, const volatile int *stop_requested)
 {
 	struct pollfd control = {.fd = control_fd(d->control), .events = POLLIN};
-	int timeout_ms = turn_ms(d);
+	bool network = has_network(d);
+	unsigned quick = 0;
 
 	while (!*stop_requested) {
-		poll(&control, 1, timeout_ms);
+		poll(&control, 1, network || quick ? POLL_MS : POLL_QUIET_MS);
 		pthread_mutex_lock(&d->lock);
-		take_turn(d);
+		if (take_turn(d) > 0)
+			quick = QUICK_TURNS;
+		else if (quick)
+			quick--;
 		pthread_mutex_unlock(&d->lock);
 	}
 }

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# usage: check_tool.sh SOFTHCAD SOFTHCA
+# The command-line tool against a running daemon: every view, as tables and as JSON; exit codes.
+set -uo pipefail
+softhcad=$1 softhca=$2 failed=0 daemon=
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/softhca-tool.XXXXXX")
+clean_up() {
+	[ -z "$daemon" ] || { kill "$daemon" && wait "$daemon"; } 2>/dev/null
+	rm -rf "$scratch"
+}
+trap clean_up EXIT
+export RUNTIME_DIRECTORY=$scratch
+socket=$scratch/d.sock
+
+# expect CODE WORD ARGUMENTS...: the tool ends with CODE and its output has WORD.
+expect() {
+	local code=$1 word=$2 output
+	shift 2
+	output=$("$softhca" "$@" 2>&1)
+	if [ $? -eq "$code" ] && [[ $output == *"$word"* ]]; then
+		echo "ok softhca $*"
+	else
+		failed=1
+		echo "FAIL softhca $*: expected exit code $code and '$word' in: $output"
+	fi
+}
+
+is_json() {
+	if "$softhca" --socket "$socket" --json "$@" |
+		python3 -c 'import json, sys; [json.loads(line) for line in sys.stdin]'; then
+		echo "ok JSON of $*"
+	else
+		failed=1
+		echo "FAIL JSON of $*"
+	fi
+}
+
+expect 1 'no daemon answers' --socket "$socket" status
+expect 2 'usage' nonsense
+expect 2 'usage' status too many
+expect 0 'usage' --help
+expect 0 'DoorbellProcessing' topology
+expect 0 'digraph' topology --dot
+
+"$softhcad" --socket "$socket" --set daemon.log_level=error --set hca0.engines=2 \
+	--set hca1.engines=2 </dev/null &
+daemon=$!
+for ((i = 0; i < 500; i++)); do
+	[ ! -S "$socket" ] || break
+	sleep 0.02
+done
+# The telemetry commands come right after the socket.
+for ((i = 0; i < 100; i++)); do
+	! "$softhca" --socket "$socket" status >/dev/null 2>&1 || break
+	sleep 0.02
+done
+
+expect 0 '192.168.77.1/24' --socket "$socket" status
+expect 0 '0 queue pairs' --socket "$socket" qp
+expect 1 'nothing to say' --socket "$socket" --hca hca0 qp 77
+expect 1 'nothing to say' --socket "$socket" --hca nosuch counters
+expect 0 'hca1, engine 1' --socket "$socket" fifos
+expect 0 'what it counts' --socket "$socket" counters
+expect 0 'drop_rx_icrc' --socket "$socket" counters --all
+for view in status qp fifos counters topology; do
+	is_json "$view"
+done
+exit $failed
