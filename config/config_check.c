@@ -6,7 +6,15 @@
 #include <string.h>
 #include "setting.h"
 
-enum { MTU_BYTES_LEAST = MTU_BYTES_MIN + PORT_ROCE_OVERHEAD };
+enum {
+	MTU_BYTES_LEAST = MTU_BYTES_MIN + PORT_ROCE_OVERHEAD,
+	/* Buffers of an engine: full rings between its modules, receive queues, caches of lcores.
+	 */
+	PACKETS_OF_ENGINE = 1023, /* and those that wait for their acknowledgement */
+	DESCRIPTORS_OF_ENGINE = 2047,
+	CLONES_OF_ENGINE = 1023,
+	BUFFERS_LEAST = 511, /* of each kind: less than the caches of lcores may keep */
+};
 
 static int refuse_hca(struct reason *why, const struct hca_section *h, const char *key,
 	const char *format, ...) __attribute__((format(printf, 4, 5)));
@@ -131,6 +139,39 @@ static void fill_places(struct hca_section *h)
 	}
 }
 
+static int fill_number(
+	struct reason *why, const char *key, uint32_t *number, uint32_t computed, uint32_t least)
+{
+	if (*number == 0)
+		*number = computed;
+	if (*number < least)
+		return refuse(why, "daemon.%s: %u are too few, %u are needed", key, *number, least);
+	return 0;
+}
+
+/* A pool that retransmit buffers alone could empty would leave nothing for acknowledgements:
+ * refused. */
+static int fill_buffers(struct config *c, struct reason *why)
+{
+	struct daemon_config *d = &c->daemon;
+	uint32_t engines = 0, unacknowledged = 0;
+	int ret;
+
+	for (unsigned i = 0; i < c->hcas; i++) {
+		engines += c->hca[i].engines;
+		unacknowledged += c->hca[i].engines * c->hca[i].settings.swpb_elements;
+	}
+	ret = fill_number(why, "packet_buffers", &d->packet_buffers,
+		engines * PACKETS_OF_ENGINE + unacknowledged + 1, unacknowledged + BUFFERS_LEAST);
+	if (!ret)
+		ret = fill_number(why, "descriptor_buffers", &d->descriptor_buffers,
+			engines * DESCRIPTORS_OF_ENGINE + 1, BUFFERS_LEAST);
+	if (!ret)
+		ret = fill_number(why, "clone_buffers", &d->clone_buffers,
+			engines * CLONES_OF_ENGINE + 1, BUFFERS_LEAST);
+	return ret;
+}
+
 static int check_all(struct config *c, struct reason *why)
 {
 	int ret = fill_daemon(&c->daemon, why);
@@ -149,7 +190,7 @@ static int check_all(struct config *c, struct reason *why)
 		for (unsigned k = 0; k <= i && !ret; k++)
 			ret = check_pair(&c->hca[k], &c->hca[i], why);
 	}
-	return ret;
+	return ret ? ret : fill_buffers(c, why);
 }
 
 int config_check(struct config *c, const char *origin, struct config_error *error)

@@ -28,6 +28,9 @@ static void contradictions__refused(void **state)
 			 "hca1.device=t0", "hca1.peer="},
 			"its device is also that of"},
 		{{"hca0.address="}, "has no address"},
+		{{"daemon.packet_buffers=2558"},
+			"packet_buffers: 2558 are too few, 2559 are needed"},
+		{{"daemon.clone_buffers=510"}, "clone_buffers: 510 are too few"},
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -68,6 +71,25 @@ static void queues__follow_engines(void **state)
 	assert_int_equal(config_set(&c, "hca1.engines=2", &error), 0);
 	assert_int_equal(config_check(&c, "test", &error), 0);
 	assert_int_equal(c.hca[0].port.queues, 2);
+}
+
+static void buffers__follow_engines(void **state)
+{
+	struct config_error error;
+	struct config c;
+
+	config_defaults(&c);
+	assert_int_equal(config_check(&c, "test", &error), 0);
+	assert_int_equal(c.daemon.packet_buffers, 4095);
+	assert_int_equal(c.daemon.descriptor_buffers, 4095);
+	assert_int_equal(c.daemon.clone_buffers, 2047);
+	config_defaults(&c);
+	assert_int_equal(config_set(&c, "hca0.engines=2", &error), 0);
+	assert_int_equal(config_set(&c, "hca1.engines=2", &error), 0);
+	assert_int_equal(config_set(&c, "daemon.packet_buffers=4607", &error), 0);
+	assert_int_equal(config_check(&c, "test", &error), 0);
+	assert_int_equal(c.daemon.packet_buffers, 4607);
+	assert_int_equal(c.daemon.descriptor_buffers, 8189);
 }
 
 static void places__the_more_particular_wins(void **state)
@@ -148,6 +170,7 @@ int main(void)
 		cmocka_unit_test(contradictions__refused),
 		cmocka_unit_test(both_ends_of_a_memif__accepted),
 		cmocka_unit_test(queues__follow_engines),
+		cmocka_unit_test(buffers__follow_engines),
 		cmocka_unit_test(places__the_more_particular_wins),
 		cmocka_unit_test(at_most_hca_max),
 		cmocka_unit_test(port_types__are_in_the_order_of_their_enum),
