@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,27 @@ static long status_kib(pid_t pid, const char *name)
 	if (f)
 		fclose(f);
 	return kib;
+}
+
+/* Resident memory without what is the clients' (their queues, as far as the daemon looked), KiB. */
+static long own_kib(pid_t pid)
+{
+	long clients = 0, kib;
+	bool counts = false;
+	char path[64], line[512];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/smaps", pid);
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (strchr(line, '-') && strstr(line, " r"))
+			counts = strstr(line, "/memfd:softhca") != NULL;
+		else if (counts && sscanf(line, "Rss: %ld", &kib) == 1)
+			clients += kib;
+	}
+	if (f)
+		fclose(f);
+	return status_kib(pid, "VmRSS") - clients;
 }
 
 static pid_t start_daemon(const char *program)
@@ -106,7 +128,7 @@ static void print_static(void)
 static int measure(pid_t pid)
 {
 	struct softhca_context *ctx = wait_for_daemon(pid);
-	long idle, before, after;
+	long idle, before, own_before, after, own_after;
 
 	if (!ctx) {
 		fprintf(stderr, "softhca-memory: the daemon did not come up\n");
@@ -120,12 +142,16 @@ static int measure(pid_t pid)
 	print_static();
 	ctx = softhca_open(socket_path, NULL);
 	before = status_kib(pid, "VmRSS");
+	own_before = own_kib(pid);
 	if (!ctx || make_queue_pairs(ctx))
 		return 1;
 	usleep(SETTLE_US);
 	after = status_kib(pid, "VmRSS");
-	printf("%d queue pairs in RTS: %.1f MiB more resident, %.0f bytes each\n", QUEUE_PAIRS,
-		(double)(after - before) / 1024, (double)(after - before) * 1024 / QUEUE_PAIRS);
+	own_after = own_kib(pid);
+	/* What is not its own are the client's queues, as far as the daemon has looked at them. */
+	printf("%d queue pairs in RTS: %.0f bytes each of the daemon's own memory, %.0f resident\n",
+		QUEUE_PAIRS, (double)(own_after - own_before) * 1024 / QUEUE_PAIRS,
+		(double)(after - before) * 1024 / QUEUE_PAIRS);
 	softhca_close(ctx);
 	return idle < 0 || idle > RESIDENT_MIB_MAX * 1024L;
 }

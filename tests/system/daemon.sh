@@ -30,7 +30,10 @@ sleep 4
 used=$(($(ticks) - before))
 check "idle CPU is below 3 % ($used ticks of 400)" test "$used" -lt 12
 
-not_started() { ! timeout 20 "$DAEMON" --socket "$1" </dev/null; }
+not_started() {
+	timeout 20 "$DAEMON" --socket "$1" </dev/null
+	[ $? -eq 1 ]
+}
 check 'a second daemon on the same socket is refused' not_started "$SCRATCH/idle.sock"
 check 'the first one goes on' test -S "$SCRATCH/idle.sock"
 kill -INT "$idle"

@@ -78,7 +78,8 @@ stop() {
 pair() {
 	local name=$1
 	shift
-	check "$*" timeout 120 "$PERF" "$@" --socket "$SCRATCH/$name.sock" --pair left,right
+	check "$*" timeout "${PAIR_SECONDS:-120}" "$PERF" "$@" --socket "$SCRATCH/$name.sock" \
+		--pair left,right
 }
 
 # between ARGUMENTS...: the same test, server with daemon b, client with daemon a. Checked. Set by

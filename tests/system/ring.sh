@@ -12,5 +12,8 @@ printf 'bulk 10 GB/s\nmessages 10 M/s\n' >"$SCRATCH/limit"
 pair ring --demo --limit "$SCRATCH/limit"
 pair ring write_bw -a -n 200
 pair ring write_bw -q 64 -D 1
+# More descriptors posted in chains than the daemon has buffers for.
+PAIR_SECONDS=20 pair ring write_bw -q 128 -l 16 -s 64 -D 1
+PAIR_SECONDS=20 pair ring write_bw -q 1000 -l 16 -s 64 -D 1
 check 'the daemon ends cleanly' stop "$started"
 finish
