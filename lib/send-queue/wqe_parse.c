@@ -313,7 +313,8 @@ static unsigned parse_chain(struct engine *e, struct qp *q, struct rte_mbuf *m,
 
 	*rest = m;
 	while (n < allowed) {
-		if (!w->spare && !(w->spare = rte_mbuf_raw_alloc(e->descriptors))) {
+		if (request_chains(m) && !w->spare &&
+			!(w->spare = rte_mbuf_raw_alloc(e->descriptors))) {
 			count(stage_counters(e, STAGE_DOORBELL_WQE), COUNTER_wqe_descriptor_empty);
 			return n;
 		}

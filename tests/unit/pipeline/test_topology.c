@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of the pipeline is sane, and channels count what `softhca fifos` shows. */
+#include <stdio.h>
+#include "engine_fixture.h"
+
+static void assert_unique(const char *a, const char *b, unsigned i, unsigned k)
+{
+	if (i != k && strcmp(a, b) == 0)
+		fail_msg("%s stands twice in topology.def", a);
+}
+
+static void topology__names_are_unique(void **state)
+{
+	for (unsigned i = 0; i < STAGE_COUNT; i++)
+		for (unsigned k = 0; k < STAGE_COUNT; k++)
+			assert_unique(stage_infos[i].name, stage_infos[k].name, i, k);
+	for (unsigned i = 0; i < MODULE_COUNT; i++)
+		for (unsigned k = 0; k < MODULE_COUNT; k++) {
+			assert_unique(module_infos[i].name, module_infos[k].name, i, k);
+			assert_unique(
+				module_infos[i].design_name, module_infos[k].design_name, i, k);
+		}
+	for (unsigned i = 0; i < CHANNEL_COUNT; i++)
+		for (unsigned k = 0; k < CHANNEL_COUNT; k++)
+			assert_unique(channel_infos[i].name, channel_infos[k].name, i, k);
+}
+
+static void topology__every_channel_has_two_ends(void **state)
+{
+	for (unsigned i = 0; i < CHANNEL_COUNT; i++) {
+		const struct channel_info *c = &channel_infos[i];
+		char name[32];
+
+		assert_in_range(c->producer, 0, MODULE_COUNT - 1);
+		assert_in_range(c->consumer, 0, MODULE_COUNT - 1);
+		assert_int_not_equal(c->producer, c->consumer);
+		snprintf(name, sizeof(name), "%s_%s", module_infos[c->producer].name,
+			module_infos[c->consumer].name);
+		assert_string_equal(c->name, name);
+		assert_int_equal((c->depth + 1) & c->depth, 0); /* wastes nothing */
+		assert_true(c->depth >= 4 * BURST);
+		assert_true(strlen(c->fifos) > 0 && strlen(c->full) > 0);
+	}
+}
+
+static void topology__every_module_has_a_stage_and_a_channel(void **state)
+{
+	unsigned modules[STAGE_COUNT] = {0};
+
+	for (unsigned i = 0; i < MODULE_COUNT; i++) {
+		unsigned channels = 0;
+
+		assert_in_range(module_infos[i].stage, 0, STAGE_COUNT - 1);
+		modules[module_infos[i].stage]++;
+		for (unsigned k = 0; k < CHANNEL_COUNT; k++)
+			channels +=
+				channel_infos[k].producer == i || channel_infos[k].consumer == i;
+		assert_true(channels > 0);
+	}
+	for (unsigned s = 0; s < STAGE_COUNT; s++)
+		assert_true(modules[s] > 0);
+}
+
+static void channel__counts(void **state)
+{
+	struct channel *c = &fx->e->channel[CHANNEL_DBP_WS];
+	unsigned depth = channel_infos[CHANNEL_DBP_WS].depth;
+	struct rte_mbuf *m[BURST];
+
+	assert_int_equal(channel_take(c, m, BURST), 0);
+	assert_int_equal(c->empty, 1);
+	assert_int_equal(channel_room(c), depth);
+	assert_int_equal(c->full, 0);
+	fx_fill(CHANNEL_DBP_WS, depth - 10);
+	assert_int_equal(c->put, 10);
+	assert_int_equal(c->high_water, 10);
+	assert_int_equal(channel_take(c, m, 4), 4);
+	assert_int_equal(c->taken, 4);
+	rte_pktmbuf_free_bulk(m, 4);
+	fx_fill(CHANNEL_DBP_WS, 0);
+	assert_int_equal(channel_room(c), 0);
+	assert_int_equal(c->full, 1);
+	assert_int_equal(c->high_water, depth);
+	assert_int_equal(c->put, depth + 4);
+	assert_int_equal(c->empty, 1);
+}
+
+static void channel__keeps_the_order_and_all(void **state)
+{
+	struct channel *c = &fx->e->channel[CHANNEL_DBP_WS];
+	uint32_t in = 0, out = 0;
+
+	for (unsigned round = 0; round < 300; round++) {
+		struct rte_mbuf *m[7];
+		unsigned n;
+
+		for (unsigned i = 0; i < round % 8 && channel_room(c); i++) {
+			m[0] = rte_pktmbuf_alloc(fx->descriptors);
+			request_of(m[0])->imm = in++;
+			channel_put_one(c, m[0]);
+		}
+		n = channel_take(c, m, round % 7);
+		for (unsigned i = 0; i < n; i++) {
+			assert_int_equal(request_of(m[i])->imm, out++);
+			rte_pktmbuf_free(m[i]);
+		}
+	}
+	assert_int_equal(in, out + rte_ring_count(c->ring));
+}
+
+static void channel_try_put__takes_what_fits(void **state)
+{
+	struct channel *c = &fx->e->channel[CHANNEL_HP_EE];
+	struct rte_mbuf *m[5];
+
+	fx_fill(CHANNEL_HP_EE, 3);
+	rte_pktmbuf_alloc_bulk(fx->descriptors, m, 5);
+	assert_int_equal(channel_try_put(c, m, 5), 3);
+	assert_int_equal(c->full, 1);
+	assert_int_equal(channel_room(c), 0);
+	rte_pktmbuf_free_bulk(m + 3, 2);
+}
+
+static void counters__names_and_sentences(void **state)
+{
+	for (unsigned i = 0; i < COUNTER_COUNT; i++) {
+		assert_true(strlen(counter_name(i)) > 0);
+		assert_true(strlen(counter_text(i)) > 8);
+		for (unsigned k = 0; k < COUNTER_COUNT; k++)
+			assert_unique(counter_name(i), counter_name(k), i, k);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(topology__names_are_unique),
+		cmocka_unit_test(topology__every_channel_has_two_ends),
+		cmocka_unit_test(topology__every_module_has_a_stage_and_a_channel),
+		cmocka_unit_test(counters__names_and_sentences),
+		FX_TEST(channel__counts),
+		FX_TEST(channel__keeps_the_order_and_all),
+		FX_TEST(channel_try_put__takes_what_fits),
+	};
+
+	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
+}

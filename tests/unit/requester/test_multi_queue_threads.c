@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * MultiQueue by two threads, as RequesterTransControl and RequesterRecvControl use it: a producer
+ * that puts whenever there is a free element and a consumer that takes whenever there is something,
+ * with a pool so small that lists run empty and elements change lists all the time. Both the
+ * numbers seen and ThreadSanitizer are the judges.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+#include "multi_queue_fixture.h"
+
+enum { QUEUES = 5, ELEMENTS = 60000 };
+
+struct shared {
+	struct multi_queue *mq;
+	struct mq_list list[QUEUES];
+	unsigned queues;
+	/* consumer's */
+	uint32_t next[QUEUES];
+	uint32_t wrong;
+};
+
+static void *producer(void *arg)
+{
+	struct shared *s = arg;
+
+	for (uint32_t i = 0; i < ELEMENTS * s->queues; i++) {
+		uint32_t q = i % s->queues;
+		struct sw_element x = {
+			.psn = i / s->queues, .wqe_offset = q, .length = ~(i / s->queues)};
+
+		while (!mq_free_count(&s->mq->sw_free))
+			sched_yield();
+		sw_put(s->mq, &s->list[q], &x);
+	}
+	return NULL;
+}
+
+/* Takes one element of that queue, if there is one. */
+static bool consume(struct shared *s, uint32_t q)
+{
+	struct sw_element *x = sw_head(s->mq, &s->list[q]);
+
+	if (!x)
+		return false;
+	if (x->psn != s->next[q] || x->wqe_offset != q || x->length != ~x->psn)
+		s->wrong++;
+	s->next[q]++;
+	sw_pop(s->mq, &s->list[q]);
+	return true;
+}
+
+static void *consumer(void *arg)
+{
+	struct shared *s = arg;
+	uint32_t left = ELEMENTS * s->queues;
+
+	while (left && !s->wrong) {
+		bool any = false;
+
+		for (uint32_t q = 0; q < s->queues; q++)
+			if (consume(s, q)) {
+				left--;
+				any = true;
+			}
+		if (!any)
+			sched_yield();
+	}
+	return NULL;
+}
+
+static void stress(unsigned queues, uint32_t pool)
+{
+	struct shared s = {.mq = multi_queue_make(pool), .queues = queues};
+	pthread_t thread[2];
+
+	assert_int_equal(pthread_create(&thread[0], NULL, producer, &s), 0);
+	assert_int_equal(pthread_create(&thread[1], NULL, consumer, &s), 0);
+	pthread_join(thread[1], NULL);
+	if (s.wrong)
+		_exit(1); /* the producer may wait for ever */
+	pthread_join(thread[0], NULL);
+	for (uint32_t q = 0; q < queues; q++) {
+		assert_int_equal(s.next[q], ELEMENTS);
+		assert_int_equal(mq_count(&s.list[q]), 0);
+	}
+	assert_int_equal(mq_free_count(&s.mq->sw_free), pool);
+	multi_queue_unmake(s.mq);
+}
+
+static void multi_queue__one_element_race(void **state)
+{
+	stress(1, 1);
+	stress(1, 2);
+	stress(1, 3);
+}
+
+static void multi_queue__queues_share_a_small_pool(void **state)
+{
+	stress(QUEUES, 2);
+	stress(QUEUES, QUEUES + 1);
+}
+
+static void multi_queue__plenty(void **state)
+{
+	stress(2, 64);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(multi_queue__one_element_race),
+		cmocka_unit_test(multi_queue__queues_share_a_small_pool),
+		cmocka_unit_test(multi_queue__plenty),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* DoorbellProcessing alone: doorbells in the client's page, descriptors in DBP_WS. */
+#include "send_queue_fixture.h"
+
+static void dbp_poll__takes_a_doorbell(void **state)
+{
+	struct wqe w = wqe_begin(2, 640, WQE_SIGNALED);
+	struct rte_mbuf *m;
+
+	wqe_add_data(&w, FX_KEY, FX_VA, 10);
+	ring_raw(fx->qp[2]->qpn, 640 / 16 << DOORBELL_OFFSET_SHIFT | DOORBELL_FENCE | USER_SEND, 2);
+	assert_int_equal(dbp_poll(fx->e), 1);
+	m = fx_take(CHANNEL_DBP_WS);
+	assert_non_null(m);
+	assert_int_equal(request_of(m)->qpn, fx->qp[2]->qpn);
+	assert_int_equal(request_of(m)->opcode, USER_SEND);
+	assert_int_equal(request_of(m)->flags, REQUEST_FENCE);
+	assert_int_equal(request_of(m)->wqe_offset, 640);
+	assert_int_equal(request_of(m)->wqe_bytes, 32);
+	assert_int_equal(request_of(m)->client, FX_CLIENT);
+	assert_int_equal(request_of(m)->epoch, fx->qp[2]->epoch);
+	assert_memory_equal(request_wqe(m), fx->sq[2] + 640, 32);
+	rte_mbuf_raw_free(m);
+	fx_assert_counter(doorbells, 1);
+	assert_int_equal(fx->page->uar.consumer_index, 1);
+}
+
+static void dbp_poll__input_empty(void **state)
+{
+	assert_int_equal(dbp_poll(fx->e), 0);
+	assert_false(dbp_pending(fx->e));
+	ring(0, USER_SEND, 0, 16);
+	assert_true(dbp_pending(fx->e));
+	assert_int_equal(dbp_poll(fx->e), 1);
+	assert_int_equal(dbp_poll(fx->e), 0);
+	assert_false(dbp_pending(fx->e));
+	fx_assert_counter(doorbells, 1);
+}
+
+/* Six rounds of the FIFO: an entry counts once in each round, and an old one never. */
+static void dbp_poll__phase_wraps(void **state)
+{
+	for (uint32_t i = 0; i < 6 * UAR_DOORBELLS; i++) {
+		ring(i % FX_QPS, USER_SEND, i % 512 * 16, 16);
+		assert_int_equal(dbp_poll(fx->e), 1);
+		assert_descriptor(CHANNEL_DBP_WS, i % FX_QPS, i % 512 * 16);
+		assert_int_equal(dbp_poll(fx->e), 0);
+		assert_int_equal(fx->page->uar.consumer_index, i + 1);
+	}
+	fx_assert_counter(doorbells, 6 * UAR_DOORBELLS);
+}
+
+static void dbp_poll__full_fifo_in_bursts(void **state)
+{
+	uint32_t got = 0;
+
+	for (uint32_t i = 0; i < UAR_DOORBELLS; i++)
+		ring(0, USER_SEND, i * 16, 16);
+	while (got < UAR_DOORBELLS) {
+		assert_int_equal(dbp_poll(fx->e), BURST);
+		for (unsigned i = 0; i < BURST; i++)
+			assert_descriptor(CHANNEL_DBP_WS, 0, got++ * 16);
+	}
+	assert_int_equal(dbp_poll(fx->e), 0);
+}
+
+static void refused(uint32_t qpn, uint32_t offset, uint32_t units, enum counter why)
+{
+	uint64_t before = fx_counter(why);
+
+	ring_raw(qpn, offset / 16 << DOORBELL_OFFSET_SHIFT | USER_SEND, units);
+	dbp_poll(fx->e);
+	assert_int_equal(fx_ring_count(CHANNEL_DBP_WS), 0);
+	assert_int_equal(fx_counter(why), before + 1);
+	assert_false(dbp_pending(fx->e)); /* consumed all the same */
+}
+
+static void dbp_poll__foreign_queue_pair(void **state)
+{
+	fx->qp[1]->client = FX_CLIENT + 1;
+	refused(fx->qp[1]->qpn, 0, 1, COUNTER_drop_doorbell_qpn);
+	refused(fx->qp[0]->qpn + 64, 0, 1, COUNTER_drop_doorbell_qpn); /* same index */
+	refused(0, 0, 1, COUNTER_drop_doorbell_qpn);
+	refused(0xffffff, 0, 1, COUNTER_drop_doorbell_qpn);
+}
+
+static void dbp_poll__queue_pair_may_not_send(void **state)
+{
+	static const struct {
+		enum qp_state state;
+		bool taken;
+	} rows[] = {{QP_RST, false}, {QP_INIT, false}, {QP_RTR, false}, {QP_RTS, true},
+		{QP_SQE, true}, {QP_SQD, true}, {QP_ERR, true}};
+
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		fx->qp[0]->state = rows[i].state;
+		if (!rows[i].taken) {
+			refused(fx->qp[0]->qpn, 0, 1, COUNTER_drop_doorbell_state);
+			continue;
+		}
+		ring(0, USER_SEND, 0, 16);
+		assert_int_equal(dbp_poll(fx->e), 1);
+		assert_descriptor(CHANNEL_DBP_WS, 0, 0);
+	}
+}
+
+static void dbp_poll__descriptor_outside_of_the_queue(void **state)
+{
+	uint32_t qpn = fx->qp[0]->qpn;
+
+	ring(0, USER_SEND, FX_SQ_BYTES - 16, 16); /* the last unit */
+	assert_int_equal(dbp_poll(fx->e), 1);
+	assert_descriptor(CHANNEL_DBP_WS, 0, FX_SQ_BYTES - 16);
+	ring(0, USER_SEND, FX_SQ_BYTES - WQE_BYTES_MAX, WQE_BYTES_MAX);
+	assert_int_equal(dbp_poll(fx->e), 1);
+	assert_descriptor(CHANNEL_DBP_WS, 0, FX_SQ_BYTES - WQE_BYTES_MAX);
+	refused(qpn, FX_SQ_BYTES - 16, 2, COUNTER_drop_doorbell_size);
+	refused(qpn, FX_SQ_BYTES, 1, COUNTER_drop_doorbell_size);
+	refused(qpn, FX_SQ_BYTES + 16, 1, COUNTER_drop_doorbell_size);
+	refused(qpn, 0xffffff0, 1, COUNTER_drop_doorbell_size); /* the largest offset there is */
+	refused(qpn, 0, WQE_UNITS_MAX + 1, COUNTER_drop_doorbell_size);
+	refused(qpn, 0, 255, COUNTER_drop_doorbell_size);
+	refused(qpn, 0, 0, COUNTER_drop_doorbell_size);
+}
+
+static void dbp_poll__nop_wakes_the_responder(void **state)
+{
+	ring_raw(fx->qp[3]->qpn, USER_NOP, 0);
+	assert_int_equal(dbp_poll(fx->e), 0);
+	assert_int_equal(fx_ring_count(CHANNEL_DBP_WS), 0);
+	assert_int_equal(wake_take(&fx->e->wake[WAKE_EE]), fx->qp[3]->index);
+	wake_next(&fx->qp[3]->wake[WAKE_EE]);
+	fx_assert_counter(drop_doorbell_size, 0);
+}
+
+static void dbp_poll__output_full(void **state)
+{
+	fx_fill(CHANNEL_DBP_WS, 2);
+	for (unsigned i = 0; i < 5; i++)
+		ring(0, USER_SEND, i * 16, 16);
+	assert_int_equal(dbp_poll(fx->e), 2);
+	assert_int_equal(dbp_poll(fx->e), 0);
+	assert_int_equal(fx->page->uar.consumer_index, 2); /* the rest stays with the client */
+	fx_unfill(CHANNEL_DBP_WS);
+	assert_int_equal(dbp_poll(fx->e), 3);
+	for (unsigned i = 2; i < 5; i++)
+		assert_descriptor(CHANNEL_DBP_WS, 0, i * 16);
+}
+
+static void dbp_poll__no_descriptor_buffer(void **state)
+{
+	fx_exhaust(fx->descriptors, 1);
+	ring(0, USER_SEND, 0, 16);
+	ring(0, USER_SEND, 16, 16);
+	assert_int_equal(dbp_poll(fx->e), 1);
+	fx_assert_counter(wqe_descriptor_empty, 1);
+	assert_int_equal(fx->page->uar.consumer_index, 1);
+	fx_refill();
+	assert_int_equal(dbp_poll(fx->e), 1);
+	assert_descriptor(CHANNEL_DBP_WS, 0, 0);
+	assert_descriptor(CHANNEL_DBP_WS, 0, 16);
+}
+
+/* A client that floods does not keep another one from its turn. */
+static void dbp_poll__clients_in_turn(void **state)
+{
+	struct uar_page *other = aligned_alloc(4096, sizeof(*other));
+	uint64_t w1 = fx->qp[1]->qpn << DOORBELL_QPN_SHIFT | 1;
+	unsigned polls = 0, others = 0;
+	struct rte_mbuf *m;
+
+	memset(other, 0, sizeof(*other));
+	fx->qp[1]->client = FX_CLIENT + 1;
+	dbp_set_client(fx->e, FX_CLIENT + 1, other);
+	for (unsigned i = 0; i < UAR_DOORBELLS; i++)
+		ring(0, USER_SEND, 0, 16);
+	other->doorbell[0] = DOORBELL_PHASE | USER_SEND | w1 << 32;
+	while (!others && polls++ < 2) {
+		dbp_poll(fx->e);
+		while ((m = fx_take(CHANNEL_DBP_WS))) {
+			others += request_of(m)->qpn == fx->qp[1]->qpn;
+			rte_mbuf_raw_free(m);
+		}
+	}
+	assert_int_equal(others, 1);
+	dbp_set_client(fx->e, FX_CLIENT + 1, NULL);
+	free(other);
+}
+
+static void dbp_set_asleep__tells_the_clients(void **state)
+{
+	dbp_set_asleep(fx->e, true);
+	assert_int_equal(fx->page->uar.daemon_asleep, 1);
+	dbp_set_asleep(fx->e, false);
+	assert_int_equal(fx->page->uar.daemon_asleep, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(dbp_poll__takes_a_doorbell),
+		FX_TEST(dbp_poll__input_empty),
+		FX_TEST(dbp_poll__phase_wraps),
+		FX_TEST(dbp_poll__full_fifo_in_bursts),
+		FX_TEST(dbp_poll__foreign_queue_pair),
+		FX_TEST(dbp_poll__queue_pair_may_not_send),
+		FX_TEST(dbp_poll__descriptor_outside_of_the_queue),
+		FX_TEST(dbp_poll__nop_wakes_the_responder),
+		FX_TEST(dbp_poll__output_full),
+		FX_TEST(dbp_poll__no_descriptor_buffer),
+		FX_TEST(dbp_poll__clients_in_turn),
+		FX_TEST(dbp_set_asleep__tells_the_clients),
+	};
+
+	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
+}

@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* WQEParse alone: descriptors in WS_WP, requests in WP_DP, the rest of chains in WP_WS. */
+#include "send_queue_fixture.h"
+
+static void parse_put(const struct wqe *w, uint8_t opcode)
+{
+	fx_put(CHANNEL_WS_WP, fetched(w->qp, opcode, w->offset, w->bytes));
+	assert_true(wp_poll(fx->e) > 0);
+}
+
+/* The parsed request; freed by the caller. */
+static struct rte_mbuf *parse(const struct wqe *w, uint8_t opcode)
+{
+	struct rte_mbuf *m;
+
+	parse_put(w, opcode);
+	m = fx_take(CHANNEL_WP_DP);
+	assert_non_null(m);
+	assert_null(fx_take(CHANNEL_WP_DP));
+	return m;
+}
+
+/* Each operation, with the services that may use it and the units it needs. */
+static const struct operation {
+	uint8_t opcode;
+	uint8_t services; /* bits */
+	bool raddr, atomic;
+} operations[] = {
+	{USER_SEND, 7, false, false},
+	{USER_SEND_IMM, 7, false, false},
+	{USER_SEND_INV, 1, false, false},
+	{USER_RDMA_WRITE, 3, true, false},
+	{USER_RDMA_WRITE_IMM, 3, true, false},
+	{USER_RDMA_READ, 1, true, false},
+	{USER_ATOMIC_CS, 1, true, true},
+	{USER_ATOMIC_FA, 1, true, true},
+};
+
+static struct wqe build(const struct operation *o, enum qp_service service, uint32_t length)
+{
+	struct wqe w = wqe_begin(0, 0, WQE_SIGNALED | WQE_SOLICITED);
+	struct wqe_atomic a = {0x1111, 0x2222};
+	struct wqe_ud u = {.qpn = 5};
+
+	if (o->raddr)
+		wqe_add_raddr(&w);
+	if (o->atomic)
+		wqe_add(&w, &a, sizeof(a));
+	if (service == SERVICE_UD)
+		wqe_add(&w, &u, sizeof(u));
+	wqe_add_data(&w, FX_KEY, FX_VA, length);
+	return w;
+}
+
+static void assert_parsed(struct rte_mbuf *m, const struct operation *o, enum qp_service service)
+{
+	struct request *r = request_of(m);
+
+	assert_int_equal(r->outcome, OUTCOME_OK);
+	assert_int_equal(r->service, service);
+	assert_int_equal(r->length, o->atomic ? 8 : 100);
+	assert_int_equal(r->data_units, 1);
+	assert_int_equal(r->imm, 0x01020304);
+	assert_int_equal(r->flags, REQUEST_SIGNALED | REQUEST_SOLICITED);
+	if (o->raddr) {
+		assert_true(r->raddr == 0x123456789a);
+		assert_int_equal(r->rkey, 0x777);
+	}
+	if (o->atomic) {
+		assert_true(r->swap_add == 0x1111);
+		assert_true(r->compare == 0x2222);
+	}
+	if (service == SERVICE_UD)
+		assert_int_equal(r->ud_offset, 16);
+	assert_int_equal(((struct wqe_data *)(request_wqe(m) + r->data_first))->length, 100);
+}
+
+static void wp_poll__every_operation_on_every_service(void **state)
+{
+	unsigned refused = 0;
+
+	for (enum qp_service s = SERVICE_RC; s <= SERVICE_UD; s++)
+		for (unsigned i = 0; i < RTE_DIM(operations); i++) {
+			struct wqe w = build(&operations[i], s, 100);
+			struct rte_mbuf *m;
+
+			fx_service(0, s);
+			m = parse(&w, operations[i].opcode);
+			if (operations[i].services >> s & 1) {
+				assert_parsed(m, &operations[i], s);
+			} else {
+				assert_int_equal(request_of(m)->outcome, OUTCOME_LOCAL_QP_OP);
+				refused++;
+			}
+			rte_mbuf_raw_free(m);
+		}
+	assert_int_equal(refused, 4 + 6);
+	fx_assert_counter(bad_wqe_opcode, refused);
+	fx_assert_counter(wqes, 3 * RTE_DIM(operations));
+}
+
+static void wp_poll__undefined_operations(void **state)
+{
+	for (uint8_t opcode = 0; opcode <= DOORBELL_OPCODE_MASK; opcode++) {
+		struct wqe w = wqe_begin(0, 0, 0);
+		struct rte_mbuf *m;
+		bool known = false;
+
+		for (unsigned i = 0; i < RTE_DIM(operations); i++)
+			known |= operations[i].opcode == opcode;
+		if (known)
+			continue;
+		m = parse(&w, opcode);
+		assert_int_equal(request_of(m)->outcome, OUTCOME_LOCAL_QP_OP);
+		rte_mbuf_raw_free(m);
+	}
+	fx_assert_counter(bad_wqe_opcode, 32 - RTE_DIM(operations));
+}
+
+static void refused(
+	const struct wqe *w, uint8_t opcode, enum wire_outcome outcome, enum counter why)
+{
+	uint64_t before = fx_counter(why);
+	struct rte_mbuf *m = parse(w, opcode);
+
+	assert_int_equal(request_of(m)->outcome, outcome);
+	assert_int_equal(request_of(m)->length, 0);
+	assert_int_equal(request_of(m)->data_units, 0);
+	assert_int_equal(request_of(m)->flags & REQUEST_INLINE, 0);
+	assert_int_equal(fx_counter(why), before + 1);
+	rte_mbuf_raw_free(m);
+}
+
+static void wp_poll__unit_missing(void **state)
+{
+	struct wqe w = wqe_begin(0, 0, 0);
+
+	refused(&w, USER_RDMA_WRITE, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
+	refused(&w, USER_RDMA_READ, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
+	wqe_add_raddr(&w);
+	refused(&w, USER_ATOMIC_FA, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
+	fx_service(0, SERVICE_UD);
+	w = wqe_begin(0, 0, 0);
+	refused(&w, USER_SEND, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
+	wqe_add_raddr(&w);
+	wqe_add_raddr(&w); /* two of three units */
+	refused(&w, USER_SEND, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
+}
+
+static void wp_poll__entries_at_the_limit(void **state)
+{
+	struct wqe w = wqe_begin(0, 0, 0);
+	struct rte_mbuf *m;
+
+	for (unsigned i = 0; i < SGE_MAX; i++)
+		wqe_add_data(&w, FX_KEY, FX_VA + i, 1);
+	m = parse(&w, USER_SEND);
+	assert_int_equal(request_of(m)->outcome, OUTCOME_OK);
+	assert_int_equal(request_of(m)->data_units, SGE_MAX);
+	assert_int_equal(request_of(m)->length, SGE_MAX);
+	rte_mbuf_raw_free(m);
+	wqe_add_data(&w, FX_KEY, FX_VA, 1);
+	refused(&w, USER_SEND, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
+}
+
+static void wp_poll__no_entries(void **state)
+{
+	struct wqe w = wqe_begin(0, 0, 0);
+	struct rte_mbuf *m = parse(&w, USER_SEND);
+
+	assert_int_equal(request_of(m)->outcome, OUTCOME_OK);
+	assert_int_equal(request_of(m)->length, 0);
+	rte_mbuf_raw_free(m);
+}
+
+static void wp_poll__inline(void **state)
+{
+	static const uint32_t sizes[] = {0, 1, 12, 13, 500};
+
+	for (unsigned i = 0; i < RTE_DIM(sizes); i++) {
+		struct wqe w = wqe_begin(0, 0, 0);
+		struct rte_mbuf *m;
+
+		wqe_add_inline(&w, sizes[i], sizes[i], 3);
+		m = parse(&w, USER_SEND);
+		assert_int_equal(request_of(m)->outcome, OUTCOME_OK);
+		assert_int_equal(request_of(m)->flags & REQUEST_INLINE, REQUEST_INLINE);
+		assert_int_equal(request_of(m)->length, sizes[i]);
+		fx_assert_pattern(request_wqe(m) + request_of(m)->data_first, sizes[i], 3);
+		rte_mbuf_raw_free(m);
+	}
+}
+
+static void wp_poll__inline_too_long(void **state)
+{
+	static const uint32_t claims[] = {13, 28, 1000, 0x7fffffff};
+
+	for (unsigned i = 0; i < RTE_DIM(claims); i++) {
+		struct wqe w = wqe_begin(0, 0, 0);
+
+		wqe_add_inline(&w, 12, claims[i], 3);
+		refused(&w, USER_SEND, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
+	}
+}
+
+static void wp_poll__inline_where_data_comes_back(void **state)
+{
+	struct wqe w = wqe_begin(0, 0, 0);
+
+	wqe_add_raddr(&w);
+	wqe_add_inline(&w, 8, 8, 3);
+	refused(&w, USER_RDMA_READ, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
+}
+
+static struct wqe of_lengths(uint32_t first, uint32_t second)
+{
+	struct wqe w = wqe_begin(0, 0, 0);
+
+	wqe_add_data(&w, FX_HUGE_KEY, FX_HUGE_VA, first);
+	wqe_add_data(&w, FX_HUGE_KEY, FX_HUGE_VA, second);
+	return w;
+}
+
+static void wp_poll__message_length_at_the_limit(void **state)
+{
+	struct wqe w = of_lengths(0x7fffffff, 1); /* 2^31: C9-72 */
+	struct rte_mbuf *m = parse(&w, USER_SEND);
+
+	assert_int_equal(request_of(m)->outcome, OUTCOME_OK);
+	assert_true(request_of(m)->length == MESSAGE_BYTES_MAX);
+	rte_mbuf_raw_free(m);
+	w = of_lengths(0x7fffffff, 2);
+	refused(&w, USER_SEND, OUTCOME_LOCAL_LENGTH, COUNTER_bad_wqe_length);
+	w = of_lengths(0x7fffffff, 0x7fffffff);
+	refused(&w, USER_SEND, OUTCOME_LOCAL_LENGTH, COUNTER_bad_wqe_length);
+	w = of_lengths(4, 0x80000001u); /* an inline mark behind the first unit */
+	refused(&w, USER_SEND, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
+}
+
+static void wp_poll__datagram_longer_than_the_mtu(void **state)
+{
+	struct operation send = {USER_SEND, 7, false, false};
+	struct wqe w;
+	struct rte_mbuf *m;
+
+	fx_service(0, SERVICE_UD);
+	w = build(&send, SERVICE_UD, FX_MTU);
+	m = parse(&w, USER_SEND);
+	assert_int_equal(request_of(m)->outcome, OUTCOME_OK);
+	rte_mbuf_raw_free(m);
+	w = build(&send, SERVICE_UD, FX_MTU + 1);
+	refused(&w, USER_SEND, OUTCOME_LOCAL_LENGTH, COUNTER_bad_wqe_length);
+}
+
+static void wp_poll__atomic_needs_eight_bytes(void **state)
+{
+	struct wqe w = build(&operations[7], SERVICE_RC, 7);
+
+	refused(&w, USER_ATOMIC_FA, OUTCOME_LOCAL_LENGTH, COUNTER_bad_wqe_length);
+}
+
+static void wp_poll__local_access(void **state)
+{
+	struct wqe w = wqe_begin(0, 0, 0);
+
+	/* A READ writes here */
+	wqe_add_raddr(&w);
+	wqe_add_data(&w, FX_READ_KEY, FX_VA, 8);
+	refused(&w, USER_RDMA_READ, OUTCOME_LOCAL_PROT, COUNTER_bad_wqe_access);
+	fx_assert_counter(v2p_flags_error, 1);
+	/* Several packets: known before the first leaves */
+	w = wqe_begin(0, 0, 0);
+	wqe_add_data(&w, FX_KEY, FX_VA, FX_MTU);
+	wqe_add_data(&w, FX_KEY, FX_VA + FX_MEMORY_BYTES, 1);
+	refused(&w, USER_SEND, OUTCOME_LOCAL_PROT, COUNTER_bad_wqe_access);
+	fx_assert_counter(v2p_length_error, 1);
+	w = wqe_begin(0, 0, 0);
+	wqe_add_data(&w, 0x9909, FX_VA, FX_MTU + 1);
+	refused(&w, USER_SEND, OUTCOME_LOCAL_PROT, COUNTER_bad_wqe_access);
+	fx_assert_counter(v2p_key_error, 1);
+	fx->qp[0]->pd++;
+	w = wqe_begin(0, 0, 0);
+	wqe_add_data(&w, FX_KEY, FX_VA, FX_MTU + 1);
+	refused(&w, USER_SEND, OUTCOME_LOCAL_PROT, COUNTER_bad_wqe_access);
+	fx_assert_counter(v2p_pd_error, 1);
+}
+
+static void wp_poll__queue_pair_in_error(void **state)
+{
+	static const enum qp_state states[] = {QP_ERR, QP_SQE};
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct wqe w = wqe_begin(0, 0, 0);
+		struct rte_mbuf *m;
+
+		fx->qp[0]->state = states[i];
+		m = parse(&w, USER_SEND);
+		assert_int_equal(request_of(m)->outcome, OUTCOME_FLUSH);
+		rte_mbuf_raw_free(m);
+	}
+}
+
+/* Six SENDs, each naming the next. */
+static void chain_of_six(void)
+{
+	for (uint32_t i = 0; i < 6; i++) {
+		wqe_empty_send(0, i * 64);
+		if (i < 5)
+			wqe_link(0, i * 64, i * 64 + 64, USER_SEND, 1 | (i == 2 ? WQE_NEXT_F : 0));
+	}
+}
+
+static void wp_poll__chain_to_its_end(void **state)
+{
+	fx->qp[0]->ws.chain = 1;
+	chain_of_six();
+	fx_put(CHANNEL_WS_WP, fetched(0, USER_SEND, 0, 16));
+	wp_poll(fx->e);
+	assert_int_equal(fx_ring_count(CHANNEL_WP_DP), 6);
+	for (unsigned i = 0; i < 6; i++) {
+		struct rte_mbuf *m = fx_take(CHANNEL_WP_DP);
+
+		assert_int_equal(request_of(m)->wqe_offset, i * 64);
+		assert_int_equal(request_of(m)->opcode, USER_SEND);
+		assert_int_equal(!!(request_of(m)->flags & REQUEST_FENCE), i == 3);
+		assert_int_equal(!!(request_of(m)->flags & REQUEST_CHAINED), i > 0);
+		rte_mbuf_raw_free(m);
+	}
+	assert_int_equal(fx_ring_count(CHANNEL_WP_WS), 0);
+	assert_int_equal(fx->qp[0]->ws.chain, 0);
+	assert_int_equal(fx->qp[0]->ws.issued, 6);
+}
+
+static void wp_poll__chain_given_back_at_the_allowance(void **state)
+{
+	struct rte_mbuf *m;
+
+	fx->qp[0]->ws.chain = 1;
+	chain_of_six();
+	m = fetched(0, USER_SEND, 0, 16);
+	request_of(m)->allowance = 4;
+	fx_put(CHANNEL_WS_WP, m);
+	wp_poll(fx->e);
+	for (unsigned i = 0; i < 4; i++)
+		assert_descriptor(CHANNEL_WP_DP, 0, i * 64);
+	assert_null(fx_take(CHANNEL_WP_DP));
+	assert_descriptor(CHANNEL_WP_WS, 0, 256);
+	assert_int_equal(fx->qp[0]->ws.chain, 1); /* until WQEScheduler has it */
+	assert_int_equal(fx->qp[0]->ws.issued, 4);
+}
+
+static void wp_poll__next_descriptor_with_a_doorbell_of_its_own(void **state)
+{
+	wqe_empty_send(0, 0);
+	wqe_link(0, 0, 64, USER_SEND, 1 | WQE_NEXT_D);
+	fx_put(CHANNEL_WS_WP, fetched(0, USER_SEND, 0, 16));
+	wp_poll(fx->e);
+	assert_descriptor(CHANNEL_WP_DP, 0, 0);
+	assert_null(fx_take(CHANNEL_WP_DP));
+	assert_null(fx_take(CHANNEL_WP_WS));
+}
+
+static void wp_poll__next_descriptor_outside_of_the_queue(void **state)
+{
+	static const uint32_t offsets[] = {FX_SQ_BYTES, 0xffffffc0u, FX_SQ_BYTES - 64};
+
+	for (unsigned i = 0; i < RTE_DIM(offsets); i++) {
+		fx->qp[0]->ws.chain = 1;
+		wqe_empty_send(0, 0);
+		wqe_link(0, 0, offsets[i], USER_SEND, 5);
+		fx_put(CHANNEL_WS_WP, fetched(0, USER_SEND, 0, 16));
+		wp_poll(fx->e);
+		assert_descriptor(CHANNEL_WP_DP, 0, 0);
+		assert_null(fx_take(CHANNEL_WP_DP));
+		assert_null(fx_take(CHANNEL_WP_WS));
+		assert_int_equal(fx->qp[0]->ws.chain, 0); /* later doorbells do not wait for ever */
+	}
+	fx_assert_counter(bad_wqe, RTE_DIM(offsets));
+}
+
+/* A chain that bites its own tail goes round at the pace of its allowance, and stops nobody. */
+static void wp_poll__endless_chain(void **state)
+{
+	wqe_empty_send(0, 0);
+	wqe_link(0, 0, 0, USER_SEND, 1);
+	wqe_empty_send(1, 64);
+	fx_put(CHANNEL_WS_WP, fetched(0, USER_SEND, 0, 16));
+	fx_put(CHANNEL_WS_WP, fetched(1, USER_SEND, 64, 16));
+	for (unsigned i = 0; i < 3; i++)
+		wp_poll(fx->e);
+	assert_int_equal(fx_ring_count(CHANNEL_WP_DP), 64 + 1);
+	assert_int_equal(fx_ring_count(CHANNEL_WP_WS), 1);
+}
+
+static void wp_poll__output_full(void **state)
+{
+	chain_of_six();
+	fx_fill(CHANNEL_WP_DP, 0);
+	fx_put(CHANNEL_WS_WP, fetched(0, USER_SEND, 0, 16));
+	assert_int_equal(wp_poll(fx->e), 0);
+	assert_int_equal(fx_ring_count(CHANNEL_WS_WP), 1);
+	fx_unfill(CHANNEL_WP_DP);
+	fx_fill(CHANNEL_WP_DP, 2);
+	wp_poll(fx->e); /* two of the chain, the rest back */
+	assert_int_equal(fx_ring_count(CHANNEL_WP_DP), channel_infos[CHANNEL_WP_DP].depth);
+	assert_descriptor(CHANNEL_WP_WS, 0, 128);
+}
+
+static void wp_poll__way_back_full(void **state)
+{
+	fx_fill(CHANNEL_WP_WS, 0);
+	wqe_empty_send(0, 0);
+	fx_put(CHANNEL_WS_WP, fetched(0, USER_SEND, 0, 16));
+	assert_int_equal(wp_poll(fx->e), 0);
+	assert_int_equal(fx_ring_count(CHANNEL_WS_WP), 1);
+	fx_unfill(CHANNEL_WP_WS);
+	assert_true(wp_poll(fx->e) > 0);
+	assert_descriptor(CHANNEL_WP_DP, 0, 0);
+}
+
+static void wp_poll__no_descriptor_buffer(void **state)
+{
+	chain_of_six();
+	fx->qp[0]->ws.chain = 1;
+	fx_put(CHANNEL_WS_WP, fetched(0, USER_SEND, 0, 16));
+	fx_exhaust(fx->descriptors, 2);
+	wp_poll(fx->e);
+	assert_int_equal(fx_ring_count(CHANNEL_WP_DP), 2);
+	assert_descriptor(CHANNEL_WP_DP, 0, 0);
+	assert_descriptor(CHANNEL_WP_DP, 0, 64);
+	assert_descriptor(CHANNEL_WP_WS, 0, 128); /* not parsed, not lost */
+	fx_assert_counter(wqe_descriptor_empty, 1);
+}
+
+static void wp_poll__stale_descriptor(void **state)
+{
+	wqe_empty_send(0, 0);
+	fx_put(CHANNEL_WS_WP, fetched(0, USER_SEND, 0, 16));
+	fx->qp[0]->epoch++;
+	wp_poll(fx->e);
+	assert_null(fx_take(CHANNEL_WP_DP));
+	fx_assert_counter(drop_stale_wqe, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(wp_poll__every_operation_on_every_service),
+		FX_TEST(wp_poll__undefined_operations),
+		FX_TEST(wp_poll__unit_missing),
+		FX_TEST(wp_poll__entries_at_the_limit),
+		FX_TEST(wp_poll__no_entries),
+		FX_TEST(wp_poll__inline),
+		FX_TEST(wp_poll__inline_too_long),
+		FX_TEST(wp_poll__inline_where_data_comes_back),
+		FX_TEST(wp_poll__message_length_at_the_limit),
+		FX_TEST(wp_poll__datagram_longer_than_the_mtu),
+		FX_TEST(wp_poll__atomic_needs_eight_bytes),
+		FX_TEST(wp_poll__local_access),
+		FX_TEST(wp_poll__queue_pair_in_error),
+		FX_TEST(wp_poll__chain_to_its_end),
+		FX_TEST(wp_poll__chain_given_back_at_the_allowance),
+		FX_TEST(wp_poll__next_descriptor_with_a_doorbell_of_its_own),
+		FX_TEST(wp_poll__next_descriptor_outside_of_the_queue),
+		FX_TEST(wp_poll__endless_chain),
+		FX_TEST(wp_poll__output_full),
+		FX_TEST(wp_poll__way_back_full),
+		FX_TEST(wp_poll__no_descriptor_buffer),
+		FX_TEST(wp_poll__stale_descriptor),
+	};
+
+	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* WQEScheduler alone, and with WQEParse where chains go round: order, parking, turns. */
+#include "send_queue_fixture.h"
+
+static void put(unsigned qp, uint32_t offset)
+{
+	fx_put(CHANNEL_DBP_WS, fetched(qp, USER_SEND, offset, 16));
+}
+
+static void ws_poll__keeps_the_order(void **state)
+{
+	for (unsigned i = 0; i < 20; i++)
+		put(0, i * 64);
+	ws_poll(fx->e);
+	assert_int_equal(fx_ring_count(CHANNEL_WS_WP), 20);
+	for (unsigned i = 0; i < 20; i++)
+		assert_descriptor(CHANNEL_WS_WP, 0, i * 64);
+	assert_int_equal(ws_poll(fx->e), 0);
+}
+
+/* A chain is with WQEParse: the doorbells behind it wait until its end, others' do not. */
+static void ws_poll__doorbell_waits_for_the_chain(void **state)
+{
+	struct rte_mbuf *m;
+
+	wqe_link(0, 0, 64, USER_SEND, 1);
+	put(0, 0);
+	put(0, 512);
+	put(1, 128);
+	ws_poll(fx->e);
+	assert_int_equal(fx->qp[0]->ws.chain, 1);
+	m = fx_take(CHANNEL_WS_WP);
+	assert_int_equal(request_of(m)->wqe_offset, 0);
+	assert_descriptor(CHANNEL_WS_WP, 1, 128);
+	assert_null(fx_take(CHANNEL_WS_WP));
+	rte_mbuf_raw_free(m);
+	/* The rest comes back: it goes first, and its end lets the doorbell go */
+	fx_put(CHANNEL_WP_WS, fetched(0, USER_SEND, 64, 16));
+	ws_poll(fx->e);
+	assert_descriptor(CHANNEL_WS_WP, 0, 64);
+	assert_descriptor(CHANNEL_WS_WP, 0, 512);
+	assert_int_equal(fx->qp[0]->ws.chain, 0);
+}
+
+static void poll_both(unsigned times)
+{
+	while (times--) {
+		ws_poll(fx->e);
+		wp_poll(fx->e);
+	}
+}
+
+/* Chains of 1 to 7 and single doorbells mixed, several queue pairs, little allowance: everything
+ * comes out once, each queue pair's in the order of its posts. */
+static void ws_poll__chains_and_doorbells_mixed(void **state)
+{
+	uint32_t posted[3] = {0}, got[3] = {0}, total = 0, seen = 0;
+	struct rte_mbuf *m;
+
+	fx->e->settings.pipeline_depth = 5;
+	for (unsigned post = 0; post < 30; post++) {
+		unsigned qp = post % 3, length = post % 8 ? post % 8 : 1;
+		uint32_t first = posted[qp];
+
+		if (first + length > FX_SQ_BYTES / 64)
+			continue;
+		for (unsigned i = 0; i < length; i++, posted[qp]++) {
+			wqe_begin(qp, posted[qp] * 64, 0);
+			if (i + 1 < length)
+				wqe_link(qp, posted[qp] * 64, (posted[qp] + 1) * 64, USER_SEND, 1);
+		}
+		total += length;
+		put(qp, first * 64);
+	}
+	for (unsigned round = 0; round < 1000 && seen < total; round++) {
+		poll_both(1);
+		while ((m = fx_take(CHANNEL_WP_DP))) {
+			unsigned qp = request_of(m)->qpn - FX_QPN - 1;
+
+			assert_in_range(qp, 0, 2);
+			assert_int_equal(request_of(m)->wqe_offset, got[qp]++ * 64);
+			seen++;
+			fx->qp[qp]->rtc.consumed++;
+			wake_post(&fx->e->wake[WAKE_WS], &fx->qp[qp]->wake[WAKE_WS],
+				fx->qp[qp]->index);
+			rte_mbuf_raw_free(m);
+		}
+	}
+	assert_int_equal(seen, total);
+}
+
+static void ws_poll__parked_at_pipeline_depth_and_woken(void **state)
+{
+	struct qp *q = fx->qp[0];
+
+	fx->e->settings.pipeline_depth = 4;
+	for (unsigned i = 0; i < 4; i++)
+		put(0, i * 64);
+	poll_both(1);
+	for (unsigned i = 4; i < 7; i++)
+		put(0, i * 64);
+	put(1, 0);
+	poll_both(5);
+	assert_int_equal(fx_ring_count(CHANNEL_WP_DP), 5); /* four, and the other's one */
+	assert_int_equal(q->ws.parked, 1);
+	assert_int_equal(q->ws.issued, 4);
+	fx_unfill(CHANNEL_WP_DP);
+	q->rtc.consumed = 3;
+	poll_both(5); /* nobody has woken it */
+	assert_int_equal(fx_ring_count(CHANNEL_WP_DP), 0);
+	wake_post(&fx->e->wake[WAKE_WS], &q->wake[WAKE_WS], q->index);
+	poll_both(5);
+	assert_int_equal(fx_ring_count(CHANNEL_WP_DP), 3);
+	for (unsigned i = 4; i < 7; i++)
+		assert_descriptor(CHANNEL_WP_DP, 0, i * 64);
+	assert_int_equal(q->ws.parked, 0);
+}
+
+static void ws_poll__held_back_in_sqd(void **state)
+{
+	fx->qp[0]->state = QP_SQD;
+	put(0, 0);
+	poll_both(3);
+	assert_int_equal(fx_ring_count(CHANNEL_WP_DP), 0);
+	fx->qp[0]->state = QP_RTS;
+	wake_post(&fx->e->wake[WAKE_WS], &fx->qp[0]->wake[WAKE_WS], fx->qp[0]->index);
+	poll_both(1);
+	assert_descriptor(CHANNEL_WP_DP, 0, 0);
+}
+
+/* With little room each queue pair still has its turn. */
+static void ws_poll__queue_pairs_in_turn(void **state)
+{
+	unsigned counts[4] = {0};
+	struct rte_mbuf *m;
+
+	fx->e->settings.pipeline_depth = 2;
+	for (unsigned i = 0; i < 15; i++)
+		for (unsigned qp = 0; qp < 4; qp++)
+			put(qp, i * 64);
+	for (unsigned round = 0; round < 20; round++) {
+		fx_fill(CHANNEL_WS_WP, 2);
+		ws_poll(fx->e);
+		while ((m = fx_take(CHANNEL_WS_WP))) {
+			if (request_of(m)->qpn) {
+				unsigned qp = request_of(m)->qpn - FX_QPN - 1;
+
+				assert_int_equal(request_of(m)->wqe_offset, counts[qp]++ * 64);
+			}
+			rte_mbuf_raw_free(m);
+		}
+	}
+	for (unsigned qp = 0; qp < 4; qp++)
+		assert_in_range(counts[qp], 9, 11);
+}
+
+static void ws_poll__output_full(void **state)
+{
+	fx_fill(CHANNEL_WS_WP, 0);
+	put(0, 0);
+	put(0, 64);
+	ws_poll(fx->e);
+	assert_int_equal(fx_ring_count(CHANNEL_DBP_WS), 0); /* in the queue pair's list */
+	fx_unfill(CHANNEL_WS_WP);
+	ws_poll(fx->e);
+	assert_descriptor(CHANNEL_WS_WP, 0, 0);
+	assert_descriptor(CHANNEL_WS_WP, 0, 64);
+}
+
+static void ws_poll__stale_descriptor(void **state)
+{
+	put(0, 0);
+	put(1, 0);
+	fx->qp[0]->epoch++;
+	ws_poll(fx->e);
+	assert_descriptor(CHANNEL_WS_WP, 1, 0);
+	assert_null(fx_take(CHANNEL_WS_WP));
+	fx_assert_counter(drop_stale_wqe, 1);
+}
+
+static void ws_poll__lets_go_of_a_closed_queue_pair(void **state)
+{
+	struct qp *q = fx->qp[0];
+
+	q->state = QP_SQD;
+	for (unsigned i = 0; i < 5; i++)
+		put(0, i * 64);
+	ws_poll(fx->e);
+	assert_non_null(q->ws.head);
+	__atomic_store_n(&q->qpn, 0, __ATOMIC_SEQ_CST);
+	hca_close_qp(fx->h, q);
+	ws_poll(fx->e);
+	assert_null(q->ws.head);
+	assert_int_equal(q->closed & 1u << WAKE_WS, 1u << WAKE_WS);
+	assert_int_equal(rte_mempool_in_use_count(fx->descriptors), 0);
+}
+
+/* Descriptor buffers run out under WQEParse while several doorbells of one queue pair are on
+ * their way: their order stays. */
+static void ws_poll__order_without_descriptor_buffers(void **state)
+{
+	for (unsigned i = 0; i < 4; i++)
+		put(0, i * 64);
+	ws_poll(fx->e);
+	fx_exhaust(fx->descriptors, 0);
+	poll_both(3);
+	fx_refill();
+	poll_both(3);
+	assert_int_equal(fx_ring_count(CHANNEL_WP_DP), 4);
+	for (unsigned i = 0; i < 4; i++)
+		assert_descriptor(CHANNEL_WP_DP, 0, i * 64);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(ws_poll__keeps_the_order),
+		FX_TEST(ws_poll__doorbell_waits_for_the_chain),
+		FX_TEST(ws_poll__chains_and_doorbells_mixed),
+		FX_TEST(ws_poll__parked_at_pipeline_depth_and_woken),
+		FX_TEST(ws_poll__held_back_in_sqd),
+		FX_TEST(ws_poll__queue_pairs_in_turn),
+		FX_TEST(ws_poll__output_full),
+		FX_TEST(ws_poll__stale_descriptor),
+		FX_TEST(ws_poll__lets_go_of_a_closed_queue_pair),
+		FX_TEST(ws_poll__order_without_descriptor_buffers),
+	};
+
+	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
+}
