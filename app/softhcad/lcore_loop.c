@@ -59,12 +59,14 @@ static void add_engine(struct engine **list, unsigned *count, struct engine *e)
 	list[(*count)++] = e;
 }
 
-static void add_hca(struct lcore_loop *l, struct hca *h)
+/* Counters that this lcore alone writes, for what it does on behalf of an HCA between polls. */
+static void add_hca(struct lcore_loop *l, struct hca *h, struct counters *counters)
 {
 	for (unsigned i = 0; i < l->hca_count; i++) {
 		if (l->hcas[i] == h)
 			return;
 	}
+	l->counters[l->hca_count] = counters;
 	l->hcas[l->hca_count++] = h;
 }
 
@@ -73,7 +75,7 @@ int lcore_loop_place(
 {
 	l->stages[l->stage_count++] = (struct placed_stage){.engine = e, .id = id};
 	add_engine(l->engines, &l->engine_count, e);
-	add_hca(l, h);
+	add_hca(l, h, stage_counters(e, id));
 	if (id != STAGE_DOORBELL_WQE)
 		return 0;
 	add_engine(l->bells, &l->bell_count, e);
@@ -192,7 +194,7 @@ int lcore_loop_run(void *loop)
 		begin_round(l, work > 0);
 		work = poll_stages(l);
 		for (unsigned i = 0; i < l->hca_count; i++)
-			completion_notify(&l->hcas[i]->completion);
+			completion_notify(&l->hcas[i]->completion, l->counters[i]);
 		rte_rcu_qsbr_quiescent(l->rcu, l->thread);
 		if (work)
 			busy(l);

@@ -42,7 +42,8 @@ struct lcore_loop {
 	unsigned engine_count;
 	struct engine *bells[LOOP_ENGINES_MAX]; /* those whose doorbell_wqe stage is here */
 	unsigned bell_count;
-	struct hca *hcas[HCA_MAX]; /* those whose completions we announce */
+	struct hca *hcas[HCA_MAX];	    /* those whose completions we announce */
+	struct counters *counters[HCA_MAX]; /* ours to write, by HCA */
 	unsigned hca_count;
 	struct lcore_loop *peers[LCORES_MAX]; /* lcores that our work may give work to */
 	unsigned peer_count;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <rte_branch_prediction.h>
-#include "completion/completion.h"
+#include "completion_priv.h"
 
 void eq_write(struct completion *c, uint32_t client, struct client_page *page, int eventfd)
 {
@@ -78,8 +78,9 @@ static void notify_one(struct eq *q)
 		return; /* its counter is full: it is readable as it is */
 }
 
-void completion_notify(struct completion *c)
+void completion_notify(struct completion *c, struct counters *counters)
 {
+	completion_serve_arms(c, counters);
 	if (likely(!__atomic_load_n(&c->notify, __ATOMIC_RELAXED)))
 		return;
 	if (!__atomic_exchange_n(&c->notify, 0, __ATOMIC_SEQ_CST))

@@ -366,7 +366,7 @@ void control_port_changed(struct control *c, unsigned int device, bool up)
 	for (uint32_t i = 0; i < d->client_end; i++)
 		if (d->clients[i])
 			eq_post(&h->completion, &h->counters, i, EQE_PORT_CHANGE, up);
-	completion_notify(&h->completion);
+	completion_notify(&h->completion, &h->counters);
 	if (d->config.kick_eventfd >= 0 && write(d->config.kick_eventfd, &one, sizeof(one)) < 0)
 		return;
 }

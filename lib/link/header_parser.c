@@ -45,12 +45,13 @@ static bool pkey_matches(uint16_t theirs, uint16_t ours)
 
 static bool from_peer(const struct qp *q, const struct wire_frame *f)
 {
-	uint8_t address[16];
-
 	if (q->service == SERVICE_UD)
 		return true;
-	wire_address16(address, f->src_ip, f->is_ipv6);
-	return memcmp(address, q->peer_ip, sizeof(address)) == 0;
+	if (f->is_ipv6 != q->path.is_ipv6)
+		return false;
+	if (f->is_ipv6)
+		return memcmp(f->src_ip, q->peer_ip, 16) == 0;
+	return memcmp(f->src_ip, q->peer_ip + 12, 4) == 0; /* v4-mapped */
 }
 
 /* What a packet may not be, as far as the queue pair is concerned. */

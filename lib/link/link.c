@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The header_parse stage: receive, then transmit. */
+/* The header_parse stage: transmit, then receive. */
 #include <rte_malloc.h>
 #include "link_priv.h"
 
@@ -16,7 +16,7 @@ void link_destroy(struct engine *e)
 
 unsigned header_parse_poll(struct engine *e)
 {
-	unsigned n = hp_poll(e);
+	unsigned n = txa_poll(e);
 
-	return n + txa_poll(e);
+	return n + hp_poll(e);
 }

@@ -2,6 +2,7 @@
 /* MultiQueue's pools, in hugepage memory where there is any. Reserved whole, touched only as far as
  * they are used. */
 #include <errno.h>
+#include <rte_common.h>
 #include <rte_malloc.h>
 #include "multi_queue.h"
 #include "requester_priv.h"
@@ -13,8 +14,8 @@ static void *reserve(const char *what, size_t bytes, int socket)
 
 static int free_fifo_create(struct mq_free *f, uint32_t size, int socket)
 {
-	*f = (struct mq_free){.size = size};
-	f->fifo = reserve("mq_free", size * sizeof(uint32_t), socket);
+	*f = (struct mq_free){.size = size, .mask = rte_align32pow2(size) - 1};
+	f->fifo = reserve("mq_free", (f->mask + 1) * sizeof(uint32_t), socket);
 	return f->fifo ? 0 : -ENOMEM;
 }
 

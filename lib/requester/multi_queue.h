@@ -68,6 +68,7 @@ struct re_element {
  * not touched). */
 struct mq_free {
 	uint32_t size;
+	uint32_t mask; /* of fifo, whose length is a power of two */
 	uint32_t *fifo;
 	uint32_t fresh __rte_cache_aligned; /* producer: next index never used */
 	uint32_t taken;			    /* producer: indices taken from fifo; atomic */
@@ -95,14 +96,14 @@ static inline uint32_t mq_free_count(const struct mq_free *f)
 static inline uint32_t mq_alloc(struct mq_free *f)
 {
 	if (likely(__atomic_load_n(&f->given, __ATOMIC_ACQUIRE) != f->taken))
-		return f->fifo[f->taken++ % f->size];
+		return f->fifo[f->taken++ & f->mask];
 	ASSERT(f->fresh < f->size);
 	return f->fresh++;
 }
 
 static inline void mq_give(struct mq_free *f, uint32_t index)
 {
-	f->fifo[f->given % f->size] = index;
+	f->fifo[f->given & f->mask] = index;
 	__atomic_store_n(&f->given, f->given + 1, __ATOMIC_RELEASE);
 }
 
@@ -141,13 +142,19 @@ static inline void mq_unlink(struct mq_list *l, uint32_t *next)
 	__atomic_store_n(&l->consumed, l->consumed + 1, __ATOMIC_RELEASE);
 }
 
-static inline uint32_t sw_put(struct multi_queue *mq, struct mq_list *l, const struct sw_element *x)
+/* Field by field: a copy of a structure that was just filled would wait for its stores. */
+static inline void sw_put(struct multi_queue *mq, struct mq_list *l, const struct sw_element *from)
 {
 	uint32_t i = mq_alloc(&mq->sw_free);
+	struct sw_element *x = &mq->sw[i];
 
-	mq->sw[i] = *x;
-	mq_link(l, &mq->sw[i].next, &mq->sw[l->tail].next, i);
-	return i;
+	x->psn = from->psn;
+	x->m = from->m;
+	x->wqe_offset = from->wqe_offset;
+	x->length = from->length;
+	x->opcode = from->opcode;
+	x->flags = from->flags;
+	mq_link(l, &x->next, &mq->sw[l->tail].next, i);
 }
 
 static inline void rd_put(struct multi_queue *mq, struct mq_list *l, const struct rd_element *x)

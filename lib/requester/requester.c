@@ -23,6 +23,7 @@ int requester_create(struct engine *e, int socket)
 void requester_destroy(struct engine *e)
 {
 	tc_destroy(e);
+	rtc_destroy(e);
 	for (unsigned i = MODULE_RTC; i <= MODULE_TC; i++) {
 		rte_free(e->module[i]);
 		e->module[i] = NULL;

@@ -16,6 +16,7 @@
 #include "multi_queue.h"
 
 int rtc_create(struct engine *e);
+void rtc_destroy(struct engine *e);
 unsigned rtc_poll(struct engine *e);
 int rpg_create(struct engine *e);
 unsigned rpg_poll(struct engine *e);

@@ -47,8 +47,9 @@ enum rtc_state {
 
 struct rtc {
 	struct qp_list active; /* queue pairs with requests */
-	unsigned out_count;
-	struct rte_mbuf *out[BURST]; /* packets on their way to RTC_RPG */
+	unsigned out_count, spares;
+	struct rte_mbuf *spare[BURST]; /* packet buffers in stock */
+	struct rte_mbuf *out[BURST];   /* packets on their way to RTC_RPG */
 };
 
 /* A visit to one queue pair. */
@@ -73,6 +74,19 @@ int rtc_create(struct engine *e)
 	qp_list_init(&t->active, e->qps, offsetof(struct qp, rtc.active));
 	e->module[MODULE_RTC] = t;
 	return 0;
+}
+
+void rtc_destroy(struct engine *e)
+{
+	struct rtc *t = e->module[MODULE_RTC];
+
+	if (t && t->spares)
+		rte_pktmbuf_free_bulk(t->spare, t->spares);
+}
+
+unsigned requester_stock(const struct engine *e)
+{
+	return ((const struct rtc *)e->module[MODULE_RTC])->spares;
 }
 
 static struct counters *counters_of(struct engine *e)
@@ -230,13 +244,25 @@ static void fill_packet(
 	h->compare = r->compare;
 }
 
-static struct rte_mbuf *packet_alloc(struct engine *e)
+/* A packet buffer, from a stock that is filled by the burst and prefetched one ahead. */
+static struct rte_mbuf *packet_alloc(struct visit *v)
 {
-	struct rte_mbuf *m = rte_pktmbuf_alloc(e->packets);
+	struct rtc *t = v->t;
 
-	if (unlikely(!m))
-		count(counters_of(e), COUNTER_packet_empty);
-	return m;
+	if (!t->spares) {
+		if (unlikely(rte_pktmbuf_alloc_bulk(v->e->packets, t->spare, BURST))) {
+			count(counters_of(v->e), COUNTER_packet_empty);
+			return NULL;
+		}
+		t->spares = BURST;
+	}
+	if (--t->spares) {
+		struct rte_mbuf *next = t->spare[t->spares - 1];
+
+		rte_prefetch0(packet_of(next));
+		rte_prefetch0((char *)next->buf_addr + HEADROOM_BYTES);
+	}
+	return t->spare[t->spares];
 }
 
 /* A share of the buffers that leaves others theirs: whoever holds more than what is free has to
@@ -353,14 +379,14 @@ static struct rte_mbuf *segment(struct visit *v, bool *last, enum rtc_state *nex
 	struct rte_mbuf *m;
 
 	*next = RTC_STALLED;
-	if (v->room == 0 || v->quantum == 0 || !(m = packet_alloc(v->e)))
+	if (v->room == 0 || v->quantum == 0 || !(m = packet_alloc(v)))
 		return NULL;
 	*last = left == bytes;
 	v->r->outcome = dp_copy(v->e, v->q, v->m, (uint8_t *)m->buf_addr + HEADROOM_BYTES, bytes,
 		bytes > CRC_WITH_COPY_BYTES ? &crc : NULL);
 	if (unlikely(v->r->outcome != OUTCOME_OK)) {
 		count(counters_of(v->e), COUNTER_bad_wqe_access);
-		rte_pktmbuf_free(m);
+		v->t->spares++; /* back into the stock */
 		*next = v->q->service == SERVICE_RC ? RTC_RC_BAD_REQ : RTC_UCUD_CPL;
 		return NULL;
 	}
@@ -380,10 +406,8 @@ static void advance_psn(struct qp *q, uint32_t packets)
 static enum rtc_state rc_seg(struct visit *v)
 {
 	struct qp *q = v->q;
-	struct sw_element x = {.psn = q->rtc.next_psn,
-		.wqe_offset = v->r->wqe_offset,
-		.length = v->r->length,
-		.opcode = v->r->opcode};
+	const struct request *r = v->r;
+	uint8_t flags = 0;
 	enum rtc_state next;
 	struct rte_mbuf *m;
 	bool last;
@@ -394,10 +418,16 @@ static enum rtc_state rc_seg(struct visit *v)
 	if (!m)
 		return next;
 	choose_ackreq(v, packet_of(m));
-	x.m = m;
-	x.flags = last ? ELEMENT_LAST | (v->r->flags & REQUEST_SIGNALED ? ELEMENT_SIGNALED : 0) : 0;
+	if (last)
+		flags = ELEMENT_LAST | (r->flags & REQUEST_SIGNALED ? ELEMENT_SIGNALED : 0);
 	rte_mbuf_refcnt_set(m, 2); /* one for the wire, one for MultiQueue */
-	sw_put(v->e->mq, &q->mq.sw, &x);
+	sw_put(v->e->mq, &q->mq.sw,
+		&(struct sw_element){.psn = q->rtc.next_psn,
+			.m = m,
+			.wqe_offset = r->wqe_offset,
+			.length = r->length,
+			.opcode = r->opcode,
+			.flags = flags});
 	advance_psn(q, 1);
 	out_put(v, m);
 	return last ? RTC_CXT_WB : RTC_RC_SEG;
@@ -423,7 +453,7 @@ static enum rtc_state rc_store_entry(struct visit *v)
 		.flags = r->flags & REQUEST_SIGNALED ? ELEMENT_SIGNALED : 0};
 	struct rte_mbuf *m;
 
-	if (v->room == 0 || v->quantum == 0 || !(m = packet_alloc(v->e)))
+	if (v->room == 0 || v->quantum == 0 || !(m = packet_alloc(v)))
 		return RTC_STALLED;
 	for (unsigned i = 0; i < r->data_units; i++) {
 		struct re_element y = {.lkey = d[i].lkey, .addr = d[i].addr, .length = d[i].length};

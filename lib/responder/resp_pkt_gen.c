@@ -22,6 +22,7 @@
 #include <rte_memcpy.h>
 #include "completion/completion.h"
 #include "context/qp_list.h"
+#include "responder/responder.h"
 #include "host-abi/control.h"
 #include "resp_order.h"
 #include "resp_pkt_gen.h"
@@ -435,6 +436,11 @@ static void free_waiting(struct engine *e, struct resp_pkt_gen *p)
 		order_purge(qp);
 		end_turn(e, p, qp);
 	}
+}
+
+unsigned responder_stock(const struct engine *e)
+{
+	return ((const struct resp_pkt_gen *)e->module[MODULE_RESPG])->spares;
 }
 
 void respg_destroy(struct engine *e)

@@ -16,6 +16,7 @@ int send_queue_create(struct engine *e)
 
 void send_queue_destroy(struct engine *e)
 {
+	wp_destroy(e);
 	for (unsigned i = MODULE_DBP; i <= MODULE_DP; i++) {
 		rte_free(e->module[i]);
 		e->module[i] = NULL;

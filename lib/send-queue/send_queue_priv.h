@@ -16,6 +16,17 @@ unsigned dp_poll(struct engine *e);
 int dbp_create(struct engine *e);
 int ws_create(struct engine *e);
 int wp_create(struct engine *e);
+void wp_destroy(struct engine *e);
+
+/* Fetches a descriptor ahead of time. Nothing is checked but that it begins in the queue. */
+static inline void wqe_prefetch(const struct qp *q, uint32_t offset, uint32_t units)
+{
+	if (unlikely(offset >= q->sq_bytes))
+		return;
+	rte_prefetch0(q->sq + offset);
+	if (units * WQE_UNIT_BYTES > RTE_CACHE_LINE_SIZE)
+		rte_prefetch0(q->sq + offset + RTE_CACHE_LINE_SIZE);
+}
 
 /* Does the descriptor in m name a next one (that has no doorbell of its own)? */
 static inline bool request_chains(struct rte_mbuf *m)

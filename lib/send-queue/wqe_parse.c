@@ -58,6 +58,14 @@ int wp_create(struct engine *e)
 	return e->module[MODULE_WP] ? 0 : -ENOMEM;
 }
 
+void wp_destroy(struct engine *e)
+{
+	struct wp *w = e->module[MODULE_WP];
+
+	if (w && w->spare)
+		rte_mbuf_raw_free(w->spare);
+}
+
 static inline bool is_atomic(uint8_t opcode)
 {
 	return opcode == USER_ATOMIC_CS || opcode == USER_ATOMIC_FA;
@@ -274,6 +282,12 @@ static void parse_descriptor(struct engine *e, const struct qp *q, struct rte_mb
 	}
 }
 
+/* A chain usually lies in the queue at even distances: what comes a few descriptors later. */
+static void prefetch_chain(const struct qp *q, uint32_t from, uint32_t to, uint32_t units)
+{
+	wqe_prefetch(q, to + 6 * (to - from), units); /* wraps if the chain goes back */
+}
+
 /*
  * Fetches what the next unit of m names into `to`. False: the chain ends here, as it is written or
  * because the next descriptor does not lie in the queue (then m itself completes in error after it
@@ -293,6 +307,7 @@ static bool fetch_next(
 		count(stage_counters(e, STAGE_DOORBELL_WQE), COUNTER_bad_wqe);
 		return false;
 	}
+	prefetch_chain(q, r->wqe_offset, n->wqe_offset, units);
 	n->qpn = r->qpn;
 	n->opcode = next->nda_nop & WQE_NEXT_OP_MASK;
 	n->flags = next->ee_nds & WQE_NEXT_F ? REQUEST_FENCE | REQUEST_CHAINED : REQUEST_CHAINED;

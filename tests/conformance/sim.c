@@ -7,6 +7,7 @@
 #include <rte_errno.h>
 #include <rte_mbuf.h>
 #include "requester/requester.h"
+#include "responder/responder.h"
 #include "sim.h"
 
 #define WIRE_NS	  1000u /* one way */
@@ -361,12 +362,14 @@ void sim_print_counters(struct sim *s)
 bool sim_quiet(struct sim *s)
 {
 	unsigned wire = s->end[0].count + s->end[1].count;
-	unsigned packets = rte_mempool_in_use_count(s->packets),
-		 descriptors = rte_mempool_in_use_count(s->descriptors);
-	/* Each side's WQEParse keeps a descriptor, its RespPktGen up to a burst of packets, for
-	 * what comes next. */
-	bool quiet = packets <= wire + 2 * BURST && descriptors <= 2;
+	unsigned packets = rte_mempool_in_use_count(s->packets), stock = 0;
+	unsigned descriptors = rte_mempool_in_use_count(s->descriptors);
+	bool quiet;
 
+	for (unsigned n = 0; n < 2; n++)
+		stock += requester_stock(s->node[n].hca->engines) +
+			 responder_stock(s->node[n].hca->engines);
+	quiet = packets == wire + stock && descriptors <= 2; /* WQEParse keeps one */
 	for (unsigned n = 0; n < 2; n++)
 		for (unsigned c = 0; c < CHANNEL_COUNT; c++)
 			if (rte_ring_count(s->node[n].hca->engines[0].channel[c].ring)) {
@@ -375,8 +378,9 @@ bool sim_quiet(struct sim *s)
 				quiet = false;
 			}
 	if (!quiet)
-		fprintf(stderr, "sim: %u packets (%u on the wire), %u descriptors in use\n",
-			packets, wire, descriptors);
+		fprintf(stderr,
+			"sim: %u packets (%u on the wire, %u in stock), %u descriptors in use\n",
+			packets, wire, stock, descriptors);
 	return quiet;
 }
 

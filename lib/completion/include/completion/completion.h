@@ -27,8 +27,13 @@ struct cq {
 	uint32_t overrun; /* atomic: 1 once a completion was lost; the CQ takes none any more */
 	uint8_t pad[24];
 	uint64_t produced __attribute__((aligned(64))); /* atomic: places reserved */
-	uint32_t served_arm; /* atomic: the last arm value that raised an event */
+	uint32_t consumed;   /* atomic: the client's index when it was last read */
+	uint32_t served_arm; /* whoever serves: the last arm value that raised an event */
+	uint32_t touched;    /* atomic: CQ_TOUCHED_*, entries were written since arms were served */
+	uint32_t next_touched; /* list of touched CQs, by index */
 };
+#define CQ_TOUCHED	     1u
+#define CQ_TOUCHED_SOLICITED 2u /* some of them were solicited, or errors */
 
 /* One client's event queue. */
 struct eq {
@@ -45,7 +50,9 @@ struct completion {
 	uint32_t cq_count; /* power of two */
 	uint32_t cq_mask;
 	struct eq eqs[CLIENTS_MAX];
-	uint32_t notify; /* atomic: some eq.notify is set */
+	uint32_t notify;  /* atomic: some eq.notify is set */
+	uint32_t touched; /* atomic: list of touched CQs, newest first */
+	uint32_t serving; /* atomic: 1 while somebody serves arms */
 	uint32_t eq_end; /* one past the highest client that ever had an event queue; control thread
 			    writes */
 	const struct rte_memzone *zone;
@@ -79,8 +86,12 @@ bool cq_post(struct completion *c, struct counters *counters, uint32_t cqn, cons
 bool eq_post(struct completion *c, struct counters *counters, uint32_t client, enum eqe_type type,
 	uint32_t number);
 
-/* Writes the eventfds of clients that wait and have new events. Lcore loop, between polls; costs
- * one load when there is nothing to do. */
-void completion_notify(struct completion *c);
+/*
+ * Between polls, on every lcore that completes something: raises the completion events of the CQs
+ * that were written since and that their clients armed, and writes the eventfds of clients that
+ * wait. So a completion itself costs neither a fence nor a look at what the client may just be
+ * writing. Costs two loads when there is nothing to do.
+ */
+void completion_notify(struct completion *c, struct counters *counters);
 
 #endif

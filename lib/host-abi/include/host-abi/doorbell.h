@@ -89,11 +89,12 @@ static_assert(sizeof(struct qp_record) == 64, "one cache line");
 
 #define CQ_ARM_SOLICITED 1u
 #define CQ_ARM_NEXT	 2u
-struct cq_record {
+struct cq_record { /* two cache lines: the index changes with every poll, arming is rare */
 	uint32_t consumer_index; /* client writes: entries taken, free running */
+	uint8_t pad0[60];
 	uint32_t arm; /* client writes: sequence << 2 | CQ_ARM_*; a new value arms once */
-	uint8_t pad[56];
+	uint8_t pad1[60];
 };
-static_assert(sizeof(struct cq_record) == 64, "one cache line");
+static_assert(sizeof(struct cq_record) == 128, "two cache lines");
 
 #endif

@@ -16,6 +16,9 @@ void requester_destroy(struct engine *e);
 unsigned segmentation_poll(struct engine *e);
 unsigned requester_recv_poll(struct engine *e);
 
+/* Packet buffers that the stages keep in stock for what comes next. */
+unsigned requester_stock(const struct engine *e);
+
 /* Is any timer armed? The lcore that runs requester_recv, before it sleeps. */
 bool requester_timers_armed(const struct engine *e);
 

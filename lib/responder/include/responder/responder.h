@@ -15,4 +15,7 @@ void responder_destroy(struct engine *e);
  * nothing to do. */
 unsigned responder_exec_poll(struct engine *e);
 
+/* Packet buffers that the stage keeps in stock for what comes next. */
+unsigned responder_stock(const struct engine *e);
+
 #endif
