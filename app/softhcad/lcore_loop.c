@@ -92,13 +92,17 @@ void lcore_loop_wake(struct lcore_loop *l)
 		LOG(ERR, "wake-up of CPU %u: %s", l->cpu, strerror(errno));
 }
 
+/* The time of an engine only goes forward, whoever of its lcores tells it. */
 static void tell_time(struct lcore_loop *l)
 {
 	for (unsigned i = 0; i < l->engine_count; i++) {
 		struct engine *e = l->engines[i];
+		uint64_t told_ns = __atomic_load_n(&e->now_ns, __ATOMIC_RELAXED);
 
-		if (l->now_ns > __atomic_load_n(&e->now_ns, __ATOMIC_RELAXED) + CLOCK_GRAIN_NS)
-			__atomic_store_n(&e->now_ns, l->now_ns, __ATOMIC_RELAXED);
+		while (l->now_ns > told_ns + CLOCK_GRAIN_NS &&
+			!__atomic_compare_exchange_n(&e->now_ns, &told_ns, l->now_ns, true,
+				__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			;
 	}
 }
 

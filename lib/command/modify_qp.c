@@ -311,8 +311,13 @@ static enum ceu_status reset(struct ceu *ceu, struct qp *q)
 		ceu_quiesce(ceu);
 		left = ceu_qp_left(ceu, q);
 	}
+	if (!left) { /* some module still holds it: it stays given up, as after HW2SW_QP */
+		ceu->busy[q->index] = QP_TOLD;
+		ceu->leaving[ceu->leaving_count++] = q->index;
+		return CEU_BAD_SYS_STATE;
+	}
 	__atomic_store_n(&q->qpn, qpn, __ATOMIC_RELEASE);
-	return left ? CEU_OK : CEU_BAD_SYS_STATE;
+	return CEU_OK;
 }
 
 /* Moves to `to` unless a module has meanwhile moved it to ERR or SQE. */

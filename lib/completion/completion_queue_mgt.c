@@ -94,8 +94,10 @@ static void serve_arm(struct completion *c, struct counters *counters, struct cq
 	arm = __atomic_load_n(&q->record->arm, __ATOMIC_RELAXED);
 	if (arm == q->served_arm || !(arm & wanted))
 		return;
-	q->served_arm = arm;
-	eq_post(c, counters, q->client, EQE_COMPLETION, cqn);
+	if (eq_post(c, counters, q->client, EQE_COMPLETION, cqn))
+		q->served_arm = arm;
+	else
+		touch(c, q, touched & CQ_TOUCHED_SOLICITED); /* when there is room again */
 }
 
 /*

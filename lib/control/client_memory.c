@@ -170,9 +170,10 @@ void memory_unmap(struct mapping *m)
 {
 	if (!m->base)
 		return;
+	/* First forget the range: the address may be somebody else's as soon as it is free. */
+	__atomic_store_n(&ranges[m->range].end, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&ranges[m->range].start, 0, __ATOMIC_SEQ_CST);
 	munmap(m->base, m->bytes);
-	__atomic_store_n(&ranges[m->range].end, 0, __ATOMIC_RELEASE);
-	__atomic_store_n(&ranges[m->range].start, 0, __ATOMIC_RELEASE);
 	if (m->range < ranges_first)
 		ranges_first = m->range;
 	*m = (struct mapping){0};

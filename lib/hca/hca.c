@@ -85,6 +85,9 @@ static int engine_create(struct hca *h, unsigned index)
 	e->gid_count = h->config.gid_count;
 	e->packets = h->config.packets;
 	e->descriptors = h->config.descriptors;
+	e->events = h->events;
+	e->descriptor_share = h->config.descriptor_share ? h->config.descriptor_share
+							 : h->config.descriptors->size / 4;
 	for (unsigned i = 0; i < WAKE_COUNT; i++)
 		wake_list_init(&e->wake[i]);
 	err = channels_create(h, e);
@@ -110,6 +113,19 @@ static void engine_destroy(struct engine *e)
 	send_queue_destroy(e);
 }
 
+/* Timer events of all engines: more than their channels hold, so that none is ever lacking. */
+static int events_create(struct hca *h)
+{
+	unsigned each = channel_infos[CHANNEL_RTC_TC].depth + channel_infos[CHANNEL_RRC_TC].depth +
+			channel_infos[CHANNEL_TC_RRC].depth + 4 * BURST;
+	char name[48];
+
+	snprintf(name, sizeof(name), "%.8s_events", h->config.name);
+	h->events = rte_pktmbuf_pool_create(
+		name, each * h->config.engines, 0, MESSAGE_PRIV_BYTES, 0, h->config.socket);
+	return h->events ? 0 : -ENOMEM;
+}
+
 static int tables_create(struct hca *h)
 {
 	const struct hca_config *c = &h->config;
@@ -117,7 +133,9 @@ static int tables_create(struct hca *h)
 
 	if (!err)
 		err = v2p_create(&h->v2p, c->name, c->mpts, c->socket);
-	return err ? err : completion_create(&h->completion, c->name, c->cqs, c->socket);
+	if (!err)
+		err = completion_create(&h->completion, c->name, c->cqs, c->socket);
+	return err ? err : events_create(h);
 }
 
 int hca_create(const struct hca_config *config, struct hca **out)
@@ -150,6 +168,7 @@ void hca_destroy(struct hca *h)
 		return;
 	for (unsigned i = 0; h->engines && i < h->config.engines; i++)
 		engine_destroy(&h->engines[i]);
+	rte_mempool_free(h->events);
 	completion_destroy(&h->completion);
 	v2p_destroy(&h->v2p);
 	qp_table_destroy(&h->qps);

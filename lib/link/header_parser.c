@@ -134,12 +134,13 @@ static unsigned room_for(struct engine *e)
 	return RTE_MIN(room, (unsigned)BURST);
 }
 
-static void forward_elsewhere(
-	struct engine *e, struct qp *q, enum channel_id to, struct rte_mbuf *m)
+static void forward(struct engine *e, struct channel *to, struct rte_mbuf **m, unsigned n)
 {
-	if (!channel_try_put(&e->peers[q->engine].channel[to], &m, 1)) {
-		count(counters_of(e), COUNTER_drop_rx_full);
-		rte_pktmbuf_free(m);
+	unsigned done = channel_try_put(to, m, n);
+
+	if (unlikely(done < n)) {
+		count_n(counters_of(e), COUNTER_drop_rx_full, n - done);
+		rte_pktmbuf_free_bulk(m + done, n - done);
 	}
 }
 
@@ -162,7 +163,10 @@ unsigned hp_poll(struct engine *e)
 		}
 		is_response = wire_opcodes[arrival_of(m[i])->headers.opcode].flags & WIRE_RESPONSE;
 		if (unlikely(q->engine != e->index))
-			forward_elsewhere(e, q, is_response ? CHANNEL_HP_RRC : CHANNEL_HP_EE, m[i]);
+			forward(e,
+				&e->peers[q->engine]
+					 .channel[is_response ? CHANNEL_HP_RRC : CHANNEL_HP_EE],
+				&m[i], 1);
 		else if (is_response)
 			response[responses++] = m[i];
 		else
@@ -171,8 +175,8 @@ unsigned hp_poll(struct engine *e)
 	if (n)
 		count_n(counters_of(e), COUNTER_rx_packets, n);
 	if (responses)
-		channel_put(&e->channel[CHANNEL_HP_RRC], response, responses);
+		forward(e, &e->channel[CHANNEL_HP_RRC], response, responses);
 	if (requests)
-		channel_put(&e->channel[CHANNEL_HP_EE], request, requests);
+		forward(e, &e->channel[CHANNEL_HP_EE], request, requests);
 	return n;
 }

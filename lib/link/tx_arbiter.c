@@ -11,7 +11,7 @@
 #include <rte_malloc.h>
 #include "link_priv.h"
 
-#define STUCK_NS 2000000ull
+#define STUCK_NS 2000000
 
 struct txa {
 	struct rte_mbuf *waiting[BURST]; /* taken from the rings, not taken by the port */
@@ -50,7 +50,7 @@ static bool send_waiting(struct engine *e, struct txa *t)
 	count_n(c, COUNTER_tx_bytes, bytes);
 	if (sent || !t->stuck_since_ns) {
 		t->stuck_since_ns = e->now_ns;
-	} else if (e->now_ns - t->stuck_since_ns > STUCK_NS) {
+	} else if ((int64_t)(e->now_ns - t->stuck_since_ns) > STUCK_NS) {
 		count_n(c, COUNTER_drop_tx_stuck, t->count - t->first);
 		rte_pktmbuf_free_bulk(t->waiting + t->first, t->count - t->first);
 		t->count = t->first = 0;

@@ -88,6 +88,7 @@ static void advanced(struct engine *e, struct qp *q, uint32_t unacked)
 		return;
 	__atomic_store_n(&q->rrc.unacked_psn, unacked, __ATOMIC_RELEASE);
 	__atomic_store_n(&q->rrc.progress_ns, e->now_ns, __ATOMIC_RELEASE);
+	__atomic_store_n(&q->rrc.proven, 1, __ATOMIC_RELAXED);
 	q->rrc.retry_left = q->retry_cnt;
 	q->rrc.rnr_left = q->rnr_retry;
 }
@@ -128,12 +129,12 @@ static void retransmit_add(struct engine *e, struct qp *q)
 	qp_list_add(&((struct rrc *)e->module[MODULE_RRC])->retransmit, q);
 }
 
-/* Go-back-N: everything from `psn` to what is outstanding now, in PSN order. */
+/* Go-back-N: everything outstanding from `psn` on, in PSN order. The sender adds nothing meanwhile.
+ */
 static void retransmit_from(struct engine *e, struct qp *q, uint32_t psn)
 {
 	q->rrc.retransmit_psn = psn;
-	q->rrc.retransmit_end = next_psn(q);
-	__atomic_store_n(&q->rrc.retransmitting, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&q->rrc.retransmitting, 1, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&q->rrc.progress_ns, e->now_ns, __ATOMIC_RELEASE);
 	retransmit_add(e, q);
 }
@@ -199,7 +200,7 @@ static struct rte_mbuf *walk_next(struct engine *e, struct qp *q, struct walk *w
 		struct rte_mbuf *m;
 		uint32_t last;
 
-		*end = (!sw && !rd) || !psn_before(read ? rd->psn : sw->psn, q->rrc.retransmit_end);
+		*end = !sw && !rd;
 		if (*end)
 			return NULL;
 		last = read ? psn_add(rd->psn, rd->packets - 1) : sw->psn;
@@ -238,12 +239,15 @@ static unsigned retransmit_some(struct engine *e, struct qp *q, unsigned room)
 	if (n)
 		channel_put(&e->channel[CHANNEL_RRC_RPG], m, n);
 	count_n(counters_of(e), COUNTER_retransmitted_packets, n);
-	if (end) {
-		__atomic_store_n(&q->rrc.retransmitting, 0, __ATOMIC_RELEASE);
-		wake_sender(e, q);
-	} else {
+	if (psn_before(q->rrc.retransmit_psn, q->rrc.unacked_psn))
+		q->rrc.retransmit_psn = q->rrc.unacked_psn; /* acknowledged meanwhile */
+	/* A turn of the sender's that had begun before may have added more since the walk began. */
+	if (!end || psn_before(q->rrc.retransmit_psn, next_psn(q))) {
 		retransmit_add(e, q);
+		return n;
 	}
+	__atomic_store_n(&q->rrc.retransmitting, 0, __ATOMIC_RELEASE);
+	wake_sender(e, q);
 	return n;
 }
 
@@ -255,7 +259,7 @@ static bool timer_put(
 {
 	struct rte_mbuf *m;
 
-	if (!channel_room(&e->channel[CHANNEL_RRC_TC]) || !(m = rte_mbuf_raw_alloc(e->descriptors)))
+	if (!channel_room(&e->channel[CHANNEL_RRC_TC]) || !(m = rte_mbuf_raw_alloc(e->events)))
 		return false;
 	*timer_event_of(m) = (struct timer_event){
 		.qpn = q->qpn, .timer = kind, .op = op, .epoch = q->epoch, .value_ns = value_ns};
@@ -279,6 +283,9 @@ static void flush(struct engine *e, struct qp *q, enum wire_outcome first)
 		rd = rd_head(e->mq, &q->mq.rd);
 		if (!sw && !rd)
 			break;
+		if (!sw) /* a packet older than this READ may have come in between: it is seen now
+			  */
+			sw = sw_head(e->mq, &q->mq.sw);
 		if (read_is_older(sw, rd)) {
 			offset = rd->wqe_offset;
 			opcode = rd->opcode;
@@ -341,7 +348,7 @@ static void bad_requests(struct engine *e, struct qp *q)
 				r->opcode, 0);
 		if (r->outcome != OUTCOME_FLUSH)
 			qp_set_error(e, q);
-		rte_mbuf_raw_free(m);
+		request_free(e, m);
 	}
 }
 
@@ -355,7 +362,7 @@ static unsigned take_bad_requests(struct engine *e)
 
 		if (!q || q->epoch != request_of(m[i])->epoch) {
 			count(counters_of(e), COUNTER_drop_stale_wqe);
-			rte_mbuf_raw_free(m[i]);
+			request_free(e, m[i]);
 			continue;
 		}
 		if (q->rrc.bad_head)
@@ -383,15 +390,24 @@ static void retry(struct engine *e, struct qp *q, uint32_t psn)
 	retransmit_from(e, q, psn);
 }
 
+/*
+ * What was on its way when the retransmission began may draw the same NAK again, once for every
+ * duplicate in between (C9-80: a duplicate ends the responder's silence). Such a repetition says
+ * nothing new: it neither counts down nor starts over. If the repeated packet itself was lost, a
+ * NAK that comes later, or the Loss timer, tells.
+ */
+#define NAK_REPEAT_NS 500000
+
 /* ACK_LOSS_RETRANS: an acknowledgement of something later says that the response of a READ or
  * atomic was lost. Once: until that READ moves on, more of them say nothing new. */
 static void implied_nak(struct engine *e, struct qp *q)
 {
 	uint32_t psn = q->rrc.unacked_psn;
 
-	if (q->rrc.gap_psn == psn + 1)
+	if (q->rrc.gap_psn == psn + 1 && (int64_t)(e->now_ns - q->rrc.nak_ns) < NAK_REPEAT_NS)
 		return;
 	q->rrc.gap_psn = psn + 1;
+	q->rrc.nak_ns = e->now_ns;
 	retry(e, q, psn);
 }
 
@@ -433,21 +449,13 @@ static void nak_rnr(struct engine *e, struct qp *q, const struct wire_headers *h
 	__atomic_store_n(&q->rrc.progress_ns, e->now_ns, __ATOMIC_RELEASE);
 }
 
-/*
- * What was on its way when the retransmission began may draw the same NAK again, once for every
- * duplicate in between (C9-80: a duplicate ends the responder's silence). Such a repetition says
- * nothing new: it neither counts down nor starts over. If the repeated packet itself was lost, a
- * NAK that comes later, or the Loss timer, tells.
- */
-#define NAK_REPEAT_NS 500000u
-
 static void nak_sequence(struct engine *e, struct qp *q, const struct wire_headers *h)
 {
 	count(counters_of(e), COUNTER_nak_sequence_received);
 	if (q->rrc.rnr_waiting) /* after an RNR NAK the rest of the message draws this one: the RNR
 				   wins */
 		return;
-	if (q->rrc.nak_psn == h->psn + 1 && e->now_ns - q->rrc.nak_ns < NAK_REPEAT_NS)
+	if (q->rrc.nak_psn == h->psn + 1 && (int64_t)(e->now_ns - q->rrc.nak_ns) < NAK_REPEAT_NS)
 		return;
 	q->rrc.nak_psn = h->psn + 1;
 	q->rrc.nak_ns = e->now_ns;
@@ -599,6 +607,8 @@ static void response(struct engine *e, struct qp *q, struct rte_mbuf *m)
 		count(counters_of(e), COUNTER_drop_resp_opcode);
 		return;
 	}
+	if (wire_opcodes[h->opcode].headers & WIRE_HAS_AETH && aeth_kind(h->syndrome) == AETH_ACK)
+		take_credits(q, h);
 	release(e, q, psn_sub(rd->psn, 1));
 	expected = psn_add(rd->psn, q->rrc.read_packets);
 	if (psn_before(h->psn, expected)) {
@@ -686,6 +696,7 @@ static void expired(struct engine *e, struct qp *q, enum timer_kind kind)
 		wake_sender(e, q);
 	} else if (qp_outstanding(q)) {
 		count(counters_of(e), COUNTER_loss_timeouts);
+		__atomic_store_n(&q->rrc.proven, 0, __ATOMIC_RELAXED);
 		q->rrc.gap_psn = 0;
 		retry(e, q, q->rrc.unacked_psn);
 	}
@@ -722,7 +733,7 @@ static void let_go(struct engine *e, struct qp *q)
 		re_pop(e->mq, &q->mq.re);
 	while ((m = q->rrc.bad_head)) {
 		q->rrc.bad_head = request_of(m)->next;
-		rte_mbuf_raw_free(m);
+		request_free(e, m);
 	}
 	tc_let_go(e, q);
 	if (!q->rrc.retransmit.listed)

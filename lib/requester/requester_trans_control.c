@@ -45,6 +45,9 @@ enum rtc_state {
 	RTC_STALLED, /* waits for its turn, a ring, a buffer */
 };
 
+/* Packets that a QP may have outstanding before its peer has acknowledged any. */
+#define UNPROVEN_PACKETS 16
+
 struct rtc {
 	struct qp_list active; /* queue pairs with requests */
 	unsigned out_count, spares;
@@ -62,6 +65,7 @@ struct visit {
 	uint32_t quantum; /* bytes left of its turn */
 	unsigned room;	  /* left in RTC_RPG */
 	enum park_reason reason;
+	unsigned freed; /* descriptors */
 	bool sent;
 };
 
@@ -101,13 +105,13 @@ static void active_add(struct engine *e, struct qp *q)
 	qp_list_add(&((struct rtc *)e->module[MODULE_RTC])->active, q);
 }
 
-static void let_go(struct qp *q)
+static void let_go(struct engine *e, struct qp *q)
 {
 	struct rte_mbuf *m;
 
 	while ((m = q->rtc.head)) {
 		q->rtc.head = request_of(m)->next;
-		rte_mbuf_raw_free(m);
+		request_free(e, m);
 	}
 	if (!q->rtc.active.listed)
 		qp_close(q, WAKE_RTC);
@@ -122,7 +126,7 @@ static void take_wakes(struct engine *e)
 
 		i = wake_next(&q->wake[WAKE_RTC]);
 		if (unlikely(qp_closing(q))) {
-			let_go(q);
+			let_go(e, q);
 			continue;
 		}
 		__atomic_store_n(&q->rtc.parked, PARK_NONE, __ATOMIC_RELAXED);
@@ -142,7 +146,7 @@ static unsigned take_requests(struct engine *e)
 
 		if (unlikely(!q || q->epoch != r->epoch)) {
 			count(counters_of(e), COUNTER_drop_stale_wqe);
-			rte_mbuf_raw_free(m[i]);
+			request_free(e, m[i]);
 			continue;
 		}
 		r->next = NULL;
@@ -265,13 +269,25 @@ static struct rte_mbuf *packet_alloc(struct visit *v)
 	return t->spare[t->spares];
 }
 
-/* A share of the buffers that leaves others theirs: whoever holds more than what is free has to
- * wait (dynamic threshold), so dead peers cannot take them all, however many they are. */
-static bool buffer_share(const struct multi_queue *mq, const struct mq_list *l)
+/*
+ * May a QP that holds `held` of a pool's elements have one more? A QP whose peer answers
+ * (rrc.proven) gets as much as is left free. One whose peer has not answered yet, or not since the
+ * last timeout, gets a few, and not from the last quarter of the pool: that is there for those who
+ * make progress, however many peers are dead; but for a single element, with which it can prove
+ * itself.
+ */
+static bool share(const struct qp *q, const struct mq_free *f, uint32_t held, uint32_t few)
 {
-	uint32_t free_count = mq_free_count(&mq->sw_free);
+	uint32_t left = mq_free_count(f);
 
-	return free_count != 0 && mq_count(l) <= free_count;
+	if (likely(__atomic_load_n(&q->rrc.proven, __ATOMIC_RELAXED)))
+		return held <= left && left != 0;
+	return held == 0 ? left != 0 : held < few && left > f->size / 4;
+}
+
+static bool buffer_share(const struct multi_queue *mq, const struct qp *q)
+{
+	return share(q, &mq->sw_free, mq_count(&q->mq.sw), UNPROVEN_PACKETS);
 }
 
 /* AckReq: every ack_interval packets, and (end_visit) on the last packet of each turn, so that
@@ -333,9 +349,13 @@ static enum rtc_state judge_read(struct visit *v, uint32_t reads)
 {
 	const struct multi_queue *mq = v->e->mq;
 
+	if (unlikely(v->q->max_rd_atomic == 0)) {
+		v->r->outcome = OUTCOME_LOCAL_QP_OP;
+		return RTC_RC_BAD_REQ;
+	}
 	if (reads >= v->q->max_rd_atomic)
 		return park(v, PARK_READS);
-	if (!mq_free_count(&mq->rd_free) || mq_free_count(&mq->re_free) < v->r->data_units)
+	if (!share(v->q, &mq->rd_free, reads, 1) || mq_free_count(&mq->re_free) < v->r->data_units)
 		return reads ? park(v, PARK_READS) : RTC_STALLED;
 	return RTC_RC_STORE_ENTRY;
 }
@@ -412,7 +432,7 @@ static enum rtc_state rc_seg(struct visit *v)
 	struct rte_mbuf *m;
 	bool last;
 
-	if (unlikely(!buffer_share(v->e->mq, &q->mq.sw)))
+	if (unlikely(!buffer_share(v->e->mq, q)))
 		return mq_count(&q->mq.sw) ? park(v, PARK_BUFFER) : RTC_STALLED;
 	m = segment(v, &last, &next);
 	if (!m)
@@ -558,6 +578,7 @@ static enum rtc_state cxt_wb(struct visit *v)
 	v->q->rtc.ssn = psn_add(v->q->rtc.ssn, 1);
 	finish_request(v);
 	rte_mbuf_raw_free(v->m);
+	v->freed++;
 	return RTC_IDLE;
 }
 
@@ -602,7 +623,7 @@ static bool arm_timer(struct engine *e, struct qp *q)
 
 	if (likely(__atomic_load_n(&q->tc.armed[TIMER_LOSS], __ATOMIC_SEQ_CST)) || !q->timeout)
 		return true;
-	if (!channel_room(out) || !(m = rte_mbuf_raw_alloc(e->descriptors)))
+	if (!channel_room(out) || !(m = rte_mbuf_raw_alloc(e->events)))
 		return false;
 	*timer_event_of(m) = (struct timer_event){.qpn = q->qpn,
 		.timer = TIMER_LOSS,
@@ -634,31 +655,36 @@ static void park_qp(struct visit *v)
 	count(counters_of(v->e), park_counters[v->reason]);
 	if (qp_state(q) == QP_ERR ||
 		(step(v, RTC_RC_JUDGE_MSG) != RTC_PARKED &&
-			(v->reason != PARK_BUFFER || buffer_share(v->e->mq, &q->mq.sw)))) {
+			(v->reason != PARK_BUFFER || buffer_share(v->e->mq, q)))) {
 		__atomic_store_n(&q->rtc.parked, PARK_NONE, __ATOMIC_RELAXED);
 		active_add(v->e, q);
 	}
 }
 
-/* After the QP's turn: its packets, its timer, those who wait for it, and itself. */
+/*
+ * After the QP's turn: its packets, its timer, those who wait for it, and itself. The fence stands
+ * between what this turn stored (next_psn, the lists, consumed) and what others may just have
+ * stored (armed, state, parked), each of whom has one too: one of the two sees the other.
+ */
 static void end_visit(struct visit *v, enum rtc_state state)
 {
 	struct qp *q = v->q;
+	bool rc = q->service == SERVICE_RC;
 
-	if (v->sent && q->service == SERVICE_RC) {
+	if (v->sent && rc) {
 		packet_of(v->t->out[v->t->out_count - 1])->headers.ackreq = 1;
 		q->rtc.since_ack = 0;
 	}
 	out_flush(v->e);
-	if (q->service == SERVICE_RC && (v->sent || qp_outstanding(q))) {
-		__atomic_thread_fence(
-			__ATOMIC_SEQ_CST); /* next_psn, the lists before armed, state */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (rc && (v->sent || qp_outstanding(q))) {
 		if (!arm_timer(v->e, q))
 			active_add(v->e, q);
-		if (unlikely(qp_state(q) ==
-			     QP_ERR)) /* RequesterRecvControl may have flushed before we added */
+		if (unlikely(qp_state(q) == QP_ERR)) /* may have been flushed before we added */
 			wake_post(&v->e->wake[WAKE_RRC], &q->wake[WAKE_RRC], q->index);
 	}
+	if (v->freed)
+		descriptors_return(v->e, q->client, v->freed);
 	if (unlikely(__atomic_load_n(&q->ws.parked, __ATOMIC_SEQ_CST)))
 		wake_post(&v->e->wake[WAKE_WS], &q->wake[WAKE_WS], q->index);
 	if (state == RTC_PARKED)
@@ -694,7 +720,7 @@ unsigned rtc_poll(struct engine *e)
 	n = take_requests(e);
 	while (room && visits++ < BURST && (q = qp_list_take(&t->active))) {
 		if (unlikely(qp_closing(q)))
-			let_go(q);
+			let_go(e, q);
 		else
 			visit_qp(e, q, &room);
 	}

@@ -127,7 +127,7 @@ static bool expire(struct engine *e, const struct qp *q, enum timer_kind kind)
 	struct rte_mbuf *m;
 	struct timer_event *ev;
 
-	if (!channel_room(&e->channel[CHANNEL_TC_RRC]) || !(m = rte_mbuf_raw_alloc(e->descriptors)))
+	if (!channel_room(&e->channel[CHANNEL_TC_RRC]) || !(m = rte_mbuf_raw_alloc(e->events)))
 		return false;
 	ev = timer_event_of(m);
 	*ev = (struct timer_event){

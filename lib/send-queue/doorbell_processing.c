@@ -10,6 +10,8 @@
 #include <rte_malloc.h>
 #include "send_queue_priv.h"
 
+#define CLIENT_DESCRIPTORS_MIN 4
+
 struct doorbell_fifo {
 	struct uar_page *uar; /* atomic; control thread writes */
 	uint32_t consumer;
@@ -158,6 +160,20 @@ static unsigned look(
 	return got;
 }
 
+/*
+ * How many doorbells of a client may be taken now: it may hold as many descriptors as the engine
+ * has free, so that none can take them all; and a few in any case. The rest stay in its own FIFO.
+ */
+static unsigned client_share(const struct engine *e, uint32_t client, unsigned n)
+{
+	uint32_t held = __atomic_load_n(&e->held[client], __ATOMIC_RELAXED);
+	uint32_t total = __atomic_load_n(&e->held_total, __ATOMIC_RELAXED);
+	uint32_t left = e->descriptor_share > total ? e->descriptor_share - total : 0;
+	uint32_t most = RTE_MAX(left, (uint32_t)CLIENT_DESCRIPTORS_MIN);
+
+	return held < most ? RTE_MIN(n, most - held) : 0;
+}
+
 /* Takes up to n doorbells of one client. Returns how many descriptors went to out[]. */
 static unsigned take_client(struct engine *e, uint32_t client, struct rte_mbuf **out, unsigned n)
 {
@@ -167,7 +183,8 @@ static unsigned take_client(struct engine *e, uint32_t client, struct rte_mbuf *
 	struct doorbell_fifo *f = &d->fifo[client];
 	struct rte_mbuf *m[BURST];
 	uint64_t bell[BURST];
-	unsigned bells = uar ? look(e, f, uar, bell, n) : 0, got = 0, refused = 0;
+	unsigned bells = uar ? look(e, f, uar, bell, client_share(e, client, n)) : 0;
+	unsigned got = 0, refused = 0;
 
 	if (!bells)
 		return 0;
@@ -186,6 +203,7 @@ static unsigned take_client(struct engine *e, uint32_t client, struct rte_mbuf *
 	}
 	if (unlikely(refused))
 		rte_mempool_put_bulk(e->descriptors, (void **)&m[got], refused);
+	descriptors_take(e, client, got);
 	count_n(c, COUNTER_doorbells, bells);
 	__atomic_store_n(&uar->consumer_index, f->consumer, __ATOMIC_RELEASE);
 	return got;

@@ -18,6 +18,20 @@ int ws_create(struct engine *e);
 int wp_create(struct engine *e);
 void wp_destroy(struct engine *e);
 
+/* Descriptors have been taken from the pool for a client. */
+static inline void descriptors_take(struct engine *e, uint32_t client, uint32_t n)
+{
+	__atomic_fetch_add(&e->held[client], n, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&e->held_total, n, __ATOMIC_RELAXED);
+}
+
+/* Is more than half of what this engine may hold in use? Then QPs get less ahead of their sending.
+ */
+static inline bool descriptors_scarce(const struct engine *e)
+{
+	return __atomic_load_n(&e->held_total, __ATOMIC_RELAXED) > e->descriptor_share / 2;
+}
+
 /* Fetches a descriptor ahead of time. Nothing is checked but that it begins in the queue. */
 static inline void wqe_prefetch(const struct qp *q, uint32_t offset, uint32_t units)
 {

@@ -26,6 +26,7 @@
 #include <errno.h>
 #include <rte_malloc.h>
 #include "send_queue_priv.h"
+#include "wire/psn.h"
 
 enum wp_state {
 	WP_NEXT_SEG,
@@ -172,7 +173,11 @@ static enum wp_state judge(struct parse *p)
 
 static bool too_long(const struct parse *p, uint64_t length)
 {
-	return length > (p->r->service == SERVICE_UD ? p->q->mtu_bytes : MESSAGE_BYTES_MAX);
+	uint64_t packets = (length + p->q->mtu_bytes - 1) / p->q->mtu_bytes;
+
+	if (p->r->service == SERVICE_UD)
+		return packets > 1;
+	return length > MESSAGE_BYTES_MAX || packets >= PSN_WINDOW;
 }
 
 static enum wp_state inline_seg(struct parse *p)
@@ -352,15 +357,18 @@ static unsigned take_request(
 	struct request *r = request_of(m);
 	struct qp *q = qp_find(e->qps, r->qpn);
 	bool chain = request_chains(m);
+	uint32_t client = r->client;
 	struct rte_mbuf *rest;
 	unsigned n;
 
 	if (unlikely(!q || q->epoch != r->epoch)) {
 		count(stage_counters(e, STAGE_DOORBELL_WQE), COUNTER_drop_stale_wqe);
-		rte_mbuf_raw_free(m);
+		request_free(e, m);
 		return 0;
 	}
 	n = parse_chain(e, q, m, out, room, &rest);
+	if (chain) /* m itself was counted by DoorbellProcessing */
+		descriptors_take(e, client, n + (rest != NULL) - 1);
 	q->ws.issued += n;
 	if (rest)
 		channel_put_one(&e->channel[CHANNEL_WP_WS], rest);

@@ -14,6 +14,8 @@
 #include <rte_malloc.h>
 #include "send_queue_priv.h"
 
+#define DEPTH_SCARCE 2 /* requests of one QP in the pipeline while descriptors are scarce */
+
 struct ws {
 	struct qp_list ready; /* queue pairs that may go on */
 };
@@ -48,13 +50,13 @@ void wit_clear(struct engine *e, struct qp *q)
 }
 
 /* The CEU has given the QP up: free what waits; done when no list names it. */
-static void let_go(struct qp *q)
+static void let_go(struct engine *e, struct qp *q)
 {
 	struct rte_mbuf *m;
 
 	while ((m = q->ws.head)) {
 		q->ws.head = request_of(m)->next;
-		rte_mbuf_raw_free(m);
+		request_free(e, m);
 	}
 	if (!q->ws.ready.listed)
 		qp_close(q, WAKE_WS);
@@ -69,7 +71,7 @@ static void take_wakes(struct engine *e)
 
 		i = wake_next(&q->wake[WAKE_WS]);
 		if (unlikely(qp_closing(q))) {
-			let_go(q);
+			let_go(e, q);
 			continue;
 		}
 		__atomic_store_n(&q->ws.parked, 0, __ATOMIC_RELAXED);
@@ -85,7 +87,7 @@ static struct qp *request_qp(struct engine *e, struct rte_mbuf *m)
 	if (likely(q && q->epoch == r->epoch))
 		return q;
 	count(stage_counters(e, STAGE_DOORBELL_WQE), COUNTER_drop_stale_wqe);
-	rte_mbuf_raw_free(m);
+	request_free(e, m);
 	return NULL;
 }
 
@@ -135,7 +137,7 @@ static unsigned take_doorbells(struct engine *e)
  * of the two sees the other. */
 static uint32_t allowance(struct engine *e, struct qp *q)
 {
-	uint32_t depth = e->settings.pipeline_depth;
+	uint32_t depth = descriptors_scarce(e) ? DEPTH_SCARCE : e->settings.pipeline_depth;
 	uint32_t held = q->ws.issued - __atomic_load_n(&q->rtc.consumed, __ATOMIC_ACQUIRE);
 
 	if (likely(held < depth && qp_state(q) != QP_SQD))
@@ -181,7 +183,7 @@ static unsigned schedule(struct engine *e)
 
 	while (n < room && visits++ < BURST && (q = qp_list_take(&w->ready))) {
 		if (unlikely(qp_closing(q)))
-			let_go(q);
+			let_go(e, q);
 		else
 			n += hand_over(e, q, m + n, room - n);
 	}

@@ -186,6 +186,94 @@ static void c9_142__retry_exhausted_and_nobody_else_waits(void **state)
 	end(s);
 }
 
+/* Seven QPs whose peers are gone, one after another, with all that they may post; the eighth goes
+ * on at once. */
+static void dead_peers(uint8_t opcode, uint32_t bytes)
+{
+	struct hca_config defaults;
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+	struct sim_wr wr = write_of(bytes);
+	struct sim *s;
+	struct cqe c;
+
+	hca_config_defaults(&defaults);
+	defaults.settings.swpb_elements = 64;
+	defaults.settings.rpb_elements = 64;
+	p.settings = &defaults.settings;
+	p.qps = SIM_QPS;
+	p.timeout = 0; /* they never give up */
+	s = sim_create(&p);
+	wr.opcode = opcode;
+	for (unsigned q = 0; q < SIM_QPS - 1; q++) {
+		sim_context(s, 0, q)->dest_qpn ^= 0x5500;
+		for (unsigned i = 0; i < 16; i++)
+			sim_post(s, 0, q, &wr);
+		sim_run(s, 100000);
+	}
+	for (unsigned i = 0; i < 20; i++) {
+		sim_post(s, 0, SIM_QPS - 1, &wr);
+		assert_true(sim_wait(s, 0, &c, MS));
+		assert_int_equal(c.opcode, opcode);
+		assert_int_equal(c.my_qpn, s->node[0].qp[SIM_QPS - 1].qpn);
+	}
+	sim_destroy(s);
+}
+
+static void isolation__dead_peers_leave_packet_buffers(void **state)
+{
+	dead_peers(USER_RDMA_WRITE, 20000);
+}
+
+static void isolation__dead_peers_leave_read_buffers(void **state)
+{
+	dead_peers(USER_RDMA_READ, 20000);
+}
+
+/* More doorbells than there are descriptors, for a QP whose peer is gone: its timer still runs, all
+ * of them complete in error, and then the client's other QP is served. */
+static void isolation__doorbells_beyond_the_descriptors(void **state)
+{
+	struct sim *s = make(2);
+	struct sim_node *n = &s->node[0];
+	struct sim_wr wr = write_of(64);
+	unsigned posted = 0, failed = 0;
+	struct cqe c;
+
+	sim_context(s, 0, 0)->dest_qpn ^= 0x5500;
+	while (posted < 6000) {
+		while (posted < 6000 &&
+			n->doorbells - n->page->uar.consumer_index < UAR_DOORBELLS) {
+			sim_post(s, 0, 0, &wr);
+			posted++;
+		}
+		sim_run(s, 100000);
+		while (sim_poll_cq(s, 0, &c))
+			failed += c.opcode == USER_INVALID;
+	}
+	for (unsigned i = 0; i < 1000 && failed < posted; i++) {
+		sim_run(s, 100000);
+		while (sim_poll_cq(s, 0, &c))
+			failed += c.opcode == USER_INVALID;
+	}
+	assert_int_equal(failed, posted);
+	expect(s, 0, USER_RDMA_WRITE, 0, sim_post(s, 0, 1, &wr));
+	end(s);
+}
+
+static void c9_061__message_of_2_to_the_23_packets_is_refused(void **state)
+{
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+	struct sim_wr wr = write_of(1u << 30);
+	struct sim *s;
+
+	p.mtu = 1;
+	s = sim_create(&p);
+	wr.sges = 2;
+	wr.sge[1] = wr.sge[0];
+	expect(s, 0, USER_INVALID, SYNDROME_LOCAL_LENGTH, sim_post(s, 0, 0, &wr));
+	end(s);
+}
+
 static void doorbells__random_bits(void **state)
 {
 	struct sim *s = make(2);
@@ -283,6 +371,10 @@ int main(void)
 		cmocka_unit_test(c9_128__rnr_then_the_same_request),
 		cmocka_unit_test(c9_132__rnr_retry_exhausted),
 		cmocka_unit_test(c9_142__retry_exhausted_and_nobody_else_waits),
+		cmocka_unit_test(isolation__dead_peers_leave_packet_buffers),
+		cmocka_unit_test(isolation__dead_peers_leave_read_buffers),
+		cmocka_unit_test(isolation__doorbells_beyond_the_descriptors),
+		cmocka_unit_test(c9_061__message_of_2_to_the_23_packets_is_refused),
 		cmocka_unit_test(doorbells__random_bits),
 		cmocka_unit_test(descriptors__random_bytes),
 		cmocka_unit_test(destroy__under_load),

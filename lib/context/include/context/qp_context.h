@@ -120,11 +120,12 @@ struct qp {
 		uint32_t credit_ssn;  /* LSN: highest SSN the peer has credits for; atomic */
 		uint8_t credits_valid; /* the peer generates credits; atomic */
 		uint8_t retry_left, rnr_left;
-		uint8_t rnr_waiting;	/* atomic: RNR timer runs, nothing may be sent */
-		uint8_t fatal;		/* the error completion was written: flush what is left */
-		uint8_t retransmitting; /* atomic: go-back-N is under way, nothing new may be sent
-					   in between */
-		uint32_t retransmit_psn, retransmit_end; /* go-back-N cursor */
+		uint8_t rnr_waiting;	 /* atomic: RNR timer runs, nothing may be sent */
+		uint8_t fatal;		 /* the error completion was written: flush what is left */
+		uint8_t proven;		 /* atomic: the peer has answered since the last timeout */
+		uint8_t retransmitting;	 /* atomic: go-back-N is under way, nothing new may be sent
+					    in between */
+		uint32_t retransmit_psn; /* go-back-N: the next to send again */
 		uint32_t failed_wqe; /* with fatal: offset of the WQE that was completed in error */
 		uint32_t read_packets; /* responses of the oldest READ that have arrived */
 		uint32_t nak_psn;      /* the last sequence NAK acted upon, plus one; 0: none */

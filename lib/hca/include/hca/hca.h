@@ -19,8 +19,9 @@ struct hca_config {
 	int socket;		 /* NUMA socket or SOCKET_ID_ANY */
 	struct engine_settings settings;
 	struct rte_mempool *packets,
-		*descriptors;	/* shared by the HCAs of a daemon; stay the caller's */
-	struct link_port *link; /* stays the caller's */
+		*descriptors;	   /* shared by the HCAs of a daemon; stay the caller's */
+	uint32_t descriptor_share; /* descriptors that one engine may hold; 0: a quarter */
+	struct link_port *link;	   /* stays the caller's */
 	struct wire_path
 		gids[GID_TABLE_MAX]; /* by GID index: source MAC, source IP, VLAN of that address */
 	unsigned gid_count;
@@ -31,6 +32,7 @@ struct hca {
 	struct qp_table qps;
 	struct v2p v2p;
 	struct completion completion;
+	struct rte_mempool *events;
 	struct engine *engines;	  /* config.engines of them */
 	struct counters counters; /* of the control thread */
 };

@@ -60,6 +60,10 @@ struct engine {
 	unsigned gid_count;
 	struct rte_mempool *packets;	 /* data room PACKET_ROOM_BYTES */
 	struct rte_mempool *descriptors; /* data room DESCRIPTOR_ROOM_BYTES */
+	struct rte_mempool *events;	 /* no data room; more than the timer channels can hold */
+	uint32_t descriptor_share;	 /* descriptors that this engine may hold */
+	uint32_t held_total;		 /* descriptors in use; atomic */
+	uint32_t held[CLIENTS_MAX];	 /* the same by client; atomic */
 
 	void *module[MODULE_COUNT]; /* each module's own state, made by <module>_create */
 	struct multi_queue *mq; /* RequesterTransControl produces, RequesterRecvControl consumes */

@@ -40,6 +40,20 @@ bool dbp_pending(struct engine *e);
 enum wire_outcome dp_copy(struct engine *e, const struct qp *q, struct rte_mbuf *m, uint8_t *dst,
 	uint32_t bytes, uint32_t *crc);
 
+/* Descriptors of a client have gone back to the pool; any stage of the engine. */
+static inline void descriptors_return(struct engine *e, uint32_t client, uint32_t n)
+{
+	__atomic_fetch_sub(&e->held[client], n, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&e->held_total, n, __ATOMIC_RELAXED);
+}
+
+/* Gives a request back for good. Any stage of the engine. */
+static inline void request_free(struct engine *e, struct rte_mbuf *m)
+{
+	descriptors_return(e, request_of(m)->client, 1);
+	rte_mbuf_raw_free(m);
+}
+
 /* The WQE's units in a request's mbuf. */
 static inline uint8_t *request_wqe(struct rte_mbuf *m)
 {
