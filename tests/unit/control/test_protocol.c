@@ -143,7 +143,8 @@ static void memory__of_queues_is_checked(void **state)
 	CQ(buffer_va, UINT64_MAX - 63, -EINVAL);
 	CQ(record_va, 0, -EINVAL);
 	CQ(record_va, RAW_IOVA + RAW_REGION_BYTES, -EINVAL);
-	CQ(record_va, RAW_IOVA + RAW_REGION_BYTES - 64, 0);
+	CQ(record_va, RAW_IOVA + RAW_REGION_BYTES - 64, -EINVAL); /* two cache lines */
+	CQ(record_va, RAW_IOVA + RAW_REGION_BYTES - 128, 0);
 	QP(lkey, other, -EINVAL);
 	QP(service, 3, -EINVAL);
 	QP(sq_bytes, 0, -EINVAL);
