@@ -89,6 +89,7 @@ void fx_make_qp(struct qp *q, uint32_t qpn, uint32_t index)
 	q->index = index;
 	q->sq_psn = q->rtc.next_psn = q->rrc.unacked_psn = FX_PSN;
 	q->rtc.ssn = 1;
+	q->rrc.proven = 1;
 	__atomic_store_n(&q->qpn, qpn, __ATOMIC_RELEASE);
 }
 
@@ -213,6 +214,7 @@ int fx_teardown(void **state)
 		fx_unfill(i);
 	hca_client_detach(fx->h, FX_CLIENT);
 	close_qps();
+	assert_int_equal(fx->e->held_total, 0);
 	hca_destroy(fx->h);
 	for (; fx->port.rx_next < fx->port.rx_count; fx->port.rx_next++)
 		rte_pktmbuf_free(fx->port.rx[fx->port.rx_next]);
@@ -261,16 +263,40 @@ struct rte_mbuf *fx_request(unsigned qp, uint8_t opcode, uint32_t length, uint32
 	return m;
 }
 
+/* Requests inside of the engine count as held by their client; fillers (no QPN) do not. */
+static void account(enum channel_id which, struct rte_mbuf *m, uint32_t n)
+{
+	switch (which) {
+	case CHANNEL_DBP_WS:
+	case CHANNEL_WS_WP:
+	case CHANNEL_WP_WS:
+	case CHANNEL_WP_DP:
+	case CHANNEL_DP_RTC:
+	case CHANNEL_RTC_RRC:
+		if (!request_of(m)->qpn)
+			return;
+		fx->e->held[request_of(m)->client] += n;
+		fx->e->held_total += n;
+		return;
+	default:
+		return;
+	}
+}
+
 struct rte_mbuf *fx_take(enum channel_id from)
 {
 	struct rte_mbuf *m;
 
-	return channel_take(&fx->e->channel[from], &m, 1) ? m : NULL;
+	if (!channel_take(&fx->e->channel[from], &m, 1))
+		return NULL;
+	account(from, m, -1);
+	return m;
 }
 
 void fx_put(enum channel_id to, struct rte_mbuf *m)
 {
 	assert_true(channel_room(&fx->e->channel[to]) > 0);
+	account(to, m, 1);
 	channel_put_one(&fx->e->channel[to], m);
 }
 

@@ -1,43 +1,45 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MULTI_QUEUE_FIXTURE_H
 #define MULTI_QUEUE_FIXTURE_H
-/* A MultiQueue in ordinary memory: no EAL, so that nothing but the lists themselves is tested. */
+/* A MultiQueue and nothing else of an engine. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
+#include <rte_eal.h>
 #include "requester_priv.h"
 
-static inline void free_fifo_make(struct mq_free *f, uint32_t size)
+static struct engine mq_engine;
+
+static inline int mq_group_setup(void **state)
 {
-	*f = (struct mq_free){.size = size};
-	f->fifo = calloc(size, sizeof(uint32_t));
+	char *argv[] = {"test", "--no-huge", "-m", "128", "--no-pci", "--no-shconf",
+		"--no-telemetry", "--lcores=0@0", "--log-level=lib.*:4", NULL};
+
+	return rte_eal_init(RTE_DIM(argv) - 1, argv) < 0;
 }
 
+static inline int mq_group_teardown(void **state)
+{
+	rte_eal_cleanup();
+	return 0;
+}
+
+/* One at a time. */
 static inline struct multi_queue *multi_queue_make(uint32_t size)
 {
-	struct multi_queue *mq = aligned_alloc(64, RTE_ALIGN(sizeof(*mq), 64));
-
-	mq->sw = calloc(size, sizeof(*mq->sw));
-	mq->rd = calloc(size, sizeof(*mq->rd));
-	mq->re = calloc(size, sizeof(*mq->re));
-	free_fifo_make(&mq->sw_free, size);
-	free_fifo_make(&mq->rd_free, size);
-	free_fifo_make(&mq->re_free, size);
-	return mq;
+	mq_engine.settings.swpb_elements = size;
+	mq_engine.settings.rpb_elements = size;
+	mq_engine.settings.reb_elements = size;
+	assert_int_equal(mq_create(&mq_engine, SOCKET_ID_ANY), 0);
+	return mq_engine.mq;
 }
 
-static inline void multi_queue_unmake(struct multi_queue *mq)
+static inline void multi_queue_unmake(void)
 {
-	free(mq->sw);
-	free(mq->rd);
-	free(mq->re);
-	free(mq->sw_free.fifo);
-	free(mq->rd_free.fifo);
-	free(mq->re_free.fifo);
-	free(mq);
+	mq_destroy(&mq_engine);
 }
 
 #endif

@@ -33,7 +33,7 @@ static void sw_put__keeps_the_order(void **state)
 		assert_int_equal(take(mq, &l), i);
 	assert_null(sw_head(mq, &l));
 	assert_int_equal(mq_free_count(&mq->sw_free), 8);
-	multi_queue_unmake(mq);
+	multi_queue_unmake();
 }
 
 static void sw_pop__empty_and_refill(void **state)
@@ -49,7 +49,7 @@ static void sw_pop__empty_and_refill(void **state)
 			assert_int_equal(take(mq, &l), i * 4 + k);
 		assert_null(sw_head(mq, &l));
 	}
-	multi_queue_unmake(mq);
+	multi_queue_unmake();
 }
 
 static void sw_put__lists_that_share_the_pool_stay_apart(void **state)
@@ -72,7 +72,7 @@ static void sw_put__lists_that_share_the_pool_stay_apart(void **state)
 		}
 	}
 	assert_int_equal(mq_free_count(&mq->sw_free), 6);
-	multi_queue_unmake(mq);
+	multi_queue_unmake();
 }
 
 static void rd_put__keeps_the_order(void **state)
@@ -96,7 +96,7 @@ static void rd_put__keeps_the_order(void **state)
 	assert_int_equal(mq_count(&rd), 3);
 	assert_int_equal(mq_free_count(&mq->rd_free), 1);
 	assert_int_equal(mq_free_count(&mq->re_free), 1);
-	multi_queue_unmake(mq);
+	multi_queue_unmake();
 }
 
 /* Indices are given out in the order in which they came back, each once. */
@@ -118,7 +118,7 @@ static void mq_alloc__fifo_wraps(void **state)
 		mq_give(f, index[0]);
 	}
 	assert_int_equal(mq_free_count(f), 4);
-	multi_queue_unmake(mq);
+	multi_queue_unmake();
 }
 
 /* The counts run freely: after 2^32 elements nothing may change. Sizes of the configuration need
@@ -142,13 +142,15 @@ static void wrap_counts(uint32_t size)
 			fail_msg("size %u: element %u was given out twice", size, index);
 		seen |= 1ull << index;
 	}
-	multi_queue_unmake(mq);
+	multi_queue_unmake();
 }
 
 static void mq_alloc__counts_wrap(void **state)
 {
 	wrap_counts(4);
 	wrap_counts(64);
+	wrap_counts(5);
+	wrap_counts(63);
 }
 
 static void sw_put__counts_wrap(void **state)
@@ -164,7 +166,7 @@ static void sw_put__counts_wrap(void **state)
 		assert_int_equal(take(mq, &l), i + 100);
 		assert_null(sw_head(mq, &l));
 	}
-	multi_queue_unmake(mq);
+	multi_queue_unmake();
 }
 
 int main(void)
@@ -179,5 +181,5 @@ int main(void)
 		cmocka_unit_test(sw_put__counts_wrap),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, mq_group_setup, mq_group_teardown);
 }

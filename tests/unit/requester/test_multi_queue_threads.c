@@ -86,7 +86,7 @@ static void stress(unsigned queues, uint32_t pool)
 		assert_int_equal(mq_count(&s.list[q]), 0);
 	}
 	assert_int_equal(mq_free_count(&s.mq->sw_free), pool);
-	multi_queue_unmake(s.mq);
+	multi_queue_unmake();
 }
 
 static void multi_queue__one_element_race(void **state)
@@ -115,5 +115,5 @@ int main(void)
 		cmocka_unit_test(multi_queue__plenty),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, mq_group_setup, mq_group_teardown);
 }

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* HeaderParser: frames from the port, what passes into HP_RRC and HP_EE, what does not by its
+ * counter. */
+#include "engine_fixture.h"
+#include "link_priv.h"
+
+/* A good frame for queue pair 0 that a test spoils. */
+struct frame {
+	struct wire_headers h;
+	struct wire_path path;
+	uint32_t payload;
+	bool keep_icrc; /* false: it is made right again after spoiling */
+	uint16_t cut;	/* bytes missing at the end */
+};
+
+static struct frame good(uint8_t opcode)
+{
+	return (struct frame){.h = {.opcode = opcode,
+				      .psn = 7,
+				      .pkey = 0xffff,
+				      .dest_qp = fx->qp[0]->qpn,
+				      .syndrome = 0x1f},
+		.path = fx_path(false, false, true)};
+}
+
+/* Puts it into the port; spoil(frame, offset of the BTH) may be NULL. */
+static void receive(struct frame f, void (*spoil)(uint8_t *frame, unsigned bth))
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(fx->packets);
+	uint8_t *l2 = rte_pktmbuf_mtod(m, uint8_t *);
+	struct wire_template t;
+	unsigned n, end;
+
+	f.h.pad = -f.payload & 3;
+	wire_template_build(&t, &f.path);
+	n = wire_write_transport(l2 + t.encap_bytes, &f.h);
+	end = t.encap_bytes + n + f.payload + f.h.pad;
+	memset(l2 + t.encap_bytes + n, 0x5a, f.payload + f.h.pad);
+	wire_stamp(l2, &t, end + 4 - t.encap_bytes, 3);
+	if (f.keep_icrc)
+		wire_icrc_store(
+			l2 + end, wire_icrc(l2 + t.l3_offset, end - t.l3_offset, t.is_ipv6));
+	if (spoil)
+		spoil(l2, t.encap_bytes);
+	if (!f.keep_icrc)
+		wire_icrc_store(
+			l2 + end, wire_icrc(l2 + t.l3_offset, end - t.l3_offset, t.is_ipv6));
+	m->data_len = m->pkt_len = end + 4 - f.cut;
+	assert_true(fx->port.rx_count < FX_PORT_FRAMES);
+	fx->port.rx[fx->port.rx_count++] = m;
+}
+
+static void dropped(enum counter why)
+{
+	uint64_t before = fx_counter(why);
+
+	hp_poll(fx->e);
+	if (fx_counter(why) != before + 1)
+		fail_msg("%s was not counted", counter_name(why));
+	assert_int_equal(fx_ring_count(CHANNEL_HP_RRC), 0);
+	assert_int_equal(fx_ring_count(CHANNEL_HP_EE), 0);
+	assert_int_equal(rte_mempool_in_use_count(fx->packets), 0);
+}
+
+static void passed(enum channel_id to)
+{
+	struct rte_mbuf *m;
+
+	assert_int_equal(hp_poll(fx->e), 1);
+	m = fx_take(to);
+	assert_non_null(m);
+	rte_pktmbuf_free(m);
+}
+
+static void hp_poll__requests_and_responses(void **state)
+{
+	for (unsigned opcode = 0; opcode <= WIRE_RC_SEND_ONLY_INV; opcode++) {
+		if (!wire_opcodes[opcode].defined)
+			continue;
+		receive(good(opcode), NULL);
+		passed(wire_opcodes[opcode].flags & WIRE_RESPONSE ? CHANNEL_HP_RRC : CHANNEL_HP_EE);
+	}
+}
+
+static void hp_poll__metadata(void **state)
+{
+	struct frame f = good(WIRE_RC_WRITE_ONLY_IMM);
+	struct rte_mbuf *m;
+	struct arrival *a;
+
+	f.payload = 13;
+	f.h.va = 0x123456;
+	f.h.imm = 77;
+	f.path = fx_path(false, true, true);
+	receive(f, NULL);
+	hp_poll(fx->e);
+	m = fx_take(CHANNEL_HP_EE);
+	a = arrival_of(m);
+	assert_int_equal(a->qpn, fx->qp[0]->qpn);
+	assert_int_equal(a->payload_bytes, 13);
+	assert_int_equal(*rte_pktmbuf_mtod_offset(m, uint8_t *, a->payload_offset + 12), 0x5a);
+	assert_int_equal(a->l3_offset, 18);
+	assert_int_equal(a->is_ipv6, 0);
+	assert_int_equal(a->headers.psn, 7);
+	assert_true(a->headers.va == 0x123456);
+	assert_int_equal(a->headers.imm, 77);
+	fx_assert_counter(rx_packets, 1);
+	fx_assert_counter(rx_bytes, m->data_len);
+	rte_pktmbuf_free(m);
+}
+
+static void flip_payload(uint8_t *frame, unsigned bth)
+{
+	frame[bth + 20] ^= 1;
+}
+
+static void hp_poll__bad_icrc(void **state)
+{
+	struct frame f = good(WIRE_RC_SEND_ONLY);
+
+	f.payload = 64;
+	f.keep_icrc = true;
+	receive(f, flip_payload);
+	dropped(COUNTER_drop_rx_icrc);
+	fx->e->settings.icrc_check = false;
+	receive(f, flip_payload);
+	passed(CHANNEL_HP_EE);
+}
+
+static void hp_poll__pkey(void **state)
+{
+	static const struct {
+		uint16_t theirs, ours;
+		bool passes;
+	} rows[] = {{0xffff, 0xffff, true}, {0x7fff, 0xffff, true}, {0xffff, 0x7fff, true},
+		{0x7fff, 0x7fff, false}, {0x8001, 0xffff, false}, {0, 0xffff, false}};
+
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		struct frame f = good(WIRE_RC_SEND_ONLY);
+
+		f.h.pkey = rows[i].theirs;
+		fx->qp[0]->pkey = rows[i].ours;
+		receive(f, NULL);
+		if (rows[i].passes)
+			passed(CHANNEL_HP_EE);
+		else
+			dropped(COUNTER_drop_rx_pkey);
+	}
+}
+
+static void hp_poll__queue_pair(void **state)
+{
+	const uint32_t qpns[] = {0, 1, fx->qp[0]->qpn + 64, fx->qp[0]->qpn ^ 0x800000, 0xffffff};
+
+	for (unsigned i = 0; i < RTE_DIM(qpns); i++) {
+		struct frame f = good(WIRE_RC_SEND_ONLY);
+
+		f.h.dest_qp = qpns[i];
+		receive(f, NULL);
+		dropped(COUNTER_drop_rx_qpn);
+	}
+}
+
+static void hp_poll__service(void **state)
+{
+	static const uint8_t opcodes[] = {WIRE_RC_SEND_ONLY, WIRE_UC_SEND_ONLY, WIRE_UD_SEND_ONLY};
+
+	for (unsigned s = SERVICE_RC; s <= SERVICE_UD; s++)
+		for (unsigned o = 0; o < RTE_DIM(opcodes); o++) {
+			fx_service(0, s);
+			receive(good(opcodes[o]), NULL);
+			if (s == o)
+				passed(CHANNEL_HP_EE);
+			else
+				dropped(COUNTER_drop_rx_service);
+		}
+}
+
+static void hp_poll__peer_address(void **state)
+{
+	struct frame f = good(WIRE_RC_SEND_ONLY);
+
+	f.path.src_ip[15] ^= 1;
+	receive(f, NULL);
+	dropped(COUNTER_drop_rx_address);
+	f.path = fx_path(true, false, true); /* the other family */
+	receive(f, NULL);
+	dropped(COUNTER_drop_rx_address);
+	fx_service(0, SERVICE_UD); /* datagrams come from anywhere */
+	f = good(WIRE_UD_SEND_ONLY);
+	f.path.src_ip[15] ^= 1;
+	receive(f, NULL);
+	passed(CHANNEL_HP_EE);
+}
+
+static struct fx_options ipv6 = {.ipv6 = true};
+
+static void hp_poll__peer_address_ipv6(void **state)
+{
+	for (unsigned i = 0; i < 16; i++) {
+		struct frame f = good(WIRE_RC_SEND_ONLY);
+
+		f.path = fx_path(true, false, true);
+		receive(f, NULL);
+		passed(CHANNEL_HP_EE);
+		f.path.src_ip[i] ^= 0x80;
+		receive(f, NULL);
+		dropped(COUNTER_drop_rx_address);
+	}
+}
+
+static void hp_poll__truncated(void **state)
+{
+	for (uint16_t cut = 1; cut < 60; cut++) {
+		struct frame f = good(WIRE_RC_WRITE_ONLY);
+
+		f.cut = cut;
+		receive(f, NULL);
+		dropped(COUNTER_drop_rx_truncated);
+	}
+}
+
+static void ip_checksum(uint8_t *frame, unsigned bth)
+{
+	frame[bth - 8 - 10] ^= 1;
+}
+
+static void hp_poll__checksum(void **state)
+{
+	receive(good(WIRE_RC_SEND_ONLY), ip_checksum);
+	dropped(COUNTER_drop_rx_checksum);
+}
+
+static void opcode_reserved(uint8_t *frame, unsigned bth)
+{
+	frame[bth] = 0x3f;
+}
+
+static void opcode_reserved_rc(uint8_t *frame, unsigned bth)
+{
+	frame[bth] = 0x1f;
+}
+
+static void tver(uint8_t *frame, unsigned bth)
+{
+	frame[bth + 1] |= 1;
+}
+
+static void hp_poll__opcode(void **state)
+{
+	receive(good(WIRE_RC_SEND_ONLY), opcode_reserved);
+	dropped(COUNTER_drop_rx_opcode);
+	receive(good(WIRE_RC_SEND_ONLY), tver);
+	dropped(COUNTER_drop_rx_tver);
+	receive(good(WIRE_RC_SEND_ONLY), opcode_reserved_rc); /* ExecutionEngine answers (C9-84) */
+	passed(CHANNEL_HP_EE);
+	fx_service(0, SERVICE_UC);
+	receive(good(WIRE_RC_SEND_ONLY), opcode_reserved_rc);
+	dropped(COUNTER_drop_rx_service);
+}
+
+static void hp_poll__congestion_notification(void **state)
+{
+	struct frame f = good(WIRE_CNP);
+
+	f.payload = WIRE_CNP_RESERVED_BYTES;
+	receive(f, NULL);
+	dropped(COUNTER_drop_rx_cnp);
+}
+
+static void stalls(enum channel_id full)
+{
+	receive(good(WIRE_RC_SEND_ONLY), NULL);
+	receive(good(WIRE_RC_ACK), NULL);
+	fx_fill(full, 0);
+	assert_int_equal(hp_poll(fx->e), 0);
+	assert_int_equal(fx->port.rx_next, 0); /* they wait in the port */
+	fx_unfill(full);
+	fx_fill(full, 1); /* room for one: one is taken, whatever it is */
+	assert_int_equal(hp_poll(fx->e), 1);
+	fx_unfill(CHANNEL_HP_EE);
+	fx_unfill(CHANNEL_HP_RRC);
+	assert_int_equal(hp_poll(fx->e), 1);
+}
+
+static void hp_poll__stalls_when_requests_are_full(void **state)
+{
+	stalls(CHANNEL_HP_EE);
+}
+
+static void hp_poll__stalls_when_responses_are_full(void **state)
+{
+	stalls(CHANNEL_HP_RRC);
+}
+
+static void hp_poll__order_and_bursts(void **state)
+{
+	for (unsigned i = 0; i < 100; i++) {
+		struct frame f = good(WIRE_RC_SEND_ONLY);
+
+		f.h.psn = i;
+		receive(f, NULL);
+	}
+	assert_int_equal(hp_poll(fx->e), BURST);
+	while (hp_poll(fx->e))
+		;
+	for (unsigned i = 0; i < 100; i++) {
+		struct rte_mbuf *m = fx_take(CHANNEL_HP_EE);
+
+		assert_int_equal(arrival_of(m)->headers.psn, i);
+		rte_pktmbuf_free(m);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(hp_poll__requests_and_responses),
+		FX_TEST(hp_poll__metadata),
+		FX_TEST(hp_poll__bad_icrc),
+		FX_TEST(hp_poll__pkey),
+		FX_TEST(hp_poll__queue_pair),
+		FX_TEST(hp_poll__service),
+		FX_TEST(hp_poll__peer_address),
+		FX_TEST_WITH(hp_poll__peer_address_ipv6, &ipv6),
+		FX_TEST(hp_poll__truncated),
+		FX_TEST(hp_poll__checksum),
+		FX_TEST(hp_poll__opcode),
+		FX_TEST(hp_poll__congestion_notification),
+		FX_TEST(hp_poll__stalls_when_requests_are_full),
+		FX_TEST(hp_poll__stalls_when_responses_are_full),
+		FX_TEST(hp_poll__order_and_bursts),
+	};
+
+	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
+}

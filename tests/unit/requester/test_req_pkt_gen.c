@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ReqPktGen behind RequesterTransControl: whole frames in RPG_TXA, read back with lib/wire. */
+#include "requester_fixture.h"
+
+struct got {
+	struct wire_frame f;
+	uint8_t bytes[FRAME_BYTES_MAX];
+	uint32_t length;
+};
+
+/* The next frame, parsed, its ICRC computed anew. */
+static void take_frame(struct got *g)
+{
+	struct rte_mbuf *m = fx_take(CHANNEL_RPG_TXA);
+	uint32_t icrc;
+
+	assert_non_null(m);
+	assert_int_equal(m->nb_segs, 1);
+	assert_int_equal(m->pkt_len, m->data_len);
+	g->length = m->data_len;
+	memcpy(g->bytes, rte_pktmbuf_mtod(m, void *), g->length);
+	rte_pktmbuf_free(m);
+	assert_int_equal(wire_parse_frame(g->bytes, g->length, &g->f), WIRE_OK);
+	assert_int_equal(g->f.transport_end + WIRE_ICRC_BYTES, g->length);
+	icrc = wire_icrc(
+		g->bytes + g->f.l3_offset, g->f.transport_end - g->f.l3_offset, g->f.is_ipv6);
+	assert_true(wire_icrc_load(g->bytes + g->f.transport_end) == icrc);
+}
+
+static const uint32_t sizes[] = {
+	0, 1, 2, 3, 4, 5, 255, 256, 257, 258, 259, 260, 1000, FX_MTU - 1, FX_MTU};
+
+static void frames_of_all_sizes(const struct fx_options *o)
+{
+	static struct got g;
+
+	fx_fill_memory(0, FX_MTU, 77);
+	for (unsigned i = 0; i < RTE_DIM(sizes); i++) {
+		send_request(0, USER_SEND_IMM, sizes[i], 0);
+		segmentation_poll(fx->e);
+		take_frame(&g);
+		assert_int_equal(g.f.is_ipv6, o->ipv6);
+		assert_int_equal(g.f.has_vlan, o->vlan);
+		if (o->vlan)
+			assert_int_equal(g.f.vlan_tci, 0x2064);
+		assert_int_equal(g.f.h.opcode, WIRE_RC_SEND_ONLY_IMM);
+		assert_int_equal(g.f.h.psn, psn_add(FX_PSN, i));
+		assert_int_equal(g.f.h.pad, -sizes[i] & 3);
+		assert_int_equal(g.f.h.dest_qp, fx->qp[0]->dest_qpn);
+		assert_int_equal(g.f.h.pkey, 0xffff);
+		assert_int_equal(g.f.payload_bytes, sizes[i]);
+		assert_memory_equal(g.bytes + g.f.payload_offset, fx->memory, sizes[i]);
+		for (unsigned k = 0; k < g.f.h.pad; k++)
+			assert_int_equal(g.bytes[g.f.payload_offset + sizes[i] + k], 0);
+	}
+}
+
+static struct fx_options ipv4, ipv6 = {.ipv6 = true}, vlan = {.vlan = true},
+			       ipv6_vlan = {.ipv6 = true, .vlan = true};
+
+static void rpg_poll__ipv4(void **state)
+{
+	frames_of_all_sizes(&ipv4);
+}
+
+static void rpg_poll__ipv6(void **state)
+{
+	frames_of_all_sizes(&ipv6);
+}
+
+static void rpg_poll__vlan(void **state)
+{
+	frames_of_all_sizes(&vlan);
+}
+
+static void rpg_poll__ipv6_vlan(void **state)
+{
+	frames_of_all_sizes(&ipv6_vlan);
+}
+
+static void rpg_poll__headers_of_each_operation(void **state)
+{
+	static const uint8_t users[] = {USER_SEND, USER_SEND_INV, USER_RDMA_WRITE,
+		USER_RDMA_WRITE_IMM, USER_RDMA_READ, USER_ATOMIC_CS, USER_ATOMIC_FA};
+	static struct got g;
+
+	for (unsigned i = 0; i < RTE_DIM(users); i++) {
+		struct rte_mbuf *m = fx_request(0, users[i], 8, 0);
+		struct request *r = request_of(m);
+		uint8_t headers;
+
+		r->imm = 0x55667788;
+		r->swap_add = 0x1234567890abcdef;
+		r->compare = 0xfedcba;
+		fx_put(CHANNEL_DP_RTC, m);
+		segmentation_poll(fx->e);
+		take_frame(&g);
+		headers = wire_opcodes[g.f.h.opcode].headers;
+		if (headers & WIRE_HAS_RETH) {
+			assert_true(g.f.h.va == 0x1000);
+			assert_int_equal(g.f.h.rkey, 0x99);
+			assert_int_equal(g.f.h.dma_len, 8);
+		}
+		if (headers & WIRE_HAS_IMM)
+			assert_int_equal(g.f.h.imm, 0x55667788);
+		if (headers & WIRE_HAS_IETH)
+			assert_int_equal(g.f.h.invalidate_rkey, 0x55667788);
+		if (headers & WIRE_HAS_ATOMIC) {
+			assert_true(g.f.h.swap_add == 0x1234567890abcdef);
+			assert_true(users[i] == USER_ATOMIC_FA || g.f.h.compare == 0xfedcba);
+			assert_int_equal(g.f.payload_bytes, 0);
+		}
+	}
+}
+
+static struct rte_mbuf *datagram(const struct wqe_ud *u, uint32_t length)
+{
+	struct rte_mbuf *m = fx_request(0, USER_SEND_IMM, length, 64);
+	struct wqe_data d = {.length = length, .lkey = FX_KEY, .addr = FX_VA};
+
+	request_of(m)->ud_offset = 16;
+	request_of(m)->data_first = 64;
+	request_of(m)->data_units = 1;
+	memcpy(request_wqe(m) + 16, u, sizeof(*u));
+	memcpy(request_wqe(m) + 64, &d, sizeof(d));
+	return m;
+}
+
+static void rpg_poll__datagrams(void **state)
+{
+	static struct got g;
+
+	fx_fill_memory(0, 512, 9);
+	fx_service(0, SERVICE_UD);
+	for (unsigned v6 = 0; v6 < 2; v6++) {
+		struct wire_path path = fx_path(v6, false, false);
+		struct wqe_ud u = {.port = 1,
+			.gid_index = v6,
+			.is_ipv6 = v6,
+			.traffic_class = 0x68,
+			.dmac = {2, 3, 4, 5, 6, 7},
+			.hop_limit = 9,
+			.qpn = 0x123456,
+			.qkey = v6 ? 0x80000000u : 0x4444};
+
+		memcpy(u.dip, path.dst_ip, 16);
+		fx_put(CHANNEL_DP_RTC, datagram(&u, 333 + v6));
+		segmentation_poll(fx->e);
+		take_frame(&g);
+		fx_assert_cqe(USER_SEND_IMM, 64);
+		assert_int_equal(g.f.h.opcode, WIRE_UD_SEND_ONLY_IMM);
+		assert_int_equal(g.f.is_ipv6, v6);
+		assert_memory_equal(g.bytes, u.dmac, 6);
+		assert_memory_equal(g.f.dst_ip, path.dst_ip + (v6 ? 0 : 12), v6 ? 16 : 4);
+		assert_memory_equal(g.f.src_ip, path.src_ip + (v6 ? 0 : 12), v6 ? 16 : 4);
+		assert_int_equal(g.f.tos, 0x68);
+		assert_int_equal(g.f.ttl, 9);
+		assert_int_equal(g.f.h.dest_qp, 0x123456);
+		assert_int_equal(g.f.h.src_qp, fx->qp[0]->qpn);
+		assert_int_equal(g.f.h.qkey, v6 ? fx->qp[0]->qkey : 0x4444);
+		assert_int_equal(g.f.payload_bytes, 333 + v6);
+	}
+}
+
+static void rpg_poll__datagram_from_an_address_that_is_not_there(void **state)
+{
+	struct wqe_ud u = {.gid_index = 2, .qpn = 5};
+
+	fx_service(0, SERVICE_UD);
+	fx_put(CHANNEL_DP_RTC, datagram(&u, 10));
+	segmentation_poll(fx->e);
+	fx_assert_error(SYNDROME_LOCAL_QP_OP, 64);
+	assert_int_equal(fx_ring_count(CHANNEL_RPG_TXA), 0);
+	assert_int_equal(qp_state(fx->qp[0]), QP_ERR);
+}
+
+static void rpg_poll__output_full(void **state)
+{
+	static struct got g;
+
+	fx_fill(CHANNEL_RPG_TXA, 1);
+	send_request(0, USER_SEND, 3 * FX_MTU, 0);
+	segmentation_poll(fx->e);
+	assert_int_equal(fx_ring_count(CHANNEL_RTC_RPG), 2);
+	fx_unfill(CHANNEL_RPG_TXA);
+	segmentation_poll(fx->e);
+	take_frame(&g);
+	assert_int_equal(g.f.h.psn, FX_PSN + 1);
+	take_frame(&g);
+	assert_int_equal(g.f.h.psn, FX_PSN + 2);
+}
+
+/* A packet kept for retransmission goes out again byte for byte. */
+static void rpg_poll__built_frames_pass_unchanged(void **state)
+{
+	static struct got a, b;
+	struct sw_element *sw;
+
+	send_request(0, USER_SEND, 100, 0);
+	segmentation_poll(fx->e);
+	take_frame(&a);
+	sw = sw_head(fx->e->mq, &fx->qp[0]->mq.sw);
+	rte_mbuf_refcnt_update(sw->m, 1);
+	fx_put(CHANNEL_RRC_RPG, sw->m);
+	segmentation_poll(fx->e);
+	take_frame(&b);
+	assert_int_equal(a.length, b.length);
+	assert_memory_equal(a.bytes, b.bytes, a.length);
+}
+
+static void rpg_poll__queue_pair_gone(void **state)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(fx->packets);
+
+	memset(packet_of(m), 0, sizeof(struct packet));
+	packet_of(m)->qpn = fx->qp[0]->qpn + 64;
+	fx_put(CHANNEL_RTC_RPG, m);
+	assert_int_equal(rpg_poll(fx->e), 1);
+	assert_int_equal(fx_ring_count(CHANNEL_RPG_TXA), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST_WITH(rpg_poll__ipv4, &ipv4),
+		FX_TEST_WITH(rpg_poll__ipv6, &ipv6),
+		FX_TEST_WITH(rpg_poll__vlan, &vlan),
+		FX_TEST_WITH(rpg_poll__ipv6_vlan, &ipv6_vlan),
+		FX_TEST(rpg_poll__headers_of_each_operation),
+		FX_TEST(rpg_poll__datagrams),
+		FX_TEST(rpg_poll__datagram_from_an_address_that_is_not_there),
+		FX_TEST(rpg_poll__output_full),
+		FX_TEST(rpg_poll__built_frames_pass_unchanged),
+		FX_TEST(rpg_poll__queue_pair_gone),
+	};
+
+	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
+}

@@ -1,0 +1,675 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* RequesterRecvControl: requests were sent, responses come in HP_RRC; what completes, what is sent
+ * again (RRC_RPG), what becomes of the queue pair. */
+#include "requester_fixture.h"
+
+#define P(n) psn_add(FX_PSN, n)
+
+/* Sends what was put and forgets the frames: the network has them. */
+static void sent(void)
+{
+	segmentation_poll(fx->e);
+	fx_unfill(CHANNEL_RPG_TXA);
+	fx_unfill(CHANNEL_RTC_TC);
+}
+
+/* n SENDs of one packet, WQEs at 0, 64, ... */
+static void sends(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		send_request(0, USER_SEND, 16, 64 * i);
+	sent();
+}
+
+static void assert_retransmission(uint8_t opcode, uint32_t psn)
+{
+	struct packet p;
+
+	assert_true(take_packet(CHANNEL_RRC_RPG, &p));
+	assert_int_equal(p.headers.opcode, opcode);
+	assert_int_equal(p.headers.psn, psn);
+}
+
+static void assert_no_retransmission(void)
+{
+	assert_int_equal(fx_ring_count(CHANNEL_RRC_RPG), 0);
+}
+
+static void expire(unsigned qp, enum timer_kind kind)
+{
+	struct rte_mbuf *m = rte_mbuf_raw_alloc(fx->descriptors);
+
+	*timer_event_of(m) = (struct timer_event){.qpn = fx->qp[qp]->qpn,
+		.timer = kind,
+		.op = TIMER_EXPIRED,
+		.epoch = fx->qp[qp]->epoch};
+	fx_put(CHANNEL_TC_RRC, m);
+	rrc_poll(fx->e);
+}
+
+/* ---- acknowledgements ---- */
+
+static void rrc_poll__ack_completes(void **state)
+{
+	sends(3);
+	fx->e->now_ns += 5000;
+	respond_ack(0, P(0));
+	fx_assert_cqe(USER_SEND, 0);
+	fx_assert_no_cqe();
+	assert_int_equal(fx->qp[0]->rrc.unacked_psn, P(1));
+	assert_true(fx->qp[0]->rrc.progress_ns == fx->e->now_ns);
+	assert_int_equal(mq_count(&fx->qp[0]->mq.sw), 2);
+	fx_assert_counter(acks, 1);
+}
+
+static void rrc_poll__ack_of_many(void **state)
+{
+	sends(20); /* over the PSN's wrap */
+	respond_ack(0, P(18));
+	for (unsigned i = 0; i < 19; i++)
+		fx_assert_cqe(USER_SEND, 64 * i);
+	fx_assert_no_cqe();
+	assert_int_equal(fx->qp[0]->rrc.unacked_psn, P(19));
+	assert_int_equal(P(19), 3);
+}
+
+static void rrc_poll__unsignaled(void **state)
+{
+	struct rte_mbuf *m = fx_request(0, USER_SEND, 16, 0);
+
+	request_of(m)->flags = 0;
+	fx_put(CHANNEL_DP_RTC, m);
+	sent();
+	respond_ack(0, P(0));
+	fx_assert_no_cqe();
+	assert_int_equal(mq_count(&fx->qp[0]->mq.sw), 0);
+}
+
+/* In the midst of a message: released, not completed. */
+static void rrc_poll__ack_within_a_message(void **state)
+{
+	send_request(0, USER_RDMA_WRITE, 4 * FX_MTU, 64);
+	sent();
+	respond_ack(0, P(2));
+	fx_assert_no_cqe();
+	assert_int_equal(mq_count(&fx->qp[0]->mq.sw), 1);
+	respond_ack(0, P(3));
+	fx_assert_cqe(USER_RDMA_WRITE, 64);
+}
+
+static void rrc_poll__duplicate_ack(void **state)
+{
+	sends(3);
+	respond_ack(0, P(1));
+	respond(0, P(0), aeth_ack(4), 10); /* still carries credits */
+	fx_assert_cqe(USER_SEND, 0);
+	fx_assert_cqe(USER_SEND, 64);
+	fx_assert_no_cqe();
+	fx_assert_counter(ack_duplicate, 1);
+	assert_int_equal(fx->qp[0]->rrc.credits_valid, 1);
+	assert_int_equal(fx->qp[0]->rrc.credit_ssn, 10 + aeth_credits(4));
+}
+
+static void rrc_poll__ghost_ack(void **state)
+{
+	sends(3);
+	respond_ack(0, P(3));
+	respond_ack(0, P(1000));
+	fx_assert_no_cqe();
+	fx_assert_counter(drop_ack_ghost, 2);
+	assert_int_equal(mq_count(&fx->qp[0]->mq.sw), 3);
+}
+
+static void rrc_poll__credits(void **state)
+{
+	sends(3);
+	respond(0, P(0), aeth_ack(2), 0xffffff);
+	assert_int_equal(fx->qp[0]->rrc.credits_valid, 1);
+	assert_int_equal(fx->qp[0]->rrc.credit_ssn, psn_add(0xffffff, aeth_credits(2)));
+	respond_ack(0, P(1));
+	assert_int_equal(fx->qp[0]->rrc.credits_valid, 0);
+}
+
+static void rrc_poll__reserved_syndromes(void **state)
+{
+	static const uint8_t syndromes[] = {0x40, 0x5f, 0x65, 0x7f, 0x80, 0xff, 0x64};
+
+	sends(1);
+	for (unsigned i = 0; i < RTE_DIM(syndromes); i++)
+		respond(0, P(0), syndromes[i], 0);
+	fx_assert_counter(drop_ack_syndrome, RTE_DIM(syndromes));
+	fx_assert_no_cqe();
+	assert_int_equal(mq_count(&fx->qp[0]->mq.sw), 1);
+	assert_int_equal(qp_state(fx->qp[0]), QP_RTS);
+}
+
+static void rrc_poll__wakes_the_sender(void **state)
+{
+	sends(1);
+	fx->qp[0]->rtc.parked = PARK_BUFFER;
+	respond_ack(0, P(0));
+	assert_int_equal(wake_take(&fx->e->wake[WAKE_RTC]), fx->qp[0]->index);
+	wake_next(&fx->qp[0]->wake[WAKE_RTC]);
+}
+
+static void rrc_poll__not_in_a_state_to_receive(void **state)
+{
+	sends(1);
+	fx->qp[0]->state = QP_RTR;
+	respond_ack(0, P(0));
+	fx_assert_counter(drop_qp_state, 1);
+	fx_assert_no_cqe();
+}
+
+/* ---- NAKs ---- */
+
+static void rrc_poll__sequence_nak(void **state)
+{
+	sends(5);
+	respond(0, P(2), aeth_nak(AETH_NAK_SEQUENCE), 0);
+	fx_assert_cqe(USER_SEND, 0);
+	fx_assert_cqe(USER_SEND, 64);
+	fx_assert_no_cqe();
+	for (unsigned i = 2; i < 5; i++)
+		assert_retransmission(WIRE_RC_SEND_ONLY, P(i));
+	assert_no_retransmission();
+	assert_int_equal(fx->qp[0]->rrc.retry_left, 2);
+	assert_int_equal(fx->qp[0]->rrc.retransmitting, 0);
+	fx_assert_counter(retransmitted_packets, 3);
+	/* The same once more, from a duplicate on its way, says nothing new */
+	respond(0, P(2), aeth_nak(AETH_NAK_SEQUENCE), 0);
+	assert_no_retransmission();
+	assert_int_equal(fx->qp[0]->rrc.retry_left, 2);
+	fx->e->now_ns += 1000000;
+	respond(0, P(2), aeth_nak(AETH_NAK_SEQUENCE), 0);
+	assert_int_equal(fx_ring_count(CHANNEL_RRC_RPG), 3);
+	fx_assert_counter(nak_sequence_received, 3);
+}
+
+static void fatal(enum aeth_nak code, uint8_t syndrome, enum counter counter)
+{
+	sends(4);
+	respond(0, P(1), aeth_nak(code), 0);
+	fx_assert_cqe(USER_SEND, 0);
+	fx_assert_error(syndrome, 64);
+	fx_assert_error(SYNDROME_WR_FLUSH, 128);
+	fx_assert_error(SYNDROME_WR_FLUSH, 192);
+	fx_assert_no_cqe();
+	assert_int_equal(qp_state(fx->qp[0]), QP_ERR);
+	assert_int_equal(fx_counter(counter), 1);
+	assert_int_equal(mq_count(&fx->qp[0]->mq.sw), 0);
+	assert_no_retransmission();
+}
+
+static void rrc_poll__invalid_request_nak(void **state)
+{
+	fatal(AETH_NAK_INVALID_REQUEST, SYNDROME_REMOTE_INVAL_REQ, COUNTER_nak_invalid_received);
+}
+
+static void rrc_poll__remote_access_nak(void **state)
+{
+	fatal(AETH_NAK_REMOTE_ACCESS, SYNDROME_REMOTE_ACCESS, COUNTER_nak_access_received);
+}
+
+static void rrc_poll__remote_operation_nak(void **state)
+{
+	fatal(AETH_NAK_REMOTE_OPERATION, SYNDROME_REMOTE_OP, COUNTER_nak_operation_received);
+}
+
+static void rrc_poll__rnr_nak(void **state)
+{
+	struct rte_mbuf *m;
+
+	sends(3);
+	respond(0, P(1), aeth_rnr(12), 0);
+	fx_assert_cqe(USER_SEND, 0);
+	m = fx_take(CHANNEL_RRC_TC);
+	assert_non_null(m);
+	assert_int_equal(timer_event_of(m)->timer, TIMER_RNR);
+	assert_int_equal(timer_event_of(m)->value_ns, aeth_rnr_ns(12));
+	rte_mbuf_raw_free(m);
+	assert_int_equal(fx->qp[0]->rrc.rnr_waiting, 1);
+	assert_int_equal(fx->qp[0]->rrc.rnr_left, 1);
+	/* what the rest of the burst draws does not count */
+	respond(0, P(1), aeth_nak(AETH_NAK_SEQUENCE), 0);
+	assert_no_retransmission();
+	expire(0, TIMER_RNR);
+	assert_int_equal(fx->qp[0]->rrc.rnr_waiting, 0);
+	assert_retransmission(WIRE_RC_SEND_ONLY, P(1));
+	assert_retransmission(WIRE_RC_SEND_ONLY, P(2));
+	assert_no_retransmission();
+}
+
+static void rrc_poll__rnr_retries_run_out(void **state)
+{
+	sends(2);
+	for (unsigned i = 0; i < 2; i++) {
+		respond(0, P(0), aeth_rnr(1), 0);
+		expire(0, TIMER_RNR);
+		fx_unfill(CHANNEL_RRC_RPG);
+		assert_int_equal(qp_state(fx->qp[0]), QP_RTS);
+	}
+	respond(0, P(0), aeth_rnr(1), 0);
+	fx_assert_error(SYNDROME_RNR_RETRY_EXC, 0);
+	fx_assert_error(SYNDROME_WR_FLUSH, 64);
+	fx_assert_counter(rnr_retry_exceeded, 1);
+}
+
+static void rrc_poll__rnr_for_ever(void **state)
+{
+	fx->qp[0]->rnr_retry = fx->qp[0]->rrc.rnr_left = 7;
+	sends(1);
+	for (unsigned i = 0; i < 50; i++) {
+		respond(0, P(0), aeth_rnr(1), 0);
+		expire(0, TIMER_RNR);
+		fx_unfill(CHANNEL_RRC_RPG);
+		fx_unfill(CHANNEL_RRC_TC);
+	}
+	assert_int_equal(qp_state(fx->qp[0]), QP_RTS);
+	respond_ack(0, P(0));
+	fx_assert_cqe(USER_SEND, 0);
+}
+
+/* ---- the Loss timer ---- */
+
+static void rrc_poll__loss_timer_sends_again_until_retries_run_out(void **state)
+{
+	sends(2);
+	for (unsigned i = 0; i < 3; i++) {
+		expire(0, TIMER_LOSS);
+		assert_retransmission(WIRE_RC_SEND_ONLY, P(0));
+		assert_retransmission(WIRE_RC_SEND_ONLY, P(1));
+		assert_no_retransmission();
+	}
+	expire(0, TIMER_LOSS);
+	fx_assert_error(SYNDROME_RETRY_EXC, 0);
+	fx_assert_error(SYNDROME_WR_FLUSH, 64);
+	fx_assert_no_cqe();
+	fx_assert_counter(retry_exceeded, 1);
+	fx_assert_counter(loss_timeouts, 4);
+	assert_int_equal(qp_state(fx->qp[0]), QP_ERR);
+}
+
+static void rrc_poll__progress_reloads_the_retries(void **state)
+{
+	sends(2);
+	for (unsigned i = 0; i < 3; i++)
+		expire(0, TIMER_LOSS);
+	assert_int_equal(fx->qp[0]->rrc.retry_left, 0);
+	respond_ack(0, P(0));
+	assert_int_equal(fx->qp[0]->rrc.retry_left, 3);
+}
+
+static void rrc_poll__loss_timer_with_nothing_outstanding(void **state)
+{
+	sends(1);
+	respond_ack(0, P(0));
+	expire(0, TIMER_LOSS);
+	fx_assert_counter(loss_timeouts, 0);
+	assert_no_retransmission();
+}
+
+/* More than the ring takes: the rest follows, in order, and the sender waits meanwhile. */
+static void rrc_poll__retransmission_ring_full(void **state)
+{
+	sends(5);
+	fx_fill(CHANNEL_RRC_RPG, 2);
+	expire(0, TIMER_LOSS);
+	assert_int_equal(fx->qp[0]->rrc.retransmitting, 1);
+	for (unsigned left = channel_infos[CHANNEL_RRC_RPG].depth - 2; left; left--)
+		rte_pktmbuf_free(fx_take(CHANNEL_RRC_RPG));
+	assert_retransmission(WIRE_RC_SEND_ONLY, P(0));
+	assert_retransmission(WIRE_RC_SEND_ONLY, P(1));
+	rrc_poll(fx->e);
+	for (unsigned i = 2; i < 5; i++)
+		assert_retransmission(WIRE_RC_SEND_ONLY, P(i));
+	assert_no_retransmission();
+	assert_int_equal(fx->qp[0]->rrc.retransmitting, 0);
+}
+
+/* ---- READs and atomics ---- */
+
+static void read_request(uint32_t bytes, uint32_t wqe_offset)
+{
+	send_request(0, USER_RDMA_READ, bytes, wqe_offset);
+	sent();
+}
+
+static void read_response(uint8_t opcode, uint32_t psn, uint32_t bytes, uint8_t seed)
+{
+	respond_with(0,
+		(struct wire_headers){
+			.opcode = opcode, .psn = psn, .syndrome = aeth_ack(AETH_CREDIT_INVALID)},
+		bytes, seed);
+	rrc_poll(fx->e);
+}
+
+static void rrc_poll__read(void **state)
+{
+	read_request(2 * FX_MTU + 10, 64);
+	read_response(WIRE_RC_READ_RESP_FIRST, P(0), FX_MTU, 1);
+	read_response(WIRE_RC_READ_RESP_MIDDLE, P(1), FX_MTU, 2);
+	fx_assert_no_cqe();
+	assert_int_equal(fx->qp[0]->rrc.unacked_psn, P(2));
+	read_response(WIRE_RC_READ_RESP_LAST, P(2), 10, 3);
+	fx_assert_cqe(USER_RDMA_READ, 64);
+	fx_assert_pattern(fx->memory, FX_MTU, 1);
+	fx_assert_pattern(fx->memory + FX_MTU, FX_MTU, 2);
+	fx_assert_pattern(fx->memory + 2 * FX_MTU, 10, 3);
+	assert_int_equal(fx->qp[0]->rrc.reads_done, 1);
+	fx_assert_counter(read_bytes, 2 * FX_MTU + 10);
+}
+
+/* Scattered over entries, some of them empty, across packets. */
+static void rrc_poll__read_into_entries(void **state)
+{
+	static const uint32_t lengths[] = {10, 0, FX_MTU, 0, FX_MTU - 10 + 5, 3};
+	struct rte_mbuf *m = fx_request(0, USER_RDMA_READ, 2 * FX_MTU + 8, 0);
+	uint32_t at = 0, done = 0;
+
+	for (unsigned i = 0; i < RTE_DIM(lengths); i++) {
+		struct wqe_data d = {lengths[i], FX_KEY, FX_VA + i * 4096};
+
+		memcpy(request_wqe(m) + 16 + 16 * i, &d, sizeof(d));
+	}
+	request_of(m)->data_units = RTE_DIM(lengths);
+	fx_put(CHANNEL_DP_RTC, m);
+	sent();
+	read_response(WIRE_RC_READ_RESP_FIRST, P(0), FX_MTU, 1);
+	read_response(WIRE_RC_READ_RESP_MIDDLE, P(1), FX_MTU, 1);
+	read_response(WIRE_RC_READ_RESP_LAST, P(2), 8, 1);
+	fx_assert_cqe(USER_RDMA_READ, 0);
+	for (unsigned i = 0; i < RTE_DIM(lengths); i++)
+		for (at = 0; at < lengths[i]; at++, done++)
+			assert_int_equal(fx->memory[i * 4096 + at], fx_pattern(1, done % FX_MTU));
+	assert_int_equal(mq_count(&fx->qp[0]->mq.re), 0);
+}
+
+static void rrc_poll__atomic(void **state)
+{
+	uint64_t orig = 0x1122334455667788;
+
+	send_request(0, USER_ATOMIC_FA, 8, 64);
+	sent();
+	respond_with(0,
+		(struct wire_headers){.opcode = WIRE_RC_ATOMIC_ACK, .psn = P(0), .orig = orig}, 0,
+		0);
+	rrc_poll(fx->e);
+	fx_assert_cqe(USER_ATOMIC_FA, 64);
+	assert_memory_equal(fx->memory, &orig, 8);
+}
+
+/* The second of three is lost: the third draws a request from the missing one on. */
+static void rrc_poll__read_response_lost(void **state)
+{
+	struct packet p;
+
+	read_request(3 * FX_MTU - 24, 64);
+	read_response(WIRE_RC_READ_RESP_FIRST, P(0), FX_MTU, 1);
+	read_response(WIRE_RC_READ_RESP_LAST, P(2), FX_MTU - 24, 3);
+	assert_true(take_packet(CHANNEL_RRC_RPG, &p));
+	assert_int_equal(p.headers.opcode, WIRE_RC_READ_REQUEST);
+	assert_int_equal(p.headers.psn, P(1));
+	assert_true(p.headers.va == 0x1000 + FX_MTU);
+	assert_int_equal(p.headers.dma_len, 2 * FX_MTU - 24);
+	assert_int_equal(p.headers.rkey, 0x99);
+	assert_no_retransmission();
+	fx_assert_no_cqe();
+	read_response(WIRE_RC_READ_RESP_FIRST, P(1), FX_MTU, 2);
+	read_response(WIRE_RC_READ_RESP_LAST, P(2), FX_MTU - 24, 3);
+	fx_assert_cqe(USER_RDMA_READ, 64);
+	fx_assert_pattern(fx->memory + FX_MTU, FX_MTU, 2);
+	fx_assert_no_cqe();
+}
+
+/* Later responses of the same gap ask once. */
+static void rrc_poll__gap_asks_once(void **state)
+{
+	read_request(5 * FX_MTU, 64);
+	read_response(WIRE_RC_READ_RESP_MIDDLE, P(1), FX_MTU, 1);
+	assert_int_equal(fx_ring_count(CHANNEL_RRC_RPG), 1);
+	read_response(WIRE_RC_READ_RESP_MIDDLE, P(2), FX_MTU, 1);
+	read_response(WIRE_RC_READ_RESP_MIDDLE, P(3), FX_MTU, 1);
+	assert_int_equal(fx_ring_count(CHANNEL_RRC_RPG), 1);
+	assert_int_equal(fx->qp[0]->rrc.retry_left, 2);
+}
+
+/* An ACK of what came behind a READ says that the READ's response was lost. */
+static void rrc_poll__implied_nak(void **state)
+{
+	send_request(0, USER_SEND, 8, 0);
+	send_request(0, USER_RDMA_READ, 2 * FX_MTU, 64);
+	send_request(0, USER_SEND, 8, 128);
+	sent();
+	respond_ack(0, P(3));
+	fx_assert_cqe(USER_SEND, 0);
+	fx_assert_no_cqe(); /* nothing completes out of order */
+	assert_int_equal(fx->qp[0]->rrc.unacked_psn, P(1));
+	assert_retransmission(WIRE_RC_READ_REQUEST, P(1));
+	assert_retransmission(WIRE_RC_SEND_ONLY, P(3));
+	assert_no_retransmission();
+}
+
+static void rrc_poll__read_response_acknowledges_what_is_before(void **state)
+{
+	send_request(0, USER_SEND, 8, 0);
+	send_request(0, USER_RDMA_READ, 8, 64);
+	send_request(0, USER_SEND, 8, 128);
+	sent();
+	read_response(WIRE_RC_READ_RESP_ONLY, P(1), 8, 1);
+	fx_assert_cqe(USER_SEND, 0);
+	fx_assert_cqe(USER_RDMA_READ, 64);
+	fx_assert_no_cqe();
+	assert_int_equal(fx->qp[0]->rrc.unacked_psn, P(2));
+}
+
+static void rrc_poll__duplicate_read_response(void **state)
+{
+	read_request(2 * FX_MTU, 0);
+	read_response(WIRE_RC_READ_RESP_FIRST, P(0), FX_MTU, 1);
+	read_response(WIRE_RC_READ_RESP_FIRST, P(0), FX_MTU, 9);
+	fx_assert_counter(ack_duplicate, 1);
+	fx_assert_pattern(fx->memory, FX_MTU, 1);
+	assert_no_retransmission();
+}
+
+static void rrc_poll__nak_of_a_read(void **state)
+{
+	read_request(8, 64);
+	respond(0, P(0), aeth_nak(AETH_NAK_REMOTE_ACCESS), 0);
+	fx_assert_error(SYNDROME_REMOTE_ACCESS, 64);
+	assert_int_equal(mq_count(&fx->qp[0]->mq.rd), 0);
+	assert_int_equal(mq_count(&fx->qp[0]->mq.re), 0);
+}
+
+/* A READ that failed after some of its responses (C9-100). */
+static void rrc_poll__nak_in_the_midst_of_a_read(void **state)
+{
+	read_request(3 * FX_MTU, 64);
+	read_response(WIRE_RC_READ_RESP_FIRST, P(0), FX_MTU, 1);
+	respond(0, P(1), aeth_nak(AETH_NAK_REMOTE_OPERATION), 0);
+	fx_assert_error(SYNDROME_REMOTE_OP, 64);
+	fx_assert_no_cqe();
+}
+
+static void rrc_poll__response_of_the_wrong_length(void **state)
+{
+	read_request(2 * FX_MTU, 64);
+	read_response(WIRE_RC_READ_RESP_FIRST, P(0), FX_MTU - 4, 1);
+	fx_assert_error(SYNDROME_BAD_RESP, 64);
+	fx_assert_counter(drop_resp_length, 1);
+	assert_int_equal(qp_state(fx->qp[0]), QP_ERR);
+	assert_int_equal(fx->memory[0], 0);
+}
+
+static void rrc_poll__response_of_the_wrong_kind(void **state)
+{
+	struct wire_headers atomic = {.opcode = WIRE_RC_ATOMIC_ACK, .psn = P(0)};
+
+	read_request(8, 64);
+	respond_with(0, atomic, 0, 0);
+	rrc_poll(fx->e);
+	fx_assert_counter(drop_resp_opcode, 1);
+	fx_assert_no_cqe();
+	read_response(WIRE_RC_READ_RESP_ONLY, P(0), 8, 1);
+	fx_assert_cqe(USER_RDMA_READ, 64);
+	send_request(0, USER_ATOMIC_FA, 8, 128);
+	sent();
+	read_response(WIRE_RC_READ_RESP_ONLY, P(1), 8, 1);
+	fx_assert_counter(drop_resp_opcode, 2);
+	/* and data for a SEND */
+	send_request(0, USER_SEND, 8, 192);
+	sent();
+	fx->qp[0]->rrc.unacked_psn = P(1);
+	read_response(WIRE_RC_READ_RESP_ONLY, P(2), 8, 1);
+	fx_assert_no_cqe();
+}
+
+static void rrc_poll__read_response_without_a_read(void **state)
+{
+	sends(1);
+	read_response(WIRE_RC_READ_RESP_ONLY, P(0), 8, 1);
+	fx_assert_counter(drop_resp_opcode, 1);
+	fx_assert_no_cqe();
+}
+
+static void rrc_poll__read_into_memory_that_is_gone(void **state)
+{
+	read_request(8, 64);
+	assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, FX_KEY), 0);
+	read_response(WIRE_RC_READ_RESP_ONLY, P(0), 8, 1);
+	fx_assert_error(SYNDROME_LOCAL_PROT, 64);
+	fx_assert_counter(v2p_key_error, 1);
+}
+
+/* ---- flush ---- */
+
+static void rrc_poll__flush_in_order(void **state)
+{
+	send_request(0, USER_SEND, 8, 0);
+	send_request(0, USER_RDMA_READ, 2 * FX_MTU, 64);
+	send_request(0, USER_RDMA_WRITE, 3 * FX_MTU, 128);
+	send_request(0, USER_ATOMIC_FA, 8, 192);
+	send_request(0, USER_SEND, 8, 256);
+	sent();
+	qp_set_error(fx->e, fx->qp[0]);
+	rrc_poll(fx->e);
+	for (unsigned i = 0; i < 5; i++)
+		fx_assert_error(SYNDROME_WR_FLUSH, 64 * i);
+	fx_assert_no_cqe();
+	assert_int_equal(mq_count(&fx->qp[0]->mq.re), 0);
+	assert_int_equal(qp_outstanding(fx->qp[0]), 0);
+}
+
+/* A message in several packets fails once, wherever its packets are. */
+static void rrc_poll__failing_message_completes_once(void **state)
+{
+	for (unsigned nak_at = 0; nak_at < 4; nak_at++) {
+		unsigned qp = nak_at;
+		uint32_t psn = fx->qp[qp]->rtc.next_psn;
+
+		send_request(qp, USER_RDMA_WRITE, 4 * FX_MTU, 0);
+		send_request(qp, USER_SEND, 8, 64);
+		sent();
+		respond(qp, psn + nak_at, aeth_nak(AETH_NAK_REMOTE_ACCESS), 0);
+		rrc_poll(fx->e);
+		fx_assert_error(SYNDROME_REMOTE_ACCESS, 0);
+		fx_assert_error(SYNDROME_WR_FLUSH, 64);
+		fx_assert_no_cqe();
+	}
+}
+
+/* The rest of the message was never sent: it comes as a bad request later. */
+static void rrc_poll__failing_message_half_sent_completes_once(void **state)
+{
+	fx_fill(CHANNEL_RTC_RPG, 2);
+	send_request(0, USER_RDMA_WRITE, 4 * FX_MTU, 0);
+	send_request(0, USER_SEND, 8, 64);
+	rtc_poll(fx->e);
+	fx_unfill(CHANNEL_RTC_RPG);
+	respond(0, P(1), aeth_nak(AETH_NAK_REMOTE_ACCESS), 0);
+	rtc_poll(fx->e);
+	rrc_poll(fx->e);
+	fx_assert_error(SYNDROME_REMOTE_ACCESS, 0);
+	fx_assert_error(SYNDROME_WR_FLUSH, 64);
+	fx_assert_no_cqe();
+}
+
+/* A bad request completes behind those before it. */
+static void rrc_poll__bad_request_in_its_turn(void **state)
+{
+	struct rte_mbuf *m = fx_request(0, USER_SEND, 8, 128);
+
+	request_of(m)->outcome = OUTCOME_LOCAL_QP_OP;
+	sends(2);
+	fx_put(CHANNEL_DP_RTC, m);
+	sent();
+	rrc_poll(fx->e);
+	fx_assert_no_cqe();
+	assert_int_equal(qp_state(fx->qp[0]), QP_RTS);
+	respond_ack(0, P(1));
+	fx_assert_cqe(USER_SEND, 0);
+	fx_assert_cqe(USER_SEND, 64);
+	fx_assert_error(SYNDROME_LOCAL_QP_OP, 128);
+	assert_int_equal(qp_state(fx->qp[0]), QP_ERR);
+}
+
+static void rrc_poll__no_packet_buffer_for_a_read(void **state)
+{
+	read_request(8, 64);
+	fx_exhaust(fx->packets, 0);
+	expire(0, TIMER_LOSS);
+	assert_no_retransmission();
+	assert_int_equal(fx->qp[0]->rrc.retransmitting, 1);
+	fx_refill();
+	rrc_poll(fx->e);
+	assert_retransmission(WIRE_RC_READ_REQUEST, P(0));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(rrc_poll__ack_completes),
+		FX_TEST(rrc_poll__ack_of_many),
+		FX_TEST(rrc_poll__unsignaled),
+		FX_TEST(rrc_poll__ack_within_a_message),
+		FX_TEST(rrc_poll__duplicate_ack),
+		FX_TEST(rrc_poll__ghost_ack),
+		FX_TEST(rrc_poll__credits),
+		FX_TEST(rrc_poll__reserved_syndromes),
+		FX_TEST(rrc_poll__wakes_the_sender),
+		FX_TEST(rrc_poll__not_in_a_state_to_receive),
+		FX_TEST(rrc_poll__sequence_nak),
+		FX_TEST(rrc_poll__invalid_request_nak),
+		FX_TEST(rrc_poll__remote_access_nak),
+		FX_TEST(rrc_poll__remote_operation_nak),
+		FX_TEST(rrc_poll__rnr_nak),
+		FX_TEST(rrc_poll__rnr_retries_run_out),
+		FX_TEST(rrc_poll__rnr_for_ever),
+		FX_TEST(rrc_poll__loss_timer_sends_again_until_retries_run_out),
+		FX_TEST(rrc_poll__progress_reloads_the_retries),
+		FX_TEST(rrc_poll__loss_timer_with_nothing_outstanding),
+		FX_TEST(rrc_poll__retransmission_ring_full),
+		FX_TEST(rrc_poll__read),
+		FX_TEST(rrc_poll__read_into_entries),
+		FX_TEST(rrc_poll__atomic),
+		FX_TEST(rrc_poll__read_response_lost),
+		FX_TEST(rrc_poll__gap_asks_once),
+		FX_TEST(rrc_poll__implied_nak),
+		FX_TEST(rrc_poll__read_response_acknowledges_what_is_before),
+		FX_TEST(rrc_poll__duplicate_read_response),
+		FX_TEST(rrc_poll__nak_of_a_read),
+		FX_TEST(rrc_poll__nak_in_the_midst_of_a_read),
+		FX_TEST(rrc_poll__response_of_the_wrong_length),
+		FX_TEST(rrc_poll__response_of_the_wrong_kind),
+		FX_TEST(rrc_poll__read_response_without_a_read),
+		FX_TEST(rrc_poll__read_into_memory_that_is_gone),
+		FX_TEST(rrc_poll__flush_in_order),
+		FX_TEST(rrc_poll__failing_message_completes_once),
+		FX_TEST(rrc_poll__failing_message_half_sent_completes_once),
+		FX_TEST(rrc_poll__bad_request_in_its_turn),
+		FX_TEST(rrc_poll__no_packet_buffer_for_a_read),
+	};
+
+	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
+}

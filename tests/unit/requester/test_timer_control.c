@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* TimerControl alone, in virtual time: commands in RTC_TC, expiries in TC_RRC. */
+#include "engine_fixture.h"
+#include "requester_priv.h"
+
+#define US 1000ull
+#define MS 1000000ull
+
+static uint64_t tick_ns(void)
+{
+	return fx->e->settings.timer_tick_ns;
+}
+
+static void command_of(const struct qp *q, enum timer_kind kind, enum timer_op op, uint64_t ns)
+{
+	struct rte_mbuf *m = rte_mbuf_raw_alloc(fx->descriptors);
+
+	*timer_event_of(m) = (struct timer_event){
+		.qpn = q->qpn, .timer = kind, .op = op, .epoch = q->epoch, .value_ns = ns};
+	fx_put(CHANNEL_RTC_TC, m);
+	tc_poll(fx->e);
+}
+
+static void command(unsigned qp, enum timer_kind kind, enum timer_op op, uint64_t ns)
+{
+	command_of(fx->qp[qp], kind, op, ns);
+}
+
+/* Arms the Loss timer as RequesterTransControl does when the first packet goes out. */
+static void arm_loss(unsigned qp)
+{
+	struct qp *q = fx->qp[qp];
+
+	q->rtc.next_psn = psn_add(q->rtc.next_psn, 1);
+	q->rtc.busy_since_ns = fx->e->now_ns;
+	command(qp, TIMER_LOSS, TIMER_SET, qp_timeout_ns(q));
+}
+
+/* Takes one expiry, of whom it may be. */
+static bool take_expiry(struct timer_event *out)
+{
+	struct rte_mbuf *m = fx_take(CHANNEL_TC_RRC);
+
+	if (!m)
+		return false;
+	*out = *timer_event_of(m);
+	rte_mbuf_raw_free(m);
+	return true;
+}
+
+/* Lets time pass in steps of an eighth of a tick, until an expiry or for `ns`. 0: none came. */
+static uint64_t run(uint64_t ns, struct timer_event *out)
+{
+	uint64_t end = fx->e->now_ns + ns;
+
+	while (fx->e->now_ns < end) {
+		fx->e->now_ns += tick_ns() / 8;
+		tc_poll(fx->e);
+		if (take_expiry(out))
+			return fx->e->now_ns;
+	}
+	return 0;
+}
+
+static void assert_between(uint64_t t, uint64_t from, uint64_t to)
+{
+	if (t < from || t > to)
+		fail_msg("fired at %lu, not within [%lu, %lu]", t, from, to);
+}
+
+static void tc_poll__fires_within_a_tick(void **state)
+{
+	struct timer_event ev;
+
+	for (unsigned i = 0; i < 20; i++) {
+		uint64_t value = 100 * US + i * 12345, start;
+
+		fx->e->now_ns += 777 * i;
+		tc_poll(fx->e);
+		start = fx->e->now_ns;
+		command(1, TIMER_RNR, TIMER_SET, value);
+		assert_between(run(10 * MS, &ev), start + value, start + value + tick_ns() * 9 / 8);
+		assert_int_equal(ev.qpn, fx->qp[1]->qpn);
+		assert_int_equal(ev.timer, TIMER_RNR);
+		assert_int_equal(ev.op, TIMER_EXPIRED);
+		assert_int_equal(ev.epoch, fx->qp[1]->epoch);
+		assert_int_equal(run(2 * MS, &ev), 0); /* once */
+	}
+	assert_false(requester_timers_armed(fx->e));
+	fx_assert_counter(timers_set, 20);
+}
+
+static void tc_poll__loss_fires_again_until_stopped(void **state)
+{
+	uint64_t ttr = qp_timeout_ns(fx->qp[0]), last = fx->e->now_ns;
+	struct timer_event ev;
+
+	arm_loss(0);
+	for (unsigned i = 0; i < 5; i++) {
+		uint64_t t = run(10 * ttr, &ev);
+
+		assert_between(t, last + ttr, last + ttr + tick_ns() * 9 / 8);
+		assert_int_equal(ev.timer, TIMER_LOSS);
+		last = t;
+	}
+	command(0, TIMER_LOSS, TIMER_STOP, 0);
+	assert_int_equal(run(10 * ttr, &ev), 0);
+	assert_false(requester_timers_armed(fx->e));
+}
+
+/* Progress restarts it, though nobody tells TimerControl. */
+static void tc_poll__restart_by_progress(void **state)
+{
+	struct qp *q = fx->qp[0];
+	uint64_t ttr = qp_timeout_ns(q);
+	struct timer_event ev;
+
+	arm_loss(0);
+	for (unsigned i = 0; i < 10; i++) {
+		assert_int_equal(run(ttr * 3 / 4, &ev), 0);
+		q->rrc.progress_ns = fx->e->now_ns;
+	}
+	assert_between(run(10 * ttr, &ev), q->rrc.progress_ns + ttr,
+		q->rrc.progress_ns + ttr + tick_ns() * 9 / 8);
+}
+
+static void tc_poll__stops_when_nothing_is_outstanding(void **state)
+{
+	struct qp *q = fx->qp[0];
+	struct timer_event ev;
+
+	arm_loss(0);
+	q->rrc.unacked_psn = q->rtc.next_psn;
+	assert_int_equal(run(5 * qp_timeout_ns(q), &ev), 0);
+	assert_int_equal(q->tc.armed[TIMER_LOSS], 0);
+	assert_false(requester_timers_armed(fx->e));
+}
+
+/* While the RNR timer runs, the Loss timer is silent but stays armed. */
+static void tc_poll__loss_waits_for_rnr(void **state)
+{
+	struct qp *q = fx->qp[0];
+	uint64_t ttr = qp_timeout_ns(q);
+	struct timer_event ev;
+
+	arm_loss(0);
+	q->rrc.rnr_waiting = 1;
+	assert_int_equal(run(3 * ttr, &ev), 0);
+	assert_int_equal(q->tc.armed[TIMER_LOSS], 1);
+	q->rrc.rnr_waiting = 0;
+	assert_true(run(2 * tick_ns(), &ev) != 0);
+}
+
+static void tc_poll__both_timers_of_a_queue_pair(void **state)
+{
+	struct timer_event ev;
+
+	arm_loss(0);
+	command(0, TIMER_RNR, TIMER_SET, 100 * US);
+	assert_true(run(MS, &ev) != 0);
+	assert_int_equal(ev.timer, TIMER_RNR);
+	assert_true(run(2 * MS, &ev) != 0);
+	assert_int_equal(ev.timer, TIMER_LOSS);
+}
+
+static void tc_poll__set_again_moves_it(void **state)
+{
+	uint64_t start = fx->e->now_ns;
+	struct timer_event ev;
+
+	command(0, TIMER_RNR, TIMER_SET, MS);
+	command(0, TIMER_RNR, TIMER_SET, 3 * MS);
+	assert_between(run(10 * MS, &ev), start + 3 * MS, start + 3 * MS + tick_ns() * 9 / 8);
+	assert_int_equal(run(10 * MS, &ev), 0);
+}
+
+/* 64 slots of 16 µs: a turn of the wheel is 1 ms. */
+static struct fx_options small_wheel = {.timer_slots = 64};
+
+static void tc_poll__longer_than_a_turn(void **state)
+{
+	static const uint64_t values[] = {1048576 - 16384, 1048576, 1048577, 5 * MS, 33 * MS + 7};
+
+	for (unsigned i = 0; i < RTE_DIM(values); i++) {
+		uint64_t start = fx->e->now_ns;
+		struct timer_event ev;
+
+		command(0, TIMER_RNR, TIMER_SET, values[i]);
+		assert_between(run(50 * MS, &ev), start + values[i],
+			start + values[i] + tick_ns() * 9 / 8);
+	}
+}
+
+/* Time stands still for long, as when the lcore slept: everything due fires at once. */
+static void tc_poll__time_jumps(void **state)
+{
+	struct timer_event ev;
+	unsigned fired = 0;
+
+	for (unsigned i = 0; i < FX_QPS; i++)
+		command(i, TIMER_RNR, TIMER_SET, (i + 1) * 3 * MS);
+	fx->e->now_ns += 13 * MS; /* many turns */
+	tc_poll(fx->e);
+	while (take_expiry(&ev))
+		fired++;
+	assert_int_equal(fired, 4);
+	fx->e->now_ns += 1000 * MS;
+	tc_poll(fx->e);
+	while (take_expiry(&ev))
+		fired++;
+	assert_int_equal(fired, FX_QPS);
+	assert_false(requester_timers_armed(fx->e));
+	/* and after a long rest a timer is as exact as ever */
+	fx->e->now_ns += 5000 * MS + 11;
+	command(0, TIMER_RNR, TIMER_SET, MS);
+	assert_true(run(MS - tick_ns(), &ev) == 0);
+	assert_true(run(3 * tick_ns(), &ev) != 0);
+}
+
+static struct fx_options many = {.qps = 1 << 14};
+
+/* 2^14 queue pairs armed one after the other: each fires once, within its tick, and no slot of the
+ * wheel holds more than those that are due in the same tick. */
+static void tc_poll__many_queue_pairs(void **state)
+{
+	static uint64_t due[1 << 14];
+	static uint8_t slot[65536], fired[1 << 14];
+	uint32_t count = fx->h->qps.count, mask = fx->h->qps.mask;
+	struct timer_event ev;
+
+	memset(fired, 0, sizeof(fired));
+	memset(slot, 0, sizeof(slot));
+	for (uint32_t i = 0; i < count; i++) { /* 33 ms: half a turn */
+		struct qp *q = qp_at(&fx->h->qps, i);
+
+		if (!q->qpn)
+			fx_make_qp(q, 0x500000 | i, i);
+		fx->e->now_ns += tick_ns() / 8;
+		command_of(q, TIMER_RNR, TIMER_SET, 50 * MS);
+		due[i] = fx->e->now_ns + 50 * MS;
+		assert_true(++slot[q->tc.slot[TIMER_RNR]] <= 8);
+	}
+	assert_false(take_expiry(&ev));
+	while (fx->e->now_ns < due[0] + 200 * MS && requester_timers_armed(fx->e)) {
+		fx->e->now_ns += tick_ns();
+		tc_poll(fx->e);
+		while (take_expiry(&ev)) {
+			uint32_t i = ev.qpn & mask;
+
+			assert_between(fx->e->now_ns, due[i], due[i] + 2 * tick_ns());
+			assert_int_equal(fired[i]++, 0);
+		}
+	}
+	assert_false(requester_timers_armed(fx->e));
+	for (uint32_t i = 0; i < count; i++)
+		assert_int_equal(fired[i], 1);
+}
+
+/* A command or an entry of a queue pair that is gone does nothing. */
+static void tc_let_go__takes_entries_off(void **state)
+{
+	struct timer_event ev;
+
+	for (unsigned i = 0; i < 3; i++) { /* neighbours in one slot */
+		command(i, TIMER_RNR, TIMER_SET, MS);
+		arm_loss(i);
+	}
+	tc_let_go(fx->e, fx->qp[1]);
+	assert_int_equal(fx->qp[1]->tc.armed[TIMER_LOSS] | fx->qp[1]->tc.armed[TIMER_RNR], 0);
+	fx->e->now_ns += 10 * MS;
+	tc_poll(fx->e);
+	for (unsigned n = 0; n < 4; n++) {
+		assert_true(take_expiry(&ev));
+		assert_int_not_equal(ev.qpn, fx->qp[1]->qpn);
+	}
+	assert_false(take_expiry(&ev));
+}
+
+static void tc_poll__stale_commands(void **state)
+{
+	struct qp old = *fx->qp[0];
+
+	old.epoch++;
+	command_of(&old, TIMER_RNR, TIMER_SET, MS);
+	old = *fx->qp[0];
+	old.qpn += 64;
+	command_of(&old, TIMER_RNR, TIMER_SET, MS);
+	assert_false(requester_timers_armed(fx->e));
+}
+
+static void tc_poll__output_full(void **state)
+{
+	struct timer_event ev;
+
+	command(0, TIMER_RNR, TIMER_SET, 100 * US);
+	arm_loss(1);
+	fx_fill(CHANNEL_TC_RRC, 0);
+	fx->e->now_ns += 3 * MS;
+	tc_poll(fx->e);
+	assert_true(requester_timers_armed(fx->e));
+	fx_unfill(CHANNEL_TC_RRC);
+	assert_true(run(4 * tick_ns(), &ev) != 0);
+	assert_true(take_expiry(&ev) || run(4 * tick_ns(), &ev) != 0);
+}
+
+static void tc_poll__no_buffer(void **state)
+{
+	struct timer_event ev;
+
+	command(0, TIMER_RNR, TIMER_SET, 100 * US);
+	fx_exhaust(fx->e->events, 0);
+	fx->e->now_ns += MS;
+	tc_poll(fx->e);
+	assert_false(take_expiry(&ev));
+	fx_refill();
+	assert_true(run(4 * tick_ns(), &ev) != 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(tc_poll__fires_within_a_tick),
+		FX_TEST(tc_poll__loss_fires_again_until_stopped),
+		FX_TEST(tc_poll__restart_by_progress),
+		FX_TEST(tc_poll__stops_when_nothing_is_outstanding),
+		FX_TEST(tc_poll__loss_waits_for_rnr),
+		FX_TEST(tc_poll__both_timers_of_a_queue_pair),
+		FX_TEST(tc_poll__set_again_moves_it),
+		FX_TEST_WITH(tc_poll__longer_than_a_turn, &small_wheel),
+		FX_TEST_WITH(tc_poll__time_jumps, &small_wheel),
+		FX_TEST_WITH(tc_poll__many_queue_pairs, &many),
+		FX_TEST(tc_let_go__takes_entries_off),
+		FX_TEST(tc_poll__stale_commands),
+		FX_TEST(tc_poll__output_full),
+		FX_TEST(tc_poll__no_buffer),
+	};
+
+	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* VirtToPhys: every refusal in its order, bounds up to the end of the address space. */
+#include <errno.h>
+#include "engine_fixture.h"
+
+enum { KEY = 0x5505 };
+
+static uint8_t bytes[64];
+
+static enum v2p_state map(uint32_t pd, uint32_t key, uint64_t va, uint64_t length, uint32_t access)
+{
+	uint8_t *addr = bytes;
+	uint64_t run = 1;
+	enum v2p_state s = v2p_map(fx->e->v2p, pd, key, va, length, access, &addr, &run);
+
+	if (s != V2P_SUCCESS || length == 0)
+		assert_null(addr);
+	else
+		assert_int_equal(run, length);
+	return s;
+}
+
+static int write_mpt(uint64_t start, uint64_t length, uint32_t access)
+{
+	struct mpt_entry m = {.key = KEY,
+		.pd = FX_PD,
+		.access = access,
+		.start = start,
+		.length = length,
+		.phys = bytes};
+
+	return v2p_write_mpt(fx->e->v2p, &m);
+}
+
+static void v2p_map__success(void **state)
+{
+	uint8_t *addr;
+	uint64_t run;
+
+	assert_int_equal(write_mpt(1000, 64, ACCESS_LOCAL_WRITE), 0);
+	assert_int_equal(v2p_map(fx->e->v2p, FX_PD, KEY, 1010, 54, ACCESS_LOCAL_WRITE, &addr, &run),
+		V2P_SUCCESS);
+	assert_ptr_equal(addr, bytes + 10);
+	assert_int_equal(run, 54);
+}
+
+static void v2p_map__bounds(void **state)
+{
+	assert_int_equal(write_mpt(1000, 64, 0), 0);
+	assert_int_equal(map(FX_PD, KEY, 1000, 64, 0), V2P_SUCCESS);
+	assert_int_equal(map(FX_PD, KEY, 1063, 1, 0), V2P_SUCCESS);
+	assert_int_equal(map(FX_PD, KEY, 1000, 65, 0), V2P_LENGTH_ERR);
+	assert_int_equal(map(FX_PD, KEY, 1001, 64, 0), V2P_LENGTH_ERR);
+	assert_int_equal(map(FX_PD, KEY, 1064, 1, 0), V2P_LENGTH_ERR);
+	assert_int_equal(map(FX_PD, KEY, 999, 1, 0), V2P_LENGTH_ERR);
+	assert_int_equal(map(FX_PD, KEY, 0, 1, 0), V2P_LENGTH_ERR);
+	assert_int_equal(map(FX_PD, KEY, UINT64_MAX, 1, 0), V2P_LENGTH_ERR);
+}
+
+static void v2p_map__bounds_at_the_wrap(void **state)
+{
+	assert_int_equal(write_mpt(UINT64_MAX - 99, 64, 0), 0);
+	assert_int_equal(map(FX_PD, KEY, UINT64_MAX - 99, 64, 0), V2P_SUCCESS);
+	/* whose end wraps onto something small */
+	assert_int_equal(map(FX_PD, KEY, UINT64_MAX - 99, UINT64_MAX, 0), V2P_LENGTH_ERR);
+	assert_int_equal(map(FX_PD, KEY, UINT64_MAX - 40, 64, 0), V2P_LENGTH_ERR);
+	assert_int_equal(map(FX_PD, KEY, UINT64_MAX, 2, 0), V2P_LENGTH_ERR);
+	assert_int_equal(map(FX_PD, KEY, UINT64_MAX - 80, UINT64_MAX - 10, 0), V2P_LENGTH_ERR);
+	assert_int_equal(map(FX_PD, KEY, 5, UINT64_MAX - 10, 0), V2P_LENGTH_ERR);
+}
+
+static void v2p_map__refusals_in_order(void **state)
+{
+	assert_int_equal(write_mpt(1000, 64, ACCESS_REMOTE_READ), 0);
+	/* everything wrong: the key is said; and so on */
+	assert_int_equal(map(99, KEY + 256, 0, 100, ACCESS_LOCAL_WRITE), V2P_KEY_ERR);
+	assert_int_equal(map(99, 0, 0, 100, ACCESS_LOCAL_WRITE), V2P_KEY_ERR);
+	assert_int_equal(map(99, KEY, 0, 100, ACCESS_LOCAL_WRITE), V2P_PD_ERR);
+	assert_int_equal(map(FX_PD, KEY, 0, 100, ACCESS_LOCAL_WRITE), V2P_FLAGS_ERR);
+	assert_int_equal(map(FX_PD, KEY, 0, 100, ACCESS_REMOTE_READ), V2P_LENGTH_ERR);
+}
+
+static void v2p_map__each_right(void **state)
+{
+	for (uint32_t has = 0; has < 16; has++) {
+		assert_int_equal(write_mpt(1000, 64, has), 0);
+		for (uint32_t needs = 0; needs < 16; needs++)
+			assert_int_equal(map(FX_PD, KEY, 1000, 1, needs),
+				(has & needs) == needs ? V2P_SUCCESS : V2P_FLAGS_ERR);
+		assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, KEY), 0);
+	}
+}
+
+/* Nothing is accessed, so nothing is checked (C9-88). */
+static void v2p_map__zero_length(void **state)
+{
+	assert_int_equal(map(99, 12345, 77, 0, 0xf), V2P_SUCCESS);
+	assert_int_equal(map(0, 0, UINT64_MAX, 0, 0), V2P_SUCCESS);
+}
+
+static void v2p_write_mpt__refusals(void **state)
+{
+	struct mpt_entry none = {.key = 0, .length = 10};
+
+	assert_int_equal(v2p_write_mpt(fx->e->v2p, &none), -EINVAL);
+	assert_int_equal(write_mpt(UINT64_MAX - 10, 20, 0), -EINVAL);
+	assert_int_equal(map(FX_PD, KEY, 5, 1, 0), V2P_KEY_ERR);
+	assert_int_equal(write_mpt(1000, 64, 0), 0);
+	assert_int_equal(write_mpt(1000, 64, 0), -EEXIST);
+}
+
+static void v2p_invalidate_mpt__revokes(void **state)
+{
+	assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, KEY), -ENOENT);
+	assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, 0), -ENOENT);
+	assert_int_equal(write_mpt(1000, 64, 0), 0);
+	assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, KEY + 256), -ENOENT);
+	assert_int_equal(map(FX_PD, KEY, 1000, 1, 0), V2P_SUCCESS);
+	assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, KEY), 0);
+	assert_int_equal(map(FX_PD, KEY, 1000, 1, 0), V2P_KEY_ERR);
+	assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, KEY), -ENOENT);
+}
+
+static void v2p_count_error__by_name(void **state)
+{
+	struct counters *c = stage_counters(fx->e, STAGE_SEGMENTATION);
+
+	v2p_count_error(c, V2P_SUCCESS);
+	v2p_count_error(c, V2P_KEY_ERR);
+	for (unsigned i = 0; i < 2; i++)
+		v2p_count_error(c, V2P_PD_ERR);
+	for (unsigned i = 0; i < 3; i++)
+		v2p_count_error(c, V2P_FLAGS_ERR);
+	for (unsigned i = 0; i < 4; i++)
+		v2p_count_error(c, V2P_LENGTH_ERR);
+	fx_assert_counter(v2p_key_error, 1);
+	fx_assert_counter(v2p_pd_error, 2);
+	fx_assert_counter(v2p_flags_error, 3);
+	fx_assert_counter(v2p_length_error, 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(v2p_map__success),
+		FX_TEST(v2p_map__bounds),
+		FX_TEST(v2p_map__bounds_at_the_wrap),
+		FX_TEST(v2p_map__refusals_in_order),
+		FX_TEST(v2p_map__each_right),
+		FX_TEST(v2p_map__zero_length),
+		FX_TEST(v2p_write_mpt__refusals),
+		FX_TEST(v2p_invalidate_mpt__revokes),
+		FX_TEST(v2p_count_error__by_name),
+	};
+
+	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
+}
