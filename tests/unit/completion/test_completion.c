@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Completion and event queues: entries, overruns, arming, notification. */
+#include <errno.h>
+#include "completion_fixture.h"
+
+static void cq_post__entry(void **state)
+{
+	struct cqe in = {.my_qpn = 1,
+			   .remote_qpn = 2,
+			   .rlid_flags = 3,
+			   .imm_or_error = 4,
+			   .byte_count = 5,
+			   .wqe_offset = 6,
+			   .opcode = 7,
+			   .is_send = 1},
+		   out;
+
+	assert_false(take_cqe(&out));
+	assert_true(cq_post(&completion, &counters, CQN, &in, false));
+	assert_true(take_cqe(&out));
+	assert_memory_equal(&in, &out, sizeof(in)); /* owner is 0: the client's */
+	assert_false(take_cqe(&out));
+	assert_int_equal(counter_read(&counters, COUNTER_cqes), 1);
+}
+
+static void cq_post__wraps(void **state)
+{
+	struct cqe c;
+
+	for (uint32_t i = 0; i < 10 * ENTRIES; i++) {
+		assert_true(post(i, false));
+		if (i < ENTRIES / 2)
+			continue;
+		assert_true(take_cqe(&c));
+		assert_int_equal(c.my_qpn, i - ENTRIES / 2);
+	}
+}
+
+static void cq_post__overrun(void **state)
+{
+	struct eqe ev;
+	struct cqe c;
+
+	for (uint32_t i = 0; i < ENTRIES; i++)
+		assert_true(post(i, false));
+	assert_false(take_event(&ev));
+	assert_false(post(ENTRIES, false));
+	assert_int_equal(counter_read(&counters, COUNTER_cq_overruns), 1);
+	assert_true(take_event(&ev));
+	assert_int_equal(ev.type, EQE_CQ_ERROR);
+	assert_int_equal(ev.number, CQN);
+	/* The client's entries are untouched, and the queue takes none any more */
+	for (uint32_t i = 0; i < ENTRIES; i++) {
+		assert_true(take_cqe(&c));
+		assert_int_equal(c.my_qpn, i);
+	}
+	assert_false(post(1, false));
+	assert_false(take_cqe(&c));
+	assert_int_equal(counter_read(&counters, COUNTER_cq_overruns), 2);
+	assert_false(take_event(&ev)); /* said once */
+}
+
+/* An index that the client made up: at worst its own queue suffers. */
+static void cq_post__hostile_consumer_index(void **state)
+{
+	record.consumer_index = 0x80000000;
+	for (uint32_t i = 0; i < 3 * ENTRIES; i++)
+		post(i, false);
+	assert_true(counter_read(&counters, COUNTER_cq_overruns) > 0);
+}
+
+static void cq_post__unknown_queue(void **state)
+{
+	struct cqe entry = {0};
+
+	assert_false(cq_post(&completion, &counters, CQN + 64, &entry, false));
+	assert_false(cq_post(&completion, &counters, 1, &entry, false));
+	assert_int_equal(counter_read(&counters, COUNTER_cqes), 0);
+}
+
+static void cq_write__refusals(void **state)
+{
+	assert_int_equal(cq_write(&completion, 0, 0, cq, LOG, &record), -EINVAL);
+	assert_int_equal(cq_write(&completion, 9, 0, cq, 25, &record), -EINVAL);
+	assert_int_equal(cq_write(&completion, CQN + 64, 0, cq, LOG, &record), -EEXIST);
+	assert_int_equal(cq_remove(&completion, CQN + 64), -ENOENT);
+	assert_int_equal(cq_remove(&completion, 0), -ENOENT);
+	assert_int_equal(cq_remove(&completion, CQN), 0);
+	assert_int_equal(cq_remove(&completion, CQN), -ENOENT);
+	assert_false(post(1, false));
+	assert_int_equal(cq_write(&completion, CQN + 64, CLIENT, cq, LOG, &record), 0);
+}
+
+/* Posts one and tells how many events came of it. */
+static unsigned events_of(bool solicited, uint8_t opcode)
+{
+	struct cqe entry = {.opcode = opcode};
+	struct eqe ev;
+	unsigned n = 0;
+
+	assert_true(cq_post(&completion, &counters, CQN, &entry, solicited));
+	completion_notify(&completion, &counters);
+	while (take_event(&ev)) {
+		assert_int_equal(ev.type, EQE_COMPLETION);
+		assert_int_equal(ev.number, CQN);
+		n++;
+	}
+	return n;
+}
+
+static void arm__once(void **state)
+{
+	assert_int_equal(events_of(false, 1), 0);
+	record.arm = 1 << 2 | CQ_ARM_NEXT;
+	assert_int_equal(events_of(false, 1), 1);
+	assert_int_equal(events_of(false, 1), 0);
+	record.arm = 2 << 2 | CQ_ARM_NEXT;
+	assert_int_equal(events_of(true, 1), 1);
+	assert_int_equal(events_of(true, 1), 0);
+}
+
+static void arm__solicited_only(void **state)
+{
+	record.arm = 1 << 2 | CQ_ARM_SOLICITED;
+	assert_int_equal(events_of(false, 1), 0);
+	assert_int_equal(events_of(true, 1), 1);
+	record.arm = 2 << 2 | CQ_ARM_SOLICITED;
+	assert_int_equal(events_of(false, 0xff), 1); /* errors wake always */
+}
+
+static void eq_post__wraps_and_overruns(void **state)
+{
+	struct eqe ev;
+
+	for (uint32_t i = 0; i < 3 * EQ_ENTRIES; i++) {
+		assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, i));
+		assert_true(take_event(&ev));
+		assert_int_equal(ev.number, i);
+	}
+	for (uint32_t i = 0; i < EQ_ENTRIES; i++)
+		assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, i));
+	assert_false(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 0));
+	assert_int_equal(counter_read(&counters, COUNTER_eq_overruns), 1);
+	for (uint32_t i = 0; i < EQ_ENTRIES; i++) {
+		assert_true(take_event(&ev));
+		assert_int_equal(ev.number, i);
+	}
+	assert_false(take_event(&ev));
+	assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 5));
+}
+
+static void eq_post__nobody_there(void **state)
+{
+	eq_remove(&completion, CLIENT);
+	assert_false(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 0));
+	assert_false(eq_post(&completion, &counters, CLIENT + 1, EQE_COMM_EST, 0));
+	assert_int_equal(counter_read(&counters, COUNTER_events), 0);
+}
+
+/* Only a client that says that it sleeps is woken, once. */
+static void completion_notify__wakes_a_waiting_client(void **state)
+{
+	uint64_t got[4];
+
+	record.arm = 1 << 2 | CQ_ARM_NEXT;
+	assert_true(post(1, false));
+	completion_notify(&completion, &counters);
+	page.waiting = 1;
+	record.arm = 2 << 2 | CQ_ARM_NEXT;
+	assert_true(post(2, false));
+	completion_notify(&completion, &counters);
+	assert_int_equal(page.waiting, 0);
+	completion_notify(&completion, &counters);
+	assert_int_equal(read(pipes[0], got, sizeof(got)), 8);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(cq_post__entry),
+		FX_TEST(cq_post__wraps),
+		FX_TEST(cq_post__overrun),
+		FX_TEST(cq_post__hostile_consumer_index),
+		FX_TEST(cq_post__unknown_queue),
+		FX_TEST(cq_write__refusals),
+		FX_TEST(arm__once),
+		FX_TEST(arm__solicited_only),
+		FX_TEST(eq_post__wraps_and_overruns),
+		FX_TEST(eq_post__nobody_there),
+		FX_TEST(completion_notify__wakes_a_waiting_client),
+	};
+
+	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
+}

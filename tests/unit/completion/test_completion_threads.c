@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Several stages complete into one CQ while its client takes, arms and sleeps: nothing is lost,
+ * neither entries nor wake-ups. ThreadSanitizer is the other judge. */
+#include <pthread.h>
+#include <sched.h>
+#include "completion_fixture.h"
+
+enum { PRODUCERS = 3, EACH = 20000, IDLE_MAX = 20000000 };
+
+static struct counters own[PRODUCERS];
+static uint32_t done; /* atomic: producers */
+
+static void *producer(void *arg)
+{
+	uint32_t me = (uintptr_t)arg;
+
+	for (uint32_t i = 0; i < EACH; i++) {
+		uint32_t number = me << 24 | i;
+		struct cqe entry = {.my_qpn = number,
+			.remote_qpn = ~number,
+			.byte_count = number * 3,
+			.opcode = 0x0a};
+
+		/* As a client keeps its queues from overrunning: by how much it posts */
+		while (__atomic_load_n(&completion.cqs[CQN & completion.cq_mask].produced,
+			       __ATOMIC_RELAXED) -
+				__atomic_load_n(&record.consumer_index, __ATOMIC_ACQUIRE) >=
+			ENTRIES - PRODUCERS) {
+			completion_notify(&completion, &own[me]);
+			sched_yield();
+		}
+		if (!cq_post(&completion, &own[me], CQN, &entry, false))
+			break;
+		if (i % 3 == 0)
+			completion_notify(&completion, &own[me]);
+	}
+	for (unsigned i = 0;
+		i < 100 || __atomic_load_n(&completion.touched, __ATOMIC_SEQ_CST) != UINT32_MAX;
+		i++) {
+		completion_notify(&completion, &own[me]);
+		sched_yield();
+	}
+	__atomic_add_fetch(&done, 1, __ATOMIC_SEQ_CST);
+	return NULL;
+}
+
+struct seen {
+	uint32_t next[PRODUCERS], wrong, total;
+};
+
+static void take_all(struct seen *s)
+{
+	struct cqe c;
+
+	while (take_cqe(&c)) {
+		uint32_t p = c.my_qpn >> 24;
+
+		if (p >= PRODUCERS || (c.my_qpn & 0xffffff) != s->next[p] ||
+			c.remote_qpn != ~c.my_qpn || c.byte_count != c.my_qpn * 3)
+			s->wrong++;
+		else
+			s->next[p]++;
+		s->total++;
+	}
+}
+
+/* The client: arms, takes what is there, and then moves only when an event came. */
+static void cq_post__many_producers_and_a_sleeping_client(void **state)
+{
+	struct seen s = {0};
+	pthread_t thread[PRODUCERS];
+	uint32_t arm = 0, sleeps = 0;
+	uint64_t idle = 0;
+	struct eqe ev;
+
+	memset(own, 0, sizeof(own));
+	done = 0;
+	for (uintptr_t i = 0; i < PRODUCERS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, producer, (void *)i), 0);
+	while (s.total < PRODUCERS * EACH && !s.wrong && idle < IDLE_MAX) {
+		__atomic_store_n(&record.arm, ++arm << 2 | CQ_ARM_NEXT, __ATOMIC_SEQ_CST);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		take_all(&s);
+		if (s.total == PRODUCERS * EACH)
+			break;
+		sleeps++;
+		for (idle = 0; !take_event(&ev) && idle < IDLE_MAX; idle++)
+			sched_yield();
+	}
+	if (s.wrong || s.total != PRODUCERS * EACH) {
+		print_message("%u of %u, %u wrong\n", s.total, PRODUCERS * EACH, s.wrong);
+		_exit(1); /* the producers may wait for ever */
+	}
+	for (unsigned i = 0; i < PRODUCERS; i++)
+		pthread_join(thread[i], NULL);
+	for (unsigned i = 0; i < PRODUCERS; i++) {
+		assert_int_equal(s.next[i], EACH);
+		assert_int_equal(counter_read(&own[i], COUNTER_cq_overruns), 0);
+	}
+	assert_true(sleeps > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(cq_post__many_producers_and_a_sleeping_client),
+	};
+
+	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
+}
