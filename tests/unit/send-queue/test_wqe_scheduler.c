@@ -134,7 +134,6 @@ static void ws_poll__queue_pairs_in_turn(void **state)
 	unsigned counts[4] = {0};
 	struct rte_mbuf *m;
 
-	fx->e->settings.pipeline_depth = 2;
 	for (unsigned i = 0; i < 15; i++)
 		for (unsigned qp = 0; qp < 4; qp++)
 			put(qp, i * 64);
