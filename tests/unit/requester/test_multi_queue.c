@@ -169,6 +169,40 @@ static void sw_put__counts_wrap(void **state)
 	multi_queue_unmake();
 }
 
+/* The one-element race, step by step. The producer has seen that the list is not empty; before it
+ * links, the consumer takes the last element: the new one must become the head. */
+static void mq_link__consumer_was_first(void **state)
+{
+	struct multi_queue *mq = multi_queue_make(4);
+	struct mq_list l = {0};
+	uint32_t stale = l.consumed;
+
+	put(mq, &l, 1);
+	assert_int_equal(take(mq, &l), 1);
+	l.consumed = stale; /* what the producer saw */
+	mq->sw[2].psn = 2;
+	mq_link(&l, &mq->sw[2].next, &mq->sw[l.tail].next, 2);
+	l.consumed = stale + 1; /* what is */
+	assert_int_equal(take(mq, &l), 2);
+	assert_null(sw_head(mq, &l));
+	multi_queue_unmake();
+}
+
+/* Having taken the last element, the consumer leaves the head alone: the producer may have set it
+ * meanwhile. */
+static void mq_unlink__last_leaves_the_head_to_the_producer(void **state)
+{
+	struct multi_queue *mq = multi_queue_make(4);
+	struct mq_list l = {0};
+
+	put(mq, &l, 1);
+	l.head = 3; /* as if the producer had been there between closing and now */
+	mq_unlink(&l, &mq->sw[l.tail].next);
+	assert_int_equal(l.head, 3);
+	assert_int_equal(mq_count(&l), 0);
+	multi_queue_unmake();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -179,6 +213,8 @@ int main(void)
 		cmocka_unit_test(mq_alloc__fifo_wraps),
 		cmocka_unit_test(mq_alloc__counts_wrap),
 		cmocka_unit_test(sw_put__counts_wrap),
+		cmocka_unit_test(mq_link__consumer_was_first),
+		cmocka_unit_test(mq_unlink__last_leaves_the_head_to_the_producer),
 	};
 
 	return cmocka_run_group_tests(tests, mq_group_setup, mq_group_teardown);

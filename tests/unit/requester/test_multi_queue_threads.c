@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "multi_queue_fixture.h"
 
-enum { QUEUES = 5, ELEMENTS = 60000 };
+enum { QUEUES = 5, ELEMENTS = 30000 };
 
 struct shared {
 	struct multi_queue *mq;
@@ -21,9 +21,17 @@ struct shared {
 	uint32_t wrong;
 };
 
+/* Mostly spins, so that the two really meet; yields now and then, for there may be one CPU. */
+static void wait_a_little(uint32_t *waits)
+{
+	if (++*waits % 256 == 0)
+		sched_yield();
+}
+
 static void *producer(void *arg)
 {
 	struct shared *s = arg;
+	uint32_t waits = 0;
 
 	for (uint32_t i = 0; i < ELEMENTS * s->queues; i++) {
 		uint32_t q = i % s->queues;
@@ -31,7 +39,7 @@ static void *producer(void *arg)
 			.psn = i / s->queues, .wqe_offset = q, .length = ~(i / s->queues)};
 
 		while (!mq_free_count(&s->mq->sw_free))
-			sched_yield();
+			wait_a_little(&waits);
 		sw_put(s->mq, &s->list[q], &x);
 	}
 	return NULL;
@@ -54,7 +62,7 @@ static bool consume(struct shared *s, uint32_t q)
 static void *consumer(void *arg)
 {
 	struct shared *s = arg;
-	uint32_t left = ELEMENTS * s->queues;
+	uint32_t left = ELEMENTS * s->queues, waits = 0;
 
 	while (left && !s->wrong) {
 		bool any = false;
@@ -65,7 +73,7 @@ static void *consumer(void *arg)
 				any = true;
 			}
 		if (!any)
-			sched_yield();
+			wait_a_little(&waits);
 	}
 	return NULL;
 }
