@@ -16,7 +16,7 @@
 #include "pipeline/message.h"
 
 enum {
-	POOL_CACHE = 128,   /* mbufs that an lcore keeps of a pool */
+	POOL_CACHE = 512,   /* mbufs that an lcore keeps of a pool */
 	POLL_MS = 1,	    /* turn of the ports that talk to a network */
 	POLL_QUIET_MS = 10, /* turn when all ports are rings and no client asked anything lately */
 	QUICK_TURNS = 50,   /* of POLL_MS after a client asked something: it may need a next hop */

@@ -24,7 +24,7 @@ void hca_config_defaults(struct hca_config *c)
 		.settings =
 			{
 				.ack_interval = 16,
-				.quantum_bytes = 64 << 10,
+				.quantum_bytes = 128 << 10,
 				.swpb_elements = 1024,
 				.rpb_elements = 512,
 				.reb_elements = 16384,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * HeaderParser (seed 000 5): takes frames from the port and checks them in this order: lengths
- * before any field is used, opcode before any table is indexed, ICRC, P_Key, queue pair, service,
+ * before any field is used, opcode before any table is indexed, ICRC, queue pair, service, P_Key,
  * the peer's address. What passes goes to RequesterRecvControl (responses) or ExecutionEngine
  * (requests) of the engine that owns the queue pair; what does not is dropped by name. Reads QP
  * contexts, writes none, never writes into a frame. Stage header_parse.

@@ -81,6 +81,7 @@ static void build(struct engine *e, const struct qp *q, struct rte_mbuf *m)
 	memset(payload + bytes, 0, pad);
 	p->l3_offset = t->l3_offset;
 	p->is_ipv6 = t->is_ipv6;
+	m->ol_flags = 0;
 	m->data_off = l2 - (uint8_t *)m->buf_addr;
 	m->data_len = m->pkt_len = payload + bytes + pad + WIRE_ICRC_BYTES - l2;
 	p->flags |= PACKET_BUILT;
@@ -91,6 +92,7 @@ static unsigned take(struct engine *e, enum channel_id from, unsigned room)
 {
 	struct rte_mbuf *m[BURST];
 	unsigned n = channel_take(&e->channel[from], m, RTE_MIN(room, (unsigned)BURST)), out = 0;
+	uint64_t fresh = 0; /* those built here, by bit */
 
 	for (unsigned i = 0; i < n; i++) {
 		struct packet *p = packet_of(m[i]);
@@ -99,7 +101,7 @@ static unsigned take(struct engine *e, enum channel_id from, unsigned room)
 		if (i + 1 < n)
 			rte_prefetch0(packet_of(m[i + 1]));
 		if (unlikely(p->flags & PACKET_BUILT)) {
-			channel_put_one(&e->channel[CHANNEL_RPG_TXA], m[i]);
+			m[out++] = m[i]; /* in its place: the order is what go-back-N is about */
 			continue;
 		}
 		q = qp_find(e->qps, p->qpn);
@@ -108,10 +110,12 @@ static unsigned take(struct engine *e, enum channel_id from, unsigned room)
 			continue;
 		}
 		build(e, q, m[i]);
+		fresh |= 1ull << out;
 		m[out++] = m[i];
 	}
 	for (unsigned i = 0; i < out; i++)
-		finish_icrc(m[i]);
+		if (fresh >> i & 1)
+			finish_icrc(m[i]);
 	if (out)
 		channel_put(&e->channel[CHANNEL_RPG_TXA], m, out);
 	return n;

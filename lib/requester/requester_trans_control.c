@@ -85,7 +85,7 @@ void rtc_destroy(struct engine *e)
 	struct rtc *t = e->module[MODULE_RTC];
 
 	if (t && t->spares)
-		rte_pktmbuf_free_bulk(t->spare, t->spares);
+		rte_mempool_put_bulk(e->packets, (void **)t->spare, t->spares);
 }
 
 unsigned requester_stock(const struct engine *e)
@@ -248,24 +248,32 @@ static void fill_packet(
 	h->compare = r->compare;
 }
 
-/* A packet buffer, from a stock that is filled by the burst and prefetched one ahead. */
+/* What the next segment will write of a free buffer; its own lines are not looked at. */
+static inline void packet_prefetch(struct rte_mbuf *m)
+{
+	char *p = (char *)m;
+
+	for (unsigned i = 0; i < sizeof(*m) + MESSAGE_PRIV_BYTES; i += RTE_CACHE_LINE_SIZE)
+		__builtin_prefetch(p + i, 1);
+	__builtin_prefetch(p + sizeof(*m) + MESSAGE_PRIV_BYTES + HEADROOM_BYTES, 1);
+}
+
+/* A packet buffer, from a stock that is filled by the burst and prefetched one ahead. Raw: next,
+ * nb_segs and refcnt are as every free buffer has them; ReqPktGen sets what a driver looks at. */
 static struct rte_mbuf *packet_alloc(struct visit *v)
 {
 	struct rtc *t = v->t;
 
 	if (!t->spares) {
-		if (unlikely(rte_pktmbuf_alloc_bulk(v->e->packets, t->spare, BURST))) {
+		if (unlikely(rte_mempool_get_bulk(v->e->packets, (void **)t->spare, BURST))) {
 			count(counters_of(v->e), COUNTER_packet_empty);
 			return NULL;
 		}
 		t->spares = BURST;
 	}
-	if (--t->spares) {
-		struct rte_mbuf *next = t->spare[t->spares - 1];
-
-		rte_prefetch0(packet_of(next));
-		rte_prefetch0((char *)next->buf_addr + HEADROOM_BYTES);
-	}
+	t->spares--;
+	if (t->spares >= 2)
+		packet_prefetch(t->spare[t->spares - 2]);
 	return t->spare[t->spares];
 }
 
@@ -693,13 +701,11 @@ static void end_visit(struct visit *v, enum rtc_state state)
 		active_add(v->e, q);
 }
 
-static void visit_qp(struct engine *e, struct qp *q, unsigned *room)
+/* One QP's turn: at most `quantum` bytes. Returns how many of them it used. */
+static uint32_t visit_qp(struct engine *e, struct qp *q, unsigned *room, uint32_t quantum)
 {
-	struct visit v = {.e = e,
-		.t = e->module[MODULE_RTC],
-		.q = q,
-		.room = *room,
-		.quantum = e->settings.quantum_bytes};
+	struct visit v = {
+		.e = e, .t = e->module[MODULE_RTC], .q = q, .room = *room, .quantum = quantum};
 	enum rtc_state state = RTC_IDLE;
 
 	if (qp_outstanding(q) == 0)
@@ -708,21 +714,27 @@ static void visit_qp(struct engine *e, struct qp *q, unsigned *room)
 		state = step(&v, state);
 	*room = v.room;
 	end_visit(&v, state);
+	return quantum - v.quantum;
 }
 
+/*
+ * QPs take turns until a quantum of bytes is spent, in all: more in one poll would only push what
+ * was just copied out of the caches before the next stages read it.
+ */
 unsigned rtc_poll(struct engine *e)
 {
 	struct rtc *t = e->module[MODULE_RTC];
 	unsigned room = channel_room(&e->channel[CHANNEL_RTC_RPG]), before = room, visits = 0, n;
+	uint32_t left = e->settings.quantum_bytes;
 	struct qp *q;
 
 	take_wakes(e);
 	n = take_requests(e);
-	while (room && visits++ < BURST && (q = qp_list_take(&t->active))) {
+	while (room && left && visits++ < BURST && (q = qp_list_take(&t->active))) {
 		if (unlikely(qp_closing(q)))
 			let_go(e, q);
 		else
-			visit_qp(e, q, &room);
+			left -= visit_qp(e, q, &room, left);
 	}
 	return n + before - room;
 }

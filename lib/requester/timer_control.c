@@ -18,6 +18,7 @@
 
 struct tc {
 	uint64_t tick;	/* last tick handled, in ticks since 0 */
+	uint32_t shift; /* a tick is 2^shift ns: the setting, rounded down */
 	uint32_t armed; /* entries on the wheel */
 	uint32_t slots; /* power of two */
 	uint32_t *slot; /* heads: QP index << 1 | timer kind */
@@ -31,6 +32,7 @@ int tc_create(struct engine *e, int socket)
 	if (!t)
 		return -ENOMEM;
 	t->slots = rte_align32pow2(e->settings.timer_slots);
+	t->shift = rte_log2_u32(e->settings.timer_tick_ns + 1) - 1;
 	t->slot = rte_malloc_socket(
 		"tc_slots", t->slots * sizeof(uint32_t), RTE_CACHE_LINE_SIZE, socket);
 	if (!t->slot)
@@ -72,7 +74,7 @@ static void wheel_remove(struct engine *e, struct qp *q, enum timer_kind kind)
 static void wheel_insert(struct engine *e, struct qp *q, enum timer_kind kind, uint64_t deadline_ns)
 {
 	struct tc *t = e->module[MODULE_TC];
-	uint64_t tick = RTE_MAX(deadline_ns / e->settings.timer_tick_ns + 1, t->tick + 1);
+	uint64_t tick = RTE_MAX((deadline_ns >> t->shift) + 1, t->tick + 1);
 	uint32_t slot = tick & (t->slots - 1), me = q->index << 1 | kind, head = t->slot[slot];
 
 	q->tc.deadline_ns[kind] = deadline_ns;
@@ -193,7 +195,7 @@ static unsigned slot_due(struct engine *e, uint32_t slot)
 unsigned tc_poll(struct engine *e)
 {
 	struct tc *t = e->module[MODULE_TC];
-	uint64_t now = e->now_ns / e->settings.timer_tick_ns;
+	uint64_t now = e->now_ns >> t->shift;
 	unsigned n = commands(e, CHANNEL_RTC_TC) + commands(e, CHANNEL_RRC_TC);
 
 	if (likely(now == t->tick))

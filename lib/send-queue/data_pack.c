@@ -104,7 +104,7 @@ static inline uint32_t copy_piece(uint8_t *dst, const uint8_t *src, uint32_t byt
 	if (crc)
 		*crc = wire_crc_copy(*crc, dst, src, bytes);
 	else
-		memcpy(dst, src, bytes);
+		rte_memcpy(dst, src, bytes);
 	return bytes;
 }
 

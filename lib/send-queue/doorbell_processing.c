@@ -35,8 +35,12 @@ void dbp_set_client(struct engine *e, uint32_t client, struct uar_page *uar)
 {
 	struct dbp *d = e->module[MODULE_DBP];
 
-	if (uar)
+	if (uar) {
 		d->fifo[client].consumer = 0;
+		/* If this is just changing, the first doorbell waits for the sleep's end. */
+		__atomic_store_n(&uar->daemon_asleep,
+			__atomic_load_n(&d->asleep, __ATOMIC_RELAXED), __ATOMIC_SEQ_CST);
+	}
 	__atomic_store_n(&d->fifo[client].uar, uar, __ATOMIC_RELEASE);
 	if (uar && client >= d->end)
 		__atomic_store_n(&d->end, client + 1, __ATOMIC_RELEASE);
@@ -64,7 +68,7 @@ void dbp_set_asleep(struct engine *e, bool asleep)
 
 	if (d->asleep == asleep)
 		return;
-	d->asleep = asleep;
+	__atomic_store_n(&d->asleep, asleep, __ATOMIC_RELAXED);
 	for (uint32_t i = 0; i < end; i++) {
 		struct uar_page *uar = client_uar(d, i);
 

@@ -2,6 +2,7 @@
 #ifndef SEND_QUEUE_PRIV_H
 #define SEND_QUEUE_PRIV_H
 /* What the modules of the doorbell_wqe stage share with each other and with nobody else. */
+#include <rte_memcpy.h>
 #include "context/qp_list.h"
 #include "virt-to-phys/v2p.h"
 #include "wire/crc.h"
@@ -59,6 +60,18 @@ static inline bool request_chains(struct rte_mbuf *m)
 void wit_set(struct qp *q);
 void wit_clear(struct engine *e, struct qp *q);
 
+/* Whole cache lines where that stays in the queue (its length is a multiple of 64): no call, no
+ * branch on the length. */
+static inline void copy_units(uint8_t *to, const uint8_t *sq, uint32_t offset, uint32_t bytes)
+{
+	if (unlikely(offset % RTE_CACHE_LINE_SIZE)) {
+		memcpy(to, sq + offset, bytes);
+		return;
+	}
+	for (uint32_t i = 0; i < bytes; i += RTE_CACHE_LINE_SIZE)
+		rte_mov64(to + i, sq + offset + i);
+}
+
 /*
  * Copies the descriptor of `units` units at `offset` of the send queue into m: once, so that what
  * is validated later is what is used. False: it does not lie in the queue.
@@ -71,7 +84,7 @@ static inline bool wqe_fetch(
 	if (unlikely(units == 0 || units > WQE_UNITS_MAX || offset > q->sq_bytes ||
 		     bytes > q->sq_bytes - offset))
 		return false;
-	memcpy(request_wqe(m), q->sq + offset, bytes);
+	copy_units(request_wqe(m), q->sq, offset, bytes);
 	request_of(m)->wqe_offset = offset;
 	request_of(m)->wqe_bytes = bytes;
 	return true;

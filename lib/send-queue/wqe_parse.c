@@ -173,7 +173,7 @@ static enum wp_state judge(struct parse *p)
 
 static bool too_long(const struct parse *p, uint64_t length)
 {
-	uint64_t packets = (length + p->q->mtu_bytes - 1) / p->q->mtu_bytes;
+	uint32_t packets = psn_packets(length, p->q->mtu_bytes);
 
 	if (p->r->service == SERVICE_UD)
 		return packets > 1;
@@ -295,8 +295,7 @@ static void prefetch_chain(const struct qp *q, uint32_t from, uint32_t to, uint3
 
 /*
  * Fetches what the next unit of m names into `to`. False: the chain ends here, as it is written or
- * because the next descriptor does not lie in the queue (then m itself completes in error after it
- * was sent: refused here).
+ * because the next descriptor does not lie in the queue (counted; there is nothing to complete).
  */
 static bool fetch_next(
 	struct engine *e, const struct qp *q, struct rte_mbuf *m, struct rte_mbuf *to)
@@ -369,7 +368,7 @@ static unsigned take_request(
 	n = parse_chain(e, q, m, out, room, &rest);
 	if (chain) /* m itself was counted by DoorbellProcessing */
 		descriptors_take(e, client, n + (rest != NULL) - 1);
-	q->ws.issued += n;
+	q->ws.issued += n - 1; /* m itself was counted by WQEScheduler */
 	if (rest)
 		channel_put_one(&e->channel[CHANNEL_WP_WS], rest);
 	else if (chain)

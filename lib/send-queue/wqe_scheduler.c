@@ -163,6 +163,7 @@ static unsigned hand_over(struct engine *e, struct qp *q, struct rte_mbuf **out,
 
 		q->ws.head = request_of(m)->next;
 		request_of(m)->allowance = allowed - n;
+		q->ws.issued++; /* now: the next visit may come before WQEParse's turn */
 		if (request_chains(m))
 			wit_set(q);
 		out[n++] = m;

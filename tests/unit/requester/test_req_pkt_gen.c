@@ -208,6 +208,27 @@ static void rpg_poll__built_frames_pass_unchanged(void **state)
 	assert_memory_equal(a.bytes, b.bytes, a.length);
 }
 
+/* Go-back-N over a READ: the packets behind it must not overtake its request. */
+static void rpg_poll__retransmissions_in_order(void **state)
+{
+	static struct got g;
+
+	send_request(0, USER_SEND, 8, 0);
+	send_request(0, USER_RDMA_READ, 8, 64);
+	send_request(0, USER_SEND, 8, 128);
+	send_request(0, USER_RDMA_READ, 8, 192);
+	segmentation_poll(fx->e);
+	fx_unfill(CHANNEL_RPG_TXA);
+	fx_unfill(CHANNEL_RTC_TC);
+	respond(0, FX_PSN, aeth_nak(AETH_NAK_SEQUENCE), 0);
+	assert_int_equal(fx_ring_count(CHANNEL_RRC_RPG), 4);
+	rpg_poll(fx->e);
+	for (unsigned i = 0; i < 4; i++) {
+		take_frame(&g);
+		assert_int_equal(g.f.h.psn, psn_add(FX_PSN, i));
+	}
+}
+
 static void rpg_poll__queue_pair_gone(void **state)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(fx->packets);
@@ -231,6 +252,7 @@ int main(void)
 		FX_TEST(rpg_poll__datagram_from_an_address_that_is_not_there),
 		FX_TEST(rpg_poll__output_full),
 		FX_TEST(rpg_poll__built_frames_pass_unchanged),
+		FX_TEST(rpg_poll__retransmissions_in_order),
 		FX_TEST(rpg_poll__queue_pair_gone),
 	};
 

@@ -328,7 +328,7 @@ static void wp_poll__chain_to_its_end(void **state)
 	}
 	assert_int_equal(fx_ring_count(CHANNEL_WP_WS), 0);
 	assert_int_equal(fx->qp[0]->ws.chain, 0);
-	assert_int_equal(fx->qp[0]->ws.issued, 6);
+	assert_int_equal(fx->qp[0]->ws.issued, 5);
 }
 
 static void wp_poll__chain_given_back_at_the_allowance(void **state)
@@ -346,7 +346,7 @@ static void wp_poll__chain_given_back_at_the_allowance(void **state)
 	assert_null(fx_take(CHANNEL_WP_DP));
 	assert_descriptor(CHANNEL_WP_WS, 0, 256);
 	assert_int_equal(fx->qp[0]->ws.chain, 1); /* until WQEScheduler has it */
-	assert_int_equal(fx->qp[0]->ws.issued, 4);
+	assert_int_equal(fx->qp[0]->ws.issued, 3);
 }
 
 static void wp_poll__next_descriptor_with_a_doorbell_of_its_own(void **state)

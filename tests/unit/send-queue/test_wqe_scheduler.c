@@ -116,6 +116,17 @@ static void ws_poll__parked_at_pipeline_depth_and_woken(void **state)
 	assert_int_equal(q->ws.parked, 0);
 }
 
+/* All doorbells at once: no more than the depth goes ahead. */
+static void ws_poll__depth_is_the_bound(void **state)
+{
+	fx->e->settings.pipeline_depth = 4;
+	for (unsigned i = 0; i < 30; i++)
+		put(0, i * 64);
+	poll_both(5);
+	assert_int_equal(fx_ring_count(CHANNEL_WP_DP), 4);
+	assert_int_equal(fx->qp[0]->ws.parked, 1);
+}
+
 static void ws_poll__held_back_in_sqd(void **state)
 {
 	fx->qp[0]->state = QP_SQD;
@@ -217,6 +228,7 @@ int main(void)
 		FX_TEST(ws_poll__doorbell_waits_for_the_chain),
 		FX_TEST(ws_poll__chains_and_doorbells_mixed),
 		FX_TEST(ws_poll__parked_at_pipeline_depth_and_woken),
+		FX_TEST(ws_poll__depth_is_the_bound),
 		FX_TEST(ws_poll__held_back_in_sqd),
 		FX_TEST(ws_poll__queue_pairs_in_turn),
 		FX_TEST(ws_poll__output_full),

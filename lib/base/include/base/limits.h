@@ -6,7 +6,7 @@
  * (config/settings.def) and never exceed these.
  */
 enum {
-	BURST = 32,	      /* elements a module takes from a ring in one step */
+	BURST = 64,	      /* elements a module takes from a ring in one step */
 	HCA_MAX = 4,	      /* HCAs in one daemon */
 	ENGINES_MAX = 8,      /* pipelines in one HCA */
 	LCORES_MAX = 64,      /* lcores that may run stages */

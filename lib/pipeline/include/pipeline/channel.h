@@ -72,13 +72,17 @@ static inline unsigned channel_try_put(struct channel *c, struct rte_mbuf **m, u
 	return done;
 }
 
-/* Takes up to n. Returns how many. */
+/* Takes up to n. Returns how many. An empty ring, the common case of a quiet stage, costs two loads. */
 static inline unsigned channel_take(struct channel *c, struct rte_mbuf **m, unsigned n)
 {
-	unsigned got = rte_ring_dequeue_burst(c->ring, (void **)m, n, NULL);
+	unsigned got;
 
+	if (rte_ring_empty(c->ring)) {
+		c->empty++;
+		return 0;
+	}
+	got = rte_ring_dequeue_burst(c->ring, (void **)m, n, NULL);
 	c->taken += got;
-	c->empty += got == 0;
 	return got;
 }
 
