@@ -11,6 +11,7 @@ enum {
 	/* Buffers of an engine: full rings between its modules, receive queues, caches of lcores.
 	 */
 	PACKETS_OF_ENGINE = 1023, /* and those that wait for their acknowledgement */
+	PACKETS_OF_LCORE = 768,	  /* what the cache of an lcore may keep from the others */
 	DESCRIPTORS_OF_ENGINE = 2047,
 	CLONES_OF_ENGINE = 1023,
 	BUFFERS_LEAST = 511, /* of each kind: less than the caches of lcores may keep */
@@ -149,23 +150,44 @@ static int fill_number(
 	return 0;
 }
 
+/* CPUs that an HCA's stages are spread over, at least one for each engine: the lcore of each keeps
+ * buffers in a cache of its own. */
+static uint32_t lcores_of(const struct hca_section *h)
+{
+	uint32_t n = 0;
+
+	for (unsigned e = 0; e < h->engines; e++) {
+		for (unsigned s = 0; s < STAGE_COUNT; s++) {
+			unsigned same = 0;
+
+			while (same < s && h->cpu[e][same] != h->cpu[e][s])
+				same++;
+			n += same == s;
+		}
+	}
+	return n;
+}
+
 /* A pool that retransmit buffers alone could empty would leave nothing for acknowledgements:
  * refused. */
 static int fill_buffers(struct config *c, struct reason *why)
 {
 	struct daemon_config *d = &c->daemon;
-	uint32_t engines = 0, unacknowledged = 0;
+	uint32_t engines = 0, unacknowledged = 0, spread = 0;
 	int ret;
 
 	for (unsigned i = 0; i < c->hcas; i++) {
 		engines += c->hca[i].engines;
 		unacknowledged += c->hca[i].engines * c->hca[i].settings.swpb_elements;
+		spread += lcores_of(&c->hca[i]) - c->hca[i].engines;
 	}
 	ret = fill_number(why, "packet_buffers", &d->packet_buffers,
-		engines * PACKETS_OF_ENGINE + unacknowledged + 1, unacknowledged + BUFFERS_LEAST);
+		engines * PACKETS_OF_ENGINE + spread * PACKETS_OF_LCORE + unacknowledged + 1,
+		unacknowledged + BUFFERS_LEAST);
 	if (!ret)
 		ret = fill_number(why, "descriptor_buffers", &d->descriptor_buffers,
-			engines * DESCRIPTORS_OF_ENGINE + 1, BUFFERS_LEAST);
+			engines * DESCRIPTORS_OF_ENGINE + spread * PACKETS_OF_LCORE + 1,
+			BUFFERS_LEAST);
 	if (!ret)
 		ret = fill_number(why, "clone_buffers", &d->clone_buffers,
 			engines * CLONES_OF_ENGINE + 1, BUFFERS_LEAST);

@@ -71,6 +71,12 @@ static void clone_in_place(struct rte_mbuf *clone, struct rte_mbuf *m)
 uint16_t make_receivable(
 	struct port_queue *q, struct rte_mbuf *const *frames, struct rte_mbuf **out, uint16_t n)
 {
+	/*
+	 * A frame that only its sender keeps as well (for a retransmission) may go as it is: the
+	 * receiver uses the other half of its private area. Held twice, an earlier transmission of
+	 * it is still on its way; and impairment makes duplicates by reference.
+	 */
+	const uint16_t as_it_is = q->impair ? 1 : 2;
 	uint16_t n_shared = 0;
 	uint16_t used = 0;
 	uint16_t i;
@@ -79,7 +85,7 @@ uint16_t make_receivable(
 	if (n > BURST)
 		n = BURST;
 	for (i = 0; i < n; i++)
-		n_shared += rte_mbuf_refcnt_read(frames[i]) != 1;
+		n_shared += rte_mbuf_refcnt_read(frames[i]) > as_it_is;
 	/* Straight from the pool: free mbufs have refcnt 1, no next, one segment. */
 	if (n_shared && rte_mempool_get_bulk(q->port->clone_pool, (void **)clone, n_shared) != 0) {
 		queue_count(q, PORT_COUNTER_tx_clone_empty, 1);
@@ -87,7 +93,7 @@ uint16_t make_receivable(
 	}
 	for (i = 0; i < n; i++) {
 		/* Read anew: references only ever go away here, so used <= n_shared holds. */
-		if (rte_mbuf_refcnt_read(frames[i]) == 1) {
+		if (rte_mbuf_refcnt_read(frames[i]) <= as_it_is) {
 			out[i] = frames[i];
 			continue;
 		}

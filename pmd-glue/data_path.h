@@ -29,9 +29,9 @@ void send_errands(struct port_queue *q);
 
 /*
  * Frames that may be shared with their sender, made fit for a receiver in this daemon: out[i] is
- * frames[i] if nobody else has it, else a clone with a private area of its own, which took over the
- * reference. Returns how many from the front were done; fewer than n only if clones ran out. In
- * place (out == frames) is not allowed.
+ * frames[i] if nobody but its sender has it as well, else a clone with a private area of its own,
+ * which took over the reference. Returns how many from the front were done; fewer than n only if
+ * clones ran out. In place (out == frames) is not allowed.
  */
 uint16_t make_receivable(
 	struct port_queue *q, struct rte_mbuf *const *frames, struct rte_mbuf **out, uint16_t n);

@@ -30,9 +30,14 @@ static const enum counter parse_counters[WIRE_ERR_COUNT] = {
 	[WIRE_ERR_TVER] = COUNTER_drop_rx_tver,
 };
 
-static bool icrc_right(const uint8_t *frame, const struct wire_frame *f)
+/* Payloads longer than this leave the check of their ICRC to the copy: see arrival_intact(). */
+#define ICRC_HERE_BYTES 512
+
+static bool icrc_wrong(struct engine *e, const uint8_t *frame, const struct wire_frame *f)
 {
-	return wire_icrc(frame + f->l3_offset, f->transport_end - f->l3_offset, f->is_ipv6) ==
+	if (f->payload_bytes > ICRC_HERE_BYTES || !e->settings.icrc_check)
+		return false;
+	return wire_icrc(frame + f->l3_offset, f->transport_end - f->l3_offset, f->is_ipv6) !=
 	       wire_icrc_load(frame + f->transport_end);
 }
 
@@ -79,7 +84,7 @@ static bool admitted(struct engine *e, const struct qp *q, const struct wire_fra
 }
 
 /* Fills the metadata. */
-static void hand_over(struct rte_mbuf *m, const struct wire_frame *f)
+static void hand_over(struct engine *e, struct rte_mbuf *m, const struct wire_frame *f)
 {
 	struct arrival *a = arrival_of(m);
 
@@ -90,6 +95,9 @@ static void hand_over(struct rte_mbuf *m, const struct wire_frame *f)
 	a->is_ipv6 = f->is_ipv6;
 	a->response = RESPONSE_NONE;
 	a->headers = f->h;
+	a->icrc_bytes = f->payload_bytes > ICRC_HERE_BYTES && e->settings.icrc_check
+				? f->transport_end - f->l3_offset
+				: 0;
 	a->next = NULL;
 }
 
@@ -108,7 +116,7 @@ static struct qp *parse(struct engine *e, struct rte_mbuf *m)
 		count(counters_of(e), parse_counters[error]);
 		return NULL;
 	}
-	if (unlikely(e->settings.icrc_check && !icrc_right(frame, &f))) {
+	if (unlikely(icrc_wrong(e, frame, &f))) {
 		count(counters_of(e), COUNTER_drop_rx_icrc);
 		return NULL;
 	}
@@ -119,7 +127,7 @@ static struct qp *parse(struct engine *e, struct rte_mbuf *m)
 	q = qp_find(e->qps, f.h.dest_qp);
 	if (!admitted(e, q, &f))
 		return NULL;
-	hand_over(m, &f);
+	hand_over(e, m, &f);
 	return q;
 }
 

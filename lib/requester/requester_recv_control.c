@@ -676,10 +676,12 @@ static unsigned take_responses(struct engine *e)
 	for (unsigned i = 0; i < n; i++) {
 		struct qp *q = qp_find(e->qps, arrival_of(m[i])->qpn);
 
-		if (likely(q))
-			take_response(e, q, m[i]);
-		else
+		if (unlikely(!q))
 			count(counters_of(e), COUNTER_drop_rx_qpn);
+		else if (unlikely(!arrival_intact(m[i])))
+			count(counters_of(e), COUNTER_drop_rx_icrc);
+		else
+			take_response(e, q, m[i]);
 		rte_pktmbuf_free(m[i]);
 	}
 	return n;

@@ -253,7 +253,7 @@ static inline void packet_prefetch(struct rte_mbuf *m)
 {
 	char *p = (char *)m;
 
-	for (unsigned i = 0; i < sizeof(*m) + MESSAGE_PRIV_BYTES; i += RTE_CACHE_LINE_SIZE)
+	for (unsigned i = 0; i < sizeof(*m) + MESSAGE_SENDER_BYTES; i += RTE_CACHE_LINE_SIZE)
 		__builtin_prefetch(p + i, 1);
 	__builtin_prefetch(p + sizeof(*m) + MESSAGE_PRIV_BYTES + HEADROOM_BYTES, 1);
 }

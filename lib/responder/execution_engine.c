@@ -335,8 +335,14 @@ unsigned ee_poll(struct engine *e)
 		return 0;
 	ee->outs = ee->deads = ee->owes = 0;
 	prefetch_burst(e, burst, n);
-	for (unsigned i = 0; i < n; i++)
-		execute(e, ee, c, burst[i]);
+	for (unsigned i = 0; i < n; i++) {
+		if (likely(arrival_intact(burst[i]))) {
+			execute(e, ee, c, burst[i]);
+		} else {
+			count(c, COUNTER_drop_rx_icrc);
+			ee->dead[ee->deads++] = burst[i];
+		}
+	}
 	for (unsigned i = 0; i < ee->owes; i++)
 		if (ee->owed[i].m)
 			pay_ack(e, ee, ee->owed[i].qp);

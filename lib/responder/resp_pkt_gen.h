@@ -28,12 +28,12 @@ void respg_forget(struct engine *e, struct qp *qp);
  * (C9-108). */
 static inline void response_set_duplicate(struct arrival *a, bool duplicate)
 {
-	a->reserved[0] = duplicate;
+	a->duplicate = duplicate;
 }
 
 static inline bool response_is_duplicate(const struct arrival *a)
 {
-	return a->reserved[0];
+	return a->duplicate;
 }
 
 #endif

@@ -38,8 +38,8 @@ void dbp_set_client(struct engine *e, uint32_t client, struct uar_page *uar)
 	if (uar) {
 		d->fifo[client].consumer = 0;
 		/* If this is just changing, the first doorbell waits for the sleep's end. */
-		__atomic_store_n(&uar->daemon_asleep,
-			__atomic_load_n(&d->asleep, __ATOMIC_RELAXED), __ATOMIC_SEQ_CST);
+		__atomic_store_n(&uar->daemon_asleep, __atomic_load_n(&d->asleep, __ATOMIC_RELAXED),
+			__ATOMIC_SEQ_CST);
 	}
 	__atomic_store_n(&d->fifo[client].uar, uar, __ATOMIC_RELEASE);
 	if (uar && client >= d->end)

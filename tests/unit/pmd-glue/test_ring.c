@@ -23,6 +23,23 @@ static void ring__moves_an_unshared_frame_itself(void **state)
 	close_pair(&p);
 }
 
+/* Kept by its sender alone: the receiver has the other half of its private area. */
+static void ring__passes_a_kept_frame_as_it_is(void **state)
+{
+	struct pair p = open_default();
+	struct rte_mbuf *sent = roce_v4(2, 1, 7), *got[2];
+
+	(void)state;
+	rte_mbuf_refcnt_update(sent, 1);
+	assert_int_equal(send_one(p.a, sent), 1);
+	assert_int_equal(receive(p.b, got, 2), 1);
+	assert_ptr_equal(got[0], sent);
+	assert_int_equal(rte_mbuf_refcnt_read(sent), 2);
+	rte_pktmbuf_free(got[0]);
+	rte_pktmbuf_free(sent);
+	close_pair(&p);
+}
+
 static void ring__clones_a_shared_frame(void **state)
 {
 	struct pair p = open_default();
@@ -30,20 +47,21 @@ static void ring__clones_a_shared_frame(void **state)
 
 	(void)state;
 	memset(rte_mbuf_to_priv(sent), 0xaa, PRIV_BYTES);
-	rte_mbuf_refcnt_update(sent, 1);
+	rte_mbuf_refcnt_update(sent, 2); /* the sender's, and an earlier transmission's */
 	assert_int_equal(send_one(p.a, sent), 1);
 	assert_int_equal(receive(p.b, got, 2), 1);
 	assert_ptr_not_equal(got[0], sent);
 	assert_ptr_equal(rte_pktmbuf_mtod(got[0], void *), rte_pktmbuf_mtod(sent, void *));
 	assert_int_equal(rte_pktmbuf_data_len(got[0]), rte_pktmbuf_data_len(sent));
 	assert_int_equal(rte_pktmbuf_pkt_len(got[0]), rte_pktmbuf_pkt_len(sent));
-	/* one reference each: sender and receiver */
-	assert_int_equal(rte_mbuf_refcnt_read(sent), 2);
+	/* one reference each: sender, earlier transmission, receiver */
+	assert_int_equal(rte_mbuf_refcnt_read(sent), 3);
 	/* the receiver's private area is its own */
 	memset(rte_mbuf_to_priv(got[0]), 0x55, PRIV_BYTES);
 	assert_int_equal(((uint8_t *)rte_mbuf_to_priv(sent))[PRIV_BYTES - 1], 0xaa);
 	rte_pktmbuf_free(got[0]);
-	assert_int_equal(rte_mbuf_refcnt_read(sent), 1);
+	assert_int_equal(rte_mbuf_refcnt_read(sent), 2);
+	rte_pktmbuf_free(sent);
 	rte_pktmbuf_free(sent);
 	close_pair(&p);
 }
@@ -71,11 +89,12 @@ static void ring__clones_a_shared_clone(void **state)
 
 	(void)state;
 	rte_pktmbuf_attach(view, direct);
-	rte_mbuf_refcnt_update(view, 1);
+	rte_mbuf_refcnt_update(view, 2);
 	send_one(p.a, view);
 	assert_int_equal(receive(p.b, got, 1), 1);
 	assert_ptr_not_equal(got[0], view);
-	assert_int_equal(rte_mbuf_refcnt_read(view), 1);
+	assert_int_equal(rte_mbuf_refcnt_read(view), 2);
+	rte_mbuf_refcnt_update(view, -1);
 	rte_pktmbuf_free(view);
 	rte_pktmbuf_free(direct);
 	assert_int_equal(tag_of(got[0]), 9);
@@ -124,14 +143,15 @@ static void ring__no_clones_left_is_short(void **state)
 
 	(void)state;
 	assert_int_equal(rte_pktmbuf_alloc_bulk(clones, hoard, POOL_FRAMES), 0);
-	rte_mbuf_refcnt_update(sent, 1);
+	rte_mbuf_refcnt_update(sent, 2);
 	assert_int_equal(send_one(p.a, sent), 0);
-	assert_int_equal(rte_mbuf_refcnt_read(sent), 2);
+	assert_int_equal(rte_mbuf_refcnt_read(sent), 3);
 	assert_int_equal(port_counter(p.a, PORT_COUNTER_tx_clone_empty), 1);
 	rte_pktmbuf_free_bulk(hoard, POOL_FRAMES);
 	assert_int_equal(send_one(p.a, sent), 1);
 	assert_int_equal(receive(p.b, got, 1), 1);
 	rte_pktmbuf_free(got[0]);
+	rte_pktmbuf_free(sent);
 	rte_pktmbuf_free(sent);
 	close_pair(&p);
 }
@@ -392,6 +412,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ring__moves_an_unshared_frame_itself),
+		cmocka_unit_test(ring__passes_a_kept_frame_as_it_is),
 		cmocka_unit_test(ring__clones_a_shared_frame),
 		cmocka_unit_test(ring__receiver_may_outlive_sender),
 		cmocka_unit_test(ring__clones_a_shared_clone),

@@ -72,7 +72,8 @@ static inline unsigned channel_try_put(struct channel *c, struct rte_mbuf **m, u
 	return done;
 }
 
-/* Takes up to n. Returns how many. An empty ring, the common case of a quiet stage, costs two loads. */
+/* Takes up to n. Returns how many. An empty ring, the common case of a quiet stage, costs two
+ * loads. */
 static inline unsigned channel_take(struct channel *c, struct rte_mbuf **m, unsigned n)
 {
 	unsigned got;

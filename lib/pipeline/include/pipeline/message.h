@@ -17,10 +17,17 @@
  */
 #include <stdint.h>
 #include <rte_mbuf.h>
+#include "wire/crc.h"
 #include "wire/headers.h"
 #include "wire/error.h"
 
-#define MESSAGE_PRIV_BYTES 192
+/*
+ * The private area has two halves: who sends a frame keeps what it needs to send it again in the
+ * first, who receives a frame works in the second. So over a wire that hands the mbuf itself over
+ * (the ring port) both sides may hold the same one, and nobody has to make a copy or a clone.
+ */
+#define MESSAGE_SENDER_BYTES 192
+#define MESSAGE_PRIV_BYTES   384
 
 /* A send request, from doorbell to segmentation (seed 000 7.2.1, 7.2.3). */
 struct request {
@@ -97,8 +104,9 @@ struct arrival {
 	uint32_t length;       /* read: bytes to send */
 	uint64_t va;	       /* read: from where */
 	uint32_t rkey;
-	uint8_t syndrome; /* AETH syndrome of ack, nak; of atomic ack and the read's AETHs */
-	uint8_t reserved[3];
+	uint8_t syndrome;    /* AETH syndrome of ack, nak; of atomic ack and the read's AETHs */
+	uint8_t duplicate;   /* EE→RESPG: the request had been answered before */
+	uint16_t icrc_bytes; /* not 0: the ICRC is still to be checked; see arrival_intact() */
 	uint64_t orig;	     /* atomic: the original value */
 	uint32_t done_bytes; /* RESPG: of the read already sent */
 	uint32_t done_packets;
@@ -124,9 +132,11 @@ enum timer_kind { TIMER_LOSS, TIMER_RNR };
 enum timer_op { TIMER_SET = 0x00, TIMER_RESTART = 0x01, TIMER_STOP = 0xff };
 enum timer_expiry { TIMER_EXPIRED = 0x00, TIMER_COUNTER_EXPIRED = 0xff };
 
-_Static_assert(sizeof(struct request) <= MESSAGE_PRIV_BYTES, "fits the private area");
-_Static_assert(sizeof(struct packet) <= MESSAGE_PRIV_BYTES, "fits the private area");
-_Static_assert(sizeof(struct arrival) <= MESSAGE_PRIV_BYTES, "fits the private area");
+_Static_assert(sizeof(struct request) <= MESSAGE_SENDER_BYTES, "fits its half");
+_Static_assert(sizeof(struct packet) <= MESSAGE_SENDER_BYTES, "fits its half");
+_Static_assert(
+	sizeof(struct arrival) <= MESSAGE_PRIV_BYTES - MESSAGE_SENDER_BYTES, "fits its half");
+_Static_assert(MESSAGE_SENDER_BYTES % 64 == 0, "the halves share no cache line");
 
 static inline struct request *request_of(struct rte_mbuf *m)
 {
@@ -140,7 +150,22 @@ static inline struct packet *packet_of(struct rte_mbuf *m)
 
 static inline struct arrival *arrival_of(struct rte_mbuf *m)
 {
-	return (struct arrival *)rte_mbuf_to_priv(m);
+	return (struct arrival *)((char *)rte_mbuf_to_priv(m) + MESSAGE_SENDER_BYTES);
+}
+
+/*
+ * Checks the ICRC of a frame whose check HeaderParser left to whoever copies the payload: right
+ * before the copy, so that the payload comes into the cache once and not twice. To be called before
+ * anything in the packet is believed. Short frames were checked by HeaderParser.
+ */
+static inline bool arrival_intact(struct rte_mbuf *m)
+{
+	struct arrival *a = arrival_of(m);
+	const uint8_t *l3 = rte_pktmbuf_mtod_offset(m, const uint8_t *, a->l3_offset);
+
+	if (!a->icrc_bytes)
+		return true;
+	return wire_icrc(l3, a->icrc_bytes, a->is_ipv6) == wire_icrc_load(l3 + a->icrc_bytes);
 }
 
 static inline struct timer_event *timer_event_of(struct rte_mbuf *m)
