@@ -159,7 +159,8 @@ static void rtc_poll__ackreq_at_the_end_of_each_turn(void **state)
 
 	fx->e->settings.quantum_bytes = 3 * FX_MTU;
 	send_request(0, USER_RDMA_WRITE, 9 * FX_MTU, 0);
-	rtc_poll(fx->e);
+	for (unsigned turn = 0; turn < 3; turn++)
+		rtc_poll(fx->e);
 	for (unsigned i = 0; i < 9; i++) {
 		assert_true(take_packet(CHANNEL_RTC_RPG, &p));
 		assert_int_equal(p.headers.ackreq, i % 3 == 2);
@@ -208,7 +209,7 @@ static void rtc_poll__fair_by_bytes(void **state)
 
 	fx->e->settings.quantum_bytes = 8 * FX_MTU;
 	send_request(0, USER_RDMA_WRITE, 1 << 30, 0);
-	for (unsigned round = 0; round < 60; round++) {
+	for (unsigned round = 0; round < 240; round++) {
 		for (unsigned i = 1; i < 4; i++)
 			while (fx->qp[i]->ws.issued - fx->qp[i]->rtc.consumed < 40 &&
 				fx_ring_count(CHANNEL_DP_RTC) < 200) {
