@@ -29,9 +29,10 @@ perf() {
 	printf '\n=== softhca-perf %s\n' "$*"
 	"${beside[@]}" "$build/bench/path/softhca-perf" "$@" --pair hca0,hca1
 }
+"$(dirname "$0")/floors.sh" "$build" "${beside[@]}"
 perf --demo
 perf write_bw -s 65536 -D 2
-perf write_bw -s 64 -l 16 -D 2
+perf write_bw -s 64 -l 32 -t 256 -D 2
 perf write_bw -s 64 -l 16 -q 1000 -D 2
 perf write_lat -n 20000
 perf send_lat -n 20000

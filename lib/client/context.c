@@ -5,6 +5,7 @@
  * -ENOTCONN from then on.
  */
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -182,17 +183,32 @@ int ctx_call_for_number(struct softhca_context *ctx, enum control_type type, con
 	return rc;
 }
 
+/* Where a daemon listens that nobody told us of: the system's, else this user's own. */
+static const char *default_socket(char *out, size_t bytes)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+
+	if (geteuid() == 0 || access(SOFTHCA_SOCKET_DEFAULT, F_OK) == 0)
+		return SOFTHCA_SOCKET_DEFAULT;
+	if (runtime && runtime[0])
+		snprintf(out, bytes, "%s/softhca/softhca.sock", runtime);
+	else
+		snprintf(out, bytes, "/tmp/softhca-%u/softhca.sock", (unsigned int)geteuid());
+	return out;
+}
+
 /* ---- open and close ---- */
 
 static int connect_to(const char *path)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	char own[sizeof(addr.sun_path)];
 	int fd;
 
 	if (!path)
 		path = getenv("SOFTHCA_SOCKET");
 	if (!path || !path[0])
-		path = SOFTHCA_SOCKET_DEFAULT;
+		path = default_socket(own, sizeof(own));
 	if (strlen(path) >= sizeof(addr.sun_path)) {
 		errno = ENAMETOOLONG;
 		return -1;

@@ -29,8 +29,8 @@ extern "C" {
 
 #define SOFTHCA_API __attribute__((visibility("default")))
 
-/* Where the daemon listens unless the environment variable SOFTHCA_SOCKET or an argument says
- * otherwise. */
+/* Where the system's daemon listens. One that an ordinary user started listens at
+ * $XDG_RUNTIME_DIR/softhca/softhca.sock, or /tmp/softhca-UID/softhca.sock. */
 #define SOFTHCA_SOCKET_DEFAULT "/run/softhca/softhca.sock"
 
 struct softhca_context;
@@ -44,9 +44,9 @@ struct softhca_ah;
 
 /*
  * Opens device `device` (NULL or "": the first) of the daemon at `socket_path` (NULL: environment
- * SOFTHCA_SOCKET, else SOFTHCA_SOCKET_DEFAULT). NULL with errno: ENOENT, ECONNREFUSED (no daemon
- * there), ENODEV (no such device), EPROTO (daemon of another version), EUSERS (no room for another
- * client), ENOMEM, or what socket calls set.
+ * SOFTHCA_SOCKET, else SOFTHCA_SOCKET_DEFAULT, or, where that is not there, the user's own). NULL
+ * with errno: ENOENT, ECONNREFUSED (no daemon there), ENODEV (no such device), EPROTO (daemon of
+ * another version), EUSERS (no room for another client), ENOMEM, or what socket calls set.
  */
 SOFTHCA_API struct softhca_context *softhca_open(const char *socket_path, const char *device);
 
