@@ -270,7 +270,7 @@ int bw_run(struct session *s, const struct bw_params *p, struct bw_result *resul
 	return error;
 }
 
-static int one_size(struct session *s, uint32_t size)
+int bw_one_size(struct session *s, uint32_t size)
 {
 	const struct options *o = s->o;
 	struct bw_params p = {.kind = o->kind,
@@ -286,20 +286,4 @@ static int one_size(struct session *s, uint32_t size)
 	if (s->client)
 		report_bw(o->json, &result);
 	return 0;
-}
-
-int bw_main(struct session *s)
-{
-	const struct options *o = s->o;
-	int error = 0;
-
-	if (s->client)
-		report_begin(o->json, false);
-	if (!o->all_sizes)
-		error = one_size(s, o->size);
-	for (unsigned i = 1; o->all_sizes && i <= options_log_max(o) && !error; i++)
-		error = one_size(s, 1u << i);
-	if (s->client)
-		report_end(o->json);
-	return error;
 }

@@ -21,7 +21,7 @@ size_t bw_area_bytes(const struct options *o, uint32_t size, bool verify);
 /* Runs it. 0 or -1 (said on stderr: failed, wrong data, messages missing, stuck). */
 int bw_run(struct session *s, const struct bw_params *p, struct bw_result *result);
 
-/* The command: one size or all, printed. 0 or -1. */
-int bw_main(struct session *s);
+/* One size, printed. 0 or -1. */
+int bw_one_size(struct session *s, uint32_t size);
 
 #endif

@@ -202,7 +202,7 @@ int lat_run(struct session *s, const struct lat_params *p, struct lat_result *re
 	return error;
 }
 
-static int one_size(struct session *s, uint32_t size)
+int lat_one_size(struct session *s, uint32_t size)
 {
 	struct lat_params p = {.kind = s->o->kind,
 		.size = size,
@@ -215,20 +215,4 @@ static int one_size(struct session *s, uint32_t size)
 	if (s->client)
 		report_lat(s->o->json, &result);
 	return 0;
-}
-
-int lat_main(struct session *s)
-{
-	const struct options *o = s->o;
-	int error = 0;
-
-	if (s->client)
-		report_begin(o->json, true);
-	if (!o->all_sizes)
-		error = one_size(s, o->size);
-	for (unsigned i = 1; o->all_sizes && i <= options_log_max(o) && !error; i++)
-		error = one_size(s, 1u << i);
-	if (s->client)
-		report_end(o->json);
-	return error;
 }

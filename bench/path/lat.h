@@ -16,7 +16,7 @@ struct lat_params {
 /* 0 or -1. The client's result; the server's says nothing. */
 int lat_run(struct session *s, const struct lat_params *p, struct lat_result *result);
 
-/* The command: one size or all, printed. 0 or -1. */
-int lat_main(struct session *s);
+/* One size, printed. 0 or -1. */
+int lat_one_size(struct session *s, uint32_t size);
 
 #endif

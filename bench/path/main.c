@@ -8,7 +8,27 @@
 #include "demo.h"
 #include "lat.h"
 #include "options.h"
+#include "report.h"
 #include "soak.h"
+
+/* One size or all, in one table. 0 or -1. */
+static int run_sizes(struct session *s)
+{
+	const struct options *o = s->o;
+	bool latency = o->mode == MODE_LAT;
+	int (*one_size)(struct session *, uint32_t) = latency ? lat_one_size : bw_one_size;
+	int error = 0;
+
+	if (s->client)
+		report_begin(o->json, latency);
+	if (!o->all_sizes)
+		error = one_size(s, o->size);
+	for (unsigned i = 1; o->all_sizes && i <= options_log_max(o) && !error; i++)
+		error = one_size(s, 1u << i);
+	if (s->client)
+		report_end(o->json);
+	return error;
+}
 
 static int run_session(const struct options *o)
 {
@@ -17,7 +37,7 @@ static int run_session(const struct options *o)
 	int error = session_open(&s, o, bw_area_bytes(o, largest, o->verify && o->mode == MODE_BW));
 
 	if (!error)
-		error = o->mode == MODE_LAT ? lat_main(&s) : bw_main(&s);
+		error = run_sizes(&s);
 	session_close(&s);
 	return error;
 }

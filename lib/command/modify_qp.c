@@ -94,7 +94,6 @@ enum ceu_status ceu_qp_make(struct ceu *ceu, uint32_t qpn, const struct ceu_qp *
 	q->rq_stride = in->rq_stride;
 	q->rq_entries = in->rq_entries;
 	q->record = in->record;
-	q->ip_id_seed = (uint16_t)(qpn * 40503u);
 	memset(&ceu->shadow[q->index], 0, sizeof(ceu->shadow[0]));
 	__atomic_store_n(&q->qpn, qpn, __ATOMIC_RELEASE);
 	return CEU_OK;

@@ -174,9 +174,9 @@ static void let_go(struct engine *e, struct qp *qp)
 	respg_forget(e, qp);
 	if (qp->ee.flushed != EE_LEAVING) {
 		qp->ee.flushed = EE_LEAVING;
-		qp->ee.next_flush = (uint32_t)answers->put;
+		qp->ee.answers_put = (uint32_t)answers->put;
 	}
-	if ((int32_t)((uint32_t)answers->taken - qp->ee.next_flush) < 0)
+	if ((int32_t)((uint32_t)answers->taken - qp->ee.answers_put) < 0)
 		wake_post(&e->wake[WAKE_EE], &qp->wake[WAKE_EE], qp->index);
 	else
 		qp_close(qp, WAKE_EE);

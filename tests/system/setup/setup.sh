@@ -50,8 +50,11 @@ need_command() { command -v "$1" >/dev/null || skip "needs $1"; }
 need_netns() {
 	need_root
 	need_command ip
-	ip netns add "softhca-$$-probe" 2>/dev/null || skip 'may not make network namespaces'
-	ip netns del "softhca-$$-probe"
+	local probe=softhca-$$-probe able=yes
+	ip netns add "$probe" 2>/dev/null || skip 'may not make network namespaces'
+	ip netns exec "$probe" true 2>/dev/null || able=
+	ip netns del "$probe"
+	[ "$able" ] || skip 'may not enter network namespaces (a chroot?)'
 }
 
 # need_hugepages N: N free pages of 2 MiB. Tests that can do without must not ask.

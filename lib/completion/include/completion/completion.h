@@ -5,7 +5,7 @@
  * CompletionQueueMgt and EventQueueMgt: completion queues and event queues in client memory.
  *
  * Several stages of several engines may complete into one CQ at the same time: a place is reserved
- * with an atomic, the entry's owner byte is written last. No lock, no system call: the eventfd of a
+ * with an atomic, the entry's owner byte is written last. No lock, no system call: the bell of a
  * client that sleeps is written by completion_notify(), called by the lcore loop between polls.
  *
  * A CQ's memory is pinned by its MR for as long as the CQ lives; what lies in it is the client's
@@ -39,7 +39,7 @@ struct cq {
 struct eq {
 	struct client_page *page; /* NULL: free; atomic */
 	uint32_t produced;	  /* atomic */
-	int eventfd;
+	int eventfd;	 /* what is written to wake the client: the daemon's end of its bell */
 	uint32_t notify; /* atomic: entries written since the last notification */
 };
 
@@ -88,7 +88,7 @@ bool eq_post(struct completion *c, struct counters *counters, uint32_t client, e
 
 /*
  * Between polls, on every lcore that completes something: raises the completion events of the CQs
- * that were written since and that their clients armed, and writes the eventfds of clients that
+ * that were written since and that their clients armed, and rings the bells of clients that
  * wait. So a completion itself costs neither a fence nor a look at what the client may just be
  * writing. Costs two loads when there is nothing to do.
  */

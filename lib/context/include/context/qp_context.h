@@ -69,7 +69,6 @@ struct qp {
 	uint32_t qkey;
 	uint32_t cqn_snd, cqn_rcv;
 	uint16_t engine; /* index of the engine that owns it */
-	uint16_t ip_id_seed;
 	uint8_t *sq; /* send queue in the daemon's address space; its MR stays while the QP lives */
 	uint32_t sq_bytes;
 	uint32_t rq_stride;	  /* bytes */
@@ -92,7 +91,6 @@ struct qp {
 	struct {
 		struct rte_mbuf *head, *tail; /* doorbells waiting in turn */
 		uint32_t issued;	      /* requests passed to DataPack, free running */
-		uint32_t waiting;	      /* doorbells in the list */
 		struct qp_link ready;	      /* QPs that have work */
 		uint8_t chain;	/* WQEIndicatorTable's flag: a chain is in WQEParse's hands */
 		uint8_t parked; /* atomic: waits for RequesterTransControl to consume */
@@ -158,18 +156,16 @@ struct qp {
 	struct {
 		uint32_t expected_psn; /* EPSN */
 		uint32_t msn;
-		uint8_t nak_sent;      /* a sequence NAK is out: silence until a valid request */
-		uint8_t message;       /* enum ee_message in progress */
-		uint8_t ack_pending;   /* an ACK is owed at the end of this burst */
-		uint8_t comm_est;      /* EQE_COMM_EST was raised */
-		uint8_t reads_pending; /* READs handed to RespPktGen minus done ones, see
-					  respg.reads_done */
-		uint8_t atomic_next;   /* next place in results */
-		uint8_t flushed;       /* the receive queue has been flushed in ERR */
-		uint8_t reads_issued;
+		uint8_t nak_sent;     /* a sequence NAK is out: silence until a valid request */
+		uint8_t message;      /* enum ee_message in progress */
+		uint8_t ack_pending;  /* an ACK is owed at the end of this burst */
+		uint8_t comm_est;     /* EQE_COMM_EST was raised */
+		uint8_t atomic_next;  /* next place in results */
+		uint8_t flushed;      /* the receive queue has been flushed in ERR */
+		uint8_t reads_issued; /* READs handed to RespPktGen, free running; respg.reads_done
+				       */
 		uint32_t received_bytes; /* of the message in progress */
-		uint32_t first_psn;	 /* of the message in progress */
-		uint32_t next_flush;
+		uint32_t answers_put;	 /* leaving: mbufs put into EE_RESPG by then */
 		/* WriteAddrTable */
 		uint64_t write_va;
 		uint32_t write_rkey;
@@ -193,7 +189,7 @@ struct qp {
 	struct {
 		struct rte_mbuf *head, *tail; /* what waits behind a long read */
 		struct qp_link active;	      /* QPs whose answers wait */
-		uint8_t reads_done;
+		uint8_t reads_done;	      /* free running */
 	} respg __rte_cache_aligned;
 } __rte_cache_aligned;
 

@@ -30,7 +30,8 @@
 struct uar_page {
 	uint32_t consumer_index; /* daemon writes: doorbells taken since the page was set up */
 	uint8_t pad0[60];
-	uint32_t daemon_asleep; /* daemon writes: not 0: ring the kick eventfd after the doorbell */
+	uint32_t daemon_asleep; /* daemon writes: not 0: send a byte through the bell after the
+				   doorbell */
 	uint8_t pad1[60];
 	uint8_t reserved[UAR_BYTES - 128 - UAR_DOORBELLS * 8];
 	uint64_t doorbell[UAR_DOORBELLS]; /* client writes */
@@ -67,12 +68,12 @@ static_assert(sizeof(struct eqe) == 16, "event queue entry");
 /*
  * What a client shares with HELLO: one sealed memfd of exactly sizeof(struct client_page). The
  * event queue is produced by the daemon and consumed by the client. After writing entries the
- * daemon writes the client's eventfd if `waiting` is set (and clears it).
+ * daemon rings the client's bell (control.h) if `waiting` is set (and clears it).
  */
 struct client_page {
 	struct uar_page uar;
 	uint32_t eq_consumer; /* client writes: entries taken, free running */
-	uint32_t waiting;     /* client sets before it sleeps on its eventfd; daemon clears */
+	uint32_t waiting;     /* client sets before it sleeps on its bell; daemon clears */
 	uint8_t pad[4088];
 	struct eqe eq[EQ_ENTRIES];
 };
