@@ -39,7 +39,8 @@ enum ee_state {
 enum ee_flushed {
 	EE_NOT_FLUSHED,
 	EE_FLUSHED, /* the receive queue, in ERR */
-	EE_LEAVING, /* the CEU took the QP away; ee.answers_put: answers put into EE_RESPG by then */
+	EE_LEAVING, /* the CEU took the QP away; ee.answers_put: answers put into EE_RESPG by then
+		     */
 };
 
 /* An ACK owed at the end of the burst, and the mbuf that will carry it to RespPktGen. */
