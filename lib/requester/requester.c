@@ -48,8 +48,9 @@ unsigned requester_recv_poll(struct engine *e)
 void requester_complete(struct engine *e, const struct qp *q, enum stage_id stage,
 	enum wire_outcome outcome, uint32_t wqe_offset, uint8_t user_opcode, uint32_t length)
 {
+	uint32_t qpn = __atomic_load_n(&q->qpn, __ATOMIC_RELAXED);
 	struct cqe cqe = {
-		.my_qpn = q->qpn,
+		.my_qpn = qpn,
 		.remote_qpn = q->dest_qpn,
 		.wqe_offset = wqe_offset,
 		.byte_count = length,
@@ -57,6 +58,8 @@ void requester_complete(struct engine *e, const struct qp *q, enum stage_id stag
 		.is_send = 1,
 	};
 
+	if (unlikely(!qpn)) /* the CEU is just taking the QP away: nobody asks any more */
+		return;
 	if (unlikely(outcome != OUTCOME_OK)) {
 		cqe.opcode = USER_INVALID;
 		cqe.imm_or_error = wire_outcomes[outcome].cqe_syndrome;
