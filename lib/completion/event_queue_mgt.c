@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * EventQueueMgt: one event queue for each client, in the client's page. Entries are written on any
- * stage; the client's eventfd is written by completion_notify() between polls, and only if the
- * client says that it sleeps.
+ * stage; the client's bell is rung between polls (notify.c).
  */
-#include <string.h>
-#include <unistd.h>
-#include <rte_branch_prediction.h>
+#include <stddef.h>
 #include "completion_priv.h"
 
 void eq_write(struct completion *c, uint32_t client, struct client_page *page, int eventfd)
@@ -61,31 +58,4 @@ bool eq_post(struct completion *c, struct counters *counters, uint32_t client, e
 	__atomic_store_n(&q->notify, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&c->notify, 1, __ATOMIC_SEQ_CST);
 	return true;
-}
-
-/* The exchange orders "entries written" before "waiting read"; a client sets `waiting` and then
- * looks once more. */
-static void notify_one(struct eq *q)
-{
-	struct client_page *page;
-	uint64_t one = 1;
-
-	if (!__atomic_exchange_n(&q->notify, 0, __ATOMIC_SEQ_CST))
-		return;
-	page = __atomic_load_n(&q->page, __ATOMIC_ACQUIRE);
-	if (page && __atomic_exchange_n(&page->waiting, 0, __ATOMIC_SEQ_CST) &&
-		write(q->eventfd, &one, 8) < 0)
-		return; /* its counter is full: it is readable as it is */
-}
-
-void completion_notify(struct completion *c, struct counters *counters)
-{
-	completion_serve_arms(c, counters);
-	if (likely(!__atomic_load_n(&c->notify, __ATOMIC_RELAXED)))
-		return;
-	if (!__atomic_exchange_n(&c->notify, 0, __ATOMIC_SEQ_CST))
-		return;
-	for (unsigned i = 0; i < __atomic_load_n(&c->eq_end, __ATOMIC_RELAXED); i++)
-		if (__atomic_load_n(&c->eqs[i].notify, __ATOMIC_RELAXED))
-			notify_one(&c->eqs[i]);
 }

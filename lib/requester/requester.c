@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The segmentation and requester_recv stages, and the completion of send descriptors that both
- * write. */
+/* The segmentation and requester_recv stages: their modules, made and polled. */
 #include <errno.h>
 #include <rte_malloc.h>
 #include "requester_priv.h"
@@ -43,26 +42,4 @@ unsigned requester_recv_poll(struct engine *e)
 	unsigned n = tc_poll(e);
 
 	return n + rrc_poll(e);
-}
-
-void requester_complete(struct engine *e, const struct qp *q, enum stage_id stage,
-	enum wire_outcome outcome, uint32_t wqe_offset, uint8_t user_opcode, uint32_t length)
-{
-	uint32_t qpn = __atomic_load_n(&q->qpn, __ATOMIC_RELAXED);
-	struct cqe cqe = {
-		.my_qpn = qpn,
-		.remote_qpn = q->dest_qpn,
-		.wqe_offset = wqe_offset,
-		.byte_count = length,
-		.opcode = user_opcode,
-		.is_send = 1,
-	};
-
-	if (unlikely(!qpn)) /* the CEU is just taking the QP away: nobody asks any more */
-		return;
-	if (unlikely(outcome != OUTCOME_OK)) {
-		cqe.opcode = USER_INVALID;
-		cqe.imm_or_error = wire_outcomes[outcome].cqe_syndrome;
-	}
-	cq_post(e->completion, stage_counters(e, stage), q->cqn_snd, &cqe, false);
 }

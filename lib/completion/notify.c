@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What happens between polls, on every lcore that completes something: CompletionQueueMgt raises
+ * the events that clients armed for, then the bells of clients that sleep are rung. The only code
+ * of this folder that calls the system.
+ */
+#include <unistd.h>
+#include <rte_branch_prediction.h>
+#include "completion_priv.h"
+
+/* The exchange orders "entries written" before "waiting read"; a client sets `waiting` and then
+ * looks once more. */
+static void notify_one(struct eq *q)
+{
+	struct client_page *page;
+	uint64_t one = 1;
+
+	if (!__atomic_exchange_n(&q->notify, 0, __ATOMIC_SEQ_CST))
+		return;
+	page = __atomic_load_n(&q->page, __ATOMIC_ACQUIRE);
+	if (page && __atomic_exchange_n(&page->waiting, 0, __ATOMIC_SEQ_CST) &&
+		write(q->eventfd, &one, 8) < 0)
+		return; /* its counter is full: it is readable as it is */
+}
+
+void completion_notify(struct completion *c, struct counters *counters)
+{
+	completion_serve_arms(c, counters);
+	if (likely(!__atomic_load_n(&c->notify, __ATOMIC_RELAXED)))
+		return;
+	if (!__atomic_exchange_n(&c->notify, 0, __ATOMIC_SEQ_CST))
+		return;
+	for (unsigned i = 0; i < __atomic_load_n(&c->eq_end, __ATOMIC_RELAXED); i++)
+		if (__atomic_load_n(&c->eqs[i].notify, __ATOMIC_RELAXED))
+			notify_one(&c->eqs[i]);
+}
