@@ -33,9 +33,14 @@ static const enum counter parse_counters[WIRE_ERR_COUNT] = {
 /* Payloads longer than this leave the check of their ICRC to the copy: see arrival_intact(). */
 #define ICRC_HERE_BYTES 512
 
+static bool icrc_later(const struct wire_frame *f)
+{
+	return f->payload_bytes > ICRC_HERE_BYTES;
+}
+
 static bool icrc_wrong(struct engine *e, const uint8_t *frame, const struct wire_frame *f)
 {
-	if (f->payload_bytes > ICRC_HERE_BYTES || !e->settings.icrc_check)
+	if (icrc_later(f) || !e->settings.icrc_check)
 		return false;
 	return wire_icrc(frame + f->l3_offset, f->transport_end - f->l3_offset, f->is_ipv6) !=
 	       wire_icrc_load(frame + f->transport_end);
@@ -95,9 +100,8 @@ static void hand_over(struct engine *e, struct rte_mbuf *m, const struct wire_fr
 	a->is_ipv6 = f->is_ipv6;
 	a->response = RESPONSE_NONE;
 	a->headers = f->h;
-	a->icrc_bytes = f->payload_bytes > ICRC_HERE_BYTES && e->settings.icrc_check
-				? f->transport_end - f->l3_offset
-				: 0;
+	a->icrc_bytes =
+		icrc_later(f) && e->settings.icrc_check ? f->transport_end - f->l3_offset : 0;
 	a->next = NULL;
 }
 

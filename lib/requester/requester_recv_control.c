@@ -253,20 +253,6 @@ static unsigned retransmit_some(struct engine *e, struct qp *q, unsigned room)
 
 /* ---- failure ---- */
 
-/* False: no room or no buffer. */
-static bool timer_put(
-	struct engine *e, struct qp *q, enum timer_kind kind, enum timer_op op, uint64_t value_ns)
-{
-	struct rte_mbuf *m;
-
-	if (!channel_room(&e->channel[CHANNEL_RRC_TC]) || !(m = rte_mbuf_raw_alloc(e->events)))
-		return false;
-	*timer_event_of(m) = (struct timer_event){
-		.qpn = q->qpn, .timer = kind, .op = op, .epoch = q->epoch, .value_ns = value_ns};
-	channel_put_one(&e->channel[CHANNEL_RRC_TC], m);
-	return true;
-}
-
 /* FLUSH: completes everything outstanding, in order; the first request as `first`, the others as
  * flushed. A request in several packets completes once: with its last packet, or, when that was
  * never sent, as a bad request later. */
@@ -358,18 +344,11 @@ static unsigned take_bad_requests(struct engine *e)
 	unsigned n = channel_take(&e->channel[CHANNEL_RTC_RRC], m, BURST);
 
 	for (unsigned i = 0; i < n; i++) {
-		struct qp *q = qp_find(e->qps, request_of(m[i])->qpn);
+		struct qp *q = request_qp(e, STAGE_REQUESTER_RECV, m[i]);
 
-		if (!q || q->epoch != request_of(m[i])->epoch) {
-			count(counters_of(e), COUNTER_drop_stale_wqe);
-			request_free(e, m[i]);
+		if (!q)
 			continue;
-		}
-		if (q->rrc.bad_head)
-			request_of(q->rrc.bad_tail)->next = m[i];
-		else
-			q->rrc.bad_head = m[i];
-		q->rrc.bad_tail = m[i];
+		requests_append(&q->rrc.bad_head, &q->rrc.bad_tail, m[i]);
 		bad_requests(e, q);
 	}
 	return n;
@@ -440,7 +419,8 @@ static void nak_rnr(struct engine *e, struct qp *q, const struct wire_headers *h
 		fail(e, q, OUTCOME_RNR_RETRY_EXC);
 		return;
 	}
-	if (!timer_put(e, q, TIMER_RNR, TIMER_SET, aeth_rnr_ns(aeth_value(h->syndrome))))
+	if (!timer_event_put(e, CHANNEL_RRC_TC, q, TIMER_RNR, TIMER_SET,
+		    aeth_rnr_ns(aeth_value(h->syndrome))))
 		return; /* as if the NAK had been lost: the Loss timer sends again, and another NAK
 			   comes */
 	if (q->rnr_retry != 7)
@@ -723,7 +703,6 @@ static unsigned take_expiries(struct engine *e)
 static void let_go(struct engine *e, struct qp *q)
 {
 	struct sw_element *sw;
-	struct rte_mbuf *m;
 
 	while ((sw = sw_head(e->mq, &q->mq.sw))) {
 		rte_pktmbuf_free(sw->m);
@@ -733,10 +712,7 @@ static void let_go(struct engine *e, struct qp *q)
 		rd_pop(e->mq, &q->mq.rd);
 	while (mq_count(&q->mq.re))
 		re_pop(e->mq, &q->mq.re);
-	while ((m = q->rrc.bad_head)) {
-		q->rrc.bad_head = request_of(m)->next;
-		request_free(e, m);
-	}
+	requests_free(e, &q->rrc.bad_head);
 	tc_let_go(e, q);
 	if (!q->rrc.retransmit.listed)
 		qp_close(q, WAKE_RRC);

@@ -107,12 +107,7 @@ static void active_add(struct engine *e, struct qp *q)
 
 static void let_go(struct engine *e, struct qp *q)
 {
-	struct rte_mbuf *m;
-
-	while ((m = q->rtc.head)) {
-		q->rtc.head = request_of(m)->next;
-		request_free(e, m);
-	}
+	requests_free(e, &q->rtc.head);
 	if (!q->rtc.active.listed)
 		qp_close(q, WAKE_RTC);
 }
@@ -141,20 +136,11 @@ static unsigned take_requests(struct engine *e)
 	unsigned n = channel_take(&e->channel[CHANNEL_DP_RTC], m, 2 * BURST);
 
 	for (unsigned i = 0; i < n; i++) {
-		struct request *r = request_of(m[i]);
-		struct qp *q = qp_find(e->qps, r->qpn);
+		struct qp *q = request_qp(e, STAGE_SEGMENTATION, m[i]);
 
-		if (unlikely(!q || q->epoch != r->epoch)) {
-			count(counters_of(e), COUNTER_drop_stale_wqe);
-			request_free(e, m[i]);
+		if (unlikely(!q))
 			continue;
-		}
-		r->next = NULL;
-		if (q->rtc.head)
-			request_of(q->rtc.tail)->next = m[i];
-		else
-			q->rtc.head = m[i];
-		q->rtc.tail = m[i];
+		requests_append(&q->rtc.head, &q->rtc.tail, m[i]);
 		if (!q->rtc.parked)
 			active_add(e, q);
 	}
@@ -258,7 +244,7 @@ static inline void packet_prefetch(struct rte_mbuf *m)
 	__builtin_prefetch(p + sizeof(*m) + MESSAGE_PRIV_BYTES + HEADROOM_BYTES, 1);
 }
 
-/* A packet buffer, from a stock that is filled by the burst and prefetched one ahead. Raw: next,
+/* A packet buffer, from a stock that is filled by the burst and prefetched ahead. Raw: next,
  * nb_segs and refcnt are as every free buffer has them; ReqPktGen sets what a driver looks at. */
 static struct rte_mbuf *packet_alloc(struct visit *v)
 {
@@ -626,20 +612,9 @@ static enum rtc_state step(struct visit *v, enum rtc_state state)
  * buffer, try again. */
 static bool arm_timer(struct engine *e, struct qp *q)
 {
-	struct channel *out = &e->channel[CHANNEL_RTC_TC];
-	struct rte_mbuf *m;
-
 	if (likely(__atomic_load_n(&q->tc.armed[TIMER_LOSS], __ATOMIC_SEQ_CST)) || !q->timeout)
 		return true;
-	if (!channel_room(out) || !(m = rte_mbuf_raw_alloc(e->events)))
-		return false;
-	*timer_event_of(m) = (struct timer_event){.qpn = q->qpn,
-		.timer = TIMER_LOSS,
-		.op = TIMER_SET,
-		.epoch = q->epoch,
-		.value_ns = qp_timeout_ns(q)};
-	channel_put_one(out, m);
-	return true;
+	return timer_event_put(e, CHANNEL_RTC_TC, q, TIMER_LOSS, TIMER_SET, qp_timeout_ns(q));
 }
 
 static const enum counter park_counters[] = {

@@ -122,20 +122,23 @@ static unsigned commands(struct engine *e, enum channel_id from)
 	return n;
 }
 
-/* Tells RequesterRecvControl. False: no room or no buffer; the entry fires again at the next tick.
- */
-static bool expire(struct engine *e, const struct qp *q, enum timer_kind kind)
+bool timer_event_put(struct engine *e, enum channel_id to, const struct qp *q,
+	enum timer_kind timer, uint8_t op, uint64_t value_ns)
 {
 	struct rte_mbuf *m;
-	struct timer_event *ev;
 
-	if (!channel_room(&e->channel[CHANNEL_TC_RRC]) || !(m = rte_mbuf_raw_alloc(e->events)))
+	if (!channel_room(&e->channel[to]) || !(m = rte_mbuf_raw_alloc(e->events)))
 		return false;
-	ev = timer_event_of(m);
-	*ev = (struct timer_event){
-		.qpn = q->qpn, .timer = kind, .op = TIMER_EXPIRED, .epoch = q->epoch};
-	channel_put_one(&e->channel[CHANNEL_TC_RRC], m);
+	*timer_event_of(m) = (struct timer_event){
+		.qpn = q->qpn, .timer = timer, .op = op, .epoch = q->epoch, .value_ns = value_ns};
+	channel_put_one(&e->channel[to], m);
 	return true;
+}
+
+/* Tells RequesterRecvControl. False: no room; the entry fires again at the next tick. */
+static bool expire(struct engine *e, const struct qp *q, enum timer_kind kind)
+{
+	return timer_event_put(e, CHANNEL_TC_RRC, q, kind, TIMER_EXPIRED, 0);
 }
 
 /* When the Loss timer has to look again, or 0 when it is to rest. */

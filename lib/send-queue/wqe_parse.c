@@ -353,18 +353,14 @@ static unsigned parse_chain(struct engine *e, struct qp *q, struct rte_mbuf *m,
 static unsigned take_request(
 	struct engine *e, struct rte_mbuf *m, struct rte_mbuf **out, unsigned room)
 {
-	struct request *r = request_of(m);
-	struct qp *q = qp_find(e->qps, r->qpn);
 	bool chain = request_chains(m);
-	uint32_t client = r->client;
+	uint32_t client = request_of(m)->client;
+	struct qp *q = request_qp(e, STAGE_DOORBELL_WQE, m);
 	struct rte_mbuf *rest;
 	unsigned n;
 
-	if (unlikely(!q || q->epoch != r->epoch)) {
-		count(stage_counters(e, STAGE_DOORBELL_WQE), COUNTER_drop_stale_wqe);
-		request_free(e, m);
+	if (unlikely(!q))
 		return 0;
-	}
 	n = parse_chain(e, q, m, out, room, &rest);
 	if (chain) /* m itself was counted by DoorbellProcessing */
 		descriptors_take(e, client, n + (rest != NULL) - 1);

@@ -52,12 +52,7 @@ void wit_clear(struct engine *e, struct qp *q)
 /* The CEU has given the QP up: free what waits; done when no list names it. */
 static void let_go(struct engine *e, struct qp *q)
 {
-	struct rte_mbuf *m;
-
-	while ((m = q->ws.head)) {
-		q->ws.head = request_of(m)->next;
-		request_free(e, m);
-	}
+	requests_free(e, &q->ws.head);
 	if (!q->ws.ready.listed)
 		qp_close(q, WAKE_WS);
 }
@@ -79,18 +74,6 @@ static void take_wakes(struct engine *e)
 	}
 }
 
-static struct qp *request_qp(struct engine *e, struct rte_mbuf *m)
-{
-	struct request *r = request_of(m);
-	struct qp *q = qp_find(e->qps, r->qpn);
-
-	if (likely(q && q->epoch == r->epoch))
-		return q;
-	count(stage_counters(e, STAGE_DOORBELL_WQE), COUNTER_drop_stale_wqe);
-	request_free(e, m);
-	return NULL;
-}
-
 /* Q2: the rest of a chain goes in front of its QP's doorbells. */
 static unsigned take_chained(struct engine *e)
 {
@@ -98,7 +81,7 @@ static unsigned take_chained(struct engine *e)
 	unsigned n = channel_take(&e->channel[CHANNEL_WP_WS], m, BURST);
 
 	for (unsigned i = 0; i < n; i++) {
-		struct qp *q = request_qp(e, m[i]);
+		struct qp *q = request_qp(e, STAGE_DOORBELL_WQE, m[i]);
 
 		if (!q)
 			continue;
@@ -118,15 +101,11 @@ static unsigned take_doorbells(struct engine *e)
 	unsigned n = channel_take(&e->channel[CHANNEL_DBP_WS], m, BURST);
 
 	for (unsigned i = 0; i < n; i++) {
-		struct qp *q = request_qp(e, m[i]);
+		struct qp *q = request_qp(e, STAGE_DOORBELL_WQE, m[i]);
 
 		if (!q)
 			continue;
-		if (q->ws.head)
-			request_of(q->ws.tail)->next = m[i];
-		else
-			q->ws.head = m[i];
-		q->ws.tail = m[i];
+		requests_append(&q->ws.head, &q->ws.tail, m[i]);
 		ready_if(e, q);
 	}
 	return n;

@@ -79,7 +79,6 @@ struct packet {
 	uint8_t reserved;
 	struct wire_headers headers;
 	/* UD only: where to. The template of the QP gives the rest. */
-	uint16_t ud_offset; /* 0: none; else the address is in `ud` */
 	uint8_t ud_dmac[6];
 	uint8_t ud_ipv6, ud_tclass, ud_hops, ud_gid;
 	uint8_t ud_dip[16];

@@ -54,6 +54,33 @@ static inline void request_free(struct engine *e, struct rte_mbuf *m)
 	rte_mbuf_raw_free(m);
 }
 
+/* The QP that a request is for; NULL: it was reset or destroyed meanwhile, then the request has
+ * been counted and given back. Any stage of the engine: `stage` is the caller's. */
+struct qp *request_qp(struct engine *e, enum stage_id stage, struct rte_mbuf *m);
+
+/* Lists of requests in a QP, each of one module. */
+static inline void requests_append(
+	struct rte_mbuf **head, struct rte_mbuf **tail, struct rte_mbuf *m)
+{
+	request_of(m)->next = NULL;
+	if (*head)
+		request_of(*tail)->next = m;
+	else
+		*head = m;
+	*tail = m;
+}
+
+/* Gives a whole list back. */
+static inline void requests_free(struct engine *e, struct rte_mbuf **head)
+{
+	struct rte_mbuf *m;
+
+	while ((m = *head)) {
+		*head = request_of(m)->next;
+		request_free(e, m);
+	}
+}
+
 /* The WQE's units in a request's mbuf. */
 static inline uint8_t *request_wqe(struct rte_mbuf *m)
 {
