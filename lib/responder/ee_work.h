@@ -3,7 +3,7 @@
 #define RESPONDER_EE_WORK_H
 /*
  * What the files of ExecutionEngine share: its states, one packet's way through them, and the
- * hand-over to RespPktGen. The table of transitions stands in execution_engine.c. Stage
+ * hand-over to RespPktGen. The table of transitions is execution_engine.def. Stage
  * responder_exec.
  */
 #include "host-abi/cqe.h"
@@ -16,22 +16,8 @@
 enum { EE_GRH_BYTES = 40 }; /* in front of a UD message */
 
 enum ee_state {
-	EE_IDLE,	  /* IDLE: the packet is done with */
-	EE_FETCH_CXT,	  /* FETCH_CXT, RESP_CXT */
-	EE_CHECK_PSN,	  /* (within RESP_CXT) */
-	EE_CHECK_REQUEST, /* (within RESP_CXT) */
-	EE_DUPLICATE,	  /* ours: the seed asks READs again, and acknowledges the rest */
-	EE_ENTRY_FETCH,	  /* ENTRY_FETCH, ENTRY_RESP */
-	EE_SEND_SCATTER,  /* SEND_SCATTER, ENTRY_UPDATE, ENTRY_RELEASE */
-	EE_VTP_CMD,	  /* VTP_CMD, VTP_RESP */
-	EE_WRITE_DATA,	  /* WRITE_DATA */
-	EE_STORE_ADDR,	  /* STORE_ADDR */
-	EE_ATOMIC,	  /* ours: the seed has no atomics */
-	EE_WQE_RELEASE,	  /* WQE_RELEASE */
-	EE_CXT_WB,	  /* CXT_WB */
-	EE_GEN_RESP,	  /* GEN_RESP */
-	EE_ASYNC_ERROR,	  /* ASYNC_ERROR */
-	EE_DROP,	  /* DROP */
+#define STATE(id, text) EE_##id,
+#include "execution_engine.def"
 	EE_STATES,
 };
 

@@ -9,44 +9,7 @@
  * response" (FETCH_CXT RESP_CXT, VTP_CMD VTP_RESP, ENTRY_FETCH ENTRY_RESP) are one state here,
  * because a call answers at once.
  *
- *   state          condition                             next           why
- *   FETCH_CXT      QP gone or does not receive           DROP           C9-76
- *                  otherwise                             CHECK_PSN
- *   CHECK_PSN      RC: PSN expected                      CHECK_REQUEST  C9-77
- *                  UC: first, only, or expected          CHECK_REQUEST
- *                  RC: PSN before                        DUPLICATE      C9-78
- *                  RC: PSN ahead, no NAK out             ASYNC_ERROR    C9-79, C9-121
- *                  RC: PSN ahead, NAK out                DROP           C9-80
- *                  UC: gap; UD: wrong Q_Key              DROP
- *                  UD: Q_Key fits                        ENTRY_FETCH
- *   CHECK_REQUEST  not valid                             ASYNC_ERROR    C9-81..86, C9-92..94
- *                  needs a receive descriptor            ENTRY_FETCH
- *                  WRITE, READ                           VTP_CMD
- *                  ATOMIC                                ATOMIC
- *   DUPLICATE      answerable                            GEN_RESP       C9-102..107, o9-66
- *                  not                                   DROP           C9-106, C9-108, o9-67
- *   ENTRY_FETCH    none posted, too short, wrong         ASYNC_ERROR    C9-91, C9-113
- *                  SEND                                  SEND_SCATTER
- *                  WRITE with immediate                  VTP_CMD
- *   SEND_SCATTER   local memory refused                  ASYNC_ERROR
- *                  message ends                          WQE_RELEASE
- *                  otherwise                             CXT_WB
- *   VTP_CMD        refused                               ASYNC_ERROR    C9-89
- *                  WRITE                                 WRITE_DATA
- *                  READ                                  CXT_WB         C9-101
- *   WRITE_DATA     a later page refused                  ASYNC_ERROR
- *                  message goes on                       STORE_ADDR
- *                  message ends, with immediate          WQE_RELEASE
- *                  message ends                          CXT_WB
- *   STORE_ADDR                                           CXT_WB
- *   ATOMIC         refused                               ASYNC_ERROR
- *                  done                                  CXT_WB
- *   WQE_RELEASE    completion written                    CXT_WB
- *   CXT_WB         RC                                    GEN_RESP       C9-75, C9-147
- *                  UC, UD: executed, nothing to answer   DROP
- *   GEN_RESP                                             IDLE
- *   ASYNC_ERROR    NAK handed over; UC, UD: nothing      IDLE
- *   DROP           the mbuf is freed                     IDLE
+ * The table of transitions is execution_engine.def.
  */
 #include <rte_malloc.h>
 #include "completion/completion.h"
@@ -55,26 +18,11 @@
 #include "resp_pkt_gen.h"
 #include "virt-to-phys/v2p.h"
 
-/* The table above as data, for the debug assertion. */
-#define TO(s) (1u << EE_##s)
-static const uint32_t transitions[EE_STATES] = {
-	[EE_FETCH_CXT] = TO(DROP) | TO(CHECK_PSN),
-	[EE_CHECK_PSN] =
-		TO(CHECK_REQUEST) | TO(DUPLICATE) | TO(ASYNC_ERROR) | TO(DROP) | TO(ENTRY_FETCH),
-	[EE_CHECK_REQUEST] = TO(ASYNC_ERROR) | TO(ENTRY_FETCH) | TO(VTP_CMD) | TO(ATOMIC),
-	[EE_DUPLICATE] = TO(GEN_RESP) | TO(DROP),
-	[EE_ENTRY_FETCH] = TO(ASYNC_ERROR) | TO(SEND_SCATTER) | TO(VTP_CMD),
-	[EE_SEND_SCATTER] = TO(ASYNC_ERROR) | TO(WQE_RELEASE) | TO(CXT_WB),
-	[EE_VTP_CMD] = TO(ASYNC_ERROR) | TO(WRITE_DATA) | TO(CXT_WB),
-	[EE_WRITE_DATA] = TO(ASYNC_ERROR) | TO(STORE_ADDR) | TO(WQE_RELEASE) | TO(CXT_WB),
-	[EE_STORE_ADDR] = TO(CXT_WB),
-	[EE_ATOMIC] = TO(ASYNC_ERROR) | TO(CXT_WB),
-	[EE_WQE_RELEASE] = TO(CXT_WB),
-	[EE_CXT_WB] = TO(GEN_RESP) | TO(DROP),
-	[EE_GEN_RESP] = TO(IDLE),
-	[EE_ASYNC_ERROR] = TO(IDLE),
-	[EE_DROP] = TO(IDLE),
-};
+#define MACHINE	      ee_machine
+#define MACHINE_NAME  "ExecutionEngine"
+#define MACHINE_ID(s) EE_##s
+#define MACHINE_DEF   "execution_engine.def"
+#include "pipeline/machine_define.h"
 
 /* One ACK for each QP and burst: the first mbuf that asks for it is kept, later ones are freed. */
 static inline void owe_ack(struct ee_work *w)
@@ -298,8 +246,7 @@ static inline void execute(
 	do {
 		enum ee_state next = step(&w, state);
 
-		ASSERT(state < EE_STATES && transitions[state] >> next & 1);
-		(void)transitions;
+		MACHINE_STEP(ee_machine, state, next);
 		state = next;
 	} while (state != EE_IDLE);
 }
