@@ -4,7 +4,9 @@
 BUILD ?= build
 PREFIX ?= /usr/local
 
-.PHONY: help deps deps-build build demo check bench format install clean
+CHECKED ?= build-checked
+
+.PHONY: help deps deps-build build demo check conformance bench format install clean
 .NOTPARALLEL:
 
 help:
@@ -12,10 +14,12 @@ help:
 	@echo 'make build    configure (once) and build into $(BUILD)/'
 	@echo 'make demo     install what building needs, build, and show two HCAs talk'
 	@echo 'make check    everything that can be tested here; closes with "N passed, N failed"'
+	@echo 'make conformance  the transport against the rules of the standard: a matrix of rules and tests,'
+	@echo '              and of the state machines'"'"' transitions (a build of its own in $(CHECKED)/)'
 	@echo 'make bench    the benchmarks, each as a share of the physical limit'
 	@echo 'make format   clang-format all C sources in place'
 	@echo 'make install  install under PREFIX ($(PREFIX)), fixed when $(BUILD)/ is configured'
-	@echo 'make clean    remove $(BUILD)/'
+	@echo 'make clean    remove $(BUILD)/ and $(CHECKED)/'
 
 deps:
 	./.ci/deps build test
@@ -35,6 +39,16 @@ demo: deps-build build
 check: deps build
 	./.ci/test $(BUILD)
 
+# With assertions and the record of transitions on.
+conformance: deps $(CHECKED)/build.ninja
+	ninja -C $(CHECKED)
+	meson test -C $(CHECKED) --no-rebuild --print-errorlogs --suite unit --suite conformance
+	./tests/conformance/matrix transitions $(CHECKED)/tests/conformance/results
+	./tests/conformance/matrix rules $(CHECKED)/tests/conformance/results
+
+$(CHECKED)/build.ninja:
+	meson setup $(CHECKED) --buildtype=debugoptimized -Db_lto=false
+
 bench: deps-build build
 	meson test -C $(BUILD) --benchmark --verbose
 
@@ -46,4 +60,4 @@ install: build
 	meson install -C $(BUILD) --no-rebuild
 
 clean:
-	rm -rf $(BUILD)
+	rm -rf $(BUILD) $(CHECKED)

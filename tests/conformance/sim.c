@@ -63,7 +63,7 @@ static void wire_put(struct sim *s, int to, const uint8_t *frame, unsigned bytes
 	end->queue[end->count++] = (struct sim_frame){m, s->now_ns + WIRE_NS + delay_ns};
 }
 
-static void wire_send(struct sim *s, int from, const uint8_t *frame, unsigned bytes)
+void sim_wire_send(struct sim *s, int from, const uint8_t *frame, unsigned bytes)
 {
 	uint64_t mask = from ? s->faults.drop_mask_b : s->faults.drop_mask;
 	uint64_t number = s->end[from].sent++;
@@ -83,7 +83,7 @@ static uint16_t sim_tx(struct link_port *port, uint16_t queue, struct rte_mbuf *
 	struct sim_wire_end *end = (struct sim_wire_end *)port;
 
 	for (unsigned i = 0; i < n; i++) {
-		wire_send(end->sim, end->node, rte_pktmbuf_mtod(frames[i], const uint8_t *),
+		sim_wire_send(end->sim, end->node, rte_pktmbuf_mtod(frames[i], const uint8_t *),
 			frames[i]->data_len);
 		rte_pktmbuf_free(frames[i]);
 	}
@@ -137,6 +137,8 @@ static void make_client(struct sim *s, int node, const struct sim_params *p)
 	n->memory = zeroed(p->memory_bytes);
 	n->memory_bytes = p->memory_bytes;
 	n->key = 0xabc00000u + (node + 1) * 0x100 + 5;
+	if (!n->hca)
+		return;
 	mpt.key = n->key;
 	mpt.start = (uintptr_t)n->memory;
 	mpt.phys = n->memory;
@@ -170,13 +172,15 @@ static void make_qp(struct sim *s, int node, unsigned i, const struct sim_params
 
 	q->qpn = 0x10000 * (node + 2) + i + 1;
 	q->psn = p->psn;
+	if (!n->hca)
+		return;
 	q->sq = make.sq = zeroed(make.sq_bytes);
 	q->rq = make.rq = zeroed(SIM_RQ_ENTRIES * SIM_RQ_STRIDE);
 	q->record = make.record = zeroed(sizeof(*q->record));
 	must(ceu_exec(n->ceu, CEU_SW2HW_QP, q->qpn, &make, sizeof(make), NULL, 0), "SW2HW_QP");
 }
 
-static const uint8_t macs[2][6] = {{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}};
+const uint8_t sim_macs[2][6] = {{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}};
 
 static void modify(
 	struct sim_node *n, uint8_t op, uint32_t qpn, const struct ceu_modify *in, const char *what)
@@ -206,8 +210,8 @@ static void connect_qp(struct sim *s, int node, unsigned i, const struct sim_par
 			.max_dest_rd_atomic = p->max_rd_atomic,
 			.hop_limit = 64}};
 
-	memcpy(m.path.dst_mac, macs[!node], 6);
-	memcpy(m.path.src_mac, macs[node], 6);
+	memcpy(m.path.dst_mac, sim_macs[!node], 6);
+	memcpy(m.path.src_mac, sim_macs[node], 6);
 	memcpy(m.path.src_ip, n->ip, 16);
 	memcpy(m.attr.dgid, peer->ip, 16);
 	m.attr.mask = QP_ATTR_STATE | QP_ATTR_PKEY_INDEX | QP_ATTR_PORT |
@@ -259,7 +263,7 @@ uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr)
 		struct wqe_ud u = {
 			.port = 1, .hop_limit = 64, .qpn = wr->ud_qpn, .qkey = wr->ud_qkey};
 
-		memcpy(u.dmac, macs[!node], 6);
+		memcpy(u.dmac, sim_macs[!node], 6);
 		memcpy(u.dip, peer->ip, 16);
 		memcpy(w + at, &u, sizeof(u));
 		at += sizeof(u);
@@ -313,19 +317,33 @@ bool sim_poll_cq(struct sim *s, int node, struct cqe *out)
 	return true;
 }
 
+bool sim_poll_event(struct sim *s, int node, struct eqe *out)
+{
+	struct client_page *page = s->node[node].page;
+	uint32_t at = page->eq_consumer;
+	struct eqe *e = &page->eq[at % EQ_ENTRIES];
+
+	if (__atomic_load_n(&e->owner, __ATOMIC_ACQUIRE) != ((at / EQ_ENTRIES & 1) ^ 1))
+		return false;
+	*out = *e;
+	__atomic_store_n(&page->eq_consumer, at + 1, __ATOMIC_RELEASE);
+	return true;
+}
+
 /* ---- time ---- */
 
-static void step(struct sim *s)
+void sim_step(struct sim *s)
 {
-	s->now_ns += 1000;
+	s->now_ns += s->step_ns;
 	for (unsigned i = 0; i < 2; i++)
-		hca_poll(s->node[i].hca, s->now_ns);
+		if (s->node[i].hca)
+			hca_poll(s->node[i].hca, s->now_ns);
 }
 
 void sim_run(struct sim *s, uint64_t ns)
 {
 	for (uint64_t end = s->now_ns + ns; s->now_ns < end;)
-		step(s);
+		sim_step(s);
 }
 
 bool sim_wait(struct sim *s, int node, struct cqe *out, uint64_t ns)
@@ -335,7 +353,7 @@ bool sim_wait(struct sim *s, int node, struct cqe *out, uint64_t ns)
 	while (!sim_poll_cq(s, node, out)) {
 		if (s->now_ns >= end)
 			return false;
-		step(s);
+		sim_step(s);
 	}
 	return true;
 }
@@ -352,7 +370,7 @@ uint64_t sim_counter(struct sim *s, int node, enum counter which)
 
 void sim_print_counters(struct sim *s)
 {
-	for (unsigned n = 0; n < 2; n++)
+	for (unsigned n = 0; n < 2 && s->node[n].hca; n++)
 		for (unsigned c = 0; c < COUNTER_COUNT; c++)
 			if (sim_counter(s, n, c))
 				fprintf(stderr, "sim: node %u: %s %lu\n", n, counter_name(c),
@@ -366,11 +384,11 @@ bool sim_quiet(struct sim *s)
 	unsigned descriptors = rte_mempool_in_use_count(s->descriptors);
 	bool quiet;
 
-	for (unsigned n = 0; n < 2; n++)
+	for (unsigned n = 0; n < 2 && s->node[n].hca; n++)
 		stock += requester_stock(s->node[n].hca->engines) +
 			 responder_stock(s->node[n].hca->engines);
 	quiet = packets == wire + stock && descriptors <= 2; /* WQEParse keeps one */
-	for (unsigned n = 0; n < 2; n++)
+	for (unsigned n = 0; n < 2 && s->node[n].hca; n++)
 		for (unsigned c = 0; c < CHANNEL_COUNT; c++)
 			if (rte_ring_count(s->node[n].hca->engines[0].channel[c].ring)) {
 				fprintf(stderr, "sim: node %u: %s is not empty\n", n,
@@ -390,7 +408,7 @@ static void quiesce(void *ctx)
 {
 	struct sim *s = ctx;
 
-	step(s);
+	sim_step(s);
 }
 
 static void make_node(struct sim *s, int node, const struct sim_params *p)
@@ -403,6 +421,8 @@ static void make_node(struct sim *s, int node, const struct sim_params *p)
 	int err;
 
 	memcpy(n->ip, ip, 16);
+	if (node == 1 && p->alone)
+		return;
 	hca_config_defaults(&c);
 	snprintf(c.name, sizeof(c.name), "s%u", serial++);
 	c.qps = c.cqs = c.mpts = 256;
@@ -413,7 +433,7 @@ static void make_node(struct sim *s, int node, const struct sim_params *p)
 	c.packets = s->packets;
 	c.descriptors = s->descriptors;
 	c.link = &s->end[node].port;
-	memcpy(c.gids[0].src_mac, macs[node], 6);
+	memcpy(c.gids[0].src_mac, sim_macs[node], 6);
 	memcpy(c.gids[0].src_ip, ip, 16);
 	c.gid_count = 1;
 	err = hca_create(&c, &n->hca);
@@ -439,6 +459,7 @@ struct sim *sim_create(const struct sim_params *p)
 	eal_once();
 	s->rng = p->seed;
 	s->now_ns = 1000000;
+	s->step_ns = 1000;
 	snprintf(name, sizeof(name), "sp%u", serial);
 	s->packets = rte_pktmbuf_pool_create(name, p->packets ? p->packets : 8191, 0,
 		MESSAGE_PRIV_BYTES, PACKET_ROOM_BYTES, SOCKET_ID_ANY);
@@ -459,7 +480,7 @@ struct sim *sim_create(const struct sim_params *p)
 			make_qp(s, i, k, p);
 	}
 	for (int i = 0; i < 2; i++)
-		for (unsigned k = 0; k < p->qps; k++)
+		for (unsigned k = 0; k < p->qps && s->node[i].hca; k++)
 			connect_qp(s, i, k, p);
 	return s;
 }

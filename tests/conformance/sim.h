@@ -55,7 +55,7 @@ struct sim_qp {
 };
 
 struct sim_node {
-	struct hca *hca;
+	struct hca *hca; /* NULL: a test speaks for it */
 	struct ceu *ceu;
 	struct client_page *page;
 	uint32_t doorbells;
@@ -71,6 +71,7 @@ struct sim_node {
 
 struct sim {
 	uint64_t now_ns;
+	uint64_t step_ns; /* how far one step goes: 1 µs; a test that only waits may make it more */
 	uint64_t rng;
 	struct sim_faults faults;
 	struct rte_mempool *packets, *descriptors;
@@ -91,6 +92,7 @@ struct sim_params {
 	uint64_t memory_bytes;
 	uint64_t seed;
 	bool no_credits;
+	bool alone;			  /* node 0 only: rig.h speaks for node 1 */
 	unsigned packets;		  /* packet buffers; 0: enough */
 	struct engine_settings *settings; /* NULL: defaults */
 };
@@ -132,7 +134,10 @@ uint32_t sim_post_recv(struct sim *s, int node, unsigned qp, uint64_t offset, ui
 /* Next completion of that node, if there is one. */
 bool sim_poll_cq(struct sim *s, int node, struct cqe *out);
 
-/* Lets time pass in steps of 1 µs, polling both HCAs. */
+/* Next event of that node's client, if there is one. */
+bool sim_poll_event(struct sim *s, int node, struct eqe *out);
+
+/* Lets time pass in steps of step_ns, polling both HCAs. */
 void sim_run(struct sim *s, uint64_t ns);
 /* Runs until that node has a completion, at most `ns`. False: none came. */
 bool sim_wait(struct sim *s, int node, struct cqe *out, uint64_t ns);
@@ -144,5 +149,11 @@ void sim_print_counters(struct sim *s);
 bool sim_quiet(struct sim *s);
 
 uint64_t sim_random(struct sim *s);
+
+/* A frame leaves node `from`: tap and faults, then it is on its way. */
+void sim_wire_send(struct sim *s, int from, const uint8_t *frame, unsigned bytes);
+/* One step of step_ns. */
+void sim_step(struct sim *s);
+extern const uint8_t sim_macs[2][6];
 
 #endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The scripted peer: see rig.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <rte_mbuf.h>
+#include "rig.h"
+#include "wire/crc.h"
+
+static int forced_pad = -1;
+
+int rig_begin_test(void **state)
+{
+	machine_set_test(*state);
+	return 0;
+}
+
+struct sim *rig_create(const struct sim_params *p)
+{
+	struct sim_params alone = *p;
+
+	alone.alone = true;
+	forced_pad = -1;
+	return sim_create(&alone);
+}
+
+struct sim *rig_make(enum qp_service service)
+{
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+
+	p.service = service;
+	return rig_create(&p);
+}
+
+void rig_end(struct sim *s)
+{
+	sim_run(s, MS);
+	assert_true(sim_quiet(s));
+	sim_destroy(s);
+}
+
+/* ---- packets into the HCA ---- */
+
+struct wire_headers rig_headers(
+	struct sim *s, unsigned qp, uint8_t opcode, uint32_t psn, uint64_t remote, uint32_t dma_len)
+{
+	struct sim_node *n = &s->node[0];
+
+	return (struct wire_headers){
+		.opcode = opcode,
+		.psn = psn & PSN_MASK,
+		.dest_qp = n->qp[qp].qpn,
+		.pkey = 0xffff,
+		.va = (uintptr_t)n->memory + remote,
+		.rkey = n->key,
+		.dma_len = dma_len,
+		.qkey = 0x11111111,
+		.src_qp = s->node[1].qp[qp].qpn,
+	};
+}
+
+void rig_force_pad(struct sim *s, unsigned pad)
+{
+	forced_pad = (int)pad;
+}
+
+static void peer_path(struct sim *s, struct wire_path *path)
+{
+	*path = (struct wire_path){.sport = 0xc123, .ttl = 64};
+	memcpy(path->src_mac, sim_macs[1], 6);
+	memcpy(path->dst_mac, sim_macs[0], 6);
+	memcpy(path->src_ip, s->node[1].ip, 16);
+	memcpy(path->dst_ip, s->node[0].ip, 16);
+}
+
+void rig_send(struct sim *s, struct wire_headers h, const void *payload, uint32_t bytes)
+{
+	uint8_t frame[WIRE_ENCAP_BYTES_MAX + WIRE_TRANSPORT_BYTES_MAX + 3 * 4096], *bth, *p, *l3;
+	uint32_t pad = forced_pad >= 0 ? (uint32_t)forced_pad : -bytes & 3, headers;
+	uint8_t opcode = h.opcode;
+	struct wire_template t;
+	struct wire_path path;
+
+	forced_pad = -1;
+	h.pad = (uint8_t)pad;
+	if (!wire_opcodes[opcode].defined)
+		h.opcode = WIRE_RC_SEND_ONLY; /* a BTH and nothing else */
+	peer_path(s, &path);
+	wire_template_build(&t, &path);
+	bth = frame + t.encap_bytes;
+	headers = wire_write_transport(bth, &h);
+	bth[0] = opcode;
+	p = bth + headers;
+	for (uint32_t i = 0; i < bytes + pad; i++)
+		p[i] = i >= bytes ? 0
+		       : payload  ? ((const uint8_t *)payload)[i]
+				  : (uint8_t)(i * 7 + 1);
+	wire_stamp(frame, &t, headers + bytes + pad + WIRE_ICRC_BYTES, 1);
+	l3 = frame + t.l3_offset;
+	wire_icrc_store(p + bytes + pad, wire_icrc(l3, (unsigned)(p + bytes + pad - l3), false));
+	sim_wire_send(s, 1, frame, (unsigned)(p + bytes + pad + WIRE_ICRC_BYTES - frame));
+}
+
+void rig_request(struct sim *s, unsigned qp, uint8_t opcode, uint32_t psn, uint64_t remote,
+	uint32_t dma_len, uint32_t bytes)
+{
+	struct wire_headers h = rig_headers(s, qp, opcode, psn, remote, dma_len);
+
+	h.ackreq = 1;
+	rig_send(s, h, NULL, bytes);
+}
+
+void rig_ack(struct sim *s, unsigned qp, uint32_t psn, uint8_t syndrome, uint32_t msn)
+{
+	struct wire_headers h = rig_headers(s, qp, WIRE_RC_ACK, psn, 0, 0);
+
+	h.syndrome = syndrome;
+	h.msn = msn & PSN_MASK;
+	rig_send(s, h, NULL, 0);
+}
+
+void rig_read_response(struct sim *s, unsigned qp, uint8_t opcode, uint32_t psn, uint32_t msn,
+	const void *payload, uint32_t bytes)
+{
+	struct wire_headers h = rig_headers(s, qp, opcode, psn, 0, 0);
+
+	h.syndrome = aeth_ack(AETH_CREDIT_INVALID);
+	h.msn = msn & PSN_MASK;
+	rig_send(s, h, payload, bytes);
+}
+
+/* ---- packets out of the HCA ---- */
+
+static bool take_frame(struct sim *s, uint8_t *to, unsigned *bytes, uint64_t *at_ns)
+{
+	struct sim_wire_end *end = &s->end[1];
+	struct rte_mbuf *m;
+
+	if (!end->count)
+		return false;
+	m = end->queue[0].m;
+	*at_ns = end->queue[0].at_ns;
+	*bytes = m->data_len;
+	memcpy(to, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len);
+	rte_pktmbuf_free(m);
+	memmove(end->queue, end->queue + 1, --end->count * sizeof(end->queue[0]));
+	return true;
+}
+
+bool rig_recv(struct sim *s, struct rig_packet *out, uint64_t ns)
+{
+	static uint8_t frame[PACKET_ROOM_BYTES];
+	uint64_t end = s->now_ns + ns;
+	struct wire_frame f;
+	unsigned bytes;
+
+	while (!take_frame(s, frame, &bytes, &out->at_ns)) {
+		if (s->now_ns >= end)
+			return false;
+		sim_step(s);
+	}
+	assert_int_equal(wire_parse_frame(frame, bytes, &f), WIRE_OK);
+	out->h = f.h;
+	out->payload = frame + f.payload_offset;
+	out->bytes = f.payload_bytes;
+	out->icrc_right = wire_icrc(frame + f.l3_offset, f.transport_end - f.l3_offset,
+				  f.is_ipv6) == wire_icrc_load(frame + f.transport_end);
+	assert_true(out->icrc_right);
+	return true;
+}
+
+struct rig_packet rig_expect(struct sim *s, uint8_t opcode, uint32_t psn)
+{
+	struct rig_packet p = {0};
+
+	if (!rig_recv(s, &p, MS))
+		fail_msg("no packet came; %s PSN %#x was expected", wire_opcode_name(opcode),
+			psn & PSN_MASK);
+	if (p.h.opcode != opcode || p.h.psn != (psn & PSN_MASK))
+		fail_msg("%s PSN %#x (syndrome %#x) came; %s PSN %#x was expected",
+			wire_opcode_name(p.h.opcode), p.h.psn, p.h.syndrome,
+			wire_opcode_name(opcode), psn & PSN_MASK);
+	return p;
+}
+
+struct rig_packet rig_expect_ack(struct sim *s, uint32_t psn, uint8_t syndrome, uint32_t msn)
+{
+	struct rig_packet p = rig_expect(s, WIRE_RC_ACK, psn);
+
+	assert_int_equal(aeth_kind(p.h.syndrome), aeth_kind(syndrome));
+	if (aeth_kind(syndrome) != AETH_ACK)
+		assert_int_equal(p.h.syndrome, syndrome);
+	assert_int_equal(p.h.msn, msn & PSN_MASK);
+	return p;
+}
+
+void rig_silent(struct sim *s, uint64_t ns)
+{
+	struct rig_packet p;
+
+	if (rig_recv(s, &p, ns))
+		fail_msg("%s PSN %#x (syndrome %#x) came; nothing was expected",
+			wire_opcode_name(p.h.opcode), p.h.psn, p.h.syndrome);
+}
+
+/* ---- the client of the HCA ---- */
+
+struct cqe rig_expect_cqe(struct sim *s, uint8_t opcode, uint8_t syndrome, uint32_t wqe_offset)
+{
+	struct cqe c;
+
+	assert_true(sim_wait(s, 0, &c, 200 * MS));
+	assert_int_equal(c.opcode, opcode);
+	if (opcode == USER_INVALID)
+		assert_int_equal(c.imm_or_error & 0xff, syndrome);
+	assert_int_equal(c.wqe_offset, wqe_offset);
+	return c;
+}
+
+void rig_no_cqe(struct sim *s)
+{
+	struct cqe c;
+
+	assert_false(sim_poll_cq(s, 0, &c));
+}
+
+void rig_expect_event(struct sim *s, enum eqe_type type, uint32_t number)
+{
+	struct eqe e;
+
+	assert_true(sim_poll_event(s, 0, &e));
+	assert_int_equal(e.type, type);
+	assert_int_equal(e.number, number);
+}
+
+void rig_no_event(struct sim *s)
+{
+	struct eqe e;
+
+	assert_false(sim_poll_event(s, 0, &e));
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CONFORMANCE_RIG_H
+#define CONFORMANCE_RIG_H
+/*
+ * One whole HCA (node 0 of a simulation) and a test that speaks for its peer (node 1), packet by
+ * packet: packets in, packets out, completions, events, context fields. Virtual time.
+ *
+ * A test names its rule: c9_079__..., see rules.def; CONFORMANCE_TEST(f) registers it, so that the
+ * matrix and the record of transitions know its name.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+#include "pipeline/machine.h"
+#include "sim.h"
+#include "wire/aeth.h"
+#include "wire/encap.h"
+#include "wire/psn.h"
+
+#define US 1000ull
+#define MS 1000000ull
+
+/* A packet that left the HCA, parsed; the frame stays valid until the next rig_recv(). */
+struct rig_packet {
+	struct wire_headers h;
+	const uint8_t *payload;
+	uint32_t bytes;
+	uint64_t at_ns; /* when it left */
+	bool icrc_right;
+};
+
+/* Makes the HCA under test with p->qps queue pairs, connected to the test. Initial PSNs of both
+ * directions: p->psn. */
+struct sim *rig_create(const struct sim_params *p);
+/* The same with the defaults but for the service. */
+struct sim *rig_make(enum qp_service service);
+/* Asserts that nothing is left over (buffers, ring places), then unmakes it. */
+void rig_end(struct sim *s);
+
+/* ---- packets into the HCA ---- */
+
+/* A request or response for QP `qp` of the HCA with that opcode and PSN, P_Key, Q_Key and source
+ * right, WRITE, READ and atomics at `remote` (offset in node 0's memory, its own key, dma_len). */
+struct wire_headers rig_headers(struct sim *s, unsigned qp, uint8_t opcode, uint32_t psn,
+	uint64_t remote, uint32_t dma_len);
+
+/* Sends it with a payload (NULL: a pattern). The HCA gets it with the next rig_recv(), rig_silent()
+ * or sim_run(). h.pad is filled in unless rig_force_pad was set; a reserved opcode goes as a BTH
+ * alone, then payload. Checksums and ICRC are right. */
+void rig_send(struct sim *s, struct wire_headers h, const void *payload, uint32_t bytes);
+/* For the next packet only: this pad count, whatever the length. */
+void rig_force_pad(struct sim *s, unsigned pad);
+
+/* Shorthands. A request with AckReq set. */
+void rig_request(struct sim *s, unsigned qp, uint8_t opcode, uint32_t psn, uint64_t remote,
+	uint32_t dma_len, uint32_t bytes);
+/* An acknowledgement with that syndrome (aeth_ack(31), aeth_nak(...), aeth_rnr(...)). */
+void rig_ack(struct sim *s, unsigned qp, uint32_t psn, uint8_t syndrome, uint32_t msn);
+/* A READ response with that payload (NULL: a pattern). */
+void rig_read_response(struct sim *s, unsigned qp, uint8_t opcode, uint32_t psn, uint32_t msn,
+	const void *payload, uint32_t bytes);
+
+/* ---- packets out of the HCA ---- */
+
+/* The next packet; false: none within `ns`. */
+bool rig_recv(struct sim *s, struct rig_packet *out, uint64_t ns);
+/* The next packet must come within 1 ms and have this opcode and PSN. */
+struct rig_packet rig_expect(struct sim *s, uint8_t opcode, uint32_t psn);
+/* The next packet must be an Acknowledge with this PSN and syndrome (credits ignored for ACKs) and
+ * MSN. */
+struct rig_packet rig_expect_ack(struct sim *s, uint32_t psn, uint8_t syndrome, uint32_t msn);
+/* No packet within `ns`. */
+void rig_silent(struct sim *s, uint64_t ns);
+
+/* ---- the client of the HCA ---- */
+
+/* The next completion must come within 200 ms and be this one; opcode USER_INVALID: syndrome is
+ * checked. */
+struct cqe rig_expect_cqe(struct sim *s, uint8_t opcode, uint8_t syndrome, uint32_t wqe_offset);
+/* No completion is there now. */
+void rig_no_cqe(struct sim *s);
+/* The next event must be there and be this one. */
+void rig_expect_event(struct sim *s, enum eqe_type type, uint32_t number);
+void rig_no_event(struct sim *s);
+
+/* ---- names ---- */
+
+int rig_begin_test(void **state); /* tells the record of transitions which test runs */
+#define CONFORMANCE_TEST(f)                                                                        \
+	{                                                                                          \
+#f, f, rig_begin_test, NULL, (void *)(uintptr_t) #f                                \
+	}
+
+#endif
