@@ -3,6 +3,7 @@
  * ExecutionEngine's steps that touch client memory: receive descriptors, payload, atomics, receive
  * completions. Stage responder_exec. One copy of each byte, from the frame as it was received.
  */
+#include "base/assert.h"
 #include "completion/completion.h"
 #include "copy.h"
 #include "ee_work.h"
@@ -144,45 +145,16 @@ enum ee_state step_vtp_cmd(struct ee_work *w)
 	return fail(w, OUTCOME_REMOTE_ACCESS);
 }
 
-/* A payload that crosses into another page of the region: piece by piece. */
-static enum wire_outcome write_pieces(struct ee_work *w, const uint8_t *src, bool nt)
-{
-	uint64_t va = w->write.va;
-	uint32_t left = w->a->payload_bytes;
-
-	while (left) {
-		uint64_t run;
-		uint8_t *dst;
-		enum v2p_state s = v2p_map(w->e->v2p, w->qp->pd, w->write.rkey, va, left,
-			ACCESS_REMOTE_WRITE, &dst, &run);
-		uint32_t n = (uint32_t)RTE_MIN((uint64_t)left, run);
-
-		if (s != V2P_SUCCESS) {
-			v2p_count_error(w->c, s);
-			return OUTCOME_REMOTE_ACCESS;
-		}
-		copy_payload(dst, src, n, nt);
-		va += n;
-		src += n;
-		left -= n;
-	}
-	return OUTCOME_OK;
-}
-
 enum ee_state step_write_data(struct ee_work *w)
 {
 	const uint8_t *src = rte_pktmbuf_mtod_offset(w->m, const uint8_t *, w->a->payload_offset);
 	uint32_t bytes = w->a->payload_bytes;
 	bool nt = is_long(w, (uint64_t)w->total - bytes + w->write.left);
 
-	if (likely(w->run >= bytes)) {
-		if (bytes)
-			copy_payload(w->addr, src, bytes, nt);
-	} else {
-		w->outcome = write_pieces(w, src, nt);
-		if (w->outcome != OUTCOME_OK)
-			return EE_ASYNC_ERROR;
-	}
+	/* VirtToPhys has no page tables: what it allows is one piece. */
+	ASSERT(w->run >= bytes);
+	if (bytes)
+		copy_payload(w->addr, src, bytes, nt);
 	if (!(w->op->flags & WIRE_END))
 		return EE_STORE_ADDR;
 	return w->op->flags & WIRE_CONSUMES_RECV ? EE_WQE_RELEASE : EE_CXT_WB;
@@ -220,7 +192,7 @@ enum ee_state step_atomic(struct ee_work *w)
 	}
 	/* A region registered under an address that is odd against its memory: the CPU has no
 	 * atomic for it. */
-	if ((uintptr_t)w->addr % sizeof(uint64_t) || w->run < sizeof(uint64_t))
+	if ((uintptr_t)w->addr % sizeof(uint64_t))
 		return fail(w, OUTCOME_INVALID_REQUEST);
 	w->a->orig = execute_atomic((uint64_t *)w->addr, h);
 	qp->ee.results[qp->ee.atomic_next] =

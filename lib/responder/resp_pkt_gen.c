@@ -4,19 +4,9 @@
  * frames. Takes from EE_RESPG, reads client memory (READ), gives to RESPG_TXA. Stage
  * responder_exec. Without a packet buffer or room it keeps its state and goes on at the next poll.
  *
- * States of the seed: IDLE is a QP without entries; HEADER is answer_ack() and answer_atomic();
- * READ_SEG and READ_PAYLOAD are read_packet(), once for each packet. A QP whose list is empty is
- * answered at once; others are in a list and have their turns, a quantum of payload each.
- *
- *   QP           condition                              next         why
- *   idle         ACK, NAK, atomic: frame sent           idle
- *   idle         READ                                   active
- *   active       quantum used, entries left             active (end of the list)
- *   active       no buffer, no room                     active (same place)
- *   active       list empty                             idle
- *   active       QP gone, reset, or ERR without NAK     idle         entries given up
- *   active       memory refused, new READ               idle         NAK, QP to ERR (C9-100)
- *   active       memory refused, duplicate READ         active       entry given up (C9-109)
+ * A QP whose list is empty is answered at once; others are in a list and have their turns, a
+ * quantum of payload each. The table of transitions is resp_pkt_gen.def; a QP is in WAIT while it
+ * is in the list of active ones, else in IDLE.
  */
 #include <rte_malloc.h>
 #include <rte_memcpy.h>
@@ -29,6 +19,17 @@
 #include "virt-to-phys/v2p.h"
 #include "wire/aeth.h"
 #include "wire/crc.h"
+
+enum respg_state {
+#define STATE(id, text) RESPG_##id,
+#include "resp_pkt_gen.def"
+	RESPG_STATES,
+};
+#define MACHINE	      respg_machine
+#define MACHINE_NAME  "RespPktGen"
+#define MACHINE_ID(s) RESPG_##s
+#define MACHINE_DEF   "resp_pkt_gen.def"
+#include "pipeline/machine_define.h"
 
 enum {
 	SMALL_BYTES = 256
@@ -241,37 +242,45 @@ static void fail_read(struct engine *e, struct resp_pkt_gen *p, struct counters 
 		eq_post(e->completion, c, qp->client, EQE_WQ_ACCESS_ERROR, qp->qpn);
 }
 
-/* One packet of the READ at the head; takes it off when it is answered. */
-static void serve_read(struct engine *e, struct resp_pkt_gen *p, struct counters *c, struct qp *qp)
+/* One packet of the READ at the head; takes it off when it is answered. Returns the state before
+ * WAIT. */
+static enum respg_state serve_read(
+	struct engine *e, struct resp_pkt_gen *p, struct counters *c, struct qp *qp)
 {
 	struct arrival *a = arrival_of(qp->respg.head);
 	uint32_t before = a->done_bytes;
 	enum v2p_state s = read_packet(e, p, qp, a);
 
 	if (likely(s == V2P_SUCCESS)) {
+		MACHINE_STEP(respg_machine, RESPG_READ_SEG, RESPG_READ_PAYLOAD);
 		count(c, COUNTER_read_response_packets);
 		p->quantum_left -= a->done_bytes - before;
 		if (a->done_bytes == a->length)
 			order_pop(qp);
-		return;
+		return RESPG_READ_PAYLOAD;
 	}
 	v2p_count_error(c, s);
 	if (!response_is_duplicate(a)) {
+		MACHINE_STEP(respg_machine, RESPG_READ_SEG, RESPG_HEADER);
 		fail_read(e, p, c, qp);
-		return;
+		return RESPG_HEADER;
 	}
 	count(c, COUNTER_drop_duplicate);
 	order_pop(qp);
+	return RESPG_READ_SEG;
 }
 
 /* One frame (or none) for the head of the list. */
 static void serve_head(struct engine *e, struct resp_pkt_gen *p, struct counters *c, struct qp *qp)
 {
 	struct arrival *a = arrival_of(qp->respg.head);
+	enum respg_state state = a->response == RESPONSE_READ ? RESPG_READ_SEG : RESPG_HEADER;
 
+	MACHINE_STEP(respg_machine, RESPG_WAIT, state);
 	switch ((enum response_kind)a->response) {
 	case RESPONSE_READ:
-		serve_read(e, p, c, qp);
+		state = serve_read(e, p, c, qp);
+		MACHINE_STEP(respg_machine, state, RESPG_WAIT);
 		return;
 	case RESPONSE_ATOMIC:
 		answer_atomic(p, c, qp, a);
@@ -283,10 +292,12 @@ static void serve_head(struct engine *e, struct resp_pkt_gen *p, struct counters
 		break;
 	}
 	order_pop(qp);
+	MACHINE_STEP(respg_machine, state, RESPG_WAIT);
 }
 
 static void activate(struct engine *e, struct resp_pkt_gen *p, struct qp *qp)
 {
+	MACHINE_STEP(respg_machine, qp->respg.active.listed ? RESPG_WAIT : RESPG_IDLE, RESPG_WAIT);
 	if (!qp_list_first(&p->active))
 		p->quantum_left = e->settings.quantum_bytes;
 	qp_list_add(&p->active, qp);
@@ -297,8 +308,9 @@ static void end_turn(struct engine *e, struct resp_pkt_gen *p, struct qp *qp)
 {
 	qp_list_take(&p->active);
 	p->quantum_left = e->settings.quantum_bytes;
+	MACHINE_STEP(respg_machine, RESPG_WAIT, qp->respg.head ? RESPG_WAIT : RESPG_IDLE);
 	if (qp->respg.head)
-		activate(e, p, qp);
+		qp_list_add(&p->active, qp);
 }
 
 void respg_forget(struct engine *e, struct qp *qp)
@@ -306,10 +318,14 @@ void respg_forget(struct engine *e, struct qp *qp)
 	struct resp_pkt_gen *p = e->module[MODULE_RESPG];
 
 	order_purge(qp);
-	if (qp_list_first(&p->active) == qp)
+	if (!qp->respg.active.listed)
+		return;
+	if (qp_list_first(&p->active) == qp) {
 		end_turn(e, p, qp);
-	else
-		qp_list_remove(&p->active, qp);
+		return;
+	}
+	qp_list_remove(&p->active, qp);
+	MACHINE_STEP(respg_machine, RESPG_WAIT, RESPG_IDLE);
 }
 
 /*
@@ -364,12 +380,14 @@ static inline struct rte_mbuf *take_up(
 		activate(e, p, qp);
 		return NULL;
 	}
+	MACHINE_STEP(respg_machine, RESPG_IDLE, RESPG_HEADER);
 	if (a->response == RESPONSE_ATOMIC) {
 		answer_atomic(p, c, qp, a);
 		order_account(qp, a);
 	} else {
 		answer_ack(p, c, qp, a->response_psn, a->syndrome, a->msn);
 	}
+	MACHINE_STEP(respg_machine, RESPG_HEADER, RESPG_IDLE);
 	return m;
 }
 

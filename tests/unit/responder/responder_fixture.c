@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
+#include "pipeline/machine.h"
 #include "responder_fixture.h"
 
 struct fx *fx;
@@ -119,7 +120,7 @@ int fx_setup(void **state)
 		CHANNEL_HP_EE, CHANNEL_EE_RESPG, CHANNEL_RESPG_TXA};
 	struct wire_path path;
 
-	(void)state;
+	machine_set_test(*state);
 	fx = aligned_alloc(4096, RTE_ALIGN(sizeof(*fx), 4096));
 	memset(fx, 0, sizeof(*fx));
 	fx->memory = aligned_alloc(4096, FX_MEMORY_BYTES);
