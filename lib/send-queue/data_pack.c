@@ -6,29 +6,21 @@
  * judged that they may be sent: so a queue pair that has to wait holds a descriptor and not a
  * megabyte, and each byte is copied once. Stage doorbell_wqe; dp_copy() runs on segmentation.
  *
- * state	condition				next
- * IDLE		a request				META_FWD
- * META_FWD	bad request				FLUSH_DATA
- * META_FWD	READ, atomic				ENTRY
- * META_FWD	inline					INLINE_DATA
- * META_FWD	length 0				IDLE
- * META_FWD	else					SGL_DATA_TRANS
- * SGL_DATA_TRANS the entry has bytes			IDLE
- * SGL_DATA_TRANS the entry is empty (a bubble)		SGL_DATA_NEXT
- * SGL_DATA_NEXT -					SGL_DATA_TRANS
- * ENTRY, INLINE_DATA, FLUSH_DATA			IDLE
+ * The table of transitions is data_pack.def.
  */
+#include "pipeline/machine.h"
 #include "send_queue_priv.h"
 
 enum dp_state {
-	DP_IDLE,
-	DP_META_FWD,
-	DP_ENTRY,
-	DP_INLINE_DATA,
-	DP_SGL_DATA_TRANS,
-	DP_SGL_DATA_NEXT,
-	DP_FLUSH_DATA
+#define STATE(id, text) DP_##id,
+#include "data_pack.def"
 };
+
+#define MACHINE	      dp_machine
+#define MACHINE_NAME  "DataPack"
+#define MACHINE_ID(s) DP_##s
+#define MACHINE_DEF   "data_pack.def"
+#include "pipeline/machine_define.h"
 
 static inline const struct wqe_data *entry_of(struct rte_mbuf *m, unsigned i)
 {
@@ -38,51 +30,38 @@ static inline const struct wqe_data *entry_of(struct rte_mbuf *m, unsigned i)
 static enum dp_state meta_fwd(const struct request *r)
 {
 	if (unlikely(r->outcome != OUTCOME_OK))
-		return DP_FLUSH_DATA;
+		return DP_IDLE; /* nothing was fetched yet */
 	if (r->opcode >= USER_RDMA_READ)
-		return DP_ENTRY;
+		return r->opcode == USER_RDMA_READ ? DP_ENTRY : DP_IDLE;
 	if (r->flags & REQUEST_INLINE)
 		return DP_INLINE_DATA;
 	return r->length ? DP_SGL_DATA_TRANS : DP_IDLE;
 }
 
-/* Skips a bubble: an entry without bytes. There is one with bytes: the message's length is not 0.
- */
-static enum dp_state sgl_data_trans(struct engine *e, struct rte_mbuf *m)
+/* The first entry that has bytes: there is one, the message's length is not 0. */
+static void first_entry(struct engine *e, struct rte_mbuf *m)
 {
-	const struct wqe_data *d = entry_of(m, request_of(m)->entry);
+	struct request *r = request_of(m);
+	const struct wqe_data *d = entry_of(m, r->entry);
 
-	if (unlikely(d->length == 0))
-		return DP_SGL_DATA_NEXT;
+	while (unlikely(d->length == 0)) {
+		MACHINE_STEP(dp_machine, DP_SGL_DATA_TRANS, DP_SGL_DATA_NEXT);
+		d = entry_of(m, ++r->entry);
+		MACHINE_STEP(dp_machine, DP_SGL_DATA_NEXT, DP_SGL_DATA_TRANS);
+	}
 	v2p_prefetch(e->v2p, d->lkey);
-	return DP_IDLE;
 }
 
 static void pack(struct engine *e, struct rte_mbuf *m)
 {
-	struct request *r = request_of(m);
-	enum dp_state state = DP_META_FWD;
+	enum dp_state state = meta_fwd(request_of(m));
 
-	while (state != DP_IDLE) {
-		switch (state) {
-		case DP_META_FWD:
-			state = meta_fwd(r);
-			break;
-		case DP_SGL_DATA_TRANS:
-			state = sgl_data_trans(e, m);
-			break;
-		case DP_SGL_DATA_NEXT:
-			r->entry++;
-			state = DP_SGL_DATA_TRANS;
-			break;
-		case DP_FLUSH_DATA: /* nothing was fetched yet */
-		case DP_ENTRY:
-		case DP_INLINE_DATA:
-		case DP_IDLE:
-			state = DP_IDLE;
-			break;
-		}
-	}
+	MACHINE_STEP(dp_machine, DP_IDLE, DP_META_FWD);
+	MACHINE_STEP(dp_machine, DP_META_FWD, state);
+	if (state == DP_SGL_DATA_TRANS)
+		first_entry(e, m);
+	else if (state == DP_ENTRY)
+		MACHINE_STEP(dp_machine, DP_ENTRY, DP_IDLE);
 }
 
 unsigned dp_poll(struct engine *e)
@@ -108,10 +87,22 @@ static inline uint32_t copy_piece(uint8_t *dst, const uint8_t *src, uint32_t byt
 	return bytes;
 }
 
+/* Of an entry that is used up, `more` of the message to come. */
+static inline void next_entry(struct request *r, bool more)
+{
+	r->entry++;
+	r->entry_bytes = 0;
+	if (more) {
+		MACHINE_STEP(dp_machine, DP_SGL_DATA_TRANS, DP_SGL_DATA_NEXT);
+		MACHINE_STEP(dp_machine, DP_SGL_DATA_NEXT, DP_SGL_DATA_TRANS);
+	}
+}
+
 static enum wire_outcome copy_entries(struct engine *e, const struct qp *q, struct rte_mbuf *m,
 	uint8_t *dst, uint32_t bytes, uint32_t *crc)
 {
 	struct request *r = request_of(m);
+	uint32_t behind = r->length - r->sent_bytes - bytes; /* this segment */
 
 	while (bytes) {
 		const struct wqe_data *d = entry_of(m, r->entry);
@@ -124,6 +115,8 @@ static enum wire_outcome copy_entries(struct engine *e, const struct qp *q, stru
 			&src, &run);
 		if (unlikely(s != V2P_SUCCESS)) {
 			v2p_count_error(stage_counters(e, STAGE_SEGMENTATION), s);
+			MACHINE_STEP(dp_machine, DP_SGL_DATA_TRANS, DP_FLUSH_DATA);
+			MACHINE_STEP(dp_machine, DP_FLUSH_DATA, DP_IDLE);
 			return OUTCOME_LOCAL_PROT;
 		}
 		copy_piece(dst, src, RTE_MIN(piece, (uint32_t)run), crc);
@@ -131,12 +124,20 @@ static enum wire_outcome copy_entries(struct engine *e, const struct qp *q, stru
 		dst += piece;
 		bytes -= piece;
 		r->entry_bytes += piece;
-		if (r->entry_bytes == d->length) {
-			r->entry++;
-			r->entry_bytes = 0;
-		}
+		if (r->entry_bytes == d->length)
+			next_entry(r, bytes || behind);
 	}
+	MACHINE_STEP(dp_machine, DP_SGL_DATA_TRANS, behind ? DP_SGL_DATA_TRANS : DP_IDLE);
 	return OUTCOME_OK;
+}
+
+static void copy_inline(struct rte_mbuf *m, uint8_t *dst, uint32_t bytes, uint32_t *crc)
+{
+	const struct request *r = request_of(m);
+
+	copy_piece(dst, request_wqe(m) + r->data_first + r->sent_bytes, bytes, crc);
+	MACHINE_STEP(dp_machine, DP_INLINE_DATA,
+		r->sent_bytes + bytes == r->length ? DP_IDLE : DP_INLINE_DATA);
 }
 
 enum wire_outcome dp_copy(struct engine *e, const struct qp *q, struct rte_mbuf *m, uint8_t *dst,
@@ -148,7 +149,7 @@ enum wire_outcome dp_copy(struct engine *e, const struct qp *q, struct rte_mbuf 
 	if (crc)
 		*crc = 0;
 	if (r->flags & REQUEST_INLINE)
-		copy_piece(dst, request_wqe(m) + r->data_first + r->sent_bytes, bytes, crc);
+		copy_inline(m, dst, bytes, crc);
 	else if (bytes)
 		outcome = copy_entries(e, q, m, dst, bytes, crc);
 	r->sent_bytes += bytes;

@@ -8,36 +8,24 @@
  * A bad descriptor is never an error here: it becomes a request with an outcome, which completes in
  * its turn behind RequesterTransControl, so that those before it complete first.
  *
- * state	condition				next
- * NEXT_SEG	operation has a remote address		RADDR_SEG
- * NEXT_SEG	UD					UD_SEG
- * NEXT_SEG	SEND over RC, UC			JUDGE
- * NEXT_SEG	QP in ERR or SQE, NOP, bad operation	DONE
- * RADDR_SEG	WRITE, READ				JUDGE
- * RADDR_SEG	atomic					ATOMIC_SEG
- * ATOMIC_SEG	-					JUDGE
- * UD_SEG	-					JUDGE
- * JUDGE	first data word has bit 31		INLINE_SEG
- * JUDGE	else (none, or entries)			DATA_SEG
- * INLINE_SEG	-					DONE
- * DATA_SEG	-					DONE
- * any		the unit is not there			DONE (outcome LOCAL_QP_OP)
+ * The table of transitions is wqe_parse.def.
  */
 #include <errno.h>
 #include <rte_malloc.h>
+#include "pipeline/machine.h"
 #include "send_queue_priv.h"
 #include "wire/psn.h"
 
 enum wp_state {
-	WP_NEXT_SEG,
-	WP_RADDR_SEG,
-	WP_ATOMIC_SEG,
-	WP_UD_SEG,
-	WP_JUDGE,
-	WP_INLINE_SEG,
-	WP_DATA_SEG,
-	WP_DONE
+#define STATE(id, text) WP_##id,
+#include "wqe_parse.def"
 };
+
+#define MACHINE	      wp_machine
+#define MACHINE_NAME  "WQEParse"
+#define MACHINE_ID(s) WP_##s
+#define MACHINE_DEF   "wqe_parse.def"
+#include "pipeline/machine_define.h"
 
 struct wp {
 	struct rte_mbuf *spare; /* for the next descriptor of a chain: had before the current one is
@@ -94,7 +82,7 @@ static enum wp_state refuse(struct parse *p, enum wire_outcome outcome, enum cou
 	p->r->data_units = 0;
 	p->r->flags &= ~REQUEST_INLINE;
 	count(stage_counters(p->e, STAGE_DOORBELL_WQE), why);
-	return WP_DONE;
+	return WP_IDLE;
 }
 
 /* The next `bytes` bytes of the descriptor, or NULL if it ends before. */
@@ -121,16 +109,18 @@ static enum wp_state next_seg(struct parse *p)
 		r->flags |= REQUEST_SOLICITED;
 	if (unlikely(state == QP_ERR || state == QP_SQE)) {
 		r->outcome = OUTCOME_FLUSH;
-		return WP_DONE;
+		return WP_IDLE;
 	}
 	if (unlikely(!(operations[r->opcode].services & 1u << r->service)))
 		return refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe_opcode);
 	if (operations[r->opcode].remote)
-		return WP_RADDR_SEG;
-	return r->service == SERVICE_UD ? WP_UD_SEG : WP_JUDGE;
+		return WP_ADDR_SEG;
+	if (r->service == SERVICE_UD)
+		return WP_UD_SEG;
+	return p->at == r->wqe_bytes ? WP_IDLE : WP_JUDGE; /* no data: length 0 */
 }
 
-static enum wp_state raddr_seg(struct parse *p)
+static enum wp_state addr_seg(struct parse *p)
 {
 	const struct wqe_raddr *u = unit(p, sizeof(*u));
 
@@ -138,7 +128,9 @@ static enum wp_state raddr_seg(struct parse *p)
 		return refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
 	p->r->raddr = u->addr;
 	p->r->rkey = u->rkey;
-	return is_atomic(p->r->opcode) ? WP_ATOMIC_SEG : WP_JUDGE;
+	if (p->r->opcode < USER_RDMA_READ)
+		return WP_JUDGE;
+	return is_atomic(p->r->opcode) ? WP_ATOMIC_SEG : WP_FWD_DATA_SEG;
 }
 
 static enum wp_state atomic_seg(struct parse *p)
@@ -149,7 +141,7 @@ static enum wp_state atomic_seg(struct parse *p)
 		return refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
 	p->r->swap_add = u->swap_add;
 	p->r->compare = u->compare;
-	return WP_JUDGE;
+	return WP_FWD_DATA_SEG;
 }
 
 static enum wp_state ud_seg(struct parse *p)
@@ -165,10 +157,10 @@ static enum wp_state judge(struct parse *p)
 	uint32_t first;
 
 	if (p->at == p->r->wqe_bytes)
-		return WP_DATA_SEG;
+		return WP_DATA_SEG_CMD;
 	memcpy(&first, p->wqe + p->at,
 		sizeof(first)); /* descriptors are whole units: it is there */
-	return first & WQE_INLINE ? WP_INLINE_SEG : WP_DATA_SEG;
+	return first & WQE_INLINE ? WP_INLINE_SEG : WP_DATA_SEG_CMD;
 }
 
 static bool too_long(const struct parse *p, uint64_t length)
@@ -185,14 +177,14 @@ static enum wp_state inline_seg(struct parse *p)
 	const struct wqe_inline *u = unit(p, sizeof(*u));
 	uint32_t length = u->length & ~WQE_INLINE;
 
-	if (unlikely(length > p->r->wqe_bytes - p->at || p->r->opcode >= USER_RDMA_READ))
+	if (unlikely(length > p->r->wqe_bytes - p->at))
 		return refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
 	if (unlikely(too_long(p, length)))
 		return refuse(p, OUTCOME_LOCAL_LENGTH, COUNTER_bad_wqe_length);
 	p->r->flags |= REQUEST_INLINE;
 	p->r->data_first = p->at;
 	p->r->length = length;
-	return WP_DONE;
+	return WP_IDLE;
 }
 
 /* Local access of every entry, where it must be known before the first packet leaves: entries that
@@ -216,6 +208,7 @@ static bool entries_allowed(struct parse *p, const struct wqe_data *d, uint32_t 
 	return true;
 }
 
+/* Gather entries (DATA_SEG_CMD) and scatter entries (FWD_DATA_SEG). */
 static enum wp_state data_seg(struct parse *p)
 {
 	uint32_t units = (p->r->wqe_bytes - p->at) / sizeof(struct wqe_data);
@@ -242,7 +235,31 @@ static enum wp_state data_seg(struct parse *p)
 	p->r->data_first = p->at;
 	p->r->data_units = units;
 	p->r->length = length;
-	return WP_DONE;
+	return WP_IDLE;
+}
+
+static enum wp_state step(struct parse *p, enum wp_state state)
+{
+	switch (state) {
+	case WP_NEXT_SEG:
+		return next_seg(p);
+	case WP_ADDR_SEG:
+		return addr_seg(p);
+	case WP_ATOMIC_SEG:
+		return atomic_seg(p);
+	case WP_UD_SEG:
+		return ud_seg(p);
+	case WP_JUDGE:
+		return judge(p);
+	case WP_INLINE_SEG:
+		return inline_seg(p);
+	case WP_DATA_SEG_CMD:
+	case WP_FWD_DATA_SEG:
+		return data_seg(p);
+	case WP_IDLE:
+		break;
+	}
+	return WP_IDLE;
 }
 
 static void parse_descriptor(struct engine *e, const struct qp *q, struct rte_mbuf *m)
@@ -258,33 +275,13 @@ static void parse_descriptor(struct engine *e, const struct qp *q, struct rte_mb
 	p.r->sent_bytes = 0;
 	p.r->entry = 0;
 	p.r->entry_bytes = 0;
-	while (state != WP_DONE) {
-		switch (state) {
-		case WP_NEXT_SEG:
-			state = next_seg(&p);
-			break;
-		case WP_RADDR_SEG:
-			state = raddr_seg(&p);
-			break;
-		case WP_ATOMIC_SEG:
-			state = atomic_seg(&p);
-			break;
-		case WP_UD_SEG:
-			state = ud_seg(&p);
-			break;
-		case WP_JUDGE:
-			state = judge(&p);
-			break;
-		case WP_INLINE_SEG:
-			state = inline_seg(&p);
-			break;
-		case WP_DATA_SEG:
-			state = data_seg(&p);
-			break;
-		case WP_DONE:
-			break;
-		}
-	}
+	MACHINE_STEP(wp_machine, WP_IDLE, WP_NEXT_SEG);
+	do {
+		enum wp_state next = step(&p, state);
+
+		MACHINE_STEP(wp_machine, state, next);
+		state = next;
+	} while (state != WP_IDLE);
 }
 
 /* A chain usually lies in the queue at even distances: what comes a few descriptors later. */

@@ -164,6 +164,18 @@ static void dp_poll__bad_requests_pass_through(void **state)
 	rte_mbuf_raw_free(m);
 }
 
+/* Of these nothing is copied: entries go on in the descriptor itself. */
+static void dp_poll__reads_atomics_and_empty_sends(void **state)
+{
+	static const uint8_t opcodes[] = {USER_RDMA_READ, USER_ATOMIC_FA, USER_SEND};
+
+	for (unsigned i = 0; i < RTE_DIM(opcodes); i++)
+		fx_put(CHANNEL_WP_DP, fx_request(0, opcodes[i], i < 2 ? 8 : 0, i * 64));
+	assert_int_equal(dp_poll(fx->e), 3);
+	for (unsigned i = 0; i < RTE_DIM(opcodes); i++)
+		assert_descriptor(CHANNEL_DP_RTC, 0, i * 64);
+}
+
 static void dp_poll__output_full(void **state)
 {
 	fx_fill(CHANNEL_DP_RTC, 1);
@@ -188,6 +200,7 @@ int main(void)
 		FX_TEST(dp_copy__entry_outside_of_its_memory),
 		FX_TEST(dp_copy__no_bytes),
 		FX_TEST(dp_poll__bad_requests_pass_through),
+		FX_TEST(dp_poll__reads_atomics_and_empty_sends),
 		FX_TEST(dp_poll__output_full),
 	};
 
