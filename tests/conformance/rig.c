@@ -7,6 +7,7 @@
 #include "wire/crc.h"
 
 static int forced_pad = -1;
+static bool bad_icrc;
 
 int rig_begin_test(void **state)
 {
@@ -20,6 +21,7 @@ struct sim *rig_create(const struct sim_params *p)
 
 	alone.alone = true;
 	forced_pad = -1;
+	bad_icrc = false;
 	return sim_create(&alone);
 }
 
@@ -63,6 +65,11 @@ void rig_force_pad(struct sim *s, unsigned pad)
 	forced_pad = (int)pad;
 }
 
+void rig_bad_icrc(struct sim *s)
+{
+	bad_icrc = true;
+}
+
 static void peer_path(struct sim *s, struct wire_path *path)
 {
 	*path = (struct wire_path){.sport = 0xc123, .ttl = 64};
@@ -96,7 +103,9 @@ void rig_send(struct sim *s, struct wire_headers h, const void *payload, uint32_
 				  : (uint8_t)(i * 7 + 1);
 	wire_stamp(frame, &t, headers + bytes + pad + WIRE_ICRC_BYTES, 1);
 	l3 = frame + t.l3_offset;
-	wire_icrc_store(p + bytes + pad, wire_icrc(l3, (unsigned)(p + bytes + pad - l3), false));
+	wire_icrc_store(p + bytes + pad,
+		wire_icrc(l3, (unsigned)(p + bytes + pad - l3), t.is_ipv6) ^ (bad_icrc ? 1u : 0u));
+	bad_icrc = false;
 	sim_wire_send(s, 1, frame, (unsigned)(p + bytes + pad + WIRE_ICRC_BYTES - frame));
 }
 
@@ -193,6 +202,11 @@ struct rig_packet rig_expect_ack(struct sim *s, uint32_t psn, uint8_t syndrome, 
 	return p;
 }
 
+struct rig_packet rig_expect_nak(struct sim *s, uint32_t psn, enum aeth_nak code, uint32_t msn)
+{
+	return rig_expect_ack(s, psn, aeth_nak(code), msn);
+}
+
 void rig_silent(struct sim *s, uint64_t ns)
 {
 	struct rig_packet p;
@@ -237,4 +251,75 @@ void rig_no_event(struct sim *s)
 	struct eqe e;
 
 	assert_false(sim_poll_event(s, 0, &e));
+}
+
+static void drop_everything(struct sim *s)
+{
+	struct rig_packet p;
+	struct cqe c;
+	struct eqe e;
+
+	while (rig_recv(s, &p, 0))
+		;
+	while (sim_poll_cq(s, 0, &c))
+		;
+	while (sim_poll_event(s, 0, &e))
+		;
+}
+
+void rig_reconnect(struct sim *s, unsigned qp)
+{
+	sim_run(s, 5 * US);
+	sim_modify(s, 0, qp, QP_RST, 0);
+	drop_everything(s);
+	sim_modify(s, 0, qp, QP_INIT, 0);
+	sim_modify(s, 0, qp, QP_RTR, 0);
+	sim_modify(s, 0, qp, QP_RTS, 0);
+}
+
+uint32_t rig_region(struct sim *s, uint64_t offset, uint64_t length, uint32_t access, uint32_t pd)
+{
+	static uint32_t serial;
+	struct sim_node *n = &s->node[0];
+	uint32_t index = 16 + serial++ % 64;
+	struct mpt_entry e = {.key = 0xdef00000u + index,
+		.pd = pd ? pd : sim_context(s, 0, 0)->pd,
+		.access = access,
+		.start = (uintptr_t)n->memory + offset,
+		.length = length,
+		.phys = n->memory + offset};
+
+	assert_int_equal(
+		ceu_exec(n->ceu, CEU_SW2HW_MPT, e.key & n->hca->v2p.mask, &e, sizeof(e), NULL, 0),
+		CEU_OK);
+	return e.key;
+}
+
+void rig_revoke(struct sim *s, uint32_t key)
+{
+	assert_int_equal(ceu_exec(s->node[0].ceu, CEU_HW2SW_MPT, key, NULL, 0, NULL, 0), CEU_OK);
+}
+
+void rig_holds_pattern(struct sim *s, uint64_t offset, uint32_t bytes)
+{
+	for (uint32_t i = 0; i < bytes; i++)
+		if (s->node[0].memory[offset + i] != (uint8_t)(i * 7 + 1))
+			fail_msg("byte %u of what was sent is not at %#x", i, (unsigned)offset);
+}
+
+void rig_untouched(struct sim *s, uint64_t offset, uint32_t bytes)
+{
+	for (uint32_t i = 0; i < bytes; i++)
+		if (s->node[0].memory[offset + i])
+			fail_msg("byte %u at %#x was written", i, (unsigned)offset);
+}
+
+uint32_t rig_epsn(struct sim *s, unsigned qp)
+{
+	return sim_context(s, 0, qp)->ee.expected_psn;
+}
+
+enum qp_state rig_state(struct sim *s, unsigned qp)
+{
+	return qp_state(sim_context(s, 0, qp));
 }

@@ -53,6 +53,9 @@ void rig_send(struct sim *s, struct wire_headers h, const void *payload, uint32_
 /* For the next packet only: this pad count, whatever the length. */
 void rig_force_pad(struct sim *s, unsigned pad);
 
+/* For the next packet only: a wrong ICRC. */
+void rig_bad_icrc(struct sim *s);
+
 /* Shorthands. A request with AckReq set. */
 void rig_request(struct sim *s, unsigned qp, uint8_t opcode, uint32_t psn, uint64_t remote,
 	uint32_t dma_len, uint32_t bytes);
@@ -71,6 +74,8 @@ struct rig_packet rig_expect(struct sim *s, uint8_t opcode, uint32_t psn);
 /* The next packet must be an Acknowledge with this PSN and syndrome (credits ignored for ACKs) and
  * MSN. */
 struct rig_packet rig_expect_ack(struct sim *s, uint32_t psn, uint8_t syndrome, uint32_t msn);
+/* The same, a NAK. */
+struct rig_packet rig_expect_nak(struct sim *s, uint32_t psn, enum aeth_nak code, uint32_t msn);
 /* No packet within `ns`. */
 void rig_silent(struct sim *s, uint64_t ns);
 
@@ -84,6 +89,21 @@ void rig_no_cqe(struct sim *s);
 /* The next event must be there and be this one. */
 void rig_expect_event(struct sim *s, enum eqe_type type, uint32_t number);
 void rig_no_event(struct sim *s);
+
+/* QP to RST and from there to RTS again, by s->params; what packets, completions and events were
+ * under way is dropped. */
+void rig_reconnect(struct sim *s, unsigned qp);
+/* Another key for `length` bytes of node 0's memory at `offset`, in its client's domain unless pd
+ * is not 0; addresses as those of the memory. */
+uint32_t rig_region(struct sim *s, uint64_t offset, uint64_t length, uint32_t access, uint32_t pd);
+/* Takes a key away (HW2SW_MPT). */
+void rig_revoke(struct sim *s, uint32_t key);
+/* Node 0's memory there holds what rig_send() sends without a payload; or nothing but zeros. */
+void rig_holds_pattern(struct sim *s, uint64_t offset, uint32_t bytes);
+void rig_untouched(struct sim *s, uint64_t offset, uint32_t bytes);
+/* EPSN, state and MSN as the context has them. */
+uint32_t rig_epsn(struct sim *s, unsigned qp);
+enum qp_state rig_state(struct sim *s, unsigned qp);
 
 /* ---- names ---- */
 

@@ -182,52 +182,59 @@ static void make_qp(struct sim *s, int node, unsigned i, const struct sim_params
 
 const uint8_t sim_macs[2][6] = {{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}};
 
-static void modify(
-	struct sim_node *n, uint8_t op, uint32_t qpn, const struct ceu_modify *in, const char *what)
+static struct ceu_modify attributes_of(struct sim *s, int node, unsigned i)
 {
-	must(ceu_exec(n->ceu, op, qpn, in, sizeof(*in), NULL, 0), what);
-}
-
-static void connect_qp(struct sim *s, int node, unsigned i, const struct sim_params *p)
-{
+	const struct sim_params *p = &s->params;
 	struct sim_node *n = &s->node[node], *peer = &s->node[!node];
-	uint32_t qpn = n->qp[i].qpn;
-	bool rc = p->service == SERVICE_RC, ud = p->service == SERVICE_UD;
-	struct ceu_modify m = {
-		.attr = {.qpn = qpn,
-			.access = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC,
-			.qkey = 0x11111111,
-			.port = 1,
-			.dest_qpn = peer->qp[i].qpn,
-			.rq_psn = p->psn,
-			.sq_psn = p->psn,
-			.path_mtu = p->mtu,
-			.timeout = p->timeout,
-			.retry_cnt = p->retry_cnt,
-			.rnr_retry = p->rnr_retry,
-			.min_rnr_timer = p->min_rnr_timer,
-			.max_rd_atomic = p->max_rd_atomic,
-			.max_dest_rd_atomic = p->max_rd_atomic,
-			.hop_limit = 64}};
+	struct ceu_modify m = {.attr = {.qpn = n->qp[i].qpn,
+				       .access = p->access,
+				       .qkey = 0x11111111,
+				       .port = 1,
+				       .dest_qpn = peer->qp[i].qpn,
+				       .rq_psn = p->psn,
+				       .sq_psn = p->psn,
+				       .path_mtu = p->mtu,
+				       .timeout = p->timeout,
+				       .retry_cnt = p->retry_cnt,
+				       .rnr_retry = p->rnr_retry,
+				       .min_rnr_timer = p->min_rnr_timer,
+				       .max_rd_atomic = p->max_rd_atomic,
+				       .max_dest_rd_atomic = p->max_rd_atomic,
+				       .hop_limit = 64}};
 
 	memcpy(m.path.dst_mac, sim_macs[!node], 6);
 	memcpy(m.path.src_mac, sim_macs[node], 6);
 	memcpy(m.path.src_ip, n->ip, 16);
 	memcpy(m.attr.dgid, peer->ip, 16);
-	m.attr.mask = QP_ATTR_STATE | QP_ATTR_PKEY_INDEX | QP_ATTR_PORT |
-		      (ud ? QP_ATTR_QKEY : QP_ATTR_ACCESS);
-	modify(n, CEU_RST2INIT, qpn, &m, "RST2INIT");
-	m.attr.mask = ud ? QP_ATTR_STATE
-			 : QP_ATTR_STATE | QP_ATTR_AV | QP_ATTR_PATH_MTU | QP_ATTR_DEST_QPN |
-				      QP_ATTR_RQ_PSN;
-	if (rc)
-		m.attr.mask |= QP_ATTR_MAX_DEST_RD_ATOMIC | QP_ATTR_MIN_RNR_TIMER;
-	modify(n, CEU_INIT2RTR, qpn, &m, "INIT2RTR");
-	m.attr.mask = QP_ATTR_STATE | QP_ATTR_SQ_PSN;
-	if (rc)
-		m.attr.mask |= QP_ATTR_TIMEOUT | QP_ATTR_RETRY_CNT | QP_ATTR_RNR_RETRY |
-			       QP_ATTR_MAX_RD_ATOMIC;
-	modify(n, CEU_RTR2RTS, qpn, &m, "RTR2RTS");
+	return m;
+}
+
+static void empty_queues(struct sim_qp *q)
+{
+	q->posted = q->rq_posted = 0;
+	q->record->rq_posted = 0;
+}
+
+void sim_modify(struct sim *s, int node, unsigned qp, enum qp_state to, uint32_t optional)
+{
+	struct ceu_modify m = attributes_of(s, node, qp);
+	enum qp_state from = qp_state(sim_context(s, node, qp));
+	const struct ceu_transition *row =
+		ceu_transition_find(from, to, (enum qp_service)s->params.service);
+
+	if (!row)
+		die("sim_modify: no such transition", EINVAL);
+	m.attr.mask = row->required | optional | QP_ATTR_STATE;
+	must(ceu_exec(s->node[node].ceu, row->op, m.attr.qpn, &m, sizeof(m), NULL, 0), "MODIFY_QP");
+	if (to == QP_RST)
+		empty_queues(&s->node[node].qp[qp]);
+}
+
+static void connect_qp(struct sim *s, int node, unsigned i)
+{
+	sim_modify(s, node, i, QP_INIT, 0);
+	sim_modify(s, node, i, QP_RTR, 0);
+	sim_modify(s, node, i, QP_RTS, 0);
 }
 
 uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr)
@@ -417,10 +424,11 @@ static void make_node(struct sim *s, int node, const struct sim_params *p)
 	static unsigned serial;
 	struct hca_config c;
 	struct ceu_config ceu = {.hooks = {.ctx = s, .quiesce = quiesce}};
-	const uint8_t ip[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, node + 1};
+	const uint8_t ip4[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, node + 1};
+	const uint8_t ip6[16] = {0xfd, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, node + 1};
 	int err;
 
-	memcpy(n->ip, ip, 16);
+	memcpy(n->ip, p->ipv6 ? ip6 : ip4, 16);
 	if (node == 1 && p->alone)
 		return;
 	hca_config_defaults(&c);
@@ -434,7 +442,7 @@ static void make_node(struct sim *s, int node, const struct sim_params *p)
 	c.descriptors = s->descriptors;
 	c.link = &s->end[node].port;
 	memcpy(c.gids[0].src_mac, sim_macs[node], 6);
-	memcpy(c.gids[0].src_ip, ip, 16);
+	memcpy(c.gids[0].src_ip, n->ip, 16);
 	c.gid_count = 1;
 	err = hca_create(&c, &n->hca);
 	if (err)
@@ -457,6 +465,7 @@ struct sim *sim_create(const struct sim_params *p)
 	char name[32];
 
 	eal_once();
+	s->params = *p;
 	s->rng = p->seed;
 	s->now_ns = 1000000;
 	s->step_ns = 1000;
@@ -481,7 +490,7 @@ struct sim *sim_create(const struct sim_params *p)
 	}
 	for (int i = 0; i < 2; i++)
 		for (unsigned k = 0; k < p->qps && s->node[i].hca; k++)
-			connect_qp(s, i, k, p);
+			connect_qp(s, i, k);
 	return s;
 }
 

@@ -69,7 +69,30 @@ struct sim_node {
 	uint8_t ip[16];
 };
 
+struct sim_params {
+	uint8_t service; /* enum qp_service */
+	uint8_t mtu;	 /* 1..5 */
+	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer, max_rd_atomic;
+	uint32_t psn; /* initial PSN of every QP */
+	unsigned qps;
+	uint64_t memory_bytes;
+	uint64_t seed;
+	bool no_credits;
+	bool ipv6;
+	uint8_t access;			  /* rights of the peer: enum access_flags */
+	bool alone;			  /* node 0 only: rig.h speaks for node 1 */
+	unsigned packets;		  /* packet buffers; 0: enough */
+	struct engine_settings *settings; /* NULL: defaults */
+};
+#define SIM_PARAMS_DEFAULT                                                                         \
+	{                                                                                          \
+		.service = SERVICE_RC, .mtu = 3, .timeout = 8, .retry_cnt = 7, .rnr_retry = 7,     \
+		.min_rnr_timer = 1, .max_rd_atomic = 16, .psn = 0x100, .qps = 1,                   \
+		.memory_bytes = 4 << 20, .seed = 1, .access = 0xe,                                 \
+	}
+
 struct sim {
+	struct sim_params params; /* what later sim_modify() calls go by; tests may change it */
 	uint64_t now_ns;
 	uint64_t step_ns; /* how far one step goes: 1 µs; a test that only waits may make it more */
 	uint64_t rng;
@@ -83,29 +106,16 @@ struct sim {
 	void *tap_arg;
 };
 
-struct sim_params {
-	uint8_t service; /* enum qp_service */
-	uint8_t mtu;	 /* 1..5 */
-	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer, max_rd_atomic;
-	uint32_t psn; /* initial PSN of every QP */
-	unsigned qps;
-	uint64_t memory_bytes;
-	uint64_t seed;
-	bool no_credits;
-	bool alone;			  /* node 0 only: rig.h speaks for node 1 */
-	unsigned packets;		  /* packet buffers; 0: enough */
-	struct engine_settings *settings; /* NULL: defaults */
-};
-#define SIM_PARAMS_DEFAULT                                                                         \
-	{                                                                                          \
-		.service = SERVICE_RC, .mtu = 3, .timeout = 8, .retry_cnt = 7, .rnr_retry = 7,     \
-		.min_rnr_timer = 1, .max_rd_atomic = 16, .psn = 0x100, .qps = 1,                   \
-		.memory_bytes = 4 << 20, .seed = 1,                                                \
-	}
-
 /* Starts EAL once (no hugepages, no root), makes both sides and connects qp[i] with qp[i]. */
 struct sim *sim_create(const struct sim_params *p);
 void sim_destroy(struct sim *s);
+
+/*
+ * Moves a QP to another state through the CEU, one transition, with the attributes that it requires
+ * and those named in `optional` (enum qp_attr_mask), of s->params. Into RST its queues are empty
+ * again.
+ */
+void sim_modify(struct sim *s, int node, unsigned qp, enum qp_state to, uint32_t optional);
 
 /* A scatter-gather entry of a node's memory, by offset. */
 struct sim_sge {
