@@ -53,3 +53,11 @@ void mq_destroy(struct engine *e)
 	rte_free(mq);
 	e->mq = NULL;
 }
+
+unsigned requester_elements(const struct engine *e)
+{
+	const struct multi_queue *mq = e->mq;
+
+	return mq->sw_free.size - mq_free_count(&mq->sw_free) + mq->rd_free.size -
+	       mq_free_count(&mq->rd_free) + mq->re_free.size - mq_free_count(&mq->re_free);
+}

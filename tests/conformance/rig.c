@@ -52,7 +52,7 @@ struct wire_headers rig_headers(
 		.psn = psn & PSN_MASK,
 		.dest_qp = n->qp[qp].qpn,
 		.pkey = 0xffff,
-		.va = (uintptr_t)n->memory + remote,
+		.va = n->va + remote,
 		.rkey = n->key,
 		.dma_len = dma_len,
 		.qkey = 0x11111111,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The simulation: see sim.h. */
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,11 +35,14 @@ static void eal_once(void)
 	static bool done;
 	char *args[] = {"sim", "--no-huge", "-m", "256", "--no-pci", "--no-shconf",
 		"--no-telemetry", "--log-level=lib.*:3", "--lcores=0@0"};
+	cpu_set_t cpus;
 
 	if (done)
 		return;
+	sched_getaffinity(0, sizeof(cpus), &cpus);
 	if (rte_eal_init(RTE_DIM(args), args) < 0)
 		die("rte_eal_init", rte_errno);
+	sched_setaffinity(0, sizeof(cpus), &cpus); /* many of us at once: not all on CPU 0 */
 	done = true;
 }
 
@@ -49,6 +53,20 @@ static bool chance(struct sim *s, uint32_t ppm)
 	return ppm && sim_random(s) % 1000000 < ppm;
 }
 
+/* The same for what harms a frame, which may have a limit. */
+static bool hurt(struct sim *s, uint32_t ppm)
+{
+	if (!chance(s, ppm) || (s->faults.most_lost && s->lost >= s->faults.most_lost))
+		return false;
+	s->lost++;
+	return true;
+}
+
+static uint64_t random_delay(struct sim *s)
+{
+	return sim_random(s) % (s->faults.delay_ns ? s->faults.delay_ns : 20000);
+}
+
 static void wire_put(struct sim *s, int to, const uint8_t *frame, unsigned bytes, uint64_t delay_ns)
 {
 	struct sim_wire_end *end = &s->end[to];
@@ -57,7 +75,7 @@ static void wire_put(struct sim *s, int to, const uint8_t *frame, unsigned bytes
 	if (end->count == SIM_WIRE_FRAMES || !(m = rte_pktmbuf_alloc(s->packets)))
 		return;
 	memcpy(rte_pktmbuf_append(m, bytes), frame, bytes);
-	if (chance(s, s->faults.corrupt_ppm))
+	if (hurt(s, s->faults.corrupt_ppm))
 		*rte_pktmbuf_mtod_offset(m, uint8_t *, 14 + sim_random(s) % (bytes - 14)) ^=
 			1u << sim_random(s) % 8;
 	end->queue[end->count++] = (struct sim_frame){m, s->now_ns + WIRE_NS + delay_ns};
@@ -70,12 +88,15 @@ void sim_wire_send(struct sim *s, int from, const uint8_t *frame, unsigned bytes
 
 	if (s->tap && s->tap(s, from, frame, bytes, s->tap_arg))
 		return;
-	if ((number < 64 && mask >> number & 1) || chance(s, s->faults.loss_ppm))
+	if (number < 64 && mask >> number & 1) {
+		s->lost++;
 		return;
-	wire_put(s, !from, frame, bytes,
-		chance(s, s->faults.reorder_ppm) ? sim_random(s) % 20000 : 0);
+	}
+	if (hurt(s, s->faults.loss_ppm))
+		return;
+	wire_put(s, !from, frame, bytes, chance(s, s->faults.reorder_ppm) ? random_delay(s) : 0);
 	if (chance(s, s->faults.duplicate_ppm))
-		wire_put(s, !from, frame, bytes, sim_random(s) % 20000);
+		wire_put(s, !from, frame, bytes, random_delay(s));
 }
 
 static uint16_t sim_tx(struct link_port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t n)
@@ -96,6 +117,8 @@ static uint16_t sim_rx(struct link_port *port, uint16_t queue, struct rte_mbuf *
 	struct sim_wire_end *end = (struct sim_wire_end *)port;
 	unsigned got = 0, kept = 0;
 
+	if (!end->count)
+		return 0;
 	for (unsigned i = 0; i < end->count; i++) {
 		if (got < n && end->queue[i].at_ns <= end->sim->now_ns)
 			frames[got++] = end->queue[i].m;
@@ -136,11 +159,12 @@ static void make_client(struct sim *s, int node, const struct sim_params *p)
 	n->page = zeroed(sizeof(*n->page));
 	n->memory = zeroed(p->memory_bytes);
 	n->memory_bytes = p->memory_bytes;
-	n->key = 0xabc00000u + (node + 1) * 0x100 + 5;
+	n->va = p->identity[node] ? p->identity[node]->va : (uintptr_t)n->memory;
+	n->key = p->identity[node] ? p->identity[node]->key : 0xabc00000u + (node + 1) * 0x100 + 5;
 	if (!n->hca)
 		return;
 	mpt.key = n->key;
-	mpt.start = (uintptr_t)n->memory;
+	mpt.start = n->va;
 	mpt.phys = n->memory;
 	must(ceu_exec(n->ceu, CEU_SW2HW_MPT, n->key & n->hca->v2p.mask, &mpt, sizeof(mpt), NULL, 0),
 		"SW2HW_MPT");
@@ -170,8 +194,7 @@ static void make_qp(struct sim *s, int node, unsigned i, const struct sim_params
 		.rq_stride = SIM_RQ_STRIDE,
 		.rq_entries = SIM_RQ_ENTRIES};
 
-	q->qpn = 0x10000 * (node + 2) + i + 1;
-	q->psn = p->psn;
+	q->qpn = p->identity[node] ? p->identity[node]->qpn + i : 0x10000 * (node + 2) + i + 1;
 	if (!n->hca)
 		return;
 	q->sq = make.sq = zeroed(make.sq_bytes);
@@ -182,6 +205,11 @@ static void make_qp(struct sim *s, int node, unsigned i, const struct sim_params
 
 const uint8_t sim_macs[2][6] = {{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}};
 
+static uint32_t initial_psn(const struct sim_params *p, int node)
+{
+	return p->identity[node] ? p->identity[node]->psn : p->psn;
+}
+
 static struct ceu_modify attributes_of(struct sim *s, int node, unsigned i)
 {
 	const struct sim_params *p = &s->params;
@@ -191,8 +219,8 @@ static struct ceu_modify attributes_of(struct sim *s, int node, unsigned i)
 				       .qkey = 0x11111111,
 				       .port = 1,
 				       .dest_qpn = peer->qp[i].qpn,
-				       .rq_psn = p->psn,
-				       .sq_psn = p->psn,
+				       .rq_psn = initial_psn(p, !node),
+				       .sq_psn = initial_psn(p, node),
 				       .path_mtu = p->mtu,
 				       .timeout = p->timeout,
 				       .retry_cnt = p->retry_cnt,
@@ -254,8 +282,8 @@ uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr)
 	memset(w, 0, SIM_STRIDE);
 	memcpy(w, &next, sizeof(next));
 	if (remote) {
-		struct wqe_raddr r = {.addr = (uintptr_t)peer->memory + wr->remote,
-			.rkey = wr->rkey ? wr->rkey : peer->key};
+		struct wqe_raddr r = {
+			.addr = peer->va + wr->remote, .rkey = wr->rkey ? wr->rkey : peer->key};
 
 		memcpy(w + at, &r, sizeof(r));
 		at += sizeof(r);
@@ -284,7 +312,7 @@ uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr)
 	}
 	for (unsigned i = 0; !wr->is_inline && i < wr->sges; i++) {
 		struct wqe_data d = {wr->sge[i].length, wr->sge[i].key ? wr->sge[i].key : n->key,
-			(uintptr_t)n->memory + wr->sge[i].offset};
+			n->va + wr->sge[i].offset};
 
 		memcpy(w + at, &d, sizeof(d));
 		at += sizeof(d);
@@ -297,18 +325,29 @@ uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr)
 	return offset;
 }
 
-uint32_t sim_post_recv(struct sim *s, int node, unsigned qp, uint64_t at, uint32_t length)
+uint32_t sim_post_recv_list(
+	struct sim *s, int node, unsigned qp, const struct sim_sge *sge, unsigned sges)
 {
 	struct sim_node *n = &s->node[node];
 	struct sim_qp *q = &n->qp[qp];
 	uint32_t offset = q->rq_posted % SIM_RQ_ENTRIES * SIM_RQ_STRIDE;
-	struct wqe_data d = {length, n->key, (uintptr_t)n->memory + at};
 
 	memset(q->rq + offset, 0, SIM_RQ_STRIDE);
-	if (length)
-		memcpy(q->rq + offset + 16, &d, sizeof(d));
+	for (unsigned i = 0; i < sges; i++) {
+		struct wqe_data d = {
+			sge[i].length, sge[i].key ? sge[i].key : n->key, n->va + sge[i].offset};
+
+		memcpy(q->rq + offset + 16 * (i + 1), &d, sizeof(d));
+	}
 	__atomic_store_n(&q->record->rq_posted, ++q->rq_posted, __ATOMIC_RELEASE);
 	return offset;
+}
+
+uint32_t sim_post_recv(struct sim *s, int node, unsigned qp, uint64_t at, uint32_t length)
+{
+	struct sim_sge entry = {at, length, 0};
+
+	return sim_post_recv_list(s, node, qp, &entry, length != 0);
 }
 
 bool sim_poll_cq(struct sim *s, int node, struct cqe *out)
@@ -339,18 +378,77 @@ bool sim_poll_event(struct sim *s, int node, struct eqe *out)
 
 /* ---- time ---- */
 
-void sim_step(struct sim *s)
+/* How many elements the HCAs handled. */
+static unsigned step(struct sim *s)
 {
+	unsigned n = 0;
+
 	s->now_ns += s->step_ns;
 	for (unsigned i = 0; i < 2; i++)
 		if (s->node[i].hca)
-			hca_poll(s->node[i].hca, s->now_ns);
+			n += hca_poll(s->node[i].hca, s->now_ns);
+	return n;
+}
+
+void sim_step(struct sim *s)
+{
+	step(s);
 }
 
 void sim_run(struct sim *s, uint64_t ns)
 {
 	for (uint64_t end = s->now_ns + ns; s->now_ns < end;)
 		sim_step(s);
+}
+
+/* A timer that is due at `deadline` expires with the tick behind it. */
+static uint64_t timer_due(const struct hca *h, const struct qp *q)
+{
+	uint64_t due = UINT64_MAX, tick = h->config.settings.timer_tick_ns;
+
+	for (unsigned k = 0; k < 2; k++)
+		if (q && q->tc.armed[k])
+			due = RTE_MIN(due, q->tc.deadline_ns[k] + tick);
+	return due;
+}
+
+uint64_t sim_next_due(struct sim *s)
+{
+	uint64_t due = UINT64_MAX;
+
+	for (unsigned n = 0; n < 2 && s->node[n].hca; n++) {
+		for (unsigned i = 0; i < s->end[n].count; i++)
+			due = RTE_MIN(due, s->end[n].queue[i].at_ns);
+		for (unsigned i = 0; i < SIM_QPS; i++)
+			if (s->node[n].qp[i].qpn)
+				due = RTE_MIN(due, timer_due(s->node[n].hca, sim_context(s, n, i)));
+	}
+	return due;
+}
+
+bool sim_advance(struct sim *s, uint64_t end_ns)
+{
+	uint64_t due;
+
+	/* Two rounds, because a stage may wake one that has had its turn. */
+	if (step(s) || step(s))
+		return true;
+	due = sim_next_due(s);
+	if (due == UINT64_MAX)
+		return false;
+	due = RTE_MIN(due, end_ns);
+	s->now_ns = RTE_MAX(s->now_ns, due);
+	return true;
+}
+
+bool sim_settle(struct sim *s, uint64_t ns)
+{
+	uint64_t end = s->now_ns + ns;
+
+	while (sim_advance(s, end))
+		if (s->now_ns >= end)
+			return false;
+	return true;
 }
 
 bool sim_wait(struct sim *s, int node, struct cqe *out, uint64_t ns)
@@ -387,14 +485,16 @@ void sim_print_counters(struct sim *s)
 bool sim_quiet(struct sim *s)
 {
 	unsigned wire = s->end[0].count + s->end[1].count;
-	unsigned packets = rte_mempool_in_use_count(s->packets), stock = 0;
+	unsigned packets = rte_mempool_in_use_count(s->packets), stock = 0, elements = 0;
 	unsigned descriptors = rte_mempool_in_use_count(s->descriptors);
 	bool quiet;
 
-	for (unsigned n = 0; n < 2 && s->node[n].hca; n++)
+	for (unsigned n = 0; n < 2 && s->node[n].hca; n++) {
 		stock += requester_stock(s->node[n].hca->engines) +
 			 responder_stock(s->node[n].hca->engines);
-	quiet = packets == wire + stock && descriptors <= 2; /* WQEParse keeps one */
+		elements += requester_elements(s->node[n].hca->engines);
+	}
+	quiet = packets == wire + stock && descriptors <= 2 && !elements; /* WQEParse keeps one */
 	for (unsigned n = 0; n < 2 && s->node[n].hca; n++)
 		for (unsigned c = 0; c < CHANNEL_COUNT; c++)
 			if (rte_ring_count(s->node[n].hca->engines[0].channel[c].ring)) {
@@ -404,8 +504,9 @@ bool sim_quiet(struct sim *s)
 			}
 	if (!quiet)
 		fprintf(stderr,
-			"sim: %u packets (%u on the wire, %u in stock), %u descriptors in use\n",
-			packets, wire, stock, descriptors);
+			"sim: %u packets (%u on the wire, %u in stock), %u descriptors, %u "
+			"retransmit buffers in use\n",
+			packets, wire, stock, descriptors, elements);
 	return quiet;
 }
 
@@ -428,7 +529,7 @@ static void make_node(struct sim *s, int node, const struct sim_params *p)
 	const uint8_t ip6[16] = {0xfd, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, node + 1};
 	int err;
 
-	memcpy(n->ip, p->ipv6 ? ip6 : ip4, 16);
+	memcpy(n->ip, p->identity[node] ? p->identity[node]->ip : p->ipv6 ? ip6 : ip4, 16);
 	if (node == 1 && p->alone)
 		return;
 	hca_config_defaults(&c);
@@ -494,6 +595,39 @@ struct sim *sim_create(const struct sim_params *p)
 	return s;
 }
 
+static void empty_wire(struct sim *s)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		for (unsigned k = 0; k < s->end[i].count; k++)
+			rte_pktmbuf_free(s->end[i].queue[k].m);
+		s->end[i].count = 0;
+		s->end[i].sent = 0;
+	}
+}
+
+void sim_reset(struct sim *s, const struct sim_params *p)
+{
+	struct cqe c;
+	struct eqe e;
+
+	s->faults = (struct sim_faults){0};
+	empty_wire(s);
+	for (int i = 0; i < 2; i++)
+		for (unsigned k = 0; k < p->qps && s->node[i].hca; k++)
+			sim_modify(s, i, k, QP_RST, 0);
+	for (int i = 0; i < 2 && s->node[i].hca; i++)
+		while (sim_poll_cq(s, i, &c) || sim_poll_event(s, i, &e))
+			;
+	empty_wire(s);
+	s->params = *p;
+	s->lost = 0;
+	s->rng = p->seed;
+	s->now_ns = RTE_ALIGN_CEIL(s->now_ns + 1, 1ull << 30); /* timers: same places every run */
+	for (int i = 0; i < 2; i++)
+		for (unsigned k = 0; k < p->qps && s->node[i].hca; k++)
+			connect_qp(s, i, k);
+}
+
 static void free_node(struct sim_node *n)
 {
 	ceu_destroy(n->ceu);
@@ -511,9 +645,7 @@ static void free_node(struct sim_node *n)
 
 void sim_destroy(struct sim *s)
 {
-	for (unsigned i = 0; i < 2; i++)
-		for (unsigned k = 0; k < s->end[i].count; k++)
-			rte_pktmbuf_free(s->end[i].queue[k].m);
+	empty_wire(s);
 	for (unsigned i = 0; i < 2; i++)
 		free_node(&s->node[i]);
 	rte_mempool_free(s->packets);

@@ -30,6 +30,9 @@ struct sim_faults {
 	uint32_t loss_ppm, duplicate_ppm, reorder_ppm, corrupt_ppm;
 	uint64_t drop_mask;   /* bit i: drop the i-th frame that leaves node 0 (first 64) */
 	uint64_t drop_mask_b; /* the same for node 1 */
+	uint32_t delay_ns;    /* reordered and duplicated frames come up to this much later; 0: 20
+				 us */
+	uint32_t most_lost;   /* 0: any number; else no more than this many are lost or corrupted */
 };
 
 struct sim_frame {
@@ -61,11 +64,19 @@ struct sim_node {
 	uint32_t doorbells;
 	uint8_t *memory; /* one region: the client's data */
 	uint64_t memory_bytes;
+	uint64_t va;  /* what descriptors and peers call its first byte */
 	uint32_t key; /* of all of it, every right */
 	struct cqe *cq;
 	struct cq_record *cq_record;
 	uint32_t cqn, cq_taken;
 	struct sim_qp qp[SIM_QPS];
+	uint8_t ip[16];
+};
+
+/* How a node names itself; NULL: as the simulation likes. QP i has the number qpn + i. */
+struct sim_identity {
+	uint32_t qpn, psn, key; /* psn: the first that it sends */
+	uint64_t va;		/* of the first byte of its memory */
 	uint8_t ip[16];
 };
 
@@ -83,6 +94,7 @@ struct sim_params {
 	bool alone;			  /* node 0 only: rig.h speaks for node 1 */
 	unsigned packets;		  /* packet buffers; 0: enough */
 	struct engine_settings *settings; /* NULL: defaults */
+	const struct sim_identity *identity[2];
 };
 #define SIM_PARAMS_DEFAULT                                                                         \
 	{                                                                                          \
@@ -97,6 +109,7 @@ struct sim {
 	uint64_t step_ns; /* how far one step goes: 1 µs; a test that only waits may make it more */
 	uint64_t rng;
 	struct sim_faults faults;
+	uint32_t lost; /* frames lost or corrupted since sim_create() or sim_reset() */
 	struct rte_mempool *packets, *descriptors;
 	struct sim_node node[2];
 	struct sim_wire_end end[2];
@@ -109,6 +122,11 @@ struct sim {
 /* Starts EAL once (no hugepages, no root), makes both sides and connects qp[i] with qp[i]. */
 struct sim *sim_create(const struct sim_params *p);
 void sim_destroy(struct sim *s);
+/* The same two HCAs for another run: the first p->qps QPs go through RST and are connected anew as
+ * *p says (service, sizes and the number of QPs stay as they are), the wire, the CQs, the event
+ * queues and the frame numbers of the drop masks start anew, the generator with p->seed. Everything
+ * must have come to rest before. */
+void sim_reset(struct sim *s, const struct sim_params *p);
 
 /*
  * Moves a QP to another state through the CEU, one transition, with the attributes that it requires
@@ -138,6 +156,9 @@ struct sim_wr {
 
 /* Posts one send request and rings. Returns the WQE's offset, which names it in its completion. */
 uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr);
+/* Posts a receive of at most two entries. */
+uint32_t sim_post_recv_list(
+	struct sim *s, int node, unsigned qp, const struct sim_sge *sge, unsigned sges);
 /* Posts a receive of one entry (length 0: none). */
 uint32_t sim_post_recv(struct sim *s, int node, unsigned qp, uint64_t offset, uint32_t length);
 
@@ -149,6 +170,13 @@ bool sim_poll_event(struct sim *s, int node, struct eqe *out);
 
 /* Lets time pass in steps of step_ns, polling both HCAs. */
 void sim_run(struct sim *s, uint64_t ns);
+/* When the next frame arrives or timer may expire; UINT64_MAX: nothing will ever happen. */
+uint64_t sim_next_due(struct sim *s);
+/* One step; but when nothing happens in it, time goes on to what is due next, at most to end_ns.
+ * False: nothing is due any more, time stays. */
+bool sim_advance(struct sim *s, uint64_t end_ns);
+/* Advances until nothing is due. False: something still was after `ns`. */
+bool sim_settle(struct sim *s, uint64_t ns);
 /* Runs until that node has a completion, at most `ns`. False: none came. */
 bool sim_wait(struct sim *s, int node, struct cqe *out, uint64_t ns);
 

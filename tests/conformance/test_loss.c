@@ -277,7 +277,11 @@ static void c9_146__corruption(void **state)
 
 static void c9_146__everything_at_once(void **state)
 {
-	seeds(500, 40, (struct sim_faults){10000, 10000, 10000, 1000, 0, 0});
+	seeds(500, 40,
+		(struct sim_faults){.loss_ppm = 10000,
+			.duplicate_ppm = 10000,
+			.reorder_ppm = 10000,
+			.corrupt_ppm = 1000});
 }
 
 int main(void)

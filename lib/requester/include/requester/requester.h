@@ -19,6 +19,11 @@ unsigned requester_recv_poll(struct engine *e);
 /* Packet buffers that the stages keep in stock for what comes next. */
 unsigned requester_stock(const struct engine *e);
 
+/* Retransmit buffers in use: elements of MultiQueue's three pools. 0 at rest. While the stages
+ * rest.
+ */
+unsigned requester_elements(const struct engine *e);
+
 /* Is any timer armed? The lcore that runs requester_recv, before it sleeps. */
 bool requester_timers_armed(const struct engine *e);
 

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Every operation kind under every loss of its first packets: all masks of the first FORWARD frames
+ * of the requester and the first BACK frames of the responder. As many losses as there are retries
+ * must be survived; with more, the operation may fail, once and in order, but for that reason only.
+ * SOFTHCA_MASKS=forward,back asks for more bits (make soak).
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include "pipeline/machine.h"
+#include "traffic.h"
+
+enum { MTU = 1024, RETRIES = 7 };
+
+static unsigned forward_bits = 7, back_bits = 5;
+
+struct step {
+	uint8_t opcode;
+	uint32_t bytes;
+};
+
+/* Runs these operations, posted together, under every mask. */
+static void all_masks(const char *name, const struct step *steps, unsigned count)
+{
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+	static struct traffic t;
+	struct sim *s;
+	unsigned failures = 0;
+
+	p.memory_bytes = TRAFFIC_MEMORY;
+	p.retry_cnt = RETRIES;
+	s = sim_create(&p);
+	for (uint32_t m = 0; m < 1u << (forward_bits + back_bits); m++) {
+		uint32_t forward = m & ((1u << forward_bits) - 1), back = m >> forward_bits;
+
+		p.psn = (0xfffffe + m) & 0xffffff;
+		p.seed = m + 1;
+		sim_reset(s, &p);
+		s->faults.drop_mask = forward;
+		s->faults.drop_mask_b = back;
+		traffic_begin(&t, s, "%s, masks %#x (requester), %#x (responder), bits %u,%u", name,
+			forward, back, forward_bits, back_bits);
+		t.lost_max = RETRIES;
+		for (unsigned i = 0; i < count; i++)
+			traffic_add(&t, 0, 0, steps[i].opcode, steps[i].bytes);
+		failures += !traffic_run(&t);
+	}
+	sim_destroy(s);
+	print_message("%s: %u masks, %u of them more than the retries bear\n", name,
+		1u << (forward_bits + back_bits), failures);
+}
+
+#define MASKS(name, ...)                                                                           \
+	static void masks__##name(void **state)                                                    \
+	{                                                                                          \
+		const struct step steps[] = {__VA_ARGS__};                                         \
+                                                                                                   \
+		all_masks(#name, steps, sizeof(steps) / sizeof(steps[0]));                         \
+	}
+
+MASKS(send, {USER_SEND, 100})
+MASKS(send_imm, {USER_SEND_IMM, 100})
+MASKS(send_of_three, {USER_SEND, 2 * MTU + 5})
+MASKS(write, {USER_RDMA_WRITE, MTU})
+MASKS(write_of_three, {USER_RDMA_WRITE, 3 * MTU})
+MASKS(write_imm, {USER_RDMA_WRITE_IMM, 77})
+MASKS(read, {USER_RDMA_READ, 100})
+MASKS(read_of_four, {USER_RDMA_READ, 3 * MTU + 1})
+MASKS(compare_and_swap, {USER_ATOMIC_CS, 8})
+MASKS(fetch_and_add, {USER_ATOMIC_FA, 8})
+MASKS(four_in_flight, {USER_SEND, 2 * MTU}, {USER_RDMA_READ, 3 * MTU}, {USER_ATOMIC_FA, 8},
+	{USER_RDMA_WRITE, 2 * MTU})
+
+static int begin(void **state)
+{
+	machine_set_test(*state);
+	return 0;
+}
+
+#define T(f)                                                                                       \
+	{                                                                                          \
+#f, f, begin, NULL, (void *)(uintptr_t) #f                                         \
+	}
+
+int main(void)
+{
+	const char *chosen = getenv("SOFTHCA_MASKS");
+	const struct CMUnitTest tests[] = {
+		T(masks__send),
+		T(masks__send_imm),
+		T(masks__send_of_three),
+		T(masks__write),
+		T(masks__write_of_three),
+		T(masks__write_imm),
+		T(masks__read),
+		T(masks__read_of_four),
+		T(masks__compare_and_swap),
+		T(masks__fetch_and_add),
+		T(masks__four_in_flight),
+	};
+
+	if (chosen && sscanf(chosen, "%u,%u", &forward_bits, &back_bits) != 2)
+		return 2;
+	return cmocka_run_group_tests_name("masks", tests, NULL, NULL);
+}
