@@ -322,13 +322,16 @@ static enum ceu_status reset(struct ceu *ceu, struct qp *q)
 /* Moves to `to` unless a module has meanwhile moved it to ERR or SQE. */
 static enum ceu_status enter(struct ceu *ceu, struct qp *q, enum qp_state from, enum qp_state to)
 {
+	struct engine *e = &ceu->config.engines[q->engine];
 	uint8_t expected = (uint8_t)from;
 
 	if (!__atomic_compare_exchange_n(
 		    &q->state, &expected, (uint8_t)to, false, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE))
 		return CEU_BAD_SYS_STATE;
 	if (to == QP_RTS || to == QP_SQD)
-		wake_all(&ceu->config.engines[q->engine], q);
+		wake_all(e, q);
+	else if (to == QP_RTR) /* it may tell the peer its initial credits (C9-155) */
+		wake_post(&e->wake[WAKE_EE], &q->wake[WAKE_EE], q->index);
 	return CEU_OK;
 }
 

@@ -172,6 +172,7 @@ static void let_go(struct engine *e, struct qp *qp)
 	struct channel *answers = &e->channel[CHANNEL_EE_RESPG];
 
 	respg_forget(e, qp);
+	ee_forget_credits(e, qp);
 	if (qp->ee.flushed != EE_LEAVING) {
 		qp->ee.flushed = EE_LEAVING;
 		qp->ee.answers_put = (uint32_t)answers->put;
@@ -190,12 +191,15 @@ unsigned ee_wakes(struct engine *e)
 
 	while (unlikely(index != WAKE_END)) {
 		struct qp *qp = qp_at(e->qps, index);
+		enum qp_state state = qp_state(qp);
 
 		index = wake_next(&qp->wake[WAKE_EE]);
 		if (unlikely(qp_closing(qp)))
 			let_go(e, qp);
-		else if (qp_state(qp) == QP_ERR)
+		else if (state == QP_ERR)
 			written += flush(e, c, qp, EE_FLUSH_BUDGET - written);
+		else if (qp_receives(state))
+			ee_watch_credits(e, qp);
 	}
 	return written;
 }

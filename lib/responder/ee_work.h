@@ -6,6 +6,8 @@
  * hand-over to RespPktGen. The table of transitions is execution_engine.def. Stage
  * responder_exec.
  */
+#include "context/qp_list.h"
+#include "execution_engine.h"
 #include "host-abi/cqe.h"
 #include "pipeline/message.h"
 #include "request_check.h"
@@ -41,6 +43,8 @@ struct execution_engine {
 	struct rte_mbuf *dead[BURST]; /* to be freed */
 	struct owed_ack owed[BURST];  /* qp->ee.ack_pending is the place in it, plus one */
 	unsigned outs, deads, owes;
+	struct qp_list starved; /* ee_credits.c */
+	uint64_t look_ns;	/* when to look at it next */
 };
 
 /* One packet on its way through the states. */
@@ -74,14 +78,6 @@ static inline enum ee_state fail(struct ee_work *w, enum wire_outcome outcome)
 	return EE_ASYNC_ERROR;
 }
 
-/* Credit part of an ACK's syndrome (C9-158). */
-static inline uint8_t ack_syndrome(const struct engine *e, const struct qp *qp)
-{
-	if (!e->settings.e2e_credits || !qp->rq)
-		return aeth_ack(AETH_CREDIT_INVALID);
-	return aeth_ack(aeth_credit_code(rwm_available(qp)));
-}
-
 /* Hands a received mbuf over as the carrier of an answer; its arrival says what else. */
 static inline void hand_over(struct execution_engine *ee, struct qp *qp, struct rte_mbuf *m,
 	uint8_t response, uint32_t psn, uint8_t syndrome)
@@ -107,7 +103,8 @@ static inline void pay_ack(struct engine *e, struct execution_engine *ee, struct
 		return;
 	o = &ee->owed[qp->ee.ack_pending - 1];
 	qp->ee.ack_pending = 0;
-	hand_over(ee, qp, o->m, RESPONSE_ACK, psn_sub(qp->ee.expected_psn, 1), ack_syndrome(e, qp));
+	hand_over(ee, qp, o->m, RESPONSE_ACK, psn_sub(qp->ee.expected_psn, 1),
+		ee_ack_syndrome(e, qp));
 	o->m = NULL;
 }
 

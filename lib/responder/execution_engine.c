@@ -170,7 +170,7 @@ static void answer_explicitly(struct ee_work *w)
 	response_set_duplicate(w->a, w->duplicate);
 	if (!w->duplicate)
 		qp->ee.reads_issued++;
-	hand_over(w->ee, qp, w->m, w->respond, h->psn, ack_syndrome(w->e, qp));
+	hand_over(w->ee, qp, w->m, w->respond, h->psn, ee_ack_syndrome(w->e, qp));
 }
 
 static inline enum ee_state step_gen_resp(struct ee_work *w)
@@ -302,9 +302,13 @@ unsigned ee_poll(struct engine *e)
 
 int ee_create(struct engine *e)
 {
-	e->module[MODULE_EE] =
-		rte_zmalloc("ee", sizeof(struct execution_engine), RTE_CACHE_LINE_SIZE);
-	return e->module[MODULE_EE] ? 0 : -ENOMEM;
+	struct execution_engine *ee = rte_zmalloc("ee", sizeof(*ee), RTE_CACHE_LINE_SIZE);
+
+	if (!ee)
+		return -ENOMEM;
+	qp_list_init(&ee->starved, e->qps, offsetof(struct qp, ee.starved));
+	e->module[MODULE_EE] = ee;
+	return 0;
 }
 
 void ee_destroy(struct engine *e)

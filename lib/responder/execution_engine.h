@@ -12,15 +12,36 @@
 #include "pipeline/engine.h"
 #include "pipeline/message.h"
 
+struct qp;
+
 /* Receive completions that flushing queue pairs may write in one poll. */
 #define EE_FLUSH_BUDGET 64u
 
 int ee_create(struct engine *e); /* 0 or -ENOMEM */
 void ee_destroy(struct engine *e);
 
-/* Looks at the queue pairs that were woken: those in ERR get their receive queues flushed. Returns
- * completions written. */
+/* Looks at the queue pairs that were woken: those in ERR get their receive queues flushed, those
+ * that can receive are watched for credits. Returns completions written. */
 unsigned ee_wakes(struct engine *e);
+
+/*
+ * Syndrome of an acknowledgement that leaves now: the credits that the peer has (C9-157, C9-158),
+ * 11111b without end-to-end credits. If there are none, the QP is watched from now on.
+ */
+uint8_t ee_ack_syndrome(struct engine *e, struct qp *qp);
+
+/* The QP has become able to receive: its peer knows of no credits. */
+void ee_watch_credits(struct engine *e, struct qp *qp);
+
+/* The QP is being taken away. */
+void ee_forget_credits(struct engine *e, struct qp *qp);
+
+/*
+ * Looks at a few of the QPs whose peers were told that they have no credits. If the client has
+ * posted receives since, an unsolicited acknowledgement tells so (C9-152, C9-155). Returns how many
+ * were sent. After respg_poll(): what is executed is answered.
+ */
+unsigned ee_offer_credits(struct engine *e);
 
 /* Executes one burst, as much as EE_RESPG has room for. Returns packets taken. */
 unsigned ee_poll(struct engine *e);

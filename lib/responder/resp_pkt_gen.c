@@ -12,6 +12,7 @@
 #include <rte_memcpy.h>
 #include "completion/completion.h"
 #include "context/qp_list.h"
+#include "execution_engine.h"
 #include "responder/responder.h"
 #include "host-abi/control.h"
 #include "resp_order.h"
@@ -433,6 +434,26 @@ unsigned respg_poll(struct engine *e)
 	if (p->outs)
 		channel_put(&e->channel[CHANNEL_RESPG_TXA], p->out, p->outs);
 	return n + p->outs;
+}
+
+bool respg_acknowledge(struct engine *e, struct qp *qp, uint32_t psn)
+{
+	struct resp_pkt_gen *p = e->module[MODULE_RESPG];
+	struct counters *c = stage_counters(e, STAGE_RESPONDER_EXEC);
+
+	/* It would overtake what waits, and acknowledge it (C9-101). */
+	if (qp->respg.head || !rte_ring_empty(e->channel[CHANNEL_EE_RESPG].ring))
+		return false;
+	stock(e, p, c, 1);
+	if (p->spares == 0 || channel_room(&e->channel[CHANNEL_RESPG_TXA]) == 0)
+		return false;
+	p->outs = 0;
+	MACHINE_STEP(respg_machine, RESPG_IDLE, RESPG_HEADER);
+	answer_ack(p, c, qp, psn, ee_ack_syndrome(e, qp), qp->ee.msn);
+	MACHINE_STEP(respg_machine, RESPG_HEADER, RESPG_IDLE);
+	channel_put(&e->channel[CHANNEL_RESPG_TXA], p->out, p->outs);
+	count(c, COUNTER_acks_unsolicited);
+	return true;
 }
 
 int respg_create(struct engine *e)

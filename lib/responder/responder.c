@@ -28,5 +28,6 @@ unsigned responder_exec_poll(struct engine *e)
 
 	n += ee_poll(e);
 	n += respg_poll(e);
+	n += ee_offer_credits(e);
 	return n;
 }

@@ -30,6 +30,7 @@ struct sim *rig_make(enum qp_service service)
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 
 	p.service = service;
+	p.no_credits = true;
 	return rig_create(&p);
 }
 

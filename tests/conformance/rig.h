@@ -34,7 +34,8 @@ struct rig_packet {
 /* Makes the HCA under test with p->qps queue pairs, connected to the test. Initial PSNs of both
  * directions: p->psn. */
 struct sim *rig_create(const struct sim_params *p);
-/* The same with the defaults but for the service. */
+/* The same with the defaults but for the service, and without end-to-end credits: no
+ * acknowledgement comes that nobody asked for (C9-155: posting receives would draw one). */
 struct sim *rig_make(enum qp_service service);
 /* Asserts that nothing is left over (buffers, ring places), then unmakes it. */
 void rig_end(struct sim *s);

@@ -455,7 +455,10 @@ static void storm__random_requests(void **state)
 		if (!(wire_opcodes[h.opcode].flags & WIRE_REQUEST) && h.opcode != 0x15)
 			continue;
 		if (fx->qp->state == QP_ERR && (x >> 50) % 8 == 0 && !fx->qp->respg.active.listed) {
+			struct qp_link starved = fx->qp->ee.starved;
+
 			memset(&fx->qp->ee, 0, sizeof(fx->qp->ee));
+			fx->qp->ee.starved = starved;
 			fx->qp->state = QP_RTS;
 		}
 		if ((x >> 25) % 4 == 0 &&

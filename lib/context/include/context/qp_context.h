@@ -164,6 +164,7 @@ struct qp {
 		uint8_t flushed;      /* the receive queue has been flushed in ERR */
 		uint8_t reads_issued; /* READs handed to RespPktGen, free running; respg.reads_done
 				       */
+		uint8_t credits_told; /* credit code in the last AETH; 0 before the first */
 		uint32_t received_bytes; /* of the message in progress */
 		uint32_t answers_put;	 /* leaving: mbufs put into EE_RESPG by then */
 		/* WriteAddrTable */
@@ -171,6 +172,7 @@ struct qp {
 		uint32_t write_rkey;
 		uint32_t write_left; /* bytes of RETH.DMALen still to come */
 		struct atomic_result results[READS_MAX];
+		struct qp_link starved; /* QPs whose peers were told that they have no credits */
 	} ee __rte_cache_aligned;
 
 	/* ---- RQWQEManager (responder_exec) ---- */

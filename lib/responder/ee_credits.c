@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ExecutionEngine's part in end-to-end flow control (C9-150 to C9-158, seed 002): the credits that
+ * acknowledgements carry, and the acknowledgements that nobody asked for. Clients post receives
+ * without a doorbell, so QPs whose peers believe to have no credits are in a list, and a few of
+ * them are looked at now and then. Reads the clients' counts; writes qp->ee. Stage responder_exec.
+ * Never promises more than is posted.
+ */
+#include "ee_work.h"
+#include "resp_pkt_gen.h"
+
+enum {
+	LOOK_QPS = 4,	/* QPs looked at in one go */
+	LOOK_NS = 1000, /* and not again before */
+};
+
+static inline bool gives_credits(const struct engine *e, const struct qp *qp)
+{
+	return e->settings.e2e_credits && qp->rq && qp->service == SERVICE_RC;
+}
+
+static struct qp_list *starved(struct engine *e)
+{
+	return &((struct execution_engine *)e->module[MODULE_EE])->starved;
+}
+
+uint8_t ee_ack_syndrome(struct engine *e, struct qp *qp)
+{
+	uint8_t code;
+
+	if (!gives_credits(e, qp))
+		return aeth_ack(AETH_CREDIT_INVALID);
+	code = aeth_credit_code(rwm_available(qp));
+	qp->ee.credits_told = code;
+	if (unlikely(code == 0))
+		qp_list_add(starved(e), qp);
+	return aeth_ack(code);
+}
+
+void ee_watch_credits(struct engine *e, struct qp *qp)
+{
+	if (gives_credits(e, qp) && qp->ee.credits_told == 0)
+		qp_list_add(starved(e), qp);
+}
+
+void ee_forget_credits(struct engine *e, struct qp *qp)
+{
+	qp_list_remove(starved(e), qp);
+}
+
+/* Is it allowed to acknowledge now? While a NAK is out the peer must not hear anything else before
+ * it has sent again (C9-80, C9-114). */
+static inline bool may_tell(const struct qp *qp)
+{
+	return !qp->ee.nak_sent && rwm_available(qp) > 0;
+}
+
+/* One that is in the list: true, an acknowledgement left. It goes to the end of the list unless its
+ * peer knows of credits now. */
+static bool look(struct engine *e, struct qp *qp)
+{
+	uint32_t expected = qp->ee.comm_est ? qp->ee.expected_psn : qp->rq_psn;
+	bool sent;
+
+	if (!qp_receives(qp_state(qp)) || qp->ee.credits_told)
+		return false;
+	sent = may_tell(qp) && respg_acknowledge(e, qp, psn_sub(expected, 1));
+	if (!sent)
+		qp_list_add(starved(e), qp);
+	return sent;
+}
+
+unsigned ee_offer_credits(struct engine *e)
+{
+	struct execution_engine *ee = e->module[MODULE_EE];
+	uint32_t last = ee->starved.tail;
+	unsigned sent = 0;
+	struct qp *qp;
+
+	if (likely(ee->starved.head == QP_LIST_END || e->now_ns < ee->look_ns))
+		return 0;
+	ee->look_ns = e->now_ns + LOOK_NS;
+	for (unsigned i = 0; i < LOOK_QPS && (qp = qp_list_take(&ee->starved)); i++) {
+		sent += look(e, qp);
+		if (qp->index == last) /* all of them */
+			break;
+	}
+	return sent;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The responder's rules of end-to-end flow control: the credits of each acknowledgement, and the
+ * acknowledgements that nobody asked for. */
+#include "rig.h"
+
+enum { PSN = 0x100, AT = 4096, LEN = 100 };
+
+static struct sim *make(uint32_t psn)
+{
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+
+	p.psn = psn;
+	return rig_create(&p);
+}
+
+static void post(struct sim *s, unsigned n)
+{
+	while (n--)
+		sim_post_recv(s, 0, 0, 0, LEN);
+}
+
+static void expect_credits(struct sim *s, uint32_t psn, uint32_t msn, uint8_t code)
+{
+	struct rig_packet p = rig_expect_ack(s, psn, aeth_ack(0), msn);
+
+	assert_int_equal(aeth_value(p.h.syndrome), code);
+}
+
+static void c9_155__initial_credits_carry_initial_psn_minus_one(void **state)
+{
+	struct sim *s = make(0);
+
+	rig_silent(s, MS); /* nothing is posted */
+	post(s, 5);
+	expect_credits(s, 0xffffff, 0, 4);
+	rig_silent(s, MS);
+	post(s, 1);
+	rig_silent(s, MS); /* the next acknowledgement will tell */
+	rig_request(s, 0, WIRE_RC_WRITE_ONLY, 0, AT, LEN, LEN);
+	expect_credits(s, 0, 1, 5);
+	assert_int_equal(sim_counter(s, 0, COUNTER_acks_unsolicited), 1);
+	rig_end(s);
+}
+
+static void c9_152__unsolicited_ack_repeats_the_last_positive_one(void **state)
+{
+	struct sim *s = make(PSN);
+
+	post(s, 1);
+	expect_credits(s, PSN - 1, 0, 1);
+	rig_request(s, 0, WIRE_RC_SEND_ONLY, PSN, 0, 0, LEN);
+	expect_credits(s, PSN, 1, 0);
+	rig_request(s, 0, WIRE_RC_READ_REQUEST, PSN + 1, AT, 2 * 1024, 0);
+	rig_expect(s, WIRE_RC_READ_RESP_FIRST, PSN + 1);
+	rig_expect(s, WIRE_RC_READ_RESP_LAST, PSN + 2);
+	rig_silent(s, MS);
+	post(s, 3);
+	expect_credits(s, PSN + 2, 2, 3); /* Acknowledge, although the last was a READ response */
+	rig_silent(s, MS);
+	rig_end(s);
+}
+
+static void c9_080__no_unsolicited_ack_while_a_nak_is_out(void **state)
+{
+	struct sim *s = make(PSN);
+
+	rig_request(s, 0, WIRE_RC_WRITE_ONLY, PSN + 1, AT, LEN, LEN);
+	rig_expect_ack(s, PSN, aeth_nak(AETH_NAK_SEQUENCE), 0);
+	post(s, 1);
+	rig_silent(s, 10 * MS);
+	rig_request(s, 0, WIRE_RC_WRITE_ONLY, PSN, AT, LEN, LEN);
+	expect_credits(s, PSN, 1, 1);
+	rig_silent(s, MS);
+	rig_end(s);
+}
+
+static void c9_114__no_unsolicited_ack_while_an_rnr_nak_is_out(void **state)
+{
+	struct sim *s = make(PSN);
+
+	rig_request(s, 0, WIRE_RC_SEND_ONLY, PSN, 0, 0, LEN);
+	rig_expect_ack(s, PSN, aeth_rnr(1), 0);
+	post(s, 3);
+	rig_silent(s, 10 * MS);
+	rig_request(s, 0, WIRE_RC_SEND_ONLY, PSN, 0, 0, LEN);
+	expect_credits(s, PSN, 1, 2);
+	rig_silent(s, MS);
+	rig_end(s);
+}
+
+static void c9_150_2_1__none_where_they_are_off(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+
+	post(s, 3);
+	rig_silent(s, MS);
+	rig_request(s, 0, WIRE_RC_WRITE_ONLY, PSN, AT, LEN, LEN);
+	expect_credits(s, PSN, 1, AETH_CREDIT_INVALID);
+	rig_end(s);
+}
+
+static void c9_157_2_1__only_what_consumes_a_receive_costs_a_credit(void **state)
+{
+	struct sim *s = make(PSN);
+	struct rig_packet p;
+
+	post(s, 3);
+	expect_credits(s, PSN - 1, 0, 3);
+	rig_request(s, 0, WIRE_RC_WRITE_ONLY, PSN, AT, LEN, LEN);
+	expect_credits(s, PSN, 1, 3);
+	rig_request(s, 0, WIRE_RC_READ_REQUEST, PSN + 1, AT, LEN, 0);
+	p = rig_expect(s, WIRE_RC_READ_RESP_ONLY, PSN + 1);
+	assert_int_equal(p.h.syndrome, aeth_ack(3));
+	rig_request(s, 0, WIRE_RC_FETCH_ADD, PSN + 2, AT, 0, 0);
+	p = rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN + 2);
+	assert_int_equal(p.h.syndrome, aeth_ack(3));
+	rig_request(s, 0, WIRE_RC_WRITE_ONLY_IMM, PSN + 3, AT, LEN, LEN);
+	expect_credits(s, PSN + 3, 4, 2);
+	rig_request(s, 0, WIRE_RC_SEND_FIRST, PSN + 4, 0, 0, 1024);
+	rig_recv(s, &p, MS); /* longer than its receive: refused */
+	assert_int_equal(aeth_kind(p.h.syndrome), AETH_NAK);
+	rig_end(s);
+}
+
+static void c9_158_2_1__encoded_as_tabled(void **state)
+{
+	struct sim *s = make(PSN);
+	uint32_t psn = PSN;
+
+	post(s, 1);
+	expect_credits(s, PSN - 1, 0, 1);
+	for (unsigned posted = 1; posted < SIM_RQ_ENTRIES; posted++) {
+		unsigned code;
+
+		for (code = 0; aeth_credits((uint8_t)(code + 1)) <= posted;)
+			code++; /* the largest that promises no more than there is */
+		rig_request(s, 0, WIRE_RC_WRITE_ONLY, psn, AT, LEN, LEN);
+		expect_credits(s, psn, psn - PSN + 1, (uint8_t)code);
+		psn++;
+		post(s, 1);
+	}
+	rig_end(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CONFORMANCE_TEST(c9_155__initial_credits_carry_initial_psn_minus_one),
+		CONFORMANCE_TEST(c9_152__unsolicited_ack_repeats_the_last_positive_one),
+		CONFORMANCE_TEST(c9_080__no_unsolicited_ack_while_a_nak_is_out),
+		CONFORMANCE_TEST(c9_114__no_unsolicited_ack_while_an_rnr_nak_is_out),
+		CONFORMANCE_TEST(c9_150_2_1__none_where_they_are_off),
+		CONFORMANCE_TEST(c9_157_2_1__only_what_consumes_a_receive_costs_a_credit),
+		CONFORMANCE_TEST(c9_158_2_1__encoded_as_tabled),
+	};
+
+	return cmocka_run_group_tests_name("responder: credits", tests, NULL, NULL);
+}

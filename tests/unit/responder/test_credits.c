@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* End-to-end credits: what acknowledgements say, and those that nobody asked for. */
+#include "execution_engine.h"
+#include "responder_fixture.h"
+
+static void wake(struct qp *q)
+{
+	wake_post(&fx->e.wake[WAKE_EE], &q->wake[WAKE_EE], q->index);
+}
+
+/* Polls, with time between. */
+static void poll_slowly(unsigned times)
+{
+	while (times--) {
+		fx->e.now_ns += 1000;
+		fx_poll(1);
+	}
+}
+
+/* Like a QP that has just become able to receive. */
+static void enter_rtr(void)
+{
+	fx->e.settings.e2e_credits = true;
+	fx->qp->state = QP_RTR;
+	wake(fx->qp);
+	poll_slowly(2);
+}
+
+static void send_write(uint32_t psn, uint8_t ackreq)
+{
+	fx_send(4, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = psn & PSN_MASK, .va = FX_VA,
+		.rkey = FX_KEY, .dma_len = 4, .ackreq = ackreq);
+}
+
+static void c9_155__initial_credits_with_the_psn_before_the_first(void **state)
+{
+	(void)state;
+	fx_post_simple(0, 100);
+	fx_post_simple(0, 100);
+	enter_rtr();
+	fx_assert_ack(FX_PSN - 1, aeth_ack(2), 0);
+	poll_slowly(10);
+	fx_post_simple(0, 100);
+	poll_slowly(10);
+	fx_assert_no_frame(); /* once: the peer knows of some */
+	fx_assert_counter(acks_unsolicited, 1);
+	fx_assert_no_event();
+}
+
+static void c9_155__none_before_receives_are_posted(void **state)
+{
+	(void)state;
+	enter_rtr();
+	poll_slowly(10);
+	fx_assert_no_frame();
+	fx_post_simple(0, 100);
+	poll_slowly(2);
+	fx_assert_ack(FX_PSN - 1, aeth_ack(1), 0);
+	fx_assert_no_frame();
+}
+
+static void c9_152__after_none_were_left(void **state)
+{
+	(void)state;
+	enter_rtr();
+	send_write(FX_PSN, 1);
+	send_write(FX_PSN + 1, 0); /* executed, not acknowledged */
+	poll_slowly(10);
+	fx_assert_ack(FX_PSN + 1, aeth_ack(0), 2);
+	fx_assert_no_frame();
+	send_write(0, 0);
+	fx_post_simple(0, 100);
+	poll_slowly(10);
+	fx_assert_ack(0, aeth_ack(1), 3);
+	fx_assert_no_frame();
+	fx_assert_counter(acks_unsolicited, 1);
+}
+
+static void c9_157__the_last_receive_is_taken_and_another_posted(void **state)
+{
+	(void)state;
+	fx_post_simple(0, 100);
+	enter_rtr();
+	fx_assert_ack(FX_PSN - 1, aeth_ack(1), 0);
+	fx_send(9, 1, .opcode = WIRE_RC_SEND_ONLY, .psn = FX_PSN, .ackreq = 1);
+	poll_slowly(3);
+	fx_assert_ack(FX_PSN, aeth_ack(0), 1);
+	fx_assert_no_frame();
+	fx_post_simple(0, 100);
+	poll_slowly(2);
+	fx_assert_ack(FX_PSN, aeth_ack(1), 1);
+}
+
+static void credits__a_descriptor_in_use_is_none(void **state)
+{
+	(void)state;
+	fx->e.settings.e2e_credits = true;
+	fx_post_simple(0, 1000);
+	fx_send(FX_MTU, 1, .opcode = WIRE_RC_SEND_FIRST, .psn = FX_PSN, .ackreq = 1);
+	poll_slowly(5);
+	fx_assert_ack(FX_PSN, aeth_ack(0), 0);
+	fx_assert_no_frame();
+}
+
+static void credits__another_acknowledgement_tells_first(void **state)
+{
+	(void)state;
+	enter_rtr();
+	fx_post_simple(0, 100);
+	send_write(FX_PSN, 1);
+	poll_slowly(10);
+	fx_assert_ack(FX_PSN, aeth_ack(1), 1);
+	fx_assert_no_frame();
+	assert_false(fx->qp->ee.starved.listed);
+	fx_assert_counter(acks_unsolicited, 0);
+}
+
+static void c9_080__silent_while_a_sequence_nak_is_out(void **state)
+{
+	(void)state;
+	enter_rtr();
+	send_write(FX_PSN + 1, 1);
+	poll_slowly(2);
+	fx_assert_ack(FX_PSN, aeth_nak(AETH_NAK_SEQUENCE), 0);
+	fx_post_simple(0, 100);
+	poll_slowly(10);
+	fx_assert_no_frame();
+	send_write(FX_PSN, 0);
+	poll_slowly(10);
+	fx_assert_ack(FX_PSN, aeth_ack(1), 1);
+	fx_assert_no_frame();
+}
+
+static void c9_114__silent_while_an_rnr_nak_is_out(void **state)
+{
+	(void)state;
+	enter_rtr();
+	fx_send(9, 1, .opcode = WIRE_RC_SEND_ONLY, .psn = FX_PSN, .ackreq = 1);
+	poll_slowly(2);
+	fx_assert_ack(FX_PSN, aeth_rnr(12), 0);
+	fx_post_simple(0, 100);
+	fx_post_simple(0, 100);
+	poll_slowly(10);
+	fx_assert_no_frame();
+	fx_send(9, 1, .opcode = WIRE_RC_SEND_ONLY, .psn = FX_PSN, .ackreq = 1);
+	poll_slowly(10);
+	fx_assert_ack(FX_PSN, aeth_ack(1), 1);
+	fx_assert_no_frame();
+}
+
+static void c9_101__never_in_front_of_a_read(void **state)
+{
+	enum { PACKETS = 200 };
+
+	(void)state;
+	enter_rtr();
+	fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY,
+		.dma_len = PACKETS * FX_MTU);
+	fx_poll(1);
+	assert_true(fx->frame_count < PACKETS);
+	fx->qp->ee.credits_told = 0; /* as if the last to leave had said so */
+	fx_post_simple(0, 100);
+	poll_slowly(10);
+	for (unsigned i = 0; i < PACKETS; i++)
+		assert_int_equal(fx_frame()->h.psn, psn_add(FX_PSN, i));
+	fx->frame_next = fx->frame_count;
+	poll_slowly(5);
+	fx_assert_no_frame();
+}
+
+static void credits__only_where_they_are_given(void **state)
+{
+	(void)state;
+	fx_post_simple(0, 100);
+	wake(fx->qp); /* the setting is off */
+	poll_slowly(5);
+	fx->e.settings.e2e_credits = true;
+	fx->qp->service = SERVICE_UC;
+	wake(fx->qp);
+	poll_slowly(5);
+	fx->qp->service = SERVICE_RC;
+	fx->qp->rq = NULL; /* a shared receive queue, or none */
+	wake(fx->qp);
+	poll_slowly(5);
+	assert_false(fx->qp->ee.starved.listed);
+	send_write(FX_PSN, 1);
+	poll_slowly(5);
+	fx_assert_ack(FX_PSN, aeth_ack(AETH_CREDIT_INVALID), 1);
+	fx_assert_no_frame();
+}
+
+static void credits__waits_for_room_and_buffers(void **state)
+{
+	struct channel *out = &fx->e.channel[CHANNEL_RESPG_TXA];
+	struct rte_mbuf *all[255], *m;
+	unsigned n = 0;
+
+	(void)state;
+	enter_rtr();
+	while (n < 255 && (all[n] = rte_pktmbuf_alloc(fx->e.packets)))
+		n++;
+	fx_post_simple(0, 100);
+	poll_slowly(5);
+	fx_assert_no_frame();
+	while (n)
+		rte_pktmbuf_free(all[--n]);
+	while (channel_room(out))
+		channel_put_one(out, rte_pktmbuf_alloc(fx->rx));
+	for (unsigned i = 0; i < 3; i++) {
+		fx->e.now_ns += 1000;
+		responder_exec_poll(&fx->e);
+	}
+	fx_assert_counter(acks_unsolicited, 0);
+	while (channel_take(out, &m, 1))
+		rte_pktmbuf_free(m);
+	poll_slowly(2);
+	fx_assert_ack(FX_PSN - 1, aeth_ack(1), 0);
+	fx_assert_no_frame();
+}
+
+/* All the QPs of the table but 0; each has its own number. */
+static struct qp *make_more(unsigned i)
+{
+	struct qp *q = qp_at(&fx->qps, i);
+
+	if (q == fx->qp || q == fx->qp2)
+		return q;
+	memcpy(q, fx->qp2, sizeof(*q));
+	memset(&q->wake, 0, sizeof(q->wake));
+	q->index = i;
+	q->qpn = FX_QPN - 1 + i;
+	return q;
+}
+
+static void credits__a_few_are_looked_at_in_turn(void **state)
+{
+	unsigned before;
+
+	(void)state;
+	fx->e.settings.e2e_credits = true;
+	for (unsigned i = 1; i < 16; i++)
+		wake(make_more(i));
+	poll_slowly(20);
+	fx->record.rq_posted = fx->record2.rq_posted = 1; /* for all of them */
+	for (unsigned i = 0; i < 4; i++) {
+		before = fx->frame_count;
+		poll_slowly(1);
+		assert_true(fx->frame_count - before <= 4);
+		fx_poll(3); /* no time has passed */
+		assert_true(fx->frame_count - before <= 4);
+	}
+	assert_int_equal(fx->frame_count, 15);
+	poll_slowly(20);
+	assert_int_equal(fx->frame_count, 15);
+}
+
+static void credits__a_qp_that_leaves_is_let_go(void **state)
+{
+	(void)state;
+	fx->e.settings.e2e_credits = true;
+	for (unsigned i = 1; i < 9; i++)
+		wake(make_more(i));
+	fx_poll(1);
+	for (unsigned i = 3; i < 6; i++) {
+		struct qp *q = qp_at(&fx->qps, i);
+
+		q->qpn = 0;
+		q->state = QP_RST;
+		wake(q);
+	}
+	qp_at(&fx->qps, 7)->state = QP_ERR;
+	fx_poll(1);
+	for (unsigned i = 3; i < 6; i++) {
+		assert_int_equal(qp_at(&fx->qps, i)->closed, 1u << WAKE_EE);
+		assert_false(qp_at(&fx->qps, i)->ee.starved.listed);
+	}
+	fx->record.rq_posted = fx->record2.rq_posted = 1;
+	poll_slowly(10);
+	assert_int_equal(fx->frame_count, 4);
+	assert_false(qp_at(&fx->qps, 7)->ee.starved.listed);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(c9_155__initial_credits_with_the_psn_before_the_first),
+		FX_TEST(c9_155__none_before_receives_are_posted),
+		FX_TEST(c9_152__after_none_were_left),
+		FX_TEST(c9_157__the_last_receive_is_taken_and_another_posted),
+		FX_TEST(credits__a_descriptor_in_use_is_none),
+		FX_TEST(credits__another_acknowledgement_tells_first),
+		FX_TEST(c9_080__silent_while_a_sequence_nak_is_out),
+		FX_TEST(c9_114__silent_while_an_rnr_nak_is_out),
+		FX_TEST(c9_101__never_in_front_of_a_read),
+		FX_TEST(credits__only_where_they_are_given),
+		FX_TEST(credits__waits_for_room_and_buffers),
+		FX_TEST(credits__a_few_are_looked_at_in_turn),
+		FX_TEST(credits__a_qp_that_leaves_is_let_go),
+	};
+
+	return cmocka_run_group_tests_name(
+		"responder: credits", tests, fx_group_setup, fx_group_teardown);
+}
