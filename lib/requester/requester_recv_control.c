@@ -5,34 +5,28 @@
  * responses are written through their scatter entries; bad requests complete in their turn. Writes
  * qp.rrc and the consumer's side of qp.mq. Stage requester_recv.
  *
- * UPSN = rrc.unacked_psn, the oldest PSN outstanding; NPSN = rtc.next_psn; RPSN = the response's.
- *
- * state	   condition						next
- * RESP_CXT	   RPSN not in [UPSN, NPSN)				SILENT_DROP
- * RESP_CXT	   ACK							ACK_RELEASE
- * RESP_CXT	   RNR NAK, sequence NAK, fatal NAK			NAK_IMPLICIT_RELEASE
- * RESP_CXT	   read response, atomic acknowledge			READ_IMPLICIT_RELEASE
- * ACK_RELEASE	   an unanswered READ or atomic is in the way		ACK_LOSS_RETRANS
- * ACK_RELEASE	   else							IDLE
- * NAK_IMPLICIT_RELEASE	an unanswered READ or atomic is in the way	ACK_LOSS_RETRANS
- * NAK_IMPLICIT_RELEASE	sequence					NAK_RETRANS
- * NAK_IMPLICIT_RELEASE	RNR						RESET_TIMER
- * NAK_IMPLICIT_RELEASE	fatal						FLUSH
- * READ_IMPLICIT_RELEASE the response is the next one of the oldest READ READ_SCATTER
- * READ_IMPLICIT_RELEASE it lies further on				READ_RETRANS
- * READ_IMPLICIT_RELEASE it came already				SILENT_DROP
- * READ_SCATTER	   local memory refused, wrong length			FLUSH
- * READ_SCATTER	   else							IDLE
- * a Loss timer expired: TIMER_RETRANS, or FLUSH when the retry counter is spent; an RNR timer:
- * NAK_RETRANS
+ * The table of transitions is requester_recv_control.def.
  */
 #include <errno.h>
 #include <rte_malloc.h>
 #include <rte_memcpy.h>
+#include "pipeline/machine.h"
 #include "requester_priv.h"
 #include "scatter_entry_manager.h"
 
+enum rrc_state {
+#define STATE(id, text) RRC_##id,
+#include "requester_recv_control.def"
+};
+
+#define MACHINE	      rrc_machine
+#define MACHINE_NAME  "RequesterRecvControl"
+#define MACHINE_ID(s) RRC_##s
+#define MACHINE_DEF   "requester_recv_control.def"
+#include "pipeline/machine_define.h"
+
 struct rrc {
+	uint8_t state;		   /* enum rrc_state; in debug builds only */
 	struct qp_list retransmit; /* queue pairs that retransmit */
 };
 
@@ -50,6 +44,21 @@ int rrc_create(struct engine *e)
 static struct counters *counters_of(struct engine *e)
 {
 	return stage_counters(e, STAGE_REQUESTER_RECV);
+}
+
+/* The states are entered one after another in straight-line code; only debug builds keep account.
+ */
+static inline void enter(struct engine *e, enum rrc_state next)
+{
+#ifdef SOFTHCA_DEBUG
+	struct rrc *c = e->module[MODULE_RRC];
+
+	MACHINE_STEP(rrc_machine, c->state, next);
+	c->state = next;
+#else
+	(void)e;
+	(void)next;
+#endif
 }
 
 static uint32_t next_psn(const struct qp *q)
@@ -253,10 +262,10 @@ static unsigned retransmit_some(struct engine *e, struct qp *q, unsigned room)
 
 /* ---- failure ---- */
 
-/* FLUSH: completes everything outstanding, in order; the first request as `first`, the others as
+/* Completes everything outstanding, in order; the first request as `first`, the others as
  * flushed. A request in several packets completes once: with its last packet, or, when that was
  * never sent, as a bad request later. */
-static void flush(struct engine *e, struct qp *q, enum wire_outcome first)
+static void flush_all(struct engine *e, struct qp *q, enum wire_outcome first)
 {
 	struct sw_element *sw;
 	struct rd_element *rd;
@@ -304,11 +313,18 @@ static void flush(struct engine *e, struct qp *q, enum wire_outcome first)
 	__atomic_store_n(&q->rrc.unacked_psn, next_psn(q), __ATOMIC_RELEASE);
 }
 
+static void flush(struct engine *e, struct qp *q, enum wire_outcome first)
+{
+	enter(e, RRC_FLUSH);
+	flush_all(e, q, first);
+	enter(e, RRC_CLEAR_TIMER);
+	wake_sender(e, q);
+}
+
 static void fail(struct engine *e, struct qp *q, enum wire_outcome outcome)
 {
 	qp_set_error(e, q);
 	flush(e, q, outcome);
-	wake_sender(e, q);
 }
 
 /* ---- bad requests ---- */
@@ -325,6 +341,7 @@ static void bad_requests(struct engine *e, struct qp *q)
 		struct rte_mbuf *m = q->rrc.bad_head;
 		struct request *r = request_of(m);
 
+		enter(e, RRC_BAD_REQ);
 		q->rrc.bad_head = r->next;
 		if (q->rrc.fatal && r->wqe_offset == q->rrc.failed_wqe)
 			q->rrc.fatal =
@@ -335,6 +352,7 @@ static void bad_requests(struct engine *e, struct qp *q)
 		if (r->outcome != OUTCOME_FLUSH)
 			qp_set_error(e, q);
 		request_free(e, m);
+		enter(e, RRC_IDLE);
 	}
 }
 
@@ -406,9 +424,13 @@ static void ack(struct engine *e, struct qp *q, const struct wire_headers *h)
 {
 	take_credits(q, h);
 	count(counters_of(e), COUNTER_acks);
-	if (!release(e, q, h->psn))
-		implied_nak(e, q);
-	bad_requests(e, q);
+	if (likely(release(e, q, h->psn))) {
+		enter(e, RRC_ACK_RELEASE_NORMAL);
+		return;
+	}
+	enter(e, RRC_ACK_RELEASE_EXCEPTION);
+	enter(e, RRC_ACK_LOSS_RETRANS);
+	implied_nak(e, q);
 }
 
 static void nak_rnr(struct engine *e, struct qp *q, const struct wire_headers *h)
@@ -419,6 +441,7 @@ static void nak_rnr(struct engine *e, struct qp *q, const struct wire_headers *h
 		fail(e, q, OUTCOME_RNR_RETRY_EXC);
 		return;
 	}
+	enter(e, RRC_RESET_TIMER);
 	if (!timer_event_put(e, CHANNEL_RRC_TC, q, TIMER_RNR, TIMER_SET,
 		    aeth_rnr_ns(aeth_value(h->syndrome))))
 		return; /* as if the NAK had been lost: the Loss timer sends again, and another NAK
@@ -454,7 +477,13 @@ static void nak_fatal(struct engine *e, struct qp *q, enum wire_outcome outcome)
 	fail(e, q, outcome);
 }
 
-/* NAK_IMPLICIT_RELEASE and what follows. */
+static void drop(struct engine *e, enum counter why)
+{
+	enter(e, RRC_SILENT_DROP);
+	count(counters_of(e), why);
+}
+
+/* What precedes is released; then what the NAK says. */
 static void nak(struct engine *e, struct qp *q, const struct wire_headers *h)
 {
 	enum wire_outcome outcome = OUTCOME_RNR;
@@ -463,26 +492,27 @@ static void nak(struct engine *e, struct qp *q, const struct wire_headers *h)
 	if (aeth_kind(h->syndrome) == AETH_NAK) {
 		outcome = wire_outcome_of_nak(aeth_value(h->syndrome));
 		if (outcome == OUTCOME_BAD_RESP) {
-			count(counters_of(e), COUNTER_drop_ack_syndrome);
+			drop(e, COUNTER_drop_ack_syndrome);
 			return;
 		}
 	}
+	enter(e, RRC_NAK_IMPLICIT_RELEASE);
 	clear = release(e, q, psn_sub(h->psn, 1));
 	if (!clear && h->psn != q->rrc.unacked_psn) { /* else it is the next response of the READ
 							 that fails (C9-100) */
+		enter(e, RRC_ACK_LOSS_RETRANS);
 		implied_nak(e, q);
-		return;
-	}
-	if (outcome == OUTCOME_RNR)
+	} else if (outcome == OUTCOME_RNR) {
 		nak_rnr(e, q, h);
-	else if (outcome == OUTCOME_SEQUENCE)
+	} else if (outcome == OUTCOME_SEQUENCE) {
+		enter(e, RRC_NAK_RETRANS);
 		nak_sequence(e, q, h);
-	else
+	} else {
 		nak_fatal(e, q, outcome);
-	bad_requests(e, q);
+	}
 }
 
-/* READ_SCATTER: writes the bytes behind one another into the request's scatter entries. */
+/* Writes the bytes behind one another into the request's scatter entries. */
 static enum wire_outcome scatter(
 	struct engine *e, struct qp *q, struct rd_element *rd, const uint8_t *from, uint32_t bytes)
 {
@@ -493,8 +523,10 @@ static enum wire_outcome scatter(
 		uint8_t *to;
 		uint64_t run;
 
+		enter(e, RRC_READ_FETCH_ENTRY);
 		if (sem_fetch(e, q, &rd->entries, &entry) != SEM_VALID_ENTRY)
 			return OUTCOME_LOCAL_LENGTH;
+		enter(e, RRC_READ_SCATTER);
 		piece = RTE_MIN(bytes, entry.length);
 		s = v2p_map(e->v2p, q->pd, entry.lkey, entry.addr, piece, ACCESS_LOCAL_WRITE, &to,
 			&run);
@@ -504,6 +536,7 @@ static enum wire_outcome scatter(
 		}
 		piece = RTE_MIN(piece, (uint32_t)run);
 		rte_memcpy(to, from, piece);
+		enter(e, RRC_READ_UPDATE_ENTRY);
 		sem_update(q, piece);
 		from += piece;
 		bytes -= piece;
@@ -516,6 +549,7 @@ static void read_done(struct engine *e, struct qp *q, struct rd_element *rd)
 {
 	uint32_t unacked = psn_add(rd->psn, rd->packets);
 
+	enter(e, RRC_READ_RELEASE_ENTRY);
 	complete(e, q, rd->flags, rd->wqe_offset, rd->opcode, rd->length);
 	sem_release(e, q, rd->entries);
 	rd_pop(e->mq, &q->mq.rd);
@@ -523,6 +557,13 @@ static void read_done(struct engine *e, struct qp *q, struct rd_element *rd)
 	q->rrc.gap_psn = 0;
 	__atomic_store_n(&q->rrc.reads_done, q->rrc.reads_done + 1, __ATOMIC_RELEASE);
 	advanced(e, q, unacked);
+}
+
+/* The response is given up, and with it the queue pair. */
+static void read_failed(struct engine *e, struct qp *q, enum wire_outcome outcome)
+{
+	enter(e, RRC_READ_FLUSH);
+	fail(e, q, outcome);
 }
 
 /* Bytes that the response number `index` of a READ has to carry. */
@@ -539,17 +580,19 @@ static void read_response(struct engine *e, struct qp *q, struct rd_element *rd,
 	uint32_t index = q->rrc.read_packets;
 	enum wire_outcome outcome;
 
-	if (rd->opcode != USER_RDMA_READ || a->payload_bytes != response_bytes(q, rd, index)) {
-		count(counters_of(e), rd->opcode == USER_RDMA_READ ? COUNTER_drop_resp_length
-								   : COUNTER_drop_resp_opcode);
-		if (rd->opcode == USER_RDMA_READ)
-			fail(e, q, OUTCOME_BAD_RESP);
+	if (unlikely(rd->opcode != USER_RDMA_READ)) {
+		drop(e, COUNTER_drop_resp_opcode);
+		return;
+	}
+	if (unlikely(a->payload_bytes != response_bytes(q, rd, index))) {
+		count(counters_of(e), COUNTER_drop_resp_length);
+		read_failed(e, q, OUTCOME_BAD_RESP);
 		return;
 	}
 	outcome = scatter(e, q, rd, rte_pktmbuf_mtod_offset(m, const uint8_t *, a->payload_offset),
 		a->payload_bytes);
 	if (unlikely(outcome != OUTCOME_OK)) {
-		fail(e, q, outcome);
+		read_failed(e, q, outcome);
 		return;
 	}
 	count_n(counters_of(e), COUNTER_read_bytes, a->payload_bytes);
@@ -566,25 +609,26 @@ static void atomic_response(
 	enum wire_outcome outcome;
 
 	if (rd->opcode == USER_RDMA_READ) {
-		count(counters_of(e), COUNTER_drop_resp_opcode);
+		drop(e, COUNTER_drop_resp_opcode);
 		return;
 	}
 	outcome = scatter(e, q, rd, (const uint8_t *)&h->orig, sizeof(h->orig));
 	if (outcome != OUTCOME_OK)
-		fail(e, q, outcome);
+		read_failed(e, q, outcome);
 	else
 		read_done(e, q, rd);
 }
 
-/* READ_IMPLICIT_RELEASE: what came before the READ is done; then this response's place in it. */
+/* What came before the READ is done; then this response's place in it. */
 static void response(struct engine *e, struct qp *q, struct rte_mbuf *m)
 {
 	const struct wire_headers *h = &arrival_of(m)->headers;
 	struct rd_element *rd = rd_head(e->mq, &q->mq.rd);
 	uint32_t expected;
 
+	enter(e, RRC_READ_IMPLICIT_RELEASE);
 	if (!rd || psn_before(h->psn, rd->psn)) {
-		count(counters_of(e), COUNTER_drop_resp_opcode);
+		drop(e, COUNTER_drop_resp_opcode);
 		return;
 	}
 	if (wire_opcodes[h->opcode].headers & WIRE_HAS_AETH && aeth_kind(h->syndrome) == AETH_ACK)
@@ -592,10 +636,11 @@ static void response(struct engine *e, struct qp *q, struct rte_mbuf *m)
 	release(e, q, psn_sub(rd->psn, 1));
 	expected = psn_add(rd->psn, q->rrc.read_packets);
 	if (psn_before(h->psn, expected)) {
-		count(counters_of(e), COUNTER_ack_duplicate);
+		drop(e, COUNTER_ack_duplicate);
 		return;
 	}
-	if (h->psn != expected) { /* READ_RETRANS */
+	if (h->psn != expected) {
+		enter(e, RRC_READ_RETRANS);
 		__atomic_store_n(&q->rrc.unacked_psn, expected, __ATOMIC_RELEASE);
 		implied_nak(e, q);
 		return;
@@ -604,7 +649,6 @@ static void response(struct engine *e, struct qp *q, struct rte_mbuf *m)
 		read_response(e, q, rd, m);
 	else
 		atomic_response(e, q, rd, h);
-	bad_requests(e, q);
 }
 
 /* Is the response about something outstanding? Duplicates may still carry credits (C9-144). */
@@ -615,36 +659,41 @@ static bool in_window(struct engine *e, struct qp *q, const struct wire_headers 
 	if (likely(psn_before_eq(unacked, h->psn) && psn_before(h->psn, next_psn(q))))
 		return true;
 	if (psn_before(h->psn, unacked)) {
-		count(counters_of(e), COUNTER_ack_duplicate);
+		drop(e, COUNTER_ack_duplicate);
 		if (wire_opcodes[h->opcode].kind == WIRE_KIND_ACK &&
 			aeth_kind(h->syndrome) == AETH_ACK)
 			take_credits(q, h);
 	} else {
-		count(counters_of(e), COUNTER_drop_ack_ghost);
+		drop(e, COUNTER_drop_ack_ghost);
 	}
 	return false;
 }
 
-static void take_response(struct engine *e, struct qp *q, struct rte_mbuf *m)
+/* RESP_CXT: what kind of response is it, if it is one to something outstanding? */
+static void judge(struct engine *e, struct qp *q, struct rte_mbuf *m)
 {
 	const struct wire_headers *h = &arrival_of(m)->headers;
 
-	if (unlikely(!qp_sends(qp_state(q)) || q->service != SERVICE_RC)) {
-		count(counters_of(e), COUNTER_drop_qp_state);
+	if (unlikely(!qp_sends(qp_state(q)) || q->service != SERVICE_RC))
+		drop(e, COUNTER_drop_qp_state);
+	else if (!in_window(e, q, h))
 		return;
-	}
-	if (!in_window(e, q, h)) {
-		wake_sender(e, q);
-		return;
-	}
-	if (wire_opcodes[h->opcode].kind != WIRE_KIND_ACK)
+	else if (wire_opcodes[h->opcode].kind != WIRE_KIND_ACK)
 		response(e, q, m);
 	else if (aeth_kind(h->syndrome) == AETH_ACK)
 		ack(e, q, h);
 	else if (aeth_kind(h->syndrome) == AETH_RESERVED)
-		count(counters_of(e), COUNTER_drop_ack_syndrome);
+		drop(e, COUNTER_drop_ack_syndrome);
 	else
 		nak(e, q, h);
+}
+
+static void take_response(struct engine *e, struct qp *q, struct rte_mbuf *m)
+{
+	enter(e, RRC_RESP_CXT);
+	judge(e, q, m);
+	enter(e, RRC_IDLE);
+	bad_requests(e, q);
 	wake_sender(e, q);
 }
 
@@ -669,19 +718,28 @@ static unsigned take_responses(struct engine *e)
 
 /* ---- timers and wakes ---- */
 
+/* A Loss timer may find that everything was acknowledged meanwhile. */
+static bool timer_matters(const struct qp *q, enum timer_kind kind)
+{
+	return qp_sends(qp_state(q)) && (kind == TIMER_RNR || qp_outstanding(q));
+}
+
 static void expired(struct engine *e, struct qp *q, enum timer_kind kind)
 {
 	if (kind == TIMER_RNR) {
+		enter(e, RRC_NAK_RETRANS);
 		count(counters_of(e), COUNTER_rnr_timeouts);
 		__atomic_store_n(&q->rrc.rnr_waiting, 0, __ATOMIC_RELEASE);
 		retransmit_from(e, q, q->rrc.unacked_psn);
 		wake_sender(e, q);
-	} else if (qp_outstanding(q)) {
+	} else {
+		enter(e, RRC_TIMER_RETRANS);
 		count(counters_of(e), COUNTER_loss_timeouts);
 		__atomic_store_n(&q->rrc.proven, 0, __ATOMIC_RELAXED);
 		q->rrc.gap_psn = 0;
 		retry(e, q, q->rrc.unacked_psn);
 	}
+	enter(e, RRC_IDLE);
 }
 
 static unsigned take_expiries(struct engine *e)
@@ -693,7 +751,7 @@ static unsigned take_expiries(struct engine *e)
 		const struct timer_event *ev = timer_event_of(m[i]);
 		struct qp *q = qp_find(e->qps, ev->qpn);
 
-		if (q && q->epoch == ev->epoch && qp_sends(qp_state(q)))
+		if (q && q->epoch == ev->epoch && timer_matters(q, ev->timer))
 			expired(e, q, ev->timer);
 		rte_mbuf_raw_free(m[i]);
 	}
@@ -730,8 +788,8 @@ static void take_wakes(struct engine *e)
 			let_go(e, q);
 		} else if (qp_state(q) == QP_ERR) {
 			flush(e, q, OUTCOME_FLUSH);
+			enter(e, RRC_IDLE);
 			bad_requests(e, q);
-			wake_sender(e, q);
 		}
 	}
 }

@@ -8,42 +8,23 @@
  * A queue pair that may not go on is parked with its reason and woken by RequesterRecvControl: it
  * holds descriptors, no packets, and nobody waits for it.
  *
- * state	condition					next
- * RESP_CXT	QP not in RTS, bad request, or one went by	RC_BAD_REQ (RC) or UCUD_CPL (UC, UD)
- * RESP_CXT	RC						RC_JUDGE_MSG
- * RESP_CXT	UC, UD						UCUD_SEG
- * RC_JUDGE_MSG	must wait					PARKED
- * RC_JUDGE_MSG	READ, atomic					RC_STORE_ENTRY
- * RC_JUDGE_MSG	else						RC_SEG
- * RC_SEG	a packet was sent, more to come			RC_SEG
- * RC_SEG	no retransmit buffer				PARKED
- * RC_SEG	no room, no packet buffer, quantum spent	STALLED
- * RC_SEG	local memory refused				RC_BAD_REQ
- * RC_SEG	last packet sent				CXT_WB
- * RC_STORE_ENTRY -						CXT_WB
- * UCUD_SEG	as RC_SEG, the last packet			UCUD_CPL
- * UCUD_CPL	-						CXT_WB
- * RC_BAD_REQ	passed to RequesterRecvControl			IDLE
- * RC_BAD_REQ	no room						STALLED
- * CXT_WB	-						IDLE
+ * The table of transitions is requester_trans_control.def.
  */
 #include <errno.h>
 #include <rte_malloc.h>
+#include "pipeline/machine.h"
 #include "requester_priv.h"
 
 enum rtc_state {
-	RTC_IDLE,
-	RTC_RESP_CXT,
-	RTC_RC_JUDGE_MSG,
-	RTC_RC_SEG,
-	RTC_RC_STORE_ENTRY,
-	RTC_RC_BAD_REQ,
-	RTC_UCUD_SEG,
-	RTC_UCUD_CPL,
-	RTC_CXT_WB,
-	RTC_PARKED,  /* waits for RequesterRecvControl */
-	RTC_STALLED, /* waits for its turn, a ring, a buffer */
+#define STATE(id, text) RTC_##id,
+#include "requester_trans_control.def"
 };
+
+#define MACHINE	      rtc_machine
+#define MACHINE_NAME  "RequesterTransControl"
+#define MACHINE_ID(s) RTC_##s
+#define MACHINE_DEF   "requester_trans_control.def"
+#include "pipeline/machine_define.h"
 
 /* Packets that a QP may have outstanding before its peer has acknowledged any. */
 #define UNPROVEN_PACKETS 16
@@ -303,10 +284,16 @@ static enum rtc_state resp_cxt(struct visit *v)
 	enum qp_state state = qp_state(v->q);
 
 	if (unlikely(!qp_sends(state) || v->q->rtc.flushing) && v->r->outcome == OUTCOME_OK)
-		v->r->outcome = OUTCOME_FLUSH;
+		return RTC_FLUSH;
 	if (unlikely(v->r->outcome != OUTCOME_OK))
 		return rc ? RTC_RC_BAD_REQ : RTC_UCUD_CPL;
 	return rc ? RTC_RC_JUDGE_MSG : RTC_UCUD_SEG;
+}
+
+static enum rtc_state flush(struct visit *v)
+{
+	v->r->outcome = OUTCOME_FLUSH;
+	return v->q->service == SERVICE_RC ? RTC_RC_BAD_REQ : RTC_UCUD_CPL;
 }
 
 static enum rtc_state park(struct visit *v, enum park_reason reason)
@@ -585,6 +572,8 @@ static enum rtc_state step(struct visit *v, enum rtc_state state)
 		return RTC_RESP_CXT;
 	case RTC_RESP_CXT:
 		return resp_cxt(v);
+	case RTC_FLUSH:
+		return flush(v);
 	case RTC_RC_JUDGE_MSG:
 		return rc_judge_msg(v);
 	case RTC_RC_SEG:
@@ -681,12 +670,15 @@ static uint32_t visit_qp(struct engine *e, struct qp *q, unsigned *room, uint32_
 {
 	struct visit v = {
 		.e = e, .t = e->module[MODULE_RTC], .q = q, .room = *room, .quantum = quantum};
-	enum rtc_state state = RTC_IDLE;
+	enum rtc_state state = RTC_IDLE, next;
 
 	if (qp_outstanding(q) == 0)
 		__atomic_store_n(&q->rtc.busy_since_ns, e->now_ns, __ATOMIC_RELEASE);
-	while (state != RTC_PARKED && state != RTC_STALLED && (state != RTC_IDLE || q->rtc.head))
-		state = step(&v, state);
+	while (state != RTC_PARKED && state != RTC_STALLED && (state != RTC_IDLE || q->rtc.head)) {
+		next = step(&v, state);
+		MACHINE_STEP(rtc_machine, state, next);
+		state = next;
+	}
 	*room = v.room;
 	end_visit(&v, state);
 	return quantum - v.quantum;

@@ -5,6 +5,7 @@
 #include <rte_eal.h>
 #include "send-queue/send_queue.h"
 #include "engine_fixture.h"
+#include "pipeline/machine.h"
 
 struct fx *fx;
 
@@ -164,6 +165,7 @@ int fx_setup(void **state)
 	static const struct fx_options none;
 	const struct fx_options *o = *state ? *state : &none;
 
+	machine_set_test(o->name);
 	fx = aligned_alloc(64, RTE_ALIGN(sizeof(*fx), 64));
 	memset(fx, 0, sizeof(*fx));
 	fx->port.port = (struct link_port){.rx_burst = port_rx, .tx_burst = port_tx};

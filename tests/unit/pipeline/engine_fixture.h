@@ -80,6 +80,7 @@ struct fx_options {
 	uint32_t qps; /* size of the table; 0: 64 */
 	bool ipv6, vlan;
 	uint32_t timer_slots; /* 0: the default */
+	const char *name;     /* of the test, for the record of transitions */
 };
 
 int fx_group_setup(void **state);
@@ -87,7 +88,7 @@ int fx_group_teardown(void **state);
 int fx_setup(void **state);
 int fx_teardown(void **state);
 
-#define FX_TEST(f) cmocka_unit_test_setup_teardown(f, fx_setup, fx_teardown)
+#define FX_TEST(f) FX_TEST_WITH(f, (&(struct fx_options){.name = #f}))
 #define FX_TEST_WITH(f, options)                                                                   \
 	cmocka_unit_test_prestate_setup_teardown(f, fx_setup, fx_teardown, options)
 

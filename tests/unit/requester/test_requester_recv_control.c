@@ -542,6 +542,75 @@ static void rrc_poll__read_into_memory_that_is_gone(void **state)
 	fx_assert_counter(v2p_key_error, 1);
 }
 
+/* ---- retry counters that run out ---- */
+
+static void assert_retries_spent(unsigned wqe_offset)
+{
+	fx_assert_error(SYNDROME_RETRY_EXC, wqe_offset);
+	fx_assert_counter(retry_exceeded, 1);
+	assert_int_equal(qp_state(fx->qp[0]), QP_ERR);
+	assert_no_retransmission();
+}
+
+static void rrc_poll__sequence_naks_run_out(void **state)
+{
+	sends(1);
+	fx->qp[0]->rrc.retry_left = 0;
+	respond(0, P(0), aeth_nak(AETH_NAK_SEQUENCE), 0);
+	assert_retries_spent(0);
+}
+
+static void rrc_poll__implied_naks_run_out(void **state)
+{
+	read_request(8, 0);
+	send_request(0, USER_SEND, 8, 64);
+	sent();
+	fx->qp[0]->rrc.retry_left = 0;
+	respond_ack(0, P(1));
+	assert_retries_spent(0);
+}
+
+static void rrc_poll__missing_responses_run_out(void **state)
+{
+	read_request(3 * FX_MTU, 0);
+	fx->qp[0]->rrc.retry_left = 0;
+	read_response(WIRE_RC_READ_RESP_MIDDLE, P(1), FX_MTU, 1);
+	assert_retries_spent(0);
+}
+
+/* A NAK of what lies behind an unanswered READ: the READ comes first. */
+static void rrc_poll__nak_behind_a_lost_response(void **state)
+{
+	read_request(8, 0);
+	send_request(0, USER_SEND, 8, 64);
+	sent();
+	respond(0, P(1), aeth_nak(AETH_NAK_REMOTE_OPERATION), 0);
+	fx_assert_no_cqe();
+	assert_int_equal(qp_state(fx->qp[0]), QP_RTS);
+	assert_retransmission(WIRE_RC_READ_REQUEST, P(0));
+	assert_retransmission(WIRE_RC_SEND_ONLY, P(1));
+}
+
+static void rrc_poll__read_of_nothing(void **state)
+{
+	read_request(0, 64);
+	read_response(WIRE_RC_READ_RESP_ONLY, P(0), 0, 0);
+	fx_assert_cqe(USER_RDMA_READ, 64);
+}
+
+static void rrc_poll__atomic_without_room(void **state)
+{
+	struct rte_mbuf *m = fx_request(0, USER_ATOMIC_FA, 8, 64);
+	struct wqe_data d = {4, FX_KEY, FX_VA};
+
+	memcpy(request_wqe(m) + 16, &d, sizeof(d));
+	fx_put(CHANNEL_DP_RTC, m);
+	sent();
+	respond_with(0, (struct wire_headers){.opcode = WIRE_RC_ATOMIC_ACK, .psn = P(0)}, 0, 0);
+	rrc_poll(fx->e);
+	fx_assert_error(SYNDROME_LOCAL_LENGTH, 64);
+}
+
 /* ---- flush ---- */
 
 static void rrc_poll__flush_in_order(void **state)
@@ -664,6 +733,12 @@ int main(void)
 		FX_TEST(rrc_poll__response_of_the_wrong_kind),
 		FX_TEST(rrc_poll__read_response_without_a_read),
 		FX_TEST(rrc_poll__read_into_memory_that_is_gone),
+		FX_TEST(rrc_poll__sequence_naks_run_out),
+		FX_TEST(rrc_poll__implied_naks_run_out),
+		FX_TEST(rrc_poll__missing_responses_run_out),
+		FX_TEST(rrc_poll__nak_behind_a_lost_response),
+		FX_TEST(rrc_poll__read_of_nothing),
+		FX_TEST(rrc_poll__atomic_without_room),
 		FX_TEST(rrc_poll__flush_in_order),
 		FX_TEST(rrc_poll__failing_message_completes_once),
 		FX_TEST(rrc_poll__failing_message_half_sent_completes_once),

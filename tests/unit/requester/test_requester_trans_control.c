@@ -473,6 +473,48 @@ static void rtc_poll__bad_request_ring_full(void **state)
 	assert_bad(64, OUTCOME_LOCAL_QP_OP);
 }
 
+/* A READ finds no place for its entries: its turn comes again, until there is one. */
+static void rtc_poll__no_read_buffer(void **state)
+{
+	uint32_t size = fx->e->mq->re_free.size;
+
+	fx->e->mq->re_free.size = 0;
+	send_request(0, USER_RDMA_READ, 8, 0);
+	rtc_poll(fx->e);
+	assert_int_equal(fx_ring_count(CHANNEL_RTC_RPG), 0);
+	assert_int_equal(fx->qp[0]->rtc.parked, PARK_NONE);
+	fx->e->mq->re_free.size = size;
+	fx_exhaust(fx->packets, 0);
+	rtc_poll(fx->e);
+	assert_int_equal(fx_ring_count(CHANNEL_RTC_RPG), 0);
+	assert_int_equal(fx->qp[0]->rtc.reads_issued, 0);
+	fx_refill();
+	rtc_poll(fx->e);
+	assert_int_equal(fx_ring_count(CHANNEL_RTC_RPG), 1);
+}
+
+static void rtc_poll__read_not_allowed(void **state)
+{
+	fx->qp[0]->max_rd_atomic = 0;
+	send_request(0, USER_RDMA_READ, 8, 64);
+	rtc_poll(fx->e);
+	assert_int_equal(fx_ring_count(CHANNEL_RTC_RPG), 0);
+	assert_bad(64, OUTCOME_LOCAL_QP_OP);
+}
+
+static void rtc_poll__unreliable_output_full(void **state)
+{
+	fx_service(0, SERVICE_UC);
+	fx_fill(CHANNEL_RTC_RPG, 1);
+	send_request(0, USER_SEND, 2 * FX_MTU, 64);
+	rtc_poll(fx->e);
+	fx_assert_no_cqe();
+	fx_unfill(CHANNEL_RTC_RPG);
+	rtc_poll(fx->e);
+	assert_int_equal(fx_ring_count(CHANNEL_RTC_RPG), 1);
+	fx_assert_cqe(USER_SEND, 64);
+}
+
 static void rtc_poll__unreliable_errors_complete_at_once(void **state)
 {
 	struct rte_mbuf *m = fx_request(0, USER_SEND, 8, 64);
@@ -526,6 +568,9 @@ int main(void)
 		FX_TEST(rtc_poll__flushes_in_error),
 		FX_TEST(rtc_poll__memory_refused_in_the_midst),
 		FX_TEST(rtc_poll__bad_request_ring_full),
+		FX_TEST(rtc_poll__no_read_buffer),
+		FX_TEST(rtc_poll__read_not_allowed),
+		FX_TEST(rtc_poll__unreliable_output_full),
 		FX_TEST(rtc_poll__unreliable_errors_complete_at_once),
 		FX_TEST(rtc_poll__stale_request),
 	};
