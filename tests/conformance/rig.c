@@ -324,3 +324,14 @@ enum qp_state rig_state(struct sim *s, unsigned qp)
 {
 	return qp_state(sim_context(s, 0, qp));
 }
+
+void rig_expect_refusal(struct sim *s, unsigned qp, uint32_t psn, enum aeth_nak code, uint32_t msn)
+{
+	rig_expect_nak(s, psn, code, msn);
+	rig_silent(s, 20 * US);
+	assert_int_equal(rig_state(s, qp), QP_ERR);
+	assert_int_equal(rig_epsn(s, qp), psn & PSN_MASK);
+	rig_expect_event(s,
+		code == AETH_NAK_REMOTE_ACCESS ? EQE_WQ_ACCESS_ERROR : EQE_WQ_INVAL_REQ_ERROR,
+		s->node[0].qp[qp].qpn);
+}

@@ -106,6 +106,10 @@ void rig_untouched(struct sim *s, uint64_t offset, uint32_t bytes);
 uint32_t rig_epsn(struct sim *s, unsigned qp);
 enum qp_state rig_state(struct sim *s, unsigned qp);
 
+/* The responder refused the request of that PSN for good: a NAK, then silence; the QP is in ERR
+ * with EPSN still that, and its client has the event. */
+void rig_expect_refusal(struct sim *s, unsigned qp, uint32_t psn, enum aeth_nak code, uint32_t msn);
+
 /* ---- names ---- */
 
 int rig_begin_test(void **state); /* tells the record of transitions which test runs */

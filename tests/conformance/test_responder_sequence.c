@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The responder's rules on packet sequence numbers: the expected one, the gap, the silence after
+ * it (C9-62, C9-63, C9-74 to C9-80, C9-114, C9-121, C9-122). */
+#include "rig.h"
+
+enum { PSN = 0x100, AT = 4096, MTU = 1024 };
+
+static void write_at(struct sim *s, uint32_t psn, uint64_t at, uint32_t bytes)
+{
+	rig_request(s, 0, WIRE_RC_WRITE_ONLY, psn, at, bytes, bytes);
+}
+
+/* The same without AckReq. */
+static void write_quietly(struct sim *s, uint32_t psn, uint64_t at, uint32_t bytes)
+{
+	rig_send(s, rig_headers(s, 0, WIRE_RC_WRITE_ONLY, psn, at, bytes), NULL, bytes);
+}
+
+static void read_from(struct sim *s, uint32_t psn, uint64_t at, uint32_t bytes)
+{
+	rig_request(s, 0, WIRE_RC_READ_REQUEST, psn, at, bytes, 0);
+}
+
+/* ---- C9-62, C9-63 ---- */
+
+/* Each response of a long exchange has its PSN, in the order of the requests. */
+static void responses_in_order(struct sim *s, uint32_t psn)
+{
+	write_at(s, psn, AT, 100);
+	read_from(s, psn + 1, AT, 2 * MTU + 10);
+	rig_request(s, 0, WIRE_RC_FETCH_ADD, psn + 4, AT + 4096, 0, 0);
+	write_at(s, psn + 5, AT, 100);
+	read_from(s, psn + 6, AT, 0);
+	read_from(s, psn + 7, AT, MTU);
+	rig_request(s, 0, WIRE_RC_CMP_SWAP, psn + 8, AT + 4096, 0, 0);
+	write_at(s, psn + 9, AT, 100);
+	rig_expect_ack(s, psn, aeth_ack(0), 1);
+	rig_expect(s, WIRE_RC_READ_RESP_FIRST, psn + 1);
+	rig_expect(s, WIRE_RC_READ_RESP_MIDDLE, psn + 2);
+	rig_expect(s, WIRE_RC_READ_RESP_LAST, psn + 3);
+	rig_expect(s, WIRE_RC_ATOMIC_ACK, psn + 4);
+	rig_expect_ack(s, psn + 5, aeth_ack(0), 4);
+	rig_expect(s, WIRE_RC_READ_RESP_ONLY, psn + 6);
+	rig_expect(s, WIRE_RC_READ_RESP_ONLY, psn + 7);
+	rig_expect(s, WIRE_RC_ATOMIC_ACK, psn + 8);
+	rig_expect_ack(s, psn + 9, aeth_ack(0), 8);
+	rig_silent(s, MS);
+}
+
+static void c9_062__each_response_packet_has_its_psn(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+
+	responses_in_order(s, PSN);
+	rig_end(s);
+}
+
+static void c9_063__responses_in_the_order_of_the_requests_past_the_wrap(void **state)
+{
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+
+	for (p.psn = 0xfffff5; p.psn <= 0xffffff; p.psn++) {
+		struct sim *s = rig_create(&p);
+
+		responses_in_order(s, p.psn);
+		assert_int_equal(rig_epsn(s, 0), (p.psn + 10) & PSN_MASK);
+		rig_end(s);
+	}
+}
+
+/* A request of any kind, alone, is acknowledged. */
+static void c9_063__every_kind_of_request_is_acknowledged(void **state)
+{
+	static const struct {
+		uint8_t opcode, answer;
+		uint32_t bytes;
+	} rows[] = {
+		{WIRE_RC_SEND_ONLY, WIRE_RC_ACK, 64},
+		{WIRE_RC_SEND_ONLY_IMM, WIRE_RC_ACK, 64},
+		{WIRE_RC_SEND_ONLY_INV, WIRE_RC_ACK, 64},
+		{WIRE_RC_WRITE_ONLY, WIRE_RC_ACK, 64},
+		{WIRE_RC_WRITE_ONLY_IMM, WIRE_RC_ACK, 64},
+		{WIRE_RC_READ_REQUEST, WIRE_RC_READ_RESP_ONLY, 0},
+		{WIRE_RC_CMP_SWAP, WIRE_RC_ATOMIC_ACK, 0},
+		{WIRE_RC_FETCH_ADD, WIRE_RC_ATOMIC_ACK, 0},
+	};
+	struct sim *s = rig_make(SERVICE_RC);
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct rig_packet p;
+
+		sim_post_recv(s, 0, 0, 1 << 20, 1000);
+		rig_request(s, 0, rows[i].opcode, PSN + i, AT, rows[i].bytes, rows[i].bytes);
+		p = rig_expect(s, rows[i].answer, PSN + i);
+		assert_int_equal(p.h.msn, i + 1);
+		assert_int_equal(p.h.dest_qp, s->node[1].qp[0].qpn);
+		assert_int_equal(p.h.pkey, 0xffff);
+	}
+	rig_end(s);
+}
+
+/* ---- C9-74, C9-75, C9-77 ---- */
+
+static void c9_074__psn_is_compared_before_execution(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+
+	write_at(s, PSN, AT, 64);
+	rig_expect_ack(s, PSN, aeth_ack(0), 1);
+	memset(s->node[0].memory + AT, 0, 64);
+	write_at(s, PSN, AT, 64); /* behind */
+	rig_expect_ack(s, PSN, aeth_ack(0), 1);
+	write_at(s, PSN + 2, AT, 64); /* ahead */
+	rig_expect_nak(s, PSN + 1, AETH_NAK_SEQUENCE, 1);
+	rig_untouched(s, AT, 64);
+	write_at(s, PSN + 1, AT, 64); /* this one */
+	rig_expect_ack(s, PSN + 1, aeth_ack(0), 2);
+	rig_holds_pattern(s, AT, 64);
+	rig_end(s);
+}
+
+/* The expected PSN grows by 1, by a READ's responses after a READ. */
+static void expected_psn(uint8_t mtu_code)
+{
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+	uint32_t mtu = wire_mtu_bytes(mtu_code), psn;
+	const uint32_t reads[] = {0, 1, mtu - 1, mtu, mtu + 1, 2 * mtu, 2 * mtu + 1, 10 * mtu};
+	struct rig_packet got;
+	struct sim *s;
+
+	p.mtu = mtu_code;
+	psn = p.psn = 0xfffff0;
+	s = rig_create(&p);
+	for (unsigned i = 0; i < sizeof(reads) / 4; i++) {
+		uint32_t packets = reads[i] ? (reads[i] + mtu - 1) / mtu : 1;
+
+		read_from(s, psn, AT, reads[i]);
+		for (uint32_t k = 0; k < packets; k++)
+			assert_true(rig_recv(s, &got, MS));
+		psn = (psn + packets) & PSN_MASK;
+		assert_int_equal(rig_epsn(s, 0), psn);
+		write_at(s, psn, AT, 64);
+		rig_expect_ack(s, psn, aeth_ack(0), 2 * i + 2);
+		psn = (psn + 1) & PSN_MASK;
+	}
+	rig_end(s);
+}
+
+static void c9_075__expected_psn_after_reads_and_others(void **state)
+{
+	for (uint8_t mtu = 1; mtu <= 5; mtu++)
+		expected_psn(mtu);
+}
+
+static void c9_077__expected_requests_are_executed_in_order(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+
+	/* later packets of the same place win */
+	for (uint32_t i = 0; i < 20; i++) {
+		uint32_t value = i;
+		struct wire_headers h = rig_headers(s, 0, WIRE_RC_WRITE_ONLY, PSN + i, AT, 4);
+
+		h.ackreq = i == 19;
+		rig_send(s, h, &value, 4);
+	}
+	rig_expect_ack(s, PSN + 19, aeth_ack(0), 20);
+	assert_int_equal(s->node[0].memory[AT], 19);
+	assert_int_equal(rig_epsn(s, 0), PSN + 20);
+	rig_end(s);
+}
+
+/* ---- C9-76: states ---- */
+
+static void dropped_in_state(struct sim *s)
+{
+	uint64_t before = sim_counter(s, 0, COUNTER_drop_qp_state);
+	uint32_t epsn = rig_epsn(s, 0);
+
+	write_at(s, PSN, AT, 64);
+	write_at(s, PSN + 5, AT, 64);
+	rig_silent(s, 10 * US);
+	rig_untouched(s, AT, 64);
+	assert_int_equal(rig_epsn(s, 0), epsn);
+	assert_true(sim_counter(s, 0, COUNTER_drop_qp_state) == before + 2);
+}
+
+static void c9_076__no_state_but_a_receiving_one_moves_the_expected_psn(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+
+	sim_modify(s, 0, 0, QP_RST, 0);
+	dropped_in_state(s);
+	sim_modify(s, 0, 0, QP_INIT, 0);
+	dropped_in_state(s);
+	sim_modify(s, 0, 0, QP_RTR, 0);
+	rig_no_event(s);
+	write_at(s, PSN, AT, 64);
+	rig_expect_ack(s, PSN, aeth_ack(0), 1);
+	sim_modify(s, 0, 0, QP_RTS, 0);
+	write_at(s, PSN + 1, AT, 64);
+	rig_expect_ack(s, PSN + 1, aeth_ack(0), 2);
+	sim_modify(s, 0, 0, QP_SQD, 0);
+	write_at(s, PSN + 2, AT, 64);
+	rig_expect_ack(s, PSN + 2, aeth_ack(0), 3);
+	assert_int_equal(rig_epsn(s, 0), PSN + 3);
+	memset(s->node[0].memory + AT, 0, 64);
+	sim_modify(s, 0, 0, QP_ERR, 0);
+	dropped_in_state(s);
+	rig_end(s);
+}
+
+/* The first packet in RTR tells the client, once; in RTS it knows. */
+static void events__communication_established(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+
+	write_at(s, PSN, AT, 64);
+	rig_expect_ack(s, PSN, aeth_ack(0), 1);
+	rig_no_event(s);
+	sim_modify(s, 0, 0, QP_RST, 0);
+	sim_modify(s, 0, 0, QP_INIT, 0);
+	sim_modify(s, 0, 0, QP_RTR, 0);
+	write_at(s, PSN, AT, 64);
+	write_at(s, PSN + 1, AT, 64);
+	rig_expect_ack(s, PSN + 1, aeth_ack(0), 2);
+	rig_expect_event(s, EQE_COMM_EST, s->node[0].qp[0].qpn);
+	rig_no_event(s);
+	rig_end(s);
+}
+
+/* Bad packets do not move it either. */
+static void c9_076__bad_packets_leave_the_expected_psn(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+	struct wire_headers h;
+
+	write_at(s, PSN, AT, 64);
+	rig_expect_ack(s, PSN, aeth_ack(0), 1);
+	write_at(s, PSN + 3, AT, 64);
+	rig_expect_nak(s, PSN + 1, AETH_NAK_SEQUENCE, 1);
+	assert_int_equal(rig_epsn(s, 0), PSN + 1);
+	rig_request(s, 0, WIRE_RC_SEND_ONLY, PSN + 1, 0, 0, 64);
+	rig_expect_ack(s, PSN + 1, aeth_rnr(1), 1);
+	assert_int_equal(rig_epsn(s, 0), PSN + 1);
+	h = rig_headers(s, 0, WIRE_RC_WRITE_ONLY, PSN + 1, AT, 64);
+	h.rkey = 0x1234;
+	rig_send(s, h, NULL, 64);
+	rig_expect_refusal(s, 0, PSN + 1, AETH_NAK_REMOTE_ACCESS, 1);
+	rig_end(s);
+}
+
+/* ---- C9-78, C9-79: regions ---- */
+
+static void c9_078__duplicates_of_each_kind_are_answered(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+
+	sim_post_recv(s, 0, 0, 1 << 20, 1000);
+	write_at(s, PSN, AT, 64);
+	rig_request(s, 0, WIRE_RC_SEND_ONLY, PSN + 1, 0, 0, 64);
+	rig_expect_ack(s, PSN + 1, aeth_ack(0), 2);
+	read_from(s, PSN + 2, AT, 64);
+	rig_expect(s, WIRE_RC_READ_RESP_ONLY, PSN + 2);
+	rig_request(s, 0, WIRE_RC_FETCH_ADD, PSN + 3, AT + 4096, 0, 0);
+	rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN + 3);
+
+	write_at(s, PSN, AT, 64);
+	rig_expect_ack(s, PSN + 3, aeth_ack(0), 4);
+	rig_request(s, 0, WIRE_RC_SEND_ONLY, PSN + 1, 0, 0, 64);
+	rig_expect_ack(s, PSN + 3, aeth_ack(0), 4);
+	read_from(s, PSN + 2, AT, 64);
+	rig_expect(s, WIRE_RC_READ_RESP_ONLY, PSN + 2);
+	rig_request(s, 0, WIRE_RC_FETCH_ADD, PSN + 3, AT + 4096, 0, 0);
+	rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN + 3);
+	assert_int_equal(sim_counter(s, 0, COUNTER_duplicate_requests), 4);
+	rig_end(s);
+}
+
+/* 2^23 PSNs before the expected one are duplicates, all others are not in the valid region. */
+static void c9_079__borders_of_the_valid_region(void **state)
+{
+	static const struct {
+		uint32_t ahead;
+		bool duplicate;
+	} rows[] = {{1, false}, {2, false}, {0x7fffff, false}, {0x800000, true}, {0x800001, true},
+		{0xffffff, true}};
+	struct sim *s = rig_make(SERVICE_RC);
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		rig_reconnect(s, 0);
+		memset(s->node[0].memory + AT, 0, 128);
+		write_at(s, PSN, AT, 64);
+		rig_expect_ack(s, PSN, aeth_ack(0), 1);
+		write_at(s, PSN + 1 + rows[i].ahead, AT + 64, 64);
+		if (rows[i].duplicate)
+			rig_expect_ack(s, PSN, aeth_ack(0), 1);
+		else
+			rig_expect_nak(s, PSN + 1, AETH_NAK_SEQUENCE, 1);
+		rig_untouched(s, AT + 64, 64);
+		assert_int_equal(rig_epsn(s, 0), PSN + 1);
+	}
+	rig_end(s);
+}
+
+static void c9_079__gap_draws_a_nak_with_the_expected_psn(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+
+	write_at(s, PSN, AT, 100);
+	write_at(s, PSN + 2, AT + 100, 100);
+	rig_expect_ack(s, PSN, aeth_ack(0), 1);
+	rig_expect_nak(s, PSN + 1, AETH_NAK_SEQUENCE, 1);
+	rig_silent(s, MS);
+	rig_untouched(s, AT + 100, 100);
+	assert_int_equal(rig_epsn(s, 0), PSN + 1);
+	assert_int_equal(rig_state(s, 0), QP_RTS);
+	rig_no_event(s);
+	rig_end(s);
+}
+
+/* All that came before the gap is done and answered in front of the NAK. */
+static void c9_079__what_precedes_is_done_before_the_nak(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+	uint32_t packets = 40;
+
+	sim_post_recv(s, 0, 0, 1 << 20, 1000);
+	write_quietly(s, PSN, AT, 100);
+	read_from(s, PSN + 1, AT, packets * MTU);
+	rig_send(s, rig_headers(s, 0, WIRE_RC_SEND_ONLY, PSN + 1 + packets, 0, 0), NULL, 500);
+	rig_request(s, 0, WIRE_RC_FETCH_ADD, PSN + 2 + packets, AT + 4096, 0, 0);
+	write_at(s, PSN + 10 + packets, AT + 100, 100);
+	rig_expect(s, WIRE_RC_READ_RESP_FIRST, PSN + 1);
+	for (uint32_t i = 1; i + 1 < packets; i++)
+		rig_expect(s, WIRE_RC_READ_RESP_MIDDLE, PSN + 1 + i);
+	rig_expect(s, WIRE_RC_READ_RESP_LAST, PSN + packets);
+	rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN + 2 + packets);
+	rig_expect_nak(s, PSN + 3 + packets, AETH_NAK_SEQUENCE, 4);
+	rig_expect_cqe(s, USER_RECV, 0, 0);
+	rig_untouched(s, AT + 100, 100);
+	rig_end(s);
+}
+
+/* ---- C9-80, C9-114, C9-121, C9-122: the silence after the NAK ---- */
+
+static void open_gap(struct sim *s)
+{
+	write_at(s, PSN, AT, 64);
+	rig_expect_ack(s, PSN, aeth_ack(0), 1);
+	write_at(s, PSN + 2, AT + 64, 64);
+	rig_expect_nak(s, PSN + 1, AETH_NAK_SEQUENCE, 1);
+}
+
+static void c9_080__silence_until_the_expected_request(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+
+	open_gap(s);
+	for (uint32_t i = 0; i < 10; i++)
+		write_at(s, PSN + 2 + i, AT + 64, 64);
+	read_from(s, PSN + 2, AT, 64);
+	rig_request(s, 0, WIRE_RC_FETCH_ADD, PSN + 3, AT + 64, 0, 0);
+	rig_request(s, 0, 0x1f, PSN + 3, 0, 0, 0);
+	rig_request(s, 0, WIRE_RC_SEND_ONLY, PSN + 4, 0, 0, 64);
+	rig_silent(s, MS);
+	rig_untouched(s, AT + 64, 64);
+	assert_int_equal(sim_counter(s, 0, COUNTER_drop_out_of_sequence), 15);
+	write_at(s, PSN + 1, AT + 64, 64);
+	rig_expect_ack(s, PSN + 1, aeth_ack(0), 2);
+	write_at(s, PSN + 3, AT, 64); /* a new gap draws a new NAK */
+	rig_expect_nak(s, PSN + 2, AETH_NAK_SEQUENCE, 2);
+	rig_end(s);
+}
+
+static void c9_080__a_valid_duplicate_is_answered_in_the_silence(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+
+	open_gap(s);
+	write_at(s, PSN + 2, AT + 64, 64);
+	rig_silent(s, 10 * US);
+	write_at(s, PSN, AT, 64);
+	rig_expect_ack(s, PSN, aeth_ack(0), 1);
+	rig_untouched(s, AT + 64, 64);
+	rig_end(s);
+}
+
+/* The request with the expected PSN may itself be bad: it draws its own NAK. */
+static void c9_114__the_expected_request_may_draw_a_nak(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+
+	open_gap(s);
+	rig_request(s, 0, WIRE_RC_WRITE_MIDDLE, PSN + 1, AT, 0, MTU);
+	rig_expect_refusal(s, 0, PSN + 1, AETH_NAK_INVALID_REQUEST, 1);
+	rig_end(s);
+}
+
+/* The same after an RNR NAK: what was on its way behind it is dropped without a word. */
+static void c9_114__silence_after_an_rnr_nak(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+
+	rig_request(s, 0, WIRE_RC_SEND_FIRST, PSN, 0, 0, MTU);
+	rig_request(s, 0, WIRE_RC_SEND_MIDDLE, PSN + 1, 0, 0, MTU);
+	rig_request(s, 0, WIRE_RC_SEND_LAST, PSN + 2, 0, 0, MTU);
+	rig_expect_ack(s, PSN, aeth_rnr(1), 0);
+	rig_silent(s, 100 * US);
+	sim_post_recv(s, 0, 0, 1 << 20, 3 * MTU);
+	rig_request(s, 0, WIRE_RC_SEND_FIRST, PSN, 0, 0, MTU);
+	rig_request(s, 0, WIRE_RC_SEND_MIDDLE, PSN + 1, 0, 0, MTU);
+	rig_request(s, 0, WIRE_RC_SEND_LAST, PSN + 2, 0, 0, MTU);
+	rig_expect_ack(s, PSN + 2, aeth_ack(0), 1);
+	assert_int_equal(rig_expect_cqe(s, USER_RECV, 0, 0).byte_count, 3 * MTU);
+	rig_end(s);
+}
+
+static void c9_121__nak_tells_the_expected_psn_past_the_wrap(void **state)
+{
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+	struct sim *s;
+
+	p.psn = 0xffffff;
+	s = rig_create(&p);
+	write_at(s, 0xffffff, AT, 64);
+	write_at(s, 3, AT + 64, 64);
+	rig_expect_ack(s, 0xffffff, aeth_ack(0), 1);
+	rig_expect_nak(s, 0, AETH_NAK_SEQUENCE, 1);
+	write_at(s, 0, AT + 64, 64);
+	rig_expect_ack(s, 0, aeth_ack(0), 2);
+	rig_end(s);
+}
+
+/* Before any packet has come, too. */
+static void c9_121__gap_at_the_first_packet(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+
+	write_at(s, PSN + 1, AT, 64);
+	rig_expect_nak(s, PSN, AETH_NAK_SEQUENCE, 0);
+	rig_untouched(s, AT, 64);
+	rig_end(s);
+}
+
+static void c9_122__all_but_the_expected_and_duplicates_are_dropped(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+
+	open_gap(s);
+	write_at(s, PSN + 3, AT + 64, 64);
+	write_at(s, PSN + 1 + 0x7fffff, AT + 64, 64);
+	read_from(s, PSN + 9, AT, 64);
+	rig_silent(s, 100 * US);
+	rig_untouched(s, AT + 64, 64);
+	assert_int_equal(rig_epsn(s, 0), PSN + 1);
+	rig_end(s);
+}
+
+static void c9_123__duplicates_are_served_after_the_nak(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+
+	read_from(s, PSN, AT, 2 * MTU);
+	rig_expect(s, WIRE_RC_READ_RESP_FIRST, PSN);
+	rig_expect(s, WIRE_RC_READ_RESP_LAST, PSN + 1);
+	rig_request(s, 0, WIRE_RC_FETCH_ADD, PSN + 2, AT + 4096, 0, 0);
+	rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN + 2);
+	write_at(s, PSN + 4, AT, 64);
+	rig_expect_nak(s, PSN + 3, AETH_NAK_SEQUENCE, 2);
+	read_from(s, PSN, AT, 2 * MTU);
+	rig_expect(s, WIRE_RC_READ_RESP_FIRST, PSN);
+	rig_expect(s, WIRE_RC_READ_RESP_LAST, PSN + 1);
+	rig_request(s, 0, WIRE_RC_FETCH_ADD, PSN + 2, AT + 4096, 0, 0);
+	rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN + 2);
+	assert_int_equal(rig_epsn(s, 0), PSN + 3);
+	rig_end(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CONFORMANCE_TEST(c9_062__each_response_packet_has_its_psn),
+		CONFORMANCE_TEST(c9_063__responses_in_the_order_of_the_requests_past_the_wrap),
+		CONFORMANCE_TEST(c9_063__every_kind_of_request_is_acknowledged),
+		CONFORMANCE_TEST(c9_074__psn_is_compared_before_execution),
+		CONFORMANCE_TEST(c9_075__expected_psn_after_reads_and_others),
+		CONFORMANCE_TEST(c9_076__no_state_but_a_receiving_one_moves_the_expected_psn),
+		CONFORMANCE_TEST(c9_076__bad_packets_leave_the_expected_psn),
+		CONFORMANCE_TEST(c9_077__expected_requests_are_executed_in_order),
+		CONFORMANCE_TEST(c9_078__duplicates_of_each_kind_are_answered),
+		CONFORMANCE_TEST(c9_079__borders_of_the_valid_region),
+		CONFORMANCE_TEST(c9_079__gap_draws_a_nak_with_the_expected_psn),
+		CONFORMANCE_TEST(c9_079__what_precedes_is_done_before_the_nak),
+		CONFORMANCE_TEST(c9_080__silence_until_the_expected_request),
+		CONFORMANCE_TEST(c9_080__a_valid_duplicate_is_answered_in_the_silence),
+		CONFORMANCE_TEST(c9_114__the_expected_request_may_draw_a_nak),
+		CONFORMANCE_TEST(c9_114__silence_after_an_rnr_nak),
+		CONFORMANCE_TEST(c9_121__nak_tells_the_expected_psn_past_the_wrap),
+		CONFORMANCE_TEST(c9_121__gap_at_the_first_packet),
+		CONFORMANCE_TEST(c9_122__all_but_the_expected_and_duplicates_are_dropped),
+		CONFORMANCE_TEST(c9_123__duplicates_are_served_after_the_nak),
+		CONFORMANCE_TEST(events__communication_established),
+	};
+
+	return cmocka_run_group_tests_name("responder_sequence", tests, NULL, NULL);
+}
