@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <rte_memzone.h>
+#include <rte_pause.h>
 #include "completion/completion.h"
 #include "host-abi/wqe.h"
 #include "completion_priv.h"
@@ -46,7 +47,7 @@ int cq_write(struct completion *c, uint32_t cqn, uint32_t client, struct cqe *bu
 	q->buffer = buffer;
 	q->record = record;
 	q->client = client;
-	q->overrun = 0;
+	q->stop = 0;
 	q->produced = 0;
 	q->consumed = 0;
 	q->served_arm = 0;
@@ -150,23 +151,15 @@ static bool reserve(struct cq *q, uint64_t *place)
 static bool lost(struct completion *c, struct counters *counters, struct cq *q)
 {
 	count(counters, COUNTER_cq_overruns);
-	if (!__atomic_exchange_n(&q->overrun, 1, __ATOMIC_RELAXED))
+	if (!(__atomic_fetch_or(&q->stop, CQ_STOP_OVERRUN, __ATOMIC_RELAXED) & CQ_STOP_OVERRUN))
 		eq_post(c, counters, q->client, EQE_CQ_ERROR, q->cqn);
 	return false;
 }
 
-bool cq_post(struct completion *c, struct counters *counters, uint32_t cqn, const struct cqe *entry,
-	bool solicited)
+/* opcode, is_send, reserved2 and owner are one word, written last; `solicited` is kept in reserved2
+ * of a backlog's entries alone. */
+static inline void write_entry(struct cqe *to, const struct cqe *entry, bool solicited)
 {
-	struct cq *q = &c->cqs[cqn & c->cq_mask];
-	struct cqe *to;
-	uint64_t place;
-
-	if (unlikely(__atomic_load_n(&q->cqn, __ATOMIC_ACQUIRE) != cqn))
-		return false;
-	if (unlikely(__atomic_load_n(&q->overrun, __ATOMIC_RELAXED) || !reserve(q, &place)))
-		return lost(c, counters, q);
-	to = &q->buffer[place & q->mask];
 	to->my_qpn = entry->my_qpn;
 	to->reserved = 0;
 	to->remote_qpn = entry->remote_qpn;
@@ -174,10 +167,165 @@ bool cq_post(struct completion *c, struct counters *counters, uint32_t cqn, cons
 	to->imm_or_error = entry->imm_or_error;
 	to->byte_count = entry->byte_count;
 	to->wqe_offset = entry->wqe_offset;
-	/* opcode, is_send, reserved and owner: one word, written last */
-	__atomic_store_n((uint32_t *)&to->opcode, entry->opcode | (uint32_t)entry->is_send << 8,
+	__atomic_store_n((uint32_t *)&to->opcode,
+		entry->opcode | (uint32_t)entry->is_send << 8 | (uint32_t)solicited << 16,
 		__ATOMIC_RELEASE);
+}
+
+static inline void fill(struct completion *c, struct counters *counters, struct cq *q,
+	uint64_t place, const struct cqe *entry, bool solicited)
+{
+	write_entry(&q->buffer[place & q->mask], entry, false);
 	count(counters, COUNTER_cqes);
 	touch(c, q, solicited || entry->opcode == USER_INVALID);
+}
+
+/* ---- step by step ---- */
+
+/* The CQ, or NULL with *answer: it is gone or does not take a completion now. */
+static struct cq *open_cq(struct completion *c, struct counters *counters, uint32_t cqn,
+	enum completion_answer *answer)
+{
+	struct cq *q = &c->cqs[cqn & c->cq_mask];
+	uint32_t stop = __atomic_load_n(&q->stop, __ATOMIC_ACQUIRE);
+
+	*answer = COMPLETION_READY;
+	if (unlikely(__atomic_load_n(&q->cqn, __ATOMIC_ACQUIRE) != cqn)) {
+		*answer = COMPLETION_LOST;
+		return NULL;
+	}
+	if (unlikely(stop & CQ_STOP_HELD)) {
+		count(counters, COUNTER_cq_not_ready);
+		*answer = COMPLETION_NOT_READY;
+		return NULL;
+	}
+	return q;
+}
+
+enum completion_answer cq_request(struct completion *c, struct counters *counters, uint32_t cqn)
+{
+	enum completion_answer answer;
+	struct cq *q = open_cq(c, counters, cqn, &answer);
+
+	if (unlikely(q && __atomic_load_n(&q->stop, __ATOMIC_RELAXED) & CQ_STOP_OVERRUN)) {
+		lost(c, counters, q);
+		return COMPLETION_LOST;
+	}
+	return answer;
+}
+
+enum completion_answer cq_place(
+	struct completion *c, struct counters *counters, uint32_t cqn, uint64_t *place)
+{
+	enum completion_answer answer;
+	struct cq *q = open_cq(c, counters, cqn, &answer);
+
+	if (unlikely(q && !reserve(q, place))) {
+		lost(c, counters, q);
+		return COMPLETION_LOST;
+	}
+	return answer;
+}
+
+enum completion_answer cq_fill(struct completion *c, struct counters *counters, uint32_t cqn,
+	uint64_t place, const struct cqe *entry, bool solicited)
+{
+	enum completion_answer answer;
+	struct cq *q = open_cq(c, counters, cqn, &answer);
+
+	if (likely(q != NULL))
+		fill(c, counters, q, place, entry, solicited);
+	return answer;
+}
+
+/* ---- in one go ---- */
+
+/* Into the backlog of a held CQ. Reserving a place there and releasing the CQ meet in one word: no
+ * completion is put into a backlog that nobody looks at any more. */
+static bool post_backlog(struct completion *c, struct counters *counters, struct cq *q,
+	const struct cqe *entry, bool solicited)
+{
+	uint32_t stop = __atomic_load_n(&q->stop, __ATOMIC_ACQUIRE);
+
+	do {
+		if (!(stop & CQ_STOP_HELD)) /* released just now */
+			return cq_post(c, counters, q->cqn, entry, solicited);
+		if (stop & CQ_STOP_OVERRUN || (stop & CQ_STOP_BACKLOG) == q->backlog_entries)
+			return lost(c, counters, q);
+	} while (!__atomic_compare_exchange_n(
+		&q->stop, &stop, stop + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+	write_entry(&q->backlog[stop & CQ_STOP_BACKLOG], entry, solicited);
+	count(counters, COUNTER_cq_backlogged);
 	return true;
+}
+
+bool cq_post(struct completion *c, struct counters *counters, uint32_t cqn, const struct cqe *entry,
+	bool solicited)
+{
+	struct cq *q = &c->cqs[cqn & c->cq_mask];
+	uint32_t stop;
+	uint64_t place;
+
+	if (unlikely(__atomic_load_n(&q->cqn, __ATOMIC_ACQUIRE) != cqn))
+		return false;
+	stop = __atomic_load_n(&q->stop, __ATOMIC_ACQUIRE);
+	if (unlikely(stop & CQ_STOP_HELD))
+		return post_backlog(c, counters, q, entry, solicited);
+	if (unlikely(stop || !reserve(q, &place)))
+		return lost(c, counters, q);
+	fill(c, counters, q, place, entry, solicited);
+	return true;
+}
+
+/* ---- held ---- */
+
+int cq_hold(struct completion *c, uint32_t cqn, struct cqe *backlog, uint32_t entries)
+{
+	struct cq *q = &c->cqs[cqn & c->cq_mask];
+	uint32_t stop = __atomic_load_n(&q->stop, __ATOMIC_RELAXED);
+
+	if (cqn == 0 || q->cqn != cqn)
+		return -ENOENT;
+	if (stop & CQ_STOP_HELD)
+		return -EBUSY;
+	if (entries <= q->mask || entries > CQ_STOP_BACKLOG)
+		return -EINVAL;
+	for (uint32_t i = 0; i < entries; i++)
+		backlog[i].owner = CQE_OWNER_HW;
+	q->backlog = backlog;
+	q->backlog_entries = entries;
+	__atomic_fetch_or(&q->stop, CQ_STOP_HELD, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
+/* An entry of the backlog into the CQ; whoever reserved it is just writing it, if it is not there.
+ */
+static void unlog(
+	struct completion *c, struct counters *counters, struct cq *q, const struct cqe *entry)
+{
+	uint64_t place;
+
+	while (__atomic_load_n((const uint32_t *)&entry->opcode, __ATOMIC_ACQUIRE) >> 24)
+		rte_pause();
+	if (reserve(q, &place))
+		fill(c, counters, q, place, entry, entry->reserved2);
+	else
+		lost(c, counters, q);
+}
+
+int cq_release(struct completion *c, struct counters *counters, uint32_t cqn)
+{
+	struct cq *q = &c->cqs[cqn & c->cq_mask];
+	uint32_t stop = __atomic_load_n(&q->stop, __ATOMIC_ACQUIRE), done = 0;
+
+	if (cqn == 0 || q->cqn != cqn)
+		return -ENOENT;
+	if (!(stop & CQ_STOP_HELD))
+		return -EINVAL;
+	do {
+		for (; done < (stop & CQ_STOP_BACKLOG); done++)
+			unlog(c, counters, q, &q->backlog[done]);
+	} while (!__atomic_compare_exchange_n(&q->stop, &stop, stop & CQ_STOP_OVERRUN, false,
+		__ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE));
+	return 0;
 }

@@ -4,6 +4,7 @@
  * stage; the client's bell is rung between polls (notify.c).
  */
 #include <stddef.h>
+#include <rte_branch_prediction.h>
 #include "completion_priv.h"
 
 void eq_write(struct completion *c, uint32_t client, struct client_page *page, int eventfd)
@@ -12,6 +13,7 @@ void eq_write(struct completion *c, uint32_t client, struct client_page *page, i
 
 	q->produced = 0;
 	q->notify = 0;
+	q->held = 0;
 	q->eventfd = eventfd;
 	if (client >= c->eq_end)
 		__atomic_store_n(&c->eq_end, client + 1, __ATOMIC_RELAXED);
@@ -36,26 +38,99 @@ static bool reserve(struct eq *q, struct client_page *page, uint32_t *place)
 	return true;
 }
 
-bool eq_post(struct completion *c, struct counters *counters, uint32_t client, enum eqe_type type,
-	uint32_t number)
+void eq_hold(struct completion *c, uint32_t client)
 {
-	struct eq *q = &c->eqs[client];
-	struct client_page *page = __atomic_load_n(&q->page, __ATOMIC_ACQUIRE);
-	struct eqe *to;
-	uint32_t place;
+	__atomic_store_n(&c->eqs[client].held, 1, __ATOMIC_SEQ_CST);
+}
 
-	if (!page)
-		return false;
-	if (!reserve(q, page, &place)) {
-		count(counters, COUNTER_eq_overruns);
-		return false;
+void eq_release(struct completion *c, uint32_t client)
+{
+	__atomic_store_n(&c->eqs[client].held, 0, __ATOMIC_SEQ_CST);
+}
+
+/* What the client's EQ answers; READY: it lies in *page. */
+static inline enum completion_answer open_eq(
+	struct completion *c, struct counters *counters, uint32_t client, struct client_page **page)
+{
+	const struct eq *q = &c->eqs[client];
+
+	if (unlikely(__atomic_load_n(&q->held, __ATOMIC_ACQUIRE))) {
+		count(counters, COUNTER_eq_not_ready);
+		return COMPLETION_NOT_READY;
 	}
-	to = &page->eq[place % EQ_ENTRIES];
+	*page = __atomic_load_n(&q->page, __ATOMIC_ACQUIRE);
+	return *page ? COMPLETION_READY : COMPLETION_LOST;
+}
+
+static void fill(struct completion *c, struct counters *counters, uint32_t client,
+	struct client_page *page, uint32_t place, enum eqe_type type, uint32_t number)
+{
+	struct eqe *to = &page->eq[place % EQ_ENTRIES];
+
 	to->number = number;
 	to->type = type;
 	__atomic_store_n(&to->owner, (place / EQ_ENTRIES & 1) ^ 1, __ATOMIC_RELEASE);
 	count(counters, COUNTER_events);
-	__atomic_store_n(&q->notify, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&c->eqs[client].notify, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&c->notify, 1, __ATOMIC_SEQ_CST);
+}
+
+enum completion_answer eq_request(struct completion *c, struct counters *counters, uint32_t client)
+{
+	struct client_page *page;
+
+	return open_eq(c, counters, client, &page);
+}
+
+/* Reserves a place in the EQ at `page`. False: it is full, counted. */
+static bool place_in(
+	struct counters *counters, struct eq *q, struct client_page *page, uint32_t *place)
+{
+	if (likely(reserve(q, page, place)))
+		return true;
+	count(counters, COUNTER_eq_overruns);
+	return false;
+}
+
+enum completion_answer eq_place(
+	struct completion *c, struct counters *counters, uint32_t client, uint32_t *place)
+{
+	struct client_page *page;
+	enum completion_answer answer = open_eq(c, counters, client, &page);
+
+	if (answer == COMPLETION_READY && !place_in(counters, &c->eqs[client], page, place))
+		return COMPLETION_LOST;
+	return answer;
+}
+
+enum completion_answer eq_fill(struct completion *c, struct counters *counters, uint32_t client,
+	uint32_t place, enum eqe_type type, uint32_t number)
+{
+	struct client_page *page;
+	enum completion_answer answer = open_eq(c, counters, client, &page);
+
+	if (answer == COMPLETION_READY)
+		fill(c, counters, client, page, place, type, number);
+	return answer;
+}
+
+bool eq_post(struct completion *c, struct counters *counters, uint32_t client, enum eqe_type type,
+	uint32_t number)
+{
+	struct client_page *page;
+	uint32_t place;
+
+	switch (open_eq(c, counters, client, &page)) {
+	case COMPLETION_READY:
+		break;
+	case COMPLETION_NOT_READY:
+		count(counters, COUNTER_eq_overruns);
+		return false;
+	case COMPLETION_LOST:
+		return false;
+	}
+	if (!place_in(counters, &c->eqs[client], page, &place))
+		return false;
+	fill(c, counters, client, page, place, type, number);
 	return true;
 }

@@ -78,6 +78,165 @@ static void cq_post__unknown_queue(void **state)
 	assert_int_equal(counter_read(&counters, COUNTER_cqes), 0);
 }
 
+static struct cqe backlog[2 * ENTRIES];
+
+static void cq_hold__refusals(void **state)
+{
+	assert_int_equal(cq_hold(&completion, 0, backlog, 2 * ENTRIES), -ENOENT);
+	assert_int_equal(cq_hold(&completion, CQN + 64, backlog, 2 * ENTRIES), -ENOENT);
+	assert_int_equal(cq_hold(&completion, CQN, backlog, ENTRIES - 1), -EINVAL);
+	assert_int_equal(cq_release(&completion, &counters, CQN), -EINVAL);
+	assert_int_equal(cq_hold(&completion, CQN, backlog, ENTRIES), 0);
+	assert_int_equal(cq_hold(&completion, CQN, backlog, ENTRIES), -EBUSY);
+	assert_int_equal(cq_release(&completion, &counters, CQN + 64), -ENOENT);
+	assert_int_equal(cq_release(&completion, &counters, CQN), 0);
+	assert_int_equal(cq_release(&completion, &counters, CQN), -EINVAL);
+}
+
+/* Who cannot wait finds its completions in the CQ when it is released, in order, and the client is
+ * woken as if they had just come. */
+static void cq_hold__keeps_completions(void **state)
+{
+	struct eqe ev;
+	struct cqe c;
+
+	record.arm = 1 << 2 | CQ_ARM_SOLICITED;
+	assert_true(post(0, false));
+	assert_int_equal(cq_hold(&completion, CQN, backlog, ENTRIES), 0);
+	for (uint32_t i = 1; i < 5; i++)
+		assert_true(post(i, i == 3));
+	assert_true(take_cqe(&c));
+	assert_false(take_cqe(&c)); /* nobody writes there */
+	completion_notify(&completion, &counters);
+	assert_false(take_event(&ev));
+	assert_int_equal(counter_read(&counters, COUNTER_cq_backlogged), 4);
+	assert_int_equal(cq_release(&completion, &counters, CQN), 0);
+	assert_true(post(5, false));
+	for (uint32_t i = 1; i < 6; i++) {
+		assert_true(take_cqe(&c));
+		assert_int_equal(c.my_qpn, i);
+		assert_int_equal(c.reserved2, 0);
+		assert_int_equal(c.owner, 0);
+	}
+	completion_notify(&completion, &counters);
+	assert_true(take_event(&ev));
+	assert_int_equal(counter_read(&counters, COUNTER_cqes), 6);
+}
+
+/* As many as the CQ has places: what is more would not have fitted there either. */
+static void cq_hold__backlog_full(void **state)
+{
+	struct eqe ev;
+	struct cqe c;
+
+	assert_int_equal(cq_hold(&completion, CQN, backlog, ENTRIES), 0);
+	for (uint32_t i = 0; i < ENTRIES; i++)
+		assert_true(post(i, false));
+	assert_false(post(ENTRIES, false));
+	assert_int_equal(counter_read(&counters, COUNTER_cq_overruns), 1);
+	assert_true(take_event(&ev));
+	assert_int_equal(ev.type, EQE_CQ_ERROR);
+	assert_int_equal(cq_release(&completion, &counters, CQN), 0);
+	for (uint32_t i = 0; i < ENTRIES; i++)
+		assert_true(take_cqe(&c));
+	assert_false(post(1, false));
+	assert_false(take_event(&ev));
+}
+
+/* The CQ was not empty when it was held. */
+static void cq_release__overruns(void **state)
+{
+	struct eqe ev;
+
+	assert_true(post(0, false));
+	assert_int_equal(cq_hold(&completion, CQN, backlog, ENTRIES), 0);
+	for (uint32_t i = 0; i < ENTRIES; i++)
+		assert_true(post(i, false));
+	assert_int_equal(cq_release(&completion, &counters, CQN), 0);
+	assert_int_equal(counter_read(&counters, COUNTER_cq_overruns), 1);
+	assert_true(take_event(&ev));
+	assert_int_equal(ev.type, EQE_CQ_ERROR);
+	assert_false(post(1, false));
+}
+
+static void cq_request__step_by_step(void **state)
+{
+	struct cqe in = {.my_qpn = 9, .opcode = 7, .is_send = 1}, out;
+	uint64_t place;
+
+	assert_int_equal(cq_request(&completion, &counters, CQN), COMPLETION_READY);
+	assert_int_equal(cq_place(&completion, &counters, CQN, &place), COMPLETION_READY);
+	assert_true(post(10, false)); /* behind it */
+	assert_false(take_cqe(&out));
+	assert_int_equal(cq_fill(&completion, &counters, CQN, place, &in, false), COMPLETION_READY);
+	assert_true(take_cqe(&out));
+	assert_int_equal(out.my_qpn, 9);
+	assert_true(take_cqe(&out));
+	assert_int_equal(out.my_qpn, 10);
+}
+
+/* Each step waits while the CQ is held; a place stays reserved. */
+static void cq_request__held(void **state)
+{
+	struct cqe in = {.my_qpn = 9, .opcode = 7, .is_send = 1}, out;
+	uint64_t place, other;
+
+	assert_int_equal(cq_place(&completion, &counters, CQN, &place), COMPLETION_READY);
+	assert_int_equal(cq_hold(&completion, CQN, backlog, ENTRIES), 0);
+	assert_int_equal(cq_request(&completion, &counters, CQN), COMPLETION_NOT_READY);
+	assert_int_equal(cq_place(&completion, &counters, CQN, &other), COMPLETION_NOT_READY);
+	assert_int_equal(
+		cq_fill(&completion, &counters, CQN, place, &in, false), COMPLETION_NOT_READY);
+	assert_int_equal(counter_read(&counters, COUNTER_cq_not_ready), 3);
+	assert_int_equal(cq_release(&completion, &counters, CQN), 0);
+	assert_int_equal(cq_fill(&completion, &counters, CQN, place, &in, false), COMPLETION_READY);
+	assert_true(take_cqe(&out));
+}
+
+static void cq_request__full_or_gone(void **state)
+{
+	struct cqe in = {.my_qpn = 9}, out;
+	uint64_t place = 0, other;
+
+	for (uint32_t i = 1; i < ENTRIES; i++)
+		assert_true(post(i, false));
+	assert_int_equal(cq_place(&completion, &counters, CQN, &place), COMPLETION_READY);
+	assert_int_equal(cq_place(&completion, &counters, CQN, &other), COMPLETION_LOST);
+	assert_int_equal(cq_request(&completion, &counters, CQN), COMPLETION_LOST);
+	assert_int_equal(counter_read(&counters, COUNTER_cq_overruns), 2);
+	/* What was promised before is still written */
+	assert_int_equal(cq_fill(&completion, &counters, CQN, place, &in, false), COMPLETION_READY);
+	for (uint32_t i = 0; i < ENTRIES; i++)
+		assert_true(take_cqe(&out));
+	assert_int_equal(cq_remove(&completion, CQN), 0);
+	assert_int_equal(cq_request(&completion, &counters, CQN), COMPLETION_LOST);
+	assert_int_equal(cq_place(&completion, &counters, CQN, &place), COMPLETION_LOST);
+	assert_int_equal(cq_fill(&completion, &counters, CQN, place, &in, false), COMPLETION_LOST);
+}
+
+static void eq_request__step_by_step(void **state)
+{
+	uint32_t place;
+	struct eqe ev;
+
+	assert_int_equal(eq_request(&completion, &counters, CLIENT), COMPLETION_READY);
+	assert_int_equal(eq_place(&completion, &counters, CLIENT, &place), COMPLETION_READY);
+	eq_hold(&completion, CLIENT);
+	assert_int_equal(eq_request(&completion, &counters, CLIENT), COMPLETION_NOT_READY);
+	assert_int_equal(eq_place(&completion, &counters, CLIENT, &place), COMPLETION_NOT_READY);
+	assert_int_equal(eq_fill(&completion, &counters, CLIENT, place, EQE_COMM_EST, 7),
+		COMPLETION_NOT_READY);
+	assert_int_equal(counter_read(&counters, COUNTER_eq_not_ready), 3);
+	assert_false(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 8)); /* cannot wait */
+	assert_int_equal(counter_read(&counters, COUNTER_eq_overruns), 1);
+	eq_release(&completion, CLIENT);
+	assert_int_equal(
+		eq_fill(&completion, &counters, CLIENT, place, EQE_COMM_EST, 7), COMPLETION_READY);
+	assert_true(take_event(&ev));
+	assert_int_equal(ev.number, 7);
+	assert_false(take_event(&ev));
+}
+
 static void cq_write__refusals(void **state)
 {
 	assert_int_equal(cq_write(&completion, 0, 0, cq, LOG, &record), -EINVAL);
@@ -182,6 +341,14 @@ int main(void)
 		FX_TEST(cq_post__overrun),
 		FX_TEST(cq_post__hostile_consumer_index),
 		FX_TEST(cq_post__unknown_queue),
+		FX_TEST(cq_hold__refusals),
+		FX_TEST(cq_hold__keeps_completions),
+		FX_TEST(cq_hold__backlog_full),
+		FX_TEST(cq_release__overruns),
+		FX_TEST(cq_request__step_by_step),
+		FX_TEST(cq_request__held),
+		FX_TEST(cq_request__full_or_gone),
+		FX_TEST(eq_request__step_by_step),
 		FX_TEST(cq_write__refusals),
 		FX_TEST(arm__once),
 		FX_TEST(arm__solicited_only),

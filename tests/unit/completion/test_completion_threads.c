@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Several stages complete into one CQ while its client takes, arms and sleeps: nothing is lost,
- * neither entries nor wake-ups. ThreadSanitizer is the other judge. */
+/* Several stages complete into one CQ while its client takes, arms and sleeps, and while the
+ * control thread holds and releases it: nothing is lost, neither entries nor wake-ups.
+ * ThreadSanitizer is the other judge. */
 #include <pthread.h>
 #include <sched.h>
 #include "completion_fixture.h"
@@ -8,7 +9,9 @@
 enum { PRODUCERS = 3, EACH = 20000, IDLE_MAX = 20000000 };
 
 static struct counters own[PRODUCERS];
-static uint32_t done; /* atomic: producers */
+static uint32_t done;	/* atomic: producers */
+static uint32_t posted; /* atomic: completions, at most one of each producer ahead of its post */
+static struct counters holders;
 
 static void *producer(void *arg)
 {
@@ -22,13 +25,13 @@ static void *producer(void *arg)
 			.opcode = 0x0a};
 
 		/* As a client keeps its queues from overrunning: by how much it posts */
-		while (__atomic_load_n(&completion.cqs[CQN & completion.cq_mask].produced,
-			       __ATOMIC_RELAXED) -
+		while (__atomic_load_n(&posted, __ATOMIC_RELAXED) -
 				__atomic_load_n(&record.consumer_index, __ATOMIC_ACQUIRE) >=
 			ENTRIES - PRODUCERS) {
 			completion_notify(&completion, &own[me]);
 			sched_yield();
 		}
+		__atomic_add_fetch(&posted, 1, __ATOMIC_RELAXED);
 		if (!cq_post(&completion, &own[me], CQN, &entry, false))
 			break;
 		if (i % 3 == 0)
@@ -41,6 +44,20 @@ static void *producer(void *arg)
 		sched_yield();
 	}
 	__atomic_add_fetch(&done, 1, __ATOMIC_SEQ_CST);
+	return NULL;
+}
+
+/* The control thread. */
+static void *holder(void *arg)
+{
+	static struct cqe backlog[ENTRIES];
+
+	while (__atomic_load_n(&done, __ATOMIC_SEQ_CST) < PRODUCERS) {
+		assert_int_equal(cq_hold(&completion, CQN, backlog, ENTRIES), 0);
+		sched_yield();
+		assert_int_equal(cq_release(&completion, &holders, CQN), 0);
+		sched_yield();
+	}
 	return NULL;
 }
 
@@ -68,15 +85,17 @@ static void take_all(struct seen *s)
 static void cq_post__many_producers_and_a_sleeping_client(void **state)
 {
 	struct seen s = {0};
-	pthread_t thread[PRODUCERS];
+	pthread_t thread[PRODUCERS + 1];
 	uint32_t arm = 0, sleeps = 0;
 	uint64_t idle = 0;
 	struct eqe ev;
 
 	memset(own, 0, sizeof(own));
-	done = 0;
+	memset(&holders, 0, sizeof(holders));
+	done = posted = 0;
 	for (uintptr_t i = 0; i < PRODUCERS; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, producer, (void *)i), 0);
+	assert_int_equal(pthread_create(&thread[PRODUCERS], NULL, holder, NULL), 0);
 	while (s.total < PRODUCERS * EACH && !s.wrong && idle < IDLE_MAX) {
 		__atomic_store_n(&record.arm, ++arm << 2 | CQ_ARM_NEXT, __ATOMIC_SEQ_CST);
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -91,12 +110,13 @@ static void cq_post__many_producers_and_a_sleeping_client(void **state)
 		print_message("%u of %u, %u wrong\n", s.total, PRODUCERS * EACH, s.wrong);
 		_exit(1); /* the producers may wait for ever */
 	}
-	for (unsigned i = 0; i < PRODUCERS; i++)
+	for (unsigned i = 0; i <= PRODUCERS; i++)
 		pthread_join(thread[i], NULL);
 	for (unsigned i = 0; i < PRODUCERS; i++) {
 		assert_int_equal(s.next[i], EACH);
 		assert_int_equal(counter_read(&own[i], COUNTER_cq_overruns), 0);
 	}
+	assert_int_equal(counter_read(&holders, COUNTER_cq_overruns), 0);
 	assert_true(sleeps > 0);
 }
 

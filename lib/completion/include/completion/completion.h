@@ -24,8 +24,10 @@ struct cq {
 	struct cqe *buffer;
 	struct cq_record *record;
 	uint32_t client;
-	uint32_t overrun; /* atomic: 1 once a completion was lost; the CQ takes none any more */
-	uint8_t pad[24];
+	uint32_t stop; /* atomic: 0, or why the CQ does not take completions as usual: CQ_STOP_* */
+	uint32_t backlog_entries;
+	struct cqe *backlog; /* while held: what those post who cannot wait */
+	uint8_t pad[8];
 	uint64_t produced __attribute__((aligned(64))); /* atomic: places reserved */
 	uint32_t consumed;   /* atomic: the client's index when it was last read */
 	uint32_t served_arm; /* whoever serves: the last arm value that raised an event */
@@ -33,7 +35,10 @@ struct cq {
 	uint32_t next_touched; /* list of touched CQs, by index */
 };
 #define CQ_TOUCHED	     1u
-#define CQ_TOUCHED_SOLICITED 2u /* some of them were solicited, or errors */
+#define CQ_TOUCHED_SOLICITED 2u			/* some of them were solicited, or errors */
+#define CQ_STOP_OVERRUN	     (1u << 31)		/* a completion was lost: it takes none any more */
+#define CQ_STOP_HELD	     (1u << 30)		/* by the control thread, cq_hold() */
+#define CQ_STOP_BACKLOG	     (CQ_STOP_HELD - 1) /* while held: entries in its backlog */
 
 /* One client's event queue. */
 struct eq {
@@ -41,6 +46,15 @@ struct eq {
 	uint32_t produced;	  /* atomic */
 	int eventfd;	 /* what is written to wake the client: the daemon's end of its bell */
 	uint32_t notify; /* atomic: entries written since the last notification */
+	uint32_t held;	 /* atomic: by the control thread, eq_hold() */
+};
+
+/* What CompletionQueueMgt and EventQueueMgt answer to who asks for a place (seed 003: cq_req_ready,
+ * cq_resp_valid, ...). */
+enum completion_answer {
+	COMPLETION_READY,
+	COMPLETION_NOT_READY, /* the queue is held: ask again later */
+	COMPLETION_LOST,      /* there is no place: the queue is full or gone; counted */
 };
 
 struct rte_memzone;
@@ -74,15 +88,54 @@ void eq_write(struct completion *c, uint32_t client, struct client_page *page, i
 void eq_remove(struct completion *c, uint32_t client);
 
 /*
- * Writes one completion (all fields but owner are taken from *entry). `solicited`: also wakes a CQ
- * armed for solicited events only; error completions always do. Full queue: the completion is lost,
- * counted, the CQ gets a CQ_ERROR event and takes no more. Data path, any stage. Returns false if
- * it was lost.
+ * CEU: holds a CQ, while its memory or its size changes (RESIZE_CQ). Who can wait is told "not
+ * ready"; who cannot (cq_post) puts completions into `backlog`, `entries` of them, at least as many
+ * as the CQ has places, which stays the caller's. Once the caller has quiesced, nobody writes into
+ * the CQ's memory until cq_release(): that moves the backlog into the CQ, in order, before it
+ * takes others. A place that was reserved before stays reserved: it has a number, not an address.
+ * 0, -ENOENT, -EBUSY: is held; -EINVAL: too few entries. Control thread.
+ */
+int cq_hold(struct completion *c, uint32_t cqn, struct cqe *backlog, uint32_t entries);
+/* 0, -ENOENT, -EINVAL: is not held. The backlog is free when it returns. */
+int cq_release(struct completion *c, struct counters *counters, uint32_t cqn);
+
+/* The same for an event queue. It has no backlog: an event that cannot wait is lost, counted; so
+ * only for a moment in which its client can miss nothing. Control thread. */
+void eq_hold(struct completion *c, uint32_t client);
+void eq_release(struct completion *c, uint32_t client);
+
+/*
+ * The steps of a completion, for who can wait (seed 003, CQ_REQ to FETCH_CQ_MR); never block. Data
+ * path, any stage. LOST, of any of them: it is over, the completion is lost (counted; a full CQ
+ * gets a CQ_ERROR event and takes no more).
+ *
+ *   cq_request: will the CQ take a completion? Nothing is reserved yet.
+ *   cq_place: reserves a place in it. From then on cq_fill() must follow, however late: all behind
+ * it wait.
+ *   cq_fill: writes *entry there (all fields but owner). `solicited`: also wakes a CQ armed for
+ * solicited events only; error completions always do.
+ */
+enum completion_answer cq_request(struct completion *c, struct counters *counters, uint32_t cqn);
+enum completion_answer cq_place(
+	struct completion *c, struct counters *counters, uint32_t cqn, uint64_t *place);
+enum completion_answer cq_fill(struct completion *c, struct counters *counters, uint32_t cqn,
+	uint64_t place, const struct cqe *entry, bool solicited);
+
+/* The same for an event queue. */
+enum completion_answer eq_request(struct completion *c, struct counters *counters, uint32_t client);
+enum completion_answer eq_place(
+	struct completion *c, struct counters *counters, uint32_t client, uint32_t *place);
+enum completion_answer eq_fill(struct completion *c, struct counters *counters, uint32_t client,
+	uint32_t place, enum eqe_type type, uint32_t number);
+
+/*
+ * All steps of a completion in one go, for who cannot wait. Returns false if it was lost, as above;
+ * so it is when the CQ is held and its backlog full.
  */
 bool cq_post(struct completion *c, struct counters *counters, uint32_t cqn, const struct cqe *entry,
 	bool solicited);
 
-/* Raises an event for that client. Data path or control thread. False if its queue was full. */
+/* All steps of an event. Data path or control thread. False if its queue was full, held or gone. */
 bool eq_post(struct completion *c, struct counters *counters, uint32_t client, enum eqe_type type,
 	uint32_t number);
 
