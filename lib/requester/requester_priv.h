@@ -63,10 +63,11 @@ static inline uint32_t qp_outstanding(const struct qp *q)
 		__atomic_load_n(&q->rrc.unacked_psn, __ATOMIC_ACQUIRE));
 }
 
-/*
- * Completes a send WQE. OK: only if signaled; an error always. Stages segmentation (UC, UD) and
- * requester_recv (RC).
- */
+/* The completion of a send WQE of queue pair `qpn`, which is *q. */
+void requester_cqe(struct cqe *out, const struct qp *q, uint32_t qpn, enum wire_outcome outcome,
+	uint32_t wqe_offset, uint8_t user_opcode, uint32_t length);
+
+/* Completes a send WQE of an RC QP. OK: only if signaled; an error always. Stage requester_recv. */
 void requester_complete(struct engine *e, const struct qp *q, enum stage_id stage,
 	enum wire_outcome outcome, uint32_t wqe_offset, uint8_t user_opcode, uint32_t length);
 

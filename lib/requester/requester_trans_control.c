@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <rte_malloc.h>
 #include "pipeline/machine.h"
+#include "request_resolution.h"
 #include "requester_priv.h"
 
 enum rtc_state {
@@ -88,6 +89,10 @@ static void active_add(struct engine *e, struct qp *q)
 
 static void let_go(struct engine *e, struct qp *q)
 {
+	if (q->rtc.head && !resolution_abandon(e, q, q->rtc.head)) {
+		active_add(e, q); /* looks again */
+		return;
+	}
 	requests_free(e, &q->rtc.head);
 	if (!q->rtc.active.listed)
 		qp_close(q, WAKE_RTC);
@@ -283,6 +288,8 @@ static enum rtc_state resp_cxt(struct visit *v)
 	bool rc = v->q->service == SERVICE_RC;
 	enum qp_state state = qp_state(v->q);
 
+	if (!rc && v->r->resolution >= RR_CQ_REQ) /* its outcome is known: it goes on there */
+		return RTC_UCUD_CPL;
 	if (unlikely(!qp_sends(state) || v->q->rtc.flushing) && v->r->outcome == OUTCOME_OK)
 		return RTC_FLUSH;
 	if (unlikely(v->r->outcome != OUTCOME_OK))
@@ -416,8 +423,12 @@ static enum rtc_state rc_seg(struct visit *v)
 	if (unlikely(!buffer_share(v->e->mq, q)))
 		return mq_count(&q->mq.sw) ? park(v, PARK_BUFFER) : RTC_STALLED;
 	m = segment(v, &last, &next);
-	if (!m)
+	if (!m) {
+		if (next == RTC_RC_BAD_REQ)
+			resolution_note_rc(r, !(r->flags & REQUEST_STARTED), true);
 		return next;
+	}
+	resolution_note_rc(r, packet_of(m)->payload_bytes == r->sent_bytes, last);
 	choose_ackreq(v, packet_of(m));
 	if (last)
 		flags = ELEMENT_LAST | (r->flags & REQUEST_SIGNALED ? ELEMENT_SIGNALED : 0);
@@ -469,18 +480,30 @@ static enum rtc_state rc_store_entry(struct visit *v)
 	rd_put(v->e->mq, &q->mq.rd, &x);
 	advance_psn(q, packets);
 	count(counters_of(v->e), COUNTER_request_packets);
+	resolution_note_rc(r, true, true);
 	out_put(v, m);
 	return RTC_CXT_WB;
 }
 
-/* The datagram's address unit, checked, into the packet. */
-static enum wire_outcome datagram_address(struct visit *v, struct rte_mbuf *m)
+static const struct wqe_ud *datagram_unit(const struct visit *v)
 {
-	const struct wqe_ud *u = (const struct wqe_ud *)(request_wqe(v->m) + v->r->ud_offset);
-	struct packet *p = packet_of(m);
+	return (const struct wqe_ud *)(request_wqe(v->m) + v->r->ud_offset);
+}
 
-	if (u->gid_index >= v->e->gid_count || v->e->gids[u->gid_index].is_ipv6 != !!u->is_ipv6)
-		return OUTCOME_LOCAL_QP_OP;
+/* Is there an address of ours that the datagram can come from? */
+static bool datagram_allowed(const struct visit *v)
+{
+	const struct wqe_ud *u = datagram_unit(v);
+
+	return u->gid_index < v->e->gid_count && v->e->gids[u->gid_index].is_ipv6 == !!u->is_ipv6;
+}
+
+/* The address unit into the packet. A Q_Key with the top bit means the QP's own: only what is
+ * privileged can set that (IBTA 10.2.5). */
+static void datagram_address(const struct visit *v, struct packet *p)
+{
+	const struct wqe_ud *u = datagram_unit(v);
+
 	p->headers.dest_qp = u->qpn & PSN_MASK;
 	p->headers.qkey = u->qkey & 0x80000000u ? v->q->qkey : u->qkey;
 	p->headers.src_qp = v->q->qpn;
@@ -491,43 +514,51 @@ static enum wire_outcome datagram_address(struct visit *v, struct rte_mbuf *m)
 	p->ud_hops = u->hop_limit;
 	p->ud_gid = u->gid_index;
 	p->ud_flow = u->flow_label & 0xfffff;
-	return OUTCOME_OK;
 }
 
 static enum rtc_state ucud_seg(struct visit *v)
 {
+	bool ud = v->q->service == SERVICE_UD, last;
 	enum rtc_state next;
 	struct rte_mbuf *m;
-	bool last;
 
-	m = segment(v, &last, &next);
-	if (!m)
-		return next;
-	if (v->q->service == SERVICE_UD) {
-		v->r->outcome = datagram_address(v, m);
-		if (unlikely(v->r->outcome != OUTCOME_OK)) {
-			rte_pktmbuf_free(m);
-			return RTC_UCUD_CPL;
-		}
+	if (v->r->resolution == RR_IDLE)
+		resolution_judge(v->r);
+	if (ud && unlikely(!datagram_allowed(v))) {
+		count(counters_of(v->e), COUNTER_bad_wqe_address);
+		v->r->outcome = OUTCOME_LOCAL_QP_OP;
+		return RTC_UCUD_CPL;
 	}
+	m = segment(v, &last, &next);
+	if (!m) {
+		if (next == RTC_STALLED)
+			resolution_data(v->r, false);
+		return next;
+	}
+	if (ud)
+		datagram_address(v, packet_of(m));
 	advance_psn(v->q, 1);
 	out_put(v, m);
+	resolution_data(v->r, last);
 	return last ? RTC_UCUD_CPL : RTC_UCUD_SEG;
 }
 
-/* UC and UD requests complete when they are sent; one that failed stops the queue. */
+/* A UC or UD request that failed stops the queue. */
+static void ucud_fail(struct visit *v)
+{
+	if (v->r->resolution == RR_IDLE)
+		resolution_judge(v->r);
+	resolution_data(v->r, true);
+	v->q->rtc.flushing = 1;
+	qp_set_error(v->e, v->q);
+}
+
+/* UC and UD requests complete when they are sent. */
 static enum rtc_state ucud_cpl(struct visit *v)
 {
-	const struct request *r = v->r;
-
-	if (r->outcome != OUTCOME_OK || r->flags & REQUEST_SIGNALED)
-		requester_complete(v->e, v->q, STAGE_SEGMENTATION, r->outcome, r->wqe_offset,
-			r->opcode, r->length);
-	if (unlikely(r->outcome != OUTCOME_OK)) {
-		v->q->rtc.flushing = 1;
-		qp_set_error(v->e, v->q);
-	}
-	return RTC_CXT_WB;
+	if (unlikely(v->r->outcome != OUTCOME_OK) && v->r->resolution < RR_CQ_REQ)
+		ucud_fail(v);
+	return resolution_complete(v->e, v->q, v->m) ? RTC_CXT_WB : RTC_STALLED;
 }
 
 static void finish_request(struct visit *v)

@@ -274,6 +274,7 @@ static void parse_descriptor(struct engine *e, const struct qp *q, struct rte_mb
 	p.r->data_first = 0;
 	p.r->sent_bytes = 0;
 	p.r->entry = 0;
+	p.r->resolution = 0;
 	p.r->entry_bytes = 0;
 	MACHINE_STEP(wp_machine, WP_IDLE, WP_NEXT_SEG);
 	do {
