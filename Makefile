@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 
 CHECKED ?= build-checked
 
-.PHONY: help deps deps-build build demo check conformance bench format install clean
+.PHONY: help deps deps-build build demo check conformance soak bench format install clean
 .NOTPARALLEL:
 
 help:
@@ -16,6 +16,8 @@ help:
 	@echo 'make check    everything that can be tested here; closes with "N passed, N failed"'
 	@echo 'make conformance  the transport against the rules of the standard: a matrix of rules and tests,'
 	@echo '              and of the state machines'"'"' transitions (a build of its own in $(CHECKED)/)'
+	@echo 'make soak     a million random schedules of loss, at low priority on all cores (SOAK=n: so many;'
+	@echo '              SEED=n: from this seed on)'
 	@echo 'make bench    the benchmarks, each as a share of the physical limit'
 	@echo 'make format   clang-format all C sources in place'
 	@echo 'make install  install under PREFIX ($(PREFIX)), fixed when $(BUILD)/ is configured'
@@ -45,6 +47,12 @@ conformance: deps $(CHECKED)/build.ninja
 	meson test -C $(CHECKED) --no-rebuild --print-errorlogs --suite unit --suite conformance
 	./tests/conformance/matrix transitions $(CHECKED)/tests/conformance/results
 	./tests/conformance/matrix rules $(CHECKED)/tests/conformance/results
+
+SOAK ?= 1000000
+SEED ?= 1
+soak: deps $(CHECKED)/build.ninja
+	ninja -C $(CHECKED)
+	./tests/conformance/soak $(CHECKED) $(SOAK) $(SEED)
 
 $(CHECKED)/build.ninja:
 	meson setup $(CHECKED) --buildtype=debugoptimized -Db_lto=false

@@ -56,6 +56,7 @@ static void cut(struct sim *s, struct sim_sge *list, unsigned pieces, uint64_t a
 {
 	uint32_t left = bytes, each = TRAFFIC_SLOT / places;
 
+	assert_true(pieces == 1 || bytes <= pieces * (each - 64));
 	for (unsigned i = 0; i < pieces; i++) {
 		uint32_t rest = (pieces - 1 - i) * (each - 64), n = left;
 
@@ -364,8 +365,25 @@ static void prove_end(struct traffic *t, int node, unsigned q)
 		wrong(t, node, q, f->ops - 1, "the atomic's word is wrong", NULL);
 }
 
+/* What a QP that does not go on waits for. */
+static void print_qp(struct traffic *t, int node, unsigned qp)
+{
+	const struct qp *q = sim_context(t->s, node, qp);
+
+	fprintf(stderr,
+		"node %d qp %u: state %u, next PSN %#x, unacked %#x, expected %#x, timers armed %u "
+		"%u, parked %u, rnr %u, retransmitting %u, credits %u to SSN %#x, next SSN %#x\n",
+		node, qp, q->state, q->rtc.next_psn, q->rrc.unacked_psn, q->ee.expected_psn,
+		q->tc.armed[0], q->tc.armed[1], q->rtc.parked, q->rrc.rnr_waiting,
+		q->rrc.retransmitting, q->rrc.credits_valid, q->rrc.credit_ssn, q->rtc.ssn);
+}
+
 static void stuck(struct traffic *t, const char *what)
 {
+	for (int node = 0; node < 2; node++)
+		for (unsigned q = 0; q < SIM_QPS; q++)
+			if (t->flow[node][q].ops || t->flow[!node][q].ops)
+				print_qp(t, node, q);
 	for (int node = 0; node < 2; node++)
 		for (unsigned q = 0; q < SIM_QPS; q++)
 			if (t->flow[node][q].done < t->flow[node][q].ops)
@@ -391,8 +409,10 @@ bool traffic_run(struct traffic *t)
 		if (t->s->now_ns > limit)
 			stuck(t, "stuck for a minute");
 		due = sim_advance(t->s, next < limit ? next : limit);
-		if (!due && next != UINT64_MAX)
+		if (!due && next != UINT64_MAX) {
 			t->s->now_ns = next;
+			due = true;
+		}
 	}
 	if (!sim_settle(t->s, LIMIT_NS))
 		fail_msg("%s: something is due for ever", t->label);
