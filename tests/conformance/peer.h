@@ -17,8 +17,9 @@ enum {
 
 /* RC, MTU 256, both retry counters 7, a Loss timer of 67 ms. */
 struct sim_params peer_params(void);
-/* The rig with them; the peer has said, by an unsolicited ACK, that it gives no credits. Memory of
- * both sides is filled with a pattern. */
+/* The rig with them; the peer has said, by an unsolicited ACK, that it gives no credits, and counts
+ * as one that answers (rrc.proven), so that much may be outstanding. Memory of both sides is filled
+ * with a pattern. */
 struct sim *peer_create(const struct sim_params *p);
 struct sim *peer_make(void);
 
