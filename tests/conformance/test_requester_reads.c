@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* READ responses and atomic results: where they are written, what is lost, what does not fit
+ * (C9-133 to C9-136, C9-146). */
+#include "peer.h"
+
+enum { PSN = PEER_PSN, MTU = PEER_MTU, RESPONSES = 5, BYTES = 4 * MTU + 33 };
+
+static void assert_read(struct sim *s, uint32_t bytes)
+{
+	assert_memory_equal(s->node[0].memory + PEER_INTO, s->node[1].memory + PEER_FAR, bytes);
+}
+
+/* Byte `at` of the memory as peer_create() filled it. */
+static uint8_t untouched(uint64_t at)
+{
+	return (uint8_t)((at >> 8) * 31 + at * 7);
+}
+
+static void assert_untouched(struct sim *s, uint64_t from, uint64_t to)
+{
+	for (; from < to; from++)
+		if (s->node[0].memory[from] != untouched(from))
+			fail_msg("byte %lu was written to", from);
+}
+
+/* ---- where the data goes ---- */
+
+static void c9_146__read_data_arrives_intact(void **state)
+{
+	static const uint32_t lengths[] = {0, 1, 2, 3, MTU - 1, MTU, MTU + 1, 2 * MTU, 3 * MTU + 5};
+	struct sim *s = peer_make();
+	uint32_t psn = PSN;
+
+	for (unsigned i = 0; i < 9; i++) {
+		struct sim_wr rd = peer_wr(USER_RDMA_READ, lengths[i]);
+		uint32_t at, next;
+		struct cqe c;
+
+		for (unsigned k = 0; k < 4 * MTU; k++)
+			s->node[0].memory[PEER_INTO + k] = untouched(PEER_INTO + k);
+		at = sim_post(s, 0, 0, &rd);
+		next = peer_expect(s, &rd, psn, NULL);
+		peer_read_responses(s, psn, lengths[i], 0, next - psn - 1, i + 1);
+		c = rig_expect_cqe(s, USER_RDMA_READ, 0, at);
+		assert_int_equal(c.byte_count, lengths[i]);
+		assert_read(s, lengths[i]);
+		assert_untouched(s, PEER_INTO + lengths[i], PEER_INTO + 4 * MTU);
+		psn = next;
+	}
+	assert_int_equal(sim_counter(s, 0, COUNTER_read_bytes), 6 + 8 * MTU + 5);
+	rig_end(s);
+}
+
+/* Scatter entries that end within packets, and packets that end within entries. */
+static void scatter__entries_that_packets_share(void **state)
+{
+	static const uint32_t cuts[][4] = {{1, 2, 3, 600}, {255, 2, 255, 1}, {256, 256, 256, 256},
+		{0, 300, 0, 300}, {300, 0, 0, 1}, {0, 0, 0, 5}, {0, 0, 0, 0}, {513, 1, 1, 1},
+		{100, 156, 356, 0}};
+	struct sim *s = peer_make();
+	uint32_t psn = PSN;
+
+	for (unsigned i = 0; i < 9; i++) {
+		struct sim_wr rd = peer_wr(USER_RDMA_READ, 0);
+		const uint8_t *from = s->node[1].memory + PEER_FAR;
+		uint32_t next, bytes;
+
+		rd.sges = 4;
+		for (unsigned k = 0; k < 4; k++)
+			rd.sge[k] =
+				(struct sim_sge){PEER_INTO + i * 8192 + k * 1000, cuts[i][k], 0};
+		bytes = peer_length(&rd);
+		sim_post(s, 0, 0, &rd);
+		next = peer_expect(s, &rd, psn, NULL);
+		peer_read_responses(s, psn, bytes, 0, next - psn - 1, i + 1);
+		rig_expect_cqe(s, USER_RDMA_READ, 0, i * SIM_STRIDE);
+		for (unsigned k = 0; k < 4; k++) {
+			assert_memory_equal(
+				s->node[0].memory + rd.sge[k].offset, from, rd.sge[k].length);
+			assert_untouched(
+				s, rd.sge[k].offset + rd.sge[k].length, rd.sge[k].offset + 1000);
+			from += rd.sge[k].length;
+		}
+		psn = next;
+	}
+	rig_end(s);
+}
+
+/* Several READs outstanding: each into its own entries. */
+static void scatter__entries_of_several_reads(void **state)
+{
+	struct sim *s = peer_make();
+	struct sim_wr rd = peer_wr(USER_RDMA_READ, 0);
+
+	rd.sges = 2;
+	for (unsigned i = 0; i < 4; i++) {
+		rd.sge[0] = (struct sim_sge){PEER_INTO + i * 2000, 300, 0};
+		rd.sge[1] = (struct sim_sge){PEER_INTO + i * 2000 + 1000, 200, 0};
+		sim_post(s, 0, 0, &rd);
+	}
+	for (unsigned i = 0; i < 4; i++)
+		peer_expect(s, &rd, PSN + 2 * i, NULL);
+	for (unsigned i = 0; i < 4; i++)
+		peer_read_responses(s, PSN + 2 * i, 500, 0, 1, i + 1);
+	for (unsigned i = 0; i < 4; i++) {
+		rig_expect_cqe(s, USER_RDMA_READ, 0, i * SIM_STRIDE);
+		assert_memory_equal(s->node[0].memory + PEER_INTO + i * 2000,
+			s->node[1].memory + PEER_FAR, 300);
+		assert_memory_equal(s->node[0].memory + PEER_INTO + i * 2000 + 1000,
+			s->node[1].memory + PEER_FAR + 300, 200);
+	}
+	rig_end(s);
+}
+
+static void scatter__local_memory_that_is_not_allowed(void **state)
+{
+	struct sim *s = peer_make();
+	struct sim_wr rd = peer_wr(USER_RDMA_READ, MTU);
+
+	sim_post(s, 0, 0, &rd);
+	rd.sge[0].key = 0x777;
+	sim_post(s, 0, 0, &rd);
+	rd.sge[0].key = 0;
+	sim_post(s, 0, 0, &rd);
+	peer_expect(s, &rd, PSN, NULL);
+	rig_silent(s, 100 * US);
+	peer_read_responses(s, PSN, MTU, 0, 0, 1);
+	rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
+	peer_expect_error(s, SYNDROME_LOCAL_PROT, SIM_STRIDE);
+	peer_expect_error(s, SYNDROME_WR_FLUSH, 2 * SIM_STRIDE);
+	rig_silent(s, 100 * US);
+	rig_end(s);
+}
+
+static void atomics__results_of_several(void **state)
+{
+	struct sim *s = peer_make();
+	uint64_t got;
+
+	for (unsigned i = 0; i < 4; i++) {
+		struct sim_wr wr = peer_wr(i & 1 ? USER_ATOMIC_CS : USER_ATOMIC_FA, 8);
+
+		wr.sge[0].offset = PEER_INTO + 32 * i;
+		sim_post(s, 0, 0, &wr);
+		peer_expect(s, &wr, PSN + i, NULL);
+	}
+	for (unsigned i = 0; i < 4; i++)
+		peer_atomic_response(s, PSN + i, 0xfedcba9800000000 + i, i + 1);
+	for (unsigned i = 0; i < 4; i++) {
+		rig_expect_cqe(s, i & 1 ? USER_ATOMIC_CS : USER_ATOMIC_FA, 0, i * SIM_STRIDE);
+		memcpy(&got, s->node[0].memory + PEER_INTO + 32 * i, 8);
+		assert_true(got == 0xfedcba9800000000 + i);
+		assert_untouched(s, PEER_INTO + 32 * i + 8, PEER_INTO + 32 * i + 32);
+	}
+	rig_end(s);
+}
+
+/* The result over two entries; what is beyond 8 bytes is not written. */
+static void atomics__result_over_two_entries(void **state)
+{
+	struct sim *s = peer_make();
+	struct sim_wr wr = peer_wr(USER_ATOMIC_FA, 8);
+	uint64_t orig = 0x1122334455667788;
+
+	wr.sges = 2;
+	wr.sge[0].length = 3;
+	wr.sge[1] = (struct sim_sge){PEER_INTO + 100, 16, 0};
+	sim_post(s, 0, 0, &wr);
+	rig_expect(s, WIRE_RC_FETCH_ADD, PSN);
+	peer_atomic_response(s, PSN, orig, 1);
+	rig_expect_cqe(s, USER_ATOMIC_FA, 0, 0);
+	assert_memory_equal(s->node[0].memory + PEER_INTO, &orig, 3);
+	assert_memory_equal(s->node[0].memory + PEER_INTO + 100, (uint8_t *)&orig + 3, 5);
+	assert_untouched(s, PEER_INTO + 3, PEER_INTO + 100);
+	assert_untouched(s, PEER_INTO + 105, PEER_INTO + 200);
+	rig_end(s);
+}
+
+/* ---- loss ---- */
+
+/* The READ is asked for again from response `from` on: address, length and PSN of what is missing.
+ */
+static void expect_rest(struct sim *s, uint32_t psn, uint32_t bytes, uint32_t from)
+{
+	struct rig_packet p = rig_expect(s, WIRE_RC_READ_REQUEST, psn + from);
+
+	assert_int_equal(p.h.va, (uintptr_t)s->node[1].memory + PEER_FAR + from * MTU);
+	assert_int_equal(p.h.dma_len, bytes - from * MTU);
+	assert_int_equal(p.h.rkey, s->node[1].key);
+	assert_int_equal(p.bytes, 0);
+	assert_int_equal(p.h.dest_qp, s->node[1].qp[0].qpn);
+	assert_int_equal(p.h.pkey, 0xffff);
+}
+
+/* Response `lost` of five never comes; the one behind it tells. */
+static void c9_134__a_lost_response_is_asked_for_again(void **state)
+{
+	for (uint32_t lost = 0; lost < RESPONSES - 1; lost++) {
+		struct sim *s = peer_make();
+		struct sim_wr rd = peer_wr(USER_RDMA_READ, BYTES);
+		struct sim_wr wr = peer_wr(USER_RDMA_WRITE, MTU + 1);
+
+		sim_post(s, 0, 0, &wr);
+		sim_post(s, 0, 0, &rd);
+		sim_post(s, 0, 0, &wr);
+		peer_expect(s, &wr, PSN, NULL);
+		peer_expect(s, &rd, PSN + 2, NULL);
+		peer_expect(s, &wr, PSN + 7, NULL);
+		if (lost) /* the first one acknowledges what is in front of the READ */
+			peer_read_responses(s, PSN + 2, BYTES, 0, lost - 1, 2);
+		else
+			peer_ack(s, PSN + 1, 1);
+		peer_read_responses(s, PSN + 2, BYTES, lost + 1, RESPONSES - 1, 2);
+		expect_rest(s, PSN + 2, BYTES, lost);
+		peer_expect(s, &wr, PSN + 7, NULL); /* and what is behind it */
+		rig_silent(s, 100 * US);
+		rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
+		rig_no_cqe(s);
+		assert_int_equal(sim_context(s, 0, 0)->rrc.unacked_psn, PSN + 2 + lost);
+		peer_read_responses(s, PSN + 2, BYTES, lost, RESPONSES - 1, 2);
+		rig_expect_cqe(s, USER_RDMA_READ, 0, SIM_STRIDE);
+		assert_read(s, BYTES);
+		peer_ack(s, PSN + 8, 3);
+		rig_expect_cqe(s, USER_RDMA_WRITE, 0, 2 * SIM_STRIDE);
+		rig_end(s);
+	}
+}
+
+/* The last one is lost: an acknowledgement of what is behind the READ tells. */
+static void c9_134__a_lost_last_response(void **state)
+{
+	for (uint32_t got = 0; got < RESPONSES; got++) {
+		struct sim *s = peer_make();
+		struct sim_wr rd = peer_wr(USER_RDMA_READ, BYTES);
+		struct sim_wr wr = peer_wr(USER_SEND, 1);
+
+		sim_post(s, 0, 0, &rd);
+		sim_post(s, 0, 0, &wr);
+		peer_expect(s, &rd, PSN, NULL);
+		peer_expect(s, &wr, PSN + 5, NULL);
+		if (got)
+			peer_read_responses(s, PSN, BYTES, 0, got - 1, 1);
+		peer_ack(s, PSN + 5, 2);
+		expect_rest(s, PSN, BYTES, got);
+		peer_expect(s, &wr, PSN + 5, NULL);
+		rig_silent(s, 100 * US);
+		rig_no_cqe(s);
+		peer_read_responses(s, PSN, BYTES, got, RESPONSES - 1, 2);
+		rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
+		assert_read(s, BYTES);
+		rig_no_cqe(s);
+		peer_ack(s, PSN + 5, 2);
+		rig_expect_cqe(s, USER_SEND, 0, SIM_STRIDE);
+		rig_end(s);
+	}
+}
+
+/* Nothing behind it: the Loss timer tells. */
+static void c9_139__lost_responses_by_the_timer(void **state)
+{
+	for (uint32_t got = 0; got < RESPONSES; got++) {
+		struct sim *s = peer_make();
+
+		peer_post(s, USER_RDMA_READ, BYTES);
+		rig_expect(s, WIRE_RC_READ_REQUEST, PSN);
+		if (got)
+			peer_read_responses(s, PSN, BYTES, 0, got - 1, 1);
+		sim_run(s, 67 * MS);
+		expect_rest(s, PSN, BYTES, got);
+		peer_read_responses(s, PSN, BYTES, got, RESPONSES - 1, 1);
+		rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
+		assert_read(s, BYTES);
+		rig_end(s);
+	}
+}
+
+/* A part of the rest is lost, and a part of that. */
+static void c9_134__rests_of_rests(void **state)
+{
+	struct sim *s = peer_make();
+
+	peer_post(s, USER_RDMA_READ, BYTES);
+	rig_expect(s, WIRE_RC_READ_REQUEST, PSN);
+	for (uint32_t i = 0; i < RESPONSES - 1; i++) {
+		peer_read_responses(s, PSN, BYTES, i + 1, i + 1, 1);
+		expect_rest(s, PSN, BYTES, i);
+		peer_read_responses(s, PSN, BYTES, i, i, 1);
+		sim_run(s, 10 * US);
+	}
+	rig_no_cqe(s);
+	peer_read_responses(s, PSN, BYTES, RESPONSES - 1, RESPONSES - 1, 1);
+	rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
+	assert_read(s, BYTES);
+	rig_end(s);
+}
+
+/* A NAK of a sequence error that means the READ request, or something in its midst. */
+static void c9_137__a_read_asked_for_again_after_a_nak(void **state)
+{
+	for (uint32_t got = 0; got < RESPONSES; got++) {
+		struct sim *s = peer_make();
+		struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 1);
+
+		peer_post(s, USER_RDMA_READ, BYTES);
+		sim_post(s, 0, 0, &wr);
+		rig_expect(s, WIRE_RC_READ_REQUEST, PSN);
+		peer_expect(s, &wr, PSN + 5, NULL);
+		if (got)
+			peer_read_responses(s, PSN, BYTES, 0, got - 1, 1);
+		peer_nak(s, PSN + got, AETH_NAK_SEQUENCE, 0);
+		expect_rest(s, PSN, BYTES, got);
+		peer_expect(s, &wr, PSN + 5, NULL);
+		peer_read_responses(s, PSN, BYTES, got, RESPONSES - 1, 1);
+		peer_ack(s, PSN + 5, 2);
+		rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
+		assert_read(s, BYTES);
+		rig_expect_cqe(s, USER_RDMA_WRITE, 0, SIM_STRIDE);
+		rig_end(s);
+	}
+}
+
+static void c9_134__an_atomic_whose_answer_is_lost_is_repeated_as_it_was(void **state)
+{
+	struct sim *s = peer_make();
+	struct sim_wr cs = peer_wr(USER_ATOMIC_CS, 8), wr = peer_wr(USER_RDMA_WRITE, 1);
+
+	sim_post(s, 0, 0, &cs);
+	sim_post(s, 0, 0, &wr);
+	peer_expect(s, &cs, PSN, NULL);
+	peer_expect(s, &wr, PSN + 1, NULL);
+	peer_ack(s, PSN + 1, 2);
+	peer_expect(s, &cs, PSN, NULL);
+	peer_expect(s, &wr, PSN + 1, NULL);
+	peer_atomic_response(s, PSN, 5, 2);
+	rig_expect_cqe(s, USER_ATOMIC_CS, 0, 0);
+	rig_no_cqe(s);
+	peer_ack(s, PSN + 1, 2);
+	rig_expect_cqe(s, USER_RDMA_WRITE, 0, SIM_STRIDE);
+	rig_end(s);
+}
+
+/* ---- duplicates ---- */
+
+static void c9_145__duplicate_responses_write_nothing(void **state)
+{
+	struct sim *s = peer_make();
+	static uint8_t garbage[MTU];
+
+	memset(garbage, 0xee, sizeof(garbage));
+	peer_post(s, USER_RDMA_READ, BYTES);
+	rig_expect(s, WIRE_RC_READ_REQUEST, PSN);
+	peer_read_responses(s, PSN, BYTES, 0, 2, 1);
+	rig_read_response(s, 0, 0x0d, PSN, 1, garbage, MTU);
+	rig_read_response(s, 0, 0x0e, PSN + 1, 1, garbage, MTU);
+	rig_read_response(s, 0, 0x0e, PSN + 2, 1, garbage, MTU);
+	rig_silent(s, 100 * US);
+	peer_read_responses(s, PSN, BYTES, 3, 4, 1);
+	rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
+	rig_read_response(s, 0, 0x0f, PSN + 4, 1, garbage, 33);
+	rig_read_response(s, 0, 0x0d, PSN, 1, garbage, MTU);
+	rig_silent(s, MS);
+	rig_no_cqe(s);
+	assert_read(s, BYTES);
+	rig_end(s);
+}
+
+/* ---- what does not fit ---- */
+
+/* A response whose opcode or length cannot be: nothing completes as good, nothing is written, and
+ * if the queue pair fails, it fails with BAD_RESP. */
+static void misfit(
+	const struct sim_wr *wr, uint32_t before, uint8_t opcode, uint32_t index, uint32_t bytes)
+{
+	struct sim *s = peer_make();
+	uint32_t got = before * MTU;
+	struct cqe c;
+
+	sim_post(s, 0, 0, wr);
+	peer_expect(s, wr, PSN, NULL);
+	if (before)
+		peer_read_responses(s, PSN, peer_length(wr), 0, before - 1, 1);
+	rig_read_response(s, 0, opcode, PSN + index, 1, NULL, bytes);
+	sim_run(s, 100 * US);
+	if (sim_poll_cq(s, 0, &c)) {
+		assert_int_equal(c.opcode, USER_INVALID);
+		assert_int_equal(c.imm_or_error & 0xff, SYNDROME_BAD_RESP);
+		assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_ERR);
+	}
+	assert_read(s, got);
+	assert_untouched(s, PEER_INTO + got, PEER_INTO + BYTES + MTU);
+	rig_end(s);
+}
+
+static void c9_135__read_responses_of_a_wrong_length(void **state)
+{
+	const struct sim_wr rd = peer_wr(USER_RDMA_READ, 2 * MTU + 8);
+	const struct sim_wr none = peer_wr(USER_RDMA_READ, 0), one = peer_wr(USER_RDMA_READ, 8);
+
+	misfit(&rd, 0, 0x0d, 0, MTU - 4);
+	misfit(&rd, 0, 0x0d, 0, MTU + 4);
+	misfit(&rd, 0, 0x0d, 0, 0);
+	misfit(&rd, 1, 0x0e, 1, MTU - 1);
+	misfit(&rd, 1, 0x0e, 1, MTU + 4);
+	misfit(&rd, 2, 0x0f, 2, 7);
+	misfit(&rd, 2, 0x0f, 2, 9);
+	misfit(&rd, 2, 0x0f, 2, MTU);
+	misfit(&none, 0, 0x10, 0, 4);
+	misfit(&one, 0, 0x10, 0, 0);
+	misfit(&one, 0, 0x10, 0, 7);
+	misfit(&one, 0, 0x10, 0, 9);
+}
+
+static void c9_135__a_wrong_length_is_a_bad_response(void **state)
+{
+	struct sim *s = peer_make();
+	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 1);
+
+	sim_post(s, 0, 0, &wr);
+	peer_post(s, USER_RDMA_READ, 8);
+	sim_post(s, 0, 0, &wr);
+	rig_expect(s, WIRE_RC_WRITE_ONLY, PSN);
+	rig_expect(s, WIRE_RC_READ_REQUEST, PSN + 1);
+	rig_expect(s, WIRE_RC_WRITE_ONLY, PSN + 2);
+	rig_read_response(s, 0, 0x10, PSN + 1, 2, NULL, 12);
+	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
+	peer_expect_error(s, SYNDROME_BAD_RESP, SIM_STRIDE);
+	peer_expect_error(s, SYNDROME_WR_FLUSH, 2 * SIM_STRIDE);
+	assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_ERR);
+	assert_int_equal(sim_counter(s, 0, COUNTER_drop_resp_length), 1);
+	rig_end(s);
+}
+
+/* A response of the wrong kind, with the right PSN: it completes nothing as good and writes
+ * nothing; the right one, if it is still taken, does. */
+static void wrong_kind(uint8_t asked, uint8_t answered)
+{
+	struct sim *s = peer_make();
+	struct sim_wr wr = peer_wr(asked, 8);
+	struct cqe c;
+	bool failed;
+
+	sim_post(s, 0, 0, &wr);
+	peer_expect(s, &wr, PSN, NULL);
+	if (answered == WIRE_RC_ACK)
+		peer_ack(s, PSN, 1);
+	else if (answered == WIRE_RC_ATOMIC_ACK)
+		peer_atomic_response(s, PSN, 0xdddddddddddddddd, 1);
+	else
+		rig_read_response(s, 0, answered, PSN, 1, NULL, 8);
+	sim_run(s, 100 * US);
+	assert_untouched(s, PEER_INTO, PEER_INTO + 16);
+	failed = sim_poll_cq(s, 0, &c);
+	if (failed) {
+		assert_int_equal(c.opcode, USER_INVALID);
+		assert_int_equal(c.imm_or_error & 0xff, SYNDROME_BAD_RESP);
+	} else if (asked == USER_RDMA_READ) {
+		peer_read_responses(s, PSN, 8, 0, 0, 1);
+	} else if (asked >= USER_RDMA_READ) {
+		peer_atomic_response(s, PSN, 1, 1);
+	} else {
+		peer_ack(s, PSN, 1);
+	}
+	if (!failed)
+		rig_expect_cqe(s, asked, 0, 0);
+	while (rig_recv(s, &(struct rig_packet){0}, 10 * US))
+		;
+	rig_end(s);
+}
+
+static void c9_135__responses_of_the_wrong_kind(void **state)
+{
+	wrong_kind(USER_RDMA_READ, WIRE_RC_ACK);
+	wrong_kind(USER_RDMA_READ, WIRE_RC_ATOMIC_ACK);
+	wrong_kind(USER_ATOMIC_CS, WIRE_RC_ACK);
+	wrong_kind(USER_ATOMIC_FA, WIRE_RC_READ_RESP_ONLY);
+	wrong_kind(USER_ATOMIC_CS, WIRE_RC_READ_RESP_FIRST);
+	wrong_kind(USER_RDMA_WRITE, WIRE_RC_READ_RESP_ONLY);
+	wrong_kind(USER_SEND, WIRE_RC_ATOMIC_ACK);
+	wrong_kind(USER_RDMA_WRITE, WIRE_RC_ATOMIC_ACK);
+}
+
+/* A response for a WRITE in front of a READ is none for the READ. */
+static void c9_135__read_responses_for_a_write_in_front(void **state)
+{
+	struct sim *s = peer_make();
+
+	peer_post(s, USER_RDMA_WRITE, 1);
+	peer_post(s, USER_RDMA_READ, 8);
+	rig_expect(s, WIRE_RC_WRITE_ONLY, PSN);
+	rig_expect(s, WIRE_RC_READ_REQUEST, PSN + 1);
+	rig_read_response(s, 0, 0x10, PSN, 1, NULL, 8);
+	sim_run(s, 100 * US);
+	assert_untouched(s, PEER_INTO, PEER_INTO + 16);
+	rig_no_cqe(s);
+	peer_read_responses(s, PSN + 1, 8, 0, 0, 2);
+	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
+	rig_expect_cqe(s, USER_RDMA_READ, 0, SIM_STRIDE);
+	assert_read(s, 8);
+	rig_end(s);
+}
+
+/* An error in the midst of a READ's responses comes as an Acknowledge with a NAK code (C9-100). */
+static void c9_135__a_nak_in_place_of_a_response(void **state)
+{
+	for (uint32_t got = 0; got < 3; got++) {
+		struct sim *s = peer_make();
+		struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 1);
+
+		sim_post(s, 0, 0, &wr);
+		peer_post(s, USER_RDMA_READ, 3 * MTU);
+		sim_post(s, 0, 0, &wr);
+		rig_expect(s, WIRE_RC_WRITE_ONLY, PSN);
+		rig_expect(s, WIRE_RC_READ_REQUEST, PSN + 1);
+		rig_expect(s, WIRE_RC_WRITE_ONLY, PSN + 4);
+		if (got)
+			peer_read_responses(s, PSN + 1, 3 * MTU, 0, got - 1, 2);
+		peer_nak(s, PSN + 1 + got, AETH_NAK_REMOTE_OPERATION, 1);
+		rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
+		peer_expect_error(s, SYNDROME_REMOTE_OP, SIM_STRIDE);
+		peer_expect_error(s, SYNDROME_WR_FLUSH, 2 * SIM_STRIDE);
+		rig_silent(s, 100 * US);
+		rig_end(s);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CONFORMANCE_TEST(c9_146__read_data_arrives_intact),
+		CONFORMANCE_TEST(scatter__entries_that_packets_share),
+		CONFORMANCE_TEST(scatter__entries_of_several_reads),
+		CONFORMANCE_TEST(scatter__local_memory_that_is_not_allowed),
+		CONFORMANCE_TEST(atomics__results_of_several),
+		CONFORMANCE_TEST(atomics__result_over_two_entries),
+		CONFORMANCE_TEST(c9_134__a_lost_response_is_asked_for_again),
+		CONFORMANCE_TEST(c9_134__a_lost_last_response),
+		CONFORMANCE_TEST(c9_139__lost_responses_by_the_timer),
+		CONFORMANCE_TEST(c9_134__rests_of_rests),
+		CONFORMANCE_TEST(c9_137__a_read_asked_for_again_after_a_nak),
+		CONFORMANCE_TEST(c9_134__an_atomic_whose_answer_is_lost_is_repeated_as_it_was),
+		CONFORMANCE_TEST(c9_145__duplicate_responses_write_nothing),
+		CONFORMANCE_TEST(c9_135__read_responses_of_a_wrong_length),
+		CONFORMANCE_TEST(c9_135__a_wrong_length_is_a_bad_response),
+		CONFORMANCE_TEST(c9_135__responses_of_the_wrong_kind),
+		CONFORMANCE_TEST(c9_135__read_responses_for_a_write_in_front),
+		CONFORMANCE_TEST(c9_135__a_nak_in_place_of_a_response),
+	};
+
+	return cmocka_run_group_tests_name("requester_reads", tests, NULL, NULL);
+}
