@@ -33,7 +33,7 @@ uint64_t sim_random(struct sim *s)
 static void eal_once(void)
 {
 	static bool done;
-	char *args[] = {"sim", "--no-huge", "-m", "256", "--no-pci", "--no-shconf",
+	char *args[] = {"sim", "--no-huge", "-m", "1024", "--no-pci", "--no-shconf",
 		"--no-telemetry", "--log-level=lib.*:3", "--lcores=0@0"};
 	cpu_set_t cpus;
 

@@ -1,0 +1,573 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* NAKs: of each kind, at each place; what is sent again; both retry counters (C9-120, C9-128,
+ * C9-130, C9-132, C9-135, C9-137). */
+#include "peer.h"
+
+enum { PSN = PEER_PSN, MTU = PEER_MTU, REQUESTS = 3, PACKETS = 2 };
+
+/* Three requests of two packets each, all outstanding. */
+static struct sim *three(const struct sim_params *p, struct sim_wr wr[REQUESTS])
+{
+	struct sim *s = peer_create(p);
+
+	for (unsigned i = 0; i < REQUESTS; i++) {
+		wr[i] = peer_wr(i == 1 ? USER_SEND_IMM : USER_RDMA_WRITE, MTU + 7 * i + 1);
+		wr[i].sge[0].offset = i * 4096;
+		wr[i].imm += i;
+		wr[i].solicited = i == 1;
+		sim_post(s, 0, 0, &wr[i]);
+	}
+	for (unsigned i = 0; i < REQUESTS; i++)
+		peer_expect(s, &wr[i], PSN + i * PACKETS, NULL);
+	return s;
+}
+
+/* Everything from packet `from` on comes again, exactly as it was. */
+static void expect_again(struct sim *s, const struct sim_wr wr[REQUESTS], unsigned from)
+{
+	for (unsigned i = from / PACKETS; i < REQUESTS; i++)
+		peer_expect_from(s, &wr[i], PSN + i * PACKETS,
+			i == from / PACKETS ? from % PACKETS : 0, NULL);
+}
+
+static void expect_good(struct sim *s, const struct sim_wr wr[REQUESTS], unsigned from, unsigned to)
+{
+	for (unsigned i = from; i < to; i++)
+		rig_expect_cqe(s, wr[i].opcode, 0, i * SIM_STRIDE);
+}
+
+/* ---- each kind at each place ---- */
+
+static void c9_135__sequence_error_at_each_place(void **state)
+{
+	struct sim_params p = peer_params();
+	struct sim_wr wr[REQUESTS];
+
+	for (unsigned at = 0; at < REQUESTS * PACKETS; at++) {
+		struct sim *s = three(&p, wr);
+
+		peer_nak(s, PSN + at, AETH_NAK_SEQUENCE, at / PACKETS);
+		expect_again(s, wr, at);
+		rig_silent(s, MS);
+		expect_good(s, wr, 0, at / PACKETS); /* what is before it is acknowledged */
+		rig_no_cqe(s);
+		peer_ack(s, PSN + 5, 3);
+		expect_good(s, wr, at / PACKETS, REQUESTS);
+		assert_int_equal(sim_counter(s, 0, COUNTER_retransmitted_packets), 6 - at);
+		rig_end(s);
+	}
+}
+
+static void fatal(uint8_t code, uint8_t syndrome)
+{
+	struct sim_params p = peer_params();
+	struct sim_wr wr[REQUESTS];
+
+	for (unsigned at = 0; at < REQUESTS * PACKETS; at++) {
+		struct sim *s = three(&p, wr);
+		unsigned bad = at / PACKETS;
+
+		peer_nak(s, PSN + at, code, bad);
+		expect_good(s, wr, 0, bad);
+		peer_expect_error(s, syndrome, bad * SIM_STRIDE);
+		for (unsigned i = bad + 1; i < REQUESTS; i++)
+			peer_expect_error(s, SYNDROME_WR_FLUSH, i * SIM_STRIDE);
+		assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_ERR);
+		sim_post(s, 0, 0, &wr[0]);
+		peer_expect_error(s, SYNDROME_WR_FLUSH, REQUESTS * SIM_STRIDE);
+		rig_silent(s, 300 * MS); /* neither again, nor the new one, nor a timer */
+		rig_no_cqe(s);
+		rig_end(s);
+	}
+}
+
+static void c9_135__invalid_request_at_each_place(void **state)
+{
+	fatal(AETH_NAK_INVALID_REQUEST, SYNDROME_REMOTE_INVAL_REQ);
+}
+
+static void c9_135__remote_access_at_each_place(void **state)
+{
+	fatal(AETH_NAK_REMOTE_ACCESS, SYNDROME_REMOTE_ACCESS);
+}
+
+static void c9_135__remote_operation_at_each_place(void **state)
+{
+	fatal(AETH_NAK_REMOTE_OPERATION, SYNDROME_REMOTE_OP);
+}
+
+static void c9_128__rnr_at_each_place_then_the_same_request(void **state)
+{
+	struct sim_params p = peer_params();
+	struct sim_wr wr[REQUESTS];
+
+	for (unsigned at = 0; at < REQUESTS * PACKETS; at++) {
+		struct sim *s = three(&p, wr);
+
+		peer_rnr(s, PSN + at, 14, at / PACKETS); /* 1.28 ms */
+		rig_silent(s, MS);
+		expect_good(s, wr, 0, at / PACKETS);
+		rig_no_cqe(s);
+		expect_again(s, wr, at);
+		rig_silent(s, MS);
+		peer_ack(s, PSN + 5, 3);
+		expect_good(s, wr, at / PACKETS, REQUESTS);
+		rig_end(s);
+	}
+}
+
+/* Any kind of request may be answered so. */
+static void c9_128__rnr_of_reads_and_atomics(void **state)
+{
+	static const uint8_t opcodes[] = {USER_RDMA_READ, USER_ATOMIC_CS, USER_ATOMIC_FA};
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct sim *s = peer_make();
+		struct sim_wr rd = peer_wr(opcodes[i], 2 * MTU), wr = peer_wr(USER_SEND, 1);
+		uint32_t next;
+
+		sim_post(s, 0, 0, &rd);
+		sim_post(s, 0, 0, &wr);
+		next = peer_expect(s, &rd, PSN, NULL);
+		peer_expect(s, &wr, next, NULL);
+		peer_rnr(s, PSN, 14, 0);
+		rig_silent(s, MS);
+		peer_expect(s, &rd, PSN, NULL);
+		peer_expect(s, &wr, next, NULL);
+		if (i)
+			peer_atomic_response(s, PSN, 3, 1);
+		else
+			peer_read_responses(s, PSN, 2 * MTU, 0, 1, 1);
+		peer_ack(s, next, 2);
+		rig_expect_cqe(s, opcodes[i], 0, 0);
+		rig_expect_cqe(s, USER_SEND, 0, SIM_STRIDE);
+		rig_end(s);
+	}
+}
+
+/* A NAK behind a READ without answer is first of all an implied NAK of the READ. */
+static void c9_134__a_nak_behind_a_read(void **state)
+{
+	static const uint8_t syndromes[] = {0x60, 0x61, 0x62, 0x63};
+
+	for (unsigned i = 0; i < sizeof(syndromes); i++) {
+		struct sim *s = peer_make();
+		struct sim_wr rd = peer_wr(USER_RDMA_READ, 2 * MTU), wr = peer_wr(USER_SEND, 1);
+
+		sim_post(s, 0, 0, &wr);
+		sim_post(s, 0, 0, &rd);
+		sim_post(s, 0, 0, &wr);
+		peer_expect(s, &wr, PSN, NULL);
+		peer_expect(s, &rd, PSN + 1, NULL);
+		peer_expect(s, &wr, PSN + 3, NULL);
+		rig_ack(s, 0, PSN + 3, syndromes[i], 2);
+		rig_expect_cqe(s, USER_SEND, 0, 0);
+		peer_expect(s, &rd, PSN + 1, NULL);
+		peer_expect(s, &wr, PSN + 3, NULL);
+		rig_no_cqe(s);
+		assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_RTS);
+		peer_read_responses(s, PSN + 1, 2 * MTU, 0, 1, 2);
+		rig_expect_cqe(s, USER_RDMA_READ, 0, SIM_STRIDE);
+		peer_ack(s, PSN + 3, 3);
+		rig_expect_cqe(s, USER_SEND, 0, 2 * SIM_STRIDE);
+		rig_end(s);
+	}
+}
+
+/* ---- what is reserved ---- */
+
+static void dropped(struct sim *s, const struct sim_wr wr[REQUESTS], uint8_t syndrome)
+{
+	struct qp *q = sim_context(s, 0, 0);
+
+	for (unsigned at = 0; at < REQUESTS * PACKETS; at++)
+		rig_ack(s, 0, PSN + at, syndrome, 1);
+	rig_silent(s, 700 * US);
+	rig_no_cqe(s);
+	assert_int_equal(qp_state(q), QP_RTS);
+	assert_int_equal(q->rrc.unacked_psn, PSN);
+	assert_int_equal(q->rrc.retry_left, 7);
+	assert_int_equal(q->rrc.rnr_waiting, 0);
+}
+
+static void c9_120__reserved_nak_codes_are_dropped(void **state)
+{
+	struct sim_params p = peer_params();
+	struct sim_wr wr[REQUESTS];
+	struct sim *s = three(&p, wr);
+
+	for (unsigned code = 5; code < 32; code++)
+		dropped(s, wr, 0x60 | code);
+	dropped(s, wr, 0x64); /* invalid RD request: not on a reliable connection */
+	assert_int_equal(sim_counter(s, 0, COUNTER_drop_ack_syndrome), 28 * 6);
+	peer_ack(s, PSN + 5, 3);
+	expect_good(s, wr, 0, 3);
+	rig_end(s);
+}
+
+static void c9_120__and_it_sends_again_by_its_timer(void **state)
+{
+	struct sim_params p = peer_params();
+	struct sim_wr wr[REQUESTS];
+	struct sim *s = three(&p, wr);
+
+	peer_nak(s, PSN, 9, 0);
+	sim_run(s, 67 * MS);
+	expect_again(s, wr, 0);
+	peer_ack(s, PSN + 5, 3);
+	expect_good(s, wr, 0, 3);
+	rig_end(s);
+}
+
+static void c9_135__reserved_syndromes_are_dropped(void **state)
+{
+	struct sim_params p = peer_params();
+	struct sim_wr wr[REQUESTS];
+	struct sim *s = three(&p, wr);
+
+	for (unsigned i = 0; i < 32; i += 5) {
+		dropped(s, wr, 0x40 | i); /* bits 6:5 = 10: reserved */
+		dropped(s, wr, 0x80 | i); /* the top bit is reserved, whatever the rest says */
+		dropped(s, wr, 0xa0 | i);
+		dropped(s, wr, 0xe0 | i);
+	}
+	peer_ack(s, PSN + 5, 3);
+	expect_good(s, wr, 0, 3);
+	rig_end(s);
+}
+
+/* ---- C9-132: the RNR counter ---- */
+
+static void c9_132__the_rnr_counter_ends_it(void **state)
+{
+	for (uint8_t most = 0; most < 7; most++) {
+		struct sim_params p = peer_params();
+		struct sim_wr wr[REQUESTS];
+		struct sim *s;
+
+		p.rnr_retry = most;
+		s = three(&p, wr);
+		for (unsigned i = 0; i < most; i++) {
+			peer_rnr(s, PSN + 3, 1, 1);
+			expect_again(s, wr, 3);
+		}
+		peer_rnr(s, PSN + 3, 1, 1);
+		rig_expect_cqe(s, wr[0].opcode, 0, 0);
+		peer_expect_error(s, SYNDROME_RNR_RETRY_EXC, SIM_STRIDE);
+		peer_expect_error(s, SYNDROME_WR_FLUSH, 2 * SIM_STRIDE);
+		assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_ERR);
+		assert_int_equal(sim_counter(s, 0, COUNTER_rnr_retry_exceeded), 1);
+		rig_silent(s, 10 * MS);
+		rig_end(s);
+	}
+}
+
+static void c9_132__of_7_is_for_ever(void **state)
+{
+	struct sim_params p = peer_params();
+	struct sim_wr wr[REQUESTS];
+	struct sim *s = three(&p, wr);
+
+	for (unsigned i = 0; i < 40; i++) {
+		peer_rnr(s, PSN, 1, 0);
+		expect_again(s, wr, 0);
+	}
+	peer_ack(s, PSN + 5, 3);
+	expect_good(s, wr, 0, 3);
+	rig_end(s);
+}
+
+static void c9_132__it_is_loaded_again_when_a_request_clears(void **state)
+{
+	struct sim_params p = peer_params();
+	struct sim_wr wr[REQUESTS];
+	struct sim *s;
+
+	p.rnr_retry = 2;
+	s = three(&p, wr);
+	for (unsigned request = 0; request < REQUESTS; request++)
+		for (unsigned i = 0; i < 2; i++) {
+			peer_rnr(s, PSN + PACKETS * request, 1, request);
+			expect_again(s, wr, PACKETS * request);
+		}
+	expect_good(s, wr, 0, 2);
+	peer_rnr(s, PSN + 4, 1, 2);
+	peer_expect_error(s, SYNDROME_RNR_RETRY_EXC, 2 * SIM_STRIDE);
+	rig_end(s);
+}
+
+/* The two counters are not one. */
+static void c9_132__timeouts_do_not_count(void **state)
+{
+	struct sim_params p = peer_params();
+	struct sim_wr wr[REQUESTS];
+	struct sim *s;
+
+	p.rnr_retry = 2;
+	p.retry_cnt = 2;
+	s = three(&p, wr);
+	for (unsigned i = 0; i < 2; i++) {
+		peer_nak(s, PSN, AETH_NAK_SEQUENCE, 0);
+		expect_again(s, wr, 0);
+		rig_silent(s, MS);
+		peer_rnr(s, PSN, 1, 0);
+		expect_again(s, wr, 0);
+	}
+	peer_ack(s, PSN + 5, 3);
+	expect_good(s, wr, 0, 3);
+	rig_end(s);
+}
+
+/* The rest of an RNR NAKed message draws sequence errors: they change nothing. */
+static void c9_130__sequence_errors_do_not_shorten_the_wait(void **state)
+{
+	struct sim_params p = peer_params();
+	struct sim_wr wr[REQUESTS];
+	struct sim *s = three(&p, wr);
+
+	peer_rnr(s, PSN + 2, 18, 1); /* 5.12 ms */
+	peer_nak(s, PSN + 2, AETH_NAK_SEQUENCE, 1);
+	rig_silent(s, 5 * MS);
+	rig_expect_cqe(s, wr[0].opcode, 0, 0);
+	expect_again(s, wr, 2);
+	assert_int_equal(sim_context(s, 0, 0)->rrc.retry_left, 7);
+	peer_ack(s, PSN + 5, 3);
+	expect_good(s, wr, 1, 3);
+	rig_end(s);
+}
+
+/* ---- C9-137: the retry counter ---- */
+
+static void c9_137__sequence_errors_count_down(void **state)
+{
+	for (uint8_t most = 0; most <= 7; most++) {
+		struct sim_params p = peer_params();
+		struct sim_wr wr[REQUESTS];
+		struct sim *s;
+
+		p.retry_cnt = most;
+		s = three(&p, wr);
+		for (unsigned i = 0; i < most; i++) {
+			peer_nak(s, PSN + 2, AETH_NAK_SEQUENCE, 1);
+			expect_again(s, wr, 2);
+			rig_silent(s, MS);
+		}
+		peer_nak(s, PSN + 2, AETH_NAK_SEQUENCE, 1);
+		rig_expect_cqe(s, wr[0].opcode, 0, 0);
+		peer_expect_error(s, SYNDROME_RETRY_EXC, SIM_STRIDE);
+		peer_expect_error(s, SYNDROME_WR_FLUSH, 2 * SIM_STRIDE);
+		assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_ERR);
+		assert_int_equal(sim_counter(s, 0, COUNTER_retry_exceeded), 1);
+		rig_silent(s, 300 * MS);
+		rig_end(s);
+	}
+}
+
+static void c9_137__reloaded_whenever_a_request_clears(void **state)
+{
+	struct sim_params p = peer_params();
+	struct sim_wr wr[REQUESTS];
+	struct sim *s;
+
+	p.retry_cnt = 1;
+	s = three(&p, wr);
+	for (unsigned request = 0; request < REQUESTS; request++) {
+		peer_nak(s, PSN + PACKETS * request, AETH_NAK_SEQUENCE, request);
+		expect_again(s, wr, PACKETS * request);
+		rig_silent(s, MS);
+	}
+	expect_good(s, wr, 0, 2);
+	peer_nak(s, PSN + 4, AETH_NAK_SEQUENCE, 2);
+	peer_expect_error(s, SYNDROME_RETRY_EXC, 2 * SIM_STRIDE);
+	rig_end(s);
+}
+
+/* One counter for both: a timeout uses up what a NAK left. */
+static void c9_137__naks_and_timeouts_share_the_counter(void **state)
+{
+	struct sim_params p = peer_params();
+	struct sim_wr wr[REQUESTS];
+	struct sim *s;
+
+	p.retry_cnt = 2;
+	s = three(&p, wr);
+	peer_nak(s, PSN, AETH_NAK_SEQUENCE, 0);
+	expect_again(s, wr, 0);
+	sim_run(s, 67 * MS);
+	expect_again(s, wr, 0);
+	rig_silent(s, MS);
+	peer_nak(s, PSN, AETH_NAK_SEQUENCE, 0);
+	peer_expect_error(s, SYNDROME_RETRY_EXC, 0);
+	peer_expect_error(s, SYNDROME_WR_FLUSH, SIM_STRIDE);
+	peer_expect_error(s, SYNDROME_WR_FLUSH, 2 * SIM_STRIDE);
+	rig_end(s);
+}
+
+/* Implied NAKs are retries as well. */
+static void c9_137__implied_naks_count_down(void **state)
+{
+	struct sim_params p = peer_params();
+	struct sim_wr rd = peer_wr(USER_RDMA_READ, 1), wr = peer_wr(USER_RDMA_WRITE, 1);
+	struct sim *s;
+
+	p.retry_cnt = 2;
+	s = peer_create(&p);
+	sim_post(s, 0, 0, &rd);
+	sim_post(s, 0, 0, &wr);
+	for (unsigned i = 0; i < 3; i++) {
+		peer_expect(s, &rd, PSN, NULL);
+		peer_expect(s, &wr, PSN + 1, NULL);
+		rig_silent(s, MS);
+		rig_no_cqe(s);
+		peer_ack(s, PSN + 1, 2);
+	}
+	peer_expect_error(s, SYNDROME_RETRY_EXC, 0);
+	peer_expect_error(s, SYNDROME_WR_FLUSH, SIM_STRIDE);
+	rig_end(s);
+}
+
+/* Duplicates on their way draw the same NAK again: each round of packets is sent once. */
+static void c9_137__one_loss_is_one_retry(void **state)
+{
+	struct sim_params p = peer_params();
+	struct sim_wr wr[REQUESTS];
+	struct sim *s;
+
+	p.retry_cnt = 1;
+	s = three(&p, wr);
+	peer_nak(s, PSN + 2, AETH_NAK_SEQUENCE, 1);
+	expect_again(s, wr, 2);
+	peer_nak(s, PSN + 2, AETH_NAK_SEQUENCE, 1);
+	rig_silent(s, 100 * US);
+	peer_nak(s, PSN + 2, AETH_NAK_SEQUENCE, 1);
+	rig_silent(s, 100 * US);
+	assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_RTS);
+	peer_nak(s, PSN + 4, AETH_NAK_SEQUENCE, 2); /* another place is another loss, at once */
+	expect_again(s, wr, 4);
+	peer_ack(s, PSN + 5, 3);
+	expect_good(s, wr, 0, 3);
+	rig_end(s);
+}
+
+/* ---- many packets: more than one turn of everything ---- */
+
+static void retransmission__of_more_than_a_burst(void **state)
+{
+	struct sim *s = peer_make();
+	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 150 * MTU), late = peer_wr(USER_SEND, 1);
+
+	sim_post(s, 0, 0, &wr);
+	peer_expect(s, &wr, PSN, NULL);
+	peer_nak(s, PSN + 3, AETH_NAK_SEQUENCE, 0);
+	sim_run(s, 2 * US);
+	sim_post(s, 0, 0, &late); /* in order behind it */
+	peer_expect_from(s, &wr, PSN, 3, NULL);
+	peer_expect(s, &late, PSN + 150, NULL);
+	rig_silent(s, MS);
+	peer_ack(s, PSN + 150, 2);
+	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
+	rig_expect_cqe(s, USER_SEND, 0, SIM_STRIDE);
+	rig_end(s);
+}
+
+/* What is acknowledged while it is being sent again is not sent any more, and not lost. */
+static void retransmission__overtaken_by_its_acknowledgement(void **state)
+{
+	for (unsigned delay = 0; delay < 5; delay++) {
+		struct sim *s = peer_make();
+		struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 200 * MTU),
+			      late = peer_wr(USER_SEND, 1);
+		struct rig_packet got;
+
+		sim_post(s, 0, 0, &wr);
+		peer_expect(s, &wr, PSN, NULL);
+		peer_nak(s, PSN + 3, AETH_NAK_SEQUENCE, 0);
+		sim_run(s, delay * US);
+		peer_ack(s, PSN + 199, 1);
+		rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
+		while (rig_recv(s, &got, 100 * US))
+			assert_true(psn_in(got.h.psn, PSN + 3, 197));
+		sim_post(s, 0, 0, &late);
+		peer_expect(s, &late, PSN + 200, NULL);
+		peer_ack(s, PSN + 200, 2);
+		rig_expect_cqe(s, USER_SEND, 0, SIM_STRIDE);
+		rig_end(s);
+	}
+}
+
+/* The first part of a message fails: it completes once, though the rest was never sent. */
+static void c9_135__a_message_that_is_not_all_sent_completes_once(void **state)
+{
+	static const uint8_t codes[] = {AETH_NAK_REMOTE_ACCESS, AETH_NAK_INVALID_REQUEST};
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct sim *s = peer_make();
+		struct rig_packet got;
+
+		sim_context(s, 0, 0)->rrc.proven = 0; /* it stops after some packets */
+		peer_post(s, USER_RDMA_WRITE, 100 * MTU);
+		peer_post(s, USER_RDMA_WRITE, 1);
+		while (rig_recv(s, &got, 20 * US))
+			;
+		assert_true(psn_before(got.h.psn, PSN + 99));
+		peer_nak(s, PSN + i, codes[i], 0);
+		peer_expect_error(s, i ? SYNDROME_REMOTE_INVAL_REQ : SYNDROME_REMOTE_ACCESS, 0);
+		peer_expect_error(s, SYNDROME_WR_FLUSH, SIM_STRIDE);
+		rig_silent(s, MS);
+		rig_no_cqe(s);
+		rig_end(s);
+	}
+}
+
+/* Errors are completed though nobody asked for completions; what is flushed, too. */
+static void c9_135__unsignaled_requests_fail_aloud(void **state)
+{
+	struct sim *s = peer_make();
+	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 1), rd = peer_wr(USER_RDMA_READ, 1);
+
+	wr.unsignaled = rd.unsignaled = true;
+	sim_post(s, 0, 0, &wr);
+	sim_post(s, 0, 0, &wr);
+	sim_post(s, 0, 0, &rd);
+	sim_post(s, 0, 0, &wr);
+	for (unsigned i = 0; i < 4; i++)
+		rig_expect(s, i == 2 ? WIRE_RC_READ_REQUEST : WIRE_RC_WRITE_ONLY, PSN + i);
+	peer_nak(s, PSN + 1, AETH_NAK_REMOTE_ACCESS, 1);
+	peer_expect_error(s, SYNDROME_REMOTE_ACCESS, SIM_STRIDE);
+	peer_expect_error(s, SYNDROME_WR_FLUSH, 2 * SIM_STRIDE);
+	peer_expect_error(s, SYNDROME_WR_FLUSH, 3 * SIM_STRIDE);
+	rig_no_cqe(s);
+	rig_end(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CONFORMANCE_TEST(c9_135__sequence_error_at_each_place),
+		CONFORMANCE_TEST(c9_135__invalid_request_at_each_place),
+		CONFORMANCE_TEST(c9_135__remote_access_at_each_place),
+		CONFORMANCE_TEST(c9_135__remote_operation_at_each_place),
+		CONFORMANCE_TEST(c9_128__rnr_at_each_place_then_the_same_request),
+		CONFORMANCE_TEST(c9_128__rnr_of_reads_and_atomics),
+		CONFORMANCE_TEST(c9_134__a_nak_behind_a_read),
+		CONFORMANCE_TEST(c9_120__reserved_nak_codes_are_dropped),
+		CONFORMANCE_TEST(c9_120__and_it_sends_again_by_its_timer),
+		CONFORMANCE_TEST(c9_135__reserved_syndromes_are_dropped),
+		CONFORMANCE_TEST(c9_132__the_rnr_counter_ends_it),
+		CONFORMANCE_TEST(c9_132__of_7_is_for_ever),
+		CONFORMANCE_TEST(c9_132__it_is_loaded_again_when_a_request_clears),
+		CONFORMANCE_TEST(c9_132__timeouts_do_not_count),
+		CONFORMANCE_TEST(c9_130__sequence_errors_do_not_shorten_the_wait),
+		CONFORMANCE_TEST(c9_137__sequence_errors_count_down),
+		CONFORMANCE_TEST(c9_137__reloaded_whenever_a_request_clears),
+		CONFORMANCE_TEST(c9_137__naks_and_timeouts_share_the_counter),
+		CONFORMANCE_TEST(c9_137__implied_naks_count_down),
+		CONFORMANCE_TEST(c9_137__one_loss_is_one_retry),
+		CONFORMANCE_TEST(retransmission__of_more_than_a_burst),
+		CONFORMANCE_TEST(retransmission__overtaken_by_its_acknowledgement),
+		CONFORMANCE_TEST(c9_135__a_message_that_is_not_all_sent_completes_once),
+		CONFORMANCE_TEST(c9_135__unsignaled_requests_fail_aloud),
+	};
+
+	return cmocka_run_group_tests_name("requester_naks", tests, NULL, NULL);
+}

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The Loss timer and the RNR timer, in virtual time (C9-130, C9-139 to C9-143). */
+#include "peer.h"
+
+enum { PSN = PEER_PSN, MTU = PEER_MTU };
+
+/* Ttr of a local ACK timeout, C9-140; written out again on purpose. */
+static uint64_t ttr_ns(uint8_t timeout)
+{
+	return 4096ull << timeout;
+}
+
+static struct sim *make(uint8_t timeout, uint8_t retry_cnt)
+{
+	struct sim_params p = peer_params();
+
+	p.timeout = timeout;
+	p.retry_cnt = retry_cnt;
+	return peer_create(&p);
+}
+
+/* Waits coarsely until the next packet leaves. Returns how long that took, at most `most`. */
+static uint64_t wait_packet(struct sim *s, struct rig_packet *got, uint64_t most, uint64_t step)
+{
+	uint64_t start = s->now_ns, normal = s->step_ns;
+	bool came;
+
+	s->step_ns = step > normal ? step : normal;
+	came = rig_recv(s, got, most);
+	s->step_ns = normal;
+	if (!came)
+		fail_msg("nothing came within %lu ns", most);
+	return s->now_ns - start;
+}
+
+/* Nothing leaves for that long. */
+static void wait_silent(struct sim *s, uint64_t ns, uint64_t step)
+{
+	uint64_t normal = s->step_ns;
+
+	s->step_ns = step > normal ? step : normal;
+	rig_silent(s, ns);
+	s->step_ns = normal;
+}
+
+static void assert_detected(uint8_t timeout, uint64_t after)
+{
+	if (after < ttr_ns(timeout) || after > 4 * ttr_ns(timeout))
+		fail_msg("timeout %u: detected after %lu ns, Ttr is %lu", timeout, after,
+			ttr_ns(timeout));
+}
+
+/* ---- C9-139 to C9-141 ---- */
+
+/* Every timeout but the shortest, of which a part of a tick is more than 4 Ttr. */
+static void c9_141__loss_is_detected_between_1_and_4_ttr(void **state)
+{
+	static const uint8_t timeouts[] = {2, 3, 4, 5, 6, 8, 10, 12, 14, 17, 20, 24, 28, 31};
+
+	for (unsigned i = 0; i < sizeof(timeouts); i++) {
+		uint64_t ttr = ttr_ns(timeouts[i]), step = ttr / 64;
+		struct sim *s = make(timeouts[i], 3);
+		struct rig_packet got;
+
+		peer_post(s, USER_RDMA_WRITE, MTU);
+		rig_expect(s, WIRE_RC_WRITE_ONLY, PSN);
+		for (unsigned k = 0; k < 3; k++) {
+			assert_detected(timeouts[i], wait_packet(s, &got, 5 * ttr, step));
+			assert_int_equal(got.h.opcode, WIRE_RC_WRITE_ONLY);
+			assert_int_equal(got.h.psn, PSN);
+			assert_int_equal(got.h.ackreq, 1);
+		}
+		peer_ack(s, PSN, 1);
+		rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
+		wait_silent(s, 20 * ttr, step);
+		rig_end(s);
+	}
+}
+
+static void c9_140__timeout_0_is_off(void **state)
+{
+	struct sim *s = make(0, 0);
+
+	peer_post(s, USER_RDMA_WRITE, MTU);
+	peer_post(s, USER_RDMA_READ, MTU);
+	rig_expect(s, WIRE_RC_WRITE_ONLY, PSN);
+	rig_expect(s, WIRE_RC_READ_REQUEST, PSN + 1);
+	wait_silent(s, 40000000 * MS, 20000 * MS); /* more than 4 times the longest */
+	rig_no_cqe(s);
+	peer_ack(s, PSN, 1);
+	peer_read_responses(s, PSN + 1, MTU, 0, 0, 2);
+	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
+	rig_expect_cqe(s, USER_RDMA_READ, 0, SIM_STRIDE);
+	rig_end(s);
+}
+
+/* Each kind of request starts it. */
+static void c9_139__every_kind_of_request_is_timed(void **state)
+{
+	static const uint8_t opcodes[] = {USER_SEND, USER_SEND_IMM, USER_SEND_INV, USER_RDMA_WRITE,
+		USER_RDMA_WRITE_IMM, USER_RDMA_READ, USER_ATOMIC_CS, USER_ATOMIC_FA};
+
+	for (unsigned i = 0; i < 8; i++) {
+		struct sim *s = make(8, 7);
+		struct sim_wr wr = peer_wr(opcodes[i], 2 * MTU);
+		struct rig_packet got;
+
+		sim_post(s, 0, 0, &wr);
+		peer_expect(s, &wr, PSN, NULL);
+		assert_detected(8, wait_packet(s, &got, 5 * ttr_ns(8), 0));
+		assert_int_equal(got.h.psn, PSN);
+		if (opcodes[i] < USER_RDMA_READ)
+			peer_expect_from(s, &wr, PSN, 1, NULL);
+		peer_nak(s, PSN, AETH_NAK_REMOTE_OPERATION, 0);
+		peer_expect_error(s, SYNDROME_REMOTE_OP, 0);
+		rig_end(s);
+	}
+}
+
+/* Everything from the oldest on is sent again, in order, what is acknowledged is not. */
+static void c9_139__the_oldest_and_all_behind_it_again(void **state)
+{
+	struct sim *s = make(8, 7);
+	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 2 * MTU), rd = peer_wr(USER_RDMA_READ, 2 * MTU);
+	struct rig_packet got;
+
+	sim_post(s, 0, 0, &wr);
+	sim_post(s, 0, 0, &rd);
+	sim_post(s, 0, 0, &wr);
+	peer_expect(s, &wr, PSN, NULL);
+	peer_expect(s, &rd, PSN + 2, NULL);
+	peer_expect(s, &wr, PSN + 4, NULL);
+	peer_ack(s, PSN, 0);
+	sim_run(s, 2 * US);
+	assert_detected(8, wait_packet(s, &got, 5 * ttr_ns(8), 0));
+	assert_int_equal(got.h.opcode, WIRE_RC_WRITE_LAST);
+	assert_int_equal(got.h.psn, PSN + 1);
+	peer_expect(s, &rd, PSN + 2, NULL);
+	peer_expect(s, &wr, PSN + 4, NULL);
+	rig_silent(s, ttr_ns(8) / 2);
+	peer_read_responses(s, PSN + 2, 2 * MTU, 0, 1, 2);
+	peer_ack(s, PSN + 5, 3);
+	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
+	rig_expect_cqe(s, USER_RDMA_READ, 0, SIM_STRIDE);
+	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 2 * SIM_STRIDE);
+	rig_end(s);
+}
+
+/* Restarted by each acknowledgement while responses are outstanding. */
+static void c9_139__an_acknowledgement_restarts_it(void **state)
+{
+	struct sim *s = make(8, 7);
+	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 10 * MTU);
+	struct rig_packet got;
+	uint64_t after;
+
+	sim_post(s, 0, 0, &wr);
+	peer_expect(s, &wr, PSN, NULL);
+	for (unsigned i = 0; i < 9; i++) {
+		rig_silent(s, ttr_ns(8) * 3 / 4);
+		peer_ack(s, PSN + i, 0);
+	}
+	sim_run(s, 2 * US);
+	after = wait_packet(s, &got, 5 * ttr_ns(8), 0);
+	assert_detected(8, after + 2 * US);
+	assert_int_equal(got.h.psn, PSN + 9);
+	peer_ack(s, PSN + 9, 1);
+	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
+	rig_end(s);
+}
+
+static void c9_139__read_responses_restart_it(void **state)
+{
+	struct sim *s = make(8, 7);
+
+	peer_post(s, USER_RDMA_READ, 10 * MTU);
+	rig_expect(s, WIRE_RC_READ_REQUEST, PSN);
+	for (unsigned i = 0; i < 10; i++) {
+		rig_silent(s, ttr_ns(8) * 3 / 4);
+		peer_read_responses(s, PSN, 10 * MTU, i, i, 1);
+	}
+	rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
+	rig_end(s);
+}
+
+/* It rests while nothing is outstanding: a request posted at any time afterwards has its full
+ * time. */
+static void c9_139__a_request_has_its_full_time(void **state)
+{
+	for (unsigned i = 1; i <= 12; i++) {
+		struct sim *s = make(8, 7);
+		struct rig_packet got;
+
+		peer_post(s, USER_RDMA_WRITE, 1);
+		rig_expect(s, WIRE_RC_WRITE_ONLY, PSN);
+		peer_ack(s, PSN, 1);
+		rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
+		rig_silent(s, ttr_ns(8) * i / 8);
+		peer_post(s, USER_RDMA_WRITE, 1);
+		rig_expect(s, WIRE_RC_WRITE_ONLY, PSN + 1);
+		assert_detected(8, wait_packet(s, &got, 5 * ttr_ns(8), 0));
+		assert_int_equal(got.h.psn, PSN + 1);
+		peer_ack(s, PSN + 1, 2);
+		rig_expect_cqe(s, USER_RDMA_WRITE, 0, SIM_STRIDE);
+		rig_end(s);
+	}
+}
+
+/* One timer for each send queue: those of other queue pairs go on. */
+static void c9_139__each_send_queue_has_its_own(void **state)
+{
+	struct sim_params p = peer_params();
+	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 1);
+	struct rig_packet got;
+	uint64_t start[4];
+	struct sim *s;
+
+	p.timeout = 8;
+	p.qps = 4;
+	s = peer_create(&p);
+	for (unsigned q = 0; q < 4; q++) {
+		sim_post(s, 0, q, &wr);
+		rig_expect(s, WIRE_RC_WRITE_ONLY, PSN);
+		start[q] = s->now_ns;
+		rig_silent(s, ttr_ns(8) / 8);
+	}
+	rig_ack(s, 2, PSN, 0x1f, 1);
+	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
+	for (unsigned q = 0; q < 4; q++) {
+		if (q == 2)
+			continue;
+		wait_packet(s, &got, 5 * ttr_ns(8), 0);
+		assert_int_equal(got.h.dest_qp, s->node[1].qp[q].qpn);
+		assert_detected(8, s->now_ns - start[q]);
+	}
+	for (unsigned q = 0; q < 4; q++)
+		rig_ack(s, q, PSN, 0x1f, 1);
+	for (unsigned q = 0; q < 3; q++)
+		rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
+	rig_end(s);
+}
+
+/* ---- C9-142, C9-143 ---- */
+
+static void c9_143__as_many_times_as_the_counter_says(void **state)
+{
+	for (uint8_t most = 0; most <= 7; most++) {
+		struct sim *s = make(8, most);
+		struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 2 * MTU);
+		uint64_t start;
+		struct cqe c;
+
+		for (unsigned i = 0; i < 3; i++)
+			sim_post(s, 0, 0, &wr);
+		for (unsigned i = 0; i <= most; i++)
+			for (unsigned k = 0; k < 3; k++)
+				for (unsigned n = 0; n < 2; n++) {
+					struct rig_packet got;
+
+					assert_true(rig_recv(s, &got, 4 * ttr_ns(8)));
+					assert_int_equal(got.h.psn, PSN + 2 * k + n);
+				}
+		start = s->now_ns;
+		rig_silent(s, ttr_ns(8) - 10 * US);
+		rig_no_cqe(s);
+		assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_RTS);
+		assert_true(sim_wait(s, 0, &c, 5 * ttr_ns(8)));
+		assert_detected(8, s->now_ns - start);
+		assert_int_equal(c.imm_or_error & 0xff, SYNDROME_RETRY_EXC);
+		assert_int_equal(c.opcode, USER_INVALID);
+		assert_int_equal(c.wqe_offset, 0);
+		for (unsigned i = 1; i < 3; i++)
+			peer_expect_error(s, SYNDROME_WR_FLUSH, i * SIM_STRIDE);
+		assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_ERR);
+		assert_int_equal(sim_counter(s, 0, COUNTER_loss_timeouts), most + 1);
+		sim_post(s, 0, 0, &wr);
+		peer_expect_error(s, SYNDROME_WR_FLUSH, 3 * SIM_STRIDE);
+		rig_silent(s, 20 * ttr_ns(8));
+		rig_no_cqe(s);
+		rig_end(s);
+	}
+}
+
+static void c9_142__reloaded_when_a_request_clears(void **state)
+{
+	struct sim *s = make(8, 2);
+	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, MTU);
+	struct rig_packet got;
+
+	for (unsigned i = 0; i < 4; i++)
+		sim_post(s, 0, 0, &wr);
+	for (unsigned i = 0; i < 4; i++) {
+		for (unsigned round = 0; round < 3; round++)
+			for (unsigned k = i; k < 4; k++) {
+				if (i && !round)
+					continue;
+				assert_true(rig_recv(s, &got, 4 * ttr_ns(8)));
+				assert_int_equal(got.h.psn, PSN + k);
+			}
+		if (i < 3) {
+			peer_ack(s, PSN + i, i + 1);
+			rig_expect_cqe(s, USER_RDMA_WRITE, 0, i * SIM_STRIDE);
+		}
+	}
+	peer_expect_error(s, SYNDROME_RETRY_EXC, 3 * SIM_STRIDE);
+	rig_end(s);
+}
+
+/* A READ that moves on has not failed, however often a part of it is lost. */
+static void c9_142__reloaded_by_each_read_response(void **state)
+{
+	struct sim *s = make(8, 1);
+	struct rig_packet got;
+
+	peer_post(s, USER_RDMA_READ, 6 * MTU);
+	rig_expect(s, WIRE_RC_READ_REQUEST, PSN);
+	for (unsigned i = 0; i < 6; i++) {
+		assert_detected(8, wait_packet(s, &got, 5 * ttr_ns(8), 0));
+		assert_int_equal(got.h.psn, PSN + i);
+		peer_read_responses(s, PSN, 6 * MTU, i, i, 1);
+		sim_run(s, 2 * US);
+	}
+	rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
+	rig_end(s);
+}
+
+/* Duplicates and ghosts are no progress. */
+static void c9_142__not_reloaded_by_duplicates(void **state)
+{
+	struct sim *s = make(8, 2);
+	struct rig_packet got;
+
+	for (unsigned i = 0; i < 3; i++) {
+		if (!i)
+			peer_post(s, USER_RDMA_WRITE, MTU);
+		assert_true(rig_recv(s, &got, 4 * ttr_ns(8)));
+		peer_ack(s, PSN - 1, 0);
+		peer_ack(s, PSN + 1, 1);
+	}
+	peer_expect_error(s, SYNDROME_RETRY_EXC, 0);
+	rig_end(s);
+}
+
+/* Retry counters of a queue pair that was idle are full. */
+static void c9_142__reloaded_by_the_last_acknowledgement(void **state)
+{
+	struct sim *s = make(8, 1);
+	struct rig_packet got;
+
+	for (unsigned i = 0; i < 4; i++) {
+		peer_post(s, USER_RDMA_WRITE, MTU);
+		rig_expect(s, WIRE_RC_WRITE_ONLY, PSN + i);
+		assert_detected(8, wait_packet(s, &got, 5 * ttr_ns(8), 0));
+		peer_ack(s, PSN + i, i + 1);
+		rig_expect_cqe(s, USER_RDMA_WRITE, 0, i * SIM_STRIDE);
+	}
+	rig_end(s);
+}
+
+/* An answer in time ends everything, whatever was sent again meanwhile. */
+static void c9_142__a_late_answer_counts(void **state)
+{
+	struct sim *s = make(8, 7);
+	struct sim_wr wr = peer_wr(USER_SEND, 2 * MTU);
+	struct rig_packet got;
+
+	sim_post(s, 0, 0, &wr);
+	peer_expect(s, &wr, PSN, NULL);
+	wait_packet(s, &got, 5 * ttr_ns(8), 0);
+	peer_ack(s, PSN + 1, 1); /* of the first time */
+	rig_expect_cqe(s, USER_SEND, 0, 0);
+	peer_ack(s, PSN + 1, 1); /* of the second */
+	while (rig_recv(s, &got, 10 * US))
+		;
+	rig_silent(s, 20 * ttr_ns(8));
+	rig_no_cqe(s);
+	rig_end(s);
+}
+
+/* ---- C9-130: the RNR timer ---- */
+
+/* Table 50, in 10 µs; code 0 is the longest. */
+static const uint32_t rnr_table[32] = {65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128,
+	192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576,
+	32768, 49152};
+
+static void c9_130__it_waits_at_least_that_long(void **state)
+{
+	for (uint8_t code = 0; code < 32; code++) {
+		uint64_t wait = rnr_table[code] * 10 * US, start, after;
+		struct sim *s = make(14, 7);
+		struct sim_wr wr = peer_wr(USER_SEND, 2 * MTU);
+		struct rig_packet got;
+
+		sim_post(s, 0, 0, &wr);
+		peer_expect(s, &wr, PSN, NULL);
+		peer_rnr(s, PSN, code, 0);
+		start = s->now_ns;
+		wait_packet(s, &got, 2 * wait + MS, wait / 500);
+		after = s->now_ns - start;
+		if (after < wait || after > wait + wait / 10 + 50 * US)
+			fail_msg("code %u: waited %lu ns", code, after);
+		assert_int_equal(got.h.psn, PSN);
+		peer_expect_from(s, &wr, PSN, 1, NULL);
+		peer_ack(s, PSN + 1, 1);
+		rig_expect_cqe(s, USER_SEND, 0, 0);
+		rig_end(s);
+	}
+}
+
+/* The Loss timer does not interfere: nothing is sent, nothing is counted. */
+static void c9_130__the_loss_timer_does_not_shorten_it(void **state)
+{
+	struct sim *s = make(4, 1); /* Ttr 65 µs */
+	struct rig_packet got;
+
+	peer_post(s, USER_SEND, 1);
+	rig_expect(s, WIRE_RC_SEND_ONLY, PSN);
+	peer_rnr(s, PSN, 20, 0); /* 10.24 ms */
+	rig_silent(s, 10240 * US);
+	assert_int_equal(sim_counter(s, 0, COUNTER_loss_timeouts), 0);
+	rig_expect(s, WIRE_RC_SEND_ONLY, PSN);
+	assert_detected(4, wait_packet(s, &got, 5 * ttr_ns(4), 0)); /* and then it runs again */
+	peer_ack(s, PSN, 1);
+	rig_expect_cqe(s, USER_SEND, 0, 0);
+	rig_end(s);
+}
+
+/* A second RNR NAK begins a new wait. */
+static void c9_130__each_nak_has_its_own_time(void **state)
+{
+	struct sim *s = make(14, 7);
+	struct rig_packet got;
+	uint64_t after;
+
+	peer_post(s, USER_SEND, 1);
+	rig_expect(s, WIRE_RC_SEND_ONLY, PSN);
+	for (uint8_t code = 10; code < 20; code += 3) {
+		peer_rnr(s, PSN, code, 0);
+		after = wait_packet(s, &got, 20 * MS, 0);
+		assert_true(after >= rnr_table[code] * 10 * US);
+		assert_true(after <= rnr_table[code] * 11 * US + 50 * US);
+	}
+	peer_ack(s, PSN, 1);
+	rig_expect_cqe(s, USER_SEND, 0, 0);
+	rig_end(s);
+}
+
+/* The queue pair fails while its RNR timer runs: nothing is sent afterwards. */
+static void c9_130__nothing_after_an_error(void **state)
+{
+	struct sim *s = make(8, 7);
+
+	peer_post(s, USER_SEND, 1);
+	peer_post(s, USER_SEND, 1);
+	rig_expect(s, WIRE_RC_SEND_ONLY, PSN);
+	rig_expect(s, WIRE_RC_SEND_ONLY, PSN + 1);
+	peer_rnr(s, PSN, 20, 0);
+	sim_run(s, 100 * US);
+	peer_nak(s, PSN, AETH_NAK_REMOTE_OPERATION, 0);
+	peer_expect_error(s, SYNDROME_REMOTE_OP, 0);
+	peer_expect_error(s, SYNDROME_WR_FLUSH, SIM_STRIDE);
+	rig_silent(s, 50 * MS);
+	rig_no_cqe(s);
+	rig_end(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CONFORMANCE_TEST(c9_141__loss_is_detected_between_1_and_4_ttr),
+		CONFORMANCE_TEST(c9_140__timeout_0_is_off),
+		CONFORMANCE_TEST(c9_139__every_kind_of_request_is_timed),
+		CONFORMANCE_TEST(c9_139__the_oldest_and_all_behind_it_again),
+		CONFORMANCE_TEST(c9_139__an_acknowledgement_restarts_it),
+		CONFORMANCE_TEST(c9_139__read_responses_restart_it),
+		CONFORMANCE_TEST(c9_139__a_request_has_its_full_time),
+		CONFORMANCE_TEST(c9_139__each_send_queue_has_its_own),
+		CONFORMANCE_TEST(c9_143__as_many_times_as_the_counter_says),
+		CONFORMANCE_TEST(c9_142__reloaded_when_a_request_clears),
+		CONFORMANCE_TEST(c9_142__reloaded_by_each_read_response),
+		CONFORMANCE_TEST(c9_142__not_reloaded_by_duplicates),
+		CONFORMANCE_TEST(c9_142__reloaded_by_the_last_acknowledgement),
+		CONFORMANCE_TEST(c9_142__a_late_answer_counts),
+		CONFORMANCE_TEST(c9_130__it_waits_at_least_that_long),
+		CONFORMANCE_TEST(c9_130__the_loss_timer_does_not_shorten_it),
+		CONFORMANCE_TEST(c9_130__each_nak_has_its_own_time),
+		CONFORMANCE_TEST(c9_130__nothing_after_an_error),
+	};
+
+	return cmocka_run_group_tests_name("requester_timers", tests, NULL, NULL);
+}
