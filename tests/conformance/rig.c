@@ -286,7 +286,7 @@ uint32_t rig_region(struct sim *s, uint64_t offset, uint64_t length, uint32_t ac
 	struct mpt_entry e = {.key = 0xdef00000u + index,
 		.pd = pd ? pd : sim_context(s, 0, 0)->pd,
 		.access = access,
-		.start = (uintptr_t)n->memory + offset,
+		.start = n->va + offset,
 		.length = length,
 		.phys = n->memory + offset};
 

@@ -59,6 +59,7 @@ static struct sim *make(uint8_t mtu)
 
 	p.mtu = mtu;
 	p.packets = 1023;
+	p.no_credits = true;
 	return rig_create(&p);
 }
 

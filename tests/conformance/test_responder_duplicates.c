@@ -1,0 +1,654 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The responder's rules on duplicates: what is answered again, what is done again, what is dropped
+ * without a word (C9-102 to C9-110, C9-115, o9-66 to o9-68). */
+#include "rig.h"
+
+enum { PSN = 0x100, AT = 4096, COUNTER = 1 << 16, MTU = 1024 };
+
+static void request(struct sim *s, uint8_t opcode, uint32_t psn, uint64_t at, uint32_t bytes)
+{
+	rig_request(s, 0, opcode, psn, at, bytes, bytes);
+}
+
+static void write_at(struct sim *s, uint32_t psn, uint64_t at, uint32_t bytes)
+{
+	request(s, WIRE_RC_WRITE_ONLY, psn, at, bytes);
+}
+
+static void read_from(struct sim *s, uint32_t psn, uint64_t at, uint32_t bytes)
+{
+	rig_request(s, 0, WIRE_RC_READ_REQUEST, psn, at, bytes, 0);
+}
+
+static void add_to(struct sim *s, uint32_t psn, uint64_t value)
+{
+	struct wire_headers h = rig_headers(s, 0, WIRE_RC_FETCH_ADD, psn, COUNTER, 0);
+
+	h.swap_add = value;
+	rig_send(s, h, NULL, 0);
+}
+
+static void swap(struct sim *s, uint32_t psn, uint64_t compare, uint64_t value)
+{
+	struct wire_headers h = rig_headers(s, 0, WIRE_RC_CMP_SWAP, psn, COUNTER, 0);
+
+	h.compare = compare;
+	h.swap_add = value;
+	rig_send(s, h, NULL, 0);
+}
+
+static uint64_t *counter_of(struct sim *s)
+{
+	return (uint64_t *)(s->node[0].memory + COUNTER);
+}
+
+static void expect_atomic(struct sim *s, uint32_t psn, uint64_t orig, uint32_t msn)
+{
+	struct rig_packet p = rig_expect(s, WIRE_RC_ATOMIC_ACK, psn);
+
+	assert_true(p.h.orig == orig);
+	assert_int_equal(p.h.msn, msn);
+	assert_int_equal(aeth_kind(p.h.syndrome), AETH_ACK);
+}
+
+/* The whole answer to a READ of that range, from that PSN on. */
+static void expect_read(struct sim *s, uint32_t psn, uint64_t at, uint32_t bytes)
+{
+	for (uint32_t done = 0, n = 0; done < bytes || n == 0; n++) {
+		bool last = bytes - done <= MTU;
+		uint8_t opcode = n ? (last ? WIRE_RC_READ_RESP_LAST : WIRE_RC_READ_RESP_MIDDLE)
+				   : (last ? WIRE_RC_READ_RESP_ONLY : WIRE_RC_READ_RESP_FIRST);
+		struct rig_packet p = rig_expect(s, opcode, psn + n);
+
+		assert_int_equal(p.bytes, last ? bytes - done : MTU);
+		assert_memory_equal(p.payload, s->node[0].memory + at + done, p.bytes);
+		done += p.bytes;
+	}
+}
+
+static void fill(struct sim *s, uint64_t at, uint32_t bytes, uint32_t seed)
+{
+	for (uint32_t i = 0; i < bytes; i++)
+		s->node[0].memory[at + i] = (uint8_t)(i * 13 + seed + (i >> 8));
+}
+
+/* ---- SEND and WRITE ---- */
+
+/* Acknowledged with the most recent PSN and MSN, and not executed again. */
+static void c9_105__duplicate_write_is_not_executed_again(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+
+	write_at(s, PSN, AT, 64);
+	write_at(s, PSN + 1, AT + 64, 64);
+	write_at(s, PSN + 2, AT + 128, 64);
+	rig_expect_ack(s, PSN + 2, aeth_ack(0), 3);
+	memset(s->node[0].memory + AT, 0, 192);
+	for (uint32_t i = 0; i < 3; i++) {
+		write_at(s, PSN + i, AT + 64 * i, 64);
+		rig_expect_ack(s, PSN + 2, aeth_ack(0), 3);
+	}
+	rig_untouched(s, AT, 192);
+	assert_int_equal(rig_epsn(s, 0), PSN + 3);
+	assert_int_equal(sim_counter(s, 0, COUNTER_executed), 3);
+	rig_end(s);
+}
+
+static void c9_105__duplicate_send_takes_no_receive(void **state)
+{
+	static const uint8_t opcodes[] = {WIRE_RC_SEND_ONLY, WIRE_RC_SEND_ONLY_IMM,
+		WIRE_RC_SEND_ONLY_INV, WIRE_RC_WRITE_ONLY_IMM};
+	struct sim *s = rig_make(SERVICE_RC);
+	uint32_t psn = PSN;
+
+	for (unsigned i = 0; i < sizeof(opcodes); i++, psn++) {
+		sim_post_recv(s, 0, 0, 1 << 20, 1000);
+		request(s, opcodes[i], psn, AT, 64);
+		rig_expect_ack(s, psn, aeth_ack(0), i + 1);
+		assert_int_equal(sim_wait(s, 0, &(struct cqe){0}, MS), true);
+		memset(s->node[0].memory + AT, 0, 64);
+		memset(s->node[0].memory + (1 << 20), 0, 64);
+		sim_post_recv(s, 0, 0, 1 << 20, 1000);
+		request(s, opcodes[i], psn, AT, 64);
+		rig_expect_ack(s, psn, aeth_ack(0), i + 1);
+		rig_no_cqe(s);
+		rig_untouched(s, AT, 64);
+		rig_untouched(s, 1 << 20, 64);
+		assert_int_equal(sim_context(s, 0, 0)->rwm.consumed, i + 1);
+		s->node[0].qp[0].record->rq_posted = s->node[0].qp[0].rq_posted = i + 1;
+	}
+	rig_end(s);
+}
+
+/* Without AckReq, too: the rule wants a response for the duplicate. */
+static void c9_102__valid_duplicates_without_ackreq_are_answered(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+
+	write_at(s, PSN, AT, 64);
+	rig_expect_ack(s, PSN, aeth_ack(0), 1);
+	rig_send(s, rig_headers(s, 0, WIRE_RC_WRITE_ONLY, PSN, AT, 64), NULL, 64);
+	rig_expect_ack(s, PSN, aeth_ack(0), 1);
+	rig_end(s);
+}
+
+/* Duplicates in the midst of a message change nothing of its state. */
+static void duplicates_within(struct sim *s, const uint8_t *opcodes, uint64_t at)
+{
+	for (uint32_t i = 0; i < 3; i++) {
+		rig_request(s, 0, opcodes[i], PSN + i, at, 3 * MTU - 24, i == 2 ? MTU - 24 : MTU);
+		rig_expect_ack(s, PSN + i, aeth_ack(0), i == 2);
+		for (uint32_t k = 0; k <= i; k++) {
+			memset(s->node[0].memory + at + k * MTU, 0, MTU);
+			rig_request(s, 0, opcodes[k], PSN + k, at, 3 * MTU - 24,
+				k == 2 ? MTU - 24 : MTU);
+			rig_expect_ack(s, PSN + i, aeth_ack(0), i == 2);
+			rig_untouched(s, at + k * MTU, MTU);
+		}
+		assert_int_equal(rig_epsn(s, 0), PSN + i + 1);
+	}
+}
+
+static void c9_103__duplicates_within_a_message(void **state)
+{
+	static const uint8_t sends[] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_LAST};
+	static const uint8_t writes[] = {
+		WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_LAST};
+	struct sim *s = rig_make(SERVICE_RC);
+
+	duplicates_within(s, writes, AT);
+	rig_reconnect(s, 0);
+	sim_post_recv(s, 0, 0, AT, 4 * MTU);
+	duplicates_within(s, sends, AT);
+	assert_int_equal(rig_expect_cqe(s, USER_RECV, 0, 0).byte_count, 3 * MTU - 24);
+	rig_no_cqe(s);
+	rig_end(s);
+}
+
+/* In one burst with a new request: one acknowledgement, of the new one. */
+static void c9_105__duplicates_in_front_of_new_requests(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+
+	write_at(s, PSN, AT, 64);
+	write_at(s, PSN + 1, AT, 64);
+	rig_expect_ack(s, PSN + 1, aeth_ack(0), 2);
+	write_at(s, PSN, AT, 64);
+	write_at(s, PSN + 1, AT, 64);
+	write_at(s, PSN + 2, AT + 64, 64);
+	rig_expect_ack(s, PSN + 2, aeth_ack(0), 3);
+	rig_holds_pattern(s, AT + 64, 64);
+	rig_silent(s, 10 * US);
+	rig_end(s);
+}
+
+/* ---- errors of duplicates ---- */
+
+/* What is wrong with a duplicate is not told. */
+static void c9_106__wrong_duplicates_are_dropped(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+
+	write_at(s, PSN, AT, 64);
+	rig_expect_ack(s, PSN, aeth_ack(0), 1);
+	for (unsigned opcode = 0x18; opcode <= 0x1f; opcode++)
+		rig_request(s, 0, (uint8_t)opcode, PSN, AT, 64, 64);
+	rig_request(s, 0, 0x15, PSN, AT, 64, 64);
+	rig_silent(s, 10 * US);
+	assert_int_equal(sim_counter(s, 0, COUNTER_drop_duplicate), 9);
+	assert_int_equal(rig_state(s, 0), QP_RTS);
+	assert_int_equal(rig_epsn(s, 0), PSN + 1);
+	rig_end(s);
+}
+
+/* No NAK for a duplicate, whatever it is: in the wrong sequence, of a wrong length, with a wrong
+ * key, disabled meanwhile. */
+static void c9_115__no_nak_for_a_duplicate(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+	struct wire_headers h;
+	struct rig_packet p;
+
+	read_from(s, PSN, AT, 3 * MTU);
+	for (unsigned i = 0; i < 3; i++)
+		assert_true(rig_recv(s, &p, MS));
+	add_to(s, PSN + 3, 1);
+	assert_true(rig_recv(s, &p, MS));
+	write_at(s, PSN + 4, AT, 64);
+	rig_expect_ack(s, PSN + 4, aeth_ack(0), 3);
+	request(s, WIRE_RC_WRITE_MIDDLE, PSN + 4, AT, MTU);
+	request(s, WIRE_RC_SEND_FIRST, PSN + 4, AT, 64);
+	request(s, WIRE_RC_SEND_ONLY, PSN + 4, AT, MTU + 4);
+	h = rig_headers(s, 0, WIRE_RC_WRITE_ONLY, PSN + 4, AT, 64);
+	h.rkey = 0x1234;
+	rig_send(s, h, NULL, 64);
+	h = rig_headers(s, 0, WIRE_RC_READ_REQUEST, PSN, AT, 64);
+	h.rkey = 0x1234;
+	rig_send(s, h, NULL, 0);
+	read_from(s, PSN, s->node[0].memory_bytes - 63, 64);
+	read_from(s, PSN, AT, UINT32_MAX);
+	s->params.access = 0;
+	sim_modify(s, 0, 0, QP_RTS, QP_ATTR_ACCESS);
+	read_from(s, PSN, AT, 64);
+	add_to(s, PSN + 3, 1);
+	write_at(s, PSN + 4, AT, 64);
+	while (rig_recv(s, &p, 100 * US))
+		assert_int_equal(aeth_kind(p.h.syndrome), AETH_ACK);
+	assert_int_equal(rig_state(s, 0), QP_RTS);
+	assert_int_equal(rig_epsn(s, 0), PSN + 5);
+	assert_true(*counter_of(s) == 1);
+	rig_no_event(s);
+	rig_end(s);
+}
+
+/* ---- READ ---- */
+
+static void c9_107__read_again_whole_and_in_part(void **state)
+{
+	static const struct {
+		uint32_t packet, packets, bytes;
+	} rows[] = {
+		{0, 5, 4 * MTU + 100},
+		{0, 1, MTU},
+		{0, 2, 2 * MTU},
+		{1, 4, 3 * MTU + 100},
+		{2, 1, 10},
+		{2, 2, 2 * MTU},
+		{4, 1, 100},
+	};
+	struct sim *s = rig_make(SERVICE_RC);
+	struct rig_packet p;
+
+	fill(s, AT, 5 * MTU, 1);
+	read_from(s, PSN, AT, 4 * MTU + 100);
+	expect_read(s, PSN, AT, 4 * MTU + 100);
+	write_at(s, PSN + 5, 0, 64);
+	rig_expect_ack(s, PSN + 5, aeth_ack(0), 2);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		fill(s, AT, 5 * MTU, 100 + i); /* the data is read again */
+		read_from(s, PSN + rows[i].packet, AT + rows[i].packet * MTU, rows[i].bytes);
+		expect_read(s, PSN + rows[i].packet, AT + rows[i].packet * MTU, rows[i].bytes);
+		rig_silent(s, 10 * US);
+		assert_int_equal(rig_epsn(s, 0), PSN + 6);
+	}
+	read_from(s, PSN, AT, 64);
+	p = rig_expect(s, WIRE_RC_READ_RESP_ONLY, PSN);
+	assert_int_equal(p.h.msn, 2); /* no message more */
+	rig_end(s);
+}
+
+static void c9_107__zero_length_read_again(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+
+	for (unsigned i = 0; i < 3; i++) {
+		read_from(s, PSN, AT, 0);
+		assert_int_equal(rig_expect(s, WIRE_RC_READ_RESP_ONLY, PSN).h.msn, 1);
+	}
+	assert_int_equal(rig_epsn(s, 0), PSN + 1);
+	rig_end(s);
+}
+
+/* More than what was executed is asked for: that is no duplicate of anything. */
+static void c9_108__read_beyond_what_was_executed(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+
+	read_from(s, PSN, AT, 3 * MTU);
+	expect_read(s, PSN, AT, 3 * MTU);
+	read_from(s, PSN, AT, 3 * MTU + 1);
+	read_from(s, PSN + 1, AT, 3 * MTU);
+	read_from(s, PSN + 2, AT, MTU + 1);
+	rig_silent(s, 100 * US);
+	assert_int_equal(sim_counter(s, 0, COUNTER_drop_duplicate), 3);
+	read_from(s, PSN + 1, AT, 2 * MTU); /* up to the end is well */
+	expect_read(s, PSN + 1, AT, 2 * MTU);
+	assert_int_equal(rig_epsn(s, 0), PSN + 3);
+	rig_end(s);
+}
+
+/* The key has gone, or READ is disabled: silence, and the connection stays. */
+static void c9_108__read_that_is_refused_now(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+	uint32_t key = rig_region(s, AT, 3 * MTU, ACCESS_REMOTE_READ, 0);
+	struct wire_headers h = rig_headers(s, 0, WIRE_RC_READ_REQUEST, PSN, AT, 3 * MTU);
+
+	h.rkey = key;
+	rig_send(s, h, NULL, 0);
+	expect_read(s, PSN, AT, 3 * MTU);
+	rig_revoke(s, key);
+	rig_send(s, h, NULL, 0);
+	rig_silent(s, 100 * US);
+	s->params.access = ACCESS_REMOTE_WRITE;
+	sim_modify(s, 0, 0, QP_RTS, QP_ATTR_ACCESS);
+	read_from(s, PSN, AT, 3 * MTU);
+	rig_silent(s, 100 * US);
+	assert_int_equal(rig_state(s, 0), QP_RTS);
+	rig_no_event(s);
+	write_at(s, PSN + 3, AT, 64);
+	rig_expect_ack(s, PSN + 3, aeth_ack(0), 2);
+	rig_end(s);
+}
+
+/* The key goes while the answer is under way: it stops, without a NAK. */
+static void c9_109__read_refused_in_its_midst(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+	uint32_t bytes = 1 << 20, packets = bytes / MTU, n = 0;
+	uint32_t key = rig_region(s, 0, bytes, ACCESS_REMOTE_READ, 0);
+	struct wire_headers h = rig_headers(s, 0, WIRE_RC_READ_REQUEST, PSN, 0, bytes);
+	struct rig_packet p;
+
+	h.rkey = key;
+	rig_send(s, h, NULL, 0);
+	expect_read(s, PSN, 0, bytes);
+	rig_send(s, h, NULL, 0);
+	rig_expect(s, WIRE_RC_READ_RESP_FIRST, PSN);
+	rig_revoke(s, key);
+	while (rig_recv(s, &p, 100 * US))
+		assert_int_equal(p.h.opcode, n++ ? WIRE_RC_READ_RESP_MIDDLE : p.h.opcode);
+	assert_true(n + 1 < packets);
+	assert_int_equal(rig_state(s, 0), QP_RTS);
+	rig_no_event(s);
+	write_at(s, PSN + packets, AT, 64);
+	rig_expect_ack(s, PSN + packets, aeth_ack(0), 2);
+	rig_end(s);
+}
+
+/* ---- the order of answers ---- */
+
+/* READs and atomics in front of the acknowledgement of what follows them. */
+static void c9_104__reads_and_atomics_before_the_ack_of_later_ones(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+	unsigned later;
+
+	for (later = 0; later < 2; later++) { /* in one burst, and in a second one */
+		rig_reconnect(s, 0);
+		*counter_of(s) = 0;
+		read_from(s, PSN, AT, 40 * MTU);
+		add_to(s, PSN + 40, 1);
+		write_at(s, PSN + 41, 0, 64);
+		expect_read(s, PSN, AT, 40 * MTU);
+		expect_atomic(s, PSN + 40, 0, 2);
+		rig_expect_ack(s, PSN + 41, aeth_ack(0), 3);
+		read_from(s, PSN, AT, 40 * MTU);
+		add_to(s, PSN + 40, 1);
+		if (later)
+			sim_run(s, US);
+		write_at(s, PSN + 41, 0, 64);
+		expect_read(s, PSN, AT, 40 * MTU);
+		expect_atomic(s, PSN + 40, 0, 3);
+		rig_expect_ack(s, PSN + 41, aeth_ack(0), 3);
+		rig_silent(s, 10 * US);
+	}
+	rig_end(s);
+}
+
+static void c9_110__duplicates_are_answered_in_psn_order(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+
+	read_from(s, PSN, AT, 3 * MTU);
+	add_to(s, PSN + 3, 5);
+	read_from(s, PSN + 4, AT, 2 * MTU);
+	add_to(s, PSN + 6, 5);
+	expect_read(s, PSN, AT, 3 * MTU);
+	expect_atomic(s, PSN + 3, 0, 2);
+	expect_read(s, PSN + 4, AT, 2 * MTU);
+	expect_atomic(s, PSN + 6, 5, 4);
+
+	read_from(s, PSN + 4, AT, 2 * MTU);
+	add_to(s, PSN + 6, 5);
+	read_from(s, PSN, AT, 3 * MTU);
+	add_to(s, PSN + 3, 5);
+	expect_read(s, PSN, AT, 3 * MTU);
+	expect_atomic(s, PSN + 3, 0, 4);
+	expect_read(s, PSN + 4, AT, 2 * MTU);
+	expect_atomic(s, PSN + 6, 5, 4);
+	rig_silent(s, 10 * US);
+	rig_end(s);
+}
+
+/* An earlier duplicate stops the answer under way; what was stopped need not go on, but if it does,
+ * then behind it. */
+static void interrupted(struct sim *s, bool is_new)
+{
+	uint32_t big = 1 << 20, packets = big / MTU;
+	struct rig_packet p;
+
+	read_from(s, PSN, AT, 3 * MTU);
+	expect_read(s, PSN, AT, 3 * MTU);
+	read_from(s, PSN + 3, 0, big);
+	if (!is_new) {
+		expect_read(s, PSN + 3, 0, big);
+		read_from(s, PSN + 3, 0, big);
+	}
+	rig_expect(s, WIRE_RC_READ_RESP_FIRST, PSN + 3);
+	read_from(s, PSN, AT, 3 * MTU);
+	do
+		assert_true(rig_recv(s, &p, MS));
+	while (p.h.opcode == WIRE_RC_READ_RESP_MIDDLE && p.h.psn < PSN + 2 + packets);
+	assert_int_equal(p.h.opcode, WIRE_RC_READ_RESP_FIRST);
+	assert_int_equal(p.h.psn, PSN);
+	rig_expect(s, WIRE_RC_READ_RESP_MIDDLE, PSN + 1);
+	rig_expect(s, WIRE_RC_READ_RESP_LAST, PSN + 2);
+	for (uint32_t last = PSN + 3; rig_recv(s, &p, 100 * US); last = p.h.psn)
+		assert_true(p.h.psn > last);
+	assert_int_equal(rig_epsn(s, 0), PSN + 3 + packets);
+}
+
+static void c9_110__earlier_duplicate_interrupts_a_duplicate(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+
+	interrupted(s, false);
+	rig_end(s);
+}
+
+static void c9_110__earlier_duplicate_interrupts_a_new_read(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+
+	interrupted(s, true);
+	rig_end(s);
+}
+
+/* The peer asks again for the answer that is under way: it begins again where it asks. */
+static void c9_110__same_read_asked_for_again_while_it_is_answered(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+	uint32_t big = 1 << 20, packets = big / MTU, from = 500;
+	struct rig_packet p;
+	unsigned starts = 0, ends = 0;
+
+	read_from(s, PSN, 0, big);
+	rig_expect(s, WIRE_RC_READ_RESP_FIRST, PSN);
+	read_from(s, PSN + from, from * MTU, big - from * MTU);
+	while (rig_recv(s, &p, 100 * US)) {
+		starts += p.h.opcode == WIRE_RC_READ_RESP_FIRST && p.h.psn == PSN + from;
+		ends += p.h.opcode == WIRE_RC_READ_RESP_LAST && p.h.psn == PSN + packets - 1;
+	}
+	assert_int_equal(starts, 1);
+	assert_true(ends >= 1);
+	write_at(s, PSN + packets, AT, 64);
+	rig_expect_ack(s, PSN + packets, aeth_ack(0), 2);
+	rig_end(s);
+}
+
+/* A peer that asks again and again gets no more of our memory for it than a few entries. */
+static void duplicates__flood_of_reads_is_bounded(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+	uint32_t big = 1 << 20, packets = big / MTU;
+	struct rig_packet p;
+
+	for (unsigned i = 0; i < 2; i++) {
+		read_from(s, PSN + i * packets, 0, big);
+		expect_read(s, PSN + i * packets, 0, big);
+	}
+	read_from(s, PSN, 0, big); /* what follows waits behind it */
+	for (unsigned i = 0; i < 600; i++)
+		read_from(s, PSN + 2 * packets - 1 - i, 0, MTU);
+	expect_read(s, PSN, 0, big);
+	while (rig_recv(s, &p, 100 * US))
+		assert_int_equal(p.h.opcode, WIRE_RC_READ_RESP_ONLY);
+	assert_true(sim_counter(s, 0, COUNTER_drop_duplicate) > 0);
+	assert_int_equal(rig_state(s, 0), QP_RTS);
+	read_from(s, PSN + 1, MTU, MTU);
+	expect_read(s, PSN + 1, MTU, MTU);
+	rig_end(s);
+}
+
+/* ---- atomics ---- */
+
+static void o9_066__result_is_replayed_not_executed(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+
+	*counter_of(s) = 10;
+	add_to(s, PSN, 5);
+	expect_atomic(s, PSN, 10, 1);
+	swap(s, PSN + 1, 15, 99);
+	expect_atomic(s, PSN + 1, 15, 2);
+	swap(s, PSN + 2, 15, 98); /* does not compare */
+	expect_atomic(s, PSN + 2, 99, 3);
+	*counter_of(s) = 1000;
+	for (unsigned i = 0; i < 2; i++) {
+		swap(s, PSN + 2, 15, 98);
+		expect_atomic(s, PSN + 2, 99, 3);
+		add_to(s, PSN, 5);
+		expect_atomic(s, PSN, 10, 3);
+		swap(s, PSN + 1, 15, 99);
+		expect_atomic(s, PSN + 1, 15, 3);
+	}
+	assert_true(*counter_of(s) == 1000);
+	assert_int_equal(rig_epsn(s, 0), PSN + 3);
+	rig_end(s);
+}
+
+/* As many as may be outstanding are remembered, past the wrap of PSNs. */
+static void o9_066__all_results_that_may_be_outstanding(void **state)
+{
+	struct sim_params params = SIM_PARAMS_DEFAULT;
+	struct sim *s;
+
+	params.psn = 0xfffff8;
+	params.no_credits = true;
+	s = rig_create(&params);
+	for (unsigned i = 0; i < 20; i++) {
+		add_to(s, params.psn + i, 1);
+		expect_atomic(s, params.psn + i, i, i + 1);
+	}
+	for (unsigned i = 4; i < 20; i++) {
+		add_to(s, params.psn + i, 1);
+		expect_atomic(s, params.psn + i, i, 20);
+	}
+	assert_true(*counter_of(s) == 20);
+	rig_end(s);
+}
+
+static void o9_067__unknown_atomics_are_dropped(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+
+	write_at(s, PSN, AT, 64);
+	rig_expect_ack(s, PSN, aeth_ack(0), 1);
+	add_to(s, PSN + 1, 1);
+	expect_atomic(s, PSN + 1, 0, 2);
+	write_at(s, PSN + 2, AT, 64);
+	rig_expect_ack(s, PSN + 2, aeth_ack(0), 3);
+	add_to(s, PSN, 1); /* that was no atomic */
+	swap(s, PSN + 2, 1, 7);
+	add_to(s, PSN - 1, 1); /* before the connection */
+	rig_silent(s, 100 * US);
+	assert_true(*counter_of(s) == 1);
+	assert_int_equal(sim_counter(s, 0, COUNTER_drop_duplicate), 3);
+	assert_int_equal(rig_state(s, 0), QP_RTS);
+	rig_end(s);
+}
+
+/* PSN 0 of a connection that has executed no atomic: nothing is remembered. */
+static void o9_067__nothing_remembered_of_psn_0(void **state)
+{
+	struct sim_params params = SIM_PARAMS_DEFAULT;
+	struct sim *s;
+
+	params.psn = 0;
+	params.no_credits = true;
+	s = rig_create(&params);
+	write_at(s, 0, AT, 64);
+	rig_expect_ack(s, 0, aeth_ack(0), 1);
+	add_to(s, 0, 1);
+	rig_silent(s, 100 * US);
+	assert_true(*counter_of(s) == 0);
+	rig_end(s);
+}
+
+/* A result that is not there any more cannot be given again. */
+static void o9_068__forgotten_result_is_dropped(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+
+	for (unsigned i = 0; i < 17; i++) {
+		add_to(s, PSN + i, 1);
+		expect_atomic(s, PSN + i, i, i + 1);
+	}
+	add_to(s, PSN, 1);
+	rig_silent(s, 100 * US);
+	assert_true(*counter_of(s) == 17);
+	assert_int_equal(rig_state(s, 0), QP_RTS);
+	rig_no_event(s);
+	add_to(s, PSN + 1, 1);
+	expect_atomic(s, PSN + 1, 1, 17);
+	rig_end(s);
+}
+
+/* After a reset nothing is remembered. */
+static void o9_068__results_do_not_outlive_the_connection(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+
+	add_to(s, PSN, 1);
+	expect_atomic(s, PSN, 0, 1);
+	rig_reconnect(s, 0);
+	write_at(s, PSN, AT, 64);
+	rig_expect_ack(s, PSN, aeth_ack(0), 1);
+	add_to(s, PSN, 1);
+	rig_silent(s, 100 * US);
+	assert_true(*counter_of(s) == 1);
+	rig_end(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CONFORMANCE_TEST(c9_102__valid_duplicates_without_ackreq_are_answered),
+		CONFORMANCE_TEST(c9_103__duplicates_within_a_message),
+		CONFORMANCE_TEST(c9_104__reads_and_atomics_before_the_ack_of_later_ones),
+		CONFORMANCE_TEST(c9_105__duplicate_write_is_not_executed_again),
+		CONFORMANCE_TEST(c9_105__duplicate_send_takes_no_receive),
+		CONFORMANCE_TEST(c9_105__duplicates_in_front_of_new_requests),
+		CONFORMANCE_TEST(c9_106__wrong_duplicates_are_dropped),
+		CONFORMANCE_TEST(c9_107__read_again_whole_and_in_part),
+		CONFORMANCE_TEST(c9_107__zero_length_read_again),
+		CONFORMANCE_TEST(c9_108__read_beyond_what_was_executed),
+		CONFORMANCE_TEST(c9_108__read_that_is_refused_now),
+		CONFORMANCE_TEST(c9_109__read_refused_in_its_midst),
+		CONFORMANCE_TEST(c9_110__duplicates_are_answered_in_psn_order),
+		CONFORMANCE_TEST(c9_110__earlier_duplicate_interrupts_a_duplicate),
+		CONFORMANCE_TEST(c9_110__earlier_duplicate_interrupts_a_new_read),
+		CONFORMANCE_TEST(c9_110__same_read_asked_for_again_while_it_is_answered),
+		CONFORMANCE_TEST(c9_115__no_nak_for_a_duplicate),
+		CONFORMANCE_TEST(duplicates__flood_of_reads_is_bounded),
+		CONFORMANCE_TEST(o9_066__result_is_replayed_not_executed),
+		CONFORMANCE_TEST(o9_066__all_results_that_may_be_outstanding),
+		CONFORMANCE_TEST(o9_067__unknown_atomics_are_dropped),
+		CONFORMANCE_TEST(o9_067__nothing_remembered_of_psn_0),
+		CONFORMANCE_TEST(o9_068__forgotten_result_is_dropped),
+		CONFORMANCE_TEST(o9_068__results_do_not_outlive_the_connection),
+	};
+
+	return cmocka_run_group_tests_name("responder_duplicates", tests, NULL, NULL);
+}
