@@ -168,6 +168,59 @@ static void c9_101__never_in_front_of_a_read(void **state)
 	fx_assert_no_frame();
 }
 
+/*
+ * Answers that wait behind a READ tell the MSN and the credits of when their request was executed:
+ * so neither goes back from one packet to the next, no MSN counts what is answered later, and their
+ * sum, the LSN, stays true. What came since is told by later ones, or at the end.
+ */
+static void c9_158__every_aeth_tells_credits_and_msn_of_its_request(void **state)
+{
+	enum { PACKETS = 200 };
+	const struct fx_frame *f;
+
+	(void)state;
+	fx->e.settings.e2e_credits = true;
+	fx_post_simple(0, 100);
+	fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY,
+		.dma_len = PACKETS * FX_MTU);
+	fx_send(9, 1, .opcode = WIRE_RC_SEND_ONLY, .psn = psn_add(FX_PSN, PACKETS));
+	fx_send(0, 0, .opcode = WIRE_RC_FETCH_ADD, .psn = psn_add(FX_PSN, PACKETS + 1), .va = FX_VA,
+		.rkey = FX_KEY);
+	fx_poll(1);
+	f = fx_frame();
+	assert_int_equal(f->h.opcode, WIRE_RC_READ_RESP_FIRST);
+	assert_int_equal(f->h.syndrome, aeth_ack(1));
+	assert_int_equal(f->h.msn, 1);
+	for (unsigned i = 0; i < 3; i++)
+		fx_post_simple(0, 100);
+	poll_slowly(10);
+	while ((f = fx_frame())->h.opcode != WIRE_RC_READ_RESP_LAST)
+		assert_int_equal(f->h.opcode, WIRE_RC_READ_RESP_MIDDLE);
+	assert_int_equal(f->h.syndrome, aeth_ack(1));
+	assert_int_equal(f->h.msn, 1);
+	f = fx_frame();
+	assert_int_equal(f->h.opcode, WIRE_RC_ATOMIC_ACK);
+	assert_int_equal(f->h.syndrome, aeth_ack(0));
+	assert_int_equal(f->h.msn, 3);
+	fx_assert_ack(FX_PSN + PACKETS + 1, aeth_ack(3), 3);
+	fx_assert_no_frame();
+}
+
+static void c9_149__a_nak_that_waited_keeps_its_msn(void **state)
+{
+	enum { PACKETS = 200 };
+
+	(void)state;
+	fx->e.settings.e2e_credits = true;
+	fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY,
+		.dma_len = PACKETS * FX_MTU);
+	fx_send(9, 1, .opcode = WIRE_RC_SEND_ONLY, .psn = psn_add(FX_PSN, PACKETS));
+	fx_poll(10);
+	fx->frame_next = PACKETS;
+	fx_assert_ack(FX_PSN + PACKETS, aeth_rnr(12), 1);
+	fx_assert_no_frame();
+}
+
 static void credits__only_where_they_are_given(void **state)
 {
 	(void)state;
@@ -292,6 +345,8 @@ int main(void)
 		FX_TEST(c9_080__silent_while_a_sequence_nak_is_out),
 		FX_TEST(c9_114__silent_while_an_rnr_nak_is_out),
 		FX_TEST(c9_101__never_in_front_of_a_read),
+		FX_TEST(c9_158__every_aeth_tells_credits_and_msn_of_its_request),
+		FX_TEST(c9_149__a_nak_that_waited_keeps_its_msn),
 		FX_TEST(credits__only_where_they_are_given),
 		FX_TEST(credits__waits_for_room_and_buffers),
 		FX_TEST(credits__a_few_are_looked_at_in_turn),
