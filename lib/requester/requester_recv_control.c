@@ -408,16 +408,20 @@ static void implied_nak(struct engine *e, struct qp *q)
 	retry(e, q, psn);
 }
 
+/* LSN = MSN + credits (C9-161), unless a newer acknowledgement overtook this one. A peer that once
+ * said that it gives no credits is sent to at will from then on (C9-153). */
 static void take_credits(struct qp *q, const struct wire_headers *h)
 {
-	uint32_t credits = aeth_credits(aeth_value(h->syndrome));
+	uint32_t old = q->rrc.credits, credits = aeth_credits(aeth_value(h->syndrome));
 
-	if (credits == AETH_CREDITS_UNLIMITED) {
-		__atomic_store_n(&q->rrc.credits_valid, 0, __ATOMIC_RELEASE);
+	if (old & CREDITS_UNLIMITED ||
+		(old & CREDITS_CAME && psn_before(h->msn, q->rrc.credit_msn)))
 		return;
-	}
-	__atomic_store_n(&q->rrc.credit_ssn, psn_add(h->msn, credits), __ATOMIC_RELEASE);
-	__atomic_store_n(&q->rrc.credits_valid, 1, __ATOMIC_RELEASE);
+	q->rrc.credit_msn = h->msn;
+	__atomic_store_n(&q->rrc.credits,
+		credits == AETH_CREDITS_UNLIMITED ? CREDITS_UNLIMITED
+						  : CREDITS_CAME | psn_add(h->msn, credits),
+		__ATOMIC_RELEASE);
 }
 
 static void ack(struct engine *e, struct qp *q, const struct wire_headers *h)
@@ -651,7 +655,13 @@ static void response(struct engine *e, struct qp *q, struct rte_mbuf *m)
 		atomic_response(e, q, rd, h);
 }
 
-/* Is the response about something outstanding? Duplicates may still carry credits (C9-144). */
+static bool is_ack(const struct wire_headers *h)
+{
+	return wire_opcodes[h->opcode].kind == WIRE_KIND_ACK && aeth_kind(h->syndrome) == AETH_ACK;
+}
+
+/* Is the response about something outstanding? Duplicates may still carry credits (C9-144); to
+ * these belongs the unsolicited ACK with the initial PSN - 1 (C9-155, C9-164). */
 static bool in_window(struct engine *e, struct qp *q, const struct wire_headers *h)
 {
 	uint32_t unacked = q->rrc.unacked_psn;
@@ -660,13 +670,21 @@ static bool in_window(struct engine *e, struct qp *q, const struct wire_headers 
 		return true;
 	if (psn_before(h->psn, unacked)) {
 		drop(e, COUNTER_ack_duplicate);
-		if (wire_opcodes[h->opcode].kind == WIRE_KIND_ACK &&
-			aeth_kind(h->syndrome) == AETH_ACK)
+		if (is_ack(h))
 			take_credits(q, h);
 	} else {
 		drop(e, COUNTER_drop_ack_ghost);
 	}
 	return false;
+}
+
+/* A QP that does not send has no use for responses, but for initial credits: its peer may be in RTS
+ * before it is. */
+static void not_sending(struct engine *e, struct qp *q, const struct wire_headers *h)
+{
+	if (qp_state(q) == QP_RTR && q->service == SERVICE_RC && is_ack(h) && h->msn == 0)
+		take_credits(q, h);
+	drop(e, COUNTER_drop_qp_state);
 }
 
 /* RESP_CXT: what kind of response is it, if it is one to something outstanding? */
@@ -675,7 +693,7 @@ static void judge(struct engine *e, struct qp *q, struct rte_mbuf *m)
 	const struct wire_headers *h = &arrival_of(m)->headers;
 
 	if (unlikely(!qp_sends(qp_state(q)) || q->service != SERVICE_RC))
-		drop(e, COUNTER_drop_qp_state);
+		not_sending(e, q, h);
 	else if (!in_window(e, q, h))
 		return;
 	else if (wire_opcodes[h->opcode].kind != WIRE_KIND_ACK)

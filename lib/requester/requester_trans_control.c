@@ -27,6 +27,14 @@ enum rtc_state {
 #define MACHINE_DEF   "requester_trans_control.def"
 #include "pipeline/machine_define.h"
 
+/* A request without credit (C9-162), sent as far as it may be: nothing goes behind it until an
+ * acknowledgement covers it or credits come. Its packet is the last one sent. */
+enum limited {
+	LIMITED_NOT,
+	LIMITED_REST,	 /* the first packet of a SEND; the rest waits, too */
+	LIMITED_MESSAGE, /* a whole message */
+};
+
 /* Packets that a QP may have outstanding before its peer has acknowledged any. */
 #define UNPROVEN_PACKETS 16
 
@@ -321,16 +329,44 @@ static bool consumes_receive(const struct request *r)
 	       r->opcode == USER_RDMA_WRITE_IMM;
 }
 
-/* No credit for a request that needs one: it goes alone, when all before it is acknowledged
- * (limited, C9-162). */
-static bool credit_allows(const struct visit *v)
+/* The LSN: what the newest acknowledgement said; the additions begin again (C9-161). */
+static inline void look_at_credits(struct qp *q)
 {
-	const struct qp *q = v->q;
+	uint32_t credits = __atomic_load_n(&q->rrc.credits, __ATOMIC_ACQUIRE);
 
-	if (!__atomic_load_n(&q->rrc.credits_valid, __ATOMIC_ACQUIRE) || !consumes_receive(v->r))
+	if (credits != q->rtc.credits_seen) {
+		q->rtc.credits_seen = credits;
+		q->rtc.lsn = credits & PSN_MASK;
+	}
+}
+
+/* Has the request of that number a credit? While none came at all: no (C9-156). */
+static bool has_credit(const struct qp *q, uint32_t ssn)
+{
+	if (q->rtc.credits_seen & CREDITS_UNLIMITED)
 		return true;
-	return psn_before_eq(q->rtc.ssn, __atomic_load_n(&q->rrc.credit_ssn, __ATOMIC_ACQUIRE)) ||
-	       qp_outstanding(q) == 0;
+	return q->rtc.credits_seen & CREDITS_CAME && psn_before_eq(ssn, q->rtc.lsn);
+}
+
+/* Must the queue still wait for its limited request? That one has credit by now, or was executed,
+ * or its first packet has taken a receive descriptor: then its rest needs none. */
+static bool stays_limited(struct qp *q)
+{
+	uint32_t ssn = q->rtc.limited == LIMITED_REST ? q->rtc.ssn : psn_sub(q->rtc.ssn, 1);
+
+	if (qp_outstanding(q) && !has_credit(q, ssn))
+		return true;
+	q->rtc.limited = LIMITED_NOT;
+	return false;
+}
+
+/* A request without credit goes all the same, as far as C9-162 lets it (limit()). */
+static void judge_credit(const struct qp *q, struct request *r)
+{
+	if (has_credit(q, q->rtc.ssn) || !consumes_receive(r))
+		r->flags &= ~REQUEST_LIMITED;
+	else
+		r->flags |= REQUEST_LIMITED;
 }
 
 static enum rtc_state judge_read(struct visit *v, uint32_t reads)
@@ -359,14 +395,16 @@ static enum rtc_state rc_judge_msg(struct visit *v)
 		return park(v, PARK_RNR);
 	if (__atomic_load_n(&q->rrc.retransmitting, __ATOMIC_ACQUIRE))
 		return park(v, PARK_RETRANSMIT);
+	look_at_credits(q);
+	if (unlikely(q->rtc.limited) && stays_limited(q))
+		return park(v, PARK_CREDIT);
 	if (v->r->flags & REQUEST_STARTED)
 		return RTC_RC_SEG;
 	if (v->r->flags & REQUEST_FENCE && reads)
 		return park(v, PARK_FENCE);
 	if (qp_outstanding(q) + packets > PSN_WINDOW - 1)
 		return park(v, PARK_PSN);
-	if (unlikely(!credit_allows(v)))
-		return park(v, PARK_CREDIT);
+	judge_credit(q, v->r);
 	return is_read(v->r) ? judge_read(v, reads) : RTC_RC_SEG;
 }
 
@@ -411,10 +449,23 @@ static void advance_psn(struct qp *q, uint32_t packets)
 	__atomic_store_n(&q->rtc.next_psn, psn_add(q->rtc.next_psn, packets), __ATOMIC_RELEASE);
 }
 
+/* C9-162, C9-163: of a SEND without credit one packet goes, of a WRITE with immediate the whole
+ * message, and the last that goes asks for an acknowledgement. True: the rest of the message has to
+ * wait. */
+static bool limit(struct qp *q, struct request *r, struct packet *p, bool last)
+{
+	if (r->opcode == USER_RDMA_WRITE_IMM && !last)
+		return false;
+	r->flags &= ~REQUEST_LIMITED;
+	p->headers.ackreq = 1;
+	q->rtc.limited = last ? LIMITED_MESSAGE : LIMITED_REST;
+	return !last;
+}
+
 static enum rtc_state rc_seg(struct visit *v)
 {
 	struct qp *q = v->q;
-	const struct request *r = v->r;
+	struct request *r = v->r;
 	uint8_t flags = 0;
 	enum rtc_state next;
 	struct rte_mbuf *m;
@@ -442,6 +493,8 @@ static enum rtc_state rc_seg(struct visit *v)
 			.flags = flags});
 	advance_psn(q, 1);
 	out_put(v, m);
+	if (unlikely(r->flags & REQUEST_LIMITED) && limit(q, r, packet_of(m), last))
+		return park(v, PARK_CREDIT);
 	return last ? RTC_CXT_WB : RTC_RC_SEG;
 }
 
@@ -588,6 +641,7 @@ static enum rtc_state cxt_wb(struct visit *v)
 {
 	count(counters_of(v->e), COUNTER_requests);
 	v->q->rtc.ssn = psn_add(v->q->rtc.ssn, 1);
+	v->q->rtc.lsn += !consumes_receive(v->r);
 	finish_request(v);
 	rte_mbuf_raw_free(v->m);
 	v->freed++;

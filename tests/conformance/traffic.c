@@ -372,10 +372,10 @@ static void print_qp(struct traffic *t, int node, unsigned qp)
 
 	fprintf(stderr,
 		"node %d qp %u: state %u, next PSN %#x, unacked %#x, expected %#x, timers armed %u "
-		"%u, parked %u, rnr %u, retransmitting %u, credits %u to SSN %#x, next SSN %#x\n",
+		"%u, parked %u, rnr %u, retransmitting %u, credits %#x, LSN %#x, next SSN %#x\n",
 		node, qp, q->state, q->rtc.next_psn, q->rrc.unacked_psn, q->ee.expected_psn,
 		q->tc.armed[0], q->tc.armed[1], q->rtc.parked, q->rrc.rnr_waiting,
-		q->rrc.retransmitting, q->rrc.credits_valid, q->rrc.credit_ssn, q->rtc.ssn);
+		q->rrc.retransmitting, q->rrc.credits, q->rtc.lsn, q->rtc.ssn);
 }
 
 static void stuck(struct traffic *t, const char *what)

@@ -92,6 +92,7 @@ void fx_make_qp(struct qp *q, uint32_t qpn, uint32_t index)
 	q->sq_psn = q->rtc.next_psn = q->rrc.unacked_psn = FX_PSN;
 	q->rtc.ssn = 1;
 	q->rrc.proven = 1;
+	q->rrc.credits = CREDITS_UNLIMITED; /* as most peers */
 	__atomic_store_n(&q->qpn, qpn, __ATOMIC_RELEASE);
 }
 

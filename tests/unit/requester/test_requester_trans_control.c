@@ -338,36 +338,189 @@ static void rtc_poll__parks_for_reads(void **state)
 	goes_on();
 }
 
-static void rtc_poll__parks_for_credits(void **state)
-{
-	struct qp *q = fx->qp[0];
+/* ---- end-to-end credits ---- */
 
-	q->rrc.credits_valid = 1;
-	q->rrc.credit_ssn = 1;
-	send_request(0, USER_SEND, 8, 0);
-	send_request(0, USER_RDMA_WRITE, 8, 0); /* needs none */
-	rtc_poll(fx->e);
-	assert_int_equal(fx_ring_count(CHANNEL_RTC_RPG), 2);
-	send_request(0, USER_RDMA_WRITE_IMM, 8, 0);
-	parked(PARK_CREDIT, COUNTER_park_credit);
-	q->rrc.credit_ssn = 3;
-	goes_on();
+/* What RequesterRecvControl does when an AETH gives that LSN. */
+static void credits_come(uint32_t lsn)
+{
+	fx->qp[0]->rrc.credits = CREDITS_CAME | (lsn & PSN_MASK);
+	wake_sender_of(0);
 }
 
-/* Without credit, but with nothing outstanding, one request goes alone (C9-162). */
-static void rtc_poll__limited_send(void **state)
+/* The packets that go now; the last one asks for an acknowledgement. */
+static void assert_packets(unsigned n)
 {
-	fx->qp[0]->rrc.credits_valid = 1;
-	fx->qp[0]->rrc.credit_ssn = 0;
-	send_request(0, USER_SEND, 8, 0);
-	send_request(0, USER_SEND, 8, 0);
+	struct packet p = {0};
+
 	rtc_poll(fx->e);
-	assert_int_equal(fx_ring_count(CHANNEL_RTC_RPG), 1);
+	assert_int_equal(fx_ring_count(CHANNEL_RTC_RPG), n);
+	while (n--)
+		assert_true(take_packet(CHANNEL_RTC_RPG, &p));
+	assert_int_equal(p.headers.ackreq, 1);
+}
+
+static void assert_limited(void)
+{
+	rtc_poll(fx->e);
+	assert_int_equal(fx_ring_count(CHANNEL_RTC_RPG), 0);
 	assert_int_equal(fx->qp[0]->rtc.parked, PARK_CREDIT);
-	fx_unfill(CHANNEL_RTC_RPG);
-	acknowledge_all(0);
-	goes_on();
 }
+
+static void c9_153__no_credits_given_send_at_will(void **state)
+{
+	fx->qp[0]->rrc.credits = CREDITS_UNLIMITED;
+	for (unsigned i = 0; i < 20; i++)
+		send_request(0, USER_SEND, 8, 0);
+	assert_packets(20);
+}
+
+static void c9_156__before_any_credits_came(void **state)
+{
+	fx->qp[0]->rrc.credits = 0;
+	send_request(0, USER_SEND, 8, 0);
+	send_request(0, USER_SEND, 8, 0);
+	assert_packets(1);
+	assert_limited();
+	credits_come(1); /* of the one that is out, not of the second: that is limited again */
+	assert_packets(1);
+	send_request(0, USER_SEND, 8, 0);
+	assert_limited();
+}
+
+static void c9_159__what_needs_no_receive_goes_without_credit(void **state)
+{
+	fx->qp[0]->rrc.credits = CREDITS_CAME;
+	send_request(0, USER_RDMA_WRITE, 3 * FX_MTU, 0);
+	send_request(0, USER_RDMA_READ, 8, 0);
+	send_request(0, USER_ATOMIC_FA, 8, 0);
+	assert_packets(5);
+	fx_assert_counter(park_credit, 0);
+}
+
+static void c9_160__nothing_goes_past_a_limited_request(void **state)
+{
+	fx->qp[0]->rrc.credits = CREDITS_CAME;
+	send_request(0, USER_SEND, 8, 0);
+	send_request(0, USER_RDMA_WRITE, 8, 0);
+	assert_packets(1);
+	assert_limited();
+	fx_assert_counter(park_credit, 1);
+	acknowledge_all(0);
+	wake_sender_of(0);
+	assert_packets(1);
+}
+
+/* LSN = 2; each of the three adds one; so the two SENDs have the two credits and the third has
+ * none. */
+static void c9_161__lsn_grows_with_what_needs_no_receive(void **state)
+{
+	credits_come(2);
+	send_request(0, USER_RDMA_WRITE, 8, 0);
+	send_request(0, USER_RDMA_READ, 8, 0);
+	send_request(0, USER_ATOMIC_CS, 8, 0);
+	assert_packets(3);
+	for (unsigned i = 0; i < 5; i++)
+		send_request(0, i == 1 ? USER_RDMA_WRITE_IMM : USER_SEND, 8, 0);
+	assert_packets(3);
+	assert_limited();
+	credits_come(7); /* SSN 4 and 5 had credit, 6 went limited; 7 has one now, 8 has not */
+	assert_packets(2);
+	assert_int_equal(fx->qp[0]->rtc.ssn, 9);
+	send_request(0, USER_RDMA_WRITE, 8, 0);
+	assert_limited();
+}
+
+/* The additions begin again with each newer LSN, as the standard's note 11 says. */
+static void c9_161__newer_lsn_replaces_the_older(void **state)
+{
+	credits_come(1);
+	send_request(0, USER_RDMA_WRITE, 8, 0);
+	send_request(0, USER_RDMA_WRITE, 8, 0);
+	assert_packets(2);
+	assert_int_equal(fx->qp[0]->rtc.lsn, 3);
+	credits_come(2); /* MSN 1, one credit */
+	send_request(0, USER_SEND, 8, 0);
+	send_request(0, USER_SEND, 8, 0);
+	assert_packets(1);
+	assert_limited();
+	credits_come(4);
+	assert_packets(1);
+	assert_int_equal(fx->qp[0]->rtc.limited, 0);
+}
+
+static void c9_161__lsn_wraps(void **state)
+{
+	fx->qp[0]->rtc.ssn = PSN_MASK;
+	credits_come(0xfffffe);
+	send_request(0, USER_RDMA_WRITE, 8, 0); /* SSN 0xffffff, LSN becomes that */
+	send_request(0, USER_RDMA_WRITE, 8, 0); /* 0 and 0 */
+	assert_packets(2);
+	send_request(0, USER_SEND, 8, 0); /* 1 */
+	send_request(0, USER_SEND, 8, 0);
+	assert_packets(1);
+	assert_limited();
+	credits_come(2);
+	assert_packets(1);
+	assert_int_equal(fx->qp[0]->rtc.limited, 0);
+}
+
+/* One packet goes, and asks; its ACK says that it has taken a receive: then the rest goes. */
+static void c9_162__limited_send_of_several_packets(void **state)
+{
+	fx->qp[0]->rrc.credits = CREDITS_CAME;
+	send_request(0, USER_SEND, 3 * FX_MTU, 0);
+	send_request(0, USER_SEND, 8, 0);
+	assert_packets(1);
+	assert_limited();
+	wake_sender_of(0); /* by something else */
+	assert_limited();
+	acknowledge_all(0);
+	wake_sender_of(0);
+	assert_packets(3); /* and the next, limited itself */
+	send_request(0, USER_SEND, 8, 0);
+	assert_limited();
+}
+
+static void c9_162__limited_send_gets_its_credit(void **state)
+{
+	fx->qp[0]->rrc.credits = CREDITS_CAME;
+	send_request(0, USER_SEND, 3 * FX_MTU, 0);
+	assert_packets(1);
+	credits_come(0);
+	assert_limited();
+	credits_come(1);
+	assert_packets(2);
+	assert_int_equal(fx->qp[0]->rtc.limited, 0);
+}
+
+static void c9_163__limited_write_with_immediate(void **state)
+{
+	fx->qp[0]->rrc.credits = CREDITS_CAME;
+	fx->e->settings.ack_interval = 100;
+	send_request(0, USER_RDMA_WRITE_IMM, 3 * FX_MTU, 0);
+	send_request(0, USER_RDMA_READ, 8, 0);
+	assert_packets(3);
+	assert_limited();
+	acknowledge_all(0);
+	wake_sender_of(0);
+	assert_packets(1);
+}
+
+/* It stops in the midst for want of room, and stays limited. */
+static void c9_163__limited_write_in_two_turns(void **state)
+{
+	fx->qp[0]->rrc.credits = CREDITS_CAME;
+	fx_fill(CHANNEL_RTC_RPG, 1);
+	send_request(0, USER_RDMA_WRITE_IMM, 2 * FX_MTU, 0);
+	send_request(0, USER_SEND, 8, 0);
+	rtc_poll(fx->e);
+	fx_unfill(CHANNEL_RTC_RPG);
+	assert_int_equal(fx->qp[0]->rtc.parked, PARK_NONE);
+	assert_packets(1);
+	assert_limited();
+}
+
+/* ---- other reasons ---- */
 
 static void rtc_poll__parks_for_rnr(void **state)
 {
@@ -558,8 +711,17 @@ int main(void)
 		FX_TEST(rtc_poll__timer_ring_full),
 		FX_TEST(rtc_poll__parks_for_a_fence),
 		FX_TEST(rtc_poll__parks_for_reads),
-		FX_TEST(rtc_poll__parks_for_credits),
-		FX_TEST(rtc_poll__limited_send),
+		FX_TEST(c9_153__no_credits_given_send_at_will),
+		FX_TEST(c9_156__before_any_credits_came),
+		FX_TEST(c9_159__what_needs_no_receive_goes_without_credit),
+		FX_TEST(c9_160__nothing_goes_past_a_limited_request),
+		FX_TEST(c9_161__lsn_grows_with_what_needs_no_receive),
+		FX_TEST(c9_161__newer_lsn_replaces_the_older),
+		FX_TEST(c9_161__lsn_wraps),
+		FX_TEST(c9_162__limited_send_of_several_packets),
+		FX_TEST(c9_162__limited_send_gets_its_credit),
+		FX_TEST(c9_163__limited_write_with_immediate),
+		FX_TEST(c9_163__limited_write_in_two_turns),
 		FX_TEST(rtc_poll__parks_for_rnr),
 		FX_TEST(rtc_poll__parks_for_a_retransmission),
 		FX_TEST(rtc_poll__parks_at_the_psn_window),

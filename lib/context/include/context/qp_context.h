@@ -41,6 +41,10 @@ struct qp_link {
 	uint8_t listed; /* 1 while it is in the list */
 };
 
+/* rrc.credits: the LSN that the newest AETH with credits gave, and: */
+#define CREDITS_CAME	  (1u << 24) /* one came at all */
+#define CREDITS_UNLIMITED (1u << 25) /* 11111b came: the peer gives none, send at will */
+
 /* An atomic's result, kept for its duplicates. */
 struct atomic_result {
 	uint32_t psn;
@@ -106,17 +110,20 @@ struct qp {
 		uint32_t since_ack;    /* packets since the last AckReq */
 		uint8_t parked;	       /* atomic: enum park_reason; RequesterRecvControl wakes it */
 		uint8_t flushing;      /* a bad request went by: all later ones are flushed */
-		struct qp_link active; /* QPs that have requests */
+		uint8_t limited; /* enum limited: a request that had no credit is on its way */
+		struct qp_link active;	/* QPs that have requests */
 		uint64_t busy_since_ns; /* when the QP last began to have packets outstanding;
 					   atomic */
+		uint32_t credits_seen;	/* rrc.credits as it was looked at last */
+		uint32_t lsn; /* its LSN, +1 for each request sent since that needs no receive */
 	} rtc __rte_cache_aligned;
 
 	/* ---- RequesterRecvControl (requester_recv) ---- */
 	struct {
 		uint32_t unacked_psn; /* UPSN; atomic */
 		uint32_t reads_done;  /* READ and atomic requests completed, free running; atomic */
-		uint32_t credit_ssn;  /* LSN: highest SSN the peer has credits for; atomic */
-		uint8_t credits_valid; /* the peer generates credits; atomic */
+		uint32_t credits;     /* LSN, CREDITS_*; atomic; RequesterTransControl reads */
+		uint32_t credit_msn;  /* the MSN that came with it */
 		uint8_t retry_left, rnr_left;
 		uint8_t rnr_waiting;	 /* atomic: RNR timer runs, nothing may be sent */
 		uint8_t fatal;		 /* the error completion was written: flush what is left */
