@@ -301,7 +301,7 @@ static void put_detail(struct rte_tel_data *to, const struct qp *q)
 {
 	char ip[INET6_ADDRSTRLEN];
 
-	inet_ntop(AF_INET6, q->peer_ip, ip, sizeof(ip));
+	inet_ntop(AF_INET6, qp_path(q)->peer_ip, ip, sizeof(ip));
 	rte_tel_data_add_dict_string(to, "peer_ip", ip);
 	rte_tel_data_add_dict_u64(to, "pd", q->pd);
 	rte_tel_data_add_dict_u64(to, "send_cqn", q->cqn_snd);

@@ -174,9 +174,10 @@ static bool attributes_ok(const struct ceu *ceu, const struct ceu_modify *in)
 }
 
 /* Ethernet to UDP of what this QP sends. A UD QP has no destination: each request brings its own.
- */
-static void set_path(struct qp *q, const struct ceu_modify *in, bool connected)
+ * It takes the place of the other one, which nobody looks at any more when this returns. */
+static void set_path(struct ceu *ceu, struct qp *q, const struct ceu_modify *in, bool connected)
 {
+	struct qp_path *to = &q->path[!q->path_now];
 	struct wire_path path = {
 		.has_vlan = in->path.has_vlan,
 		.vlan_tci = in->path.vlan_tci,
@@ -189,7 +190,7 @@ static void set_path(struct qp *q, const struct ceu_modify *in, bool connected)
 	if (connected) {
 		memcpy(path.dst_mac, in->path.dst_mac, 6);
 		memcpy(path.dst_ip, in->attr.dgid, 16);
-		memcpy(q->peer_ip, in->attr.dgid, 16);
+		memcpy(to->peer_ip, in->attr.dgid, 16);
 		path.tos = in->attr.traffic_class;
 		path.flow_label = in->attr.flow_label;
 		path.sport = in->attr.flow_label ? wire_udp_source_port_of_flow(in->attr.flow_label)
@@ -199,11 +200,14 @@ static void set_path(struct qp *q, const struct ceu_modify *in, bool connected)
 	} else {
 		path.sport = wire_udp_source_port_ud(q->qpn);
 	}
-	wire_template_build(&q->path, &path);
+	wire_template_build(&to->template, &path);
+	__atomic_store_n(&q->path_now, !q->path_now, __ATOMIC_SEQ_CST);
+	if (qp_state(q) == QP_SQD)
+		ceu_quiesce(ceu);
 }
 
 /* Copies the named attributes into the context. */
-static void apply(struct qp *q, const struct ceu_modify *in)
+static void apply(struct ceu *ceu, struct qp *q, const struct ceu_modify *in)
 {
 	const struct control_qp_attr *a = &in->attr;
 	uint32_t mask = a->mask;
@@ -231,7 +235,7 @@ static void apply(struct qp *q, const struct ceu_modify *in)
 	if (mask & QP_ATTR_MAX_DEST_RD_ATOMIC)
 		q->max_dest_rd_atomic = a->max_dest_rd_atomic;
 	if (mask & QP_ATTR_AV)
-		set_path(q, in, true);
+		set_path(ceu, q, in, true);
 }
 
 /* Remembers them for QUERY_QP. */
@@ -267,7 +271,7 @@ static void remember(struct control_qp_attr *s, const struct control_qp_attr *a)
 }
 
 /* What a state needs beside the attributes, before it is entered. */
-static void prepare(const struct ceu *ceu, struct qp *q, enum qp_state from, enum qp_state to,
+static void prepare(struct ceu *ceu, struct qp *q, enum qp_state from, enum qp_state to,
 	const struct ceu_modify *in)
 {
 	if (from == QP_RST && to == QP_INIT) {
@@ -276,7 +280,7 @@ static void prepare(const struct ceu *ceu, struct qp *q, enum qp_state from, enu
 		if (q->service == SERVICE_UD) {
 			q->mtu_code = ceu->config.mtu_code_max;
 			q->mtu_bytes = (uint16_t)(128u << q->mtu_code);
-			set_path(q, in, false);
+			set_path(ceu, q, in, false);
 		}
 	} else if (from == QP_INIT && to == QP_RTR) {
 		q->rq_psn = in->attr.mask & QP_ATTR_RQ_PSN ? in->attr.rq_psn : 0;
@@ -288,6 +292,10 @@ static void prepare(const struct ceu *ceu, struct qp *q, enum qp_state from, enu
 		q->rrc.unacked_psn = q->sq_psn;
 		q->rrc.retry_left = q->retry_cnt;
 		q->rrc.rnr_left = q->rnr_retry;
+	} else if (from == QP_RTS && to == QP_SQD) {
+		q->sqd_notify = (in->attr.mask & QP_ATTR_EN_SQD_ASYNC_NOTIFY) != 0;
+		__atomic_store_n(&q->sqd_turn, q->sqd_turn == UINT8_MAX ? 1 : q->sqd_turn + 1,
+			__ATOMIC_RELEASE);
 	}
 }
 
@@ -359,6 +367,19 @@ static bool mask_ok(const struct ceu_transition *row, const struct control_qp_at
 	       (!(mask & QP_ATTR_CUR_STATE) || a->cur_state == row->from);
 }
 
+/* In SQD the path and the timers change only when nothing is under way that they are meant for. */
+static bool must_be_drained(enum qp_state from, const struct control_qp_attr *a)
+{
+	const uint32_t bits = QP_ATTR_AV | QP_ATTR_TIMEOUT | QP_ATTR_RETRY_CNT | QP_ATTR_RNR_RETRY;
+
+	return from == QP_SQD && a->mask & bits;
+}
+
+static bool is_drained(const struct qp *q)
+{
+	return __atomic_load_n(&q->rtc.drained, __ATOMIC_ACQUIRE) == q->sqd_turn;
+}
+
 enum ceu_status ceu_qp_modify(
 	struct ceu *ceu, uint8_t op, uint32_t qpn, const struct ceu_modify *in)
 {
@@ -376,13 +397,15 @@ enum ceu_status ceu_qp_modify(
 		return CEU_BAD_SYS_STATE;
 	if (!mask_ok(row, &in->attr) || !attributes_ok(ceu, in))
 		return CEU_BAD_PARAM;
+	if (must_be_drained(from, &in->attr) && !is_drained(q))
+		return CEU_BAD_SYS_STATE;
 	if (row->to == QP_RST)
 		return reset(ceu, q);
 	if (row->to == QP_ERR) {
 		qp_set_error(&ceu->config.engines[q->engine], q);
 		return CEU_OK;
 	}
-	apply(q, in);
+	apply(ceu, q, in);
 	prepare(ceu, q, from, (enum qp_state)row->to, in);
 	remember(&ceu->shadow[q->index], &in->attr);
 	return enter(ceu, q, from, (enum qp_state)row->to);

@@ -55,13 +55,15 @@ static bool pkey_matches(uint16_t theirs, uint16_t ours)
 
 static bool from_peer(const struct qp *q, const struct wire_frame *f)
 {
+	const struct qp_path *p = qp_path(q);
+
 	if (q->service == SERVICE_UD)
 		return true;
-	if (f->is_ipv6 != q->path.is_ipv6)
+	if (f->is_ipv6 != p->template.is_ipv6)
 		return false;
 	if (f->is_ipv6)
-		return memcmp(f->src_ip, q->peer_ip, 16) == 0;
-	return memcmp(f->src_ip, q->peer_ip + 12, 4) == 0; /* v4-mapped */
+		return memcmp(f->src_ip, p->peer_ip, 16) == 0;
+	return memcmp(f->src_ip, p->peer_ip + 12, 4) == 0; /* v4-mapped */
 }
 
 /* What a packet may not be, as far as the queue pair is concerned. */

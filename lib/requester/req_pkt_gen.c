@@ -62,7 +62,7 @@ static void build(struct engine *e, const struct qp *q, struct rte_mbuf *m)
 {
 	struct rpg *g = e->module[MODULE_RPG];
 	struct packet *p = packet_of(m);
-	const struct wire_template *t = &q->path;
+	const struct wire_template *t = &qp_path(q)->template;
 	struct wire_template datagram;
 	uint8_t *payload = (uint8_t *)m->buf_addr + HEADROOM_BYTES, *l2;
 	uint32_t bytes = p->payload_bytes, pad = -bytes & 3, transport;

@@ -47,7 +47,8 @@ enum park_reason {
 	PARK_CREDIT,
 	PARK_RNR,
 	PARK_PSN,
-	PARK_RETRANSMIT
+	PARK_RETRANSMIT,
+	PARK_DRAIN
 };
 
 /* Ttr of a QP in ns, 0: no timer (C9-140). */

@@ -808,6 +808,9 @@ static void take_wakes(struct engine *e)
 			flush(e, q, OUTCOME_FLUSH);
 			enter(e, RRC_IDLE);
 			bad_requests(e, q);
+		} else if (qp_state(q) == QP_SQD && !qp_outstanding(q)) {
+			q->rrc.retry_left = q->retry_cnt; /* SQD2SQD may have changed them */
+			q->rrc.rnr_left = q->rnr_retry;
 		}
 	}
 }

@@ -106,6 +106,29 @@ static void let_go(struct engine *e, struct qp *q)
 		qp_close(q, WAKE_RTC);
 }
 
+/*
+ * A QP in SQD is drained when no message is in the midst and all that was sent is acknowledged. As
+ * long as it is not, it is parked, so that RequesterRecvControl wakes it with each progress. The
+ * turn is read before the state: then it is not a later one than that in which the QP is drained.
+ */
+static void drain(struct engine *e, struct qp *q)
+{
+	uint8_t turn = __atomic_load_n(&q->sqd_turn, __ATOMIC_ACQUIRE);
+
+	if (qp_state(q) != QP_SQD || q->rtc.drained == turn)
+		return;
+	if (q->rtc.head && request_of(q->rtc.head)->flags & REQUEST_STARTED)
+		return;
+	if (!q->rtc.parked)
+		__atomic_store_n(&q->rtc.parked, PARK_DRAIN, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (q->service == SERVICE_RC && qp_outstanding(q))
+		return;
+	__atomic_store_n(&q->rtc.drained, turn, __ATOMIC_RELEASE);
+	if (q->sqd_notify)
+		eq_post(e->completion, counters_of(e), q->client, EQE_SQ_DRAINED, q->qpn);
+}
+
 static void take_wakes(struct engine *e)
 {
 	uint32_t i = wake_take(&e->wake[WAKE_RTC]);
@@ -121,6 +144,8 @@ static void take_wakes(struct engine *e)
 		__atomic_store_n(&q->rtc.parked, PARK_NONE, __ATOMIC_RELAXED);
 		if (q->rtc.head)
 			active_add(e, q);
+		else if (unlikely(qp_state(q) == QP_SQD))
+			drain(e, q);
 	}
 }
 
@@ -291,6 +316,12 @@ static void choose_ackreq(struct visit *v, struct packet *p)
 
 /* ---- the states ---- */
 
+static enum rtc_state park(struct visit *v, enum park_reason reason)
+{
+	v->reason = reason;
+	return RTC_PARKED;
+}
+
 static enum rtc_state resp_cxt(struct visit *v)
 {
 	bool rc = v->q->service == SERVICE_RC;
@@ -298,6 +329,8 @@ static enum rtc_state resp_cxt(struct visit *v)
 
 	if (!rc && v->r->resolution >= RR_CQ_REQ) /* its outcome is known: it goes on there */
 		return RTC_UCUD_CPL;
+	if (unlikely(state == QP_SQD) && !(v->r->flags & REQUEST_STARTED))
+		return park(v, PARK_DRAIN);
 	if (unlikely(!qp_sends(state) || v->q->rtc.flushing) && v->r->outcome == OUTCOME_OK)
 		return RTC_FLUSH;
 	if (unlikely(v->r->outcome != OUTCOME_OK))
@@ -309,12 +342,6 @@ static enum rtc_state flush(struct visit *v)
 {
 	v->r->outcome = OUTCOME_FLUSH;
 	return v->q->service == SERVICE_RC ? RTC_RC_BAD_REQ : RTC_UCUD_CPL;
-}
-
-static enum rtc_state park(struct visit *v, enum park_reason reason)
-{
-	v->reason = reason;
-	return RTC_PARKED;
 }
 
 static bool is_read(const struct request *r)
@@ -699,7 +726,19 @@ static const enum counter park_counters[] = {
 	[PARK_RNR] = COUNTER_park_rnr,
 	[PARK_PSN] = COUNTER_park_psn,
 	[PARK_RETRANSMIT] = COUNTER_park_retransmit,
+	[PARK_DRAIN] = COUNTER_park_drain,
 };
+
+/* Has what the QP was parked for changed meanwhile? */
+static bool may_go_on(struct visit *v)
+{
+	if (v->reason == PARK_DRAIN)
+		return qp_state(v->q) != QP_SQD;
+	if (qp_state(v->q) == QP_ERR)
+		return true;
+	return step(v, RTC_RC_JUDGE_MSG) != RTC_PARKED &&
+	       (v->reason != PARK_BUFFER || buffer_share(v->e->mq, v->q));
+}
 
 /* Parks the QP and looks once more: RequesterRecvControl stores what it changed and then looks at
  * `parked`. */
@@ -710,9 +749,7 @@ static void park_qp(struct visit *v)
 	__atomic_store_n(&q->rtc.parked, v->reason, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	count(counters_of(v->e), park_counters[v->reason]);
-	if (qp_state(q) == QP_ERR ||
-		(step(v, RTC_RC_JUDGE_MSG) != RTC_PARKED &&
-			(v->reason != PARK_BUFFER || buffer_share(v->e->mq, q)))) {
+	if (may_go_on(v)) {
 		__atomic_store_n(&q->rtc.parked, PARK_NONE, __ATOMIC_RELAXED);
 		active_add(v->e, q);
 	}
@@ -748,6 +785,8 @@ static void end_visit(struct visit *v, enum rtc_state state)
 		park_qp(v);
 	else if (q->rtc.head)
 		active_add(v->e, q);
+	if (unlikely(qp_state(q) == QP_SQD))
+		drain(v->e, q);
 }
 
 /* One QP's turn: at most `quantum` bytes. Returns how many of them it used. */

@@ -92,7 +92,7 @@ static inline uint16_t next_ip_id(struct resp_pkt_gen *p)
 static inline void seal(struct resp_pkt_gen *p, const struct qp *qp, const struct wire_headers *h,
 	uint32_t payload_bytes, const uint32_t *crc)
 {
-	const struct wire_template *t = &qp->path;
+	const struct wire_template *t = &qp_path(qp)->template;
 	unsigned header_bytes = wire_opcodes[h->opcode].header_bytes;
 	unsigned body = payload_bytes + h->pad;
 	unsigned after_udp = header_bytes + body + WIRE_ICRC_BYTES;

@@ -66,6 +66,16 @@ static void to_rts(void)
 		CEU_OK);
 }
 
+/* The context, and the compiler sees that it is there. */
+static struct qp *found(void)
+{
+	struct qp *q = qp_find(&f.qps, QPN);
+
+	if (!q)
+		abort();
+	return q;
+}
+
 static void qp__context_after_rts(void **state)
 {
 	const struct ceu_modify want = command_attributes();
@@ -73,8 +83,7 @@ static void qp__context_after_rts(void **state)
 
 	(void)state;
 	command_make_qp(&f, QPN, SERVICE_RC);
-	q = qp_find(&f.qps, QPN);
-	assert_non_null(q);
+	q = found();
 	assert_int_equal(q->client, 3);
 	assert_int_equal(q->epoch, 0);
 	to_rts();
@@ -88,10 +97,10 @@ static void qp__context_after_rts(void **state)
 	assert_int_equal(q->rrc.retry_left, 5);
 	assert_int_equal(q->rrc.rnr_left, 6);
 	assert_int_equal(q->rtc.ssn, 1);
-	assert_memory_equal(q->peer_ip, want.attr.dgid, 16);
-	assert_int_equal(q->path.encap_bytes, WIRE_ENCAP_BYTES_MIN);
-	assert_memory_equal(q->path.bytes, want.path.dst_mac, 6);
-	assert_memory_equal(q->path.bytes + 6, want.path.src_mac, 6);
+	assert_memory_equal(qp_path(q)->peer_ip, want.attr.dgid, 16);
+	assert_int_equal(qp_path(q)->template.encap_bytes, WIRE_ENCAP_BYTES_MIN);
+	assert_memory_equal(qp_path(q)->template.bytes, want.path.dst_mac, 6);
+	assert_memory_equal(qp_path(q)->template.bytes + 6, want.path.src_mac, 6);
 	command_free_qp(&f, QPN);
 }
 
@@ -134,6 +143,80 @@ static void qp__reset_clears_and_keeps_the_number(void **state)
 	assert_int_equal(q->pd, 0x77);
 	to_rts();
 	assert_int_equal(q->epoch, 2);
+	command_free_qp(&f, QPN);
+}
+
+static void qp__sqd_turns(void **state)
+{
+	struct qp *q;
+
+	(void)state;
+	command_make_qp(&f, QPN, SERVICE_RC);
+	to_rts();
+	q = found();
+	for (unsigned int i = 1; i < 600; i++) { /* never 0, which means "not drained" */
+		assert_int_equal(
+			move(CEU_RTS2SQD, i % 2 ? QP_ATTR_EN_SQD_ASYNC_NOTIFY : 0), CEU_OK);
+		assert_int_equal(q->sqd_notify, i % 2);
+		assert_int_equal(q->sqd_turn, (i - 1) % 255 + 1);
+		assert_int_equal(move(CEU_SQD2RTS, 0), CEU_OK);
+	}
+	command_free_qp(&f, QPN);
+}
+
+/* What the path and the timers are for must be over; the rest may change at once. */
+static void qp__sqd2sqd_only_when_drained(void **state)
+{
+	static const uint32_t bits[] = {
+		QP_ATTR_AV, QP_ATTR_TIMEOUT, QP_ATTR_RETRY_CNT, QP_ATTR_RNR_RETRY};
+	struct qp *q;
+
+	(void)state;
+	command_make_qp(&f, QPN, SERVICE_RC);
+	to_rts();
+	q = found();
+	assert_int_equal(move(CEU_RTS2SQD, 0), CEU_OK);
+	assert_int_equal(move(CEU_SQD2SQD, QP_ATTR_ACCESS), CEU_OK);
+	q->timeout = 1;
+	for (unsigned int i = 0; i < sizeof(bits) / sizeof(bits[0]); i++)
+		assert_int_equal(move(CEU_SQD2SQD, bits[i]), CEU_BAD_SYS_STATE);
+	assert_int_equal(q->timeout, 1);
+	q->rtc.drained = q->sqd_turn;
+	for (unsigned int i = 0; i < sizeof(bits) / sizeof(bits[0]); i++)
+		assert_int_equal(move(CEU_SQD2SQD, bits[i]), CEU_OK);
+	assert_int_not_equal(q->timeout, 1);
+	assert_int_equal(move(CEU_SQD2RTS, 0), CEU_OK);
+	assert_int_equal(move(CEU_RTS2SQD, 0), CEU_OK); /* drained once is not drained now */
+	assert_int_equal(move(CEU_SQD2SQD, QP_ATTR_AV), CEU_BAD_SYS_STATE);
+	command_free_qp(&f, QPN);
+}
+
+/* Whoever looks at the path while it changes sees the old one, untouched, or the new one; nobody
+ * looks at the old one any more when the command returns. */
+static void qp__path_flips(void **state)
+{
+	struct ceu_modify modify = command_attributes();
+	const struct qp_path *old;
+	struct qp_path before;
+	struct qp *q;
+
+	(void)state;
+	command_make_qp(&f, QPN, SERVICE_RC);
+	to_rts();
+	q = found();
+	old = qp_path(q);
+	before = *old;
+	assert_int_equal(move(CEU_RTS2SQD, 0), CEU_OK);
+	q->rtc.drained = q->sqd_turn;
+	modify.attr.mask = QP_ATTR_AV;
+	modify.attr.dgid[15] ^= 0xff;
+	quiesced = 0;
+	assert_int_equal(
+		ceu_exec(f.ceu, CEU_SQD2SQD, QPN, &modify, sizeof(modify), NULL, 0), CEU_OK);
+	assert_int_equal(quiesced, 1);
+	assert_ptr_not_equal(qp_path(q), old);
+	assert_memory_equal(old, &before, sizeof(before));
+	assert_memory_equal(qp_path(q)->peer_ip, modify.attr.dgid, 16);
 	command_free_qp(&f, QPN);
 }
 
@@ -310,6 +393,9 @@ int main(void)
 		TEST(qp__context_after_rts),
 		TEST(qp__query_tells_what_was_set),
 		TEST(qp__reset_clears_and_keeps_the_number),
+		TEST(qp__sqd_turns),
+		TEST(qp__sqd2sqd_only_when_drained),
+		TEST(qp__path_flips),
 		TEST(qp__error_wakes_every_module_once),
 		TEST(qp__number_is_reused_only_when_let_go),
 		TEST(qp__refused_parameters),

@@ -19,6 +19,7 @@ static const struct {
 	uint32_t bit;
 } letters[] = {
 	{'c', QP_ATTR_CUR_STATE},
+	{'e', QP_ATTR_EN_SQD_ASYNC_NOTIFY},
 	{'a', QP_ATTR_ACCESS},
 	{'k', QP_ATTR_PKEY_INDEX},
 	{'p', QP_ATTR_PORT},
@@ -48,7 +49,7 @@ static const struct expected expected[] = {
 	{QP_RTR, QP_RTS, {"Strnx", "S", "S"}, {"cai", "ca", "cq"}},
 	{QP_RTS, QP_RTS, {"", "", ""}, {"cai", "ca", "cq"}},
 	{QP_SQE, QP_RTS, {NULL, "", ""}, {NULL, "ca", "cq"}},
-	{QP_RTS, QP_SQD, {"", "", ""}, {"", "", ""}},
+	{QP_RTS, QP_SQD, {"", "", ""}, {"e", "e", "e"}},
 	{QP_SQD, QP_SQD, {"", "", ""}, {"pvtrnxXaki", "vak", "kq"}},
 	{QP_SQD, QP_RTS, {"", "", ""}, {"cai", "ca", "cq"}},
 };

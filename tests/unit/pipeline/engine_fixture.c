@@ -113,8 +113,8 @@ static void make_qps(const struct fx_options *o)
 		fx->qp[i] = q;
 		fx->sq[i] = calloc(1, FX_SQ_BYTES);
 		q->sq = fx->sq[i];
-		memcpy(q->peer_ip, path.dst_ip, 16);
-		wire_template_build(&q->path, &path);
+		memcpy(q->path[0].peer_ip, path.dst_ip, 16);
+		wire_template_build(&q->path[0].template, &path);
 	}
 }
 

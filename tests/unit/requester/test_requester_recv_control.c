@@ -779,6 +779,25 @@ static void rrc_poll__bad_request_in_its_turn(void **state)
 	assert_int_equal(qp_state(fx->qp[0]), QP_ERR);
 }
 
+/* SQD2SQD has changed the counters: they count from now on. */
+static void sqd__retry_counters_reloaded(void **state)
+{
+	struct qp *q = fx->qp[0];
+
+	sends(1);
+	q->state = QP_SQD;
+	q->retry_cnt = 6;
+	q->rnr_retry = 5;
+	wake_post(&fx->e->wake[WAKE_RRC], &q->wake[WAKE_RRC], q->index);
+	rrc_poll(fx->e);
+	assert_int_equal(q->rrc.retry_left, 3); /* not while something is outstanding */
+	q->rrc.unacked_psn = q->rtc.next_psn;
+	wake_post(&fx->e->wake[WAKE_RRC], &q->wake[WAKE_RRC], q->index);
+	rrc_poll(fx->e);
+	assert_int_equal(q->rrc.retry_left, 6);
+	assert_int_equal(q->rrc.rnr_left, 5);
+}
+
 static void rrc_poll__no_packet_buffer_for_a_read(void **state)
 {
 	read_request(8, 64);
@@ -846,6 +865,7 @@ int main(void)
 		FX_TEST(rrc_poll__failing_message_completes_once),
 		FX_TEST(rrc_poll__failing_message_half_sent_completes_once),
 		FX_TEST(rrc_poll__bad_request_in_its_turn),
+		FX_TEST(sqd__retry_counters_reloaded),
 		FX_TEST(rrc_poll__no_packet_buffer_for_a_read),
 	};
 

@@ -71,7 +71,7 @@ static void make_qp(struct qp *q, uint32_t qpn, uint32_t index, struct qp_record
 	q->index = index;
 	q->record = record;
 	q->rq_psn = FX_PSN;
-	wire_template_build(&q->path, &path);
+	wire_template_build(&q->path[0].template, &path);
 	q->qpn = qpn;
 }
 

@@ -340,7 +340,7 @@ static void ipv6_and_vlan__frames_are_right(void **state)
 		.is_ipv6 = true, .has_vlan = true, .vlan_tci = 5, .ttl = 3, .sport = 0xc000};
 
 	(void)state;
-	wire_template_build(&fx->qp->path, &path);
+	wire_template_build(&fx->qp->path[0].template, &path);
 	send_write(FX_PSN);
 	send_read_to(FX_QPN, FX_PSN + 1, 3);
 	fx->qp->mtu_bytes = 1024;

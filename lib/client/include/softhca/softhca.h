@@ -305,6 +305,7 @@ SOFTHCA_API enum softhca_qp_state softhca_qp_current_state(const struct softhca_
 enum softhca_qp_attr_mask {
 	SOFTHCA_QP_STATE = 1 << 0,
 	SOFTHCA_QP_CUR_STATE = 1 << 1,
+	SOFTHCA_QP_EN_SQD_ASYNC_NOTIFY = 1 << 2, /* RTS to SQD: an event when drained; no value */
 	SOFTHCA_QP_ACCESS_FLAGS = 1 << 3,
 	SOFTHCA_QP_PKEY_INDEX = 1 << 4,
 	SOFTHCA_QP_PORT = 1 << 5,

@@ -52,6 +52,13 @@ struct atomic_result {
 	uint64_t orig;
 };
 
+/* Where a QP's packets go and come from. */
+struct qp_path {
+	struct wire_template template; /* RC, UC: Ethernet … UDP of every packet; UD: without
+					  destination */
+	uint8_t peer_ip[16];	       /* RC, UC: packets must come from here; v4-mapped or IPv6 */
+};
+
 struct qp {
 	/* ---- CEU, while the QP is in RST, INIT (and AV fields until RTR); data path reads ---- */
 	uint32_t qpn;	  /* 0: this context is free */
@@ -67,12 +74,16 @@ struct qp {
 	uint8_t min_rnr_timer;	      /* 5 bits, code */
 	uint8_t max_rd_atomic, max_dest_rd_atomic;
 	uint8_t sq_signal_all;
-	uint8_t access; /* enum access_flags: REMOTE_* enabled on the QP */
+	uint8_t access;	    /* enum access_flags: REMOTE_* enabled on the QP */
+	uint8_t path_now;   /* atomic: the one of path[] that counts */
+	uint8_t sqd_notify; /* EQE_SQ_DRAINED is wanted */
 	uint32_t pd;
 	uint32_t dest_qpn;
 	uint32_t qkey;
 	uint32_t cqn_snd, cqn_rcv;
-	uint16_t engine; /* index of the engine that owns it */
+	uint16_t engine;  /* index of the engine that owns it */
+	uint8_t sqd_turn; /* atomic: which time in SQD this is, never 0; changes before it is
+			     entered */
 	uint8_t *sq; /* send queue in the daemon's address space; its MR stays while the QP lives */
 	uint32_t sq_bytes;
 	uint32_t rq_stride;	  /* bytes */
@@ -81,9 +92,9 @@ struct qp {
 	uint32_t index;		  /* of this context in the table */
 	struct qp_record *record; /* in client memory: read once, bound, never trusted */
 	uint32_t sq_psn, rq_psn;  /* initial PSNs */
-	struct wire_template path __rte_cache_aligned; /* RC, UC: Ethernet … UDP of every packet;
-							  UD: without destination */
-	uint8_t peer_ip[16]; /* RC, UC: packets must come from here; v4-mapped or IPv6 */
+	/* The responder goes on sending in SQD, where the path may change: the CEU writes the other
+	 * one and then flips path_now. Read through qp_path(). */
+	struct qp_path path[2] __rte_cache_aligned;
 
 	struct wake_link wake[WAKE_COUNT]; /* wake_list.h */
 	/* Bits 1 << enum wake_target, atomic: the modules that have let go of a QP whose qpn became
@@ -111,6 +122,7 @@ struct qp {
 		uint8_t parked;	       /* atomic: enum park_reason; RequesterRecvControl wakes it */
 		uint8_t flushing;      /* a bad request went by: all later ones are flushed */
 		uint8_t limited; /* enum limited: a request that had no credit is on its way */
+		uint8_t drained; /* atomic: sqd_turn when the queue was found drained, else 0 */
 		struct qp_link active;	/* QPs that have requests */
 		uint64_t busy_since_ns; /* when the QP last began to have packets outstanding;
 					   atomic */
@@ -235,6 +247,12 @@ static inline struct qp *qp_at(const struct qp_table *t, uint32_t index)
 static inline enum qp_state qp_state(const struct qp *q)
 {
 	return (enum qp_state)__atomic_load_n(&q->state, __ATOMIC_ACQUIRE);
+}
+
+/* The path to send by and to receive from. Any lcore; not to be kept over polls. */
+static inline const struct qp_path *qp_path(const struct qp *q)
+{
+	return &q->path[__atomic_load_n(&q->path_now, __ATOMIC_ACQUIRE)];
 }
 
 /* May a send request be executed (else: held back in SQD, flushed in ERR and SQE, an error before)?

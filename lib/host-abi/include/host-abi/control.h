@@ -142,6 +142,7 @@ struct control_qp {
 enum qp_attr_mask {
 	QP_ATTR_STATE = 1 << 0,
 	QP_ATTR_CUR_STATE = 1 << 1,
+	QP_ATTR_EN_SQD_ASYNC_NOTIFY = 1 << 2, /* EQE_SQ_DRAINED is wanted; has no value */
 	QP_ATTR_ACCESS = 1 << 3,
 	QP_ATTR_PKEY_INDEX = 1 << 4,
 	QP_ATTR_PORT = 1 << 5,
