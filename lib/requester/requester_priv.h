@@ -5,6 +5,7 @@
  * nobody else. */
 #include "completion/completion.h"
 #include "context/qp_context.h"
+#include "context/qp_list.h"
 #include "host-abi/wqe.h"
 #include "pipeline/message.h"
 #include "requester/requester.h"
@@ -34,6 +35,21 @@ bool timer_event_put(struct engine *e, enum channel_id to, const struct qp *q,
 /* Takes a QP's timers off the wheel: the QP goes away. Stage requester_recv. */
 void tc_let_go(struct engine *e, struct qp *q);
 
+/* RequesterRecvControl's own state. */
+struct rrc {
+	uint8_t state;		   /* enum rrc_state; in debug builds only */
+	struct qp_list retransmit; /* queue pairs that retransmit */
+};
+
+/* Lets go of a QP that the CEU took away. Stage requester_recv, as all of the following. */
+void rrc_let_go(struct engine *e, struct qp *q);
+
+/* Go-back-N (retransmission.c): everything outstanding from `psn` on goes out again, in PSN order.
+ * RequesterTransControl adds nothing meanwhile. */
+void retransmit_from(struct engine *e, struct qp *q, uint32_t psn);
+/* One poll of it. Returns packets sent again. */
+unsigned retransmit_poll(struct engine *e);
+
 /* Payloads up to here get their CRC together with the headers, in one pass over the finished frame;
  * longer ones while they are copied. */
 #define CRC_WITH_COPY_BYTES 256u
@@ -57,11 +73,31 @@ static inline uint64_t qp_timeout_ns(const struct qp *q)
 	return q->timeout ? 4096ull << q->timeout : 0;
 }
 
+/* NPSN. Any stage of the requester. */
+static inline uint32_t qp_next_psn(const struct qp *q)
+{
+	return __atomic_load_n(&q->rtc.next_psn, __ATOMIC_ACQUIRE);
+}
+
+/* Is the READ at the head of its queue older than the packet at the head of theirs (or alone)? */
+static inline bool read_is_older(const struct sw_element *sw, const struct rd_element *rd)
+{
+	return rd && (!sw || psn_before(rd->psn, sw->psn));
+}
+
+/* RequesterTransControl may wait for what has just changed: it stores `parked` and then looks at
+ * what we stored. */
+static inline void wake_sender(struct engine *e, struct qp *q)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&q->rtc.parked, __ATOMIC_RELAXED))
+		wake_post(&e->wake[WAKE_RTC], &q->wake[WAKE_RTC], q->index);
+}
+
 /* PSNs sent and not acknowledged. Any stage of the requester. */
 static inline uint32_t qp_outstanding(const struct qp *q)
 {
-	return psn_sub(__atomic_load_n(&q->rtc.next_psn, __ATOMIC_ACQUIRE),
-		__atomic_load_n(&q->rrc.unacked_psn, __ATOMIC_ACQUIRE));
+	return psn_sub(qp_next_psn(q), __atomic_load_n(&q->rrc.unacked_psn, __ATOMIC_ACQUIRE));
 }
 
 /* The completion of a send WQE of queue pair `qpn`, which is *q. */

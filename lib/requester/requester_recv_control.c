@@ -25,11 +25,6 @@ enum rrc_state {
 #define MACHINE_DEF   "requester_recv_control.def"
 #include "pipeline/machine_define.h"
 
-struct rrc {
-	uint8_t state;		   /* enum rrc_state; in debug builds only */
-	struct qp_list retransmit; /* queue pairs that retransmit */
-};
-
 int rrc_create(struct engine *e)
 {
 	struct rrc *c = rte_zmalloc("rrc", sizeof(*c), RTE_CACHE_LINE_SIZE);
@@ -61,20 +56,6 @@ static inline void enter(struct engine *e, enum rrc_state next)
 #endif
 }
 
-static uint32_t next_psn(const struct qp *q)
-{
-	return __atomic_load_n(&q->rtc.next_psn, __ATOMIC_ACQUIRE);
-}
-
-/* RequesterTransControl may wait for what has just changed: it stores `parked` and then looks at
- * what we stored. */
-static void wake_sender(struct engine *e, struct qp *q)
-{
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&q->rtc.parked, __ATOMIC_RELAXED))
-		wake_post(&e->wake[WAKE_RTC], &q->wake[WAKE_RTC], q->index);
-}
-
 /* ---- completion and release ---- */
 
 static void complete(struct engine *e, struct qp *q, uint8_t flags, uint32_t wqe_offset,
@@ -83,12 +64,6 @@ static void complete(struct engine *e, struct qp *q, uint8_t flags, uint32_t wqe
 	if (flags & ELEMENT_SIGNALED)
 		requester_complete(
 			e, q, STAGE_REQUESTER_RECV, OUTCOME_OK, wqe_offset, opcode, length);
-}
-
-/* Is the READ at the head of its queue older than the packet at the head of theirs (or alone)? */
-static bool read_is_older(const struct sw_element *sw, const struct rd_element *rd)
-{
-	return rd && (!sw || psn_before(rd->psn, sw->psn));
 }
 
 static void advanced(struct engine *e, struct qp *q, uint32_t unacked)
@@ -129,135 +104,6 @@ static bool release(struct engine *e, struct qp *q, uint32_t upto)
 	}
 	advanced(e, q, unacked);
 	return clear;
-}
-
-/* ---- retransmission ---- */
-
-static void retransmit_add(struct engine *e, struct qp *q)
-{
-	qp_list_add(&((struct rrc *)e->module[MODULE_RRC])->retransmit, q);
-}
-
-/* Go-back-N: everything outstanding from `psn` on, in PSN order. The sender adds nothing meanwhile.
- */
-static void retransmit_from(struct engine *e, struct qp *q, uint32_t psn)
-{
-	q->rrc.retransmit_psn = psn;
-	__atomic_store_n(&q->rrc.retransmitting, 1, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&q->rrc.progress_ns, e->now_ns, __ATOMIC_RELEASE);
-	retransmit_add(e, q);
-}
-
-/* A READ asked for again, from the first response that has not come; an atomic as it was. */
-static struct rte_mbuf *read_again(
-	struct engine *e, const struct qp *q, const struct rd_element *rd, uint32_t done)
-{
-	struct rte_mbuf *m = rte_pktmbuf_alloc(e->packets);
-	struct packet *p;
-
-	if (!m) {
-		count(counters_of(e), COUNTER_packet_empty);
-		return NULL;
-	}
-	p = packet_of(m);
-	p->qpn = q->qpn;
-	p->payload_bytes = 0;
-	p->flags = 0;
-	p->headers = (struct wire_headers){
-		.opcode = rd->opcode == USER_RDMA_READ	 ? WIRE_RC_READ_REQUEST
-			  : rd->opcode == USER_ATOMIC_CS ? WIRE_RC_CMP_SWAP
-							 : WIRE_RC_FETCH_ADD,
-		.ackreq = 1,
-		.psn = psn_add(rd->psn, done),
-		.dest_qp = q->dest_qpn,
-		.pkey = q->pkey,
-		.va = rd->raddr + (uint64_t)done * q->mtu_bytes,
-		.rkey = rd->rkey,
-		.dma_len = rd->length - done * q->mtu_bytes,
-		.swap_add = rd->swap_add,
-		.compare = rd->compare,
-	};
-	return m;
-}
-
-/* Walks both queues in PSN order and sends what lies at or behind the cursor. */
-struct walk {
-	uint32_t sw, rd;	   /* next element of each */
-	uint32_t sw_left, rd_left; /* elements not walked yet */
-	uint32_t done;		   /* responses of the first READ that have arrived */
-};
-
-static struct walk walk_begin(const struct qp *q)
-{
-	return (struct walk){
-		.sw_left = mq_count(&q->mq.sw),
-		.rd_left = mq_count(&q->mq.rd),
-		.sw = __atomic_load_n(&q->mq.sw.head, __ATOMIC_ACQUIRE),
-		.rd = __atomic_load_n(&q->mq.rd.head, __ATOMIC_ACQUIRE),
-		.done = q->rrc.read_packets,
-	};
-}
-
-/* The next packet to send again; NULL with *end true: there is none left, false: no buffer. */
-static struct rte_mbuf *walk_next(struct engine *e, struct qp *q, struct walk *w, bool *end)
-{
-	*end = false;
-	for (;;) {
-		struct sw_element *sw = w->sw_left ? &e->mq->sw[w->sw] : NULL;
-		struct rd_element *rd = w->rd_left ? &e->mq->rd[w->rd] : NULL;
-		bool read = read_is_older(sw, rd);
-		struct rte_mbuf *m;
-		uint32_t last;
-
-		*end = !sw && !rd;
-		if (*end)
-			return NULL;
-		last = read ? psn_add(rd->psn, rd->packets - 1) : sw->psn;
-		if (psn_before_eq(q->rrc.retransmit_psn, last)) {
-			m = read ? read_again(e, q, rd, w->done) : sw->m;
-			if (!m)
-				return NULL;
-			if (!read)
-				rte_mbuf_refcnt_update(m, 1);
-			q->rrc.retransmit_psn = psn_add(last, 1);
-		} else {
-			m = NULL;
-		}
-		if (read) {
-			w->done = 0;
-			w->rd = __atomic_load_n(&rd->next, __ATOMIC_ACQUIRE);
-			w->rd_left--;
-		} else {
-			w->sw = __atomic_load_n(&sw->next, __ATOMIC_ACQUIRE);
-			w->sw_left--;
-		}
-		if (m)
-			return m;
-	}
-}
-
-static unsigned retransmit_some(struct engine *e, struct qp *q, unsigned room)
-{
-	struct walk w = walk_begin(q);
-	struct rte_mbuf *m[BURST];
-	unsigned n = 0;
-	bool end = false;
-
-	while (n < RTE_MIN(room, (unsigned)BURST) && (m[n] = walk_next(e, q, &w, &end)))
-		n++;
-	if (n)
-		channel_put(&e->channel[CHANNEL_RRC_RPG], m, n);
-	count_n(counters_of(e), COUNTER_retransmitted_packets, n);
-	if (psn_before(q->rrc.retransmit_psn, q->rrc.unacked_psn))
-		q->rrc.retransmit_psn = q->rrc.unacked_psn; /* acknowledged meanwhile */
-	/* A turn of the sender's that had begun before may have added more since the walk began. */
-	if (!end || psn_before(q->rrc.retransmit_psn, next_psn(q))) {
-		retransmit_add(e, q);
-		return n;
-	}
-	__atomic_store_n(&q->rrc.retransmitting, 0, __ATOMIC_RELEASE);
-	wake_sender(e, q);
-	return n;
 }
 
 /* ---- failure ---- */
@@ -310,7 +156,7 @@ static void flush_all(struct engine *e, struct qp *q, enum wire_outcome first)
 				e, q, STAGE_REQUESTER_RECV, OUTCOME_FLUSH, offset, opcode, 0);
 		}
 	}
-	__atomic_store_n(&q->rrc.unacked_psn, next_psn(q), __ATOMIC_RELEASE);
+	__atomic_store_n(&q->rrc.unacked_psn, qp_next_psn(q), __ATOMIC_RELEASE);
 }
 
 static void flush(struct engine *e, struct qp *q, enum wire_outcome first)
@@ -666,7 +512,7 @@ static bool in_window(struct engine *e, struct qp *q, const struct wire_headers 
 {
 	uint32_t unacked = q->rrc.unacked_psn;
 
-	if (likely(psn_before_eq(unacked, h->psn) && psn_before(h->psn, next_psn(q))))
+	if (likely(psn_before_eq(unacked, h->psn) && psn_before(h->psn, qp_next_psn(q))))
 		return true;
 	if (psn_before(h->psn, unacked)) {
 		drop(e, COUNTER_ack_duplicate);
@@ -776,7 +622,7 @@ static unsigned take_expiries(struct engine *e)
 	return n;
 }
 
-static void let_go(struct engine *e, struct qp *q)
+void rrc_let_go(struct engine *e, struct qp *q)
 {
 	struct sw_element *sw;
 
@@ -803,7 +649,7 @@ static void take_wakes(struct engine *e)
 
 		i = wake_next(&q->wake[WAKE_RRC]);
 		if (unlikely(qp_closing(q))) {
-			let_go(e, q);
+			rrc_let_go(e, q);
 		} else if (qp_state(q) == QP_ERR) {
 			flush(e, q, OUTCOME_FLUSH);
 			enter(e, RRC_IDLE);
@@ -815,21 +661,6 @@ static void take_wakes(struct engine *e)
 	}
 }
 
-static unsigned retransmissions(struct engine *e)
-{
-	struct rrc *c = e->module[MODULE_RRC];
-	unsigned room = channel_room(&e->channel[CHANNEL_RRC_RPG]), n = 0, visits = 0;
-	struct qp *q;
-
-	while (n < room && visits++ < BURST && (q = qp_list_take(&c->retransmit))) {
-		if (unlikely(qp_closing(q)))
-			let_go(e, q);
-		else if (qp_sends(qp_state(q)) && !q->rrc.rnr_waiting)
-			n += retransmit_some(e, q, room - n);
-	}
-	return n;
-}
-
 unsigned rrc_poll(struct engine *e)
 {
 	unsigned n;
@@ -838,5 +669,5 @@ unsigned rrc_poll(struct engine *e)
 	n = take_expiries(e);
 	n += take_responses(e);
 	n += take_bad_requests(e);
-	return n + retransmissions(e);
+	return n + retransmit_poll(e);
 }

@@ -270,6 +270,8 @@ static void rrc_poll__sequence_nak(void **state)
 		assert_retransmission(WIRE_RC_SEND_ONLY, P(i));
 	assert_no_retransmission();
 	assert_int_equal(fx->qp[0]->rrc.retry_left, 2);
+	assert_int_equal(fx->qp[0]->rrc.retransmitting, 1); /* until ReqPktGen has them all */
+	rrc_poll(fx->e);
 	assert_int_equal(fx->qp[0]->rrc.retransmitting, 0);
 	fx_assert_counter(retransmitted_packets, 3);
 	/* The same once more, from a duplicate on its way, says nothing new */
@@ -420,6 +422,7 @@ static void rrc_poll__retransmission_ring_full(void **state)
 	for (unsigned i = 2; i < 5; i++)
 		assert_retransmission(WIRE_RC_SEND_ONLY, P(i));
 	assert_no_retransmission();
+	rrc_poll(fx->e);
 	assert_int_equal(fx->qp[0]->rrc.retransmitting, 0);
 }
 

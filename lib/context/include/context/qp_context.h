@@ -35,6 +35,11 @@ struct mq_list {
 	uint32_t produced; /* producer */
 };
 
+/* A place in the two lists of packets: element, and its number in the list (free running). */
+struct mq_cursor {
+	uint32_t sw, sw_place, rd, rd_place;
+};
+
 /* A QP's place in one of the lists of qp_list.h. */
 struct qp_link {
 	uint32_t next;	/* QP index */
@@ -143,6 +148,8 @@ struct qp {
 		uint8_t retransmitting;	 /* atomic: go-back-N is under way, nothing new may be sent
 					    in between */
 		uint32_t retransmit_psn; /* go-back-N: the next to send again */
+		uint32_t retransmit_put; /* RRC_RPG's count of puts when its last packet went in */
+		struct mq_cursor cursor; /* where it lies */
 		uint32_t failed_wqe; /* with fatal: offset of the WQE that was completed in error */
 		uint32_t read_packets; /* responses of the oldest READ that have arrived */
 		uint32_t nak_psn;      /* the last sequence NAK acted upon, plus one; 0: none */

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Retransmission, RequesterRecvControl's states NAK_RETRANS, ACK_LOSS_RETRANS, READ_RETRANS and
+ * TIMER_RETRANS (seed 000 3.4.5.3): go-back-N over MultiQueue's two queues in PSN order. Reads
+ * elements, releases none. Stage requester_recv.
+ *
+ * The packets go through a channel of their own (RRC_RPG), so RequesterTransControl may send again
+ * only when ReqPktGen has taken the last of them: otherwise new packets would overtake old ones,
+ * and each of those draws another NAK.
+ */
+#include "requester_priv.h"
+
+static struct counters *counters_of(struct engine *e)
+{
+	return stage_counters(e, STAGE_REQUESTER_RECV);
+}
+
+static void retransmit_add(struct engine *e, struct qp *q)
+{
+	qp_list_add(&((struct rrc *)e->module[MODULE_RRC])->retransmit, q);
+}
+
+void retransmit_from(struct engine *e, struct qp *q, uint32_t psn)
+{
+	q->rrc.retransmit_psn = psn;
+	q->rrc.cursor = (struct mq_cursor){
+		.sw = MQ_NIL,
+		.sw_place = q->mq.sw.consumed,
+		.rd = MQ_NIL,
+		.rd_place = q->mq.rd.consumed,
+	}; /* begins at the heads, skips what lies before psn */
+	__atomic_store_n(&q->rrc.retransmitting, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&q->rrc.progress_ns, e->now_ns, __ATOMIC_RELEASE);
+	retransmit_add(e, q);
+}
+
+/* A READ asked for again, from the first response that has not come; an atomic as it was. */
+static struct rte_mbuf *read_again(
+	struct engine *e, const struct qp *q, const struct rd_element *rd, uint32_t done)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(e->packets);
+	struct packet *p;
+
+	if (!m) {
+		count(counters_of(e), COUNTER_packet_empty);
+		return NULL;
+	}
+	p = packet_of(m);
+	p->qpn = q->qpn;
+	p->payload_bytes = 0;
+	p->flags = 0;
+	p->headers = (struct wire_headers){
+		.opcode = rd->opcode == USER_RDMA_READ	 ? WIRE_RC_READ_REQUEST
+			  : rd->opcode == USER_ATOMIC_CS ? WIRE_RC_CMP_SWAP
+							 : WIRE_RC_FETCH_ADD,
+		.ackreq = 1,
+		.psn = psn_add(rd->psn, done),
+		.dest_qp = q->dest_qpn,
+		.pkey = q->pkey,
+		.va = rd->raddr + (uint64_t)done * q->mtu_bytes,
+		.rkey = rd->rkey,
+		.dma_len = rd->length - done * q->mtu_bytes,
+		.swap_add = rd->swap_add,
+		.compare = rd->compare,
+	};
+	return m;
+}
+
+/* The element at a cursor's place in a list: where it was left, or the head if that has been
+ * released since or nothing lay behind it then. MQ_NIL: the list ends there. */
+static uint32_t cursor_at(const struct mq_list *l, uint32_t *index, uint32_t *place)
+{
+	uint32_t consumed = __atomic_load_n(&l->consumed, __ATOMIC_ACQUIRE);
+	uint32_t produced = __atomic_load_n(&l->produced, __ATOMIC_ACQUIRE);
+
+	if (*place != produced && (*index == MQ_NIL || (int32_t)(*place - consumed) < 0)) {
+		*place = consumed;
+		*index = __atomic_load_n(&l->head, __ATOMIC_ACQUIRE);
+	}
+	return *place == produced ? MQ_NIL : *index;
+}
+
+/* The next packet to send again; NULL with *end true: there is none left, false: no buffer. */
+static struct rte_mbuf *walk_next(struct engine *e, struct qp *q, bool *end)
+{
+	struct mq_cursor *c = &q->rrc.cursor;
+
+	for (;;) {
+		uint32_t i = cursor_at(&q->mq.sw, &c->sw, &c->sw_place),
+			 k = cursor_at(&q->mq.rd, &c->rd, &c->rd_place), last;
+		struct sw_element *sw = i != MQ_NIL ? &e->mq->sw[i] : NULL;
+		struct rd_element *rd = k != MQ_NIL ? &e->mq->rd[k] : NULL;
+		bool read = read_is_older(sw, rd);
+		struct rte_mbuf *m = NULL;
+
+		*end = !sw && !rd;
+		if (*end)
+			return NULL;
+		last = read ? psn_add(rd->psn, rd->packets - 1) : sw->psn;
+		if (psn_before_eq(q->rrc.retransmit_psn, last)) {
+			if (read)
+				m = read_again(e, q, rd,
+					c->rd_place == q->mq.rd.consumed ? q->rrc.read_packets : 0);
+			else
+				m = sw->m;
+			if (!m)
+				return NULL;
+			if (!read)
+				rte_mbuf_refcnt_update(m, 1);
+			q->rrc.retransmit_psn = psn_add(last, 1);
+		}
+		if (read) {
+			c->rd = __atomic_load_n(&rd->next, __ATOMIC_ACQUIRE);
+			c->rd_place++;
+		} else {
+			c->sw = __atomic_load_n(&sw->next, __ATOMIC_ACQUIRE);
+			c->sw_place++;
+		}
+		if (m)
+			return m;
+	}
+}
+
+/* All has been handed to ReqPktGen; has it taken the last one? */
+static bool handed_over(const struct engine *e, const struct qp *q)
+{
+	uint64_t taken = __atomic_load_n(&e->channel[CHANNEL_RRC_RPG].taken, __ATOMIC_ACQUIRE);
+
+	return (int32_t)((uint32_t)taken - q->rrc.retransmit_put) >= 0;
+}
+
+static unsigned retransmit_some(struct engine *e, struct qp *q, unsigned room)
+{
+	struct channel *out = &e->channel[CHANNEL_RRC_RPG];
+	struct rte_mbuf *m[BURST];
+	unsigned n = 0;
+	bool end = false;
+
+	while (n < RTE_MIN(room, (unsigned)BURST) && (m[n] = walk_next(e, q, &end)))
+		n++;
+	if (n) {
+		channel_put(out, m, n);
+		q->rrc.retransmit_put = (uint32_t)out->put;
+	}
+	count_n(counters_of(e), COUNTER_retransmitted_packets, n);
+	if (psn_before(q->rrc.retransmit_psn, q->rrc.unacked_psn))
+		q->rrc.retransmit_psn = q->rrc.unacked_psn; /* acknowledged meanwhile */
+	/* A turn of the sender's that had begun before may have added more since the walk began. */
+	if (!end || psn_before(q->rrc.retransmit_psn, qp_next_psn(q)) || !handed_over(e, q)) {
+		retransmit_add(e, q);
+		return n;
+	}
+	__atomic_store_n(&q->rrc.retransmitting, 0, __ATOMIC_RELEASE);
+	wake_sender(e, q);
+	return n;
+}
+
+unsigned retransmit_poll(struct engine *e)
+{
+	struct rrc *c = e->module[MODULE_RRC];
+	unsigned room = channel_room(&e->channel[CHANNEL_RRC_RPG]), n = 0, visits = 0;
+	struct qp *q;
+
+	while (n < room && visits++ < BURST && (q = qp_list_take(&c->retransmit))) {
+		if (unlikely(qp_closing(q)))
+			rrc_let_go(e, q);
+		else if (qp_sends(qp_state(q)) && !q->rrc.rnr_waiting)
+			n += retransmit_some(e, q, room - n);
+	}
+	return n;
+}
