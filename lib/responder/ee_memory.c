@@ -203,12 +203,15 @@ enum ee_state step_atomic(struct ee_work *w)
 	return EE_CXT_WB;
 }
 
-/* SEND with invalidate: VirtToPhys takes no invalidation from the data path yet; the completion
- * reports the key. */
-static void invalidate_remote_key(struct ee_work *w, uint32_t rkey)
+/* SEND with invalidate: after the data, before the completion. A key that is not to be invalidated
+ * is an R_Key violation. */
+static enum wire_outcome invalidate(struct ee_work *w)
 {
-	(void)w;
-	(void)rkey;
+	enum v2p_state s =
+		v2p_invalidate_remote(w->e->v2p, w->qp->pd, w->a->headers.invalidate_rkey);
+
+	v2p_count_error(w->c, s);
+	return s == V2P_SUCCESS ? OUTCOME_OK : OUTCOME_REMOTE_ACCESS;
 }
 
 static inline void describe_completion(struct ee_work *w, struct cqe *cqe)
@@ -222,7 +225,6 @@ static inline void describe_completion(struct ee_work *w, struct cqe *cqe)
 	} else if (w->op->headers & WIRE_HAS_IETH) {
 		cqe->opcode = USER_RECV_INV;
 		cqe->imm_or_error = h->invalidate_rkey;
-		invalidate_remote_key(w, h->invalidate_rkey);
 	}
 }
 
@@ -230,6 +232,11 @@ enum ee_state step_wqe_release(struct ee_work *w)
 {
 	struct cqe cqe = {.remote_qpn = w->qp->dest_qpn, .byte_count = w->total};
 
+	if (unlikely(w->op->headers & WIRE_HAS_IETH)) {
+		w->outcome = invalidate(w);
+		if (w->outcome != OUTCOME_OK)
+			return EE_ASYNC_ERROR;
+	}
 	describe_completion(w, &cqe);
 	if (w->qp->service == SERVICE_UD) {
 		cqe.remote_qpn = w->a->headers.src_qp;

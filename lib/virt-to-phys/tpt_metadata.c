@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The memory protection table and its changes (seed 004 5.4). Control thread only; readers on other
- * lcores see an entry whole or not at all: the key is written last and cleared first.
+ * The memory protection table and its changes (seed 004 5.4). Control thread, but for the one
+ * change that peers may make; readers on other lcores see an entry whole or not at all: the key is
+ * written last and cleared first.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -33,10 +34,12 @@ int v2p_write_mpt(struct v2p *v, const struct mpt_entry *entry)
 {
 	struct mpt_entry *m = &v->mpt[entry->key & v->mask];
 
-	if (entry->key == 0 || entry->start + entry->length < entry->start)
+	if (entry->key == 0 || entry->start + entry->length < entry->start ||
+		entry->flags & ~MPT_INVALIDATE_REMOTE)
 		return -EINVAL;
-	if (m->key != 0)
+	if (m->owned != 0)
 		return -EEXIST;
+	m->owned = entry->key;
 	m->pd = entry->pd;
 	m->access = entry->access;
 	m->flags = entry->flags;
@@ -53,10 +56,29 @@ int v2p_invalidate_mpt(struct v2p *v, uint32_t key)
 {
 	struct mpt_entry *m = &v->mpt[key & v->mask];
 
-	if (key == 0 || m->key != key)
+	if (key == 0 || m->owned != key)
 		return -ENOENT;
 	__atomic_store_n(&m->key, 0, __ATOMIC_SEQ_CST);
+	m->owned = 0;
 	return 0;
+}
+
+enum v2p_state v2p_invalidate_remote(struct v2p *v, uint32_t pd, uint32_t key)
+{
+	struct mpt_entry *m = &v->mpt[key & v->mask];
+	uint32_t expected = key;
+
+	if (key == 0 || __atomic_load_n(&m->key, __ATOMIC_ACQUIRE) != key)
+		return V2P_KEY_ERR;
+	if (m->pd != pd)
+		return V2P_PD_ERR;
+	if (!(m->flags & MPT_INVALIDATE_REMOTE))
+		return V2P_FLAGS_ERR;
+	/* A key is not used again before every lcore has polled: what was read belongs to it. */
+	if (!__atomic_compare_exchange_n(
+		    &m->key, &expected, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		return V2P_KEY_ERR;
+	return V2P_SUCCESS;
 }
 
 void v2p_count_error(struct counters *c, enum v2p_state s)

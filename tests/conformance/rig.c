@@ -58,6 +58,9 @@ struct wire_headers rig_headers(
 		.dma_len = dma_len,
 		.qkey = 0x11111111,
 		.src_qp = s->node[1].qp[qp].qpn,
+		.invalidate_rkey = wire_opcodes[opcode].headers & WIRE_HAS_IETH
+					   ? rig_window(s, 0, n->memory_bytes)
+					   : 0,
 	};
 }
 
@@ -278,14 +281,16 @@ void rig_reconnect(struct sim *s, unsigned qp)
 	sim_modify(s, 0, qp, QP_RTS, 0);
 }
 
-uint32_t rig_region(struct sim *s, uint64_t offset, uint64_t length, uint32_t access, uint32_t pd)
+static uint32_t make_key(struct sim *s, uint64_t offset, uint64_t length, uint32_t access,
+	uint32_t pd, uint32_t flags)
 {
 	static uint32_t serial;
 	struct sim_node *n = &s->node[0];
-	uint32_t index = 16 + serial++ % 64;
+	uint32_t index = 16 + serial++ % 200;
 	struct mpt_entry e = {.key = 0xdef00000u + index,
 		.pd = pd ? pd : sim_context(s, 0, 0)->pd,
 		.access = access,
+		.flags = flags,
 		.start = n->va + offset,
 		.length = length,
 		.phys = n->memory + offset};
@@ -294,6 +299,18 @@ uint32_t rig_region(struct sim *s, uint64_t offset, uint64_t length, uint32_t ac
 		ceu_exec(n->ceu, CEU_SW2HW_MPT, e.key & n->hca->v2p.mask, &e, sizeof(e), NULL, 0),
 		CEU_OK);
 	return e.key;
+}
+
+uint32_t rig_region(struct sim *s, uint64_t offset, uint64_t length, uint32_t access, uint32_t pd)
+{
+	return make_key(s, offset, length, access, pd, 0);
+}
+
+uint32_t rig_window(struct sim *s, uint64_t offset, uint64_t length)
+{
+	return make_key(s, offset, length,
+		ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ, 0,
+		MPT_INVALIDATE_REMOTE);
 }
 
 void rig_revoke(struct sim *s, uint32_t key)

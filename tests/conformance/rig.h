@@ -43,7 +43,8 @@ void rig_end(struct sim *s);
 /* ---- packets into the HCA ---- */
 
 /* A request or response for QP `qp` of the HCA with that opcode and PSN, P_Key, Q_Key and source
- * right, WRITE, READ and atomics at `remote` (offset in node 0's memory, its own key, dma_len). */
+ * right, WRITE, READ and atomics at `remote` (offset in node 0's memory, its own key, dma_len);
+ * SEND with invalidate: a fresh key that may be invalidated. */
 struct wire_headers rig_headers(struct sim *s, unsigned qp, uint8_t opcode, uint32_t psn,
 	uint64_t remote, uint32_t dma_len);
 
@@ -97,6 +98,8 @@ void rig_reconnect(struct sim *s, unsigned qp);
 /* Another key for `length` bytes of node 0's memory at `offset`, in its client's domain unless pd
  * is not 0; addresses as those of the memory. */
 uint32_t rig_region(struct sim *s, uint64_t offset, uint64_t length, uint32_t access, uint32_t pd);
+/* A key that a peer may invalidate, to be written and read. */
+uint32_t rig_window(struct sim *s, uint64_t offset, uint64_t length);
 /* Takes a key away (HW2SW_MPT). */
 void rig_revoke(struct sim *s, uint32_t key);
 /* Node 0's memory there holds what rig_send() sends without a payload; or nothing but zeros. */

@@ -60,13 +60,108 @@ static void rc_send_last_imm__completes_whole_message(void **state)
 	fx_assert_pattern(fx->memory + FX_MTU, 10, 3);
 }
 
-static void rc_send_inv__reports_key(void **state)
+enum { WINDOW = 0x4711 };
+
+static void make_window(uint32_t pd, uint32_t flags)
+{
+	struct mpt_entry m = {.key = WINDOW,
+		.pd = pd,
+		.access = ACCESS_REMOTE_WRITE,
+		.flags = flags,
+		.start = FX_VA,
+		.length = 64,
+		.phys = fx->memory};
+
+	assert_int_equal(v2p_write_mpt(&fx->v2p, &m), 0);
+}
+
+static void write_window(uint32_t psn)
+{
+	fx_send(4, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = psn & PSN_MASK, .va = FX_VA,
+		.rkey = WINDOW, .dma_len = 4, .ackreq = 1);
+	fx_poll(1);
+}
+
+static void rc_send_inv__invalidates_the_key(void **state)
 {
 	(void)state;
+	make_window(FX_PD, MPT_INVALIDATE_REMOTE);
+	write_window(FX_PSN);
+	fx_assert_ack(FX_PSN, ACK_NO_CREDITS, 1);
 	fx_post_simple(0, 1000);
-	fx_send(4, 0, .opcode = WIRE_RC_SEND_ONLY_INV, .psn = FX_PSN, .invalidate_rkey = 0x4711);
+	fx_send(4, 0, .opcode = WIRE_RC_SEND_ONLY_INV, .psn = FX_PSN + 1, .invalidate_rkey = WINDOW,
+		.ackreq = 1);
 	fx_poll(1);
-	fx_assert_cqe(USER_RECV_INV, 4, 0x4711, 0);
+	fx_assert_cqe(USER_RECV_INV, 4, WINDOW, 0);
+	fx_assert_ack(FX_PSN + 1, ACK_NO_CREDITS, 2);
+	fx_send(4, 0, .opcode = WIRE_RC_SEND_ONLY_INV, .psn = FX_PSN + 1, .invalidate_rkey = WINDOW,
+		.ackreq = 1); /* not executed again */
+	fx_poll(1);
+	fx_assert_ack(FX_PSN + 1, ACK_NO_CREDITS, 2);
+	write_window(0);
+	fx_assert_ack(0, aeth_nak(AETH_NAK_REMOTE_ACCESS), 2);
+}
+
+static void rc_send_inv__with_the_last_packet(void **state)
+{
+	(void)state;
+	make_window(FX_PD, MPT_INVALIDATE_REMOTE);
+	fx_post_simple(0, 1000);
+	fx_send(FX_MTU, 0, .opcode = WIRE_RC_SEND_FIRST, .psn = FX_PSN);
+	fx_poll(1);
+	assert_int_equal(fx->v2p.mpt[WINDOW & fx->v2p.mask].key, WINDOW);
+	fx_send(4, 0, .opcode = WIRE_RC_SEND_LAST_INV, .psn = FX_PSN + 1, .invalidate_rkey = WINDOW,
+		.ackreq = 1);
+	fx_poll(1);
+	fx_assert_cqe(USER_RECV_INV, FX_MTU + 4, WINDOW, 0);
+	fx_assert_ack(FX_PSN + 1, ACK_NO_CREDITS, 1);
+	write_window(0);
+	fx_assert_ack(0, aeth_nak(AETH_NAK_REMOTE_ACCESS), 1);
+}
+
+static void rc_send_inv__a_key_that_is_not_to_be_invalidated(void **state)
+{
+	static const struct {
+		uint32_t key, pd, flags;
+		enum counter counter;
+	} bad[] = {
+		{FX_KEY, FX_PD, 0, COUNTER_v2p_flags_error},
+		{WINDOW, FX_PD + 1, MPT_INVALIDATE_REMOTE, COUNTER_v2p_pd_error},
+		{WINDOW + 0x10000, FX_PD, MPT_INVALIDATE_REMOTE, COUNTER_v2p_key_error},
+		{0, FX_PD, MPT_INVALIDATE_REMOTE, COUNTER_v2p_key_error},
+	};
+
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		if (i) {
+			fx_teardown(state);
+			fx_setup(state);
+		}
+		make_window(bad[i].pd, bad[i].flags);
+		fx_post_simple(0, 1000);
+		fx_send(4, 0, .opcode = WIRE_RC_SEND_ONLY_INV, .psn = FX_PSN,
+			.invalidate_rkey = bad[i].key, .ackreq = 1);
+		fx_poll(1);
+		fx_assert_ack(FX_PSN, aeth_nak(AETH_NAK_REMOTE_ACCESS), 0);
+		fx_assert_no_frame();
+		fx_assert_cqe(USER_INVALID, 0, SYNDROME_LOCAL_ACCESS, 0);
+		fx_assert_event(EQE_WQ_ACCESS_ERROR, FX_QPN);
+		assert_int_equal(fx->qp->state, QP_ERR);
+		assert_int_equal(fx_counter(bad[i].counter), 1);
+		assert_int_equal(fx->v2p.mpt[WINDOW & fx->v2p.mask].key, WINDOW);
+		assert_int_equal(fx->v2p.mpt[FX_KEY & fx->v2p.mask].key, FX_KEY);
+	}
+}
+
+/* An error before that leaves the key as it is. */
+static void rc_send_inv__not_when_the_message_fails(void **state)
+{
+	(void)state;
+	make_window(FX_PD, MPT_INVALIDATE_REMOTE);
+	fx_post_simple(0, 3);
+	fx_send(4, 0, .opcode = WIRE_RC_SEND_ONLY_INV, .psn = FX_PSN, .invalidate_rkey = WINDOW);
+	fx_poll(1);
+	fx_assert_ack(FX_PSN, aeth_nak(AETH_NAK_INVALID_REQUEST), 0);
+	assert_int_equal(fx->v2p.mpt[WINDOW & fx->v2p.mask].key, WINDOW);
 }
 
 static void rc_write_only__writes_and_is_acknowledged(void **state)
@@ -335,7 +430,10 @@ int main(void)
 		FX_TEST(rc_send_only__writes_and_completes),
 		FX_TEST(rc_send__scatters_three_packets_over_entries),
 		FX_TEST(rc_send_last_imm__completes_whole_message),
-		FX_TEST(rc_send_inv__reports_key),
+		FX_TEST(rc_send_inv__invalidates_the_key),
+		FX_TEST(rc_send_inv__with_the_last_packet),
+		FX_TEST(rc_send_inv__a_key_that_is_not_to_be_invalidated),
+		FX_TEST(rc_send_inv__not_when_the_message_fails),
 		FX_TEST(rc_write_only__writes_and_is_acknowledged),
 		FX_TEST(rc_write__address_is_kept_over_packets),
 		FX_TEST(rc_write_imm__consumes_a_receive),

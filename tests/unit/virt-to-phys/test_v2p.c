@@ -121,6 +121,46 @@ static void v2p_invalidate_mpt__revokes(void **state)
 	assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, KEY), -ENOENT);
 }
 
+static int write_flags(uint32_t key, uint32_t flags)
+{
+	struct mpt_entry m = {.key = key, .pd = FX_PD, .flags = flags, .length = 64, .phys = bytes};
+
+	return v2p_write_mpt(fx->e->v2p, &m);
+}
+
+static void v2p_invalidate_remote__takes_the_key_and_not_the_index(void **state)
+{
+	struct v2p *v = fx->e->v2p;
+
+	assert_int_equal(write_flags(KEY, MPT_INVALIDATE_REMOTE), 0);
+	assert_int_equal(map(FX_PD, KEY, 0, 1, 0), V2P_SUCCESS);
+	assert_int_equal(v2p_invalidate_remote(v, FX_PD, KEY), V2P_SUCCESS);
+	assert_int_equal(map(FX_PD, KEY, 0, 1, 0), V2P_KEY_ERR);
+	assert_int_equal(v2p_invalidate_remote(v, FX_PD, KEY), V2P_KEY_ERR);
+	assert_int_equal(write_flags(KEY, 0), -EEXIST);
+	assert_int_equal(write_flags(KEY + 0x10000, 0), -EEXIST); /* the same index */
+	assert_int_equal(v2p_invalidate_mpt(v, KEY + 0x10000), -ENOENT);
+	assert_int_equal(v2p_invalidate_mpt(v, KEY), 0);
+	assert_int_equal(v2p_invalidate_mpt(v, KEY), -ENOENT);
+	assert_int_equal(write_flags(KEY + 0x10000, 0), 0);
+	assert_int_equal(v2p_invalidate_mpt(v, KEY + 0x10000), 0);
+}
+
+static void v2p_invalidate_remote__refusals(void **state)
+{
+	struct v2p *v = fx->e->v2p;
+
+	assert_int_equal(v2p_invalidate_remote(v, FX_PD, 0), V2P_KEY_ERR);
+	assert_int_equal(v2p_invalidate_remote(v, FX_PD, KEY), V2P_KEY_ERR);
+	assert_int_equal(write_flags(KEY, 0), 0);
+	assert_int_equal(v2p_invalidate_remote(v, FX_PD, KEY + 0x10000), V2P_KEY_ERR);
+	assert_int_equal(v2p_invalidate_remote(v, FX_PD + 1, KEY), V2P_PD_ERR);
+	assert_int_equal(v2p_invalidate_remote(v, FX_PD, KEY), V2P_FLAGS_ERR);
+	assert_int_equal(map(FX_PD, KEY, 0, 1, 0), V2P_SUCCESS);
+	assert_int_equal(v2p_invalidate_mpt(v, KEY), 0);
+	assert_int_equal(write_flags(KEY, MPT_INVALIDATE_REMOTE << 1), -EINVAL);
+}
+
 static void v2p_count_error__by_name(void **state)
 {
 	struct counters *c = stage_counters(fx->e, STAGE_SEGMENTATION);
@@ -150,6 +190,8 @@ int main(void)
 		FX_TEST(v2p_map__zero_length),
 		FX_TEST(v2p_write_mpt__refusals),
 		FX_TEST(v2p_invalidate_mpt__revokes),
+		FX_TEST(v2p_invalidate_remote__takes_the_key_and_not_the_index),
+		FX_TEST(v2p_invalidate_remote__refusals),
 		FX_TEST(v2p_count_error__by_name),
 	};
 

@@ -5,7 +5,8 @@
  * VirtToPhys: checks an access (key, protection domain, rights, bounds, in the seed's order: seed
  * 004, seed 000 7.1.3) and translates it. "Physical address" means the address in the daemon.
  *
- * Entries change only through the CEU (control thread); look-ups run on any lcore without locks. An
+ * Entries change through the CEU (control thread); a peer may only take the key of one that allows
+ * it (v2p_invalidate_remote()). Look-ups run on any lcore without locks. An
  * address that v2p_map() gave is good until the end of the current poll of the stage: invalidation
  * waits for every lcore to pass a quiescent state before the memory goes away.
  *
@@ -34,17 +35,25 @@ enum v2p_state {
  * ("coalesced": one page as large as the entry); the MTT serves entries that are not.
  */
 struct mpt_entry {
-	uint32_t key; /* 0: invalid; atomic: written last when made, first when invalidated */
+	uint32_t key; /* 0: invalid; atomic: written last when made, first when invalidated; the
+			 data path may clear it */
 	uint32_t pd;
 	uint32_t access; /* enum access_flags */
-	uint32_t flags;
+	uint32_t flags;	 /* MPT_* */
 	uint64_t start;	 /* first virtual address */
 	uint64_t length; /* bytes */
 	uint8_t *phys;	 /* daemon address of `start`; NULL: through the MTT */
 	uint32_t mtt_first;
+	uint32_t owned; /* the key from SW2HW_MPT to HW2SW_MPT, also while `key` is 0; control
+			   thread */
 	uint8_t log_page;
-	uint8_t reserved[19];
+	uint8_t reserved[15];
 };
+
+/* A peer may invalidate it by a SEND: memory windows, fast-registered regions; not an ordinary
+ * region. */
+#define MPT_INVALIDATE_REMOTE 1u
+
 _Static_assert(sizeof(struct mpt_entry) == 64, "one cache line");
 
 struct rte_memzone;
@@ -61,10 +70,18 @@ int v2p_create(struct v2p *v, const char *name, uint32_t mpts, int socket);
 void v2p_destroy(struct v2p *v);
 
 /* CEU: SW2HW_MPT and HW2SW_MPT. The caller chose entry->key with index = key & mask, and quiesces
- * after invalidating. 0, -EEXIST (index in use), -EINVAL (wraps, empty key). */
+ * after invalidating. 0, -EEXIST (index in use), -EINVAL (wraps, empty key, unknown flags). */
 int v2p_write_mpt(struct v2p *v, const struct mpt_entry *entry);
-/* 0, -ENOENT. */
+/* 0 (also when a peer has invalidated it), -ENOENT. */
 int v2p_invalidate_mpt(struct v2p *v, uint32_t key);
+
+/*
+ * Data path, any lcore: SEND with invalidate. The key is good for nothing from now on: accesses
+ * under it get V2P_KEY_ERR (one that another lcore has begun may still end). The index stays with
+ * the control side until HW2SW_MPT. V2P_SUCCESS; V2P_KEY_ERR: no such key, or another peer was
+ * faster; V2P_PD_ERR; V2P_FLAGS_ERR: it does not allow that.
+ */
+enum v2p_state v2p_invalidate_remote(struct v2p *v, uint32_t pd, uint32_t key);
 
 /* Counts a refusal by its name. */
 void v2p_count_error(struct counters *c, enum v2p_state s);
