@@ -45,6 +45,7 @@ static int make_hca(struct device *v, const struct port_info *info)
 	c.engines = s->engines;
 	c.qps = s->qps;
 	c.cqs = s->cqs;
+	c.srqs = s->srqs;
 	c.mpts = s->mpts;
 	c.socket = SOCKET_ID_ANY;
 	c.settings = s->settings;
@@ -58,6 +59,7 @@ static int make_hca(struct device *v, const struct port_info *info)
 static int make_ceu(struct device *v, const struct port_info *info)
 {
 	const struct ceu_config c = {.qps = &v->hca->qps,
+		.srqs = &v->hca->srqs,
 		.v2p = &v->hca->v2p,
 		.completion = &v->hca->completion,
 		.engines = v->hca->engines,

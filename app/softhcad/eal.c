@@ -45,7 +45,8 @@ static uint64_t hca_bytes(const struct hca_section *h)
 {
 	uint64_t tables = (uint64_t)h->qps * sizeof(struct qp) +
 			  (uint64_t)h->mpts * sizeof(struct mpt_entry) +
-			  (uint64_t)h->cqs * sizeof(struct cq);
+			  (uint64_t)h->cqs * sizeof(struct cq) +
+			  (uint64_t)h->srqs * sizeof(struct srq);
 	const struct engine_settings *s = &h->settings;
 	uint64_t buffers =
 		64ull * s->swpb_elements + 256ull * s->rpb_elements + 64ull * s->reb_elements;

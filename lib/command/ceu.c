@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The CEU: takes commands apart and executes them on the TPT, the completion and event queues and
- * (modify_qp.c) the queue pair contexts. Control thread; never on the data path, which it waits for
- * when something is taken away.
+ * (modify_qp.c, srq_commands.c) the contexts of queue pairs and shared receive queues. Control
+ * thread; never on the data path, which it waits for when something is taken away.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -218,6 +218,10 @@ static const struct command {
 	[CEU_NOP] = {LISTED, 0, 0},
 	[CEU_SW2HW_QP] = {LISTED, sizeof(struct ceu_qp), 0},
 	[CEU_HW2SW_QP] = {LISTED, 0, 0},
+	[CEU_SW2HW_SRQ] = {LISTED, sizeof(struct ceu_srq), 0},
+	[CEU_HW2SW_SRQ] = {LISTED, 0, 0},
+	[CEU_ARM_SRQ] = {LISTED, sizeof(struct ceu_srq_limit), 0},
+	[CEU_QUERY_SRQ] = {LISTED, 0, sizeof(struct control_srq_attr)},
 };
 
 static enum ceu_status check(
@@ -262,6 +266,14 @@ static enum ceu_status dispatch(struct ceu *ceu, uint8_t op, uint32_t modifier, 
 		return ceu_qp_free(ceu, modifier);
 	case CEU_QUERY_QP:
 		return ceu_qp_query(ceu, modifier, out);
+	case CEU_SW2HW_SRQ:
+		return ceu_srq_make(ceu, modifier, in);
+	case CEU_HW2SW_SRQ:
+		return ceu_srq_free(ceu, modifier);
+	case CEU_ARM_SRQ:
+		return ceu_srq_arm(ceu, modifier, in);
+	case CEU_QUERY_SRQ:
+		return ceu_srq_query(ceu, modifier, out);
 	default: /* listed, and none of the above: MODIFY_QP */
 		return ceu_qp_modify(ceu, op, modifier, in_bytes ? in : NULL);
 	}

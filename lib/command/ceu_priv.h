@@ -30,6 +30,15 @@ enum ceu_status ceu_qp_free(struct ceu *ceu, uint32_t qpn);
 enum ceu_status ceu_qp_modify(
 	struct ceu *ceu, uint8_t op, uint32_t qpn, const struct ceu_modify *in);
 enum ceu_status ceu_qp_query(struct ceu *ceu, uint32_t qpn, struct control_qp_attr *out);
+/* SW2HW_SRQ, HW2SW_SRQ, ARM_SRQ, QUERY_SRQ: the same. */
+enum ceu_status ceu_srq_make(struct ceu *ceu, uint32_t srqn, const struct ceu_srq *in);
+enum ceu_status ceu_srq_free(struct ceu *ceu, uint32_t srqn);
+enum ceu_status ceu_srq_arm(struct ceu *ceu, uint32_t srqn, const struct ceu_srq_limit *in);
+enum ceu_status ceu_srq_query(struct ceu *ceu, uint32_t srqn, struct control_srq_attr *out);
+/* The SRQ of that number, or NULL. */
+struct srq *ceu_srq_find(const struct ceu *ceu, uint32_t srqn);
+/* Can entries of that stride hold receive descriptors? */
+bool ceu_receive_ring_ok(uint32_t entries, uint32_t stride);
 /* Waits until every lcore has polled. */
 void ceu_quiesce(struct ceu *ceu);
 /* Tells every module to let go of a QP that was given up, after every lcore has polled. */

@@ -62,9 +62,25 @@ static bool make_params_ok(const struct ceu *ceu, uint32_t qpn, const struct ceu
 		return false;
 	if (!in->rq)
 		return in->rq_entries == 0;
-	return in->rq_entries && !(in->rq_entries & (in->rq_entries - 1)) &&
-	       in->rq_stride >= 3 * WQE_UNIT_BYTES && in->rq_stride <= RQ_FETCH_BYTES &&
-	       in->rq_stride % WQE_UNIT_BYTES == 0;
+	return !in->srqn && ceu_receive_ring_ok(in->rq_entries, in->rq_stride);
+}
+
+/* Receives come from an SRQ of the same client and engine. */
+static bool use_srq(struct qp *q, struct srq *s)
+{
+	if (!s || s->client != q->client || s->engine != q->engine)
+		return false;
+	q->srq = s;
+	q->rq_stride = s->stride;
+	q->rq_pd = s->pd;
+	s->users++;
+	return true;
+}
+
+static void leave_srq(struct qp *q)
+{
+	if (q->srq)
+		q->srq->users--;
 }
 
 enum ceu_status ceu_qp_make(struct ceu *ceu, uint32_t qpn, const struct ceu_qp *in)
@@ -94,6 +110,9 @@ enum ceu_status ceu_qp_make(struct ceu *ceu, uint32_t qpn, const struct ceu_qp *
 	q->rq_stride = in->rq_stride;
 	q->rq_entries = in->rq_entries;
 	q->record = in->record;
+	q->rq_pd = in->pd;
+	if (in->srqn && !use_srq(q, ceu_srq_find(ceu, in->srqn)))
+		return CEU_BAD_PARAM;
 	memset(&ceu->shadow[q->index], 0, sizeof(ceu->shadow[0]));
 	__atomic_store_n(&q->qpn, qpn, __ATOMIC_RELEASE);
 	return CEU_OK;
@@ -106,6 +125,7 @@ enum ceu_status ceu_qp_free(struct ceu *ceu, uint32_t qpn)
 	if (!q)
 		return CEU_BAD_PARAM;
 	give_up(q);
+	leave_srq(q);
 	ceu->busy[q->index] = QP_GIVEN_UP;
 	ceu->leaving[ceu->leaving_count++] = q->index;
 	ceu_settle(ceu);
@@ -319,6 +339,7 @@ static enum ceu_status reset(struct ceu *ceu, struct qp *q)
 		left = ceu_qp_left(ceu, q);
 	}
 	if (!left) { /* some module still holds it: it stays given up, as after HW2SW_QP */
+		leave_srq(q);
 		ceu->busy[q->index] = QP_TOLD;
 		ceu->leaving[ceu->leaving_count++] = q->index;
 		return CEU_BAD_SYS_STATE;

@@ -95,6 +95,7 @@ static int device_open(struct device *d, const struct control_device *config)
 	d->config = *config;
 	if (table_create(&d->qps, h->qps.count, h->qps.count, QPN_BITS) ||
 		table_create(&d->cqs, h->completion.cq_count, h->completion.cq_count, 24) ||
+		table_create(&d->srqs, h->srqs.count, h->srqs.count, QPN_BITS) ||
 		table_create(&d->mrs, h->v2p.mpts, h->v2p.mpts, 32) ||
 		table_create(&d->pds, 256, 1u << 20, 32))
 		return -ENOMEM;
@@ -105,6 +106,7 @@ static void device_close(struct device *d)
 {
 	table_destroy(&d->qps);
 	table_destroy(&d->cqs);
+	table_destroy(&d->srqs);
 	table_destroy(&d->mrs);
 	table_destroy(&d->pds);
 }
@@ -385,6 +387,7 @@ unsigned int control_clients(
 			.regions = client->counts[OBJECT_REGION],
 			.mrs = client->counts[OBJECT_MR],
 			.cqs = client->counts[OBJECT_CQ],
+			.srqs = client->counts[OBJECT_SRQ],
 			.qps = client->counts[OBJECT_QP],
 			.bytes = client->region_bytes,
 		};

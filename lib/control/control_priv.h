@@ -21,11 +21,20 @@
 enum {
 	CONTROL_QP_WR_MAX = 1 << 14, /* work requests of one queue */
 	CONTROL_SQ_BYTES_MAX = CONTROL_QP_WR_MAX * 1024,
-	CONTROL_CQE_MAX = 1 << 20, /* entries of one CQ */
-	CONTROL_INLINE_MAX = 912,  /* fits a WQE of any service */
+	CONTROL_SRQ_WR_MAX = 1 << 15, /* of one shared receive queue */
+	CONTROL_CQE_MAX = 1 << 20,    /* entries of one CQ */
+	CONTROL_INLINE_MAX = 912,     /* fits a WQE of any service */
 };
 
-enum object_kind { OBJECT_PD, OBJECT_REGION, OBJECT_MR, OBJECT_CQ, OBJECT_QP, OBJECT_KINDS };
+enum object_kind {
+	OBJECT_PD,
+	OBJECT_REGION,
+	OBJECT_MR,
+	OBJECT_CQ,
+	OBJECT_SRQ,
+	OBJECT_QP,
+	OBJECT_KINDS
+};
 
 struct client;
 
@@ -91,16 +100,23 @@ struct cq_object {
 	struct mr *mr;
 };
 
+struct srq_object {
+	struct object object;
+	struct pd *pd;
+	struct mr *mr;
+};
+
 struct qp_object {
 	struct object object;
 	struct pd *pd;
 	struct mr *mr;
 	struct cq_object *send_cq, *recv_cq;
+	struct srq_object *srq; /* NULL: none */
 };
 
 struct device {
 	struct control_device config;
-	struct table pds, mrs, cqs, qps;
+	struct table pds, mrs, cqs, srqs, qps;
 	struct client *clients[CLIENTS_MAX]; /* by client index of this HCA */
 	uint32_t client_end;
 	uint64_t sigbus_seen;
@@ -204,12 +220,18 @@ int run_modify_qp(struct call *call);
 int run_query_qp(struct call *call);
 int run_destroy_qp(struct call *call);
 int run_resolve(struct call *call);
+int run_create_srq(struct call *call);
+int run_modify_srq(struct call *call);
+int run_query_srq(struct call *call);
+int run_destroy_srq(struct call *call);
 
 /* Makes an object of `bytes` and puts it into the table and the client's list. NULL: *err is
  * -ENOMEM or -ENOSPC. */
 void *object_make(struct client *client, enum object_kind kind, size_t bytes, int *err);
 /* Takes it out of both and frees it. */
 void object_drop(struct object *o);
+/* The object that a control_number names, to be taken away: NULL with *err -ENOENT or -EBUSY. */
+void *object_named(struct call *call, enum object_kind kind, int *err);
 /* The client's object with that number, or NULL. */
 void *object_find(struct client *client, enum object_kind kind, uint32_t number);
 /* The daemon's address of [va, va + bytes) if it lies in an MR of the client's queue PD with local

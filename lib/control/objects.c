@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The requests of the control socket but those on queue pairs: HELLO, port, protection domains,
- * regions, memory regions, completion queues. Each row of request_rows says how large a request is;
- * session.c has checked that much. All that a request says is the client's word: numbers must be
- * its own, sums must not wrap. Control thread.
+ * The requests of the control socket but those on queue pairs and shared receive queues: HELLO,
+ * port, protection domains, regions, memory regions, completion queues. Each row of request_rows
+ * says how large a request is; session.c has checked that much. All that a request says is the
+ * client's word: numbers must be its own, sums must not wrap. Control thread.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,6 +34,10 @@ const struct request_row request_rows[CONTROL_TYPE_END] = {
 	ROW(DESTROY_QP, NUMBER, 0, 0, run_destroy_qp),
 	ROW(RESOLVE, sizeof(struct control_resolve), sizeof(struct control_resolve_reply), 0,
 		run_resolve),
+	ROW(CREATE_SRQ, sizeof(struct control_srq), NUMBER, 0, run_create_srq),
+	ROW(MODIFY_SRQ, sizeof(struct control_srq_limit), 0, 0, run_modify_srq),
+	ROW(QUERY_SRQ, NUMBER, sizeof(struct control_srq_attr), 0, run_query_srq),
+	ROW(DESTROY_SRQ, NUMBER, 0, 0, run_destroy_srq),
 };
 
 /* ---- objects ---- */
@@ -49,6 +53,8 @@ static struct table *table_of(struct client *client, enum object_kind kind)
 		return &client->device->mrs;
 	case OBJECT_CQ:
 		return &client->device->cqs;
+	case OBJECT_SRQ:
+		return &client->device->srqs;
 	case OBJECT_QP:
 	case OBJECT_KINDS:
 		break;
@@ -64,6 +70,7 @@ static uint32_t limit_of(const struct client *client, enum object_kind kind)
 		[OBJECT_REGION] = l->regions,
 		[OBJECT_MR] = l->mrs ? l->mrs : client->device->mrs.max / 4 * 3,
 		[OBJECT_CQ] = l->cqs ? l->cqs : client->device->cqs.max / 4 * 3,
+		[OBJECT_SRQ] = l->srqs ? l->srqs : client->device->srqs.max / 4 * 3,
 		[OBJECT_QP] = l->qps ? l->qps : client->device->qps.max / 4 * 3,
 	};
 
@@ -113,8 +120,7 @@ void *object_find(struct client *client, enum object_kind kind, uint32_t number)
 	return table_find(table_of(client, kind), number, client);
 }
 
-/* The object that a control_number names, to be taken away: NULL with *err -ENOENT or -EBUSY. */
-static void *object_named(struct call *call, enum object_kind kind, int *err)
+void *object_named(struct call *call, enum object_kind kind, int *err)
 {
 	const struct control_number *in = call->body;
 	struct object *o = object_find(call->client, kind, in->number);
@@ -158,6 +164,8 @@ static void hello_reply(struct client *client, struct control_hello_reply *out)
 		.max_pd = client->control->config.limits.pds,
 		.max_qp_wr = CONTROL_QP_WR_MAX,
 		.max_cqe = CONTROL_CQE_MAX,
+		.max_srq = d->srqs.max,
+		.max_srq_wr = CONTROL_SRQ_WR_MAX,
 		.max_sge = SGE_MAX,
 		.max_inline_bytes = CONTROL_INLINE_MAX,
 		.max_rd_atomic = READS_MAX,

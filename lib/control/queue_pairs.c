@@ -11,7 +11,7 @@
 static int queues(const struct client *client, const struct mr *mr, const struct control_qp *in,
 	struct ceu_qp *make)
 {
-	if (in->service > SERVICE_UD || in->sq_signal_all > 1 || in->reserved)
+	if (in->service > SERVICE_UD || in->sq_signal_all > 1)
 		return -EINVAL;
 	if (in->sq_bytes == 0 || in->sq_bytes % 64 || in->sq_bytes > CONTROL_SQ_BYTES_MAX)
 		return -EINVAL;
@@ -25,7 +25,7 @@ static int queues(const struct client *client, const struct mr *mr, const struct
 		return -EINVAL;
 	if (in->rq_log_entries == 0xff)
 		return 0;
-	if (in->rq_log_entries > 31 || 1u << in->rq_log_entries > CONTROL_QP_WR_MAX)
+	if (in->srqn || in->rq_log_entries > 31 || 1u << in->rq_log_entries > CONTROL_QP_WR_MAX)
 		return -EINVAL;
 	if (in->rq_stride % WQE_UNIT_BYTES || in->rq_stride < 3 * WQE_UNIT_BYTES ||
 		in->rq_stride > RQ_FETCH_BYTES)
@@ -55,6 +55,17 @@ static int make_context(struct client *client, struct qp_object *qp, const struc
 	return status == CEU_BAD_SYS_STATE ? -ENOSPC : ceu_errno(status);
 }
 
+/* What the QP depends on has a user more, or (by = -1) less. */
+static void hold(struct qp_object *qp, uint32_t by)
+{
+	qp->pd->object.users += by;
+	qp->mr->object.users += by;
+	qp->send_cq->object.users += by;
+	qp->recv_cq->object.users += by;
+	if (qp->srq)
+		qp->srq->object.users += by;
+}
+
 int run_create_qp(struct call *call)
 {
 	const struct control_qp *in = call->body;
@@ -64,11 +75,12 @@ int run_create_qp(struct call *call)
 	struct mr *mr = object_find(client, OBJECT_MR, in->lkey);
 	struct cq_object *send_cq = object_find(client, OBJECT_CQ, in->send_cqn);
 	struct cq_object *recv_cq = object_find(client, OBJECT_CQ, in->recv_cqn);
-	struct ceu_qp make = {.client = (uint16_t)client->index, .pd = in->pd};
+	struct srq_object *srq = in->srqn ? object_find(client, OBJECT_SRQ, in->srqn) : NULL;
+	struct ceu_qp make = {.client = (uint16_t)client->index, .pd = in->pd, .srqn = in->srqn};
 	struct qp_object *qp;
 	int rc;
 
-	if (!pd || !mr || !send_cq || !recv_cq)
+	if (!pd || !mr || !send_cq || !recv_cq || (in->srqn && !srq))
 		return -ENOENT;
 	rc = queues(client, mr, in, &make);
 	if (rc)
@@ -88,10 +100,8 @@ int run_create_qp(struct call *call)
 	qp->mr = mr;
 	qp->send_cq = send_cq;
 	qp->recv_cq = recv_cq;
-	pd->object.users++;
-	mr->object.users++;
-	send_cq->object.users++;
-	recv_cq->object.users++;
+	qp->srq = srq;
+	hold(qp, 1);
 	out->number = qp->object.number;
 	return 0;
 }
@@ -108,10 +118,7 @@ int run_destroy_qp(struct call *call)
 		call->client->device->config.ceu, CEU_HW2SW_QP, in->number, NULL, 0, NULL, 0));
 	if (rc)
 		return rc;
-	qp->pd->object.users--;
-	qp->mr->object.users--;
-	qp->send_cq->object.users--;
-	qp->recv_cq->object.users--;
+	hold(qp, -1u);
 	object_drop(&qp->object);
 	return 0;
 }

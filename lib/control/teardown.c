@@ -22,6 +22,7 @@ static void leave_data_path(struct client *client)
 
 	ceu_batch_begin(ceu);
 	take_away(ceu, CEU_HW2SW_QP, client->objects[OBJECT_QP]);
+	take_away(ceu, CEU_HW2SW_SRQ, client->objects[OBJECT_SRQ]); /* which no QP uses now */
 	take_away(ceu, CEU_HW2SW_CQ, client->objects[OBJECT_CQ]);
 	take_away(ceu, CEU_HW2SW_MPT, client->objects[OBJECT_MR]);
 	if (d->clients[client->index] == client) {

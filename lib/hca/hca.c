@@ -19,6 +19,7 @@ void hca_config_defaults(struct hca_config *c)
 		.engines = 1,
 		.qps = 1 << 14,
 		.cqs = 1 << 14,
+		.srqs = 1 << 10,
 		.mpts = 1 << 15,
 		.socket = SOCKET_ID_ANY,
 		.settings =
@@ -48,6 +49,7 @@ static bool config_valid(const struct hca_config *c)
 	return c->engines >= 1 && c->engines <= ENGINES_MAX &&
 	       power_of_two(c->qps, 1u << QPN_INDEX_BITS_MAX) &&
 	       power_of_two(c->cqs, 1u << QPN_INDEX_BITS_MAX) &&
+	       power_of_two(c->srqs, 1u << QPN_INDEX_BITS_MAX) &&
 	       power_of_two(c->mpts, 1u << KEY_INDEX_BITS_MAX) && c->packets && c->descriptors &&
 	       c->link && c->gid_count <= GID_TABLE_MAX && c->settings.swpb_elements &&
 	       c->settings.rpb_elements && c->settings.reb_elements >= SGE_MAX &&
@@ -132,6 +134,8 @@ static int tables_create(struct hca *h)
 	int err = qp_table_create(&h->qps, c->name, c->qps, c->socket);
 
 	if (!err)
+		err = srq_table_create(&h->srqs, c->name, c->srqs, c->socket);
+	if (!err)
 		err = v2p_create(&h->v2p, c->name, c->mpts, c->socket);
 	if (!err)
 		err = completion_create(&h->completion, c->name, c->cqs, c->socket);
@@ -171,6 +175,7 @@ void hca_destroy(struct hca *h)
 	rte_mempool_free(h->events);
 	completion_destroy(&h->completion);
 	v2p_destroy(&h->v2p);
+	srq_table_destroy(&h->srqs);
 	qp_table_destroy(&h->qps);
 	rte_free(h->engines);
 	rte_free(h);

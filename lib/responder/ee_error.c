@@ -7,6 +7,7 @@
 #include "ee_work.h"
 #include "execution_engine.h"
 #include "resp_pkt_gen.h"
+#include "srq_take.h"
 #include "virt-to-phys/v2p.h"
 
 static void complete_error(
@@ -139,6 +140,26 @@ enum ee_state step_async_error(struct ee_work *w)
 	return EE_IDLE;
 }
 
+/* With an SRQ: gives back the one descriptor that the QP may hold, then says that it takes no more,
+ * once. Returns what was written, 0 or 1. */
+static unsigned flush_shared(struct engine *e, struct counters *c, struct qp *qp, unsigned budget)
+{
+	qp->ee.message = EE_MESSAGE_NONE;
+	if (qp->ee.flushed == EE_FLUSHED)
+		return 0;
+	if (budget == 0) {
+		wake_post(&e->wake[WAKE_EE], &qp->wake[WAKE_EE], qp->index);
+		return 0;
+	}
+	if (srq_held(qp)) {
+		complete_error(e, c, qp, SYNDROME_WR_FLUSH);
+		rwm_release_wqe(qp);
+	}
+	qp->ee.flushed = EE_FLUSHED;
+	eq_post(e->completion, c, qp->client, EQE_LAST_WQE, qp->qpn);
+	return 1;
+}
+
 /* Gives back posted receive descriptors, the open one first. Returns how many, at most `budget`. */
 static unsigned flush(struct engine *e, struct counters *c, struct qp *qp, unsigned budget)
 {
@@ -196,6 +217,8 @@ unsigned ee_wakes(struct engine *e)
 		index = wake_next(&qp->wake[WAKE_EE]);
 		if (unlikely(qp_closing(qp)))
 			let_go(e, qp);
+		else if (state == QP_ERR && qp->srq)
+			written += flush_shared(e, c, qp, EE_FLUSH_BUDGET - written);
 		else if (state == QP_ERR)
 			written += flush(e, c, qp, EE_FLUSH_BUDGET - written);
 		else if (qp_receives(state))

@@ -59,8 +59,8 @@ static enum wire_outcome scatter(struct ee_work *w, const uint8_t *src, uint32_t
 		if (rwm_fetch_entry(w->qp, &entry) != RWM_VALID_ENTRY)
 			return OUTCOME_LOCAL_LENGTH;
 		n = RTE_MIN(bytes, entry.bytes);
-		s = v2p_map(w->e->v2p, w->qp->pd, entry.lkey, entry.va, n, ACCESS_LOCAL_WRITE, &dst,
-			&run);
+		s = v2p_map(w->e->v2p, w->qp->rq_pd, entry.lkey, entry.va, n, ACCESS_LOCAL_WRITE,
+			&dst, &run);
 		if (unlikely(s != V2P_SUCCESS)) {
 			v2p_count_error(w->c, s);
 			return OUTCOME_LOCAL_PROT;

@@ -6,6 +6,7 @@
  */
 #include <rte_common.h>
 #include "rq_wqe_manager.h"
+#include "srq_take.h"
 
 #define MACHINE	      rwm_machine
 #define MACHINE_NAME  "RQWQEManager"
@@ -99,7 +100,7 @@ static inline enum rwm_state find(struct counters *c, struct qp *qp, enum rwm_re
 		return RWM_WQE_SPLIT;
 	}
 	rwm_step(RWM_CMD_FETCH_ENTRY, RWM_MEM_RESP);
-	*r = fetch(c, qp);
+	*r = unlikely(qp->srq) ? srq_take(c, qp) : fetch(c, qp);
 	if (*r == RWM_VALID_ENTRY) {
 		rwm_step(RWM_MEM_RESP, RWM_WQE_SPLIT);
 		return RWM_WQE_SPLIT;

@@ -74,9 +74,21 @@ static inline uint32_t rwm_available(const struct qp *qp)
 	return n - (n && qp->rwm.open);
 }
 
-/* Where the descriptor in turn lies in the receive queue, bytes: as completions name it. */
+/* The tag of the descriptor that was taken from an SRQ. */
+static inline uint32_t rwm_tag(const struct qp *qp)
+{
+	struct wqe_next next;
+
+	memcpy(&next, &qp->rwm.buffer[qp->rwm.unit], sizeof(next));
+	return next.imm;
+}
+
+/* How completions name the descriptor in turn: where it lies in the receive queue, bytes; of an
+ * SRQ, its tag. */
 static inline uint32_t rwm_wqe_offset(const struct qp *qp)
 {
+	if (unlikely(qp->srq))
+		return rwm_tag(qp);
 	return (qp->rwm.consumed & (qp->rq_entries - 1)) * qp->rq_stride;
 }
 

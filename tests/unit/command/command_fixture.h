@@ -11,6 +11,7 @@ enum { QPN = 0x123405, TABLE = 16 };
 
 struct command_fixture {
 	struct qp_table qps;
+	struct srq_table srqs;
 	struct v2p v2p;
 	struct completion completion;
 	struct engine *engine;
@@ -18,6 +19,7 @@ struct command_fixture {
 	struct ceu_hooks hooks; /* set before command_fixture_make() */
 	struct ceu *ceu;
 	struct qp_record record;
+	struct srq_record srq_record;
 	uint8_t sq[256], rq[256];
 };
 
@@ -35,14 +37,19 @@ static inline void command_fixture_make(struct command_fixture *f)
 
 	f->qps = (struct qp_table){
 		.qps = zeroed(TABLE * sizeof(struct qp)), .count = TABLE, .mask = TABLE - 1};
+	f->srqs = (struct srq_table){
+		.srqs = zeroed(TABLE * sizeof(struct srq)), .count = TABLE, .mask = TABLE - 1};
 	f->v2p = (struct v2p){
 		.mpt = zeroed(TABLE * sizeof(struct mpt_entry)), .mpts = TABLE, .mask = TABLE - 1};
-	f->completion = (struct completion){
-		.cqs = zeroed(TABLE * sizeof(struct cq)), .cq_count = TABLE, .cq_mask = TABLE - 1};
+	f->completion = (struct completion){.cqs = zeroed(TABLE * sizeof(struct cq)),
+		.cq_count = TABLE,
+		.cq_mask = TABLE - 1,
+		.touched = UINT32_MAX}; /* none */
 	f->engine = zeroed(sizeof(*f->engine));
 	for (unsigned int t = 0; t < WAKE_COUNT; t++)
 		wake_list_init(&f->engine->wake[t]);
 	config.qps = &f->qps;
+	config.srqs = &f->srqs;
 	config.v2p = &f->v2p;
 	config.completion = &f->completion;
 	config.engines = f->engine;
@@ -54,6 +61,7 @@ static inline void command_fixture_free(struct command_fixture *f)
 {
 	ceu_destroy(f->ceu);
 	free(f->qps.qps);
+	free(f->srqs.srqs);
 	free(f->v2p.mpt);
 	free(f->completion.cqs);
 	free(f->engine);

@@ -351,7 +351,7 @@ static void exec__unknown_opcodes_and_wrong_sizes(void **state)
 		assert_true(s == CEU_BAD_OP || s == CEU_BAD_PARAM);
 		known += s == CEU_BAD_PARAM;
 	}
-	assert_int_equal(known, 22);
+	assert_int_equal(known, 26);
 	assert_int_equal(ceu_exec(f.ceu, CEU_WRITE_MTT, 0, NULL, 0, NULL, 0), CEU_BAD_OP);
 	assert_int_equal(ceu_exec(f.ceu, CEU_NOP, 0, NULL, 0, NULL, 0), CEU_OK);
 	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_QP, QPN, NULL, sizeof(struct ceu_qp), NULL, 0),

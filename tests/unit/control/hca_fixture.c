@@ -170,6 +170,7 @@ static void start_hca(struct fixture *f, bool poll_pipeline)
 	hca_config_defaults(&config);
 	config.qps = 1024;
 	config.cqs = 1024;
+	config.srqs = 64;
 	config.mpts = 1024;
 	config.packets = packets;
 	config.descriptors = descriptors;
@@ -181,6 +182,7 @@ static void start_hca(struct fixture *f, bool poll_pipeline)
 	config.gids[0].ttl = 64;
 	DIE_IF(hca_create(&config, &f->hca));
 	ceu.qps = &f->hca->qps;
+	ceu.srqs = &f->hca->srqs;
 	ceu.v2p = &f->hca->v2p;
 	ceu.completion = &f->hca->completion;
 	ceu.engines = f->hca->engines;

@@ -175,6 +175,7 @@ enum {
 	RAW_CQ = 0x1000,
 	RAW_SQ = 0x4000,
 	RAW_RQ = 0x8000,
+	RAW_SRQ = 0xa000,
 	RAW_RECORD = 0xf000
 };
 
@@ -220,16 +221,37 @@ static inline int raw_create_qp(int fd, const struct control_qp *in, uint32_t *q
 	return rc;
 }
 
+static inline struct control_srq raw_srq_in(uint32_t pd, uint32_t lkey)
+{
+	return (struct control_srq){.pd = pd,
+		.lkey = lkey,
+		.log_entries = 4,
+		.stride = 64,
+		.ring_va = RAW_IOVA + RAW_SRQ,
+		.record_va = RAW_IOVA + RAW_RECORD + 256};
+}
+
+static inline int raw_create_srq(int fd, const struct control_srq *in, uint32_t *srqn)
+{
+	struct control_number out = {0};
+	int rc = raw_call(fd, CONTROL_CREATE_SRQ, in, sizeof(*in), NULL, 0, &out, sizeof(out));
+
+	if (srqn)
+		*srqn = out.number;
+	return rc;
+}
+
 /* All of it: what a client has before it works. */
 struct raw {
 	int fd;
 	struct control_hello_reply hello;
-	uint32_t pd, region, lkey, cqn, qpn;
+	uint32_t pd, region, lkey, cqn, qpn, srqn;
 };
 
 static inline void raw_set_up(struct raw *r, const char *path)
 {
 	struct control_number out = {0};
+	struct control_srq srq;
 	struct control_qp in;
 
 	r->fd = raw_open(path, &r->hello);
@@ -240,6 +262,8 @@ static inline void raw_set_up(struct raw *r, const char *path)
 	r->cqn = raw_cq(r->fd, r->lkey);
 	in = raw_qp_in(r->pd, r->cqn, r->lkey);
 	assert_int_equal(raw_create_qp(r->fd, &in, &r->qpn), 0);
+	srq = raw_srq_in(r->pd, r->lkey);
+	assert_int_equal(raw_create_srq(r->fd, &srq, &r->srqn), 0);
 }
 
 #endif

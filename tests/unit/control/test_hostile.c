@@ -26,6 +26,10 @@ static const uint16_t body_bytes[CONTROL_TYPE_END] = {
 	[CONTROL_QUERY_QP] = 8,
 	[CONTROL_DESTROY_QP] = 8,
 	[CONTROL_RESOLVE] = sizeof(struct control_resolve),
+	[CONTROL_CREATE_SRQ] = sizeof(struct control_srq),
+	[CONTROL_MODIFY_SRQ] = sizeof(struct control_srq_limit),
+	[CONTROL_QUERY_SRQ] = 8,
+	[CONTROL_DESTROY_SRQ] = 8,
 };
 
 static void header__each_field_wrong_ends_the_connection(void **state)
@@ -156,7 +160,7 @@ static void hello__each_wrong_page_is_refused(void **state)
 	close(other[0]);
 	/* another version, another device, a name without end */
 	other[0] = raw_memfd(right, RAW_SEALS);
-	in.version = 2;
+	in.version = CONTROL_VERSION + 1;
 	assert_int_equal(raw_call(fd, CONTROL_HELLO, &in, sizeof(in), other, 1, NULL, 0), -EPROTO);
 	in.version = CONTROL_VERSION;
 	strcpy(in.device, "none");
@@ -248,8 +252,8 @@ static uint32_t rng(void)
 static uint32_t interesting(const struct raw *r)
 {
 	const uint32_t values[] = {0, 1, 2, 3, 4, 5, 63, 64, 255, 256, 4096, 0x7fffffff, 0x80000000,
-		UINT32_MAX, r->pd, r->region, r->lkey, r->cqn, r->qpn, r->hello.queue_pd, RAW_IOVA,
-		RAW_IOVA + RAW_SQ};
+		UINT32_MAX, r->pd, r->region, r->lkey, r->cqn, r->qpn, r->srqn, r->hello.queue_pd,
+		RAW_IOVA, RAW_IOVA + RAW_SQ};
 	uint32_t i = rng() % (sizeof(values) / sizeof(values[0]) + 4);
 
 	return i < sizeof(values) / sizeof(values[0]) ? values[i] : rng();

@@ -23,8 +23,10 @@ static void objects__go_in_order_only(void **state)
 	assert_int_equal(raw_number(r.fd, CONTROL_DESTROY_CQ, r.cqn), -EBUSY);
 	assert_int_equal(raw_number(r.fd, CONTROL_DESTROY_QP, r.qpn), 0);
 	assert_int_equal(raw_number(r.fd, CONTROL_DESTROY_QP, r.qpn), -ENOENT);
-	assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, r.lkey), -EBUSY);
 	assert_int_equal(raw_number(r.fd, CONTROL_DESTROY_CQ, r.cqn), 0);
+	assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, r.lkey), -EBUSY);
+	assert_int_equal(raw_number(r.fd, CONTROL_FREE_PD, r.pd), -EBUSY);
+	assert_int_equal(raw_number(r.fd, CONTROL_DESTROY_SRQ, r.srqn), 0);
 	assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, r.lkey), 0);
 	assert_int_equal(raw_number(r.fd, CONTROL_DROP_REGION, r.region), 0);
 	assert_int_equal(raw_number(r.fd, CONTROL_FREE_PD, r.pd), 0);
@@ -112,6 +114,7 @@ static void memory__of_queues_is_checked(void **state)
 	struct raw r;
 	struct control_cq cq;
 	struct control_qp qp;
+	struct control_srq srq;
 	uint32_t other;
 
 	(void)state;
@@ -166,8 +169,100 @@ static void memory__of_queues_is_checked(void **state)
 	QP(rq_va, RAW_IOVA - 16, -EINVAL);
 	QP(record_va, RAW_IOVA + 8, -EINVAL);
 	QP(sq_signal_all, 2, -EINVAL);
-	QP(reserved, 1, -EINVAL);
+	QP(srqn, 1, -ENOENT);
+	QP(srqn, r.srqn, -EINVAL); /* and a receive queue of its own */
+#define SRQ(field, value, rc)                                                                      \
+	do {                                                                                       \
+		srq = raw_srq_in(r.pd, r.lkey);                                                    \
+		srq.field = value;                                                                 \
+		assert_int_equal(raw_create_srq(r.fd, &srq, NULL), rc);                            \
+	} while (0)
+	SRQ(pd, r.pd ^ 0x80000000u, -ENOENT);
+	SRQ(lkey, 0, -ENOENT);
+	SRQ(lkey, other, -EINVAL);
+	SRQ(log_entries, 0, 0);
+	SRQ(log_entries, 11, -EINVAL); /* longer than the MR */
+	SRQ(log_entries, 16, -EINVAL);
+	SRQ(log_entries, 31, -EINVAL);
+	SRQ(log_entries, 32, -EINVAL);
+	SRQ(log_entries, UINT32_MAX, -EINVAL);
+	SRQ(stride, 0, -EINVAL);
+	SRQ(stride, 32, -EINVAL);
+	SRQ(stride, 48, 0);
+	SRQ(stride, 56, -EINVAL);
+	SRQ(stride, 512, 0);
+	SRQ(stride, 528, -EINVAL);
+	SRQ(ring_va, RAW_IOVA - 16, -EINVAL);
+	SRQ(ring_va, RAW_IOVA + 8, -EINVAL);
+	SRQ(ring_va, RAW_IOVA + RAW_REGION_BYTES - 1024, 0);
+	SRQ(ring_va, RAW_IOVA + RAW_REGION_BYTES - 1008, -EINVAL);
+	SRQ(ring_va, UINT64_MAX - 15, -EINVAL);
+	SRQ(record_va, RAW_IOVA + 32, -EINVAL);
+	SRQ(record_va, RAW_IOVA + RAW_REGION_BYTES, -EINVAL);
 	close(r.fd);
+}
+
+/* Who may use, change and destroy an SRQ, and when. */
+static void srq__belongs_to_its_client_and_outlives_its_users(void **state)
+{
+	struct raw r, stranger;
+	struct control_qp qp;
+	struct control_srq_limit limit;
+	struct control_srq_attr attr;
+	struct control_number in;
+	uint32_t qpn;
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	raw_set_up(&stranger, f.path);
+	assert_int_equal(r.hello.max_srq, f.hca->srqs.count);
+	qp = raw_qp_in(r.pd, r.cqn, r.lkey);
+	qp.rq_log_entries = 0xff;
+	qp.srqn = stranger.srqn;
+	assert_int_equal(raw_create_qp(r.fd, &qp, NULL), -ENOENT);
+	qp.srqn = r.srqn;
+	assert_int_equal(raw_create_qp(r.fd, &qp, &qpn), 0);
+	in = (struct control_number){.number = r.srqn};
+	limit = (struct control_srq_limit){.srqn = r.srqn, .limit = 16};
+#define AS(who, type, body, reply)                                                                 \
+	raw_call((who).fd, type, &(body), sizeof(body), NULL, 0, reply, sizeof(attr))
+	assert_int_equal(AS(stranger, CONTROL_MODIFY_SRQ, limit, NULL), -ENOENT);
+	assert_int_equal(AS(stranger, CONTROL_QUERY_SRQ, in, NULL), -ENOENT);
+	assert_int_equal(AS(stranger, CONTROL_DESTROY_SRQ, in, NULL), -ENOENT);
+	limit.limit = 17;
+	assert_int_equal(AS(r, CONTROL_MODIFY_SRQ, limit, NULL), -EINVAL);
+	limit.limit = 0;
+	assert_int_equal(AS(r, CONTROL_MODIFY_SRQ, limit, NULL), 0);
+	assert_int_equal(AS(r, CONTROL_QUERY_SRQ, in, &attr), 0);
+	assert_int_equal(attr.entries, 16);
+	assert_int_equal(attr.limit + attr.available + attr.error, 0);
+	assert_int_equal(AS(r, CONTROL_DESTROY_SRQ, in, NULL), -EBUSY);
+	assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, r.lkey), -EBUSY);
+	assert_int_equal(raw_number(r.fd, CONTROL_DESTROY_QP, qpn), 0);
+	assert_int_equal(AS(r, CONTROL_DESTROY_SRQ, in, NULL), 0);
+	assert_int_equal(AS(r, CONTROL_DESTROY_SRQ, in, NULL), -ENOENT);
+	close(r.fd);
+	close(stranger.fd);
+}
+
+static void srq__limit_of_one_client(void **state)
+{
+	struct control_srq in;
+	struct raw r;
+	uint32_t n = 1;
+	int rc;
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	in = raw_srq_in(r.pd, r.lkey);
+	while ((rc = raw_create_srq(r.fd, &in, NULL)) == 0)
+		n++;
+	assert_int_equal(rc, -ENOSPC);
+	assert_int_equal(n, f.hca->srqs.count / 4 * 3);
+	close(r.fd);
+	assert_true(fixture_wait_clients(&f, 0));
+	for (uint32_t i = 0; i < f.hca->srqs.count; i++)
+		assert_int_equal(f.hca->srqs.srqs[i].srqn, 0);
 }
 
 static void mr__bounds_and_rights(void **state)
@@ -226,9 +321,13 @@ static void end__gives_everything_back(void **state)
 	}
 	assert_int_equal(fixture_descriptors(), descriptors);
 	assert_int_equal(fixture_counter(&f, COUNTER_clients_gone), 30);
-	/* one QP, one CQ, one MR are left in the tables */
+	/* one QP, one CQ, one SRQ, one MR are left in the tables */
 	for (uint32_t i = 0, n = 0; i < f.hca->qps.count; i++) {
 		n += f.hca->qps.qps[i].qpn != 0;
+		assert_true(n <= 1);
+	}
+	for (uint32_t i = 0, n = 0; i < f.hca->srqs.count; i++) {
+		n += f.hca->srqs.srqs[i].srqn != 0;
 		assert_true(n <= 1);
 	}
 	for (uint32_t i = 0, n = 0; i < f.hca->v2p.mpts; i++) {
@@ -305,6 +404,8 @@ int main(void)
 		TEST(numbers__change_on_reuse),
 		TEST(limits__of_one_client),
 		TEST(memory__of_queues_is_checked),
+		TEST(srq__belongs_to_its_client_and_outlives_its_users),
+		TEST(srq__limit_of_one_client),
 		TEST(mr__bounds_and_rights),
 		TEST(end__gives_everything_back),
 		TEST(modify__others_are_served_while_one_waits),

@@ -66,6 +66,7 @@ static void make_qp(struct qp *q, uint32_t qpn, uint32_t index, struct qp_record
 	q->qkey = 0x11111111;
 	q->cqn_rcv = FX_CQN;
 	q->rq = fx->rq;
+	q->rq_pd = FX_PD;
 	q->rq_entries = FX_RQ_ENTRIES;
 	q->rq_stride = FX_RQ_STRIDE;
 	q->index = index;

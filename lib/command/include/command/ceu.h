@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include "completion/completion.h"
 #include "context/qp_context.h"
+#include "context/srq.h"
 #include "host-abi/control.h"
 #include "virt-to-phys/v2p.h"
 
@@ -52,6 +53,11 @@ enum ceu_op {
 	CEU_SW2HW_QP = 0x70, /* modifier: QPN; in: struct ceu_qp; the context comes to be, in RST */
 	CEU_HW2SW_QP =
 		0x71, /* modifier: QPN; from any state; nothing touches its memory any more */
+	CEU_SW2HW_SRQ = 0x72, /* modifier: SRQN; in: struct ceu_srq */
+	CEU_HW2SW_SRQ = 0x73, /* modifier: SRQN; BAD_SYS_STATE while a QP uses it; nothing touches
+				 its memory any more */
+	CEU_ARM_SRQ = 0x74,   /* modifier: SRQN; in: struct ceu_srq_limit */
+	CEU_QUERY_SRQ = 0x75, /* modifier: SRQN; out: struct control_srq_attr */
 };
 
 enum ceu_status {
@@ -77,6 +83,24 @@ struct ceu_qp {
 	uint8_t *rq;	     /* NULL: none */
 	uint32_t rq_entries; /* power of two; 0 if rq is NULL */
 	struct qp_record *record;
+	uint32_t srqn; /* of the same client and engine, rq is NULL then; 0: receives come from rq
+			*/
+};
+
+/* SW2HW_SRQ. The memory stays mapped until HW2SW_SRQ returned. */
+struct ceu_srq {
+	uint32_t pd; /* of the local keys in its descriptors */
+	uint16_t client;
+	uint16_t engine;  /* hca_client_engine() of the client */
+	uint32_t entries; /* power of two */
+	uint32_t stride;  /* bytes, as a receive queue's */
+	uint8_t *ring;
+	struct srq_record *record;
+};
+
+/* ARM_SRQ: an event when fewer descriptors are left, which may be at once; 0: none. */
+struct ceu_srq_limit {
+	uint32_t limit; /* <= entries */
 };
 
 /* What a path needs beside the client's attributes; resolved by the caller. Only looked at with
@@ -130,6 +154,7 @@ struct ceu_hooks {
 /* The tables that it writes; all stay the caller's. */
 struct ceu_config {
 	struct qp_table *qps;
+	struct srq_table *srqs; /* NULL: there are no SRQs */
 	struct v2p *v2p;
 	struct completion *completion;
 	struct engine *engines;

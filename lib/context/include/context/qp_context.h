@@ -24,6 +24,8 @@
 #include "pipeline/wake_list.h"
 #include "wire/encap.h"
 
+struct srq;
+
 enum qp_state { QP_RST, QP_INIT, QP_RTR, QP_RTS, QP_SQE, QP_SQD, QP_ERR };
 enum qp_service { SERVICE_RC, SERVICE_UC, SERVICE_UD };
 
@@ -91,12 +93,14 @@ struct qp {
 			     entered */
 	uint8_t *sq; /* send queue in the daemon's address space; its MR stays while the QP lives */
 	uint32_t sq_bytes;
-	uint32_t rq_stride;	  /* bytes */
-	uint8_t *rq;		  /* receive queue, rq_entries × rq_stride; NULL: none */
-	uint32_t rq_entries;	  /* power of two */
-	uint32_t index;		  /* of this context in the table */
+	uint32_t rq_stride;  /* bytes */
+	uint8_t *rq;	     /* receive queue, rq_entries × rq_stride; NULL: none, or an SRQ */
+	uint32_t rq_entries; /* power of two */
+	uint32_t index;	     /* of this context in the table */
 	struct qp_record *record; /* in client memory: read once, bound, never trusted */
 	uint32_t sq_psn, rq_psn;  /* initial PSNs */
+	struct srq *srq; /* receives come from there, rq_stride is its stride; NULL: from rq */
+	uint32_t rq_pd;	 /* of the local keys in receive descriptors: the SRQ's, or pd */
 	/* The responder goes on sending in SQD, where the path may change: the CEU writes the other
 	 * one and then flips path_now. Read through qp_path(). */
 	struct qp_path path[2] __rte_cache_aligned;
@@ -187,7 +191,7 @@ struct qp {
 		uint8_t ack_pending;  /* an ACK is owed at the end of this burst */
 		uint8_t comm_est;     /* EQE_COMM_EST was raised */
 		uint8_t atomic_next;  /* next place in results */
-		uint8_t flushed;      /* the receive queue has been flushed in ERR */
+		uint8_t flushed;      /* enum ee_flushed: the receive queue was flushed in ERR */
 		uint8_t reads_issued; /* READs handed to RespPktGen, free running; respg.reads_done
 				       */
 		uint8_t credits_told; /* credit code in the last AETH; 0 before the first */

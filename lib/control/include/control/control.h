@@ -45,11 +45,11 @@ struct control_device {
 
 /* Limits of one client; 0 means the default given here. */
 struct control_limits {
-	uint32_t pds;		/* 1024 */
-	uint32_t regions;	/* 16384 */
-	uint32_t mrs, cqs, qps; /* three quarters of the table, at least 1 */
-	uint64_t region_bytes;	/* of one region: 1 TiB */
-	uint64_t client_bytes;	/* of all regions of one client: 4 TiB */
+	uint32_t pds;		      /* 1024 */
+	uint32_t regions;	      /* 16384 */
+	uint32_t mrs, cqs, srqs, qps; /* three quarters of the table, at least 1 */
+	uint64_t region_bytes;	      /* of one region: 1 TiB */
+	uint64_t client_bytes;	      /* of all regions of one client: 4 TiB */
 };
 
 struct control_config {
@@ -95,7 +95,7 @@ struct control_client_info {
 	int32_t pid;
 	uint32_t uid;
 	char device[32]; /* "" before HELLO */
-	uint32_t pds, regions, mrs, cqs, qps;
+	uint32_t pds, regions, mrs, cqs, srqs, qps;
 	uint64_t bytes; /* of its regions */
 };
 /* Fills up to n, returns how many clients there are. */

@@ -9,14 +9,15 @@
 #include "base/limits.h"
 #include "completion/completion.h"
 #include "context/qp_context.h"
+#include "context/srq.h"
 #include "pipeline/engine.h"
 #include "virt-to-phys/v2p.h"
 
 struct hca_config {
 	char name[32];
-	unsigned engines;	 /* 1..ENGINES_MAX */
-	uint32_t qps, cqs, mpts; /* table sizes, powers of two */
-	int socket;		 /* NUMA socket or SOCKET_ID_ANY */
+	unsigned engines;	       /* 1..ENGINES_MAX */
+	uint32_t qps, cqs, srqs, mpts; /* table sizes, powers of two */
+	int socket;		       /* NUMA socket or SOCKET_ID_ANY */
 	struct engine_settings settings;
 	struct rte_mempool *packets,
 		*descriptors;	   /* shared by the HCAs of a daemon; stay the caller's */
@@ -30,6 +31,7 @@ struct hca_config {
 struct hca {
 	struct hca_config config;
 	struct qp_table qps;
+	struct srq_table srqs;
 	struct v2p v2p;
 	struct completion completion;
 	struct rte_mempool *events;

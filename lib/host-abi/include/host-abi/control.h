@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <assert.h>
 
-#define CONTROL_VERSION	  1u
+#define CONTROL_VERSION	  2u
 #define CONTROL_BYTES_MAX 512
 
 enum control_type {
@@ -39,8 +39,12 @@ enum control_type {
 	CONTROL_MODIFY_QP, /* control_qp_attr -> - ; may take as long as resolving the next hop does
 			    */
 	CONTROL_QUERY_QP,  /* control_number (qpn) -> control_qp_attr */
-	CONTROL_DESTROY_QP, /* control_number -> - */
-	CONTROL_RESOLVE,    /* control_resolve -> control_resolve_reply; -EHOSTUNREACH */
+	CONTROL_DESTROY_QP,  /* control_number -> - */
+	CONTROL_RESOLVE,     /* control_resolve -> control_resolve_reply; -EHOSTUNREACH */
+	CONTROL_CREATE_SRQ,  /* control_srq -> control_number (srqn) */
+	CONTROL_MODIFY_SRQ,  /* control_srq_limit -> - */
+	CONTROL_QUERY_SRQ,   /* control_number (srqn) -> control_srq_attr */
+	CONTROL_DESTROY_SRQ, /* control_number -> - ; -EBUSY while QPs use it */
 	CONTROL_TYPE_END,
 };
 
@@ -73,6 +77,7 @@ struct control_hello_reply {
 	uint64_t guid;
 	uint64_t max_mr_bytes;
 	char device[32];
+	uint32_t max_srq, max_srq_wr;
 };
 
 struct control_port_reply {
@@ -135,7 +140,28 @@ struct control_qp {
 	uint32_t rq_stride;	 /* bytes, multiple of 16, 48..512 */
 	uint64_t sq_va, rq_va, record_va;
 	uint32_t sq_signal_all;
-	uint32_t reserved;
+	uint32_t srqn; /* receives come from this SRQ, rq_log_entries is 0xff then; 0: none */
+};
+
+/* A shared receive queue; its memory as that of a QP's receive queue. */
+struct control_srq {
+	uint32_t pd;   /* of the local keys in its descriptors */
+	uint32_t lkey; /* of the queue memory, in queue_pd */
+	uint32_t log_entries;
+	uint32_t stride;	     /* bytes, multiple of 16, 48..512 */
+	uint64_t ring_va, record_va; /* struct srq_record, posted is 0 */
+};
+
+struct control_srq_limit {
+	uint32_t srqn;
+	uint32_t limit; /* EQE_SRQ_LIMIT once fewer descriptors are left, perhaps now; 0: never */
+};
+
+struct control_srq_attr {
+	uint32_t entries;
+	uint32_t limit;	    /* as armed; 0 after the event */
+	uint32_t available; /* descriptors posted and not taken */
+	uint32_t error;	    /* 1: given up, see EQE_SRQ_ERROR */
 };
 
 /* Attribute mask: the bits of ibv_qp_attr_mask. */

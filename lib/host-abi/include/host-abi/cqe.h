@@ -17,7 +17,7 @@ struct cqe {
 	uint32_t imm_or_error; /* immediate data or invalidated key; on error 15:8 vendor error ·
 				  7:0 syndrome */
 	uint32_t byte_count;
-	uint32_t wqe_offset; /* where the WQE lies in its work queue, bytes */
+	uint32_t wqe_offset; /* where the WQE lies in its work queue, bytes; SRQ: its tag */
 	uint8_t opcode;	     /* enum user_opcode; USER_INVALID on error */
 	uint8_t is_send;
 	uint8_t reserved2;

@@ -51,8 +51,10 @@ enum eqe_type {
 	EQE_PORT_CHANGE = 0x09,	      /* number = 1: up, 0: down */
 	EQE_WQ_INVAL_REQ_ERROR = 0x10,
 	EQE_WQ_ACCESS_ERROR = 0x11,
-	EQE_SRQ_LIMIT = 0x14, /* ours: number = SRQN */
-	EQE_LAST_WQE = 0x13,  /* ours */
+	/* ours: */
+	EQE_SRQ_ERROR = 0x12, /* number = SRQN: its count was impossible, it gives nothing more */
+	EQE_LAST_WQE = 0x13,  /* a QP with an SRQ, in ERR, has completed its last descriptor */
+	EQE_SRQ_LIMIT = 0x14, /* number = SRQN: fewer descriptors than the limit are left */
 };
 
 /* An event queue entry, 16 bytes. */
@@ -87,6 +89,12 @@ struct qp_record {
 	uint8_t pad[60];
 };
 static_assert(sizeof(struct qp_record) == 64, "one cache line");
+
+struct srq_record {
+	uint32_t posted; /* client writes: receive WQEs posted since creation, free running */
+	uint8_t pad[60];
+};
+static_assert(sizeof(struct srq_record) == 64, "one cache line");
 
 #define CQ_ARM_SOLICITED 1u
 #define CQ_ARM_NEXT	 2u

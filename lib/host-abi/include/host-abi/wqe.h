@@ -7,6 +7,10 @@
  * Send:    next · [raddr] · [atomic] · [ud (3 units)] · inline | data …
  * Receive: next · data (at most 30) · one unit of zeros. A receive queue has entries of one fixed
  * stride.
+ * Shared receive queue: the same, and next.imm is a tag of the client's choice. Several queue pairs
+ * take from it, so descriptors complete in another order than that of the ring: the daemon copies
+ * one when a queue pair takes it, and its completion brings the tag as wqe_offset. Of n descriptors
+ * posted and not completed, at most n places of the ring are in use.
  */
 #include <stdint.h>
 #include <assert.h>
@@ -37,7 +41,8 @@ struct wqe_next {
 	uint32_t ee_nds;  /* 7 D: next rings its own doorbell · 6 F: next fences · 5:0 its size,
 			     units; 0: end of chain */
 	uint32_t flags;	  /* WQE_* below */
-	uint32_t imm;	  /* immediate data as it goes on the wire, or the key to invalidate */
+	uint32_t imm;	  /* immediate data as it goes on the wire, or the key to invalidate; in a
+			     shared receive queue: the tag */
 };
 #define WQE_NEXT_NDA_SHIFT 6
 #define WQE_NEXT_OP_MASK   0x1fu

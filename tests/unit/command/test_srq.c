@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The CEU's commands on shared receive queues: what they write, what they refuse, the limit. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "command_fixture.h"
+
+enum { SRQN = 0x456703 };
+
+static struct command_fixture f;
+static struct client_page *page;
+static unsigned int quiesced;
+
+static void quiesce(void *ctx)
+{
+	(void)ctx;
+	quiesced++;
+	for (unsigned int t = 0; t < WAKE_COUNT; t++)
+		for (uint32_t i = wake_take(&f.engine->wake[t]); i != WAKE_END;) {
+			struct qp *q = qp_at(&f.qps, i);
+
+			i = wake_next(&q->wake[t]);
+			if (qp_closing(q))
+				qp_close(q, (enum wake_target)t);
+		}
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&f, 0, sizeof(f));
+	quiesced = 0;
+	f.hooks.quiesce = quiesce;
+	command_fixture_make(&f);
+	page = zeroed(sizeof(*page));
+	eq_write(&f.completion, 3, page, -1);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	command_fixture_free(&f);
+	free(page);
+	return 0;
+}
+
+static struct ceu_srq good(void)
+{
+	return (struct ceu_srq){.pd = 0x88,
+		.client = 3,
+		.entries = 4,
+		.stride = 64,
+		.ring = f.rq,
+		.record = &f.srq_record};
+}
+
+static enum ceu_status make(uint32_t srqn, const struct ceu_srq *in)
+{
+	return ceu_exec(f.ceu, CEU_SW2HW_SRQ, srqn, in, sizeof(*in), NULL, 0);
+}
+
+static enum ceu_status take_away(uint32_t srqn)
+{
+	return ceu_exec(f.ceu, CEU_HW2SW_SRQ, srqn, NULL, 0, NULL, 0);
+}
+
+static enum ceu_status arm(uint32_t srqn, uint32_t limit)
+{
+	struct ceu_srq_limit in = {.limit = limit};
+
+	return ceu_exec(f.ceu, CEU_ARM_SRQ, srqn, &in, sizeof(in), NULL, 0);
+}
+
+static struct control_srq_attr query(void)
+{
+	struct control_srq_attr out;
+
+	assert_int_equal(ceu_exec(f.ceu, CEU_QUERY_SRQ, SRQN, NULL, 0, &out, sizeof(out)), CEU_OK);
+	return out;
+}
+
+static void srq__context_and_query(void **state)
+{
+	struct ceu_srq in = good();
+	struct srq *s;
+
+	(void)state;
+	assert_int_equal(make(SRQN, &in), CEU_OK);
+	s = srq_find(&f.srqs, SRQN);
+	assert_non_null(s);
+	assert_int_equal(s->pd, 0x88);
+	assert_int_equal(s->client, 3);
+	assert_int_equal(s->entries, 4);
+	assert_int_equal(s->stride, 64);
+	assert_ptr_equal(s->ring, f.rq);
+	assert_ptr_equal(s->completion, &f.completion);
+	f.srq_record.posted = 3;
+	s->consumed = 1;
+	s->state = SRQ_ERROR;
+	assert_int_equal(query().entries, 4);
+	assert_int_equal(query().available, 2);
+	assert_int_equal(query().error, 1);
+	f.srq_record.posted = 77; /* not to be believed */
+	assert_int_equal(query().available, 4);
+	assert_int_equal(make(SRQN ^ 0x100, &in), CEU_BAD_SYS_STATE);
+	assert_int_equal(take_away(SRQN ^ 0x100), CEU_BAD_PARAM);
+	assert_int_equal(take_away(SRQN), CEU_OK);
+	assert_true(quiesced > 0);
+	assert_null(srq_find(&f.srqs, SRQN));
+	assert_int_equal(take_away(SRQN), CEU_BAD_PARAM);
+	assert_int_equal(make(SRQN ^ 0x100, &in), CEU_OK);
+	assert_int_equal(srq_find(&f.srqs, SRQN ^ 0x100)->consumed, 0);
+	assert_int_equal(srq_find(&f.srqs, SRQN ^ 0x100)->state, SRQ_READY);
+}
+
+static void srq__refused_parameters(void **state)
+{
+	struct ceu_srq in;
+
+	(void)state;
+#define REFUSED(field, value)                                                                      \
+	do {                                                                                       \
+		in = good();                                                                       \
+		in.field = value;                                                                  \
+		assert_int_equal(make(SRQN, &in), CEU_BAD_PARAM);                                  \
+	} while (0)
+	REFUSED(client, CLIENTS_MAX);
+	REFUSED(engine, 1);
+	REFUSED(entries, 0);
+	REFUSED(entries, 3);
+	REFUSED(stride, 32);
+	REFUSED(stride, 56);
+	REFUSED(stride, 528);
+	REFUSED(ring, NULL);
+	REFUSED(record, NULL);
+	in = good();
+	assert_int_equal(make(0, &in), CEU_BAD_PARAM);
+	assert_int_equal(make(1u << 24, &in), CEU_BAD_PARAM);
+	assert_int_equal(arm(SRQN, 1), CEU_BAD_PARAM);
+}
+
+static void srq__stays_while_queue_pairs_use_it(void **state)
+{
+	struct ceu_qp qp = command_qp(&f, SERVICE_RC);
+	struct ceu_srq in = good();
+	struct srq *s;
+	struct qp *q;
+
+	(void)state;
+	assert_int_equal(make(SRQN, &in), CEU_OK);
+	s = srq_find(&f.srqs, SRQN);
+	qp.srqn = SRQN; /* and a receive queue */
+#define MAKE_QP() ceu_exec(f.ceu, CEU_SW2HW_QP, QPN, &qp, sizeof(qp), NULL, 0)
+	assert_int_equal(MAKE_QP(), CEU_BAD_PARAM);
+	qp.rq = NULL;
+	qp.rq_entries = 0;
+	qp.srqn = SRQN ^ 0x100;
+	assert_int_equal(MAKE_QP(), CEU_BAD_PARAM);
+	qp.srqn = SRQN;
+	qp.client = 4; /* another's */
+	assert_int_equal(MAKE_QP(), CEU_BAD_PARAM);
+	qp.client = 3;
+	s->engine = 7;
+	assert_int_equal(MAKE_QP(), CEU_BAD_PARAM);
+	s->engine = 0;
+	assert_int_equal(s->users, 0);
+	assert_int_equal(MAKE_QP(), CEU_OK);
+	q = qp_find(&f.qps, QPN);
+	assert_ptr_equal(q->srq, s);
+	assert_int_equal(q->rq_stride, 64);
+	assert_int_equal(q->rq_pd, 0x88);
+	assert_int_equal(q->pd, 0x77);
+	assert_int_equal(take_away(SRQN), CEU_BAD_SYS_STATE);
+	assert_int_equal(ceu_exec(f.ceu, CEU_2RST, QPN, NULL, 0, NULL, 0), CEU_OK);
+	assert_int_equal(take_away(SRQN), CEU_BAD_SYS_STATE);
+	assert_ptr_equal(q->srq, s);
+	command_free_qp(&f, QPN);
+	assert_int_equal(take_away(SRQN), CEU_OK);
+	qp.srqn = 0;
+	assert_int_equal(MAKE_QP(), CEU_OK);
+	assert_null(q->srq);
+	assert_int_equal(q->rq_pd, 0x77);
+	command_free_qp(&f, QPN);
+}
+
+static void batch__srq_goes_with_its_queue_pairs(void **state)
+{
+	struct ceu_qp qp = command_qp(&f, SERVICE_UD);
+	struct ceu_srq in = good();
+
+	(void)state;
+	assert_int_equal(make(SRQN, &in), CEU_OK);
+	qp.rq = NULL;
+	qp.rq_entries = 0;
+	qp.srqn = SRQN;
+	assert_int_equal(MAKE_QP(), CEU_OK);
+	ceu_batch_begin(f.ceu);
+	command_free_qp(&f, QPN);
+	assert_int_equal(take_away(SRQN), CEU_OK);
+	assert_int_equal(quiesced, 0);
+	ceu_batch_end(f.ceu);
+	assert_true(quiesced > 0);
+}
+
+static void arm__raises_the_event_at_once_if_below(void **state)
+{
+	struct ceu_srq in = good();
+
+	(void)state;
+	assert_int_equal(make(SRQN, &in), CEU_OK);
+	assert_int_equal(arm(SRQN, 5), CEU_BAD_PARAM);
+	f.srq_record.posted = 2;
+	assert_int_equal(arm(SRQN, 2), CEU_OK); /* not below */
+	assert_int_equal(page->eq[0].owner, 0);
+	assert_int_equal(query().limit, 2);
+	assert_int_equal(quiesced, 1);
+	assert_int_equal(arm(SRQN, 0), CEU_OK);
+	assert_int_equal(query().limit, 0);
+	assert_int_equal(arm(SRQN, 3), CEU_OK);
+	assert_int_equal(query().limit, 0);
+	assert_int_equal(page->eq[0].owner, 1);
+	assert_int_equal(page->eq[0].type, EQE_SRQ_LIMIT);
+	assert_int_equal(page->eq[0].number, SRQN);
+	assert_int_equal(page->eq[1].owner, 0);
+	assert_int_equal(counter_read(&f.counters, COUNTER_srq_limits), 1);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(srq__context_and_query),
+		TEST(srq__refused_parameters),
+		TEST(srq__stays_while_queue_pairs_use_it),
+		TEST(batch__srq_goes_with_its_queue_pairs),
+		TEST(arm__raises_the_event_at_once_if_below),
+	};
+
+	return cmocka_run_group_tests_name("command_srq", tests, NULL, NULL);
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Descriptors from a shared receive queue: taken one at a time, named by tags, flushed, refused;
+ * the limit; credits. */
+#include "context/srq.h"
+#include "responder_fixture.h"
+#include "rq_wqe_manager.h"
+#include "srq_take.h"
+
+enum { SRQN = 0x789a01, ENTRIES = 4, STRIDE = 64, TAG = 0x40 };
+
+static struct counters *c;
+static struct srq srq;
+static struct srq_record record;
+
+static void use_srq(void)
+{
+	c = stage_counters(&fx->e, STAGE_RESPONDER_EXEC);
+	record = (struct srq_record){0};
+	srq = (struct srq){.srqn = SRQN,
+		.pd = FX_PD,
+		.client = FX_CLIENT,
+		.stride = STRIDE,
+		.entries = ENTRIES,
+		.ring = fx->rq,
+		.record = &record,
+		.completion = &fx->completion};
+	for (int i = 0; i < 2; i++) {
+		struct qp *q = i ? fx->qp2 : fx->qp;
+
+		q->rq = NULL;
+		q->rq_entries = 0;
+		q->srq = &srq;
+		q->rq_stride = STRIDE;
+	}
+}
+
+/* Posts a descriptor of one entry; its tag is TAG plus how many were posted before. */
+static void post(uint32_t offset, uint32_t bytes)
+{
+	uint8_t *wqe = fx->rq + record.posted % ENTRIES * STRIDE;
+	struct wqe_next next = {.imm = TAG + record.posted};
+	struct wqe_data d = {.length = bytes, .lkey = FX_KEY, .addr = FX_VA + offset};
+
+	memset(wqe, 0, STRIDE);
+	memcpy(wqe, &next, sizeof(next));
+	memcpy(wqe + sizeof(next), &d, sizeof(d));
+	record.posted++;
+}
+
+static void assert_cqe(uint32_t qpn, uint8_t opcode, uint32_t error, uint32_t tag)
+{
+	const struct cqe *e = fx_cqe();
+
+	assert_non_null(e);
+	assert_int_equal(e->my_qpn, qpn);
+	assert_int_equal(e->opcode, opcode);
+	if (opcode == USER_INVALID)
+		assert_int_equal(e->imm_or_error, error);
+	assert_int_equal(e->wqe_offset, tag);
+}
+
+static void open__takes_one_and_never_ahead(void **state)
+{
+	(void)state;
+	use_srq();
+	assert_int_equal(rwm_open(c, fx->qp), RWM_INVALID_WQE);
+	for (uint32_t i = 0; i < 3; i++)
+		post(0, i + 1);
+	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
+	assert_int_equal(srq.consumed, 1);
+	assert_int_equal(rwm_open(c, fx->qp2), RWM_VALID_ENTRY);
+	assert_int_equal(srq.consumed, 2);
+	assert_int_equal(fx->qp->rwm.length, 1);
+	assert_int_equal(fx->qp2->rwm.length, 2);
+	assert_int_equal(rwm_wqe_offset(fx->qp), TAG);
+	assert_int_equal(rwm_wqe_offset(fx->qp2), TAG + 1);
+	rwm_release_wqe(fx->qp2); /* completes first */
+	assert_false(srq_held(fx->qp2));
+	assert_true(srq_held(fx->qp));
+	assert_int_equal(rwm_open(c, fx->qp2), RWM_VALID_ENTRY);
+	assert_int_equal(fx->qp2->rwm.length, 3);
+	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY); /* the one it has */
+	assert_int_equal(srq.consumed, 3);
+	fx_assert_counter(srq_taken, 3);
+}
+
+static void open__place_is_free_once_taken(void **state)
+{
+	(void)state;
+	use_srq();
+	post(0, 11);
+	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
+	for (uint32_t i = 0; i < ENTRIES; i++) /* the last one in the same place */
+		post(0, 20 + i);
+	assert_int_equal(fx->qp->rwm.length, 11);
+	assert_int_equal(rwm_wqe_offset(fx->qp), TAG);
+	for (uint32_t i = 0; i < ENTRIES; i++) {
+		assert_int_equal(rwm_open(c, fx->qp2), RWM_VALID_ENTRY);
+		assert_int_equal(fx->qp2->rwm.length, 20 + i);
+		assert_int_equal(rwm_wqe_offset(fx->qp2), TAG + 1 + i);
+		rwm_release_wqe(fx->qp2);
+	}
+	assert_int_equal(rwm_open(c, fx->qp2), RWM_INVALID_WQE);
+}
+
+static void open__counts_wrap(void **state)
+{
+	(void)state;
+	use_srq();
+	record.posted = srq.consumed = UINT32_MAX;
+	fx->qp->rwm.consumed = fx->qp->rwm.fetched = UINT32_MAX;
+	post(0, 11);
+	post(0, 22);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
+		assert_int_equal(fx->qp->rwm.length, 11 + 11 * i);
+		rwm_release_wqe(fx->qp);
+	}
+	assert_int_equal(rwm_open(c, fx->qp), RWM_INVALID_WQE);
+}
+
+static void rewind__keeps_it_for_the_next_message(void **state)
+{
+	(void)state;
+	use_srq();
+	post(0, 100);
+	post(0, 200);
+	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
+	rwm_update_entry(fx->qp, 50);
+	rwm_rewind(fx->qp);
+	assert_true(srq_held(fx->qp));
+	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
+	assert_int_equal(fx->qp->rwm.length, 100);
+	assert_int_equal(fx->qp->rwm.entry_bytes, 0);
+	assert_int_equal(srq.consumed, 1);
+}
+
+static void open__impossible_count_ends_the_srq_for_good(void **state)
+{
+	(void)state;
+	use_srq();
+	post(0, 100);
+	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
+	record.posted = ENTRIES + 2;
+	assert_int_equal(rwm_open(c, fx->qp2), RWM_BAD_QUEUE);
+	record.posted = 2;
+	assert_int_equal(rwm_open(c, fx->qp2), RWM_BAD_QUEUE);
+	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY); /* what was taken is sound */
+	fx_assert_event(EQE_SRQ_ERROR, SRQN);
+	fx_assert_no_event();
+	fx_assert_counter(srq_errors, 1);
+}
+
+static void limit__event_once_when_fewer_are_left(void **state)
+{
+	(void)state;
+	use_srq();
+	for (uint32_t i = 0; i < ENTRIES; i++)
+		post(0, 10);
+	srq.limit = 2;
+	for (uint32_t left = ENTRIES; left-- > 0;) {
+		assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
+		rwm_release_wqe(fx->qp);
+		if (left == 1) {
+			fx_assert_event(EQE_SRQ_LIMIT, SRQN);
+			assert_int_equal(srq.limit, 0);
+		}
+		fx_assert_no_event();
+	}
+	fx_assert_counter(srq_limits, 1);
+}
+
+static void send(uint32_t qpn, uint8_t opcode, uint32_t n, uint32_t bytes)
+{
+	fx_send_to(qpn,
+		(struct wire_headers){
+			.opcode = opcode, .psn = (FX_PSN + n) & PSN_MASK, .ackreq = 1},
+		bytes, 1);
+}
+
+static void message__completes_with_its_tag_and_promises_no_credits(void **state)
+{
+	(void)state;
+	use_srq();
+	fx->e.settings.e2e_credits = true;
+	post(0, 1000);
+	post(2000, 1000);
+	send(FX_QPN, WIRE_RC_SEND_FIRST, 0, FX_MTU);
+	send(FX_QPN2, WIRE_RC_SEND_ONLY, 0, 100);
+	send(FX_QPN, WIRE_RC_SEND_LAST, 1, 44);
+	fx_poll(2);
+	assert_cqe(FX_QPN2, USER_RECV, 0, TAG + 1);
+	assert_cqe(FX_QPN, USER_RECV, 0, TAG);
+	fx_assert_no_cqe();
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(fx_frame()->h.syndrome, aeth_ack(AETH_CREDIT_INVALID));
+	fx_assert_pattern(fx->memory + 2000, 100, 1);
+}
+
+static void message__keys_are_of_the_srqs_domain(void **state)
+{
+	(void)state;
+	use_srq();
+	fx->qp->pd = FX_PD + 1;
+	post(0, 1000);
+	send(FX_QPN, WIRE_RC_SEND_ONLY, 0, 100);
+	fx_poll(2);
+	assert_cqe(FX_QPN, USER_RECV, 0, TAG);
+	fx->qp->rq_pd = FX_PD + 1;
+	post(0, 1000);
+	send(FX_QPN, WIRE_RC_SEND_ONLY, 1, 100);
+	fx_poll(2);
+	assert_cqe(FX_QPN, USER_INVALID, SYNDROME_LOCAL_PROT, TAG + 1);
+}
+
+static void message__none_posted_is_rnr(void **state)
+{
+	(void)state;
+	use_srq();
+	send(FX_QPN, WIRE_RC_SEND_ONLY, 0, 100);
+	fx_poll(2);
+	fx_assert_ack(FX_PSN, aeth_rnr(12), 0);
+	post(0, 1000);
+	send(FX_QPN, WIRE_RC_SEND_ONLY, 0, 100);
+	fx_poll(2);
+	fx_assert_ack(FX_PSN, aeth_ack(AETH_CREDIT_INVALID), 1);
+	assert_cqe(FX_QPN, USER_RECV, 0, TAG);
+}
+
+static void message__bad_descriptor_hurts_its_taker_alone(void **state)
+{
+	struct wqe_data inlined = {.length = WQE_INLINE | 8, .lkey = 1, .addr = 1};
+
+	(void)state;
+	use_srq();
+	post(0, 1000);
+	memcpy(fx->rq + WQE_UNIT_BYTES, &inlined, sizeof(inlined));
+	post(0, 1000);
+	send(FX_QPN, WIRE_RC_SEND_ONLY, 0, 100);
+	send(FX_QPN2, WIRE_RC_SEND_ONLY, 0, 100);
+	fx_poll(3);
+	assert_cqe(FX_QPN, USER_INVALID, SYNDROME_LOCAL_QP_OP, TAG);
+	assert_cqe(FX_QPN2, USER_RECV, 0, TAG + 1);
+	assert_int_equal(qp_state(fx->qp), QP_ERR);
+	assert_int_equal(qp_state(fx->qp2), QP_RTS);
+	fx_assert_counter(bad_recv_wqe, 1);
+}
+
+static void message__impossible_count_fails_the_queue_pair(void **state)
+{
+	(void)state;
+	use_srq();
+	record.posted = UINT32_MAX;
+	send(FX_QPN, WIRE_RC_SEND_ONLY, 0, 100);
+	fx_poll(3);
+	fx_assert_no_cqe();
+	fx_assert_event(EQE_SRQ_ERROR, SRQN);
+	fx_assert_event(EQE_WQ_CATAS_ERROR, FX_QPN);
+	fx_assert_event(EQE_LAST_WQE, FX_QPN);
+	fx_assert_no_event();
+	assert_int_equal(qp_state(fx->qp), QP_ERR);
+}
+
+static void flush__gives_back_what_it_holds_then_says_it_was_the_last(void **state)
+{
+	(void)state;
+	use_srq();
+	post(0, 1000);
+	post(0, 1000);
+	send(FX_QPN, WIRE_RC_SEND_FIRST, 0, FX_MTU);
+	fx_poll(1);
+	fx_assert_no_event();
+	assert_true(qp_set_error(&fx->e, fx->qp));
+	fx_poll(1);
+	assert_cqe(FX_QPN, USER_INVALID, SYNDROME_WR_FLUSH, TAG);
+	fx_assert_no_cqe();
+	fx_assert_event(EQE_LAST_WQE, FX_QPN);
+	assert_int_equal(srq.consumed, 1); /* the other one stays for the others */
+	/* looked at again */
+	wake_post(&fx->e.wake[WAKE_EE], &fx->qp->wake[WAKE_EE], fx->qp->index);
+	fx_poll(1);
+	fx_assert_no_cqe();
+	fx_assert_no_event();
+}
+
+static void flush__after_a_failure_the_open_one_completes_first(void **state)
+{
+	(void)state;
+	use_srq();
+	post(0, 100);
+	send(FX_QPN, WIRE_RC_SEND_ONLY, 0, 200); /* longer than its buffer */
+	fx_poll(2);
+	assert_cqe(FX_QPN, USER_INVALID, SYNDROME_LOCAL_LENGTH, TAG);
+	fx_assert_no_cqe();
+	fx_assert_event(EQE_WQ_INVAL_REQ_ERROR, FX_QPN);
+	fx_assert_event(EQE_LAST_WQE, FX_QPN);
+	fx_assert_no_event();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(open__takes_one_and_never_ahead),
+		FX_TEST(open__place_is_free_once_taken),
+		FX_TEST(open__counts_wrap),
+		FX_TEST(rewind__keeps_it_for_the_next_message),
+		FX_TEST(open__impossible_count_ends_the_srq_for_good),
+		FX_TEST(limit__event_once_when_fewer_are_left),
+		FX_TEST(message__completes_with_its_tag_and_promises_no_credits),
+		FX_TEST(message__keys_are_of_the_srqs_domain),
+		FX_TEST(message__none_posted_is_rnr),
+		FX_TEST(message__bad_descriptor_hurts_its_taker_alone),
+		FX_TEST(message__impossible_count_fails_the_queue_pair),
+		FX_TEST(flush__gives_back_what_it_holds_then_says_it_was_the_last),
+		FX_TEST(flush__after_a_failure_the_open_one_completes_first),
+	};
+
+	return cmocka_run_group_tests_name(
+		"responder: SRQ", tests, fx_group_setup, fx_group_teardown);
+}
