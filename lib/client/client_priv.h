@@ -6,8 +6,8 @@
  *
  * Locks, in the order in which they may be taken:
  *   context.lock (object lists, memory) · context.rpc (control socket) · context.event_lock (event
- * queues) cq.lock · sq.lock or rq.lock · context.uar_lock: spin locks, held for a few hundred
- * cycles, no system call inside
+ * queues) cq.lock · sq.lock, rq.lock or srq.lock · context.uar_lock: spin locks, held for a few
+ * hundred cycles, no system call inside
  */
 #include <errno.h>
 #include <pthread.h>
@@ -25,7 +25,7 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 #define CACHE_LINE  __attribute__((aligned(64)))
 
-enum { PAGE_BYTES = 4096 };
+enum { PAGE_BYTES = 4096, UNIT_BYTES = 16, RECV_STRIDE_MIN = 64 };
 
 struct spin {
 	uint32_t held; /* atomic */
@@ -45,7 +45,7 @@ static inline void spin_unlock(struct spin *l)
 }
 
 /* All objects of a context are in a list, so that closing frees what is left. */
-enum node_kind { NODE_PD, NODE_MR, NODE_CHANNEL, NODE_CQ, NODE_QP, NODE_AH, NODE_KINDS };
+enum node_kind { NODE_PD, NODE_MR, NODE_CHANNEL, NODE_CQ, NODE_SRQ, NODE_QP, NODE_AH, NODE_KINDS };
 struct node {
 	struct node *next, *prev;
 	struct softhca_context *ctx;
@@ -166,10 +166,30 @@ struct work_queue {
 	uint64_t *wr_id;
 };
 
+struct softhca_srq {
+	struct node node;
+	struct softhca_pd *pd;
+	void *user;
+	struct queue_memory memory;
+	uint32_t number;
+
+	struct spin lock CACHE_LINE;
+	uint32_t head; /* descriptors posted, free running */
+	uint32_t mask; /* entries - 1 */
+	uint8_t shift; /* entry i lies at i << shift */
+	uint32_t max_sge;
+	uint8_t *ring;
+	struct srq_record *record;
+	uint64_t *wr_id;     /* by tag */
+	uint32_t *free_tags; /* free_count of them: tags that no descriptor carries */
+	uint32_t free_count;
+};
+
 struct softhca_qp {
 	struct node node;
 	struct softhca_pd *pd;
 	struct softhca_cq *send_cq, *recv_cq;
+	struct softhca_srq *srq; /* NULL: receives come from rq */
 	void *user;
 	struct queue_memory memory;
 
@@ -221,7 +241,7 @@ void memory_close(struct softhca_context *ctx);
 /* ---- cq.c ---- */
 
 /* Makes the CQ forget the completions of a QP that nobody produces for any more. */
-void cq_forget(struct softhca_cq *cq, uint32_t qpn);
+void cq_forget(struct softhca_cq *cq, const struct softhca_qp *qp);
 void cq_free(struct softhca_cq *cq);
 
 /* ---- qp.c ---- */
@@ -231,7 +251,17 @@ struct softhca_qp *qp_lookup(struct softhca_context *ctx, uint32_t number);
 /* The library has learned that the QP failed. */
 void qp_failed(struct softhca_qp *qp, enum softhca_qp_state state);
 
+/* ---- srq.c ---- */
+
+void srq_free(struct softhca_srq *srq);
+/* The descriptor with that tag has completed: its wr_id. The tag is free again. */
+uint64_t srq_retire(struct softhca_srq *srq, uint32_t tag);
+
 /* ---- post.c ---- */
+
+/* Writes a receive descriptor into an entry of 1 << shift bytes, which has room for its scatter
+ * entries. */
+void put_receive(const struct softhca_recv_wr *wr, uint8_t shift, uint32_t tag, uint8_t *wqe);
 
 /* Rings one doorbell. 0; -EAGAIN: the daemon takes none; -EIO. */
 int ring(struct softhca_context *ctx, uint32_t word0, uint32_t word1);
@@ -245,7 +275,8 @@ int events_start(struct softhca_context *ctx);
 void events_stop(struct softhca_context *ctx);
 /* Forgets events of an object that goes away. */
 void events_forget_cq(struct softhca_cq *cq);
-void events_forget_qp(struct softhca_qp *qp);
+/* The same of a QP or an SRQ. */
+void events_forget(struct softhca_context *ctx, const void *object);
 int event_queue_create(struct event_queue *q);
 void event_queue_destroy(struct event_queue *q);
 /* The daemon has gone: wakes everybody who waits. */

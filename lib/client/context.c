@@ -331,6 +331,12 @@ static void free_nodes(struct softhca_context *ctx)
 		node_remove(&cq->node);
 		cq_free(cq);
 	}
+	while (ctx->nodes[NODE_SRQ]) {
+		struct softhca_srq *srq = (struct softhca_srq *)ctx->nodes[NODE_SRQ];
+
+		node_remove(&srq->node);
+		srq_free(srq);
+	}
 	for (int kind = 0; kind < NODE_KINDS; kind++)
 		while (ctx->nodes[kind]) {
 			struct node *node = ctx->nodes[kind];
@@ -369,6 +375,8 @@ int softhca_query_device(struct softhca_context *ctx, struct softhca_device_attr
 		.max_pd = h->max_pd,
 		.max_qp_wr = h->max_qp_wr,
 		.max_cqe = h->max_cqe,
+		.max_srq = h->max_srq,
+		.max_srq_wr = h->max_srq_wr,
 		.max_sge = h->max_sge,
 		.max_inline_bytes = h->max_inline_bytes,
 		.max_rd_atomic = h->max_rd_atomic,

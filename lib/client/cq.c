@@ -215,9 +215,13 @@ static inline bool take(struct softhca_cq *cq, const struct cqe *e, struct softh
 			return false;
 		cq->last = qp;
 	}
-	if (unlikely(!is_send && !qp->rq.buffer))
-		return false;
-	wc->wr_id = retire(is_send ? &qp->sq : &qp->rq, e->wqe_offset);
+	if (unlikely(!is_send && !qp->rq.buffer)) {
+		if (!qp->srq)
+			return false;
+		wc->wr_id = srq_retire(qp->srq, e->wqe_offset);
+	} else {
+		wc->wr_id = retire(is_send ? &qp->sq : &qp->rq, e->wqe_offset);
+	}
 	wc->qp_num = e->my_qpn;
 	if (unlikely(e->opcode == USER_INVALID)) {
 		fail(qp, e, wc);
@@ -290,7 +294,7 @@ int softhca_req_notify_cq(struct softhca_cq *cq, int solicited_only)
 	return 0;
 }
 
-void cq_forget(struct softhca_cq *cq, uint32_t qpn)
+void cq_forget(struct softhca_cq *cq, const struct softhca_qp *qp)
 {
 	spin_lock(&cq->lock);
 	for (uint32_t i = cq->consumed; i - cq->consumed <= cq->mask; i++) {
@@ -298,10 +302,13 @@ void cq_forget(struct softhca_cq *cq, uint32_t qpn)
 
 		if (!ours(e))
 			break;
-		if (e->my_qpn == qpn)
-			e->my_qpn = 0; /* nobody's */
+		if (e->my_qpn != qp->number)
+			continue;
+		e->my_qpn = 0; /* nobody's */
+		if (qp->srq && !e->is_send)
+			srq_retire(qp->srq, e->wqe_offset);
 	}
-	if (cq->last && cq->last->number == qpn)
+	if (cq->last == qp)
 		cq->last = NULL;
 	spin_unlock(&cq->lock);
 }

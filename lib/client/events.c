@@ -85,11 +85,12 @@ static void event_queue_forget(struct event_queue *q, const void *object, bool d
 	for (uint32_t i = 0; i < q->count; i++) {
 		struct softhca_event e = q->events[(q->head + i) & (q->size - 1)];
 
-		if (e.cq == object || e.qp == object) {
+		if (e.cq == object || e.qp == object || e.srq == object) {
 			if (drop)
 				continue;
 			e.cq = NULL;
 			e.qp = NULL;
+			e.srq = NULL;
 		}
 		q->events[(q->head + kept++) & (q->size - 1)] = e;
 	}
@@ -128,6 +129,14 @@ static struct softhca_cq *cq_lookup(struct softhca_context *ctx, uint32_t number
 	return NULL;
 }
 
+static struct softhca_srq *srq_lookup(struct softhca_context *ctx, uint32_t number)
+{
+	for (struct node *n = ctx->nodes[NODE_SRQ]; n; n = n->next)
+		if (((struct softhca_srq *)n)->number == number)
+			return (struct softhca_srq *)n;
+	return NULL;
+}
+
 static const struct {
 	uint8_t known, type, of_qp, fails;
 } types[32] = {
@@ -139,6 +148,7 @@ static const struct {
 	[EQE_PORT_CHANGE] = {1, SOFTHCA_EVENT_PORT_ACTIVE, 0, 0},
 	[EQE_WQ_INVAL_REQ_ERROR] = {1, SOFTHCA_EVENT_QP_REQ_ERR, 1, 1},
 	[EQE_WQ_ACCESS_ERROR] = {1, SOFTHCA_EVENT_QP_ACCESS_ERR, 1, 1},
+	[EQE_SRQ_ERROR] = {1, SOFTHCA_EVENT_SRQ_ERR, 0, 0},
 	[EQE_SRQ_LIMIT] = {1, SOFTHCA_EVENT_SRQ_LIMIT, 0, 0},
 	[EQE_LAST_WQE] = {1, SOFTHCA_EVENT_QP_LAST_WQE, 1, 0},
 };
@@ -161,6 +171,8 @@ static void dispatch(struct softhca_context *ctx, const struct eqe *eqe)
 		e.qp = qp_lookup(ctx, eqe->number);
 	if (eqe->type == EQE_CQ_ERROR)
 		e.cq = cq_lookup(ctx, eqe->number);
+	if (eqe->type == EQE_SRQ_LIMIT || eqe->type == EQE_SRQ_ERROR)
+		e.srq = srq_lookup(ctx, eqe->number);
 	if (eqe->type == EQE_PORT_CHANGE) {
 		e.type = eqe->number ? SOFTHCA_EVENT_PORT_ACTIVE : SOFTHCA_EVENT_PORT_ERR;
 		e.number = 1;
@@ -283,12 +295,10 @@ void events_forget_cq(struct softhca_cq *cq)
 	pthread_mutex_unlock(&ctx->event_lock);
 }
 
-void events_forget_qp(struct softhca_qp *qp)
+void events_forget(struct softhca_context *ctx, const void *object)
 {
-	struct softhca_context *ctx = qp->node.ctx;
-
 	pthread_mutex_lock(&ctx->event_lock);
-	event_queue_forget(&ctx->async, qp, false);
+	event_queue_forget(&ctx->async, object, false);
 	pthread_mutex_unlock(&ctx->event_lock);
 }
 

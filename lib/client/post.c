@@ -269,14 +269,14 @@ int softhca_post_send(
 
 /* ---- receive ---- */
 
-static inline void put_receive(
-	struct work_queue *rq, const struct softhca_recv_wr *wr, uint8_t *wqe)
+void put_receive(const struct softhca_recv_wr *wr, uint8_t shift, uint32_t tag, uint8_t *wqe)
 {
 	struct wqe_next *next = (struct wqe_next *)wqe;
 	uint8_t *end = put_data(wr->sg_list, wr->num_sge, wqe + sizeof(*next));
 	struct wqe_data *terminator = (struct wqe_data *)end;
 
-	next->ee_nds = 1u << (rq->shift - 4);
+	next->ee_nds = 1u << (shift - 4);
+	next->imm = tag;
 	*terminator = (struct wqe_data){0};
 }
 
@@ -289,7 +289,7 @@ int softhca_post_recv(
 	int rc = unlikely(ctx_dead(qp->node.ctx)) ? -EIO : state == SOFTHCA_QPS_RESET ? -EINVAL : 0;
 
 	if (unlikely(!rq->buffer))
-		rc = -ENOMEM;
+		rc = qp->srq ? -EINVAL : -ENOMEM;
 	spin_lock(&rq->lock);
 	head = rq->head;
 	room = rq->buffer ? rq->mask + 1 - (head - __atomic_load_n(&rq->tail, __ATOMIC_ACQUIRE))
@@ -301,7 +301,7 @@ int softhca_post_recv(
 			rc = room == 0 ? -ENOMEM : -EINVAL;
 			break;
 		}
-		put_receive(rq, wr, rq->buffer + ((size_t)index << rq->shift));
+		put_receive(wr, rq->shift, 0, rq->buffer + ((size_t)index << rq->shift));
 		rq->wr_id[index] = wr->wr_id;
 		head++;
 		room--;

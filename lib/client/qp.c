@@ -12,13 +12,7 @@
 #include <sys/random.h>
 #include "client_priv.h"
 
-enum {
-	UNIT = 16,
-	SEND_STRIDE_MIN = 64,
-	SEND_STRIDE_MAX = 1024,
-	SEND_UNITS_MAX = 63,
-	RECV_STRIDE_MIN = 64
-};
+enum { SEND_STRIDE_MIN = 64, SEND_STRIDE_MAX = 1024, SEND_UNITS_MAX = 63 };
 
 /* ---- sizes ---- */
 
@@ -48,31 +42,34 @@ static int plan(
 		cap->max_inline_data > limit->max_inline_bytes)
 		return -EINVAL;
 	cap->max_send_sge = cap->max_send_sge ? cap->max_send_sge : 1;
-	send_bytes = (headers + cap->max_send_sge) * UNIT;
-	inline_bytes =
-		headers * UNIT + ((4 + cap->max_inline_data + UNIT - 1) & ~(uint32_t)(UNIT - 1));
+	send_bytes = (headers + cap->max_send_sge) * UNIT_BYTES;
+	inline_bytes = headers * UNIT_BYTES +
+		       ((4 + cap->max_inline_data + UNIT_BYTES - 1) & ~(uint32_t)(UNIT_BYTES - 1));
 	stride = round_up(send_bytes > inline_bytes ? send_bytes : inline_bytes, SEND_STRIDE_MIN);
-	if (stride > SEND_STRIDE_MAX || inline_bytes > SEND_UNITS_MAX * UNIT)
+	if (stride > SEND_STRIDE_MAX || inline_bytes > SEND_UNITS_MAX * UNIT_BYTES)
 		return -EINVAL;
 	qp->sq.shift = (uint8_t)__builtin_ctz(stride);
 	qp->sq.mask = round_up(cap->max_send_wr ? cap->max_send_wr : 1, 4) - 1;
 	/* What fits anyway is given. */
-	stride = stride == SEND_STRIDE_MAX ? SEND_UNITS_MAX * UNIT : stride;
-	qp->sq.max_sge = (stride / UNIT - headers) < limit->max_sge ? stride / UNIT - headers
-								    : limit->max_sge;
-	qp->sq.max_inline = stride - headers * UNIT - 4;
+	stride = stride == SEND_STRIDE_MAX ? SEND_UNITS_MAX * UNIT_BYTES : stride;
+	qp->sq.max_sge = (stride / UNIT_BYTES - headers) < limit->max_sge
+				 ? stride / UNIT_BYTES - headers
+				 : limit->max_sge;
+	qp->sq.max_inline = stride - headers * UNIT_BYTES - 4;
 	if (qp->sq.max_inline > limit->max_inline_bytes)
 		qp->sq.max_inline = limit->max_inline_bytes;
 	cap->max_send_wr = qp->sq.mask + 1;
 	cap->max_send_sge = qp->sq.max_sge;
 	cap->max_inline_data = qp->sq.max_inline;
+	if (qp->srq)
+		cap->max_recv_wr = cap->max_recv_sge = 0;
 	if (cap->max_recv_wr == 0)
 		return 0;
-	stride =
-		round_up((2 + (cap->max_recv_sge ? cap->max_recv_sge : 1)) * UNIT, RECV_STRIDE_MIN);
+	stride = round_up(
+		(2 + (cap->max_recv_sge ? cap->max_recv_sge : 1)) * UNIT_BYTES, RECV_STRIDE_MIN);
 	qp->rq.shift = (uint8_t)__builtin_ctz(stride);
 	qp->rq.mask = round_up(cap->max_recv_wr, 4) - 1;
-	qp->rq.max_sge = stride / UNIT - 2;
+	qp->rq.max_sge = stride / UNIT_BYTES - 2;
 	cap->max_recv_wr = qp->rq.mask + 1;
 	cap->max_recv_sge = qp->rq.max_sge;
 	return 0;
@@ -101,6 +98,7 @@ static int qp_register(struct softhca_qp *qp)
 		.rq_va = (uintptr_t)qp->rq.buffer,
 		.record_va = (uintptr_t)qp->record,
 		.sq_signal_all = qp->signal_all,
+		.srqn = qp->srq ? qp->srq->number : 0,
 	};
 
 	return ctx_call_for_number(
@@ -112,6 +110,8 @@ static void use(struct softhca_qp *qp, uint32_t by)
 	qp->pd->node.users += by;
 	qp->send_cq->node.users += by;
 	qp->recv_cq->node.users += by;
+	if (qp->srq)
+		qp->srq->node.users += by;
 }
 
 /* context.lock is held. */
@@ -154,6 +154,7 @@ static struct softhca_qp *qp_new(struct softhca_pd *pd, struct softhca_qp_init_a
 	qp->pd = pd;
 	qp->send_cq = attr->send_cq;
 	qp->recv_cq = attr->recv_cq;
+	qp->srq = attr->srq;
 	qp->user = attr->user;
 	qp->type = (uint8_t)attr->type;
 	qp->signal_all = attr->sq_sig_all != 0;
@@ -203,12 +204,12 @@ int softhca_destroy_qp(struct softhca_qp *qp)
 	if (rc == -ENOTCONN)
 		rc = 0;
 	if (!rc) {
-		/* Whoever polls finds it no more; whoever polls now is waited for by cq_forget()'s
-		 * lock. */
+		/* Nothing more is written for it. Whoever polls now is waited for by cq_forget()'s
+		 * lock, whoever polls later finds nothing of it; an SRQ's tags come back. */
+		cq_forget(qp->send_cq, qp);
+		cq_forget(qp->recv_cq, qp);
 		__atomic_store_n(&ctx->qps[qp->number & ctx->qp_mask], NULL, __ATOMIC_RELEASE);
-		cq_forget(qp->send_cq, qp->number);
-		cq_forget(qp->recv_cq, qp->number);
-		events_forget_qp(qp);
+		events_forget(ctx, qp);
 		node_remove(&qp->node);
 		use(qp, -1u);
 		queue_memory_put(ctx, &qp->memory);
@@ -260,8 +261,8 @@ void qp_failed(struct softhca_qp *qp, enum softhca_qp_state state)
 /* In RST the queues begin anew; what had completed is forgotten. */
 static void qp_reset(struct softhca_qp *qp)
 {
-	cq_forget(qp->send_cq, qp->number);
-	cq_forget(qp->recv_cq, qp->number);
+	cq_forget(qp->send_cq, qp);
+	cq_forget(qp->recv_cq, qp);
 	qp->sq.head = qp->sq.tail = 0;
 	qp->rq.head = qp->rq.tail = 0;
 	__atomic_store_n(&qp->record->rq_posted, 0, __ATOMIC_RELEASE);

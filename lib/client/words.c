@@ -47,6 +47,7 @@ const char *softhca_event_type_str(uint32_t type)
 		[SOFTHCA_EVENT_DEVICE_FATAL] = "the daemon has gone",
 		[SOFTHCA_EVENT_PORT_ACTIVE] = "port up",
 		[SOFTHCA_EVENT_PORT_ERR] = "port down",
+		[SOFTHCA_EVENT_SRQ_ERR] = "shared receive queue failed",
 		[SOFTHCA_EVENT_SRQ_LIMIT] = "shared receive queue limit reached",
 		[SOFTHCA_EVENT_QP_LAST_WQE] = "last request reached",
 	};

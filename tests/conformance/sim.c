@@ -149,6 +149,18 @@ static void must(enum ceu_status status, const char *what)
 	}
 }
 
+static void make_srq(struct sim_node *n)
+{
+	struct ceu_srq make = {
+		.client = 0, .pd = CLIENT_PD, .entries = SIM_SRQ_ENTRIES, .stride = SIM_RQ_STRIDE};
+
+	n->srq.srqn = 0x5002;
+	n->srq.ring = make.ring = zeroed(SIM_SRQ_ENTRIES * SIM_RQ_STRIDE);
+	n->srq.record = make.record = zeroed(sizeof(*n->srq.record));
+	must(ceu_exec(n->ceu, CEU_SW2HW_SRQ, n->srq.srqn, &make, sizeof(make), NULL, 0),
+		"SW2HW_SRQ");
+}
+
 static void make_client(struct sim *s, int node, const struct sim_params *p)
 {
 	struct sim_node *n = &s->node[node];
@@ -179,6 +191,8 @@ static void make_client(struct sim *s, int node, const struct sim_params *p)
 	must(ceu_exec(n->ceu, CEU_MAP_EQ, 0, &eq, sizeof(eq), NULL, 0), "MAP_EQ");
 	must(ceu_exec(n->ceu, CEU_SW2HW_CQ, n->cqn, &cq, sizeof(cq), NULL, 0), "SW2HW_CQ");
 	hca_client_attach(n->hca, 0, &n->page->uar);
+	if (p->srq)
+		make_srq(n);
 }
 
 static void make_qp(struct sim *s, int node, unsigned i, const struct sim_params *p)
@@ -199,6 +213,11 @@ static void make_qp(struct sim *s, int node, unsigned i, const struct sim_params
 		return;
 	q->sq = make.sq = zeroed(make.sq_bytes);
 	q->rq = make.rq = zeroed(SIM_RQ_ENTRIES * SIM_RQ_STRIDE);
+	if (p->srq) {
+		make.srqn = n->srq.srqn;
+		make.rq = NULL;
+		make.rq_entries = 0;
+	}
 	q->record = make.record = zeroed(sizeof(*q->record));
 	must(ceu_exec(n->ceu, CEU_SW2HW_QP, q->qpn, &make, sizeof(make), NULL, 0), "SW2HW_QP");
 }
@@ -348,6 +367,20 @@ uint32_t sim_post_recv(struct sim *s, int node, unsigned qp, uint64_t at, uint32
 	struct sim_sge entry = {at, length, 0};
 
 	return sim_post_recv_list(s, node, qp, &entry, length != 0);
+}
+
+uint32_t sim_post_srq_recv(struct sim *s, int node, uint64_t offset, uint32_t length)
+{
+	struct sim_node *n = &s->node[node];
+	uint8_t *wqe = n->srq.ring + n->srq.posted % SIM_SRQ_ENTRIES * SIM_RQ_STRIDE;
+	struct wqe_next next = {.imm = 0x1000 + n->srq.posted};
+	struct wqe_data d = {length, n->key, n->va + offset};
+
+	memset(wqe, 0, SIM_RQ_STRIDE);
+	memcpy(wqe, &next, sizeof(next));
+	memcpy(wqe + sizeof(next), &d, sizeof(d));
+	__atomic_store_n(&n->srq.record->posted, ++n->srq.posted, __ATOMIC_RELEASE);
+	return next.imm;
 }
 
 bool sim_poll_cq(struct sim *s, int node, struct cqe *out)
@@ -549,6 +582,7 @@ static void make_node(struct sim *s, int node, const struct sim_params *p)
 	if (err)
 		die("hca_create", err);
 	ceu.qps = &n->hca->qps;
+	ceu.srqs = &n->hca->srqs;
 	ceu.v2p = &n->hca->v2p;
 	ceu.completion = &n->hca->completion;
 	ceu.engines = n->hca->engines;
@@ -637,6 +671,8 @@ static void free_node(struct sim_node *n)
 		free(n->qp[k].rq);
 		free(n->qp[k].record);
 	}
+	free(n->srq.ring);
+	free(n->srq.record);
 	free(n->page);
 	free(n->memory);
 	free(n->cq);

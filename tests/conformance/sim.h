@@ -19,6 +19,7 @@ enum {
 	SIM_QPS = 8,
 	SIM_SQ_ENTRIES = 128,
 	SIM_RQ_ENTRIES = 128,
+	SIM_SRQ_ENTRIES = 64,
 	SIM_CQ_LOG = 10,
 	SIM_STRIDE = 128,
 	SIM_RQ_STRIDE = 64
@@ -57,6 +58,14 @@ struct sim_qp {
 	uint32_t posted, rq_posted;
 };
 
+/* A shared receive queue. Tags are never used twice. */
+struct sim_srq {
+	uint32_t srqn; /* 0: none */
+	uint8_t *ring;
+	struct srq_record *record;
+	uint32_t posted;
+};
+
 struct sim_node {
 	struct hca *hca; /* NULL: a test speaks for it */
 	struct ceu *ceu;
@@ -69,6 +78,7 @@ struct sim_node {
 	struct cqe *cq;
 	struct cq_record *cq_record;
 	uint32_t cqn, cq_taken;
+	struct sim_srq srq;
 	struct sim_qp qp[SIM_QPS];
 	uint8_t ip[16];
 };
@@ -90,6 +100,7 @@ struct sim_params {
 	uint64_t seed;
 	bool no_credits;
 	bool ipv6;
+	bool srq;			  /* all QPs of a node receive through one SRQ */
 	uint8_t access;			  /* rights of the peer: enum access_flags */
 	bool alone;			  /* node 0 only: rig.h speaks for node 1 */
 	unsigned packets;		  /* packet buffers; 0: enough */
@@ -161,6 +172,10 @@ uint32_t sim_post_recv_list(
 	struct sim *s, int node, unsigned qp, const struct sim_sge *sge, unsigned sges);
 /* Posts a receive of one entry (length 0: none). */
 uint32_t sim_post_recv(struct sim *s, int node, unsigned qp, uint64_t offset, uint32_t length);
+
+/* Posts a receive of one entry into the node's SRQ. Returns the tag that its completion brings as
+ * wqe_offset. */
+uint32_t sim_post_srq_recv(struct sim *s, int node, uint64_t offset, uint32_t length);
 
 /* Next completion of that node, if there is one. */
 bool sim_poll_cq(struct sim *s, int node, struct cqe *out);

@@ -494,7 +494,7 @@ static void poll__completions_of_nobody_are_skipped(void **state)
 	complete(USER_SEND, true, 0)->my_qpn = NUMBER ^ 0x100; /* an earlier user of the place */
 	complete(USER_SEND, true, 0);
 	complete(USER_RECV, false, 1);
-	cq_forget(cq, NUMBER);
+	cq_forget(cq, qp);
 	complete(USER_RECV, false, 2);
 	assert_int_equal(softhca_poll_cq(cq, 4, wc), 1);
 	assert_int_equal(cq->record->consumer_index, 4);
@@ -503,6 +503,127 @@ static void poll__completions_of_nobody_are_skipped(void **state)
 	qp->rq.buffer = NULL;
 	complete(USER_RECV, false, 2);
 	assert_int_equal(softhca_poll_cq(cq, 4, wc), 0);
+}
+
+/* An SRQ as softhca_create_srq() makes it, and the QP receives through it. */
+static struct softhca_srq *use_srq(void)
+{
+	struct softhca_srq *srq = zeroed(sizeof(*srq));
+
+	*srq = (struct softhca_srq){.node.ctx = ctx,
+		.mask = ENTRIES - 1,
+		.shift = SHIFT,
+		.max_sge = 4,
+		.ring = zeroed(ENTRIES * STRIDE),
+		.record = zeroed(sizeof(*srq->record)),
+		.wr_id = zeroed(ENTRIES * 8),
+		.free_tags = zeroed(ENTRIES * 4),
+		.free_count = ENTRIES};
+	memset(srq->ring, 0xee, ENTRIES * STRIDE);
+	for (uint32_t i = 0; i < ENTRIES; i++)
+		srq->free_tags[i] = ENTRIES - 1 - i;
+	free(qp->rq.buffer);
+	qp->rq.buffer = NULL;
+	qp->srq = srq;
+	return srq;
+}
+
+static void srq_unmake(struct softhca_srq *srq)
+{
+	free(srq->ring);
+	free(srq->record);
+	srq_free(srq);
+}
+
+/* The tag that the n-th descriptor posted carries. */
+static uint32_t tag_of(const struct softhca_srq *srq, uint32_t n)
+{
+	return ((const struct wqe_next *)(srq->ring + ((n & srq->mask) << SHIFT)))->imm;
+}
+
+static void complete_tag(uint32_t tag)
+{
+	complete(USER_RECV, false, 0)->wqe_offset = tag;
+}
+
+static void srq__tags_find_requests_in_any_order(void **state)
+{
+	struct softhca_srq *srq = use_srq();
+	struct softhca_recv_wr wr[ENTRIES + 1], *bad;
+	struct softhca_wc wc[ENTRIES];
+	uint32_t tags[ENTRIES];
+
+	(void)state;
+	for (uint32_t i = 0; i <= ENTRIES; i++)
+		wr[i] = (struct softhca_recv_wr){.wr_id = 100 + i,
+			.next = i < ENTRIES ? &wr[i + 1] : NULL,
+			.sg_list = sges,
+			.num_sge = 2};
+	assert_int_equal(softhca_post_srq_recv(srq, wr, &bad), -ENOMEM);
+	assert_ptr_equal(bad, &wr[ENTRIES]);
+	assert_int_equal(srq->record->posted, ENTRIES);
+	for (uint32_t i = 0; i < ENTRIES; i++)
+		tags[i] = tag_of(srq, i);
+	/* The daemon has taken all; the last one completes first. */
+	for (uint32_t i = ENTRIES; i-- > 0;) {
+		const struct wqe_data *data;
+
+		complete_tag(tags[i]);
+		assert_int_equal(softhca_poll_cq(cq, 4, wc), 1);
+		assert_int_equal(wc->wr_id, 100 + i);
+		assert_int_equal(wc->opcode, SOFTHCA_WC_RECV);
+		/* its tag serves the next one, in the place that is oldest */
+		wr[0] = (struct softhca_recv_wr){.wr_id = 200 + i, .sg_list = sges, .num_sge = 2};
+		assert_int_equal(softhca_post_srq_recv(srq, wr, NULL), 0);
+		assert_int_equal(tag_of(srq, srq->record->posted - 1), tags[i]);
+		data = (const struct wqe_data *)(srq->ring + ((ENTRIES - 1 - i) << SHIFT) + 16);
+		assert_int_equal(data[1].length, 20);
+		assert_int_equal(data[2].length + data[2].lkey, 0);
+		assert_int_equal(softhca_post_srq_recv(srq, wr, NULL), -ENOMEM);
+	}
+	assert_false(doorbell_waits());
+	srq_unmake(srq);
+}
+
+static void srq__refused_requests(void **state)
+{
+	struct softhca_srq *srq = use_srq();
+	struct softhca_recv_wr wr[2] = {{.wr_id = 1, .next = &wr[1], .sg_list = sges, .num_sge = 4},
+		{.wr_id = 2, .sg_list = sges, .num_sge = 5}};
+	struct softhca_recv_wr *bad;
+
+	(void)state;
+	assert_int_equal(softhca_post_recv(qp, &wr[1], NULL), -EINVAL); /* it has an SRQ */
+	assert_int_equal(softhca_post_srq_recv(srq, wr, &bad), -EINVAL);
+	assert_ptr_equal(bad, &wr[1]);
+	assert_int_equal(srq->record->posted, 1);
+	assert_int_equal(srq->free_count, ENTRIES - 1);
+	wr[1].num_sge = -1;
+	assert_int_equal(softhca_post_srq_recv(srq, &wr[1], &bad), -EINVAL);
+	ctx->dead = 1;
+	wr[1].num_sge = 0;
+	assert_int_equal(softhca_post_srq_recv(srq, &wr[1], &bad), -EIO);
+	srq_unmake(srq);
+}
+
+static void srq__tags_of_forgotten_completions_come_back(void **state)
+{
+	struct softhca_srq *srq = use_srq();
+	struct softhca_recv_wr wr = {.wr_id = 7};
+	struct softhca_wc wc;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(softhca_post_srq_recv(srq, &wr, NULL), 0);
+	complete_tag(tag_of(srq, 0));
+	complete(USER_SEND, true, 0); /* no receive */
+	complete_tag(tag_of(srq, 2));
+	cq_forget(cq, qp);
+	assert_int_equal(srq->free_count, ENTRIES - 1);
+	cq_forget(cq, qp);
+	assert_int_equal(srq->free_count, ENTRIES - 1);
+	assert_int_equal(softhca_poll_cq(cq, 1, &wc), 0);
+	srq_unmake(srq);
 }
 
 static void poll__dead_daemon_is_noticed(void **state)
@@ -544,6 +665,8 @@ static void words__for_every_number(void **state)
 		assert_string_not_equal(softhca_qp_state_str(i), "unknown");
 	assert_string_equal(softhca_wc_status_str(UINT32_MAX), "unknown");
 	assert_string_equal(softhca_event_type_str(6), "unknown");
+	for (uint32_t i = SOFTHCA_EVENT_SRQ_ERR; i <= SOFTHCA_EVENT_QP_LAST_WQE; i++)
+		assert_string_not_equal(softhca_event_type_str(i), "unknown");
 	assert_string_equal(
 		softhca_event_type_str(SOFTHCA_EVENT_DEVICE_FATAL), "the daemon has gone");
 }
@@ -564,6 +687,9 @@ int main(void)
 		TEST(poll__every_kind_of_completion),
 		TEST(poll__error_fails_the_qp_and_asks_for_the_flush),
 		TEST(poll__completions_of_nobody_are_skipped),
+		TEST(srq__tags_find_requests_in_any_order),
+		TEST(srq__refused_requests),
+		TEST(srq__tags_of_forgotten_completions_come_back),
 		TEST(poll__dead_daemon_is_noticed),
 		TEST(arm__each_time_another_value),
 		cmocka_unit_test(words__for_every_number),

@@ -26,6 +26,7 @@ struct pair {
 	struct softhca_pd *pd;
 	struct softhca_channel *channel;
 	struct softhca_cq *cq;
+	struct softhca_srq *srq; /* both QPs receive through it; NULL: each its own queue */
 	struct softhca_qp *qp[2];
 	uint8_t *memory;
 	struct softhca_mr *mr;
@@ -33,8 +34,9 @@ struct pair {
 
 enum { MEMORY_BYTES = 1 << 20 };
 
-static void pair_open(struct pair *p, enum softhca_qp_type type)
+static void pair_open_with(struct pair *p, enum softhca_qp_type type, uint32_t srq_entries)
 {
+	struct softhca_srq_init_attr srq = {.user = p, .max_wr = srq_entries, .max_sge = 2};
 	struct softhca_qp_init_attr init = {.type = type,
 		.cap = {.max_send_wr = 64,
 			.max_recv_wr = 64,
@@ -55,6 +57,9 @@ static void pair_open(struct pair *p, enum softhca_qp_type type)
 	assert_non_null(p->memory);
 	p->mr = softhca_reg_mr(p->pd, p->memory, MEMORY_BYTES, 0xf);
 	assert_non_null(p->mr);
+	p->srq = srq_entries ? softhca_create_srq(p->pd, &srq) : NULL;
+	assert_true(p->srq || !srq_entries);
+	init.srq = p->srq;
 	init.send_cq = init.recv_cq = p->cq;
 	for (int i = 0; i < 2; i++) {
 		p->qp[i] = softhca_create_qp(p->pd, &init);
@@ -65,10 +70,17 @@ static void pair_open(struct pair *p, enum softhca_qp_type type)
 		assert_int_equal(softhca_connect_qp(p->qp[i], &end[i], &end[!i], NULL), 0);
 }
 
+static void pair_open(struct pair *p, enum softhca_qp_type type)
+{
+	pair_open_with(p, type, 0);
+}
+
 static void pair_close(struct pair *p)
 {
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(softhca_destroy_qp(p->qp[i]), 0);
+	if (p->srq)
+		assert_int_equal(softhca_destroy_srq(p->srq), 0);
 	assert_int_equal(softhca_dereg_mr(p->mr), 0);
 	assert_int_equal(softhca_free(p->ctx, p->memory), 0);
 	assert_int_equal(softhca_destroy_cq(p->cq), 0);
@@ -368,6 +380,141 @@ static void events__armed_cq_wakes(void **state)
 	pair_close(&p);
 }
 
+/* The next event but COMM_EST; fails after five seconds. */
+static struct softhca_event next_event(struct pair *p)
+{
+	struct pollfd fd = {.fd = softhca_async_fd(p->ctx), .events = POLLIN};
+	struct softhca_event e;
+
+	do {
+		if (poll(&fd, 1, 5000) != 1)
+			fail_msg("no event");
+		assert_int_equal(softhca_get_async_event(p->ctx, &e), 0);
+	} while (e.type == SOFTHCA_EVENT_COMM_EST);
+	return e;
+}
+
+static void post_srq(struct pair *p, uint32_t n, uint64_t wr_id)
+{
+	struct softhca_sge sge = sge_of(p, 0x10000 + 4096 * n, 4096);
+	struct softhca_recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1};
+
+	assert_int_equal(softhca_post_srq_recv(p->srq, &wr, NULL), 0);
+}
+
+/* Message `value` over QP `from`; its receive completes on the other one with that wr_id. */
+static void send_shared(struct pair *p, int from, uint32_t value, uint64_t wr_id)
+{
+	struct softhca_wc wc[2];
+	struct softhca_sge sge = {.addr = (uintptr_t)&value, .length = sizeof(value)};
+	struct softhca_send_wr send = {.wr_id = 1,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = SOFTHCA_WR_SEND,
+		.send_flags = SOFTHCA_SEND_SIGNALED | SOFTHCA_SEND_INLINE};
+
+	assert_int_equal(softhca_post_send(p->qp[from], &send, NULL), 0);
+	wait_for(p, 2, wc);
+	if (wc[0].opcode != SOFTHCA_WC_RECV)
+		wc[0] = wc[1];
+	assert_int_equal(wc[0].status, SOFTHCA_WC_SUCCESS);
+	assert_int_equal(wc[0].opcode, SOFTHCA_WC_RECV);
+	assert_int_equal(wc[0].qp_num, softhca_qp_number(p->qp[!from]));
+	assert_int_equal(wc[0].wr_id, wr_id);
+}
+
+static void srq__receives_limit_and_last_wqe(void **state)
+{
+	struct softhca_qp_attr error = {.state = SOFTHCA_QPS_ERR};
+	struct softhca_srq_attr attr;
+	struct softhca_event e;
+	struct softhca_recv_wr recv = {.wr_id = 1};
+	struct pair p;
+
+	(void)state;
+	pair_open_with(&p, SOFTHCA_QP_RC, 5);
+	assert_int_equal(softhca_destroy_srq(p.srq), -EBUSY);
+	assert_int_equal(softhca_post_recv(p.qp[0], &recv, NULL), -EINVAL);
+	assert_int_equal(softhca_query_srq(p.srq, &attr), 0);
+	assert_int_equal(attr.max_wr, 8);
+	assert_true(attr.max_sge >= 2);
+	assert_int_equal(softhca_arm_srq(p.srq, 9), -EINVAL);
+	for (uint32_t i = 0; i < 8; i++)
+		post_srq(&p, i, 500 + i);
+	assert_int_equal(softhca_arm_srq(p.srq, 3), 0);
+	for (uint32_t i = 0; i < 6; i++) {
+		send_shared(&p, i & 1, i + 1000, 500 + i);
+		assert_int_equal(*(uint32_t *)(p.memory + 0x10000 + 4096 * i), i + 1000);
+	}
+	e = next_event(&p);
+	assert_int_equal(e.type, SOFTHCA_EVENT_SRQ_LIMIT);
+	assert_ptr_equal(e.srq, p.srq);
+	assert_ptr_equal(softhca_srq_user(e.srq), &p);
+	assert_int_equal(e.number, softhca_srq_number(p.srq));
+	assert_int_equal(softhca_query_srq(p.srq, &attr), 0);
+	assert_int_equal(attr.available, 2);
+	assert_int_equal(attr.limit + attr.error, 0);
+	assert_int_equal(softhca_modify_qp(p.qp[1], &error, SOFTHCA_QP_STATE), 0);
+	e = next_event(&p);
+	assert_int_equal(e.type, SOFTHCA_EVENT_QP_LAST_WQE);
+	assert_ptr_equal(e.qp, p.qp[1]);
+	pair_close(&p);
+}
+
+/* Many times around the ring, with what completes unpolled when its QP goes. */
+static void srq__goes_on_through_queue_pairs_that_come_and_go(void **state)
+{
+	struct softhca_qp_attr reset = {.state = SOFTHCA_QPS_RESET};
+	struct softhca_endpoint end[2];
+	struct pair p;
+
+	(void)state;
+	pair_open_with(&p, SOFTHCA_QP_RC, 4);
+	for (uint32_t round = 0; round < 20; round++) {
+		struct softhca_send_wr send = {.opcode = SOFTHCA_WR_SEND};
+
+		for (uint32_t i = 0; i < 4; i++)
+			post_srq(&p, i, round * 10 + i);
+		send_shared(&p, 0, round, round * 10);
+		assert_int_equal(softhca_post_send(p.qp[0], &send, NULL), 0);
+		assert_int_equal(softhca_post_send(p.qp[1], &send, NULL), 0);
+		for (struct softhca_srq_attr attr = {.available = 3}; attr.available != 1;)
+			assert_int_equal(softhca_query_srq(p.srq, &attr), 0);
+		for (int i = 0; i < 2; i++) {
+			assert_int_equal(softhca_modify_qp(p.qp[i], &reset, SOFTHCA_QP_STATE), 0);
+			assert_int_equal(softhca_local_endpoint(p.qp[i], 0, &end[i]), 0);
+		}
+		for (int i = 0; i < 2; i++)
+			assert_int_equal(softhca_connect_qp(p.qp[i], &end[i], &end[!i], NULL), 0);
+		send_shared(&p, 1, round, round * 10 + 3);
+	}
+	pair_close(&p);
+}
+
+static void srq__refused(void **state)
+{
+	struct softhca_srq_init_attr attr = {.max_wr = 0};
+	struct softhca_device_attr device;
+	struct pair p;
+
+	(void)state;
+	pair_open(&p, SOFTHCA_QP_RC);
+	assert_int_equal(softhca_query_device(p.ctx, &device), 0);
+	assert_int_equal(device.max_srq, f.hca->srqs.count);
+	assert_null(softhca_create_srq(p.pd, &attr));
+	assert_int_equal(errno, EINVAL);
+	attr.max_wr = device.max_srq_wr + 1;
+	assert_null(softhca_create_srq(p.pd, &attr));
+	attr.max_wr = device.max_srq_wr;
+	attr.max_sge = device.max_sge + 1;
+	assert_null(softhca_create_srq(p.pd, &attr));
+	attr.max_sge = device.max_sge;
+	assert_non_null(softhca_create_srq(p.pd, &attr)); /* left to softhca_close() */
+	assert_int_equal(attr.max_wr, device.max_srq_wr);
+	assert_int_equal(softhca_free_pd(p.pd), -EBUSY);
+	assert_int_equal(softhca_close(p.ctx), 0);
+}
+
 static void connect__waits_for_the_next_hop(void **state)
 {
 	struct pair p;
@@ -502,6 +649,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(rc__reset_and_connect_again, start, stop),
 		cmocka_unit_test_setup_teardown(ud__send_with_grh, start, stop),
 		cmocka_unit_test_setup_teardown(events__armed_cq_wakes, start, stop),
+		cmocka_unit_test_setup_teardown(srq__receives_limit_and_last_wqe, start, stop),
+		cmocka_unit_test_setup_teardown(
+			srq__goes_on_through_queue_pairs_that_come_and_go, start, stop),
+		cmocka_unit_test_setup_teardown(srq__refused, start, stop),
 		cmocka_unit_test_setup_teardown(connect__waits_for_the_next_hop, start, stop),
 		cmocka_unit_test_setup_teardown(connect__nobody_there, start, stop),
 		cmocka_unit_test_setup_teardown(client__killed_while_posting, start, stop),

@@ -37,6 +37,7 @@ struct softhca_context;
 struct softhca_pd;
 struct softhca_channel;
 struct softhca_cq;
+struct softhca_srq;
 struct softhca_qp;
 struct softhca_ah;
 
@@ -58,11 +59,12 @@ struct softhca_device_attr {
 	char name[32];
 	uint64_t guid;
 	uint32_t max_qp, max_cq, max_mr, max_pd;
-	uint32_t max_qp_wr;	   /* work requests of one queue */
-	uint32_t max_cqe;	   /* entries of one CQ */
-	uint32_t max_sge;	   /* of one work request */
-	uint32_t max_inline_bytes; /* of one work request */
-	uint32_t max_rd_atomic;	   /* READs and atomics outstanding, each direction */
+	uint32_t max_qp_wr;	      /* work requests of one queue */
+	uint32_t max_cqe;	      /* entries of one CQ */
+	uint32_t max_srq, max_srq_wr; /* and work requests of one SRQ */
+	uint32_t max_sge;	      /* of one work request */
+	uint32_t max_inline_bytes;    /* of one work request */
+	uint32_t max_rd_atomic;	      /* READs and atomics outstanding, each direction */
 	uint32_t gid_count;
 	uint64_t max_mr_bytes;
 };
@@ -241,20 +243,58 @@ enum softhca_event_type {
 	SOFTHCA_EVENT_DEVICE_FATAL = 8,	 /* the daemon has gone or gave up; comes once, then -EIO */
 	SOFTHCA_EVENT_PORT_ACTIVE = 9,
 	SOFTHCA_EVENT_PORT_ERR = 10,
-	SOFTHCA_EVENT_SRQ_LIMIT = 15,
-	SOFTHCA_EVENT_QP_LAST_WQE = 16, /* qp */
+	SOFTHCA_EVENT_SRQ_ERR = 14,	/* srq: gives nothing any more */
+	SOFTHCA_EVENT_SRQ_LIMIT = 15,	/* srq: fewer requests than its limit are left */
+	SOFTHCA_EVENT_QP_LAST_WQE = 16, /* qp: in ERR, took its last request from its SRQ */
 };
 struct softhca_event {
-	uint32_t type;	       /* enum softhca_event_type */
-	uint32_t number;       /* QPN, CQN or port, as it was at the time */
-	struct softhca_cq *cq; /* of CQ events, NULL otherwise or when destroyed meanwhile */
-	struct softhca_qp *qp; /* of QP events, the same */
+	uint32_t type;		 /* enum softhca_event_type */
+	uint32_t number;	 /* QPN, CQN, SRQN or port, as it was at the time */
+	struct softhca_cq *cq;	 /* of CQ events, NULL otherwise or when destroyed meanwhile */
+	struct softhca_qp *qp;	 /* of QP events, the same */
+	struct softhca_srq *srq; /* of SRQ events, the same */
 };
 /* Readable while asynchronous events wait; stays the library's. -errno if it cannot be made. */
 SOFTHCA_API int softhca_async_fd(struct softhca_context *ctx);
 /* Waits for one; need not be acknowledged. 0; -EAGAIN: descriptor is O_NONBLOCK and none waits;
  * -EINTR; -EIO. */
 SOFTHCA_API int softhca_get_async_event(struct softhca_context *ctx, struct softhca_event *event);
+
+/* ---- shared receive queues ---- */
+
+struct softhca_srq_init_attr {
+	void *user;
+	uint32_t max_wr, max_sge; /* what is wanted; what was given on return, at least that */
+};
+/*
+ * A queue of receive requests for many QPs of any service and of any PD: each takes one when a
+ * message begins. The local keys in the requests are of `pd`. Requests complete into the receive CQ
+ * of the QP that took them. NULL with errno: EINVAL (beyond the device's limits), ENOSPC, ENOMEM.
+ *
+ * A QP that is destroyed or reset in the middle of a message takes its request along: it never
+ * completes and counts against max_wr. Who cannot spare it moves the QP to ERR first, waits for
+ * SOFTHCA_EVENT_QP_LAST_WQE, and polls the CQ.
+ */
+SOFTHCA_API struct softhca_srq *softhca_create_srq(
+	struct softhca_pd *pd, struct softhca_srq_init_attr *attr);
+/* 0, -EBUSY while QPs use it. */
+SOFTHCA_API int softhca_destroy_srq(struct softhca_srq *srq);
+SOFTHCA_API uint32_t softhca_srq_number(const struct softhca_srq *srq);
+SOFTHCA_API void *softhca_srq_user(const struct softhca_srq *srq);
+
+/*
+ * Asks for one SOFTHCA_EVENT_SRQ_LIMIT when fewer than `limit` requests are left, at once if that
+ * is so already; 0: for none. 0, -EINVAL (more than max_wr).
+ */
+SOFTHCA_API int softhca_arm_srq(struct softhca_srq *srq, uint32_t limit);
+
+struct softhca_srq_attr {
+	uint32_t max_wr, max_sge;
+	uint32_t limit;	    /* as armed; 0 once the event was raised */
+	uint32_t available; /* requests posted that no QP has taken */
+	uint32_t error;	    /* 1: see SOFTHCA_EVENT_SRQ_ERR */
+};
+SOFTHCA_API int softhca_query_srq(struct softhca_srq *srq, struct softhca_srq_attr *attr);
 
 /* ---- queue pairs ---- */
 
@@ -271,7 +311,8 @@ struct softhca_qp_init_attr {
 	struct softhca_cq *send_cq, *recv_cq; /* may be the same */
 	struct softhca_qp_cap cap; /* what is wanted; what was given on return, at least that */
 	enum softhca_qp_type type;
-	int sq_sig_all; /* every send request completes with a CQE */
+	int sq_sig_all;		 /* every send request completes with a CQE */
+	struct softhca_srq *srq; /* receives come from there, cap.max_recv_* is 0; NULL: its own */
 };
 /* NULL with errno: EINVAL (beyond the device's limits), ENOSPC, ENOMEM. The QP is in RST. */
 SOFTHCA_API struct softhca_qp *softhca_create_qp(
@@ -478,10 +519,15 @@ struct softhca_recv_wr {
 SOFTHCA_API int softhca_post_send(
 	struct softhca_qp *qp, struct softhca_send_wr *wr, struct softhca_send_wr **bad_wr);
 
-/* Posts receive requests. 0, -EINVAL (too many entries), -ENOMEM (queue full), -EIO; *bad_wr as
- * above. */
+/* Posts receive requests. 0, -EINVAL (too many entries; a QP with an SRQ), -ENOMEM (queue full),
+ * -EIO; *bad_wr as above. */
 SOFTHCA_API int softhca_post_recv(
 	struct softhca_qp *qp, struct softhca_recv_wr *wr, struct softhca_recv_wr **bad_wr);
+
+/* The same into an SRQ, whatever the state of its QPs. -ENOMEM: max_wr are posted and not polled.
+ */
+SOFTHCA_API int softhca_post_srq_recv(
+	struct softhca_srq *srq, struct softhca_recv_wr *wr, struct softhca_recv_wr **bad_wr);
 
 /* ---- words ---- */
 
