@@ -145,7 +145,7 @@ static void print_clients(const json_t *status)
 	printf("\nclients  %llu\n", count);
 	if (count == 0)
 		return;
-	table_begin(&t, ">pid|>uid|hca|>QPs|>CQs|>MRs|>MiB");
+	table_begin(&t, ">pid|>uid|hca|>QPs|>CQs|>SRQs|>MRs|>MiB");
 	json_object_foreach(clients, index, c)
 	{
 		table_add(&t, "%llu", number_of(c, "pid"));
@@ -153,6 +153,7 @@ static void print_clients(const json_t *status)
 		table_add(&t, "%s", text_of(c, "hca"));
 		table_add(&t, "%llu", number_of(c, "qps"));
 		table_add(&t, "%llu", number_of(c, "cqs"));
+		table_add(&t, "%llu", number_of(c, "srqs"));
 		table_add(&t, "%llu", number_of(c, "mrs"));
 		table_add(&t, "%.1f", number_of(c, "bytes") / 1048576.0);
 	}

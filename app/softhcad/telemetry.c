@@ -183,6 +183,7 @@ static struct rte_tel_data *client_of(const struct control_client_info *c)
 	rte_tel_data_add_dict_string(p, "hca", c->device);
 	rte_tel_data_add_dict_u64(p, "qps", c->qps);
 	rte_tel_data_add_dict_u64(p, "cqs", c->cqs);
+	rte_tel_data_add_dict_u64(p, "srqs", c->srqs);
 	rte_tel_data_add_dict_u64(p, "mrs", c->mrs);
 	rte_tel_data_add_dict_u64(p, "regions", c->regions);
 	rte_tel_data_add_dict_u64(p, "bytes", c->bytes);
@@ -297,6 +298,18 @@ static struct rte_tel_data *qp_of(const struct qp *q)
 	return p;
 }
 
+/* What it says may be a moment old, or of a QP that has just gone: an SRQ's context never goes. */
+static void put_srq(struct rte_tel_data *to, const struct srq *s)
+{
+	rte_tel_data_add_dict_u64(to, "srqn", s ? s->srqn : 0);
+	if (!s)
+		return;
+	rte_tel_data_add_dict_u64(to, "srq_entries", s->entries);
+	rte_tel_data_add_dict_u64(to, "srq_taken", __atomic_load_n(&s->consumed, __ATOMIC_RELAXED));
+	rte_tel_data_add_dict_u64(to, "srq_limit", __atomic_load_n(&s->limit, __ATOMIC_RELAXED));
+	rte_tel_data_add_dict_u64(to, "srq_users", s->users);
+}
+
 static void put_detail(struct rte_tel_data *to, const struct qp *q)
 {
 	char ip[INET6_ADDRSTRLEN];
@@ -308,6 +321,7 @@ static void put_detail(struct rte_tel_data *to, const struct qp *q)
 	rte_tel_data_add_dict_u64(to, "recv_cqn", q->cqn_rcv);
 	rte_tel_data_add_dict_u64(to, "sq_bytes", q->sq_bytes);
 	rte_tel_data_add_dict_u64(to, "rq_entries", q->rq_entries);
+	put_srq(to, q->srq);
 	rte_tel_data_add_dict_u64(to, "timeout", q->timeout);
 	rte_tel_data_add_dict_u64(to, "retry_cnt", q->retry_cnt);
 	rte_tel_data_add_dict_u64(to, "rnr_retry", q->rnr_retry);

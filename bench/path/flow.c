@@ -213,7 +213,8 @@ static int post_receives(struct flow *f, uint32_t qp)
 	}
 	if (n == 0)
 		return 0;
-	error = softhca_post_recv(e->qp, wr, NULL);
+	error = f->sink->srq ? softhca_post_srq_recv(f->sink->srq, wr, NULL)
+			     : softhca_post_recv(e->qp, wr, NULL);
 	if (error)
 		return session_fail("post receive", error);
 	e->rq_posted += n;
@@ -249,6 +250,17 @@ static int check_receive(const struct flow *f, const struct flow_qp *q, const st
 	return 0;
 }
 
+/* With an SRQ the request that was posted for one QP serves another. */
+static struct flow_qp *receiver(struct flow *f, uint32_t qpn, struct flow_qp *guess)
+{
+	if (!f->sink->srq || softhca_qp_number(guess->sink->qp) == qpn)
+		return guess;
+	for (uint32_t i = 0; i < f->qps; i++)
+		if (softhca_qp_number(f->q[i].sink->qp) == qpn)
+			return &f->q[i];
+	return guess;
+}
+
 int flow_step_sink(struct flow *f)
 {
 	struct softhca_wc wc[POLL_BURST];
@@ -256,14 +268,15 @@ int flow_step_sink(struct flow *f)
 
 	for (int i = 0; i < n; i++) {
 		uint32_t qp = (uint32_t)(wc[i].wr_id >> 40);
-		struct flow_qp *q = &f->q[qp];
+		struct flow_qp *posted_for = &f->q[qp];
+		struct flow_qp *q = receiver(f, wc[i].qp_num, posted_for);
 
 		if (wc[i].status != SOFTHCA_WC_SUCCESS)
 			return failed_completion(f, &wc[i], "receive");
 		if (f->verify && check_receive(f, q, &wc[i]))
 			return -1;
 		q->received++;
-		q->sink->rq_done++;
+		posted_for->sink->rq_done++;
 	}
 	/* Half a burst at a time: a doorbell record is shared with the daemon. */
 	for (uint32_t i = 0; i < f->qps && n > 0; i++)

@@ -20,6 +20,7 @@ enum long_option {
 	OPT_LIMIT,
 	OPT_SEED,
 	OPT_SOCKET,
+	OPT_SRQ,
 	OPT_HELP
 };
 
@@ -44,6 +45,7 @@ static const struct option long_options[] = {
 	{"atomic_type", required_argument, NULL, 'A'},
 	{"qp-timeout", required_argument, NULL, 'u'},
 	{"pair", required_argument, NULL, OPT_PAIR},
+	{"srq", no_argument, NULL, OPT_SRQ},
 	{"verify", no_argument, NULL, OPT_VERIFY},
 	{"json", no_argument, NULL, OPT_JSON},
 	{"demo", no_argument, NULL, OPT_DEMO},
@@ -82,6 +84,7 @@ static const char help_text[] =
 	"  -x, --gid-index N        (0)\n"
 	"  -u, --qp-timeout N       timeout, 4.096 usec times 2^N (14; soak 12)\n"
 	"      --pair DEV1,DEV2     both sides here, on two HCAs of one daemon\n"
+	"      --srq                all queue pairs of a side receive through one SRQ\n"
 	"      --verify             check every byte of every message\n"
 	"      --seed N             of the data and of random choices (from the clock)\n"
 	"      --socket PATH        of the daemon (as the library finds it)\n"
@@ -281,6 +284,9 @@ static bool parse_flag(struct options *o, int option)
 	case 'e':
 		o->events = true;
 		return true;
+	case OPT_SRQ:
+		o->srq = true;
+		return true;
 	case OPT_VERIFY:
 		o->verify = true;
 		return true;
@@ -352,6 +358,10 @@ static int check(const struct options *o)
 		return usage("nobody can see a write of no bytes arrive", NULL);
 	if (o->all_sizes && k->atomic)
 		return usage("atomics have one size", NULL);
+	if (o->srq && (o->mode >= MODE_DEMO || !k->receives))
+		return usage("--srq is for tests that receive", NULL);
+	if (o->srq && o->verify) /* whose message lands where is not known before */
+		return usage("--srq cannot be verified", NULL);
 	if (o->pair && o->server)
 		return usage("--pair has no server", NULL);
 	return 0;

@@ -24,6 +24,7 @@ struct options {
 	uint32_t post_list;	     /* requests posted by one call */
 	uint32_t cq_mod;	     /* one completion for so many requests */
 	bool bidirectional;
+	bool srq;    /* all QPs of a side receive through one SRQ */
 	bool events; /* sleep for completions instead of polling */
 	bool verify; /* every byte of every message is checked */
 	bool json;

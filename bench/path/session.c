@@ -68,7 +68,8 @@ struct softhca_qp *session_make_qp(struct session *s, struct side *side)
 			.max_send_sge = 1,
 			.max_recv_sge = 1,
 			.max_inline_data = s->o->inline_bytes},
-		.type = s->o->service};
+		.type = s->o->service,
+		.srq = side->srq};
 	struct softhca_qp *qp = softhca_create_qp(side->pd, &init);
 
 	if (!qp)
@@ -83,6 +84,14 @@ static uint32_t cq_entries(struct side *side, uint32_t wanted)
 
 	softhca_query_device(side->ctx, &attr);
 	return wanted < attr.max_cqe ? wanted : attr.max_cqe;
+}
+
+static int open_srq(struct session *s, struct side *side)
+{
+	struct softhca_srq_init_attr init = {.max_wr = s->o->qps * s->o->rx_depth, .max_sge = 1};
+
+	side->srq = softhca_create_srq(side->pd, &init);
+	return side->srq ? 0 : session_fail("create SRQ for --qp times --rx-depth requests", errno);
 }
 
 static int open_queues(struct session *s, struct side *side)
@@ -101,6 +110,8 @@ static int open_queues(struct session *s, struct side *side)
 		side->ctx, cq_entries(side, o->qps * o->rx_depth), side, side->channel);
 	if (!side->send_cq || !side->recv_cq)
 		return session_fail("create CQ", errno);
+	if (o->srq && open_srq(s, side))
+		return -1;
 	side->ends = calloc(o->qps, sizeof(*side->ends));
 	if (!side->ends)
 		return session_fail("memory", ENOMEM);

@@ -33,6 +33,7 @@ struct side {
 	uint8_t *memory;
 	struct softhca_channel *channel; /* --events */
 	struct softhca_cq *send_cq, *recv_cq;
+	struct softhca_srq *srq; /* --srq */
 	struct end *ends;
 	const char *name;
 };

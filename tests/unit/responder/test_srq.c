@@ -297,6 +297,29 @@ static void flush__after_a_failure_the_open_one_completes_first(void **state)
 	fx_assert_no_event();
 }
 
+/* Another queue pair's receive queue uses up what a poll may write. */
+static void flush__waits_for_its_turn(void **state)
+{
+	unsigned polls = 0;
+
+	(void)state;
+	use_srq();
+	fx->qp2->srq = NULL;
+	fx->qp2->rq = fx->rq;
+	fx->qp2->rq_entries = 128;
+	fx->qp2->record->rq_posted = 128;
+	qp_set_error(&fx->e, fx->qp);
+	qp_set_error(&fx->e, fx->qp2); /* looked at first */
+	fx_poll(1);
+	fx_assert_no_event();
+	while (fx_poll(1))
+		polls++;
+	assert_in_range(polls, 1, 3);
+	fx_assert_event(EQE_LAST_WQE, FX_QPN);
+	fx_assert_no_event();
+	assert_int_equal(fx->qp2->rwm.consumed, 128);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -312,6 +335,7 @@ int main(void)
 		FX_TEST(message__bad_descriptor_hurts_its_taker_alone),
 		FX_TEST(message__impossible_count_fails_the_queue_pair),
 		FX_TEST(flush__gives_back_what_it_holds_then_says_it_was_the_last),
+		FX_TEST(flush__waits_for_its_turn),
 		FX_TEST(flush__after_a_failure_the_open_one_completes_first),
 	};
 
