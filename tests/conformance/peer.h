@@ -2,9 +2,9 @@
 #ifndef CONFORMANCE_PEER_H
 #define CONFORMANCE_PEER_H
 /*
- * What the tests of the requester share: the rig, whose peer has told the HCA that it gives no
- * credits; requests, and what has to come out for them; READ responses. Path MTU 256, so that
- * messages of many packets are short.
+ * What the tests of the requester share: the rig, whose peer has told the HCA
+ * that it gives no credits; requests, and what has to come out for them; READ
+ * responses. Path MTU 256, so that messages of many packets are short.
  */
 #include "rig.h"
 
@@ -17,13 +17,16 @@ enum {
 
 /* RC, MTU 256, both retry counters 7, a Loss timer of 67 ms. */
 struct sim_params peer_params(void);
-/* The rig with them; the peer has said, by an unsolicited ACK, that it gives no credits, and counts
- * as one that answers (rrc.proven), so that much may be outstanding. Memory of both sides is filled
- * with a pattern. */
+/* The rig with them; the peer has said, by an unsolicited ACK, that it gives no
+ * credits, and counts as one that answers (rrc.proven), so that much may be
+ * outstanding. Memory of both sides is filled with a pattern. */
 struct sim *peer_create(const struct sim_params *p);
 struct sim *peer_make(void);
+/* The same, but the peer has said nothing yet. */
+struct sim *peer_create_without_credits(const struct sim_params *p);
 
-/* A signaled request of that length: from memory at 0 (into PEER_INTO for READs and atomics). */
+/* A signaled request of that length: from memory at 0 (into PEER_INTO for READs
+ * and atomics). */
 struct sim_wr peer_wr(uint8_t opcode, uint32_t bytes);
 /* Posts it on QP 0. */
 uint32_t peer_post(struct sim *s, uint8_t opcode, uint32_t bytes);
@@ -32,13 +35,15 @@ uint32_t peer_post(struct sim *s, uint8_t opcode, uint32_t bytes);
 void peer_ack(struct sim *s, uint32_t psn, uint32_t msn);
 void peer_nak(struct sim *s, uint32_t psn, uint8_t code, uint32_t msn);
 void peer_rnr(struct sim *s, uint32_t psn, uint8_t timer, uint32_t msn);
-/* Responses first .. last (by index) of a READ of `bytes` at PEER_FAR with that PSN. */
+/* Responses first .. last (by index) of a READ of `bytes` at PEER_FAR with that
+ * PSN. */
 void peer_read_responses(
 	struct sim *s, uint32_t psn, uint32_t bytes, uint32_t first, uint32_t last, uint32_t msn);
 void peer_atomic_response(struct sim *s, uint32_t psn, uint64_t orig, uint32_t msn);
 
-/* The next packets are this request on QP 0, from that PSN on: opcodes, lengths, pads, headers,
- * payload. Returns the PSN behind it (behind its responses, for a READ). *last: its last packet. */
+/* The next packets are this request on QP 0, from that PSN on: opcodes,
+ * lengths, pads, headers, payload. Returns the PSN behind it (behind its
+ * responses, for a READ). *last: its last packet. */
 uint32_t peer_expect(struct sim *s, const struct sim_wr *wr, uint32_t psn, struct rig_packet *last);
 /* The same for packet number `from` on. */
 uint32_t peer_expect_from(struct sim *s, const struct sim_wr *wr, uint32_t psn, uint32_t from,

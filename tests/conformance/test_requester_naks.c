@@ -75,6 +75,7 @@ static void fatal(uint8_t code, uint8_t syndrome)
 		assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_ERR);
 		sim_post(s, 0, 0, &wr[0]);
 		peer_expect_error(s, SYNDROME_WR_FLUSH, REQUESTS * SIM_STRIDE);
+		s->step_ns = 20 * US;
 		rig_silent(s, 300 * MS); /* neither again, nor the new one, nor a timer */
 		rig_no_cqe(s);
 		rig_end(s);
@@ -358,6 +359,7 @@ static void c9_137__sequence_errors_count_down(void **state)
 		peer_expect_error(s, SYNDROME_WR_FLUSH, 2 * SIM_STRIDE);
 		assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_ERR);
 		assert_int_equal(sim_counter(s, 0, COUNTER_retry_exceeded), 1);
+		s->step_ns = 20 * US;
 		rig_silent(s, 300 * MS);
 		rig_end(s);
 	}
