@@ -542,6 +542,26 @@ static void c9_135__unsignaled_requests_fail_aloud(void **state)
 	rig_end(s);
 }
 
+/* Posted while it waits: it comes behind what is outstanding, never in its place. */
+static void c9_128__nothing_new_under_an_old_psn(void **state)
+{
+	struct sim_params p = peer_params();
+	struct sim_wr wr[REQUESTS], late = peer_wr(USER_RDMA_WRITE, 3);
+	struct sim *s = three(&p, wr);
+
+	peer_rnr(s, PSN + 2, 14, 1);
+	sim_run(s, 100 * US);
+	sim_post(s, 0, 0, &late);
+	rig_silent(s, MS);
+	expect_again(s, wr, 2);
+	peer_expect(s, &late, PSN + 6, NULL);
+	rig_silent(s, MS);
+	peer_ack(s, PSN + 6, 4);
+	expect_good(s, wr, 0, 3);
+	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 3 * SIM_STRIDE);
+	rig_end(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -569,6 +589,7 @@ int main(void)
 		CONFORMANCE_TEST(retransmission__overtaken_by_its_acknowledgement),
 		CONFORMANCE_TEST(c9_135__a_message_that_is_not_all_sent_completes_once),
 		CONFORMANCE_TEST(c9_135__unsignaled_requests_fail_aloud),
+		CONFORMANCE_TEST(c9_128__nothing_new_under_an_old_psn),
 	};
 
 	return cmocka_run_group_tests_name("requester_naks", tests, NULL, NULL);
