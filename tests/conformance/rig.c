@@ -76,7 +76,8 @@ void rig_bad_icrc(struct sim *s)
 
 static void peer_path(struct sim *s, struct wire_path *path)
 {
-	*path = (struct wire_path){.sport = 0xc123, .ttl = 64};
+	*path = (struct wire_path){
+		.sport = 0xc123, .ttl = 64, .is_ipv6 = s->node[1].ip[10] != 0xff};
 	memcpy(path->src_mac, sim_macs[1], 6);
 	memcpy(path->dst_mac, sim_macs[0], 6);
 	memcpy(path->src_ip, s->node[1].ip, 16);
@@ -175,6 +176,9 @@ bool rig_recv(struct sim *s, struct rig_packet *out, uint64_t ns)
 	out->h = f.h;
 	out->payload = frame + f.payload_offset;
 	out->bytes = f.payload_bytes;
+	out->sport = f.sport;
+	out->tos = f.tos;
+	out->ttl = f.ttl;
 	out->icrc_right = wire_icrc(frame + f.l3_offset, f.transport_end - f.l3_offset,
 				  f.is_ipv6) == wire_icrc_load(frame + f.transport_end);
 	assert_true(out->icrc_right);

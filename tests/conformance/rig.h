@@ -28,6 +28,8 @@ struct rig_packet {
 	const uint8_t *payload;
 	uint32_t bytes;
 	uint64_t at_ns; /* when it left */
+	uint16_t sport;
+	uint8_t tos, ttl;
 	bool icrc_right;
 };
 

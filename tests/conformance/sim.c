@@ -67,6 +67,19 @@ static uint64_t random_delay(struct sim *s)
 	return sim_random(s) % (s->faults.delay_ns ? s->faults.delay_ns : 20000);
 }
 
+/* How much later a frame comes for being reordered. A delay that a Loss timer takes for a loss
+ * counts as one, a longer one as several. */
+static uint64_t reorder_delay(struct sim *s)
+{
+	uint64_t delay = chance(s, s->faults.reorder_ppm) ? random_delay(s) : 0;
+	uint32_t as_losses = delay < 250000 ? 0 : 1 + delay / 1000000;
+
+	if (s->faults.most_lost && s->lost + as_losses > s->faults.most_lost)
+		return delay % 20000;
+	s->lost += as_losses;
+	return delay;
+}
+
 static void wire_put(struct sim *s, int to, const uint8_t *frame, unsigned bytes, uint64_t delay_ns)
 {
 	struct sim_wire_end *end = &s->end[to];
@@ -94,7 +107,7 @@ void sim_wire_send(struct sim *s, int from, const uint8_t *frame, unsigned bytes
 	}
 	if (hurt(s, s->faults.loss_ppm))
 		return;
-	wire_put(s, !from, frame, bytes, chance(s, s->faults.reorder_ppm) ? random_delay(s) : 0);
+	wire_put(s, !from, frame, bytes, reorder_delay(s));
 	if (chance(s, s->faults.duplicate_ppm))
 		wire_put(s, !from, frame, bytes, random_delay(s));
 }
@@ -314,8 +327,12 @@ uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr)
 		at += sizeof(a);
 	}
 	if (wr->ud_qpn) {
-		struct wqe_ud u = {
-			.port = 1, .hop_limit = 64, .qpn = wr->ud_qpn, .qkey = wr->ud_qkey};
+		struct wqe_ud u = {.port = 1,
+			.hop_limit = 64,
+			.is_ipv6 = peer->ip[10] != 0xff,
+			.traffic_class = wr->ud_traffic_class,
+			.qpn = wr->ud_qpn,
+			.qkey = wr->ud_qkey};
 
 		memcpy(u.dmac, sim_macs[!node], 6);
 		memcpy(u.dip, peer->ip, 16);
@@ -577,6 +594,7 @@ static void make_node(struct sim *s, int node, const struct sim_params *p)
 	c.link = &s->end[node].port;
 	memcpy(c.gids[0].src_mac, sim_macs[node], 6);
 	memcpy(c.gids[0].src_ip, n->ip, 16);
+	c.gids[0].is_ipv6 = n->ip[10] != 0xff;
 	c.gid_count = 1;
 	err = hca_create(&c, &n->hca);
 	if (err)

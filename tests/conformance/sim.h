@@ -33,7 +33,8 @@ struct sim_faults {
 	uint64_t drop_mask_b; /* the same for node 1 */
 	uint32_t delay_ns;    /* reordered and duplicated frames come up to this much later; 0: 20
 				 us */
-	uint32_t most_lost;   /* 0: any number; else no more than this many are lost or corrupted */
+	uint32_t most_lost;   /* 0: any number; else no more than this many are lost, corrupted, or
+				 so late that a Loss timer of 1 ms takes them for lost */
 };
 
 struct sim_frame {
@@ -120,7 +121,8 @@ struct sim {
 	uint64_t step_ns; /* how far one step goes: 1 µs; a test that only waits may make it more */
 	uint64_t rng;
 	struct sim_faults faults;
-	uint32_t lost; /* frames lost or corrupted since sim_create() or sim_reset() */
+	uint32_t
+		lost; /* frames lost, corrupted, much too late, since sim_create() or sim_reset() */
 	struct rte_mempool *packets, *descriptors;
 	struct sim_node node[2];
 	struct sim_wire_end end[2];
@@ -163,6 +165,7 @@ struct sim_wr {
 	struct sim_sge sge[4];
 	unsigned sges;
 	uint32_t ud_qpn, ud_qkey;
+	uint8_t ud_traffic_class;
 };
 
 /* Posts one send request and rings. Returns the WQE's offset, which names it in its completion. */
