@@ -38,7 +38,7 @@ static bool duplicate_atomic(struct ee_work *w)
 	const struct atomic_result *results = w->qp->ee.results;
 
 	w->respond = RESPONSE_ATOMIC;
-	for (unsigned i = 0; i < READS_MAX; i++) {
+	for (unsigned i = 0; i < w->qp->max_dest_rd_atomic; i++) {
 		if (results[i].valid && results[i].psn == w->a->headers.psn) {
 			w->a->orig = results[i].orig;
 			return true;
@@ -65,7 +65,6 @@ enum ee_state step_duplicate(struct ee_work *w)
 		count(w->c, COUNTER_drop_duplicate);
 		return EE_DROP;
 	}
-	w->qp->ee.nak_sent = 0; /* C9-80: a valid duplicate ends the silence */
 	count(w->c, COUNTER_duplicate_requests);
 	return EE_GEN_RESP;
 }

@@ -197,7 +197,8 @@ enum ee_state step_atomic(struct ee_work *w)
 	w->a->orig = execute_atomic((uint64_t *)w->addr, h);
 	qp->ee.results[qp->ee.atomic_next] =
 		(struct atomic_result){.psn = h->psn, .valid = 1, .orig = w->a->orig};
-	qp->ee.atomic_next = (qp->ee.atomic_next + 1) % READS_MAX;
+	if (++qp->ee.atomic_next >= qp->max_dest_rd_atomic) /* o9-66: as many as may be out */
+		qp->ee.atomic_next = 0;
 	pay_ack(w->e, w->ee, qp); /* of what precedes, before the PSN moves on */
 	w->respond = RESPONSE_ATOMIC;
 	return EE_CXT_WB;

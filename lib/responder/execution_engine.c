@@ -156,14 +156,14 @@ static inline enum ee_state step_cxt_wb(struct ee_work *w)
 	return likely(qp->service == SERVICE_RC) ? EE_GEN_RESP : EE_DROP;
 }
 
-/* Hands over a READ's or an atomic's answer. What was executed before is acknowledged in front of
- * it. */
+/* Hands over a READ's or an atomic's answer. What was executed before a new one has been
+ * acknowledged in front of it; an ACK that is owed has a PSN behind a duplicate's, and comes after
+ * (C9-105). */
 static void answer_explicitly(struct ee_work *w)
 {
 	const struct wire_headers *h = &w->a->headers;
 	struct qp *qp = w->qp;
 
-	pay_ack(w->e, w->ee, qp);
 	w->a->length = h->dma_len;
 	w->a->va = h->va;
 	w->a->rkey = h->rkey;

@@ -411,6 +411,51 @@ static void rc_duplicate_read__read_again_with_its_own_psns(void **state)
 	assert_int_equal(fx->qp->ee.expected_psn, 2);
 }
 
+/* The ACK of a duplicate has the PSN of the last request: in front of the answer to a duplicate
+ * READ it would deny that one. */
+static void c9_105__ack_of_a_duplicate_waits_for_the_read_behind_it(void **state)
+{
+	(void)state;
+	fx_send(8, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY,
+		.dma_len = 8);
+	fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = FX_PSN + 1, .va = FX_VA,
+		.rkey = FX_KEY, .dma_len = 8);
+	send_atomic(WIRE_RC_FETCH_ADD, 0, 1, 0);
+	fx_poll(1);
+	fx->frame_next = fx->frame_count;
+	fx_send(8, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY,
+		.dma_len = 8);
+	fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = FX_PSN + 1, .va = FX_VA,
+		.rkey = FX_KEY, .dma_len = 8);
+	send_atomic(WIRE_RC_FETCH_ADD, 0, 1, 0);
+	fx_poll(1);
+	assert_int_equal(fx_frame()->h.opcode, WIRE_RC_READ_RESP_ONLY);
+	assert_int_equal(fx_frame()->h.opcode, WIRE_RC_ATOMIC_ACK);
+	fx_assert_ack(0, ACK_NO_CREDITS, 3);
+	fx_assert_no_frame();
+}
+
+/* As many results are kept as the peer may have outstanding. */
+static void o9_067__results_of_max_dest_rd_atomic_are_kept(void **state)
+{
+	(void)state;
+	fx->qp->max_dest_rd_atomic = 3;
+	for (unsigned i = 0; i < 5; i++) {
+		send_atomic(WIRE_RC_FETCH_ADD, psn_add(FX_PSN, i), 1, 0);
+		fx_poll(1);
+	}
+	fx->frame_next = fx->frame_count;
+	for (unsigned i = 0; i < 5; i++) {
+		send_atomic(WIRE_RC_FETCH_ADD, psn_add(FX_PSN, i), 1, 0);
+		fx_poll(1);
+	}
+	for (unsigned i = 2; i < 5; i++)
+		assert_int_equal(fx_frame()->h.psn, psn_add(FX_PSN, i));
+	fx_assert_no_frame();
+	fx_assert_counter(drop_duplicate, 2);
+	fx_assert_counter(executed, 5);
+}
+
 static void first_packet__raises_comm_est_once_in_rtr(void **state)
 {
 	(void)state;
@@ -446,6 +491,8 @@ int main(void)
 		FX_TEST(rc_ack__one_for_each_qp),
 		FX_TEST(rc_duplicate_write__not_executed_but_acknowledged),
 		FX_TEST(rc_duplicate_read__read_again_with_its_own_psns),
+		FX_TEST(c9_105__ack_of_a_duplicate_waits_for_the_read_behind_it),
+		FX_TEST(o9_067__results_of_max_dest_rd_atomic_are_kept),
 		FX_TEST(first_packet__raises_comm_est_once_in_rtr),
 	};
 

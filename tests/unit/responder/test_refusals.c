@@ -51,6 +51,45 @@ static void gap__one_nak_then_silence(void **state)
 	assert_int_equal(fx->qp->state, QP_RTS);
 }
 
+/* Only the expected packet ends the silence; duplicates are answered in it. */
+static void c9_114__no_second_nak_after_a_duplicate(void **state)
+{
+	struct wire_headers h = {.opcode = WIRE_RC_WRITE_ONLY,
+		.va = FX_VA,
+		.rkey = FX_KEY,
+		.dma_len = 4,
+		.ackreq = 1};
+	static const uint32_t psns[] = {0, 2, 0, 3, 2};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(psns) / sizeof(psns[0]); i++) {
+		h.psn = psn_add(FX_PSN, psns[i]);
+		fx_send_to(FX_QPN, h, 4, 0);
+		fx_poll(1);
+	}
+	fx_assert_ack(FX_PSN, 31, 1);
+	fx_assert_ack(FX_PSN + 1, sequence, 1);
+	fx_assert_ack(FX_PSN, 31, 1);
+	fx_assert_no_frame();
+}
+
+/* And a NAK for the sequence would overtake the wait after an RNR NAK. */
+static void c9_114__no_nak_after_an_rnr_nak_and_a_duplicate(void **state)
+{
+	(void)state;
+	fx_send(4, 0, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY,
+		.dma_len = 4);
+	fx_send(4, 1, .opcode = WIRE_RC_SEND_ONLY, .psn = FX_PSN + 1);
+	fx_poll(1);
+	fx_assert_ack(FX_PSN + 1, aeth_rnr(12), 1);
+	fx_send(4, 0, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY,
+		.dma_len = 4);
+	fx_send(4, 1, .opcode = WIRE_RC_SEND_ONLY, .psn = 0);
+	fx_poll(1);
+	fx_assert_ack(FX_PSN, 31, 1);
+	fx_assert_no_frame();
+}
+
 static void send__rnr_until_posted(void **state)
 {
 	(void)state;
@@ -489,6 +528,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FX_TEST(gap__one_nak_then_silence),
+		FX_TEST(c9_114__no_second_nak_after_a_duplicate),
+		FX_TEST(c9_114__no_nak_after_an_rnr_nak_and_a_duplicate),
 		FX_TEST(send__rnr_until_posted),
 		FX_TEST(write_imm__rnr_at_its_last_packet),
 		FX_TEST(opcode__reserved),

@@ -186,8 +186,8 @@ struct qp {
 	struct {
 		uint32_t expected_psn; /* EPSN */
 		uint32_t msn;
-		uint8_t nak_sent;     /* a sequence NAK is out: silence until a valid request */
-		uint8_t message;      /* enum ee_message in progress */
+		uint8_t nak_sent; /* a sequence or RNR NAK is out: silence until the expected PSN */
+		uint8_t message;  /* enum ee_message in progress */
 		uint8_t ack_pending;  /* an ACK is owed at the end of this burst */
 		uint8_t comm_est;     /* EQE_COMM_EST was raised */
 		uint8_t atomic_next;  /* next place in results */
