@@ -135,6 +135,7 @@ static void flush_all(struct engine *e, struct qp *q, enum wire_outcome first)
 			rd_pop(e->mq, &q->mq.rd);
 			sem_release(e, q, entries);
 			q->rrc.read_packets = 0;
+			q->rrc.read_asked = 0;
 			__atomic_store_n(
 				&q->rrc.reads_done, q->rrc.reads_done + 1, __ATOMIC_RELEASE);
 		} else {
@@ -286,6 +287,10 @@ static void ack(struct engine *e, struct qp *q, const struct wire_headers *h)
 static void nak_rnr(struct engine *e, struct qp *q, const struct wire_headers *h)
 {
 	count(counters_of(e), COUNTER_nak_rnr_received);
+	if (q->rrc.rnr_waiting) { /* the network doubled it: nothing was sent since (C9-132) */
+		enter(e, RRC_SILENT_DROP);
+		return;
+	}
 	if (q->rrc.rnr_left == 0) {
 		count(counters_of(e), COUNTER_rnr_retry_exceeded);
 		fail(e, q, OUTCOME_RNR_RETRY_EXC);
@@ -404,6 +409,7 @@ static void read_done(struct engine *e, struct qp *q, struct rd_element *rd)
 	sem_release(e, q, rd->entries);
 	rd_pop(e->mq, &q->mq.rd);
 	q->rrc.read_packets = 0;
+	q->rrc.read_asked = 0;
 	q->rrc.gap_psn = 0;
 	__atomic_store_n(&q->rrc.reads_done, q->rrc.reads_done + 1, __ATOMIC_RELEASE);
 	advanced(e, q, unacked);
@@ -430,10 +436,6 @@ static void read_response(struct engine *e, struct qp *q, struct rd_element *rd,
 	uint32_t index = q->rrc.read_packets;
 	enum wire_outcome outcome;
 
-	if (unlikely(rd->opcode != USER_RDMA_READ)) {
-		drop(e, COUNTER_drop_resp_opcode);
-		return;
-	}
 	if (unlikely(a->payload_bytes != response_bytes(q, rd, index))) {
 		count(counters_of(e), COUNTER_drop_resp_length);
 		read_failed(e, q, OUTCOME_BAD_RESP);
@@ -458,10 +460,6 @@ static void atomic_response(
 {
 	enum wire_outcome outcome;
 
-	if (rd->opcode == USER_RDMA_READ) {
-		drop(e, COUNTER_drop_resp_opcode);
-		return;
-	}
 	outcome = scatter(e, q, rd, (const uint8_t *)&h->orig, sizeof(h->orig));
 	if (outcome != OUTCOME_OK)
 		read_failed(e, q, outcome);
@@ -469,36 +467,80 @@ static void atomic_response(
 		read_done(e, q, rd);
 }
 
-/* What came before the READ is done; then this response's place in it. */
+/* The READ or atomic that a response of that PSN belongs to, or NULL. */
+static struct rd_element *asked_for(struct engine *e, struct qp *q, uint32_t psn)
+{
+	struct rd_element *rd = rd_head(e->mq, &q->mq.rd);
+	uint32_t left = mq_count(&q->mq.rd);
+
+	while (left && !psn_in(psn, rd->psn, rd->packets)) {
+		if (--left)
+			rd = &e->mq->rd[__atomic_load_n(&rd->next, __ATOMIC_ACQUIRE)];
+	}
+	return left ? rd : NULL;
+}
+
+/*
+ * May the response to `rd` have this opcode at its PSN? FIRST, MIDDLE, LAST or ONLY by its place; a
+ * READ asked for again from its midst begins with FIRST (ONLY) there, as a request of its own, or
+ * with MIDDLE (LAST), as if it went on.
+ */
+static bool is_possible(
+	const struct qp *q, const struct rd_element *rd, bool head, const struct wire_headers *h)
+{
+	const struct wire_opcode *op = &wire_opcodes[h->opcode];
+	uint32_t index = psn_sub(h->psn, rd->psn);
+	bool again = head && index == q->rrc.read_asked;
+
+	if (rd->opcode != USER_RDMA_READ)
+		return op->kind == WIRE_KIND_ATOMIC_ACK;
+	if (op->kind != WIRE_KIND_READ_RESP ||
+		!!(op->flags & WIRE_END) != (index + 1 == rd->packets))
+		return false;
+	return op->flags & WIRE_START ? index == 0 || again : index != 0;
+}
+
+/* The next response of the READ or atomic at the head. */
+static void response_in_turn(
+	struct engine *e, struct qp *q, struct rd_element *rd, struct rte_mbuf *m)
+{
+	if (rd->opcode == USER_RDMA_READ)
+		read_response(e, q, rd, m);
+	else
+		atomic_response(e, q, rd, &arrival_of(m)->headers);
+}
+
+/* A response that cannot be changes nothing (C9-133). Else what came before the READ is done; then
+ * its place in it. */
 static void response(struct engine *e, struct qp *q, struct rte_mbuf *m)
 {
 	const struct wire_headers *h = &arrival_of(m)->headers;
-	struct rd_element *rd = rd_head(e->mq, &q->mq.rd);
+	struct rd_element *head = rd_head(e->mq, &q->mq.rd), *rd = asked_for(e, q, h->psn);
 	uint32_t expected;
 
 	enter(e, RRC_READ_IMPLICIT_RELEASE);
-	if (!rd || psn_before(h->psn, rd->psn)) {
+	if (unlikely(!rd || !is_possible(q, rd, rd == head, h))) {
 		drop(e, COUNTER_drop_resp_opcode);
 		return;
 	}
-	if (wire_opcodes[h->opcode].headers & WIRE_HAS_AETH && aeth_kind(h->syndrome) == AETH_ACK)
+	if (wire_opcodes[h->opcode].headers & WIRE_HAS_AETH) {
+		if (unlikely(aeth_kind(h->syndrome) != AETH_ACK)) { /* C9-120, C9-135 */
+			drop(e, COUNTER_drop_ack_syndrome);
+			return;
+		}
 		take_credits(q, h);
-	release(e, q, psn_sub(rd->psn, 1));
-	expected = psn_add(rd->psn, q->rrc.read_packets);
-	if (psn_before(h->psn, expected)) {
-		drop(e, COUNTER_ack_duplicate);
-		return;
 	}
-	if (h->psn != expected) {
+	release(e, q, psn_sub(head->psn, 1));
+	expected = psn_add(head->psn, q->rrc.read_packets);
+	if (likely(h->psn == expected)) {
+		response_in_turn(e, q, head, m);
+	} else if (psn_before(h->psn, expected)) {
+		drop(e, COUNTER_ack_duplicate);
+	} else {
 		enter(e, RRC_READ_RETRANS);
 		__atomic_store_n(&q->rrc.unacked_psn, expected, __ATOMIC_RELEASE);
 		implied_nak(e, q);
-		return;
 	}
-	if (wire_opcodes[h->opcode].kind == WIRE_KIND_READ_RESP)
-		read_response(e, q, rd, m);
-	else
-		atomic_response(e, q, rd, h);
 }
 
 static bool is_ack(const struct wire_headers *h)

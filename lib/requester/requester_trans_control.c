@@ -411,12 +411,24 @@ static enum rtc_state judge_read(struct visit *v, uint32_t reads)
 	return RTC_RC_STORE_ENTRY;
 }
 
+/*
+ * Would the PSNs outstanding become more than C9-61 allows? The responses of a READ count; of a
+ * message only as many packets as there are buffers for.
+ */
+static bool window_full(const struct visit *v)
+{
+	uint32_t packets = psn_packets(v->r->length, v->q->mtu_bytes);
+
+	if (v->r->opcode != USER_RDMA_READ)
+		packets = RTE_MIN(packets, v->e->mq->sw_free.size);
+	return qp_outstanding(v->q) + packets > PSN_WINDOW;
+}
+
 static enum rtc_state rc_judge_msg(struct visit *v)
 {
 	struct qp *q = v->q;
 	uint32_t reads =
 		q->rtc.reads_issued - __atomic_load_n(&q->rrc.reads_done, __ATOMIC_ACQUIRE);
-	uint32_t packets = psn_packets(v->r->length, q->mtu_bytes);
 
 	if (__atomic_load_n(&q->rrc.rnr_waiting, __ATOMIC_ACQUIRE))
 		return park(v, PARK_RNR);
@@ -429,7 +441,7 @@ static enum rtc_state rc_judge_msg(struct visit *v)
 		return RTC_RC_SEG;
 	if (v->r->flags & REQUEST_FENCE && reads)
 		return park(v, PARK_FENCE);
-	if (qp_outstanding(q) + packets > PSN_WINDOW - 1)
+	if (unlikely(window_full(v)))
 		return park(v, PARK_PSN);
 	judge_credit(q, v->r);
 	return is_read(v->r) ? judge_read(v, reads) : RTC_RC_SEG;

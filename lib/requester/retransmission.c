@@ -107,6 +107,8 @@ static struct rte_mbuf *walk_next(struct engine *e, struct qp *q, bool *end)
 				return NULL;
 			if (!read)
 				rte_mbuf_refcnt_update(m, 1);
+			else if (c->rd_place == q->mq.rd.consumed)
+				q->rrc.read_asked = q->rrc.read_packets;
 			q->rrc.retransmit_psn = psn_add(last, 1);
 		}
 		if (read) {

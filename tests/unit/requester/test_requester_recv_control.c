@@ -1,51 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* RequesterRecvControl: requests were sent, responses come in HP_RRC; what completes, what is sent
  * again (RRC_RPG), what becomes of the queue pair. */
-#include "requester_fixture.h"
-
-#define P(n) psn_add(FX_PSN, n)
-
-/* Sends what was put and forgets the frames: the network has them. */
-static void sent(void)
-{
-	segmentation_poll(fx->e);
-	fx_unfill(CHANNEL_RPG_TXA);
-	fx_unfill(CHANNEL_RTC_TC);
-}
-
-/* n SENDs of one packet, WQEs at 0, 64, ... */
-static void sends(unsigned n)
-{
-	for (unsigned i = 0; i < n; i++)
-		send_request(0, USER_SEND, 16, 64 * i);
-	sent();
-}
-
-static void assert_retransmission(uint8_t opcode, uint32_t psn)
-{
-	struct packet p;
-
-	assert_true(take_packet(CHANNEL_RRC_RPG, &p));
-	assert_int_equal(p.headers.opcode, opcode);
-	assert_int_equal(p.headers.psn, psn);
-}
-
-static void assert_no_retransmission(void)
-{
-	assert_int_equal(fx_ring_count(CHANNEL_RRC_RPG), 0);
-}
-
-static void expire(unsigned qp, enum timer_kind kind)
-{
-	struct rte_mbuf *m = rte_mbuf_raw_alloc(fx->descriptors);
-
-	*timer_event_of(m) = (struct timer_event){.qpn = fx->qp[qp]->qpn,
-		.timer = kind,
-		.op = TIMER_EXPIRED,
-		.epoch = fx->qp[qp]->epoch};
-	fx_put(CHANNEL_TC_RRC, m);
-	rrc_poll(fx->e);
-}
+#include "recv_fixture.h"
 
 /* ---- acknowledgements ---- */
 
@@ -117,114 +73,6 @@ static void rrc_poll__ghost_ack(void **state)
 	fx_assert_counter(drop_ack_ghost, 2);
 	assert_int_equal(mq_count(&fx->qp[0]->mq.sw), 3);
 }
-
-/* ---- credits ---- */
-
-static void assert_lsn(uint32_t lsn)
-{
-	assert_int_equal(fx->qp[0]->rrc.credits, CREDITS_CAME | (lsn & PSN_MASK));
-}
-
-static void c9_161__lsn_is_msn_plus_credits(void **state)
-{
-	sends(4);
-	fx->qp[0]->rrc.credits = 0;
-	respond(0, P(0), aeth_ack(2), 0xffffff);
-	assert_lsn(1); /* wrapped */
-	respond(0, P(1), aeth_ack(7), 0);
-	assert_lsn(12);
-	respond(0, P(2), aeth_ack(0), 1);
-	assert_lsn(1);
-	respond(0, P(3), aeth_nak(AETH_NAK_SEQUENCE), 5); /* a NAK gives none */
-	assert_lsn(1);
-}
-
-static void c9_144__credits_of_duplicate_acks(void **state)
-{
-	sends(3);
-	fx->qp[0]->rrc.credits = 0;
-	respond(0, P(1), aeth_ack(0), 2);
-	assert_lsn(2);
-	respond(0, P(1), aeth_ack(4), 2);
-	assert_lsn(6);
-	fx_assert_counter(ack_duplicate, 1);
-}
-
-/* What was overtaken says nothing any more. */
-static void c9_164__credits_of_a_late_ack(void **state)
-{
-	sends(3);
-	fx->qp[0]->rrc.credits = 0;
-	respond(0, P(1), aeth_ack(1), 2);
-	respond(0, P(0), aeth_ack(30), 1);
-	assert_lsn(3);
-}
-
-/* The initial unsolicited ACK has the initial PSN - 1; of it only MSN and credits count. */
-static void c9_155__initial_credits(void **state)
-{
-	fx->qp[0]->rrc.credits = 0;
-	respond(0, P(0) - 1, aeth_ack(3), 0); /* before anything was sent */
-	assert_lsn(3);
-	sends(1);
-	respond(0, P(0) - 1, aeth_ack(4), 0);
-	assert_lsn(4);
-	fx_assert_no_cqe();
-	assert_int_equal(fx->qp[0]->rrc.unacked_psn, P(0));
-	fx_assert_counter(acks, 0);
-}
-
-static void c9_164__initial_credits_while_still_in_rtr(void **state)
-{
-	fx->qp[0]->rrc.credits = 0;
-	fx->qp[0]->state = QP_RTR;
-	respond(0, 12345, aeth_ack(3), 7); /* cannot be ours */
-	assert_int_equal(fx->qp[0]->rrc.credits, 0);
-	respond(0, 12345, aeth_nak(AETH_NAK_SEQUENCE), 0);
-	assert_int_equal(fx->qp[0]->rrc.credits, 0);
-	respond(0, 12345, aeth_ack(3), 0);
-	assert_lsn(3);
-	fx_assert_counter(drop_qp_state, 3);
-}
-
-static void c9_164__unsolicited_ack_wakes_the_sender(void **state)
-{
-	fx->qp[0]->rrc.credits = 0;
-	fx->qp[0]->rtc.parked = PARK_CREDIT;
-	respond(0, P(0) - 1, aeth_ack(3), 0);
-	assert_int_equal(wake_take(&fx->e->wake[WAKE_RTC]), fx->qp[0]->index);
-	wake_next(&fx->qp[0]->wake[WAKE_RTC]);
-	fx->qp[0]->rtc.parked = PARK_NONE;
-}
-
-static void c9_153__unlimited_from_then_on(void **state)
-{
-	sends(3);
-	fx->qp[0]->rrc.credits = 0;
-	respond(0, P(0), aeth_ack(3), 1);
-	respond(0, P(1), aeth_ack(AETH_CREDIT_INVALID), 2);
-	assert_int_equal(fx->qp[0]->rrc.credits, CREDITS_UNLIMITED);
-	respond(0, P(2), aeth_ack(1), 3);
-	assert_int_equal(fx->qp[0]->rrc.credits, CREDITS_UNLIMITED);
-}
-
-static void c9_164__retransmission_needs_no_credit(void **state)
-{
-	fx->qp[0]->rrc.credits = CREDITS_CAME;
-	send_request(0, USER_SEND, 2 * FX_MTU, 0);
-	sent();
-	assert_int_equal(fx->qp[0]->rtc.parked, PARK_CREDIT);
-	expire(0, TIMER_LOSS);
-	assert_retransmission(WIRE_RC_SEND_FIRST, P(0));
-	assert_no_retransmission();
-	respond(0, P(0), aeth_ack(0), 0); /* the one receive that there was is taken */
-	sent();
-	assert_int_equal(mq_count(&fx->qp[0]->mq.sw), 1);
-	respond(0, P(1), aeth_ack(0), 1);
-	fx_assert_cqe(USER_SEND, 0);
-}
-
-/* ---- and what is none ---- */
 
 static void rrc_poll__reserved_syndromes(void **state)
 {
@@ -782,25 +630,6 @@ static void rrc_poll__bad_request_in_its_turn(void **state)
 	assert_int_equal(qp_state(fx->qp[0]), QP_ERR);
 }
 
-/* SQD2SQD has changed the counters: they count from now on. */
-static void sqd__retry_counters_reloaded(void **state)
-{
-	struct qp *q = fx->qp[0];
-
-	sends(1);
-	q->state = QP_SQD;
-	q->retry_cnt = 6;
-	q->rnr_retry = 5;
-	wake_post(&fx->e->wake[WAKE_RRC], &q->wake[WAKE_RRC], q->index);
-	rrc_poll(fx->e);
-	assert_int_equal(q->rrc.retry_left, 3); /* not while something is outstanding */
-	q->rrc.unacked_psn = q->rtc.next_psn;
-	wake_post(&fx->e->wake[WAKE_RRC], &q->wake[WAKE_RRC], q->index);
-	rrc_poll(fx->e);
-	assert_int_equal(q->rrc.retry_left, 6);
-	assert_int_equal(q->rrc.rnr_left, 5);
-}
-
 static void rrc_poll__no_packet_buffer_for_a_read(void **state)
 {
 	read_request(8, 64);
@@ -822,14 +651,6 @@ int main(void)
 		FX_TEST(rrc_poll__ack_within_a_message),
 		FX_TEST(rrc_poll__duplicate_ack),
 		FX_TEST(rrc_poll__ghost_ack),
-		FX_TEST(c9_161__lsn_is_msn_plus_credits),
-		FX_TEST(c9_144__credits_of_duplicate_acks),
-		FX_TEST(c9_164__credits_of_a_late_ack),
-		FX_TEST(c9_155__initial_credits),
-		FX_TEST(c9_164__initial_credits_while_still_in_rtr),
-		FX_TEST(c9_164__unsolicited_ack_wakes_the_sender),
-		FX_TEST(c9_153__unlimited_from_then_on),
-		FX_TEST(c9_164__retransmission_needs_no_credit),
 		FX_TEST(rrc_poll__reserved_syndromes),
 		FX_TEST(rrc_poll__wakes_the_sender),
 		FX_TEST(rrc_poll__not_in_a_state_to_receive),
@@ -868,7 +689,6 @@ int main(void)
 		FX_TEST(rrc_poll__failing_message_completes_once),
 		FX_TEST(rrc_poll__failing_message_half_sent_completes_once),
 		FX_TEST(rrc_poll__bad_request_in_its_turn),
-		FX_TEST(sqd__retry_counters_reloaded),
 		FX_TEST(rrc_poll__no_packet_buffer_for_a_read),
 	};
 

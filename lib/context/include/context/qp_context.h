@@ -156,8 +156,10 @@ struct qp {
 		struct mq_cursor cursor; /* where it lies */
 		uint32_t failed_wqe; /* with fatal: offset of the WQE that was completed in error */
 		uint32_t read_packets; /* responses of the oldest READ that have arrived */
-		uint32_t nak_psn;      /* the last sequence NAK acted upon, plus one; 0: none */
-		uint64_t nak_ns;       /* and when */
+		uint32_t
+			read_asked; /* how many had, when it was asked for again last; 0: was not */
+		uint32_t nak_psn;   /* the last sequence NAK acted upon, plus one; 0: none */
+		uint64_t nak_ns;    /* and when */
 		uint32_t gap_psn; /* a missing read response that was asked for again, plus one; 0:
 				     none */
 		uint64_t progress_ns; /* last time that an acknowledgement advanced; atomic;

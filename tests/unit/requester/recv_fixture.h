@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef RECV_FIXTURE_H
+#define RECV_FIXTURE_H
+/* Requests that were sent, timers that expire, packets that go out again: for the tests of
+ * RequesterRecvControl. */
+#include "requester_fixture.h"
+
+/* The PSN of packet n. */
+#define P(n) psn_add(FX_PSN, n)
+
+/* Sends what was put and forgets the frames: the network has them. */
+static inline void sent(void)
+{
+	segmentation_poll(fx->e);
+	fx_unfill(CHANNEL_RPG_TXA);
+	fx_unfill(CHANNEL_RTC_TC);
+}
+
+/* n SENDs of one packet, WQEs at 0, 64, ... */
+static inline void sends(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		send_request(0, USER_SEND, 16, 64 * i);
+	sent();
+}
+
+static inline void assert_retransmission(uint8_t opcode, uint32_t psn)
+{
+	struct packet p;
+
+	assert_true(take_packet(CHANNEL_RRC_RPG, &p));
+	assert_int_equal(p.headers.opcode, opcode);
+	assert_int_equal(p.headers.psn, psn);
+}
+
+static inline void assert_no_retransmission(void)
+{
+	assert_int_equal(fx_ring_count(CHANNEL_RRC_RPG), 0);
+}
+
+static inline void expire(unsigned qp, enum timer_kind kind)
+{
+	struct rte_mbuf *m = rte_mbuf_raw_alloc(fx->descriptors);
+
+	*timer_event_of(m) = (struct timer_event){.qpn = fx->qp[qp]->qpn,
+		.timer = kind,
+		.op = TIMER_EXPIRED,
+		.epoch = fx->qp[qp]->epoch};
+	fx_put(CHANNEL_TC_RRC, m);
+	rrc_poll(fx->e);
+}
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* SQD: what has begun is finished, nothing new begins; drained when all is acknowledged. */
+#include "recv_fixture.h"
+
+static void assert_packets(unsigned n)
+{
+	rtc_poll(fx->e);
+	assert_int_equal(fx_ring_count(CHANNEL_RTC_RPG), n);
+	fx_unfill(CHANNEL_RTC_RPG);
+}
+
+static void enter_sqd(unsigned qp, bool notify)
+{
+	fx->qp[qp]->sqd_notify = notify;
+	fx->qp[qp]->sqd_turn++;
+	fx->qp[qp]->state = QP_SQD;
+	wake_sender_of(qp);
+	rtc_poll(fx->e);
+}
+
+static void assert_drained(unsigned qp, unsigned events)
+{
+	assert_int_equal(fx->qp[qp]->rtc.drained, fx->qp[qp]->sqd_turn);
+	assert_int_equal(fx_counter(COUNTER_events), events);
+	if (events) {
+		assert_int_equal(fx->page->eq[events - 1].type, EQE_SQ_DRAINED);
+		assert_int_equal(fx->page->eq[events - 1].number, fx->qp[qp]->qpn);
+	}
+}
+
+static void assert_not_drained(unsigned qp)
+{
+	assert_int_not_equal(fx->qp[qp]->rtc.drained, fx->qp[qp]->sqd_turn);
+	fx_assert_counter(events, 0);
+}
+
+static void sqd__idle_queue_is_drained_at_once(void **state)
+{
+	enter_sqd(0, true);
+	assert_drained(0, 1);
+	wake_sender_of(0);
+	rtc_poll(fx->e);
+	assert_drained(0, 1); /* once */
+	fx->qp[0]->state = QP_RTS;
+	wake_sender_of(0);
+	rtc_poll(fx->e);
+	assert_int_equal(fx->qp[0]->rtc.parked, PARK_NONE);
+	enter_sqd(0, true);
+	assert_drained(0, 2);
+}
+
+static void sqd__event_only_if_asked_for(void **state)
+{
+	enter_sqd(0, false);
+	assert_drained(0, 0);
+}
+
+/* Drained when all is acknowledged: RequesterRecvControl's progress wakes the QP, though it has no
+ * requests. */
+static void sqd__waits_for_acknowledgements(void **state)
+{
+	send_request(0, USER_SEND, 2 * FX_MTU, 0);
+	assert_packets(2);
+	enter_sqd(0, true);
+	assert_not_drained(0);
+	assert_int_equal(fx->qp[0]->rtc.parked, PARK_DRAIN);
+	respond_ack(0, FX_PSN);
+	rtc_poll(fx->e);
+	assert_not_drained(0);
+	respond_ack(0, psn_add(FX_PSN, 1));
+	rtc_poll(fx->e);
+	assert_drained(0, 1);
+}
+
+static void sqd__message_that_has_begun_is_finished(void **state)
+{
+	struct packet p;
+
+	fx_fill(CHANNEL_RTC_RPG, 1);
+	send_request(0, USER_SEND, 3 * FX_MTU, 0);
+	send_request(0, USER_SEND, 8, 64);
+	rtc_poll(fx->e);
+	fx_unfill(CHANNEL_RTC_RPG);
+	enter_sqd(0, true);
+	assert_int_equal(fx_ring_count(CHANNEL_RTC_RPG), 2);
+	assert_int_equal(fx->qp[0]->rtc.parked, PARK_DRAIN);
+	assert_int_equal(fx_counter(COUNTER_park_drain), 1);
+	assert_not_drained(0);
+	fx_unfill(CHANNEL_RTC_RPG);
+	send_request(0, USER_SEND, 8, 128);
+	rtc_poll(fx->e);
+	respond_ack(0, psn_add(FX_PSN, 2));
+	rtc_poll(fx->e);
+	assert_drained(0, 1);
+	assert_int_equal(fx_ring_count(CHANNEL_RTC_RPG), 0);
+	fx->qp[0]->state = QP_RTS; /* SQD2RTS: on where it stopped */
+	wake_sender_of(0);
+	rtc_poll(fx->e);
+	for (unsigned i = 3; i < 5; i++) {
+		assert_true(take_packet(CHANNEL_RTC_RPG, &p));
+		assert_int_equal(p.headers.psn, psn_add(FX_PSN, i));
+	}
+}
+
+static void unreliable_drains(enum qp_service service)
+{
+	fx_service(0, service);
+	fx_fill(CHANNEL_RTC_RPG, 1);
+	send_request(0, USER_SEND, service == SERVICE_UC ? 2 * FX_MTU : 8, 0);
+	send_request(0, USER_SEND, 8, 64);
+	rtc_poll(fx->e);
+	fx_fill(CHANNEL_RTC_RPG, 0);
+	enter_sqd(0, true);
+	if (service == SERVICE_UC)
+		assert_not_drained(0);
+	fx_unfill(CHANNEL_RTC_RPG);
+	rtc_poll(fx->e);
+	assert_drained(0, 1);
+	fx_assert_cqe(USER_SEND, 0);
+	fx_assert_no_cqe();
+	fx->qp[0]->state = QP_RTS;
+	wake_sender_of(0);
+	rtc_poll(fx->e);
+	fx_assert_cqe(USER_SEND, 64);
+}
+
+static void sqd__uc(void **state)
+{
+	unreliable_drains(SERVICE_UC);
+}
+
+static void sqd__ud(void **state)
+{
+	unreliable_drains(SERVICE_UD);
+}
+
+static void sqd__error_flushes_what_waits(void **state)
+{
+	enter_sqd(0, false);
+	send_request(0, USER_SEND, 8, 64);
+	rtc_poll(fx->e);
+	assert_int_equal(fx_ring_count(CHANNEL_RTC_RRC), 0);
+	qp_set_error(fx->e, fx->qp[0]);
+	rtc_poll(fx->e);
+	rrc_poll(fx->e);
+	fx_assert_error(SYNDROME_WR_FLUSH, 64);
+}
+
+/* SQD2SQD has changed the counters: they count from now on. */
+static void sqd__retry_counters_reloaded(void **state)
+{
+	struct qp *q = fx->qp[0];
+
+	sends(1);
+	q->state = QP_SQD;
+	q->retry_cnt = 6;
+	q->rnr_retry = 5;
+	wake_post(&fx->e->wake[WAKE_RRC], &q->wake[WAKE_RRC], q->index);
+	rrc_poll(fx->e);
+	assert_int_equal(q->rrc.retry_left, 3); /* not while something is outstanding */
+	q->rrc.unacked_psn = q->rtc.next_psn;
+	wake_post(&fx->e->wake[WAKE_RRC], &q->wake[WAKE_RRC], q->index);
+	rrc_poll(fx->e);
+	assert_int_equal(q->rrc.retry_left, 6);
+	assert_int_equal(q->rrc.rnr_left, 5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(sqd__idle_queue_is_drained_at_once),
+		FX_TEST(sqd__event_only_if_asked_for),
+		FX_TEST(sqd__waits_for_acknowledgements),
+		FX_TEST(sqd__message_that_has_begun_is_finished),
+		FX_TEST(sqd__uc),
+		FX_TEST(sqd__ud),
+		FX_TEST(sqd__error_flushes_what_waits),
+		FX_TEST(sqd__retry_counters_reloaded),
+	};
+
+	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Responses judged before anything comes of them: their opcode by the READ's progress, their
+ * syndrome, the request that they belong to (C9-120, C9-133, C9-135). */
+#include "recv_fixture.h"
+
+static const uint8_t opcodes[] = {WIRE_RC_READ_RESP_FIRST, WIRE_RC_READ_RESP_MIDDLE,
+	WIRE_RC_READ_RESP_LAST, WIRE_RC_READ_RESP_ONLY};
+enum { FIRST = 1, MIDDLE = 2, LAST = 4, ONLY = 8 };
+
+static void read_request(uint32_t packets)
+{
+	send_request(0, USER_RDMA_READ, packets * FX_MTU, 0);
+	sent();
+}
+
+static void response(uint8_t opcode, uint32_t psn)
+{
+	respond_with(0,
+		(struct wire_headers){
+			.opcode = opcode, .psn = psn, .syndrome = aeth_ack(AETH_CREDIT_INVALID)},
+		FX_MTU, 1);
+	rrc_poll(fx->e);
+}
+
+/* Of the four opcodes exactly those of `mask` are taken as the next response, which is number
+ * `index` of a READ of `packets`; the last of the mask is. Whoever drops one changes nothing. */
+static void assert_next(uint32_t index, uint8_t mask)
+{
+	struct qp *q = fx->qp[0];
+	uint64_t drops = fx_counter(COUNTER_drop_resp_opcode);
+	unsigned taken = 0;
+
+	for (unsigned i = 0; i < RTE_DIM(opcodes); i++) {
+		if (mask >> i & 1) {
+			taken = opcodes[i];
+			continue;
+		}
+		response(opcodes[i], P(index));
+		assert_int_equal(fx_counter(COUNTER_drop_resp_opcode), ++drops);
+		assert_int_equal(q->rrc.read_packets, index);
+		assert_no_retransmission();
+	}
+	response(taken, P(index));
+	assert_int_equal(fx_counter(COUNTER_drop_resp_opcode), drops);
+}
+
+static void c9_133__opcodes_of_read_responses(void **state)
+{
+	for (uint32_t packets = 1; packets <= 4; packets++) {
+		fx->qp[0]->rtc.next_psn = fx->qp[0]->rrc.unacked_psn = FX_PSN;
+		read_request(packets);
+		for (uint32_t i = 0; i < packets; i++)
+			assert_next(i, packets == 1	  ? ONLY
+				       : i == 0		  ? FIRST
+				       : i == packets - 1 ? LAST
+							  : MIDDLE);
+		fx_assert_cqe(USER_RDMA_READ, 0);
+		fx_assert_no_cqe();
+	}
+}
+
+/* Asked again from `at`: there, and only there, it may begin anew or go on. */
+static void ask_again(uint32_t packets, uint32_t at, uint8_t begin)
+{
+	unsigned qp = 0;
+	struct qp *q = fx->qp[qp];
+
+	q->rtc.next_psn = q->rrc.unacked_psn = FX_PSN;
+	q->rrc.retry_left = 7;
+	read_request(packets);
+	for (uint32_t i = 0; i < at; i++)
+		response(i ? WIRE_RC_READ_RESP_MIDDLE : WIRE_RC_READ_RESP_FIRST, P(i));
+	expire(0, TIMER_LOSS);
+	assert_retransmission(WIRE_RC_READ_REQUEST, P(at));
+	response(begin, P(at));
+	for (uint32_t i = at + 1; i < packets; i++)
+		assert_next(i, i == packets - 1 ? LAST : MIDDLE);
+	fx_assert_cqe(USER_RDMA_READ, 0);
+	fx_assert_counter(drop_resp_length, 0);
+	fx_assert_no_cqe();
+}
+
+static void c9_133__opcodes_after_asking_again(void **state)
+{
+	for (uint32_t packets = 2; packets <= 5; packets++)
+		for (uint32_t at = 0; at < packets; at++) {
+			bool last = at == packets - 1;
+
+			ask_again(packets, at,
+				last ? WIRE_RC_READ_RESP_ONLY : WIRE_RC_READ_RESP_FIRST);
+			if (at)
+				ask_again(packets, at,
+					last ? WIRE_RC_READ_RESP_LAST : WIRE_RC_READ_RESP_MIDDLE);
+		}
+}
+
+/* What was asked for again from its midst does not let the next READ begin anew. */
+static void c9_133__asking_again_ends_with_the_read(void **state)
+{
+	ask_again(4, 2, WIRE_RC_READ_RESP_FIRST);
+	fx->qp[0]->rtc.next_psn = fx->qp[0]->rrc.unacked_psn = FX_PSN;
+	read_request(4);
+	assert_next(0, FIRST);
+	assert_next(1, MIDDLE);
+	assert_next(2, MIDDLE);
+	assert_next(3, LAST);
+	fx_assert_cqe(USER_RDMA_READ, 0);
+}
+
+/* Nothing that precedes is released by what is dropped, and no credits are taken. */
+static void c9_133__an_impossible_response_changes_nothing(void **state)
+{
+	fx->qp[0]->rrc.credits = 0;
+	send_request(0, USER_RDMA_WRITE, 8, 0);
+	send_request(0, USER_RDMA_READ, 2 * FX_MTU, 64);
+	send_request(0, USER_ATOMIC_FA, 8, 128);
+	send_request(0, USER_RDMA_WRITE, 8, 192);
+	sent();
+	response(WIRE_RC_READ_RESP_FIRST, P(0)); /* to a WRITE */
+	response(WIRE_RC_READ_RESP_FIRST, P(4)); /* to a WRITE behind */
+	response(WIRE_RC_READ_RESP_LAST, P(1));
+	response(WIRE_RC_READ_RESP_ONLY, P(3)); /* to an atomic */
+	response(WIRE_RC_ATOMIC_ACK, P(1));	/* to a READ */
+	fx_assert_counter(drop_resp_opcode, 5);
+	assert_int_equal(fx->qp[0]->rrc.credits, 0);
+	assert_int_equal(fx->qp[0]->rrc.unacked_psn, P(0));
+	assert_no_retransmission();
+	fx_assert_no_cqe();
+}
+
+/* A READ or atomic further on has answered: the oldest one's response is lost. */
+static void c9_134__response_of_a_later_read(void **state)
+{
+	send_request(0, USER_RDMA_WRITE, 8, 0);
+	send_request(0, USER_RDMA_READ, FX_MTU, 64);
+	send_request(0, USER_ATOMIC_FA, 8, 128);
+	sent();
+	response(WIRE_RC_ATOMIC_ACK, P(2));
+	fx_assert_cqe(USER_RDMA_WRITE, 0);
+	fx_assert_no_cqe();
+	assert_retransmission(WIRE_RC_READ_REQUEST, P(1));
+	assert_retransmission(WIRE_RC_FETCH_ADD, P(2));
+}
+
+/* A response with an AETH that is no ACK (C9-120, C9-135); a MIDDLE has none. */
+static void c9_135__syndromes_of_responses(void **state)
+{
+	static const uint8_t bad[] = {0x20, 0x40, 0x5f, 0x60, 0x63, 0x64, 0x7f, 0x80, 0x9f, 0xff};
+
+	read_request(3);
+	send_request(0, USER_ATOMIC_FA, 8, 64);
+	sent();
+	for (unsigned i = 0; i < RTE_DIM(bad); i++) {
+		struct wire_headers h = {.opcode = WIRE_RC_READ_RESP_FIRST, .syndrome = bad[i]};
+
+		h.psn = P(0);
+		respond_with(0, h, FX_MTU, 1);
+		rrc_poll(fx->e);
+	}
+	fx_assert_counter(drop_ack_syndrome, RTE_DIM(bad));
+	assert_int_equal(fx->memory[0], 0);
+	response(WIRE_RC_READ_RESP_FIRST, P(0));
+	respond_with(0,
+		(struct wire_headers){
+			.opcode = WIRE_RC_READ_RESP_MIDDLE, .psn = P(1), .syndrome = 0xff},
+		FX_MTU, 1);
+	response(WIRE_RC_READ_RESP_LAST, P(2));
+	fx_assert_cqe(USER_RDMA_READ, 0);
+	for (unsigned i = 0; i < RTE_DIM(bad); i++) {
+		struct wire_headers h = {.opcode = WIRE_RC_ATOMIC_ACK, .syndrome = bad[i]};
+
+		h.psn = P(3);
+		respond_with(0, h, 0, 0);
+		rrc_poll(fx->e);
+	}
+	fx_assert_counter(drop_ack_syndrome, 2 * RTE_DIM(bad));
+	fx_assert_no_cqe();
+	response(WIRE_RC_ATOMIC_ACK, P(3));
+	fx_assert_cqe(USER_ATOMIC_FA, 64);
+}
+
+/* The network doubles an RNR NAK: one wait, one retry. */
+static void c9_132__doubled_rnr_nak(void **state)
+{
+	send_request(0, USER_SEND, 8, 0);
+	sent();
+	for (unsigned i = 0; i < 5; i++)
+		respond(0, P(0), aeth_rnr(1), 0);
+	assert_int_equal(fx_ring_count(CHANNEL_RRC_TC), 1);
+	assert_int_equal(fx->qp[0]->rrc.rnr_left, 1);
+	assert_int_equal(qp_state(fx->qp[0]), QP_RTS);
+	expire(0, TIMER_RNR);
+	assert_retransmission(WIRE_RC_SEND_ONLY, P(0));
+}
+
+/* A READ of 2^31 bytes with an MTU of 256 has 2^23 responses: alone it fits. */
+static void c9_061__the_largest_messages(void **state)
+{
+	struct qp *q = fx->qp[0];
+	struct packet p;
+
+	q->mtu_bytes = 256;
+	send_request(0, USER_RDMA_READ, 1u << 31, 0);
+	send_request(0, USER_RDMA_WRITE, 8, 64);
+	rtc_poll(fx->e);
+	assert_true(take_packet(CHANNEL_RTC_RPG, &p));
+	assert_int_equal(qp_outstanding(q), PSN_WINDOW);
+	assert_false(take_packet(CHANNEL_RTC_RPG, &p));
+	assert_int_equal(q->rtc.parked, PARK_PSN);
+	respond_with(0,
+		(struct wire_headers){
+			.opcode = WIRE_RC_READ_RESP_FIRST, .psn = P(0), .syndrome = aeth_ack(31)},
+		256, 1);
+	rrc_poll(fx->e);
+	assert_int_equal(q->rrc.unacked_psn, P(1));
+	rtc_poll(fx->e);
+	assert_true(take_packet(CHANNEL_RTC_RPG, &p));
+	assert_int_equal(p.headers.psn, psn_add(FX_PSN, PSN_WINDOW));
+}
+
+static void c9_061__a_message_longer_than_the_window(void **state)
+{
+	fx->qp[0]->mtu_bytes = 256;
+	fx_fill(CHANNEL_RTC_RPG, 4);
+	send_request(0, USER_RDMA_WRITE, 1u << 31, 0);
+	rtc_poll(fx->e);
+	assert_int_equal(fx->qp[0]->rtc.parked, PARK_NONE);
+	assert_int_equal(mq_count(&fx->qp[0]->mq.sw), 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(c9_133__opcodes_of_read_responses),
+		FX_TEST(c9_133__opcodes_after_asking_again),
+		FX_TEST(c9_133__asking_again_ends_with_the_read),
+		FX_TEST(c9_133__an_impossible_response_changes_nothing),
+		FX_TEST(c9_134__response_of_a_later_read),
+		FX_TEST(c9_135__syndromes_of_responses),
+		FX_TEST(c9_132__doubled_rnr_nak),
+		FX_TEST(c9_061__the_largest_messages),
+		FX_TEST(c9_061__a_message_longer_than_the_window),
+	};
+
+	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
+}
