@@ -353,8 +353,9 @@ static void nak(struct engine *e, struct qp *q, const struct wire_headers *h)
 	}
 	enter(e, RRC_NAK_IMPLICIT_RELEASE);
 	clear = release(e, q, psn_sub(h->psn, 1));
-	if (!clear && h->psn != q->rrc.unacked_psn) { /* else it is the next response of the READ
-							 that fails (C9-100) */
+	/* A READ that stands in the way lost a response, unless it is that one which failed
+	 * (C9-100). It is asked for again with the rest, for RNR when the wait is over (C9-130). */
+	if (!clear && h->psn != q->rrc.unacked_psn && outcome != OUTCOME_RNR) {
 		enter(e, RRC_ACK_LOSS_RETRANS);
 		implied_nak(e, q);
 	} else if (outcome == OUTCOME_RNR) {

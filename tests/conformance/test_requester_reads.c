@@ -373,6 +373,7 @@ static void misfit(
 {
 	struct sim *s = peer_make();
 	uint32_t got = before * MTU;
+	bool failed;
 	struct cqe c;
 
 	sim_post(s, 0, 0, wr);
@@ -381,13 +382,19 @@ static void misfit(
 		peer_read_responses(s, PSN, peer_length(wr), 0, before - 1, 1);
 	rig_read_response(s, 0, opcode, PSN + index, 1, NULL, bytes);
 	sim_run(s, 100 * US);
-	if (sim_poll_cq(s, 0, &c)) {
+	failed = sim_poll_cq(s, 0, &c);
+	if (failed) {
 		assert_int_equal(c.opcode, USER_INVALID);
 		assert_int_equal(c.imm_or_error & 0xff, SYNDROME_BAD_RESP);
 		assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_ERR);
 	}
 	assert_read(s, got);
 	assert_untouched(s, PEER_INTO + got, PEER_INTO + BYTES + MTU);
+	if (!failed) { /* dropped: the right one is still taken */
+		peer_read_responses(
+			s, PSN, peer_length(wr), before, (peer_length(wr) - 1) / MTU, 1);
+		rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
+	}
 	rig_end(s);
 }
 
@@ -408,6 +415,25 @@ static void c9_135__read_responses_of_a_wrong_length(void **state)
 	misfit(&one, 0, 0x10, 0, 0);
 	misfit(&one, 0, 0x10, 0, 7);
 	misfit(&one, 0, 0x10, 0, 9);
+}
+
+static void c9_135__read_responses_in_a_wrong_order(void **state)
+{
+	const struct sim_wr rd = peer_wr(USER_RDMA_READ, 3 * MTU),
+			    one = peer_wr(USER_RDMA_READ, MTU);
+
+	misfit(&rd, 0, 0x0e, 0, MTU); /* middle, last, only instead of first */
+	misfit(&rd, 0, 0x0f, 0, MTU);
+	misfit(&rd, 0, 0x10, 0, MTU);
+	misfit(&rd, 1, 0x0d, 1, MTU); /* first, last, only instead of middle */
+	misfit(&rd, 1, 0x0f, 1, MTU);
+	misfit(&rd, 1, 0x10, 1, MTU);
+	misfit(&rd, 2, 0x0d, 2, MTU); /* first, middle, only instead of last */
+	misfit(&rd, 2, 0x0e, 2, MTU);
+	misfit(&rd, 2, 0x10, 2, MTU);
+	misfit(&one, 0, 0x0d, 0, MTU); /* first, middle, last instead of only */
+	misfit(&one, 0, 0x0e, 0, MTU);
+	misfit(&one, 0, 0x0f, 0, MTU);
 }
 
 static void c9_135__a_wrong_length_is_a_bad_response(void **state)
@@ -540,6 +566,7 @@ int main(void)
 		CONFORMANCE_TEST(c9_134__an_atomic_whose_answer_is_lost_is_repeated_as_it_was),
 		CONFORMANCE_TEST(c9_145__duplicate_responses_write_nothing),
 		CONFORMANCE_TEST(c9_135__read_responses_of_a_wrong_length),
+		CONFORMANCE_TEST(c9_135__read_responses_in_a_wrong_order),
 		CONFORMANCE_TEST(c9_135__a_wrong_length_is_a_bad_response),
 		CONFORMANCE_TEST(c9_135__responses_of_the_wrong_kind),
 		CONFORMANCE_TEST(c9_135__read_responses_for_a_write_in_front),
