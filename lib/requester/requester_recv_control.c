@@ -579,9 +579,13 @@ static void not_sending(struct engine *e, struct qp *q, const struct wire_header
 /* RESP_CXT: what kind of response is it, if it is one to something outstanding? */
 static void judge(struct engine *e, struct qp *q, struct rte_mbuf *m)
 {
-	const struct wire_headers *h = &arrival_of(m)->headers;
+	const struct arrival *a = arrival_of(m);
+	const struct wire_headers *h = &a->headers;
+	bool read = wire_opcodes[h->opcode].kind == WIRE_KIND_READ_RESP;
 
-	if (unlikely(!qp_sends(qp_state(q)) || q->service != SERVICE_RC))
+	if (unlikely(a->payload_bytes && !read))
+		drop(e, COUNTER_drop_resp_length);
+	else if (unlikely(!qp_sends(qp_state(q)) || q->service != SERVICE_RC))
 		not_sending(e, q, h);
 	else if (!in_window(e, q, h))
 		return;
@@ -683,6 +687,22 @@ void rrc_let_go(struct engine *e, struct qp *q)
 		qp_close(q, WAKE_RRC);
 }
 
+/*
+ * In SQD, with nothing outstanding, SQD2SQD may have changed timeout and counters: they count from
+ * now on. The Loss timer would rest by itself, but only when the old time is over; whoever sends
+ * next sets it anew. RequesterTransControl stores next_psn and then looks at `armed`; here it is
+ * the other way round.
+ */
+static void settings_changed(struct engine *e, struct qp *q)
+{
+	q->rrc.retry_left = q->retry_cnt;
+	q->rrc.rnr_left = q->rnr_retry;
+	tc_let_go(e, q);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (unlikely(qp_outstanding(q) && q->timeout))
+		timer_event_put(e, CHANNEL_RRC_TC, q, TIMER_LOSS, TIMER_SET, qp_timeout_ns(q));
+}
+
 static void take_wakes(struct engine *e)
 {
 	uint32_t i = wake_take(&e->wake[WAKE_RRC]);
@@ -698,8 +718,7 @@ static void take_wakes(struct engine *e)
 			enter(e, RRC_IDLE);
 			bad_requests(e, q);
 		} else if (qp_state(q) == QP_SQD && !qp_outstanding(q)) {
-			q->rrc.retry_left = q->retry_cnt; /* SQD2SQD may have changed them */
-			q->rrc.rnr_left = q->rnr_retry;
+			settings_changed(e, q);
 		}
 	}
 }

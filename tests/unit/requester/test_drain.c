@@ -165,6 +165,33 @@ static void sqd__retry_counters_reloaded(void **state)
 	assert_int_equal(q->rrc.rnr_left, 5);
 }
 
+/* A Loss timer that was set with a long timeout does not outlive it. */
+static void sqd__timer_set_anew(void **state)
+{
+	struct qp *q = fx->qp[0];
+	struct rte_mbuf *m;
+
+	q->timeout = 31;
+	send_request(0, USER_SEND, 8, 0);
+	segmentation_poll(fx->e);
+	requester_recv_poll(fx->e);
+	assert_int_equal(q->tc.armed[TIMER_LOSS], 1);
+	respond_ack(0, P(0));
+	enter_sqd(0, false);
+	q->timeout = 8;
+	wake_post(&fx->e->wake[WAKE_RRC], &q->wake[WAKE_RRC], q->index);
+	rrc_poll(fx->e);
+	assert_int_equal(q->tc.armed[TIMER_LOSS], 0);
+	q->state = QP_RTS;
+	wake_sender_of(0);
+	send_request(0, USER_SEND, 8, 64);
+	rtc_poll(fx->e);
+	m = fx_take(CHANNEL_RTC_TC);
+	assert_non_null(m);
+	assert_true(timer_event_of(m)->value_ns == 4096ull << 8);
+	rte_mbuf_raw_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -176,6 +203,7 @@ int main(void)
 		FX_TEST(sqd__ud),
 		FX_TEST(sqd__error_flushes_what_waits),
 		FX_TEST(sqd__retry_counters_reloaded),
+		FX_TEST(sqd__timer_set_anew),
 	};
 
 	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);

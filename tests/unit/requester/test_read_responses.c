@@ -18,7 +18,7 @@ static void response(uint8_t opcode, uint32_t psn)
 	respond_with(0,
 		(struct wire_headers){
 			.opcode = opcode, .psn = psn, .syndrome = aeth_ack(AETH_CREDIT_INVALID)},
-		FX_MTU, 1);
+		opcode == WIRE_RC_ATOMIC_ACK ? 0 : FX_MTU, 1);
 	rrc_poll(fx->e);
 }
 
@@ -179,6 +179,29 @@ static void c9_135__syndromes_of_responses(void **state)
 	fx_assert_cqe(USER_ATOMIC_FA, 64);
 }
 
+/* An acknowledgement of any kind has no payload. */
+static void c9_133__acknowledgements_with_payload(void **state)
+{
+	struct wire_headers h = {.opcode = WIRE_RC_ACK, .syndrome = aeth_ack(3), .psn = P(0)};
+
+	send_request(0, USER_SEND, 8, 0);
+	send_request(0, USER_ATOMIC_FA, 8, 64);
+	sent();
+	respond_with(0, h, 4, 0);
+	h.syndrome = aeth_nak(AETH_NAK_REMOTE_ACCESS);
+	respond_with(0, h, 4, 0);
+	h.opcode = WIRE_RC_ATOMIC_ACK;
+	h.psn = P(1);
+	h.syndrome = aeth_ack(3);
+	respond_with(0, h, 4, 0);
+	rrc_poll(fx->e);
+	fx_assert_counter(drop_resp_length, 3);
+	fx_assert_no_cqe();
+	assert_int_equal(qp_state(fx->qp[0]), QP_RTS);
+	respond_ack(0, P(0));
+	fx_assert_cqe(USER_SEND, 0);
+}
+
 /* The network doubles an RNR NAK: one wait, one retry. */
 static void c9_132__doubled_rnr_nak(void **state)
 {
@@ -237,6 +260,7 @@ int main(void)
 		FX_TEST(c9_133__an_impossible_response_changes_nothing),
 		FX_TEST(c9_134__response_of_a_later_read),
 		FX_TEST(c9_135__syndromes_of_responses),
+		FX_TEST(c9_133__acknowledgements_with_payload),
 		FX_TEST(c9_132__doubled_rnr_nak),
 		FX_TEST(c9_061__the_largest_messages),
 		FX_TEST(c9_061__a_message_longer_than_the_window),
