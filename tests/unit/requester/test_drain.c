@@ -124,6 +124,20 @@ static void unreliable_drains(enum qp_service service)
 	fx_assert_cqe(USER_SEND, 64);
 }
 
+/* A message that goes on in turns: not drained between them. */
+static void sqd__not_drained_within_a_message(void **state)
+{
+	fx_service(0, SERVICE_UC);
+	fx->e->settings.quantum_bytes = FX_MTU;
+	send_request(0, USER_SEND, 3 * FX_MTU, 0);
+	rtc_poll(fx->e);
+	enter_sqd(0, true);
+	assert_not_drained(0);
+	rtc_poll(fx->e);
+	assert_drained(0, 1);
+	assert_int_equal(fx_ring_count(CHANNEL_RTC_RPG), 3);
+}
+
 static void sqd__uc(void **state)
 {
 	unreliable_drains(SERVICE_UC);
@@ -199,6 +213,7 @@ int main(void)
 		FX_TEST(sqd__event_only_if_asked_for),
 		FX_TEST(sqd__waits_for_acknowledgements),
 		FX_TEST(sqd__message_that_has_begun_is_finished),
+		FX_TEST(sqd__not_drained_within_a_message),
 		FX_TEST(sqd__uc),
 		FX_TEST(sqd__ud),
 		FX_TEST(sqd__error_flushes_what_waits),

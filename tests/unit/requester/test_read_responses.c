@@ -107,6 +107,25 @@ static void c9_133__asking_again_ends_with_the_read(void **state)
 	fx_assert_cqe(USER_RDMA_READ, 0);
 }
 
+/* Nor does it let a READ behind it begin anew. */
+static void c9_133__asking_again_is_about_one_read(void **state)
+{
+	read_request(4);
+	send_request(0, USER_RDMA_READ, 4 * FX_MTU, 64);
+	sent();
+	response(WIRE_RC_READ_RESP_FIRST, P(0));
+	response(WIRE_RC_READ_RESP_MIDDLE, P(1));
+	expire(0, TIMER_LOSS);
+	assert_retransmission(WIRE_RC_READ_REQUEST, P(2));
+	assert_retransmission(WIRE_RC_READ_REQUEST, P(4));
+	response(WIRE_RC_READ_RESP_FIRST, P(6));
+	fx_assert_counter(drop_resp_opcode, 1);
+	assert_no_retransmission();
+	response(WIRE_RC_READ_RESP_FIRST, P(2));
+	response(WIRE_RC_READ_RESP_LAST, P(3));
+	fx_assert_cqe(USER_RDMA_READ, 0);
+}
+
 /* Nothing that precedes is released by what is dropped, and no credits are taken. */
 static void c9_133__an_impossible_response_changes_nothing(void **state)
 {
@@ -257,6 +276,7 @@ int main(void)
 		FX_TEST(c9_133__opcodes_of_read_responses),
 		FX_TEST(c9_133__opcodes_after_asking_again),
 		FX_TEST(c9_133__asking_again_ends_with_the_read),
+		FX_TEST(c9_133__asking_again_is_about_one_read),
 		FX_TEST(c9_133__an_impossible_response_changes_nothing),
 		FX_TEST(c9_134__response_of_a_later_read),
 		FX_TEST(c9_135__syndromes_of_responses),
