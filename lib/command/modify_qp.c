@@ -316,6 +316,8 @@ static void prepare(struct ceu *ceu, struct qp *q, enum qp_state from, enum qp_s
 		q->sqd_notify = (in->attr.mask & QP_ATTR_EN_SQD_ASYNC_NOTIFY) != 0;
 		__atomic_store_n(&q->sqd_turn, q->sqd_turn == UINT8_MAX ? 1 : q->sqd_turn + 1,
 			__ATOMIC_RELEASE);
+	} else if (from == QP_SQE && to == QP_RTS) {
+		__atomic_store_n(&q->sq_epoch, q->sq_epoch + 1, __ATOMIC_RELEASE);
 	}
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of QP contexts and the one transition that several modules make. */
+/* The table of QP contexts and the transitions that modules of the data path make. */
 #include <stdio.h>
 #include <string.h>
 #include <errno.h>
@@ -38,5 +38,17 @@ bool qp_set_error(struct engine *e, struct qp *q)
 		&q->state, &state, QP_ERR, false, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE));
 	for (unsigned t = 0; t < WAKE_COUNT; t++)
 		wake_post(&e->wake[t], &q->wake[t], q->index);
+	return true;
+}
+
+bool qp_set_sqe(struct qp *q)
+{
+	uint8_t state = __atomic_load_n(&q->state, __ATOMIC_ACQUIRE);
+
+	do {
+		if (state != QP_RTS && state != QP_SQD)
+			return false;
+	} while (!__atomic_compare_exchange_n(
+		&q->state, &state, QP_SQE, false, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE));
 	return true;
 }

@@ -322,6 +322,14 @@ static enum rtc_state park(struct visit *v, enum park_reason reason)
 	return RTC_PARKED;
 }
 
+/* A UC or UD QP may have left SQE (SQERR2RTS) since a request failed. What was rung for before that
+ * is flushed; the first request rung for since takes the queue up again. */
+static void take_up(const struct visit *v, enum qp_state state)
+{
+	if (qp_sends(state) && v->r->sq_epoch == __atomic_load_n(&v->q->sq_epoch, __ATOMIC_ACQUIRE))
+		v->q->rtc.flushing = 0;
+}
+
 static enum rtc_state resp_cxt(struct visit *v)
 {
 	bool rc = v->q->service == SERVICE_RC;
@@ -331,6 +339,8 @@ static enum rtc_state resp_cxt(struct visit *v)
 		return RTC_UCUD_CPL;
 	if (unlikely(state == QP_SQD) && !(v->r->flags & REQUEST_STARTED))
 		return park(v, PARK_DRAIN);
+	if (!rc && unlikely(v->q->rtc.flushing))
+		take_up(v, state);
 	if (unlikely(!qp_sends(state) || v->q->rtc.flushing) && v->r->outcome == OUTCOME_OK)
 		return RTC_FLUSH;
 	if (unlikely(v->r->outcome != OUTCOME_OK))
@@ -635,14 +645,19 @@ static enum rtc_state ucud_seg(struct visit *v)
 	return last ? RTC_UCUD_CPL : RTC_UCUD_SEG;
 }
 
-/* A UC or UD request that failed stops the queue. */
+/* A UC or UD request that failed stops the queue, before its client can see so; behind one that
+ * did, it is flushed, whatever else is wrong with it. */
 static void ucud_fail(struct visit *v)
 {
+	if (v->q->rtc.flushing)
+		v->r->outcome = OUTCOME_FLUSH;
+	if (v->r->outcome != OUTCOME_FLUSH) {
+		v->q->rtc.flushing = 1;
+		qp_set_sqe(v->q);
+	}
 	if (v->r->resolution == RR_IDLE)
 		resolution_judge(v->r);
 	resolution_data(v->r, true);
-	v->q->rtc.flushing = 1;
-	qp_set_error(v->e, v->q);
 }
 
 /* UC and UD requests complete when they are sent. */

@@ -134,6 +134,7 @@ static bool take_doorbell(struct engine *e, uint32_t client, uint64_t doorbell, 
 	r->flags = w0 & DOORBELL_FENCE ? REQUEST_FENCE : 0;
 	r->client = client;
 	r->epoch = q->epoch;
+	r->sq_epoch = __atomic_load_n(&q->sq_epoch, __ATOMIC_RELAXED);
 	r->next = NULL;
 	return true;
 }

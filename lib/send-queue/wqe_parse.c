@@ -315,6 +315,7 @@ static bool fetch_next(
 	n->flags = next->ee_nds & WQE_NEXT_F ? REQUEST_FENCE | REQUEST_CHAINED : REQUEST_CHAINED;
 	n->client = r->client;
 	n->epoch = r->epoch;
+	n->sq_epoch = r->sq_epoch;
 	n->next = NULL;
 	return true;
 }

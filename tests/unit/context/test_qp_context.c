@@ -38,6 +38,20 @@ static void qp_find__whole_number(void **state)
 	assert_null(qp_find(&fx->h->qps, 0));
 }
 
+/* From RTS and SQD alone. */
+static void qp_set_sqe__from_each_state(void **state)
+{
+	struct qp *q = fx->qp[0];
+
+	for (enum qp_state s = QP_RST; s <= QP_ERR; s++) {
+		bool can = s == QP_RTS || s == QP_SQD;
+
+		q->state = s;
+		assert_int_equal(qp_set_sqe(q), can);
+		assert_int_equal(q->state, can ? QP_SQE : s);
+	}
+}
+
 static void qp_closing__all_modules_let_go(void **state)
 {
 	struct qp *q = fx->qp[0];
@@ -74,6 +88,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FX_TEST(qp_set_error__from_each_state),
+		FX_TEST(qp_set_sqe__from_each_state),
 		FX_TEST(qp_find__whole_number),
 		FX_TEST(qp_closing__all_modules_let_go),
 		FX_TEST(qp_state__what_it_permits),

@@ -171,7 +171,7 @@ static void rpg_poll__datagram_from_an_address_that_is_not_there(void **state)
 	segmentation_poll(fx->e);
 	fx_assert_error(SYNDROME_LOCAL_QP_OP, 64);
 	assert_int_equal(fx_ring_count(CHANNEL_RPG_TXA), 0);
-	assert_int_equal(qp_state(fx->qp[0]), QP_ERR);
+	assert_int_equal(qp_state(fx->qp[0]), QP_SQE);
 }
 
 static void rpg_poll__output_full(void **state)

@@ -484,22 +484,6 @@ static void rtc_poll__unreliable_output_full(void **state)
 	fx_assert_cqe(USER_SEND, 64);
 }
 
-static void rtc_poll__unreliable_errors_complete_at_once(void **state)
-{
-	struct rte_mbuf *m = fx_request(0, USER_SEND, 8, 64);
-
-	fx_service(0, SERVICE_UC);
-	request_of(m)->service = SERVICE_UC;
-	request_of(m)->outcome = OUTCOME_LOCAL_LENGTH;
-	fx_put(CHANNEL_DP_RTC, m);
-	send_request(0, USER_SEND, 8, 128);
-	rtc_poll(fx->e);
-	fx_assert_error(SYNDROME_LOCAL_LENGTH, 64);
-	fx_assert_error(SYNDROME_WR_FLUSH, 128);
-	assert_int_equal(fx_ring_count(CHANNEL_RTC_RPG), 0);
-	assert_int_equal(qp_state(fx->qp[0]), QP_ERR);
-}
-
 static void rtc_poll__stale_request(void **state)
 {
 	send_request(0, USER_SEND, 8, 0);
@@ -538,7 +522,6 @@ int main(void)
 		FX_TEST(rtc_poll__no_read_buffer),
 		FX_TEST(rtc_poll__read_not_allowed),
 		FX_TEST(rtc_poll__unreliable_output_full),
-		FX_TEST(rtc_poll__unreliable_errors_complete_at_once),
 		FX_TEST(rtc_poll__stale_request),
 	};
 

@@ -104,6 +104,19 @@ static void dbp_poll__queue_pair_may_not_send(void **state)
 	}
 }
 
+/* So that RequesterTransControl knows what was rung for before SQERR2RTS. */
+static void dbp_poll__epoch_of_the_send_queue(void **state)
+{
+	struct rte_mbuf *m;
+
+	fx->qp[0]->sq_epoch = 7;
+	ring(0, USER_SEND, 0, 16);
+	assert_int_equal(dbp_poll(fx->e), 1);
+	m = fx_take(CHANNEL_DBP_WS);
+	assert_int_equal(request_of(m)->sq_epoch, 7);
+	rte_mbuf_raw_free(m);
+}
+
 static void dbp_poll__descriptor_outside_of_the_queue(void **state)
 {
 	uint32_t qpn = fx->qp[0]->qpn;
@@ -204,6 +217,7 @@ int main(void)
 		FX_TEST(dbp_poll__full_fifo_in_bursts),
 		FX_TEST(dbp_poll__foreign_queue_pair),
 		FX_TEST(dbp_poll__queue_pair_may_not_send),
+		FX_TEST(dbp_poll__epoch_of_the_send_queue),
 		FX_TEST(dbp_poll__descriptor_outside_of_the_queue),
 		FX_TEST(dbp_poll__nop_wakes_the_responder),
 		FX_TEST(dbp_poll__output_full),

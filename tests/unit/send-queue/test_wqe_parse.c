@@ -312,9 +312,13 @@ static void chain_of_six(void)
 
 static void wp_poll__chain_to_its_end(void **state)
 {
+	struct rte_mbuf *first;
+
 	fx->qp[0]->ws.chain = 1;
 	chain_of_six();
-	fx_put(CHANNEL_WS_WP, fetched(0, USER_SEND, 0, 16));
+	first = fetched(0, USER_SEND, 0, 16);
+	request_of(first)->sq_epoch = 9;
+	fx_put(CHANNEL_WS_WP, first);
 	wp_poll(fx->e);
 	assert_int_equal(fx_ring_count(CHANNEL_WP_DP), 6);
 	for (unsigned i = 0; i < 6; i++) {
@@ -322,6 +326,7 @@ static void wp_poll__chain_to_its_end(void **state)
 
 		assert_int_equal(request_of(m)->wqe_offset, i * 64);
 		assert_int_equal(request_of(m)->opcode, USER_SEND);
+		assert_int_equal(request_of(m)->sq_epoch, 9); /* of the doorbell, as all of it */
 		assert_int_equal(!!(request_of(m)->flags & REQUEST_FENCE), i == 3);
 		assert_int_equal(!!(request_of(m)->flags & REQUEST_CHAINED), i > 0);
 		rte_mbuf_raw_free(m);

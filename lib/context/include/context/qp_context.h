@@ -7,10 +7,10 @@
  * that another lcore reads while they change are accessed with __atomic builtins.
  *
  * The one exception is `state`. Rule: the CEU makes every transition that a client asks for;
- * RequesterRecvControl and ExecutionEngine may move it to ERR (or, UC/UD send side, to SQE) and
- * nothing else, with qp_set_error(). All of them use compare-and-swap on the value they judged by,
- * so that no transition undoes another one: ERR is left only through RST, which the CEU enters when
- * nothing in flight names the QP any more.
+ * RequesterRecvControl and ExecutionEngine may move it to ERR, with qp_set_error(), and
+ * RequesterTransControl a UC or UD QP to SQE, with qp_set_sqe(); nothing else. All of them use
+ * compare-and-swap on the value they judged by, so that no transition undoes another one: ERR is
+ * left only through RST, which the CEU enters when nothing in flight names the QP any more.
  *
  * A QPN has 24 bits: the low ones are the index in the table, the rest change with each reuse and
  * are random, so that QPNs cannot be guessed and a packet or descriptor for a former QP finds
@@ -81,6 +81,7 @@ struct qp {
 	uint8_t min_rnr_timer;	      /* 5 bits, code */
 	uint8_t max_rd_atomic, max_dest_rd_atomic;
 	uint8_t sq_signal_all;
+	uint8_t sq_epoch;   /* bumped by SQERR2RTS; atomic */
 	uint8_t access;	    /* enum access_flags: REMOTE_* enabled on the QP */
 	uint8_t path_now;   /* atomic: the one of path[] that counts */
 	uint8_t sqd_notify; /* EQE_SQ_DRAINED is wanted */
@@ -293,6 +294,14 @@ static inline void qp_close(struct qp *q, enum wake_target module)
 }
 
 #define QP_CLOSED_ALL ((1u << WAKE_COUNT) - 1)
+
+/*
+ * Moves a UC or UD QP to SQE: a send request has failed. Receiving goes on; what is behind the
+ * request is flushed until the CEU takes the send queue up again (SQERR2RTS). From RTS and SQD
+ * only: false if it is in another state, which stays. Stage segmentation, which then looks at
+ * ws.parked as after each turn: WQEScheduler may hold back in SQD what is to be flushed.
+ */
+bool qp_set_sqe(struct qp *q);
 
 /*
  * Moves the QP to ERR from any state but RST and makes every module of its engine look at it, so

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Unreliable service between two HCAs: a failed send stops the send queue (SQE) and nothing else,
+ * and the client takes it up again; what a receiver drops, silently, and what it writes.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+#include "sim.h"
+
+#define MS   1000000ull
+#define QKEY 0x11111111u
+
+static struct sim *make(enum qp_service service)
+{
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+
+	p.service = service;
+	return sim_create(&p);
+}
+
+static struct sim_wr send_of(struct sim *s, uint32_t bytes)
+{
+	struct sim_wr wr = {.opcode = USER_SEND, .sge = {{0, bytes, 0}}, .sges = 1};
+
+	if (s->params.service == SERVICE_UD) {
+		wr.ud_qpn = s->node[1].qp[0].qpn;
+		wr.ud_qkey = QKEY;
+	}
+	return wr;
+}
+
+static void expect(struct sim *s, int node, uint8_t opcode, uint32_t offset)
+{
+	struct cqe c;
+
+	assert_true(sim_wait(s, node, &c, 20 * MS));
+	assert_int_equal(c.opcode, opcode);
+	assert_int_equal(c.wqe_offset, offset);
+}
+
+static void expect_error(struct sim *s, uint32_t syndrome, uint32_t offset)
+{
+	struct cqe c;
+
+	assert_true(sim_wait(s, 0, &c, 20 * MS));
+	assert_int_equal(c.opcode, USER_INVALID);
+	assert_int_equal(c.imm_or_error & 0xff, syndrome);
+	assert_int_equal(c.wqe_offset, offset);
+	assert_int_equal(c.is_send, 1);
+}
+
+static void assert_nothing(struct sim *s, int node)
+{
+	struct cqe c;
+
+	assert_false(sim_poll_cq(s, node, &c));
+}
+
+static void assert_state(struct sim *s, enum qp_state state)
+{
+	assert_int_equal(qp_state(sim_context(s, 0, 0)), state);
+}
+
+static void end(struct sim *s)
+{
+	struct eqe e;
+
+	sim_run(s, MS);
+	assert_nothing(s, 0);
+	assert_nothing(s, 1);
+	while (sim_poll_event(s, 0, &e)) /* a failed send raises none: its completion tells */
+		assert_int_equal(e.type, EQE_COMM_EST);
+	assert_true(sim_quiet(s));
+	sim_destroy(s);
+}
+
+/* ---- SQE ---- */
+
+/* The send completes in error, what is behind it is flushed, in order; receiving goes on; then the
+ * queue is taken up again. */
+static void stopped_and_taken_up(
+	enum qp_service service, const struct sim_wr *bad, uint32_t syndrome)
+{
+	struct sim *s = make(service);
+	struct sim_wr good = send_of(s, 64), wr = *bad, back;
+	uint32_t at[5], recv;
+
+	wr.ud_qpn = good.ud_qpn;
+	wr.ud_qkey = good.ud_qkey;
+	for (unsigned i = 0; i < 3; i++)
+		sim_post_recv(s, 1, 0, 8192 * (i + 1), 4096);
+	recv = sim_post_recv(s, 0, 0, 65536, 4096);
+	at[0] = sim_post(s, 0, 0, &good);
+	at[1] = sim_post(s, 0, 0, &wr);
+	for (unsigned i = 2; i < 5; i++)
+		at[i] = sim_post(s, 0, 0, i == 3 ? &wr : &good);
+	expect(s, 0, USER_SEND, at[0]);
+	expect_error(s, syndrome, at[1]);
+	assert_state(s, QP_SQE);
+	for (unsigned i = 2; i < 5; i++)
+		expect_error(s, SYNDROME_WR_FLUSH, at[i]);
+	expect(s, 1, USER_RECV, 0);
+	/* What is posted now is flushed, too */
+	expect_error(s, SYNDROME_WR_FLUSH, sim_post(s, 0, 0, &good));
+	assert_nothing(s, 1);
+	/* The other direction */
+	back = good;
+	if (service == SERVICE_UD)
+		back.ud_qpn = s->node[0].qp[0].qpn;
+	expect(s, 1, USER_SEND, sim_post(s, 1, 0, &back));
+	expect(s, 0, USER_RECV, recv);
+	sim_modify(s, 0, 0, QP_RTS, 0);
+	for (unsigned i = 1; i < 3; i++) {
+		expect(s, 0, USER_SEND, sim_post(s, 0, 0, &good));
+		expect(s, 1, USER_RECV, i * SIM_RQ_STRIDE);
+	}
+	assert_state(s, QP_RTS);
+	end(s);
+}
+
+static void uc__local_protection_error_stops_the_send_queue(void **state)
+{
+	struct sim_wr bad = {.opcode = USER_SEND, .sge = {{0, 64, 0x777}}, .sges = 1};
+
+	stopped_and_taken_up(SERVICE_UC, &bad, SYNDROME_LOCAL_PROT);
+	bad.sge[0].length = 5000; /* known before its first packet */
+	stopped_and_taken_up(SERVICE_UC, &bad, SYNDROME_LOCAL_PROT);
+}
+
+static void uc__bad_operation_stops_the_send_queue(void **state)
+{
+	struct sim_wr bad = {.opcode = USER_RDMA_READ, .sge = {{0, 64, 0}}, .sges = 1};
+
+	stopped_and_taken_up(SERVICE_UC, &bad, SYNDROME_LOCAL_QP_OP);
+	bad.opcode = USER_SEND_INV;
+	stopped_and_taken_up(SERVICE_UC, &bad, SYNDROME_LOCAL_QP_OP);
+}
+
+static void uc__too_long_a_message_stops_the_send_queue(void **state)
+{
+	struct sim_wr bad = {
+		.opcode = USER_RDMA_WRITE, .sge = {{0, 0x7fffffff, 0}, {0, 2, 0}}, .sges = 2};
+
+	stopped_and_taken_up(SERVICE_UC, &bad, SYNDROME_LOCAL_LENGTH);
+}
+
+static void ud__local_protection_error_stops_the_send_queue(void **state)
+{
+	struct sim_wr bad = {.opcode = USER_SEND, .sge = {{0, 64, 0x777}}, .sges = 1};
+
+	stopped_and_taken_up(SERVICE_UD, &bad, SYNDROME_LOCAL_PROT);
+}
+
+static void ud__bad_operation_stops_the_send_queue(void **state)
+{
+	struct sim_wr bad = {.opcode = USER_RDMA_WRITE, .sge = {{0, 64, 0}}, .sges = 1};
+
+	stopped_and_taken_up(SERVICE_UD, &bad, SYNDROME_LOCAL_QP_OP);
+}
+
+/* What was rung for before SQERR2RTS is flushed even if it is looked at only then. */
+static void uc__stale_doorbells_are_flushed(void **state)
+{
+	struct sim *s = make(SERVICE_UC);
+	struct sim_wr good = send_of(s, 64), bad = good;
+	uint32_t at[100];
+
+	bad.sge[0].key = 0x777;
+	sim_post_recv(s, 1, 0, 8192, 4096);
+	expect_error(s, SYNDROME_LOCAL_PROT, sim_post(s, 0, 0, &bad));
+	for (unsigned i = 0; i < 100; i++)
+		at[i] = sim_post(s, 0, 0, i % 7 ? &good : &bad);
+	/* All doorbells are taken, and none completed: pipeline_depth holds most of them back */
+	while (s->node[0].hca->engines[0].held_total == 0)
+		hca_poll_stage(s->node[0].hca->engines, STAGE_DOORBELL_WQE);
+	hca_poll_stage(s->node[0].hca->engines, STAGE_DOORBELL_WQE);
+	hca_poll_stage(s->node[0].hca->engines, STAGE_DOORBELL_WQE);
+	assert_nothing(s, 0);
+	sim_modify(s, 0, 0, QP_RTS, 0);
+	for (unsigned i = 0; i < 100; i++)
+		expect_error(s, SYNDROME_WR_FLUSH, at[i]);
+	assert_state(s, QP_RTS);
+	assert_nothing(s, 1);
+	expect(s, 0, USER_SEND, sim_post(s, 0, 0, &good));
+	expect(s, 1, USER_RECV, 0);
+	end(s);
+}
+
+/* A QP in SQE may go to ERR, and then everything is flushed. */
+static void uc__error_after_sqe(void **state)
+{
+	struct sim *s = make(SERVICE_UC);
+	struct sim_wr bad = {.opcode = USER_RDMA_READ, .sge = {{0, 64, 0}}, .sges = 1};
+	struct cqe c;
+
+	sim_post_recv(s, 0, 0, 8192, 4096);
+	expect_error(s, SYNDROME_LOCAL_QP_OP, sim_post(s, 0, 0, &bad));
+	assert_state(s, QP_SQE);
+	assert_nothing(s, 0);
+	sim_modify(s, 0, 0, QP_ERR, 0);
+	assert_true(sim_wait(s, 0, &c, MS));
+	assert_int_equal(c.is_send, 0);
+	assert_int_equal(c.imm_or_error & 0xff, SYNDROME_WR_FLUSH);
+	expect_error(s, SYNDROME_WR_FLUSH, sim_post(s, 0, 0, &bad));
+	end(s);
+}
+
+static void rc__never_enters_sqe(void **state)
+{
+	struct sim *s = make(SERVICE_RC);
+	struct sim_wr bad = {.opcode = USER_SEND, .sge = {{0, 64, 0x777}}, .sges = 1};
+
+	expect_error(s, SYNDROME_LOCAL_PROT, sim_post(s, 0, 0, &bad));
+	assert_state(s, QP_ERR);
+	end(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(uc__local_protection_error_stops_the_send_queue),
+		cmocka_unit_test(uc__bad_operation_stops_the_send_queue),
+		cmocka_unit_test(uc__too_long_a_message_stops_the_send_queue),
+		cmocka_unit_test(ud__local_protection_error_stops_the_send_queue),
+		cmocka_unit_test(ud__bad_operation_stops_the_send_queue),
+		cmocka_unit_test(uc__stale_doorbells_are_flushed),
+		cmocka_unit_test(uc__error_after_sqe),
+		cmocka_unit_test(rc__never_enters_sqe),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
