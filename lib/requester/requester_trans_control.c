@@ -592,11 +592,15 @@ static const struct wqe_ud *datagram_unit(const struct visit *v)
 	return (const struct wqe_ud *)(request_wqe(v->m) + v->r->ud_offset);
 }
 
-/* Is there an address of ours that the datagram can come from? */
+/* Is there an address of ours that the datagram can come from, and one that it can go to? The
+ * client has the daemon resolve that (RESOLVE) when it makes an address handle. */
 static bool datagram_allowed(const struct visit *v)
 {
+	static const uint8_t unresolved[6];
 	const struct wqe_ud *u = datagram_unit(v);
 
+	if (unlikely(memcmp(u->dmac, unresolved, sizeof(u->dmac)) == 0))
+		return false;
 	return u->gid_index < v->e->gid_count && v->e->gids[u->gid_index].is_ipv6 == !!u->is_ipv6;
 }
 

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Unreliable service between two HCAs: a failed send stops the send queue (SQE) and nothing else,
- * and the client takes it up again; what a receiver drops, silently, and what it writes.
+ * Unreliable service between two HCAs, the sender's side: a failed send stops the send queue (SQE)
+ * and nothing else, and its client takes it up again; lengths, Q_Keys, completions.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
-#include "sim.h"
+#include "rig.h"
 
-#define MS   1000000ull
 #define QKEY 0x11111111u
 
 static struct sim *make(enum qp_service service)
@@ -219,17 +212,97 @@ static void rc__never_enters_sqe(void **state)
 	end(s);
 }
 
+/* ---- a UD sender ---- */
+
+static void ud__one_mtu_and_not_more(void **state)
+{
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+	struct sim_wr wr;
+	struct cqe c;
+	struct sim *s;
+
+	p.service = SERVICE_UD;
+	s = sim_create(&p);
+	wr = send_of(s, sim_context(s, 0, 0)->mtu_bytes); /* the port's */
+	sim_post_recv(s, 1, 0, 65536, 8192);
+	expect(s, 0, USER_SEND, sim_post(s, 0, 0, &wr));
+	assert_true(sim_wait(s, 1, &c, MS));
+	assert_int_equal(c.byte_count, 40 + wr.sge[0].length);
+	wr.sge[0].length++;
+	expect_error(s, SYNDROME_LOCAL_LENGTH, sim_post(s, 0, 0, &wr));
+	assert_state(s, QP_SQE);
+	end(s);
+}
+
+/* A Q_Key with the top bit set is not sent: that of the QP is, which only who may set it chose. */
+static void ud__privileged_qkey_is_that_of_the_qp(void **state)
+{
+	struct sim *s = make(SERVICE_UD);
+	struct sim_wr wr = send_of(s, 64);
+
+	sim_post_recv(s, 1, 0, 65536, 4096);
+	wr.ud_qkey = 0x80000001;
+	expect(s, 0, USER_SEND, sim_post(s, 0, 0, &wr));
+	expect(s, 1, USER_RECV, 0); /* both QPs have the same */
+	wr.ud_qkey = 0x00000001;
+	expect(s, 0, USER_SEND, sim_post(s, 0, 0, &wr));
+	sim_run(s, MS);
+	assert_int_equal(sim_counter(s, 1, COUNTER_drop_ud_qkey), 1);
+	end(s);
+}
+
+static void ud__inline_and_empty(void **state)
+{
+	struct sim *s = make(SERVICE_UD);
+	struct sim_wr wr = send_of(s, 60);
+
+	memset(s->node[0].memory, 0x5a, 60);
+	wr.is_inline = true;
+	sim_post_recv(s, 1, 0, 65536, 4096);
+	sim_post_recv(s, 1, 0, 131072, 40);
+	expect(s, 0, USER_SEND, sim_post(s, 0, 0, &wr));
+	expect(s, 1, USER_RECV, 0);
+	assert_memory_equal(s->node[1].memory + 65536 + 40, s->node[0].memory, 60);
+	wr.is_inline = false;
+	wr.sges = 0;
+	expect(s, 0, USER_SEND, sim_post(s, 0, 0, &wr));
+	expect(s, 1, USER_RECV, SIM_RQ_STRIDE);
+	end(s);
+}
+
+/* Unsignaled requests complete nothing, and what follows them still does, in order. */
+static void uc__unsignaled_requests_complete_nothing(void **state)
+{
+	struct sim *s = make(SERVICE_UC);
+	struct sim_wr quiet = send_of(s, 3000), wr = quiet;
+	uint32_t at = 0;
+
+	quiet.unsignaled = true;
+	for (unsigned i = 0; i < 5; i++) {
+		sim_post_recv(s, 1, 0, 65536, 4096);
+		at = sim_post(s, 0, 0, i < 4 ? &quiet : &wr);
+	}
+	expect(s, 0, USER_SEND, at);
+	for (unsigned i = 0; i < 5; i++)
+		expect(s, 1, USER_RECV, i * SIM_RQ_STRIDE);
+	end(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(uc__local_protection_error_stops_the_send_queue),
-		cmocka_unit_test(uc__bad_operation_stops_the_send_queue),
-		cmocka_unit_test(uc__too_long_a_message_stops_the_send_queue),
-		cmocka_unit_test(ud__local_protection_error_stops_the_send_queue),
-		cmocka_unit_test(ud__bad_operation_stops_the_send_queue),
-		cmocka_unit_test(uc__stale_doorbells_are_flushed),
-		cmocka_unit_test(uc__error_after_sqe),
-		cmocka_unit_test(rc__never_enters_sqe),
+		CONFORMANCE_TEST(uc__local_protection_error_stops_the_send_queue),
+		CONFORMANCE_TEST(uc__bad_operation_stops_the_send_queue),
+		CONFORMANCE_TEST(uc__too_long_a_message_stops_the_send_queue),
+		CONFORMANCE_TEST(ud__local_protection_error_stops_the_send_queue),
+		CONFORMANCE_TEST(ud__bad_operation_stops_the_send_queue),
+		CONFORMANCE_TEST(uc__stale_doorbells_are_flushed),
+		CONFORMANCE_TEST(uc__error_after_sqe),
+		CONFORMANCE_TEST(rc__never_enters_sqe),
+		CONFORMANCE_TEST(ud__one_mtu_and_not_more),
+		CONFORMANCE_TEST(ud__privileged_qkey_is_that_of_the_qp),
+		CONFORMANCE_TEST(ud__inline_and_empty),
+		CONFORMANCE_TEST(uc__unsignaled_requests_complete_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -265,6 +265,12 @@ struct rte_mbuf *fx_request(unsigned qp, uint8_t opcode, uint32_t length, uint32
 		.rkey = 0x99};
 	memset(request_wqe(m), 0, 32);
 	memcpy(request_wqe(m) + 16, &d, sizeof(d));
+	if (fx->qp[qp]->service == SERVICE_UD) {
+		struct wqe_ud u = {.dmac = {2}, .qpn = FX_DEST_QPN};
+
+		request_of(m)->ud_offset = 32;
+		memcpy(request_wqe(m) + 32, &u, sizeof(u));
+	}
 	return m;
 }
 

@@ -164,7 +164,7 @@ static void rpg_poll__datagrams(void **state)
 
 static void rpg_poll__datagram_from_an_address_that_is_not_there(void **state)
 {
-	struct wqe_ud u = {.gid_index = 2, .qpn = 5};
+	struct wqe_ud u = {.gid_index = 2, .qpn = 5, .dmac = {2}};
 
 	fx_service(0, SERVICE_UD);
 	fx_put(CHANNEL_DP_RTC, datagram(&u, 10));

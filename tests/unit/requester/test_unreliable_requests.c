@@ -122,7 +122,7 @@ static void rtc_poll__never_sqe(void **state)
 	assert_int_equal(qp_state(fx->qp[1]), QP_RTS); /* RequesterRecvControl makes it ERR */
 }
 
-static void datagram(uint8_t gid_index, bool ipv6, uint32_t qkey)
+static void datagram_to(uint8_t mac, uint8_t gid_index, bool ipv6, uint32_t qkey)
 {
 	struct rte_mbuf *m;
 	struct wqe_ud *u;
@@ -131,10 +131,18 @@ static void datagram(uint8_t gid_index, bool ipv6, uint32_t qkey)
 	m = fx_request(0, USER_SEND, 8, 64);
 	request_of(m)->ud_offset = 32;
 	u = (struct wqe_ud *)(request_wqe(m) + 32);
-	*u = (struct wqe_ud){
-		.gid_index = gid_index, .is_ipv6 = ipv6, .qkey = qkey, .qpn = 0xff123456};
+	*u = (struct wqe_ud){.gid_index = gid_index,
+		.is_ipv6 = ipv6,
+		.dmac = {[5] = mac},
+		.qkey = qkey,
+		.qpn = 0xff123456};
 	fx_put(CHANNEL_DP_RTC, m);
 	rtc_poll(fx->e);
+}
+
+static void datagram(uint8_t gid_index, bool ipv6, uint32_t qkey)
+{
+	datagram_to(1, gid_index, ipv6, qkey);
 }
 
 /* A Q_Key with the top bit set means that of the QP. */
@@ -171,6 +179,15 @@ static void rtc_poll__datagram_from_no_address_of_ours(void **state)
 	fx_assert_counter(request_packets, 0);
 }
 
+/* Its client has not had the destination resolved. */
+static void rtc_poll__datagram_to_no_address(void **state)
+{
+	datagram_to(0, 0, false, 0);
+	fx_assert_error(SYNDROME_LOCAL_QP_OP, 64);
+	fx_assert_counter(bad_wqe_address, 1);
+	fx_assert_counter(request_packets, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -181,6 +198,7 @@ int main(void)
 		FX_TEST(rtc_poll__never_sqe),
 		FX_TEST(rtc_poll__qkey_of_a_datagram),
 		FX_TEST(rtc_poll__datagram_from_no_address_of_ours),
+		FX_TEST(rtc_poll__datagram_to_no_address),
 	};
 
 	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);

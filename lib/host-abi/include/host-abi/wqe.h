@@ -64,8 +64,8 @@ struct wqe_atomic {
 	uint64_t compare;
 };
 
-/* Three units. MACs as six bytes in wire order. All-zero dmac: the daemon resolves it (may drop the
- * first packet). */
+/* Three units. MACs as six bytes in wire order. All-zero dmac: refused; an address handle
+ * is resolved when it is made (CONTROL_RESOLVE). */
 struct wqe_ud {
 	uint8_t port;
 	uint8_t gid_index;

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Unreliable service, the receiver's side: what a UC and a UD queue pair drop, without a word, and
+ * what they write of the rest.
+ */
+#include "rig.h"
+
+#define PSN 0x100u
+#define MTU 1024u
+
+/* ---- what a UC responder drops (seed 000 4.4.1.3; IBTA 9.8): never a word ---- */
+
+/* Nothing came of what was sent: no answer, no completion, no event, no change of state. */
+static void assert_ignored(struct sim *s)
+{
+	rig_silent(s, MS);
+	rig_no_cqe(s);
+	rig_no_event(s);
+	assert_int_equal(rig_state(s, 0), QP_RTS);
+}
+
+/* The QP still works: a SEND of 10 bytes into the receive of that offset, whatever its PSN. */
+static void assert_uc_goes_on(struct sim *s, uint32_t psn, uint32_t wqe_offset)
+{
+	rig_request(s, 0, WIRE_UC_SEND_ONLY, psn, 0, 0, 10);
+	assert_int_equal(rig_expect_cqe(s, USER_RECV, 0, wqe_offset).byte_count, 10);
+}
+
+static struct sim *uc_rig(void)
+{
+	struct sim *s = rig_make(SERVICE_UC);
+
+	for (unsigned i = 0; i < 4; i++)
+		sim_post_recv(s, 0, 0, 65536 * (i + 1), 3 * MTU);
+	return s;
+}
+
+static void uc__is_never_answered(void **state)
+{
+	struct sim *s = uc_rig();
+
+	rig_request(s, 0, WIRE_UC_SEND_FIRST, PSN, 0, 0, MTU);
+	rig_request(s, 0, WIRE_UC_SEND_LAST, PSN + 1, 0, 0, 8);
+	rig_request(s, 0, WIRE_UC_WRITE_ONLY, PSN + 2, 4096, 8, 8);
+	rig_silent(s, MS);
+	assert_int_equal(rig_expect_cqe(s, USER_RECV, 0, 0).byte_count, MTU + 8);
+	rig_holds_pattern(s, 4096, 8);
+	rig_end(s);
+}
+
+static void uc__gap_drops_the_message(void **state)
+{
+	struct sim *s = uc_rig();
+
+	rig_request(s, 0, WIRE_UC_SEND_FIRST, PSN, 0, 0, MTU);
+	rig_request(s, 0, WIRE_UC_SEND_LAST, PSN + 2, 0, 0, 8);
+	assert_ignored(s);
+	assert_int_equal(sim_counter(s, 0, COUNTER_drop_uc_sequence), 1);
+	assert_uc_goes_on(s, PSN + 3, 0); /* in the same receive */
+	rig_end(s);
+}
+
+/* A repeated packet is a gap, too: UC knows no duplicates. */
+static void uc__repeated_packet_drops_the_message(void **state)
+{
+	struct sim *s = uc_rig();
+
+	rig_request(s, 0, WIRE_UC_SEND_FIRST, PSN, 0, 0, MTU);
+	rig_request(s, 0, WIRE_UC_SEND_MIDDLE, PSN + 1, 0, 0, MTU);
+	rig_request(s, 0, WIRE_UC_SEND_MIDDLE, PSN + 1, 0, 0, MTU);
+	rig_request(s, 0, WIRE_UC_SEND_LAST, PSN + 2, 0, 0, 8);
+	assert_ignored(s);
+	assert_uc_goes_on(s, PSN + 3, 0);
+	rig_end(s);
+}
+
+static void uc__middle_and_last_without_a_first(void **state)
+{
+	static const uint8_t opcodes[] = {WIRE_UC_SEND_MIDDLE, WIRE_UC_SEND_LAST,
+		WIRE_UC_SEND_LAST_IMM, WIRE_UC_WRITE_MIDDLE, WIRE_UC_WRITE_LAST,
+		WIRE_UC_WRITE_LAST_IMM};
+	struct sim *s = uc_rig();
+
+	for (unsigned i = 0; i < sizeof(opcodes); i++)
+		rig_request(s, 0, opcodes[i], PSN, 0, 0, MTU);
+	assert_ignored(s);
+	assert_uc_goes_on(s, PSN, 0);
+	rig_end(s);
+}
+
+/* A message that begins while another is not at its end: that one is given up, this one taken. */
+static void uc__message_that_begins_in_anothers_midst(void **state)
+{
+	struct sim *s = uc_rig();
+
+	rig_request(s, 0, WIRE_UC_SEND_FIRST, PSN, 0, 0, MTU);
+	rig_request(s, 0, WIRE_UC_SEND_ONLY, PSN + 1, 0, 0, 20);
+	assert_int_equal(rig_expect_cqe(s, USER_RECV, 0, 0).byte_count, 20);
+	rig_request(s, 0, WIRE_UC_WRITE_FIRST, PSN + 2, 4096, 2 * MTU, MTU);
+	rig_request(s, 0, WIRE_UC_SEND_FIRST, PSN + 3, 0, 0, MTU);
+	rig_request(s, 0, WIRE_UC_SEND_LAST, PSN + 4, 0, 0, 8);
+	assert_int_equal(rig_expect_cqe(s, USER_RECV, 0, SIM_RQ_STRIDE).byte_count, MTU + 8);
+	rig_end(s);
+}
+
+/* After a gap the next message counts, wherever its PSN is. */
+static void uc__psn_of_a_first_is_taken_as_it_comes(void **state)
+{
+	struct sim *s = uc_rig();
+
+	assert_uc_goes_on(s, PSN + 1000, 0);
+	assert_int_equal(rig_epsn(s, 0), PSN + 1001);
+	assert_uc_goes_on(s, 0xffffff, SIM_RQ_STRIDE);
+	assert_int_equal(rig_epsn(s, 0), 0);
+	assert_uc_goes_on(s, PSN, 2 * SIM_RQ_STRIDE);
+	rig_end(s);
+}
+
+static void uc__wrong_lengths_are_dropped(void **state)
+{
+	static const struct {
+		uint8_t opcode;
+		uint32_t dma_len, bytes;
+	} rows[] = {
+		{WIRE_UC_SEND_FIRST, 0, MTU - 4}, /* a first is a whole MTU */
+		{WIRE_UC_SEND_ONLY, 0, MTU + 4},
+		{WIRE_UC_WRITE_FIRST, 2 * MTU, MTU - 4},
+		{WIRE_UC_WRITE_ONLY, 9, 8}, /* RETH says otherwise */
+		{WIRE_UC_WRITE_ONLY, 7, 8},
+	};
+	struct sim *s = uc_rig();
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		rig_request(s, 0, rows[i].opcode, PSN + i, 4096, rows[i].dma_len, rows[i].bytes);
+	assert_ignored(s);
+	rig_untouched(s, 4096, 2 * MTU);
+	assert_uc_goes_on(s, PSN + 10, 0);
+	rig_end(s);
+}
+
+static void uc__refused_access_is_dropped(void **state)
+{
+	struct sim *s = uc_rig();
+	struct wire_headers h = rig_headers(s, 0, WIRE_UC_WRITE_ONLY, PSN, 4096, 8);
+
+	h.rkey ^= 1;
+	rig_send(s, h, NULL, 8);
+	h = rig_headers(s, 0, WIRE_UC_WRITE_ONLY, PSN + 1, s->node[0].memory_bytes - 7, 8);
+	rig_send(s, h, NULL, 8);
+	assert_ignored(s);
+	rig_untouched(s, 4096, 8);
+	assert_int_equal(sim_counter(s, 0, COUNTER_drop_uc_request), 2);
+	assert_uc_goes_on(s, PSN + 2, 0);
+	rig_end(s);
+}
+
+static void uc__longer_than_the_receive_or_none_posted(void **state)
+{
+	struct sim *s = rig_make(SERVICE_UC);
+
+	rig_request(s, 0, WIRE_UC_SEND_ONLY, PSN, 0, 0, 10);
+	assert_ignored(s);
+	assert_int_equal(sim_counter(s, 0, COUNTER_drop_no_receive), 1);
+	sim_post_recv(s, 0, 0, 65536, 10);
+	rig_request(s, 0, WIRE_UC_SEND_ONLY, PSN + 1, 0, 0, 11);
+	assert_ignored(s);
+	rig_untouched(s, 65536, 12);
+	assert_uc_goes_on(s, PSN + 2, 0);
+	rig_end(s);
+}
+
+/* Nor does it know READ, atomics, invalidation; nor a packet from elsewhere or of another P_Key. */
+static void uc__foreign_packets_are_dropped(void **state)
+{
+	static const uint8_t opcodes[] = {WIRE_RC_SEND_ONLY, WIRE_RC_READ_REQUEST,
+		WIRE_RC_FETCH_ADD, WIRE_RC_SEND_ONLY_INV, WIRE_UD_SEND_ONLY};
+	struct sim *s = uc_rig();
+	struct wire_headers h;
+
+	for (unsigned i = 0; i < sizeof(opcodes); i++) {
+		h = rig_headers(s, 0, opcodes[i], PSN, 4096, 8);
+		rig_send(s, h, NULL, i == 0 || i > 2 ? 8 : 0);
+	}
+	assert_ignored(s);
+	assert_int_equal(sim_counter(s, 0, COUNTER_drop_rx_service), sizeof(opcodes));
+	h = rig_headers(s, 0, WIRE_UC_SEND_ONLY, PSN, 0, 0);
+	h.pkey = 0x1234;
+	rig_send(s, h, NULL, 8);
+	assert_ignored(s);
+	assert_int_equal(sim_counter(s, 0, COUNTER_drop_rx_pkey), 1);
+	assert_uc_goes_on(s, PSN, 0);
+	rig_end(s);
+}
+
+/* ---- a UD receiver ---- */
+
+static void datagram(struct sim *s, uint8_t opcode, uint32_t psn, uint32_t bytes)
+{
+	struct wire_headers h = rig_headers(s, 0, opcode, psn, 0, 0);
+
+	h.src_qp = 0x123456;
+	h.imm = 77;
+	rig_send(s, h, NULL, bytes);
+}
+
+/* Forty bytes in front of the message, the IP header at their end; who sent it in the completion.
+ */
+static void ud__grh_and_sender(void **state)
+{
+	static const uint8_t zeros[20];
+	struct sim *s = rig_make(SERVICE_UD);
+	const uint8_t *at;
+	struct cqe c;
+
+	sim_post_recv(s, 0, 0, 65536, 4096);
+	datagram(s, WIRE_UD_SEND_ONLY_IMM, 5, 100);
+	rig_silent(s, MS);
+	c = rig_expect_cqe(s, USER_RECV_IMM, 0, 0);
+	assert_int_equal(c.byte_count, 140);
+	assert_int_equal(c.remote_qpn, 0x123456);
+	assert_int_equal(c.imm_or_error, 77);
+	assert_true(c.rlid_flags & CQE_HAS_GRH);
+	at = s->node[0].memory + 65536;
+	assert_memory_equal(at, zeros, 20);
+	assert_int_equal(at[20], 0x45);
+	assert_int_equal(at[20 + 9], 17);
+	assert_memory_equal(at + 32, s->node[1].ip + 12, 4);
+	assert_memory_equal(at + 36, s->node[0].ip + 12, 4);
+	rig_holds_pattern(s, 65536 + 40, 100);
+	rig_end(s);
+}
+
+/* Each datagram stands for itself: no PSN is expected. The last one is of a whole MTU. */
+static void ud__any_psn(void **state)
+{
+	static const uint32_t psns[] = {9, 9, 3, 0xffffff, 0};
+	struct sim *s = rig_make(SERVICE_UD);
+
+	for (unsigned i = 0; i < 5; i++) {
+		sim_post_recv(s, 0, 0, 65536, 4096);
+		datagram(s, WIRE_UD_SEND_ONLY, psns[i], i * MTU / 4);
+		assert_int_equal(rig_expect_cqe(s, USER_RECV, 0, i * SIM_RQ_STRIDE).byte_count,
+			40 + i * MTU / 4);
+	}
+	rig_end(s);
+}
+
+static void ud__dropped_without_a_word(void **state)
+{
+	struct sim *s = rig_make(SERVICE_UD);
+	struct wire_headers h = rig_headers(s, 0, WIRE_UD_SEND_ONLY, 5, 0, 0);
+
+	datagram(s, WIRE_UD_SEND_ONLY, 5, 8); /* no receive */
+	assert_ignored(s);
+	assert_int_equal(sim_counter(s, 0, COUNTER_drop_no_receive), 1);
+	sim_post_recv(s, 0, 0, 65536, 47);
+	datagram(s, WIRE_UD_SEND_ONLY, 5, 8); /* with its GRH one byte too long */
+	assert_ignored(s);
+	assert_int_equal(sim_counter(s, 0, COUNTER_drop_ud_length), 1);
+	h.qkey ^= 1;
+	rig_send(s, h, NULL, 4);
+	assert_ignored(s);
+	assert_int_equal(sim_counter(s, 0, COUNTER_drop_ud_qkey), 1);
+	h.qkey ^= 1;
+	h.pkey = 0x8001;
+	rig_send(s, h, NULL, 4);
+	h.pkey = 0x7ffe;
+	rig_send(s, h, NULL, 4);
+	assert_ignored(s);
+	assert_int_equal(sim_counter(s, 0, COUNTER_drop_rx_pkey), 2);
+	rig_untouched(s, 65536, 47);
+	h.pkey = 0x7fff; /* a limited member may speak to a full one */
+	rig_send(s, h, NULL, 4);
+	assert_int_equal(rig_expect_cqe(s, USER_RECV, 0, 0).byte_count, 44);
+	rig_end(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CONFORMANCE_TEST(uc__is_never_answered),
+		CONFORMANCE_TEST(uc__gap_drops_the_message),
+		CONFORMANCE_TEST(uc__repeated_packet_drops_the_message),
+		CONFORMANCE_TEST(uc__middle_and_last_without_a_first),
+		CONFORMANCE_TEST(uc__message_that_begins_in_anothers_midst),
+		CONFORMANCE_TEST(uc__psn_of_a_first_is_taken_as_it_comes),
+		CONFORMANCE_TEST(uc__wrong_lengths_are_dropped),
+		CONFORMANCE_TEST(uc__refused_access_is_dropped),
+		CONFORMANCE_TEST(uc__longer_than_the_receive_or_none_posted),
+		CONFORMANCE_TEST(uc__foreign_packets_are_dropped),
+		CONFORMANCE_TEST(ud__grh_and_sender),
+		CONFORMANCE_TEST(ud__any_psn),
+		CONFORMANCE_TEST(ud__dropped_without_a_word),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
