@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Acknowledgements and what they complete; what may be sent before they come (C9-60, C9-133 to
- * C9-138, C9-145). */
+/* Acknowledgements and what they complete; what may be sent before they come
+ * (C9-60, C9-133 to C9-138, C9-145). */
 #include "peer.h"
 
 enum { PSN = PEER_PSN, MTU = PEER_MTU };
@@ -131,8 +131,8 @@ static bool asks(const struct rig_packet *p)
 	       p->h.opcode == WIRE_RC_CMP_SWAP || p->h.opcode == WIRE_RC_FETCH_ADD;
 }
 
-/* Whatever is posted, when: whenever the wire falls silent with something outstanding, the last
- * packet has asked for a response. */
+/* Whatever is posted, when: whenever the wire falls silent with something
+ * outstanding, the last packet has asked for a response. */
 static void asked(uint64_t seed, struct engine_settings *settings)
 {
 	struct sim_params p = peer_params();
@@ -220,7 +220,8 @@ static void ack_request__at_least_every_interval(void **state)
 	rig_end(s);
 }
 
-/* A peer that never answered is not sent everything: it stops, having asked, and goes on. */
+/* A peer that never answered is not sent everything: it stops, having asked,
+ * and goes on. */
 static void ack_request__where_it_stops_for_buffers(void **state)
 {
 	struct sim *s = peer_make();
@@ -375,6 +376,29 @@ static void max_rd_atomic__of_0_refuses_them(void **state)
 	rig_end(s);
 }
 
+/* A peer that has not answered yet holds one buffer for READs, however many may
+ * be outstanding: dead peers leave the others theirs. */
+static void max_rd_atomic__one_until_the_peer_has_answered(void **state)
+{
+	struct sim *s = peer_make();
+	struct sim_wr rd = peer_wr(USER_RDMA_READ, MTU), fa = peer_wr(USER_ATOMIC_FA, 8);
+
+	sim_context(s, 0, 0)->rrc.proven = 0;
+	sim_post(s, 0, 0, &rd);
+	sim_post(s, 0, 0, &fa);
+	sim_post(s, 0, 0, &rd);
+	peer_expect(s, &rd, PSN, NULL);
+	rig_silent(s, MS);
+	peer_read_responses(s, PSN, MTU, 0, 0, 1);
+	peer_expect(s, &fa, PSN + 1, NULL);
+	peer_expect(s, &rd, PSN + 2, NULL);
+	peer_atomic_response(s, PSN + 1, 1, 2);
+	peer_read_responses(s, PSN + 2, MTU, 0, 0, 3);
+	for (unsigned i = 0; i < 3; i++)
+		rig_expect_cqe(s, i == 1 ? USER_ATOMIC_FA : USER_RDMA_READ, 0, i * SIM_STRIDE);
+	rig_end(s);
+}
+
 /* ---- C9-134: coalesced acknowledgements ---- */
 
 static void c9_134__one_ack_for_many_requests(void **state)
@@ -401,7 +425,8 @@ static void c9_134__one_ack_for_many_requests(void **state)
 	}
 }
 
-/* WRITE, READ or atomic, SEND: an acknowledgement of the SEND is a NAK of what has no answer. */
+/* WRITE, READ or atomic, SEND: an acknowledgement of the SEND is a NAK of what
+ * has no answer. */
 static void implied(uint8_t opcode, uint32_t responses)
 {
 	struct sim *s = peer_make();
@@ -478,7 +503,8 @@ static void c9_134__the_oldest_read_counts(void **state)
 
 /* ---- ghosts and duplicates ---- */
 
-/* Nothing of this may have an effect on one WRITE of two packets that is outstanding. */
+/* Nothing of this may have an effect on one WRITE of two packets that is
+ * outstanding. */
 static void ineffective(struct sim *s, uint32_t psn)
 {
 	static const uint8_t syndromes[] = {0x1f, 0x60, 0x61, 0x62, 0x63, 0x2c};
@@ -686,6 +712,7 @@ int main(void)
 		CONFORMANCE_TEST(no_fence__overtakes_nothing_and_waits_for_nothing),
 		CONFORMANCE_TEST(max_rd_atomic__is_never_exceeded),
 		CONFORMANCE_TEST(max_rd_atomic__of_0_refuses_them),
+		CONFORMANCE_TEST(max_rd_atomic__one_until_the_peer_has_answered),
 		CONFORMANCE_TEST(c9_134__one_ack_for_many_requests),
 		CONFORMANCE_TEST(c9_134__an_ack_behind_a_read_is_an_implied_nak),
 		CONFORMANCE_TEST(c9_134__the_oldest_read_counts),
