@@ -399,6 +399,42 @@ static void max_rd_atomic__one_until_the_peer_has_answered(void **state)
 	rig_end(s);
 }
 
+/* READs count to a queue pair's turn as well: another one comes in between. */
+static void turns__of_queue_pairs_that_read(void **state)
+{
+	struct sim_params p = peer_params();
+	struct sim_wr rd = peer_wr(USER_RDMA_READ, 1), wr = peer_wr(USER_RDMA_WRITE, 1);
+	struct hca_config c;
+	struct rig_packet got;
+	unsigned before = 0;
+	struct sim *s;
+
+	hca_config_defaults(&c);
+	c.settings.quantum_bytes = 256;
+	p.settings = &c.settings;
+	p.qps = 2;
+	s = peer_create(&p);
+	for (unsigned i = 0; i < 12; i++)
+		sim_post(s, 0, 0, &rd);
+	sim_post(s, 0, 1, &wr);
+	for (;;) {
+		assert_true(rig_recv(s, &got, MS));
+		if (got.h.opcode == WIRE_RC_WRITE_ONLY)
+			break;
+		before++;
+	}
+	assert_true(before < 12);
+	while (before++ < 12)
+		assert_true(rig_recv(s, &got, MS));
+	rig_ack(s, 1, PSN, 0x1f, 1);
+	for (unsigned i = 0; i < 12; i++)
+		peer_read_responses(s, PSN + i, 1, 0, 0, i + 1);
+	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
+	for (unsigned i = 0; i < 12; i++)
+		rig_expect_cqe(s, USER_RDMA_READ, 0, i * SIM_STRIDE);
+	rig_end(s);
+}
+
 /* ---- C9-134: coalesced acknowledgements ---- */
 
 static void c9_134__one_ack_for_many_requests(void **state)
@@ -712,6 +748,7 @@ int main(void)
 		CONFORMANCE_TEST(no_fence__overtakes_nothing_and_waits_for_nothing),
 		CONFORMANCE_TEST(max_rd_atomic__is_never_exceeded),
 		CONFORMANCE_TEST(max_rd_atomic__of_0_refuses_them),
+		CONFORMANCE_TEST(turns__of_queue_pairs_that_read),
 		CONFORMANCE_TEST(max_rd_atomic__one_until_the_peer_has_answered),
 		CONFORMANCE_TEST(c9_134__one_ack_for_many_requests),
 		CONFORMANCE_TEST(c9_134__an_ack_behind_a_read_is_an_implied_nak),
