@@ -170,6 +170,8 @@ static void check_headers(
 	assert_int_equal(p->h.tver, 0);
 	assert_int_equal(p->h.pad, -p->bytes & 3);
 	assert_int_equal(p->h.se, last && wr->solicited);
+	if (sim_context(s, 0, 0)->service != SERVICE_RC)
+		assert_int_equal(p->h.ackreq, 0);
 	if ((write && first) || wr->opcode >= USER_RDMA_READ) {
 		assert_int_equal(p->h.va, (uintptr_t)peer->memory + wr->remote);
 		assert_int_equal(p->h.rkey, wr->rkey ? wr->rkey : peer->key);

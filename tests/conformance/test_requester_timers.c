@@ -206,6 +206,38 @@ static void c9_139__a_request_has_its_full_time(void **state)
 	}
 }
 
+/* What is sent behind it does not put it off. */
+static void c9_139__new_requests_do_not_postpone_it(void **state)
+{
+	struct sim *s = make(8, 7);
+	struct rig_packet got;
+	uint64_t start = 0;
+	unsigned sent = 0;
+
+	for (;;) {
+		peer_post(s, USER_RDMA_WRITE, 1);
+		rig_recv(s, &got, MS);
+		if (sent && got.h.psn == PSN)
+			break; /* the first one again, in place of the new one */
+		assert_int_equal(got.h.psn, PSN + sent);
+		if (!sent++)
+			start = s->now_ns;
+		if (rig_recv(s, &got, ttr_ns(8) / 4))
+			break;
+		assert_true(sent < 17);
+	}
+	assert_int_equal(got.h.psn, PSN);
+	assert_detected(8, s->now_ns - start);
+	while (rig_recv(s, &got, 20 * US))
+		;
+	peer_ack(s, got.h.psn, sent);
+	sim_run(s, 10 * US);
+	while (sim_poll_cq(s, 0, &(struct cqe){0}))
+		sent--;
+	assert_true(sent == 0 || sent == -1u);
+	rig_end(s);
+}
+
 /* One timer for each send queue: those of other queue pairs go on. */
 static void c9_139__each_send_queue_has_its_own(void **state)
 {
@@ -475,6 +507,7 @@ int main(void)
 		CONFORMANCE_TEST(c9_139__an_acknowledgement_restarts_it),
 		CONFORMANCE_TEST(c9_139__read_responses_restart_it),
 		CONFORMANCE_TEST(c9_139__a_request_has_its_full_time),
+		CONFORMANCE_TEST(c9_139__new_requests_do_not_postpone_it),
 		CONFORMANCE_TEST(c9_139__each_send_queue_has_its_own),
 		CONFORMANCE_TEST(c9_143__as_many_times_as_the_counter_says),
 		CONFORMANCE_TEST(c9_142__reloaded_when_a_request_clears),
