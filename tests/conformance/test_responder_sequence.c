@@ -477,9 +477,26 @@ static void c9_123__duplicates_are_served_after_the_nak(void **state)
 	rig_end(s);
 }
 
+/* Only the expected PSN ends it: a duplicate is answered, and draws no second NAK afterwards. */
+static void c9_114__no_second_nak_before_the_expected_request(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+
+	open_gap(s);
+	write_at(s, PSN, AT, 64);
+	rig_expect_ack(s, PSN, aeth_ack(0), 1);
+	write_at(s, PSN + 2, AT + 64, 64);
+	rig_silent(s, 100 * US);
+	rig_untouched(s, AT + 64, 64);
+	write_at(s, PSN + 1, AT + 64, 64);
+	rig_expect_ack(s, PSN + 1, aeth_ack(0), 2);
+	rig_end(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		CONFORMANCE_TEST(c9_114__no_second_nak_before_the_expected_request),
 		CONFORMANCE_TEST(c9_062__each_response_packet_has_its_psn),
 		CONFORMANCE_TEST(c9_063__responses_in_the_order_of_the_requests_past_the_wrap),
 		CONFORMANCE_TEST(c9_063__every_kind_of_request_is_acknowledged),
