@@ -47,6 +47,10 @@ void rrc_let_go(struct engine *e, struct qp *q);
 /* Go-back-N (retransmission.c): everything outstanding from `psn` on goes out again, in PSN order.
  * RequesterTransControl adds nothing meanwhile. */
 void retransmit_from(struct engine *e, struct qp *q, uint32_t psn);
+/* A loss has shown: less may be outstanding from now on. */
+void retransmit_cut(struct qp *q);
+/* `acked` PSNs were acknowledged: round trips are measured, more may be outstanding. */
+void retransmit_acked(struct engine *e, struct qp *q, uint32_t acked);
 /* One poll of it. Returns packets sent again. */
 unsigned retransmit_poll(struct engine *e);
 
@@ -64,6 +68,7 @@ enum park_reason {
 	PARK_RNR,
 	PARK_PSN,
 	PARK_RETRANSMIT,
+	PARK_WINDOW,
 	PARK_DRAIN
 };
 
@@ -71,6 +76,27 @@ enum park_reason {
 static inline uint64_t qp_timeout_ns(const struct qp *q)
 {
 	return q->timeout ? 4096ull << q->timeout : 0;
+}
+
+/*
+ * How long nothing may be acknowledged before what is outstanding is sent again without counting
+ * down (a probe): several round trips, doubled with each probe, and never longer than Ttr. A
+ * responder tells a loss once, by one NAK; if that, or the packet that it asked for, is lost too,
+ * the transport timer would be the only other one to tell (C9-114, C9-139).
+ */
+#define PROBE_ROUND_TRIPS 4
+#define FIRST_LOOK_TICKS                                                                           \
+	16 /* a Loss timer looks so soon whether there is a round trip to go by                    \
+	    */
+static inline uint64_t qp_probe_ns(const struct qp *q, uint64_t tick_ns)
+{
+	uint64_t srtt = __atomic_load_n(&q->rrc.srtt_ns, __ATOMIC_RELAXED), ns;
+
+	if (!srtt)
+		return qp_timeout_ns(q);
+	ns = (srtt * PROBE_ROUND_TRIPS + 2 * tick_ns)
+	     << __atomic_load_n(&q->rrc.probes, __ATOMIC_RELAXED);
+	return RTE_MIN(ns, qp_timeout_ns(q));
 }
 
 /* NPSN. Any stage of the requester. */

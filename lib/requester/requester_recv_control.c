@@ -68,13 +68,17 @@ static void complete(struct engine *e, struct qp *q, uint8_t flags, uint32_t wqe
 
 static void advanced(struct engine *e, struct qp *q, uint32_t unacked)
 {
+	uint32_t acked;
+
 	if (unacked == q->rrc.unacked_psn)
 		return;
+	acked = psn_sub(unacked, q->rrc.unacked_psn);
 	__atomic_store_n(&q->rrc.unacked_psn, unacked, __ATOMIC_RELEASE);
 	__atomic_store_n(&q->rrc.progress_ns, e->now_ns, __ATOMIC_RELEASE);
 	__atomic_store_n(&q->rrc.proven, 1, __ATOMIC_RELAXED);
 	q->rrc.retry_left = q->retry_cnt;
 	q->rrc.rnr_left = q->rnr_retry;
+	retransmit_acked(e, q, acked);
 }
 
 /*
@@ -231,6 +235,8 @@ static void retry(struct engine *e, struct qp *q, uint32_t psn)
 		return;
 	}
 	q->rrc.retry_left--;
+	__atomic_store_n(&q->rrc.progress_ns, e->now_ns, __ATOMIC_RELEASE);
+	retransmit_cut(q);
 	retransmit_from(e, q, psn);
 }
 
@@ -629,10 +635,27 @@ static unsigned take_responses(struct engine *e)
 
 /* ---- timers and wakes ---- */
 
+#define PROBES_MAX 16 /* doublings of the time between two probes */
+
 /* A Loss timer may find that everything was acknowledged meanwhile. */
 static bool timer_matters(const struct qp *q, enum timer_kind kind)
 {
 	return qp_sends(qp_state(q)) && (kind == TIMER_RNR || qp_outstanding(q));
+}
+
+/* Nothing was acknowledged for several round trips: again, on top of what the timers demand. */
+static void probe(struct engine *e, struct qp *q)
+{
+	if (q->rrc.rnr_waiting || q->rrc.retransmitting)
+		return;
+	enter(e, RRC_TIMER_RETRANS);
+	count(counters_of(e), COUNTER_loss_probes);
+	if (q->rrc.probes < PROBES_MAX)
+		__atomic_store_n(&q->rrc.probes, q->rrc.probes + 1, __ATOMIC_RELAXED);
+	q->rrc.nak_psn = q->rrc.gap_psn = 0;
+	retransmit_cut(q);
+	retransmit_from(e, q, q->rrc.unacked_psn);
+	enter(e, RRC_IDLE);
 }
 
 static void expired(struct engine *e, struct qp *q, enum timer_kind kind)
@@ -641,6 +664,7 @@ static void expired(struct engine *e, struct qp *q, enum timer_kind kind)
 		enter(e, RRC_NAK_RETRANS);
 		count(counters_of(e), COUNTER_rnr_timeouts);
 		__atomic_store_n(&q->rrc.rnr_waiting, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&q->rrc.progress_ns, e->now_ns, __ATOMIC_RELEASE);
 		retransmit_from(e, q, q->rrc.unacked_psn);
 		wake_sender(e, q);
 	} else {
@@ -662,8 +686,12 @@ static unsigned take_expiries(struct engine *e)
 		const struct timer_event *ev = timer_event_of(m[i]);
 		struct qp *q = qp_find(e->qps, ev->qpn);
 
-		if (q && q->epoch == ev->epoch && timer_matters(q, ev->timer))
-			expired(e, q, ev->timer);
+		if (q && q->epoch == ev->epoch && timer_matters(q, ev->timer)) {
+			if (ev->op == TIMER_PROBE)
+				probe(e, q);
+			else
+				expired(e, q, ev->timer);
+		}
 		rte_mbuf_raw_free(m[i]);
 	}
 	return n;

@@ -53,6 +53,7 @@ struct visit {
 	struct rte_mbuf *m; /* the request at work */
 	struct request *r;
 	uint32_t quantum; /* bytes left of its turn */
+	uint32_t window;  /* PSNs left to send */
 	unsigned room;	  /* left in RTC_RPG */
 	enum park_reason reason;
 	unsigned freed; /* descriptors */
@@ -444,6 +445,8 @@ static enum rtc_state rc_judge_msg(struct visit *v)
 		return park(v, PARK_RNR);
 	if (__atomic_load_n(&q->rrc.retransmitting, __ATOMIC_ACQUIRE))
 		return park(v, PARK_RETRANSMIT);
+	if (unlikely(v->window == 0))
+		return park(v, PARK_WINDOW);
 	look_at_credits(q);
 	if (unlikely(q->rtc.limited) && stays_limited(q))
 		return park(v, PARK_CREDIT);
@@ -493,8 +496,11 @@ static struct rte_mbuf *segment(struct visit *v, bool *last, enum rtc_state *nex
 	return m;
 }
 
-static void advance_psn(struct qp *q, uint32_t packets)
+static void advance_psn(struct visit *v, uint32_t packets)
 {
+	struct qp *q = v->q;
+
+	v->window -= RTE_MIN(packets, v->window);
 	__atomic_store_n(&q->rtc.next_psn, psn_add(q->rtc.next_psn, packets), __ATOMIC_RELEASE);
 }
 
@@ -522,6 +528,8 @@ static enum rtc_state rc_seg(struct visit *v)
 
 	if (unlikely(!buffer_share(v->e->mq, q)))
 		return mq_count(&q->mq.sw) ? park(v, PARK_BUFFER) : RTC_STALLED;
+	if (unlikely(v->window == 0))
+		return park(v, PARK_WINDOW);
 	m = segment(v, &last, &next);
 	if (!m) {
 		if (next == RTC_RC_BAD_REQ)
@@ -540,7 +548,7 @@ static enum rtc_state rc_seg(struct visit *v)
 			.length = r->length,
 			.opcode = r->opcode,
 			.flags = flags});
-	advance_psn(q, 1);
+	advance_psn(v, 1);
 	out_put(v, m);
 	if (unlikely(r->flags & REQUEST_LIMITED) && limit(q, r, packet_of(m), last))
 		return park(v, PARK_CREDIT);
@@ -580,7 +588,7 @@ static enum rtc_state rc_store_entry(struct visit *v)
 	spend(v, 0);
 	__atomic_store_n(&q->rtc.reads_issued, q->rtc.reads_issued + 1, __ATOMIC_RELEASE);
 	rd_put(v->e->mq, &q->mq.rd, &x);
-	advance_psn(q, packets);
+	advance_psn(v, packets);
 	count(counters_of(v->e), COUNTER_request_packets);
 	resolution_note_rc(r, true, true);
 	out_put(v, m);
@@ -643,7 +651,7 @@ static enum rtc_state ucud_seg(struct visit *v)
 	}
 	if (ud)
 		datagram_address(v, packet_of(m));
-	advance_psn(v->q, 1);
+	advance_psn(v, 1);
 	out_put(v, m);
 	resolution_data(v->r, last);
 	return last ? RTC_UCUD_CPL : RTC_UCUD_SEG;
@@ -744,9 +752,12 @@ static enum rtc_state step(struct visit *v, enum rtc_state state)
  * buffer, try again. */
 static bool arm_timer(struct engine *e, struct qp *q)
 {
+	uint64_t first = (uint64_t)FIRST_LOOK_TICKS * e->settings.timer_tick_ns;
+
 	if (likely(__atomic_load_n(&q->tc.armed[TIMER_LOSS], __ATOMIC_SEQ_CST)) || !q->timeout)
 		return true;
-	return timer_event_put(e, CHANNEL_RTC_TC, q, TIMER_LOSS, TIMER_SET, qp_timeout_ns(q));
+	first = RTE_MIN(first, qp_timeout_ns(q));
+	return timer_event_put(e, CHANNEL_RTC_TC, q, TIMER_LOSS, TIMER_SET, first);
 }
 
 static const enum counter park_counters[] = {
@@ -757,12 +768,25 @@ static const enum counter park_counters[] = {
 	[PARK_RNR] = COUNTER_park_rnr,
 	[PARK_PSN] = COUNTER_park_psn,
 	[PARK_RETRANSMIT] = COUNTER_park_retransmit,
+	[PARK_WINDOW] = COUNTER_park_window,
 	[PARK_DRAIN] = COUNTER_park_drain,
 };
+
+/* PSNs that the QP may send more; after losses that is bounded, but never to nothing. */
+static uint32_t window_left(const struct qp *q)
+{
+	uint32_t window = __atomic_load_n(&q->rrc.window, __ATOMIC_RELAXED) >> 4, outstanding;
+
+	if (likely(!window))
+		return UINT32_MAX;
+	outstanding = qp_outstanding(q);
+	return outstanding < window ? window - outstanding : 0;
+}
 
 /* Has what the QP was parked for changed meanwhile? */
 static bool may_go_on(struct visit *v)
 {
+	v->window = window_left(v->q);
 	if (v->reason == PARK_DRAIN)
 		return qp_state(v->q) != QP_SQD;
 	if (qp_state(v->q) == QP_ERR)
@@ -823,8 +847,12 @@ static void end_visit(struct visit *v, enum rtc_state state)
 /* One QP's turn: at most `quantum` bytes. Returns how many of them it used. */
 static uint32_t visit_qp(struct engine *e, struct qp *q, unsigned *room, uint32_t quantum)
 {
-	struct visit v = {
-		.e = e, .t = e->module[MODULE_RTC], .q = q, .room = *room, .quantum = quantum};
+	struct visit v = {.e = e,
+		.t = e->module[MODULE_RTC],
+		.q = q,
+		.room = *room,
+		.quantum = quantum,
+		.window = window_left(q)};
 	enum rtc_state state = RTC_IDLE, next;
 
 	if (qp_outstanding(q) == 0)

@@ -136,32 +136,53 @@ bool timer_event_put(struct engine *e, enum channel_id to, const struct qp *q,
 }
 
 /* Tells RequesterRecvControl. False: no room; the entry fires again at the next tick. */
-static bool expire(struct engine *e, const struct qp *q, enum timer_kind kind)
+static bool expire(
+	struct engine *e, const struct qp *q, enum timer_kind kind, enum timer_expiry what)
 {
-	return timer_event_put(e, CHANNEL_TC_RRC, q, kind, TIMER_EXPIRED, 0);
+	return timer_event_put(e, CHANNEL_TC_RRC, q, kind, (uint8_t)what, 0);
 }
 
-/* When the Loss timer has to look again, or 0 when it is to rest. */
-static uint64_t loss_deadline(const struct qp *q)
+/* Since when nothing has been acknowledged. */
+static uint64_t quiet_since(const struct qp *q)
 {
-	uint64_t since = RTE_MAX(__atomic_load_n(&q->rrc.progress_ns, __ATOMIC_ACQUIRE),
+	return RTE_MAX(__atomic_load_n(&q->rrc.progress_ns, __ATOMIC_ACQUIRE),
 		__atomic_load_n(&q->rtc.busy_since_ns, __ATOMIC_ACQUIRE));
-
-	return qp_outstanding(q) ? since + qp_timeout_ns(q) : 0;
 }
 
-/* A Loss entry is due; it has been taken off. RequesterTransControl stores next_psn and then looks
- * at `armed`; here `armed` was cleared first: one of the two sees the other. */
+/* While no round trip is known to go by, the entry looks a few times whether one is. */
+static uint64_t look_again(const struct engine *e, const struct qp *q, uint64_t since)
+{
+	uint64_t quiet = e->now_ns - RTE_MIN(since, e->now_ns);
+	uint64_t first = (uint64_t)FIRST_LOOK_TICKS * e->settings.timer_tick_ns;
+
+	return q->rrc.srtt_ns ? UINT64_MAX : e->now_ns + RTE_MAX(first, quiet);
+}
+
+/*
+ * A Loss entry is due; it has been taken off. RequesterTransControl stores next_psn and then looks
+ * at `armed`; here `armed` was cleared first: one of the two sees the other. Before the transport
+ * timer there may be probes, see qp_probe_ns().
+ */
 static void loss_due(struct engine *e, struct qp *q)
 {
-	uint64_t deadline = loss_deadline(q);
+	uint64_t since = quiet_since(q), tick = e->settings.timer_tick_ns, ttr = qp_timeout_ns(q);
+	uint64_t expires = since + ttr, look, probes;
+	bool may = !q->rrc.rnr_waiting;
 
-	if (!deadline || !qp_timeout_ns(q) || qp_state(q) == QP_ERR)
+	if (!qp_outstanding(q) || !ttr || qp_state(q) == QP_ERR)
 		return;
-	if (deadline <= e->now_ns && !q->rrc.rnr_waiting)
-		deadline = e->now_ns + (expire(e, q, TIMER_LOSS) ? qp_timeout_ns(q)
-								 : e->settings.timer_tick_ns);
-	wheel_insert(e, q, TIMER_LOSS, RTE_MAX(deadline, e->now_ns + e->settings.timer_tick_ns));
+	probes = RTE_MAX(since, q->tc.probed_ns) + qp_probe_ns(q, tick);
+	if (expires <= e->now_ns && may) {
+		expires = e->now_ns + (expire(e, q, TIMER_LOSS, TIMER_EXPIRED) ? ttr : tick);
+		probes = expires;
+	} else if (probes <= e->now_ns && may && expire(e, q, TIMER_LOSS, TIMER_PROBE)) {
+		q->tc.probed_ns = e->now_ns;
+		probes = e->now_ns + 2 * qp_probe_ns(q, tick);
+	}
+	probes = RTE_MIN(expires, probes);
+	look = look_again(e, q, since);
+	probes = RTE_MIN(look, probes);
+	wheel_insert(e, q, TIMER_LOSS, RTE_MAX(probes, e->now_ns + tick));
 }
 
 static void due(struct engine *e, uint32_t entry)
@@ -172,7 +193,7 @@ static void due(struct engine *e, uint32_t entry)
 	wheel_remove(e, q, kind);
 	if (kind == TIMER_LOSS)
 		loss_due(e, q);
-	else if (!expire(e, q, TIMER_RNR))
+	else if (!expire(e, q, TIMER_RNR, TIMER_EXPIRED))
 		wheel_insert(e, q, TIMER_RNR, e->now_ns + e->settings.timer_tick_ns);
 }
 

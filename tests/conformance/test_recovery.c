@@ -4,25 +4,43 @@
 
 enum { OUTSTANDING = 32, BYTES = 65536 };
 
+/* What the wire loses: of the request packets those with this number (0: none), and their next
+ * `again` repetitions; of the answers all NAKs if `naks`. */
 struct loss {
-	uint64_t from, count;
+	uint64_t number, again, naks;
+	uint32_t psn;
+	bool armed;
 };
 
 static bool lose(struct sim *s, int from, const uint8_t *frame, unsigned bytes, void *arg)
 {
-	const struct loss *l = arg;
+	struct loss *l = arg;
+	struct wire_frame f;
 
-	return from == 0 && s->end[0].sent - l->from < l->count;
+	assert_int_equal(wire_parse_frame(frame, bytes, &f), WIRE_OK);
+	if (from == 1 && f.h.opcode == WIRE_RC_ACK && aeth_kind(f.h.syndrome) == AETH_NAK &&
+		l->naks) {
+		l->naks--;
+		return true;
+	}
+	if (from == 0 && s->end[0].sent == l->number) {
+		l->psn = f.h.psn;
+		l->armed = true;
+		return true;
+	}
+	if (from == 0 && l->armed && f.h.psn == l->psn && l->again) {
+		l->again--;
+		return true;
+	}
+	return false;
 }
 
-/* Keeps OUTSTANDING WRITEs of 16 packets going until `messages` have completed; from packet
- * `from` on, `count` packets are lost. */
-static struct sim *stream(unsigned messages, uint64_t from, uint64_t count)
+/* Keeps OUTSTANDING WRITEs of 16 packets going until `messages` have completed. */
+static struct sim *stream(unsigned messages, struct loss loss, struct sim_faults faults)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 	struct sim_wr wr = {
 		.opcode = USER_RDMA_WRITE, .remote = 1 << 20, .sge = {{0, BYTES, 0}}, .sges = 1};
-	struct loss loss = {from, count};
 	unsigned posted = 0, done = 0;
 	struct sim *s;
 	struct cqe c;
@@ -31,6 +49,7 @@ static struct sim *stream(unsigned messages, uint64_t from, uint64_t count)
 	p.timeout = 14;
 	p.packets = 16383;
 	s = sim_create(&p);
+	s->faults = faults;
 	s->tap = lose;
 	s->tap_arg = &loss;
 	while (done < messages) {
@@ -45,6 +64,7 @@ static struct sim *stream(unsigned messages, uint64_t from, uint64_t count)
 		}
 	}
 	s->tap = NULL;
+	s->faults = (struct sim_faults){0};
 	return s;
 }
 
@@ -53,7 +73,7 @@ static struct sim *stream(unsigned messages, uint64_t from, uint64_t count)
 static void recovery__one_loss_draws_one_nak_and_no_duplicate(void **state)
 {
 	for (unsigned at = 2000; at < 2064; at += 7) {
-		struct sim *s = stream(400, at, 1);
+		struct sim *s = stream(400, (struct loss){.number = at}, (struct sim_faults){0});
 
 		assert_int_equal(sim_counter(s, 0, COUNTER_nak_sequence_received), 1);
 		assert_int_equal(sim_counter(s, 0, COUNTER_loss_timeouts), 0);
@@ -62,10 +82,71 @@ static void recovery__one_loss_draws_one_nak_and_no_duplicate(void **state)
 	}
 }
 
+/* The responder tells a loss once. If the packet that it asked for is lost too, what is outstanding
+ * goes out again after some round trips: long before the transport timer, and not counted as one
+ * of its retries. */
+static void recovery__the_repeated_packet_lost_too(void **state)
+{
+	for (unsigned again = 1; again <= 3; again++) {
+		struct sim *s = stream(
+			400, (struct loss){.number = 3000, .again = again}, (struct sim_faults){0});
+
+		assert_int_equal(sim_counter(s, 0, COUNTER_loss_timeouts), 0);
+		assert_int_equal(sim_counter(s, 0, COUNTER_loss_probes), again);
+		assert_true(s->now_ns < 10 * MS); /* the timer's first expiry would be at 67 ms */
+		rig_end(s);
+	}
+}
+
+static void recovery__the_nak_lost(void **state)
+{
+	struct sim *s =
+		stream(400, (struct loss){.number = 3000, .naks = 1}, (struct sim_faults){0});
+
+	assert_int_equal(sim_counter(s, 0, COUNTER_loss_timeouts), 0);
+	assert_int_equal(sim_counter(s, 0, COUNTER_loss_probes), 1);
+	assert_true(s->now_ns < 10 * MS);
+	rig_end(s);
+}
+
+static void recovery__no_probe_without_a_loss(void **state)
+{
+	struct sim *s = stream(400, (struct loss){0}, (struct sim_faults){0});
+
+	assert_int_equal(sim_counter(s, 0, COUNTER_loss_probes), 0);
+	assert_int_equal(sim_counter(s, 0, COUNTER_retransmitted_packets), 0);
+	assert_int_equal(sim_counter(s, 0, COUNTER_park_window), 0);
+	rig_end(s);
+}
+
+/* How much may be outstanding follows the rate of loss, so that go-back-N wastes little; and no
+ * loss waits for the transport timer. */
+static void recovery__what_go_back_n_wastes_is_bounded(void **state)
+{
+	static const struct {
+		uint32_t loss_ppm, waste; /* per cent of the packets wanted */
+	} row[] = {{1000, 25}, {10000, 60}};
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct sim *s = stream(
+			2000, (struct loss){0}, (struct sim_faults){.loss_ppm = row[i].loss_ppm});
+		uint64_t wanted = sim_counter(s, 0, COUNTER_request_packets);
+
+		assert_int_equal(sim_counter(s, 0, COUNTER_loss_timeouts), 0);
+		assert_true(sim_counter(s, 0, COUNTER_retransmitted_packets) * 100 <
+			    wanted * row[i].waste);
+		rig_end(s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CONFORMANCE_TEST(recovery__one_loss_draws_one_nak_and_no_duplicate),
+		CONFORMANCE_TEST(recovery__the_repeated_packet_lost_too),
+		CONFORMANCE_TEST(recovery__the_nak_lost),
+		CONFORMANCE_TEST(recovery__no_probe_without_a_loss),
+		CONFORMANCE_TEST(recovery__what_go_back_n_wastes_is_bounded),
 	};
 
 	return cmocka_run_group_tests_name("recovery", tests, NULL, NULL);

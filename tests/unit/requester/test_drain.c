@@ -202,7 +202,7 @@ static void sqd__timer_set_anew(void **state)
 	rtc_poll(fx->e);
 	m = fx_take(CHANNEL_RTC_TC);
 	assert_non_null(m);
-	assert_true(timer_event_of(m)->value_ns == 4096ull << 8);
+	assert_true(timer_event_of(m)->value_ns <= 4096ull << 8);
 	rte_mbuf_raw_free(m);
 }
 

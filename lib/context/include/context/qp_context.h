@@ -146,6 +146,8 @@ struct qp {
 		uint32_t reads_done;  /* READ and atomic requests completed, free running; atomic */
 		uint32_t credits;     /* LSN, CREDITS_*; atomic; RequesterTransControl reads */
 		uint32_t credit_msn;  /* the MSN that came with it */
+		uint32_t window; /* PSNs that may be outstanding, in sixteenths, after a loss; 0:
+				    any number; atomic; RequesterTransControl reads */
 		uint8_t retry_left, rnr_left;
 		uint8_t rnr_waiting;	 /* atomic: RNR timer runs, nothing may be sent */
 		uint8_t fatal;		 /* the error completion was written: flush what is left */
@@ -155,6 +157,12 @@ struct qp {
 		uint32_t retransmit_psn; /* go-back-N: the next to send again */
 		uint32_t retransmit_put; /* RRC_RPG's count of puts when its last packet went in */
 		struct mq_cursor cursor; /* where it lies */
+		uint32_t recover_psn;	 /* NPSN at the last loss */
+		uint32_t mark_psn;	 /* a round trip is over when this is acknowledged */
+		uint32_t srtt_ns;	 /* smoothed round trip; 0: not known; atomic; TimerControl
+					    reads */
+		uint64_t mark_ns;	 /* and began then; 0: none is measured */
+		uint8_t probes;		 /* since the last progress; atomic; TimerControl reads */
 		uint32_t failed_wqe; /* with fatal: offset of the WQE that was completed in error */
 		uint32_t read_packets; /* responses of the oldest READ that have arrived */
 		uint32_t
@@ -181,6 +189,7 @@ struct qp {
 	struct {
 		uint32_t next[2], prev[2]; /* wheel slot lists, by enum timer_kind */
 		uint64_t deadline_ns[2];
+		uint64_t probed_ns; /* the last probe */
 		uint16_t slot[2];
 		uint8_t armed[2]; /* atomic */
 	} tc __rte_cache_aligned;

@@ -136,7 +136,7 @@ struct timer_event {
 };
 enum timer_kind { TIMER_LOSS, TIMER_RNR };
 enum timer_op { TIMER_SET = 0x00, TIMER_RESTART = 0x01, TIMER_STOP = 0xff };
-enum timer_expiry { TIMER_EXPIRED = 0x00, TIMER_COUNTER_EXPIRED = 0xff };
+enum timer_expiry { TIMER_EXPIRED = 0x00, TIMER_PROBE = 0x01, TIMER_COUNTER_EXPIRED = 0xff };
 
 _Static_assert(sizeof(struct request) <= MESSAGE_SENDER_BYTES, "fits its half");
 _Static_assert(sizeof(struct packet) <= MESSAGE_SENDER_BYTES, "fits its half");
