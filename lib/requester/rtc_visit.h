@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REQUESTER_RTC_VISIT_H
+#define REQUESTER_RTC_VISIT_H
+/*
+ * What the two files of RequesterTransControl share: requester_trans_control.c judges and takes
+ * turns, segmentation.c makes packets. Stage segmentation.
+ */
+#include "requester_priv.h"
+
+enum rtc_state {
+#define STATE(id, text) RTC_##id,
+#include "requester_trans_control.def"
+};
+
+/* Packets that a QP may have outstanding before its peer has acknowledged any. */
+#define UNPROVEN_PACKETS 16
+
+struct rtc {
+	struct qp_list active; /* queue pairs with requests */
+	unsigned out_count, spares;
+	struct rte_mbuf *spare[BURST]; /* packet buffers in stock */
+	struct rte_mbuf *out[BURST];   /* packets on their way to RTC_RPG */
+};
+
+/* A visit to one queue pair. */
+struct visit {
+	struct engine *e;
+	struct rtc *t;
+	struct qp *q;
+	struct rte_mbuf *m; /* the request at work */
+	struct request *r;
+	uint32_t quantum; /* bytes left of its turn */
+	uint32_t window;  /* PSNs left to send */
+	unsigned room;	  /* left in RTC_RPG */
+	enum park_reason reason;
+	unsigned freed; /* descriptors */
+	bool sent;
+};
+
+static inline struct counters *rtc_counters(struct engine *e)
+{
+	return stage_counters(e, STAGE_SEGMENTATION);
+}
+
+static inline enum rtc_state rtc_park(struct visit *v, enum park_reason reason)
+{
+	v->reason = reason;
+	return RTC_PARKED;
+}
+
+/*
+ * May a QP that holds `held` of a pool's elements have one more? A QP whose peer answers
+ * (rrc.proven) gets as much as is left free. One whose peer has not answered yet, or not since the
+ * last timeout, gets a few, and not from the last quarter of the pool: that is there for those who
+ * make progress, however many peers are dead; but for a single element, with which it can prove
+ * itself.
+ */
+static inline bool rtc_share(
+	const struct qp *q, const struct mq_free *f, uint32_t held, uint32_t few)
+{
+	uint32_t left = mq_free_count(f);
+
+	if (likely(__atomic_load_n(&q->rrc.proven, __ATOMIC_RELAXED)))
+		return held <= left && left != 0;
+	return held == 0 ? left != 0 : held < few && left > f->size / 4;
+}
+
+static inline bool rtc_buffer_share(const struct multi_queue *mq, const struct qp *q)
+{
+	return rtc_share(q, &mq->sw_free, mq_count(&q->mq.sw), UNPROVEN_PACKETS);
+}
+
+/* The states that make packets; each makes one and returns the next state. segmentation.c */
+enum rtc_state rtc_rc_seg(struct visit *v);
+enum rtc_state rtc_rc_store_entry(struct visit *v);
+enum rtc_state rtc_ucud_seg(struct visit *v);
+
+/* Passes what was made to ReqPktGen. */
+void rtc_out_flush(struct engine *e);
+
+#endif

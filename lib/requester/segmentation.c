@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RequesterTransControl's states RC_SEG, RC_STORE_ENTRY, UCUD_SEG (seed 000 3.4.1.1.2): cuts a
+ * request into packets of the path MTU, numbers them, keeps RC packets in MultiQueue. Writes
+ * qp.rtc's sequence numbers and the producer's side of qp.mq. Stage segmentation. Judges nothing
+ * but whether there is room.
+ */
+#include "request_resolution.h"
+#include "rtc_visit.h"
+#include "send_credits.h"
+
+void rtc_out_flush(struct engine *e)
+{
+	struct rtc *t = e->module[MODULE_RTC];
+
+	if (t->out_count)
+		channel_put(&e->channel[CHANNEL_RTC_RPG], t->out, t->out_count);
+	t->out_count = 0;
+}
+
+/* The last packet of a visit stays in out[] until the visit ends: end_visit() may want its AckReq.
+ */
+static void out_put(struct visit *v, struct rte_mbuf *m)
+{
+	if (v->t->out_count == BURST)
+		rtc_out_flush(v->e);
+	v->t->out[v->t->out_count++] = m;
+	v->room--;
+	v->sent = true;
+}
+
+/* BTH opcode of each user operation: first, middle, last, only; RC. UC's are these plus 0x20
+ * (IBTA 9.2). */
+static const struct {
+	uint8_t first, middle, last, only;
+} segment_opcodes[DOORBELL_OPCODE_MASK + 1] = {
+	[USER_SEND] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_LAST,
+		WIRE_RC_SEND_ONLY},
+	[USER_SEND_IMM] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_LAST_IMM,
+		WIRE_RC_SEND_ONLY_IMM},
+	[USER_SEND_INV] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_LAST_INV,
+		WIRE_RC_SEND_ONLY_INV},
+	[USER_RDMA_WRITE] = {WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_LAST,
+		WIRE_RC_WRITE_ONLY},
+	[USER_RDMA_WRITE_IMM] = {WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_LAST_IMM,
+		WIRE_RC_WRITE_ONLY_IMM},
+	[USER_RDMA_READ] = {.only = WIRE_RC_READ_REQUEST},
+	[USER_ATOMIC_CS] = {.only = WIRE_RC_CMP_SWAP},
+	[USER_ATOMIC_FA] = {.only = WIRE_RC_FETCH_ADD},
+};
+
+static uint8_t segment_opcode(const struct request *r, bool first, bool last)
+{
+	uint8_t rc = first && last ? segment_opcodes[r->opcode].only
+		     : first	   ? segment_opcodes[r->opcode].first
+		     : last	   ? segment_opcodes[r->opcode].last
+				   : segment_opcodes[r->opcode].middle;
+
+	switch ((enum qp_service)r->service) {
+	case SERVICE_RC:
+		break;
+	case SERVICE_UC:
+		return rc + (WIRE_UC_SEND_FIRST - WIRE_RC_SEND_FIRST);
+	case SERVICE_UD:
+		return rc + (WIRE_UD_SEND_ONLY - WIRE_RC_SEND_ONLY);
+	}
+	return rc;
+}
+
+/* A packet with the headers of this segment. `m` is a fresh buffer. */
+static void fill_packet(
+	struct visit *v, struct rte_mbuf *m, uint32_t bytes, uint32_t crc, bool first, bool last)
+{
+	const struct request *r = v->r;
+	struct packet *p = packet_of(m);
+	struct wire_headers *h = &p->headers;
+
+	p->qpn = v->q->qpn;
+	p->payload_bytes = bytes;
+	p->payload_crc = crc;
+	p->flags = bytes > CRC_WITH_COPY_BYTES ? PACKET_CRC : 0;
+	h->opcode = segment_opcode(r, first, last);
+	h->ackreq = 0;
+	h->se = last && r->flags & REQUEST_SOLICITED ? 1 : 0;
+	h->psn = v->q->rtc.next_psn;
+	h->dest_qp = v->q->dest_qpn;
+	h->pkey = v->q->pkey;
+	h->tver = h->migreq = h->fecn = h->becn = 0;
+	h->va = r->raddr;
+	h->rkey = r->rkey;
+	h->dma_len = r->length;
+	h->imm = h->invalidate_rkey = r->imm;
+	h->swap_add = r->swap_add;
+	h->compare = r->compare;
+}
+
+/* What the next segment will write of a free buffer; its own lines are not looked at. */
+static inline void packet_prefetch(struct rte_mbuf *m)
+{
+	char *p = (char *)m;
+
+	for (unsigned i = 0; i < sizeof(*m) + MESSAGE_SENDER_BYTES; i += RTE_CACHE_LINE_SIZE)
+		__builtin_prefetch(p + i, 1);
+	__builtin_prefetch(p + sizeof(*m) + MESSAGE_PRIV_BYTES + HEADROOM_BYTES, 1);
+}
+
+/* A packet buffer, from a stock that is filled by the burst and prefetched ahead. Raw: next,
+ * nb_segs and refcnt are as every free buffer has them; ReqPktGen sets what a driver looks at. */
+static struct rte_mbuf *packet_alloc(struct visit *v)
+{
+	struct rtc *t = v->t;
+
+	if (!t->spares) {
+		if (unlikely(rte_mempool_get_bulk(v->e->packets, (void **)t->spare, BURST))) {
+			count(rtc_counters(v->e), COUNTER_packet_empty);
+			return NULL;
+		}
+		t->spares = BURST;
+	}
+	t->spares--;
+	if (t->spares >= 2)
+		packet_prefetch(t->spare[t->spares - 2]);
+	return t->spare[t->spares];
+}
+
+/* AckReq: every ack_interval packets, and (end_visit) on the last packet of each turn, so that
+ * nothing ever waits for an acknowledgement that was not asked for. */
+static void choose_ackreq(struct visit *v, struct packet *p)
+{
+	uint32_t since = ++v->q->rtc.since_ack;
+
+	p->headers.ackreq = since >= v->e->settings.ack_interval;
+	if (p->headers.ackreq)
+		v->q->rtc.since_ack = 0;
+}
+
+/* Takes a packet off the QP's turn; a short one counts as a cache line, so that turns end. */
+static void spend(struct visit *v, uint32_t bytes)
+{
+	uint32_t cost = RTE_MAX(bytes, 64u);
+
+	v->quantum -= RTE_MIN(v->quantum, cost);
+}
+
+/* The segment's bytes in a fresh packet, or NULL with *next telling where to go on. */
+static struct rte_mbuf *segment(struct visit *v, bool *last, enum rtc_state *next)
+{
+	uint32_t left = v->r->length - v->r->sent_bytes,
+		 bytes = RTE_MIN(left, (uint32_t)v->q->mtu_bytes), crc = 0;
+	bool first = v->r->sent_bytes == 0;
+	struct rte_mbuf *m;
+
+	*next = RTC_STALLED;
+	if (v->room == 0 || v->quantum == 0 || !(m = packet_alloc(v)))
+		return NULL;
+	*last = left == bytes;
+	v->r->outcome = dp_copy(v->e, v->q, v->m, (uint8_t *)m->buf_addr + HEADROOM_BYTES, bytes,
+		bytes > CRC_WITH_COPY_BYTES ? &crc : NULL);
+	if (unlikely(v->r->outcome != OUTCOME_OK)) {
+		count(rtc_counters(v->e), COUNTER_bad_wqe_access);
+		v->t->spares++; /* back into the stock */
+		*next = v->q->service == SERVICE_RC ? RTC_RC_BAD_REQ : RTC_UCUD_CPL;
+		return NULL;
+	}
+	fill_packet(v, m, bytes, crc, first, *last);
+	v->r->flags |= REQUEST_STARTED;
+	spend(v, bytes);
+	count(rtc_counters(v->e), COUNTER_request_packets);
+	count_n(rtc_counters(v->e), COUNTER_request_bytes, bytes);
+	return m;
+}
+
+static void advance_psn(struct visit *v, uint32_t packets)
+{
+	struct qp *q = v->q;
+
+	v->window -= RTE_MIN(packets, v->window);
+	__atomic_store_n(&q->rtc.next_psn, psn_add(q->rtc.next_psn, packets), __ATOMIC_RELEASE);
+}
+
+enum rtc_state rtc_rc_seg(struct visit *v)
+{
+	struct qp *q = v->q;
+	struct request *r = v->r;
+	uint8_t flags = 0;
+	enum rtc_state next;
+	struct rte_mbuf *m;
+	bool last;
+
+	if (unlikely(!rtc_buffer_share(v->e->mq, q)))
+		return mq_count(&q->mq.sw) ? rtc_park(v, PARK_BUFFER) : RTC_STALLED;
+	if (unlikely(v->window == 0))
+		return rtc_park(v, PARK_WINDOW);
+	m = segment(v, &last, &next);
+	if (!m) {
+		if (next == RTC_RC_BAD_REQ)
+			resolution_note_rc(r, !(r->flags & REQUEST_STARTED), true);
+		return next;
+	}
+	resolution_note_rc(r, packet_of(m)->payload_bytes == r->sent_bytes, last);
+	choose_ackreq(v, packet_of(m));
+	if (last)
+		flags = ELEMENT_LAST | (r->flags & REQUEST_SIGNALED ? ELEMENT_SIGNALED : 0);
+	rte_mbuf_refcnt_set(m, 2); /* one for the wire, one for MultiQueue */
+	sw_put(v->e->mq, &q->mq.sw,
+		&(struct sw_element){.psn = q->rtc.next_psn,
+			.m = m,
+			.wqe_offset = r->wqe_offset,
+			.length = r->length,
+			.opcode = r->opcode,
+			.flags = flags});
+	advance_psn(v, 1);
+	out_put(v, m);
+	if (unlikely(r->flags & REQUEST_LIMITED) && limit(q, r, packet_of(m), last))
+		return rtc_park(v, PARK_CREDIT);
+	return last ? RTC_CXT_WB : RTC_RC_SEG;
+}
+
+/* Keeps a READ's or atomic's scatter entries and the request itself, and sends it. */
+enum rtc_state rtc_rc_store_entry(struct visit *v)
+{
+	struct qp *q = v->q;
+	struct request *r = v->r;
+	const struct wqe_data *d = (const struct wqe_data *)(request_wqe(v->m) + r->data_first);
+	uint32_t packets = r->opcode == USER_RDMA_READ ? psn_packets(r->length, q->mtu_bytes) : 1;
+	struct rd_element x = {.psn = q->rtc.next_psn,
+		.packets = packets,
+		.length = r->length,
+		.raddr = r->raddr,
+		.rkey = r->rkey,
+		.wqe_offset = r->wqe_offset,
+		.swap_add = r->swap_add,
+		.compare = r->compare,
+		.opcode = r->opcode,
+		.entries = r->data_units,
+		.flags = r->flags & REQUEST_SIGNALED ? ELEMENT_SIGNALED : 0};
+	struct rte_mbuf *m;
+
+	if (v->room == 0 || v->quantum == 0 || !(m = packet_alloc(v)))
+		return RTC_STALLED;
+	for (unsigned i = 0; i < r->data_units; i++) {
+		struct re_element y = {.lkey = d[i].lkey, .addr = d[i].addr, .length = d[i].length};
+
+		re_put(v->e->mq, &q->mq.re, &y);
+	}
+	fill_packet(v, m, 0, 0, true, true);
+	packet_of(m)->headers.ackreq = 1;
+	q->rtc.since_ack = 0;
+	spend(v, 0);
+	__atomic_store_n(&q->rtc.reads_issued, q->rtc.reads_issued + 1, __ATOMIC_RELEASE);
+	rd_put(v->e->mq, &q->mq.rd, &x);
+	advance_psn(v, packets);
+	count(rtc_counters(v->e), COUNTER_request_packets);
+	resolution_note_rc(r, true, true);
+	out_put(v, m);
+	return RTC_CXT_WB;
+}
+
+static const struct wqe_ud *datagram_unit(const struct visit *v)
+{
+	return (const struct wqe_ud *)(request_wqe(v->m) + v->r->ud_offset);
+}
+
+/* Is there an address of ours that the datagram can come from, and one that it can go to? The
+ * client has the daemon resolve that (RESOLVE) when it makes an address handle. */
+static bool datagram_allowed(const struct visit *v)
+{
+	static const uint8_t unresolved[6];
+	const struct wqe_ud *u = datagram_unit(v);
+
+	if (unlikely(memcmp(u->dmac, unresolved, sizeof(u->dmac)) == 0))
+		return false;
+	return u->gid_index < v->e->gid_count && v->e->gids[u->gid_index].is_ipv6 == !!u->is_ipv6;
+}
+
+/* The address unit into the packet. A Q_Key with the top bit means the QP's own: only what is
+ * privileged can set that (IBTA 10.2.5). */
+static void datagram_address(const struct visit *v, struct packet *p)
+{
+	const struct wqe_ud *u = datagram_unit(v);
+
+	p->headers.dest_qp = u->qpn & PSN_MASK;
+	p->headers.qkey = u->qkey & 0x80000000u ? v->q->qkey : u->qkey;
+	p->headers.src_qp = v->q->qpn;
+	memcpy(p->ud_dmac, u->dmac, sizeof(p->ud_dmac));
+	memcpy(p->ud_dip, u->dip, sizeof(p->ud_dip));
+	p->ud_ipv6 = !!u->is_ipv6;
+	p->ud_tclass = u->traffic_class;
+	p->ud_hops = u->hop_limit;
+	p->ud_gid = u->gid_index;
+	p->ud_flow = u->flow_label & 0xfffff;
+}
+
+enum rtc_state rtc_ucud_seg(struct visit *v)
+{
+	bool ud = v->q->service == SERVICE_UD, last;
+	enum rtc_state next;
+	struct rte_mbuf *m;
+
+	if (v->r->resolution == RR_IDLE)
+		resolution_judge(v->r);
+	if (ud && unlikely(!datagram_allowed(v))) {
+		count(rtc_counters(v->e), COUNTER_bad_wqe_address);
+		v->r->outcome = OUTCOME_LOCAL_QP_OP;
+		return RTC_UCUD_CPL;
+	}
+	m = segment(v, &last, &next);
+	if (!m) {
+		if (next == RTC_STALLED)
+			resolution_data(v->r, false);
+		return next;
+	}
+	if (ud)
+		datagram_address(v, packet_of(m));
+	advance_psn(v, 1);
+	out_put(v, m);
+	resolution_data(v->r, last);
+	return last ? RTC_UCUD_CPL : RTC_UCUD_SEG;
+}

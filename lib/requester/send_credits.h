@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REQUESTER_SEND_CREDITS_H
+#define REQUESTER_SEND_CREDITS_H
+/*
+ * End-to-end credits as the requester obeys them (C9-153, C9-156, C9-159 to C9-164): may the next
+ * request go, how far, and when may the queue go on behind a limited one. RequesterTransControl's;
+ * stage segmentation. What credits came is RequesterRecvControl's (rrc.credits).
+ */
+#include "requester_priv.h"
+
+/* A request without credit (C9-162), sent as far as it may be: nothing goes behind it until an
+ * acknowledgement covers it or credits come. Its packet is the last one sent. */
+enum limited {
+	LIMITED_NOT,
+	LIMITED_REST,	 /* the first packet of a SEND; the rest waits, too */
+	LIMITED_MESSAGE, /* a whole message */
+};
+
+static inline bool is_read(const struct request *r)
+{
+	return r->opcode >= USER_RDMA_READ;
+}
+
+/* Does the request, as far as it goes, consume a receive descriptor of the peer (C9-159)? */
+static inline bool consumes_receive(const struct request *r)
+{
+	return r->opcode == USER_SEND || r->opcode == USER_SEND_IMM || r->opcode == USER_SEND_INV ||
+	       r->opcode == USER_RDMA_WRITE_IMM;
+}
+
+/* The LSN: what the newest acknowledgement said; the additions begin again (C9-161). */
+static inline void look_at_credits(struct qp *q)
+{
+	uint32_t credits = __atomic_load_n(&q->rrc.credits, __ATOMIC_ACQUIRE);
+
+	if (credits != q->rtc.credits_seen) {
+		q->rtc.credits_seen = credits;
+		q->rtc.lsn = credits & PSN_MASK;
+	}
+}
+
+/* Has the request of that number a credit? While none came at all: no (C9-156). */
+static inline bool has_credit(const struct qp *q, uint32_t ssn)
+{
+	if (q->rtc.credits_seen & CREDITS_UNLIMITED)
+		return true;
+	return q->rtc.credits_seen & CREDITS_CAME && psn_before_eq(ssn, q->rtc.lsn);
+}
+
+/* Must the queue still wait for its limited request? That one has credit by now, or was executed,
+ * or its first packet has taken a receive descriptor: then its rest needs none. */
+static inline bool stays_limited(struct qp *q)
+{
+	uint32_t ssn = q->rtc.limited == LIMITED_REST ? q->rtc.ssn : psn_sub(q->rtc.ssn, 1);
+
+	if (qp_outstanding(q) && !has_credit(q, ssn))
+		return true;
+	q->rtc.limited = LIMITED_NOT;
+	return false;
+}
+
+/* A request without credit goes all the same, as far as C9-162 lets it (limit()). */
+static inline void judge_credit(const struct qp *q, struct request *r)
+{
+	if (has_credit(q, q->rtc.ssn) || !consumes_receive(r))
+		r->flags &= ~REQUEST_LIMITED;
+	else
+		r->flags |= REQUEST_LIMITED;
+}
+
+/* C9-162, C9-163: of a SEND without credit one packet goes, of a WRITE with immediate the whole
+ * message, and the last that goes asks for an acknowledgement. True: the rest of the message has to
+ * wait. */
+static inline bool limit(struct qp *q, struct request *r, struct packet *p, bool last)
+{
+	if (r->opcode == USER_RDMA_WRITE_IMM && !last)
+		return false;
+	r->flags &= ~REQUEST_LIMITED;
+	p->headers.ackreq = 1;
+	q->rtc.limited = last ? LIMITED_MESSAGE : LIMITED_REST;
+	return !last;
+}
+
+#endif
