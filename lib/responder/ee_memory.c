@@ -121,8 +121,7 @@ static inline enum ee_state vtp_read(struct ee_work *w)
 	return EE_CXT_WB;
 }
 
-/* WRITE: the whole range with the first packet, each packet's piece with the others: the key may
- * have gone meanwhile. */
+/* WRITE: what this packet brings (seed 001 9.7.4.1.5); the key may go between two packets. */
 enum ee_state step_vtp_cmd(struct ee_work *w)
 {
 	const struct wire_headers *h = &w->a->headers;
@@ -131,12 +130,10 @@ enum ee_state step_vtp_cmd(struct ee_work *w)
 
 	if (w->op->kind == WIRE_KIND_READ)
 		return vtp_read(w);
-	if (w->op->flags & WIRE_START) {
+	if (w->op->flags & WIRE_START)
 		w->write = (struct write_addr){.va = h->va, .rkey = h->rkey, .left = h->dma_len};
-		bytes = h->dma_len;
-	} else {
+	else
 		w->write = wat_load(w->qp);
-	}
 	s = v2p_map(w->e->v2p, w->qp->pd, w->write.rkey, w->write.va, bytes, ACCESS_REMOTE_WRITE,
 		&w->addr, &w->run);
 	if (likely(s == V2P_SUCCESS))

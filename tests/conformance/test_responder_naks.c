@@ -93,10 +93,12 @@ static void c9_089__bounds_of_the_region(void **state)
 	for (unsigned i = 0; i < ACCESSES; i++) {
 		uint32_t length = accesses[i].dma_len ? accesses[i].dma_len : 8;
 		uint32_t step = accesses[i].dma_len ? 1 : 8; /* atomics are aligned */
+		/* a WRITE is judged by what this packet brings, a READ as a whole */
+		uint32_t reach = accesses[i].bytes ? accesses[i].bytes : length;
 		uint64_t va = s->node[0].va;
 
 		access_refused(s, i, key, MTU - step);
-		access_refused(s, i, key, 3 * MTU - length + step);
+		access_refused(s, i, key, 3 * MTU - reach + step);
 		access_refused(s, i, key, 3 * MTU);
 		access_refused(s, i, key, 3 * MTU + 8);
 		access_refused(s, i, key, (uint64_t)0 - va);	      /* address 0 */
@@ -521,9 +523,25 @@ static void c9_129__each_timer_code(void **state)
 	rig_end(s);
 }
 
+/* Rule 89's text: a WRITE's length is checked packet by packet. */
+static void c9_089__write_is_checked_packet_by_packet(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+	uint32_t key = rig_region(s, 0, MTU + 100, 0xf, 0);
+
+	keyed(s, key, WIRE_RC_WRITE_FIRST, PSN, 0, 3 * MTU, MTU);
+	rig_expect_ack(s, PSN, aeth_ack(0), 0);
+	rig_holds_pattern(s, 0, MTU);
+	keyed(s, key, WIRE_RC_WRITE_MIDDLE, PSN + 1, 0, 0, MTU);
+	rig_expect_refusal(s, 0, PSN + 1, AETH_NAK_REMOTE_ACCESS, 0);
+	rig_untouched(s, MTU, MTU);
+	rig_end(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		CONFORMANCE_TEST(c9_089__write_is_checked_packet_by_packet),
 		CONFORMANCE_TEST(c9_089__wrong_key_right_or_domain),
 		CONFORMANCE_TEST(c9_089__bounds_of_the_region),
 		CONFORMANCE_TEST(c9_089__key_taken_away_meanwhile),
