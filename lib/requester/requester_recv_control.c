@@ -646,7 +646,9 @@ static bool timer_matters(const struct qp *q, enum timer_kind kind)
 /* Nothing was acknowledged for several round trips: again, on top of what the timers demand. */
 static void probe(struct engine *e, struct qp *q)
 {
-	if (q->rrc.rnr_waiting || q->rrc.retransmitting)
+	uint64_t soon = qp_probe_ns(q, e->settings.timer_tick_ns);
+
+	if (q->rrc.rnr_waiting || q->rrc.retransmitting || e->now_ns - q->rrc.progress_ns < soon)
 		return;
 	enter(e, RRC_TIMER_RETRANS);
 	count(counters_of(e), COUNTER_loss_probes);
@@ -756,8 +758,8 @@ unsigned rrc_poll(struct engine *e)
 	unsigned n;
 
 	take_wakes(e);
-	n = take_expiries(e);
-	n += take_responses(e);
+	n = take_responses(e); /* first: after a pause they may prove a timer wrong */
+	n += take_expiries(e);
 	n += take_bad_requests(e);
 	return n + retransmit_poll(e);
 }

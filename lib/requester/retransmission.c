@@ -46,6 +46,7 @@ void retransmit_cut(struct qp *q)
 	uint32_t outstanding = qp_outstanding(q), half = outstanding / 2;
 
 	q->rrc.recover_psn = qp_next_psn(q);
+	q->rrc.recovering = 1;
 	q->rrc.mark_ns = 0;
 	__atomic_store_n(
 		&q->rrc.window, RTE_MAX(half, (uint32_t)WINDOW_MIN) << 4, __ATOMIC_RELAXED);
@@ -66,7 +67,9 @@ static void measure(struct engine *e, struct qp *q)
 		__atomic_store_n(&q->rrc.srtt_ns, srtt, __ATOMIC_RELAXED);
 	}
 	q->rrc.mark_psn = next;
-	q->rrc.mark_ns = next == unacked || psn_before(unacked, q->rrc.recover_psn) ? 0 : e->now_ns;
+	if (q->rrc.recovering && psn_after_eq(unacked, q->rrc.recover_psn))
+		q->rrc.recovering = 0;
+	q->rrc.mark_ns = next == unacked || q->rrc.recovering ? 0 : e->now_ns;
 }
 
 void retransmit_acked(struct engine *e, struct qp *q, uint32_t acked)

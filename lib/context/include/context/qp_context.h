@@ -158,6 +158,7 @@ struct qp {
 		uint32_t retransmit_put; /* RRC_RPG's count of puts when its last packet went in */
 		struct mq_cursor cursor; /* where it lies */
 		uint32_t recover_psn;	 /* NPSN at the last loss */
+		uint8_t recovering;	 /* not all before it is acknowledged */
 		uint32_t mark_psn;	 /* a round trip is over when this is acknowledged */
 		uint32_t srtt_ns;	 /* smoothed round trip; 0: not known; atomic; TimerControl
 					    reads */

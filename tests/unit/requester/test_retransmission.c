@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Probes, round trips, and how much may be outstanding after losses. */
+#include "recv_fixture.h"
+
+#define US 1000ull
+
+static void probe(unsigned qp)
+{
+	struct rte_mbuf *m = rte_mbuf_raw_alloc(fx->descriptors);
+
+	*timer_event_of(m) = (struct timer_event){.qpn = fx->qp[qp]->qpn,
+		.timer = TIMER_LOSS,
+		.op = TIMER_PROBE,
+		.epoch = fx->qp[qp]->epoch};
+	fx_put(CHANNEL_TC_RRC, m);
+}
+
+static void acknowledge(uint32_t psn)
+{
+	respond_with(0,
+		(struct wire_headers){.opcode = WIRE_RC_ACK,
+			.psn = psn,
+			.syndrome = aeth_ack(AETH_CREDIT_INVALID)},
+		0, 0);
+}
+
+/* A round trip of that time; nothing is outstanding afterwards. */
+static void round_trip(unsigned *psn, uint64_t ns)
+{
+	sends(3);
+	fx->e->now_ns += 10 * US;
+	acknowledge(P(*psn)); /* now it begins */
+	rrc_poll(fx->e);
+	fx->e->now_ns += ns;
+	acknowledge(P(*psn + 2));
+	rrc_poll(fx->e);
+	*psn += 3;
+}
+
+static void probe__sends_again_and_counts_nothing_down(void **state)
+{
+	struct qp *q = fx->qp[0];
+	unsigned psn = 0;
+	uint8_t left;
+
+	round_trip(&psn, 100 * US);
+	assert_int_equal(q->rrc.srtt_ns, 100 * US);
+	left = q->rrc.retry_left;
+	sends(2);
+	fx->e->now_ns += 1000 * US;
+	probe(0);
+	rrc_poll(fx->e);
+	assert_retransmission(WIRE_RC_SEND_ONLY, P(psn));
+	assert_retransmission(WIRE_RC_SEND_ONLY, P(psn + 1));
+	assert_no_retransmission();
+	assert_int_equal(q->rrc.retry_left, left);
+	fx_assert_counter(loss_probes, 1);
+	fx_assert_counter(loss_timeouts, 0);
+}
+
+/* The next one waits twice as long; an acknowledgement ends that. Never longer than Ttr. */
+static void probe__each_waits_twice_as_long(void **state)
+{
+	uint64_t tick = fx->e->settings.timer_tick_ns, first;
+	struct qp *q = fx->qp[0];
+	unsigned psn = 0;
+
+	assert_true(qp_probe_ns(q, tick) == qp_timeout_ns(q)); /* no round trip is known */
+	q->timeout = 20;
+	round_trip(&psn, 100 * US);
+	first = qp_probe_ns(q, tick);
+	assert_true(first == 400 * US + 2 * tick);
+	sends(1);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_true(qp_probe_ns(q, tick) == first << i);
+		fx->e->now_ns += 100000 * US;
+		probe(0);
+		rrc_poll(fx->e);
+		assert_retransmission(WIRE_RC_SEND_ONLY, P(psn));
+		rrc_poll(fx->e);
+	}
+	acknowledge(P(psn));
+	rrc_poll(fx->e);
+	assert_int_equal(q->rrc.probes, 0);
+	q->timeout = 1;
+	assert_true(qp_probe_ns(q, tick) == qp_timeout_ns(q));
+}
+
+/* After a pause of the lcore responses and an expiry wait together: the responses count. */
+static void probe__disproved_by_what_came(void **state)
+{
+	unsigned psn = 0;
+
+	round_trip(&psn, 100 * US);
+	sends(2);
+	fx->e->now_ns += 100000 * US;
+	acknowledge(P(psn));
+	probe(0);
+	rrc_poll(fx->e);
+	assert_no_retransmission();
+	fx_assert_counter(loss_probes, 0);
+}
+
+static void probe__not_while_the_receiver_is_not_ready(void **state)
+{
+	unsigned psn = 0;
+
+	round_trip(&psn, 100 * US);
+	sends(1);
+	fx->qp[0]->rrc.rnr_waiting = 1;
+	fx->e->now_ns += 100000 * US;
+	probe(0);
+	rrc_poll(fx->e);
+	assert_no_retransmission();
+	fx->qp[0]->rrc.rnr_waiting = 0;
+}
+
+/* The wheel: an entry with a round trip to go by comes due long before Ttr. */
+static void probe__comes_from_the_wheel(void **state)
+{
+	struct qp *q = fx->qp[0];
+	struct rte_mbuf *m;
+	unsigned psn = 0;
+
+	q->timeout = 14; /* 67 ms */
+	round_trip(&psn, 100 * US);
+	send_request(0, USER_SEND, 16, 0);
+	segmentation_poll(fx->e);
+	fx_unfill(CHANNEL_RPG_TXA);
+	for (unsigned i = 0; i < 100 && !fx_ring_count(CHANNEL_TC_RRC); i++) {
+		tc_poll(fx->e);
+		fx->e->now_ns += 16 * US;
+	}
+	m = fx_take(CHANNEL_TC_RRC);
+	assert_non_null(m);
+	assert_int_equal(timer_event_of(m)->op, TIMER_PROBE);
+	rte_mbuf_raw_free(m);
+	tc_let_go(fx->e, q);
+}
+
+static void window__halved_by_a_loss_and_grown_by_a_sixteenth(void **state)
+{
+	struct qp *q = fx->qp[0];
+
+	retransmit_acked(fx->e, q, 1000);
+	assert_int_equal(q->rrc.window, 0); /* no loss yet: no bound */
+	q->rtc.next_psn = psn_add(q->rrc.unacked_psn, 200);
+	retransmit_cut(q);
+	assert_int_equal(q->rrc.window >> 4, 100);
+	retransmit_acked(fx->e, q, 160);
+	assert_int_equal(q->rrc.window >> 4, 110);
+	q->rtc.next_psn = psn_add(q->rrc.unacked_psn, 3);
+	retransmit_cut(q);
+	assert_int_equal(q->rrc.window >> 4, 32); /* not less */
+	for (unsigned i = 0; i < 20; i++)
+		retransmit_acked(fx->e, q, fx->e->settings.swpb_elements);
+	assert_int_equal(q->rrc.window, 0); /* as much as there is: no bound any more */
+	q->rtc.next_psn = q->rrc.unacked_psn;
+}
+
+static void window__parks_and_goes_on(void **state)
+{
+	struct qp *q = fx->qp[0];
+
+	q->rrc.window = 2 << 4;
+	sends(3);
+	fx_assert_counter(request_packets, 2);
+	assert_int_equal(q->rtc.parked, PARK_WINDOW);
+	acknowledge(P(0));
+	rrc_poll(fx->e);
+	sent();
+	fx_assert_counter(request_packets, 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(probe__sends_again_and_counts_nothing_down),
+		FX_TEST(probe__each_waits_twice_as_long),
+		FX_TEST(probe__disproved_by_what_came),
+		FX_TEST(probe__not_while_the_receiver_is_not_ready),
+		FX_TEST(probe__comes_from_the_wheel),
+		FX_TEST(window__halved_by_a_loss_and_grown_by_a_sixteenth),
+		FX_TEST(window__parks_and_goes_on),
+	};
+
+	return cmocka_run_group_tests_name(
+		"retransmission", tests, fx_group_setup, fx_group_teardown);
+}
