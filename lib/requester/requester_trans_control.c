@@ -5,6 +5,8 @@
  * segmentation.
  *
  * Requests wait in a list of their queue pair; queue pairs take turns, each for a quantum of bytes.
+ * A turn that the end of a poll or a full ring cuts short goes on first at the next poll, for what
+ * is left of it: bytes are shared evenly, however turns and polls fall together.
  * A queue pair that may not go on is parked with its reason and woken by RequesterRecvControl: it
  * holds descriptors, no packets, and nobody waits for it.
  *
@@ -366,6 +368,20 @@ static void park_qp(struct visit *v)
 	}
 }
 
+/* There is more to send: in what is left of this turn, or when the others have had theirs. A QP
+ * that waits for something else than its bytes holds up nobody. */
+static void active_again(struct visit *v)
+{
+	uint32_t left = v->later + v->quantum;
+
+	if ((v->room && v->quantum) || !left || v->q->rtc.active.listed) {
+		active_add(v->e, v->q);
+		return;
+	}
+	qp_list_add_first(&v->t->active, v->q);
+	v->t->turn_left = left;
+}
+
 /*
  * After the QP's turn: its packets, its timer, those who wait for it, and itself. The fence stands
  * between what this turn stored (next_psn, the lists, consumed) and what others may just have
@@ -395,19 +411,22 @@ static void end_visit(struct visit *v, enum rtc_state state)
 	if (state == RTC_PARKED)
 		park_qp(v);
 	else if (q->rtc.head)
-		active_add(v->e, q);
+		active_again(v);
 	if (unlikely(qp_state(q) == QP_SQD))
 		drain(v->e, q);
 }
 
-/* One QP's turn: at most `quantum` bytes. Returns how many of them it used. */
-static uint32_t visit_qp(struct engine *e, struct qp *q, unsigned *room, uint32_t quantum)
+/* One QP's turn, of `turn` bytes, of which this poll can do `most`. Returns how many it used. */
+static uint32_t visit_qp(
+	struct engine *e, struct qp *q, unsigned *room, uint32_t turn, uint32_t most)
 {
+	uint32_t quantum = RTE_MIN(turn, most);
 	struct visit v = {.e = e,
 		.t = e->module[MODULE_RTC],
 		.q = q,
 		.room = *room,
 		.quantum = quantum,
+		.later = turn - quantum,
 		.window = window_left(q)};
 	enum rtc_state state = RTC_IDLE, next;
 
@@ -431,16 +450,18 @@ unsigned rtc_poll(struct engine *e)
 {
 	struct rtc *t = e->module[MODULE_RTC];
 	unsigned room = channel_room(&e->channel[CHANNEL_RTC_RPG]), before = room, visits = 0, n;
-	uint32_t left = e->settings.quantum_bytes;
+	uint32_t left = e->settings.quantum_bytes, turn;
 	struct qp *q;
 
 	take_wakes(e);
 	n = take_requests(e);
 	while (room && left && visits++ < BURST && (q = qp_list_take(&t->active))) {
+		turn = t->turn_left ? t->turn_left : e->settings.quantum_bytes;
+		t->turn_left = 0;
 		if (unlikely(qp_closing(q)))
 			let_go(e, q);
 		else
-			left -= visit_qp(e, q, &room, left);
+			left -= visit_qp(e, q, &room, turn, left);
 	}
 	return n + before - room;
 }

@@ -17,6 +17,8 @@ enum rtc_state {
 
 struct rtc {
 	struct qp_list active; /* queue pairs with requests */
+	uint32_t turn_left;    /* bytes left of the turn of the first one, which was cut short; 0:
+				  it was not */
 	unsigned out_count, spares;
 	struct rte_mbuf *spare[BURST]; /* packet buffers in stock */
 	struct rte_mbuf *out[BURST];   /* packets on their way to RTC_RPG */
@@ -29,7 +31,8 @@ struct visit {
 	struct qp *q;
 	struct rte_mbuf *m; /* the request at work */
 	struct request *r;
-	uint32_t quantum; /* bytes left of its turn */
+	uint32_t quantum; /* bytes left of its turn in this poll */
+	uint32_t later;	  /* bytes of its turn for which this poll has no time */
 	uint32_t window;  /* PSNs left to send */
 	unsigned room;	  /* left in RTC_RPG */
 	enum park_reason reason;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The simulation: see sim.h. */
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_mbuf.h>
@@ -115,8 +117,11 @@ void sim_wire_send(struct sim *s, int from, const uint8_t *frame, unsigned bytes
 static uint16_t sim_tx(struct link_port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t n)
 {
 	struct sim_wire_end *end = (struct sim_wire_end *)port;
+	const struct sim *s = end->sim;
 
 	for (unsigned i = 0; i < n; i++) {
+		if (s->wire_room && s->end[!end->node].count >= s->wire_room)
+			return i;
 		sim_wire_send(end->sim, end->node, rte_pktmbuf_mtod(frames[i], const uint8_t *),
 			frames[i]->data_len);
 		rte_pktmbuf_free(frames[i]);
@@ -206,6 +211,25 @@ static void make_client(struct sim *s, int node, const struct sim_params *p)
 	hca_client_attach(n->hca, 0, &n->page->uar);
 	if (p->srq)
 		make_srq(n);
+}
+
+uint64_t sim_map(struct sim *s, int node, uint64_t bytes, uint32_t *key)
+{
+	struct sim_node *n = &s->node[node];
+	struct mpt_entry mpt = {.pd = CLIENT_PD, .access = 0xf, .length = bytes, .key = n->key + 1};
+
+	n->mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (n->mapped == MAP_FAILED)
+		die("mmap", errno);
+	n->mapped_bytes = bytes;
+	mpt.phys = n->mapped;
+	mpt.start = (uintptr_t)n->mapped;
+	must(ceu_exec(
+		     n->ceu, CEU_SW2HW_MPT, mpt.key & n->hca->v2p.mask, &mpt, sizeof(mpt), NULL, 0),
+		"SW2HW_MPT");
+	*key = mpt.key;
+	return mpt.start - n->va;
 }
 
 static void make_qp(struct sim *s, int node, unsigned i, const struct sim_params *p)
@@ -591,6 +615,7 @@ static void make_node(struct sim *s, int node, const struct sim_params *p)
 		c.settings.e2e_credits = false;
 	c.packets = s->packets;
 	c.descriptors = s->descriptors;
+	c.descriptor_share = p->descriptor_share;
 	c.link = &s->end[node].port;
 	memcpy(c.gids[0].src_mac, sim_macs[node], 6);
 	memcpy(c.gids[0].src_ip, n->ip, 16);
@@ -693,6 +718,8 @@ static void free_node(struct sim_node *n)
 	free(n->srq.record);
 	free(n->page);
 	free(n->memory);
+	if (n->mapped)
+		munmap(n->mapped, n->mapped_bytes);
 	free(n->cq);
 	free(n->cq_record);
 }

@@ -17,8 +17,8 @@
 
 enum {
 	SIM_QPS = 8,
-	SIM_SQ_ENTRIES = 128,
-	SIM_RQ_ENTRIES = 128,
+	SIM_SQ_ENTRIES = 512,
+	SIM_RQ_ENTRIES = 512,
 	SIM_SRQ_ENTRIES = 64,
 	SIM_CQ_LOG = 10,
 	SIM_STRIDE = 128,
@@ -76,6 +76,8 @@ struct sim_node {
 	uint64_t memory_bytes;
 	uint64_t va;  /* what descriptors and peers call its first byte */
 	uint32_t key; /* of all of it, every right */
+	void *mapped; /* sim_map() */
+	uint64_t mapped_bytes;
 	struct cqe *cq;
 	struct cq_record *cq_record;
 	uint32_t cqn, cq_taken;
@@ -105,6 +107,7 @@ struct sim_params {
 	uint8_t access;			  /* rights of the peer: enum access_flags */
 	bool alone;			  /* node 0 only: rig.h speaks for node 1 */
 	unsigned packets;		  /* packet buffers; 0: enough */
+	uint32_t descriptor_share;	  /* hca_config.descriptor_share */
 	struct engine_settings *settings; /* NULL: defaults */
 	const struct sim_identity *identity[2];
 };
@@ -118,6 +121,8 @@ struct sim_params {
 struct sim {
 	struct sim_params params; /* what later sim_modify() calls go by; tests may change it */
 	uint64_t now_ns;
+	unsigned wire_room; /* frames that may be on their way to a node; the port takes no more. 0:
+			       any number */
 	uint64_t step_ns; /* how far one step goes: 1 µs; a test that only waits may make it more */
 	uint64_t rng;
 	struct sim_faults faults;
@@ -147,6 +152,13 @@ void sim_reset(struct sim *s, const struct sim_params *p);
  * again.
  */
 void sim_modify(struct sim *s, int node, unsigned qp, enum qp_state to, uint32_t optional);
+
+/*
+ * One more region of a node, every right: address space, of which only what is written takes
+ * memory. Returns where it begins, as an offset for sim_sge.offset and sim_wr.remote; *key goes
+ * with it. Once for each node.
+ */
+uint64_t sim_map(struct sim *s, int node, uint64_t bytes, uint32_t *key);
 
 /* A scatter-gather entry of a node's memory, by offset. */
 struct sim_sge {

@@ -134,7 +134,8 @@ static void c9_150_2_1__every_queue_gives_its_own_credits(void **state)
 /* Seed 002's table, whose codes stand for these counts. */
 static void c9_158_2_1__each_count_of_receives(void **state)
 {
-	static const uint32_t counts[] = {0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
+	static const uint32_t counts[] = {
+		0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512};
 	struct sim *s = with_credits(1);
 	uint32_t psn = PSN;
 	unsigned code = 0;

@@ -45,6 +45,20 @@ static inline void qp_list_add(struct qp_list *l, struct qp *q)
 	l->tail = q->index;
 }
 
+/* Puts the QP in front of all others, unless it is in the list: it is the next to be taken. */
+static inline void qp_list_add_first(struct qp_list *l, struct qp *q)
+{
+	struct qp_link *link = qp_list_link(l, q);
+
+	if (link->listed)
+		return;
+	link->listed = 1;
+	link->next = l->head;
+	if (l->head == QP_LIST_END)
+		l->tail = q->index;
+	l->head = q->index;
+}
+
 /* The first one, which stays; NULL: the list is empty. */
 static inline struct qp *qp_list_first(const struct qp_list *l)
 {
