@@ -5,8 +5,9 @@ BUILD ?= build
 PREFIX ?= /usr/local
 
 CHECKED ?= build-checked
+MUTATED ?= build-mutation
 
-.PHONY: help deps deps-build build demo check conformance soak bench format install clean
+.PHONY: help deps deps-build build demo check conformance soak mutation bench format install clean
 .NOTPARALLEL:
 
 help:
@@ -18,10 +19,12 @@ help:
 	@echo '              and of the state machines'"'"' transitions (a build of its own in $(CHECKED)/)'
 	@echo 'make soak     a million random schedules of loss, at low priority on all cores (SOAK=n: so many;'
 	@echo '              SEED=n: from this seed on)'
+	@echo 'make mutation  breaks each checked condition in turn and tells which test notices (FILES="a.c b.c":'
+	@echo '              of these alone)'
 	@echo 'make bench    the benchmarks, each as a share of the physical limit'
 	@echo 'make format   clang-format all C sources in place'
 	@echo 'make install  install under PREFIX ($(PREFIX)), fixed when $(BUILD)/ is configured'
-	@echo 'make clean    remove $(BUILD)/ and $(CHECKED)/'
+	@echo 'make clean    remove $(BUILD)/, $(CHECKED)/ and $(MUTATED)/'
 
 deps:
 	./.ci/deps build test
@@ -54,6 +57,9 @@ soak: deps $(CHECKED)/build.ninja
 	ninja -C $(CHECKED)
 	./tests/conformance/soak $(CHECKED) $(SOAK) $(SEED)
 
+mutation: deps
+	./tests/mutation/mutate --folder $(MUTATED) $(FILES)
+
 $(CHECKED)/build.ninja:
 	meson setup $(CHECKED) --buildtype=debugoptimized -Db_lto=false
 
@@ -68,4 +74,4 @@ install: build
 	meson install -C $(BUILD) --no-rebuild
 
 clean:
-	rm -rf $(BUILD) $(CHECKED)
+	rm -rf $(BUILD) $(CHECKED) $(MUTATED)
