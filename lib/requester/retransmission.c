@@ -29,6 +29,8 @@ void retransmit_from(struct engine *e, struct qp *q, uint32_t psn)
 		.rd = MQ_NIL,
 		.rd_place = q->mq.rd.consumed,
 	}; /* begins at the heads, skips what lies before psn */
+	/* If nothing is to be sent again after all: there is nothing to wait for. */
+	q->rrc.retransmit_put = (uint32_t)e->channel[CHANNEL_RRC_RPG].put;
 	__atomic_store_n(&q->rrc.retransmitting, 1, __ATOMIC_SEQ_CST);
 	retransmit_add(e, q);
 }
@@ -127,8 +129,9 @@ static uint32_t cursor_at(const struct mq_list *l, uint32_t *index, uint32_t *pl
 	uint32_t produced = __atomic_load_n(&l->produced, __ATOMIC_ACQUIRE);
 
 	if (*place != produced && (*index == MQ_NIL || (int32_t)(*place - consumed) < 0)) {
-		*place = consumed;
-		*index = __atomic_load_n(&l->head, __ATOMIC_ACQUIRE);
+		*place = consumed; /* an empty list has no head: it is an element long given back */
+		*index =
+			consumed == produced ? MQ_NIL : __atomic_load_n(&l->head, __ATOMIC_ACQUIRE);
 	}
 	return *place == produced ? MQ_NIL : *index;
 }

@@ -172,6 +172,42 @@ static void window__parks_and_goes_on(void **state)
 	fx_assert_counter(request_packets, 3);
 }
 
+/* Everything is acknowledged in the midst of a retransmission, and a turn of the sender's that had
+ * begun before it puts another packet behind: that is the next one, not what lay there before. */
+static void walk__goes_on_behind_an_emptied_queue(void **state)
+{
+	struct qp *q = fx->qp[0];
+
+	sends(3);
+	fx_fill(CHANNEL_RRC_RPG, 1);
+	expire(0, TIMER_LOSS); /* one goes out, no room for the others */
+	rte_pktmbuf_free(fx_take(CHANNEL_RRC_RPG));
+	respond_ack(0, P(2));
+	q->rrc.retransmitting = 0;
+	send_request(0, USER_SEND, 16, 0);
+	rtc_poll(fx->e);
+	q->rrc.retransmitting = 1;
+	fx_unfill(CHANNEL_RTC_RPG);
+	fx_unfill(CHANNEL_RTC_TC);
+	fx_unfill(CHANNEL_RRC_RPG);
+	rrc_poll(fx->e);
+	assert_retransmission(WIRE_RC_SEND_ONLY, P(3));
+	rrc_poll(fx->e);
+	assert_int_equal(q->rrc.retransmitting, 0);
+}
+
+/* The channel's counts have gone far since the QP's last retransmission, and this one finds that
+ * everything was acknowledged. */
+static void walk__of_nothing_ends_after_2_31_packets(void **state)
+{
+	struct channel *c = &fx->e->channel[CHANNEL_RRC_RPG];
+	struct qp *q = fx->qp[0];
+
+	c->put = c->taken = 0x80000005;
+	expire(0, TIMER_RNR);
+	assert_int_equal(q->rrc.retransmitting, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -182,6 +218,8 @@ int main(void)
 		FX_TEST(probe__comes_from_the_wheel),
 		FX_TEST(window__halved_by_a_loss_and_grown_by_a_sixteenth),
 		FX_TEST(window__parks_and_goes_on),
+		FX_TEST(walk__goes_on_behind_an_emptied_queue),
+		FX_TEST(walk__of_nothing_ends_after_2_31_packets),
 	};
 
 	return cmocka_run_group_tests_name(
