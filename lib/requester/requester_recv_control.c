@@ -660,15 +660,20 @@ static void probe(struct engine *e, struct qp *q)
 	enter(e, RRC_IDLE);
 }
 
+static void end_rnr_wait(struct engine *e, struct qp *q)
+{
+	__atomic_store_n(&q->rrc.rnr_waiting, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&q->rrc.progress_ns, e->now_ns, __ATOMIC_RELEASE);
+	retransmit_from(e, q, q->rrc.unacked_psn);
+	wake_sender(e, q);
+}
+
 static void expired(struct engine *e, struct qp *q, enum timer_kind kind)
 {
 	if (kind == TIMER_RNR) {
 		enter(e, RRC_NAK_RETRANS);
 		count(counters_of(e), COUNTER_rnr_timeouts);
-		__atomic_store_n(&q->rrc.rnr_waiting, 0, __ATOMIC_RELEASE);
-		__atomic_store_n(&q->rrc.progress_ns, e->now_ns, __ATOMIC_RELEASE);
-		retransmit_from(e, q, q->rrc.unacked_psn);
-		wake_sender(e, q);
+		end_rnr_wait(e, q);
 	} else {
 		enter(e, RRC_TIMER_RETRANS);
 		count(counters_of(e), COUNTER_loss_timeouts);
@@ -719,7 +724,8 @@ void rrc_let_go(struct engine *e, struct qp *q)
 
 /*
  * In SQD, with nothing outstanding, SQD2SQD may have changed timeout and counters: they count from
- * now on. The Loss timer would rest by itself, but only when the old time is over; whoever sends
+ * now on. A wait for an RNR timer ends with the timer: what it was for is acknowledged. The Loss
+ * timer would rest by itself, but only when the old time is over; whoever sends
  * next sets it anew. RequesterTransControl stores next_psn and then looks at `armed`; here it is
  * the other way round.
  */
@@ -728,6 +734,8 @@ static void settings_changed(struct engine *e, struct qp *q)
 	q->rrc.retry_left = q->retry_cnt;
 	q->rrc.rnr_left = q->rnr_retry;
 	tc_let_go(e, q);
+	if (unlikely(q->rrc.rnr_waiting))
+		end_rnr_wait(e, q);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (unlikely(qp_outstanding(q) && q->timeout))
 		timer_event_put(e, CHANNEL_RRC_TC, q, TIMER_LOSS, TIMER_SET, qp_timeout_ns(q));

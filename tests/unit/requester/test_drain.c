@@ -206,6 +206,32 @@ static void sqd__timer_set_anew(void **state)
 	rte_mbuf_raw_free(m);
 }
 
+/* The RNR NAK of a packet that was sent twice may come before the acknowledgement of the other: the
+ * wait outlives what it was for. It ends with its timer. */
+static void sqd__ends_a_wait_for_nothing(void **state)
+{
+	struct qp *q = fx->qp[0];
+
+	sends(1);
+	respond(0, P(0), aeth_rnr(1), 0);
+	requester_recv_poll(fx->e);
+	assert_int_equal(q->tc.armed[TIMER_RNR], 1);
+	respond_ack(0, P(0));
+	assert_int_equal(q->rrc.rnr_waiting, 1);
+	enter_sqd(0, false);
+	wake_post(&fx->e->wake[WAKE_RRC], &q->wake[WAKE_RRC], q->index);
+	rrc_poll(fx->e);
+	q->state = QP_RTS;
+	wake_sender_of(0);
+	send_request(0, USER_SEND, 8, 64);
+	for (unsigned i = 0; i < 100 && !fx_ring_count(CHANNEL_RTC_RPG); i++) {
+		rtc_poll(fx->e);
+		fx->e->now_ns += 1000000;
+		requester_recv_poll(fx->e);
+	}
+	assert_int_equal(fx_ring_count(CHANNEL_RTC_RPG), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -219,6 +245,7 @@ int main(void)
 		FX_TEST(sqd__error_flushes_what_waits),
 		FX_TEST(sqd__retry_counters_reloaded),
 		FX_TEST(sqd__timer_set_anew),
+		FX_TEST(sqd__ends_a_wait_for_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
