@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Queue pair contexts: finding them, and the one transition that several modules make. */
+/*
+ * Queue pair contexts: finding them, the one transition that several modules make, and the lists in
+ * which they take turns.
+ */
+#include "context/qp_list.h"
 #include "engine_fixture.h"
 
 static unsigned woken(struct qp *q)
@@ -84,6 +88,86 @@ static void qp_state__what_it_permits(void **state)
 	}
 }
 
+enum { LISTED = 6 };
+
+/* A list of QPs 0, 1, … LISTED - 1. */
+static void make_list(struct qp_list *l, struct qp *qps)
+{
+	static struct qp_table table;
+
+	table = (struct qp_table){.qps = qps, .count = LISTED};
+	memset(qps, 0, LISTED * sizeof(*qps));
+	qp_list_init(l, &table, offsetof(struct qp, ee.starved));
+	for (uint32_t i = 0; i < LISTED; i++) {
+		qps[i].index = i;
+		qp_list_add(l, &qps[i]);
+	}
+}
+
+static void assert_list(struct qp_list *l, const uint32_t *want, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct qp *q = qp_list_take(l);
+
+		assert_non_null(q);
+		assert_int_equal(q->index, want[i]);
+		assert_int_equal(q->ee.starved.listed, 0);
+	}
+	assert_null(qp_list_take(l));
+}
+
+/* Any two, in any order, then one of them comes back. */
+static void qp_list__order_after_removals(void **state)
+{
+	static struct qp qps[LISTED];
+	struct qp_list l;
+
+	for (uint32_t a = 0; a < LISTED; a++)
+		for (uint32_t b = 0; b < LISTED; b++) {
+			uint32_t want[LISTED], n = 0;
+
+			make_list(&l, qps);
+			qp_list_remove(&l, &qps[a]);
+			qp_list_remove(&l, &qps[b]);
+			qp_list_add(&l, &qps[a]);
+			for (uint32_t i = 0; i < LISTED; i++)
+				if (i != a && i != b)
+					want[n++] = i;
+			want[n++] = a;
+			assert_list(&l, want, n);
+		}
+}
+
+/* The first ones have been taken: what they left behind in the others is not looked at. */
+static void qp_list__removed_after_takes(void **state)
+{
+	static const uint32_t want[] = {3, 5};
+	static struct qp qps[LISTED];
+	struct qp_list l;
+
+	make_list(&l, qps);
+	qp_list_take(&l);
+	qp_list_take(&l);
+	qp_list_remove(&l, &qps[2]);
+	qp_list_remove(&l, &qps[4]);
+	assert_list(&l, want, 2);
+}
+
+/* When a client with thousands of QPs goes, each of them must cost the same: nothing but the
+ * neighbours is looked at. */
+static void qp_list__removal_looks_at_neighbours_only(void **state)
+{
+	static const uint32_t want[] = {0, 1, 2, 3, 5};
+	static struct qp qps[LISTED];
+	struct qp_list l;
+
+	make_list(&l, qps);
+	qps[1].ee.starved.next = 5; /* a walk from the first one would miss it */
+	qp_list_remove(&l, &qps[4]);
+	qps[1].ee.starved.next = 2;
+	assert_list(&l, want, 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -92,6 +176,9 @@ int main(void)
 		FX_TEST(qp_find__whole_number),
 		FX_TEST(qp_closing__all_modules_let_go),
 		FX_TEST(qp_state__what_it_permits),
+		FX_TEST(qp_list__order_after_removals),
+		FX_TEST(qp_list__removed_after_takes),
+		FX_TEST(qp_list__removal_looks_at_neighbours_only),
 	};
 
 	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);

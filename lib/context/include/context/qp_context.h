@@ -44,9 +44,11 @@ struct mq_cursor {
 
 /* A QP's place in one of the lists of qp_list.h. */
 struct qp_link {
-	uint32_t next;	/* QP index */
-	uint8_t listed; /* 1 while it is in the list */
+	uint32_t next;	      /* QP index */
+	uint32_t before : 24; /* QP index; of the first one it means nothing */
+	uint32_t listed : 8;  /* 1 while it is in the list */
 };
+_Static_assert(sizeof(struct qp_link) == 8 && QPN_INDEX_BITS_MAX <= 24, "lists cost 8 bytes each");
 
 /* rrc.credits: the LSN that the newest AETH with credits gave, and: */
 #define CREDITS_CAME	  (1u << 24) /* one came at all */
