@@ -63,11 +63,13 @@ static void put_duplicate(struct counters *c, struct qp *qp, struct rte_mbuf *m)
 	struct arrival *a = arrival_of(m);
 	struct rte_mbuf *before = NULL, *last = NULL, *next;
 	unsigned entries = 0;
+	bool replaced = false;
 
 	for (struct rte_mbuf *i = qp->respg.head; i; i = next) {
 		next = arrival_of(i)->next;
 		if (replaces(qp, a, arrival_of(i))) {
 			drop_after(qp, last);
+			replaced = true;
 			continue;
 		}
 		if (psn_before(order_next_psn(arrival_of(i)), a->response_psn))
@@ -75,7 +77,7 @@ static void put_duplicate(struct counters *c, struct qp *qp, struct rte_mbuf *m)
 		last = i;
 		entries++;
 	}
-	if (entries < ORDER_DUPLICATES_MAX) {
+	if (replaced || entries < ORDER_DUPLICATES_MAX) {
 		insert_after(qp, before, m);
 		return;
 	}

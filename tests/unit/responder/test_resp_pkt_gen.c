@@ -255,6 +255,28 @@ static void duplicate_reads__are_bounded_and_sorted(void **state)
 	assert_null(fx->qp->respg.tail);
 }
 
+/* New READs and what is acknowledged between them may fill the list alone: the answer that is asked
+ * for again must not be lost with its repetition. */
+static void duplicate_read__replaces_in_a_full_list(void **state)
+{
+	struct counters *c = stage_counters(&fx->e, STAGE_RESPONDER_EXEC);
+	unsigned n = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < READS_MAX; i++) {
+		order_put(c, fx->qp, make_answer(RESPONSE_READ, 1 + 2 * i, false));
+		order_put(c, fx->qp, make_answer(RESPONSE_ACK, 2 + 2 * i, false));
+	}
+	order_put(c, fx->qp, make_answer(RESPONSE_READ, 1 + 2 * READS_MAX, false));
+	order_put(c, fx->qp, make_answer(RESPONSE_READ, 1, true));
+	assert_int_equal(arrival_of(fx->qp->respg.head)->response_psn, 1);
+	for (struct rte_mbuf *m = fx->qp->respg.head; m; m = arrival_of(m)->next)
+		n++;
+	assert_int_equal(n, 2 * READS_MAX + 1);
+	fx_assert_counter(drop_duplicate, 0);
+	order_purge(fx->qp);
+}
+
 static void qp_error__gives_up_a_read(void **state)
 {
 	(void)state;
@@ -363,6 +385,7 @@ int main(void)
 		FX_TEST(duplicate_read__replaces_its_unfinished_answer),
 		FX_TEST(duplicate_read__interrupts_a_later_answer),
 		FX_TEST(duplicate_reads__are_bounded_and_sorted),
+		FX_TEST(duplicate_read__replaces_in_a_full_list),
 		FX_TEST(qp_error__gives_up_a_read),
 		FX_TEST(qp_closed__is_let_go_at_once),
 		FX_TEST(qp_closed__waits_for_answers_in_the_ring),
