@@ -97,7 +97,9 @@ static void event_queue_forget(struct event_queue *q, const void *object, bool d
 	q->count = kept;
 }
 
-/* Waits for one. 0, -EAGAIN, -EINTR, -EIO (the daemon has gone and nothing is left). */
+/* Waits for one. An event of a channel is counted before the lock is given up: from then on the
+ * CQ's destruction waits for its acknowledgement. 0, -EAGAIN, -EINTR, -EIO (the daemon has gone and
+ * nothing is left). */
 static int event_queue_wait(
 	struct softhca_context *ctx, struct event_queue *q, struct softhca_event *e)
 {
@@ -109,6 +111,8 @@ static int event_queue_wait(
 			return -errno;
 		pthread_mutex_lock(&ctx->event_lock);
 		got = event_queue_take(q, e);
+		if (got && q != &ctx->async)
+			e->cq->events++;
 		pthread_mutex_unlock(&ctx->event_lock);
 		if (got)
 			return 0;
@@ -360,9 +364,6 @@ int softhca_get_cq_event(struct softhca_channel *channel, struct softhca_cq **cq
 
 	if (rc)
 		return rc;
-	pthread_mutex_lock(&ctx->event_lock);
-	e.cq->events++;
-	pthread_mutex_unlock(&ctx->event_lock);
 	if (cq)
 		*cq = e.cq;
 	if (user)
