@@ -269,7 +269,8 @@ struct softhca_srq_init_attr {
 /*
  * A queue of receive requests for many QPs of any service and of any PD: each takes one when a
  * message begins. The local keys in the requests are of `pd`. Requests complete into the receive CQ
- * of the QP that took them. NULL with errno: EINVAL (beyond the device's limits), ENOSPC, ENOMEM.
+ * of the QP that took them. NULL with errno: EINVAL (max_wr is 0; beyond the device's limits),
+ * ENOSPC, ENOMEM.
  *
  * A QP that is destroyed or reset in the middle of a message takes its request along: it never
  * completes and counts against max_wr. Who cannot spare it moves the QP to ERR first, waits for
@@ -294,6 +295,7 @@ struct softhca_srq_attr {
 	uint32_t available; /* requests posted that no QP has taken */
 	uint32_t error;	    /* 1: see SOFTHCA_EVENT_SRQ_ERR */
 };
+/* 0; *attr is filled, as it was a moment ago. -errno: nothing is filled. */
 SOFTHCA_API int softhca_query_srq(struct softhca_srq *srq, struct softhca_srq_attr *attr);
 
 /* ---- queue pairs ---- */
