@@ -10,6 +10,7 @@
 #include <rte_errno.h>
 #include <rte_mbuf.h>
 
+#include "base/ring_look.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "capture.h"
@@ -222,7 +223,7 @@ static void give_up(struct port *port, int error)
 static int flush_queue(struct port *port, struct port_queue *q)
 {
 	struct rte_mbuf *m[BURST];
-	unsigned int left = rte_ring_count(q->capture);
+	unsigned int left = ring_used(q->capture);
 	int error = 0;
 
 	while (left > 0) {

@@ -111,7 +111,7 @@ uint16_t make_receivable(
 static uint16_t tx_loop(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
 {
 	struct rte_mbuf *out[BURST];
-	uint16_t room = rte_ring_free_count(q->loop);
+	uint16_t room = ring_room(q->loop);
 	uint16_t done;
 
 	done = make_receivable(q, frames, out, RTE_MIN(n, room));

@@ -9,6 +9,7 @@
  */
 #include <rte_prefetch.h>
 
+#include "base/ring_look.h"
 #include "capture.h"
 #include "classify.h"
 #include "port_internal.h"
@@ -48,8 +49,8 @@ uint16_t tx_impaired(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
 /* Whether send_errands or the loop have something; a look at lines that are nearly always ours. */
 static inline bool has_errands(const struct port_queue *q)
 {
-	return q->impair || (q->from_control && !rte_ring_empty(q->from_control)) ||
-	       !rte_ring_empty(q->loop);
+	return q->impair || (q->from_control && !ring_empty(q->from_control)) ||
+	       !ring_empty(q->loop);
 }
 
 static __rte_always_inline uint16_t sort_out(

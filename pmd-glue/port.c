@@ -342,7 +342,7 @@ static void take_frame(struct port *port, const struct rte_mbuf *m)
 
 static void take_frames(struct port *port, struct port_queue *q)
 {
-	unsigned int left = rte_ring_count(q->to_control);
+	unsigned int left = ring_used(q->to_control);
 	void *m;
 
 	while (left-- > 0 && rte_ring_sc_dequeue(q->to_control, &m) == 0) {

@@ -35,7 +35,7 @@ static uint16_t ring_raw_rx(struct port_queue *q, struct rte_mbuf **frames, uint
 static uint16_t ring_raw_tx(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
 {
 	struct rte_mbuf *out[BURST];
-	uint16_t room = rte_ring_free_count(q->tx_ring);
+	uint16_t room = ring_room(q->tx_ring);
 	uint16_t sent = 0;
 
 	n = RTE_MIN(n, room);

@@ -16,7 +16,11 @@
 #include "pipeline/message.h"
 
 enum {
-	POOL_CACHE = 512,   /* mbufs that an lcore keeps of a pool */
+#ifdef SOFTHCA_VISIBLE_POOLS
+	POOL_CACHE = 0, /* see visible_pools.c */
+#else
+	POOL_CACHE = 512, /* mbufs that an lcore keeps of a pool */
+#endif
 	POLL_MS = 1,	    /* turn of the ports that talk to a network */
 	POLL_QUIET_MS = 10, /* turn when all ports are rings and no client asked anything lately */
 	QUICK_TURNS = 50,   /* of POLL_MS after a client asked something: it may need a next hop */
@@ -96,8 +100,10 @@ static int launch_loops(struct daemon *d)
 {
 	for (unsigned i = 0; i < d->loop_count; i++) {
 		struct lcore_loop *l = &d->loops[i];
-		int ret = rte_eal_remote_launch(lcore_loop_run, l, l->lcore);
+		int ret;
 
+		__atomic_store_n(&l->handed, LOOP_READY, __ATOMIC_RELEASE);
+		ret = rte_eal_remote_launch(lcore_loop_run, l, l->lcore);
 		if (ret) {
 			LOG(ERR, "CPU %u: the lcore does not start: %s", l->cpu, strerror(-ret));
 			return ret;
@@ -173,8 +179,11 @@ void daemon_stop(struct daemon *d)
 	__atomic_store_n(&d->stop, 1, __ATOMIC_SEQ_CST);
 	for (unsigned i = 0; i < d->running; i++)
 		lcore_loop_wake(&d->loops[i]);
-	for (unsigned i = 0; i < d->running; i++)
+	for (unsigned i = 0; i < d->running; i++) {
 		rte_eal_wait_lcore(d->loops[i].lcore);
+		if (__atomic_load_n(&d->loops[i].handed, __ATOMIC_ACQUIRE) != LOOP_ENDED)
+			LOG(ERR, "CPU %u: the lcore did not come back", d->loops[i].cpu);
+	}
 	for (unsigned i = d->device_count; i > 0; i--)
 		device_destroy(&d->devices[i - 1]);
 	for (unsigned i = 0; i < d->loop_count; i++)

@@ -97,6 +97,8 @@ void telemetry_stop(void);
 /* eal.c: starts EAL as the configuration says; cpus: one lcore each, numbered from 1. 0 or -errno,
  * logged. */
 int eal_start(struct daemon *d, const struct config_cpus *cpus);
+/* The name of the kind of packet pools that ThreadSanitizer sees through. In its builds only. */
+const char *visible_pools(void);
 /* Ends EAL and removes its runtime directory. */
 void eal_stop(const struct daemon *d);
 

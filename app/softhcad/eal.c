@@ -14,6 +14,7 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_mbuf.h>
+#include <rte_mbuf_pool_ops.h>
 #include "base/log.h"
 #include "daemon.h"
 #include "pipeline/message.h"
@@ -182,7 +183,11 @@ int eal_start(struct daemon *d, const struct config_cpus *cpus)
 		LOG(ERR, "EAL does not start: %s", rte_strerror(rte_errno));
 		return -rte_errno;
 	}
+#ifdef SOFTHCA_VISIBLE_POOLS
+	return rte_mbuf_set_user_mempool_ops(visible_pools());
+#else
 	return 0;
+#endif
 }
 
 /* EAL leaves its files behind; they are ours by name, and we held their lock. */

@@ -191,6 +191,9 @@ int lcore_loop_run(void *loop)
 	struct lcore_loop *l = loop;
 	unsigned work = 0;
 
+	/* EAL's hand-over, and the one back, are as good; a race detector does not see into EAL. */
+	while (__atomic_load_n(&l->handed, __ATOMIC_ACQUIRE) != LOOP_READY)
+		rte_pause();
 	rte_rcu_qsbr_thread_register(l->rcu, l->thread);
 	rte_rcu_qsbr_thread_online(l->rcu, l->thread);
 	l->clock_ns = clock_now_ns(l->clock);
@@ -207,5 +210,6 @@ int lcore_loop_run(void *loop)
 	}
 	rte_rcu_qsbr_thread_offline(l->rcu, l->thread);
 	rte_rcu_qsbr_thread_unregister(l->rcu, l->thread);
+	__atomic_store_n(&l->handed, LOOP_ENDED, __ATOMIC_RELEASE);
 	return 0;
 }

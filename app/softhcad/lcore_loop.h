@@ -35,6 +35,7 @@ struct lcore_loop {
 	const struct clock *clock;
 	struct rte_rcu_qsbr *rcu;
 	const uint32_t *stop; /* atomic: not 0 ends the loop */
+	uint32_t handed; /* atomic: LOOP_READY: what is here is the loop's; LOOP_ENDED: it was */
 
 	struct placed_stage stages[LOOP_STAGES_MAX];
 	unsigned stage_count;
@@ -64,6 +65,8 @@ struct lcore_loop {
 
 	uint32_t asleep __rte_cache_aligned; /* atomic: not 0: wake us when there may be work */
 };
+
+enum { LOOP_READY = 1, LOOP_ENDED };
 
 /* Makes what it sleeps on. 0; -errno. lcore_loop_close() is allowed in both cases. */
 int lcore_loop_init(struct lcore_loop *l);

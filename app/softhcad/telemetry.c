@@ -281,7 +281,7 @@ static struct rte_tel_data *qp_of(const struct qp *q)
 
 	if (!p)
 		return NULL;
-	rte_tel_data_add_dict_u64(p, "qpn", q->qpn);
+	rte_tel_data_add_dict_u64(p, "qpn", qp_number(q));
 	rte_tel_data_add_dict_string(
 		p, "state", state < RTE_DIM(state_names) ? state_names[state] : "?");
 	rte_tel_data_add_dict_string(p, "service",
@@ -359,7 +359,7 @@ static int list_qps(const struct device *v, struct rte_tel_data *to)
 
 	for (; a && q; q = next_qp(&v->hca->qps, q->index + 1)) {
 		if (count++ < QPS_LISTED_MAX)
-			put_numbered(a, q->qpn, qp_of(q));
+			put_numbered(a, qp_number(q), qp_of(q));
 	}
 	rte_tel_data_add_dict_u64(to, "qp_count", count);
 	put(to, "qps", a);
@@ -370,7 +370,7 @@ static int show_qp(const struct device *v, uint32_t qpn, struct rte_tel_data *to
 {
 	const struct qp *q = next_qp(&v->hca->qps, qpn & v->hca->qps.mask);
 
-	if (!q || q->qpn != qpn)
+	if (!q || qp_number(q) != qpn)
 		return -ENOENT;
 	put(to, "qp", qp_of(q));
 	put_detail(to, q);
@@ -401,7 +401,7 @@ static struct rte_tel_data *channel_of(const struct channel *c)
 	if (!p)
 		return NULL;
 	rte_tel_data_add_dict_u64(p, "depth", channel_infos[c->id].depth);
-	rte_tel_data_add_dict_u64(p, "used", rte_ring_count(c->ring));
+	rte_tel_data_add_dict_u64(p, "used", ring_used(c->ring));
 	rte_tel_data_add_dict_u64(p, "high_water", c->high_water);
 	rte_tel_data_add_dict_u64(p, "put", c->put);
 	rte_tel_data_add_dict_u64(p, "full", c->full);

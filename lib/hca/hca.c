@@ -202,10 +202,11 @@ static unsigned stage_poll(struct engine *e, enum stage_id stage)
 
 unsigned hca_poll_stage(struct engine *e, enum stage_id stage)
 {
+	struct stage *s = &e->stage[stage];
 	unsigned n = stage_poll(e, stage);
 
-	e->stage[stage].polls++;
-	e->stage[stage].busy_polls += n != 0;
+	__atomic_store_n(&s->polls, s->polls + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->busy_polls, s->busy_polls + (n != 0), __ATOMIC_RELAXED);
 	return n;
 }
 

@@ -49,8 +49,8 @@ static bool send_waiting(struct engine *e, struct txa *t)
 		bytes -= t->waiting[i]->data_len;
 	count_n(c, COUNTER_tx_bytes, bytes);
 	if (sent || !t->stuck_since_ns) {
-		t->stuck_since_ns = e->now_ns;
-	} else if ((int64_t)(e->now_ns - t->stuck_since_ns) > STUCK_NS) {
+		t->stuck_since_ns = engine_now(e);
+	} else if ((int64_t)(engine_now(e) - t->stuck_since_ns) > STUCK_NS) {
 		count_n(c, COUNTER_drop_tx_stuck, t->count - t->first);
 		rte_pktmbuf_free_bulk(t->waiting + t->first, t->count - t->first);
 		t->count = t->first = 0;

@@ -29,7 +29,7 @@ static void datagram_template(
 {
 	struct wire_path path = e->gids[p->ud_gid];
 
-	path.sport = wire_udp_source_port_ud(q->qpn);
+	path.sport = wire_udp_source_port_ud(qp_number(q));
 	path.tos = p->ud_tclass;
 	path.ttl = p->ud_hops ? p->ud_hops : WIRE_TTL_DEFAULT;
 	path.flow_label = p->ud_flow;

@@ -74,7 +74,7 @@ static void advanced(struct engine *e, struct qp *q, uint32_t unacked)
 		return;
 	acked = psn_sub(unacked, q->rrc.unacked_psn);
 	__atomic_store_n(&q->rrc.unacked_psn, unacked, __ATOMIC_RELEASE);
-	__atomic_store_n(&q->rrc.progress_ns, e->now_ns, __ATOMIC_RELEASE);
+	__atomic_store_n(&q->rrc.progress_ns, engine_now(e), __ATOMIC_RELEASE);
 	__atomic_store_n(&q->rrc.proven, 1, __ATOMIC_RELAXED);
 	q->rrc.retry_left = q->retry_cnt;
 	q->rrc.rnr_left = q->rnr_retry;
@@ -235,7 +235,7 @@ static void retry(struct engine *e, struct qp *q, uint32_t psn)
 		return;
 	}
 	q->rrc.retry_left--;
-	__atomic_store_n(&q->rrc.progress_ns, e->now_ns, __ATOMIC_RELEASE);
+	__atomic_store_n(&q->rrc.progress_ns, engine_now(e), __ATOMIC_RELEASE);
 	retransmit_cut(q);
 	retransmit_from(e, q, psn);
 }
@@ -254,10 +254,10 @@ static void implied_nak(struct engine *e, struct qp *q)
 {
 	uint32_t psn = q->rrc.unacked_psn;
 
-	if (q->rrc.gap_psn == psn + 1 && (int64_t)(e->now_ns - q->rrc.nak_ns) < NAK_REPEAT_NS)
+	if (q->rrc.gap_psn == psn + 1 && (int64_t)(engine_now(e) - q->rrc.nak_ns) < NAK_REPEAT_NS)
 		return;
 	q->rrc.gap_psn = psn + 1;
-	q->rrc.nak_ns = e->now_ns;
+	q->rrc.nak_ns = engine_now(e);
 	retry(e, q, psn);
 }
 
@@ -310,7 +310,7 @@ static void nak_rnr(struct engine *e, struct qp *q, const struct wire_headers *h
 	if (q->rnr_retry != 7)
 		q->rrc.rnr_left--;
 	__atomic_store_n(&q->rrc.rnr_waiting, 1, __ATOMIC_RELEASE);
-	__atomic_store_n(&q->rrc.progress_ns, e->now_ns, __ATOMIC_RELEASE);
+	__atomic_store_n(&q->rrc.progress_ns, engine_now(e), __ATOMIC_RELEASE);
 }
 
 static void nak_sequence(struct engine *e, struct qp *q, const struct wire_headers *h)
@@ -319,10 +319,11 @@ static void nak_sequence(struct engine *e, struct qp *q, const struct wire_heade
 	if (q->rrc.rnr_waiting) /* after an RNR NAK the rest of the message draws this one: the RNR
 				   wins */
 		return;
-	if (q->rrc.nak_psn == h->psn + 1 && (int64_t)(e->now_ns - q->rrc.nak_ns) < NAK_REPEAT_NS)
+	if (q->rrc.nak_psn == h->psn + 1 &&
+		(int64_t)(engine_now(e) - q->rrc.nak_ns) < NAK_REPEAT_NS)
 		return;
 	q->rrc.nak_psn = h->psn + 1;
-	q->rrc.nak_ns = e->now_ns;
+	q->rrc.nak_ns = engine_now(e);
 	retry(e, q, h->psn);
 }
 
@@ -648,7 +649,8 @@ static void probe(struct engine *e, struct qp *q)
 {
 	uint64_t soon = qp_probe_ns(q, e->settings.timer_tick_ns);
 
-	if (q->rrc.rnr_waiting || q->rrc.retransmitting || e->now_ns - q->rrc.progress_ns < soon)
+	if (q->rrc.rnr_waiting || q->rrc.retransmitting ||
+		engine_now(e) - q->rrc.progress_ns < soon)
 		return;
 	enter(e, RRC_TIMER_RETRANS);
 	count(counters_of(e), COUNTER_loss_probes);
@@ -663,7 +665,7 @@ static void probe(struct engine *e, struct qp *q)
 static void end_rnr_wait(struct engine *e, struct qp *q)
 {
 	__atomic_store_n(&q->rrc.rnr_waiting, 0, __ATOMIC_RELEASE);
-	__atomic_store_n(&q->rrc.progress_ns, e->now_ns, __ATOMIC_RELEASE);
+	__atomic_store_n(&q->rrc.progress_ns, engine_now(e), __ATOMIC_RELEASE);
 	retransmit_from(e, q, q->rrc.unacked_psn);
 	wake_sender(e, q);
 }

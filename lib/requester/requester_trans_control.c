@@ -87,7 +87,7 @@ static void drain(struct engine *e, struct qp *q)
 		return;
 	__atomic_store_n(&q->rtc.drained, turn, __ATOMIC_RELEASE);
 	if (q->sqd_notify)
-		eq_post(e->completion, rtc_counters(e), q->client, EQE_SQ_DRAINED, q->qpn);
+		eq_post(e->completion, rtc_counters(e), q->client, EQE_SQ_DRAINED, qp_number(q));
 }
 
 static void take_wakes(struct engine *e)
@@ -431,7 +431,7 @@ static uint32_t visit_qp(
 	enum rtc_state state = RTC_IDLE, next;
 
 	if (qp_outstanding(q) == 0)
-		__atomic_store_n(&q->rtc.busy_since_ns, e->now_ns, __ATOMIC_RELEASE);
+		__atomic_store_n(&q->rtc.busy_since_ns, engine_now(e), __ATOMIC_RELEASE);
 	while (state != RTC_PARKED && state != RTC_STALLED && (state != RTC_IDLE || q->rtc.head)) {
 		next = step(&v, state);
 		MACHINE_STEP(rtc_machine, state, next);

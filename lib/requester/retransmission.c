@@ -63,15 +63,15 @@ static void measure(struct engine *e, struct qp *q)
 	if (q->rrc.mark_ns) {
 		if (psn_before(unacked, q->rrc.mark_psn))
 			return;
-		srtt += (uint32_t)(e->now_ns - q->rrc.mark_ns + 7 * (uint64_t)srtt) / 8 - srtt;
+		srtt += (uint32_t)(engine_now(e) - q->rrc.mark_ns + 7 * (uint64_t)srtt) / 8 - srtt;
 		if (!q->rrc.srtt_ns)
-			srtt = (uint32_t)(e->now_ns - q->rrc.mark_ns);
+			srtt = (uint32_t)(engine_now(e) - q->rrc.mark_ns);
 		__atomic_store_n(&q->rrc.srtt_ns, srtt, __ATOMIC_RELAXED);
 	}
 	q->rrc.mark_psn = next;
 	if (q->rrc.recovering && psn_after_eq(unacked, q->rrc.recover_psn))
 		q->rrc.recovering = 0;
-	q->rrc.mark_ns = next == unacked || q->rrc.recovering ? 0 : e->now_ns;
+	q->rrc.mark_ns = next == unacked || q->rrc.recovering ? 0 : engine_now(e);
 }
 
 void retransmit_acked(struct engine *e, struct qp *q, uint32_t acked)
@@ -101,7 +101,7 @@ static struct rte_mbuf *read_again(
 		return NULL;
 	}
 	p = packet_of(m);
-	p->qpn = q->qpn;
+	p->qpn = qp_number(q);
 	p->payload_bytes = 0;
 	p->flags = 0;
 	p->headers = (struct wire_headers){

@@ -75,7 +75,7 @@ static void fill_packet(
 	struct packet *p = packet_of(m);
 	struct wire_headers *h = &p->headers;
 
-	p->qpn = v->q->qpn;
+	p->qpn = qp_number(v->q);
 	p->payload_bytes = bytes;
 	p->payload_crc = crc;
 	p->flags = bytes > CRC_WITH_COPY_BYTES ? PACKET_CRC : 0;
@@ -281,7 +281,7 @@ static void datagram_address(const struct visit *v, struct packet *p)
 
 	p->headers.dest_qp = u->qpn & PSN_MASK;
 	p->headers.qkey = u->qkey & 0x80000000u ? v->q->qkey : u->qkey;
-	p->headers.src_qp = v->q->qpn;
+	p->headers.src_qp = qp_number(v->q);
 	memcpy(p->ud_dmac, u->dmac, sizeof(p->ud_dmac));
 	memcpy(p->ud_dip, u->dip, sizeof(p->ud_dip));
 	p->ud_ipv6 = !!u->is_ipv6;

@@ -105,7 +105,7 @@ static void command(struct engine *e, const struct timer_event *ev)
 	if (q->tc.armed[ev->timer])
 		wheel_remove(e, q, ev->timer);
 	if (ev->op != TIMER_STOP) {
-		wheel_insert(e, q, ev->timer, e->now_ns + ev->value_ns);
+		wheel_insert(e, q, ev->timer, engine_now(e) + ev->value_ns);
 		count(stage_counters(e, STAGE_REQUESTER_RECV), COUNTER_timers_set);
 	}
 }
@@ -129,8 +129,11 @@ bool timer_event_put(struct engine *e, enum channel_id to, const struct qp *q,
 
 	if (!channel_room(&e->channel[to]) || !(m = rte_mbuf_raw_alloc(e->events)))
 		return false;
-	*timer_event_of(m) = (struct timer_event){
-		.qpn = q->qpn, .timer = timer, .op = op, .epoch = q->epoch, .value_ns = value_ns};
+	*timer_event_of(m) = (struct timer_event){.qpn = qp_number(q),
+		.timer = timer,
+		.op = op,
+		.epoch = q->epoch,
+		.value_ns = value_ns};
 	channel_put_one(&e->channel[to], m);
 	return true;
 }
@@ -152,10 +155,10 @@ static uint64_t quiet_since(const struct qp *q)
 /* While no round trip is known to go by, the entry looks a few times whether one is. */
 static uint64_t look_again(const struct engine *e, const struct qp *q, uint64_t since)
 {
-	uint64_t quiet = e->now_ns - RTE_MIN(since, e->now_ns);
+	uint64_t quiet = engine_now(e) - RTE_MIN(since, engine_now(e));
 	uint64_t first = (uint64_t)FIRST_LOOK_TICKS * e->settings.timer_tick_ns;
 
-	return q->rrc.srtt_ns ? UINT64_MAX : e->now_ns + RTE_MAX(first, quiet);
+	return q->rrc.srtt_ns ? UINT64_MAX : engine_now(e) + RTE_MAX(first, quiet);
 }
 
 /*
@@ -172,17 +175,17 @@ static void loss_due(struct engine *e, struct qp *q)
 	if (!qp_outstanding(q) || !ttr || qp_state(q) == QP_ERR)
 		return;
 	probes = RTE_MAX(since, q->tc.probed_ns) + qp_probe_ns(q, tick);
-	if (expires <= e->now_ns && may) {
-		expires = e->now_ns + (expire(e, q, TIMER_LOSS, TIMER_EXPIRED) ? ttr : tick);
+	if (expires <= engine_now(e) && may) {
+		expires = engine_now(e) + (expire(e, q, TIMER_LOSS, TIMER_EXPIRED) ? ttr : tick);
 		probes = expires;
-	} else if (probes <= e->now_ns && may && expire(e, q, TIMER_LOSS, TIMER_PROBE)) {
-		q->tc.probed_ns = e->now_ns;
-		probes = e->now_ns + 2 * qp_probe_ns(q, tick);
+	} else if (probes <= engine_now(e) && may && expire(e, q, TIMER_LOSS, TIMER_PROBE)) {
+		q->tc.probed_ns = engine_now(e);
+		probes = engine_now(e) + 2 * qp_probe_ns(q, tick);
 	}
 	probes = RTE_MIN(expires, probes);
 	look = look_again(e, q, since);
 	probes = RTE_MIN(look, probes);
-	wheel_insert(e, q, TIMER_LOSS, RTE_MAX(probes, e->now_ns + tick));
+	wheel_insert(e, q, TIMER_LOSS, RTE_MAX(probes, engine_now(e) + tick));
 }
 
 static void due(struct engine *e, uint32_t entry)
@@ -194,7 +197,7 @@ static void due(struct engine *e, uint32_t entry)
 	if (kind == TIMER_LOSS)
 		loss_due(e, q);
 	else if (!expire(e, q, TIMER_RNR, TIMER_EXPIRED))
-		wheel_insert(e, q, TIMER_RNR, e->now_ns + e->settings.timer_tick_ns);
+		wheel_insert(e, q, TIMER_RNR, engine_now(e) + e->settings.timer_tick_ns);
 }
 
 static unsigned slot_due(struct engine *e, uint32_t slot)
@@ -207,7 +210,7 @@ static unsigned slot_due(struct engine *e, uint32_t slot)
 		struct qp *q = qp_at(e->qps, entry >> 1);
 		uint32_t next = q->tc.next[entry & 1];
 
-		if (q->tc.deadline_ns[entry & 1] <= e->now_ns) {
+		if (q->tc.deadline_ns[entry & 1] <= engine_now(e)) {
 			due(e, entry);
 			n++;
 		}
@@ -219,7 +222,7 @@ static unsigned slot_due(struct engine *e, uint32_t slot)
 unsigned tc_poll(struct engine *e)
 {
 	struct tc *t = e->module[MODULE_TC];
-	uint64_t now = e->now_ns >> t->shift;
+	uint64_t now = engine_now(e) >> t->shift;
 	unsigned n = commands(e, CHANNEL_RTC_TC) + commands(e, CHANNEL_RRC_TC);
 
 	if (likely(now == t->tick))

@@ -77,9 +77,9 @@ unsigned ee_offer_credits(struct engine *e)
 	unsigned sent = 0;
 	struct qp *qp;
 
-	if (likely(ee->starved.head == QP_LIST_END || e->now_ns < ee->look_ns))
+	if (likely(ee->starved.head == QP_LIST_END || engine_now(e) < ee->look_ns))
 		return 0;
-	ee->look_ns = e->now_ns + LOOK_NS;
+	ee->look_ns = engine_now(e) + LOOK_NS;
 	for (unsigned i = 0; i < LOOK_QPS && (qp = qp_list_take(&ee->starved)); i++) {
 		sent += look(e, qp);
 		if (qp->index == last) /* all of them */

@@ -88,11 +88,11 @@ static void fail_qp(struct ee_work *w)
 	if (!qp_set_error(w->e, qp))
 		return;
 	if (w->bad_queue)
-		eq_post(w->e->completion, w->c, qp->client, EQE_WQ_CATAS_ERROR, qp->qpn);
+		eq_post(w->e->completion, w->c, qp->client, EQE_WQ_CATAS_ERROR, qp_number(qp));
 	else if (w->outcome == OUTCOME_REMOTE_ACCESS)
-		eq_post(w->e->completion, w->c, qp->client, EQE_WQ_ACCESS_ERROR, qp->qpn);
+		eq_post(w->e->completion, w->c, qp->client, EQE_WQ_ACCESS_ERROR, qp_number(qp));
 	else if (!is_local(w->outcome))
-		eq_post(w->e->completion, w->c, qp->client, EQE_WQ_INVAL_REQ_ERROR, qp->qpn);
+		eq_post(w->e->completion, w->c, qp->client, EQE_WQ_INVAL_REQ_ERROR, qp_number(qp));
 }
 
 /* RC: everything before is done; the NAK carries the expected PSN (C9-87, C9-111). */
@@ -155,7 +155,7 @@ static unsigned flush_shared(struct engine *e, struct counters *c, struct qp *qp
 		rwm_release_wqe(qp);
 	}
 	qp->ee.flushed = EE_FLUSHED;
-	eq_post(e->completion, c, qp->client, EQE_LAST_WQE, qp->qpn);
+	eq_post(e->completion, c, qp->client, EQE_LAST_WQE, qp_number(qp));
 	return 1;
 }
 

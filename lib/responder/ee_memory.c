@@ -13,7 +13,7 @@
 void ee_complete(
 	struct engine *e, struct counters *c, const struct qp *qp, struct cqe *cqe, bool solicited)
 {
-	cqe->my_qpn = qp->qpn;
+	cqe->my_qpn = qp_number(qp);
 	cqe->wqe_offset = rwm_wqe_offset(qp);
 	cq_post(e->completion, c, qp->cqn_rcv, cqe, solicited);
 }

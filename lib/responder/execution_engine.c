@@ -46,7 +46,7 @@ static void first_packet(struct ee_work *w, enum qp_state state)
 		return;
 	qp->ee.expected_psn = qp->rq_psn & PSN_MASK;
 	if (state == QP_RTR)
-		eq_post(w->e->completion, w->c, qp->client, EQE_COMM_EST, qp->qpn);
+		eq_post(w->e->completion, w->c, qp->client, EQE_COMM_EST, qp_number(qp));
 }
 
 static inline enum ee_state step_fetch_cxt(struct ee_work *w)

@@ -115,7 +115,7 @@ static inline void seal(struct resp_pkt_gen *p, const struct qp *qp, const struc
 	m->data_off = (uint16_t)(m->data_off - (payload - l2));
 	m->data_len = (uint16_t)(t->encap_bytes + after_udp);
 	m->pkt_len = m->data_len;
-	packet->qpn = qp->qpn;
+	packet->qpn = qp_number(qp);
 	packet->payload_bytes = payload_bytes;
 	packet->flags = PACKET_BUILT;
 	packet->l3_offset = t->l3_offset;
@@ -240,7 +240,7 @@ static void fail_read(struct engine *e, struct resp_pkt_gen *p, struct counters 
 		p, c, qp, order_next_psn(a), aeth_nak(AETH_NAK_REMOTE_ACCESS), psn_sub(a->msn, 1));
 	order_purge(qp);
 	if (qp_set_error(e, qp))
-		eq_post(e->completion, c, qp->client, EQE_WQ_ACCESS_ERROR, qp->qpn);
+		eq_post(e->completion, c, qp->client, EQE_WQ_ACCESS_ERROR, qp_number(qp));
 }
 
 /* One packet of the READ at the head; takes it off when it is answered. Returns the state before
@@ -340,10 +340,10 @@ static bool is_void(struct engine *e, const struct qp *qp)
 
 	if (!head)
 		return false;
-	if (arrival_of(qp->respg.head)->qpn != qp->qpn || qp_state(qp) < QP_RTR)
+	if (arrival_of(qp->respg.head)->qpn != qp_number(qp) || qp_state(qp) < QP_RTR)
 		return true;
 	return qp_state(qp) == QP_ERR && !order_ends_in_fatal_nak(qp) &&
-	       rte_ring_empty(e->channel[CHANNEL_EE_RESPG].ring);
+	       ring_empty(e->channel[CHANNEL_EE_RESPG].ring);
 }
 
 static void serve_active(struct engine *e, struct resp_pkt_gen *p, struct counters *c)
@@ -416,7 +416,7 @@ unsigned respg_poll(struct engine *e)
 {
 	struct resp_pkt_gen *p = e->module[MODULE_RESPG];
 	struct counters *c = stage_counters(e, STAGE_RESPONDER_EXEC);
-	unsigned waiting = rte_ring_count(e->channel[CHANNEL_EE_RESPG].ring);
+	unsigned waiting = ring_used(e->channel[CHANNEL_EE_RESPG].ring);
 	bool active = qp_list_first(&p->active) != NULL;
 	unsigned room, want, n;
 
@@ -442,7 +442,7 @@ bool respg_acknowledge(struct engine *e, struct qp *qp, uint32_t psn)
 	struct counters *c = stage_counters(e, STAGE_RESPONDER_EXEC);
 
 	/* It would overtake what waits, and acknowledge it (C9-101). */
-	if (qp->respg.head || !rte_ring_empty(e->channel[CHANNEL_EE_RESPG].ring))
+	if (qp->respg.head || !ring_empty(e->channel[CHANNEL_EE_RESPG].ring))
 		return false;
 	stock(e, p, c, 1);
 	if (p->spares == 0 || channel_room(&e->channel[CHANNEL_RESPG_TXA]) == 0)

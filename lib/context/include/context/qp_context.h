@@ -265,6 +265,12 @@ static inline struct qp *qp_find(const struct qp_table *t, uint32_t qpn)
 	return likely(__atomic_load_n(&q->qpn, __ATOMIC_ACQUIRE) == qpn && qpn != 0) ? q : NULL;
 }
 
+/* The number of a QP that a module still holds: 0 once the CEU has given it up. */
+static inline uint32_t qp_number(const struct qp *q)
+{
+	return __atomic_load_n(&q->qpn, __ATOMIC_RELAXED);
+}
+
 static inline struct qp *qp_at(const struct qp_table *t, uint32_t index)
 {
 	return &t->qps[index];

@@ -10,6 +10,7 @@
 #include <rte_ring.h>
 #include <rte_mbuf.h>
 #include "base/assert.h"
+#include "base/ring_look.h"
 #include "pipeline/topology.h"
 
 struct channel {
@@ -31,13 +32,20 @@ int channel_create(
 /* Frees the ring and every mbuf in it. */
 void channel_destroy(struct channel *c);
 
+/* The counts have one writer each; others read them. Release, because a module that sees what was
+ * put or taken may go by what its neighbour did before. */
+static inline void channel_note(uint64_t *count, unsigned n)
+{
+	__atomic_store_n(count, *count + n, __ATOMIC_RELEASE);
+}
+
 /* Free places. Producer only: they can only become more. */
 static inline unsigned channel_room(struct channel *c)
 {
-	unsigned room = rte_ring_free_count(c->ring);
+	unsigned room = ring_room(c->ring);
 
 	if (unlikely(room == 0))
-		c->full++;
+		channel_note(&c->full, 1);
 	return room;
 }
 
@@ -50,9 +58,9 @@ static inline void channel_put(struct channel *c, struct rte_mbuf **m, unsigned 
 
 	ASSERT(done == n);
 	(void)done;
-	c->put += n;
+	channel_note(&c->put, n);
 	if (unlikely(used > c->high_water))
-		c->high_water = used;
+		__atomic_store_n(&c->high_water, used, __ATOMIC_RELAXED);
 }
 
 static inline void channel_put_one(struct channel *c, struct rte_mbuf *m)
@@ -66,9 +74,9 @@ static inline unsigned channel_try_put(struct channel *c, struct rte_mbuf **m, u
 {
 	unsigned done = rte_ring_enqueue_burst(c->ring, (void *const *)m, n, NULL);
 
-	c->put += done;
+	channel_note(&c->put, done);
 	if (unlikely(done < n))
-		c->full++;
+		channel_note(&c->full, 1);
 	return done;
 }
 
@@ -78,12 +86,12 @@ static inline unsigned channel_take(struct channel *c, struct rte_mbuf **m, unsi
 {
 	unsigned got;
 
-	if (rte_ring_empty(c->ring)) {
-		c->empty++;
+	if (ring_empty(c->ring)) {
+		channel_note(&c->empty, 1);
 		return 0;
 	}
 	got = rte_ring_dequeue_burst(c->ring, (void **)m, n, NULL);
-	c->taken += got;
+	channel_note(&c->taken, got);
 	return got;
 }
 

@@ -72,6 +72,12 @@ struct engine {
 	struct stage stage[STAGE_COUNT];
 };
 
+/* The time of this round. Another lcore with stages of the engine may move it on meanwhile. */
+static inline uint64_t engine_now(const struct engine *e)
+{
+	return __atomic_load_n(&e->now_ns, __ATOMIC_RELAXED);
+}
+
 static inline struct counters *stage_counters(struct engine *e, enum stage_id s)
 {
 	return &e->stage[s].counters;

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The whole daemon under ThreadSanitizer, on a wire that loses, doubles and reorders: neighbouring
+# stages on different CPUs, so that every channel crosses; then two engines. Each operation is
+# checked, no race may be reported. Skips in builds without TSan.
+# SOFTHCA_SOAK: how many operations of each (1500).
+. "$(dirname "$0")/lib.sh"
+
+# Code 16, 268 ms: the daemon is ten times slower than it is, and its peer may not run meanwhile.
+soak=("$PERF" --soak "${SOFTHCA_SOAK:-1500}" --qp-timeout 16 --pair left,right)
+stages=(doorbell_wqe segmentation header_parse requester_recv responder_exec)
+loss=('loss = 0.01' 'duplicate = 0.01' 'reorder = 0.01')
+
+grep -q __tsan_init "$DAEMON" || skip 'the build has no ThreadSanitizer'
+# DPDK's libraries are not instrumented, but all that we do between lcores is inlined into our code,
+# or made so for this (app/softhcad/visible_pools.c). So nothing is suppressed.
+export TSAN_OPTIONS="halt_on_error=1 exitcode=66 history_size=4"
+
+# soak NAME DAEMON OPTIONS...
+soak() {
+	local name=$1 serving
+	shift
+	ring_config "${loss[@]}" >"$SCRATCH/$name.conf"
+	daemon "$name" -c "$SCRATCH/$name.conf" "$@"
+	serving=$started
+	check "$name: every operation once and right" timeout 100 "${soak[@]}" \
+		--socket "$SCRATCH/$name.sock"
+	check "$name: the daemon ends cleanly" stop "$serving"
+	check "$name: no race" no_race "$SCRATCH/$name.log"
+}
+
+no_race() {
+	! grep -h -A60 'WARNING: ThreadSanitizer' "$@"
+}
+
+# placed ENGINES: options that put neighbouring stages, and the same stage of neighbouring engines,
+# on different CPUs; into $options.
+placed() {
+	local i e
+	options=()
+	for i in "${!stages[@]}"; do
+		for ((e = 0; e < $1; e++)); do
+			options+=(--set "left.lcore.${stages[i]}.$e=$(((i + e) % cpus))")
+			options+=(--set "right.lcore.${stages[i]}.$e=$(((i + e + 1) % cpus))")
+		done
+	done
+}
+
+cpus=$(($(nproc) < 2 ? 1 : 2))
+placed 1
+soak alternate "${options[@]}"
+placed 2
+soak engines --set left.engines=2 --set right.engines=2 "${options[@]}"
+finish
