@@ -11,7 +11,9 @@
 
 enum {
 	LOOK_QPS = 4,	/* QPs looked at in one go */
-	LOOK_NS = 1000, /* and not again before */
+	LOOK_NS = 1000, /* and not again before; while nothing is found, up to */
+	LOOK_NS_MAX =
+		16 * LOOK_NS, /* so: QPs that never post receives shall cost nobody anything */
 };
 
 static inline bool gives_credits(const struct engine *e, const struct qp *qp)
@@ -79,11 +81,14 @@ unsigned ee_offer_credits(struct engine *e)
 
 	if (likely(ee->starved.head == QP_LIST_END || engine_now(e) < ee->look_ns))
 		return 0;
-	ee->look_ns = engine_now(e) + LOOK_NS;
 	for (unsigned i = 0; i < LOOK_QPS && (qp = qp_list_take(&ee->starved)); i++) {
 		sent += look(e, qp);
 		if (qp->index == last) /* all of them */
 			break;
 	}
+	ee->look_gap_ns = sent || !ee->look_gap_ns ? LOOK_NS : 2 * ee->look_gap_ns;
+	if (ee->look_gap_ns > LOOK_NS_MAX)
+		ee->look_gap_ns = LOOK_NS_MAX;
+	ee->look_ns = engine_now(e) + ee->look_gap_ns;
 	return sent;
 }

@@ -45,6 +45,7 @@ struct execution_engine {
 	unsigned outs, deads, owes;
 	struct qp_list starved; /* ee_credits.c */
 	uint64_t look_ns;	/* when to look at it next */
+	uint32_t look_gap_ns;	/* between two looks */
 };
 
 /* One packet on its way through the states. */

@@ -12,7 +12,7 @@ static void wake(struct qp *q)
 static void poll_slowly(unsigned times)
 {
 	while (times--) {
-		fx->e.now_ns += 1000;
+		fx->e.now_ns += 16000;
 		fx_poll(1);
 	}
 }
@@ -260,7 +260,7 @@ static void credits__waits_for_room_and_buffers(void **state)
 	while (channel_room(out))
 		channel_put_one(out, rte_pktmbuf_alloc(fx->rx));
 	for (unsigned i = 0; i < 3; i++) {
-		fx->e.now_ns += 1000;
+		fx->e.now_ns += 16000;
 		responder_exec_poll(&fx->e);
 	}
 	fx_assert_counter(acks_unsolicited, 0);
@@ -307,6 +307,24 @@ static void credits__a_few_are_looked_at_in_turn(void **state)
 	assert_int_equal(fx->frame_count, 15);
 }
 
+/* While there is nothing to find, looks become seldom, down to one every 16 us. */
+static void credits__looks_become_seldom(void **state)
+{
+	(void)state;
+	fx->e.settings.e2e_credits = true;
+	enter_rtr();
+	poll_slowly(10);
+	fx_post_simple(0, 100);
+	for (unsigned i = 0; i < 15; i++) {
+		fx->e.now_ns += 1000;
+		fx_poll(1);
+	}
+	fx_assert_no_frame();
+	fx->e.now_ns += 1000;
+	fx_poll(1);
+	fx_assert_ack(FX_PSN - 1, aeth_ack(1), 0);
+}
+
 static void credits__a_qp_that_leaves_is_let_go(void **state)
 {
 	(void)state;
@@ -350,6 +368,7 @@ int main(void)
 		FX_TEST(credits__only_where_they_are_given),
 		FX_TEST(credits__waits_for_room_and_buffers),
 		FX_TEST(credits__a_few_are_looked_at_in_turn),
+		FX_TEST(credits__looks_become_seldom),
 		FX_TEST(credits__a_qp_that_leaves_is_let_go),
 	};
 
