@@ -240,6 +240,18 @@ static void retry(struct engine *e, struct qp *q, uint32_t psn)
 	retransmit_from(e, q, psn);
 }
 
+/* The same because of a NAK. One that a probe has drawn does not count: the transport timer, which
+ * probes do not put off, counts what makes no progress. */
+static void retry_nak(struct engine *e, struct qp *q, uint32_t psn)
+{
+	if (likely(!q->rrc.probes)) {
+		retry(e, q, psn);
+		return;
+	}
+	retransmit_cut(q);
+	retransmit_from(e, q, psn);
+}
+
 /*
  * What was on its way when the retransmission began may draw the same NAK again, once for every
  * duplicate in between (C9-80: a duplicate ends the responder's silence). Such a repetition says
@@ -258,7 +270,7 @@ static void implied_nak(struct engine *e, struct qp *q)
 		return;
 	q->rrc.gap_psn = psn + 1;
 	q->rrc.nak_ns = engine_now(e);
-	retry(e, q, psn);
+	retry_nak(e, q, psn);
 }
 
 /* LSN = MSN + credits (C9-161), unless a newer acknowledgement overtook this one. A peer that once
@@ -324,7 +336,7 @@ static void nak_sequence(struct engine *e, struct qp *q, const struct wire_heade
 		return;
 	q->rrc.nak_psn = h->psn + 1;
 	q->rrc.nak_ns = engine_now(e);
-	retry(e, q, h->psn);
+	retry_nak(e, q, h->psn);
 }
 
 static void nak_fatal(struct engine *e, struct qp *q, enum wire_outcome outcome)

@@ -24,6 +24,14 @@ static void acknowledge(uint32_t psn)
 		0, 0);
 }
 
+static void nak(uint32_t psn)
+{
+	respond_with(0,
+		(struct wire_headers){
+			.opcode = WIRE_RC_ACK, .psn = psn, .syndrome = aeth_nak(AETH_NAK_SEQUENCE)},
+		0, 0);
+}
+
 /* A round trip of that time; nothing is outstanding afterwards. */
 static void round_trip(unsigned *psn, uint64_t ns)
 {
@@ -84,6 +92,37 @@ static void probe__each_waits_twice_as_long(void **state)
 	assert_int_equal(q->rrc.probes, 0);
 	q->timeout = 1;
 	assert_true(qp_probe_ns(q, tick) == qp_timeout_ns(q));
+}
+
+/* A peer that is slow to answer, and NAKs when it does: what probes draw uses up no retries. */
+static void probe__a_nak_that_it_draws_does_not_count(void **state)
+{
+	struct qp *q = fx->qp[0];
+	unsigned psn = 0;
+	uint8_t left;
+
+	q->timeout = 20;
+	round_trip(&psn, 100 * US);
+	left = q->rrc.retry_left;
+	sends(2);
+	for (unsigned i = 0; i < 20; i++) {
+		fx->e->now_ns += 1000000 * US;
+		probe(0);
+		rrc_poll(fx->e);
+		fx_unfill(CHANNEL_RRC_RPG);
+		rrc_poll(fx->e);
+		nak(P(psn));
+		rrc_poll(fx->e);
+		assert_int_equal(fx_ring_count(CHANNEL_RRC_RPG), 2);
+		fx_unfill(CHANNEL_RRC_RPG);
+		rrc_poll(fx->e);
+	}
+	assert_int_equal(q->rrc.retry_left, left);
+	assert_int_equal(qp_state(q), QP_RTS);
+	acknowledge(P(psn)); /* progress: from here on they count */
+	nak(P(psn + 1));
+	rrc_poll(fx->e);
+	assert_int_equal(q->rrc.retry_left, left - 1);
 }
 
 /* After a pause of the lcore responses and an expiry wait together: the responses count. */
@@ -213,6 +252,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FX_TEST(probe__sends_again_and_counts_nothing_down),
 		FX_TEST(probe__each_waits_twice_as_long),
+		FX_TEST(probe__a_nak_that_it_draws_does_not_count),
 		FX_TEST(probe__disproved_by_what_came),
 		FX_TEST(probe__not_while_the_receiver_is_not_ready),
 		FX_TEST(probe__comes_from_the_wheel),
