@@ -650,10 +650,16 @@ static unsigned take_responses(struct engine *e)
 
 #define PROBES_MAX 16 /* doublings of the time between two probes */
 
-/* A Loss timer may find that everything was acknowledged meanwhile. */
-static bool timer_matters(const struct qp *q, enum timer_kind kind)
+/* A Loss timer may find that something was acknowledged meanwhile, or an RNR NAK came: then it
+ * counts from there on (C9-139). */
+static bool timer_matters(const struct engine *e, const struct qp *q, const struct timer_event *ev)
 {
-	return qp_sends(qp_state(q)) && (kind == TIMER_RNR || qp_outstanding(q));
+	if (!qp_sends(qp_state(q)))
+		return false;
+	if (ev->timer == TIMER_RNR)
+		return true;
+	return qp_outstanding(q) && !q->rrc.rnr_waiting &&
+	       (ev->op == TIMER_PROBE || engine_now(e) - q->rrc.progress_ns >= qp_timeout_ns(q));
 }
 
 /* Nothing was acknowledged for several round trips: again, on top of what the timers demand. */
@@ -661,8 +667,7 @@ static void probe(struct engine *e, struct qp *q)
 {
 	uint64_t soon = qp_probe_ns(q, e->settings.timer_tick_ns);
 
-	if (q->rrc.rnr_waiting || q->rrc.retransmitting ||
-		engine_now(e) - q->rrc.progress_ns < soon)
+	if (q->rrc.retransmitting || engine_now(e) - q->rrc.progress_ns < soon)
 		return;
 	enter(e, RRC_TIMER_RETRANS);
 	count(counters_of(e), COUNTER_loss_probes);
@@ -707,7 +712,7 @@ static unsigned take_expiries(struct engine *e)
 		const struct timer_event *ev = timer_event_of(m[i]);
 		struct qp *q = qp_find(e->qps, ev->qpn);
 
-		if (q && q->epoch == ev->epoch && timer_matters(q, ev->timer)) {
+		if (q && q->epoch == ev->epoch && timer_matters(e, q, ev)) {
 			if (ev->op == TIMER_PROBE)
 				probe(e, q);
 			else

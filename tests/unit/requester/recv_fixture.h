@@ -38,15 +38,24 @@ static inline void assert_no_retransmission(void)
 	assert_int_equal(fx_ring_count(CHANNEL_RRC_RPG), 0);
 }
 
-static inline void expire(unsigned qp, enum timer_kind kind)
+/* An expiry into TC_RRC, in time. Not polled. */
+static inline void put_expiry(unsigned qp, enum timer_kind kind)
 {
 	struct rte_mbuf *m = rte_mbuf_raw_alloc(fx->descriptors);
 
+	if (kind == TIMER_LOSS)
+		fx->e->now_ns = RTE_MAX(
+			fx->e->now_ns, fx->qp[qp]->rrc.progress_ns + qp_timeout_ns(fx->qp[qp]));
 	*timer_event_of(m) = (struct timer_event){.qpn = fx->qp[qp]->qpn,
 		.timer = kind,
 		.op = TIMER_EXPIRED,
 		.epoch = fx->qp[qp]->epoch};
 	fx_put(CHANNEL_TC_RRC, m);
+}
+
+static inline void expire(unsigned qp, enum timer_kind kind)
+{
+	put_expiry(qp, kind);
 	rrc_poll(fx->e);
 }
 

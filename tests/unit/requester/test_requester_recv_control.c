@@ -255,6 +255,22 @@ static void rrc_poll__loss_timer_with_nothing_outstanding(void **state)
 	assert_no_retransmission();
 }
 
+/* After a pause of the lcore responses and an expiry wait together: what came counts, though not
+ * all is acknowledged. */
+static void rrc_poll__loss_timer_disproved_by_what_came(void **state)
+{
+	struct qp *q = fx->qp[0];
+
+	sends(3);
+	for (unsigned i = 0; i < 2; i++) {
+		put_expiry(0, TIMER_LOSS);
+		respond(0, P(i), i ? aeth_rnr(1) : aeth_ack(AETH_CREDIT_INVALID), 0);
+		assert_no_retransmission();
+		fx_assert_counter(loss_timeouts, 0);
+		assert_int_equal(q->rrc.retry_left, q->retry_cnt);
+	}
+}
+
 /* More than the ring takes: the rest follows, in order, and the sender waits meanwhile. */
 static void rrc_poll__retransmission_ring_full(void **state)
 {
@@ -664,6 +680,7 @@ int main(void)
 		FX_TEST(rrc_poll__loss_timer_sends_again_until_retries_run_out),
 		FX_TEST(rrc_poll__progress_reloads_the_retries),
 		FX_TEST(rrc_poll__loss_timer_with_nothing_outstanding),
+		FX_TEST(rrc_poll__loss_timer_disproved_by_what_came),
 		FX_TEST(rrc_poll__retransmission_ring_full),
 		FX_TEST(rrc_poll__read),
 		FX_TEST(rrc_poll__read_into_entries),
