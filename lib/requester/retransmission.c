@@ -23,6 +23,7 @@ static void retransmit_add(struct engine *e, struct qp *q)
 void retransmit_from(struct engine *e, struct qp *q, uint32_t psn)
 {
 	q->rrc.retransmit_psn = psn;
+	q->rrc.mark_ns = 0;
 	q->rrc.cursor = (struct mq_cursor){
 		.sw = MQ_NIL,
 		.sw_place = q->mq.sw.consumed,
@@ -49,29 +50,37 @@ void retransmit_cut(struct qp *q)
 
 	q->rrc.recover_psn = qp_next_psn(q);
 	q->rrc.recovering = 1;
-	q->rrc.mark_ns = 0;
 	__atomic_store_n(
 		&q->rrc.window, RTE_MAX(half, (uint32_t)WINDOW_MIN) << 4, __ATOMIC_RELAXED);
 }
 
-/* A round trip ends when everything is acknowledged that had been sent when it began. Those in
- * which packets were sent twice do not count. */
+#define ROUND_TRIP_NS_MAX (UINT32_MAX / 8) /* eight of them fit into 32 bits */
+
+/*
+ * A round trip begins with an acknowledgement and ends when something is acknowledged that was sent
+ * after it; not what was on its way already: the acknowledgements of one burst come close together,
+ * however far the peer is. Nor while nothing is outstanding, when the client's pauses would count.
+ * Those in which packets were sent twice do not count.
+ */
 static void measure(struct engine *e, struct qp *q)
 {
 	uint32_t next = qp_next_psn(q), unacked = q->rrc.unacked_psn, srtt = q->rrc.srtt_ns;
+	bool over = psn_after(unacked, q->rrc.mark_psn);
+	uint64_t ns;
 
-	if (q->rrc.mark_ns) {
-		if (psn_before(unacked, q->rrc.mark_psn))
-			return;
-		srtt += (uint32_t)(engine_now(e) - q->rrc.mark_ns + 7 * (uint64_t)srtt) / 8 - srtt;
-		if (!q->rrc.srtt_ns)
-			srtt = (uint32_t)(engine_now(e) - q->rrc.mark_ns);
+	if (q->rrc.mark_ns && over) {
+		ns = RTE_MIN(engine_now(e) - q->rrc.mark_ns, (uint64_t)ROUND_TRIP_NS_MAX);
+		srtt = srtt ? (uint32_t)((ns + 7 * (uint64_t)srtt) / 8) : (uint32_t)ns;
 		__atomic_store_n(&q->rrc.srtt_ns, srtt, __ATOMIC_RELAXED);
 	}
-	q->rrc.mark_psn = next;
 	if (q->rrc.recovering && psn_after_eq(unacked, q->rrc.recover_psn))
 		q->rrc.recovering = 0;
-	q->rrc.mark_ns = next == unacked || q->rrc.recovering ? 0 : engine_now(e);
+	if (next == unacked || q->rrc.recovering) {
+		q->rrc.mark_ns = 0;
+	} else if (!q->rrc.mark_ns || over) {
+		q->rrc.mark_psn = next;
+		q->rrc.mark_ns = engine_now(e);
+	}
 }
 
 void retransmit_acked(struct engine *e, struct qp *q, uint32_t acked)

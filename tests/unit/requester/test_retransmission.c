@@ -39,10 +39,47 @@ static void round_trip(unsigned *psn, uint64_t ns)
 	fx->e->now_ns += 10 * US;
 	acknowledge(P(*psn)); /* now it begins */
 	rrc_poll(fx->e);
+	sends(1);
 	fx->e->now_ns += ns;
-	acknowledge(P(*psn + 2));
+	acknowledge(P(*psn + 3));
 	rrc_poll(fx->e);
-	*psn += 3;
+	*psn += 4;
+}
+
+/* The acknowledgements of what went out together come together, however far the peer is. */
+static void round_trip__is_not_the_distance_of_two_acknowledgements(void **state)
+{
+	struct qp *q = fx->qp[0];
+
+	sends(3);
+	fx->e->now_ns += 1000 * US;
+	acknowledge(P(0));
+	rrc_poll(fx->e);
+	fx->e->now_ns += 2 * US;
+	acknowledge(P(2));
+	rrc_poll(fx->e);
+	assert_true(q->rrc.srtt_ns == 0 || q->rrc.srtt_ns >= 1000 * US);
+}
+
+/* Nor does the peer's wait for a receive descriptor count, nor overflow. */
+static void round_trip__without_waits(void **state)
+{
+	struct qp *q = fx->qp[0];
+	unsigned psn = 0;
+
+	sends(2);
+	acknowledge(P(0));
+	rrc_poll(fx->e);
+	sends(1);
+	respond(0, P(1), aeth_rnr(0), 0);
+	fx->e->now_ns += 655360 * US;
+	expire(0, TIMER_RNR);
+	acknowledge(P(2));
+	rrc_poll(fx->e);
+	assert_int_equal(q->rrc.srtt_ns, 0);
+	for (psn = 3; psn < 100;)
+		round_trip(&psn, 5000000 * US);
+	assert_int_equal(q->rrc.srtt_ns, UINT32_MAX / 8);
 }
 
 static void probe__sends_again_and_counts_nothing_down(void **state)
@@ -258,6 +295,8 @@ int main(void)
 		FX_TEST(probe__comes_from_the_wheel),
 		FX_TEST(window__halved_by_a_loss_and_grown_by_a_sixteenth),
 		FX_TEST(window__parks_and_goes_on),
+		FX_TEST(round_trip__is_not_the_distance_of_two_acknowledgements),
+		FX_TEST(round_trip__without_waits),
 		FX_TEST(walk__goes_on_behind_an_emptied_queue),
 		FX_TEST(walk__of_nothing_ends_after_2_31_packets),
 	};

@@ -161,11 +161,12 @@ struct qp {
 		struct mq_cursor cursor; /* where it lies */
 		uint32_t recover_psn;	 /* NPSN at the last loss */
 		uint8_t recovering;	 /* not all before it is acknowledged */
-		uint32_t mark_psn;	 /* a round trip is over when this is acknowledged */
-		uint32_t srtt_ns;	 /* smoothed round trip; 0: not known; atomic; TimerControl
-					    reads */
-		uint64_t mark_ns;	 /* and began then; 0: none is measured */
-		uint8_t probes;		 /* since the last progress; atomic; TimerControl reads */
+		uint32_t mark_psn;   /* a round trip is over when this is acknowledged: NPSN when it
+					began */
+		uint32_t srtt_ns;    /* smoothed round trip; 0: not known; atomic; TimerControl
+					reads */
+		uint64_t mark_ns;    /* and began then; 0: none is measured */
+		uint8_t probes;	     /* since the last progress; atomic; TimerControl reads */
 		uint32_t failed_wqe; /* with fatal: offset of the WQE that was completed in error */
 		uint32_t read_packets; /* responses of the oldest READ that have arrived */
 		uint32_t
