@@ -343,7 +343,11 @@ uint32_t rig_epsn(struct sim *s, unsigned qp)
 
 enum qp_state rig_state(struct sim *s, unsigned qp)
 {
-	return qp_state(sim_context(s, 0, qp));
+	struct qp *q = sim_context(s, 0, qp);
+
+	if (!q)
+		fail_msg("queue pair %u is gone", qp);
+	return q ? qp_state(q) : QP_RST;
 }
 
 void rig_expect_refusal(struct sim *s, unsigned qp, uint32_t psn, enum aeth_nak code, uint32_t msn)
