@@ -259,6 +259,12 @@ static void retry_nak(struct engine *e, struct qp *q, uint32_t psn)
  * NAK that comes later, or the Loss timer, tells.
  */
 #define NAK_REPEAT_NS 500000
+static bool says_nothing_new(const struct engine *e, const struct qp *q)
+{
+	uint64_t ns = q->rrc.srtt_ns ? qp_probe_ns(q, e->settings.timer_tick_ns) : 0;
+
+	return engine_now(e) - q->rrc.nak_ns < RTE_MAX(ns, (uint64_t)NAK_REPEAT_NS);
+}
 
 /* ACK_LOSS_RETRANS: an acknowledgement of something later says that the response of a READ or
  * atomic was lost. Once: until that READ moves on, more of them say nothing new. */
@@ -266,7 +272,7 @@ static void implied_nak(struct engine *e, struct qp *q)
 {
 	uint32_t psn = q->rrc.unacked_psn;
 
-	if (q->rrc.gap_psn == psn + 1 && (int64_t)(engine_now(e) - q->rrc.nak_ns) < NAK_REPEAT_NS)
+	if (q->rrc.gap_psn == psn + 1 && says_nothing_new(e, q))
 		return;
 	q->rrc.gap_psn = psn + 1;
 	q->rrc.nak_ns = engine_now(e);
@@ -331,8 +337,7 @@ static void nak_sequence(struct engine *e, struct qp *q, const struct wire_heade
 	if (q->rrc.rnr_waiting) /* after an RNR NAK the rest of the message draws this one: the RNR
 				   wins */
 		return;
-	if (q->rrc.nak_psn == h->psn + 1 &&
-		(int64_t)(engine_now(e) - q->rrc.nak_ns) < NAK_REPEAT_NS)
+	if (q->rrc.nak_psn == h->psn + 1 && says_nothing_new(e, q))
 		return;
 	q->rrc.nak_psn = h->psn + 1;
 	q->rrc.nak_ns = engine_now(e);
