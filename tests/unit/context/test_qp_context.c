@@ -153,6 +153,23 @@ static void qp_list__removed_after_takes(void **state)
 	assert_list(&l, want, 2);
 }
 
+/* One that was put in front is a neighbour like any other. */
+static void qp_list__removed_behind_one_put_first(void **state)
+{
+	static const uint32_t want[] = {0, 3, 4, 5}, alone[] = {1};
+	static struct qp qps[LISTED];
+	struct qp_list l;
+
+	make_list(&l, qps);
+	qp_list_take(&l);
+	qp_list_take(&l);
+	qp_list_add_first(&l, &qps[0]);
+	qp_list_remove(&l, &qps[2]);
+	assert_list(&l, want, 4);
+	qp_list_add_first(&l, &qps[1]); /* of an empty list */
+	assert_list(&l, alone, 1);
+}
+
 /* When a client with thousands of QPs goes, each of them must cost the same: nothing but the
  * neighbours is looked at. */
 static void qp_list__removal_looks_at_neighbours_only(void **state)
@@ -178,6 +195,7 @@ int main(void)
 		FX_TEST(qp_state__what_it_permits),
 		FX_TEST(qp_list__order_after_removals),
 		FX_TEST(qp_list__removed_after_takes),
+		FX_TEST(qp_list__removed_behind_one_put_first),
 		FX_TEST(qp_list__removal_looks_at_neighbours_only),
 	};
 

@@ -57,6 +57,8 @@ static inline void qp_list_add_first(struct qp_list *l, struct qp *q)
 	link->next = l->head;
 	if (l->head == QP_LIST_END)
 		l->tail = q->index;
+	else
+		qp_list_link(l, qp_at(l->qps, l->head))->before = q->index;
 	l->head = q->index;
 }
 
