@@ -85,9 +85,7 @@ static inline uint64_t qp_timeout_ns(const struct qp *q)
  * the transport timer would be the only other one to tell (C9-114, C9-139).
  */
 #define PROBE_ROUND_TRIPS 4
-#define FIRST_LOOK_TICKS                                                                           \
-	16 /* a Loss timer looks so soon whether there is a round trip to go by                    \
-	    */
+
 static inline uint64_t qp_probe_ns(const struct qp *q, uint64_t tick_ns)
 {
 	uint64_t srtt = __atomic_load_n(&q->rrc.srtt_ns, __ATOMIC_RELAXED), ns;
@@ -97,6 +95,24 @@ static inline uint64_t qp_probe_ns(const struct qp *q, uint64_t tick_ns)
 	ns = (srtt * PROBE_ROUND_TRIPS + 2 * tick_ns)
 	     << __atomic_load_n(&q->rrc.probes, __ATOMIC_RELAXED);
 	return RTE_MIN(ns, qp_timeout_ns(q));
+}
+
+/* A Loss timer looks so soon whether there is a round trip to go by. */
+#define FIRST_LOOK_TICKS 16
+
+/* Since when nothing has been acknowledged, of what is outstanding. Stage requester_recv. */
+static inline uint64_t qp_quiet_since(const struct qp *q)
+{
+	return RTE_MAX(__atomic_load_n(&q->rrc.progress_ns, __ATOMIC_ACQUIRE),
+		__atomic_load_n(&q->rtc.busy_since_ns, __ATOMIC_ACQUIRE));
+}
+
+/* For how long. Another lcore's clock may be a round ahead of ours. */
+static inline uint64_t qp_quiet_ns(const struct engine *e, const struct qp *q)
+{
+	uint64_t since = qp_quiet_since(q), now = engine_now(e);
+
+	return now > since ? now - since : 0;
 }
 
 /* NPSN. Any stage of the requester. */

@@ -225,6 +225,13 @@ static unsigned take_bad_requests(struct engine *e)
 
 /* ---- responses ---- */
 
+/* A loss has shown: from there on again, and less outstanding from now on. */
+static void send_again(struct engine *e, struct qp *q, uint32_t psn)
+{
+	retransmit_cut(q);
+	retransmit_from(e, q, psn);
+}
+
 /* One more try of what does not come; the counter is loaded again whenever something advances
  * (C9-137, C9-142). */
 static void retry(struct engine *e, struct qp *q, uint32_t psn)
@@ -236,29 +243,27 @@ static void retry(struct engine *e, struct qp *q, uint32_t psn)
 	}
 	q->rrc.retry_left--;
 	__atomic_store_n(&q->rrc.progress_ns, engine_now(e), __ATOMIC_RELEASE);
-	retransmit_cut(q);
-	retransmit_from(e, q, psn);
+	send_again(e, q, psn);
 }
 
 /* The same because of a NAK. One that a probe has drawn does not count: the transport timer, which
  * probes do not put off, counts what makes no progress. */
 static void retry_nak(struct engine *e, struct qp *q, uint32_t psn)
 {
-	if (likely(!q->rrc.probes)) {
+	if (unlikely(q->rrc.probes))
+		send_again(e, q, psn);
+	else
 		retry(e, q, psn);
-		return;
-	}
-	retransmit_cut(q);
-	retransmit_from(e, q, psn);
 }
 
 /*
- * What was on its way when the retransmission began may draw the same NAK again, once for every
- * duplicate in between (C9-80: a duplicate ends the responder's silence). Such a repetition says
- * nothing new: it neither counts down nor starts over. If the repeated packet itself was lost, a
- * NAK that comes later, or the Loss timer, tells.
+ * What was on its way when the retransmission began may draw the same NAK again, from a peer whose
+ * silence a duplicate ends (C9-80; ours keeps it, C9-114). Such a repetition says nothing new: it
+ * neither counts down nor starts over, for as long as an answer takes. If the repeated packet
+ * itself was lost, a probe or the Loss timer finds out.
  */
 #define NAK_REPEAT_NS 500000
+
 static bool says_nothing_new(const struct engine *e, const struct qp *q)
 {
 	uint64_t ns = q->rrc.srtt_ns ? qp_probe_ns(q, e->settings.timer_tick_ns) : 0;
@@ -664,7 +669,7 @@ static bool timer_matters(const struct engine *e, const struct qp *q, const stru
 	if (ev->timer == TIMER_RNR)
 		return true;
 	return qp_outstanding(q) && !q->rrc.rnr_waiting &&
-	       (ev->op == TIMER_PROBE || engine_now(e) - q->rrc.progress_ns >= qp_timeout_ns(q));
+	       (ev->op == TIMER_PROBE || qp_quiet_ns(e, q) >= qp_timeout_ns(q));
 }
 
 /* Nothing was acknowledged for several round trips: again, on top of what the timers demand. */
@@ -672,15 +677,14 @@ static void probe(struct engine *e, struct qp *q)
 {
 	uint64_t soon = qp_probe_ns(q, e->settings.timer_tick_ns);
 
-	if (q->rrc.retransmitting || engine_now(e) - q->rrc.progress_ns < soon)
+	if (q->rrc.retransmitting || qp_quiet_ns(e, q) < soon)
 		return;
 	enter(e, RRC_TIMER_RETRANS);
 	count(counters_of(e), COUNTER_loss_probes);
 	if (q->rrc.probes < PROBES_MAX)
 		__atomic_store_n(&q->rrc.probes, q->rrc.probes + 1, __ATOMIC_RELAXED);
 	q->rrc.nak_psn = q->rrc.gap_psn = 0;
-	retransmit_cut(q);
-	retransmit_from(e, q, q->rrc.unacked_psn);
+	send_again(e, q, q->rrc.unacked_psn);
 	enter(e, RRC_IDLE);
 }
 

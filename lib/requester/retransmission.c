@@ -145,6 +145,37 @@ static uint32_t cursor_at(const struct mq_list *l, uint32_t *index, uint32_t *pl
 	return *place == produced ? MQ_NIL : *index;
 }
 
+/* One more reference to a packet that was kept. */
+static struct rte_mbuf *packet_again(const struct sw_element *sw)
+{
+	rte_mbuf_refcnt_update(sw->m, 1);
+	return sw->m;
+}
+
+/* The READ or atomic at the cursor. Of the oldest one some responses may have come: it is asked for
+ * from there on, and the answer may begin anew there. */
+static struct rte_mbuf *asked_again(struct engine *e, struct qp *q, const struct rd_element *rd)
+{
+	bool oldest = q->rrc.cursor.rd_place == q->mq.rd.consumed;
+	struct rte_mbuf *m = read_again(e, q, rd, oldest ? q->rrc.read_packets : 0);
+
+	if (m && oldest)
+		q->rrc.read_asked = q->rrc.read_packets;
+	return m;
+}
+
+static void cursor_next(
+	struct mq_cursor *c, const struct sw_element *sw, const struct rd_element *rd, bool read)
+{
+	if (read) {
+		c->rd = __atomic_load_n(&rd->next, __ATOMIC_ACQUIRE);
+		c->rd_place++;
+	} else {
+		c->sw = __atomic_load_n(&sw->next, __ATOMIC_ACQUIRE);
+		c->sw_place++;
+	}
+}
+
 /* The next packet to send again; NULL with *end true: there is none left, false: no buffer. */
 static struct rte_mbuf *walk_next(struct engine *e, struct qp *q, bool *end)
 {
@@ -156,35 +187,22 @@ static struct rte_mbuf *walk_next(struct engine *e, struct qp *q, bool *end)
 		struct sw_element *sw = i != MQ_NIL ? &e->mq->sw[i] : NULL;
 		struct rd_element *rd = k != MQ_NIL ? &e->mq->rd[k] : NULL;
 		bool read = read_is_older(sw, rd);
-		struct rte_mbuf *m = NULL;
+		struct rte_mbuf *m;
 
 		*end = !sw && !rd;
 		if (*end)
 			return NULL;
 		last = read ? psn_add(rd->psn, rd->packets - 1) : sw->psn;
-		if (psn_before_eq(q->rrc.retransmit_psn, last)) {
-			if (read)
-				m = read_again(e, q, rd,
-					c->rd_place == q->mq.rd.consumed ? q->rrc.read_packets : 0);
-			else
-				m = sw->m;
-			if (!m)
-				return NULL;
-			if (!read)
-				rte_mbuf_refcnt_update(m, 1);
-			else if (c->rd_place == q->mq.rd.consumed)
-				q->rrc.read_asked = q->rrc.read_packets;
+		if (!psn_before_eq(q->rrc.retransmit_psn, last)) {
+			cursor_next(c, sw, rd, read);
+			continue;
+		}
+		m = read ? asked_again(e, q, rd) : packet_again(sw);
+		if (m) {
 			q->rrc.retransmit_psn = psn_add(last, 1);
+			cursor_next(c, sw, rd, read);
 		}
-		if (read) {
-			c->rd = __atomic_load_n(&rd->next, __ATOMIC_ACQUIRE);
-			c->rd_place++;
-		} else {
-			c->sw = __atomic_load_n(&sw->next, __ATOMIC_ACQUIRE);
-			c->sw_place++;
-		}
-		if (m)
-			return m;
+		return m;
 	}
 }
 

@@ -145,17 +145,10 @@ static bool expire(
 	return timer_event_put(e, CHANNEL_TC_RRC, q, kind, (uint8_t)what, 0);
 }
 
-/* Since when nothing has been acknowledged. */
-static uint64_t quiet_since(const struct qp *q)
-{
-	return RTE_MAX(__atomic_load_n(&q->rrc.progress_ns, __ATOMIC_ACQUIRE),
-		__atomic_load_n(&q->rtc.busy_since_ns, __ATOMIC_ACQUIRE));
-}
-
 /* While no round trip is known to go by, the entry looks a few times whether one is. */
-static uint64_t look_again(const struct engine *e, const struct qp *q, uint64_t since)
+static uint64_t look_again(const struct engine *e, const struct qp *q)
 {
-	uint64_t quiet = engine_now(e) - RTE_MIN(since, engine_now(e));
+	uint64_t quiet = qp_quiet_ns(e, q);
 	uint64_t first = (uint64_t)FIRST_LOOK_TICKS * e->settings.timer_tick_ns;
 
 	return q->rrc.srtt_ns ? UINT64_MAX : engine_now(e) + RTE_MAX(first, quiet);
@@ -168,7 +161,8 @@ static uint64_t look_again(const struct engine *e, const struct qp *q, uint64_t 
  */
 static void loss_due(struct engine *e, struct qp *q)
 {
-	uint64_t since = quiet_since(q), tick = e->settings.timer_tick_ns, ttr = qp_timeout_ns(q);
+	uint64_t since = qp_quiet_since(q), tick = e->settings.timer_tick_ns,
+		 ttr = qp_timeout_ns(q);
 	uint64_t expires = since + ttr, look, probes;
 	bool may = !q->rrc.rnr_waiting;
 
@@ -183,7 +177,7 @@ static void loss_due(struct engine *e, struct qp *q)
 		probes = engine_now(e) + 2 * qp_probe_ns(q, tick);
 	}
 	probes = RTE_MIN(expires, probes);
-	look = look_again(e, q, since);
+	look = look_again(e, q);
 	probes = RTE_MIN(look, probes);
 	wheel_insert(e, q, TIMER_LOSS, RTE_MAX(probes, engine_now(e) + tick));
 }

@@ -45,7 +45,7 @@ static inline void put_expiry(unsigned qp, enum timer_kind kind)
 
 	if (kind == TIMER_LOSS)
 		fx->e->now_ns = RTE_MAX(
-			fx->e->now_ns, fx->qp[qp]->rrc.progress_ns + qp_timeout_ns(fx->qp[qp]));
+			fx->e->now_ns, qp_quiet_since(fx->qp[qp]) + qp_timeout_ns(fx->qp[qp]));
 	*timer_event_of(m) = (struct timer_event){.qpn = fx->qp[qp]->qpn,
 		.timer = kind,
 		.op = TIMER_EXPIRED,
