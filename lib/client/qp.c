@@ -37,6 +37,8 @@ static int plan(
 	uint32_t headers = header_units((enum softhca_qp_type)qp->type), send_bytes, inline_bytes,
 		 stride;
 
+	if (qp->srq) /* they say nothing then */
+		cap->max_recv_wr = cap->max_recv_sge = 0;
 	if (cap->max_send_wr > limit->max_qp_wr || cap->max_recv_wr > limit->max_qp_wr ||
 		cap->max_send_sge > limit->max_sge || cap->max_recv_sge > limit->max_sge ||
 		cap->max_inline_data > limit->max_inline_bytes)
@@ -61,8 +63,6 @@ static int plan(
 	cap->max_send_wr = qp->sq.mask + 1;
 	cap->max_send_sge = qp->sq.max_sge;
 	cap->max_inline_data = qp->sq.max_inline;
-	if (qp->srq)
-		cap->max_recv_wr = cap->max_recv_sge = 0;
 	if (cap->max_recv_wr == 0)
 		return 0;
 	stride = round_up(

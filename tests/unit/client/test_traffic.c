@@ -45,6 +45,8 @@ static void pair_open_with(struct pair *p, enum softhca_qp_type type, uint32_t s
 			.max_inline_data = 128}};
 	struct softhca_endpoint end[2];
 
+	if (srq_entries) /* then they say nothing, whatever they are */
+		init.cap.max_recv_wr = init.cap.max_recv_sge = UINT32_MAX;
 	p->ctx = softhca_open(f.path, NULL);
 	assert_non_null(p->ctx);
 	p->pd = softhca_alloc_pd(p->ctx);
@@ -64,6 +66,8 @@ static void pair_open_with(struct pair *p, enum softhca_qp_type type, uint32_t s
 	for (int i = 0; i < 2; i++) {
 		p->qp[i] = softhca_create_qp(p->pd, &init);
 		assert_non_null(p->qp[i]);
+		if (p->srq)
+			assert_int_equal(init.cap.max_recv_wr, 0);
 		assert_int_equal(softhca_local_endpoint(p->qp[i], 0, &end[i]), 0);
 	}
 	for (int i = 0; i < 2; i++)
