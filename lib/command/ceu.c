@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The CEU: takes commands apart and executes them on the TPT, the completion and event queues and
- * (modify_qp.c, srq_commands.c) the contexts of queue pairs and shared receive queues. Control
- * thread; never on the data path, which it waits for when something is taken away.
+ * The CEU: takes commands apart, checks the form of their mailboxes and hands them to the file that
+ * executes them (*_commands.c, modify_qp.c). Control thread; never on the data path, which it waits
+ * for when something is taken away.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/assert.h"
 #include "ceu_priv.h"
-
-#define UNMAP (1u << 31)
 
 int ceu_create(const struct ceu_config *config, struct ceu **out)
 {
@@ -114,80 +112,9 @@ void ceu_batch_end(struct ceu *ceu)
 		settle_now(ceu);
 }
 
-static enum ceu_status status_of(int err)
+enum ceu_status ceu_status_of(int err)
 {
 	return err == 0 ? CEU_OK : err == -EINVAL ? CEU_BAD_PARAM : CEU_BAD_SYS_STATE;
-}
-
-static enum ceu_status sw2hw_mpt(struct ceu *ceu, uint32_t index, const struct mpt_entry *entry)
-{
-	const uint32_t rights = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ |
-				ACCESS_REMOTE_ATOMIC;
-
-	if ((entry->key & ceu->config.v2p->mask) != index || !entry->phys ||
-		entry->access & ~rights)
-		return CEU_BAD_PARAM;
-	if ((entry->access & (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC)) &&
-		!(entry->access & ACCESS_LOCAL_WRITE))
-		return CEU_BAD_PARAM;
-	return status_of(v2p_write_mpt(ceu->config.v2p, entry));
-}
-
-static enum ceu_status hw2sw_mpt(struct ceu *ceu, uint32_t key)
-{
-	if (v2p_invalidate_mpt(ceu->config.v2p, key))
-		return CEU_BAD_PARAM;
-	ceu_settle(ceu);
-	return CEU_OK;
-}
-
-static enum ceu_status sw2hw_cq(struct ceu *ceu, uint32_t cqn, const struct ceu_cq *in)
-{
-	if (!in->buffer || !in->record || in->client >= CLIENTS_MAX || cqn >> 24)
-		return CEU_BAD_PARAM;
-	return status_of(cq_write(
-		ceu->config.completion, cqn, in->client, in->buffer, in->log_entries, in->record));
-}
-
-static enum ceu_status hw2sw_cq(struct ceu *ceu, uint32_t cqn)
-{
-	if (cq_remove(ceu->config.completion, cqn))
-		return CEU_BAD_PARAM;
-	ceu_settle(ceu);
-	return CEU_OK;
-}
-
-static enum ceu_status map_eq(
-	struct ceu *ceu, uint32_t modifier, const struct ceu_eq *in, uint32_t in_bytes)
-{
-	uint32_t client = modifier & ~UNMAP;
-
-	if (client >= CLIENTS_MAX || in_bytes != (modifier & UNMAP ? 0 : sizeof(*in)))
-		return CEU_BAD_PARAM;
-	if (modifier & UNMAP) {
-		eq_remove(ceu->config.completion, client);
-		ceu_settle(ceu);
-		return CEU_OK;
-	}
-	if (!in->page)
-		return CEU_BAD_PARAM;
-	if (ceu->config.completion->eqs[client].page)
-		return CEU_BAD_SYS_STATE;
-	eq_write(ceu->config.completion, client, in->page, in->eventfd);
-	return CEU_OK;
-}
-
-static void query_dev_lim(const struct ceu *ceu, struct ceu_dev_lim *out)
-{
-	*out = (struct ceu_dev_lim){
-		.log_max_qps = (uint32_t)__builtin_ctz(ceu->config.qps->count),
-		.log_max_cqs = (uint32_t)__builtin_ctz(ceu->config.completion->cq_count),
-		.log_max_mpts = (uint32_t)__builtin_ctz(ceu->config.v2p->mpts),
-		.max_sg = SGE_MAX,
-		.max_rd_atomic = READS_MAX,
-		.max_mtu = ceu->config.mtu_code_max,
-		.log_min_page = 12,
-	};
 }
 
 /* Sizes of the mailboxes; IN_MAYBE: or none. Commands that are not listed do not exist (yet). */
@@ -225,11 +152,11 @@ static const struct command {
 };
 
 static enum ceu_status check(
-	uint8_t op, const void *in, uint32_t in_bytes, const void *out, uint32_t out_bytes)
+	uint16_t op, const void *in, uint32_t in_bytes, const void *out, uint32_t out_bytes)
 {
-	const struct command *c = &commands[op];
+	const struct command *c = &commands[op & 0xff];
 
-	if (!(c->flags & LISTED))
+	if (op > 0xff || !(c->flags & LISTED))
 		return CEU_BAD_OP;
 	if (in_bytes != c->in_bytes && !((c->flags & IN_MAYBE) && in_bytes == 0))
 		return CEU_BAD_PARAM;
@@ -238,28 +165,26 @@ static enum ceu_status check(
 	return CEU_OK;
 }
 
-static enum ceu_status dispatch(struct ceu *ceu, uint8_t op, uint32_t modifier, const void *in,
+static enum ceu_status dispatch(struct ceu *ceu, uint16_t op, uint32_t modifier, const void *in,
 	uint32_t in_bytes, void *out)
 {
 	switch (op) {
 	case CEU_NOP:
 		return CEU_OK;
 	case CEU_QUERY_DEV_LIM:
-		query_dev_lim(ceu, out);
-		return CEU_OK;
+		return ceu_query_dev_lim(ceu, out);
 	case CEU_QUERY_ADAPTER:
-		*(struct ceu_adapter *)out = (struct ceu_adapter){.board_id = "softhca"};
-		return CEU_OK;
+		return ceu_query_adapter(out);
 	case CEU_SW2HW_MPT:
-		return sw2hw_mpt(ceu, modifier, in);
+		return ceu_mpt_make(ceu, modifier, in);
 	case CEU_HW2SW_MPT:
-		return hw2sw_mpt(ceu, modifier);
+		return ceu_mpt_free(ceu, modifier);
 	case CEU_MAP_EQ:
-		return map_eq(ceu, modifier, in, in_bytes);
+		return ceu_eq_map(ceu, modifier, in, in_bytes);
 	case CEU_SW2HW_CQ:
-		return sw2hw_cq(ceu, modifier, in);
+		return ceu_cq_make(ceu, modifier, in);
 	case CEU_HW2SW_CQ:
-		return hw2sw_cq(ceu, modifier);
+		return ceu_cq_free(ceu, modifier);
 	case CEU_SW2HW_QP:
 		return ceu_qp_make(ceu, modifier, in);
 	case CEU_HW2SW_QP:
@@ -279,7 +204,7 @@ static enum ceu_status dispatch(struct ceu *ceu, uint8_t op, uint32_t modifier, 
 	}
 }
 
-enum ceu_status ceu_exec(struct ceu *ceu, uint8_t op, uint32_t modifier, const void *in,
+enum ceu_status ceu_exec(struct ceu *ceu, uint16_t op, uint32_t modifier, const void *in,
 	uint32_t in_bytes, void *out, uint32_t out_bytes)
 {
 	enum ceu_status status = check(op, in, in_bytes, out, out_bytes);

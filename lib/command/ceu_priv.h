@@ -24,13 +24,34 @@ struct ceu {
 /* Waits for the data path, now or at the end of the batch. */
 void ceu_settle(struct ceu *ceu);
 
-/* SW2HW_QP, HW2SW_QP, MODIFY_QP, QUERY_QP: ceu_exec()'s contract. */
+/* The same as a table's answer: 0, -EINVAL, else the state. */
+enum ceu_status ceu_status_of(int err);
+
+/* QUERY_DEV_LIM, QUERY_ADAPTER: ceu_exec()'s contract, as of all commands below. */
+enum ceu_status ceu_query_dev_lim(const struct ceu *ceu, struct ceu_dev_lim *out);
+enum ceu_status ceu_query_adapter(struct ceu_adapter *out);
+/* SW2HW_MPT, HW2SW_MPT. */
+enum ceu_status ceu_mpt_make(struct ceu *ceu, uint32_t index, const struct mpt_entry *entry);
+enum ceu_status ceu_mpt_free(struct ceu *ceu, uint32_t key);
+/* What VirtToPhys has to do with INIT_HCA, CLOSE_HCA, and MAP_ICM and UNMAP_ICM of TPT chunks. The
+ * mailbox's size was checked, nothing else. CLOSE_HCA comes when nothing is left. */
+enum ceu_status ceu_tpt_init(struct ceu *ceu, const struct ceu_init_hca *in);
+void ceu_tpt_close(struct ceu *ceu);
+enum ceu_status ceu_icm_map_tpt(struct ceu *ceu, const struct ceu_map_icm *in);
+enum ceu_status ceu_icm_unmap_tpt(struct ceu *ceu, const struct ceu_unmap_icm *in);
+/* SW2HW_CQ, HW2SW_CQ. */
+enum ceu_status ceu_cq_make(struct ceu *ceu, uint32_t cqn, const struct ceu_cq *in);
+enum ceu_status ceu_cq_free(struct ceu *ceu, uint32_t cqn);
+/* MAP_EQ. */
+enum ceu_status ceu_eq_map(
+	struct ceu *ceu, uint32_t modifier, const struct ceu_eq *in, uint32_t in_bytes);
+/* SW2HW_QP, HW2SW_QP, MODIFY_QP, QUERY_QP. */
 enum ceu_status ceu_qp_make(struct ceu *ceu, uint32_t qpn, const struct ceu_qp *in);
 enum ceu_status ceu_qp_free(struct ceu *ceu, uint32_t qpn);
 enum ceu_status ceu_qp_modify(
-	struct ceu *ceu, uint8_t op, uint32_t qpn, const struct ceu_modify *in);
+	struct ceu *ceu, uint16_t op, uint32_t qpn, const struct ceu_modify *in);
 enum ceu_status ceu_qp_query(struct ceu *ceu, uint32_t qpn, struct control_qp_attr *out);
-/* SW2HW_SRQ, HW2SW_SRQ, ARM_SRQ, QUERY_SRQ: the same. */
+/* SW2HW_SRQ, HW2SW_SRQ, ARM_SRQ, QUERY_SRQ. */
 enum ceu_status ceu_srq_make(struct ceu *ceu, uint32_t srqn, const struct ceu_srq *in);
 enum ceu_status ceu_srq_free(struct ceu *ceu, uint32_t srqn);
 enum ceu_status ceu_srq_arm(struct ceu *ceu, uint32_t srqn, const struct ceu_srq_limit *in);

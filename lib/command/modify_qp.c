@@ -404,7 +404,7 @@ static bool is_drained(const struct qp *q)
 }
 
 enum ceu_status ceu_qp_modify(
-	struct ceu *ceu, uint8_t op, uint32_t qpn, const struct ceu_modify *in)
+	struct ceu *ceu, uint16_t op, uint32_t qpn, const struct ceu_modify *in)
 {
 	static const struct ceu_modify nothing;
 	struct qp *q = qp_find(ceu->config.qps, qpn);

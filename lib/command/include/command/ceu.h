@@ -49,6 +49,8 @@ enum ceu_op {
 	CEU_INIT2INIT = 0x2d,
 	CEU_NOP = 0x31,
 	CEU_SQD2SQD = 0x38,
+	CEU_UNMAP_ICM = 0xff9,
+	CEU_MAP_ICM = 0xffa,
 	/* Ours: the modelled host writes this part of the context into ICM memory itself. */
 	CEU_SW2HW_QP = 0x70, /* modifier: QPN; in: struct ceu_qp; the context comes to be, in RST */
 	CEU_HW2SW_QP =
@@ -118,6 +120,42 @@ struct ceu_modify {
 	struct ceu_path path;
 };
 
+/* INIT_HCA: where in the ICM's virtual address space each kind of context begins (multiples of
+ * CEU_ICM_CHUNK_BYTES), and how many there are, as logarithms. The contexts' part and the TPT's are
+ * two spaces. */
+struct ceu_init_hca {
+	uint64_t qpc_base, srqc_base, cqc_base;
+	uint64_t mpt_base, mtt_base;
+	uint8_t log_qps, log_srqs, log_cqs, log_mpts, log_mtts;
+	uint8_t reserved[3];
+};
+
+enum {
+	CEU_ICM_CHUNK_BYTES = 256 << 10,
+	CEU_ICM_PAGES = 64, /* of 4 KiB in a chunk */
+	CEU_ICM_MAPS_MAX = 64,
+};
+
+/* Op modifier of MAP_ICM and UNMAP_ICM, here in the uppermost bits of the modifier. */
+#define CEU_ICM_CONTEXTS (1u << 24)
+#define CEU_ICM_TPT	 (2u << 24)
+
+/* MAP_ICM, modifier 23:0: how many chunks. The physical page is the CEU's to choose: a table is
+ * one array in the daemon, so its memory comes from where the table lies. */
+struct ceu_map_icm {
+	struct {
+		uint64_t virt; /* multiple of CEU_ICM_CHUNK_BYTES */
+		uint64_t page; /* 63:12: 0; 11:0: pages, CEU_ICM_PAGES */
+	} chunk[CEU_ICM_MAPS_MAX];
+};
+
+/* UNMAP_ICM. */
+struct ceu_unmap_icm {
+	uint64_t virt;	/* multiple of CEU_ICM_CHUNK_BYTES */
+	uint32_t pages; /* multiple of CEU_ICM_PAGES */
+	uint32_t reserved;
+};
+
 struct ceu_cq {
 	uint32_t client;
 	uint32_t log_entries;
@@ -177,7 +215,7 @@ void ceu_set_mtu_max(struct ceu *ceu, uint8_t mtu_code);
  * Executes one command. `in` and `out` must have exactly the size of the command's mailbox
  * structure (0 and NULL where it has none). CEU_OK, or why not; then nothing has changed.
  */
-enum ceu_status ceu_exec(struct ceu *ceu, uint8_t op, uint32_t modifier, const void *in,
+enum ceu_status ceu_exec(struct ceu *ceu, uint16_t op, uint32_t modifier, const void *in,
 	uint32_t in_bytes, void *out, uint32_t out_bytes);
 
 /*

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The CEU's commands on the TPT: what goes to VirtToPhys (seed 004 5.1). Control thread.
+ */
+#include "ceu_priv.h"
+
+enum ceu_status ceu_mpt_make(struct ceu *ceu, uint32_t index, const struct mpt_entry *entry)
+{
+	const uint32_t rights = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ |
+				ACCESS_REMOTE_ATOMIC;
+
+	if ((entry->key & ceu->config.v2p->mask) != index || !entry->phys ||
+		entry->access & ~rights)
+		return CEU_BAD_PARAM;
+	if ((entry->access & (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC)) &&
+		!(entry->access & ACCESS_LOCAL_WRITE))
+		return CEU_BAD_PARAM;
+	return ceu_status_of(v2p_write_mpt(ceu->config.v2p, entry));
+}
+
+enum ceu_status ceu_mpt_free(struct ceu *ceu, uint32_t key)
+{
+	if (v2p_invalidate_mpt(ceu->config.v2p, key))
+		return CEU_BAD_PARAM;
+	ceu_settle(ceu);
+	return CEU_OK;
+}
+
+enum ceu_status ceu_tpt_init(struct ceu *ceu, const struct ceu_init_hca *in)
+{
+	(void)ceu;
+	(void)in;
+	return CEU_OK;
+}
+
+void ceu_tpt_close(struct ceu *ceu)
+{
+	(void)ceu;
+}
+
+enum ceu_status ceu_icm_map_tpt(struct ceu *ceu, const struct ceu_map_icm *in)
+{
+	(void)ceu;
+	(void)in;
+	return CEU_BAD_OP;
+}
+
+enum ceu_status ceu_icm_unmap_tpt(struct ceu *ceu, const struct ceu_unmap_icm *in)
+{
+	(void)ceu;
+	(void)in;
+	return CEU_BAD_OP;
+}
