@@ -81,6 +81,8 @@ static int engine_create(struct hca *h, unsigned index)
 	e->settings = h->config.settings;
 	e->qps = &h->qps;
 	e->v2p = &h->v2p;
+	for (unsigned s = 0; s < STAGE_COUNT; s++)
+		e->v2p_port[s] = &h->v2p_ports[index * STAGE_COUNT + s];
 	e->completion = &h->completion;
 	e->link = h->config.link;
 	e->gids = h->config.gids;
@@ -142,6 +144,21 @@ static int tables_create(struct hca *h)
 	return err ? err : events_create(h);
 }
 
+static int v2p_ports_create(struct hca *h)
+{
+	unsigned n = h->config.engines * STAGE_COUNT;
+
+	h->v2p_ports = rte_zmalloc_socket(
+		"v2p_ports", n * sizeof(struct v2p_port), RTE_CACHE_LINE_SIZE, h->config.socket);
+	if (!h->v2p_ports)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++)
+		h->v2p_ports[i] = (struct v2p_port){.v2p = &h->v2p,
+			.counters = stage_counters(
+				&h->engines[i / STAGE_COUNT], (enum stage_id)(i % STAGE_COUNT))};
+	return 0;
+}
+
 int hca_create(const struct hca_config *config, struct hca **out)
 {
 	struct hca *h;
@@ -156,6 +173,8 @@ int hca_create(const struct hca_config *config, struct hca **out)
 	h->engines = rte_zmalloc_socket("engines", config->engines * sizeof(struct engine),
 		RTE_CACHE_LINE_SIZE, config->socket);
 	err = h->engines ? tables_create(h) : -ENOMEM;
+	if (!err)
+		err = v2p_ports_create(h);
 	for (unsigned i = 0; i < config->engines && !err; i++)
 		err = engine_create(h, i);
 	if (err) {
@@ -175,6 +194,7 @@ void hca_destroy(struct hca *h)
 	rte_mempool_free(h->events);
 	completion_destroy(&h->completion);
 	v2p_destroy(&h->v2p);
+	rte_free(h->v2p_ports);
 	srq_table_destroy(&h->srqs);
 	qp_table_destroy(&h->qps);
 	rte_free(h->engines);

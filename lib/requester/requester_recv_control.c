@@ -413,8 +413,8 @@ static enum wire_outcome scatter(
 			return OUTCOME_LOCAL_LENGTH;
 		enter(e, RRC_READ_SCATTER);
 		piece = RTE_MIN(bytes, entry.length);
-		s = v2p_map(e->v2p, q->pd, entry.lkey, entry.addr, piece, ACCESS_LOCAL_WRITE, &to,
-			&run);
+		s = v2p_map(e->v2p_port[STAGE_REQUESTER_RECV], V2P_RRC_DATA, q->pd, entry.lkey,
+			entry.addr, piece, ACCESS_LOCAL_WRITE, &to, &run);
 		if (unlikely(s != V2P_SUCCESS)) {
 			v2p_count_error(counters_of(e), s);
 			return OUTCOME_LOCAL_PROT;

@@ -59,8 +59,8 @@ static enum wire_outcome scatter(struct ee_work *w, const uint8_t *src, uint32_t
 		if (rwm_fetch_entry(w->qp, &entry) != RWM_VALID_ENTRY)
 			return OUTCOME_LOCAL_LENGTH;
 		n = RTE_MIN(bytes, entry.bytes);
-		s = v2p_map(w->e->v2p, w->qp->rq_pd, entry.lkey, entry.va, n, ACCESS_LOCAL_WRITE,
-			&dst, &run);
+		s = v2p_map(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->rq_pd,
+			entry.lkey, entry.va, n, ACCESS_LOCAL_WRITE, &dst, &run);
 		if (unlikely(s != V2P_SUCCESS)) {
 			v2p_count_error(w->c, s);
 			return OUTCOME_LOCAL_PROT;
@@ -108,8 +108,8 @@ enum ee_state step_send_scatter(struct ee_work *w)
 static inline enum ee_state vtp_read(struct ee_work *w)
 {
 	const struct wire_headers *h = &w->a->headers;
-	enum v2p_state s = v2p_map(w->e->v2p, w->qp->pd, h->rkey, h->va, h->dma_len,
-		ACCESS_REMOTE_READ, &w->addr, &w->run);
+	enum v2p_state s = v2p_map(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd,
+		h->rkey, h->va, h->dma_len, ACCESS_REMOTE_READ, &w->addr, &w->run);
 
 	if (unlikely(s != V2P_SUCCESS)) {
 		v2p_count_error(w->c, s);
@@ -134,8 +134,8 @@ enum ee_state step_vtp_cmd(struct ee_work *w)
 		w->write = (struct write_addr){.va = h->va, .rkey = h->rkey, .left = h->dma_len};
 	else
 		w->write = wat_load(w->qp);
-	s = v2p_map(w->e->v2p, w->qp->pd, w->write.rkey, w->write.va, bytes, ACCESS_REMOTE_WRITE,
-		&w->addr, &w->run);
+	s = v2p_map(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd, w->write.rkey,
+		w->write.va, bytes, ACCESS_REMOTE_WRITE, &w->addr, &w->run);
 	if (likely(s == V2P_SUCCESS))
 		return EE_WRITE_DATA;
 	v2p_count_error(w->c, s);
@@ -180,8 +180,8 @@ enum ee_state step_atomic(struct ee_work *w)
 {
 	struct wire_headers *h = &w->a->headers;
 	struct qp *qp = w->qp;
-	enum v2p_state s = v2p_map(w->e->v2p, qp->pd, h->rkey, h->va, sizeof(uint64_t),
-		ACCESS_REMOTE_ATOMIC, &w->addr, &w->run);
+	enum v2p_state s = v2p_map(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->pd,
+		h->rkey, h->va, sizeof(uint64_t), ACCESS_REMOTE_ATOMIC, &w->addr, &w->run);
 
 	if (s != V2P_SUCCESS) {
 		v2p_count_error(w->c, s);

@@ -111,8 +111,8 @@ static enum wire_outcome copy_entries(struct engine *e, const struct qp *q, stru
 		uint8_t *src;
 		uint64_t run;
 
-		s = v2p_map(e->v2p, q->pd, d->lkey, d->addr + r->entry_bytes, piece, V2P_LOCAL_READ,
-			&src, &run);
+		s = v2p_map(e->v2p_port[STAGE_SEGMENTATION], V2P_WP_DATA, q->pd, d->lkey,
+			d->addr + r->entry_bytes, piece, V2P_LOCAL_READ, &src, &run);
 		if (unlikely(s != V2P_SUCCESS)) {
 			v2p_count_error(stage_counters(e, STAGE_SEGMENTATION), s);
 			MACHINE_STEP(dp_machine, DP_SGL_DATA_TRANS, DP_FLUSH_DATA);

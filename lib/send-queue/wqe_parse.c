@@ -198,8 +198,8 @@ static bool entries_allowed(struct parse *p, const struct wqe_data *d, uint32_t 
 	uint64_t run;
 
 	for (uint32_t i = 0; i < units; i++) {
-		s = v2p_map(p->e->v2p, p->q->pd, d[i].lkey, d[i].addr, d[i].length, access, &addr,
-			&run);
+		s = v2p_map(p->e->v2p_port[STAGE_DOORBELL_WQE], V2P_WP_DATA, p->q->pd, d[i].lkey,
+			d[i].addr, d[i].length, access, &addr, &run);
 		if (unlikely(s != V2P_SUCCESS)) {
 			v2p_count_error(stage_counters(p->e, STAGE_DOORBELL_WQE), s);
 			return false;

@@ -85,6 +85,7 @@ void v2p_count_error(struct counters *c, enum v2p_state s)
 {
 	switch (s) {
 	case V2P_SUCCESS:
+	case V2P_PENDING:
 		return;
 	case V2P_KEY_ERR:
 		count(c, COUNTER_v2p_key_error);

@@ -294,6 +294,7 @@ static void mpt__rights_and_place(void **state)
 		.start = 0x1000,
 		.length = 64,
 		.phys = memory};
+	struct v2p_port port = {.v2p = &f.v2p, .counters = &f.counters};
 	uint64_t run;
 
 	(void)state;
@@ -309,14 +310,16 @@ static void mpt__rights_and_place(void **state)
 	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_MPT, 3, &e, sizeof(e), NULL, 0), CEU_OK);
 	assert_int_equal(
 		ceu_exec(f.ceu, CEU_SW2HW_MPT, 3, &e, sizeof(e), NULL, 0), CEU_BAD_SYS_STATE);
-	assert_int_equal(v2p_map(&f.v2p, 9, 0xabc3, 0x1010, 16, ACCESS_LOCAL_WRITE, &addr, &run),
+	assert_int_equal(
+		v2p_map(&port, V2P_EE_DATA, 9, 0xabc3, 0x1010, 16, ACCESS_LOCAL_WRITE, &addr, &run),
 		V2P_SUCCESS);
 	assert_ptr_equal(addr, memory + 16);
 	assert_int_equal(ceu_exec(f.ceu, CEU_HW2SW_MPT, 0xabc4, NULL, 0, NULL, 0), CEU_BAD_PARAM);
 	quiesced = 0;
 	assert_int_equal(ceu_exec(f.ceu, CEU_HW2SW_MPT, 0xabc3, NULL, 0, NULL, 0), CEU_OK);
 	assert_int_equal(quiesced, 1);
-	assert_int_equal(v2p_map(&f.v2p, 9, 0xabc3, 0x1010, 16, 0, &addr, &run), V2P_KEY_ERR);
+	assert_int_equal(
+		v2p_map(&port, V2P_EE_DATA, 9, 0xabc3, 0x1010, 16, 0, &addr, &run), V2P_KEY_ERR);
 }
 
 static void batch__waits_once(void **state)

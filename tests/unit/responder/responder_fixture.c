@@ -109,6 +109,9 @@ static void make_tables(void)
 	memset(fx->completion.cqs, 0, 64 * sizeof(struct cq));
 	e->qps = &fx->qps;
 	e->v2p = &fx->v2p;
+	fx->port = (struct v2p_port){
+		.v2p = &fx->v2p, .counters = stage_counters(e, STAGE_RESPONDER_EXEC)};
+	e->v2p_port[STAGE_RESPONDER_EXEC] = &fx->port;
 	e->completion = &fx->completion;
 	assert_int_equal(
 		cq_write(&fx->completion, FX_CQN, FX_CLIENT, fx->cq, 7, &fx->cq_record), 0);

@@ -55,6 +55,7 @@ struct fx {
 	struct engine e;
 	struct qp_table qps;
 	struct v2p v2p;
+	struct v2p_port port;
 	struct completion completion;
 	struct rte_mempool *rx;
 	struct qp *qp, *qp2;

@@ -11,7 +11,8 @@ static enum v2p_state map(uint32_t pd, uint32_t key, uint64_t va, uint64_t lengt
 {
 	uint8_t *addr = bytes;
 	uint64_t run = 1;
-	enum v2p_state s = v2p_map(fx->e->v2p, pd, key, va, length, access, &addr, &run);
+	enum v2p_state s = v2p_map(fx->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, pd, key, va,
+		length, access, &addr, &run);
 
 	if (s != V2P_SUCCESS || length == 0)
 		assert_null(addr);
@@ -38,7 +39,8 @@ static void v2p_map__success(void **state)
 	uint64_t run;
 
 	assert_int_equal(write_mpt(1000, 64, ACCESS_LOCAL_WRITE), 0);
-	assert_int_equal(v2p_map(fx->e->v2p, FX_PD, KEY, 1010, 54, ACCESS_LOCAL_WRITE, &addr, &run),
+	assert_int_equal(v2p_map(fx->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, FX_PD, KEY,
+				 1010, 54, ACCESS_LOCAL_WRITE, &addr, &run),
 		V2P_SUCCESS);
 	assert_ptr_equal(addr, bytes + 10);
 	assert_int_equal(run, 54);

@@ -33,6 +33,7 @@ struct hca {
 	struct qp_table qps;
 	struct srq_table srqs;
 	struct v2p v2p;
+	struct v2p_port *v2p_ports; /* engines x STAGE_COUNT */
 	struct completion completion;
 	struct rte_mempool *events;
 	struct engine *engines;	  /* config.engines of them */

@@ -17,6 +17,7 @@
 
 struct qp_table;
 struct v2p;
+struct v2p_port;
 struct completion;
 struct link_port;
 struct wire_path;
@@ -53,6 +54,7 @@ struct engine {
 
 	struct qp_table *qps;
 	struct v2p *v2p;
+	struct v2p_port *v2p_port[STAGE_COUNT]; /* each stage's way to it */
 	struct completion *completion;
 	struct link_port *link;
 	const struct wire_path *gids; /* the port's addresses by GID index: source MAC and IP, VLAN;

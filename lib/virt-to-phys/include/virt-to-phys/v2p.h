@@ -23,7 +23,21 @@ enum v2p_state {
 	V2P_LENGTH_ERR = 1,
 	V2P_KEY_ERR = 2,
 	V2P_FLAGS_ERR = 3,
-	V2P_PD_ERR = 4
+	V2P_PD_ERR = 4,
+	V2P_PENDING = 5 /* the entry is not there yet: the same request again at the next poll */
+};
+
+/* Who asks: the channels of the request scheduler (seed 004 5.2.2), the numbers of REQ_SOUR. */
+enum v2p_channel {
+	V2P_CEU,
+	V2P_DBP_WQE,
+	V2P_WP_WQE,
+	V2P_WP_DATA,
+	V2P_RTC_CQ,
+	V2P_RRC_DATA,
+	V2P_EE_RQ_WQE,
+	V2P_EE_DATA,
+	V2P_CHANNELS
 };
 
 /* What an access needs; the bits of enum access_flags, and reading one's own memory, which needs
@@ -65,6 +79,12 @@ struct v2p {
 	const struct rte_memzone *zone;
 };
 
+/* How one stage of one engine, or the control thread, asks; touched by its lcore alone. */
+struct v2p_port {
+	struct v2p *v2p;
+	struct counters *counters; /* of whoever asks */
+} __attribute__((aligned(64)));
+
 /* Reserves the MPT (`mpts` entries, a power of two). 0 or -ENOMEM. */
 int v2p_create(struct v2p *v, const char *name, uint32_t mpts, int socket);
 void v2p_destroy(struct v2p *v);
@@ -90,11 +110,12 @@ void v2p_count_error(struct counters *c, enum v2p_state s);
  * Checks the access [va, va + length) under `key` for someone of protection domain `pd` who needs
  * `access`; on success *addr is the daemon's address of va and *run how many bytes from there are
  * contiguous (length, or less at a page border: ask again from va + *run). Zero length: no check at
- * all, *addr NULL (C9-88).
+ * all, *addr NULL (C9-88). V2P_PENDING: nothing is known yet, the same request at the next poll.
  */
-static inline enum v2p_state v2p_map(const struct v2p *v, uint32_t pd, uint32_t key, uint64_t va,
-	uint64_t length, uint32_t access, uint8_t **addr, uint64_t *run)
+static inline enum v2p_state v2p_map(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
+	uint32_t key, uint64_t va, uint64_t length, uint32_t access, uint8_t **addr, uint64_t *run)
 {
+	const struct v2p *v = port->v2p;
 	const struct mpt_entry *m = &v->mpt[key & v->mask];
 	uint64_t offset = va - m->start;
 
@@ -102,6 +123,7 @@ static inline enum v2p_state v2p_map(const struct v2p *v, uint32_t pd, uint32_t 
 	*run = length;
 	if (length == 0)
 		return V2P_SUCCESS;
+	count(port->counters, (enum counter)(COUNTER_v2p_ceu + channel));
 	if (unlikely(__atomic_load_n(&m->key, __ATOMIC_ACQUIRE) != key || key == 0))
 		return V2P_KEY_ERR;
 	if (unlikely(m->pd != pd))
