@@ -51,7 +51,7 @@ static uint64_t hca_bytes(const struct hca_section *h)
 	const struct engine_settings *s = &h->settings;
 	uint64_t buffers =
 		64ull * s->swpb_elements + 256ull * s->rpb_elements + 64ull * s->reb_elements;
-	uint64_t engine = buffers + 8ull * s->timer_slots + sizeof(struct engine) + (2u << 20);
+	uint64_t engine = buffers + 64ull * s->timer_slots + sizeof(struct engine) + (2u << 20);
 
 	return tables + sizeof(struct completion) + h->engines * engine;
 }

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * usage: softhca-stage [MILLISECONDS OF A WORKLOAD]
- * Cycles per element of each pipeline stage: two HCAs in this process, one lcore, every call of
- * hca_poll_stage() between two readings of the TSC. Without hugepages, devices, daemon.
+ * usage: softhca-stage [timer] [MILLISECONDS OF A WORKLOAD]
+ * timer: see timer.c. Otherwise cycles per element of each pipeline stage: two HCAs in this
+ * process, one lcore, every call of hca_poll_stage() between two readings of the TSC. Without
+ * hugepages, devices, daemon.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <rte_cycles.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include "rig.h"
+#include "timer.h"
 
 enum { WINDOW = 256, POST = 32, WARM_UP_SHARE = 5, STUCK_ROUNDS = 1000000 };
 
@@ -155,21 +158,12 @@ static int init_eal(char *program)
 	return rte_eal_init(sizeof(args) / sizeof(*args) - 1, args);
 }
 
-int main(int argc, char **argv)
+static int stages_main(unsigned ms)
 {
-	unsigned ms = argc > 1 ? (unsigned)atoi(argv[1]) : 300;
 	struct rig rig;
 	struct tally tally;
 	uint64_t cycles;
 
-	if (ms == 0) {
-		fprintf(stderr, "usage: %s [MILLISECONDS OF A WORKLOAD]\n", argv[0]);
-		return 2;
-	}
-	if (init_eal(argv[0]) < 0) {
-		fprintf(stderr, "%s: EAL: %s\n", argv[0], rte_strerror(rte_errno));
-		return 1;
-	}
 	if (rig_create(&rig))
 		return 1;
 	measure_overhead();
@@ -180,6 +174,24 @@ int main(int argc, char **argv)
 			return 1;
 		print_tally(&workloads[i], &tally);
 	}
-	rte_eal_cleanup();
 	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	bool timer = argc > 1 && !strcmp(argv[1], "timer");
+	unsigned ms = argc > 1 + timer ? (unsigned)atoi(argv[1 + timer]) : 300;
+	int result;
+
+	if (ms == 0) {
+		fprintf(stderr, "usage: %s [timer] [MILLISECONDS OF A WORKLOAD]\n", argv[0]);
+		return 2;
+	}
+	if (init_eal(argv[0]) < 0) {
+		fprintf(stderr, "%s: EAL: %s\n", argv[0], rte_strerror(rte_errno));
+		return 1;
+	}
+	result = timer ? timer_main(ms) : stages_main(ms);
+	rte_eal_cleanup();
+	return result;
 }

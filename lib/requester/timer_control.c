@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * TimerControl (seed 000 3.4.2): two timers for each QP, Loss and RNR, on one hashed wheel.
- * Setting, restarting and stopping are O(1); a tick costs what lies in its slot, however many QPs
- * there are. Stage requester_recv.
+ * TimerControl (seed 000 3.4.2): two timers for each QP, Loss and RNR, on a hierarchy of hashed
+ * wheels. A slot of wheel 0 is one tick wide, one of each further wheel 8 times as wide as one of
+ * the wheel before. An entry lies on the first wheel that reaches as far as its deadline; when
+ * the time of its slot comes it is due, or near enough for a wheel before that one. So setting,
+ * restarting and stopping are O(1), an entry is looked at once for each wheel at most, and a tick
+ * costs what is due, not how many QPs have armed timers. Stage requester_recv.
  *
  * A Loss timer is set when a QP begins to have packets outstanding. A restart costs nothing:
  * RequesterRecvControl notes the time of the last progress in the QP (rrc.progress_ns), and an
@@ -16,28 +19,46 @@
 
 #define TC_END 0xffffffffu
 
-struct tc {
-	uint64_t tick;	/* last tick handled, in ticks since 0 */
-	uint32_t shift; /* a tick is 2^shift ns: the setting, rounded down */
-	uint32_t armed; /* entries on the wheel */
-	uint32_t slots; /* power of two */
-	uint32_t *slot; /* heads: QP index << 1 | timer kind */
+enum {
+	LEVEL_SHIFT = 3,	/* log2 of how much wider the slots of the next wheel are */
+	DISTANCE_BITS_MAX = 44, /* log2 of ns: the longest Ttr is 4096 << 31 */
 };
+
+struct tc {
+	uint64_t tick;	 /* last tick handled, in ticks since 0 */
+	uint32_t shift;	 /* a tick is 2^shift ns: the setting, rounded down */
+	uint32_t armed;	 /* entries on the wheels */
+	uint32_t slots;	 /* of each wheel; power of two */
+	uint32_t levels; /* wheels */
+	uint32_t *slot;	 /* levels × slots heads: QP index << 1 | timer kind */
+};
+
+/* So many wheels reach DISTANCE_BITS_MAX. */
+static uint32_t levels_for(uint32_t shift, uint32_t slots)
+{
+	uint32_t reach = shift + rte_log2_u32(slots), levels = 1;
+
+	for (; reach < DISTANCE_BITS_MAX; reach += LEVEL_SHIFT)
+		levels++;
+	return levels;
+}
 
 int tc_create(struct engine *e, int socket)
 {
 	struct tc *t = rte_zmalloc_socket("tc", sizeof(*t), RTE_CACHE_LINE_SIZE, socket);
+	size_t bytes;
 
 	e->module[MODULE_TC] = t;
 	if (!t)
 		return -ENOMEM;
 	t->slots = rte_align32pow2(e->settings.timer_slots);
 	t->shift = rte_log2_u32(e->settings.timer_tick_ns + 1) - 1;
-	t->slot = rte_malloc_socket(
-		"tc_slots", t->slots * sizeof(uint32_t), RTE_CACHE_LINE_SIZE, socket);
+	t->levels = levels_for(t->shift, t->slots);
+	bytes = (size_t)t->levels * t->slots * sizeof(uint32_t);
+	t->slot = rte_malloc_socket("tc_slots", bytes, RTE_CACHE_LINE_SIZE, socket);
 	if (!t->slot)
 		return -ENOMEM;
-	memset(t->slot, 0xff, t->slots * sizeof(uint32_t));
+	memset(t->slot, 0xff, bytes);
 	return 0;
 }
 
@@ -56,7 +77,7 @@ bool requester_timers_armed(const struct engine *e)
 	return t->armed != 0;
 }
 
-static void wheel_remove(struct engine *e, struct qp *q, enum timer_kind kind)
+static void lift(struct engine *e, struct qp *q, enum timer_kind kind)
 {
 	struct tc *t = e->module[MODULE_TC];
 	uint32_t next = q->tc.next[kind], prev = q->tc.prev[kind];
@@ -67,23 +88,55 @@ static void wheel_remove(struct engine *e, struct qp *q, enum timer_kind kind)
 		qp_at(e->qps, prev >> 1)->tc.next[prev & 1] = next;
 	else
 		t->slot[q->tc.slot[kind]] = next;
+}
+
+static void wheel_remove(struct engine *e, struct qp *q, enum timer_kind kind)
+{
+	struct tc *t = e->module[MODULE_TC];
+
+	lift(e, q, kind);
 	t->armed--;
 	__atomic_store_n(&q->tc.armed[kind], 0, __ATOMIC_SEQ_CST);
 }
 
-static void wheel_insert(struct engine *e, struct qp *q, enum timer_kind kind, uint64_t deadline_ns)
+/*
+ * Where an entry for a tick that is still to come lies. On the wheels behind the first one that
+ * may be a slot before it, but never one whose time has passed: the wheel before would have
+ * reached as far. What is too far for the last one comes round more than once.
+ */
+static uint32_t slot_for(const struct tc *t, uint64_t tick)
+{
+	uint64_t now = t->tick;
+	uint32_t level = 0;
+
+	for (; tick - now >= t->slots && level + 1 < t->levels; level++) {
+		tick >>= LEVEL_SHIFT;
+		now >>= LEVEL_SHIFT;
+	}
+	return level * t->slots + (tick & (t->slots - 1));
+}
+
+/* Onto the wheel that its deadline asks for. */
+static void lay(struct engine *e, struct qp *q, enum timer_kind kind)
 {
 	struct tc *t = e->module[MODULE_TC];
-	uint64_t tick = RTE_MAX((deadline_ns >> t->shift) + 1, t->tick + 1);
-	uint32_t slot = tick & (t->slots - 1), me = q->index << 1 | kind, head = t->slot[slot];
+	uint64_t tick = RTE_MAX((q->tc.deadline_ns[kind] >> t->shift) + 1, t->tick + 1);
+	uint32_t slot = slot_for(t, tick), me = q->index << 1 | kind, head = t->slot[slot];
 
-	q->tc.deadline_ns[kind] = deadline_ns;
 	q->tc.slot[kind] = slot;
 	q->tc.prev[kind] = TC_END;
 	q->tc.next[kind] = head;
 	if (head != TC_END)
 		qp_at(e->qps, head >> 1)->tc.prev[head & 1] = me;
 	t->slot[slot] = me;
+}
+
+static void wheel_insert(struct engine *e, struct qp *q, enum timer_kind kind, uint64_t deadline_ns)
+{
+	struct tc *t = e->module[MODULE_TC];
+
+	q->tc.deadline_ns[kind] = deadline_ns;
+	lay(e, q, kind);
 	t->armed++;
 	__atomic_store_n(&q->tc.armed[kind], 1, __ATOMIC_SEQ_CST);
 }
@@ -182,11 +235,8 @@ static void loss_due(struct engine *e, struct qp *q)
 	wheel_insert(e, q, TIMER_LOSS, RTE_MAX(probes, engine_now(e) + tick));
 }
 
-static void due(struct engine *e, uint32_t entry)
+static void due(struct engine *e, struct qp *q, enum timer_kind kind)
 {
-	struct qp *q = qp_at(e->qps, entry >> 1);
-	enum timer_kind kind = entry & 1;
-
 	wheel_remove(e, q, kind);
 	if (kind == TIMER_LOSS)
 		loss_due(e, q);
@@ -194,40 +244,64 @@ static void due(struct engine *e, uint32_t entry)
 		wheel_insert(e, q, TIMER_RNR, engine_now(e) + e->settings.timer_tick_ns);
 }
 
+/* The time of this slot has come. Returns entries that were due. */
 static unsigned slot_due(struct engine *e, uint32_t slot)
 {
 	struct tc *t = e->module[MODULE_TC];
 	uint32_t entry = t->slot[slot];
-	unsigned n = 0;
+	unsigned n = 0, moved = 0;
 
 	while (entry != TC_END) {
 		struct qp *q = qp_at(e->qps, entry >> 1);
-		uint32_t next = q->tc.next[entry & 1];
+		enum timer_kind kind = entry & 1;
 
-		if (q->tc.deadline_ns[entry & 1] <= engine_now(e)) {
-			due(e, entry);
+		entry = q->tc.next[kind];
+		if (q->tc.deadline_ns[kind] <= engine_now(e)) {
+			due(e, q, kind);
 			n++;
+		} else {
+			lift(e, q, kind);
+			lay(e, q, kind);
+			moved++;
 		}
-		entry = next;
 	}
+	if (n + moved)
+		count_n(stage_counters(e, STAGE_REQUESTER_RECV), COUNTER_timers_visited, n + moved);
+	return n;
+}
+
+/* All slots of one wheel whose time has come with the ticks after `from`, up to `to`. */
+static unsigned level_due(struct engine *e, uint32_t level, uint64_t from, uint64_t to)
+{
+	const struct tc *t = e->module[MODULE_TC];
+	uint32_t slots = t->slots;
+	unsigned n = 0;
+
+	from >>= level * LEVEL_SHIFT;
+	to >>= level * LEVEL_SHIFT;
+	if (to - from > slots)
+		from = to - slots;
+	while (from < to)
+		n += slot_due(e, level * slots + (++from & (slots - 1)));
 	return n;
 }
 
 unsigned tc_poll(struct engine *e)
 {
 	struct tc *t = e->module[MODULE_TC];
-	uint64_t now = engine_now(e) >> t->shift;
-	unsigned n = commands(e, CHANNEL_RTC_TC) + commands(e, CHANNEL_RRC_TC);
+	uint64_t now = engine_now(e) >> t->shift, from;
+	unsigned n;
 
-	if (likely(now == t->tick))
-		return n;
-	if (!t->armed || now < t->tick) {
+	if (!t->armed)
 		t->tick = now;
+	n = commands(e, CHANNEL_RTC_TC) + commands(e, CHANNEL_RRC_TC);
+	from = t->tick;
+	if (likely(now == from))
 		return n;
-	}
-	if (now - t->tick > t->slots)
-		t->tick = now - t->slots;
-	while (t->tick < now)
-		n += slot_due(e, ++t->tick & (t->slots - 1));
+	t->tick = now;
+	if (now < from)
+		return n;
+	for (uint32_t level = 0; level < t->levels; level++)
+		n += level_due(e, level, from, now);
 	return n;
 }

@@ -256,6 +256,74 @@ static void tc_poll__many_queue_pairs(void **state)
 		assert_int_equal(fired[i], 1);
 }
 
+/* Ticks for `ns`; returns how many timers they looked at. Nothing may fire. */
+static uint64_t visits_within(uint64_t ns, uint64_t *most_in_a_tick)
+{
+	uint64_t first = fx_counter(COUNTER_timers_visited), last = first;
+	struct timer_event ev;
+
+	*most_in_a_tick = 0;
+	for (uint64_t end = fx->e->now_ns + ns; fx->e->now_ns < end;) {
+		uint64_t now;
+
+		fx->e->now_ns += tick_ns();
+		tc_poll(fx->e);
+		now = fx_counter(COUNTER_timers_visited);
+		*most_in_a_tick = RTE_MAX(*most_in_a_tick, now - last);
+		last = now;
+		assert_false(take_expiry(&ev));
+	}
+	return last - first;
+}
+
+/* Both timers of `count` queue pairs, `apart` after each other, the first one in `ns`. */
+static void arm_many(uint32_t count, uint64_t ns, uint64_t apart)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct qp *q = qp_at(&fx->h->qps, i);
+
+		if (!q->qpn)
+			fx_make_qp(q, 0x500000 | i, i);
+		command_of(q, TIMER_LOSS, TIMER_SET, ns + i * apart);
+		command_of(q, TIMER_RNR, TIMER_SET, ns + i * apart);
+	}
+}
+
+static void disarm_many(uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		tc_let_go(fx->e, qp_at(&fx->h->qps, i));
+}
+
+/* Timers far ahead cost a tick nothing, none or 2^15 of them: 8.6 s for many turns of wheel 0. */
+static void tc_poll__flat_cost_of_a_tick(void **state)
+{
+	static const uint32_t counts[] = {0, 1 << 10, 1 << 14};
+
+	for (unsigned i = 0; i < RTE_DIM(counts); i++) {
+		uint64_t most;
+
+		arm_many(counts[i], 4096ull << 21, 0);
+		assert_int_equal(visits_within(500 * MS, &most), 0);
+		disarm_many(counts[i]);
+	}
+	assert_false(requester_timers_armed(fx->e));
+}
+
+/* On its way to wheel 0 an entry is looked at once for each wheel, and not all of them together. */
+static void tc_poll__an_entry_costs_a_visit_for_each_wheel(void **state)
+{
+	uint32_t count = fx->h->qps.count;
+	uint64_t most, visits;
+
+	arm_many(count, 700 * MS, 60 * US); /* for about a second; on wheels 2 and 3 */
+	visits = visits_within(699 * MS, &most);
+	assert_true(visits <= 2 * 3 * count);
+	/* wheel 2 hands on what is due within 1 ms, 4 ms, 16 ms... */
+	assert_true(most <= 2 * 2 * 64 * tick_ns() / (60 * US));
+	disarm_many(count);
+}
+
 /* A command or an entry of a queue pair that is gone does nothing. */
 static void tc_let_go__takes_entries_off(void **state)
 {
@@ -329,6 +397,8 @@ int main(void)
 		FX_TEST_WITH(tc_poll__longer_than_a_turn, &small_wheel),
 		FX_TEST_WITH(tc_poll__time_jumps, &small_wheel),
 		FX_TEST_WITH(tc_poll__many_queue_pairs, &many),
+		FX_TEST_WITH(tc_poll__flat_cost_of_a_tick, &many),
+		FX_TEST_WITH(tc_poll__an_entry_costs_a_visit_for_each_wheel, &many),
 		FX_TEST(tc_let_go__takes_entries_off),
 		FX_TEST(tc_poll__stale_commands),
 		FX_TEST(tc_poll__output_full),

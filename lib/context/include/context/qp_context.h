@@ -194,7 +194,7 @@ struct qp {
 		uint32_t next[2], prev[2]; /* wheel slot lists, by enum timer_kind */
 		uint64_t deadline_ns[2];
 		uint64_t probed_ns; /* the last probe */
-		uint16_t slot[2];
+		uint32_t slot[2];
 		uint8_t armed[2]; /* atomic */
 	} tc __rte_cache_aligned;
 
