@@ -76,19 +76,17 @@ unsigned ee_offer_credits(struct engine *e)
 {
 	struct execution_engine *ee = e->module[MODULE_EE];
 	uint32_t last = ee->starved.tail;
-	unsigned sent = 0;
+	unsigned looked = 0, sent = 0;
 	struct qp *qp;
 
 	if (likely(ee->starved.head == QP_LIST_END || engine_now(e) < ee->look_ns))
 		return 0;
-	for (unsigned i = 0; i < LOOK_QPS && (qp = qp_list_take(&ee->starved)); i++) {
+	do {
+		qp = qp_list_take(&ee->starved);
 		sent += look(e, qp);
-		if (qp->index == last) /* all of them */
-			break;
-	}
+	} while (++looked < LOOK_QPS && qp->index != last); /* at most all of them, once */
 	ee->look_gap_ns = sent || !ee->look_gap_ns ? LOOK_NS : 2 * ee->look_gap_ns;
-	if (ee->look_gap_ns > LOOK_NS_MAX)
-		ee->look_gap_ns = LOOK_NS_MAX;
+	ee->look_gap_ns = RTE_MIN(ee->look_gap_ns, (uint32_t)LOOK_NS_MAX);
 	ee->look_ns = engine_now(e) + ee->look_gap_ns;
 	return sent;
 }

@@ -177,7 +177,6 @@ static unsigned flush(struct engine *e, struct counters *c, struct qp *qp, unsig
 		complete_error(e, c, qp, SYNDROME_WR_FLUSH);
 		rwm_skip_wqe(qp);
 	}
-	qp->ee.flushed = n == claimed ? EE_FLUSHED : EE_NOT_FLUSHED;
 	if (n < claimed)
 		wake_post(&e->wake[WAKE_EE], &qp->wake[WAKE_EE], qp->index);
 	return n;

@@ -26,7 +26,7 @@ enum ee_state {
 /* qp->ee.flushed */
 enum ee_flushed {
 	EE_NOT_FLUSHED,
-	EE_FLUSHED, /* the receive queue, in ERR */
+	EE_FLUSHED, /* with an SRQ, in ERR: EQE_LAST_WQE was raised */
 	EE_LEAVING, /* the CEU took the QP away; ee.answers_put: answers put into EE_RESPG by then
 		     */
 };
@@ -34,7 +34,7 @@ enum ee_flushed {
 /* An ACK owed at the end of the burst, and the mbuf that will carry it to RespPktGen. */
 struct owed_ack {
 	struct qp *qp;
-	struct rte_mbuf *m; /* NULL: it went out earlier */
+	struct rte_mbuf *m;
 };
 
 /* The module's own state: valid within one burst. */
@@ -95,7 +95,7 @@ static inline void hand_over(struct execution_engine *ee, struct qp *qp, struct 
 	ee->out[ee->outs++] = m;
 }
 
-/* The ACK that is owed goes out now: PSN of the most recent executed request (C9-95). */
+/* If an ACK is owed it goes out now: PSN of the most recent executed request (C9-95). */
 static inline void pay_ack(struct engine *e, struct execution_engine *ee, struct qp *qp)
 {
 	struct owed_ack *o;
@@ -106,7 +106,6 @@ static inline void pay_ack(struct engine *e, struct execution_engine *ee, struct
 	qp->ee.ack_pending = 0;
 	hand_over(ee, qp, o->m, RESPONSE_ACK, psn_sub(qp->ee.expected_psn, 1),
 		ee_ack_syndrome(e, qp));
-	o->m = NULL;
 }
 
 /* UC: the message in progress is given up, its receive descriptor serves the next one. */

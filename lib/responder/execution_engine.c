@@ -141,8 +141,7 @@ static inline enum ee_state step_cxt_wb(struct ee_work *w)
 {
 	struct qp *qp = w->qp;
 
-	if (w->a->payload_bytes)
-		count_n(w->c, COUNTER_executed_bytes, w->a->payload_bytes);
+	count_n(w->c, COUNTER_executed_bytes, w->a->payload_bytes);
 	qp->ee.expected_psn = psn_add(qp->ee.expected_psn, w->psns);
 	qp->ee.received_bytes = w->total;
 	qp->ee.nak_sent = 0;
@@ -291,8 +290,7 @@ unsigned ee_poll(struct engine *e)
 		}
 	}
 	for (unsigned i = 0; i < ee->owes; i++)
-		if (ee->owed[i].m)
-			pay_ack(e, ee, ee->owed[i].qp);
+		pay_ack(e, ee, ee->owed[i].qp);
 	if (ee->outs)
 		channel_put(&e->channel[CHANNEL_EE_RESPG], ee->out, ee->outs);
 	if (ee->deads)

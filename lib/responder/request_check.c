@@ -16,7 +16,8 @@ static inline bool in_sequence(const struct qp *qp, const struct wire_opcode *op
 	return qp->ee.message == message_of(op);
 }
 
-/* C9-85, C9-92; and no payload where the opcode has none. */
+/* C9-85, C9-92; and no payload where the opcode has none. A frame is a whole number of words, so
+ * that a payload of just the MTU has no pad. */
 static inline bool payload_fits(
 	const struct qp *qp, const struct arrival *a, const struct wire_opcode *op)
 {
@@ -28,7 +29,7 @@ static inline bool payload_fits(
 		return bytes <= qp->mtu_bytes;
 	if (op->flags & WIRE_LAST)
 		return bytes >= 1 && bytes <= qp->mtu_bytes;
-	return bytes == qp->mtu_bytes && a->headers.pad == 0;
+	return bytes == qp->mtu_bytes;
 }
 
 /* C9-72, C9-93: the packets of a WRITE bring just what its RETH announced. */

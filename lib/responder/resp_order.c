@@ -13,11 +13,10 @@ void order_account(struct qp *qp, const struct arrival *a)
 		qp->respg.reads_done++;
 }
 
-/* PSNs from the next packet of an answer to its last. */
+/* PSNs from the next packet of a READ's or an atomic's answer to its last. An atomic has no length:
+ * it takes one. */
 static uint32_t psns_left(const struct qp *qp, const struct arrival *a)
 {
-	if (a->response != RESPONSE_READ)
-		return 1;
 	return psn_packets(a->length, qp->mtu_bytes) - a->done_packets;
 }
 
@@ -126,8 +125,7 @@ void order_purge(struct qp *qp)
 
 bool order_ends_in_fatal_nak(const struct qp *qp)
 {
-	const struct arrival *a = qp->respg.tail ? arrival_of(qp->respg.tail) : NULL;
+	uint8_t syndrome = arrival_of(qp->respg.tail)->syndrome; /* of a READ: an ACK's */
 
-	return a && a->response == RESPONSE_ACK && aeth_kind(a->syndrome) == AETH_NAK &&
-	       aeth_value(a->syndrome) != AETH_NAK_SEQUENCE;
+	return aeth_kind(syndrome) == AETH_NAK && aeth_value(syndrome) != AETH_NAK_SEQUENCE;
 }

@@ -24,7 +24,7 @@ void order_pop(struct qp *qp);
 /* Gives all of it up. */
 void order_purge(struct qp *qp);
 
-/* A NAK behind which nothing comes any more waits at the end of the list. */
+/* A NAK behind which nothing comes any more waits at the end of the list, which is not empty. */
 bool order_ends_in_fatal_nak(const struct qp *qp);
 
 /* PSN of the next packet that this answer needs. */

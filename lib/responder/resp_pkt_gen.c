@@ -42,8 +42,8 @@ struct resp_pkt_gen {
 	unsigned spares, outs;
 	unsigned limit;	       /* frames that this poll may make: room, buffers */
 	struct qp_list active; /* QPs whose answers wait */
-	int64_t quantum_left;  /* of the QP at the head, bytes; set when its turn begins */
-	uint16_t ip_id;
+	int64_t quantum_left;  /* of the QP at the head, or the next one to be there; bytes */
+	uint16_t ip_id;	       /* IPv4 identification of the last frame */
 };
 
 /* Makes sure that `want` buffers are in stock, or as many as there are. */
@@ -78,13 +78,6 @@ static inline struct rte_mbuf *next_buffer(const struct resp_pkt_gen *p)
 	return p->spare[p->spares - 1];
 }
 
-static inline uint16_t next_ip_id(struct resp_pkt_gen *p)
-{
-	p->ip_id++;
-	p->ip_id += p->ip_id == 0;
-	return p->ip_id;
-}
-
 /*
  * Puts the headers in front of the payload, which stands at the data start with its zero pad, and
  * the ICRC behind it. crc: state of payload and pad from 0, or NULL: computed here.
@@ -104,7 +97,7 @@ static inline void seal(struct resp_pkt_gen *p, const struct qp *qp, const struc
 	struct packet *packet = packet_of(m);
 	uint32_t icrc;
 
-	wire_stamp(l2, t, after_udp, next_ip_id(p));
+	wire_stamp(l2, t, after_udp, ++p->ip_id);
 	wire_write_transport(bth, h);
 	if (crc)
 		icrc = ~wire_crc_combine(
@@ -296,11 +289,9 @@ static void serve_head(struct engine *e, struct resp_pkt_gen *p, struct counters
 	MACHINE_STEP(respg_machine, state, RESPG_WAIT);
 }
 
-static void activate(struct engine *e, struct resp_pkt_gen *p, struct qp *qp)
+static void activate(struct resp_pkt_gen *p, struct qp *qp)
 {
 	MACHINE_STEP(respg_machine, qp->respg.active.listed ? RESPG_WAIT : RESPG_IDLE, RESPG_WAIT);
-	if (!qp_list_first(&p->active))
-		p->quantum_left = e->settings.quantum_bytes;
 	qp_list_add(&p->active, qp);
 }
 
@@ -332,14 +323,10 @@ void respg_forget(struct engine *e, struct qp *qp)
 /*
  * Is what waits for this QP worth nothing any more? In ERR an answer is still given to what
  * precedes a NAK of ExecutionEngine's (C9-87); while EE_RESPG holds something that NAK may be still
- * to come.
+ * to come. Something does wait.
  */
 static bool is_void(struct engine *e, const struct qp *qp)
 {
-	const struct rte_mbuf *head = qp->respg.head;
-
-	if (!head)
-		return false;
 	if (arrival_of(qp->respg.head)->qpn != qp_number(qp) || qp_state(qp) < QP_RTR)
 		return true;
 	return qp_state(qp) == QP_ERR && !order_ends_in_fatal_nak(qp) &&
@@ -350,7 +337,7 @@ static void serve_active(struct engine *e, struct resp_pkt_gen *p, struct counte
 {
 	struct qp *qp;
 
-	while (may_make_frame(p) && (qp = qp_list_first(&p->active))) {
+	while ((qp = qp_list_first(&p->active))) {
 		if (unlikely(is_void(e, qp)))
 			order_purge(qp);
 		while (qp->respg.head && may_make_frame(p)) {
@@ -378,7 +365,7 @@ static inline struct rte_mbuf *take_up(
 	}
 	if (a->response == RESPONSE_READ || qp->respg.head) {
 		order_put(c, qp, m);
-		activate(e, p, qp);
+		activate(p, qp);
 		return NULL;
 	}
 	MACHINE_STEP(respg_machine, RESPG_IDLE, RESPG_HEADER);
@@ -392,23 +379,17 @@ static inline struct rte_mbuf *take_up(
 	return m;
 }
 
-/* Takes up at most n answers, for each of which a frame could be made. */
+/* Takes up at most n answers, for each of which a frame could be made. Returns how many. */
 static unsigned take_burst(struct engine *e, struct resp_pkt_gen *p, struct counters *c, unsigned n)
 {
-	struct rte_mbuf *burst[BURST], *dead[BURST];
-	unsigned deads = 0;
+	struct rte_mbuf *burst[BURST];
 
 	n = channel_take(&e->channel[CHANNEL_EE_RESPG], burst, RTE_MIN(n, (unsigned)BURST));
 	for (unsigned i = 0; i < n; i++)
 		rte_prefetch0(&qp_at(e->qps, arrival_of(burst[i])->qpn & e->qps->mask)->respg);
-	for (unsigned i = 0; i < n; i++) {
-		struct rte_mbuf *m = take_up(e, p, c, burst[i]);
-
-		if (m)
-			dead[deads++] = m;
-	}
-	if (deads)
-		rte_pktmbuf_free_bulk(dead, deads);
+	for (unsigned i = 0; i < n; i++)
+		burst[i] = take_up(e, p, c, burst[i]);
+	rte_pktmbuf_free_bulk(burst, n); /* it skips what is NULL */
 	return n;
 }
 
@@ -463,6 +444,7 @@ int respg_create(struct engine *e)
 	if (!p)
 		return -ENOMEM;
 	qp_list_init(&p->active, e->qps, offsetof(struct qp, respg.active));
+	p->quantum_left = e->settings.quantum_bytes;
 	e->module[MODULE_RESPG] = p;
 	return 0;
 }
@@ -489,8 +471,7 @@ void respg_destroy(struct engine *e)
 	if (!p)
 		return;
 	free_waiting(e, p);
-	if (p->spares)
-		rte_pktmbuf_free_bulk(p->spare, p->spares);
+	rte_pktmbuf_free_bulk(p->spare, p->spares);
 	rte_free(p);
 	e->module[MODULE_RESPG] = NULL;
 }
