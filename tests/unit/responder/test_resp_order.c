@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* RespPktGen's list of waiting answers alone: who stands where, what replaces what, who is freed,
+ * and what was counted. */
+#include "resp_order.h"
+#include "resp_pkt_gen.h"
+#include "responder_fixture.h"
+
+static struct rte_mbuf *make(enum response_kind kind, uint32_t psn, uint32_t packets)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(fx->rx);
+	struct arrival *a = arrival_of(m);
+
+	memset(a, 0, sizeof(*a));
+	a->qpn = FX_QPN;
+	a->response = kind;
+	a->response_psn = psn & PSN_MASK;
+	a->length = kind == RESPONSE_READ ? packets * FX_MTU : 0;
+	a->syndrome = 31;
+	return m;
+}
+
+static struct arrival *put(enum response_kind kind, uint32_t psn, uint32_t packets)
+{
+	struct rte_mbuf *m = make(kind, psn, packets);
+
+	order_put(stage_counters(&fx->e, STAGE_RESPONDER_EXEC), fx->qp, m);
+	return arrival_of(m);
+}
+
+static void put_again(enum response_kind kind, uint32_t psn, uint32_t packets)
+{
+	struct rte_mbuf *m = make(kind, psn, packets);
+
+	response_set_duplicate(arrival_of(m), true);
+	order_put(stage_counters(&fx->e, STAGE_RESPONDER_EXEC), fx->qp, m);
+}
+
+/* The list, by next PSN; as many mbufs as it has are in use, and its tail is its last. */
+static void assert_list(unsigned n, const uint32_t *psns)
+{
+	struct rte_mbuf *m = fx->qp->respg.head, *last = NULL;
+
+	for (unsigned i = 0; i < n; i++, m = arrival_of(m)->next) {
+		assert_non_null(m);
+		assert_int_equal(order_next_psn(arrival_of(m)), psns[i] & PSN_MASK);
+		last = m;
+	}
+	assert_null(m);
+	assert_ptr_equal(fx->qp->respg.tail, last);
+	assert_int_equal(rte_mempool_in_use_count(fx->rx), n);
+}
+#define ASSERT_LIST(...)                                                                           \
+	assert_list(sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), (uint32_t[]){__VA_ARGS__})
+
+static void assert_done(unsigned reads)
+{
+	assert_int_equal(fx->qp->respg.reads_done, reads);
+}
+
+static void new_answers__in_the_order_they_came(void **state)
+{
+	(void)state;
+	put(RESPONSE_READ, 10, 5);
+	put(RESPONSE_ATOMIC, 15, 1);
+	put(RESPONSE_ACK, 16, 0);
+	put(RESPONSE_READ, 17, 1);
+	ASSERT_LIST(10, 15, 16, 17);
+	assert_done(0);
+	for (unsigned i = 0; i < 4; i++) {
+		order_pop(fx->qp);
+		assert_done(i < 2 ? i + 1 : i); /* the ACK holds no resource */
+	}
+	assert_list(0, NULL);
+}
+
+static void purge__gives_all_up_and_counts_it(void **state)
+{
+	(void)state;
+	put(RESPONSE_READ, 10, 5);
+	put_again(RESPONSE_READ, 8, 1);
+	put(RESPONSE_ACK, 15, 0);
+	put(RESPONSE_ATOMIC, 16, 0);
+	order_purge(fx->qp);
+	assert_list(0, NULL);
+	assert_done(2); /* the duplicate holds none */
+	put(RESPONSE_READ, 20, 1);
+	ASSERT_LIST(20);
+	order_purge(fx->qp);
+	order_purge(fx->qp);
+}
+
+static void ack__supersedes_the_one_it_is_behind(void **state)
+{
+	struct arrival *a;
+
+	(void)state;
+	put(RESPONSE_ACK, 9, 0);
+	a = put(RESPONSE_READ, 10, 5);
+	put(RESPONSE_ACK, 15, 0);
+	a = arrival_of(a->next);
+	assert_int_equal(a->response, RESPONSE_ACK);
+	put(RESPONSE_ACK, 17, 0);
+	ASSERT_LIST(9, 10, 17);
+	order_purge(fx->qp);
+}
+
+/* A NAK carries the PSN that is expected: what a duplicate draws after it says less. */
+static void ack__of_before_does_not_supersede_a_nak(void **state)
+{
+	struct arrival *nak;
+
+	(void)state;
+	put(RESPONSE_READ, 10, 5);
+	nak = put(RESPONSE_ACK, 15, 0);
+	nak->syndrome = aeth_nak(AETH_NAK_SEQUENCE);
+	put(RESPONSE_ACK, 14, 0);
+	ASSERT_LIST(10, 15);
+	assert_int_equal(nak->syndrome, aeth_nak(AETH_NAK_SEQUENCE));
+	put(RESPONSE_ACK, 15, 0);
+	assert_int_equal(nak->syndrome, 31);
+	order_purge(fx->qp);
+}
+
+/* Asked for from within what is left: the old answer would give the same packets twice. */
+static void duplicate__replaces_what_it_overlaps(void **state)
+{
+	static const struct {
+		uint32_t psn, packets, old; /* is the old one, 10 to 19 with 13 next, kept? */
+	} rows[] = {
+		{5, 8, 1},
+		{5, 9, 0},
+		{13, 1, 0},
+		{12, 1, 1},
+		{10, 10, 0},
+		{16, 2, 0},
+		{19, 1, 0},
+		{20, 1, 1},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		put(RESPONSE_READ, 10, 10)->done_packets = 3;
+		put_again(RESPONSE_READ, rows[i].psn, rows[i].packets);
+		if (!rows[i].old)
+			ASSERT_LIST(rows[i].psn);
+		else if (rows[i].psn < 13)
+			ASSERT_LIST(rows[i].psn, 13);
+		else
+			ASSERT_LIST(13, rows[i].psn);
+		assert_done(i + !rows[i].old);
+		order_purge(fx->qp);
+		assert_done(i + 1);
+	}
+}
+
+static void duplicate__of_an_atomic(void **state)
+{
+	(void)state;
+	put(RESPONSE_ATOMIC, 10, 0);
+	put_again(RESPONSE_ATOMIC, 9, 0);
+	put_again(RESPONSE_ATOMIC, 11, 0);
+	ASSERT_LIST(9, 10, 11);
+	put_again(RESPONSE_ATOMIC, 10, 0);
+	ASSERT_LIST(9, 10, 11);
+	assert_done(1);
+	put_again(RESPONSE_READ, 8, 2);
+	ASSERT_LIST(8, 10, 11);
+	order_purge(fx->qp);
+	assert_done(1);
+}
+
+/* The ACK of a duplicate carries the PSN of the last request, which may be the READ's that is asked
+ * for again. */
+static void duplicate__leaves_acknowledgements(void **state)
+{
+	(void)state;
+	put(RESPONSE_READ, 10, 5);
+	put(RESPONSE_ACK, 14, 0);
+	put_again(RESPONSE_READ, 10, 5);
+	ASSERT_LIST(10, 14);
+	assert_int_equal(arrival_of(fx->qp->respg.tail)->response, RESPONSE_ACK);
+	order_purge(fx->qp);
+}
+
+static void duplicate__replaces_several_and_the_last(void **state)
+{
+	(void)state;
+	put(RESPONSE_READ, 0xfffffe, 2);
+	put(RESPONSE_READ, 0, 2);
+	put(RESPONSE_READ, 2, 2);
+	put_again(RESPONSE_READ, 0xffffff, 5); /* 0xffffff .. 3 */
+	ASSERT_LIST(0xffffff);
+	assert_done(3);
+	put(RESPONSE_ACK, 4, 0);
+	ASSERT_LIST(0xffffff, 4);
+	order_purge(fx->qp);
+}
+
+/* In the midst of the list, where one in front of it and one behind it stay. */
+static void duplicate__replaces_one_between_others(void **state)
+{
+	(void)state;
+	put(RESPONSE_READ, 10, 2);
+	put(RESPONSE_READ, 12, 2);
+	put(RESPONSE_READ, 14, 2);
+	put_again(RESPONSE_READ, 13, 1);
+	ASSERT_LIST(10, 13, 14);
+	assert_done(1);
+	order_purge(fx->qp);
+}
+
+static void duplicate__beyond_the_bound_is_dropped(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < ORDER_DUPLICATES_MAX; i++)
+		put_again(RESPONSE_READ, 2 * i, 1);
+	fx_assert_counter(drop_duplicate, 0);
+	put_again(RESPONSE_READ, 1, 1);
+	fx_assert_counter(drop_duplicate, 1);
+	put_again(RESPONSE_READ, 2, 1); /* replaces its like */
+	fx_assert_counter(drop_duplicate, 1);
+	assert_int_equal(rte_mempool_in_use_count(fx->rx), ORDER_DUPLICATES_MAX);
+	assert_done(0);
+	order_purge(fx->qp);
+}
+
+static void fatal_nak__is_one_that_ends_the_queue_pair(void **state)
+{
+	static const struct {
+		uint8_t syndrome, fatal;
+	} rows[] = {
+		{0, 0},
+		{1, 0},
+		{31, 0},
+		{0x20, 0},
+		{0x21, 0},
+		{0x60, 0},
+		{0x61, 1},
+		{0x62, 1},
+		{0x63, 1},
+	};
+
+	(void)state;
+	put(RESPONSE_READ, 10, 2);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_false(order_ends_in_fatal_nak(fx->qp));
+		put(RESPONSE_ACK, 12, 0)->syndrome = rows[i].syndrome;
+		assert_int_equal(order_ends_in_fatal_nak(fx->qp), rows[i].fatal);
+		order_purge(fx->qp);
+		put(RESPONSE_READ, 10, 2);
+	}
+	order_purge(fx->qp);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(new_answers__in_the_order_they_came),
+		FX_TEST(purge__gives_all_up_and_counts_it),
+		FX_TEST(ack__supersedes_the_one_it_is_behind),
+		FX_TEST(ack__of_before_does_not_supersede_a_nak),
+		FX_TEST(duplicate__replaces_what_it_overlaps),
+		FX_TEST(duplicate__of_an_atomic),
+		FX_TEST(duplicate__leaves_acknowledgements),
+		FX_TEST(duplicate__replaces_several_and_the_last),
+		FX_TEST(duplicate__replaces_one_between_others),
+		FX_TEST(duplicate__beyond_the_bound_is_dropped),
+		FX_TEST(fatal_nak__is_one_that_ends_the_queue_pair),
+	};
+
+	return cmocka_run_group_tests_name(
+		"responder: order of answers", tests, fx_group_setup, fx_group_teardown);
+}
