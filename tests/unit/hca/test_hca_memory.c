@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What an HCA is made of: all of it is given back, also when it comes to nothing half way because
+ * there is no more. Allocations of lib/ are counted and refused by the linker's --wrap. */
+#include <errno.h>
+#include <rte_errno.h>
+#include <rte_malloc.h>
+#include <rte_memzone.h>
+#include <rte_ring.h>
+#include "engine_fixture.h"
+
+static unsigned allocations, refused_at; /* 0: none is refused */
+
+static bool refused(void)
+{
+	if (++allocations != refused_at)
+		return false;
+	rte_errno = ENOMEM;
+	return true;
+}
+
+void *__real_rte_zmalloc(const char *type, size_t size, unsigned align);
+void *__wrap_rte_zmalloc(const char *type, size_t size, unsigned align);
+void *__wrap_rte_zmalloc(const char *type, size_t size, unsigned align)
+{
+	return refused() ? NULL : __real_rte_zmalloc(type, size, align);
+}
+
+void *__real_rte_zmalloc_socket(const char *type, size_t size, unsigned align, int socket);
+void *__wrap_rte_zmalloc_socket(const char *type, size_t size, unsigned align, int socket);
+void *__wrap_rte_zmalloc_socket(const char *type, size_t size, unsigned align, int socket)
+{
+	return refused() ? NULL : __real_rte_zmalloc_socket(type, size, align, socket);
+}
+
+/* Filled with what was there before, as far as anybody may rely on it. */
+void *__real_rte_malloc_socket(const char *type, size_t size, unsigned align, int socket);
+void *__wrap_rte_malloc_socket(const char *type, size_t size, unsigned align, int socket);
+void *__wrap_rte_malloc_socket(const char *type, size_t size, unsigned align, int socket)
+{
+	void *p = refused() ? NULL : __real_rte_malloc_socket(type, size, align, socket);
+
+	if (p)
+		memset(p, 0x5a, size);
+	return p;
+}
+
+struct rte_ring *__real_rte_ring_create(
+	const char *name, unsigned count, int socket, unsigned flags);
+struct rte_ring *__wrap_rte_ring_create(
+	const char *name, unsigned count, int socket, unsigned flags);
+struct rte_ring *__wrap_rte_ring_create(
+	const char *name, unsigned count, int socket, unsigned flags)
+{
+	return refused() ? NULL : __real_rte_ring_create(name, count, socket, flags);
+}
+
+const struct rte_memzone *__real_rte_memzone_reserve_aligned(
+	const char *name, size_t bytes, int socket, unsigned flags, unsigned align);
+const struct rte_memzone *__wrap_rte_memzone_reserve_aligned(
+	const char *name, size_t bytes, int socket, unsigned flags, unsigned align);
+const struct rte_memzone *__wrap_rte_memzone_reserve_aligned(
+	const char *name, size_t bytes, int socket, unsigned flags, unsigned align)
+{
+	return refused() ? NULL
+			 : __real_rte_memzone_reserve_aligned(name, bytes, socket, flags, align);
+}
+
+struct rte_mempool *__real_rte_pktmbuf_pool_create(
+	const char *name, unsigned n, unsigned cache, uint16_t priv, uint16_t room, int socket);
+struct rte_mempool *__wrap_rte_pktmbuf_pool_create(
+	const char *name, unsigned n, unsigned cache, uint16_t priv, uint16_t room, int socket);
+struct rte_mempool *__wrap_rte_pktmbuf_pool_create(
+	const char *name, unsigned n, unsigned cache, uint16_t priv, uint16_t room, int socket)
+{
+	return refused() ? NULL
+			 : __real_rte_pktmbuf_pool_create(name, n, cache, priv, room, socket);
+}
+
+/* ---- what is in use ---- */
+
+struct in_use {
+	uint64_t blocks, bytes; /* of the heap; memory zones (tables, rings, pools) come from it */
+	unsigned zones, pools;
+};
+
+static void add_zone(const struct rte_memzone *zone, void *to)
+{
+	((struct in_use *)to)->zones++;
+}
+
+static void add_pool(struct rte_mempool *pool, void *to)
+{
+	((struct in_use *)to)->pools++;
+}
+
+static struct in_use in_use(void)
+{
+	struct rte_malloc_socket_stats s;
+	struct in_use u = {0};
+
+	assert_int_equal(rte_malloc_get_socket_stats(0, &s), 0);
+	u.blocks = s.alloc_count;
+	u.bytes = s.heap_allocsz_bytes;
+	rte_memzone_walk(add_zone, &u);
+	rte_mempool_walk(add_pool, &u);
+	return u;
+}
+
+static void assert_same(const struct in_use *before)
+{
+	struct in_use now = in_use();
+
+	assert_int_equal(now.zones, before->zones);
+	assert_int_equal(now.pools, before->pools);
+	assert_int_equal(now.blocks, before->blocks);
+	assert_int_equal(now.bytes, before->bytes);
+	assert_int_equal(rte_mempool_in_use_count(fx->packets), 0);
+	assert_int_equal(rte_mempool_in_use_count(fx->descriptors), 0);
+}
+
+static struct hca_config other(unsigned engines)
+{
+	struct hca_config c = fx->h->config;
+
+	strcpy(c.name, "other");
+	c.engines = engines;
+	return c;
+}
+
+static void hca_destroy__gives_everything_back(void **state)
+{
+	for (unsigned engines = 1; engines <= 3; engines++) {
+		struct in_use before = in_use(), with;
+		struct hca_config c = other(engines);
+		struct hca *h;
+
+		assert_int_equal(hca_create(&c, &h), 0);
+		with = in_use();
+		assert_true(with.blocks > before.blocks && with.zones > before.zones);
+		assert_int_equal(with.pools, before.pools + 1);
+		for (unsigned i = 0; i < 10; i++)
+			hca_poll(h, FX_START_NS + i * 1000);
+		hca_destroy(h);
+		assert_same(&before);
+	}
+	hca_destroy(NULL);
+}
+
+/* Each allocation in turn is the one for which there is no more: the HCA is refused, and what was
+ * there already is given back. */
+static void hca_create__without_memory(void **state)
+{
+	struct in_use before = in_use();
+	struct hca_config c = other(2);
+	struct hca *h;
+	unsigned at = 0;
+	int err;
+
+	for (;;) {
+		h = NULL;
+		allocations = 0;
+		refused_at = ++at;
+		err = hca_create(&c, &h);
+		refused_at = 0;
+		if (err == 0)
+			break;
+		assert_int_equal(err, -ENOMEM);
+		assert_null(h);
+		assert_same(&before);
+	}
+	assert_true(allocations > 2 * (CHANNEL_COUNT + 15) && allocations < at);
+	hca_poll(h, FX_START_NS);
+	hca_destroy(h);
+	assert_same(&before);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(hca_destroy__gives_everything_back),
+		FX_TEST(hca_create__without_memory),
+	};
+
+	return cmocka_run_group_tests_name("hca_memory", tests, fx_group_setup, fx_group_teardown);
+}
