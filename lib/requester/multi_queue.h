@@ -132,11 +132,11 @@ static inline void mq_link(struct mq_list *l, uint32_t *next, uint32_t *tail_nex
  * index back afterwards. */
 static inline void mq_unlink(struct mq_list *l, uint32_t *next)
 {
-	uint32_t after = __atomic_load_n(next, __ATOMIC_ACQUIRE), expected = MQ_NIL;
+	uint32_t after = __atomic_load_n(next, __ATOMIC_ACQUIRE);
 
-	if (after == MQ_NIL && !__atomic_compare_exchange_n(next, &expected, MQ_CLOSED, false,
-				       __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-		after = expected;
+	if (after == MQ_NIL) /* seems to be the last: becomes what it is, if it is not */
+		__atomic_compare_exchange_n(
+			next, &after, MQ_CLOSED, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 	if (after != MQ_NIL) /* else the producer sets the head, and may have done so already */
 		__atomic_store_n(&l->head, after, __ATOMIC_RELEASE);
 	__atomic_store_n(&l->consumed, l->consumed + 1, __ATOMIC_RELEASE);
@@ -184,9 +184,22 @@ static inline struct rd_element *rd_head(struct multi_queue *mq, const struct mq
 	return mq_count(l) ? &mq->rd[__atomic_load_n(&l->head, __ATOMIC_ACQUIRE)] : NULL;
 }
 
+/* Scatter entries are put before their READ: whoever has that one knows that they are there. */
 static inline struct re_element *re_head(struct multi_queue *mq, const struct mq_list *l)
 {
-	return mq_count(l) ? &mq->re[__atomic_load_n(&l->head, __ATOMIC_ACQUIRE)] : NULL;
+	return &mq->re[__atomic_load_n(&l->head, __ATOMIC_ACQUIRE)];
+}
+
+/* The heads of both lists, or NULL; false: both are empty. While the producer goes on: each element
+ * that is older than one of the two is seen, too. */
+static inline bool mq_heads(struct multi_queue *mq, const struct mq_list *sw_list,
+	const struct mq_list *rd_list, struct sw_element **sw, struct rd_element **rd)
+{
+	*sw = sw_head(mq, sw_list);
+	*rd = rd_head(mq, rd_list);
+	if (*rd) /* a packet older than this READ may have come in between */
+		*sw = sw_head(mq, sw_list);
+	return *sw || *rd;
 }
 
 /* Takes the head away; what it holds (the mbuf) is the caller's business before. Consumer; not

@@ -35,6 +35,10 @@ bool timer_event_put(struct engine *e, enum channel_id to, const struct qp *q,
 /* Takes a QP's timers off the wheel: the QP goes away. Stage requester_recv. */
 void tc_let_go(struct engine *e, struct qp *q);
 
+/* The settings that its timers go by have changed: the RNR timer is stopped; the Loss timer looks
+ * at the next tick whether, and for how long, it has to run. Stage requester_recv. */
+void tc_look_anew(struct engine *e, struct qp *q);
+
 /* RequesterRecvControl's own state. */
 struct rrc {
 	uint8_t state;		   /* enum rrc_state; in debug builds only */
@@ -110,9 +114,9 @@ static inline uint64_t qp_quiet_since(const struct qp *q)
 /* For how long. Another lcore's clock may be a round ahead of ours. */
 static inline uint64_t qp_quiet_ns(const struct engine *e, const struct qp *q)
 {
-	uint64_t since = qp_quiet_since(q), now = engine_now(e);
+	uint64_t since = qp_quiet_since(q);
 
-	return now > since ? now - since : 0;
+	return RTE_MAX(engine_now(e), since) - since;
 }
 
 /* NPSN. Any stage of the requester. */

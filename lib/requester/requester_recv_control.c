@@ -97,8 +97,7 @@ static bool release(struct engine *e, struct qp *q, uint32_t upto)
 		uint8_t flags = sw->flags;
 
 		rte_pktmbuf_free(sw->m);
-		if (flags & ELEMENT_LAST)
-			complete(e, q, flags, sw->wqe_offset, sw->opcode, sw->length);
+		complete(e, q, flags, sw->wqe_offset, sw->opcode, sw->length);
 		unacked = psn_add(sw->psn, 1);
 		sw_pop(e->mq, &q->mq.sw);
 	}
@@ -112,64 +111,44 @@ static bool release(struct engine *e, struct qp *q, uint32_t upto)
 
 /* ---- failure ---- */
 
-/* Completes everything outstanding, in order; the first request as `first`, the others as
- * flushed. A request in several packets completes once: with its last packet, or, when that was
- * never sent, as a bad request later. */
-static void flush_all(struct engine *e, struct qp *q, enum wire_outcome first)
+/* The QP is in ERR: the request, or a packet of it, will not be done; `last`: there is no more of
+ * it behind. The first one completes as `first`, the others as flushed. A request in several
+ * packets completes once: the one that failed with the packet that did, others with their last
+ * packet, or, when that was never sent, as a bad request later. What comes next in order belongs to
+ * the same request until its last packet did. */
+static void give_up(struct engine *e, struct qp *q, enum wire_outcome first, uint32_t offset,
+	uint8_t opcode, bool last)
+{
+	bool reported = q->rrc.fatal;
+
+	if (first != OUTCOME_FLUSH || (last && !reported))
+		requester_complete(e, q, STAGE_REQUESTER_RECV, first, offset, opcode, 0);
+	if (first != OUTCOME_FLUSH || reported)
+		q->rrc.fatal = !last;
+}
+
+/* Gives up everything outstanding, in order. The context's numbers are not kept up any more: ERR is
+ * left through RST only. */
+static void flush(struct engine *e, struct qp *q, enum wire_outcome first)
 {
 	struct sw_element *sw;
 	struct rd_element *rd;
-	uint32_t offset;
-	uint8_t opcode, entries;
-	bool last;
 
-	for (;;) {
-		sw = sw_head(e->mq, &q->mq.sw);
-		rd = rd_head(e->mq, &q->mq.rd);
-		if (!sw && !rd)
-			break;
-		if (!sw) /* a packet older than this READ may have come in between: it is seen now
-			  */
-			sw = sw_head(e->mq, &q->mq.sw);
+	enter(e, RRC_FLUSH);
+	while (mq_heads(e->mq, &q->mq.sw, &q->mq.rd, &sw, &rd)) {
 		if (read_is_older(sw, rd)) {
-			offset = rd->wqe_offset;
-			opcode = rd->opcode;
-			entries = rd->entries;
-			last = true;
+			give_up(e, q, first, rd->wqe_offset, rd->opcode, true);
+			sem_release(e, q, rd->entries);
 			rd_pop(e->mq, &q->mq.rd);
-			sem_release(e, q, entries);
-			q->rrc.read_packets = 0;
-			q->rrc.read_asked = 0;
-			__atomic_store_n(
-				&q->rrc.reads_done, q->rrc.reads_done + 1, __ATOMIC_RELEASE);
 		} else {
-			offset = sw->wqe_offset;
-			opcode = sw->opcode;
-			last = sw->flags & ELEMENT_LAST;
+			give_up(e, q, first, sw->wqe_offset, sw->opcode, sw->flags & ELEMENT_LAST);
 			rte_pktmbuf_free(sw->m);
 			sw_pop(e->mq, &q->mq.sw);
 		}
-		if (first != OUTCOME_FLUSH) {
-			requester_complete(e, q, STAGE_REQUESTER_RECV, first, offset, opcode, 0);
-			q->rrc.fatal = !last;
-			q->rrc.failed_wqe = offset;
-			first = OUTCOME_FLUSH;
-		} else if (q->rrc.fatal && offset == q->rrc.failed_wqe) {
-			q->rrc.fatal = !last;
-		} else if (last) {
-			requester_complete(
-				e, q, STAGE_REQUESTER_RECV, OUTCOME_FLUSH, offset, opcode, 0);
-		}
+		first = OUTCOME_FLUSH;
 	}
 	__atomic_store_n(&q->rrc.unacked_psn, qp_next_psn(q), __ATOMIC_RELEASE);
-}
-
-static void flush(struct engine *e, struct qp *q, enum wire_outcome first)
-{
-	enter(e, RRC_FLUSH);
-	flush_all(e, q, first);
 	enter(e, RRC_CLEAR_TIMER);
-	wake_sender(e, q);
 }
 
 static void fail(struct engine *e, struct qp *q, enum wire_outcome outcome)
@@ -194,14 +173,12 @@ static void bad_requests(struct engine *e, struct qp *q)
 
 		enter(e, RRC_BAD_REQ);
 		q->rrc.bad_head = r->next;
-		if (q->rrc.fatal && r->wqe_offset == q->rrc.failed_wqe)
-			q->rrc.fatal =
-				0; /* its error was reported when one of its packets failed */
+		if (q->rrc.fatal) /* the rest of the request that failed: its error is reported */
+			q->rrc.fatal = 0;
 		else
 			requester_complete(e, q, STAGE_REQUESTER_RECV, r->outcome, r->wqe_offset,
 				r->opcode, 0);
-		if (r->outcome != OUTCOME_FLUSH)
-			qp_set_error(e, q);
+		qp_set_error(e, q); /* unless it is in ERR already */
 		request_free(e, m);
 		enter(e, RRC_IDLE);
 	}
@@ -371,7 +348,6 @@ static void drop(struct engine *e, enum counter why)
 static void nak(struct engine *e, struct qp *q, const struct wire_headers *h)
 {
 	enum wire_outcome outcome = OUTCOME_RNR;
-	bool clear;
 
 	if (aeth_kind(h->syndrome) == AETH_NAK) {
 		outcome = wire_outcome_of_nak(aeth_value(h->syndrome));
@@ -381,10 +357,11 @@ static void nak(struct engine *e, struct qp *q, const struct wire_headers *h)
 		}
 	}
 	enter(e, RRC_NAK_IMPLICIT_RELEASE);
-	clear = release(e, q, psn_sub(h->psn, 1));
-	/* A READ that stands in the way lost a response, unless it is that one which failed
-	 * (C9-100). It is asked for again with the rest, for RNR when the wait is over (C9-130). */
-	if (!clear && h->psn != q->rrc.unacked_psn && outcome != OUTCOME_RNR) {
+	release(e, q, psn_sub(h->psn, 1));
+	/* What is older and still there is a READ that lost a response, unless it is that one which
+	 * failed (C9-100). It is asked for again with the rest, for RNR when the wait is over
+	 * (C9-130). */
+	if (h->psn != q->rrc.unacked_psn && outcome != OUTCOME_RNR) {
 		enter(e, RRC_ACK_LOSS_RETRANS);
 		implied_nak(e, q);
 	} else if (outcome == OUTCOME_RNR) {
@@ -500,14 +477,17 @@ static void atomic_response(
 /* The READ or atomic that a response of that PSN belongs to, or NULL. */
 static struct rd_element *asked_for(struct engine *e, struct qp *q, uint32_t psn)
 {
-	struct rd_element *rd = rd_head(e->mq, &q->mq.rd);
 	uint32_t left = mq_count(&q->mq.rd);
+	uint32_t i = __atomic_load_n(&q->mq.rd.head, __ATOMIC_ACQUIRE);
 
-	while (left && !psn_in(psn, rd->psn, rd->packets)) {
-		if (--left)
-			rd = &e->mq->rd[__atomic_load_n(&rd->next, __ATOMIC_ACQUIRE)];
+	for (; left; left--) {
+		struct rd_element *rd = &e->mq->rd[i];
+
+		if (psn_in(psn, rd->psn, rd->packets))
+			return rd;
+		i = __atomic_load_n(&rd->next, __ATOMIC_ACQUIRE);
 	}
-	return left ? rd : NULL;
+	return NULL;
 }
 
 /*
@@ -541,12 +521,11 @@ static void response_in_turn(
 }
 
 /* A response that cannot be changes nothing (C9-133). Else what came before the READ is done; then
- * its place in it. */
+ * its place in it: those that have come were acknowledged by that, so this one is none of them. */
 static void response(struct engine *e, struct qp *q, struct rte_mbuf *m)
 {
 	const struct wire_headers *h = &arrival_of(m)->headers;
 	struct rd_element *head = rd_head(e->mq, &q->mq.rd), *rd = asked_for(e, q, h->psn);
-	uint32_t expected;
 
 	enter(e, RRC_READ_IMPLICIT_RELEASE);
 	if (unlikely(!rd || !is_possible(q, rd, rd == head, h))) {
@@ -561,14 +540,10 @@ static void response(struct engine *e, struct qp *q, struct rte_mbuf *m)
 		take_credits(q, h);
 	}
 	release(e, q, psn_sub(head->psn, 1));
-	expected = psn_add(head->psn, q->rrc.read_packets);
-	if (likely(h->psn == expected)) {
+	if (likely(h->psn == psn_add(head->psn, q->rrc.read_packets))) {
 		response_in_turn(e, q, head, m);
-	} else if (psn_before(h->psn, expected)) {
-		drop(e, COUNTER_ack_duplicate);
 	} else {
 		enter(e, RRC_READ_RETRANS);
-		__atomic_store_n(&q->rrc.unacked_psn, expected, __ATOMIC_RELEASE);
 		implied_nak(e, q);
 	}
 }
@@ -688,12 +663,12 @@ static void probe(struct engine *e, struct qp *q)
 	enter(e, RRC_IDLE);
 }
 
+/* The end of the retransmission wakes the sender. */
 static void end_rnr_wait(struct engine *e, struct qp *q)
 {
 	__atomic_store_n(&q->rrc.rnr_waiting, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&q->rrc.progress_ns, engine_now(e), __ATOMIC_RELEASE);
 	retransmit_from(e, q, q->rrc.unacked_psn);
-	wake_sender(e, q);
 }
 
 static void expired(struct engine *e, struct qp *q, enum timer_kind kind)
@@ -752,21 +727,15 @@ void rrc_let_go(struct engine *e, struct qp *q)
 
 /*
  * In SQD, with nothing outstanding, SQD2SQD may have changed timeout and counters: they count from
- * now on. A wait for an RNR timer ends with the timer: what it was for is acknowledged. The Loss
- * timer would rest by itself, but only when the old time is over; whoever sends
- * next sets it anew. RequesterTransControl stores next_psn and then looks at `armed`; here it is
- * the other way round.
+ * now on. A wait for an RNR timer ends with the timer: what it was for is acknowledged.
  */
 static void settings_changed(struct engine *e, struct qp *q)
 {
 	q->rrc.retry_left = q->retry_cnt;
 	q->rrc.rnr_left = q->rnr_retry;
-	tc_let_go(e, q);
+	tc_look_anew(e, q);
 	if (unlikely(q->rrc.rnr_waiting))
 		end_rnr_wait(e, q);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (unlikely(qp_outstanding(q) && q->timeout))
-		timer_event_put(e, CHANNEL_RRC_TC, q, TIMER_LOSS, TIMER_SET, qp_timeout_ns(q));
 }
 
 static void take_wakes(struct engine *e)

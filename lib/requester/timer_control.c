@@ -148,6 +148,12 @@ void tc_let_go(struct engine *e, struct qp *q)
 			wheel_remove(e, q, kind);
 }
 
+void tc_look_anew(struct engine *e, struct qp *q)
+{
+	tc_let_go(e, q);
+	wheel_insert(e, q, TIMER_LOSS, engine_now(e));
+}
+
 /* A command from RequesterTransControl or RequesterRecvControl. */
 static void command(struct engine *e, const struct timer_event *ev)
 {

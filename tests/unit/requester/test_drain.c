@@ -195,6 +195,8 @@ static void sqd__timer_set_anew(void **state)
 	q->timeout = 8;
 	wake_post(&fx->e->wake[WAKE_RRC], &q->wake[WAKE_RRC], q->index);
 	rrc_poll(fx->e);
+	fx->e->now_ns += 2 * fx->e->settings.timer_tick_ns;
+	tc_poll(fx->e);
 	assert_int_equal(q->tc.armed[TIMER_LOSS], 0);
 	q->state = QP_RTS;
 	wake_sender_of(0);

@@ -137,10 +137,11 @@ static void c9_133__an_impossible_response_changes_nothing(void **state)
 	sent();
 	response(WIRE_RC_READ_RESP_FIRST, P(0)); /* to a WRITE */
 	response(WIRE_RC_READ_RESP_FIRST, P(4)); /* to a WRITE behind */
+	response(WIRE_RC_READ_RESP_MIDDLE, P(4));
 	response(WIRE_RC_READ_RESP_LAST, P(1));
 	response(WIRE_RC_READ_RESP_ONLY, P(3)); /* to an atomic */
 	response(WIRE_RC_ATOMIC_ACK, P(1));	/* to a READ */
-	fx_assert_counter(drop_resp_opcode, 5);
+	fx_assert_counter(drop_resp_opcode, 6);
 	assert_int_equal(fx->qp[0]->rrc.credits, 0);
 	assert_int_equal(fx->qp[0]->rrc.unacked_psn, P(0));
 	assert_no_retransmission();
@@ -159,6 +160,49 @@ static void c9_134__response_of_a_later_read(void **state)
 	fx_assert_no_cqe();
 	assert_retransmission(WIRE_RC_READ_REQUEST, P(1));
 	assert_retransmission(WIRE_RC_FETCH_ADD, P(2));
+}
+
+static void c9_134__response_of_a_later_read_begins_with_its_first(void **state)
+{
+	for (unsigned i = 0; i < 4; i++)
+		send_request(0, USER_RDMA_READ, (i & 1 ? 1 : 2) * FX_MTU, 64 * i);
+	sent();
+	response(WIRE_RC_READ_RESP_ONLY, P(2));
+	fx_assert_counter(drop_resp_opcode, 0);
+	assert_int_equal(fx_ring_count(CHANNEL_RRC_RPG), 4);
+	fx_unfill(CHANNEL_RRC_RPG);
+	fx->e->now_ns += 1000000;
+	response(WIRE_RC_READ_RESP_FIRST, P(3));
+	fx_assert_counter(drop_resp_opcode, 0);
+	assert_int_equal(fx_ring_count(CHANNEL_RRC_RPG), 4);
+	assert_retransmission(WIRE_RC_READ_REQUEST, P(0));
+}
+
+/* Credits come with the responses that have an AETH. */
+static void c9_158__credits_of_responses(void **state)
+{
+	struct wire_headers h = {
+		.opcode = WIRE_RC_READ_RESP_FIRST, .syndrome = aeth_ack(3), .msn = 5, .psn = P(0)};
+	struct qp *q = fx->qp[0];
+
+	q->rrc.credits = 0;
+	read_request(3);
+	respond_with(0, h, FX_MTU, 1);
+	rrc_poll(fx->e);
+	assert_int_equal(q->rrc.credits, CREDITS_CAME | (5 + aeth_credits(3)));
+	h = (struct wire_headers){
+		.opcode = WIRE_RC_READ_RESP_MIDDLE, .syndrome = aeth_ack(4), .msn = 6, .psn = P(1)};
+	for (unsigned i = 0; i < 2; i++) { /* the second time as a duplicate */
+		respond_with(0, h, FX_MTU, 1);
+		rrc_poll(fx->e);
+	}
+	fx_assert_counter(ack_duplicate, 1);
+	assert_int_equal(q->rrc.credits, CREDITS_CAME | (5 + aeth_credits(3)));
+	respond(0, P(1), aeth_nak(AETH_NAK_REMOTE_ACCESS), 7); /* nor with a NAK's duplicate */
+	fx_assert_counter(ack_duplicate, 2);
+	assert_int_equal(q->rrc.credits, CREDITS_CAME | (5 + aeth_credits(3)));
+	respond(0, P(1), aeth_ack(4), 8);
+	assert_int_equal(q->rrc.credits, CREDITS_CAME | (8 + aeth_credits(4)));
 }
 
 /* A response with an AETH that is no ACK (C9-120, C9-135); a MIDDLE has none. */
@@ -279,6 +323,8 @@ int main(void)
 		FX_TEST(c9_133__asking_again_is_about_one_read),
 		FX_TEST(c9_133__an_impossible_response_changes_nothing),
 		FX_TEST(c9_134__response_of_a_later_read),
+		FX_TEST(c9_134__response_of_a_later_read_begins_with_its_first),
+		FX_TEST(c9_158__credits_of_responses),
 		FX_TEST(c9_135__syndromes_of_responses),
 		FX_TEST(c9_133__acknowledgements_with_payload),
 		FX_TEST(c9_132__doubled_rnr_nak),

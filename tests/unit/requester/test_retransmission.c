@@ -188,7 +188,54 @@ static void probe__not_while_the_receiver_is_not_ready(void **state)
 	probe(0);
 	rrc_poll(fx->e);
 	assert_no_retransmission();
+	fx_assert_counter(loss_probes, 0);
 	fx->qp[0]->rrc.rnr_waiting = 0;
+}
+
+/* What is sent again just now need not be once more; nor before it is time. */
+static void probe__not_too_soon(void **state)
+{
+	struct qp *q = fx->qp[0];
+	unsigned psn = 0;
+	uint64_t soon;
+
+	round_trip(&psn, 100 * US);
+	sends(2);
+	fx_fill(CHANNEL_RRC_RPG, 0);
+	soon = qp_probe_ns(q, fx->e->settings.timer_tick_ns);
+	fx->e->now_ns = qp_quiet_since(q) + soon - 1;
+	probe(0);
+	rrc_poll(fx->e);
+	fx_assert_counter(loss_probes, 0);
+	fx->e->now_ns++;
+	probe(0);
+	rrc_poll(fx->e);
+	fx_assert_counter(loss_probes, 1);
+	fx->e->now_ns += 100 * soon;
+	probe(0);
+	rrc_poll(fx->e);
+	fx_assert_counter(loss_probes, 1); /* there was no room for the first one yet */
+}
+
+/* The doublings end, though nothing ever comes: the time stays one that can be told. */
+static void probe__for_ever(void **state)
+{
+	uint64_t tick = fx->e->settings.timer_tick_ns, ns;
+	struct qp *q = fx->qp[0];
+	unsigned psn = 0;
+
+	q->timeout = 31;
+	round_trip(&psn, 1 * US);
+	sends(1);
+	ns = qp_probe_ns(q, tick);
+	for (unsigned i = 1; i < 300; i++) {
+		fx->e->now_ns = RTE_MAX(fx->e->now_ns, qp_quiet_since(q)) + qp_probe_ns(q, tick);
+		probe(0);
+		rrc_poll(fx->e);
+		assert_retransmission(WIRE_RC_SEND_ONLY, P(psn));
+		rrc_poll(fx->e);
+		assert_true(qp_probe_ns(q, tick) == ns << RTE_MIN(i, 16u));
+	}
 }
 
 /* The wheel: an entry with a round trip to go by comes due long before Ttr. */
@@ -292,6 +339,8 @@ int main(void)
 		FX_TEST(probe__a_nak_that_it_draws_does_not_count),
 		FX_TEST(probe__disproved_by_what_came),
 		FX_TEST(probe__not_while_the_receiver_is_not_ready),
+		FX_TEST(probe__not_too_soon),
+		FX_TEST(probe__for_ever),
 		FX_TEST(probe__comes_from_the_wheel),
 		FX_TEST(window__halved_by_a_loss_and_grown_by_a_sixteenth),
 		FX_TEST(window__parks_and_goes_on),

@@ -152,7 +152,8 @@ struct qp {
 				    any number; atomic; RequesterTransControl reads */
 		uint8_t retry_left, rnr_left;
 		uint8_t rnr_waiting;	 /* atomic: RNR timer runs, nothing may be sent */
-		uint8_t fatal;		 /* the error completion was written: flush what is left */
+		uint8_t fatal;		 /* of the request that failed and completed so, more
+					    comes: no second completion */
 		uint8_t proven;		 /* atomic: the peer has answered since the last timeout */
 		uint8_t retransmitting;	 /* atomic: go-back-N is under way, nothing new may be sent
 					    in between */
@@ -161,13 +162,12 @@ struct qp {
 		struct mq_cursor cursor; /* where it lies */
 		uint32_t recover_psn;	 /* NPSN at the last loss */
 		uint8_t recovering;	 /* not all before it is acknowledged */
-		uint32_t mark_psn;   /* a round trip is over when this is acknowledged: NPSN when it
-					began */
-		uint32_t srtt_ns;    /* smoothed round trip; 0: not known; atomic; TimerControl
-					reads */
-		uint64_t mark_ns;    /* and began then; 0: none is measured */
-		uint8_t probes;	     /* since the last progress; atomic; TimerControl reads */
-		uint32_t failed_wqe; /* with fatal: offset of the WQE that was completed in error */
+		uint32_t mark_psn; /* a round trip is over when this is acknowledged: NPSN when it
+				      began */
+		uint32_t srtt_ns;  /* smoothed round trip; 0: not known; atomic; TimerControl
+				      reads */
+		uint64_t mark_ns;  /* and began then; 0: none is measured */
+		uint8_t probes;	   /* since the last progress; atomic; TimerControl reads */
 		uint32_t read_packets; /* responses of the oldest READ that have arrived */
 		uint32_t
 			read_asked; /* how many had, when it was asked for again last; 0: was not */

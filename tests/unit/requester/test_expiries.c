@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Timers that expire, in time or too late to mean anything; waits that end; settings that change.
+ */
+#include "recv_fixture.h"
+
+#define US 1000ull
+
+static void wake_rrc(unsigned qp)
+{
+	struct qp *q = fx->qp[qp];
+
+	wake_post(&fx->e->wake[WAKE_RRC], &q->wake[WAKE_RRC], q->index);
+	rrc_poll(fx->e);
+}
+
+/* The peer is not proven any more, less may be outstanding, and the time begins anew. */
+static void loss__what_it_changes(void **state)
+{
+	struct qp *q = fx->qp[0];
+
+	sends(3);
+	expire(0, TIMER_LOSS);
+	fx_assert_counter(loss_timeouts, 1);
+	assert_int_equal(q->rrc.proven, 0);
+	assert_int_not_equal(q->rrc.window, 0);
+	assert_true(q->rrc.progress_ns == fx->e->now_ns);
+	respond_ack(0, P(0));
+	assert_int_equal(q->rrc.proven, 1);
+}
+
+/* Another lcore's clock is ahead of ours: no time has passed. */
+static void loss__not_before_its_time(void **state)
+{
+	struct qp *q = fx->qp[0];
+
+	sends(1);
+	put_expiry(0, TIMER_LOSS);
+	q->rrc.progress_ns = fx->e->now_ns + 1;
+	rrc_poll(fx->e);
+	fx_assert_counter(loss_timeouts, 0);
+	q->rrc.progress_ns = fx->e->now_ns;
+	assert_true(qp_quiet_ns(fx->e, q) == 0);
+}
+
+/* A wait for the receiver may take longer than Ttr. */
+static void loss__not_while_the_receiver_is_not_ready(void **state)
+{
+	struct qp *q = fx->qp[0];
+
+	sends(1);
+	q->rrc.rnr_waiting = 1;
+	expire(0, TIMER_LOSS);
+	fx_assert_counter(loss_timeouts, 0);
+	assert_int_equal(q->rrc.retry_left, 3);
+	q->rrc.rnr_waiting = 0;
+	expire(0, TIMER_LOSS);
+	fx_assert_counter(loss_timeouts, 1);
+}
+
+/* C9-140: with a timeout of 0 there is no timer, though one was set with another. */
+static void c9_140__no_timer(void **state)
+{
+	struct qp *q = fx->qp[0];
+
+	send_request(0, USER_SEND, 8, 0);
+	segmentation_poll(fx->e);
+	tc_poll(fx->e);
+	assert_true(requester_timers_armed(fx->e));
+	q->timeout = 0;
+	assert_true(qp_timeout_ns(q) == 0);
+	for (unsigned i = 0; i < 100; i++) {
+		fx->e->now_ns += 100 * US;
+		tc_poll(fx->e);
+	}
+	assert_int_equal(fx_ring_count(CHANNEL_TC_RRC), 0);
+	assert_false(requester_timers_armed(fx->e));
+}
+
+/* For a queue pair that is gone, and for one that has begun anew since. */
+static void expiry__of_another_time(void **state)
+{
+	struct rte_mbuf *m;
+
+	sends(1);
+	for (unsigned i = 0; i < 2; i++) {
+		put_expiry(0, TIMER_LOSS);
+		m = fx_take(CHANNEL_TC_RRC);
+		if (i)
+			timer_event_of(m)->qpn ^= 0x800000;
+		else
+			timer_event_of(m)->epoch++;
+		fx_put(CHANNEL_TC_RRC, m);
+		rrc_poll(fx->e);
+	}
+	fx_assert_counter(loss_timeouts, 0);
+	expire(0, TIMER_LOSS);
+	fx_assert_counter(loss_timeouts, 1);
+}
+
+static void expiry__in_err(void **state)
+{
+	struct qp *q = fx->qp[0];
+
+	sends(1);
+	respond(0, P(0), aeth_rnr(1), 0);
+	qp_set_error(fx->e, q);
+	rrc_poll(fx->e);
+	expire(0, TIMER_RNR);
+	fx_assert_counter(rnr_timeouts, 0);
+	assert_int_equal(q->rrc.rnr_waiting, 1);
+}
+
+/* ---- RNR ---- */
+
+/* The peer was there: the Loss timer counts from now on (C9-139). */
+static void rnr__what_it_changes(void **state)
+{
+	struct qp *q = fx->qp[0];
+
+	sends(1);
+	fx->e->now_ns += 100 * US;
+	respond(0, P(0), aeth_rnr(1), 0);
+	assert_true(q->rrc.progress_ns == fx->e->now_ns);
+	fx->e->now_ns += 100 * US;
+	q->rtc.parked = PARK_RNR;
+	expire(0, TIMER_RNR);
+	fx_assert_counter(rnr_timeouts, 1);
+	assert_true(q->rrc.progress_ns == fx->e->now_ns);
+	assert_retransmission(WIRE_RC_SEND_ONLY, P(0));
+	rrc_poll(fx->e);
+	assert_int_equal(wake_take(&fx->e->wake[WAKE_RTC]), q->index);
+	wake_next(&q->wake[WAKE_RTC]);
+}
+
+/* As if the NAK had been lost: it counts nothing down, and nobody waits for a timer that is not. */
+static void rnr__no_room_for_the_timer(void **state)
+{
+	struct qp *q = fx->qp[0];
+
+	sends(1);
+	fx_fill(CHANNEL_RRC_TC, 0);
+	respond(0, P(0), aeth_rnr(1), 0);
+	assert_int_equal(q->rrc.rnr_waiting, 0);
+	assert_int_equal(q->rrc.rnr_left, q->rnr_retry);
+	fx_unfill(CHANNEL_RRC_TC);
+	respond(0, P(0), aeth_rnr(1), 0);
+	assert_int_equal(q->rrc.rnr_waiting, 1);
+}
+
+/* ---- settings that change in SQD ---- */
+
+static void settings__count_from_now_on(void **state)
+{
+	struct qp *q = fx->qp[0];
+	uint64_t before = q->rrc.progress_ns;
+
+	q->retry_cnt = 6;
+	wake_rrc(0);
+	assert_int_equal(q->rrc.retry_left, 3); /* in SQD only */
+	q->state = QP_SQD;
+	fx->e->now_ns += 100 * US;
+	wake_rrc(0);
+	assert_int_equal(q->rrc.retry_left, 6);
+	assert_true(q->rrc.progress_ns == before); /* no wait was ended */
+	q->rrc.rnr_waiting = 1;
+	wake_rrc(0);
+	assert_int_equal(q->rrc.rnr_waiting, 0);
+	assert_true(q->rrc.progress_ns == fx->e->now_ns);
+}
+
+/* The Loss timer was armed for long: it rests, or, if something is sent again by then, it is on
+ * time with that. */
+static void settings__loss_timer(void **state)
+{
+	struct qp *q = fx->qp[0];
+	uint64_t tick = fx->e->settings.timer_tick_ns, start;
+
+	for (unsigned i = 0; i < 2; i++) {
+		q->timeout = 31;
+		q->state = QP_RTS;
+		send_request(0, USER_SEND, 8, 0);
+		segmentation_poll(fx->e);
+		requester_recv_poll(fx->e);
+		assert_int_equal(q->tc.armed[TIMER_LOSS], 1);
+		respond_ack(0, P(2 * i));
+		q->state = QP_SQD;
+		q->timeout = 8;
+		wake_rrc(0);
+		start = fx->e->now_ns;
+		q->state = QP_RTS;
+		if (i) {
+			send_request(0, USER_SEND, 8, 0);
+			segmentation_poll(fx->e);
+			fx_unfill(CHANNEL_RTC_TC);
+		}
+		while (fx->e->now_ns < start + 2 * tick) {
+			fx->e->now_ns += tick / 4;
+			tc_poll(fx->e);
+		}
+		assert_int_equal(q->tc.armed[TIMER_LOSS], i);
+		if (!i)
+			q->rtc.next_psn = q->rrc.unacked_psn = P(2);
+	}
+	while (!fx_ring_count(CHANNEL_TC_RRC)) {
+		fx->e->now_ns += tick / 4;
+		tc_poll(fx->e);
+	}
+	assert_in_range(fx->e->now_ns - start, qp_timeout_ns(q), qp_timeout_ns(q) + 2 * tick);
+	tc_let_go(fx->e, q);
+	fx_unfill(CHANNEL_TC_RRC);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(loss__what_it_changes),
+		FX_TEST(loss__not_before_its_time),
+		FX_TEST(loss__not_while_the_receiver_is_not_ready),
+		FX_TEST(c9_140__no_timer),
+		FX_TEST(expiry__of_another_time),
+		FX_TEST(expiry__in_err),
+		FX_TEST(rnr__what_it_changes),
+		FX_TEST(rnr__no_room_for_the_timer),
+		FX_TEST(settings__count_from_now_on),
+		FX_TEST(settings__loss_timer),
+	};
+
+	return cmocka_run_group_tests_name("expiries", tests, fx_group_setup, fx_group_teardown);
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What becomes of requests when their queue pair fails or goes away: each completes once, in order.
+ */
+#include "recv_fixture.h"
+
+static void rrc_poll__flush_in_order(void **state)
+{
+	send_request(0, USER_SEND, 8, 0);
+	send_request(0, USER_RDMA_READ, 2 * FX_MTU, 64);
+	send_request(0, USER_RDMA_WRITE, 3 * FX_MTU, 128);
+	send_request(0, USER_ATOMIC_FA, 8, 192);
+	send_request(0, USER_SEND, 8, 256);
+	sent();
+	qp_set_error(fx->e, fx->qp[0]);
+	rrc_poll(fx->e);
+	for (unsigned i = 0; i < 5; i++)
+		fx_assert_error(SYNDROME_WR_FLUSH, 64 * i);
+	fx_assert_no_cqe();
+	assert_int_equal(mq_count(&fx->qp[0]->mq.re), 0);
+	assert_int_equal(qp_outstanding(fx->qp[0]), 0);
+}
+
+/* A message in several packets fails once, wherever its packets are. */
+static void rrc_poll__failing_message_completes_once(void **state)
+{
+	for (unsigned nak_at = 0; nak_at < 4; nak_at++) {
+		unsigned qp = nak_at;
+		uint32_t psn = fx->qp[qp]->rtc.next_psn;
+
+		send_request(qp, USER_RDMA_WRITE, 4 * FX_MTU, 0);
+		send_request(qp, USER_SEND, 8, 64);
+		sent();
+		respond(qp, psn + nak_at, aeth_nak(AETH_NAK_REMOTE_ACCESS), 0);
+		rrc_poll(fx->e);
+		fx_assert_error(SYNDROME_REMOTE_ACCESS, 0);
+		fx_assert_error(SYNDROME_WR_FLUSH, 64);
+		fx_assert_no_cqe();
+	}
+}
+
+/* The rest of the message was never sent: it comes as a bad request later. */
+static void rrc_poll__failing_message_half_sent_completes_once(void **state)
+{
+	fx_fill(CHANNEL_RTC_RPG, 2);
+	send_request(0, USER_RDMA_WRITE, 4 * FX_MTU, 0);
+	send_request(0, USER_SEND, 8, 64);
+	rtc_poll(fx->e);
+	fx_unfill(CHANNEL_RTC_RPG);
+	respond(0, P(1), aeth_nak(AETH_NAK_REMOTE_ACCESS), 0);
+	rtc_poll(fx->e);
+	rrc_poll(fx->e);
+	fx_assert_error(SYNDROME_REMOTE_ACCESS, 0);
+	fx_assert_error(SYNDROME_WR_FLUSH, 64);
+	fx_assert_no_cqe();
+}
+
+/* A bad request completes behind those before it. */
+static void rrc_poll__bad_request_in_its_turn(void **state)
+{
+	struct rte_mbuf *m = fx_request(0, USER_SEND, 8, 128);
+
+	request_of(m)->outcome = OUTCOME_LOCAL_QP_OP;
+	sends(2);
+	fx_put(CHANNEL_DP_RTC, m);
+	sent();
+	rrc_poll(fx->e);
+	fx_assert_no_cqe();
+	assert_int_equal(qp_state(fx->qp[0]), QP_RTS);
+	respond_ack(0, P(1));
+	fx_assert_cqe(USER_SEND, 0);
+	fx_assert_cqe(USER_SEND, 64);
+	fx_assert_error(SYNDROME_LOCAL_QP_OP, 128);
+	assert_int_equal(qp_state(fx->qp[0]), QP_ERR);
+}
+
+/* A request whose queue pair has begun anew, or is another one, completes nowhere. */
+static void rrc_poll__stale_bad_request(void **state)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct rte_mbuf *m = fx_request(0, USER_SEND, 8, 0);
+
+		request_of(m)->outcome = OUTCOME_LOCAL_QP_OP;
+		if (i)
+			request_of(m)->qpn ^= 0x800000;
+		else
+			request_of(m)->epoch++;
+		fx_put(CHANNEL_RTC_RRC, m);
+	}
+	rrc_poll(fx->e);
+	fx_assert_counter(drop_stale_wqe, 2);
+	fx_assert_no_cqe();
+	assert_int_equal(qp_state(fx->qp[0]), QP_RTS);
+}
+
+static void bad_request(unsigned qp, uint32_t wqe_offset)
+{
+	struct rte_mbuf *m = fx_request(qp, USER_SEND, 8, wqe_offset);
+
+	request_of(m)->outcome = OUTCOME_LOCAL_QP_OP;
+	fx_put(CHANNEL_RTC_RRC, m);
+	rrc_poll(fx->e);
+}
+
+/* It waits for what is outstanding; the flush is the end of that. */
+static void rrc_poll__flush_ends_a_bad_requests_wait(void **state)
+{
+	sends(2);
+	bad_request(0, 128);
+	fx_assert_no_cqe();
+	qp_set_error(fx->e, fx->qp[0]);
+	rrc_poll(fx->e);
+	fx_assert_error(SYNDROME_WR_FLUSH, 0);
+	fx_assert_error(SYNDROME_WR_FLUSH, 64);
+	fx_assert_error(SYNDROME_LOCAL_QP_OP, 128);
+	fx_assert_no_cqe();
+}
+
+/* ---- the queue pair goes away ---- */
+
+static bool closed(unsigned qp)
+{
+	return fx->qp[qp]->closed & 1u << WAKE_RRC;
+}
+
+static void close_qp(unsigned qp)
+{
+	__atomic_store_n(&fx->qp[qp]->qpn, 0, __ATOMIC_SEQ_CST);
+	hca_close_qp(fx->h, fx->qp[qp]);
+	rrc_poll(fx->e);
+}
+
+/* Packets, READs, their entries, a bad request, a timer: nothing of them is left, nothing
+ * completes.
+ */
+static void rrc_let_go__with_everything_outstanding(void **state)
+{
+	struct qp *q = fx->qp[0];
+
+	send_request(0, USER_SEND, 8, 0);
+	send_request(0, USER_RDMA_READ, 8, 64);
+	segmentation_poll(fx->e);
+	bad_request(0, 128);
+	tc_poll(fx->e);
+	assert_true(requester_timers_armed(fx->e));
+	assert_int_equal(requester_elements(fx->e), 3);
+	assert_non_null(q->rrc.bad_head);
+	close_qp(0);
+	assert_true(closed(0));
+	assert_false(requester_timers_armed(fx->e));
+	assert_int_equal(requester_elements(fx->e), 0);
+	assert_null(q->rrc.bad_head);
+	fx_assert_no_cqe();
+}
+
+/* It is in the list of those that retransmit: only when it is out of it, it can be used again. */
+static void rrc_let_go__in_the_midst_of_a_retransmission(void **state)
+{
+	sends(2);
+	fx_fill(CHANNEL_RRC_RPG, 0);
+	expire(0, TIMER_LOSS);
+	close_qp(0);
+	assert_false(closed(0));
+	fx_unfill(CHANNEL_RRC_RPG);
+	rrc_poll(fx->e);
+	assert_true(closed(0));
+	assert_no_retransmission();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(rrc_poll__flush_in_order),
+		FX_TEST(rrc_poll__failing_message_completes_once),
+		FX_TEST(rrc_poll__failing_message_half_sent_completes_once),
+		FX_TEST(rrc_poll__bad_request_in_its_turn),
+		FX_TEST(rrc_poll__stale_bad_request),
+		FX_TEST(rrc_poll__flush_ends_a_bad_requests_wait),
+		FX_TEST(rrc_let_go__with_everything_outstanding),
+		FX_TEST(rrc_let_go__in_the_midst_of_a_retransmission),
+	};
+
+	return cmocka_run_group_tests_name("flush", tests, fx_group_setup, fx_group_teardown);
+}

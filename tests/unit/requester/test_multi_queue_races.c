@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* MultiQueue's producer and consumer in each other's midst: before any of the atomic operations of
+ * one, the other one does its own; by one thread, so that each order surely comes by. */
+#include "context/qp_list.h"
+
+static void other_side(void);
+
+#define __atomic_load_n(...)		 (other_side(), __atomic_load_n(__VA_ARGS__))
+#define __atomic_compare_exchange_n(...) (other_side(), __atomic_compare_exchange_n(__VA_ARGS__))
+#include "multi_queue.h"
+#undef __atomic_load_n
+#undef __atomic_compare_exchange_n
+#include "multi_queue_fixture.h"
+
+static void (*intruder)(void); /* what the other side does */
+static unsigned intrude_at;    /* at which operation from now on */
+static struct multi_queue *mq;
+static struct mq_list sw, rd;
+
+static void other_side(void)
+{
+	void (*f)(void) = intruder;
+
+	if (!f || intrude_at-- > 0)
+		return;
+	intruder = NULL;
+	f();
+}
+
+static void intrude(void (*f)(void), unsigned at)
+{
+	intruder = f;
+	intrude_at = at;
+}
+
+/* Whether it has come by; no more of it. */
+static bool intruded(void)
+{
+	bool done = !intruder;
+
+	intruder = NULL;
+	return done;
+}
+
+static void put(uint32_t psn)
+{
+	struct sw_element x = {.psn = psn};
+
+	sw_put(mq, &sw, &x);
+}
+
+static uint32_t take(void)
+{
+	struct sw_element *x = sw_head(mq, &sw);
+	uint32_t psn;
+
+	assert_non_null(x);
+	psn = x->psn;
+	sw_pop(mq, &sw);
+	return psn;
+}
+
+static void begin(void)
+{
+	mq = multi_queue_make(4);
+	sw = rd = (struct mq_list){0};
+}
+
+static void end(void)
+{
+	assert_null(sw_head(mq, &sw));
+	assert_int_equal(mq_count(&sw), 0);
+	assert_int_equal(mq_free_count(&mq->sw_free), 4);
+	multi_queue_unmake();
+}
+
+static void put_second(void)
+{
+	put(2);
+}
+
+static void take_first(void)
+{
+	assert_int_equal(take(), 1);
+}
+
+/* The producer links a second element while the consumer takes the only one. */
+static void sw_pop__a_second_one_comes(void **state)
+{
+	unsigned at = 0;
+	bool during;
+
+	do {
+		begin();
+		put(1);
+		intrude(put_second, at++);
+		sw_pop(mq, &sw);
+		during = intruded();
+		if (!during)
+			put(2);
+		assert_int_equal(take(), 2);
+		put(3);
+		assert_int_equal(take(), 3);
+		end();
+	} while (during);
+	assert_true(at > 2);
+}
+
+/* The consumer takes the only element while the producer links a second one behind it. */
+static void sw_put__the_first_one_goes(void **state)
+{
+	unsigned at = 0;
+	bool during;
+
+	do {
+		begin();
+		put(1);
+		intrude(take_first, at++);
+		put(2);
+		during = intruded();
+		if (!during)
+			take_first();
+		assert_int_equal(take(), 2);
+		put(3);
+		assert_int_equal(take(), 3);
+		end();
+	} while (during);
+	assert_true(at > 2);
+}
+
+static void put_packet_and_read(void)
+{
+	struct rd_element x = {.psn = 2, .packets = 1};
+
+	put(1);
+	rd_put(mq, &rd, &x);
+}
+
+static void put_read_and_packet(void)
+{
+	struct rd_element x = {.psn = 2, .packets = 1};
+
+	rd_put(mq, &rd, &x);
+	put(3);
+}
+
+/* Whatever is seen: what is older than that is seen. */
+static void heads_while(void (*f)(void), uint32_t older)
+{
+	unsigned at = 0;
+	bool during;
+
+	do {
+		struct sw_element *s;
+		struct rd_element *r;
+		bool some;
+
+		begin();
+		intrude(f, at++);
+		some = mq_heads(mq, &sw, &rd, &s, &r);
+		assert_int_equal(some, s || r);
+		during = intruded();
+		if (some)
+			assert_int_equal(s && (!r || s->psn < r->psn) ? s->psn : r->psn, older);
+		multi_queue_unmake();
+	} while (during);
+	assert_true(at > 4);
+}
+
+static void mq_heads__a_packet_and_a_read_come(void **state)
+{
+	heads_while(put_packet_and_read, 1);
+}
+
+static void mq_heads__a_read_and_a_packet_come(void **state)
+{
+	heads_while(put_read_and_packet, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sw_pop__a_second_one_comes),
+		cmocka_unit_test(sw_put__the_first_one_goes),
+		cmocka_unit_test(mq_heads__a_packet_and_a_read_come),
+		cmocka_unit_test(mq_heads__a_read_and_a_packet_come),
+	};
+
+	return cmocka_run_group_tests_name(
+		"multi_queue_races", tests, mq_group_setup, mq_group_teardown);
+}
