@@ -114,6 +114,28 @@ static void print_lcores(json_t *lcores, bool probe)
 	warn_distance(cpus, count, probe);
 }
 
+/* Chunks of 256 KiB: used of how many there may be. */
+static void print_contexts(json_t *hcas)
+{
+	static const char *const kinds[] = {"qps", "srqs", "cqs"};
+	const char *hca;
+	struct table t;
+	json_t *h;
+
+	table_begin(&t, "contexts, chunks|>QPs|>of|>SRQs|>of|>CQs|>of");
+	json_object_foreach(hcas, hca, h)
+	{
+		table_add(&t, "%s", hca);
+		for (unsigned i = 0; i < 3; i++) {
+			const json_t *kind = json_object_get(h, kinds[i]);
+
+			table_add(&t, "%llu", number_of(kind, "mapped"));
+			table_add(&t, "%llu", number_of(kind, "chunks"));
+		}
+	}
+	table_end(&t, stdout, "  ");
+}
+
 static void print_memory(const json_t *memory)
 {
 	static const char *const pools[] = {"packets", "descriptors", "clones"};
@@ -133,6 +155,7 @@ static void print_memory(const json_t *memory)
 		table_add(&t, "%llu", number_of(pool, "free"));
 	}
 	table_end(&t, stdout, "  ");
+	print_contexts(json_object_get(memory, "contexts"));
 }
 
 static void print_clients(const json_t *status)

@@ -68,7 +68,9 @@ static int make_ceu(struct device *v, const struct port_info *info)
 		.mtu_code_max = mtu_code(info->path_mtu_bytes),
 		.hooks = {.ctx = v->daemon, .quiesce = daemon_quiesce}};
 
-	return ceu_create(&c, &v->ceu);
+	int ret = ceu_create(&c, &v->ceu);
+
+	return ret ? ret : ceu_errno(ceu_start(v->ceu));
 }
 
 static int failed(const struct device *v, const char *what, int error)

@@ -41,13 +41,10 @@ static void add(struct args *a, const char *format, ...)
 	a->argc++;
 }
 
-/* Upper estimate of what one HCA takes. */
+/* Upper estimate of what one HCA takes; contexts lie elsewhere (base/icm.h). */
 static uint64_t hca_bytes(const struct hca_section *h)
 {
-	uint64_t tables = (uint64_t)h->qps * sizeof(struct qp) +
-			  (uint64_t)h->mpts * sizeof(struct mpt_entry) +
-			  (uint64_t)h->cqs * sizeof(struct cq) +
-			  (uint64_t)h->srqs * sizeof(struct srq);
+	uint64_t tables = (uint64_t)h->mpts * sizeof(struct mpt_entry);
 	const struct engine_settings *s = &h->settings;
 	uint64_t buffers =
 		64ull * s->swpb_elements + 256ull * s->rpb_elements + 64ull * s->reb_elements;

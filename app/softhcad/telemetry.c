@@ -114,6 +114,29 @@ static struct rte_tel_data *addresses_of(const struct port_info *info)
 	return a;
 }
 
+/* Chunks of contexts that have memory; of how many. */
+static void put_contexts(const struct device *v, struct rte_tel_data *to)
+{
+	const struct {
+		const char *name;
+		const struct icm *icm;
+	} tables[] = {{"qps", &v->hca->qps.icm}, {"srqs", &v->hca->srqs.icm},
+		{"cqs", &v->hca->completion.icm}};
+	struct rte_tel_data *d = new_dict();
+
+	for (unsigned i = 0; d && i < RTE_DIM(tables); i++) {
+		struct rte_tel_data *t = new_dict();
+
+		if (!t)
+			continue;
+		rte_tel_data_add_dict_u64(t, "chunks", tables[i].icm->chunks);
+		rte_tel_data_add_dict_u64(
+			t, "mapped", __atomic_load_n(&tables[i].icm->mapped, __ATOMIC_RELAXED));
+		put(d, tables[i].name, t);
+	}
+	put(to, v->section->name, d);
+}
+
 static struct rte_tel_data *port_of(struct device *v)
 {
 	struct rte_tel_data *p = new_dict();
@@ -228,13 +251,16 @@ static void put_pool(struct rte_tel_data *to, const char *name, const struct rte
 
 static void put_memory(const struct daemon *d, struct rte_tel_data *to)
 {
-	struct rte_tel_data *m = new_dict();
+	struct rte_tel_data *m = new_dict(), *contexts = m ? new_dict() : NULL;
 
 	if (!m)
 		return;
 	rte_tel_data_add_dict_u64(m, "resident_kib", resident_kib());
 	rte_tel_data_add_dict_string(m, "hugepages", d->memory_mib ? "no" : "yes");
 	rte_tel_data_add_dict_u64(m, "reserved_mib", d->memory_mib);
+	for (unsigned i = 0; contexts && i < d->device_count; i++)
+		put_contexts(&d->devices[i], contexts);
+	put(m, "contexts", contexts);
 	put_pool(m, "packets", d->packets);
 	put_pool(m, "descriptors", d->descriptors);
 	put_pool(m, "clones", d->clones);

@@ -80,7 +80,7 @@ static int make_hca(struct rig *r, unsigned i)
 	u.completion = &s->hca->completion;
 	u.engines = s->hca->engines;
 	u.counters = &s->hca->counters;
-	return ceu_create(&u, &s->ceu) ? fail("CEU") : 0;
+	return ceu_create(&u, &s->ceu) || ceu_start(s->ceu) ? fail("CEU") : 0;
 }
 
 static void *pages(size_t bytes)
@@ -137,6 +137,9 @@ static int make_objects(struct rig_side *s, unsigned i)
 		return fail("SW2HW_MPT");
 	if (ceu_exec(s->ceu, CEU_MAP_EQ, 0, &eq, sizeof(eq), NULL, 0))
 		return fail("MAP_EQ");
+	if (ceu_map_context(s->ceu, CEU_CONTEXT_CQ, CQN) ||
+		ceu_map_context(s->ceu, CEU_CONTEXT_QP, s->qpn))
+		return fail("MAP_ICM");
 	if (ceu_exec(s->ceu, CEU_SW2HW_CQ, CQN, &cq, sizeof(cq), NULL, 0))
 		return fail("SW2HW_CQ");
 	if (ceu_exec(s->ceu, CEU_SW2HW_QP, s->qpn, &qp, sizeof(qp), NULL, 0))

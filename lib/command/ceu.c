@@ -61,6 +61,7 @@ uint32_t ceu_tidy(struct ceu *ceu)
 		if (ceu->busy[index] == QP_TOLD && ceu_qp_left(ceu, q)) {
 			q->epoch++;
 			ceu->busy[index] = QP_NOT_LEAVING;
+			ceu_context_leave(ceu, CEU_CONTEXT_QP, index);
 		} else {
 			ceu->leaving[still++] = index;
 		}
@@ -122,9 +123,13 @@ enum { LISTED = 1, IN_MAYBE = 2 };
 static const struct command {
 	uint8_t flags;
 	uint16_t in_bytes, out_bytes;
-} commands[256] = {
+} commands[] = {
 	[CEU_QUERY_DEV_LIM] = {LISTED, 0, sizeof(struct ceu_dev_lim)},
 	[CEU_QUERY_ADAPTER] = {LISTED, 0, sizeof(struct ceu_adapter)},
+	[CEU_INIT_HCA] = {LISTED, sizeof(struct ceu_init_hca), 0},
+	[CEU_CLOSE_HCA] = {LISTED, 0, 0},
+	[CEU_MAP_ICM] = {LISTED, sizeof(struct ceu_map_icm), 0},
+	[CEU_UNMAP_ICM] = {LISTED, sizeof(struct ceu_unmap_icm), 0},
 	[CEU_SW2HW_MPT] = {LISTED, sizeof(struct mpt_entry), 0},
 	[CEU_HW2SW_MPT] = {LISTED, 0, 0},
 	[CEU_MAP_EQ] = {LISTED | IN_MAYBE, sizeof(struct ceu_eq), 0},
@@ -154,15 +159,49 @@ static const struct command {
 static enum ceu_status check(
 	uint16_t op, const void *in, uint32_t in_bytes, const void *out, uint32_t out_bytes)
 {
-	const struct command *c = &commands[op & 0xff];
+	const struct command *c = &commands[op];
 
-	if (op > 0xff || !(c->flags & LISTED))
+	if (op >= sizeof(commands) / sizeof(commands[0]) || !(c->flags & LISTED))
 		return CEU_BAD_OP;
 	if (in_bytes != c->in_bytes && !((c->flags & IN_MAYBE) && in_bytes == 0))
 		return CEU_BAD_PARAM;
 	if (out_bytes != c->out_bytes || (in_bytes && !in) || (out_bytes && !out))
 		return CEU_BAD_PARAM;
 	return CEU_OK;
+}
+
+/* The part of the modifier that says which space, contexts or TPT. */
+#define ICM_SPACE (0xffu << 24)
+
+static enum ceu_status map_icm(struct ceu *ceu, uint32_t modifier, const struct ceu_map_icm *in)
+{
+	switch (modifier & ICM_SPACE) {
+	case CEU_ICM_CONTEXTS:
+		return ceu_icm_map(ceu, modifier & ~ICM_SPACE, in);
+	case CEU_ICM_TPT:
+		return ceu_icm_map_tpt(ceu, modifier & ~ICM_SPACE, in);
+	default:
+		return CEU_BAD_PARAM;
+	}
+}
+
+static enum ceu_status unmap_icm(struct ceu *ceu, uint32_t modifier, const struct ceu_unmap_icm *in)
+{
+	switch (modifier) {
+	case CEU_ICM_CONTEXTS:
+		return ceu_icm_unmap(ceu, in);
+	case CEU_ICM_TPT:
+		return ceu_icm_unmap_tpt(ceu, in);
+	default:
+		return CEU_BAD_PARAM;
+	}
+}
+
+/* Contexts and TPT are somewhere only between INIT_HCA and CLOSE_HCA. */
+static bool has_state_for(const struct ceu *ceu, uint16_t op)
+{
+	return ceu->up || op == CEU_INIT_HCA || op == CEU_NOP || op == CEU_QUERY_DEV_LIM ||
+	       op == CEU_QUERY_ADAPTER;
 }
 
 static enum ceu_status dispatch(struct ceu *ceu, uint16_t op, uint32_t modifier, const void *in,
@@ -175,6 +214,14 @@ static enum ceu_status dispatch(struct ceu *ceu, uint16_t op, uint32_t modifier,
 		return ceu_query_dev_lim(ceu, out);
 	case CEU_QUERY_ADAPTER:
 		return ceu_query_adapter(out);
+	case CEU_INIT_HCA:
+		return ceu_hca_init(ceu, in);
+	case CEU_CLOSE_HCA:
+		return ceu_hca_close(ceu);
+	case CEU_MAP_ICM:
+		return map_icm(ceu, modifier, in);
+	case CEU_UNMAP_ICM:
+		return unmap_icm(ceu, modifier, in);
 	case CEU_SW2HW_MPT:
 		return ceu_mpt_make(ceu, modifier, in);
 	case CEU_HW2SW_MPT:
@@ -209,6 +256,8 @@ enum ceu_status ceu_exec(struct ceu *ceu, uint16_t op, uint32_t modifier, const 
 {
 	enum ceu_status status = check(op, in, in_bytes, out, out_bytes);
 
+	if (status == CEU_OK && !has_state_for(ceu, op))
+		status = CEU_BAD_SYS_STATE;
 	if (status == CEU_OK)
 		status = dispatch(ceu, op, modifier, in, in_bytes, out);
 	count(ceu->config.counters, status == CEU_OK ? COUNTER_commands : COUNTER_commands_refused);
@@ -227,7 +276,7 @@ int ceu_errno(enum ceu_status status)
 	case CEU_BAD_SYS_STATE:
 		return -EBUSY;
 	case CEU_BAD_NVMEM:
-		return -EIO;
+		return -ENOMEM;
 	}
 	return -EIO;
 }

@@ -17,6 +17,9 @@ struct ceu {
 	uint32_t *leaving;		/* indices of QPs that some module still holds */
 	uint8_t *busy;			/* by QP index: enum leaving */
 	uint32_t leaving_count;
+	struct ceu_init_hca init; /* while up */
+	bool up;		  /* from INIT_HCA to CLOSE_HCA */
+	bool may_trim;		  /* some chunk of contexts has come out of use */
 	bool batch;
 	bool owed; /* something was taken away in this batch: quiesce at its end */
 };
@@ -30,14 +33,27 @@ enum ceu_status ceu_status_of(int err);
 /* QUERY_DEV_LIM, QUERY_ADAPTER: ceu_exec()'s contract, as of all commands below. */
 enum ceu_status ceu_query_dev_lim(const struct ceu *ceu, struct ceu_dev_lim *out);
 enum ceu_status ceu_query_adapter(struct ceu_adapter *out);
+/* INIT_HCA, CLOSE_HCA. */
+enum ceu_status ceu_hca_init(struct ceu *ceu, const struct ceu_init_hca *in);
+enum ceu_status ceu_hca_close(struct ceu *ceu);
+/* MAP_ICM, UNMAP_ICM of chunks of contexts. */
+enum ceu_status ceu_icm_map(struct ceu *ceu, uint32_t count, const struct ceu_map_icm *in);
+enum ceu_status ceu_icm_unmap(struct ceu *ceu, const struct ceu_unmap_icm *in);
+/* Gives back all chunks of a table, none of whose contexts is in use. */
+void ceu_icm_close(struct ceu *ceu, enum ceu_context kind);
+/* Where contexts of that kind lie; NULL: there are none. */
+struct icm *ceu_area(const struct ceu *ceu, enum ceu_context kind);
+/* A context goes out of use: icm_leave(). */
+void ceu_context_leave(struct ceu *ceu, enum ceu_context kind, uint32_t index);
 /* SW2HW_MPT, HW2SW_MPT. */
 enum ceu_status ceu_mpt_make(struct ceu *ceu, uint32_t index, const struct mpt_entry *entry);
 enum ceu_status ceu_mpt_free(struct ceu *ceu, uint32_t key);
 /* What VirtToPhys has to do with INIT_HCA, CLOSE_HCA, and MAP_ICM and UNMAP_ICM of TPT chunks. The
- * mailbox's size was checked, nothing else. CLOSE_HCA comes when nothing is left. */
+ * mailbox's size was checked, nothing else; `count` is the modifier's. CLOSE_HCA: BAD_SYS_STATE
+ * while an MPT entry is in use. */
 enum ceu_status ceu_tpt_init(struct ceu *ceu, const struct ceu_init_hca *in);
-void ceu_tpt_close(struct ceu *ceu);
-enum ceu_status ceu_icm_map_tpt(struct ceu *ceu, const struct ceu_map_icm *in);
+enum ceu_status ceu_tpt_close(struct ceu *ceu);
+enum ceu_status ceu_icm_map_tpt(struct ceu *ceu, uint32_t count, const struct ceu_map_icm *in);
 enum ceu_status ceu_icm_unmap_tpt(struct ceu *ceu, const struct ceu_unmap_icm *in);
 /* SW2HW_CQ, HW2SW_CQ. */
 enum ceu_status ceu_cq_make(struct ceu *ceu, uint32_t cqn, const struct ceu_cq *in);

@@ -4,16 +4,26 @@
 
 enum ceu_status ceu_cq_make(struct ceu *ceu, uint32_t cqn, const struct ceu_cq *in)
 {
+	struct completion *c = ceu->config.completion;
+	int err;
+
 	if (!in->buffer || !in->record || in->client >= CLIENTS_MAX || cqn >> 24)
 		return CEU_BAD_PARAM;
-	return ceu_status_of(cq_write(
-		ceu->config.completion, cqn, in->client, in->buffer, in->log_entries, in->record));
+	if (!icm_ready(&c->icm, cqn & c->cq_mask))
+		return CEU_BAD_SYS_STATE;
+	err = cq_write(c, cqn, in->client, in->buffer, in->log_entries, in->record);
+	if (!err)
+		icm_use(&c->icm, cqn & c->cq_mask);
+	return ceu_status_of(err);
 }
 
 enum ceu_status ceu_cq_free(struct ceu *ceu, uint32_t cqn)
 {
-	if (cq_remove(ceu->config.completion, cqn))
+	struct completion *c = ceu->config.completion;
+
+	if (cq_remove(c, cqn))
 		return CEU_BAD_PARAM;
+	ceu_context_leave(ceu, CEU_CONTEXT_CQ, cqn & c->cq_mask);
 	ceu_settle(ceu);
 	return CEU_OK;
 }

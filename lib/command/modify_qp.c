@@ -90,7 +90,8 @@ enum ceu_status ceu_qp_make(struct ceu *ceu, uint32_t qpn, const struct ceu_qp *
 
 	if (!make_params_ok(ceu, qpn, in))
 		return CEU_BAD_PARAM;
-	if (q->qpn != 0 || ceu->busy[q - ceu->config.qps->qps])
+	if (!icm_ready(&ceu->config.qps->icm, qpn & ceu->config.qps->mask) || q->qpn != 0 ||
+		ceu->busy[q - ceu->config.qps->qps])
 		return CEU_BAD_SYS_STATE;
 	memset(q, 0, offsetof(struct qp, wake));
 	clear_data_path(q);
@@ -114,6 +115,7 @@ enum ceu_status ceu_qp_make(struct ceu *ceu, uint32_t qpn, const struct ceu_qp *
 	if (in->srqn && !use_srq(q, ceu_srq_find(ceu, in->srqn)))
 		return CEU_BAD_PARAM;
 	memset(&ceu->shadow[q->index], 0, sizeof(ceu->shadow[0]));
+	icm_use(&ceu->config.qps->icm, q->index);
 	__atomic_store_n(&q->qpn, qpn, __ATOMIC_RELEASE);
 	return CEU_OK;
 }

@@ -25,8 +25,9 @@ enum ceu_status ceu_srq_make(struct ceu *ceu, uint32_t srqn, const struct ceu_sr
 		!ceu_receive_ring_ok(in->entries, in->stride))
 		return CEU_BAD_PARAM;
 	s = &ceu->config.srqs->srqs[srqn & ceu->config.srqs->mask];
-	if (s->srqn != 0)
+	if (!icm_ready(&ceu->config.srqs->icm, srqn & ceu->config.srqs->mask) || s->srqn != 0)
 		return CEU_BAD_SYS_STATE;
+	icm_use(&ceu->config.srqs->icm, srqn & ceu->config.srqs->mask);
 	*s = (struct srq){.pd = in->pd,
 		.client = in->client,
 		.engine = in->engine,
@@ -50,6 +51,7 @@ enum ceu_status ceu_srq_free(struct ceu *ceu, uint32_t srqn)
 	if (s->users)
 		return CEU_BAD_SYS_STATE;
 	__atomic_store_n(&s->srqn, 0, __ATOMIC_RELEASE);
+	ceu_context_leave(ceu, CEU_CONTEXT_SRQ, srqn & ceu->config.srqs->mask);
 	ceu_settle(ceu);
 	return CEU_OK;
 }

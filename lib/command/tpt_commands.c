@@ -33,14 +33,16 @@ enum ceu_status ceu_tpt_init(struct ceu *ceu, const struct ceu_init_hca *in)
 	return CEU_OK;
 }
 
-void ceu_tpt_close(struct ceu *ceu)
+enum ceu_status ceu_tpt_close(struct ceu *ceu)
 {
 	(void)ceu;
+	return CEU_OK;
 }
 
-enum ceu_status ceu_icm_map_tpt(struct ceu *ceu, const struct ceu_map_icm *in)
+enum ceu_status ceu_icm_map_tpt(struct ceu *ceu, uint32_t count, const struct ceu_map_icm *in)
 {
 	(void)ceu;
+	(void)count;
 	(void)in;
 	return CEU_BAD_OP;
 }

@@ -4,8 +4,7 @@
  * Runs on whatever stage completes; never waits, never calls the system.
  */
 #include <errno.h>
-#include <stdio.h>
-#include <rte_memzone.h>
+#include <rte_branch_prediction.h>
 #include <rte_pause.h>
 #include "completion/completion.h"
 #include "host-abi/wqe.h"
@@ -13,25 +12,28 @@
 
 #define TOUCHED_END 0xffffffffu /* of the list of touched CQs */
 
-int completion_create(struct completion *c, const char *name, uint32_t cqs, int socket)
+int completion_create(struct completion *c, uint32_t cqs)
 {
-	char zone_name[RTE_MEMZONE_NAMESIZE];
+	int err;
 
-	snprintf(zone_name, sizeof(zone_name), "%s_cqs", name);
 	*c = (struct completion){.cq_count = cqs, .cq_mask = cqs - 1, .touched = TOUCHED_END};
-	c->zone = rte_memzone_reserve_aligned(zone_name, (size_t)cqs * sizeof(struct cq), socket,
-		RTE_MEMZONE_SIZE_HINT_ONLY, RTE_CACHE_LINE_SIZE);
-	if (!c->zone)
-		return -ENOMEM;
-	c->cqs = c->zone->addr;
-	return 0;
+	err = icm_reserve(&c->icm, cqs, sizeof(struct cq));
+	c->cqs = (struct cq *)c->icm.base;
+	return err;
 }
 
 void completion_destroy(struct completion *c)
 {
-	if (c->zone)
-		rte_memzone_free(c->zone);
+	icm_release(&c->icm);
 	*c = (struct completion){0};
+}
+
+bool cq_table_unlisted(const struct completion *c, uint32_t first, uint32_t end)
+{
+	for (uint32_t i = first; i < end; i++)
+		if (__atomic_load_n(&c->cqs[i].touched, __ATOMIC_SEQ_CST))
+			return false;
+	return true;
 }
 
 int cq_write(struct completion *c, uint32_t cqn, uint32_t client, struct cqe *buffer,

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of QP contexts and the transitions that modules of the data path make. */
-#include <stdio.h>
-#include <string.h>
-#include <errno.h>
-#include <rte_memzone.h>
 #include "context/qp_context.h"
 
-int qp_table_create(struct qp_table *t, const char *name, uint32_t count, int socket)
+int qp_table_create(struct qp_table *t, uint32_t count)
 {
-	const struct rte_memzone *zone;
-	char zone_name[RTE_MEMZONE_NAMESIZE];
+	int err;
 
-	snprintf(zone_name, sizeof(zone_name), "%s_qps", name);
-	zone = rte_memzone_reserve_aligned(zone_name, (size_t)count * sizeof(struct qp), socket,
-		RTE_MEMZONE_SIZE_HINT_ONLY, RTE_CACHE_LINE_SIZE);
-	if (!zone)
-		return -ENOMEM;
-	*t = (struct qp_table){.zone = zone, .qps = zone->addr, .count = count, .mask = count - 1};
-	return 0;
+	*t = (struct qp_table){.count = count, .mask = count - 1};
+	err = icm_reserve(&t->icm, count, sizeof(struct qp));
+	t->qps = (struct qp *)t->icm.base;
+	return err;
 }
 
 void qp_table_destroy(struct qp_table *t)
 {
-	if (t->zone)
-		rte_memzone_free(t->zone);
+	icm_release(&t->icm);
 	*t = (struct qp_table){0};
+}
+
+bool qp_table_unlisted(const struct qp_table *t, uint32_t first, uint32_t end)
+{
+	for (uint32_t i = first; i < end; i++)
+		for (unsigned w = 0; w < WAKE_COUNT; w++)
+			if (__atomic_load_n(&t->qps[i].wake[w].posted, __ATOMIC_SEQ_CST))
+				return false;
+	return true;
 }
 
 bool qp_set_error(struct engine *e, struct qp *q)

@@ -349,8 +349,10 @@ int control_poll(struct control *c, int timeout_ms)
 		done += serve(c, &events[i]);
 	look_for_faults(c);
 	bury(c);
-	for (unsigned int i = 0; i < c->config.device_count; i++)
+	for (unsigned int i = 0; i < c->config.device_count; i++) {
 		ceu_tidy(c->devices[i].config.ceu);
+		ceu_trim_contexts(c->devices[i].config.ceu);
+	}
 	return (int)done;
 }
 

@@ -481,8 +481,11 @@ int run_create_cq(struct call *call)
 	cq = object_make(client, OBJECT_CQ, sizeof(*cq), &rc);
 	if (!cq)
 		return rc;
-	rc = ceu_errno(ceu_exec(client->device->config.ceu, CEU_SW2HW_CQ, cq->object.number, &make,
-		sizeof(make), NULL, 0));
+	rc = ceu_errno(
+		ceu_map_context(client->device->config.ceu, CEU_CONTEXT_CQ, cq->object.number));
+	if (!rc)
+		rc = ceu_errno(ceu_exec(client->device->config.ceu, CEU_SW2HW_CQ, cq->object.number,
+			&make, sizeof(make), NULL, 0));
 	if (rc) {
 		object_drop(&cq->object);
 		return rc;

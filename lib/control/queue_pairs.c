@@ -45,6 +45,9 @@ static int make_context(struct client *client, struct qp_object *qp, const struc
 
 	ceu_tidy(d->config.ceu);
 	for (uint32_t tries = 0; tries < d->qps.max; tries++) {
+		status = ceu_map_context(d->config.ceu, CEU_CONTEXT_QP, qp->object.number);
+		if (status != CEU_OK)
+			break;
 		status = ceu_exec(d->config.ceu, CEU_SW2HW_QP, qp->object.number, make,
 			sizeof(*make), NULL, 0);
 		if (status != CEU_BAD_SYS_STATE)

@@ -45,8 +45,10 @@ int run_create_srq(struct call *call)
 	srq = object_make(client, OBJECT_SRQ, sizeof(*srq), &rc);
 	if (!srq)
 		return rc;
-	rc = ceu_errno(ceu_exec(
-		d->config.ceu, CEU_SW2HW_SRQ, srq->object.number, &make, sizeof(make), NULL, 0));
+	rc = ceu_errno(ceu_map_context(d->config.ceu, CEU_CONTEXT_SRQ, srq->object.number));
+	if (!rc)
+		rc = ceu_errno(ceu_exec(d->config.ceu, CEU_SW2HW_SRQ, srq->object.number, &make,
+			sizeof(make), NULL, 0));
 	if (rc) {
 		object_drop(&srq->object);
 		return rc;

@@ -133,14 +133,14 @@ static int events_create(struct hca *h)
 static int tables_create(struct hca *h)
 {
 	const struct hca_config *c = &h->config;
-	int err = qp_table_create(&h->qps, c->name, c->qps, c->socket);
+	int err = qp_table_create(&h->qps, c->qps);
 
 	if (!err)
-		err = srq_table_create(&h->srqs, c->name, c->srqs, c->socket);
+		err = srq_table_create(&h->srqs, c->srqs);
 	if (!err)
 		err = v2p_create(&h->v2p, c->name, c->mpts, c->socket);
 	if (!err)
-		err = completion_create(&h->completion, c->name, c->cqs, c->socket);
+		err = completion_create(&h->completion, c->cqs);
 	return err ? err : events_create(h);
 }
 

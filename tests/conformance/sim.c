@@ -175,6 +175,7 @@ static void make_srq(struct sim_node *n)
 	n->srq.srqn = 0x5002;
 	n->srq.ring = make.ring = zeroed(SIM_SRQ_ENTRIES * SIM_RQ_STRIDE);
 	n->srq.record = make.record = zeroed(sizeof(*n->srq.record));
+	must(ceu_map_context(n->ceu, CEU_CONTEXT_SRQ, n->srq.srqn), "MAP_ICM");
 	must(ceu_exec(n->ceu, CEU_SW2HW_SRQ, n->srq.srqn, &make, sizeof(make), NULL, 0),
 		"SW2HW_SRQ");
 }
@@ -207,6 +208,7 @@ static void make_client(struct sim *s, int node, const struct sim_params *p)
 	cq.record = n->cq_record;
 	eq.page = n->page;
 	must(ceu_exec(n->ceu, CEU_MAP_EQ, 0, &eq, sizeof(eq), NULL, 0), "MAP_EQ");
+	must(ceu_map_context(n->ceu, CEU_CONTEXT_CQ, n->cqn), "MAP_ICM");
 	must(ceu_exec(n->ceu, CEU_SW2HW_CQ, n->cqn, &cq, sizeof(cq), NULL, 0), "SW2HW_CQ");
 	hca_client_attach(n->hca, 0, &n->page->uar);
 	if (p->srq)
@@ -256,6 +258,7 @@ static void make_qp(struct sim *s, int node, unsigned i, const struct sim_params
 		make.rq_entries = 0;
 	}
 	q->record = make.record = zeroed(sizeof(*q->record));
+	must(ceu_map_context(n->ceu, CEU_CONTEXT_QP, q->qpn), "MAP_ICM");
 	must(ceu_exec(n->ceu, CEU_SW2HW_QP, q->qpn, &make, sizeof(make), NULL, 0), "SW2HW_QP");
 }
 
@@ -634,6 +637,7 @@ static void make_node(struct sim *s, int node, const struct sim_params *p)
 	err = ceu_create(&ceu, &n->ceu);
 	if (err)
 		die("ceu_create", err);
+	must(ceu_start(n->ceu), "INIT_HCA");
 }
 
 struct sim *sim_create(const struct sim_params *p)

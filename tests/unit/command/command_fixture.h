@@ -16,7 +16,9 @@ struct command_fixture {
 	struct completion completion;
 	struct engine *engine;
 	struct counters counters;
-	struct ceu_hooks hooks; /* set before command_fixture_make() */
+	struct ceu_hooks hooks; /* these three set before command_fixture_make() */
+	bool not_started;	/* no INIT_HCA */
+	uint32_t qp_count;	/* 0: TABLE */
 	struct ceu *ceu;
 	struct qp_record record;
 	struct srq_record srq_record;
@@ -35,16 +37,11 @@ static inline void command_fixture_make(struct command_fixture *f)
 {
 	struct ceu_config config = {.engine_count = 1, .hooks = f->hooks};
 
-	f->qps = (struct qp_table){
-		.qps = zeroed(TABLE * sizeof(struct qp)), .count = TABLE, .mask = TABLE - 1};
-	f->srqs = (struct srq_table){
-		.srqs = zeroed(TABLE * sizeof(struct srq)), .count = TABLE, .mask = TABLE - 1};
+	assert_int_equal(qp_table_create(&f->qps, f->qp_count ? f->qp_count : TABLE), 0);
+	assert_int_equal(srq_table_create(&f->srqs, TABLE), 0);
 	f->v2p = (struct v2p){
 		.mpt = zeroed(TABLE * sizeof(struct mpt_entry)), .mpts = TABLE, .mask = TABLE - 1};
-	f->completion = (struct completion){.cqs = zeroed(TABLE * sizeof(struct cq)),
-		.cq_count = TABLE,
-		.cq_mask = TABLE - 1,
-		.touched = UINT32_MAX}; /* none */
+	assert_int_equal(completion_create(&f->completion, TABLE), 0);
 	f->engine = zeroed(sizeof(*f->engine));
 	for (unsigned int t = 0; t < WAKE_COUNT; t++)
 		wake_list_init(&f->engine->wake[t]);
@@ -55,15 +52,21 @@ static inline void command_fixture_make(struct command_fixture *f)
 	config.engines = f->engine;
 	config.counters = &f->counters;
 	assert_int_equal(ceu_create(&config, &f->ceu), 0);
+	if (f->not_started)
+		return;
+	assert_int_equal(ceu_start(f->ceu), CEU_OK);
+	for (enum ceu_context kind = CEU_CONTEXT_QP; kind < CEU_CONTEXTS; kind++)
+		assert_int_equal(ceu_map_context(f->ceu, kind, 0), CEU_OK);
+	memset(&f->counters, 0, sizeof(f->counters));
 }
 
 static inline void command_fixture_free(struct command_fixture *f)
 {
 	ceu_destroy(f->ceu);
-	free(f->qps.qps);
-	free(f->srqs.srqs);
+	qp_table_destroy(&f->qps);
+	srq_table_destroy(&f->srqs);
+	completion_destroy(&f->completion);
 	free(f->v2p.mpt);
-	free(f->completion.cqs);
 	free(f->engine);
 }
 

@@ -48,8 +48,7 @@ static inline int fx_setup(void **state)
 	memset(cq, 0xff, sizeof(cq));
 	cq_taken = eq_taken = 0;
 	assert_int_equal(pipe(pipes), 0);
-	assert_int_equal(completion_create(&completion, "fx", 64, SOCKET_ID_ANY), 0);
-	memset(completion.cqs, 0, 64 * sizeof(struct cq));
+	assert_int_equal(completion_create(&completion, 64), 0);
 	assert_int_equal(cq_write(&completion, CQN, CLIENT, cq, LOG, &record), 0);
 	eq_write(&completion, CLIENT, &page, pipes[1]);
 	return 0;

@@ -189,6 +189,7 @@ static void start_hca(struct fixture *f, bool poll_pipeline)
 	ceu.counters = &f->hca->counters;
 	ceu.hooks = (struct ceu_hooks){.quiesce = poll_pipeline ? quiesce : NULL};
 	DIE_IF(ceu_create(&ceu, &f->ceu));
+	DIE_IF(ceu_start(f->ceu));
 }
 
 void fixture_start(struct fixture *f, const struct control_limits *limits, bool poll_pipeline)

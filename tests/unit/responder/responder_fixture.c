@@ -101,12 +101,10 @@ static void make_tables(void)
 {
 	struct engine *e = &fx->e;
 
-	assert_int_equal(qp_table_create(&fx->qps, "fx", 16, SOCKET_ID_ANY), 0);
-	memset(fx->qps.qps, 0, 16 * sizeof(struct qp));
+	assert_int_equal(qp_table_create(&fx->qps, 16), 0);
 	assert_int_equal(v2p_create(&fx->v2p, "fx", 256, SOCKET_ID_ANY), 0);
 	memset(fx->v2p.mpt, 0, 256 * sizeof(struct mpt_entry));
-	assert_int_equal(completion_create(&fx->completion, "fx", 64, SOCKET_ID_ANY), 0);
-	memset(fx->completion.cqs, 0, 64 * sizeof(struct cq));
+	assert_int_equal(completion_create(&fx->completion, 64), 0);
 	e->qps = &fx->qps;
 	e->v2p = &fx->v2p;
 	fx->port = (struct v2p_port){

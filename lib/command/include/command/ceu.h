@@ -23,10 +23,11 @@
 enum ceu_op {
 	CEU_QUERY_DEV_LIM = 0x03, /* out: struct ceu_dev_lim */
 	CEU_QUERY_ADAPTER = 0x06, /* out: struct ceu_adapter */
-	CEU_INIT_HCA = 0x07,	  /* not here: BAD_OP, as all that are not listed */
-	CEU_CLOSE_HCA = 0x08,
-	CEU_SW2HW_MPT = 0x0d, /* modifier: index; in: struct mpt_entry, key & mask == index */
-	CEU_HW2SW_MPT = 0x0f, /* modifier: key */
+	CEU_INIT_HCA = 0x07,	  /* in: struct ceu_init_hca; before it and after CLOSE_HCA all but
+				     queries and NOP get BAD_SYS_STATE */
+	CEU_CLOSE_HCA = 0x08,	  /* BAD_SYS_STATE while there are contexts or MPT entries */
+	CEU_SW2HW_MPT = 0x0d,	  /* modifier: index; in: struct mpt_entry, key & mask == index */
+	CEU_HW2SW_MPT = 0x0f,	  /* modifier: key */
 	CEU_WRITE_MTT = 0x11,
 	CEU_MAP_EQ = 0x12, /* modifier: client, bit 31: unmap; in: struct ceu_eq (map) */
 	CEU_SW2HW_EQ = 0x13,
@@ -49,8 +50,10 @@ enum ceu_op {
 	CEU_INIT2INIT = 0x2d,
 	CEU_NOP = 0x31,
 	CEU_SQD2SQD = 0x38,
-	CEU_UNMAP_ICM = 0xff9,
-	CEU_MAP_ICM = 0xffa,
+	CEU_UNMAP_ICM = 0xff9, /* modifier: CEU_ICM_*; in: struct ceu_unmap_icm; BAD_SYS_STATE if a
+				  number in it is in use, or was until just now */
+	CEU_MAP_ICM = 0xffa,   /* modifier: CEU_ICM_*, 23:0 how many; in: struct ceu_map_icm;
+				  BAD_NVMEM: there is no memory */
 	/* Ours: the modelled host writes this part of the context into ICM memory itself. */
 	CEU_SW2HW_QP = 0x70, /* modifier: QPN; in: struct ceu_qp; the context comes to be, in RST */
 	CEU_HW2SW_QP =
@@ -67,7 +70,7 @@ enum ceu_status {
 	CEU_BAD_OP = 0x02,	  /* unknown, or not made yet */
 	CEU_BAD_PARAM = 0x03,	  /* mailbox or modifier */
 	CEU_BAD_SYS_STATE = 0x04, /* the object is not in the state that the command needs */
-	CEU_BAD_NVMEM = 0x05,
+	CEU_BAD_NVMEM = 0x05,	  /* here: the daemon has no memory for contexts */
 };
 
 /* SW2HW_QP: what a QP is for life. The memory stays mapped until HW2SW_QP returned. */
@@ -140,7 +143,7 @@ enum {
 #define CEU_ICM_CONTEXTS (1u << 24)
 #define CEU_ICM_TPT	 (2u << 24)
 
-/* MAP_ICM, modifier 23:0: how many chunks. The physical page is the CEU's to choose: a table is
+/* MAP_ICM. The physical page is the CEU's to choose: a table is
  * one array in the daemon, so its memory comes from where the table lies. */
 struct ceu_map_icm {
 	struct {
@@ -169,7 +172,7 @@ struct ceu_eq {
 };
 
 struct ceu_dev_lim {
-	uint32_t log_max_qps, log_max_cqs, log_max_mpts;
+	uint32_t log_max_qps, log_max_srqs, log_max_cqs, log_max_eqs, log_max_mpts;
 	uint32_t max_sg, max_rd_atomic;
 	uint32_t max_mtu; /* 5 = 4096 */
 	uint32_t log_min_page;
@@ -218,6 +221,18 @@ void ceu_set_mtu_max(struct ceu *ceu, uint8_t mtu_code);
 enum ceu_status ceu_exec(struct ceu *ceu, uint16_t op, uint32_t modifier, const void *in,
 	uint32_t in_bytes, void *out, uint32_t out_bytes);
 
+/* What a driver does before all else: INIT_HCA with everything that QUERY_DEV_LIM allows. */
+enum ceu_status ceu_start(struct ceu *ceu);
+
+/* What it does before it makes a context: MAP_ICM of the chunks that the number lies in, unless
+ * they are mapped; SW2HW_* refuses contexts without memory with BAD_SYS_STATE. */
+enum ceu_context { CEU_CONTEXT_QP, CEU_CONTEXT_SRQ, CEU_CONTEXT_CQ, CEU_CONTEXTS };
+enum ceu_status ceu_map_context(struct ceu *ceu, enum ceu_context kind, uint32_t number);
+
+/* And now and then: UNMAP_ICM of chunks in which no number is in use, but for one of each kind.
+ * Waits for the data path if there are some. Returns how many it gave back. */
+uint32_t ceu_trim_contexts(struct ceu *ceu);
+
 /*
  * Between these two, commands that take something away (HW2SW_*, unmap) return at once;
  * ceu_batch_end() waits once for all of them. Until it returned, nothing that they held may be
@@ -237,7 +252,7 @@ uint32_t ceu_tidy(struct ceu *ceu);
 #define CEU_BAD_TRANSITION (-1)
 int ceu_modify_op(enum qp_state from, enum qp_state to);
 
-/* The same as -errno: 0, -EOPNOTSUPP, -EINVAL, -EBUSY, -EIO. */
+/* The same as -errno: 0, -EOPNOTSUPP, -EINVAL, -EBUSY, -ENOMEM. */
 int ceu_errno(enum ceu_status status);
 
 /* One row of the table of transitions; what ibv_modify_qp() requires and allows for the service. */

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdbool.h>
 #include "base/counters.h"
+#include "base/icm.h"
 #include "base/limits.h"
 #include "host-abi/cqe.h"
 #include "host-abi/doorbell.h"
@@ -57,8 +58,6 @@ enum completion_answer {
 	COMPLETION_LOST,      /* there is no place: the queue is full or gone; counted */
 };
 
-struct rte_memzone;
-
 struct completion {
 	struct cq *cqs;
 	uint32_t cq_count; /* power of two */
@@ -69,12 +68,16 @@ struct completion {
 	uint32_t serving; /* atomic: 1 while somebody serves arms */
 	uint32_t eq_end; /* one past the highest client that ever had an event queue; control thread
 			    writes */
-	const struct rte_memzone *zone;
+	struct icm icm;	 /* where the CQ contexts lie */
 };
 
-/* Reserves `cqs` (power of two) CQ contexts. 0 or -ENOMEM. */
-int completion_create(struct completion *c, const char *name, uint32_t cqs, int socket);
+/* Reserves address space for `cqs` (power of two) CQ contexts. 0 or -ENOMEM. */
+int completion_create(struct completion *c, uint32_t cqs);
 void completion_destroy(struct completion *c);
+
+/* None of the contexts [first, end), which are free, is in the list of touched ones: see
+ * qp_table_unlisted(). */
+bool cq_table_unlisted(const struct completion *c, uint32_t first, uint32_t end);
 
 /* CEU: SW2HW_CQ / HW2SW_CQ. index = cqn & cq_mask. 0, -EEXIST, -EINVAL / -ENOENT. Caller quiesces
  * after removing. */

@@ -18,6 +18,7 @@
  */
 #include <stdint.h>
 #include <rte_mbuf.h>
+#include "base/icm.h"
 #include "base/limits.h"
 #include "host-abi/doorbell.h"
 #include "pipeline/engine.h"
@@ -244,19 +245,21 @@ struct qp {
 /* "a QP costs the daemon at most 2 KiB besides its packets" */
 _Static_assert(sizeof(struct qp) <= 2048, "a QP costs at most 2 KiB");
 
-struct rte_memzone;
-
 struct qp_table {
-	const struct rte_memzone *zone;
+	struct icm icm; /* where the contexts lie */
 	struct qp *qps;
 	uint32_t count; /* power of two */
 	uint32_t mask;
 };
 
-/* Reserves memory for `count` contexts, a power of two, and touches none of it: it is zero as it
- * comes. 0 or -ENOMEM. Control thread. */
-int qp_table_create(struct qp_table *t, const char *name, uint32_t count, int socket);
+/* Reserves address space for `count` contexts, a power of two; they have memory once their chunks
+ * are mapped. 0 or -ENOMEM. Control thread. */
+int qp_table_create(struct qp_table *t, uint32_t count);
 void qp_table_destroy(struct qp_table *t);
+
+/* None of the contexts [first, end), which nobody uses any more, is in a wake list: after the next
+ * quiescent state of all lcores their memory may go. Control thread, after such a state. */
+bool qp_table_unlisted(const struct qp_table *t, uint32_t first, uint32_t end);
 
 /* The context that a 24-bit number means, or NULL. Any lcore. */
 static inline struct qp *qp_find(const struct qp_table *t, uint32_t qpn)

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "base/icm.h"
 #include "host-abi/doorbell.h"
 
 struct completion;
@@ -44,17 +45,15 @@ struct srq {
 
 _Static_assert(sizeof(struct srq) == 64, "one cache line");
 
-struct rte_memzone;
-
 struct srq_table {
-	const struct rte_memzone *zone;
+	struct icm icm; /* where the contexts lie */
 	struct srq *srqs;
 	uint32_t count; /* power of two */
 	uint32_t mask;
 };
 
-/* Reserves memory for `count` contexts, a power of two. 0 or -ENOMEM. Control thread. */
-int srq_table_create(struct srq_table *t, const char *name, uint32_t count, int socket);
+/* Reserves address space for `count` contexts, a power of two. 0 or -ENOMEM. Control thread. */
+int srq_table_create(struct srq_table *t, uint32_t count);
 void srq_table_destroy(struct srq_table *t);
 
 /* The context that a 24-bit number means, or NULL. Control thread and telemetry: a queue pair has a
