@@ -48,8 +48,9 @@ struct rrc {
 /* Lets go of a QP that the CEU took away. Stage requester_recv, as all of the following. */
 void rrc_let_go(struct engine *e, struct qp *q);
 
-/* Go-back-N (retransmission.c): everything outstanding from `psn` on goes out again, in PSN order.
- * RequesterTransControl adds nothing meanwhile. */
+/* Go-back-N (retransmission.c): everything outstanding from `psn` on goes out again, in PSN order,
+ * as far as the window lets it, the rest when that is acknowledged. RequesterTransControl adds
+ * nothing meanwhile. */
 void retransmit_from(struct engine *e, struct qp *q, uint32_t psn);
 /* A loss has shown: less may be outstanding from now on. */
 void retransmit_cut(struct qp *q);

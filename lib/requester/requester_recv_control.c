@@ -652,7 +652,7 @@ static void probe(struct engine *e, struct qp *q)
 {
 	uint64_t soon = qp_probe_ns(q, e->settings.timer_tick_ns);
 
-	if (q->rrc.retransmitting || qp_quiet_ns(e, q) < soon)
+	if (q->rrc.retransmit.listed || qp_quiet_ns(e, q) < soon)
 		return;
 	enter(e, RRC_TIMER_RETRANS);
 	count(counters_of(e), COUNTER_loss_probes);

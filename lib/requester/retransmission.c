@@ -4,6 +4,10 @@
  * TIMER_RETRANS (seed 000 3.4.5.3): go-back-N over MultiQueue's two queues in PSN order. Reads
  * elements, releases none. Stage requester_recv.
  *
+ * No more goes out than the window allows (below): then the walk stands still, behind a packet that
+ * asks for an acknowledgement, until something is acknowledged. Should that packet be lost, a probe
+ * or the Loss timer begins anew.
+ *
  * The packets go through a channel of their own (RRC_RPG), so RequesterTransControl may send again
  * only when ReqPktGen has taken the last of them: otherwise new packets would overtake old ones,
  * and each of those draws another NAK.
@@ -37,16 +41,22 @@ void retransmit_from(struct engine *e, struct qp *q, uint32_t psn)
 }
 
 /*
- * What go-back-N wastes is what is outstanding when a packet is lost. So after a loss half as much
- * may be outstanding, and a sixteenth of what is acknowledged more: that settles at an eighth of
- * the packets between two losses, whatever the rate of loss, and so at a waste of about an eighth;
- * but not below WINDOW_MIN, which a round trip through the pipeline wants.
+ * What go-back-N wastes is what is on its way when a packet is lost. So after a loss half as much
+ * may be, and a sixteenth of what is acknowledged more: that settles at an eighth of the packets
+ * between two losses, whatever the rate of loss, and so at a waste of about an eighth; but not
+ * below WINDOW_MIN, which a round trip through the pipeline wants.
  */
 #define WINDOW_MIN 32
 
+/* PSNs that may be on their way. */
+static uint32_t window_of(const struct qp *q)
+{
+	return q->rrc.window ? q->rrc.window >> 4 : UINT32_MAX;
+}
+
 void retransmit_cut(struct qp *q)
 {
-	uint32_t outstanding = qp_outstanding(q), half = outstanding / 2;
+	uint32_t half = RTE_MIN(qp_outstanding(q), window_of(q)) / 2;
 
 	q->rrc.recover_psn = qp_next_psn(q);
 	q->rrc.recovering = 1;
@@ -73,7 +83,7 @@ static void measure(struct engine *e, struct qp *q)
 		srtt = srtt ? (uint32_t)((ns + 7 * (uint64_t)srtt) / 8) : (uint32_t)ns;
 		__atomic_store_n(&q->rrc.srtt_ns, srtt, __ATOMIC_RELAXED);
 	}
-	if (q->rrc.recovering && psn_after_eq(unacked, q->rrc.recover_psn))
+	if (psn_after_eq(unacked, q->rrc.recover_psn))
 		q->rrc.recovering = 0;
 	if (next == unacked || q->rrc.recovering) {
 		q->rrc.mark_ns = 0;
@@ -83,12 +93,18 @@ static void measure(struct engine *e, struct qp *q)
 	}
 }
 
+/* May the walk send its next packet? */
+static bool within_window(const struct qp *q)
+{
+	return psn_before(q->rrc.retransmit_psn, q->rrc.unacked_psn) ||
+	       psn_sub(q->rrc.retransmit_psn, q->rrc.unacked_psn) < window_of(q);
+}
+
 void retransmit_acked(struct engine *e, struct qp *q, uint32_t acked)
 {
 	uint32_t window = q->rrc.window;
 
-	if (unlikely(q->rrc.probes))
-		__atomic_store_n(&q->rrc.probes, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&q->rrc.probes, 0, __ATOMIC_RELAXED);
 	measure(e, q);
 	if (likely(!window))
 		return;
@@ -96,6 +112,8 @@ void retransmit_acked(struct engine *e, struct qp *q, uint32_t acked)
 	if (window >> 4 > e->settings.swpb_elements)
 		window = 0;
 	__atomic_store_n(&q->rrc.window, window, __ATOMIC_RELAXED);
+	if (q->rrc.retransmitting && within_window(q))
+		retransmit_add(e, q); /* if it stood still */
 }
 
 /* A READ asked for again, from the first response that has not come; an atomic as it was. */
@@ -142,7 +160,7 @@ static uint32_t cursor_at(const struct mq_list *l, uint32_t *index, uint32_t *pl
 		*index =
 			consumed == produced ? MQ_NIL : __atomic_load_n(&l->head, __ATOMIC_ACQUIRE);
 	}
-	return *place == produced ? MQ_NIL : *index;
+	return *index;
 }
 
 /* One more reference to a packet that was kept. */
@@ -176,8 +194,9 @@ static void cursor_next(
 	}
 }
 
-/* The next packet to send again; NULL with *end true: there is none left, false: no buffer. */
-static struct rte_mbuf *walk_next(struct engine *e, struct qp *q, bool *end)
+/* The next packet to send again, and what follows it; NULL: none is left, or no buffer. The cursor
+ * stays at it: the next call finds that it lies before what is to be sent. */
+static struct rte_mbuf *walk_next(struct engine *e, struct qp *q)
 {
 	struct mq_cursor *c = &q->rrc.cursor;
 
@@ -189,21 +208,29 @@ static struct rte_mbuf *walk_next(struct engine *e, struct qp *q, bool *end)
 		bool read = read_is_older(sw, rd);
 		struct rte_mbuf *m;
 
-		*end = !sw && !rd;
-		if (*end)
+		if (!sw && !rd)
 			return NULL;
 		last = read ? psn_add(rd->psn, rd->packets - 1) : sw->psn;
-		if (!psn_before_eq(q->rrc.retransmit_psn, last)) {
+		if (psn_before(last, q->rrc.retransmit_psn)) {
 			cursor_next(c, sw, rd, read);
 			continue;
 		}
 		m = read ? asked_again(e, q, rd) : packet_again(sw);
-		if (m) {
+		if (m)
 			q->rrc.retransmit_psn = psn_add(last, 1);
-			cursor_next(c, sw, rd, read);
-		}
 		return m;
 	}
+}
+
+/* Fills m[] with up to `room` packets of the walk. *wait: it has to stand still behind the last. */
+static unsigned walk(struct engine *e, struct qp *q, struct rte_mbuf **m, unsigned room, bool *wait)
+{
+	unsigned n = 0;
+
+	*wait = false;
+	while (n < room && !*wait && (m[n] = walk_next(e, q)))
+		*wait = packet_of(m[n++])->headers.ackreq && !within_window(q);
+	return n;
 }
 
 /* All has been handed to ReqPktGen; has it taken the last one? */
@@ -218,11 +245,9 @@ static unsigned retransmit_some(struct engine *e, struct qp *q, unsigned room)
 {
 	struct channel *out = &e->channel[CHANNEL_RRC_RPG];
 	struct rte_mbuf *m[BURST];
-	unsigned n = 0;
-	bool end = false;
+	bool wait;
+	unsigned n = walk(e, q, m, RTE_MIN(room, (unsigned)BURST), &wait);
 
-	while (n < RTE_MIN(room, (unsigned)BURST) && (m[n] = walk_next(e, q, &end)))
-		n++;
 	if (n) {
 		channel_put(out, m, n);
 		q->rrc.retransmit_put = (uint32_t)out->put;
@@ -230,9 +255,11 @@ static unsigned retransmit_some(struct engine *e, struct qp *q, unsigned room)
 	count_n(counters_of(e), COUNTER_retransmitted_packets, n);
 	if (psn_before(q->rrc.retransmit_psn, q->rrc.unacked_psn))
 		q->rrc.retransmit_psn = q->rrc.unacked_psn; /* acknowledged meanwhile */
-	/* A turn of the sender's that had begun before may have added more since the walk began. */
-	if (!end || psn_before(q->rrc.retransmit_psn, qp_next_psn(q)) || !handed_over(e, q)) {
-		retransmit_add(e, q);
+	/* To the end of what is outstanding: a turn of the sender's that had begun before may have
+	 * added more since the walk began. */
+	if (psn_before(q->rrc.retransmit_psn, qp_next_psn(q)) || !handed_over(e, q)) {
+		if (!wait)
+			retransmit_add(e, q);
 		return n;
 	}
 	__atomic_store_n(&q->rrc.retransmitting, 0, __ATOMIC_RELEASE);
@@ -243,10 +270,10 @@ static unsigned retransmit_some(struct engine *e, struct qp *q, unsigned room)
 unsigned retransmit_poll(struct engine *e)
 {
 	struct rrc *c = e->module[MODULE_RRC];
-	unsigned room = channel_room(&e->channel[CHANNEL_RRC_RPG]), n = 0, visits = 0;
+	unsigned room = channel_room(&e->channel[CHANNEL_RRC_RPG]), n = 0, visits = BURST;
 	struct qp *q;
 
-	while (n < room && visits++ < BURST && (q = qp_list_take(&c->retransmit))) {
+	while (n < room && visits-- && (q = qp_list_take(&c->retransmit))) {
 		if (unlikely(qp_closing(q)))
 			rrc_let_go(e, q);
 		else if (qp_sends(qp_state(q)) && !q->rrc.rnr_waiting)

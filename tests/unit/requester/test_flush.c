@@ -115,6 +115,18 @@ static void rrc_poll__flush_ends_a_bad_requests_wait(void **state)
 	fx_assert_no_cqe();
 }
 
+/* Nobody asks any more for what the CEU is just taking away. */
+static void requester_complete__without_a_number(void **state)
+{
+	struct qp *q = fx->qp[0];
+	uint32_t qpn = q->qpn;
+
+	q->qpn = 0;
+	requester_complete(fx->e, q, STAGE_REQUESTER_RECV, OUTCOME_FLUSH, 0, USER_SEND, 0);
+	q->qpn = qpn;
+	fx_assert_no_cqe();
+}
+
 /* ---- the queue pair goes away ---- */
 
 static bool closed(unsigned qp)
@@ -175,6 +187,7 @@ int main(void)
 		FX_TEST(rrc_poll__bad_request_in_its_turn),
 		FX_TEST(rrc_poll__stale_bad_request),
 		FX_TEST(rrc_poll__flush_ends_a_bad_requests_wait),
+		FX_TEST(requester_complete__without_a_number),
 		FX_TEST(rrc_let_go__with_everything_outstanding),
 		FX_TEST(rrc_let_go__in_the_midst_of_a_retransmission),
 	};

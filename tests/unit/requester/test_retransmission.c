@@ -61,6 +61,51 @@ static void round_trip__is_not_the_distance_of_two_acknowledgements(void **state
 	assert_true(q->rrc.srtt_ns == 0 || q->rrc.srtt_ns >= 1000 * US);
 }
 
+/* One after the other while packets keep coming; each counts an eighth. */
+static void round_trip__in_a_stream(void **state)
+{
+	struct qp *q = fx->qp[0];
+
+	sends(4);
+	acknowledge(P(0)); /* one begins */
+	rrc_poll(fx->e);
+	sends(4);
+	fx->e->now_ns += 50 * US;
+	acknowledge(P(3)); /* and is not over: that was sent before */
+	rrc_poll(fx->e);
+	assert_int_equal(q->rrc.srtt_ns, 0);
+	fx->e->now_ns += 50 * US;
+	acknowledge(P(4));
+	rrc_poll(fx->e);
+	assert_int_equal(q->rrc.srtt_ns, 100 * US);
+	sends(4);
+	fx->e->now_ns += 900 * US;
+	acknowledge(P(8));
+	rrc_poll(fx->e);
+	assert_int_equal(q->rrc.srtt_ns, (900 + 7 * 100) * US / 8);
+}
+
+/* What was outstanding at a loss comes twice: none is measured until it is acknowledged. */
+static void round_trip__not_of_what_came_twice(void **state)
+{
+	struct qp *q = fx->qp[0];
+	unsigned psn = 5;
+
+	sends(4);
+	nak(P(1));
+	rrc_poll(fx->e);
+	fx_unfill(CHANNEL_RRC_RPG);
+	acknowledge(P(1));
+	rrc_poll(fx->e);
+	sends(1);
+	fx->e->now_ns += 10 * US;
+	acknowledge(P(4));
+	rrc_poll(fx->e);
+	assert_int_equal(q->rrc.srtt_ns, 0);
+	round_trip(&psn, 100 * US);
+	assert_int_equal(q->rrc.srtt_ns, 100 * US);
+}
+
 /* Nor does the peer's wait for a receive descriptor count, nor overflow. */
 static void round_trip__without_waits(void **state)
 {
@@ -275,6 +320,9 @@ static void window__halved_by_a_loss_and_grown_by_a_sixteenth(void **state)
 	q->rtc.next_psn = psn_add(q->rrc.unacked_psn, 3);
 	retransmit_cut(q);
 	assert_int_equal(q->rrc.window >> 4, 32); /* not less */
+	q->rrc.window = (fx->e->settings.swpb_elements - 1) << 4;
+	retransmit_acked(fx->e, q, 16);
+	assert_int_equal(q->rrc.window >> 4, fx->e->settings.swpb_elements);
 	for (unsigned i = 0; i < 20; i++)
 		retransmit_acked(fx->e, q, fx->e->settings.swpb_elements);
 	assert_int_equal(q->rrc.window, 0); /* as much as there is: no bound any more */
@@ -345,6 +393,8 @@ int main(void)
 		FX_TEST(window__halved_by_a_loss_and_grown_by_a_sixteenth),
 		FX_TEST(window__parks_and_goes_on),
 		FX_TEST(round_trip__is_not_the_distance_of_two_acknowledgements),
+		FX_TEST(round_trip__in_a_stream),
+		FX_TEST(round_trip__not_of_what_came_twice),
 		FX_TEST(round_trip__without_waits),
 		FX_TEST(walk__goes_on_behind_an_emptied_queue),
 		FX_TEST(walk__of_nothing_ends_after_2_31_packets),

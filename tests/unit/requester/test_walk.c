@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The walk over what is outstanding, when it is sent again: how far, in which order, whose turn. */
+#include "recv_fixture.h"
+
+enum { EACH = 16 }; /* packets of one turn; the last one asks for an acknowledgement */
+
+static void turns(unsigned n)
+{
+	while (n--)
+		sends(EACH);
+}
+
+static void nak(uint32_t psn)
+{
+	respond(0, psn, aeth_nak(AETH_NAK_SEQUENCE), 0);
+}
+
+/* Exactly the packets from P(first) to P(end - 1) go out again by now. */
+static void assert_again(unsigned first, unsigned end)
+{
+	for (unsigned i = 0; i < 8; i++)
+		rrc_poll(fx->e);
+	for (; first < end; first++)
+		assert_retransmission(WIRE_RC_SEND_ONLY, P(first));
+	assert_no_retransmission();
+	rrc_poll(fx->e);
+	assert_no_retransmission();
+}
+
+/* As much as the window allows, up to a packet that asks for an acknowledgement; when that comes,
+ * more. */
+static void window__paces_the_walk(void **state)
+{
+	struct qp *q = fx->qp[0];
+
+	turns(6);
+	nak(P(4));
+	assert_int_equal(q->rrc.window >> 4, 46);
+	assert_again(4, 64);
+	respond_ack(0, P(7)); /* there is no room yet */
+	assert_again(64, 64);
+	assert_int_equal(q->rrc.retransmitting, 1);
+	respond_ack(0, P(31));
+	assert_int_equal(q->rrc.window >> 4, 47);
+	assert_again(64, 80);
+	assert_int_equal(q->rrc.retransmitting, 1);
+	respond_ack(0, P(79));
+	assert_again(80, 96);
+	assert_int_equal(q->rrc.retransmitting, 0);
+	assert_int_not_equal(q->rrc.window, 0);
+	respond_ack(0, P(90)); /* it is over: nothing more */
+	assert_again(96, 96);
+}
+
+/* What was acknowledged meanwhile is not sent again, though the walk stood still before it. */
+static void window__acknowledged_beyond_the_walk(void **state)
+{
+	turns(6);
+	nak(P(4));
+	assert_again(4, 64);
+	respond_ack(0, P(79));
+	assert_again(80, 96);
+	assert_int_equal(fx->qp[0]->rrc.retransmitting, 0);
+}
+
+/* What it stands still for is lost: a probe or the Loss timer begins anew. */
+static void window__a_lost_tail(void **state)
+{
+	struct qp *q = fx->qp[0];
+	struct rte_mbuf *m;
+
+	turns(6);
+	nak(P(0));
+	assert_again(0, 48);
+	q->rrc.srtt_ns = 1000;
+	fx->e->now_ns += 1000000000;
+	m = rte_mbuf_raw_alloc(fx->descriptors);
+	*timer_event_of(m) = (struct timer_event){
+		.qpn = q->qpn, .timer = TIMER_LOSS, .op = TIMER_PROBE, .epoch = q->epoch};
+	fx_put(CHANNEL_TC_RRC, m);
+	rrc_poll(fx->e);
+	fx_assert_counter(loss_probes, 1);
+	assert_again(0, 32); /* the window is halved each time, but not below 32 */
+	expire(0, TIMER_LOSS);
+	fx_assert_counter(loss_timeouts, 1);
+	assert_again(0, 32);
+	respond_ack(0, P(31));
+	assert_again(32, 80);
+}
+
+/* A peer that NAKs one packet after the other makes little work. */
+static void window__naks_of_each_packet(void **state)
+{
+	enum { NAKS = 64 };
+
+	turns(30);
+	for (unsigned i = 0; i < NAKS; i++) {
+		fx->qp[0]->rrc.retry_left = 7;
+		nak(P(i));
+		for (unsigned k = 0; k < 32; k++) {
+			fx_unfill(CHANNEL_RRC_RPG);
+			rrc_poll(fx->e);
+		}
+	}
+	assert_in_range(fx_counter(COUNTER_retransmitted_packets), 32 * NAKS, 2 * 32 * NAKS);
+}
+
+/* Everything has gone out again, when a turn of the sender's that had begun before adds more. */
+static void walk__more_comes_behind(void **state)
+{
+	struct qp *q = fx->qp[0];
+
+	sends(3);
+	expire(0, TIMER_LOSS);
+	q->rrc.retransmitting = 0;
+	send_request(0, USER_SEND, 16, 0);
+	rtc_poll(fx->e);
+	q->rrc.retransmitting = 1;
+	fx_unfill(CHANNEL_RTC_RPG);
+	assert_again(0, 4);
+	assert_int_equal(q->rrc.retransmitting, 0);
+}
+
+/* The last packet is on its way: the sender may go on, and is told so. */
+static void walk__ends_for_each_when_its_last_is_taken(void **state)
+{
+	struct qp *q = fx->qp[0];
+
+	sends(1);
+	send_request(1, USER_SEND, 16, 0);
+	sent();
+	expire(0, TIMER_LOSS);
+	q->rtc.parked = PARK_RETRANSMIT;
+	expire(1, TIMER_LOSS);
+	assert_retransmission(WIRE_RC_SEND_ONLY, P(0));
+	assert_int_equal(wake_take(&fx->e->wake[WAKE_RTC]), WAKE_END);
+	rrc_poll(fx->e);
+	assert_int_equal(q->rrc.retransmitting, 0);
+	assert_int_equal(fx->qp[1]->rrc.retransmitting, 1);
+	assert_int_equal(wake_take(&fx->e->wake[WAKE_RTC]), q->index);
+	wake_next(&q->wake[WAKE_RTC]);
+}
+
+/* Room for one at a time: they take turns. */
+static void walk__takes_turns(void **state)
+{
+	unsigned from[2] = {0};
+	struct packet p = {0};
+
+	for (unsigned qp = 0; qp < 2; qp++) {
+		for (unsigned i = 0; i < 8; i++)
+			send_request(qp, USER_SEND, 16, 0);
+		sent();
+	}
+	fx_fill(CHANNEL_RRC_RPG, 0);
+	expire(0, TIMER_LOSS);
+	expire(1, TIMER_LOSS);
+	fx_unfill(CHANNEL_RRC_RPG);
+	for (unsigned i = 0; i < 8; i++) {
+		fx_fill(CHANNEL_RRC_RPG, 1);
+		rrc_poll(fx->e);
+		for (unsigned left = channel_infos[CHANNEL_RRC_RPG].depth - 1; left; left--)
+			rte_pktmbuf_free(fx_take(CHANNEL_RRC_RPG));
+		assert_true(take_packet(CHANNEL_RRC_RPG, &p));
+		from[p.qpn == fx->qp[1]->qpn]++;
+	}
+	assert_int_equal(from[0], 4);
+	assert_int_equal(from[1], 4);
+}
+
+/* In its midst the peer says that it is not ready, or the queue pair fails: nothing more goes. */
+static void walk__stops(void **state)
+{
+	for (unsigned qp = 0; qp < 2; qp++) {
+		for (unsigned i = 0; i < 4; i++)
+			send_request(qp, USER_SEND, 16, 0);
+		sent();
+		fx_fill(CHANNEL_RRC_RPG, 1);
+		expire(qp, TIMER_LOSS);
+		fx_unfill(CHANNEL_RRC_RPG);
+		if (qp == 0)
+			respond(0, P(0), aeth_rnr(1), 0);
+		else
+			fx->qp[1]->state = QP_ERR;
+		rrc_poll(fx->e);
+		assert_no_retransmission();
+	}
+}
+
+/* ---- READs ---- */
+
+static void read_response(uint8_t opcode, uint32_t psn)
+{
+	respond_with(0,
+		(struct wire_headers){
+			.opcode = opcode, .psn = psn, .syndrome = aeth_ack(AETH_CREDIT_INVALID)},
+		FX_MTU, 1);
+	rrc_poll(fx->e);
+}
+
+/* A READ may begin anew in its midst only where it was asked for again: not where it would have
+ * been, had there been a buffer, nor where it was when one behind it was asked for. */
+static void c9_133__asked_again_where(void **state)
+{
+	struct qp *q = fx->qp[0];
+
+	for (unsigned i = 0; i < 2; i++)
+		send_request(0, USER_RDMA_READ, 4 * FX_MTU, 64 * i);
+	sent();
+	read_response(WIRE_RC_READ_RESP_FIRST, P(0));
+	fx_exhaust(fx->packets, 1); /* the response takes it */
+	expire(0, TIMER_LOSS);
+	fx_unfill(CHANNEL_RRC_RPG);
+	rrc_poll(fx->e);
+	assert_int_equal(q->rrc.read_asked, 1);
+	fx_refill();
+	fx_unfill(CHANNEL_RRC_RPG);
+	q->rrc.read_asked = 0;
+	fx_fill(CHANNEL_RRC_RPG, 0);
+	expire(0, TIMER_LOSS);
+	fx_unfill(CHANNEL_RRC_RPG);
+	fx_exhaust(fx->packets, 0);
+	rrc_poll(fx->e);
+	assert_no_retransmission();
+	assert_int_equal(q->rrc.read_asked, 0);
+	fx_refill();
+	fx_fill(CHANNEL_RRC_RPG, 1);
+	rrc_poll(fx->e);
+	assert_int_equal(q->rrc.read_asked, 1);
+	read_response(WIRE_RC_READ_RESP_MIDDLE, P(1));
+	fx_unfill(CHANNEL_RRC_RPG);
+	rrc_poll(fx->e);
+	assert_retransmission(WIRE_RC_READ_REQUEST, P(4));
+	assert_int_equal(q->rrc.read_asked, 1);
+	read_response(WIRE_RC_READ_RESP_FIRST, P(2));
+	fx_assert_counter(drop_resp_opcode, 1);
+}
+
+/* The responses of a READ count, as they come. */
+static void window__of_a_read(void **state)
+{
+	struct qp *q = fx->qp[0];
+
+	q->rrc.window = 2 << 4;
+	send_request(0, USER_RDMA_READ, 4 * FX_MTU, 0);
+	sent();
+	q->rrc.window = 0;
+	sends(1);
+	q->rrc.window = 2 << 4;
+	retransmit_from(fx->e, q, P(0));
+	rrc_poll(fx->e);
+	assert_retransmission(WIRE_RC_READ_REQUEST, P(0));
+	for (unsigned i = 0; i < 3; i++) {
+		rrc_poll(fx->e);
+		assert_no_retransmission();
+		read_response(i ? WIRE_RC_READ_RESP_MIDDLE : WIRE_RC_READ_RESP_FIRST, P(i));
+	}
+	assert_retransmission(WIRE_RC_SEND_ONLY, P(4));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(window__paces_the_walk),
+		FX_TEST(window__acknowledged_beyond_the_walk),
+		FX_TEST(window__a_lost_tail),
+		FX_TEST(window__naks_of_each_packet),
+		FX_TEST(window__of_a_read),
+		FX_TEST(walk__more_comes_behind),
+		FX_TEST(walk__ends_for_each_when_its_last_is_taken),
+		FX_TEST(walk__takes_turns),
+		FX_TEST(walk__stops),
+		FX_TEST(c9_133__asked_again_where),
+	};
+
+	return cmocka_run_group_tests_name("walk", tests, fx_group_setup, fx_group_teardown);
+}
