@@ -41,7 +41,7 @@ uint8_t ee_ack_syndrome(struct engine *e, struct qp *qp)
 
 void ee_watch_credits(struct engine *e, struct qp *qp)
 {
-	if (gives_credits(e, qp) && qp->ee.credits_told == 0)
+	if (gives_credits(e, qp))
 		qp_list_add(starved(e), qp);
 }
 

@@ -268,11 +268,11 @@ static enum respg_state serve_read(
 static void serve_head(struct engine *e, struct resp_pkt_gen *p, struct counters *c, struct qp *qp)
 {
 	struct arrival *a = arrival_of(qp->respg.head);
-	enum respg_state state = a->response == RESPONSE_READ ? RESPG_READ_SEG : RESPG_HEADER;
+	enum respg_state state;
 
-	MACHINE_STEP(respg_machine, RESPG_WAIT, state);
 	switch ((enum response_kind)a->response) {
 	case RESPONSE_READ:
+		MACHINE_STEP(respg_machine, RESPG_WAIT, RESPG_READ_SEG);
 		state = serve_read(e, p, c, qp);
 		MACHINE_STEP(respg_machine, state, RESPG_WAIT);
 		return;
@@ -285,8 +285,9 @@ static void serve_head(struct engine *e, struct resp_pkt_gen *p, struct counters
 	case RESPONSE_NONE:
 		break;
 	}
+	MACHINE_STEP(respg_machine, RESPG_WAIT, RESPG_HEADER);
 	order_pop(qp);
-	MACHINE_STEP(respg_machine, state, RESPG_WAIT);
+	MACHINE_STEP(respg_machine, RESPG_HEADER, RESPG_WAIT);
 }
 
 static void activate(struct resp_pkt_gen *p, struct qp *qp)
@@ -468,8 +469,6 @@ void respg_destroy(struct engine *e)
 {
 	struct resp_pkt_gen *p = e->module[MODULE_RESPG];
 
-	if (!p)
-		return;
 	free_waiting(e, p);
 	rte_pktmbuf_free_bulk(p->spare, p->spares);
 	rte_free(p);

@@ -4,7 +4,6 @@
  * the receive queue and the count in the client's record, each once; writes only qp->rwm. Stage
  * responder_exec. Never waits, never believes a count or a length.
  */
-#include <rte_common.h>
 #include "rq_wqe_manager.h"
 #include "srq_take.h"
 

@@ -10,6 +10,7 @@
  * Client memory is copied once and only the copy is looked at.
  */
 #include <string.h>
+#include <rte_common.h>
 #include "base/counters.h"
 #include "context/qp_context.h"
 #include "host-abi/wqe.h"
@@ -67,10 +68,8 @@ static inline uint32_t rwm_claimed(const struct qp *qp)
 /* Receive descriptors that a new message could have (C9-157), at most what the queue holds. */
 static inline uint32_t rwm_available(const struct qp *qp)
 {
-	uint32_t n = rwm_claimed(qp);
+	uint32_t n = RTE_MIN(rwm_claimed(qp), qp->rq_entries);
 
-	if (n > qp->rq_entries)
-		n = qp->rq_entries;
 	return n - (n && qp->rwm.open);
 }
 
