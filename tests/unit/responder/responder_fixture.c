@@ -273,10 +273,20 @@ static void collect(struct rte_mbuf *m)
 	assert_int_equal(f.h.dest_qp, FX_DEST_QPN);
 	assert_int_equal(f.h.pkey, 0xffff);
 	assert_int_equal(f.h.migreq, 0);
+	for (unsigned i = 0; i < f.h.pad; i++)
+		assert_int_equal(frame[f.payload_offset + f.payload_bytes + i], 0);
 	to->h = f.h;
 	to->bytes = f.payload_bytes;
 	memcpy(to->payload, frame + f.payload_offset, f.payload_bytes);
 	rte_pktmbuf_free(m);
+}
+
+void fx_collect(void)
+{
+	struct rte_mbuf *m;
+
+	while (channel_take(&fx->e.channel[CHANNEL_RESPG_TXA], &m, 1))
+		collect(m);
 }
 
 unsigned fx_poll(unsigned times)
@@ -284,11 +294,8 @@ unsigned fx_poll(unsigned times)
 	unsigned n = 0;
 
 	while (times--) {
-		struct rte_mbuf *m;
-
 		n += responder_exec_poll(&fx->e);
-		while (channel_take(&fx->e.channel[CHANNEL_RESPG_TXA], &m, 1))
-			collect(m);
+		fx_collect();
 	}
 	return n;
 }

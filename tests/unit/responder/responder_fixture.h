@@ -97,6 +97,8 @@ void fx_assert_pattern(const uint8_t *p, uint32_t bytes, uint8_t seed);
 /* Polls the stage `times` times and collects what comes out. Returns the sum of what the polls
  * returned. */
 unsigned fx_poll(unsigned times);
+/* Collects what has come out. */
+void fx_collect(void);
 /* The next frame collected; fails the test if there is none. */
 const struct fx_frame *fx_frame(void);
 void fx_assert_no_frame(void);

@@ -325,6 +325,80 @@ static void credits__looks_become_seldom(void **state)
 	fx_assert_ack(FX_PSN - 1, aeth_ack(1), 0);
 }
 
+static bool listed(void)
+{
+	return fx->qp->ee.starved.listed;
+}
+
+static void credits__the_first_look_is_at_once_and_the_next_later(void **state)
+{
+	(void)state;
+	fx->e.settings.e2e_credits = true;
+	fx->e.now_ns = 5;
+	fx_poll(5); /* nobody is in the list: that is not a look */
+	fx->qp->state = QP_RTR;
+	wake(fx->qp);
+	fx_post_simple(0, 100);
+	assert_int_equal(fx_poll(1), 1); /* what was sent is work */
+	fx_assert_ack(FX_PSN - 1, aeth_ack(1), 0);
+	assert_false(listed());
+	fx_send(9, 1, .opcode = WIRE_RC_SEND_ONLY, .psn = FX_PSN, .ackreq = 1);
+	fx_poll(1);
+	fx_assert_ack(FX_PSN, aeth_ack(0), 1);
+	assert_true(listed());
+	fx_post_simple(0, 100);
+	fx->e.now_ns += 999;
+	fx_poll(3);
+	fx_assert_no_frame();
+	fx->e.now_ns += 1;
+	fx_poll(1);
+	fx_assert_ack(FX_PSN, aeth_ack(1), 1);
+	assert_false(listed());
+}
+
+/* They have become seldom, one finds something, and the next is soon again. */
+static void credits__looks_become_frequent_again(void **state)
+{
+	(void)state;
+	enter_rtr();
+	poll_slowly(10);
+	fx_post_simple(0, 100);
+	poll_slowly(1);
+	fx_assert_ack(FX_PSN - 1, aeth_ack(1), 0);
+	fx_send(9, 1, .opcode = WIRE_RC_SEND_ONLY, .psn = FX_PSN, .ackreq = 1);
+	fx_poll(1);
+	fx_assert_ack(FX_PSN, aeth_ack(0), 1);
+	fx_post_simple(0, 100);
+	fx->e.now_ns += 1000;
+	fx_poll(1);
+	fx_assert_ack(FX_PSN, aeth_ack(1), 1);
+}
+
+static void credits__nobody_is_listed_who_needs_no_look(void **state)
+{
+	static const uint8_t states[] = {QP_RST, QP_INIT};
+
+	(void)state;
+	enter_rtr();
+	fx_post_simple(0, 100);
+	fx->qp2->rq = NULL;
+	send_write(FX_PSN, 1); /* tells of one; no look before some time has passed */
+	poll_slowly(1);
+	fx_assert_ack(FX_PSN, aeth_ack(1), 1);
+	poll_slowly(1);
+	assert_false(listed());
+	send_write(FX_PSN + 1, 1);
+	fx_poll(1);
+	assert_false(listed());
+	fx->qp->ee.credits_told = 0;
+	for (unsigned i = 0; i < sizeof(states); i++) {
+		fx->qp->state = states[i];
+		wake(fx->qp);
+		fx_poll(1);
+		assert_false(listed());
+	}
+}
+
 static void credits__a_qp_that_leaves_is_let_go(void **state)
 {
 	(void)state;
@@ -369,6 +443,9 @@ int main(void)
 		FX_TEST(credits__waits_for_room_and_buffers),
 		FX_TEST(credits__a_few_are_looked_at_in_turn),
 		FX_TEST(credits__looks_become_seldom),
+		FX_TEST(credits__the_first_look_is_at_once_and_the_next_later),
+		FX_TEST(credits__looks_become_frequent_again),
+		FX_TEST(credits__nobody_is_listed_who_needs_no_look),
 		FX_TEST(credits__a_qp_that_leaves_is_let_go),
 	};
 

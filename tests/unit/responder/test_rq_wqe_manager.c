@@ -83,6 +83,7 @@ static void fetch_entry__end_of_the_stride_is_an_end(void **state)
 	use_queue(4, 64);
 	fx_post(3, d); /* next unit and three: no terminator */
 	fx_post_simple(0, 100);
+	memset(fx->rq + 64, 0x11, WQE_UNIT_BYTES); /* the next one begins with no terminator */
 	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
 	assert_int_equal(fx->qp->rwm.length, 6);
 	for (unsigned i = 0; i < 3; i++) {
@@ -90,6 +91,61 @@ static void fetch_entry__end_of_the_stride_is_an_end(void **state)
 		rwm_release_entry(fx->qp);
 	}
 	assert_int_equal(rwm_fetch_entry(fx->qp, &entry), RWM_INVALID_ENTRY);
+}
+
+/* What is behind it was left there by another descriptor. */
+static void fetch_entry__nothing_counts_behind_the_terminator(void **state)
+{
+	const struct wqe_data d[] = {
+		{7, FX_KEY, FX_VA}, {0, 0, 0}, {WQE_INLINE | 9, FX_KEY, FX_VA}, {9, FX_KEY, FX_VA}};
+	struct rwm_entry entry;
+
+	(void)state;
+	use_queue(2, 128);
+	fx_post(4, d);
+	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
+	assert_int_equal(fx->qp->rwm.length, 7);
+	assert_int_equal(rwm_fetch_entry(fx->qp, &entry), RWM_VALID_ENTRY);
+	rwm_release_entry(fx->qp);
+	assert_int_equal(rwm_fetch_entry(fx->qp, &entry), RWM_INVALID_ENTRY);
+}
+
+/* Only 16 zero bytes end a descriptor. */
+static void fetch_entry__zero_in_part_is_no_end(void **state)
+{
+	const struct wqe_data d[] = {
+		{0, FX_KEY, 0}, {0, 0, FX_VA}, {7, 0, 0}, {0, FX_KEY, FX_VA}, {9, FX_KEY, FX_VA}};
+	struct rwm_entry entry;
+
+	(void)state;
+	use_queue(2, 128);
+	fx_post(5, d);
+	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
+	assert_int_equal(fx->qp->rwm.length, 16);
+	assert_int_equal(rwm_fetch_entry(fx->qp, &entry), RWM_VALID_ENTRY);
+	assert_int_equal(entry.bytes, 7); /* never one of no bytes */
+	rwm_release_entry(fx->qp);
+	assert_int_equal(rwm_fetch_entry(fx->qp, &entry), RWM_VALID_ENTRY);
+	assert_int_equal(entry.bytes, 9);
+	rwm_release_entry(fx->qp);
+	assert_int_equal(rwm_fetch_entry(fx->qp, &entry), RWM_INVALID_ENTRY);
+}
+
+/* The client takes its count back while a message has a descriptor: nothing is left to promise. */
+static void available__count_goes_back_while_one_is_open(void **state)
+{
+	(void)state;
+	use_queue(4, 64);
+	fx_post_simple(0, 100);
+	assert_int_equal(rwm_available(fx->qp), 1);
+	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
+	assert_int_equal(rwm_available(fx->qp), 0);
+	fx->record.rq_posted = 0;
+	assert_int_equal(rwm_available(fx->qp), 0);
+	fx->record.rq_posted = 4;
+	assert_int_equal(rwm_available(fx->qp), 3);
+	rwm_rewind(fx->qp);
+	assert_int_equal(rwm_available(fx->qp), 4);
 }
 
 static void rewind__starts_the_descriptor_again(void **state)
@@ -156,6 +212,9 @@ int main(void)
 		FX_TEST(open__fetches_what_is_posted_and_never_wraps),
 		FX_TEST(open__largest_descriptor_has_thirty_entries),
 		FX_TEST(fetch_entry__end_of_the_stride_is_an_end),
+		FX_TEST(fetch_entry__nothing_counts_behind_the_terminator),
+		FX_TEST(fetch_entry__zero_in_part_is_no_end),
+		FX_TEST(available__count_goes_back_while_one_is_open),
 		FX_TEST(rewind__starts_the_descriptor_again),
 		FX_TEST(open__client_changes_memory_after_the_fetch),
 		FX_TEST(open__refuses_a_count_beyond_the_queue),

@@ -275,12 +275,28 @@ static void flush__gives_back_what_it_holds_then_says_it_was_the_last(void **sta
 	assert_cqe(FX_QPN, USER_INVALID, SYNDROME_WR_FLUSH, TAG);
 	fx_assert_no_cqe();
 	fx_assert_event(EQE_LAST_WQE, FX_QPN);
+	assert_false(srq_held(fx->qp));
 	assert_int_equal(srq.consumed, 1); /* the other one stays for the others */
 	/* looked at again */
 	wake_post(&fx->e.wake[WAKE_EE], &fx->qp->wake[WAKE_EE], fx->qp->index);
 	fx_poll(1);
 	fx_assert_no_cqe();
 	fx_assert_no_event();
+}
+
+static void wake__of_one_that_receives_is_not_its_last(void **state)
+{
+	(void)state;
+	use_srq();
+	post(0, 1000);
+	send(FX_QPN, WIRE_RC_SEND_FIRST, 0, FX_MTU);
+	fx_poll(1);
+	wake_post(&fx->e.wake[WAKE_EE], &fx->qp->wake[WAKE_EE], fx->qp->index);
+	fx_poll(1);
+	fx_assert_no_event();
+	send(FX_QPN, WIRE_RC_SEND_LAST, 1, 44);
+	fx_poll(1);
+	assert_cqe(FX_QPN, USER_RECV, 0, TAG);
 }
 
 static void flush__after_a_failure_the_open_one_completes_first(void **state)
@@ -335,6 +351,7 @@ int main(void)
 		FX_TEST(message__bad_descriptor_hurts_its_taker_alone),
 		FX_TEST(message__impossible_count_fails_the_queue_pair),
 		FX_TEST(flush__gives_back_what_it_holds_then_says_it_was_the_last),
+		FX_TEST(wake__of_one_that_receives_is_not_its_last),
 		FX_TEST(flush__waits_for_its_turn),
 		FX_TEST(flush__after_a_failure_the_open_one_completes_first),
 	};

@@ -64,6 +64,53 @@ static void uc_gap__first_in_the_midst_begins_anew(void **state)
 	fx_assert_counter(drop_uc_sequence, 1);
 }
 
+/* The message is given up for good: nothing that comes late may go into its buffer. */
+static void uc_gap__the_missing_packet_comes_late(void **state)
+{
+	(void)state;
+	as_uc();
+	fx_post_simple(0, 1000);
+	fx_send(FX_MTU, 1, .opcode = WIRE_UC_SEND_FIRST, .psn = FX_PSN);
+	fx_send(FX_MTU, 2, .opcode = WIRE_UC_SEND_MIDDLE, .psn = 0);
+	fx_send(FX_MTU, 2, .opcode = WIRE_UC_SEND_MIDDLE, .psn = FX_PSN + 1);
+	fx_send(5, 3, .opcode = WIRE_UC_SEND_LAST, .psn = 0);
+	fx_poll(1);
+	fx_assert_no_cqe();
+	fx_assert_counter(drop_uc_sequence, 3);
+	assert_int_equal(fx->memory[FX_MTU], 0xee);
+}
+
+static void uc__last_without_a_first(void **state)
+{
+	(void)state;
+	as_uc();
+	fx_send(5, 3, .opcode = WIRE_UC_WRITE_ONLY, .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY,
+		.dma_len = 5);
+	fx_send(5, 3, .opcode = WIRE_UC_WRITE_LAST, .psn = FX_PSN + 1);
+	fx_poll(1);
+	fx_assert_counter(drop_uc_sequence, 1);
+	fx_assert_counter(drop_uc_request, 0);
+}
+
+/* A packet that is refused costs its message: what follows must not complete it. */
+static void uc__refused_in_the_midst(void **state)
+{
+	(void)state;
+	as_uc();
+	fx_post_simple(0, 1000);
+	fx_send(FX_MTU, 1, .opcode = WIRE_UC_SEND_FIRST, .psn = FX_PSN);
+	fx_send(FX_MTU - 4, 1, .opcode = WIRE_UC_SEND_MIDDLE, .psn = FX_PSN + 1);
+	fx_send(5, 1, .opcode = WIRE_UC_SEND_LAST, .psn = FX_PSN + 1);
+	fx_poll(1);
+	fx_assert_no_cqe();
+	fx_assert_counter(drop_uc_request, 1);
+	fx_assert_counter(drop_uc_sequence, 1);
+	fx_send(7, 9, .opcode = WIRE_UC_SEND_ONLY, .psn = FX_PSN + 1);
+	fx_poll(1);
+	fx_assert_cqe(USER_RECV, 7, 0, 0);
+	fx_assert_pattern(fx->memory, 7, 9);
+}
+
 static void uc__no_receive_posted(void **state)
 {
 	(void)state;
@@ -184,18 +231,62 @@ static void ud_send__dropped(void **state)
 	fx_assert_cqe(USER_RECV_IMM, 46, 3, 0);
 }
 
+static void ud_send__reserved_opcode(void **state)
+{
+	(void)state;
+	as_ud();
+	fx_post_simple(0, 100);
+	fx->qp->qkey = 0; /* what the parser leaves of a header it does not know */
+	fx_send(8, 6, .opcode = 0x7f, .psn = 1);
+	fx_poll(1);
+	fx_assert_no_cqe();
+	fx_assert_counter(drop_ud_qkey, 1);
+}
+
+static void ud_send__the_first_one_is_no_connection(void **state)
+{
+	(void)state;
+	as_ud();
+	fx->qp->state = QP_RTR;
+	fx_post_simple(0, 100);
+	fx_send(8, 6, .opcode = WIRE_UD_SEND_ONLY, .qkey = 0x11111111, .src_qp = 0x55);
+	fx_poll(1);
+	assert_ud_completion(48);
+	fx_assert_no_event();
+}
+
+/* Memory is refused for the GRH, and there is no payload that it could be refused for. */
+static void ud_send__no_memory_for_the_grh(void **state)
+{
+	const struct wqe_data d = {.length = 100, .lkey = 0x99, .addr = FX_VA};
+
+	(void)state;
+	as_ud();
+	fx_post(1, &d);
+	fx_send(0, 6, .opcode = WIRE_UD_SEND_ONLY, .qkey = 0x11111111, .src_qp = 0x55);
+	fx_poll(1);
+	fx_assert_cqe(USER_INVALID, 0, SYNDROME_LOCAL_PROT, 0);
+	assert_int_equal(fx->qp->state, QP_ERR);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FX_TEST(uc_send_and_write__executed_without_an_answer),
 		FX_TEST(uc_gap__drops_until_the_next_first_and_reuses_the_receive),
 		FX_TEST(uc_gap__first_in_the_midst_begins_anew),
+		FX_TEST(uc_gap__the_missing_packet_comes_late),
+		FX_TEST(uc__last_without_a_first),
+		FX_TEST(uc__refused_in_the_midst),
 		FX_TEST(uc__no_receive_posted),
 		FX_TEST(uc__refused_requests_are_dropped),
 		FX_TEST(uc__local_error_ends_the_qp),
 		FX_TEST(ud_send__grh_of_ipv4),
 		FX_TEST(ud_send__grh_of_ipv6),
 		FX_TEST(ud_send__dropped),
+		FX_TEST(ud_send__reserved_opcode),
+		FX_TEST(ud_send__the_first_one_is_no_connection),
+		FX_TEST(ud_send__no_memory_for_the_grh),
 	};
 
 	return cmocka_run_group_tests_name(

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Duplicates that are answered with nothing, and how queue pairs end: what is given back, who is
+ * told, and when they are let go of. */
+#include <rte_malloc.h>
+#include "ee_work.h"
+#include "resp_pkt_gen.h"
+#include "responder_fixture.h"
+
+static void send_write_to(uint32_t qpn, uint32_t psn)
+{
+	struct wire_headers h = {.opcode = WIRE_RC_WRITE_ONLY,
+		.psn = psn & PSN_MASK,
+		.va = FX_VA,
+		.rkey = FX_KEY,
+		.dma_len = 4,
+		.ackreq = 1};
+
+	fx_send_to(qpn, h, 4, 1);
+}
+
+/* What is drawn by it, if it has been executed already? */
+static void send_duplicate(struct wire_headers h, bool answered)
+{
+	unsigned before = fx->frame_count;
+
+	h.psn = psn_sub(FX_PSN, 1);
+	fx_send_to(FX_QPN, h, 0, 0);
+	fx_poll(1);
+	assert_int_equal(fx->frame_count - before, answered);
+	fx_assert_counter(drop_duplicate, !answered);
+	fx_assert_counter(duplicate_requests, answered);
+}
+
+static void duplicate__reserved_opcode(void **state)
+{
+	(void)state;
+	send_duplicate((struct wire_headers){.opcode = 0x15}, false);
+}
+
+static void duplicate__no_request(void **state)
+{
+	(void)state;
+	send_duplicate((struct wire_headers){.opcode = WIRE_RC_ACK}, false);
+}
+
+static void duplicate__send(void **state)
+{
+	(void)state;
+	send_duplicate((struct wire_headers){.opcode = WIRE_RC_SEND_ONLY}, true);
+}
+
+static void duplicate__write(void **state)
+{
+	(void)state;
+	send_duplicate((struct wire_headers){.opcode = WIRE_RC_WRITE_ONLY}, true);
+}
+
+/* The answer that waits must not be given up for one that cannot be given. */
+static void c9_108__duplicate_read_with_a_bad_key(void **state)
+{
+	(void)state;
+	send_duplicate(
+		(struct wire_headers){
+			.opcode = WIRE_RC_READ_REQUEST, .va = FX_VA, .rkey = 0x99, .dma_len = 4},
+		false);
+}
+
+static void o9_067__atomic_that_was_never_executed(void **state)
+{
+	(void)state;
+	fx->qp->rq_psn = 1;
+	fx_send(0, 0, .opcode = WIRE_RC_FETCH_ADD, .psn = 0, .va = FX_VA, .rkey = FX_KEY);
+	fx_poll(1);
+	fx_assert_no_frame();
+	fx_assert_counter(drop_duplicate, 1);
+}
+
+static void o9_067__no_result_beyond_those_kept(void **state)
+{
+	(void)state;
+	fx->qp->ee.results[fx->qp->max_dest_rd_atomic] =
+		(struct atomic_result){.psn = FX_PSN - 1, .valid = 1, .orig = 5};
+	fx_send(0, 0, .opcode = WIRE_RC_FETCH_ADD, .psn = FX_PSN - 1, .va = FX_VA, .rkey = FX_KEY);
+	fx_poll(1);
+	fx_assert_no_frame();
+	fx_assert_counter(drop_duplicate, 1);
+}
+
+static void wake(struct qp *q)
+{
+	wake_post(&fx->e.wake[WAKE_EE], &q->wake[WAKE_EE], q->index);
+}
+
+static void flush__of_a_full_queue(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < FX_RQ_ENTRIES; i++)
+		fx_post_simple(0, 100);
+	qp_set_error(&fx->e, fx->qp);
+	assert_int_equal(fx_poll(1), FX_RQ_ENTRIES);
+	for (unsigned i = 0; i < FX_RQ_ENTRIES; i++)
+		fx_assert_cqe(USER_INVALID, 0, SYNDROME_WR_FLUSH, i * FX_RQ_STRIDE);
+	fx_assert_no_cqe();
+	fx_assert_counter(bad_recv_wqe, 0);
+	assert_int_equal(wake_take(&fx->e.wake[WAKE_EE]), WAKE_END); /* it is done */
+}
+
+static void flush__of_an_impossible_count(void **state)
+{
+	(void)state;
+	fx->record.rq_posted = FX_RQ_ENTRIES + 1;
+	qp_set_error(&fx->e, fx->qp);
+	assert_int_equal(fx_poll(2), 0);
+	fx_assert_no_cqe();
+	fx_assert_counter(bad_recv_wqe, 1);
+}
+
+static void wake__of_a_queue_pair_that_receives_flushes_nothing(void **state)
+{
+	static const uint8_t states[] = {QP_RTR, QP_RTS, QP_SQD, QP_SQE, QP_INIT};
+
+	(void)state;
+	fx_post_simple(0, 100);
+	for (unsigned i = 0; i < sizeof(states); i++) {
+		fx->qp->state = states[i];
+		wake(fx->qp);
+		assert_int_equal(fx_poll(1), 0);
+	}
+	fx_assert_no_cqe();
+	fx_assert_no_event();
+}
+
+static void refusal__completes_no_receive_that_is_not_in_use(void **state)
+{
+	(void)state;
+	fx_post_simple(0, 100);
+	fx_send(4, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN, .va = FX_VA, .rkey = 0x99,
+		.dma_len = 4);
+	fx_poll(1);
+	fx_assert_ack(FX_PSN, aeth_nak(AETH_NAK_REMOTE_ACCESS), 0);
+	fx_poll(1);
+	fx_assert_cqe(USER_INVALID, 0, SYNDROME_WR_FLUSH, 0);
+	fx_assert_no_cqe();
+}
+
+static void refusal__local_errors_raise_no_event(void **state)
+{
+	const struct wqe_data d[2] = {{.length = WQE_INLINE | 4, .lkey = FX_KEY, .addr = FX_VA},
+		{.length = 100, .lkey = 0x99, .addr = FX_VA}};
+
+	for (unsigned i = 0; i < 4; i++) { /* RC and UC */
+		if (i) {
+			fx_teardown(state);
+			fx_setup(state);
+		}
+		fx->qp->service = i < 2 ? SERVICE_RC : SERVICE_UC;
+		fx_post(1, &d[i % 2]);
+		fx_send(4, 1, .opcode = i < 2 ? WIRE_RC_SEND_ONLY : WIRE_UC_SEND_ONLY,
+			.psn = FX_PSN);
+		fx_poll(2);
+		assert_int_equal(fx->qp->state, QP_ERR);
+		fx_assert_cqe(
+			USER_INVALID, 0, i % 2 ? SYNDROME_LOCAL_PROT : SYNDROME_LOCAL_QP_OP, 0);
+		fx_assert_no_cqe();
+		fx_assert_no_event();
+		assert_int_equal(fx->frame_count, i < 2);
+	}
+}
+
+static void refusal__uc_of_an_impossible_count(void **state)
+{
+	(void)state;
+	fx->qp->service = SERVICE_UC;
+	fx->record.rq_posted = FX_RQ_ENTRIES + 1;
+	fx_send(4, 1, .opcode = WIRE_UC_SEND_ONLY, .psn = FX_PSN);
+	fx_poll(2);
+	assert_int_equal(fx->qp->state, QP_ERR);
+	fx_assert_event(EQE_WQ_CATAS_ERROR, FX_QPN);
+	fx_assert_no_event();
+	fx_assert_no_frame();
+}
+
+/* A quiet QP goes at once; others' answers never keep one. */
+static void leave__while_others_keep_the_ring_busy(void **state)
+{
+	struct channel *out = &fx->e.channel[CHANNEL_RESPG_TXA];
+	struct rte_mbuf *m;
+
+	(void)state;
+	while (channel_room(out))
+		channel_put_one(out, rte_pktmbuf_alloc(fx->e.packets));
+	send_write_to(FX_QPN, FX_PSN);
+	responder_exec_poll(&fx->e);
+	fx->qp->state = QP_RST;
+	fx->qp->qpn = 0;
+	fx->qp->closed = 0;
+	wake(fx->qp);
+	for (unsigned i = 0; i < 3; i++) { /* one comes, one goes */
+		assert_int_equal(fx->qp->closed, 0);
+		send_write_to(FX_QPN2, FX_PSN + i);
+		responder_exec_poll(&fx->e);
+		if (i == 0)
+			continue;
+		channel_take(out, &m, 1);
+		rte_pktmbuf_free(m);
+	}
+	send_write_to(FX_QPN2, FX_PSN + 3);
+	responder_exec_poll(&fx->e);
+	assert_int_equal(fx->qp->closed, 1u << WAKE_EE);
+	while (channel_take(out, &m, 1))
+		rte_pktmbuf_free(m);
+	fx_poll(1);
+}
+
+/* An MR whose address is odd against its memory: the CPU has no atomic for it. */
+static void atomic__memory_that_is_not_aligned(void **state)
+{
+	struct mpt_entry odd = {.key = 0x3303,
+		.pd = FX_PD,
+		.access = ACCESS_REMOTE_ATOMIC | ACCESS_LOCAL_WRITE,
+		.start = FX_VA,
+		.length = 64};
+
+	(void)state;
+	odd.phys = fx->memory + 4;
+	assert_int_equal(v2p_write_mpt(&fx->v2p, &odd), 0);
+	fx_send(0, 0, .opcode = WIRE_RC_FETCH_ADD, .psn = FX_PSN, .va = FX_VA, .rkey = odd.key,
+		.swap_add = 1);
+	fx_poll(1);
+	fx_assert_ack(FX_PSN, aeth_nak(AETH_NAK_INVALID_REQUEST), 0);
+	assert_int_equal(fx->memory[4], 0xee);
+	assert_int_equal(fx->qp->state, QP_ERR);
+}
+
+static void atomic__follows_the_ack_of_what_precedes(void **state)
+{
+	(void)state;
+	send_write_to(FX_QPN, FX_PSN);
+	fx_send(0, 0, .opcode = WIRE_RC_FETCH_ADD, .psn = FX_PSN + 1, .va = FX_VA, .rkey = FX_KEY);
+	fx_poll(1);
+	fx_assert_ack(FX_PSN, 31, 1);
+	assert_int_equal(fx_frame()->h.opcode, WIRE_RC_ATOMIC_ACK);
+	fx_assert_no_frame();
+}
+
+/* Owed once more in the same burst, after it has been paid. */
+static void ack__owed_on_both_sides_of_an_atomic(void **state)
+{
+	(void)state;
+	send_write_to(FX_QPN, FX_PSN);
+	send_write_to(FX_QPN2, FX_PSN);
+	fx_send(0, 0, .opcode = WIRE_RC_FETCH_ADD, .psn = FX_PSN + 1, .va = FX_VA, .rkey = FX_KEY);
+	send_write_to(FX_QPN, FX_PSN + 2);
+	fx_poll(1);
+	fx_assert_ack(FX_PSN, 31, 1);
+	assert_int_equal(fx_frame()->h.opcode, WIRE_RC_ATOMIC_ACK);
+	assert_int_equal(fx->frame_count, 4); /* one more of each */
+	fx_assert_counter(acks_sent, 4);
+	assert_int_equal(fx->qp->ee.ack_pending | fx->qp2->ee.ack_pending, 0);
+}
+
+static void send__that_fills_its_buffer(void **state)
+{
+	(void)state;
+	fx_post_simple(0, 100);
+	fx_send(100, 1, .opcode = WIRE_RC_SEND_ONLY, .psn = FX_PSN);
+	fx_poll(1);
+	assert_int_equal(fx->cq[0].remote_qpn, FX_DEST_QPN);
+	assert_int_equal(fx->cq[0].rlid_flags, 0); /* a GRH is in front of datagrams alone */
+	fx_assert_cqe(USER_RECV, 100, 0, 0);
+	fx_assert_pattern(fx->memory, 100, 1);
+	assert_int_equal(fx->memory[100], 0xee);
+}
+
+/* A peer must not see what was in the buffer before. */
+static void read__pad_is_zero(void **state)
+{
+	struct rte_mbuf *all[255];
+	unsigned n = 0;
+
+	(void)state;
+	while (n < 255 && (all[n] = rte_pktmbuf_alloc(fx->e.packets)))
+		n++;
+	while (n-- > 0) {
+		memset(all[n]->buf_addr, 0xff, all[n]->buf_len);
+		rte_pktmbuf_free(all[n]);
+	}
+	fx->qp->mtu_bytes = 4096;
+	for (unsigned i = 0; i < 16; i++) { /* both ways to copy */
+		fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = psn_add(FX_PSN, i),
+			.va = FX_VA, .rkey = FX_KEY, .dma_len = 249 + i);
+		fx_poll(1); /* the pads are looked at where frames are collected */
+		assert_int_equal(fx_frame()->bytes, 249 + i);
+	}
+}
+
+/* Takes all memory there is but what `spared` gives back. */
+static void create_without_memory(size_t spared)
+{
+	enum { HELD = 4096 };
+	static void *held[HELD];
+	void *spare = spared ? rte_malloc(NULL, spared, RTE_CACHE_LINE_SIZE) : NULL;
+	unsigned n = 0;
+
+	responder_destroy(&fx->e);
+	assert_null(fx->e.module[MODULE_EE]);
+	assert_null(fx->e.module[MODULE_RESPG]);
+	for (size_t size = 64 << 20; size >= 64; size /= 2)
+		while (n < HELD && (held[n] = rte_malloc(NULL, size, 0)))
+			n++;
+	rte_free(spare);
+	assert_int_equal(responder_create(&fx->e), -ENOMEM);
+	assert_null(fx->e.module[MODULE_EE]);
+	assert_null(fx->e.module[MODULE_RESPG]);
+	if (spared) { /* it was given back */
+		spare = rte_malloc(NULL, spared, RTE_CACHE_LINE_SIZE);
+		assert_non_null(spare);
+		rte_free(spare);
+	}
+	while (n > 0)
+		rte_free(held[--n]);
+	assert_int_equal(responder_create(&fx->e), 0);
+}
+
+static void create__without_memory(void **state)
+{
+	(void)state;
+	create_without_memory(0);
+}
+
+static void create__with_memory_for_the_first_module(void **state)
+{
+	(void)state;
+	create_without_memory(sizeof(struct execution_engine));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(duplicate__reserved_opcode),
+		FX_TEST(duplicate__no_request),
+		FX_TEST(duplicate__send),
+		FX_TEST(duplicate__write),
+		FX_TEST(c9_108__duplicate_read_with_a_bad_key),
+		FX_TEST(o9_067__atomic_that_was_never_executed),
+		FX_TEST(o9_067__no_result_beyond_those_kept),
+		FX_TEST(flush__of_a_full_queue),
+		FX_TEST(flush__of_an_impossible_count),
+		FX_TEST(wake__of_a_queue_pair_that_receives_flushes_nothing),
+		FX_TEST(refusal__completes_no_receive_that_is_not_in_use),
+		FX_TEST(refusal__local_errors_raise_no_event),
+		FX_TEST(refusal__uc_of_an_impossible_count),
+		FX_TEST(leave__while_others_keep_the_ring_busy),
+		FX_TEST(atomic__memory_that_is_not_aligned),
+		FX_TEST(atomic__follows_the_ack_of_what_precedes),
+		FX_TEST(ack__owed_on_both_sides_of_an_atomic),
+		FX_TEST(send__that_fills_its_buffer),
+		FX_TEST(read__pad_is_zero),
+		FX_TEST(create__without_memory),
+		FX_TEST(create__with_memory_for_the_first_module),
+	};
+
+	return cmocka_run_group_tests_name(
+		"responder: corners", tests, fx_group_setup, fx_group_teardown);
+}

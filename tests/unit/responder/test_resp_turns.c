@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* RespPktGen: turns and quanta, what is worth nothing any more, and what it takes from its rings
+ * and its pool. */
+#include <rte_mempool.h>
+#include "resp_pkt_gen.h"
+#include "responder_fixture.h"
+
+static void send_read_to(uint32_t qpn, uint32_t psn, uint32_t packets)
+{
+	struct wire_headers h = {.opcode = WIRE_RC_READ_REQUEST,
+		.psn = psn & PSN_MASK,
+		.va = FX_VA,
+		.rkey = FX_KEY,
+		.dma_len = packets * FX_MTU};
+
+	fx_send_to(qpn, h, 0, 0);
+}
+
+static void send_write_to(uint32_t qpn, uint32_t psn, uint32_t key)
+{
+	struct wire_headers h = {.opcode = WIRE_RC_WRITE_ONLY,
+		.psn = psn & PSN_MASK,
+		.va = FX_VA,
+		.rkey = key,
+		.dma_len = 4,
+		.ackreq = 1};
+
+	fx_send_to(qpn, h, 4, 1);
+}
+
+/* One poll for which there is room for so many frames; takes them. Returns how many came. */
+static unsigned poll_with_room(unsigned room)
+{
+	struct channel *out = &fx->e.channel[CHANNEL_RESPG_TXA];
+	unsigned before = fx->frame_count, n = 0;
+	struct rte_mbuf *m;
+
+	for (; channel_room(out) > room; n++)
+		channel_put_one(out, rte_pktmbuf_alloc(fx->rx));
+	responder_exec_poll(&fx->e);
+	while (n-- > 0) {
+		assert_int_equal(channel_take(out, &m, 1), 1);
+		rte_pktmbuf_free(m);
+	}
+	fx_collect();
+	return fx->frame_count - before;
+}
+
+/* The next frames answer a READ, beginning with this PSN. */
+static void assert_packets(uint32_t psn, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		const struct fx_frame *f = fx_frame();
+
+		assert_in_range(f->h.opcode, WIRE_RC_READ_RESP_FIRST, WIRE_RC_READ_RESP_ONLY);
+		assert_int_equal(f->h.psn, psn_add(psn, i));
+	}
+}
+
+/* A third and a fourth QP, beside qp and qp2. */
+static struct qp *more_qp(unsigned i)
+{
+	struct qp *q = qp_at(&fx->qps, 5 + i);
+
+	memcpy(q, fx->qp2, sizeof(*q));
+	q->index = 5 + i;
+	q->qpn = FX_QPN + 4 + i;
+	return q;
+}
+
+static void turn__is_a_quantum(void **state)
+{
+	(void)state;
+	fx->qp2->rq_psn = 1000;
+	send_read_to(FX_QPN, FX_PSN, 10);
+	send_read_to(FX_QPN2, 1000, 6);
+	fx_poll(1);
+	assert_packets(FX_PSN, 4);
+	assert_packets(1000, 4);
+	assert_packets(FX_PSN + 4, 4);
+	assert_packets(1004, 2);
+	assert_packets(FX_PSN + 8, 2);
+	fx_assert_no_frame();
+}
+
+/* And a packet that goes beyond it is its last. */
+static void turn__ends_with_the_packet_that_exceeds_it(void **state)
+{
+	(void)state;
+	fx->e.settings.quantum_bytes = FX_MTU + 1;
+	fx->qp2->rq_psn = 1000;
+	send_read_to(FX_QPN, FX_PSN, 8);
+	send_read_to(FX_QPN2, 1000, 8);
+	fx_poll(1);
+	assert_packets(FX_PSN, 4); /* the first turn has the quantum of before */
+	assert_packets(1000, 2);
+	assert_packets(FX_PSN + 4, 2);
+	assert_packets(1002, 2);
+}
+
+static void turn__goes_on_where_there_was_no_room(void **state)
+{
+	(void)state;
+	fx->qp2->rq_psn = 1000;
+	send_read_to(FX_QPN, FX_PSN, 16);
+	assert_int_equal(poll_with_room(1), 1);
+	send_read_to(FX_QPN2, 1000, 16);
+	assert_int_equal(poll_with_room(5), 5);
+	assert_int_equal(poll_with_room(4), 4);
+	assert_packets(FX_PSN, 4);
+	assert_packets(1000, 4);
+	assert_packets(FX_PSN + 4, 2);
+	fx_poll(5);
+}
+
+static void turn__of_a_qp_that_leaves_is_nobody_elses(void **state)
+{
+	struct qp *third = more_qp(0);
+
+	(void)state;
+	fx->qp2->rq_psn = 1000;
+	third->rq_psn = 2000;
+	send_read_to(FX_QPN, FX_PSN, 16);
+	assert_int_equal(poll_with_room(1), 1);
+	send_read_to(FX_QPN2, 1000, 16);
+	send_read_to(third->qpn, 2000, 16);
+	poll_with_room(0);
+	fx->qp->qpn = 0;
+	wake_post(&fx->e.wake[WAKE_EE], &fx->qp->wake[WAKE_EE], fx->qp->index);
+	fx_poll(1);
+	assert_packets(FX_PSN, 1);
+	assert_packets(1000, 4);
+	assert_packets(2000, 4);
+	assert_packets(1004, 4);
+}
+
+/* It must be in no list when its number is free for another one. */
+static void leave__from_behind_one_that_waits_for_room(void **state)
+{
+	(void)state;
+	send_read_to(FX_QPN, FX_PSN, 16);
+	send_read_to(FX_QPN2, FX_PSN, 16);
+	assert_int_equal(poll_with_room(2), 2);
+	fx->qp2->qpn = 0;
+	fx->qp2->closed = 0;
+	wake_post(&fx->e.wake[WAKE_EE], &fx->qp2->wake[WAKE_EE], fx->qp2->index);
+	assert_int_equal(poll_with_room(0), 0);
+	assert_int_equal(fx->qp2->closed, 1u << WAKE_EE);
+	assert_false(fx->qp2->respg.active.listed);
+	assert_null(fx->qp2->respg.head);
+	assert_int_equal(rte_mempool_in_use_count(fx->rx), 1);
+}
+
+static void answers__of_a_queue_pair_that_is_reset_are_dropped(void **state)
+{
+	(void)state;
+	send_read_to(FX_QPN, FX_PSN, 16);
+	assert_int_equal(poll_with_room(1), 1);
+	fx->qp->state = QP_RST; /* and nothing has looked at it yet */
+	assert_int_equal(poll_with_room(8), 0);
+	assert_false(fx->qp->respg.active.listed);
+	assert_int_equal(rte_mempool_in_use_count(fx->rx), 0);
+}
+
+static void answers__of_a_former_number_are_dropped(void **state)
+{
+	(void)state;
+	send_read_to(FX_QPN, FX_PSN, 16);
+	assert_int_equal(poll_with_room(1), 1);
+	fx->qp->qpn = FX_QPN + 0x10000;
+	assert_int_equal(poll_with_room(8), 0);
+	assert_false(fx->qp->respg.active.listed);
+	assert_int_equal(rte_mempool_in_use_count(fx->rx), 0);
+}
+
+static void answers__in_the_ring_are_dropped_after_a_reset(void **state)
+{
+	(void)state;
+	send_write_to(FX_QPN, FX_PSN, FX_KEY);
+	assert_int_equal(poll_with_room(0), 0);
+	fx->qp->state = QP_RST;
+	assert_int_equal(poll_with_room(8), 0);
+	fx_assert_counter(drop_qp_state, 1);
+}
+
+static void answers__leave_in_rtr(void **state)
+{
+	(void)state;
+	fx->qp->state = QP_RTR;
+	send_read_to(FX_QPN, FX_PSN, 16);
+	assert_int_equal(poll_with_room(10), 10);
+	send_write_to(FX_QPN, FX_PSN + 16, FX_KEY);
+	fx_poll(2);
+	assert_packets(FX_PSN, 16);
+	fx_assert_ack(FX_PSN + 16, 31, 2);
+	fx_assert_no_frame();
+}
+
+/* The NAK is still in the ring, the QP in ERR already. */
+static void c9_087__a_read_before_a_nak_is_answered(void **state)
+{
+	(void)state;
+	send_read_to(FX_QPN, FX_PSN, 6);
+	send_write_to(FX_QPN, FX_PSN + 6, 0x99);
+	assert_int_equal(poll_with_room(1), 1);
+	assert_int_equal(fx->qp->state, QP_ERR);
+	fx_poll(3);
+	assert_packets(FX_PSN, 6);
+	fx_assert_ack(FX_PSN + 6, aeth_nak(AETH_NAK_REMOTE_ACCESS), 1);
+	fx_assert_no_frame();
+}
+
+/* It ends with one NAK, its own, and the client hears of one error. */
+static void c9_100__a_read_fails_before_a_nak(void **state)
+{
+	(void)state;
+	send_read_to(FX_QPN, FX_PSN, 100);
+	send_write_to(FX_QPN, FX_PSN + 100, 0x99);
+	assert_int_equal(poll_with_room(4), 4);
+	fx_assert_event(EQE_WQ_ACCESS_ERROR, FX_QPN);
+	v2p_invalidate_mpt(&fx->v2p, FX_KEY);
+	fx_poll(3);
+	assert_packets(FX_PSN, 4);
+	fx_assert_ack(FX_PSN + 4, aeth_nak(AETH_NAK_REMOTE_ACCESS), 0);
+	fx_assert_no_frame();
+	fx_assert_no_event();
+	assert_int_equal(rte_mempool_in_use_count(fx->rx), 0);
+}
+
+/* In ERR what waits behind a READ is worth nothing, unless it is the NAK that ends it all. */
+static void error__an_ack_at_the_end_does_not_keep_a_read(void **state)
+{
+	(void)state;
+	send_read_to(FX_QPN, FX_PSN, 16);
+	send_write_to(FX_QPN, FX_PSN + 16, FX_KEY);
+	assert_int_equal(poll_with_room(2), 2);
+	qp_set_error(&fx->e, fx->qp);
+	assert_int_equal(poll_with_room(8), 0);
+	assert_false(fx->qp->respg.active.listed);
+}
+
+/* Puts n ACKs of qp2 into the ring in front of RespPktGen. */
+static void put_acks(uint32_t psn, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		send_write_to(FX_QPN2, psn + i, FX_KEY);
+		assert_int_equal(poll_with_room(0), 0);
+	}
+}
+
+static void room__is_shared_by_reads_and_short_answers(void **state)
+{
+	unsigned acks = 0;
+
+	(void)state;
+	fx->qp2->rq_psn = 1000;
+	send_read_to(FX_QPN, FX_PSN, 16);
+	assert_int_equal(poll_with_room(1), 1);
+	put_acks(1000, 8);
+	assert_int_equal(poll_with_room(4), 4);
+	for (unsigned i = 1; i < fx->frame_count; i++)
+		acks += fx->frames[i].h.opcode == WIRE_RC_ACK;
+	assert_int_equal(acks, 2);
+	fx_poll(3);
+}
+
+static void room__is_all_for_short_answers_without_reads(void **state)
+{
+	(void)state;
+	fx->qp2->rq_psn = 1000;
+	put_acks(1000, 8);
+	assert_int_equal(poll_with_room(5), 5);
+	assert_int_equal(poll_with_room(5), 3);
+}
+
+/* An ACK that nobody asked for acknowledges all: it must not overtake those in the ring. */
+static void c9_101__credits_wait_for_what_is_in_the_ring(void **state)
+{
+	(void)state;
+	fx->e.settings.e2e_credits = true;
+	fx->qp->srq = NULL;
+	fx->qp2->rq = NULL;
+	fx->qp2->rq_psn = 1000;
+	put_acks(1000, BURST);
+	send_write_to(FX_QPN, FX_PSN, FX_KEY);
+	assert_int_equal(poll_with_room(0), 0);
+	fx_post_simple(0, 100);
+	for (unsigned i = 0; i < 4; i++) {
+		fx->e.now_ns += 16000;
+		fx_poll(1);
+	}
+	for (unsigned i = 0; i < BURST; i++)
+		assert_int_equal(fx_frame()->h.psn, 1000 + i);
+	fx_assert_ack(FX_PSN, aeth_ack(0), 1);
+	fx_assert_ack(FX_PSN, aeth_ack(1), 1);
+	fx_assert_no_frame();
+}
+
+static void idle__takes_no_buffers(void **state)
+{
+	(void)state;
+	fx_poll(3);
+	assert_int_equal(responder_stock(&fx->e), 0);
+	assert_int_equal(rte_mempool_in_use_count(fx->e.packets), 0);
+}
+
+static int real_ops;
+static unsigned asked;
+
+/* A pool that many take from at once: a few are there, and soon others. */
+static int dequeue_one(struct rte_mempool *p, void **to, unsigned n)
+{
+	asked++;
+	return n > 1 ? -ENOBUFS : rte_mempool_get_ops(real_ops)->dequeue(p, to, n);
+}
+
+static int enqueue(struct rte_mempool *p, void *const *from, unsigned n)
+{
+	return rte_mempool_get_ops(real_ops)->enqueue(p, from, n);
+}
+
+static unsigned get_count(const struct rte_mempool *p)
+{
+	return rte_mempool_get_ops(real_ops)->get_count(p);
+}
+
+static int alloc_nothing(struct rte_mempool *p)
+{
+	(void)p;
+	return 0;
+}
+
+static void stock__one_by_one_is_as_many_as_are_wanted(void **state)
+{
+	static const struct rte_mempool_ops ops = {.name = "one_by_one",
+		.alloc = alloc_nothing,
+		.enqueue = enqueue,
+		.dequeue = dequeue_one,
+		.get_count = get_count};
+
+	(void)state;
+	real_ops = fx->e.packets->ops_index;
+	fx->e.packets->ops_index = rte_mempool_register_ops(&ops);
+	send_write_to(FX_QPN, FX_PSN, FX_KEY);
+	fx_poll(1);
+	fx_assert_ack(FX_PSN, 31, 1);
+	assert_int_equal(responder_stock(&fx->e), BURST); /* one more was wanted, and is gone */
+	fx_assert_counter(packet_empty, 0);
+	asked = 0;
+	assert_true(respg_acknowledge(&fx->e, fx->qp, FX_PSN));
+	fx_collect();
+	assert_int_equal(asked, 0); /* there is one in stock */
+	fx->e.packets->ops_index = real_ops;
+}
+
+static void destroy__frees_what_waits(void **state)
+{
+	(void)state; /* the teardown looks for mbufs that are missing */
+	send_read_to(FX_QPN, FX_PSN, 16);
+	send_read_to(FX_QPN2, FX_PSN, 16);
+	assert_int_equal(poll_with_room(1), 1);
+	assert_int_equal(rte_mempool_in_use_count(fx->rx), 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(turn__is_a_quantum),
+		FX_TEST(turn__ends_with_the_packet_that_exceeds_it),
+		FX_TEST(turn__goes_on_where_there_was_no_room),
+		FX_TEST(turn__of_a_qp_that_leaves_is_nobody_elses),
+		FX_TEST(leave__from_behind_one_that_waits_for_room),
+		FX_TEST(answers__of_a_queue_pair_that_is_reset_are_dropped),
+		FX_TEST(answers__of_a_former_number_are_dropped),
+		FX_TEST(answers__in_the_ring_are_dropped_after_a_reset),
+		FX_TEST(answers__leave_in_rtr),
+		FX_TEST(c9_087__a_read_before_a_nak_is_answered),
+		FX_TEST(c9_100__a_read_fails_before_a_nak),
+		FX_TEST(error__an_ack_at_the_end_does_not_keep_a_read),
+		FX_TEST(room__is_shared_by_reads_and_short_answers),
+		FX_TEST(room__is_all_for_short_answers_without_reads),
+		FX_TEST(c9_101__credits_wait_for_what_is_in_the_ring),
+		FX_TEST(idle__takes_no_buffers),
+		FX_TEST(stock__one_by_one_is_as_many_as_are_wanted),
+		FX_TEST(destroy__frees_what_waits),
+	};
+
+	return cmocka_run_group_tests_name(
+		"responder: turns of answers", tests, fx_group_setup, fx_group_teardown);
+}
