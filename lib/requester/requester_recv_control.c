@@ -3,7 +3,7 @@
  * RequesterRecvControl (seed 000 3.4.5): what comes back. Acknowledgements release packets and
  * complete requests; NAKs and expired timers send again, wait, or end the queue pair; read
  * responses are written through their scatter entries; bad requests complete in their turn. Writes
- * qp.rrc and the consumer's side of qp.mq. Stage requester_recv.
+ * qp.rrc and the consumer's side of qp.mq. Stage requester_recv. Timers and wakes: rrc_timers.c.
  *
  * The table of transitions is requester_recv_control.def.
  */
@@ -11,13 +11,8 @@
 #include <rte_malloc.h>
 #include <rte_memcpy.h>
 #include "pipeline/machine.h"
-#include "requester_priv.h"
+#include "rrc.h"
 #include "scatter_entry_manager.h"
-
-enum rrc_state {
-#define STATE(id, text) RRC_##id,
-#include "requester_recv_control.def"
-};
 
 #define MACHINE	      rrc_machine
 #define MACHINE_NAME  "RequesterRecvControl"
@@ -36,25 +31,17 @@ int rrc_create(struct engine *e)
 	return 0;
 }
 
-static struct counters *counters_of(struct engine *e)
-{
-	return stage_counters(e, STAGE_REQUESTER_RECV);
-}
-
 /* The states are entered one after another in straight-line code; only debug builds keep account.
  */
-static inline void enter(struct engine *e, enum rrc_state next)
-{
 #ifdef SOFTHCA_DEBUG
+void rrc_enter(struct engine *e, enum rrc_state next)
+{
 	struct rrc *c = e->module[MODULE_RRC];
 
 	MACHINE_STEP(rrc_machine, c->state, next);
 	c->state = next;
-#else
-	(void)e;
-	(void)next;
-#endif
 }
+#endif
 
 /* ---- completion and release ---- */
 
@@ -129,12 +116,12 @@ static void give_up(struct engine *e, struct qp *q, enum wire_outcome first, uin
 
 /* Gives up everything outstanding, in order. The context's numbers are not kept up any more: ERR is
  * left through RST only. */
-static void flush(struct engine *e, struct qp *q, enum wire_outcome first)
+void rrc_flush(struct engine *e, struct qp *q, enum wire_outcome first)
 {
 	struct sw_element *sw;
 	struct rd_element *rd;
 
-	enter(e, RRC_FLUSH);
+	rrc_enter(e, RRC_FLUSH);
 	while (mq_heads(e->mq, &q->mq.sw, &q->mq.rd, &sw, &rd)) {
 		if (read_is_older(sw, rd)) {
 			give_up(e, q, first, rd->wqe_offset, rd->opcode, true);
@@ -148,13 +135,13 @@ static void flush(struct engine *e, struct qp *q, enum wire_outcome first)
 		first = OUTCOME_FLUSH;
 	}
 	__atomic_store_n(&q->rrc.unacked_psn, qp_next_psn(q), __ATOMIC_RELEASE);
-	enter(e, RRC_CLEAR_TIMER);
+	rrc_enter(e, RRC_CLEAR_TIMER);
 }
 
 static void fail(struct engine *e, struct qp *q, enum wire_outcome outcome)
 {
 	qp_set_error(e, q);
-	flush(e, q, outcome);
+	rrc_flush(e, q, outcome);
 }
 
 /* ---- bad requests ---- */
@@ -165,13 +152,13 @@ static bool nothing_outstanding(const struct qp *q)
 }
 
 /* Completes the bad requests whose turn has come. */
-static void bad_requests(struct engine *e, struct qp *q)
+void rrc_bad_requests(struct engine *e, struct qp *q)
 {
 	while (q->rrc.bad_head && nothing_outstanding(q)) {
 		struct rte_mbuf *m = q->rrc.bad_head;
 		struct request *r = request_of(m);
 
-		enter(e, RRC_BAD_REQ);
+		rrc_enter(e, RRC_BAD_REQ);
 		q->rrc.bad_head = r->next;
 		if (q->rrc.fatal) /* the rest of the request that failed: its error is reported */
 			q->rrc.fatal = 0;
@@ -180,7 +167,7 @@ static void bad_requests(struct engine *e, struct qp *q)
 				r->opcode, 0);
 		qp_set_error(e, q); /* unless it is in ERR already */
 		request_free(e, m);
-		enter(e, RRC_IDLE);
+		rrc_enter(e, RRC_IDLE);
 	}
 }
 
@@ -195,7 +182,7 @@ static unsigned take_bad_requests(struct engine *e)
 		if (!q)
 			continue;
 		requests_append(&q->rrc.bad_head, &q->rrc.bad_tail, m[i]);
-		bad_requests(e, q);
+		rrc_bad_requests(e, q);
 	}
 	return n;
 }
@@ -203,7 +190,7 @@ static unsigned take_bad_requests(struct engine *e)
 /* ---- responses ---- */
 
 /* A loss has shown: from there on again, and less outstanding from now on. */
-static void send_again(struct engine *e, struct qp *q, uint32_t psn)
+void rrc_send_again(struct engine *e, struct qp *q, uint32_t psn)
 {
 	retransmit_cut(q);
 	retransmit_from(e, q, psn);
@@ -211,16 +198,16 @@ static void send_again(struct engine *e, struct qp *q, uint32_t psn)
 
 /* One more try of what does not come; the counter is loaded again whenever something advances
  * (C9-137, C9-142). */
-static void retry(struct engine *e, struct qp *q, uint32_t psn)
+void rrc_retry(struct engine *e, struct qp *q, uint32_t psn)
 {
 	if (q->rrc.retry_left == 0) {
-		count(counters_of(e), COUNTER_retry_exceeded);
+		count(rrc_counters(e), COUNTER_retry_exceeded);
 		fail(e, q, OUTCOME_RETRY_EXC);
 		return;
 	}
 	q->rrc.retry_left--;
 	__atomic_store_n(&q->rrc.progress_ns, engine_now(e), __ATOMIC_RELEASE);
-	send_again(e, q, psn);
+	rrc_send_again(e, q, psn);
 }
 
 /* The same because of a NAK. One that a probe has drawn does not count: the transport timer, which
@@ -228,9 +215,9 @@ static void retry(struct engine *e, struct qp *q, uint32_t psn)
 static void retry_nak(struct engine *e, struct qp *q, uint32_t psn)
 {
 	if (unlikely(q->rrc.probes))
-		send_again(e, q, psn);
+		rrc_send_again(e, q, psn);
 	else
-		retry(e, q, psn);
+		rrc_retry(e, q, psn);
 }
 
 /*
@@ -280,29 +267,29 @@ static void take_credits(struct qp *q, const struct wire_headers *h)
 static void ack(struct engine *e, struct qp *q, const struct wire_headers *h)
 {
 	take_credits(q, h);
-	count(counters_of(e), COUNTER_acks);
+	count(rrc_counters(e), COUNTER_acks);
 	if (likely(release(e, q, h->psn))) {
-		enter(e, RRC_ACK_RELEASE_NORMAL);
+		rrc_enter(e, RRC_ACK_RELEASE_NORMAL);
 		return;
 	}
-	enter(e, RRC_ACK_RELEASE_EXCEPTION);
-	enter(e, RRC_ACK_LOSS_RETRANS);
+	rrc_enter(e, RRC_ACK_RELEASE_EXCEPTION);
+	rrc_enter(e, RRC_ACK_LOSS_RETRANS);
 	implied_nak(e, q);
 }
 
 static void nak_rnr(struct engine *e, struct qp *q, const struct wire_headers *h)
 {
-	count(counters_of(e), COUNTER_nak_rnr_received);
+	count(rrc_counters(e), COUNTER_nak_rnr_received);
 	if (q->rrc.rnr_waiting) { /* the network doubled it: nothing was sent since (C9-132) */
-		enter(e, RRC_SILENT_DROP);
+		rrc_enter(e, RRC_SILENT_DROP);
 		return;
 	}
 	if (q->rrc.rnr_left == 0) {
-		count(counters_of(e), COUNTER_rnr_retry_exceeded);
+		count(rrc_counters(e), COUNTER_rnr_retry_exceeded);
 		fail(e, q, OUTCOME_RNR_RETRY_EXC);
 		return;
 	}
-	enter(e, RRC_RESET_TIMER);
+	rrc_enter(e, RRC_RESET_TIMER);
 	if (!timer_event_put(e, CHANNEL_RRC_TC, q, TIMER_RNR, TIMER_SET,
 		    aeth_rnr_ns(aeth_value(h->syndrome))))
 		return; /* as if the NAK had been lost: the Loss timer sends again, and another NAK
@@ -315,7 +302,7 @@ static void nak_rnr(struct engine *e, struct qp *q, const struct wire_headers *h
 
 static void nak_sequence(struct engine *e, struct qp *q, const struct wire_headers *h)
 {
-	count(counters_of(e), COUNTER_nak_sequence_received);
+	count(rrc_counters(e), COUNTER_nak_sequence_received);
 	if (q->rrc.rnr_waiting) /* after an RNR NAK the rest of the message draws this one: the RNR
 				   wins */
 		return;
@@ -334,14 +321,14 @@ static void nak_fatal(struct engine *e, struct qp *q, enum wire_outcome outcome)
 		[OUTCOME_REMOTE_OPERATION] = COUNTER_nak_operation_received,
 	};
 
-	count(counters_of(e), counters[outcome]);
+	count(rrc_counters(e), counters[outcome]);
 	fail(e, q, outcome);
 }
 
 static void drop(struct engine *e, enum counter why)
 {
-	enter(e, RRC_SILENT_DROP);
-	count(counters_of(e), why);
+	rrc_enter(e, RRC_SILENT_DROP);
+	count(rrc_counters(e), why);
 }
 
 /* What precedes is released; then what the NAK says. */
@@ -356,18 +343,18 @@ static void nak(struct engine *e, struct qp *q, const struct wire_headers *h)
 			return;
 		}
 	}
-	enter(e, RRC_NAK_IMPLICIT_RELEASE);
+	rrc_enter(e, RRC_NAK_IMPLICIT_RELEASE);
 	release(e, q, psn_sub(h->psn, 1));
 	/* What is older and still there is a READ that lost a response, unless it is that one which
 	 * failed (C9-100). It is asked for again with the rest, for RNR when the wait is over
 	 * (C9-130). */
 	if (h->psn != q->rrc.unacked_psn && outcome != OUTCOME_RNR) {
-		enter(e, RRC_ACK_LOSS_RETRANS);
+		rrc_enter(e, RRC_ACK_LOSS_RETRANS);
 		implied_nak(e, q);
 	} else if (outcome == OUTCOME_RNR) {
 		nak_rnr(e, q, h);
 	} else if (outcome == OUTCOME_SEQUENCE) {
-		enter(e, RRC_NAK_RETRANS);
+		rrc_enter(e, RRC_NAK_RETRANS);
 		nak_sequence(e, q, h);
 	} else {
 		nak_fatal(e, q, outcome);
@@ -385,20 +372,20 @@ static enum wire_outcome scatter(
 		uint8_t *to;
 		uint64_t run;
 
-		enter(e, RRC_READ_FETCH_ENTRY);
+		rrc_enter(e, RRC_READ_FETCH_ENTRY);
 		if (sem_fetch(e, q, &rd->entries, &entry) != SEM_VALID_ENTRY)
 			return OUTCOME_LOCAL_LENGTH;
-		enter(e, RRC_READ_SCATTER);
+		rrc_enter(e, RRC_READ_SCATTER);
 		piece = RTE_MIN(bytes, entry.length);
 		s = v2p_map(e->v2p_port[STAGE_REQUESTER_RECV], V2P_RRC_DATA, q->pd, entry.lkey,
 			entry.addr, piece, ACCESS_LOCAL_WRITE, &to, &run);
 		if (unlikely(s != V2P_SUCCESS)) {
-			v2p_count_error(counters_of(e), s);
+			v2p_count_error(rrc_counters(e), s);
 			return OUTCOME_LOCAL_PROT;
 		}
 		piece = RTE_MIN(piece, (uint32_t)run);
 		rte_memcpy(to, from, piece);
-		enter(e, RRC_READ_UPDATE_ENTRY);
+		rrc_enter(e, RRC_READ_UPDATE_ENTRY);
 		sem_update(q, piece);
 		from += piece;
 		bytes -= piece;
@@ -411,7 +398,7 @@ static void read_done(struct engine *e, struct qp *q, struct rd_element *rd)
 {
 	uint32_t unacked = psn_add(rd->psn, rd->packets);
 
-	enter(e, RRC_READ_RELEASE_ENTRY);
+	rrc_enter(e, RRC_READ_RELEASE_ENTRY);
 	complete(e, q, rd->flags, rd->wqe_offset, rd->opcode, rd->length);
 	sem_release(e, q, rd->entries);
 	rd_pop(e->mq, &q->mq.rd);
@@ -425,7 +412,7 @@ static void read_done(struct engine *e, struct qp *q, struct rd_element *rd)
 /* The response is given up, and with it the queue pair. */
 static void read_failed(struct engine *e, struct qp *q, enum wire_outcome outcome)
 {
-	enter(e, RRC_READ_FLUSH);
+	rrc_enter(e, RRC_READ_FLUSH);
 	fail(e, q, outcome);
 }
 
@@ -444,7 +431,7 @@ static void read_response(struct engine *e, struct qp *q, struct rd_element *rd,
 	enum wire_outcome outcome;
 
 	if (unlikely(a->payload_bytes != response_bytes(q, rd, index))) {
-		count(counters_of(e), COUNTER_drop_resp_length);
+		count(rrc_counters(e), COUNTER_drop_resp_length);
 		read_failed(e, q, OUTCOME_BAD_RESP);
 		return;
 	}
@@ -454,7 +441,7 @@ static void read_response(struct engine *e, struct qp *q, struct rd_element *rd,
 		read_failed(e, q, outcome);
 		return;
 	}
-	count_n(counters_of(e), COUNTER_read_bytes, a->payload_bytes);
+	count_n(rrc_counters(e), COUNTER_read_bytes, a->payload_bytes);
 	q->rrc.gap_psn = 0;
 	if (++q->rrc.read_packets == rd->packets)
 		read_done(e, q, rd);
@@ -527,7 +514,7 @@ static void response(struct engine *e, struct qp *q, struct rte_mbuf *m)
 	const struct wire_headers *h = &arrival_of(m)->headers;
 	struct rd_element *head = rd_head(e->mq, &q->mq.rd), *rd = asked_for(e, q, h->psn);
 
-	enter(e, RRC_READ_IMPLICIT_RELEASE);
+	rrc_enter(e, RRC_READ_IMPLICIT_RELEASE);
 	if (unlikely(!rd || !is_possible(q, rd, rd == head, h))) {
 		drop(e, COUNTER_drop_resp_opcode);
 		return;
@@ -543,7 +530,7 @@ static void response(struct engine *e, struct qp *q, struct rte_mbuf *m)
 	if (likely(h->psn == psn_add(head->psn, q->rrc.read_packets))) {
 		response_in_turn(e, q, head, m);
 	} else {
-		enter(e, RRC_READ_RETRANS);
+		rrc_enter(e, RRC_READ_RETRANS);
 		implied_nak(e, q);
 	}
 }
@@ -605,10 +592,10 @@ static void judge(struct engine *e, struct qp *q, struct rte_mbuf *m)
 
 static void take_response(struct engine *e, struct qp *q, struct rte_mbuf *m)
 {
-	enter(e, RRC_RESP_CXT);
+	rrc_enter(e, RRC_RESP_CXT);
 	judge(e, q, m);
-	enter(e, RRC_IDLE);
-	bad_requests(e, q);
+	rrc_enter(e, RRC_IDLE);
+	rrc_bad_requests(e, q);
 	wake_sender(e, q);
 }
 
@@ -621,9 +608,9 @@ static unsigned take_responses(struct engine *e)
 		struct qp *q = qp_find(e->qps, arrival_of(m[i])->qpn);
 
 		if (unlikely(!q))
-			count(counters_of(e), COUNTER_drop_rx_qpn);
+			count(rrc_counters(e), COUNTER_drop_rx_qpn);
 		else if (unlikely(!arrival_intact(m[i])))
-			count(counters_of(e), COUNTER_drop_rx_icrc);
+			count(rrc_counters(e), COUNTER_drop_rx_icrc);
 		else
 			take_response(e, q, m[i]);
 		rte_pktmbuf_free(m[i]);
@@ -631,140 +618,15 @@ static unsigned take_responses(struct engine *e)
 	return n;
 }
 
-/* ---- timers and wakes ---- */
-
-#define PROBES_MAX 16 /* doublings of the time between two probes */
-
-/* A Loss timer may find that something was acknowledged meanwhile, or an RNR NAK came: then it
- * counts from there on (C9-139). */
-static bool timer_matters(const struct engine *e, const struct qp *q, const struct timer_event *ev)
-{
-	if (!qp_sends(qp_state(q)))
-		return false;
-	if (ev->timer == TIMER_RNR)
-		return true;
-	return qp_outstanding(q) && !q->rrc.rnr_waiting &&
-	       (ev->op == TIMER_PROBE || qp_quiet_ns(e, q) >= qp_timeout_ns(q));
-}
-
-/* Nothing was acknowledged for several round trips: again, on top of what the timers demand. */
-static void probe(struct engine *e, struct qp *q)
-{
-	uint64_t soon = qp_probe_ns(q, e->settings.timer_tick_ns);
-
-	if (q->rrc.retransmit.listed || qp_quiet_ns(e, q) < soon)
-		return;
-	enter(e, RRC_TIMER_RETRANS);
-	count(counters_of(e), COUNTER_loss_probes);
-	if (q->rrc.probes < PROBES_MAX)
-		__atomic_store_n(&q->rrc.probes, q->rrc.probes + 1, __ATOMIC_RELAXED);
-	q->rrc.nak_psn = q->rrc.gap_psn = 0;
-	send_again(e, q, q->rrc.unacked_psn);
-	enter(e, RRC_IDLE);
-}
-
-/* The end of the retransmission wakes the sender. */
-static void end_rnr_wait(struct engine *e, struct qp *q)
-{
-	__atomic_store_n(&q->rrc.rnr_waiting, 0, __ATOMIC_RELEASE);
-	__atomic_store_n(&q->rrc.progress_ns, engine_now(e), __ATOMIC_RELEASE);
-	retransmit_from(e, q, q->rrc.unacked_psn);
-}
-
-static void expired(struct engine *e, struct qp *q, enum timer_kind kind)
-{
-	if (kind == TIMER_RNR) {
-		enter(e, RRC_NAK_RETRANS);
-		count(counters_of(e), COUNTER_rnr_timeouts);
-		end_rnr_wait(e, q);
-	} else {
-		enter(e, RRC_TIMER_RETRANS);
-		count(counters_of(e), COUNTER_loss_timeouts);
-		__atomic_store_n(&q->rrc.proven, 0, __ATOMIC_RELAXED);
-		q->rrc.gap_psn = 0;
-		retry(e, q, q->rrc.unacked_psn);
-	}
-	enter(e, RRC_IDLE);
-}
-
-static unsigned take_expiries(struct engine *e)
-{
-	struct rte_mbuf *m[BURST];
-	unsigned n = channel_take(&e->channel[CHANNEL_TC_RRC], m, BURST);
-
-	for (unsigned i = 0; i < n; i++) {
-		const struct timer_event *ev = timer_event_of(m[i]);
-		struct qp *q = qp_find(e->qps, ev->qpn);
-
-		if (q && q->epoch == ev->epoch && timer_matters(e, q, ev)) {
-			if (ev->op == TIMER_PROBE)
-				probe(e, q);
-			else
-				expired(e, q, ev->timer);
-		}
-		rte_mbuf_raw_free(m[i]);
-	}
-	return n;
-}
-
-void rrc_let_go(struct engine *e, struct qp *q)
-{
-	struct sw_element *sw;
-
-	while ((sw = sw_head(e->mq, &q->mq.sw))) {
-		rte_pktmbuf_free(sw->m);
-		sw_pop(e->mq, &q->mq.sw);
-	}
-	while (mq_count(&q->mq.rd))
-		rd_pop(e->mq, &q->mq.rd);
-	while (mq_count(&q->mq.re))
-		re_pop(e->mq, &q->mq.re);
-	requests_free(e, &q->rrc.bad_head);
-	tc_let_go(e, q);
-	if (!q->rrc.retransmit.listed)
-		qp_close(q, WAKE_RRC);
-}
-
-/*
- * In SQD, with nothing outstanding, SQD2SQD may have changed timeout and counters: they count from
- * now on. A wait for an RNR timer ends with the timer: what it was for is acknowledged.
- */
-static void settings_changed(struct engine *e, struct qp *q)
-{
-	q->rrc.retry_left = q->retry_cnt;
-	q->rrc.rnr_left = q->rnr_retry;
-	tc_look_anew(e, q);
-	if (unlikely(q->rrc.rnr_waiting))
-		end_rnr_wait(e, q);
-}
-
-static void take_wakes(struct engine *e)
-{
-	uint32_t i = wake_take(&e->wake[WAKE_RRC]);
-
-	while (i != WAKE_END) {
-		struct qp *q = qp_at(e->qps, i);
-
-		i = wake_next(&q->wake[WAKE_RRC]);
-		if (unlikely(qp_closing(q))) {
-			rrc_let_go(e, q);
-		} else if (qp_state(q) == QP_ERR) {
-			flush(e, q, OUTCOME_FLUSH);
-			enter(e, RRC_IDLE);
-			bad_requests(e, q);
-		} else if (qp_state(q) == QP_SQD && !qp_outstanding(q)) {
-			settings_changed(e, q);
-		}
-	}
-}
+/* ---- the poll ---- */
 
 unsigned rrc_poll(struct engine *e)
 {
 	unsigned n;
 
-	take_wakes(e);
+	rrc_take_wakes(e);
 	n = take_responses(e); /* first: after a pause they may prove a timer wrong */
-	n += take_expiries(e);
+	n += rrc_take_expiries(e);
 	n += take_bad_requests(e);
 	return n + retransmit_poll(e);
 }

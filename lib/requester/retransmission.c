@@ -12,12 +12,7 @@
  * only when ReqPktGen has taken the last of them: otherwise new packets would overtake old ones,
  * and each of those draws another NAK.
  */
-#include "requester_priv.h"
-
-static struct counters *counters_of(struct engine *e)
-{
-	return stage_counters(e, STAGE_REQUESTER_RECV);
-}
+#include "rrc.h"
 
 static void retransmit_add(struct engine *e, struct qp *q)
 {
@@ -124,7 +119,7 @@ static struct rte_mbuf *read_again(
 	struct packet *p;
 
 	if (!m) {
-		count(counters_of(e), COUNTER_packet_empty);
+		count(rrc_counters(e), COUNTER_packet_empty);
 		return NULL;
 	}
 	p = packet_of(m);
@@ -252,7 +247,7 @@ static unsigned retransmit_some(struct engine *e, struct qp *q, unsigned room)
 		channel_put(out, m, n);
 		q->rrc.retransmit_put = (uint32_t)out->put;
 	}
-	count_n(counters_of(e), COUNTER_retransmitted_packets, n);
+	count_n(rrc_counters(e), COUNTER_retransmitted_packets, n);
 	if (psn_before(q->rrc.retransmit_psn, q->rrc.unacked_psn))
 		q->rrc.retransmit_psn = q->rrc.unacked_psn; /* acknowledged meanwhile */
 	/* To the end of what is outstanding: a turn of the sender's that had begun before may have

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REQUESTER_RRC_H
+#define REQUESTER_RRC_H
+/*
+ * What the files of RequesterRecvControl share: requester_recv_control.c takes responses and bad
+ * requests, rrc_timers.c expiries and wakes. Stage requester_recv.
+ */
+#include "requester_priv.h"
+
+enum rrc_state {
+#define STATE(id, text) RRC_##id,
+#include "requester_recv_control.def"
+};
+
+static inline struct counters *rrc_counters(struct engine *e)
+{
+	return stage_counters(e, STAGE_REQUESTER_RECV);
+}
+
+/* Debug builds: the machine goes on to that state. */
+#ifdef SOFTHCA_DEBUG
+void rrc_enter(struct engine *e, enum rrc_state next);
+#else
+static inline void rrc_enter(struct engine *e, enum rrc_state next)
+{
+	(void)e;
+	(void)next;
+}
+#endif
+
+/* From `psn` on again; a loss has shown. */
+void rrc_send_again(struct engine *e, struct qp *q, uint32_t psn);
+
+/* The same, counted down; the QP fails if that was spent. */
+void rrc_retry(struct engine *e, struct qp *q, uint32_t psn);
+
+/* Gives up everything outstanding of a QP in ERR, in order: the oldest request completes as
+ * `first`, the others as flushed. */
+void rrc_flush(struct engine *e, struct qp *q, enum wire_outcome first);
+
+/* Completes the bad requests whose turn has come. */
+void rrc_bad_requests(struct engine *e, struct qp *q);
+
+/* rrc_timers.c: up to a burst of expiries. Returns how many. */
+unsigned rrc_take_expiries(struct engine *e);
+
+/* All wakes: QPs that go away, failed, or have new settings. */
+void rrc_take_wakes(struct engine *e);
+
+#endif
