@@ -10,21 +10,31 @@
 #include "host-abi/wqe.h"
 #include "completion_priv.h"
 
-#define TOUCHED_END 0xffffffffu /* of the list of touched CQs */
+enum { CQ_LOG_MAX = 24 };
 
-int completion_create(struct completion *c, uint32_t cqs)
+int completion_create(struct completion *c, uint32_t cqs, uint32_t qps, uint32_t srqs)
 {
+	const uint32_t objects[EVENT_OBJECTS] = {
+		[EVENT_OF_QP] = qps, [EVENT_OF_SRQ] = srqs, [EVENT_OF_CQ] = cqs};
 	int err;
 
-	*c = (struct completion){.cq_count = cqs, .cq_mask = cqs - 1, .touched = TOUCHED_END};
+	*c = (struct completion){
+		.cq_count = cqs, .cq_mask = cqs - 1, .touched = LIST_END, .owing = LIST_END};
 	err = icm_reserve(&c->icm, cqs, sizeof(struct cq));
 	c->cqs = (struct cq *)c->icm.base;
+	for (unsigned i = 0; i < EVENT_OBJECTS && !err; i++) {
+		err = icm_reserve(&c->owed_of[i].icm, objects[i], sizeof(uint64_t));
+		c->owed_of[i].word = (uint64_t *)c->owed_of[i].icm.base;
+		c->owed_of[i].mask = objects[i] - 1;
+	}
 	return err;
 }
 
 void completion_destroy(struct completion *c)
 {
 	icm_release(&c->icm);
+	for (unsigned i = 0; i < EVENT_OBJECTS; i++)
+		icm_release(&c->owed_of[i].icm);
 	*c = (struct completion){0};
 }
 
@@ -41,7 +51,7 @@ int cq_write(struct completion *c, uint32_t cqn, uint32_t client, struct cqe *bu
 {
 	struct cq *q = &c->cqs[cqn & c->cq_mask];
 
-	if (cqn == 0 || log_entries > 24)
+	if (cqn == 0 || log_entries > CQ_LOG_MAX)
 		return -EINVAL;
 	if (q->cqn != 0)
 		return -EEXIST;
@@ -110,18 +120,12 @@ static void serve_arm(struct completion *c, struct counters *counters, struct cq
  */
 void completion_serve_arms(struct completion *c, struct counters *counters)
 {
-	uint32_t index, next;
+	uint32_t index = __atomic_exchange_n(&c->touched, LIST_END, __ATOMIC_SEQ_CST), next;
 
-	if (likely(__atomic_load_n(&c->touched, __ATOMIC_RELAXED) == TOUCHED_END))
-		return;
-	if (__atomic_exchange_n(&c->serving, 1, __ATOMIC_SEQ_CST))
-		return; /* another lcore is at it, or will look again in its next round */
-	index = __atomic_exchange_n(&c->touched, TOUCHED_END, __ATOMIC_SEQ_CST);
-	for (; index != TOUCHED_END; index = next) {
+	for (; index != LIST_END; index = next) {
 		next = c->cqs[index].next_touched;
 		serve_arm(c, counters, &c->cqs[index]);
 	}
-	__atomic_store_n(&c->serving, 0, __ATOMIC_SEQ_CST);
 }
 
 /* Is there no room, judged by the client's index as it is now? */
@@ -158,9 +162,11 @@ static bool lost(struct completion *c, struct counters *counters, struct cq *q)
 	return false;
 }
 
-/* opcode, is_send, reserved2 and owner are one word, written last; `solicited` is kept in reserved2
- * of a backlog's entries alone. */
-static inline void write_entry(struct cqe *to, const struct cqe *entry, bool solicited)
+/* reserved2 of a backlog's entries. */
+enum { LOG_WRITTEN = 1, LOG_SOLICITED = 2 };
+
+/* opcode, is_send, reserved2 and owner are one word, written last. */
+static inline void write_entry(struct cqe *to, const struct cqe *entry, uint32_t reserved2)
 {
 	to->my_qpn = entry->my_qpn;
 	to->reserved = 0;
@@ -170,14 +176,13 @@ static inline void write_entry(struct cqe *to, const struct cqe *entry, bool sol
 	to->byte_count = entry->byte_count;
 	to->wqe_offset = entry->wqe_offset;
 	__atomic_store_n((uint32_t *)&to->opcode,
-		entry->opcode | (uint32_t)entry->is_send << 8 | (uint32_t)solicited << 16,
-		__ATOMIC_RELEASE);
+		entry->opcode | (uint32_t)entry->is_send << 8 | reserved2 << 16, __ATOMIC_RELEASE);
 }
 
 static inline void fill(struct completion *c, struct counters *counters, struct cq *q,
 	uint64_t place, const struct cqe *entry, bool solicited)
 {
-	write_entry(&q->buffer[place & q->mask], entry, false);
+	write_entry(&q->buffer[place & q->mask], entry, 0);
 	count(counters, COUNTER_cqes);
 	touch(c, q, solicited || entry->opcode == USER_INVALID);
 }
@@ -256,7 +261,8 @@ static bool post_backlog(struct completion *c, struct counters *counters, struct
 			return lost(c, counters, q);
 	} while (!__atomic_compare_exchange_n(
 		&q->stop, &stop, stop + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
-	write_entry(&q->backlog[stop & CQ_STOP_BACKLOG], entry, solicited);
+	write_entry(&q->backlog[stop & CQ_STOP_BACKLOG], entry,
+		LOG_WRITTEN | (solicited ? LOG_SOLICITED : 0));
 	count(counters, COUNTER_cq_backlogged);
 	return true;
 }
@@ -292,11 +298,28 @@ int cq_hold(struct completion *c, uint32_t cqn, struct cqe *backlog, uint32_t en
 		return -EBUSY;
 	if (entries <= q->mask || entries > CQ_STOP_BACKLOG)
 		return -EINVAL;
-	for (uint32_t i = 0; i < entries; i++)
-		backlog[i].owner = CQE_OWNER_HW;
 	q->backlog = backlog;
 	q->backlog_entries = entries;
 	__atomic_fetch_or(&q->stop, CQ_STOP_HELD, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
+int cq_resize(struct completion *c, uint32_t cqn, struct cqe *buffer, uint32_t log_entries)
+{
+	struct cq *q = &c->cqs[cqn & c->cq_mask];
+	uint32_t produced = (uint32_t)__atomic_load_n(&q->produced, __ATOMIC_RELAXED);
+
+	if (cqn == 0 || q->cqn != cqn)
+		return -ENOENT;
+	if (log_entries > CQ_LOG_MAX ||
+		!(__atomic_load_n(&q->stop, __ATOMIC_RELAXED) & CQ_STOP_HELD))
+		return -EINVAL;
+	__atomic_store_n(&q->consumed,
+		__atomic_load_n(&q->record->consumer_index, __ATOMIC_ACQUIRE), __ATOMIC_RELAXED);
+	if (produced - q->consumed > 1u << log_entries)
+		return -EBUSY;
+	q->buffer = buffer;
+	q->mask = (1u << log_entries) - 1;
 	return 0;
 }
 
@@ -307,10 +330,10 @@ static void unlog(
 {
 	uint64_t place;
 
-	while (__atomic_load_n((const uint32_t *)&entry->opcode, __ATOMIC_ACQUIRE) >> 24)
+	while (!__atomic_load_n((const uint32_t *)&entry->opcode, __ATOMIC_ACQUIRE))
 		rte_pause();
 	if (reserve(q, &place))
-		fill(c, counters, q, place, entry, entry->reserved2);
+		fill(c, counters, q, place, entry, entry->reserved2 & LOG_SOLICITED);
 	else
 		lost(c, counters, q);
 }

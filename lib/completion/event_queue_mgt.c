@@ -15,6 +15,9 @@ void eq_write(struct completion *c, uint32_t client, struct client_page *page, i
 	q->notify = 0;
 	q->held = 0;
 	q->eventfd = eventfd;
+	q->mask = UINT32_MAX;
+	q->port_owed = 0;
+	q->generation++;
 	if (client >= c->eq_end)
 		__atomic_store_n(&c->eq_end, client + 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&q->page, page, __ATOMIC_RELEASE);
@@ -23,6 +26,22 @@ void eq_write(struct completion *c, uint32_t client, struct client_page *page, i
 void eq_remove(struct completion *c, uint32_t client)
 {
 	__atomic_store_n(&c->eqs[client].page, NULL, __ATOMIC_SEQ_CST);
+}
+
+void eq_map(struct completion *c, uint32_t client, uint32_t mask)
+{
+	__atomic_store_n(&c->eqs[client].mask, mask, __ATOMIC_RELAXED);
+}
+
+bool eq_has_room(const struct completion *c, uint32_t client)
+{
+	const struct eq *q = &c->eqs[client];
+	const struct client_page *page = __atomic_load_n(&q->page, __ATOMIC_ACQUIRE);
+
+	return page && !__atomic_load_n(&q->held, __ATOMIC_ACQUIRE) &&
+	       __atomic_load_n(&q->produced, __ATOMIC_RELAXED) -
+			       __atomic_load_n(&page->eq_consumer, __ATOMIC_ACQUIRE) <
+		       EQ_ENTRIES;
 }
 
 static bool reserve(struct eq *q, struct client_page *page, uint32_t *place)
@@ -114,23 +133,31 @@ enum completion_answer eq_fill(struct completion *c, struct counters *counters, 
 	return answer;
 }
 
+static bool takes(const struct eq *q, enum eqe_type type)
+{
+	return type == EQE_COMPLETION || __atomic_load_n(&q->mask, __ATOMIC_RELAXED) >> type & 1;
+}
+
 bool eq_post(struct completion *c, struct counters *counters, uint32_t client, enum eqe_type type,
 	uint32_t number)
 {
+	enum completion_answer answer;
 	struct client_page *page;
 	uint32_t place;
 
-	switch (open_eq(c, counters, client, &page)) {
-	case COMPLETION_READY:
-		break;
-	case COMPLETION_NOT_READY:
-		count(counters, COUNTER_eq_overruns);
-		return false;
-	case COMPLETION_LOST:
+	if (!takes(&c->eqs[client], type)) {
+		count(counters, COUNTER_events_unmapped);
 		return false;
 	}
-	if (!place_in(counters, &c->eqs[client], page, &place))
+	answer = open_eq(c, counters, client, &page);
+	if (answer == COMPLETION_LOST)
 		return false;
-	fill(c, counters, client, page, place, type, number);
-	return true;
+	if (answer == COMPLETION_READY && place_in(counters, &c->eqs[client], page, &place)) {
+		fill(c, counters, client, page, place, type, number);
+		return true;
+	}
+	if (answer == COMPLETION_NOT_READY)
+		count(counters, COUNTER_eq_overruns);
+	eq_owe(c, client, type, number);
+	return false;
 }

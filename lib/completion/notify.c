@@ -23,9 +23,25 @@ static void notify_one(struct eq *q)
 		return; /* its counter is full: it is readable as it is */
 }
 
+static void serve(struct completion *c, struct counters *counters)
+{
+	bool touched = __atomic_load_n(&c->touched, __ATOMIC_RELAXED) != LIST_END;
+	bool owing = __atomic_load_n(&c->owing, __ATOMIC_RELAXED) != LIST_END;
+
+	if (likely(!touched && !owing))
+		return;
+	if (__atomic_exchange_n(&c->serving, 1, __ATOMIC_SEQ_CST))
+		return; /* another lcore is at it, or will look again in its next round */
+	if (touched)
+		completion_serve_arms(c, counters);
+	if (unlikely(owing))
+		completion_serve_owed(c, counters);
+	__atomic_store_n(&c->serving, 0, __ATOMIC_SEQ_CST);
+}
+
 void completion_notify(struct completion *c, struct counters *counters)
 {
-	completion_serve_arms(c, counters);
+	serve(c, counters);
 	if (likely(!__atomic_load_n(&c->notify, __ATOMIC_RELAXED)))
 		return;
 	if (!__atomic_exchange_n(&c->notify, 0, __ATOMIC_SEQ_CST))

@@ -140,7 +140,7 @@ static int tables_create(struct hca *h)
 	if (!err)
 		err = v2p_create(&h->v2p, c->name, c->mpts, c->socket);
 	if (!err)
-		err = completion_create(&h->completion, c->cqs);
+		err = completion_create(&h->completion, c->cqs, c->qps, c->srqs);
 	return err ? err : events_create(h);
 }
 

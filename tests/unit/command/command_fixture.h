@@ -41,7 +41,7 @@ static inline void command_fixture_make(struct command_fixture *f)
 	assert_int_equal(srq_table_create(&f->srqs, TABLE), 0);
 	f->v2p = (struct v2p){
 		.mpt = zeroed(TABLE * sizeof(struct mpt_entry)), .mpts = TABLE, .mask = TABLE - 1};
-	assert_int_equal(completion_create(&f->completion, TABLE), 0);
+	assert_int_equal(completion_create(&f->completion, TABLE, TABLE, TABLE), 0);
 	f->engine = zeroed(sizeof(*f->engine));
 	for (unsigned int t = 0; t < WAKE_COUNT; t++)
 		wake_list_init(&f->engine->wake[t]);

@@ -48,7 +48,7 @@ static inline int fx_setup(void **state)
 	memset(cq, 0xff, sizeof(cq));
 	cq_taken = eq_taken = 0;
 	assert_int_equal(pipe(pipes), 0);
-	assert_int_equal(completion_create(&completion, 64), 0);
+	assert_int_equal(completion_create(&completion, 64, 64, 64), 0);
 	assert_int_equal(cq_write(&completion, CQN, CLIENT, cq, LOG, &record), 0);
 	eq_write(&completion, CLIENT, &page, pipes[1]);
 	return 0;

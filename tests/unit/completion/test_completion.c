@@ -80,13 +80,19 @@ static void cq_post__unknown_queue(void **state)
 
 static struct cqe backlog[2 * ENTRIES];
 
+static void hold(void)
+{
+	memset(backlog, 0, sizeof(backlog));
+	assert_int_equal(cq_hold(&completion, CQN, backlog, ENTRIES), 0);
+}
+
 static void cq_hold__refusals(void **state)
 {
 	assert_int_equal(cq_hold(&completion, 0, backlog, 2 * ENTRIES), -ENOENT);
 	assert_int_equal(cq_hold(&completion, CQN + 64, backlog, 2 * ENTRIES), -ENOENT);
 	assert_int_equal(cq_hold(&completion, CQN, backlog, ENTRIES - 1), -EINVAL);
 	assert_int_equal(cq_release(&completion, &counters, CQN), -EINVAL);
-	assert_int_equal(cq_hold(&completion, CQN, backlog, ENTRIES), 0);
+	hold();
 	assert_int_equal(cq_hold(&completion, CQN, backlog, ENTRIES), -EBUSY);
 	assert_int_equal(cq_release(&completion, &counters, CQN + 64), -ENOENT);
 	assert_int_equal(cq_release(&completion, &counters, CQN), 0);
@@ -102,7 +108,7 @@ static void cq_hold__keeps_completions(void **state)
 
 	record.arm = 1 << 2 | CQ_ARM_SOLICITED;
 	assert_true(post(0, false));
-	assert_int_equal(cq_hold(&completion, CQN, backlog, ENTRIES), 0);
+	hold();
 	for (uint32_t i = 1; i < 5; i++)
 		assert_true(post(i, i == 3));
 	assert_true(take_cqe(&c));
@@ -129,7 +135,7 @@ static void cq_hold__backlog_full(void **state)
 	struct eqe ev;
 	struct cqe c;
 
-	assert_int_equal(cq_hold(&completion, CQN, backlog, ENTRIES), 0);
+	hold();
 	for (uint32_t i = 0; i < ENTRIES; i++)
 		assert_true(post(i, false));
 	assert_false(post(ENTRIES, false));
@@ -149,7 +155,7 @@ static void cq_release__overruns(void **state)
 	struct eqe ev;
 
 	assert_true(post(0, false));
-	assert_int_equal(cq_hold(&completion, CQN, backlog, ENTRIES), 0);
+	hold();
 	for (uint32_t i = 0; i < ENTRIES; i++)
 		assert_true(post(i, false));
 	assert_int_equal(cq_release(&completion, &counters, CQN), 0);
@@ -157,6 +163,74 @@ static void cq_release__overruns(void **state)
 	assert_true(take_event(&ev));
 	assert_int_equal(ev.type, EQE_CQ_ERROR);
 	assert_false(post(1, false));
+}
+
+/* The client's part: what it has not taken goes to its place in the new buffer. */
+static void bring_over(struct cqe *to, uint32_t entries)
+{
+	for (uint32_t i = cq_taken; i != cq_taken + ENTRIES; i++)
+		if (!(cq[i % ENTRIES].owner & CQE_OWNER_HW))
+			to[i % entries] = cq[i % ENTRIES];
+}
+
+/* Entries not taken, one promised but not written, one that comes meanwhile, one after. */
+static void cq_resize__keeps_order(void **state)
+{
+	static struct cqe larger[4 * ENTRIES];
+	struct cqe in = {.my_qpn = 102, .opcode = 7, .is_send = 1}, c;
+	uint64_t place;
+
+	memset(larger, 0xff, sizeof(larger));
+	for (uint32_t i = 0; i < 100; i++) {
+		assert_true(post(i, false));
+		if (i < 90)
+			assert_true(take_cqe(&c));
+	}
+	assert_true(post(100, false));
+	assert_true(post(101, false));
+	assert_int_equal(cq_place(&completion, &counters, CQN, &place), COMPLETION_READY);
+	assert_int_equal(cq_resize(&completion, CQN, larger, LOG + 2), -EINVAL); /* not held */
+	hold();
+	assert_true(post(103, true));
+	assert_int_equal(cq_resize(&completion, CQN + 64, larger, LOG + 2), -ENOENT);
+	assert_int_equal(cq_resize(&completion, 0, larger, LOG + 2), -ENOENT);
+	assert_int_equal(cq_resize(&completion, CQN, larger, 25), -EINVAL);
+	assert_int_equal(cq_resize(&completion, CQN, larger, 3), -EBUSY); /* 13 in 8 places */
+	assert_int_equal(cq_resize(&completion, CQN, larger, LOG + 2), 0);
+	assert_int_equal(cq_release(&completion, &counters, CQN), 0);
+	assert_int_equal(cq_fill(&completion, &counters, CQN, place, &in, false), COMPLETION_READY);
+	assert_true(post(104, false));
+	bring_over(larger, 4 * ENTRIES);
+	for (uint32_t i = 90; i < 105; i++) {
+		struct cqe *e = &larger[cq_taken % (4 * ENTRIES)];
+
+		assert_false(e->owner & CQE_OWNER_HW);
+		assert_int_equal(e->my_qpn, i);
+		cq_taken++;
+	}
+	assert_true(larger[cq_taken % (4 * ENTRIES)].owner & CQE_OWNER_HW);
+	record.consumer_index = cq_taken;
+	for (uint32_t i = 0; i < 4 * ENTRIES; i++)
+		assert_true(post(i, false));
+	assert_false(post(0, false));
+}
+
+/* Exactly as many as are there is enough; one place fewer is not. */
+static void cq_resize__smaller(void **state)
+{
+	static struct cqe smaller[ENTRIES];
+
+	memset(smaller, 0xff, sizeof(smaller));
+	for (uint32_t i = 0; i < 16; i++)
+		assert_true(post(i, false));
+	hold();
+	assert_int_equal(cq_resize(&completion, CQN, smaller, 3), -EBUSY);
+	assert_int_equal(cq_resize(&completion, CQN, smaller, 4), 0);
+	assert_int_equal(cq_release(&completion, &counters, CQN), 0);
+	assert_int_equal(counter_read(&counters, COUNTER_cq_overruns), 0);
+	assert_false(post(16, false)); /* full */
+	assert_int_equal(smaller[16].my_qpn, UINT32_MAX);
+	assert_int_equal(counter_read(&counters, COUNTER_cq_overruns), 1);
 }
 
 static void cq_request__step_by_step(void **state)
@@ -182,7 +256,7 @@ static void cq_request__held(void **state)
 	uint64_t place, other;
 
 	assert_int_equal(cq_place(&completion, &counters, CQN, &place), COMPLETION_READY);
-	assert_int_equal(cq_hold(&completion, CQN, backlog, ENTRIES), 0);
+	hold();
 	assert_int_equal(cq_request(&completion, &counters, CQN), COMPLETION_NOT_READY);
 	assert_int_equal(cq_place(&completion, &counters, CQN, &other), COMPLETION_NOT_READY);
 	assert_int_equal(
@@ -308,6 +382,151 @@ static void eq_post__wraps_and_overruns(void **state)
 	assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 5));
 }
 
+static void fill_eq(void)
+{
+	for (uint32_t i = 0; i < EQ_ENTRIES; i++)
+		assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 0x100 + i));
+}
+
+static void fill_eq_but_one(void)
+{
+	for (uint32_t i = 1; i < EQ_ENTRIES; i++)
+		assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 0x100 + i));
+}
+
+static void drain_eq(void)
+{
+	struct eqe ev;
+
+	while (take_event(&ev))
+		;
+}
+
+/* Events that find no room come when there is some: each once for each object. */
+static void eq_owe__comes_when_there_is_room(void **state)
+{
+	static const struct {
+		enum eqe_type type;
+		uint32_t number;
+	} late[] = {{EQE_PORT_CHANGE, 0}, {EQE_COMM_EST, 0x1001}, {EQE_SQ_DRAINED, 0x1001},
+		{EQE_WQ_CATAS_ERROR, 0x1001}, {EQE_WQ_INVAL_REQ_ERROR, 0x1001},
+		{EQE_WQ_ACCESS_ERROR, 0x1001}, {EQE_LAST_WQE, 0x1001}, {EQE_LAST_WQE, 0x203f},
+		{EQE_SRQ_ERROR, 0x3000}, {EQE_SRQ_LIMIT, 0x3000}, {EQE_CQ_ERROR, 0xfff002}};
+	const unsigned n = sizeof(late) / sizeof(late[0]);
+	struct eqe ev;
+
+	fill_eq();
+	for (unsigned twice = 0; twice < 2; twice++)
+		for (unsigned i = 0; i < n; i++)
+			assert_false(eq_post(
+				&completion, &counters, CLIENT, late[i].type, late[i].number));
+	assert_int_equal(counter_read(&counters, COUNTER_eq_overruns), 2 * n);
+	completion_notify(&completion, &counters);
+	for (uint32_t i = 0; i < EQ_ENTRIES; i++) {
+		assert_true(take_event(&ev));
+		assert_int_equal(ev.number, 0x100 + i);
+	}
+	assert_false(take_event(&ev));
+	for (unsigned i = 0; i < 4; i++)
+		completion_notify(&completion, &counters);
+	for (unsigned i = 0; i < n; i++) {
+		assert_true(take_event(&ev));
+		assert_int_equal(ev.type, late[i].type);
+		assert_int_equal(ev.number, late[i].number);
+	}
+	assert_false(take_event(&ev));
+	assert_int_equal(counter_read(&counters, COUNTER_events_owed), n);
+	assert_int_equal(completion.owing, UINT32_MAX); /* nobody looks any more */
+}
+
+/* A client that makes room by and by gets all of them by and by. */
+static void eq_owe__place_by_place(void **state)
+{
+	bool came[64] = {false};
+	struct eqe ev = {0};
+
+	fill_eq();
+	for (uint32_t i = 0; i < 64; i++)
+		eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 0x1000 + i);
+	for (unsigned i = 0; i < EQ_ENTRIES + 64; i++) {
+		assert_true(take_event(&ev));
+		if (ev.type == EQE_LAST_WQE) {
+			assert_in_range(ev.number, 0x1000, 0x103f);
+			assert_false(came[ev.number - 0x1000]);
+			came[ev.number - 0x1000] = true;
+		}
+		completion_notify(&completion, &counters);
+	}
+	assert_false(take_event(&ev));
+	for (unsigned i = 0; i < 64; i++)
+		assert_true(came[i]);
+}
+
+/* What was owed of an object that has gone, or to a client that has, is not told to others. */
+static void eq_owe__not_to_others(void **state)
+{
+	struct eqe ev;
+
+	fill_eq();
+	eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 0x1005);
+	eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 0x2005); /* the same place */
+	eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 0x1006);
+	eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 0); /* taken away just now */
+	eq_forget(&completion, EVENT_OF_QP, 6);
+	eq_forget(&completion, EVENT_OF_QP, 7);
+	drain_eq();
+	completion_notify(&completion, &counters);
+	assert_true(take_event(&ev));
+	assert_int_equal(ev.number, 0x2005);
+	assert_int_equal(ev.type, EQE_LAST_WQE);
+	assert_false(take_event(&ev));
+
+	fill_eq();
+	eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 0x1007);
+	eq_post(&completion, &counters, CLIENT, EQE_PORT_CHANGE, 1);
+	eq_remove(&completion, CLIENT);
+	completion_notify(&completion, &counters);
+	assert_int_equal(completion.owing, UINT32_MAX);
+	memset(&page, 0, sizeof(page));
+	eq_taken = 0;
+	eq_write(&completion, CLIENT, &page, pipes[1]);
+	assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 9));
+	fill_eq_but_one();
+	eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 0x1008); /* makes us look */
+	drain_eq();
+	completion_notify(&completion, &counters);
+	assert_true(take_event(&ev));
+	assert_int_equal(ev.number, 0x1008);
+	assert_false(take_event(&ev));
+}
+
+/* The client's index runs wild: nobody spins, nobody writes elsewhere. */
+static void eq_owe__hostile_consumer_index(void **state)
+{
+	fill_eq();
+	eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 0x1007);
+	page.eq_consumer = 0x80000000;
+	for (unsigned i = 0; i < 8; i++)
+		completion_notify(&completion, &counters);
+	assert_int_equal(counter_read(&counters, COUNTER_events_owed), 0);
+}
+
+static void eq_map__types(void **state)
+{
+	struct eqe ev;
+
+	eq_map(&completion, CLIENT, 1u << EQE_LAST_WQE);
+	assert_false(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 1));
+	assert_int_equal(counter_read(&counters, COUNTER_events_unmapped), 1);
+	assert_true(eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 2));
+	assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMPLETION, 3)); /* always */
+	assert_true(take_event(&ev));
+	assert_int_equal(ev.number, 2);
+	assert_true(take_event(&ev));
+	assert_int_equal(ev.number, 3);
+	assert_false(take_event(&ev));
+}
+
 static void eq_post__nobody_there(void **state)
 {
 	eq_remove(&completion, CLIENT);
@@ -345,6 +564,8 @@ int main(void)
 		FX_TEST(cq_hold__keeps_completions),
 		FX_TEST(cq_hold__backlog_full),
 		FX_TEST(cq_release__overruns),
+		FX_TEST(cq_resize__keeps_order),
+		FX_TEST(cq_resize__smaller),
 		FX_TEST(cq_request__step_by_step),
 		FX_TEST(cq_request__held),
 		FX_TEST(cq_request__full_or_gone),
@@ -353,6 +574,11 @@ int main(void)
 		FX_TEST(arm__once),
 		FX_TEST(arm__solicited_only),
 		FX_TEST(eq_post__wraps_and_overruns),
+		FX_TEST(eq_owe__comes_when_there_is_room),
+		FX_TEST(eq_owe__place_by_place),
+		FX_TEST(eq_owe__not_to_others),
+		FX_TEST(eq_owe__hostile_consumer_index),
+		FX_TEST(eq_map__types),
 		FX_TEST(eq_post__nobody_there),
 		FX_TEST(completion_notify__wakes_a_waiting_client),
 	};

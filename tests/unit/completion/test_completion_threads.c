@@ -53,6 +53,7 @@ static void *holder(void *arg)
 	static struct cqe backlog[ENTRIES];
 
 	while (__atomic_load_n(&done, __ATOMIC_SEQ_CST) < PRODUCERS) {
+		memset(backlog, 0, sizeof(backlog));
 		assert_int_equal(cq_hold(&completion, CQN, backlog, ENTRIES), 0);
 		sched_yield();
 		assert_int_equal(cq_release(&completion, &holders, CQN), 0);

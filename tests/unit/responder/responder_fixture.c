@@ -104,7 +104,7 @@ static void make_tables(void)
 	assert_int_equal(qp_table_create(&fx->qps, 16), 0);
 	assert_int_equal(v2p_create(&fx->v2p, "fx", 256, SOCKET_ID_ANY), 0);
 	memset(fx->v2p.mpt, 0, 256 * sizeof(struct mpt_entry));
-	assert_int_equal(completion_create(&fx->completion, 64), 0);
+	assert_int_equal(completion_create(&fx->completion, 64, 16, 16), 0);
 	e->qps = &fx->qps;
 	e->v2p = &fx->v2p;
 	fx->port = (struct v2p_port){

@@ -48,6 +48,26 @@ struct eq {
 	int eventfd;	 /* what is written to wake the client: the daemon's end of its bell */
 	uint32_t notify; /* atomic: entries written since the last notification */
 	uint32_t held;	 /* atomic: by the control thread, eq_hold() */
+	uint32_t mask;	 /* atomic: bit 1 << enum eqe_type: asynchronous events that it takes */
+	/* What it owes its client: events that found it full, see struct events_owed. */
+	uint32_t owing;		     /* atomic: something was owed since it was looked through */
+	uint32_t listed;	     /* atomic: it is in the list of those that owe */
+	uint32_t next_owing;	     /* that list, by client */
+	uint32_t port_owed;	     /* atomic: 1 + number of the last EQE_PORT_CHANGE, 0: none */
+	uint32_t look_at, look_left; /* whoever serves: objects still to be looked at */
+	uint8_t generation;	     /* of clients with this index; control thread */
+};
+
+/*
+ * Events of objects that did not fit into their client's event queue: one word for each object, so
+ * that no client can make it grow: its number, its client, one bit for each type. They are
+ * written as soon as there is room; a type that is owed already is not owed twice.
+ */
+enum event_object { EVENT_OF_QP, EVENT_OF_SRQ, EVENT_OF_CQ, EVENT_OBJECTS };
+struct events_owed {
+	struct icm icm; /* of uint64_t, never mapped: a page comes when something is owed */
+	uint64_t *word; /* by index; atomic */
+	uint32_t mask;
 };
 
 /* What CompletionQueueMgt and EventQueueMgt answer to who asks for a place (seed 003: cq_req_ready,
@@ -65,14 +85,17 @@ struct completion {
 	struct eq eqs[CLIENTS_MAX];
 	uint32_t notify;  /* atomic: some eq.notify is set */
 	uint32_t touched; /* atomic: list of touched CQs, newest first */
-	uint32_t serving; /* atomic: 1 while somebody serves arms */
+	uint32_t owing;	  /* atomic: list of event queues that owe something, newest first */
+	uint32_t serving; /* atomic: 1 while somebody serves arms and what is owed */
 	uint32_t eq_end; /* one past the highest client that ever had an event queue; control thread
 			    writes */
 	struct icm icm;	 /* where the CQ contexts lie */
+	struct events_owed owed_of[EVENT_OBJECTS];
 };
 
-/* Reserves address space for `cqs` (power of two) CQ contexts. 0 or -ENOMEM. */
-int completion_create(struct completion *c, uint32_t cqs);
+/* Reserves address space for `cqs` CQ contexts, for a device of so many QPs and SRQs; powers of
+ * two. 0 or -ENOMEM. */
+int completion_create(struct completion *c, uint32_t cqs, uint32_t qps, uint32_t srqs);
 void completion_destroy(struct completion *c);
 
 /* None of the contexts [first, end), which are free, is in the list of touched ones: see
@@ -85,25 +108,37 @@ int cq_write(struct completion *c, uint32_t cqn, uint32_t client, struct cqe *bu
 	uint32_t log_entries, struct cq_record *record);
 int cq_remove(struct completion *c, uint32_t cqn);
 
-/* CEU: MAP_EQ: event queue `client` lies in that page and is announced on that eventfd (kept by the
- * caller). */
+/*
+ * CEU: RESIZE_CQ: the CQ goes on in another buffer, whose owner bits all say "hardware", with
+ * another number of places. It is held, and the caller has quiesced since. Entries that the client
+ * has not taken stay where they are: it brings them over itself, each to its place there, where it
+ * finds those that were promised but not written yet. 0, -ENOENT, -EINVAL: too many places, or not
+ * held; -EBUSY: what the client has not taken does not fit.
+ */
+int cq_resize(struct completion *c, uint32_t cqn, struct cqe *buffer, uint32_t log_entries);
+
+/* CEU: SW2HW_EQ: event queue `client` lies in that page and is announced on that eventfd (kept by
+ * the caller). It takes events of all types. */
 void eq_write(struct completion *c, uint32_t client, struct client_page *page, int eventfd);
 void eq_remove(struct completion *c, uint32_t client);
+/* CEU: MAP_EQ: which asynchronous events it takes. Completion events it takes always. */
+void eq_map(struct completion *c, uint32_t client, uint32_t mask);
+/* CEU: an object with that index comes to be: what was owed of the one before is void. */
+void eq_forget(struct completion *c, enum event_object of, uint32_t index);
 
 /*
  * CEU: holds a CQ, while its memory or its size changes (RESIZE_CQ). Who can wait is told "not
  * ready"; who cannot (cq_post) puts completions into `backlog`, `entries` of them, at least as many
- * as the CQ has places, which stays the caller's. Once the caller has quiesced, nobody writes into
- * the CQ's memory until cq_release(): that moves the backlog into the CQ, in order, before it
- * takes others. A place that was reserved before stays reserved: it has a number, not an address.
- * 0, -ENOENT, -EBUSY: is held; -EINVAL: too few entries. Control thread.
+ * as the CQ has places, all zeroes, which stays the caller's. Once the caller has quiesced, nobody
+ * writes into the CQ's memory until cq_release(): that moves the backlog into the CQ, in order,
+ * before it takes others. A place that was reserved before stays reserved: it has a number, not an
+ * address. 0, -ENOENT, -EBUSY: is held; -EINVAL: too few entries. Control thread.
  */
 int cq_hold(struct completion *c, uint32_t cqn, struct cqe *backlog, uint32_t entries);
 /* 0, -ENOENT, -EINVAL: is not held. The backlog is free when it returns. */
 int cq_release(struct completion *c, struct counters *counters, uint32_t cqn);
 
-/* The same for an event queue. It has no backlog: an event that cannot wait is lost, counted; so
- * only for a moment in which its client can miss nothing. Control thread. */
+/* The same for an event queue. It has no backlog: what cannot wait is owed. Control thread. */
 void eq_hold(struct completion *c, uint32_t client);
 void eq_release(struct completion *c, uint32_t client);
 
@@ -138,15 +173,17 @@ enum completion_answer eq_fill(struct completion *c, struct counters *counters, 
 bool cq_post(struct completion *c, struct counters *counters, uint32_t cqn, const struct cqe *entry,
 	bool solicited);
 
-/* All steps of an event. Data path or control thread. False if its queue was full, held or gone. */
+/* All steps of an event. Data path or control thread. False if its queue is gone, does not take
+ * the type, or was full or held: then the event is owed, but for EQE_COMPLETION, which the caller
+ * raises again. */
 bool eq_post(struct completion *c, struct counters *counters, uint32_t client, enum eqe_type type,
 	uint32_t number);
 
 /*
  * Between polls, on every lcore that completes something: raises the completion events of the CQs
- * that were written since and that their clients armed, and rings the bells of clients that
- * wait. So a completion itself costs neither a fence nor a look at what the client may just be
- * writing. Costs two loads when there is nothing to do.
+ * that were written since and that their clients armed, writes events that were owed and rings the
+ * bells of clients that wait. So a completion itself costs neither a fence nor a look at what the
+ * client may just be writing. Costs two loads when there is nothing to do.
  */
 void completion_notify(struct completion *c, struct counters *counters);
 

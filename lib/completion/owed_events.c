@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * EventQueueMgt: events that found their client's event queue full. One word for each object keeps
+ * them until there is room, so a client that does not look at its events loses none of what must
+ * not be lost (a QP's last descriptor, an SRQ's limit, an error), and costs no memory that grows.
+ *
+ * Written by whoever raises events, on any stage; served between polls, a part of the objects at a
+ * time, so that no lcore is kept for long.
+ */
+#include <rte_branch_prediction.h>
+#include "completion_priv.h"
+
+enum { LOOK_MAX = 1024 }; /* objects looked at in one turn */
+
+static const struct {
+	uint8_t bit; /* in its object's word; 0: it is of no object */
+	uint8_t of;  /* enum event_object */
+} owed_as[32] = {
+	[EQE_COMM_EST] = {1, EVENT_OF_QP},
+	[EQE_SQ_DRAINED] = {2, EVENT_OF_QP},
+	[EQE_WQ_CATAS_ERROR] = {4, EVENT_OF_QP},
+	[EQE_WQ_INVAL_REQ_ERROR] = {8, EVENT_OF_QP},
+	[EQE_WQ_ACCESS_ERROR] = {16, EVENT_OF_QP},
+	[EQE_LAST_WQE] = {32, EVENT_OF_QP},
+	[EQE_SRQ_ERROR] = {1, EVENT_OF_SRQ},
+	[EQE_SRQ_LIMIT] = {2, EVENT_OF_SRQ},
+	[EQE_CQ_ERROR] = {1, EVENT_OF_CQ},
+};
+
+/* A word: number, client, which client of that index, types. */
+#define OWNER_MASK	(~(uint64_t)0xff)
+#define CLIENT_OF(word) ((uint32_t)((word) >> 16 & 0xffffff))
+#define NUMBER_OF(word) ((uint32_t)((word) >> 40))
+
+static uint64_t owner_of(const struct completion *c, uint32_t client, uint32_t number)
+{
+	return (uint64_t)number << 40 | (uint64_t)client << 16 |
+	       (uint64_t)c->eqs[client].generation << 8;
+}
+
+static void list(struct completion *c, uint32_t client)
+{
+	struct eq *q = &c->eqs[client];
+	uint32_t head;
+
+	if (__atomic_exchange_n(&q->listed, 1, __ATOMIC_SEQ_CST))
+		return;
+	head = __atomic_load_n(&c->owing, __ATOMIC_RELAXED);
+	do {
+		q->next_owing = head;
+	} while (!__atomic_compare_exchange_n(
+		&c->owing, &head, client, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+}
+
+/* Of a former object of that index nothing is owed any more. */
+static void note(struct events_owed *owed, uint64_t owner, uint32_t number, uint8_t bit)
+{
+	uint64_t *word = &owed->word[number & owed->mask];
+	uint64_t before = __atomic_load_n(word, __ATOMIC_RELAXED), after;
+
+	do {
+		after = ((before & OWNER_MASK) == owner ? before : owner) | bit;
+	} while (!__atomic_compare_exchange_n(
+		word, &before, after, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+}
+
+void eq_owe(struct completion *c, uint32_t client, enum eqe_type type, uint32_t number)
+{
+	struct eq *q = &c->eqs[client];
+
+	if (type == EQE_PORT_CHANGE)
+		__atomic_store_n(&q->port_owed, 1 + number, __ATOMIC_SEQ_CST);
+	else if (owed_as[type].bit && number != 0)
+		note(&c->owed_of[owed_as[type].of], owner_of(c, client, number), number,
+			owed_as[type].bit);
+	else
+		return;
+	__atomic_store_n(&q->owing, 1, __ATOMIC_SEQ_CST);
+	list(c, client);
+}
+
+void eq_forget(struct completion *c, enum event_object of, uint32_t index)
+{
+	uint64_t *word = &c->owed_of[of].word[index];
+
+	if (__atomic_load_n(word, __ATOMIC_RELAXED))
+		__atomic_store_n(word, 0, __ATOMIC_SEQ_CST);
+}
+
+/* Raises what a word says; what finds no room is owed again. */
+static void pay(
+	struct completion *c, struct counters *counters, enum event_object of, uint64_t word)
+{
+	for (unsigned type = 0; type < sizeof(owed_as) / sizeof(owed_as[0]); type++)
+		if (owed_as[type].of == of && owed_as[type].bit & word &&
+			eq_post(c, counters, CLIENT_OF(word), (enum eqe_type)type, NUMBER_OF(word)))
+			count(counters, COUNTER_events_owed);
+}
+
+/* Looks at an object for a client. */
+static void look(struct completion *c, struct counters *counters, uint32_t client,
+	enum event_object of, uint32_t index)
+{
+	uint64_t *at = &c->owed_of[of].word[index], word = __atomic_load_n(at, __ATOMIC_RELAXED);
+
+	if (likely(word == 0) || CLIENT_OF(word) != client)
+		return;
+	word = __atomic_exchange_n(at, 0, __ATOMIC_SEQ_CST); /* it may have grown meanwhile */
+	if ((word & OWNER_MASK) == owner_of(c, client, NUMBER_OF(word)))
+		pay(c, counters, of, word);
+}
+
+static uint32_t objects(const struct completion *c)
+{
+	uint32_t n = 0;
+
+	for (unsigned of = 0; of < EVENT_OBJECTS; of++)
+		n += c->owed_of[of].mask + 1;
+	return n;
+}
+
+/* The nth of all objects. */
+static void look_nth(struct completion *c, struct counters *counters, uint32_t client, uint32_t nth)
+{
+	for (enum event_object of = EVENT_OF_QP; of < EVENT_OBJECTS; of++) {
+		if (nth <= c->owed_of[of].mask) {
+			look(c, counters, client, of, nth);
+			return;
+		}
+		nth -= c->owed_of[of].mask + 1;
+	}
+}
+
+static void look_at_port(struct completion *c, struct counters *counters, uint32_t client)
+{
+	uint32_t owed = __atomic_exchange_n(&c->eqs[client].port_owed, 0, __ATOMIC_SEQ_CST);
+
+	if (owed && eq_post(c, counters, client, EQE_PORT_CHANGE, owed - 1))
+		count(counters, COUNTER_events_owed);
+}
+
+/* A part of what the client may be owed. False: there is nothing left to look at. */
+static bool serve_client(struct completion *c, struct counters *counters, uint32_t client)
+{
+	struct eq *q = &c->eqs[client];
+
+	if (q->look_left == 0) {
+		if (!__atomic_exchange_n(&q->owing, 0, __ATOMIC_SEQ_CST))
+			return false;
+		q->look_left = objects(c);
+		q->look_at = 0;
+		look_at_port(c, counters, client);
+	}
+	for (unsigned i = 0; i < LOOK_MAX && q->look_left && eq_has_room(c, client); i++) {
+		look_nth(c, counters, client, q->look_at++);
+		q->look_left--;
+	}
+	return true;
+}
+
+/* A client without room is looked at again in the next round: that costs a load of its index. */
+void completion_serve_owed(struct completion *c, struct counters *counters)
+{
+	uint32_t client = __atomic_exchange_n(&c->owing, LIST_END, __ATOMIC_SEQ_CST), next;
+
+	for (; client != LIST_END; client = next) {
+		struct eq *q = &c->eqs[client];
+
+		next = q->next_owing;
+		__atomic_store_n(&q->listed, 0, __ATOMIC_SEQ_CST);
+		if (!__atomic_load_n(&q->page, __ATOMIC_ACQUIRE))
+			q->look_left = 0; /* the client has gone */
+		else if (!eq_has_room(c, client) || serve_client(c, counters, client))
+			list(c, client);
+	}
+}
