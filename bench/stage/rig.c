@@ -135,8 +135,8 @@ static int make_objects(struct rig_side *s, unsigned i)
 	s->cqn = CQN;
 	if (ceu_exec(s->ceu, CEU_SW2HW_MPT, s->key & s->hca->v2p.mask, &mpt, sizeof(mpt), NULL, 0))
 		return fail("SW2HW_MPT");
-	if (ceu_exec(s->ceu, CEU_MAP_EQ, 0, &eq, sizeof(eq), NULL, 0))
-		return fail("MAP_EQ");
+	if (ceu_exec(s->ceu, CEU_SW2HW_EQ, 0, &eq, sizeof(eq), NULL, 0))
+		return fail("SW2HW_EQ");
 	if (ceu_map_context(s->ceu, CEU_CONTEXT_CQ, CQN) ||
 		ceu_map_context(s->ceu, CEU_CONTEXT_QP, s->qpn))
 		return fail("MAP_ICM");

@@ -132,9 +132,12 @@ static const struct command {
 	[CEU_UNMAP_ICM] = {LISTED, sizeof(struct ceu_unmap_icm), 0},
 	[CEU_SW2HW_MPT] = {LISTED, sizeof(struct mpt_entry), 0},
 	[CEU_HW2SW_MPT] = {LISTED, 0, 0},
-	[CEU_MAP_EQ] = {LISTED | IN_MAYBE, sizeof(struct ceu_eq), 0},
+	[CEU_MAP_EQ] = {LISTED, sizeof(struct ceu_event_mask), 0},
+	[CEU_SW2HW_EQ] = {LISTED, sizeof(struct ceu_eq), 0},
+	[CEU_HW2SW_EQ] = {LISTED, 0, 0},
 	[CEU_SW2HW_CQ] = {LISTED, sizeof(struct ceu_cq), 0},
 	[CEU_HW2SW_CQ] = {LISTED, 0, 0},
+	[CEU_RESIZE_CQ] = {LISTED, sizeof(struct ceu_resize_cq), 0},
 	[CEU_RST2INIT] = {LISTED, sizeof(struct ceu_modify), 0},
 	[CEU_INIT2RTR] = {LISTED, sizeof(struct ceu_modify), 0},
 	[CEU_RTR2RTS] = {LISTED, sizeof(struct ceu_modify), 0},
@@ -227,11 +230,17 @@ static enum ceu_status dispatch(struct ceu *ceu, uint16_t op, uint32_t modifier,
 	case CEU_HW2SW_MPT:
 		return ceu_mpt_free(ceu, modifier);
 	case CEU_MAP_EQ:
-		return ceu_eq_map(ceu, modifier, in, in_bytes);
+		return ceu_eq_map(ceu, modifier, in);
+	case CEU_SW2HW_EQ:
+		return ceu_eq_make(ceu, modifier, in);
+	case CEU_HW2SW_EQ:
+		return ceu_eq_free(ceu, modifier);
 	case CEU_SW2HW_CQ:
 		return ceu_cq_make(ceu, modifier, in);
 	case CEU_HW2SW_CQ:
 		return ceu_cq_free(ceu, modifier);
+	case CEU_RESIZE_CQ:
+		return ceu_cq_resize(ceu, modifier, in);
 	case CEU_SW2HW_QP:
 		return ceu_qp_make(ceu, modifier, in);
 	case CEU_HW2SW_QP:

@@ -55,12 +55,14 @@ enum ceu_status ceu_tpt_init(struct ceu *ceu, const struct ceu_init_hca *in);
 enum ceu_status ceu_tpt_close(struct ceu *ceu);
 enum ceu_status ceu_icm_map_tpt(struct ceu *ceu, uint32_t count, const struct ceu_map_icm *in);
 enum ceu_status ceu_icm_unmap_tpt(struct ceu *ceu, const struct ceu_unmap_icm *in);
-/* SW2HW_CQ, HW2SW_CQ. */
+/* SW2HW_CQ, HW2SW_CQ, RESIZE_CQ. */
 enum ceu_status ceu_cq_make(struct ceu *ceu, uint32_t cqn, const struct ceu_cq *in);
 enum ceu_status ceu_cq_free(struct ceu *ceu, uint32_t cqn);
-/* MAP_EQ. */
-enum ceu_status ceu_eq_map(
-	struct ceu *ceu, uint32_t modifier, const struct ceu_eq *in, uint32_t in_bytes);
+enum ceu_status ceu_cq_resize(struct ceu *ceu, uint32_t cqn, const struct ceu_resize_cq *in);
+/* SW2HW_EQ, HW2SW_EQ, MAP_EQ. */
+enum ceu_status ceu_eq_make(struct ceu *ceu, uint32_t eqn, const struct ceu_eq *in);
+enum ceu_status ceu_eq_free(struct ceu *ceu, uint32_t eqn);
+enum ceu_status ceu_eq_map(struct ceu *ceu, uint32_t modifier, const struct ceu_event_mask *in);
 /* SW2HW_QP, HW2SW_QP, MODIFY_QP, QUERY_QP. */
 enum ceu_status ceu_qp_make(struct ceu *ceu, uint32_t qpn, const struct ceu_qp *in);
 enum ceu_status ceu_qp_free(struct ceu *ceu, uint32_t qpn);

@@ -116,6 +116,7 @@ enum ceu_status ceu_qp_make(struct ceu *ceu, uint32_t qpn, const struct ceu_qp *
 		return CEU_BAD_PARAM;
 	memset(&ceu->shadow[q->index], 0, sizeof(ceu->shadow[0]));
 	icm_use(&ceu->config.qps->icm, q->index);
+	eq_forget(ceu->config.completion, EVENT_OF_QP, q->index);
 	__atomic_store_n(&q->qpn, qpn, __ATOMIC_RELEASE);
 	return CEU_OK;
 }
@@ -348,6 +349,7 @@ static enum ceu_status reset(struct ceu *ceu, struct qp *q)
 		ceu->leaving[ceu->leaving_count++] = q->index;
 		return CEU_BAD_SYS_STATE;
 	}
+	eq_forget(ceu->config.completion, EVENT_OF_QP, q->index); /* of its former life */
 	__atomic_store_n(&q->qpn, qpn, __ATOMIC_RELEASE);
 	return CEU_OK;
 }

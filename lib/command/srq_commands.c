@@ -28,6 +28,7 @@ enum ceu_status ceu_srq_make(struct ceu *ceu, uint32_t srqn, const struct ceu_sr
 	if (!icm_ready(&ceu->config.srqs->icm, srqn & ceu->config.srqs->mask) || s->srqn != 0)
 		return CEU_BAD_SYS_STATE;
 	icm_use(&ceu->config.srqs->icm, srqn & ceu->config.srqs->mask);
+	eq_forget(ceu->config.completion, EVENT_OF_SRQ, srqn & ceu->config.srqs->mask);
 	*s = (struct srq){.pd = in->pd,
 		.client = in->client,
 		.engine = in->engine,

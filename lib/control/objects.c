@@ -199,6 +199,7 @@ static int client_attach(struct client *client, int *theirs)
 {
 	struct client_page *page = (struct client_page *)client->page.base;
 	struct device *d = client->device;
+	const struct ceu_event_mask events = {.types = CEU_EVENTS_ALL};
 	struct ceu_eq eq;
 	int rc = client_index(d, &client->index);
 
@@ -215,10 +216,14 @@ static int client_attach(struct client *client, int *theirs)
 		return rc;
 	eq = (struct ceu_eq){.page = page, .eventfd = client->bell};
 	rc = ceu_errno(
-		ceu_exec(d->config.ceu, CEU_MAP_EQ, client->index, &eq, sizeof(eq), NULL, 0));
+		ceu_exec(d->config.ceu, CEU_SW2HW_EQ, client->index, &eq, sizeof(eq), NULL, 0));
 	if (rc)
 		return rc;
 	d->clients[client->index] = client;
+	rc = ceu_errno(ceu_exec(
+		d->config.ceu, CEU_MAP_EQ, client->index, &events, sizeof(events), NULL, 0));
+	if (rc)
+		return rc;
 	if (client->index >= d->client_end)
 		d->client_end = client->index + 1;
 	hca_client_attach(d->config.hca, client->index, &page->uar);

@@ -27,7 +27,7 @@ static void leave_data_path(struct client *client)
 	take_away(ceu, CEU_HW2SW_MPT, client->objects[OBJECT_MR]);
 	if (d->clients[client->index] == client) {
 		hca_client_detach(d->config.hca, client->index);
-		ceu_exec(ceu, CEU_MAP_EQ, client->index | 1u << 31, NULL, 0, NULL, 0);
+		ceu_exec(ceu, CEU_HW2SW_EQ, client->index, NULL, 0, NULL, 0);
 	}
 	ceu_batch_end(ceu);
 }

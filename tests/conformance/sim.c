@@ -186,6 +186,7 @@ static void make_client(struct sim *s, int node, const struct sim_params *p)
 	struct mpt_entry mpt = {.pd = CLIENT_PD, .access = 0xf, .length = p->memory_bytes};
 	struct ceu_cq cq = {.client = 0, .log_entries = SIM_CQ_LOG};
 	struct ceu_eq eq = {.eventfd = -1};
+	const struct ceu_event_mask events = {.types = CEU_EVENTS_ALL};
 
 	n->page = zeroed(sizeof(*n->page));
 	n->memory = zeroed(p->memory_bytes);
@@ -207,7 +208,8 @@ static void make_client(struct sim *s, int node, const struct sim_params *p)
 	cq.buffer = n->cq;
 	cq.record = n->cq_record;
 	eq.page = n->page;
-	must(ceu_exec(n->ceu, CEU_MAP_EQ, 0, &eq, sizeof(eq), NULL, 0), "MAP_EQ");
+	must(ceu_exec(n->ceu, CEU_SW2HW_EQ, 0, &eq, sizeof(eq), NULL, 0), "SW2HW_EQ");
+	must(ceu_exec(n->ceu, CEU_MAP_EQ, 0, &events, sizeof(events), NULL, 0), "MAP_EQ");
 	must(ceu_map_context(n->ceu, CEU_CONTEXT_CQ, n->cqn), "MAP_ICM");
 	must(ceu_exec(n->ceu, CEU_SW2HW_CQ, n->cqn, &cq, sizeof(cq), NULL, 0), "SW2HW_CQ");
 	hca_client_attach(n->hca, 0, &n->page->uar);

@@ -352,29 +352,133 @@ static void exec__counts_what_it_refuses(void **state)
 	assert_int_equal(counter_read(&f.counters, COUNTER_commands_refused), 2);
 }
 
-static void cq_and_eq__made_and_removed(void **state)
+static enum ceu_status cq_exec(uint16_t op, uint32_t cqn, const void *in, uint32_t bytes)
+{
+	return ceu_exec(f.ceu, op, cqn, in, bytes, NULL, 0);
+}
+
+static void cq__made_and_removed(void **state)
 {
 	struct cqe buffer[16];
 	struct cq_record record;
-	struct ceu_cq cq = {.client = 1, .log_entries = 4, .buffer = buffer, .record = &record};
-	struct client_page *page = zeroed(sizeof(*page));
-	struct ceu_eq eq = {.page = page, .eventfd = -1};
+	const struct ceu_cq good = {
+		.client = 1, .log_entries = 4, .buffer = buffer, .record = &record};
+	struct ceu_cq cq = good;
 
 	(void)state;
-	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_CQ, 0x105, &cq, sizeof(cq), NULL, 0), CEU_OK);
-	assert_int_equal(
-		ceu_exec(f.ceu, CEU_SW2HW_CQ, 0x205, &cq, sizeof(cq), NULL, 0), CEU_BAD_SYS_STATE);
-	assert_int_equal(ceu_exec(f.ceu, CEU_HW2SW_CQ, 0x205, NULL, 0, NULL, 0), CEU_BAD_PARAM);
-	assert_int_equal(ceu_exec(f.ceu, CEU_HW2SW_CQ, 0x105, NULL, 0, NULL, 0), CEU_OK);
-	cq.log_entries = 25;
-	assert_int_equal(
-		ceu_exec(f.ceu, CEU_SW2HW_CQ, 0x105, &cq, sizeof(cq), NULL, 0), CEU_BAD_PARAM);
-	assert_int_equal(ceu_exec(f.ceu, CEU_MAP_EQ, 1, &eq, sizeof(eq), NULL, 0), CEU_OK);
-	assert_int_equal(
-		ceu_exec(f.ceu, CEU_MAP_EQ, 1, &eq, sizeof(eq), NULL, 0), CEU_BAD_SYS_STATE);
-	assert_int_equal(ceu_exec(f.ceu, CEU_MAP_EQ, 1 | 1u << 31, NULL, 0, NULL, 0), CEU_OK);
-	assert_int_equal(
-		ceu_exec(f.ceu, CEU_MAP_EQ, CLIENTS_MAX, &eq, sizeof(eq), NULL, 0), CEU_BAD_PARAM);
+	assert_int_equal(cq_exec(CEU_SW2HW_CQ, 0x105, &cq, sizeof(cq)), CEU_OK);
+	assert_int_equal(cq_exec(CEU_SW2HW_CQ, 0x205, &cq, sizeof(cq)), CEU_BAD_SYS_STATE);
+	assert_int_equal(cq_exec(CEU_HW2SW_CQ, 0x205, NULL, 0), CEU_BAD_PARAM);
+	quiesced = 0;
+	assert_int_equal(cq_exec(CEU_HW2SW_CQ, 0x105, NULL, 0), CEU_OK);
+	assert_int_equal(quiesced, 1);
+#define REFUSED(field, value)                                                                      \
+	do {                                                                                       \
+		cq = good;                                                                         \
+		cq.field = value;                                                                  \
+		assert_int_equal(cq_exec(CEU_SW2HW_CQ, 0x105, &cq, sizeof(cq)), CEU_BAD_PARAM);    \
+	} while (0)
+	REFUSED(log_entries, 25);
+	REFUSED(client, CLIENTS_MAX);
+	REFUSED(buffer, NULL);
+	REFUSED(record, NULL);
+#undef REFUSED
+	assert_int_equal(cq_exec(CEU_SW2HW_CQ, 0, &good, sizeof(good)), CEU_BAD_PARAM);
+	assert_int_equal(cq_exec(CEU_SW2HW_CQ, 1u << 24, &good, sizeof(good)), CEU_BAD_PARAM);
+}
+
+/* While it waits for the data path, a stage completes. */
+static void complete_meanwhile(void *ctx)
+{
+	struct cqe entry = {.my_qpn = 77, .opcode = 1};
+
+	(void)ctx;
+	quiesced++;
+	assert_true(cq_post(&f.completion, &f.counters, 0x105, &entry, false));
+}
+
+static void cq__resized(void **state)
+{
+	static struct cqe buffer[16], larger[64];
+	static struct cq_record record;
+	const struct ceu_cq cq = {
+		.client = 1, .log_entries = 4, .buffer = buffer, .record = &record};
+	struct ceu_resize_cq in = {.log_entries = 6, .buffer = larger};
+	struct cqe entry = {.my_qpn = 76, .opcode = 1};
+
+	(void)state;
+	command_fixture_free(&f);
+	f.hooks.quiesce = complete_meanwhile;
+	command_fixture_make(&f);
+	memset(&record, 0, sizeof(record));
+	memset(larger, 0xff, sizeof(larger));
+	assert_int_equal(cq_exec(CEU_RESIZE_CQ, 0x105, &in, sizeof(in)), CEU_BAD_PARAM);
+	assert_int_equal(cq_exec(CEU_SW2HW_CQ, 0x105, &cq, sizeof(cq)), CEU_OK);
+	for (unsigned int i = 0; i < 3; i++)
+		assert_true(cq_post(&f.completion, &f.counters, 0x105, &entry, false));
+	quiesced = 0;
+	in.log_entries = 25;
+	assert_int_equal(cq_exec(CEU_RESIZE_CQ, 0x105, &in, sizeof(in)), CEU_BAD_PARAM);
+	in.log_entries = 6;
+	in.reserved = 1;
+	assert_int_equal(cq_exec(CEU_RESIZE_CQ, 0x105, &in, sizeof(in)), CEU_BAD_PARAM);
+	in.reserved = 0;
+	in.buffer = NULL;
+	assert_int_equal(cq_exec(CEU_RESIZE_CQ, 0x105, &in, sizeof(in)), CEU_BAD_PARAM);
+	in.buffer = larger;
+	assert_int_equal(cq_exec(CEU_RESIZE_CQ, 0x205, &in, sizeof(in)), CEU_BAD_PARAM);
+	assert_int_equal(cq_exec(CEU_RESIZE_CQ, 0, &in, sizeof(in)), CEU_BAD_PARAM);
+	assert_int_equal(quiesced, 0);
+	in.log_entries = 1; /* three are there: it stays, and takes what came meanwhile */
+	assert_int_equal(cq_exec(CEU_RESIZE_CQ, 0x105, &in, sizeof(in)), CEU_BAD_SYS_STATE);
+	assert_int_equal(buffer[3].my_qpn, 77);
+	in.log_entries = 6;
+	assert_int_equal(cq_exec(CEU_RESIZE_CQ, 0x105, &in, sizeof(in)), CEU_OK);
+	assert_int_equal(quiesced, 2);
+	assert_int_equal(larger[4].my_qpn, 77);
+	assert_int_equal(larger[3].my_qpn, UINT32_MAX); /* the client's to bring over */
+	assert_int_equal(counter_read(&f.counters, COUNTER_cq_overruns), 0);
+	f.hooks.quiesce = quiesce;
+}
+
+static void eq__made_mapped_and_removed(void **state)
+{
+	struct client_page *page = zeroed(sizeof(*page));
+	struct ceu_eq eq = {.page = page, .eventfd = -1};
+	struct ceu_event_mask mask = {.types = CEU_EVENTS_ALL};
+	const uint32_t unmap = 1u << 31;
+
+	(void)state;
+	assert_int_equal(cq_exec(CEU_MAP_EQ, 1, &mask, sizeof(mask)), CEU_BAD_PARAM);
+	assert_int_equal(cq_exec(CEU_HW2SW_EQ, 1, NULL, 0), CEU_BAD_PARAM);
+	assert_int_equal(cq_exec(CEU_SW2HW_EQ, CLIENTS_MAX, &eq, sizeof(eq)), CEU_BAD_PARAM);
+	eq.page = NULL;
+	assert_int_equal(cq_exec(CEU_SW2HW_EQ, 1, &eq, sizeof(eq)), CEU_BAD_PARAM);
+	eq.page = page;
+	assert_int_equal(cq_exec(CEU_SW2HW_EQ, 1, &eq, sizeof(eq)), CEU_OK);
+	assert_int_equal(cq_exec(CEU_SW2HW_EQ, 1, &eq, sizeof(eq)), CEU_BAD_SYS_STATE);
+	assert_int_equal(cq_exec(CEU_CLOSE_HCA, 0, NULL, 0), CEU_BAD_SYS_STATE);
+	assert_false(eq_post(&f.completion, &f.counters, 1, EQE_COMM_EST, 5));
+	assert_int_equal(cq_exec(CEU_MAP_EQ, 1, &mask, sizeof(mask)), CEU_OK);
+	assert_true(eq_post(&f.completion, &f.counters, 1, EQE_COMM_EST, 5));
+	mask.types = 1u << EQE_COMM_EST;
+	assert_int_equal(cq_exec(CEU_MAP_EQ, 1 | unmap, &mask, sizeof(mask)), CEU_OK);
+	assert_false(eq_post(&f.completion, &f.counters, 1, EQE_COMM_EST, 5));
+	assert_true(eq_post(&f.completion, &f.counters, 1, EQE_LAST_WQE, 5));
+	for (unsigned int type = 0; type < 64; type++) {
+		bool known = type < 32 && CEU_EVENTS_ALL >> type & 1;
+
+		mask.types = 1ull << type;
+		assert_int_equal(cq_exec(CEU_MAP_EQ, 1, &mask, sizeof(mask)),
+			known ? CEU_OK : CEU_BAD_PARAM);
+	}
+	assert_int_equal(cq_exec(CEU_MAP_EQ, 2, &mask, sizeof(mask)), CEU_BAD_PARAM);
+	assert_int_equal(cq_exec(CEU_MAP_EQ, CLIENTS_MAX, &mask, sizeof(mask)), CEU_BAD_PARAM);
+	quiesced = 0;
+	assert_int_equal(cq_exec(CEU_HW2SW_EQ, 1, NULL, 0), CEU_OK);
+	assert_int_equal(quiesced, 1);
+	assert_int_equal(cq_exec(CEU_HW2SW_EQ, 1, NULL, 0), CEU_BAD_PARAM);
+	assert_int_equal(cq_exec(CEU_HW2SW_EQ, CLIENTS_MAX, NULL, 0), CEU_BAD_PARAM);
 	free(page);
 }
 
@@ -394,7 +498,9 @@ int main(void)
 		TEST(mpt__rights_and_place),
 		TEST(batch__waits_once),
 		TEST(exec__counts_what_it_refuses),
-		TEST(cq_and_eq__made_and_removed),
+		TEST(cq__made_and_removed),
+		TEST(cq__resized),
+		TEST(eq__made_mapped_and_removed),
 	};
 
 	return cmocka_run_group_tests_name("command_ceu", tests, NULL, NULL);

@@ -29,9 +29,10 @@ enum ceu_op {
 	CEU_SW2HW_MPT = 0x0d,	  /* modifier: index; in: struct mpt_entry, key & mask == index */
 	CEU_HW2SW_MPT = 0x0f,	  /* modifier: key */
 	CEU_WRITE_MTT = 0x11,
-	CEU_MAP_EQ = 0x12, /* modifier: client, bit 31: unmap; in: struct ceu_eq (map) */
-	CEU_SW2HW_EQ = 0x13,
-	CEU_HW2SW_EQ = 0x14,
+	CEU_MAP_EQ = 0x12,   /* modifier: EQN, bit 31: unmap; in: struct ceu_event_mask */
+	CEU_SW2HW_EQ = 0x13, /* modifier: EQN, which is the client's index; in: struct ceu_eq; it
+				takes completion events, others once mapped */
+	CEU_HW2SW_EQ = 0x14, /* modifier: EQN */
 	CEU_SW2HW_CQ = 0x16, /* modifier: CQN; in: struct ceu_cq */
 	CEU_HW2SW_CQ = 0x17, /* modifier: CQN */
 	CEU_RST2INIT = 0x19, /* MODIFY_QP: modifier: QPN; in: struct ceu_modify */
@@ -46,7 +47,8 @@ enum ceu_op {
 	CEU_QUERY_QP = 0x22, /* modifier: QPN; out: struct control_qp_attr */
 	CEU_CONF_SPECIAL_QP = 0x23,
 	CEU_MAD_IFC = 0x24,
-	CEU_RESIZE_CQ = 0x2c,
+	CEU_RESIZE_CQ = 0x2c, /* modifier: CQN; in: struct ceu_resize_cq; BAD_SYS_STATE: what the
+				 client has not taken does not fit */
 	CEU_INIT2INIT = 0x2d,
 	CEU_NOP = 0x31,
 	CEU_SQD2SQD = 0x38,
@@ -165,6 +167,24 @@ struct ceu_cq {
 	struct cqe *buffer;
 	struct cq_record *record;
 };
+
+/* RESIZE_CQ: see cq_resize(). The CQ keeps its record. When the command returns nothing touches the
+ * former buffer any more. */
+struct ceu_resize_cq {
+	uint32_t log_entries;
+	uint32_t reserved;
+	struct cqe *buffer;
+};
+
+/* MAP_EQ: bits 1 << enum eqe_type. Completion events need no mapping: a CQ names its EQ. */
+struct ceu_event_mask {
+	uint64_t types;
+};
+#define CEU_EVENTS_ALL                                                                             \
+	(1u << EQE_COMM_EST | 1u << EQE_SQ_DRAINED | 1u << EQE_CQ_ERROR |                          \
+		1u << EQE_WQ_CATAS_ERROR | 1u << EQE_LOCAL_CATAS_ERROR | 1u << EQE_PORT_CHANGE |   \
+		1u << EQE_WQ_INVAL_REQ_ERROR | 1u << EQE_WQ_ACCESS_ERROR | 1u << EQE_SRQ_ERROR |   \
+		1u << EQE_LAST_WQE | 1u << EQE_SRQ_LIMIT)
 
 struct ceu_eq {
 	struct client_page *page;
