@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Duplicates that are answered with nothing, and how queue pairs end: what is given back, who is
- * told, and when they are let go of. */
-#include <rte_malloc.h>
-#include "ee_work.h"
-#include "resp_pkt_gen.h"
+/* Duplicates that are answered with nothing, refusals, and how queue pairs end: what is given back,
+ * who is told, and when they are let go of. */
 #include "responder_fixture.h"
 
 static void send_write_to(uint32_t qpn, uint32_t psn)
@@ -294,46 +291,6 @@ static void read__pad_is_zero(void **state)
 	}
 }
 
-/* Takes all memory there is but what `spared` gives back. */
-static void create_without_memory(size_t spared)
-{
-	enum { HELD = 4096 };
-	static void *held[HELD];
-	void *spare = spared ? rte_malloc(NULL, spared, RTE_CACHE_LINE_SIZE) : NULL;
-	unsigned n = 0;
-
-	responder_destroy(&fx->e);
-	assert_null(fx->e.module[MODULE_EE]);
-	assert_null(fx->e.module[MODULE_RESPG]);
-	for (size_t size = 64 << 20; size >= 64; size /= 2)
-		while (n < HELD && (held[n] = rte_malloc(NULL, size, 0)))
-			n++;
-	rte_free(spare);
-	assert_int_equal(responder_create(&fx->e), -ENOMEM);
-	assert_null(fx->e.module[MODULE_EE]);
-	assert_null(fx->e.module[MODULE_RESPG]);
-	if (spared) { /* it was given back */
-		spare = rte_malloc(NULL, spared, RTE_CACHE_LINE_SIZE);
-		assert_non_null(spare);
-		rte_free(spare);
-	}
-	while (n > 0)
-		rte_free(held[--n]);
-	assert_int_equal(responder_create(&fx->e), 0);
-}
-
-static void create__without_memory(void **state)
-{
-	(void)state;
-	create_without_memory(0);
-}
-
-static void create__with_memory_for_the_first_module(void **state)
-{
-	(void)state;
-	create_without_memory(sizeof(struct execution_engine));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -356,8 +313,6 @@ int main(void)
 		FX_TEST(ack__owed_on_both_sides_of_an_atomic),
 		FX_TEST(send__that_fills_its_buffer),
 		FX_TEST(read__pad_is_zero),
-		FX_TEST(create__without_memory),
-		FX_TEST(create__with_memory_for_the_first_module),
 	};
 
 	return cmocka_run_group_tests_name(
