@@ -63,7 +63,8 @@ expect 1 'nothing to say' --socket "$socket" --hca nosuch counters
 expect 0 'hca1, engine 1' --socket "$socket" fifos
 expect 0 'what it counts' --socket "$socket" counters
 expect 0 'drop_rx_icrc' --socket "$socket" counters --all
-for view in status qp fifos counters topology; do
+expect 0 'retransmit_elements' --socket "$socket" held
+for view in status qp fifos counters held topology; do
 	is_json "$view"
 done
 exit $failed

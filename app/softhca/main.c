@@ -31,6 +31,7 @@ static const struct command {
 	{"qp", view_qp, false},
 	{"fifos", view_fifos, false},
 	{"counters", view_counters, false},
+	{"held", view_held, false},
 	{"topology", view_topology, true},
 };
 
@@ -48,6 +49,7 @@ static void print_usage(FILE *out)
 	      "  fifos             channels between modules: occupancy, high-water mark, full, "
 	      "empty\n"
 	      "  counters [--all]  counters that are not 0, or all, with what they count\n"
+	      "  held              what is held for the clients: all 0 when none is there\n"
 	      "  topology [--dot]  the pipeline, drawn from its table; --dot for graphviz\n\n"
 	      "  --socket PATH     control socket of the daemon, as given to softhcad\n"
 	      "  --prefix NAME     the daemon's name among DPDK processes, if daemon.prefix is "

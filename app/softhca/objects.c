@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `softhca qp`, `fifos` and `counters`: one table for each HCA (and engine). */
+/* `softhca qp`, `fifos`, `counters` and `held`: one table for each HCA (and engine). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -240,4 +240,33 @@ static int show_counters(struct connection *c, const struct request *r, const ch
 int view_counters(struct connection *c, const struct request *r)
 {
 	return for_each_hca(c, r, show_counters);
+}
+
+static int show_held(struct connection *c, const struct request *r, const char *hca)
+{
+	json_t *answer = connection_ask(c, "held", hca), *value;
+	const char *key;
+	struct table t;
+
+	if (!answer)
+		return EXIT_CODE_FAILURE;
+	if (r->json) {
+		puts(c->answer);
+	} else {
+		printf("%s\n", hca);
+		table_begin(&t, "held|>number");
+		json_object_foreach(answer, key, value)
+		{
+			if (json_is_integer(value))
+				print_value(&t, key, value);
+		}
+		table_end(&t, stdout, "  ");
+	}
+	json_decref(answer);
+	return EXIT_CODE_OK;
+}
+
+int view_held(struct connection *c, const struct request *r)
+{
+	return for_each_hca(c, r, show_held);
 }

@@ -23,6 +23,7 @@ int view_status(struct connection *c, const struct request *r);
 int view_qp(struct connection *c, const struct request *r);
 int view_fifos(struct connection *c, const struct request *r);
 int view_counters(struct connection *c, const struct request *r);
+int view_held(struct connection *c, const struct request *r);
 /* Needs no daemon, but for json. */
 int view_topology(struct connection *c, const struct request *r);
 

@@ -14,6 +14,7 @@
 #include <rte_mempool.h>
 #include <rte_telemetry.h>
 #include "daemon.h"
+#include "telemetry.h"
 
 enum { TEXT_BYTES = 128, QPS_LISTED_MAX = 48, CLIENTS_LISTED_MAX = 32 };
 
@@ -505,6 +506,19 @@ static int answer_counters(const char *command, const char *params, struct rte_t
 	return v ? 0 : -ENODEV;
 }
 
+static int answer_held(const char *command, const char *params, struct rte_tel_data *to)
+{
+	struct daemon *d = enter();
+	struct device *v = d ? find_device(d, params) : NULL;
+
+	rte_tel_data_start_dict(to);
+	if (v)
+		held_put(v, to);
+	if (d)
+		leave(d);
+	return v ? 0 : -ENODEV;
+}
+
 static struct rte_tel_data *edge_of(const struct channel_info *c)
 {
 	struct rte_tel_data *p = new_dict();
@@ -556,6 +570,8 @@ int telemetry_start(struct daemon *d)
 		{"/softhca/fifos", "Channels of an engine. Parameters: HCA[,ENGINE]", answer_fifos},
 		{"/softhca/counters", "Counters of an HCA and its port. Parameters: HCA",
 			answer_counters},
+		{"/softhca/held", "What an HCA holds for its clients. Parameters: HCA",
+			answer_held},
 		{"/softhca/topology", "Modules and channels. No parameters", answer_topology},
 	};
 	int ret = 0;

@@ -141,7 +141,7 @@ int softhca_free(struct softhca_context *ctx, void *addr)
 	if (!addr)
 		return 0;
 	pthread_mutex_lock(&ctx->lock);
-	r = region_of(ctx, addr, 0);
+	r = region_of(ctx, addr, 1); /* not the one that ends there */
 	if (!r || r->addr != addr || is_chunk(ctx, r))
 		rc = -EINVAL;
 	else if (r->users)

@@ -70,6 +70,11 @@ uint32_t ceu_tidy(struct ceu *ceu)
 	return still;
 }
 
+uint32_t ceu_leaving(const struct ceu *ceu)
+{
+	return ceu->leaving_count;
+}
+
 void ceu_quiesce(struct ceu *ceu)
 {
 	if (ceu->config.hooks.quiesce)

@@ -70,11 +70,11 @@ void tc_destroy(struct engine *e)
 		rte_free(t->slot);
 }
 
-bool requester_timers_armed(const struct engine *e)
+unsigned requester_timers(const struct engine *e)
 {
 	const struct tc *t = e->module[MODULE_TC];
 
-	return t->armed != 0;
+	return t->armed;
 }
 
 static void lift(struct engine *e, struct qp *q, enum timer_kind kind)

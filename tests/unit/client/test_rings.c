@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "client_priv.h"
@@ -671,6 +672,27 @@ static void words__for_every_number(void **state)
 		softhca_event_type_str(SOFTHCA_EVENT_DEVICE_FATAL), "the daemon has gone");
 }
 
+/* Memory may begin where another piece ends: the address is the one, not the other. */
+static void memory__freed_beside_another_piece(void **state)
+{
+	struct control_header reply = {.type = CONTROL_DROP_REGION};
+	uint8_t *at = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	assert_ptr_not_equal(at, MAP_FAILED);
+	for (int i = 1; i >= 0; i--) {
+		struct region *r = zeroed(sizeof(*r));
+
+		*r = (struct region){.next = ctx->regions, .addr = at + i * 4096, .bytes = 4096};
+		ctx->regions = r;
+	}
+	for (int i = 1; i >= 0; i--) {
+		assert_int_equal(send(far_end, &reply, sizeof(reply), 0), sizeof(reply));
+		assert_int_equal(softhca_free(ctx, at + i * 4096), 0);
+	}
+	assert_null(ctx->regions);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -690,6 +712,7 @@ int main(void)
 		TEST(srq__tags_find_requests_in_any_order),
 		TEST(srq__refused_requests),
 		TEST(srq__tags_of_forgotten_completions_come_back),
+		TEST(memory__freed_beside_another_piece),
 		TEST(poll__dead_daemon_is_noticed),
 		TEST(arm__each_time_another_value),
 		cmocka_unit_test(words__for_every_number),

@@ -267,6 +267,8 @@ void ceu_batch_end(struct ceu *ceu);
  * Returns how many still wait.
  */
 uint32_t ceu_tidy(struct ceu *ceu);
+/* How many waited when it was called last. */
+uint32_t ceu_leaving(const struct ceu *ceu);
 
 /* The opcode that moves a QP from one state to another; CEU_BAD_TRANSITION if none does. */
 #define CEU_BAD_TRANSITION (-1)

@@ -24,7 +24,7 @@ unsigned requester_stock(const struct engine *e);
  */
 unsigned requester_elements(const struct engine *e);
 
-/* Is any timer armed? The lcore that runs requester_recv, before it sleeps. */
-bool requester_timers_armed(const struct engine *e);
+/* Timers armed. 0 at rest. The lcore that runs requester_recv, or while the stages rest. */
+unsigned requester_timers(const struct engine *e);
 
 #endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What an HCA holds for its clients, counted where it is held: contexts, timers, buffers. All of it
+ * is 0 when no client is there and what was under way has come to its end; what is not has leaked.
+ * A telemetry thread, under the daemon's lock; changes nothing.
+ */
+#include <sys/mman.h>
+#include <unistd.h>
+#include <rte_mempool.h>
+#include <rte_telemetry.h>
+#include "daemon.h"
+#include "requester/requester.h"
+#include "responder/responder.h"
+#include "telemetry.h"
+
+/*
+ * How many of `count` contexts, one each `stride` bytes, have a number (a uint32_t at `number`).
+ * Looks only at pages that are in memory: most of a table has never been touched, and looking would
+ * make it take memory.
+ */
+static uint64_t in_use(const void *number, size_t stride, uint32_t count)
+{
+	uintptr_t page_bytes = sysconf(_SC_PAGESIZE), page = 0;
+	unsigned char resident = 0;
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uintptr_t at = (uintptr_t)number + i * stride;
+
+		if ((at & ~(page_bytes - 1)) != page) {
+			page = at & ~(page_bytes - 1);
+			if (mincore((void *)page, page_bytes, &resident))
+				resident = 0;
+		}
+		n += (resident & 1) && __atomic_load_n((const uint32_t *)at, __ATOMIC_ACQUIRE);
+	}
+	return n;
+}
+
+static uint64_t in_fifos(const struct engine *e)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < CHANNEL_COUNT; i++)
+		n += ring_used(e->channel[i].ring);
+	return n;
+}
+
+void held_put(struct device *v, struct rte_tel_data *to)
+{
+	const struct hca *h = v->hca;
+	uint64_t timers = 0, elements = 0, descriptors = 0, fifos = 0, stock = 0;
+
+	/* What the lcores wrote before this is seen after it. */
+	daemon_quiesce(v->daemon);
+	for (unsigned i = 0; i < h->config.engines; i++) {
+		const struct engine *e = &h->engines[i];
+
+		timers += requester_timers(e);
+		elements += requester_elements(e);
+		descriptors += __atomic_load_n(&e->held_total, __ATOMIC_RELAXED);
+		fifos += in_fifos(e);
+		stock += requester_stock(e) + responder_stock(e);
+	}
+	rte_tel_data_add_dict_string(to, "hca", v->section->name);
+	rte_tel_data_add_dict_u64(
+		to, "qps", in_use(&h->qps.qps->qpn, sizeof(struct qp), h->qps.count));
+	rte_tel_data_add_dict_u64(to, "leaving", ceu_leaving(v->ceu));
+	rte_tel_data_add_dict_u64(
+		to, "srqs", in_use(&h->srqs.srqs->srqn, sizeof(struct srq), h->srqs.count));
+	rte_tel_data_add_dict_u64(to, "cqs",
+		in_use(&h->completion.cqs->cqn, sizeof(struct cq), h->completion.cq_count));
+	rte_tel_data_add_dict_u64(to, "timers", timers);
+	rte_tel_data_add_dict_u64(to, "retransmit_elements", elements);
+	rte_tel_data_add_dict_u64(to, "descriptors", descriptors);
+	rte_tel_data_add_dict_u64(to, "in_fifos", fifos);
+	rte_tel_data_add_dict_u64(
+		to, "events", h->events->populated_size - rte_mempool_avail_count(h->events));
+	rte_tel_data_add_dict_u64(to, "stock", stock); /* packets kept for what comes next */
+}

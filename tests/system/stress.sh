@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Threads of two clients create, use, modify and destroy everything at random (stress/), a third
+# client is killed again and again. Then, from outside: nothing is held, nothing has leaked, the
+# counters add up. In a build with ThreadSanitizer the stages lie on two CPUs and no race may be
+# reported.
+# SOFTHCA_STRESS_SECONDS (20), SOFTHCA_STRESS_SEED (the time).
+. "$(dirname "$0")/lib.sh"
+
+seconds=${SOFTHCA_STRESS_SECONDS:-20}
+seed=${SOFTHCA_STRESS_SEED:-$(date +%s)}
+options=()
+case ${1:-} in
+threads) grep -q __tsan_init "$DAEMON" || skip 'the build has no ThreadSanitizer' ;;
+sanitised) grep -q __asan_init "$DAEMON" || skip 'the build has no AddressSanitizer' ;;
+esac
+if grep -q __tsan_init "$DAEMON"; then
+	export TSAN_OPTIONS="halt_on_error=1 exitcode=66 history_size=4"
+	cpus=$(($(nproc) < 2 ? 1 : 2)) i=0
+	for stage in doorbell_wqe segmentation header_parse requester_recv responder_exec; do
+		options+=(--set "left.lcore.$stage.0=$((i % cpus))")
+		options+=(--set "right.lcore.$stage.0=$(((i + 1) % cpus))")
+		i=$((i + 1))
+	done
+fi
+ring_config >"$SCRATCH/ring.conf"
+daemon ring -c "$SCRATCH/ring.conf" "${options[@]}"
+daemon=$started
+export SOFTHCA_SOCKET=$SCRATCH/ring.sock
+
+# What the daemon holds, by name: of each HCA, of the process. All of it comes back.
+held() {
+	{
+		"$TOOL" --socket "$SOFTHCA_SOCKET" --json status
+		"$TOOL" --socket "$SOFTHCA_SOCKET" --json held
+	} | python3 "$(dirname "$0")/stress/held.py" "$daemon"
+}
+
+# Held as at first? What was under way when the last client went takes a moment.
+all_back() {
+	held >"$SCRATCH/after"
+	diff "$SCRATCH/before" "$SCRATCH/after"
+}
+
+# stress ARGUMENTS...
+stress() {
+	timeout -k 5 $((seconds * 2 + 150)) "$(program tests/system/stress)" --seed "$seed" "$@"
+}
+
+# What one HCA has sent the other has received: the wire loses nothing.
+counters_add_up() {
+	"$TOOL" --socket "$SOFTHCA_SOCKET" --json counters | python3 "$(dirname "$0")/stress/sums.py" "$1"
+}
+
+no_race() {
+	! grep -h -A60 -E 'WARNING: ThreadSanitizer|ERROR: AddressSanitizer|runtime error' "$@"
+}
+
+check 'a first run fills the stocks' stress --seconds 2
+wait_for 10 all_back >/dev/null 2>&1
+held >"$SCRATCH/before"
+check "$seconds s of everything at random, seed $seed" stress --seconds "$seconds" --kill
+cp "$SCRATCH/check.log" "$SCRATCH/stress.log"
+sed 's/^/   /' "$SCRATCH/stress.log"
+check 'nothing is held any more' wait_for 20 all_back
+check 'counters add up' counters_add_up "$SCRATCH/stress.log"
+check 'the daemon ends cleanly' stop "$daemon"
+check 'no race, no error reported' no_race "$SCRATCH/ring.log"
+finish

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef STRESS_H
+#define STRESS_H
+/*
+ * The stress: threads that create, use, modify and destroy everything at random.
+ *
+ * A thread has a world of its own: pairs of queue pairs, one end on each HCA, memory regions,
+ * shared receive queues. What a pair sends follows from its seed and a sequence number, so each
+ * byte that arrives can be checked. All choices follow from the thread's seed; the interleaving
+ * does not.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "softhca/softhca.h"
+
+enum {
+	SIDES = 2,
+	WINDOW = 8,	/* send requests of an end that may be open */
+	RECVS = 16,	/* receive requests of an end, or of an SRQ */
+	BOX_SLOTS = 96, /* buffers for an SRQ: who is reset takes some along */
+	SLOT_BYTES = 16384,
+	MESSAGE_MAX = SLOT_BYTES - 64,
+	PAIRS = 4,  /* of a thread */
+	STRAYS = 6, /* regions of a thread that come and go while they are in use */
+	AREA_BYTES = (2 * WINDOW + RECVS) * SLOT_BYTES + 4096,
+	GRH_BYTES = 40,
+};
+
+/* What was done, over all threads and processes: shared memory, atomic. */
+enum tally {
+	TALLY_POSTED,
+	TALLY_COMPLETED,
+	TALLY_FAILED, /* of these, in error */
+	TALLY_RECEIVED,
+	TALLY_VERIFIED_BYTES,
+	TALLY_PAIRS,
+	TALLY_EXACT,   /* pairs that ended with all counts exact */
+	TALLY_FLUSHED, /* pairs that were moved to ERR and gave everything back */
+	TALLY_RESETS,
+	TALLY_DESTROYED, /* queue pairs destroyed under load */
+	TALLY_DRAINS,
+	TALLY_REGIONS,
+	TALLY_EVENTS,
+	TALLY_CLOSED, /* contexts closed with everything in them */
+	TALLY_WRONG,
+	TALLY_COUNT
+};
+extern uint64_t *tally;
+static inline void add(enum tally what, uint64_t n)
+{
+	__atomic_fetch_add(&tally[what], n, __ATOMIC_RELAXED);
+}
+
+/* Says what is wrong, with the seed; the run has failed. */
+void wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+struct random {
+	uint64_t state;
+};
+uint64_t draw(struct random *r);
+static inline uint32_t below(struct random *r, uint32_t n)
+{
+	return (uint32_t)(draw(r) >> 32) % n;
+}
+static inline bool one_in(struct random *r, uint32_t n)
+{
+	return below(r, n) == 0;
+}
+
+enum kind {
+	KIND_SEND,
+	KIND_SEND_IMM,
+	KIND_WRITE,
+	KIND_WRITE_IMM,
+	KIND_READ,
+	KIND_ADD,
+	KIND_SWAP,
+	KIND_STRAY_WRITE, /* into a region that may go */
+	KIND_STRAY_READ,
+	KIND_COUNT
+};
+
+struct op {
+	uint64_t seq;
+	uint32_t length;
+	uint8_t kind; /* enum kind */
+	bool open, signaled;
+};
+
+/* A shared receive queue and its buffers. */
+struct srq_box {
+	struct softhca_srq *srq;
+	struct softhca_mr *mr;
+	uint8_t *area;
+	bool posted[BOX_SLOTS];
+	uint32_t users;
+};
+
+/* One side of a pair. */
+struct end {
+	struct softhca_pd *pd;
+	struct softhca_channel *channel;
+	struct softhca_cq *send_cq, *recv_cq; /* may be the same */
+	struct softhca_qp *qp;
+	struct srq_box *box; /* NULL: its own receive queue */
+	struct softhca_ah *ah;
+	uint8_t *area;
+	struct softhca_mr *mr;
+	struct op op[WINDOW];
+	uint64_t posted, completed; /* send requests: the next number; all before are over */
+	uint64_t delivered;	    /* of them, completed well and taking a receive request */
+	uint64_t added;		    /* of them, additions completed well */
+	uint64_t recv_posted, recv_completed, received;
+	uint64_t recv_seq; /* the next one that may arrive */
+	bool draining;	   /* in SQD */
+	bool error;	   /* moved to ERR, or failed */
+};
+
+struct pair {
+	struct end end[SIDES];
+	uint64_t key; /* of its data; a new one with each connection */
+	enum softhca_qp_type type;
+	uint8_t timeout;
+	bool live, connected;
+	bool disturbed; /* something was done to it after which it may fail */
+};
+
+enum stray_state { STRAY_NONE, STRAY_REGISTERED, STRAY_GONE /* deregistered, must not change */ };
+struct stray {
+	uint8_t *memory;
+	struct softhca_mr *mr;
+	uint32_t bytes;
+	uint8_t side, state;
+};
+
+struct world {
+	struct random random;
+	struct softhca_context *ctx[SIDES];
+	bool own_ctx;
+	uint32_t mtu_bytes;
+	struct softhca_pd *pd[SIDES];
+	struct srq_box box[SIDES];
+	struct pair pair[PAIRS];
+	struct stray stray[STRAYS];
+};
+
+/* wr_id of receive requests; those of sends are their sequence numbers. */
+#define RECEIVE (1ull << 63)
+/* The words of an area that atomics change. */
+enum { WORD_ADDED, WORD_SWAPPED };
+#define WORDS(e) ((uint64_t *)(void *)((e)->area + AREA_BYTES - 4096))
+
+/* ---- world.c ---- */
+/* Runs one thread's world until `until_ns`; ctx: shared with other threads, or NULL: its own. */
+void world_run(struct softhca_context *const ctx[SIDES], uint64_t seed, uint64_t until_ns);
+int contexts_open(struct softhca_context *ctx[SIDES]);
+uint64_t clock_ns(void);
+
+/* ---- memory.c ---- */
+void box_make(struct world *w, unsigned side);
+void box_free(struct srq_box *b);
+void box_fill(struct srq_box *b);
+/* Few of its buffers are left. */
+bool box_worn(const struct srq_box *b);
+/* One step with one of the regions that come and go. */
+void stray_step(struct world *w);
+void strays_free(struct world *w);
+struct stray *stray_on(struct world *w, unsigned side);
+
+/* ---- pair.c: life of a pair ---- */
+void pair_make(struct world *w, struct pair *p);
+/* Ends it by waiting until everything is over; then all counts must be exact. */
+void pair_finish(struct world *w, struct pair *p);
+/* The same after both ends were moved to ERR. */
+void pair_flush(struct world *w, struct pair *p);
+/* Frees all objects of it as it is. */
+void pair_destroy(struct pair *p);
+void pair_reset(struct world *w, struct pair *p);
+void pair_error(struct world *w, struct pair *p);
+void pair_drain(struct world *w, struct pair *p);
+void pair_look(struct world *w, struct pair *p);
+
+/* ---- traffic.c ---- */
+void post_receives(struct pair *p, unsigned side);
+void post_some(struct world *w, struct pair *p, unsigned side);
+/* A last request that is signaled: when it is over, all are. False: no room. */
+bool post_marker(struct pair *p, unsigned side);
+/* Takes what the CQs of both ends hold. Returns how many. */
+unsigned pair_poll(struct pair *p);
+
+#endif
