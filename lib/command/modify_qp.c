@@ -121,12 +121,57 @@ enum ceu_status ceu_qp_make(struct ceu *ceu, uint32_t qpn, const struct ceu_qp *
 	return CEU_OK;
 }
 
+/*
+ * A QP may hold a descriptor of its SRQ, which others could use, and its client waits for its tag:
+ * it goes through ERR, where ExecutionEngine gives it back with a completion. Not in a batch: then
+ * the SRQ goes, too.
+ */
+static void give_back_shared(struct ceu *ceu, struct qp *q)
+{
+	enum qp_state state = qp_state(q);
+
+	if (!q->srq || state == QP_RST || state == QP_INIT || ceu->batch ||
+		!ceu->config.hooks.quiesce)
+		return;
+	__atomic_store_n(&q->going, 1, __ATOMIC_RELAXED);
+	qp_set_error(&ceu->config.engines[q->engine], q);
+	for (unsigned int i = 0; i < CEU_WAIT_MAX; i++) {
+		if (__atomic_load_n(&q->ee.flushed, __ATOMIC_ACQUIRE) == EE_FLUSHED)
+			return;
+		ceu_quiesce(ceu);
+	}
+}
+
+/* The number of a QP whose reset gave up, which only the shadow knows: is it there? */
+static struct qp *find_stuck(struct ceu *ceu, uint32_t qpn)
+{
+	struct qp *q = qp_at(ceu->config.qps, qpn & ceu->config.qps->mask);
+	bool stuck = qpn != 0 && qp_number(q) == 0 &&
+		     ceu->shadow[qpn & ceu->config.qps->mask].qpn == qpn;
+
+	return stuck ? q : NULL;
+}
+
+/* Of a QP whose reset gave up: it is leaving, or has left meanwhile. */
+static enum ceu_status free_stuck(struct ceu *ceu, uint32_t qpn)
+{
+	struct qp *q = find_stuck(ceu, qpn);
+
+	if (!q)
+		return CEU_BAD_PARAM;
+	leave_srq(q);
+	ceu->shadow[q->index].qpn = 0;
+	ceu_settle(ceu);
+	return CEU_OK;
+}
+
 enum ceu_status ceu_qp_free(struct ceu *ceu, uint32_t qpn)
 {
 	struct qp *q = qp_find(ceu->config.qps, qpn);
 
 	if (!q)
-		return CEU_BAD_PARAM;
+		return free_stuck(ceu, qpn);
+	give_back_shared(ceu, q);
 	give_up(q);
 	leave_srq(q);
 	ceu->busy[q->index] = QP_GIVEN_UP;
@@ -336,6 +381,7 @@ static enum ceu_status reset(struct ceu *ceu, struct qp *q)
 	memset(&ceu->shadow[q->index], 0, sizeof(ceu->shadow[0]));
 	if (qp_state(q) == QP_RST)
 		return CEU_OK;
+	give_back_shared(ceu, q);
 	give_up(q);
 	ceu_quiesce(ceu);
 	ceu_qp_tell(ceu, q);
@@ -343,13 +389,14 @@ static enum ceu_status reset(struct ceu *ceu, struct qp *q)
 		ceu_quiesce(ceu);
 		left = ceu_qp_left(ceu, q);
 	}
-	if (!left) { /* some module still holds it: it stays given up, as after HW2SW_QP */
-		leave_srq(q);
+	if (!left) { /* some module still holds it: it stays given up and can only be freed */
+		ceu->shadow[q->index].qpn = qpn;
 		ceu->busy[q->index] = QP_TOLD;
 		ceu->leaving[ceu->leaving_count++] = q->index;
 		return CEU_BAD_SYS_STATE;
 	}
 	eq_forget(ceu->config.completion, EVENT_OF_QP, q->index); /* of its former life */
+	q->going = 0;
 	__atomic_store_n(&q->qpn, qpn, __ATOMIC_RELEASE);
 	return CEU_OK;
 }

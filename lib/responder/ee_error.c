@@ -154,8 +154,9 @@ static unsigned flush_shared(struct engine *e, struct counters *c, struct qp *qp
 		complete_error(e, c, qp, SYNDROME_WR_FLUSH);
 		rwm_release_wqe(qp);
 	}
-	qp->ee.flushed = EE_FLUSHED;
-	eq_post(e->completion, c, qp->client, EQE_LAST_WQE, qp_number(qp));
+	__atomic_store_n(&qp->ee.flushed, EE_FLUSHED, __ATOMIC_RELEASE); /* the CEU may wait */
+	if (!__atomic_load_n(&qp->going, __ATOMIC_RELAXED))
+		eq_post(e->completion, c, qp->client, EQE_LAST_WQE, qp_number(qp));
 	return 1;
 }
 

@@ -23,14 +23,6 @@ enum ee_state {
 	EE_STATES,
 };
 
-/* qp->ee.flushed */
-enum ee_flushed {
-	EE_NOT_FLUSHED,
-	EE_FLUSHED, /* with an SRQ, in ERR: EQE_LAST_WQE was raised */
-	EE_LEAVING, /* the CEU took the QP away; ee.answers_put: answers put into EE_RESPG by then
-		     */
-};
-
 /* An ACK owed at the end of the burst, and the mbuf that will carry it to RespPktGen. */
 struct owed_ack {
 	struct qp *qp;

@@ -258,6 +258,42 @@ static void qp__number_is_reused_only_when_let_go(void **state)
 	command_free_qp(&f, next);
 }
 
+/* Some module holds it for ever: the command fails, but the QP can be destroyed, at once or when it
+ * has left. */
+static void qp__stuck_in_its_reset_is_freed(void **state)
+{
+	struct ceu_qp make = command_qp(&f, SERVICE_RC);
+	struct control_qp_attr out;
+
+	(void)state;
+	for (int late = 0; late < 2; late++) {
+		command_make_qp(&f, QPN, SERVICE_RC);
+		to_rts();
+		lets_go = false;
+		assert_int_equal(move(CEU_2RST, 0), CEU_BAD_SYS_STATE);
+		assert_int_equal(move(CEU_2RST, 0), CEU_BAD_PARAM);
+		assert_int_equal(ceu_exec(f.ceu, CEU_QUERY_QP, QPN, NULL, 0, &out, sizeof(out)),
+			CEU_BAD_PARAM);
+		assert_int_equal(ceu_exec(f.ceu, CEU_HW2SW_QP, QPN ^ 0x100, NULL, 0, NULL, 0),
+			CEU_BAD_PARAM);
+		if (late) {
+			f.qps.qps[QPN & (TABLE - 1)].closed = QP_CLOSED_ALL;
+			assert_int_equal(ceu_tidy(f.ceu), 0);
+		}
+		command_free_qp(&f, QPN);
+		assert_int_equal(
+			ceu_exec(f.ceu, CEU_HW2SW_QP, QPN, NULL, 0, NULL, 0), CEU_BAD_PARAM);
+		assert_int_equal(ceu_tidy(f.ceu), !late);
+		assert_int_equal(
+			ceu_exec(f.ceu, CEU_SW2HW_QP, QPN ^ 0x100, &make, sizeof(make), NULL, 0),
+			late ? CEU_OK : CEU_BAD_SYS_STATE);
+		f.qps.qps[QPN & (TABLE - 1)].closed = QP_CLOSED_ALL;
+		assert_int_equal(ceu_tidy(f.ceu), 0);
+		lets_go = true;
+	}
+	command_free_qp(&f, QPN ^ 0x100);
+}
+
 static void qp__refused_parameters(void **state)
 {
 	(void)state;
@@ -494,6 +530,7 @@ int main(void)
 		TEST(qp__path_flips),
 		TEST(qp__error_wakes_every_module_once),
 		TEST(qp__number_is_reused_only_when_let_go),
+		TEST(qp__stuck_in_its_reset_is_freed),
 		TEST(qp__refused_parameters),
 		TEST(mpt__rights_and_place),
 		TEST(batch__waits_once),

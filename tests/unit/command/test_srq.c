@@ -12,6 +12,7 @@ enum { SRQN = 0x456703 };
 static struct command_fixture f;
 static struct client_page *page;
 static unsigned int quiesced;
+static unsigned int given_back; /* times that ExecutionEngine found a QP in ERR and flushed it */
 
 static void quiesce(void *ctx)
 {
@@ -22,8 +23,13 @@ static void quiesce(void *ctx)
 			struct qp *q = qp_at(&f.qps, i);
 
 			i = wake_next(&q->wake[t]);
-			if (qp_closing(q))
+			if (qp_closing(q)) {
 				qp_close(q, (enum wake_target)t);
+			} else if (t == WAKE_EE && qp_state(q) == QP_ERR) {
+				assert_int_equal(q->going, 1);
+				q->ee.flushed = EE_FLUSHED;
+				given_back++;
+			}
 		}
 }
 
@@ -31,7 +37,7 @@ static int setup(void **state)
 {
 	(void)state;
 	memset(&f, 0, sizeof(f));
-	quiesced = 0;
+	quiesced = given_back = 0;
 	f.hooks.quiesce = quiesce;
 	command_fixture_make(&f);
 	page = zeroed(sizeof(*page));
@@ -186,6 +192,33 @@ static void srq__stays_while_queue_pairs_use_it(void **state)
 	command_free_qp(&f, QPN);
 }
 
+/* What a QP holds of its SRQ comes back before the QP goes. */
+static void srq__gets_back_what_a_queue_pair_holds(void **state)
+{
+	struct ceu_qp qp = command_qp(&f, SERVICE_RC);
+	struct ceu_srq in = good();
+	struct qp *q;
+
+	(void)state;
+	assert_int_equal(make(SRQN, &in), CEU_OK);
+	qp.rq = NULL;
+	qp.rq_entries = 0;
+	qp.srqn = SRQN;
+	assert_int_equal(MAKE_QP(), CEU_OK);
+	q = qp_find(&f.qps, QPN);
+	q->state = QP_INIT; /* never received */
+	assert_int_equal(ceu_exec(f.ceu, CEU_2RST, QPN, NULL, 0, NULL, 0), CEU_OK);
+	assert_int_equal(given_back, 0);
+	q->state = QP_RTS;
+	assert_int_equal(ceu_exec(f.ceu, CEU_2RST, QPN, NULL, 0, NULL, 0), CEU_OK);
+	assert_int_equal(given_back, 1);
+	assert_int_equal(q->going, 0);
+	assert_int_equal(q->state, QP_RST);
+	q->state = QP_RTR;
+	command_free_qp(&f, QPN);
+	assert_int_equal(given_back, 2);
+}
+
 static void batch__srq_goes_with_its_queue_pairs(void **state)
 {
 	struct ceu_qp qp = command_qp(&f, SERVICE_UD);
@@ -235,6 +268,7 @@ int main(void)
 		TEST(srq__context_and_query),
 		TEST(srq__refused_parameters),
 		TEST(srq__stays_while_queue_pairs_use_it),
+		TEST(srq__gets_back_what_a_queue_pair_holds),
 		TEST(batch__srq_goes_with_its_queue_pairs),
 		TEST(arm__raises_the_event_at_once_if_below),
 	};

@@ -299,6 +299,22 @@ static void wake__of_one_that_receives_is_not_its_last(void **state)
 	assert_cqe(FX_QPN, USER_RECV, 0, TAG);
 }
 
+/* The CEU moves it to ERR only to reset or destroy it. */
+static void flush__says_nothing_of_one_that_goes(void **state)
+{
+	(void)state;
+	use_srq();
+	post(0, 1000);
+	send(FX_QPN, WIRE_RC_SEND_FIRST, 0, FX_MTU);
+	fx_poll(1);
+	fx->qp->going = 1;
+	assert_true(qp_set_error(&fx->e, fx->qp));
+	fx_poll(1);
+	assert_cqe(FX_QPN, USER_INVALID, SYNDROME_WR_FLUSH, TAG);
+	fx_assert_no_event();
+	assert_int_equal(fx->qp->ee.flushed, EE_FLUSHED);
+}
+
 static void flush__after_a_failure_the_open_one_completes_first(void **state)
 {
 	(void)state;
@@ -353,6 +369,7 @@ int main(void)
 		FX_TEST(flush__gives_back_what_it_holds_then_says_it_was_the_last),
 		FX_TEST(wake__of_one_that_receives_is_not_its_last),
 		FX_TEST(flush__waits_for_its_turn),
+		FX_TEST(flush__says_nothing_of_one_that_goes),
 		FX_TEST(flush__after_a_failure_the_open_one_completes_first),
 	};
 

@@ -272,9 +272,8 @@ struct softhca_srq_init_attr {
  * of the QP that took them. NULL with errno: EINVAL (max_wr is 0; beyond the device's limits),
  * ENOSPC, ENOMEM.
  *
- * A QP that is destroyed or reset in the middle of a message takes its request along: it never
- * completes and counts against max_wr. Who cannot spare it moves the QP to ERR first, waits for
- * SOFTHCA_EVENT_QP_LAST_WQE, and polls the CQ.
+ * A QP that is destroyed or reset in the middle of a message gives its request back, uncompleted:
+ * it counts against max_wr no more.
  */
 SOFTHCA_API struct softhca_srq *softhca_create_srq(
 	struct softhca_pd *pd, struct softhca_srq_init_attr *attr);

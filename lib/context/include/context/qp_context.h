@@ -62,6 +62,14 @@ struct atomic_result {
 	uint64_t orig;
 };
 
+/* What ExecutionEngine has done with the receive queue. */
+enum ee_flushed {
+	EE_NOT_FLUSHED,
+	EE_FLUSHED, /* with an SRQ, in ERR: what it held was given back, EQE_LAST_WQE was raised */
+	EE_LEAVING, /* the CEU took the QP away; ee.answers_put: answers put into EE_RESPG by then
+		     */
+};
+
 /* Where a QP's packets go and come from. */
 struct qp_path {
 	struct wire_template template; /* RC, UC: Ethernet … UDP of every packet; UD: without
@@ -88,6 +96,8 @@ struct qp {
 	uint8_t access;	    /* enum access_flags: REMOTE_* enabled on the QP */
 	uint8_t path_now;   /* atomic: the one of path[] that counts */
 	uint8_t sqd_notify; /* EQE_SQ_DRAINED is wanted */
+	uint8_t going;	    /* atomic: in ERR only to give back what it holds before it is reset or
+			       destroyed; no EQE_LAST_WQE is wanted */
 	uint32_t pd;
 	uint32_t dest_qpn;
 	uint32_t qkey;
@@ -205,10 +215,10 @@ struct qp {
 		uint32_t msn;
 		uint8_t nak_sent; /* a sequence or RNR NAK is out: silence until the expected PSN */
 		uint8_t message;  /* enum ee_message in progress */
-		uint8_t ack_pending;  /* an ACK is owed at the end of this burst */
-		uint8_t comm_est;     /* EQE_COMM_EST was raised */
-		uint8_t atomic_next;  /* next place in results */
-		uint8_t flushed;      /* enum ee_flushed: the receive queue was flushed in ERR */
+		uint8_t ack_pending; /* an ACK is owed at the end of this burst */
+		uint8_t comm_est;    /* EQE_COMM_EST was raised */
+		uint8_t atomic_next; /* next place in results */
+		uint8_t flushed; /* enum ee_flushed: the receive queue was flushed in ERR; atomic */
 		uint8_t reads_issued; /* READs handed to RespPktGen, free running; respg.reads_done
 				       */
 		uint8_t credits_told; /* credit code in the last AETH; 0 before the first */
