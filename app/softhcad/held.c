@@ -56,7 +56,7 @@ void held_put(struct device *v, struct rte_tel_data *to)
 	for (unsigned i = 0; i < h->config.engines; i++) {
 		const struct engine *e = &h->engines[i];
 
-		timers += requester_timers(e);
+		timers += requester_timers_armed(e);
 		elements += requester_elements(e);
 		descriptors += __atomic_load_n(&e->held_total, __ATOMIC_RELAXED);
 		fifos += in_fifos(e);

@@ -70,7 +70,7 @@ void tc_destroy(struct engine *e)
 		rte_free(t->slot);
 }
 
-unsigned requester_timers(const struct engine *e)
+unsigned requester_timers_armed(const struct engine *e)
 {
 	const struct tc *t = e->module[MODULE_TC];
 

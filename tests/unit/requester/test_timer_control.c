@@ -86,7 +86,7 @@ static void tc_poll__fires_within_a_tick(void **state)
 		assert_int_equal(ev.epoch, fx->qp[1]->epoch);
 		assert_int_equal(run(2 * MS, &ev), 0); /* once */
 	}
-	assert_int_equal(requester_timers(fx->e), 0);
+	assert_false(requester_timers_armed(fx->e));
 	fx_assert_counter(timers_set, 20);
 }
 
@@ -105,7 +105,7 @@ static void tc_poll__loss_fires_again_until_stopped(void **state)
 	}
 	command(0, TIMER_LOSS, TIMER_STOP, 0);
 	assert_int_equal(run(10 * ttr, &ev), 0);
-	assert_int_equal(requester_timers(fx->e), 0);
+	assert_false(requester_timers_armed(fx->e));
 }
 
 /* Progress restarts it, though nobody tells TimerControl. */
@@ -133,7 +133,7 @@ static void tc_poll__stops_when_nothing_is_outstanding(void **state)
 	q->rrc.unacked_psn = q->rtc.next_psn;
 	assert_int_equal(run(5 * qp_timeout_ns(q), &ev), 0);
 	assert_int_equal(q->tc.armed[TIMER_LOSS], 0);
-	assert_int_equal(requester_timers(fx->e), 0);
+	assert_false(requester_timers_armed(fx->e));
 }
 
 /* While the RNR timer runs, the Loss timer is silent but stays armed. */
@@ -209,7 +209,7 @@ static void tc_poll__time_jumps(void **state)
 	while (take_expiry(&ev))
 		fired++;
 	assert_int_equal(fired, FX_QPS);
-	assert_int_equal(requester_timers(fx->e), 0);
+	assert_false(requester_timers_armed(fx->e));
 	/* and after a long rest a timer is as exact as ever */
 	fx->e->now_ns += 5000 * MS + 11;
 	command(0, TIMER_RNR, TIMER_SET, MS);
@@ -241,7 +241,7 @@ static void tc_poll__many_queue_pairs(void **state)
 		assert_true(++slot[q->tc.slot[TIMER_RNR]] <= 8);
 	}
 	assert_false(take_expiry(&ev));
-	while (fx->e->now_ns < due[0] + 200 * MS && requester_timers(fx->e)) {
+	while (fx->e->now_ns < due[0] + 200 * MS && requester_timers_armed(fx->e)) {
 		fx->e->now_ns += tick_ns();
 		tc_poll(fx->e);
 		while (take_expiry(&ev)) {
@@ -251,7 +251,7 @@ static void tc_poll__many_queue_pairs(void **state)
 			assert_int_equal(fired[i]++, 0);
 		}
 	}
-	assert_int_equal(requester_timers(fx->e), 0);
+	assert_false(requester_timers_armed(fx->e));
 	for (uint32_t i = 0; i < count; i++)
 		assert_int_equal(fired[i], 1);
 }
@@ -353,7 +353,7 @@ static void tc_poll__stale_commands(void **state)
 	old = *fx->qp[0];
 	old.qpn += 64;
 	command_of(&old, TIMER_RNR, TIMER_SET, MS);
-	assert_int_equal(requester_timers(fx->e), 0);
+	assert_false(requester_timers_armed(fx->e));
 }
 
 static void tc_poll__output_full(void **state)
@@ -365,7 +365,7 @@ static void tc_poll__output_full(void **state)
 	fx_fill(CHANNEL_TC_RRC, 0);
 	fx->e->now_ns += 3 * MS;
 	tc_poll(fx->e);
-	assert_int_not_equal(requester_timers(fx->e), 0);
+	assert_true(requester_timers_armed(fx->e));
 	fx_unfill(CHANNEL_TC_RRC);
 	assert_true(run(4 * tick_ns(), &ev) != 0);
 	assert_true(take_expiry(&ev) || run(4 * tick_ns(), &ev) != 0);

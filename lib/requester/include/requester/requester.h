@@ -25,6 +25,6 @@ unsigned requester_stock(const struct engine *e);
 unsigned requester_elements(const struct engine *e);
 
 /* Timers armed. 0 at rest. The lcore that runs requester_recv, or while the stages rest. */
-unsigned requester_timers(const struct engine *e);
+unsigned requester_timers_armed(const struct engine *e);
 
 #endif
