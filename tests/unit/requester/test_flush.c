@@ -101,6 +101,22 @@ static void bad_request(unsigned qp, uint32_t wqe_offset)
 	rrc_poll(fx->e);
 }
 
+/* A READ before it counts, too. */
+static void rrc_poll__bad_request_behind_a_read(void **state)
+{
+	send_request(0, USER_RDMA_READ, 8, 0);
+	sent();
+	bad_request(0, 64);
+	fx_assert_no_cqe();
+	respond_with(0,
+		(struct wire_headers){
+			.opcode = WIRE_RC_READ_RESP_ONLY, .psn = P(0), .syndrome = aeth_ack(31)},
+		8, 1);
+	rrc_poll(fx->e);
+	fx_assert_cqe(USER_RDMA_READ, 0);
+	fx_assert_error(SYNDROME_LOCAL_QP_OP, 64);
+}
+
 /* It waits for what is outstanding; the flush is the end of that. */
 static void rrc_poll__flush_ends_a_bad_requests_wait(void **state)
 {
@@ -186,6 +202,7 @@ int main(void)
 		FX_TEST(rrc_poll__failing_message_half_sent_completes_once),
 		FX_TEST(rrc_poll__bad_request_in_its_turn),
 		FX_TEST(rrc_poll__stale_bad_request),
+		FX_TEST(rrc_poll__bad_request_behind_a_read),
 		FX_TEST(rrc_poll__flush_ends_a_bad_requests_wait),
 		FX_TEST(requester_complete__without_a_number),
 		FX_TEST(rrc_let_go__with_everything_outstanding),

@@ -236,6 +236,7 @@ static void rrc_poll__rnr_nak(void **state)
 	/* what the rest of the burst draws does not count */
 	respond(0, P(1), aeth_nak(AETH_NAK_SEQUENCE), 0);
 	assert_no_retransmission();
+	assert_int_equal(fx->qp[0]->rrc.retry_left, 3);
 	expire(0, TIMER_RNR);
 	assert_int_equal(fx->qp[0]->rrc.rnr_waiting, 0);
 	assert_retransmission(WIRE_RC_SEND_ONLY, P(1));
@@ -627,6 +628,20 @@ static void rrc_poll__nak_behind_a_lost_response(void **state)
 	assert_retransmission(WIRE_RC_SEND_ONLY, P(1));
 }
 
+/* But the wait that an RNR NAK asks for comes first (C9-130). */
+static void rrc_poll__rnr_behind_a_lost_response(void **state)
+{
+	read_request(8, 0);
+	send_request(0, USER_SEND, 8, 64);
+	sent();
+	respond(0, P(1), aeth_rnr(1), 0);
+	assert_int_equal(fx->qp[0]->rrc.rnr_waiting, 1);
+	assert_int_equal(fx->qp[0]->rrc.retry_left, 3);
+	assert_no_retransmission();
+	expire(0, TIMER_RNR);
+	assert_retransmission(WIRE_RC_READ_REQUEST, P(0));
+}
+
 static void rrc_poll__read_of_nothing(void **state)
 {
 	read_request(0, 64);
@@ -704,6 +719,7 @@ int main(void)
 		FX_TEST(rrc_poll__implied_naks_run_out),
 		FX_TEST(rrc_poll__missing_responses_run_out),
 		FX_TEST(rrc_poll__nak_behind_a_lost_response),
+		FX_TEST(rrc_poll__rnr_behind_a_lost_response),
 		FX_TEST(rrc_poll__read_of_nothing),
 		FX_TEST(rrc_poll__atomic_without_room),
 		FX_TEST(rrc_poll__no_packet_buffer_for_a_read),
