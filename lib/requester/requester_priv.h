@@ -59,6 +59,18 @@ void retransmit_acked(struct engine *e, struct qp *q, uint32_t acked);
 /* One poll of it. Returns packets sent again. */
 unsigned retransmit_poll(struct engine *e);
 
+/* The packet asks for an acknowledgement. It may be in MultiQueue already, where the walk looks at
+ * that. RequesterTransControl; packet_asks(): RequesterRecvControl. */
+static inline void packet_ask(struct packet *p)
+{
+	__atomic_store_n(&p->headers.ackreq, 1, __ATOMIC_RELAXED);
+}
+
+static inline bool packet_asks(const struct packet *p)
+{
+	return __atomic_load_n(&p->headers.ackreq, __ATOMIC_RELAXED);
+}
+
 /* Payloads up to here get their CRC together with the headers, in one pass over the finished frame;
  * longer ones while they are copied. */
 #define CRC_WITH_COPY_BYTES 256u

@@ -393,7 +393,7 @@ static void end_visit(struct visit *v, enum rtc_state state)
 	bool rc = q->service == SERVICE_RC;
 
 	if (v->sent && rc) {
-		packet_of(v->t->out[v->t->out_count - 1])->headers.ackreq = 1;
+		packet_ask(packet_of(v->t->out[v->t->out_count - 1]));
 		q->rtc.since_ack = 0;
 	}
 	rtc_out_flush(v->e);

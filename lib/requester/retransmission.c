@@ -224,7 +224,7 @@ static unsigned walk(struct engine *e, struct qp *q, struct rte_mbuf **m, unsign
 
 	*wait = false;
 	while (n < room && !*wait && (m[n] = walk_next(e, q)))
-		*wait = packet_of(m[n++])->headers.ackreq && !within_window(q);
+		*wait = packet_asks(packet_of(m[n++])) && !within_window(q);
 	return n;
 }
 

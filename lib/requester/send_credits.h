@@ -76,7 +76,7 @@ static inline bool limit(struct qp *q, struct request *r, struct packet *p, bool
 	if (r->opcode == USER_RDMA_WRITE_IMM && !last)
 		return false;
 	r->flags &= ~REQUEST_LIMITED;
-	p->headers.ackreq = 1;
+	packet_ask(p);
 	q->rtc.limited = last ? LIMITED_MESSAGE : LIMITED_REST;
 	return !last;
 }
