@@ -28,8 +28,9 @@ static bool duplicate_read(struct ee_work *w)
 	if (!request_check_duplicate_read(w->qp, w->a))
 		return false;
 	w->respond = RESPONSE_READ;
-	return v2p_map(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd, h->rkey, h->va,
-		       h->dma_len, ACCESS_REMOTE_READ, &addr, &run) == V2P_SUCCESS;
+	return v2p_map_remote(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd,
+		       qp_number(w->qp), h->rkey, h->va, h->dma_len, ACCESS_REMOTE_READ, &addr,
+		       &run) == V2P_SUCCESS;
 }
 
 /* The saved result, never a second execution (o9-66). */

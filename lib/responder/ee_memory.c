@@ -108,8 +108,9 @@ enum ee_state step_send_scatter(struct ee_work *w)
 static inline enum ee_state vtp_read(struct ee_work *w)
 {
 	const struct wire_headers *h = &w->a->headers;
-	enum v2p_state s = v2p_map(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd,
-		h->rkey, h->va, h->dma_len, ACCESS_REMOTE_READ, &w->addr, &w->run);
+	enum v2p_state s = v2p_map_remote(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
+		w->qp->pd, qp_number(w->qp), h->rkey, h->va, h->dma_len, ACCESS_REMOTE_READ,
+		&w->addr, &w->run);
 
 	if (unlikely(s != V2P_SUCCESS)) {
 		v2p_count_error(w->c, s);
@@ -134,8 +135,9 @@ enum ee_state step_vtp_cmd(struct ee_work *w)
 		w->write = (struct write_addr){.va = h->va, .rkey = h->rkey, .left = h->dma_len};
 	else
 		w->write = wat_load(w->qp);
-	s = v2p_map(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd, w->write.rkey,
-		w->write.va, bytes, ACCESS_REMOTE_WRITE, &w->addr, &w->run);
+	s = v2p_map_remote(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd,
+		qp_number(w->qp), w->write.rkey, w->write.va, bytes, ACCESS_REMOTE_WRITE, &w->addr,
+		&w->run);
 	if (likely(s == V2P_SUCCESS))
 		return EE_WRITE_DATA;
 	v2p_count_error(w->c, s);
@@ -180,8 +182,9 @@ enum ee_state step_atomic(struct ee_work *w)
 {
 	struct wire_headers *h = &w->a->headers;
 	struct qp *qp = w->qp;
-	enum v2p_state s = v2p_map(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->pd,
-		h->rkey, h->va, sizeof(uint64_t), ACCESS_REMOTE_ATOMIC, &w->addr, &w->run);
+	enum v2p_state s = v2p_map_remote(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->pd,
+		qp_number(qp), h->rkey, h->va, sizeof(uint64_t), ACCESS_REMOTE_ATOMIC, &w->addr,
+		&w->run);
 
 	if (s != V2P_SUCCESS) {
 		v2p_count_error(w->c, s);
@@ -205,8 +208,8 @@ enum ee_state step_atomic(struct ee_work *w)
  * is an R_Key violation. */
 static enum wire_outcome invalidate(struct ee_work *w)
 {
-	enum v2p_state s =
-		v2p_invalidate_remote(w->e->v2p, w->qp->pd, w->a->headers.invalidate_rkey);
+	enum v2p_state s = v2p_invalidate_remote(
+		w->e->v2p, w->qp->pd, qp_number(w->qp), w->a->headers.invalidate_rkey);
 
 	v2p_count_error(w->c, s);
 	return s == V2P_SUCCESS ? OUTCOME_OK : OUTCOME_REMOTE_ACCESS;

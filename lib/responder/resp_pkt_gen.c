@@ -172,8 +172,8 @@ static enum v2p_state copy_read(struct engine *e, const struct qp *qp, const str
 	while (bytes) {
 		uint64_t run;
 		uint8_t *src;
-		enum v2p_state s = v2p_map(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->pd,
-			a->rkey, va, bytes, ACCESS_REMOTE_READ, &src, &run);
+		enum v2p_state s = v2p_map_remote(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
+			qp->pd, qp_number(qp), a->rkey, va, bytes, ACCESS_REMOTE_READ, &src, &run);
 		uint32_t n = (uint32_t)RTE_MIN((uint64_t)bytes, run);
 
 		if (unlikely(s != V2P_SUCCESS))

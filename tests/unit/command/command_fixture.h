@@ -39,8 +39,10 @@ static inline void command_fixture_make(struct command_fixture *f)
 
 	assert_int_equal(qp_table_create(&f->qps, f->qp_count ? f->qp_count : TABLE), 0);
 	assert_int_equal(srq_table_create(&f->srqs, TABLE), 0);
-	f->v2p = (struct v2p){
-		.mpt = zeroed(TABLE * sizeof(struct mpt_entry)), .mpts = TABLE, .mask = TABLE - 1};
+	f->v2p = (struct v2p){.mpt = zeroed(TABLE * sizeof(struct mpt_entry)),
+		.bound = zeroed(TABLE * sizeof(uint32_t)),
+		.mpts = TABLE,
+		.mask = TABLE - 1};
 	assert_int_equal(completion_create(&f->completion, TABLE, TABLE, TABLE), 0);
 	f->engine = zeroed(sizeof(*f->engine));
 	for (unsigned int t = 0; t < WAKE_COUNT; t++)
@@ -67,6 +69,7 @@ static inline void command_fixture_free(struct command_fixture *f)
 	srq_table_destroy(&f->srqs);
 	completion_destroy(&f->completion);
 	free(f->v2p.mpt);
+	free(f->v2p.bound);
 	free(f->engine);
 }
 

@@ -337,7 +337,7 @@ static void mpt__rights_and_place(void **state)
 	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_MPT, 4, &e, sizeof(e), NULL, 0), CEU_BAD_PARAM);
 	e.access = ACCESS_REMOTE_WRITE;
 	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_MPT, 3, &e, sizeof(e), NULL, 0), CEU_BAD_PARAM);
-	e.access = 0x10;
+	e.access = 0x40;
 	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_MPT, 3, &e, sizeof(e), NULL, 0), CEU_BAD_PARAM);
 	e.access = 0xf;
 	e.length = UINT64_MAX;

@@ -136,9 +136,9 @@ static void v2p_invalidate_remote__takes_the_key_and_not_the_index(void **state)
 
 	assert_int_equal(write_flags(KEY, MPT_INVALIDATE_REMOTE), 0);
 	assert_int_equal(map(FX_PD, KEY, 0, 1, 0), V2P_SUCCESS);
-	assert_int_equal(v2p_invalidate_remote(v, FX_PD, KEY), V2P_SUCCESS);
+	assert_int_equal(v2p_invalidate_remote(v, FX_PD, 0, KEY), V2P_SUCCESS);
 	assert_int_equal(map(FX_PD, KEY, 0, 1, 0), V2P_KEY_ERR);
-	assert_int_equal(v2p_invalidate_remote(v, FX_PD, KEY), V2P_KEY_ERR);
+	assert_int_equal(v2p_invalidate_remote(v, FX_PD, 0, KEY), V2P_KEY_ERR);
 	assert_int_equal(write_flags(KEY, 0), -EEXIST);
 	assert_int_equal(write_flags(KEY + 0x10000, 0), -EEXIST); /* the same index */
 	assert_int_equal(v2p_invalidate_mpt(v, KEY + 0x10000), -ENOENT);
@@ -152,15 +152,15 @@ static void v2p_invalidate_remote__refusals(void **state)
 {
 	struct v2p *v = fx->e->v2p;
 
-	assert_int_equal(v2p_invalidate_remote(v, FX_PD, 0), V2P_KEY_ERR);
-	assert_int_equal(v2p_invalidate_remote(v, FX_PD, KEY), V2P_KEY_ERR);
+	assert_int_equal(v2p_invalidate_remote(v, FX_PD, 0, 0), V2P_KEY_ERR);
+	assert_int_equal(v2p_invalidate_remote(v, FX_PD, 0, KEY), V2P_KEY_ERR);
 	assert_int_equal(write_flags(KEY, 0), 0);
-	assert_int_equal(v2p_invalidate_remote(v, FX_PD, KEY + 0x10000), V2P_KEY_ERR);
-	assert_int_equal(v2p_invalidate_remote(v, FX_PD + 1, KEY), V2P_PD_ERR);
-	assert_int_equal(v2p_invalidate_remote(v, FX_PD, KEY), V2P_FLAGS_ERR);
+	assert_int_equal(v2p_invalidate_remote(v, FX_PD, 0, KEY + 0x10000), V2P_KEY_ERR);
+	assert_int_equal(v2p_invalidate_remote(v, FX_PD + 1, 0, KEY), V2P_PD_ERR);
+	assert_int_equal(v2p_invalidate_remote(v, FX_PD, 0, KEY), V2P_FLAGS_ERR);
 	assert_int_equal(map(FX_PD, KEY, 0, 1, 0), V2P_SUCCESS);
 	assert_int_equal(v2p_invalidate_mpt(v, KEY), 0);
-	assert_int_equal(write_flags(KEY, MPT_INVALIDATE_REMOTE << 1), -EINVAL);
+	assert_int_equal(write_flags(KEY, MPT_FLAGS + 1), -EINVAL);
 }
 
 static void v2p_count_error__by_name(void **state)

@@ -106,6 +106,8 @@ enum access_flags {
 	ACCESS_REMOTE_WRITE = 2,
 	ACCESS_REMOTE_READ = 4,
 	ACCESS_REMOTE_ATOMIC = 8,
+	ACCESS_MW_BIND = 16,	/* windows and fast-registered regions may lie over it */
+	ACCESS_ZERO_BASED = 32, /* its addresses begin at 0 */
 };
 
 struct control_mr {

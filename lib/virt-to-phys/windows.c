@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory windows and fast-registered regions (IBTA 10.6.7): entries that work requests bind to a
+ * registered region's memory and invalidate again. Any lcore, data path; no locks, never waits:
+ * every change is a copy of the entry, judged and replaced as a whole if nobody else has changed it
+ * meanwhile. Two work requests that change one entry at the same moment are their client's mistake:
+ * the second is refused.
+ *
+ * The memory stays the region's. `bound` counts who lies over it, from before the entry says so to
+ * after it does no longer; HW2SW_MPT begins by swinging that count from 0 to V2P_LEAVING, so that
+ * either the region stays or nothing comes after. Who counts has found the key and the PD of a live
+ * region, so nobody can hold up another client's.
+ */
+#include "v2p_priv.h"
+
+#define REMOTE_RIGHTS (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC)
+#define REMOTE_WRITES (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC)
+
+/* Counts one more entry over a region. False: it is about to go. */
+static bool parent_hold(struct v2p *v, uint32_t parent)
+{
+	uint32_t *bound = &v->bound[parent & v->mask];
+	uint32_t n = __atomic_load_n(bound, __ATOMIC_RELAXED);
+
+	do {
+		if (n & V2P_LEAVING)
+			return false;
+	} while (!__atomic_compare_exchange_n(
+		bound, &n, n + 1, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+	return true;
+}
+
+void v2p_parent_release(struct v2p *v, uint32_t parent)
+{
+	if (parent)
+		__atomic_fetch_sub(&v->bound[parent & v->mask], 1, __ATOMIC_SEQ_CST);
+}
+
+/* Puts the entry in the place of `old`; its memory, if any, is counted, that of the old one no
+ * longer. */
+static enum v2p_state exchange(struct v2p *v, const struct mpt_entry *old, struct mpt_entry *entry)
+{
+	if (entry->parent && !parent_hold(v, entry->parent))
+		return V2P_KEY_ERR;
+	if (!v2p_entry_replace(v, old->key, entry)) {
+		v2p_parent_release(v, entry->parent);
+		return V2P_KEY_ERR;
+	}
+	v2p_parent_release(v, old->parent);
+	return V2P_SUCCESS;
+}
+
+/* The same entry, invalid and without memory. Not that of an ordinary region: who looks it up the
+ * short way has seen its key and reads the rest. */
+static struct mpt_entry emptied(const struct mpt_entry *old)
+{
+	struct mpt_entry e = *old;
+
+	e.key = 0;
+	if (!(e.flags & MPT_CHANGES))
+		return e;
+	e.parent = e.qpn = e.rights = 0;
+	e.start = e.length = 0;
+	e.phys = NULL;
+	return e;
+}
+
+/* The region that something is to lie over: an ordinary one, of that PD, that allows it. */
+static enum v2p_state parent_get(
+	const struct v2p *v, uint32_t key, uint32_t pd, struct mpt_entry *parent)
+{
+	if (key == 0 || !v2p_entry_get(v, key, parent) || parent->key != key)
+		return V2P_KEY_ERR;
+	if (parent->pd != pd)
+		return V2P_PD_ERR;
+	if (parent->flags & MPT_CHANGES || !(parent->access & ACCESS_MW_BIND) ||
+		parent->access & ACCESS_ZERO_BASED || !parent->phys)
+		return V2P_FLAGS_ERR;
+	return V2P_SUCCESS;
+}
+
+static bool inside(const struct mpt_entry *m, uint64_t start, uint64_t length)
+{
+	uint64_t offset = start - m->start;
+
+	return offset <= m->length && length <= m->length - offset;
+}
+
+/* ---- windows ---- */
+
+/* What is wrong with the request as such. */
+static enum v2p_state bind_judge(const struct mpt_entry *w, const struct v2p_bind *b)
+{
+	bool type_2 = w->flags & MPT_WINDOW_2;
+	uint32_t rights = REMOTE_RIGHTS | (type_2 ? ACCESS_ZERO_BASED : 0);
+
+	if (w->pd != b->pd)
+		return V2P_PD_ERR;
+	if (type_2 && w->key)
+		return V2P_KEY_ERR;
+	if (b->access & ~rights)
+		return V2P_FLAGS_ERR;
+	return type_2 && !b->length ? V2P_LENGTH_ERR : V2P_SUCCESS;
+}
+
+/* What the region says to it; *bound is the window as it will be. */
+static enum v2p_state bind_memory(
+	const struct v2p *v, const struct v2p_bind *b, struct mpt_entry *bound)
+{
+	struct mpt_entry m;
+	enum v2p_state s = parent_get(v, b->parent, b->pd, &m);
+
+	if (s != V2P_SUCCESS)
+		return s;
+	if (b->access & REMOTE_WRITES && !(m.access & ACCESS_LOCAL_WRITE))
+		return V2P_FLAGS_ERR;
+	if (!inside(&m, b->start, b->length))
+		return V2P_LENGTH_ERR;
+	bound->key = b->key;
+	bound->parent = b->parent;
+	bound->qpn = bound->flags & MPT_WINDOW_2 ? b->qpn : 0;
+	bound->rights = (uint16_t)(b->access & REMOTE_RIGHTS);
+	bound->start = b->access & ACCESS_ZERO_BASED ? 0 : b->start;
+	bound->length = b->length;
+	bound->phys = m.phys + (b->start - m.start);
+	return V2P_SUCCESS;
+}
+
+enum v2p_state v2p_bind(struct v2p *v, const struct v2p_bind *b)
+{
+	struct mpt_entry w, bound;
+	enum v2p_state s;
+
+	if (!v2p_entry_get(v, b->key, &w) || !(w.flags & MPT_WINDOW))
+		return V2P_KEY_ERR;
+	s = bind_judge(&w, b);
+	if (s != V2P_SUCCESS)
+		return s;
+	bound = emptied(&w);
+	if (b->length)
+		s = bind_memory(v, b, &bound);
+	return s == V2P_SUCCESS ? exchange(v, &w, &bound) : s;
+}
+
+/* ---- fast registration ---- */
+
+/* How many pages the region needs; 0: it cannot be. */
+static uint64_t pages_needed(const struct v2p_registration *r)
+{
+	uint64_t page = 1ull << r->log_page, first = r->iova & (page - 1);
+
+	if (r->length == 0 || r->iova + r->length < r->iova || r->length > UINT64_MAX - 2 * page)
+		return 0;
+	return (first + r->length + page - 1) >> r->log_page;
+}
+
+/* Do the pages lie in the parent, aligned, one behind the other? */
+static bool pages_fit(const struct v2p_registration *r, const struct mpt_entry *parent)
+{
+	uint64_t page = 1ull << r->log_page;
+
+	for (uint32_t i = 0; i < r->pages; i++) {
+		if (r->page[i] & (page - 1) || !inside(parent, r->page[i], page))
+			return false;
+		if (r->page[i] != r->page[0] + i * page)
+			return false;
+	}
+	return true;
+}
+
+static enum v2p_state registration_judge(
+	const struct mpt_entry *f, const struct v2p_registration *r)
+{
+	if (f->pd != r->pd)
+		return V2P_PD_ERR;
+	if (f->key)
+		return V2P_KEY_ERR;
+	if (r->access & ~(uint32_t)(REMOTE_RIGHTS | ACCESS_LOCAL_WRITE) ||
+		(r->access & REMOTE_WRITES && !(r->access & ACCESS_LOCAL_WRITE)))
+		return V2P_FLAGS_ERR;
+	if (r->log_page < V2P_LOG_PAGE_MIN || r->log_page > V2P_LOG_PAGE_MAX || r->pages == 0 ||
+		r->pages != pages_needed(r))
+		return V2P_LENGTH_ERR;
+	return V2P_SUCCESS;
+}
+
+enum v2p_state v2p_fast_register(struct v2p *v, const struct v2p_registration *r)
+{
+	struct mpt_entry f, m, made;
+	enum v2p_state s;
+
+	if (!v2p_entry_get(v, r->key, &f) || !(f.flags & MPT_FAST))
+		return V2P_KEY_ERR;
+	s = registration_judge(&f, r);
+	if (s == V2P_SUCCESS)
+		s = parent_get(v, r->parent, r->pd, &m);
+	if (s != V2P_SUCCESS)
+		return s;
+	if (r->access & ACCESS_LOCAL_WRITE && !(m.access & ACCESS_LOCAL_WRITE))
+		return V2P_FLAGS_ERR;
+	if (!pages_fit(r, &m))
+		return V2P_LENGTH_ERR;
+	made = emptied(&f);
+	made.key = r->key;
+	made.parent = r->parent;
+	made.rights = (uint16_t)(r->access | V2P_LOCAL_READ);
+	made.start = r->iova;
+	made.length = r->length;
+	made.log_page = r->log_page;
+	made.phys = m.phys + (r->page[0] - m.start) + (r->iova & ((1ull << r->log_page) - 1));
+	return exchange(v, &f, &made);
+}
+
+/* ---- both ---- */
+
+static enum v2p_state invalidate(struct v2p *v, uint32_t pd, uint32_t qpn, uint32_t key)
+{
+	struct mpt_entry old, empty;
+
+	if (key == 0 || !v2p_entry_get(v, key, &old) || old.key != key)
+		return V2P_KEY_ERR;
+	if (old.pd != pd)
+		return V2P_PD_ERR;
+	if (!(old.flags & MPT_INVALIDATE_REMOTE))
+		return V2P_FLAGS_ERR;
+	if (old.flags & MPT_WINDOW_2 && old.qpn != qpn)
+		return V2P_PD_ERR;
+	empty = emptied(&old);
+	return exchange(v, &old, &empty);
+}
+
+enum v2p_state v2p_invalidate_remote(struct v2p *v, uint32_t pd, uint32_t qpn, uint32_t key)
+{
+	return invalidate(v, pd, qpn, key);
+}
+
+enum v2p_state v2p_invalidate_local(struct v2p *v, uint32_t pd, uint32_t qpn, uint32_t key)
+{
+	return invalidate(v, pd, qpn, key);
+}
+
+enum v2p_state v2p_map_changing(const struct v2p *v, uint32_t pd, uint32_t qpn, uint32_t key,
+	uint64_t va, uint64_t length, uint32_t access, uint8_t **addr, uint64_t *run)
+{
+	struct mpt_entry m;
+
+	*addr = NULL;
+	*run = length;
+	if (key == 0 || !v2p_entry_get(v, key, &m) || m.key != key)
+		return V2P_KEY_ERR;
+	if (m.pd != pd || (m.flags & MPT_WINDOW_2 && m.qpn != qpn))
+		return V2P_PD_ERR;
+	if ((m.rights & access) != access)
+		return V2P_FLAGS_ERR;
+	if (!inside(&m, va, length))
+		return V2P_LENGTH_ERR;
+	*addr = m.phys + (va - m.start);
+	return V2P_SUCCESS;
+}
+
+bool v2p_may_become(const struct v2p *v, uint32_t key)
+{
+	struct mpt_entry m;
+
+	return key && v2p_entry_get(v, key, &m) && m.flags & MPT_FAST;
+}
