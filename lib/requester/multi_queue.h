@@ -25,11 +25,12 @@
 #define MQ_NIL	  0xffffffffu
 #define MQ_CLOSED 0xfffffffeu
 
-/* A Send/Write packet. */
+/* A Send/Write packet. Or a local operation that has been executed: it waits for its completion
+ * behind the packet or response with its PSN. */
 struct sw_element {
 	uint32_t next; /* atomic */
 	uint32_t psn;
-	struct rte_mbuf *m; /* one reference */
+	struct rte_mbuf *m; /* one reference; NULL: a local operation */
 	uint32_t wqe_offset;
 	uint32_t length; /* of the message, bytes */
 	uint8_t opcode;	 /* enum user_opcode */

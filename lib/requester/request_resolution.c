@@ -24,7 +24,7 @@ static inline void go(struct request *r, enum rr_state next)
 
 static inline enum rr_state data_state(const struct request *r)
 {
-	bool bypass = r->flags & REQUEST_INLINE || r->opcode == USER_RDMA_READ ||
+	bool bypass = r->flags & (REQUEST_INLINE | REQUEST_LOCAL) || r->opcode == USER_RDMA_READ ||
 		      r->outcome != OUTCOME_OK;
 
 	return bypass ? RR_BYPASS : RR_FETCH_DATA_MR;

@@ -138,10 +138,11 @@ static inline uint32_t qp_next_psn(const struct qp *q)
 	return __atomic_load_n(&q->rtc.next_psn, __ATOMIC_ACQUIRE);
 }
 
-/* Is the READ at the head of its queue older than the packet at the head of theirs (or alone)? */
+/* Is the READ at the head of its queue older than the packet at the head of theirs (or alone)? A
+ * local operation has the PSN of what it stands behind: a READ of the same is older. */
 static inline bool read_is_older(const struct sw_element *sw, const struct rd_element *rd)
 {
-	return rd && (!sw || psn_before(rd->psn, sw->psn));
+	return rd && (!sw || psn_before_eq(rd->psn, sw->psn));
 }
 
 /* RequesterTransControl may wait for what has just changed: it stores `parked` and then looks at

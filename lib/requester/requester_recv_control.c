@@ -114,6 +114,11 @@ static void give_up(struct engine *e, struct qp *q, enum wire_outcome first, uin
 		q->rrc.fatal = !last;
 }
 
+void rrc_release_local(struct engine *e, struct qp *q)
+{
+	release(e, q, psn_sub(q->rrc.unacked_psn, 1));
+}
+
 /* Gives up everything outstanding, in order. The context's numbers are not kept up any more: ERR is
  * left through RST only. */
 void rrc_flush(struct engine *e, struct qp *q, enum wire_outcome first)
@@ -122,6 +127,7 @@ void rrc_flush(struct engine *e, struct qp *q, enum wire_outcome first)
 	struct rd_element *rd;
 
 	rrc_enter(e, RRC_FLUSH);
+	rrc_release_local(e, q);
 	while (mq_heads(e->mq, &q->mq.sw, &q->mq.rd, &sw, &rd)) {
 		if (read_is_older(sw, rd)) {
 			give_up(e, q, first, rd->wqe_offset, rd->opcode, true);
@@ -407,6 +413,7 @@ static void read_done(struct engine *e, struct qp *q, struct rd_element *rd)
 	q->rrc.gap_psn = 0;
 	__atomic_store_n(&q->rrc.reads_done, q->rrc.reads_done + 1, __ATOMIC_RELEASE);
 	advanced(e, q, unacked);
+	rrc_release_local(e, q);
 }
 
 /* The response is given up, and with it the queue pair. */

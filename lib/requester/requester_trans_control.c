@@ -83,7 +83,7 @@ static void drain(struct engine *e, struct qp *q)
 	if (!q->rtc.parked)
 		__atomic_store_n(&q->rtc.parked, PARK_DRAIN, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (q->service == SERVICE_RC && qp_outstanding(q))
+	if (q->service == SERVICE_RC && (qp_outstanding(q) || mq_count(&q->mq.sw)))
 		return;
 	__atomic_store_n(&q->rtc.drained, turn, __ATOMIC_RELEASE);
 	if (q->sqd_notify)
@@ -152,7 +152,9 @@ static enum rtc_state resp_cxt(struct visit *v)
 		return RTC_FLUSH;
 	if (unlikely(v->r->outcome != OUTCOME_OK))
 		return rc ? RTC_RC_BAD_REQ : RTC_UCUD_CPL;
-	return rc ? RTC_RC_JUDGE_MSG : RTC_UCUD_SEG;
+	if (rc)
+		return RTC_RC_JUDGE_MSG;
+	return unlikely(v->r->flags & REQUEST_LOCAL) ? RTC_LOCAL : RTC_UCUD_SEG;
 }
 
 static enum rtc_state flush(struct visit *v)
@@ -207,8 +209,12 @@ static enum rtc_state rc_judge_msg(struct visit *v)
 		return rtc_park(v, PARK_CREDIT);
 	if (v->r->flags & REQUEST_STARTED)
 		return RTC_RC_SEG;
-	if (v->r->flags & REQUEST_FENCE && reads)
-		return rtc_park(v, PARK_FENCE);
+	if (v->r->flags & (REQUEST_FENCE | REQUEST_LOCAL)) {
+		if (v->r->flags & REQUEST_FENCE && reads)
+			return rtc_park(v, PARK_FENCE);
+		if (v->r->flags & REQUEST_LOCAL)
+			return RTC_LOCAL;
+	}
 	if (unlikely(window_full(v)))
 		return rtc_park(v, PARK_PSN);
 	judge_credit(q, v->r);
@@ -238,14 +244,6 @@ static enum rtc_state ucud_cpl(struct visit *v)
 	return resolution_complete(v->e, v->q, v->m) ? RTC_CXT_WB : RTC_STALLED;
 }
 
-static void finish_request(struct visit *v)
-{
-	struct qp *q = v->q;
-
-	q->rtc.head = v->r->next;
-	__atomic_store_n(&q->rtc.consumed, q->rtc.consumed + 1, __ATOMIC_RELEASE);
-}
-
 /* A bad request goes to RequesterRecvControl, which completes it when all before it has completed;
  * what comes after it is flushed the same way. */
 static enum rtc_state rc_bad_req(struct visit *v)
@@ -255,7 +253,7 @@ static enum rtc_state rc_bad_req(struct visit *v)
 	if (!channel_room(out))
 		return RTC_STALLED;
 	v->q->rtc.flushing = 1;
-	finish_request(v);
+	rtc_finish_request(v);
 	v->r->next = NULL;
 	channel_put_one(out, v->m);
 	return RTC_IDLE;
@@ -266,7 +264,7 @@ static enum rtc_state cxt_wb(struct visit *v)
 	count(rtc_counters(v->e), COUNTER_requests);
 	v->q->rtc.ssn = psn_add(v->q->rtc.ssn, 1);
 	v->q->rtc.lsn += !consumes_receive(v->r);
-	finish_request(v);
+	rtc_finish_request(v);
 	rte_mbuf_raw_free(v->m);
 	v->freed++;
 	return RTC_IDLE;
@@ -289,6 +287,8 @@ static enum rtc_state step(struct visit *v, enum rtc_state state)
 		return rtc_rc_seg(v);
 	case RTC_RC_STORE_ENTRY:
 		return rtc_rc_store_entry(v);
+	case RTC_LOCAL:
+		return rtc_local(v);
 	case RTC_RC_BAD_REQ:
 		return rc_bad_req(v);
 	case RTC_UCUD_SEG:

@@ -206,7 +206,7 @@ static struct rte_mbuf *walk_next(struct engine *e, struct qp *q)
 		if (!sw && !rd)
 			return NULL;
 		last = read ? psn_add(rd->psn, rd->packets - 1) : sw->psn;
-		if (psn_before(last, q->rrc.retransmit_psn)) {
+		if (psn_before(last, q->rrc.retransmit_psn) || (!read && !sw->m)) {
 			cursor_next(c, sw, rd, read);
 			continue;
 		}

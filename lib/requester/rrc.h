@@ -41,6 +41,10 @@ void rrc_flush(struct engine *e, struct qp *q, enum wire_outcome first);
 /* Completes the bad requests whose turn has come. */
 void rrc_bad_requests(struct engine *e, struct qp *q);
 
+/* RequesterTransControl has executed a local operation, perhaps after the acknowledgement of what
+ * it stands behind: then it completes now. */
+void rrc_release_local(struct engine *e, struct qp *q);
+
 /* rrc_timers.c: up to a burst of expiries. Returns how many. */
 unsigned rrc_take_expiries(struct engine *e);
 

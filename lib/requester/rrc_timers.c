@@ -111,6 +111,14 @@ static void settings_changed(struct engine *e, struct qp *q)
 		end_rnr_wait(e, q);
 }
 
+/* There may be a local operation whose turn to complete has come; others waited for that. */
+static void local_done(struct engine *e, struct qp *q)
+{
+	rrc_release_local(e, q);
+	rrc_bad_requests(e, q);
+	wake_sender(e, q);
+}
+
 void rrc_take_wakes(struct engine *e)
 {
 	uint32_t i = wake_take(&e->wake[WAKE_RRC]);
@@ -125,8 +133,10 @@ void rrc_take_wakes(struct engine *e)
 			rrc_flush(e, q, OUTCOME_FLUSH);
 			rrc_enter(e, RRC_IDLE);
 			rrc_bad_requests(e, q);
-		} else if (qp_state(q) == QP_SQD && !qp_outstanding(q)) {
-			settings_changed(e, q);
+		} else {
+			local_done(e, q);
+			if (qp_state(q) == QP_SQD && !qp_outstanding(q))
+				settings_changed(e, q);
 		}
 	}
 }

@@ -2,8 +2,8 @@
 #ifndef REQUESTER_RTC_VISIT_H
 #define REQUESTER_RTC_VISIT_H
 /*
- * What the two files of RequesterTransControl share: requester_trans_control.c judges and takes
- * turns, segmentation.c makes packets. Stage segmentation.
+ * What the files of RequesterTransControl share: requester_trans_control.c judges and takes turns,
+ * segmentation.c makes packets, local_operation.c executes what sends none. Stage segmentation.
  */
 #include "requester_priv.h"
 
@@ -72,6 +72,26 @@ static inline bool rtc_buffer_share(const struct multi_queue *mq, const struct q
 {
 	return rtc_share(q, &mq->sw_free, mq_count(&q->mq.sw), UNPROVEN_PACKETS);
 }
+
+/* The request at work is done with; its descriptor is the caller's. */
+static inline void rtc_finish_request(struct visit *v)
+{
+	struct qp *q = v->q;
+
+	q->rtc.head = v->r->next;
+	__atomic_store_n(&q->rtc.consumed, q->rtc.consumed + 1, __ATOMIC_RELEASE);
+}
+
+/* Takes so many bytes off the QP's turn; few count as a cache line, so that turns end. */
+static inline void rtc_spend(struct visit *v, uint32_t bytes)
+{
+	uint32_t cost = RTE_MAX(bytes, 64u);
+
+	v->quantum -= RTE_MIN(v->quantum, cost);
+}
+
+/* The state LOCAL. local_operation.c */
+enum rtc_state rtc_local(struct visit *v);
 
 /* The states that make packets; each makes one and returns the next state. segmentation.c */
 enum rtc_state rtc_rc_seg(struct visit *v);

@@ -134,14 +134,6 @@ static void choose_ackreq(struct visit *v, struct packet *p)
 		v->q->rtc.since_ack = 0;
 }
 
-/* Takes a packet off the QP's turn; a short one counts as a cache line, so that turns end. */
-static void spend(struct visit *v, uint32_t bytes)
-{
-	uint32_t cost = RTE_MAX(bytes, 64u);
-
-	v->quantum -= RTE_MIN(v->quantum, cost);
-}
-
 /* The segment's bytes in a fresh packet, or NULL with *next telling where to go on. */
 static struct rte_mbuf *segment(struct visit *v, bool *last, enum rtc_state *next)
 {
@@ -164,7 +156,7 @@ static struct rte_mbuf *segment(struct visit *v, bool *last, enum rtc_state *nex
 	}
 	fill_packet(v, m, bytes, crc, first, *last);
 	v->r->flags |= REQUEST_STARTED;
-	spend(v, bytes);
+	rtc_spend(v, bytes);
 	count(rtc_counters(v->e), COUNTER_request_packets);
 	count_n(rtc_counters(v->e), COUNTER_request_bytes, bytes);
 	return m;
@@ -246,7 +238,7 @@ enum rtc_state rtc_rc_store_entry(struct visit *v)
 	fill_packet(v, m, 0, 0, true, true);
 	packet_of(m)->headers.ackreq = 1;
 	q->rtc.since_ack = 0;
-	spend(v, 0);
+	rtc_spend(v, 0);
 	__atomic_store_n(&q->rtc.reads_issued, q->rtc.reads_issued + 1, __ATOMIC_RELEASE);
 	rd_put(v->e->mq, &q->mq.rd, &x);
 	advance_psn(v, packets);

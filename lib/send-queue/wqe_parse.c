@@ -63,16 +63,19 @@ static inline bool is_atomic(uint8_t opcode)
 /* What each user operation may be used on, and what it carries. */
 static const struct {
 	uint8_t services; /* bits 1 << enum qp_service */
-	uint8_t remote;	  /* has a raddr unit */
+	uint8_t next;	  /* enum wp_state: where its own units are read; 0: it has none */
 } operations[DOORBELL_OPCODE_MASK + 1] = {
-	[USER_RDMA_WRITE] = {1 << SERVICE_RC | 1 << SERVICE_UC, 1},
-	[USER_RDMA_WRITE_IMM] = {1 << SERVICE_RC | 1 << SERVICE_UC, 1},
+	[USER_RDMA_WRITE] = {1 << SERVICE_RC | 1 << SERVICE_UC, WP_ADDR_SEG},
+	[USER_RDMA_WRITE_IMM] = {1 << SERVICE_RC | 1 << SERVICE_UC, WP_ADDR_SEG},
 	[USER_SEND] = {1 << SERVICE_RC | 1 << SERVICE_UC | 1 << SERVICE_UD, 0},
 	[USER_SEND_IMM] = {1 << SERVICE_RC | 1 << SERVICE_UC | 1 << SERVICE_UD, 0},
 	[USER_SEND_INV] = {1 << SERVICE_RC, 0},
-	[USER_RDMA_READ] = {1 << SERVICE_RC, 1},
-	[USER_ATOMIC_CS] = {1 << SERVICE_RC, 1},
-	[USER_ATOMIC_FA] = {1 << SERVICE_RC, 1},
+	[USER_RDMA_READ] = {1 << SERVICE_RC, WP_ADDR_SEG},
+	[USER_ATOMIC_CS] = {1 << SERVICE_RC, WP_ADDR_SEG},
+	[USER_ATOMIC_FA] = {1 << SERVICE_RC, WP_ADDR_SEG},
+	[USER_BIND_MW] = {1 << SERVICE_RC | 1 << SERVICE_UC, WP_LOCAL_SEG},
+	[USER_LOCAL_INV] = {1 << SERVICE_RC | 1 << SERVICE_UC, WP_LOCAL_SEG},
+	[USER_REG_MR] = {1 << SERVICE_RC | 1 << SERVICE_UC, WP_LOCAL_SEG},
 };
 
 static enum wp_state refuse(struct parse *p, enum wire_outcome outcome, enum counter why)
@@ -113,8 +116,8 @@ static enum wp_state next_seg(struct parse *p)
 	}
 	if (unlikely(!(operations[r->opcode].services & 1u << r->service)))
 		return refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe_opcode);
-	if (operations[r->opcode].remote)
-		return WP_ADDR_SEG;
+	if (operations[r->opcode].next)
+		return operations[r->opcode].next;
 	if (r->service == SERVICE_UD)
 		return WP_UD_SEG;
 	return p->at == r->wqe_bytes ? WP_IDLE : WP_JUDGE; /* no data: length 0 */
@@ -142,6 +145,36 @@ static enum wp_state atomic_seg(struct parse *p)
 	p->r->swap_add = u->swap_add;
 	p->r->compare = u->compare;
 	return WP_FWD_DATA_SEG;
+}
+
+/* Does the descriptor hold what the local operation says, and nothing that has no meaning? */
+static bool local_units(struct parse *p)
+{
+	const struct wqe_register *reg;
+	const struct wqe_bind *bind;
+
+	switch (p->r->opcode) {
+	case USER_BIND_MW:
+		bind = unit(p, sizeof(*bind));
+		return bind && !bind->reserved;
+	case USER_REG_MR:
+		reg = unit(p, sizeof(*reg));
+		return reg && !reg->reserved && reg->pages && reg->pages <= WQE_REGISTER_PAGES &&
+		       unit(p, reg->pages * (uint32_t)sizeof(reg->page[0]));
+	}
+	return true; /* LOCAL_INV: the key is in the next unit */
+}
+
+/* What it says is judged when its turn has come, behind RequesterTransControl. */
+static enum wp_state local_seg(struct parse *p)
+{
+	uint32_t first = p->at;
+
+	if (unlikely(!local_units(p) || p->r->wqe_bytes - p->at >= WQE_UNIT_BYTES))
+		return refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe_local);
+	p->r->data_first = first;
+	p->r->flags |= REQUEST_LOCAL;
+	return WP_IDLE;
 }
 
 static enum wp_state ud_seg(struct parse *p)
@@ -189,7 +222,7 @@ static enum wp_state inline_seg(struct parse *p)
 
 /* Local access of every entry, where it must be known before the first packet leaves: entries that
  * a response is written to, and messages of several packets. A single packet is checked when it is
- * copied. */
+ * copied; so is a key that a fast registration further ahead in the queue may still make good. */
 static bool entries_allowed(struct parse *p, const struct wqe_data *d, uint32_t units)
 {
 	uint32_t access = p->r->opcode >= USER_RDMA_READ ? ACCESS_LOCAL_WRITE : V2P_LOCAL_READ;
@@ -200,7 +233,7 @@ static bool entries_allowed(struct parse *p, const struct wqe_data *d, uint32_t 
 	for (uint32_t i = 0; i < units; i++) {
 		s = v2p_map(p->e->v2p_port[STAGE_DOORBELL_WQE], V2P_WP_DATA, p->q->pd, d[i].lkey,
 			d[i].addr, d[i].length, access, &addr, &run);
-		if (unlikely(s != V2P_SUCCESS)) {
+		if (unlikely(s != V2P_SUCCESS) && !v2p_may_become(p->e->v2p, d[i].lkey)) {
 			v2p_count_error(stage_counters(p->e, STAGE_DOORBELL_WQE), s);
 			return false;
 		}
@@ -247,6 +280,8 @@ static enum wp_state step(struct parse *p, enum wp_state state)
 		return addr_seg(p);
 	case WP_ATOMIC_SEG:
 		return atomic_seg(p);
+	case WP_LOCAL_SEG:
+		return local_seg(p);
 	case WP_UD_SEG:
 		return ud_seg(p);
 	case WP_JUDGE:

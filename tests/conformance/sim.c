@@ -335,13 +335,18 @@ uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr)
 	struct wqe_next next = {
 		.flags = (wr->unsignaled ? 0 : WQE_SIGNALED) | (wr->solicited ? WQE_SOLICITED : 0),
 		.imm = wr->imm};
-	bool remote = (wr->opcode & ~1) == USER_RDMA_WRITE || wr->opcode >= USER_RDMA_READ;
+	bool remote = (wr->opcode & ~1) == USER_RDMA_WRITE ||
+		      (wr->opcode >= USER_RDMA_READ && wr->opcode < USER_BIND_MW);
 	uint32_t slot = n->doorbells % UAR_DOORBELLS,
 		 phase = n->doorbells / UAR_DOORBELLS & 1 ? 0 : DOORBELL_PHASE;
 	uint64_t w0, w1;
 
 	memset(w, 0, SIM_STRIDE);
 	memcpy(w, &next, sizeof(next));
+	if (wr->unit_bytes) {
+		memcpy(w + at, wr->units, wr->unit_bytes);
+		at += wr->unit_bytes;
+	}
 	if (remote) {
 		struct wqe_raddr r = {
 			.addr = peer->va + wr->remote, .rkey = wr->rkey ? wr->rkey : peer->key};

@@ -176,6 +176,8 @@ struct sim_wr {
 	uint64_t swap_add, compare;
 	struct sim_sge sge[4];
 	unsigned sges;
+	const void *units; /* of a local operation, behind the next unit; at most 112 bytes */
+	unsigned unit_bytes;
 	uint32_t ud_qpn, ud_qkey;
 	uint8_t ud_traffic_class;
 };

@@ -108,13 +108,15 @@ static void wp_poll__undefined_operations(void **state)
 
 		for (unsigned i = 0; i < RTE_DIM(operations); i++)
 			known |= operations[i].opcode == opcode;
+		known |=
+			opcode == USER_BIND_MW || opcode == USER_LOCAL_INV || opcode == USER_REG_MR;
 		if (known)
 			continue;
 		m = parse(&w, opcode);
 		assert_int_equal(request_of(m)->outcome, OUTCOME_LOCAL_QP_OP);
 		rte_mbuf_raw_free(m);
 	}
-	fx_assert_counter(bad_wqe_opcode, 32 - RTE_DIM(operations));
+	fx_assert_counter(bad_wqe_opcode, 32 - RTE_DIM(operations) - 3);
 }
 
 static void refused(
@@ -283,6 +285,94 @@ static void wp_poll__local_access(void **state)
 	wqe_add_data(&w, FX_KEY, FX_VA, FX_MTU + 1);
 	refused(&w, USER_SEND, OUTCOME_LOCAL_PROT, COUNTER_bad_wqe_access);
 	fx_assert_counter(v2p_pd_error, 1);
+}
+
+static void local(const struct wqe *w, uint8_t opcode, uint32_t first)
+{
+	struct rte_mbuf *m = parse(w, opcode);
+
+	assert_int_equal(request_of(m)->outcome, OUTCOME_OK);
+	assert_int_equal(request_of(m)->flags, REQUEST_LOCAL);
+	assert_int_equal(request_of(m)->data_first, first);
+	assert_int_equal(request_of(m)->length, 0);
+	rte_mbuf_raw_free(m);
+}
+
+static void wp_poll__local_operations(void **state)
+{
+	struct wqe_bind bind = {.key = 1};
+	struct wqe_register reg = {.pages = 3};
+	uint64_t page[4] = {0};
+	struct wqe w = wqe_begin(0, 0, 0);
+
+	for (enum qp_service s = SERVICE_RC; s <= SERVICE_UC; s++) {
+		fx_service(0, s);
+		w = wqe_begin(0, 0, 0);
+		local(&w, USER_LOCAL_INV, 16);
+		wqe_add(&w, &bind, sizeof(bind));
+		local(&w, USER_BIND_MW, 16);
+		w = wqe_begin(0, 0, 0);
+		wqe_add(&w, &reg, sizeof(reg));
+		wqe_add(&w, page, 32);
+		local(&w, USER_REG_MR, 16);
+	}
+	reg.pages = WQE_REGISTER_PAGES;
+	w = wqe_begin(0, 0, 0);
+	wqe_add(&w, &reg, sizeof(reg));
+	for (unsigned i = 0; i < WQE_REGISTER_PAGES / 4; i++)
+		wqe_add(&w, page, 32);
+	local(&w, USER_REG_MR, 16);
+	fx_service(0, SERVICE_UD);
+	refused(&w, USER_REG_MR, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe_opcode);
+	refused(&w, USER_LOCAL_INV, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe_opcode);
+	refused(&w, USER_BIND_MW, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe_opcode);
+}
+
+static void wp_poll__local_operations_malformed(void **state)
+{
+	struct wqe_bind bind = {.key = 1};
+	struct wqe_register reg = {.pages = 3};
+	uint64_t page[4] = {0};
+	struct wqe w = wqe_begin(0, 0, 0), with_pages;
+
+	refused(&w, USER_BIND_MW, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe_local);
+	refused(&w, USER_REG_MR, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe_local);
+	wqe_add(&w, &bind, 16);
+	refused(&w, USER_BIND_MW, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe_local);
+	refused(&w, USER_LOCAL_INV, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe_local);
+	wqe_add(&w, &bind, 32); /* a unit too many */
+	refused(&w, USER_BIND_MW, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe_local);
+	bind.reserved = 1;
+	w = wqe_begin(0, 0, 0);
+	wqe_add(&w, &bind, sizeof(bind));
+	refused(&w, USER_BIND_MW, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe_local);
+	for (unsigned i = 0; i < 5; i++) {
+		static const uint16_t pages[] = {0, 1, 5, WQE_REGISTER_PAGES + 1, 3};
+
+		reg.pages = pages[i];
+		reg.reserved = i == 4;
+		with_pages = wqe_begin(0, 0, 0);
+		wqe_add(&with_pages, &reg, sizeof(reg));
+		wqe_add(&with_pages, page, 32);
+		refused(&with_pages, USER_REG_MR, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe_local);
+	}
+}
+
+/* A key that a fast registration may make good before the request's turn comes. */
+static void wp_poll__key_that_may_become_good(void **state)
+{
+	struct mpt_entry fast = {
+		.key = 0x7707, .pd = FX_PD, .flags = MPT_FAST | MPT_INVALIDATE_REMOTE};
+	struct wqe w = wqe_begin(0, 0, 0);
+	struct rte_mbuf *m;
+
+	assert_int_equal(v2p_write_mpt(&fx->h->v2p, &fast), 0);
+	wqe_add_data(&w, 0x7707 | 5u << MPT_KEY_TAG_SHIFT, FX_VA, FX_MTU + 1);
+	m = parse(&w, USER_SEND);
+	assert_int_equal(request_of(m)->outcome, OUTCOME_OK);
+	rte_mbuf_raw_free(m);
+	assert_int_equal(v2p_invalidate_mpt(&fx->h->v2p, 0x7707), 0);
+	refused(&w, USER_SEND, OUTCOME_LOCAL_PROT, COUNTER_bad_wqe_access);
 }
 
 static void wp_poll__queue_pair_in_error(void **state)
@@ -462,6 +552,9 @@ int main(void)
 		FX_TEST(wp_poll__datagram_longer_than_the_mtu),
 		FX_TEST(wp_poll__atomic_needs_eight_bytes),
 		FX_TEST(wp_poll__local_access),
+		FX_TEST(wp_poll__local_operations),
+		FX_TEST(wp_poll__local_operations_malformed),
+		FX_TEST(wp_poll__key_that_may_become_good),
 		FX_TEST(wp_poll__queue_pair_in_error),
 		FX_TEST(wp_poll__chain_to_its_end),
 		FX_TEST(wp_poll__chain_given_back_at_the_allowance),

@@ -5,6 +5,7 @@
  * Work queue entries: units of 16 bytes, little-endian.
  *
  * Send:    next · [raddr] · [atomic] · [ud (3 units)] · inline | data …
+ * Local:   next · [bind | register · pages …]: BIND_MW, REG_MR; LOCAL_INV is next alone
  * Receive: next · data (at most 30) · one unit of zeros. A receive queue has entries of one fixed
  * stride.
  * Shared receive queue: the same, and next.imm is a tag of the client's choice. Several queue pairs
@@ -27,6 +28,9 @@ enum user_opcode {
 	USER_ATOMIC_CS = 0x11,
 	USER_ATOMIC_FA = 0x12,
 	USER_BIND_MW = 0x18,
+	/* ours: local invalidate (next.imm: the key), fast registration */
+	USER_LOCAL_INV = 0x19,
+	USER_REG_MR = 0x1a,
 	/* in CQEs only (ours): what a receive completion was */
 	USER_RECV = 0x01,
 	USER_RECV_IMM = 0x02,
@@ -93,6 +97,41 @@ struct wqe_data {
 	uint64_t addr;
 };
 
+/*
+ * Two units: binds a memory window (ours, as are those of LOCAL_INV and REG_MR). Who binds or
+ * registers chooses the key's tag (31:24); the rest of it is as the daemon gave it. RC and UC.
+ */
+struct wqe_bind {
+	uint32_t key;	   /* of the window, with its new tag */
+	uint32_t lkey;	   /* the region's, which allows windows; length 0: not looked at */
+	uint32_t access;   /* enum access_flags: remote rights; type 2: ACCESS_ZERO_BASED, too */
+	uint32_t reserved; /* 0 */
+	uint64_t addr;	   /* first byte, as an address of the region */
+	uint64_t length;   /* bytes; 0, type 1 only: bound to nothing */
+};
+
+/*
+ * Two units and the pages' addresses, the last unit padded: registers pages of a region that
+ * allows windows as a region of their own. Its first byte lies iova % page size into the first.
+ */
+struct wqe_register {
+	uint32_t key;	  /* as ALLOC_MR gave it, with its new tag */
+	uint32_t lkey;	  /* of the region that the pages are of */
+	uint32_t access;  /* enum access_flags: local write, remote rights */
+	uint8_t log_page; /* 12..30 */
+	uint8_t reserved; /* 0 */
+	uint16_t pages;	  /* 1..WQE_REGISTER_PAGES */
+	uint64_t iova;
+	uint64_t length; /* bytes; needs exactly that many pages */
+	uint64_t page[]; /* addresses in that region, multiples of the page size, one behind the
+			    other */
+};
+#define WQE_REGISTER_PAGES 120
+
+static_assert(sizeof(struct wqe_bind) == 32, "two units");
+static_assert(sizeof(struct wqe_register) == 32, "two units");
+static_assert(16 + sizeof(struct wqe_register) + WQE_REGISTER_PAGES * 8 <= 63 * 16,
+	"the longest fits a descriptor");
 static_assert(sizeof(struct wqe_next) == 16 && sizeof(struct wqe_raddr) == 16, "one unit");
 static_assert(sizeof(struct wqe_atomic) == 16 && sizeof(struct wqe_data) == 16, "one unit");
 static_assert(sizeof(struct wqe_ud) == 48, "three units");

@@ -75,6 +75,7 @@ struct request {
 #define REQUEST_CHAINED	  0x10 /* came back from WQEParse, not from a doorbell */
 #define REQUEST_STARTED	  0x20 /* its first packet has been sent */
 #define REQUEST_LIMITED	  0x40 /* it had no credit when it was judged (C9-162) */
+#define REQUEST_LOCAL	  0x80 /* bind, local invalidate, fast registration: sends nothing */
 
 /* A packet to be sent (seed 000 7.2.6, 7.2.7). */
 struct packet {

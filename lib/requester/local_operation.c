@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RequesterTransControl's state LOCAL: work requests that send nothing and change a key: binding a
+ * memory window, local invalidate, fast registration (IBTA 10.6.7). They are executed when their
+ * turn in the send queue has come: those before have read their memory, those behind have not
+ * begun; with a fence, READs and atomics have got their answers, too. Reads the request's units,
+ * which are a copy; changes the key by VirtToPhys. Stage segmentation; never waits.
+ *
+ * A UC request completes at once. The completion of an RC request comes in order, behind what is
+ * still to be acknowledged: RequesterRecvControl writes it, when it finds the element that is put
+ * into MultiQueue here, and is woken for the case that nothing is outstanding any more. If what
+ * lies before fails, such a request is flushed though it has been executed.
+ */
+#include "request_resolution.h"
+#include "rtc_visit.h"
+
+/* The request's units, behind the next unit. */
+static const void *units(const struct visit *v)
+{
+	return request_wqe(v->m) + v->r->data_first;
+}
+
+static enum v2p_state bind_window(const struct visit *v)
+{
+	const struct wqe_bind *u = units(v);
+	const struct v2p_bind b = {.key = u->key,
+		.parent = u->lkey,
+		.pd = v->q->pd,
+		.qpn = qp_number(v->q),
+		.access = u->access,
+		.start = u->addr,
+		.length = u->length};
+
+	return v2p_bind(v->e->v2p, &b);
+}
+
+static enum v2p_state fast_register(const struct visit *v)
+{
+	const struct wqe_register *u = units(v);
+	const struct v2p_registration r = {.key = u->key,
+		.parent = u->lkey,
+		.pd = v->q->pd,
+		.access = u->access,
+		.iova = u->iova,
+		.length = u->length,
+		.page = u->page,
+		.pages = u->pages,
+		.log_page = u->log_page};
+
+	return v2p_fast_register(v->e->v2p, &r);
+}
+
+static bool execute(const struct visit *v)
+{
+	enum counter done = COUNTER_local_invalidates, refused = COUNTER_bad_local_invalidate;
+	enum v2p_state s;
+
+	if (v->r->opcode == USER_BIND_MW) {
+		s = bind_window(v);
+		done = COUNTER_binds;
+		refused = COUNTER_bad_bind;
+	} else if (v->r->opcode == USER_REG_MR) {
+		s = fast_register(v);
+		done = COUNTER_fast_registrations;
+		refused = COUNTER_bad_fast_registration;
+	} else {
+		s = v2p_invalidate_local(v->e->v2p, v->q->pd, qp_number(v->q), v->r->imm);
+	}
+	v2p_count_error(rtc_counters(v->e), s);
+	count(rtc_counters(v->e), s == V2P_SUCCESS ? done : refused);
+	return s == V2P_SUCCESS;
+}
+
+/* Its completion, in order: as if it were a packet with the PSN before the next. */
+static void complete_later(struct visit *v)
+{
+	struct qp *q = v->q;
+	struct sw_element x = {.psn = psn_sub(q->rtc.next_psn, 1),
+		.wqe_offset = v->r->wqe_offset,
+		.opcode = v->r->opcode,
+		.flags = ELEMENT_LAST | ELEMENT_SIGNALED};
+
+	sw_put(v->e->mq, &q->mq.sw, &x);
+	wake_post(&v->e->wake[WAKE_RRC], &q->wake[WAKE_RRC], q->index);
+}
+
+static enum rtc_state local_rc(struct visit *v)
+{
+	bool signaled = v->r->flags & REQUEST_SIGNALED;
+
+	if (unlikely(signaled && !rtc_buffer_share(v->e->mq, v->q)))
+		return mq_count(&v->q->mq.sw) ? rtc_park(v, PARK_BUFFER) : RTC_STALLED;
+	if (unlikely(!execute(v))) {
+		v->r->outcome = OUTCOME_MW_BIND;
+		return RTC_RC_BAD_REQ;
+	}
+	if (signaled)
+		complete_later(v);
+	rtc_finish_request(v);
+	rte_mbuf_raw_free(v->m);
+	v->freed++;
+	return RTC_IDLE;
+}
+
+static enum rtc_state local_uc(struct visit *v)
+{
+	if (likely(execute(v))) {
+		resolution_judge(v->r);
+		resolution_data(v->r, true);
+	} else {
+		v->r->outcome = OUTCOME_MW_BIND;
+	}
+	return RTC_UCUD_CPL;
+}
+
+enum rtc_state rtc_local(struct visit *v)
+{
+	if (unlikely(v->quantum == 0))
+		return RTC_STALLED;
+	rtc_spend(v, 0);
+	return v->q->service == SERVICE_RC ? local_rc(v) : local_uc(v);
+}
