@@ -45,7 +45,17 @@ static inline void spin_unlock(struct spin *l)
 }
 
 /* All objects of a context are in a list, so that closing frees what is left. */
-enum node_kind { NODE_PD, NODE_MR, NODE_CHANNEL, NODE_CQ, NODE_SRQ, NODE_QP, NODE_AH, NODE_KINDS };
+enum node_kind {
+	NODE_PD,
+	NODE_MR,
+	NODE_MW,
+	NODE_CHANNEL,
+	NODE_CQ,
+	NODE_SRQ,
+	NODE_QP,
+	NODE_AH,
+	NODE_KINDS
+};
 struct node {
 	struct node *next, *prev;
 	struct softhca_context *ctx;
@@ -122,7 +132,15 @@ struct softhca_pd {
 struct mr_object {
 	struct softhca_mr mr; /* first: what the user holds */
 	struct node node;
-	struct region *region;
+	struct region *region; /* NULL: of softhca_alloc_mr() */
+	uint32_t number;       /* its lkey as registered or allocated */
+	bool zero_based;
+};
+
+struct mw_object {
+	struct softhca_mw mw; /* first: what the user holds */
+	struct node node;
+	uint32_t number; /* its rkey as allocated */
 };
 
 struct softhca_channel {
@@ -232,6 +250,8 @@ void node_remove(struct node *node);
 
 /* A sealed memfd of that size, mapped. -1 with errno. */
 int sealed_memory(size_t bytes, void **addr);
+/* The region that holds [addr, addr + bytes), or NULL. context.lock is held. */
+struct region *region_of(struct softhca_context *ctx, const void *addr, size_t bytes);
 /* Memory for queues, zeroed, page-aligned. 0, -errno. context.lock is held. */
 int queue_memory_get(struct softhca_context *ctx, size_t bytes, struct queue_memory *m);
 void queue_memory_put(struct softhca_context *ctx, struct queue_memory *m);

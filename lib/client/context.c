@@ -340,7 +340,9 @@ static void free_nodes(struct softhca_context *ctx)
 	for (int kind = 0; kind < NODE_KINDS; kind++)
 		while (ctx->nodes[kind]) {
 			struct node *node = ctx->nodes[kind];
-			size_t before = kind == NODE_MR ? offsetof(struct mr_object, node) : 0;
+			size_t before = kind == NODE_MR	  ? offsetof(struct mr_object, node)
+					: kind == NODE_MW ? offsetof(struct mw_object, node)
+							  : 0;
 
 			node_remove(node);
 			if (kind == NODE_CHANNEL)
@@ -377,6 +379,8 @@ int softhca_query_device(struct softhca_context *ctx, struct softhca_device_attr
 		.max_cqe = h->max_cqe,
 		.max_srq = h->max_srq,
 		.max_srq_wr = h->max_srq_wr,
+		.max_mw = h->max_mw,
+		.max_fast_reg_pages = h->max_fast_reg_pages,
 		.max_sge = h->max_sge,
 		.max_inline_bytes = h->max_inline_bytes,
 		.max_rd_atomic = h->max_rd_atomic,

@@ -111,8 +111,7 @@ void *softhca_alloc(struct softhca_context *ctx, size_t bytes)
 	return r->addr;
 }
 
-/* The region that holds [addr, addr + bytes), or NULL. context.lock is held. */
-static struct region *region_of(struct softhca_context *ctx, const void *addr, size_t bytes)
+struct region *region_of(struct softhca_context *ctx, const void *addr, size_t bytes)
 {
 	const uint8_t *at = addr;
 
@@ -167,11 +166,13 @@ static int mr_register(struct softhca_pd *pd, struct mr_object *mr, unsigned int
 		return -EOPNOTSUPP;
 	in.region = r->handle;
 	in.offset = (uint64_t)((uint8_t *)mr->mr.addr - r->addr);
-	in.iova = (uintptr_t)mr->mr.addr;
+	in.iova = access & ACCESS_ZERO_BASED ? 0 : (uintptr_t)mr->mr.addr;
 	rc = mr_call(ctx, &in, &mr->mr.lkey, &mr->mr.rkey);
 	if (rc)
 		return rc;
 	mr->region = r;
+	mr->number = mr->mr.lkey;
+	mr->zero_based = access & ACCESS_ZERO_BASED;
 	r->users++;
 	pd->node.users++;
 	node_add(ctx, &mr->node, NODE_MR);
@@ -206,12 +207,13 @@ int softhca_dereg_mr(struct softhca_mr *user_mr)
 	int rc;
 
 	pthread_mutex_lock(&ctx->lock);
-	rc = ctx_call_number(ctx, CONTROL_DEREG_MR, mr->mr.lkey);
+	rc = ctx_call_number(ctx, CONTROL_DEREG_MR, mr->number);
 	if (rc == -ENOTCONN)
 		rc = 0;
 	if (!rc) {
 		node_remove(&mr->node);
-		mr->region->users--;
+		if (mr->region)
+			mr->region->users--;
 		mr->mr.pd->node.users--;
 		free(mr);
 	}

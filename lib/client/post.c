@@ -85,7 +85,7 @@ void ring_for_flush(struct softhca_qp *qp)
 #define RC (1u << SOFTHCA_QP_RC)
 #define UC (1u << SOFTHCA_QP_UC)
 #define UD (1u << SOFTHCA_QP_UD)
-enum { RADDR = 1, ATOMIC = 2, NO_INLINE = 4 };
+enum { RADDR = 1, ATOMIC = 2, NO_INLINE = 4, LOCAL = 8 };
 
 static const struct operation {
 	uint8_t user;	  /* enum user_opcode */
@@ -99,6 +99,9 @@ static const struct operation {
 	[SOFTHCA_WR_RDMA_READ] = {USER_RDMA_READ, RC, RADDR | NO_INLINE},
 	[SOFTHCA_WR_ATOMIC_CMP_AND_SWP] = {USER_ATOMIC_CS, RC, RADDR | ATOMIC | NO_INLINE},
 	[SOFTHCA_WR_ATOMIC_FETCH_AND_ADD] = {USER_ATOMIC_FA, RC, RADDR | ATOMIC | NO_INLINE},
+	[SOFTHCA_WR_LOCAL_INV] = {USER_LOCAL_INV, RC | UC, LOCAL},
+	[SOFTHCA_WR_BIND_MW] = {USER_BIND_MW, RC | UC, LOCAL},
+	[SOFTHCA_WR_REG_MR] = {USER_REG_MR, RC | UC, LOCAL},
 	[SOFTHCA_WR_SEND_WITH_INV] = {USER_SEND_INV, RC, 0},
 };
 
@@ -172,6 +175,46 @@ static inline uint8_t *put_data(const struct softhca_sge *sge, int n, uint8_t *a
 	return at;
 }
 
+static uint8_t *put_register(
+	const struct softhca_qp *qp, const struct softhca_send_wr *wr, uint8_t *at)
+{
+	struct wqe_register *u = (struct wqe_register *)at;
+	uint32_t bytes = (uint32_t)(sizeof(*u) + wr->wr.reg_mr.pages * sizeof(u->page[0]));
+
+	if (!wr->wr.reg_mr.memory || !wr->wr.reg_mr.page || bytes + 16 > 1u << qp->sq.shift)
+		return NULL;
+	*u = (struct wqe_register){.key = wr->wr.reg_mr.key,
+		.lkey = wr->wr.reg_mr.memory->lkey,
+		.access = wr->wr.reg_mr.access,
+		.log_page = wr->wr.reg_mr.log_page,
+		.pages = wr->wr.reg_mr.pages,
+		.iova = wr->wr.reg_mr.iova,
+		.length = wr->wr.reg_mr.length};
+	memcpy(u->page, wr->wr.reg_mr.page, wr->wr.reg_mr.pages * sizeof(u->page[0]));
+	return at + ((bytes + 15) & ~15u);
+}
+
+/* The units of a request that changes a key. Returns where the WQE ends, NULL: it cannot be. */
+static uint8_t *put_local(
+	const struct softhca_qp *qp, const struct softhca_send_wr *wr, uint8_t *at)
+{
+	const struct softhca_mw_bind_info *info = &wr->wr.bind_mw.bind_info;
+	struct wqe_bind *u = (struct wqe_bind *)at;
+
+	if (wr->opcode == SOFTHCA_WR_LOCAL_INV)
+		return at;
+	if (wr->opcode == SOFTHCA_WR_REG_MR)
+		return put_register(qp, wr, at);
+	if (info->length && !info->mr)
+		return NULL;
+	*u = (struct wqe_bind){.key = wr->wr.bind_mw.rkey,
+		.lkey = info->mr ? info->mr->lkey : 0,
+		.access = info->access,
+		.addr = info->addr,
+		.length = info->length};
+	return at + sizeof(*u);
+}
+
 /* Writes a whole WQE. Returns its size in units; 0: the request is not one that this QP takes. */
 static inline uint32_t put_wqe(const struct softhca_qp *qp, const struct softhca_send_wr *wr,
 	const struct operation *op, uint8_t *wqe)
@@ -186,7 +229,11 @@ static inline uint32_t put_wqe(const struct softhca_qp *qp, const struct softhca
 		     (qp->type == SOFTHCA_QP_UD && !wr->wr.ud.ah)))
 		return 0;
 	end = put_headers(qp, wr, op, wqe + sizeof(*next));
-	if (wr->send_flags & SOFTHCA_SEND_INLINE) {
+	if (unlikely(op->units & LOCAL)) {
+		end = put_local(qp, wr, end);
+		if (!end)
+			return 0;
+	} else if (wr->send_flags & SOFTHCA_SEND_INLINE) {
 		end = op->units & NO_INLINE ? NULL : put_inline(qp, wr, end);
 		if (unlikely(!end))
 			return 0;

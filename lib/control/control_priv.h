@@ -30,6 +30,7 @@ enum object_kind {
 	OBJECT_PD,
 	OBJECT_REGION,
 	OBJECT_MR,
+	OBJECT_MW, /* its number is one of the MRs' table */
 	OBJECT_CQ,
 	OBJECT_SRQ,
 	OBJECT_QP,
@@ -89,10 +90,15 @@ struct region {
 struct mr {
 	struct object object;
 	struct pd *pd;
-	struct region *region;
+	struct region *region; /* NULL: its memory is a work request's choice (ALLOC_MR) */
 	uint64_t iova, length;
 	uint8_t *phys;
 	uint32_t access;
+};
+
+struct mw {
+	struct object object;
+	struct pd *pd;
 };
 
 struct cq_object {
@@ -220,6 +226,10 @@ int run_modify_qp(struct call *call);
 int run_query_qp(struct call *call);
 int run_destroy_qp(struct call *call);
 int run_resolve(struct call *call);
+int run_alloc_mr(struct call *call);
+int run_rereg_mr(struct call *call);
+int run_alloc_mw(struct call *call);
+int run_dealloc_mw(struct call *call);
 int run_create_srq(struct call *call);
 int run_modify_srq(struct call *call);
 int run_query_srq(struct call *call);
@@ -238,6 +248,10 @@ void *object_find(struct client *client, enum object_kind kind, uint32_t number)
  * write. NULL if not. */
 uint8_t *queue_memory(const struct client *client, const struct mr *mr, uint64_t va, uint64_t bytes,
 	uint32_t align);
+/* May the client have such an MR? 0, -EINVAL, -ENOENT. */
+int mr_check(struct client *client, const struct control_mr *in);
+/* Takes what is said in *in over into the MR, and tells the CEU. 0, -errno: the CEU knows none. */
+int mr_enter(struct mr *mr, const struct control_mr *in);
 /* GID `index`, 0 or -ENOENT; and how many there are. */
 int device_gid(const struct device *d, uint32_t index, uint8_t gid[16]);
 uint32_t device_gid_count(const struct device *d);

@@ -60,15 +60,18 @@ static int grow(struct table *t)
 	return 0;
 }
 
+/* Not the last number of that place; of keys, whose tag (31:24) their owners choose, not even one
+ * that differs in its tag alone. */
 static uint32_t pick(const struct table *t, uint32_t place)
 {
 	unsigned int low = t->place_bits;
-	uint32_t above = (1u << (t->bits - low)) - 1, high;
+	uint32_t above = (1u << (t->bits - low)) - 1, differ = t->bits > 24 ? 0xffffff : UINT32_MAX;
+	uint32_t number;
 
 	do {
-		high = control_random() & above;
-	} while (high == 0 || (high << low | place) == t->last[place]);
-	return high << low | place;
+		number = (control_random() & above) << low | place;
+	} while (!(number >> low) || !((number ^ t->last[place]) & differ));
+	return number;
 }
 
 int table_add(struct table *t, struct object *o)

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "host-abi/wqe.h"
 #include "control_priv.h"
 
 #define ROW(type, in, out, fds, run) [CONTROL_##type] = {#type, in, out, fds, run}
@@ -34,6 +35,12 @@ const struct request_row request_rows[CONTROL_TYPE_END] = {
 	ROW(DESTROY_QP, NUMBER, 0, 0, run_destroy_qp),
 	ROW(RESOLVE, sizeof(struct control_resolve), sizeof(struct control_resolve_reply), 0,
 		run_resolve),
+	ROW(ALLOC_MR, sizeof(struct control_alloc_mr), sizeof(struct control_mr_reply), 0,
+		run_alloc_mr),
+	ROW(REREG_MR, sizeof(struct control_rereg_mr), sizeof(struct control_mr_reply), 0,
+		run_rereg_mr),
+	ROW(ALLOC_MW, sizeof(struct control_mw), NUMBER, 0, run_alloc_mw),
+	ROW(DEALLOC_MW, NUMBER, 0, 0, run_dealloc_mw),
 	ROW(CREATE_SRQ, sizeof(struct control_srq), NUMBER, 0, run_create_srq),
 	ROW(MODIFY_SRQ, sizeof(struct control_srq_limit), 0, 0, run_modify_srq),
 	ROW(QUERY_SRQ, NUMBER, sizeof(struct control_srq_attr), 0, run_query_srq),
@@ -50,6 +57,7 @@ static struct table *table_of(struct client *client, enum object_kind kind)
 	case OBJECT_REGION:
 		return &client->regions;
 	case OBJECT_MR:
+	case OBJECT_MW:
 		return &client->device->mrs;
 	case OBJECT_CQ:
 		return &client->device->cqs;
@@ -65,10 +73,12 @@ static struct table *table_of(struct client *client, enum object_kind kind)
 static uint32_t limit_of(const struct client *client, enum object_kind kind)
 {
 	const struct control_limits *l = &client->control->config.limits;
+	const uint32_t mrs = l->mrs ? l->mrs : client->device->mrs.max / 4 * 3;
 	const uint32_t limit[OBJECT_KINDS] = {
 		[OBJECT_PD] = l->pds + 1, /* the queue PD is ours */
 		[OBJECT_REGION] = l->regions,
-		[OBJECT_MR] = l->mrs ? l->mrs : client->device->mrs.max / 4 * 3,
+		[OBJECT_MR] = mrs,
+		[OBJECT_MW] = mrs,
 		[OBJECT_CQ] = l->cqs ? l->cqs : client->device->cqs.max / 4 * 3,
 		[OBJECT_SRQ] = l->srqs ? l->srqs : client->device->srqs.max / 4 * 3,
 		[OBJECT_QP] = l->qps ? l->qps : client->device->qps.max / 4 * 3,
@@ -77,12 +87,20 @@ static uint32_t limit_of(const struct client *client, enum object_kind kind)
 	return limit[kind] ? limit[kind] : 1;
 }
 
+/* Objects that count against that limit: windows and MRs share one. */
+static uint32_t count_of(const struct client *client, enum object_kind kind)
+{
+	if (kind == OBJECT_MR || kind == OBJECT_MW)
+		return client->counts[OBJECT_MR] + client->counts[OBJECT_MW];
+	return client->counts[kind];
+}
+
 void *object_make(struct client *client, enum object_kind kind, size_t bytes, int *err)
 {
 	struct object *o;
 
 	*err = -ENOSPC;
-	if (client->counts[kind] >= limit_of(client, kind))
+	if (count_of(client, kind) >= limit_of(client, kind))
 		return NULL;
 	o = calloc(1, bytes);
 	*err = o ? table_add(table_of(client, kind), o) : -ENOMEM;
@@ -117,7 +135,9 @@ void object_drop(struct object *o)
 
 void *object_find(struct client *client, enum object_kind kind, uint32_t number)
 {
-	return table_find(table_of(client, kind), number, client);
+	struct object *o = table_find(table_of(client, kind), number, client);
+
+	return o && o->kind == kind ? o : NULL;
 }
 
 void *object_named(struct call *call, enum object_kind kind, int *err)
@@ -166,6 +186,8 @@ static void hello_reply(struct client *client, struct control_hello_reply *out)
 		.max_cqe = CONTROL_CQE_MAX,
 		.max_srq = d->srqs.max,
 		.max_srq_wr = CONTROL_SRQ_WR_MAX,
+		.max_mw = d->mrs.max,
+		.max_fast_reg_pages = WQE_REGISTER_PAGES,
 		.max_sge = SGE_MAX,
 		.max_inline_bytes = CONTROL_INLINE_MAX,
 		.max_rd_atomic = READS_MAX,
@@ -372,11 +394,10 @@ int run_drop_region(struct call *call)
 	return 0;
 }
 
-/* 0, -EINVAL, -ENOENT. */
-static int mr_check(struct client *client, const struct control_mr *in)
+int mr_check(struct client *client, const struct control_mr *in)
 {
 	const uint32_t rights = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ |
-				ACCESS_REMOTE_ATOMIC;
+				ACCESS_REMOTE_ATOMIC | ACCESS_MW_BIND | ACCESS_ZERO_BASED;
 	const uint32_t writes = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC;
 	const struct region *region = object_find(client, OBJECT_REGION, in->region);
 
@@ -385,27 +406,20 @@ static int mr_check(struct client *client, const struct control_mr *in)
 	if (in->reserved || in->access & ~rights ||
 		((in->access & writes) && !(in->access & ACCESS_LOCAL_WRITE)))
 		return -EINVAL;
+	if (in->access & ACCESS_ZERO_BASED && in->iova)
+		return -EINVAL;
 	if (in->length == 0 || in->offset > region->mapping.bytes ||
 		in->length > region->mapping.bytes - in->offset)
 		return -EINVAL;
 	return in->iova + in->length < in->iova ? -EINVAL : 0;
 }
 
-int run_reg_mr(struct call *call)
+int mr_enter(struct mr *mr, const struct control_mr *in)
 {
-	const struct control_mr *in = call->body;
-	struct control_mr_reply *out = call->reply;
-	struct client *client = call->client;
-	struct ceu *ceu = client->device->config.ceu;
+	struct client *client = mr->object.client;
+	struct device *d = client->device;
 	struct mpt_entry entry;
-	struct mr *mr;
-	int rc = mr_check(client, in);
 
-	if (rc)
-		return rc;
-	mr = object_make(client, OBJECT_MR, sizeof(*mr), &rc);
-	if (!mr)
-		return rc;
 	mr->pd = object_find(client, OBJECT_PD, in->pd);
 	mr->region = object_find(client, OBJECT_REGION, in->region);
 	mr->iova = in->iova;
@@ -418,8 +432,23 @@ int run_reg_mr(struct call *call)
 		.start = in->iova,
 		.length = in->length,
 		.phys = mr->phys};
-	rc = ceu_errno(ceu_exec(ceu, CEU_SW2HW_MPT,
-		entry.key & client->device->config.hca->v2p.mask, &entry, sizeof(entry), NULL, 0));
+	return ceu_errno(ceu_exec(d->config.ceu, CEU_SW2HW_MPT, entry.key & d->config.hca->v2p.mask,
+		&entry, sizeof(entry), NULL, 0));
+}
+
+int run_reg_mr(struct call *call)
+{
+	const struct control_mr *in = call->body;
+	struct control_mr_reply *out = call->reply;
+	struct mr *mr;
+	int rc = mr_check(call->client, in);
+
+	if (rc)
+		return rc;
+	mr = object_make(call->client, OBJECT_MR, sizeof(*mr), &rc);
+	if (!mr)
+		return rc;
+	rc = mr_enter(mr, in);
 	if (rc) {
 		object_drop(&mr->object);
 		return rc;
@@ -442,7 +471,8 @@ int run_dereg_mr(struct call *call)
 	if (rc)
 		return rc;
 	mr->pd->object.users--;
-	mr->region->object.users--;
+	if (mr->region)
+		mr->region->object.users--;
 	object_drop(&mr->object);
 	return 0;
 }
@@ -452,7 +482,7 @@ uint8_t *queue_memory(const struct client *client, const struct mr *mr, uint64_t
 {
 	uint64_t offset = va - mr->iova;
 
-	if (mr->pd != client->queue_pd || !(mr->access & ACCESS_LOCAL_WRITE))
+	if (mr->pd != client->queue_pd || !mr->region || !(mr->access & ACCESS_LOCAL_WRITE))
 		return NULL;
 	if (va < mr->iova || offset > mr->length || bytes > mr->length - offset)
 		return NULL;

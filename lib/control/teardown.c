@@ -14,6 +14,25 @@ static void take_away(struct ceu *ceu, uint8_t op, const struct object *list)
 		ceu_exec(ceu, op, o->number, NULL, 0, NULL, 0);
 }
 
+/* What lies over regions goes first; a work request that binds one more may be in the midst of it,
+ * and no region goes before it is out. */
+static void take_away_windows(struct ceu *ceu, const struct client *client)
+{
+	bool any = client->objects[OBJECT_MW];
+
+	take_away(ceu, CEU_HW2SW_MPT, client->objects[OBJECT_MW]);
+	for (const struct object *o = client->objects[OBJECT_MR]; o; o = o->next) {
+		if (!((const struct mr *)o)->region) {
+			ceu_exec(ceu, CEU_HW2SW_MPT, o->number, NULL, 0, NULL, 0);
+			any = true;
+		}
+	}
+	if (any) {
+		ceu_batch_end(ceu);
+		ceu_batch_begin(ceu);
+	}
+}
+
 /* Nothing of the client is found by the data path after this. */
 static void leave_data_path(struct client *client)
 {
@@ -24,7 +43,10 @@ static void leave_data_path(struct client *client)
 	take_away(ceu, CEU_HW2SW_QP, client->objects[OBJECT_QP]);
 	take_away(ceu, CEU_HW2SW_SRQ, client->objects[OBJECT_SRQ]); /* which no QP uses now */
 	take_away(ceu, CEU_HW2SW_CQ, client->objects[OBJECT_CQ]);
-	take_away(ceu, CEU_HW2SW_MPT, client->objects[OBJECT_MR]);
+	take_away_windows(ceu, client);
+	for (const struct object *o = client->objects[OBJECT_MR]; o; o = o->next)
+		if (((const struct mr *)o)->region)
+			ceu_exec(ceu, CEU_HW2SW_MPT, o->number, NULL, 0, NULL, 0);
 	if (d->clients[client->index] == client) {
 		hca_client_detach(d->config.hca, client->index);
 		ceu_exec(ceu, CEU_HW2SW_EQ, client->index, NULL, 0, NULL, 0);

@@ -29,6 +29,10 @@ static const uint16_t body_bytes[CONTROL_TYPE_END] = {
 	[CONTROL_CREATE_SRQ] = sizeof(struct control_srq),
 	[CONTROL_MODIFY_SRQ] = sizeof(struct control_srq_limit),
 	[CONTROL_QUERY_SRQ] = 8,
+	[CONTROL_ALLOC_MR] = sizeof(struct control_alloc_mr),
+	[CONTROL_REREG_MR] = sizeof(struct control_rereg_mr),
+	[CONTROL_ALLOC_MW] = sizeof(struct control_mw),
+	[CONTROL_DEALLOC_MW] = sizeof(struct control_number),
 	[CONTROL_DESTROY_SRQ] = 8,
 };
 

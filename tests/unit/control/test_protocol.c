@@ -294,7 +294,9 @@ static void mr__bounds_and_rights(void **state)
 	MR(access, ACCESS_REMOTE_WRITE, -EINVAL);
 	MR(access, ACCESS_REMOTE_ATOMIC, -EINVAL);
 	MR(access, ACCESS_REMOTE_READ, 0);
-	MR(access, 16, -EINVAL);
+	MR(access, ACCESS_MW_BIND, 0);
+	MR(access, ACCESS_ZERO_BASED, -EINVAL); /* and not at 0 */
+	MR(access, 64, -EINVAL);
 	MR(reserved, 1, -EINVAL);
 	close(r.fd);
 }

@@ -62,6 +62,8 @@ struct softhca_device_attr {
 	uint32_t max_qp_wr;	      /* work requests of one queue */
 	uint32_t max_cqe;	      /* entries of one CQ */
 	uint32_t max_srq, max_srq_wr; /* and work requests of one SRQ */
+	uint32_t max_mw;	      /* windows and MRs together are no more than max_mr */
+	uint32_t max_fast_reg_pages;  /* of one SOFTHCA_WR_REG_MR */
 	uint32_t max_sge;	      /* of one work request */
 	uint32_t max_inline_bytes;    /* of one work request */
 	uint32_t max_rd_atomic;	      /* READs and atomics outstanding, each direction */
@@ -106,6 +108,8 @@ enum softhca_access {
 	SOFTHCA_ACCESS_REMOTE_WRITE = 2, /* needs LOCAL_WRITE */
 	SOFTHCA_ACCESS_REMOTE_READ = 4,
 	SOFTHCA_ACCESS_REMOTE_ATOMIC = 8, /* needs LOCAL_WRITE */
+	SOFTHCA_ACCESS_MW_BIND = 16,	  /* windows and fast-registered regions may lie over it */
+	SOFTHCA_ACCESS_ZERO_BASED = 32,	  /* its first byte has the address 0 */
 };
 
 /* A memory region: read the fields, write none. */
@@ -122,8 +126,53 @@ struct softhca_mr {
  */
 SOFTHCA_API struct softhca_mr *softhca_reg_mr(
 	struct softhca_pd *pd, void *addr, size_t length, unsigned int access);
-/* 0, -EBUSY. When it returns, nothing accesses the memory through these keys any more. */
+/* 0, -EBUSY (a window is bound to it, or a fast-registered region lies over it). When it returns,
+ * nothing accesses the memory through these keys any more. */
 SOFTHCA_API int softhca_dereg_mr(struct softhca_mr *mr);
+
+enum softhca_rereg_flags {
+	SOFTHCA_REREG_MR_CHANGE_TRANSLATION = 1,
+	SOFTHCA_REREG_MR_CHANGE_PD = 2,
+	SOFTHCA_REREG_MR_CHANGE_ACCESS = 4,
+};
+/*
+ * Changes what `flags` name of a region: its address range, its protection domain, its access
+ * rights. Its keys stay. There is a moment in which they name nothing: no request may use them
+ * meanwhile. 0, or, with nothing changed: -EBUSY (as softhca_dereg_mr()), -EINVAL, -EOPNOTSUPP (as
+ * softhca_reg_mr(); EINVAL also for one of softhca_alloc_mr()).
+ */
+SOFTHCA_API int softhca_rereg_mr(struct softhca_mr *mr, unsigned int flags, struct softhca_pd *pd,
+	void *addr, size_t length, unsigned int access);
+
+/*
+ * A region without memory, invalid, for SOFTHCA_WR_REG_MR with at most so many pages; addr and
+ * length stay NULL and 0. softhca_dereg_mr() takes it back. NULL with errno: EINVAL, ENOSPC.
+ */
+SOFTHCA_API struct softhca_mr *softhca_alloc_mr(struct softhca_pd *pd, uint32_t pages);
+
+enum softhca_mw_type {
+	SOFTHCA_MW_TYPE_1 = 1, /* softhca_bind_mw(); any QP of the PD may reach it */
+	SOFTHCA_MW_TYPE_2 = 2, /* SOFTHCA_WR_BIND_MW; the QP alone that bound it (2B) */
+};
+
+/* A memory window. */
+struct softhca_mw {
+	uint32_t rkey; /* type 1: as of the last softhca_bind_mw(); type 2: as allocated, its tag
+			  is for each SOFTHCA_WR_BIND_MW to choose */
+	uint32_t type;
+	struct softhca_pd *pd;
+};
+/* Bound to nothing. NULL with errno: EINVAL (type), ENOSPC. */
+SOFTHCA_API struct softhca_mw *softhca_alloc_mw(struct softhca_pd *pd, enum softhca_mw_type type);
+/* Bound or not. 0. When it returns, nothing accesses memory through it any more. */
+SOFTHCA_API int softhca_dealloc_mw(struct softhca_mw *mw);
+
+/* The key with the next tag: the part, 8 bits, that the owner of a window or of a region of
+ * softhca_alloc_mr() chooses. (In our keys these are the upper bits.) */
+static inline uint32_t softhca_inc_rkey(uint32_t rkey)
+{
+	return rkey + (1u << 24);
+}
 
 /* ---- completion queues and events ---- */
 
@@ -179,6 +228,9 @@ enum softhca_wc_opcode {
 	SOFTHCA_WC_RDMA_READ = 2,
 	SOFTHCA_WC_COMP_SWAP = 3,
 	SOFTHCA_WC_FETCH_ADD = 4,
+	SOFTHCA_WC_BIND_MW = 5,
+	SOFTHCA_WC_LOCAL_INV = 6,
+	SOFTHCA_WC_REG_MR = 15,
 	SOFTHCA_WC_RECV = 128, /* test with &: a receive */
 	SOFTHCA_WC_RECV_RDMA_WITH_IMM = 129,
 };
@@ -462,7 +514,13 @@ enum softhca_wr_opcode {
 	SOFTHCA_WR_RDMA_READ = 4,
 	SOFTHCA_WR_ATOMIC_CMP_AND_SWP = 5,
 	SOFTHCA_WR_ATOMIC_FETCH_AND_ADD = 6,
+	/* Those that change a key; RC and UC. Executed in their turn, behind the local reads of
+	 * what was posted before; SOFTHCA_SEND_FENCE: behind the answers to its READs and atomics,
+	 * too. Refused: SOFTHCA_WC_MW_BIND_ERR. */
+	SOFTHCA_WR_LOCAL_INV = 7, /* invalidate_rkey: a window of type 2, a region of REG_MR */
+	SOFTHCA_WR_BIND_MW = 8,
 	SOFTHCA_WR_SEND_WITH_INV = 9,
+	SOFTHCA_WR_REG_MR = 12,
 };
 
 enum softhca_send_flags {
@@ -471,6 +529,15 @@ enum softhca_send_flags {
 	SOFTHCA_SEND_SOLICITED = 4,
 	SOFTHCA_SEND_INLINE =
 		8, /* data is copied now, lkeys are not looked at; up to max_inline_data bytes */
+};
+
+/* What a window is to be bound to: part of a region with SOFTHCA_ACCESS_MW_BIND (and LOCAL_WRITE
+ * for the rights to write). */
+struct softhca_mw_bind_info {
+	struct softhca_mr *mr;
+	uint64_t addr;
+	uint64_t length; /* 0, type 1 only: to nothing */
+	uint32_t access; /* enum softhca_access: remote rights; type 2: ZERO_BASED, too */
 };
 
 struct softhca_send_wr {
@@ -500,6 +567,23 @@ struct softhca_send_wr {
 			uint32_t remote_qpn;
 			uint32_t remote_qkey;
 		} ud;
+		struct {
+			struct softhca_mw *mw;
+			uint32_t rkey; /* the window's, with the tag that it shall have */
+			struct softhca_mw_bind_info bind_info;
+		} bind_mw;
+		struct {
+			uint32_t key; /* of softhca_alloc_mr(), with the tag that it shall have */
+			uint32_t access;		 /* enum softhca_access */
+			const struct softhca_mr *memory; /* with SOFTHCA_ACCESS_MW_BIND: whose the
+							    pages are */
+			uint64_t iova;	 /* its first byte, iova % page size into the first page */
+			uint64_t length; /* needs exactly that many pages */
+			const uint64_t *page; /* addresses in `memory`, multiples of the page size,
+						 one behind the other */
+			uint16_t pages;
+			uint8_t log_page; /* 12..30 */
+		} reg_mr;
 	} wr;
 };
 
@@ -519,6 +603,16 @@ struct softhca_recv_wr {
  */
 SOFTHCA_API int softhca_post_send(
 	struct softhca_qp *qp, struct softhca_send_wr *wr, struct softhca_send_wr **bad_wr);
+
+struct softhca_mw_bind {
+	uint64_t wr_id;
+	uint32_t send_flags;
+	struct softhca_mw_bind_info bind_info;
+};
+/* Posts the bind of a window of type 1; its rkey is from now on what it will be. 0, -EINVAL (type
+ * 2), or as softhca_post_send(). */
+SOFTHCA_API int softhca_bind_mw(
+	struct softhca_qp *qp, struct softhca_mw *mw, const struct softhca_mw_bind *bind);
 
 /* Posts receive requests. 0, -EINVAL (too many entries; a QP with an SRQ), -ENOMEM (queue full),
  * -EIO; *bad_wr as above. */

@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <assert.h>
 
-#define CONTROL_VERSION	  2u
+#define CONTROL_VERSION	  3u
 #define CONTROL_BYTES_MAX 512
 
 enum control_type {
@@ -32,7 +32,8 @@ enum control_type {
 			      */
 	CONTROL_DROP_REGION, /* control_number -> - ; -EBUSY while MRs lie in it */
 	CONTROL_REG_MR,	     /* control_mr -> control_mr_reply */
-	CONTROL_DEREG_MR,    /* control_number (lkey) -> - ; -EBUSY while a queue lies in it */
+	CONTROL_DEREG_MR,    /* control_number (lkey) -> - ; -EBUSY while a queue lies in it, or
+				windows or fast-registered regions over it */
 	CONTROL_CREATE_CQ,   /* control_cq -> control_number (cqn) */
 	CONTROL_DESTROY_CQ,  /* control_number -> - ; -EBUSY while QPs use it */
 	CONTROL_CREATE_QP,   /* control_qp -> control_number (qpn) */
@@ -45,6 +46,11 @@ enum control_type {
 	CONTROL_MODIFY_SRQ,  /* control_srq_limit -> - */
 	CONTROL_QUERY_SRQ,   /* control_number (srqn) -> control_srq_attr */
 	CONTROL_DESTROY_SRQ, /* control_number -> - ; -EBUSY while QPs use it */
+	CONTROL_ALLOC_MR,    /* control_alloc_mr -> control_mr_reply; DEREG_MR takes it back */
+	CONTROL_REREG_MR,    /* control_rereg_mr -> control_mr_reply; -EBUSY while a queue lies in
+				it or a window over it: nothing has changed */
+	CONTROL_ALLOC_MW,    /* control_mw -> control_number (key) */
+	CONTROL_DEALLOC_MW,  /* control_number (key as allocated) -> - ; bound or not */
 	CONTROL_TYPE_END,
 };
 
@@ -78,6 +84,8 @@ struct control_hello_reply {
 	uint64_t max_mr_bytes;
 	char device[32];
 	uint32_t max_srq, max_srq_wr;
+	uint32_t max_mw;	     /* of the same numbers as MRs */
+	uint32_t max_fast_reg_pages; /* of one fast registration */
 };
 
 struct control_port_reply {
@@ -123,6 +131,31 @@ struct control_mr {
 struct control_mr_reply {
 	uint32_t lkey;
 	uint32_t rkey;
+};
+
+/* A key for fast registrations (REG_MR): invalid until one; it names no memory of its own. */
+struct control_alloc_mr {
+	uint32_t pd;
+	uint32_t pages; /* most that a registration will have, 1..max_fast_reg_pages */
+};
+
+/* What is to change of an MR; the keys stay. */
+enum rereg_mask {
+	REREG_TRANSLATION = 1, /* region, offset, length, iova */
+	REREG_PD = 2,
+	REREG_ACCESS = 4,
+};
+
+struct control_rereg_mr {
+	uint32_t lkey;
+	uint32_t mask;	      /* enum rereg_mask, at least one */
+	struct control_mr mr; /* the rest is not looked at */
+};
+
+/* A memory window, bound to nothing. */
+struct control_mw {
+	uint32_t pd;
+	uint32_t type; /* 1 or 2 (2B) */
 };
 
 struct control_cq {

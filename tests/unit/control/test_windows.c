@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory windows, keys for fast registration, re-registration by hand: what is refused, what
+ * depends on what, the end of a client that has some. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include "hca_fixture.h"
+#include "raw_client.h"
+#include "host-abi/wqe.h"
+
+static struct fixture f;
+
+static int alloc_mw(int fd, uint32_t pd, uint32_t type, uint32_t *key)
+{
+	struct control_mw in = {.pd = pd, .type = type};
+	struct control_number out = {0};
+	int rc = raw_call(fd, CONTROL_ALLOC_MW, &in, sizeof(in), NULL, 0, &out, sizeof(out));
+
+	*key = out.number;
+	return rc;
+}
+
+static int alloc_mr(int fd, uint32_t pd, uint32_t pages, uint32_t *key)
+{
+	struct control_alloc_mr in = {.pd = pd, .pages = pages};
+	struct control_mr_reply out = {0};
+	int rc = raw_call(fd, CONTROL_ALLOC_MR, &in, sizeof(in), NULL, 0, &out, sizeof(out));
+
+	assert_int_equal(out.lkey, out.rkey);
+	*key = out.lkey;
+	return rc;
+}
+
+static void mw__made_and_taken_back(void **state)
+{
+	struct raw r, stranger;
+	uint32_t key[2];
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	raw_set_up(&stranger, f.path);
+	assert_int_equal(r.hello.max_mw, f.hca->v2p.mpts);
+	assert_int_equal(alloc_mw(r.fd, r.pd, 0, &key[0]), -EINVAL);
+	assert_int_equal(alloc_mw(r.fd, r.pd, 3, &key[0]), -EINVAL);
+	assert_int_equal(alloc_mw(r.fd, stranger.pd, 1, &key[0]), -ENOENT);
+	assert_int_equal(alloc_mw(r.fd, r.pd, 1, &key[0]), 0);
+	assert_int_equal(alloc_mw(r.fd, r.pd, 2, &key[1]), 0);
+	assert_int_equal(raw_number(r.fd, CONTROL_FREE_PD, r.pd), -EBUSY);
+	for (unsigned i = 0; i < 2; i++) {
+		/* a window is no MR, its tag is not its name, and it is its client's */
+		assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, key[i]), -ENOENT);
+		assert_int_equal(
+			raw_number(r.fd, CONTROL_DEALLOC_MW, key[i] ^ 0x80000000u), -ENOENT);
+		assert_int_equal(raw_number(stranger.fd, CONTROL_DEALLOC_MW, key[i]), -ENOENT);
+		assert_int_equal(raw_number(r.fd, CONTROL_DEALLOC_MW, key[i]), 0);
+		assert_int_equal(raw_number(r.fd, CONTROL_DEALLOC_MW, key[i]), -ENOENT);
+	}
+	assert_int_equal(raw_number(r.fd, CONTROL_DEALLOC_MW, r.lkey), -ENOENT);
+	close(r.fd);
+	close(stranger.fd);
+}
+
+static void alloc_mr__made_and_taken_back(void **state)
+{
+	struct control_cq cq;
+	struct raw r;
+	uint32_t key;
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	assert_int_equal(r.hello.max_fast_reg_pages, WQE_REGISTER_PAGES);
+	assert_int_equal(alloc_mr(r.fd, r.pd ^ 0x80000000u, 1, &key), -ENOENT);
+	assert_int_equal(alloc_mr(r.fd, r.pd, 0, &key), -EINVAL);
+	assert_int_equal(alloc_mr(r.fd, r.pd, WQE_REGISTER_PAGES + 1, &key), -EINVAL);
+	assert_int_equal(alloc_mr(r.fd, r.hello.queue_pd, WQE_REGISTER_PAGES, &key), 0);
+	cq = raw_cq_in(key); /* no queue lies where there is no memory */
+	assert_int_equal(
+		raw_call(r.fd, CONTROL_CREATE_CQ, &cq, sizeof(cq), NULL, 0, NULL, 0), -EINVAL);
+	assert_int_equal(raw_number(r.fd, CONTROL_DEALLOC_MW, key), -ENOENT);
+	assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, key), 0);
+	assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, key), -ENOENT);
+	close(r.fd);
+}
+
+static void limit__is_shared_with_mrs(void **state)
+{
+	uint32_t key, n = 1; /* of the queues */
+	struct raw r;
+	int rc;
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	do {
+		rc = n % 2 ? alloc_mw(r.fd, r.pd, 1 + n / 2 % 2, &key)
+			   : alloc_mr(r.fd, r.pd, 1, &key);
+		n += rc == 0;
+	} while (rc == 0);
+	assert_int_equal(rc, -ENOSPC);
+	assert_int_equal(n, f.hca->v2p.mpts / 4 * 3);
+	close(r.fd);
+	assert_true(fixture_wait_clients(&f, 0));
+	raw_set_up(&r, f.path); /* all of it came back */
+	assert_int_equal(alloc_mw(r.fd, r.pd, 2, &key), 0);
+	close(r.fd);
+}
+
+static int rereg(int fd, const struct control_rereg_mr *in, uint32_t *key)
+{
+	struct control_mr_reply out = {0};
+	int rc = raw_call(fd, CONTROL_REREG_MR, in, sizeof(*in), NULL, 0, &out, sizeof(out));
+
+	*key = out.lkey;
+	return rc;
+}
+
+static void rereg__each_part_and_what_is_refused(void **state)
+{
+	struct control_rereg_mr in;
+	struct raw r;
+	uint32_t lkey, region, pd, key;
+	struct control_number out = {0};
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	region = raw_region(r.fd, RAW_REGION_BYTES);
+	lkey = raw_mr(r.fd, r.pd, r.region, 4096, RAW_IOVA);
+	assert_int_equal(raw_call(r.fd, CONTROL_ALLOC_PD, NULL, 0, NULL, 0, &out, sizeof(out)), 0);
+	pd = out.number;
+#define REREG(rc, ...)                                                                             \
+	do {                                                                                       \
+		in = (struct control_rereg_mr){.lkey = lkey,                                       \
+			.mask = 7,                                                                 \
+			.mr = {.pd = pd,                                                           \
+				.region = region,                                                  \
+				.offset = 4096,                                                    \
+				.length = 8192,                                                    \
+				.iova = 0x5000,                                                    \
+				.access = ACCESS_REMOTE_READ}};                                    \
+		__VA_ARGS__;                                                                       \
+		assert_int_equal(rereg(r.fd, &in, &key), rc);                                      \
+	} while (0)
+	REREG(-ENOENT, in.lkey ^= 0x80000000u);
+	REREG(-EINVAL, in.mask = 0);
+	REREG(-EINVAL, in.mask = 15);
+	REREG(-ENOENT, in.mr.pd ^= 0x80000000u);
+	REREG(-ENOENT, in.mr.region ^= 0x80000000u);
+	REREG(-EINVAL, in.mr.length = 0);
+	REREG(-EINVAL, in.mr.offset = RAW_REGION_BYTES - 4096);
+	REREG(-EINVAL, in.mr.iova = UINT64_MAX);
+	REREG(-EINVAL, in.mr.access = ACCESS_REMOTE_WRITE);
+	REREG(-EINVAL, in.mr.access = ACCESS_ZERO_BASED);
+	REREG(-EBUSY, in.lkey = r.lkey); /* queues lie in it */
+	assert_int_equal(alloc_mr(r.fd, r.pd, 1, &key), 0);
+	REREG(-EINVAL, in.lkey = key);
+	/* Nothing has changed: what it depends on is what it was. */
+	assert_int_equal(raw_number(r.fd, CONTROL_FREE_PD, pd), 0);
+	assert_int_equal(raw_call(r.fd, CONTROL_ALLOC_PD, NULL, 0, NULL, 0, &out, sizeof(out)), 0);
+	pd = out.number;
+	REREG(0, in.mask = 4; in.mr.pd = in.mr.region = 0);
+	assert_int_equal(key, lkey);
+	REREG(0, in.mask = 2; in.mr.region = 0);
+	assert_int_equal(raw_number(r.fd, CONTROL_FREE_PD, pd), -EBUSY);
+	assert_int_equal(raw_number(r.fd, CONTROL_DROP_REGION, region), 0);
+	region = raw_region(r.fd, RAW_REGION_BYTES);
+	REREG(0, in.mask = 1; in.mr.pd = 0);
+	assert_int_equal(raw_number(r.fd, CONTROL_DROP_REGION, region), -EBUSY);
+	assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, lkey), 0);
+	assert_int_equal(raw_number(r.fd, CONTROL_DROP_REGION, region), 0);
+	assert_int_equal(raw_number(r.fd, CONTROL_FREE_PD, pd), 0);
+	close(r.fd);
+}
+
+static int start(void **state)
+{
+	(void)state;
+	fixture_start(&f, NULL, true);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	fixture_stop(&f);
+	return 0;
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+	const struct CMUnitTest tests[] = {
+		TEST(mw__made_and_taken_back),
+		TEST(alloc_mr__made_and_taken_back),
+		TEST(limit__is_shared_with_mrs),
+		TEST(rereg__each_part_and_what_is_refused),
+	};
+
+	fixture_eal();
+	return cmocka_run_group_tests_name("control_windows", tests, NULL, NULL);
+}
