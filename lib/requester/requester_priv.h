@@ -86,7 +86,8 @@ enum park_reason {
 	PARK_PSN,
 	PARK_RETRANSMIT,
 	PARK_WINDOW,
-	PARK_DRAIN
+	PARK_DRAIN,
+	PARK_REASONS
 };
 
 /* Ttr of a QP in ns, 0: no timer (C9-140). */

@@ -318,7 +318,7 @@ static bool arm_timer(struct engine *e, struct qp *q)
 	return timer_event_put(e, CHANNEL_RTC_TC, q, TIMER_LOSS, TIMER_SET, first);
 }
 
-static const enum counter park_counters[] = {
+static const enum counter park_counters[PARK_REASONS] = {
 	[PARK_BUFFER] = COUNTER_park_buffer,
 	[PARK_FENCE] = COUNTER_park_fence,
 	[PARK_READS] = COUNTER_park_reads,
