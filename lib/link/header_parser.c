@@ -11,7 +11,8 @@
  */
 #include "link_priv.h"
 
-#define PKEY_BASE_MASK 0x7fffu /* without the membership bit */
+#define PKEY_BASE_MASK	    0x7fffu /* without the membership bit */
+#define OPCODE_SERVICE_MASK 0xe0u   /* 0: RC */
 
 static struct counters *counters_of(struct engine *e)
 {
@@ -75,7 +76,7 @@ static bool admitted(struct engine *e, const struct qp *q, const struct wire_fra
 		count(counters_of(e), COUNTER_drop_rx_qpn);
 		return false;
 	}
-	if (unlikely(o->defined ? o->service != q->service : q->service != SERVICE_RC)) {
+	if (unlikely(o->service != q->service)) { /* a reserved one counts as RC's: see parse() */
 		count(counters_of(e), COUNTER_drop_rx_service);
 		return false;
 	}
@@ -118,7 +119,7 @@ static struct qp *parse(struct engine *e, struct rte_mbuf *m)
 	count_n(counters_of(e), COUNTER_rx_bytes, m->data_len);
 	/* A reserved opcode of the RC range is answered (C9-84) */
 	if (unlikely(error != WIRE_OK &&
-		     !(error == WIRE_ERR_OPCODE && f.h.opcode < WIRE_UC_SEND_FIRST))) {
+		     !(error == WIRE_ERR_OPCODE && (f.h.opcode & OPCODE_SERVICE_MASK) == 0))) {
 		count(counters_of(e), parse_counters[error]);
 		return NULL;
 	}
@@ -186,8 +187,7 @@ unsigned hp_poll(struct engine *e)
 		else
 			request[requests++] = m[i];
 	}
-	if (n)
-		count_n(counters_of(e), COUNTER_rx_packets, n);
+	count_n(counters_of(e), COUNTER_rx_packets, n);
 	if (responses)
 		forward(e, &e->channel[CHANNEL_HP_RRC], response, responses);
 	if (requests)

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <rte_common.h>
 #include "pipeline/machine.h"
 
 static struct machine *machines;
@@ -50,6 +52,17 @@ void machine_register(struct machine *m)
 		atexit(write_record);
 	m->next = machines;
 	machines = m;
+}
+
+uint64_t machine_taken(const char *name, unsigned from, unsigned to)
+{
+	uint64_t most = 0;
+
+	for (const struct machine *m = machines; m; m = m->next)
+		for (unsigned i = 0; i < m->edge_count && !strcmp(m->name, name); i++)
+			if (m->edges[i].from == from && m->edges[i].to == to)
+				most = RTE_MAX(most, m->taken[i]);
+	return most;
 }
 
 void machine_step(struct machine *m, unsigned from, unsigned to)

@@ -13,7 +13,7 @@
 #include "requester_priv.h"
 
 struct rpg {
-	uint16_t ip_id; /* IPv4 identification of the next packet; never 0 */
+	uint16_t ip_id; /* IPv4 identification of the last packet */
 };
 
 int rpg_create(struct engine *e)
@@ -74,9 +74,7 @@ static void build(struct engine *e, const struct qp *q, struct rte_mbuf *m)
 	transport = wire_opcodes[p->headers.opcode].header_bytes;
 	p->headers.pad = pad;
 	l2 = payload - transport - t->encap_bytes;
-	if (!++g->ip_id)
-		g->ip_id = 1;
-	wire_stamp(l2, t, transport + bytes + pad + WIRE_ICRC_BYTES, g->ip_id);
+	wire_stamp(l2, t, transport + bytes + pad + WIRE_ICRC_BYTES, ++g->ip_id);
 	wire_write_transport(payload - transport, &p->headers);
 	memset(payload + bytes, 0, pad);
 	p->l3_offset = t->l3_offset;
@@ -113,9 +111,8 @@ static unsigned take(struct engine *e, enum channel_id from, unsigned room)
 		fresh |= 1ull << out;
 		m[out++] = m[i];
 	}
-	for (unsigned i = 0; i < out; i++)
-		if (fresh >> i & 1)
-			finish_icrc(m[i]);
+	for (; fresh; fresh &= fresh - 1)
+		finish_icrc(m[rte_bsf64(fresh)]);
 	if (out)
 		channel_put(&e->channel[CHANNEL_RPG_TXA], m, out);
 	return n;

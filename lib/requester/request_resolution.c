@@ -170,20 +170,3 @@ bool resolution_abandon(struct engine *e, const struct qp *q, struct rte_mbuf *m
 		go(r, RR_IDLE);
 	return true;
 }
-
-#ifdef SOFTHCA_DEBUG
-void resolution_note_rc(const struct request *r, bool first, bool last)
-{
-	struct request note = *r; /* what an RC request keeps of it is nothing */
-	bool read = r->opcode == USER_RDMA_READ || r->flags & REQUEST_INLINE;
-
-	note.outcome = OUTCOME_OK;
-	note.flags &= (uint8_t)~REQUEST_SIGNALED; /* need_cpl 0 */
-	note.resolution = read ? RR_BYPASS : RR_FETCH_DATA_MR;
-	if (first) {
-		note.resolution = RR_IDLE;
-		resolution_judge(&note);
-	}
-	resolution_data(&note, last);
-}
-#endif

@@ -6,8 +6,8 @@
  * packets, in turn: its client's memory, a place in a CQ, a place in an EQ. RequesterTransControl
  * takes a UC or UD request through it while it segments it (UCUD_SEG) and completes it (UCUD_CPL).
  * The state lies in the request, so that one whose neighbour is not ready goes on where it was.
- * RC requests end in IDLE with their last packet: RequesterRecvControl completes them; theirs is
- * only noted. Stage segmentation; nothing here waits.
+ * RC requests stay in IDLE: RequesterRecvControl completes them. Stage segmentation; nothing here
+ * waits.
  */
 #include <stdbool.h>
 #include "requester_priv.h"
@@ -35,18 +35,5 @@ bool resolution_complete(struct engine *e, const struct qp *q, struct rte_mbuf *
  * written all the same, lest others wait behind it for ever. False: its queue is held, call again
  * later. */
 bool resolution_abandon(struct engine *e, const struct qp *q, struct rte_mbuf *m);
-
-/* Debug builds: notes the transitions of an RC request whose first, last (or some other) packet was
- * sent, or that failed (last). */
-#ifdef SOFTHCA_DEBUG
-void resolution_note_rc(const struct request *r, bool first, bool last);
-#else
-static inline void resolution_note_rc(const struct request *r, bool first, bool last)
-{
-	(void)r;
-	(void)first;
-	(void)last;
-}
-#endif
 
 #endif

@@ -40,7 +40,7 @@ void rtc_destroy(struct engine *e)
 {
 	struct rtc *t = e->module[MODULE_RTC];
 
-	if (t && t->spares)
+	if (t)
 		rte_mempool_put_bulk(e->packets, (void **)t->spare, t->spares);
 }
 
@@ -76,12 +76,11 @@ static void drain(struct engine *e, struct qp *q)
 {
 	uint8_t turn = __atomic_load_n(&q->sqd_turn, __ATOMIC_ACQUIRE);
 
-	if (qp_state(q) != QP_SQD || q->rtc.drained == turn)
+	if (likely(qp_state(q) != QP_SQD) || q->rtc.drained == turn)
 		return;
 	if (q->rtc.head && request_of(q->rtc.head)->flags & REQUEST_STARTED)
 		return;
-	if (!q->rtc.parked)
-		__atomic_store_n(&q->rtc.parked, PARK_DRAIN, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&q->rtc.parked, PARK_DRAIN, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (q->service == SERVICE_RC && (qp_outstanding(q) || mq_count(&q->mq.sw)))
 		return;
@@ -103,10 +102,7 @@ static void take_wakes(struct engine *e)
 			continue;
 		}
 		__atomic_store_n(&q->rtc.parked, PARK_NONE, __ATOMIC_RELAXED);
-		if (q->rtc.head)
-			active_add(e, q);
-		else if (unlikely(qp_state(q) == QP_SQD))
-			drain(e, q);
+		active_add(e, q); /* without requests, too: it may be drained now */
 	}
 }
 
@@ -142,11 +138,11 @@ static enum rtc_state resp_cxt(struct visit *v)
 	bool rc = v->q->service == SERVICE_RC;
 	enum qp_state state = qp_state(v->q);
 
-	if (!rc && v->r->resolution >= RR_CQ_REQ) /* its outcome is known: it goes on there */
+	if (v->r->resolution >= RR_CQ_REQ) /* UC, UD; its outcome is known: it goes on there */
 		return RTC_UCUD_CPL;
 	if (unlikely(state == QP_SQD) && !(v->r->flags & REQUEST_STARTED))
 		return rtc_park(v, PARK_DRAIN);
-	if (!rc && unlikely(v->q->rtc.flushing))
+	if (!rc)
 		take_up(v, state);
 	if (unlikely(!qp_sends(state) || v->q->rtc.flushing) && v->r->outcome == OUTCOME_OK)
 		return RTC_FLUSH;
@@ -338,7 +334,7 @@ static uint32_t window_left(const struct qp *q)
 	if (likely(!window))
 		return UINT32_MAX;
 	outstanding = qp_outstanding(q);
-	return outstanding < window ? window - outstanding : 0;
+	return window - RTE_MIN(window, outstanding);
 }
 
 /* Has what the QP was parked for changed meanwhile? */
@@ -398,7 +394,7 @@ static void end_visit(struct visit *v, enum rtc_state state)
 	}
 	rtc_out_flush(v->e);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (rc && (v->sent || qp_outstanding(q))) {
+	if (rc && qp_outstanding(q)) {
 		if (!arm_timer(v->e, q))
 			active_add(v->e, q);
 		if (unlikely(qp_state(q) == QP_ERR)) /* may have been flushed before we added */
@@ -412,8 +408,7 @@ static void end_visit(struct visit *v, enum rtc_state state)
 		park_qp(v);
 	else if (q->rtc.head)
 		active_again(v);
-	if (unlikely(qp_state(q) == QP_SQD))
-		drain(v->e, q);
+	drain(v->e, q);
 }
 
 /* One QP's turn, of `turn` bytes, of which this poll can do `most`. Returns how many it used. */
@@ -432,7 +427,7 @@ static uint32_t visit_qp(
 
 	if (qp_outstanding(q) == 0)
 		__atomic_store_n(&q->rtc.busy_since_ns, engine_now(e), __ATOMIC_RELEASE);
-	while (state != RTC_PARKED && state != RTC_STALLED && (state != RTC_IDLE || q->rtc.head)) {
+	while (state != RTC_PARKED && state != RTC_STALLED && q->rtc.head) {
 		next = step(&v, state);
 		MACHINE_STEP(rtc_machine, state, next);
 		state = next;

@@ -184,12 +184,8 @@ enum rtc_state rtc_rc_seg(struct visit *v)
 	if (unlikely(v->window == 0))
 		return rtc_park(v, PARK_WINDOW);
 	m = segment(v, &last, &next);
-	if (!m) {
-		if (next == RTC_RC_BAD_REQ)
-			resolution_note_rc(r, !(r->flags & REQUEST_STARTED), true);
+	if (!m)
 		return next;
-	}
-	resolution_note_rc(r, packet_of(m)->payload_bytes == r->sent_bytes, last);
 	choose_ackreq(v, packet_of(m));
 	if (last)
 		flags = ELEMENT_LAST | (r->flags & REQUEST_SIGNALED ? ELEMENT_SIGNALED : 0);
@@ -214,7 +210,7 @@ enum rtc_state rtc_rc_store_entry(struct visit *v)
 	struct qp *q = v->q;
 	struct request *r = v->r;
 	const struct wqe_data *d = (const struct wqe_data *)(request_wqe(v->m) + r->data_first);
-	uint32_t packets = r->opcode == USER_RDMA_READ ? psn_packets(r->length, q->mtu_bytes) : 1;
+	uint32_t packets = psn_packets(r->length, q->mtu_bytes); /* an atomic's response: 1 */
 	struct rd_element x = {.psn = q->rtc.next_psn,
 		.packets = packets,
 		.length = r->length,
@@ -243,7 +239,6 @@ enum rtc_state rtc_rc_store_entry(struct visit *v)
 	rd_put(v->e->mq, &q->mq.rd, &x);
 	advance_psn(v, packets);
 	count(rtc_counters(v->e), COUNTER_request_packets);
-	resolution_note_rc(r, true, true);
 	out_put(v, m);
 	return RTC_CXT_WB;
 }

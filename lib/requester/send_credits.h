@@ -39,12 +39,13 @@ static inline void look_at_credits(struct qp *q)
 	}
 }
 
-/* Has the request of that number a credit? While none came at all: no (C9-156). */
+/* Has the request of that number a credit? While none came at all: no (C9-156), for the LSN is 0
+ * then, and of what is added to it there is less than of requests. */
 static inline bool has_credit(const struct qp *q, uint32_t ssn)
 {
 	if (q->rtc.credits_seen & CREDITS_UNLIMITED)
 		return true;
-	return q->rtc.credits_seen & CREDITS_CAME && psn_before_eq(ssn, q->rtc.lsn);
+	return psn_before_eq(ssn, q->rtc.lsn);
 }
 
 /* Must the queue still wait for its limited request? That one has credit by now, or was executed,

@@ -36,11 +36,9 @@ struct tc {
 /* So many wheels reach DISTANCE_BITS_MAX. */
 static uint32_t levels_for(uint32_t shift, uint32_t slots)
 {
-	uint32_t reach = shift + rte_log2_u32(slots), levels = 1;
+	uint32_t reach = RTE_MIN(shift + rte_log2_u32(slots), (uint32_t)DISTANCE_BITS_MAX);
 
-	for (; reach < DISTANCE_BITS_MAX; reach += LEVEL_SHIFT)
-		levels++;
-	return levels;
+	return 1 + (DISTANCE_BITS_MAX - reach + LEVEL_SHIFT - 1) / LEVEL_SHIFT;
 }
 
 int tc_create(struct engine *e, int socket)
@@ -255,7 +253,7 @@ static unsigned slot_due(struct engine *e, uint32_t slot)
 {
 	struct tc *t = e->module[MODULE_TC];
 	uint32_t entry = t->slot[slot];
-	unsigned n = 0, moved = 0;
+	unsigned n = 0;
 
 	while (entry != TC_END) {
 		struct qp *q = qp_at(e->qps, entry >> 1);
@@ -268,11 +266,9 @@ static unsigned slot_due(struct engine *e, uint32_t slot)
 		} else {
 			lift(e, q, kind);
 			lay(e, q, kind);
-			moved++;
 		}
+		count(stage_counters(e, STAGE_REQUESTER_RECV), COUNTER_timers_visited);
 	}
-	if (n + moved)
-		count_n(stage_counters(e, STAGE_REQUESTER_RECV), COUNTER_timers_visited, n + moved);
 	return n;
 }
 
@@ -281,12 +277,13 @@ static unsigned level_due(struct engine *e, uint32_t level, uint64_t from, uint6
 {
 	const struct tc *t = e->module[MODULE_TC];
 	uint32_t slots = t->slots;
+	uint64_t passed;
 	unsigned n = 0;
 
 	from >>= level * LEVEL_SHIFT;
 	to >>= level * LEVEL_SHIFT;
-	if (to - from > slots)
-		from = to - slots;
+	passed = RTE_MIN(to - from, (uint64_t)slots); /* once round is all of them */
+	from = to - passed;
 	while (from < to)
 		n += slot_due(e, level * slots + (++from & (slots - 1)));
 	return n;
@@ -302,10 +299,8 @@ unsigned tc_poll(struct engine *e)
 		t->tick = now;
 	n = commands(e, CHANNEL_RTC_TC) + commands(e, CHANNEL_RRC_TC);
 	from = t->tick;
-	if (likely(now == from))
-		return n;
 	t->tick = now;
-	if (now < from)
+	if (likely(now <= from)) /* another lcore's clock may be behind */
 		return n;
 	for (uint32_t level = 0; level < t->levels; level++)
 		n += level_due(e, level, from, now);

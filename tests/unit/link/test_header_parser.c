@@ -127,6 +127,42 @@ static void hp_poll__bad_icrc(void **state)
 	passed(CHANNEL_HP_EE);
 }
 
+/* Payloads over 512 bytes are checked by who copies them: how much there is to check says
+ * icrc_bytes. */
+static void assert_icrc_bytes(uint32_t payload, bool later)
+{
+	struct frame f = good(WIRE_RC_SEND_ONLY);
+	struct rte_mbuf *m;
+
+	f.payload = payload;
+	receive(f, NULL);
+	assert_int_equal(hp_poll(fx->e), 1);
+	m = fx_take(CHANNEL_HP_EE);
+	assert_non_null(m);
+	assert_int_equal(arrival_of(m)->icrc_bytes, later ? m->data_len - 14 - 4 : 0);
+	rte_pktmbuf_free(m);
+}
+
+static void hp_poll__icrc_of_long_payloads_later(void **state)
+{
+	struct frame f = good(WIRE_RC_SEND_ONLY);
+
+	f.payload = 513;
+	f.keep_icrc = true;
+	receive(f, flip_payload);
+	passed(CHANNEL_HP_EE);
+	f.payload = 512;
+	receive(f, flip_payload);
+	dropped(COUNTER_drop_rx_icrc);
+	assert_icrc_bytes(0, false);
+	assert_icrc_bytes(512, false);
+	assert_icrc_bytes(513, true);
+	assert_icrc_bytes(FX_MTU, true);
+	fx->e->settings.icrc_check = false;
+	assert_icrc_bytes(512, false);
+	assert_icrc_bytes(513, false);
+}
+
 static void hp_poll__pkey(void **state)
 {
 	static const struct {
@@ -207,6 +243,29 @@ static void hp_poll__peer_address_ipv6(void **state)
 		receive(f, NULL);
 		dropped(COUNTER_drop_rx_address);
 	}
+}
+
+/* The same last bytes in the other family are another address. */
+static void hp_poll__peer_address_of_the_other_family(void **state)
+{
+	struct frame f = good(WIRE_RC_SEND_ONLY);
+	struct wire_path path = fx_path(false, false, true);
+
+	f.path = fx_path(true, false, true);
+	memcpy(f.path.src_ip, path.src_ip, 16); /* v4-mapped, in an IPv6 header */
+	receive(f, NULL);
+	dropped(COUNTER_drop_rx_address);
+}
+
+static void hp_poll__peer_address_of_the_other_family_ipv6(void **state)
+{
+	struct frame f = good(WIRE_RC_SEND_ONLY);
+	struct wire_path path = fx_path(true, false, true);
+
+	f.path = fx_path(false, false, true);
+	memcpy(f.path.src_ip + 12, path.src_ip + 12, 4);
+	receive(f, NULL);
+	dropped(COUNTER_drop_rx_address);
 }
 
 static void hp_poll__truncated(void **state)
@@ -312,17 +371,95 @@ static void hp_poll__order_and_bursts(void **state)
 	}
 }
 
+/* ---- a queue pair of another engine ---- */
+
+static struct fx_options two_engines = {.engines = 2};
+
+static struct channel *of_peer(enum channel_id id)
+{
+	return &fx->h->engines[1].channel[id];
+}
+
+/* Fills or empties a ring of the other engine. */
+static void peer_ring(enum channel_id id, void (*change)(enum channel_id id))
+{
+	fx->e = &fx->h->engines[1];
+	change(id);
+	fx->e = &fx->h->engines[0];
+}
+
+static void fill(enum channel_id id)
+{
+	fx_fill(id, 0);
+}
+
+static void receive_for(unsigned qp, uint8_t opcode)
+{
+	struct frame f = good(opcode);
+
+	f.h.dest_qp = fx->qp[qp]->qpn;
+	receive(f, NULL);
+}
+
+static void hp_poll__hands_over_to_the_other_engine(void **state)
+{
+	static const struct {
+		uint8_t opcode;
+		enum channel_id to;
+	} rows[] = {{WIRE_RC_SEND_ONLY, CHANNEL_HP_EE}, {WIRE_RC_ACK, CHANNEL_HP_RRC}};
+
+	fx->qp[1]->engine = 1;
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		struct rte_mbuf *m;
+
+		receive_for(0, rows[i].opcode);
+		receive_for(1, rows[i].opcode);
+		assert_int_equal(hp_poll(fx->e), 2);
+		assert_int_equal(channel_take(of_peer(rows[i].to), &m, 1), 1);
+		assert_int_equal(arrival_of(m)->qpn, fx->qp[1]->qpn);
+		rte_pktmbuf_free(m);
+		m = fx_take(rows[i].to);
+		assert_non_null(m);
+		assert_int_equal(arrival_of(m)->qpn, fx->qp[0]->qpn);
+		rte_pktmbuf_free(m);
+		assert_int_equal(fx_ring_count(CHANNEL_HP_EE) + fx_ring_count(CHANNEL_HP_RRC), 0);
+	}
+	fx->qp[1]->engine = 0;
+}
+
+/* Its ring has no room: dropped and given back, and only that one. */
+static void hp_poll__ring_of_the_other_engine_is_full(void **state)
+{
+	static const enum channel_id rings[] = {CHANNEL_HP_EE, CHANNEL_HP_RRC};
+
+	fx->qp[1]->engine = 1;
+	for (unsigned i = 0; i < RTE_DIM(rings); i++) {
+		peer_ring(rings[i], fill);
+		receive_for(1, i ? WIRE_RC_ACK : WIRE_RC_SEND_ONLY);
+		receive_for(0, i ? WIRE_RC_ACK : WIRE_RC_SEND_ONLY);
+		assert_int_equal(hp_poll(fx->e), 2);
+		fx_assert_counter(drop_rx_full, i + 1);
+		rte_pktmbuf_free(fx_take(rings[i]));
+		assert_int_equal(rte_mempool_in_use_count(fx->packets), 0);
+		peer_ring(rings[i], fx_unfill);
+	}
+	fx->qp[1]->engine = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FX_TEST(hp_poll__requests_and_responses),
 		FX_TEST(hp_poll__metadata),
 		FX_TEST(hp_poll__bad_icrc),
+		FX_TEST(hp_poll__icrc_of_long_payloads_later),
 		FX_TEST(hp_poll__pkey),
 		FX_TEST(hp_poll__queue_pair),
 		FX_TEST(hp_poll__service),
 		FX_TEST(hp_poll__peer_address),
 		FX_TEST_WITH(hp_poll__peer_address_ipv6, &ipv6),
+		FX_TEST(hp_poll__peer_address_of_the_other_family),
+		FX_TEST_WITH(hp_poll__peer_address_of_the_other_family_ipv6, &ipv6),
 		FX_TEST(hp_poll__truncated),
 		FX_TEST(hp_poll__checksum),
 		FX_TEST(hp_poll__opcode),
@@ -330,6 +467,8 @@ int main(void)
 		FX_TEST(hp_poll__stalls_when_requests_are_full),
 		FX_TEST(hp_poll__stalls_when_responses_are_full),
 		FX_TEST(hp_poll__order_and_bursts),
+		FX_TEST_WITH(hp_poll__hands_over_to_the_other_engine, &two_engines),
+		FX_TEST_WITH(hp_poll__ring_of_the_other_engine_is_full, &two_engines),
 	};
 
 	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);

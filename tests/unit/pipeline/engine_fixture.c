@@ -33,6 +33,7 @@ static uint16_t port_rx(struct link_port *port, uint16_t queue, struct rte_mbuf 
 	struct fx_port *p = (struct fx_port *)port;
 	unsigned got = 0;
 
+	assert_true(n > 0);
 	while (got < n && p->rx_next < p->rx_count)
 		m[got++] = p->rx[p->rx_next++];
 	return got;
@@ -146,6 +147,7 @@ static void make_hca(const struct fx_options *o)
 	hca_config_defaults(&c);
 	strcpy(c.name, "fx");
 	c.qps = o->qps ? o->qps : 64;
+	c.engines = o->engines ? o->engines : 1;
 	c.cqs = 64;
 	c.mpts = 256;
 	c.packets = fx->packets;
@@ -153,6 +155,8 @@ static void make_hca(const struct fx_options *o)
 	c.link = &fx->port.port;
 	if (o->timer_slots)
 		c.settings.timer_slots = o->timer_slots;
+	if (o->timer_tick_ns)
+		c.settings.timer_tick_ns = o->timer_tick_ns;
 	c.gids[0] = fx_path(false, o->vlan, false);
 	c.gids[1] = fx_path(true, o->vlan, false);
 	c.gid_count = 2;

@@ -77,10 +77,11 @@ extern struct fx *fx;
 
 /* What a test may have otherwise; as the initial state of the test (FX_TEST_WITH). */
 struct fx_options {
-	uint32_t qps; /* size of the table; 0: 64 */
+	uint32_t qps;	  /* size of the table; 0: 64 */
+	unsigned engines; /* 0: 1; the queue pairs belong to the first one */
 	bool ipv6, vlan;
-	uint32_t timer_slots; /* 0: the default */
-	const char *name;     /* of the test, for the record of transitions */
+	uint32_t timer_slots, timer_tick_ns; /* 0: the default */
+	const char *name;		     /* of the test, for the record of transitions */
 };
 
 int fx_group_setup(void **state);

@@ -30,11 +30,23 @@ static void take_frame(struct got *g)
 static const uint32_t sizes[] = {
 	0, 1, 2, 3, 4, 5, 255, 256, 257, 258, 259, 260, 1000, FX_MTU - 1, FX_MTU};
 
+/* Buffers that carried something before. */
+static void used_buffers(void)
+{
+	struct rte_mbuf *m[FX_PACKETS];
+
+	assert_int_equal(rte_pktmbuf_alloc_bulk(fx->packets, m, FX_PACKETS), 0);
+	for (unsigned i = 0; i < FX_PACKETS; i++)
+		memset(m[i]->buf_addr, 0xee, m[i]->buf_len);
+	rte_pktmbuf_free_bulk(m, FX_PACKETS);
+}
+
 static void frames_of_all_sizes(const struct fx_options *o)
 {
 	static struct got g;
 
 	fx_fill_memory(0, FX_MTU, 77);
+	used_buffers();
 	for (unsigned i = 0; i < RTE_DIM(sizes); i++) {
 		send_request(0, USER_SEND_IMM, sizes[i], 0);
 		segmentation_poll(fx->e);
@@ -143,6 +155,8 @@ static void rpg_poll__datagrams(void **state)
 			.qpn = 0x123456,
 			.qkey = v6 ? 0x80000000u : 0x4444};
 
+		path.dst_ip[13] ^= 0x55; /* another one than the template's */
+		path.dst_ip[15] ^= 0xaa;
 		memcpy(u.dip, path.dst_ip, 16);
 		fx_put(CHANNEL_DP_RTC, datagram(&u, 333 + v6));
 		segmentation_poll(fx->e);
@@ -160,6 +174,20 @@ static void rpg_poll__datagrams(void **state)
 		assert_int_equal(g.f.h.qkey, v6 ? fx->qp[0]->qkey : 0x4444);
 		assert_int_equal(g.f.payload_bytes, 333 + v6);
 	}
+}
+
+static void rpg_poll__datagram_without_hop_limit(void **state)
+{
+	struct wire_path path = fx_path(false, false, false);
+	struct wqe_ud u = {.dmac = {2}, .qpn = 5};
+	static struct got g;
+
+	fx_service(0, SERVICE_UD);
+	memcpy(u.dip, path.dst_ip, 16);
+	fx_put(CHANNEL_DP_RTC, datagram(&u, 10));
+	segmentation_poll(fx->e);
+	take_frame(&g);
+	assert_int_equal(g.f.ttl, WIRE_TTL_DEFAULT);
 }
 
 static void rpg_poll__datagram_from_an_address_that_is_not_there(void **state)
@@ -188,6 +216,21 @@ static void rpg_poll__output_full(void **state)
 	assert_int_equal(g.f.h.psn, FX_PSN + 1);
 	take_frame(&g);
 	assert_int_equal(g.f.h.psn, FX_PSN + 2);
+}
+
+/* One poll makes all that there is room for, however many bursts. */
+static void rpg_poll__several_bursts(void **state)
+{
+	for (unsigned i = 0; i < 2 * BURST + 5; i++) {
+		struct rte_mbuf *m = rte_pktmbuf_alloc(fx->packets);
+
+		memset(packet_of(m), 0, sizeof(struct packet));
+		packet_of(m)->qpn = fx->qp[0]->qpn;
+		packet_of(m)->headers.opcode = WIRE_RC_SEND_ONLY;
+		fx_put(CHANNEL_RTC_RPG, m);
+	}
+	assert_int_equal(rpg_poll(fx->e), 2 * BURST + 5);
+	assert_int_equal(fx_ring_count(CHANNEL_RPG_TXA), 2 * BURST + 5);
 }
 
 /* A packet kept for retransmission goes out again byte for byte. */
@@ -249,8 +292,10 @@ int main(void)
 		FX_TEST_WITH(rpg_poll__ipv6_vlan, &ipv6_vlan),
 		FX_TEST(rpg_poll__headers_of_each_operation),
 		FX_TEST(rpg_poll__datagrams),
+		FX_TEST(rpg_poll__datagram_without_hop_limit),
 		FX_TEST(rpg_poll__datagram_from_an_address_that_is_not_there),
 		FX_TEST(rpg_poll__output_full),
+		FX_TEST(rpg_poll__several_bursts),
 		FX_TEST(rpg_poll__built_frames_pass_unchanged),
 		FX_TEST(rpg_poll__retransmissions_in_order),
 		FX_TEST(rpg_poll__queue_pair_gone),

@@ -324,6 +324,221 @@ static void tc_poll__an_entry_costs_a_visit_for_each_wheel(void **state)
 	disarm_many(count);
 }
 
+/* Seven days without a tick, as in a machine that was suspended. */
+static void tc_poll__sleeps_for_long(void **state)
+{
+	uint64_t longest = 4096ull << 31, start;
+	struct timer_event ev;
+
+	command(0, TIMER_RNR, TIMER_SET, longest);
+	fx->e->now_ns += 7 * 86400 * 1000 * MS;
+	start = fx->e->now_ns;
+	command(1, TIMER_RNR, TIMER_SET, longest); /* before it has seen how late it is */
+	assert_true(take_expiry(&ev));
+	assert_int_equal(ev.qpn, fx->qp[0]->qpn);
+	assert_false(take_expiry(&ev));
+	fx->e->now_ns = start + longest - tick_ns();
+	tc_poll(fx->e);
+	assert_false(take_expiry(&ev));
+	assert_true(run(3 * tick_ns(), &ev) != 0);
+	assert_int_equal(ev.qpn, fx->qp[1]->qpn);
+}
+
+/* The shortest tick and the least slots there are reach as far. */
+static struct fx_options least_wheel = {.timer_slots = 64, .timer_tick_ns = 1000};
+
+static void tc_poll__longest_time_with_the_least_wheels(void **state)
+{
+	uint64_t longest = 4096ull << 31, start = fx->e->now_ns, least = UINT64_MAX;
+	struct timer_event ev;
+	unsigned steps = 0;
+
+	command(0, TIMER_RNR, TIMER_SET, longest);
+	for (; least > tick_ns(); steps++) { /* half of what is left, each time */
+		least = (start + longest - fx->e->now_ns) / 2;
+		fx->e->now_ns += least;
+		tc_poll(fx->e);
+		assert_false(take_expiry(&ev));
+	}
+	assert_true(steps > 30);
+	assert_true(run(4 * tick_ns(), &ev) != 0);
+}
+
+/* Nothing was armed for long: the first timer is not laid by where the wheels stood then. */
+static void tc_poll__first_timer_after_a_rest(void **state)
+{
+	uint64_t most;
+
+	fx->e->now_ns += 1000000 * MS;
+	command(0, TIMER_RNR, TIMER_SET, MS);
+	assert_int_equal(visits_within(MS / 2, &most), 0);
+}
+
+/* The clock of the lcore that polls may be behind that of another one. */
+static void tc_poll__time_goes_back(void **state)
+{
+	uint64_t start = fx->e->now_ns;
+	struct timer_event ev;
+
+	for (unsigned i = 0; i < FX_QPS; i++)
+		command(i, TIMER_RNR, TIMER_SET, (i + 1) * MS);
+	fx->e->now_ns -= 3 * tick_ns();
+	tc_poll(fx->e);
+	fx_assert_counter(timers_visited, 0);
+	for (unsigned i = 0; i < FX_QPS; i++) {
+		assert_between(run(2 * MS, &ev), start + (i + 1) * MS,
+			start + (i + 1) * MS + tick_ns() * 9 / 8);
+		assert_int_equal(ev.qpn, fx->qp[i]->qpn);
+	}
+}
+
+/* Three neighbours in a slot, two of them taken off in any order: the third fires. */
+static void tc_let_go__in_any_order(void **state)
+{
+	for (unsigned first = 0; first < 3; first++)
+		for (unsigned second = 0; second < 3; second++) {
+			struct timer_event ev;
+
+			if (first == second)
+				continue;
+			for (unsigned i = 0; i < 3; i++)
+				command(i, TIMER_RNR, TIMER_SET, MS);
+			tc_let_go(fx->e, fx->qp[first]);
+			tc_let_go(fx->e, fx->qp[second]);
+			tc_let_go(fx->e, fx->qp[second]); /* has none: nothing happens */
+			assert_true(run(2 * MS, &ev) != 0);
+			assert_int_equal(ev.qpn, fx->qp[3 - first - second]->qpn);
+			assert_int_equal(run(2 * MS, &ev), 0);
+			assert_false(requester_timers_armed(fx->e));
+		}
+}
+
+/* ---- the Loss timer's looks ---- */
+
+/* The timeout is turned off, or the queue pair fails, while the timer runs. */
+static void loss_due__no_timer_any_more(void **state)
+{
+	struct timer_event ev;
+
+	arm_loss(0);
+	fx->qp[0]->timeout = 0;
+	assert_int_equal(run(5 * MS, &ev), 0);
+	assert_false(requester_timers_armed(fx->e));
+	arm_loss(1);
+	fx->qp[1]->state = QP_ERR;
+	assert_int_equal(run(5 * MS, &ev), 0);
+	assert_false(requester_timers_armed(fx->e));
+}
+
+/* The round trip is known: probes before the timer, each when twice the time has passed that the
+ * probe has (the count that doubles that is RequesterRecvControl's). */
+static void loss_due__probes(void **state)
+{
+	struct qp *q = fx->qp[0];
+	uint64_t start = fx->e->now_ns, probe, last;
+	struct timer_event ev;
+
+	q->timeout = 14; /* 67 ms */
+	q->rrc.srtt_ns = 100 * US;
+	probe = qp_probe_ns(q, tick_ns());
+	q->rtc.next_psn = psn_add(q->rtc.next_psn, 1);
+	q->rtc.busy_since_ns = start;
+	command(0, TIMER_LOSS, TIMER_SET, tick_ns());
+	last = run(10 * MS, &ev);
+	assert_int_equal(ev.op, TIMER_PROBE);
+	assert_between(last, start + probe, start + probe + tick_ns() * 9 / 8);
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t t = run(10 * MS, &ev);
+
+		assert_int_equal(ev.op, TIMER_PROBE);
+		assert_between(t, last + 2 * probe, last + 2 * probe + tick_ns() * 9 / 8);
+		last = t;
+	}
+	q->rrc.progress_ns = fx->e->now_ns; /* what came since puts it off */
+	assert_between(run(10 * MS, &ev), q->rrc.progress_ns + probe,
+		q->rrc.progress_ns + 2 * probe + tick_ns() * 9 / 8);
+	assert_int_equal(ev.op, TIMER_PROBE);
+}
+
+/* It is exactly time for a probe. */
+static void loss_due__probe_on_time(void **state)
+{
+	struct qp *q = fx->qp[0];
+	uint64_t probe;
+	struct timer_event ev;
+
+	q->timeout = 14;
+	q->rrc.srtt_ns = 100 * US;
+	probe = qp_probe_ns(q, tick_ns());
+	q->rtc.next_psn = psn_add(q->rtc.next_psn, 1);
+	q->rtc.busy_since_ns = fx->e->now_ns;
+	command(0, TIMER_LOSS, TIMER_SET, tick_ns());
+	fx->e->now_ns += probe;
+	tc_poll(fx->e);
+	assert_true(take_expiry(&ev));
+	assert_int_equal(ev.op, TIMER_PROBE);
+}
+
+/* No room for a probe: it comes with the next tick, not after another wait. */
+static void loss_due__probe_without_room(void **state)
+{
+	struct qp *q = fx->qp[0];
+	struct timer_event ev;
+
+	q->timeout = 14;
+	q->rrc.srtt_ns = 100 * US;
+	q->rtc.next_psn = psn_add(q->rtc.next_psn, 1);
+	q->rtc.busy_since_ns = fx->e->now_ns;
+	command(0, TIMER_LOSS, TIMER_SET, tick_ns());
+	fx_fill(CHANNEL_TC_RRC, 0);
+	fx->e->now_ns += 2 * MS;
+	tc_poll(fx->e);
+	fx_unfill(CHANNEL_TC_RRC);
+	assert_true(run(3 * tick_ns(), &ev) != 0);
+	assert_int_equal(ev.op, TIMER_PROBE);
+}
+
+/* None while the RNR timer runs. */
+static void loss_due__no_probe_in_an_rnr_wait(void **state)
+{
+	struct qp *q = fx->qp[0];
+	struct timer_event ev;
+
+	q->timeout = 14;
+	q->rrc.srtt_ns = 100 * US;
+	arm_loss(0);
+	q->rrc.rnr_waiting = 1;
+	command(0, TIMER_LOSS, TIMER_SET, tick_ns());
+	assert_int_equal(run(20 * MS, &ev), 0);
+	q->rrc.rnr_waiting = 0;
+	assert_true(run(3 * MS, &ev) != 0);
+	assert_int_equal(ev.op, TIMER_PROBE);
+}
+
+/* As long as no round trip is known the entry looks for one, less and less often; it is not looked
+ * at before its time when one is. */
+static void loss_due__looks_for_a_round_trip(void **state)
+{
+	uint64_t first = FIRST_LOOK_TICKS * tick_ns(), start = fx->e->now_ns, now;
+	struct qp *q = fx->qp[0];
+	struct timer_event ev;
+
+	q->timeout = 16; /* 268 ms */
+	q->rtc.next_psn = psn_add(q->rtc.next_psn, 1);
+	q->rtc.busy_since_ns = start;
+	command(0, TIMER_LOSS, TIMER_SET, first);
+	for (unsigned i = 1; i <= 6; i++) {
+		assert_int_equal(
+			run(q->tc.deadline_ns[TIMER_LOSS] + 2 * tick_ns() - fx->e->now_ns, &ev), 0);
+		now = q->tc.deadline_ns[TIMER_LOSS];
+		assert_between(now - start, first * ((1 << i) - 1), first * ((2 << i) + i));
+	}
+	q->rrc.srtt_ns = 20 * MS;
+	assert_int_equal(
+		run(q->tc.deadline_ns[TIMER_LOSS] + 2 * tick_ns() - fx->e->now_ns, &ev), 0);
+	assert_true(q->tc.deadline_ns[TIMER_LOSS] == start + qp_probe_ns(q, tick_ns()));
+}
+
 /* A command or an entry of a queue pair that is gone does nothing. */
 static void tc_let_go__takes_entries_off(void **state)
 {
@@ -403,6 +618,17 @@ int main(void)
 		FX_TEST(tc_poll__stale_commands),
 		FX_TEST(tc_poll__output_full),
 		FX_TEST(tc_poll__no_buffer),
+		FX_TEST(tc_poll__sleeps_for_long),
+		FX_TEST_WITH(tc_poll__longest_time_with_the_least_wheels, &least_wheel),
+		FX_TEST(tc_poll__first_timer_after_a_rest),
+		FX_TEST(tc_poll__time_goes_back),
+		FX_TEST(tc_let_go__in_any_order),
+		FX_TEST(loss_due__no_timer_any_more),
+		FX_TEST(loss_due__probes),
+		FX_TEST(loss_due__probe_on_time),
+		FX_TEST(loss_due__probe_without_room),
+		FX_TEST(loss_due__no_probe_in_an_rnr_wait),
+		FX_TEST(loss_due__looks_for_a_round_trip),
 	};
 
 	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);

@@ -49,14 +49,14 @@ static inline unsigned channel_room(struct channel *c)
 	return room;
 }
 
-/* Puts n mbufs, of which the caller knows (channel_room) that they fit. */
+/* Puts n mbufs, 1 at least, of which the caller knows (channel_room) that they fit. */
 static inline void channel_put(struct channel *c, struct rte_mbuf **m, unsigned n)
 {
 	unsigned left;
 	unsigned done = rte_ring_enqueue_bulk(c->ring, (void *const *)m, n, &left);
 	unsigned used = rte_ring_get_capacity(c->ring) - left;
 
-	ASSERT(done == n);
+	ASSERT(n && done == n);
 	(void)done;
 	channel_note(&c->put, n);
 	if (unlikely(used > c->high_water))
@@ -68,24 +68,26 @@ static inline void channel_put_one(struct channel *c, struct rte_mbuf *m)
 	channel_put(c, &m, 1);
 }
 
-/* As many as fit; for channels with several producers, where room seen is not room kept. Returns
- * how many. */
+/* As many as fit of n, 1 at least; for channels with several producers, where room seen is not room
+ * kept. Returns how many. */
 static inline unsigned channel_try_put(struct channel *c, struct rte_mbuf **m, unsigned n)
 {
 	unsigned done = rte_ring_enqueue_burst(c->ring, (void *const *)m, n, NULL);
 
+	ASSERT(n);
 	channel_note(&c->put, done);
 	if (unlikely(done < n))
 		channel_note(&c->full, 1);
 	return done;
 }
 
-/* Takes up to n. Returns how many. An empty ring, the common case of a quiet stage, costs two
- * loads. */
+/* Takes up to n, 1 at least. Returns how many. An empty ring, the common case of a quiet stage,
+ * costs two loads. */
 static inline unsigned channel_take(struct channel *c, struct rte_mbuf **m, unsigned n)
 {
 	unsigned got;
 
+	ASSERT(n);
 	if (ring_empty(c->ring)) {
 		channel_note(&c->empty, 1);
 		return 0;

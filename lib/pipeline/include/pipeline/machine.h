@@ -54,6 +54,9 @@ void machine_register(struct machine *m);
 /* A transition was made: aborts if the table has no such edge. Any lcore. */
 void machine_step(struct machine *m, unsigned from, unsigned to);
 
+/* How often transitions between these states of the machines of that name were made; for tests. */
+uint64_t machine_taken(const char *name, unsigned from, unsigned to);
+
 /* Name of the test that runs now, for the record; static storage. */
 void machine_set_test(const char *name);
 

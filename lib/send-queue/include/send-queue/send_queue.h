@@ -43,6 +43,7 @@ enum wire_outcome dp_copy(struct engine *e, const struct qp *q, struct rte_mbuf 
 /* Descriptors of a client have gone back to the pool; any stage of the engine. */
 static inline void descriptors_return(struct engine *e, uint32_t client, uint32_t n)
 {
+	ASSERT(n); /* for nothing they are too dear */
 	__atomic_fetch_sub(&e->held[client], n, __ATOMIC_RELAXED);
 	__atomic_fetch_sub(&e->held_total, n, __ATOMIC_RELAXED);
 }

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Turns of queue pairs in RequesterTransControl: what is left of one that was cut short, what a
+ * poll may do and what it does not look at, what the end of a turn tells others. */
+#include "pipeline/machine.h"
+#include "requester_fixture.h"
+#include "request_resolution.h"
+#include "rtc_visit.h"
+
+#define TURN 8 /* packets */
+
+static void short_turns(void)
+{
+	fx->e->settings.quantum_bytes = TURN * FX_MTU;
+}
+
+static void write_of(unsigned qp, unsigned packets)
+{
+	send_request(qp, USER_RDMA_WRITE, packets * FX_MTU, 0);
+}
+
+/* The next packets made are so many of that queue pair. */
+static void assert_run(unsigned qp, unsigned packets)
+{
+	struct packet p = {0};
+
+	while (packets--) {
+		assert_true(take_packet(CHANNEL_RTC_RPG, &p));
+		assert_int_equal(p.qpn, fx->qp[qp]->qpn);
+	}
+}
+
+static void assert_no_more(void)
+{
+	assert_int_equal(fx_ring_count(CHANNEL_RTC_RPG), 0);
+}
+
+/* The end of a poll cuts the turn of queue pair 1 short: it goes on first, for the rest of it, and
+ * then it is 2's. */
+static void turn__goes_on_first_for_what_is_left(void **state)
+{
+	short_turns();
+	write_of(0, 4);
+	write_of(1, 16);
+	write_of(2, 16);
+	rtc_poll(fx->e);
+	assert_run(0, 4);
+	assert_run(1, 4);
+	assert_no_more();
+	rtc_poll(fx->e);
+	assert_run(1, 4);
+	assert_run(2, 4);
+	assert_no_more();
+	rtc_poll(fx->e);
+	assert_run(2, 4);
+	assert_run(1, 4);
+	assert_no_more();
+}
+
+static void turn__goes_on_first_after_a_full_ring(void **state)
+{
+	short_turns();
+	fx_fill(CHANNEL_RTC_RPG, 2);
+	write_of(0, 16);
+	write_of(1, 16);
+	rtc_poll(fx->e);
+	assert_int_equal(mq_count(&fx->qp[0]->mq.sw), 2);
+	fx_unfill(CHANNEL_RTC_RPG);
+	rtc_poll(fx->e);
+	assert_run(0, 6);
+	assert_run(1, 2);
+	assert_no_more();
+}
+
+/* A queue pair that waits for the ring of timers is in the list already: what was left of its turn
+ * is nobody else's. */
+static void turn__waiting_for_its_timer(void **state)
+{
+	short_turns();
+	fx_fill(CHANNEL_RTC_TC, 0);
+	write_of(0, 4);
+	write_of(1, 16);
+	rtc_poll(fx->e);
+	assert_run(0, 4);
+	assert_run(1, 4);
+	fx_unfill(CHANNEL_RTC_TC);
+	write_of(0, 16);
+	rtc_poll(fx->e);
+	assert_run(0, TURN);
+	assert_no_more();
+}
+
+/* A READ costs something, too: turns end. */
+static void turn__ends_with_reads(void **state)
+{
+	fx->qp[0]->max_rd_atomic = 16;
+	fx->e->settings.quantum_bytes = 3 * 64;
+	for (unsigned i = 0; i < 5; i++)
+		send_request(0, USER_RDMA_READ, 8, 0);
+	rtc_poll(fx->e);
+	assert_run(0, 3);
+	assert_no_more();
+	rtc_poll(fx->e);
+	assert_run(0, 2);
+}
+
+static void long_message(uint8_t last_opcode)
+{
+	struct packet p = {0};
+
+	send_request(0, USER_RDMA_WRITE, 100 * FX_MTU, 0);
+	rtc_poll(fx->e);
+	assert_int_equal(fx_ring_count(CHANNEL_RTC_RPG), 100);
+	for (unsigned i = 0; i < 100; i++) {
+		assert_true(take_packet(CHANNEL_RTC_RPG, &p));
+		assert_int_equal(p.headers.psn, psn_add(FX_PSN, i));
+	}
+	assert_int_equal(p.headers.opcode, last_opcode);
+}
+
+/* More than a burst in one turn. */
+static void turn__of_many_packets(void **state)
+{
+	long_message(WIRE_RC_WRITE_LAST);
+}
+
+static void turn__of_many_packets_unreliable(void **state)
+{
+	fx_service(0, SERVICE_UC);
+	long_message(WIRE_UC_WRITE_LAST);
+	fx_assert_cqe(USER_RDMA_WRITE, 0);
+}
+
+/* ---- what is not looked at ---- */
+
+static uint64_t looked_at(void)
+{
+	return machine_taken("RequesterTransControl", RTC_IDLE, RTC_RESP_CXT);
+}
+
+static void visit__none_without_room(void **state)
+{
+	uint64_t before = looked_at();
+
+	fx_fill(CHANNEL_RTC_RPG, 0);
+	write_of(0, 1);
+	rtc_poll(fx->e);
+	assert_true(looked_at() == before);
+	fx_unfill(CHANNEL_RTC_RPG);
+	rtc_poll(fx->e);
+	assert_true(looked_at() == before + 1);
+}
+
+static void visit__none_when_the_quantum_is_spent(void **state)
+{
+	uint64_t before = looked_at();
+
+	short_turns();
+	write_of(0, TURN);
+	write_of(1, 1);
+	rtc_poll(fx->e);
+	assert_run(0, TURN);
+	assert_no_more();
+	assert_true(looked_at() == before + 1);
+	rtc_poll(fx->e);
+	assert_run(1, 1);
+}
+
+/* What comes behind a request that waits is not looked at either. */
+static void visit__none_while_parked(void **state)
+{
+	fx->qp[0]->rrc.rnr_waiting = 1;
+	write_of(0, 1);
+	rtc_poll(fx->e);
+	fx_assert_counter(park_rnr, 1);
+	write_of(0, 1);
+	rtc_poll(fx->e);
+	fx_assert_counter(park_rnr, 1);
+	fx->qp[0]->rrc.rnr_waiting = 0;
+	wake_sender_of(0);
+	rtc_poll(fx->e);
+	assert_run(0, 2);
+}
+
+/* ---- the end of a turn ---- */
+
+static void assert_no_timer(void)
+{
+	assert_int_equal(fx_ring_count(CHANNEL_RTC_TC), 0);
+}
+
+static void end_visit__timer_of_what_is_outstanding(void **state)
+{
+	fx->qp[0]->tc.armed[TIMER_LOSS] = 1; /* runs already */
+	write_of(0, 1);
+	rtc_poll(fx->e);
+	assert_no_timer();
+	fx->qp[0]->tc.armed[TIMER_LOSS] = 0;
+	fx_service(1, SERVICE_UC); /* nobody acknowledges that */
+	write_of(1, 1);
+	rtc_poll(fx->e);
+	assert_no_timer();
+	fx->qp[2]->rrc.rnr_waiting = 1; /* nothing is sent */
+	write_of(2, 1);
+	rtc_poll(fx->e);
+	assert_no_timer();
+	write_of(3, 1);
+	rtc_poll(fx->e);
+	assert_int_equal(fx_ring_count(CHANNEL_RTC_TC), 1);
+	/* and that nobody has made a timer of yet */
+	fx_unfill(CHANNEL_RTC_TC);
+	fx->qp[3]->rrc.rnr_waiting = 1;
+	write_of(3, 1);
+	rtc_poll(fx->e);
+	assert_int_equal(fx_ring_count(CHANNEL_RTC_TC), 1);
+}
+
+static void end_visit__wakes_nobody_for_nothing(void **state)
+{
+	write_of(0, 1);
+	rtc_poll(fx->e);
+	assert_int_equal(wake_take(&fx->e->wake[WAKE_WS]), WAKE_END);
+	assert_int_equal(wake_take(&fx->e->wake[WAKE_RRC]), WAKE_END);
+	fx->qp[0]->ws.parked = 1; /* WQEScheduler waits for requests to be consumed */
+	write_of(0, 1);
+	rtc_poll(fx->e);
+	assert_int_equal(wake_take(&fx->e->wake[WAKE_WS]), fx->qp[0]->index);
+	wake_next(&fx->qp[0]->wake[WAKE_WS]);
+}
+
+/* Since when it waits for an acknowledgement: since something has been outstanding. */
+static void visit__busy_since(void **state)
+{
+	struct qp *q = fx->qp[0];
+
+	write_of(0, 1);
+	rtc_poll(fx->e);
+	assert_true(q->rtc.busy_since_ns == FX_START_NS);
+	fx->e->now_ns += 5000;
+	write_of(0, 1);
+	rtc_poll(fx->e);
+	assert_true(q->rtc.busy_since_ns == FX_START_NS);
+	acknowledge_all(0);
+	write_of(0, 1);
+	rtc_poll(fx->e);
+	assert_true(q->rtc.busy_since_ns == FX_START_NS + 5000);
+}
+
+/* A queue pair that is taken away is closed only when no list names it. */
+static void let_go__not_while_in_the_list(void **state)
+{
+	struct qp *q = fx->qp[0];
+
+	fx_fill(CHANNEL_RTC_RPG, 0);
+	write_of(0, 1);
+	rtc_poll(fx->e);
+	assert_int_equal(q->rtc.active.listed, 1);
+	__atomic_store_n(&q->qpn, 0, __ATOMIC_SEQ_CST);
+	hca_close_qp(fx->h, q);
+	rtc_poll(fx->e);
+	assert_null(q->rtc.head);
+	assert_int_equal(q->closed & 1u << WAKE_RTC, 0);
+	fx_unfill(CHANNEL_RTC_RPG);
+	rtc_poll(fx->e);
+	assert_int_not_equal(q->closed & 1u << WAKE_RTC, 0);
+}
+
+/* ---- shares ---- */
+
+/* Of a pool of 16. */
+static void share__of_a_pool(void **state)
+{
+	static const struct {
+		bool proven;
+		uint32_t held, left, few;
+		bool more;
+	} rows[] = {
+		{true, 0, 1, 4, true}, {true, 1, 1, 4, true}, {true, 2, 1, 4, false},
+		{true, 8, 8, 4, true}, {true, 9, 8, 4, false}, {true, 0, 0, 4, false},
+		{false, 0, 1, 4, true}, /* one to prove itself with */
+		{false, 0, 0, 4, false},
+		{false, 1, 4, 4, false}, /* the last quarter is for others */
+		{false, 1, 5, 4, true}, {false, 3, 12, 4, true},
+		{false, 4, 12, 4, false}, /* a few are enough */
+	};
+	struct qp *q = fx->qp[0];
+
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		struct mq_free f = {.size = 16, .fresh = 16 - rows[i].left};
+
+		q->rrc.proven = rows[i].proven;
+		if (rtc_share(q, &f, rows[i].held, rows[i].few) != rows[i].more)
+			fail_msg("row %u", i);
+	}
+}
+
+/* Nothing is held and nothing is left: nobody would wake it, so its turn comes again. */
+static void share__no_buffer_at_all(void **state)
+{
+	uint32_t size = fx->e->mq->sw_free.size;
+
+	fx->e->mq->sw_free.size = 0;
+	write_of(0, 1);
+	rtc_poll(fx->e);
+	assert_no_more();
+	assert_int_equal(fx->qp[0]->rtc.parked, PARK_NONE);
+	fx->e->mq->sw_free.size = size;
+	rtc_poll(fx->e);
+	assert_run(0, 1);
+}
+
+/* Entries of READs: exactly as many as are left will do; one too many waits for those before. */
+static void share__read_entries(void **state)
+{
+	fx->e->mq->re_free.size = 1;
+	send_request(0, USER_RDMA_READ, 8, 0);
+	rtc_poll(fx->e);
+	assert_run(0, 1);
+	send_request(0, USER_RDMA_READ, 8, 0);
+	rtc_poll(fx->e);
+	assert_no_more();
+	assert_int_equal(fx->qp[0]->rtc.parked, PARK_READS);
+	fx->e->mq->re_free.size = 2;
+	fx->qp[0]->rrc.reads_done++;
+	wake_sender_of(0);
+	rtc_poll(fx->e);
+	assert_run(0, 1);
+}
+
+/* ---- how many PSNs ---- */
+
+static void window__ends_in_the_midst_of_a_message(void **state)
+{
+	fx->qp[0]->rrc.window = 4 << 4;
+	write_of(0, 10);
+	rtc_poll(fx->e);
+	assert_run(0, 4);
+	assert_no_more();
+	assert_int_equal(fx->qp[0]->rtc.parked, PARK_WINDOW);
+	fx->qp[0]->rrc.window = 0;
+	wake_sender_of(0);
+	rtc_poll(fx->e);
+	assert_run(0, 6);
+}
+
+/* Of a long message only what there are buffers for can be outstanding, of a READ all responses. */
+static void c9_61__psns_of_a_long_message(void **state)
+{
+	uint32_t buffers = fx->e->mq->sw_free.size;
+	struct qp *q = fx->qp[0];
+
+	q->rtc.next_psn = psn_add(q->rrc.unacked_psn, PSN_WINDOW - buffers);
+	send_request(0, USER_RDMA_READ, (buffers + 1) * FX_MTU, 0);
+	rtc_poll(fx->e);
+	assert_int_equal(q->rtc.parked, PARK_PSN);
+	fx_teardown(state);
+	fx_setup(state);
+	q = fx->qp[0];
+	q->rtc.next_psn = psn_add(q->rrc.unacked_psn, PSN_WINDOW - buffers);
+	fx->e->settings.quantum_bytes = 4 * FX_MTU;
+	write_of(0, buffers + 1);
+	rtc_poll(fx->e);
+	assert_run(0, 4);
+	fx_teardown(state);
+	fx_setup(state);
+	q = fx->qp[0];
+	q->rtc.next_psn = psn_add(q->rrc.unacked_psn, PSN_WINDOW - buffers + 1);
+	write_of(0, buffers);
+	rtc_poll(fx->e);
+	assert_int_equal(q->rtc.parked, PARK_PSN);
+}
+
+/* ---- metadata ---- */
+
+/* Long payloads come with the CRC of their copy, short ones with none. */
+static void segment__crc_of_long_payloads(void **state)
+{
+	static const uint32_t sizes[] = {1, 255, 256, 257, 1000};
+	struct packet p = {0};
+
+	fx_fill_memory(0, FX_MTU, 3);
+	for (unsigned i = 0; i < RTE_DIM(sizes); i++) {
+		bool crc = sizes[i] > CRC_WITH_COPY_BYTES;
+
+		send_request(0, USER_SEND, sizes[i], 0);
+		rtc_poll(fx->e);
+		assert_true(take_packet(CHANNEL_RTC_RPG, &p));
+		assert_int_equal(!!(p.flags & PACKET_CRC), crc);
+		assert_true(p.payload_crc == (crc ? wire_crc(0, fx->memory, sizes[i]) : 0));
+	}
+}
+
+/* A UC message that waits for room stays in its state of the seed's machine, and says so. */
+static void segment__waits_in_its_state(void **state)
+{
+	static const char *const machine = "RequestResolution";
+	uint64_t before = machine_taken(machine, RR_FETCH_DATA_MR, RR_FETCH_DATA_MR);
+
+	fx_service(0, SERVICE_UC);
+	fx_fill(CHANNEL_RTC_RPG, 1);
+	write_of(0, 2); /* one goes, the other waits */
+	rtc_poll(fx->e);
+	assert_true(machine_taken(machine, RR_FETCH_DATA_MR, RR_FETCH_DATA_MR) == before + 2);
+	fx_unfill(CHANNEL_RTC_RPG);
+	rtc_poll(fx->e);
+	assert_true(machine_taken(machine, RR_FETCH_DATA_MR, RR_FETCH_DATA_MR) == before + 2);
+	fx_assert_cqe(USER_RDMA_WRITE, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(turn__goes_on_first_for_what_is_left),
+		FX_TEST(turn__goes_on_first_after_a_full_ring),
+		FX_TEST(turn__waiting_for_its_timer),
+		FX_TEST(turn__ends_with_reads),
+		FX_TEST(turn__of_many_packets),
+		FX_TEST(turn__of_many_packets_unreliable),
+		FX_TEST(visit__none_without_room),
+		FX_TEST(visit__none_when_the_quantum_is_spent),
+		FX_TEST(visit__none_while_parked),
+		FX_TEST(end_visit__timer_of_what_is_outstanding),
+		FX_TEST(end_visit__wakes_nobody_for_nothing),
+		FX_TEST(visit__busy_since),
+		FX_TEST(let_go__not_while_in_the_list),
+		FX_TEST(share__of_a_pool),
+		FX_TEST(share__no_buffer_at_all),
+		FX_TEST(share__read_entries),
+		FX_TEST(window__ends_in_the_midst_of_a_message),
+		FX_TEST(c9_61__psns_of_a_long_message),
+		FX_TEST(segment__crc_of_long_payloads),
+		FX_TEST(segment__waits_in_its_state),
+	};
+
+	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
+}
