@@ -125,7 +125,7 @@ unsigned rpg_poll(struct engine *e)
 
 	for (unsigned i = 0; i < RTE_DIM(inputs); i++) {
 		do {
-			n = room ? take(e, inputs[i], room) : 0;
+			n = take(e, inputs[i], room);
 			room -= n;
 			total += n;
 		} while (n == BURST);

@@ -38,20 +38,6 @@ static enum dp_state meta_fwd(const struct request *r)
 	return r->length ? DP_SGL_DATA_TRANS : DP_IDLE;
 }
 
-/* The first entry that has bytes: there is one, the message's length is not 0. */
-static void first_entry(struct engine *e, struct rte_mbuf *m)
-{
-	struct request *r = request_of(m);
-	const struct wqe_data *d = entry_of(m, r->entry);
-
-	while (unlikely(d->length == 0)) {
-		MACHINE_STEP(dp_machine, DP_SGL_DATA_TRANS, DP_SGL_DATA_NEXT);
-		d = entry_of(m, ++r->entry);
-		MACHINE_STEP(dp_machine, DP_SGL_DATA_NEXT, DP_SGL_DATA_TRANS);
-	}
-	v2p_prefetch(e->v2p, d->lkey);
-}
-
 static void pack(struct engine *e, struct rte_mbuf *m)
 {
 	enum dp_state state = meta_fwd(request_of(m));
@@ -59,7 +45,7 @@ static void pack(struct engine *e, struct rte_mbuf *m)
 	MACHINE_STEP(dp_machine, DP_IDLE, DP_META_FWD);
 	MACHINE_STEP(dp_machine, DP_META_FWD, state);
 	if (state == DP_SGL_DATA_TRANS)
-		first_entry(e, m);
+		v2p_prefetch(e->v2p, entry_of(m, 0)->lkey);
 	else if (state == DP_ENTRY)
 		MACHINE_STEP(dp_machine, DP_ENTRY, DP_IDLE);
 }
@@ -69,7 +55,7 @@ unsigned dp_poll(struct engine *e)
 	struct channel *in = &e->channel[CHANNEL_WP_DP], *out = &e->channel[CHANNEL_DP_RTC];
 	unsigned room = RTE_MIN(channel_room(out), 2u * BURST);
 	struct rte_mbuf *m[2 * BURST];
-	unsigned n = room ? channel_take(in, m, room) : 0;
+	unsigned n = channel_take(in, m, room);
 
 	for (unsigned i = 0; i < n; i++)
 		pack(e, m[i]);

@@ -81,13 +81,12 @@ static inline unsigned channel_try_put(struct channel *c, struct rte_mbuf **m, u
 	return done;
 }
 
-/* Takes up to n, 1 at least. Returns how many. An empty ring, the common case of a quiet stage,
- * costs two loads. */
+/* Takes up to n. Returns how many. An empty ring, the common case of a quiet stage, costs two
+ * loads. */
 static inline unsigned channel_take(struct channel *c, struct rte_mbuf **m, unsigned n)
 {
 	unsigned got;
 
-	ASSERT(n);
 	if (ring_empty(c->ring)) {
 		channel_note(&c->empty, 1);
 		return 0;
