@@ -42,7 +42,7 @@ void dbp_set_client(struct engine *e, uint32_t client, struct uar_page *uar)
 			__ATOMIC_SEQ_CST);
 	}
 	__atomic_store_n(&d->fifo[client].uar, uar, __ATOMIC_RELEASE);
-	if (uar && client >= d->end)
+	if (client >= d->end)
 		__atomic_store_n(&d->end, client + 1, __ATOMIC_RELEASE);
 }
 
@@ -173,10 +173,11 @@ static unsigned client_share(const struct engine *e, uint32_t client, unsigned n
 {
 	uint32_t held = __atomic_load_n(&e->held[client], __ATOMIC_RELAXED);
 	uint32_t total = __atomic_load_n(&e->held_total, __ATOMIC_RELAXED);
-	uint32_t left = e->descriptor_share > total ? e->descriptor_share - total : 0;
+	uint32_t left = e->descriptor_share - RTE_MIN(e->descriptor_share, total);
 	uint32_t most = RTE_MAX(left, (uint32_t)CLIENT_DESCRIPTORS_MIN);
+	uint32_t more = most - RTE_MIN(most, held);
 
-	return held < most ? RTE_MIN(n, most - held) : 0;
+	return RTE_MIN(n, more);
 }
 
 /* Takes up to n doorbells of one client. Returns how many descriptors went to out[]. */

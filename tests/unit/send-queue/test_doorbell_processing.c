@@ -32,6 +32,7 @@ static void dbp_poll__input_empty(void **state)
 	ring(0, USER_SEND, 0, 16);
 	assert_true(dbp_pending(fx->e));
 	assert_int_equal(dbp_poll(fx->e), 1);
+	assert_descriptor(CHANNEL_DBP_WS, 0, 0);
 	assert_int_equal(dbp_poll(fx->e), 0);
 	assert_false(dbp_pending(fx->e));
 	fx_assert_counter(doorbells, 1);
@@ -146,6 +147,59 @@ static void dbp_poll__nop_wakes_the_responder(void **state)
 	fx_assert_counter(drop_doorbell_size, 0);
 }
 
+/* One that names a descriptor is no such doorbell: WQEParse refuses it. */
+static void dbp_poll__nop_with_a_descriptor(void **state)
+{
+	struct rte_mbuf *m;
+
+	ring(3, USER_NOP, 64, 16);
+	assert_int_equal(dbp_poll(fx->e), 1);
+	m = fx_take(CHANNEL_DBP_WS);
+	assert_non_null(m);
+	assert_int_equal(request_of(m)->opcode, USER_NOP);
+	assert_int_equal(request_of(m)->flags, 0); /* no fence was asked for */
+	rte_mbuf_raw_free(m);
+	assert_int_equal(wake_take(&fx->e->wake[WAKE_EE]), WAKE_END);
+}
+
+/* Others hold so many: the client gets what is left, a few in any case, and no more than that. */
+static void dbp_poll__share_of_the_descriptors(void **state)
+{
+	static const struct {
+		uint32_t others, held, taken;
+	} rows[] = {{0, 0, 10}, {3, 0, 7}, {8, 0, 4}, {10, 0, 4}, {12, 0, 4}, {12, 3, 1},
+		{12, 4, 0}, {12, 6, 0}, {0, 5, 0}, {0, 4, 2}};
+
+	fx->e->descriptor_share = 10;
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		for (unsigned k = 0; k < 10; k++)
+			ring(0, USER_SEND, k * 16, 16);
+		fx->e->held[FX_CLIENT] += rows[i].held;
+		fx->e->held_total += rows[i].others + rows[i].held;
+		if (dbp_poll(fx->e) != rows[i].taken)
+			fail_msg("row %u", i);
+		fx_unfill(CHANNEL_DBP_WS);
+		fx->e->held[FX_CLIENT] -= rows[i].held;
+		fx->e->held_total -= rows[i].others + rows[i].held;
+		while (dbp_poll(fx->e))
+			fx_unfill(CHANNEL_DBP_WS);
+	}
+	assert_int_equal(fx->e->held_total, 0);
+}
+
+/* A client is asked once in a poll, also when all that it rings is refused. */
+static void dbp_poll__refused_doorbells_in_bursts(void **state)
+{
+	for (unsigned poll = 1; poll <= 8; poll++) {
+		for (unsigned i = 0; i < 2 * BURST; i++)
+			ring_raw(0, USER_SEND, 1);
+		dbp_poll(fx->e);
+		fx_assert_counter(drop_doorbell_qpn, (2 * poll - 1) * BURST);
+		dbp_poll(fx->e);
+		fx_assert_counter(drop_doorbell_qpn, 2 * poll * BURST);
+	}
+}
+
 static void dbp_poll__output_full(void **state)
 {
 	fx_fill(CHANNEL_DBP_WS, 2);
@@ -208,6 +262,51 @@ static void dbp_set_asleep__tells_the_clients(void **state)
 	assert_int_equal(fx->page->uar.daemon_asleep, 0);
 }
 
+/* What the next client finds where one has left. */
+static void dbp_set_client__begins_anew(void **state)
+{
+	ring(0, USER_SEND, 0, 16);
+	ring(0, USER_SEND, 16, 16);
+	assert_int_equal(dbp_poll(fx->e), 2);
+	fx_unfill(CHANNEL_DBP_WS);
+	dbp_set_client(fx->e, FX_CLIENT, NULL);
+	memset(&fx->page->uar, 0, sizeof(fx->page->uar));
+	fx->doorbells = 0;
+	dbp_set_asleep(fx->e, true);
+	dbp_set_client(fx->e, FX_CLIENT, &fx->page->uar);
+	assert_int_equal(fx->page->uar.daemon_asleep, 1);
+	ring(0, USER_SEND, 32, 16);
+	assert_int_equal(dbp_poll(fx->e), 1);
+	assert_descriptor(CHANNEL_DBP_WS, 0, 32);
+	assert_int_equal(fx->page->uar.consumer_index, 1);
+	dbp_set_asleep(fx->e, false);
+}
+
+/* One with a lower number comes: those above are still listened to. */
+static void dbp_set_client__below_another(void **state)
+{
+	struct uar_page *other = aligned_alloc(4096, sizeof(*other));
+
+	memset(other, 0, sizeof(*other));
+	dbp_set_client(fx->e, FX_CLIENT - 2, other);
+	ring(0, USER_SEND, 0, 16);
+	assert_true(dbp_pending(fx->e));
+	assert_int_equal(dbp_poll(fx->e), 1);
+	assert_descriptor(CHANNEL_DBP_WS, 0, 0);
+	dbp_set_client(fx->e, FX_CLIENT - 2, NULL);
+	free(other);
+}
+
+/* Said once: the clients' pages are not written to for nothing. */
+static void dbp_set_asleep__once(void **state)
+{
+	dbp_set_asleep(fx->e, true);
+	fx->page->uar.daemon_asleep = 0;
+	dbp_set_asleep(fx->e, true);
+	assert_int_equal(fx->page->uar.daemon_asleep, 0);
+	dbp_set_asleep(fx->e, false);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -224,6 +323,12 @@ int main(void)
 		FX_TEST(dbp_poll__no_descriptor_buffer),
 		FX_TEST(dbp_poll__clients_in_turn),
 		FX_TEST(dbp_set_asleep__tells_the_clients),
+		FX_TEST(dbp_set_asleep__once),
+		FX_TEST(dbp_set_client__begins_anew),
+		FX_TEST(dbp_set_client__below_another),
+		FX_TEST(dbp_poll__nop_with_a_descriptor),
+		FX_TEST(dbp_poll__share_of_the_descriptors),
+		FX_TEST(dbp_poll__refused_doorbells_in_bursts),
 	};
 
 	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);

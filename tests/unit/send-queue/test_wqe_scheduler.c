@@ -127,6 +127,22 @@ static void ws_poll__depth_is_the_bound(void **state)
 	assert_int_equal(fx->qp[0]->ws.parked, 1);
 }
 
+/* When more than half of the descriptors are in use a queue pair has two of them on their way. */
+static void ws_poll__little_ahead_when_descriptors_are_scarce(void **state)
+{
+	fx->e->descriptor_share = 40;
+	for (unsigned i = 0; i < 20; i++)
+		put(0, i * 64);
+	ws_poll(fx->e);
+	assert_int_equal(fx_ring_count(CHANNEL_WS_WP), 20); /* just half */
+	fx->e->held_total += 1;
+	for (unsigned i = 0; i < 20; i++)
+		put(1, i * 64);
+	ws_poll(fx->e);
+	assert_int_equal(fx_ring_count(CHANNEL_WS_WP), 22);
+	fx->e->held_total -= 1;
+}
+
 static void ws_poll__held_back_in_sqd(void **state)
 {
 	fx->qp[0]->state = QP_SQD;
@@ -181,11 +197,13 @@ static void ws_poll__stale_descriptor(void **state)
 {
 	put(0, 0);
 	put(1, 0);
+	put(2, 0);
 	fx->qp[0]->epoch++;
+	fx->qp[2]->qpn += 64; /* its number has gone to another one */
 	ws_poll(fx->e);
 	assert_descriptor(CHANNEL_WS_WP, 1, 0);
 	assert_null(fx_take(CHANNEL_WS_WP));
-	fx_assert_counter(drop_stale_wqe, 1);
+	fx_assert_counter(drop_stale_wqe, 2);
 }
 
 static void ws_poll__lets_go_of_a_closed_queue_pair(void **state)
@@ -229,6 +247,7 @@ int main(void)
 		FX_TEST(ws_poll__chains_and_doorbells_mixed),
 		FX_TEST(ws_poll__parked_at_pipeline_depth_and_woken),
 		FX_TEST(ws_poll__depth_is_the_bound),
+		FX_TEST(ws_poll__little_ahead_when_descriptors_are_scarce),
 		FX_TEST(ws_poll__held_back_in_sqd),
 		FX_TEST(ws_poll__queue_pairs_in_turn),
 		FX_TEST(ws_poll__output_full),
