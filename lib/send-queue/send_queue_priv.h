@@ -81,8 +81,7 @@ static inline bool wqe_fetch(
 {
 	uint32_t bytes = units * WQE_UNIT_BYTES;
 
-	if (unlikely(units == 0 || units > WQE_UNITS_MAX || offset > q->sq_bytes ||
-		     bytes > q->sq_bytes - offset))
+	if (unlikely(units == 0 || units > WQE_UNITS_MAX || (uint64_t)offset + bytes > q->sq_bytes))
 		return false;
 	copy_units(request_wqe(m), q->sq, offset, bytes);
 	request_of(m)->wqe_offset = offset;

@@ -169,8 +169,7 @@ static unsigned hand_over(struct engine *e, struct qp *q, struct rte_mbuf **out,
 		MACHINE_STEP(ws_machine, WS_FROM_DBQ_PROC, WS_FROM_DBQ_JUDGE);
 	}
 	MACHINE_STEP(ws_machine, WS_FROM_DBQ_JUDGE, allowed ? WS_IDLE : WS_PARKED);
-	if (allowed)
-		ready_if(e, q);
+	ready_if(e, q);
 	return n;
 }
 

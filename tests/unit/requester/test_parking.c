@@ -250,18 +250,24 @@ static const struct rte_mempool_ops hooked = {.name = "hooked",
 	.dequeue = hooked_dequeue,
 	.get_count = hooked_count};
 
-/* From now on `change` happens once, when RequesterTransControl has judged queue pair 0 and takes
- * an event, which it does when something is outstanding and no timer set. */
-static void change_meanwhile(void (*change)(void))
+/* From now on `change` happens once, when something is taken from that pool. */
+static void change_when_taken(struct rte_mempool *pool, void (*change)(void))
 {
 	static int index = -1;
 
 	if (index < 0)
 		index = rte_mempool_register_ops(&hooked);
 	assert_true(index >= 0);
-	fx->e->events->ops_index = index;
+	pool->ops_index = index;
 	meanwhile = change;
+}
+
+/* When RequesterTransControl has judged queue pair 0 and takes an event, which it does when
+ * something is outstanding and no timer set. */
+static void change_meanwhile(void (*change)(void))
+{
 	fx_unfill(CHANNEL_RTC_TC);
+	change_when_taken(fx->e->events, change);
 }
 
 /* One poll parks the queue pair and takes it up again; the next one sends. Nobody wakes it. */
@@ -407,6 +413,27 @@ static void park_qp__error_meanwhile(void **state)
 	rte_mbuf_raw_free(m);
 }
 
+static void error_and_flush(void)
+{
+	qp_set_error(fx->e, fx->qp[0]);
+	rrc_poll(fx->e); /* finds nothing to flush */
+}
+
+/* It fails when a packet is about to be made: that is kept after the flush, and flushed by another.
+ */
+static void end_visit__error_while_a_packet_is_made(void **state)
+{
+	change_when_taken(fx->packets, error_and_flush);
+	send_request(0, USER_SEND, 16, 640);
+	rtc_poll(fx->e);
+	assert_null(meanwhile);
+	fx_assert_no_cqe();
+	assert_int_equal(mq_count(&fx->qp[0]->mq.sw), 1);
+	rrc_poll(fx->e);
+	fx_assert_error(SYNDROME_WR_FLUSH, 640);
+	assert_int_equal(mq_count(&fx->qp[0]->mq.sw), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -420,6 +447,7 @@ int main(void)
 		FX_TEST(park_qp__rts_meanwhile),
 		FX_TEST(park_qp__stays_in_sqd),
 		FX_TEST(park_qp__error_meanwhile),
+		FX_TEST(end_visit__error_while_a_packet_is_made),
 	};
 
 	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);

@@ -181,6 +181,40 @@ static void visit__none_while_parked(void **state)
 	assert_run(0, 2);
 }
 
+static struct fx_options more_qps = {.qps = 128};
+
+/* However many queue pairs have requests, a poll looks at so many of them. */
+static void visit__bounded_number(void **state)
+{
+	uint64_t before = looked_at();
+
+	for (uint32_t i = 0; i < BURST + 6; i++) {
+		struct qp *q = qp_at(&fx->h->qps, i);
+		struct rte_mbuf *m = fx_request(0, USER_SEND, 8, 0);
+
+		if (!q->qpn)
+			fx_make_qp(q, 0x500000 | i, i);
+		q->rrc.rnr_waiting = 1; /* nothing comes of the visit */
+		request_of(m)->qpn = q->qpn;
+		fx_put(CHANNEL_DP_RTC, m);
+	}
+	rtc_poll(fx->e);
+	assert_true(looked_at() == before + BURST);
+	rtc_poll(fx->e);
+	assert_true(looked_at() == before + BURST + 6);
+	for (uint32_t i = 0; i < BURST + 6;
+		i++) { /* flushed: the fixture knows only a few of them */
+		struct qp *q = qp_at(&fx->h->qps, i);
+
+		q->state = QP_ERR;
+		wake_post(&fx->e->wake[WAKE_RTC], &q->wake[WAKE_RTC], q->index);
+	}
+	rtc_poll(fx->e);
+	rtc_poll(fx->e);
+	assert_int_equal(fx_ring_count(CHANNEL_RTC_RRC), BURST + 6);
+	fx_unfill(CHANNEL_RTC_RRC);
+}
+
 /* ---- the end of a turn ---- */
 
 static void assert_no_timer(void)
@@ -418,6 +452,7 @@ int main(void)
 		FX_TEST(visit__none_without_room),
 		FX_TEST(visit__none_when_the_quantum_is_spent),
 		FX_TEST(visit__none_while_parked),
+		FX_TEST_WITH(visit__bounded_number, &more_qps),
 		FX_TEST(end_visit__timer_of_what_is_outstanding),
 		FX_TEST(end_visit__wakes_nobody_for_nothing),
 		FX_TEST(visit__busy_since),

@@ -1,6 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* WQEScheduler alone, and with WQEParse where chains go round: order, parking, turns. */
+#include "pipeline/machine.h"
 #include "send_queue_fixture.h"
+
+enum ws_state {
+#define STATE(id, text) WS_##id,
+#include "wqe_scheduler.def"
+};
+
+/* Transitions of WQEScheduler between these two states, so far. */
+static uint64_t taken(enum ws_state from, enum ws_state to)
+{
+	return machine_taken("WQEScheduler", from, to);
+}
 
 static void put(unsigned qp, uint32_t offset)
 {
@@ -239,6 +251,139 @@ static void ws_poll__order_without_descriptor_buffers(void **state)
 		assert_descriptor(CHANNEL_WP_DP, 0, i * 64);
 }
 
+/* What cannot go on is not looked at again and again. */
+static void ws_poll__no_visits_in_vain(void **state)
+{
+	struct qp *q = fx->qp[0];
+	uint64_t before;
+
+	wqe_link(0, 0, 64, USER_SEND, 1);
+	put(0, 0); /* a chain: with WQEParse */
+	ws_poll(fx->e);
+	before = taken(WS_IDLE, WS_FROM_DBQ_JUDGE);
+	put(0, 512);
+	ws_poll(fx->e);
+	assert_true(taken(WS_IDLE, WS_FROM_DBQ_JUDGE) == before);
+	fx->e->settings.pipeline_depth = 1;
+	put(1, 0);
+	put(1, 64); /* waits for the first one to be sent */
+	ws_poll(fx->e);
+	ws_poll(fx->e);
+	assert_int_equal(fx->qp[1]->ws.parked, 1);
+	before = taken(WS_IDLE, WS_FROM_DBQ_JUDGE);
+	put(1, 128);
+	ws_poll(fx->e);
+	assert_true(taken(WS_IDLE, WS_FROM_DBQ_JUDGE) == before);
+	fx_unfill(CHANNEL_WS_WP);
+	wit_clear(fx->e, q);
+}
+
+/* It was parked, or it was not: told by the machine. */
+static void ws_poll__woken(void **state)
+{
+	struct qp *q = fx->qp[0];
+	uint64_t before = taken(WS_PARKED, WS_IDLE);
+
+	wake_post(&fx->e->wake[WAKE_WS], &q->wake[WAKE_WS], q->index);
+	ws_poll(fx->e);
+	assert_true(taken(WS_PARKED, WS_IDLE) == before);
+	q->state = QP_SQD;
+	put(0, 0);
+	ws_poll(fx->e);
+	assert_int_equal(q->ws.parked, 1);
+	wake_post(&fx->e->wake[WAKE_WS], &q->wake[WAKE_WS], q->index);
+	ws_poll(fx->e);
+	assert_true(taken(WS_PARKED, WS_IDLE) == before + 1);
+}
+
+/* The rest of a chain comes back: in front of the doorbell that waits, and of those to come. */
+static void ws_poll__rest_of_a_chain_goes_first(void **state)
+{
+	static const uint32_t order[] = {64, 512, 576};
+
+	wqe_link(0, 0, 64, USER_SEND, 1);
+	put(0, 0);
+	put(0, 512);
+	ws_poll(fx->e);
+	fx_unfill(CHANNEL_WS_WP);
+	fx_put(CHANNEL_WP_WS, fetched(0, USER_SEND, 64, 16));
+	put(0, 576);
+	ws_poll(fx->e);
+	for (unsigned i = 0; i < RTE_DIM(order); i++)
+		assert_descriptor(CHANNEL_WS_WP, 0, order[i]);
+	/* and when none waits */
+	put(1, 1024); /* has been there: its place in the list is stale */
+	ws_poll(fx->e);
+	assert_descriptor(CHANNEL_WS_WP, 1, 1024);
+	fx_put(CHANNEL_WP_WS, fetched(1, USER_SEND, 64, 16));
+	put(1, 128);
+	ws_poll(fx->e);
+	assert_descriptor(CHANNEL_WS_WP, 1, 64);
+	assert_descriptor(CHANNEL_WS_WP, 1, 128);
+}
+
+static void ws_poll__rest_of_a_stale_chain(void **state)
+{
+	fx_put(CHANNEL_WP_WS, fetched(0, USER_SEND, 64, 16));
+	fx->qp[0]->epoch++;
+	ws_poll(fx->e);
+	assert_int_equal(fx_ring_count(CHANNEL_WS_WP), 0);
+	fx_assert_counter(drop_stale_wqe, 1);
+}
+
+/* A queue pair that is taken away is closed only when no list names it. */
+static void ws_poll__not_closed_while_in_the_list(void **state)
+{
+	struct qp *q = fx->qp[0];
+
+	fx_fill(CHANNEL_WS_WP, 0);
+	put(0, 0);
+	ws_poll(fx->e);
+	assert_int_equal(q->ws.ready.listed, 1);
+	__atomic_store_n(&q->qpn, 0, __ATOMIC_SEQ_CST);
+	hca_close_qp(fx->h, q);
+	ws_poll(fx->e);
+	assert_null(q->ws.head);
+	assert_int_equal(q->closed & 1u << WAKE_WS, 0);
+	fx_unfill(CHANNEL_WS_WP);
+	ws_poll(fx->e);
+	assert_int_not_equal(q->closed & 1u << WAKE_WS, 0);
+}
+
+static struct fx_options more_qps = {.qps = 128};
+
+/* However many queue pairs there are, a poll looks at so many of them. */
+static void ws_poll__visits_are_bounded(void **state)
+{
+	uint64_t before = taken(WS_FROM_DBQ_JUDGE, WS_PARKED);
+
+	for (uint32_t i = 0; i < BURST + 6; i++) {
+		struct qp *q = qp_at(&fx->h->qps, i);
+		struct rte_mbuf *m = fetched(0, USER_SEND, 0, 16);
+
+		if (!q->qpn)
+			fx_make_qp(q, 0x500000 | i, i);
+		q->state = QP_SQD; /* nothing comes of the visit */
+		request_of(m)->qpn = q->qpn;
+		fx_put(CHANNEL_DBP_WS, m);
+	}
+	ws_poll(fx->e);
+	assert_true(taken(WS_FROM_DBQ_JUDGE, WS_PARKED) == before + BURST);
+	ws_poll(fx->e);
+	ws_poll(fx->e);
+	assert_true(taken(WS_FROM_DBQ_JUDGE, WS_PARKED) == before + BURST + 6);
+	for (uint32_t i = 0; i < BURST + 6; i++) {
+		struct qp *q = qp_at(&fx->h->qps, i);
+
+		q->state = QP_RTS;
+		wake_post(&fx->e->wake[WAKE_WS], &q->wake[WAKE_WS], q->index);
+	}
+	ws_poll(fx->e);
+	ws_poll(fx->e);
+	assert_int_equal(fx_ring_count(CHANNEL_WS_WP), BURST + 6);
+	fx_unfill(CHANNEL_WS_WP);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -254,6 +399,12 @@ int main(void)
 		FX_TEST(ws_poll__stale_descriptor),
 		FX_TEST(ws_poll__lets_go_of_a_closed_queue_pair),
 		FX_TEST(ws_poll__order_without_descriptor_buffers),
+		FX_TEST(ws_poll__no_visits_in_vain),
+		FX_TEST(ws_poll__woken),
+		FX_TEST(ws_poll__rest_of_a_chain_goes_first),
+		FX_TEST(ws_poll__rest_of_a_stale_chain),
+		FX_TEST(ws_poll__not_closed_while_in_the_list),
+		FX_TEST_WITH(ws_poll__visits_are_bounded, &more_qps),
 	};
 
 	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
