@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * WQEScheduler against RequesterTransControl on another lcore: one parks the queue pair when its
+ * request has not been consumed, the other consumes it and wakes who is parked. Whoever comes
+ * second sees the first, so no wake is ever lost: with one request at a time a lost one is the end.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+#include "send_queue_fixture.h"
+
+enum { REQUESTS = 20000, SECONDS_MAX = 20 };
+
+/* What RequesterTransControl does with a request, as far as WQEScheduler sees. */
+static void consume(struct qp *q, struct rte_mbuf *m)
+{
+	rte_mbuf_raw_free(m);
+	__atomic_store_n(&q->rtc.consumed, q->rtc.consumed + 1, __ATOMIC_RELEASE);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&q->ws.parked, __ATOMIC_SEQ_CST))
+		wake_post(&fx->e->wake[WAKE_WS], &q->wake[WAKE_WS], q->index);
+}
+
+static bool stop;
+
+static void *consumer(void *arg)
+{
+	struct channel *in = &fx->e->channel[CHANNEL_WS_WP];
+	struct rte_mbuf *m;
+
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		if (channel_take(in, &m, 1))
+			consume(arg, m);
+		else
+			sched_yield();
+	}
+	return NULL;
+}
+
+static void ws_poll__no_wake_is_lost(void **state)
+{
+	struct channel *out = &fx->e->channel[CHANNEL_DBP_WS];
+	struct qp *q = fx->qp[0];
+	time_t end = time(NULL) + SECONDS_MAX;
+	uint32_t put = 0, consumed = 0;
+	pthread_t thread;
+
+	fx->e->settings.pipeline_depth = 1;
+	stop = false;
+	assert_int_equal(pthread_create(&thread, NULL, consumer, q), 0);
+	while (consumed < REQUESTS && time(NULL) < end) {
+		if (put < REQUESTS && put - consumed < 16) {
+			channel_put_one(out, fetched(0, USER_SEND, 0, 16));
+			put++;
+		}
+		if (!ws_poll(fx->e))
+			sched_yield();
+		consumed = __atomic_load_n(&q->rtc.consumed, __ATOMIC_ACQUIRE);
+	}
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	fx_unfill(CHANNEL_WS_WP);
+	requests_free(fx->e, &q->ws.head);
+	fx->e->held[FX_CLIENT] = fx->e->held_total = 0; /* they were not counted */
+	assert_int_equal(consumed, REQUESTS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(ws_poll__no_wake_is_lost),
+	};
+
+	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
+}
