@@ -105,19 +105,22 @@ static void retransmit_leave(void)
 	fx_unfill(CHANNEL_RRC_RPG);
 }
 
-/* After a loss 32 packets may be outstanding. */
+/* After a loss 32 packets may be outstanding, those that are sent again first. */
 static void window_enter(void)
 {
 	sends(40);
 	respond(0, P(0), aeth_nak(AETH_NAK_SEQUENCE), 0);
 	sent();
+	respond_ack(0, P(19));
+	sent();
 	rrc_poll(fx->e);
-	send_one();
+	for (unsigned i = 0; i < 20; i++)
+		send_one();
 }
 
 static void window_leave(void)
 {
-	respond_ack(0, P(20));
+	respond_ack(0, P(39));
 }
 
 static void drain_enter(void)
