@@ -122,6 +122,29 @@ static void rrc_poll__not_in_a_state_to_receive(void **state)
 	q->service = SERVICE_RC;
 }
 
+/* A response whose ICRC HeaderParser left to us. */
+static void rrc_poll__response_that_is_not_intact(void **state)
+{
+	enum { BYTES = 100 };
+
+	sends(1);
+	for (unsigned right = 0; right < 2; right++) {
+		struct rte_mbuf *m = rte_pktmbuf_alloc(fx->packets);
+		uint8_t *p = (uint8_t *)rte_pktmbuf_append(m, BYTES + WIRE_ICRC_BYTES);
+
+		memset(p, 7, BYTES);
+		wire_icrc_store(p + BYTES, wire_icrc(p, BYTES, false) + !right);
+		*arrival_of(m) = (struct arrival){.qpn = fx->qp[0]->qpn,
+			.icrc_bytes = BYTES,
+			.headers = {.opcode = WIRE_RC_ACK, .psn = P(0), .syndrome = aeth_ack(31)}};
+		fx_put(CHANNEL_HP_RRC, m);
+		rrc_poll(fx->e);
+		fx_assert_counter(drop_rx_icrc, 1);
+		fx_assert_counter(acks, right);
+	}
+	fx_assert_cqe(USER_SEND, 0);
+}
+
 static void rrc_poll__for_nobody(void **state)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(fx->packets);
@@ -687,6 +710,7 @@ int main(void)
 		FX_TEST(rrc_poll__wakes_the_sender),
 		FX_TEST(rrc_poll__not_in_a_state_to_receive),
 		FX_TEST(rrc_poll__for_nobody),
+		FX_TEST(rrc_poll__response_that_is_not_intact),
 		FX_TEST(rrc_poll__sequence_nak),
 		FX_TEST(rrc_poll__repeated_nak),
 		FX_TEST(rrc_poll__invalid_request_nak),

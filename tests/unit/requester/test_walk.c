@@ -48,7 +48,8 @@ static void window__paces_the_walk(void **state)
 	assert_again(80, 96);
 	assert_int_equal(q->rrc.retransmitting, 0);
 	assert_int_not_equal(q->rrc.window, 0);
-	respond_ack(0, P(90)); /* it is over: nothing more */
+	sends(EACH);
+	respond_ack(0, P(97)); /* it is over: nothing more */
 	assert_again(96, 96);
 }
 
@@ -119,6 +120,18 @@ static void walk__more_comes_behind(void **state)
 	fx_unfill(CHANNEL_RTC_RPG);
 	assert_again(0, 4);
 	assert_int_equal(q->rrc.retransmitting, 0);
+}
+
+/* All is acknowledged before any of it could go out again. */
+static void walk__ends_when_all_is_acknowledged(void **state)
+{
+	sends(3);
+	fx_fill(CHANNEL_RRC_RPG, 0);
+	expire(0, TIMER_LOSS);
+	respond_ack(0, P(2));
+	fx_unfill(CHANNEL_RRC_RPG);
+	assert_again(3, 3);
+	assert_int_equal(fx->qp[0]->rrc.retransmitting, 0);
 }
 
 /* The last packet is on its way: the sender may go on, and is told so. */
@@ -236,6 +249,36 @@ static void c9_133__asked_again_where(void **state)
 	fx_assert_counter(drop_resp_opcode, 1);
 }
 
+/* An atomic is the same again. */
+static void walk__of_atomics(void **state)
+{
+	static const uint8_t user[] = {USER_ATOMIC_CS, USER_ATOMIC_FA};
+	static const uint8_t wire[] = {WIRE_RC_CMP_SWAP, WIRE_RC_FETCH_ADD};
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct rte_mbuf *m = fx_request(0, user[i], 8, 64 * i);
+
+		request_of(m)->swap_add = 0x1234567 + i;
+		request_of(m)->compare = 0x89abcdef + i;
+		fx_put(CHANNEL_DP_RTC, m);
+	}
+	sent();
+	expire(0, TIMER_LOSS);
+	for (unsigned i = 0; i < 2; i++) {
+		struct packet p = {0};
+
+		assert_true(take_packet(CHANNEL_RRC_RPG, &p));
+		assert_int_equal(p.headers.opcode, wire[i]);
+		assert_int_equal(p.headers.psn, P(i));
+		assert_true(p.headers.va == 0x1000);
+		assert_int_equal(p.headers.rkey, 0x99);
+		assert_true(p.headers.swap_add == 0x1234567ull + i);
+		assert_true(p.headers.compare == 0x89abcdefull + i);
+		assert_int_equal(p.headers.ackreq, 1);
+	}
+	assert_no_retransmission();
+}
+
 /* The responses of a READ count, as they come. */
 static void window__of_a_read(void **state)
 {
@@ -267,9 +310,11 @@ int main(void)
 		FX_TEST(window__naks_of_each_packet),
 		FX_TEST(window__of_a_read),
 		FX_TEST(walk__more_comes_behind),
+		FX_TEST(walk__ends_when_all_is_acknowledged),
 		FX_TEST(walk__ends_for_each_when_its_last_is_taken),
 		FX_TEST(walk__takes_turns),
 		FX_TEST(walk__stops),
+		FX_TEST(walk__of_atomics),
 		FX_TEST(c9_133__asked_again_where),
 	};
 
