@@ -152,7 +152,8 @@ SOFTHCA_API struct softhca_mr *softhca_alloc_mr(struct softhca_pd *pd, uint32_t 
 
 enum softhca_mw_type {
 	SOFTHCA_MW_TYPE_1 = 1, /* softhca_bind_mw(); any QP of the PD may reach it */
-	SOFTHCA_MW_TYPE_2 = 2, /* SOFTHCA_WR_BIND_MW; the QP alone that bound it (2B) */
+	SOFTHCA_MW_TYPE_2 = 2, /* SOFTHCA_WR_BIND_MW; the QP alone that bound it (2B), and it alone
+				  can invalidate it: once it is destroyed, deallocate */
 };
 
 /* A memory window. */
