@@ -62,6 +62,25 @@ static void c9_159__what_needs_no_receive_goes_without_credit(void **state)
 	fx_assert_counter(park_credit, 0);
 }
 
+/* Each operation by itself, without credit: two of those that consume a receive do not go. */
+static void c9_159__operations_that_consume_a_receive(void **state)
+{
+	static const struct {
+		uint8_t opcode;
+		bool consumes;
+	} rows[] = {{USER_SEND, true}, {USER_SEND_IMM, true}, {USER_SEND_INV, true},
+		{USER_RDMA_WRITE_IMM, true}, {USER_RDMA_WRITE, false}, {USER_RDMA_READ, false},
+		{USER_ATOMIC_CS, false}, {USER_ATOMIC_FA, false}};
+
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		fx->qp[i]->rrc.credits = CREDITS_CAME;
+		send_request(i, rows[i].opcode, 8, 0);
+		send_request(i, rows[i].opcode, 8, 0);
+		assert_packets(rows[i].consumes ? 1 : 2);
+		assert_int_equal(fx->qp[i]->rtc.parked, rows[i].consumes ? PARK_CREDIT : PARK_NONE);
+	}
+}
+
 static void c9_160__nothing_goes_past_a_limited_request(void **state)
 {
 	fx->qp[0]->rrc.credits = CREDITS_CAME;
@@ -297,6 +316,7 @@ int main(void)
 		FX_TEST(c9_153__no_credits_given_send_at_will),
 		FX_TEST(c9_156__before_any_credits_came),
 		FX_TEST(c9_159__what_needs_no_receive_goes_without_credit),
+		FX_TEST(c9_159__operations_that_consume_a_receive),
 		FX_TEST(c9_160__nothing_goes_past_a_limited_request),
 		FX_TEST(c9_161__lsn_grows_with_what_needs_no_receive),
 		FX_TEST(c9_161__newer_lsn_replaces_the_older),
