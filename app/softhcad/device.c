@@ -47,6 +47,9 @@ static int make_hca(struct device *v, const struct port_info *info)
 	c.cqs = s->cqs;
 	c.srqs = s->srqs;
 	c.mpts = s->mpts;
+	c.mtts = s->mtts;
+	c.mpt_cache_bytes = s->mpt_cache_bytes;
+	c.mtt_cache_bytes = s->mtt_cache_bytes;
 	c.socket = SOCKET_ID_ANY;
 	c.settings = s->settings;
 	c.packets = v->daemon->packets;

@@ -44,7 +44,9 @@ static void add(struct args *a, const char *format, ...)
 /* Upper estimate of what one HCA takes; contexts lie elsewhere (base/icm.h). */
 static uint64_t hca_bytes(const struct hca_section *h)
 {
-	uint64_t tables = (uint64_t)h->mpts * sizeof(struct mpt_entry);
+	uint64_t tables = (uint64_t)h->mpts * (sizeof(struct mpt_entry) + 1) +
+			  (uint64_t)h->mtts * 9 + h->mpt_cache_bytes / 4 * 5 +
+			  h->mtt_cache_bytes / 2 * 3 + (2u << 20);
 	const struct engine_settings *s = &h->settings;
 	uint64_t buffers =
 		64ull * s->swpb_elements + 256ull * s->rpb_elements + 64ull * s->reb_elements;

@@ -137,6 +137,7 @@ static const struct command {
 	[CEU_UNMAP_ICM] = {LISTED, sizeof(struct ceu_unmap_icm), 0},
 	[CEU_SW2HW_MPT] = {LISTED, sizeof(struct mpt_entry), 0},
 	[CEU_HW2SW_MPT] = {LISTED, 0, 0},
+	[CEU_WRITE_MTT] = {LISTED, sizeof(struct ceu_write_mtt), 0},
 	[CEU_MAP_EQ] = {LISTED, sizeof(struct ceu_event_mask), 0},
 	[CEU_SW2HW_EQ] = {LISTED, sizeof(struct ceu_eq), 0},
 	[CEU_HW2SW_EQ] = {LISTED, 0, 0},
@@ -232,6 +233,8 @@ static enum ceu_status dispatch(struct ceu *ceu, uint16_t op, uint32_t modifier,
 		return unmap_icm(ceu, modifier, in);
 	case CEU_SW2HW_MPT:
 		return ceu_mpt_make(ceu, modifier, in);
+	case CEU_WRITE_MTT:
+		return ceu_mtt_write(ceu, modifier, in);
 	case CEU_HW2SW_MPT:
 		return ceu_mpt_free(ceu, modifier);
 	case CEU_MAP_EQ:

@@ -48,6 +48,7 @@ void ceu_context_leave(struct ceu *ceu, enum ceu_context kind, uint32_t index);
 /* SW2HW_MPT, HW2SW_MPT. */
 enum ceu_status ceu_mpt_make(struct ceu *ceu, uint32_t index, const struct mpt_entry *entry);
 enum ceu_status ceu_mpt_free(struct ceu *ceu, uint32_t key);
+enum ceu_status ceu_mtt_write(struct ceu *ceu, uint32_t count, const struct ceu_write_mtt *in);
 /* What VirtToPhys has to do with INIT_HCA, CLOSE_HCA, and MAP_ICM and UNMAP_ICM of TPT chunks. The
  * mailbox's size was checked, nothing else; `count` is the modifier's. CLOSE_HCA: BAD_SYS_STATE
  * while an MPT entry is in use. */

@@ -17,7 +17,8 @@ enum ceu_status ceu_query_dev_lim(const struct ceu *ceu, struct ceu_dev_lim *out
 		.log_max_srqs = ceu->config.srqs ? log_of(ceu->config.srqs->count) : 0,
 		.log_max_cqs = log_of(ceu->config.completion->cq_count),
 		.log_max_eqs = log_of(CLIENTS_MAX),
-		.log_max_mpts = log_of(ceu->config.v2p->mpts),
+		.log_max_mpts = log_of(ceu->config.v2p->mpt.entries_max),
+		.log_max_mtts = log_of(ceu->config.v2p->mtt.entries_max),
 		.max_sg = SGE_MAX,
 		.max_rd_atomic = READS_MAX,
 		.max_mtu = ceu->config.mtu_code_max,
@@ -68,8 +69,8 @@ static bool init_ok(const struct ceu *ceu, const struct ceu_init_hca *in)
 	ceu_query_dev_lim(ceu, &lim);
 	return in->log_qps == lim.log_max_qps && in->log_srqs == lim.log_max_srqs &&
 	       in->log_cqs == lim.log_max_cqs && in->log_mpts == lim.log_max_mpts &&
-	       !in->reserved[0] && !in->reserved[1] && !in->reserved[2] &&
-	       parts_ok(part, sizeof(part) / sizeof(part[0]));
+	       in->log_mtts == lim.log_max_mtts && !in->reserved[0] && !in->reserved[1] &&
+	       !in->reserved[2] && parts_ok(part, sizeof(part) / sizeof(part[0]));
 }
 
 enum ceu_status ceu_hca_init(struct ceu *ceu, const struct ceu_init_hca *in)
@@ -130,6 +131,7 @@ enum ceu_status ceu_start(struct ceu *ceu)
 	in.log_srqs = (uint8_t)lim.log_max_srqs;
 	in.log_cqs = (uint8_t)lim.log_max_cqs;
 	in.log_mpts = (uint8_t)lim.log_max_mpts;
+	in.log_mtts = (uint8_t)lim.log_max_mtts;
 	in.srqc_base = in.qpc_base + bytes_of(ceu_area(ceu, CEU_CONTEXT_QP));
 	in.cqc_base = in.srqc_base + bytes_of(ceu_area(ceu, CEU_CONTEXT_SRQ));
 	in.mtt_base = in.mpt_base + ((uint64_t)sizeof(struct mpt_entry) << in.log_mpts);

@@ -22,7 +22,7 @@ static bool region_mpt(const struct mpt_entry *entry)
 	const uint32_t rights = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ |
 				ACCESS_REMOTE_ATOMIC | ACCESS_MW_BIND | ACCESS_ZERO_BASED;
 
-	if (!entry->phys || entry->access & ~rights)
+	if ((!entry->phys && !(entry->flags & MPT_PAGES)) || entry->access & ~rights)
 		return false;
 	if (entry->access & ACCESS_ZERO_BASED && entry->start)
 		return false;
@@ -48,30 +48,67 @@ enum ceu_status ceu_mpt_free(struct ceu *ceu, uint32_t key)
 	return CEU_OK;
 }
 
+enum ceu_status ceu_mtt_write(struct ceu *ceu, uint32_t count, const struct ceu_write_mtt *in)
+{
+	if (count > CEU_MTT_MAX || in->first > UINT32_MAX)
+		return CEU_BAD_PARAM;
+	return ceu_status_of(v2p_write_mtt(ceu->config.v2p, (uint32_t)in->first, in->page, count));
+}
+
 enum ceu_status ceu_tpt_init(struct ceu *ceu, const struct ceu_init_hca *in)
 {
-	(void)ceu;
-	(void)in;
-	return CEU_OK;
+	struct v2p *v = ceu->config.v2p;
+	struct v2p_init init = {.mpt_base = in->mpt_base,
+		.mtt_base = in->mtt_base,
+		.log_mpts = in->log_mpts,
+		.log_mtts = in->log_mtts,
+		.on_demand = true};
+
+	if (v->open && v2p_close(v)) /* as it was made */
+		return CEU_BAD_SYS_STATE;
+	return ceu_status_of(v2p_init(v, &init));
 }
 
 enum ceu_status ceu_tpt_close(struct ceu *ceu)
 {
-	(void)ceu;
-	return CEU_OK;
+	enum ceu_status status = ceu_status_of(v2p_close(ceu->config.v2p));
+
+	if (status == CEU_OK)
+		ceu_settle(ceu);
+	return status;
+}
+
+/* Unmaps the first `count` chunks again. */
+static void unmap_chunks(struct v2p *v, const struct ceu_map_icm *in, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		v2p_unmap_icm(v, in->chunk[i].virt, CEU_ICM_PAGES);
 }
 
 enum ceu_status ceu_icm_map_tpt(struct ceu *ceu, uint32_t count, const struct ceu_map_icm *in)
 {
-	(void)ceu;
-	(void)count;
-	(void)in;
-	return CEU_BAD_OP;
+	struct v2p *v = ceu->config.v2p;
+	int err = 0;
+
+	if (count == 0 || count > CEU_ICM_MAPS_MAX)
+		return CEU_BAD_PARAM;
+	for (uint32_t i = 0; i < count && !err; i++) {
+		err = in->chunk[i].page == CEU_ICM_PAGES
+			      ? v2p_map_icm(v, in->chunk[i].virt, NULL, CEU_ICM_PAGES)
+			      : -EINVAL;
+		if (err)
+			unmap_chunks(v, in, i);
+	}
+	return ceu_status_of(err);
 }
 
 enum ceu_status ceu_icm_unmap_tpt(struct ceu *ceu, const struct ceu_unmap_icm *in)
 {
-	(void)ceu;
-	(void)in;
-	return CEU_BAD_OP;
+	struct v2p *v = ceu->config.v2p;
+	uint64_t at = in->virt;
+	int err = in->reserved ? -EINVAL : v2p_may_unmap_icm(v, in->virt, in->pages);
+
+	for (; !err && at < in->virt + (uint64_t)in->pages * TPT_PAGE_BYTES; at += TPT_CHUNK_BYTES)
+		err = v2p_unmap_icm(v, at, CEU_ICM_PAGES);
+	return ceu_status_of(err);
 }

@@ -21,6 +21,9 @@ void hca_config_defaults(struct hca_config *c)
 		.cqs = 1 << 14,
 		.srqs = 1 << 10,
 		.mpts = 1 << 15,
+		.mtts = 1 << 18,
+		.mpt_cache_bytes = 512 << 10,
+		.mtt_cache_bytes = 512 << 10,
 		.socket = SOCKET_ID_ANY,
 		.settings =
 			{
@@ -50,11 +53,15 @@ static bool config_valid(const struct hca_config *c)
 	       power_of_two(c->qps, 1u << QPN_INDEX_BITS_MAX) &&
 	       power_of_two(c->cqs, 1u << QPN_INDEX_BITS_MAX) &&
 	       power_of_two(c->srqs, 1u << QPN_INDEX_BITS_MAX) &&
-	       power_of_two(c->mpts, 1u << KEY_INDEX_BITS_MAX) && c->packets && c->descriptors &&
-	       c->link && c->gid_count <= GID_TABLE_MAX && c->settings.swpb_elements &&
-	       c->settings.rpb_elements && c->settings.reb_elements >= SGE_MAX &&
-	       c->settings.timer_tick_ns && c->settings.timer_slots && c->settings.pipeline_depth &&
-	       c->settings.ack_interval && c->settings.quantum_bytes;
+	       power_of_two(c->mpts, 1u << KEY_INDEX_BITS_MAX) &&
+	       power_of_two(c->mtts, 1u << MTT_INDEX_BITS_MAX) && c->mtts >= MTT_WORDS &&
+	       power_of_two(c->mpt_cache_bytes, 1u << 30) && c->mpt_cache_bytes >= 64 &&
+	       power_of_two(c->mtt_cache_bytes, 1u << 30) && c->mtt_cache_bytes >= 32 &&
+	       c->packets && c->descriptors && c->link && c->gid_count <= GID_TABLE_MAX &&
+	       c->settings.swpb_elements && c->settings.rpb_elements &&
+	       c->settings.reb_elements >= SGE_MAX && c->settings.timer_tick_ns &&
+	       c->settings.timer_slots && c->settings.pipeline_depth && c->settings.ack_interval &&
+	       c->settings.quantum_bytes;
 }
 
 static int channels_create(struct hca *h, struct engine *e)
@@ -133,12 +140,19 @@ static int events_create(struct hca *h)
 static int tables_create(struct hca *h)
 {
 	const struct hca_config *c = &h->config;
+	struct v2p_config v2p = {.name = c->name,
+		.mpts = c->mpts,
+		.mtts = c->mtts,
+		.mpt_cache_lines = c->mpt_cache_bytes / 64,
+		.mtt_cache_lines = c->mtt_cache_bytes / 32,
+		.counters = &h->counters,
+		.socket = c->socket};
 	int err = qp_table_create(&h->qps, c->qps);
 
 	if (!err)
 		err = srq_table_create(&h->srqs, c->srqs);
 	if (!err)
-		err = v2p_create(&h->v2p, c->name, c->mpts, c->socket);
+		err = v2p_create(&h->v2p, &v2p);
 	if (!err)
 		err = completion_create(&h->completion, c->cqs, c->qps, c->srqs);
 	return err ? err : events_create(h);

@@ -22,15 +22,13 @@ static void complete_error(
 static bool duplicate_read(struct ee_work *w)
 {
 	const struct wire_headers *h = &w->a->headers;
-	uint8_t *addr;
-	uint64_t run;
 
 	if (!request_check_duplicate_read(w->qp, w->a))
 		return false;
 	w->respond = RESPONSE_READ;
-	return v2p_map_remote(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd,
-		       qp_number(w->qp), h->rkey, h->va, h->dma_len, ACCESS_REMOTE_READ, &addr,
-		       &run) == V2P_SUCCESS;
+	return v2p_check(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd,
+		       qp_number(w->qp), h->rkey, h->va, h->dma_len,
+		       ACCESS_REMOTE_READ) == V2P_SUCCESS;
 }
 
 /* The saved result, never a second execution (o9-66). */

@@ -108,9 +108,8 @@ enum ee_state step_send_scatter(struct ee_work *w)
 static inline enum ee_state vtp_read(struct ee_work *w)
 {
 	const struct wire_headers *h = &w->a->headers;
-	enum v2p_state s = v2p_map_remote(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
-		w->qp->pd, qp_number(w->qp), h->rkey, h->va, h->dma_len, ACCESS_REMOTE_READ,
-		&w->addr, &w->run);
+	enum v2p_state s = v2p_check(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd,
+		qp_number(w->qp), h->rkey, h->va, h->dma_len, ACCESS_REMOTE_READ);
 
 	if (unlikely(s != V2P_SUCCESS)) {
 		v2p_count_error(w->c, s);
@@ -144,16 +143,43 @@ enum ee_state step_vtp_cmd(struct ee_work *w)
 	return fail(w, OUTCOME_REMOTE_ACCESS);
 }
 
+/* The rest of a packet that crosses a page border, behind w->run bytes. */
+static enum v2p_state write_pieces(struct ee_work *w, const uint8_t *src, uint32_t bytes, bool nt)
+{
+	uint64_t at = w->write.va;
+
+	while (bytes > w->run) {
+		enum v2p_state s;
+
+		at += w->run;
+		src += w->run;
+		bytes -= (uint32_t)w->run;
+		s = v2p_map_remote(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd,
+			qp_number(w->qp), w->write.rkey, at, bytes, ACCESS_REMOTE_WRITE, &w->addr,
+			&w->run);
+		if (unlikely(s != V2P_SUCCESS))
+			return s;
+		copy_payload(w->addr, src, RTE_MIN((uint64_t)bytes, w->run), nt);
+	}
+	return V2P_SUCCESS;
+}
+
 enum ee_state step_write_data(struct ee_work *w)
 {
 	const uint8_t *src = rte_pktmbuf_mtod_offset(w->m, const uint8_t *, w->a->payload_offset);
 	uint32_t bytes = w->a->payload_bytes;
 	bool nt = is_long(w, (uint64_t)w->total - bytes + w->write.left);
 
-	/* VirtToPhys has no page tables: what it allows is one piece. */
-	ASSERT(w->run >= bytes);
 	if (bytes)
-		copy_payload(w->addr, src, bytes, nt);
+		copy_payload(w->addr, src, RTE_MIN((uint64_t)bytes, w->run), nt);
+	if (unlikely(w->run < bytes)) {
+		enum v2p_state s = write_pieces(w, src, bytes, nt);
+
+		if (s != V2P_SUCCESS) {
+			v2p_count_error(w->c, s);
+			return fail(w, OUTCOME_REMOTE_ACCESS);
+		}
+	}
 	if (!(w->op->flags & WIRE_END))
 		return EE_STORE_ADDR;
 	return w->op->flags & WIRE_CONSUMES_RECV ? EE_WQE_RELEASE : EE_CXT_WB;

@@ -227,12 +227,10 @@ static bool entries_allowed(struct parse *p, const struct wqe_data *d, uint32_t 
 {
 	uint32_t access = p->r->opcode >= USER_RDMA_READ ? ACCESS_LOCAL_WRITE : V2P_LOCAL_READ;
 	enum v2p_state s;
-	uint8_t *addr;
-	uint64_t run;
 
 	for (uint32_t i = 0; i < units; i++) {
-		s = v2p_map(p->e->v2p_port[STAGE_DOORBELL_WQE], V2P_WP_DATA, p->q->pd, d[i].lkey,
-			d[i].addr, d[i].length, access, &addr, &run);
+		s = v2p_check(p->e->v2p_port[STAGE_DOORBELL_WQE], V2P_WP_DATA, p->q->pd, 0,
+			d[i].lkey, d[i].addr, d[i].length, access);
 		if (unlikely(s != V2P_SUCCESS) && !v2p_may_become(p->e->v2p, d[i].lkey)) {
 			v2p_count_error(stage_counters(p->e, STAGE_DOORBELL_WQE), s);
 			return false;

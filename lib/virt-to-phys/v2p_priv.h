@@ -2,9 +2,42 @@
 #ifndef V2P_PRIV_H
 #define V2P_PRIV_H
 /* What the files of VirtToPhys share with each other and with nobody else. */
+#include <string.h>
 #include "virt-to-phys/v2p.h"
+
+enum { V2P_CHUNK_MPTS = TPT_CHUNK_BYTES >> TPT_LOG_MPT_ENTRY };
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "MPT_WORD_* are little-endian");
+
+/* An entry as the words of its line. */
+union mpt_line {
+	struct mpt_entry entry;
+	uint64_t words[MPT_WORDS];
+};
 
 /* windows.c: an entry lies no longer over the memory of `parent` (0: it did not). */
 void v2p_parent_release(struct v2p *v, uint32_t parent);
+
+/* Reads a line: from the cache, or from memory, which fills it. V2P_SUCCESS; V2P_KEY_ERR: there is
+ * no memory behind it. `miss` is counted then. */
+enum v2p_state tpt_load(struct v2p_port *port, struct tpt_cache *c, uint32_t line, uint64_t *out,
+	enum counter miss);
+
+/* mtt.c: address and run of the byte `offset` of an entry with MPT_PAGES, of whose access `length`
+ * bytes are left. V2P_SUCCESS; V2P_LENGTH_ERR: no page is there. */
+enum v2p_state mtt_map(struct v2p_port *port, const struct mpt_entry *m, uint64_t offset,
+	uint64_t length, uint8_t **addr, uint64_t *run);
+/* Pages that the entry takes in the MTT. */
+uint64_t mtt_pages(const struct mpt_entry *m);
+/* Clears them (HW2SW_MPT covers its MTTs). Control thread. */
+void mtt_clear(struct v2p *v, const struct mpt_entry *m);
+
+/* icm.c: memory for entries [first, first + count), if the HCA was made to find it itself. 0,
+ * -ENOENT: the host has to MAP_ICM, -ENOMEM. */
+int icm_need(struct v2p *v, struct tpt_table *t, uint64_t first, uint64_t count);
+/* Maps a chunk of memory of our own at `virt`. 0, -ENOMEM, -EEXIST. */
+int icm_map_own(struct v2p *v, struct tpt_table *t, uint64_t virt);
+/* Frees the chunk, if it is one of our own; NULL: all. Nothing is mapped there any more. */
+void icm_free(struct v2p *v, const void *memory);
 
 #endif

@@ -74,7 +74,7 @@ static enum v2p_state parent_get(
 	if (parent->pd != pd)
 		return V2P_PD_ERR;
 	if (parent->flags & MPT_CHANGES || !(parent->access & ACCESS_MW_BIND) ||
-		parent->access & ACCESS_ZERO_BASED || !parent->phys)
+		parent->access & ACCESS_ZERO_BASED || parent->flags & MPT_PAGES)
 		return V2P_FLAGS_ERR;
 	return V2P_SUCCESS;
 }

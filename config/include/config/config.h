@@ -61,7 +61,7 @@ struct hca_section {
 	char name[CONFIG_NAME_BYTES];
 	struct port_config
 		port; /* port.name is the HCA's; port.queues is filled in by config_check() */
-	uint32_t qps, cqs, srqs, mpts; /* powers of two */
+	uint32_t qps, cqs, srqs, mpts, mtts, mpt_cache_bytes, mtt_cache_bytes; /* powers of two */
 	uint32_t engines;
 	struct engine_settings settings;
 	int16_t stages_cpu; /* `stages`: a CPU or CONFIG_CPU_AUTO */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef COMMAND_FIXTURE_H
 #define COMMAND_FIXTURE_H
-/* The tables that a CEU writes, in plain memory: no EAL, no lcores. */
+/* The tables that a CEU writes; no lcores. */
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include <rte_eal.h>
+#include <rte_memory.h>
 #include "command/ceu.h"
 
 enum { QPN = 0x123405, TABLE = 16 };
@@ -33,16 +35,34 @@ static inline void *zeroed(size_t bytes)
 	return memset(p, 0, bytes);
 }
 
+/* VirtToPhys has its tables from EAL's memory. Once for the program. */
+static inline void command_fixture_eal(void)
+{
+	char *argv[] = {"test", "--no-huge", "-m", "64", "--no-pci", "--no-shconf",
+		"--no-telemetry", "--lcores=0@0", "--log-level=lib.*:4", NULL};
+	static bool done;
+
+	if (!done)
+		assert_true(rte_eal_init(9, argv) >= 0);
+	done = true;
+}
+
 static inline void command_fixture_make(struct command_fixture *f)
 {
 	struct ceu_config config = {.engine_count = 1, .hooks = f->hooks};
+	struct v2p_config v2p = {.name = "command",
+		.mpts = TABLE,
+		.mtts = 1024,
+		.mpt_cache_lines = 4,
+		.mtt_cache_lines = 4,
+		.counters = &f->counters,
+		.socket = SOCKET_ID_ANY};
+
+	command_fixture_eal();
 
 	assert_int_equal(qp_table_create(&f->qps, f->qp_count ? f->qp_count : TABLE), 0);
 	assert_int_equal(srq_table_create(&f->srqs, TABLE), 0);
-	f->v2p = (struct v2p){.mpt = zeroed(TABLE * sizeof(struct mpt_entry)),
-		.bound = zeroed(TABLE * sizeof(uint32_t)),
-		.mpts = TABLE,
-		.mask = TABLE - 1};
+	assert_int_equal(v2p_create(&f->v2p, &v2p), 0);
 	assert_int_equal(completion_create(&f->completion, TABLE, TABLE, TABLE), 0);
 	f->engine = zeroed(sizeof(*f->engine));
 	for (unsigned int t = 0; t < WAKE_COUNT; t++)
@@ -68,8 +88,7 @@ static inline void command_fixture_free(struct command_fixture *f)
 	qp_table_destroy(&f->qps);
 	srq_table_destroy(&f->srqs);
 	completion_destroy(&f->completion);
-	free(f->v2p.mpt);
-	free(f->v2p.bound);
+	v2p_destroy(&f->v2p);
 	free(f->engine);
 }
 

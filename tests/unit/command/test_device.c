@@ -74,6 +74,7 @@ static const struct form {
 	{CEU_CLOSE_HCA, 0, 0, false, false},
 	{CEU_SW2HW_MPT, sizeof(struct mpt_entry), 0, false, false},
 	{CEU_HW2SW_MPT, 0, 0, false, false},
+	{CEU_WRITE_MTT, sizeof(struct ceu_write_mtt), 0, false, false},
 	{CEU_MAP_EQ, sizeof(struct ceu_event_mask), 0, false, false},
 	{CEU_SW2HW_EQ, sizeof(struct ceu_eq), 0, false, false},
 	{CEU_HW2SW_EQ, 0, 0, false, false},
@@ -161,7 +162,8 @@ static struct ceu_init_hca init(void)
 		.log_qps = 14,
 		.log_srqs = 4,
 		.log_cqs = 4,
-		.log_mpts = 4};
+		.log_mpts = 4,
+		.log_mtts = 10};
 }
 
 static enum ceu_status exec_init(const struct ceu_init_hca *in)
@@ -204,6 +206,9 @@ static void init__refused_parameters(void **state)
 	REFUSED(log_srqs, 5);
 	REFUSED(log_cqs, 3);
 	REFUSED(log_mpts, 63);
+	REFUSED(log_mtts, 9);
+	REFUSED(mpt_base, 0x40000000); /* the MTT's */
+	REFUSED(mtt_base, 0x1000);
 	REFUSED(reserved[0], 1);
 	REFUSED(reserved[2], 1);
 	REFUSED(qpc_base, 0x40000001);
@@ -230,6 +235,7 @@ static void query__limits(void **state)
 	assert_int_equal(lim.log_max_cqs, 4);
 	assert_int_equal(lim.log_max_eqs, 11);
 	assert_int_equal(lim.log_max_mpts, 4);
+	assert_int_equal(lim.log_max_mtts, 10);
 	assert_int_equal(lim.max_sg, SGE_MAX);
 	assert_int_equal(lim.max_rd_atomic, READS_MAX);
 	assert_int_equal(lim.max_mtu, 5);

@@ -100,10 +100,16 @@ static struct rte_mempool *make_pool(const char *name, unsigned n)
 static void make_tables(void)
 {
 	struct engine *e = &fx->e;
+	struct v2p_config v2p = {.name = "fx",
+		.mpts = 256,
+		.mtts = 256,
+		.mpt_cache_lines = 16,
+		.mtt_cache_lines = 4,
+		.counters = stage_counters(e, STAGE_RESPONDER_EXEC),
+		.socket = SOCKET_ID_ANY};
 
 	assert_int_equal(qp_table_create(&fx->qps, 16), 0);
-	assert_int_equal(v2p_create(&fx->v2p, "fx", 256, SOCKET_ID_ANY), 0);
-	memset(fx->v2p.mpt, 0, 256 * sizeof(struct mpt_entry));
+	assert_int_equal(v2p_create(&fx->v2p, &v2p), 0);
 	assert_int_equal(completion_create(&fx->completion, 64, 16, 16), 0);
 	e->qps = &fx->qps;
 	e->v2p = &fx->v2p;
@@ -385,4 +391,11 @@ void fx_assert_no_event(void)
 uint64_t fx_counter(enum counter which)
 {
 	return counter_read(stage_counters(&fx->e, STAGE_RESPONDER_EXEC), which);
+}
+
+bool fx_key_is_valid(uint32_t key)
+{
+	struct mpt_entry m;
+
+	return v2p_entry_get(&fx->v2p, key, &m) && m.key == key;
 }

@@ -109,7 +109,7 @@ static void rc_send_inv__with_the_last_packet(void **state)
 	fx_post_simple(0, 1000);
 	fx_send(FX_MTU, 0, .opcode = WIRE_RC_SEND_FIRST, .psn = FX_PSN);
 	fx_poll(1);
-	assert_int_equal(fx->v2p.mpt[WINDOW & fx->v2p.mask].key, WINDOW);
+	assert_true(fx_key_is_valid(WINDOW));
 	fx_send(4, 0, .opcode = WIRE_RC_SEND_LAST_INV, .psn = FX_PSN + 1, .invalidate_rkey = WINDOW,
 		.ackreq = 1);
 	fx_poll(1);
@@ -147,8 +147,8 @@ static void rc_send_inv__a_key_that_is_not_to_be_invalidated(void **state)
 		fx_assert_event(EQE_WQ_ACCESS_ERROR, FX_QPN);
 		assert_int_equal(fx->qp->state, QP_ERR);
 		assert_int_equal(fx_counter(bad[i].counter), 1);
-		assert_int_equal(fx->v2p.mpt[WINDOW & fx->v2p.mask].key, WINDOW);
-		assert_int_equal(fx->v2p.mpt[FX_KEY & fx->v2p.mask].key, FX_KEY);
+		assert_true(fx_key_is_valid(WINDOW));
+		assert_true(fx_key_is_valid(FX_KEY));
 	}
 }
 
@@ -161,7 +161,7 @@ static void rc_send_inv__not_when_the_message_fails(void **state)
 	fx_send(4, 0, .opcode = WIRE_RC_SEND_ONLY_INV, .psn = FX_PSN, .invalidate_rkey = WINDOW);
 	fx_poll(1);
 	fx_assert_ack(FX_PSN, aeth_nak(AETH_NAK_INVALID_REQUEST), 0);
-	assert_int_equal(fx->v2p.mpt[WINDOW & fx->v2p.mask].key, WINDOW);
+	assert_true(fx_key_is_valid(WINDOW));
 }
 
 static void rc_write_only__writes_and_is_acknowledged(void **state)
@@ -195,6 +195,53 @@ static void rc_write__address_is_kept_over_packets(void **state)
 	assert_int_equal(fx->memory[3 + total], 0xee);
 	fx_assert_ack(0, ACK_NO_CREDITS, 1);
 	fx_assert_no_frame();
+}
+
+enum { PAGES_KEY = 0x5522, PAGE = 4096 };
+
+/* A region of three pages: the fourth of memory, the second, and one that is missing. */
+static void make_pages(void)
+{
+	const uint64_t page[3] = {
+		(uintptr_t)fx->memory + 3 * PAGE, (uintptr_t)fx->memory + PAGE, 0};
+	struct mpt_entry m = {.key = PAGES_KEY,
+		.pd = FX_PD,
+		.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE |
+			  ACCESS_REMOTE_ATOMIC,
+		.flags = MPT_PAGES,
+		.start = FX_VA,
+		.length = 3 * PAGE,
+		.mtt_first = 6,
+		.log_page = 12};
+
+	assert_int_equal(v2p_write_mtt(&fx->v2p, m.mtt_first, page, 3), 0);
+	assert_int_equal(v2p_write_mpt(&fx->v2p, &m), 0);
+}
+
+static void rc_write__crosses_a_page_border(void **state)
+{
+	(void)state;
+	make_pages();
+	fx_send(200, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN, .va = FX_VA + PAGE - 100,
+		.rkey = PAGES_KEY, .dma_len = 200, .ackreq = 1);
+	fx_poll(1);
+	fx_assert_ack(FX_PSN, ACK_NO_CREDITS, 1);
+	fx_assert_pattern(fx->memory + 4 * PAGE - 100, 100, 1);
+	for (uint32_t i = 0; i < 100; i++)
+		assert_int_equal(fx->memory[PAGE + i], fx_pattern(1, 100 + i));
+	assert_int_equal(fx->memory[4 * PAGE], 0xee);
+	assert_int_equal(fx->memory[PAGE + 100], 0xee);
+}
+
+static void rc_write__into_a_page_that_is_not_there(void **state)
+{
+	(void)state;
+	make_pages();
+	fx_send(200, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN, .va = FX_VA + 2 * PAGE - 100,
+		.rkey = PAGES_KEY, .dma_len = 200, .ackreq = 1);
+	fx_poll(1);
+	fx_assert_ack(FX_PSN, aeth_nak(AETH_NAK_REMOTE_ACCESS), 0);
+	assert_int_equal(fx_counter(COUNTER_v2p_length_error), 1);
 }
 
 static void rc_write_imm__consumes_a_receive(void **state)
@@ -480,6 +527,8 @@ int main(void)
 		FX_TEST(rc_send_inv__a_key_that_is_not_to_be_invalidated),
 		FX_TEST(rc_send_inv__not_when_the_message_fails),
 		FX_TEST(rc_write_only__writes_and_is_acknowledged),
+		FX_TEST(rc_write__crosses_a_page_border),
+		FX_TEST(rc_write__into_a_page_that_is_not_there),
 		FX_TEST(rc_write__address_is_kept_over_packets),
 		FX_TEST(rc_write_imm__consumes_a_receive),
 		FX_TEST(rc_read__answered_in_packets),

@@ -333,21 +333,6 @@ static void entry__replaced_only_if_nobody_changed_it(void **state)
 	assert_false(v2p_entry_replace(v, 0, &now));
 }
 
-static void entry__in_the_midst_of_a_change_is_not_there(void **state)
-{
-	struct v2p *v = fx->e->v2p;
-	struct mpt_entry *m = &v->mpt[WINDOW & v->mask], copy;
-
-	make();
-	assert_int_equal(BIND(WINDOW | TAG(1)), V2P_SUCCESS);
-	m->version++;
-	assert_false(v2p_entry_get(v, WINDOW, &copy));
-	assert_no_reach(QPN_1, WINDOW | TAG(1), START + PAGE, ACCESS_REMOTE_READ, V2P_KEY_ERR);
-	assert_int_equal(BIND(WINDOW | TAG(2)), V2P_KEY_ERR);
-	m->version++;
-	assert_reach(WINDOW | TAG(1), START + PAGE, ACCESS_REMOTE_READ, PAGE);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -360,7 +345,6 @@ int main(void)
 		FX_TEST(fast__is_a_region_until_it_is_invalidated),
 		FX_TEST(fast__refusals),
 		FX_TEST(entry__replaced_only_if_nobody_changed_it),
-		FX_TEST(entry__in_the_midst_of_a_change_is_not_there),
 	};
 
 	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);

@@ -19,6 +19,7 @@ enum {
 	QPN_INDEX_BITS_MAX = 17, /* at least 7 bits of a QPN change on reuse */
 	KEY_INDEX_BITS_MAX = 20, /* at least 12 bits of a key change on reuse: eight of
 				   them are the tag, v2p.h */
+	MTT_INDEX_BITS_MAX = 24, /* 64 GiB in pages of 4 KiB */
 	WQE_UNIT_BYTES = 16,
 	WQE_UNITS_MAX = 63, /* the size field nds has 6 bits */
 	WQE_BYTES_MAX = WQE_UNITS_MAX * WQE_UNIT_BYTES,

@@ -28,8 +28,8 @@ enum ceu_op {
 	CEU_CLOSE_HCA = 0x08,	  /* BAD_SYS_STATE while there are contexts or MPT entries */
 	CEU_SW2HW_MPT = 0x0d,	  /* modifier: index; in: struct mpt_entry, key & mask == index */
 	CEU_HW2SW_MPT = 0x0f,	  /* modifier: key */
-	CEU_WRITE_MTT = 0x11,
-	CEU_MAP_EQ = 0x12,   /* modifier: EQN, bit 31: unmap; in: struct ceu_event_mask */
+	CEU_WRITE_MTT = 0x11,	  /* modifier: how many; in: struct ceu_write_mtt */
+	CEU_MAP_EQ = 0x12,	  /* modifier: EQN, bit 31: unmap; in: struct ceu_event_mask */
 	CEU_SW2HW_EQ = 0x13, /* modifier: EQN, which is the client's index; in: struct ceu_eq; it
 				takes completion events, others once mapped */
 	CEU_HW2SW_EQ = 0x14, /* modifier: EQN */
@@ -161,6 +161,14 @@ struct ceu_unmap_icm {
 	uint32_t reserved;
 };
 
+enum { CEU_MTT_MAX = 512 };
+
+/* WRITE_MTT: daemon addresses of pages, multiples of 4 KiB; 0: no page there. */
+struct ceu_write_mtt {
+	uint64_t first; /* index of the first entry */
+	uint64_t page[CEU_MTT_MAX];
+};
+
 struct ceu_cq {
 	uint32_t client;
 	uint32_t log_entries;
@@ -192,7 +200,7 @@ struct ceu_eq {
 };
 
 struct ceu_dev_lim {
-	uint32_t log_max_qps, log_max_srqs, log_max_cqs, log_max_eqs, log_max_mpts;
+	uint32_t log_max_qps, log_max_srqs, log_max_cqs, log_max_eqs, log_max_mpts, log_max_mtts;
 	uint32_t max_sg, max_rd_atomic;
 	uint32_t max_mtu; /* 5 = 4096 */
 	uint32_t log_min_page;

@@ -17,7 +17,9 @@ struct hca_config {
 	char name[32];
 	unsigned engines;	       /* 1..ENGINES_MAX */
 	uint32_t qps, cqs, srqs, mpts; /* table sizes, powers of two */
-	int socket;		       /* NUMA socket or SOCKET_ID_ANY */
+	uint32_t mtts;		       /* pages of memory that is not contiguous; power of two */
+	uint32_t mpt_cache_bytes, mtt_cache_bytes; /* powers of two, >= 64 and 32 */
+	int socket;				   /* NUMA socket or SOCKET_ID_ANY */
 	struct engine_settings settings;
 	struct rte_mempool *packets,
 		*descriptors;	   /* shared by the HCAs of a daemon; stay the caller's */

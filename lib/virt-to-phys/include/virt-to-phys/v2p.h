@@ -5,6 +5,10 @@
  * VirtToPhys: checks an access (key, protection domain, rights, bounds, in the seed's order: seed
  * 004, seed 000 7.1.3) and translates it. "Physical address" means the address in the daemon.
  *
+ * The entries of the MPT (one for each key) and of the MTT (one for each page of those that are not
+ * contiguous) lie in ICM memory, which MAP_ICM brings (tpt_metadata.h), behind one cache for each
+ * (tpt_cache.h) that all lcores share.
+ *
  * Entries change through the CEU (control thread). Only those of memory windows and fast-registered
  * regions (MPT_CHANGES) change on the data path, too: windows.c. Look-ups run on any lcore without
  * locks. An address that v2p_map() gave is good until the end of the current poll of the stage:
@@ -17,12 +21,13 @@
  *   n-1:0   index of the MPT entry
  * All but the tag are the entry's for as long as its owner has it (mpt_entry.owned).
  */
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
+#include <stdbool.h>
 #include <rte_branch_prediction.h>
 #include "base/counters.h"
 #include "host-abi/control.h"
+#include "virt-to-phys/tpt_cache.h"
+#include "virt-to-phys/tpt_metadata.h"
 
 enum v2p_state {
 	V2P_SUCCESS = 0,
@@ -49,6 +54,8 @@ enum v2p_channel {
 /* What an access needs: the bits of enum access_flags, or to read one's own memory, which every
  * entry allows but a window's: that is there for peers alone. */
 #define V2P_LOCAL_READ 0x100u
+/* With them: the address is an offset into the region (RELATIVE ADDR; without it ABSOLUTE ADDR). */
+#define V2P_RELATIVE (1u << 26)
 
 #define MPT_KEY_TAG	  0xff000000u
 #define MPT_KEY_TAG_SHIFT 24
@@ -58,29 +65,31 @@ enum v2p_channel {
 #define V2P_LOG_PAGE_MAX 30
 
 /*
- * MPT entry, 64 bytes. The memory of an entry here is one contiguous piece of a client's region
- * ("coalesced": one page as large as the entry); the MTT serves entries that are not.
+ * MPT entry, 64 bytes. The memory of an entry is one contiguous piece of a client's region
+ * ("coalesced": one page as large as the entry; the seed's PHYSICAL), or, with MPT_PAGES, pages
+ * that the MTT names.
  *
  * Of an entry with MPT_CHANGES, the fields marked (c) change on the data path; its `access` is 0,
  * so that no look-up takes the short way, and `rights` says what it allows.
  */
 struct mpt_entry {
-	uint32_t key; /* 0: invalid; atomic: written last when made, first when invalidated; (c) */
+	uint32_t key; /* 0: invalid */
 	uint32_t pd;
 	uint32_t access; /* enum access_flags and V2P_LOCAL_READ */
 	uint32_t flags;	 /* MPT_* */
 	uint64_t start;	 /* first virtual address; (c) */
 	uint64_t length; /* bytes; (c) */
-	uint8_t *phys;	 /* daemon address of `start`; NULL: through the MTT; (c) */
-	uint32_t mtt_first;
-	uint32_t owned;	  /* the key from SW2HW_MPT to HW2SW_MPT, also while `key` is 0; control
-			     thread; atomic */
-	uint32_t version; /* atomic: grows with each change, odd in the midst of one, never begins
-			     anew: v2p_entry_replace() */
-	uint32_t parent;  /* (c) key of the region whose memory it is; 0: none */
-	uint32_t qpn;	  /* (c) type 2: the queue pair that it is bound to */
-	uint16_t rights;  /* (c) enum access_flags and V2P_LOCAL_READ */
-	uint8_t log_page;
+	union {
+		uint8_t *phys;	       /* daemon address of `start`; (c) */
+		uint64_t first_offset; /* MPT_PAGES: of `start` in the first page */
+	};
+	uint32_t mtt_first; /* MPT_PAGES: index of the first page's MTT entry */
+	uint32_t owned;	    /* the key from SW2HW_MPT to HW2SW_MPT, also while `key` is 0 */
+	uint32_t version;   /* grows with each change: v2p_entry_replace() */
+	uint32_t parent;    /* (c) key of the region whose memory it is; 0: none */
+	uint32_t qpn;	    /* (c) type 2: the queue pair that it is bound to */
+	uint16_t rights;    /* (c) enum access_flags and V2P_LOCAL_READ */
+	uint8_t log_page;   /* MPT_PAGES: 12, 21, 30; (c) */
 	uint8_t reserved;
 };
 
@@ -90,22 +99,30 @@ struct mpt_entry {
 #define MPT_WINDOW_1	      2u /* memory window, type 1: any queue pair of its PD may use it */
 #define MPT_WINDOW_2	      4u /* type 2B: the queue pair alone through which it was bound */
 #define MPT_FAST	      8u /* region that a work request registers */
+#define MPT_PAGES	      (1u << 16) /* through the MTT */
+#define MPT_OWNS_PAGES	      (1u << 17) /* HW2SW_MPT invalidates its MTT entries, too */
 #define MPT_WINDOW	      (MPT_WINDOW_1 | MPT_WINDOW_2)
 #define MPT_CHANGES	      (MPT_WINDOW | MPT_FAST)
-#define MPT_FLAGS	      (MPT_INVALIDATE_REMOTE | MPT_CHANGES)
+#define MPT_FLAGS	      (MPT_INVALIDATE_REMOTE | MPT_CHANGES | MPT_PAGES | MPT_OWNS_PAGES)
 
 _Static_assert(sizeof(struct mpt_entry) == 64, "one cache line");
 
-struct rte_memzone;
+/* An MTT entry: the page's daemon address | MTT_PRESENT. */
+#define MTT_PRESENT 1ull
 
-struct v2p {
-	struct mpt_entry *mpt;
-	uint32_t mpts; /* power of two */
-	uint32_t mask;
-	uint32_t *bound; /* by index, atomic: entries over the memory of that one, V2P_LEAVING */
-	const struct rte_memzone *zone;
+/* The words of an entry that an access is checked by. */
+enum {
+	MPT_WORD_KEY_PD,
+	MPT_WORD_ACCESS_FLAGS,
+	MPT_WORD_START,
+	MPT_WORD_LENGTH,
+	MPT_WORD_PHYS,
+	MPT_WORDS_CHECKED,
+	MPT_WORDS = 8,
+	MTT_WORDS = 4,
 };
-#define V2P_LEAVING (1u << 31) /* HW2SW_MPT has begun: nothing more is bound to it */
+
+struct v2p;
 
 /* How one stage of one engine, or the control thread, asks; touched by its lcore alone. */
 struct v2p_port {
@@ -113,17 +130,72 @@ struct v2p_port {
 	struct counters *counters; /* of whoever asks */
 } __attribute__((aligned(64)));
 
-/* Reserves the MPT (`mpts` entries, a power of two). 0 or -ENOMEM. */
-int v2p_create(struct v2p *v, const char *name, uint32_t mpts, int socket);
+struct v2p {
+	uint32_t mpts; /* entries of the MPT now: power of two */
+	uint32_t mask; /* mpts - 1; atomic */
+	struct tpt_cache mpt_cache, mtt_cache;
+	struct tpt_table mpt, mtt;
+	struct v2p_port ceu; /* the control thread's */
+	uint32_t *bound; /* by index, atomic: entries over the memory of that one, V2P_LEAVING */
+	uint32_t *live;	 /* entries in use, by chunk of the MPT; control thread */
+	void **chunk;	 /* memory that the HCA itself found for ICM; icm.c */
+	uint32_t chunks;
+	int socket;
+	bool on_demand; /* it does so when an entry without memory is first written */
+	bool open;	/* from INIT_HCA to CLOSE_HCA */
+};
+
+#define V2P_LEAVING (1u << 31) /* HW2SW_MPT has begun: nothing more is bound to it */
+
+struct v2p_config {
+	const char *name;
+	uint32_t mpts, mtts;			   /* entries; powers of two, >= 4 */
+	uint32_t mpt_cache_lines, mtt_cache_lines; /* powers of two; 64 and 32 bytes each */
+	struct counters *counters;		   /* the control thread's */
+	int socket;
+};
+/* Pages of the MTT that one translation looks at, at most: bounds *run. */
+enum { V2P_RUN_PAGES_MAX = 16 };
+
+#define V2P_MPT_CACHE_LINES (512u << 10 >> 6)
+#define V2P_MTT_CACHE_LINES (512u << 10 >> 5)
+
+/* INIT_HCA: where in ICM the tables lie. */
+struct v2p_init {
+	uint64_t mpt_base, mtt_base; /* multiples of 256 KiB; the tables do not overlap */
+	uint8_t log_mpts, log_mtts;  /* at most what the HCA was configured for */
+	bool on_demand; /* the HCA finds memory itself; else the host maps it (MAP_ICM) */
+};
+
+/* Makes tables and caches, and initialises them (INIT_HCA), ICM on demand. 0, -EINVAL, -ENOMEM. */
+int v2p_create(struct v2p *v, const struct v2p_config *config);
 void v2p_destroy(struct v2p *v);
 
-/* CEU: SW2HW_MPT and HW2SW_MPT. The caller chose entry->key with index = key & mask, and quiesces
- * after invalidating. An entry with MPT_CHANGES begins invalid, without memory. 0, -EEXIST (index
- * in use), -EINVAL (wraps, empty key, unknown flags). */
+/* ---- the CEU's side; control thread ---- */
+
+/* INIT_HCA. 0, -EBUSY: it is open, -EINVAL. */
+int v2p_init(struct v2p *v, const struct v2p_init *init);
+/* CLOSE_HCA: all ICM is unmapped and, if it was the HCA's own, freed; the caller quiesces. 0,
+ * -EBUSY: it is not open, or has entries in the MPT. */
+int v2p_close(struct v2p *v);
+/* MAP_ICM: the chunk (TPT_CHUNK_PAGES pages) at `virt` is at `memory` (4-KiB aligned; zeroed here;
+ * NULL: memory of the HCA's own) until UNMAP_ICM or CLOSE_HCA. 0, -EINVAL, -EEXIST, -ENOMEM. */
+int v2p_map_icm(struct v2p *v, uint64_t virt, void *memory, uint32_t pages);
+/* UNMAP_ICM of a chunk: what is in the MTT there is gone; its memory is the caller's again, at
+ * once: only who holds a set touches it. 0, -EINVAL, -ENOENT, -EBUSY: the MPT has entries there. */
+int v2p_unmap_icm(struct v2p *v, uint64_t virt, uint32_t pages);
+/* Could all chunks of a range be unmapped? The same answers. */
+int v2p_may_unmap_icm(const struct v2p *v, uint64_t virt, uint32_t pages);
+
+/* SW2HW_MPT and HW2SW_MPT. The caller chose entry->key with index = key & mask, and quiesces
+ * after invalidating. 0, -EEXIST (index in use), -EINVAL (wraps, empty key, unknown flags, pages
+ * outside of the MTT), -ENOENT (no ICM there), -ENOMEM. */
 int v2p_write_mpt(struct v2p *v, const struct mpt_entry *entry);
 /* `key` as it was given to v2p_write_mpt(). 0 (also when it is invalid already), -ENOENT, -EBUSY:
  * windows or fast-registered regions lie over its memory. */
 int v2p_invalidate_mpt(struct v2p *v, uint32_t key);
+/* WRITE_MTT: addresses of pages, 4-KiB aligned; 0: none there. 0, -EINVAL, -ENOENT, -ENOMEM. */
+int v2p_write_mtt(struct v2p *v, uint32_t first, const uint64_t *pages, uint32_t count);
 
 /* ---- whole entries: windows.c stands on these two alone ---- */
 
@@ -136,8 +208,7 @@ bool v2p_entry_get(const struct v2p *v, uint32_t key, struct mpt_entry *copy);
 /*
  * Puts *entry, made from a copy of v2p_entry_get(), in its place, if nobody has changed it since
  * (entry->version says so) and its key is still `expected_key` (0: invalid). Readers see the old
- * entry, or none, or the new one; the fields marked (c) are written, no others. Any lcore; never
- * waits. False: somebody was faster; look again.
+ * entry or the new one. Any lcore. False: somebody was faster; look again.
  */
 bool v2p_entry_replace(struct v2p *v, uint32_t expected_key, const struct mpt_entry *entry);
 
@@ -204,38 +275,80 @@ bool v2p_may_become(const struct v2p *v, uint32_t key);
 /* Counts a refusal by its name. */
 void v2p_count_error(struct counters *c, enum v2p_state s);
 
+/* ---- translation ---- */
+
+/* Reads the words that an access is checked by, if the entry is cached and nobody changes its set.
+ * Never waits. */
+static inline bool mpt_find(const struct tpt_cache *c, uint32_t index, uint64_t *w)
+{
+	uint32_t n = index & c->set_mask;
+	struct tpt_set *s = &c->sets[n];
+	uint32_t seq = __atomic_load_n(&s->seq, __ATOMIC_ACQUIRE);
+	int way = tpt_way(s, index);
+	const uint64_t *line = c->lines + ((size_t)n * TPT_WAYS + (way > 0)) * MPT_WORDS;
+
+	if (unlikely(way < 0 || seq & 1))
+		return false;
+	for (unsigned i = 0; i < MPT_WORDS_CHECKED; i++)
+		w[i] = __atomic_load_n(&line[i], __ATOMIC_ACQUIRE);
+	if (unlikely(__atomic_load_n(&s->seq, __ATOMIC_RELAXED) != seq))
+		return false;
+	tpt_used(s, (uint32_t)way);
+	return true;
+}
+
+/* Match-Info against an entry, in the seed's order (5.5.3). V2P_SUCCESS: *offset is where in the
+ * entry the access begins. */
+static inline enum v2p_state mpt_check(const uint64_t *w, uint32_t pd, uint32_t key, uint64_t va,
+	uint64_t length, uint32_t access, uint64_t *offset)
+{
+	uint32_t rights = access & ~V2P_RELATIVE;
+	uint64_t at = va - (access & V2P_RELATIVE ? 0 : w[MPT_WORD_START]);
+
+	if (unlikely((uint32_t)w[MPT_WORD_KEY_PD] != key || key == 0))
+		return V2P_KEY_ERR;
+	if (unlikely(w[MPT_WORD_KEY_PD] >> 32 != pd))
+		return V2P_PD_ERR;
+	if (unlikely((w[MPT_WORD_ACCESS_FLAGS] & rights) != rights))
+		return V2P_FLAGS_ERR;
+	if (unlikely(at > w[MPT_WORD_LENGTH] || length > w[MPT_WORD_LENGTH] - at))
+		return V2P_LENGTH_ERR;
+	*offset = at;
+	return V2P_SUCCESS;
+}
+
+/* What v2p_map() does when the entry is not cached, or has pages, or changes. */
+enum v2p_state v2p_map_slow(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
+	uint32_t qpn, uint32_t key, uint64_t va, uint64_t length, uint32_t access, uint8_t **addr,
+	uint64_t *run);
+
 /*
  * Checks the access [va, va + length) under `key` for someone of protection domain `pd` who needs
  * `access`; on success *addr is the daemon's address of va and *run how many bytes from there are
  * contiguous (length, or less at a page border: ask again from va + *run). Zero length: no check at
- * all, *addr NULL (C9-88). V2P_PENDING: nothing is known yet, the same request at the next poll.
- * `qpn`: a peer's access, through that queue pair.
+ * all, *addr NULL (C9-88). `qpn`: a peer's access, through that queue pair.
  */
 static inline enum v2p_state v2p_map_remote(struct v2p_port *port, enum v2p_channel channel,
 	uint32_t pd, uint32_t qpn, uint32_t key, uint64_t va, uint64_t length, uint32_t access,
 	uint8_t **addr, uint64_t *run)
 {
 	const struct v2p *v = port->v2p;
-	const struct mpt_entry *m = &v->mpt[key & v->mask];
-	uint64_t offset = va - m->start;
+	uint64_t w[MPT_WORDS_CHECKED], offset;
+	enum v2p_state s;
 
 	*addr = NULL;
 	*run = length;
 	if (length == 0)
 		return V2P_SUCCESS;
 	count(port->counters, (enum counter)(COUNTER_v2p_ceu + channel));
-	if (unlikely(__atomic_load_n(&m->key, __ATOMIC_ACQUIRE) != key || key == 0))
-		return V2P_KEY_ERR;
-	if (unlikely(m->pd != pd))
-		return V2P_PD_ERR;
-	if (unlikely((m->access & access) != access))
-		return m->flags & MPT_CHANGES
-			       ? v2p_map_changing(v, pd, qpn, key, va, length, access, addr, run)
-			       : V2P_FLAGS_ERR;
-	if (unlikely(offset > m->length || length > m->length - offset))
-		return V2P_LENGTH_ERR;
-	*addr = m->phys + offset;
-	return V2P_SUCCESS;
+	if (unlikely(!mpt_find(
+			     &v->mpt_cache, key & __atomic_load_n(&v->mask, __ATOMIC_RELAXED), w) ||
+		     w[MPT_WORD_ACCESS_FLAGS] & (uint64_t)(MPT_PAGES | MPT_CHANGES) << 32))
+		return v2p_map_slow(port, channel, pd, qpn, key, va, length, access, addr, run);
+	s = mpt_check(w, pd, key, va, length, access, &offset);
+	if (likely(s == V2P_SUCCESS))
+		*addr = (uint8_t *)(uintptr_t)w[MPT_WORD_PHYS] + offset;
+	return s;
 }
 
 /* The same for an access to one's own memory. */
@@ -245,9 +358,19 @@ static inline enum v2p_state v2p_map(struct v2p_port *port, enum v2p_channel cha
 	return v2p_map_remote(port, channel, pd, 0, key, va, length, access, addr, run);
 }
 
+/* The check alone: of an access whose addresses nobody wants yet, of any length. */
+enum v2p_state v2p_check(struct v2p_port *port, enum v2p_channel channel, uint32_t pd, uint32_t qpn,
+	uint32_t key, uint64_t va, uint64_t length, uint32_t access);
+
 static inline void v2p_prefetch(const struct v2p *v, uint32_t key)
 {
-	__builtin_prefetch(&v->mpt[key & v->mask]);
+	const struct tpt_cache *c = &v->mpt_cache;
+	uint32_t n = key & v->mask & c->set_mask;
+	const uint64_t *line = c->lines + (size_t)n * TPT_WAYS * MPT_WORDS;
+
+	__builtin_prefetch(&c->sets[n]);
+	__builtin_prefetch(line);
+	__builtin_prefetch(line + MPT_WORDS);
 }
 
 #endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef VIRT_TO_PHYS_TPT_METADATA_H
+#define VIRT_TO_PHYS_TPT_METADATA_H
+/*
+ * TPTMetaData (seed 004 5.3): where in memory the entries of the MPT and the MTT lie. Each table is
+ * a range of ICM addresses; MAP_ICM puts pages of 4 KiB behind them, a directory holds the address
+ * of each page and whether there is one.
+ *
+ * Written by the control thread; read on any lcore, by whoever holds the set that an entry maps to
+ * (tpt_cache.h): who takes a page away drops its entries from the cache afterwards, set by set, and
+ * then nobody touches it any more.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	TPT_LOG_PAGE = 12,
+	TPT_PAGE_BYTES = 1 << TPT_LOG_PAGE,
+	TPT_CHUNK_PAGES = 64, /* 256 KiB, the unit of MAP_ICM */
+	TPT_CHUNK_BYTES = TPT_CHUNK_PAGES * TPT_PAGE_BYTES,
+	TPT_LOG_MPT_ENTRY = 6,
+	TPT_LOG_MTT_ENTRY = 3,
+};
+#define TPT_PAGE_VALID 1ull
+
+struct tpt_table {
+	uint64_t base;	      /* ICM address of entry 0; INIT_HCA */
+	uint64_t *pages;      /* page address | TPT_PAGE_VALID; atomic */
+	uint32_t entries;     /* a power of two, 0: closed; INIT_HCA */
+	uint32_t entries_max; /* that the directory has room for */
+	uint8_t log_entry;    /* of an entry's bytes */
+};
+
+/* The directory, all pages invalid. 0 or -ENOMEM. */
+int tpt_table_create(
+	struct tpt_table *t, const char *name, uint32_t entries_max, uint8_t log_entry, int socket);
+void tpt_table_destroy(struct tpt_table *t);
+
+/* Bytes of ICM that so many entries cover: whole chunks. */
+static inline uint64_t tpt_chunk_bytes(uint64_t entries, uint8_t log_entry)
+{
+	return ((entries << log_entry) + TPT_CHUNK_BYTES - 1) & ~(uint64_t)(TPT_CHUNK_BYTES - 1);
+}
+
+static inline uint64_t tpt_table_bytes(const struct tpt_table *t)
+{
+	return tpt_chunk_bytes(t->entries, t->log_entry);
+}
+
+/* MPT Read, MPT Write, MTT Read, MTT Write: address of the entry, NULL: no page is mapped there. */
+static inline void *tpt_address(const struct tpt_table *t, uint32_t index)
+{
+	uint64_t offset = (uint64_t)index << t->log_entry;
+	uint64_t page = __atomic_load_n(&t->pages[offset >> TPT_LOG_PAGE], __ATOMIC_ACQUIRE);
+
+	if (!(page & TPT_PAGE_VALID))
+		return NULL;
+	return (uint8_t *)(uintptr_t)(page - TPT_PAGE_VALID) + (offset & (TPT_PAGE_BYTES - 1));
+}
+
+/* Does [virt, virt + pages x 4 KiB) lie in the table? */
+bool tpt_table_has(const struct tpt_table *t, uint64_t virt, uint32_t pages);
+/* Maps, all or nothing; the memory is zeroed: entries there are invalid. The range lies in the
+ * table. 0, -EEXIST. */
+int tpt_table_map(struct tpt_table *t, uint64_t virt, void *memory, uint32_t pages);
+/* Unmaps what is mapped in the range. 0, -ENOENT: some of it was not; nothing was done. */
+int tpt_table_unmap(struct tpt_table *t, uint64_t virt, uint32_t pages);
+
+#endif

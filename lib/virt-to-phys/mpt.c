@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The MPT (seed 004 5.6): entries come and go (CEU), change whole (data path), and are looked up
+ * when the short way of v2p_map() does not do. Any lcore but where said otherwise.
+ */
+#include <errno.h>
+#include <rte_pause.h>
+#include "base/assert.h"
+#include "v2p_priv.h"
+
+/* A read miss: select and replace with what memory holds, which is not dirty. */
+static enum tpt_result refill(
+	struct v2p_port *port, struct tpt_cache *c, uint32_t line, uint64_t *out, enum counter miss)
+{
+	struct tpt_hold hold;
+	enum tpt_result r;
+
+	if (!tpt_take(c, line, port->counters, &hold))
+		return TPT_BUSY;
+	r = tpt_match(&hold, out);
+	if (r == TPT_MISS) {
+		tpt_replace(&hold, out, false);
+		count(port->counters, miss);
+	}
+	tpt_release(&hold);
+	return r;
+}
+
+enum v2p_state tpt_load(
+	struct v2p_port *port, struct tpt_cache *c, uint32_t line, uint64_t *out, enum counter miss)
+{
+	for (;;) {
+		enum tpt_result r = tpt_read(c, line, out);
+
+		if (r == TPT_MISS)
+			r = refill(port, c, line, out, miss);
+		if (r == TPT_NOWHERE)
+			return V2P_KEY_ERR;
+		if (r != TPT_BUSY)
+			return V2P_SUCCESS;
+		rte_pause();
+	}
+}
+
+static enum v2p_state mpt_load(struct v2p_port *port, uint32_t key, union mpt_line *m)
+{
+	struct v2p *v = port->v2p;
+
+	return tpt_load(port, &v->mpt_cache, key & __atomic_load_n(&v->mask, __ATOMIC_RELAXED),
+		m->words, COUNTER_v2p_mpt_misses);
+}
+
+enum v2p_state v2p_map_slow(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
+	uint32_t qpn, uint32_t key, uint64_t va, uint64_t length, uint32_t access, uint8_t **addr,
+	uint64_t *run)
+{
+	union mpt_line m;
+	uint64_t offset;
+	enum v2p_state s = mpt_load(port, key, &m);
+
+	(void)channel;
+	if (s != V2P_SUCCESS)
+		return s;
+	if (m.entry.flags & MPT_CHANGES)
+		return v2p_map_changing(port->v2p, pd, qpn, key, va, length, access, addr, run);
+	s = mpt_check(m.words, pd, key, va, length, access, &offset);
+	if (s != V2P_SUCCESS)
+		return s;
+	if (m.entry.flags & MPT_PAGES)
+		return mtt_map(port, &m.entry, offset, length, addr, run);
+	*addr = m.entry.phys + offset;
+	return V2P_SUCCESS;
+}
+
+enum v2p_state v2p_check(struct v2p_port *port, enum v2p_channel channel, uint32_t pd, uint32_t qpn,
+	uint32_t key, uint64_t va, uint64_t length, uint32_t access)
+{
+	const struct v2p *v = port->v2p;
+	enum v2p_state s = V2P_SUCCESS;
+	union mpt_line m;
+	uint64_t offset;
+	uint8_t *addr;
+
+	if (length == 0)
+		return V2P_SUCCESS;
+	count(port->counters, (enum counter)(COUNTER_v2p_ceu + channel));
+	if (!mpt_find(&v->mpt_cache, key & __atomic_load_n(&v->mask, __ATOMIC_RELAXED), m.words))
+		s = mpt_load(port, key, &m);
+	if (s == V2P_SUCCESS && m.entry.flags & MPT_CHANGES)
+		return v2p_map_changing(v, pd, qpn, key, va, length, access, &addr, &(uint64_t){0});
+	return s ? s : mpt_check(m.words, pd, key, va, length, access, &offset);
+}
+
+/* ---- changes ---- */
+
+/* Takes the set of an index. The control thread waits: who holds it is done after some stores. */
+static void take_waiting(struct v2p *v, uint32_t index, struct tpt_hold *hold)
+{
+	while (!tpt_take(&v->mpt_cache, index, v->ceu.counters, hold))
+		rte_pause();
+}
+
+static bool entry_valid(const struct v2p *v, const struct mpt_entry *m)
+{
+	uint64_t pages;
+
+	if (m->key == 0 || m->start + m->length < m->start || m->flags & ~MPT_FLAGS)
+		return false;
+	if (!(m->flags & MPT_PAGES))
+		return !(m->flags & MPT_OWNS_PAGES);
+	if (m->log_page != 12 && m->log_page != 21 && m->log_page != 30)
+		return false;
+	if (m->first_offset + m->length < m->length)
+		return false;
+	pages = mtt_pages(m);
+	return pages <= v->mtt.entries && m->mtt_first <= v->mtt.entries - pages;
+}
+
+int v2p_write_mpt(struct v2p *v, const struct mpt_entry *entry)
+{
+	uint32_t index = entry->key & v->mask;
+	union mpt_line old, new = {.entry = *entry};
+	bool changes = entry->flags & MPT_CHANGES;
+	struct tpt_hold hold;
+	int err;
+
+	if (!v->open || !entry_valid(v, entry))
+		return -EINVAL;
+	new.entry.key = changes ? 0 : entry->key;
+	new.entry.access = changes ? 0 : entry->access | V2P_LOCAL_READ;
+	new.entry.parent = new.entry.qpn = new.entry.rights = new.entry.reserved = 0;
+	err = icm_need(v, &v->mpt, index, 1);
+	if (err)
+		return err;
+	take_waiting(v, index, &hold);
+	tpt_match(&hold, old.words);
+	if (old.entry.owned == 0) {
+		new.entry.owned = entry->key;
+		new.entry.version = old.entry.version + 1;
+		__atomic_store_n(&v->bound[index], 0, __ATOMIC_RELEASE);
+		tpt_write(&hold, new.words);
+		v->live[index / V2P_CHUNK_MPTS]++;
+	} else {
+		err = -EEXIST;
+	}
+	tpt_release(&hold);
+	return err;
+}
+
+/* Takes the entry away, if it is owned under this key; *old is what it was. */
+static bool take_away(struct v2p *v, uint32_t key, struct mpt_entry *old)
+{
+	union mpt_line m, none = {.words = {0}};
+	struct tpt_hold hold;
+	bool found;
+
+	take_waiting(v, key & v->mask, &hold);
+	found = tpt_match(&hold, m.words) != TPT_NOWHERE && m.entry.owned == key;
+	if (found) {
+		none.entry.version = m.entry.version + 1;
+		tpt_write(&hold, none.words);
+		*old = m.entry;
+	}
+	tpt_release(&hold);
+	return found;
+}
+
+int v2p_invalidate_mpt(struct v2p *v, uint32_t key)
+{
+	struct mpt_entry old;
+	uint32_t none = 0;
+
+	if (key == 0 || !v->open || !v2p_entry_get(v, key, &old) || old.owned != key)
+		return -ENOENT;
+	if (!__atomic_compare_exchange_n(&v->bound[key & v->mask], &none, V2P_LEAVING, false,
+		    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		return -EBUSY;
+	if (!take_away(v, key, &old))
+		return -ENOENT;
+	v2p_parent_release(v, old.parent);
+	v->live[(key & v->mask) / V2P_CHUNK_MPTS]--;
+	if (old.flags & MPT_OWNS_PAGES)
+		mtt_clear(v, &old);
+	return 0;
+}
+
+/* Data path: another lcore that holds the set leaves it soon, it is copying some words. */
+static void take_soon(const struct v2p *v, uint32_t key, struct tpt_hold *hold)
+{
+	uint32_t index = key & __atomic_load_n(&v->mask, __ATOMIC_RELAXED);
+
+	while (!tpt_take(&v->mpt_cache, index, NULL, hold))
+		rte_pause();
+}
+
+bool v2p_entry_get(const struct v2p *v, uint32_t key, struct mpt_entry *copy)
+{
+	uint32_t index = key & __atomic_load_n(&v->mask, __ATOMIC_RELAXED);
+	struct tpt_hold hold;
+	union mpt_line m;
+	enum tpt_result r = tpt_read(&v->mpt_cache, index, m.words);
+
+	if (r != TPT_HIT) {
+		take_soon(v, key, &hold);
+		r = tpt_match(&hold, m.words);
+		tpt_release(&hold);
+	}
+	if (r == TPT_NOWHERE || m.entry.owned == 0 || (m.entry.owned ^ key) & ~MPT_KEY_TAG)
+		return false;
+	*copy = m.entry;
+	return true;
+}
+
+bool v2p_entry_replace(struct v2p *v, uint32_t expected_key, const struct mpt_entry *entry)
+{
+	union mpt_line old, new = {.entry = *entry};
+	struct tpt_hold hold;
+	bool same;
+
+	take_soon(v, entry->owned, &hold);
+	same = tpt_match(&hold, old.words) != TPT_NOWHERE && old.entry.owned == entry->owned &&
+	       old.entry.key == expected_key && old.entry.version == entry->version;
+	new.entry.version++;
+	if (same)
+		tpt_write(&hold, new.words);
+	tpt_release(&hold);
+	return same;
+}

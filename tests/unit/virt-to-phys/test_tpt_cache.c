@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The caches of MPT and MTT: each row of the seed's tables (004 5.6.3.1, 5.7.3.1), with a clean and
+ * with a dirty victim, on a cache of one set; and of one line.
+ */
+#include <string.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <rte_eal.h>
+#include <rte_memory.h>
+#include "virt-to-phys/tpt_cache.h"
+
+enum { LINES = 64 };
+
+/* What is tried: either table. */
+struct kind {
+	uint8_t words, log_entry;
+};
+static struct kind mpt = {8, TPT_LOG_MPT_ENTRY}, mtt = {4, TPT_LOG_MTT_ENTRY};
+
+static struct {
+	struct tpt_table table;
+	struct tpt_cache cache;
+	struct counters counters;
+	uint64_t memory[TPT_CHUNK_BYTES / 8] __attribute__((aligned(TPT_PAGE_BYTES)));
+	unsigned words;
+} f;
+
+static void make(const struct kind *k, uint32_t lines)
+{
+	assert_int_equal(
+		tpt_table_create(&f.table, "t", LINES << 2, k->log_entry, SOCKET_ID_ANY), 0);
+	f.table.entries = LINES << 2;
+	assert_int_equal(tpt_table_map(&f.table, 0, f.memory, TPT_CHUNK_PAGES), 0);
+	assert_int_equal(
+		tpt_cache_create(&f.cache, "t", lines, k->words, &f.table, SOCKET_ID_ANY), 0);
+	memset(&f.counters, 0, sizeof(f.counters));
+	f.words = k->words;
+	for (uint64_t i = 0; i < LINES * f.words; i++)
+		f.memory[i] = 1000 + i / f.words;
+}
+
+static int setup(void **state)
+{
+	make(*state, 2);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	tpt_cache_destroy(&f.cache);
+	tpt_table_destroy(&f.table);
+	return 0;
+}
+
+static void assert_words(const uint64_t *w, uint64_t value)
+{
+	for (unsigned i = 0; i < f.words; i++)
+		assert_int_equal(w[i], value);
+}
+
+static void assert_memory_has(uint32_t line, uint64_t value)
+{
+	assert_words(f.memory + line * f.words, value);
+}
+
+static struct tpt_hold take(uint32_t line)
+{
+	struct tpt_hold hold;
+
+	assert_true(tpt_take(&f.cache, line, &f.counters, &hold));
+	return hold;
+}
+
+/* Refill as the data path does it: match misses, what memory holds comes in. */
+static void refill(uint32_t line)
+{
+	struct tpt_hold hold = take(line);
+	uint64_t w[TPT_WORDS_MAX];
+
+	assert_int_equal(tpt_match(&hold, w), TPT_MISS);
+	tpt_replace(&hold, w, false);
+	tpt_release(&hold);
+}
+
+static void write_line(uint32_t line, uint64_t value)
+{
+	struct tpt_hold hold = take(line);
+	uint64_t w[TPT_WORDS_MAX];
+
+	for (unsigned i = 0; i < f.words; i++)
+		w[i] = value;
+	tpt_write(&hold, w);
+	tpt_release(&hold);
+}
+
+static void assert_cached(uint32_t line, uint64_t value)
+{
+	uint64_t w[TPT_WORDS_MAX];
+
+	assert_int_equal(tpt_read(&f.cache, line, w), TPT_HIT);
+	assert_words(w, value);
+}
+
+static void assert_not_cached(uint32_t line)
+{
+	uint64_t w[TPT_WORDS_MAX];
+
+	assert_int_equal(tpt_read(&f.cache, line, w), TPT_MISS);
+}
+
+static bool is_dirty(uint32_t line)
+{
+	int way = tpt_way(f.cache.sets, line);
+
+	assert_true(way >= 0);
+	return f.cache.sets[0].tag[way] & TPT_DIRTY;
+}
+
+static void read_hit(void **state)
+{
+	(void)state;
+	refill(3);
+	refill(4);
+	assert_int_equal(f.cache.sets[0].recent, 1);
+	assert_cached(3, 1003);
+	assert_int_equal(f.cache.sets[0].recent, 0); /* LRU */
+	assert_false(is_dirty(3));
+	assert_int_equal(f.cache.sets[0].seq, 4);
+}
+
+static void read_miss__changes_nothing(void **state)
+{
+	struct tpt_hold hold;
+	uint64_t w[TPT_WORDS_MAX];
+
+	(void)state;
+	refill(3);
+	assert_not_cached(4);
+	hold = take(4);
+	assert_int_equal(tpt_match(&hold, w), TPT_MISS);
+	assert_words(w, 1004); /* from memory, for whoever asks */
+	tpt_release(&hold);
+	assert_not_cached(4);
+	assert_cached(3, 1003);
+}
+
+static void write_hit__clean_line(void **state)
+{
+	(void)state;
+	refill(3);
+	refill(4);
+	write_line(3, 7);
+	assert_cached(3, 7);
+	assert_true(is_dirty(3));
+	assert_int_equal(f.cache.sets[0].recent, 0);
+	assert_memory_has(3, 1003);
+	assert_int_equal(counter_read(&f.counters, COUNTER_v2p_write_backs), 0);
+}
+
+static void write_hit__dirty_line(void **state)
+{
+	(void)state;
+	write_line(3, 7);
+	write_line(3, 8);
+	assert_cached(3, 8);
+	assert_true(is_dirty(3));
+	assert_memory_has(3, 1003);
+}
+
+static void write_miss__empty_way(void **state)
+{
+	(void)state;
+	write_line(3, 7);
+	write_line(4, 8);
+	assert_cached(3, 7);
+	assert_cached(4, 8);
+	assert_memory_has(3, 1003);
+	assert_memory_has(4, 1004);
+}
+
+static void write_miss__clean_victim(void **state)
+{
+	(void)state;
+	refill(3);
+	refill(4);
+	write_line(5, 7);
+	assert_not_cached(3);
+	assert_cached(4, 1004);
+	assert_cached(5, 7);
+	assert_true(is_dirty(5));
+	assert_int_equal(counter_read(&f.counters, COUNTER_v2p_write_backs), 0);
+}
+
+static void write_miss__dirty_victim(void **state)
+{
+	(void)state;
+	write_line(3, 7);
+	refill(4);
+	write_line(5, 8);
+	assert_memory_has(3, 7);
+	assert_not_cached(3);
+	assert_cached(4, 1004);
+	assert_cached(5, 8);
+	assert_int_equal(counter_read(&f.counters, COUNTER_v2p_write_backs), 1);
+}
+
+static void refill__clean_victim(void **state)
+{
+	(void)state;
+	refill(3);
+	refill(4);
+	assert_cached(3, 1003); /* so that 4 is the older */
+	refill(5);
+	assert_not_cached(4);
+	assert_cached(3, 1003);
+	assert_cached(5, 1005);
+	assert_false(is_dirty(5));
+	assert_int_equal(counter_read(&f.counters, COUNTER_v2p_write_backs), 0);
+}
+
+static void refill__dirty_victim(void **state)
+{
+	(void)state;
+	write_line(3, 7);
+	write_line(4, 8);
+	refill(5);
+	assert_memory_has(3, 7);
+	assert_memory_has(4, 1004);
+	assert_cached(4, 8);
+	refill(3); /* and it comes back as it was written; 5 goes, being the older */
+	assert_cached(3, 7);
+	assert_not_cached(5);
+	assert_int_equal(counter_read(&f.counters, COUNTER_v2p_write_backs), 1);
+}
+
+static void held__nobody_else_gets_in(void **state)
+{
+	struct tpt_hold hold, other;
+	uint64_t w[TPT_WORDS_MAX];
+
+	(void)state;
+	refill(3);
+	hold = take(3);
+	assert_false(tpt_take(&f.cache, 3, &f.counters, &other));
+	assert_int_equal(tpt_read(&f.cache, 3, w), TPT_BUSY);
+	tpt_release(&hold);
+	assert_cached(3, 1003);
+}
+
+static void one_line__is_its_own_victim(void **state)
+{
+	teardown(state);
+	make(*state, 1);
+	write_line(3, 7);
+	refill(4);
+	assert_memory_has(3, 7);
+	assert_not_cached(3);
+	refill(3);
+	assert_cached(3, 7);
+	assert_not_cached(4);
+	assert_int_equal(f.cache.sets[0].tag[1], 0);
+}
+
+static void drop__what_is_unmapped_is_gone(void **state)
+{
+	uint32_t per_line = 1u << f.cache.log_group;
+	struct tpt_hold hold;
+	uint64_t w[TPT_WORDS_MAX];
+
+	(void)state;
+	write_line(3, 7);
+	write_line(5, 8);
+	tpt_drop(&f.cache, 4 * per_line, 4 * per_line);
+	assert_cached(3, 7);
+	assert_not_cached(5);
+	assert_memory_has(5, 1005);
+	assert_int_equal(tpt_table_unmap(&f.table, 0, TPT_CHUNK_PAGES), 0);
+	tpt_drop(&f.cache, 0, f.table.entries);
+	assert_not_cached(3);
+	hold = take(3);
+	assert_int_equal(tpt_match(&hold, w), TPT_NOWHERE);
+	tpt_release(&hold);
+	assert_memory_has(3, 1003);
+}
+
+static void write_back__to_a_page_that_is_gone_is_none(void **state)
+{
+	(void)state;
+	write_line(3, 7);
+	refill(4);
+	assert_int_equal(tpt_table_unmap(&f.table, 0, TPT_CHUNK_PAGES), 0);
+	write_line(5, 8);
+	assert_memory_has(3, 1003);
+	assert_int_equal(counter_read(&f.counters, COUNTER_v2p_write_backs), 0);
+}
+
+static int group_setup(void **state)
+{
+	char *argv[] = {"test", "--no-huge", "-m", "64", "--no-pci", "--no-shconf",
+		"--no-telemetry", "--lcores=0@0", "--log-level=lib.*:4", NULL};
+
+	(void)state;
+	return rte_eal_init(9, argv) < 0;
+}
+
+#define BOTH(test)                                                                                 \
+	{"mpt_" #test, test, setup, teardown, &mpt},                                               \
+	{                                                                                          \
+		"mtt_" #test, test, setup, teardown, &mtt                                          \
+	}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BOTH(read_hit),
+		BOTH(read_miss__changes_nothing),
+		BOTH(write_hit__clean_line),
+		BOTH(write_hit__dirty_line),
+		BOTH(write_miss__empty_way),
+		BOTH(write_miss__clean_victim),
+		BOTH(write_miss__dirty_victim),
+		BOTH(refill__clean_victim),
+		BOTH(refill__dirty_victim),
+		BOTH(held__nobody_else_gets_in),
+		BOTH(one_line__is_its_own_victim),
+		BOTH(drop__what_is_unmapped_is_gone),
+		BOTH(write_back__to_a_page_that_is_gone_is_none),
+	};
+
+	return cmocka_run_group_tests_name("tpt_cache", tests, group_setup, NULL);
+}
