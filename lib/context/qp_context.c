@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of QP contexts and the transitions that modules of the data path make. */
+#include "completion/completion.h"
 #include "context/qp_context.h"
 
 int qp_table_create(struct qp_table *t, uint32_t count)
@@ -39,6 +40,12 @@ bool qp_set_error(struct engine *e, struct qp *q)
 	for (unsigned t = 0; t < WAKE_COUNT; t++)
 		wake_post(&e->wake[t], &q->wake[t], q->index);
 	return true;
+}
+
+void qp_completion_lost(struct engine *e, struct counters *c, struct qp *q)
+{
+	if (qp_set_error(e, q))
+		eq_post(e->completion, c, q->client, EQE_WQ_CATAS_ERROR, qp_number(q));
 }
 
 bool qp_set_sqe(struct qp *q)

@@ -68,17 +68,26 @@ static inline enum rr_state after(
 	return answer == COMPLETION_NOT_READY ? now : RR_IDLE;
 }
 
-static enum rr_state cq_req(struct engine *e, const struct qp *q)
+/* The CQ's answer; a completion that is lost is the QP's end. */
+static enum completion_answer told(struct engine *e, struct qp *q, enum completion_answer answer)
+{
+	if (unlikely(answer == COMPLETION_LOST))
+		qp_completion_lost(e, counters_of(e), q);
+	return answer;
+}
+
+static enum rr_state cq_req(struct engine *e, struct qp *q)
 {
 	if (unlikely(qp_closing(q))) /* nobody asks for it any more */
 		return RR_IDLE;
-	return after(cq_request(e->completion, counters_of(e), q->cqn_snd), RR_CQ_REQ, RR_CQ_RESP);
+	return after(told(e, q, cq_request(e->completion, counters_of(e), q->cqn_snd)), RR_CQ_REQ,
+		RR_CQ_RESP);
 }
 
-static enum rr_state cq_resp(struct engine *e, const struct qp *q, struct request *r)
+static enum rr_state cq_resp(struct engine *e, struct qp *q, struct request *r)
 {
-	return after(cq_place(e->completion, counters_of(e), q->cqn_snd, &r->cq_place), RR_CQ_RESP,
-		RR_FETCH_CQ_MR);
+	return after(told(e, q, cq_place(e->completion, counters_of(e), q->cqn_snd, &r->cq_place)),
+		RR_CQ_RESP, RR_FETCH_CQ_MR);
 }
 
 static enum rr_state fetch_cq_mr(struct engine *e, const struct qp *q, struct rte_mbuf *m)
@@ -109,7 +118,7 @@ static enum rr_state fetch_eq_mr(struct engine *e, const struct qp *q, const str
 		RR_FETCH_EQ_MR, RR_IDLE);
 }
 
-enum rr_state resolution_step(struct engine *e, const struct qp *q, struct rte_mbuf *m)
+enum rr_state resolution_step(struct engine *e, struct qp *q, struct rte_mbuf *m)
 {
 	struct request *r = request_of(m);
 	enum rr_state next = RR_IDLE;
@@ -143,7 +152,7 @@ enum rr_state resolution_step(struct engine *e, const struct qp *q, struct rte_m
 	return next;
 }
 
-bool resolution_complete(struct engine *e, const struct qp *q, struct rte_mbuf *m)
+bool resolution_complete(struct engine *e, struct qp *q, struct rte_mbuf *m)
 {
 	const struct request *r = request_of(m);
 
@@ -156,7 +165,7 @@ bool resolution_complete(struct engine *e, const struct qp *q, struct rte_mbuf *
 	return true;
 }
 
-bool resolution_abandon(struct engine *e, const struct qp *q, struct rte_mbuf *m)
+bool resolution_abandon(struct engine *e, struct qp *q, struct rte_mbuf *m)
 {
 	struct request *r = request_of(m);
 

@@ -26,14 +26,14 @@ void resolution_data(struct request *r, bool done);
 
 /* One step from CQ_REQ or a later state; the state does not change when the neighbour is not ready.
  * Returns the state. */
-enum rr_state resolution_step(struct engine *e, const struct qp *q, struct rte_mbuf *m);
+enum rr_state resolution_step(struct engine *e, struct qp *q, struct rte_mbuf *m);
 
 /* Steps until IDLE (true) or until a neighbour is not ready (false: call again later). */
-bool resolution_complete(struct engine *e, const struct qp *q, struct rte_mbuf *m);
+bool resolution_complete(struct engine *e, struct qp *q, struct rte_mbuf *m);
 
 /* The QP is taken away: back to IDLE from any state. A place that the request has reserved is
  * written all the same, lest others wait behind it for ever. False: its queue is held, call again
  * later. */
-bool resolution_abandon(struct engine *e, const struct qp *q, struct rte_mbuf *m);
+bool resolution_abandon(struct engine *e, struct qp *q, struct rte_mbuf *m);
 
 #endif

@@ -166,7 +166,7 @@ void requester_cqe(struct cqe *out, const struct qp *q, uint32_t qpn, enum wire_
 	uint32_t wqe_offset, uint8_t user_opcode, uint32_t length);
 
 /* Completes a send WQE of an RC QP. OK: only if signaled; an error always. Stage requester_recv. */
-void requester_complete(struct engine *e, const struct qp *q, enum stage_id stage,
+void requester_complete(struct engine *e, struct qp *q, enum stage_id stage,
 	enum wire_outcome outcome, uint32_t wqe_offset, uint8_t user_opcode, uint32_t length);
 
 #endif

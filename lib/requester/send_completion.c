@@ -22,7 +22,7 @@ void requester_cqe(struct cqe *out, const struct qp *q, uint32_t qpn, enum wire_
 	}
 }
 
-void requester_complete(struct engine *e, const struct qp *q, enum stage_id stage,
+void requester_complete(struct engine *e, struct qp *q, enum stage_id stage,
 	enum wire_outcome outcome, uint32_t wqe_offset, uint8_t user_opcode, uint32_t length)
 {
 	uint32_t qpn = __atomic_load_n(&q->qpn, __ATOMIC_RELAXED);
@@ -31,5 +31,6 @@ void requester_complete(struct engine *e, const struct qp *q, enum stage_id stag
 	if (unlikely(!qpn)) /* the CEU is just taking the QP away: nobody asks any more */
 		return;
 	requester_cqe(&cqe, q, qpn, outcome, wqe_offset, user_opcode, length);
-	cq_post(e->completion, stage_counters(e, stage), q->cqn_snd, &cqe, false);
+	if (unlikely(!cq_post(e->completion, stage_counters(e, stage), q->cqn_snd, &cqe, false)))
+		qp_completion_lost(e, stage_counters(e, stage), q);
 }

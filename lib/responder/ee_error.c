@@ -10,8 +10,7 @@
 #include "srq_take.h"
 #include "virt-to-phys/v2p.h"
 
-static void complete_error(
-	struct engine *e, struct counters *c, const struct qp *qp, uint8_t syndrome)
+static void complete_error(struct engine *e, struct counters *c, struct qp *qp, uint8_t syndrome)
 {
 	struct cqe cqe = {.opcode = USER_INVALID, .imm_or_error = syndrome};
 

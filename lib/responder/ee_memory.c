@@ -11,11 +11,12 @@
 
 /* Writes the completion of the receive descriptor in turn. */
 void ee_complete(
-	struct engine *e, struct counters *c, const struct qp *qp, struct cqe *cqe, bool solicited)
+	struct engine *e, struct counters *c, struct qp *qp, struct cqe *cqe, bool solicited)
 {
 	cqe->my_qpn = qp_number(qp);
 	cqe->wqe_offset = rwm_wqe_offset(qp);
-	cq_post(e->completion, c, qp->cqn_rcv, cqe, solicited);
+	if (unlikely(!cq_post(e->completion, c, qp->cqn_rcv, cqe, solicited)))
+		qp_completion_lost(e, c, qp);
 }
 
 enum ee_state step_entry_fetch(struct ee_work *w)

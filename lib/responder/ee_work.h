@@ -109,7 +109,7 @@ static inline void abandon_message(struct ee_work *w)
 
 /* Writes the completion of the receive descriptor in turn. */
 void ee_complete(
-	struct engine *e, struct counters *c, const struct qp *qp, struct cqe *cqe, bool solicited);
+	struct engine *e, struct counters *c, struct qp *qp, struct cqe *cqe, bool solicited);
 
 /* The steps; each returns the next state. ee_memory.c: */
 enum ee_state step_entry_fetch(struct ee_work *w);

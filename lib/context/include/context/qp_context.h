@@ -7,10 +7,11 @@
  * that another lcore reads while they change are accessed with __atomic builtins.
  *
  * The one exception is `state`. Rule: the CEU makes every transition that a client asks for;
- * RequesterRecvControl and ExecutionEngine may move it to ERR, with qp_set_error(), and
- * RequesterTransControl a UC or UD QP to SQE, with qp_set_sqe(); nothing else. All of them use
- * compare-and-swap on the value they judged by, so that no transition undoes another one: ERR is
- * left only through RST, which the CEU enters when nothing in flight names the QP any more.
+ * RequesterRecvControl and ExecutionEngine may move it to ERR, with qp_set_error(), whoever has
+ * lost a completion of it with qp_completion_lost(), and RequesterTransControl a UC or UD QP to
+ * SQE, with qp_set_sqe(); nothing else. All of them use compare-and-swap on the value they judged
+ * by, so that no transition undoes another one: ERR is left only through RST, which the CEU enters
+ * when nothing in flight names the QP any more.
  *
  * A QPN has 24 bits: the low ones are the index in the table, the rest change with each reuse and
  * are random, so that QPNs cannot be guessed and a packet or descriptor for a former QP finds
@@ -340,5 +341,12 @@ bool qp_set_sqe(struct qp *q);
  * that all of them flush. Data path or control thread. False if it was in ERR or RST already.
  */
 bool qp_set_error(struct engine *e, struct qp *q);
+
+/*
+ * A completion of the QP was lost: its CQ has overrun. A queue whose completions cannot be reported
+ * has failed (IBTA volume 1, 11.6.3.1, local work queue catastrophic error): the QP goes to ERR,
+ * the client is told, once. Any stage that completes.
+ */
+void qp_completion_lost(struct engine *e, struct counters *c, struct qp *q);
 
 #endif
