@@ -27,6 +27,21 @@
 
 enum { PAGE_BYTES = 4096, UNIT_BYTES = 16, RECV_STRIDE_MIN = 64 };
 
+/* The smallest of from, 2 × from, 4 × from, ... that is at least n. */
+static inline uint32_t round_up(uint32_t n, uint32_t from)
+{
+	while (from < n)
+		from *= 2;
+	return from;
+}
+
+/* Bytes of an entry that takes a receive request of so many scatter entries, at least one: they
+ * stand between a next unit and a zero unit. */
+static inline uint32_t receive_stride(uint32_t max_sge)
+{
+	return round_up((2 + (max_sge ? max_sge : 1)) * UNIT_BYTES, RECV_STRIDE_MIN);
+}
+
 struct spin {
 	uint32_t held; /* atomic */
 };
@@ -160,8 +175,9 @@ struct softhca_cq {
 	uint32_t entries;
 	void *user;
 	struct softhca_channel *channel;
-	struct queue_memory memory;
-	uint32_t events, acked; /* taken by the user, acknowledged; event_lock */
+	struct queue_memory memory; /* record and first buffer; resized: the record's page */
+	struct queue_memory moved;  /* the buffer, once resized */
+	uint32_t events, acked;	    /* taken by the user, acknowledged; event_lock */
 
 	struct spin lock CACHE_LINE;
 	uint32_t consumed; /* entries taken, free running */
@@ -255,6 +271,8 @@ struct region *region_of(struct softhca_context *ctx, const void *addr, size_t b
 /* Memory for queues, zeroed, page-aligned. 0, -errno. context.lock is held. */
 int queue_memory_get(struct softhca_context *ctx, size_t bytes, struct queue_memory *m);
 void queue_memory_put(struct softhca_context *ctx, struct queue_memory *m);
+/* Gives back all but its first page. */
+void queue_memory_keep_first(struct queue_memory *m);
 /* Unmaps everything; the daemon's part goes with the connection. */
 void memory_close(struct softhca_context *ctx);
 
@@ -293,6 +311,9 @@ void ring_for_flush(struct softhca_qp *qp);
 /* Starts the thread unless it runs. 0, -errno. */
 int events_start(struct softhca_context *ctx);
 void events_stop(struct softhca_context *ctx);
+/* Sorts what lies in the event queue: all that was raised before the daemon's last answer.
+ * context.lock is held. */
+void events_drain(struct softhca_context *ctx);
 /* Forgets events of an object that goes away. */
 void events_forget_cq(struct softhca_cq *cq);
 /* The same of a QP or an SRQ. */

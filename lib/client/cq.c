@@ -15,6 +15,12 @@ enum {
 
 /* ---- made and destroyed ---- */
 
+static void give_all(struct cqe *buffer, uint32_t entries)
+{
+	for (uint32_t i = 0; i < entries; i++)
+		buffer[i].owner = CQE_OWNER_HW;
+}
+
 static int cq_register(struct softhca_cq *cq)
 {
 	struct control_cq in = {
@@ -24,8 +30,7 @@ static int cq_register(struct softhca_cq *cq)
 		.record_va = (uintptr_t)cq->record,
 	};
 
-	for (uint32_t i = 0; i < cq->entries; i++)
-		cq->buffer[i].owner = CQE_OWNER_HW;
+	give_all(cq->buffer, cq->entries);
 	return ctx_call_for_number(cq->node.ctx, CONTROL_CREATE_CQ, &in, sizeof(in), &cq->number);
 }
 
@@ -33,13 +38,14 @@ static int cq_register(struct softhca_cq *cq)
 static int cq_make(struct softhca_context *ctx, struct softhca_cq *cq)
 {
 	size_t buffer_bytes = (size_t)cq->entries * sizeof(struct cqe);
-	int rc = queue_memory_get(ctx, buffer_bytes + sizeof(struct cq_record), &cq->memory);
+	int rc = queue_memory_get(ctx, sizeof(struct cq_record) + buffer_bytes, &cq->memory);
 
 	if (rc)
 		return rc;
 	cq->node.ctx = ctx;
-	cq->buffer = (struct cqe *)cq->memory.addr;
-	cq->record = (struct cq_record *)(cq->memory.addr + buffer_bytes);
+	/* The record comes first: it stays when the buffer changes. */
+	cq->record = (struct cq_record *)cq->memory.addr;
+	cq->buffer = (struct cqe *)(cq->record + 1);
 	rc = cq_register(cq);
 	if (rc) {
 		queue_memory_put(ctx, &cq->memory);
@@ -55,15 +61,14 @@ struct softhca_cq *softhca_create_cq(
 	struct softhca_context *ctx, uint32_t entries, void *user, struct softhca_channel *channel)
 {
 	struct softhca_cq *cq;
-	uint32_t n = CQ_ENTRIES_MIN;
+	uint32_t n;
 	int rc;
 
 	if (entries == 0 || entries > ctx->hello.max_cqe) {
 		errno = EINVAL;
 		return NULL;
 	}
-	while (n < entries)
-		n *= 2;
+	n = round_up(entries, CQ_ENTRIES_MIN);
 	cq = aligned_alloc(64, sizeof(*cq));
 	if (!cq)
 		return NULL;
@@ -101,6 +106,7 @@ int softhca_destroy_cq(struct softhca_cq *cq)
 	if (rc == -ENOTCONN)
 		rc = 0;
 	if (!rc) {
+		events_drain(ctx);
 		node_remove(&cq->node);
 		if (cq->channel)
 			cq->channel->node.users--;
@@ -111,6 +117,7 @@ int softhca_destroy_cq(struct softhca_cq *cq)
 	events_forget_cq(cq);
 	pthread_mutex_lock(&ctx->lock);
 	queue_memory_put(ctx, &cq->memory);
+	queue_memory_put(ctx, &cq->moved);
 	pthread_mutex_unlock(&ctx->lock);
 	cq_free(cq);
 	return 0;
@@ -123,7 +130,7 @@ void *softhca_cq_user(const struct softhca_cq *cq)
 
 uint32_t softhca_cq_entries(const struct softhca_cq *cq)
 {
-	return cq->entries;
+	return __atomic_load_n(&cq->entries, __ATOMIC_RELAXED);
 }
 
 /* ---- polled ---- */
@@ -281,6 +288,71 @@ int softhca_poll_cq(struct softhca_cq *cq, int n, struct softhca_wc *wc)
 	spin_unlock(&cq->lock);
 	return done;
 }
+
+/* ---- resized ---- */
+
+/* The daemon writes into the new buffer already; what was there before goes to its place, after
+ * which it is polled. What was promised but not written when the daemon changed over is written
+ * there. */
+static void change_over(struct softhca_cq *cq, struct cqe *to, uint32_t mask)
+{
+	spin_lock(&cq->lock);
+	for (uint32_t i = 0; i <= cq->mask; i++) {
+		const struct cqe *e = &cq->buffer[(cq->consumed + i) & cq->mask];
+
+		if (ours(e))
+			to[(cq->consumed + i) & mask] = *e;
+	}
+	cq->buffer = to;
+	cq->mask = mask;
+	spin_unlock(&cq->lock);
+}
+
+/* context.lock is held. */
+static int cq_resize(struct softhca_cq *cq, uint32_t entries)
+{
+	struct softhca_context *ctx = cq->node.ctx;
+	struct control_resize_cq in = {
+		.cqn = cq->number, .log_entries = (uint32_t)__builtin_ctz(entries)};
+	struct queue_memory to;
+	int rc = queue_memory_get(ctx, (size_t)entries * sizeof(struct cqe), &to);
+
+	if (rc)
+		return rc;
+	give_all((struct cqe *)to.addr, entries);
+	in.lkey = to.chunk->lkey;
+	in.buffer_va = (uintptr_t)to.addr;
+	rc = ctx_call(ctx, CONTROL_RESIZE_CQ, &in, sizeof(in), NULL, 0, -1, NULL);
+	if (rc) {
+		queue_memory_put(ctx, &to);
+		return rc;
+	}
+	change_over(cq, (struct cqe *)to.addr, entries - 1);
+	if (cq->moved.chunk)
+		queue_memory_put(ctx, &cq->moved);
+	else
+		queue_memory_keep_first(&cq->memory);
+	cq->moved = to;
+	__atomic_store_n(&cq->entries, entries, __ATOMIC_RELAXED);
+	return 0;
+}
+
+int softhca_resize_cq(struct softhca_cq *cq, uint32_t entries)
+{
+	struct softhca_context *ctx = cq->node.ctx;
+	int rc = 0;
+
+	if (entries == 0 || entries > ctx->hello.max_cqe)
+		return -EINVAL;
+	entries = round_up(entries, CQ_ENTRIES_MIN);
+	pthread_mutex_lock(&ctx->lock);
+	if (entries != cq->entries)
+		rc = cq_resize(cq, entries);
+	pthread_mutex_unlock(&ctx->lock);
+	return rc;
+}
+
+/* ---- armed ---- */
 
 int softhca_req_notify_cq(struct softhca_cq *cq, int solicited_only)
 {

@@ -183,7 +183,10 @@ static void dispatch(struct softhca_context *ctx, const struct eqe *eqe)
 	}
 	if (e.qp && types[eqe->type].fails)
 		qp_failed(e.qp, SOFTHCA_QPS_ERR);
-	event_queue_put(&ctx->async, &e);
+	/* Nobody has asked for events, perhaps nobody ever will: as many as the daemon's queue
+	 * holds. */
+	if (ctx->dispatching || ctx->async.count < EQ_ENTRIES)
+		event_queue_put(&ctx->async, &e);
 }
 
 static bool event_there(const struct softhca_context *ctx)
@@ -194,9 +197,8 @@ static bool event_there(const struct softhca_context *ctx)
 		       &ctx->page->eq[ctx->eq_taken % EQ_ENTRIES].owner, __ATOMIC_ACQUIRE) == phase;
 }
 
-static void drain(struct softhca_context *ctx)
+void events_drain(struct softhca_context *ctx)
 {
-	pthread_mutex_lock(&ctx->lock);
 	pthread_mutex_lock(&ctx->event_lock);
 	while (event_there(ctx)) {
 		struct eqe e = ctx->page->eq[ctx->eq_taken % EQ_ENTRIES];
@@ -206,6 +208,12 @@ static void drain(struct softhca_context *ctx)
 		dispatch(ctx, &e);
 	}
 	pthread_mutex_unlock(&ctx->event_lock);
+}
+
+static void drain(struct softhca_context *ctx)
+{
+	pthread_mutex_lock(&ctx->lock);
+	events_drain(ctx);
 	pthread_mutex_unlock(&ctx->lock);
 }
 

@@ -309,6 +309,13 @@ static void chunk_free(struct softhca_context *ctx, struct chunk *c)
 	free(c);
 }
 
+void queue_memory_keep_first(struct queue_memory *m)
+{
+	memset(m->chunk->used + m->first + 1, 0, m->pages - 1);
+	m->chunk->pages_used -= m->pages - 1;
+	m->pages = 1;
+}
+
 void queue_memory_put(struct softhca_context *ctx, struct queue_memory *m)
 {
 	struct chunk *c = m->chunk;

@@ -22,13 +22,6 @@ static uint32_t header_units(enum softhca_qp_type type)
 	return type == SOFTHCA_QP_UD ? 4 : type == SOFTHCA_QP_UC ? 2 : 3;
 }
 
-static uint32_t round_up(uint32_t n, uint32_t from)
-{
-	while (from < n)
-		from *= 2;
-	return from;
-}
-
 /* The queues' geometry from what the user wants; *cap becomes what is given. 0, -EINVAL. */
 static int plan(
 	const struct softhca_context *ctx, struct softhca_qp *qp, struct softhca_qp_cap *cap)
@@ -65,8 +58,7 @@ static int plan(
 	cap->max_inline_data = qp->sq.max_inline;
 	if (cap->max_recv_wr == 0)
 		return 0;
-	stride = round_up(
-		(2 + (cap->max_recv_sge ? cap->max_recv_sge : 1)) * UNIT_BYTES, RECV_STRIDE_MIN);
+	stride = receive_stride(cap->max_recv_sge);
 	qp->rq.shift = (uint8_t)__builtin_ctz(stride);
 	qp->rq.mask = round_up(cap->max_recv_wr, 4) - 1;
 	qp->rq.max_sge = stride / UNIT_BYTES - 2;
@@ -209,6 +201,7 @@ int softhca_destroy_qp(struct softhca_qp *qp)
 		cq_forget(qp->send_cq, qp);
 		cq_forget(qp->recv_cq, qp);
 		__atomic_store_n(&ctx->qps[qp->number & ctx->qp_mask], NULL, __ATOMIC_RELEASE);
+		events_drain(ctx);
 		events_forget(ctx, qp);
 		node_remove(&qp->node);
 		use(qp, -1u);
@@ -274,6 +267,10 @@ static void moved(struct softhca_qp *qp, uint8_t before, enum softhca_qp_state t
 	if (to == SOFTHCA_QPS_RESET) {
 		qp_reset(qp);
 		__atomic_store_n(&qp->state, (uint8_t)to, __ATOMIC_SEQ_CST);
+		/* What was raised in its former life must not be taken for its next one's. */
+		pthread_mutex_lock(&qp->node.ctx->lock);
+		events_drain(qp->node.ctx);
+		pthread_mutex_unlock(&qp->node.ctx->lock);
 	} else if (to == SOFTHCA_QPS_ERR) {
 		qp_failed(qp, to);
 	} else {

@@ -13,13 +13,6 @@
 
 enum { ENTRIES_MIN = 4 };
 
-static uint32_t round_up(uint32_t n, uint32_t from)
-{
-	while (from < n)
-		from *= 2;
-	return from;
-}
-
 /* ---- made and destroyed ---- */
 
 static int srq_register(struct softhca_srq *srq)
@@ -68,8 +61,7 @@ static struct softhca_srq *srq_new(struct softhca_pd *pd, struct softhca_srq_ini
 {
 	struct softhca_srq *srq = aligned_alloc(64, sizeof(*srq));
 	uint32_t entries = round_up(attr->max_wr, ENTRIES_MIN);
-	uint32_t stride =
-		round_up((2 + (attr->max_sge ? attr->max_sge : 1)) * UNIT_BYTES, RECV_STRIDE_MIN);
+	uint32_t stride = receive_stride(attr->max_sge);
 
 	if (!srq)
 		return NULL;
@@ -133,6 +125,7 @@ int softhca_destroy_srq(struct softhca_srq *srq)
 	if (rc == -ENOTCONN)
 		rc = 0;
 	if (!rc) {
+		events_drain(ctx);
 		events_forget(ctx, srq);
 		node_remove(&srq->node);
 		srq->pd->node.users--;

@@ -103,7 +103,7 @@ struct mw {
 
 struct cq_object {
 	struct object object;
-	struct mr *mr;
+	struct mr *record_mr, *buffer_mr;
 };
 
 struct srq_object {
@@ -220,6 +220,7 @@ int run_drop_region(struct call *call);
 int run_reg_mr(struct call *call);
 int run_dereg_mr(struct call *call);
 int run_create_cq(struct call *call);
+int run_resize_cq(struct call *call);
 int run_destroy_cq(struct call *call);
 int run_create_qp(struct call *call);
 int run_modify_qp(struct call *call);

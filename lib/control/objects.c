@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The requests of the control socket but those on queue pairs and shared receive queues: HELLO,
- * port, protection domains, regions, memory regions, completion queues. Each row of request_rows
+ * The requests of the control socket but those on queues: HELLO, port, protection domains, regions,
+ * memory regions. Each row of request_rows
  * says how large a request is; session.c has checked that much. All that a request says is the
  * client's word: numbers must be its own, sums must not wrap. Control thread.
  */
@@ -28,6 +28,7 @@ const struct request_row request_rows[CONTROL_TYPE_END] = {
 	ROW(REG_MR, sizeof(struct control_mr), sizeof(struct control_mr_reply), 0, run_reg_mr),
 	ROW(DEREG_MR, NUMBER, 0, 0, run_dereg_mr),
 	ROW(CREATE_CQ, sizeof(struct control_cq), NUMBER, 0, run_create_cq),
+	ROW(RESIZE_CQ, sizeof(struct control_resize_cq), 0, 0, run_resize_cq),
 	ROW(DESTROY_CQ, NUMBER, 0, 0, run_destroy_cq),
 	ROW(CREATE_QP, sizeof(struct control_qp), NUMBER, 0, run_create_qp),
 	ROW(MODIFY_QP, sizeof(struct control_qp_attr), 0, 0, run_modify_qp),
@@ -489,60 +490,4 @@ uint8_t *queue_memory(const struct client *client, const struct mr *mr, uint64_t
 	if (va % align || (uintptr_t)(mr->phys + offset) % align)
 		return NULL;
 	return mr->phys + offset;
-}
-
-/* ---- completion queues ---- */
-
-int run_create_cq(struct call *call)
-{
-	const struct control_cq *in = call->body;
-	struct control_number *out = call->reply;
-	struct client *client = call->client;
-	struct mr *mr = object_find(client, OBJECT_MR, in->lkey);
-	struct ceu_cq make = {.client = client->index, .log_entries = in->log_entries};
-	struct cq_object *cq;
-	int rc;
-
-	if (!mr)
-		return -ENOENT;
-	if (in->log_entries > 31 || 1u << in->log_entries > CONTROL_CQE_MAX)
-		return -EINVAL;
-	make.buffer = (struct cqe *)queue_memory(
-		client, mr, in->buffer_va, sizeof(struct cqe) << in->log_entries, 64);
-	make.record = (struct cq_record *)queue_memory(
-		client, mr, in->record_va, sizeof(struct cq_record), 64);
-	if (!make.buffer || !make.record)
-		return -EINVAL;
-	cq = object_make(client, OBJECT_CQ, sizeof(*cq), &rc);
-	if (!cq)
-		return rc;
-	rc = ceu_errno(
-		ceu_map_context(client->device->config.ceu, CEU_CONTEXT_CQ, cq->object.number));
-	if (!rc)
-		rc = ceu_errno(ceu_exec(client->device->config.ceu, CEU_SW2HW_CQ, cq->object.number,
-			&make, sizeof(make), NULL, 0));
-	if (rc) {
-		object_drop(&cq->object);
-		return rc;
-	}
-	cq->mr = mr;
-	mr->object.users++;
-	out->number = cq->object.number;
-	return 0;
-}
-
-int run_destroy_cq(struct call *call)
-{
-	int rc;
-	struct cq_object *cq = object_named(call, OBJECT_CQ, &rc);
-
-	if (rc)
-		return rc;
-	rc = ceu_errno(ceu_exec(call->client->device->config.ceu, CEU_HW2SW_CQ, cq->object.number,
-		NULL, 0, NULL, 0));
-	if (rc)
-		return rc;
-	cq->mr->object.users--;
-	object_drop(&cq->object);
-	return 0;
 }

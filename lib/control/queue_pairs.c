@@ -27,9 +27,6 @@ static int queues(const struct client *client, const struct mr *mr, const struct
 		return 0;
 	if (in->srqn || in->rq_log_entries > 31 || 1u << in->rq_log_entries > CONTROL_QP_WR_MAX)
 		return -EINVAL;
-	if (in->rq_stride % WQE_UNIT_BYTES || in->rq_stride < 3 * WQE_UNIT_BYTES ||
-		in->rq_stride > RQ_FETCH_BYTES)
-		return -EINVAL;
 	make->rq_entries = 1u << in->rq_log_entries;
 	make->rq_stride = in->rq_stride;
 	make->rq = queue_memory(client, mr, in->rq_va,

@@ -6,14 +6,11 @@
 #include <errno.h>
 #include "control_priv.h"
 
-/* The ring as addresses of the daemon. 0, -EINVAL. */
+/* The ring as addresses of the daemon; the CEU looks at its geometry. 0, -EINVAL. */
 static int ring(const struct client *client, const struct mr *mr, const struct control_srq *in,
 	struct ceu_srq *make)
 {
 	if (in->log_entries > 31 || 1u << in->log_entries > CONTROL_SRQ_WR_MAX)
-		return -EINVAL;
-	if (in->stride % WQE_UNIT_BYTES || in->stride < 3 * WQE_UNIT_BYTES ||
-		in->stride > RQ_FETCH_BYTES)
 		return -EINVAL;
 	make->entries = 1u << in->log_entries;
 	make->stride = in->stride;

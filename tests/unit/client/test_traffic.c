@@ -16,123 +16,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "../control/hca_fixture.h"
-#include "softhca/softhca.h"
-
-static struct fixture f;
-
-struct pair {
-	struct softhca_context *ctx;
-	struct softhca_pd *pd;
-	struct softhca_channel *channel;
-	struct softhca_cq *cq;
-	struct softhca_srq *srq; /* both QPs receive through it; NULL: each its own queue */
-	struct softhca_qp *qp[2];
-	uint8_t *memory;
-	struct softhca_mr *mr;
-};
-
-enum { MEMORY_BYTES = 1 << 20 };
-
-static void pair_open_with(struct pair *p, enum softhca_qp_type type, uint32_t srq_entries)
-{
-	struct softhca_srq_init_attr srq = {.user = p, .max_wr = srq_entries, .max_sge = 2};
-	struct softhca_qp_init_attr init = {.type = type,
-		.cap = {.max_send_wr = 64,
-			.max_recv_wr = 64,
-			.max_send_sge = 4,
-			.max_recv_sge = 4,
-			.max_inline_data = 128}};
-	struct softhca_endpoint end[2];
-
-	if (srq_entries) /* then they say nothing, whatever they are */
-		init.cap.max_recv_wr = init.cap.max_recv_sge = UINT32_MAX;
-	p->ctx = softhca_open(f.path, NULL);
-	assert_non_null(p->ctx);
-	p->pd = softhca_alloc_pd(p->ctx);
-	assert_non_null(p->pd);
-	p->channel = softhca_create_channel(p->ctx);
-	assert_non_null(p->channel);
-	p->cq = softhca_create_cq(p->ctx, 256, p, p->channel);
-	assert_non_null(p->cq);
-	p->memory = softhca_alloc(p->ctx, MEMORY_BYTES);
-	assert_non_null(p->memory);
-	p->mr = softhca_reg_mr(p->pd, p->memory, MEMORY_BYTES, 0xf);
-	assert_non_null(p->mr);
-	p->srq = srq_entries ? softhca_create_srq(p->pd, &srq) : NULL;
-	assert_true(p->srq || !srq_entries);
-	init.srq = p->srq;
-	init.send_cq = init.recv_cq = p->cq;
-	for (int i = 0; i < 2; i++) {
-		p->qp[i] = softhca_create_qp(p->pd, &init);
-		assert_non_null(p->qp[i]);
-		if (p->srq)
-			assert_int_equal(init.cap.max_recv_wr, 0);
-		assert_int_equal(softhca_local_endpoint(p->qp[i], 0, &end[i]), 0);
-	}
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(softhca_connect_qp(p->qp[i], &end[i], &end[!i], NULL), 0);
-}
-
-static void pair_open(struct pair *p, enum softhca_qp_type type)
-{
-	pair_open_with(p, type, 0);
-}
-
-static void pair_close(struct pair *p)
-{
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(softhca_destroy_qp(p->qp[i]), 0);
-	if (p->srq)
-		assert_int_equal(softhca_destroy_srq(p->srq), 0);
-	assert_int_equal(softhca_dereg_mr(p->mr), 0);
-	assert_int_equal(softhca_free(p->ctx, p->memory), 0);
-	assert_int_equal(softhca_destroy_cq(p->cq), 0);
-	assert_int_equal(softhca_destroy_channel(p->channel), 0);
-	assert_int_equal(softhca_free_pd(p->pd), 0);
-	assert_int_equal(softhca_close(p->ctx), 0);
-}
-
-static double seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-/* Polls until n completions came; fails after five seconds. */
-static void wait_for(struct pair *p, int n, struct softhca_wc *wc)
-{
-	double end = seconds() + 5;
-	int got = 0;
-
-	while (got < n) {
-		int r = softhca_poll_cq(p->cq, n - got, wc + got);
-
-		assert_true(r >= 0);
-		got += r;
-		if (!r)
-			sched_yield();
-		if (seconds() > end)
-			fail_msg("%d of %d completions", got, n);
-	}
-}
-
-static struct softhca_sge sge_of(struct pair *p, size_t offset, uint32_t length)
-{
-	return (struct softhca_sge){
-		.addr = (uintptr_t)p->memory + offset, .length = length, .lkey = p->mr->lkey};
-}
-
-static void put(struct pair *p, struct softhca_send_wr *wr, struct softhca_wc *wc)
-{
-	wr->send_flags |= SOFTHCA_SEND_SIGNALED;
-	assert_int_equal(softhca_post_send(p->qp[0], wr, NULL), 0);
-	wait_for(p, 1, wc);
-	assert_int_equal(wc->status, SOFTHCA_WC_SUCCESS);
-	assert_int_equal(wc->wr_id, wr->wr_id);
-}
+#include "pair.h"
 
 static void rc__write_read_atomic(void **state)
 {
@@ -384,20 +268,6 @@ static void events__armed_cq_wakes(void **state)
 	pair_close(&p);
 }
 
-/* The next event but COMM_EST; fails after five seconds. */
-static struct softhca_event next_event(struct pair *p)
-{
-	struct pollfd fd = {.fd = softhca_async_fd(p->ctx), .events = POLLIN};
-	struct softhca_event e;
-
-	do {
-		if (poll(&fd, 1, 5000) != 1)
-			fail_msg("no event");
-		assert_int_equal(softhca_get_async_event(p->ctx, &e), 0);
-	} while (e.type == SOFTHCA_EVENT_COMM_EST);
-	return e;
-}
-
 static void post_srq(struct pair *p, uint32_t n, uint64_t wr_id)
 {
 	struct softhca_sge sge = sge_of(p, 0x10000 + 4096 * n, 4096);
@@ -433,7 +303,7 @@ static void srq__receives_limit_and_last_wqe(void **state)
 	struct softhca_srq_attr attr;
 	struct softhca_event e;
 	struct softhca_recv_wr recv = {.wr_id = 1};
-	struct pair p;
+	struct pair p = {0};
 
 	(void)state;
 	pair_open_with(&p, SOFTHCA_QP_RC, 5);
@@ -470,7 +340,7 @@ static void srq__goes_on_through_queue_pairs_that_come_and_go(void **state)
 {
 	struct softhca_qp_attr reset = {.state = SOFTHCA_QPS_RESET};
 	struct softhca_endpoint end[2];
-	struct pair p;
+	struct pair p = {0};
 
 	(void)state;
 	pair_open_with(&p, SOFTHCA_QP_RC, 4);
@@ -627,20 +497,6 @@ static void client__killed_while_posting(void **state)
 	}
 	assert_int_equal(fixture_counter(&f, COUNTER_clients_gone), 10);
 	pair_close(&p);
-}
-
-static int start(void **state)
-{
-	(void)state;
-	fixture_start(&f, NULL, true);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	fixture_stop(&f);
-	return 0;
 }
 
 int main(void)

@@ -33,6 +33,7 @@ static const uint16_t body_bytes[CONTROL_TYPE_END] = {
 	[CONTROL_REREG_MR] = sizeof(struct control_rereg_mr),
 	[CONTROL_ALLOC_MW] = sizeof(struct control_mw),
 	[CONTROL_DEALLOC_MW] = sizeof(struct control_number),
+	[CONTROL_RESIZE_CQ] = sizeof(struct control_resize_cq),
 	[CONTROL_DESTROY_SRQ] = 8,
 };
 

@@ -202,6 +202,50 @@ static void memory__of_queues_is_checked(void **state)
 	close(r.fd);
 }
 
+/* The new buffer is checked as the first one was; the MR of the former one is free. */
+static void resize__checks_and_memory(void **state)
+{
+	struct raw r;
+	struct control_resize_cq in;
+	struct control_number number;
+	uint32_t other, second;
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	other = raw_mr(r.fd, r.pd, r.region, RAW_REGION_BYTES, RAW_IOVA);
+	second = raw_mr(r.fd, r.hello.queue_pd, r.region, RAW_REGION_BYTES, RAW_IOVA);
+#define RESIZE(field, value, rc)                                                                   \
+	do {                                                                                       \
+		in = (struct control_resize_cq){                                                   \
+			.cqn = r.cqn, .log_entries = 5, .lkey = second, .buffer_va = RAW_IOVA};    \
+		in.field = value;                                                                  \
+		assert_int_equal(                                                                  \
+			raw_call(r.fd, CONTROL_RESIZE_CQ, &in, sizeof(in), NULL, 0, NULL, 0), rc); \
+	} while (0)
+	RESIZE(cqn, r.cqn ^ 0x800000, -ENOENT);
+	RESIZE(lkey, 0, -ENOENT);
+	RESIZE(lkey, other, -EINVAL);
+	RESIZE(log_entries, 12, -EINVAL);
+	RESIZE(log_entries, 32, -EINVAL);
+	RESIZE(log_entries, UINT32_MAX, -EINVAL);
+	RESIZE(buffer_va, RAW_IOVA + 32, -EINVAL);
+	RESIZE(buffer_va, RAW_IOVA + RAW_REGION_BYTES - 512, -EINVAL);
+	RESIZE(reserved, 1, -EINVAL);
+	number = (struct control_number){.number = second};
+	assert_int_equal(
+		raw_call(r.fd, CONTROL_DEREG_MR, &number, sizeof(number), NULL, 0, NULL, 0), 0);
+	second = raw_mr(r.fd, r.hello.queue_pd, r.region, RAW_REGION_BYTES, RAW_IOVA);
+	RESIZE(log_entries, 4, 0);
+	number.number = second;
+	assert_int_equal(
+		raw_call(r.fd, CONTROL_DEREG_MR, &number, sizeof(number), NULL, 0, NULL, 0),
+		-EBUSY);
+	RESIZE(lkey, r.lkey, 0);
+	assert_int_equal(
+		raw_call(r.fd, CONTROL_DEREG_MR, &number, sizeof(number), NULL, 0, NULL, 0), 0);
+	close(r.fd);
+}
+
 /* Who may use, change and destroy an SRQ, and when. */
 static void srq__belongs_to_its_client_and_outlives_its_users(void **state)
 {
@@ -403,6 +447,7 @@ int main(void)
 		TEST(numbers__change_on_reuse),
 		TEST(limits__of_one_client),
 		TEST(memory__of_queues_is_checked),
+		TEST(resize__checks_and_memory),
 		TEST(srq__belongs_to_its_client_and_outlives_its_users),
 		TEST(srq__limit_of_one_client),
 		TEST(mr__bounds_and_rights),

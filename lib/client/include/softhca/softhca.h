@@ -152,8 +152,7 @@ SOFTHCA_API struct softhca_mr *softhca_alloc_mr(struct softhca_pd *pd, uint32_t 
 
 enum softhca_mw_type {
 	SOFTHCA_MW_TYPE_1 = 1, /* softhca_bind_mw(); any QP of the PD may reach it */
-	SOFTHCA_MW_TYPE_2 = 2, /* SOFTHCA_WR_BIND_MW; the QP alone that bound it (2B), and it alone
-				  can invalidate it: once it is destroyed, deallocate */
+	SOFTHCA_MW_TYPE_2 = 2, /* SOFTHCA_WR_BIND_MW; the QP alone that bound it (2B) */
 };
 
 /* A memory window. */
@@ -197,6 +196,12 @@ SOFTHCA_API struct softhca_cq *softhca_create_cq(
 SOFTHCA_API int softhca_destroy_cq(struct softhca_cq *cq);
 SOFTHCA_API void *softhca_cq_user(const struct softhca_cq *cq);
 SOFTHCA_API uint32_t softhca_cq_entries(const struct softhca_cq *cq);
+/*
+ * Changes the number of entries, rounded up as at creation. Completions go on meanwhile, those not
+ * polled stay, in order; other threads may poll and arm. 0; -EINVAL: entries; -EBUSY: what was not
+ * polled does not fit; -ENOMEM, -ENOTCONN; then the CQ is as it was.
+ */
+SOFTHCA_API int softhca_resize_cq(struct softhca_cq *cq, uint32_t entries);
 
 enum softhca_wc_status {
 	SOFTHCA_WC_SUCCESS = 0,

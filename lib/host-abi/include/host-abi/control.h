@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <assert.h>
 
-#define CONTROL_VERSION	  3u
+#define CONTROL_VERSION	  4u
 #define CONTROL_BYTES_MAX 512
 
 enum control_type {
@@ -51,6 +51,7 @@ enum control_type {
 				it or a window over it: nothing has changed */
 	CONTROL_ALLOC_MW,    /* control_mw -> control_number (key) */
 	CONTROL_DEALLOC_MW,  /* control_number (key as allocated) -> - ; bound or not */
+	CONTROL_RESIZE_CQ,   /* control_resize_cq -> - ; -EBUSY: what was not taken does not fit */
 	CONTROL_TYPE_END,
 };
 
@@ -163,6 +164,20 @@ struct control_cq {
 	uint32_t lkey;	    /* of the queue memory, in queue_pd, local write */
 	uint64_t buffer_va; /* entries × 32 bytes, aligned to 64, every owner bit set to hardware */
 	uint64_t record_va; /* struct cq_record */
+};
+
+/*
+ * The CQ goes on in another buffer. Entries that the client has not taken stay in the former one:
+ * after the reply it copies each, in order, to the place of its index in the new one, unless its
+ * owner bit says "hardware": then it will be written there. The record stays where it is. Nothing
+ * touches the former buffer after the reply.
+ */
+struct control_resize_cq {
+	uint32_t cqn;
+	uint32_t log_entries;
+	uint32_t lkey; /* of the new buffer, in queue_pd, local write */
+	uint32_t reserved;
+	uint64_t buffer_va; /* as in control_cq */
 };
 
 struct control_qp {

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CLIENT_PAIR_H
+#define CLIENT_PAIR_H
+/* Two queue pairs of one client, connected to each other through a whole daemon. */
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+#include <cmocka.h>
+#include "../control/hca_fixture.h"
+#include "softhca/softhca.h"
+
+static struct fixture f;
+
+struct pair {
+	bool quiet; /* nobody waits for events: no channel */
+	struct softhca_context *ctx;
+	struct softhca_pd *pd;
+	struct softhca_channel *channel;
+	struct softhca_cq *cq;
+	struct softhca_srq *srq; /* both QPs receive through it; NULL: each its own queue */
+	struct softhca_qp *qp[2];
+	uint8_t *memory;
+	struct softhca_mr *mr;
+};
+
+enum { MEMORY_BYTES = 1 << 20 };
+
+/* Of one client over the looped wire. */
+static inline void pair_open_with(struct pair *p, enum softhca_qp_type type, uint32_t srq_entries)
+{
+	struct softhca_srq_init_attr srq = {.user = p, .max_wr = srq_entries, .max_sge = 2};
+	struct softhca_qp_init_attr init = {.type = type,
+		.cap = {.max_send_wr = 64,
+			.max_recv_wr = 64,
+			.max_send_sge = 4,
+			.max_recv_sge = 4,
+			.max_inline_data = 128}};
+	struct softhca_endpoint end[2];
+
+	if (srq_entries) /* then they say nothing, whatever they are */
+		init.cap.max_recv_wr = init.cap.max_recv_sge = UINT32_MAX;
+	p->ctx = softhca_open(f.path, NULL);
+	assert_non_null(p->ctx);
+	p->pd = softhca_alloc_pd(p->ctx);
+	assert_non_null(p->pd);
+	p->channel = p->quiet ? NULL : softhca_create_channel(p->ctx);
+	assert_true(p->channel || p->quiet);
+	p->cq = softhca_create_cq(p->ctx, 256, p, p->channel);
+	assert_non_null(p->cq);
+	p->memory = softhca_alloc(p->ctx, MEMORY_BYTES);
+	assert_non_null(p->memory);
+	p->mr = softhca_reg_mr(p->pd, p->memory, MEMORY_BYTES, 0xf);
+	assert_non_null(p->mr);
+	p->srq = srq_entries ? softhca_create_srq(p->pd, &srq) : NULL;
+	assert_true(p->srq || !srq_entries);
+	init.srq = p->srq;
+	init.send_cq = init.recv_cq = p->cq;
+	for (int i = 0; i < 2; i++) {
+		p->qp[i] = softhca_create_qp(p->pd, &init);
+		assert_non_null(p->qp[i]);
+		if (p->srq)
+			assert_int_equal(init.cap.max_recv_wr, 0);
+		assert_int_equal(softhca_local_endpoint(p->qp[i], 0, &end[i]), 0);
+	}
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(softhca_connect_qp(p->qp[i], &end[i], &end[!i], NULL), 0);
+}
+
+static inline void pair_open(struct pair *p, enum softhca_qp_type type)
+{
+	p->quiet = false;
+	pair_open_with(p, type, 0);
+}
+
+static inline void pair_open_quiet(struct pair *p, enum softhca_qp_type type)
+{
+	p->quiet = true;
+	pair_open_with(p, type, 0);
+}
+
+static inline void pair_close(struct pair *p)
+{
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(softhca_destroy_qp(p->qp[i]), 0);
+	if (p->srq)
+		assert_int_equal(softhca_destroy_srq(p->srq), 0);
+	assert_int_equal(softhca_dereg_mr(p->mr), 0);
+	assert_int_equal(softhca_free(p->ctx, p->memory), 0);
+	assert_int_equal(softhca_destroy_cq(p->cq), 0);
+	if (p->channel)
+		assert_int_equal(softhca_destroy_channel(p->channel), 0);
+	assert_int_equal(softhca_free_pd(p->pd), 0);
+	assert_int_equal(softhca_close(p->ctx), 0);
+}
+
+static inline double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Polls until n completions came; fails after five seconds. */
+static inline void wait_for(struct pair *p, int n, struct softhca_wc *wc)
+{
+	double end = seconds() + 5;
+	int got = 0;
+
+	while (got < n) {
+		int r = softhca_poll_cq(p->cq, n - got, wc + got);
+
+		assert_true(r >= 0);
+		got += r;
+		if (!r)
+			sched_yield();
+		if (seconds() > end)
+			fail_msg("%d of %d completions", got, n);
+	}
+}
+
+static inline struct softhca_sge sge_of(struct pair *p, size_t offset, uint32_t length)
+{
+	return (struct softhca_sge){
+		.addr = (uintptr_t)p->memory + offset, .length = length, .lkey = p->mr->lkey};
+}
+
+static inline void put(struct pair *p, struct softhca_send_wr *wr, struct softhca_wc *wc)
+{
+	wr->send_flags |= SOFTHCA_SEND_SIGNALED;
+	assert_int_equal(softhca_post_send(p->qp[0], wr, NULL), 0);
+	wait_for(p, 1, wc);
+	assert_int_equal(wc->status, SOFTHCA_WC_SUCCESS);
+	assert_int_equal(wc->wr_id, wr->wr_id);
+}
+
+static int start(void **state)
+{
+	(void)state;
+	fixture_start(&f, NULL, true);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	fixture_stop(&f);
+	return 0;
+}
+
+/* The next event but COMM_EST; fails after five seconds. */
+static inline struct softhca_event next_event(struct pair *p)
+{
+	struct pollfd fd = {.fd = softhca_async_fd(p->ctx), .events = POLLIN};
+	struct softhca_event e;
+
+	do {
+		if (poll(&fd, 1, 5000) != 1)
+			fail_msg("no event");
+		assert_int_equal(softhca_get_async_event(p->ctx, &e), 0);
+	} while (e.type == SOFTHCA_EVENT_COMM_EST);
+	return e;
+}
+
+#endif
