@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Completion and event queues: entries, overruns, arming, notification. */
+/* Completion queues: entries, overruns, held and resized, arming. */
 #include <errno.h>
 #include "completion_fixture.h"
 
@@ -288,29 +288,6 @@ static void cq_request__full_or_gone(void **state)
 	assert_int_equal(cq_fill(&completion, &counters, CQN, place, &in, false), COMPLETION_LOST);
 }
 
-static void eq_request__step_by_step(void **state)
-{
-	uint32_t place;
-	struct eqe ev;
-
-	assert_int_equal(eq_request(&completion, &counters, CLIENT), COMPLETION_READY);
-	assert_int_equal(eq_place(&completion, &counters, CLIENT, &place), COMPLETION_READY);
-	eq_hold(&completion, CLIENT);
-	assert_int_equal(eq_request(&completion, &counters, CLIENT), COMPLETION_NOT_READY);
-	assert_int_equal(eq_place(&completion, &counters, CLIENT, &place), COMPLETION_NOT_READY);
-	assert_int_equal(eq_fill(&completion, &counters, CLIENT, place, EQE_COMM_EST, 7),
-		COMPLETION_NOT_READY);
-	assert_int_equal(counter_read(&counters, COUNTER_eq_not_ready), 3);
-	assert_false(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 8)); /* cannot wait */
-	assert_int_equal(counter_read(&counters, COUNTER_eq_overruns), 1);
-	eq_release(&completion, CLIENT);
-	assert_int_equal(
-		eq_fill(&completion, &counters, CLIENT, place, EQE_COMM_EST, 7), COMPLETION_READY);
-	assert_true(take_event(&ev));
-	assert_int_equal(ev.number, 7);
-	assert_false(take_event(&ev));
-}
-
 static void cq_write__refusals(void **state)
 {
 	assert_int_equal(cq_write(&completion, 0, 0, cq, LOG, &record), -EINVAL);
@@ -321,7 +298,7 @@ static void cq_write__refusals(void **state)
 	assert_int_equal(cq_remove(&completion, CQN), 0);
 	assert_int_equal(cq_remove(&completion, CQN), -ENOENT);
 	assert_false(post(1, false));
-	assert_int_equal(cq_write(&completion, CQN + 64, CLIENT, cq, LOG, &record), 0);
+	assert_int_equal(cq_write(&completion, CQN + 64, CLIENT, cq, 24, &record), 0);
 }
 
 /* Posts one and tells how many events came of it. */
@@ -361,195 +338,74 @@ static void arm__solicited_only(void **state)
 	assert_int_equal(events_of(false, 0xff), 1); /* errors wake always */
 }
 
-static void eq_post__wraps_and_overruns(void **state)
+/* One place is one place. */
+static void cq_post__last_place(void **state)
+{
+	struct cqe c;
+
+	for (uint32_t i = 0; i < ENTRIES; i++)
+		assert_true(post(i, false));
+	for (uint32_t i = 0; i < 2 * ENTRIES; i++) {
+		assert_true(take_cqe(&c));
+		assert_true(post(ENTRIES + i, false)); /* full again */
+	}
+	assert_false(post(0, false));
+}
+
+/* What an overrun CQ gets while it is held is lost, as before. */
+static void cq_hold__after_an_overrun(void **state)
+{
+	for (uint32_t i = 0; i <= ENTRIES; i++)
+		post(i, false);
+	hold();
+	assert_false(post(7, false));
+	assert_int_equal(counter_read(&counters, COUNTER_cq_backlogged), 0);
+	assert_int_equal(counter_read(&counters, COUNTER_cq_overruns), 2);
+	assert_int_equal(cq_release(&completion, &counters, CQN), 0);
+	assert_false(post(8, false)); /* and stays overrun */
+}
+
+static void cq_hold__sizes_of_backlogs(void **state)
+{
+	assert_int_equal(cq_hold(&completion, CQN, backlog, CQ_STOP_BACKLOG + 1), -EINVAL);
+	assert_int_equal(cq_hold(&completion, CQN, backlog, CQ_STOP_BACKLOG), 0);
+	assert_int_equal(cq_release(&completion, &counters, 0), -ENOENT);
+	assert_int_equal(cq_release(&completion, &counters, CQN), 0);
+}
+
+/* Of a CQ that has gone since nobody is told. */
+static void arm__of_a_queue_that_has_gone(void **state)
 {
 	struct eqe ev;
-
-	for (uint32_t i = 0; i < 3 * EQ_ENTRIES; i++) {
-		assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, i));
-		assert_true(take_event(&ev));
-		assert_int_equal(ev.number, i);
-	}
-	for (uint32_t i = 0; i < EQ_ENTRIES; i++)
-		assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, i));
-	assert_false(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 0));
-	assert_int_equal(counter_read(&counters, COUNTER_eq_overruns), 1);
-	for (uint32_t i = 0; i < EQ_ENTRIES; i++) {
-		assert_true(take_event(&ev));
-		assert_int_equal(ev.number, i);
-	}
-	assert_false(take_event(&ev));
-	assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 5));
-}
-
-static void fill_eq(void)
-{
-	for (uint32_t i = 0; i < EQ_ENTRIES; i++)
-		assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 0x100 + i));
-}
-
-static void fill_eq_but_one(void)
-{
-	for (uint32_t i = 1; i < EQ_ENTRIES; i++)
-		assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 0x100 + i));
-}
-
-static void drain_eq(void)
-{
-	struct eqe ev;
-
-	while (take_event(&ev))
-		;
-}
-
-/* Events that find no room come when there is some: each once for each object. */
-static void eq_owe__comes_when_there_is_room(void **state)
-{
-	static const struct {
-		enum eqe_type type;
-		uint32_t number;
-	} late[] = {{EQE_PORT_CHANGE, 0}, {EQE_COMM_EST, 0x1001}, {EQE_SQ_DRAINED, 0x1001},
-		{EQE_WQ_CATAS_ERROR, 0x1001}, {EQE_WQ_INVAL_REQ_ERROR, 0x1001},
-		{EQE_WQ_ACCESS_ERROR, 0x1001}, {EQE_LAST_WQE, 0x1001}, {EQE_LAST_WQE, 0x203f},
-		{EQE_SRQ_ERROR, 0x3000}, {EQE_SRQ_LIMIT, 0x3000}, {EQE_CQ_ERROR, 0xfff002}};
-	const unsigned n = sizeof(late) / sizeof(late[0]);
-	struct eqe ev;
-
-	fill_eq();
-	for (unsigned twice = 0; twice < 2; twice++)
-		for (unsigned i = 0; i < n; i++)
-			assert_false(eq_post(
-				&completion, &counters, CLIENT, late[i].type, late[i].number));
-	assert_int_equal(counter_read(&counters, COUNTER_eq_overruns), 2 * n);
-	completion_notify(&completion, &counters);
-	for (uint32_t i = 0; i < EQ_ENTRIES; i++) {
-		assert_true(take_event(&ev));
-		assert_int_equal(ev.number, 0x100 + i);
-	}
-	assert_false(take_event(&ev));
-	for (unsigned i = 0; i < 4; i++)
-		completion_notify(&completion, &counters);
-	for (unsigned i = 0; i < n; i++) {
-		assert_true(take_event(&ev));
-		assert_int_equal(ev.type, late[i].type);
-		assert_int_equal(ev.number, late[i].number);
-	}
-	assert_false(take_event(&ev));
-	assert_int_equal(counter_read(&counters, COUNTER_events_owed), n);
-	assert_int_equal(completion.owing, UINT32_MAX); /* nobody looks any more */
-}
-
-/* A client that makes room by and by gets all of them by and by. */
-static void eq_owe__place_by_place(void **state)
-{
-	bool came[64] = {false};
-	struct eqe ev = {0};
-
-	fill_eq();
-	for (uint32_t i = 0; i < 64; i++)
-		eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 0x1000 + i);
-	for (unsigned i = 0; i < EQ_ENTRIES + 64; i++) {
-		assert_true(take_event(&ev));
-		if (ev.type == EQE_LAST_WQE) {
-			assert_in_range(ev.number, 0x1000, 0x103f);
-			assert_false(came[ev.number - 0x1000]);
-			came[ev.number - 0x1000] = true;
-		}
-		completion_notify(&completion, &counters);
-	}
-	assert_false(take_event(&ev));
-	for (unsigned i = 0; i < 64; i++)
-		assert_true(came[i]);
-}
-
-/* What was owed of an object that has gone, or to a client that has, is not told to others. */
-static void eq_owe__not_to_others(void **state)
-{
-	struct eqe ev;
-
-	fill_eq();
-	eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 0x1005);
-	eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 0x2005); /* the same place */
-	eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 0x1006);
-	eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 0); /* taken away just now */
-	eq_forget(&completion, EVENT_OF_QP, 6);
-	eq_forget(&completion, EVENT_OF_QP, 7);
-	drain_eq();
-	completion_notify(&completion, &counters);
-	assert_true(take_event(&ev));
-	assert_int_equal(ev.number, 0x2005);
-	assert_int_equal(ev.type, EQE_LAST_WQE);
-	assert_false(take_event(&ev));
-
-	fill_eq();
-	eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 0x1007);
-	eq_post(&completion, &counters, CLIENT, EQE_PORT_CHANGE, 1);
-	eq_remove(&completion, CLIENT);
-	completion_notify(&completion, &counters);
-	assert_int_equal(completion.owing, UINT32_MAX);
-	memset(&page, 0, sizeof(page));
-	eq_taken = 0;
-	eq_write(&completion, CLIENT, &page, pipes[1]);
-	assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 9));
-	fill_eq_but_one();
-	eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 0x1008); /* makes us look */
-	drain_eq();
-	completion_notify(&completion, &counters);
-	assert_true(take_event(&ev));
-	assert_int_equal(ev.number, 0x1008);
-	assert_false(take_event(&ev));
-}
-
-/* The client's index runs wild: nobody spins, nobody writes elsewhere. */
-static void eq_owe__hostile_consumer_index(void **state)
-{
-	fill_eq();
-	eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 0x1007);
-	page.eq_consumer = 0x80000000;
-	for (unsigned i = 0; i < 8; i++)
-		completion_notify(&completion, &counters);
-	assert_int_equal(counter_read(&counters, COUNTER_events_owed), 0);
-}
-
-static void eq_map__types(void **state)
-{
-	struct eqe ev;
-
-	eq_map(&completion, CLIENT, 1u << EQE_LAST_WQE);
-	assert_false(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 1));
-	assert_int_equal(counter_read(&counters, COUNTER_events_unmapped), 1);
-	assert_true(eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 2));
-	assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMPLETION, 3)); /* always */
-	assert_true(take_event(&ev));
-	assert_int_equal(ev.number, 2);
-	assert_true(take_event(&ev));
-	assert_int_equal(ev.number, 3);
-	assert_false(take_event(&ev));
-}
-
-static void eq_post__nobody_there(void **state)
-{
-	eq_remove(&completion, CLIENT);
-	assert_false(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 0));
-	assert_false(eq_post(&completion, &counters, CLIENT + 1, EQE_COMM_EST, 0));
-	assert_int_equal(counter_read(&counters, COUNTER_events), 0);
-}
-
-/* Only a client that says that it sleeps is woken, once. */
-static void completion_notify__wakes_a_waiting_client(void **state)
-{
-	uint64_t got[4];
 
 	record.arm = 1 << 2 | CQ_ARM_NEXT;
 	assert_true(post(1, false));
+	assert_int_equal(cq_remove(&completion, CQN), 0);
 	completion_notify(&completion, &counters);
-	page.waiting = 1;
-	record.arm = 2 << 2 | CQ_ARM_NEXT;
-	assert_true(post(2, false));
+	assert_false(take_event(&ev));
+}
+
+/* No room for the event: it comes when there is some, and only if it is still what was armed for.
+ */
+static void arm__waits_for_room(void **state)
+{
+	struct eqe ev;
+
+	for (uint32_t i = 0; i < EQ_ENTRIES; i++)
+		assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, i));
+	record.arm = 1 << 2 | CQ_ARM_SOLICITED;
+	assert_true(post(1, true));
 	completion_notify(&completion, &counters);
-	assert_int_equal(page.waiting, 0);
 	completion_notify(&completion, &counters);
-	assert_int_equal(read(pipes[0], got, sizeof(got)), 8);
+	for (uint32_t i = 0; i < EQ_ENTRIES; i++)
+		assert_true(take_event(&ev));
+	assert_false(take_event(&ev));
+	completion_notify(&completion, &counters);
+	assert_true(take_event(&ev));
+	assert_int_equal(ev.type, EQE_COMPLETION);
+	assert_int_equal(ev.number, CQN);
+	completion_notify(&completion, &counters);
+	assert_false(take_event(&ev));
 }
 
 int main(void)
@@ -560,6 +416,11 @@ int main(void)
 		FX_TEST(cq_post__overrun),
 		FX_TEST(cq_post__hostile_consumer_index),
 		FX_TEST(cq_post__unknown_queue),
+		FX_TEST(cq_post__last_place),
+		FX_TEST(cq_hold__after_an_overrun),
+		FX_TEST(cq_hold__sizes_of_backlogs),
+		FX_TEST(arm__of_a_queue_that_has_gone),
+		FX_TEST(arm__waits_for_room),
 		FX_TEST(cq_hold__refusals),
 		FX_TEST(cq_hold__keeps_completions),
 		FX_TEST(cq_hold__backlog_full),
@@ -569,18 +430,9 @@ int main(void)
 		FX_TEST(cq_request__step_by_step),
 		FX_TEST(cq_request__held),
 		FX_TEST(cq_request__full_or_gone),
-		FX_TEST(eq_request__step_by_step),
 		FX_TEST(cq_write__refusals),
 		FX_TEST(arm__once),
 		FX_TEST(arm__solicited_only),
-		FX_TEST(eq_post__wraps_and_overruns),
-		FX_TEST(eq_owe__comes_when_there_is_room),
-		FX_TEST(eq_owe__place_by_place),
-		FX_TEST(eq_owe__not_to_others),
-		FX_TEST(eq_owe__hostile_consumer_index),
-		FX_TEST(eq_map__types),
-		FX_TEST(eq_post__nobody_there),
-		FX_TEST(completion_notify__wakes_a_waiting_client),
 	};
 
 	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Event queues: entries, overruns and what is owed, types, bells. */
+#include <errno.h>
+#include "completion_fixture.h"
+
+static void eq_request__step_by_step(void **state)
+{
+	uint32_t place;
+	struct eqe ev;
+
+	assert_int_equal(eq_request(&completion, &counters, CLIENT), COMPLETION_READY);
+	assert_int_equal(eq_place(&completion, &counters, CLIENT, &place), COMPLETION_READY);
+	eq_hold(&completion, CLIENT);
+	assert_int_equal(eq_request(&completion, &counters, CLIENT), COMPLETION_NOT_READY);
+	assert_int_equal(eq_place(&completion, &counters, CLIENT, &place), COMPLETION_NOT_READY);
+	assert_int_equal(eq_fill(&completion, &counters, CLIENT, place, EQE_COMM_EST, 7),
+		COMPLETION_NOT_READY);
+	assert_int_equal(counter_read(&counters, COUNTER_eq_not_ready), 3);
+	assert_false(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 8)); /* cannot wait */
+	assert_int_equal(counter_read(&counters, COUNTER_eq_overruns), 1);
+	eq_release(&completion, CLIENT);
+	assert_int_equal(
+		eq_fill(&completion, &counters, CLIENT, place, EQE_COMM_EST, 7), COMPLETION_READY);
+	assert_true(take_event(&ev));
+	assert_int_equal(ev.number, 7);
+	assert_false(take_event(&ev));
+}
+
+static void eq_post__wraps_and_overruns(void **state)
+{
+	struct eqe ev;
+
+	for (uint32_t i = 0; i < 3 * EQ_ENTRIES; i++) {
+		assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, i));
+		assert_true(take_event(&ev));
+		assert_int_equal(ev.number, i);
+	}
+	for (uint32_t i = 0; i < EQ_ENTRIES; i++)
+		assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, i));
+	assert_false(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 0));
+	assert_int_equal(counter_read(&counters, COUNTER_eq_overruns), 1);
+	for (uint32_t i = 0; i < EQ_ENTRIES; i++) {
+		assert_true(take_event(&ev));
+		assert_int_equal(ev.number, i);
+	}
+	assert_false(take_event(&ev));
+	assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 5));
+}
+
+static void eq_post__nobody_there(void **state)
+{
+	eq_remove(&completion, CLIENT);
+	assert_false(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 0));
+	assert_false(eq_post(&completion, &counters, CLIENT + 1, EQE_COMM_EST, 0));
+	assert_int_equal(counter_read(&counters, COUNTER_events), 0);
+}
+
+static void fill_eq(void)
+{
+	for (uint32_t i = 0; i < EQ_ENTRIES; i++)
+		assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 0x100 + i));
+}
+
+static void fill_eq_but_one(void)
+{
+	for (uint32_t i = 1; i < EQ_ENTRIES; i++)
+		assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 0x100 + i));
+}
+
+static void drain_eq(void)
+{
+	struct eqe ev;
+
+	while (take_event(&ev))
+		;
+}
+
+/* Events that find no room come when there is some: each once for each object. */
+static void eq_owe__comes_when_there_is_room(void **state)
+{
+	static const struct {
+		enum eqe_type type;
+		uint32_t number;
+	} late[] = {{EQE_PORT_CHANGE, 0}, {EQE_COMM_EST, 0x1001}, {EQE_SQ_DRAINED, 0x1001},
+		{EQE_WQ_CATAS_ERROR, 0x1001}, {EQE_WQ_INVAL_REQ_ERROR, 0x1001},
+		{EQE_WQ_ACCESS_ERROR, 0x1001}, {EQE_LAST_WQE, 0x1001}, {EQE_LAST_WQE, 0x203f},
+		{EQE_SRQ_ERROR, 0x3000}, {EQE_SRQ_LIMIT, 0x3000}, {EQE_CQ_ERROR, 0xfff002}};
+	const unsigned n = sizeof(late) / sizeof(late[0]);
+	struct eqe ev;
+
+	fill_eq();
+	for (unsigned twice = 0; twice < 2; twice++)
+		for (unsigned i = 0; i < n; i++)
+			assert_false(eq_post(
+				&completion, &counters, CLIENT, late[i].type, late[i].number));
+	assert_int_equal(counter_read(&counters, COUNTER_eq_overruns), 2 * n);
+	completion_notify(&completion, &counters);
+	for (uint32_t i = 0; i < EQ_ENTRIES; i++) {
+		assert_true(take_event(&ev));
+		assert_int_equal(ev.number, 0x100 + i);
+	}
+	assert_false(take_event(&ev));
+	for (unsigned i = 0; i < 4; i++)
+		completion_notify(&completion, &counters);
+	for (unsigned i = 0; i < n; i++) {
+		assert_true(take_event(&ev));
+		assert_int_equal(ev.type, late[i].type);
+		assert_int_equal(ev.number, late[i].number);
+	}
+	assert_false(take_event(&ev));
+	assert_int_equal(counter_read(&counters, COUNTER_events_owed), n);
+	assert_int_equal(completion.owing, UINT32_MAX); /* nobody looks any more */
+}
+
+/* A client that makes room by and by gets all of them by and by. */
+static void eq_owe__place_by_place(void **state)
+{
+	bool came[64] = {false};
+	struct eqe ev = {0};
+
+	fill_eq();
+	for (uint32_t i = 0; i < 64; i++)
+		eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 0x1000 + i);
+	for (unsigned i = 0; i < EQ_ENTRIES + 64; i++) {
+		assert_true(take_event(&ev));
+		if (ev.type == EQE_LAST_WQE) {
+			assert_in_range(ev.number, 0x1000, 0x103f);
+			assert_false(came[ev.number - 0x1000]);
+			came[ev.number - 0x1000] = true;
+		}
+		completion_notify(&completion, &counters);
+	}
+	assert_false(take_event(&ev));
+	for (unsigned i = 0; i < 64; i++)
+		assert_true(came[i]);
+}
+
+/* What was owed of an object that has gone, or to a client that has, is not told to others. */
+static void eq_owe__not_to_others(void **state)
+{
+	struct eqe ev;
+
+	fill_eq();
+	eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 0x1005);
+	eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 0x2005); /* the same place */
+	eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 0x1006);
+	eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 0); /* taken away just now */
+	eq_forget(&completion, EVENT_OF_QP, 6);
+	eq_forget(&completion, EVENT_OF_QP, 7);
+	drain_eq();
+	completion_notify(&completion, &counters);
+	assert_true(take_event(&ev));
+	assert_int_equal(ev.number, 0x2005);
+	assert_int_equal(ev.type, EQE_LAST_WQE);
+	assert_false(take_event(&ev));
+
+	fill_eq();
+	eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 0x1007);
+	eq_post(&completion, &counters, CLIENT, EQE_PORT_CHANGE, 1);
+	eq_remove(&completion, CLIENT);
+	completion_notify(&completion, &counters);
+	assert_int_equal(completion.owing, UINT32_MAX);
+	memset(&page, 0, sizeof(page));
+	eq_taken = 0;
+	eq_write(&completion, CLIENT, &page, pipes[1]);
+	assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 9));
+	fill_eq_but_one();
+	eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 0x1008); /* makes us look */
+	drain_eq();
+	completion_notify(&completion, &counters);
+	assert_true(take_event(&ev));
+	assert_int_equal(ev.number, 0x1008);
+	assert_false(take_event(&ev));
+}
+
+/* The client's index runs wild: nobody spins, nobody writes elsewhere. */
+static void eq_owe__hostile_consumer_index(void **state)
+{
+	fill_eq();
+	eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 0x1007);
+	page.eq_consumer = 0x80000000;
+	for (unsigned i = 0; i < 8; i++)
+		completion_notify(&completion, &counters);
+	assert_int_equal(counter_read(&counters, COUNTER_events_owed), 0);
+}
+
+static void eq_map__types(void **state)
+{
+	struct eqe ev;
+
+	eq_map(&completion, CLIENT, 1u << EQE_LAST_WQE);
+	assert_false(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 1));
+	assert_int_equal(counter_read(&counters, COUNTER_events_unmapped), 1);
+	assert_true(eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 2));
+	assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMPLETION, 3)); /* always */
+	assert_true(take_event(&ev));
+	assert_int_equal(ev.number, 2);
+	assert_true(take_event(&ev));
+	assert_int_equal(ev.number, 3);
+	assert_false(take_event(&ev));
+}
+
+/* Only a client that says that it sleeps is woken, once. */
+static void completion_notify__wakes_a_waiting_client(void **state)
+{
+	uint64_t got[4];
+
+	record.arm = 1 << 2 | CQ_ARM_NEXT;
+	assert_true(post(1, false));
+	completion_notify(&completion, &counters);
+	page.waiting = 1;
+	record.arm = 2 << 2 | CQ_ARM_NEXT;
+	assert_true(post(2, false));
+	completion_notify(&completion, &counters);
+	assert_int_equal(page.waiting, 0);
+	completion_notify(&completion, &counters);
+	assert_int_equal(read(pipes[0], got, sizeof(got)), 8);
+}
+
+/* A client's bell rings whoever came before or after it. */
+static void completion_notify__each_client(void **state)
+{
+	static const uint32_t others[] = {CLIENT + 1, 0, CLIENTS_MAX - 1};
+	static struct client_page other __attribute__((aligned(4096)));
+	uint64_t got[4];
+
+	for (unsigned i = 0; i < 3; i++) {
+		memset(&other, 0, sizeof(other));
+		eq_write(&completion, others[i], &other, pipes[1]);
+		other.waiting = page.waiting = 1;
+		assert_true(eq_post(&completion, &counters, others[i], EQE_COMM_EST, 1));
+		assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 1));
+		completion_notify(&completion, &counters);
+		assert_int_equal(other.waiting, 0);
+		assert_int_equal(page.waiting, 0);
+		assert_int_equal(read(pipes[0], got, sizeof(got)), 16);
+		eq_remove(&completion, others[i]);
+	}
+}
+
+/* It went between the event and the bell. */
+static void completion_notify__client_that_has_gone(void **state)
+{
+	page.waiting = 1;
+	assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 1));
+	eq_remove(&completion, CLIENT);
+	completion_notify(&completion, &counters);
+	assert_int_equal(page.waiting, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(eq_request__step_by_step),
+		FX_TEST(eq_post__wraps_and_overruns),
+		FX_TEST(eq_post__nobody_there),
+		FX_TEST(eq_owe__comes_when_there_is_room),
+		FX_TEST(eq_owe__place_by_place),
+		FX_TEST(eq_owe__not_to_others),
+		FX_TEST(eq_owe__hostile_consumer_index),
+		FX_TEST(eq_map__types),
+		FX_TEST(completion_notify__wakes_a_waiting_client),
+		FX_TEST(completion_notify__each_client),
+		FX_TEST(completion_notify__client_that_has_gone),
+	};
+
+	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
+}
