@@ -181,22 +181,35 @@ static bool idle(const struct icm *m, uint32_t chunk)
 	return m->chunk[chunk].mapped && !m->chunk[chunk].live;
 }
 
+/* A row of chunks in one command: it waits for the data path, however many they are. */
+static uint32_t give_back(struct ceu *ceu, enum ceu_context kind, uint32_t first, uint32_t end)
+{
+	const struct ceu_unmap_icm in = {
+		.virt = base_of(&ceu->init, kind) + (uint64_t)first * CEU_ICM_CHUNK_BYTES,
+		.pages = (end - first) * CEU_ICM_PAGES};
+
+	if (ceu_exec(ceu, CEU_UNMAP_ICM, CEU_ICM_CONTEXTS, &in, sizeof(in), NULL, 0) == CEU_OK)
+		return end - first;
+	ceu->may_trim = true; /* one was in a list: in a moment */
+	return 0;
+}
+
 /* Whoever makes and destroys one object again and again shall not map and unmap each time: one
  * chunk without use stays. */
 static uint32_t trim(struct ceu *ceu, enum ceu_context kind)
 {
 	const struct icm *m = ceu_area(ceu, kind);
-	uint32_t given = 0, spare = 0;
+	uint32_t given = 0, first = 0, end;
 
-	for (uint32_t i = 0; m && i < m->chunks; i++) {
-		const struct ceu_unmap_icm in = {
-			.virt = base_of(&ceu->init, kind) + (uint64_t)i * CEU_ICM_CHUNK_BYTES,
-			.pages = CEU_ICM_PAGES};
-
-		if (!idle(m, i) || spare++ == 0)
-			continue;
-		given += ceu_exec(ceu, CEU_UNMAP_ICM, CEU_ICM_CONTEXTS, &in, sizeof(in), NULL, 0) ==
-			 CEU_OK;
+	if (!m)
+		return 0;
+	while (first < m->chunks && !idle(m, first))
+		first++;
+	for (first++; first < m->chunks; first = end + 1) {
+		for (end = first; end < m->chunks && idle(m, end); end++)
+			;
+		if (end > first)
+			given += give_back(ceu, kind, first, end);
 	}
 	return given;
 }

@@ -410,13 +410,91 @@ static void trim__gives_back_all_but_one(void **state)
 	ceu_batch_end(f.ceu);
 	quiesce(NULL);
 	ceu_tidy(f.ceu);
+	f.qps.qps[4096].wake[0].posted = 1; /* somebody has just put it there */
+	assert_int_equal(ceu_trim_contexts(f.ceu), 0);
+	f.qps.qps[4096].wake[0].posted = 0;
+	quiesced = 0;
 	assert_true(ceu_trim_contexts(f.ceu) > 90);
+	assert_int_equal(quiesced, 2);	       /* for all of them */
 	assert_int_equal(f.qps.icm.mapped, 2); /* the one in use and a spare one */
 	quiesced = 0;
 	assert_int_equal(ceu_trim_contexts(f.ceu), 0);
 	assert_int_equal(quiesced, 0);
 	assert_non_null(qp_find(&f.qps, 0x100000));
 	command_free_qp(&f, 0x100000);
+}
+
+/* ---- noise ---- */
+
+static uint64_t rng_state = 88172645463325252u;
+static uint32_t rng(void)
+{
+	rng_state ^= rng_state << 13;
+	rng_state ^= rng_state >> 7;
+	rng_state ^= rng_state << 17;
+	return (uint32_t)(rng_state >> 16);
+}
+
+/* A word that may mean something. */
+static uint32_t word(void)
+{
+	static const uint32_t values[] = {0, 1, 2, 14, 31, 32, 64, 65, 0xffff, 0x40000, 0x40000000,
+		0x7fffffff, 0x80000000, UINT32_MAX, QPN, QPN + 1, CEU_ICM_CONTEXTS | 1,
+		CEU_ICM_CONTEXTS, CEU_ICM_CONTEXTS | 64, 1u << 24, 4096, 8192};
+	uint32_t i = rng() % (sizeof(values) / sizeof(values[0]) + 6);
+
+	return i < sizeof(values) / sizeof(values[0]) ? values[i] : rng() & 0xff;
+}
+
+/* Does the mailbox hold addresses? Those are the caller's, and trusted. */
+static bool has_addresses(uint16_t op)
+{
+	return op == CEU_SW2HW_CQ || op == CEU_SW2HW_QP || op == CEU_SW2HW_SRQ ||
+	       op == CEU_SW2HW_EQ || op == CEU_SW2HW_MPT || op == CEU_RESIZE_CQ;
+}
+
+/* Every field of every command at boundaries and at random, in any order, while there are queue
+ * pairs: each gets an answer and is counted, and the memory of contexts stays accounted for. */
+static void noise__every_field(void **state)
+{
+	uint64_t answers[6] = {0};
+
+	(void)state;
+	up();
+	for (uint32_t i = 0; i < 200000; i++) {
+		const struct form *c = &forms[rng() % FORMS];
+		enum ceu_status status;
+
+		if (has_addresses(c->op))
+			continue;
+		for (uint32_t w = 0; w < c->in / 4u; w++)
+			((uint32_t *)(void *)box)[w] = word();
+		status = exec(c->op, word(), c->in, c->out);
+		assert_true(status <= CEU_BAD_NVMEM && status != 1);
+		answers[status]++;
+		if (c->op == CEU_CLOSE_HCA && status == CEU_OK)
+			up();
+		if (i % 16 == 0 && ceu_map_context(f.ceu, CEU_CONTEXT_QP, QPN) == CEU_OK) {
+			struct ceu_qp make = command_qp(&f, (enum qp_service)(i / 16 % 3));
+
+			quiesce(NULL);
+			ceu_tidy(f.ceu);
+			ceu_exec(f.ceu, CEU_SW2HW_QP, QPN, &make, sizeof(make), NULL, 0);
+		}
+		if (i % 64 == 0)
+			ceu_trim_contexts(f.ceu);
+	}
+	print_message("%u done, %u of bad parameters, %u in a wrong state\n",
+		(unsigned int)answers[CEU_OK], (unsigned int)answers[CEU_BAD_PARAM],
+		(unsigned int)answers[CEU_BAD_SYS_STATE]);
+	assert_true(answers[CEU_OK] > 1000);
+	assert_int_equal(answers[CEU_BAD_OP], 0);
+	for (uint32_t i = 0, mapped = 0; i < f.qps.icm.chunks; i++) {
+		mapped += f.qps.icm.chunk[i].mapped;
+		assert_true(f.qps.icm.chunk[i].mapped || !f.qps.icm.chunk[i].live);
+		if (i == f.qps.icm.chunks - 1)
+			assert_int_equal(mapped, f.qps.icm.mapped);
+	}
 }
 
 int main(void)
@@ -435,6 +513,7 @@ int main(void)
 		RAW(unmap__not_while_a_number_is_live),
 		RAW(unmap__not_while_it_is_in_a_wake_list),
 		RAW(trim__gives_back_all_but_one),
+		RAW(noise__every_field),
 	};
 
 	return cmocka_run_group_tests_name("command_device", tests, NULL, NULL);

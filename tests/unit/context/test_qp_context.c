@@ -32,6 +32,22 @@ static void qp_set_error__from_each_state(void **state)
 	}
 }
 
+/* The first one ends the QP and says so; those that follow are lost in silence. */
+static void qp_completion_lost__once(void **state)
+{
+	struct qp *q = fx->qp[0];
+	const struct eqe *e = &fx->page->eq[0];
+
+	q->state = QP_RTS;
+	for (unsigned i = 0; i < 3; i++)
+		qp_completion_lost(fx->e, &fx->h->counters, q);
+	assert_int_equal(qp_state(q), QP_ERR);
+	assert_int_equal(woken(q), WAKE_COUNT);
+	assert_int_equal(counter_read(&fx->h->counters, COUNTER_events), 1);
+	assert_int_equal(e->type, EQE_WQ_CATAS_ERROR);
+	assert_int_equal(e->number, q->qpn);
+}
+
 static void qp_find__whole_number(void **state)
 {
 	uint32_t qpn = fx->qp[0]->qpn;
@@ -190,6 +206,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FX_TEST(qp_set_error__from_each_state),
 		FX_TEST(qp_set_sqe__from_each_state),
+		FX_TEST(qp_completion_lost__once),
 		FX_TEST(qp_find__whole_number),
 		FX_TEST(qp_closing__all_modules_let_go),
 		FX_TEST(qp_state__what_it_permits),
