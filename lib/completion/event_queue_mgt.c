@@ -11,12 +11,13 @@ void eq_write(struct completion *c, uint32_t client, struct client_page *page, i
 {
 	struct eq *q = &c->eqs[client];
 
-	q->produced = 0;
-	q->notify = 0;
-	q->held = 0;
+	/* Lcores look at some fields of queues that are not there, too. */
+	__atomic_store_n(&q->produced, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&q->notify, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&q->held, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&q->mask, UINT32_MAX, __ATOMIC_RELAXED);
+	__atomic_store_n(&q->port_owed, 0, __ATOMIC_RELAXED);
 	q->eventfd = eventfd;
-	q->mask = UINT32_MAX;
-	q->port_owed = 0;
 	q->generation++;
 	if (client >= c->eq_end)
 		__atomic_store_n(&c->eq_end, client + 1, __ATOMIC_RELAXED);

@@ -35,6 +35,12 @@ static inline void owe_ack(struct ee_work *w)
 	w->qp->ee.ack_pending = (uint8_t)w->ee->owes;
 }
 
+/* QUERY_QP reads it. */
+static inline void set_expected(struct qp *qp, uint32_t psn)
+{
+	__atomic_store_n(&qp->ee.expected_psn, psn, __ATOMIC_RELAXED);
+}
+
 /* The first packet of a connection: takes up the initial PSN, and tells the client if it does not
  * know yet. */
 static void first_packet(struct ee_work *w, enum qp_state state)
@@ -44,7 +50,7 @@ static void first_packet(struct ee_work *w, enum qp_state state)
 	qp->ee.comm_est = 1;
 	if (qp->service == SERVICE_UD)
 		return;
-	qp->ee.expected_psn = qp->rq_psn & PSN_MASK;
+	set_expected(qp, qp->rq_psn & PSN_MASK);
 	if (state == QP_RTR)
 		eq_post(w->e->completion, w->c, qp->client, EQE_COMM_EST, qp_number(qp));
 }
@@ -95,7 +101,7 @@ static inline enum ee_state check_psn_uc(struct ee_work *w)
 			count(w->c, COUNTER_drop_uc_sequence);
 			abandon_message(w);
 		}
-		qp->ee.expected_psn = psn;
+		set_expected(qp, psn);
 		return EE_CHECK_REQUEST;
 	}
 	if (likely(expected && qp->ee.message != EE_MESSAGE_NONE))
@@ -142,7 +148,7 @@ static inline enum ee_state step_cxt_wb(struct ee_work *w)
 	struct qp *qp = w->qp;
 
 	count_n(w->c, COUNTER_executed_bytes, w->a->payload_bytes);
-	qp->ee.expected_psn = psn_add(qp->ee.expected_psn, w->psns);
+	set_expected(qp, psn_add(qp->ee.expected_psn, w->psns));
 	qp->ee.received_bytes = w->total;
 	qp->ee.nak_sent = 0;
 	if (w->op->flags & WIRE_END) {

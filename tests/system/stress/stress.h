@@ -52,6 +52,11 @@ static inline void add(enum tally what, uint64_t n)
 	__atomic_fetch_add(&tally[what], n, __ATOMIC_RELAXED);
 }
 
+static inline uint64_t told(enum tally what)
+{
+	return __atomic_load_n(&tally[what], __ATOMIC_RELAXED);
+}
+
 /* Says what is wrong, with the seed; the run has failed. */
 void wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -212,7 +212,7 @@ struct qp {
 
 	/* ---- ExecutionEngine (responder_exec) ---- */
 	struct {
-		uint32_t expected_psn; /* EPSN */
+		uint32_t expected_psn; /* EPSN; atomic: QUERY_QP reads */
 		uint32_t msn;
 		uint8_t nak_sent; /* a sequence or RNR NAK is out: silence until the expected PSN */
 		uint8_t message;  /* enum ee_message in progress */
