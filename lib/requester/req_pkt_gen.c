@@ -103,7 +103,7 @@ static unsigned take(struct engine *e, enum channel_id from, unsigned room)
 			continue;
 		}
 		q = qp_find(e->qps, p->qpn);
-		if (unlikely(!q)) {
+		if (unlikely(!q || q->epoch != p->epoch)) {
 			rte_pktmbuf_free(m[i]);
 			continue;
 		}

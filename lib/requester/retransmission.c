@@ -124,6 +124,7 @@ static struct rte_mbuf *read_again(
 	}
 	p = packet_of(m);
 	p->qpn = qp_number(q);
+	p->epoch = q->epoch;
 	p->payload_bytes = 0;
 	p->flags = 0;
 	p->headers = (struct wire_headers){

@@ -76,6 +76,7 @@ static void fill_packet(
 	struct wire_headers *h = &p->headers;
 
 	p->qpn = qp_number(v->q);
+	p->epoch = v->q->epoch;
 	p->payload_bytes = bytes;
 	p->payload_crc = crc;
 	p->flags = bytes > CRC_WITH_COPY_BYTES ? PACKET_CRC : 0;

@@ -226,6 +226,7 @@ static void rpg_poll__several_bursts(void **state)
 
 		memset(packet_of(m), 0, sizeof(struct packet));
 		packet_of(m)->qpn = fx->qp[0]->qpn;
+		packet_of(m)->epoch = fx->qp[0]->epoch;
 		packet_of(m)->headers.opcode = WIRE_RC_SEND_ONLY;
 		fx_put(CHANNEL_RTC_RPG, m);
 	}
@@ -283,6 +284,19 @@ static void rpg_poll__queue_pair_gone(void **state)
 	assert_int_equal(fx_ring_count(CHANNEL_RPG_TXA), 0);
 }
 
+/* It was reset, and has the same number in its next life. */
+static void rpg_poll__queue_pair_reset_meanwhile(void **state)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(fx->packets);
+
+	memset(packet_of(m), 0, sizeof(struct packet));
+	packet_of(m)->qpn = fx->qp[0]->qpn;
+	packet_of(m)->epoch = fx->qp[0]->epoch++;
+	fx_put(CHANNEL_RTC_RPG, m);
+	assert_int_equal(rpg_poll(fx->e), 1);
+	assert_int_equal(fx_ring_count(CHANNEL_RPG_TXA), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -299,6 +313,7 @@ int main(void)
 		FX_TEST(rpg_poll__built_frames_pass_unchanged),
 		FX_TEST(rpg_poll__retransmissions_in_order),
 		FX_TEST(rpg_poll__queue_pair_gone),
+		FX_TEST(rpg_poll__queue_pair_reset_meanwhile),
 	};
 
 	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);

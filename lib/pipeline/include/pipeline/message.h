@@ -84,7 +84,7 @@ struct packet {
 	uint32_t payload_crc; /* raw CRC state of the payload from state 0; valid with PACKET_CRC */
 	uint8_t flags;	      /* PACKET_* */
 	uint8_t l3_offset, is_ipv6; /* of the frame; ReqPktGen */
-	uint8_t reserved;
+	uint8_t epoch; /* of the QP when it was made: after a reset the number is the same */
 	struct wire_headers headers;
 	/* UD only: where to. The template of the QP gives the rest. */
 	uint8_t ud_dmac[6];
