@@ -113,6 +113,14 @@ static bool reply(struct client *client, const struct control_header *request, i
 	       (ssize_t)(sizeof(header) + header.length);
 }
 
+/* Where its refusals are counted: at its HCA, or at the first one before it has said HELLO. */
+static struct counters *refusals_of(const struct client *client)
+{
+	const struct device *d = client->device ? client->device : &client->control->devices[0];
+
+	return &d->config.hca->counters;
+}
+
 /* Runs client->request. -EAGAIN: it must be asked again; else it has been answered. */
 static int run(struct client *client, const int *fds)
 {
@@ -128,6 +136,8 @@ static int run(struct client *client, const int *fds)
 
 	if (rc == -EAGAIN)
 		return rc;
+	if (rc)
+		count(refusals_of(client), COUNTER_control_refused);
 	if (!reply(client, h, rc, body, row->reply_bytes, call.reply_fd)) {
 		LOG(INFO, "client %u: does not take its replies", client->id);
 		client->gone = true;

@@ -241,6 +241,8 @@ static void region__each_wrong_one_is_refused(void **state)
 			-EINVAL);
 	}
 	close(memory);
+	assert_int_equal(fixture_counter(&f, COUNTER_control_refused),
+		sizeof(wrong) / sizeof(wrong[0]) + sizeof(lengths) / sizeof(lengths[0]));
 	close(r.fd);
 }
 
