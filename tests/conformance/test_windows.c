@@ -91,19 +91,19 @@ static uint32_t post_register(struct sim *s, unsigned qp, uint32_t key, uint32_t
 	struct sim_node *n = &s->node[0];
 	/* A page of the region begins where its address is a multiple of the page size. */
 	uint64_t first = RTE_ALIGN(n->va + AT, 4096);
-	struct {
-		struct wqe_register u;
-		uint64_t page[2];
-	} unit = {.u = {.key = key,
-			  .lkey = lkey,
-			  .access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE,
-			  .log_page = 12,
-			  .pages = 2,
-			  .iova = RTE_ALIGN(n->va + OUT, 4096),
-			  .length = 8192},
-		.page = {first, first + 4096}};
-	struct sim_wr wr = {.opcode = USER_REG_MR, .units = &unit, .unit_bytes = sizeof(unit)};
+	const struct wqe_register u = {.key = key,
+		.lkey = lkey,
+		.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE,
+		.log_page = 12,
+		.pages = 2,
+		.iova = RTE_ALIGN(n->va + OUT, 4096),
+		.length = 8192};
+	const uint64_t page[2] = {first, first + 4096};
+	uint8_t unit[sizeof(u) + sizeof(page)];
+	struct sim_wr wr = {.opcode = USER_REG_MR, .units = unit, .unit_bytes = sizeof(unit)};
 
+	memcpy(unit, &u, sizeof(u));
+	memcpy(unit + sizeof(u), page, sizeof(page));
 	return sim_post(s, 0, qp, &wr);
 }
 
