@@ -6,8 +6,9 @@ PREFIX ?= /usr/local
 
 CHECKED ?= build-checked
 MUTATED ?= build-mutation
+STRESSED ?= build-stress
 
-.PHONY: help deps deps-build build demo check conformance soak mutation bench format install clean
+.PHONY: help deps deps-build build demo check conformance soak stress mutation bench format install clean
 .NOTPARALLEL:
 
 help:
@@ -19,12 +20,14 @@ help:
 	@echo '              and of the state machines'"'"' transitions (a build of its own in $(CHECKED)/)'
 	@echo 'make soak     a million random schedules of loss, at low priority on all cores (SOAK=n: so many;'
 	@echo '              SEED=n: from this seed on)'
+	@echo 'make stress   everything at random by two clients, ten minutes under ASan and ten under TSan, then'
+	@echo '              attacks under ASan (STRESS=n: so many seconds each)'
 	@echo 'make mutation  breaks each checked condition in turn and tells which test notices (FILES="a.c b.c":'
 	@echo '              of these alone)'
 	@echo 'make bench    the benchmarks, each as a share of the physical limit'
 	@echo 'make format   clang-format all C sources in place'
 	@echo 'make install  install under PREFIX ($(PREFIX)), fixed when $(BUILD)/ is configured'
-	@echo 'make clean    remove $(BUILD)/, $(CHECKED)/ and $(MUTATED)/'
+	@echo 'make clean    remove $(BUILD)/, $(CHECKED)/, $(MUTATED)/ and $(STRESSED)-*/'
 
 deps:
 	./.ci/deps build test
@@ -57,6 +60,18 @@ soak: deps $(CHECKED)/build.ninja
 	ninja -C $(CHECKED)
 	./tests/conformance/soak $(CHECKED) $(SOAK) $(SEED)
 
+STRESS ?= 600
+stress: deps $(STRESSED)-address/build.ninja $(STRESSED)-thread/build.ninja
+	ninja -C $(STRESSED)-address
+	ninja -C $(STRESSED)-thread
+	SOFTHCA_BUILD=$(STRESSED)-address SOFTHCA_STRESS_SECONDS=$(STRESS) ./tests/system/stress.sh
+	SOFTHCA_BUILD=$(STRESSED)-thread SOFTHCA_STRESS_SECONDS=$(STRESS) ./tests/system/stress.sh
+	SOFTHCA_BUILD=$(STRESSED)-address SOFTHCA_HOSTILE_SECONDS=$(STRESS) ./tests/system/hostile.sh
+
+$(STRESSED)-%/build.ninja:
+	CC=clang-14 meson setup $(@D) --buildtype=debugoptimized -Db_sanitize=$* -Db_lundef=false \
+		-Db_lto=false
+
 mutation: deps
 	./tests/mutation/mutate --folder $(MUTATED) $(FILES)
 
@@ -74,4 +89,4 @@ install: build
 	meson install -C $(BUILD) --no-rebuild
 
 clean:
-	rm -rf $(BUILD) $(CHECKED) $(MUTATED)
+	rm -rf $(BUILD) $(CHECKED) $(MUTATED) $(STRESSED)-address $(STRESSED)-thread
