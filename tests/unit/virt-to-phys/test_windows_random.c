@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory windows and fast-registered regions at random: against a plain model, and while three
+ * threads change, use and take away the same entries. Whatever happens, an address that is given is
+ * one of the client's own region, at the place that the entry says.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include "engine_fixture.h"
+
+enum {
+	REGIONS = 4, /* two of each domain */
+	ENTRIES = 6, /* over them: windows of both types, fast keys */
+	REGION_KEY = 0x5510,
+	ENTRY_KEY = 0x5520,
+	BYTES = 0x8000,
+	PAGE = 0x1000,
+	STEPS = 300000,
+	RACE_STEPS = 200000,
+};
+#define START(region) (0x100000ull * ((region) + 1))
+
+static uint8_t memory[REGIONS][BYTES] __attribute__((aligned(4096)));
+
+static uint64_t seed;
+
+static uint32_t rnd(uint32_t n)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return (uint32_t)(seed >> 16) % n;
+}
+
+static uint32_t pd_of(unsigned i)
+{
+	return FX_PD + i % 2;
+}
+
+static uint32_t kind_of(unsigned entry)
+{
+	static const uint32_t kinds[] = {MPT_WINDOW_1, MPT_WINDOW_2 | MPT_INVALIDATE_REMOTE,
+		MPT_FAST | MPT_INVALIDATE_REMOTE};
+
+	return kinds[entry / 2];
+}
+
+static int region_make(unsigned i)
+{
+	struct mpt_entry m = {.key = REGION_KEY + i,
+		.pd = pd_of(i),
+		.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_READ | ACCESS_MW_BIND,
+		.start = START(i),
+		.length = BYTES,
+		.phys = memory[i]};
+
+	return v2p_write_mpt(fx->e->v2p, &m);
+}
+
+static int entry_make(unsigned i)
+{
+	struct mpt_entry m = {.key = ENTRY_KEY + i, .pd = pd_of(i), .flags = kind_of(i)};
+
+	return v2p_write_mpt(fx->e->v2p, &m);
+}
+
+/* What an entry is, as far as the model knows. */
+struct model {
+	uint32_t key; /* 0: invalid */
+	unsigned region;
+	uint64_t start, length, offset;
+	uint32_t qpn; /* 0: any */
+};
+
+static struct model model[ENTRIES];
+static bool region_there[REGIONS];
+
+static uint32_t random_key(unsigned entry)
+{
+	return (ENTRY_KEY + entry) | rnd(4) << MPT_KEY_TAG_SHIFT;
+}
+
+static bool in_region(uint64_t start, uint64_t length, unsigned region)
+{
+	return start >= START(region) && length <= BYTES && start + length <= START(region) + BYTES;
+}
+
+/* A bind that makes sense often enough. */
+static void random_bind(unsigned i)
+{
+	unsigned region = rnd(REGIONS);
+	struct v2p_bind b = {.key = random_key(i),
+		.parent = REGION_KEY + region,
+		.pd = rnd(8) ? pd_of(i) : pd_of(i + 1),
+		.qpn = 1 + rnd(2),
+		.access = ACCESS_REMOTE_WRITE,
+		.start = START(region) + rnd(BYTES + PAGE) - PAGE / 2,
+		.length = rnd(6) ? rnd(BYTES / 2) : 0};
+	bool type_2 = kind_of(i) & MPT_WINDOW_2, fits;
+	struct model *m = &model[i];
+
+	fits = b.length == 0 ? !type_2
+			     : region_there[region] && pd_of(region) == b.pd &&
+				       in_region(b.start, b.length, region);
+	fits = fits && !(kind_of(i) & MPT_FAST) && b.pd == pd_of(i) && !(type_2 && m->key);
+	assert_int_equal(v2p_bind(fx->e->v2p, &b) == V2P_SUCCESS, fits);
+	if (!fits)
+		return;
+	*m = (struct model){.key = b.length ? b.key : 0,
+		.region = region,
+		.start = b.start,
+		.length = b.length,
+		.offset = b.start - START(region),
+		.qpn = type_2 ? b.qpn : 0};
+}
+
+static void random_register(unsigned i)
+{
+	unsigned region = rnd(REGIONS), n = 1 + rnd(3), first = rnd(BYTES / PAGE);
+	uint64_t page[3];
+	struct v2p_registration r = {.key = random_key(i),
+		.parent = REGION_KEY + region,
+		.pd = pd_of(i),
+		.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE,
+		.iova = 0x7000000 + rnd(PAGE),
+		.page = page,
+		.pages = n,
+		.log_page = 12};
+	struct model *m = &model[i];
+	bool fits;
+
+	for (unsigned k = 0; k < n; k++)
+		page[k] = START(region) + (first + k) * PAGE;
+	r.length = n * PAGE - r.iova % PAGE;
+	fits = kind_of(i) & MPT_FAST && !m->key && region_there[region] &&
+	       pd_of(region) == pd_of(i) && first + n <= BYTES / PAGE;
+	assert_int_equal(v2p_fast_register(fx->e->v2p, &r) == V2P_SUCCESS, fits);
+	if (fits)
+		*m = (struct model){.key = r.key,
+			.region = region,
+			.start = r.iova,
+			.length = r.length,
+			.offset = first * PAGE + r.iova % PAGE};
+}
+
+static void random_invalidate(unsigned i)
+{
+	uint32_t key = random_key(i), qpn = 1 + rnd(2);
+	struct model *m = &model[i];
+	bool fits = m->key == key && !(kind_of(i) & MPT_WINDOW_1) && (!m->qpn || m->qpn == qpn);
+	enum v2p_state s = rnd(2) ? v2p_invalidate_local(fx->e->v2p, pd_of(i), qpn, key)
+				  : v2p_invalidate_remote(fx->e->v2p, pd_of(i), qpn, key);
+
+	assert_int_equal(s == V2P_SUCCESS, fits);
+	if (fits)
+		m->key = 0;
+}
+
+static unsigned lying_over(unsigned region)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < ENTRIES; i++)
+		n += model[i].key && model[i].region == region;
+	return n;
+}
+
+static void random_region(unsigned region)
+{
+	int rc;
+
+	if (!region_there[region]) {
+		assert_int_equal(region_make(region), 0);
+		region_there[region] = true;
+		return;
+	}
+	rc = v2p_invalidate_mpt(fx->e->v2p, REGION_KEY + region);
+	assert_int_equal(rc, lying_over(region) ? -EBUSY : 0);
+	region_there[region] = rc != 0;
+}
+
+static void random_entry(unsigned i)
+{
+	assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, ENTRY_KEY + i), 0);
+	assert_int_equal(entry_make(i), 0);
+	model[i].key = 0;
+}
+
+/* An access at random, mostly near the entry. */
+static void random_access(unsigned i)
+{
+	const struct model *m = &model[i];
+	uint32_t key = random_key(i), qpn = 1 + rnd(2);
+	uint64_t va = m->start + rnd(BYTES) - 16, length = 1 + rnd(64), run;
+	bool fits = m->key == key && (!m->qpn || m->qpn == qpn) && va >= m->start &&
+		    va - m->start <= m->length && length <= m->length - (va - m->start);
+	uint8_t *at;
+	enum v2p_state s = v2p_map_remote(fx->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
+		pd_of(i), qpn, key, va, length, ACCESS_REMOTE_WRITE, &at, &run);
+
+	assert_int_equal(s == V2P_SUCCESS, fits);
+	if (fits)
+		assert_ptr_equal(at, memory[m->region] + m->offset + (va - m->start));
+}
+
+static void make_all(void)
+{
+	for (unsigned i = 0; i < REGIONS; i++) {
+		assert_int_equal(region_make(i), 0);
+		region_there[i] = true;
+	}
+	for (unsigned i = 0; i < ENTRIES; i++) {
+		assert_int_equal(entry_make(i), 0);
+		model[i].key = 0;
+	}
+}
+
+static void random__as_a_plain_model(void **state)
+{
+	seed = 0x2545f4914f6cdd1d;
+	make_all();
+	for (unsigned step = 0; step < STEPS; step++) {
+		unsigned i = rnd(ENTRIES), what = rnd(16);
+
+		if (what < 4)
+			random_bind(i);
+		else if (what < 6)
+			random_register(i);
+		else if (what < 9)
+			random_invalidate(i);
+		else if (what < 10)
+			random_region(rnd(REGIONS));
+		else if (what < 11 && !rnd(8))
+			random_entry(i);
+		else
+			random_access(i);
+	}
+	for (unsigned i = 0; i < ENTRIES; i++)
+		assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, ENTRY_KEY + i), 0);
+	for (unsigned i = 0; i < REGIONS; i++)
+		if (region_there[i])
+			assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, REGION_KEY + i), 0);
+}
+
+/* ---- threads ---- */
+
+static bool over; /* atomic */
+
+/* Binds one window now to region 0, now to region 2, and a fast key: always byte for byte at
+ * another address, of another length. */
+static void *changer(void *arg)
+{
+	struct v2p *v = fx->e->v2p;
+	uintptr_t ok = 0;
+
+	(void)arg;
+	for (uint32_t n = 0; n < RACE_STEPS; n++) {
+		unsigned region = n & 2;
+		struct v2p_bind b = {.key = ENTRY_KEY,
+			.parent = REGION_KEY + region,
+			.pd = FX_PD,
+			.access = ACCESS_REMOTE_WRITE,
+			.start = START(region) + (region ? BYTES - 64 : 0),
+			.length = region ? 64 : BYTES};
+
+		ok += v2p_bind(v, &b) == V2P_SUCCESS;
+		if (n % 3 == 0) {
+			b.length = 0;
+			ok += v2p_bind(v, &b) == V2P_SUCCESS;
+		}
+	}
+	__atomic_store_n(&over, true, __ATOMIC_RELEASE);
+	return (void *)ok;
+}
+
+/* Uses it: an address is one of the two, at the right place, and all of the length is inside. */
+static void *user(void *arg)
+{
+	static struct counters counters;
+	struct v2p_port port = {.v2p = fx->e->v2p, .counters = &counters};
+	uintptr_t wrong = 0;
+
+	(void)arg;
+	while (!__atomic_load_n(&over, __ATOMIC_ACQUIRE)) {
+		for (unsigned region = 0; region < 4; region += 2) {
+			uint64_t va = START(region) + BYTES - 64, run;
+			uint8_t *at;
+
+			if (v2p_map_remote(&port, V2P_EE_DATA, FX_PD, 1, ENTRY_KEY, va, 64,
+				    ACCESS_REMOTE_WRITE, &at, &run) == V2P_SUCCESS)
+				wrong += at != memory[region] + BYTES - 64;
+			if (v2p_map_remote(&port, V2P_EE_DATA, FX_PD, 1, ENTRY_KEY, START(2), 64,
+				    ACCESS_REMOTE_WRITE, &at, &run) == V2P_SUCCESS)
+				wrong++; /* nobody ever bound that */
+		}
+	}
+	return (void *)wrong;
+}
+
+static void race__readers_see_one_entry_or_none(void **state)
+{
+	pthread_t threads[2];
+	void *ok, *wrong;
+	unsigned refused = 0, gone = 0;
+
+	over = false;
+	make_all();
+	assert_int_equal(pthread_create(&threads[0], NULL, changer, NULL), 0);
+	assert_int_equal(pthread_create(&threads[1], NULL, user, NULL), 0);
+	/* The control thread: takes the region away whenever it may, and gives it back. */
+	while (!__atomic_load_n(&over, __ATOMIC_ACQUIRE)) {
+		if (v2p_invalidate_mpt(fx->e->v2p, REGION_KEY + 2)) {
+			refused++;
+			continue;
+		}
+		gone++;
+		assert_int_equal(region_make(2), 0);
+	}
+	pthread_join(threads[0], &ok);
+	pthread_join(threads[1], &wrong);
+	assert_true((uintptr_t)ok > 0);
+	assert_int_equal((uintptr_t)wrong, 0);
+	assert_true(refused + gone > 0);
+	assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, ENTRY_KEY), 0);
+	for (unsigned i = 0; i < REGIONS; i++) /* nothing is counted any more */
+		assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, REGION_KEY + i), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(random__as_a_plain_model),
+		FX_TEST(race__readers_see_one_entry_or_none),
+	};
+
+	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
+}
