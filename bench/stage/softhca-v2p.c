@@ -13,7 +13,7 @@
 #include "command/ceu.h"
 #include "virt-to-phys/v2p.h"
 
-enum { PD = 7, REGION = 4096, AHEAD = 8, BATCH = 4096, KEYS = 1 << 16, LOG_CHASE = 22 };
+enum { PD = 7, REGION = 4096, AHEAD = 8, BATCH = 4096, KEYS = 1 << 20, LOG_CHASE = 22 };
 
 static double budget_s = 0.3;
 static struct counters counters;

@@ -32,8 +32,10 @@ void requester_destroy(struct engine *e)
 
 unsigned segmentation_poll(struct engine *e)
 {
-	unsigned n = rtc_poll(e);
+	unsigned n;
 
+	v2p_poll(e->v2p_port[STAGE_SEGMENTATION]);
+	n = rtc_poll(e);
 	return n + rpg_poll(e);
 }
 

@@ -141,14 +141,20 @@ static struct rte_mbuf *segment(struct visit *v, bool *last, enum rtc_state *nex
 	uint32_t left = v->r->length - v->r->sent_bytes,
 		 bytes = RTE_MIN(left, (uint32_t)v->q->mtu_bytes), crc = 0;
 	bool first = v->r->sent_bytes == 0;
+	enum wire_outcome outcome;
 	struct rte_mbuf *m;
 
 	*next = RTC_STALLED;
 	if (v->room == 0 || v->quantum == 0 || !(m = packet_alloc(v)))
 		return NULL;
 	*last = left == bytes;
-	v->r->outcome = dp_copy(v->e, v->q, v->m, (uint8_t *)m->buf_addr + HEADROOM_BYTES, bytes,
+	outcome = dp_copy(v->e, v->q, v->m, (uint8_t *)m->buf_addr + HEADROOM_BYTES, bytes,
 		bytes > CRC_WITH_COPY_BYTES ? &crc : NULL);
+	if (unlikely(outcome == DP_PENDING)) {
+		v->t->spares++;
+		return NULL;
+	}
+	v->r->outcome = outcome;
 	if (unlikely(v->r->outcome != OUTCOME_OK)) {
 		count(rtc_counters(v->e), COUNTER_bad_wqe_access);
 		v->t->spares++; /* back into the stock */

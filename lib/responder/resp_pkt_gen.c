@@ -172,7 +172,7 @@ static enum v2p_state copy_read(struct engine *e, const struct qp *qp, const str
 	while (bytes) {
 		uint64_t run;
 		uint8_t *src;
-		enum v2p_state s = v2p_map_remote(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
+		enum v2p_state s = v2p_request(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
 			qp->pd, qp_number(qp), a->rkey, va, bytes, ACCESS_REMOTE_READ, &src, &run);
 		uint32_t n = (uint32_t)RTE_MIN((uint64_t)bytes, run);
 
@@ -252,6 +252,10 @@ static enum respg_state serve_read(
 		if (a->done_bytes == a->length)
 			order_pop(qp);
 		return RESPG_READ_PAYLOAD;
+	}
+	if (s == V2P_PENDING) {
+		p->limit = p->outs; /* the rest at the next poll, too */
+		return RESPG_READ_SEG;
 	}
 	v2p_count_error(c, s);
 	if (!response_is_duplicate(a)) {
@@ -402,6 +406,7 @@ unsigned respg_poll(struct engine *e)
 	bool active = qp_list_first(&p->active) != NULL;
 	unsigned room, want, n;
 
+	v2p_poll(e->v2p_port[STAGE_RESPONDER_EXEC]);
 	if (waiting == 0 && !active)
 		return 0;
 	room = RTE_MIN(channel_room(&e->channel[CHANNEL_RESPG_TXA]), (unsigned)RESPG_FRAMES_MAX);

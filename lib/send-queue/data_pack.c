@@ -97,8 +97,12 @@ static enum wire_outcome copy_entries(struct engine *e, const struct qp *q, stru
 		uint8_t *src;
 		uint64_t run;
 
-		s = v2p_map(e->v2p_port[STAGE_SEGMENTATION], V2P_WP_DATA, q->pd, d->lkey,
+		s = v2p_request(e->v2p_port[STAGE_SEGMENTATION], V2P_WP_DATA, q->pd, 0, d->lkey,
 			d->addr + r->entry_bytes, piece, V2P_LOCAL_READ, &src, &run);
+		if (unlikely(s == V2P_PENDING)) {
+			MACHINE_STEP(dp_machine, DP_SGL_DATA_TRANS, DP_SGL_DATA_TRANS);
+			return DP_PENDING;
+		}
 		if (unlikely(s != V2P_SUCCESS)) {
 			v2p_count_error(stage_counters(e, STAGE_SEGMENTATION), s);
 			MACHINE_STEP(dp_machine, DP_SGL_DATA_TRANS, DP_FLUSH_DATA);
@@ -130,6 +134,7 @@ enum wire_outcome dp_copy(struct engine *e, const struct qp *q, struct rte_mbuf 
 	uint32_t bytes, uint32_t *crc)
 {
 	struct request *r = request_of(m);
+	uint32_t entry = r->entry, entry_bytes = r->entry_bytes;
 	enum wire_outcome outcome = OUTCOME_OK;
 
 	if (crc)
@@ -138,6 +143,11 @@ enum wire_outcome dp_copy(struct engine *e, const struct qp *q, struct rte_mbuf 
 		copy_inline(m, dst, bytes, crc);
 	else if (bytes)
 		outcome = copy_entries(e, q, m, dst, bytes, crc);
+	if (unlikely(outcome == DP_PENDING)) {
+		r->entry = entry;
+		r->entry_bytes = entry_bytes;
+		return outcome;
+	}
 	r->sent_bytes += bytes;
 	return outcome;
 }

@@ -9,8 +9,8 @@
 #include "v2p_priv.h"
 
 /* A read miss: select and replace with what memory holds, which is not dirty. */
-static enum tpt_result refill(
-	struct v2p_port *port, struct tpt_cache *c, uint32_t line, uint64_t *out, enum counter miss)
+static enum tpt_result refill(struct v2p_port *port, const struct tpt_cache *c, uint32_t line,
+	uint64_t *out, enum counter miss)
 {
 	struct tpt_hold hold;
 	enum tpt_result r;
@@ -26,20 +26,36 @@ static enum tpt_result refill(
 	return r;
 }
 
-enum v2p_state tpt_load(
-	struct v2p_port *port, struct tpt_cache *c, uint32_t line, uint64_t *out, enum counter miss)
+enum v2p_state tpt_try(struct v2p_port *port, const struct tpt_cache *c, uint32_t line,
+	uint64_t *out, bool may_refill, enum counter miss)
 {
-	for (;;) {
-		enum tpt_result r = tpt_read(c, line, out);
+	enum tpt_result r = tpt_read(c, line, out);
 
-		if (r == TPT_MISS)
-			r = refill(port, c, line, out, miss);
-		if (r == TPT_NOWHERE)
-			return V2P_KEY_ERR;
-		if (r != TPT_BUSY)
-			return V2P_SUCCESS;
+	if (r == TPT_MISS && may_refill)
+		r = refill(port, c, line, out, miss);
+	else if (r == TPT_MISS)
+		r = TPT_BUSY;
+	return r == TPT_NOWHERE ? V2P_KEY_ERR : r == TPT_BUSY ? V2P_PENDING : V2P_SUCCESS;
+}
+
+enum v2p_state tpt_load(struct v2p_port *port, const struct tpt_cache *c, uint32_t line,
+	uint64_t *out, enum counter miss)
+{
+	enum v2p_state s;
+
+	while ((s = tpt_try(port, c, line, out, true, miss)) == V2P_PENDING)
 		rte_pause();
-	}
+	return s;
+}
+
+enum v2p_state mpt_try(struct v2p_port *port, uint32_t key, uint64_t *words, bool may_refill)
+{
+	struct v2p *v = port->v2p;
+	uint32_t index = key & __atomic_load_n(&v->mask, __ATOMIC_RELAXED);
+
+	if (!may_refill)
+		__builtin_prefetch(tpt_address(&v->mpt, index));
+	return tpt_try(port, &v->mpt_cache, index, words, may_refill, COUNTER_v2p_mpt_misses);
 }
 
 static enum v2p_state mpt_load(struct v2p_port *port, uint32_t key, union mpt_line *m)
@@ -67,7 +83,7 @@ enum v2p_state v2p_map_slow(struct v2p_port *port, enum v2p_channel channel, uin
 	if (s != V2P_SUCCESS)
 		return s;
 	if (m.entry.flags & MPT_PAGES)
-		return mtt_map(port, &m.entry, offset, length, addr, run);
+		return mtt_map(port, &m.entry, offset, length, true, addr, run);
 	*addr = m.entry.phys + offset;
 	return V2P_SUCCESS;
 }
@@ -144,6 +160,7 @@ int v2p_write_mpt(struct v2p *v, const struct mpt_entry *entry)
 		err = -EEXIST;
 	}
 	tpt_release(&hold);
+	v2p_changed(v);
 	return err;
 }
 
@@ -162,6 +179,7 @@ static bool take_away(struct v2p *v, uint32_t key, struct mpt_entry *old)
 		*old = m.entry;
 	}
 	tpt_release(&hold);
+	v2p_changed(v);
 	return found;
 }
 
@@ -224,5 +242,6 @@ bool v2p_entry_replace(struct v2p *v, uint32_t expected_key, const struct mpt_en
 	if (same)
 		tpt_write(&hold, new.words);
 	tpt_release(&hold);
+	v2p_changed(v);
 	return same;
 }

@@ -127,6 +127,7 @@ int v2p_close(struct v2p *v)
 			return -EBUSY;
 	unmap_all(&v->mpt, &v->mpt_cache);
 	unmap_all(&v->mtt, &v->mtt_cache);
+	v2p_changed(v);
 	icm_free(v, NULL);
 	v->open = false;
 	return 0;
@@ -189,6 +190,7 @@ int v2p_unmap_icm(struct v2p *v, uint64_t virt, uint32_t pages)
 		return err;
 	tpt_drop(t == &v->mpt ? &v->mpt_cache : &v->mtt_cache, first,
 		TPT_CHUNK_BYTES >> t->log_entry);
+	v2p_changed(v);
 	icm_free(v, memory);
 	return 0;
 }

@@ -20,13 +20,26 @@ void v2p_parent_release(struct v2p *v, uint32_t parent);
 
 /* Reads a line: from the cache, or from memory, which fills it. V2P_SUCCESS; V2P_KEY_ERR: there is
  * no memory behind it. `miss` is counted then. */
-enum v2p_state tpt_load(struct v2p_port *port, struct tpt_cache *c, uint32_t line, uint64_t *out,
-	enum counter miss);
+enum v2p_state tpt_load(struct v2p_port *port, const struct tpt_cache *c, uint32_t line,
+	uint64_t *out, enum counter miss);
+
+/* The same once: V2P_PENDING: another lcore holds the set, or it is a miss and not to be refilled.
+ */
+enum v2p_state tpt_try(struct v2p_port *port, const struct tpt_cache *c, uint32_t line,
+	uint64_t *out, bool refill, enum counter miss);
+/* The words of the MPT entry at a key's index. */
+enum v2p_state mpt_try(struct v2p_port *port, uint32_t key, uint64_t *words, bool refill);
+
+/* Something has changed: completed requests that nobody has taken yet are not to be believed. */
+static inline void v2p_changed(struct v2p *v)
+{
+	__atomic_fetch_add(&v->generation, 1, __ATOMIC_RELEASE);
+}
 
 /* mtt.c: address and run of the byte `offset` of an entry with MPT_PAGES, of whose access `length`
- * bytes are left. V2P_SUCCESS; V2P_LENGTH_ERR: no page is there. */
+ * bytes are left. V2P_SUCCESS; V2P_LENGTH_ERR: no page is there; V2P_PENDING, unless `wait`. */
 enum v2p_state mtt_map(struct v2p_port *port, const struct mpt_entry *m, uint64_t offset,
-	uint64_t length, uint8_t **addr, uint64_t *run);
+	uint64_t length, bool wait, uint8_t **addr, uint64_t *run);
 /* Pages that the entry takes in the MTT. */
 uint64_t mtt_pages(const struct mpt_entry *m);
 /* Clears them (HW2SW_MPT covers its MTTs). Control thread. */

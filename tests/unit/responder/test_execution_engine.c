@@ -287,6 +287,28 @@ static void rc_read__answered_in_packets(void **state)
 	fx_assert_counter(read_response_packets, 3);
 }
 
+/* Another lcore holds what the READ needs: it goes on when that is over. */
+static void rc_read__waits_for_virt_to_phys(void **state)
+{
+	struct tpt_hold hold;
+	uint64_t made;
+
+	(void)state;
+	fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY,
+		.dma_len = FX_MEMORY_BYTES);
+	fx_poll(1);
+	made = fx_counter(COUNTER_read_response_packets);
+	assert_true(made && made < FX_MEMORY_BYTES / FX_MTU);
+	assert_true(tpt_take(&fx->v2p.mpt_cache, FX_KEY & fx->v2p.mask, NULL, &hold));
+	fx_poll(3);
+	assert_int_equal(fx_counter(COUNTER_read_response_packets), made);
+	assert_int_equal(fx_counter(COUNTER_v2p_pending), 1);
+	tpt_release(&hold);
+	fx_poll(20);
+	assert_int_equal(fx_counter(COUNTER_read_response_packets), FX_MEMORY_BYTES / FX_MTU);
+	assert_int_equal(fx->qp->state, QP_RTS);
+}
+
 static void rc_read__large_mtu_fused_copy_with_pad(void **state)
 {
 	(void)state;
@@ -532,6 +554,7 @@ int main(void)
 		FX_TEST(rc_write__address_is_kept_over_packets),
 		FX_TEST(rc_write_imm__consumes_a_receive),
 		FX_TEST(rc_read__answered_in_packets),
+		FX_TEST(rc_read__waits_for_virt_to_phys),
 		FX_TEST(rc_read__large_mtu_fused_copy_with_pad),
 		FX_TEST(rc_read__zero_length_is_one_only_without_key_check),
 		FX_TEST(rc_atomic__executes_and_replays),

@@ -136,6 +136,30 @@ static void dp_copy__key_revoked_in_the_midst(void **state)
 	rte_mbuf_raw_free(m);
 }
 
+/* Another lcore holds what is needed: the segment is copied later, as a whole. */
+static void dp_copy__waits_for_virt_to_phys(void **state)
+{
+	static const uint32_t lengths[] = {100, 100};
+	struct v2p *v = fx->e->v2p;
+	struct tpt_hold hold;
+	uint8_t dst[256];
+	uint32_t total;
+	struct rte_mbuf *m = gather(lengths, 2, 1, &total);
+
+	(void)state;
+	assert_int_equal(dp_copy(fx->e, fx->qp[0], m, dst, 50, NULL), OUTCOME_OK);
+	assert_true(tpt_take(&v->mpt_cache, FX_KEY & v->mask, NULL, &hold));
+	assert_int_equal(dp_copy(fx->e, fx->qp[0], m, dst, 150, NULL), DP_PENDING);
+	assert_int_equal(v2p_poll(fx->e->v2p_port[STAGE_SEGMENTATION]), 0);
+	assert_int_equal(dp_copy(fx->e, fx->qp[0], m, dst, 150, NULL), DP_PENDING);
+	tpt_release(&hold);
+	assert_int_equal(request_of(m)->sent_bytes, 50);
+	assert_int_equal(v2p_poll(fx->e->v2p_port[STAGE_SEGMENTATION]), 1);
+	assert_int_equal(dp_copy(fx->e, fx->qp[0], m, dst, 150, NULL), OUTCOME_OK);
+	assert_int_equal(request_of(m)->sent_bytes, 200);
+	rte_mbuf_raw_free(m);
+}
+
 static void dp_copy__entry_outside_of_its_memory(void **state)
 {
 	struct wqe w = wqe_begin(0, 0, 0);
@@ -259,6 +283,7 @@ int main(void)
 		FX_TEST(dp_copy__entry_after_entry),
 		FX_TEST(dp_copy__inline),
 		FX_TEST(dp_copy__key_revoked_in_the_midst),
+		FX_TEST(dp_copy__waits_for_virt_to_phys),
 		FX_TEST(dp_copy__entry_outside_of_its_memory),
 		FX_TEST(dp_copy__no_bytes),
 		FX_TEST(dp_poll__bad_requests_pass_through),

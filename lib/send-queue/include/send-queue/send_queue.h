@@ -35,8 +35,10 @@ bool dbp_pending(struct engine *e);
  * there: see request.length) to dst, without the gaps between its data units, and moves the
  * request's cursor. With crc not NULL the bytes' raw CRC from state 0 comes with them. Called by
  * RequesterTransControl (state RC_FWD, UCUD_FWD) on its stage. OUTCOME_OK, or OUTCOME_LOCAL_PROT:
- * the client has no right to what it named; the cursor is undefined then.
+ * the client has no right to what it named; the cursor is undefined then. DP_PENDING: VirtToPhys
+ * says later; nothing has changed.
  */
+#define DP_PENDING OUTCOME_COUNT
 enum wire_outcome dp_copy(struct engine *e, const struct qp *q, struct rte_mbuf *m, uint8_t *dst,
 	uint32_t bytes, uint32_t *crc);
 

@@ -124,10 +124,40 @@ enum {
 
 struct v2p;
 
+enum v2p_slot_state { V2P_SLOT_IDLE, V2P_SLOT_MPT, V2P_SLOT_MTT, V2P_SLOT_DONE };
+
+/* A channel's pending request: waits for its entry, for its pages, or for whoever made it. */
+struct v2p_slot {
+	uint8_t state; /* enum v2p_slot_state */
+	uint32_t pd, qpn, key, access;
+	uint32_t generation; /* v2p.generation when it was looked up */
+	uint64_t va, length;
+	uint64_t entry[MPT_WORDS];
+	uint64_t offset;
+	enum v2p_state result;
+	uint8_t *addr;
+	uint64_t run;
+};
+
+/* What requests that want pages are kept apart by: each class has its own queue. */
+enum mtt_class { MTT_READ_WQE, MTT_READ_DATA, MTT_WRITE_DATA, MTT_CLASSES };
+
+struct mtt_queue {
+	uint8_t first, count;
+	uint8_t channel[V2P_CHANNELS];
+};
+
 /* How one stage of one engine, or the control thread, asks; touched by its lcore alone. */
 struct v2p_port {
 	struct v2p *v2p;
 	struct counters *counters; /* of whoever asks */
+	uint8_t pending;	   /* channels with a request that waits, a bit each */
+	uint8_t selected;	   /* channel that has the first turn at the next poll */
+	uint8_t mtt_selected;	   /* enum mtt_class, the same */
+	bool pend_misses; /* a miss waits as in the hardware; false: it is refilled at once */
+	bool merged;	  /* one queue for all classes: the test that shows why there are three */
+	struct mtt_queue mtt[MTT_CLASSES];
+	struct v2p_slot slot[V2P_CHANNELS];
 } __attribute__((aligned(64)));
 
 struct v2p {
@@ -142,7 +172,8 @@ struct v2p {
 	uint32_t chunks;
 	int socket;
 	bool on_demand; /* it does so when an entry without memory is first written */
-	bool open;	/* from INIT_HCA to CLOSE_HCA */
+	uint32_t generation __attribute__((aligned(64))); /* atomic: grows with each change */
+	bool open;					  /* from INIT_HCA to CLOSE_HCA */
 };
 
 #define V2P_LEAVING (1u << 31) /* HW2SW_MPT has begun: nothing more is bound to it */
@@ -326,7 +357,8 @@ enum v2p_state v2p_map_slow(struct v2p_port *port, enum v2p_channel channel, uin
  * Checks the access [va, va + length) under `key` for someone of protection domain `pd` who needs
  * `access`; on success *addr is the daemon's address of va and *run how many bytes from there are
  * contiguous (length, or less at a page border: ask again from va + *run). Zero length: no check at
- * all, *addr NULL (C9-88). `qpn`: a peer's access, through that queue pair.
+ * all, *addr NULL (C9-88). What is not cached is refilled at once: never V2P_PENDING. `qpn`: a
+ * peer's access, through that queue pair.
  */
 static inline enum v2p_state v2p_map_remote(struct v2p_port *port, enum v2p_channel channel,
 	uint32_t pd, uint32_t qpn, uint32_t key, uint64_t va, uint64_t length, uint32_t access,
@@ -361,6 +393,48 @@ static inline enum v2p_state v2p_map(struct v2p_port *port, enum v2p_channel cha
 /* The check alone: of an access whose addresses nobody wants yet, of any length. */
 enum v2p_state v2p_check(struct v2p_port *port, enum v2p_channel channel, uint32_t pd, uint32_t qpn,
 	uint32_t key, uint64_t va, uint64_t length, uint32_t access);
+
+enum v2p_state v2p_request_slow(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
+	uint32_t qpn, uint32_t key, uint64_t va, uint64_t length, uint32_t access, uint8_t **addr,
+	uint64_t *run);
+
+/*
+ * The same as v2p_map_remote(), for callers that can come again: V2P_PENDING: another lcore holds
+ * what is needed (or, with pend_misses, it is not cached). The request waits in its channel's
+ * place, v2p_poll() completes it, and the same request made then gets the answer. Until then the
+ * channel takes no other that is not cached; other channels go on.
+ */
+static inline enum v2p_state v2p_request(struct v2p_port *port, enum v2p_channel channel,
+	uint32_t pd, uint32_t qpn, uint32_t key, uint64_t va, uint64_t length, uint32_t access,
+	uint8_t **addr, uint64_t *run)
+{
+	const struct v2p *v = port->v2p;
+	uint64_t w[MPT_WORDS_CHECKED], offset;
+	enum v2p_state s;
+
+	*addr = NULL;
+	*run = length;
+	if (length == 0)
+		return V2P_SUCCESS;
+	count(port->counters, (enum counter)(COUNTER_v2p_ceu + channel));
+	if (unlikely(!mpt_find(
+			     &v->mpt_cache, key & __atomic_load_n(&v->mask, __ATOMIC_RELAXED), w) ||
+		     w[MPT_WORD_ACCESS_FLAGS] & (uint64_t)(MPT_PAGES | MPT_CHANGES) << 32))
+		return v2p_request_slow(port, channel, pd, qpn, key, va, length, access, addr, run);
+	s = mpt_check(w, pd, key, va, length, access, &offset);
+	if (likely(s == V2P_SUCCESS))
+		*addr = (uint8_t *)(uintptr_t)w[MPT_WORD_PHYS] + offset;
+	return s;
+}
+
+unsigned v2p_poll_pending(struct v2p_port *port);
+
+/* At the beginning of a stage's poll: the request scheduler gives each pending request its turn,
+ * CEU first, the others in turn. Returns how many were completed. */
+static inline unsigned v2p_poll(struct v2p_port *port)
+{
+	return likely(port->pending == 0) ? 0 : v2p_poll_pending(port);
+}
 
 static inline void v2p_prefetch(const struct v2p *v, uint32_t key)
 {

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The request scheduler (seed 004 5.2), the part of mpt_ram_ctl that deals with pending requests
+ * (5.6.3.2), and mtt_req_scheduler (5.8): requests that cannot be answered at once wait here, one
+ * for each channel of a port, and are completed at the beginning of the stage's next poll. Runs on
+ * the stage's lcore; never waits.
+ *
+ * Requests that want pages are served in three queues: reading descriptors, reading data, writing
+ * data. In one queue, data whose way is blocked would hold up the descriptor read that unblocks it:
+ * the seed's deadlock (5.4.4).
+ *
+ * The tables of transitions are mpt_ram_ctl.def and mtt_ram_ctl.def.
+ */
+#include "base/assert.h"
+#include "pipeline/machine.h"
+#include "v2p_priv.h"
+
+enum mpt_ctl {
+#define STATE(id, text) MPT_CTL_##id,
+#include "mpt_ram_ctl.def"
+};
+#define MACHINE	      mpt_ctl_machine
+#define MACHINE_NAME  "mpt_ram_ctl"
+#define MACHINE_ID(s) MPT_CTL_##s
+#define MACHINE_DEF   "mpt_ram_ctl.def"
+#include "pipeline/machine_define.h"
+
+enum mtt_ctl {
+#define STATE(id, text) MTT_CTL_##id,
+#include "mtt_ram_ctl.def"
+};
+#define MACHINE	      mtt_ctl_machine
+#define MACHINE_NAME  "mtt_ram_ctl"
+#define MACHINE_ID(s) MTT_CTL_##s
+#define MACHINE_DEF   "mtt_ram_ctl.def"
+#include "pipeline/machine_define.h"
+
+/* mpt_rd_wqe_req_parser, mpt_rd_req_parser, mpt_wr_req_parser: who reads what. */
+static enum mtt_class class_of(const struct v2p_slot *s, enum v2p_channel channel)
+{
+	switch (channel) {
+	case V2P_DBP_WQE:
+	case V2P_WP_WQE:
+	case V2P_EE_RQ_WQE:
+		return MTT_READ_WQE;
+	case V2P_RTC_CQ:
+	case V2P_RRC_DATA:
+		return MTT_WRITE_DATA;
+	case V2P_CEU:
+	case V2P_WP_DATA:
+	case V2P_EE_DATA:
+	case V2P_CHANNELS:
+		break;
+	}
+	return s->access & (ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC)
+		       ? MTT_WRITE_DATA
+		       : MTT_READ_DATA;
+}
+
+static bool same_request(const struct v2p_slot *s, uint32_t pd, uint32_t qpn, uint32_t key,
+	uint64_t va, uint64_t length, uint32_t access)
+{
+	return s->pd == pd && s->qpn == qpn && s->key == key && s->va == va &&
+	       s->length == length && s->access == access;
+}
+
+static uint32_t generation(const struct v2p *v)
+{
+	return __atomic_load_n(&v->generation, __ATOMIC_ACQUIRE);
+}
+
+static void finish(struct v2p_slot *s, enum v2p_state result)
+{
+	s->result = result;
+	s->state = V2P_SLOT_DONE;
+}
+
+static void enqueue(struct v2p_port *port, enum v2p_channel channel)
+{
+	unsigned class = port->merged ? 0 : class_of(&port->slot[channel], channel);
+	struct mtt_queue *q = &port->mtt[class];
+
+	ASSERT(q->count < V2P_CHANNELS);
+	q->channel[(q->first + q->count++) % V2P_CHANNELS] = (uint8_t)channel;
+}
+
+/* The entry is there: match, and on to the pages if it has some. */
+static void match(struct v2p_port *port, enum v2p_channel channel)
+{
+	struct v2p_slot *s = &port->slot[channel];
+	union mpt_line m;
+	enum v2p_state r;
+
+	memcpy(m.words, s->entry, sizeof(s->entry));
+	if (m.entry.flags & MPT_CHANGES) {
+		finish(s, v2p_map_changing(port->v2p, s->pd, s->qpn, s->key, s->va, s->length,
+				  s->access, &s->addr, &s->run));
+		return;
+	}
+	r = mpt_check(m.words, s->pd, s->key, s->va, s->length, s->access, &s->offset);
+	s->addr = NULL;
+	s->run = s->length;
+	if (r == V2P_SUCCESS && m.entry.flags & MPT_PAGES) {
+		s->state = V2P_SLOT_MTT;
+		enqueue(port, channel);
+		return;
+	}
+	if (r == V2P_SUCCESS)
+		s->addr = m.entry.phys + s->offset;
+	finish(s, r);
+}
+
+/* A pending request's turn: the entry comes from the cache or, as a refill, from memory. */
+static void serve_mpt(struct v2p_port *port, enum v2p_channel channel)
+{
+	struct v2p_slot *s = &port->slot[channel];
+	enum v2p_state r;
+
+	s->generation = generation(port->v2p);
+	r = mpt_try(port, s->key, s->entry, true);
+	if (r == V2P_PENDING) {
+		MACHINE_STEP(mpt_ctl_machine, MPT_CTL_IDLE, MPT_CTL_IDLE);
+		return;
+	}
+	MACHINE_STEP(mpt_ctl_machine, MPT_CTL_IDLE, MPT_CTL_RSP_PROC);
+	if (r == V2P_SUCCESS)
+		match(port, channel);
+	else
+		finish(s, r);
+	MACHINE_STEP(mpt_ctl_machine, MPT_CTL_RSP_PROC, MPT_CTL_IDLE);
+}
+
+/* The request at the head of a queue. False: it is blocked, and with it the queue. */
+static bool serve_mtt(struct v2p_port *port, struct mtt_queue *q)
+{
+	struct v2p_slot *s = &port->slot[q->channel[q->first]];
+	union mpt_line m;
+	enum v2p_state r;
+
+	memcpy(m.words, s->entry, sizeof(s->entry));
+	MACHINE_STEP(mtt_ctl_machine, MTT_CTL_RD_MPT_REQ, MTT_CTL_INIT_LOOKUP);
+	r = mtt_map(port, &m.entry, s->offset, s->length, false, &s->addr, &s->run);
+	MACHINE_STEP(mtt_ctl_machine, MTT_CTL_INIT_LOOKUP, MTT_CTL_LOOKUP_RESULT);
+	MACHINE_STEP(mtt_ctl_machine, MTT_CTL_LOOKUP_RESULT, MTT_CTL_RD_MPT_REQ);
+	if (r == V2P_PENDING)
+		return false;
+	q->first = (q->first + 1) % V2P_CHANNELS;
+	q->count--;
+	finish(s, r);
+	return true;
+}
+
+unsigned v2p_poll_pending(struct v2p_port *port)
+{
+	unsigned done = 0;
+
+	/* CEU first, the others in turn, each once. */
+	if (port->slot[V2P_CEU].state == V2P_SLOT_MPT)
+		serve_mpt(port, V2P_CEU);
+	for (unsigned i = 1; i < V2P_CHANNELS; i++) {
+		unsigned c = 1 + (port->selected + i - 1) % (V2P_CHANNELS - 1);
+
+		if (port->slot[c].state == V2P_SLOT_MPT)
+			serve_mpt(port, (enum v2p_channel)c);
+	}
+	port->selected = port->selected % (V2P_CHANNELS - 1) + 1;
+	for (unsigned i = 0; i < MTT_CLASSES; i++) {
+		struct mtt_queue *q = &port->mtt[(port->mtt_selected + i) % MTT_CLASSES];
+
+		while (q->count && serve_mtt(port, q))
+			;
+	}
+	port->mtt_selected = (port->mtt_selected + 1) % MTT_CLASSES;
+	for (unsigned c = 0; c < V2P_CHANNELS; c++) {
+		unsigned is_done = port->slot[c].state == V2P_SLOT_DONE && port->pending >> c & 1;
+
+		port->pending &= (uint8_t) ~(is_done << c);
+		done += is_done;
+	}
+	return done;
+}
+
+/* The pending request of the channel was completed. Is it this one, and still true? */
+static bool take_result(struct v2p_port *port, struct v2p_slot *s, bool same, uint8_t **addr,
+	uint64_t *run, enum v2p_state *result)
+{
+	s->state = V2P_SLOT_IDLE;
+	if (!same || s->generation != generation(port->v2p))
+		return false;
+	*addr = s->addr;
+	*run = s->run;
+	*result = s->result;
+	return true;
+}
+
+enum v2p_state v2p_request_slow(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
+	uint32_t qpn, uint32_t key, uint64_t va, uint64_t length, uint32_t access, uint8_t **addr,
+	uint64_t *run)
+{
+	struct v2p_slot *s = &port->slot[channel];
+	enum v2p_state r;
+
+	if (s->state == V2P_SLOT_DONE &&
+		take_result(
+			port, s, same_request(s, pd, qpn, key, va, length, access), addr, run, &r))
+		return r;
+	if (s->state != V2P_SLOT_IDLE)
+		return V2P_PENDING;
+	*s = (struct v2p_slot){.pd = pd,
+		.qpn = qpn,
+		.key = key,
+		.access = access,
+		.va = va,
+		.length = length,
+		.generation = generation(port->v2p)};
+	MACHINE_STEP(mpt_ctl_machine, MPT_CTL_IDLE, MPT_CTL_LOOKUP);
+	r = mpt_try(port, key, s->entry, !port->pend_misses);
+	if (r == V2P_PENDING) {
+		MACHINE_STEP(mpt_ctl_machine, MPT_CTL_LOOKUP, MPT_CTL_MISS_PROC);
+		MACHINE_STEP(mpt_ctl_machine, MPT_CTL_MISS_PROC, MPT_CTL_IDLE);
+		s->state = V2P_SLOT_MPT;
+		port->pending |= (uint8_t)(1u << channel);
+		count(port->counters, COUNTER_v2p_pending);
+		return V2P_PENDING;
+	}
+	MACHINE_STEP(mpt_ctl_machine, MPT_CTL_LOOKUP, MPT_CTL_HIT_PROC);
+	MACHINE_STEP(mpt_ctl_machine, MPT_CTL_HIT_PROC, MPT_CTL_IDLE);
+	if (r != V2P_SUCCESS)
+		return r;
+	match(port, channel);
+	if (s->state == V2P_SLOT_MTT) {
+		struct mtt_queue *q = &port->mtt[port->merged ? 0 : class_of(s, channel)];
+
+		/* Not before what waits already. */
+		if (q->count > 1 || !serve_mtt(port, q)) {
+			port->pending |= (uint8_t)(1u << channel);
+			count(port->counters, COUNTER_v2p_pending);
+			return V2P_PENDING;
+		}
+	}
+	s->state = V2P_SLOT_IDLE;
+	*addr = s->addr;
+	*run = s->run;
+	return s->result;
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The request scheduler: what waits, in which order it is served, whose answer is believed; and the
+ * seed's deadlock, with its cure.
+ */
+#include <string.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <rte_eal.h>
+#include <rte_memory.h>
+#include "pipeline/machine.h"
+#include "virt-to-phys/v2p.h"
+
+enum { PD = 7, A = 0x1001, B = 0x2002, C = 0x3003, PAGED = 0x4004, PAGED_WQE = 0x5005, LEN = 8192 };
+
+static struct {
+	struct v2p v2p;
+	struct counters counters;
+	struct v2p_port port;
+} f;
+
+static void make_region(uint32_t key)
+{
+	struct mpt_entry m = {.key = key,
+		.pd = PD,
+		.access = 0xf,
+		.length = LEN,
+		.phys = (uint8_t *)((uintptr_t)key << 16)};
+
+	assert_int_equal(v2p_write_mpt(&f.v2p, &m), 0);
+}
+
+static void make_paged(uint32_t key, uint32_t first)
+{
+	const uint64_t page[2] = {(uint64_t)key << 16, (uint64_t)key << 20};
+	struct mpt_entry m = {.key = key,
+		.pd = PD,
+		.access = 0xf,
+		.flags = MPT_PAGES,
+		.length = LEN,
+		.mtt_first = first,
+		.log_page = 12};
+
+	assert_int_equal(v2p_write_mtt(&f.v2p, first, page, 2), 0);
+	assert_int_equal(v2p_write_mpt(&f.v2p, &m), 0);
+}
+
+/* Caches of one line each: every other key is a miss. */
+static int setup(void **state)
+{
+	struct v2p_config c = {.name = "t",
+		.mpts = 256,
+		.mtts = 256,
+		.mpt_cache_lines = 1,
+		.mtt_cache_lines = 4,
+		.counters = &f.counters,
+		.socket = SOCKET_ID_ANY};
+
+	machine_set_test(*state);
+	memset(&f, 0, sizeof(f));
+	assert_int_equal(v2p_create(&f.v2p, &c), 0);
+	f.port = (struct v2p_port){.v2p = &f.v2p, .counters = &f.counters, .pend_misses = true};
+	make_region(A);
+	make_region(B);
+	make_region(C);
+	make_paged(PAGED, 0);
+	make_paged(PAGED_WQE, 4);
+	make_region(0x6006); /* is in the cache now */
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	v2p_destroy(&f.v2p);
+	return 0;
+}
+
+static enum v2p_state ask(enum v2p_channel channel, uint32_t key, uint64_t va)
+{
+	uint64_t run;
+	uint8_t *addr;
+	enum v2p_state s =
+		v2p_request(&f.port, channel, PD, 0, key, va, 8, ACCESS_REMOTE_READ, &addr, &run);
+
+	if (s == V2P_SUCCESS)
+		assert_ptr_equal(addr, ((uintptr_t)key << 16) + va);
+	return s;
+}
+
+static void hit__is_answered_at_once(void **state)
+{
+	(void)state;
+	assert_int_equal(ask(V2P_EE_DATA, 0x6006, 8), V2P_SUCCESS);
+	assert_int_equal(f.port.pending, 0);
+	assert_int_equal(v2p_poll(&f.port), 0);
+}
+
+static void miss__waits_for_the_next_poll(void **state)
+{
+	(void)state;
+	assert_int_equal(ask(V2P_EE_DATA, A, 8), V2P_PENDING);
+	assert_int_equal(ask(V2P_EE_DATA, A, 8), V2P_PENDING);
+	assert_int_equal(counter_read(&f.counters, COUNTER_v2p_pending), 1);
+	assert_int_equal(v2p_poll(&f.port), 1);
+	assert_int_equal(ask(V2P_EE_DATA, A, 8), V2P_SUCCESS);
+	assert_int_equal(v2p_poll(&f.port), 0);
+}
+
+static void miss__holds_back_its_channel_alone(void **state)
+{
+	(void)state;
+	assert_int_equal(ask(V2P_EE_DATA, A, 8), V2P_PENDING);
+	assert_int_equal(ask(V2P_EE_DATA, B, 8), V2P_PENDING); /* not taken up */
+	assert_int_equal(ask(V2P_RRC_DATA, C, 8), V2P_PENDING);
+	assert_int_equal(ask(V2P_WP_DATA, 0x6006, 8), V2P_SUCCESS);
+	assert_int_equal(v2p_poll(&f.port), 2);
+	assert_int_equal(ask(V2P_EE_DATA, A, 8), V2P_SUCCESS);
+	assert_int_equal(ask(V2P_RRC_DATA, C, 8), V2P_SUCCESS);
+}
+
+/* With one line, what one channel refills another evicts: the answers come all the same. */
+static void miss__makes_progress_with_one_line(void **state)
+{
+	static const uint32_t keys[] = {A, B, C};
+
+	(void)state;
+	for (unsigned round = 0; round < 10; round++) {
+		for (unsigned c = 1; c < V2P_CHANNELS; c++)
+			assert_int_equal(ask(c, keys[(c + round) % 3], round), V2P_PENDING);
+		assert_int_equal(v2p_poll(&f.port), V2P_CHANNELS - 1);
+		for (unsigned c = 1; c < V2P_CHANNELS; c++)
+			assert_int_equal(ask(c, keys[(c + round) % 3], round), V2P_SUCCESS);
+		assert_int_equal(f.port.pending, 0);
+		make_region(0x7007); /* evicts the last */
+		assert_int_equal(v2p_invalidate_mpt(&f.v2p, 0x7007), 0);
+	}
+}
+
+static void refusal__comes_in_the_same_way(void **state)
+{
+	uint64_t run;
+	uint8_t *addr;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(ask(V2P_EE_DATA, A + 0x10000, 8), i ? V2P_KEY_ERR : V2P_PENDING);
+		assert_int_equal(ask(V2P_RRC_DATA, B, LEN - 4), i ? V2P_LENGTH_ERR : V2P_PENDING);
+		assert_int_equal(v2p_request(&f.port, V2P_WP_DATA, PD + 1, 0, C, 0, 1,
+					 ACCESS_REMOTE_READ, &addr, &run),
+			i ? V2P_PD_ERR : V2P_PENDING);
+		assert_int_equal(v2p_poll(&f.port), i ? 0 : 3);
+	}
+}
+
+static void result__of_another_request_is_dropped(void **state)
+{
+	(void)state;
+	assert_int_equal(ask(V2P_EE_DATA, A, 8), V2P_PENDING);
+	assert_int_equal(v2p_poll(&f.port), 1);
+	assert_int_equal(ask(V2P_EE_DATA, B, 8), V2P_PENDING);
+	assert_int_equal(v2p_poll(&f.port), 1);
+	assert_int_equal(ask(V2P_EE_DATA, B, 8), V2P_SUCCESS);
+}
+
+static void result__is_not_believed_after_an_invalidation(void **state)
+{
+	(void)state;
+	assert_int_equal(ask(V2P_EE_DATA, A, 8), V2P_PENDING);
+	assert_int_equal(v2p_poll(&f.port), 1);
+	assert_int_equal(v2p_invalidate_mpt(&f.v2p, A), 0);
+	make_region(0x7007); /* so that it is not seen at once */
+	assert_int_equal(ask(V2P_EE_DATA, A, 8), V2P_PENDING);
+	assert_int_equal(v2p_poll(&f.port), 1);
+	assert_int_equal(ask(V2P_EE_DATA, A, 8), V2P_KEY_ERR);
+}
+
+/* The key of the entry that was refilled last. */
+static uint32_t cached(void)
+{
+	return (uint32_t)tpt_line(&f.v2p.mpt_cache, 0, 0)[MPT_WORD_KEY_PD];
+}
+
+static void order__ceu_first_others_in_turn(void **state)
+{
+	unsigned last[V2P_CHANNELS] = {0};
+
+	(void)state;
+	for (unsigned round = 0; round < V2P_CHANNELS - 1; round++) {
+		static const uint32_t keys[V2P_CHANNELS] = {
+			A, B, C, 0x6006, 0x8008, 0x9009, 0xa00a, 0xb00b};
+
+		for (unsigned c = 4; c < V2P_CHANNELS && round == 0; c++)
+			make_region(keys[c]);
+		make_region(0xc00c);
+		assert_int_equal(v2p_invalidate_mpt(&f.v2p, 0xc00c), 0);
+		for (unsigned c = 0; c < V2P_CHANNELS; c++)
+			assert_int_equal(ask(c, keys[c], 8), V2P_PENDING);
+		assert_int_equal(v2p_poll(&f.port), V2P_CHANNELS);
+		assert_int_not_equal(cached(), keys[V2P_CEU]);
+		for (unsigned c = 0; c < V2P_CHANNELS; c++) {
+			last[c] += cached() == keys[c];
+			assert_int_equal(ask(c, keys[c], 8), V2P_SUCCESS);
+		}
+	}
+	for (unsigned c = 1; c < V2P_CHANNELS; c++)
+		assert_int_equal(last[c], 1); /* each was the last once */
+}
+
+static void held_set__keeps_a_request_waiting(void **state)
+{
+	struct tpt_hold hold;
+
+	(void)state;
+	f.port.pend_misses = false;
+	assert_true(tpt_take(&f.v2p.mpt_cache, A & 255, NULL, &hold));
+	assert_int_equal(ask(V2P_EE_DATA, A, 8), V2P_PENDING);
+	assert_int_equal(v2p_poll(&f.port), 0);
+	tpt_release(&hold);
+	assert_int_equal(v2p_poll(&f.port), 1);
+	assert_int_equal(ask(V2P_EE_DATA, A, 8), V2P_SUCCESS);
+	assert_int_equal(ask(V2P_EE_DATA, B, 8), V2P_SUCCESS); /* a miss is none of that */
+}
+
+static void pages__answered_at_once_or_later(void **state)
+{
+	(void)state;
+	assert_int_equal(ask(V2P_EE_DATA, PAGED, 8), V2P_PENDING);
+	assert_int_equal(v2p_poll(&f.port), 1);
+	assert_int_equal(ask(V2P_EE_DATA, PAGED, 8), V2P_SUCCESS);
+	assert_int_equal(ask(V2P_EE_DATA, PAGED, 16), V2P_SUCCESS);
+}
+
+/*
+ * A read of data waits for pages that somebody else holds (in hardware: its data has nowhere to
+ * go), and is let go only once a descriptor was read. Returns whether that ever happens.
+ */
+static bool data_waits_for_a_descriptor(bool merged)
+{
+	struct tpt_hold hold;
+	bool read = false;
+
+	f.port.merged = merged;
+	assert_true(tpt_take(&f.v2p.mtt_cache, 0, NULL, &hold)); /* PAGED's pages */
+	assert_int_equal(ask(V2P_EE_DATA, PAGED, 8), V2P_PENDING);
+	v2p_poll(&f.port);
+	for (unsigned poll = 0; poll < 100 && !read; poll++) {
+		read = ask(V2P_EE_RQ_WQE, PAGED_WQE, 8) == V2P_SUCCESS;
+		assert_int_equal(ask(V2P_EE_DATA, PAGED, 8), V2P_PENDING);
+		v2p_poll(&f.port);
+	}
+	tpt_release(&hold);
+	v2p_poll(&f.port);
+	assert_int_equal(ask(V2P_EE_DATA, PAGED, 8), V2P_SUCCESS);
+	return read;
+}
+
+static void deadlock__in_one_queue(void **state)
+{
+	(void)state;
+	assert_false(data_waits_for_a_descriptor(true));
+}
+
+static void deadlock__not_in_three(void **state)
+{
+	(void)state;
+	assert_true(data_waits_for_a_descriptor(false));
+}
+
+static int group_setup(void **state)
+{
+	char *argv[] = {"test", "--no-huge", "-m", "64", "--no-pci", "--no-shconf",
+		"--no-telemetry", "--lcores=0@0", "--log-level=lib.*:4", NULL};
+
+	(void)state;
+	return rte_eal_init(9, argv) < 0;
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_prestate_setup_teardown(name, setup, teardown, #name)
+	const struct CMUnitTest tests[] = {
+		TEST(hit__is_answered_at_once),
+		TEST(miss__waits_for_the_next_poll),
+		TEST(miss__holds_back_its_channel_alone),
+		TEST(miss__makes_progress_with_one_line),
+		TEST(refusal__comes_in_the_same_way),
+		TEST(result__of_another_request_is_dropped),
+		TEST(result__is_not_believed_after_an_invalidation),
+		TEST(order__ceu_first_others_in_turn),
+		TEST(held_set__keeps_a_request_waiting),
+		TEST(pages__answered_at_once_or_later),
+		TEST(deadlock__in_one_queue),
+		TEST(deadlock__not_in_three),
+	};
+
+	return cmocka_run_group_tests_name("request_scheduler", tests, group_setup, NULL);
+}
