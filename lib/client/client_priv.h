@@ -129,9 +129,9 @@ struct softhca_context {
 
 	/* events.c: a thread sorts what the daemon reports, once somebody wants to know */
 	pthread_t dispatcher;
-	bool dispatching; /* event_lock */
-	int stop;	  /* eventfd: ends the dispatcher */
-	uint32_t eq_taken;
+	bool dispatching;  /* event_lock */
+	int stop;	   /* eventfd: ends the dispatcher */
+	uint32_t eq_taken; /* event_lock; the dispatcher reads it without; atomic */
 	struct event_queue async;
 
 	struct spin uar_lock CACHE_LINE;

@@ -189,12 +189,13 @@ static void dispatch(struct softhca_context *ctx, const struct eqe *eqe)
 		event_queue_put(&ctx->async, &e);
 }
 
+/* The dispatcher asks without the lock: it may see one that another thread has just taken. */
 static bool event_there(const struct softhca_context *ctx)
 {
-	uint8_t phase = (ctx->eq_taken / EQ_ENTRIES & 1) ^ 1;
+	uint32_t taken = __atomic_load_n(&ctx->eq_taken, __ATOMIC_RELAXED);
+	uint8_t phase = (taken / EQ_ENTRIES & 1) ^ 1;
 
-	return __atomic_load_n(
-		       &ctx->page->eq[ctx->eq_taken % EQ_ENTRIES].owner, __ATOMIC_ACQUIRE) == phase;
+	return __atomic_load_n(&ctx->page->eq[taken % EQ_ENTRIES].owner, __ATOMIC_ACQUIRE) == phase;
 }
 
 void events_drain(struct softhca_context *ctx)
@@ -203,7 +204,7 @@ void events_drain(struct softhca_context *ctx)
 	while (event_there(ctx)) {
 		struct eqe e = ctx->page->eq[ctx->eq_taken % EQ_ENTRIES];
 
-		ctx->eq_taken++;
+		__atomic_store_n(&ctx->eq_taken, ctx->eq_taken + 1, __ATOMIC_RELAXED);
 		__atomic_store_n(&ctx->page->eq_consumer, ctx->eq_taken, __ATOMIC_RELEASE);
 		dispatch(ctx, &e);
 	}
