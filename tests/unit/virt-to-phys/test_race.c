@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Three lcores translate and invalidate while the control thread makes regions and takes them away,
+ * with caches so small that every set is fought for: no answer may name another region's memory.
+ * Meant for TSan, too.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <rte_eal.h>
+#include <rte_memory.h>
+#include "virt-to-phys/v2p.h"
+
+enum { REGIONS = 64, LIVES = 3, PD = 7, PAGE = 4096, AT = 5000, THREADS = 3, CHANGES = 20000 };
+
+static struct v2p v2p;
+static struct counters counters[THREADS + 1];
+static uint32_t stop, wrong;
+
+static uint32_t draw(uint64_t *x)
+{
+	*x = *x * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(*x >> 33);
+}
+
+/* Every life of an index has a key, an address and pages of its own: nothing here quiesces. */
+static uint32_t draw_key(uint64_t *x)
+{
+	return draw(x) % REGIONS | (1 + draw(x) % LIVES) * 256;
+}
+
+static uint64_t address_of(uint32_t key)
+{
+	return key & 1 ? ((uint64_t)key << 20) + AT - PAGE : ((uint64_t)key << 24) + AT;
+}
+
+static void translate(struct v2p_port *port, bool may_wait, uint32_t key)
+{
+	uint64_t va = (uint64_t)key * 2 * PAGE + AT, run;
+	enum v2p_state s;
+	uint8_t *addr;
+
+	v2p_poll(port);
+	if (may_wait)
+		s = v2p_request(
+			port, V2P_EE_DATA, PD, 0, key, va, 64, ACCESS_REMOTE_READ, &addr, &run);
+	else
+		s = v2p_map(port, V2P_EE_DATA, PD, key, va, 64, ACCESS_REMOTE_READ, &addr, &run);
+	if (s == V2P_PD_ERR || s == V2P_FLAGS_ERR ||
+		(s == V2P_SUCCESS && (uintptr_t)addr != address_of(key)))
+		__atomic_fetch_add(&wrong, 1, __ATOMIC_RELAXED);
+}
+
+static void *data_path(void *arg)
+{
+	unsigned id = (unsigned)(uintptr_t)arg;
+	struct v2p_port port = {.v2p = &v2p, .counters = &counters[id], .pend_misses = id == 2};
+	uint64_t x = id;
+
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		uint32_t key = draw_key(&x);
+
+		if (draw(&x) % 16 == 0)
+			v2p_invalidate_remote(&v2p, PD, 0, key);
+		else
+			translate(&port, id != 0, key);
+	}
+	return NULL;
+}
+
+static void make(uint32_t key)
+{
+	const uint64_t page[2] = {(uint64_t)key << 24, (uint64_t)key << 20};
+	struct mpt_entry m = {.key = key,
+		.pd = PD,
+		.access = 0xf,
+		.flags = MPT_INVALIDATE_REMOTE,
+		.start = (uint64_t)key * 2 * PAGE,
+		.length = 2 * PAGE,
+		.phys = (uint8_t *)((uintptr_t)key << 24)};
+
+	if (key & 1) {
+		m.flags |= MPT_PAGES | MPT_OWNS_PAGES;
+		m.first_offset = 0;
+		m.mtt_first = (key % REGIONS * LIVES + (key >> 8) - 1) * 2;
+		m.log_page = 12;
+		assert_int_equal(v2p_write_mtt(&v2p, m.mtt_first, page, 2), 0);
+	}
+	assert_int_equal(v2p_write_mpt(&v2p, &m), 0);
+}
+
+static void race(uint32_t lines)
+{
+	struct v2p_config c = {.name = "race",
+		.mpts = 256,
+		.mtts = 512,
+		.mpt_cache_lines = lines,
+		.mtt_cache_lines = lines,
+		.counters = &counters[THREADS],
+		.socket = SOCKET_ID_ANY};
+	uint32_t owned[REGIONS] = {0};
+	pthread_t thread[THREADS];
+	uint64_t x = 99;
+
+	stop = wrong = 0;
+	assert_int_equal(v2p_create(&v2p, &c), 0);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, data_path, (void *)i), 0);
+	for (unsigned i = 0; i < CHANGES; i++) {
+		uint32_t key = draw_key(&x), *o = &owned[key % REGIONS];
+
+		if (*o)
+			assert_int_equal(v2p_invalidate_mpt(&v2p, *o), 0);
+		else
+			make(key);
+		*o = *o ? 0 : key;
+	}
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	assert_int_equal(wrong, 0);
+	v2p_destroy(&v2p);
+}
+
+static void race__one_line(void **state)
+{
+	(void)state;
+	race(1);
+}
+
+static void race__few_lines(void **state)
+{
+	(void)state;
+	race(8);
+}
+
+static int group_setup(void **state)
+{
+	char *argv[] = {"test", "--no-huge", "-m", "64", "--no-pci", "--no-shconf",
+		"--no-telemetry", "--lcores=0@0", "--log-level=lib.*:4", NULL};
+
+	(void)state;
+	return rte_eal_init(9, argv) < 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(race__one_line),
+		cmocka_unit_test(race__few_lines),
+	};
+
+	return cmocka_run_group_tests_name("v2p_race", tests, group_setup, NULL);
+}
