@@ -144,10 +144,10 @@ static void visit__none_without_room(void **state)
 	fx_fill(CHANNEL_RTC_RPG, 0);
 	write_of(0, 1);
 	rtc_poll(fx->e);
-	assert_true(looked_at() == before);
+	fx_assert_steps(looked_at(), before);
 	fx_unfill(CHANNEL_RTC_RPG);
 	rtc_poll(fx->e);
-	assert_true(looked_at() == before + 1);
+	fx_assert_steps(looked_at(), before + 1);
 }
 
 static void visit__none_when_the_quantum_is_spent(void **state)
@@ -160,7 +160,7 @@ static void visit__none_when_the_quantum_is_spent(void **state)
 	rtc_poll(fx->e);
 	assert_run(0, TURN);
 	assert_no_more();
-	assert_true(looked_at() == before + 1);
+	fx_assert_steps(looked_at(), before + 1);
 	rtc_poll(fx->e);
 	assert_run(1, 1);
 }
@@ -199,9 +199,9 @@ static void visit__bounded_number(void **state)
 		fx_put(CHANNEL_DP_RTC, m);
 	}
 	rtc_poll(fx->e);
-	assert_true(looked_at() == before + BURST);
+	fx_assert_steps(looked_at(), before + BURST);
 	rtc_poll(fx->e);
-	assert_true(looked_at() == before + BURST + 6);
+	fx_assert_steps(looked_at(), before + BURST + 6);
 	for (uint32_t i = 0; i < BURST + 6;
 		i++) { /* flushed: the fixture knows only a few of them */
 		struct qp *q = qp_at(&fx->h->qps, i);
@@ -433,10 +433,10 @@ static void segment__waits_in_its_state(void **state)
 	fx_fill(CHANNEL_RTC_RPG, 1);
 	write_of(0, 2); /* one goes, the other waits */
 	rtc_poll(fx->e);
-	assert_true(machine_taken(machine, RR_FETCH_DATA_MR, RR_FETCH_DATA_MR) == before + 2);
+	fx_assert_steps(machine_taken(machine, RR_FETCH_DATA_MR, RR_FETCH_DATA_MR), before + 2);
 	fx_unfill(CHANNEL_RTC_RPG);
 	rtc_poll(fx->e);
-	assert_true(machine_taken(machine, RR_FETCH_DATA_MR, RR_FETCH_DATA_MR) == before + 2);
+	fx_assert_steps(machine_taken(machine, RR_FETCH_DATA_MR, RR_FETCH_DATA_MR), before + 2);
 	fx_assert_cqe(USER_RDMA_WRITE, 0);
 }
 

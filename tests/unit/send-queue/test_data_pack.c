@@ -254,9 +254,8 @@ static void dp_poll__kinds_of_requests(void **state)
 		request_of(m)->outcome = rows[i].outcome;
 		fx_put(CHANNEL_WP_DP, m);
 		assert_int_equal(dp_poll(fx->e), 1);
-		if (taken(DP_META_FWD, rows[i].to) != before + 1)
-			fail_msg("row %u", i);
-		assert_true(taken(DP_ENTRY, DP_IDLE) == entries + (rows[i].to == DP_ENTRY));
+		fx_assert_steps(taken(DP_META_FWD, rows[i].to), before + 1);
+		fx_assert_steps(taken(DP_ENTRY, DP_IDLE), entries + (rows[i].to == DP_ENTRY));
 		rte_mbuf_raw_free(fx_take(CHANNEL_DP_RTC));
 	}
 }
@@ -270,7 +269,7 @@ static void dp_copy__entry_after_entry(void **state)
 	struct rte_mbuf *m = gather(lengths, RTE_DIM(lengths), 5, &total);
 
 	copy_in_pieces(m, total, 60, 5, true);
-	assert_true(taken(DP_SGL_DATA_TRANS, DP_SGL_DATA_NEXT) == before + 4);
+	fx_assert_steps(taken(DP_SGL_DATA_TRANS, DP_SGL_DATA_NEXT), before + 4);
 	rte_mbuf_raw_free(m);
 }
 

@@ -76,7 +76,7 @@ static void end__send_without_data(void **state)
 	struct wqe w = wqe_begin(0, 0, 0);
 
 	assert_outcome(parse(&w, USER_SEND), OUTCOME_OK, 0);
-	assert_true(machine_taken("WQEParse", WP_NEXT_SEG, WP_IDLE) == before + 1);
+	fx_assert_steps(machine_taken("WQEParse", WP_NEXT_SEG, WP_IDLE), before + 1);
 }
 
 /* An entry that was another descriptor's is not checked. */

@@ -263,7 +263,7 @@ static void ws_poll__no_visits_in_vain(void **state)
 	before = taken(WS_IDLE, WS_FROM_DBQ_JUDGE);
 	put(0, 512);
 	ws_poll(fx->e);
-	assert_true(taken(WS_IDLE, WS_FROM_DBQ_JUDGE) == before);
+	fx_assert_steps(taken(WS_IDLE, WS_FROM_DBQ_JUDGE), before);
 	fx->e->settings.pipeline_depth = 1;
 	put(1, 0);
 	put(1, 64); /* waits for the first one to be sent */
@@ -273,7 +273,7 @@ static void ws_poll__no_visits_in_vain(void **state)
 	before = taken(WS_IDLE, WS_FROM_DBQ_JUDGE);
 	put(1, 128);
 	ws_poll(fx->e);
-	assert_true(taken(WS_IDLE, WS_FROM_DBQ_JUDGE) == before);
+	fx_assert_steps(taken(WS_IDLE, WS_FROM_DBQ_JUDGE), before);
 	fx_unfill(CHANNEL_WS_WP);
 	wit_clear(fx->e, q);
 }
@@ -286,14 +286,14 @@ static void ws_poll__woken(void **state)
 
 	wake_post(&fx->e->wake[WAKE_WS], &q->wake[WAKE_WS], q->index);
 	ws_poll(fx->e);
-	assert_true(taken(WS_PARKED, WS_IDLE) == before);
+	fx_assert_steps(taken(WS_PARKED, WS_IDLE), before);
 	q->state = QP_SQD;
 	put(0, 0);
 	ws_poll(fx->e);
 	assert_int_equal(q->ws.parked, 1);
 	wake_post(&fx->e->wake[WAKE_WS], &q->wake[WAKE_WS], q->index);
 	ws_poll(fx->e);
-	assert_true(taken(WS_PARKED, WS_IDLE) == before + 1);
+	fx_assert_steps(taken(WS_PARKED, WS_IDLE), before + 1);
 }
 
 /* The rest of a chain comes back: in front of the doorbell that waits, and of those to come. */
@@ -368,10 +368,10 @@ static void ws_poll__visits_are_bounded(void **state)
 		fx_put(CHANNEL_DBP_WS, m);
 	}
 	ws_poll(fx->e);
-	assert_true(taken(WS_FROM_DBQ_JUDGE, WS_PARKED) == before + BURST);
+	fx_assert_steps(taken(WS_FROM_DBQ_JUDGE, WS_PARKED), before + BURST);
 	ws_poll(fx->e);
 	ws_poll(fx->e);
-	assert_true(taken(WS_FROM_DBQ_JUDGE, WS_PARKED) == before + BURST + 6);
+	fx_assert_steps(taken(WS_FROM_DBQ_JUDGE, WS_PARKED), before + BURST + 6);
 	for (uint32_t i = 0; i < BURST + 6; i++) {
 		struct qp *q = qp_at(&fx->h->qps, i);
 
