@@ -168,9 +168,11 @@ static const struct command {
 static enum ceu_status check(
 	uint16_t op, const void *in, uint32_t in_bytes, const void *out, uint32_t out_bytes)
 {
-	const struct command *c = &commands[op];
+	static const struct command none;
+	const struct command *c =
+		op < sizeof(commands) / sizeof(commands[0]) ? &commands[op] : &none;
 
-	if (op >= sizeof(commands) / sizeof(commands[0]) || !(c->flags & LISTED))
+	if (!(c->flags & LISTED))
 		return CEU_BAD_OP;
 	if (in_bytes != c->in_bytes && !((c->flags & IN_MAYBE) && in_bytes == 0))
 		return CEU_BAD_PARAM;

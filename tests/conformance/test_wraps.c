@@ -32,33 +32,34 @@ static void add_all(struct traffic *t, int node)
 		traffic_add(t, node, 0, kinds[i], i == 1 || i == 2 ? 3000 : 700 + i);
 }
 
+static struct sim *sims[2]; /* without credits and with; made when first wanted */
+
 static void wrap(uint32_t below_psn, uint32_t below_msn, bool credits, bool bad_wire)
 {
 	static struct traffic t;
-	static struct sim *s[2];
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 
 	p.memory_bytes = TRAFFIC_MEMORY;
 	p.no_credits = !credits;
 	p.psn = below_psn ? WRAP - below_psn : 5;
 	p.seed = below_psn * 100 + below_msn + 1;
-	if (!s[credits])
-		s[credits] = sim_create(&p);
-	sim_reset(s[credits], &p);
+	if (!sims[credits])
+		sims[credits] = sim_create(&p);
+	sim_reset(sims[credits], &p);
 	if (below_msn)
-		set_counters(s[credits], WRAP - below_msn);
+		set_counters(sims[credits], WRAP - below_msn);
 	if (bad_wire)
-		s[credits]->faults = (struct sim_faults){.loss_ppm = 100000,
+		sims[credits]->faults = (struct sim_faults){.loss_ppm = 100000,
 			.duplicate_ppm = 50000,
 			.reorder_ppm = 50000,
 			.most_lost = 7};
-	traffic_begin(&t, s[credits], "PSN %u, MSN %u below 2^24, credits %d, bad wire %d",
+	traffic_begin(&t, sims[credits], "PSN %u, MSN %u below 2^24, credits %d, bad wire %d",
 		below_psn, below_msn, credits, bad_wire);
 	for (int n = 0; n < 2; n++)
 		add_all(&t, n);
 	assert_true(traffic_run(&t));
 	for (int n = 0; n < 2; n++) {
-		const struct qp *q = sim_context(s[credits], n, 0);
+		const struct qp *q = sim_context(sims[credits], n, 0);
 
 		assert_int_equal(q->ee.expected_psn, q->rtc.next_psn);
 		assert_int_equal(q->ee.msn,
@@ -96,6 +97,15 @@ static int begin(void **state)
 	return 0;
 }
 
+static int end(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		if (sims[i])
+			sim_destroy(sims[i]);
+	return 0;
+}
+
 #define T(f)                                                                                       \
 	{                                                                                          \
 #f, f, begin, NULL, (void *)(uintptr_t) #f                                         \
@@ -109,5 +119,5 @@ int main(void)
 		T(wrap__all_of_them),
 	};
 
-	return cmocka_run_group_tests_name("wraps", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("wraps", tests, NULL, end);
 }

@@ -19,7 +19,8 @@ static struct rte_mbuf *parse_before(
 {
 	struct rte_mbuf *m = fetched(w->qp, opcode, w->offset, w->bytes);
 
-	memcpy(request_wqe(m) + w->bytes, stale, bytes);
+	if (bytes)
+		memcpy(request_wqe(m) + w->bytes, stale, bytes);
 	fx_put(CHANNEL_WS_WP, m);
 	assert_true(wp_poll(fx->e) > 0);
 	m = fx_take(CHANNEL_WP_DP);
