@@ -2,6 +2,8 @@
 /* What an HCA is made of: all of it is given back, also when it comes to nothing half way because
  * there is no more. Allocations of lib/ are counted and refused by the linker's --wrap. */
 #include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
 #include <rte_errno.h>
 #include <rte_malloc.h>
 #include <rte_memzone.h>
@@ -9,6 +11,7 @@
 #include "engine_fixture.h"
 
 static unsigned allocations, refused_at; /* 0: none is refused */
+static int64_t mapped_bytes, pieces;	 /* mmap() and calloc(), less what was given back */
 
 static bool refused(void)
 {
@@ -76,11 +79,49 @@ struct rte_mempool *__wrap_rte_pktmbuf_pool_create(
 			 : __real_rte_pktmbuf_pool_create(name, n, cache, priv, room, socket);
 }
 
+void *__real_mmap64(void *at, size_t bytes, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap64(void *at, size_t bytes, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap64(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
+{
+	void *p = refused() ? MAP_FAILED : __real_mmap64(at, bytes, protection, flags, fd, offset);
+
+	if (p != MAP_FAILED)
+		mapped_bytes += (int64_t)bytes;
+	return p;
+}
+
+int __real_munmap(void *at, size_t bytes);
+int __wrap_munmap(void *at, size_t bytes);
+int __wrap_munmap(void *at, size_t bytes)
+{
+	mapped_bytes -= (int64_t)bytes;
+	return __real_munmap(at, bytes);
+}
+
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size)
+{
+	void *p = refused() ? NULL : __real_calloc(n, size);
+
+	pieces += p != NULL;
+	return p;
+}
+
+void __real_free(void *p);
+void __wrap_free(void *p);
+void __wrap_free(void *p)
+{
+	pieces -= p != NULL;
+	__real_free(p);
+}
+
 /* ---- what is in use ---- */
 
 struct in_use {
 	uint64_t blocks, bytes; /* of the heap; memory zones (tables, rings, pools) come from it */
 	unsigned zones, pools;
+	int64_t mapped_bytes, pieces; /* of the process: contexts, and what is known of them */
 };
 
 static void add_zone(const struct rte_memzone *zone, void *to)
@@ -96,7 +137,7 @@ static void add_pool(struct rte_mempool *pool, void *to)
 static struct in_use in_use(void)
 {
 	struct rte_malloc_socket_stats s;
-	struct in_use u = {0};
+	struct in_use u = {.mapped_bytes = mapped_bytes, .pieces = pieces};
 
 	assert_int_equal(rte_malloc_get_socket_stats(0, &s), 0);
 	u.blocks = s.alloc_count;
@@ -114,6 +155,8 @@ static void assert_same(const struct in_use *before)
 	assert_int_equal(now.pools, before->pools);
 	assert_int_equal(now.blocks, before->blocks);
 	assert_int_equal(now.bytes, before->bytes);
+	assert_true(now.mapped_bytes == before->mapped_bytes);
+	assert_true(now.pieces == before->pieces);
 	assert_int_equal(rte_mempool_in_use_count(fx->packets), 0);
 	assert_int_equal(rte_mempool_in_use_count(fx->descriptors), 0);
 }
