@@ -133,6 +133,91 @@ static void eq_owe__place_by_place(void **state)
 	assert_false(take_event(&ev));
 	for (unsigned i = 0; i < 64; i++)
 		assert_true(came[i]);
+	assert_int_equal(counter_read(&counters, COUNTER_eq_overruns), 64); /* none in vain */
+}
+
+/* Of a QP's two events one finds room, and the other waits for the next. */
+static void eq_owe__half_of_an_object(void **state)
+{
+	struct eqe ev;
+
+	fill_eq();
+	eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 0x1001);
+	eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 0x1001);
+	assert_true(take_event(&ev));
+	completion_notify(&completion, &counters);
+	assert_int_equal(counter_read(&counters, COUNTER_events_owed), 1);
+	drain_eq();
+	completion_notify(&completion, &counters);
+	completion_notify(&completion, &counters);
+	assert_true(take_event(&ev));
+	assert_int_equal(ev.type, EQE_LAST_WQE);
+	assert_int_equal(counter_read(&counters, COUNTER_events_owed), 2);
+}
+
+/* No lcore is kept for long: so many objects are looked at in one turn. */
+static void eq_owe__a_part_at_a_time(void **state)
+{
+	enum { LOOK = 1024 };
+	static const uint32_t came_in[] = {
+		0x10000 + LOOK - 1, 0x10000 + LOOK, 0x10000 + 4 * LOOK - 1};
+	static const unsigned turns[] = {1, 1, 2};
+	struct eqe ev;
+
+	completion_destroy(&completion);
+	assert_int_equal(completion_create(&completion, 64, 4 * LOOK, 64), 0);
+	eq_write(&completion, CLIENT, &page, pipes[1]);
+	fill_eq();
+	for (unsigned i = 0; i < 3; i++)
+		eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, came_in[i]);
+	drain_eq();
+	for (unsigned i = 0; i < 3; i++) {
+		for (unsigned n = 0; n < turns[i]; n++) {
+			assert_false(take_event(&ev));
+			completion_notify(&completion, &counters);
+		}
+		assert_true(take_event(&ev));
+		assert_int_equal(ev.number, came_in[i]);
+	}
+	assert_false(take_event(&ev));
+}
+
+/* Looking for one client takes nothing from another. */
+static void eq_owe__to_two_clients(void **state)
+{
+	static struct client_page other __attribute__((aligned(4096)));
+
+	memset(&other, 0, sizeof(other));
+	eq_write(&completion, CLIENT + 1, &other, pipes[1]);
+	for (uint32_t i = 0; i < EQ_ENTRIES; i++)
+		assert_true(eq_post(&completion, &counters, CLIENT + 1, EQE_COMM_EST, 0x100 + i));
+	fill_eq();
+	eq_post(&completion, &counters, CLIENT + 1, EQE_LAST_WQE, 0x1002);
+	eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 0x1001);
+	drain_eq();
+	for (unsigned i = 0; i < 3; i++)
+		completion_notify(&completion, &counters);
+	assert_int_equal(counter_read(&counters, COUNTER_events_owed), 1);
+	__atomic_store_n(&other.eq_consumer, EQ_ENTRIES, __ATOMIC_RELEASE);
+	for (unsigned i = 0; i < 3; i++)
+		completion_notify(&completion, &counters);
+	assert_int_equal(counter_read(&counters, COUNTER_events_owed), 2);
+	assert_int_equal(other.eq[0].number, 0x1002);
+}
+
+/* A new client begins with an open queue and nothing to be woken for. */
+static void eq_write__begins_anew(void **state)
+{
+	assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 1));
+	eq_hold(&completion, CLIENT);
+	eq_remove(&completion, CLIENT);
+	memset(&page, 0, sizeof(page));
+	eq_taken = 0;
+	page.waiting = 1;
+	eq_write(&completion, CLIENT, &page, pipes[1]);
+	completion_notify(&completion, &counters);
+	assert_int_equal(page.waiting, 1);
+	assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 2));
 }
 
 /* What was owed of an object that has gone, or to a client that has, is not told to others. */
@@ -256,6 +341,10 @@ int main(void)
 		FX_TEST(eq_post__nobody_there),
 		FX_TEST(eq_owe__comes_when_there_is_room),
 		FX_TEST(eq_owe__place_by_place),
+		FX_TEST(eq_owe__half_of_an_object),
+		FX_TEST(eq_owe__a_part_at_a_time),
+		FX_TEST(eq_owe__to_two_clients),
+		FX_TEST(eq_write__begins_anew),
 		FX_TEST(eq_owe__not_to_others),
 		FX_TEST(eq_owe__hostile_consumer_index),
 		FX_TEST(eq_map__types),
