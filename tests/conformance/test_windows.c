@@ -503,6 +503,24 @@ static void local__between_failures(void **state)
 	rig_end(s);
 }
 
+/* Unsignaled: executed in its turn, and silent; one that fails is not. */
+static void local__unsignaled(void **state)
+{
+	struct sim *s = two(1);
+	uint32_t lkey = region(s), window = window_2(s), at;
+	struct wqe_bind u = bind_unit(s, window | TAG(1), lkey);
+	struct sim_wr wr = {
+		.opcode = USER_BIND_MW, .unsignaled = true, .units = &u, .unit_bytes = sizeof(u)};
+
+	sim_post(s, 0, 0, &wr);
+	at = post_invalidate(s, 0, window | TAG(1), false);
+	expect_done(s, 0, USER_LOCAL_INV, at);
+	sim_post(s, 0, 0, &wr);
+	at = sim_post(s, 0, 0, &wr); /* is bound */
+	expect_error(s, 0, SYNDROME_MW_BIND, at);
+	sim_destroy(s);
+}
+
 static void local__of_a_uc_queue_pair(void **state)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
@@ -616,6 +634,7 @@ int main(void)
 		CONFORMANCE_TEST(local__each_refusal_has_its_counter),
 		CONFORMANCE_TEST(local__flushed_in_err_is_not_executed),
 		CONFORMANCE_TEST(local__between_failures),
+		CONFORMANCE_TEST(local__unsignaled),
 		CONFORMANCE_TEST(local__of_a_uc_queue_pair),
 		CONFORMANCE_TEST(local__more_than_a_turn_allows),
 		CONFORMANCE_TEST(local__more_than_there_are_buffers),

@@ -219,12 +219,17 @@ static void cq_resize__keeps_order(void **state)
 static void cq_resize__smaller(void **state)
 {
 	static struct cqe smaller[ENTRIES];
+	struct cqe c;
 
 	memset(smaller, 0xff, sizeof(smaller));
-	for (uint32_t i = 0; i < 16; i++)
+	for (uint32_t i = 0; i < 30; i++)
 		assert_true(post(i, false));
+	for (uint32_t i = 0; i < 14; i++) /* taken since anybody looked at the client's index */
+		assert_true(take_cqe(&c));
 	hold();
 	assert_int_equal(cq_resize(&completion, CQN, smaller, 3), -EBUSY);
+	assert_int_equal(cq_resize(&completion, CQN, smaller, 25), -EINVAL);
+	assert_int_equal(cq_resize(&completion, CQN, smaller, 24), 0); /* the most */
 	assert_int_equal(cq_resize(&completion, CQN, smaller, 4), 0);
 	assert_int_equal(cq_release(&completion, &counters, CQN), 0);
 	assert_int_equal(counter_read(&counters, COUNTER_cq_overruns), 0);
