@@ -20,6 +20,21 @@ static void rrc_poll__flush_in_order(void **state)
 	assert_int_equal(qp_outstanding(fx->qp[0]), 0);
 }
 
+/* Whose completion finds no place is in error: nobody would ever hear of its requests. */
+static void rrc_poll__completion_lost(void **state)
+{
+	struct cqe entry = {.opcode = USER_SEND, .is_send = 1};
+
+	while (cq_post(&fx->h->completion, stage_counters(fx->e, STAGE_SEGMENTATION), FX_CQN,
+		&entry, false))
+		;
+	sends(1);
+	assert_int_equal(qp_state(fx->qp[0]), QP_RTS);
+	respond_ack(0, P(0));
+	assert_int_equal(qp_state(fx->qp[0]), QP_ERR);
+	assert_int_equal(qp_state(fx->qp[1]), QP_RTS);
+}
+
 /* A message in several packets fails once, wherever its packets are. */
 static void rrc_poll__failing_message_completes_once(void **state)
 {
@@ -198,6 +213,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FX_TEST(rrc_poll__flush_in_order),
+		FX_TEST(rrc_poll__completion_lost),
 		FX_TEST(rrc_poll__failing_message_completes_once),
 		FX_TEST(rrc_poll__failing_message_half_sent_completes_once),
 		FX_TEST(rrc_poll__bad_request_in_its_turn),

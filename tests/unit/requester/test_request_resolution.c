@@ -203,6 +203,7 @@ static void cq__lost_when_it_is_full(void **state)
 	step(m, RR_CQ_RESP);
 	step(m, RR_IDLE); /* its overrun */
 	fx_assert_counter(cq_overruns, 1);
+	assert_int_equal(qp_state(fx->qp[0]), QP_ERR); /* whose completion it was */
 	rte_mbuf_raw_free(m);
 	m = sent(0);
 	step(m, RR_IDLE); /* and the CQ takes no more */
