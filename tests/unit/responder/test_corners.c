@@ -88,6 +88,20 @@ static void wake(struct qp *q)
 	wake_post(&fx->e.wake[WAKE_EE], &q->wake[WAKE_EE], q->index);
 }
 
+/* The message is there, but nobody will ever hear of it: the queue pair is in error. */
+static void completion__lost(void **state)
+{
+	struct cqe entry = {.opcode = USER_RECV};
+
+	while (cq_post(&fx->completion, stage_counters(&fx->e, STAGE_RESPONDER_EXEC), FX_CQN,
+		&entry, false))
+		;
+	fx_post_simple(0, 100);
+	fx_send(4, 1, .opcode = WIRE_RC_SEND_ONLY, .psn = FX_PSN);
+	fx_poll(1);
+	assert_int_equal(qp_state(fx->qp), QP_ERR);
+}
+
 static void flush__of_a_full_queue(void **state)
 {
 	(void)state;
@@ -301,6 +315,7 @@ int main(void)
 		FX_TEST(c9_108__duplicate_read_with_a_bad_key),
 		FX_TEST(o9_067__atomic_that_was_never_executed),
 		FX_TEST(o9_067__no_result_beyond_those_kept),
+		FX_TEST(completion__lost),
 		FX_TEST(flush__of_a_full_queue),
 		FX_TEST(flush__of_an_impossible_count),
 		FX_TEST(wake__of_a_queue_pair_that_receives_flushes_nothing),
