@@ -159,7 +159,8 @@ static bool local_units(struct parse *p)
 		return bind && !bind->reserved;
 	case USER_REG_MR:
 		reg = unit(p, sizeof(*reg));
-		return reg && !reg->reserved && reg->pages && reg->pages <= WQE_REGISTER_PAGES &&
+		/* No descriptor is long enough for more than WQE_REGISTER_PAGES. */
+		return reg && !reg->reserved && reg->pages &&
 		       unit(p, reg->pages * (uint32_t)sizeof(reg->page[0]));
 	}
 	return true; /* LOCAL_INV: the key is in the next unit */

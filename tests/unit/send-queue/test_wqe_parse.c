@@ -353,6 +353,8 @@ static void wp_poll__local_operations_malformed(void **state)
 		reg.reserved = i == 4;
 		with_pages = wqe_begin(0, 0, 0);
 		wqe_add(&with_pages, &reg, sizeof(reg));
+		/* Ends before its pages. */
+		refused(&with_pages, USER_REG_MR, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe_local);
 		wqe_add(&with_pages, page, 32);
 		refused(&with_pages, USER_REG_MR, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe_local);
 	}
