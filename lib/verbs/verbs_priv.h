@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef VERBS_PRIV_H
+#define VERBS_PRIV_H
+/*
+ * What the files of the drop-in libibverbs share: its objects. Each begins with the public
+ * structure that the program holds, and names the object of libsofthca that does the work.
+ *
+ * Functions of the public interface return as their man pages say: pointers with errno, 0 or a
+ * positive errno value (ibv_poll_cq(): a count or -1). Those of libsofthca return -errno.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <infiniband/verbs.h>
+#include "softhca/softhca.h"
+
+/* The header turns some functions into macros; here they are defined. */
+#undef ibv_query_port
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+
+#define likely(x)    __builtin_expect(!!(x), 1)
+#define unlikely(x)  __builtin_expect(!!(x), 0)
+#define VERBS_PUBLIC __attribute__((visibility("default")))
+
+#define container(ptr, type, member) ((type *)((uint8_t *)(ptr)-offsetof(type, member)))
+
+enum { VERBS_PORT = 1 };
+
+/* libsofthca's 0 or -errno as verbs have it; errno is set too, for callers that look there. */
+static inline int verbs_status(int rc)
+{
+	if (rc < 0)
+		errno = -rc;
+	return rc < 0 ? -rc : rc;
+}
+
+/*
+ * A device in somebody's list, or open: freed with the last of them. Providers' libraries that are
+ * in the program (libmlx5, libefa) tell their own devices by a pointer right behind the public
+ * structure: it must be readable, and not theirs.
+ */
+struct shca_device {
+	struct ibv_device ibv;
+	uint64_t providers_private[8]; /* 0 */
+	uint64_t guid;		       /* network order */
+	int index;
+	uint32_t users; /* atomic */
+};
+static_assert(offsetof(struct shca_device, providers_private) == sizeof(struct ibv_device),
+	"what providers look at");
+
+struct shca_context {
+	struct verbs_context verbs; /* ends with the struct ibv_context that the program holds */
+	struct softhca_context *hca;
+	struct softhca_device_attr attr;
+};
+
+struct shca_pd {
+	struct ibv_pd ibv;
+	struct softhca_pd *pd;	/* a parent domain: its parent's */
+	struct shca_pd *parent; /* NULL: is no parent domain */
+	void *user;		/* a parent domain's context */
+	uint32_t users;		/* parent domains over it; atomic */
+};
+
+struct shca_mr {
+	struct ibv_mr ibv;
+	struct softhca_mr *mr;
+};
+
+struct shca_mw {
+	struct ibv_mw ibv;
+	struct softhca_mw *mw;
+};
+
+struct shca_ah {
+	struct ibv_ah ibv;
+	struct softhca_ah *ah;
+};
+
+struct shca_channel {
+	struct ibv_comp_channel ibv;
+	struct softhca_channel *channel;
+};
+
+struct shca_cq {
+	union {
+		struct ibv_cq ibv;
+		struct ibv_cq_ex ex; /* begins as ibv_cq does */
+	};
+	struct softhca_cq *cq;
+	struct softhca_wc now; /* where an extended poll stands: cq_ex.c */
+};
+
+struct shca_srq {
+	struct ibv_srq ibv;
+	struct softhca_srq *srq;
+	struct shca_pd *pd;
+};
+
+struct shca_qp {
+	union {
+		struct ibv_qp ibv;
+		struct ibv_qp_ex ex; /* begins as ibv_qp does */
+	};
+	struct softhca_qp *qp;
+	bool is_ex; /* made with send_ops_flags */
+	bool sig_all;
+	struct ibv_qp_cap cap;
+	struct shca_batch *batch; /* requests between wr_start() and wr_complete(): qp_ex.c */
+};
+
+static inline struct shca_device *to_shca_device(struct ibv_device *d)
+{
+	return container(d, struct shca_device, ibv);
+}
+
+static inline struct shca_context *to_shca_context(struct ibv_context *c)
+{
+	return container(c, struct shca_context, verbs.context);
+}
+
+static inline struct shca_pd *to_shca_pd(struct ibv_pd *pd)
+{
+	return container(pd, struct shca_pd, ibv);
+}
+
+static inline struct shca_mr *to_shca_mr(struct ibv_mr *mr)
+{
+	return container(mr, struct shca_mr, ibv);
+}
+
+static inline struct shca_mw *to_shca_mw(struct ibv_mw *mw)
+{
+	return container(mw, struct shca_mw, ibv);
+}
+
+static inline struct shca_ah *to_shca_ah(struct ibv_ah *ah)
+{
+	return container(ah, struct shca_ah, ibv);
+}
+
+static inline struct shca_channel *to_shca_channel(struct ibv_comp_channel *c)
+{
+	return container(c, struct shca_channel, ibv);
+}
+
+static inline struct shca_cq *to_shca_cq(struct ibv_cq *cq)
+{
+	return container(cq, struct shca_cq, ibv);
+}
+
+static inline struct shca_srq *to_shca_srq(struct ibv_srq *srq)
+{
+	return container(srq, struct shca_srq, ibv);
+}
+
+static inline struct shca_qp *to_shca_qp(struct ibv_qp *qp)
+{
+	return container(qp, struct shca_qp, ibv);
+}
+
+/* ---- device.c ---- */
+
+/* One more, one less user of a device. */
+void device_hold(struct shca_device *d);
+void device_release(struct shca_device *d);
+
+/* ---- what the context's table of operations points at ---- */
+
+/* query.c */
+int shca_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *attr, size_t bytes);
+int shca_query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex_input *input,
+	struct ibv_device_attr_ex *attr, size_t bytes);
+int shca_query_rt_values(struct ibv_context *c, struct ibv_values_ex *values);
+
+/* domain.c */
+struct ibv_pd *shca_alloc_parent_domain(
+	struct ibv_context *c, struct ibv_parent_domain_init_attr *attr);
+struct ibv_td *shca_alloc_td(struct ibv_context *c, struct ibv_td_init_attr *attr);
+int shca_dealloc_td(struct ibv_td *td);
+
+/* memory.c, windows.c */
+struct ibv_mr *shca_alloc_null_mr(struct ibv_pd *pd);
+struct ibv_mw *shca_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
+int shca_dealloc_mw(struct ibv_mw *mw);
+int shca_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+
+/* cq.c, cq_ex.c */
+struct ibv_cq_ex *shca_create_cq_ex(struct ibv_context *c, struct ibv_cq_init_attr_ex *attr);
+int shca_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
+int shca_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
+int shca_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+/* The functions of an extended CQ for what `wc_flags` want. */
+void cq_ex_fill(struct shca_cq *cq, uint64_t wc_flags);
+
+/* srq.c */
+struct ibv_srq *shca_create_srq_ex(struct ibv_context *c, struct ibv_srq_init_attr_ex *attr);
+int shca_get_srq_num(struct ibv_srq *srq, uint32_t *number);
+int shca_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+
+/* qp.c, qp_ex.c, post.c */
+struct ibv_qp *shca_create_qp_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *attr);
+/* The wr_*() of a QP for what `ops` (IBV_QP_EX_WITH_*) want; 0, or EOPNOTSUPP: one is not ours. */
+int qp_ex_fill(struct shca_qp *qp, uint64_t ops);
+void qp_ex_free(struct shca_qp *qp);
+int shca_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+int shca_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+
+#endif
