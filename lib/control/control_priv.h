@@ -209,32 +209,9 @@ unsigned int session_retry(struct client *client);
 int control_watch(struct control *c, int fd, struct source *source, uint32_t events);
 void control_rearm(struct client *client, bool readable);
 
-/* objects.c: what requests do */
-int run_hello(struct call *call);
-int run_query_port(struct call *call);
-int run_query_gid(struct call *call);
-int run_alloc_pd(struct call *call);
-int run_free_pd(struct call *call);
-int run_add_region(struct call *call);
-int run_drop_region(struct call *call);
-int run_reg_mr(struct call *call);
-int run_dereg_mr(struct call *call);
-int run_create_cq(struct call *call);
-int run_resize_cq(struct call *call);
-int run_destroy_cq(struct call *call);
-int run_create_qp(struct call *call);
-int run_modify_qp(struct call *call);
-int run_query_qp(struct call *call);
-int run_destroy_qp(struct call *call);
-int run_resolve(struct call *call);
-int run_alloc_mr(struct call *call);
-int run_rereg_mr(struct call *call);
-int run_alloc_mw(struct call *call);
-int run_dealloc_mw(struct call *call);
-int run_create_srq(struct call *call);
-int run_modify_srq(struct call *call);
-int run_query_srq(struct call *call);
-int run_destroy_srq(struct call *call);
+/* What requests do: objects.c, memory_windows.c, queue_pairs.c and so on. */
+#define REQUEST(NAME, name, body, reply, fds) int run_##name(struct call *call);
+#include "host-abi/control_requests.def"
 
 /* Makes an object of `bytes` and puts it into the table and the client's list. NULL: *err is
  * -ENOMEM or -ENOSPC. */

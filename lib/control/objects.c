@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The requests of the control socket but those on queues: HELLO, port, protection domains, regions,
- * memory regions. Each row of request_rows
- * says how large a request is; session.c has checked that much. All that a request says is the
- * client's word: numbers must be its own, sums must not wrap. Control thread.
+ * memory regions. control_requests.def says how large a request is; session.c has checked that
+ * much. All that a request says is the client's word: numbers must be its own, sums must not wrap.
+ * Control thread.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,38 +14,10 @@
 #include "host-abi/wqe.h"
 #include "control_priv.h"
 
-#define ROW(type, in, out, fds, run) [CONTROL_##type] = {#type, in, out, fds, run}
-#define NUMBER			     sizeof(struct control_number)
-
 const struct request_row request_rows[CONTROL_TYPE_END] = {
-	ROW(HELLO, sizeof(struct control_hello), sizeof(struct control_hello_reply), 1, run_hello),
-	ROW(QUERY_PORT, 0, sizeof(struct control_port_reply), 0, run_query_port),
-	ROW(QUERY_GID, NUMBER, sizeof(struct control_gid_reply), 0, run_query_gid),
-	ROW(ALLOC_PD, 0, NUMBER, 0, run_alloc_pd),
-	ROW(FREE_PD, NUMBER, 0, 0, run_free_pd),
-	ROW(ADD_REGION, sizeof(struct control_region), NUMBER, 1, run_add_region),
-	ROW(DROP_REGION, NUMBER, 0, 0, run_drop_region),
-	ROW(REG_MR, sizeof(struct control_mr), sizeof(struct control_mr_reply), 0, run_reg_mr),
-	ROW(DEREG_MR, NUMBER, 0, 0, run_dereg_mr),
-	ROW(CREATE_CQ, sizeof(struct control_cq), NUMBER, 0, run_create_cq),
-	ROW(RESIZE_CQ, sizeof(struct control_resize_cq), 0, 0, run_resize_cq),
-	ROW(DESTROY_CQ, NUMBER, 0, 0, run_destroy_cq),
-	ROW(CREATE_QP, sizeof(struct control_qp), NUMBER, 0, run_create_qp),
-	ROW(MODIFY_QP, sizeof(struct control_qp_attr), 0, 0, run_modify_qp),
-	ROW(QUERY_QP, NUMBER, sizeof(struct control_qp_attr), 0, run_query_qp),
-	ROW(DESTROY_QP, NUMBER, 0, 0, run_destroy_qp),
-	ROW(RESOLVE, sizeof(struct control_resolve), sizeof(struct control_resolve_reply), 0,
-		run_resolve),
-	ROW(ALLOC_MR, sizeof(struct control_alloc_mr), sizeof(struct control_mr_reply), 0,
-		run_alloc_mr),
-	ROW(REREG_MR, sizeof(struct control_rereg_mr), sizeof(struct control_mr_reply), 0,
-		run_rereg_mr),
-	ROW(ALLOC_MW, sizeof(struct control_mw), NUMBER, 0, run_alloc_mw),
-	ROW(DEALLOC_MW, NUMBER, 0, 0, run_dealloc_mw),
-	ROW(CREATE_SRQ, sizeof(struct control_srq), NUMBER, 0, run_create_srq),
-	ROW(MODIFY_SRQ, sizeof(struct control_srq_limit), 0, 0, run_modify_srq),
-	ROW(QUERY_SRQ, NUMBER, sizeof(struct control_srq_attr), 0, run_query_srq),
-	ROW(DESTROY_SRQ, NUMBER, 0, 0, run_destroy_srq),
+#define REQUEST(NAME, name, body, reply, fds)                                                      \
+	[CONTROL_##NAME] = {#NAME, body, reply, fds, run_##name},
+#include "host-abi/control_requests.def"
 };
 
 /* ---- objects ---- */

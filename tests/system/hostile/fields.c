@@ -22,24 +22,8 @@ struct request {
 };
 
 static const uint16_t body_bytes[CONTROL_TYPE_END] = {
-	[CONTROL_HELLO] = sizeof(struct control_hello),
-	[CONTROL_QUERY_GID] = 8,
-	[CONTROL_FREE_PD] = 8,
-	[CONTROL_ADD_REGION] = sizeof(struct control_region),
-	[CONTROL_DROP_REGION] = 8,
-	[CONTROL_REG_MR] = sizeof(struct control_mr),
-	[CONTROL_DEREG_MR] = 8,
-	[CONTROL_CREATE_CQ] = sizeof(struct control_cq),
-	[CONTROL_DESTROY_CQ] = 8,
-	[CONTROL_CREATE_QP] = sizeof(struct control_qp),
-	[CONTROL_MODIFY_QP] = sizeof(struct control_qp_attr),
-	[CONTROL_QUERY_QP] = 8,
-	[CONTROL_DESTROY_QP] = 8,
-	[CONTROL_RESOLVE] = sizeof(struct control_resolve),
-	[CONTROL_CREATE_SRQ] = sizeof(struct control_srq),
-	[CONTROL_MODIFY_SRQ] = sizeof(struct control_srq_limit),
-	[CONTROL_QUERY_SRQ] = 8,
-	[CONTROL_DESTROY_SRQ] = 8,
+#define REQUEST(NAME, name, body, reply, fds) [CONTROL_##NAME] = body,
+#include "host-abi/control_requests.def"
 };
 
 static void send_message(int fd, const void *bytes, size_t n, const int *fds, unsigned count)
@@ -159,6 +143,24 @@ static void fill(struct attacker *a, struct request *r)
 	case CONTROL_REG_MR:
 		PUT(control_mr, .pd = s->pd->number, .region = s->ctx->regions->handle,
 			.length = 4096, .iova = 0x10000, .access = 7);
+		break;
+	case CONTROL_ALLOC_MR:
+		PUT(control_alloc_mr, .pd = s->pd->number, .pages = 1 + below(a, 64));
+		break;
+	case CONTROL_REREG_MR:
+		PUT(control_rereg_mr, .lkey = some_number(a), .mask = below(a, 8),
+			.mr = {.pd = s->pd->number,
+				.region = s->ctx->regions->handle,
+				.length = 4096,
+				.iova = 0x20000,
+				.access = below(a, 64)});
+		break;
+	case CONTROL_ALLOC_MW:
+		PUT(control_mw, .pd = s->pd->number, .type = 1 + below(a, 2));
+		break;
+	case CONTROL_RESIZE_CQ:
+		PUT(control_resize_cq, .cqn = s->cq->number, .log_entries = 3 + below(a, 4),
+			.lkey = chunk->lkey, .buffer_va = queue);
 		break;
 	case CONTROL_CREATE_CQ:
 		PUT(control_cq, .log_entries = 4, .lkey = chunk->lkey, .buffer_va = queue,

@@ -12,29 +12,8 @@
 
 static struct fixture f;
 static const uint16_t body_bytes[CONTROL_TYPE_END] = {
-	[CONTROL_HELLO] = sizeof(struct control_hello),
-	[CONTROL_QUERY_GID] = 8,
-	[CONTROL_FREE_PD] = 8,
-	[CONTROL_ADD_REGION] = sizeof(struct control_region),
-	[CONTROL_DROP_REGION] = 8,
-	[CONTROL_REG_MR] = sizeof(struct control_mr),
-	[CONTROL_DEREG_MR] = 8,
-	[CONTROL_CREATE_CQ] = sizeof(struct control_cq),
-	[CONTROL_DESTROY_CQ] = 8,
-	[CONTROL_CREATE_QP] = sizeof(struct control_qp),
-	[CONTROL_MODIFY_QP] = sizeof(struct control_qp_attr),
-	[CONTROL_QUERY_QP] = 8,
-	[CONTROL_DESTROY_QP] = 8,
-	[CONTROL_RESOLVE] = sizeof(struct control_resolve),
-	[CONTROL_CREATE_SRQ] = sizeof(struct control_srq),
-	[CONTROL_MODIFY_SRQ] = sizeof(struct control_srq_limit),
-	[CONTROL_QUERY_SRQ] = 8,
-	[CONTROL_ALLOC_MR] = sizeof(struct control_alloc_mr),
-	[CONTROL_REREG_MR] = sizeof(struct control_rereg_mr),
-	[CONTROL_ALLOC_MW] = sizeof(struct control_mw),
-	[CONTROL_DEALLOC_MW] = sizeof(struct control_number),
-	[CONTROL_RESIZE_CQ] = sizeof(struct control_resize_cq),
-	[CONTROL_DESTROY_SRQ] = 8,
+#define REQUEST(NAME, name, body, reply, fds) [CONTROL_##NAME] = body,
+#include "host-abi/control_requests.def"
 };
 
 static void header__each_field_wrong_ends_the_connection(void **state)

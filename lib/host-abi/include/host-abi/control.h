@@ -3,11 +3,11 @@
 #define HOST_ABI_CONTROL_H
 /*
  * The control socket: Unix SOCK_SEQPACKET, one request, one reply, in order. A request is a struct
- * control_header and the body named beside its type; the reply has the same header (status 0 or
- * -errno) and, if status is 0, its reply body. Descriptors travel by SCM_RIGHTS with the request or
- * reply that names them. A malformed request (unknown type, wrong length, status or reserved not 0,
- * wrong number of descriptors, anything but HELLO first) ends the connection. Everything the client
- * made is torn down when the connection ends.
+ * control_header and the body that control_requests.def names; the reply has the same header
+ * (status 0 or -errno) and, if status is 0, its reply body. Descriptors travel by SCM_RIGHTS with
+ * the request or reply that names them. A malformed request (unknown type, wrong length, status or
+ * reserved not 0, wrong number of descriptors, anything but HELLO first) ends the connection.
+ * Everything the client made is torn down when the connection ends.
  *
  * The bell: a Unix SOCK_DGRAM pair that the daemon makes, one for each client. The daemon writes a
  * datagram into it when it has put events into the client's event queue and client_page.waiting was
@@ -21,37 +21,11 @@
 #define CONTROL_VERSION	  4u
 #define CONTROL_BYTES_MAX 512
 
+/* CONTROL_HELLO and so on: bodies, replies and descriptors stand in control_requests.def. */
 enum control_type {
-	CONTROL_HELLO =
-		1, /* control_hello + fd {client page memfd} -> control_hello_reply + fd {bell} */
-	CONTROL_QUERY_PORT,  /* - -> control_port_reply */
-	CONTROL_QUERY_GID,   /* control_number (index) -> control_gid_reply; -ENOENT past the end */
-	CONTROL_ALLOC_PD,    /* - -> control_number (pd) */
-	CONTROL_FREE_PD,     /* control_number -> - ; -EBUSY while objects use it */
-	CONTROL_ADD_REGION,  /* control_region + fd {sealed memfd} -> control_number (region handle)
-			      */
-	CONTROL_DROP_REGION, /* control_number -> - ; -EBUSY while MRs lie in it */
-	CONTROL_REG_MR,	     /* control_mr -> control_mr_reply */
-	CONTROL_DEREG_MR,    /* control_number (lkey) -> - ; -EBUSY while a queue lies in it, or
-				windows or fast-registered regions over it */
-	CONTROL_CREATE_CQ,   /* control_cq -> control_number (cqn) */
-	CONTROL_DESTROY_CQ,  /* control_number -> - ; -EBUSY while QPs use it */
-	CONTROL_CREATE_QP,   /* control_qp -> control_number (qpn) */
-	CONTROL_MODIFY_QP, /* control_qp_attr -> - ; may take as long as resolving the next hop does
-			    */
-	CONTROL_QUERY_QP,  /* control_number (qpn) -> control_qp_attr */
-	CONTROL_DESTROY_QP,  /* control_number -> - */
-	CONTROL_RESOLVE,     /* control_resolve -> control_resolve_reply; -EHOSTUNREACH */
-	CONTROL_CREATE_SRQ,  /* control_srq -> control_number (srqn) */
-	CONTROL_MODIFY_SRQ,  /* control_srq_limit -> - */
-	CONTROL_QUERY_SRQ,   /* control_number (srqn) -> control_srq_attr */
-	CONTROL_DESTROY_SRQ, /* control_number -> - ; -EBUSY while QPs use it */
-	CONTROL_ALLOC_MR,    /* control_alloc_mr -> control_mr_reply; DEREG_MR takes it back */
-	CONTROL_REREG_MR,    /* control_rereg_mr -> control_mr_reply; -EBUSY while a queue lies in
-				it or a window over it: nothing has changed */
-	CONTROL_ALLOC_MW,    /* control_mw -> control_number (key) */
-	CONTROL_DEALLOC_MW,  /* control_number (key as allocated) -> - ; bound or not */
-	CONTROL_RESIZE_CQ,   /* control_resize_cq -> - ; -EBUSY: what was not taken does not fit */
+	CONTROL_TYPE_NONE, /* no request */
+#define REQUEST(NAME, name, body, reply, fds) CONTROL_##NAME,
+#include "host-abi/control_requests.def"
 	CONTROL_TYPE_END,
 };
 
@@ -267,8 +241,10 @@ struct control_resolve_reply {
 };
 
 static_assert(sizeof(struct control_header) == 16, "header");
-static_assert(
-	sizeof(struct control_header) + sizeof(struct control_hello_reply) <= CONTROL_BYTES_MAX,
-	"every message fits");
+#define REQUEST(NAME, name, body, reply, fds)                                                      \
+	static_assert(sizeof(struct control_header) + (body) <= CONTROL_BYTES_MAX &&               \
+			      sizeof(struct control_header) + (reply) <= CONTROL_BYTES_MAX,        \
+		"every message fits");
+#include "host-abi/control_requests.def"
 
 #endif
