@@ -19,15 +19,8 @@ static bool changing_mpt(const struct mpt_entry *entry)
 
 static bool region_mpt(const struct mpt_entry *entry)
 {
-	const uint32_t rights = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ |
-				ACCESS_REMOTE_ATOMIC | ACCESS_MW_BIND | ACCESS_ZERO_BASED;
-
-	if ((!entry->phys && !(entry->flags & MPT_PAGES)) || entry->access & ~rights)
-		return false;
-	if (entry->access & ACCESS_ZERO_BASED && entry->start)
-		return false;
-	return !(entry->access & (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC)) ||
-	       entry->access & ACCESS_LOCAL_WRITE;
+	return (entry->phys || entry->flags & MPT_PAGES) &&
+	       mpt_access_ok(entry->access, entry->start);
 }
 
 enum ceu_status ceu_mpt_make(struct ceu *ceu, uint32_t index, const struct mpt_entry *entry)

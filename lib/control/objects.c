@@ -369,17 +369,11 @@ int run_drop_region(struct call *call)
 
 int mr_check(struct client *client, const struct control_mr *in)
 {
-	const uint32_t rights = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ |
-				ACCESS_REMOTE_ATOMIC | ACCESS_MW_BIND | ACCESS_ZERO_BASED;
-	const uint32_t writes = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC;
 	const struct region *region = object_find(client, OBJECT_REGION, in->region);
 
 	if (!region || !object_find(client, OBJECT_PD, in->pd))
 		return -ENOENT;
-	if (in->reserved || in->access & ~rights ||
-		((in->access & writes) && !(in->access & ACCESS_LOCAL_WRITE)))
-		return -EINVAL;
-	if (in->access & ACCESS_ZERO_BASED && in->iova)
+	if (in->reserved || !mpt_access_ok(in->access, in->iova))
 		return -EINVAL;
 	if (in->length == 0 || in->offset > region->mapping.bytes ||
 		in->length > region->mapping.bytes - in->offset)

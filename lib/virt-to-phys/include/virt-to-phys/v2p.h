@@ -107,6 +107,19 @@ struct mpt_entry {
 
 _Static_assert(sizeof(struct mpt_entry) == 64, "one cache line");
 
+/* May a region whose first virtual address is `start` have these rights? What peers may write must
+ * be writable for its owner, too (IBTA 10.6.3.1); one that is zero-based begins at 0. */
+static inline bool mpt_access_ok(uint32_t access, uint64_t start)
+{
+	const uint32_t writes = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC;
+	const uint32_t rights = writes | ACCESS_LOCAL_WRITE | ACCESS_REMOTE_READ | ACCESS_MW_BIND |
+				ACCESS_ZERO_BASED;
+
+	if (access & ~rights || (access & ACCESS_ZERO_BASED && start))
+		return false;
+	return !(access & writes) || access & ACCESS_LOCAL_WRITE;
+}
+
 /* An MTT entry: the page's daemon address | MTT_PRESENT. */
 #define MTT_PRESENT 1ull
 
