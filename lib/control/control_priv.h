@@ -226,6 +226,10 @@ void *object_find(struct client *client, enum object_kind kind, uint32_t number)
  * write. NULL if not. */
 uint8_t *queue_memory(const struct client *client, const struct mr *mr, uint64_t va, uint64_t bytes,
 	uint32_t align);
+/* Gives the key that is o's number its MPT entry (but .key, which is filled in), or takes it away.
+ * 0, -errno: nothing has changed. */
+int mpt_enter(const struct object *o, struct mpt_entry entry);
+int mpt_leave(const struct object *o);
 /* May the client have such an MR? 0, -EINVAL, -ENOENT. */
 int mr_check(struct client *client, const struct control_mr *in);
 /* Takes what is said in *in over into the MR, and tells the CEU. 0, -errno: the CEU knows none. */

@@ -9,22 +9,13 @@
 #include "host-abi/wqe.h"
 #include "control_priv.h"
 
-/* An entry without memory. 0, -errno. */
-static int enter(const struct object *o, uint32_t pd, uint32_t flags)
-{
-	const struct device *d = o->client->device;
-	const struct mpt_entry entry = {.key = o->number, .pd = pd, .flags = flags};
-
-	return ceu_errno(ceu_exec(d->config.ceu, CEU_SW2HW_MPT, entry.key & d->config.hca->v2p.mask,
-		&entry, sizeof(entry), NULL, 0));
-}
-
 int run_alloc_mw(struct call *call)
 {
 	const struct control_mw *in = call->body;
 	struct control_number *out = call->reply;
 	struct pd *pd = object_find(call->client, OBJECT_PD, in->pd);
 	struct mw *mw;
+	uint32_t flags;
 	int rc;
 
 	if (!pd)
@@ -34,8 +25,8 @@ int run_alloc_mw(struct call *call)
 	mw = object_make(call->client, OBJECT_MW, sizeof(*mw), &rc);
 	if (!mw)
 		return rc;
-	rc = enter(&mw->object, in->pd,
-		in->type == 1 ? MPT_WINDOW_1 : MPT_WINDOW_2 | MPT_INVALIDATE_REMOTE);
+	flags = in->type == 1 ? MPT_WINDOW_1 : MPT_WINDOW_2 | MPT_INVALIDATE_REMOTE;
+	rc = mpt_enter(&mw->object, (struct mpt_entry){.pd = in->pd, .flags = flags});
 	if (rc) {
 		object_drop(&mw->object);
 		return rc;
@@ -53,8 +44,7 @@ int run_dealloc_mw(struct call *call)
 
 	if (rc)
 		return rc;
-	rc = ceu_errno(ceu_exec(call->client->device->config.ceu, CEU_HW2SW_MPT, mw->object.number,
-		NULL, 0, NULL, 0));
+	rc = mpt_leave(&mw->object);
 	if (rc)
 		return rc;
 	mw->pd->object.users--;
@@ -77,7 +67,8 @@ int run_alloc_mr(struct call *call)
 	mr = object_make(call->client, OBJECT_MR, sizeof(*mr), &rc);
 	if (!mr)
 		return rc;
-	rc = enter(&mr->object, in->pd, MPT_FAST | MPT_INVALIDATE_REMOTE);
+	rc = mpt_enter(&mr->object,
+		(struct mpt_entry){.pd = in->pd, .flags = MPT_FAST | MPT_INVALIDATE_REMOTE});
 	if (rc) {
 		object_drop(&mr->object);
 		return rc;
@@ -140,8 +131,7 @@ int run_rereg_mr(struct call *call)
 	rc = mr_check(call->client, &to);
 	if (rc)
 		return rc;
-	rc = ceu_errno(ceu_exec(call->client->device->config.ceu, CEU_HW2SW_MPT, mr->object.number,
-		NULL, 0, NULL, 0));
+	rc = mpt_leave(&mr->object);
 	if (rc)
 		return rc;
 	count_users(mr, -1);

@@ -381,11 +381,24 @@ int mr_check(struct client *client, const struct control_mr *in)
 	return in->iova + in->length < in->iova ? -EINVAL : 0;
 }
 
+int mpt_enter(const struct object *o, struct mpt_entry entry)
+{
+	const struct device *d = o->client->device;
+
+	entry.key = o->number;
+	return ceu_errno(ceu_exec(d->config.ceu, CEU_SW2HW_MPT, entry.key & d->config.hca->v2p.mask,
+		&entry, sizeof(entry), NULL, 0));
+}
+
+int mpt_leave(const struct object *o)
+{
+	return ceu_errno(ceu_exec(
+		o->client->device->config.ceu, CEU_HW2SW_MPT, o->number, NULL, 0, NULL, 0));
+}
+
 int mr_enter(struct mr *mr, const struct control_mr *in)
 {
 	struct client *client = mr->object.client;
-	struct device *d = client->device;
-	struct mpt_entry entry;
 
 	mr->pd = object_find(client, OBJECT_PD, in->pd);
 	mr->region = object_find(client, OBJECT_REGION, in->region);
@@ -393,14 +406,11 @@ int mr_enter(struct mr *mr, const struct control_mr *in)
 	mr->length = in->length;
 	mr->access = in->access;
 	mr->phys = mr->region->mapping.base + in->offset;
-	entry = (struct mpt_entry){.key = mr->object.number,
-		.pd = in->pd,
-		.access = in->access,
-		.start = in->iova,
-		.length = in->length,
-		.phys = mr->phys};
-	return ceu_errno(ceu_exec(d->config.ceu, CEU_SW2HW_MPT, entry.key & d->config.hca->v2p.mask,
-		&entry, sizeof(entry), NULL, 0));
+	return mpt_enter(&mr->object, (struct mpt_entry){.pd = in->pd,
+					      .access = in->access,
+					      .start = in->iova,
+					      .length = in->length,
+					      .phys = mr->phys});
 }
 
 int run_reg_mr(struct call *call)
@@ -433,8 +443,7 @@ int run_dereg_mr(struct call *call)
 
 	if (rc)
 		return rc;
-	rc = ceu_errno(ceu_exec(call->client->device->config.ceu, CEU_HW2SW_MPT, mr->object.number,
-		NULL, 0, NULL, 0));
+	rc = mpt_leave(&mr->object);
 	if (rc)
 		return rc;
 	mr->pd->object.users--;

@@ -23,7 +23,7 @@ static void take_away_windows(struct ceu *ceu, const struct client *client)
 	take_away(ceu, CEU_HW2SW_MPT, client->objects[OBJECT_MW]);
 	for (const struct object *o = client->objects[OBJECT_MR]; o; o = o->next) {
 		if (!((const struct mr *)o)->region) {
-			ceu_exec(ceu, CEU_HW2SW_MPT, o->number, NULL, 0, NULL, 0);
+			mpt_leave(o);
 			any = true;
 		}
 	}
@@ -46,7 +46,7 @@ static void leave_data_path(struct client *client)
 	take_away_windows(ceu, client);
 	for (const struct object *o = client->objects[OBJECT_MR]; o; o = o->next)
 		if (((const struct mr *)o)->region)
-			ceu_exec(ceu, CEU_HW2SW_MPT, o->number, NULL, 0, NULL, 0);
+			mpt_leave(o);
 	if (d->clients[client->index] == client) {
 		hca_client_detach(d->config.hca, client->index);
 		ceu_exec(ceu, CEU_HW2SW_EQ, client->index, NULL, 0, NULL, 0);
