@@ -8,7 +8,7 @@ enum ceu_status ceu_cq_make(struct ceu *ceu, uint32_t cqn, const struct ceu_cq *
 	struct completion *c = ceu->config.completion;
 	int err;
 
-	if (!in->buffer || !in->record || in->client >= CLIENTS_MAX || cqn >> 24)
+	if (!in->buffer || !in->record || in->client >= CLIENTS_MAX || cqn >> CQN_BITS)
 		return CEU_BAD_PARAM;
 	if (!icm_ready(&c->icm, cqn & c->cq_mask))
 		return CEU_BAD_SYS_STATE;
@@ -53,7 +53,8 @@ enum ceu_status ceu_cq_resize(struct ceu *ceu, uint32_t cqn, const struct ceu_re
 	uint32_t entries;
 	struct cqe *backlog;
 
-	if (!in->buffer || in->reserved || in->log_entries > 24 || cqn == 0 || q->cqn != cqn)
+	if (!in->buffer || in->reserved || in->log_entries > CQ_LOG_MAX || cqn == 0 ||
+		q->cqn != cqn)
 		return CEU_BAD_PARAM;
 	entries = 1u << in->log_entries;
 	entries = entries > q->mask ? entries : q->mask + 1;

@@ -8,7 +8,9 @@
 #include "base/assert.h"
 #include "ceu_priv.h"
 
-_Static_assert((int)CEU_ICM_CHUNK_BYTES == (int)ICM_CHUNK_BYTES, "one size of chunks");
+_Static_assert((int)TPT_CHUNK_PAGES == (int)ICM_CHUNK_PAGES &&
+		       (int)TPT_CHUNK_BYTES == (int)ICM_CHUNK_BYTES,
+	"one size of chunks");
 
 struct icm *ceu_area(const struct ceu *ceu, enum ceu_context kind)
 {

@@ -10,8 +10,6 @@
 #include "host-abi/wqe.h"
 #include "completion_priv.h"
 
-enum { CQ_LOG_MAX = 24 };
-
 int completion_create(struct completion *c, uint32_t cqs, uint32_t qps, uint32_t srqs)
 {
 	const uint32_t objects[EVENT_OBJECTS] = {

@@ -94,7 +94,7 @@ static int device_open(struct device *d, const struct control_device *config)
 		return -EINVAL;
 	d->config = *config;
 	if (table_create(&d->qps, h->qps.count, h->qps.count, QPN_BITS) ||
-		table_create(&d->cqs, h->completion.cq_count, h->completion.cq_count, 24) ||
+		table_create(&d->cqs, h->completion.cq_count, h->completion.cq_count, CQN_BITS) ||
 		table_create(&d->srqs, h->srqs.count, h->srqs.count, QPN_BITS) ||
 		table_create(&d->mrs, h->v2p.mpts, h->v2p.mpts, 32) ||
 		table_create(&d->pds, 256, 1u << 20, 32))

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #define ICM_CHUNK_BYTES (256u << 10)
+#define ICM_CHUNK_PAGES (ICM_CHUNK_BYTES >> 12)
 
 struct icm {
 	uint8_t *base; /* of entry 0; NULL: nothing is reserved */

@@ -16,6 +16,8 @@ enum {
 	MTU_BYTES_MAX = 4096, /* largest path MTU */
 	PSN_BITS = 24,
 	QPN_BITS = 24,
+	CQN_BITS = 24,
+	CQ_LOG_MAX = 24,	 /* places of one CQ */
 	QPN_INDEX_BITS_MAX = 17, /* at least 7 bits of a QPN change on reuse */
 	KEY_INDEX_BITS_MAX = 20, /* at least 12 bits of a key change on reuse: eight of
 				   them are the tag, v2p.h */

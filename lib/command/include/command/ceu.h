@@ -136,8 +136,8 @@ struct ceu_init_hca {
 };
 
 enum {
-	CEU_ICM_CHUNK_BYTES = 256 << 10,
-	CEU_ICM_PAGES = 64, /* of 4 KiB in a chunk */
+	CEU_ICM_CHUNK_BYTES = ICM_CHUNK_BYTES,
+	CEU_ICM_PAGES = ICM_CHUNK_PAGES, /* of 4 KiB in a chunk */
 	CEU_ICM_MAPS_MAX = 64,
 };
 
