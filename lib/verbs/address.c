@@ -1,5 +1,144 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Address handles, and addresses taken from completions.
+ * Address handles, and addresses taken from completions. Any thread.
  */
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
 #include "verbs_priv.h"
+
+VERBS_PUBLIC struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+	const struct ibv_global_route *grh = &attr->grh;
+	struct softhca_ah_attr to = {
+		.gid_index = grh->sgid_index,
+		.traffic_class = grh->traffic_class,
+		.hop_limit = grh->hop_limit,
+		.flow_label = grh->flow_label,
+	};
+	struct shca_ah *ah;
+
+	/* Without a global route there is nothing on this wire by which to find the peer. */
+	if (!attr->is_global || attr->port_num != VERBS_PORT ||
+		grh->sgid_index >= to_shca_context(pd->context)->attr.gid_count) {
+		errno = EINVAL;
+		return NULL;
+	}
+	ah = calloc(1, sizeof(*ah));
+	if (!ah)
+		return NULL;
+	memcpy(to.dgid, grh->dgid.raw, sizeof(to.dgid));
+	ah->ah = softhca_create_ah(to_shca_pd(pd)->pd, &to);
+	if (!ah->ah) {
+		free(ah);
+		return NULL;
+	}
+	ah->ibv.context = pd->context;
+	ah->ibv.pd = pd;
+	pd_hold(pd);
+	return &ah->ibv;
+}
+
+VERBS_PUBLIC int ibv_destroy_ah(struct ibv_ah *ibv)
+{
+	struct shca_ah *ah = to_shca_ah(ibv);
+	int rc = softhca_destroy_ah(ah->ah);
+
+	if (rc)
+		return verbs_status(rc);
+	pd_release(ibv->pd);
+	free(ah);
+	return 0;
+}
+
+/* ---- from completions ---- */
+
+enum { IP_VERSION_4 = 4, IP_VERSION_6 = 6, IPV4_AT = 20 };
+
+/* The addresses of a received datagram. */
+struct route {
+	union ibv_gid source, destination;
+	uint32_t flow_label;
+	uint8_t traffic_class;
+};
+
+static void mapped(const uint8_t *ipv4, union ibv_gid *gid)
+{
+	memset(gid, 0, sizeof(*gid));
+	memset(gid->raw + 10, 0xff, 2);
+	memcpy(gid->raw + 12, ipv4, 4);
+}
+
+/*
+ * The 40 bytes in front of a datagram hold its IPv6 header, or its IPv4 header in the last 20; the
+ * first are zero then. False: neither.
+ */
+static bool route_of(const struct ibv_grh *grh, struct route *out)
+{
+	const uint8_t *bytes = (const uint8_t *)grh;
+	uint32_t word = be32toh(grh->version_tclass_flow);
+
+	*out = (struct route){0};
+	if (bytes[0] >> 4 == IP_VERSION_6) {
+		out->source = grh->sgid;
+		out->destination = grh->dgid;
+		out->traffic_class = (uint8_t)(word >> 20);
+		out->flow_label = word & IB_GRH_FLOWLABEL_MASK;
+		return true;
+	}
+	if (bytes[IPV4_AT] >> 4 != IP_VERSION_4)
+		return false;
+	mapped(bytes + IPV4_AT + 12, &out->source);
+	mapped(bytes + IPV4_AT + 16, &out->destination);
+	out->traffic_class = bytes[IPV4_AT + 1];
+	return true;
+}
+
+/* Which of our addresses it is, or -1. */
+static int index_of(struct shca_context *c, const union ibv_gid *wanted)
+{
+	union ibv_gid gid;
+
+	for (uint32_t i = 0; i < c->attr.gid_count; i++)
+		if (softhca_query_gid(c->hca, i, gid.raw) == 0 &&
+			memcmp(&gid, wanted, sizeof(gid)) == 0)
+			return (int)i;
+	return -1;
+}
+
+VERBS_PUBLIC int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc,
+	struct ibv_grh *grh, struct ibv_ah_attr *attr)
+{
+	struct route route;
+	int index = -1;
+
+	if (port == VERBS_PORT && wc->wc_flags & IBV_WC_GRH && route_of(grh, &route))
+		index = index_of(to_shca_context(context), &route.destination);
+	if (index < 0) {
+		errno = EINVAL;
+		return -1;
+	}
+	*attr = (struct ibv_ah_attr){
+		.grh = {.dgid = route.source,
+			.flow_label = route.flow_label,
+			.sgid_index = (uint8_t)index,
+			.hop_limit = 0xff,
+			.traffic_class = route.traffic_class},
+		.dlid = wc->slid,
+		.sl = wc->sl,
+		.src_path_bits = wc->dlid_path_bits,
+		.is_global = 1,
+		.port_num = port,
+	};
+	return 0;
+}
+
+VERBS_PUBLIC struct ibv_ah *ibv_create_ah_from_wc(
+	struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh, uint8_t port)
+{
+	struct ibv_ah_attr attr;
+
+	if (ibv_init_ah_from_wc(pd->context, port, wc, grh, &attr))
+		return NULL;
+	return ibv_create_ah(pd, &attr);
+}

@@ -5,6 +5,8 @@
  * tells the program so.
  */
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include "verbs_priv.h"
 
 /* Through struct ibv_context: verbs.h does not look whether they are there. */
@@ -36,25 +38,59 @@ static const struct verbs_context extended = {
 	.sz = sizeof(struct verbs_context),
 };
 
-VERBS_PUBLIC struct ibv_context *ibv_open_device(struct ibv_device *device)
+/* What the program holds for a kernel's descriptor: it can be duplicated, passed on and closed. */
+static int identity(void)
+{
+	return memfd_create("softhca-verbs", MFD_CLOEXEC);
+}
+
+static void context_free(struct shca_context *c)
+{
+	if (c->verbs.context.cmd_fd >= 0)
+		close(c->verbs.context.cmd_fd);
+	softhca_close(c->hca);
+	free(c);
+}
+
+/* Connected, with its events coming. NULL with errno. */
+static struct shca_context *context_new(const char *device)
 {
 	struct shca_context *c = calloc(1, sizeof(*c));
+	int fd, error;
+
+	if (!c)
+		return NULL;
+	c->verbs = extended;
+	c->verbs.context.cmd_fd = -1;
+	c->hca = softhca_open(NULL, device);
+	error = c->hca ? 0 : errno;
+	if (!error) {
+		fd = softhca_async_fd(c->hca);
+		c->verbs.context.async_fd = fd;
+		error = fd < 0 ? -fd : 0;
+	}
+	if (!error) {
+		c->verbs.context.cmd_fd = identity();
+		error = c->verbs.context.cmd_fd < 0 ? errno : 0;
+	}
+	if (!error)
+		return c;
+	context_free(c);
+	errno = error;
+	return NULL;
+}
+
+VERBS_PUBLIC struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	struct shca_context *c = context_new(device->name);
 	struct ibv_context *public;
 
 	if (!c)
 		return NULL;
-	c->hca = softhca_open(NULL, device->name);
-	if (!c->hca) {
-		free(c);
-		return NULL;
-	}
-	c->verbs = extended;
 	public = &c->verbs.context;
 	softhca_query_device(c->hca, &c->attr);
 	public->device = device;
 	public->ops = operations;
-	public->cmd_fd = -1;
-	public->async_fd = softhca_async_fd(c->hca);
 	public->num_comp_vectors = 1;
 	public->abi_compat = __VERBS_ABI_IS_EXTENDED;
 	pthread_mutex_init(&public->mutex, NULL);
@@ -64,12 +100,10 @@ VERBS_PUBLIC struct ibv_context *ibv_open_device(struct ibv_device *device)
 
 VERBS_PUBLIC int ibv_close_device(struct ibv_context *context)
 {
-	struct shca_context *c = to_shca_context(context);
 	struct ibv_device *device = context->device;
 
-	softhca_close(c->hca);
 	pthread_mutex_destroy(&context->mutex);
-	free(c);
+	context_free(to_shca_context(context));
 	device_release(to_shca_device(device));
 	return 0;
 }

@@ -1,23 +1,137 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Protection domains, thread domains, parent domains.
+ * Protection domains, thread domains, parent domains. Any thread.
+ *
+ * A thread domain promises that its objects are used by one thread at a time: our locks cost little
+ * when nobody else wants them, so it changes nothing. A parent domain is its protection domain
+ * under another name. The allocators that a program may give with it are for the queues of drivers
+ * that allocate with malloc(): ours lie in memory that the daemon shares, they are not called.
  */
+#include <stdlib.h>
 #include "verbs_priv.h"
+
+static struct shca_td *to_shca_td(struct ibv_td *td)
+{
+	return td ? container(td, struct shca_td, ibv) : NULL;
+}
+
+void pd_hold(struct ibv_pd *pd)
+{
+	__atomic_add_fetch(&to_shca_pd(pd)->users, 1, __ATOMIC_RELAXED);
+}
+
+void pd_release(struct ibv_pd *pd)
+{
+	__atomic_sub_fetch(&to_shca_pd(pd)->users, 1, __ATOMIC_RELEASE);
+}
+
+/* Numbers that domains go by in this process. */
+static uint32_t next_handle(void)
+{
+	static uint32_t last;
+
+	return __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+}
+
+VERBS_PUBLIC struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
+{
+	struct shca_pd *pd = calloc(1, sizeof(*pd));
+
+	if (!pd)
+		return NULL;
+	pd->pd = softhca_alloc_pd(to_shca_context(context)->hca);
+	if (!pd->pd) {
+		free(pd);
+		return NULL;
+	}
+	pd->ibv.context = context;
+	pd->ibv.handle = next_handle();
+	return &pd->ibv;
+}
+
+static void leave_parent(struct shca_pd *pd)
+{
+	pd_release(&pd->parent->ibv);
+	if (pd->td)
+		__atomic_sub_fetch(&pd->td->users, 1, __ATOMIC_RELEASE);
+}
+
+VERBS_PUBLIC int ibv_dealloc_pd(struct ibv_pd *ibv)
+{
+	struct shca_pd *pd = to_shca_pd(ibv);
+	int rc = __atomic_load_n(&pd->users, __ATOMIC_ACQUIRE) ? -EBUSY : 0;
+
+	if (!rc && !pd->parent)
+		rc = softhca_free_pd(pd->pd);
+	if (rc)
+		return verbs_status(rc);
+	if (pd->parent)
+		leave_parent(pd);
+	free(pd);
+	return 0;
+}
+
+/* 0, or what is wrong with it. */
+static int parent_domain_check(
+	const struct ibv_context *c, const struct ibv_parent_domain_init_attr *attr)
+{
+	const uint32_t known =
+		IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
+	bool allocators = attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS;
+
+	if (attr->comp_mask & ~known)
+		return EOPNOTSUPP;
+	if (!attr->pd || attr->pd->context != c || to_shca_pd(attr->pd)->parent)
+		return EINVAL;
+	if (attr->td && attr->td->context != c)
+		return EINVAL;
+	if (allocators && (!attr->alloc || !attr->free))
+		return EINVAL;
+	return 0;
+}
 
 struct ibv_pd *shca_alloc_parent_domain(
 	struct ibv_context *c, struct ibv_parent_domain_init_attr *attr)
 {
-	errno = EOPNOTSUPP;
-	return NULL;
+	int error = parent_domain_check(c, attr);
+	struct shca_pd *pd = error ? NULL : calloc(1, sizeof(*pd));
+
+	if (error)
+		errno = error;
+	if (!pd)
+		return NULL;
+	pd->ibv.context = c;
+	pd->ibv.handle = attr->pd->handle;
+	pd->parent = to_shca_pd(attr->pd);
+	pd->pd = pd->parent->pd;
+	pd->td = to_shca_td(attr->td);
+	pd_hold(attr->pd);
+	if (pd->td)
+		__atomic_add_fetch(&pd->td->users, 1, __ATOMIC_RELAXED);
+	return &pd->ibv;
 }
 
 struct ibv_td *shca_alloc_td(struct ibv_context *c, struct ibv_td_init_attr *attr)
 {
-	errno = EOPNOTSUPP;
-	return NULL;
+	struct shca_td *td;
+
+	if (attr->comp_mask) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	td = calloc(1, sizeof(*td));
+	if (!td)
+		return NULL;
+	td->ibv.context = c;
+	return &td->ibv;
 }
 
-int shca_dealloc_td(struct ibv_td *td)
+int shca_dealloc_td(struct ibv_td *ibv)
 {
-	return EOPNOTSUPP;
+	struct shca_td *td = to_shca_td(ibv);
+
+	if (__atomic_load_n(&td->users, __ATOMIC_ACQUIRE))
+		return verbs_status(-EBUSY);
+	free(td);
+	return 0;
 }

@@ -1,8 +1,136 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory regions.
+ * Memory regions. Any thread.
  */
+#include <stdlib.h>
 #include "verbs_priv.h"
+
+/* Rights that mean something here, and one that has no meaning for us but is no mistake. */
+enum {
+	ACCESS_OURS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+		      IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED,
+	ACCESS_NO_MATTER = IBV_ACCESS_HUGETLB,
+};
+
+/* 0, or what is wrong with the rights. Optional ones are ignored, which is what they are for. */
+static int access_check(unsigned int access)
+{
+	access &= ~(unsigned int)IBV_ACCESS_OPTIONAL_RANGE;
+	if (access & IBV_ACCESS_ON_DEMAND)
+		return EOPNOTSUPP;
+	if (access & ~(unsigned int)(ACCESS_OURS | ACCESS_NO_MATTER))
+		return EINVAL;
+	if (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC) &&
+		!(access & IBV_ACCESS_LOCAL_WRITE))
+		return EINVAL;
+	return 0;
+}
+
+/* What the program sees of it. */
+static void show(struct shca_mr *mr, struct ibv_pd *pd)
+{
+	mr->ibv.context = pd->context;
+	mr->ibv.pd = pd;
+	mr->ibv.addr = mr->mr->addr;
+	mr->ibv.length = mr->mr->length;
+	mr->ibv.lkey = mr->mr->lkey;
+	mr->ibv.rkey = mr->mr->rkey;
+	mr->ibv.handle = mr->mr->lkey;
+}
+
+static struct ibv_mr *reg(
+	struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
+{
+	int error = access_check(access);
+	struct shca_mr *mr;
+
+	if (!error && iova != (uintptr_t)addr)
+		error = EOPNOTSUPP;
+	if (error) {
+		errno = error;
+		return NULL;
+	}
+	mr = calloc(1, sizeof(*mr));
+	if (!mr)
+		return NULL;
+	mr->mr = softhca_reg_mr(to_shca_pd(pd)->pd, addr, length, access & ACCESS_OURS);
+	if (!mr->mr) {
+		free(mr);
+		return NULL;
+	}
+	pd_hold(pd);
+	show(mr, pd);
+	return &mr->ibv;
+}
+
+VERBS_PUBLIC struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+	return reg(pd, addr, length, (uintptr_t)addr, (unsigned int)access);
+}
+
+VERBS_PUBLIC struct ibv_mr *ibv_reg_mr_iova(
+	struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access)
+{
+	return reg(pd, addr, length, iova, (unsigned int)access);
+}
+
+VERBS_PUBLIC struct ibv_mr *ibv_reg_mr_iova2(
+	struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
+{
+	return reg(pd, addr, length, iova, access);
+}
+
+static int rereg_check(
+	int flags, const struct ibv_pd *pd, const void *addr, size_t length, unsigned int access)
+{
+	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)
+		return EINVAL;
+	if (flags & IBV_REREG_MR_CHANGE_PD && !pd)
+		return EINVAL;
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION && (!addr || !length))
+		return EINVAL;
+	if (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS))
+		return EINVAL;
+	return access_check(access);
+}
+
+/* All of ours are told apart before anything has changed, but for a daemon that dies. */
+VERBS_PUBLIC int ibv_rereg_mr(
+	struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+	struct shca_mr *mr = to_shca_mr(ibv);
+	int rc = -rereg_check(flags, pd, addr, length, (unsigned int)access);
+	bool moves = flags & IBV_REREG_MR_CHANGE_PD;
+
+	if (!rc && moves && pd->context != ibv->context)
+		rc = -EINVAL;
+	if (!rc)
+		rc = softhca_rereg_mr(mr->mr, (unsigned int)flags,
+			moves ? to_shca_pd(pd)->pd : NULL, addr, length,
+			(unsigned int)access & ACCESS_OURS);
+	if (rc) {
+		errno = -rc;
+		return rc == -ENOTCONN ? IBV_REREG_MR_ERR_CMD : IBV_REREG_MR_ERR_INPUT;
+	}
+	if (moves) {
+		pd_hold(pd);
+		pd_release(ibv->pd);
+	}
+	show(mr, moves ? pd : ibv->pd);
+	return 0;
+}
+
+VERBS_PUBLIC int ibv_dereg_mr(struct ibv_mr *ibv)
+{
+	struct shca_mr *mr = to_shca_mr(ibv);
+	int rc = softhca_dereg_mr(mr->mr);
+
+	if (rc)
+		return verbs_status(rc);
+	pd_release(ibv->pd);
+	free(mr);
+	return 0;
+}
 
 struct ibv_mr *shca_alloc_null_mr(struct ibv_pd *pd)
 {

@@ -15,24 +15,39 @@ int verbs_private_refused(void)
 }
 
 /* An alias in each node: a name of its own, then the name and node that it goes by. */
-#define IN_NODE(name, node)                                                                        \
-	extern __typeof__(verbs_private_refused) name##_in_##node                                  \
-		__attribute__((alias("verbs_private_refused"), visibility("default"), used));      \
+#define IN_NODE(name, target, node)                                                                \
+	extern __typeof__(target) name##_in_##node                                                 \
+		__attribute__((alias(#target), visibility("default"), used));                      \
 	__asm__(".symver " #name "_in_" #node "," #name "@IBVERBS_PRIVATE_" #node);
+#define IN_ALL_NODES(name, target)                                                                 \
+	IN_NODE(name, target, 25)                                                                  \
+	IN_NODE(name, target, 34)                                                                  \
+	IN_NODE(name, target, 57)                                                                  \
+	IN_NODE(name, target, 59)                                                                  \
+	IN_NODE(name, target, 64)
 
-#define PRIVATE(name)                                                                              \
-	IN_NODE(name, 25) IN_NODE(name, 34) IN_NODE(name, 57) IN_NODE(name, 59) IN_NODE(name, 64)
+#define PRIVATE(name) IN_ALL_NODES(name, verbs_private_refused)
 #include "private_symbols.def"
 #undef PRIVATE
 
+/*
+ * Of the private part, but programs call it (ibv_devinfo, pyverbs): the kind of an address as sysfs
+ * numbers it, 1: RoCE v2. 0, or -1 with errno.
+ */
+int verbs_query_gid_type(
+	struct ibv_context *c, uint8_t port, unsigned int index, unsigned int *type);
+int verbs_query_gid_type(
+	struct ibv_context *c, uint8_t port, unsigned int index, unsigned int *type)
+{
+	union ibv_gid gid;
+
+	if (ibv_query_gid(c, port, (int)index, &gid))
+		return -1;
+	*type = 1;
+	return 0;
+}
+IN_ALL_NODES(ibv_query_gid_type, verbs_query_gid_type)
+
 /* Data, not a function. */
 int verbs_data_of_providers;
-#define DATA_IN_NODE(name, node)                                                                   \
-	extern int name##_in_##node                                                                \
-		__attribute__((alias("verbs_data_of_providers"), visibility("default"), used));    \
-	__asm__(".symver " #name "_in_" #node "," #name "@IBVERBS_PRIVATE_" #node);
-DATA_IN_NODE(verbs_allow_disassociate_destroy, 25)
-DATA_IN_NODE(verbs_allow_disassociate_destroy, 34)
-DATA_IN_NODE(verbs_allow_disassociate_destroy, 57)
-DATA_IN_NODE(verbs_allow_disassociate_destroy, 59)
-DATA_IN_NODE(verbs_allow_disassociate_destroy, 64)
+IN_ALL_NODES(verbs_allow_disassociate_destroy, verbs_data_of_providers)

@@ -1,21 +1,298 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the device, its port, its addresses and keys are.
+ * What the device, its port, its addresses and keys are. Any thread; asks the daemon for what may
+ * change.
  */
+#include <string.h>
+#include <time.h>
 #include "verbs_priv.h"
 
-int shca_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *attr, size_t bytes)
+/*
+ * Who made the device. Programs choose special treatment by these numbers: they must be nobody
+ * else's. The vendor is an OUI that is locally administered, "SH" behind it.
+ */
+enum { VENDOR_ID = 0x025348, VENDOR_PART_ID = 1, HW_VERSION = 1 };
+
+enum {
+	/* Address handles live in the program's memory: there is no limit but this one. */
+	AH_MAX = 1 << 20,
+	/* 4.096 µs × 2^15 = 134 ms: a daemon that shares its cores may be kept waiting so long. */
+	ACK_DELAY = 15,
+	CLOCK_KHZ = 1000000,
+	/* As ports say it: 2 GiB, the most that a message may have. */
+	MESSAGE_BYTES_MAX = 1u << 31,
+	PORT_IS_UP = 5,
+	PORT_IS_DISABLED = 3,
+};
+
+static const uint64_t page_sizes = 1ull << 12 | 1ull << 21 | 1ull << 30;
+
+static const unsigned int capabilities =
+	IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
+	IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
+	IBV_DEVICE_MEM_MGT_EXTENSIONS;
+
+/* ---- the device ---- */
+
+static int at_most_int(uint64_t n)
 {
-	return EOPNOTSUPP;
+	return n > INT32_MAX ? INT32_MAX : (int)n;
+}
+
+static void describe(struct shca_context *c, struct ibv_device_attr *out)
+{
+	const struct softhca_device_attr *a = &c->attr;
+	__be64 guid = to_shca_device(c->verbs.context.device)->guid;
+
+	*out = (struct ibv_device_attr){
+		.fw_ver = SOFTHCA_VERSION,
+		.node_guid = guid,
+		.sys_image_guid = guid,
+		.max_mr_size = a->max_mr_bytes,
+		.page_size_cap = page_sizes,
+		.vendor_id = VENDOR_ID,
+		.vendor_part_id = VENDOR_PART_ID,
+		.hw_ver = HW_VERSION,
+		.max_qp = at_most_int(a->max_qp),
+		.max_qp_wr = at_most_int(a->max_qp_wr),
+		.device_cap_flags = capabilities,
+		.max_sge = at_most_int(a->max_sge),
+		.max_sge_rd = at_most_int(a->max_sge),
+		.max_cq = at_most_int(a->max_cq),
+		.max_cqe = at_most_int(a->max_cqe),
+		.max_mr = at_most_int(a->max_mr),
+		.max_pd = at_most_int(a->max_pd),
+		.max_qp_rd_atom = at_most_int(a->max_rd_atomic),
+		.max_res_rd_atom = at_most_int((uint64_t)a->max_rd_atomic * a->max_qp),
+		.max_qp_init_rd_atom = at_most_int(a->max_rd_atomic),
+		.atomic_cap = IBV_ATOMIC_HCA,
+		.max_mw = at_most_int(a->max_mw),
+		.max_ah = AH_MAX,
+		.max_srq = at_most_int(a->max_srq),
+		.max_srq_wr = at_most_int(a->max_srq_wr),
+		.max_srq_sge = at_most_int(a->max_sge),
+		.max_pkeys = 1,
+		.local_ca_ack_delay = ACK_DELAY,
+		.phys_port_cnt = 1,
+	};
+}
+
+VERBS_PUBLIC int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
+{
+	describe(to_shca_context(context), attr);
+	return 0;
 }
 
 int shca_query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex_input *input,
 	struct ibv_device_attr_ex *attr, size_t bytes)
 {
-	return EOPNOTSUPP;
+	struct ibv_device_attr_ex full = {
+		.device_cap_flags_ex = capabilities,
+		.hca_core_clock = CLOCK_KHZ,
+		.phys_port_cnt_ex = 1,
+	};
+
+	/* The first of the extensions has all of it up to here. */
+	if ((input && input->comp_mask) || bytes < offsetof(struct ibv_device_attr_ex, odp_caps))
+		return EINVAL;
+	describe(to_shca_context(c), &full.orig_attr);
+	memset(attr, 0, bytes);
+	memcpy(attr, &full, bytes < sizeof(full) ? bytes : sizeof(full));
+	return 0;
 }
 
+/* The device's clock is that of the machine, in nanoseconds. */
 int shca_query_rt_values(struct ibv_context *c, struct ibv_values_ex *values)
 {
-	return EOPNOTSUPP;
+	if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
+		return EINVAL;
+	if (values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK)
+		clock_gettime(CLOCK_MONOTONIC, &values->raw_clock);
+	return 0;
+}
+
+/* ---- the port ---- */
+
+/* Lanes and speed of each as InfiniBand numbers them, slowest first. */
+static const struct {
+	uint32_t mbps;
+	uint8_t width, speed;
+} links[] = {
+	{2500, 1, 1},
+	{5000, 1, 2},
+	{10000, 1, 4},
+	{14000, 1, 16},
+	{20000, 2, 2},
+	{25000, 1, 32},
+	{40000, 2, 4},
+	{50000, 1, 64},
+	{56000, 2, 16},
+	{100000, 2, 32},
+	{200000, 2, 64},
+	{400000, 2, 128},
+};
+
+/* The fastest that is not faster than the port; slower than all: the slowest. */
+static void link_of(uint32_t mbps, struct ibv_port_attr *out)
+{
+	unsigned int i = 0;
+
+	while (i + 1 < sizeof(links) / sizeof(links[0]) && links[i + 1].mbps <= mbps)
+		i++;
+	out->active_width = links[i].width;
+	out->active_speed = links[i].speed;
+}
+
+int shca_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *attr, size_t bytes)
+{
+	struct softhca_port_attr a;
+	struct ibv_port_attr full = {
+		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
+		.max_msg_sz = MESSAGE_BYTES_MAX,
+		.max_vl_num = 1,
+		.link_layer = IBV_LINK_LAYER_ETHERNET,
+		.flags = IBV_QPF_GRH_REQUIRED,
+	};
+	int rc;
+
+	if (port != VERBS_PORT)
+		return EINVAL;
+	rc = softhca_query_port(to_shca_context(c)->hca, &a);
+	if (rc)
+		return verbs_status(rc);
+	full.state = a.state;
+	full.max_mtu = a.max_mtu;
+	full.active_mtu = a.active_mtu;
+	full.gid_tbl_len = at_most_int(a.gid_count);
+	full.pkey_tbl_len = (uint16_t)a.pkey_count;
+	full.phys_state = a.state == SOFTHCA_PORT_ACTIVE ? PORT_IS_UP : PORT_IS_DISABLED;
+	link_of(a.speed_mbps, &full);
+	memset(attr, 0, bytes);
+	memcpy(attr, &full, bytes < sizeof(full) ? bytes : sizeof(full));
+	return 0;
+}
+
+/* What programs knew of a port before the header made the function an inline one. */
+enum { COMPAT_PORT_BYTES = offsetof(struct ibv_port_attr, port_cap_flags2) };
+static_assert(COMPAT_PORT_BYTES == 48, "as long as it was");
+
+VERBS_PUBLIC int ibv_query_port(
+	struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
+{
+	return shca_query_port(context, port, (struct ibv_port_attr *)attr, COMPAT_PORT_BYTES);
+}
+
+/* ---- addresses ---- */
+
+/* 0; EINVAL: past the table; ENODATA: nothing there; or what asking the daemon gave. */
+static int gid_at(struct ibv_context *c, uint32_t port, uint32_t index, union ibv_gid *gid)
+{
+	static const union ibv_gid none;
+	struct shca_context *ctx = to_shca_context(c);
+	struct softhca_port_attr a;
+	int rc;
+
+	if (port != VERBS_PORT)
+		return EINVAL;
+	rc = softhca_query_gid(ctx->hca, index, gid->raw);
+	if (rc == 0)
+		return memcmp(gid, &none, sizeof(none)) ? 0 : ENODATA;
+	if (rc != -ENOENT)
+		return -rc;
+	rc = softhca_query_port(ctx->hca, &a);
+	if (rc)
+		return -rc;
+	return index < a.gid_count ? ENODATA : EINVAL;
+}
+
+/* -1 with errno. */
+static int fails(int error)
+{
+	if (error)
+		errno = error;
+	return error ? -1 : 0;
+}
+
+VERBS_PUBLIC int ibv_query_gid(
+	struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid)
+{
+	int rc = index < 0 ? EINVAL : gid_at(context, port, (uint32_t)index, gid);
+
+	if (rc == ENODATA) { /* an entry that is empty is one of zeros */
+		memset(gid, 0, sizeof(*gid));
+		return 0;
+	}
+	return fails(rc);
+}
+
+/* One entry in the form that the caller knows, `bytes` long. 0, or as gid_at(). */
+static int gid_entry(
+	struct ibv_context *c, uint32_t port, uint32_t index, void *entry, size_t bytes)
+{
+	struct ibv_gid_entry full = {
+		.gid_index = index,
+		.port_num = port,
+		.gid_type = IBV_GID_TYPE_ROCE_V2,
+		.ndev_ifindex = 0, /* the port's interface is the daemon's, if it has one */
+	};
+	int rc = gid_at(c, port, index, &full.gid);
+
+	if (rc)
+		return rc;
+	memset(entry, 0, bytes);
+	memcpy(entry, &full, bytes < sizeof(full) ? bytes : sizeof(full));
+	return 0;
+}
+
+VERBS_PUBLIC int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,
+	struct ibv_gid_entry *entry, uint32_t flags, size_t entry_size)
+{
+	int rc = flags ? EOPNOTSUPP : gid_entry(context, port, index, entry, entry_size);
+
+	if (rc)
+		errno = rc;
+	return rc;
+}
+
+VERBS_PUBLIC ssize_t _ibv_query_gid_table(struct ibv_context *context,
+	struct ibv_gid_entry *entries, size_t max_entries, uint32_t flags, size_t entry_size)
+{
+	union ibv_gid gid;
+	size_t n = 0;
+
+	if (flags)
+		return -EOPNOTSUPP;
+	for (uint32_t i = 0;; i++) {
+		int rc = gid_at(context, VERBS_PORT, i, &gid);
+
+		if (rc == EINVAL)
+			return (ssize_t)n;
+		if (rc == ENODATA)
+			continue;
+		if (!rc && n == max_entries)
+			rc = EINVAL;
+		if (!rc)
+			rc = gid_entry(context, VERBS_PORT, i, (uint8_t *)entries + n * entry_size,
+				entry_size);
+		if (rc)
+			return -rc;
+		n++;
+	}
+}
+
+/* ---- keys of partitions: the default one, of a full member ---- */
+
+VERBS_PUBLIC int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
+{
+	if (port != VERBS_PORT || index != 0)
+		return fails(EINVAL);
+	*pkey = 0xffff;
+	return 0;
+}
+
+VERBS_PUBLIC int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
+{
+	if (port != VERBS_PORT || pkey != 0xffff)
+		return fails(EINVAL);
+	return 0;
 }

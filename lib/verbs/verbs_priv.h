@@ -58,12 +58,17 @@ struct shca_context {
 	struct softhca_device_attr attr;
 };
 
+struct shca_td {
+	struct ibv_td ibv;
+	uint32_t users; /* parent domains with it; atomic */
+};
+
 struct shca_pd {
 	struct ibv_pd ibv;
 	struct softhca_pd *pd;	/* a parent domain: its parent's */
 	struct shca_pd *parent; /* NULL: is no parent domain */
-	void *user;		/* a parent domain's context */
-	uint32_t users;		/* parent domains over it; atomic */
+	struct shca_td *td;	/* a parent domain's; or NULL */
+	uint32_t users;		/* what names it: pd_hold(); atomic */
 };
 
 struct shca_mr {
@@ -86,6 +91,10 @@ struct shca_channel {
 	struct softhca_channel *channel;
 };
 
+/*
+ * CQs, SRQs and QPs: the `user` of libsofthca's object is this one, so that an event leads to it;
+ * the program's own word for it is in the public structure.
+ */
 struct shca_cq {
 	union {
 		struct ibv_cq ibv;
@@ -178,6 +187,9 @@ int shca_query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex
 int shca_query_rt_values(struct ibv_context *c, struct ibv_values_ex *values);
 
 /* domain.c */
+/* One more, one less object that names the domain: it is not deallocated before. */
+void pd_hold(struct ibv_pd *pd);
+void pd_release(struct ibv_pd *pd);
 struct ibv_pd *shca_alloc_parent_domain(
 	struct ibv_context *c, struct ibv_parent_domain_init_attr *attr);
 struct ibv_td *shca_alloc_td(struct ibv_context *c, struct ibv_td_init_attr *attr);

@@ -1,21 +1,62 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory windows.
+ * Memory windows: made, and those of type 1 bound. Type 2 are bound by work requests: post.c,
+ * qp_ex.c. Any thread.
  */
+#include <stdlib.h>
 #include "verbs_priv.h"
 
 struct ibv_mw *shca_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
-	errno = EOPNOTSUPP;
-	return NULL;
+	struct shca_mw *mw = calloc(1, sizeof(*mw));
+
+	if (!mw)
+		return NULL;
+	mw->mw = softhca_alloc_mw(to_shca_pd(pd)->pd, (enum softhca_mw_type)type);
+	if (!mw->mw) {
+		free(mw);
+		return NULL;
+	}
+	mw->ibv = (struct ibv_mw){
+		.context = pd->context,
+		.pd = pd,
+		.rkey = mw->mw->rkey,
+		.handle = mw->mw->rkey,
+		.type = type,
+	};
+	pd_hold(pd);
+	return &mw->ibv;
 }
 
-int shca_dealloc_mw(struct ibv_mw *mw)
+int shca_dealloc_mw(struct ibv_mw *ibv)
 {
-	return EOPNOTSUPP;
+	struct shca_mw *mw = to_shca_mw(ibv);
+	int rc = softhca_dealloc_mw(mw->mw);
+
+	if (rc)
+		return verbs_status(rc);
+	pd_release(ibv->pd);
+	free(mw);
+	return 0;
 }
 
-int shca_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+/* verbs.h has looked at the window's type and the region's domain. */
+int shca_bind_mw(struct ibv_qp *qp, struct ibv_mw *ibv, struct ibv_mw_bind *bind)
 {
-	return EOPNOTSUPP;
+	const struct ibv_mw_bind_info *info = &bind->bind_info;
+	struct shca_mw *mw = to_shca_mw(ibv);
+	struct softhca_mw_bind ours = {
+		.wr_id = bind->wr_id,
+		.send_flags = bind->send_flags,
+		.bind_info = {.mr = info->mr ? to_shca_mr(info->mr)->mr : NULL,
+			.addr = info->addr,
+			.length = info->length,
+			.access = info->mw_access_flags},
+	};
+	int rc = softhca_bind_mw(to_shca_qp(qp)->qp, mw->mw, &ours);
+
+	if (rc)
+		return verbs_status(rc);
+	ibv->rkey = mw->mw->rkey;
+	return 0;
 }

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Public functions for what this device does not have: they say so, as those of a driver without it
+ * would. (What goes through the context's table is refused by verbs.h itself.)
+ */
+#include "verbs_priv.h"
+
+static void *refused(void)
+{
+	errno = EOPNOTSUPP;
+	return NULL;
+}
+
+/* Multicast groups: issue 6. */
+VERBS_PUBLIC int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	return verbs_status(-EOPNOTSUPP);
+}
+
+VERBS_PUBLIC int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	return verbs_status(-EOPNOTSUPP);
+}
+
+/* Vendors' enhanced connection establishment: there is nothing to agree upon. */
+VERBS_PUBLIC int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+	return verbs_status(-EOPNOTSUPP);
+}
+
+VERBS_PUBLIC int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+	*ece = (struct ibv_ece){0};
+	return verbs_status(-EOPNOTSUPP);
+}
+
+/* No promise: long copies may use stores that become visible in any order. */
+VERBS_PUBLIC int ibv_query_qp_data_in_order(
+	struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
+{
+	return 0;
+}
+
+/* Memory of other devices. */
+VERBS_PUBLIC struct ibv_mr *ibv_reg_dmabuf_mr(
+	struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
+{
+	return refused();
+}
+
+/* Objects of other contexts. */
+VERBS_PUBLIC struct ibv_context *ibv_import_device(int cmd_fd)
+{
+	return refused();
+}
+
+VERBS_PUBLIC struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd_handle)
+{
+	return refused();
+}
+
+VERBS_PUBLIC void ibv_unimport_pd(struct ibv_pd *pd)
+{
+}
+
+VERBS_PUBLIC struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
+{
+	return refused();
+}
+
+VERBS_PUBLIC void ibv_unimport_mr(struct ibv_mr *mr)
+{
+}
+
+VERBS_PUBLIC struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t dm_handle)
+{
+	return refused();
+}
+
+VERBS_PUBLIC void ibv_unimport_dm(struct ibv_dm *dm)
+{
+}
