@@ -480,17 +480,26 @@ static bool is_v4(const uint8_t gid[16])
 	return memcmp(gid, mapped, sizeof(mapped)) == 0;
 }
 
+int softhca_resolve(struct softhca_context *ctx, const struct softhca_ah_attr *attr, uint8_t mac[6])
+{
+	struct control_resolve in = {.gid_index = attr->gid_index};
+	struct control_resolve_reply out;
+	int rc;
+
+	memcpy(in.dgid, attr->dgid, sizeof(in.dgid));
+	rc = ctx_call(ctx, CONTROL_RESOLVE, &in, sizeof(in), &out, sizeof(out), -1, NULL);
+	if (!rc)
+		memcpy(mac, out.mac, sizeof(out.mac));
+	return rc;
+}
+
 struct softhca_ah *softhca_create_ah(struct softhca_pd *pd, const struct softhca_ah_attr *attr)
 {
 	struct softhca_context *ctx = pd->node.ctx;
 	struct softhca_ah *ah = calloc(1, sizeof(*ah));
-	struct control_resolve in = {.gid_index = attr->gid_index};
-	struct control_resolve_reply out;
-	int rc = -ENOMEM;
+	uint8_t mac[6];
+	int rc = ah ? softhca_resolve(ctx, attr, mac) : -ENOMEM;
 
-	memcpy(in.dgid, attr->dgid, sizeof(in.dgid));
-	if (ah)
-		rc = ctx_call(ctx, CONTROL_RESOLVE, &in, sizeof(in), &out, sizeof(out), -1, NULL);
 	if (rc) {
 		free(ah);
 		errno = -rc;
@@ -503,7 +512,7 @@ struct softhca_ah *softhca_create_ah(struct softhca_pd *pd, const struct softhca
 		.traffic_class = attr->traffic_class,
 		.hop_limit = attr->hop_limit ? attr->hop_limit : 64,
 		.flow_label = attr->flow_label & 0xfffff};
-	memcpy(ah->ud.dmac, out.mac, sizeof(ah->ud.dmac));
+	memcpy(ah->ud.dmac, mac, sizeof(ah->ud.dmac));
 	memcpy(ah->ud.dip, attr->dgid, sizeof(ah->ud.dip));
 	pthread_mutex_lock(&ctx->lock);
 	node_add(ctx, &ah->node, NODE_AH);

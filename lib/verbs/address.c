@@ -7,27 +7,35 @@
 #include <string.h>
 #include "verbs_priv.h"
 
-VERBS_PUBLIC struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+/* False: without a global route there is nothing on this wire by which to find the peer. */
+static bool address_of(
+	const struct shca_context *c, const struct ibv_ah_attr *attr, struct softhca_ah_attr *to)
 {
 	const struct ibv_global_route *grh = &attr->grh;
-	struct softhca_ah_attr to = {
+
+	*to = (struct softhca_ah_attr){
 		.gid_index = grh->sgid_index,
 		.traffic_class = grh->traffic_class,
 		.hop_limit = grh->hop_limit,
 		.flow_label = grh->flow_label,
 	};
+	memcpy(to->dgid, grh->dgid.raw, sizeof(to->dgid));
+	return attr->is_global && attr->port_num == VERBS_PORT &&
+	       grh->sgid_index < c->attr.gid_count;
+}
+
+VERBS_PUBLIC struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+	struct softhca_ah_attr to;
 	struct shca_ah *ah;
 
-	/* Without a global route there is nothing on this wire by which to find the peer. */
-	if (!attr->is_global || attr->port_num != VERBS_PORT ||
-		grh->sgid_index >= to_shca_context(pd->context)->attr.gid_count) {
+	if (!address_of(to_shca_context(pd->context), attr, &to)) {
 		errno = EINVAL;
 		return NULL;
 	}
 	ah = calloc(1, sizeof(*ah));
 	if (!ah)
 		return NULL;
-	memcpy(to.dgid, grh->dgid.raw, sizeof(to.dgid));
 	ah->ah = softhca_create_ah(to_shca_pd(pd)->pd, &to);
 	if (!ah->ah) {
 		free(ah);
@@ -49,6 +57,19 @@ VERBS_PUBLIC int ibv_destroy_ah(struct ibv_ah *ibv)
 	pd_release(ibv->pd);
 	free(ah);
 	return 0;
+}
+
+/* The VLAN is the daemon's affair: 0xffff, none. */
+VERBS_PUBLIC int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
+	uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)
+{
+	struct shca_context *c = to_shca_context(context);
+	struct softhca_ah_attr to;
+
+	if (!address_of(c, attr, &to))
+		return verbs_status(-EINVAL);
+	*vid = 0xffff;
+	return verbs_status(softhca_resolve(c->hca, &to, eth_mac));
 }
 
 /* ---- from completions ---- */

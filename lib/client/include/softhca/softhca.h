@@ -503,6 +503,10 @@ SOFTHCA_API int softhca_connect_qp(struct softhca_qp *qp, const struct softhca_e
 SOFTHCA_API struct softhca_ah *softhca_create_ah(
 	struct softhca_pd *pd, const struct softhca_ah_attr *attr);
 SOFTHCA_API int softhca_destroy_ah(struct softhca_ah *ah);
+/* The next hop's Ethernet address on the way there, as an address handle would have it. 0,
+ * -EHOSTUNREACH, -EINVAL. */
+SOFTHCA_API int softhca_resolve(
+	struct softhca_context *ctx, const struct softhca_ah_attr *attr, uint8_t mac[6]);
 
 /* ---- work requests ---- */
 
