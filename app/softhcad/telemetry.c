@@ -325,37 +325,6 @@ static struct rte_tel_data *qp_of(const struct qp *q)
 	return p;
 }
 
-/* What it says may be a moment old, or of a QP that has just gone: an SRQ's context never goes. */
-static void put_srq(struct rte_tel_data *to, const struct srq *s)
-{
-	rte_tel_data_add_dict_u64(to, "srqn", s ? s->srqn : 0);
-	if (!s)
-		return;
-	rte_tel_data_add_dict_u64(to, "srq_entries", s->entries);
-	rte_tel_data_add_dict_u64(to, "srq_taken", __atomic_load_n(&s->consumed, __ATOMIC_RELAXED));
-	rte_tel_data_add_dict_u64(to, "srq_limit", __atomic_load_n(&s->limit, __ATOMIC_RELAXED));
-	rte_tel_data_add_dict_u64(to, "srq_users", s->users);
-}
-
-static void put_detail(struct rte_tel_data *to, const struct qp *q)
-{
-	char ip[INET6_ADDRSTRLEN];
-
-	inet_ntop(AF_INET6, qp_path(q)->peer_ip, ip, sizeof(ip));
-	rte_tel_data_add_dict_string(to, "peer_ip", ip);
-	rte_tel_data_add_dict_u64(to, "pd", q->pd);
-	rte_tel_data_add_dict_u64(to, "send_cqn", q->cqn_snd);
-	rte_tel_data_add_dict_u64(to, "recv_cqn", q->cqn_rcv);
-	rte_tel_data_add_dict_u64(to, "sq_bytes", q->sq_bytes);
-	rte_tel_data_add_dict_u64(to, "rq_entries", q->rq_entries);
-	put_srq(to, q->srq);
-	rte_tel_data_add_dict_u64(to, "timeout", q->timeout);
-	rte_tel_data_add_dict_u64(to, "retry_cnt", q->retry_cnt);
-	rte_tel_data_add_dict_u64(to, "rnr_retry", q->rnr_retry);
-	rte_tel_data_add_dict_u64(to, "max_rd_atomic", q->max_rd_atomic);
-	rte_tel_data_add_dict_u64(to, "max_dest_rd_atomic", q->max_dest_rd_atomic);
-}
-
 /*
  * The next QP in use from index `from` on, or NULL. Looks only at pages that are in memory: most of
  * the table has never been touched, and looking at it would make it take memory.
@@ -400,7 +369,7 @@ static int show_qp(const struct device *v, uint32_t qpn, struct rte_tel_data *to
 	if (!q || qp_number(q) != qpn)
 		return -ENOENT;
 	put(to, "qp", qp_of(q));
-	put_detail(to, q);
+	qp_view_put(to, q, clock_now_ns(&v->daemon->clock));
 	return 0;
 }
 

@@ -3,11 +3,18 @@
 #define TELEMETRY_H
 /* What telemetry.c leaves to other files. */
 
+#include <stdint.h>
+
 struct device;
+struct qp;
 struct rte_tel_data;
 
 /* held.c: what the HCA holds for its clients, into a dictionary. Waits for the lcores. Telemetry's
  * threads, under the daemon's lock. */
 void held_put(struct device *v, struct rte_tel_data *to);
+
+/* qp_view.c: all about one queue pair that is in use, and what it waits for, into a dictionary.
+ * now_ns: the daemon's clock. Telemetry's threads, under the daemon's lock. */
+void qp_view_put(struct rte_tel_data *to, const struct qp *q, uint64_t now_ns);
 
 #endif

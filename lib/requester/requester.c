@@ -45,3 +45,22 @@ unsigned requester_recv_poll(struct engine *e)
 
 	return n + rrc_poll(e);
 }
+
+const char *requester_waits_for(const struct qp *q)
+{
+	static const char *const texts[PARK_REASONS] = {
+		[PARK_NONE] = "nothing",
+		[PARK_BUFFER] = "retransmit buffers",
+		[PARK_FENCE] = "READs and atomics before a fence",
+		[PARK_READS] = "fewer READs and atomics outstanding",
+		[PARK_CREDIT] = "credits",
+		[PARK_RNR] = "the RNR timer",
+		[PARK_PSN] = "fewer PSNs outstanding",
+		[PARK_RETRANSMIT] = "retransmission",
+		[PARK_WINDOW] = "the window after a loss",
+		[PARK_DRAIN] = "leaving SQD",
+	};
+	uint8_t reason = __atomic_load_n(&q->rtc.parked, __ATOMIC_RELAXED);
+
+	return reason < PARK_REASONS && texts[reason] ? texts[reason] : "?";
+}

@@ -6,6 +6,7 @@
  * nobody but them wakes the queue pair. A reason without a row fails.
  */
 #include "recv_fixture.h"
+#include "requester/requester.h"
 
 static void send_one(void)
 {
@@ -138,18 +139,23 @@ static void drain_leave(void)
 
 static const struct {
 	enum counter counter;
+	const char *text;
 	void (*enter)(void); /* ends with a request that has to wait */
 	void (*leave)(void);
 } rows[] = {
-	[PARK_BUFFER] = {COUNTER_park_buffer, buffer_enter, buffer_leave},
-	[PARK_FENCE] = {COUNTER_park_fence, fence_enter, read_leave},
-	[PARK_READS] = {COUNTER_park_reads, reads_enter, read_leave},
-	[PARK_CREDIT] = {COUNTER_park_credit, credit_enter, credit_leave},
-	[PARK_RNR] = {COUNTER_park_rnr, rnr_enter, rnr_leave},
-	[PARK_PSN] = {COUNTER_park_psn, psn_enter, psn_leave},
-	[PARK_RETRANSMIT] = {COUNTER_park_retransmit, retransmit_enter, retransmit_leave},
-	[PARK_WINDOW] = {COUNTER_park_window, window_enter, window_leave},
-	[PARK_DRAIN] = {COUNTER_park_drain, drain_enter, drain_leave},
+	[PARK_BUFFER] = {COUNTER_park_buffer, "retransmit buffers", buffer_enter, buffer_leave},
+	[PARK_FENCE] = {COUNTER_park_fence, "READs and atomics before a fence", fence_enter,
+		read_leave},
+	[PARK_READS] = {COUNTER_park_reads, "fewer READs and atomics outstanding", reads_enter,
+		read_leave},
+	[PARK_CREDIT] = {COUNTER_park_credit, "credits", credit_enter, credit_leave},
+	[PARK_RNR] = {COUNTER_park_rnr, "the RNR timer", rnr_enter, rnr_leave},
+	[PARK_PSN] = {COUNTER_park_psn, "fewer PSNs outstanding", psn_enter, psn_leave},
+	[PARK_RETRANSMIT] = {COUNTER_park_retransmit, "retransmission", retransmit_enter,
+		retransmit_leave},
+	[PARK_WINDOW] = {COUNTER_park_window, "the window after a loss", window_enter,
+		window_leave},
+	[PARK_DRAIN] = {COUNTER_park_drain, "leaving SQD", drain_enter, drain_leave},
 };
 
 static void poll_requester(unsigned times)
@@ -169,6 +175,7 @@ static void assert_parked(unsigned reason)
 		fail_msg("parked for %u, not %u; %s %lu", q->rtc.parked, reason,
 			counter_name(rows[reason].counter), fx_counter(rows[reason].counter));
 	assert_non_null(q->rtc.head);
+	assert_string_equal(requester_waits_for(q), rows[reason].text);
 }
 
 static void enter_and_leave(unsigned reason)
@@ -193,6 +200,7 @@ static void enter_and_leave(unsigned reason)
 		fail_msg("%s: still parked for %u", counter_name(rows[reason].counter),
 			q->rtc.parked);
 	assert_true(psn_after(q->rtc.next_psn, psn));
+	assert_string_equal(requester_waits_for(q), "nothing");
 }
 
 static void parking__every_reason_is_entered_and_left(void **state)

@@ -66,7 +66,9 @@ static void open__takes_one_and_never_ahead(void **state)
 	assert_int_equal(rwm_open(c, fx->qp), RWM_INVALID_WQE);
 	for (uint32_t i = 0; i < 3; i++)
 		post(0, i + 1);
+	assert_int_equal(responder_receives(fx->qp), 3);
 	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
+	assert_int_equal(responder_receives(fx->qp2), 2);
 	assert_int_equal(srq.consumed, 1);
 	assert_int_equal(rwm_open(c, fx->qp2), RWM_VALID_ENTRY);
 	assert_int_equal(srq.consumed, 2);

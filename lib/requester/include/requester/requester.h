@@ -7,6 +7,8 @@
  */
 #include "pipeline/engine.h"
 
+struct qp;
+
 /* Makes the modules' own state in e->module[] and e->mq. 0 or -ENOMEM. Control thread. */
 int requester_create(struct engine *e, int socket);
 void requester_destroy(struct engine *e);
@@ -23,6 +25,10 @@ unsigned requester_stock(const struct engine *e);
  * rest.
  */
 unsigned requester_elements(const struct engine *e);
+
+/* Why RequesterTransControl does not go on with the queue pair, in words; never NULL. May be a
+ * moment old. Any thread. */
+const char *requester_waits_for(const struct qp *q);
 
 /* Timers armed. 0 at rest. The lcore that runs requester_recv, or while the stages rest. */
 unsigned requester_timers_armed(const struct engine *e);

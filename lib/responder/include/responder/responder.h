@@ -5,7 +5,10 @@
  * The responder_exec stage: ExecutionEngine (with RQWQEManager and WriteAddrTable) and RespPktGen.
  * HP_EE → ee → EE_RESPG → respg → RESPG_TXA.
  */
+#include <stdint.h>
+
 struct engine;
+struct qp;
 
 /* Makes the modules' own state in e->module[]. 0 or -ENOMEM. Control thread. */
 int responder_create(struct engine *e);
@@ -17,5 +20,9 @@ unsigned responder_exec_poll(struct engine *e);
 
 /* Packet buffers that the stage keeps in stock for what comes next. */
 unsigned responder_stock(const struct engine *e);
+
+/* Receive requests posted and not taken, of its own queue or its SRQ, as the client says; a moment
+ * old. Any thread, while the client's memory cannot go. */
+uint32_t responder_receives(const struct qp *q);
 
 #endif
