@@ -4,10 +4,10 @@
 # client is killed again and again. Then, from outside: nothing is held, nothing has leaked, the
 # counters add up. In a build with ThreadSanitizer the stages lie on two CPUs and no race may be
 # reported.
-# SOFTHCA_STRESS_SECONDS (8), SOFTHCA_STRESS_SEED (the time).
+# SOFTHCA_STRESS_SECONDS (20), SOFTHCA_STRESS_SEED (the time).
 . "$(dirname "$0")/lib.sh"
 
-seconds=${SOFTHCA_STRESS_SECONDS:-8}
+seconds=${SOFTHCA_STRESS_SECONDS:-20}
 seed=${SOFTHCA_STRESS_SEED:-$(date +%s)}
 options=()
 case ${1:-} in
@@ -26,7 +26,7 @@ fi
 ring_config >"$SCRATCH/ring.conf"
 daemon ring -c "$SCRATCH/ring.conf" "${options[@]}"
 daemon=$started
-export SOFTHCA_SOCKET=$SCRATCH/ring.sock
+export SOFTHCA_SOCKET=$SCRATCH/ring.sock SOFTHCA_TOOL=$TOOL
 
 # What the daemon holds, by name: of each HCA, of the process. All of it comes back.
 held() {
@@ -52,6 +52,20 @@ counters_add_up() {
 	"$TOOL" --socket "$SOFTHCA_SOCKET" --json counters | python3 "$(dirname "$0")/stress/sums.py" "$1"
 }
 
+# Asks for all about one queue pair after the other until $SCRATCH/watched is there. At least one
+# must have told what it waits for.
+watch() {
+	local qpn seen=1
+	while [ ! -e "$SCRATCH/watched" ]; do
+		qpn=$("$TOOL" --socket "$SOFTHCA_SOCKET" --hca left qp |
+			awk '$1 ~ /^[0-9]+$/ { q = $1 } END { print q }')
+		[ -z "$qpn" ] || "$TOOL" --socket "$SOFTHCA_SOCKET" --hca left qp "$qpn" 2>&1 |
+			grep -q waits_for && seen=0
+		sleep 0.2
+	done
+	return $seen
+}
+
 no_race() {
 	! grep -h -A60 -E 'WARNING: ThreadSanitizer|ERROR: AddressSanitizer|runtime error' "$@"
 }
@@ -59,9 +73,13 @@ no_race() {
 check 'a first run fills the stocks' stress --seconds 2
 wait_for 10 all_back >/dev/null 2>&1
 held >"$SCRATCH/before"
+watch &
+watcher=$!
 check "$seconds s of everything at random, seed $seed" stress --seconds "$seconds" --kill
 cp "$SCRATCH/check.log" "$SCRATCH/stress.log"
 sed 's/^/   /' "$SCRATCH/stress.log"
+touch "$SCRATCH/watched"
+check 'queue pairs tell what they wait for' wait "$watcher"
 check 'nothing is held any more' wait_for 20 all_back
 check 'counters add up' counters_add_up "$SCRATCH/stress.log"
 check 'the daemon ends cleanly' stop "$daemon"

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * usage: stress [--seconds N] [--seed S] [--clients N] [--threads N] [--kill]
+ * usage: stress [--seconds N] [--seed S] [--clients N] [--threads N] [--patience N] [--kill]
  * Clients of the daemon at $SOFTHCA_SOCKET, whose HCAs left and right are joined, that create, use,
  * modify and destroy everything at random. Half of a client's threads share its contexts, the
  * others have their own and often close them with everything in them. --kill: one more client,
- * which is killed and started again all the time. Exit status 0: all was as it must be.
+ * which is killed and started again all the time. --patience: after so many seconds of standing
+ * still a pair is stuck; what $SOFTHCA_TOOL tells of it is printed. Exit status 0: all was as it
+ * must be.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -24,6 +26,7 @@
 enum { CLIENTS_MAX = 8, THREADS_MAX = 32, KILL_MS = 1500, ENOUGH = 20 };
 
 uint64_t *tally;
+unsigned patience_s = 60;
 
 static struct {
 	unsigned seconds, clients, threads;
@@ -156,7 +159,8 @@ static int read_options(int argc, char **argv)
 {
 	static const struct option known[] = {{"seconds", required_argument, NULL, 's'},
 		{"seed", required_argument, NULL, 'r'}, {"clients", required_argument, NULL, 'c'},
-		{"threads", required_argument, NULL, 't'}, {"kill", no_argument, NULL, 'k'}, {0}};
+		{"threads", required_argument, NULL, 't'},
+		{"patience", required_argument, NULL, 'p'}, {"kill", no_argument, NULL, 'k'}, {0}};
 	int o;
 
 	while ((o = getopt_long(argc, argv, "", known, NULL)) >= 0) {
@@ -168,6 +172,8 @@ static int read_options(int argc, char **argv)
 			options.clients = (unsigned)atoi(optarg);
 		else if (o == 't')
 			options.threads = (unsigned)atoi(optarg);
+		else if (o == 'p')
+			patience_s = (unsigned)atoi(optarg);
 		else if (o == 'k')
 			options.kill = true;
 		else
@@ -184,7 +190,7 @@ int main(int argc, char **argv)
 	options.seed = (uint64_t)time(NULL);
 	if (read_options(argc, argv)) {
 		fprintf(stderr, "usage: stress [--seconds N] [--seed S] [--clients N] [--threads "
-				"N] [--kill]\n");
+				"N] [--patience N] [--kill]\n");
 		return 2;
 	}
 	tally = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -36,13 +36,15 @@ static uint64_t free_slot(const struct srq_box *b)
 	return i;
 }
 
+/* A queue pair that goes takes at most RECVS along: with PAIRS of them each buffer that may be
+ * needed is still there when the last one goes. */
 bool box_worn(const struct srq_box *b)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < BOX_SLOTS; i++)
 		n += b->posted[i];
-	return n > BOX_SLOTS / 2;
+	return n > BOX_SLOTS - PAIRS * RECVS;
 }
 
 /* Posts until it is full. Returns how many. */

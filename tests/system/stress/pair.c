@@ -11,7 +11,6 @@
 #include "stress.h"
 
 enum { CQ_ENTRIES = 64 };
-#define PATIENCE_NS 60000000000ull
 
 static void must(int rc, const char *what)
 {
@@ -66,7 +65,7 @@ static void make_end(struct world *w, struct pair *p, unsigned side)
 
 	*e = (struct end){.area = softhca_alloc(w->ctx[side], AREA_BYTES), .pd = w->pd[side]};
 	make_cqs(w, e, side);
-	if (one_in(&w->random, 3))
+	if (w->sharing || one_in(&w->random, 3))
 		use_box(w, e, side);
 	if (e->area)
 		e->mr = softhca_reg_mr(e->pd, e->area, AREA_BYTES,
@@ -202,29 +201,26 @@ static bool over(const struct end *e)
 	return e->completed == e->posted && received;
 }
 
-static void report_stuck(const struct pair *p, const char *what)
+/* What other pairs of the thread have received through a shared queue takes requests from this one
+ * until it is polled: waiting for one, all are polled. */
+static unsigned poll_all(struct world *w)
 {
-	for (unsigned side = 0; side < SIDES; side++) {
-		const struct end *e = &p->end[side];
+	unsigned n = 0;
 
-		wrong("%s: stuck: service %d, side %u, QP %u, state %s: %llu of %llu sends, %llu "
-		      "of "
-		      "%llu receives",
-			what, p->type, side, softhca_qp_number(e->qp),
-			softhca_qp_state_str(softhca_qp_current_state(e->qp)),
-			(unsigned long long)e->completed, (unsigned long long)e->posted,
-			(unsigned long long)e->recv_completed, (unsigned long long)e->recv_posted);
-	}
+	for (unsigned i = 0; i < PAIRS; i++)
+		if (w->pair[i].live)
+			n += pair_poll(&w->pair[i]);
+	return n;
 }
 
 /* Polls until both ends have given back all that they hold. False: they did not, or one failed. */
-static bool wait_over(struct pair *p, const char *what, bool error)
+static bool wait_over(struct world *w, struct pair *p, const char *what, bool error)
 {
-	uint64_t until = clock_ns() + PATIENCE_NS;
+	uint64_t until = clock_ns() + patience_s * 1000000000ull;
 	bool marked[SIDES] = {false, false};
 
 	while (clock_ns() < until) {
-		unsigned n = pair_poll(p);
+		unsigned n = poll_all(w);
 
 		for (unsigned side = 0; side < SIDES; side++)
 			if (!marked[side])
@@ -236,7 +232,7 @@ static bool wait_over(struct pair *p, const char *what, bool error)
 		if (!n)
 			usleep(100);
 	}
-	report_stuck(p, what);
+	report_stuck(w, p, what);
 	return false;
 }
 
@@ -274,9 +270,8 @@ static void resume(struct pair *p)
 
 void pair_finish(struct world *w, struct pair *p)
 {
-	(void)w;
 	resume(p);
-	if (!wait_over(p, "finish", false)) {
+	if (!wait_over(w, p, "finish", false)) {
 		pair_flush(w, p);
 		return;
 	}
@@ -294,9 +289,8 @@ void pair_flush(struct world *w, struct pair *p)
 		p->end[side].error = true;
 		p->end[side].draining = false;
 	}
-	if (wait_over(p, "flush", true))
+	if (wait_over(w, p, "flush", true))
 		check_counts(p, false);
-	(void)w;
 	add(TALLY_FLUSHED, 1);
 }
 

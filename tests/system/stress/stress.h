@@ -16,13 +16,13 @@
 
 enum {
 	SIDES = 2,
-	WINDOW = 8,	/* send requests of an end that may be open */
-	RECVS = 16,	/* receive requests of an end, or of an SRQ */
-	BOX_SLOTS = 96, /* buffers for an SRQ: who is reset takes some along */
+	WINDOW = 8, /* send requests of an end that may be open */
+	RECVS = 16, /* receive requests of an end, or of an SRQ */
 	SLOT_BYTES = 16384,
 	MESSAGE_MAX = SLOT_BYTES - 64,
-	PAIRS = 4,  /* of a thread */
-	STRAYS = 6, /* regions of a thread that come and go while they are in use */
+	PAIRS = 4,	 /* of a thread */
+	BOX_SLOTS = 128, /* buffers for an SRQ: whoever is reset takes some along */
+	STRAYS = 6,	 /* regions of a thread that come and go while they are in use */
 	AREA_BYTES = (2 * WINDOW + RECVS) * SLOT_BYTES + 4096,
 	GRH_BYTES = 40,
 };
@@ -59,6 +59,9 @@ static inline uint64_t told(enum tally what)
 
 /* Says what is wrong, with the seed; the run has failed. */
 void wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* How long something may stand still, seconds. */
+extern unsigned patience_s;
 
 struct random {
 	uint64_t state;
@@ -143,6 +146,7 @@ struct world {
 	struct random random;
 	struct softhca_context *ctx[SIDES];
 	bool own_ctx;
+	bool sharing; /* every end receives through its side's SRQ */
 	uint32_t mtu_bytes;
 	struct softhca_pd *pd[SIDES];
 	struct srq_box box[SIDES];
@@ -166,7 +170,7 @@ uint64_t clock_ns(void);
 void box_make(struct world *w, unsigned side);
 void box_free(struct srq_box *b);
 void box_fill(struct srq_box *b);
-/* Few of its buffers are left. */
+/* So few of its buffers are left that no more may be lost but with the last queue pairs. */
 bool box_worn(const struct srq_box *b);
 /* One step with one of the regions that come and go. */
 void stray_step(struct world *w);
@@ -185,6 +189,10 @@ void pair_reset(struct world *w, struct pair *p);
 void pair_error(struct world *w, struct pair *p);
 void pair_drain(struct world *w, struct pair *p);
 void pair_look(struct world *w, struct pair *p);
+
+/* ---- stuck.c ---- */
+/* The pair stands still: that is wrong; says all that can be known about why. */
+void report_stuck(struct world *w, struct pair *p, const char *what);
 
 /* ---- traffic.c ---- */
 void post_receives(struct pair *p, unsigned side);

@@ -214,6 +214,7 @@ void world_run(struct softhca_context *const ctx[SIDES], uint64_t seed, uint64_t
 	while (clock_ns() < until_ns && !told(TALLY_WRONG)) {
 		*w = (struct world){.random = {.state = verify_mix(seed) + (lives++ << 40)}};
 		w->own_ctx = !ctx;
+		w->sharing = one_in(&w->random, 4);
 		if (ctx)
 			memcpy(w->ctx, ctx, sizeof(w->ctx));
 		live(w, until_ns);
