@@ -200,6 +200,15 @@ struct work_queue {
 	uint64_t *wr_id;
 };
 
+/* Send requests written into a queue that no doorbell has told of yet. */
+struct posting {
+	uint32_t head;		 /* the queue's, once they are told of */
+	uint32_t room;		 /* requests that fit behind them */
+	struct wqe_next *before; /* the last of them, NULL: there are none */
+	uint32_t word0, word1;	 /* the doorbell of the first */
+	int rc;			 /* why the next was not taken */
+};
+
 struct softhca_srq {
 	struct node node;
 	struct softhca_pd *pd;
@@ -234,6 +243,7 @@ struct softhca_qp {
 	uint32_t qkey;
 	struct qp_record *record;
 	struct work_queue sq, rq;
+	struct posting batch; /* softhca_post_start() to _end(); sq.lock */
 };
 
 /* ---- context.c ---- */

@@ -258,60 +258,105 @@ static int send_state(const struct softhca_qp *qp)
 	return __atomic_load_n(&qp->state, __ATOMIC_RELAXED) >= SOFTHCA_QPS_RTS ? 0 : -EINVAL;
 }
 
+/* sq.lock is held until the end of the posting. */
+static inline void posting_begin(const struct softhca_qp *qp, struct posting *p)
+{
+	const struct work_queue *sq = &qp->sq;
+
+	p->head = sq->head;
+	p->room = sq->mask + 1 - (p->head - __atomic_load_n(&sq->tail, __ATOMIC_ACQUIRE));
+	p->before = NULL;
+	p->word0 = p->word1 = 0;
+	p->rc = send_state(qp);
+}
+
+/* One more; 0, or why not, as p->rc. */
+static inline int posting_add(
+	struct softhca_qp *qp, struct posting *p, const struct softhca_send_wr *wr)
+{
+	struct work_queue *sq = &qp->sq;
+	const struct operation *op = &operations[wr->opcode & 15];
+	uint32_t index = p->head & sq->mask, offset = index << sq->shift, units;
+	uint8_t *wqe = sq->buffer + offset;
+
+	if (unlikely(p->room == 0))
+		return p->rc = -ENOMEM;
+	units = unlikely(wr->opcode > 15) ? 0 : put_wqe(qp, wr, op, wqe);
+	if (unlikely(units == 0))
+		return p->rc = -EINVAL;
+	sq->wr_id[index] = wr->wr_id;
+	if (p->before) {
+		p->before->nda_nop = offset | op->user;
+		p->before->ee_nds = units | (wr->send_flags & SOFTHCA_SEND_FENCE ? WQE_NEXT_F : 0);
+	} else {
+		p->word0 = (offset / 16) << DOORBELL_OFFSET_SHIFT | op->user |
+			   (wr->send_flags & SOFTHCA_SEND_FENCE ? DOORBELL_FENCE : 0);
+		p->word1 = qp->number << DOORBELL_QPN_SHIFT | units;
+	}
+	p->before = (struct wqe_next *)wqe;
+	p->head++;
+	p->room--;
+	return 0;
+}
+
+/* Tells the daemon of them. 0, or as ring(): then there are none. */
+static inline int posting_ring(struct softhca_qp *qp, const struct posting *p)
+{
+	int rc = likely(p->before) ? ring(qp->node.ctx, p->word0, p->word1) : 0;
+
+	if (likely(!rc))
+		qp->sq.head = p->head;
+	return rc;
+}
+
 int softhca_post_send(
 	struct softhca_qp *qp, struct softhca_send_wr *wr, struct softhca_send_wr **bad_wr)
 {
-	struct work_queue *sq = &qp->sq;
 	struct softhca_send_wr *first = wr;
-	struct wqe_next *before = NULL;
-	uint32_t head, room, word0 = 0, word1 = 0;
-	int rc = send_state(qp);
+	struct posting p;
+	int rung;
 
-	spin_lock(&sq->lock);
-	head = sq->head;
-	room = sq->mask + 1 - (head - __atomic_load_n(&sq->tail, __ATOMIC_ACQUIRE));
-	for (; wr && !rc; wr = wr->next) {
-		const struct operation *op = &operations[wr->opcode & 15];
-		uint32_t index = head & sq->mask, offset = index << sq->shift, units;
-		uint8_t *wqe = sq->buffer + offset;
-
-		if (unlikely(room == 0)) {
-			rc = -ENOMEM;
+	spin_lock(&qp->sq.lock);
+	posting_begin(qp, &p);
+	for (; wr && !p.rc; wr = wr->next) {
+		if (unlikely(posting_add(qp, &p, wr)))
 			break;
-		}
-		units = unlikely(wr->opcode > 15) ? 0 : put_wqe(qp, wr, op, wqe);
-		if (unlikely(units == 0)) {
-			rc = -EINVAL;
-			break;
-		}
-		sq->wr_id[index] = wr->wr_id;
-		if (before) {
-			before->nda_nop = offset | op->user;
-			before->ee_nds =
-				units | (wr->send_flags & SOFTHCA_SEND_FENCE ? WQE_NEXT_F : 0);
-		} else {
-			word0 = (offset / 16) << DOORBELL_OFFSET_SHIFT | op->user |
-				(wr->send_flags & SOFTHCA_SEND_FENCE ? DOORBELL_FENCE : 0);
-			word1 = qp->number << DOORBELL_QPN_SHIFT | units;
-		}
-		before = (struct wqe_next *)wqe;
-		head++;
-		room--;
 	}
-	if (likely(before)) {
-		int rung = ring(qp->node.ctx, word0, word1);
-
-		if (likely(rung == 0)) {
-			sq->head = head;
-		} else {
-			rc = rung;
-			wr = first;
-		}
-	}
-	spin_unlock(&sq->lock);
-	if (unlikely(rc) && bad_wr)
+	rung = posting_ring(qp, &p);
+	spin_unlock(&qp->sq.lock);
+	if (unlikely(rung))
+		wr = first;
+	else
+		rung = p.rc;
+	if (unlikely(rung) && bad_wr)
 		*bad_wr = wr;
+	return rung;
+}
+
+void softhca_post_start(struct softhca_qp *qp)
+{
+	spin_lock(&qp->sq.lock);
+	posting_begin(qp, &qp->batch);
+}
+
+int softhca_post_add(struct softhca_qp *qp, const struct softhca_send_wr *wr)
+{
+	return unlikely(qp->batch.rc) ? qp->batch.rc : posting_add(qp, &qp->batch, wr);
+}
+
+int softhca_post_end(struct softhca_qp *qp)
+{
+	int rc = qp->batch.rc;
+
+	if (likely(!rc))
+		rc = posting_ring(qp, &qp->batch);
+	spin_unlock(&qp->sq.lock);
 	return rc;
+}
+
+void softhca_post_abort(struct softhca_qp *qp)
+{
+	spin_unlock(&qp->sq.lock);
 }
 
 /* ---- receive ---- */

@@ -1,11 +1,304 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queue pairs.
+ * Queue pairs: made, moved through their states, queried, destroyed. Any thread, not hot.
  */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
 #include "verbs_priv.h"
+
+/* ---- made and destroyed ---- */
+
+/* 0, EINVAL, EOPNOTSUPP: such a QP is none of ours. */
+static int check(const struct ibv_qp_init_attr_ex *attr)
+{
+	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
+			       IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+
+	if (attr->comp_mask & ~known)
+		return EOPNOTSUPP;
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd || !attr->send_cq ||
+		!attr->recv_cq)
+		return EINVAL;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags)
+		return EOPNOTSUPP;
+	if (attr->qp_type < IBV_QPT_RC || attr->qp_type > IBV_QPT_UD)
+		return EOPNOTSUPP;
+	return 0;
+}
+
+static struct softhca_qp *make(struct shca_qp *qp, struct ibv_qp_init_attr_ex *attr)
+{
+	struct softhca_qp_init_attr init = {
+		.user = qp,
+		.send_cq = to_shca_cq(attr->send_cq)->cq,
+		.recv_cq = to_shca_cq(attr->recv_cq)->cq,
+		.srq = attr->srq ? to_shca_srq(attr->srq)->srq : NULL,
+		.type = (enum softhca_qp_type)(attr->qp_type - IBV_QPT_RC),
+		.sq_sig_all = attr->sq_sig_all,
+		.cap = {.max_send_wr = attr->cap.max_send_wr,
+			.max_recv_wr = attr->cap.max_recv_wr,
+			.max_send_sge = attr->cap.max_send_sge,
+			.max_recv_sge = attr->cap.max_recv_sge,
+			.max_inline_data = attr->cap.max_inline_data},
+	};
+	struct softhca_qp *made = softhca_create_qp(to_shca_pd(attr->pd)->pd, &init);
+
+	if (made)
+		qp->cap = (struct ibv_qp_cap){.max_send_wr = init.cap.max_send_wr,
+			.max_recv_wr = init.cap.max_recv_wr,
+			.max_send_sge = init.cap.max_send_sge,
+			.max_recv_sge = init.cap.max_recv_sge,
+			.max_inline_data = init.cap.max_inline_data};
+	return made;
+}
+
+static void show(struct shca_qp *qp, const struct ibv_qp_init_attr_ex *attr)
+{
+	qp->sig_all = attr->sq_sig_all != 0;
+	qp->ibv.context = attr->pd->context;
+	qp->ibv.qp_context = attr->qp_context;
+	qp->ibv.pd = attr->pd;
+	qp->ibv.send_cq = attr->send_cq;
+	qp->ibv.recv_cq = attr->recv_cq;
+	qp->ibv.srq = attr->srq;
+	qp->ibv.qp_num = qp->ibv.handle = softhca_qp_number(qp->qp);
+	qp->ibv.state = IBV_QPS_RESET;
+	qp->ibv.qp_type = attr->qp_type;
+	pd_hold(attr->pd);
+	pthread_mutex_init(&qp->ibv.mutex, NULL);
+	pthread_cond_init(&qp->ibv.cond, NULL);
+}
 
 struct ibv_qp *shca_create_qp_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *attr)
 {
-	errno = EOPNOTSUPP;
-	return NULL;
+	struct shca_qp *qp;
+	int rc = check(attr);
+
+	(void)c;
+	if (rc) {
+		errno = rc;
+		return NULL;
+	}
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return NULL;
+	qp->qp = make(qp, attr);
+	if (!qp->qp) {
+		free(qp);
+		return NULL;
+	}
+	show(qp, attr);
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
+		rc = qp_ex_fill(qp, attr->send_ops_flags);
+		if (rc) {
+			ibv_destroy_qp(&qp->ibv);
+			errno = rc;
+			return NULL;
+		}
+	}
+	attr->cap = qp->cap;
+	return &qp->ibv;
+}
+
+VERBS_PUBLIC struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_context = init->qp_context,
+		.send_cq = init->send_cq,
+		.recv_cq = init->recv_cq,
+		.srq = init->srq,
+		.cap = init->cap,
+		.qp_type = init->qp_type,
+		.sq_sig_all = init->sq_sig_all,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = pd,
+	};
+	struct ibv_qp *qp = shca_create_qp_ex(pd->context, &attr);
+
+	if (qp)
+		init->cap = attr.cap;
+	return qp;
+}
+
+VERBS_PUBLIC int ibv_destroy_qp(struct ibv_qp *ibv)
+{
+	struct shca_qp *qp = to_shca_qp(ibv);
+	int rc = softhca_destroy_qp(qp->qp);
+
+	if (rc)
+		return verbs_status(rc);
+	qp_ex_free(qp);
+	pd_release(ibv->pd);
+	pthread_cond_destroy(&ibv->cond);
+	pthread_mutex_destroy(&ibv->mutex);
+	free(qp);
+	return 0;
+}
+
+VERBS_PUBLIC struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
+{
+	return to_shca_qp(qp)->is_ex ? &to_shca_qp(qp)->ex : NULL;
+}
+
+/* ---- states and attributes ---- */
+
+/* The two number SQD and SQE the other way round. */
+static uint32_t state_to(enum ibv_qp_state state)
+{
+	switch (state) {
+	case IBV_QPS_SQD:
+		return SOFTHCA_QPS_SQD;
+	case IBV_QPS_SQE:
+		return SOFTHCA_QPS_SQE;
+	default:
+		return state;
+	}
+}
+
+static enum ibv_qp_state state_from(uint32_t state)
+{
+	switch (state) {
+	case SOFTHCA_QPS_SQD:
+		return IBV_QPS_SQD;
+	case SOFTHCA_QPS_SQE:
+		return IBV_QPS_SQE;
+	default:
+		return (enum ibv_qp_state)state;
+	}
+}
+
+enum {
+	/* What a QP of ours has. */
+	ATTR_KNOWN = IBV_QP_STATE | IBV_QP_CUR_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY |
+		     IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY |
+		     IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+		     IBV_QP_RNR_RETRY | IBV_QP_RQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC |
+		     IBV_QP_MIN_RNR_TIMER | IBV_QP_SQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+		     IBV_QP_DEST_QPN,
+	ACCESS_KNOWN = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+		       IBV_ACCESS_REMOTE_ATOMIC,
+};
+
+/* What libsofthca has no field for, so could not refuse. */
+static int check_attributes(const struct ibv_qp_attr *attr, int mask)
+{
+	if (mask & IBV_QP_RATE_LIMIT)
+		return EOPNOTSUPP;
+	if (mask & ~ATTR_KNOWN)
+		return EINVAL;
+	if (mask & IBV_QP_PKEY_INDEX && attr->pkey_index > UINT8_MAX)
+		return EINVAL;
+	/* RoCE has no other addresses. */
+	if (mask & IBV_QP_AV && (!attr->ah_attr.is_global || attr->ah_attr.port_num != VERBS_PORT))
+		return EINVAL;
+	return 0;
+}
+
+static void attributes_to(const struct ibv_qp_attr *from, struct softhca_qp_attr *to)
+{
+	const struct ibv_global_route *grh = &from->ah_attr.grh;
+
+	*to = (struct softhca_qp_attr){
+		.state = state_to(from->qp_state),
+		.cur_state = state_to(from->cur_qp_state),
+		.access = from->qp_access_flags & ACCESS_KNOWN,
+		.qkey = from->qkey,
+		.dest_qpn = from->dest_qp_num,
+		.rq_psn = from->rq_psn & 0xffffff,
+		.sq_psn = from->sq_psn & 0xffffff,
+		.av = {.gid_index = grh->sgid_index,
+			.traffic_class = grh->traffic_class,
+			.hop_limit = grh->hop_limit,
+			.flow_label = grh->flow_label & 0xfffff},
+		.path_mtu = (uint8_t)from->path_mtu,
+		.timeout = from->timeout,
+		.retry_cnt = from->retry_cnt,
+		.rnr_retry = from->rnr_retry,
+		.min_rnr_timer = from->min_rnr_timer,
+		.max_rd_atomic = from->max_rd_atomic,
+		.max_dest_rd_atomic = from->max_dest_rd_atomic,
+		.pkey_index = (uint8_t)from->pkey_index,
+		.port = from->port_num,
+	};
+	memcpy(to->av.dgid, grh->dgid.raw, sizeof(to->av.dgid));
+}
+
+VERBS_PUBLIC int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
+{
+	struct softhca_qp_attr to;
+	int mask = attr_mask, rc = check_attributes(attr, attr_mask);
+
+	if (rc)
+		return rc;
+	/* Of libsofthca the flag itself is the wish. */
+	if (!attr->en_sqd_async_notify)
+		mask &= ~IBV_QP_EN_SQD_ASYNC_NOTIFY;
+	attributes_to(attr, &to);
+	rc = softhca_modify_qp(to_shca_qp(qp)->qp, &to, (uint32_t)mask);
+	if (!rc && mask & IBV_QP_STATE)
+		qp->state = attr->qp_state;
+	return verbs_status(rc);
+}
+
+static void attributes_from(
+	const struct shca_qp *qp, const struct softhca_qp_attr *from, struct ibv_qp_attr *to)
+{
+	struct ibv_global_route *grh = &to->ah_attr.grh;
+
+	*to = (struct ibv_qp_attr){
+		.qp_state = state_from(from->state),
+		.cur_qp_state = state_from(from->state),
+		.path_mtu = (enum ibv_mtu)from->path_mtu,
+		.path_mig_state = IBV_MIG_MIGRATED,
+		.qkey = from->qkey,
+		.rq_psn = from->rq_psn,
+		.sq_psn = from->sq_psn,
+		.dest_qp_num = from->dest_qpn,
+		.qp_access_flags = from->access,
+		.cap = qp->cap,
+		.pkey_index = from->pkey_index,
+		.max_rd_atomic = from->max_rd_atomic,
+		.max_dest_rd_atomic = from->max_dest_rd_atomic,
+		.min_rnr_timer = from->min_rnr_timer,
+		.port_num = from->port,
+		.timeout = from->timeout,
+		.retry_cnt = from->retry_cnt,
+		.rnr_retry = from->rnr_retry,
+	};
+	if (qp->ibv.qp_type == IBV_QPT_UD || from->state < SOFTHCA_QPS_RTR)
+		return;
+	to->ah_attr.is_global = 1;
+	to->ah_attr.port_num = from->port;
+	grh->sgid_index = from->av.gid_index;
+	grh->traffic_class = from->av.traffic_class;
+	grh->hop_limit = from->av.hop_limit;
+	grh->flow_label = from->av.flow_label;
+	memcpy(grh->dgid.raw, from->av.dgid, sizeof(grh->dgid.raw));
+}
+
+VERBS_PUBLIC int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask,
+	struct ibv_qp_init_attr *init_attr)
+{
+	struct shca_qp *qp = to_shca_qp(ibv);
+	struct softhca_qp_attr now;
+	int rc;
+
+	(void)attr_mask; /* all are known anyway */
+	rc = softhca_query_qp(qp->qp, &now);
+	if (rc)
+		return verbs_status(rc);
+	attributes_from(qp, &now, attr);
+	ibv->state = attr->qp_state;
+	if (init_attr)
+		*init_attr = (struct ibv_qp_init_attr){
+			.qp_context = ibv->qp_context,
+			.send_cq = ibv->send_cq,
+			.recv_cq = ibv->recv_cq,
+			.srq = ibv->srq,
+			.cap = qp->cap,
+			.qp_type = ibv->qp_type,
+			.sq_sig_all = qp->sig_all,
+		};
+	return 0;
 }

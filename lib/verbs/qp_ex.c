@@ -1,14 +1,337 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Extended queue pairs: requests made by calls, wr_start() to wr_complete().
+ * Extended queue pairs: requests made by calls, wr_start() to wr_complete() (hot). The send queue
+ * is this thread's meanwhile. A request is written into it once it is whole: when its data is known
+ * or, on UD and for those without data, when the next begins or the batch ends. A mistake shows at
+ * wr_complete(), which then posts nothing. Takes memory only with the QP.
  */
+#include <stdlib.h>
+#include <string.h>
 #include "verbs_priv.h"
+
+/* The request in the making. */
+struct shca_batch {
+	struct softhca_send_wr wr;
+	bool pending; /* there is one that is not written yet */
+	bool is_ud;
+	uint32_t max_sge, max_inline;
+	struct softhca_sge *sge; /* max_sge, or 1, of them: its list, if it must wait */
+	uint8_t *data;		 /* max_inline bytes: the same of inline data */
+};
+
+static inline struct shca_qp *of(struct ibv_qp_ex *ex)
+{
+	return container(ex, struct shca_qp, ex);
+}
+
+/* ---- a batch ---- */
+
+static inline void put(struct shca_qp *qp)
+{
+	qp->batch->pending = false;
+	softhca_post_add(qp->qp, &qp->batch->wr);
+}
+
+static inline void put_pending(struct shca_qp *qp)
+{
+	if (unlikely(qp->batch->pending))
+		put(qp);
+}
+
+static void wr_start(struct ibv_qp_ex *ex)
+{
+	softhca_post_start(of(ex)->qp);
+}
+
+static int wr_complete(struct ibv_qp_ex *ex)
+{
+	struct shca_qp *qp = of(ex);
+
+	put_pending(qp);
+	return verbs_status(softhca_post_end(qp->qp));
+}
+
+static void wr_abort(struct ibv_qp_ex *ex)
+{
+	struct shca_qp *qp = of(ex);
+
+	qp->batch->pending = false;
+	softhca_post_abort(qp->qp);
+}
+
+/* The next request begins. */
+static inline struct softhca_send_wr *begin(
+	struct ibv_qp_ex *ex, enum softhca_wr_opcode opcode, uint32_t imm)
+{
+	struct shca_batch *b = of(ex)->batch;
+
+	put_pending(of(ex));
+	b->pending = true;
+	b->wr.wr_id = ex->wr_id;
+	b->wr.num_sge = 0;
+	b->wr.opcode = opcode;
+	b->wr.send_flags = ex->wr_flags & ~(unsigned int)IBV_SEND_INLINE;
+	b->wr.imm_data = imm;
+	if (b->is_ud)
+		b->wr.wr.ud.ah = NULL; /* refused until there is one */
+	return &b->wr;
+}
+
+/* The request cannot be: makes the batch fail. */
+static void spoil(struct shca_batch *b)
+{
+	b->wr.num_sge = -1;
+}
+
+/* ---- requests ---- */
+
+static void wr_send(struct ibv_qp_ex *ex)
+{
+	begin(ex, SOFTHCA_WR_SEND, 0);
+}
+
+static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm_data)
+{
+	begin(ex, SOFTHCA_WR_SEND_WITH_IMM, imm_data);
+}
+
+static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t rkey)
+{
+	begin(ex, SOFTHCA_WR_SEND_WITH_INV, rkey);
+}
+
+static inline void rdma(struct ibv_qp_ex *ex, enum softhca_wr_opcode opcode, uint32_t rkey,
+	uint64_t remote_addr, uint32_t imm)
+{
+	struct softhca_send_wr *wr = begin(ex, opcode, imm);
+
+	wr->wr.rdma.remote_addr = remote_addr;
+	wr->wr.rdma.rkey = rkey;
+}
+
+static void wr_rdma_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr)
+{
+	rdma(ex, SOFTHCA_WR_RDMA_WRITE, rkey, remote_addr, 0);
+}
+
+static void wr_rdma_write_imm(
+	struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, __be32 imm_data)
+{
+	rdma(ex, SOFTHCA_WR_RDMA_WRITE_WITH_IMM, rkey, remote_addr, imm_data);
+}
+
+static void wr_rdma_read(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr)
+{
+	rdma(ex, SOFTHCA_WR_RDMA_READ, rkey, remote_addr, 0);
+}
+
+static void wr_atomic_cmp_swp(
+	struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, uint64_t compare, uint64_t swap)
+{
+	struct softhca_send_wr *wr = begin(ex, SOFTHCA_WR_ATOMIC_CMP_AND_SWP, 0);
+
+	wr->wr.atomic.remote_addr = remote_addr;
+	wr->wr.atomic.compare_add = compare;
+	wr->wr.atomic.swap = swap;
+	wr->wr.atomic.rkey = rkey;
+}
+
+static void wr_atomic_fetch_add(
+	struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, uint64_t add)
+{
+	struct softhca_send_wr *wr = begin(ex, SOFTHCA_WR_ATOMIC_FETCH_AND_ADD, 0);
+
+	wr->wr.atomic.remote_addr = remote_addr;
+	wr->wr.atomic.compare_add = add;
+	wr->wr.atomic.rkey = rkey;
+}
+
+static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
+	const struct ibv_mw_bind_info *bind_info)
+{
+	struct softhca_send_wr *wr = begin(ex, SOFTHCA_WR_BIND_MW, 0);
+
+	(void)mw; /* the key says which */
+	wr->wr.bind_mw.rkey = rkey;
+	bind_info_convert(bind_info, &wr->wr.bind_mw.bind_info);
+}
+
+static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t rkey)
+{
+	begin(ex, SOFTHCA_WR_LOCAL_INV, rkey);
+}
+
+/* ---- addresses and data ---- */
+
+static void wr_set_ud_addr(
+	struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t remote_qpn, uint32_t remote_qkey)
+{
+	struct softhca_send_wr *wr = &of(ex)->batch->wr;
+
+	wr->wr.ud.ah = to_shca_ah(ah)->ah;
+	wr->wr.ud.remote_qpn = remote_qpn;
+	wr->wr.ud.remote_qkey = remote_qkey;
+}
+
+static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct ibv_sge *list)
+{
+	struct shca_batch *b = of(ex)->batch;
+
+	if (unlikely(num_sge > b->max_sge)) {
+		spoil(b);
+		return;
+	}
+	b->wr.num_sge = (int)num_sge;
+	if (!b->is_ud) {
+		b->wr.sg_list = (struct softhca_sge *)list;
+		put(of(ex));
+		return;
+	}
+	memcpy(b->sge, list, num_sge * sizeof(*list));
+	b->wr.sg_list = b->sge;
+}
+
+static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t length)
+{
+	struct shca_batch *b = of(ex)->batch;
+
+	b->sge[0] = (struct softhca_sge){.addr = addr, .length = length, .lkey = lkey};
+	b->wr.num_sge = 1;
+	b->wr.sg_list = b->sge;
+	if (!b->is_ud)
+		put(of(ex));
+}
+
+/* Inline data, in one piece. */
+static inline void set_inline(struct ibv_qp_ex *ex, const void *data, size_t bytes)
+{
+	struct shca_batch *b = of(ex)->batch;
+
+	b->wr.send_flags |= SOFTHCA_SEND_INLINE;
+	b->wr.num_sge = 1;
+	b->wr.sg_list = b->sge;
+	b->sge[0] = (struct softhca_sge){.addr = (uintptr_t)data, .length = (uint32_t)bytes};
+	if (!b->is_ud)
+		put(of(ex));
+}
+
+static void wr_set_inline_data_list(
+	struct ibv_qp_ex *ex, size_t num_buf, const struct ibv_data_buf *list)
+{
+	struct shca_batch *b = of(ex)->batch;
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < num_buf; i++) {
+		if (unlikely(list[i].length > b->max_inline - bytes)) {
+			spoil(b);
+			return;
+		}
+		memcpy(b->data + bytes, list[i].addr, list[i].length);
+		bytes += list[i].length;
+	}
+	set_inline(ex, b->data, bytes);
+}
+
+static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
+{
+	struct shca_batch *b = of(ex)->batch;
+	const struct ibv_data_buf buf = {.addr = addr, .length = length};
+
+	if (b->is_ud || unlikely(length > b->max_inline))
+		wr_set_inline_data_list(ex, 1, &buf);
+	else
+		set_inline(ex, addr, length);
+}
+
+/* ---- made with the QP ---- */
+
+static const struct {
+	enum ibv_qp_type type;
+	uint64_t ops;
+} possible[] = {
+	{IBV_QPT_RC, IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+			     IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
+			     IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+			     IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_LOCAL_INV |
+			     IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_SEND_WITH_INV},
+	{IBV_QPT_UC, IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+			     IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
+			     IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW},
+	{IBV_QPT_UD, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM},
+};
+
+static bool can(enum ibv_qp_type type, uint64_t ops)
+{
+	for (size_t i = 0; i < sizeof(possible) / sizeof(possible[0]); i++) {
+		if (possible[i].type == type)
+			return !(ops & ~possible[i].ops);
+	}
+	return false;
+}
+
+static struct shca_batch *batch_new(const struct shca_qp *qp)
+{
+	uint32_t entries = qp->cap.max_send_sge ? qp->cap.max_send_sge : 1;
+	struct shca_batch *b =
+		calloc(1, sizeof(*b) + entries * sizeof(b->sge[0]) + qp->cap.max_inline_data);
+
+	if (!b)
+		return NULL;
+	b->is_ud = qp->ibv.qp_type == IBV_QPT_UD;
+	b->max_sge = qp->cap.max_send_sge;
+	b->max_inline = qp->cap.max_inline_data;
+	b->sge = (struct softhca_sge *)(b + 1);
+	b->data = (uint8_t *)(b->sge + entries);
+	return b;
+}
+
+static void fill_requests(struct ibv_qp_ex *ex, uint64_t ops)
+{
+	if (ops & IBV_QP_EX_WITH_SEND)
+		ex->wr_send = wr_send;
+	if (ops & IBV_QP_EX_WITH_SEND_WITH_IMM)
+		ex->wr_send_imm = wr_send_imm;
+	if (ops & IBV_QP_EX_WITH_SEND_WITH_INV)
+		ex->wr_send_inv = wr_send_inv;
+	if (ops & IBV_QP_EX_WITH_RDMA_WRITE)
+		ex->wr_rdma_write = wr_rdma_write;
+	if (ops & IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
+		ex->wr_rdma_write_imm = wr_rdma_write_imm;
+	if (ops & IBV_QP_EX_WITH_RDMA_READ)
+		ex->wr_rdma_read = wr_rdma_read;
+	if (ops & IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP)
+		ex->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
+	if (ops & IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+		ex->wr_atomic_fetch_add = wr_atomic_fetch_add;
+	if (ops & IBV_QP_EX_WITH_LOCAL_INV)
+		ex->wr_local_inv = wr_local_inv;
+	if (ops & IBV_QP_EX_WITH_BIND_MW)
+		ex->wr_bind_mw = wr_bind_mw;
+}
 
 int qp_ex_fill(struct shca_qp *qp, uint64_t ops)
 {
-	return EOPNOTSUPP;
+	struct ibv_qp_ex *ex = &qp->ex;
+
+	if (!can(qp->ibv.qp_type, ops))
+		return EOPNOTSUPP;
+	qp->batch = batch_new(qp);
+	if (!qp->batch)
+		return ENOMEM;
+	fill_requests(ex, ops);
+	ex->wr_set_ud_addr = wr_set_ud_addr;
+	ex->wr_set_sge = wr_set_sge;
+	ex->wr_set_sge_list = wr_set_sge_list;
+	ex->wr_set_inline_data = wr_set_inline_data;
+	ex->wr_set_inline_data_list = wr_set_inline_data_list;
+	ex->wr_start = wr_start;
+	ex->wr_complete = wr_complete;
+	ex->wr_abort = wr_abort;
+	qp->is_ex = true;
+	return 0;
 }
 
 void qp_ex_free(struct shca_qp *qp)
 {
+	free(qp->batch);
 }

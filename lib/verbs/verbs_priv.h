@@ -102,12 +102,13 @@ struct shca_cq {
 	};
 	struct softhca_cq *cq;
 	struct softhca_wc now; /* where an extended poll stands: cq_ex.c */
+	uint32_t polled;       /* atomic; 1: a thread is between start_poll() and end_poll() */
+	bool single_thread;
 };
 
 struct shca_srq {
 	struct ibv_srq ibv;
 	struct softhca_srq *srq;
-	struct shca_pd *pd;
 };
 
 struct shca_qp {
@@ -221,5 +222,6 @@ int qp_ex_fill(struct shca_qp *qp, uint64_t ops);
 void qp_ex_free(struct shca_qp *qp);
 int shca_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int shca_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+void bind_info_convert(const struct ibv_mw_bind_info *from, struct softhca_mw_bind_info *to);
 
 #endif

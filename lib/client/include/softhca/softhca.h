@@ -614,6 +614,19 @@ struct softhca_recv_wr {
 SOFTHCA_API int softhca_post_send(
 	struct softhca_qp *qp, struct softhca_send_wr *wr, struct softhca_send_wr **bad_wr);
 
+/*
+ * The same, request by request: start, add any number, end or abort. In between the send queue is
+ * this thread's alone: it posts nothing else to it, others wait. *wr and what it points at are read
+ * by softhca_post_add() and not kept; wr->next is not looked at.
+ *
+ * softhca_post_add(): 0, or why the batch will fail. softhca_post_end(): 0, all are posted with one
+ * doorbell, or, as softhca_post_send(), the first failure: none is. softhca_post_abort(): none is.
+ */
+SOFTHCA_API void softhca_post_start(struct softhca_qp *qp);
+SOFTHCA_API int softhca_post_add(struct softhca_qp *qp, const struct softhca_send_wr *wr);
+SOFTHCA_API int softhca_post_end(struct softhca_qp *qp);
+SOFTHCA_API void softhca_post_abort(struct softhca_qp *qp);
+
 struct softhca_mw_bind {
 	uint64_t wr_id;
 	uint32_t send_flags;
