@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Requests posted one by one, told of together: all or none. */
+#include <pthread.h>
+#include "pair.h"
+
+enum { FAR = 0x10000 }; /* where in the memory the writes go */
+
+/* An unsignaled write of the byte at `from` to FAR + `to`. */
+static struct softhca_send_wr write_of(
+	struct pair *p, struct softhca_sge *sge, size_t from, size_t to, uint64_t wr_id)
+{
+	*sge = sge_of(p, from, 1);
+	return (struct softhca_send_wr){.wr_id = wr_id,
+		.sg_list = sge,
+		.num_sge = 1,
+		.opcode = SOFTHCA_WR_RDMA_WRITE,
+		.wr.rdma = {(uintptr_t)p->memory + FAR + to, p->mr->rkey}};
+}
+
+/* The last of a list that is told of: everything before it has been done. */
+static void put_last(struct pair *p, uint64_t wr_id)
+{
+	struct softhca_sge sge;
+	struct softhca_send_wr wr = write_of(p, &sge, 0, FAR / 2, wr_id);
+	struct softhca_wc wc;
+
+	put(p, &wr, &wc);
+}
+
+static void batch__all_or_the_last_signaled(void **state)
+{
+	struct pair p;
+	struct softhca_wc wc;
+
+	(void)state;
+	pair_open(&p, SOFTHCA_QP_RC);
+	for (uint64_t round = 0; round < 20; round++) { /* 140 requests: around a ring of 64 */
+		memset(p.memory, (int)round + 1, 7);
+		softhca_post_start(p.qp[0]);
+		for (uint64_t i = 0; i < 7; i++) {
+			struct softhca_sge sge;
+			struct softhca_send_wr wr = write_of(&p, &sge, i, i, round * 7 + i);
+
+			wr.send_flags = i == 6 ? SOFTHCA_SEND_SIGNALED : 0;
+			wr.next = &wr; /* not looked at */
+			assert_int_equal(softhca_post_add(p.qp[0], &wr), 0);
+			memset(&wr, 0xee, sizeof(wr)); /* nothing of it was kept */
+			memset(&sge, 0xee, sizeof(sge));
+		}
+		assert_int_equal(softhca_post_end(p.qp[0]), 0);
+		wait_for(&p, 1, &wc);
+		assert_int_equal(wc.status, SOFTHCA_WC_SUCCESS);
+		assert_int_equal(wc.wr_id, round * 7 + 6);
+		assert_memory_equal(p.memory, p.memory + FAR, 7);
+	}
+	pair_close(&p);
+}
+
+static void batch__aborted_or_empty_is_nothing(void **state)
+{
+	struct pair p;
+	struct softhca_sge sge;
+	struct softhca_send_wr wr;
+
+	(void)state;
+	pair_open(&p, SOFTHCA_QP_RC);
+	wr = write_of(&p, &sge, 0, 0, 1);
+	p.memory[0] = 0x55;
+	for (int i = 0; i < 100; i++) { /* takes no room */
+		softhca_post_start(p.qp[0]);
+		assert_int_equal(softhca_post_add(p.qp[0], &wr), 0);
+		softhca_post_abort(p.qp[0]);
+		softhca_post_start(p.qp[0]);
+		assert_int_equal(softhca_post_end(p.qp[0]), 0);
+	}
+	put_last(&p, 2);
+	assert_int_equal(p.memory[FAR], 0);
+	pair_close(&p);
+}
+
+static void batch__fails_as_a_whole(void **state)
+{
+	struct pair p;
+	struct softhca_sge sge;
+	struct softhca_send_wr good, bad;
+
+	(void)state;
+	pair_open(&p, SOFTHCA_QP_RC);
+	good = bad = write_of(&p, &sge, 0, 0, 1);
+	bad.opcode = 14;
+	p.memory[0] = 0x55;
+	softhca_post_start(p.qp[0]);
+	assert_int_equal(softhca_post_add(p.qp[0], &good), 0);
+	assert_int_equal(softhca_post_add(p.qp[0], &bad), -EINVAL);
+	assert_int_equal(softhca_post_add(p.qp[0], &good), -EINVAL);
+	assert_int_equal(softhca_post_end(p.qp[0]), -EINVAL);
+	softhca_post_start(p.qp[0]);
+	for (int i = 0; i < 64; i++)
+		assert_int_equal(softhca_post_add(p.qp[0], &good), 0);
+	assert_int_equal(softhca_post_add(p.qp[0], &good), -ENOMEM);
+	assert_int_equal(softhca_post_add(p.qp[0], &bad), -ENOMEM); /* the first counts */
+	assert_int_equal(softhca_post_end(p.qp[0]), -ENOMEM);
+	put_last(&p, 2);
+	assert_int_equal(p.memory[FAR], 0);
+	pair_close(&p);
+}
+
+static void batch__queue_pair_not_ready(void **state)
+{
+	struct pair p;
+	struct softhca_sge sge;
+	struct softhca_send_wr wr;
+	struct softhca_qp_attr reset = {.state = SOFTHCA_QPS_RESET};
+
+	(void)state;
+	pair_open(&p, SOFTHCA_QP_RC);
+	wr = write_of(&p, &sge, 0, 0, 1);
+	assert_int_equal(softhca_modify_qp(p.qp[0], &reset, SOFTHCA_QP_STATE), 0);
+	softhca_post_start(p.qp[0]);
+	assert_int_equal(softhca_post_add(p.qp[0], &wr), -EINVAL);
+	assert_int_equal(softhca_post_end(p.qp[0]), -EINVAL);
+	pair_close(&p);
+}
+
+enum { THREADS = 2, BATCHES = 200, OF_ONE = 3 };
+
+/* Posts BATCHES batches, as soon as there is room for each. */
+static void *poster(void *arg)
+{
+	struct pair *p = arg;
+
+	for (int i = 0; i < BATCHES;) {
+		struct softhca_sge sge;
+		struct softhca_send_wr wr = write_of(p, &sge, 0, 0, 1);
+		int rc;
+
+		wr.send_flags = SOFTHCA_SEND_SIGNALED;
+		softhca_post_start(p->qp[0]);
+		for (int k = 0; k < OF_ONE; k++)
+			softhca_post_add(p->qp[0], &wr);
+		rc = softhca_post_end(p->qp[0]);
+		i += rc == 0;
+		if (rc)
+			sched_yield();
+	}
+	return NULL;
+}
+
+static void batch__of_several_threads(void **state)
+{
+	struct pair p;
+	pthread_t thread[THREADS];
+	struct softhca_wc wc;
+
+	(void)state;
+	pair_open(&p, SOFTHCA_QP_RC);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, poster, &p), 0);
+	for (int i = 0; i < THREADS * BATCHES * OF_ONE; i++) {
+		wait_for(&p, 1, &wc);
+		assert_int_equal(wc.status, SOFTHCA_WC_SUCCESS);
+	}
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	pair_close(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(batch__all_or_the_last_signaled, start, stop),
+		cmocka_unit_test_setup_teardown(batch__aborted_or_empty_is_nothing, start, stop),
+		cmocka_unit_test_setup_teardown(batch__fails_as_a_whole, start, stop),
+		cmocka_unit_test_setup_teardown(batch__queue_pair_not_ready, start, stop),
+		cmocka_unit_test_setup_teardown(batch__of_several_threads, start, stop),
+	};
+
+	fixture_eal();
+	return cmocka_run_group_tests_name("client_batch", tests, NULL, NULL);
+}
