@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Threads of two clients create, use, modify and destroy everything at random (stress/), a third
-# client is killed again and again. Then, from outside: nothing is held, nothing has leaked, the
-# counters add up. In a build with ThreadSanitizer the stages lie on two CPUs and no race may be
-# reported.
+# client is killed again and again; each HCA has two engines. Then, from outside: nothing is held,
+# nothing has leaked, the counters add up. In a build with ThreadSanitizer the stages lie on two CPUs
+# and no race may be reported.
 # SOFTHCA_STRESS_SECONDS (20), SOFTHCA_STRESS_SEED (the time).
 . "$(dirname "$0")/lib.sh"
 
@@ -18,12 +18,12 @@ if grep -q __tsan_init "$DAEMON"; then
 	export TSAN_OPTIONS="halt_on_error=1 exitcode=66 history_size=4"
 	cpus=$(($(nproc) < 2 ? 1 : 2)) i=0
 	for stage in doorbell_wqe segmentation header_parse requester_recv responder_exec; do
-		options+=(--set "left.lcore.$stage.0=$((i % cpus))")
-		options+=(--set "right.lcore.$stage.0=$(((i + 1) % cpus))")
+		options+=(--set "left.lcore.$stage=$((i % cpus))")
+		options+=(--set "right.lcore.$stage=$(((i + 1) % cpus))")
 		i=$((i + 1))
 	done
 fi
-ring_config >"$SCRATCH/ring.conf"
+ring_config 'engines = 2' >"$SCRATCH/ring.conf"
 daemon ring -c "$SCRATCH/ring.conf" "${options[@]}"
 daemon=$started
 export SOFTHCA_SOCKET=$SCRATCH/ring.sock SOFTHCA_TOOL=$TOOL
@@ -49,7 +49,8 @@ stress() {
 
 # What one HCA has sent the other has received: the wire loses nothing.
 counters_add_up() {
-	"$TOOL" --socket "$SOFTHCA_SOCKET" --json counters | python3 "$(dirname "$0")/stress/sums.py" "$1"
+	"$TOOL" --socket "$SOFTHCA_SOCKET" --json counters |
+		python3 "$(dirname "$0")/stress/sums.py" "$@"
 }
 
 # Asks for all about one queue pair after the other until $SCRATCH/watched is there. At least one
@@ -71,6 +72,7 @@ no_race() {
 }
 
 check 'a first run fills the stocks' stress --seconds 2
+cp "$SCRATCH/check.log" "$SCRATCH/first.log"
 wait_for 10 all_back >/dev/null 2>&1
 held >"$SCRATCH/before"
 watch &
@@ -81,7 +83,7 @@ sed 's/^/   /' "$SCRATCH/stress.log"
 touch "$SCRATCH/watched"
 check 'queue pairs tell what they wait for' wait "$watcher"
 check 'nothing is held any more' wait_for 20 all_back
-check 'counters add up' counters_add_up "$SCRATCH/stress.log"
+check 'counters add up' counters_add_up "$SCRATCH/first.log" "$SCRATCH/stress.log"
 check 'the daemon ends cleanly' stop "$daemon"
 check 'no race, no error reported' no_race "$SCRATCH/ring.log"
 finish

@@ -129,7 +129,10 @@ static void report(void)
 	static const char *const names[TALLY_COUNT] = {"requests posted", "completed", "in error",
 		"messages received", "bytes verified", "pairs made", "ended with exact counts",
 		"flushed", "reset", "queue pairs destroyed under load", "drains", "regions",
-		"events", "contexts closed as they were", "wrong"};
+		"events", "contexts closed as they were", "windows and regions to be registered",
+		"of these bound or invalidated", "requests through one", "regions registered anew",
+		"CQs resized", "send queues that failed and went on", "CQs that overflowed",
+		"requests refused as they had to be", "wrong"};
 
 	printf("stress: seed %llu, %u s, %u clients, %u threads%s\n",
 		(unsigned long long)options.seed, options.seconds, options.clients, options.threads,

@@ -127,6 +127,43 @@ static void make(struct world *w, struct stray *s)
 	add(TALLY_REGIONS, 1);
 }
 
+static void check_canary(const struct stray *s)
+{
+	for (uint32_t i = 0; i < s->bytes; i++)
+		if (s->memory[i] != CANARY) {
+			wrong("byte %u of %u was written after the right to it had gone", i,
+				s->bytes);
+			break;
+		}
+}
+
+/* The same keys, other rights: at first nobody else may write, then everybody may again. */
+static void rereg(struct world *w, struct stray *s)
+{
+	bool close = s->state == STRAY_REGISTERED;
+	unsigned access = SOFTHCA_ACCESS_LOCAL_WRITE, flags = SOFTHCA_REREG_MR_CHANGE_ACCESS;
+	uint32_t rkey = s->mr->rkey;
+	int rc;
+
+	if (!close) {
+		check_canary(s);
+		access |= SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ;
+	}
+	if (one_in(&w->random, 2))
+		flags |= SOFTHCA_REREG_MR_CHANGE_TRANSLATION;
+	if (one_in(&w->random, 2))
+		flags |= SOFTHCA_REREG_MR_CHANGE_PD;
+	rc = softhca_rereg_mr(s->mr, flags, w->pd[s->side], s->memory, s->bytes, access);
+	if (rc)
+		wrong("register anew: %s", strerror(-rc));
+	if (s->mr->rkey != rkey)
+		wrong("registered anew a region has another key");
+	if (close)
+		memset(s->memory, CANARY, s->bytes);
+	s->state = close ? STRAY_CLOSED : STRAY_REGISTERED;
+	add(TALLY_REREGISTERED, 1);
+}
+
 static void unmake(struct stray *s)
 {
 	int rc = softhca_dereg_mr(s->mr);
@@ -134,7 +171,8 @@ static void unmake(struct stray *s)
 	if (rc)
 		wrong("deregister: %s", strerror(-rc));
 	s->mr = NULL;
-	memset(s->memory, CANARY, s->bytes);
+	if (s->state == STRAY_REGISTERED)
+		memset(s->memory, CANARY, s->bytes);
 	s->state = STRAY_GONE;
 }
 
@@ -142,11 +180,7 @@ static void check_untouched(struct world *w, struct stray *s)
 {
 	int rc;
 
-	for (uint32_t i = 0; i < s->bytes; i++)
-		if (s->memory[i] != CANARY) {
-			wrong("byte %u of %u was written after the region had gone", i, s->bytes);
-			break;
-		}
+	check_canary(s);
 	rc = softhca_free(w->ctx[s->side], s->memory);
 	if (rc)
 		wrong("free: %s", strerror(-rc));
@@ -160,7 +194,11 @@ static void step(struct world *w, struct stray *s)
 		make(w, s);
 		break;
 	case STRAY_REGISTERED:
-		unmake(s);
+	case STRAY_CLOSED:
+		if (one_in(&w->random, 2))
+			rereg(w, s);
+		else
+			unmake(s);
 		break;
 	case STRAY_GONE:
 		check_untouched(w, s);

@@ -10,8 +10,6 @@
 #include "../../../bench/path/verify.h"
 #include "stress.h"
 
-enum { CQ_ENTRIES = 64 };
-
 static void must(int rc, const char *what)
 {
 	if (rc)
@@ -70,7 +68,8 @@ static void make_end(struct world *w, struct pair *p, unsigned side)
 	if (e->area)
 		e->mr = softhca_reg_mr(e->pd, e->area, AREA_BYTES,
 			SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE |
-				SOFTHCA_ACCESS_REMOTE_READ | SOFTHCA_ACCESS_REMOTE_ATOMIC);
+				SOFTHCA_ACCESS_REMOTE_READ | SOFTHCA_ACCESS_REMOTE_ATOMIC |
+				SOFTHCA_ACCESS_MW_BIND);
 	attr.send_cq = e->send_cq;
 	attr.recv_cq = e->recv_cq;
 	if (e->box) {
@@ -104,7 +103,7 @@ static void join(struct world *w, struct pair *p)
 
 	p->key = draw(&w->random);
 	p->timeout = one_in(&w->random, 4) ? 10 : 17;
-	p->disturbed = false;
+	p->disturbed = 0;
 	softhca_connect_defaults(w->ctx[0], &attr);
 	attr.timeout = p->timeout;
 	attr.min_rnr_timer = 1;
@@ -179,6 +178,7 @@ static void destroy_end(struct end *e)
 		must(softhca_destroy_channel(e->channel), "destroy channel");
 	if (e->ah)
 		softhca_destroy_ah(e->ah);
+	handle_free(e);
 	if (e->mr)
 		must(softhca_dereg_mr(e->mr), "deregister");
 }
@@ -188,6 +188,8 @@ void pair_destroy(struct pair *p)
 	for (unsigned side = 0; side < SIDES; side++) {
 		struct end *e = &p->end[side];
 
+		if (p->key & 1) /* before its queue pair, or after it */
+			handle_free(e);
 		destroy_end(e);
 	}
 }
@@ -284,7 +286,7 @@ void pair_flush(struct world *w, struct pair *p)
 	for (unsigned side = 0; side < SIDES; side++) {
 		struct softhca_qp_attr attr = {.state = SOFTHCA_QPS_ERR};
 
-		p->disturbed = true;
+		p->disturbed++;
 		must(softhca_modify_qp(p->end[side].qp, &attr, SOFTHCA_QP_STATE), "to ERR");
 		p->end[side].error = true;
 		p->end[side].draining = false;
@@ -301,7 +303,7 @@ void pair_error(struct world *w, struct pair *p)
 	struct softhca_qp_attr attr = {.state = SOFTHCA_QPS_ERR};
 	struct end *e = &p->end[below(&w->random, SIDES)];
 
-	p->disturbed = true;
+	p->disturbed++;
 	must(softhca_modify_qp(e->qp, &attr, SOFTHCA_QP_STATE), "to ERR");
 	e->error = true;
 	e->draining = false;
@@ -314,7 +316,7 @@ static void reset_end(struct end *e)
 	must(softhca_modify_qp(e->qp, &attr, SOFTHCA_QP_STATE), "to RST");
 	e->posted = e->completed = e->delivered = e->added = 0;
 	e->recv_posted = e->recv_completed = e->received = e->recv_seq = 0;
-	e->draining = e->error = false;
+	e->draining = e->error = e->sqe = e->sqe_seen = false;
 }
 
 void pair_reset(struct world *w, struct pair *p)
@@ -322,9 +324,11 @@ void pair_reset(struct world *w, struct pair *p)
 	unsigned first = below(&w->random, SIDES);
 
 	p->connected = false;
-	p->disturbed = true;
+	p->disturbed++;
 	reset_end(&p->end[first]);
 	reset_end(&p->end[!first]);
+	handle_free(&p->end[0]);
+	handle_free(&p->end[1]);
 	add(TALLY_RESETS, 1);
 	if (!one_in(&w->random, 4))
 		join(w, p);
@@ -341,6 +345,8 @@ void pair_drain(struct world *w, struct pair *p)
 		resume(p);
 		return;
 	}
+	if (e->sqe)
+		return;
 	if (one_in(&w->random, 2))
 		mask |= SOFTHCA_QP_EN_SQD_ASYNC_NOTIFY;
 	rc = softhca_modify_qp(e->qp, &attr, mask);

@@ -25,6 +25,8 @@ enum {
 	STRAYS = 6,	 /* regions of a thread that come and go while they are in use */
 	AREA_BYTES = (2 * WINDOW + RECVS) * SLOT_BYTES + 4096,
 	GRH_BYTES = 40,
+	CQ_ENTRIES = 64, /* enough for all that a pair may leave there */
+	REGION_PAGES_MAX = 4,
 };
 
 /* What was done, over all threads and processes: shared memory, atomic. */
@@ -43,6 +45,14 @@ enum tally {
 	TALLY_REGIONS,
 	TALLY_EVENTS,
 	TALLY_CLOSED, /* contexts closed with everything in them */
+	TALLY_KEYS,   /* windows and regions for registration by request */
+	TALLY_KEYS_CHANGED,
+	TALLY_THROUGH, /* requests that named one */
+	TALLY_REREGISTERED,
+	TALLY_RESIZES,
+	TALLY_SQE, /* send queues that failed and were taken up again */
+	TALLY_OVERFLOWS,
+	TALLY_REFUSED, /* requests that were to be refused and were */
 	TALLY_WRONG,
 	TALLY_COUNT
 };
@@ -86,14 +96,40 @@ enum kind {
 	KIND_SWAP,
 	KIND_STRAY_WRITE, /* into a region that may go */
 	KIND_STRAY_READ,
+	KIND_SEND_INV, /* invalidates a key of the peer's */
+	KIND_BIND,     /* keys.c */
+	KIND_REGISTER,
+	KIND_INVALIDATE,
+	KIND_STALE, /* a WRITE through a key that names nothing any more */
+	KIND_BAD,   /* a SEND whose local key there is not: UC, UD */
 	KIND_COUNT
 };
 
 struct op {
 	uint64_t seq;
 	uint32_t length;
-	uint8_t kind; /* enum kind */
+	uint8_t kind;	/* enum kind */
+	uint8_t expect; /* enum softhca_wc_status */
 	bool open, signaled;
+	bool through;	    /* names the peer's handle */
+	uint32_t disturbed; /* pair.disturbed when it was posted */
+};
+
+/* A key over the slots that the peer writes and reads, of its own life. */
+enum handle_kind { HANDLE_NONE, HANDLE_WINDOW_1, HANDLE_WINDOW_2, HANDLE_REGION };
+struct handle {
+	struct softhca_mw *mw; /* windows */
+	struct softhca_mr *mr; /* a region to be registered by a request */
+	uint64_t base;	       /* how requests call its first byte */
+	uint64_t page[REGION_PAGES_MAX];
+	uint32_t key, next_key; /* now, once what is under way has completed */
+	uint32_t uses;		/* open requests of the peer that name it */
+	uint8_t kind;		/* enum handle_kind */
+	uint8_t first, slots;
+	bool bound;
+	bool changing; /* a request that binds or invalidates it is open */
+	bool too_long; /* and must be refused */
+	bool lost;     /* only to be freed */
 };
 
 /* A shared receive queue and its buffers. */
@@ -115,6 +151,7 @@ struct end {
 	struct softhca_ah *ah;
 	uint8_t *area;
 	struct softhca_mr *mr;
+	struct handle handle;
 	struct op op[WINDOW];
 	uint64_t posted, completed; /* send requests: the next number; all before are over */
 	uint64_t delivered;	    /* of them, completed well and taking a receive request */
@@ -123,6 +160,8 @@ struct end {
 	uint64_t recv_seq; /* the next one that may arrive */
 	bool draining;	   /* in SQD */
 	bool error;	   /* moved to ERR, or failed */
+	bool sqe;	   /* UC, UD: a request that fails has been posted */
+	bool sqe_seen;	   /* and has failed */
 };
 
 struct pair {
@@ -131,10 +170,15 @@ struct pair {
 	enum softhca_qp_type type;
 	uint8_t timeout;
 	bool live, connected;
-	bool disturbed; /* something was done to it after which it may fail */
+	uint32_t disturbed; /* so often something was done to it after which it may fail */
 };
 
-enum stray_state { STRAY_NONE, STRAY_REGISTERED, STRAY_GONE /* deregistered, must not change */ };
+enum stray_state {
+	STRAY_NONE,
+	STRAY_REGISTERED,
+	STRAY_CLOSED, /* reregistered for ourselves alone: must not change */
+	STRAY_GONE,   /* deregistered, must not change */
+};
 struct stray {
 	uint8_t *memory;
 	struct softhca_mr *mr;
@@ -146,7 +190,8 @@ struct world {
 	struct random random;
 	struct softhca_context *ctx[SIDES];
 	bool own_ctx;
-	bool sharing; /* every end receives through its side's SRQ */
+	bool overflows; /* events of its contexts are its own */
+	bool sharing;	/* every end receives through its side's SRQ */
 	uint32_t mtu_bytes;
 	struct softhca_pd *pd[SIDES];
 	struct srq_box box[SIDES];
@@ -190,6 +235,30 @@ void pair_error(struct world *w, struct pair *p);
 void pair_drain(struct world *w, struct pair *p);
 void pair_look(struct world *w, struct pair *p);
 
+/* ---- keys.c ---- */
+/* One step with the key of that side. */
+void handle_step(struct world *w, struct pair *p, unsigned side);
+void handle_free(struct end *e);
+/* The parts of a request that names one. */
+void handle_fill(struct pair *p, unsigned side, const struct op *op, struct softhca_send_wr *wr);
+/* Posts the bind of a window of type 1. As softhca_post_send(). */
+int handle_post_bind(struct end *e, const struct softhca_send_wr *wr);
+/* May the peer name the slot of `seq` through it? By which address? */
+bool handle_covers(const struct end *e, uint64_t seq);
+uint64_t handle_address(const struct end *e, const uint8_t *at);
+/* A request of that side is over. */
+void handle_done(struct pair *p, unsigned side, const struct op *op, bool ok);
+
+/* ---- queues.c ---- */
+void resize_step(struct world *w, struct pair *p);
+void overflow_step(struct world *w);
+/* Makes a send queue of UC or UD fail. */
+void sqe_step(struct world *w, struct pair *p);
+/* Is that error part of it? */
+bool sqe_took(struct end *e, const struct op *op, const struct softhca_wc *wc);
+/* Takes it up again when everything is flushed. */
+void sqe_recover(struct pair *p, unsigned side);
+
 /* ---- stuck.c ---- */
 /* The pair stands still: that is wrong; says all that can be known about why. */
 void report_stuck(struct world *w, struct pair *p, const char *what);
@@ -199,6 +268,9 @@ void post_receives(struct pair *p, unsigned side);
 void post_some(struct world *w, struct pair *p, unsigned side);
 /* A last request that is signaled: when it is over, all are. False: no room. */
 bool post_marker(struct pair *p, unsigned side);
+bool can_post(const struct pair *p, unsigned side);
+/* Posts a request of kind, length and expected outcome as in *op. False: it could not be. */
+bool post_special(struct world *w, struct pair *p, unsigned side, struct op *op);
 /* Takes what the CQs of both ends hold. Returns how many. */
 unsigned pair_poll(struct pair *p);
 

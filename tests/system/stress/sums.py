@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""usage: sums.py STRESS_OUTPUT <answers of `softhca --json counters`
+"""usage: sums.py STRESS_OUTPUT... <answers of `softhca --json counters`
 Sums that must come out, whatever was done to the clients. Prints those that do not; exit status 1."""
 import json
 import re
@@ -9,10 +9,10 @@ answers = [json.loads(line) for line in sys.stdin if line.strip()]
 answers = [next(iter(a.values())) if len(a) == 1 else a for a in answers]
 by_hca = {a['hca']: a['counters'] for a in answers}
 client = {}
-for line in open(sys.argv[1]):
+for line in (line for name in sys.argv[1:] for line in open(name)):
     m = re.match(r' *(\d+) (.+)$', line)
     if m:
-        client[m[2]] = int(m[1])
+        client[m[2]] = client.get(m[2], 0) + int(m[1])
 wrong = []
 
 
@@ -29,7 +29,9 @@ total = {k: sum(c[k] for c in by_hca.values()) for k in by_hca['left']}
 must('the clients polled no completion that was not written',
      client['completed'] + client['messages received'] <= total['cqes'],
      client['completed'], client['messages received'], total['cqes'])
-must('no completion was lost', total['cq_overruns'] == 0, total['cq_overruns'])
+overflows = client['CQs that overflowed']
+must('completions were lost in the CQs alone that were to overflow',
+     overflows <= total['cq_overruns'] <= 24 * overflows, overflows, total['cq_overruns'])
 for name in ('drop_rx_icrc', 'drop_rx_truncated', 'drop_rx_opcode', 'client_sigbus', 'bad_wqe',
              'control_malformed', 'srq_errors', 'eq_overruns', 'drop_rx_checksum'):
     must(f'{name} is 0', total[name] == 0, total[name])

@@ -133,6 +133,12 @@ static uint32_t opcode_of(enum kind kind)
 		[KIND_SWAP] = SOFTHCA_WR_ATOMIC_CMP_AND_SWP,
 		[KIND_STRAY_WRITE] = SOFTHCA_WR_RDMA_WRITE,
 		[KIND_STRAY_READ] = SOFTHCA_WR_RDMA_READ,
+		[KIND_SEND_INV] = SOFTHCA_WR_SEND_WITH_INV,
+		[KIND_BIND] = SOFTHCA_WR_BIND_MW,
+		[KIND_REGISTER] = SOFTHCA_WR_REG_MR,
+		[KIND_INVALIDATE] = SOFTHCA_WR_LOCAL_INV,
+		[KIND_STALE] = SOFTHCA_WR_RDMA_WRITE,
+		[KIND_BAD] = SOFTHCA_WR_SEND,
 	};
 
 	return opcode[kind];
@@ -140,7 +146,17 @@ static uint32_t opcode_of(enum kind kind)
 
 static bool takes_receive(enum kind kind)
 {
-	return kind == KIND_SEND || kind == KIND_SEND_IMM || kind == KIND_WRITE_IMM;
+	return kind == KIND_SEND || kind == KIND_SEND_IMM || kind == KIND_WRITE_IMM ||
+	       kind == KIND_SEND_INV;
+}
+
+/* The slot at the peer, by the key that the operation names. */
+static void name_slot(const struct end *peer, const struct op *op, struct softhca_send_wr *wr)
+{
+	const uint8_t *at = remote_slot(peer, op->seq);
+
+	wr->wr.rdma.remote_addr = op->through ? handle_address(peer, at) : (uintptr_t)at;
+	wr->wr.rdma.rkey = op->through ? peer->handle.key : peer->mr ? peer->mr->rkey : 1;
 }
 
 /* Fills in what the operation names at the peer, and the data on either side. */
@@ -151,8 +167,12 @@ static void address(
 	const struct stray *stray = w ? stray_on(w, !side) : NULL;
 
 	switch ((enum kind)op->kind) {
+	case KIND_SEND_INV:
+		handle_fill(p, side, op, &q->wr);
+		__attribute__((fallthrough));
 	case KIND_SEND:
 	case KIND_SEND_IMM:
+	case KIND_BAD:
 		put_message(p, side, op->seq, local_slot(e, op->seq), op->length);
 		if (p->type == SOFTHCA_QP_UD) {
 			q->wr.wr.ud.ah = e->ah;
@@ -163,15 +183,13 @@ static void address(
 	case KIND_WRITE:
 	case KIND_WRITE_IMM:
 		verify_fill(local_slot(e, op->seq), op->length, key_of(p, side, op->seq));
-		q->wr.wr.rdma.remote_addr = (uintptr_t)remote_slot(peer, op->seq);
-		q->wr.wr.rdma.rkey = peer->mr ? peer->mr->rkey : 1;
+		name_slot(peer, op, &q->wr);
 		break;
 	case KIND_READ:
 		if (peer->area)
 			verify_fill(
 				remote_slot(peer, op->seq), op->length, key_of(p, side, op->seq));
-		q->wr.wr.rdma.remote_addr = (uintptr_t)remote_slot(peer, op->seq);
-		q->wr.wr.rdma.rkey = peer->mr ? peer->mr->rkey : 1;
+		name_slot(peer, op, &q->wr);
 		break;
 	case KIND_ADD:
 	case KIND_SWAP:
@@ -185,6 +203,12 @@ static void address(
 	case KIND_STRAY_READ:
 		q->wr.wr.rdma.remote_addr = stray ? (uintptr_t)stray->memory : 4096;
 		q->wr.wr.rdma.rkey = stray && stray->mr ? stray->mr->rkey : 12345;
+		break;
+	case KIND_BIND:
+	case KIND_REGISTER:
+	case KIND_INVALIDATE:
+	case KIND_STALE:
+		handle_fill(p, side, op, &q->wr);
 		break;
 	case KIND_COUNT:
 		break;
@@ -208,10 +232,30 @@ static void choose_op(struct world *w, struct pair *p, unsigned side, struct op 
 		op->kind = one_in(&w->random, 2) ? KIND_STRAY_WRITE : KIND_STRAY_READ;
 		if (op->length > stray->bytes)
 			op->length = stray->bytes;
-		p->disturbed = true;
+		p->disturbed++;
 	}
 	if (op->kind == KIND_ADD || op->kind == KIND_SWAP)
 		op->length = 8;
+	op->through = p->type == SOFTHCA_QP_RC && op->kind >= KIND_WRITE && op->kind <= KIND_READ &&
+		      handle_covers(&p->end[!side], op->seq) && !one_in(&w->random, 4);
+}
+
+static bool is_local(enum kind kind)
+{
+	return kind >= KIND_BIND && kind <= KIND_INVALIDATE;
+}
+
+static void posted(struct pair *p, unsigned side, const struct op *op)
+{
+	struct end *e = &p->end[side];
+
+	e->op[op->seq % WINDOW] = *op;
+	e->posted++;
+	add(TALLY_POSTED, 1);
+	if (op->through) {
+		p->end[!side].handle.uses++;
+		add(TALLY_THROUGH, 1);
+	}
 }
 
 static int post_op(struct world *w, struct pair *p, unsigned side, struct op *op)
@@ -230,14 +274,36 @@ static int post_op(struct world *w, struct pair *p, unsigned side, struct op *op
 		q.wr.send_flags |= SOFTHCA_SEND_INLINE;
 	q.wr.imm_data = (uint32_t)op->seq;
 	address(w, p, side, op, &q);
-	scatter(&q, local_slot(e, op->seq), op->length, e->mr->lkey, pieces);
-	rc = softhca_post_send(e->qp, &q.wr, NULL);
-	if (rc == 0) {
-		e->op[op->seq % WINDOW] = *op;
-		e->posted++;
-		add(TALLY_POSTED, 1);
-	}
+	scatter(&q, local_slot(e, op->seq), op->length,
+		op->kind == KIND_BAD ? ~e->mr->lkey : e->mr->lkey, is_local(op->kind) ? 0 : pieces);
+	rc = op->kind == KIND_BIND && e->handle.kind == HANDLE_WINDOW_1
+		     ? handle_post_bind(e, &q.wr)
+		     : softhca_post_send(e->qp, &q.wr, NULL);
+	if (rc == 0)
+		posted(p, side, op);
 	return rc;
+}
+
+bool can_post(const struct pair *p, unsigned side)
+{
+	const struct end *e = &p->end[side];
+
+	return e->qp && p->end[!side].qp && p->connected && e->posted - e->completed < WINDOW;
+}
+
+bool post_special(struct world *w, struct pair *p, unsigned side, struct op *op)
+{
+	int rc;
+
+	if (!can_post(p, side))
+		return false;
+	op->seq = p->end[side].posted;
+	op->open = op->signaled = true;
+	op->disturbed = p->disturbed;
+	rc = post_op(w, p, side, op);
+	if (rc && rc != -EAGAIN)
+		wrong("post request of kind %u: %s", op->kind, strerror(-rc));
+	return rc == 0;
 }
 
 void post_some(struct world *w, struct pair *p, unsigned side)
@@ -292,6 +358,7 @@ static void succeeded(struct pair *p, unsigned side, const struct op *op)
 	struct end *e = &p->end[side], *peer = &p->end[!side];
 	uint64_t key = key_of(p, side, op->seq), fetched;
 
+	handle_done(p, side, op, true);
 	if (takes_receive(op->kind))
 		e->delivered++;
 	memcpy(&fetched, local_slot(e, op->seq), sizeof(fetched));
@@ -318,6 +385,12 @@ static void succeeded(struct pair *p, unsigned side, const struct op *op)
 	case KIND_SEND_IMM:
 	case KIND_STRAY_WRITE:
 	case KIND_STRAY_READ:
+	case KIND_SEND_INV:
+	case KIND_BIND:
+	case KIND_REGISTER:
+	case KIND_INVALIDATE:
+	case KIND_STALE:
+	case KIND_BAD:
 	case KIND_COUNT:
 		break;
 	}
@@ -326,6 +399,34 @@ static void succeeded(struct pair *p, unsigned side, const struct op *op)
 static bool may_fail(const struct pair *p)
 {
 	return p->disturbed || p->timeout < 16;
+}
+
+/* A request that has to be refused: was it, and if nothing else was done to the pair, for that
+ * reason? */
+static void check_expected(const struct pair *p, const struct op *op, uint32_t status)
+{
+	if (!op->expect)
+		return;
+	if (status == op->expect)
+		add(TALLY_REFUSED, 1);
+	else if (status == SOFTHCA_WC_SUCCESS ||
+		 (op->disturbed == p->disturbed && op->disturbed <= 1 && p->timeout >= 16))
+		wrong("request %llu of kind %u: %s, not %s", (unsigned long long)op->seq, op->kind,
+			softhca_wc_status_str(status), softhca_wc_status_str(op->expect));
+}
+
+static void failed(struct pair *p, unsigned side, const struct op *op, const struct softhca_wc *wc)
+{
+	struct end *e = &p->end[side];
+
+	handle_done(p, side, op, false);
+	add(TALLY_FAILED, 1);
+	if (sqe_took(e, op, wc))
+		return;
+	e->error = true;
+	if (!may_fail(p))
+		wrong("request %llu of kind %u: %s, nobody had touched the pair",
+			(unsigned long long)wc->wr_id, op->kind, softhca_wc_status_str(wc->status));
 }
 
 static void sent(struct pair *p, unsigned side, const struct softhca_wc *wc)
@@ -345,15 +446,11 @@ static void sent(struct pair *p, unsigned side, const struct softhca_wc *wc)
 		succeeded(p, side, &e->op[e->completed % WINDOW]);
 	}
 	e->completed++;
-	if (wc->status == SOFTHCA_WC_SUCCESS) {
+	check_expected(p, &e->op[wc->wr_id % WINDOW], wc->status);
+	if (wc->status == SOFTHCA_WC_SUCCESS)
 		succeeded(p, side, &e->op[wc->wr_id % WINDOW]);
-		return;
-	}
-	add(TALLY_FAILED, 1);
-	e->error = true;
-	if (!may_fail(p))
-		wrong("request %llu: %s, nobody had touched the pair",
-			(unsigned long long)wc->wr_id, softhca_wc_status_str(wc->status));
+	else
+		failed(p, side, &e->op[wc->wr_id % WINDOW], wc);
 }
 
 /* The message in a receive buffer. UC and UD may have lost some before it. */
@@ -405,6 +502,8 @@ static void received(struct pair *p, unsigned side, const struct softhca_wc *wc)
 		return;
 	}
 	e->received++;
+	if (wc->wc_flags & SOFTHCA_WC_WITH_INV && wc->invalidated_rkey != e->handle.key)
+		wrong("the peer invalidated %#x, not %#x", wc->invalidated_rkey, e->handle.key);
 	if (wc->opcode == SOFTHCA_WC_RECV)
 		check_message(p, side, wc, receive_slot(e, slot));
 }
@@ -440,6 +539,7 @@ unsigned pair_poll(struct pair *p)
 		n += poll_cq(p, side, e->recv_cq);
 		if (e->send_cq != e->recv_cq)
 			n += poll_cq(p, side, e->send_cq);
+		sqe_recover(p, side);
 		if (!e->error && softhca_qp_current_state(e->qp) != SOFTHCA_QPS_RESET)
 			post_receives(p, side);
 	}

@@ -95,8 +95,14 @@ static void end_pair(struct world *w, struct pair *p, bool under_load)
 
 static void connected_step(struct world *w, struct pair *p, uint32_t choice)
 {
-	if (choice < 560) {
+	if (choice < 490) {
 		post_some(w, p, below(&w->random, SIDES));
+	} else if (choice < 560) {
+		handle_step(w, p, below(&w->random, SIDES));
+	} else if (choice < 570) {
+		resize_step(w, p);
+	} else if (choice < 590) {
+		sqe_step(w, p);
 	} else if (choice < 900) {
 		pair_poll(p);
 	} else if (choice < 925) {
@@ -137,6 +143,8 @@ static void step(struct world *w)
 		stray_step(w);
 	if (one_in(&w->random, 50))
 		take_events(w);
+	if (w->overflows && one_in(&w->random, 500))
+		overflow_step(w);
 	if (!p->live)
 		pair_make(w, p);
 	else if (!p->end[0].qp || !p->end[1].qp)
@@ -214,6 +222,7 @@ void world_run(struct softhca_context *const ctx[SIDES], uint64_t seed, uint64_t
 	while (clock_ns() < until_ns && !told(TALLY_WRONG)) {
 		*w = (struct world){.random = {.state = verify_mix(seed) + (lives++ << 40)}};
 		w->own_ctx = !ctx;
+		w->overflows = !ctx && until_ns != UINT64_MAX;
 		w->sharing = one_in(&w->random, 4);
 		if (ctx)
 			memcpy(w->ctx, ctx, sizeof(w->ctx));
