@@ -353,10 +353,10 @@ static void prepare(struct ceu *ceu, struct qp *q, enum qp_state from, enum qp_s
 	} else if (from == QP_INIT && to == QP_RTR) {
 		q->rq_psn = in->attr.mask & QP_ATTR_RQ_PSN ? in->attr.rq_psn : 0;
 		q->ee.expected_psn = q->rq_psn;
+		q->rtc.ssn = 1; /* initial credits may come in RTR */
 	} else if (from == QP_RTR && to == QP_RTS) {
 		q->sq_psn = in->attr.sq_psn;
 		q->rtc.next_psn = q->sq_psn;
-		q->rtc.ssn = 1;
 		q->rrc.unacked_psn = q->sq_psn;
 		q->rrc.retry_left = q->retry_cnt;
 		q->rrc.rnr_left = q->rnr_retry;

@@ -9,7 +9,8 @@
  * A UC request completes at once. The completion of an RC request comes in order, behind what is
  * still to be acknowledged: RequesterRecvControl writes it, when it finds the element that is put
  * into MultiQueue here, and is woken for the case that nothing is outstanding any more. If what
- * lies before fails, such a request is flushed though it has been executed.
+ * lies before fails, such a request is flushed though it has been executed: behind the first error
+ * all is (IBTA 10.3.1.6), and flushed says nothing about the key.
  */
 #include "request_resolution.h"
 #include "rtc_visit.h"

@@ -52,7 +52,7 @@ void rrc_let_go(struct engine *e, struct qp *q);
  * as far as the window lets it, the rest when that is acknowledged. RequesterTransControl adds
  * nothing meanwhile. */
 void retransmit_from(struct engine *e, struct qp *q, uint32_t psn);
-/* A loss has shown: less may be outstanding from now on. */
+/* A loss has shown, or the peer's want of receives: less may be outstanding from now on. */
 void retransmit_cut(struct qp *q);
 /* `acked` PSNs were acknowledged: round trips are measured, more may be outstanding. */
 void retransmit_acked(struct engine *e, struct qp *q, uint32_t acked);

@@ -254,15 +254,21 @@ static void implied_nak(struct engine *e, struct qp *q)
 	retry_nak(e, q, psn);
 }
 
-/* LSN = MSN + credits (C9-161), unless a newer acknowledgement overtook this one. A peer that once
- * said that it gives no credits is sent to at will from then on (C9-153). */
-static void take_credits(struct qp *q, const struct wire_headers *h)
+/* LSN = MSN + credits (C9-161), unless a newer acknowledgement overtook this one, or the MSN, which
+ * is the SSN of the request done last, is that of one not sent yet. A peer that once said that it
+ * gives no credits is sent to at will from then on (C9-153). */
+static void take_credits(struct engine *e, struct qp *q, const struct wire_headers *h)
 {
 	uint32_t old = q->rrc.credits, credits = aeth_credits(aeth_value(h->syndrome));
 
 	if (old & CREDITS_UNLIMITED ||
 		(old & CREDITS_CAME && psn_before(h->msn, q->rrc.credit_msn)))
 		return;
+	if (unlikely(credits != AETH_CREDITS_UNLIMITED &&
+		     !psn_before(h->msn, __atomic_load_n(&q->rtc.ssn, __ATOMIC_RELAXED)))) {
+		count(rrc_counters(e), COUNTER_ack_msn_ahead);
+		return;
+	}
 	q->rrc.credit_msn = h->msn;
 	__atomic_store_n(&q->rrc.credits,
 		credits == AETH_CREDITS_UNLIMITED ? CREDITS_UNLIMITED
@@ -272,7 +278,7 @@ static void take_credits(struct qp *q, const struct wire_headers *h)
 
 static void ack(struct engine *e, struct qp *q, const struct wire_headers *h)
 {
-	take_credits(q, h);
+	take_credits(e, q, h);
 	count(rrc_counters(e), COUNTER_acks);
 	if (likely(release(e, q, h->psn))) {
 		rrc_enter(e, RRC_ACK_RELEASE_NORMAL);
@@ -531,7 +537,7 @@ static void response(struct engine *e, struct qp *q, struct rte_mbuf *m)
 			drop(e, COUNTER_drop_ack_syndrome);
 			return;
 		}
-		take_credits(q, h);
+		take_credits(e, q, h);
 	}
 	release(e, q, psn_sub(head->psn, 1));
 	if (likely(h->psn == psn_add(head->psn, q->rrc.read_packets))) {
@@ -558,7 +564,7 @@ static bool in_window(struct engine *e, struct qp *q, const struct wire_headers 
 	if (psn_before(h->psn, unacked)) {
 		drop(e, COUNTER_ack_duplicate);
 		if (is_ack(h))
-			take_credits(q, h);
+			take_credits(e, q, h);
 	} else {
 		drop(e, COUNTER_drop_ack_ghost);
 	}
@@ -570,7 +576,7 @@ static bool in_window(struct engine *e, struct qp *q, const struct wire_headers 
 static void not_sending(struct engine *e, struct qp *q, const struct wire_headers *h)
 {
 	if (qp_state(q) == QP_RTR && q->service == SERVICE_RC && is_ack(h) && h->msn == 0)
-		take_credits(q, h);
+		take_credits(e, q, h);
 	drop(e, COUNTER_drop_qp_state);
 }
 

@@ -258,7 +258,7 @@ static enum rtc_state rc_bad_req(struct visit *v)
 static enum rtc_state cxt_wb(struct visit *v)
 {
 	count(rtc_counters(v->e), COUNTER_requests);
-	v->q->rtc.ssn = psn_add(v->q->rtc.ssn, 1);
+	__atomic_store_n(&v->q->rtc.ssn, psn_add(v->q->rtc.ssn, 1), __ATOMIC_RELAXED);
 	v->q->rtc.lsn += !consumes_receive(v->r);
 	rtc_finish_request(v);
 	rte_mbuf_raw_free(v->m);

@@ -36,7 +36,8 @@ void retransmit_from(struct engine *e, struct qp *q, uint32_t psn)
 }
 
 /*
- * What go-back-N wastes is what is on its way when a packet is lost. So after a loss half as much
+ * What go-back-N wastes is what is on its way when a packet is lost, or when the peer has no
+ * receive for it and throws away what is behind, too. So after a loss or an RNR NAK half as much
  * may be, and a sixteenth of what is acknowledged more: that settles at an eighth of the packets
  * between two losses, whatever the rate of loss, and so at a waste of about an eighth; but not
  * below WINDOW_MIN, which a round trip through the pipeline wants.

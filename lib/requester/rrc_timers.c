@@ -49,6 +49,7 @@ static void expired(struct engine *e, struct qp *q, enum timer_kind kind)
 	if (kind == TIMER_RNR) {
 		rrc_enter(e, RRC_NAK_RETRANS);
 		count(rrc_counters(e), COUNTER_rnr_timeouts);
+		retransmit_cut(q);
 		end_rnr_wait(e, q);
 	} else {
 		rrc_enter(e, RRC_TIMER_RETRANS);

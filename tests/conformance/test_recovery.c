@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How losses are made good: what is sent again, how often, how soon. */
-#include "rig.h"
+#include "peer.h"
 
 enum { OUTSTANDING = 32, BYTES = 65536 };
 
@@ -139,6 +139,48 @@ static void recovery__what_go_back_n_wastes_is_bounded(void **state)
 	}
 }
 
+/* Takes the packets of one message that come, until none does for 3 ms; each must follow the one
+ * before. Answers those that ask if `answer`. Returns the PSN behind them. */
+static uint32_t take_all(struct sim *s, uint32_t psn, bool answer)
+{
+	struct rig_packet p;
+
+	while (rig_recv(s, &p, 3 * MS)) {
+		assert_int_equal(p.h.psn, psn);
+		psn = psn_add(psn, 1);
+		if (answer && p.h.ackreq)
+			peer_ack(s, p.h.psn, !!(wire_opcodes[p.h.opcode].flags & WIRE_END));
+	}
+	return psn;
+}
+
+/* A peer without receives would throw away all that comes behind the first packet again. So each
+ * RNR NAK halves what goes out at once, as a loss does; the rest goes when that is acknowledged. */
+static void recovery__after_rnr_not_all_at_once(void **state)
+{
+	enum { PACKETS = 512 };
+	const uint32_t end = PEER_PSN + PACKETS;
+	uint32_t most = PACKETS / 2, interval;
+	struct sim *s = peer_make();
+
+	interval = s->node[0].hca->engines[0].settings.ack_interval;
+	peer_post(s, USER_SEND, PACKETS * PEER_MTU);
+	assert_int_equal(take_all(s, PEER_PSN, false), end);
+	for (unsigned i = 0; i < 6; i++) {
+		uint32_t n;
+
+		peer_rnr(s, PEER_PSN, 1, 0);
+		n = psn_sub(take_all(s, PEER_PSN, false), PEER_PSN);
+		assert_in_range(n, most, most + interval);
+		most = RTE_MAX(most / 2, 32u);
+	}
+	peer_rnr(s, PEER_PSN, 1, 0);
+	assert_int_equal(take_all(s, PEER_PSN, true), end);
+	rig_expect_cqe(s, USER_SEND, 0, 0);
+	assert_int_equal(sim_counter(s, 0, COUNTER_loss_timeouts), 0);
+	rig_end(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -147,6 +189,7 @@ int main(void)
 		CONFORMANCE_TEST(recovery__the_nak_lost),
 		CONFORMANCE_TEST(recovery__no_probe_without_a_loss),
 		CONFORMANCE_TEST(recovery__what_go_back_n_wastes_is_bounded),
+		CONFORMANCE_TEST(recovery__after_rnr_not_all_at_once),
 	};
 
 	return cmocka_run_group_tests_name("recovery", tests, NULL, NULL);

@@ -227,20 +227,20 @@ static void c9_160__nothing_passes_a_limited_request(void **state)
 static const uint16_t credit_table[31] = {0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192,
 	256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768};
 
-/* An MSN so far back that MSN + credits = 3, for each code. */
+/* An MSN so far back that MSN + credits = 3, for each code; none is ahead of what was sent. */
 static void c9_161__lsn_is_msn_plus_credits(void **state)
 {
 	for (uint8_t code = 0; code < 31; code++) {
 		struct sim_params p = peer_params();
 		struct sim_wr wr = peer_wr(USER_SEND, 2 * MTU);
 		struct sim *s = peer_create_without_credits(&p);
-		uint32_t psn = PSN;
+		uint32_t psn = PSN, lsn = RTE_MIN(credit_table[code], 3u);
 
-		ack(s, PSN - 1, code, psn_sub(3, credit_table[code]));
+		ack(s, PSN - 1, code, psn_sub(lsn, credit_table[code]));
 		sim_run(s, 10 * US);
 		for (unsigned i = 0; i < 5; i++)
 			sim_post(s, 0, 0, &wr);
-		for (unsigned i = 0; i < 3; i++)
+		for (unsigned i = 0; i < lsn; i++)
 			psn = peer_expect(s, &wr, psn, NULL);
 		expect_first_only(s, &wr, psn);
 		peer_nak(s, PSN, AETH_NAK_REMOTE_OPERATION, 0);
@@ -328,6 +328,39 @@ static void c9_161__ssn_msn_and_lsn_wrap(void **state)
 		ack(s, psn + 3, 0, psn_add(ssn, 4));
 		for (unsigned i = 0; i < 5; i++)
 			rig_expect_cqe(s, USER_SEND, 0, i * SIM_STRIDE);
+		rig_end(s);
+	}
+}
+
+/* The MSN counts requests of ours: one that names a request which was not sent cannot be. Its
+ * credits would carry the LSN anywhere; from half of the numbers on, every later acknowledgement
+ * would be taken for an older one. */
+static void c9_161__an_msn_that_cannot_be_gives_no_credits(void **state)
+{
+	static const uint32_t msn[] = {1, 2, 100, 0x7ffffe, 0x7fffff};
+
+	for (unsigned i = 0; i < RTE_DIM(msn); i++) {
+		struct sim_wr wr = peer_wr(USER_SEND, 2 * MTU);
+		struct sim *s = make(0);
+
+		sim_post(s, 0, 0, &wr);
+		sim_post(s, 0, 0, &wr);
+		expect_first_only(s, &wr, PSN);
+		ack(s, PSN - 1, 4, msn[i]); /* not even the first one is sent as a whole */
+		rig_silent(s, MS);
+		assert_int_equal(sim_counter(s, 0, COUNTER_ack_msn_ahead), 1);
+		ack(s, PSN, 1, 0);
+		peer_expect_from(s, &wr, PSN, 1, NULL);
+		expect_first_only(s, &wr, PSN + 2);
+		ack(s, PSN + 1, 4, 2); /* the second one is not, either */
+		rig_expect_cqe(s, USER_SEND, 0, 0);
+		rig_silent(s, MS);
+		assert_int_equal(sim_counter(s, 0, COUNTER_ack_msn_ahead), 2);
+		ack(s, PSN + 1, 1, 1);
+		peer_expect_from(s, &wr, PSN + 2, 1, NULL);
+		ack(s, PSN + 3, 0, 2);
+		rig_expect_cqe(s, USER_SEND, 0, SIM_STRIDE);
+		assert_int_equal(sim_counter(s, 0, COUNTER_ack_msn_ahead), 2);
 		rig_end(s);
 	}
 }
@@ -639,6 +672,7 @@ int main(void)
 		CONFORMANCE_TEST(c9_161__what_consumes_no_receive_adds_one),
 		CONFORMANCE_TEST(c9_161__a_newer_lsn_takes_the_place_of_the_old),
 		CONFORMANCE_TEST(c9_161__ssn_msn_and_lsn_wrap),
+		CONFORMANCE_TEST(c9_161__an_msn_that_cannot_be_gives_no_credits),
 		CONFORMANCE_TEST(c9_163__a_limited_send_is_one_packet),
 		CONFORMANCE_TEST(c9_163__it_goes_on_when_its_receive_was_the_last),
 		CONFORMANCE_TEST(c9_162__a_limited_write_with_immediate_goes_whole),

@@ -186,6 +186,7 @@ static void c9_158__credits_of_responses(void **state)
 	struct qp *q = fx->qp[0];
 
 	q->rrc.credits = 0;
+	q->rtc.ssn = 9; /* eight before it */
 	read_request(3);
 	respond_with(0, h, FX_MTU, 1);
 	rrc_poll(fx->e);

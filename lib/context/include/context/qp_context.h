@@ -140,7 +140,7 @@ struct qp {
 		struct rte_mbuf *head, *tail; /* requests in turn */
 		uint32_t next_psn;	      /* NPSN; atomic */
 		uint32_t consumed; /* requests finished, free running; atomic; WQEScheduler reads */
-		uint32_t ssn;	   /* send sequence number of the next request */
+		uint32_t ssn;	   /* send sequence number of the next request; atomic */
 		uint32_t reads_issued; /* READ and atomic requests, free running; atomic */
 		uint32_t since_ack;    /* packets since the last AckReq */
 		uint8_t parked;	       /* atomic: enum park_reason; RequesterRecvControl wakes it */
@@ -160,8 +160,8 @@ struct qp {
 		uint32_t reads_done;  /* READ and atomic requests completed, free running; atomic */
 		uint32_t credits;     /* LSN, CREDITS_*; atomic; RequesterTransControl reads */
 		uint32_t credit_msn;  /* the MSN that came with it */
-		uint32_t window; /* PSNs that may be outstanding, in sixteenths, after a loss; 0:
-				    any number; atomic; RequesterTransControl reads */
+		uint32_t window; /* PSNs that may be outstanding, in sixteenths, after a loss or RNR
+				    NAK; 0: any number; atomic; RequesterTransControl reads */
 		uint8_t retry_left, rnr_left;
 		uint8_t rnr_waiting;	 /* atomic: RNR timer runs, nothing may be sent */
 		uint8_t fatal;		 /* of the request that failed and completed so, more
