@@ -27,6 +27,14 @@ static const struct {
 	[EQE_CQ_ERROR] = {1, EVENT_OF_CQ},
 };
 
+/* The other way round: what a word's bits say, the lowest first. */
+static const uint8_t type_of[EVENT_OBJECTS][8] = {
+	[EVENT_OF_QP] = {EQE_COMM_EST, EQE_SQ_DRAINED, EQE_WQ_CATAS_ERROR, EQE_WQ_INVAL_REQ_ERROR,
+		EQE_WQ_ACCESS_ERROR, EQE_LAST_WQE},
+	[EVENT_OF_SRQ] = {EQE_SRQ_ERROR, EQE_SRQ_LIMIT},
+	[EVENT_OF_CQ] = {EQE_CQ_ERROR},
+};
+
 /* A word: number, client, which client of that index, types. */
 #define OWNER_MASK	(~(uint64_t)0xff)
 #define CLIENT_OF(word) ((uint32_t)((word) >> 16 & 0xffffff))
@@ -91,9 +99,9 @@ void eq_forget(struct completion *c, enum event_object of, uint32_t index)
 static void pay(
 	struct completion *c, struct counters *counters, enum event_object of, uint64_t word)
 {
-	for (unsigned type = 0; type < sizeof(owed_as) / sizeof(owed_as[0]); type++)
-		if (owed_as[type].of == of && owed_as[type].bit & word &&
-			eq_post(c, counters, CLIENT_OF(word), (enum eqe_type)type, NUMBER_OF(word)))
+	for (unsigned bits = (uint8_t)word; bits; bits &= bits - 1)
+		if (eq_post(c, counters, CLIENT_OF(word),
+			    (enum eqe_type)type_of[of][__builtin_ctz(bits)], NUMBER_OF(word)))
 			count(counters, COUNTER_events_owed);
 }
 
@@ -110,24 +118,16 @@ static void look(struct completion *c, struct counters *counters, uint32_t clien
 		pay(c, counters, of, word);
 }
 
-static uint32_t objects(const struct completion *c)
+/* Looks at the next of all objects: kind after kind. */
+static void look_next(
+	struct completion *c, struct counters *counters, uint32_t client, struct eq *q)
 {
-	uint32_t n = 0;
+	enum event_object of = EVENT_OBJECTS - q->kinds_left;
 
-	for (unsigned of = 0; of < EVENT_OBJECTS; of++)
-		n += c->owed_of[of].mask + 1;
-	return n;
-}
-
-/* The nth of all objects. */
-static void look_nth(struct completion *c, struct counters *counters, uint32_t client, uint32_t nth)
-{
-	for (enum event_object of = EVENT_OF_QP; of < EVENT_OBJECTS; of++) {
-		if (nth <= c->owed_of[of].mask) {
-			look(c, counters, client, of, nth);
-			return;
-		}
-		nth -= c->owed_of[of].mask + 1;
+	look(c, counters, client, of, q->look_at);
+	if (q->look_at++ == c->owed_of[of].mask) {
+		q->look_at = 0;
+		q->kinds_left--;
 	}
 }
 
@@ -144,17 +144,15 @@ static bool serve_client(struct completion *c, struct counters *counters, uint32
 {
 	struct eq *q = &c->eqs[client];
 
-	if (q->look_left == 0) {
+	if (q->kinds_left == 0) {
 		if (!__atomic_exchange_n(&q->owing, 0, __ATOMIC_SEQ_CST))
 			return false;
-		q->look_left = objects(c);
+		q->kinds_left = EVENT_OBJECTS;
 		q->look_at = 0;
 		look_at_port(c, counters, client);
 	}
-	for (unsigned i = 0; i < LOOK_MAX && q->look_left && eq_has_room(c, client); i++) {
-		look_nth(c, counters, client, q->look_at++);
-		q->look_left--;
-	}
+	for (unsigned i = 0; i < LOOK_MAX && q->kinds_left && eq_has_room(c, client); i++)
+		look_next(c, counters, client, q);
 	return true;
 }
 
@@ -169,7 +167,7 @@ void completion_serve_owed(struct completion *c, struct counters *counters)
 		next = q->next_owing;
 		__atomic_store_n(&q->listed, 0, __ATOMIC_SEQ_CST);
 		if (!__atomic_load_n(&q->page, __ATOMIC_ACQUIRE))
-			q->look_left = 0; /* the client has gone */
+			q->kinds_left = 0; /* the client has gone */
 		else if (!eq_has_room(c, client) || serve_client(c, counters, client))
 			list(c, client);
 	}

@@ -206,7 +206,7 @@ enum rtc_state rtc_rc_seg(struct visit *v)
 			.flags = flags});
 	advance_psn(v, 1);
 	out_put(v, m);
-	if (unlikely(r->flags & REQUEST_LIMITED) && limit(q, r, packet_of(m), last))
+	if (unlikely(r->flags & REQUEST_LIMITED) && limit(q, r, last))
 		return rtc_park(v, PARK_CREDIT);
 	return last ? RTC_CXT_WB : RTC_RC_SEG;
 }
@@ -300,8 +300,7 @@ enum rtc_state rtc_ucud_seg(struct visit *v)
 	}
 	m = segment(v, &last, &next);
 	if (!m) {
-		if (next == RTC_STALLED)
-			resolution_data(v->r, false);
+		resolution_data(v->r, false);
 		return next;
 	}
 	if (ud)

@@ -70,14 +70,13 @@ static inline void judge_credit(const struct qp *q, struct request *r)
 }
 
 /* C9-162, C9-163: of a SEND without credit one packet goes, of a WRITE with immediate the whole
- * message, and the last that goes asks for an acknowledgement. True: the rest of the message has to
- * wait. */
-static inline bool limit(struct qp *q, struct request *r, struct packet *p, bool last)
+ * message. The last that goes asks for an acknowledgement: as long as no credit comes the turn ends
+ * with it. True: the rest of the message has to wait. */
+static inline bool limit(struct qp *q, struct request *r, bool last)
 {
 	if (r->opcode == USER_RDMA_WRITE_IMM && !last)
 		return false;
 	r->flags &= ~REQUEST_LIMITED;
-	packet_ask(p);
 	q->rtc.limited = last ? LIMITED_MESSAGE : LIMITED_REST;
 	return !last;
 }

@@ -149,7 +149,7 @@ static enum v2p_state write_pieces(struct ee_work *w, const uint8_t *src, uint32
 {
 	uint64_t at = w->write.va;
 
-	while (bytes > w->run) {
+	while (unlikely(bytes > w->run)) {
 		enum v2p_state s;
 
 		at += w->run;
@@ -170,16 +170,14 @@ enum ee_state step_write_data(struct ee_work *w)
 	const uint8_t *src = rte_pktmbuf_mtod_offset(w->m, const uint8_t *, w->a->payload_offset);
 	uint32_t bytes = w->a->payload_bytes;
 	bool nt = is_long(w, (uint64_t)w->total - bytes + w->write.left);
+	enum v2p_state s;
 
 	if (bytes)
 		copy_payload(w->addr, src, RTE_MIN((uint64_t)bytes, w->run), nt);
-	if (unlikely(w->run < bytes)) {
-		enum v2p_state s = write_pieces(w, src, bytes, nt);
-
-		if (s != V2P_SUCCESS) {
-			v2p_count_error(w->c, s);
-			return fail(w, OUTCOME_REMOTE_ACCESS);
-		}
+	s = write_pieces(w, src, bytes, nt);
+	if (unlikely(s != V2P_SUCCESS)) {
+		v2p_count_error(w->c, s);
+		return fail(w, OUTCOME_REMOTE_ACCESS);
 	}
 	if (!(w->op->flags & WIRE_END))
 		return EE_STORE_ADDR;

@@ -129,6 +129,39 @@ static void cq_hold__keeps_completions(void **state)
 	assert_int_equal(counter_read(&counters, COUNTER_cqes), 6);
 }
 
+/* What was put aside wakes a client that armed for solicited events only as it would have done. */
+static void cq_hold__solicited_or_not(void **state)
+{
+	struct eqe ev;
+
+	record.arm = 1 << 2 | CQ_ARM_SOLICITED;
+	hold();
+	assert_true(post(1, false));
+	assert_int_equal(cq_release(&completion, &counters, CQN), 0);
+	completion_notify(&completion, &counters);
+	assert_false(take_event(&ev));
+	hold();
+	assert_true(post(2, true));
+	assert_int_equal(cq_release(&completion, &counters, CQN), 0);
+	completion_notify(&completion, &counters);
+	assert_true(take_event(&ev));
+}
+
+/* Contexts that are in the list of touched ones are not given back. */
+static void cq_table_unlisted__until_it_is_served(void **state)
+{
+	const uint32_t index = CQN & (64 - 1);
+
+	assert_true(cq_table_unlisted(&completion, 0, 64));
+	assert_true(post(1, false));
+	assert_false(cq_table_unlisted(&completion, 0, 64));
+	assert_false(cq_table_unlisted(&completion, index, index + 1));
+	assert_true(cq_table_unlisted(&completion, 0, index));
+	assert_true(cq_table_unlisted(&completion, index + 1, 64));
+	completion_notify(&completion, &counters);
+	assert_true(cq_table_unlisted(&completion, 0, 64));
+}
+
 /* As many as the CQ has places: what is more would not have fitted there either. */
 static void cq_hold__backlog_full(void **state)
 {
@@ -428,6 +461,8 @@ int main(void)
 		FX_TEST(arm__waits_for_room),
 		FX_TEST(cq_hold__refusals),
 		FX_TEST(cq_hold__keeps_completions),
+		FX_TEST(cq_hold__solicited_or_not),
+		FX_TEST(cq_table_unlisted__until_it_is_served),
 		FX_TEST(cq_hold__backlog_full),
 		FX_TEST(cq_release__overruns),
 		FX_TEST(cq_resize__keeps_order),

@@ -2,6 +2,7 @@
 /* Event queues: entries, overruns and what is owed, types, bells. */
 #include <errno.h>
 #include "completion_fixture.h"
+#include "completion_priv.h"
 
 static void eq_request__step_by_step(void **state)
 {
@@ -51,8 +52,9 @@ static void eq_post__nobody_there(void **state)
 {
 	eq_remove(&completion, CLIENT);
 	assert_false(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 0));
-	assert_false(eq_post(&completion, &counters, CLIENT + 1, EQE_COMM_EST, 0));
+	assert_false(eq_post(&completion, &counters, CLIENT + 1, EQE_COMM_EST, 5));
 	assert_int_equal(counter_read(&counters, COUNTER_events), 0);
+	assert_int_equal(completion.owing, LIST_END); /* and nothing is owed to nobody */
 }
 
 static void fill_eq(void)
@@ -269,6 +271,44 @@ static void eq_owe__hostile_consumer_index(void **state)
 	assert_int_equal(counter_read(&counters, COUNTER_events_owed), 0);
 }
 
+static void eq_has_room__when_it_takes_events(void **state)
+{
+	assert_true(eq_has_room(&completion, CLIENT));
+	assert_false(eq_has_room(&completion, CLIENT + 1)); /* nobody there */
+	eq_hold(&completion, CLIENT);
+	assert_false(eq_has_room(&completion, CLIENT));
+	eq_release(&completion, CLIENT);
+	fill_eq_but_one();
+	assert_true(eq_has_room(&completion, CLIENT));
+	assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 1));
+	assert_false(eq_has_room(&completion, CLIENT));
+}
+
+/* Who raises them looks again by itself, or they are of the whole device: nothing is kept. */
+static void eq_owe__of_no_object(void **state)
+{
+	fill_eq();
+	eq_post(&completion, &counters, CLIENT, EQE_COMPLETION, 0x1001);
+	eq_post(&completion, &counters, CLIENT, EQE_LOCAL_CATAS_ERROR, 0x1001);
+	assert_int_equal(completion.owing, LIST_END);
+}
+
+/* The client takes no events of that type any more. */
+static void eq_owe__of_a_type_not_taken(void **state)
+{
+	struct eqe ev;
+
+	fill_eq();
+	eq_post(&completion, &counters, CLIENT, EQE_PORT_CHANGE, 1);
+	eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 0x1001);
+	eq_map(&completion, CLIENT, 1u << EQE_COMM_EST);
+	drain_eq();
+	completion_notify(&completion, &counters);
+	assert_false(take_event(&ev));
+	assert_int_equal(counter_read(&counters, COUNTER_events_owed), 0);
+	assert_int_equal(counter_read(&counters, COUNTER_events_unmapped), 2);
+}
+
 static void eq_map__types(void **state)
 {
 	struct eqe ev;
@@ -347,6 +387,9 @@ int main(void)
 		FX_TEST(eq_write__begins_anew),
 		FX_TEST(eq_owe__not_to_others),
 		FX_TEST(eq_owe__hostile_consumer_index),
+		FX_TEST(eq_has_room__when_it_takes_events),
+		FX_TEST(eq_owe__of_no_object),
+		FX_TEST(eq_owe__of_a_type_not_taken),
 		FX_TEST(eq_map__types),
 		FX_TEST(completion_notify__wakes_a_waiting_client),
 		FX_TEST(completion_notify__each_client),

@@ -175,6 +175,7 @@ static void c9_162__limited_send_gets_its_credit(void **state)
 	credits_come(1);
 	assert_packets(2);
 	assert_int_equal(fx->qp[0]->rtc.limited, 0);
+	fx_assert_counter(park_credit, 2); /* once for each time that it had to wait */
 }
 
 static void c9_163__limited_write_with_immediate(void **state)

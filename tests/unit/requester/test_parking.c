@@ -349,6 +349,32 @@ static void park_qp__stays_without_buffers(void **state)
 	assert_stays(PARK_BUFFER);
 }
 
+/* The wait is over and there is no buffer: it waits for that then, not for what has come. */
+static void rnr_over_without_buffers(void)
+{
+	rnr_over();
+	fx->e->mq->sw_free.size = 1;
+}
+
+static void park_qp__another_reason_meanwhile(void **state)
+{
+	uint32_t size = fx->e->mq->sw_free.size;
+
+	sends(1);
+	fx->qp[0]->rrc.rnr_waiting = 1;
+	send_one();
+	change_meanwhile(rnr_over_without_buffers);
+	rtc_poll(fx->e);
+	rtc_poll(fx->e);
+	fx_assert_counter(park_rnr, 1);
+	fx_assert_counter(park_buffer, 1);
+	assert_int_equal(fx->qp[0]->rtc.parked, PARK_BUFFER);
+	fx->e->mq->sw_free.size = size;
+	respond_ack(0, P(0));
+	rtc_poll(fx->e);
+	assert_null(fx->qp[0]->rtc.head);
+}
+
 static void window_opens(void)
 {
 	fx->qp[0]->rrc.window = 4 << 4;
@@ -453,6 +479,7 @@ int main(void)
 		FX_TEST(park_qp__stays_when_nothing_has_changed),
 		FX_TEST(park_qp__buffers_come_meanwhile),
 		FX_TEST(park_qp__stays_without_buffers),
+		FX_TEST(park_qp__another_reason_meanwhile),
 		FX_TEST(park_qp__window_opens_meanwhile),
 		FX_TEST(park_qp__read_completes_meanwhile),
 		FX_TEST(park_qp__rts_meanwhile),

@@ -298,6 +298,29 @@ static void rtc_poll__timer_ring_full(void **state)
 
 /* ---- parking ---- */
 
+/* Another lcore holds what is needed to translate: the packet is made when that is over. */
+static void rtc_poll__waits_for_virt_to_phys(void **state)
+{
+	struct tpt_hold hold;
+
+	fx_service(1, SERVICE_UC);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_true(tpt_take(&fx->h->v2p.mpt_cache, FX_KEY & fx->h->v2p.mask, NULL, &hold));
+		send_request(i, USER_SEND, 8 + 8 * i, 64 * i); /* not the same request */
+		for (unsigned n = 0; n < 3; n++)
+			segmentation_poll(fx->e);
+		assert_int_equal(fx_ring_count(CHANNEL_RPG_TXA), 0);
+		fx_assert_counter(v2p_pending, i + 1);
+		tpt_release(&hold);
+		segmentation_poll(fx->e);
+		assert_int_equal(fx_ring_count(CHANNEL_RPG_TXA), 1);
+		fx_unfill(CHANNEL_RPG_TXA);
+		assert_null(fx->qp[i]->rtc.head);
+	}
+	fx_assert_counter(bad_wqe_access, 0);
+	fx_assert_cqe(USER_SEND, 64);
+}
+
 static void parked(enum park_reason reason, enum counter counter)
 {
 	fx_unfill(CHANNEL_RTC_RPG);
@@ -510,6 +533,7 @@ int main(void)
 		FX_TEST(rtc_poll__output_full),
 		FX_TEST(rtc_poll__no_packet_buffer),
 		FX_TEST(rtc_poll__timer_ring_full),
+		FX_TEST(rtc_poll__waits_for_virt_to_phys),
 		FX_TEST(rtc_poll__parks_for_a_fence),
 		FX_TEST(rtc_poll__parks_for_reads),
 		FX_TEST(rtc_poll__parks_for_rnr),

@@ -106,6 +106,19 @@ static void window__naks_of_each_packet(void **state)
 	assert_in_range(fx_counter(COUNTER_retransmitted_packets), 32 * NAKS, 2 * 32 * NAKS);
 }
 
+/* A local operation lies between packets: it has none, and nothing is sent for it. */
+static void walk__passes_what_has_no_packet(void **state)
+{
+	struct qp *q = fx->qp[0];
+	const struct sw_element local = {.psn = P(2), .opcode = USER_LOCAL_INV};
+
+	sends(2);
+	sw_put(fx->e->mq, &q->mq.sw, &local);
+	sends(1);
+	nak(P(0));
+	assert_again(0, 3);
+}
+
 /* Everything has gone out again, when a turn of the sender's that had begun before adds more. */
 static void walk__more_comes_behind(void **state)
 {
@@ -309,6 +322,7 @@ int main(void)
 		FX_TEST(window__a_lost_tail),
 		FX_TEST(window__naks_of_each_packet),
 		FX_TEST(window__of_a_read),
+		FX_TEST(walk__passes_what_has_no_packet),
 		FX_TEST(walk__more_comes_behind),
 		FX_TEST(walk__ends_when_all_is_acknowledged),
 		FX_TEST(walk__ends_for_each_when_its_last_is_taken),

@@ -99,6 +99,36 @@ static void dp_copy__entries_without_bytes(void **state)
 	GATHERED(3, 0, 0, 4, 0);
 }
 
+/* An entry ends where a segment does: the next one is taken up then, if there is more to come. */
+static void dp_copy__entries_that_end_with_a_segment(void **state)
+{
+	static const uint32_t lengths[] = {64, 64};
+	uint32_t total;
+	struct rte_mbuf *m = gather(lengths, 2, 1, &total);
+	uint64_t before = taken(DP_SGL_DATA_TRANS, DP_SGL_DATA_NEXT);
+	uint8_t dst[64];
+
+	assert_int_equal(dp_copy(fx->e, fx->qp[0], m, dst, 64, NULL), OUTCOME_OK);
+	fx_assert_steps(taken(DP_SGL_DATA_TRANS, DP_SGL_DATA_NEXT), before + 1);
+	assert_int_equal(dp_copy(fx->e, fx->qp[0], m, dst, 64, NULL), OUTCOME_OK);
+	fx_assert_steps(taken(DP_SGL_DATA_TRANS, DP_SGL_DATA_NEXT), before + 1);
+	rte_mbuf_raw_free(m);
+}
+
+/* A message without bytes is none of the copying states. */
+static void dp_copy__nothing(void **state)
+{
+	uint32_t total;
+	struct rte_mbuf *m = gather(NULL, 0, 1, &total);
+	uint64_t before = taken(DP_SGL_DATA_TRANS, DP_IDLE);
+	uint8_t dst[1] = {0xee};
+
+	assert_int_equal(dp_copy(fx->e, fx->qp[0], m, dst, 0, NULL), OUTCOME_OK);
+	fx_assert_steps(taken(DP_SGL_DATA_TRANS, DP_IDLE), before);
+	assert_int_equal(dst[0], 0xee);
+	rte_mbuf_raw_free(m);
+}
+
 static void dp_copy__thirty_entries(void **state)
 {
 	uint32_t lengths[SGE_MAX];
@@ -278,6 +308,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FX_TEST(dp_copy__gathers),
 		FX_TEST(dp_copy__entries_without_bytes),
+		FX_TEST(dp_copy__entries_that_end_with_a_segment),
+		FX_TEST(dp_copy__nothing),
 		FX_TEST(dp_copy__thirty_entries),
 		FX_TEST(dp_copy__entry_after_entry),
 		FX_TEST(dp_copy__inline),

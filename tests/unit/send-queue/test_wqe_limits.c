@@ -4,6 +4,7 @@
  * its buffer (another one was there before) is never looked at; limits, one less and one more;
  * flags that are not there. And the order of a single descriptor and a chain.
  */
+#include <sys/mman.h>
 #include "pipeline/machine.h"
 #include "send_queue_fixture.h"
 
@@ -94,6 +95,36 @@ static void end__entry_of_another_descriptor(void **state)
 	assert_int_equal(request_of(m)->data_units, 2);
 	assert_outcome(m, OUTCOME_OK, 16);
 	fx_assert_counter(v2p_key_error, 0);
+}
+
+/* ---- the end of the queue ---- */
+
+/* All descriptors that end with the queue, wherever they begin: all of their bytes come along and
+ * none from behind the queue, where nothing is mapped. */
+static void fetch__up_to_the_end_of_the_queue(void **state)
+{
+	enum { PAGE = 4096 };
+	struct qp *q = fx->qp[0];
+	uint8_t *sq =
+		mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(sq, MAP_FAILED);
+	assert_int_equal(mprotect(sq + PAGE, PAGE, PROT_NONE), 0);
+	for (uint32_t i = 0; i < PAGE; i++)
+		sq[i] = fx_pattern(5, i);
+	q->sq = sq;
+	q->sq_bytes = PAGE;
+	for (uint32_t units = 1; units <= WQE_UNITS_MAX; units++) {
+		uint32_t bytes = units * WQE_UNIT_BYTES;
+		struct rte_mbuf *m = fetched(0, USER_SEND, PAGE - bytes, bytes);
+
+		assert_memory_equal(request_wqe(m), sq + PAGE - bytes, bytes);
+		assert_false(wqe_fetch(q, PAGE - bytes + WQE_UNIT_BYTES, units, m));
+		rte_mbuf_raw_free(m);
+	}
+	q->sq = fx->sq[0];
+	q->sq_bytes = FX_SQ_BYTES;
+	munmap(sq, 2 * PAGE);
 }
 
 /* ---- flags ---- */
@@ -208,6 +239,7 @@ int main(void)
 		FX_TEST(end__inline_data_of_another_descriptor),
 		FX_TEST(end__send_without_data),
 		FX_TEST(end__entry_of_another_descriptor),
+		FX_TEST(fetch__up_to_the_end_of_the_queue),
 		FX_TEST(flags__only_what_is_asked_for),
 		FX_TEST(inline__write),
 		FX_TEST(inline__datagram_longer_than_the_mtu),

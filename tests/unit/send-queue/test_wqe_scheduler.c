@@ -357,6 +357,7 @@ static void ws_poll__visits_are_bounded(void **state)
 {
 	uint64_t before = taken(WS_FROM_DBQ_JUDGE, WS_PARKED);
 
+	fx_fill(CHANNEL_WS_WP, 0); /* all of them come into the list first */
 	for (uint32_t i = 0; i < BURST + 6; i++) {
 		struct qp *q = qp_at(&fx->h->qps, i);
 		struct rte_mbuf *m = fetched(0, USER_SEND, 0, 16);
@@ -368,8 +369,11 @@ static void ws_poll__visits_are_bounded(void **state)
 		fx_put(CHANNEL_DBP_WS, m);
 	}
 	ws_poll(fx->e);
-	fx_assert_steps(taken(WS_FROM_DBQ_JUDGE, WS_PARKED), before + BURST);
 	ws_poll(fx->e);
+	fx_assert_steps(taken(WS_FROM_DBQ_JUDGE, WS_PARKED), before);
+	fx_unfill(CHANNEL_WS_WP);
+	ws_poll(fx->e);
+	fx_assert_steps(taken(WS_FROM_DBQ_JUDGE, WS_PARKED), before + BURST);
 	ws_poll(fx->e);
 	fx_assert_steps(taken(WS_FROM_DBQ_JUDGE, WS_PARKED), before + BURST + 6);
 	for (uint32_t i = 0; i < BURST + 6; i++) {

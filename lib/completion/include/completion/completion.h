@@ -50,12 +50,13 @@ struct eq {
 	uint32_t held;	 /* atomic: by the control thread, eq_hold() */
 	uint32_t mask;	 /* atomic: bit 1 << enum eqe_type: asynchronous events that it takes */
 	/* What it owes its client: events that found it full, see struct events_owed. */
-	uint32_t owing;		     /* atomic: something was owed since it was looked through */
-	uint32_t listed;	     /* atomic: it is in the list of those that owe */
-	uint32_t next_owing;	     /* that list, by client */
-	uint32_t port_owed;	     /* atomic: 1 + number of the last EQE_PORT_CHANGE, 0: none */
-	uint32_t look_at, look_left; /* whoever serves: objects still to be looked at */
-	uint8_t generation;	     /* of clients with this index; control thread */
+	uint32_t owing;	     /* atomic: something was owed since it was looked through */
+	uint32_t listed;     /* atomic: it is in the list of those that owe */
+	uint32_t next_owing; /* that list, by client */
+	uint32_t port_owed;  /* atomic: 1 + number of the last EQE_PORT_CHANGE, 0: none */
+	/* Whoever serves: kinds of objects still to be looked through, at which of the first */
+	uint32_t kinds_left, look_at;
+	uint8_t generation; /* of clients with this index; control thread */
 };
 
 /*
@@ -183,7 +184,7 @@ bool eq_post(struct completion *c, struct counters *counters, uint32_t client, e
  * Between polls, on every lcore that completes something: raises the completion events of the CQs
  * that were written since and that their clients armed, writes events that were owed and rings the
  * bells of clients that wait. So a completion itself costs neither a fence nor a look at what the
- * client may just be writing. Costs two loads when there is nothing to do.
+ * client may just be writing. Costs three loads when there is nothing to do.
  */
 void completion_notify(struct completion *c, struct counters *counters);
 

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One lcore in the midst of what another one does to the same queues: before any of the atomic
+ * operations of one, the other one does its own; by one thread, so that each order surely comes by.
+ * And which of those operations are not done when there is nothing to do. */
+#include <rte_pause.h>
+
+static void other_lcore(void);
+static void seen(const void *at);
+static void paused(void);
+
+#define __atomic_load_n(...)		 (other_lcore(), __atomic_load_n(__VA_ARGS__))
+#define __atomic_compare_exchange_n(...) (other_lcore(), __atomic_compare_exchange_n(__VA_ARGS__))
+#define __atomic_exchange_n(at, ...)                                                               \
+	(other_lcore(), seen(at), __atomic_exchange_n((at), __VA_ARGS__))
+#define __atomic_store_n(at, ...) (seen(at), __atomic_store_n((at), __VA_ARGS__))
+#define rte_pause()		  paused()
+#define reserve			  eq_reserve
+#define fill			  eq_fill_entry
+#include "event_queue_mgt.c"
+#undef reserve
+#undef fill
+#include "completion_queue_mgt.c"
+#include "notify.c"
+#include "owed_events.c"
+#undef __atomic_load_n
+#undef __atomic_compare_exchange_n
+#undef __atomic_exchange_n
+#undef __atomic_store_n
+#undef rte_pause
+#include "completion_fixture.h"
+
+enum { OTHER_CQN = 0x1009, ORDERS_MAX = 2000 };
+
+static struct cqe other_cq[ENTRIES] __attribute__((aligned(64)));
+static struct cq_record other_record;
+static struct client_page other_page __attribute__((aligned(4096)));
+static struct cqe backlog[ENTRIES];
+
+static void (*intruder)(void); /* what the other lcore does */
+static unsigned intrude_at;    /* at which operation from now on */
+
+static void other_lcore(void)
+{
+	void (*f)(void) = intruder;
+
+	if (!f || intrude_at-- > 0)
+		return;
+	intruder = NULL;
+	f();
+}
+
+/* Which words were written. */
+static const void *written[64];
+static unsigned writes;
+
+static void seen(const void *at)
+{
+	written[writes++ % RTE_DIM(written)] = at;
+}
+
+static bool wrote(const void *at)
+{
+	for (unsigned i = 0; i < RTE_MIN(writes, (unsigned)RTE_DIM(written)); i++)
+		if (written[i] == at)
+			return true;
+	return false;
+}
+
+/* Runs f with `other` in the midst of it, in each order in turn, from the same beginning; then
+ * `check`. */
+static void each_order(void **state, void (*begin)(void), void (*f)(void), void (*other)(void),
+	void (*check)(void))
+{
+	bool came_by = true;
+
+	for (unsigned at = 0; came_by; at++) {
+		assert_true(at < ORDERS_MAX);
+		fx_teardown(state);
+		fx_setup(state);
+		begin();
+		intruder = other;
+		intrude_at = at;
+		f();
+		came_by = !intruder;
+		if (!came_by) {
+			intruder = NULL;
+			other();
+		}
+		check();
+	}
+}
+
+static void post_to(uint32_t cqn, uint32_t number)
+{
+	struct cqe entry = {.my_qpn = number, .opcode = 0x0a};
+
+	assert_true(cq_post(&completion, &counters, cqn, &entry, false));
+}
+
+static void post_1(void)
+{
+	post_to(CQN, 1);
+}
+
+static void post_2(void)
+{
+	post_to(CQN, 2);
+}
+
+static void post_elsewhere(void)
+{
+	post_to(OTHER_CQN, 2);
+}
+
+static void take_both(void)
+{
+	struct cqe c = {0};
+	uint32_t sum;
+
+	assert_true(take_cqe(&c));
+	sum = c.my_qpn;
+	assert_true(take_cqe(&c));
+	assert_int_equal(sum + c.my_qpn, 3);
+	assert_int_not_equal(sum, c.my_qpn);
+	assert_false(take_cqe(&c));
+}
+
+static void nothing(void)
+{
+}
+
+static void cq_post__two_at_once(void **state)
+{
+	each_order(state, nothing, post_1, post_2, take_both);
+}
+
+static void two_armed(void)
+{
+	memset(other_cq, 0xff, sizeof(other_cq));
+	assert_int_equal(cq_write(&completion, OTHER_CQN, CLIENT, other_cq, LOG, &other_record), 0);
+	record.arm = other_record.arm = 1 << 2 | CQ_ARM_NEXT;
+}
+
+static void event_of_each(void)
+{
+	struct eqe ev = {0};
+	uint32_t sum;
+
+	completion_notify(&completion, &counters);
+	assert_true(take_event(&ev));
+	sum = ev.number;
+	assert_true(take_event(&ev));
+	assert_int_equal(sum + ev.number, CQN + OTHER_CQN);
+	assert_false(take_event(&ev));
+}
+
+/* Both CQs are in the list of those whose clients may want to know. */
+static void cq_post__to_two_queues(void **state)
+{
+	each_order(state, two_armed, post_1, post_elsewhere, event_of_each);
+}
+
+static void hold(void)
+{
+	memset(backlog, 0, sizeof(backlog));
+	assert_int_equal(cq_hold(&completion, CQN, backlog, ENTRIES), 0);
+}
+
+static void let_go(void)
+{
+	assert_int_equal(cq_release(&completion, &counters, CQN), 0);
+}
+
+static void released_both(void)
+{
+	let_go();
+	take_both();
+}
+
+static void cq_post__two_into_a_backlog(void **state)
+{
+	each_order(state, hold, post_1, post_2, released_both);
+}
+
+static void hold_with_one(void)
+{
+	hold();
+	post_1();
+}
+
+static void in_order(void)
+{
+	struct cqe c;
+
+	for (uint32_t i = 1; i <= 2; i++) {
+		assert_true(take_cqe(&c));
+		assert_int_equal(c.my_qpn, i);
+	}
+	assert_false(take_cqe(&c));
+}
+
+static void cq_release__while_one_is_posted(void **state)
+{
+	each_order(state, hold_with_one, let_go, post_2, in_order);
+}
+
+static void cq_post__while_it_is_released(void **state)
+{
+	each_order(state, hold_with_one, post_2, let_go, in_order);
+}
+
+static void (*pause_for)(void);
+static unsigned pauses;
+
+static void paused(void)
+{
+	pauses++;
+	pause_for();
+}
+
+/* The other lcore has its place in the backlog and comes round to writing the entry. */
+static void write_at_last(void)
+{
+	const struct cqe entry = {.my_qpn = 2, .opcode = 0x0a};
+
+	if (pauses == 3)
+		write_entry(&backlog[1], &entry, LOG_WRITTEN);
+}
+
+static void cq_release__waits_for_the_entry(void **state)
+{
+	hold_with_one();
+	__atomic_add_fetch(&completion.cqs[CQN & completion.cq_mask].stop, 1, __ATOMIC_RELAXED);
+	pause_for = write_at_last;
+	pauses = 0;
+	let_go();
+	assert_int_equal(pauses, 3);
+	in_order();
+}
+
+static void event_1(void)
+{
+	assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 1));
+}
+
+static void event_2(void)
+{
+	assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 2));
+}
+
+static void two_events(void)
+{
+	struct eqe ev = {0};
+	uint32_t sum;
+
+	assert_true(take_event(&ev));
+	sum = ev.number;
+	assert_true(take_event(&ev));
+	assert_int_equal(sum + ev.number, 3);
+	assert_int_not_equal(sum, ev.number);
+	assert_false(take_event(&ev));
+}
+
+static void eq_post__two_at_once(void **state)
+{
+	each_order(state, nothing, event_1, event_2, two_events);
+}
+
+static void fill_eq(uint32_t client)
+{
+	for (uint32_t i = 0; i < EQ_ENTRIES; i++)
+		assert_true(eq_post(&completion, &counters, client, EQE_COMM_EST, 0x100 + i));
+}
+
+static void both_full(void)
+{
+	memset(&other_page, 0, sizeof(other_page));
+	eq_write(&completion, 0, &other_page, pipes[1]);
+	fill_eq(0);
+	fill_eq(CLIENT);
+}
+
+static void owe_first(void)
+{
+	assert_false(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 0x1001));
+}
+
+static void owe_second(void)
+{
+	assert_false(eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 0x1001));
+}
+
+static void owe_elsewhere(void)
+{
+	assert_false(eq_post(&completion, &counters, 0, EQE_LAST_WQE, 0x1002));
+}
+
+/* Room for all, and all are written. */
+static void two_come(void)
+{
+	eq_taken = EQ_ENTRIES;
+	page.eq_consumer = other_page.eq_consumer = EQ_ENTRIES;
+	for (unsigned i = 0; i < 4; i++)
+		completion_notify(&completion, &counters);
+	assert_int_equal(counter_read(&counters, COUNTER_events_owed), 2);
+	assert_int_equal(completion.owing, LIST_END);
+}
+
+/* Of one object: its word keeps both. */
+static void eq_owe__two_at_once(void **state)
+{
+	each_order(state, both_full, owe_first, owe_second, two_come);
+}
+
+/* To two clients: both are in the list of those that owe. */
+static void eq_owe__to_two_clients_at_once(void **state)
+{
+	each_order(state, both_full, owe_first, owe_elsewhere, two_come);
+}
+
+static void one_owed(void)
+{
+	both_full();
+	owe_first();
+	eq_taken = page.eq_consumer = EQ_ENTRIES;
+}
+
+static void notify(void)
+{
+	completion_notify(&completion, &counters);
+}
+
+static void go(void)
+{
+	eq_remove(&completion, CLIENT);
+}
+
+static void nobody_is_told(void)
+{
+	notify();
+	notify();
+	assert_int_equal(completion.owing, LIST_END);
+}
+
+/* The client goes while it is served. */
+static void completion_notify__while_the_client_goes(void **state)
+{
+	each_order(state, one_owed, notify, go, nobody_is_told);
+}
+
+static void owe_another(void)
+{
+	eq_owe(&completion, CLIENT, EQE_LAST_WQE, 0x1001);
+}
+
+/* More is owed while the object is looked at. */
+static void eq_owe__while_it_is_paid(void **state)
+{
+	each_order(state, one_owed, notify, owe_another, two_come);
+}
+
+/* One lcore serves at a time: the others do not wait. */
+static void completion_notify__one_serves(void **state)
+{
+	struct eqe ev;
+
+	record.arm = 1 << 2 | CQ_ARM_NEXT;
+	post_1();
+	completion.serving = 1;
+	notify();
+	assert_false(take_event(&ev));
+	completion.serving = 0;
+	notify();
+	assert_true(take_event(&ev));
+}
+
+/* What costs nothing when there is nothing to do: others' cache lines stay theirs. */
+static void completion_notify__leaves_lines_alone(void **state)
+{
+	writes = 0;
+	notify();
+	assert_int_equal(writes, 0);
+	post_1();
+	writes = 0;
+	notify();
+	assert_true(wrote(&completion.touched));
+	assert_false(wrote(&completion.owing));
+	fill_eq(CLIENT);
+	owe_first();
+	writes = 0;
+	notify();
+	assert_true(wrote(&completion.owing));
+	assert_false(wrote(&completion.touched));
+}
+
+/* A page comes for an object of which something is owed, and for no other. */
+static void eq_owe__touches_no_other_objects(void **state)
+{
+	const uint64_t *word = completion.owed_of[EVENT_OF_QP].word;
+
+	both_full();
+	owe_elsewhere();
+	other_page.eq_consumer = EQ_ENTRIES;
+	writes = 0;
+	eq_forget(&completion, EVENT_OF_QP, 1);
+	assert_int_equal(writes, 0);
+	notify();
+	assert_true(wrote(&word[2]));
+	assert_false(wrote(&word[0]));
+	assert_false(wrote(&word[1]));
+	assert_int_equal(counter_read(&counters, COUNTER_events_owed), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(cq_post__two_at_once),
+		FX_TEST(cq_post__to_two_queues),
+		FX_TEST(cq_post__two_into_a_backlog),
+		FX_TEST(cq_release__while_one_is_posted),
+		FX_TEST(cq_post__while_it_is_released),
+		FX_TEST(cq_release__waits_for_the_entry),
+		FX_TEST(eq_post__two_at_once),
+		FX_TEST(eq_owe__two_at_once),
+		FX_TEST(eq_owe__to_two_clients_at_once),
+		FX_TEST(eq_owe__while_it_is_paid),
+		FX_TEST(completion_notify__while_the_client_goes),
+		FX_TEST(completion_notify__one_serves),
+		FX_TEST(completion_notify__leaves_lines_alone),
+		FX_TEST(eq_owe__touches_no_other_objects),
+	};
+
+	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
+}

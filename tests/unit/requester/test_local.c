@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Work requests that send nothing, between the two stages of the requester: a poll's share of them,
+ * what they need a buffer for, who waits for their completion and who is told of it. Here all of
+ * them bind a window to nothing, which can be done again and again.
+ */
+#include "recv_fixture.h"
+
+enum { WINDOW = 0x4404 };
+
+static struct rte_mbuf *a_bind(unsigned qp, uint8_t flags, uint32_t wqe_offset)
+{
+	struct rte_mbuf *m = fx_request(qp, USER_BIND_MW, 0, wqe_offset);
+	const struct wqe_bind u = {.key = WINDOW};
+
+	memcpy(request_wqe(m) + request_of(m)->data_first, &u, sizeof(u));
+	request_of(m)->flags = REQUEST_LOCAL | flags;
+	return m;
+}
+
+static void bind_by(unsigned qp, uint8_t flags, uint32_t wqe_offset)
+{
+	fx_put(CHANNEL_DP_RTC, a_bind(qp, flags, wqe_offset));
+}
+
+static void make_window(void)
+{
+	const struct mpt_entry w = {.key = WINDOW, .pd = FX_PD, .flags = MPT_WINDOW_1};
+
+	assert_int_equal(v2p_write_mpt(&fx->h->v2p, &w), 0);
+}
+
+static void wake_rrc(unsigned qp)
+{
+	wake_post(&fx->e->wake[WAKE_RRC], &fx->qp[qp]->wake[WAKE_RRC], fx->qp[qp]->index);
+}
+
+/* They are no bytes, and yet a turn has an end. */
+static void local__a_turn_is_so_many(void **state)
+{
+	static const unsigned done[] = {2, 4, 5, 5};
+
+	make_window();
+	fx->e->settings.quantum_bytes = 128;
+	for (unsigned i = 0; i < 5; i++)
+		bind_by(0, 0, 0);
+	for (unsigned i = 0; i < RTE_DIM(done); i++) {
+		rtc_poll(fx->e);
+		fx_assert_counter(binds, done[i]);
+	}
+}
+
+/* All buffers are another's: who completes nothing needs none; who needs one, and has none himself,
+ * is not parked, for nobody would wake him. */
+static void local__without_buffers(void **state)
+{
+	make_window();
+	for (unsigned i = 0; i < 8; i++)
+		send_request(1, USER_SEND, 16, 0);
+	sent();
+	fx->e->mq->sw_free.size = 8;
+	assert_int_equal(mq_free_count(&fx->e->mq->sw_free), 0);
+	bind_by(0, 0, 0);
+	bind_by(0, REQUEST_SIGNALED, 64);
+	rtc_poll(fx->e);
+	rtc_poll(fx->e);
+	fx_assert_counter(binds, 1);
+	assert_int_equal(fx->qp[0]->rtc.parked, PARK_NONE);
+	respond_ack(1, P(7));
+	for (unsigned i = 0; i < 8; i++)
+		fx_assert_cqe(USER_SEND, 0);
+	rtc_poll(fx->e);
+	fx_assert_counter(binds, 2);
+	rrc_poll(fx->e);
+	fx_assert_cqe(USER_BIND_MW, 64);
+}
+
+/* It completes though no packet comes; SQD waits for that, and is told. */
+static void local__completes_by_itself(void **state)
+{
+	struct qp *q = fx->qp[0];
+
+	make_window();
+	bind_by(0, REQUEST_SIGNALED, 64);
+	rtc_poll(fx->e);
+	fx_assert_counter(binds, 1);
+	fx_assert_no_cqe();
+	q->sqd_turn++;
+	q->state = QP_SQD;
+	wake_sender_of(0);
+	rtc_poll(fx->e);
+	assert_int_not_equal(q->rtc.drained, q->sqd_turn);
+	assert_int_equal(q->rtc.parked, PARK_DRAIN);
+	rrc_poll(fx->e);
+	fx_assert_cqe(USER_BIND_MW, 64);
+	rtc_poll(fx->e);
+	assert_int_equal(q->rtc.drained, q->sqd_turn);
+}
+
+static void local__completes_behind_a_read(void **state)
+{
+	make_window();
+	send_request(0, USER_RDMA_READ, 8, 0);
+	bind_by(0, REQUEST_SIGNALED, 64);
+	sent();
+	rrc_poll(fx->e);
+	fx_assert_counter(binds, 1);
+	fx_assert_no_cqe();
+	respond_with(0,
+		(struct wire_headers){.opcode = WIRE_RC_READ_RESP_ONLY,
+			.psn = P(0),
+			.syndrome = aeth_ack(AETH_CREDIT_INVALID)},
+		8, 1);
+	rrc_poll(fx->e);
+	fx_assert_cqe(USER_RDMA_READ, 0);
+	fx_assert_cqe(USER_BIND_MW, 64);
+}
+
+/* All before it was done when the queue pair failed: it was, too. */
+static void local__done_before_the_failure(void **state)
+{
+	make_window();
+	bind_by(0, REQUEST_SIGNALED, 64);
+	rtc_poll(fx->e);
+	qp_set_error(fx->e, fx->qp[0]);
+	rrc_poll(fx->e);
+	fx_assert_cqe(USER_BIND_MW, 64);
+	fx_assert_no_cqe();
+}
+
+/* The bad request behind it arrives first, the word that it is there later. */
+static void local__a_bad_request_behind_it(void **state)
+{
+	struct rte_mbuf *m = fx_request(0, USER_SEND, 8, 128);
+
+	make_window();
+	request_of(m)->outcome = OUTCOME_LOCAL_LENGTH;
+	bind_by(0, REQUEST_SIGNALED, 64);
+	fx_put(CHANNEL_DP_RTC, m);
+	rtc_poll(fx->e);
+	assert_int_equal(fx_ring_count(CHANNEL_RTC_RRC), 1);
+	assert_int_equal(wake_take(&fx->e->wake[WAKE_RRC]), fx->qp[0]->index);
+	wake_next(&fx->qp[0]->wake[WAKE_RRC]);
+	rrc_poll(fx->e);
+	fx_assert_no_cqe();
+	wake_rrc(0);
+	rrc_poll(fx->e);
+	fx_assert_cqe(USER_BIND_MW, 64);
+	fx_assert_error(SYNDROME_LOCAL_LENGTH, 128);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(local__a_turn_is_so_many),
+		FX_TEST(local__without_buffers),
+		FX_TEST(local__completes_by_itself),
+		FX_TEST(local__completes_behind_a_read),
+		FX_TEST(local__done_before_the_failure),
+		FX_TEST(local__a_bad_request_behind_it),
+	};
+
+	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
+}

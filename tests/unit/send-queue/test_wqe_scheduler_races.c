@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* RequesterTransControl consumes a request in the midst of WQEScheduler's poll: before any of its
+ * atomic loads; by one thread, so that each order surely comes by. */
+static void other_lcore(void);
+
+#define __atomic_load_n(...) (other_lcore(), __atomic_load_n(__VA_ARGS__))
+#include "wqe_scheduler.c"
+#undef __atomic_load_n
+#include "send_queue_fixture.h"
+
+static void (*intruder)(void); /* what the other lcore does */
+static unsigned intrude_at;    /* at which load from now on */
+
+static void other_lcore(void)
+{
+	void (*f)(void) = intruder;
+
+	if (!f || intrude_at-- > 0)
+		return;
+	intruder = NULL;
+	f();
+}
+
+static void consume(void)
+{
+	struct qp *q = fx->qp[0];
+
+	__atomic_store_n(&q->rtc.consumed, q->rtc.consumed + 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&q->ws.parked, __ATOMIC_SEQ_CST))
+		wake_post(&fx->e->wake[WAKE_WS], &q->wake[WAKE_WS], q->index);
+}
+
+static void back_to_rts(void)
+{
+	struct qp *q = fx->qp[0];
+
+	__atomic_store_n(&q->state, QP_RTS, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&q->ws.parked, __ATOMIC_SEQ_CST))
+		wake_post(&fx->e->wake[WAKE_WS], &q->wake[WAKE_WS], q->index);
+}
+
+static void put(uint32_t offset)
+{
+	fx_put(CHANNEL_DBP_WS, fetched(0, USER_SEND, offset, 16));
+}
+
+/* With `other` in the midst of a poll, or after it, the descriptor goes on at the latest with the
+ * poll that follows. */
+static void goes_on(void **state, void (*begin)(void), void (*other)(void))
+{
+	bool came_by = true;
+
+	for (unsigned at = 0; came_by; at++) {
+		assert_true(at < 200);
+		fx_teardown(state);
+		fx_setup(state);
+		begin();
+		put(64);
+		intruder = other;
+		intrude_at = at;
+		ws_poll(fx->e);
+		came_by = !intruder;
+		if (!came_by) {
+			intruder = NULL;
+			other();
+		}
+		ws_poll(fx->e);
+		assert_descriptor(CHANNEL_WS_WP, 0, 64);
+		assert_int_equal(fx->qp[0]->ws.parked, 0);
+	}
+}
+
+static void at_its_depth(void)
+{
+	fx->e->settings.pipeline_depth = 1;
+	put(0);
+	ws_poll(fx->e);
+	assert_descriptor(CHANNEL_WS_WP, 0, 0);
+}
+
+static void ws_poll__consumed_while_it_is_parked(void **state)
+{
+	goes_on(state, at_its_depth, consume);
+}
+
+static void in_sqd(void)
+{
+	fx->qp[0]->state = QP_SQD;
+}
+
+static void ws_poll__rts_while_it_is_parked(void **state)
+{
+	goes_on(state, in_sqd, back_to_rts);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(ws_poll__consumed_while_it_is_parked),
+		FX_TEST(ws_poll__rts_while_it_is_parked),
+	};
+
+	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
+}
