@@ -198,6 +198,49 @@ static void rc__reset_and_connect_again(void **state)
 	pair_close(&p);
 }
 
+/* One queue pair is both ends: requester and responder of the same context, one wire. */
+static void rc__connected_to_itself(void **state)
+{
+	struct pair p;
+	struct softhca_wc wc[2];
+	struct softhca_sge in, out;
+	struct softhca_endpoint end;
+	struct softhca_qp_attr reset = {.state = SOFTHCA_QPS_RESET};
+
+	(void)state;
+	pair_open(&p, SOFTHCA_QP_RC);
+	assert_int_equal(softhca_modify_qp(p.qp[0], &reset, SOFTHCA_QP_STATE), 0);
+	assert_int_equal(softhca_local_endpoint(p.qp[0], 0, &end), 0);
+	assert_int_equal(softhca_connect_qp(p.qp[0], &end, &end, NULL), 0);
+	memset(p.memory, 0x5a, 20000);
+	in = sge_of(&p, 0x10000, 20000);
+	out = sge_of(&p, 0, 20000);
+	struct softhca_recv_wr recv = {.wr_id = 1, .sg_list = &in, .num_sge = 1};
+	struct softhca_send_wr send = {.wr_id = 2,
+		.sg_list = &out,
+		.num_sge = 1,
+		.opcode = SOFTHCA_WR_SEND,
+		.send_flags = SOFTHCA_SEND_SIGNALED};
+	assert_int_equal(softhca_post_recv(p.qp[0], &recv, NULL), 0);
+	assert_int_equal(softhca_post_send(p.qp[0], &send, NULL), 0);
+	wait_for(&p, 2, wc);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(wc[i].status, SOFTHCA_WC_SUCCESS);
+		assert_int_equal(wc[i].wr_id, wc[i].opcode & SOFTHCA_WC_RECV ? 1 : 2);
+	}
+	assert_memory_equal(p.memory, p.memory + 0x10000, 20000);
+
+	struct softhca_send_wr read = {.wr_id = 3,
+		.sg_list = &in,
+		.num_sge = 1,
+		.opcode = SOFTHCA_WR_RDMA_READ,
+		.wr.rdma = {(uintptr_t)p.memory + 0x30000, p.mr->rkey}};
+	memset(p.memory + 0x30000, 0x33, 20000);
+	put(&p, &read, wc);
+	assert_memory_equal(p.memory + 0x30000, p.memory + 0x10000, 20000);
+	pair_close(&p);
+}
+
 static void ud__send_with_grh(void **state)
 {
 	struct pair p;
@@ -507,6 +550,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(rc__lists_around_the_ring, start, stop),
 		cmocka_unit_test_setup_teardown(rc__bad_rkey_then_flush_both_queues, start, stop),
 		cmocka_unit_test_setup_teardown(rc__reset_and_connect_again, start, stop),
+		cmocka_unit_test_setup_teardown(rc__connected_to_itself, start, stop),
 		cmocka_unit_test_setup_teardown(ud__send_with_grh, start, stop),
 		cmocka_unit_test_setup_teardown(events__armed_cq_wakes, start, stop),
 		cmocka_unit_test_setup_teardown(srq__receives_limit_and_last_wqe, start, stop),
