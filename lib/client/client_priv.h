@@ -268,6 +268,9 @@ static inline bool ctx_dead(const struct softhca_context *ctx)
 	return __atomic_load_n(&ctx->dead, __ATOMIC_RELAXED);
 }
 
+/* The port's facts as the API has them. */
+void port_attr_of(const struct control_port_reply *r, struct softhca_port_attr *attr);
+
 /* Object lists; context.lock is held. */
 void node_add(struct softhca_context *ctx, struct node *node, enum node_kind kind);
 void node_remove(struct node *node);

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
+#include "ask.h"
 #include "client_priv.h"
 
 void spin_wait(struct spin *l)
@@ -78,92 +78,17 @@ bool ctx_alive(struct softhca_context *ctx)
 	return false;
 }
 
-static ssize_t send_request(int fd, const struct control_header *h, const void *body, int passed)
-{
-	struct iovec iov[2] = {{.iov_base = (void *)(uintptr_t)h, .iov_len = sizeof(*h)},
-		{.iov_base = (void *)(uintptr_t)body, .iov_len = h->length}};
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = {0};
-	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
-	ssize_t n;
-
-	if (passed >= 0) {
-		struct cmsghdr *c;
-
-		msg.msg_control = &control;
-		msg.msg_controllen = sizeof(control);
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &passed, sizeof(passed));
-	}
-	do
-		n = sendmsg(fd, &msg, MSG_NOSIGNAL);
-	while (n < 0 && errno == EINTR);
-	return n;
-}
-
-static ssize_t receive_reply(int fd, void *message, size_t bytes, int *passed)
-{
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = {0};
-	struct iovec iov = {.iov_base = message, .iov_len = bytes};
-	struct msghdr msg = {.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control)};
-	struct cmsghdr *c;
-	ssize_t n;
-
-	*passed = -1;
-	do
-		n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return n;
-	c = CMSG_FIRSTHDR(&msg);
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-		c->cmsg_len >= CMSG_LEN(sizeof(int)))
-		memcpy(passed, CMSG_DATA(c), sizeof(*passed));
-	return n;
-}
-
 int ctx_call(struct softhca_context *ctx, enum control_type type, const void *body, uint32_t bytes,
 	void *reply, uint32_t reply_bytes, int fd, int *fd_out)
 {
-	struct control_header request = {.type = type, .length = bytes};
-	struct {
-		struct control_header header;
-		uint8_t body[CONTROL_BYTES_MAX];
-	} answer;
-	int passed = -1;
-	ssize_t n = -1;
+	int rc;
 
 	if (ctx_dead(ctx))
 		return -ENOTCONN;
 	pthread_mutex_lock(&ctx->rpc);
-	if (send_request(ctx->fd, &request, body, fd) >= 0)
-		n = receive_reply(ctx->fd, &answer, sizeof(answer), &passed);
+	rc = ask(ctx->fd, type, body, bytes, reply, reply_bytes, fd, fd_out);
 	pthread_mutex_unlock(&ctx->rpc);
-	if (n < (ssize_t)sizeof(answer.header) || answer.header.type != type ||
-		answer.header.length != (answer.header.status ? 0 : reply_bytes) ||
-		(size_t)n != sizeof(answer.header) + answer.header.length) {
-		if (passed >= 0)
-			close(passed);
-		return died(ctx);
-	}
-	if (answer.header.status == 0 && reply_bytes)
-		memcpy(reply, answer.body, reply_bytes);
-	if (fd_out)
-		*fd_out = passed;
-	else if (passed >= 0)
-		close(passed);
-	return answer.header.status;
+	return rc == -ENOTCONN ? died(ctx) : rc;
 }
 
 int ctx_call_number(struct softhca_context *ctx, enum control_type type, uint32_t number)
@@ -183,49 +108,7 @@ int ctx_call_for_number(struct softhca_context *ctx, enum control_type type, con
 	return rc;
 }
 
-/* Where a daemon listens that nobody told us of: the system's, else this user's own. */
-static const char *default_socket(char *out, size_t bytes)
-{
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
-
-	if (geteuid() == 0 || access(SOFTHCA_SOCKET_DEFAULT, F_OK) == 0)
-		return SOFTHCA_SOCKET_DEFAULT;
-	if (runtime && runtime[0])
-		snprintf(out, bytes, "%s/softhca/softhca.sock", runtime);
-	else
-		snprintf(out, bytes, "/tmp/softhca-%u/softhca.sock", (unsigned int)geteuid());
-	return out;
-}
-
 /* ---- open and close ---- */
-
-static int connect_to(const char *path)
-{
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	char own[sizeof(addr.sun_path)];
-	int fd;
-
-	if (!path)
-		path = getenv("SOFTHCA_SOCKET");
-	if (!path || !path[0])
-		path = default_socket(own, sizeof(own));
-	if (strlen(path) >= sizeof(addr.sun_path)) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	strcpy(addr.sun_path, path);
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -1;
-	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr))) {
-		int err = errno;
-
-		close(fd);
-		errno = err;
-		return -1;
-	}
-	return fd;
-}
 
 /* HELLO: hands over the page with doorbells and event queue, gets the bell. 0, -errno. */
 static int hello(struct softhca_context *ctx, const char *device)
@@ -303,8 +186,8 @@ struct softhca_context *softhca_open(const char *socket_path, const char *device
 		errno = -rc;
 		return NULL;
 	}
-	ctx->fd = connect_to(socket_path);
-	rc = ctx->fd < 0 ? -errno : hello(ctx, device);
+	ctx->fd = ask_connect(socket_path);
+	rc = ctx->fd < 0 ? ctx->fd : hello(ctx, device);
 	if (!rc)
 		rc = tables(ctx);
 	if (!rc)
@@ -399,13 +282,7 @@ int softhca_query_port(struct softhca_context *ctx, struct softhca_port_attr *at
 
 	if (rc)
 		return rc;
-	*attr = (struct softhca_port_attr){.state = r.state,
-		.max_mtu = r.max_mtu,
-		.active_mtu = r.active_mtu,
-		.speed_mbps = r.speed_mbps,
-		.gid_count = r.gid_count,
-		.pkey_count = r.pkey_count};
-	memcpy(attr->mac, r.mac, sizeof(attr->mac));
+	port_attr_of(&r, attr);
 	return 0;
 }
 

@@ -234,9 +234,13 @@ int mpt_leave(const struct object *o);
 int mr_check(struct client *client, const struct control_mr *in);
 /* Takes what is said in *in over into the MR, and tells the CEU. 0, -errno: the CEU knows none. */
 int mr_enter(struct mr *mr, const struct control_mr *in);
+/* The device of that name, or NULL. name is terminated. */
+struct device *device_named(struct control *c, const char *name);
 /* GID `index`, 0 or -ENOENT; and how many there are. */
 int device_gid(const struct device *d, uint32_t index, uint8_t gid[16]);
 uint32_t device_gid_count(const struct device *d);
+/* Its port as it is now. */
+void device_port(const struct device *d, struct control_port_reply *out);
 
 /* teardown.c: the client's objects, contexts, memory; waits for the data path once. */
 void client_teardown(struct client *client);

@@ -124,10 +124,8 @@ void *object_named(struct call *call, enum object_kind kind, int *err)
 
 /* ---- HELLO ---- */
 
-static struct device *device_named(struct control *c, const char name[32])
+struct device *device_named(struct control *c, const char *name)
 {
-	if (!name[0])
-		return &c->devices[0];
 	for (unsigned int i = 0; i < c->config.device_count; i++)
 		if (strncmp(c->devices[i].config.name, name, 32) == 0)
 			return &c->devices[i];
@@ -237,7 +235,8 @@ int run_hello(struct call *call)
 		return -EPROTO;
 	if (!memchr(in->device, 0, sizeof(in->device)))
 		return -EINVAL;
-	d = device_named(client->control, in->device);
+	d = in->device[0] ? device_named(client->control, in->device)
+			  : &client->control->devices[0];
 	if (!d)
 		return -ENODEV;
 	rc = memory_map(
@@ -277,13 +276,15 @@ uint32_t device_gid_count(const struct device *d)
 	return n;
 }
 
-int run_query_port(struct call *call)
+void device_port(const struct device *d, struct control_port_reply *out)
 {
-	const struct device *d = call->client->device;
-	struct control_port_reply *out = call->reply;
-
 	d->config.ops.port(d->config.ctx, out);
 	out->gid_count = device_gid_count(d);
+}
+
+int run_query_port(struct call *call)
+{
+	device_port(call->client->device, call->reply);
 	return 0;
 }
 

@@ -79,7 +79,7 @@ static const char *malformed(
 		return "of wrong length";
 	if (d->truncated || d->count != request_rows[h->type].fds)
 		return "with a wrong number of descriptors";
-	if ((h->type == CONTROL_HELLO) != (client->device == NULL))
+	if ((h->type == CONTROL_HELLO) != (client->device == NULL) && !control_any_time(h->type))
 		return "out of order: HELLO is the first, once";
 	return NULL;
 }

@@ -162,6 +162,12 @@ static int port_resolve_(void *ctx, const uint8_t dgid[16], uint8_t out[6])
 	return f->resolve_result;
 }
 
+static int port_attribute(void *ctx, const char *name, char *text, unsigned int bytes)
+{
+	(void)ctx;
+	return strcmp(name, "answer") ? -ENOENT : snprintf(text, bytes, "42\n");
+}
+
 static void start_hca(struct fixture *f, bool poll_pipeline)
 {
 	struct hca_config config;
@@ -207,8 +213,10 @@ void fixture_start(struct fixture *f, const struct control_limits *limits, bool 
 	device.hca = f->hca;
 	device.ceu = f->ceu;
 	device.ctx = f;
-	device.ops = (struct control_port_ops){
-		.port = port_reply, .gid = port_gid, .resolve = port_resolve_};
+	device.ops = (struct control_port_ops){.port = port_reply,
+		.gid = port_gid,
+		.resolve = port_resolve_,
+		.attribute = port_attribute};
 	DIE_IF(control_create(&config, &f->control));
 	polling = poll_pipeline;
 	serving = true;

@@ -35,6 +35,66 @@ static void objects__go_in_order_only(void **state)
 	close(r.fd);
 }
 
+static int list_device(int fd, uint32_t version, uint32_t index, struct control_device_reply *out)
+{
+	struct control_list_devices in = {.version = version, .index = index};
+
+	return raw_call(fd, CONTROL_LIST_DEVICES, &in, sizeof(in), NULL, 0, out, sizeof(*out));
+}
+
+static void devices__are_listed_before_and_after_hello(void **state)
+{
+	struct control_device_reply d = {0};
+	int fd = raw_connect(f.path), page = raw_memfd(sizeof(struct client_page), RAW_SEALS);
+
+	(void)state;
+	for (int round = 0; round < 2; round++) {
+		assert_int_equal(list_device(fd, CONTROL_VERSION, 0, &d), 0);
+		assert_string_equal(d.device, "hca0");
+		assert_int_equal(d.guid, 0x1234);
+		assert_int_equal(d.count, 1);
+		assert_int_equal(d.port.state, 4);
+		assert_int_equal(d.port.gid_count, 2);
+		assert_int_equal(list_device(fd, CONTROL_VERSION, 1, &d), -ENODEV);
+		assert_int_equal(list_device(fd, CONTROL_VERSION + 1, 0, &d), -EPROTO);
+		if (!round)
+			assert_int_equal(raw_hello_with(fd, page, NULL), 0);
+	}
+	close(page);
+	close(fd);
+	assert_true(fixture_wait_clients(&f, 0));
+}
+
+static int read_attribute(
+	int fd, const char *device, const char *name, struct control_attribute *out)
+{
+	struct control_read_attribute in = {0};
+
+	memcpy(in.device, device, strnlen(device, sizeof(in.device)));
+	memcpy(in.name, name, strnlen(name, sizeof(in.name)));
+	return raw_call(fd, CONTROL_READ_ATTRIBUTE, &in, sizeof(in), NULL, 0, out, sizeof(*out));
+}
+
+static void attributes__are_read_before_hello(void **state)
+{
+	struct control_attribute a = {0};
+	int fd = raw_connect(f.path);
+	char long_name[200];
+
+	(void)state;
+	memset(long_name, 'x', sizeof(long_name));
+	long_name[199] = 0;
+	assert_int_equal(read_attribute(fd, "hca0", "answer", &a), 0);
+	assert_int_equal(a.bytes, 3);
+	assert_memory_equal(a.text, "42\n", 3);
+	assert_int_equal(read_attribute(fd, "hca0", "question", &a), -ENOENT);
+	assert_int_equal(read_attribute(fd, "hca1", "answer", &a), -ENODEV);
+	assert_int_equal(read_attribute(fd, "", "answer", &a), -ENODEV);
+	assert_int_equal(read_attribute(fd, long_name, "answer", &a), -EINVAL);
+	assert_int_equal(read_attribute(fd, "hca0", long_name, &a), -EINVAL);
+	close(fd);
+}
+
 static void objects__are_the_clients_own(void **state)
 {
 	struct raw a, b;
@@ -443,6 +503,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
 	const struct CMUnitTest tests[] = {
 		TEST(objects__go_in_order_only),
+		TEST(devices__are_listed_before_and_after_hello),
+		TEST(attributes__are_read_before_hello),
 		TEST(objects__are_the_clients_own),
 		TEST(numbers__change_on_reuse),
 		TEST(limits__of_one_client),

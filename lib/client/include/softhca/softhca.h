@@ -41,7 +41,41 @@ struct softhca_srq;
 struct softhca_qp;
 struct softhca_ah;
 
-/* ---- device ---- */
+/* ---- devices ---- */
+
+enum softhca_port_state { SOFTHCA_PORT_DOWN = 1, SOFTHCA_PORT_ACTIVE = 4 };
+struct softhca_port_attr {
+	uint32_t state;		      /* enum softhca_port_state */
+	uint32_t max_mtu, active_mtu; /* enum softhca_mtu */
+	uint32_t speed_mbps;
+	uint32_t gid_count, pkey_count;
+	uint8_t mac[6];
+	uint8_t reserved[2];
+};
+
+struct softhca_device_info {
+	char name[32]; /* what softhca_open() takes */
+	uint64_t guid;
+	uint32_t index; /* in the daemon: stays as long as it runs */
+	uint32_t reserved;
+	struct softhca_port_attr port; /* a moment ago */
+};
+/*
+ * The devices of the daemon at `socket_path` (as softhca_open()), without opening one: fills up to
+ * n entries and returns how many there are. -ENOENT, -ECONNREFUSED (no daemon there), -EPROTO
+ * (daemon of another version), or what socket calls say.
+ */
+SOFTHCA_API int softhca_device_list(
+	const char *socket_path, struct softhca_device_info *list, unsigned int n);
+
+/*
+ * What the file `name` below /sys/class/infiniband/DEVICE/ would hold now, such as
+ * "ports/1/counters/port_rcv_data" or "ports/1/hw_counters/retransmitted_packets": text of up to
+ * `bytes` bytes (480 always suffice) that ends with a newline, not with 0. Returns how many;
+ * -ENOENT (no such file, or no daemon), -ENODEV, -ECONNREFUSED, -ENOTCONN, -ENOSPC.
+ */
+SOFTHCA_API int softhca_read_attribute(const char *socket_path, const char *device,
+	const char *name, char *text, unsigned int bytes);
 
 /*
  * Opens device `device` (NULL or "": the first) of the daemon at `socket_path` (NULL: environment
@@ -73,15 +107,6 @@ struct softhca_device_attr {
 /* Asks nobody: 0. */
 SOFTHCA_API int softhca_query_device(struct softhca_context *ctx, struct softhca_device_attr *attr);
 
-enum softhca_port_state { SOFTHCA_PORT_DOWN = 1, SOFTHCA_PORT_ACTIVE = 4 };
-struct softhca_port_attr {
-	uint32_t state;		      /* enum softhca_port_state */
-	uint32_t max_mtu, active_mtu; /* enum softhca_mtu */
-	uint32_t speed_mbps;
-	uint32_t gid_count, pkey_count;
-	uint8_t mac[6];
-	uint8_t reserved[2];
-};
 SOFTHCA_API int softhca_query_port(struct softhca_context *ctx, struct softhca_port_attr *attr);
 /* Entry `index` of the GID table. -ENOENT past its end. */
 SOFTHCA_API int softhca_query_gid(struct softhca_context *ctx, uint32_t index, uint8_t gid[16]);

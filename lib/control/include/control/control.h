@@ -28,6 +28,9 @@ struct control_port_ops {
 	int (*resolve)(void *ctx, const uint8_t dgid[16], uint8_t mac[6]);
 	/* VLAN that the port sends with: its TCI, 0: none. May be NULL. */
 	uint16_t (*vlan)(void *ctx);
+	/* The text of an attribute, as in sysfs, written without the 0. Bytes; -ENOENT: there is no
+	 * such one. May be NULL: there is none. */
+	int (*attribute)(void *ctx, const char *name, char *text, unsigned int bytes);
 };
 
 /* One HCA that clients may open. Everything stays the caller's. */

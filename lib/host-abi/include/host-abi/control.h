@@ -6,7 +6,8 @@
  * control_header and the body that control_requests.def names; the reply has the same header
  * (status 0 or -errno) and, if status is 0, its reply body. Descriptors travel by SCM_RIGHTS with
  * the request or reply that names them. A malformed request (unknown type, wrong length, status or
- * reserved not 0, wrong number of descriptors, anything but HELLO first) ends the connection.
+ * reserved not 0, wrong number of descriptors, anything but HELLO first, see control_any_time())
+ * ends the connection.
  * Everything the client made is torn down when the connection ends.
  *
  * The bell: a Unix SOCK_DGRAM pair that the daemon makes, one for each client. The daemon writes a
@@ -28,6 +29,12 @@ enum control_type {
 #include "host-abi/control_requests.def"
 	CONTROL_TYPE_END,
 };
+
+/* The requests that may also come before HELLO. */
+static inline int control_any_time(uint32_t type)
+{
+	return type == CONTROL_LIST_DEVICES || type == CONTROL_READ_ATTRIBUTE;
+}
 
 struct control_header {
 	uint32_t type;
@@ -71,6 +78,32 @@ struct control_port_reply {
 	uint32_t pkey_count;
 	uint8_t mac[6];
 	uint8_t pad[2];
+};
+
+/* The daemon's devices, one by one, for who has opened none. */
+struct control_list_devices {
+	uint32_t version;
+	uint32_t index; /* from 0 */
+};
+
+struct control_device_reply {
+	char device[32];
+	uint64_t guid;
+	uint32_t count; /* of devices */
+	uint32_t reserved;
+	struct control_port_reply port;
+};
+
+/* What a file below /sys/class/infiniband/DEVICE/ would hold now. */
+struct control_read_attribute {
+	char device[32];
+	char name[96]; /* "ports/1/counters/port_rcv_data" */
+};
+
+struct control_attribute {
+	uint32_t bytes;
+	uint32_t reserved;
+	char text[480]; /* ends with a newline, not with 0 */
 };
 
 struct control_gid_reply {

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What libsofthca says about devices that nobody opened. */
+#include <stdlib.h>
+#include <unistd.h>
+#include "pair.h"
+
+static void devices__listed_without_opening(void **state)
+{
+	struct softhca_device_info list[3];
+
+	(void)state;
+	memset(list, 0xee, sizeof(list));
+	assert_int_equal(softhca_device_list(f.path, list, 3), 1);
+	assert_string_equal(list[0].name, "hca0");
+	assert_int_equal(list[0].guid, 0x1234);
+	assert_int_equal(list[0].index, 0);
+	assert_int_equal(list[0].port.state, SOFTHCA_PORT_ACTIVE);
+	assert_int_equal(list[0].port.gid_count, 2);
+	assert_int_equal(list[0].port.speed_mbps, 10000);
+	assert_int_equal(list[1].name[0], (char)0xee);
+	assert_int_equal(softhca_device_list(f.path, NULL, 0), 1);
+	assert_true(fixture_wait_clients(&f, 0));
+}
+
+static void devices__of_the_socket_in_the_environment(void **state)
+{
+	struct softhca_device_info one;
+
+	(void)state;
+	setenv("SOFTHCA_SOCKET", f.path, 1);
+	assert_int_equal(softhca_device_list(NULL, &one, 1), 1);
+	setenv("SOFTHCA_SOCKET", "/nowhere", 1);
+	assert_int_equal(softhca_device_list(NULL, &one, 1), -ENOENT);
+	unsetenv("SOFTHCA_SOCKET");
+}
+
+static void attributes__read_without_opening(void **state)
+{
+	char text[480];
+
+	(void)state;
+	assert_int_equal(softhca_read_attribute(f.path, "hca0", "answer", text, sizeof(text)), 3);
+	assert_memory_equal(text, "42\n", 3);
+	assert_int_equal(softhca_read_attribute(f.path, "hca0", "answer", text, 2), -ENOSPC);
+	assert_int_equal(softhca_read_attribute(f.path, "hca0", "x", text, 480), -ENOENT);
+	assert_int_equal(softhca_read_attribute(f.path, "hca9", "answer", text, 480), -ENODEV);
+	assert_int_equal(softhca_read_attribute("/nowhere", "hca0", "x", text, 480), -ENOENT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(devices__listed_without_opening, start, stop),
+		cmocka_unit_test_setup_teardown(
+			devices__of_the_socket_in_the_environment, start, stop),
+		cmocka_unit_test_setup_teardown(attributes__read_without_opening, start, stop),
+	};
+
+	fixture_eal();
+	return cmocka_run_group_tests_name("client_devices", tests, NULL, NULL);
+}
