@@ -257,8 +257,8 @@ static void hear_groups(struct port *port)
 {
 	bool v6 = false;
 
-	for (unsigned int i = 0; i < port->config.n_addresses; i++)
-		v6 |= port->config.address[i].v6 && !port->kernel_has[i];
+	for (unsigned int i = 0; i < port->n_own; i++)
+		v6 |= port->own[i].v6 && !port->kernel_has[i];
 	if (v6 && is_filtered(port->config.type) && rte_eth_allmulticast_enable(port->eth_id) != 0)
 		hear_everything(port);
 }

@@ -83,7 +83,7 @@ static bool to_ip(const struct sockaddr *address, uint8_t ip[16])
 
 void kernel_refresh(struct port *port)
 {
-	bool has[PORT_ADDRESSES_MAX] = {false};
+	bool has[PORT_OWN_MAX] = {false};
 	struct ifaddrs *all;
 	uint8_t ip[16];
 

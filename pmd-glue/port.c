@@ -131,8 +131,9 @@ static void make_filter(struct port *port)
 	memcpy(padded, port->mac, 6);
 	f->mac = load_mac(padded);
 	f->vlan_be = rte_cpu_to_be_16(port->config.vlan);
-	for (unsigned int i = 0; i < port->config.n_addresses; i++) {
-		const struct port_address *a = &port->config.address[i];
+	/* The link-local one, which is seldom asked for, last. */
+	for (unsigned int i = 1; i <= port->n_own; i++) {
+		const struct port_address *a = &port->own[i % port->n_own];
 
 		if (a->v6)
 			memcpy(f->v6[f->n_v6++], a->ip, 16);
@@ -173,6 +174,22 @@ static void choose_mac(struct port *port)
 	port->mac[0] = 0x02;
 }
 
+/* The MAC is known. An address that is configured although we have it already counts once. */
+static void list_own_addresses(struct port *port)
+{
+	const uint8_t *mac = port->mac;
+
+	port->own[0] = (struct port_address){.v6 = true,
+		.prefix_len = 64,
+		.ip = {0xfe, 0x80, [8] = mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4],
+			mac[5]}};
+	port->n_own = 1;
+	for (unsigned int i = 0; i < port->config.n_addresses; i++) {
+		if (memcmp(port->config.address[i].ip, port->own[0].ip, 16) != 0)
+			port->own[port->n_own++] = port->config.address[i];
+	}
+}
+
 static void set_stopped(struct port *port)
 {
 	port->link.rx_burst = stopped_rx_burst;
@@ -194,6 +211,7 @@ static int build(struct port *port)
 	error = port->driver->create(port);
 	if (error)
 		return error;
+	list_own_addresses(port);
 	make_filter(port);
 	kernel_refresh(port);
 	return port->config.capture_path[0] ? capture_open(port) : 0;
@@ -314,8 +332,8 @@ void port_info(struct port *port, struct port_info *info)
 	info->path_mtu_bytes = path_mtu(port->mtu_bytes);
 	info->vlan = port->config.vlan;
 	memcpy(info->driver, port->driver_name, sizeof(info->driver));
-	memcpy(info->address, port->config.address, sizeof(info->address));
-	info->n_addresses = port->config.n_addresses;
+	memcpy(info->address, port->own, sizeof(info->address));
+	info->n_addresses = port->n_own;
 }
 
 /* One frame that the data path took out: behind Ethernet and VLAN to whoever answers it. */

@@ -39,7 +39,7 @@ struct port_filter {
 	uint16_t vlan_be; /* VLAN id in network order, 0: untagged */
 	uint8_t n_v4, n_v6;
 	uint32_t v4_be[PORT_ADDRESSES_MAX];
-	uint8_t v6[PORT_ADDRESSES_MAX][16];
+	uint8_t v6[PORT_OWN_MAX][16];
 };
 
 struct port_queue {
@@ -89,7 +89,9 @@ struct port {
 	uint8_t mac[6];
 	uint16_t mtu_bytes;
 	char driver_name[PORT_NAME_BYTES];
-	bool kernel_has[PORT_ADDRESSES_MAX]; /* the kernel answers for address i itself */
+	struct port_address own[PORT_OWN_MAX]; /* see struct port_info */
+	unsigned int n_own;
+	bool kernel_has[PORT_OWN_MAX]; /* the kernel answers for own[i] itself */
 	struct neighbours neighbours;
 	struct capture *capture_file;
 	uint64_t next_link_ms, next_stats_ms, next_kernel_ms, next_kick_ms;

@@ -51,8 +51,8 @@ void multicast_mac(const uint8_t ip[16], uint8_t mac[6])
 
 int route_own_address(const struct port *port, const uint8_t ip[16])
 {
-	for (unsigned int i = 0; i < port->config.n_addresses; i++) {
-		if (memcmp(port->config.address[i].ip, ip, 16) == 0)
+	for (unsigned int i = 0; i < port->n_own; i++) {
+		if (memcmp(port->own[i].ip, ip, 16) == 0)
 			return (int)i;
 	}
 	return -1;
@@ -73,8 +73,8 @@ bool route_is_on_link(const struct port *port, const uint8_t ip[16])
 {
 	if (ip_is_link_local(ip))
 		return true;
-	for (unsigned int i = 0; i < port->config.n_addresses; i++) {
-		if (in_prefix(&port->config.address[i], ip))
+	for (unsigned int i = 0; i < port->n_own; i++) {
+		if (in_prefix(&port->own[i], ip))
 			return true;
 	}
 	return false;
@@ -97,8 +97,8 @@ const struct port_address *route_source(const struct port *port, const uint8_t i
 {
 	const struct port_address *first = NULL;
 
-	for (unsigned int i = 0; i < port->config.n_addresses; i++) {
-		const struct port_address *a = &port->config.address[i];
+	for (unsigned int i = 0; i < port->n_own; i++) {
+		const struct port_address *a = &port->own[i];
 
 		if (a->v6 == ip_is_v4_mapped(ip))
 			continue;

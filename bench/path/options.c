@@ -81,7 +81,7 @@ static const char help_text[] =
 	"  -A, --atomic_type TYPE   CMP_AND_SWAP or FETCH_AND_ADD (FETCH_AND_ADD)\n"
 	"  -p, --port N             TCP port of the exchange (18515)\n"
 	"  -d, --ib-dev NAME        HCA (the daemon's first)\n"
-	"  -x, --gid-index N        (0)\n"
+	"  -x, --gid-index N        (1: the first address of the configuration)\n"
 	"  -u, --qp-timeout N       timeout, 4.096 usec times 2^N (14; soak 12)\n"
 	"      --pair DEV1,DEV2     both sides here, on two HCAs of one daemon\n"
 	"      --srq                all queue pairs of a side receive through one SRQ\n"
@@ -379,6 +379,7 @@ int options_parse(struct options *o, int argc, char **argv)
 		.inline_bytes = UINT32_MAX,
 		.qps = UINT32_MAX,
 		.tx_depth = 128,
+		.gid_index = 1,
 		.rx_depth = 512,
 		.post_list = 1,
 		.cq_mod = 64,

@@ -32,7 +32,7 @@ each_service() {
 	loop "$1" send_lat --verify -e -n 50
 	loop "$1" write_bw -c UC --verify -s 5000 -n 64
 	loop "$1" send_bw -c UD --verify -s 1000 -n 64
-	loop "$1" send_lat --verify -x 1 -n 50
+	loop "$1" send_lat --verify -x 2 -n 50
 }
 
 # counted NAME HCA COUNTER: it is not 0.

@@ -29,9 +29,9 @@ a_side=(on "$HOST_A")
 b_side=(on "$HOST_B")
 server_address=192.0.2.2
 every_operation between
-between write_bw --verify -x 1 -s 10000 -n 100
-between send_bw --verify -x 1 -c UD -s 1000 -n 64
-between read_lat --verify -x 1 -n 50
+between write_bw --verify -x 2 -s 10000 -n 100
+between send_bw --verify -x 2 -c UD -s 1000 -n 64
+between read_lat --verify -x 2 -n 50
 between write_bw --verify -m 256 -s 3000 -n 64
 
 check 'daemon a ends cleanly' stop "$daemon_a"

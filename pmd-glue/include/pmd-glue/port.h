@@ -27,7 +27,8 @@ enum {
 	PORT_NAME_BYTES = 32,
 	PORT_DEVICE_BYTES = 128,
 	PORT_PATH_BYTES = 256,
-	PORT_ADDRESSES_MAX = 4,
+	PORT_ADDRESSES_MAX = 4,		       /* configured ... */
+	PORT_OWN_MAX = 1 + PORT_ADDRESSES_MAX, /* ... and all that a port has */
 	PORT_QUEUES_MAX = 8,
 	PORT_RING_FRAMES = 512,	 /* depth of a ring port */
 	PORT_ROCE_OVERHEAD = 80, /* bytes of an interface MTU that RoCE headers may take */
@@ -101,7 +102,9 @@ struct port_info {
 	uint16_t path_mtu_bytes;  /* largest RoCE path MTU that fits: 256 .. 4096; 0: none fits */
 	uint16_t vlan;
 	char driver[PORT_NAME_BYTES]; /* "ring", "net_af_packet", ... */
-	struct port_address address[PORT_ADDRESSES_MAX];
+	/* The IPv6 link-local address made from the MAC, as any kernel has it; then the configured
+	 * ones in their order. Never changes. */
+	struct port_address address[PORT_OWN_MAX];
 	unsigned int n_addresses;
 };
 
@@ -152,8 +155,9 @@ void port_info(struct port *port, struct port_info *info);
  * Finds the MAC address of the next hop to `ip` (IPv4 as ::ffff:a.b.c.d): the address itself if an
  * address of the port has it in its prefix (IPv6 link-local always is), else the gateway.
  *
- * 0: mac_out is set (multicast and the port's own addresses: always); -EAGAIN: the question is on
- * the wire, poll again; -EHOSTUNREACH: no route, or no answer within 2.5 s (asked 6 times).
+ * 0: mac_out is set (multicast and the port's own addresses, with its own MAC: always); -EAGAIN:
+ * the question is on the wire, poll again; -EHOSTUNREACH: no route, or no answer within 2.5 s
+ * (asked 6 times).
  */
 int port_resolve(struct port *port, const uint8_t ip[16], uint8_t mac_out[6]);
 

@@ -68,6 +68,44 @@ static void resolve__neighbour_discovery(void **state)
 	close_pair(&p);
 }
 
+/* The address that each port has of its own accord: of MAC 02:00:00:00:00:last. */
+static void resolve__link_local(void **state)
+{
+	const uint8_t address[16] = {0xfe, 0x80, [11] = 0xff, [12] = 0xfe, [15] = 2};
+	struct pair p = open_default();
+	struct port_info info;
+	uint8_t mac[6];
+
+	(void)state;
+	port_info(p.b, &info);
+	assert_int_equal(info.n_addresses, 3);
+	assert_memory_equal(info.address[0].ip, address, 16);
+	assert_int_equal(info.address[0].prefix_len, 64);
+	assert_false(info.address[1].v6);
+	assert_true(info.address[2].v6);
+	assert_int_equal(resolve(&p, address, mac), 0);
+	expect_mac(mac, 2);
+	assert_int_equal(port_counter(p.b, PORT_COUNTER_nd_answered), 1);
+	close_pair(&p);
+}
+
+static void resolve__link_local_configured_counts_once(void **state)
+{
+	struct port_config a = ring_config("a", "a", 1);
+	struct port_info info;
+	struct port *port;
+
+	(void)state;
+	memcpy(a.address[1].ip, (const uint8_t[16]){0xfe, 0x80, [11] = 0xff, 0xfe, 0, 0, 1}, 16);
+	port = open_port(&a);
+	port_info(port, &info);
+	assert_int_equal(info.n_addresses, 2);
+	assert_true(info.address[0].v6);
+	assert_false(info.address[1].v6);
+	port_destroy(port);
+	assert_no_leak();
+}
+
 static void resolve__with_vlan(void **state)
 {
 	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
@@ -397,6 +435,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(resolve__arp),
 		cmocka_unit_test(resolve__neighbour_discovery),
+		cmocka_unit_test(resolve__link_local),
+		cmocka_unit_test(resolve__link_local_configured_counts_once),
 		cmocka_unit_test(resolve__with_vlan),
 		cmocka_unit_test(resolve__own_and_groups_at_once),
 		cmocka_unit_test(resolve__gateway),
