@@ -133,7 +133,8 @@ static int make_objects(struct rig_side *s, unsigned i)
 	s->qpn = QPN_BASE + 5 + i;
 	s->key = mpt.key = KEY_BASE + 9 + i;
 	s->cqn = CQN;
-	if (ceu_exec(s->ceu, CEU_SW2HW_MPT, s->key & s->hca->v2p.mask, &mpt, sizeof(mpt), NULL, 0))
+	if (ceu_exec(s->ceu, CEU_SW2HW_MPT, v2p_index(&s->hca->v2p, s->key), &mpt, sizeof(mpt),
+		    NULL, 0))
 		return fail("SW2HW_MPT");
 	if (ceu_exec(s->ceu, CEU_SW2HW_EQ, 0, &eq, sizeof(eq), NULL, 0))
 		return fail("SW2HW_EQ");

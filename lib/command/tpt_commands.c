@@ -25,7 +25,7 @@ static bool region_mpt(const struct mpt_entry *entry)
 
 enum ceu_status ceu_mpt_make(struct ceu *ceu, uint32_t index, const struct mpt_entry *entry)
 {
-	if ((entry->key & ceu->config.v2p->mask) != index ||
+	if (v2p_index(ceu->config.v2p, entry->key) != index ||
 		!(entry->flags & MPT_CHANGES ? changing_mpt(entry) : region_mpt(entry)))
 		return CEU_BAD_PARAM;
 	return ceu_status_of(v2p_write_mpt(ceu->config.v2p, entry));

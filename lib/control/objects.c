@@ -387,8 +387,8 @@ int mpt_enter(const struct object *o, struct mpt_entry entry)
 	const struct device *d = o->client->device;
 
 	entry.key = o->number;
-	return ceu_errno(ceu_exec(d->config.ceu, CEU_SW2HW_MPT, entry.key & d->config.hca->v2p.mask,
-		&entry, sizeof(entry), NULL, 0));
+	return ceu_errno(ceu_exec(d->config.ceu, CEU_SW2HW_MPT,
+		v2p_index(&d->config.hca->v2p, entry.key), &entry, sizeof(entry), NULL, 0));
 }
 
 int mpt_leave(const struct object *o)

@@ -65,7 +65,7 @@ static bool execute(const struct visit *v)
 		done = COUNTER_fast_registrations;
 		refused = COUNTER_bad_fast_registration;
 	} else {
-		s = v2p_invalidate_local(v->e->v2p, v->q->pd, qp_number(v->q), v->r->imm);
+		s = v2p_invalidate(v->e->v2p, v->q->pd, qp_number(v->q), v->r->imm);
 	}
 	v2p_count_error(rtc_counters(v->e), s);
 	count(rtc_counters(v->e), s == V2P_SUCCESS ? done : refused);

@@ -233,7 +233,7 @@ enum ee_state step_atomic(struct ee_work *w)
  * is an R_Key violation. */
 static enum wire_outcome invalidate(struct ee_work *w)
 {
-	enum v2p_state s = v2p_invalidate_remote(
+	enum v2p_state s = v2p_invalidate(
 		w->e->v2p, w->qp->pd, qp_number(w->qp), w->a->headers.invalidate_rkey);
 
 	v2p_count_error(w->c, s);

@@ -51,7 +51,7 @@ enum v2p_state tpt_load(struct v2p_port *port, const struct tpt_cache *c, uint32
 enum v2p_state mpt_try(struct v2p_port *port, uint32_t key, uint64_t *words, bool may_refill)
 {
 	struct v2p *v = port->v2p;
-	uint32_t index = key & __atomic_load_n(&v->mask, __ATOMIC_RELAXED);
+	uint32_t index = v2p_index(v, key);
 
 	if (!may_refill)
 		__builtin_prefetch(tpt_address(&v->mpt, index));
@@ -62,8 +62,7 @@ static enum v2p_state mpt_load(struct v2p_port *port, uint32_t key, union mpt_li
 {
 	struct v2p *v = port->v2p;
 
-	return tpt_load(port, &v->mpt_cache, key & __atomic_load_n(&v->mask, __ATOMIC_RELAXED),
-		m->words, COUNTER_v2p_mpt_misses);
+	return tpt_load(port, &v->mpt_cache, v2p_index(v, key), m->words, COUNTER_v2p_mpt_misses);
 }
 
 enum v2p_state v2p_map_slow(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
@@ -100,7 +99,7 @@ enum v2p_state v2p_check(struct v2p_port *port, enum v2p_channel channel, uint32
 	if (length == 0)
 		return V2P_SUCCESS;
 	count(port->counters, (enum counter)(COUNTER_v2p_ceu + channel));
-	if (!mpt_find(&v->mpt_cache, key & __atomic_load_n(&v->mask, __ATOMIC_RELAXED), m.words))
+	if (!mpt_find(&v->mpt_cache, v2p_index(v, key), m.words))
 		s = mpt_load(port, key, &m);
 	if (s == V2P_SUCCESS && m.entry.flags & MPT_CHANGES)
 		return v2p_map_changing(v, pd, qpn, key, va, length, access, &addr, &(uint64_t){0});
@@ -134,7 +133,7 @@ static bool entry_valid(const struct v2p *v, const struct mpt_entry *m)
 
 int v2p_write_mpt(struct v2p *v, const struct mpt_entry *entry)
 {
-	uint32_t index = entry->key & v->mask;
+	uint32_t index = v2p_index(v, entry->key);
 	union mpt_line old, new = {.entry = *entry};
 	bool changes = entry->flags & MPT_CHANGES;
 	struct tpt_hold hold;
@@ -171,7 +170,7 @@ static bool take_away(struct v2p *v, uint32_t key, struct mpt_entry *old)
 	struct tpt_hold hold;
 	bool found;
 
-	take_waiting(v, key & v->mask, &hold);
+	take_waiting(v, v2p_index(v, key), &hold);
 	found = tpt_match(&hold, m.words) != TPT_NOWHERE && m.entry.owned == key;
 	if (found) {
 		none.entry.version = m.entry.version + 1;
@@ -190,13 +189,13 @@ int v2p_invalidate_mpt(struct v2p *v, uint32_t key)
 
 	if (key == 0 || !v->open || !v2p_entry_get(v, key, &old) || old.owned != key)
 		return -ENOENT;
-	if (!__atomic_compare_exchange_n(&v->bound[key & v->mask], &none, V2P_LEAVING, false,
+	if (!__atomic_compare_exchange_n(&v->bound[v2p_index(v, key)], &none, V2P_LEAVING, false,
 		    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		return -EBUSY;
 	if (!take_away(v, key, &old))
 		return -ENOENT;
 	v2p_parent_release(v, old.parent);
-	v->live[(key & v->mask) / V2P_CHUNK_MPTS]--;
+	v->live[v2p_index(v, key) / V2P_CHUNK_MPTS]--;
 	if (old.flags & MPT_OWNS_PAGES)
 		mtt_clear(v, &old);
 	return 0;
@@ -205,7 +204,7 @@ int v2p_invalidate_mpt(struct v2p *v, uint32_t key)
 /* Data path: another lcore that holds the set leaves it soon, it is copying some words. */
 static void take_soon(const struct v2p *v, uint32_t key, struct tpt_hold *hold)
 {
-	uint32_t index = key & __atomic_load_n(&v->mask, __ATOMIC_RELAXED);
+	uint32_t index = v2p_index(v, key);
 
 	while (!tpt_take(&v->mpt_cache, index, NULL, hold))
 		rte_pause();
@@ -213,7 +212,7 @@ static void take_soon(const struct v2p *v, uint32_t key, struct tpt_hold *hold)
 
 bool v2p_entry_get(const struct v2p *v, uint32_t key, struct mpt_entry *copy)
 {
-	uint32_t index = key & __atomic_load_n(&v->mask, __ATOMIC_RELAXED);
+	uint32_t index = v2p_index(v, key);
 	struct tpt_hold hold;
 	union mpt_line m;
 	enum tpt_result r = tpt_read(&v->mpt_cache, index, m.words);

@@ -75,10 +75,22 @@ static void finish(struct v2p_slot *s, enum v2p_state result)
 	s->state = V2P_SLOT_DONE;
 }
 
+static struct mtt_queue *queue_of(struct v2p_port *port, enum v2p_channel channel)
+{
+	return &port->mtt[port->merged ? 0 : class_of(&port->slot[channel], channel)];
+}
+
+/* The request waits in its channel's place. */
+static enum v2p_state pend(struct v2p_port *port, enum v2p_channel channel)
+{
+	port->pending |= (uint8_t)(1u << channel);
+	count(port->counters, COUNTER_v2p_pending);
+	return V2P_PENDING;
+}
+
 static void enqueue(struct v2p_port *port, enum v2p_channel channel)
 {
-	unsigned class = port->merged ? 0 : class_of(&port->slot[channel], channel);
-	struct mtt_queue *q = &port->mtt[class];
+	struct mtt_queue *q = queue_of(port, channel);
 
 	ASSERT(q->count < V2P_CHANNELS);
 	q->channel[(q->first + q->count++) % V2P_CHANNELS] = (uint8_t)channel;
@@ -219,9 +231,7 @@ enum v2p_state v2p_request_slow(struct v2p_port *port, enum v2p_channel channel,
 		MACHINE_STEP(mpt_ctl_machine, MPT_CTL_LOOKUP, MPT_CTL_MISS_PROC);
 		MACHINE_STEP(mpt_ctl_machine, MPT_CTL_MISS_PROC, MPT_CTL_IDLE);
 		s->state = V2P_SLOT_MPT;
-		port->pending |= (uint8_t)(1u << channel);
-		count(port->counters, COUNTER_v2p_pending);
-		return V2P_PENDING;
+		return pend(port, channel);
 	}
 	MACHINE_STEP(mpt_ctl_machine, MPT_CTL_LOOKUP, MPT_CTL_HIT_PROC);
 	MACHINE_STEP(mpt_ctl_machine, MPT_CTL_HIT_PROC, MPT_CTL_IDLE);
@@ -229,14 +239,10 @@ enum v2p_state v2p_request_slow(struct v2p_port *port, enum v2p_channel channel,
 		return r;
 	match(port, channel);
 	if (s->state == V2P_SLOT_MTT) {
-		struct mtt_queue *q = &port->mtt[port->merged ? 0 : class_of(s, channel)];
+		struct mtt_queue *q = queue_of(port, channel);
 
-		/* Not before what waits already. */
-		if (q->count > 1 || !serve_mtt(port, q)) {
-			port->pending |= (uint8_t)(1u << channel);
-			count(port->counters, COUNTER_v2p_pending);
-			return V2P_PENDING;
-		}
+		if (q->count > 1 || !serve_mtt(port, q)) /* not before what waits already */
+			return pend(port, channel);
 	}
 	s->state = V2P_SLOT_IDLE;
 	*addr = s->addr;

@@ -19,7 +19,7 @@
 /* Counts one more entry over a region. False: it is about to go. */
 static bool parent_hold(struct v2p *v, uint32_t parent)
 {
-	uint32_t *bound = &v->bound[parent & v->mask];
+	uint32_t *bound = &v->bound[v2p_index(v, parent)];
 	uint32_t n = __atomic_load_n(bound, __ATOMIC_RELAXED);
 
 	do {
@@ -33,7 +33,7 @@ static bool parent_hold(struct v2p *v, uint32_t parent)
 void v2p_parent_release(struct v2p *v, uint32_t parent)
 {
 	if (parent)
-		__atomic_fetch_sub(&v->bound[parent & v->mask], 1, __ATOMIC_SEQ_CST);
+		__atomic_fetch_sub(&v->bound[v2p_index(v, parent)], 1, __ATOMIC_SEQ_CST);
 }
 
 /* Puts the entry in the place of `old`; its memory, if any, is counted, that of the old one no
@@ -213,7 +213,7 @@ enum v2p_state v2p_fast_register(struct v2p *v, const struct v2p_registration *r
 
 /* ---- both ---- */
 
-static enum v2p_state invalidate(struct v2p *v, uint32_t pd, uint32_t qpn, uint32_t key)
+enum v2p_state v2p_invalidate(struct v2p *v, uint32_t pd, uint32_t qpn, uint32_t key)
 {
 	struct mpt_entry old, empty;
 
@@ -227,16 +227,6 @@ static enum v2p_state invalidate(struct v2p *v, uint32_t pd, uint32_t qpn, uint3
 		return V2P_PD_ERR;
 	empty = emptied(&old);
 	return exchange(v, &old, &empty);
-}
-
-enum v2p_state v2p_invalidate_remote(struct v2p *v, uint32_t pd, uint32_t qpn, uint32_t key)
-{
-	return invalidate(v, pd, qpn, key);
-}
-
-enum v2p_state v2p_invalidate_local(struct v2p *v, uint32_t pd, uint32_t qpn, uint32_t key)
-{
-	return invalidate(v, pd, qpn, key);
 }
 
 enum v2p_state v2p_map_changing(const struct v2p *v, uint32_t pd, uint32_t qpn, uint32_t key,

@@ -299,8 +299,8 @@ static uint32_t make_key(struct sim *s, uint64_t offset, uint64_t length, uint32
 		.length = length,
 		.phys = n->memory + offset};
 
-	assert_int_equal(
-		ceu_exec(n->ceu, CEU_SW2HW_MPT, e.key & n->hca->v2p.mask, &e, sizeof(e), NULL, 0),
+	assert_int_equal(ceu_exec(n->ceu, CEU_SW2HW_MPT, v2p_index(&n->hca->v2p, e.key), &e,
+				 sizeof(e), NULL, 0),
 		CEU_OK);
 	return e.key;
 }

@@ -198,7 +198,8 @@ static void make_client(struct sim *s, int node, const struct sim_params *p)
 	mpt.key = n->key;
 	mpt.start = n->va;
 	mpt.phys = n->memory;
-	must(ceu_exec(n->ceu, CEU_SW2HW_MPT, n->key & n->hca->v2p.mask, &mpt, sizeof(mpt), NULL, 0),
+	must(ceu_exec(n->ceu, CEU_SW2HW_MPT, v2p_index(&n->hca->v2p, n->key), &mpt, sizeof(mpt),
+		     NULL, 0),
 		"SW2HW_MPT");
 	n->cq = zeroed(sizeof(struct cqe) << SIM_CQ_LOG);
 	for (unsigned i = 0; i < 1u << SIM_CQ_LOG; i++)
@@ -229,8 +230,8 @@ uint64_t sim_map(struct sim *s, int node, uint64_t bytes, uint32_t *key)
 	n->mapped_bytes = bytes;
 	mpt.phys = n->mapped;
 	mpt.start = (uintptr_t)n->mapped;
-	must(ceu_exec(
-		     n->ceu, CEU_SW2HW_MPT, mpt.key & n->hca->v2p.mask, &mpt, sizeof(mpt), NULL, 0),
+	must(ceu_exec(n->ceu, CEU_SW2HW_MPT, v2p_index(&n->hca->v2p, mpt.key), &mpt, sizeof(mpt),
+		     NULL, 0),
 		"SW2HW_MPT");
 	*key = mpt.key;
 	return mpt.start - n->va;

@@ -545,7 +545,7 @@ static void make_window(struct replay *r)
 		.start = g->window_va,
 		.length = BUFFER,
 		.phys = r->s->node[0].memory + WINDOW_AT};
-	uint32_t index = g->window_key & r->s->node[0].hca->v2p.mask;
+	uint32_t index = v2p_index(&r->s->node[0].hca->v2p, g->window_key);
 
 	if (g->window_key)
 		assert_int_equal(

@@ -366,8 +366,8 @@ static uint32_t huge_region(struct sim *s, void *at, uint64_t bytes)
 	uint32_t key = 0x99900077;
 
 	mpt.key = key;
-	assert_int_equal(
-		ceu_exec(n->ceu, CEU_SW2HW_MPT, key & n->hca->v2p.mask, &mpt, sizeof(mpt), NULL, 0),
+	assert_int_equal(ceu_exec(n->ceu, CEU_SW2HW_MPT, v2p_index(&n->hca->v2p, key), &mpt,
+				 sizeof(mpt), NULL, 0),
 		CEU_OK);
 	return key;
 }

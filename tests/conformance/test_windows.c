@@ -29,8 +29,8 @@ static uint32_t entry(struct sim *s, uint32_t index, uint32_t access, uint32_t f
 		e.length = n->memory_bytes;
 		e.phys = n->memory;
 	}
-	assert_int_equal(
-		ceu_exec(n->ceu, CEU_SW2HW_MPT, e.key & n->hca->v2p.mask, &e, sizeof(e), NULL, 0),
+	assert_int_equal(ceu_exec(n->ceu, CEU_SW2HW_MPT, v2p_index(&n->hca->v2p, e.key), &e,
+				 sizeof(e), NULL, 0),
 		CEU_OK);
 	return e.key;
 }

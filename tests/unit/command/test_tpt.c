@@ -58,7 +58,7 @@ static struct mpt_entry region(void)
 
 static enum ceu_status make(const struct mpt_entry *m)
 {
-	return exec(CEU_SW2HW_MPT, m->key & f.v2p.mask, m, sizeof(*m));
+	return exec(CEU_SW2HW_MPT, v2p_index(&f.v2p, m->key), m, sizeof(*m));
 }
 
 static enum v2p_state map(uint64_t va, uint64_t length, uintptr_t *addr, uint64_t *run)

@@ -299,7 +299,7 @@ static void rc_read__waits_for_virt_to_phys(void **state)
 	fx_poll(1);
 	made = fx_counter(COUNTER_read_response_packets);
 	assert_true(made && made < FX_MEMORY_BYTES / FX_MTU);
-	assert_true(tpt_take(&fx->v2p.mpt_cache, FX_KEY & fx->v2p.mask, NULL, &hold));
+	assert_true(tpt_take(&fx->v2p.mpt_cache, v2p_index(&fx->v2p, FX_KEY), NULL, &hold));
 	fx_poll(3);
 	assert_int_equal(fx_counter(COUNTER_read_response_packets), made);
 	assert_int_equal(fx_counter(COUNTER_v2p_pending), 1);

@@ -178,7 +178,7 @@ static void dp_copy__waits_for_virt_to_phys(void **state)
 
 	(void)state;
 	assert_int_equal(dp_copy(fx->e, fx->qp[0], m, dst, 50, NULL), OUTCOME_OK);
-	assert_true(tpt_take(&v->mpt_cache, FX_KEY & v->mask, NULL, &hold));
+	assert_true(tpt_take(&v->mpt_cache, v2p_index(v, FX_KEY), NULL, &hold));
 	assert_int_equal(dp_copy(fx->e, fx->qp[0], m, dst, 150, NULL), DP_PENDING);
 	assert_int_equal(v2p_poll(fx->e->v2p_port[STAGE_SEGMENTATION]), 0);
 	assert_int_equal(dp_copy(fx->e, fx->qp[0], m, dst, 150, NULL), DP_PENDING);

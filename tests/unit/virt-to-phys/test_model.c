@@ -173,7 +173,7 @@ static void step_invalidate_remote(void)
 		expected = V2P_PD_ERR;
 	else if (!(r->flags & MPT_INVALIDATE_REMOTE))
 		expected = V2P_FLAGS_ERR;
-	CHECK(v2p_invalidate_remote(&v2p, pd, 0, key) == expected);
+	CHECK(v2p_invalidate(&v2p, pd, 0, key) == expected);
 	if (expected == V2P_SUCCESS)
 		r->key = 0;
 }

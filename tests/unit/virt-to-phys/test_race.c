@@ -65,7 +65,7 @@ static void *data_path(void *arg)
 		uint32_t key = draw_key(&x);
 
 		if (draw(&x) % 16 == 0)
-			v2p_invalidate_remote(&v2p, PD, 0, key);
+			v2p_invalidate(&v2p, PD, 0, key);
 		else
 			translate(&port, id != 0, key);
 	}

@@ -130,15 +130,15 @@ static int write_flags(uint32_t key, uint32_t flags)
 	return v2p_write_mpt(fx->e->v2p, &m);
 }
 
-static void v2p_invalidate_remote__takes_the_key_and_not_the_index(void **state)
+static void v2p_invalidate__takes_the_key_and_not_the_index(void **state)
 {
 	struct v2p *v = fx->e->v2p;
 
 	assert_int_equal(write_flags(KEY, MPT_INVALIDATE_REMOTE), 0);
 	assert_int_equal(map(FX_PD, KEY, 0, 1, 0), V2P_SUCCESS);
-	assert_int_equal(v2p_invalidate_remote(v, FX_PD, 0, KEY), V2P_SUCCESS);
+	assert_int_equal(v2p_invalidate(v, FX_PD, 0, KEY), V2P_SUCCESS);
 	assert_int_equal(map(FX_PD, KEY, 0, 1, 0), V2P_KEY_ERR);
-	assert_int_equal(v2p_invalidate_remote(v, FX_PD, 0, KEY), V2P_KEY_ERR);
+	assert_int_equal(v2p_invalidate(v, FX_PD, 0, KEY), V2P_KEY_ERR);
 	assert_int_equal(write_flags(KEY, 0), -EEXIST);
 	assert_int_equal(write_flags(KEY + 0x10000, 0), -EEXIST); /* the same index */
 	assert_int_equal(v2p_invalidate_mpt(v, KEY + 0x10000), -ENOENT);
@@ -148,16 +148,16 @@ static void v2p_invalidate_remote__takes_the_key_and_not_the_index(void **state)
 	assert_int_equal(v2p_invalidate_mpt(v, KEY + 0x10000), 0);
 }
 
-static void v2p_invalidate_remote__refusals(void **state)
+static void v2p_invalidate__refusals(void **state)
 {
 	struct v2p *v = fx->e->v2p;
 
-	assert_int_equal(v2p_invalidate_remote(v, FX_PD, 0, 0), V2P_KEY_ERR);
-	assert_int_equal(v2p_invalidate_remote(v, FX_PD, 0, KEY), V2P_KEY_ERR);
+	assert_int_equal(v2p_invalidate(v, FX_PD, 0, 0), V2P_KEY_ERR);
+	assert_int_equal(v2p_invalidate(v, FX_PD, 0, KEY), V2P_KEY_ERR);
 	assert_int_equal(write_flags(KEY, 0), 0);
-	assert_int_equal(v2p_invalidate_remote(v, FX_PD, 0, KEY + 0x10000), V2P_KEY_ERR);
-	assert_int_equal(v2p_invalidate_remote(v, FX_PD + 1, 0, KEY), V2P_PD_ERR);
-	assert_int_equal(v2p_invalidate_remote(v, FX_PD, 0, KEY), V2P_FLAGS_ERR);
+	assert_int_equal(v2p_invalidate(v, FX_PD, 0, KEY + 0x10000), V2P_KEY_ERR);
+	assert_int_equal(v2p_invalidate(v, FX_PD + 1, 0, KEY), V2P_PD_ERR);
+	assert_int_equal(v2p_invalidate(v, FX_PD, 0, KEY), V2P_FLAGS_ERR);
 	assert_int_equal(map(FX_PD, KEY, 0, 1, 0), V2P_SUCCESS);
 	assert_int_equal(v2p_invalidate_mpt(v, KEY), 0);
 	assert_int_equal(write_flags(KEY, MPT_FLAGS + 1), -EINVAL);
@@ -192,8 +192,8 @@ int main(void)
 		FX_TEST(v2p_map__zero_length),
 		FX_TEST(v2p_write_mpt__refusals),
 		FX_TEST(v2p_invalidate_mpt__revokes),
-		FX_TEST(v2p_invalidate_remote__takes_the_key_and_not_the_index),
-		FX_TEST(v2p_invalidate_remote__refusals),
+		FX_TEST(v2p_invalidate__takes_the_key_and_not_the_index),
+		FX_TEST(v2p_invalidate__refusals),
 		FX_TEST(v2p_count_error__by_name),
 	};
 

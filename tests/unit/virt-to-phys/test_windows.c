@@ -91,7 +91,7 @@ static void assert_no_reach(
 
 static uint32_t held(uint32_t key)
 {
-	return fx->e->v2p->bound[key & fx->e->v2p->mask];
+	return fx->e->v2p->bound[v2p_index(fx->e->v2p, key)];
 }
 
 static void window__is_for_peers_and_within_its_bounds(void **state)
@@ -122,8 +122,7 @@ static void window_1__moves_and_is_taken_away(void **state)
 	assert_int_equal(held(REGION), 1);
 	assert_no_reach(QPN_1, WINDOW | TAG(1), START + PAGE, ACCESS_REMOTE_READ, V2P_KEY_ERR);
 	assert_reach(WINDOW | TAG(2), START, ACCESS_REMOTE_ATOMIC, 0);
-	assert_int_equal(
-		v2p_invalidate_local(fx->e->v2p, FX_PD, QPN_1, WINDOW | TAG(2)), V2P_FLAGS_ERR);
+	assert_int_equal(v2p_invalidate(fx->e->v2p, FX_PD, QPN_1, WINDOW | TAG(2)), V2P_FLAGS_ERR);
 	assert_int_equal(BIND(WINDOW | TAG(3), b->length = 0, b->parent = 0), V2P_SUCCESS);
 	assert_int_equal(held(REGION), 0);
 	assert_no_reach(QPN_1, WINDOW | TAG(2), START, ACCESS_REMOTE_READ, V2P_KEY_ERR);
@@ -140,17 +139,16 @@ static void window_2__belongs_to_its_queue_pair(void **state)
 	assert_reach(key, START + PAGE, ACCESS_REMOTE_READ, PAGE);
 	assert_no_reach(QPN_2, key, START + PAGE, ACCESS_REMOTE_READ, V2P_PD_ERR);
 	assert_int_equal(BIND(WINDOW2 | TAG(10)), V2P_KEY_ERR); /* is bound */
-	assert_int_equal(v2p_invalidate_local(v, FX_PD, QPN_2, key), V2P_PD_ERR);
-	assert_int_equal(v2p_invalidate_remote(v, FX_PD, QPN_2, key), V2P_PD_ERR);
-	assert_int_equal(v2p_invalidate_remote(v, FX_PD + 1, QPN_1, key), V2P_PD_ERR);
-	assert_int_equal(v2p_invalidate_local(v, FX_PD, QPN_1, WINDOW2), V2P_KEY_ERR);
-	assert_int_equal(v2p_invalidate_remote(v, FX_PD, QPN_1, key), V2P_SUCCESS);
+	assert_int_equal(v2p_invalidate(v, FX_PD, QPN_2, key), V2P_PD_ERR);
+	assert_int_equal(v2p_invalidate(v, FX_PD + 1, QPN_1, key), V2P_PD_ERR);
+	assert_int_equal(v2p_invalidate(v, FX_PD, QPN_1, WINDOW2), V2P_KEY_ERR);
+	assert_int_equal(v2p_invalidate(v, FX_PD, QPN_1, key), V2P_SUCCESS);
 	assert_int_equal(held(REGION), 0);
 	assert_no_reach(QPN_1, key, START + PAGE, ACCESS_REMOTE_READ, V2P_KEY_ERR);
-	assert_int_equal(v2p_invalidate_local(v, FX_PD, QPN_1, key), V2P_KEY_ERR);
+	assert_int_equal(v2p_invalidate(v, FX_PD, QPN_1, key), V2P_KEY_ERR);
 	assert_int_equal(BIND(WINDOW2 | TAG(10), b->qpn = QPN_2), V2P_SUCCESS);
 	assert_no_reach(QPN_1, WINDOW2 | TAG(10), START + PAGE, ACCESS_REMOTE_READ, V2P_PD_ERR);
-	assert_int_equal(v2p_invalidate_local(v, FX_PD, QPN_2, WINDOW2 | TAG(10)), V2P_SUCCESS);
+	assert_int_equal(v2p_invalidate(v, FX_PD, QPN_2, WINDOW2 | TAG(10)), V2P_SUCCESS);
 }
 
 static void window_2__zero_based(void **state)
@@ -216,7 +214,7 @@ static void region__stays_while_something_lies_over_it(void **state)
 	assert_reach(REGION, START, ACCESS_LOCAL_WRITE, 0);
 	assert_int_equal(v2p_invalidate_mpt(v, WINDOW), 0); /* bound or not */
 	assert_int_equal(v2p_invalidate_mpt(v, REGION), -EBUSY);
-	assert_int_equal(v2p_invalidate_local(v, FX_PD, QPN_1, WINDOW2 | TAG(1)), V2P_SUCCESS);
+	assert_int_equal(v2p_invalidate(v, FX_PD, QPN_1, WINDOW2 | TAG(1)), V2P_SUCCESS);
 	assert_int_equal(v2p_invalidate_mpt(v, REGION), 0);
 	assert_int_equal(BIND(WINDOW2 | TAG(2)), V2P_KEY_ERR);
 	/* the index in use again: nothing is left of the old life */
@@ -266,7 +264,7 @@ static void fast__is_a_region_until_it_is_invalidated(void **state)
 	assert_int_equal(REGISTER(r->key = FAST), V2P_KEY_ERR); /* is valid */
 	assert_int_equal(held(REGION), 1);
 	assert_int_equal(v2p_invalidate_mpt(v, REGION), -EBUSY);
-	assert_int_equal(v2p_invalidate_local(v, FX_PD, QPN_2, key), V2P_SUCCESS);
+	assert_int_equal(v2p_invalidate(v, FX_PD, QPN_2, key), V2P_SUCCESS);
 	assert_no_reach(QPN_1, key, 0x70000100, ACCESS_REMOTE_READ, V2P_KEY_ERR);
 	assert_int_equal(held(REGION), 0);
 	assert_int_equal(

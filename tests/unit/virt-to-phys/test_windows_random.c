@@ -148,8 +148,7 @@ static void random_invalidate(unsigned i)
 	uint32_t key = random_key(i), qpn = 1 + rnd(2);
 	struct model *m = &model[i];
 	bool fits = m->key == key && !(kind_of(i) & MPT_WINDOW_1) && (!m->qpn || m->qpn == qpn);
-	enum v2p_state s = rnd(2) ? v2p_invalidate_local(fx->e->v2p, pd_of(i), qpn, key)
-				  : v2p_invalidate_remote(fx->e->v2p, pd_of(i), qpn, key);
+	enum v2p_state s = v2p_invalidate(fx->e->v2p, pd_of(i), qpn, key);
 
 	assert_int_equal(s == V2P_SUCCESS, fits);
 	if (fits)

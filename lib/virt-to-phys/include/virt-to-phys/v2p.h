@@ -298,15 +298,13 @@ struct v2p_registration {
 enum v2p_state v2p_fast_register(struct v2p *v, const struct v2p_registration *r);
 
 /*
- * SEND with invalidate, from the peer of the queue pair. The key is good for nothing from now on:
- * accesses under it get V2P_KEY_ERR (one that another lcore has begun may still end). The index
- * stays with the control side until HW2SW_MPT. V2P_SUCCESS; V2P_KEY_ERR: no such key, or another
- * was faster; V2P_PD_ERR: of another PD, or bound to another queue pair; V2P_FLAGS_ERR: it does not
- * allow that.
+ * SEND with invalidate, from the peer of the queue pair, or a work request of its owner. The key is
+ * good for nothing from now on: accesses under it get V2P_KEY_ERR (one that another lcore has begun
+ * may still end). The index stays with the control side until HW2SW_MPT. V2P_SUCCESS; V2P_KEY_ERR:
+ * no such key, or another was faster; V2P_PD_ERR: of another PD, or bound to another queue pair;
+ * V2P_FLAGS_ERR: it does not allow that.
  */
-enum v2p_state v2p_invalidate_remote(struct v2p *v, uint32_t pd, uint32_t qpn, uint32_t key);
-/* The same by a work request of the owner's. */
-enum v2p_state v2p_invalidate_local(struct v2p *v, uint32_t pd, uint32_t qpn, uint32_t key);
+enum v2p_state v2p_invalidate(struct v2p *v, uint32_t pd, uint32_t qpn, uint32_t key);
 
 /* v2p_map() for an entry with MPT_CHANGES. */
 enum v2p_state v2p_map_changing(const struct v2p *v, uint32_t pd, uint32_t qpn, uint32_t key,
@@ -320,6 +318,12 @@ bool v2p_may_become(const struct v2p *v, uint32_t key);
 void v2p_count_error(struct counters *c, enum v2p_state s);
 
 /* ---- translation ---- */
+
+/* Where in the MPT a key's entry lies. Any lcore: INIT_HCA may change how many there are. */
+static inline uint32_t v2p_index(const struct v2p *v, uint32_t key)
+{
+	return key & __atomic_load_n(&v->mask, __ATOMIC_RELAXED);
+}
 
 /* Reads the words that an access is checked by, if the entry is cached and nobody changes its set.
  * Never waits. */
@@ -361,7 +365,33 @@ static inline enum v2p_state mpt_check(const uint64_t *w, uint32_t pd, uint32_t 
 	return V2P_SUCCESS;
 }
 
-/* What v2p_map() does when the entry is not cached, or has pages, or changes. */
+/*
+ * The short way of v2p_map_remote() and v2p_request(), which says all there is to say of most
+ * accesses. False: the entry is not cached, or has pages, or changes.
+ */
+static inline bool v2p_map_cached(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
+	uint32_t key, uint64_t va, uint64_t length, uint32_t access, uint8_t **addr, uint64_t *run,
+	enum v2p_state *s)
+{
+	const struct v2p *v = port->v2p;
+	uint64_t w[MPT_WORDS_CHECKED], offset;
+
+	*addr = NULL;
+	*run = length;
+	*s = V2P_SUCCESS;
+	if (length == 0)
+		return true;
+	count(port->counters, (enum counter)(COUNTER_v2p_ceu + channel));
+	if (unlikely(!mpt_find(&v->mpt_cache, v2p_index(v, key), w) ||
+		     w[MPT_WORD_ACCESS_FLAGS] & (uint64_t)(MPT_PAGES | MPT_CHANGES) << 32))
+		return false;
+	*s = mpt_check(w, pd, key, va, length, access, &offset);
+	if (likely(*s == V2P_SUCCESS))
+		*addr = (uint8_t *)(uintptr_t)w[MPT_WORD_PHYS] + offset;
+	return true;
+}
+
+/* What v2p_map_remote() does when the short way does not lead there. */
 enum v2p_state v2p_map_slow(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
 	uint32_t qpn, uint32_t key, uint64_t va, uint64_t length, uint32_t access, uint8_t **addr,
 	uint64_t *run);
@@ -377,23 +407,11 @@ static inline enum v2p_state v2p_map_remote(struct v2p_port *port, enum v2p_chan
 	uint32_t pd, uint32_t qpn, uint32_t key, uint64_t va, uint64_t length, uint32_t access,
 	uint8_t **addr, uint64_t *run)
 {
-	const struct v2p *v = port->v2p;
-	uint64_t w[MPT_WORDS_CHECKED], offset;
 	enum v2p_state s;
 
-	*addr = NULL;
-	*run = length;
-	if (length == 0)
-		return V2P_SUCCESS;
-	count(port->counters, (enum counter)(COUNTER_v2p_ceu + channel));
-	if (unlikely(!mpt_find(
-			     &v->mpt_cache, key & __atomic_load_n(&v->mask, __ATOMIC_RELAXED), w) ||
-		     w[MPT_WORD_ACCESS_FLAGS] & (uint64_t)(MPT_PAGES | MPT_CHANGES) << 32))
-		return v2p_map_slow(port, channel, pd, qpn, key, va, length, access, addr, run);
-	s = mpt_check(w, pd, key, va, length, access, &offset);
-	if (likely(s == V2P_SUCCESS))
-		*addr = (uint8_t *)(uintptr_t)w[MPT_WORD_PHYS] + offset;
-	return s;
+	if (likely(v2p_map_cached(port, channel, pd, key, va, length, access, addr, run, &s)))
+		return s;
+	return v2p_map_slow(port, channel, pd, qpn, key, va, length, access, addr, run);
 }
 
 /* The same for an access to one's own memory. */
@@ -421,23 +439,11 @@ static inline enum v2p_state v2p_request(struct v2p_port *port, enum v2p_channel
 	uint32_t pd, uint32_t qpn, uint32_t key, uint64_t va, uint64_t length, uint32_t access,
 	uint8_t **addr, uint64_t *run)
 {
-	const struct v2p *v = port->v2p;
-	uint64_t w[MPT_WORDS_CHECKED], offset;
 	enum v2p_state s;
 
-	*addr = NULL;
-	*run = length;
-	if (length == 0)
-		return V2P_SUCCESS;
-	count(port->counters, (enum counter)(COUNTER_v2p_ceu + channel));
-	if (unlikely(!mpt_find(
-			     &v->mpt_cache, key & __atomic_load_n(&v->mask, __ATOMIC_RELAXED), w) ||
-		     w[MPT_WORD_ACCESS_FLAGS] & (uint64_t)(MPT_PAGES | MPT_CHANGES) << 32))
-		return v2p_request_slow(port, channel, pd, qpn, key, va, length, access, addr, run);
-	s = mpt_check(w, pd, key, va, length, access, &offset);
-	if (likely(s == V2P_SUCCESS))
-		*addr = (uint8_t *)(uintptr_t)w[MPT_WORD_PHYS] + offset;
-	return s;
+	if (likely(v2p_map_cached(port, channel, pd, key, va, length, access, addr, run, &s)))
+		return s;
+	return v2p_request_slow(port, channel, pd, qpn, key, va, length, access, addr, run);
 }
 
 unsigned v2p_poll_pending(struct v2p_port *port);
@@ -452,7 +458,7 @@ static inline unsigned v2p_poll(struct v2p_port *port)
 static inline void v2p_prefetch(const struct v2p *v, uint32_t key)
 {
 	const struct tpt_cache *c = &v->mpt_cache;
-	uint32_t n = key & v->mask & c->set_mask;
+	uint32_t n = v2p_index(v, key) & c->set_mask;
 	const uint64_t *line = c->lines + (size_t)n * TPT_WAYS * MPT_WORDS;
 
 	__builtin_prefetch(&c->sets[n]);
