@@ -98,7 +98,7 @@ static double measure(struct v2p_port *port, bool ahead)
 static int fill(struct v2p *v, uint32_t regions)
 {
 	for (uint32_t i = 0; i < regions; i++) {
-		struct mpt_entry m = {.key = i | 0x5u << 20,
+		struct mpt_entry m = {.key = i << KEY_TAG_BITS | 0x5u << 28,
 			.pd = PD,
 			.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE,
 			.length = REGION,
@@ -108,7 +108,7 @@ static int fill(struct v2p *v, uint32_t regions)
 			return -1;
 	}
 	for (uint32_t i = 0; i < KEYS; i++)
-		keys[i] = draw() % regions | 0x5u << 20;
+		keys[i] = draw() % regions << KEY_TAG_BITS | 0x5u << 28;
 	for (uint32_t i = 0; i < AHEAD; i++)
 		keys[KEYS + i] = keys[i];
 	return 0;
@@ -164,7 +164,7 @@ static int registration(void)
 	struct v2p v;
 	struct ceu_config config = {
 		.qps = &qps, .v2p = &v, .completion = &completion, .counters = &counters};
-	struct mpt_entry m = {.key = 0x500001,
+	struct mpt_entry m = {.key = 0x50000100,
 		.pd = PD,
 		.access = ACCESS_LOCAL_WRITE,
 		.flags = MPT_PAGES | MPT_OWNS_PAGES,
@@ -182,7 +182,7 @@ static int registration(void)
 	for (unsigned i = 0; i < 20; i++) {
 		t = rte_rdtsc();
 		if (ceu_exec(ceu, CEU_WRITE_MTT, CEU_MTT_MAX, &mtt, sizeof(mtt), NULL, 0) ||
-			ceu_exec(ceu, CEU_SW2HW_MPT, m.key & v.mask, &m, sizeof(m), NULL, 0))
+			ceu_exec(ceu, CEU_SW2HW_MPT, v2p_index(&v, m.key), &m, sizeof(m), NULL, 0))
 			return 1;
 		t = rte_rdtsc() - t;
 		first = first ? first : t;

@@ -93,11 +93,12 @@ static int device_open(struct device *d, const struct control_device *config)
 	if (!h || !config->ceu || !config->ops.port || !config->ops.gid || !config->ops.resolve)
 		return -EINVAL;
 	d->config = *config;
-	if (table_create(&d->qps, h->qps.count, h->qps.count, QPN_BITS) ||
-		table_create(&d->cqs, h->completion.cq_count, h->completion.cq_count, CQN_BITS) ||
-		table_create(&d->srqs, h->srqs.count, h->srqs.count, QPN_BITS) ||
-		table_create(&d->mrs, h->v2p.mpts, h->v2p.mpts, 32) ||
-		table_create(&d->pds, 256, 1u << 20, 32))
+	if (table_create(&d->qps, h->qps.count, h->qps.count, QPN_BITS, 0) ||
+		table_create(
+			&d->cqs, h->completion.cq_count, h->completion.cq_count, CQN_BITS, 0) ||
+		table_create(&d->srqs, h->srqs.count, h->srqs.count, QPN_BITS, 0) ||
+		table_create(&d->mrs, h->v2p.mpts, h->v2p.mpts, 32, KEY_TAG_BITS) ||
+		table_create(&d->pds, 256, 1u << 20, 32, 0))
 		return -ENOMEM;
 	return 0;
 }

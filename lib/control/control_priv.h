@@ -56,11 +56,13 @@ struct table {
 	uint32_t max;	    /* places that it may grow to; power of two */
 	uint32_t cursor;    /* where the search for a free place begins */
 	uint8_t bits;	    /* of a number */
-	uint8_t place_bits; /* of them, enough for max */
+	uint8_t tag_bits;   /* of them, the lowest, that its owner may change: keys */
+	uint8_t place_bits; /* enough for max, above them */
 };
 
 /* 0, -ENOMEM. */
-int table_create(struct table *t, uint32_t count, uint32_t max, unsigned int bits);
+int table_create(
+	struct table *t, uint32_t count, uint32_t max, unsigned int bits, unsigned int tag_bits);
 void table_destroy(struct table *t);
 /* Puts o into the table under a new number. 0, -ENOSPC, -ENOMEM. A table that is smaller than its
  * max grows. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Numbers of objects (QPN, CQN, key, PD, region): place in a table plus random upper bits that
- * differ at each reuse, so that nobody can guess a number, and a stale one finds nothing. Control
- * thread.
+ * differ at each reuse, so that nobody can guess a number, and a stale one finds nothing. Of keys
+ * the lowest bits are a tag, random, too, which the owners of some choose anew. Control thread.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,9 +21,11 @@ uint32_t control_random(void)
 	return pool[--left];
 }
 
-int table_create(struct table *t, uint32_t count, uint32_t max, unsigned int bits)
+int table_create(
+	struct table *t, uint32_t count, uint32_t max, unsigned int bits, unsigned int tag_bits)
 {
-	*t = (struct table){.count = count, .max = max, .bits = (uint8_t)bits};
+	*t = (struct table){
+		.count = count, .max = max, .bits = (uint8_t)bits, .tag_bits = (uint8_t)tag_bits};
 	t->place_bits = max <= 1 ? 1 : (uint8_t)(32 - __builtin_clz(max - 1));
 	t->slot = calloc(count, sizeof(*t->slot));
 	t->last = calloc(count, sizeof(*t->last));
@@ -60,18 +62,17 @@ static int grow(struct table *t)
 	return 0;
 }
 
-/* Not the last number of that place; of keys, whose tag (31:24) their owners choose, not even one
- * that differs in its tag alone. */
+/* Not the last number of that place, nor one that differs from it in its tag alone; and none that
+ * a choice of the tag could make 0. */
 static uint32_t pick(const struct table *t, uint32_t place)
 {
-	unsigned int low = t->place_bits;
-	uint32_t above = (1u << (t->bits - low)) - 1, differ = t->bits > 24 ? 0xffffff : UINT32_MAX;
-	uint32_t number;
+	unsigned int low = t->tag_bits + t->place_bits;
+	uint32_t last = t->last[place] >> low, above;
 
 	do {
-		number = (control_random() & above) << low | place;
-	} while (!(number >> low) || !((number ^ t->last[place]) & differ));
-	return number;
+		above = control_random() >> (32 - t->bits) >> low;
+	} while (!above || above == last);
+	return above << low | place << t->tag_bits | (control_random() & ((1u << t->tag_bits) - 1));
 }
 
 int table_add(struct table *t, struct object *o)
@@ -99,7 +100,7 @@ int table_add(struct table *t, struct object *o)
 
 static uint32_t place_of(const struct table *t, uint32_t number)
 {
-	return number & ((1u << t->place_bits) - 1);
+	return number >> t->tag_bits & ((1u << t->place_bits) - 1);
 }
 
 void table_remove(struct table *t, struct object *o)

@@ -198,7 +198,7 @@ static int client_attach(struct client *client, int *theirs)
 
 	if (rc)
 		return rc;
-	rc = table_create(&client->regions, 64, 1u << 20, 32);
+	rc = table_create(&client->regions, 64, 1u << 20, 32, 0);
 	if (rc)
 		return rc;
 	client->queue_pd = object_make(client, OBJECT_PD, sizeof(struct pd), &rc);

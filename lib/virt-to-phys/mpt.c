@@ -119,7 +119,7 @@ static bool entry_valid(const struct v2p *v, const struct mpt_entry *m)
 {
 	uint64_t pages;
 
-	if (m->key == 0 || m->start + m->length < m->start || m->flags & ~MPT_FLAGS)
+	if (!(m->key & ~MPT_KEY_TAG) || m->start + m->length < m->start || m->flags & ~MPT_FLAGS)
 		return false;
 	if (!(m->flags & MPT_PAGES))
 		return !(m->flags & MPT_OWNS_PAGES);

@@ -291,7 +291,7 @@ static uint32_t make_key(struct sim *s, uint64_t offset, uint64_t length, uint32
 	static uint32_t serial;
 	struct sim_node *n = &s->node[0];
 	uint32_t index = 16 + serial++ % 200;
-	struct mpt_entry e = {.key = 0xdef00000u + index,
+	struct mpt_entry e = {.key = 0xdef00000u + (index << KEY_TAG_BITS),
 		.pd = pd ? pd : sim_context(s, 0, 0)->pd,
 		.access = access,
 		.flags = flags,

@@ -221,7 +221,8 @@ static void make_client(struct sim *s, int node, const struct sim_params *p)
 uint64_t sim_map(struct sim *s, int node, uint64_t bytes, uint32_t *key)
 {
 	struct sim_node *n = &s->node[node];
-	struct mpt_entry mpt = {.pd = CLIENT_PD, .access = 0xf, .length = bytes, .key = n->key + 1};
+	struct mpt_entry mpt = {
+		.pd = CLIENT_PD, .access = 0xf, .length = bytes, .key = n->key + 0x400};
 
 	n->mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

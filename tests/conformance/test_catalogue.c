@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include "rig.h"
 
-enum { MTU = 1024, FAR = 1 << 20, FAR_KEY = 0x77, LENGTH = 3 * MTU, LONG = 600000 };
+enum { MTU = 1024, FAR = 1 << 20, FAR_KEY = 0x7700, LENGTH = 3 * MTU, LONG = 600000 };
 
 enum fault {
 	WRONG_KEY,    /* the remote key is none */
@@ -114,8 +114,9 @@ static void add_region(struct sim *s, uint32_t access)
 
 	m.start = (uintptr_t)s->node[1].memory + FAR;
 	m.phys = s->node[1].memory + FAR;
-	assert_int_equal(
-		ceu_exec(s->node[1].ceu, CEU_SW2HW_MPT, FAR_KEY, &m, sizeof(m), NULL, 0), CEU_OK);
+	assert_int_equal(ceu_exec(s->node[1].ceu, CEU_SW2HW_MPT,
+				 v2p_index(&s->node[1].hca->v2p, FAR_KEY), &m, sizeof(m), NULL, 0),
+		CEU_OK);
 }
 
 static void remove_region(struct sim *s, struct wire *w)

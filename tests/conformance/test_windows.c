@@ -13,13 +13,13 @@ enum {
 	LEN = 4096,
 	OUT = 1 << 18, /* what is not in it */
 };
-#define TAG(n) ((uint32_t)(n) << MPT_KEY_TAG_SHIFT)
+#define TAG(n) ((uint32_t)(n))
 
 /* An entry of node 0's. */
 static uint32_t entry(struct sim *s, uint32_t index, uint32_t access, uint32_t flags)
 {
 	struct sim_node *n = &s->node[0];
-	struct mpt_entry e = {.key = 0x00ab0000u | index,
+	struct mpt_entry e = {.key = 0xab000000u | (240 + index) << KEY_TAG_BITS,
 		.pd = sim_context(s, 0, 0)->pd,
 		.access = access,
 		.flags = flags};

@@ -179,6 +179,15 @@ static void type_1__bound_moved_and_deallocated(void **state)
 	pair_close(&p);
 }
 
+/* As libibverbs' ibv_inc_rkey(), which programs have inline. */
+static void inc_rkey__changes_eight_bits(void **state)
+{
+	(void)state;
+	assert_int_equal(softhca_inc_rkey(0x12345678), 0x12345679);
+	assert_int_equal(softhca_inc_rkey(0x123456ff), 0x12345600);
+	assert_int_equal(softhca_inc_rkey(0xffffffff), 0xffffff00);
+}
+
 static void type_2__bound_and_invalidated(void **state)
 {
 	struct pair p;
@@ -330,6 +339,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
 	const struct CMUnitTest tests[] = {
 		TEST(type_1__bound_moved_and_deallocated),
+		TEST(inc_rkey__changes_eight_bits),
 		TEST(type_2__bound_and_invalidated),
 		TEST(fast__registered_by_a_work_request),
 		TEST(rereg__rights_range_and_domain),

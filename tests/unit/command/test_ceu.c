@@ -323,13 +323,10 @@ static void qp__refused_parameters(void **state)
 
 static void mpt__rights_and_place(void **state)
 {
+	enum { KEY = 0xab0355 }; /* of index 3 */
 	uint8_t memory[64], *addr;
-	struct mpt_entry e = {.key = 0xabc3,
-		.pd = 9,
-		.access = 0xf,
-		.start = 0x1000,
-		.length = 64,
-		.phys = memory};
+	struct mpt_entry e = {
+		.key = KEY, .pd = 9, .access = 0xf, .start = 0x1000, .length = 64, .phys = memory};
 	struct v2p_port port = {.v2p = &f.v2p, .counters = &f.counters};
 	uint64_t run;
 
@@ -347,15 +344,15 @@ static void mpt__rights_and_place(void **state)
 	assert_int_equal(
 		ceu_exec(f.ceu, CEU_SW2HW_MPT, 3, &e, sizeof(e), NULL, 0), CEU_BAD_SYS_STATE);
 	assert_int_equal(
-		v2p_map(&port, V2P_EE_DATA, 9, 0xabc3, 0x1010, 16, ACCESS_LOCAL_WRITE, &addr, &run),
+		v2p_map(&port, V2P_EE_DATA, 9, KEY, 0x1010, 16, ACCESS_LOCAL_WRITE, &addr, &run),
 		V2P_SUCCESS);
 	assert_ptr_equal(addr, memory + 16);
-	assert_int_equal(ceu_exec(f.ceu, CEU_HW2SW_MPT, 0xabc4, NULL, 0, NULL, 0), CEU_BAD_PARAM);
+	assert_int_equal(ceu_exec(f.ceu, CEU_HW2SW_MPT, KEY + 1, NULL, 0, NULL, 0), CEU_BAD_PARAM);
 	quiesced = 0;
-	assert_int_equal(ceu_exec(f.ceu, CEU_HW2SW_MPT, 0xabc3, NULL, 0, NULL, 0), CEU_OK);
+	assert_int_equal(ceu_exec(f.ceu, CEU_HW2SW_MPT, KEY, NULL, 0, NULL, 0), CEU_OK);
 	assert_int_equal(quiesced, 1);
 	assert_int_equal(
-		v2p_map(&port, V2P_EE_DATA, 9, 0xabc3, 0x1010, 16, 0, &addr, &run), V2P_KEY_ERR);
+		v2p_map(&port, V2P_EE_DATA, 9, KEY, 0x1010, 16, 0, &addr, &run), V2P_KEY_ERR);
 }
 
 static void batch__waits_once(void **state)

@@ -96,7 +96,7 @@ static void numbers__grow_and_run_out(void **state)
 	struct table t;
 
 	(void)state;
-	assert_int_equal(table_create(&t, 4, 64, 24), 0);
+	assert_int_equal(table_create(&t, 4, 64, 24, 0), 0);
 	for (int i = 0; i < 64; i++) {
 		assert_int_equal(table_add(&t, &objects[i]), 0);
 		assert_true(objects[i].number >> 24 == 0 && objects[i].number >= 64);
@@ -116,6 +116,37 @@ static void numbers__grow_and_run_out(void **state)
 	table_destroy(&t);
 }
 
+/* Keys: a tag below the place. What lies above both differs at each reuse and is not zero, so that
+ * no tag that an owner may choose makes it 0 or somebody's former key. */
+static void numbers__keys_reused(void **state)
+{
+	static struct object objects[16];
+	const uint32_t tag = (1u << KEY_TAG_BITS) - 1;
+	uint32_t tags = 0;
+	struct table t;
+
+	(void)state;
+	assert_int_equal(table_create(&t, 16, 16, 32, KEY_TAG_BITS), 0);
+	for (uint32_t i = 0; i < 16; i++) {
+		assert_int_equal(table_add(&t, &objects[i]), 0);
+		assert_int_equal(objects[i].number >> KEY_TAG_BITS & 15, i);
+	}
+	for (int i = 0; i < 1000; i++) {
+		uint32_t before = objects[0].number;
+
+		assert_ptr_equal(table_find(&t, before, NULL), &objects[0]);
+		assert_null(table_find(&t, before ^ 1, NULL));
+		table_remove(&t, &objects[0]);
+		assert_int_equal(table_add(&t, &objects[0]), 0);
+		assert_int_equal(objects[0].number >> KEY_TAG_BITS & 15, 0);
+		assert_int_not_equal(objects[0].number & ~tag, before & ~tag);
+		assert_int_not_equal(objects[0].number & ~tag, 0);
+		tags |= 1u << (objects[0].number & 31);
+	}
+	assert_int_equal(tags, UINT32_MAX);
+	table_destroy(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -123,6 +154,7 @@ int main(void)
 		cmocka_unit_test(sigbus__elsewhere_kills),
 		cmocka_unit_test(ranges__are_reused),
 		cmocka_unit_test(numbers__grow_and_run_out),
+		cmocka_unit_test(numbers__keys_reused),
 	};
 
 	return cmocka_run_group_tests_name("control_memory", tests, NULL, NULL);

@@ -305,7 +305,8 @@ static void rtc_poll__waits_for_virt_to_phys(void **state)
 
 	fx_service(1, SERVICE_UC);
 	for (unsigned i = 0; i < 2; i++) {
-		assert_true(tpt_take(&fx->h->v2p.mpt_cache, FX_KEY & fx->h->v2p.mask, NULL, &hold));
+		assert_true(tpt_take(
+			&fx->h->v2p.mpt_cache, v2p_index(&fx->h->v2p, FX_KEY), NULL, &hold));
 		send_request(i, USER_SEND, 8 + 8 * i, 64 * i); /* not the same request */
 		for (unsigned n = 0; n < 3; n++)
 			segmentation_poll(fx->e);

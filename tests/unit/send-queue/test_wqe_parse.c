@@ -369,7 +369,7 @@ static void wp_poll__key_that_may_become_good(void **state)
 	struct rte_mbuf *m;
 
 	assert_int_equal(v2p_write_mpt(&fx->h->v2p, &fast), 0);
-	wqe_add_data(&w, 0x7707 | 5u << MPT_KEY_TAG_SHIFT, FX_VA, FX_MTU + 1);
+	wqe_add_data(&w, 0x7705, FX_VA, FX_MTU + 1);
 	m = parse(&w, USER_SEND);
 	assert_int_equal(request_of(m)->outcome, OUTCOME_OK);
 	rte_mbuf_raw_free(m);

@@ -52,7 +52,12 @@ static uint32_t draw_index(void)
 
 static uint32_t draw_key(void)
 {
-	return draw_index() | (draw(3) + (draw(8) != 0)) * MPTS;
+	return (draw_index() | (draw(3) + (draw(8) != 0)) * MPTS) << KEY_TAG_BITS | draw(2);
+}
+
+static uint32_t index_of(uint32_t key)
+{
+	return key >> KEY_TAG_BITS & (MPTS - 1);
 }
 
 static uint32_t draw_page(void)
@@ -107,12 +112,12 @@ static struct mpt_entry draw_entry(void)
 static void step_write_mpt(void)
 {
 	struct mpt_entry m = draw_entry();
-	uint32_t index = m.key % MPTS;
+	uint32_t index = index_of(m.key);
 	struct mpt_entry *r = &model.mpt[index];
 	bool pages = m.flags & MPT_PAGES;
 	int expected = 0;
 
-	if (m.key == 0 || m.start + m.length < m.start ||
+	if (!(m.key & ~MPT_KEY_TAG) || m.start + m.length < m.start ||
 		(pages && m.mtt_first + pages_of(&m) > MTTS))
 		expected = -EINVAL;
 	else if (mapped(index) && r->owned)
@@ -138,8 +143,8 @@ static void step_invalidate_mpt(void)
 {
 	uint32_t owned = model.mpt[draw_index()].owned, key = draw(4) ? owned : draw_key();
 
-	if (key && model.mpt[key % MPTS].owned == key)
-		invalidate(&model.mpt[key % MPTS]);
+	if (key && model.mpt[index_of(key)].owned == key)
+		invalidate(&model.mpt[index_of(key)]);
 	else
 		CHECK(v2p_invalidate_mpt(&v2p, key) == -ENOENT);
 }
@@ -166,7 +171,7 @@ static void step_invalidate_remote(void)
 	uint32_t key = draw(4) ? r->key : draw_key(), pd = draw(4) ? r->pd : draw(3);
 	enum v2p_state expected = V2P_SUCCESS;
 
-	r = &model.mpt[key % MPTS];
+	r = &model.mpt[index_of(key)];
 	if (key == 0 || r->key != key)
 		expected = V2P_KEY_ERR;
 	else if (r->pd != pd)
@@ -182,7 +187,7 @@ static void step_replace(void)
 {
 	uint32_t index = draw_index(), expected_key;
 	struct mpt_entry *r = &model.mpt[index], copy;
-	bool there = v2p_entry_get(&v2p, r->owned ? r->owned : index, &copy);
+	bool there = v2p_entry_get(&v2p, r->owned ? r->owned : index << KEY_TAG_BITS, &copy);
 
 	CHECK(there == (r->owned != 0));
 	if (!there)
@@ -267,7 +272,7 @@ struct access {
 
 static enum v2p_state model_check(const struct access *a, uint64_t *offset)
 {
-	const struct mpt_entry *r = &model.mpt[a->key % MPTS];
+	const struct mpt_entry *r = &model.mpt[index_of(a->key)];
 	uint64_t start = a->rights & V2P_RELATIVE ? 0 : r->start;
 	__uint128_t from = a->va, end = from + a->length;
 
@@ -323,7 +328,7 @@ static void step_access(void)
 {
 	struct access a = draw_access();
 	uint64_t offset = 0, expected_addr = 0, expected_run = a.length, run;
-	const struct mpt_entry *r = &model.mpt[a.key % MPTS];
+	const struct mpt_entry *r = &model.mpt[index_of(a.key)];
 	enum v2p_state expected = V2P_SUCCESS;
 	uint8_t *addr;
 

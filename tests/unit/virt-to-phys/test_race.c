@@ -30,12 +30,22 @@ static uint32_t draw(uint64_t *x)
 /* Every life of an index has a key, an address and pages of its own: nothing here quiesces. */
 static uint32_t draw_key(uint64_t *x)
 {
-	return draw(x) % REGIONS | (1 + draw(x) % LIVES) * 256;
+	return draw(x) % REGIONS << KEY_TAG_BITS | (1 + draw(x) % LIVES) << 16;
+}
+
+static uint32_t region_of(uint32_t key)
+{
+	return key >> KEY_TAG_BITS & (REGIONS - 1);
+}
+
+static bool has_pages(uint32_t key)
+{
+	return region_of(key) & 1;
 }
 
 static uint64_t address_of(uint32_t key)
 {
-	return key & 1 ? ((uint64_t)key << 20) + AT - PAGE : ((uint64_t)key << 24) + AT;
+	return has_pages(key) ? ((uint64_t)key << 20) + AT - PAGE : ((uint64_t)key << 24) + AT;
 }
 
 static void translate(struct v2p_port *port, bool may_wait, uint32_t key)
@@ -83,10 +93,10 @@ static void make(uint32_t key)
 		.length = 2 * PAGE,
 		.phys = (uint8_t *)((uintptr_t)key << 24)};
 
-	if (key & 1) {
+	if (has_pages(key)) {
 		m.flags |= MPT_PAGES | MPT_OWNS_PAGES;
 		m.first_offset = 0;
-		m.mtt_first = (key % REGIONS * LIVES + (key >> 8) - 1) * 2;
+		m.mtt_first = (region_of(key) * LIVES + (key >> 16) - 1) * 2;
 		m.log_page = 12;
 		assert_int_equal(v2p_write_mtt(&v2p, m.mtt_first, page, 2), 0);
 	}
@@ -111,7 +121,7 @@ static void race(uint32_t lines)
 	for (uintptr_t i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, data_path, (void *)i), 0);
 	for (unsigned i = 0; i < CHANGES; i++) {
-		uint32_t key = draw_key(&x), *o = &owned[key % REGIONS];
+		uint32_t key = draw_key(&x), *o = &owned[region_of(key)];
 
 		if (*o)
 			assert_int_equal(v2p_invalidate_mpt(&v2p, *o), 0);

@@ -75,7 +75,8 @@ static void v2p_map__refusals_in_order(void **state)
 {
 	assert_int_equal(write_mpt(1000, 64, ACCESS_REMOTE_READ), 0);
 	/* everything wrong: the key is said; and so on */
-	assert_int_equal(map(99, KEY + 256, 0, 100, ACCESS_LOCAL_WRITE), V2P_KEY_ERR);
+	assert_int_equal(map(99, KEY + 0x10000, 0, 100, ACCESS_LOCAL_WRITE), V2P_KEY_ERR);
+	assert_int_equal(map(99, KEY + 1, 0, 100, ACCESS_LOCAL_WRITE), V2P_KEY_ERR);
 	assert_int_equal(map(99, 0, 0, 100, ACCESS_LOCAL_WRITE), V2P_KEY_ERR);
 	assert_int_equal(map(99, KEY, 0, 100, ACCESS_LOCAL_WRITE), V2P_PD_ERR);
 	assert_int_equal(map(FX_PD, KEY, 0, 100, ACCESS_LOCAL_WRITE), V2P_FLAGS_ERR);
@@ -102,9 +103,10 @@ static void v2p_map__zero_length(void **state)
 
 static void v2p_write_mpt__refusals(void **state)
 {
-	struct mpt_entry none = {.key = 0, .length = 10};
+	struct mpt_entry none = {.key = 0, .length = 10}, tag = {.key = MPT_KEY_TAG, .length = 10};
 
 	assert_int_equal(v2p_write_mpt(fx->e->v2p, &none), -EINVAL);
+	assert_int_equal(v2p_write_mpt(fx->e->v2p, &tag), -EINVAL);
 	assert_int_equal(write_mpt(UINT64_MAX - 10, 20, 0), -EINVAL);
 	assert_int_equal(map(FX_PD, KEY, 5, 1, 0), V2P_KEY_ERR);
 	assert_int_equal(write_mpt(1000, 64, 0), 0);
@@ -116,7 +118,8 @@ static void v2p_invalidate_mpt__revokes(void **state)
 	assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, KEY), -ENOENT);
 	assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, 0), -ENOENT);
 	assert_int_equal(write_mpt(1000, 64, 0), 0);
-	assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, KEY + 256), -ENOENT);
+	assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, KEY + 0x10000), -ENOENT);
+	assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, KEY + 1), -ENOENT);
 	assert_int_equal(map(FX_PD, KEY, 1000, 1, 0), V2P_SUCCESS);
 	assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, KEY), 0);
 	assert_int_equal(map(FX_PD, KEY, 1000, 1, 0), V2P_KEY_ERR);

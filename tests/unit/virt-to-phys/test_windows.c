@@ -4,18 +4,18 @@
 #include "engine_fixture.h"
 
 enum {
-	REGION = 0x5505, /* 64 KiB at START, every right */
-	OTHER = 0x5506,	 /* the same of another client */
-	WINDOW = 0x5507,
-	WINDOW2 = 0x5508,
-	FAST = 0x5509,
+	REGION = 0x550500, /* 64 KiB at START, every right */
+	OTHER = 0x550600,  /* the same of another client */
+	WINDOW = 0x550700,
+	WINDOW2 = 0x550800,
+	FAST = 0x550900,
 	START = 0x40000,
 	BYTES = 0x10000,
 	PAGE = 0x1000,
 	QPN_1 = 0x101,
 	QPN_2 = 0x102,
 };
-#define TAG(n) ((uint32_t)(n) << MPT_KEY_TAG_SHIFT)
+#define TAG(n) ((uint32_t)(n))
 #define ALL    (ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC)
 
 static uint8_t bytes[BYTES];
@@ -170,9 +170,9 @@ static void bind__refusals(void **state)
 	uint32_t key = WINDOW2 | TAG(1);
 
 	make();
-	assert_int_equal(write_entry(0x550a, FX_PD, ACCESS_MW_BIND, 0), 0);
-	assert_int_equal(write_entry(0x550b, FX_PD, ACCESS_LOCAL_WRITE, 0), 0);
-	assert_int_equal(write_entry(0x550c, FX_PD, ACCESS_MW_BIND | ACCESS_ZERO_BASED, 0), 0);
+	assert_int_equal(write_entry(0x550a00, FX_PD, ACCESS_MW_BIND, 0), 0);
+	assert_int_equal(write_entry(0x550b00, FX_PD, ACCESS_LOCAL_WRITE, 0), 0);
+	assert_int_equal(write_entry(0x550c00, FX_PD, ACCESS_MW_BIND | ACCESS_ZERO_BASED, 0), 0);
 	assert_int_equal(BIND(0x7707), V2P_KEY_ERR);
 	assert_int_equal(BIND(key ^ 0x10000), V2P_KEY_ERR); /* bits that are not the client's */
 	assert_int_equal(BIND(REGION | TAG(1)), V2P_KEY_ERR);
@@ -185,19 +185,19 @@ static void bind__refusals(void **state)
 	assert_int_equal(BIND(key, b->access |= ACCESS_LOCAL_WRITE), V2P_FLAGS_ERR);
 	assert_int_equal(BIND(key, b->access |= ACCESS_MW_BIND), V2P_FLAGS_ERR);
 	assert_int_equal(BIND(WINDOW, b->access |= ACCESS_ZERO_BASED), V2P_FLAGS_ERR);
-	assert_int_equal(BIND(key, b->parent = 0x550b), V2P_FLAGS_ERR);
-	assert_int_equal(BIND(key, b->parent = 0x550c, b->start = 0), V2P_FLAGS_ERR);
+	assert_int_equal(BIND(key, b->parent = 0x550b00), V2P_FLAGS_ERR);
+	assert_int_equal(BIND(key, b->parent = 0x550c00, b->start = 0), V2P_FLAGS_ERR);
 	assert_int_equal(
-		BIND(key, b->parent = 0x550a, b->access = ACCESS_REMOTE_WRITE), V2P_FLAGS_ERR);
+		BIND(key, b->parent = 0x550a00, b->access = ACCESS_REMOTE_WRITE), V2P_FLAGS_ERR);
 	assert_int_equal(
-		BIND(key, b->parent = 0x550a, b->access = ACCESS_REMOTE_ATOMIC), V2P_FLAGS_ERR);
+		BIND(key, b->parent = 0x550a00, b->access = ACCESS_REMOTE_ATOMIC), V2P_FLAGS_ERR);
 	assert_int_equal(BIND(key, b->length = 0), V2P_LENGTH_ERR);
 	assert_int_equal(BIND(key, b->start = START - 1), V2P_LENGTH_ERR);
 	assert_int_equal(BIND(key, b->length = BYTES - PAGE + 1), V2P_LENGTH_ERR);
 	assert_int_equal(BIND(key, b->length = UINT64_MAX), V2P_LENGTH_ERR);
 	assert_int_equal(held(REGION), 0);
 	assert_int_equal(held(OTHER), 0);
-	assert_int_equal(BIND(key, b->parent = 0x550a), V2P_SUCCESS);
+	assert_int_equal(BIND(key, b->parent = 0x550a00), V2P_SUCCESS);
 	assert_int_equal(v2p_invalidate_mpt(v, WINDOW2), 0);
 	assert_int_equal(BIND(key), V2P_KEY_ERR); /* is not there any more */
 }
@@ -281,7 +281,7 @@ static void fast__refusals(void **state)
 	static const uint64_t out[] = {START + BYTES - PAGE, START + BYTES};
 
 	make();
-	assert_int_equal(write_entry(0x550a, FX_PD, ACCESS_MW_BIND, 0), 0);
+	assert_int_equal(write_entry(0x550a00, FX_PD, ACCESS_MW_BIND, 0), 0);
 	assert_int_equal(REGISTER(r->key = WINDOW2), V2P_KEY_ERR);
 	assert_int_equal(REGISTER(r->key = REGION), V2P_KEY_ERR);
 	assert_int_equal(REGISTER(r->key ^= 0x10000), V2P_KEY_ERR);
@@ -291,7 +291,7 @@ static void fast__refusals(void **state)
 	assert_int_equal(REGISTER(r->access = ACCESS_REMOTE_WRITE), V2P_FLAGS_ERR);
 	assert_int_equal(REGISTER(r->access |= ACCESS_MW_BIND), V2P_FLAGS_ERR);
 	assert_int_equal(REGISTER(r->access |= ACCESS_ZERO_BASED), V2P_FLAGS_ERR);
-	assert_int_equal(REGISTER(r->parent = 0x550a), V2P_FLAGS_ERR);
+	assert_int_equal(REGISTER(r->parent = 0x550a00), V2P_FLAGS_ERR);
 	assert_int_equal(REGISTER(r->length = 0), V2P_LENGTH_ERR);
 	assert_int_equal(REGISTER(r->length = UINT64_MAX - PAGE), V2P_LENGTH_ERR);
 	assert_int_equal(REGISTER(r->iova = UINT64_MAX - 1), V2P_LENGTH_ERR);

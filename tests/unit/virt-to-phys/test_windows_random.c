@@ -11,14 +11,14 @@
 enum {
 	REGIONS = 4, /* two of each domain */
 	ENTRIES = 6, /* over them: windows of both types, fast keys */
-	REGION_KEY = 0x5510,
-	ENTRY_KEY = 0x5520,
 	BYTES = 0x8000,
 	PAGE = 0x1000,
 	STEPS = 300000,
 	RACE_STEPS = 200000,
 };
-#define START(region) (0x100000ull * ((region) + 1))
+#define START(region)	   (0x100000ull * ((region) + 1))
+#define REGION_KEY(region) (0x554000u + ((uint32_t)(region) << KEY_TAG_BITS))
+#define ENTRY_KEY(entry)   (0x556000u + ((uint32_t)(entry) << KEY_TAG_BITS))
 
 static uint8_t memory[REGIONS][BYTES] __attribute__((aligned(4096)));
 
@@ -47,7 +47,7 @@ static uint32_t kind_of(unsigned entry)
 
 static int region_make(unsigned i)
 {
-	struct mpt_entry m = {.key = REGION_KEY + i,
+	struct mpt_entry m = {.key = REGION_KEY(i),
 		.pd = pd_of(i),
 		.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_READ | ACCESS_MW_BIND,
 		.start = START(i),
@@ -59,7 +59,7 @@ static int region_make(unsigned i)
 
 static int entry_make(unsigned i)
 {
-	struct mpt_entry m = {.key = ENTRY_KEY + i, .pd = pd_of(i), .flags = kind_of(i)};
+	struct mpt_entry m = {.key = ENTRY_KEY(i), .pd = pd_of(i), .flags = kind_of(i)};
 
 	return v2p_write_mpt(fx->e->v2p, &m);
 }
@@ -77,7 +77,7 @@ static bool region_there[REGIONS];
 
 static uint32_t random_key(unsigned entry)
 {
-	return (ENTRY_KEY + entry) | rnd(4) << MPT_KEY_TAG_SHIFT;
+	return ENTRY_KEY(entry) | rnd(4);
 }
 
 static bool in_region(uint64_t start, uint64_t length, unsigned region)
@@ -90,7 +90,7 @@ static void random_bind(unsigned i)
 {
 	unsigned region = rnd(REGIONS);
 	struct v2p_bind b = {.key = random_key(i),
-		.parent = REGION_KEY + region,
+		.parent = REGION_KEY(region),
 		.pd = rnd(8) ? pd_of(i) : pd_of(i + 1),
 		.qpn = 1 + rnd(2),
 		.access = ACCESS_REMOTE_WRITE,
@@ -119,7 +119,7 @@ static void random_register(unsigned i)
 	unsigned region = rnd(REGIONS), n = 1 + rnd(3), first = rnd(BYTES / PAGE);
 	uint64_t page[3];
 	struct v2p_registration r = {.key = random_key(i),
-		.parent = REGION_KEY + region,
+		.parent = REGION_KEY(region),
 		.pd = pd_of(i),
 		.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE,
 		.iova = 0x7000000 + rnd(PAGE),
@@ -173,14 +173,14 @@ static void random_region(unsigned region)
 		region_there[region] = true;
 		return;
 	}
-	rc = v2p_invalidate_mpt(fx->e->v2p, REGION_KEY + region);
+	rc = v2p_invalidate_mpt(fx->e->v2p, REGION_KEY(region));
 	assert_int_equal(rc, lying_over(region) ? -EBUSY : 0);
 	region_there[region] = rc != 0;
 }
 
 static void random_entry(unsigned i)
 {
-	assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, ENTRY_KEY + i), 0);
+	assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, ENTRY_KEY(i)), 0);
 	assert_int_equal(entry_make(i), 0);
 	model[i].key = 0;
 }
@@ -235,10 +235,10 @@ static void random__as_a_plain_model(void **state)
 			random_access(i);
 	}
 	for (unsigned i = 0; i < ENTRIES; i++)
-		assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, ENTRY_KEY + i), 0);
+		assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, ENTRY_KEY(i)), 0);
 	for (unsigned i = 0; i < REGIONS; i++)
 		if (region_there[i])
-			assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, REGION_KEY + i), 0);
+			assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, REGION_KEY(i)), 0);
 }
 
 /* ---- threads ---- */
@@ -255,8 +255,8 @@ static void *changer(void *arg)
 	(void)arg;
 	for (uint32_t n = 0; n < RACE_STEPS; n++) {
 		unsigned region = n & 2;
-		struct v2p_bind b = {.key = ENTRY_KEY,
-			.parent = REGION_KEY + region,
+		struct v2p_bind b = {.key = ENTRY_KEY(0),
+			.parent = REGION_KEY(region),
 			.pd = FX_PD,
 			.access = ACCESS_REMOTE_WRITE,
 			.start = START(region) + (region ? BYTES - 64 : 0),
@@ -285,10 +285,10 @@ static void *user(void *arg)
 			uint64_t va = START(region) + BYTES - 64, run;
 			uint8_t *at;
 
-			if (v2p_map_remote(&port, V2P_EE_DATA, FX_PD, 1, ENTRY_KEY, va, 64,
+			if (v2p_map_remote(&port, V2P_EE_DATA, FX_PD, 1, ENTRY_KEY(0), va, 64,
 				    ACCESS_REMOTE_WRITE, &at, &run) == V2P_SUCCESS)
 				wrong += at != memory[region] + BYTES - 64;
-			if (v2p_map_remote(&port, V2P_EE_DATA, FX_PD, 1, ENTRY_KEY, START(2), 64,
+			if (v2p_map_remote(&port, V2P_EE_DATA, FX_PD, 1, ENTRY_KEY(0), START(2), 64,
 				    ACCESS_REMOTE_WRITE, &at, &run) == V2P_SUCCESS)
 				wrong++; /* nobody ever bound that */
 		}
@@ -308,7 +308,7 @@ static void race__readers_see_one_entry_or_none(void **state)
 	assert_int_equal(pthread_create(&threads[1], NULL, user, NULL), 0);
 	/* The control thread: takes the region away whenever it may, and gives it back. */
 	while (!__atomic_load_n(&over, __ATOMIC_ACQUIRE)) {
-		if (v2p_invalidate_mpt(fx->e->v2p, REGION_KEY + 2)) {
+		if (v2p_invalidate_mpt(fx->e->v2p, REGION_KEY(2))) {
 			refused++;
 			continue;
 		}
@@ -320,9 +320,9 @@ static void race__readers_see_one_entry_or_none(void **state)
 	assert_true((uintptr_t)ok > 0);
 	assert_int_equal((uintptr_t)wrong, 0);
 	assert_true(refused + gone > 0);
-	assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, ENTRY_KEY), 0);
+	assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, ENTRY_KEY(0)), 0);
 	for (unsigned i = 0; i < REGIONS; i++) /* nothing is counted any more */
-		assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, REGION_KEY + i), 0);
+		assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, REGION_KEY(i)), 0);
 }
 
 int main(void)

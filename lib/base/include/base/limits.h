@@ -19,8 +19,9 @@ enum {
 	CQN_BITS = 24,
 	CQ_LOG_MAX = 24,	 /* places of one CQ */
 	QPN_INDEX_BITS_MAX = 17, /* at least 7 bits of a QPN change on reuse */
-	KEY_INDEX_BITS_MAX = 20, /* at least 12 bits of a key change on reuse: eight of
-				   them are the tag, v2p.h */
+	KEY_TAG_BITS = 8,	 /* of a key, the lowest: v2p.h */
+	KEY_INDEX_BITS_MAX = 20, /* at least 12 bits of a key change on reuse: the tag, and what
+				   lies above the index */
 	MTT_INDEX_BITS_MAX = 24, /* 64 GiB in pages of 4 KiB */
 	WQE_UNIT_BYTES = 16,
 	WQE_UNITS_MAX = 63, /* the size field nds has 6 bits */

@@ -193,10 +193,10 @@ SOFTHCA_API struct softhca_mw *softhca_alloc_mw(struct softhca_pd *pd, enum soft
 SOFTHCA_API int softhca_dealloc_mw(struct softhca_mw *mw);
 
 /* The key with the next tag: the part, 8 bits, that the owner of a window or of a region of
- * softhca_alloc_mr() chooses. (In our keys these are the upper bits.) */
+ * softhca_alloc_mr() chooses, bits 7:0 of it. The same as ibv_inc_rkey(). */
 static inline uint32_t softhca_inc_rkey(uint32_t rkey)
 {
-	return rkey + (1u << 24);
+	return (rkey & ~0xffu) | ((rkey + 1) & 0xff);
 }
 
 /* ---- completion queues and events ---- */

@@ -26,7 +26,7 @@ enum ceu_op {
 	CEU_INIT_HCA = 0x07,	  /* in: struct ceu_init_hca; before it and after CLOSE_HCA all but
 				     queries and NOP get BAD_SYS_STATE */
 	CEU_CLOSE_HCA = 0x08,	  /* BAD_SYS_STATE while there are contexts or MPT entries */
-	CEU_SW2HW_MPT = 0x0d,	  /* modifier: index; in: struct mpt_entry, key & mask == index */
+	CEU_SW2HW_MPT = 0x0d,	  /* modifier: index, as the key says; in: struct mpt_entry */
 	CEU_HW2SW_MPT = 0x0f,	  /* modifier: key */
 	CEU_WRITE_MTT = 0x11,	  /* modifier: how many; in: struct ceu_write_mtt */
 	CEU_MAP_EQ = 0x12,	  /* modifier: EQN, bit 31: unmap; in: struct ceu_event_mask */

@@ -99,7 +99,7 @@ struct wqe_data {
 
 /*
  * Two units: binds a memory window (ours, as are those of LOCAL_INV and REG_MR). Who binds or
- * registers chooses the key's tag (31:24); the rest of it is as the daemon gave it. RC and UC.
+ * registers chooses the key's tag (7:0); the rest of it is as the daemon gave it. RC and UC.
  */
 struct wqe_bind {
 	uint32_t key;	   /* of the window, with its new tag */

@@ -15,16 +15,18 @@
  * invalidation waits for every lcore to pass a quiescent state before the memory goes away.
  *
  * A key, lkey == rkey:
- *   31:24   tag. Whoever binds a window or registers fast chooses it anew (MPT_KEY_TAG); of other
- *           keys it is random
- *   23:n    random, differs with each reuse of the index; at least four bits (n <= 20)
- *   n-1:0   index of the MPT entry
- * All but the tag are the entry's for as long as its owner has it (mpt_entry.owned).
+ *   31:8+n   random, differs with each reuse of the index; at least four bits (n <= 20)
+ *   7+n:8    index of the MPT entry
+ *   7:0      tag. Whoever binds a window or registers fast chooses it anew, libibverbs' programs by
+ *            ibv_inc_rkey(), which knows these bits alone; of other keys it is random
+ * All but the tag are the entry's for as long as its owner has it (mpt_entry.owned). They are not
+ * all zero, so that no choice of a tag makes the key 0, which no entry has.
  */
 #include <stdint.h>
 #include <stdbool.h>
 #include <rte_branch_prediction.h>
 #include "base/counters.h"
+#include "base/limits.h"
 #include "host-abi/control.h"
 #include "virt-to-phys/tpt_cache.h"
 #include "virt-to-phys/tpt_metadata.h"
@@ -57,8 +59,7 @@ enum v2p_channel {
 /* With them: the address is an offset into the region (RELATIVE ADDR; without it ABSOLUTE ADDR). */
 #define V2P_RELATIVE (1u << 26)
 
-#define MPT_KEY_TAG	  0xff000000u
-#define MPT_KEY_TAG_SHIFT 24
+#define MPT_KEY_TAG ((1u << KEY_TAG_BITS) - 1)
 
 /* Pages of a fast registration. */
 #define V2P_LOG_PAGE_MIN 12
@@ -231,9 +232,9 @@ int v2p_unmap_icm(struct v2p *v, uint64_t virt, uint32_t pages);
 /* Could all chunks of a range be unmapped? The same answers. */
 int v2p_may_unmap_icm(const struct v2p *v, uint64_t virt, uint32_t pages);
 
-/* SW2HW_MPT and HW2SW_MPT. The caller chose entry->key with index = key & mask, and quiesces
- * after invalidating. 0, -EEXIST (index in use), -EINVAL (wraps, empty key, unknown flags, pages
- * outside of the MTT), -ENOENT (no ICM there), -ENOMEM. */
+/* SW2HW_MPT and HW2SW_MPT. The caller chose entry->key, which says the index, and quiesces
+ * after invalidating. 0, -EEXIST (index in use), -EINVAL (wraps, nothing in the key but a tag,
+ * unknown flags, pages outside of the MTT), -ENOENT (no ICM there), -ENOMEM. */
 int v2p_write_mpt(struct v2p *v, const struct mpt_entry *entry);
 /* `key` as it was given to v2p_write_mpt(). 0 (also when it is invalid already), -ENOENT, -EBUSY:
  * windows or fast-registered regions lie over its memory. */
@@ -245,7 +246,7 @@ int v2p_write_mtt(struct v2p *v, uint32_t first, const uint64_t *pages, uint32_t
 
 /*
  * A consistent copy of the entry at the key's index, whatever its tag. Any lcore. False: nobody
- * owns it, under these bits of the key below the tag, or it is just being changed.
+ * owns it, under these bits of the key above the tag, or it is just being changed.
  */
 bool v2p_entry_get(const struct v2p *v, uint32_t key, struct mpt_entry *copy);
 
@@ -322,7 +323,7 @@ void v2p_count_error(struct counters *c, enum v2p_state s);
 /* Where in the MPT a key's entry lies. Any lcore: INIT_HCA may change how many there are. */
 static inline uint32_t v2p_index(const struct v2p *v, uint32_t key)
 {
-	return key & __atomic_load_n(&v->mask, __ATOMIC_RELAXED);
+	return key >> KEY_TAG_BITS & __atomic_load_n(&v->mask, __ATOMIC_RELAXED);
 }
 
 /* Reads the words that an access is checked by, if the entry is cached and nobody changes its set.
