@@ -238,32 +238,40 @@ uint64_t sim_map(struct sim *s, int node, uint64_t bytes, uint32_t *key)
 	return mpt.start - n->va;
 }
 
-static void make_qp(struct sim *s, int node, unsigned i, const struct sim_params *p)
+/* A queue pair of that number over the memory that there is. */
+static void make_context(struct sim *s, int node, unsigned i, uint32_t qpn)
 {
 	struct sim_node *n = &s->node[node];
 	struct sim_qp *q = &n->qp[i];
-	struct ceu_qp make = {.service = p->service,
+	struct ceu_qp make = {.service = s->params.service,
 		.client = 0,
 		.pd = CLIENT_PD,
 		.cqn_snd = n->cqn,
 		.cqn_rcv = n->cqn,
+		.sq = q->sq,
 		.sq_bytes = SIM_SQ_ENTRIES * SIM_STRIDE,
+		.rq = s->params.srq ? NULL : q->rq,
 		.rq_stride = SIM_RQ_STRIDE,
-		.rq_entries = SIM_RQ_ENTRIES};
+		.rq_entries = s->params.srq ? 0 : SIM_RQ_ENTRIES,
+		.srqn = n->srq.srqn,
+		.record = q->record};
+
+	q->qpn = qpn;
+	must(ceu_map_context(n->ceu, CEU_CONTEXT_QP, qpn), "MAP_ICM");
+	must(ceu_exec(n->ceu, CEU_SW2HW_QP, qpn, &make, sizeof(make), NULL, 0), "SW2HW_QP");
+}
+
+static void make_qp(struct sim *s, int node, unsigned i, const struct sim_params *p)
+{
+	struct sim_qp *q = &s->node[node].qp[i];
 
 	q->qpn = p->identity[node] ? p->identity[node]->qpn + i : 0x10000 * (node + 2) + i + 1;
-	if (!n->hca)
+	if (!s->node[node].hca)
 		return;
-	q->sq = make.sq = zeroed(make.sq_bytes);
-	q->rq = make.rq = zeroed(SIM_RQ_ENTRIES * SIM_RQ_STRIDE);
-	if (p->srq) {
-		make.srqn = n->srq.srqn;
-		make.rq = NULL;
-		make.rq_entries = 0;
-	}
-	q->record = make.record = zeroed(sizeof(*q->record));
-	must(ceu_map_context(n->ceu, CEU_CONTEXT_QP, q->qpn), "MAP_ICM");
-	must(ceu_exec(n->ceu, CEU_SW2HW_QP, q->qpn, &make, sizeof(make), NULL, 0), "SW2HW_QP");
+	q->sq = zeroed(SIM_SQ_ENTRIES * SIM_STRIDE);
+	q->rq = zeroed(SIM_RQ_ENTRIES * SIM_RQ_STRIDE);
+	q->record = zeroed(sizeof(*q->record));
+	make_context(s, node, i, q->qpn);
 }
 
 const uint8_t sim_macs[2][6] = {{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}};
@@ -319,6 +327,15 @@ void sim_modify(struct sim *s, int node, unsigned qp, enum qp_state to, uint32_t
 	must(ceu_exec(s->node[node].ceu, row->op, m.attr.qpn, &m, sizeof(m), NULL, 0), "MODIFY_QP");
 	if (to == QP_RST)
 		empty_queues(&s->node[node].qp[qp]);
+}
+
+void sim_renew(struct sim *s, int node, unsigned qp)
+{
+	struct sim_qp *q = &s->node[node].qp[qp];
+
+	must(ceu_exec(s->node[node].ceu, CEU_HW2SW_QP, q->qpn, NULL, 0, NULL, 0), "HW2SW_QP");
+	empty_queues(q);
+	make_context(s, node, qp, q->qpn + SIM_QPS);
 }
 
 static void connect_qp(struct sim *s, int node, unsigned i)

@@ -153,6 +153,9 @@ void sim_reset(struct sim *s, const struct sim_params *p);
  */
 void sim_modify(struct sim *s, int node, unsigned qp, enum qp_state to, uint32_t optional);
 
+/* Destroys a QP as it is and makes another one in its place, in RST, with another number. */
+void sim_renew(struct sim *s, int node, unsigned qp);
+
 /*
  * One more region of a node, every right: address space, of which only what is written takes
  * memory. Returns where it begins, as an offset for sim_sge.offset and sim_wr.remote; *key goes
