@@ -68,9 +68,11 @@ stress: deps $(STRESSED)-address/build.ninja $(STRESSED)-thread/build.ninja
 	SOFTHCA_BUILD=$(STRESSED)-thread SOFTHCA_STRESS_SECONDS=$(STRESS) ./tests/system/stress.sh
 	SOFTHCA_BUILD=$(STRESSED)-address SOFTHCA_HOSTILE_SECONDS=$(STRESS) ./tests/system/hostile.sh
 
+SANITISE_address := address,undefined
+SANITISE_thread := thread
 $(STRESSED)-%/build.ninja:
-	CC=clang-14 meson setup $(@D) --buildtype=debugoptimized -Db_sanitize=$* -Db_lundef=false \
-		-Db_lto=false
+	CC=clang-14 meson setup $(@D) --buildtype=debugoptimized -Db_lundef=false -Db_lto=false \
+		-Db_sanitize=$(SANITISE_$*)
 
 mutation: deps
 	./tests/mutation/mutate --folder $(MUTATED) $(FILES)
