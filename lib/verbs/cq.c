@@ -2,8 +2,13 @@
 /*
  * Completion queues: made, resized, destroyed, polled (hot), armed. Any thread.
  */
+#include <sched.h>
 #include <stdlib.h>
 #include "verbs_priv.h"
+
+/* Programs poll as if the device were not a program, too, which may need this very core: so many
+ * empty polls, some microseconds, and the core is offered to others. */
+enum { POLLS_TO_YIELD = 512 };
 
 /* A completion of libsofthca is one of verbs: the same numbers at the same places. */
 #define SAME_PLACE(field)                                                                          \
@@ -132,11 +137,24 @@ VERBS_PUBLIC int ibv_destroy_cq(struct ibv_cq *ibv)
 
 /* ---- polled and armed ---- */
 
-int shca_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
+void found_empty(struct shca_cq *cq)
 {
-	int done = softhca_poll_cq(to_shca_cq(cq)->cq, n, (struct softhca_wc *)wc);
+	uint32_t times = __atomic_load_n(&cq->empty, __ATOMIC_RELAXED) + 1;
 
-	return unlikely(done < 0) ? -1 : done;
+	__atomic_store_n(&cq->empty, times, __ATOMIC_RELAXED);
+	if (unlikely(times % POLLS_TO_YIELD == 0))
+		sched_yield();
+}
+
+int shca_poll_cq(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
+{
+	struct shca_cq *cq = to_shca_cq(ibv);
+	int done = softhca_poll_cq(cq->cq, n, (struct softhca_wc *)wc);
+
+	if (likely(done > 0))
+		return done;
+	found_empty(cq);
+	return done < 0 ? -1 : 0;
 }
 
 int shca_req_notify_cq(struct ibv_cq *cq, int solicited_only)

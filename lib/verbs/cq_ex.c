@@ -16,8 +16,10 @@ static inline int take(struct shca_cq *cq)
 {
 	int done = softhca_poll_cq(cq->cq, 1, &cq->now);
 
-	if (done != 1)
+	if (unlikely(done != 1)) {
+		found_empty(cq);
 		return done == 0 ? ENOENT : EIO;
+	}
 	cq->ex.status = (enum ibv_wc_status)cq->now.status;
 	cq->ex.wr_id = cq->now.wr_id;
 	return 0;

@@ -102,6 +102,7 @@ struct shca_cq {
 	};
 	struct softhca_cq *cq;
 	struct softhca_wc now; /* where an extended poll stands: cq_ex.c */
+	uint32_t empty;	       /* polls that found nothing; atomic */
 	uint32_t polled;       /* atomic; 1: a thread is between start_poll() and end_poll() */
 	bool single_thread;
 };
@@ -207,6 +208,8 @@ struct ibv_cq_ex *shca_create_cq_ex(struct ibv_context *c, struct ibv_cq_init_at
 int shca_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 int shca_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 int shca_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+/* A poll found nothing: lets others run now and then. */
+void found_empty(struct shca_cq *cq);
 /* The functions of an extended CQ for what `wc_flags` want. */
 void cq_ex_fill(struct shca_cq *cq, uint64_t wc_flags);
 
