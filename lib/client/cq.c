@@ -9,7 +9,7 @@
 #include "client_priv.h"
 
 enum {
-	CQ_ENTRIES_MIN = 16,
+	CQ_ENTRIES_MIN = 2,
 	IDLE_POLLS = 1 << 15, /* empty polls between two looks at the socket */
 };
 

@@ -111,7 +111,7 @@ VERBS_PUBLIC int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 
 	if (!rc)
 		cq->cqe = (int)softhca_cq_entries(to_shca_cq(cq)->cq);
-	return verbs_status(rc);
+	return verbs_status(rc == -EBUSY ? -EINVAL : rc); /* too small for what is in it */
 }
 
 int shca_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)

@@ -46,7 +46,8 @@ void bind_info_convert(const struct ibv_mw_bind_info *from, struct softhca_mw_bi
 	to->mr = from->mr ? to_shca_mr(from->mr)->mr : NULL;
 	to->addr = from->addr;
 	to->length = from->length;
-	to->access = from->mw_access_flags;
+	/* Windows are there for peers; programs set it as they would for a region. */
+	to->access = from->mw_access_flags & ~(uint32_t)IBV_ACCESS_LOCAL_WRITE;
 }
 
 static void convert(

@@ -225,6 +225,7 @@ int qp_ex_fill(struct shca_qp *qp, uint64_t ops);
 void qp_ex_free(struct shca_qp *qp);
 int shca_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int shca_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+/* What a window is to be bound to, in libsofthca's form. */
 void bind_info_convert(const struct ibv_mw_bind_info *from, struct softhca_mw_bind_info *to);
 
 #endif

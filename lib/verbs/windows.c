@@ -43,18 +43,15 @@ int shca_dealloc_mw(struct ibv_mw *ibv)
 /* verbs.h has looked at the window's type and the region's domain. */
 int shca_bind_mw(struct ibv_qp *qp, struct ibv_mw *ibv, struct ibv_mw_bind *bind)
 {
-	const struct ibv_mw_bind_info *info = &bind->bind_info;
 	struct shca_mw *mw = to_shca_mw(ibv);
 	struct softhca_mw_bind ours = {
 		.wr_id = bind->wr_id,
 		.send_flags = bind->send_flags,
-		.bind_info = {.mr = info->mr ? to_shca_mr(info->mr)->mr : NULL,
-			.addr = info->addr,
-			.length = info->length,
-			.access = info->mw_access_flags},
 	};
-	int rc = softhca_bind_mw(to_shca_qp(qp)->qp, mw->mw, &ours);
+	int rc;
 
+	bind_info_convert(&bind->bind_info, &ours.bind_info);
+	rc = softhca_bind_mw(to_shca_qp(qp)->qp, mw->mw, &ours);
 	if (rc)
 		return verbs_status(rc);
 	ibv->rkey = mw->mw->rkey;
