@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "config/paths.h"
+#include "run.h"
 #include "view.h"
 
 enum { OPTION_SOCKET = 256, OPTION_PREFIX, OPTION_HCA, OPTION_DOT, OPTION_PROBE, OPTION_VERSION };
@@ -42,7 +43,8 @@ struct target {
 
 static void print_usage(FILE *out)
 {
-	fputs("usage: softhca [--socket PATH | --prefix NAME] [--hca NAME] [--json] COMMAND\n\n"
+	fputs("usage: softhca [--socket PATH | --prefix NAME] [--hca NAME] [--json] COMMAND\n"
+	      "       softhca run [-v] [--socket PATH] [--] PROGRAM [ARGUMENT]...\n\n"
 	      "  status [--probe]  ports, lcores, memory, clients; --probe measures how far lcores "
 	      "are apart\n"
 	      "  qp [QPN]          queue pairs, or all about one (with --hca)\n"
@@ -50,7 +52,9 @@ static void print_usage(FILE *out)
 	      "empty\n"
 	      "  counters [--all]  counters that are not 0, or all, with what they count\n"
 	      "  held              what is held for the clients: all 0 when none is there\n"
-	      "  topology [--dot]  the pipeline, drawn from its table; --dot for graphviz\n\n"
+	      "  topology [--dot]  the pipeline, drawn from its table; --dot for graphviz\n"
+	      "  run               a program written to libibverbs, on these devices (softhca run "
+	      "--help)\n\n"
 	      "  --socket PATH     control socket of the daemon, as given to softhcad\n"
 	      "  --prefix NAME     the daemon's name among DPDK processes, if daemon.prefix is "
 	      "set\n"
@@ -148,8 +152,11 @@ int main(int argc, char **argv)
 {
 	struct request r = {.hca = NULL};
 	struct target target = {.socket = NULL};
-	int code = parse(argc, argv, &target, &r);
+	int code;
 
+	if (argc > 1 && strcmp(argv[1], "run") == 0)
+		return run_program(argc - 1, argv + 1);
+	code = parse(argc, argv, &target, &r);
 	if (code >= 0)
 		return code;
 	if (optind == argc)

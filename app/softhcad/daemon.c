@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "daemon.h"
 #include "pipeline/message.h"
+#include "sysfs_tree.h"
 
 enum {
 #ifdef SOFTHCA_VISIBLE_POOLS
@@ -131,6 +132,10 @@ static int make_control(struct daemon *d)
 		LOG(ERR, "control socket %s: %s", d->config.daemon.socket, strerror(-ret));
 	else
 		LOG(INFO, "control socket %s", d->config.daemon.socket);
+	/* Now that it is certain that nobody else listens there. */
+	if (!ret)
+		sysfs_tree_make(d);
+	d->shown = !ret;
 	return ret;
 }
 
@@ -174,6 +179,9 @@ int daemon_start(struct daemon *d)
 void daemon_stop(struct daemon *d)
 {
 	telemetry_stop();
+	if (d->shown)
+		sysfs_tree_remove(d);
+	d->shown = false;
 	control_destroy(d->control);
 	d->control = NULL;
 	__atomic_store_n(&d->stop, 1, __ATOMIC_SEQ_CST);

@@ -44,6 +44,7 @@ struct daemon {
 	unsigned loop_count;
 	unsigned running; /* loops that have been launched */
 	uint32_t stop;	  /* atomic: tells the loops to end */
+	bool shown;	  /* sysfs_tree_make() was called */
 	pthread_mutex_t lock;
 	/* busy share of each loop over the last second, in 1/1000; control thread writes under the
 	 * lock */
@@ -77,6 +78,8 @@ int device_create(struct device *v, struct daemon *d, const struct hca_section *
 void device_destroy(struct device *v);
 /* What the control socket is told about it. */
 void device_describe(struct device *v, struct control_device *out);
+/* EUI-64 of its MAC address. */
+uint64_t device_guid(struct device *v);
 /* The port's turn: about every millisecond. */
 void device_poll(struct device *v, unsigned index);
 

@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include <rte_memory.h>
+#include "attributes.h"
 #include "base/log.h"
 #include "daemon.h"
 #include "wire/encap.h"
@@ -167,9 +168,14 @@ static uint16_t answer_vlan(void *ctx)
 	return v->section->port.vlan;
 }
 
-/* EUI-64 of the MAC address. */
-static uint64_t guid_of(const uint8_t mac[6])
+static int answer_attribute(void *ctx, const char *name, char *text, unsigned int bytes)
 {
+	return attribute_read(ctx, name, text, bytes);
+}
+
+uint64_t device_guid(struct device *v)
+{
+	const uint8_t *mac = v->hca->config.gids[0].src_mac;
 	const uint8_t eui[8] = {mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
 	uint64_t guid = 0;
 
@@ -180,14 +186,11 @@ static uint64_t guid_of(const uint8_t mac[6])
 
 void device_describe(struct device *v, struct control_device *out)
 {
-	struct port_info info;
-
-	port_info(v->port, &info);
-	*out = (struct control_device){.guid = guid_of(info.mac),
+	*out = (struct control_device){.guid = device_guid(v),
 		.hca = v->hca,
 		.ceu = v->ceu,
 		.kick_eventfd = v->kick_fd,
-		.ops = {answer_port, answer_gid, answer_resolve, answer_vlan},
+		.ops = {answer_port, answer_gid, answer_resolve, answer_vlan, answer_attribute},
 		.ctx = v};
 	memcpy(out->name, v->section->name, sizeof(v->section->name));
 }

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* softhca run: sets the environment of a libibverbs program and becomes it; see run.h. */
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "config/paths.h"
+#include "run.h"
+#include "softhca/softhca.h"
+
+enum {
+	EXIT_FAILED = 125,
+	EXIT_CANNOT_RUN = 126,
+	EXIT_NOT_FOUND = 127,
+	DEVICES_SHOWN = 16,
+	VALUE_BYTES = 4 * PATH_MAX,
+};
+
+#define DROP_IN	   "libibverbs.so.1"
+#define SYSFS_VIEW "libsofthca-sysfs.so"
+
+struct run {
+	const char *socket, *libdir; /* as given; NULL: not */
+	bool verbose;
+};
+
+/* The two libraries, and the folder to search first. */
+struct libraries {
+	char drop_in[PATH_MAX], sysfs_view[PATH_MAX], folder[PATH_MAX];
+};
+
+static void usage(FILE *out)
+{
+	fputs("usage: softhca run [-v] [--socket PATH] [--libdir FOLDER] [--] PROGRAM "
+	      "[ARGUMENT]...\n\n"
+	      "Runs a program written to libibverbs, and all that it starts, on softhca's "
+	      "devices.\n\n"
+	      "  -v, --verbose     say what is set, and which devices there are\n"
+	      "  --socket PATH     control socket of the daemon (SOFTHCA_SOCKET, or as usual)\n"
+	      "  --libdir FOLDER   where " DROP_IN " and " SYSFS_VIEW " lie\n"
+	      "                    (SOFTHCA_LIBDIR, or where they were installed or built)\n\n"
+	      "exit status: the program's; 125 softhca run failed, 126 PROGRAM cannot be run, 127 "
+	      "it "
+	      "is not there\n",
+		out);
+}
+
+/* -1: go on; else the exit code. */
+static int parse(int argc, char **argv, struct run *r)
+{
+	enum { OPTION_SOCKET = 256, OPTION_LIBDIR };
+	static const struct option options[] = {{"verbose", no_argument, NULL, 'v'},
+		{"socket", required_argument, NULL, OPTION_SOCKET},
+		{"libdir", required_argument, NULL, OPTION_LIBDIR},
+		{"help", no_argument, NULL, 'h'}, {0}};
+	int option;
+
+	/* +: what follows PROGRAM is PROGRAM's. */
+	while ((option = getopt_long(argc, argv, "+vh", options, NULL)) != -1) {
+		switch (option) {
+		case 'v':
+			r->verbose = true;
+			break;
+		case OPTION_SOCKET:
+			r->socket = optarg;
+			break;
+		case OPTION_LIBDIR:
+			r->libdir = optarg;
+			break;
+		case 'h':
+			usage(stdout);
+			return 0;
+		default:
+			usage(stderr);
+			return EXIT_FAILED;
+		}
+	}
+	if (optind < argc)
+		return -1;
+	fputs("softhca run: which program?\n", stderr);
+	usage(stderr);
+	return EXIT_FAILED;
+}
+
+/* ---- where the libraries are ---- */
+
+static bool found(struct libraries *l, const char *drop_in, const char *sysfs_view)
+{
+	int n = snprintf(l->folder, sizeof(l->folder), "%s", drop_in);
+
+	if (n >= (int)sizeof(l->folder) ||
+		snprintf(l->drop_in, PATH_MAX, "%s/" DROP_IN, drop_in) >= PATH_MAX ||
+		snprintf(l->sysfs_view, PATH_MAX, "%s/" SYSFS_VIEW, sysfs_view) >= PATH_MAX)
+		return false;
+	return access(l->drop_in, R_OK) == 0 && access(l->sysfs_view, R_OK) == 0;
+}
+
+/* The folder of this program; "" if unknown. */
+static void own_folder(char out[PATH_MAX])
+{
+	ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
+	char *slash;
+
+	out[n > 0 ? n : 0] = 0;
+	slash = strrchr(out, '/');
+	if (slash)
+		*slash = 0;
+}
+
+/* Beside this program in a build folder; where they are relative to it once installed, wherever
+ * that tree was moved to; where they were meant to be. */
+static bool find_usual(struct libraries *l)
+{
+	char here[PATH_MAX], a[PATH_MAX + 64], b[PATH_MAX + 64];
+
+	own_folder(here);
+	snprintf(a, sizeof(a), "%s/../lib/verbs", here);
+	snprintf(b, sizeof(b), "%s/../lib/sysfs-view", here);
+	if (found(l, a, b))
+		return true;
+	snprintf(a, sizeof(a), "%s/../" SOFTHCA_LIBDIR_BELOW "/softhca", here);
+	return found(l, a, a) || found(l, SOFTHCA_LIBDIR "/softhca", SOFTHCA_LIBDIR "/softhca");
+}
+
+static void shorten(char path[PATH_MAX])
+{
+	char real[PATH_MAX];
+
+	if (realpath(path, real))
+		memcpy(path, real, PATH_MAX);
+}
+
+static int find_libraries(const struct run *r, struct libraries *l)
+{
+	const char *given = r->libdir ? r->libdir : getenv("SOFTHCA_LIBDIR");
+
+	if (given && *given ? !found(l, given, given) : !find_usual(l)) {
+		fprintf(stderr, "softhca run: %s or %s is not there: see --libdir\n", l->drop_in,
+			l->sysfs_view);
+		return EXIT_FAILED;
+	}
+	/* The folder by its name, the libraries in it by theirs: a link keeps its name. */
+	shorten(l->folder);
+	snprintf(l->drop_in, PATH_MAX, "%.4000s/" DROP_IN, l->folder);
+	shorten(l->sysfs_view);
+	if (!strpbrk(l->drop_in, " :") && !strpbrk(l->sysfs_view, " :"))
+		return 0;
+	fprintf(stderr,
+		"softhca run: the dynamic loader takes no folder with a blank or colon in "
+		"its name: %s\n",
+		l->folder);
+	return EXIT_FAILED;
+}
+
+/* ---- the daemon ---- */
+
+static int socket_path(const struct run *r, char out[PATH_MAX])
+{
+	const char *given = r->socket ? r->socket : getenv("SOFTHCA_SOCKET");
+	char usual[PATHS_BYTES_MAX], here[PATH_MAX];
+	int n;
+
+	if (!given || !*given) {
+		if (access(SOFTHCA_SOCKET_DEFAULT, F_OK) == 0)
+			snprintf(usual, sizeof(usual), "%s", SOFTHCA_SOCKET_DEFAULT);
+		else if (paths_default_socket(usual, sizeof(usual)))
+			return -ENAMETOOLONG;
+		given = usual;
+	}
+	if (given[0] == '/' || !getcwd(here, sizeof(here)))
+		n = snprintf(out, PATH_MAX, "%s", given);
+	else
+		n = snprintf(out, PATH_MAX, "%.3900s/%s", here, given);
+	return n >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+static void show_devices(const struct softhca_device_info *list, int n)
+{
+	for (int i = 0; i < n && i < DEVICES_SHOWN; i++)
+		fprintf(stderr, "softhca run: device %s, port %s, %u Mb/s, %u GIDs\n", list[i].name,
+			list[i].port.state == SOFTHCA_PORT_ACTIVE ? "active" : "down",
+			list[i].port.speed_mbps, list[i].port.gid_count);
+}
+
+static int find_daemon(const struct run *r, char path[PATH_MAX])
+{
+	struct softhca_device_info list[DEVICES_SHOWN];
+	int n = socket_path(r, path);
+
+	if (!n)
+		n = softhca_device_list(path, list, DEVICES_SHOWN);
+	if (n >= 0) {
+		if (r->verbose)
+			show_devices(list, n);
+		return 0;
+	}
+	fprintf(stderr,
+		n == -EPROTO ? "softhca run: the daemon at %s is of another version (%s)\n"
+			     : "softhca run: no daemon answers at %s: %s\n"
+			       "Start one (softhcad), or say where it listens: --socket or "
+			       "SOFTHCA_SOCKET.\n",
+		path, strerror(-n));
+	return EXIT_FAILED;
+}
+
+/* ---- the environment ---- */
+
+static int set(const struct run *r, const char *name, const char *value)
+{
+	if (setenv(name, value, 1)) {
+		perror("softhca run: environment");
+		return EXIT_FAILED;
+	}
+	if (r->verbose)
+		fprintf(stderr, "softhca run: %s=%s\n", name, value);
+	return 0;
+}
+
+/* In front of what is there already. */
+static int put_before(const struct run *r, const char *name, const char *value)
+{
+	const char *old = getenv(name);
+	char both[VALUE_BYTES];
+
+	if (!old || !*old)
+		return set(r, name, value);
+	if (snprintf(both, sizeof(both), "%s:%s", value, old) >= (int)sizeof(both)) {
+		fprintf(stderr, "softhca run: %s is too long\n", name);
+		return EXIT_FAILED;
+	}
+	return set(r, name, both);
+}
+
+static int set_environment(const struct run *r, const struct libraries *l, const char *socket)
+{
+	char preload[2 * PATH_MAX];
+	int code = set(r, "SOFTHCA_SOCKET", socket);
+
+	/* For programs that load libibverbs.so by name, later; and for those that are linked with
+	 * it, whatever search path they carry. */
+	if (!code)
+		code = put_before(r, "LD_LIBRARY_PATH", l->folder);
+	snprintf(preload, sizeof(preload), "%s:%s", l->drop_in, l->sysfs_view);
+	return code ? code : put_before(r, "LD_PRELOAD", preload);
+}
+
+int run_program(int argc, char **argv)
+{
+	static struct libraries libraries;
+	char socket[PATH_MAX];
+	struct run r = {.socket = NULL};
+	int code = parse(argc, argv, &r);
+
+	if (code >= 0)
+		return code;
+	code = find_libraries(&r, &libraries);
+	if (!code)
+		code = find_daemon(&r, socket);
+	if (!code)
+		code = set_environment(&r, &libraries, socket);
+	if (code)
+		return code;
+	execvp(argv[optind], argv + optind);
+	code = errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+	fprintf(stderr, "softhca run: %s: %s\n", argv[optind], strerror(errno));
+	return code;
+}

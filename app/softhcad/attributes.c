@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The attributes of a device as sysfs has them: names, forms and units are those of the kernel's
+ * RDMA class, which is what programs parse; see attributes.h. Reads port and counters, changes
+ * nothing. Control thread.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "attributes.h"
+#include "daemon.h"
+
+/* A text under way. */
+struct text {
+	char *at;
+	unsigned int bytes;
+};
+
+/* One attribute, or a folder of numbered or named ones. */
+struct attribute {
+	const char *name;
+	bool live;
+	int (*write)(struct device *v, struct text *out, unsigned int i);
+	unsigned int (*count)(struct device *v); /* of a folder's entries; NULL: no folder */
+	const char *(*entry)(unsigned int i);	 /* their names; NULL: numbers */
+	unsigned int number;			 /* passed to write when it is no folder */
+};
+
+static int say(struct text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static int say(struct text *out, const char *format, ...)
+{
+	va_list arguments;
+	int n;
+
+	va_start(arguments, format);
+	n = vsnprintf(out->at, out->bytes, format, arguments);
+	va_end(arguments);
+	return n < 0 || (unsigned int)n >= out->bytes ? -ENOSPC : n;
+}
+
+/* ---- the device ---- */
+
+static int write_node_type(struct device *v, struct text *out, unsigned int i)
+{
+	return say(out, "1: CA\n");
+}
+
+static int write_guid(struct device *v, struct text *out, unsigned int i)
+{
+	uint64_t guid = device_guid(v);
+
+	return say(out, "%04x:%04x:%04x:%04x\n", (unsigned)(guid >> 48),
+		(unsigned)(guid >> 32 & 0xffff), (unsigned)(guid >> 16 & 0xffff),
+		(unsigned)(guid & 0xffff));
+}
+
+static int write_description(struct device *v, struct text *out, unsigned int i)
+{
+	return say(out, "softhca %s\n", v->section->name);
+}
+
+static int write_version(struct device *v, struct text *out, unsigned int i)
+{
+	return say(out, "%s\n", SOFTHCA_VERSION);
+}
+
+static int write_board(struct device *v, struct text *out, unsigned int i)
+{
+	return say(out, "softhca\n");
+}
+
+static int write_number(struct device *v, struct text *out, unsigned int i)
+{
+	return say(out, "%u\n", i);
+}
+
+static int write_hex(struct device *v, struct text *out, unsigned int i)
+{
+	return say(out, "0x%x\n", i);
+}
+
+static int write_numa(struct device *v, struct text *out, unsigned int i)
+{
+	return say(out, "-1\n");
+}
+
+/* All that there are: nothing is near to a device that is a program. */
+static int write_cpus(struct device *v, struct text *out, unsigned int as_list)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	struct text rest = *out;
+	int n;
+
+	if (as_list)
+		return say(out, "0-%ld\n", cpus - 1);
+	for (long word = (cpus - 1) / 32; word >= 0; word--) {
+		long left = cpus - word * 32;
+
+		n = say(&rest, word ? "%08x," : "%08x\n",
+			left >= 32 ? UINT32_MAX : (1u << left) - 1);
+		if (n < 0)
+			return n;
+		rest.at += n;
+		rest.bytes -= n;
+	}
+	return (int)(rest.at - out->at);
+}
+
+/* ---- the port ---- */
+
+static bool is_active(struct device *v)
+{
+	struct port_info info;
+
+	port_info(v->port, &info);
+	return info.link_up && info.path_mtu_bytes;
+}
+
+static int write_state(struct device *v, struct text *out, unsigned int i)
+{
+	return say(out, is_active(v) ? "4: ACTIVE\n" : "1: DOWN\n");
+}
+
+static int write_physical_state(struct device *v, struct text *out, unsigned int i)
+{
+	return say(out, is_active(v) ? "5: LinkUp\n" : "3: Disabled\n");
+}
+
+/* Lanes and kind of lane, the nearest from below. An unknown speed is shown as the slowest. */
+static int write_rate(struct device *v, struct text *out, unsigned int i)
+{
+	static const struct {
+		uint32_t mbps;
+		const char *lanes;
+	} rates[] = {{400000, "4X NDR"}, {200000, "4X HDR"}, {100000, "4X EDR"}, {50000, "1X HDR"},
+		{40000, "4X FDR10"}, {25000, "1X EDR"}, {20000, "4X DDR"}, {10000, "1X FDR10"}};
+	struct port_info info;
+
+	port_info(v->port, &info);
+	for (unsigned k = 0; k < sizeof(rates) / sizeof(rates[0]); k++) {
+		if (info.link_speed_mbps >= rates[k].mbps)
+			return say(out, "%u Gb/sec (%s)\n", rates[k].mbps / 1000, rates[k].lanes);
+	}
+	return say(out, "2.5 Gb/sec (1X SDR)\n");
+}
+
+static int write_link_layer(struct device *v, struct text *out, unsigned int i)
+{
+	return say(out, "Ethernet\n");
+}
+
+/* ---- addresses ---- */
+
+static unsigned int count_gids(struct device *v)
+{
+	return v->hca->config.gid_count;
+}
+
+static int write_gid(struct device *v, struct text *out, unsigned int i)
+{
+	const uint8_t *g = v->hca->config.gids[i].src_ip;
+
+	return say(out, "%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x\n",
+		g[0], g[1], g[2], g[3], g[4], g[5], g[6], g[7], g[8], g[9], g[10], g[11], g[12],
+		g[13], g[14], g[15]);
+}
+
+static int write_gid_type(struct device *v, struct text *out, unsigned int i)
+{
+	return say(out, "RoCE v2\n");
+}
+
+/* The kernel's interface where there is one. A name must stand there: programs want it. */
+static int write_gid_interface(struct device *v, struct text *out, unsigned int i)
+{
+	const struct port_config *p = &v->section->port;
+	bool kernel = p->type == PORT_AF_PACKET || p->type == PORT_AF_XDP || p->type == PORT_TAP;
+
+	return say(out, "%s\n", kernel ? p->device : v->section->name);
+}
+
+static unsigned int count_one(struct device *v)
+{
+	return 1;
+}
+
+static int write_pkey(struct device *v, struct text *out, unsigned int i)
+{
+	return say(out, "0xffff\n");
+}
+
+/* ---- counters ---- */
+
+static unsigned int count_counters(struct device *v)
+{
+	return COUNTER_COUNT + PORT_COUNTER_COUNT;
+}
+
+static const char *name_of_counter(unsigned int i)
+{
+	return i < COUNTER_COUNT ? counter_name(i) : port_counter_name(i - COUNTER_COUNT);
+}
+
+static int write_counter(struct device *v, struct text *out, unsigned int i)
+{
+	uint64_t value = i < COUNTER_COUNT ? hca_counter(v->hca, i)
+					   : port_counter(v->port, i - COUNTER_COUNT);
+
+	return say(out, "%llu\n", (unsigned long long)value);
+}
+
+/* The counters of the standard: sums of ours. Those that cannot be anything but 0 have none. */
+struct standard_counter {
+	const char *name;
+	uint32_t divisor;
+	uint8_t sum[7];	     /* enum counter, ends with 0 */
+	uint8_t port_sum[4]; /* enum port_counter_id + 1, ends with 0 */
+};
+
+#define HCA(name)  (COUNTER_##name + 1)
+#define PORT(name) (PORT_COUNTER_##name + 1)
+
+static const struct standard_counter standard_counters[] = {
+	/* of 4 bytes (IBTA 16.1.3.5) */
+	{"port_xmit_data", 4, {HCA(tx_bytes)}, {0}},
+	{"port_rcv_data", 4, {HCA(rx_bytes)}, {0}},
+	{"port_xmit_packets", 1, {HCA(tx_packets)}, {0}},
+	{"port_rcv_packets", 1, {HCA(rx_packets)}, {0}},
+	{"unicast_xmit_packets", 1, {HCA(tx_packets)}, {0}},
+	{"unicast_rcv_packets", 1, {HCA(rx_packets)}, {0}},
+	{"multicast_xmit_packets", 1, {0}, {0}},
+	{"multicast_rcv_packets", 1, {0}, {0}},
+	{"port_rcv_errors", 1,
+		{HCA(drop_rx_truncated), HCA(drop_rx_checksum), HCA(drop_rx_opcode),
+			HCA(drop_rx_tver), HCA(drop_rx_icrc)},
+		{PORT(drop_rx_short), PORT(driver_rx_errors)}},
+	{"port_xmit_discards", 1, {HCA(drop_tx_stuck)},
+		{PORT(drop_tx_link_down), PORT(driver_tx_errors)}},
+	{"port_xmit_wait", 1, {0}, {PORT(tx_wire_full)}},
+	{"excessive_buffer_overrun_errors", 1, {HCA(drop_rx_full)},
+		{PORT(driver_rx_missed), PORT(driver_rx_no_buffer)}},
+	{"link_downed", 2, {0}, {PORT(link_changes)}}, /* up and down again counts 2 */
+	{"port_rcv_constraint_errors", 1, {HCA(drop_rx_pkey)}, {0}},
+	{"port_xmit_constraint_errors", 1, {0}, {0}},
+	{"symbol_error", 1, {0}, {0}},
+	{"link_error_recovery", 1, {0}, {0}},
+	{"port_rcv_remote_physical_errors", 1, {0}, {0}},
+	{"port_rcv_switch_relay_errors", 1, {0}, {0}},
+	{"local_link_integrity_errors", 1, {0}, {0}},
+	{"VL15_dropped", 1, {0}, {0}},
+};
+
+_Static_assert(COUNTER_COUNT < UINT8_MAX && PORT_COUNTER_COUNT < UINT8_MAX, "numbers fit");
+
+static unsigned int count_standard(struct device *v)
+{
+	return sizeof(standard_counters) / sizeof(standard_counters[0]);
+}
+
+static const char *name_of_standard(unsigned int i)
+{
+	return standard_counters[i].name;
+}
+
+static int write_standard(struct device *v, struct text *out, unsigned int i)
+{
+	const struct standard_counter *c = &standard_counters[i];
+	uint64_t value = 0;
+
+	for (unsigned k = 0; c->sum[k]; k++)
+		value += hca_counter(v->hca, c->sum[k] - 1);
+	for (unsigned k = 0; c->port_sum[k]; k++)
+		value += port_counter(v->port, c->port_sum[k] - 1);
+	return say(out, "%llu\n", (unsigned long long)(value / c->divisor));
+}
+
+/* ---- the table ---- */
+
+static const struct attribute attributes[] = {
+	{.name = "node_type", .write = write_node_type},
+	{.name = "node_guid", .write = write_guid},
+	{.name = "sys_image_guid", .write = write_guid},
+	{.name = "node_desc", .write = write_description},
+	{.name = "fw_ver", .write = write_version},
+	{.name = "hw_rev", .write = write_hex},
+	{.name = "hca_type", .write = write_board},
+	{.name = "board_id", .write = write_board},
+	{.name = "ports/1/state", .live = true, .write = write_state},
+	{.name = "ports/1/phys_state", .live = true, .write = write_physical_state},
+	{.name = "ports/1/rate", .live = true, .write = write_rate},
+	{.name = "ports/1/link_layer", .write = write_link_layer},
+	{.name = "ports/1/lid", .write = write_hex},
+	{.name = "ports/1/lid_mask_count", .write = write_number},
+	{.name = "ports/1/sm_lid", .write = write_hex},
+	{.name = "ports/1/sm_sl", .write = write_number},
+	/* communication management, IP-based GIDs */
+	{.name = "ports/1/cap_mask", .write = write_hex, .number = 1u << 16 | 1u << 26},
+	{.name = "ports/1/gids", .write = write_gid, .count = count_gids},
+	{.name = "ports/1/gid_attrs/types", .write = write_gid_type, .count = count_gids},
+	{.name = "ports/1/gid_attrs/ndevs", .write = write_gid_interface, .count = count_gids},
+	{.name = "ports/1/pkeys", .write = write_pkey, .count = count_one},
+	{.name = "ports/1/counters",
+		.live = true,
+		.write = write_standard,
+		.count = count_standard,
+		.entry = name_of_standard},
+	{.name = "ports/1/hw_counters",
+		.live = true,
+		.write = write_counter,
+		.count = count_counters,
+		.entry = name_of_counter},
+	{.name = "device/numa_node", .write = write_numa},
+	{.name = "device/local_cpus", .write = write_cpus},
+	{.name = "device/local_cpulist", .write = write_cpus, .number = 1},
+	{.name = "device/vendor", .write = write_hex},
+	{.name = "device/device", .write = write_hex},
+};
+
+enum { ATTRIBUTES = sizeof(attributes) / sizeof(attributes[0]) };
+
+/* Number of the entry of that name in a folder; -1: none. */
+static int find_entry(struct device *v, const struct attribute *a, const char *name)
+{
+	unsigned int count = a->count(v);
+	char number[16];
+
+	for (unsigned int i = 0; i < count; i++) {
+		snprintf(number, sizeof(number), "%u", i);
+		if (strcmp(name, a->entry ? a->entry(i) : number) == 0)
+			return (int)i;
+	}
+	return -1;
+}
+
+int attribute_read(struct device *v, const char *name, char *text, unsigned int bytes)
+{
+	struct text out = {.at = text, .bytes = bytes};
+
+	for (unsigned int k = 0; k < ATTRIBUTES; k++) {
+		const struct attribute *a = &attributes[k];
+		size_t length = strlen(a->name);
+		int i;
+
+		if (strncmp(name, a->name, length) != 0)
+			continue;
+		if (!a->count && !name[length])
+			return a->write(v, &out, a->number);
+		if (!a->count || name[length] != '/')
+			continue;
+		i = find_entry(v, a, name + length + 1);
+		return i < 0 ? -ENOENT : a->write(v, &out, i);
+	}
+	return -ENOENT;
+}
+
+int attributes_each(struct device *v,
+	int (*visit)(void *ctx, struct device *v, const char *name, bool live), void *ctx)
+{
+	char name[ATTRIBUTE_NAME_MAX];
+	int ret = 0;
+
+	for (unsigned int k = 0; k < ATTRIBUTES && !ret; k++) {
+		const struct attribute *a = &attributes[k];
+
+		if (!a->count)
+			ret = visit(ctx, v, a->name, a->live);
+		for (unsigned int i = 0; a->count && i < a->count(v) && !ret; i++) {
+			if (a->entry)
+				snprintf(name, sizeof(name), "%s/%s", a->name, a->entry(i));
+			else
+				snprintf(name, sizeof(name), "%s/%u", a->name, i);
+			ret = visit(ctx, v, name, a->live);
+		}
+	}
+	return ret;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Writes and removes the tree of sysfs_tree.h. Follows no link that it did not make. Control
+ * thread. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "attributes.h"
+#include "base/log.h"
+#include "daemon.h"
+#include "host-abi/sysfs.h"
+#include "sysfs_tree.h"
+
+enum { PATH_BYTES = 512, DEPTH_MAX = 16 };
+
+static int print_path(char *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static int print_path(char *out, const char *format, ...)
+{
+	va_list arguments;
+	int n;
+
+	va_start(arguments, format);
+	n = vsnprintf(out, PATH_BYTES, format, arguments);
+	va_end(arguments);
+	return n < 0 || n >= PATH_BYTES ? -ENAMETOOLONG : 0;
+}
+
+/* ---- removing ---- */
+
+/* Everything in the folder, which is closed. */
+static void empty_folder(int fd, unsigned int depth)
+{
+	DIR *dir = fdopendir(fd);
+	struct dirent *e;
+
+	if (!dir) {
+		close(fd);
+		return;
+	}
+	while ((e = readdir(dir)) != NULL) {
+		int sub;
+
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+			continue;
+		if (unlinkat(dirfd(dir), e->d_name, 0) == 0 || depth == DEPTH_MAX)
+			continue;
+		sub = openat(
+			dirfd(dir), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (sub >= 0)
+			empty_folder(sub, depth + 1);
+		unlinkat(dirfd(dir), e->d_name, AT_REMOVEDIR);
+	}
+	closedir(dir);
+}
+
+void sysfs_tree_remove(const struct daemon *d)
+{
+	char root[PATH_BYTES];
+	int fd;
+
+	if (print_path(root, "%s" SYSFS_TREE_SUFFIX, d->config.daemon.socket))
+		return;
+	fd = open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0)
+		empty_folder(fd, 0);
+	rmdir(root);
+}
+
+/* ---- making; each takes a path below the root, which is open as *ctx ---- */
+
+/* The folders on the way to path. */
+static int make_way(int root, const char *path)
+{
+	char folder[PATH_BYTES];
+
+	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+		if (print_path(folder, "%.*s", (int)(slash - path), path))
+			return -ENAMETOOLONG;
+		if (mkdirat(root, folder, 0755) && errno != EEXIST)
+			return -errno;
+	}
+	return 0;
+}
+
+static int make_file(int root, const char *path, const char *text, unsigned int bytes)
+{
+	int ret = make_way(root, path), fd;
+
+	if (ret)
+		return ret;
+	fd = openat(root, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
+	if (fd < 0)
+		return -errno;
+	if (bytes && write(fd, text, bytes) != (ssize_t)bytes)
+		ret = errno ? -errno : -EIO;
+	close(fd);
+	return ret;
+}
+
+static int make_text(int root, const char *path, const char *text)
+{
+	return make_file(root, path, text, strlen(text));
+}
+
+static int make_link(int root, const char *path, const char *to)
+{
+	int ret = make_way(root, path);
+
+	if (ret)
+		return ret;
+	return symlinkat(to, root, path) ? -errno : 0;
+}
+
+/* Without the leading slash: below the root. */
+#define BELOW(path) (&(path)[1])
+
+static int show_attribute(void *ctx, struct device *v, const char *name, bool live)
+{
+	const char *device = v->section->name;
+	char path[PATH_BYTES], text[ATTRIBUTE_TEXT_MAX];
+	bool below = strncmp(name, "device/", 7) == 0;
+	int n = live ? 0 : attribute_read(v, name, text, sizeof(text));
+
+	if (n < 0)
+		return n;
+	if (below ? print_path(path, "%s/%s/%s", BELOW(SYSFS_DEVICES), device, name + 7)
+		  : print_path(path, "%s/%s/infiniband/%s/%s", BELOW(SYSFS_DEVICES), device, device,
+			    name))
+		return -ENAMETOOLONG;
+	return make_file(*(int *)ctx, path, text, n);
+}
+
+/* The class leads to the device, and the device to what it sits on. */
+static int show_links(int root, const char *device)
+{
+	char path[PATH_BYTES], to[PATH_BYTES];
+	int ret;
+
+	print_path(path, "%s/%s", BELOW(SYSFS_CLASS), device);
+	print_path(to, "../../devices/virtual/softhca/%s/infiniband/%s", device, device);
+	ret = make_link(root, path, to);
+	print_path(path, "%s/%s/infiniband/%s/device", BELOW(SYSFS_DEVICES), device, device);
+	if (!ret)
+		ret = make_link(root, path, "../..");
+	return ret;
+}
+
+/* index: of the device in the daemon. */
+static int show_verbs(int root, const char *device, unsigned int index)
+{
+	char path[PATH_BYTES], to[PATH_BYTES], folder[PATH_BYTES];
+	int ret;
+
+	print_path(folder, "%s/%s/infiniband_verbs/uverbs%u", BELOW(SYSFS_DEVICES), device, index);
+	print_path(path, "%s/ibdev", folder);
+	print_path(to, "%s\n", device);
+	ret = make_text(root, path, to);
+	print_path(path, "%s/abi_version", folder);
+	if (!ret)
+		ret = make_text(root, path, "1\n");
+	print_path(path, "%s/dev", folder);
+	if (!ret)
+		ret = make_text(root, path, "1:3\n"); /* of /dev/null */
+	print_path(path, "%s/device", folder);
+	if (!ret)
+		ret = make_link(root, path, "../..");
+	print_path(path, "%s/uverbs%u", BELOW(SYSFS_VERBS_CLASS), index);
+	print_path(to, "../../devices/virtual/softhca/%s/infiniband_verbs/uverbs%u", device, index);
+	if (!ret)
+		ret = make_link(root, path, to);
+	print_path(path, "%s/uverbs%u", BELOW(SYSFS_DEVICE_FOLDER), index);
+	return ret ? ret : make_link(root, path, "/dev/null");
+}
+
+static int show_device(int root, struct device *v, unsigned int index)
+{
+	const char *name = v->section->name;
+	int ret = attributes_each(v, show_attribute, &root);
+
+	if (!ret)
+		ret = show_links(root, name);
+	return ret ? ret : show_verbs(root, name, index);
+}
+
+static int show_all(struct daemon *d, const char *path)
+{
+	int root, ret;
+
+	if (mkdir(path, 0755))
+		return -errno;
+	root = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (root < 0)
+		return -errno;
+	ret = make_text(root, BELOW(SYSFS_VERBS_CLASS "/abi_version"), "6\n");
+	for (unsigned i = 0; i < d->device_count && !ret; i++)
+		ret = show_device(root, &d->devices[i], i);
+	close(root);
+	return ret;
+}
+
+void sysfs_tree_make(struct daemon *d)
+{
+	char path[PATH_BYTES];
+	mode_t mask = umask(022);
+	int ret = print_path(path, "%s" SYSFS_TREE_SUFFIX, d->config.daemon.socket);
+
+	sysfs_tree_remove(d);
+	if (!ret)
+		ret = show_all(d, path);
+	umask(mask);
+	if (ret)
+		LOG(WARNING, "no files for programs that read /sys: %s: %s", path, strerror(-ret));
+}

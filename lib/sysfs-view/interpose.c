@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The functions of libc that take a path, in front of libc's own (LD_PRELOAD): each shows the
+ * daemon's tree where the program asks for the kernel's RDMA files, and passes everything else on
+ * untouched. Any thread. Does nothing before the first call and keeps nothing.
+ */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+#include "view.h"
+
+#define SHOWN __attribute__((visibility("default")))
+
+/* The next function of that name and type behind us, found once. */
+#define NEXT(name)                                                                                 \
+	({                                                                                         \
+		static __typeof__(&(name)) next;                                                   \
+		__typeof__(&(name)) found_ = __atomic_load_n(&next, __ATOMIC_RELAXED);             \
+                                                                                                   \
+		if (!found_) {                                                                     \
+			found_ = (__typeof__(&(name)))dlsym(RTLD_NEXT, #name);                     \
+			__atomic_store_n(&next, found_, __ATOMIC_RELAXED);                         \
+		}                                                                                  \
+		found_;                                                                            \
+	})
+
+#define HAS_MODE(flags) ((flags)&O_CREAT || ((flags)&O_TMPFILE) == O_TMPFILE)
+
+/* ---- open ---- */
+
+/* What was opened: a live attribute, or what `open` gives. */
+#define OPEN(path, flags, call)                                                                    \
+	({                                                                                         \
+		char tree[PATH_MAX];                                                               \
+		const char *shown = view_path(path, tree);                                         \
+		int fd = VIEWED(shown, path) ? view_open_live(shown, flags) : -2;                  \
+                                                                                                   \
+		fd == -2 ? (call) : fd;                                                            \
+	})
+
+#define MODE_OF(flags)                                                                             \
+	({                                                                                         \
+		mode_t mode = 0;                                                                   \
+		va_list arguments;                                                                 \
+                                                                                                   \
+		if (HAS_MODE(flags)) {                                                             \
+			va_start(arguments, flags);                                                \
+			mode = va_arg(arguments, mode_t);                                          \
+			va_end(arguments);                                                         \
+		}                                                                                  \
+		mode;                                                                              \
+	})
+
+#define DEFINE_OPEN(name)                                                                          \
+	SHOWN int name(const char *path, int flags, ...)                                           \
+	{                                                                                          \
+		mode_t m = MODE_OF(flags);                                                         \
+                                                                                                   \
+		return OPEN(path, flags, NEXT(name)(shown, flags, m));                             \
+	}
+
+#define DEFINE_OPENAT(name)                                                                        \
+	SHOWN int name(int dir, const char *path, int flags, ...)                                  \
+	{                                                                                          \
+		mode_t m = MODE_OF(flags);                                                         \
+		int opened = OPEN(path, flags, NEXT(name)(dir, shown, flags, m));                  \
+                                                                                                   \
+		return dir == AT_FDCWD || path[0] == '/' ? opened : view_relive(opened, flags);    \
+	}
+
+/* What programs call that were compiled with _FORTIFY_SOURCE. */
+int __open_2(const char *path, int flags);
+int __open64_2(const char *path, int flags);
+int __openat_2(int dir, const char *path, int flags);
+int __openat64_2(int dir, const char *path, int flags);
+
+#define DEFINE_OPEN_2(name)                                                                        \
+	SHOWN int name(const char *path, int flags)                                                \
+	{                                                                                          \
+		return OPEN(path, flags, NEXT(name)(shown, flags));                                \
+	}
+
+#define DEFINE_OPENAT_2(name)                                                                      \
+	SHOWN int name(int dir, const char *path, int flags)                                       \
+	{                                                                                          \
+		int opened = OPEN(path, flags, NEXT(name)(dir, shown, flags));                     \
+                                                                                                   \
+		return dir == AT_FDCWD || path[0] == '/' ? opened : view_relive(opened, flags);    \
+	}
+
+DEFINE_OPEN(open)
+DEFINE_OPEN(open64)
+DEFINE_OPENAT(openat)
+DEFINE_OPENAT(openat64)
+DEFINE_OPEN_2(__open_2)
+DEFINE_OPEN_2(__open64_2)
+DEFINE_OPENAT_2(__openat_2)
+DEFINE_OPENAT_2(__openat64_2)
+
+/* fopen() opens inside of libc, where we are not asked. */
+static FILE *stream_of(const char *shown, const char *mode, bool *live)
+{
+	int flags = strchr(mode, 'e') ? O_CLOEXEC : 0;
+	int fd = view_open_live(
+		shown, flags | (mode[0] == 'r' && !strchr(mode, '+') ? O_RDONLY : O_RDWR));
+	FILE *f;
+
+	*live = fd != -2;
+	if (fd < 0)
+		return NULL;
+	f = fdopen(fd, mode);
+	if (!f)
+		close(fd);
+	return f;
+}
+
+#define DEFINE_FOPEN(name)                                                                         \
+	SHOWN FILE *name(const char *path, const char *mode)                                       \
+	{                                                                                          \
+		char tree[PATH_MAX];                                                               \
+		const char *shown = view_path(path, tree);                                         \
+		bool live = false;                                                                 \
+		FILE *f = VIEWED(shown, path) ? stream_of(shown, mode, &live) : NULL;              \
+                                                                                                   \
+		return live ? f : NEXT(name)(shown, mode);                                         \
+	}
+
+DEFINE_FOPEN(fopen)
+DEFINE_FOPEN(fopen64)
+
+/* ---- all that only looks ---- */
+
+/* A function whose path is its first argument ... */
+#define DEFINE_FIRST(type, name, types, names)                                                     \
+	SHOWN type name types                                                                      \
+	{                                                                                          \
+		char tree[PATH_MAX];                                                               \
+		const char *shown = view_path(path, tree);                                         \
+                                                                                                   \
+		return NEXT(name) names;                                                           \
+	}
+
+DEFINE_FIRST(int, stat, (const char *restrict path, struct stat *restrict st), (shown, st))
+DEFINE_FIRST(int, stat64, (const char *restrict path, struct stat64 *restrict st), (shown, st))
+DEFINE_FIRST(int, lstat, (const char *restrict path, struct stat *restrict st), (shown, st))
+DEFINE_FIRST(int, lstat64, (const char *restrict path, struct stat64 *restrict st), (shown, st))
+DEFINE_FIRST(int, access, (const char *path, int how), (shown, how))
+DEFINE_FIRST(int, eaccess, (const char *path, int how), (shown, how))
+DEFINE_FIRST(int, euidaccess, (const char *path, int how), (shown, how))
+DEFINE_FIRST(DIR *, opendir, (const char *path), (shown))
+DEFINE_FIRST(int, scandir,
+	(const char *restrict path, struct dirent ***restrict list,
+		int (*filter)(const struct dirent *),
+		int (*order)(const struct dirent **, const struct dirent **)),
+	(shown, list, filter, order))
+DEFINE_FIRST(int, scandir64,
+	(const char *restrict path, struct dirent64 ***restrict list,
+		int (*filter)(const struct dirent64 *),
+		int (*order)(const struct dirent64 **, const struct dirent64 **)),
+	(shown, list, filter, order))
+
+/* ... or its second, behind a descriptor. */
+DEFINE_FIRST(int, fstatat,
+	(int dir, const char *restrict path, struct stat *restrict st, int flags),
+	(dir, shown, st, flags))
+DEFINE_FIRST(int, fstatat64,
+	(int dir, const char *restrict path, struct stat64 *restrict st, int flags),
+	(dir, shown, st, flags))
+DEFINE_FIRST(int, statx,
+	(int dir, const char *restrict path, int flags, unsigned int mask,
+		struct statx *restrict st),
+	(dir, shown, flags, mask, st))
+DEFINE_FIRST(
+	int, faccessat, (int dir, const char *path, int how, int flags), (dir, shown, how, flags))
+
+/* `ls -l` asks. */
+DEFINE_FIRST(ssize_t, getxattr, (const char *path, const char *name, void *value, size_t bytes),
+	(shown, name, value, bytes))
+DEFINE_FIRST(ssize_t, lgetxattr, (const char *path, const char *name, void *value, size_t bytes),
+	(shown, name, value, bytes))
+
+/* As programs of before glibc 2.33 call them. */
+int __xstat(int version, const char *path, struct stat *st);
+int __xstat64(int version, const char *path, struct stat64 *st);
+int __lxstat(int version, const char *path, struct stat *st);
+int __lxstat64(int version, const char *path, struct stat64 *st);
+int __fxstatat(int version, int dir, const char *path, struct stat *st, int flags);
+int __fxstatat64(int version, int dir, const char *path, struct stat64 *st, int flags);
+
+DEFINE_FIRST(int, __xstat, (int version, const char *path, struct stat *st), (version, shown, st))
+DEFINE_FIRST(
+	int, __xstat64, (int version, const char *path, struct stat64 *st), (version, shown, st))
+DEFINE_FIRST(int, __lxstat, (int version, const char *path, struct stat *st), (version, shown, st))
+DEFINE_FIRST(
+	int, __lxstat64, (int version, const char *path, struct stat64 *st), (version, shown, st))
+DEFINE_FIRST(int, __fxstatat, (int version, int dir, const char *path, struct stat *st, int flags),
+	(version, dir, shown, st, flags))
+DEFINE_FIRST(int, __fxstatat64,
+	(int version, int dir, const char *path, struct stat64 *st, int flags),
+	(version, dir, shown, st, flags))
+
+/* ---- links ---- */
+
+DEFINE_FIRST(ssize_t, readlink, (const char *restrict path, char *restrict to, size_t bytes),
+	(shown, to, bytes))
+DEFINE_FIRST(ssize_t, readlinkat,
+	(int dir, const char *restrict path, char *restrict to, size_t bytes),
+	(dir, shown, to, bytes))
+
+/* What realpath() found below the tree is told as the program knows it. */
+static char *told(char *found)
+{
+	if (found)
+		found[view_back(found, (long)strlen(found))] = 0;
+	return found;
+}
+
+SHOWN char *realpath(const char *restrict path, char *restrict resolved)
+{
+	char tree[PATH_MAX];
+	const char *shown = view_path(path, tree);
+	char *found = NEXT(realpath)(shown, resolved);
+
+	return VIEWED(shown, path) ? told(found) : found;
+}
+
+SHOWN char *canonicalize_file_name(const char *path)
+{
+	return realpath(path, NULL);
+}
+
+char *__realpath_chk(const char *path, char *resolved, size_t bytes);
+
+SHOWN char *__realpath_chk(const char *path, char *resolved, size_t bytes)
+{
+	char tree[PATH_MAX];
+	const char *shown = view_path(path, tree);
+	char *found = NEXT(__realpath_chk)(shown, resolved, bytes);
+
+	return VIEWED(shown, path) ? told(found) : found;
+}
+
+ssize_t __readlink_chk(const char *path, char *to, size_t bytes, size_t room);
+
+DEFINE_FIRST(ssize_t, __readlink_chk, (const char *path, char *to, size_t bytes, size_t room),
+	(shown, to, bytes, room))

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which paths we show and where they lead: the tree that the daemon keeps beside its socket
+ * (host-abi/sysfs.h). Pure but for the environment, which is looked at once. Any thread.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "ask.h"
+#include "host-abi/sysfs.h"
+#include "view.h"
+
+enum { ROOT_BYTES = ASK_PATH_BYTES + sizeof(SYSFS_TREE_SUFFIX) };
+
+static const char *const shown_folders[] = {
+	SYSFS_CLASS, SYSFS_VERBS_CLASS, SYSFS_DEVICES, SYSFS_DEVICE_FOLDER};
+
+/* The name that the kernel has for it, so that what it tells us can be compared. */
+static void resolve_links(char path[ROOT_BYTES])
+{
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_PATH | O_CLOEXEC);
+	char link[32], found[ROOT_BYTES];
+	long n;
+
+	if (fd < 0)
+		return;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = syscall(SYS_readlink, link, found, sizeof(found));
+	close(fd);
+	if (n <= 0 || n >= ROOT_BYTES)
+		return;
+	memcpy(path, found, (size_t)n);
+	path[n] = 0;
+}
+
+/* The tree. Every thread finds the same, whoever comes first. */
+static const char *root(size_t *length)
+{
+	static char path[ROOT_BYTES];
+	static size_t known; /* atomic: its length; 0: not yet */
+	size_t n = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
+	char mine[ROOT_BYTES];
+
+	if (!n) {
+		if (ask_socket_path(NULL, mine))
+			strcpy(mine, "/nonexistent");
+		strcat(mine, SYSFS_TREE_SUFFIX);
+		resolve_links(mine);
+		n = strlen(mine);
+		memcpy(path, mine, n + 1);
+		__atomic_store_n(&known, n, __ATOMIC_RELEASE);
+	}
+	*length = n;
+	return path;
+}
+
+/* Without doubled slashes and "/./". False: too long. */
+static bool tidy(const char *path, char out[PATH_MAX])
+{
+	size_t n = 0;
+
+	for (; *path; path++) {
+		if (n + 1 == PATH_MAX)
+			return false;
+		if (*path == '/' && path[1] == '/')
+			continue;
+		if (*path == '/' && path[1] == '.' && path[2] == '/') {
+			path++;
+			continue;
+		}
+		out[n++] = *path;
+	}
+	out[n] = 0;
+	return true;
+}
+
+static bool is_shown(const char *path)
+{
+	for (size_t i = 0; i < sizeof(shown_folders) / sizeof(shown_folders[0]); i++) {
+		size_t n = strlen(shown_folders[i]);
+
+		if (strncmp(path, shown_folders[i], n) == 0 && (!path[n] || path[n] == '/'))
+			return true;
+	}
+	return false;
+}
+
+const char *view_path(const char *path, char out[PATH_MAX])
+{
+	char clean[PATH_MAX];
+	const char *tree;
+	size_t length;
+
+	/* Nearly all paths end here. */
+	if (!path || path[0] != '/' || !strstr(path, "infiniband"))
+		if (!path || path[0] != '/' || !strstr(path, "softhca"))
+			return path;
+	if (!tidy(path, clean) || !is_shown(clean))
+		return path;
+	tree = root(&length);
+	if (length + strlen(clean) >= PATH_MAX)
+		return path;
+	memcpy(out, tree, length);
+	strcpy(out + length, clean);
+	return out;
+}
+
+bool view_is_tree(const char *path)
+{
+	size_t length;
+	const char *tree = root(&length);
+
+	return strncmp(path, tree, length) == 0 && path[length] == '/';
+}
+
+long view_back(char *text, long n)
+{
+	size_t length;
+	const char *tree = root(&length);
+
+	if (n < (long)length || memcmp(text, tree, length) != 0)
+		return n;
+	memmove(text, text + length, n - length);
+	return n - (long)length;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SYSFS_VIEW_VIEW_H
+#define SYSFS_VIEW_VIEW_H
+/* What the files of lib/sysfs-view share. Any thread; no locks, no heap. */
+#include <limits.h>
+#include <stdbool.h>
+
+/*
+ * Where a path of the program leads: `path` itself, or, if it is one that we show, its place in the
+ * daemon's tree, written to out. NULL stays NULL.
+ */
+const char *view_path(const char *path, char out[PATH_MAX]);
+
+/* Was it one of those? What view_path() returned for path. */
+#define VIEWED(shown, path) ((shown) != (path))
+
+/* Does it lie in the tree? A path without links in it. */
+bool view_is_tree(const char *path);
+
+/*
+ * The other direction, in place: a path into the tree becomes the one that the program knows. Bytes
+ * that are left of n; text need not be terminated.
+ */
+long view_back(char *text, long n);
+
+/*
+ * A descriptor of the live attribute at `shown`, a path into the tree: its text as it is now, to be
+ * read once from the beginning. flags: those of open(). -2: it is no live attribute, open it; -1
+ * with errno: ENODEV (the daemon has gone), EACCES (to be written).
+ */
+int view_open_live(const char *shown, int flags);
+
+/* The same of a descriptor, opened relative to another: gives back fd itself or what stands in for
+ * it; fd is closed then. */
+int view_relive(int fd, int flags);
+
+#endif

@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# `softhca run`: what it sets, what it says, its exit codes; and what the program then sees in /sys
+# and /dev, with counters that are live, without anything of it on the host.
+. "$(dirname "$0")/lib.sh"
+LOOK=$(program tests/system/look) || exit 1
+
+# The first device is in a ring with itself, so that its port is up.
+printf '[daemon]\n[hca own]\npeer = own\naddress = 10.9.0.1/24, fd09::1/64\n' >"$SCRATCH/run.conf"
+SOCKET=$SCRATCH/run.sock
+run() { "$TOOL" run --socket "$SOCKET" -- "$@"; }
+
+# exits CODE COMMAND...: with that code.
+exits() {
+	local code=$1
+	shift
+	"$@"
+	[ $? -eq "$code" ]
+}
+# prints TEXT COMMAND...: somewhere on stdout or stderr.
+prints() {
+	local text=$1
+	shift
+	"$@" >"$SCRATCH/printed" 2>&1
+	grep -F -- "$text" "$SCRATCH/printed"
+}
+
+check 'without a daemon it says so' prints "no daemon answers at $SOCKET" run true
+check 'and exits with 125' exits 125 run true
+daemon run -c "$SCRATCH/run.conf"
+daemon=$started
+check 'the exit code is the program'"'"'s' exits 7 run sh -c 'exit 7'
+check 'a program that is not there' exits 127 run softhca-no-such-program
+check 'a program that cannot be run' exits 126 run /etc/passwd
+check 'no program' exits 125 "$TOOL" run --socket "$SOCKET"
+check 'no libraries' exits 125 "$TOOL" run --socket "$SOCKET" --libdir "$SCRATCH" true
+check 'options behind the program are its own' prints -v run echo -v
+check 'it says what it set' prints LD_PRELOAD= "$TOOL" run -v --socket "$SOCKET" true
+check 'and which devices there are' prints 'device own, port active' \
+	"$TOOL" run --verbose --socket "$SOCKET" true
+check 'a socket named from here' prints "$SOCKET" \
+	sh -c "cd '$SCRATCH' && '$TOOL' run --socket run.sock printenv SOFTHCA_SOCKET"
+check 'what was preloaded stays so' prints "libsofthca-sysfs.so:/nowhere.so" \
+	env LD_PRELOAD=/nowhere.so "$TOOL" run --socket "$SOCKET" printenv LD_PRELOAD
+
+check 'every way to look' run "$LOOK" own
+check 'programs that look for it' prints 'hca_type' run ls -la /sys/class/infiniband/own/
+check 'and their children' prints fd09: run sh -c 'grep -r : /sys/class/infiniband/own/ports/1/'
+check 'a shell expands names there' prints '4: ACTIVE' \
+	run bash -c 'cat /sys/class/infiniband/*/ports/1/state'
+check 'nothing of it on the host' exits 2 ls /sys/class/infiniband/own
+
+counter() { run cat "/sys/class/infiniband/own/ports/1/$1"; }
+before=$(counter counters/port_xmit_packets)
+check 'traffic' "$PERF" write_bw -s 4096 -n 1000 --socket "$SOCKET" --pair own,own
+packets=$(($(counter counters/port_xmit_packets) - before))
+check "packets are counted ($packets)" test $packets -ge 1000
+check 'data are counted in words of 4 bytes' test \
+	"$(counter counters/port_rcv_data)" -ge $((1000 * 4096 / 4))
+check 'our own counters' test "$(counter hw_counters/requests)" -ge 1000
+check 'no errors' test "$(counter counters/port_rcv_errors)" = 0
+
+check 'the daemon ends cleanly' stop "$daemon"
+check 'and takes the tree with it' test ! -e "$SOCKET.sysfs"
+daemon run -c "$SCRATCH/run.conf"
+kill -KILL "$started"
+wait "$started" 2>/dev/null
+check 'a daemon that was killed has no device' exits 125 run true
+daemon run -c "$SCRATCH/run.conf"
+wait_for 20 run true 2>/dev/null # the socket of the former one was there all the time
+check 'the next one replaces what it left' prints '4: ACTIVE' \
+	run cat /sys/class/infiniband/own/ports/1/state
+finish

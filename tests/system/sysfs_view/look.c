@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Looks at /sys/class/infiniband in every way that libc has; run by run.sh below `softhca run`.
+ * Exit code 0: all of them saw the device. Argument: its name.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static unsigned int failed;
+static char state[PATH_MAX], folder[PATH_MAX], version[PATH_MAX];
+
+static void expect(const char *what, bool holds)
+{
+	if (holds)
+		return;
+	fprintf(stderr, "%s: %s\n", what, strerror(errno));
+	failed++;
+}
+
+/* Reads it to the end, closes it. */
+static bool says(int fd, const char *text)
+{
+	char got[64];
+	ssize_t n = fd < 0 ? -1 : read(fd, got, sizeof(got));
+
+	if (fd >= 0)
+		close(fd);
+	return n == (ssize_t)strlen(text) && memcmp(got, text, n) == 0;
+}
+
+static bool stream_says(FILE *f, const char *text)
+{
+	char got[64];
+	bool right = f && fgets(got, sizeof(got), f) && strcmp(got, text) == 0 &&
+		     !fgets(got, sizeof(got), f);
+
+	if (f)
+		fclose(f);
+	return right;
+}
+
+static void look_opening(void)
+{
+	int dir = open(folder, O_RDONLY | O_DIRECTORY);
+
+	expect("open", says(open(state, O_RDONLY), "4: ACTIVE\n"));
+	expect("open64", says(open64(state, O_RDONLY | O_CLOEXEC), "4: ACTIVE\n"));
+	expect("openat", says(openat(AT_FDCWD, state, O_RDONLY), "4: ACTIVE\n"));
+	expect("openat64", says(openat64(dir, state, O_RDONLY), "4: ACTIVE\n"));
+	expect("openat below", says(openat(dir, "ports/1/state", O_RDONLY), "4: ACTIVE\n"));
+	expect("fopen", stream_says(fopen(state, "r"), "4: ACTIVE\n"));
+	expect("fopen64", stream_says(fopen64(state, "re"), "4: ACTIVE\n"));
+	expect("open static", says(open(version, O_RDONLY), "softhca\n"));
+	expect("fopen static", stream_says(fopen(version, "r"), "softhca\n"));
+	expect("open to write", open(state, O_WRONLY) < 0 && errno == EACCES);
+	expect("fopen to write", !fopen(state, "w") && errno == EACCES);
+	close(dir);
+}
+
+static void look_at_status(void)
+{
+	struct stat st;
+	struct stat64 st64;
+	struct statx x;
+	int dir = open(folder, O_RDONLY | O_DIRECTORY);
+
+	expect("stat", stat(folder, &st) == 0 && S_ISDIR(st.st_mode));
+	expect("stat64", stat64(folder, &st64) == 0 && S_ISDIR(st64.st_mode));
+	expect("lstat", lstat(folder, &st) == 0 && S_ISLNK(st.st_mode));
+	expect("lstat64", lstat64(folder, &st64) == 0 && S_ISLNK(st64.st_mode));
+	expect("fstatat", fstatat(AT_FDCWD, folder, &st, 0) == 0 && S_ISDIR(st.st_mode));
+	expect("fstatat64", fstatat64(dir, "board_id", &st64, 0) == 0 && S_ISREG(st64.st_mode));
+	expect("statx", statx(AT_FDCWD, folder, 0, STATX_TYPE, &x) == 0 && S_ISDIR(x.stx_mode));
+	expect("access", access(state, R_OK) == 0);
+	expect("eaccess", eaccess(state, R_OK) == 0);
+	expect("euidaccess", euidaccess(state, R_OK) == 0);
+	expect("faccessat", faccessat(AT_FDCWD, state, R_OK, 0) == 0);
+	expect("nothing there", access("/sys/class/infiniband/none", F_OK) && errno == ENOENT);
+	expect("device node", stat("/dev/infiniband/uverbs0", &st) == 0 && S_ISCHR(st.st_mode));
+	expect("device node rw", access("/dev/infiniband/uverbs0", R_OK | W_OK) == 0);
+	close(dir);
+}
+
+static void look_around(const char *device)
+{
+	DIR *dir = opendir("/sys/class/infiniband/");
+	struct dirent **list;
+	struct dirent *e;
+	bool seen = false;
+	int n;
+
+	while (dir && (e = readdir(dir)) != NULL)
+		seen |= strcmp(e->d_name, device) == 0;
+	expect("opendir", seen);
+	if (dir)
+		closedir(dir);
+	n = scandir("/sys/class/infiniband_verbs", &list, NULL, alphasort);
+	expect("scandir", n >= 4); /* ., .., abi_version, uverbs0 */
+	for (int i = 0; i < n; i++)
+		free(list[i]);
+	if (n >= 0)
+		free(list);
+}
+
+static void look_along_links(const char *device)
+{
+	char to[PATH_MAX] = "", wanted[PATH_MAX];
+	char *real;
+
+	snprintf(wanted, sizeof(wanted), "/sys/devices/virtual/softhca/%s/infiniband/%s", device,
+		device);
+	expect("realpath", realpath(folder, to) && strcmp(to, wanted) == 0);
+	real = realpath(folder, NULL);
+	expect("realpath of its own", real && strcmp(real, wanted) == 0);
+	free(real);
+	real = canonicalize_file_name(folder);
+	expect("canonicalize_file_name", real && strcmp(real, wanted) == 0);
+	free(real);
+	expect("readlink", readlink(folder, to, sizeof(to)) > 0);
+	expect("readlinkat", readlinkat(AT_FDCWD, folder, to, sizeof(to)) > 0);
+	expect("what realpath told", access(wanted, F_OK) == 0);
+	snprintf(wanted, sizeof(wanted), "%.3000s/device/numa_node", folder);
+	expect("device", says(open(wanted, O_RDONLY), "-1\n"));
+	expect("untidy path",
+		says(open("/sys//class/./infiniband//../infiniband_verbs/abi_version", O_RDONLY),
+			"6\n"));
+	expect("elsewhere", access("/sys/class", F_OK) == 0 && access("/proc/self", F_OK) == 0);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 2)
+		return 2;
+	snprintf(folder, sizeof(folder), "/sys/class/infiniband/%s", argv[1]);
+	snprintf(state, sizeof(state), "%.3000s/ports/1/state", folder);
+	snprintf(version, sizeof(version), "%.3000s/board_id", folder);
+	look_opening();
+	look_at_status();
+	look_around(argv[1]);
+	look_along_links(argv[1]);
+	return failed != 0;
+}
