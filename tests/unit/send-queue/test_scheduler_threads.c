@@ -2,14 +2,18 @@
 /*
  * WQEScheduler against RequesterTransControl on another lcore: one parks the queue pair when its
  * request has not been consumed, the other consumes it and wakes who is parked. Whoever comes
- * second sees the first, so no wake is ever lost: with one request at a time a lost one is the end.
+ * second sees the first, so no wake is ever lost.
+ *
+ * A lost one is proven, not waited for: all that was handed over is consumed, the other side has
+ * been through its loop since, so its wake is posted if there will be one; more requests wait; and
+ * a poll does nothing. The clock only ends the test when the machine is slow: that is no failure.
  */
 #include <pthread.h>
 #include <sched.h>
 #include <time.h>
 #include "send_queue_fixture.h"
 
-enum { REQUESTS = 3000, SECONDS_MAX = 40 };
+enum { REQUESTS = 3000, REQUESTS_MIN = 20, SECONDS = 10 };
 
 /* A while, each time another one, so that one comes into the midst of what the other does. */
 static void dawdle(uint32_t *random)
@@ -37,6 +41,7 @@ static void idle(uint32_t *times)
 }
 
 static bool stop;
+static uint32_t rounds; /* of the consumer's loop; atomic */
 
 static void *consumer(void *arg)
 {
@@ -51,17 +56,53 @@ static void *consumer(void *arg)
 		} else {
 			idle(&idles);
 		}
+		__atomic_fetch_add(&rounds, 1, __ATOMIC_RELEASE);
 	}
 	return NULL;
 }
 
-static void ws_poll__no_wake_is_lost(void **state)
+/* All handed over is consumed, with all that belongs to it. */
+static bool consumer_rests(const struct qp *q)
+{
+	uint32_t from;
+
+	if (__atomic_load_n(&q->rtc.consumed, __ATOMIC_ACQUIRE) != q->ws.issued)
+		return false;
+	from = __atomic_load_n(&rounds, __ATOMIC_ACQUIRE);
+	while (__atomic_load_n(&rounds, __ATOMIC_ACQUIRE) - from < 2)
+		sched_yield();
+	return true;
+}
+
+/* Requests until there were enough, a wake was lost, or it takes too long. Returns how many were
+ * consumed. */
+static uint32_t schedule(struct qp *q, bool *lost)
 {
 	struct channel *out = &fx->e->channel[CHANNEL_DBP_WS];
-	struct qp *q = fx->qp[0];
-	time_t end = time(NULL) + SECONDS_MAX;
+	time_t end = time(NULL) + SECONDS;
 	uint32_t put = 0, consumed = 0, idles = 0;
+
+	while (!*lost && consumed < REQUESTS && (consumed < REQUESTS_MIN || time(NULL) < end)) {
+		if (put < REQUESTS && put - consumed < 16) {
+			channel_put_one(out, fetched(0, USER_SEND, 0, 16));
+			put++;
+		}
+		if (!ws_poll(fx->e)) {
+			idle(&idles);
+			*lost = idles % 512 == 0 && q->ws.issued < put && consumer_rests(q) &&
+				!ws_poll(fx->e);
+		}
+		consumed = __atomic_load_n(&q->rtc.consumed, __ATOMIC_ACQUIRE);
+	}
+	return consumed;
+}
+
+static void ws_poll__no_wake_is_lost(void **state)
+{
+	struct qp *q = fx->qp[0];
+	uint32_t consumed;
 	pthread_t thread;
+	bool lost = false;
 	cpu_set_t cpus;
 
 	CPU_ZERO(
@@ -72,21 +113,14 @@ static void ws_poll__no_wake_is_lost(void **state)
 	stop = false;
 	assert_int_equal(pthread_create(&thread, NULL, consumer, q), 0);
 	pthread_setaffinity_np(thread, sizeof(cpus), &cpus);
-	while (consumed < REQUESTS && time(NULL) < end) {
-		if (put < REQUESTS && put - consumed < 16) {
-			channel_put_one(out, fetched(0, USER_SEND, 0, 16));
-			put++;
-		}
-		if (!ws_poll(fx->e))
-			idle(&idles);
-		consumed = __atomic_load_n(&q->rtc.consumed, __ATOMIC_ACQUIRE);
-	}
+	consumed = schedule(q, &lost);
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 	fx_unfill(CHANNEL_WS_WP);
 	requests_free(fx->e, &q->ws.head);
 	fx->e->held[FX_CLIENT] = fx->e->held_total = 0; /* they were not counted */
-	assert_int_equal(consumed, REQUESTS);
+	print_message("%u of %u requests\n", consumed, (unsigned)REQUESTS);
+	assert_false(lost);
 }
 
 int main(void)
