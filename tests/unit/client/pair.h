@@ -13,10 +13,8 @@
 #include <string.h>
 #include <time.h>
 #include <cmocka.h>
-#include "../control/hca_fixture.h"
+#include "../control/hca_test.h"
 #include "softhca/softhca.h"
-
-static struct fixture f;
 
 struct pair {
 	bool quiet; /* nobody waits for events: no channel */
@@ -30,7 +28,17 @@ struct pair {
 	struct softhca_mr *mr;
 };
 
-enum { MEMORY_BYTES = 1 << 20 };
+enum { MEMORY_BYTES = 1 << 20, PAIR_RIGHTS = 0xf | SOFTHCA_ACCESS_MW_BIND };
+
+static inline void pair_connect(struct pair *p)
+{
+	struct softhca_endpoint end[2];
+
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(softhca_local_endpoint(p->qp[i], 0, &end[i]), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(softhca_connect_qp(p->qp[i], &end[i], &end[!i], NULL), 0);
+}
 
 /* Of one client over the looped wire. */
 static inline void pair_open_with(struct pair *p, enum softhca_qp_type type, uint32_t srq_entries)
@@ -42,7 +50,6 @@ static inline void pair_open_with(struct pair *p, enum softhca_qp_type type, uin
 			.max_send_sge = 4,
 			.max_recv_sge = 4,
 			.max_inline_data = 128}};
-	struct softhca_endpoint end[2];
 
 	if (srq_entries) /* then they say nothing, whatever they are */
 		init.cap.max_recv_wr = init.cap.max_recv_sge = UINT32_MAX;
@@ -56,7 +63,7 @@ static inline void pair_open_with(struct pair *p, enum softhca_qp_type type, uin
 	assert_non_null(p->cq);
 	p->memory = softhca_alloc(p->ctx, MEMORY_BYTES);
 	assert_non_null(p->memory);
-	p->mr = softhca_reg_mr(p->pd, p->memory, MEMORY_BYTES, 0xf);
+	p->mr = softhca_reg_mr(p->pd, p->memory, MEMORY_BYTES, PAIR_RIGHTS);
 	assert_non_null(p->mr);
 	p->srq = srq_entries ? softhca_create_srq(p->pd, &srq) : NULL;
 	assert_true(p->srq || !srq_entries);
@@ -67,10 +74,8 @@ static inline void pair_open_with(struct pair *p, enum softhca_qp_type type, uin
 		assert_non_null(p->qp[i]);
 		if (p->srq)
 			assert_int_equal(init.cap.max_recv_wr, 0);
-		assert_int_equal(softhca_local_endpoint(p->qp[i], 0, &end[i]), 0);
 	}
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(softhca_connect_qp(p->qp[i], &end[i], &end[!i], NULL), 0);
+	pair_connect(p);
 }
 
 static inline void pair_open(struct pair *p, enum softhca_qp_type type)
@@ -139,20 +144,6 @@ static inline void put(struct pair *p, struct softhca_send_wr *wr, struct softhc
 	wait_for(p, 1, wc);
 	assert_int_equal(wc->status, SOFTHCA_WC_SUCCESS);
 	assert_int_equal(wc->wr_id, wr->wr_id);
-}
-
-static int start(void **state)
-{
-	(void)state;
-	fixture_start(&f, NULL, true);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	fixture_stop(&f);
-	return 0;
 }
 
 /* The next event but COMM_EST; fails after five seconds. */

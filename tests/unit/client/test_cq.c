@@ -278,13 +278,13 @@ static void arm__no_wake_up_is_lost(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(resize__under_load, start, stop),
-		cmocka_unit_test_setup_teardown(resize__keeps_what_was_not_polled, start, stop),
-		cmocka_unit_test_setup_teardown(overrun__ends_the_cq_and_the_qp, start, stop),
-		cmocka_unit_test_setup_teardown(overrun__uc, start, stop),
-		cmocka_unit_test_setup_teardown(overrun__of_receives, start, stop),
-		cmocka_unit_test_setup_teardown(events__of_a_former_life, start, stop),
-		cmocka_unit_test_setup_teardown(arm__no_wake_up_is_lost, start, stop),
+		TEST(resize__under_load),
+		TEST(resize__keeps_what_was_not_polled),
+		TEST(overrun__ends_the_cq_and_the_qp),
+		TEST(overrun__uc),
+		TEST(overrun__of_receives),
+		TEST(events__of_a_former_life),
+		TEST(arm__no_wake_up_is_lost),
 	};
 
 	fixture_eal();

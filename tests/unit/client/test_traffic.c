@@ -545,22 +545,21 @@ static void client__killed_while_posting(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(rc__write_read_atomic, start, stop),
-		cmocka_unit_test_setup_teardown(rc__send_receive_inline_imm, start, stop),
-		cmocka_unit_test_setup_teardown(rc__lists_around_the_ring, start, stop),
-		cmocka_unit_test_setup_teardown(rc__bad_rkey_then_flush_both_queues, start, stop),
-		cmocka_unit_test_setup_teardown(rc__reset_and_connect_again, start, stop),
-		cmocka_unit_test_setup_teardown(rc__connected_to_itself, start, stop),
-		cmocka_unit_test_setup_teardown(ud__send_with_grh, start, stop),
-		cmocka_unit_test_setup_teardown(events__armed_cq_wakes, start, stop),
-		cmocka_unit_test_setup_teardown(srq__receives_limit_and_last_wqe, start, stop),
-		cmocka_unit_test_setup_teardown(
-			srq__goes_on_through_queue_pairs_that_come_and_go, start, stop),
-		cmocka_unit_test_setup_teardown(srq__refused, start, stop),
-		cmocka_unit_test_setup_teardown(connect__waits_for_the_next_hop, start, stop),
-		cmocka_unit_test_setup_teardown(connect__nobody_there, start, stop),
-		cmocka_unit_test_setup_teardown(client__killed_while_posting, start, stop),
-		cmocka_unit_test_setup_teardown(daemon__dies, start, stop),
+		TEST(rc__write_read_atomic),
+		TEST(rc__send_receive_inline_imm),
+		TEST(rc__lists_around_the_ring),
+		TEST(rc__bad_rkey_then_flush_both_queues),
+		TEST(rc__reset_and_connect_again),
+		TEST(rc__connected_to_itself),
+		TEST(ud__send_with_grh),
+		TEST(events__armed_cq_wakes),
+		TEST(srq__receives_limit_and_last_wqe),
+		TEST(srq__goes_on_through_queue_pairs_that_come_and_go),
+		TEST(srq__refused),
+		TEST(connect__waits_for_the_next_hop),
+		TEST(connect__nobody_there),
+		TEST(client__killed_while_posting),
+		TEST(daemon__dies),
 	};
 
 	fixture_eal();

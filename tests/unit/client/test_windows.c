@@ -1,72 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* libsofthca against a whole daemon: memory windows of both types, local invalidate, fast
  * registration, re-registration. */
-#include <errno.h>
-#include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <string.h>
-#include <time.h>
-#include "../control/hca_fixture.h"
-#include "softhca/softhca.h"
+#include "pair.h"
 
-enum { BYTES = 1 << 16, PAGE = 4096, RIGHTS = 0xf | SOFTHCA_ACCESS_MW_BIND };
-
-static struct fixture f;
-
-/* Two connected QPs: 0 is the peer, 1 owns the windows. */
-struct pair {
-	struct softhca_context *ctx;
-	struct softhca_pd *pd;
-	struct softhca_cq *cq;
-	struct softhca_qp *qp[2];
-	uint8_t *memory;
-	struct softhca_mr *mr;
-};
-
-static void connect_pair(struct pair *p)
-{
-	struct softhca_endpoint end[2];
-
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(softhca_local_endpoint(p->qp[i], 0, &end[i]), 0);
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(softhca_connect_qp(p->qp[i], &end[i], &end[!i], NULL), 0);
-}
-
-static void pair_open(struct pair *p)
-{
-	struct softhca_qp_init_attr init = {.type = SOFTHCA_QP_RC,
-		.cap = {.max_send_wr = 16, .max_recv_wr = 4, .max_send_sge = 4, .max_recv_sge = 1}};
-
-	p->ctx = softhca_open(f.path, NULL);
-	assert_non_null(p->ctx);
-	p->pd = softhca_alloc_pd(p->ctx);
-	p->cq = softhca_create_cq(p->ctx, 64, NULL, NULL);
-	p->memory = softhca_alloc(p->ctx, BYTES);
-	p->mr = softhca_reg_mr(p->pd, p->memory, BYTES, RIGHTS);
-	assert_non_null(p->mr);
-	init.send_cq = init.recv_cq = p->cq;
-	for (int i = 0; i < 2; i++) {
-		p->qp[i] = softhca_create_qp(p->pd, &init);
-		assert_non_null(p->qp[i]);
-	}
-	connect_pair(p);
-}
-
-static void pair_close(struct pair *p)
-{
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(softhca_destroy_qp(p->qp[i]), 0);
-	assert_int_equal(softhca_dereg_mr(p->mr), 0);
-	assert_int_equal(softhca_free(p->ctx, p->memory), 0);
-	assert_int_equal(softhca_destroy_cq(p->cq), 0);
-	assert_int_equal(softhca_free_pd(p->pd), 0);
-	assert_int_equal(softhca_close(p->ctx), 0);
-}
+/* Of the pair, QP 0 is the peer, 1 owns the windows. */
+enum { BYTES = MEMORY_BYTES, PAGE = 4096, RIGHTS = PAIR_RIGHTS };
 
 /* After an error: both QPs anew, what is in the CQ forgotten. */
 static void pair_again(struct pair *p)
@@ -78,27 +16,14 @@ static void pair_again(struct pair *p)
 		assert_int_equal(softhca_modify_qp(p->qp[i], &reset, SOFTHCA_QP_STATE), 0);
 	while (softhca_poll_cq(p->cq, 1, &wc) > 0)
 		;
-	connect_pair(p);
-}
-
-static struct softhca_wc wait_one(struct pair *p)
-{
-	struct softhca_wc wc;
-	time_t end = time(NULL) + 5;
-	int n;
-
-	while (!(n = softhca_poll_cq(p->cq, 1, &wc))) {
-		assert_true(time(NULL) < end);
-		sched_yield();
-	}
-	assert_int_equal(n, 1);
-	return wc;
+	pair_connect(p);
 }
 
 static void expect(struct pair *p, uint32_t status, uint32_t opcode)
 {
-	struct softhca_wc wc = wait_one(p);
+	struct softhca_wc wc;
 
+	wait_for(p, 1, &wc);
 	assert_int_equal(wc.status, status);
 	if (!status)
 		assert_int_equal(wc.opcode, opcode);
@@ -147,7 +72,7 @@ static void type_1__bound_moved_and_deallocated(void **state)
 	uint64_t at;
 
 	(void)state;
-	pair_open(&p);
+	pair_open_quiet(&p, SOFTHCA_QP_RC);
 	at = (uintptr_t)p.memory + PAGE;
 	memset(p.memory, 0x5a, 8);
 	assert_null(softhca_alloc_mw(p.pd, 3));
@@ -159,7 +84,7 @@ static void type_1__bound_moved_and_deallocated(void **state)
 	assert_int_equal(softhca_bind_mw(p.qp[1], two, &bind), -EINVAL);
 	assert_int_equal(softhca_dealloc_mw(two), 0);
 	assert_int_equal(softhca_bind_mw(p.qp[1], mw, &bind), 0);
-	assert_int_equal(wait_one(&p).opcode, SOFTHCA_WC_BIND_MW);
+	expect(&p, 0, SOFTHCA_WC_BIND_MW);
 	first = mw->rkey;
 	peer_writes(&p, first, at, SOFTHCA_WC_SUCCESS);
 	assert_memory_equal(p.memory + PAGE, p.memory, 8);
@@ -195,7 +120,7 @@ static void type_2__bound_and_invalidated(void **state)
 	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_BIND_MW};
 
 	(void)state;
-	pair_open(&p);
+	pair_open_quiet(&p, SOFTHCA_QP_RC);
 	mw = softhca_alloc_mw(p.pd, SOFTHCA_MW_TYPE_2);
 	wr.wr.bind_mw.mw = mw;
 	wr.wr.bind_mw.rkey = softhca_inc_rkey(mw->rkey);
@@ -229,7 +154,7 @@ static void fast__registered_by_a_work_request(void **state)
 	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_REG_MR};
 
 	(void)state;
-	pair_open(&p);
+	pair_open_quiet(&p, SOFTHCA_QP_RC);
 	assert_null(softhca_alloc_mr(p.pd, 0));
 	assert_int_equal(errno, EINVAL);
 	mr = softhca_alloc_mr(p.pd, 2);
@@ -270,7 +195,7 @@ static void rereg__rights_range_and_domain(void **state)
 	uint64_t at;
 
 	(void)state;
-	pair_open(&p);
+	pair_open_quiet(&p, SOFTHCA_QP_RC);
 	pd = softhca_alloc_pd(p.ctx);
 	at = (uintptr_t)p.memory + PAGE;
 	mr = softhca_reg_mr(p.pd, p.memory + PAGE, PAGE, 0);
@@ -307,7 +232,7 @@ static void end__with_everything_bound(void **state)
 		struct softhca_mw_bind bind = {.send_flags = SOFTHCA_SEND_SIGNALED};
 
 		(void)state;
-		pair_open(&p);
+		pair_open_quiet(&p, SOFTHCA_QP_RC);
 		bind.bind_info = second_page(&p, SOFTHCA_ACCESS_REMOTE_READ);
 		for (int i = 0; i < 8; i++)
 			assert_int_equal(softhca_bind_mw(p.qp[1],
@@ -320,23 +245,8 @@ static void end__with_everything_bound(void **state)
 	}
 }
 
-static int start(void **state)
-{
-	(void)state;
-	fixture_start(&f, NULL, true);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	fixture_stop(&f);
-	return 0;
-}
-
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
 	const struct CMUnitTest tests[] = {
 		TEST(type_1__bound_moved_and_deallocated),
 		TEST(inc_rkey__changes_eight_bits),

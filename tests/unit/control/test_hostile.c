@@ -7,10 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include "hca_fixture.h"
+#include "hca_test.h"
 #include "raw_client.h"
 
-static struct fixture f;
 static const uint16_t body_bytes[CONTROL_TYPE_END] = {
 #define REQUEST(NAME, name, body, reply, fds) [CONTROL_##NAME] = body,
 #include "host-abi/control_requests.def"
@@ -328,23 +327,8 @@ static void replies__never_read(void **state)
 	assert_true(fixture_wait_clients(&f, 0));
 }
 
-static int start(void **state)
-{
-	(void)state;
-	fixture_start(&f, NULL, true);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	fixture_stop(&f);
-	return 0;
-}
-
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
 	const struct CMUnitTest tests[] = {
 		TEST(header__each_field_wrong_ends_the_connection),
 		TEST(body__each_length_but_the_right_one_ends_the_connection),

@@ -5,10 +5,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include "hca_fixture.h"
+#include "hca_test.h"
 #include "raw_client.h"
-
-static struct fixture f;
 
 static void objects__go_in_order_only(void **state)
 {
@@ -484,23 +482,8 @@ static void create__second_daemon_on_the_same_path(void **state)
 	assert_int_equal(control_create(&config, &c), -EINVAL);
 }
 
-static int start(void **state)
-{
-	(void)state;
-	fixture_start(&f, NULL, true);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	fixture_stop(&f);
-	return 0;
-}
-
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
 	const struct CMUnitTest tests[] = {
 		TEST(objects__go_in_order_only),
 		TEST(devices__are_listed_before_and_after_hello),

@@ -5,11 +5,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include "hca_fixture.h"
+#include "hca_test.h"
 #include "raw_client.h"
 #include "host-abi/wqe.h"
-
-static struct fixture f;
 
 static int alloc_mw(int fd, uint32_t pd, uint32_t type, uint32_t *key)
 {
@@ -170,23 +168,8 @@ static void rereg__each_part_and_what_is_refused(void **state)
 	close(r.fd);
 }
 
-static int start(void **state)
-{
-	(void)state;
-	fixture_start(&f, NULL, true);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	fixture_stop(&f);
-	return 0;
-}
-
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
 	const struct CMUnitTest tests[] = {
 		TEST(mw__made_and_taken_back),
 		TEST(alloc_mr__made_and_taken_back),
