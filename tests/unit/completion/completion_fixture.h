@@ -12,8 +12,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include <rte_common.h>
-#include <rte_eal.h>
 #include <rte_memory.h>
+#include "../eal.h"
 #include "completion/completion.h"
 
 enum { CQN = 0x4a05, CLIENT = 7, LOG = 6, ENTRIES = 1 << LOG };
@@ -28,10 +28,7 @@ static uint32_t cq_taken, eq_taken;
 
 static inline int fx_group_setup(void **state)
 {
-	char *argv[] = {"test", "--no-huge", "-m", "128", "--no-pci", "--no-shconf",
-		"--no-telemetry", "--lcores=0@0", "--log-level=lib.*:4", NULL};
-
-	return rte_eal_init(RTE_DIM(argv) - 1, argv) < 0;
+	return unit_eal(state);
 }
 
 static inline int fx_group_teardown(void **state)

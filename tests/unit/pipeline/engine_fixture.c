@@ -2,8 +2,8 @@
 /* See engine_fixture.h. Test code only. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <rte_eal.h>
 #include <rte_malloc.h>
+#include "../eal.h"
 #include "send-queue/send_queue.h"
 #include "engine_fixture.h"
 #include "pipeline/machine.h"
@@ -15,10 +15,7 @@ static unsigned hidden_count;
 
 int fx_group_setup(void **state)
 {
-	char *argv[] = {"test", "--no-huge", "-m", "128", "--no-pci", "--no-shconf",
-		"--no-telemetry", "--lcores=0@0", "--log-level=lib.*:4", NULL};
-
-	return rte_eal_init(RTE_DIM(argv) - 1, argv) < 0;
+	return unit_eal(state);
 }
 
 int fx_group_teardown(void **state)

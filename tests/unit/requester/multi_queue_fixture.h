@@ -8,17 +8,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include <rte_eal.h>
+#include "../eal.h"
 #include "requester_priv.h"
 
 static struct engine mq_engine;
 
 static inline int mq_group_setup(void **state)
 {
-	char *argv[] = {"test", "--no-huge", "-m", "128", "--no-pci", "--no-shconf",
-		"--no-telemetry", "--lcores=0@0", "--log-level=lib.*:4", NULL};
-
-	return rte_eal_init(RTE_DIM(argv) - 1, argv) < 0;
+	return unit_eal(state);
 }
 
 static inline int mq_group_teardown(void **state)

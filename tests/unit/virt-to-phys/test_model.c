@@ -15,8 +15,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <rte_common.h>
-#include <rte_eal.h>
 #include <rte_memory.h>
+#include "../eal.h"
 #include "virt-to-phys/v2p.h"
 
 enum {
@@ -432,15 +432,6 @@ static void model__default_size(void **state)
 	agrees(V2P_MPT_CACHE_LINES, V2P_MTT_CACHE_LINES);
 }
 
-static int group_setup(void **state)
-{
-	char *argv[] = {"test", "--no-huge", "-m", "64", "--no-pci", "--no-shconf",
-		"--no-telemetry", "--lcores=0@0", "--log-level=lib.*:4", NULL};
-
-	(void)state;
-	return rte_eal_init(9, argv) < 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -451,5 +442,5 @@ int main(void)
 		cmocka_unit_test(model__default_size),
 	};
 
-	return cmocka_run_group_tests_name("v2p_model", tests, group_setup, NULL);
+	return cmocka_run_group_tests_name("v2p_model", tests, unit_eal, NULL);
 }

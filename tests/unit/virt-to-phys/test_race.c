@@ -11,8 +11,8 @@
 #include <cmocka.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <rte_eal.h>
 #include <rte_memory.h>
+#include "../eal.h"
 #include "virt-to-phys/v2p.h"
 
 enum { REGIONS = 64, LIVES = 3, PD = 7, PAGE = 4096, AT = 5000, THREADS = 3, CHANGES = 20000 };
@@ -148,15 +148,6 @@ static void race__few_lines(void **state)
 	race(8);
 }
 
-static int group_setup(void **state)
-{
-	char *argv[] = {"test", "--no-huge", "-m", "64", "--no-pci", "--no-shconf",
-		"--no-telemetry", "--lcores=0@0", "--log-level=lib.*:4", NULL};
-
-	(void)state;
-	return rte_eal_init(9, argv) < 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,5 +155,5 @@ int main(void)
 		cmocka_unit_test(race__few_lines),
 	};
 
-	return cmocka_run_group_tests_name("v2p_race", tests, group_setup, NULL);
+	return cmocka_run_group_tests_name("v2p_race", tests, unit_eal, NULL);
 }

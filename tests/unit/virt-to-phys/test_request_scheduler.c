@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <rte_eal.h>
 #include <rte_memory.h>
+#include "../eal.h"
 #include "pipeline/machine.h"
 #include "virt-to-phys/v2p.h"
 
@@ -270,15 +270,6 @@ static void deadlock__not_in_three(void **state)
 	assert_true(data_waits_for_a_descriptor(false));
 }
 
-static int group_setup(void **state)
-{
-	char *argv[] = {"test", "--no-huge", "-m", "64", "--no-pci", "--no-shconf",
-		"--no-telemetry", "--lcores=0@0", "--log-level=lib.*:4", NULL};
-
-	(void)state;
-	return rte_eal_init(9, argv) < 0;
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_prestate_setup_teardown(name, setup, teardown, #name)
@@ -297,5 +288,5 @@ int main(void)
 		TEST(deadlock__not_in_three),
 	};
 
-	return cmocka_run_group_tests_name("request_scheduler", tests, group_setup, NULL);
+	return cmocka_run_group_tests_name("request_scheduler", tests, unit_eal, NULL);
 }

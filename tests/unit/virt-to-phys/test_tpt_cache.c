@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <rte_eal.h>
 #include <rte_memory.h>
+#include "../eal.h"
 #include "virt-to-phys/tpt_cache.h"
 
 enum { LINES = 64 };
@@ -299,15 +299,6 @@ static void write_back__to_a_page_that_is_gone_is_none(void **state)
 	assert_int_equal(counter_read(&f.counters, COUNTER_v2p_write_backs), 0);
 }
 
-static int group_setup(void **state)
-{
-	char *argv[] = {"test", "--no-huge", "-m", "64", "--no-pci", "--no-shconf",
-		"--no-telemetry", "--lcores=0@0", "--log-level=lib.*:4", NULL};
-
-	(void)state;
-	return rte_eal_init(9, argv) < 0;
-}
-
 #define BOTH(test)                                                                                 \
 	{"mpt_" #test, test, setup, teardown, &mpt},                                               \
 	{                                                                                          \
@@ -332,5 +323,5 @@ int main(void)
 		BOTH(write_back__to_a_page_that_is_gone_is_none),
 	};
 
-	return cmocka_run_group_tests_name("tpt_cache", tests, group_setup, NULL);
+	return cmocka_run_group_tests_name("tpt_cache", tests, unit_eal, NULL);
 }
