@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include <rte_eal.h>
 #include <rte_memory.h>
+#include "../eal.h"
 #include "command/ceu.h"
 
 enum { QPN = 0x123405, TABLE = 16 };
@@ -21,6 +21,9 @@ struct command_fixture {
 	struct ceu_hooks hooks; /* these three set before command_fixture_make() */
 	bool not_started;	/* no INIT_HCA */
 	uint32_t qp_count;	/* 0: TABLE */
+	unsigned int quiesced;	/* times that the CEU waited for the data path */
+	bool lets_go;		/* the pretended modules let go of QPs that go away */
+	void (*woken)(struct qp *q, enum wake_target t); /* a QP that stays; NULL: nothing */
 	struct ceu *ceu;
 	struct qp_record record;
 	struct srq_record srq_record;
@@ -38,13 +41,36 @@ static inline void *zeroed(size_t bytes)
 /* VirtToPhys has its tables from EAL's memory. Once for the program. */
 static inline void command_fixture_eal(void)
 {
-	char *argv[] = {"test", "--no-huge", "-m", "64", "--no-pci", "--no-shconf",
-		"--no-telemetry", "--lcores=0@0", "--log-level=lib.*:4", NULL};
 	static bool done;
 
 	if (!done)
-		assert_true(rte_eal_init(9, argv) >= 0);
+		assert_int_equal(unit_eal(NULL), 0);
 	done = true;
+}
+
+/* What modules do in a poll: they take their wake lists. */
+static inline void command_fixture_poll(void *ctx)
+{
+	struct command_fixture *f = ctx;
+
+	f->quiesced++;
+	for (unsigned int t = 0; t < WAKE_COUNT; t++)
+		for (uint32_t i = wake_take(&f->engine->wake[t]); i != WAKE_END;) {
+			struct qp *q = qp_at(&f->qps, i);
+
+			i = wake_next(&q->wake[t]);
+			if (qp_closing(q) && f->lets_go)
+				qp_close(q, (enum wake_target)t);
+			else if (!qp_closing(q) && f->woken)
+				f->woken(q, (enum wake_target)t);
+		}
+}
+
+/* Before command_fixture_make(): all as new, with modules that poll when the CEU waits for them. */
+static inline void command_fixture_new(struct command_fixture *f)
+{
+	*f = (struct command_fixture){
+		.lets_go = true, .hooks = {.ctx = f, .quiesce = command_fixture_poll}};
 }
 
 static inline void command_fixture_make(struct command_fixture *f)

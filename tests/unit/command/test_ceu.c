@@ -9,31 +9,11 @@
 #include "command_fixture.h"
 
 static struct command_fixture f;
-static unsigned int quiesced;
-static bool lets_go; /* the pretended modules let go of QPs */
-
-/* What modules do in a poll: they take their wake lists. */
-static void quiesce(void *ctx)
-{
-	(void)ctx;
-	quiesced++;
-	for (unsigned int t = 0; t < WAKE_COUNT; t++)
-		for (uint32_t i = wake_take(&f.engine->wake[t]); i != WAKE_END;) {
-			struct qp *q = qp_at(&f.qps, i);
-
-			i = wake_next(&q->wake[t]);
-			if (qp_closing(q) && lets_go)
-				qp_close(q, (enum wake_target)t);
-		}
-}
 
 static int setup(void **state)
 {
 	(void)state;
-	memset(&f, 0, sizeof(f));
-	quiesced = 0;
-	lets_go = true;
-	f.hooks.quiesce = quiesce;
+	command_fixture_new(&f);
 	command_fixture_make(&f);
 	return 0;
 }
@@ -210,10 +190,10 @@ static void qp__path_flips(void **state)
 	q->rtc.drained = q->sqd_turn;
 	modify.attr.mask = QP_ATTR_AV;
 	modify.attr.dgid[15] ^= 0xff;
-	quiesced = 0;
+	f.quiesced = 0;
 	assert_int_equal(
 		ceu_exec(f.ceu, CEU_SQD2SQD, QPN, &modify, sizeof(modify), NULL, 0), CEU_OK);
-	assert_int_equal(quiesced, 1);
+	assert_int_equal(f.quiesced, 1);
 	assert_ptr_not_equal(qp_path(q), old);
 	assert_memory_equal(old, &before, sizeof(before));
 	assert_memory_equal(qp_path(q)->peer_ip, modify.attr.dgid, 16);
@@ -227,7 +207,7 @@ static void qp__error_wakes_every_module_once(void **state)
 	(void)state;
 	command_make_qp(&f, QPN, SERVICE_RC);
 	to_rts();
-	quiesce(NULL);
+	command_fixture_poll(&f);
 	q = qp_find(&f.qps, QPN);
 	assert_int_equal(ceu_exec(f.ceu, CEU_2ERR, QPN, NULL, 0, NULL, 0), CEU_OK);
 	assert_int_equal(q->state, QP_ERR);
@@ -243,7 +223,7 @@ static void qp__number_is_reused_only_when_let_go(void **state)
 	const uint32_t next = QPN ^ 0x100; /* the same place */
 
 	(void)state;
-	lets_go = false;
+	f.lets_go = false;
 	command_make_qp(&f, QPN, SERVICE_RC);
 	command_free_qp(&f, QPN);
 	assert_null(qp_find(&f.qps, QPN));
@@ -254,7 +234,7 @@ static void qp__number_is_reused_only_when_let_go(void **state)
 	assert_int_equal(ceu_tidy(f.ceu), 0);
 	command_make_qp(&f, next, SERVICE_RC);
 	assert_null(qp_find(&f.qps, QPN));
-	lets_go = true;
+	f.lets_go = true;
 	command_free_qp(&f, next);
 }
 
@@ -269,7 +249,7 @@ static void qp__stuck_in_its_reset_is_freed(void **state)
 	for (int late = 0; late < 2; late++) {
 		command_make_qp(&f, QPN, SERVICE_RC);
 		to_rts();
-		lets_go = false;
+		f.lets_go = false;
 		assert_int_equal(move(CEU_2RST, 0), CEU_BAD_SYS_STATE);
 		assert_int_equal(move(CEU_2RST, 0), CEU_BAD_PARAM);
 		assert_int_equal(ceu_exec(f.ceu, CEU_QUERY_QP, QPN, NULL, 0, &out, sizeof(out)),
@@ -289,7 +269,7 @@ static void qp__stuck_in_its_reset_is_freed(void **state)
 			late ? CEU_OK : CEU_BAD_SYS_STATE);
 		f.qps.qps[QPN & (TABLE - 1)].closed = QP_CLOSED_ALL;
 		assert_int_equal(ceu_tidy(f.ceu), 0);
-		lets_go = true;
+		f.lets_go = true;
 	}
 	command_free_qp(&f, QPN ^ 0x100);
 }
@@ -348,9 +328,9 @@ static void mpt__rights_and_place(void **state)
 		V2P_SUCCESS);
 	assert_ptr_equal(addr, memory + 16);
 	assert_int_equal(ceu_exec(f.ceu, CEU_HW2SW_MPT, KEY + 1, NULL, 0, NULL, 0), CEU_BAD_PARAM);
-	quiesced = 0;
+	f.quiesced = 0;
 	assert_int_equal(ceu_exec(f.ceu, CEU_HW2SW_MPT, KEY, NULL, 0, NULL, 0), CEU_OK);
-	assert_int_equal(quiesced, 1);
+	assert_int_equal(f.quiesced, 1);
 	assert_int_equal(
 		v2p_map(&port, V2P_EE_DATA, 9, KEY, 0x1010, 16, 0, &addr, &run), V2P_KEY_ERR);
 }
@@ -360,19 +340,19 @@ static void batch__waits_once(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < TABLE; i++)
 		command_make_qp(&f, 0x1000 + i, SERVICE_UC);
-	quiesced = 0;
+	f.quiesced = 0;
 	ceu_batch_begin(f.ceu);
 	for (uint32_t i = 0; i < TABLE; i++)
 		command_free_qp(&f, 0x1000 + i);
-	assert_int_equal(quiesced, 0);
+	assert_int_equal(f.quiesced, 0);
 	ceu_batch_end(f.ceu);
-	assert_int_equal(quiesced, 1);
-	quiesce(NULL);
+	assert_int_equal(f.quiesced, 1);
+	command_fixture_poll(&f);
 	assert_int_equal(ceu_tidy(f.ceu), 0);
 	ceu_batch_begin(f.ceu);
-	quiesced = 0;
+	f.quiesced = 0;
 	ceu_batch_end(f.ceu);
-	assert_int_equal(quiesced, 0);
+	assert_int_equal(f.quiesced, 0);
 }
 
 static void exec__counts_what_it_refuses(void **state)
@@ -402,9 +382,9 @@ static void cq__made_and_removed(void **state)
 	assert_int_equal(cq_exec(CEU_SW2HW_CQ, 0x105, &cq, sizeof(cq)), CEU_OK);
 	assert_int_equal(cq_exec(CEU_SW2HW_CQ, 0x205, &cq, sizeof(cq)), CEU_BAD_SYS_STATE);
 	assert_int_equal(cq_exec(CEU_HW2SW_CQ, 0x205, NULL, 0), CEU_BAD_PARAM);
-	quiesced = 0;
+	f.quiesced = 0;
 	assert_int_equal(cq_exec(CEU_HW2SW_CQ, 0x105, NULL, 0), CEU_OK);
-	assert_int_equal(quiesced, 1);
+	assert_int_equal(f.quiesced, 1);
 #define REFUSED(field, value)                                                                      \
 	do {                                                                                       \
 		cq = good;                                                                         \
@@ -426,7 +406,7 @@ static void complete_meanwhile(void *ctx)
 	struct cqe entry = {.my_qpn = 77, .opcode = 1};
 
 	(void)ctx;
-	quiesced++;
+	f.quiesced++;
 	assert_true(cq_post(&f.completion, &f.counters, 0x105, &entry, false));
 }
 
@@ -449,7 +429,7 @@ static void cq__resized(void **state)
 	assert_int_equal(cq_exec(CEU_SW2HW_CQ, 0x105, &cq, sizeof(cq)), CEU_OK);
 	for (unsigned int i = 0; i < 3; i++)
 		assert_true(cq_post(&f.completion, &f.counters, 0x105, &entry, false));
-	quiesced = 0;
+	f.quiesced = 0;
 	in.log_entries = 25;
 	assert_int_equal(cq_exec(CEU_RESIZE_CQ, 0x105, &in, sizeof(in)), CEU_BAD_PARAM);
 	in.log_entries = 6;
@@ -461,17 +441,17 @@ static void cq__resized(void **state)
 	in.buffer = larger;
 	assert_int_equal(cq_exec(CEU_RESIZE_CQ, 0x205, &in, sizeof(in)), CEU_BAD_PARAM);
 	assert_int_equal(cq_exec(CEU_RESIZE_CQ, 0, &in, sizeof(in)), CEU_BAD_PARAM);
-	assert_int_equal(quiesced, 0);
+	assert_int_equal(f.quiesced, 0);
 	in.log_entries = 1; /* three are there: it stays, and takes what came meanwhile */
 	assert_int_equal(cq_exec(CEU_RESIZE_CQ, 0x105, &in, sizeof(in)), CEU_BAD_SYS_STATE);
 	assert_int_equal(buffer[3].my_qpn, 77);
 	in.log_entries = 6;
 	assert_int_equal(cq_exec(CEU_RESIZE_CQ, 0x105, &in, sizeof(in)), CEU_OK);
-	assert_int_equal(quiesced, 2);
+	assert_int_equal(f.quiesced, 2);
 	assert_int_equal(larger[4].my_qpn, 77);
 	assert_int_equal(larger[3].my_qpn, UINT32_MAX); /* the client's to bring over */
 	assert_int_equal(counter_read(&f.counters, COUNTER_cq_overruns), 0);
-	f.hooks.quiesce = quiesce;
+	f.hooks.quiesce = command_fixture_poll;
 }
 
 static void eq__made_mapped_and_removed(void **state)
@@ -507,9 +487,9 @@ static void eq__made_mapped_and_removed(void **state)
 	}
 	assert_int_equal(cq_exec(CEU_MAP_EQ, 2, &mask, sizeof(mask)), CEU_BAD_PARAM);
 	assert_int_equal(cq_exec(CEU_MAP_EQ, CLIENTS_MAX, &mask, sizeof(mask)), CEU_BAD_PARAM);
-	quiesced = 0;
+	f.quiesced = 0;
 	assert_int_equal(cq_exec(CEU_HW2SW_EQ, 1, NULL, 0), CEU_OK);
-	assert_int_equal(quiesced, 1);
+	assert_int_equal(f.quiesced, 1);
 	assert_int_equal(cq_exec(CEU_HW2SW_EQ, 1, NULL, 0), CEU_BAD_PARAM);
 	assert_int_equal(cq_exec(CEU_HW2SW_EQ, CLIENTS_MAX, NULL, 0), CEU_BAD_PARAM);
 	free(page);

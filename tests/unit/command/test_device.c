@@ -13,29 +13,10 @@
 #define BIG (1u << 14) /* QPs: many chunks */
 
 static struct command_fixture f;
-static unsigned int quiesced;
-static bool lets_go;
-
-static void quiesce(void *ctx)
-{
-	(void)ctx;
-	quiesced++;
-	for (unsigned int t = 0; t < WAKE_COUNT; t++)
-		for (uint32_t i = wake_take(&f.engine->wake[t]); i != WAKE_END;) {
-			struct qp *q = qp_at(&f.qps, i);
-
-			i = wake_next(&q->wake[t]);
-			if (qp_closing(q) && lets_go)
-				qp_close(q, (enum wake_target)t);
-		}
-}
 
 static int start(bool not_started)
 {
-	memset(&f, 0, sizeof(f));
-	quiesced = 0;
-	lets_go = true;
-	f.hooks.quiesce = quiesce;
+	command_fixture_new(&f);
 	f.not_started = not_started;
 	f.qp_count = BIG;
 	command_fixture_make(&f);
@@ -362,16 +343,16 @@ static void unmap__not_while_a_number_is_live(void **state)
 	assert_int_equal(unmap(virt_of(0), CEU_ICM_PAGES), CEU_BAD_SYS_STATE);
 	assert_int_equal(unmap(virt_of(1), CEU_ICM_PAGES), CEU_BAD_SYS_STATE);
 	assert_int_equal(exec(CEU_CLOSE_HCA, 0, 0, 0), CEU_BAD_SYS_STATE);
-	lets_go = false;
+	f.lets_go = false;
 	command_free_qp(&f, qpn);
 	assert_int_equal(unmap(virt_of(0), CEU_ICM_PAGES), CEU_BAD_SYS_STATE);
 	f.qps.qps[146].closed = QP_CLOSED_ALL;
 	assert_int_equal(ceu_tidy(f.ceu), 0);
-	quiesced = 0;
+	f.quiesced = 0;
 	assert_int_equal(unmap(virt_of(0), 2 * CEU_ICM_PAGES), CEU_OK);
-	assert_int_equal(quiesced, 2);
+	assert_int_equal(f.quiesced, 2);
 	assert_int_equal(f.qps.qps[146].closed, 0);
-	lets_go = true;
+	f.lets_go = true;
 	assert_int_equal(exec(CEU_CLOSE_HCA, 0, 0, 0), CEU_OK);
 }
 
@@ -408,18 +389,18 @@ static void trim__gives_back_all_but_one(void **state)
 	for (uint32_t i = 128; i < BIG; i += 128)
 		command_free_qp(&f, 0x100000 | i);
 	ceu_batch_end(f.ceu);
-	quiesce(NULL);
+	command_fixture_poll(&f);
 	ceu_tidy(f.ceu);
 	f.qps.qps[4096].wake[0].posted = 1; /* somebody has just put it there */
 	assert_int_equal(ceu_trim_contexts(f.ceu), 0);
 	f.qps.qps[4096].wake[0].posted = 0;
-	quiesced = 0;
+	f.quiesced = 0;
 	assert_true(ceu_trim_contexts(f.ceu) > 90);
-	assert_int_equal(quiesced, 2);	       /* for all of them */
+	assert_int_equal(f.quiesced, 2);       /* for all of them */
 	assert_int_equal(f.qps.icm.mapped, 2); /* the one in use and a spare one */
-	quiesced = 0;
+	f.quiesced = 0;
 	assert_int_equal(ceu_trim_contexts(f.ceu), 0);
-	assert_int_equal(quiesced, 0);
+	assert_int_equal(f.quiesced, 0);
 	assert_non_null(qp_find(&f.qps, 0x100000));
 	command_free_qp(&f, 0x100000);
 }
@@ -477,7 +458,7 @@ static void noise__every_field(void **state)
 		if (i % 16 == 0 && ceu_map_context(f.ceu, CEU_CONTEXT_QP, QPN) == CEU_OK) {
 			struct ceu_qp make = command_qp(&f, (enum qp_service)(i / 16 % 3));
 
-			quiesce(NULL);
+			command_fixture_poll(&f);
 			ceu_tidy(f.ceu);
 			ceu_exec(f.ceu, CEU_SW2HW_QP, QPN, &make, sizeof(make), NULL, 0);
 		}

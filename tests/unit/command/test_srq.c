@@ -11,34 +11,23 @@ enum { SRQN = 0x456703 };
 
 static struct command_fixture f;
 static struct client_page *page;
-static unsigned int quiesced;
 static unsigned int given_back; /* times that ExecutionEngine found a QP in ERR and flushed it */
 
-static void quiesce(void *ctx)
+static void flush(struct qp *q, enum wake_target t)
 {
-	(void)ctx;
-	quiesced++;
-	for (unsigned int t = 0; t < WAKE_COUNT; t++)
-		for (uint32_t i = wake_take(&f.engine->wake[t]); i != WAKE_END;) {
-			struct qp *q = qp_at(&f.qps, i);
-
-			i = wake_next(&q->wake[t]);
-			if (qp_closing(q)) {
-				qp_close(q, (enum wake_target)t);
-			} else if (t == WAKE_EE && qp_state(q) == QP_ERR) {
-				assert_int_equal(q->going, 1);
-				q->ee.flushed = EE_FLUSHED;
-				given_back++;
-			}
-		}
+	if (t != WAKE_EE || qp_state(q) != QP_ERR)
+		return;
+	assert_int_equal(q->going, 1);
+	q->ee.flushed = EE_FLUSHED;
+	given_back++;
 }
 
 static int setup(void **state)
 {
 	(void)state;
-	memset(&f, 0, sizeof(f));
-	quiesced = given_back = 0;
-	f.hooks.quiesce = quiesce;
+	command_fixture_new(&f);
+	given_back = 0;
+	f.woken = flush;
 	command_fixture_make(&f);
 	page = zeroed(sizeof(*page));
 	eq_write(&f.completion, 3, page, -1);
@@ -114,7 +103,7 @@ static void srq__context_and_query(void **state)
 	assert_int_equal(make(SRQN ^ 0x100, &in), CEU_BAD_SYS_STATE);
 	assert_int_equal(take_away(SRQN ^ 0x100), CEU_BAD_PARAM);
 	assert_int_equal(take_away(SRQN), CEU_OK);
-	assert_true(quiesced > 0);
+	assert_true(f.quiesced > 0);
 	assert_null(srq_find(&f.srqs, SRQN));
 	assert_int_equal(take_away(SRQN), CEU_BAD_PARAM);
 	assert_int_equal(make(SRQN ^ 0x100, &in), CEU_OK);
@@ -233,9 +222,9 @@ static void batch__srq_goes_with_its_queue_pairs(void **state)
 	ceu_batch_begin(f.ceu);
 	command_free_qp(&f, QPN);
 	assert_int_equal(take_away(SRQN), CEU_OK);
-	assert_int_equal(quiesced, 0);
+	assert_int_equal(f.quiesced, 0);
 	ceu_batch_end(f.ceu);
-	assert_true(quiesced > 0);
+	assert_true(f.quiesced > 0);
 }
 
 static void arm__raises_the_event_at_once_if_below(void **state)
@@ -249,7 +238,7 @@ static void arm__raises_the_event_at_once_if_below(void **state)
 	assert_int_equal(arm(SRQN, 2), CEU_OK); /* not below */
 	assert_int_equal(page->eq[0].owner, 0);
 	assert_int_equal(query().limit, 2);
-	assert_int_equal(quiesced, 1);
+	assert_int_equal(f.quiesced, 1);
 	assert_int_equal(arm(SRQN, 0), CEU_OK);
 	assert_int_equal(query().limit, 0);
 	assert_int_equal(arm(SRQN, 3), CEU_OK);
