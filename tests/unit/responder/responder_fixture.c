@@ -2,8 +2,8 @@
 /* The engine that the responder's tests run on. Test code only. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <rte_eal.h>
 #include <rte_errno.h>
+#include "../eal.h"
 #include "pipeline/machine.h"
 #include "responder_fixture.h"
 
@@ -21,12 +21,7 @@ static struct wire_template to_us;
 
 int fx_group_setup(void **state)
 {
-	char *argv[] = {"test", "--no-huge", "-m", "128", "--no-pci", "--no-shconf", "--lcores",
-		"0", "--log-level", "4", NULL};
-	int argc = sizeof(argv) / sizeof(argv[0]) - 1;
-
-	(void)state;
-	return rte_eal_init(argc, argv) < 0;
+	return unit_eal(state);
 }
 
 int fx_group_teardown(void **state)
@@ -293,6 +288,35 @@ void fx_collect(void)
 
 	while (channel_take(&fx->e.channel[CHANNEL_RESPG_TXA], &m, 1))
 		collect(m);
+}
+
+void fx_send_read(uint32_t qpn, uint32_t psn, uint32_t packets)
+{
+	struct wire_headers h = {.opcode = WIRE_RC_READ_REQUEST,
+		.psn = psn & PSN_MASK,
+		.va = FX_VA,
+		.rkey = FX_KEY,
+		.dma_len = packets * FX_MTU};
+
+	fx_send_to(qpn, h, 0, 0);
+}
+
+struct wire_headers fx_write(uint32_t psn)
+{
+	return (struct wire_headers){.opcode = WIRE_RC_WRITE_ONLY,
+		.psn = psn & PSN_MASK,
+		.va = FX_VA,
+		.rkey = FX_KEY,
+		.dma_len = 4,
+		.ackreq = 1};
+}
+
+void fx_send_write(uint32_t qpn, uint32_t psn, uint32_t key)
+{
+	struct wire_headers h = fx_write(psn);
+
+	h.rkey = key;
+	fx_send_to(qpn, h, 4, 1);
 }
 
 unsigned fx_poll(unsigned times)

@@ -91,6 +91,11 @@ int fx_teardown(void **state);
 void fx_send_to(uint32_t qpn, struct wire_headers h, uint32_t payload_bytes, uint8_t seed);
 #define fx_send(bytes, seed, ...)                                                                  \
 	fx_send_to(FX_QPN, (struct wire_headers){__VA_ARGS__}, bytes, seed)
+/* A WRITE of four bytes to FX_VA that asks for an acknowledgement. */
+struct wire_headers fx_write(uint32_t psn);
+/* A READ request for so many packets, such a WRITE. */
+void fx_send_read(uint32_t qpn, uint32_t psn, uint32_t packets);
+void fx_send_write(uint32_t qpn, uint32_t psn, uint32_t key);
 uint8_t fx_pattern(uint8_t seed, uint32_t i);
 void fx_assert_pattern(const uint8_t *p, uint32_t bytes, uint8_t seed);
 

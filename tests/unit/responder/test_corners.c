@@ -3,18 +3,6 @@
  * who is told, and when they are let go of. */
 #include "responder_fixture.h"
 
-static void send_write_to(uint32_t qpn, uint32_t psn)
-{
-	struct wire_headers h = {.opcode = WIRE_RC_WRITE_ONLY,
-		.psn = psn & PSN_MASK,
-		.va = FX_VA,
-		.rkey = FX_KEY,
-		.dma_len = 4,
-		.ackreq = 1};
-
-	fx_send_to(qpn, h, 4, 1);
-}
-
 /* What is drawn by it, if it has been executed already? */
 static void send_duplicate(struct wire_headers h, bool answered)
 {
@@ -200,7 +188,7 @@ static void leave__while_others_keep_the_ring_busy(void **state)
 	(void)state;
 	while (channel_room(out))
 		channel_put_one(out, rte_pktmbuf_alloc(fx->e.packets));
-	send_write_to(FX_QPN, FX_PSN);
+	fx_send_write(FX_QPN, FX_PSN, FX_KEY);
 	responder_exec_poll(&fx->e);
 	fx->qp->state = QP_RST;
 	fx->qp->qpn = 0;
@@ -208,14 +196,14 @@ static void leave__while_others_keep_the_ring_busy(void **state)
 	wake(fx->qp);
 	for (unsigned i = 0; i < 3; i++) { /* one comes, one goes */
 		assert_int_equal(fx->qp->closed, 0);
-		send_write_to(FX_QPN2, FX_PSN + i);
+		fx_send_write(FX_QPN2, FX_PSN + i, FX_KEY);
 		responder_exec_poll(&fx->e);
 		if (i == 0)
 			continue;
 		channel_take(out, &m, 1);
 		rte_pktmbuf_free(m);
 	}
-	send_write_to(FX_QPN2, FX_PSN + 3);
+	fx_send_write(FX_QPN2, FX_PSN + 3, FX_KEY);
 	responder_exec_poll(&fx->e);
 	assert_int_equal(fx->qp->closed, 1u << WAKE_EE);
 	while (channel_take(out, &m, 1))
@@ -246,7 +234,7 @@ static void atomic__memory_that_is_not_aligned(void **state)
 static void atomic__follows_the_ack_of_what_precedes(void **state)
 {
 	(void)state;
-	send_write_to(FX_QPN, FX_PSN);
+	fx_send_write(FX_QPN, FX_PSN, FX_KEY);
 	fx_send(0, 0, .opcode = WIRE_RC_FETCH_ADD, .psn = FX_PSN + 1, .va = FX_VA, .rkey = FX_KEY);
 	fx_poll(1);
 	fx_assert_ack(FX_PSN, 31, 1);
@@ -258,10 +246,10 @@ static void atomic__follows_the_ack_of_what_precedes(void **state)
 static void ack__owed_on_both_sides_of_an_atomic(void **state)
 {
 	(void)state;
-	send_write_to(FX_QPN, FX_PSN);
-	send_write_to(FX_QPN2, FX_PSN);
+	fx_send_write(FX_QPN, FX_PSN, FX_KEY);
+	fx_send_write(FX_QPN2, FX_PSN, FX_KEY);
 	fx_send(0, 0, .opcode = WIRE_RC_FETCH_ADD, .psn = FX_PSN + 1, .va = FX_VA, .rkey = FX_KEY);
-	send_write_to(FX_QPN, FX_PSN + 2);
+	fx_send_write(FX_QPN, FX_PSN + 2, FX_KEY);
 	fx_poll(1);
 	fx_assert_ack(FX_PSN, 31, 1);
 	assert_int_equal(fx_frame()->h.opcode, WIRE_RC_ATOMIC_ACK);

@@ -412,11 +412,7 @@ static void rc_ack__carries_credits(void **state)
 
 static void rc_ack__one_for_each_qp(void **state)
 {
-	struct wire_headers h = {.opcode = WIRE_RC_WRITE_ONLY,
-		.va = FX_VA,
-		.rkey = FX_KEY,
-		.dma_len = 4,
-		.ackreq = 1};
+	struct wire_headers h = fx_write(FX_PSN);
 
 	(void)state;
 	for (unsigned i = 0; i < 5; i++) {

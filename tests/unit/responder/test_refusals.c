@@ -23,11 +23,7 @@ static void assert_refused(uint8_t syndrome, enum eqe_type event)
 
 static void gap__one_nak_then_silence(void **state)
 {
-	struct wire_headers h = {.opcode = WIRE_RC_WRITE_ONLY,
-		.va = FX_VA,
-		.rkey = FX_KEY,
-		.dma_len = 4,
-		.ackreq = 1};
+	struct wire_headers h = fx_write(FX_PSN);
 
 	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
@@ -54,11 +50,7 @@ static void gap__one_nak_then_silence(void **state)
 /* Only the expected packet ends the silence; duplicates are answered in it. */
 static void c9_114__no_second_nak_after_a_duplicate(void **state)
 {
-	struct wire_headers h = {.opcode = WIRE_RC_WRITE_ONLY,
-		.va = FX_VA,
-		.rkey = FX_KEY,
-		.dma_len = 4,
-		.ackreq = 1};
+	struct wire_headers h = fx_write(FX_PSN);
 	static const uint32_t psns[] = {0, 2, 0, 3, 2};
 
 	(void)state;
@@ -393,12 +385,7 @@ static void duplicate__never_draws_a_nak(void **state)
 static void state__packets_are_dropped(void **state)
 {
 	static const uint8_t states[] = {QP_RST, QP_INIT, QP_ERR};
-	struct wire_headers h = {.opcode = WIRE_RC_WRITE_ONLY,
-		.psn = FX_PSN,
-		.va = FX_VA,
-		.rkey = FX_KEY,
-		.dma_len = 4,
-		.ackreq = 1};
+	struct wire_headers h = fx_write(FX_PSN);
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(states); i++) {
@@ -449,11 +436,7 @@ static void error__flush_is_bounded_per_poll(void **state)
 static void output_full__no_packet_is_taken(void **state)
 {
 	struct channel *out = &fx->e.channel[CHANNEL_RESPG_TXA];
-	struct wire_headers h = {.opcode = WIRE_RC_WRITE_ONLY,
-		.va = FX_VA,
-		.rkey = FX_KEY,
-		.dma_len = 4,
-		.ackreq = 1};
+	struct wire_headers h = fx_write(FX_PSN);
 	unsigned answers = channel_infos[CHANNEL_EE_RESPG].depth;
 	unsigned sent = 0;
 

@@ -5,23 +5,6 @@
 #include "resp_pkt_gen.h"
 #include "responder_fixture.h"
 
-static void send_read_to(uint32_t qpn, uint32_t psn, uint32_t packets)
-{
-	struct wire_headers h = {.opcode = WIRE_RC_READ_REQUEST,
-		.psn = psn & PSN_MASK,
-		.va = FX_VA,
-		.rkey = FX_KEY,
-		.dma_len = packets * FX_MTU};
-
-	fx_send_to(qpn, h, 0, 0);
-}
-
-static void send_write(uint32_t psn)
-{
-	fx_send(4, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = psn & PSN_MASK, .va = FX_VA,
-		.rkey = FX_KEY, .dma_len = 4, .ackreq = 1);
-}
-
 static void assert_read(uint8_t opcode, uint32_t psn)
 {
 	const struct fx_frame *f = fx_frame();
@@ -46,8 +29,8 @@ static void long_reads__take_turns(void **state)
 
 	(void)state;
 	fx->qp2->rq_psn = psn_add(FX_PSN, 1000);
-	send_read_to(FX_QPN, FX_PSN, 16);
-	send_read_to(FX_QPN2, fx->qp2->rq_psn, 16);
+	fx_send_read(FX_QPN, FX_PSN, 16);
+	fx_send_read(FX_QPN2, fx->qp2->rq_psn, 16);
 	fx_poll(1);
 	for (unsigned last = 2; packets < 32; packets++) {
 		uint32_t psn = fx_frame()->h.psn;
@@ -65,10 +48,10 @@ static void long_reads__take_turns(void **state)
 static void acks__wait_behind_a_read_and_are_superseded(void **state)
 {
 	(void)state;
-	send_read_to(FX_QPN, FX_PSN, 200);
+	fx_send_read(FX_QPN, FX_PSN, 200);
 	fx_poll(1);
 	for (unsigned i = 0; i < 2; i++) {
-		send_write(FX_PSN + 200 + i);
+		fx_send_write(FX_QPN, FX_PSN + 200 + i, FX_KEY);
 		responder_exec_poll(&fx->e);
 	}
 	assert_int_equal(rte_mempool_in_use_count(fx->rx), 2); /* the READ and one ACK */
@@ -80,16 +63,11 @@ static void acks__wait_behind_a_read_and_are_superseded(void **state)
 
 static void short_answers__of_others_are_not_held_up(void **state)
 {
-	struct wire_headers h = {.opcode = WIRE_RC_WRITE_ONLY,
-		.psn = FX_PSN,
-		.va = FX_VA,
-		.rkey = FX_KEY,
-		.dma_len = 4,
-		.ackreq = 1};
+	struct wire_headers h = fx_write(FX_PSN);
 	unsigned i;
 
 	(void)state;
-	send_read_to(FX_QPN, FX_PSN, 200);
+	fx_send_read(FX_QPN, FX_PSN, 200);
 	fx_poll(1);
 	fx_send_to(FX_QPN2, h, 4, 0);
 	fx->frame_next = fx->frame_count;
@@ -108,8 +86,8 @@ static void no_buffer__goes_on_later(void **state)
 	(void)state;
 	while (n < 255 && (all[n] = rte_pktmbuf_alloc(fx->e.packets)))
 		n++;
-	send_write(FX_PSN);
-	send_read_to(FX_QPN, FX_PSN + 1, 6);
+	fx_send_write(FX_QPN, FX_PSN, FX_KEY);
+	fx_send_read(FX_QPN, FX_PSN + 1, 6);
 	fx_poll(3);
 	fx_assert_no_frame();
 	assert_true(fx_counter(COUNTER_packet_empty) > 0);
@@ -131,7 +109,7 @@ static void no_room__goes_on_later(void **state)
 	struct rte_mbuf *m;
 
 	(void)state;
-	send_read_to(FX_QPN, FX_PSN, 100);
+	fx_send_read(FX_QPN, FX_PSN, 100);
 	while (channel_room(out) > 3) {
 		m = rte_pktmbuf_alloc(fx->rx);
 		assert_non_null(m);
@@ -154,10 +132,10 @@ static void key_gone__naks_in_the_midst(void **state)
 	uint32_t done;
 
 	(void)state;
-	send_read_to(FX_QPN, FX_PSN, 100);
+	fx_send_read(FX_QPN, FX_PSN, 100);
 	fx_poll(1);
 	done = fx->frame_count;
-	send_write(FX_PSN + 100);
+	fx_send_write(FX_QPN, FX_PSN + 100, FX_KEY);
 	v2p_invalidate_mpt(&fx->v2p, FX_KEY);
 	fx->frame_next = fx->frame_count;
 	fx_poll(2);
@@ -171,9 +149,9 @@ static void key_gone__naks_in_the_midst(void **state)
 static void key_gone__duplicate_ends_in_silence(void **state)
 {
 	(void)state;
-	send_read_to(FX_QPN, FX_PSN, 100);
+	fx_send_read(FX_QPN, FX_PSN, 100);
 	fx_poll(3);
-	send_read_to(FX_QPN, FX_PSN, 100);
+	fx_send_read(FX_QPN, FX_PSN, 100);
 	fx_poll(1);
 	v2p_invalidate_mpt(&fx->v2p, FX_KEY);
 	fx->frame_next = fx->frame_count;
@@ -186,8 +164,8 @@ static void key_gone__duplicate_ends_in_silence(void **state)
 static void duplicate_read__replaces_its_unfinished_answer(void **state)
 {
 	(void)state;
-	send_read_to(FX_QPN, FX_PSN, 200);
-	send_write(FX_PSN + 200);
+	fx_send_read(FX_QPN, FX_PSN, 200);
+	fx_send_write(FX_QPN, FX_PSN + 200, FX_KEY);
 	fx_poll(1);
 	assert_read(WIRE_RC_READ_RESP_FIRST, FX_PSN);
 	fx->frame_next = fx->frame_count;
@@ -205,13 +183,13 @@ static void duplicate_read__interrupts_a_later_answer(void **state)
 	uint32_t done;
 
 	(void)state;
-	send_read_to(FX_QPN, FX_PSN, 4);
+	fx_send_read(FX_QPN, FX_PSN, 4);
 	fx_poll(1);
-	send_read_to(FX_QPN, FX_PSN + 4, 100);
+	fx_send_read(FX_QPN, FX_PSN + 4, 100);
 	fx_poll(1);
 	done = fx->frame_count - 4;
 	fx->frame_next = fx->frame_count;
-	send_read_to(FX_QPN, FX_PSN, 4);
+	fx_send_read(FX_QPN, FX_PSN, 4);
 	fx_poll(5);
 	assert_answer(FX_PSN, 4);
 	for (unsigned i = done; i < 99; i++)
@@ -280,7 +258,7 @@ static void duplicate_read__replaces_in_a_full_list(void **state)
 static void qp_error__gives_up_a_read(void **state)
 {
 	(void)state;
-	send_read_to(FX_QPN, FX_PSN, 200);
+	fx_send_read(FX_QPN, FX_PSN, 200);
 	fx_poll(1);
 	qp_set_error(&fx->e, fx->qp);
 	fx->frame_next = fx->frame_count;
@@ -301,8 +279,8 @@ static void qp_closed__is_let_go_at_once(void **state)
 {
 	(void)state;
 	fx->qp2->rq_psn = psn_add(FX_PSN, 1000);
-	send_read_to(FX_QPN, FX_PSN, 200);
-	send_read_to(FX_QPN2, fx->qp2->rq_psn, 100);
+	fx_send_read(FX_QPN, FX_PSN, 200);
+	fx_send_read(FX_QPN2, fx->qp2->rq_psn, 100);
 	fx_poll(1);
 	fx->qp->closed = fx->qp2->closed = 0;
 	close_qp(fx->qp);
@@ -323,7 +301,7 @@ static void qp_closed__waits_for_answers_in_the_ring(void **state)
 	(void)state;
 	while (channel_room(out))
 		channel_put_one(out, rte_pktmbuf_alloc(fx->e.packets));
-	send_write(FX_PSN);
+	fx_send_write(FX_QPN, FX_PSN, FX_KEY);
 	responder_exec_poll(&fx->e);
 	close_qp(fx->qp);
 	responder_exec_poll(&fx->e);
@@ -345,7 +323,7 @@ static void qp_closed__in_the_midst_of_the_list(void **state)
 	q[2]->index = 5;
 	q[2]->qpn = FX_QPN + 4;
 	for (unsigned i = 0; i < 3; i++)
-		send_read_to(q[i]->qpn, FX_PSN, 100);
+		fx_send_read(q[i]->qpn, FX_PSN, 100);
 	fx_poll(1);
 	close_qp(q[1]);
 	close_qp(q[2]);
@@ -363,8 +341,8 @@ static void ipv6_and_vlan__frames_are_right(void **state)
 
 	(void)state;
 	wire_template_build(&fx->qp->path[0].template, &path);
-	send_write(FX_PSN);
-	send_read_to(FX_QPN, FX_PSN + 1, 3);
+	fx_send_write(FX_QPN, FX_PSN, FX_KEY);
+	fx_send_read(FX_QPN, FX_PSN + 1, 3);
 	fx->qp->mtu_bytes = 1024;
 	fx_poll(1);
 	fx_assert_ack(FX_PSN, 31, 1);

@@ -5,29 +5,6 @@
 #include "resp_pkt_gen.h"
 #include "responder_fixture.h"
 
-static void send_read_to(uint32_t qpn, uint32_t psn, uint32_t packets)
-{
-	struct wire_headers h = {.opcode = WIRE_RC_READ_REQUEST,
-		.psn = psn & PSN_MASK,
-		.va = FX_VA,
-		.rkey = FX_KEY,
-		.dma_len = packets * FX_MTU};
-
-	fx_send_to(qpn, h, 0, 0);
-}
-
-static void send_write_to(uint32_t qpn, uint32_t psn, uint32_t key)
-{
-	struct wire_headers h = {.opcode = WIRE_RC_WRITE_ONLY,
-		.psn = psn & PSN_MASK,
-		.va = FX_VA,
-		.rkey = key,
-		.dma_len = 4,
-		.ackreq = 1};
-
-	fx_send_to(qpn, h, 4, 1);
-}
-
 /* One poll for which there is room for so many frames; takes them. Returns how many came. */
 static unsigned poll_with_room(unsigned room)
 {
@@ -72,8 +49,8 @@ static void turn__is_a_quantum(void **state)
 {
 	(void)state;
 	fx->qp2->rq_psn = 1000;
-	send_read_to(FX_QPN, FX_PSN, 10);
-	send_read_to(FX_QPN2, 1000, 6);
+	fx_send_read(FX_QPN, FX_PSN, 10);
+	fx_send_read(FX_QPN2, 1000, 6);
 	fx_poll(1);
 	assert_packets(FX_PSN, 4);
 	assert_packets(1000, 4);
@@ -89,8 +66,8 @@ static void turn__ends_with_the_packet_that_exceeds_it(void **state)
 	(void)state;
 	fx->e.settings.quantum_bytes = FX_MTU + 1;
 	fx->qp2->rq_psn = 1000;
-	send_read_to(FX_QPN, FX_PSN, 8);
-	send_read_to(FX_QPN2, 1000, 8);
+	fx_send_read(FX_QPN, FX_PSN, 8);
+	fx_send_read(FX_QPN2, 1000, 8);
 	fx_poll(1);
 	assert_packets(FX_PSN, 4); /* the first turn has the quantum of before */
 	assert_packets(1000, 2);
@@ -102,9 +79,9 @@ static void turn__goes_on_where_there_was_no_room(void **state)
 {
 	(void)state;
 	fx->qp2->rq_psn = 1000;
-	send_read_to(FX_QPN, FX_PSN, 16);
+	fx_send_read(FX_QPN, FX_PSN, 16);
 	assert_int_equal(poll_with_room(1), 1);
-	send_read_to(FX_QPN2, 1000, 16);
+	fx_send_read(FX_QPN2, 1000, 16);
 	assert_int_equal(poll_with_room(5), 5);
 	assert_int_equal(poll_with_room(4), 4);
 	assert_packets(FX_PSN, 4);
@@ -120,10 +97,10 @@ static void turn__of_a_qp_that_leaves_is_nobody_elses(void **state)
 	(void)state;
 	fx->qp2->rq_psn = 1000;
 	third->rq_psn = 2000;
-	send_read_to(FX_QPN, FX_PSN, 16);
+	fx_send_read(FX_QPN, FX_PSN, 16);
 	assert_int_equal(poll_with_room(1), 1);
-	send_read_to(FX_QPN2, 1000, 16);
-	send_read_to(third->qpn, 2000, 16);
+	fx_send_read(FX_QPN2, 1000, 16);
+	fx_send_read(third->qpn, 2000, 16);
 	poll_with_room(0);
 	fx->qp->qpn = 0;
 	wake_post(&fx->e.wake[WAKE_EE], &fx->qp->wake[WAKE_EE], fx->qp->index);
@@ -138,8 +115,8 @@ static void turn__of_a_qp_that_leaves_is_nobody_elses(void **state)
 static void leave__from_behind_one_that_waits_for_room(void **state)
 {
 	(void)state;
-	send_read_to(FX_QPN, FX_PSN, 16);
-	send_read_to(FX_QPN2, FX_PSN, 16);
+	fx_send_read(FX_QPN, FX_PSN, 16);
+	fx_send_read(FX_QPN2, FX_PSN, 16);
 	assert_int_equal(poll_with_room(2), 2);
 	fx->qp2->qpn = 0;
 	fx->qp2->closed = 0;
@@ -154,7 +131,7 @@ static void leave__from_behind_one_that_waits_for_room(void **state)
 static void answers__of_a_queue_pair_that_is_reset_are_dropped(void **state)
 {
 	(void)state;
-	send_read_to(FX_QPN, FX_PSN, 16);
+	fx_send_read(FX_QPN, FX_PSN, 16);
 	assert_int_equal(poll_with_room(1), 1);
 	fx->qp->state = QP_RST; /* and nothing has looked at it yet */
 	assert_int_equal(poll_with_room(8), 0);
@@ -165,7 +142,7 @@ static void answers__of_a_queue_pair_that_is_reset_are_dropped(void **state)
 static void answers__of_a_former_number_are_dropped(void **state)
 {
 	(void)state;
-	send_read_to(FX_QPN, FX_PSN, 16);
+	fx_send_read(FX_QPN, FX_PSN, 16);
 	assert_int_equal(poll_with_room(1), 1);
 	fx->qp->qpn = FX_QPN + 0x10000;
 	assert_int_equal(poll_with_room(8), 0);
@@ -176,7 +153,7 @@ static void answers__of_a_former_number_are_dropped(void **state)
 static void answers__in_the_ring_are_dropped_after_a_reset(void **state)
 {
 	(void)state;
-	send_write_to(FX_QPN, FX_PSN, FX_KEY);
+	fx_send_write(FX_QPN, FX_PSN, FX_KEY);
 	assert_int_equal(poll_with_room(0), 0);
 	fx->qp->state = QP_RST;
 	assert_int_equal(poll_with_room(8), 0);
@@ -187,9 +164,9 @@ static void answers__leave_in_rtr(void **state)
 {
 	(void)state;
 	fx->qp->state = QP_RTR;
-	send_read_to(FX_QPN, FX_PSN, 16);
+	fx_send_read(FX_QPN, FX_PSN, 16);
 	assert_int_equal(poll_with_room(10), 10);
-	send_write_to(FX_QPN, FX_PSN + 16, FX_KEY);
+	fx_send_write(FX_QPN, FX_PSN + 16, FX_KEY);
 	fx_poll(2);
 	assert_packets(FX_PSN, 16);
 	fx_assert_ack(FX_PSN + 16, 31, 2);
@@ -200,8 +177,8 @@ static void answers__leave_in_rtr(void **state)
 static void c9_087__a_read_before_a_nak_is_answered(void **state)
 {
 	(void)state;
-	send_read_to(FX_QPN, FX_PSN, 6);
-	send_write_to(FX_QPN, FX_PSN + 6, 0x99);
+	fx_send_read(FX_QPN, FX_PSN, 6);
+	fx_send_write(FX_QPN, FX_PSN + 6, 0x99);
 	assert_int_equal(poll_with_room(1), 1);
 	assert_int_equal(fx->qp->state, QP_ERR);
 	fx_poll(3);
@@ -214,8 +191,8 @@ static void c9_087__a_read_before_a_nak_is_answered(void **state)
 static void c9_100__a_read_fails_before_a_nak(void **state)
 {
 	(void)state;
-	send_read_to(FX_QPN, FX_PSN, 100);
-	send_write_to(FX_QPN, FX_PSN + 100, 0x99);
+	fx_send_read(FX_QPN, FX_PSN, 100);
+	fx_send_write(FX_QPN, FX_PSN + 100, 0x99);
 	assert_int_equal(poll_with_room(4), 4);
 	fx_assert_event(EQE_WQ_ACCESS_ERROR, FX_QPN);
 	v2p_invalidate_mpt(&fx->v2p, FX_KEY);
@@ -231,8 +208,8 @@ static void c9_100__a_read_fails_before_a_nak(void **state)
 static void error__an_ack_at_the_end_does_not_keep_a_read(void **state)
 {
 	(void)state;
-	send_read_to(FX_QPN, FX_PSN, 16);
-	send_write_to(FX_QPN, FX_PSN + 16, FX_KEY);
+	fx_send_read(FX_QPN, FX_PSN, 16);
+	fx_send_write(FX_QPN, FX_PSN + 16, FX_KEY);
 	assert_int_equal(poll_with_room(2), 2);
 	qp_set_error(&fx->e, fx->qp);
 	assert_int_equal(poll_with_room(8), 0);
@@ -243,7 +220,7 @@ static void error__an_ack_at_the_end_does_not_keep_a_read(void **state)
 static void put_acks(uint32_t psn, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
-		send_write_to(FX_QPN2, psn + i, FX_KEY);
+		fx_send_write(FX_QPN2, psn + i, FX_KEY);
 		assert_int_equal(poll_with_room(0), 0);
 	}
 }
@@ -254,7 +231,7 @@ static void room__is_shared_by_reads_and_short_answers(void **state)
 
 	(void)state;
 	fx->qp2->rq_psn = 1000;
-	send_read_to(FX_QPN, FX_PSN, 16);
+	fx_send_read(FX_QPN, FX_PSN, 16);
 	assert_int_equal(poll_with_room(1), 1);
 	put_acks(1000, 8);
 	assert_int_equal(poll_with_room(4), 4);
@@ -282,7 +259,7 @@ static void c9_101__credits_wait_for_what_is_in_the_ring(void **state)
 	fx->qp2->rq = NULL;
 	fx->qp2->rq_psn = 1000;
 	put_acks(1000, BURST);
-	send_write_to(FX_QPN, FX_PSN, FX_KEY);
+	fx_send_write(FX_QPN, FX_PSN, FX_KEY);
 	assert_int_equal(poll_with_room(0), 0);
 	fx_post_simple(0, 100);
 	for (unsigned i = 0; i < 4; i++) {
@@ -341,7 +318,7 @@ static void stock__one_by_one_is_as_many_as_are_wanted(void **state)
 	(void)state;
 	real_ops = fx->e.packets->ops_index;
 	fx->e.packets->ops_index = rte_mempool_register_ops(&ops);
-	send_write_to(FX_QPN, FX_PSN, FX_KEY);
+	fx_send_write(FX_QPN, FX_PSN, FX_KEY);
 	fx_poll(1);
 	fx_assert_ack(FX_PSN, 31, 1);
 	assert_int_equal(responder_stock(&fx->e), BURST); /* one more was wanted, and is gone */
@@ -356,8 +333,8 @@ static void stock__one_by_one_is_as_many_as_are_wanted(void **state)
 static void destroy__frees_what_waits(void **state)
 {
 	(void)state; /* the teardown looks for mbufs that are missing */
-	send_read_to(FX_QPN, FX_PSN, 16);
-	send_read_to(FX_QPN2, FX_PSN, 16);
+	fx_send_read(FX_QPN, FX_PSN, 16);
+	fx_send_read(FX_QPN2, FX_PSN, 16);
 	assert_int_equal(poll_with_room(1), 1);
 	assert_int_equal(rte_mempool_in_use_count(fx->rx), 2);
 }
