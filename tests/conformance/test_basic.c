@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Each operation of each service, end to end, over a perfect wire: data, completions, and
  * everything given back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-#include <cmocka.h>
-#include "sim.h"
-
-#define MS 1000000ull
+#include "rig.h"
 
 static void fill(uint8_t *p, uint32_t bytes, uint32_t seed)
 {
@@ -199,16 +192,16 @@ static void rc__inline_and_chain_of_doorbells(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rc__write),
-		cmocka_unit_test(rc__write_imm),
-		cmocka_unit_test(rc__send),
-		cmocka_unit_test(rc__send_imm),
-		cmocka_unit_test(rc__read),
-		cmocka_unit_test(rc__atomics),
-		cmocka_unit_test(uc__write),
-		cmocka_unit_test(uc__send),
-		cmocka_unit_test(ud__send),
-		cmocka_unit_test(rc__inline_and_chain_of_doorbells),
+		CONFORMANCE_TEST(rc__write),
+		CONFORMANCE_TEST(rc__write_imm),
+		CONFORMANCE_TEST(rc__send),
+		CONFORMANCE_TEST(rc__send_imm),
+		CONFORMANCE_TEST(rc__read),
+		CONFORMANCE_TEST(rc__atomics),
+		CONFORMANCE_TEST(uc__write),
+		CONFORMANCE_TEST(uc__send),
+		CONFORMANCE_TEST(ud__send),
+		CONFORMANCE_TEST(rc__inline_and_chain_of_doorbells),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

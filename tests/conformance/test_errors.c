@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What goes wrong, end to end: bad requests in their turn, each fatal NAK, both retry counters,
  * hostile doorbells and descriptors, a QP destroyed under load. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
-#include "sim.h"
-
-#define MS 1000000ull
+#include "rig.h"
 
 static struct sim *make(unsigned qps)
 {
@@ -362,22 +355,22 @@ static void destroy__under_load(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bad_request__completes_in_its_turn_and_flushes_the_rest),
-		cmocka_unit_test(bad_request__short_message_with_a_bad_key),
-		cmocka_unit_test(bad_request__operation_not_allowed),
-		cmocka_unit_test(c9_089__write_with_a_bad_rkey),
-		cmocka_unit_test(c9_089__read_with_a_bad_rkey),
-		cmocka_unit_test(c9_091__send_longer_than_the_receive),
-		cmocka_unit_test(c9_128__rnr_then_the_same_request),
-		cmocka_unit_test(c9_132__rnr_retry_exhausted),
-		cmocka_unit_test(c9_142__retry_exhausted_and_nobody_else_waits),
-		cmocka_unit_test(isolation__dead_peers_leave_packet_buffers),
-		cmocka_unit_test(isolation__dead_peers_leave_read_buffers),
-		cmocka_unit_test(isolation__doorbells_beyond_the_descriptors),
-		cmocka_unit_test(c9_061__message_of_2_to_the_23_packets_is_refused),
-		cmocka_unit_test(doorbells__random_bits),
-		cmocka_unit_test(descriptors__random_bytes),
-		cmocka_unit_test(destroy__under_load),
+		CONFORMANCE_TEST(bad_request__completes_in_its_turn_and_flushes_the_rest),
+		CONFORMANCE_TEST(bad_request__short_message_with_a_bad_key),
+		CONFORMANCE_TEST(bad_request__operation_not_allowed),
+		CONFORMANCE_TEST(c9_089__write_with_a_bad_rkey),
+		CONFORMANCE_TEST(c9_089__read_with_a_bad_rkey),
+		CONFORMANCE_TEST(c9_091__send_longer_than_the_receive),
+		CONFORMANCE_TEST(c9_128__rnr_then_the_same_request),
+		CONFORMANCE_TEST(c9_132__rnr_retry_exhausted),
+		CONFORMANCE_TEST(c9_142__retry_exhausted_and_nobody_else_waits),
+		CONFORMANCE_TEST(isolation__dead_peers_leave_packet_buffers),
+		CONFORMANCE_TEST(isolation__dead_peers_leave_read_buffers),
+		CONFORMANCE_TEST(isolation__doorbells_beyond_the_descriptors),
+		CONFORMANCE_TEST(c9_061__message_of_2_to_the_23_packets_is_refused),
+		CONFORMANCE_TEST(doorbells__random_bits),
+		CONFORMANCE_TEST(descriptors__random_bytes),
+		CONFORMANCE_TEST(destroy__under_load),
 	};
 
 	return cmocka_run_group_tests_name("errors", tests, NULL, NULL);

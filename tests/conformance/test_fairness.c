@@ -8,14 +8,8 @@
  * TURNS is what taking turns means; more is unfair. 16 turns of a quantum of 16 KiB are 256
  * packets; of the default, 128 KiB, 2048.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-#include <cmocka.h>
-#include "sim.h"
+#include "rig.h"
 
-#define MS  1000000ull
 #define GIB (1ull << 30)
 
 enum {
@@ -177,11 +171,12 @@ static struct engine_settings settings_of(uint32_t quantum_bytes)
 
 static const uint32_t quanta[] = {16 << 10, 40 << 10, 128 << 10};
 
-static void requests(const struct flow flow[QPS + 1], uint8_t first, uint8_t last)
+/* With each quantum; packets of node `side` with opcodes first .. last count. */
+static void share(const struct flow flow[QPS + 1], int side, uint8_t first, uint8_t last)
 {
 	for (unsigned i = 0; i < RTE_DIM(quanta); i++) {
 		struct engine_settings settings = settings_of(quanta[i]);
-		struct fairness f = {.side = 0, .first = first, .last = last};
+		struct fairness f = {.side = side, .first = first, .last = last};
 
 		memcpy(f.flow, flow, sizeof(f.flow));
 		begin(&f, &settings);
@@ -201,7 +196,7 @@ static void fairness__writes(void **state)
 		{.opcode = USER_RDMA_WRITE, .bytes = 65536, .depth = 32},
 	};
 
-	requests(flow, 0x00, 0x0b);
+	share(flow, 0, WIRE_RC_SEND_FIRST, WIRE_RC_WRITE_ONLY_IMM);
 }
 
 /* A fifth one, which now and then has a packet to send, makes turns end in the midst. */
@@ -215,7 +210,7 @@ static void fairness__beside_a_light_one(void **state)
 		{.opcode = USER_RDMA_WRITE, .bytes = 8192, .depth = 1},
 	};
 
-	requests(flow, 0x00, 0x0b);
+	share(flow, 0, WIRE_RC_SEND_FIRST, WIRE_RC_WRITE_ONLY_IMM);
 }
 
 static void fairness__sends_beside_a_long_write(void **state)
@@ -227,7 +222,7 @@ static void fairness__sends_beside_a_long_write(void **state)
 		{.opcode = USER_RDMA_WRITE, .bytes = 4096, .depth = 400},
 	};
 
-	requests(flow, 0x00, 0x0b);
+	share(flow, 0, WIRE_RC_SEND_FIRST, WIRE_RC_WRITE_ONLY_IMM);
 }
 
 /* The READs of one queue pair take nothing from the others; and theirs come. */
@@ -240,7 +235,7 @@ static void fairness__reads_of_one(void **state)
 		{.opcode = USER_RDMA_READ, .bytes = 65536, .depth = 16},
 	};
 
-	requests(flow, 0x00, 0x0b);
+	share(flow, 0, WIRE_RC_SEND_FIRST, WIRE_RC_WRITE_ONLY_IMM);
 }
 
 /* The responder's side: the bytes of READ responses. */
@@ -253,27 +248,17 @@ static void fairness__read_responses(void **state)
 		{.opcode = USER_RDMA_READ, .bytes = 65536, .depth = 16},
 	};
 
-	for (unsigned i = 0; i < RTE_DIM(quanta); i++) {
-		struct engine_settings settings = settings_of(quanta[i]);
-		struct fairness f = {.side = 1, .first = 0x0d, .last = 0x10};
-
-		memcpy(f.flow, flow, sizeof(f.flow));
-		begin(&f, &settings);
-		run(&f);
-		print_message("quantum %u: at most %u.%u %% from the mean\n", quanta[i],
-			f.worst / 10, f.worst % 10);
-		finish(&f);
-	}
+	share(flow, 1, WIRE_RC_READ_RESP_FIRST, WIRE_RC_READ_RESP_ONLY);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fairness__writes),
-		cmocka_unit_test(fairness__beside_a_light_one),
-		cmocka_unit_test(fairness__sends_beside_a_long_write),
-		cmocka_unit_test(fairness__reads_of_one),
-		cmocka_unit_test(fairness__read_responses),
+		CONFORMANCE_TEST(fairness__writes),
+		CONFORMANCE_TEST(fairness__beside_a_light_one),
+		CONFORMANCE_TEST(fairness__sends_beside_a_long_write),
+		CONFORMANCE_TEST(fairness__reads_of_one),
+		CONFORMANCE_TEST(fairness__read_responses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

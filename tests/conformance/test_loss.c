@@ -5,16 +5,10 @@
  * data right, and everything is given back. SOFTHCA_SEEDS=first,count chooses the runs; the seed is
  * printed when one fails.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-#include "sim.h"
+#include "rig.h"
 
-#define MS     1000000ull
 #define QPS    3
 #define WINDOW 16	    /* operations outstanding on a QP */
 #define SLOT   (256u << 10) /* memory of one operation, on each side */
@@ -287,12 +281,12 @@ static void c9_146__everything_at_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(c9_146__perfect_wire),
-		cmocka_unit_test(c9_146__loss),
-		cmocka_unit_test(c9_146__duplication),
-		cmocka_unit_test(c9_146__reordering),
-		cmocka_unit_test(c9_146__corruption),
-		cmocka_unit_test(c9_146__everything_at_once),
+		CONFORMANCE_TEST(c9_146__perfect_wire),
+		CONFORMANCE_TEST(c9_146__loss),
+		CONFORMANCE_TEST(c9_146__duplication),
+		CONFORMANCE_TEST(c9_146__reordering),
+		CONFORMANCE_TEST(c9_146__corruption),
+		CONFORMANCE_TEST(c9_146__everything_at_once),
 	};
 
 	return cmocka_run_group_tests_name("loss", tests, NULL, NULL);

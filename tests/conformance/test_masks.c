@@ -7,7 +7,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include "pipeline/machine.h"
+#include "rig.h"
 #include "traffic.h"
 
 enum { MTU = 1024, RETRIES = 7 };
@@ -71,32 +71,21 @@ MASKS(fetch_and_add, {USER_ATOMIC_FA, 8})
 MASKS(four_in_flight, {USER_SEND, 2 * MTU}, {USER_RDMA_READ, 3 * MTU}, {USER_ATOMIC_FA, 8},
 	{USER_RDMA_WRITE, 2 * MTU})
 
-static int begin(void **state)
-{
-	machine_set_test(*state);
-	return 0;
-}
-
-#define T(f)                                                                                       \
-	{                                                                                          \
-#f, f, begin, NULL, (void *)(uintptr_t) #f                                         \
-	}
-
 int main(void)
 {
 	const char *chosen = getenv("SOFTHCA_MASKS");
 	const struct CMUnitTest tests[] = {
-		T(masks__send),
-		T(masks__send_imm),
-		T(masks__send_of_three),
-		T(masks__write),
-		T(masks__write_of_three),
-		T(masks__write_imm),
-		T(masks__read),
-		T(masks__read_of_four),
-		T(masks__compare_and_swap),
-		T(masks__fetch_and_add),
-		T(masks__four_in_flight),
+		CONFORMANCE_TEST(masks__send),
+		CONFORMANCE_TEST(masks__send_imm),
+		CONFORMANCE_TEST(masks__send_of_three),
+		CONFORMANCE_TEST(masks__write),
+		CONFORMANCE_TEST(masks__write_of_three),
+		CONFORMANCE_TEST(masks__write_imm),
+		CONFORMANCE_TEST(masks__read),
+		CONFORMANCE_TEST(masks__read_of_four),
+		CONFORMANCE_TEST(masks__compare_and_swap),
+		CONFORMANCE_TEST(masks__fetch_and_add),
+		CONFORMANCE_TEST(masks__four_in_flight),
 	};
 
 	if (chosen && sscanf(chosen, "%u,%u", &forward_bits, &back_bits) != 2)

@@ -9,7 +9,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include "pipeline/machine.h"
+#include "rig.h"
 #include "traffic.h"
 
 enum { QPS = 3, RETRIES = 7 };
@@ -133,16 +133,10 @@ static void c9_146__random_schedules(void **state)
 	print_message("schedules: seeds %lu to %lu passed\n", first, first + count - 1);
 }
 
-static int begin(void **state)
-{
-	machine_set_test("c9_146__random_schedules");
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(c9_146__random_schedules, begin),
+		CONFORMANCE_TEST(c9_146__random_schedules),
 	};
 
 	return cmocka_run_group_tests_name("schedules", tests, NULL, NULL);

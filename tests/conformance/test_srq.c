@@ -56,6 +56,21 @@ static unsigned count_events(struct sim *s, int node, enum eqe_type type)
 	return n;
 }
 
+/* A message of which more has to come: QP 0 holds a descriptor for it. */
+static void begin_message(struct sim *s)
+{
+	rig_send(s, rig_headers(s, 0, WIRE_RC_SEND_FIRST, PSN, 0, 0), NULL, MTU);
+	rig_silent(s, MS);
+}
+
+/* One that UC gives up, since its middle was lost. */
+static void give_up_message(struct sim *s)
+{
+	rig_send(s, rig_headers(s, 0, WIRE_UC_SEND_FIRST, PSN, 0, 0), NULL, MTU);
+	rig_send(s, rig_headers(s, 0, WIRE_UC_SEND_LAST, PSN + 2, 0, 0), NULL, 7);
+	rig_silent(s, MS);
+}
+
 static void end(struct sim *s)
 {
 	sim_run(s, 10 * MS);
@@ -191,8 +206,7 @@ static void srq__in_err_the_held_one_is_flushed_then_last_wqe(void **state)
 	uint32_t qpn = s->node[0].qp[0].qpn, tag = post(s, 0);
 
 	post(s, 0);
-	rig_send(s, rig_headers(s, 0, WIRE_RC_SEND_FIRST, PSN, 0, 0), NULL, MTU);
-	rig_silent(s, MS);
+	begin_message(s);
 	sim_modify(s, 0, 0, QP_ERR, 0);
 	rig_no_event(s); /* not before the completion */
 	sim_run(s, 10 * US);
@@ -234,8 +248,7 @@ static void srq__reset_loses_the_held_one_alone(void **state)
 	uint32_t tag = post(s, 0);
 
 	post(s, 0);
-	rig_send(s, rig_headers(s, 0, WIRE_RC_SEND_FIRST, PSN, 0, 0), NULL, MTU);
-	rig_silent(s, MS);
+	begin_message(s);
 	rig_reconnect(s, 0);
 	rig_request(s, 0, WIRE_RC_SEND_ONLY, PSN, 0, 0, 7);
 	rig_expect_ack(s, PSN, aeth_ack(0), 1);
@@ -250,9 +263,7 @@ static void srq__uc_message_given_up_leaves_it_to_the_next(void **state)
 	uint32_t tag = post(s, 0);
 	struct cqe c;
 
-	rig_send(s, rig_headers(s, 0, WIRE_UC_SEND_FIRST, PSN, 0, 0), NULL, MTU);
-	rig_send(s, rig_headers(s, 0, WIRE_UC_SEND_LAST, PSN + 2, 0, 0), NULL, 7);
-	rig_silent(s, MS);
+	give_up_message(s);
 	rig_no_cqe(s);
 	rig_send(s, rig_headers(s, 1, WIRE_UC_SEND_ONLY, PSN, 0, 0), NULL, 7); /* none for it */
 	rig_silent(s, MS);
@@ -270,9 +281,7 @@ static void srq__uc_given_up_and_in_err_is_flushed(void **state)
 	struct sim *s = scripted(SERVICE_UC);
 	uint32_t tag = post(s, 0);
 
-	rig_send(s, rig_headers(s, 0, WIRE_UC_SEND_FIRST, PSN, 0, 0), NULL, MTU);
-	rig_send(s, rig_headers(s, 0, WIRE_UC_SEND_LAST, PSN + 2, 0, 0), NULL, 7);
-	rig_silent(s, MS);
+	give_up_message(s);
 	sim_modify(s, 0, 0, QP_ERR, 0);
 	rig_expect_cqe(s, USER_INVALID, SYNDROME_WR_FLUSH, tag);
 	rig_expect_event(s, EQE_LAST_WQE, s->node[0].qp[0].qpn);
@@ -313,8 +322,7 @@ static void srq__hostile_count_ends_it(void **state)
 	struct sim *s = scripted(SERVICE_RC);
 	uint32_t qpn = s->node[0].qp[0].qpn, tag = post(s, 0);
 
-	rig_send(s, rig_headers(s, 0, WIRE_RC_SEND_FIRST, PSN, 0, 0), NULL, MTU);
-	rig_silent(s, MS);
+	begin_message(s);
 	s->node[0].srq.record->posted += SIM_SRQ_ENTRIES + 1;
 	for (unsigned i = 1; i < 3; i++) {
 		rig_request(s, i, WIRE_RC_SEND_ONLY, PSN, 0, 0, 7);

@@ -336,26 +336,29 @@ static void local__completes_behind_a_read(void **state)
 	rig_end(s);
 }
 
-static struct sim_wr read_into(struct sim *s, uint32_t key)
+/* A READ into a fast-registered region, and behind it the end of its key; the peer has not
+ * answered.
+ */
+static struct sim *read_then_invalidate(bool fence)
 {
+	struct sim *s = peer_make();
+	uint32_t key = fast(s) | TAG(1);
 	struct sim_wr rd = peer_wr(USER_RDMA_READ, 8);
 
 	rd.sge[0] = (struct sim_sge){RTE_ALIGN(s->node[0].va + OUT, 4096) - s->node[0].va, 8, key};
-	return rd;
+	post_register(s, 0, key, region(s));
+	rig_expect_cqe(s, USER_REG_MR, 0, 0);
+	sim_post(s, 0, 0, &rd);
+	post_invalidate(s, 0, key, fence);
+	rig_expect(s, WIRE_RC_READ_REQUEST, PSN);
+	sim_run(s, 100 * US);
+	return s;
 }
 
 static void local_inv__fence_waits_for_reads(void **state)
 {
-	struct sim *s = peer_make();
-	uint32_t key = fast(s) | TAG(1);
-	struct sim_wr rd = read_into(s, key);
+	struct sim *s = read_then_invalidate(true);
 
-	post_register(s, 0, key, region(s));
-	rig_expect_cqe(s, USER_REG_MR, 0, 0);
-	sim_post(s, 0, 0, &rd);
-	post_invalidate(s, 0, key, true);
-	rig_expect(s, WIRE_RC_READ_REQUEST, PSN);
-	sim_run(s, 100 * US);
 	assert_int_equal(sim_counter(s, 0, COUNTER_local_invalidates), 0);
 	assert_int_equal(sim_counter(s, 0, COUNTER_park_fence), 1);
 	peer_read_responses(s, PSN, 8, 0, 0, 1);
@@ -366,16 +369,8 @@ static void local_inv__fence_waits_for_reads(void **state)
 
 static void local_inv__without_a_fence_takes_the_key_from_a_read(void **state)
 {
-	struct sim *s = peer_make();
-	uint32_t key = fast(s) | TAG(1);
-	struct sim_wr rd = read_into(s, key);
+	struct sim *s = read_then_invalidate(false);
 
-	post_register(s, 0, key, region(s));
-	rig_expect_cqe(s, USER_REG_MR, 0, 0);
-	sim_post(s, 0, 0, &rd);
-	post_invalidate(s, 0, key, false);
-	rig_expect(s, WIRE_RC_READ_REQUEST, PSN);
-	sim_run(s, 100 * US);
 	assert_int_equal(sim_counter(s, 0, COUNTER_local_invalidates), 1);
 	peer_read_responses(s, PSN, 8, 0, 0, 1);
 	rig_expect_cqe(s, USER_INVALID, SYNDROME_LOCAL_PROT, SIM_STRIDE);

@@ -4,7 +4,7 @@
  * the SSN with the LSN, which always begin at 0 and 1, set in the contexts. With and without
  * credits, over a good wire and a bad one, from each place just below the wrap.
  */
-#include "pipeline/machine.h"
+#include "rig.h"
 #include "traffic.h"
 
 enum { BELOW = 20, WRAP = 0x1000000 };
@@ -91,12 +91,6 @@ static void wrap__all_of_them(void **state)
 	wraps(true, true);
 }
 
-static int begin(void **state)
-{
-	machine_set_test(*state);
-	return 0;
-}
-
 static int end(void **state)
 {
 	(void)state;
@@ -106,17 +100,12 @@ static int end(void **state)
 	return 0;
 }
 
-#define T(f)                                                                                       \
-	{                                                                                          \
-#f, f, begin, NULL, (void *)(uintptr_t) #f                                         \
-	}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(c9_066__psn_wraps_between_two_hcas),
-		T(wrap__msn_and_ssn),
-		T(wrap__all_of_them),
+		CONFORMANCE_TEST(c9_066__psn_wraps_between_two_hcas),
+		CONFORMANCE_TEST(wrap__msn_and_ssn),
+		CONFORMANCE_TEST(wrap__all_of_them),
 	};
 
 	return cmocka_run_group_tests_name("wraps", tests, NULL, end);
