@@ -551,7 +551,8 @@ enum softhca_wr_opcode {
 	SOFTHCA_WR_ATOMIC_FETCH_AND_ADD = 6,
 	/* Those that change a key; RC and UC. Executed in their turn, behind the local reads of
 	 * what was posted before; SOFTHCA_SEND_FENCE: behind the answers to its READs and atomics,
-	 * too. Refused: SOFTHCA_WC_MW_BIND_ERR. */
+	 * too. Refused: SOFTHCA_WC_MW_BIND_ERR. Flushed: executed or not; the key is to be given
+	 * up (softhca_dealloc_mw(), softhca_dereg_mr()). */
 	SOFTHCA_WR_LOCAL_INV = 7, /* invalidate_rkey: a window of type 2, a region of REG_MR */
 	SOFTHCA_WR_BIND_MW = 8,
 	SOFTHCA_WR_SEND_WITH_INV = 9,
