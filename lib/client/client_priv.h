@@ -76,6 +76,8 @@ struct node {
 	struct softhca_context *ctx;
 	uint32_t users; /* objects that depend on it; context.lock */
 	uint8_t kind;	/* enum node_kind */
+	/* Of asynchronous events about it: taken by the user, acknowledged; event_lock. */
+	uint32_t events, acked;
 };
 
 /* A piece of memory that the daemon maps too. */
@@ -130,6 +132,7 @@ struct softhca_context {
 	/* events.c: a thread sorts what the daemon reports, once somebody wants to know */
 	pthread_t dispatcher;
 	bool dispatching;  /* event_lock */
+	bool acknowledges; /* event_lock: the user acknowledges asynchronous events, too */
 	int stop;	   /* eventfd: ends the dispatcher */
 	uint32_t eq_taken; /* event_lock; the dispatcher reads it without; atomic */
 	struct event_queue async;
@@ -177,7 +180,7 @@ struct softhca_cq {
 	struct softhca_channel *channel;
 	struct queue_memory memory; /* record and first buffer; resized: the record's page */
 	struct queue_memory moved;  /* the buffer, once resized */
-	uint32_t events, acked;	    /* taken by the user, acknowledged; event_lock */
+	uint32_t events, acked;	    /* of completion, taken by the user, acknowledged; event_lock */
 
 	struct spin lock CACHE_LINE;
 	uint32_t consumed; /* entries taken, free running */
@@ -327,10 +330,9 @@ void events_stop(struct softhca_context *ctx);
 /* Sorts what lies in the event queue: all that was raised before the daemon's last answer.
  * context.lock is held. */
 void events_drain(struct softhca_context *ctx);
-/* Forgets events of an object that goes away. */
-void events_forget_cq(struct softhca_cq *cq);
-/* The same of a QP or an SRQ. */
-void events_forget(struct softhca_context *ctx, const void *object);
+/* Forgets events of a CQ, QP or SRQ that goes away and waits for the acknowledgement of those that
+ * the user has taken. No lock is held. */
+void events_forget(struct node *object);
 int event_queue_create(struct event_queue *q);
 void event_queue_destroy(struct event_queue *q);
 /* The daemon has gone: wakes everybody who waits. */

@@ -32,7 +32,7 @@ void node_add(struct softhca_context *ctx, struct node *node, enum node_kind kin
 {
 	node->ctx = ctx;
 	node->kind = kind;
-	node->users = 0;
+	node->users = node->events = node->acked = 0;
 	node->prev = NULL;
 	node->next = ctx->nodes[kind];
 	if (node->next)

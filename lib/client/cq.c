@@ -114,7 +114,7 @@ int softhca_destroy_cq(struct softhca_cq *cq)
 	pthread_mutex_unlock(&ctx->lock);
 	if (rc)
 		return rc;
-	events_forget_cq(cq);
+	events_forget(&cq->node);
 	pthread_mutex_lock(&ctx->lock);
 	queue_memory_put(ctx, &cq->memory);
 	queue_memory_put(ctx, &cq->moved);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #include "client_priv.h"
 
@@ -39,6 +40,17 @@ static void announce(const struct event_queue *q)
 
 	/* Fails only when 2^64 - 2 events wait. */
 	if (write(q->fd, &one, sizeof(one)) < 0)
+		return;
+}
+
+/* Takes back one announcement. None is there: a reader has it already, finds nothing and waits on.
+ */
+static void recant(const struct event_queue *q)
+{
+	uint64_t n;
+	struct iovec to = {.iov_base = &n, .iov_len = sizeof(n)};
+
+	if (preadv2(q->fd, &to, 1, -1, RWF_NOWAIT) < 0)
 		return;
 }
 
@@ -77,17 +89,39 @@ static bool event_queue_take(struct event_queue *q, struct softhca_event *e)
 	return true;
 }
 
-/* event_lock is held. Events of completions go away with their CQ, others only lose the pointer. */
-static void event_queue_forget(struct event_queue *q, const void *object, bool drop)
+/* What it is about, or NULL. */
+static struct node *event_node(const struct softhca_event *e)
+{
+	if (e->cq)
+		return &e->cq->node;
+	if (e->qp)
+		return &e->qp->node;
+	return e->srq ? &e->srq->node : NULL;
+}
+
+/* event_lock is held. The user has it now: the object lives until he acknowledges. */
+static void event_given(
+	const struct softhca_context *ctx, bool async, const struct softhca_event *e)
+{
+	if (!async)
+		e->cq->events++;
+	else if (ctx->acknowledges && event_node(e))
+		event_node(e)->events++;
+}
+
+/* event_lock is held. The events of an object go away with it (drop), or only lose the pointer. */
+static void event_queue_forget(struct event_queue *q, const struct node *object, bool drop)
 {
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < q->count; i++) {
 		struct softhca_event e = q->events[(q->head + i) & (q->size - 1)];
 
-		if (e.cq == object || e.qp == object || e.srq == object) {
-			if (drop)
+		if (event_node(&e) == object) {
+			if (drop) {
+				recant(q);
 				continue;
+			}
 			e.cq = NULL;
 			e.qp = NULL;
 			e.srq = NULL;
@@ -97,8 +131,8 @@ static void event_queue_forget(struct event_queue *q, const void *object, bool d
 	q->count = kept;
 }
 
-/* Waits for one. An event of a channel is counted before the lock is given up: from then on the
- * CQ's destruction waits for its acknowledgement. 0, -EAGAIN, -EINTR, -EIO (the daemon has gone and
+/* Waits for one. It is counted before the lock is given up: from then on the object's destruction
+ * waits for its acknowledgement. 0, -EAGAIN, -EINTR, -EIO (the daemon has gone and
  * nothing is left). */
 static int event_queue_wait(
 	struct softhca_context *ctx, struct event_queue *q, struct softhca_event *e)
@@ -111,8 +145,8 @@ static int event_queue_wait(
 			return -errno;
 		pthread_mutex_lock(&ctx->event_lock);
 		got = event_queue_take(q, e);
-		if (got && q != &ctx->async)
-			e->cq->events++;
+		if (got)
+			event_given(ctx, q == &ctx->async, e);
 		pthread_mutex_unlock(&ctx->event_lock);
 		if (got)
 			return 0;
@@ -157,6 +191,12 @@ static const struct {
 	[EQE_LAST_WQE] = {1, SOFTHCA_EVENT_QP_LAST_WQE, 1, 0},
 };
 
+static bool of_object(uint8_t type)
+{
+	return types[type].of_qp || type == EQE_CQ_ERROR || type == EQE_SRQ_LIMIT ||
+	       type == EQE_SRQ_ERROR;
+}
+
 /* lock and event_lock are held. */
 static void dispatch(struct softhca_context *ctx, const struct eqe *eqe)
 {
@@ -183,6 +223,9 @@ static void dispatch(struct softhca_context *ctx, const struct eqe *eqe)
 	}
 	if (e.qp && types[eqe->type].fails)
 		qp_failed(e.qp, SOFTHCA_QPS_ERR);
+	/* About an object that has gone, and the user wants to hear of none. */
+	if (ctx->acknowledges && of_object(eqe->type) && !event_node(&e))
+		return;
 	/* Nobody has asked for events, perhaps nobody ever will: as many as the daemon's queue
 	 * holds. */
 	if (ctx->dispatching || ctx->async.count < EQ_ENTRIES)
@@ -295,23 +338,17 @@ void events_dead(struct softhca_context *ctx)
 	pthread_mutex_unlock(&ctx->event_lock);
 }
 
-void events_forget_cq(struct softhca_cq *cq)
+void events_forget(struct node *object)
 {
-	struct softhca_context *ctx = cq->node.ctx;
+	struct softhca_context *ctx = object->ctx;
+	struct softhca_cq *cq = object->kind == NODE_CQ ? (struct softhca_cq *)object : NULL;
 
 	pthread_mutex_lock(&ctx->event_lock);
-	if (cq->channel)
-		event_queue_forget(&cq->channel->queue, cq, true);
-	event_queue_forget(&ctx->async, cq, false);
-	while (cq->events != cq->acked)
+	if (cq && cq->channel)
+		event_queue_forget(&cq->channel->queue, object, true);
+	event_queue_forget(&ctx->async, object, ctx->acknowledges);
+	while (object->events != object->acked || (cq && cq->events != cq->acked))
 		pthread_cond_wait(&ctx->acked, &ctx->event_lock);
-	pthread_mutex_unlock(&ctx->event_lock);
-}
-
-void events_forget(struct softhca_context *ctx, const void *object)
-{
-	pthread_mutex_lock(&ctx->event_lock);
-	event_queue_forget(&ctx->async, object, false);
 	pthread_mutex_unlock(&ctx->event_lock);
 }
 
@@ -402,4 +439,23 @@ int softhca_get_async_event(struct softhca_context *ctx, struct softhca_event *e
 	int rc = events_start(ctx);
 
 	return rc ? rc : event_queue_wait(ctx, &ctx->async, event);
+}
+
+void softhca_acknowledge_async_events(struct softhca_context *ctx)
+{
+	pthread_mutex_lock(&ctx->event_lock);
+	ctx->acknowledges = true;
+	pthread_mutex_unlock(&ctx->event_lock);
+}
+
+void softhca_ack_async_event(const struct softhca_event *event)
+{
+	struct node *object = event_node(event);
+
+	if (!object)
+		return;
+	pthread_mutex_lock(&object->ctx->event_lock);
+	object->acked++;
+	pthread_cond_broadcast(&object->ctx->acked);
+	pthread_mutex_unlock(&object->ctx->event_lock);
 }

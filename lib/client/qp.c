@@ -202,15 +202,16 @@ int softhca_destroy_qp(struct softhca_qp *qp)
 		cq_forget(qp->recv_cq, qp);
 		__atomic_store_n(&ctx->qps[qp->number & ctx->qp_mask], NULL, __ATOMIC_RELEASE);
 		events_drain(ctx);
-		events_forget(ctx, qp);
 		node_remove(&qp->node);
 		use(qp, -1u);
 		queue_memory_put(ctx, &qp->memory);
 	}
 	pthread_mutex_unlock(&ctx->lock);
-	if (!rc)
-		qp_free(qp);
-	return rc;
+	if (rc)
+		return rc;
+	events_forget(&qp->node);
+	qp_free(qp);
+	return 0;
 }
 
 struct softhca_qp *qp_lookup(struct softhca_context *ctx, uint32_t number)

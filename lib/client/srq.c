@@ -126,15 +126,16 @@ int softhca_destroy_srq(struct softhca_srq *srq)
 		rc = 0;
 	if (!rc) {
 		events_drain(ctx);
-		events_forget(ctx, srq);
 		node_remove(&srq->node);
 		srq->pd->node.users--;
 		queue_memory_put(ctx, &srq->memory);
 	}
 	pthread_mutex_unlock(&ctx->lock);
-	if (!rc)
-		srq_free(srq);
-	return rc;
+	if (rc)
+		return rc;
+	events_forget(&srq->node);
+	srq_free(srq);
+	return 0;
 }
 
 uint32_t softhca_srq_number(const struct softhca_srq *srq)

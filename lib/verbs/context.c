@@ -65,6 +65,7 @@ static struct shca_context *context_new(const char *device)
 	c->hca = softhca_open(NULL, device);
 	error = c->hca ? 0 : errno;
 	if (!error) {
+		softhca_acknowledge_async_events(c->hca);
 		fd = softhca_async_fd(c->hca);
 		c->verbs.context.async_fd = fd;
 		error = fd < 0 ? -fd : 0;

@@ -64,46 +64,71 @@ VERBS_PUBLIC void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 
 /* ---- asynchronous events ---- */
 
-/* The event as the program knows it; false: what it is about has gone. */
-static bool translate(const struct softhca_event *from, struct ibv_async_event *to)
+enum subject { OF_CQ, OF_QP, OF_SRQ, OF_DEVICE };
+
+static enum subject subject_of(enum ibv_event_type type)
 {
-	memset(to, 0, sizeof(*to));
-	to->event_type = from->type; /* the same numbers */
-	switch (from->type) {
-	case SOFTHCA_EVENT_CQ_ERR:
-		to->element.cq = from->cq ? softhca_cq_user(from->cq) : NULL;
-		return to->element.cq;
-	case SOFTHCA_EVENT_QP_FATAL:
-	case SOFTHCA_EVENT_QP_REQ_ERR:
-	case SOFTHCA_EVENT_QP_ACCESS_ERR:
-	case SOFTHCA_EVENT_COMM_EST:
-	case SOFTHCA_EVENT_SQ_DRAINED:
-	case SOFTHCA_EVENT_QP_LAST_WQE:
-		to->element.qp = from->qp ? softhca_qp_user(from->qp) : NULL;
-		return to->element.qp;
-	case SOFTHCA_EVENT_SRQ_ERR:
-	case SOFTHCA_EVENT_SRQ_LIMIT:
-		to->element.srq = from->srq ? softhca_srq_user(from->srq) : NULL;
-		return to->element.srq;
-	default: /* of the port, or of the device */
-		to->element.port_num = VERBS_PORT;
-		return true;
+	switch (type) {
+	case IBV_EVENT_CQ_ERR:
+		return OF_CQ;
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		return OF_QP;
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		return OF_SRQ;
+	default: /* of the port, or of all */
+		return OF_DEVICE;
 	}
 }
 
+/* Until it is acknowledged its object exists: libsofthca sees to it. */
 VERBS_PUBLIC int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
 	struct softhca_event e;
-	int rc;
+	int rc = softhca_get_async_event(to_shca_context(context)->hca, &e);
 
-	do {
-		rc = softhca_get_async_event(to_shca_context(context)->hca, &e);
-		if (rc)
-			return fails(rc);
-	} while (!translate(&e, event));
+	if (rc)
+		return fails(rc);
+	memset(event, 0, sizeof(*event));
+	event->event_type = e.type; /* the same numbers */
+	switch (subject_of(event->event_type)) {
+	case OF_CQ:
+		event->element.cq = &((struct shca_cq *)softhca_cq_user(e.cq))->ibv;
+		break;
+	case OF_QP:
+		event->element.qp = &((struct shca_qp *)softhca_qp_user(e.qp))->ibv;
+		break;
+	case OF_SRQ:
+		event->element.srq = &((struct shca_srq *)softhca_srq_user(e.srq))->ibv;
+		break;
+	case OF_DEVICE:
+		event->element.port_num = VERBS_PORT;
+		break;
+	}
 	return 0;
 }
 
 VERBS_PUBLIC void ibv_ack_async_event(struct ibv_async_event *event)
 {
+	struct softhca_event e = {.type = event->event_type};
+
+	switch (subject_of(event->event_type)) {
+	case OF_CQ:
+		e.cq = to_shca_cq(event->element.cq)->cq;
+		break;
+	case OF_QP:
+		e.qp = to_shca_qp(event->element.qp)->qp;
+		break;
+	case OF_SRQ:
+		e.srq = to_shca_srq(event->element.srq)->srq;
+		break;
+	case OF_DEVICE:
+		break;
+	}
+	softhca_ack_async_event(&e);
 }

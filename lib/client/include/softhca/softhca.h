@@ -339,9 +339,17 @@ struct softhca_event {
 };
 /* Readable while asynchronous events wait; stays the library's. -errno if it cannot be made. */
 SOFTHCA_API int softhca_async_fd(struct softhca_context *ctx);
-/* Waits for one; need not be acknowledged. 0; -EAGAIN: descriptor is O_NONBLOCK and none waits;
- * -EINTR; -EIO. */
+/* Waits for one. 0; -EAGAIN: descriptor is O_NONBLOCK and none waits; -EINTR; -EIO. */
 SOFTHCA_API int softhca_get_async_event(struct softhca_context *ctx, struct softhca_event *event);
+/*
+ * Asynchronous events need not be acknowledged, unless this is called, best before anything is
+ * made: from then on none is given about an object that has been destroyed meanwhile, and the
+ * destruction of a CQ, QP or SRQ waits until each that was given about it is acknowledged.
+ */
+SOFTHCA_API void softhca_acknowledge_async_events(struct softhca_context *ctx);
+/* One that was given. Only its cq, qp or srq is looked at; of events without them it does nothing.
+ */
+SOFTHCA_API void softhca_ack_async_event(const struct softhca_event *event);
 
 /* ---- shared receive queues ---- */
 

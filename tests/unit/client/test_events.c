@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Events of libsofthca against a whole daemon, for users who acknowledge them: an object lives
+ * until what was said about it is acknowledged, and nothing is said about one that has gone. */
+#include <fcntl.h>
+#include <pthread.h>
+#include "pair.h"
+
+/* The peer, p->qp[1], reports an access violation. Waits until it is there to be taken. */
+static void provoke(struct pair *p, struct pollfd *fd)
+{
+	struct softhca_sge sge = sge_of(p, 0, 8);
+	struct softhca_send_wr wr = {.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = SOFTHCA_WR_RDMA_WRITE,
+		.send_flags = SOFTHCA_SEND_SIGNALED,
+		.wr.rdma = {(uintptr_t)p->memory, p->mr->rkey ^ 0x800u}};
+
+	*fd = (struct pollfd){.fd = softhca_async_fd(p->ctx), .events = POLLIN};
+	assert_int_equal(softhca_post_send(p->qp[0], &wr, NULL), 0);
+	assert_int_equal(poll(fd, 1, 5000), 1);
+}
+
+static void open_acknowledging(struct pair *p)
+{
+	pair_open_quiet(p, SOFTHCA_QP_RC);
+	softhca_acknowledge_async_events(p->ctx);
+}
+
+/* The other QP goes, too, and all the rest. */
+static void close_without(struct pair *p)
+{
+	assert_int_equal(softhca_destroy_qp(p->qp[0]), 0);
+	assert_int_equal(softhca_close(p->ctx), 0);
+}
+
+static struct {
+	bool acknowledged, destroyed, too_early; /* atomic */
+} waits;
+
+static void *destroy(void *qp)
+{
+	int rc = softhca_destroy_qp(qp);
+
+	waits.too_early = rc || !__atomic_load_n(&waits.acknowledged, __ATOMIC_ACQUIRE);
+	__atomic_store_n(&waits.destroyed, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void destruction__waits_for_the_acknowledgement(void **state)
+{
+	struct softhca_event e;
+	pthread_t thread;
+	struct pollfd fd;
+	struct pair p;
+
+	(void)state;
+	open_acknowledging(&p);
+	provoke(&p, &fd);
+	assert_int_equal(softhca_get_async_event(p.ctx, &e), 0);
+	assert_int_equal(e.type, SOFTHCA_EVENT_QP_ACCESS_ERR);
+	assert_ptr_equal(e.qp, p.qp[1]);
+	memset(&waits, 0, sizeof(waits));
+	assert_int_equal(pthread_create(&thread, NULL, destroy, p.qp[1]), 0);
+	/* A while in which it would come back if it did not wait. */
+	for (double end = seconds() + 0.05; seconds() < end; sched_yield())
+		assert_false(__atomic_load_n(&waits.destroyed, __ATOMIC_ACQUIRE));
+	assert_int_equal(softhca_qp_number(e.qp), e.number);
+	__atomic_store_n(&waits.acknowledged, true, __ATOMIC_RELEASE);
+	softhca_ack_async_event(&e);
+	pthread_join(thread, NULL);
+	assert_false(waits.too_early);
+	close_without(&p);
+}
+
+/* Nobody took it: nobody will, and the descriptor does not say that it is there. */
+static void destruction__takes_back_what_was_not_taken(void **state)
+{
+	struct softhca_event e;
+	struct pollfd fd;
+	struct pair p;
+
+	(void)state;
+	open_acknowledging(&p);
+	provoke(&p, &fd);
+	assert_int_equal(softhca_destroy_qp(p.qp[1]), 0);
+	assert_int_equal(poll(&fd, 1, 0), 0);
+	assert_int_equal(fcntl(fd.fd, F_SETFL, O_NONBLOCK), 0);
+	assert_int_equal(softhca_get_async_event(p.ctx, &e), -EAGAIN);
+	close_without(&p);
+}
+
+/* Who does not acknowledge learns of it, but not of what it was, and waits for nothing. */
+static void destruction__without_acknowledgements(void **state)
+{
+	struct softhca_event e;
+	struct pollfd fd;
+	struct pair p;
+
+	(void)state;
+	pair_open_quiet(&p, SOFTHCA_QP_RC);
+	provoke(&p, &fd);
+	assert_int_equal(softhca_destroy_qp(p.qp[1]), 0);
+	assert_int_equal(softhca_get_async_event(p.ctx, &e), 0);
+	assert_int_equal(e.type, SOFTHCA_EVENT_QP_ACCESS_ERR);
+	assert_null(e.qp);
+	softhca_ack_async_event(&e);
+	close_without(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			destruction__waits_for_the_acknowledgement, start, stop),
+		cmocka_unit_test_setup_teardown(
+			destruction__takes_back_what_was_not_taken, start, stop),
+		cmocka_unit_test_setup_teardown(destruction__without_acknowledgements, start, stop),
+	};
+
+	fixture_eal();
+	return cmocka_run_group_tests_name("client_events", tests, NULL, NULL);
+}
