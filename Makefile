@@ -30,7 +30,7 @@ help:
 	@echo 'make clean    remove $(BUILD)/, $(CHECKED)/, $(MUTATED)/ and $(STRESSED)-*/'
 
 deps:
-	./.ci/deps build test
+	./.ci/deps build test verbs
 
 deps-build:
 	./.ci/deps build

@@ -30,6 +30,11 @@ TCP_PORT=$((20000 + $$ % 20000))
 export RUNTIME_DIRECTORY=$SCRATCH/run
 mkdir -p "$RUNTIME_DIRECTORY"
 
+# drop_in COMMAND...: with our libibverbs in place of the system's. SOFTHCA_SOCKET says which daemon.
+drop_in() {
+	LD_PRELOAD=$BUILD/lib/verbs/libibverbs.so.1 LD_LIBRARY_PATH=$BUILD/lib/verbs "$@"
+}
+
 # A configuration of two HCAs, left and right, joined by rings. Arguments: lines for both.
 ring_config() {
 	local name peer number

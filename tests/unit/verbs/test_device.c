@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Devices, ports, addresses, keys and domains of the drop-in, against a whole daemon. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <infiniband/verbs.h>
+#include "../control/hca_fixture.h"
+
+static struct fixture f;
+static struct ibv_context *ctx;
+
+static struct ibv_context *open_first(void)
+{
+	int n;
+	struct ibv_device **list = ibv_get_device_list(&n);
+	struct ibv_context *c;
+
+	assert_non_null(list);
+	assert_int_equal(n, 1);
+	c = ibv_open_device(list[0]);
+	ibv_free_device_list(list);
+	return c;
+}
+
+static int start(void **state)
+{
+	(void)state;
+	fixture_start(&f, NULL, true);
+	setenv("SOFTHCA_SOCKET", f.path, 1);
+	ctx = open_first();
+	return ctx ? 0 : -1;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	ibv_close_device(ctx);
+	fixture_stop(&f);
+	return 0;
+}
+
+/* ---- the list ---- */
+
+static void list__no_daemon_no_device(void **state)
+{
+	struct ibv_device **list;
+	int n = 7;
+
+	(void)state;
+	setenv("SOFTHCA_SOCKET", "/nowhere/softhca.sock", 1);
+	list = ibv_get_device_list(&n);
+	assert_non_null(list);
+	assert_int_equal(n, 0);
+	assert_null(list[0]);
+	ibv_free_device_list(list);
+}
+
+/* An open device outlives the list from which it was opened; numbers need not be asked for. */
+static void list__devices_live_while_open(void **state)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_context *c;
+
+	(void)state;
+	assert_non_null(list[0]);
+	assert_null(list[1]);
+	c = ibv_open_device(list[0]);
+	assert_non_null(c);
+	ibv_free_device_list(list);
+	assert_int_equal(strlen(ibv_get_device_name(c->device)) > 0, 1);
+	assert_int_not_equal(ibv_get_device_guid(c->device), 0);
+	assert_int_equal(ibv_get_device_index(c->device), 0);
+	assert_int_equal(c->device->node_type, IBV_NODE_CA);
+	assert_int_equal(c->device->transport_type, IBV_TRANSPORT_IB);
+	assert_int_equal(ibv_close_device(c), 0);
+}
+
+static void open__daemon_has_gone(void **state)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	(void)state;
+	setenv("SOFTHCA_SOCKET", "/nowhere/softhca.sock", 1);
+	errno = 0;
+	assert_null(ibv_open_device(list[0]));
+	assert_int_equal(errno, ENOENT);
+	ibv_free_device_list(list);
+}
+
+/* ---- the device ---- */
+
+static void device__what_it_is(void **state)
+{
+	struct ibv_device_attr a;
+
+	(void)state;
+	assert_int_equal(ibv_query_device(ctx, &a), 0);
+	assert_true(strlen(a.fw_ver) > 0);
+	assert_int_equal(a.node_guid, ibv_get_device_guid(ctx->device));
+	assert_int_equal(a.sys_image_guid, a.node_guid);
+	assert_int_not_equal(a.vendor_id, 0);
+	assert_int_not_equal(a.vendor_id, 0x2c9); /* they of mlx5 get special treatment */
+	assert_true(a.page_size_cap & 4096);
+	assert_true(a.max_mr_size > 4096);
+	assert_int_equal(a.phys_port_cnt, 1);
+	assert_int_equal(a.max_pkeys, 1);
+	assert_int_equal(a.atomic_cap, IBV_ATOMIC_HCA);
+	for (const int *limit = &a.max_sge; limit <= &a.max_qp_rd_atom; limit++)
+		assert_true(*limit > 0);
+	assert_true(a.max_qp > 0 && a.max_qp_wr > 0 && a.max_mw > 0 && a.max_ah > 0);
+	assert_true(a.max_srq > 0 && a.max_srq_wr > 0 && a.max_srq_sge > 0);
+	assert_int_equal(a.max_ee_rd_atom | a.max_ee | a.max_rdd | a.max_mcast_grp, 0);
+}
+
+/* As much as the caller has room for, and what we do not know is zero. */
+static void device_ex__of_all_lengths(void **state)
+{
+	enum { FIRST = offsetof(struct ibv_device_attr_ex, odp_caps) };
+	struct verbs_context *v = verbs_get_ctx_op(ctx, query_device_ex);
+	struct ibv_query_device_ex_input input = {.comp_mask = 1};
+	struct ibv_device_attr_ex whole;
+	struct ibv_device_attr orig;
+	uint8_t more[sizeof(whole) + 64];
+
+	(void)state;
+	assert_int_equal(ibv_query_device(ctx, &orig), 0);
+	assert_int_equal(ibv_query_device_ex(ctx, NULL, &whole), 0);
+	assert_memory_equal(&whole.orig_attr, &orig, sizeof(orig));
+	assert_int_equal(whole.phys_port_cnt_ex, 1);
+	assert_int_equal(whole.device_cap_flags_ex, orig.device_cap_flags);
+	for (size_t n = FIRST; n < sizeof(more); n++) {
+		memset(more, 0xee, sizeof(more));
+		assert_int_equal(v->query_device_ex(ctx, NULL, (void *)more, n), 0);
+		assert_memory_equal(more, &whole, n < sizeof(whole) ? n : sizeof(whole));
+		for (size_t i = sizeof(whole); i < n; i++)
+			assert_int_equal(more[i], 0);
+		assert_int_equal(more[n], 0xee);
+	}
+	assert_int_equal(v->query_device_ex(ctx, NULL, &whole, FIRST - 1), EINVAL);
+	assert_int_equal(v->query_device_ex(ctx, &input, &whole, sizeof(whole)), EINVAL);
+}
+
+static void values__clock(void **state)
+{
+	struct ibv_values_ex now = {.comp_mask = IBV_VALUES_MASK_RAW_CLOCK},
+			     other = {.comp_mask = IBV_VALUES_MASK_RESERVED};
+
+	(void)state;
+	assert_int_equal(ibv_query_rt_values_ex(ctx, &now), 0);
+	assert_int_equal(now.comp_mask, IBV_VALUES_MASK_RAW_CLOCK);
+	assert_true(now.raw_clock.tv_sec > 0 || now.raw_clock.tv_nsec > 0);
+	assert_int_equal(ibv_query_rt_values_ex(ctx, &other), EINVAL);
+}
+
+/* ---- the port ---- */
+
+static void port__what_it_is(void **state)
+{
+	struct ibv_port_attr a;
+
+	(void)state;
+	assert_int_equal(ibv_query_port(ctx, 1, &a), 0);
+	assert_int_equal(a.state, IBV_PORT_ACTIVE);
+	assert_int_equal(a.phys_state, 5);
+	assert_int_equal(a.link_layer, IBV_LINK_LAYER_ETHERNET);
+	assert_true(a.active_mtu >= IBV_MTU_256 && a.active_mtu <= a.max_mtu);
+	assert_true(a.max_mtu <= IBV_MTU_4096);
+	assert_true(a.gid_tbl_len >= 1);
+	assert_int_equal(a.pkey_tbl_len, 1);
+	assert_int_equal(a.lid | a.sm_lid | a.lmc, 0);
+	assert_true(a.max_msg_sz >= 1u << 30);
+	assert_true(a.flags & IBV_QPF_GRH_REQUIRED);
+	assert_true(a.active_width && a.active_speed);
+	assert_int_equal(ibv_query_port(ctx, 0, &a), EINVAL);
+	assert_int_equal(ibv_query_port(ctx, 2, &a), EINVAL);
+}
+
+/* The function, which old programs are linked with, knows a shorter structure; the inline one says
+ * how long the caller's is. */
+static void port__of_all_lengths(void **state)
+{
+	enum { COMPAT = offsetof(struct ibv_port_attr, port_cap_flags2) };
+	struct verbs_context *v = verbs_get_ctx_op(ctx, query_port);
+	struct ibv_port_attr whole;
+	uint8_t bytes[sizeof(whole) + 32];
+
+	(void)state;
+	assert_int_equal(ibv_query_port(ctx, 1, &whole), 0);
+	memset(bytes, 0xee, sizeof(bytes));
+	assert_int_equal((ibv_query_port)(ctx, 1, (void *)bytes), 0);
+	assert_memory_equal(bytes, &whole, COMPAT);
+	assert_int_equal(bytes[COMPAT], 0xee);
+	for (size_t n = 0; n < sizeof(bytes); n++) {
+		memset(bytes, 0xee, sizeof(bytes));
+		assert_int_equal(v->query_port(ctx, 1, (void *)bytes, n), 0);
+		assert_memory_equal(bytes, &whole, n < sizeof(whole) ? n : sizeof(whole));
+		for (size_t i = sizeof(whole); i < n; i++)
+			assert_int_equal(bytes[i], 0);
+		assert_int_equal(bytes[n], 0xee);
+	}
+}
+
+/* ---- addresses and partitions ---- */
+
+static void gid__one_by_one(void **state)
+{
+	static const union ibv_gid none;
+	struct ibv_gid_entry e;
+	struct ibv_port_attr a;
+	union ibv_gid gid;
+
+	(void)state;
+	assert_int_equal(ibv_query_port(ctx, 1, &a), 0);
+	assert_int_equal(ibv_query_gid(ctx, 1, 0, &gid), 0);
+	assert_memory_not_equal(&gid, &none, sizeof(gid));
+	assert_int_equal(ibv_query_gid_ex(ctx, 1, 0, &e, 0), 0);
+	assert_memory_equal(&e.gid, &gid, sizeof(gid));
+	assert_int_equal(e.gid_index, 0);
+	assert_int_equal(e.port_num, 1);
+	assert_int_equal(e.gid_type, IBV_GID_TYPE_ROCE_V2);
+	assert_int_equal(ibv_query_gid(ctx, 2, 0, &gid), -1);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(ibv_query_gid(ctx, 1, -1, &gid), -1);
+	assert_int_equal(ibv_query_gid(ctx, 1, a.gid_tbl_len, &gid), -1);
+	assert_int_equal(ibv_query_gid_ex(ctx, 1, (uint32_t)a.gid_tbl_len, &e, 0), EINVAL);
+	assert_int_equal(ibv_query_gid_ex(ctx, 0, 0, &e, 0), EINVAL);
+	assert_int_equal(ibv_query_gid_ex(ctx, 1, 0, &e, 1), EOPNOTSUPP);
+}
+
+static void gid__table(void **state)
+{
+	/* As a program has it whose header has one field more. */
+	struct {
+		struct ibv_gid_entry known;
+		uint64_t later;
+	} e[4];
+	struct ibv_gid_entry entry[4];
+	ssize_t n = ibv_query_gid_table(ctx, entry, 4, 0);
+
+	(void)state;
+	assert_true(n >= 1 && n <= 4);
+	memset(e, 0xee, sizeof(e));
+	assert_int_equal(_ibv_query_gid_table(ctx, &e[0].known, 4, 0, sizeof(e[0])), n);
+	for (ssize_t i = 0; i < n; i++) {
+		assert_memory_equal(&e[i].known, &entry[i], sizeof(entry[i]));
+		assert_int_equal(e[i].later, 0);
+		assert_int_equal(entry[i].port_num, 1);
+	}
+	assert_int_equal(ibv_query_gid_table(ctx, entry, 0, 0), -EINVAL);
+	assert_int_equal(ibv_query_gid_table(ctx, entry, 4, 1), -EOPNOTSUPP);
+}
+
+static void pkey__the_default_one(void **state)
+{
+	__be16 pkey = 0;
+
+	(void)state;
+	assert_int_equal(ibv_query_pkey(ctx, 1, 0, &pkey), 0);
+	assert_int_equal(pkey, 0xffff);
+	assert_int_equal(ibv_query_pkey(ctx, 1, 1, &pkey), -1);
+	assert_int_equal(ibv_query_pkey(ctx, 2, 0, &pkey), -1);
+	assert_int_equal(ibv_get_pkey_index(ctx, 1, 0xffff), 0);
+	assert_int_equal(ibv_get_pkey_index(ctx, 1, 0x1234), -1);
+	assert_int_equal(ibv_get_pkey_index(ctx, 2, 0xffff), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(list__no_daemon_no_device, start, stop),
+		cmocka_unit_test_setup_teardown(list__devices_live_while_open, start, stop),
+		cmocka_unit_test_setup_teardown(open__daemon_has_gone, start, stop),
+		cmocka_unit_test_setup_teardown(device__what_it_is, start, stop),
+		cmocka_unit_test_setup_teardown(device_ex__of_all_lengths, start, stop),
+		cmocka_unit_test_setup_teardown(values__clock, start, stop),
+		cmocka_unit_test_setup_teardown(port__what_it_is, start, stop),
+		cmocka_unit_test_setup_teardown(port__of_all_lengths, start, stop),
+		cmocka_unit_test_setup_teardown(gid__one_by_one, start, stop),
+		cmocka_unit_test_setup_teardown(gid__table, start, stop),
+		cmocka_unit_test_setup_teardown(pkey__the_default_one, start, stop),
+	};
+
+	fixture_eal();
+	return cmocka_run_group_tests_name("verbs_device", tests, NULL, NULL);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Enumerations as words, rates as numbers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <infiniband/verbs.h>
+
+#define UNKNOWN "unknown"
+
+static void words__every_number_has_one(void **state)
+{
+	(void)state;
+	for (int i = IBV_NODE_CA; i <= IBV_NODE_UNSPECIFIED; i++)
+		assert_string_not_equal(ibv_node_type_str(i), UNKNOWN);
+	for (int i = IBV_PORT_NOP; i <= IBV_PORT_ACTIVE_DEFER; i++)
+		assert_string_not_equal(ibv_port_state_str(i), UNKNOWN);
+	for (int i = IBV_EVENT_CQ_ERR; i <= IBV_EVENT_WQ_FATAL; i++)
+		assert_string_not_equal(ibv_event_type_str(i), UNKNOWN);
+	for (int i = IBV_WC_SUCCESS; i <= IBV_WC_TM_RNDV_INCOMPLETE; i++)
+		assert_string_not_equal(ibv_wc_status_str(i), UNKNOWN);
+}
+
+static void words__others_are_unknown(void **state)
+{
+	(void)state;
+	assert_string_equal(ibv_node_type_str(IBV_NODE_UNKNOWN), UNKNOWN);
+	assert_string_equal(ibv_node_type_str(0), UNKNOWN);
+	assert_string_equal(ibv_node_type_str(IBV_NODE_UNSPECIFIED + 1), UNKNOWN);
+	assert_string_equal(ibv_port_state_str(-1), UNKNOWN);
+	assert_string_equal(ibv_port_state_str(IBV_PORT_ACTIVE_DEFER + 1), UNKNOWN);
+	assert_string_equal(ibv_event_type_str(-1), UNKNOWN);
+	assert_string_equal(ibv_event_type_str(IBV_EVENT_WQ_FATAL + 1), UNKNOWN);
+	assert_string_equal(ibv_wc_status_str(-1), UNKNOWN);
+	assert_string_equal(ibv_wc_status_str(IBV_WC_TM_RNDV_INCOMPLETE + 1), UNKNOWN);
+}
+
+static const enum ibv_rate rates[] = {
+	IBV_RATE_2_5_GBPS,
+	IBV_RATE_5_GBPS,
+	IBV_RATE_10_GBPS,
+	IBV_RATE_20_GBPS,
+	IBV_RATE_30_GBPS,
+	IBV_RATE_40_GBPS,
+	IBV_RATE_60_GBPS,
+	IBV_RATE_80_GBPS,
+	IBV_RATE_120_GBPS,
+	IBV_RATE_14_GBPS,
+	IBV_RATE_56_GBPS,
+	IBV_RATE_112_GBPS,
+	IBV_RATE_168_GBPS,
+	IBV_RATE_25_GBPS,
+	IBV_RATE_100_GBPS,
+	IBV_RATE_200_GBPS,
+	IBV_RATE_300_GBPS,
+	IBV_RATE_28_GBPS,
+	IBV_RATE_50_GBPS,
+	IBV_RATE_400_GBPS,
+	IBV_RATE_600_GBPS,
+	IBV_RATE_800_GBPS,
+	IBV_RATE_1200_GBPS,
+};
+
+static void rates__there_and_back(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+		assert_true(ibv_rate_to_mult(rates[i]) > 0);
+		assert_int_equal(mult_to_ibv_rate(ibv_rate_to_mult(rates[i])), rates[i]);
+		assert_true(ibv_rate_to_mbps(rates[i]) > 0);
+		assert_int_equal(mbps_to_ibv_rate(ibv_rate_to_mbps(rates[i])), rates[i]);
+	}
+}
+
+/* The examples of the man pages, and codes that are none. */
+static void rates__known_values(void **state)
+{
+	(void)state;
+	assert_int_equal(ibv_rate_to_mult(IBV_RATE_5_GBPS), 2);
+	assert_int_equal(mult_to_ibv_rate(2), IBV_RATE_5_GBPS);
+	assert_int_equal(ibv_rate_to_mbps(IBV_RATE_5_GBPS), 5000);
+	assert_int_equal(mbps_to_ibv_rate(5000), IBV_RATE_5_GBPS);
+	assert_int_equal(ibv_rate_to_mult(IBV_RATE_MAX), -1);
+	assert_int_equal(ibv_rate_to_mbps(IBV_RATE_MAX), -1);
+	for (int code = -1; code <= 100; code = code == -1 ? 1 : code + 99) {
+		assert_int_equal(ibv_rate_to_mult(code), -1);
+		assert_int_equal(ibv_rate_to_mbps(code), -1);
+	}
+	assert_int_equal(mult_to_ibv_rate(0), IBV_RATE_MAX);
+	assert_int_equal(mult_to_ibv_rate(3), IBV_RATE_MAX);
+	assert_int_equal(mbps_to_ibv_rate(0), IBV_RATE_MAX);
+	assert_int_equal(mbps_to_ibv_rate(1), IBV_RATE_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(words__every_number_has_one),
+		cmocka_unit_test(words__others_are_unknown),
+		cmocka_unit_test(rates__there_and_back),
+		cmocka_unit_test(rates__known_values),
+	};
+
+	return cmocka_run_group_tests_name("verbs_words", tests, NULL, NULL);
+}
