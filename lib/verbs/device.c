@@ -14,18 +14,36 @@
 #include <unistd.h>
 #include "verbs_priv.h"
 
+/* Those in a list or open: a device that is found again is the same object, as long as somebody
+ * has it. */
+static struct shca_device *known;
+static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
+
 void device_hold(struct shca_device *d)
 {
-	__atomic_add_fetch(&d->users, 1, __ATOMIC_RELAXED);
+	pthread_mutex_lock(&known_lock);
+	d->users++;
+	pthread_mutex_unlock(&known_lock);
 }
 
 void device_release(struct shca_device *d)
 {
-	if (__atomic_sub_fetch(&d->users, 1, __ATOMIC_ACQ_REL) == 0)
+	struct shca_device **at = &known;
+	bool last;
+
+	pthread_mutex_lock(&known_lock);
+	last = --d->users == 0;
+	if (last) {
+		while (*at != d)
+			at = &(*at)->next;
+		*at = d->next;
+	}
+	pthread_mutex_unlock(&known_lock);
+	if (last)
 		free(d);
 }
 
-static struct shca_device *device_new(const struct softhca_device_attr *attr, int index)
+static struct shca_device *device_new(const struct softhca_device_info *info)
 {
 	struct shca_device *d = calloc(1, sizeof(*d));
 
@@ -33,37 +51,72 @@ static struct shca_device *device_new(const struct softhca_device_attr *attr, in
 		return NULL;
 	d->ibv.node_type = IBV_NODE_CA;
 	d->ibv.transport_type = IBV_TRANSPORT_IB;
-	snprintf(d->ibv.name, sizeof(d->ibv.name), "%s", attr->name);
-	snprintf(d->ibv.dev_name, sizeof(d->ibv.dev_name), "uverbs%d", index);
-	snprintf(d->ibv.dev_path, sizeof(d->ibv.dev_path), "/sys/class/infiniband_verbs/uverbs%d",
-		index);
+	snprintf(d->ibv.name, sizeof(d->ibv.name), "%s", info->name);
+	snprintf(d->ibv.dev_name, sizeof(d->ibv.dev_name), "uverbs%u", info->index);
+	snprintf(d->ibv.dev_path, sizeof(d->ibv.dev_path), "/sys/class/infiniband_verbs/uverbs%u",
+		info->index);
 	snprintf(d->ibv.ibdev_path, sizeof(d->ibv.ibdev_path), "/sys/class/infiniband/%s",
-		attr->name);
-	d->guid = htobe64(attr->guid);
-	d->index = index;
-	d->users = 1;
+		info->name);
+	d->guid = htobe64(info->guid);
+	d->index = (int)info->index;
+	d->next = known;
+	known = d;
 	return d;
+}
+
+/* With one user more. NULL: no memory. */
+static struct shca_device *device_find(const struct softhca_device_info *info)
+{
+	struct shca_device *d;
+
+	pthread_mutex_lock(&known_lock);
+	for (d = known; d; d = d->next)
+		if (d->index == (int)info->index && d->guid == htobe64(info->guid) &&
+			strcmp(d->ibv.name, info->name) == 0)
+			break;
+	if (!d)
+		d = device_new(info);
+	if (d)
+		d->users++;
+	pthread_mutex_unlock(&known_lock);
+	return d;
+}
+
+/* All that the daemon has; *count of them. The caller frees. NULL with errno. */
+static struct softhca_device_info *ask_daemon(int *count)
+{
+	struct softhca_device_info *info = NULL, *more;
+	int room = 0, n = 1;
+
+	while (n > room) {
+		room = n;
+		more = realloc(info, (size_t)room * sizeof(info[0]));
+		if (!more) {
+			free(info);
+			return NULL;
+		}
+		info = more;
+		n = softhca_device_list(NULL, info, (unsigned int)room);
+	}
+	*count = n < 0 ? 0 : n; /* no daemon, or none that we understand */
+	return info;
 }
 
 VERBS_PUBLIC struct ibv_device **ibv_get_device_list(int *num_devices)
 {
-	struct ibv_device **list = calloc(2, sizeof(list[0]));
-	struct softhca_device_attr attr;
-	struct softhca_context *hca = list ? softhca_open(NULL, NULL) : NULL;
-	struct shca_device *d = NULL;
+	int n = 0, found = 0;
+	struct softhca_device_info *info = ask_daemon(&n);
+	struct ibv_device **list = info ? calloc((size_t)n + 1, sizeof(list[0])) : NULL;
 
-	if (num_devices)
-		*num_devices = 0;
-	if (!list)
-		return NULL;
-	if (hca) {
-		softhca_query_device(hca, &attr);
-		softhca_close(hca);
-		d = device_new(&attr, 0);
+	for (int i = 0; list && i < n; i++) {
+		struct shca_device *d = device_find(&info[i]);
+
+		if (d)
+			list[found++] = &d->ibv;
 	}
-	list[0] = d ? &d->ibv : NULL;
+	free(info);
 	if (num_devices)
-		*num_devices = d != NULL;
+		*num_devices = found;
 	return list;
 }
 
@@ -101,22 +154,46 @@ VERBS_PUBLIC const char *ibv_get_sysfs_path(void)
 	return path && path[0] ? path : "/sys";
 }
 
+/* What the file at `path` holds, or would hold if there were one: the daemon knows what belongs to
+ * its devices. Bytes, -1 with errno. */
+static ssize_t read_sysfs(const char *path, char *buf, size_t size)
+{
+	static const char devices[] = "/sys/class/infiniband/";
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char device[IBV_SYSFS_NAME_MAX];
+	const char *name;
+	ssize_t n;
+
+	if (fd >= 0) {
+		n = read(fd, buf, size);
+		close(fd);
+		return n;
+	}
+	if (strncmp(path, devices, sizeof(devices) - 1) != 0)
+		return -1;
+	path += sizeof(devices) - 1;
+	name = strchr(path, '/');
+	if (!name || (size_t)(name - path) >= sizeof(device))
+		return -1;
+	memcpy(device, path, (size_t)(name - path));
+	device[name - path] = 0;
+	n = softhca_read_attribute(NULL, device, name + 1, buf, (unsigned int)size);
+	if (n < 0)
+		errno = (int)-n;
+	return n < 0 ? -1 : n;
+}
+
 /* The bytes without the end of line, as a string where there is room for its end; -1 with errno. */
 VERBS_PUBLIC int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size)
 {
 	char path[IBV_SYSFS_PATH_MAX + IBV_SYSFS_NAME_MAX];
 	ssize_t n;
-	int fd;
 
 	if ((size_t)snprintf(path, sizeof(path), "%s/%s", dir, file) >= sizeof(path)) {
 		errno = ENAMETOOLONG;
 		return -1;
 	}
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	n = read(fd, buf, size);
-	close(fd);
+	n = read_sysfs(path, buf, size);
 	if (n <= 0)
 		return (int)n;
 	if (buf[n - 1] == '\n')

@@ -47,7 +47,8 @@ struct shca_device {
 	uint64_t providers_private[8]; /* 0 */
 	uint64_t guid;		       /* network order */
 	int index;
-	uint32_t users; /* atomic */
+	uint32_t users; /* lists and contexts; device.c's lock */
+	struct shca_device *next;
 };
 static_assert(offsetof(struct shca_device, providers_private) == sizeof(struct ibv_device),
 	"what providers look at");

@@ -16,7 +16,7 @@ resolves() {
 		echo "$missing"
 		return 1
 	}
-	drop_in ldd "$1" | grep -q "$library"
+	[[ $(drop_in ldd "$1") == *"$library"* ]]
 }
 
 # says PATTERN COMMAND...: its output has a line that matches.
@@ -44,12 +44,16 @@ ring=$started
 export SOFTHCA_SOCKET=$SCRATCH/ring.sock
 
 check 'ibv_devices' says '^[[:space:]]*left[[:space:]]+[0-9a-f]{16}$' ibv_devices
+check 'ibv_devices: the other one' grep -qE '^[[:space:]]*right[[:space:]]+[0-9a-f]{16}$' \
+	"$SCRATCH/said.txt"
+check 'ibv_devinfo -l' says '^[[:space:]]*right$' ibv_devinfo -l
 check 'ibv_devinfo' says 'state:.*PORT_ACTIVE' ibv_devinfo
-check 'ibv_devinfo -v' says 'GID\[ *0\]:.*::ffff:192\.168\.77\.1, RoCE v2' ibv_devinfo -v
-check 'ibv_devinfo -v: the other address' grep -q 'GID\[ *1\]:.*fd77::1, RoCE v2' \
+check 'ibv_devinfo -v' says 'GID\[ *[0-9]+\]:.*::ffff:192\.168\.77\.1, RoCE v2' ibv_devinfo -v
+check 'ibv_devinfo -v: the other address' grep -q 'GID\[.*fd77::1, RoCE v2' \
 	"$SCRATCH/said.txt"
 check 'ibv_devinfo -v: nothing unknown' no_lines <(grep -iE 'unknown|invalid' "$SCRATCH/said.txt")
 check 'ibv_devinfo -d left -i 1' says 'link_layer:.*Ethernet' ibv_devinfo -d left -i 1
+check 'ibv_devinfo -d right' says 'hca_id:.*right' ibv_devinfo -d right
 
 python=/usr/bin/python3
 if $python -c 'import pyverbs.device' 2>/dev/null; then

@@ -81,6 +81,34 @@ static void list__devices_live_while_open(void **state)
 	assert_int_equal(ibv_close_device(c), 0);
 }
 
+/* Found again, a device that somebody has is the same; one that nobody has had meanwhile is new. */
+static void list__a_device_keeps_its_identity(void **state)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	(void)state;
+	assert_ptr_equal(list[0], ctx->device);
+	ibv_free_device_list(list);
+	assert_int_equal(strlen(ibv_get_device_name(ctx->device)) > 0, 1);
+}
+
+/* No header that programs may include declares them. */
+int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
+const char *ibv_get_sysfs_path(void);
+
+static void sysfs__lines_without_their_end(void **state)
+{
+	char text[64];
+
+	(void)state;
+	assert_string_equal(ibv_get_sysfs_path(), "/sys");
+	assert_int_equal(ibv_read_sysfs_file(ctx->device->ibdev_path, "no_such", text, 64), -1);
+	assert_int_equal(errno, ENOENT);
+	assert_int_equal(ibv_read_sysfs_file("/proc/self", "comm", text, 64), strlen(text));
+	assert_null(strchr(text, '\n'));
+	assert_int_equal(ibv_read_sysfs_file("/nowhere", "comm", text, 64), -1);
+}
+
 static void open__daemon_has_gone(void **state)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
@@ -275,6 +303,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(list__no_daemon_no_device, start, stop),
 		cmocka_unit_test_setup_teardown(list__devices_live_while_open, start, stop),
+		cmocka_unit_test_setup_teardown(list__a_device_keeps_its_identity, start, stop),
+		cmocka_unit_test_setup_teardown(sysfs__lines_without_their_end, start, stop),
 		cmocka_unit_test_setup_teardown(open__daemon_has_gone, start, stop),
 		cmocka_unit_test_setup_teardown(device__what_it_is, start, stop),
 		cmocka_unit_test_setup_teardown(device_ex__of_all_lengths, start, stop),
