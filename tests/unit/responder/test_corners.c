@@ -90,6 +90,24 @@ static void completion__lost(void **state)
 	assert_int_equal(qp_state(fx->qp), QP_ERR);
 }
 
+/* A request is refused, and the completion that says so is lost: the queue pair fails once. */
+static void completion__lost_of_a_refusal(void **state)
+{
+	struct cqe entry = {.opcode = USER_RECV};
+
+	(void)state;
+	while (cq_post(&fx->completion, stage_counters(&fx->e, STAGE_RESPONDER_EXEC), FX_CQN,
+		&entry, false))
+		;
+	fx_assert_event(EQE_CQ_ERROR, FX_CQN);
+	fx_post_simple(0, 4);
+	fx_send(8, 1, .opcode = WIRE_RC_SEND_ONLY, .psn = FX_PSN);
+	fx_poll(1);
+	assert_int_equal(qp_state(fx->qp), QP_ERR);
+	fx_assert_event(EQE_WQ_CATAS_ERROR, FX_QPN);
+	fx_assert_no_event();
+}
+
 static void flush__of_a_full_queue(void **state)
 {
 	(void)state;
@@ -304,6 +322,7 @@ int main(void)
 		FX_TEST(o9_067__atomic_that_was_never_executed),
 		FX_TEST(o9_067__no_result_beyond_those_kept),
 		FX_TEST(completion__lost),
+		FX_TEST(completion__lost_of_a_refusal),
 		FX_TEST(flush__of_a_full_queue),
 		FX_TEST(flush__of_an_impossible_count),
 		FX_TEST(wake__of_a_queue_pair_that_receives_flushes_nothing),
