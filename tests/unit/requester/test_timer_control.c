@@ -88,6 +88,7 @@ static void tc_poll__fires_within_a_tick(void **state)
 	}
 	assert_false(requester_timers_armed(fx->e));
 	fx_assert_counter(timers_set, 20);
+	fx_assert_counter(timers_visited, 20); /* each when it is due and not before */
 }
 
 static void tc_poll__loss_fires_again_until_stopped(void **state)
@@ -372,6 +373,7 @@ static void tc_poll__first_timer_after_a_rest(void **state)
 	fx->e->now_ns += 1000000 * MS;
 	command(0, TIMER_RNR, TIMER_SET, MS);
 	assert_int_equal(visits_within(MS / 2, &most), 0);
+	fx_assert_counter(timers_visited, 0);
 }
 
 /* The clock of the lcore that polls may be behind that of another one. */
