@@ -51,12 +51,16 @@ static void send_message(int fd, const void *bytes, size_t n, const int *fds, un
 
 /* False: the daemon has ended the connection. A daemon that does not answer is its end, too: the
  * script asks it afterwards. */
-static bool take_answer(int fd)
+static bool take_answer(struct attacker *a, int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
-	uint8_t answer[sizeof(struct request) + 64];
+	struct request answer;
 
-	return poll(&p, 1, 1000) == 1 && recv(fd, answer, sizeof(answer), 0) > 0;
+	if (poll(&p, 1, 1000) != 1 || recv(fd, &answer, sizeof(answer), 0) <= 0)
+		return false;
+	if (answer.header.status == 0 && answer.header.length == sizeof(struct control_number))
+		a->given = answer.body[0];
+	return true;
 }
 
 /* ---- descriptors ---- */
@@ -115,7 +119,7 @@ static uint32_t some_number(struct attacker *a)
 	struct side *s = &a->side[0];
 	const uint32_t numbers[] = {s->pd->number, s->cq->number, s->srq->number, s->mr->lkey,
 		s->ctx->hello.queue_pd, s->qp[below(a, WHICH_COUNT)]->number,
-		s->ctx->regions->handle, s->ctx->chunks->lkey, a->side[1].qp[RC]->number,
+		s->ctx->regions->handle, s->ctx->chunks->lkey, a->side[1].qp[RC]->number, a->given,
 		victim_count ? victims[below(a, victim_count)] : 0};
 
 	return numbers[below(a, sizeof(numbers) / sizeof(numbers[0]))];
@@ -229,7 +233,7 @@ void attack_fields(struct attacker *a)
 			(void)!ftruncate(passed, 1);
 		if (passed >= 0)
 			close(passed);
-		if (!take_answer(fd))
+		if (!take_answer(a, fd))
 			return;
 	}
 }
@@ -277,7 +281,7 @@ static void one_connection(struct attacker *a)
 	if (below(a, 4))
 		hello(a, fd);
 	if (below(a, 3) == 0)
-		take_answer(fd);
+		take_answer(a, fd);
 	/* Asks, and takes no answers. */
 	for (unsigned i = below(a, 2000); i; i--) {
 		fill(a, &r);

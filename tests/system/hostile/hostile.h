@@ -27,6 +27,7 @@ enum which { RC, UC, UD, SHARED, WHICH_COUNT };
 struct attacker {
 	uint64_t state; /* of the random numbers */
 	struct side side[SIDES];
+	uint32_t given; /* the number that the daemon gave last: of a window, a key, a queue */
 };
 
 /* QPNs of clients that must not be disturbed. */
