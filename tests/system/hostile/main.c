@@ -34,7 +34,7 @@ static const struct attack {
 enum {
 	ATTACKS = sizeof(attacks) / sizeof(attacks[0]),
 	TURN_MS = 700,
-	REFUSALS_MS = 15000,
+	REFUSALS_MS = 40000,
 	SET_UP_FAILED = 3
 };
 

@@ -49,6 +49,28 @@ static void post(struct attacker *a, const struct aim *aim)
 	wqe_ring(a, 0, aim->which, 0, aim->opcode, (unsigned)(at - begin) / UNIT_BYTES);
 }
 
+/* Until the daemon has refused it: one of the two has failed. On a busy machine that takes its
+ * time; at most a second. */
+static void wait_failed(struct attacker *a, enum which which)
+{
+	struct softhca_qp_attr attr;
+
+	for (unsigned i = 0; i < 1000; i++) {
+		for (unsigned side = 0; side < SIDES; side++)
+			if (softhca_query_qp(a->side[side].qp[which], &attr) ||
+				attr.state != SOFTHCA_QPS_RTS)
+				return;
+		usleep(1000);
+	}
+}
+
+static void refused(struct attacker *a, const struct aim *aim)
+{
+	post(a, aim);
+	wait_failed(a, aim->which);
+	objects_rejoin(a, aim->which);
+}
+
 static void aim_at_all(struct attacker *a)
 {
 	const struct side *s = &a->side[0], *peer = &a->side[1];
@@ -73,32 +95,46 @@ static void aim_at_all(struct attacker *a)
 		{UD, USER_SEND, s->mr->lkey, here, 65536, 0, 0, false},
 	};
 
-	for (unsigned i = 0; i < sizeof(aims) / sizeof(aims[0]); i++) {
-		post(a, &aims[i]);
-		usleep(2000);
-		objects_rejoin(a, aims[i].which);
-	}
+	for (unsigned i = 0; i < sizeof(aims) / sizeof(aims[0]); i++)
+		refused(a, &aims[i]);
 }
 
-/* Counts of receive descriptors that cannot be, and one that no CQ has room for. */
+/* A message longer than its receive; counts of receive descriptors that cannot be. */
 static void aim_at_receives(struct attacker *a)
 {
 	struct side *s = &a->side[1];
-	const struct aim send = {
-		RC, USER_SEND, a->side[0].mr->lkey, (uintptr_t)a->side[0].area, 64, 0, 0, false};
-	struct aim shared = send;
+	struct aim send = {RC, USER_SEND, a->side[0].mr->lkey, (uintptr_t)a->side[0].area,
+		AREA_BYTES, 0, 0, false};
 
+	receives_post(a, 1, RC);
+	refused(a, &send);
+	send.bytes = 64;
 	s->qp[RC]->record->rq_posted = 0x80000000;
-	post(a, &send);
-	usleep(2000);
-	objects_rejoin(a, RC);
-	shared.which = SHARED;
+	refused(a, &send);
+	send.which = SHARED;
 	s->srq->record->posted = 0x80000000;
-	post(a, &shared);
-	usleep(2000);
-	a->side[0].cq->record->consumer_index = 0x80000000;
 	post(a, &send);
-	usleep(2000);
+	wait_failed(a, SHARED);
+}
+
+/* A doorbell in RST, which the one behind it proves to be read; an event queue and a completion
+ * queue that seem to be full. */
+static void aim_at_queues(struct attacker *a)
+{
+	struct side *s = &a->side[0], *peer = &a->side[1];
+	struct softhca_qp_attr reset = {.state = SOFTHCA_QPS_RESET};
+	const uint64_t here = (uintptr_t)s->area, there = (uintptr_t)peer->area;
+	const struct aim early = {UC, USER_SEND, s->mr->lkey, here, 64, 0, 0, false};
+	struct aim write = {RC, USER_RDMA_WRITE, s->mr->lkey, here, 64, there, 0x12345678, false};
+
+	(void)softhca_modify_qp(s->qp[UC], &reset, SOFTHCA_QP_STATE);
+	post(a, &early);
+	peer->ctx->page->eq_consumer = 0x80000000;
+	refused(a, &write);
+	s->cq->record->consumer_index = 0x80000000;
+	write.rkey = peer->mr->rkey;
+	post(a, &write);
+	wait_failed(a, RC);
 }
 
 /* An attribute that the transition does not have. */
@@ -114,4 +150,5 @@ void attack_refusals(struct attacker *a)
 	aim_at_commands(a);
 	aim_at_all(a);
 	aim_at_receives(a);
+	aim_at_queues(a);
 }
