@@ -29,7 +29,7 @@ static void print_folded(FILE *out, const char *margin, const char *text)
 /* The sentence, and in parentheses unit and range, as far as there are any. */
 static void describe(const struct setting *s, char *text, size_t bytes)
 {
-	bool ranged = s->max > 0 && s->kind != KIND_PROBABILITY;
+	bool ranged = s->max > 0 && s->kind != KIND_PROBABILITY && s->kind != KIND_PERMISSIONS;
 
 	if (ranged && s->max == UINT64_MAX)
 		snprintf(text, bytes, "%s (from %" PRIu64 ")", s->doc, s->min);

@@ -180,6 +180,18 @@ static int parse_hugepages(
 	return parse_uint(s, value, field, why);
 }
 
+static int parse_permissions(
+	const struct setting *s, const char *value, uint32_t *field, struct reason *why)
+{
+	char *end;
+	unsigned long mode = strtoul(value, &end, 8);
+
+	if (!isdigit((unsigned char)*value) || *end || !mode || mode > s->max)
+		return refuse(why, "'%.60s' are no permissions: octal, 1 to 0777", value);
+	*field = (uint32_t)mode;
+	return 0;
+}
+
 int setting_parse(
 	const struct setting *s, const char *key, const char *value, void *base, struct reason *why)
 {
@@ -200,6 +212,8 @@ int setting_parse(
 	case KIND_PATH:
 	case KIND_NAME:
 		return parse_text(s, value, field, why);
+	case KIND_PERMISSIONS:
+		return parse_permissions(s, value, field, why);
 	case KIND_HUGEPAGES:
 		return parse_hugepages(s, value, field, why);
 	case KIND_CPUS:

@@ -16,6 +16,7 @@ enum setting_kind {
 	KIND_STRING,	   /* any text that fits */
 	KIND_PATH,	   /* the same; a file */
 	KIND_NAME,	   /* letters, digits, - and _ */
+	KIND_PERMISSIONS,  /* octal, as for chmod; 4 bytes */
 	KIND_HUGEPAGES,	   /* auto, off or MiB */
 	KIND_CPUS,	   /* list of CPUs and ranges of them: struct config_cpus */
 	KIND_ADDRESSES,	   /* addresses with prefix lengths: struct port_config */

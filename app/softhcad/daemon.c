@@ -120,6 +120,8 @@ static int make_control(struct daemon *d)
 {
 	struct control_device devices[HCA_MAX];
 	const struct control_config c = {.socket_path = d->config.daemon.socket,
+		.socket_mode = d->config.daemon.socket_mode,
+		.socket_group = d->config.daemon.socket_group,
 		.device_count = d->device_count,
 		.devices = devices};
 	int ret = paths_make_directory_of(d->config.daemon.socket);

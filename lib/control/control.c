@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -46,8 +47,27 @@ static bool in_use(const struct sockaddr_un *addr)
 	return used;
 }
 
-static int bind_and_listen(int fd, const struct sockaddr_un *addr, unsigned int mode)
+/* Who may connect; nobody can before it listens. */
+static int set_access(const char *path, unsigned int mode, const char *group)
 {
+	const struct group *g;
+
+	if (group && group[0]) {
+		g = getgrnam(group);
+		if (!g) {
+			LOG(ERR, "there is no group %s", group);
+			return -EINVAL;
+		}
+		if (chown(path, -1, g->gr_gid))
+			return -errno;
+	}
+	return chmod(path, mode) ? -errno : 0;
+}
+
+static int bind_and_listen(
+	int fd, const struct sockaddr_un *addr, const struct control_config *config)
+{
+	int rc = 0;
 	struct stat st;
 
 	if (in_use(addr)) {
@@ -56,14 +76,15 @@ static int bind_and_listen(int fd, const struct sockaddr_un *addr, unsigned int 
 	}
 	if (lstat(addr->sun_path, &st) == 0 && S_ISSOCK(st.st_mode))
 		unlink(addr->sun_path);
-	if (bind(fd, (const struct sockaddr *)addr, sizeof(*addr)) || chmod(addr->sun_path, mode) ||
-		listen(fd, 128)) {
-		int err = errno;
-
-		LOG(ERR, "cannot listen on %s: %s", addr->sun_path, strerror(err));
-		return -err;
-	}
-	return 0;
+	if (bind(fd, (const struct sockaddr *)addr, sizeof(*addr)))
+		rc = -errno;
+	if (!rc)
+		rc = set_access(addr->sun_path, config->socket_mode, config->socket_group);
+	if (!rc && listen(fd, 128))
+		rc = -errno;
+	if (rc)
+		LOG(ERR, "cannot listen on %s: %s", addr->sun_path, strerror(-rc));
+	return rc;
 }
 
 static int listen_at(struct control *c, const char *path)
@@ -77,7 +98,7 @@ static int listen_at(struct control *c, const char *path)
 	c->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (c->listener < 0)
 		return -errno;
-	rc = bind_and_listen(c->listener, &addr, c->config.socket_mode);
+	rc = bind_and_listen(c->listener, &addr, &c->config);
 	if (rc)
 		return rc;
 	strcpy(c->socket_path, path);

@@ -157,6 +157,28 @@ static void cpus__list_and_ranges(void **state)
 	assert_int_equal(set_daemon(&c, "lcores", "1-", &why), -EINVAL);
 }
 
+static void socket__permissions_and_group(void **state)
+{
+	struct reason why;
+	struct config c = {0};
+
+	(void)state;
+	setting_defaults(SCOPE_DAEMON, &c.daemon);
+	assert_int_equal(c.daemon.socket_mode, 0666);
+	assert_string_equal(c.daemon.socket_group, "");
+	assert_int_equal(set_daemon(&c, "socket_mode", "0660", &why), 0);
+	assert_int_equal(c.daemon.socket_mode, 0660);
+	assert_int_equal(set_daemon(&c, "socket_mode", "600", &why), 0);
+	assert_int_equal(c.daemon.socket_mode, 0600);
+	assert_int_equal(set_daemon(&c, "socket_mode", "1777", &why), -EINVAL);
+	assert_int_equal(set_daemon(&c, "socket_mode", "0", &why), -EINVAL);
+	assert_int_equal(set_daemon(&c, "socket_mode", "0668", &why), -EINVAL);
+	assert_int_equal(set_daemon(&c, "socket_mode", "rw", &why), -EINVAL);
+	assert_int_equal(set_daemon(&c, "socket_group", "rdma", &why), 0);
+	assert_string_equal(c.daemon.socket_group, "rdma");
+	assert_int_equal(set_daemon(&c, "socket_group", "a b", &why), -EINVAL);
+}
+
 static void hugepages__words_and_sizes(void **state)
 {
 	struct reason why;
@@ -195,6 +217,7 @@ int main(void)
 		cmocka_unit_test(addresses__both_families_and_spaces),
 		cmocka_unit_test(mac__accepted),
 		cmocka_unit_test(cpus__list_and_ranges),
+		cmocka_unit_test(socket__permissions_and_group),
 		cmocka_unit_test(hugepages__words_and_sizes),
 		cmocka_unit_test(text__longest_that_fits),
 	};

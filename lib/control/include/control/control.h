@@ -59,6 +59,7 @@ struct control_config {
 	const char *socket_path;  /* an old socket file there is replaced unless somebody listens on
 				     it; NULL: no socket */
 	unsigned int socket_mode; /* of the socket file; 0: 0666 */
+	const char *socket_group; /* of the socket file, by name; NULL or "": the process's own */
 	unsigned int clients_max; /* 0: CLIENTS_MAX; never more */
 	unsigned int device_count;
 	const struct control_device *devices; /* copied */
@@ -66,8 +67,8 @@ struct control_config {
 };
 
 /*
- * Listens and installs the SIGBUS handler. 0; -EINVAL (no device, path too long); -EADDRINUSE
- * (another daemon listens there); -ENOMEM; -errno of the socket calls (logged).
+ * Listens and installs the SIGBUS handler. 0; -EINVAL (no device, path too long, no such group);
+ * -EADDRINUSE (another daemon listens there); -ENOMEM; -errno of the socket calls (logged).
  */
 int control_create(const struct control_config *config, struct control **out);
 

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Containers: two programs of two ordinary users, each in user, mount, process and network
+# namespaces of its own, with nothing of the host but the folder of the socket and the folder of the
+# libraries, talk through one daemon. Who may connect.
+. "$(dirname "$0")/lib.sh"
+need_netns
+need_command setpriv
+need_command unshare
+HERE=$(cd "$(dirname "$0")" && pwd)
+setpriv --reuid 65534 --regid 65534 --clear-groups unshare --user --map-root-user --mount true \
+	2>/dev/null || skip 'users may not make namespaces'
+hosts 1500 # the network over which two programs tell each other their numbers; no RDMA on it
+
+# What a library folder holds; programs of the image would be there already.
+mkdir -p "$SCRATCH/lib" "$SCRATCH/socket" "$SCRATCH/root-a" "$SCRATCH/root-b"
+cp "$(program lib/verbs/libibverbs.so.1)" "$(program lib/sysfs-view/libsofthca-sysfs.so)" \
+	"$(program lib/client/libsofthca.so.0)" "$PERF" "$TOOL" "$SCRATCH/lib"
+ln -s libibverbs.so.1 "$SCRATCH/lib/libibverbs.so"
+chmod 755 "$SCRATCH"
+
+# container a|b COMMAND...: on its host, as its user. Both know the same three variables.
+container() {
+	local host=$HOST_A user=65534
+	[ "$1" = a ] || host=$HOST_B user=65533
+	chown $user "$SCRATCH/root-$1"
+	set -- "$SCRATCH/root-$1" "$SCRATCH/socket" "$SCRATCH/lib" \
+		LD_LIBRARY_PATH=/opt/softhca SOFTHCA_SOCKET=/run/softhca/softhca.sock \
+		LD_PRELOAD=/opt/softhca/libibverbs.so.1:/opt/softhca/libsofthca-sysfs.so "${@:2}"
+	ip netns exec "$host" setpriv --reuid $user --regid $user --clear-groups \
+		unshare --user --map-root-user --mount --pid --fork --mount-proc \
+		sh "$HERE/containers/container.sh" "$@"
+}
+
+# talk ARGUMENTS...: softhca-perf, server in a, client in b.
+talk() {
+	local server
+	TCP_PORT=$((TCP_PORT + 1))
+	container a timeout 60 /opt/softhca/softhca-perf "$@" -p $TCP_PORT \
+		>"$SCRATCH/server.log" 2>&1 </dev/null &
+	server=$!
+	container b timeout 60 /opt/softhca/softhca-perf "$@" -p $TCP_PORT 192.0.2.1 &&
+		wait $server
+}
+
+{
+	printf '[daemon]\nsocket = %s/socket/softhca.sock\n' "$SCRATCH"
+	printf '[hca hca0]\npeer = hca0\naddress = 10.9.0.1/24, fd09::1/64\n'
+} >"$SCRATCH/c.conf"
+daemon socket/softhca -c "$SCRATCH/c.conf"
+daemon=$started
+
+check 'a container has nothing of the host' container a sh -c '[ ! -e /sys/class ] && [ "$(id -u)" = 0 ]'
+check 'it sees the device' container a ls -l /sys/class/infiniband/hca0/ports/1
+check 'its counters are live' container b grep -q '[0-9]' \
+	/sys/class/infiniband/hca0/ports/1/counters/port_xmit_data
+if [ -x /usr/bin/ibv_devinfo ]; then
+	check 'ibv_devinfo' container a ibv_devinfo -v
+	container a ibv_devinfo >"$SCRATCH/devinfo" 2>&1
+	check 'the port is active' grep PORT_ACTIVE "$SCRATCH/devinfo"
+fi
+check 'softhca run in a container' container a \
+	env -u LD_PRELOAD -u LD_LIBRARY_PATH -u SOFTHCA_SOCKET \
+	/opt/softhca/softhca run --libdir /opt/softhca --socket /run/softhca/softhca.sock \
+	ls /sys/class/infiniband/hca0
+check 'RC between containers' talk send_bw --verify -b -s 100000 -n 50
+check 'with events' talk write_lat --verify -e -n 50
+check 'reads' talk read_bw --verify -s 65537 -n 50
+check 'UD' talk send_bw -c UD --verify -s 1000 -n 64
+check 'the daemon ends cleanly' stop "$daemon"
+
+# Who may connect: members of a group, and nobody else.
+group=$(getent group 65534 | cut -d: -f1)
+[ -n "$group" ] || finish
+sed -i "s/^socket = .*/&\nsocket_mode = 0660\nsocket_group = $group/" "$SCRATCH/c.conf"
+daemon socket/softhca -c "$SCRATCH/c.conf"
+daemon=$started
+as() { setpriv --reuid 65533 --regid "$1" --clear-groups "$TOOL" run \
+	--socket "$SCRATCH/socket/softhca.sock" true; }
+check 'the socket is for its group' test \
+	"$(stat -c %a:%G "$SCRATCH/socket/softhca.sock")" = "660:$group"
+check 'a member of the group connects' as 65534
+check 'others do not' eval '! as 65533'
+check 'the daemon ends cleanly' stop "$daemon"
+sed -i "s/= $group/= no-such-group/" "$SCRATCH/c.conf"
+check 'a group that is not there is refused' eval \
+	'! timeout 20 "$DAEMON" -c "$SCRATCH/c.conf" --socket "$SCRATCH/refused.sock"'
+finish
