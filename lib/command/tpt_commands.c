@@ -4,6 +4,40 @@
  */
 #include <errno.h>
 #include "ceu_priv.h"
+#include "pipeline/machine.h"
+
+enum ceu_parser {
+#define STATE(id, text) PARSER_##id,
+#include "ceu_parser.def"
+};
+#define MACHINE	      ceu_parser_machine
+#define MACHINE_NAME  "CEU parser"
+#define MACHINE_ID(s) PARSER_##s
+#define MACHINE_DEF   "ceu_parser.def"
+#include "pipeline/machine_define.h"
+
+static enum ceu_status refuse(void)
+{
+	MACHINE_STEP(ceu_parser_machine, PARSER_PARSE_REQ, PARSER_PARSE_REQ);
+	return CEU_BAD_PARAM;
+}
+
+static void forward(void)
+{
+	MACHINE_STEP(ceu_parser_machine, PARSER_PARSE_REQ, PARSER_FORWARD);
+}
+
+static void forward_more(void)
+{
+	MACHINE_STEP(ceu_parser_machine, PARSER_FORWARD, PARSER_FORWARD);
+}
+
+/* What VirtToPhys said to it. */
+static enum ceu_status forwarded(int err)
+{
+	MACHINE_STEP(ceu_parser_machine, PARSER_FORWARD, PARSER_PARSE_REQ);
+	return ceu_status_of(err);
+}
 
 /* One that work requests give its memory has none to begin with; there are three kinds of it. */
 static bool changing_mpt(const struct mpt_entry *entry)
@@ -12,6 +46,7 @@ static bool changing_mpt(const struct mpt_entry *entry)
 	case MPT_WINDOW_1:
 	case MPT_WINDOW_2 | MPT_INVALIDATE_REMOTE:
 	case MPT_FAST | MPT_INVALIDATE_REMOTE:
+	case MPT_FAST | MPT_INVALIDATE_REMOTE | MPT_OWNS_PAGES:
 		return !entry->phys && !entry->start && !entry->length && !entry->access;
 	}
 	return false;
@@ -27,25 +62,30 @@ enum ceu_status ceu_mpt_make(struct ceu *ceu, uint32_t index, const struct mpt_e
 {
 	if (v2p_index(ceu->config.v2p, entry->key) != index ||
 		!(entry->flags & MPT_CHANGES ? changing_mpt(entry) : region_mpt(entry)))
-		return CEU_BAD_PARAM;
-	return ceu_status_of(v2p_write_mpt(ceu->config.v2p, entry));
+		return refuse();
+	forward();
+	return forwarded(v2p_write_mpt(ceu->config.v2p, entry));
 }
 
 enum ceu_status ceu_mpt_free(struct ceu *ceu, uint32_t key)
 {
-	int err = v2p_invalidate_mpt(ceu->config.v2p, key);
+	int err;
 
-	if (err) /* busy: something lies over its memory */
-		return err == -EBUSY ? CEU_BAD_SYS_STATE : CEU_BAD_PARAM;
-	ceu_settle(ceu);
-	return CEU_OK;
+	forward();
+	err = v2p_invalidate_mpt(ceu->config.v2p, key);
+	if (err == -ENOENT)
+		err = -EINVAL; /* a wrong modifier; busy: something lies over its memory */
+	if (!err)
+		ceu_settle(ceu);
+	return forwarded(err);
 }
 
 enum ceu_status ceu_mtt_write(struct ceu *ceu, uint32_t count, const struct ceu_write_mtt *in)
 {
 	if (count > CEU_MTT_MAX || in->first > UINT32_MAX)
-		return CEU_BAD_PARAM;
-	return ceu_status_of(v2p_write_mtt(ceu->config.v2p, (uint32_t)in->first, in->page, count));
+		return refuse();
+	forward();
+	return forwarded(v2p_write_mtt(ceu->config.v2p, (uint32_t)in->first, in->page, count));
 }
 
 enum ceu_status ceu_tpt_init(struct ceu *ceu, const struct ceu_init_hca *in)
@@ -57,18 +97,21 @@ enum ceu_status ceu_tpt_init(struct ceu *ceu, const struct ceu_init_hca *in)
 		.log_mtts = in->log_mtts,
 		.on_demand = true};
 
+	forward();
 	if (v->open && v2p_close(v)) /* as it was made */
-		return CEU_BAD_SYS_STATE;
-	return ceu_status_of(v2p_init(v, &init));
+		return forwarded(-EBUSY);
+	return forwarded(v2p_init(v, &init));
 }
 
 enum ceu_status ceu_tpt_close(struct ceu *ceu)
 {
-	enum ceu_status status = ceu_status_of(v2p_close(ceu->config.v2p));
+	int err;
 
-	if (status == CEU_OK)
+	forward();
+	err = v2p_close(ceu->config.v2p);
+	if (!err)
 		ceu_settle(ceu);
-	return status;
+	return forwarded(err);
 }
 
 /* Unmaps the first `count` chunks again. */
@@ -84,24 +127,33 @@ enum ceu_status ceu_icm_map_tpt(struct ceu *ceu, uint32_t count, const struct ce
 	int err = 0;
 
 	if (count == 0 || count > CEU_ICM_MAPS_MAX)
-		return CEU_BAD_PARAM;
+		return refuse();
+	forward();
 	for (uint32_t i = 0; i < count && !err; i++) {
+		if (i)
+			forward_more();
 		err = in->chunk[i].page == CEU_ICM_PAGES
 			      ? v2p_map_icm(v, in->chunk[i].virt, NULL, CEU_ICM_PAGES)
 			      : -EINVAL;
 		if (err)
 			unmap_chunks(v, in, i);
 	}
-	return ceu_status_of(err);
+	return forwarded(err);
 }
 
 enum ceu_status ceu_icm_unmap_tpt(struct ceu *ceu, const struct ceu_unmap_icm *in)
 {
 	struct v2p *v = ceu->config.v2p;
-	uint64_t at = in->virt;
-	int err = in->reserved ? -EINVAL : v2p_may_unmap_icm(v, in->virt, in->pages);
+	uint64_t at = in->virt, end = at + (uint64_t)in->pages * TPT_PAGE_BYTES;
+	int err = v2p_may_unmap_icm(v, in->virt, in->pages);
 
-	for (; !err && at < in->virt + (uint64_t)in->pages * TPT_PAGE_BYTES; at += TPT_CHUNK_BYTES)
+	if (in->reserved)
+		return refuse();
+	forward();
+	for (; !err && at < end; at += TPT_CHUNK_BYTES) {
+		if (at != in->virt)
+			forward_more();
 		err = v2p_unmap_icm(v, at, CEU_ICM_PAGES);
-	return ceu_status_of(err);
+	}
+	return forwarded(err);
 }

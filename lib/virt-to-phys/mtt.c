@@ -3,11 +3,24 @@
  * The MTT (seed 004 5.7): addresses of the pages of entries that are not contiguous. Look-ups on
  * any lcore, changes by the CEU on the control thread. Pages that follow one another in memory are
  * given as one piece.
+ *
+ * The table of transitions for requests of the CEU is mtt_ram_ceu.def.
  */
 #include <errno.h>
 #include <rte_common.h>
 #include <rte_pause.h>
+#include "pipeline/machine.h"
 #include "v2p_priv.h"
+
+enum mtt_ceu {
+#define STATE(id, text) MTT_CEU_##id,
+#include "mtt_ram_ceu.def"
+};
+#define MACHINE	      mtt_ceu_machine
+#define MACHINE_NAME  "mtt_ram_ctl, CEU"
+#define MACHINE_ID(s) MTT_CEU_##s
+#define MACHINE_DEF   "mtt_ram_ceu.def"
+#include "pipeline/machine_define.h"
 
 #define MTT_ADDRESS_MASK (~(uint64_t)(TPT_PAGE_BYTES - 1))
 
@@ -71,26 +84,49 @@ enum v2p_state mtt_map(struct v2p_port *port, const struct mpt_entry *m, uint64_
 	return V2P_SUCCESS;
 }
 
-/* Writes what lies in one line: a write miss merges with what memory holds. */
-static void write_line(struct v2p *v, uint32_t first, const uint64_t *entries, uint32_t count)
+/* Writes what lies in one line: a write miss merges with what memory holds. False: there is none.
+ * `entries` NULL: no pages. */
+static bool write_line(struct v2p *v, struct counters *counters, uint32_t first,
+	const uint64_t *entries, uint32_t count)
 {
 	struct tpt_hold hold;
 	uint64_t words[MTT_WORDS];
+	bool there;
 
-	while (!tpt_take(&v->mtt_cache, first / MTT_WORDS, v->ceu.counters, &hold))
+	while (!tpt_take(&v->mtt_cache, first / MTT_WORDS, counters, &hold))
 		rte_pause();
-	if (tpt_match(&hold, words) != TPT_NOWHERE) {
+	there = tpt_match(&hold, words) != TPT_NOWHERE;
+	if (there) {
 		for (uint32_t i = 0; i < count; i++)
-			words[first % MTT_WORDS + i] = entries[i] ? entries[i] | MTT_PRESENT : 0;
+			words[first % MTT_WORDS + i] =
+				entries && entries[i] ? entries[i] | MTT_PRESENT : 0;
 		tpt_write(&hold, words);
 	}
 	tpt_release(&hold);
 	v2p_changed(v);
+	return there;
 }
 
 static uint32_t in_line(uint32_t index, uint64_t count)
 {
 	return (uint32_t)RTE_MIN(count, (uint64_t)(MTT_WORDS - index % MTT_WORDS));
+}
+
+/* A request of the CEU: line by line. */
+static void write_lines(struct v2p *v, uint32_t first, const uint64_t *pages, uint64_t count)
+{
+	MACHINE_STEP(mtt_ceu_machine, MTT_CEU_REQ_IDLE, MTT_CEU_REQ_PROC);
+	while (count) {
+		uint32_t n = in_line(first, count);
+
+		write_line(v, v->ceu.counters, first, pages, n);
+		first += n;
+		pages = pages ? pages + n : NULL;
+		count -= n;
+		if (count)
+			MACHINE_STEP(mtt_ceu_machine, MTT_CEU_REQ_PROC, MTT_CEU_REQ_PROC);
+	}
+	MACHINE_STEP(mtt_ceu_machine, MTT_CEU_REQ_PROC, MTT_CEU_REQ_IDLE);
 }
 
 int v2p_write_mtt(struct v2p *v, uint32_t first, const uint64_t *pages, uint32_t count)
@@ -103,30 +139,12 @@ int v2p_write_mtt(struct v2p *v, uint32_t first, const uint64_t *pages, uint32_t
 		if (pages[i] & ~MTT_ADDRESS_MASK)
 			return -EINVAL;
 	err = icm_need(v, &v->mtt, first, count);
-	if (err)
-		return err;
-	while (count) {
-		uint32_t n = in_line(first, count);
-
-		write_line(v, first, pages, n);
-		first += n;
-		pages += n;
-		count -= n;
-	}
-	return 0;
+	if (!err)
+		write_lines(v, first, pages, count);
+	return err;
 }
 
 void mtt_clear(struct v2p *v, const struct mpt_entry *m)
 {
-	static const uint64_t none[MTT_WORDS];
-	uint64_t count = mtt_pages(m);
-	uint32_t first = m->mtt_first;
-
-	while (count) {
-		uint32_t n = in_line(first, count);
-
-		write_line(v, first, none, n);
-		first += n;
-		count -= n;
-	}
+	write_lines(v, m->mtt_first, NULL, mtt_pages(m));
 }

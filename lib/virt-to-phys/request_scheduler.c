@@ -9,7 +9,7 @@
  * data. In one queue, data whose way is blocked would hold up the descriptor read that unblocks it:
  * the seed's deadlock (5.4.4).
  *
- * The tables of transitions are mpt_ram_ctl.def and mtt_ram_ctl.def.
+ * The tables of transitions are mpt_ram_ctl.def, mtt_ram_ctl.def and mpt_req_parser.def.
  */
 #include "base/assert.h"
 #include "pipeline/machine.h"
@@ -75,6 +75,36 @@ static void finish(struct v2p_slot *s, enum v2p_state result)
 	s->state = V2P_SLOT_DONE;
 }
 
+enum mpt_req_parser {
+#define STATE(id, text) PARSER_##id,
+#include "mpt_req_parser.def"
+};
+#define MACHINE	      read_wqe_parser_machine
+#define MACHINE_NAME  "mpt_rd_wqe_req_parser"
+#define MACHINE_ID(s) PARSER_##s
+#define MACHINE_DEF   "mpt_req_parser.def"
+#include "pipeline/machine_define.h"
+#define MACHINE	      read_data_parser_machine
+#define MACHINE_NAME  "mpt_rd_req_parser"
+#define MACHINE_ID(s) PARSER_##s
+#define MACHINE_DEF   "mpt_req_parser.def"
+#include "pipeline/machine_define.h"
+#define MACHINE	      write_parser_machine
+#define MACHINE_NAME  "mpt_wr_req_parser"
+#define MACHINE_ID(s) PARSER_##s
+#define MACHINE_DEF   "mpt_req_parser.def"
+#include "pipeline/machine_define.h"
+
+static void parser_step(enum mtt_class class, enum mpt_req_parser from, enum mpt_req_parser to)
+{
+	if (class == MTT_READ_WQE)
+		MACHINE_STEP(read_wqe_parser_machine, from, to);
+	else if (class == MTT_READ_DATA)
+		MACHINE_STEP(read_data_parser_machine, from, to);
+	else
+		MACHINE_STEP(write_parser_machine, from, to);
+}
+
 static struct mtt_queue *queue_of(struct v2p_port *port, enum v2p_channel channel)
 {
 	return &port->mtt[port->merged ? 0 : class_of(&port->slot[channel], channel)];
@@ -90,10 +120,13 @@ static enum v2p_state pend(struct v2p_port *port, enum v2p_channel channel)
 
 static void enqueue(struct v2p_port *port, enum v2p_channel channel)
 {
+	enum mtt_class class = class_of(&port->slot[channel], channel);
 	struct mtt_queue *q = queue_of(port, channel);
 
+	parser_step(class, PARSER_RD_MPT_REQ, PARSER_INIT_LOOKUP);
 	ASSERT(q->count < V2P_CHANNELS);
 	q->channel[(q->first + q->count++) % V2P_CHANNELS] = (uint8_t)channel;
+	parser_step(class, PARSER_INIT_LOOKUP, PARSER_RD_MPT_REQ);
 }
 
 /* The entry is there: match, and on to the pages if it has some. */

@@ -4,7 +4,6 @@
  * tpt_cache.h for who may touch what.
  */
 #include <errno.h>
-#include <string.h>
 #include <rte_malloc.h>
 #include <rte_pause.h>
 #include "base/assert.h"
@@ -101,18 +100,15 @@ static uint64_t *held_line(const struct tpt_hold *hold, unsigned way)
 enum tpt_result tpt_match(struct tpt_hold *hold, uint64_t *out)
 {
 	const struct tpt_cache *c = hold->cache;
-	const void *memory;
 
 	if (hold->way >= 0) {
 		load_line(out, held_line(hold, (unsigned)hold->way), c->words);
 		tpt_used(hold->set, (uint32_t)hold->way);
 		return TPT_HIT;
 	}
-	memory = tpt_address(c->table, hold->line << c->log_group);
-	if (!memory)
-		return TPT_NOWHERE;
-	memcpy(out, memory, c->words * 8u);
-	return TPT_MISS;
+	return tpt_table_read(c->table, hold->line << c->log_group, out, c->words * 8u)
+		       ? TPT_MISS
+		       : TPT_NOWHERE;
 }
 
 static void put_line(struct tpt_hold *hold, const uint64_t *words, uint32_t tag)
@@ -148,16 +144,12 @@ static void write_back(const struct tpt_hold *hold, unsigned way)
 	const struct tpt_cache *c = hold->cache;
 	uint32_t tag = __atomic_load_n(&hold->set->tag[way], __ATOMIC_RELAXED);
 	uint64_t words[TPT_WORDS_MAX];
-	void *memory;
 
 	if ((tag & (TPT_VALID | TPT_DIRTY)) != (TPT_VALID | TPT_DIRTY))
 		return;
-	memory = tpt_address(c->table, tag >> TPT_TAG_SHIFT << c->log_group);
-	if (!memory)
-		return;
 	load_line(words, held_line(hold, way), c->words);
-	memcpy(memory, words, c->words * 8u);
-	if (hold->counters)
+	if (tpt_table_write(c->table, tag >> TPT_TAG_SHIFT << c->log_group, words, c->words * 8u) &&
+		hold->counters)
 		count(hold->counters, COUNTER_v2p_write_backs);
 }
 

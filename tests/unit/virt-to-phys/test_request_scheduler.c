@@ -216,7 +216,7 @@ static void held_set__keeps_a_request_waiting(void **state)
 
 	(void)state;
 	f.port.pend_misses = false;
-	assert_true(tpt_take(&f.v2p.mpt_cache, A & 255, NULL, &hold));
+	assert_true(tpt_take(&f.v2p.mpt_cache, v2p_index(&f.v2p, A), NULL, &hold));
 	assert_int_equal(ask(V2P_EE_DATA, A, 8), V2P_PENDING);
 	assert_int_equal(v2p_poll(&f.port), 0);
 	tpt_release(&hold);

@@ -48,7 +48,7 @@ static inline uint64_t tpt_table_bytes(const struct tpt_table *t)
 	return tpt_chunk_bytes(t->entries, t->log_entry);
 }
 
-/* MPT Read, MPT Write, MTT Read, MTT Write: address of the entry, NULL: no page is mapped there. */
+/* Address of the entry, NULL: no page is mapped there. */
 static inline void *tpt_address(const struct tpt_table *t, uint32_t index)
 {
 	uint64_t offset = (uint64_t)index << t->log_entry;
@@ -58,6 +58,16 @@ static inline void *tpt_address(const struct tpt_table *t, uint32_t index)
 		return NULL;
 	return (uint8_t *)(uintptr_t)(page - TPT_PAGE_VALID) + (offset & (TPT_PAGE_BYTES - 1));
 }
+
+/* MPT Read, MTT Read, MPT Write, MTT Write: copies `bytes` of entries, which lie in one page, from
+ * or to memory. Any lcore that holds their set. False: no page is mapped there. */
+bool tpt_table_read(const struct tpt_table *t, uint32_t index, void *to, uint32_t bytes);
+bool tpt_table_write(const struct tpt_table *t, uint32_t index, const void *from, uint32_t bytes);
+
+/* INIT_HCA: so many entries, a power of two, at most what the directory has room for. */
+void tpt_table_open(struct tpt_table *t, uint64_t base, uint32_t entries);
+/* CLOSE_HCA: no page is mapped any more, there are no entries. */
+void tpt_table_close(struct tpt_table *t);
 
 /* Does [virt, virt + pages x 4 KiB) lie in the table? */
 bool tpt_table_has(const struct tpt_table *t, uint64_t virt, uint32_t pages);
