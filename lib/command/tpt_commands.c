@@ -39,7 +39,8 @@ static enum ceu_status forwarded(int err)
 	return ceu_status_of(err);
 }
 
-/* One that work requests give its memory has none to begin with; there are three kinds of it. */
+/* One that work requests give its memory has none to begin with; there are three kinds of it. A
+ * fast registration's may have MTT entries to put pages into. */
 static bool changing_mpt(const struct mpt_entry *entry)
 {
 	switch (entry->flags) {

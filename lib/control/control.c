@@ -119,7 +119,8 @@ static int device_open(struct device *d, const struct control_device *config)
 			&d->cqs, h->completion.cq_count, h->completion.cq_count, CQN_BITS, 0) ||
 		table_create(&d->srqs, h->srqs.count, h->srqs.count, QPN_BITS, 0) ||
 		table_create(&d->mrs, h->v2p.mpts, h->v2p.mpts, 32, KEY_TAG_BITS) ||
-		table_create(&d->pds, 256, 1u << 20, 32, 0))
+		table_create(&d->pds, 256, 1u << 20, 32, 0) ||
+		slots_create(&d->slots, h->v2p.mtt.entries_max / MTT_SLOT_ENTRIES))
 		return -ENOMEM;
 	return 0;
 }
@@ -131,6 +132,7 @@ static void device_close(struct device *d)
 	table_destroy(&d->srqs);
 	table_destroy(&d->mrs);
 	table_destroy(&d->pds);
+	slots_destroy(&d->slots);
 }
 
 static void set_defaults(struct control_config *config)

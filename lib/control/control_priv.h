@@ -17,6 +17,7 @@
 #include "command/ceu.h"
 #include "control/control.h"
 #include "hca/hca.h"
+#include "host-abi/wqe.h"
 
 enum {
 	CONTROL_QP_WR_MAX = 1 << 14, /* work requests of one queue */
@@ -73,6 +74,19 @@ struct object *table_find(const struct table *t, uint32_t number, const struct c
 /* A random number from the kernel. */
 uint32_t control_random(void);
 
+/* MTT entries for the pages of fast registrations: slots of one size, numbered from 1. */
+struct slots {
+	uint32_t *free; /* a stack of numbers */
+	uint32_t count, left;
+};
+
+/* 0, -ENOMEM. */
+int slots_create(struct slots *s, uint32_t count);
+void slots_destroy(struct slots *s);
+/* 0: none is free. */
+uint32_t slots_take(struct slots *s);
+void slots_put(struct slots *s, uint32_t slot);
+
 struct pd {
 	struct object object;
 };
@@ -96,7 +110,17 @@ struct mr {
 	uint64_t iova, length;
 	uint8_t *phys;
 	uint32_t access;
+	uint32_t slot; /* ALLOC_MR: of MTT entries; 0: none */
 };
+
+enum { MTT_SLOT_ENTRIES = 128 };
+_Static_assert(WQE_REGISTER_PAGES <= MTT_SLOT_ENTRIES, "a request's pages fit into a slot");
+
+/* The slot's first MTT entry. */
+static inline uint32_t mr_mtt_first(const struct mr *mr)
+{
+	return (mr->slot - 1) * MTT_SLOT_ENTRIES;
+}
 
 struct mw {
 	struct object object;
@@ -125,6 +149,7 @@ struct qp_object {
 struct device {
 	struct control_device config;
 	struct table pds, mrs, cqs, srqs, qps;
+	struct slots slots;
 	struct client *clients[CLIENTS_MAX]; /* by client index of this HCA */
 	uint32_t client_end;
 	uint64_t sigbus_seen;
@@ -165,8 +190,9 @@ struct client {
 	struct object *objects[OBJECT_KINDS];
 	uint32_t counts[OBJECT_KINDS];
 	uint64_t region_bytes;
-	bool gone;    /* to be torn down at the end of the turn */
-	bool pending; /* `request` waits for a next hop */
+	uint32_t slots; /* of device->slots */
+	bool gone;	/* to be torn down at the end of the turn */
+	bool pending;	/* `request` waits for a next hop */
 	struct message request;
 	uint64_t sigbus_seen; /* faults in its memory already acted upon */
 };

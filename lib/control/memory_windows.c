@@ -52,6 +52,24 @@ int run_dealloc_mw(struct call *call)
 	return 0;
 }
 
+/* MTT entries for a key's pages, none of them there yet. No client gets all there are. */
+static int take_slot(struct mr *mr, uint32_t pages)
+{
+	static struct ceu_write_mtt none;
+	struct client *client = mr->object.client;
+	struct device *d = client->device;
+
+	if (client->slots >= d->slots.count - d->slots.count / 4)
+		return -ENOSPC;
+	mr->slot = slots_take(&d->slots);
+	if (!mr->slot)
+		return -ENOSPC;
+	client->slots++;
+	none.first = mr_mtt_first(mr);
+	return ceu_errno(
+		ceu_exec(d->config.ceu, CEU_WRITE_MTT, pages, &none, sizeof(none), NULL, 0));
+}
+
 int run_alloc_mr(struct call *call)
 {
 	const struct control_alloc_mr *in = call->body;
@@ -67,8 +85,13 @@ int run_alloc_mr(struct call *call)
 	mr = object_make(call->client, OBJECT_MR, sizeof(*mr), &rc);
 	if (!mr)
 		return rc;
-	rc = mpt_enter(&mr->object,
-		(struct mpt_entry){.pd = in->pd, .flags = MPT_FAST | MPT_INVALIDATE_REMOTE});
+	rc = take_slot(mr, in->pages);
+	if (!rc)
+		rc = mpt_enter(&mr->object,
+			(struct mpt_entry){.pd = in->pd,
+				.flags = MPT_FAST | MPT_INVALIDATE_REMOTE | MPT_OWNS_PAGES,
+				.mtt_first = mr_mtt_first(mr),
+				.pages_max = (uint8_t)in->pages});
 	if (rc) {
 		object_drop(&mr->object);
 		return rc;

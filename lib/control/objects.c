@@ -103,6 +103,10 @@ void object_drop(struct object *o)
 	else
 		client->objects[o->kind] = o->next;
 	client->counts[o->kind]--;
+	if (o->kind == OBJECT_MR && ((struct mr *)o)->slot) {
+		slots_put(&client->device->slots, ((struct mr *)o)->slot);
+		client->slots--;
+	}
 	free(o);
 }
 

@@ -48,7 +48,7 @@ static enum v2p_state fast_register(const struct visit *v)
 		.pages = u->pages,
 		.log_page = u->log_page};
 
-	return v2p_fast_register(v->e->v2p, &r);
+	return v2p_fast_register(v->e->v2p_port[STAGE_SEGMENTATION], &r);
 }
 
 static bool execute(const struct visit *v)

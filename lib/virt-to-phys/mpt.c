@@ -77,7 +77,7 @@ enum v2p_state v2p_map_slow(struct v2p_port *port, enum v2p_channel channel, uin
 	if (s != V2P_SUCCESS)
 		return s;
 	if (m.entry.flags & MPT_CHANGES)
-		return v2p_map_changing(port->v2p, pd, qpn, key, va, length, access, addr, run);
+		return v2p_map_changing(port, pd, qpn, key, va, length, access, addr, run);
 	s = mpt_check(m.words, pd, key, va, length, access, &offset);
 	if (s != V2P_SUCCESS)
 		return s;
@@ -94,7 +94,6 @@ enum v2p_state v2p_check(struct v2p_port *port, enum v2p_channel channel, uint32
 	enum v2p_state s = V2P_SUCCESS;
 	union mpt_line m;
 	uint64_t offset;
-	uint8_t *addr;
 
 	if (length == 0)
 		return V2P_SUCCESS;
@@ -102,7 +101,7 @@ enum v2p_state v2p_check(struct v2p_port *port, enum v2p_channel channel, uint32
 	if (!mpt_find(&v->mpt_cache, v2p_index(v, key), m.words))
 		s = mpt_load(port, key, &m);
 	if (s == V2P_SUCCESS && m.entry.flags & MPT_CHANGES)
-		return v2p_map_changing(v, pd, qpn, key, va, length, access, &addr, &(uint64_t){0});
+		return v2p_check_changing(v, pd, qpn, key, va, length, access);
 	return s ? s : mpt_check(m.words, pd, key, va, length, access, &offset);
 }
 
@@ -115,20 +114,25 @@ static void take_waiting(struct v2p *v, uint32_t index, struct tpt_hold *hold)
 		rte_pause();
 }
 
+static bool in_mtt(const struct v2p *v, const struct mpt_entry *m, uint64_t pages)
+{
+	return pages <= v->mtt.entries && m->mtt_first <= v->mtt.entries - pages;
+}
+
 static bool entry_valid(const struct v2p *v, const struct mpt_entry *m)
 {
-	uint64_t pages;
-
 	if (!(m->key & ~MPT_KEY_TAG) || m->start + m->length < m->start || m->flags & ~MPT_FLAGS)
 		return false;
+	if (m->flags & MPT_CHANGES && m->flags & MPT_PAGES)
+		return false;
 	if (!(m->flags & MPT_PAGES))
-		return !(m->flags & MPT_OWNS_PAGES);
+		return !(m->flags & MPT_OWNS_PAGES) ||
+		       (m->flags & MPT_FAST && m->pages_max && in_mtt(v, m, m->pages_max));
 	if (m->log_page != 12 && m->log_page != 21 && m->log_page != 30)
 		return false;
 	if (m->first_offset + m->length < m->length)
 		return false;
-	pages = mtt_pages(m);
-	return pages <= v->mtt.entries && m->mtt_first <= v->mtt.entries - pages;
+	return in_mtt(v, m, mtt_pages(m));
 }
 
 int v2p_write_mpt(struct v2p *v, const struct mpt_entry *entry)
@@ -143,7 +147,9 @@ int v2p_write_mpt(struct v2p *v, const struct mpt_entry *entry)
 		return -EINVAL;
 	new.entry.key = changes ? 0 : entry->key;
 	new.entry.access = changes ? 0 : entry->access | V2P_LOCAL_READ;
-	new.entry.parent = new.entry.qpn = new.entry.rights = new.entry.reserved = 0;
+	new.entry.parent = new.entry.qpn = new.entry.rights = 0;
+	if (!(entry->flags & MPT_OWNS_PAGES))
+		new.entry.pages_max = 0;
 	err = icm_need(v, &v->mpt, index, 1);
 	if (err)
 		return err;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The MTT (seed 004 5.7): addresses of the pages of entries that are not contiguous. Look-ups on
- * any lcore, changes by the CEU on the control thread. Pages that follow one another in memory are
- * given as one piece.
+ * any lcore, changes by the CEU on the control thread, those that a fast registration has to itself
+ * by the work request's lcore. Pages that follow one another in memory are given as one piece.
  *
  * The table of transitions for requests of the CEU is mtt_ram_ceu.def.
  */
@@ -146,5 +146,20 @@ int v2p_write_mtt(struct v2p *v, uint32_t first, const uint64_t *pages, uint32_t
 
 void mtt_clear(struct v2p *v, const struct mpt_entry *m)
 {
-	write_lines(v, m->mtt_first, NULL, mtt_pages(m));
+	write_lines(v, m->mtt_first, NULL, m->flags & MPT_FAST ? m->pages_max : mtt_pages(m));
+}
+
+bool mtt_put(struct v2p *v, uint32_t first, const uint64_t *pages, uint32_t count)
+{
+	bool there = true;
+
+	while (count && there) {
+		uint32_t n = in_line(first, count);
+
+		there = write_line(v, NULL, first, pages, n);
+		first += n;
+		pages += n;
+		count -= n;
+	}
+	return there;
 }

@@ -138,8 +138,8 @@ static void match(struct v2p_port *port, enum v2p_channel channel)
 
 	memcpy(m.words, s->entry, sizeof(s->entry));
 	if (m.entry.flags & MPT_CHANGES) {
-		finish(s, v2p_map_changing(port->v2p, s->pd, s->qpn, s->key, s->va, s->length,
-				  s->access, &s->addr, &s->run));
+		finish(s, v2p_map_changing(port, s->pd, s->qpn, s->key, s->va, s->length, s->access,
+				  &s->addr, &s->run));
 		return;
 	}
 	r = mpt_check(m.words, s->pd, s->key, s->va, s->length, s->access, &s->offset);

@@ -40,10 +40,19 @@ static inline void v2p_changed(struct v2p *v)
  * bytes are left. V2P_SUCCESS; V2P_LENGTH_ERR: no page is there; V2P_PENDING, unless `wait`. */
 enum v2p_state mtt_map(struct v2p_port *port, const struct mpt_entry *m, uint64_t offset,
 	uint64_t length, bool wait, uint8_t **addr, uint64_t *run);
-/* Pages that the entry takes in the MTT. */
+/* Pages that an entry with MPT_PAGES takes in the MTT. */
 uint64_t mtt_pages(const struct mpt_entry *m);
-/* Clears them (HW2SW_MPT covers its MTTs). Control thread. */
+/* Clears those of an entry with MPT_OWNS_PAGES (HW2SW_MPT covers its MTTs). Control thread. */
 void mtt_clear(struct v2p *v, const struct mpt_entry *m);
+/* Writes addresses of pages, 4-KiB aligned, from MTT entry `first` on, which only the caller may
+ * change. Any lcore; spins while another holds one of the lines. False: no ICM is mapped there. */
+bool mtt_put(struct v2p *v, uint32_t first, const uint64_t *pages, uint32_t count);
+
+/* windows.c: v2p_map_slow() and v2p_check() for an entry with MPT_CHANGES. */
+enum v2p_state v2p_map_changing(struct v2p_port *port, uint32_t pd, uint32_t qpn, uint32_t key,
+	uint64_t va, uint64_t length, uint32_t access, uint8_t **addr, uint64_t *run);
+enum v2p_state v2p_check_changing(const struct v2p *v, uint32_t pd, uint32_t qpn, uint32_t key,
+	uint64_t va, uint64_t length, uint32_t access);
 
 /* icm.c: memory for entries [first, first + count), if the HCA was made to find it itself. 0,
  * -ENOENT: the host has to MAP_ICM, -ENOMEM. */

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Memory windows and fast-registered regions (IBTA 10.6.7): entries that work requests bind to a
- * registered region's memory and invalidate again. Any lcore, data path; no locks, never waits:
- * every change is a copy of the entry, judged and replaced as a whole if nobody else has changed it
- * meanwhile. Two work requests that change one entry at the same moment are their client's mistake:
- * the second is refused.
+ * registered region's memory and invalidate again. Any lcore, data path; no locks, waits for
+ * nothing but cache sets (tpt_cache.h): every change is a copy of the entry, judged and replaced as
+ * a whole if nobody else has changed it meanwhile. Two work requests that change one entry at the
+ * same moment are their client's mistake: the second is refused.
+ *
+ * A fast registration of pages in any order is three changes, as its pages lie in the MTT: the
+ * entry is claimed, the pages are written, it becomes valid.
  *
  * The memory stays the region's. `bound` counts who lies over it, from before the entry says so to
  * after it does no longer; HW2SW_MPT begins by swinging that count from 0 to V2P_LEAVING, so that
@@ -59,9 +62,12 @@ static struct mpt_entry emptied(const struct mpt_entry *old)
 	e.key = 0;
 	if (!(e.flags & MPT_CHANGES))
 		return e;
+	e.flags &= ~(MPT_PAGES | MPT_CLAIMED);
 	e.parent = e.qpn = e.rights = 0;
 	e.start = e.length = 0;
 	e.phys = NULL;
+	if (e.flags & MPT_WINDOW)
+		e.mtt_first = 0;
 	return e;
 }
 
@@ -74,7 +80,7 @@ static enum v2p_state parent_get(
 	if (parent->pd != pd)
 		return V2P_PD_ERR;
 	if (parent->flags & MPT_CHANGES || !(parent->access & ACCESS_MW_BIND) ||
-		parent->access & ACCESS_ZERO_BASED || parent->flags & MPT_PAGES)
+		parent->access & ACCESS_ZERO_BASED)
 		return V2P_FLAGS_ERR;
 	return V2P_SUCCESS;
 }
@@ -103,6 +109,20 @@ static enum v2p_state bind_judge(const struct mpt_entry *w, const struct v2p_bin
 	return type_2 && !b->length ? V2P_LENGTH_ERR : V2P_SUCCESS;
 }
 
+/* The window begins `offset` bytes into the region, whose pages it shares: they stay what they are
+ * while it is counted there. */
+static void lie_over(struct mpt_entry *w, const struct mpt_entry *parent, uint64_t offset)
+{
+	if (!(parent->flags & MPT_PAGES)) {
+		w->phys = parent->phys + offset;
+		return;
+	}
+	w->flags |= MPT_PAGES;
+	w->mtt_first = parent->mtt_first;
+	w->log_page = parent->log_page;
+	w->first_offset = parent->first_offset + offset;
+}
+
 /* What the region says to it; *bound is the window as it will be. */
 static enum v2p_state bind_memory(
 	const struct v2p *v, const struct v2p_bind *b, struct mpt_entry *bound)
@@ -122,7 +142,7 @@ static enum v2p_state bind_memory(
 	bound->rights = (uint16_t)(b->access & REMOTE_RIGHTS);
 	bound->start = b->access & ACCESS_ZERO_BASED ? 0 : b->start;
 	bound->length = b->length;
-	bound->phys = m.phys + (b->start - m.start);
+	lie_over(bound, &m, b->start - m.start);
 	return V2P_SUCCESS;
 }
 
@@ -154,17 +174,52 @@ static uint64_t pages_needed(const struct v2p_registration *r)
 	return (first + r->length + page - 1) >> r->log_page;
 }
 
-/* Do the pages lie in the parent, aligned, one behind the other? */
-static bool pages_fit(const struct v2p_registration *r, const struct mpt_entry *parent)
+/* Where a page of the parent lies, in one piece. V2P_SUCCESS, V2P_LENGTH_ERR. */
+static enum v2p_state page_find(struct v2p_port *port, const struct mpt_entry *parent, uint64_t va,
+	uint64_t bytes, uint64_t *address)
 {
-	uint64_t page = 1ull << r->log_page;
+	uint64_t run = bytes;
+	uint8_t *at = NULL;
+	enum v2p_state s = V2P_SUCCESS;
 
-	for (uint32_t i = 0; i < r->pages; i++) {
-		if (r->page[i] & (page - 1) || !inside(parent, r->page[i], page))
+	if (va & (bytes - 1) || !inside(parent, va, bytes))
+		return V2P_LENGTH_ERR;
+	if (parent->flags & MPT_PAGES)
+		s = mtt_map(port, parent, va - parent->start, bytes, true, &at, &run);
+	else
+		at = parent->phys + (va - parent->start);
+	*address = (uintptr_t)at;
+	return s == V2P_SUCCESS && run < bytes ? V2P_LENGTH_ERR : s;
+}
+
+/* The same of all pages. */
+static enum v2p_state pages_find(struct v2p_port *port, const struct v2p_registration *r,
+	const struct mpt_entry *parent, uint64_t *address)
+{
+	enum v2p_state s = V2P_SUCCESS;
+
+	for (uint32_t i = 0; i < r->pages && s == V2P_SUCCESS; i++)
+		s = page_find(port, parent, r->page[i], 1ull << r->log_page, &address[i]);
+	return s;
+}
+
+static bool one_piece(const struct v2p_registration *r, const uint64_t *address)
+{
+	for (uint32_t i = 1; i < r->pages; i++)
+		if (address[i] != address[0] + ((uint64_t)i << r->log_page))
 			return false;
-		if (r->page[i] != r->page[0] + i * page)
+	return true;
+}
+
+/* Can the entry's part of the MTT take them? */
+static bool pages_fit(
+	const struct mpt_entry *f, const struct v2p_registration *r, const uint64_t *address)
+{
+	if (!(f->flags & MPT_OWNS_PAGES))
+		return false;
+	for (uint32_t i = 0; i < r->pages; i++)
+		if (address[i] & (TPT_PAGE_BYTES - 1))
 			return false;
-	}
 	return true;
 }
 
@@ -173,19 +228,59 @@ static enum v2p_state registration_judge(
 {
 	if (f->pd != r->pd)
 		return V2P_PD_ERR;
-	if (f->key)
+	if (f->key || f->flags & MPT_CLAIMED)
 		return V2P_KEY_ERR;
 	if (r->access & ~(uint32_t)(REMOTE_RIGHTS | ACCESS_LOCAL_WRITE) ||
 		(r->access & REMOTE_WRITES && !(r->access & ACCESS_LOCAL_WRITE)))
 		return V2P_FLAGS_ERR;
 	if (r->log_page < V2P_LOG_PAGE_MIN || r->log_page > V2P_LOG_PAGE_MAX || r->pages == 0 ||
-		r->pages != pages_needed(r))
+		r->pages > UINT8_MAX || r->pages != pages_needed(r))
+		return V2P_LENGTH_ERR;
+	if (f->flags & MPT_OWNS_PAGES && r->pages > f->pages_max)
 		return V2P_LENGTH_ERR;
 	return V2P_SUCCESS;
 }
 
-enum v2p_state v2p_fast_register(struct v2p *v, const struct v2p_registration *r)
+/* The entry as it will be, but for where its memory lies. */
+static struct mpt_entry registered(const struct mpt_entry *f, const struct v2p_registration *r)
 {
+	struct mpt_entry e = emptied(f);
+
+	e.key = r->key;
+	e.parent = r->parent;
+	e.rights = (uint16_t)(r->access | V2P_LOCAL_READ);
+	e.start = r->iova;
+	e.length = r->length;
+	e.log_page = r->log_page;
+	return e;
+}
+
+/* Through the MTT: from the claim on, its entries there are nobody else's to write; the entry may
+ * still be taken away by HW2SW_MPT, which gives them to nobody before this lcore's poll is over. */
+static enum v2p_state register_pages(struct v2p *v, const struct mpt_entry *f,
+	struct mpt_entry *made, const uint64_t *address, uint32_t pages)
+{
+	struct mpt_entry claimed = *f, empty;
+	enum v2p_state s;
+
+	claimed.flags |= MPT_CLAIMED;
+	claimed.parent = made->parent;
+	s = exchange(v, f, &claimed);
+	if (s != V2P_SUCCESS)
+		return s;
+	made->flags |= MPT_PAGES;
+	made->version = claimed.version = f->version + 1;
+	if (mtt_put(v, f->mtt_first, address, pages))
+		return exchange(v, &claimed, made);
+	empty = emptied(&claimed);
+	exchange(v, &claimed, &empty);
+	return V2P_LENGTH_ERR;
+}
+
+enum v2p_state v2p_fast_register(struct v2p_port *port, const struct v2p_registration *r)
+{
+	uint64_t address[UINT8_MAX], in_page;
+	struct v2p *v = port->v2p;
 	struct mpt_entry f, m, made;
 	enum v2p_state s;
 
@@ -198,17 +293,18 @@ enum v2p_state v2p_fast_register(struct v2p *v, const struct v2p_registration *r
 		return s;
 	if (r->access & ACCESS_LOCAL_WRITE && !(m.access & ACCESS_LOCAL_WRITE))
 		return V2P_FLAGS_ERR;
-	if (!pages_fit(r, &m))
-		return V2P_LENGTH_ERR;
-	made = emptied(&f);
-	made.key = r->key;
-	made.parent = r->parent;
-	made.rights = (uint16_t)(r->access | V2P_LOCAL_READ);
-	made.start = r->iova;
-	made.length = r->length;
-	made.log_page = r->log_page;
-	made.phys = m.phys + (r->page[0] - m.start) + (r->iova & ((1ull << r->log_page) - 1));
-	return exchange(v, &f, &made);
+	s = pages_find(port, r, &m, address);
+	if (s != V2P_SUCCESS)
+		return s;
+	made = registered(&f, r);
+	in_page = r->iova & ((1ull << r->log_page) - 1);
+	if (one_piece(r, address)) {
+		made.phys = (uint8_t *)(uintptr_t)(address[0] + in_page);
+		return exchange(v, &f, &made);
+	}
+	made.first_offset = in_page;
+	return pages_fit(&f, r, address) ? register_pages(v, &f, &made, address, r->pages)
+					 : V2P_LENGTH_ERR;
 }
 
 /* ---- both ---- */
@@ -229,23 +325,58 @@ enum v2p_state v2p_invalidate(struct v2p *v, uint32_t pd, uint32_t qpn, uint32_t
 	return exchange(v, &old, &empty);
 }
 
-enum v2p_state v2p_map_changing(const struct v2p *v, uint32_t pd, uint32_t qpn, uint32_t key,
+/* The entry, if it allows the access. */
+static enum v2p_state changing_judge(const struct v2p *v, uint32_t pd, uint32_t qpn, uint32_t key,
+	uint64_t va, uint64_t length, uint32_t access, struct mpt_entry *m)
+{
+	if (key == 0 || !v2p_entry_get(v, key, m) || m->key != key)
+		return V2P_KEY_ERR;
+	if (m->pd != pd || (m->flags & MPT_WINDOW_2 && m->qpn != qpn))
+		return V2P_PD_ERR;
+	if ((m->rights & access) != access)
+		return V2P_FLAGS_ERR;
+	return inside(m, va, length) ? V2P_SUCCESS : V2P_LENGTH_ERR;
+}
+
+/* Were the pages that its MTT entries named still its own? If not, its key was invalid meanwhile,
+ * whatever it is now. Those of a window are its region's, which stays. */
+static bool unchanged(const struct v2p *v, const struct mpt_entry *m)
+{
+	struct mpt_entry now;
+
+	return !(m->flags & MPT_OWNS_PAGES) ||
+	       (v2p_entry_get(v, m->key, &now) && now.version == m->version);
+}
+
+enum v2p_state v2p_map_changing(struct v2p_port *port, uint32_t pd, uint32_t qpn, uint32_t key,
 	uint64_t va, uint64_t length, uint32_t access, uint8_t **addr, uint64_t *run)
 {
 	struct mpt_entry m;
+	enum v2p_state s;
 
 	*addr = NULL;
 	*run = length;
-	if (key == 0 || !v2p_entry_get(v, key, &m) || m.key != key)
-		return V2P_KEY_ERR;
-	if (m.pd != pd || (m.flags & MPT_WINDOW_2 && m.qpn != qpn))
-		return V2P_PD_ERR;
-	if ((m.rights & access) != access)
-		return V2P_FLAGS_ERR;
-	if (!inside(&m, va, length))
-		return V2P_LENGTH_ERR;
-	*addr = m.phys + (va - m.start);
-	return V2P_SUCCESS;
+	s = changing_judge(port->v2p, pd, qpn, key, va, length, access, &m);
+	if (s != V2P_SUCCESS)
+		return s;
+	if (!(m.flags & MPT_PAGES)) {
+		*addr = m.phys + (va - m.start);
+		return V2P_SUCCESS;
+	}
+	s = mtt_map(port, &m, va - m.start, length, true, addr, run);
+	if (unchanged(port->v2p, &m))
+		return s;
+	*addr = NULL;
+	*run = length;
+	return V2P_KEY_ERR;
+}
+
+enum v2p_state v2p_check_changing(const struct v2p *v, uint32_t pd, uint32_t qpn, uint32_t key,
+	uint64_t va, uint64_t length, uint32_t access)
+{
+	struct mpt_entry m;
+
+	return changing_judge(v, pd, qpn, key, va, length, access, &m);
 }
 
 bool v2p_may_become(const struct v2p *v, uint32_t key)

@@ -179,6 +179,19 @@ static void fast__registered_by_a_work_request(void **state)
 	invalidate(&p, 1, wr.wr.reg_mr.key);
 	expect(&p, 0, SOFTHCA_WC_LOCAL_INV);
 	peer_writes(&p, wr.wr.reg_mr.key, 0x124000, SOFTHCA_WC_REM_ACCESS_ERR);
+	/* any pages, in any order: a write over the border goes to both */
+	wr.wr.reg_mr.key = softhca_inc_rkey(wr.wr.reg_mr.key);
+	page[0] += 2 * PAGE;
+	page[1] -= PAGE;
+	post(&p, 1, &wr);
+	expect(&p, 0, SOFTHCA_WC_REG_MR);
+	memset(p.memory, 0x88, 8);
+	peer_writes(&p, wr.wr.reg_mr.key, 0x123ffc, SOFTHCA_WC_SUCCESS);
+	assert_memory_equal(p.memory + 5 * PAGE - 4, p.memory, 4);
+	assert_memory_equal(p.memory + 2 * PAGE, p.memory, 4);
+	assert_int_not_equal(p.memory[5 * PAGE], 0x88);
+	invalidate(&p, 1, wr.wr.reg_mr.key);
+	expect(&p, 0, SOFTHCA_WC_LOCAL_INV);
 	wr.wr.reg_mr.pages = 100; /* longer than an entry of this queue */
 	assert_int_equal(softhca_post_send(p.qp[1], &wr, NULL), -EINVAL);
 	assert_int_equal(

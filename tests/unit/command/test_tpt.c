@@ -209,6 +209,30 @@ static void close__not_while_there_are_regions(void **state)
 	assert_int_equal(make(&m), CEU_OK);
 }
 
+/* Keys for fast registrations, with MTT entries to put pages into. */
+static void fast__keys_with_pages_of_their_own(void **state)
+{
+	const uint32_t flags = MPT_FAST | MPT_INVALIDATE_REMOTE | MPT_OWNS_PAGES;
+	struct mpt_entry m;
+
+	(void)state;
+#define MAKE(status, ...)                                                                          \
+	do {                                                                                       \
+		m = (struct mpt_entry){.key = KEY, .pd = PD, .flags = flags, .pages_max = 4};      \
+		__VA_ARGS__;                                                                       \
+		assert_int_equal(make(&m), status);                                                \
+	} while (0)
+	MAKE(CEU_BAD_PARAM, m.pages_max = 0);
+	MAKE(CEU_BAD_PARAM, m.mtt_first = 1021);
+	MAKE(CEU_BAD_PARAM, m.flags |= MPT_PAGES);
+	MAKE(CEU_BAD_PARAM, m.flags |= MPT_CLAIMED);
+	MAKE(CEU_BAD_PARAM, m.flags = MPT_WINDOW_1 | MPT_OWNS_PAGES);
+	MAKE(CEU_BAD_PARAM, m.length = 1);
+	MAKE(CEU_OK, m.mtt_first = 1020);
+	assert_int_equal(exec(CEU_HW2SW_MPT, KEY, NULL, 0), CEU_OK);
+#undef MAKE
+}
+
 /* How often the parser went from one state to another, since `before` of each. */
 static void assert_parsed(
 	uint64_t before[4], uint64_t began, uint64_t refused, uint64_t more, uint64_t ended)
@@ -272,6 +296,7 @@ int main(void)
 		TEST(icm__refused_parameters),
 		TEST(close__not_while_there_are_regions),
 		TEST(parser__each_transition),
+		TEST(fast__keys_with_pages_of_their_own),
 	};
 
 	return cmocka_run_group_tests_name("command_tpt", tests, NULL, NULL);

@@ -243,7 +243,7 @@ static struct v2p_registration registration(void)
 		struct v2p_registration r_ = registration();                                       \
 		struct v2p_registration *r = &r_;                                                  \
 		__VA_ARGS__;                                                                       \
-		v2p_fast_register(fx->e->v2p, r);                                                  \
+		v2p_fast_register(fx->e->v2p_port[STAGE_SEGMENTATION], r);                         \
 	})
 
 static void fast__is_a_region_until_it_is_invalidated(void **state)

@@ -45,22 +45,40 @@ static uint32_t kind_of(unsigned entry)
 	return kinds[entry / 2];
 }
 
+/* Half of them through the MTT, with pages that happen to follow one another. */
 static int region_make(unsigned i)
 {
 	struct mpt_entry m = {.key = REGION_KEY(i),
 		.pd = pd_of(i),
 		.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_READ | ACCESS_MW_BIND,
 		.start = START(i),
-		.length = BYTES,
-		.phys = memory[i]};
+		.length = BYTES};
+	uint64_t page[BYTES / PAGE];
 
+	if (i < 2) {
+		m.phys = memory[i];
+		return v2p_write_mpt(fx->e->v2p, &m);
+	}
+	for (unsigned k = 0; k < BYTES / PAGE; k++)
+		page[k] = (uintptr_t)memory[i] + k * PAGE;
+	m.flags = MPT_PAGES | MPT_OWNS_PAGES;
+	m.mtt_first = 1024 + i * (BYTES / PAGE);
+	m.log_page = 12;
+	assert_int_equal(v2p_write_mtt(fx->e->v2p, m.mtt_first, page, BYTES / PAGE), 0);
 	return v2p_write_mpt(fx->e->v2p, &m);
 }
 
 static int entry_make(unsigned i)
 {
 	struct mpt_entry m = {.key = ENTRY_KEY(i), .pd = pd_of(i), .flags = kind_of(i)};
+	const uint64_t none[3] = {0};
 
+	if (m.flags & MPT_FAST) {
+		m.flags |= MPT_OWNS_PAGES;
+		m.mtt_first = 3 * i;
+		m.pages_max = 3;
+		assert_int_equal(v2p_write_mtt(fx->e->v2p, m.mtt_first, none, 3), 0);
+	}
 	return v2p_write_mpt(fx->e->v2p, &m);
 }
 
@@ -68,8 +86,11 @@ static int entry_make(unsigned i)
 struct model {
 	uint32_t key; /* 0: invalid */
 	unsigned region;
-	uint64_t start, length, offset;
-	uint32_t qpn; /* 0: any */
+	uint64_t start, length;
+	uint64_t offset;  /* of the first byte, from the first page on */
+	unsigned page[3]; /* of the region */
+	bool scattered;	  /* otherwise only the first counts */
+	uint32_t qpn;	  /* 0: any */
 };
 
 static struct model model[ENTRIES];
@@ -116,7 +137,8 @@ static void random_bind(unsigned i)
 
 static void random_register(unsigned i)
 {
-	unsigned region = rnd(REGIONS), n = 1 + rnd(3), first = rnd(BYTES / PAGE);
+	unsigned region = rnd(REGIONS), n = 1 + rnd(3);
+	bool scattered = rnd(2), inside_all = true;
 	uint64_t page[3];
 	struct v2p_registration r = {.key = random_key(i),
 		.parent = REGION_KEY(region),
@@ -127,20 +149,28 @@ static void random_register(unsigned i)
 		.pages = n,
 		.log_page = 12};
 	struct model *m = &model[i];
+	unsigned at[3] = {0};
 	bool fits;
 
-	for (unsigned k = 0; k < n; k++)
-		page[k] = START(region) + (first + k) * PAGE;
+	at[0] = rnd(BYTES / PAGE);
+	for (unsigned k = 0; k < n; k++) {
+		at[k] = k && !scattered ? at[0] + k : rnd(BYTES / PAGE);
+		page[k] = START(region) + at[k] * PAGE;
+		inside_all = inside_all && at[k] < BYTES / PAGE;
+	}
 	r.length = n * PAGE - r.iova % PAGE;
 	fits = kind_of(i) & MPT_FAST && !m->key && region_there[region] &&
-	       pd_of(region) == pd_of(i) && first + n <= BYTES / PAGE;
-	assert_int_equal(v2p_fast_register(fx->e->v2p, &r) == V2P_SUCCESS, fits);
+	       pd_of(region) == pd_of(i) && inside_all;
+	assert_int_equal(
+		v2p_fast_register(fx->e->v2p_port[STAGE_SEGMENTATION], &r) == V2P_SUCCESS, fits);
 	if (fits)
 		*m = (struct model){.key = r.key,
 			.region = region,
 			.start = r.iova,
 			.length = r.length,
-			.offset = first * PAGE + r.iova % PAGE};
+			.offset = r.iova % PAGE,
+			.page = {at[0], at[1], at[2]},
+			.scattered = true};
 }
 
 static void random_invalidate(unsigned i)
@@ -185,6 +215,13 @@ static void random_entry(unsigned i)
 	model[i].key = 0;
 }
 
+static uint8_t *address_of(const struct model *m, uint64_t at)
+{
+	if (!m->scattered)
+		return memory[m->region] + at;
+	return memory[m->region] + m->page[at / PAGE] * PAGE + at % PAGE;
+}
+
 /* An access at random, mostly near the entry. */
 static void random_access(unsigned i)
 {
@@ -199,7 +236,7 @@ static void random_access(unsigned i)
 
 	assert_int_equal(s == V2P_SUCCESS, fits);
 	if (fits)
-		assert_ptr_equal(at, memory[m->region] + m->offset + (va - m->start));
+		assert_ptr_equal(at, address_of(m, m->offset + (va - m->start)));
 }
 
 static void make_all(void)

@@ -624,7 +624,7 @@ struct softhca_send_wr {
 			uint64_t iova;	 /* its first byte, iova % page size into the first page */
 			uint64_t length; /* needs exactly that many pages */
 			const uint64_t *page; /* addresses in `memory`, multiples of the page size,
-						 one behind the other */
+						 in any order */
 			uint16_t pages;
 			uint8_t log_page; /* 12..30 */
 		} reg_mr;

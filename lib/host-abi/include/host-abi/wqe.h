@@ -123,8 +123,7 @@ struct wqe_register {
 	uint16_t pages;	  /* 1..WQE_REGISTER_PAGES */
 	uint64_t iova;
 	uint64_t length; /* bytes; needs exactly that many pages */
-	uint64_t page[]; /* addresses in that region, multiples of the page size, one behind the
-			    other */
+	uint64_t page[]; /* addresses in that region, multiples of the page size, in any order */
 };
 #define WQE_REGISTER_PAGES 120
 

@@ -77,21 +77,21 @@ struct mpt_entry {
 	uint32_t key; /* 0: invalid */
 	uint32_t pd;
 	uint32_t access; /* enum access_flags and V2P_LOCAL_READ */
-	uint32_t flags;	 /* MPT_* */
+	uint32_t flags;	 /* MPT_*; MPT_PAGES and MPT_CLAIMED (c) */
 	uint64_t start;	 /* first virtual address; (c) */
 	uint64_t length; /* bytes; (c) */
 	union {
 		uint8_t *phys;	       /* daemon address of `start`; (c) */
-		uint64_t first_offset; /* MPT_PAGES: of `start` in the first page */
+		uint64_t first_offset; /* MPT_PAGES: of `start`, from the first page on; (c) */
 	};
-	uint32_t mtt_first; /* MPT_PAGES: index of the first page's MTT entry */
+	uint32_t mtt_first; /* MPT_PAGES, MPT_OWNS_PAGES: first page's MTT entry; windows: (c) */
 	uint32_t owned;	    /* the key from SW2HW_MPT to HW2SW_MPT, also while `key` is 0 */
 	uint32_t version;   /* grows with each change: v2p_entry_replace() */
 	uint32_t parent;    /* (c) key of the region whose memory it is; 0: none */
 	uint32_t qpn;	    /* (c) type 2: the queue pair that it is bound to */
 	uint16_t rights;    /* (c) enum access_flags and V2P_LOCAL_READ */
-	uint8_t log_page;   /* MPT_PAGES: 12, 21, 30; (c) */
-	uint8_t reserved;
+	uint8_t log_page;   /* MPT_PAGES: 12, 21, 30, of a fast registration all between; (c) */
+	uint8_t pages_max;  /* MPT_FAST with MPT_OWNS_PAGES: MTT entries that it has to itself */
 };
 
 /* A peer may invalidate it by a SEND, and its owner by a local invalidate: windows of type 2,
@@ -102,6 +102,7 @@ struct mpt_entry {
 #define MPT_FAST	      8u /* region that a work request registers */
 #define MPT_PAGES	      (1u << 16) /* through the MTT */
 #define MPT_OWNS_PAGES	      (1u << 17) /* HW2SW_MPT invalidates its MTT entries, too */
+#define MPT_CLAIMED	      (1u << 18) /* a fast registration is writing its MTT entries */
 #define MPT_WINDOW	      (MPT_WINDOW_1 | MPT_WINDOW_2)
 #define MPT_CHANGES	      (MPT_WINDOW | MPT_FAST)
 #define MPT_FLAGS	      (MPT_INVALIDATE_REMOTE | MPT_CHANGES | MPT_PAGES | MPT_OWNS_PAGES)
@@ -279,24 +280,34 @@ struct v2p_bind {
  */
 enum v2p_state v2p_bind(struct v2p *v, const struct v2p_bind *b);
 
-/* A fast registration: `pages` pages of 2^log_page bytes of a registered region become a region of
- * their own. The first byte lies iova % page bytes into the first page. */
+/*
+ * A fast registration: `pages` pages of 2^log_page bytes of a registered region become a region of
+ * their own. The first byte lies iova % page bytes into the first page. Pages that follow one
+ * another in the daemon's memory become one piece; any others go into the MTT entries that
+ * SW2HW_MPT gave the key (MPT_OWNS_PAGES).
+ */
 struct v2p_registration {
 	uint32_t key; /* of the entry, with its new tag */
 	uint32_t parent;
 	uint32_t pd;
 	uint32_t access;
 	uint64_t iova, length;
-	const uint64_t *page; /* addresses of the parent's; ascend without gaps, there being no MTT
-			       */
+	const uint64_t *page; /* addresses of the parent's */
 	uint32_t pages;
 	uint8_t log_page;
 };
 
-/* V2P_SUCCESS; V2P_KEY_ERR, V2P_PD_ERR, V2P_FLAGS_ERR: as for v2p_bind(), the entry being one that
- * must be invalid; V2P_LENGTH_ERR: a page outside of the parent or not aligned, not as many as the
- * length needs, no length, or the address wraps. */
-enum v2p_state v2p_fast_register(struct v2p *v, const struct v2p_registration *r);
+/*
+ * The entry is claimed, its pages are written, it becomes valid: three changes. Who has read the
+ * pages looks whether the entry is still what it was when it led there.
+ *
+ * V2P_SUCCESS; V2P_KEY_ERR, V2P_PD_ERR, V2P_FLAGS_ERR: as for v2p_bind(), the entry being one that
+ * must be invalid; V2P_LENGTH_ERR: a page outside of the parent or not aligned, or that the parent
+ * has in pieces; not as many as the length needs; more than the key was made for, or not in one
+ * piece, and it has no MTT entries or the daemon's addresses are not multiples of 4 KiB; no length,
+ * or the address wraps.
+ */
+enum v2p_state v2p_fast_register(struct v2p_port *port, const struct v2p_registration *r);
 
 /*
  * SEND with invalidate, from the peer of the queue pair, or a work request of its owner. The key is
@@ -306,10 +317,6 @@ enum v2p_state v2p_fast_register(struct v2p *v, const struct v2p_registration *r
  * V2P_FLAGS_ERR: it does not allow that.
  */
 enum v2p_state v2p_invalidate(struct v2p *v, uint32_t pd, uint32_t qpn, uint32_t key);
-
-/* v2p_map() for an entry with MPT_CHANGES. */
-enum v2p_state v2p_map_changing(const struct v2p *v, uint32_t pd, uint32_t qpn, uint32_t key,
-	uint64_t va, uint64_t length, uint32_t access, uint8_t **addr, uint64_t *run);
 
 /* May a work request that stands before an access in its queue still make the key a good one? Then
  * it is not to be refused ahead of its turn. */
