@@ -3,11 +3,13 @@
  * usage: softhca-v2p [MILLISECONDS OF A MEASUREMENT]
  * Nanoseconds of a translation with all its checks, random keys: of entries that are cached, of
  * some that are not, with and without a prefetch some requests ahead (as the pipeline does by the
- * burst); beside them one access to DRAM, measured in the same run. And what the commands cost that
+ * burst), and with misses that wait in their channel's place for the next poll; beside them one
+ * access to DRAM, measured in the same run. And what the commands cost that
  * register 1 GiB in pages of 2 MiB. Without hugepages, devices, daemon.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <rte_common.h>
 #include <rte_cycles.h>
 #include <rte_eal.h>
 #include "command/ceu.h"
@@ -95,6 +97,72 @@ static double measure(struct v2p_port *port, bool ahead)
 	return ns(least, BATCH);
 }
 
+/*
+ * The same with misses that wait: a turn is a poll, and of each channel a burst of requests, as far
+ * as the first that has to wait; with it the channel goes on in the next turn. `ahead`: the turn
+ * begins with a prefetch of the burst.
+ */
+static double measure_pending(struct v2p_port *port, unsigned channels, bool ahead)
+{
+	uint64_t begin = rte_rdtsc(), sum = 0;
+	uint32_t next[V2P_CHANNELS] = {0};
+	double least = 1e9;
+
+	for (unsigned c = 0; c < channels; c++)
+		next[c] = c * (KEYS / V2P_CHANNELS);
+	while (rte_rdtsc() - begin < budget_s * (double)rte_get_tsc_hz()) {
+		uint64_t t = rte_rdtsc(), done = 0;
+
+		while (done < BATCH) {
+			v2p_poll(port);
+			for (unsigned c = 0; c < channels; c++) {
+				unsigned i;
+
+				for (i = 0; ahead && i < AHEAD; i++)
+					v2p_prefetch(port->v2p, keys[next[c] + i]);
+				for (i = 0; i < AHEAD; i++) {
+					uint8_t *addr;
+					uint64_t run;
+					enum v2p_state s = v2p_request(port,
+						(enum v2p_channel)(V2P_CHANNELS - 1 - c), PD, 0,
+						keys[next[c]], 64, 1024, ACCESS_REMOTE_WRITE, &addr,
+						&run);
+
+					if (s == V2P_PENDING)
+						break;
+					if (s != V2P_SUCCESS)
+						abort();
+					sum += (uintptr_t)addr;
+					next[c] = (next[c] + 1) % KEYS;
+				}
+				done += i;
+			}
+		}
+		t = rte_rdtsc() - t;
+		least = RTE_MIN(least, ns(t, done));
+	}
+	if (sum == 1)
+		puts("");
+	return least;
+}
+
+/* Misses refilled at once, and misses that wait, through the same calls. */
+static void misses(struct v2p *v)
+{
+	static const unsigned channels[] = {1, 2, 7};
+
+	for (unsigned pend = 0; pend < 2; pend++)
+		for (unsigned i = 0; i < RTE_DIM(channels); i++) {
+			struct v2p_port port = {
+				.v2p = v, .counters = &counters, .pend_misses = pend};
+			double alone = measure_pending(&port, channels[i], false);
+
+			printf("    misses %s, %u channels: %6.1f ns, prefetched %6.1f ns\n",
+				pend ? "wait          " : "refill at once", channels[i], alone,
+				measure_pending(&port, channels[i], true));
+		}
+}
+
 static int fill(struct v2p *v, uint32_t regions)
 {
 	for (uint32_t i = 0; i < regions; i++) {
@@ -145,6 +213,8 @@ static int translations(
 	if (most > 0)
 		printf("  (wanted: <= %.0f ns)", most);
 	puts("");
+	if (lines < regions)
+		misses(&v);
 	v2p_destroy(&v);
 	return 0;
 }
