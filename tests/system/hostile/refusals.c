@@ -4,6 +4,7 @@
  * other attacks meet by chance, and a short run may not meet at all.
  */
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include "hostile.h"
 
@@ -49,19 +50,23 @@ static void post(struct attacker *a, const struct aim *aim)
 	wqe_ring(a, 0, aim->which, 0, aim->opcode, (unsigned)(at - begin) / UNIT_BYTES);
 }
 
-/* Until the daemon has refused it: one of the two has failed. On a busy machine that takes its
- * time; at most a second. */
-static void wait_failed(struct attacker *a, enum which which)
+/* Is one of the two in an error state? */
+static bool failed(struct attacker *a, enum which which)
 {
 	struct softhca_qp_attr attr;
 
-	for (unsigned i = 0; i < 1000; i++) {
-		for (unsigned side = 0; side < SIDES; side++)
-			if (softhca_query_qp(a->side[side].qp[which], &attr) ||
-				attr.state != SOFTHCA_QPS_RTS)
-				return;
+	for (unsigned side = 0; side < SIDES; side++)
+		if (softhca_query_qp(a->side[side].qp[which], &attr) ||
+			attr.state != SOFTHCA_QPS_RTS)
+			return true;
+	return false;
+}
+
+/* Until the daemon has refused it. On a busy machine that takes its time; at most a second. */
+static void wait_failed(struct attacker *a, enum which which)
+{
+	for (unsigned i = 0; i < 1000 && !failed(a, which); i++)
 		usleep(1000);
-	}
 }
 
 static void refused(struct attacker *a, const struct aim *aim)
@@ -117,24 +122,45 @@ static void aim_at_receives(struct attacker *a)
 	wait_failed(a, SHARED);
 }
 
-/* A doorbell in RST, which the one behind it proves to be read; an event queue and a completion
- * queue that seem to be full. */
+/* Doorbells of nothing, and in RST; the one behind them, whose address unit is missing, proves that
+ * they were read. */
+static void aim_at_doorbells(struct attacker *a)
+{
+	struct softhca_qp_attr reset = {.state = SOFTHCA_QPS_RESET};
+
+	(void)softhca_modify_qp(a->side[0].qp[UC], &reset, SOFTHCA_QP_STATE);
+	wqe_ring(a, 0, UC, 0, USER_SEND, 2);
+	wqe_ring(a, 0, RC, 0, USER_SEND, 0);
+	wqe_ring(a, 0, RC, 0, USER_RDMA_WRITE, 1);
+	wait_failed(a, RC);
+	objects_rejoin(a, RC);
+}
+
+/* An event queue and a completion queue that seem to be full. */
 static void aim_at_queues(struct attacker *a)
 {
 	struct side *s = &a->side[0], *peer = &a->side[1];
-	struct softhca_qp_attr reset = {.state = SOFTHCA_QPS_RESET};
 	const uint64_t here = (uintptr_t)s->area, there = (uintptr_t)peer->area;
-	const struct aim early = {UC, USER_SEND, s->mr->lkey, here, 64, 0, 0, false};
 	struct aim write = {RC, USER_RDMA_WRITE, s->mr->lkey, here, 64, there, 0x12345678, false};
 
-	(void)softhca_modify_qp(s->qp[UC], &reset, SOFTHCA_QP_STATE);
-	post(a, &early);
 	peer->ctx->page->eq_consumer = 0x80000000;
 	refused(a, &write);
 	s->cq->record->consumer_index = 0x80000000;
 	write.rkey = peer->mr->rkey;
-	post(a, &write);
-	wait_failed(a, RC);
+	for (unsigned i = 0; i < 1000 && !failed(a, RC); i++) /* until it is full */
+		for (unsigned k = 0; k < 8; k++)
+			post(a, &write);
+}
+
+/* A request that there is not: the end of the connection. */
+static void aim_at_control(struct attacker *a)
+{
+	const struct control_header none = {.type = CONTROL_TYPE_NONE};
+	struct control_header answer;
+	int fd = a->side[0].ctx->fd;
+
+	if (send(fd, &none, sizeof(none), MSG_NOSIGNAL) == sizeof(none))
+		(void)!recv(fd, &answer, sizeof(answer), 0);
 }
 
 /* An attribute that the transition does not have. */
@@ -150,5 +176,7 @@ void attack_refusals(struct attacker *a)
 	aim_at_commands(a);
 	aim_at_all(a);
 	aim_at_receives(a);
+	aim_at_doorbells(a);
 	aim_at_queues(a);
+	aim_at_control(a);
 }
