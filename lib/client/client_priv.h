@@ -42,6 +42,8 @@ static inline uint32_t receive_stride(uint32_t max_sge)
 	return round_up((2 + (max_sge ? max_sge : 1)) * UNIT_BYTES, RECV_STRIDE_MIN);
 }
 
+struct sharing;
+
 struct spin {
 	uint32_t held; /* atomic */
 };
@@ -83,6 +85,8 @@ struct node {
 /* A piece of memory that the daemon maps too. */
 struct region {
 	struct region *next;
+	struct sharing *sharing; /* memory that the program had before; NULL: softhca_alloc() */
+	bool read_only;
 	uint8_t *addr;
 	size_t bytes;
 	uint32_t handle;
@@ -122,7 +126,8 @@ struct softhca_context {
 	uint32_t dead_announced; /* atomic: and those who wait were told */
 
 	struct node *nodes[NODE_KINDS];
-	struct region *regions;
+	struct region *regions; /* of softhca_alloc(), and for queues */
+	struct region *shared;	/* of the program's own memory; each has users */
 	struct chunk *chunks;
 
 	/* QPs by the low bits of their number; atomic */
@@ -151,7 +156,9 @@ struct mr_object {
 	struct softhca_mr mr; /* first: what the user holds */
 	struct node node;
 	struct region *region; /* NULL: of softhca_alloc_mr() */
-	uint32_t number;       /* its lkey as registered or allocated */
+	unsigned int access;
+	uint64_t iova;
+	uint32_t number; /* its lkey as registered or allocated */
 	bool zero_based;
 };
 
@@ -284,6 +291,20 @@ void node_remove(struct node *node);
 int sealed_memory(size_t bytes, void **addr);
 /* The region that holds [addr, addr + bytes), or NULL. context.lock is held. */
 struct region *region_of(struct softhca_context *ctx, const void *addr, size_t bytes);
+/* ---- shared.c ---- */
+
+/* The region for an MR of [addr, addr + bytes), made if there is none: the caller counts itself
+ * among its users, or gives it to region_release(). `write`: the MR will have LOCAL_WRITE. NULL
+ * with *err: as sharing_get(), or the daemon's. context.lock is held. */
+struct region *region_for(
+	struct softhca_context *ctx, const void *addr, size_t bytes, bool write, int *err);
+/* Drops it if it is of the program's memory and has no users. context.lock is held. */
+void region_release(struct softhca_context *ctx, struct region *r);
+/* Gives back what is shared; the daemon's part goes with the connection. */
+void shared_close(struct softhca_context *ctx);
+
+/* ---- memory.c, queues ---- */
+
 /* Memory for queues, zeroed, page-aligned. 0, -errno. context.lock is held. */
 int queue_memory_get(struct softhca_context *ctx, size_t bytes, struct queue_memory *m);
 void queue_memory_put(struct softhca_context *ctx, struct queue_memory *m);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Memory that the daemon maps too: sealed memfds, one region each. What the user asks for is a
- * region of its own; queues share larger ones. Memory regions (MRs) are registered in the former.
+ * region of its own; queues share larger ones. Memory regions (MRs) are registered in the former,
+ * and in regions of the program's own memory (shared.c).
  * Any thread, never on the data path.
  */
 #include <fcntl.h>
@@ -155,23 +156,29 @@ int softhca_free(struct softhca_context *ctx, void *addr)
 	return rc;
 }
 
-static int mr_register(struct softhca_pd *pd, struct mr_object *mr, unsigned int access)
+static int mr_register(
+	struct softhca_pd *pd, struct mr_object *mr, uint64_t iova, unsigned int access)
 {
 	struct softhca_context *ctx = pd->node.ctx;
-	struct region *r = region_of(ctx, mr->mr.addr, mr->mr.length);
 	struct control_mr in = {.pd = pd->number, .length = mr->mr.length, .access = access};
 	int rc;
+	struct region *r =
+		region_for(ctx, mr->mr.addr, mr->mr.length, access & ACCESS_LOCAL_WRITE, &rc);
 
 	if (!r)
-		return -EOPNOTSUPP;
+		return rc;
 	in.region = r->handle;
 	in.offset = (uint64_t)((uint8_t *)mr->mr.addr - r->addr);
-	in.iova = access & ACCESS_ZERO_BASED ? 0 : (uintptr_t)mr->mr.addr;
+	in.iova = iova;
 	rc = mr_call(ctx, &in, &mr->mr.lkey, &mr->mr.rkey);
-	if (rc)
+	if (rc) {
+		region_release(ctx, r);
 		return rc;
+	}
 	mr->region = r;
 	mr->number = mr->mr.lkey;
+	mr->access = access;
+	mr->iova = iova;
 	mr->zero_based = access & ACCESS_ZERO_BASED;
 	r->users++;
 	pd->node.users++;
@@ -179,8 +186,8 @@ static int mr_register(struct softhca_pd *pd, struct mr_object *mr, unsigned int
 	return 0;
 }
 
-struct softhca_mr *softhca_reg_mr(
-	struct softhca_pd *pd, void *addr, size_t length, unsigned int access)
+struct softhca_mr *softhca_reg_mr_iova(
+	struct softhca_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
 {
 	struct softhca_context *ctx = pd->node.ctx;
 	struct mr_object *mr = calloc(1, sizeof(*mr));
@@ -189,7 +196,7 @@ struct softhca_mr *softhca_reg_mr(
 	if (mr) {
 		mr->mr = (struct softhca_mr){.addr = addr, .length = length, .pd = pd};
 		pthread_mutex_lock(&ctx->lock);
-		rc = mr_register(pd, mr, access);
+		rc = mr_register(pd, mr, iova, access);
 		pthread_mutex_unlock(&ctx->lock);
 	}
 	if (rc) {
@@ -198,6 +205,13 @@ struct softhca_mr *softhca_reg_mr(
 		return NULL;
 	}
 	return &mr->mr;
+}
+
+struct softhca_mr *softhca_reg_mr(
+	struct softhca_pd *pd, void *addr, size_t length, unsigned int access)
+{
+	return softhca_reg_mr_iova(
+		pd, addr, length, access & ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr, access);
 }
 
 int softhca_dereg_mr(struct softhca_mr *user_mr)
@@ -212,8 +226,10 @@ int softhca_dereg_mr(struct softhca_mr *user_mr)
 		rc = 0;
 	if (!rc) {
 		node_remove(&mr->node);
-		if (mr->region)
+		if (mr->region) {
 			mr->region->users--;
+			region_release(ctx, mr->region);
+		}
 		mr->mr.pd->node.users--;
 		free(mr);
 	}
@@ -332,6 +348,7 @@ void queue_memory_put(struct softhca_context *ctx, struct queue_memory *m)
 
 void memory_close(struct softhca_context *ctx)
 {
+	shared_close(ctx);
 	while (ctx->chunks) {
 		struct chunk *c = ctx->chunks;
 

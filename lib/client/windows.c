@@ -119,9 +119,12 @@ struct softhca_mr *softhca_alloc_mr(struct softhca_pd *pd, uint32_t pages)
 /* The MR has changed as asked: what we know of it. */
 static void mr_moved(struct mr_object *mr, const struct softhca_mr *to, struct region *region)
 {
-	mr->region->users--;
+	struct region *before = mr->region;
+
 	region->users++;
+	before->users--;
 	mr->region = region;
+	region_release(mr->node.ctx, before);
 	mr->mr.pd->node.users--;
 	to->pd->node.users++;
 	mr->mr.addr = to->addr;
@@ -129,28 +132,42 @@ static void mr_moved(struct mr_object *mr, const struct softhca_mr *to, struct r
 	mr->mr.pd = to->pd;
 }
 
+static uint64_t iova_of(const struct mr_object *mr, unsigned int flags, const struct softhca_mr *to)
+{
+	if (mr->zero_based || !(flags & SOFTHCA_REREG_MR_CHANGE_TRANSLATION))
+		return mr->iova;
+	return (uintptr_t)to->addr;
+}
+
 /* context.lock is held. */
 static int mr_change(
 	struct mr_object *mr, unsigned int flags, const struct softhca_mr *to, unsigned int access)
 {
 	struct softhca_context *ctx = mr->node.ctx;
-	struct region *r = region_of(ctx, to->addr, to->length);
+	const unsigned int wanted = flags & SOFTHCA_REREG_MR_CHANGE_ACCESS ? access : mr->access;
 	struct control_rereg_mr in = {.lkey = mr->number, .mask = flags};
 	struct control_mr_reply out;
 	int rc;
+	struct region *r = region_for(ctx, to->addr, to->length, wanted & ACCESS_LOCAL_WRITE, &rc);
 
 	if (!r)
-		return -EOPNOTSUPP;
+		return rc;
+	if (r != mr->region) /* to reach new rights, perhaps */
+		in.mask |= REREG_TRANSLATION;
 	in.mr = (struct control_mr){.pd = to->pd->number,
 		.region = r->handle,
 		.offset = (uint64_t)((uint8_t *)to->addr - r->addr),
 		.length = to->length,
-		.iova = mr->zero_based ? 0 : (uintptr_t)to->addr,
-		.access = access};
+		.iova = iova_of(mr, flags, to),
+		.access = wanted};
 	rc = ctx_call(ctx, CONTROL_REREG_MR, &in, sizeof(in), &out, sizeof(out), -1, NULL);
-	if (rc)
+	if (rc) {
+		region_release(ctx, r);
 		return rc;
+	}
 	mr_moved(mr, to, r);
+	mr->iova = in.mr.iova;
+	mr->access = wanted;
 	return 0;
 }
 

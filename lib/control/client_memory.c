@@ -1,27 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Client memory in the daemon: maps sealed memfds and survives what their owner does to them.
+ * Client memory in the daemon: maps sealed memfds, and files in memory that are not sealed, and
+ * survives what their owner does to them.
  *
- * A page that cannot be had any more (no memory, no hugepage left) kills its reader with SIGBUS.
- * The handler finds the mapping in a table that needs no lock, puts zeroes in the place of the page
- * and returns: the access goes on, what it reads or writes is the client's loss. After a few such
- * pages the whole mapping is replaced, so that a client cannot use up the daemon's mappings. The
- * control thread disconnects the client afterwards.
+ * A page that cannot be had any more (cut off, no memory, no hugepage left) kills its reader with
+ * SIGBUS. The handler finds the mapping in a table that needs no lock, puts zeroes in the place of
+ * the page and returns: the access goes on, what it reads or writes is the client's loss. After a
+ * few such pages the whole mapping is replaced, so that a client cannot use up the daemon's
+ * mappings. The control thread disconnects the client afterwards.
  *
  * Everything but the handler: control thread.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
+#include <linux/magic.h>
 #include <unistd.h>
 #include "control_priv.h"
 
 enum {
 	RANGES_MAX = 1 << 16,
 	FAULTS_BEFORE_WHOLE = 8, /* pages replaced one by one before all of the mapping is */
+	SPLITS_MAX = 1024,	 /* pages of all mappings that stand replaced one by one */
 	PAGE_BYTES = 4096,
 };
 #define POPULATE_BYTES_MAX (64ull << 20)
@@ -31,11 +36,15 @@ struct range {
 	uintptr_t start, end;
 	uint64_t page_bytes;
 	uint64_t faults;
+	uint64_t splits; /* of them replaced one by one: two mappings more, each */
+	int protection;
 };
 static struct range ranges[RANGES_MAX];
 static uint32_t ranges_end;   /* one past the highest ever used; atomic */
 static uint32_t ranges_first; /* no free place below */
 static uint64_t faults_total; /* atomic */
+static uint64_t splits;	      /* atomic: the sum of all ranges' */
+static uint32_t ranges_used, ranges_allowed;
 static struct sigaction previous;
 
 /* Async-signal-safe. Whose address is it? */
@@ -59,12 +68,15 @@ static bool replace(struct range *r, uintptr_t addr)
 	uintptr_t from = addr & ~(uintptr_t)(r->page_bytes - 1);
 	size_t bytes = r->page_bytes;
 
-	if (nth > FAULTS_BEFORE_WHOLE) {
+	if (nth > FAULTS_BEFORE_WHOLE || __atomic_load_n(&splits, __ATOMIC_RELAXED) >= SPLITS_MAX) {
 		from = r->start;
 		bytes = r->end - r->start;
+	} else {
+		__atomic_add_fetch(&r->splits, 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(&splits, 1, __ATOMIC_RELAXED);
 	}
 	__atomic_add_fetch(&faults_total, 1, __ATOMIC_RELAXED);
-	return mmap((void *)from, bytes, PROT_READ | PROT_WRITE,
+	return mmap((void *)from, bytes, r->protection,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
 		       0) != MAP_FAILED;
 }
@@ -95,23 +107,59 @@ int memory_guard(void)
 	return 0;
 }
 
-static int range_add(const struct mapping *m, uint64_t page_bytes, uint32_t *index)
+/* Each range is a mapping of the kernel's, of which a process may have only so many: half of them
+ * are left for everything else, and for ranges that are split. */
+static uint32_t allowed(void)
+{
+	unsigned long most = 0;
+	FILE *file = fopen("/proc/sys/vm/max_map_count", "re");
+
+	if (file) {
+		if (fscanf(file, "%lu", &most) != 1)
+			most = 0;
+		fclose(file);
+	}
+	if (most < 2)
+		most = 65530; /* the kernel's default */
+	return most / 2 < RANGES_MAX ? (uint32_t)(most / 2) : RANGES_MAX;
+}
+
+static int range_add(
+	uint8_t *base, uint64_t bytes, uint64_t page_bytes, int protection, uint32_t *index)
 {
 	uint32_t i = ranges_first;
 
+	if (!ranges_allowed)
+		ranges_allowed = allowed();
 	while (i < RANGES_MAX && ranges[i].end)
 		i++;
-	if (i == RANGES_MAX)
+	if (i == RANGES_MAX || ranges_used >= ranges_allowed)
 		return -ENOSPC;
+	ranges_used++;
 	ranges[i].page_bytes = page_bytes;
-	ranges[i].faults = 0;
-	__atomic_store_n(&ranges[i].start, (uintptr_t)m->base, __ATOMIC_RELEASE);
-	__atomic_store_n(&ranges[i].end, (uintptr_t)m->base + m->bytes, __ATOMIC_RELEASE);
+	ranges[i].faults = ranges[i].splits = 0;
+	ranges[i].protection = protection;
+	__atomic_store_n(&ranges[i].start, (uintptr_t)base, __ATOMIC_RELEASE);
+	__atomic_store_n(&ranges[i].end, (uintptr_t)base + bytes, __ATOMIC_RELEASE);
 	if (i >= ranges_end)
 		__atomic_store_n(&ranges_end, i + 1, __ATOMIC_RELEASE);
 	ranges_first = i + 1;
 	*index = i;
 	return 0;
+}
+
+void memory_forget(uint32_t range)
+{
+	struct range *r = &ranges[range];
+
+	/* First the end: the address may be somebody else's as soon as it is free. */
+	__atomic_store_n(&r->end, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&r->start, 0, __ATOMIC_SEQ_CST);
+	__atomic_sub_fetch(
+		&splits, __atomic_load_n(&r->splits, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+	ranges_used--;
+	if (range < ranges_first)
+		ranges_first = range;
 }
 
 /* What the descriptor must be, whoever made it. NULL, or what is wrong. */
@@ -135,6 +183,16 @@ static const char *memfd_wrong(int fd, uint64_t bytes, unsigned int flags, uint6
 	return NULL;
 }
 
+/* Saves the data path its page faults. Failing is allowed: then they come one by one. */
+static void prepare(void *at, uint64_t bytes, bool read_only)
+{
+	madvise(at, bytes, MADV_DONTDUMP);
+#ifdef MADV_POPULATE_WRITE
+	if (bytes <= POPULATE_BYTES_MAX)
+		madvise(at, bytes, read_only ? MADV_POPULATE_READ : MADV_POPULATE_WRITE);
+#endif
+}
+
 int memory_map(int fd, uint64_t bytes, unsigned int flags, struct mapping *m, const char **why)
 {
 	uint64_t page_bytes;
@@ -150,19 +208,91 @@ int memory_map(int fd, uint64_t bytes, unsigned int flags, struct mapping *m, co
 		return -errno;
 	}
 	*m = (struct mapping){.base = at, .bytes = bytes};
-	rc = range_add(m, page_bytes, &m->range);
+	rc = range_add(m->base, bytes, page_bytes, PROT_READ | PROT_WRITE, &m->range);
 	if (rc) {
 		*why = "one too many";
 		munmap(at, bytes);
 		*m = (struct mapping){0};
 		return rc;
 	}
-	madvise(at, bytes, MADV_DONTDUMP);
-#ifdef MADV_POPULATE_WRITE
-	/* Saves the data path its page faults. Failing is allowed: then they come one by one. */
-	if (bytes <= POPULATE_BYTES_MAX)
-		madvise(at, bytes, MADV_POPULATE_WRITE);
-#endif
+	prepare(at, bytes, false);
+	return 0;
+}
+
+int memory_reserve(
+	uint64_t bytes, uint64_t address, unsigned int log_page, bool read_only, struct mapping *m)
+{
+	const int protection = read_only ? PROT_READ : PROT_READ | PROT_WRITE;
+	const uint64_t page = 1ull << log_page, slack = page - PAGE_BYTES;
+	uint64_t before;
+	uint8_t *at;
+
+	if (address % PAGE_BYTES)
+		return -EINVAL;
+	at = mmap(NULL, bytes + slack, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+		0);
+	if (at == MAP_FAILED)
+		return -errno;
+	before = (address - (uintptr_t)at) & (page - 1);
+	if (before)
+		munmap(at, before);
+	if (before < slack)
+		munmap(at + before + bytes, slack - before);
+	*m = (struct mapping){.base = at + before, .bytes = bytes, .range = RANGE_NONE};
+	return 0;
+}
+
+/* The file must lie in memory: one on a disk or of a driver could make the data path wait, or
+ * anything else that its file system has in mind. NULL, or what is wrong. */
+static const char *piece_wrong(int fd, uint64_t offset, uint64_t bytes, uint64_t *page_bytes)
+{
+	struct statfs fs;
+	struct stat st;
+
+	if (fstatfs(fd, &fs) || fstat(fd, &st))
+		return "nothing that has a file system";
+	if (!S_ISREG(st.st_mode) || (fs.f_type != TMPFS_MAGIC && fs.f_type != HUGETLBFS_MAGIC))
+		return "not a file in memory";
+	*page_bytes = fs.f_type == HUGETLBFS_MAGIC ? (uint64_t)fs.f_bsize : PAGE_BYTES;
+	if (*page_bytes < PAGE_BYTES || *page_bytes & (*page_bytes - 1))
+		return "of odd pages";
+	if ((offset | bytes) & (*page_bytes - 1))
+		return "not a whole number of pages";
+	if (offset > (uint64_t)st.st_size || bytes > (uint64_t)st.st_size - offset)
+		return "beyond its file's end";
+	return NULL;
+}
+
+int memory_map_piece(int fd, uint64_t offset, uint64_t bytes, const struct mapping *m, uint64_t at,
+	bool read_only, uint32_t *range, const char **why)
+{
+	const int protection = read_only ? PROT_READ : PROT_READ | PROT_WRITE;
+	uint64_t page_bytes;
+	uint8_t *base = m->base + at;
+	int rc;
+
+	*why = piece_wrong(fd, offset, bytes, &page_bytes);
+	if (!*why && (uintptr_t)base & (page_bytes - 1))
+		*why = "at an address that does not suit its pages";
+	if (*why)
+		return -EINVAL;
+	/* Guarded first: the mapping takes the place of pages that could not fail. */
+	*why = "one too many";
+	rc = range_add(base, bytes, page_bytes, protection, range);
+	if (rc)
+		return rc;
+	*why = "not to be mapped so";
+	if (mmap(base, bytes, protection, MAP_SHARED | MAP_FIXED, fd, (off_t)offset) ==
+		MAP_FAILED) {
+		rc = -errno;
+		memory_forget(*range);
+		/* Some failures leave a hole that others of the daemon's mappings could fall into.
+		 */
+		mmap(base, bytes, protection,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+		return rc;
+	}
+	prepare(base, bytes, read_only);
 	return 0;
 }
 
@@ -170,18 +300,20 @@ void memory_unmap(struct mapping *m)
 {
 	if (!m->base)
 		return;
-	/* First forget the range: the address may be somebody else's as soon as it is free. */
-	__atomic_store_n(&ranges[m->range].end, 0, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&ranges[m->range].start, 0, __ATOMIC_SEQ_CST);
+	if (m->range != RANGE_NONE)
+		memory_forget(m->range);
 	munmap(m->base, m->bytes);
-	if (m->range < ranges_first)
-		ranges_first = m->range;
 	*m = (struct mapping){0};
+}
+
+uint64_t memory_range_faults(uint32_t range)
+{
+	return __atomic_load_n(&ranges[range].faults, __ATOMIC_RELAXED);
 }
 
 uint64_t memory_faults(const struct mapping *m)
 {
-	return m->base ? __atomic_load_n(&ranges[m->range].faults, __ATOMIC_RELAXED) : 0;
+	return m->base && m->range != RANGE_NONE ? memory_range_faults(m->range) : 0;
 }
 
 uint64_t memory_faults_total(void)

@@ -147,6 +147,8 @@ static void set_defaults(struct control_config *config)
 		l->pds = 1024;
 	if (!l->regions)
 		l->regions = 16384;
+	if (!l->pieces)
+		l->pieces = 16384;
 	if (!l->region_bytes)
 		l->region_bytes = 1ull << 40;
 	if (!l->client_bytes)
@@ -290,7 +292,7 @@ static bool memory_failed(const struct client *client)
 	if (memory_faults(&client->page))
 		return true;
 	for (const struct object *o = client->objects[OBJECT_REGION]; o; o = o->next)
-		if (memory_faults(&((const struct region *)o)->mapping))
+		if (region_faults((const struct region *)o))
 			return true;
 	return false;
 }

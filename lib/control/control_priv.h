@@ -95,12 +95,21 @@ struct pd {
 struct mapping {
 	uint8_t *base;
 	uint64_t bytes;
+	uint32_t range; /* in the SIGBUS handler's table; RANGE_NONE: its pieces have their own */
+};
+
+/* One file's part of a composed region. */
+struct piece {
+	struct piece *next;
 	uint32_t range; /* in the SIGBUS handler's table */
 };
 
 struct region {
 	struct object object;
 	struct mapping mapping;
+	uint64_t filled; /* bytes from its beginning on that a client's memory lies at */
+	struct piece *pieces;
+	bool read_only;
 };
 
 struct mr {
@@ -190,9 +199,10 @@ struct client {
 	struct object *objects[OBJECT_KINDS];
 	uint32_t counts[OBJECT_KINDS];
 	uint64_t region_bytes;
-	uint32_t slots; /* of device->slots */
-	bool gone;	/* to be torn down at the end of the turn */
-	bool pending;	/* `request` waits for a next hop */
+	uint32_t slots;	 /* of device->slots */
+	uint32_t pieces; /* of its composed regions */
+	bool gone;	 /* to be torn down at the end of the turn */
+	bool pending;	 /* `request` waits for a next hop */
 	struct message request;
 	uint64_t sigbus_seen; /* faults in its memory already acted upon */
 };
@@ -270,17 +280,34 @@ uint32_t device_gid_count(const struct device *d);
 /* Its port as it is now. */
 void device_port(const struct device *d, struct control_port_reply *out);
 
+/* regions.c */
+/* Unmaps all of it; the object stays. Nothing accesses it any more. */
+void region_unmap(struct region *region);
+uint64_t region_faults(const struct region *region);
+
 /* teardown.c: the client's objects, contexts, memory; waits for the data path once. */
 void client_teardown(struct client *client);
 
 /* client_memory.c */
 enum { MEMORY_SEAL_SEALED = 1 /* F_SEAL_SEAL is wanted, too */ };
+enum { RANGE_NONE = UINT32_MAX };
 /* Maps a sealed memfd of exactly `bytes` and guards it. 0; -EINVAL with *why: what is wrong with
  * it; -ENOSPC; -errno. */
 int memory_map(int fd, uint64_t bytes, unsigned int flags, struct mapping *m, const char **why);
 void memory_unmap(struct mapping *m);
 /* Pages of it that were gone when touched. */
 uint64_t memory_faults(const struct mapping *m);
+/* Address space for a region of that many bytes, its address congruent to `address` modulo 1 <<
+ * log_page. Nothing may touch what no piece fills. 0, -errno. */
+int memory_reserve(
+	uint64_t bytes, uint64_t address, unsigned int log_page, bool read_only, struct mapping *m);
+/* Maps [offset, offset + bytes) of a file in memory to m->base + at and guards it. 0; -EINVAL or
+ * -EBADF with *why; -ENOSPC; -errno. */
+int memory_map_piece(int fd, uint64_t offset, uint64_t bytes, const struct mapping *m, uint64_t at,
+	bool read_only, uint32_t *range, const char **why);
+/* Its pages are no longer guarded; to be called before memory_unmap() of the whole. */
+void memory_forget(uint32_t range);
+uint64_t memory_range_faults(uint32_t range);
 /* The same of all mappings ever. */
 uint64_t memory_faults_total(void);
 /* The SIGBUS handler of the process. 0 or -errno. */

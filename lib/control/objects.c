@@ -330,48 +330,6 @@ int run_free_pd(struct call *call)
 
 /* ---- memory ---- */
 
-int run_add_region(struct call *call)
-{
-	const struct control_region *in = call->body;
-	const struct control_limits *limits = &call->client->control->config.limits;
-	struct control_number *out = call->reply;
-	struct client *client = call->client;
-	struct region *region;
-	const char *why;
-	int rc;
-
-	if (in->length == 0 || in->length > limits->region_bytes)
-		return -EINVAL;
-	if (in->length > limits->client_bytes - client->region_bytes)
-		return -ENOSPC;
-	region = object_make(client, OBJECT_REGION, sizeof(*region), &rc);
-	if (!region)
-		return rc;
-	rc = memory_map(call->fds[0], in->length, 0, &region->mapping, &why);
-	if (rc) {
-		LOG(WARNING, "client %u: region refused: it is %s", client->id, why);
-		object_drop(&region->object);
-		return rc;
-	}
-	client->region_bytes += region->mapping.bytes;
-	out->number = region->object.number;
-	return 0;
-}
-
-int run_drop_region(struct call *call)
-{
-	int rc;
-	struct region *region = object_named(call, OBJECT_REGION, &rc);
-
-	if (rc)
-		return rc;
-	/* No MR lies in it; those that did were invalidated and have quiesced. */
-	call->client->region_bytes -= region->mapping.bytes;
-	memory_unmap(&region->mapping);
-	object_drop(&region->object);
-	return 0;
-}
-
 int mr_check(struct client *client, const struct control_mr *in)
 {
 	const struct region *region = object_find(client, OBJECT_REGION, in->region);
@@ -380,9 +338,11 @@ int mr_check(struct client *client, const struct control_mr *in)
 		return -ENOENT;
 	if (in->reserved || !mpt_access_ok(in->access, in->iova))
 		return -EINVAL;
-	if (in->length == 0 || in->offset > region->mapping.bytes ||
-		in->length > region->mapping.bytes - in->offset)
+	if (in->length == 0 || in->offset > region->filled ||
+		in->length > region->filled - in->offset)
 		return -EINVAL;
+	if (region->read_only && in->access & ACCESS_LOCAL_WRITE)
+		return -EFAULT; /* without it there is no remote write either */
 	return in->iova + in->length < in->iova ? -EINVAL : 0;
 }
 

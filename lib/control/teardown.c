@@ -60,7 +60,7 @@ static void drop_all(struct client *client, enum object_kind kind)
 		struct object *o = client->objects[kind];
 
 		if (kind == OBJECT_REGION)
-			memory_unmap(&((struct region *)o)->mapping);
+			region_unmap((struct region *)o);
 		object_drop(o);
 	}
 }

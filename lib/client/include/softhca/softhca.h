@@ -119,9 +119,9 @@ SOFTHCA_API struct softhca_pd *softhca_alloc_pd(struct softhca_context *ctx);
 SOFTHCA_API int softhca_free_pd(struct softhca_pd *pd);
 
 /*
- * Memory that the daemon can reach, zeroed, aligned to 4 KiB, rounded up to pages: what
- * softhca_reg_mr() accepts. NULL with errno: ENOMEM, EINVAL (0 bytes or more than the device
- * takes), ENOSPC (too many).
+ * Memory that the daemon can reach, zeroed, aligned to 4 KiB, rounded up to pages: the cheapest to
+ * register. Its pages stay shared with a child of fork(). NULL with errno: ENOMEM, EINVAL (0 bytes
+ * or more than the device takes), ENOSPC (too many).
  */
 SOFTHCA_API void *softhca_alloc(struct softhca_context *ctx, size_t bytes);
 /* addr as softhca_alloc() gave it; NULL is allowed. 0, -EINVAL (not such memory), -EBUSY (an MR
@@ -145,12 +145,24 @@ struct softhca_mr {
 	struct softhca_pd *pd;
 };
 /*
- * Registers [addr, addr + length) of one piece of softhca_alloc() memory; no alignment needed.
- * `access`: enum softhca_access. NULL with errno: EOPNOTSUPP (memory that softhca_alloc() did not
- * give), EINVAL, ENOSPC (too many MRs).
+ * Registers [addr, addr + length), any memory of the process; no alignment needed. `access`: enum
+ * softhca_access. Memory of softhca_alloc() is registered fastest. Other private memory (heap,
+ * .data, stacks, private file mappings) is made shareable in place, in whole pages, by moving it
+ * into a file in memory; it becomes private again with its last MR. This copies it, and stops other
+ * threads for the moment: their poll(), nanosleep() and the like may return EINTR, stores are never
+ * lost. A child of fork() gets its own copy of it. Shared memory (memfd, shm_open(), tmpfs,
+ * hugetlbfs; shmget() and anonymous shared memory for root only) is used as it is.
+ * NULL with errno: EFAULT (not mapped; not writable, with LOCAL_WRITE), EOPNOTSUPP (a shared
+ * mapping of a file on a disk, or of a device, or one whose file cannot be found), EINVAL, ENOSPC
+ * (too many MRs, regions or pieces), ENOMEM, EAGAIN (a thread of the process does not stop), EFBIG
+ * (RLIMIT_FSIZE is set).
  */
 SOFTHCA_API struct softhca_mr *softhca_reg_mr(
 	struct softhca_pd *pd, void *addr, size_t length, unsigned int access);
+/* The same, but `iova` is the address that names its first byte in requests, here and of peers
+ * (0 with ZERO_BASED). */
+SOFTHCA_API struct softhca_mr *softhca_reg_mr_iova(
+	struct softhca_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access);
 /* 0, -EBUSY (a window is bound to it, or a fast-registered region lies over it). When it returns,
  * nothing accesses the memory through these keys any more. */
 SOFTHCA_API int softhca_dereg_mr(struct softhca_mr *mr);
@@ -163,8 +175,8 @@ enum softhca_rereg_flags {
 /*
  * Changes what `flags` name of a region: its address range, its protection domain, its access
  * rights. Its keys stay. There is a moment in which they name nothing: no request may use them
- * meanwhile. 0, or, with nothing changed: -EBUSY (as softhca_dereg_mr()), -EINVAL, -EOPNOTSUPP (as
- * softhca_reg_mr(); EINVAL also for one of softhca_alloc_mr()).
+ * meanwhile. 0, or, with nothing changed: -EBUSY (as softhca_dereg_mr()), -EINVAL (also
+ * for one of softhca_alloc_mr()), or as softhca_reg_mr().
  */
 SOFTHCA_API int softhca_rereg_mr(struct softhca_mr *mr, unsigned int flags, struct softhca_pd *pd,
 	void *addr, size_t length, unsigned int access);

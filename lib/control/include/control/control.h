@@ -50,6 +50,7 @@ struct control_device {
 struct control_limits {
 	uint32_t pds;		      /* 1024 */
 	uint32_t regions;	      /* 16384 */
+	uint32_t pieces;	      /* of composed regions: 16384 */
 	uint32_t mrs, cqs, srqs, qps; /* three quarters of the table, at least 1 */
 	uint64_t region_bytes;	      /* of one region: 1 TiB */
 	uint64_t client_bytes;	      /* of all regions of one client: 4 TiB */

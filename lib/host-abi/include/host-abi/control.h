@@ -116,6 +116,31 @@ struct control_region {
 	uint64_t length;
 };
 
+/*
+ * A region made of pieces of files, for memory that the client had before: contiguous for the
+ * daemon, too, filled from its beginning on, the first piece with COMPOSE_REGION, the others in
+ * order with ADD_PIECE. An MR may lie in what is filled. A piece's file lies in memory (memfd,
+ * tmpfs, hugetlbfs; need not be sealed: what a client takes away from itself reads as zeroes, and
+ * it is disconnected); offset and bytes are multiples of the file's page size, inside the file.
+ */
+enum region_flags {
+	REGION_READ_ONLY = 1, /* the descriptors may be read-only; no MR in it has LOCAL_WRITE:
+				 -EFAULT */
+};
+struct control_compose {
+	uint64_t length;
+	uint64_t address;	/* the client's, of the first byte; the daemon's has the same ... */
+	uint64_t offset, bytes; /* of the first piece in its file */
+	uint32_t flags;		/* enum region_flags */
+	uint32_t log_page;	/* ... lowest bits, so many: 12..30, of the largest page size */
+};
+struct control_piece {
+	uint32_t region;
+	uint32_t reserved;
+	uint64_t at; /* in the region: where the piece before ends */
+	uint64_t offset, bytes;
+};
+
 /* Access rights, the bits of ibv_access_flags. */
 enum access_flags {
 	ACCESS_LOCAL_WRITE = 1,

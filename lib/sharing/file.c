@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Finds the file behind a shared mapping: by the kernel's list of mapped files (root only), among
+ * the process's own descriptors, by its path. Opens nothing that is not a file in memory: opening
+ * a device may have effects.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+#include "sharing_priv.h"
+
+static bool in_memory(const struct statfs *fs, const struct stat *st, uint8_t *log_page)
+{
+	if (!S_ISREG(st->st_mode))
+		return false;
+	*log_page = 12;
+	if (fs->f_type == HUGETLBFS_MAGIC)
+		*log_page = (uint8_t)__builtin_ctzl((unsigned long)fs->f_bsize);
+	return fs->f_type == HUGETLBFS_MAGIC || fs->f_type == TMPFS_MAGIC;
+}
+
+/* What lies at a path, if it is the file that is looked for: a descriptor, or -1. */
+static int open_path(const char *path, const struct vma *v, bool write, uint8_t *log_page)
+{
+	struct statfs fs;
+	struct stat st;
+	int fd;
+
+	if (stat(path, &st) || statfs(path, &fs) || st.st_ino != v->inode ||
+		st.st_dev != v->device || !in_memory(&fs, &st, log_page))
+		return -1;
+	fd = open(path, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_ino == v->inode && st.st_dev == v->device)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static bool suits(int fd, const struct vma *v, bool write, uint8_t *log_page)
+{
+	struct statfs fs;
+	struct stat st;
+	int mode;
+
+	if (fstat(fd, &st) || st.st_ino != v->inode || st.st_dev != v->device || fstatfs(fd, &fs) ||
+		!in_memory(&fs, &st, log_page))
+		return false;
+	mode = fcntl(fd, F_GETFL);
+	if (mode < 0 || mode & O_PATH)
+		return false;
+	return (mode & O_ACCMODE) == O_RDWR || (!write && (mode & O_ACCMODE) == O_RDONLY);
+}
+
+static int open_own(const struct vma *v, bool write, uint8_t *log_page)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	struct dirent *e;
+	int found = -1;
+
+	while (folder && found < 0 && (e = readdir(folder))) {
+		int fd = atoi(e->d_name);
+
+		if (e->d_name[0] != '.' && fd != dirfd(folder) && suits(fd, v, write, log_page))
+			found = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	}
+	if (folder)
+		closedir(folder);
+	return found;
+}
+
+int file_open(const struct vma *v, bool write, int *fd, uint8_t *log_page)
+{
+	char path[80];
+
+	snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", v->start, v->end);
+	*fd = open_path(path, v, write, log_page);
+	if (*fd < 0)
+		*fd = open_own(v, write, log_page);
+	if (*fd < 0 && v->path[0] == '/')
+		*fd = open_path(v->path, v, write, log_page);
+	return *fd < 0 ? -EOPNOTSUPP : 0;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SHARING_SHARING_H
+#define SHARING_SHARING_H
+/*
+ * Makes memory of this process shareable with another, in place: what any pointer of the program
+ * points to. One state for the whole process, however many contexts and devices use it; any thread
+ * may call; nothing here knows of the daemon.
+ *
+ * Memory that is private to the process (heap, mmap, .data, stacks, private file mappings) is
+ * swapped: its pages move into a file in memory (the pool: one memfd for the process, sealed
+ * against shrinking and growing, 2^62 bytes of which only what is used exists) and are mapped
+ * shared at the same addresses. Each swapped piece has a window of 2^40 bytes of the pool to
+ * itself: a mapping that is grown by mremap() grows into emptiness, neither past the end of the
+ * file nor into another's pages. Memory that is shared already is passed on as it is.
+ *
+ * What the program sees of it
+ *  - contents and protection stay; whole pages are shared, so objects beside the registered ones
+ *    are reachable for the daemon, too, but not for peers.
+ *  - no store of another thread is lost: those threads are stopped for the moment in which pages
+ *    are copied (stop.h). System calls in which they sleep go on or return EINTR, as with any
+ *    signal.
+ *  - pages that nobody shares any more become private again at once, wherever the program has
+ *    moved them; what the program has unmapped or mapped anew is left alone.
+ *  - while shared: MADV_DONTNEED does not zero; madvise flags and memory policies are lost; mlock
+ *    is done again.
+ *  - fork(): the child has its own copy of everything, made at the time of the fork (see below).
+ *
+ * fork(). A child must not share memory with its parent that the program takes for private; and
+ * the parent must go on sharing with the daemon. So the child, in its first handler of
+ * pthread_atfork(), makes all pool memory that it has private; the parent waits for that in its
+ * handler (a pipe that ends with the child, too), so that the child has what was there at the
+ * fork. This costs the copying of all swapped memory, and nothing where nothing is swapped.
+ * One kind of memory cannot wait for a handler: the stack that both run on, and the thread's
+ * descriptor. Before the fork their pages are therefore remapped private (MAP_PRIVATE of the same
+ * pool pages: no content changes hands), so both sides write into their own copies. Afterwards the
+ * parent joins its copies with the pool pages, into which the daemon may have written: what lies in
+ * registered memory is taken from the pool, the rest from its copies; the pages are shared again.
+ * A helper thread does it, while all others are stopped. What a thread stores into registered
+ * bytes of a forking thread's stack meanwhile is lost. Between the fork and the child's handler
+ * the C library itself writes: into locks of streams and of the allocator's arenas, and into the
+ * descriptors of the other threads, which no longer exist there. Where such objects of a process
+ * with several threads lie on a page with registered memory, the parent sees these stores. vfork()
+ * and posix_spawn() need nothing; a raw clone() without CLONE_VM, or _Fork(), shares the pages.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdbool.h>
+
+/* One file's part of the memory asked for. */
+struct sharing_piece {
+	uintptr_t addr;
+	size_t bytes;
+	uint64_t offset; /* of addr in the file */
+	uint64_t device, inode;
+	int fd;	    /* -1 once closed */
+	bool owned; /* to be closed by sharing_close_files(); else it is the pool's */
+	uint8_t log_page;
+};
+
+/* What sharing_get() gave. Pages [addr, addr + bytes) hold what was asked for; pieces lie in order
+ * and without gaps. Read only. */
+struct sharing {
+	uintptr_t addr;
+	size_t bytes;
+	bool writable;	  /* the process itself may write all of it; descriptors may be written */
+	uint8_t log_page; /* of the largest pages */
+	unsigned int count;
+	struct sharing_piece *pieces;
+
+	/* the module's */
+	uintptr_t first;
+	size_t length;
+	struct sharing *next, *prev;
+};
+
+/*
+ * Shares [addr, addr + length). `write`: the other side shall write, too. *out is the caller's
+ * until sharing_put(). 0; -EINVAL (no bytes, beyond the address space); -EFAULT (not mapped, not
+ * readable, or not writable with `write`); -EOPNOTSUPP (a shared mapping of a file on a disk or of
+ * a device, or shared memory whose file cannot be found: not by map_files (root), nor among the
+ * descriptors, nor by its path); -EAGAIN (a thread does not stop); -EFBIG (RLIMIT_FSIZE); -ENOMEM;
+ * -errno of memfd_create() and open().
+ */
+int sharing_get(const void *addr, size_t length, bool write, struct sharing **out);
+
+/* Closes descriptors that are not the pool's: the other side has them now. */
+void sharing_close_files(struct sharing *s);
+
+/* Nobody else uses it any more. What no other sharing covers is private again. NULL is allowed. */
+void sharing_put(struct sharing *s);
+
+/*
+ * A thread of the library that sleeps in poll() and does nothing else need not be stopped: it
+ * declares itself with sharing_worker_enter() (false: no room, it is stopped like any other),
+ * calls sharing_worker_sleeps() before and sharing_worker_wakes() after, and touches nothing but
+ * its own stack in between. _wakes() waits while pages are being swapped.
+ */
+struct sharing_worker;
+struct sharing_worker *sharing_worker_enter(void);
+void sharing_worker_leave(struct sharing_worker *w);
+void sharing_worker_sleeps(struct sharing_worker *w);
+void sharing_worker_wakes(struct sharing_worker *w);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The pool: a file in memory that swapped pages lie in, its windows, and its parts in use. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "sharing_priv.h"
+
+struct pool pool = {.fd = -1, .read_only_fd = -1};
+struct part *parts;
+uint32_t part_count;
+static uint32_t part_room;
+
+static uint32_t next_window;   /* never used from here on */
+static uint32_t *free_windows; /* used before */
+static uint32_t free_count, free_room;
+
+#define WINDOWS (1u << (POOL_LOG - WINDOW_LOG))
+
+/* ---- the file ---- */
+
+/* Has the program closed our descriptors, as daemons close all? Then what is shared stays so. */
+static bool lost(void)
+{
+	struct stat st;
+
+	return fstat(pool.fd, &st) || st.st_ino != pool.inode || st.st_dev != pool.device;
+}
+
+void pool_forget(void)
+{
+	pool = (struct pool){.fd = -1, .read_only_fd = -1};
+	part_count = 0;
+	free_count = 0;
+	next_window = 0;
+}
+
+static int make(void)
+{
+	int fd = memfd_create("softhca", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	char path[64];
+	struct stat st;
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	pool.read_only_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (pool.read_only_fd >= 0 && ftruncate(fd, 1ll << POOL_LOG) == 0 &&
+		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0 &&
+		fstat(fd, &st) == 0) {
+		pool.fd = fd;
+		pool.device = st.st_dev;
+		pool.inode = st.st_ino;
+		return 0;
+	}
+	err = -errno;
+	close(fd);
+	if (pool.read_only_fd >= 0)
+		close(pool.read_only_fd);
+	pool.read_only_fd = -1;
+	return err;
+}
+
+int pool_open(void)
+{
+	struct rlimit limit;
+
+	if (pool.fd >= 0 && lost())
+		pool_forget();
+	if (pool.fd >= 0)
+		return 0;
+	/* Beyond this limit ftruncate() sends a signal. */
+	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < (1ull << POOL_LOG))
+		return -EFBIG;
+	return make();
+}
+
+uint64_t pool_window(void)
+{
+	uint32_t i;
+
+	if (free_count)
+		i = free_windows[--free_count];
+	else if (next_window < WINDOWS)
+		i = next_window++;
+	else
+		return UINT64_MAX;
+	return (uint64_t)i << WINDOW_LOG;
+}
+
+void pool_window_free(uint64_t offset)
+{
+	if (free_count == free_room) {
+		uint32_t room = free_room ? free_room * 2 : 64;
+		uint32_t *more = realloc(free_windows, room * sizeof(more[0]));
+
+		if (!more)
+			return; /* there are four million */
+		free_windows = more;
+		free_room = room;
+	}
+	free_windows[free_count++] = (uint32_t)(offset >> WINDOW_LOG);
+}
+
+/* ---- parts ---- */
+
+int parts_reserve(uint32_t n)
+{
+	uint32_t room = part_room ? part_room : 64;
+	struct part *more;
+
+	while (room - part_count < n)
+		room *= 2;
+	if (room == part_room)
+		return 0;
+	more = realloc(parts, room * sizeof(more[0]));
+	if (!more)
+		return -ENOMEM;
+	parts = more;
+	part_room = room;
+	return 0;
+}
+
+/* The first that ends after offset. */
+static uint32_t part_at(uint64_t offset)
+{
+	uint32_t low = 0, high = part_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (parts[middle].end <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void insert(uint32_t i, struct part part)
+{
+	memmove(&parts[i + 1], &parts[i], (part_count - i) * sizeof(parts[0]));
+	parts[i] = part;
+	part_count++;
+}
+
+void part_remove(uint32_t i)
+{
+	part_count--;
+	memmove(&parts[i], &parts[i + 1], (part_count - i) * sizeof(parts[0]));
+}
+
+void part_add(uint64_t begin, uint64_t end, uintptr_t addr, bool alias)
+{
+	uint32_t i = part_at(begin);
+	struct part *before = i ? &parts[i - 1] : NULL;
+
+	if (before && before->end == begin && !before->users && before->alias == alias &&
+		(begin & ((1ull << WINDOW_LOG) - 1)))
+		before->end = end;
+	else
+		insert(i, (struct part){.begin = begin, .end = end, .addr = addr, .alias = alias});
+}
+
+/* Makes a boundary between parts at that offset. */
+static void cut(uint64_t offset)
+{
+	uint32_t i = part_at(offset);
+	struct part upper;
+
+	if (i == part_count || parts[i].begin >= offset)
+		return;
+	upper = parts[i];
+	upper.addr += offset - upper.begin;
+	upper.begin = offset;
+	parts[i].end = offset;
+	insert(i + 1, upper);
+}
+
+void parts_use(uint64_t begin, uint64_t end, uintptr_t addr, int n)
+{
+	uint64_t at = begin;
+	bool alias;
+	uint32_t i;
+
+	cut(begin);
+	cut(end);
+	for (i = part_at(begin); at < end; at = parts[i++].end) {
+		/* Grown by mremap(): never swapped, but ours. */
+		alias = i && parts[i - 1].begin >> WINDOW_LOG == at >> WINDOW_LOG &&
+			parts[i - 1].alias;
+		if (i == part_count || parts[i].begin > at)
+			insert(i, (struct part){.begin = at,
+					  .end = i < part_count && parts[i].begin < end
+							 ? parts[i].begin
+							 : end,
+					  .addr = addr + (at - begin),
+					  .alias = alias});
+		parts[i].users += (uint32_t)n;
+	}
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Shares memory of the process, and takes it back; see sharing.h. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "sharing_priv.h"
+
+enum { TRIES_MAX = 16 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+struct sharing *sharings;
+
+void sharing_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void sharing_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+void sharing_lock_reset(void)
+{
+	pthread_mutex_init(&lock, NULL);
+}
+
+/* ---- from private to shared ---- */
+
+static int allowed(const struct vma *v, uintptr_t at, bool write)
+{
+	if (v->start > at || !(v->protection & (PROT_READ | PROT_WRITE)))
+		return -EFAULT;
+	return write && !(v->protection & PROT_WRITE) ? -EFAULT : 0;
+}
+
+/* Swaps what is private of [at, end). 0, -errno. */
+static int make_shared(uintptr_t at, uintptr_t end, bool write)
+{
+	static struct vma_reader reader;
+	struct vma v;
+	bool found;
+	int rc;
+
+	while (at < end) {
+		rc = vma_open(&reader);
+		if (rc)
+			return rc;
+		found = vma_find(&reader, at, &v);
+		vma_close(&reader);
+		rc = found ? allowed(&v, at, write) : -EFAULT;
+		if (!rc && !v.shared)
+			rc = swap_in(at, end < v.end ? end : v.end, &at);
+		else
+			at = v.end;
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* ---- pieces ---- */
+
+static struct sharing_piece *piece_new(struct sharing *s)
+{
+	struct sharing_piece *more = realloc(s->pieces, (s->count + 1) * sizeof(more[0]));
+
+	if (!more)
+		return NULL;
+	s->pieces = more;
+	return &more[s->count++];
+}
+
+static bool continues(const struct sharing *s, const struct vma *v, uint64_t offset)
+{
+	const struct sharing_piece *last = s->count ? &s->pieces[s->count - 1] : NULL;
+
+	return last && last->inode == v->inode && last->device == v->device &&
+	       last->offset + last->bytes == offset;
+}
+
+/* The last page that is asked for must exist. */
+static int inside(int fd, uint64_t end)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && end <= (uint64_t)st.st_size ? 0 : -EFAULT;
+}
+
+/* Opens the file of a piece that is not the pool's, and widens the piece to its pages. */
+static int piece_open(struct sharing_piece *p, const struct vma *v, bool write)
+{
+	uint64_t page;
+	int rc = file_open(v, write, &p->fd, &p->log_page);
+
+	if (rc)
+		return rc;
+	p->owned = true;
+	page = 1ull << p->log_page;
+	p->bytes = (p->bytes + (p->addr & (page - 1)) + page - 1) & ~(page - 1);
+	p->offset &= ~(page - 1);
+	p->addr &= ~(page - 1);
+	return inside(p->fd, p->offset + p->bytes);
+}
+
+/* The part [at, end) of one shared mapping. */
+static int add_piece(struct sharing *s, const struct vma *v, uintptr_t at, uintptr_t end)
+{
+	const uint64_t offset = v->offset + (at - v->start);
+	struct sharing_piece *p;
+
+	if (continues(s, v, offset)) {
+		p = &s->pieces[s->count - 1];
+		p->bytes += end - at;
+		return pool_has(v) ? 0 : inside(p->fd, p->offset + p->bytes);
+	}
+	p = piece_new(s);
+	if (!p)
+		return -ENOMEM;
+	*p = (struct sharing_piece){.addr = at,
+		.bytes = end - at,
+		.offset = offset,
+		.device = v->device,
+		.inode = v->inode,
+		.fd = s->writable ? pool.fd : pool.read_only_fd,
+		.log_page = 12};
+	return pool_has(v) ? 0 : piece_open(p, v, s->writable);
+}
+
+/* Goes over [at, end): all of it must be shared by now. -ESTALE: it is not. */
+static int walk(struct sharing *s, uintptr_t at, uintptr_t end, bool write, bool add)
+{
+	static struct vma_reader reader;
+	struct vma v;
+	int rc = vma_open(&reader);
+
+	if (rc)
+		return rc;
+	while (at < end && !rc) {
+		rc = vma_find(&reader, at, &v) ? allowed(&v, at, write) : -EFAULT;
+		if (!rc && !v.shared)
+			rc = -ESTALE;
+		if (!rc && add)
+			rc = add_piece(s, &v, at, end < v.end ? end : v.end);
+		s->writable = s->writable && v.protection & PROT_WRITE;
+		at = v.end;
+	}
+	vma_close(&reader);
+	return rc;
+}
+
+static void envelope(struct sharing *s)
+{
+	const struct sharing_piece *last = &s->pieces[s->count - 1];
+
+	s->addr = s->pieces[0].addr;
+	s->bytes = last->addr + last->bytes - s->addr;
+	for (unsigned int i = 0; i < s->count; i++)
+		if (s->pieces[i].log_page > s->log_page)
+			s->log_page = s->pieces[i].log_page;
+}
+
+/* ---- users of the pool ---- */
+
+static bool of_pool(const struct sharing_piece *p)
+{
+	return pool.fd >= 0 && p->inode == pool.inode && p->device == pool.device;
+}
+
+static int use(const struct sharing *s, int n)
+{
+	if (n > 0 && parts_reserve(s->count * 3))
+		return -ENOMEM;
+	for (unsigned int i = 0; i < s->count; i++) {
+		const struct sharing_piece *p = &s->pieces[i];
+
+		if (of_pool(p))
+			parts_use(p->offset, p->offset + p->bytes, p->addr, n);
+	}
+	return 0;
+}
+
+/* Where the next part of the same window begins, or the window ends. */
+static uint64_t limit_of(uint32_t i)
+{
+	const uint64_t end = ((parts[i].begin >> WINDOW_LOG) + 1) << WINDOW_LOG;
+
+	return i + 1 < part_count && parts[i + 1].begin < end ? parts[i + 1].begin : end;
+}
+
+static bool alone_in_window(uint32_t i)
+{
+	const uint64_t window = parts[i].begin >> WINDOW_LOG;
+
+	return (i == 0 || parts[i - 1].begin >> WINDOW_LOG != window) &&
+	       (i + 1 == part_count || parts[i + 1].begin >> WINDOW_LOG != window);
+}
+
+/* Makes private what has no users. */
+static void reclaim(void)
+{
+	for (uint32_t i = 0; i < part_count;) {
+		struct part part = parts[i];
+
+		while (!part.users && i + 1 < part_count && !parts[i + 1].users &&
+			parts[i + 1].begin == part.end && limit_of(i) == part.end) {
+			part.end = parts[i + 1].end;
+			part_remove(i);
+			parts[i].begin = part.begin;
+			parts[i].addr = part.addr;
+		}
+		if (part.users || !swap_out(&part, limit_of(i))) {
+			i++; /* in use, or tried again another time */
+			continue;
+		}
+		if (alone_in_window(i) && !part.alias)
+			pool_window_free(part.begin & ~((1ull << WINDOW_LOG) - 1));
+		part_remove(i);
+	}
+}
+
+/* ---- sharings ---- */
+
+static void link_it(struct sharing *s)
+{
+	s->next = sharings;
+	if (s->next)
+		s->next->prev = s;
+	sharings = s;
+}
+
+static void unlink_it(struct sharing *s)
+{
+	if (s->next)
+		s->next->prev = s->prev;
+	if (s->prev)
+		s->prev->next = s->next;
+	else
+		sharings = s->next;
+}
+
+static int share(struct sharing *s, bool write)
+{
+	const uintptr_t at = s->first & ~(uintptr_t)(SHARING_PAGE - 1);
+	const uintptr_t end =
+		(s->first + s->length + SHARING_PAGE - 1) & ~(uintptr_t)(SHARING_PAGE - 1);
+	int rc = -ESTALE;
+
+	/* Other threads may map something else there at any moment. */
+	for (int i = 0; i < TRIES_MAX && rc == -ESTALE; i++) {
+		rc = make_shared(at, end, write);
+		s->writable = true;
+		if (!rc)
+			rc = walk(s, at, end, write, false);
+		if (!rc)
+			rc = walk(s, at, end, write, true);
+		if (rc) {
+			sharing_close_files(s);
+			s->count = 0;
+		}
+	}
+	if (rc)
+		return rc == -ESTALE ? -EFAULT : rc;
+	envelope(s);
+	return use(s, 1);
+}
+
+int sharing_get(const void *addr, size_t length, bool write, struct sharing **out)
+{
+	const uintptr_t first = (uintptr_t)addr;
+	struct sharing *s;
+	int rc;
+
+	if (length == 0 || first + length < first || first + length > UINTPTR_MAX - SHARING_PAGE)
+		return -EINVAL;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	s->first = first;
+	s->length = length;
+	fork_watch();
+	sharing_lock();
+	rc = pool_open();
+	if (!rc)
+		rc = share(s, write);
+	if (!rc)
+		link_it(s);
+	else
+		reclaim();
+	sharing_unlock();
+	if (rc) {
+		sharing_close_files(s);
+		free(s->pieces);
+		free(s);
+		return rc;
+	}
+	*out = s;
+	return 0;
+}
+
+void sharing_close_files(struct sharing *s)
+{
+	for (unsigned int i = 0; i < s->count; i++) {
+		struct sharing_piece *p = &s->pieces[i];
+
+		if (p->owned && p->fd >= 0) {
+			close(p->fd);
+			p->fd = -1;
+		}
+	}
+}
+
+void sharing_put(struct sharing *s)
+{
+	if (!s)
+		return;
+	sharing_lock();
+	unlink_it(s);
+	use(s, -1);
+	reclaim();
+	sharing_unlock();
+	sharing_close_files(s);
+	free(s->pieces);
+	free(s);
+}

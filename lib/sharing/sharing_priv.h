@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SHARING_PRIV_H
+#define SHARING_PRIV_H
+/*
+ * What the files of lib/sharing share. One lock for all of it: whoever calls a function of another
+ * file holds it.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "sharing/sharing.h"
+#include "vma.h"
+
+enum {
+	SHARING_PAGE = 4096,
+	WINDOW_LOG = 40, /* bytes of the pool for each piece that is swapped */
+	POOL_LOG = 62,	 /* bytes of the pool */
+};
+#define SHARING_CHUNK	(64ul << 20) /* most that is swapped in one stop of the other threads */
+#define WINDOW_FILL_MAX (1ull << (WINDOW_LOG - 1)) /* the rest is for growing */
+
+/* ---- pool.c: the file that swapped pages are in, and what of it is in use ---- */
+
+struct pool {
+	int fd, read_only_fd; /* -1: there is none */
+	uint64_t device, inode;
+};
+extern struct pool pool;
+
+/* A part of the pool. Parts do not overlap and lie in order of offset. */
+struct part {
+	uint64_t begin, end; /* offsets in the pool; of one window */
+	uintptr_t addr;	     /* where begin was mapped at first */
+	uint32_t users;	     /* sharings that it belongs to */
+	bool alias;	     /* constants or code: private again by a private mapping of the pool */
+};
+extern struct part *parts;
+extern uint32_t part_count;
+
+/* Makes the pool unless it is there. 0, -EFBIG, -errno. */
+int pool_open(void);
+/* In the child of a fork. */
+void pool_forget(void);
+static inline bool pool_has(const struct vma *v)
+{
+	return pool.fd >= 0 && v->shared && v->inode == pool.inode && v->device == pool.device;
+}
+/* A window that nothing uses: its offset. UINT64_MAX: none is left. */
+uint64_t pool_window(void);
+/* Nothing maps it any more. */
+void pool_window_free(uint64_t offset);
+/* Room for n more parts. 0, -ENOMEM. */
+int parts_reserve(uint32_t n);
+/* A new part without users, or the growth of the one before. There is room for it. */
+void part_add(uint64_t begin, uint64_t end, uintptr_t addr, bool alias);
+/* Adds n to the users of [begin, end); what is in no part becomes one. There is room for three. */
+void parts_use(uint64_t begin, uint64_t end, uintptr_t addr, int n);
+void part_remove(uint32_t index);
+
+/* ---- swap.c ---- */
+
+/* Swaps private pages of [at, end), whole pages of one mapping as far as it goes; *next: where it
+ * ended. 0, -errno. */
+int swap_in(uintptr_t at, uintptr_t end, uintptr_t *next);
+/* Makes the pages of a part private, wherever they are mapped. False: some are still shared. */
+bool swap_out(const struct part *part, uint64_t limit);
+/* The same of one mapping, [at, at + bytes) at `offset`, for a process with no other threads. */
+int swap_out_alone(uintptr_t at, size_t bytes, uint64_t offset, int protection, bool alias);
+/* Is something of [at, end) the stack that we run on now, or the thread's descriptor? */
+bool swap_is_ours(uintptr_t at, uintptr_t end);
+
+/* ---- file.c ---- */
+
+/* A descriptor of the file of a shared mapping, if it lies in memory. *log_page: of its pages. 0,
+ * -EOPNOTSUPP. */
+int file_open(const struct vma *v, bool write, int *fd, uint8_t *log_page);
+
+/* ---- sharing.c ---- */
+
+extern struct sharing *sharings;
+void sharing_lock(void);
+void sharing_unlock(void);
+void sharing_lock_reset(void);
+
+/* ---- fork.c ---- */
+
+/* Once, when something is shared for the first time at the latest. */
+void fork_watch(void);
+
+#endif

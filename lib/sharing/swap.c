@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Pages change hands: private ones into the pool, and back. Whoever copies pages must be the only
+ * one that stores: the other threads are stopped, and what this thread stores itself, into its
+ * stack or its descriptor, must not be among them. If it is, a helper thread does the work, for
+ * which this one is a thread like any other.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include "sharing_priv.h"
+#include "stop.h"
+#include "sys.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+enum { OURS_BYTES = 16384, STACK_BELOW_BYTES = 256 << 10 };
+
+/* One step: [at, end) of one mapping, to or from `offset` of the pool. */
+struct step {
+	uintptr_t at, end;
+	uint64_t offset;
+	struct vma vma;
+	bool out; /* back from the pool */
+	int rc;
+};
+
+bool swap_is_ours(uintptr_t at, uintptr_t end)
+{
+	const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	const uintptr_t self = (uintptr_t)pthread_self();
+
+	return (at < here + OURS_BYTES && end > here - OURS_BYTES) ||
+	       (at < self + OURS_BYTES && end > self - OURS_BYTES);
+}
+
+/* ---- locked memory ---- */
+
+/* Kilobytes that are locked, as the kernel counts. No stdio: others are stopped. */
+static unsigned long locked(void)
+{
+	char text[4096];
+	long fd = sys6(
+		SYS_openat, AT_FDCWD, (long)"/proc/self/status", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+	long n = fd < 0 ? -1 : sys6(SYS_read, fd, (long)text, sizeof(text) - 1, 0, 0, 0);
+	unsigned long kilobytes = 0;
+	const char *at;
+
+	if (fd >= 0)
+		sys6(SYS_close, fd, 0, 0, 0, 0, 0);
+	if (n <= 0)
+		return 0;
+	text[n] = 0;
+	at = strstr(text, "VmLck:");
+	for (at = at ? at + 6 : ""; *at && (*at < '0' || *at > '9'); at++)
+		;
+	for (; *at >= '0' && *at <= '9'; at++)
+		kilobytes = kilobytes * 10 + (unsigned long)(*at - '0');
+	return kilobytes;
+}
+
+static void lock_again(const struct step *s, unsigned long before)
+{
+	if (before && locked() < before)
+		sys6(SYS_mlock, (long)s->at, (long)(s->end - s->at), 0, 0, 0, 0);
+}
+
+/* ---- the moves ---- */
+
+/* Copies the pages into the pool, then maps the copy in their place. Nothing of this may store
+ * anywhere but into registers and, of the helper's or another's, the stack that is not swapped. */
+static long move_in(const struct step *s, int fd)
+{
+	uintptr_t at = s->at;
+
+	while (at < s->end) {
+		long n = sys6(SYS_pwrite64, fd, (long)at, (long)(s->end - at),
+			(long)(s->offset + (at - s->at)), 0, 0);
+
+		if (n <= 0)
+			return n ? n : -EFAULT;
+		at += (uintptr_t)n;
+	}
+	return sys6(SYS_mmap, (long)s->at, (long)(s->end - s->at), s->vma.protection,
+		MAP_SHARED | MAP_FIXED, fd, (long)s->offset);
+}
+
+/* Fresh pages in their place, then filled. In between they are empty: nothing here may read
+ * memory but this stack, which is not among them. */
+static long move_out(const struct step *s, int fd)
+{
+	const size_t bytes = s->end - s->at;
+	const int protection = s->vma.protection;
+	const uint64_t offset = s->offset;
+	const uintptr_t start = s->at, end = s->end;
+	uintptr_t at = start;
+	long n = sys6(SYS_mmap, (long)start, (long)bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+
+	while (n >= 0 && at < end) {
+		n = sys6(SYS_pread64, fd, (long)at, (long)(end - at), (long)(offset + (at - start)),
+			0, 0);
+		if (n == 0)
+			n = -EIO;
+		at += n > 0 ? (uintptr_t)n : 0;
+	}
+	if (n < 0) /* as it was */
+		sys6(SYS_mmap, (long)start, (long)bytes, protection, MAP_SHARED | MAP_FIXED, fd,
+			(long)offset);
+	else if (protection != (PROT_READ | PROT_WRITE))
+		n = sys6(SYS_mprotect, (long)start, (long)bytes, protection, 0, 0, 0);
+	return n < 0 ? n : 0;
+}
+
+static void punch(uint64_t begin, uint64_t end)
+{
+	sys6(SYS_fallocate, pool.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (long)begin,
+		(long)(end - begin), 0, 0);
+}
+
+/* The others are stopped: is it still what it was? */
+static bool unchanged(const struct step *s)
+{
+	static struct vma_reader reader;
+	struct vma v;
+	bool same;
+
+	if (vma_open(&reader))
+		return false;
+	same = vma_find(&reader, s->at, &v) && v.start <= s->at && v.end >= s->end &&
+	       v.protection == s->vma.protection && v.shared == s->vma.shared &&
+	       v.inode == s->vma.inode && (!v.shared || v.offset + (s->at - v.start) == s->offset);
+	vma_close(&reader);
+	return same;
+}
+
+static void *step_run(void *arg)
+{
+	struct step *s = arg;
+	unsigned long before;
+	long rc;
+
+	s->rc = stop_others();
+	if (s->rc)
+		return NULL;
+	s->rc = -ESTALE;
+	if (unchanged(s)) {
+		before = locked();
+		rc = s->out ? move_out(s, pool.fd) : move_in(s, pool.fd);
+		s->rc = rc < 0 ? (int)rc : 0;
+		if (!s->rc)
+			lock_again(s, before);
+	}
+	resume_others();
+	return NULL;
+}
+
+static int do_step(struct step *s)
+{
+	pthread_t helper;
+
+	if (!swap_is_ours(s->at, s->end)) {
+		step_run(s);
+		return s->rc;
+	}
+	if (pthread_create(&helper, NULL, step_run, s))
+		return -EAGAIN;
+	pthread_join(helper, NULL);
+	return s->rc;
+}
+
+/* What lies below the main thread's stack grows down no more if its lowest page is swapped: it
+ * should have some room below that stays. */
+static void keep_stack_growing(const struct vma *v)
+{
+	volatile uint8_t *below = (volatile uint8_t *)(v->start - STACK_BELOW_BYTES);
+	struct rlimit limit;
+
+	if (strcmp(v->path, "[stack]") == 0 && getrlimit(RLIMIT_STACK, &limit) == 0 &&
+		v->end - v->start + 2 * STACK_BELOW_BYTES < limit.rlim_cur)
+		(void)*below;
+}
+
+/* The mapping at an address as it is now. */
+static int look(uintptr_t at, struct vma *v)
+{
+	static struct vma_reader reader;
+	int rc = vma_open(&reader);
+	bool found;
+
+	if (rc)
+		return rc;
+	found = vma_find(&reader, at, v) && v->start <= at;
+	vma_close(&reader);
+	if (found && v->inode && !v->shared && !v->page_bytes)
+		v->page_bytes = vma_page_bytes(v->start);
+	return found ? 0 : -EFAULT;
+}
+
+static uintptr_t lower(uintptr_t a, uintptr_t b)
+{
+	return a < b ? a : b;
+}
+
+int swap_in(uintptr_t at, uintptr_t end, uintptr_t *next)
+{
+	struct step s = {.at = at};
+	uint64_t window, huge;
+	int rc = look(at, &s.vma);
+
+	if (rc)
+		return rc;
+	if (strncmp(s.vma.path, "[v", 2) == 0)
+		return -EFAULT; /* the kernel's own pages */
+	keep_stack_growing(&s.vma);
+	huge = s.vma.page_bytes > SHARING_PAGE ? s.vma.page_bytes : SHARING_PAGE;
+	s.at &= ~(huge - 1);
+	end = lower((end + huge - 1) & ~(huge - 1), s.vma.end);
+	end = lower(end, s.at + WINDOW_FILL_MAX);
+	rc = parts_reserve(1);
+	window = rc ? 0 : pool_window();
+	if (rc || window == UINT64_MAX)
+		return -ENOMEM;
+	s.offset = window + (s.at & ((2ul << 20) - 1)); /* so that huge pages suit both */
+	*next = at;
+	while (s.at < end) {
+		s.end = lower(end, s.at + (SHARING_CHUNK > huge ? SHARING_CHUNK : huge));
+		rc = do_step(&s);
+		if (rc)
+			break;
+		part_add(s.offset, s.offset + (s.end - s.at), s.at,
+			s.vma.inode && !(s.vma.protection & PROT_WRITE));
+		s.offset += s.end - s.at;
+		*next = s.at = s.end;
+	}
+	if (rc) /* what was copied of the last step */
+		punch(s.offset, (window | ((1ull << WINDOW_LOG) - 1)) + 1);
+	if (*next == at)
+		pool_window_free(window);
+	return rc == -ESTALE && *next != at ? 0 : rc;
+}
+
+/* ---- out ---- */
+
+/* For constants and code, which may be ours: a private mapping of the same pool pages, then each
+ * page is made its own copy. At no moment is anything else there, so nobody need be stopped. */
+static long move_out_alias(const struct step *s, int fd)
+{
+	const long bytes = (long)(s->end - s->at);
+	long rc = sys6(SYS_mmap, (long)s->at, bytes, s->vma.protection | PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_FIXED, fd, (long)s->offset);
+
+	if (rc < 0)
+		return rc;
+	if (sys6(SYS_madvise, (long)s->at, bytes, MADV_POPULATE_WRITE, 0, 0, 0) < 0)
+		for (uintptr_t at = s->at; at < s->end; at += SHARING_PAGE)
+			__atomic_fetch_or((uint8_t *)at, 0, __ATOMIC_SEQ_CST);
+	if (s->vma.protection != (PROT_READ | PROT_WRITE))
+		sys6(SYS_mprotect, (long)s->at, bytes, s->vma.protection, 0, 0, 0);
+	return 0;
+}
+
+static int step_out(struct step *s, bool alias)
+{
+	unsigned long before;
+	int rc;
+
+	if (!alias) {
+		s->out = true;
+		return do_step(s);
+	}
+	if (!unchanged(s))
+		return -ESTALE;
+	before = locked();
+	rc = (int)move_out_alias(s, pool.fd);
+	lock_again(s, before);
+	return rc;
+}
+
+int swap_out_alone(uintptr_t at, size_t bytes, uint64_t offset, int protection, bool alias)
+{
+	const struct step s = {.at = at,
+		.end = at + bytes,
+		.offset = offset,
+		.vma = {.protection = (uint8_t)protection}};
+
+	return (int)(alias ? move_out_alias(&s, pool.fd) : move_out(&s, pool.fd));
+}
+
+/* What of [begin, end) of the pool a mapping shows, made private. Returns how much, or -errno. */
+static int64_t out_of(const struct vma *v, uint64_t begin, uint64_t end, bool alias)
+{
+	uint64_t low = v->offset > begin ? v->offset : begin;
+	uint64_t high = v->offset + (v->end - v->start);
+	struct step s = {.vma = *v, .offset = low};
+	int rc = 0;
+
+	high = high < end ? high : end;
+	if (low >= high)
+		return 0;
+	s.at = v->start + (low - v->offset);
+	for (uintptr_t last = s.at + (high - low); s.at < last && !rc; s.at = s.end) {
+		s.end = lower(last, s.at + SHARING_CHUNK);
+		rc = step_out(&s, alias);
+		s.offset += s.end - s.at;
+	}
+	return rc ? rc : (int64_t)(high - low);
+}
+
+/* Looks through mappings from `from` on, all of them or as long as they are the pool's. Returns
+ * bytes made private, or -errno. */
+static int64_t sweep(uintptr_t from, bool all, const struct part *part, uint64_t limit)
+{
+	static struct vma_reader reader;
+	struct vma v;
+	int64_t n, sum = vma_open(&reader);
+
+	if (sum)
+		return sum;
+	while (vma_find(&reader, from, &v)) {
+		if (!pool_has(&v) && !all)
+			break;
+		n = pool_has(&v) ? out_of(&v, part->begin, limit, part->alias) : 0;
+		if (n < 0 || (n == 0 && !all)) {
+			sum = n < 0 ? n : sum;
+			break;
+		}
+		sum += n;
+		from = v.end;
+	}
+	vma_close(&reader);
+	return sum;
+}
+
+bool swap_out(const struct part *part, uint64_t limit)
+{
+	int64_t n = sweep(part->addr, false, part, limit);
+
+	/* Not where it was: moved by mremap(), or unmapped. */
+	for (int i = 0;
+		i < 8 && (n == -ESTALE || (n >= 0 && (uint64_t)n < part->end - part->begin)); i++) {
+		n = sweep(0, true, part, limit);
+		if (n >= 0)
+			break;
+	}
+	if (n >= 0)
+		punch(part->begin, limit);
+	return n >= 0;
+}

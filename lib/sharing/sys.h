@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SHARING_SYS_H
+#define SHARING_SYS_H
+/*
+ * System calls that touch nothing but registers: no errno, no cancellation point, no table of
+ * addresses. While pages change hands, memory may be old or not there yet. -errno on failure.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static inline __attribute__((always_inline)) long sys6(
+	long n, long a, long b, long c, long d, long e, long f)
+{
+#ifdef __x86_64__
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	long r;
+
+	__asm__ volatile("syscall"
+			 : "=a"(r)
+			 : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return r;
+#else
+	long r = syscall(n, a, b, c, d, e, f);
+
+	return r == -1 ? -errno : r;
+#endif
+}
+
+#endif

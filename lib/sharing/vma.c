@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The kernel's mappings of this process: asks or reads. Any thread, one reader each. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/sysmacros.h>
+#include "sys.h"
+#include "vma.h"
+
+/* As the kernel's uapi/linux/fs.h has it since 6.11; older headers do not. */
+struct map_query {
+	uint64_t size, flags, addr;
+	uint64_t start, end, vma_flags, page_bytes, offset, inode;
+	uint32_t major, minor;
+	uint32_t name_bytes, build_id_bytes;
+	uint64_t name, build_id;
+};
+enum { QUERY_READABLE = 1, QUERY_WRITABLE = 2, QUERY_EXECUTABLE = 4, QUERY_SHARED = 8 };
+enum { QUERY_COVERING_OR_NEXT = 16 };
+#define MAP_QUERY _IOWR('f', 17, struct map_query)
+
+bool vma_only_text;
+
+static bool ask(struct vma_reader *r, uintptr_t addr, struct vma *out, long *rc)
+{
+	struct map_query q = {.size = sizeof(q),
+		.flags = QUERY_COVERING_OR_NEXT,
+		.addr = addr,
+		.name = (uintptr_t)out->path,
+		.name_bytes = sizeof(out->path)};
+
+	out->path[0] = 0;
+	*rc = sys6(SYS_ioctl, r->fd, MAP_QUERY, (long)&q, 0, 0, 0);
+	if (*rc == -ENAMETOOLONG) {
+		q.name_bytes = 0;
+		q.name = 0;
+		*rc = sys6(SYS_ioctl, r->fd, MAP_QUERY, (long)&q, 0, 0, 0);
+	}
+	if (*rc < 0)
+		return false;
+	out->start = q.start;
+	out->end = q.end;
+	out->offset = q.offset;
+	out->device = makedev(q.major, q.minor);
+	out->inode = q.inode;
+	out->page_bytes = q.page_bytes;
+	out->shared = q.vma_flags & QUERY_SHARED;
+	out->protection = (uint8_t)((q.vma_flags & QUERY_READABLE ? PROT_READ : 0) |
+				    (q.vma_flags & QUERY_WRITABLE ? PROT_WRITE : 0) |
+				    (q.vma_flags & QUERY_EXECUTABLE ? PROT_EXEC : 0));
+	return true;
+}
+
+int vma_open(struct vma_reader *r)
+{
+	struct vma any;
+	long rc =
+		sys6(SYS_openat, AT_FDCWD, (long)"/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+
+	if (rc < 0)
+		return (int)rc;
+	r->fd = (int)rc;
+	r->begin = r->end = 0;
+	r->asks = !vma_only_text && (ask(r, 0, &any, &rc) || rc == -ENOENT);
+	return 0;
+}
+
+void vma_close(struct vma_reader *r)
+{
+	sys6(SYS_close, r->fd, 0, 0, 0, 0, 0);
+}
+
+/* ---- text ---- */
+
+static uint64_t number(const char **at, unsigned int base)
+{
+	uint64_t n = 0;
+
+	for (;; (*at)++) {
+		char c = **at;
+		unsigned int digit = c >= '0' && c <= '9'   ? (unsigned int)(c - '0')
+				     : c >= 'a' && c <= 'f' ? (unsigned int)(c - 'a') + 10
+							    : 99;
+
+		if (digit >= base)
+			return n;
+		n = n * base + digit;
+	}
+}
+
+/* start-end rwxp offset major:minor inode      path */
+static void parse(const char *at, const char *end, struct vma *out)
+{
+	uint64_t major;
+	size_t n;
+
+	out->start = number(&at, 16);
+	at++;
+	out->end = number(&at, 16);
+	at++;
+	out->protection =
+		(uint8_t)((at[0] == 'r' ? PROT_READ : 0) | (at[1] == 'w' ? PROT_WRITE : 0) |
+			  (at[2] == 'x' ? PROT_EXEC : 0));
+	out->shared = at[3] == 's';
+	out->page_bytes = 0;
+	at += 5;
+	out->offset = number(&at, 16);
+	at++;
+	major = number(&at, 16);
+	at++;
+	out->device = makedev(major, number(&at, 16));
+	at++;
+	out->inode = number(&at, 10);
+	while (at < end && *at == ' ')
+		at++;
+	n = (size_t)(end - at);
+	if (n >= sizeof(out->path))
+		n = 0;
+	memcpy(out->path, at, n);
+	out->path[n] = 0;
+}
+
+/* The next line, without its end. False: there is none. */
+static bool line(struct vma_reader *r, const char **at, const char **end)
+{
+	for (;;) {
+		char *newline = memchr(r->text + r->begin, '\n', r->end - r->begin);
+		long n;
+
+		if (newline) {
+			*at = r->text + r->begin;
+			*end = newline;
+			r->begin = (size_t)(newline + 1 - r->text);
+			return true;
+		}
+		memmove(r->text, r->text + r->begin, r->end - r->begin);
+		r->end -= r->begin;
+		r->begin = 0;
+		n = sys6(SYS_read, r->fd, (long)(r->text + r->end),
+			(long)(sizeof(r->text) - r->end), 0, 0, 0);
+		if (n <= 0)
+			return false;
+		r->end += (size_t)n;
+	}
+}
+
+static bool read_from(struct vma_reader *r, uintptr_t addr, struct vma *out, bool *passed)
+{
+	const char *at, *end;
+	bool first = true;
+
+	while (line(r, &at, &end)) {
+		const char *p = at;
+		uintptr_t start = number(&p, 16);
+
+		p++;
+		if (number(&p, 16) > addr) {
+			/* The first line seen may not be the first that matters. */
+			*passed = first && start > addr;
+			parse(at, end, out);
+			r->begin = (size_t)(at - r->text); /* it may be asked for again */
+			return true;
+		}
+		first = false;
+	}
+	*passed = false;
+	return false;
+}
+
+static bool find_in_text(struct vma_reader *r, uintptr_t addr, struct vma *out)
+{
+	bool passed, found = r->end && read_from(r, addr, out, &passed);
+
+	if (found && !passed)
+		return true;
+	sys6(SYS_lseek, r->fd, 0, SEEK_SET, 0, 0, 0);
+	r->begin = r->end = 0;
+	return read_from(r, addr, out, &passed);
+}
+
+bool vma_find(struct vma_reader *r, uintptr_t addr, struct vma *out)
+{
+	long rc;
+
+	return r->asks ? ask(r, addr, out, &rc) : find_in_text(r, addr, out);
+}
+
+uint64_t vma_page_bytes(uintptr_t start)
+{
+	FILE *file = fopen("/proc/self/smaps", "re");
+	char text[512];
+	bool there = false;
+	uint64_t kilobytes = 4;
+
+	while (file && fgets(text, sizeof(text), file)) {
+		if (strchr(text, '-') && strtoull(text, NULL, 16) == start &&
+			strchr(text, '-') < strchr(text, ' '))
+			there = true;
+		if (there && sscanf(text, "KernelPageSize: %lu kB", &kilobytes) == 1)
+			break;
+	}
+	if (file)
+		fclose(file);
+	return kilobytes * 1024;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* MRs of memory that the program had before, of every kind: data moves through a whole daemon. */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "pair.h"
+
+enum { BYTES = 50000 };
+static uint8_t data[BYTES] = {1};
+static uint8_t bss[BYTES];
+static const uint8_t constant[BYTES] = {[0] = 1, [4096] = 2, [BYTES - 1] = 3};
+
+static void fill(uint8_t *at, size_t bytes, unsigned int seed)
+{
+	for (size_t i = 0; i < bytes; i++)
+		at[i] = (uint8_t)(i * 3 + (i >> 8) + seed);
+}
+
+static void move(struct pair *p, enum softhca_wr_opcode opcode, uint64_t local, uint32_t lkey,
+	uint64_t remote, uint32_t rkey, uint32_t bytes)
+{
+	struct softhca_sge sge = {.addr = local, .length = bytes, .lkey = lkey};
+	struct softhca_send_wr wr = {.wr_id = 7,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = opcode,
+		.wr.rdma = {remote, rkey}};
+	struct softhca_wc wc;
+
+	put(p, &wr, &wc);
+}
+
+/* Out of it by WRITE, into it by READ. */
+static void there_and_back(struct pair *p, uint8_t *at, size_t bytes)
+{
+	struct softhca_mr *mr = softhca_reg_mr(p->pd, at, bytes, 0xf);
+
+	assert_non_null(mr);
+	fill(at, bytes, 1);
+	move(p, SOFTHCA_WR_RDMA_WRITE, (uintptr_t)at, mr->lkey, (uintptr_t)p->memory, p->mr->rkey,
+		(uint32_t)bytes);
+	assert_memory_equal(p->memory, at, bytes);
+	fill(p->memory, bytes, 2);
+	move(p, SOFTHCA_WR_RDMA_READ, (uintptr_t)at, mr->lkey, (uintptr_t)p->memory, p->mr->rkey,
+		(uint32_t)bytes);
+	assert_memory_equal(p->memory, at, bytes);
+	assert_int_equal(softhca_dereg_mr(mr), 0);
+	assert_memory_equal(p->memory, at, bytes);
+}
+
+static void each_kind__there_and_back(void **state)
+{
+	uint8_t stack[BYTES], *heap = malloc(BYTES);
+	uint8_t *anonymous =
+		mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = memfd_create("theirs", MFD_CLOEXEC);
+	uint8_t *shared = ftruncate(fd, 65536)
+				  ? MAP_FAILED
+				  : mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	struct pair p;
+
+	(void)state;
+	pair_open(&p, SOFTHCA_QP_RC);
+	for (int i = 0; i < 3; i++) {
+		there_and_back(&p, heap + i, BYTES - 10);
+		there_and_back(&p, stack + i, BYTES - 10);
+		there_and_back(&p, data + i, BYTES - 10);
+		there_and_back(&p, bss + i, BYTES - 10);
+		there_and_back(&p, anonymous + i, BYTES - 10);
+		there_and_back(&p, shared + i, BYTES - 10);
+	}
+	there_and_back(&p, p.memory + (1 << 19), BYTES);
+	pair_close(&p);
+	free(heap);
+	munmap(anonymous, BYTES);
+	munmap(shared, 65536);
+	close(fd);
+}
+
+static void constants__are_read_only(void **state)
+{
+	struct softhca_mr *mr;
+	struct pair p;
+
+	(void)state;
+	pair_open(&p, SOFTHCA_QP_RC);
+	assert_null(softhca_reg_mr(p.pd, (void *)(uintptr_t)constant, BYTES, 1));
+	assert_int_equal(errno, EFAULT);
+	mr = softhca_reg_mr(p.pd, (void *)(uintptr_t)constant, BYTES, SOFTHCA_ACCESS_REMOTE_READ);
+	assert_non_null(mr);
+	assert_int_equal(
+		softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 1), -EFAULT);
+	move(&p, SOFTHCA_WR_RDMA_READ, (uintptr_t)p.memory, p.mr->lkey, (uintptr_t)constant,
+		mr->rkey, BYTES);
+	assert_memory_equal(p.memory, constant, BYTES);
+	assert_int_equal(softhca_dereg_mr(mr), 0);
+	assert_null(softhca_reg_mr(p.pd, NULL, 4096, 1));
+	assert_int_equal(errno, EFAULT);
+	pair_close(&p);
+}
+
+static void iova__names_the_first_byte(void **state)
+{
+	uint8_t *heap = malloc(BYTES);
+	struct softhca_mr *mr, *zero;
+	struct pair p;
+
+	(void)state;
+	pair_open(&p, SOFTHCA_QP_RC);
+	fill(heap, BYTES, 5);
+	mr = softhca_reg_mr_iova(p.pd, heap + 5, 4096, 0xabcdef0123, 0xf);
+	assert_non_null(mr);
+	zero = softhca_reg_mr(p.pd, heap + 5, 4096, 0x2f);
+	assert_non_null(zero);
+	move(&p, SOFTHCA_WR_RDMA_WRITE, 0xabcdef0123 + 96, mr->lkey, (uintptr_t)p.memory,
+		p.mr->rkey, 4000);
+	assert_memory_equal(p.memory, heap + 101, 4000);
+	move(&p, SOFTHCA_WR_RDMA_READ, (uintptr_t)p.memory, p.mr->lkey, 96, zero->rkey, 4000);
+	assert_memory_equal(p.memory, heap + 101, 4000);
+	/* New rights leave it, a new place moves it. */
+	assert_int_equal(
+		softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0x5), 0);
+	move(&p, SOFTHCA_WR_RDMA_READ, (uintptr_t)p.memory, p.mr->lkey, 0xabcdef0123, mr->rkey,
+		4096);
+	assert_memory_equal(p.memory, heap + 5, 4096);
+	assert_int_equal(softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_TRANSLATION, NULL,
+				 heap + 20000, 9000, 0),
+		0);
+	move(&p, SOFTHCA_WR_RDMA_READ, (uintptr_t)p.memory, p.mr->lkey, (uintptr_t)heap + 20000,
+		mr->rkey, 9000);
+	assert_memory_equal(p.memory, heap + 20000, 9000);
+	assert_int_equal(softhca_dereg_mr(mr), 0);
+	assert_int_equal(softhca_dereg_mr(zero), 0);
+	assert_null(softhca_reg_mr_iova(p.pd, heap, BYTES, UINT64_MAX - 100, 0xf));
+	assert_int_equal(errno, EINVAL);
+	pair_close(&p);
+	free(heap);
+}
+
+/* Small ones in the same pages, by two contexts, given back in any order and by closing. */
+static void contexts__share_pages(void **state)
+{
+	enum { N = 64 };
+	struct softhca_mr *mr[2][N];
+	uint8_t *at[N];
+	struct pair p[2];
+
+	(void)state;
+	for (int c = 0; c < 2; c++)
+		pair_open(&p[c], SOFTHCA_QP_RC);
+	for (int i = 0; i < N; i++) {
+		at[i] = malloc(200);
+		fill(at[i], 200, (unsigned int)i);
+		for (int c = 0; c < 2; c++) {
+			mr[c][i] = softhca_reg_mr(p[c].pd, at[i], 200, 0xf);
+			assert_non_null(mr[c][i]);
+		}
+	}
+	for (int i = 0; i < N; i += 2)
+		assert_int_equal(softhca_dereg_mr(mr[0][i]), 0);
+	for (int i = 0; i < N; i++) {
+		move(&p[1], SOFTHCA_WR_RDMA_WRITE, (uintptr_t)at[i], mr[1][i]->lkey,
+			(uintptr_t)at[(i + 1) % N], mr[1][(i + 1) % N]->rkey, 200);
+		assert_memory_equal(at[i], at[(i + 1) % N], 200);
+	}
+	for (int i = 1; i < N; i += 2)
+		assert_int_equal(softhca_dereg_mr(mr[0][i]), 0);
+	pair_close(&p[0]);
+	softhca_close(p[1].ctx); /* with all that is registered */
+	for (int i = 1; i < N; i++) {
+		assert_memory_equal(at[i], at[0], 200);
+		free(at[i]);
+	}
+	free(at[0]);
+}
+
+static void times__printed(void **state)
+{
+	static const size_t sizes[] = {4096, 1 << 20, 16 << 20};
+	struct pair p;
+
+	(void)state;
+	pair_open(&p, SOFTHCA_QP_RC);
+	for (unsigned int i = 0; i < 3; i++) {
+		uint8_t *at = mmap(
+			NULL, sizes[i], PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		double in = 1e9, out = 1e9;
+
+		memset(at, 1, sizes[i]);
+		for (int n = 0; n < 5; n++) {
+			double a = seconds(), b, c;
+			struct softhca_mr *mr = softhca_reg_mr(p.pd, at, sizes[i], 0xf);
+
+			b = seconds();
+			assert_non_null(mr);
+			assert_int_equal(softhca_dereg_mr(mr), 0);
+			c = seconds();
+			in = b - a < in ? b - a : in;
+			out = c - b < out ? c - b : out;
+		}
+		print_message("%8zu KiB: registered in %.0f us, deregistered in %.0f us\n",
+			sizes[i] >> 10, in * 1e6, out * 1e6);
+		munmap(at, sizes[i]);
+	}
+	pair_close(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(each_kind__there_and_back, start, stop),
+		cmocka_unit_test_setup_teardown(constants__are_read_only, start, stop),
+		cmocka_unit_test_setup_teardown(iova__names_the_first_byte, start, stop),
+		cmocka_unit_test_setup_teardown(contexts__share_pages, start, stop),
+		cmocka_unit_test_setup_teardown(times__printed, start, stop),
+	};
+
+	fixture_eal();
+	return cmocka_run_group_tests_name("client_memory", tests, NULL, NULL);
+}
