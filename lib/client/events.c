@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include "sharing/sharing.h"
 #include "client_priv.h"
 
 /* ---- queues ---- */
@@ -262,17 +263,22 @@ static void drain(struct softhca_context *ctx)
 }
 
 /* Sleeps until the bell rings, the daemon goes or the context is closed. False: it is closed. */
-static bool sleep_until_bell(struct softhca_context *ctx)
+static bool sleep_until_bell(struct softhca_context *ctx, struct sharing_worker *worker)
 {
 	struct pollfd p[3] = {{.fd = ctx->bell, .events = POLLIN},
 		{.fd = ctx->stop, .events = POLLIN}, {.fd = ctx->fd, .events = POLLRDHUP}};
 	char byte;
+	int n;
 
 	__atomic_store_n(&ctx->page->waiting, 1, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (event_there(ctx))
 		return true;
-	if (poll(p, ctx_dead(ctx) ? 2 : 3, -1) < 0)
+	n = ctx_dead(ctx) ? 2 : 3;
+	sharing_worker_sleeps(worker);
+	n = poll(p, (nfds_t)n, -1);
+	sharing_worker_wakes(worker);
+	if (n < 0)
 		return true;
 	if (p[1].revents)
 		return false;
@@ -286,13 +292,15 @@ static bool sleep_until_bell(struct softhca_context *ctx)
 static void *dispatcher(void *arg)
 {
 	struct softhca_context *ctx = arg;
+	struct sharing_worker *worker = sharing_worker_enter();
 
 	do
 		drain(ctx);
-	while (sleep_until_bell(ctx) && !ctx_dead(ctx));
+	while (sleep_until_bell(ctx, worker) && !ctx_dead(ctx));
 	if (ctx_dead(ctx))
 		ctx_alive(ctx); /* tells everybody, if nobody did */
 	drain(ctx);
+	sharing_worker_leave(worker);
 	return NULL;
 }
 

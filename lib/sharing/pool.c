@@ -142,6 +142,15 @@ static uint32_t part_at(uint64_t offset)
 	return low;
 }
 
+bool part_alias(uint64_t offset)
+{
+	uint32_t i = part_at(offset);
+
+	if (i < part_count && parts[i].begin <= offset)
+		return parts[i].alias;
+	return i && parts[i - 1].begin >> WINDOW_LOG == offset >> WINDOW_LOG && parts[i - 1].alias;
+}
+
 static void insert(uint32_t i, struct part part)
 {
 	memmove(&parts[i + 1], &parts[i], (part_count - i) * sizeof(parts[0]));
@@ -192,8 +201,7 @@ void parts_use(uint64_t begin, uint64_t end, uintptr_t addr, int n)
 	cut(end);
 	for (i = part_at(begin); at < end; at = parts[i++].end) {
 		/* Grown by mremap(): never swapped, but ours. */
-		alias = i && parts[i - 1].begin >> WINDOW_LOG == at >> WINDOW_LOG &&
-			parts[i - 1].alias;
+		alias = part_alias(at);
 		if (i == part_count || parts[i].begin > at)
 			insert(i, (struct part){.begin = at,
 					  .end = i < part_count && parts[i].begin < end

@@ -57,6 +57,8 @@ void part_add(uint64_t begin, uint64_t end, uintptr_t addr, bool alias);
 /* Adds n to the users of [begin, end); what is in no part becomes one. There is room for three. */
 void parts_use(uint64_t begin, uint64_t end, uintptr_t addr, int n);
 void part_remove(uint32_t index);
+/* Does the part at that offset, or the last before it in its window, say so? */
+bool part_alias(uint64_t offset);
 
 /* ---- swap.c ---- */
 
