@@ -102,6 +102,11 @@ static int some_descriptor(struct attacker *a)
 	return some_memfd(a);
 }
 
+static const uint8_t descriptors_of[CONTROL_TYPE_END] = {
+#define REQUEST(NAME, name, body, reply, fds) [CONTROL_##NAME] = fds,
+#include "host-abi/control_requests.def"
+};
+
 /* A memfd as it should be, until it is cut: sealed too late, or not at all. */
 static int right_memfd(uint64_t bytes)
 {
@@ -143,6 +148,15 @@ static void fill(struct attacker *a, struct request *r)
 	switch (r->header.type) {
 	case CONTROL_ADD_REGION:
 		PUT(control_region, .length = 8192);
+		break;
+	case CONTROL_COMPOSE_REGION:
+		PUT(control_compose, .length = 8192 << below(a, 3), .address = draw(a) << 12,
+			.bytes = 4096, .offset = below(a, 2) * 4096, .flags = below(a, 2),
+			.log_page = 12 + below(a, 19));
+		break;
+	case CONTROL_ADD_PIECE:
+		PUT(control_piece, .region = some_number(a), .at = 4096 << below(a, 2),
+			.bytes = 4096, .offset = below(a, 2) * 4096);
 		break;
 	case CONTROL_REG_MR:
 		PUT(control_mr, .pd = s->pd->number, .region = s->ctx->regions->handle,
@@ -222,7 +236,7 @@ void attack_fields(struct attacker *a)
 		spoil(a, &r);
 		if (below(a, 200) == 0)
 			((uint32_t *)&r.header)[below(a, 4)] = (uint32_t)nasty(a);
-		if (r.header.type == CONTROL_ADD_REGION)
+		if (r.header.type < CONTROL_TYPE_END && descriptors_of[r.header.type])
 			passed = below(a, 2) ? right_memfd(8192) : some_descriptor(a);
 		else if (below(a, 500) == 0)
 			passed = some_descriptor(a);

@@ -15,6 +15,11 @@ static const uint16_t body_bytes[CONTROL_TYPE_END] = {
 #include "host-abi/control_requests.def"
 };
 
+static const uint8_t descriptors_of[CONTROL_TYPE_END] = {
+#define REQUEST(NAME, name, body, reply, fds) [CONTROL_##NAME] = fds,
+#include "host-abi/control_requests.def"
+};
+
 static void header__each_field_wrong_ends_the_connection(void **state)
 {
 	static const struct control_header wrong[] = {
@@ -90,7 +95,7 @@ static void order__hello_first_and_once(void **state)
 			continue;
 		fd = raw_connect(f.path);
 		assert_int_equal(raw_call(fd, type, body, body_bytes[type], &page,
-					 type == CONTROL_ADD_REGION, NULL, 0),
+					 descriptors_of[type], NULL, 0),
 			RAW_GONE);
 		close(fd);
 	}
@@ -267,8 +272,8 @@ static void fields__boundaries_and_noise(void **state)
 
 		for (unsigned int w = 0; w < body_bytes[type] / 4u; w++)
 			body[w] = interesting(&r);
-		rc = raw_call(r.fd, type, body, body_bytes[type], &memory,
-			type == CONTROL_ADD_REGION, NULL, 0);
+		rc = raw_call(
+			r.fd, type, body, body_bytes[type], &memory, descriptors_of[type], NULL, 0);
 		if (rc == RAW_GONE)
 			fail_msg("message %u of type %u ended the connection", i, type);
 		refused += rc < 0;

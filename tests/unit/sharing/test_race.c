@@ -9,7 +9,7 @@
 #include <time.h>
 #include "fixture.h"
 
-enum { PAGES = 64, ROUNDS = 300, STORERS = 2, WORDS = PAGES * PAGE / 8 };
+enum { PAGES = 64, ROUNDS = 200, STORERS = 2, WORDS = PAGES * PAGE / 8 };
 
 static uint64_t *memory;
 static volatile bool stop;
