@@ -19,7 +19,7 @@
 #include <stdint.h>
 #include <assert.h>
 
-#define CONTROL_VERSION	  5u
+#define CONTROL_VERSION	  6u
 #define CONTROL_BYTES_MAX 512
 
 /* CONTROL_HELLO and so on: bodies, replies and descriptors stand in control_requests.def. */
