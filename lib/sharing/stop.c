@@ -136,7 +136,8 @@ static bool installed;
 
 #ifdef __x86_64__
 void sharing_sigreturn(void) __attribute__((visibility("hidden")));
-__asm__(".text\n.hidden sharing_sigreturn\n.type sharing_sigreturn,@function\n"
+__asm__(".text\n.globl sharing_sigreturn\n.hidden sharing_sigreturn\n.type "
+	"sharing_sigreturn,@function\n"
 	"sharing_sigreturn:\nmov $15, %eax\nsyscall\n");
 #define RESTORER_FLAG 0x04000000ul
 #define RESTORER      sharing_sigreturn
