@@ -162,13 +162,20 @@ static void destroy_qp(struct end *e)
 	e->box = NULL;
 }
 
-static void destroy_end(struct end *e)
+/* Nothing is left of it in its CQs. Takes away, too, what stood there: room for its next life. */
+static void nothing_left(struct end *e)
 {
 	struct softhca_wc wc;
 
+	if ((e->send_cq && softhca_poll_cq(e->send_cq, 1, &wc) > 0) ||
+		(e->recv_cq && softhca_poll_cq(e->recv_cq, 1, &wc) > 0))
+		wrong("a completion of a queue pair that was destroyed or reset");
+}
+
+static void destroy_end(struct end *e)
+{
 	destroy_qp(e);
-	if (e->send_cq && softhca_poll_cq(e->send_cq, 1, &wc) > 0)
-		wrong("a completion of a queue pair that was destroyed");
+	nothing_left(e);
 	forget_events(e);
 	if (e->recv_cq && e->recv_cq != e->send_cq)
 		must(softhca_destroy_cq(e->recv_cq), "destroy CQ");
@@ -314,6 +321,7 @@ static void reset_end(struct end *e)
 	struct softhca_qp_attr attr = {.state = SOFTHCA_QPS_RESET};
 
 	must(softhca_modify_qp(e->qp, &attr, SOFTHCA_QP_STATE), "to RST");
+	nothing_left(e);
 	e->posted = e->completed = e->delivered = e->added = 0;
 	e->recv_posted = e->recv_completed = e->received = e->recv_seq = 0;
 	e->draining = e->error = e->sqe = e->sqe_seen = false;
