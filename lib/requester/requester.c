@@ -62,5 +62,6 @@ const char *requester_waits_for(const struct qp *q)
 	};
 	uint8_t reason = __atomic_load_n(&q->rtc.parked, __ATOMIC_RELAXED);
 
-	return reason < PARK_REASONS && texts[reason] ? texts[reason] : "?";
+	ASSERT(reason < PARK_REASONS && texts[reason]);
+	return texts[reason];
 }

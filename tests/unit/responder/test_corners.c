@@ -108,6 +108,21 @@ static void completion__lost_of_a_refusal(void **state)
 	fx_assert_no_event();
 }
 
+/* As others are told: of the QP's own queue, of none. */
+static void receives__that_are_left(void **state)
+{
+	(void)state;
+	assert_int_equal(responder_receives(fx->qp), 0);
+	for (unsigned i = 0; i < 3; i++)
+		fx_post_simple(0, 100);
+	assert_int_equal(responder_receives(fx->qp), 3);
+	fx_send(4, 1, .opcode = WIRE_RC_SEND_ONLY, .psn = FX_PSN);
+	fx_poll(1);
+	assert_int_equal(responder_receives(fx->qp), 2);
+	fx->qp->rq = NULL;
+	assert_int_equal(responder_receives(fx->qp), 0);
+}
+
 static void flush__of_a_full_queue(void **state)
 {
 	(void)state;
@@ -323,6 +338,7 @@ int main(void)
 		FX_TEST(o9_067__no_result_beyond_those_kept),
 		FX_TEST(completion__lost),
 		FX_TEST(completion__lost_of_a_refusal),
+		FX_TEST(receives__that_are_left),
 		FX_TEST(flush__of_a_full_queue),
 		FX_TEST(flush__of_an_impossible_count),
 		FX_TEST(wake__of_a_queue_pair_that_receives_flushes_nothing),
