@@ -112,6 +112,7 @@ static void post_elsewhere(void)
 	post_to(OTHER_CQN, 2);
 }
 
+/* Both are there, and the next one finds a place behind them. */
 static void take_both(void)
 {
 	struct cqe c = {0};
@@ -123,6 +124,9 @@ static void take_both(void)
 	assert_int_equal(sum + c.my_qpn, 3);
 	assert_int_not_equal(sum, c.my_qpn);
 	assert_false(take_cqe(&c));
+	post_to(CQN, 3);
+	assert_true(take_cqe(&c));
+	assert_int_equal(c.my_qpn, 3);
 }
 
 static void nothing(void)
@@ -209,6 +213,32 @@ static void cq_post__while_it_is_released(void **state)
 	each_order(state, hold_with_one, post_2, let_go, in_order);
 }
 
+static void hold_full(void)
+{
+	for (uint32_t i = 0; i < ENTRIES; i++)
+		post_to(CQN, i);
+	hold();
+}
+
+static bool taken;
+
+static void post_one_more(void)
+{
+	taken = post(9, false);
+}
+
+/* Who posted is told the truth: it is put aside, or it is lost. */
+static void aside_or_lost(void)
+{
+	assert_int_equal(taken, counter_read(&counters, COUNTER_cq_backlogged));
+	assert_int_equal(counter_read(&counters, COUNTER_cq_overruns), 1);
+}
+
+static void cq_post__too_many_while_it_is_released(void **state)
+{
+	each_order(state, hold_full, post_one_more, let_go, aside_or_lost);
+}
+
 static void (*pause_for)(void);
 static unsigned pauses;
 
@@ -259,6 +289,9 @@ static void two_events(void)
 	assert_int_equal(sum + ev.number, 3);
 	assert_int_not_equal(sum, ev.number);
 	assert_false(take_event(&ev));
+	assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 3));
+	assert_true(take_event(&ev));
+	assert_int_equal(ev.number, 3);
 }
 
 static void eq_post__two_at_once(void **state)
@@ -419,6 +452,7 @@ int main(void)
 		FX_TEST(cq_post__two_into_a_backlog),
 		FX_TEST(cq_release__while_one_is_posted),
 		FX_TEST(cq_post__while_it_is_released),
+		FX_TEST(cq_post__too_many_while_it_is_released),
 		FX_TEST(cq_release__waits_for_the_entry),
 		FX_TEST(eq_post__two_at_once),
 		FX_TEST(eq_owe__two_at_once),

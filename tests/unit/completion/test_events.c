@@ -51,7 +51,7 @@ static void eq_post__wraps_and_overruns(void **state)
 static void eq_post__nobody_there(void **state)
 {
 	eq_remove(&completion, CLIENT);
-	assert_false(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 0));
+	assert_false(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 5));
 	assert_false(eq_post(&completion, &counters, CLIENT + 1, EQE_COMM_EST, 5));
 	assert_int_equal(counter_read(&counters, COUNTER_events), 0);
 	assert_int_equal(completion.owing, LIST_END); /* and nothing is owed to nobody */
