@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Completion queues: entries, overruns, held and resized, arming. */
 #include <errno.h>
+#include <stdio.h>
 #include "completion_fixture.h"
 
 static void cq_post__entry(void **state)
@@ -446,6 +447,33 @@ static void arm__waits_for_room(void **state)
 	assert_false(take_event(&ev));
 }
 
+/* Pages of address space in use. */
+static size_t mapped(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	size_t pages = 0;
+
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%zu", &pages), 1);
+	fclose(f);
+	return pages;
+}
+
+static void completion_destroy__gives_its_address_space_back(void **state)
+{
+	static struct completion c;
+	size_t before;
+
+	mapped(); /* what it needs itself is there */
+	before = mapped();
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(completion_create(&c, 1 << 16, 1 << 16, 1 << 16), 0);
+		assert_true(mapped() > before);
+		completion_destroy(&c);
+		assert_int_equal(mapped(), before);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -471,6 +499,7 @@ int main(void)
 		FX_TEST(cq_request__held),
 		FX_TEST(cq_request__full_or_gone),
 		FX_TEST(cq_write__refusals),
+		FX_TEST(completion_destroy__gives_its_address_space_back),
 		FX_TEST(arm__once),
 		FX_TEST(arm__solicited_only),
 	};
