@@ -295,6 +295,16 @@ static void c9_153__unlimited_from_then_on(void **state)
 	assert_int_equal(fx->qp[0]->rrc.credits, CREDITS_UNLIMITED);
 }
 
+/* A peer that gives no credits may count its messages as it likes. */
+static void c9_153__unlimited_whatever_the_msn(void **state)
+{
+	sends(1);
+	fx->qp[0]->rrc.credits = 0;
+	respond(0, P(0), aeth_ack(AETH_CREDIT_INVALID), 1000);
+	assert_int_equal(fx->qp[0]->rrc.credits, CREDITS_UNLIMITED);
+	fx_assert_counter(ack_msn_ahead, 0);
+}
+
 static void c9_164__retransmission_needs_no_credit(void **state)
 {
 	fx->qp[0]->rrc.credits = CREDITS_CAME;
@@ -333,6 +343,7 @@ int main(void)
 		FX_TEST(c9_164__initial_credits_while_still_in_rtr),
 		FX_TEST(c9_164__unsolicited_ack_wakes_the_sender),
 		FX_TEST(c9_153__unlimited_from_then_on),
+		FX_TEST(c9_153__unlimited_whatever_the_msn),
 		FX_TEST(c9_164__retransmission_needs_no_credit),
 	};
 

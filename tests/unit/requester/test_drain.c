@@ -160,6 +160,20 @@ static void sqd__error_flushes_what_waits(void **state)
 	fx_assert_error(SYNDROME_WR_FLUSH, 64);
 }
 
+/* It fails while it drains: nothing is drained any more. */
+static void sqd__error_while_it_drains(void **state)
+{
+	sends(1);
+	enter_sqd(0, true);
+	assert_int_equal(fx->qp[0]->rtc.parked, PARK_DRAIN);
+	qp_set_error(fx->e, fx->qp[0]);
+	acknowledge_all(0);
+	wake_sender_of(0);
+	rtc_poll(fx->e);
+	assert_not_drained(0);
+	rrc_poll(fx->e);
+}
+
 /* SQD2SQD has changed the counters: they count from now on. */
 static void sqd__retry_counters_reloaded(void **state)
 {
@@ -245,6 +259,7 @@ int main(void)
 		FX_TEST(sqd__uc),
 		FX_TEST(sqd__ud),
 		FX_TEST(sqd__error_flushes_what_waits),
+		FX_TEST(sqd__error_while_it_drains),
 		FX_TEST(sqd__retry_counters_reloaded),
 		FX_TEST(sqd__timer_set_anew),
 		FX_TEST(sqd__ends_a_wait_for_nothing),

@@ -89,6 +89,17 @@ static void window__a_lost_tail(void **state)
 	assert_again(32, 80);
 }
 
+/* A peer without receives threw all of it away, and would again. */
+static void window__after_an_rnr_wait(void **state)
+{
+	turns(6);
+	respond(0, P(0), aeth_rnr(1), 0);
+	assert_int_equal(fx->qp[0]->rrc.window, 0);
+	expire(0, TIMER_RNR);
+	assert_int_equal(fx->qp[0]->rrc.window >> 4, 48);
+	assert_again(0, 48);
+}
+
 /* A peer that NAKs one packet after the other makes little work. */
 static void window__naks_of_each_packet(void **state)
 {
@@ -322,6 +333,7 @@ int main(void)
 		FX_TEST(window__a_lost_tail),
 		FX_TEST(window__naks_of_each_packet),
 		FX_TEST(window__of_a_read),
+		FX_TEST(window__after_an_rnr_wait),
 		FX_TEST(walk__passes_what_has_no_packet),
 		FX_TEST(walk__more_comes_behind),
 		FX_TEST(walk__ends_when_all_is_acknowledged),
