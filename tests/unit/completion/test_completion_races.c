@@ -3,8 +3,8 @@
  * operations of one, the other one does its own; by one thread, so that each order surely comes by.
  * And which of those operations are not done when there is nothing to do. */
 #include <rte_pause.h>
+#include "../intruder.h"
 
-static void other_lcore(void);
 static void seen(const void *at);
 static void paused(void);
 
@@ -35,19 +35,6 @@ static struct cqe other_cq[ENTRIES] __attribute__((aligned(64)));
 static struct cq_record other_record;
 static struct client_page other_page __attribute__((aligned(4096)));
 static struct cqe backlog[ENTRIES];
-
-static void (*intruder)(void); /* what the other lcore does */
-static unsigned intrude_at;    /* at which operation from now on */
-
-static void other_lcore(void)
-{
-	void (*f)(void) = intruder;
-
-	if (!f || intrude_at-- > 0)
-		return;
-	intruder = NULL;
-	f();
-}
 
 /* Which words were written. */
 static const void *written[64];

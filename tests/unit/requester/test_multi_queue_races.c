@@ -1,31 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* MultiQueue's producer and consumer in each other's midst: before any of the atomic operations of
  * one, the other one does its own; by one thread, so that each order surely comes by. */
+#include "../intruder.h"
 #include "context/qp_list.h"
 
-static void other_side(void);
-
-#define __atomic_load_n(...)		 (other_side(), __atomic_load_n(__VA_ARGS__))
-#define __atomic_compare_exchange_n(...) (other_side(), __atomic_compare_exchange_n(__VA_ARGS__))
+#define __atomic_load_n(...)		 (other_lcore(), __atomic_load_n(__VA_ARGS__))
+#define __atomic_compare_exchange_n(...) (other_lcore(), __atomic_compare_exchange_n(__VA_ARGS__))
 #include "multi_queue.h"
 #undef __atomic_load_n
 #undef __atomic_compare_exchange_n
 #include "multi_queue_fixture.h"
 
-static void (*intruder)(void); /* what the other side does */
-static unsigned intrude_at;    /* at which operation from now on */
 static struct multi_queue *mq;
 static struct mq_list sw, rd;
-
-static void other_side(void)
-{
-	void (*f)(void) = intruder;
-
-	if (!f || intrude_at-- > 0)
-		return;
-	intruder = NULL;
-	f();
-}
 
 static void intrude(void (*f)(void), unsigned at)
 {

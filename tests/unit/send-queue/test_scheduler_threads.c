@@ -4,20 +4,18 @@
  * request has not been consumed, the other consumes it and wakes who is parked. Whoever comes
  * second sees the first, so no wake is ever lost.
  *
- * Once without the other lcore: single steps of the processor, at each of which in turn the request
- * is consumed. Then with it, for what only two processors can do to each other's stores; there a
- * lost wake is proven, not waited for: all that was handed over is consumed, the other side has
- * been through its loop since, so its wake is posted if there will be one; more requests wait; and
- * a poll does nothing. The clock only ends the test when the machine is slow: that is no failure.
+ * In one thread, order by order: test_wqe_scheduler_races.c. Here is what only two processors can
+ * do to each other's stores. A lost wake is proven, not waited for: all that was handed over is
+ * consumed, the other side has been through its loop since, so its wake is posted if there will be
+ * one; more requests wait; and a poll does nothing. The clock only ends the test when the machine
+ * is slow: that is no failure.
  *
  * A request comes only when the list is empty: else WQEScheduler parks the queue pair in the same
  * poll in which it hands the one before it over, when nobody can have consumed that yet.
  */
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <time.h>
-#include <ucontext.h>
 #include "send_queue_fixture.h"
 
 enum { REQUESTS = 3000, REQUESTS_MIN = 20, SECONDS = 3 };
@@ -54,94 +52,6 @@ static bool consume_one(struct qp *q)
 	consume(q, m);
 	return true;
 }
-
-static void leave_nothing(void)
-{
-	fx_unfill(CHANNEL_WS_WP);
-	requests_free(fx->e, &fx->qp[0]->ws.head);
-	fx->e->held[FX_CLIENT] = fx->e->held_total = 0; /* they were not counted */
-}
-
-/* ---- step by step ---- */
-
-/* ThreadSanitizer's own code must not be entered in its midst. */
-#if defined(__SANITIZE_THREAD__)
-#define STEPS_CAN_BE_MADE 0
-#elif defined(__has_feature)
-#define STEPS_CAN_BE_MADE !__has_feature(thread_sanitizer)
-#else
-#define STEPS_CAN_BE_MADE 1
-#endif
-
-#if defined(__x86_64__) && STEPS_CAN_BE_MADE
-#define TRAP_FLAG 0x100
-#ifdef __SANITIZE_ADDRESS__
-#define STRIDE 7 /* many more instructions, and none of them about this */
-#else
-#define STRIDE 1
-#endif
-
-static volatile unsigned steps; /* until the request is consumed */
-
-static void on_step(int sig, siginfo_t *info, void *context)
-{
-	ucontext_t *c = context;
-
-	(void)sig;
-	(void)info;
-	if (--steps)
-		return;
-	consume_one(fx->qp[0]);
-	c->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
-}
-
-/* A poll, in which the request handed over before is consumed after so many instructions. False: it
- * is over before that. */
-static bool poll_in_steps(unsigned n)
-{
-	steps = n;
-	__asm__ volatile("lea -128(%%rsp), %%rsp\n\tpushfq\n\torq $0x100, (%%rsp)\n\tpopfq\n\t"
-			 "lea 128(%%rsp), %%rsp" ::
-				 : "memory", "cc");
-	ws_poll(fx->e);
-	__asm__ volatile("lea -128(%%rsp), %%rsp\n\tpushfq\n\tandq $~0x100, (%%rsp)\n\tpopfq\n\t"
-			 "lea 128(%%rsp), %%rsp" ::
-				 : "memory", "cc");
-	return steps == 0;
-}
-
-static void ws_poll__consumed_at_any_instruction(void **state)
-{
-	struct sigaction mine = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO}, old;
-	struct qp *q = fx->qp[0];
-	unsigned n, rounds_made = 0;
-	bool inside = true;
-
-	fx->e->settings.pipeline_depth = 1;
-	sigaction(SIGTRAP, &mine, &old);
-	for (n = 1; inside; n += STRIDE) {
-		put_one();
-		assert_int_equal(ws_poll(fx->e), 2); /* taken, and handed over */
-		put_one();
-		inside = poll_in_steps(n);
-		rounds_made++;
-		while (q->rtc.consumed != 2 * rounds_made)
-			if (!consume_one(q) && !ws_poll(fx->e))
-				fail_msg("consumed after instruction %u: its wake is lost", n);
-	}
-	sigaction(SIGTRAP, &old, NULL);
-	print_message("%u instructions\n", n);
-	assert_true(n > 50);
-	leave_nothing();
-}
-#else
-static void ws_poll__consumed_at_any_instruction(void **state)
-{
-	skip();
-}
-#endif
-
-/* ---- with two threads ---- */
 
 /* Nothing to do: the other one may have no CPU. */
 static void idle(uint32_t *times)
@@ -220,7 +130,9 @@ static void ws_poll__no_wake_is_lost(void **state)
 	consumed = schedule(q, &lost);
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
-	leave_nothing();
+	fx_unfill(CHANNEL_WS_WP);
+	requests_free(fx->e, &q->ws.head);
+	fx->e->held[FX_CLIENT] = fx->e->held_total = 0; /* they were not counted */
 	print_message("%u of %u requests\n", consumed, (unsigned)REQUESTS);
 	assert_false(lost);
 }
@@ -228,7 +140,6 @@ static void ws_poll__no_wake_is_lost(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		FX_TEST(ws_poll__consumed_at_any_instruction),
 		FX_TEST(ws_poll__no_wake_is_lost),
 	};
 

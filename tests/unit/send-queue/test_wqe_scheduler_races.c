@@ -1,25 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* RequesterTransControl consumes a request in the midst of WQEScheduler's poll: before any of its
  * atomic loads; by one thread, so that each order surely comes by. */
-static void other_lcore(void);
+#include "../intruder.h"
 
 #define __atomic_load_n(...) (other_lcore(), __atomic_load_n(__VA_ARGS__))
 #include "wqe_scheduler.c"
 #undef __atomic_load_n
 #include "send_queue_fixture.h"
-
-static void (*intruder)(void); /* what the other lcore does */
-static unsigned intrude_at;    /* at which load from now on */
-
-static void other_lcore(void)
-{
-	void (*f)(void) = intruder;
-
-	if (!f || intrude_at-- > 0)
-		return;
-	intruder = NULL;
-	f();
-}
 
 static void consume(void)
 {
