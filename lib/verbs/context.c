@@ -4,8 +4,10 @@
  * what is known of it. An operation that is not in the table is one that we do not support: verbs.h
  * tells the program so.
  */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "verbs_priv.h"
 
@@ -38,73 +40,133 @@ static const struct verbs_context extended = {
 	.sz = sizeof(struct verbs_context),
 };
 
+/* ---- all that are open ---- */
+
+static struct shca_context *contexts;
+static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void enter(struct shca_context *c)
+{
+	pthread_mutex_lock(&contexts_lock);
+	c->next = contexts;
+	contexts = c;
+	pthread_mutex_unlock(&contexts_lock);
+}
+
+/* True: no other has its connection. */
+static bool leave(struct shca_context *c)
+{
+	struct shca_context **at = &contexts;
+	bool last = true;
+
+	pthread_mutex_lock(&contexts_lock);
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+	for (struct shca_context *other = contexts; other; other = other->next)
+		last &= other->hca != c->hca;
+	pthread_mutex_unlock(&contexts_lock);
+	return last;
+}
+
+/* ---- opened, imported, closed ---- */
+
 /* What the program holds for a kernel's descriptor: it can be duplicated, passed on and closed. */
 static int identity(void)
 {
 	return memfd_create("softhca-verbs", MFD_CLOEXEC);
 }
 
-static void context_free(struct shca_context *c)
+/* The public part, once the rest is there. */
+static struct ibv_context *show(struct shca_context *c, struct ibv_device *device, int cmd_fd)
 {
-	if (c->verbs.context.cmd_fd >= 0)
-		close(c->verbs.context.cmd_fd);
-	softhca_close(c->hca);
-	free(c);
-}
+	struct ibv_context *public = &c->verbs.context;
 
-/* Connected, with its events coming. NULL with errno. */
-static struct shca_context *context_new(const char *device)
-{
-	struct shca_context *c = calloc(1, sizeof(*c));
-	int fd, error;
-
-	if (!c)
-		return NULL;
 	c->verbs = extended;
-	c->verbs.context.cmd_fd = -1;
-	c->hca = softhca_open(NULL, device);
-	error = c->hca ? 0 : errno;
-	if (!error) {
-		softhca_acknowledge_async_events(c->hca);
-		fd = softhca_async_fd(c->hca);
-		c->verbs.context.async_fd = fd;
-		error = fd < 0 ? -fd : 0;
-	}
-	if (!error) {
-		c->verbs.context.cmd_fd = identity();
-		error = c->verbs.context.cmd_fd < 0 ? errno : 0;
-	}
-	if (!error)
-		return c;
-	context_free(c);
-	errno = error;
-	return NULL;
-}
-
-VERBS_PUBLIC struct ibv_context *ibv_open_device(struct ibv_device *device)
-{
-	struct shca_context *c = context_new(device->name);
-	struct ibv_context *public;
-
-	if (!c)
-		return NULL;
-	public = &c->verbs.context;
-	softhca_query_device(c->hca, &c->attr);
 	public->device = device;
 	public->ops = operations;
+	public->cmd_fd = cmd_fd;
+	public->async_fd = softhca_async_fd(c->hca);
 	public->num_comp_vectors = 1;
 	public->abi_compat = __VERBS_ABI_IS_EXTENDED;
 	pthread_mutex_init(&public->mutex, NULL);
 	device_hold(to_shca_device(device));
+	enter(c);
 	return public;
+}
+
+/* Connected, with its events coming. 0, or an errno. */
+static int connect_to(struct shca_context *c, const char *device, int *cmd_fd)
+{
+	int fd;
+
+	c->hca = softhca_open(NULL, device);
+	if (!c->hca)
+		return errno;
+	softhca_query_device(c->hca, &c->attr);
+	softhca_acknowledge_async_events(c->hca);
+	fd = softhca_async_fd(c->hca);
+	if (fd < 0)
+		return -fd;
+	*cmd_fd = identity();
+	return *cmd_fd < 0 ? errno : 0;
+}
+
+VERBS_PUBLIC struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	struct shca_context *c = calloc(1, sizeof(*c));
+	int cmd_fd, error = c ? connect_to(c, device->name, &cmd_fd) : ENOMEM;
+
+	if (!error)
+		return show(c, device, cmd_fd);
+	if (c)
+		softhca_close(c->hca);
+	free(c);
+	errno = error;
+	return NULL;
+}
+
+static bool same_file(int a, int b)
+{
+	struct stat x, y;
+
+	return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev &&
+	       x.st_ino == y.st_ino;
+}
+
+struct ibv_context *context_import(int cmd_fd)
+{
+	struct shca_context *c = calloc(1, sizeof(*c)), *from;
+	struct ibv_device *device = NULL;
+
+	if (!c)
+		return NULL;
+	pthread_mutex_lock(&contexts_lock);
+	for (from = contexts; from; from = from->next)
+		if (same_file(from->verbs.context.cmd_fd, cmd_fd))
+			break;
+	if (from) {
+		c->hca = from->hca;
+		c->attr = from->attr;
+		device = from->verbs.context.device;
+	}
+	pthread_mutex_unlock(&contexts_lock);
+	if (device)
+		return show(c, device, cmd_fd);
+	free(c);
+	errno = fcntl(cmd_fd, F_GETFD) < 0 ? EBADF : EOPNOTSUPP;
+	return NULL;
 }
 
 VERBS_PUBLIC int ibv_close_device(struct ibv_context *context)
 {
-	struct ibv_device *device = context->device;
+	struct shca_context *c = to_shca_context(context);
 
+	if (leave(c))
+		softhca_close(c->hca);
+	close(context->cmd_fd);
 	pthread_mutex_destroy(&context->mutex);
-	context_free(to_shca_context(context));
-	device_release(to_shca_device(device));
+	device_release(to_shca_device(context->device));
+	free(c);
 	return 0;
 }

@@ -25,28 +25,29 @@ void pd_release(struct ibv_pd *pd)
 	__atomic_sub_fetch(&to_shca_pd(pd)->users, 1, __ATOMIC_RELEASE);
 }
 
-/* Numbers that domains go by in this process. */
-static uint32_t next_handle(void)
+struct ibv_pd *pd_show(struct ibv_context *c, struct softhca_pd *pd, uint32_t handle)
 {
-	static uint32_t last;
+	struct shca_pd *shown = calloc(1, sizeof(*shown));
 
-	return __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+	if (!shown)
+		return NULL;
+	shown->pd = pd;
+	handle_add(&shown->handle, to_shca_context(c)->hca, handle, pd);
+	shown->ibv.context = c;
+	shown->ibv.handle = shown->handle.number;
+	return &shown->ibv;
 }
 
 VERBS_PUBLIC struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
-	struct shca_pd *pd = calloc(1, sizeof(*pd));
+	struct softhca_pd *pd = softhca_alloc_pd(to_shca_context(context)->hca);
+	struct ibv_pd *shown = pd ? pd_show(context, pd, 0) : NULL;
 
-	if (!pd)
-		return NULL;
-	pd->pd = softhca_alloc_pd(to_shca_context(context)->hca);
-	if (!pd->pd) {
-		free(pd);
-		return NULL;
+	if (pd && !shown) {
+		softhca_free_pd(pd);
+		errno = ENOMEM;
 	}
-	pd->ibv.context = context;
-	pd->ibv.handle = next_handle();
-	return &pd->ibv;
+	return shown;
 }
 
 static void leave_parent(struct shca_pd *pd)
@@ -67,6 +68,7 @@ VERBS_PUBLIC int ibv_dealloc_pd(struct ibv_pd *ibv)
 		return verbs_status(rc);
 	if (pd->parent)
 		leave_parent(pd);
+	handle_remove(&pd->handle);
 	free(pd);
 	return 0;
 }
@@ -94,21 +96,21 @@ struct ibv_pd *shca_alloc_parent_domain(
 	struct ibv_context *c, struct ibv_parent_domain_init_attr *attr)
 {
 	int error = parent_domain_check(c, attr);
-	struct shca_pd *pd = error ? NULL : calloc(1, sizeof(*pd));
+	struct ibv_pd *shown =
+		error ? NULL : pd_show(c, to_shca_pd(attr->pd)->pd, attr->pd->handle);
+	struct shca_pd *pd;
 
 	if (error)
 		errno = error;
-	if (!pd)
+	if (!shown)
 		return NULL;
-	pd->ibv.context = c;
-	pd->ibv.handle = attr->pd->handle;
+	pd = to_shca_pd(shown);
 	pd->parent = to_shca_pd(attr->pd);
-	pd->pd = pd->parent->pd;
 	pd->td = to_shca_td(attr->td);
 	pd_hold(attr->pd);
 	if (pd->td)
 		__atomic_add_fetch(&pd->td->users, 1, __ATOMIC_RELAXED);
-	return &pd->ibv;
+	return shown;
 }
 
 struct ibv_td *shca_alloc_td(struct ibv_context *c, struct ibv_td_init_attr *attr)

@@ -27,7 +27,7 @@ static int access_check(unsigned int access)
 }
 
 /* What the program sees of it. */
-static void show(struct shca_mr *mr, struct ibv_pd *pd)
+static void describe(struct shca_mr *mr, struct ibv_pd *pd)
 {
 	mr->ibv.context = pd->context;
 	mr->ibv.pd = pd;
@@ -35,32 +35,42 @@ static void show(struct shca_mr *mr, struct ibv_pd *pd)
 	mr->ibv.length = mr->mr->length;
 	mr->ibv.lkey = mr->mr->lkey;
 	mr->ibv.rkey = mr->mr->rkey;
-	mr->ibv.handle = mr->mr->lkey;
+	mr->ibv.handle = mr->handle.number;
+}
+
+struct ibv_mr *mr_show(struct ibv_pd *pd, struct softhca_mr *mr, uint32_t handle)
+{
+	struct shca_mr *shown = calloc(1, sizeof(*shown));
+
+	if (!shown)
+		return NULL;
+	shown->mr = mr;
+	handle_add(&shown->handle, to_shca_context(pd->context)->hca, handle, mr);
+	pd_hold(pd);
+	describe(shown, pd);
+	return &shown->ibv;
 }
 
 static struct ibv_mr *reg(
 	struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
 {
 	int error = access_check(access);
-	struct shca_mr *mr;
+	struct softhca_mr *mr;
+	struct ibv_mr *shown;
 
-	if (!error && iova != (uintptr_t)addr)
-		error = EOPNOTSUPP;
 	if (error) {
 		errno = error;
 		return NULL;
 	}
-	mr = calloc(1, sizeof(*mr));
-	if (!mr)
-		return NULL;
-	mr->mr = softhca_reg_mr(to_shca_pd(pd)->pd, addr, length, access & ACCESS_OURS);
-	if (!mr->mr) {
-		free(mr);
-		return NULL;
+	if (access & IBV_ACCESS_ZERO_BASED)
+		iova = 0;
+	mr = softhca_reg_mr_iova(to_shca_pd(pd)->pd, addr, length, iova, access & ACCESS_OURS);
+	shown = mr ? mr_show(pd, mr, 0) : NULL;
+	if (mr && !shown) {
+		softhca_dereg_mr(mr);
+		errno = ENOMEM;
 	}
-	pd_hold(pd);
-	show(mr, pd);
-	return &mr->ibv;
+	return shown;
 }
 
 VERBS_PUBLIC struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
@@ -116,7 +126,7 @@ VERBS_PUBLIC int ibv_rereg_mr(
 		pd_hold(pd);
 		pd_release(ibv->pd);
 	}
-	show(mr, moves ? pd : ibv->pd);
+	describe(mr, moves ? pd : ibv->pd);
 	return 0;
 }
 
@@ -127,6 +137,7 @@ VERBS_PUBLIC int ibv_dereg_mr(struct ibv_mr *ibv)
 
 	if (rc)
 		return verbs_status(rc);
+	handle_remove(&mr->handle);
 	pd_release(ibv->pd);
 	free(mr);
 	return 0;

@@ -48,30 +48,7 @@ VERBS_PUBLIC struct ibv_mr *ibv_reg_dmabuf_mr(
 	return refused();
 }
 
-/* Objects of other contexts. */
-VERBS_PUBLIC struct ibv_context *ibv_import_device(int cmd_fd)
-{
-	return refused();
-}
-
-VERBS_PUBLIC struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd_handle)
-{
-	return refused();
-}
-
-VERBS_PUBLIC void ibv_unimport_pd(struct ibv_pd *pd)
-{
-}
-
-VERBS_PUBLIC struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
-{
-	return refused();
-}
-
-VERBS_PUBLIC void ibv_unimport_mr(struct ibv_mr *mr)
-{
-}
-
+/* Memory of the device. */
 VERBS_PUBLIC struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t dm_handle)
 {
 	return refused();

@@ -54,8 +54,9 @@ static_assert(offsetof(struct shca_device, providers_private) == sizeof(struct i
 	"what providers look at");
 
 struct shca_context {
-	struct verbs_context verbs; /* ends with the struct ibv_context that the program holds */
-	struct softhca_context *hca;
+	struct verbs_context verbs;  /* ends with the struct ibv_context that the program holds */
+	struct softhca_context *hca; /* an imported context has its original's */
+	struct shca_context *next;   /* of all that are open; context.c's lock */
 	struct softhca_device_attr attr;
 };
 
@@ -64,8 +65,17 @@ struct shca_td {
 	uint32_t users; /* parent domains with it; atomic */
 };
 
+/* In the list of what can be imported, found by its number: import.c. */
+struct handle {
+	struct handle *next, **at;
+	const struct softhca_context *hca;
+	uint32_t number;
+	void *object; /* libsofthca's */
+};
+
 struct shca_pd {
 	struct ibv_pd ibv;
+	struct handle handle;
 	struct softhca_pd *pd;	/* a parent domain: its parent's */
 	struct shca_pd *parent; /* NULL: is no parent domain */
 	struct shca_td *td;	/* a parent domain's; or NULL */
@@ -74,6 +84,7 @@ struct shca_pd {
 
 struct shca_mr {
 	struct ibv_mr ibv;
+	struct handle handle;
 	struct softhca_mr *mr;
 };
 
@@ -189,7 +200,19 @@ int shca_query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex
 	struct ibv_device_attr_ex *attr, size_t bytes);
 int shca_query_rt_values(struct ibv_context *c, struct ibv_values_ex *values);
 
+/* context.c */
+/* Another context of the one that `cmd_fd`, a duplicate of its, names; it owns the descriptor from
+ * then on. NULL with errno. */
+struct ibv_context *context_import(int cmd_fd);
+
+/* import.c */
+/* Under a number that is new in this process (0) or known already. */
+void handle_add(struct handle *h, const struct softhca_context *hca, uint32_t number, void *object);
+void handle_remove(struct handle *h);
+
 /* domain.c */
+/* A domain of the program for one of libsofthca: `handle` 0: a new one. NULL with errno. */
+struct ibv_pd *pd_show(struct ibv_context *c, struct softhca_pd *pd, uint32_t handle);
 /* One more, one less object that names the domain: it is not deallocated before. */
 void pd_hold(struct ibv_pd *pd);
 void pd_release(struct ibv_pd *pd);
@@ -199,6 +222,8 @@ struct ibv_td *shca_alloc_td(struct ibv_context *c, struct ibv_td_init_attr *att
 int shca_dealloc_td(struct ibv_td *td);
 
 /* memory.c, windows.c */
+/* As pd_show(). */
+struct ibv_mr *mr_show(struct ibv_pd *pd, struct softhca_mr *mr, uint32_t handle);
 struct ibv_mr *shca_alloc_null_mr(struct ibv_pd *pd);
 struct ibv_mw *shca_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 int shca_dealloc_mw(struct ibv_mw *mw);
