@@ -115,7 +115,7 @@ static int connect_to(struct shca_context *c, const char *device, int *cmd_fd)
 VERBS_PUBLIC struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
 	struct shca_context *c = calloc(1, sizeof(*c));
-	int cmd_fd, error = c ? connect_to(c, device->name, &cmd_fd) : ENOMEM;
+	int cmd_fd = -1, error = c ? connect_to(c, device->name, &cmd_fd) : ENOMEM;
 
 	if (!error)
 		return show(c, device, cmd_fd);

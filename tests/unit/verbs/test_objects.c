@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Domains, regions, windows, address handles, channels, imports and what the device refuses,
+ * against a whole daemon: what is in use stays, and each errno is the documented one. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <infiniband/verbs.h>
+#include "../control/hca_fixture.h"
+
+enum { BYTES = 8192, ALL = 0xf };
+
+static struct fixture f;
+static struct ibv_context *ctx;
+static struct ibv_pd *pd;
+static uint8_t *memory;
+
+static int start(void **state)
+{
+	struct ibv_device **list;
+
+	(void)state;
+	fixture_start(&f, NULL, true);
+	setenv("SOFTHCA_SOCKET", f.path, 1);
+	list = ibv_get_device_list(NULL);
+	ctx = ibv_open_device(list[0]);
+	ibv_free_device_list(list);
+	pd = ctx ? ibv_alloc_pd(ctx) : NULL;
+	memory = calloc(1, BYTES);
+	return pd && memory ? 0 : -1;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+	assert_int_equal(ibv_close_device(ctx), 0);
+	fixture_stop(&f);
+	free(memory);
+	return 0;
+}
+
+#define FAILS(pointer, error)                                                                      \
+	do {                                                                                       \
+		errno = 0;                                                                         \
+		assert_null(pointer);                                                              \
+		assert_int_equal(errno, error);                                                    \
+	} while (0)
+
+/* ---- domains ---- */
+
+static void domain__in_use(void **state)
+{
+	struct ibv_pd *own = ibv_alloc_pd(ctx);
+	struct ibv_mr *mr = ibv_reg_mr(own, memory, BYTES, IBV_ACCESS_LOCAL_WRITE);
+
+	(void)state;
+	assert_non_null(mr);
+	assert_int_not_equal(own->handle, pd->handle);
+	assert_int_equal(ibv_dealloc_pd(own), EBUSY);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(ibv_dealloc_pd(own), 0);
+}
+
+static void *allocate(struct ibv_pd *d, void *context, size_t size, size_t align, uint64_t type)
+{
+	return IBV_ALLOCATOR_USE_DEFAULT;
+}
+
+static void release(struct ibv_pd *d, void *context, void *at, uint64_t type)
+{
+}
+
+static void parent_domain__holds_its_parts(void **state)
+{
+	struct ibv_td_init_attr none = {0};
+	struct ibv_td *td = ibv_alloc_td(ctx, &none);
+	struct ibv_parent_domain_init_attr attr = {.pd = pd,
+		.td = td,
+		.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
+			     IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT,
+		.alloc = allocate,
+		.free = release,
+		.pd_context = memory};
+	struct ibv_pd *parent = ibv_alloc_parent_domain(ctx, &attr);
+	struct ibv_mr *mr;
+
+	(void)state;
+	assert_non_null(td);
+	assert_non_null(parent);
+	mr = ibv_reg_mr(parent, memory, BYTES, 0);
+	assert_non_null(mr);
+	assert_ptr_equal(mr->pd, parent);
+	assert_int_equal(ibv_dealloc_pd(pd), EBUSY);
+	assert_int_equal(ibv_dealloc_td(td), EBUSY);
+	assert_int_equal(ibv_dealloc_pd(parent), EBUSY);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(ibv_dealloc_pd(parent), 0);
+	assert_int_equal(ibv_dealloc_td(td), 0);
+}
+
+static void parent_domain__refused(void **state)
+{
+	struct ibv_td_init_attr td = {.comp_mask = 1};
+	struct ibv_parent_domain_init_attr attr = {0};
+	struct ibv_pd *parent;
+
+	(void)state;
+	FAILS(ibv_alloc_td(ctx, &td), EOPNOTSUPP);
+	FAILS(ibv_alloc_parent_domain(ctx, &attr), EINVAL);
+	attr.pd = pd;
+	attr.comp_mask = 1u << 31;
+	FAILS(ibv_alloc_parent_domain(ctx, &attr), EOPNOTSUPP);
+	attr.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS;
+	FAILS(ibv_alloc_parent_domain(ctx, &attr), EINVAL);
+	attr.comp_mask = 0;
+	parent = ibv_alloc_parent_domain(ctx, &attr);
+	assert_non_null(parent);
+	attr.pd = parent;
+	FAILS(ibv_alloc_parent_domain(ctx, &attr), EINVAL);
+	assert_int_equal(ibv_dealloc_pd(parent), 0);
+}
+
+/* ---- regions ---- */
+
+static void region__rights(void **state)
+{
+	static const struct {
+		unsigned int access;
+		int error;
+	} rows[] = {
+		{0, 0},
+		{ALL, 0},
+		{IBV_ACCESS_REMOTE_READ, 0},
+		{IBV_ACCESS_REMOTE_WRITE, EINVAL},
+		{IBV_ACCESS_REMOTE_ATOMIC, EINVAL},
+		{IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_REMOTE_WRITE, EINVAL},
+		{ALL | IBV_ACCESS_MW_BIND, 0},
+		{ALL | IBV_ACCESS_ZERO_BASED, 0},
+		{ALL | IBV_ACCESS_HUGETLB, 0},
+		{ALL | IBV_ACCESS_ON_DEMAND, EOPNOTSUPP},
+		{ALL | 1 << 8, EINVAL},
+		{ALL | 1u << 30, EINVAL},
+		{ALL | IBV_ACCESS_RELAXED_ORDERING, 0},
+		{ALL | 1 << 29, 0},
+		{IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_RELAXED_ORDERING, EINVAL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		unsigned int access = rows[i].access;
+		struct ibv_mr *mr;
+
+		errno = 0;
+		mr = ibv_reg_mr(pd, memory, BYTES, access);
+		if (!mr && !rows[i].error)
+			fail_msg("access 0x%x: %s", access, strerror(errno));
+		if (mr && rows[i].error)
+			fail_msg("access 0x%x was taken", access);
+		if (!mr) {
+			assert_int_equal(errno, rows[i].error);
+			continue;
+		}
+		assert_ptr_equal(mr->addr, memory);
+		assert_int_equal(mr->length, BYTES);
+		assert_ptr_equal(mr->pd, pd);
+		assert_ptr_equal(mr->context, ctx);
+		assert_int_equal(ibv_dereg_mr(mr), 0);
+	}
+}
+
+static void region__at_another_address(void **state)
+{
+	struct ibv_mr *mr = ibv_reg_mr_iova(pd, memory, BYTES, 0x1000, ALL);
+	struct ibv_mr *other = ibv_reg_mr_iova2(
+		pd, memory, BYTES, UINT64_MAX - 2 * BYTES, ALL | IBV_ACCESS_RELAXED_ORDERING);
+
+	(void)state;
+	assert_non_null(mr);
+	assert_non_null(other);
+	assert_int_not_equal(mr->lkey, other->lkey);
+	assert_int_not_equal(mr->handle, other->handle);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(ibv_dereg_mr(other), 0);
+	FAILS(ibv_reg_mr(pd, memory, 0, ALL), EINVAL);
+}
+
+static void region__registered_again(void **state)
+{
+	struct ibv_pd *to = ibv_alloc_pd(ctx);
+	struct ibv_mr *mr = ibv_reg_mr(pd, memory, BYTES, ALL);
+	uint32_t lkey = mr->lkey;
+
+	(void)state;
+	assert_int_equal(ibv_rereg_mr(mr, 0, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(ibv_rereg_mr(mr, 8, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(
+		ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, memory, 0, 0),
+		IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(
+		ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, to, NULL, 0, 1), IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+				 IBV_ACCESS_REMOTE_WRITE),
+		IBV_REREG_MR_ERR_INPUT);
+	assert_ptr_equal(mr->pd, pd);
+	assert_int_equal(ibv_rereg_mr(mr,
+				 IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_TRANSLATION |
+					 IBV_REREG_MR_CHANGE_ACCESS,
+				 to, memory + 1, 100, IBV_ACCESS_LOCAL_WRITE),
+		0);
+	assert_ptr_equal(mr->pd, to);
+	assert_ptr_equal(mr->addr, memory + 1);
+	assert_int_equal(mr->length, 100);
+	assert_int_equal(mr->lkey, lkey);
+	assert_int_equal(ibv_dealloc_pd(to), EBUSY);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(ibv_dealloc_pd(to), 0);
+}
+
+/* ---- windows, addresses, channels ---- */
+
+static void window__of_both_types(void **state)
+{
+	(void)state;
+	for (int type = IBV_MW_TYPE_1; type <= IBV_MW_TYPE_2; type++) {
+		struct ibv_pd *own = ibv_alloc_pd(ctx);
+		struct ibv_mw *mw = ibv_alloc_mw(own, type);
+
+		assert_non_null(mw);
+		assert_ptr_equal(mw->pd, own);
+		assert_ptr_equal(mw->context, ctx);
+		assert_int_equal(mw->type, type);
+		assert_int_equal(ibv_dealloc_pd(own), EBUSY);
+		assert_int_equal(ibv_dealloc_mw(mw), 0);
+		assert_int_equal(ibv_dealloc_pd(own), 0);
+	}
+	FAILS(ibv_alloc_mw(pd, 3), EINVAL);
+}
+
+static void address__needs_a_global_route(void **state)
+{
+	struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};
+	uint8_t mac[ETHERNET_LL_SIZE] = {0};
+	struct ibv_ah *ah;
+	uint16_t vlan = 0;
+
+	(void)state;
+	assert_int_equal(ibv_query_gid(ctx, 1, 0, &attr.grh.dgid), 0);
+	ah = ibv_create_ah(pd, &attr);
+	assert_non_null(ah);
+	assert_ptr_equal(ah->pd, pd);
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+	assert_int_equal(ibv_resolve_eth_l2_from_gid(ctx, &attr, mac, &vlan), 0);
+	assert_int_equal(vlan, 0xffff);
+	assert_int_not_equal(mac[0] | mac[1] | mac[2] | mac[3] | mac[4] | mac[5], 0);
+	attr.is_global = 0;
+	FAILS(ibv_create_ah(pd, &attr), EINVAL);
+	attr.is_global = 1;
+	attr.port_num = 2;
+	FAILS(ibv_create_ah(pd, &attr), EINVAL);
+	attr.port_num = 1;
+	attr.grh.sgid_index = 255;
+	FAILS(ibv_create_ah(pd, &attr), EINVAL);
+	assert_int_equal(ibv_resolve_eth_l2_from_gid(ctx, &attr, mac, &vlan), EINVAL);
+}
+
+/* From ::ffff:a.b.c.d as it lies in front of a datagram: behind 20 zeros, as an IPv4 header. */
+static void address__of_who_sent(void **state)
+{
+	struct ibv_wc wc = {.wc_flags = IBV_WC_GRH, .sl = 3};
+	struct ibv_ah_attr attr;
+	struct ibv_grh grh = {0};
+	uint8_t *ip = (uint8_t *)&grh + 20;
+	union ibv_gid ours;
+	struct ibv_ah *ah;
+
+	(void)state;
+	assert_int_equal(ibv_query_gid(ctx, 1, 0, &ours), 0);
+	ip[0] = 0x45;
+	ip[1] = 7;
+	memcpy(ip + 12, ours.raw + 12, 4);
+	memcpy(ip + 16, ours.raw + 12, 4);
+	assert_int_equal(ibv_init_ah_from_wc(ctx, 1, &wc, &grh, &attr), 0);
+	assert_memory_equal(&attr.grh.dgid, &ours, sizeof(ours));
+	assert_int_equal(attr.grh.sgid_index, 0);
+	assert_int_equal(attr.grh.traffic_class, 7);
+	assert_int_equal(attr.sl, 3);
+	assert_int_equal(attr.is_global, 1);
+	ah = ibv_create_ah_from_wc(pd, &wc, &grh, 1);
+	assert_non_null(ah);
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+	ip[19] ^= 0x55; /* not to us */
+	assert_int_equal(ibv_init_ah_from_wc(ctx, 1, &wc, &grh, &attr), -1);
+	FAILS(ibv_create_ah_from_wc(pd, &wc, &grh, 1), EINVAL);
+	ip[0] = 0;
+	assert_int_equal(ibv_init_ah_from_wc(ctx, 1, &wc, &grh, &attr), -1);
+	wc.wc_flags = 0;
+	assert_int_equal(ibv_init_ah_from_wc(ctx, 1, &wc, &grh, &attr), -1);
+}
+
+static void channel__in_use(void **state)
+{
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(ctx);
+	struct ibv_cq *cq = ibv_create_cq(ctx, 16, memory, channel, 0);
+	struct ibv_cq *from;
+	void *user;
+
+	(void)state;
+	assert_non_null(cq);
+	assert_int_equal(channel->refcnt, 1);
+	assert_int_equal(ibv_destroy_comp_channel(channel), EBUSY);
+	assert_int_equal(fcntl(channel->fd, F_SETFL, O_NONBLOCK), 0);
+	assert_int_equal(ibv_get_cq_event(channel, &from, &user), -1);
+	assert_int_equal(errno, EAGAIN);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+	assert_int_equal(channel->refcnt, 0);
+	assert_int_equal(ibv_destroy_comp_channel(channel), 0);
+}
+
+static void events__the_daemon_dies(void **state)
+{
+	struct pollfd fd = {.fd = ctx->async_fd, .events = POLLIN};
+	struct ibv_async_event event;
+
+	(void)state;
+	assert_int_equal(poll(&fd, 1, 0), 0);
+	fixture_kill_control(&f);
+	assert_int_equal(poll(&fd, 1, 5000), 1);
+	assert_int_equal(ibv_get_async_event(ctx, &event), 0);
+	assert_int_equal(event.event_type, IBV_EVENT_DEVICE_FATAL);
+	ibv_ack_async_event(&event);
+	assert_int_equal(ibv_get_async_event(ctx, &event), -1);
+	assert_int_equal(errno, EIO);
+}
+
+/* ---- under another name, and not at all ---- */
+
+static void import__lives_beside_the_original(void **state)
+{
+	struct ibv_mr *mr = ibv_reg_mr(pd, memory, BYTES, ALL);
+	struct ibv_context *c = ibv_import_device(dup(ctx->cmd_fd));
+	struct ibv_device_attr attr;
+	struct ibv_pd *d;
+	struct ibv_mr *m;
+
+	(void)state;
+	assert_non_null(c);
+	assert_ptr_equal(c->device, ctx->device);
+	assert_int_equal(ibv_query_device(c, &attr), 0);
+	d = ibv_import_pd(c, pd->handle);
+	assert_non_null(d);
+	assert_ptr_equal(d->context, c);
+	m = ibv_import_mr(d, mr->handle);
+	assert_non_null(m);
+	assert_null(m->addr);
+	assert_int_equal(m->lkey, mr->lkey);
+	FAILS(ibv_import_pd(c, 0xdead), ENOENT);
+	FAILS(ibv_import_mr(d, 0xdead), ENOENT);
+	ibv_unimport_mr(mr); /* whoever deallocates it ends it for all */
+	assert_int_equal(ibv_dereg_mr(m), 0);
+	ibv_unimport_pd(d);
+	assert_int_equal(ibv_close_device(c), 0);
+	assert_int_equal(ibv_query_port(ctx, 1, &(struct ibv_port_attr){0}), 0);
+}
+
+static void import__of_nothing(void **state)
+{
+	int fd = open("/dev/null", O_RDONLY);
+
+	(void)state;
+	FAILS(ibv_import_device(fd), EOPNOTSUPP);
+	close(fd);
+	FAILS(ibv_import_device(fd), EBADF);
+}
+
+static void refused__as_a_driver_does(void **state)
+{
+	(void)state;
+	FAILS(ibv_reg_dmabuf_mr(pd, 0, BYTES, 0, 0, ALL), EOPNOTSUPP);
+	FAILS(ibv_import_dm(ctx, 0), EOPNOTSUPP);
+	FAILS(ibv_alloc_dm(ctx, &(struct ibv_alloc_dm_attr){.length = 1}), EOPNOTSUPP);
+	FAILS(ibv_open_xrcd(ctx, &(struct ibv_xrcd_init_attr){0}), EOPNOTSUPP);
+	assert_int_equal(ibv_advise_mr(pd, 0, 0, NULL, 0), EOPNOTSUPP);
+	assert_int_equal(ibv_attach_mcast(NULL, NULL, 0), EOPNOTSUPP);
+	assert_int_equal(ibv_detach_mcast(NULL, NULL, 0), EOPNOTSUPP);
+	assert_int_equal(ibv_fork_init(), 0);
+	assert_int_equal(ibv_is_fork_initialized(), IBV_FORK_UNNEEDED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(domain__in_use, start, stop),
+		cmocka_unit_test_setup_teardown(parent_domain__holds_its_parts, start, stop),
+		cmocka_unit_test_setup_teardown(parent_domain__refused, start, stop),
+		cmocka_unit_test_setup_teardown(region__rights, start, stop),
+		cmocka_unit_test_setup_teardown(region__at_another_address, start, stop),
+		cmocka_unit_test_setup_teardown(region__registered_again, start, stop),
+		cmocka_unit_test_setup_teardown(window__of_both_types, start, stop),
+		cmocka_unit_test_setup_teardown(address__needs_a_global_route, start, stop),
+		cmocka_unit_test_setup_teardown(address__of_who_sent, start, stop),
+		cmocka_unit_test_setup_teardown(channel__in_use, start, stop),
+		cmocka_unit_test_setup_teardown(events__the_daemon_dies, start, stop),
+		cmocka_unit_test_setup_teardown(import__lives_beside_the_original, start, stop),
+		cmocka_unit_test_setup_teardown(import__of_nothing, start, stop),
+		cmocka_unit_test_setup_teardown(refused__as_a_driver_does, start, stop),
+	};
+
+	fixture_eal();
+	return cmocka_run_group_tests_name("verbs_objects", tests, NULL, NULL);
+}
