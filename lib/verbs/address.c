@@ -8,8 +8,7 @@
 #include "verbs_priv.h"
 
 /* False: without a global route there is nothing on this wire by which to find the peer. */
-static bool address_of(
-	const struct shca_context *c, const struct ibv_ah_attr *attr, struct softhca_ah_attr *to)
+static bool address_of(const struct ibv_ah_attr *attr, struct softhca_ah_attr *to)
 {
 	const struct ibv_global_route *grh = &attr->grh;
 
@@ -20,8 +19,7 @@ static bool address_of(
 		.flow_label = grh->flow_label,
 	};
 	memcpy(to->dgid, grh->dgid.raw, sizeof(to->dgid));
-	return attr->is_global && attr->port_num == VERBS_PORT &&
-	       grh->sgid_index < c->attr.gid_count;
+	return attr->is_global && attr->port_num == VERBS_PORT;
 }
 
 VERBS_PUBLIC struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
@@ -29,7 +27,7 @@ VERBS_PUBLIC struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr 
 	struct softhca_ah_attr to;
 	struct shca_ah *ah;
 
-	if (!address_of(to_shca_context(pd->context), attr, &to)) {
+	if (!address_of(attr, &to)) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -63,13 +61,12 @@ VERBS_PUBLIC int ibv_destroy_ah(struct ibv_ah *ibv)
 VERBS_PUBLIC int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
 	uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)
 {
-	struct shca_context *c = to_shca_context(context);
 	struct softhca_ah_attr to;
 
-	if (!address_of(c, attr, &to))
+	if (!address_of(attr, &to))
 		return verbs_status(-EINVAL);
 	*vid = 0xffff;
-	return verbs_status(softhca_resolve(c->hca, &to, eth_mac));
+	return verbs_status(softhca_resolve(to_shca_context(context)->hca, &to, eth_mac));
 }
 
 /* ---- from completions ---- */
@@ -115,14 +112,13 @@ static bool route_of(const struct ibv_grh *grh, struct route *out)
 	return true;
 }
 
-/* Which of our addresses it is, or -1. */
+/* Which of our addresses it is, or -1. Address handles name no more than 256. */
 static int index_of(struct shca_context *c, const union ibv_gid *wanted)
 {
 	union ibv_gid gid;
 
-	for (uint32_t i = 0; i < c->attr.gid_count; i++)
-		if (softhca_query_gid(c->hca, i, gid.raw) == 0 &&
-			memcmp(&gid, wanted, sizeof(gid)) == 0)
+	for (uint32_t i = 0; i <= UINT8_MAX && softhca_query_gid(c->hca, i, gid.raw) == 0; i++)
+		if (memcmp(&gid, wanted, sizeof(gid)) == 0)
 			return (int)i;
 	return -1;
 }
