@@ -130,22 +130,26 @@ static int write_physical_state(struct device *v, struct text *out, unsigned int
 	return say(out, is_active(v) ? "5: LinkUp\n" : "3: Disabled\n");
 }
 
-/* Lanes and kind of lane, the nearest from below. An unknown speed is shown as the slowest. */
+/* Lanes and kind of lane, the nearest from below, as lib/verbs shows it. An unknown speed is shown
+ * as the slowest. */
 static int write_rate(struct device *v, struct text *out, unsigned int i)
 {
 	static const struct {
 		uint32_t mbps;
-		const char *lanes;
-	} rates[] = {{400000, "4X NDR"}, {200000, "4X HDR"}, {100000, "4X EDR"}, {50000, "1X HDR"},
-		{40000, "4X FDR10"}, {25000, "1X EDR"}, {20000, "4X DDR"}, {10000, "1X FDR10"}};
+		const char *text;
+	} rates[] = {{400000, "400 Gb/sec (4X NDR)"}, {200000, "200 Gb/sec (4X HDR)"},
+		{100000, "100 Gb/sec (4X EDR)"}, {56000, "56 Gb/sec (4X FDR)"},
+		{50000, "50 Gb/sec (1X HDR)"}, {40000, "40 Gb/sec (4X QDR)"},
+		{25000, "25 Gb/sec (1X EDR)"}, {20000, "20 Gb/sec (4X DDR)"},
+		{14000, "14 Gb/sec (1X FDR)"}, {10000, "10 Gb/sec (1X QDR)"},
+		{5000, "5 Gb/sec (1X DDR)"}, {0, "2.5 Gb/sec (1X SDR)"}};
 	struct port_info info;
+	unsigned int k = 0;
 
 	port_info(v->port, &info);
-	for (unsigned k = 0; k < sizeof(rates) / sizeof(rates[0]); k++) {
-		if (info.link_speed_mbps >= rates[k].mbps)
-			return say(out, "%u Gb/sec (%s)\n", rates[k].mbps / 1000, rates[k].lanes);
-	}
-	return say(out, "2.5 Gb/sec (1X SDR)\n");
+	while (info.link_speed_mbps < rates[k].mbps)
+		k++;
+	return say(out, "%s\n", rates[k].text);
 }
 
 static int write_link_layer(struct device *v, struct text *out, unsigned int i)

@@ -73,7 +73,8 @@
 		mode_t m = MODE_OF(flags);                                                         \
 		int opened = OPEN(path, flags, NEXT(name)(dir, shown, flags, m));                  \
                                                                                                    \
-		return dir == AT_FDCWD || path[0] == '/' ? opened : view_relive(opened, flags);    \
+		return dir == AT_FDCWD || !path || path[0] == '/' ? opened                         \
+								  : view_relive(opened, flags);    \
 	}
 
 /* What programs call that were compiled with _FORTIFY_SOURCE. */
@@ -93,7 +94,8 @@ int __openat64_2(int dir, const char *path, int flags);
 	{                                                                                          \
 		int opened = OPEN(path, flags, NEXT(name)(dir, shown, flags));                     \
                                                                                                    \
-		return dir == AT_FDCWD || path[0] == '/' ? opened : view_relive(opened, flags);    \
+		return dir == AT_FDCWD || !path || path[0] == '/' ? opened                         \
+								  : view_relive(opened, flags);    \
 	}
 
 DEFINE_OPEN(open)

@@ -120,7 +120,7 @@ long view_back(char *text, long n)
 	size_t length;
 	const char *tree = root(&length);
 
-	if (n < (long)length || memcmp(text, tree, length) != 0)
+	if (n <= (long)length || memcmp(text, tree, length) != 0 || text[length] != '/')
 		return n;
 	memmove(text, text + length, n - length);
 	return n - (long)length;
