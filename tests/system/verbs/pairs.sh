@@ -1,0 +1,68 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-3-Clause
+# For the tests of the drop-in to source, after lib.sh: pairs of programs that find each other over
+# TCP, each on its own HCA, and the HCAs for them.
+
+# Something accepts connections at the TCP port.
+listens() {
+	grep -qiE ":$(printf %04X "$1") [0-9A-F]+:0000 0A " /proc/net/tcp /proc/net/tcp6 2>/dev/null
+}
+
+# Where the two programs find their HCAs: by topology().
+server_socket='' server_hca='' client_socket='' client_hca='' place=''
+
+# one_hca, two_hcas: of one daemon; two_daemons: each with one HCA, joined by memif. Starts what is
+# needed; to be called once each.
+one_hca() {
+	ring_config >"$SCRATCH/one.conf"
+	daemon one -c "$SCRATCH/one.conf"
+	two_hcas
+	place='one HCA' client_hca=left
+}
+
+two_hcas() {
+	place='one daemon'
+	server_socket=$SCRATCH/one.sock client_socket=$SCRATCH/one.sock
+	server_hca=left client_hca=right
+}
+
+# memif_config NUMBER CPU SERVER
+memif_config() {
+	printf '[daemon]\nlcores = %s\n[hca hca%s]\nport = memif\n' "$2" "$1"
+	printf 'device = %s/memif.sock\nmemif_server = %s\n' "$SCRATCH" "$3"
+	printf 'address = 10.9.0.%s/24, fd09::%s/64\n' "$1" "$1"
+}
+
+two_daemons() {
+	memif_config 1 0 yes >"$SCRATCH/a.conf"
+	memif_config 2 $(($(nproc) > 1)) no >"$SCRATCH/b.conf"
+	daemon a -c "$SCRATCH/a.conf"
+	daemon b -c "$SCRATCH/b.conf"
+	place='two daemons'
+	server_socket=$SCRATCH/a.sock client_socket=$SCRATCH/b.sock
+	server_hca=hca1 client_hca=hca2
+}
+
+# programs COMMAND ARGUMENTS...: as server and as client. Checked: both end well.
+programs() {
+	local server command=$1
+	shift
+	TCP_PORT=$((TCP_PORT + 1))
+	start server drop_in env SOFTHCA_SOCKET="$server_socket" timeout 100 "$command" \
+		-d "$server_hca" -p $TCP_PORT "$@"
+	server=$started
+	wait_for 20 listens_or_gone $TCP_PORT "$server"
+	if drop_in env SOFTHCA_SOCKET="$client_socket" timeout 100 "$command" -d "$client_hca" \
+		-p $TCP_PORT "$@" 127.0.0.1 >"$SCRATCH/client.log" 2>&1 && wait "$server"; then
+		ok "$place: $command $*"
+	else
+		fail "$place: $command $*"
+		kill "$server" 2>/dev/null
+		sed 's/^/   client: /' "$SCRATCH/client.log"
+		sed 's/^/   server: /' "$SCRATCH/server.log"
+	fi
+}
+
+listens_or_gone() {
+	listens "$1" || not_running "$2"
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Work requests in lists: what arrives, what is refused, and which of a list was. */
+#include <arpa/inet.h>
+#include "pair.h"
+
+enum { FAR = 0x10000, MANY = 40 };
+
+/* ---- what arrives ---- */
+
+static void rc__every_operation(void **state)
+{
+	struct pair p;
+	struct ibv_sge from[6];
+	struct ibv_send_wr wr[6], *bad = NULL;
+	struct ibv_wc wc[4];
+	uint64_t *far;
+
+	(void)state;
+	pair_open(&p, IBV_QPT_RC);
+	far = (uint64_t *)(p.memory + FAR);
+	memset(wr, 0, sizeof(wr));
+	for (int i = 0; i < 6; i++) {
+		memset(p.memory + 16 * i, 'a' + i, 16);
+		from[i] = sge_of(&p, 16u * (unsigned int)i, 8);
+		wr[i] = (struct ibv_send_wr){
+			.wr_id = (uint64_t)i, .sg_list = &from[i], .num_sge = 1};
+		wr[i].next = i < 5 ? &wr[i + 1] : NULL;
+		wr[i].wr.rdma.remote_addr = (uintptr_t)&far[i];
+		wr[i].wr.rdma.rkey = p.mr->rkey;
+	}
+	far[2] = 0x7070707070707070;
+	far[3] = 5;
+	far[4] = 6;
+	wr[0].opcode = IBV_WR_RDMA_WRITE;
+	wr[1].opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+	wr[1].imm_data = htonl(0x11111);
+	wr[2].opcode = IBV_WR_RDMA_READ;
+	wr[3].opcode = IBV_WR_ATOMIC_CMP_AND_SWP;
+	wr[3].wr.atomic.compare_add = 5;
+	wr[3].wr.atomic.swap = 55;
+	wr[4].opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+	wr[4].wr.atomic.compare_add = 60;
+	wr[3].wr.atomic.rkey = wr[4].wr.atomic.rkey = p.mr->rkey;
+	wr[5].opcode = IBV_WR_SEND_WITH_IMM;
+	wr[5].imm_data = htonl(0x22222);
+	wr[5].send_flags = IBV_SEND_SIGNALED;
+	receive(&p, 0x20000, 0, 100);
+	receive(&p, 0x20000, 64, 101);
+	assert_int_equal(ibv_post_send(p.qp[0], wr, &bad), 0);
+	wait_for(&p, 3, wc);
+	assert_memory_equal(&far[0], "aaaaaaaa", 8);
+	assert_memory_equal(&far[1], "bbbbbbbb", 8);
+	assert_memory_equal(p.memory + 32, "pppppppp", 8);
+	assert_int_equal(far[3], 55);
+	assert_int_equal(*(uint64_t *)(p.memory + 48), 5);
+	assert_int_equal(far[4], 66);
+	assert_int_equal(*(uint64_t *)(p.memory + 64), 6);
+	assert_memory_equal(p.memory + 0x20000, "ffffffff", 8);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(wc[i].qp_num, p.qp[wc[i].wr_id >= 100]->qp_num);
+		if (wc[i].wr_id == 5)
+			assert_int_equal(wc[i].opcode, IBV_WC_SEND);
+		if (wc[i].wr_id == 100) {
+			assert_int_equal(wc[i].opcode, IBV_WC_RECV_RDMA_WITH_IMM);
+			assert_int_equal(wc[i].byte_len, 8);
+			assert_int_equal(wc[i].imm_data, htonl(0x11111));
+		}
+		if (wc[i].wr_id == 101) {
+			assert_int_equal(wc[i].opcode, IBV_WC_RECV);
+			assert_int_equal(wc[i].wc_flags, IBV_WC_WITH_IMM);
+			assert_int_equal(wc[i].imm_data, htonl(0x22222));
+		}
+	}
+	nothing_more(&p);
+	pair_close(&p);
+}
+
+/* A window of type 2: bound, used, invalidated by a send, all by requests in one list. */
+static void rc__windows_in_a_list(void **state)
+{
+	struct pair p;
+	struct ibv_mw *mw;
+	struct ibv_sge sge;
+	struct ibv_wc wc[2];
+	struct ibv_send_wr wr[2], *bad = NULL;
+
+	(void)state;
+	pair_open(&p, IBV_QPT_RC);
+	mw = ibv_alloc_mw(p.pd, IBV_MW_TYPE_2);
+	assert_non_null(mw);
+	sge = sge_of(&p, 0, 8);
+	memset(p.memory, 'w', 8);
+	memset(wr, 0, sizeof(wr));
+	/* To ourselves goes what we have bound: through the other QP. */
+	wr[0] = (struct ibv_send_wr){.wr_id = 1,
+		.opcode = IBV_WR_BIND_MW,
+		.send_flags = IBV_SEND_SIGNALED,
+		.bind_mw = {.mw = mw,
+			.rkey = ibv_inc_rkey(mw->rkey),
+			.bind_info = {.mr = p.mr,
+				.addr = (uintptr_t)p.memory + FAR,
+				.length = 64,
+				.mw_access_flags =
+					IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE}}};
+	assert_int_equal(ibv_post_send(p.qp[1], wr, &bad), 0);
+	wait_for(&p, 1, wc);
+	assert_int_equal(wc[0].opcode, IBV_WC_BIND_MW);
+	wr[0] = (struct ibv_send_wr){.wr_id = 2,
+		.next = &wr[1],
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.wr.rdma = {(uintptr_t)p.memory + FAR, ibv_inc_rkey(mw->rkey)}};
+	wr[1] = (struct ibv_send_wr){.wr_id = 3,
+		.opcode = IBV_WR_SEND_WITH_INV,
+		.send_flags = IBV_SEND_SIGNALED,
+		.invalidate_rkey = ibv_inc_rkey(mw->rkey)};
+	receive(&p, 0x20000, 64, 100);
+	assert_int_equal(ibv_post_send(p.qp[0], wr, &bad), 0);
+	wait_for(&p, 2, wc);
+	assert_memory_equal(p.memory + FAR, "wwwwwwww", 8);
+	for (int i = 0; i < 2; i++) {
+		if (wc[i].wr_id == 100) {
+			assert_int_equal(wc[i].wc_flags, IBV_WC_WITH_INV);
+			assert_int_equal(wc[i].invalidated_rkey, ibv_inc_rkey(mw->rkey));
+		}
+	}
+	assert_int_equal(ibv_dealloc_mw(mw), 0);
+	pair_close(&p);
+}
+
+/* Datagrams are posted some at a time; all of a list arrive, in order. */
+static void ud__long_lists(void **state)
+{
+	struct pair p;
+	struct ibv_sge sge[MANY];
+	struct ibv_send_wr wr[MANY], *bad = NULL;
+	struct ibv_wc wc[MANY + 1];
+	int next = 0;
+
+	(void)state;
+	pair_open(&p, IBV_QPT_UD);
+	for (int i = 0; i < MANY; i++) {
+		p.memory[i] = (uint8_t)(i + 1);
+		receive(&p, FAR + (size_t)i * 64, 64, (uint64_t)(100 + i));
+		sge[i] = sge_of(&p, (size_t)i, 1);
+		wr[i] = (struct ibv_send_wr){.wr_id = (uint64_t)i,
+			.next = i + 1 < MANY ? &wr[i + 1] : NULL,
+			.sg_list = &sge[i],
+			.num_sge = 1,
+			.opcode = IBV_WR_SEND,
+			.send_flags = i + 1 == MANY ? IBV_SEND_SIGNALED : 0,
+			.wr.ud = {p.ah, p.qp[1]->qp_num, PAIR_QKEY}};
+	}
+	assert_int_equal(ibv_post_send(p.qp[0], wr, &bad), 0);
+	wait_for(&p, MANY + 1, wc);
+	for (int i = 0; i <= MANY; i++) {
+		if (wc[i].wr_id < 100)
+			continue;
+		assert_int_equal(wc[i].wr_id, 100 + next);
+		assert_int_equal(wc[i].byte_len, 41);
+		assert_int_equal(wc[i].src_qp, p.qp[0]->qp_num);
+		assert_int_equal(wc[i].wc_flags & IBV_WC_GRH, IBV_WC_GRH);
+		assert_int_equal(p.memory[FAR + next * 64 + 40], next + 1);
+		next++;
+	}
+	assert_int_equal(next, MANY);
+	pair_close(&p);
+}
+
+static void srq__many_at_once(void **state)
+{
+	struct ibv_srq_init_attr init = {.attr = {.max_wr = 8, .max_sge = 2}};
+	struct ibv_recv_wr wr[65], *bad = NULL;
+	struct ibv_sge sge[5];
+	struct ibv_srq *srq;
+	struct pair p;
+	uint32_t room;
+
+	(void)state;
+	pair_open(&p, IBV_QPT_RC);
+	srq = ibv_create_srq(p.pd, &init);
+	assert_non_null(srq);
+	room = init.attr.max_wr;
+	assert_true(room < 64);
+	for (int i = 0; i < 5; i++)
+		sge[i] = sge_of(&p, 0, 8);
+	for (uint32_t i = 0; i < 65; i++)
+		wr[i] = (struct ibv_recv_wr){.wr_id = i,
+			.next = i < 64 ? &wr[i + 1] : NULL,
+			.sg_list = sge,
+			.num_sge = 1};
+	wr[2].num_sge = (int)init.attr.max_sge + 1;
+	assert_int_equal(ibv_post_srq_recv(srq, wr, &bad), EINVAL);
+	assert_ptr_equal(bad, &wr[2]);
+	wr[2].num_sge = 1;
+	assert_int_equal(ibv_post_srq_recv(srq, &wr[2], &bad), ENOMEM);
+	assert_ptr_equal(bad, &wr[room]);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+	pair_close(&p);
+}
+
+/* ---- what is refused ---- */
+
+static void refuses(struct pair *p, struct ibv_send_wr *wr, int err)
+{
+	struct ibv_send_wr *bad = NULL;
+
+	assert_int_equal(ibv_post_send(p->qp[0], wr, &bad), err);
+	assert_ptr_equal(bad, wr);
+}
+
+static void post__requests_that_cannot_be(void **state)
+{
+	static const int none[] = {
+		IBV_WR_TSO, IBV_WR_DRIVER1, 12, 13, 14, IBV_WR_ATOMIC_WRITE, 16, 1 << 20, -1};
+	struct pair p;
+	struct ibv_sge sge[64];
+	struct ibv_send_wr good, wr;
+
+	(void)state;
+	pair_open(&p, IBV_QPT_RC);
+	for (int i = 0; i < 64; i++)
+		sge[i] = sge_of(&p, 0, 1);
+	good = (struct ibv_send_wr){.sg_list = sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.wr.rdma = {(uintptr_t)p.memory + FAR, p.mr->rkey}};
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		wr = good;
+		wr.opcode = none[i];
+		refuses(&p, &wr, EINVAL);
+	}
+	wr = good;
+	wr.num_sge = (int)p.cap.max_send_sge + 1;
+	refuses(&p, &wr, EINVAL);
+	wr.num_sge = -1;
+	refuses(&p, &wr, EINVAL);
+	wr = good;
+	wr.send_flags = IBV_SEND_INLINE;
+	sge[0].length = p.cap.max_inline_data + 1;
+	refuses(&p, &wr, EINVAL);
+	nothing_more(&p);
+	pair_close(&p);
+}
+
+static void ud__requests_that_cannot_be(void **state)
+{
+	static const int none[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD,
+		IBV_WR_BIND_MW, IBV_WR_LOCAL_INV, IBV_WR_SEND_WITH_INV};
+	struct pair p;
+	struct ibv_send_wr good, wr;
+
+	(void)state;
+	pair_open(&p, IBV_QPT_UD);
+	good = (struct ibv_send_wr){
+		.opcode = IBV_WR_SEND, .wr.ud = {p.ah, p.qp[1]->qp_num, PAIR_QKEY}};
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		wr = good;
+		wr.opcode = none[i];
+		refuses(&p, &wr, EINVAL);
+	}
+	wr = good;
+	wr.wr.ud.ah = NULL;
+	refuses(&p, &wr, EINVAL);
+	pair_close(&p);
+}
+
+/* Those before the bad one are posted, wherever in the list it is: the connections' lists go
+ * through as they are, datagrams' in pieces. */
+static void post__the_bad_one_of_a_list(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < 2; kind++) {
+		struct pair p;
+		struct ibv_send_wr wr[MANY], *bad;
+		struct ibv_wc wc[MANY];
+
+		pair_open(&p, kind ? IBV_QPT_UD : IBV_QPT_RC);
+		for (int at = 0; at < MANY; at += 3) {
+			for (int i = 0; i < MANY; i++) {
+				wr[i] = (struct ibv_send_wr){.wr_id = (uint64_t)i,
+					.next = i + 1 < MANY ? &wr[i + 1] : NULL,
+					.opcode = i == at ? IBV_WR_TSO
+						  : kind  ? IBV_WR_SEND
+							  : IBV_WR_RDMA_WRITE,
+					.send_flags = IBV_SEND_SIGNALED};
+				if (kind) {
+					wr[i].wr.ud.ah = p.ah;
+					wr[i].wr.ud.remote_qpn = 0xfffffe; /* nobody */
+				} else {
+					wr[i].wr.rdma.remote_addr = (uintptr_t)p.memory;
+					wr[i].wr.rdma.rkey = p.mr->rkey;
+				}
+			}
+			bad = NULL;
+			assert_int_equal(ibv_post_send(p.qp[0], wr, &bad), EINVAL);
+			assert_ptr_equal(bad, &wr[at]);
+			wait_for(&p, at, wc);
+			for (int i = 0; i < at; i++)
+				assert_int_equal(wc[i].wr_id, i);
+			nothing_more(&p);
+		}
+		pair_close(&p);
+	}
+}
+
+static void post__queue_full(void **state)
+{
+	struct pair p;
+	struct ibv_send_wr wr[200], *bad = NULL;
+	struct ibv_recv_wr recv[200], *bad_recv = NULL;
+
+	(void)state;
+	pair_open(&p, IBV_QPT_RC);
+	assert_true(p.cap.max_send_wr < 200 && p.cap.max_recv_wr < 200);
+	for (int i = 0; i < 200; i++) {
+		/* Unsignaled: none leaves the queue. */
+		wr[i] = (struct ibv_send_wr){.next = i < 199 ? &wr[i + 1] : NULL,
+			.opcode = IBV_WR_RDMA_WRITE,
+			.wr.rdma = {(uintptr_t)p.memory, p.mr->rkey}};
+		recv[i] = (struct ibv_recv_wr){.next = i < 199 ? &recv[i + 1] : NULL};
+	}
+	assert_int_equal(ibv_post_send(p.qp[0], wr, &bad), ENOMEM);
+	assert_ptr_equal(bad, &wr[p.cap.max_send_wr]);
+	assert_int_equal(ibv_post_recv(p.qp[0], recv, &bad_recv), ENOMEM);
+	assert_ptr_equal(bad_recv, &recv[p.cap.max_recv_wr]);
+	pair_close(&p);
+}
+
+static void post__states(void **state)
+{
+	struct pair p;
+	struct ibv_sge sge[16];
+	struct ibv_send_wr send = {.opcode = IBV_WR_RDMA_WRITE}, *bad;
+	struct ibv_recv_wr recv = {.num_sge = 0, .sg_list = sge}, *bad_recv = NULL;
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
+
+	(void)state;
+	pair_open(&p, IBV_QPT_RC);
+	recv.num_sge = (int)p.cap.max_recv_sge + 1;
+	assert_int_equal(ibv_post_recv(p.qp[0], &recv, &bad_recv), EINVAL);
+	assert_ptr_equal(bad_recv, &recv);
+	recv.num_sge = 0;
+	assert_int_equal(ibv_modify_qp(p.qp[0], &attr, IBV_QP_STATE), 0);
+	assert_int_equal(ibv_post_recv(p.qp[0], &recv, &bad_recv), EINVAL);
+	assert_int_equal(ibv_post_send(p.qp[0], &send, &bad), EINVAL);
+	attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_INIT, .port_num = 1};
+	assert_int_equal(
+		ibv_modify_qp(p.qp[0], &attr,
+			IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+		0);
+	assert_int_equal(ibv_post_recv(p.qp[0], &recv, &bad_recv), 0);
+	assert_int_equal(ibv_post_send(p.qp[0], &send, &bad), EINVAL);
+	pair_close(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(rc__every_operation),
+		TEST(rc__windows_in_a_list),
+		TEST(ud__long_lists),
+		TEST(srq__many_at_once),
+		TEST(post__requests_that_cannot_be),
+		TEST(ud__requests_that_cannot_be),
+		TEST(post__the_bad_one_of_a_list),
+		TEST(post__queue_full),
+		TEST(post__states),
+	};
+
+	fixture_eal();
+	return cmocka_run_group_tests_name("verbs_posts", tests, NULL, NULL);
+}
