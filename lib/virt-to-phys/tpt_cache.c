@@ -4,15 +4,43 @@
  * tpt_cache.h for who may touch what.
  */
 #include <errno.h>
+#include <sys/mman.h>
+#include <rte_common.h>
+#include <rte_eal.h>
 #include <rte_malloc.h>
 #include <rte_pause.h>
 #include "base/assert.h"
 #include "virt-to-phys/tpt_cache.h"
 
+enum { HUGE_BYTES = 2 << 20 };
+
+/* Zeroed; NULL: there is none. Keys come in no order: with small pages each look-up in a large
+ * cache would cost a page walk, too. */
+static void *memory_get(struct tpt_cache *c, const char *name, size_t bytes, int socket)
+{
+	uintptr_t at;
+
+	if (bytes < HUGE_BYTES || rte_eal_has_hugepages()) {
+		c->memory = rte_zmalloc_socket(name, bytes, 128, socket);
+		return c->memory;
+	}
+	c->mapped_bytes = bytes + HUGE_BYTES;
+	c->memory = mmap(NULL, c->mapped_bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (c->memory == MAP_FAILED) {
+		*c = (struct tpt_cache){0};
+		return NULL;
+	}
+	at = RTE_ALIGN((uintptr_t)c->memory, (uintptr_t)HUGE_BYTES);
+	madvise((void *)at, bytes, MADV_HUGEPAGE); /* a wish */
+	return (void *)at;
+}
+
 int tpt_cache_create(struct tpt_cache *c, const char *name, uint32_t lines, uint8_t words,
 	const struct tpt_table *table, int socket)
 {
 	uint32_t sets = lines < TPT_WAYS ? 1 : lines / TPT_WAYS;
+	size_t line_bytes;
 
 	*c = (struct tpt_cache){
 		.set_mask = sets - 1,
@@ -21,18 +49,20 @@ int tpt_cache_create(struct tpt_cache *c, const char *name, uint32_t lines, uint
 		.log_group = (uint8_t)(__builtin_ctz(words * 8u) - table->log_entry),
 		.table = table,
 	};
-	c->sets = rte_zmalloc_socket(name, (size_t)sets * sizeof(*c->sets), 64, socket);
-	c->lines = rte_zmalloc_socket(name, (size_t)sets * TPT_WAYS * words * 8, 128, socket);
-	if (c->sets && c->lines)
-		return 0;
-	tpt_cache_destroy(c);
-	return -ENOMEM;
+	line_bytes = (size_t)sets * TPT_WAYS * words * 8;
+	c->lines = memory_get(c, name, line_bytes + (size_t)sets * sizeof(*c->sets), socket);
+	if (!c->lines)
+		return -ENOMEM;
+	c->sets = (struct tpt_set *)((uint8_t *)c->lines + line_bytes);
+	return 0;
 }
 
 void tpt_cache_destroy(struct tpt_cache *c)
 {
-	rte_free(c->sets);
-	rte_free(c->lines);
+	if (c->mapped_bytes)
+		munmap(c->memory, c->mapped_bytes);
+	else
+		rte_free(c->memory);
 	*c = (struct tpt_cache){0};
 }
 

@@ -305,6 +305,24 @@ static void write_back__to_a_page_that_is_gone_is_none(void **state)
 		"mtt_" #test, test, setup, teardown, &mtt                                          \
 	}
 
+/* Memory of its own: as it is made, used and given back. */
+static void large__is_empty_and_works(void **state)
+{
+	const struct kind *k = *state;
+	const uint32_t lines = 1 << 17;
+
+	tpt_cache_destroy(&f.cache);
+	assert_int_equal(
+		tpt_cache_create(&f.cache, "t", lines, k->words, &f.table, SOCKET_ID_ANY), 0);
+	assert_true(f.cache.mapped_bytes > (size_t)lines * k->words * 8);
+	for (uint32_t line = 1; line < lines; line = line * 2 + 1)
+		assert_not_cached(line);
+	refill(3);
+	assert_cached(3, 1003);
+	write_line(LINES - 1, 7);
+	assert_cached(LINES - 1, 7);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -321,6 +339,7 @@ int main(void)
 		BOTH(one_line__is_its_own_victim),
 		BOTH(drop__what_is_unmapped_is_gone),
 		BOTH(write_back__to_a_page_that_is_gone_is_none),
+		BOTH(large__is_empty_and_works),
 	};
 
 	return cmocka_run_group_tests_name("tpt_cache", tests, unit_eal, NULL);

@@ -47,6 +47,8 @@ struct tpt_cache {
 	uint8_t words;	   /* of 8 bytes in a line */
 	uint8_t log_group; /* entries in a line */
 	const struct tpt_table *table;
+	void *memory;	     /* that sets and lines lie in */
+	size_t mapped_bytes; /* 0: it is EAL's */
 };
 
 enum tpt_result {
@@ -65,7 +67,8 @@ struct tpt_hold {
 	int way; /* where the line is; -1: miss */
 };
 
-/* An empty cache of `lines` (a power of two) in front of the table. 0 or -ENOMEM. */
+/* An empty cache of `lines` (a power of two) in front of the table. A large one lies in memory that
+ * the kernel may give in huge pages, if EAL has none. 0 or -ENOMEM. */
 int tpt_cache_create(struct tpt_cache *c, const char *name, uint32_t lines, uint8_t words,
 	const struct tpt_table *table, int socket);
 void tpt_cache_destroy(struct tpt_cache *c);
