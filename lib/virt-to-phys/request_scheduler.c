@@ -238,38 +238,12 @@ static bool take_result(struct v2p_port *port, struct v2p_slot *s, bool same, ui
 	return true;
 }
 
-enum v2p_state v2p_request_slow(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
-	uint32_t qpn, uint32_t key, uint64_t va, uint64_t length, uint32_t access, uint8_t **addr,
-	uint64_t *run)
+/* The request and the entry that it has found are in its channel's place. */
+static enum v2p_state answer(
+	struct v2p_port *port, enum v2p_channel channel, uint8_t **addr, uint64_t *run)
 {
 	struct v2p_slot *s = &port->slot[channel];
-	enum v2p_state r;
 
-	if (s->state == V2P_SLOT_DONE &&
-		take_result(
-			port, s, same_request(s, pd, qpn, key, va, length, access), addr, run, &r))
-		return r;
-	if (s->state != V2P_SLOT_IDLE)
-		return V2P_PENDING;
-	*s = (struct v2p_slot){.pd = pd,
-		.qpn = qpn,
-		.key = key,
-		.access = access,
-		.va = va,
-		.length = length,
-		.generation = generation(port->v2p)};
-	MACHINE_STEP(mpt_ctl_machine, MPT_CTL_IDLE, MPT_CTL_LOOKUP);
-	r = mpt_try(port, key, s->entry, !port->pend_misses);
-	if (r == V2P_PENDING) {
-		MACHINE_STEP(mpt_ctl_machine, MPT_CTL_LOOKUP, MPT_CTL_MISS_PROC);
-		MACHINE_STEP(mpt_ctl_machine, MPT_CTL_MISS_PROC, MPT_CTL_IDLE);
-		s->state = V2P_SLOT_MPT;
-		return pend(port, channel);
-	}
-	MACHINE_STEP(mpt_ctl_machine, MPT_CTL_LOOKUP, MPT_CTL_HIT_PROC);
-	MACHINE_STEP(mpt_ctl_machine, MPT_CTL_HIT_PROC, MPT_CTL_IDLE);
-	if (r != V2P_SUCCESS)
-		return r;
 	match(port, channel);
 	if (s->state == V2P_SLOT_MTT) {
 		struct mtt_queue *q = queue_of(port, channel);
@@ -281,4 +255,65 @@ enum v2p_state v2p_request_slow(struct v2p_port *port, enum v2p_channel channel,
 	*addr = s->addr;
 	*run = s->run;
 	return s->result;
+}
+
+/* The entry says all there is to say: most requests that take the long way are a miss of such. */
+static inline bool is_plain(const union mpt_line *m)
+{
+	return !(m->entry.flags & (MPT_PAGES | MPT_CHANGES));
+}
+
+static enum v2p_state lookup(struct v2p_port *port, uint32_t key, union mpt_line *m)
+{
+	enum v2p_state r;
+
+	MACHINE_STEP(mpt_ctl_machine, MPT_CTL_IDLE, MPT_CTL_LOOKUP);
+	r = mpt_try(port, key, m->words, !port->pend_misses);
+	if (r == V2P_PENDING) {
+		MACHINE_STEP(mpt_ctl_machine, MPT_CTL_LOOKUP, MPT_CTL_MISS_PROC);
+		MACHINE_STEP(mpt_ctl_machine, MPT_CTL_MISS_PROC, MPT_CTL_IDLE);
+	} else {
+		MACHINE_STEP(mpt_ctl_machine, MPT_CTL_LOOKUP, MPT_CTL_HIT_PROC);
+		MACHINE_STEP(mpt_ctl_machine, MPT_CTL_HIT_PROC, MPT_CTL_IDLE);
+	}
+	return r;
+}
+
+enum v2p_state v2p_request_slow(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
+	uint32_t qpn, uint32_t key, uint64_t va, uint64_t length, uint32_t access, uint8_t **addr,
+	uint64_t *run)
+{
+	struct v2p_slot *s = &port->slot[channel];
+	uint32_t seen = generation(port->v2p);
+	union mpt_line m;
+	uint64_t offset;
+	enum v2p_state r;
+
+	if (s->state == V2P_SLOT_DONE &&
+		take_result(
+			port, s, same_request(s, pd, qpn, key, va, length, access), addr, run, &r))
+		return r;
+	if (s->state != V2P_SLOT_IDLE)
+		return V2P_PENDING;
+	r = lookup(port, key, &m);
+	if (r == V2P_SUCCESS && is_plain(&m)) {
+		r = mpt_check(m.words, pd, key, va, length, access, &offset);
+		*addr = r == V2P_SUCCESS ? m.entry.phys + offset : NULL;
+		return r;
+	}
+	if (r != V2P_SUCCESS && r != V2P_PENDING)
+		return r;
+	*s = (struct v2p_slot){.pd = pd,
+		.qpn = qpn,
+		.key = key,
+		.access = access,
+		.va = va,
+		.length = length,
+		.generation = seen};
+	if (r == V2P_PENDING) {
+		s->state = V2P_SLOT_MPT;
+		return pend(port, channel);
+	}
+	memcpy(s->entry, m.words, sizeof(s->entry));
+	return answer(port, channel, addr, run);
 }
