@@ -28,7 +28,6 @@ static const struct verbs_context extended = {
 	.query_port = shca_query_port,
 	.query_device_ex = shca_query_device_ex,
 	.query_rt_values = shca_query_rt_values,
-	.alloc_null_mr = shca_alloc_null_mr,
 	.alloc_parent_domain = shca_alloc_parent_domain,
 	.alloc_td = shca_alloc_td,
 	.dealloc_td = shca_dealloc_td,

@@ -142,9 +142,3 @@ VERBS_PUBLIC int ibv_dereg_mr(struct ibv_mr *ibv)
 	free(mr);
 	return 0;
 }
-
-struct ibv_mr *shca_alloc_null_mr(struct ibv_pd *pd)
-{
-	errno = EOPNOTSUPP;
-	return NULL;
-}

@@ -327,6 +327,56 @@ static void channel__in_use(void **state)
 	assert_int_equal(ibv_destroy_comp_channel(channel), 0);
 }
 
+static struct ibv_async_event next_event(void)
+{
+	struct pollfd fd = {.fd = ctx->async_fd, .events = POLLIN};
+	struct ibv_async_event event;
+
+	assert_int_equal(poll(&fd, 1, 5000), 1);
+	assert_int_equal(ibv_get_async_event(ctx, &event), 0);
+	return event;
+}
+
+/* Each names the program's own object, which goes once it is acknowledged. */
+static void events__of_objects(void **state)
+{
+	struct ibv_srq_init_attr srq_attr = {.srq_context = memory, .attr = {4, 1, 0}};
+	struct ibv_srq_attr limit = {.srq_limit = 2};
+	struct ibv_srq *srq = ibv_create_srq(pd, &srq_attr);
+	struct ibv_cq *cq = ibv_create_cq(ctx, 16, NULL, NULL, 0);
+	struct ibv_qp_init_attr qp_attr = {.send_cq = cq,
+		.recv_cq = cq,
+		.srq = srq,
+		.cap = {.max_send_wr = 1, .max_send_sge = 1},
+		.qp_type = IBV_QPT_RC};
+	struct ibv_qp *qp = ibv_create_qp(pd, &qp_attr);
+	struct ibv_qp_attr to = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+	struct ibv_async_event event;
+
+	(void)state;
+	assert_non_null(srq);
+	assert_non_null(qp);
+	assert_int_equal(ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT), 0);
+	event = next_event();
+	assert_int_equal(event.event_type, IBV_EVENT_SRQ_LIMIT_REACHED);
+	assert_ptr_equal(event.element.srq, srq);
+	assert_ptr_equal(event.element.srq->srq_context, memory);
+	ibv_ack_async_event(&event);
+	assert_int_equal(
+		ibv_modify_qp(qp, &to,
+			IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+		0);
+	to.qp_state = IBV_QPS_ERR;
+	assert_int_equal(ibv_modify_qp(qp, &to, IBV_QP_STATE), 0);
+	event = next_event();
+	assert_int_equal(event.event_type, IBV_EVENT_QP_LAST_WQE_REACHED);
+	assert_ptr_equal(event.element.qp, qp);
+	ibv_ack_async_event(&event);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+}
+
 static void events__the_daemon_dies(void **state)
 {
 	struct pollfd fd = {.fd = ctx->async_fd, .events = POLLIN};
@@ -388,6 +438,7 @@ static void refused__as_a_driver_does(void **state)
 	(void)state;
 	FAILS(ibv_reg_dmabuf_mr(pd, 0, BYTES, 0, 0, ALL), EOPNOTSUPP);
 	FAILS(ibv_import_dm(ctx, 0), EOPNOTSUPP);
+	FAILS(ibv_alloc_null_mr(pd), EOPNOTSUPP);
 	FAILS(ibv_alloc_dm(ctx, &(struct ibv_alloc_dm_attr){.length = 1}), EOPNOTSUPP);
 	FAILS(ibv_open_xrcd(ctx, &(struct ibv_xrcd_init_attr){0}), EOPNOTSUPP);
 	assert_int_equal(ibv_advise_mr(pd, 0, 0, NULL, 0), EOPNOTSUPP);
@@ -410,6 +461,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(address__needs_a_global_route, start, stop),
 		cmocka_unit_test_setup_teardown(address__of_who_sent, start, stop),
 		cmocka_unit_test_setup_teardown(channel__in_use, start, stop),
+		cmocka_unit_test_setup_teardown(events__of_objects, start, stop),
 		cmocka_unit_test_setup_teardown(events__the_daemon_dies, start, stop),
 		cmocka_unit_test_setup_teardown(import__lives_beside_the_original, start, stop),
 		cmocka_unit_test_setup_teardown(import__of_nothing, start, stop),
