@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Memory of every kind that a program has, registered: data moves through it between two HCAs; as
+# root and as an ordinary user. What registration costs is printed; nothing depends on it.
+. "$(dirname "$0")/lib.sh"
+
+PROGRAM=$(program tests/system/memory) || exit 1
+ring_config >"$SCRATCH/ring.conf"
+daemon ring -c "$SCRATCH/ring.conf"
+daemon=$started
+
+# Three times the largest registration must be there: the program's, the copy, and some room.
+largest=1024
+[ "$(awk '/MemAvailable/ { print $2 }' /proc/meminfo)" -gt 4000000 ] || largest=64
+
+check 'every kind of memory' timeout 200 "$PROGRAM" "$SCRATCH/ring.sock" left right $largest
+sed 's/^/   /' "$SCRATCH/check.log"
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	cp "$PROGRAM" "$SCRATCH/memory"
+	cp "$BUILD"/lib/client/libsofthca.so.0 "$SCRATCH"
+	chmod a+rx "$SCRATCH" "$SCRATCH/memory" "$SCRATCH/libsofthca.so.0"
+	check 'every kind of memory, as an ordinary user' timeout 200 \
+		setpriv --reuid 65534 --regid 65534 --clear-groups \
+		env LD_LIBRARY_PATH="$SCRATCH" "$SCRATCH/memory" "$SCRATCH/ring.sock" left right 16
+	sed 's/^/   /' "$SCRATCH/check.log"
+fi
+check 'the daemon lives' kill -0 "$daemon"
+check 'the daemon ends cleanly' stop "$daemon"
+finish

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A program that registers whatever memory it has, between two HCAs of a daemon: heap, stack,
+ * .data, constants, mmap(), shared memory. Data goes out of it and into it, before and after a
+ * fork. Prints what registration costs. Exit code 0: all of it was right.
+ *
+ * usage: memory SOCKET LEFT RIGHT [MEBIBYTES]     the largest registration, 1024
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "softhca/softhca.h"
+
+enum { BYTES = 300000, ALL = 0xf };
+
+struct side {
+	struct softhca_context *ctx;
+	struct softhca_pd *pd;
+	struct softhca_cq *cq;
+	struct softhca_qp *qp;
+};
+
+static uint8_t data[BYTES] = {1};
+static const uint8_t constant[BYTES] = {[0] = 9, [BYTES - 1] = 8};
+
+#define NEED(what)                                                                                 \
+	do {                                                                                       \
+		if (!(what)) {                                                                     \
+			fprintf(stderr, "%s:%d: %s: %m\n", __FILE__, __LINE__, #what);             \
+			exit(1);                                                                   \
+		}                                                                                  \
+	} while (0)
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void open_side(struct side *s, const char *socket, const char *device)
+{
+	struct softhca_qp_init_attr init = {.type = SOFTHCA_QP_RC,
+		.cap = {.max_send_wr = 16,
+			.max_recv_wr = 16,
+			.max_send_sge = 1,
+			.max_recv_sge = 1}};
+
+	NEED(s->ctx = softhca_open(socket, device));
+	NEED(s->pd = softhca_alloc_pd(s->ctx));
+	NEED(s->cq = softhca_create_cq(s->ctx, 64, NULL, NULL));
+	init.send_cq = init.recv_cq = s->cq;
+	NEED(s->qp = softhca_create_qp(s->pd, &init));
+}
+
+static void join(struct side side[2])
+{
+	struct softhca_endpoint end[2];
+
+	for (int i = 0; i < 2; i++)
+		NEED(softhca_local_endpoint(side[i].qp, 0, &end[i]) == 0);
+	for (int i = 0; i < 2; i++)
+		NEED(softhca_connect_qp(side[i].qp, &end[i], &end[!i], NULL) == 0);
+}
+
+/* One request of the left side; waits for it. */
+static void move(struct side *left, enum softhca_wr_opcode opcode, const struct softhca_mr *local,
+	const struct softhca_mr *remote)
+{
+	struct softhca_sge sge = {.addr = (uintptr_t)local->addr,
+		.length = (uint32_t)local->length,
+		.lkey = local->lkey};
+	struct softhca_send_wr wr = {.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = opcode,
+		.send_flags = SOFTHCA_SEND_SIGNALED,
+		.wr.rdma = {(uintptr_t)remote->addr, remote->rkey}};
+	double end = now() + 30;
+	struct softhca_wc wc;
+	int n = 0;
+
+	NEED(softhca_post_send(left->qp, &wr, NULL) == 0);
+	while (n == 0 && now() < end)
+		n = softhca_poll_cq(left->cq, 1, &wc);
+	NEED(n == 1);
+	if (wc.status)
+		fprintf(stderr, "%s\n", softhca_wc_status_str(wc.status));
+	NEED(wc.status == SOFTHCA_WC_SUCCESS);
+}
+
+static void fill(uint8_t *at, size_t bytes, unsigned int seed)
+{
+	for (size_t i = 0; i < bytes; i++)
+		at[i] = (uint8_t)(i * 5 + (i >> 9) + seed);
+}
+
+/* The left side's memory out to the right side's heap, and back into it. */
+static void try(struct side side[2], const char *name, uint8_t *at, bool writable)
+{
+	uint8_t *heap = malloc(BYTES);
+	struct softhca_mr *there, *here;
+
+	NEED(heap);
+	memset(heap, 0, BYTES);
+	NEED(there = softhca_reg_mr(side[1].pd, heap, BYTES, ALL));
+	if (writable)
+		fill(at, BYTES, 1);
+	NEED(here = softhca_reg_mr(side[0].pd, at, BYTES, writable ? ALL : 0));
+	move(&side[0], SOFTHCA_WR_RDMA_WRITE, here, there);
+	NEED(memcmp(heap, at, BYTES) == 0);
+	if (writable) {
+		fill(heap, BYTES, 7);
+		move(&side[0], SOFTHCA_WR_RDMA_READ, here, there);
+		NEED(memcmp(heap, at, BYTES) == 0);
+	}
+	NEED(softhca_dereg_mr(here) == 0);
+	NEED(softhca_dereg_mr(there) == 0);
+	NEED(memcmp(heap, at, BYTES) == 0);
+	free(heap);
+	printf("%s: right\n", name);
+}
+
+static void each_kind(struct side side[2])
+{
+	const size_t bytes = (BYTES + 4095) & ~4095;
+	uint8_t stack[BYTES], *heap = malloc(BYTES);
+	uint8_t *map =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = memfd_create("shared", MFD_CLOEXEC);
+	uint8_t *shared;
+
+	NEED(ftruncate(fd, (off_t)bytes) == 0);
+	shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	NEED(heap && map != MAP_FAILED && shared != MAP_FAILED);
+	try(side, "heap", heap, true);
+	try(side, "stack", stack, true);
+	try(side, ".data", data, true);
+	try(side, "mmap", map, true);
+	try(side, "shared memory", shared, true);
+	try(side, "constants", (uint8_t *)(uintptr_t)constant, false);
+	munmap(map, bytes);
+	munmap(shared, bytes);
+	close(fd);
+	free(heap);
+}
+
+/* The child has its own; the parent's MRs work on. */
+static void over_a_fork(struct side side[2])
+{
+	uint8_t stack[4096], *heap = malloc(4096);
+	struct softhca_mr *a, *b;
+	pid_t child;
+	int status;
+
+	fill(stack, 4096, 1);
+	memset(heap, 0, 4096);
+	NEED(a = softhca_reg_mr(side[0].pd, stack, 4096, ALL));
+	NEED(b = softhca_reg_mr(side[1].pd, heap, 4096, ALL));
+	child = fork();
+	if (child == 0) {
+		memset(stack, 0xee, 4096);
+		memset(heap, 0xee, 4096);
+		_exit(0);
+	}
+	NEED(waitpid(child, &status, 0) == child && status == 0);
+	move(&side[0], SOFTHCA_WR_RDMA_WRITE, a, b);
+	NEED(memcmp(stack, heap, 4096) == 0);
+	fill(heap, 4096, 2);
+	move(&side[0], SOFTHCA_WR_RDMA_READ, a, b);
+	NEED(memcmp(stack, heap, 4096) == 0);
+	NEED(softhca_dereg_mr(a) == 0 && softhca_dereg_mr(b) == 0);
+	free(heap);
+	printf("over a fork: right\n");
+}
+
+static int by_size(const void *a, const void *b)
+{
+	return *(const double *)a < *(const double *)b ? -1 : 1;
+}
+
+/* Median of `rounds`. */
+static double cost(struct side *s, size_t bytes, int rounds)
+{
+	uint8_t *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	double in[100], out[100];
+
+	NEED(at != MAP_FAILED);
+	memset(at, 1, bytes);
+	for (int i = 0; i < rounds; i++) {
+		double begin = now();
+		struct softhca_mr *mr = softhca_reg_mr(s->pd, at, bytes, ALL);
+
+		in[i] = now() - begin;
+		NEED(mr);
+		begin = now();
+		NEED(softhca_dereg_mr(mr) == 0);
+		out[i] = now() - begin;
+	}
+	munmap(at, bytes);
+	qsort(in, (size_t)rounds, sizeof(in[0]), by_size);
+	qsort(out, (size_t)rounds, sizeof(out[0]), by_size);
+	printf("%zu KiB: registered in %.0f us (best %.0f), given back in %.0f us (best %.0f)\n",
+		bytes >> 10, in[rounds / 2] * 1e6, in[0] * 1e6, out[rounds / 2] * 1e6,
+		out[0] * 1e6);
+	return in[0];
+}
+
+int main(int argc, char **argv)
+{
+	size_t largest = (argc > 4 ? strtoul(argv[4], NULL, 10) : 1024) << 20;
+	struct side side[2];
+
+	if (argc < 4)
+		return 2;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (int i = 0; i < 2; i++)
+		open_side(&side[i], argv[1], argv[2 + i]);
+	join(side);
+	each_kind(side);
+	over_a_fork(side);
+	cost(&side[0], 4096, 99);
+	cost(&side[0], 1 << 20, 31);
+	cost(&side[0], largest, 3);
+	for (int i = 0; i < 2; i++)
+		softhca_close(side[i].ctx);
+	return 0;
+}
