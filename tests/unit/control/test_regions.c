@@ -234,6 +234,37 @@ static void memory__cut_under_the_queues(void **state)
 	assert_true(fixture_wait_clients(&f, 0));
 }
 
+/* Pieces of huge pages lie where they may lie; where there are none, it is refused. */
+static void huge__aligned_or_refused(void **state)
+{
+	const uint64_t huge = 2 << 20;
+	struct control_compose in = of(2 * huge, huge);
+	int fd = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB), rc;
+	uint32_t region;
+	struct raw r;
+
+	(void)state;
+	if (fd < 0 || ftruncate(fd, 2 * (off_t)huge))
+		skip();
+	raw_set_up(&r, f.path);
+	in.address = 5 * huge + PAGE;
+	in.log_page = 21;
+	assert_int_equal(compose(&r, &in, fd, NULL), -EINVAL);
+	in.address = 5 * huge;
+	in.bytes = PAGE;
+	assert_int_equal(compose(&r, &in, fd, NULL), -EINVAL);
+	in.bytes = huge;
+	rc = compose(&r, &in, fd, &region);
+	if (rc == 0) {
+		assert_int_equal(add(&r, region, huge, huge + PAGE, huge - PAGE, fd), -EINVAL);
+		assert_int_equal(reg(&r, region, 5, huge - 5, 0xf), 0);
+	} else {
+		assert_int_equal(rc, -ENOMEM);
+	}
+	close(fd);
+	close(r.fd);
+}
+
 static void limits__of_pieces(void **state)
 {
 	int fd = raw_memfd(PAGE, 0);
@@ -289,6 +320,7 @@ int main(void)
 		TEST(descriptors__that_are_no_memory),
 		TEST(read_only__takes_no_rights_to_write),
 		TEST(memory__cut_under_the_queues),
+		TEST(huge__aligned_or_refused),
 		cmocka_unit_test_prestate_setup_teardown(limits__of_pieces, start, stop, &f),
 	};
 

@@ -419,6 +419,43 @@ static void stack__grows_while_shared(void **state)
 	assert_true(deep(900) != 1);
 }
 
+/* Huge pages, where the system has some to give. Private ones become small ones. */
+static void huge__private_and_shared(void **state)
+{
+	const size_t huge = 2 << 20;
+	uint8_t *at = mmap(NULL, 2 * huge, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+	int fd = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB);
+	struct view v;
+
+	(void)state;
+	if (at == MAP_FAILED || fd < 0)
+		skip();
+	fill(at, 2 * huge, 1);
+	v = view_get(at + huge - 100, 50, true);
+	assert_true(is_shared(at) && !is_shared(at + huge));
+	at[huge - 99] = 33;
+	assert_memory_equal(v.at, at + huge - 100, 50);
+	view_put(&v);
+	fill(at, 2 * huge, 2);
+	v = view_get(at + huge - 100, 5000, true);
+	assert_memory_equal(v.at, at + huge - 100, 5000);
+	view_put(&v);
+	check(at, 2 * huge, 2);
+	munmap(at, 2 * huge);
+	assert_int_equal(ftruncate(fd, 2 * (off_t)huge), 0);
+	at = map(2 * huge, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
+	v = view_get(at + huge + 5000, 8192, true);
+	assert_int_equal(v.s->addr, at + huge);
+	assert_int_equal(v.s->bytes, huge);
+	assert_int_equal(v.s->log_page, 21);
+	at[huge + 5000] = 44;
+	assert_int_equal(v.at[0], 44);
+	view_put(&v);
+	munmap(at, 2 * huge);
+	close(fd);
+}
+
 static int with_text(void **state)
 {
 	(void)state;
@@ -438,7 +475,8 @@ static int with_text(void **state)
 		cmocka_unit_test(shared__passed_on), cmocka_unit_test(mixed__pieces_in_order),     \
 		cmocka_unit_test(gone__is_left_alone), cmocka_unit_test(locked__stays_locked),     \
 		cmocka_unit_test(stack__of_this_thread), cmocka_unit_test(stack__of_a_thread),     \
-		cmocka_unit_test(stack__grows_while_shared)
+		cmocka_unit_test(stack__grows_while_shared),                                       \
+		cmocka_unit_test(huge__private_and_shared)
 
 int main(void)
 {
