@@ -138,6 +138,49 @@ static FILE *stream_of(const char *shown, const char *mode, bool *live)
 DEFINE_FOPEN(fopen)
 DEFINE_FOPEN(fopen64)
 
+/* ---- reading ---- */
+
+SHOWN ssize_t read(int fd, void *to, size_t bytes)
+{
+	view_refresh(fd, VIEW_WHERE_IT_IS);
+	return NEXT(read)(fd, to, bytes);
+}
+
+ssize_t __read_chk(int fd, void *to, size_t bytes, size_t room);
+
+SHOWN ssize_t __read_chk(int fd, void *to, size_t bytes, size_t room)
+{
+	view_refresh(fd, VIEW_WHERE_IT_IS);
+	return NEXT(__read_chk)(fd, to, bytes, room);
+}
+
+#define DEFINE_PREAD(name, type)                                                                   \
+	SHOWN ssize_t name(int fd, void *to, size_t bytes, type offset)                            \
+	{                                                                                          \
+		view_refresh(fd, offset);                                                          \
+		return NEXT(name)(fd, to, bytes, offset);                                          \
+	}
+
+#define DEFINE_FSEEK(name, type)                                                                   \
+	SHOWN int name(FILE *f, type offset, int whence)                                           \
+	{                                                                                          \
+		if (offset == 0 && whence == SEEK_SET)                                             \
+			view_refresh(fileno(f), 0);                                                \
+		return NEXT(name)(f, offset, whence);                                              \
+	}
+
+DEFINE_PREAD(pread, off_t)
+DEFINE_PREAD(pread64, off64_t)
+DEFINE_FSEEK(fseek, long)
+DEFINE_FSEEK(fseeko, off_t)
+DEFINE_FSEEK(fseeko64, off64_t)
+
+SHOWN void rewind(FILE *f)
+{
+	view_refresh(fileno(f), 0);
+	NEXT(rewind)(f);
+}
+
 /* ---- all that only looks ---- */
 
 /* A function whose path is its first argument ... */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Live attributes: an empty file of the tree stands for a text that the daemon is asked for when it
- * is opened, as a kernel writes it when it is read. The program gets a memfd with it. Any thread.
+ * is opened, as a kernel writes it when it is read, and again when it is read from the
+ * beginning. The program gets a memfd with it. Any thread.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,7 +17,9 @@
 #include "softhca/softhca.h"
 #include "view.h"
 
-enum { NOT_LIVE = -2, TEXT_BYTES = 480 };
+#define NAME_PREFIX "softhca/"
+
+enum { NOT_LIVE = -2, TEXT_BYTES = 480, NAME_BYTES = 160, FDS_MARKED = 1024 };
 
 /* stat() as the kernel has it: ours would lead here again. */
 static bool is_empty_file(const char *path)
@@ -51,17 +55,84 @@ static bool attribute_of(const char *shown, char device[32], const char **name)
 	return true;
 }
 
-static int memory_with(const char *text, size_t bytes, int flags)
-{
-	int fd = memfd_create("sysfs", flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
+/* Descriptors that were live attributes when we opened them; the program may have closed them. */
+static uint64_t marks[FDS_MARKED / 64]; /* atomic */
 
+static void mark(int fd)
+{
+	if (fd < FDS_MARKED)
+		__atomic_fetch_or(&marks[fd / 64], 1ull << fd % 64, __ATOMIC_RELAXED);
+}
+
+/* It carries its name: whoever holds the descriptor can ask again. */
+static int memory_with(
+	const char *device, const char *name, const char *text, size_t bytes, int flags)
+{
+	char full[NAME_BYTES];
+	int fd;
+
+	snprintf(full, sizeof(full), NAME_PREFIX "%s/%s", device, name);
+	fd = memfd_create(full, flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
 	if (fd < 0)
 		return -1;
-	if (write(fd, text, bytes) == (ssize_t)bytes && lseek(fd, 0, SEEK_SET) == 0)
+	if (syscall(SYS_pwrite64, fd, text, bytes, 0l) == (ssize_t)bytes) {
+		mark(fd);
 		return fd;
+	}
 	close(fd);
 	errno = EIO;
 	return -1;
+}
+
+/* The attribute whose memory this is: device and name. False: it is something else by now. */
+static bool attribute_behind(int fd, char device[32], char name[NAME_BYTES])
+{
+	static const char before[] = "/memfd:" NAME_PREFIX, after[] = " (deleted)";
+	char link[32], path[NAME_BYTES + sizeof(before) + sizeof(after)], *slash;
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = syscall(SYS_readlink, link, path, sizeof(path) - 1);
+	path[n > 0 ? n : 0] = 0;
+	if (strncmp(path, before, sizeof(before) - 1) != 0 || n < (ssize_t)sizeof(after) ||
+		strcmp(path + n - (sizeof(after) - 1), after) != 0)
+		return false;
+	path[n - (sizeof(after) - 1)] = 0;
+	slash = strchr(path + sizeof(before) - 1, '/');
+	if (!slash || slash - (path + sizeof(before) - 1) >= 32)
+		return false;
+	*slash = 0;
+	strcpy(device, path + sizeof(before) - 1);
+	snprintf(name, NAME_BYTES, "%s", slash + 1);
+	return true;
+}
+
+static void ask_again(int fd)
+{
+	char device[32], name[NAME_BYTES], text[TEXT_BYTES];
+	int n;
+
+	if (!attribute_behind(fd, device, name)) {
+		__atomic_fetch_and(&marks[fd / 64], ~(1ull << fd % 64), __ATOMIC_RELAXED);
+		return;
+	}
+	n = softhca_read_attribute(NULL, device, name, text, sizeof(text));
+	if (n > 0 && syscall(SYS_pwrite64, fd, text, (size_t)n, 0l) == n)
+		syscall(SYS_ftruncate, fd, (long)n);
+}
+
+void view_refresh(int fd, long offset)
+{
+	int error = errno;
+
+	if (fd < 0 || fd >= FDS_MARKED ||
+		!(__atomic_load_n(&marks[fd / 64], __ATOMIC_RELAXED) & 1ull << fd % 64))
+		return;
+	if (offset == VIEW_WHERE_IT_IS)
+		offset = lseek(fd, 0, SEEK_CUR);
+	if (offset == 0)
+		ask_again(fd);
+	errno = error;
 }
 
 int view_open_live(const char *shown, int flags)
@@ -79,7 +150,7 @@ int view_open_live(const char *shown, int flags)
 	}
 	n = softhca_read_attribute(NULL, device, name, text, sizeof(text));
 	if (n >= 0)
-		return memory_with(text, n, flags);
+		return memory_with(device, name, text, n, flags);
 	errno = n == -ENOENT ? ENOENT : ENODEV;
 	return -1;
 }

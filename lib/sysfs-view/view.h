@@ -30,6 +30,14 @@ long view_back(char *text, long n);
  */
 int view_open_live(const char *shown, int flags);
 
+enum { VIEW_WHERE_IT_IS = -1 };
+
+/*
+ * The program is about to read fd at `offset` (or where it is): if that is the beginning of a live
+ * attribute its text becomes what it is now, as a kernel writes it anew. errno is kept.
+ */
+void view_refresh(int fd, long offset);
+
 /* The same of a descriptor, opened relative to another: gives back fd itself or what stands in for
  * it; fd is closed then. */
 int view_relive(int fd, int flags);

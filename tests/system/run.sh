@@ -58,6 +58,18 @@ check "packets are counted ($packets)" test $packets -ge 1000
 check 'data are counted in words of 4 bytes' test \
 	"$(counter counters/port_rcv_data)" -ge $((1000 * 4096 / 4))
 check 'our own counters' test "$(counter hw_counters/requests)" -ge 1000
+# A reader that keeps the file open sees it change: 0 at first, then more.
+reread() {
+	run python3 -c '
+import os, subprocess, sys
+fd = os.open("/sys/class/infiniband/own/ports/1/counters/port_xmit_packets", os.O_RDONLY)
+before = int(os.read(fd, 99))
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+os.lseek(fd, 0, os.SEEK_SET)
+sys.exit(int(os.read(fd, 99)) < before + 100)
+' "$PERF" write_bw -s 4096 -n 100 --socket "$SOCKET" --pair own,own
+}
+check 'a counter that is kept open' reread
 check 'no errors' test "$(counter counters/port_rcv_errors)" = 0
 
 check 'the daemon ends cleanly' stop "$daemon"

@@ -65,6 +65,33 @@ static void look_opening(void)
 	close(dir);
 }
 
+/* What was read, closed or not, is read anew from the beginning. */
+static void look_again(void)
+{
+	char got[32];
+	int fd = open(state, O_RDONLY), other;
+	FILE *f = fopen(state, "r");
+
+	for (int i = 0; i < 2; i++) {
+		expect("read again", read(fd, got, sizeof(got)) == 10 && read(fd, got, 1) == 0);
+		expect("lseek", lseek(fd, 0, SEEK_SET) == 0);
+		expect("pread", pread(fd, got, sizeof(got), 0) == 10);
+		expect("stream again", f && fgets(got, sizeof(got), f) && got[0] == '4');
+		if (f && i)
+			rewind(f);
+		else if (f)
+			expect("fseek", fseek(f, 0, SEEK_SET) == 0);
+	}
+	if (f)
+		fclose(f);
+	/* Another file under the number of a live attribute is left alone. */
+	close(fd);
+	other = open("/dev/zero", O_RDONLY);
+	expect("another file", other == fd && lseek(other, 0, SEEK_SET) == 0 &&
+				       pread(other, got, sizeof(got), 0) == sizeof(got) && !got[0]);
+	close(other);
+}
+
 static void look_at_status(void)
 {
 	struct stat st;
@@ -143,6 +170,7 @@ int main(int argc, char **argv)
 	snprintf(state, sizeof(state), "%.3000s/ports/1/state", folder);
 	snprintf(version, sizeof(version), "%.3000s/board_id", folder);
 	look_opening();
+	look_again();
 	look_at_status();
 	look_around(argv[1]);
 	look_along_links(argv[1]);
