@@ -287,7 +287,7 @@ static void rc_read__answered_in_packets(void **state)
 	fx_assert_counter(read_response_packets, 3);
 }
 
-/* Another lcore holds what the READ needs: it goes on when that is over. */
+/* Another lcore holds what the READ needs: it goes on when that is over, each time. */
 static void rc_read__waits_for_virt_to_phys(void **state)
 {
 	struct tpt_hold hold;
@@ -296,14 +296,16 @@ static void rc_read__waits_for_virt_to_phys(void **state)
 	(void)state;
 	fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY,
 		.dma_len = FX_MEMORY_BYTES);
-	fx_poll(1);
-	made = fx_counter(COUNTER_read_response_packets);
-	assert_true(made && made < FX_MEMORY_BYTES / FX_MTU);
-	assert_true(tpt_take(&fx->v2p.mpt_cache, v2p_index(&fx->v2p, FX_KEY), NULL, &hold));
-	fx_poll(3);
-	assert_int_equal(fx_counter(COUNTER_read_response_packets), made);
-	assert_int_equal(fx_counter(COUNTER_v2p_pending), 1);
-	tpt_release(&hold);
+	for (unsigned n = 1; n <= 2; n++) {
+		fx_poll(1);
+		made = fx_counter(COUNTER_read_response_packets);
+		assert_true(made && made < FX_MEMORY_BYTES / FX_MTU);
+		assert_true(tpt_take(&fx->v2p.mpt_cache, v2p_index(&fx->v2p, FX_KEY), NULL, &hold));
+		fx_poll(3);
+		assert_int_equal(fx_counter(COUNTER_read_response_packets), made);
+		assert_int_equal(fx_counter(COUNTER_v2p_pending), n);
+		tpt_release(&hold);
+	}
 	fx_poll(20);
 	assert_int_equal(fx_counter(COUNTER_read_response_packets), FX_MEMORY_BYTES / FX_MTU);
 	assert_int_equal(fx->qp->state, QP_RTS);

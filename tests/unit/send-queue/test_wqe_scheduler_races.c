@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* RequesterTransControl consumes a request in the midst of WQEScheduler's poll: before any of its
- * atomic loads; by one thread, so that each order surely comes by. */
+ * atomic loads and stores; by one thread, so that each order surely comes by. */
 #include "../intruder.h"
 
-#define __atomic_load_n(...) (other_lcore(), __atomic_load_n(__VA_ARGS__))
+#define __atomic_load_n(...)  (other_lcore(), __atomic_load_n(__VA_ARGS__))
+#define __atomic_store_n(...) (other_lcore(), __atomic_store_n(__VA_ARGS__))
 #include "wqe_scheduler.c"
 #undef __atomic_load_n
+#undef __atomic_store_n
 #include "send_queue_fixture.h"
 
 static void consume(void)
