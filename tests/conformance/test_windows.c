@@ -231,6 +231,43 @@ static void window_2__invalidated_locally(void **state)
 	sim_destroy(s);
 }
 
+/* Three pages in another order than their addresses: what is written through a window over them
+ * goes to two of them. */
+static void window_2__over_pages(void **state)
+{
+	static struct ceu_write_mtt mtt;
+	struct sim *s = two(1);
+	struct sim_node *n = &s->node[0];
+	uint8_t *memory = (uint8_t *)RTE_ALIGN((uintptr_t)n->memory + OUT, 4096);
+	uint64_t start = RTE_ALIGN(n->va + AT, 4096), at = start + 2048 - n->va;
+	uint32_t key = window_2(s) | TAG(1);
+	const struct mpt_entry e = {.key = 0xab00f500,
+		.pd = sim_context(s, 0, 0)->pd,
+		.access = ACCESS_LOCAL_WRITE | ACCESS_MW_BIND,
+		.flags = MPT_PAGES,
+		.start = start,
+		.length = 3 * 4096,
+		.log_page = 12};
+	const struct wqe_bind u = {.key = key,
+		.lkey = e.key,
+		.access = ACCESS_REMOTE_WRITE,
+		.addr = start + 2048,
+		.length = 4096};
+
+	for (unsigned i = 0; i < 3; i++)
+		mtt.page[i] = (uintptr_t)memory + (i + 2) % 3 * 4096;
+	assert_int_equal(ceu_exec(n->ceu, CEU_WRITE_MTT, 3, &mtt, sizeof(mtt), NULL, 0), CEU_OK);
+	assert_int_equal(ceu_exec(n->ceu, CEU_SW2HW_MPT, v2p_index(&n->hca->v2p, e.key), &e,
+				 sizeof(e), NULL, 0),
+		CEU_OK);
+	expect_done(s, 0, USER_BIND_MW, post_bind(s, 0, &u));
+	peer_writes(s, 0, key, at, 4096, 0);
+	for (unsigned i = 0; i < 3 * 4096; i++)
+		assert_int_equal(memory[i], i < 2048 || i >= 2 * 4096 + 2048 ? 0x5a : 0);
+	peer_writes(s, 0, key, at + 2048, 2049, SYNDROME_REMOTE_ACCESS);
+	sim_destroy(s);
+}
+
 static void window_2__invalidated_by_the_peer(void **state)
 {
 	struct sim *s = two(1);
@@ -643,6 +680,7 @@ int main(void)
 		CONFORMANCE_TEST(window_2__through_its_queue_pair_alone),
 		CONFORMANCE_TEST(window_1__through_any_queue_pair_until_it_moves),
 		CONFORMANCE_TEST(window_2__invalidated_locally),
+		CONFORMANCE_TEST(window_2__over_pages),
 		CONFORMANCE_TEST(window_2__invalidated_by_the_peer),
 		CONFORMANCE_TEST(fast__registered_used_and_invalidated_in_order),
 		CONFORMANCE_TEST(local__completes_behind_what_is_outstanding),

@@ -102,6 +102,37 @@ static void limit__is_shared_with_mrs(void **state)
 	close(r.fd);
 }
 
+/* Keys for fast registrations until there are no MTT entries for one more. */
+static unsigned alloc_all(struct raw *r, uint32_t *key)
+{
+	unsigned n = 0;
+	int rc;
+
+	while ((rc = alloc_mr(r->fd, r->pd, 1 + n % WQE_REGISTER_PAGES, key)) == 0)
+		n++;
+	assert_int_equal(rc, -ENOSPC);
+	return n;
+}
+
+static void alloc_mr__pages_are_shared_out(void **state)
+{
+	uint32_t key, one;
+	struct raw r, other;
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	raw_set_up(&other, f.path);
+	assert_int_equal(alloc_mr(other.fd, other.pd, 1, &one), 0);
+	assert_int_equal(alloc_all(&r, &key), 384); /* three quarters */
+	assert_int_equal(alloc_all(&other, &key), 127);
+	assert_int_equal(raw_number(other.fd, CONTROL_DEREG_MR, one), 0);
+	assert_int_equal(alloc_all(&other, &key), 1);
+	close(r.fd);
+	assert_true(fixture_wait_clients(&f, 1));
+	assert_int_equal(alloc_all(&other, &key), 384 - 128); /* what the first had came back */
+	close(other.fd);
+}
+
 static int rereg(int fd, const struct control_rereg_mr *in, uint32_t *key)
 {
 	struct control_mr_reply out = {0};
@@ -174,6 +205,7 @@ int main(void)
 		TEST(mw__made_and_taken_back),
 		TEST(alloc_mr__made_and_taken_back),
 		TEST(limit__is_shared_with_mrs),
+		TEST(alloc_mr__pages_are_shared_out),
 		TEST(rereg__each_part_and_what_is_refused),
 	};
 
