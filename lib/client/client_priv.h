@@ -319,6 +319,12 @@ void memory_close(struct softhca_context *ctx);
 void cq_forget(struct softhca_cq *cq, const struct softhca_qp *qp);
 void cq_free(struct softhca_cq *cq);
 
+/* ---- orphans.c ---- */
+
+/* The daemon has gone and the CQ is empty: up to n of the requests that would have completed into
+ * it, as flushed; how many. No lock is held. */
+int flush_orphans(struct softhca_cq *cq, int n, struct softhca_wc *wc);
+
 /* ---- qp.c ---- */
 
 void qp_free(struct softhca_qp *qp);

@@ -283,7 +283,10 @@ int softhca_poll_cq(struct softhca_cq *cq, int n, struct softhca_wc *wc)
 	} else if (unlikely(++cq->idle >= IDLE_POLLS || ctx_dead(cq->node.ctx))) {
 		cq->idle = 0;
 		spin_unlock(&cq->lock);
-		return ctx_alive(cq->node.ctx) || n <= 0 ? 0 : -EIO;
+		if (ctx_alive(cq->node.ctx) || n <= 0)
+			return 0;
+		done = flush_orphans(cq, n, wc);
+		return done ? done : -EIO;
 	}
 	spin_unlock(&cq->lock);
 	return done;

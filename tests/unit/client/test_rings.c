@@ -646,6 +646,40 @@ static void poll__dead_daemon_is_noticed(void **state)
 	assert_int_equal(softhca_poll_cq(cq, 1, &wc), -EIO);
 }
 
+/* Of both queues, around their ends, as many as asked for; then there are no more. */
+static void poll__dead_daemon_flushes(void **state)
+{
+	struct softhca_send_wr send = {.opcode = SOFTHCA_WR_RDMA_WRITE};
+	struct softhca_recv_wr recv = {0};
+	struct softhca_wc wc[8];
+
+	(void)state;
+	ctx->nodes[NODE_QP] = &qp->node;
+	qp->send_cq = qp->recv_cq = cq;
+	qp->sq.head = qp->sq.tail = qp->rq.head = qp->rq.tail = ENTRIES - 1;
+	for (uint64_t i = 0; i < 3; i++) {
+		send.wr_id = i;
+		recv.wr_id = 100 + i;
+		assert_int_equal(softhca_post_send(qp, &send, NULL), 0);
+		assert_int_equal(softhca_post_recv(qp, &recv, NULL), 0);
+	}
+	close(far_end);
+	far_end = -1;
+	ctx->dead = 1;
+	assert_int_equal(softhca_poll_cq(cq, 0, wc), 0);
+	assert_int_equal(softhca_poll_cq(cq, 2, wc), 2);
+	assert_int_equal(softhca_poll_cq(cq, 6, wc + 2), 4);
+	assert_int_equal(softhca_poll_cq(cq, 1, wc + 6), -EIO);
+	for (uint64_t i = 0; i < 6; i++) {
+		assert_int_equal(wc[i].status, SOFTHCA_WC_WR_FLUSH_ERR);
+		assert_int_equal(wc[i].qp_num, NUMBER);
+		assert_int_equal(wc[i].opcode, i < 3 ? SOFTHCA_WC_SEND : SOFTHCA_WC_RECV);
+		assert_int_equal(wc[i].wr_id, i < 3 ? i : 97 + i);
+	}
+	assert_int_equal(softhca_qp_current_state(qp), SOFTHCA_QPS_ERR);
+	ctx->nodes[NODE_QP] = NULL;
+}
+
 static void arm__each_time_another_value(void **state)
 {
 	(void)state;
@@ -714,6 +748,7 @@ int main(void)
 		TEST(srq__tags_of_forgotten_completions_come_back),
 		TEST(memory__freed_beside_another_piece),
 		TEST(poll__dead_daemon_is_noticed),
+		TEST(poll__dead_daemon_flushes),
 		TEST(arm__each_time_another_value),
 		cmocka_unit_test(words__for_every_number),
 	};

@@ -488,6 +488,43 @@ static void daemon__dies(void **state)
 	pair_close(&p);
 }
 
+/* What was posted completes as flushed, once, each queue in its order, SRQs not at all. */
+static void daemon__dies_with_work_to_do(void **state)
+{
+	struct pair p;
+	struct softhca_wc wc[16];
+	struct softhca_sge sge;
+	double end = seconds() + 10;
+	int receives = 0;
+
+	(void)state;
+	pair_open(&p, SOFTHCA_QP_RC);
+	sge = sge_of(&p, 0, 64);
+	for (uint64_t i = 0; i < 5; i++) {
+		struct softhca_recv_wr recv = {.wr_id = 100 + i, .sg_list = &sge, .num_sge = 1};
+
+		assert_int_equal(softhca_post_recv(p.qp[0], &recv, NULL), 0);
+	}
+	fixture_kill_control(&f);
+	while (seconds() < end) {
+		int n = softhca_poll_cq(p.cq, 3, wc);
+
+		if (n < 0)
+			break;
+		for (int i = 0; i < n; i++) {
+			assert_int_equal(wc[i].status, SOFTHCA_WC_WR_FLUSH_ERR);
+			assert_int_equal(wc[i].qp_num, softhca_qp_number(p.qp[0]));
+			assert_int_equal(wc[i].opcode, SOFTHCA_WC_RECV);
+			assert_int_equal(wc[i].wr_id, 100 + receives++);
+		}
+	}
+	assert_int_equal(receives, 5);
+	assert_int_equal(softhca_qp_current_state(p.qp[0]), SOFTHCA_QPS_ERR);
+	assert_int_equal(softhca_qp_current_state(p.qp[1]), SOFTHCA_QPS_RTS);
+	assert_int_equal(softhca_poll_cq(p.cq, 3, wc), -EIO);
+	pair_close(&p);
+}
+
 /* In a process of its own: posts without end, half of it to a key that does not exist, and never
  * polls. */
 static void child_main(void)
@@ -560,6 +597,7 @@ int main(void)
 		TEST(connect__nobody_there),
 		TEST(client__killed_while_posting),
 		TEST(daemon__dies),
+		TEST(daemon__dies_with_work_to_do),
 	};
 
 	fixture_eal();

@@ -308,7 +308,8 @@ struct softhca_wc {
 /*
  * Takes up to n completions, oldest first. Never blocks. Returns how many; -EIO: none waits and the
  * daemon has gone, none will come (noticed after some ten thousand empty polls, or at once if a
- * call noticed before).
+ * call noticed before). What was posted to queue pairs and not done by then completes first, as
+ * WC_WR_FLUSH_ERR, unsignaled requests, too.
  */
 SOFTHCA_API int softhca_poll_cq(struct softhca_cq *cq, int n, struct softhca_wc *wc);
 
