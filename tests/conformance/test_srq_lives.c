@@ -57,17 +57,30 @@ struct lives {
 	unsigned connections, completed;
 };
 
-static void bad(struct lives *l, int node, unsigned qp, const char *what, uint32_t number)
+static void print_qp(struct lives *l, int node, unsigned qp)
 {
 	const struct qp *q = sim_context(l->s, node, qp);
+	const struct flow *f = &l->flow[node][qp];
 
-	if (q)
-		fprintf(stderr,
-			"next PSN %#x, unacked %#x, expected %#x, timers %u %u, parked %u, rnr %u, "
-			"state %u; SRQ %u open\n",
-			q->rtc.next_psn, q->rrc.unacked_psn, q->ee.expected_psn, q->tc.armed[0],
-			q->tc.armed[1], q->rtc.parked, q->rrc.rnr_waiting, q->state,
-			l->stock[!node].posted - l->stock[!node].back);
+	if (!q)
+		return;
+	fprintf(stderr,
+		"node %d, QP %u%s: state %u, %u of %u sends, next PSN %#x, unacked %#x, expected "
+		"%#x, timers %u %u, parked %u, rnr %u, open message %u, held %u\n",
+		node, qp, l->touched[qp] ? " (touched)" : "", q->state, f->done, f->posted,
+		q->rtc.next_psn, q->rrc.unacked_psn, q->ee.expected_psn, q->tc.armed[0],
+		q->tc.armed[1], q->rtc.parked, q->rrc.rnr_waiting, q->ee.message,
+		q->rwm.fetched - q->rwm.consumed);
+}
+
+static void bad(struct lives *l, int node, unsigned qp, const char *what, uint32_t number)
+{
+	for (int n = 0; n < 2; n++) {
+		for (unsigned k = 0; k < QPS; k++)
+			print_qp(l, n, k);
+		fprintf(stderr, "node %d: SRQ: depth %u, %u posted, %u back\n", n,
+			l->stock[n].depth, l->stock[n].posted, l->stock[n].back);
+	}
 	fail_msg("SOFTHCA_SEEDS=%lu,1: node %d, QP %u: %s (%u)", (unsigned long)l->seed, node, qp,
 		what, number);
 }
@@ -306,6 +319,10 @@ static void finish(struct lives *l)
 	uint64_t limit = s->now_ns + LIMIT_NS;
 	bool due = true;
 
+	/* One whose peer has gone in the midst of a message holds what others may wait for. */
+	for (unsigned k = 0; k < QPS; k++)
+		for (int node = 0; node < 2 && l->touched[k]; node++)
+			to_err(l, node, k);
 	for (;;) {
 		poll_all(l, QPS);
 		fill(l, 0);
