@@ -95,7 +95,7 @@ static void child__has_its_own(void **state)
 	free(heap);
 }
 
-static volatile bool stop;
+static _Atomic bool stop;
 
 /* The daemon: writes into registered memory whatever its owner does. */
 static void *daemon_writes(void *arg)

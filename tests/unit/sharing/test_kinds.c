@@ -114,7 +114,8 @@ static void heap__realloc_free_trim_calloc(void **state)
 	again = realloc(big, 8 << 20);
 	check(again, 1 << 20, 2);
 	fill(again, 8 << 20, 4);
-	check(v.at, 1 << 20, 4);
+	if (is_shared(again)) /* an allocator may copy instead */
+		check(v.at, 1 << 20, 4);
 	view_put(&v);
 	assert_false(is_shared(again));
 	assert_false(is_shared(again + (4 << 20)));
@@ -345,25 +346,34 @@ static void gone__is_left_alone(void **state)
 	munmap(elsewhere, PAGE);
 }
 
-static void locked__stays_locked(void **state)
+static unsigned long kilobytes_locked(void)
 {
-	uint8_t *at = map(4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	FILE *file = fopen("/proc/self/status", "re");
 	unsigned long kilobytes = 0;
 	char text[128];
-	struct view v;
-	FILE *file;
 
-	(void)state;
-	if (mlock(at, 4 * PAGE))
-		skip();
-	v = view_get(at, 4 * PAGE, true);
-	file = fopen("/proc/self/status", "re");
 	while (file && fgets(text, sizeof(text), file))
 		if (sscanf(text, "VmLck: %lu", &kilobytes) == 1)
 			break;
-	fclose(file);
-	assert_int_equal(kilobytes, 16);
+	if (file)
+		fclose(file);
+	return kilobytes;
+}
+
+static void locked__stays_locked(void **state)
+{
+	uint8_t *at = map(4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	unsigned long before;
+	struct view v;
+
+	(void)state;
+	if (mlock(at, 4 * PAGE) || !kilobytes_locked())
+		skip(); /* not allowed, or a sanitizer's mlock() */
+	before = kilobytes_locked();
+	v = view_get(at, 4 * PAGE, true);
+	assert_int_equal(kilobytes_locked(), before);
 	view_put(&v);
+	assert_int_equal(kilobytes_locked(), before);
 	munmap(at, 4 * PAGE);
 }
 

@@ -12,7 +12,7 @@
 enum { PAGES = 64, ROUNDS = 200, STORERS = 2, WORDS = PAGES * PAGE / 8 };
 
 static uint64_t *memory;
-static volatile bool stop;
+static _Atomic bool stop;
 static uint64_t stores, reads, born;
 
 /* Each has its own words; each word counts its owner's turns. */

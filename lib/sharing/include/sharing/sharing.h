@@ -23,6 +23,9 @@
  *    moved them; what the program has unmapped or mapped anew is left alone.
  *  - while shared: MADV_DONTNEED does not zero; madvise flags and memory policies are lost; mlock
  *    is done again.
+ *  - private huge pages (MAP_HUGETLB) become ordinary ones, and stay so; shared ones stay.
+ *  - pages that the kernel or another driver has pinned (O_DIRECT, io_uring buffers, another RDMA
+ *    device) stay with it: what it writes there later is not seen.
  *  - fork(): the child has its own copy of everything, made at the time of the fork (see below).
  *
  * fork(). A child must not share memory with its parent that the program takes for private; and
