@@ -5,6 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/verbs/pairs.sh"
 need_command ib_write_bw
+need_command ibv_devinfo
 
 every_program() {
 	local kind
