@@ -101,13 +101,16 @@ static int teardown(void **state)
 
 static int write_mpt(uint32_t key, uint32_t flags)
 {
-	const struct mpt_entry m = {.key = key,
+	static uint8_t memory[8192];
+	struct mpt_entry m = {.key = key,
 		.pd = PD,
 		.access = 0xf,
 		.flags = flags,
-		.length = 8192,
+		.length = sizeof(memory),
 		.log_page = 12};
 
+	if (!(flags & MPT_PAGES))
+		m.phys = memory;
 	return v2p_write_mpt(&f.v2p, &m);
 }
 
