@@ -311,6 +311,37 @@ static void change_over(struct softhca_cq *cq, struct cqe *to, uint32_t mask)
 	spin_unlock(&cq->lock);
 }
 
+/* Signaled requests of one send queue that were posted and whose completion was not polled. */
+static uint32_t signaled(struct work_queue *sq)
+{
+	uint32_t n = 0;
+
+	spin_lock(&sq->lock);
+	for (uint32_t i = __atomic_load_n(&sq->tail, __ATOMIC_ACQUIRE); i != sq->head; i++) {
+		const struct wqe_next *next =
+			(const struct wqe_next *)(sq->buffer +
+						  ((size_t)(i & sq->mask) << sq->shift));
+
+		n += (next->flags & WQE_SIGNALED) != 0;
+	}
+	spin_unlock(&sq->lock);
+	return n;
+}
+
+/* Completions that lie in the CQ, or will, of what was sent. context.lock is held. */
+static uint32_t owed(const struct softhca_cq *cq)
+{
+	uint32_t n = 0;
+
+	for (struct node *at = cq->node.ctx->nodes[NODE_QP]; at; at = at->next) {
+		struct softhca_qp *qp = (struct softhca_qp *)at;
+
+		if (qp->send_cq == cq)
+			n += signaled(&qp->sq);
+	}
+	return n;
+}
+
 /* context.lock is held. */
 static int cq_resize(struct softhca_cq *cq, uint32_t entries)
 {
@@ -349,7 +380,9 @@ int softhca_resize_cq(struct softhca_cq *cq, uint32_t entries)
 		return -EINVAL;
 	entries = round_up(entries, CQ_ENTRIES_MIN);
 	pthread_mutex_lock(&ctx->lock);
-	if (entries != cq->entries)
+	if (entries < cq->entries && owed(cq) > entries)
+		rc = -EBUSY;
+	else if (entries != cq->entries)
 		rc = cq_resize(cq, entries);
 	pthread_mutex_unlock(&ctx->lock);
 	return rc;

@@ -272,11 +272,11 @@ static bool sleep_until_bell(struct softhca_context *ctx, struct sharing_worker 
 
 	__atomic_store_n(&ctx->page->waiting, 1, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (event_there(ctx))
+	/* Who found it dead while ringing a doorbell has told nobody. */
+	if (event_there(ctx) || ctx_dead(ctx))
 		return true;
-	n = ctx_dead(ctx) ? 2 : 3;
 	sharing_worker_sleeps(worker);
-	n = poll(p, (nfds_t)n, -1);
+	n = poll(p, 3, -1);
 	sharing_worker_wakes(worker);
 	if (n < 0)
 		return true;

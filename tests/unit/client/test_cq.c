@@ -129,6 +129,35 @@ static void resize__keeps_what_was_not_polled(void **state)
 }
 
 /* A completion that finds no place: the CQ is in error, and so is the QP that has lost it. */
+/* What is underway counts as if it were there: the answer does not depend on who is faster.
+ * Unsignaled requests bring nothing. */
+static void resize__leaves_room_for_what_is_underway(void **state)
+{
+	struct pair p;
+	struct softhca_wc wc[8];
+	struct softhca_sge sge;
+
+	(void)state;
+	pair_open(&p, SOFTHCA_QP_RC);
+	sge = sge_of(&p, 0, 1 << 16);
+	struct softhca_send_wr wr = {.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = SOFTHCA_WR_RDMA_WRITE,
+		.wr.rdma = {(uintptr_t)p.memory + (1 << 17), p.mr->rkey}};
+	for (int round = 0; round < 10; round++) {
+		for (int i = 0; i < 16; i++) {
+			wr.send_flags = i & 1 ? SOFTHCA_SEND_SIGNALED : 0;
+			assert_int_equal(softhca_post_send(p.qp[0], &wr, NULL), 0);
+		}
+		assert_int_equal(softhca_resize_cq(p.cq, 4), -EBUSY);
+		assert_int_equal(softhca_resize_cq(p.cq, 8), 0);
+		wait_for(&p, 8, wc);
+		assert_int_equal(softhca_resize_cq(p.cq, 4), 0);
+		assert_int_equal(softhca_resize_cq(p.cq, 64), 0);
+	}
+	pair_close(&p);
+}
+
 static void overrun(enum softhca_qp_type type)
 {
 	struct softhca_qp_attr attr;
@@ -280,6 +309,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(resize__under_load),
 		TEST(resize__keeps_what_was_not_polled),
+		TEST(resize__leaves_room_for_what_is_underway),
 		TEST(overrun__ends_the_cq_and_the_qp),
 		TEST(overrun__uc),
 		TEST(overrun__of_receives),

@@ -236,7 +236,8 @@ SOFTHCA_API uint32_t softhca_cq_entries(const struct softhca_cq *cq);
 /*
  * Changes the number of entries, rounded up as at creation. Completions go on meanwhile, those not
  * polled stay, in order; other threads may poll and arm. 0; -EINVAL: entries; -EBUSY: what was not
- * polled does not fit; -ENOMEM, -ENOTCONN; then the CQ is as it was.
+ * polled, or what signaled sends that are underway will bring, does not fit; -ENOMEM, -ENOTCONN;
+ * then the CQ is as it was.
  */
 SOFTHCA_API int softhca_resize_cq(struct softhca_cq *cq, uint32_t entries);
 
