@@ -266,7 +266,7 @@ enum ee_state step_wqe_release(struct ee_work *w)
 	describe_completion(w, &cqe);
 	if (w->qp->service == SERVICE_UD) {
 		cqe.remote_qpn = w->a->headers.src_qp;
-		cqe.rlid_flags = CQE_HAS_GRH;
+		cqe.rlid_flags = CQE_HAS_GRH | (w->a->is_ipv6 ? CQE_SL_IPV6 : CQE_SL_IPV4);
 	}
 	ee_complete(w->e, w->c, w->qp, &cqe, w->a->headers.se);
 	rwm_release_wqe(w->qp);

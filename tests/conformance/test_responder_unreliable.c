@@ -398,7 +398,7 @@ static void ud__message_behind_the_grh(void **state)
 		c = rig_expect_cqe(s, ipv6 ? USER_RECV_IMM : USER_RECV, 0, 0);
 		assert_int_equal(c.byte_count, GRH + 64);
 		assert_int_equal(c.remote_qpn, s->node[1].qp[0].qpn);
-		assert_true(c.rlid_flags & CQE_HAS_GRH);
+		assert_int_equal(c.rlid_flags, CQE_HAS_GRH | (ipv6 ? CQE_SL_IPV6 : CQE_SL_IPV4));
 		rig_holds_pattern(s, RECV + GRH, 64);
 		if (ipv6) {
 			assert_int_equal(m[0] >> 4, 6);

@@ -273,6 +273,7 @@ static void ud__send_with_grh(void **state)
 	assert_int_equal(wc[0].byte_len, 49);
 	assert_int_equal(wc[0].src_qp, softhca_qp_number(p.qp[0]));
 	assert_true(wc[0].wc_flags & SOFTHCA_WC_GRH);
+	assert_int_equal(wc[0].sl, SOFTHCA_WC_SL_IPV4);
 	assert_string_equal((char *)p.memory + 0x10000 + 40, "datagram");
 	assert_int_equal(softhca_destroy_ah(ah), 0);
 	pair_close(&p);

@@ -163,7 +163,7 @@ static void uc__local_error_ends_the_qp(void **state)
 	fx_assert_no_frame();
 }
 
-static void assert_ud_completion(uint32_t byte_count)
+static void assert_ud_completion(uint32_t byte_count, uint32_t sl)
 {
 	const struct cqe *c = fx_cqe();
 
@@ -171,7 +171,7 @@ static void assert_ud_completion(uint32_t byte_count)
 	assert_int_equal(c->opcode, USER_RECV);
 	assert_int_equal(c->byte_count, byte_count);
 	assert_int_equal(c->remote_qpn, 0x55);
-	assert_int_equal(c->rlid_flags, CQE_HAS_GRH);
+	assert_int_equal(c->rlid_flags, CQE_HAS_GRH | sl);
 }
 
 static void ud_send__grh_of_ipv4(void **state)
@@ -185,7 +185,7 @@ static void ud_send__grh_of_ipv4(void **state)
 	fx_send(60, 6, .opcode = WIRE_UD_SEND_ONLY, .psn = 12345, .qkey = 0x11111111,
 		.src_qp = 0x55);
 	fx_poll(1);
-	assert_ud_completion(100);
+	assert_ud_completion(100, CQE_SL_IPV4);
 	assert_memory_equal(fx->memory, zeros, 20);
 	assert_int_equal(fx->memory[20], 0x45);
 	assert_int_equal(fx->memory[21], 0x20);
@@ -203,7 +203,7 @@ static void ud_send__grh_of_ipv6(void **state)
 	fx_send(7, 6, .opcode = WIRE_UD_SEND_ONLY, .psn = 12345, .qkey = 0x11111111,
 		.src_qp = 0x55);
 	fx_poll(1);
-	assert_ud_completion(47);
+	assert_ud_completion(47, CQE_SL_IPV6);
 	assert_int_equal(fx->memory[0] >> 4, 6);
 	assert_int_equal(fx->memory[8], 0x20);	/* source address */
 	assert_int_equal(fx->memory[24], 0x40); /* destination address */
@@ -251,7 +251,7 @@ static void ud_send__the_first_one_is_no_connection(void **state)
 	fx_post_simple(0, 100);
 	fx_send(8, 6, .opcode = WIRE_UD_SEND_ONLY, .qkey = 0x11111111, .src_qp = 0x55);
 	fx_poll(1);
-	assert_ud_completion(48);
+	assert_ud_completion(48, CQE_SL_IPV4);
 	fx_assert_no_event();
 }
 

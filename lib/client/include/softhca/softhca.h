@@ -302,8 +302,15 @@ struct softhca_wc {
 	uint32_t src_qp; /* UD receives */
 	uint32_t wc_flags;
 	uint16_t pkey_index, slid;
-	uint8_t sl, dlid_path_bits;
+	uint8_t sl; /* with SOFTHCA_WC_GRH: enum softhca_wc_sl; else 0 */
+	uint8_t dlid_path_bits;
 	uint8_t reserved[2];
+};
+
+/* What stands in the first 40 bytes of a datagram's buffer. */
+enum softhca_wc_sl {
+	SOFTHCA_WC_SL_IPV6 = 9,
+	SOFTHCA_WC_SL_IPV4 = 10, /* in the last 20 of them */
 };
 
 /*

@@ -26,6 +26,10 @@ struct cqe {
 static_assert(sizeof(struct cqe) == 32, "completion queue entry");
 #define CQE_OWNER_HW 0x80u
 #define CQE_HAS_GRH  (1u << 15)
+/* The sl of a datagram: what stands in the place of the GRH (A17.4.5.1 wants it told). The numbers
+ * are those of RoCE hardware, by which UCX knows where the addresses are. */
+#define CQE_SL_IPV6 9u
+#define CQE_SL_IPV4 10u
 
 enum cqe_syndrome {
 	SYNDROME_LOCAL_LENGTH = 0x01,
