@@ -59,6 +59,18 @@ if [ -x /usr/bin/ibv_devinfo ]; then
 	container a ibv_devinfo >"$SCRATCH/devinfo" 2>&1
 	check 'the port is active' grep PORT_ACTIVE "$SCRATCH/devinfo"
 fi
+# An unmodified program of the image, its own memory registered.
+pingpong() {
+	local server
+	container a timeout 60 ibv_rc_pingpong -g 1 -n 200 -c >"$SCRATCH/server.log" 2>&1 </dev/null &
+	server=$!
+	wait_for 20 listening 18515
+	container b timeout 60 ibv_rc_pingpong -g 1 -n 200 -c 192.0.2.1 && wait $server
+}
+listening() { ip netns exec "$HOST_A" ss -Hltn "sport = :$1" | grep -q .; }
+if [ -x /usr/bin/ibv_rc_pingpong ]; then
+	check 'ibv_rc_pingpong between containers' pingpong
+fi
 check 'softhca run in a container' container a \
 	env -u LD_PRELOAD -u LD_LIBRARY_PATH -u SOFTHCA_SOCKET \
 	/opt/softhca/softhca run --libdir /opt/softhca --socket /run/softhca/softhca.sock \
