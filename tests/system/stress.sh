@@ -58,7 +58,7 @@ counters_add_up() {
 watch() {
 	local qpn seen=1
 	while [ ! -e "$SCRATCH/watched" ]; do
-		qpn=$("$TOOL" --socket "$SOFTHCA_SOCKET" --hca left qp |
+		qpn=$("$TOOL" --socket "$SOFTHCA_SOCKET" --hca left qp 2>/dev/null |
 			awk '$1 ~ /^[0-9]+$/ { q = $1 } END { print q }')
 		[ -z "$qpn" ] || "$TOOL" --socket "$SOFTHCA_SOCKET" --hca left qp "$qpn" 2>&1 |
 			grep -q waits_for && seen=0
