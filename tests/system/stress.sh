@@ -57,7 +57,7 @@ counters_add_up() {
 # must have told what it waits for.
 watch() {
 	local qpn seen=1
-	while [ ! -e "$SCRATCH/watched" ]; do
+	while [ -d "$SCRATCH" ] && [ ! -e "$SCRATCH/watched" ]; do
 		qpn=$("$TOOL" --socket "$SOFTHCA_SOCKET" --hca left qp 2>/dev/null |
 			awk '$1 ~ /^[0-9]+$/ { q = $1 } END { print q }')
 		[ -z "$qpn" ] || "$TOOL" --socket "$SOFTHCA_SOCKET" --hca left qp "$qpn" 2>&1 |
