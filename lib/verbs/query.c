@@ -143,6 +143,14 @@ static void link_of(uint32_t mbps, struct ibv_port_attr *out)
 	out->active_speed = links[i].speed;
 }
 
+/* Programs expect a table with room for addresses to come. */
+static uint32_t gid_places(const struct softhca_port_attr *a)
+{
+	enum { GID_PLACES_MIN = 16 };
+
+	return a->gid_count > GID_PLACES_MIN ? a->gid_count : GID_PLACES_MIN;
+}
+
 int shca_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *attr, size_t bytes)
 {
 	struct softhca_port_attr a;
@@ -163,7 +171,7 @@ int shca_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *a
 	full.state = a.state;
 	full.max_mtu = a.max_mtu;
 	full.active_mtu = a.active_mtu;
-	full.gid_tbl_len = at_most_int(a.gid_count);
+	full.gid_tbl_len = at_most_int(gid_places(&a));
 	full.pkey_tbl_len = (uint16_t)a.pkey_count;
 	full.phys_state = a.state == SOFTHCA_PORT_ACTIVE ? PORT_IS_UP : PORT_IS_DISABLED;
 	link_of(a.speed_mbps, &full);
@@ -202,7 +210,7 @@ static int gid_at(struct ibv_context *c, uint32_t port, uint32_t index, union ib
 	rc = softhca_query_port(ctx->hca, &a);
 	if (rc)
 		return -rc;
-	return index < a.gid_count ? ENODATA : EINVAL;
+	return index < gid_places(&a) ? ENODATA : EINVAL;
 }
 
 /* -1 with errno. */
