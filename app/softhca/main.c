@@ -73,16 +73,17 @@ static int refuse(const char *what, const char *name)
 
 static int telemetry_path(const struct target *target, char *path, size_t bytes)
 {
+	const char *named = target->socket ? target->socket : getenv("SOFTHCA_SOCKET");
 	char control[PATHS_BYTES_MAX], prefix[64];
+	bool is_named = named && named[0];
 	int ret = 0;
 
 	if (target->prefix)
 		return paths_telemetry(target->prefix, path, bytes);
-	if (!target->socket)
+	if (!is_named)
 		ret = paths_default_socket(control, sizeof(control));
 	if (!ret)
-		ret = paths_prefix(
-			target->socket ? target->socket : control, prefix, sizeof(prefix));
+		ret = paths_prefix(is_named ? named : control, prefix, sizeof(prefix));
 	return ret ? ret : paths_telemetry(prefix, path, bytes);
 }
 

@@ -18,33 +18,38 @@ up() {
 	rm -f "$SOFTHCA_SOCKET"
 	daemon ring -c "$SCRATCH/ring.conf"
 	daemon=$started
+	wait_for 10 answers
 }
 
-held() { "$TOOL" --json held; }
+answers() { "$TOOL" status >/dev/null 2>&1; }
+
+# All but the stock of packet elements, which is kept.
+held() { "$TOOL" --json held | sed 's/,"stock":[0-9]*//'; }
 
 all_back() {
-	held >"$SCRATCH/after" && diff "$SCRATCH/before" "$SCRATCH/after"
+	held >"$SCRATCH/after"
+	diff "$SCRATCH/before" "$SCRATCH/after"
 }
 
 # two ROLE ROLE: survivors on left and right, joined; their processes in $left and $right.
 two() {
-	"$TOOL" run -- "$survivor" left "$1" <"$SCRATCH/to_left" >"$SCRATCH/to_right" \
+	"$TOOL" run -- "$survivor" left "$1" 0<>"$SCRATCH/to_left" >"$SCRATCH/to_right" \
 		2>"$SCRATCH/left.log" &
 	left=$!
-	"$TOOL" run -- "$survivor" right "$2" <"$SCRATCH/to_right" >"$SCRATCH/to_left" \
+	"$TOOL" run -- "$survivor" right "$2" 0<>"$SCRATCH/to_right" >"$SCRATCH/to_left" \
 		2>"$SCRATCH/right.log" &
 	right=$!
 	pids+=("$left" "$right")
 	# Joined once both QPs send: then somewhere in the traffic.
-	wait_for 20 sending left && wait_for 20 sending right
+	if ! wait_for 30 sending left || ! wait_for 30 sending right; then
+		sed 's/^/   /' "$SCRATCH/left.log" "$SCRATCH/right.log"
+		fail "round $round: two programs talk"
+		finish
+	fi
 	sleep 0.$((RANDOM % 9))
 }
 
-sending() {
-	"$TOOL" --json qp | python3 -c 'import json, sys
-device = sys.argv[1]
-sys.exit(not any(q["state"] == "RTS" for q in json.load(sys.stdin).get(device, [])))' "$1"
-}
+sending() { "$TOOL" --hca "$1" qp 2>/dev/null | grep -qw RTS; }
 
 # ends NAME PID: by itself, in time, and content with what it saw.
 ends() {
