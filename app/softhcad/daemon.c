@@ -128,16 +128,18 @@ static int make_control(struct daemon *d)
 
 	for (unsigned i = 0; i < d->device_count; i++)
 		device_describe(&d->devices[i], &devices[i]);
+	/* What clients look at is there before they can connect. Where another daemon listens the
+	 * tree is that one's, and the socket will not be had. */
+	if (!ret && !daemon_is_running(d->config.daemon.socket)) {
+		sysfs_tree_make(d);
+		d->shown = true;
+	}
 	if (!ret)
 		ret = control_create(&c, &d->control);
 	if (ret)
 		LOG(ERR, "control socket %s: %s", d->config.daemon.socket, strerror(-ret));
 	else
 		LOG(INFO, "control socket %s", d->config.daemon.socket);
-	/* Now that it is certain that nobody else listens there. */
-	if (!ret)
-		sysfs_tree_make(d);
-	d->shown = !ret;
 	return ret;
 }
 
