@@ -45,6 +45,8 @@ with_ucx() {
 	for kind in 1 4096 1048576; do
 		ucx -t tag_bw -s $kind -n 100 -w 10
 	done
+	# These tell the server the client's device, which it must have, too.
+	[ "$place" = 'one daemon' ] || return
 	for kind in am_lat put_lat fadd; do
 		ucx -x rc_verbs -d "$client_hca:1" -t $kind -n 500 -w 50
 	done
