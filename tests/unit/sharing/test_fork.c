@@ -167,6 +167,8 @@ static void thread__forks(void **state)
 {
 	pthread_t t;
 
+	if (SANITIZED) /* as above */
+		skip();
 	assert_int_equal(pthread_create(&t, NULL, fork_in_thread, state), 0);
 	pthread_join(t, NULL);
 }
