@@ -32,7 +32,6 @@ static const struct verbs_context extended = {
 	.alloc_td = shca_alloc_td,
 	.dealloc_td = shca_dealloc_td,
 	.create_cq_ex = shca_create_cq_ex,
-	.modify_cq = shca_modify_cq,
 	.create_qp_ex = shca_create_qp_ex,
 	.create_srq_ex = shca_create_srq_ex,
 	.get_srq_num = shca_get_srq_num,

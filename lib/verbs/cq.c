@@ -114,13 +114,6 @@ VERBS_PUBLIC int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 	return verbs_status(rc == -EBUSY ? -EINVAL : rc); /* too small for what is in it */
 }
 
-int shca_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
-{
-	(void)cq;
-	(void)attr;
-	return EOPNOTSUPP;
-}
-
 VERBS_PUBLIC int ibv_destroy_cq(struct ibv_cq *ibv)
 {
 	struct shca_cq *cq = to_shca_cq(ibv);

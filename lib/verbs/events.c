@@ -7,14 +7,6 @@
 #include <string.h>
 #include "verbs_priv.h"
 
-/* -1 with errno. */
-static int fails(int rc)
-{
-	if (rc < 0)
-		errno = -rc;
-	return rc < 0 ? -1 : 0;
-}
-
 /* ---- completions ---- */
 
 VERBS_PUBLIC struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
@@ -50,7 +42,7 @@ VERBS_PUBLIC int ibv_get_cq_event(
 	int rc = softhca_get_cq_event(to_shca_channel(channel)->channel, NULL, &user);
 
 	if (rc)
-		return fails(rc);
+		return verbs_minus_one(rc);
 	*cq = &((struct shca_cq *)user)->ibv;
 	*cq_context = (*cq)->cq_context;
 	return 0;
@@ -93,7 +85,7 @@ VERBS_PUBLIC int ibv_get_async_event(struct ibv_context *context, struct ibv_asy
 	int rc = softhca_get_async_event(to_shca_context(context)->hca, &e);
 
 	if (rc)
-		return fails(rc);
+		return verbs_minus_one(rc);
 	memset(event, 0, sizeof(*event));
 	event->event_type = e.type; /* the same numbers */
 	switch (subject_of(event->event_type)) {

@@ -213,14 +213,6 @@ static int gid_at(struct ibv_context *c, uint32_t port, uint32_t index, union ib
 	return index < gid_places(&a) ? ENODATA : EINVAL;
 }
 
-/* -1 with errno. */
-static int fails(int error)
-{
-	if (error)
-		errno = error;
-	return error ? -1 : 0;
-}
-
 VERBS_PUBLIC int ibv_query_gid(
 	struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid)
 {
@@ -230,62 +222,60 @@ VERBS_PUBLIC int ibv_query_gid(
 		memset(gid, 0, sizeof(*gid));
 		return 0;
 	}
-	return fails(rc);
+	return verbs_minus_one(-rc);
 }
 
-/* One entry in the form that the caller knows, `bytes` long. 0, or as gid_at(). */
-static int gid_entry(
-	struct ibv_context *c, uint32_t port, uint32_t index, void *entry, size_t bytes)
+/* One entry in the form that the caller knows, `bytes` long. */
+static void gid_show(
+	const union ibv_gid *gid, uint32_t port, uint32_t index, void *entry, size_t bytes)
 {
-	struct ibv_gid_entry full = {
+	const struct ibv_gid_entry full = {
+		.gid = *gid,
 		.gid_index = index,
 		.port_num = port,
 		.gid_type = IBV_GID_TYPE_ROCE_V2,
 		.ndev_ifindex = 0, /* the port's interface is the daemon's, if it has one */
 	};
-	int rc = gid_at(c, port, index, &full.gid);
 
-	if (rc)
-		return rc;
 	memset(entry, 0, bytes);
 	memcpy(entry, &full, bytes < sizeof(full) ? bytes : sizeof(full));
-	return 0;
 }
 
 VERBS_PUBLIC int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,
 	struct ibv_gid_entry *entry, uint32_t flags, size_t entry_size)
 {
-	int rc = flags ? EOPNOTSUPP : gid_entry(context, port, index, entry, entry_size);
+	union ibv_gid gid;
+	int rc = flags ? EOPNOTSUPP : gid_at(context, port, index, &gid);
 
-	if (rc)
-		errno = rc;
-	return rc;
+	if (!rc)
+		gid_show(&gid, port, index, entry, entry_size);
+	return verbs_status(-rc);
 }
 
 VERBS_PUBLIC ssize_t _ibv_query_gid_table(struct ibv_context *context,
 	struct ibv_gid_entry *entries, size_t max_entries, uint32_t flags, size_t entry_size)
 {
+	struct softhca_port_attr a;
 	union ibv_gid gid;
 	size_t n = 0;
+	int rc;
 
 	if (flags)
 		return -EOPNOTSUPP;
-	for (uint32_t i = 0;; i++) {
-		int rc = gid_at(context, VERBS_PORT, i, &gid);
-
-		if (rc == EINVAL)
-			return (ssize_t)n;
+	rc = softhca_query_port(to_shca_context(context)->hca, &a);
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < a.gid_count; i++) {
+		rc = gid_at(context, VERBS_PORT, i, &gid);
 		if (rc == ENODATA)
 			continue;
 		if (!rc && n == max_entries)
 			rc = EINVAL;
-		if (!rc)
-			rc = gid_entry(context, VERBS_PORT, i, (uint8_t *)entries + n * entry_size,
-				entry_size);
 		if (rc)
 			return -rc;
-		n++;
+		gid_show(&gid, VERBS_PORT, i, (uint8_t *)entries + n++ * entry_size, entry_size);
 	}
+	return (ssize_t)n;
 }
 
 /* ---- keys of partitions: the default one, of a full member ---- */
@@ -293,7 +283,7 @@ VERBS_PUBLIC ssize_t _ibv_query_gid_table(struct ibv_context *context,
 VERBS_PUBLIC int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
 {
 	if (port != VERBS_PORT || index != 0)
-		return fails(EINVAL);
+		return verbs_minus_one(-EINVAL);
 	*pkey = 0xffff;
 	return 0;
 }
@@ -301,6 +291,6 @@ VERBS_PUBLIC int ibv_query_pkey(struct ibv_context *context, uint8_t port, int i
 VERBS_PUBLIC int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
 {
 	if (port != VERBS_PORT || pkey != 0xffff)
-		return fails(EINVAL);
+		return verbs_minus_one(-EINVAL);
 	return 0;
 }

@@ -37,6 +37,14 @@ static inline int verbs_status(int rc)
 	return rc < 0 ? -rc : rc;
 }
 
+/* The same for functions that say -1 with errno. */
+static inline int verbs_minus_one(int rc)
+{
+	if (rc < 0)
+		errno = -rc;
+	return rc < 0 ? -1 : 0;
+}
+
 /*
  * A device in somebody's list, or open: freed with the last of them. Providers' libraries that are
  * in the program (libmlx5, libefa) tell their own devices by a pointer right behind the public
@@ -230,7 +238,6 @@ int shca_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 
 /* cq.c, cq_ex.c */
 struct ibv_cq_ex *shca_create_cq_ex(struct ibv_context *c, struct ibv_cq_init_attr_ex *attr);
-int shca_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 int shca_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 int shca_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 /* A poll found nothing: lets others run now and then. */
