@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "config/paths.h"
+#include "ask.h"
 #include "run.h"
 #include "softhca/softhca.h"
 
@@ -161,13 +161,11 @@ static int find_libraries(const struct run *r, struct libraries *l)
 static int socket_path(const struct run *r, char out[PATH_MAX])
 {
 	const char *given = r->socket ? r->socket : getenv("SOFTHCA_SOCKET");
-	char usual[PATHS_BYTES_MAX], here[PATH_MAX];
+	char usual[ASK_PATH_BYTES], here[PATH_MAX];
 	int n;
 
 	if (!given || !*given) {
-		if (access(SOFTHCA_SOCKET_DEFAULT, F_OK) == 0)
-			snprintf(usual, sizeof(usual), "%s", SOFTHCA_SOCKET_DEFAULT);
-		else if (paths_default_socket(usual, sizeof(usual)))
+		if (ask_socket_path("", usual))
 			return -ENAMETOOLONG;
 		given = usual;
 	}

@@ -14,26 +14,27 @@
 #include "softhca/softhca.h"
 
 /* Where a daemon listens that nobody told us of: the system's, else this user's own. */
-static void default_socket(char *out, size_t bytes)
+static int default_socket(char out[ASK_PATH_BYTES])
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	int n;
 
 	if (geteuid() == 0 || access(SOFTHCA_SOCKET_DEFAULT, F_OK) == 0)
-		snprintf(out, bytes, "%s", SOFTHCA_SOCKET_DEFAULT);
+		n = snprintf(out, ASK_PATH_BYTES, "%s", SOFTHCA_SOCKET_DEFAULT);
 	else if (runtime && runtime[0])
-		snprintf(out, bytes, "%s/softhca/softhca.sock", runtime);
+		n = snprintf(out, ASK_PATH_BYTES, "%s/softhca/softhca.sock", runtime);
 	else
-		snprintf(out, bytes, "/tmp/softhca-%u/softhca.sock", (unsigned int)geteuid());
+		n = snprintf(out, ASK_PATH_BYTES, "/tmp/softhca-%u/softhca.sock",
+			(unsigned int)geteuid());
+	return n >= ASK_PATH_BYTES ? -ENAMETOOLONG : 0;
 }
 
 int ask_socket_path(const char *given, char out[ASK_PATH_BYTES])
 {
 	if (!given)
 		given = getenv("SOFTHCA_SOCKET");
-	if (!given || !given[0]) {
-		default_socket(out, ASK_PATH_BYTES);
-		return 0;
-	}
+	if (!given || !given[0])
+		return default_socket(out);
 	if (strlen(given) >= ASK_PATH_BYTES)
 		return -ENAMETOOLONG;
 	strcpy(out, given);

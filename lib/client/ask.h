@@ -8,8 +8,8 @@
 enum { ASK_PATH_BYTES = 108 };
 
 /*
- * The path of the socket: `given`, or if that is NULL environment SOFTHCA_SOCKET, or where a daemon
- * listens that nobody told us of. 0, -ENAMETOOLONG. It need not exist.
+ * The path of the socket: `given`, or if that is NULL environment SOFTHCA_SOCKET; "", or not set:
+ * where a daemon listens that nobody told us of. 0, -ENAMETOOLONG. It need not exist.
  */
 int ask_socket_path(const char *given, char out[ASK_PATH_BYTES]);
 
