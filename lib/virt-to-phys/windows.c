@@ -231,7 +231,7 @@ static enum v2p_state registration_judge(
 	if (f->key || f->flags & MPT_CLAIMED)
 		return V2P_KEY_ERR;
 	if (r->access & ~(uint32_t)(REMOTE_RIGHTS | ACCESS_LOCAL_WRITE) ||
-		(r->access & REMOTE_WRITES && !(r->access & ACCESS_LOCAL_WRITE)))
+		!mpt_access_ok(r->access, r->iova))
 		return V2P_FLAGS_ERR;
 	if (r->log_page < V2P_LOG_PAGE_MIN || r->log_page > V2P_LOG_PAGE_MAX || r->pages == 0 ||
 		r->pages > UINT8_MAX || r->pages != pages_needed(r))
