@@ -2,10 +2,11 @@
 #ifndef HCA_TEST_H
 #define HCA_TEST_H
 /* For test programs each of whose tests has a daemon of its own (hca_fixture.h): f is that of the
- * test that runs. */
+ * test that runs, and the one that libraries find. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <cmocka.h>
 #include "hca_fixture.h"
 
@@ -15,6 +16,7 @@ static int start(void **state)
 {
 	(void)state;
 	fixture_start(&f, NULL, true);
+	setenv("SOFTHCA_SOCKET", f.path, 1);
 	return 0;
 }
 

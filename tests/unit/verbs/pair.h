@@ -15,9 +15,8 @@
 #include <cmocka.h>
 #include <infiniband/verbs.h>
 #include <sys/mman.h>
-#include "../control/hca_fixture.h"
-
-static struct fixture f;
+#include "../control/hca_test.h"
+#include "first.h"
 
 struct pair {
 	struct ibv_context *ctx;
@@ -78,7 +77,6 @@ static inline void pair_connect(struct pair *p, int side)
 
 static inline void pair_open(struct pair *p, enum ibv_qp_type type)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_cq_init_attr_ex cq = {.cqe = 256, .wc_flags = IBV_WC_STANDARD_FLAGS};
 	struct ibv_qp_init_attr_ex init = {.cap = {.max_send_wr = 64,
 						   .max_recv_wr = 64,
@@ -89,8 +87,7 @@ static inline void pair_open(struct pair *p, enum ibv_qp_type type)
 		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS};
 	struct ibv_ah_attr to = {.is_global = 1, .port_num = 1, .grh = {.hop_limit = 64}};
 
-	p->ctx = ibv_open_device(list[0]);
-	ibv_free_device_list(list);
+	p->ctx = open_first();
 	assert_non_null(p->ctx);
 	p->pd = ibv_alloc_pd(p->ctx);
 	p->cq = ibv_create_cq_ex(p->ctx, &cq);
@@ -182,22 +179,5 @@ static inline void receive(struct pair *p, size_t offset, uint32_t length, uint6
 
 	assert_int_equal(ibv_post_recv(p->qp[1], &wr, &bad), 0);
 }
-
-static int start(void **state)
-{
-	(void)state;
-	fixture_start(&f, NULL, true);
-	setenv("SOFTHCA_SOCKET", f.path, 1);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	fixture_stop(&f);
-	return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
 
 #endif

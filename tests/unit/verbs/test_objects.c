@@ -15,6 +15,7 @@
 #include <cmocka.h>
 #include <infiniband/verbs.h>
 #include "../control/hca_fixture.h"
+#include "first.h"
 
 enum { BYTES = 8192, ALL = 0xf };
 
@@ -25,14 +26,10 @@ static uint8_t *memory;
 
 static int start(void **state)
 {
-	struct ibv_device **list;
-
 	(void)state;
 	fixture_start(&f, NULL, true);
 	setenv("SOFTHCA_SOCKET", f.path, 1);
-	list = ibv_get_device_list(NULL);
-	ctx = ibv_open_device(list[0]);
-	ibv_free_device_list(list);
+	ctx = open_first();
 	pd = ctx ? ibv_alloc_pd(ctx) : NULL;
 	memory = calloc(1, BYTES);
 	return pd && memory ? 0 : -1;

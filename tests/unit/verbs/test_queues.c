@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include <infiniband/verbs.h>
 #include "../control/hca_fixture.h"
+#include "first.h"
 
 static struct fixture f;
 static struct ibv_context *ctx;
@@ -21,14 +22,10 @@ static struct ibv_cq *cq;
 
 static int start(void **state)
 {
-	struct ibv_device **list;
-
 	(void)state;
 	fixture_start(&f, NULL, true);
 	setenv("SOFTHCA_SOCKET", f.path, 1);
-	list = ibv_get_device_list(NULL);
-	ctx = ibv_open_device(list[0]);
-	ibv_free_device_list(list);
+	ctx = open_first();
 	assert_int_equal(ibv_query_device(ctx, &limits), 0);
 	pd = ibv_alloc_pd(ctx);
 	cq = ibv_create_cq(ctx, 64, NULL, NULL, 0);
