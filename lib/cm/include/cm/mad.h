@@ -45,7 +45,7 @@ enum cm_reject_reason {
 	CM_REJ_INVALID_SERVICE_ID = 8,
 	CM_REJ_INVALID_TRANSPORT_SERVICE_TYPE = 9,
 	CM_REJ_STALE_CONNECTION = 10,
-	CM_REJ_INVALID_GID = 13,
+	CM_REJ_INVALID_GID = 12,
 	CM_REJ_INVALID_MTU = 26,
 	CM_REJ_CONSUMER = 28,
 	CM_REJ_DUPLICATE_LOCAL_COMM_ID = 30,
@@ -122,9 +122,13 @@ struct cm_sidr_rep {
 	uint8_t info[72];
 };
 
-/* LAP and APR are only ever refused: of them the communication IDs are known, no more. */
+/* A LAP is only ever refused, by an APR: of it the communication IDs are known, no more. */
+enum cm_apr_status { CM_APR_LOADED = 0, CM_APR_INVALID_COMM_ID = 1, CM_APR_UNSUPPORTED = 2 };
+
 struct cm_apr {
-	uint8_t info_bytes, status; /* status 1: not supported */
+	uint8_t info_bytes; /* of info */
+	uint8_t status;	    /* enum cm_apr_status or another */
+	uint8_t info[72];
 };
 
 struct cm_message {
@@ -150,7 +154,7 @@ struct cm_message {
 /* How much private data a message of that type has room for (REQ 92, REJ 148, REP 196, ...); 0:
  * none, or no such type. */
 unsigned int cm_private_bytes(uint16_t type);
-/* The type's name as tshark and the standard have it ("REQ"); "?" for others. */
+/* The type's name as the standard has it ("REQ"); "?" for others. */
 const char *cm_type_name(uint16_t type);
 
 enum cm_malformed {
@@ -158,16 +162,21 @@ enum cm_malformed {
 	CM_TOO_SHORT, /* less than 256 bytes */
 	CM_NO_CM_MAD, /* version, management class or class version is another's */
 	CM_NOT_SEND,  /* method */
-	CM_UNKNOWN,   /* attribute ID or modifier */
-	CM_BAD_FIELD, /* a value that the standard reserves: MTU, lengths of info */
+	CM_UNKNOWN,   /* attribute ID */
+	CM_BAD_FIELD, /* a value that the standard reserves: MTU, lengths of info, about */
 	CM_MALFORMED_END
 };
 
-/* Any bytes from the wire. *out is complete if CM_WELL_FORMED is returned. */
+/*
+ * Any bytes from the wire; more than 256 are not looked at. *out is complete if CM_WELL_FORMED is
+ * returned. What is reserved is not looked at, and neither is what a vendor may say of its
+ * extensions (attribute modifier, bytes 5 to 7 of a REQ). MADs with a reserved or unsupported
+ * transport service type are well formed: that is a reason to reject.
+ */
 enum cm_malformed cm_mad_parse(const uint8_t *bytes, size_t n, struct cm_message *out);
 
-/* m's fields hold what fits into their bits; private_bytes <= cm_private_bytes(). What is reserved
- * is 0. */
+/* m's fields hold what fits into their bits, none a value for which cm_mad_parse() says
+ * CM_BAD_FIELD; private_bytes <= cm_private_bytes(). What is reserved is 0. */
 void cm_mad_build(const struct cm_message *m, uint8_t mad[CM_MAD_BYTES]);
 
 /*

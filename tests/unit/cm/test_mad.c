@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages of the connection manager to and from MADs: against the captures, against a second
+ * table of all fields, cut, and mutated.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <errno.h>
+#include <cmocka.h>
+
+#include "golden.h"
+#include "guard.h"
+#include "mad_fields.h"
+#include "wire/encap.h"
+
+enum { INFO_ROOM = 72, ROUNDS = 20000, MUTATIONS = 1000000 };
+
+static uint64_t random_state = 20261121;
+
+static uint64_t random64(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state * 0x2545f4914f6cdd1d;
+}
+
+static unsigned int below(unsigned int n)
+{
+	return (unsigned int)(random64() >> 33) % n;
+}
+
+static void fill(uint8_t *p, unsigned int n)
+{
+	while (n)
+		p[--n] = (uint8_t)random64();
+}
+
+/* Any valid message of a type, with as much private data as it happens to have. */
+static void random_message(struct cm_message *m, uint16_t type)
+{
+	struct mad_layout layout = mad_layout(type);
+	unsigned int i;
+
+	mad_blank(m, type);
+	for (i = 0; i < MAD_FIELDS; i++) {
+		const struct mad_field *f = &mad_fields[i];
+		uint64_t v = random64() >> (64 - f->bits);
+
+		if (f->type && f->type != type)
+			continue;
+		if (f->to)
+			v = f->from + v % (f->to - f->from + 1u);
+		mad_field_set(m, f, v);
+	}
+	if (type == CM_REQ) {
+		fill(m->req.path.local_gid, 16);
+		fill(m->req.path.remote_gid, 16);
+		fill(m->req.alternate.local_gid, 16);
+		fill(m->req.alternate.remote_gid, 16);
+	}
+	if (layout.info_at)
+		fill((uint8_t *)m + layout.info, mad_info_bytes(m));
+	m->private_bytes = (uint8_t)below(cm_private_bytes(type) + 1);
+	fill(m->private_data, m->private_bytes);
+}
+
+static void mad__sizes(void **state)
+{
+	static const uint8_t room[] = {
+		[CM_REQ] = 92,
+		[CM_MRA] = 222,
+		[CM_REJ] = 148,
+		[CM_REP] = 196,
+		[CM_RTU] = 224,
+		[CM_DREQ] = 220,
+		[CM_DREP] = 224,
+		[CM_SIDR_REQ] = 216,
+		[CM_SIDR_REP] = 136,
+		[CM_LAP] = 168,
+		[CM_APR] = 148,
+	};
+	unsigned int type;
+
+	(void)state;
+	for (type = 0; type < 0x10000; type++) {
+		bool known = type >= CM_REQ && type <= CM_APR;
+
+		assert_int_equal(cm_private_bytes((uint16_t)type), known ? room[type] : 0);
+		assert_int_equal(strcmp(cm_type_name((uint16_t)type), "?") != 0, known);
+	}
+	assert_string_equal(cm_type_name(CM_SIDR_REP), "SIDR_REP");
+}
+
+/* What m must be after a journey: the receiver does not know how long the private data are. */
+static void as_received(struct cm_message *m)
+{
+	m->private_bytes = (uint8_t)cm_private_bytes(m->type);
+}
+
+static void round_trip(struct cm_message *m)
+{
+	uint8_t mad[CM_MAD_BYTES], again[CM_MAD_BYTES];
+	struct cm_message back;
+
+	memset(mad, 0xa5, sizeof(mad));
+	memset(&back, 0xa5, sizeof(back));
+	cm_mad_build(m, mad);
+	assert_int_equal(cm_mad_parse(mad, sizeof(mad), &back), CM_WELL_FORMED);
+	as_received(m);
+	assert_memory_equal(&back, m, sizeof(back));
+	cm_mad_build(&back, again);
+	assert_memory_equal(again, mad, sizeof(mad));
+}
+
+static void mad__random_messages_come_back(void **state)
+{
+	struct cm_message m;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < ROUNDS; i++) {
+		random_message(&m, (uint16_t)(CM_REQ + i % (CM_APR - CM_REQ + 1)));
+		round_trip(&m);
+	}
+}
+
+/* Turns the field's bits of a MAD into v, bit by bit. */
+static void poke(uint8_t *mad, const struct mad_field *f, uint64_t v)
+{
+	unsigned int i, bit;
+
+	for (i = 0; i < f->bits; i++) {
+		bit = f->first + f->bits - 1 - i;
+		mad[bit / 8] &= (uint8_t) ~(0x80 >> bit % 8);
+		mad[bit / 8] |= (uint8_t)((v >> i & 1) << (7 - bit % 8));
+	}
+}
+
+static void check_value(uint16_t type, const struct mad_field *f, uint64_t v)
+{
+	uint8_t mad[CM_MAD_BYTES], expected[CM_MAD_BYTES];
+	struct cm_message m, back;
+
+	mad_blank(&m, type);
+	cm_mad_build(&m, expected);
+	poke(expected, f, v);
+	mad_field_set(&m, f, v);
+	cm_mad_build(&m, mad);
+	if (memcmp(mad, expected, sizeof(mad)))
+		fail_msg("%s = %#llx of %s: other bits than the standard's", f->name,
+			(unsigned long long)v, cm_type_name(type));
+	assert_int_equal(cm_mad_parse(mad, sizeof(mad), &back), CM_WELL_FORMED);
+	as_received(&m);
+	if (memcmp(&back, &m, sizeof(m)))
+		fail_msg("%s = %#llx of %s: reads back as %#llx, or something else is different",
+			f->name, (unsigned long long)v, cm_type_name(type),
+			(unsigned long long)mad_field_get(&back, f));
+}
+
+/* Lowest, highest, and each single bit. */
+static void mad__each_field_alone(void **state)
+{
+	unsigned int i, bit;
+	uint16_t type;
+
+	(void)state;
+	for (type = CM_REQ; type <= CM_APR; type++) {
+		for (i = 0; i < MAD_FIELDS; i++) {
+			const struct mad_field *f = &mad_fields[i];
+
+			if (f->type && f->type != type)
+				continue;
+			check_value(type, f, f->from);
+			check_value(type, f, mad_field_max(f));
+			for (bit = 0; bit < f->bits && !f->to; bit++)
+				check_value(type, f, 1ull << bit);
+		}
+	}
+}
+
+static void mad__reserved_values_refused(void **state)
+{
+	uint8_t mad[CM_MAD_BYTES];
+	struct cm_message m, back;
+	unsigned int i, v, refused = 0;
+
+	(void)state;
+	for (i = 0; i < MAD_FIELDS; i++) {
+		const struct mad_field *f = &mad_fields[i];
+
+		for (v = 0; f->to && v < 1u << f->bits; v++) {
+			bool good = v >= f->from && v <= f->to;
+
+			mad_blank(&m, f->type);
+			cm_mad_build(&m, mad);
+			poke(mad, f, v);
+			assert_int_equal(cm_mad_parse(mad, sizeof(mad), &back),
+				good ? CM_WELL_FORMED : CM_BAD_FIELD);
+			refused += !good;
+		}
+	}
+	assert_int_equal(refused, 11 + 1 + 1 + (127 - 72) + 2 * (255 - 72));
+}
+
+/* Bits that no field has change nothing of what is read. */
+static void mad__reserved_bits_ignored(void **state)
+{
+	uint8_t mad[CM_MAD_BYTES], mask[CM_MAD_BYTES];
+	struct cm_message m, back;
+	unsigned int i, at;
+	uint16_t type;
+
+	(void)state;
+	for (type = CM_REQ; type <= CM_APR; type++) {
+		mad_blank(&m, type);
+		memset(mask, 0, sizeof(mask));
+		for (i = 0; i < MAD_FIELDS; i++)
+			if (!mad_fields[i].type || mad_fields[i].type == type)
+				poke(mask, &mad_fields[i], ~0ull);
+		memset(mask, 0xff, 4);
+		memset(mask + 16, 0xff, 2);
+		if (type == CM_REQ) {
+			memset(mask + 24 + 56, 0xff, 32);
+			memset(mask + 24 + 100, 0xff, 32);
+		}
+		cm_mad_build(&m, mad);
+		for (at = 0; at < mad_layout(type).private_at; at++)
+			mad[at] |= (uint8_t)~mask[at];
+		assert_int_equal(cm_mad_parse(mad, sizeof(mad), &back), CM_WELL_FORMED);
+		as_received(&m);
+		assert_memory_equal(&back, &m, sizeof(m));
+	}
+}
+
+/* Additional information and private data in full, each byte where it belongs. */
+static void mad__blobs_in_place(void **state)
+{
+	uint8_t mad[CM_MAD_BYTES];
+	struct cm_message m;
+	uint16_t type;
+
+	(void)state;
+	for (type = CM_REQ; type <= CM_APR; type++) {
+		struct mad_layout layout = mad_layout(type);
+
+		do
+			random_message(&m, type);
+		while (layout.info_at && mad_info_bytes(&m) != INFO_ROOM);
+		m.private_bytes = (uint8_t)cm_private_bytes(type);
+		fill(m.private_data, m.private_bytes);
+		assert_int_equal(layout.private_at + m.private_bytes, CM_MAD_BYTES);
+		cm_mad_build(&m, mad);
+		assert_memory_equal(mad + layout.private_at, m.private_data, m.private_bytes);
+		if (layout.info_at)
+			assert_memory_equal(
+				mad + layout.info_at, (uint8_t *)&m + layout.info, INFO_ROOM);
+		round_trip(&m);
+	}
+}
+
+static void mad__header_checked(void **state)
+{
+	static const struct {
+		uint8_t at, value;
+		enum cm_malformed result;
+	} rows[] = {
+		{0, 2, CM_NO_CM_MAD},
+		{1, 0x81, CM_NO_CM_MAD}, /* subnet management */
+		{1, 3, CM_NO_CM_MAD},
+		{2, 1, CM_NO_CM_MAD},
+		{3, 1, CM_NOT_SEND},	/* Get() */
+		{3, 0x81, CM_NOT_SEND}, /* GetResp() */
+		{3, 0x83, CM_NOT_SEND},
+		{16, 1, CM_UNKNOWN},
+		{17, 0x0f, CM_UNKNOWN},
+		{17, 0x1b, CM_UNKNOWN},
+		{17, 0, CM_UNKNOWN},
+	};
+	uint8_t mad[CM_MAD_BYTES];
+	struct cm_message m, back;
+	unsigned int i;
+
+	(void)state;
+	mad_blank(&m, CM_RTU);
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		cm_mad_build(&m, mad);
+		mad[rows[i].at] = rows[i].value;
+		assert_int_equal(cm_mad_parse(mad, sizeof(mad), &back), rows[i].result);
+	}
+}
+
+/* Behind the guard nothing can be read: every length is refused before a byte is used. */
+static void mad__cut_anywhere(void **state)
+{
+	uint8_t *guard = guard_new();
+	uint8_t mad[CM_MAD_BYTES];
+	struct cm_message m, back;
+	uint16_t type;
+	size_t n;
+
+	(void)state;
+	for (type = CM_REQ; type <= CM_APR; type++) {
+		random_message(&m, type);
+		cm_mad_build(&m, mad);
+		for (n = 0; n < CM_MAD_BYTES; n++)
+			assert_int_equal(
+				cm_mad_parse(guard_copy(guard, mad, n), n, &back), CM_TOO_SHORT);
+		assert_int_equal(cm_mad_parse(guard_copy(guard, mad, n), n, &back), CM_WELL_FORMED);
+		assert_int_equal(cm_mad_parse(mad, 4096, &back), CM_WELL_FORMED);
+	}
+	guard_free(guard);
+}
+
+/* Changes a few bytes, mostly behind the header, which would be refused at once. */
+static void mutate(uint8_t *mad)
+{
+	unsigned int changes = 1 + below(4);
+
+	while (changes--) {
+		unsigned int at = below(8) ? 24 + below(CM_MAD_BYTES - 24) : below(24);
+
+		mad[at] = below(2) ? (uint8_t)random64() : (uint8_t)(mad[at] ^ 1u << below(8));
+	}
+	if (!below(4))
+		mad[17] = (uint8_t)(CM_REQ + below(CM_APR - CM_REQ + 1));
+}
+
+/* Whatever came: no stray access (guard, sanitizers), and what is well formed can be built. */
+static void mad__mutations(void **state)
+{
+	unsigned long results[CM_MALFORMED_END] = {0};
+	uint8_t mad[CM_MAD_BYTES], again[CM_MAD_BYTES];
+	uint8_t *guard = guard_new();
+	struct cm_message m, back;
+	enum cm_malformed result;
+	unsigned int i;
+	size_t n;
+
+	(void)state;
+	for (i = 0; i < MUTATIONS; i++) {
+		if (i % 16 == 0) {
+			random_message(&m, (uint16_t)(CM_REQ + below(CM_APR - CM_REQ + 1)));
+			cm_mad_build(&m, mad);
+		}
+		mutate(mad);
+		n = below(16) ? CM_MAD_BYTES : below(CM_MAD_BYTES);
+		result = cm_mad_parse(guard_copy(guard, mad, n), n, &back);
+		assert_true(result < CM_MALFORMED_END);
+		results[result]++;
+		if (result != CM_WELL_FORMED)
+			continue;
+		m = back;
+		cm_mad_build(&m, again);
+		assert_int_equal(cm_mad_parse(again, sizeof(again), &back), CM_WELL_FORMED);
+		assert_memory_equal(&back, &m, sizeof(m));
+	}
+	for (i = 0; i < CM_MALFORMED_END; i++)
+		assert_true(results[i] > 1000);
+	guard_free(guard);
+}
+
+/* The capture of two kernels. */
+
+static struct golden golden;
+
+static int load(void **state)
+{
+	(void)state;
+	return golden_load(&golden, GOLDEN_DIR);
+}
+
+static int unload(void **state)
+{
+	(void)state;
+	golden_free(&golden);
+	return 0;
+}
+
+/* Calls test for each MAD to QP 1 in the captures; how many there were. */
+static unsigned int each_mad(void (*test)(const uint8_t *mad, unsigned int n, unsigned int count))
+{
+	unsigned int count = 0;
+	struct wire_frame f;
+	size_t c, i;
+
+	for (c = 0; c < golden.count; c++) {
+		for (i = 0; i < golden.captures[c].count; i++) {
+			const struct golden_frame *g = &golden.captures[c].frames[i];
+
+			if (wire_parse_frame(g->bytes, g->length, &f) || f.h.dest_qp != 1)
+				continue;
+			assert_int_equal(f.h.qkey, CM_QKEY);
+			test(g->bytes + f.payload_offset, f.payload_bytes, count++);
+		}
+	}
+	return count;
+}
+
+static void check_rebuilt(const uint8_t *mad, unsigned int n, unsigned int count)
+{
+	static const uint16_t types[] = {CM_REQ, CM_REP, CM_RTU, CM_DREQ, CM_DREP};
+	uint8_t built[CM_MAD_BYTES];
+	struct cm_message m;
+
+	assert_int_equal(n, CM_MAD_BYTES);
+	assert_int_equal(cm_mad_parse(mad, n, &m), CM_WELL_FORMED);
+	assert_int_equal(m.type, types[count]);
+	assert_int_equal(m.transaction, 0x0000000244358f96);
+	cm_mad_build(&m, built);
+	assert_memory_equal(built, mad, CM_MAD_BYTES);
+}
+
+static void golden__rebuilt_byte_for_byte(void **state)
+{
+	(void)state;
+	assert_int_equal(each_mad(check_rebuilt), 5);
+}
+
+static const uint8_t first_ip[16] = {[10] = 0xff, 0xff, 10, 222, 0, 1};
+static const uint8_t second_ip[16] = {[10] = 0xff, 0xff, 10, 222, 0, 2};
+
+static void check_golden_req(const struct cm_message *m)
+{
+	const struct cm_req *r = &m->req;
+	struct cm_ip_addressing ip;
+	uint8_t built[CM_IP_BYTES];
+
+	assert_int_equal(m->local_id, 0x968f3544);
+	assert_int_equal(r->service_id, 0x01061c06);
+	assert_int_equal(r->guid, 0x505400fffe220001);
+	assert_int_equal(r->qpn, 0x99);
+	assert_int_equal(r->psn, 0x898829);
+	assert_true(r->responder_resources == 1 && r->initiator_depth == 1);
+	assert_true(r->remote_timeout == 20 && r->local_timeout == 20 && r->max_cm_retries == 15);
+	assert_true(r->retry_count == 7 && r->rnr_retry_count == 7 && r->mtu == 3);
+	assert_true(r->service_type == CM_RC && !r->srq && !r->flow_control);
+	assert_true(r->pkey == 0xffff && r->path.local_lid == 0xffff && r->path.hop_limit == 64);
+	assert_true(r->path.ack_timeout == 17 && r->path.rate == 0);
+	assert_int_equal(r->path.flow_label, 0x724ed); /* of the ports, not of the QPNs */
+	assert_memory_equal(r->path.local_gid, first_ip, 16);
+	assert_memory_equal(r->path.remote_gid, second_ip, 16);
+
+	assert_int_equal(cm_ip_parse(m->private_data, &ip), 0);
+	assert_true(ip.version == 4 && ip.source_port == 0xbe39);
+	assert_memory_equal(ip.source, first_ip, 16);
+	assert_memory_equal(ip.destination, second_ip, 16);
+	cm_ip_build(&ip, built);
+	assert_memory_equal(built, m->private_data, CM_IP_BYTES);
+}
+
+static void check_golden_values(const uint8_t *mad, unsigned int n, unsigned int count)
+{
+	struct cm_message m;
+
+	(void)count;
+	assert_int_equal(cm_mad_parse(mad, n, &m), CM_WELL_FORMED);
+	if (m.type == CM_REQ) {
+		check_golden_req(&m);
+		return;
+	}
+	assert_true(m.local_id == 0x968f3544 || m.local_id == 0xb8e91060);
+	assert_true(m.remote_id == 0x968f3544 || m.remote_id == 0xb8e91060);
+	if (m.type == CM_REP) {
+		assert_true(m.rep.qpn == 0xe2 && m.rep.psn == 0x09cb9e);
+		assert_true(m.rep.target_ack_delay == 15 && m.rep.failover_accepted == 0);
+		assert_true(m.rep.rnr_retry_count == 7 && !m.rep.srq);
+		assert_int_equal(m.rep.guid, 0x505400fffe220002);
+	} else if (m.type == CM_DREQ) {
+		assert_int_equal(m.dreq.remote_qpn, 0xe2);
+	}
+}
+
+static void golden__values(void **state)
+{
+	(void)state;
+	assert_int_equal(each_mad(check_golden_values), 5);
+}
+
+static void ip__both_versions(void **state)
+{
+	static const uint8_t v6[16] = {
+		0x20, 1, 0x0d, 0xb8, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1};
+	static const uint8_t expected4[CM_IP_BYTES] = {
+		0, 0x40, 0x12, 0x34, [16] = 10, 222, 0, 1, [32] = 10, 222, 0, 2};
+	struct cm_ip_addressing a = {.version = 4, .source_port = 0x1234}, back;
+	uint8_t bytes[CM_IP_BYTES];
+
+	(void)state;
+	memcpy(a.source, first_ip, 16);
+	memcpy(a.destination, second_ip, 16);
+	cm_ip_build(&a, bytes);
+	assert_memory_equal(bytes, expected4, CM_IP_BYTES);
+	assert_int_equal(cm_ip_parse(bytes, &back), 0);
+	assert_memory_equal(&back, &a, sizeof(a));
+
+	memcpy(a.source, v6, 16);
+	a.version = 6;
+	a.source_port = 0xffff;
+	cm_ip_build(&a, bytes);
+	assert_true(bytes[0] == 0 && bytes[1] == 0x60 && bytes[2] == 0xff && bytes[3] == 0xff);
+	assert_memory_equal(bytes + 4, v6, 16);
+	assert_memory_equal(bytes + 20, second_ip, 16); /* mapped, in a version 6: as it is */
+	assert_int_equal(cm_ip_parse(bytes, &back), 0);
+	assert_memory_equal(&back, &a, sizeof(a));
+}
+
+static void ip__strangers_refused(void **state)
+{
+	struct cm_ip_addressing a;
+	uint8_t bytes[CM_IP_BYTES];
+	unsigned int first, second;
+
+	(void)state;
+	for (first = 0; first < 256; first++) {
+		for (second = 0; second < 256; second++) {
+			bool good = first < 16 && (second >> 4 == 4 || second >> 4 == 6);
+
+			memset(bytes, 0x5a, sizeof(bytes));
+			bytes[0] = (uint8_t)first;
+			bytes[1] = (uint8_t)second;
+			assert_int_equal(cm_ip_parse(bytes, &a), good ? 0 : -EPROTO);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(mad__sizes),
+		cmocka_unit_test(mad__random_messages_come_back),
+		cmocka_unit_test(mad__each_field_alone),
+		cmocka_unit_test(mad__reserved_values_refused),
+		cmocka_unit_test(mad__reserved_bits_ignored),
+		cmocka_unit_test(mad__blobs_in_place),
+		cmocka_unit_test(mad__header_checked),
+		cmocka_unit_test(mad__cut_anywhere),
+		cmocka_unit_test(mad__mutations),
+		cmocka_unit_test(golden__rebuilt_byte_for_byte),
+		cmocka_unit_test(golden__values),
+		cmocka_unit_test(ip__both_versions),
+		cmocka_unit_test(ip__strangers_refused),
+	};
+
+	return cmocka_run_group_tests(tests, load, unload);
+}
