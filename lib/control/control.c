@@ -240,12 +240,19 @@ static void client_end(struct client *client)
 	struct control *c = client->control;
 	struct device *d = client->device ? client->device : &c->devices[0];
 
-	LOG(INFO, "client %u: pid %d has gone, leaving %u queue pairs", client->id,
-		(int)client->pid, client->counts[OBJECT_QP]);
-	count(&d->config.hca->counters, COUNTER_clients_gone);
+	if (client->handed_over) {
+		LOG(INFO, "client %u: pid %d: the connection manager's", client->id,
+			(int)client->pid);
+	} else {
+		LOG(INFO, "client %u: pid %d has gone, leaving %u queue pairs", client->id,
+			(int)client->pid, client->counts[OBJECT_QP]);
+		count(&d->config.hca->counters, COUNTER_clients_gone);
+	}
 	client_teardown(client);
 	if (client->pending)
 		c->pending--;
+	/* A copy of it may live on: closing alone would leave it in the set. */
+	epoll_ctl(c->epoll, EPOLL_CTL_DEL, client->fd, NULL);
 	close(client->fd);
 	if (client->next)
 		client->next->prev = client->prev;

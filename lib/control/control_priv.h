@@ -199,10 +199,11 @@ struct client {
 	struct object *objects[OBJECT_KINDS];
 	uint32_t counts[OBJECT_KINDS];
 	uint64_t region_bytes;
-	uint32_t slots;	 /* of device->slots */
-	uint32_t pieces; /* of its composed regions */
-	bool gone;	 /* to be torn down at the end of the turn */
-	bool pending;	 /* `request` waits for a next hop */
+	uint32_t slots;	  /* of device->slots */
+	uint32_t pieces;  /* of its composed regions */
+	bool gone;	  /* to be torn down at the end of the turn */
+	bool handed_over; /* its connection is the connection manager's, who has its own copy */
+	bool pending;	  /* `request` waits for a next hop */
 	struct message request;
 	uint64_t sigbus_seen; /* faults in its memory already acted upon */
 };

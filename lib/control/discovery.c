@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a program may ask before it has opened a device: which there are, and what
- * sysfs would say about them. Control thread. */
+/* What a program may ask before it has opened a device: which there are, what sysfs would say about
+ * them, and for the connection manager, who has them all. Control thread. */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 #include "control_priv.h"
 
 int run_list_devices(struct call *call)
@@ -43,4 +45,29 @@ int run_read_attribute(struct call *call)
 		return n;
 	out->bytes = (uint32_t)n;
 	return 0;
+}
+
+/* The connection manager gets a copy of the descriptor: were it the same, it could be closed there
+ * before the reply has gone out here. */
+int run_open_cm(struct call *call)
+{
+	const struct control_open_cm *in = call->body;
+	const struct control_config *config = &call->client->control->config;
+	int fd, rc;
+
+	if (in->version != CONTROL_VERSION)
+		return -EPROTO;
+	if (in->reserved)
+		return -EINVAL;
+	if (!config->cm_adopt)
+		return -EOPNOTSUPP;
+	fd = fcntl(call->client->fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return -ENOMEM;
+	rc = config->cm_adopt(config->cm_ctx, fd);
+	if (rc)
+		close(fd);
+	else
+		call->client->handed_over = true;
+	return rc == -EAGAIN ? -ENOMEM : rc;
 }

@@ -79,7 +79,8 @@ static const char *malformed(
 		return "of wrong length";
 	if (d->truncated || d->count != request_rows[h->type].fds)
 		return "with a wrong number of descriptors";
-	if ((h->type == CONTROL_HELLO) != (client->device == NULL) && !control_any_time(h->type))
+	if (!(control_when(h->type) &
+		    (client->device ? CONTROL_AFTER_HELLO : CONTROL_BEFORE_HELLO)))
 		return "out of order: HELLO is the first, once";
 	return NULL;
 }
@@ -142,6 +143,8 @@ static int run(struct client *client, const int *fds)
 		LOG(INFO, "client %u: does not take its replies", client->id);
 		client->gone = true;
 	}
+	if (client->handed_over)
+		client->gone = true;
 	if (call.reply_fd >= 0)
 		close(call.reply_fd);
 	return 0;

@@ -143,7 +143,10 @@ static void fill(struct attacker *a, struct request *r)
 	const struct chunk *chunk = s->ctx->chunks;
 	uint64_t queue = (uintptr_t)chunk->region->addr;
 
-	*r = (struct request){.header = {.type = 2 + below(a, CONTROL_TYPE_END - 2)}};
+	/* What may only come before HELLO would end the attack. */
+	do
+		*r = (struct request){.header = {.type = 2 + below(a, CONTROL_TYPE_END - 2)}};
+	while (!(control_when(r->header.type) & CONTROL_AFTER_HELLO));
 	r->header.length = body_bytes[r->header.type];
 	switch (r->header.type) {
 	case CONTROL_ADD_REGION:

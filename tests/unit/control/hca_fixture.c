@@ -42,6 +42,7 @@ static uint64_t polls;		 /* atomic */
 static unsigned int clients_now; /* atomic: as the serving thread saw it last */
 static unsigned int hcas;	 /* ended so far */
 static bool has_poller, has_server;
+int (*fixture_cm_adopt)(void *ctx, int fd);
 
 static uint16_t wire_rx(
 	struct link_port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t n)
@@ -202,7 +203,8 @@ static void start_hca(struct fixture *f, bool poll_pipeline)
 void fixture_start(struct fixture *f, const struct control_limits *limits, bool poll_pipeline)
 {
 	struct control_device device = {.name = "hca0", .guid = 0x1234, .kick_eventfd = -1};
-	struct control_config config = {.device_count = 1, .devices = &device};
+	struct control_config config = {
+		.device_count = 1, .devices = &device, .cm_adopt = fixture_cm_adopt, .cm_ctx = f};
 	static int runs;
 
 	*f = (struct fixture){0};

@@ -22,6 +22,9 @@ struct fixture {
 	bool port_down_vlan;
 };
 
+/* The connection manager of the daemons that are started: control_config.cm_adopt. */
+extern int (*fixture_cm_adopt)(void *ctx, int fd);
+
 /* Starts EAL. Once per program. */
 void fixture_eal(void);
 /* limits may be NULL. Exits on failure. */

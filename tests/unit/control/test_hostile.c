@@ -85,13 +85,14 @@ static void body__each_length_but_the_right_one_ends_the_connection(void **state
 static void order__hello_first_and_once(void **state)
 {
 	struct control_hello_reply hello;
+	struct control_open_cm cm = {.version = CONTROL_VERSION};
 	int fd, page = raw_memfd(sizeof(struct client_page), RAW_SEALS);
 
 	(void)state;
 	for (uint32_t type = CONTROL_QUERY_PORT; type < CONTROL_TYPE_END; type++) {
 		uint8_t body[CONTROL_BYTES_MAX] = {0};
 
-		if (control_any_time(type))
+		if (control_when(type) != CONTROL_AFTER_HELLO)
 			continue;
 		fd = raw_connect(f.path);
 		assert_int_equal(raw_call(fd, type, body, body_bytes[type], &page,
@@ -101,6 +102,10 @@ static void order__hello_first_and_once(void **state)
 	}
 	fd = raw_open(f.path, &hello);
 	assert_int_equal(raw_hello_with(fd, page, &hello), RAW_GONE);
+	close(fd);
+	fd = raw_open(f.path, &hello);
+	assert_int_equal(
+		raw_call(fd, CONTROL_OPEN_CM, &cm, sizeof(cm), NULL, 0, NULL, 0), RAW_GONE);
 	close(fd);
 	close(page);
 }
@@ -270,6 +275,8 @@ static void fields__boundaries_and_noise(void **state)
 		uint32_t body[CONTROL_BYTES_MAX / 4];
 		int rc;
 
+		if (!(control_when(type) & CONTROL_AFTER_HELLO))
+			continue;
 		for (unsigned int w = 0; w < body_bytes[type] / 4u; w++)
 			body[w] = interesting(&r);
 		rc = raw_call(

@@ -6,8 +6,7 @@
  * control_header and the body that control_requests.def names; the reply has the same header
  * (status 0 or -errno) and, if status is 0, its reply body. Descriptors travel by SCM_RIGHTS with
  * the request or reply that names them. A malformed request (unknown type, wrong length, status or
- * reserved not 0, wrong number of descriptors, anything but HELLO first, see control_any_time())
- * ends the connection.
+ * reserved not 0, wrong number of descriptors, out of order: control_when()) ends the connection.
  * Everything the client made is torn down when the connection ends.
  *
  * The bell: a Unix SOCK_DGRAM pair that the daemon makes, one for each client. The daemon writes a
@@ -30,10 +29,24 @@ enum control_type {
 	CONTROL_TYPE_END,
 };
 
-/* The requests that may also come before HELLO. */
-static inline int control_any_time(uint32_t type)
+/* When a request may come: HELLO comes once. */
+enum control_time {
+	CONTROL_BEFORE_HELLO = 1,
+	CONTROL_AFTER_HELLO = 2,
+	CONTROL_ANY_TIME = 3,
+};
+static inline enum control_time control_when(uint32_t type)
 {
-	return type == CONTROL_LIST_DEVICES || type == CONTROL_READ_ATTRIBUTE;
+	switch (type) {
+	case CONTROL_LIST_DEVICES:
+	case CONTROL_READ_ATTRIBUTE:
+		return CONTROL_ANY_TIME;
+	case CONTROL_HELLO:
+	case CONTROL_OPEN_CM:
+		return CONTROL_BEFORE_HELLO;
+	default:
+		return CONTROL_AFTER_HELLO;
+	}
 }
 
 struct control_header {
@@ -98,6 +111,11 @@ struct control_device_reply {
 struct control_read_attribute {
 	char device[32];
 	char name[96]; /* "ports/1/counters/port_rcv_data" */
+};
+
+struct control_open_cm {
+	uint32_t version;
+	uint32_t reserved; /* 0 */
 };
 
 struct control_attribute {

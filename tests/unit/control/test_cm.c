@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A connection that becomes a channel of the connection manager: who takes it, and that nothing of
+ * it is left with the control socket. */
+#include <poll.h>
+#include "hca_test.h"
+#include "raw_client.h"
+
+static int adopted;	 /* atomic: the last descriptor given; -1: none */
+static int adopt_answer; /* atomic */
+
+/* The serving thread. */
+static int adopt(void *ctx, int fd)
+{
+	int answer = __atomic_load_n(&adopt_answer, __ATOMIC_RELAXED);
+
+	assert_ptr_equal(ctx, &f);
+	if (answer == 0)
+		__atomic_store_n(&adopted, fd, __ATOMIC_RELEASE);
+	return answer;
+}
+
+static int start_with_cm(void **state)
+{
+	fixture_cm_adopt = adopt;
+	adopted = -1;
+	adopt_answer = 0;
+	return start(state);
+}
+
+static int stop_with_cm(void **state)
+{
+	fixture_cm_adopt = NULL;
+	return stop(state);
+}
+
+static int open_cm(int fd, uint32_t version, uint32_t reserved)
+{
+	struct control_open_cm in = {.version = version, .reserved = reserved};
+
+	return raw_call(fd, CONTROL_OPEN_CM, &in, sizeof(in), NULL, 0, NULL, 0);
+}
+
+static void channel__is_handed_over_with_its_reply(void **state)
+{
+	int fd = raw_connect(f.path), theirs;
+	char text[8] = "";
+
+	(void)state;
+	assert_int_equal(open_cm(fd, CONTROL_VERSION, 0), 0);
+	theirs = __atomic_load_n(&adopted, __ATOMIC_ACQUIRE);
+	assert_true(theirs >= 0);
+	assert_true(fcntl(theirs, F_GETFD) & FD_CLOEXEC);
+	/* what comes now is nothing that the control socket reads, whatever it looks like */
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(send(fd, "ping", 4, 0), 4);
+		assert_int_equal(
+			poll(&(struct pollfd){.fd = theirs, .events = POLLIN}, 1, 5000), 1);
+		assert_int_equal(recv(theirs, text, sizeof(text), 0), 4);
+		assert_int_equal(send(theirs, "pong", 4, 0), 4);
+		assert_int_equal(recv(fd, text, sizeof(text), 0), 4);
+	}
+	assert_true(fixture_wait_clients(&f, 0));
+	assert_int_equal(fixture_counter(&f, COUNTER_control_malformed), 0);
+	assert_int_equal(fixture_counter(&f, COUNTER_clients_gone), 0);
+	/* its last copies are these two */
+	close(theirs);
+	assert_int_equal(recv(fd, text, sizeof(text), 0), 0);
+	close(fd);
+}
+
+static void channel__refused_stays_a_connection(void **state)
+{
+	int fd = raw_connect(f.path), page = raw_memfd(sizeof(struct client_page), RAW_SEALS);
+	unsigned int before = fixture_descriptors();
+
+	(void)state;
+	assert_int_equal(open_cm(fd, CONTROL_VERSION + 1, 0), -EPROTO);
+	assert_int_equal(open_cm(fd, CONTROL_VERSION, 1), -EINVAL);
+	__atomic_store_n(&adopt_answer, -EUSERS, __ATOMIC_RELAXED);
+	assert_int_equal(open_cm(fd, CONTROL_VERSION, 0), -EUSERS);
+	__atomic_store_n(&adopt_answer, -EAGAIN, __ATOMIC_RELAXED);
+	assert_int_equal(open_cm(fd, CONTROL_VERSION, 0), -ENOMEM);
+	assert_int_equal(adopted, -1);
+	assert_int_equal(fixture_descriptors(), before + 1); /* the daemon's end */
+	assert_int_equal(fixture_counter(&f, COUNTER_control_refused), 4);
+	assert_int_equal(raw_hello_with(fd, page, NULL), 0);
+	close(page);
+	close(fd);
+}
+
+static void channel__without_a_connection_manager(void **state)
+{
+	int fd = raw_connect(f.path);
+
+	(void)state;
+	assert_int_equal(open_cm(fd, CONTROL_VERSION, 0), -EOPNOTSUPP);
+	close(fd);
+}
+
+/* The client has not waited for the reply: the connection manager finds it gone. */
+static void channel__client_gone_at_once(void **state)
+{
+	struct {
+		struct control_header header;
+		struct control_open_cm body;
+	} m = {{.type = CONTROL_OPEN_CM, .length = sizeof(m.body)}, {.version = CONTROL_VERSION}};
+	char text[8];
+	int theirs = -1;
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		int fd = raw_connect(f.path);
+
+		raw_send(fd, &m, sizeof(m), NULL, 0);
+		close(fd);
+		for (int wait = 0; theirs < 0 && wait < 5000; wait++) {
+			theirs = __atomic_exchange_n(&adopted, -1, __ATOMIC_ACQ_REL);
+			usleep(theirs < 0 ? 1000 : 0);
+		}
+		assert_true(theirs >= 0);
+		assert_true(recv(theirs, text, sizeof(text), 0) <= 0);
+		close(theirs);
+		theirs = -1;
+	}
+	assert_true(fixture_wait_clients(&f, 0));
+}
+
+int main(void)
+{
+#define CM_TEST(name) cmocka_unit_test_setup_teardown(name, start_with_cm, stop_with_cm)
+	const struct CMUnitTest tests[] = {
+		CM_TEST(channel__is_handed_over_with_its_reply),
+		CM_TEST(channel__refused_stays_a_connection),
+		TEST(channel__without_a_connection_manager),
+		CM_TEST(channel__client_gone_at_once),
+	};
+
+	fixture_eal();
+	return cmocka_run_group_tests_name("control_cm", tests, NULL, NULL);
+}
