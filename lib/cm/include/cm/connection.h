@@ -53,7 +53,9 @@ struct cm_ops {
 	/*
 	 * A REQ or SIDR_REQ came, no duplicate. Who serves that service ID becomes the connection's
 	 * owner; NULL: nobody, *reason (REQ: preset to CM_REJ_INVALID_SERVICE_ID; SIDR_REQ: a
-	 * status, preset to 1) is the answer. May call functions of cm for c, cm_release() too.
+	 * status, preset to 1) is the answer, or, if it is set to 0, none is: forgotten and counted
+	 * (dropped_full), since the sender will repeat it. May call functions of cm for c,
+	 * cm_release() too.
 	 */
 	void *(*request)(void *ctx, struct cm_connection *c, const struct cm_path *path,
 		const struct cm_message *m, uint16_t *reason);
