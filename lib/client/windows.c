@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory windows, regions for fast registration, re-registration: the calls; what is posted is in
- * post.c. Any thread, never on the data path, but for softhca_bind_mw(), which posts.
+ * Memory windows, regions for fast registration or without memory, re-registration: the calls; what
+ * is posted is in post.c. Any thread, never on the data path, but for softhca_bind_mw(), which
+ * posts.
  */
 #include <stdlib.h>
 #include "client_priv.h"
@@ -80,13 +81,13 @@ int softhca_bind_mw(
 	return rc;
 }
 
-/* context.lock is held. */
-static int mr_allocate(struct softhca_pd *pd, struct mr_object *mr, uint32_t pages)
+/* Asks for a region that has no memory of ours. context.lock is held. */
+static int mr_allocate(struct softhca_pd *pd, struct mr_object *mr, enum control_type type,
+	const void *in, uint32_t bytes)
 {
 	struct softhca_context *ctx = pd->node.ctx;
-	struct control_alloc_mr in = {.pd = pd->number, .pages = pages};
 	struct control_mr_reply out;
-	int rc = ctx_call(ctx, CONTROL_ALLOC_MR, &in, sizeof(in), &out, sizeof(out), -1, NULL);
+	int rc = ctx_call(ctx, type, in, bytes, &out, sizeof(out), -1, NULL);
 
 	if (rc)
 		return rc;
@@ -97,7 +98,8 @@ static int mr_allocate(struct softhca_pd *pd, struct mr_object *mr, uint32_t pag
 	return 0;
 }
 
-struct softhca_mr *softhca_alloc_mr(struct softhca_pd *pd, uint32_t pages)
+static struct softhca_mr *allocated(
+	struct softhca_pd *pd, enum control_type type, const void *in, uint32_t bytes)
 {
 	struct mr_object *mr = calloc(1, sizeof(*mr));
 	int rc = -ENOMEM;
@@ -105,7 +107,7 @@ struct softhca_mr *softhca_alloc_mr(struct softhca_pd *pd, uint32_t pages)
 	if (mr) {
 		mr->mr = (struct softhca_mr){.pd = pd};
 		pthread_mutex_lock(&pd->node.ctx->lock);
-		rc = mr_allocate(pd, mr, pages);
+		rc = mr_allocate(pd, mr, type, in, bytes);
 		pthread_mutex_unlock(&pd->node.ctx->lock);
 	}
 	if (rc) {
@@ -114,6 +116,20 @@ struct softhca_mr *softhca_alloc_mr(struct softhca_pd *pd, uint32_t pages)
 		return NULL;
 	}
 	return &mr->mr;
+}
+
+struct softhca_mr *softhca_alloc_mr(struct softhca_pd *pd, uint32_t pages)
+{
+	const struct control_alloc_mr in = {.pd = pd->number, .pages = pages};
+
+	return allocated(pd, CONTROL_ALLOC_MR, &in, sizeof(in));
+}
+
+struct softhca_mr *softhca_alloc_null_mr(struct softhca_pd *pd)
+{
+	const struct control_number in = {.number = pd->number};
+
+	return allocated(pd, CONTROL_ALLOC_NULL_MR, &in, sizeof(in));
 }
 
 /* The MR has changed as asked: what we know of it. */

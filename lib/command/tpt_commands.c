@@ -55,7 +55,7 @@ static bool changing_mpt(const struct mpt_entry *entry)
 
 static bool region_mpt(const struct mpt_entry *entry)
 {
-	return (entry->phys || entry->flags & MPT_PAGES) &&
+	return (entry->phys || entry->flags & (MPT_PAGES | MPT_NULL)) &&
 	       mpt_access_ok(entry->access, entry->start);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The requests of the control socket on memory windows, keys for fast registrations, and the
- * re-registration of regions. What a window or such a key is bound to is the work requests'
- * business; here they are made and taken back, bound or not. All that a request says is the
- * client's word. Control thread.
+ * The requests of the control socket on memory windows, keys for fast registrations, regions
+ * without memory, and the re-registration of regions. What a window or such a key is bound to is
+ * the work requests' business; here they are made and taken back, bound or not. All that a request
+ * says is the client's word. Control thread.
  */
 #include <errno.h>
 #include "host-abi/wqe.h"
@@ -92,6 +92,33 @@ int run_alloc_mr(struct call *call)
 				.flags = MPT_FAST | MPT_INVALIDATE_REMOTE | MPT_OWNS_PAGES,
 				.mtt_first = mr_mtt_first(mr),
 				.pages_max = (uint8_t)in->pages});
+	if (rc) {
+		object_drop(&mr->object);
+		return rc;
+	}
+	mr->pd = pd;
+	pd->object.users++;
+	out->lkey = out->rkey = mr->object.number;
+	return 0;
+}
+
+int run_alloc_null_mr(struct call *call)
+{
+	const struct control_number *in = call->body;
+	struct control_mr_reply *out = call->reply;
+	struct pd *pd = object_find(call->client, OBJECT_PD, in->number);
+	struct mr *mr;
+	int rc;
+
+	if (!pd)
+		return -ENOENT;
+	mr = object_make(call->client, OBJECT_MR, sizeof(*mr), &rc);
+	if (!mr)
+		return rc;
+	rc = mpt_enter(&mr->object, (struct mpt_entry){.pd = in->number,
+					    .access = ACCESS_LOCAL_WRITE,
+					    .flags = MPT_NULL,
+					    .length = UINT64_MAX});
 	if (rc) {
 		object_drop(&mr->object);
 		return rc;

@@ -31,6 +31,7 @@ static const struct verbs_context extended = {
 	.alloc_parent_domain = shca_alloc_parent_domain,
 	.alloc_td = shca_alloc_td,
 	.dealloc_td = shca_dealloc_td,
+	.alloc_null_mr = shca_alloc_null_mr,
 	.create_cq_ex = shca_create_cq_ex,
 	.create_qp_ex = shca_create_qp_ex,
 	.create_srq_ex = shca_create_srq_ex,

@@ -51,12 +51,22 @@ struct ibv_mr *mr_show(struct ibv_pd *pd, struct softhca_mr *mr, uint32_t handle
 	return &shown->ibv;
 }
 
+/* `mr` for the program, or NULL with errno: it is taken back. */
+static struct ibv_mr *shown_or_gone(struct ibv_pd *pd, struct softhca_mr *mr)
+{
+	struct ibv_mr *shown = mr ? mr_show(pd, mr, 0) : NULL;
+
+	if (mr && !shown) {
+		softhca_dereg_mr(mr);
+		errno = ENOMEM;
+	}
+	return shown;
+}
+
 static struct ibv_mr *reg(
 	struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
 {
 	int error = access_check(access);
-	struct softhca_mr *mr;
-	struct ibv_mr *shown;
 
 	if (error) {
 		errno = error;
@@ -64,13 +74,13 @@ static struct ibv_mr *reg(
 	}
 	if (access & IBV_ACCESS_ZERO_BASED)
 		iova = 0;
-	mr = softhca_reg_mr_iova(to_shca_pd(pd)->pd, addr, length, iova, access & ACCESS_OURS);
-	shown = mr ? mr_show(pd, mr, 0) : NULL;
-	if (mr && !shown) {
-		softhca_dereg_mr(mr);
-		errno = ENOMEM;
-	}
-	return shown;
+	return shown_or_gone(pd,
+		softhca_reg_mr_iova(to_shca_pd(pd)->pd, addr, length, iova, access & ACCESS_OURS));
+}
+
+struct ibv_mr *shca_alloc_null_mr(struct ibv_pd *pd)
+{
+	return shown_or_gone(pd, softhca_alloc_null_mr(to_shca_pd(pd)->pd));
 }
 
 VERBS_PUBLIC struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)

@@ -232,6 +232,7 @@ int shca_dealloc_td(struct ibv_td *td);
 /* memory.c, windows.c */
 /* As pd_show(). */
 struct ibv_mr *mr_show(struct ibv_pd *pd, struct softhca_mr *mr, uint32_t handle);
+struct ibv_mr *shca_alloc_null_mr(struct ibv_pd *pd);
 struct ibv_mw *shca_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 int shca_dealloc_mw(struct ibv_mw *mw);
 int shca_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);

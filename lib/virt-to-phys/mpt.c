@@ -83,7 +83,10 @@ enum v2p_state v2p_map_slow(struct v2p_port *port, enum v2p_channel channel, uin
 		return s;
 	if (m.entry.flags & MPT_PAGES)
 		return mtt_map(port, &m.entry, offset, length, true, addr, run);
-	*addr = m.entry.phys + offset;
+	if (m.entry.flags & MPT_NULL)
+		*addr = null_map(port->v2p, access, run);
+	else
+		*addr = m.entry.phys + offset;
 	return V2P_SUCCESS;
 }
 
@@ -125,6 +128,8 @@ static bool entry_valid(const struct v2p *v, const struct mpt_entry *m)
 		return false;
 	if (m->flags & MPT_CHANGES && m->flags & MPT_PAGES)
 		return false;
+	if (m->flags & MPT_NULL)
+		return m->flags == MPT_NULL && !(m->access & ~(uint32_t)ACCESS_LOCAL_WRITE);
 	if (!(m->flags & MPT_PAGES))
 		return !(m->flags & MPT_OWNS_PAGES) ||
 		       (m->flags & MPT_FAST && m->pages_max && in_mtt(v, m, m->pages_max));

@@ -151,7 +151,8 @@ static void match(struct v2p_port *port, enum v2p_channel channel)
 		return;
 	}
 	if (r == V2P_SUCCESS)
-		s->addr = m.entry.phys + s->offset;
+		s->addr = m.entry.flags & MPT_NULL ? null_map(port->v2p, s->access, &s->run)
+						   : m.entry.phys + s->offset;
 	finish(s, r);
 }
 
@@ -260,7 +261,7 @@ static enum v2p_state answer(
 /* The entry says all there is to say: most requests that take the long way are a miss of such. */
 static inline bool is_plain(const union mpt_line *m)
 {
-	return !(m->entry.flags & (MPT_PAGES | MPT_CHANGES));
+	return !(m->entry.flags & MPT_NOT_PLAIN);
 }
 
 static enum v2p_state lookup(struct v2p_port *port, uint32_t key, union mpt_line *m)

@@ -56,7 +56,9 @@ static int make_parts(struct v2p *v, const struct v2p_config *c)
 	v->live = rte_zmalloc_socket(c->name, chunks_of(&v->mpt) * sizeof(*v->live), 0, c->socket);
 	v->bound =
 		calloc(v->mpt.entries_max, sizeof(*v->bound)); /* touched where windows are used */
-	return v->chunk && v->live && v->bound ? 0 : -ENOMEM;
+	v->zeroes = rte_zmalloc_socket(c->name, 2 * V2P_NULL_BYTES, 64, c->socket);
+	v->sink = v->zeroes + V2P_NULL_BYTES;
+	return v->chunk && v->live && v->bound && v->zeroes ? 0 : -ENOMEM;
 }
 
 static bool power_of_two(uint32_t n)
@@ -95,6 +97,7 @@ void v2p_destroy(struct v2p *v)
 	icm_free(v, NULL);
 	rte_free(v->chunk);
 	rte_free(v->live);
+	rte_free(v->zeroes);
 	free(v->bound);
 	tpt_cache_destroy(&v->mpt_cache);
 	tpt_cache_destroy(&v->mtt_cache);

@@ -36,6 +36,16 @@ static inline void v2p_changed(struct v2p *v)
 	__atomic_fetch_add(&v->generation, 1, __ATOMIC_RELEASE);
 }
 
+/* Address and run of an access to an entry with MPT_NULL. Several lcores may write the sink at
+ * once: nobody reads it. */
+static inline uint8_t *null_map(const struct v2p *v, uint32_t access, uint64_t *run)
+{
+	const uint32_t writes = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC;
+
+	*run = *run < V2P_NULL_BYTES ? *run : V2P_NULL_BYTES;
+	return access & writes ? v->sink : v->zeroes;
+}
+
 /* mtt.c: address and run of the byte `offset` of an entry with MPT_PAGES, of whose access `length`
  * bytes are left. V2P_SUCCESS; V2P_LENGTH_ERR: no page is there; V2P_PENDING, unless `wait`. */
 enum v2p_state mtt_map(struct v2p_port *port, const struct mpt_entry *m, uint64_t offset,

@@ -435,7 +435,6 @@ static void refused__as_a_driver_does(void **state)
 	(void)state;
 	FAILS(ibv_reg_dmabuf_mr(pd, 0, BYTES, 0, 0, ALL), EOPNOTSUPP);
 	FAILS(ibv_import_dm(ctx, 0), EOPNOTSUPP);
-	FAILS(ibv_alloc_null_mr(pd), EOPNOTSUPP);
 	FAILS(ibv_alloc_dm(ctx, &(struct ibv_alloc_dm_attr){.length = 1}), EOPNOTSUPP);
 	FAILS(ibv_open_xrcd(ctx, &(struct ibv_xrcd_init_attr){0}), EOPNOTSUPP);
 	assert_int_equal(ibv_advise_mr(pd, 0, 0, NULL, 0), EOPNOTSUPP);

@@ -110,6 +110,25 @@ static void miss__waits_for_the_next_poll(void **state)
 	assert_int_equal(v2p_poll(&f.port), 0);
 }
 
+static void miss__of_a_region_without_memory(void **state)
+{
+	struct mpt_entry m = {.key = 0x8008, .pd = PD, .flags = MPT_NULL, .length = UINT64_MAX};
+	uint64_t run;
+	uint8_t *addr;
+
+	(void)state;
+	assert_int_equal(v2p_write_mpt(&f.v2p, &m), 0);
+	make_region(0x7007); /* evicts it */
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(v2p_request(&f.port, V2P_WP_DATA, PD, 0, m.key, 5, 1 << 20,
+					 V2P_LOCAL_READ, &addr, &run),
+			i ? V2P_SUCCESS : V2P_PENDING);
+		assert_int_equal(v2p_poll(&f.port), !i);
+	}
+	assert_ptr_equal(addr, f.v2p.zeroes);
+	assert_int_equal(run, V2P_NULL_BYTES);
+}
+
 static void miss__holds_back_its_channel_alone(void **state)
 {
 	(void)state;
@@ -276,6 +295,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(hit__is_answered_at_once),
 		TEST(miss__waits_for_the_next_poll),
+		TEST(miss__of_a_region_without_memory),
 		TEST(miss__holds_back_its_channel_alone),
 		TEST(miss__makes_progress_with_one_line),
 		TEST(refusal__comes_in_the_same_way),

@@ -166,6 +166,36 @@ static void v2p_invalidate__refusals(void **state)
 	assert_int_equal(write_flags(KEY, MPT_FLAGS + 1), -EINVAL);
 }
 
+static void v2p_map__null_reads_zeroes_and_writes_nowhere(void **state)
+{
+	struct mpt_entry m = {.key = KEY,
+		.pd = FX_PD,
+		.access = ACCESS_LOCAL_WRITE,
+		.flags = MPT_NULL,
+		.length = UINT64_MAX};
+	struct v2p_port *port = fx->e->v2p_port[STAGE_SEGMENTATION];
+	uint8_t *read, *written;
+	uint64_t run;
+
+	assert_int_equal(v2p_write_mpt(fx->e->v2p, &m), 0);
+	assert_int_equal(v2p_request(port, V2P_WP_DATA, FX_PD, 0, KEY, 1ull << 63, 1 << 20,
+				 V2P_LOCAL_READ, &read, &run),
+		V2P_SUCCESS);
+	assert_int_equal(run, V2P_NULL_BYTES);
+	assert_int_equal(
+		v2p_map(port, V2P_RRC_DATA, FX_PD, KEY, 0, 5, ACCESS_LOCAL_WRITE, &written, &run),
+		V2P_SUCCESS);
+	assert_int_equal(run, 5);
+	memset(written, 0xff, V2P_NULL_BYTES);
+	for (int i = 0; i < V2P_NULL_BYTES; i++)
+		assert_int_equal(read[i], 0);
+	assert_int_equal(map(FX_PD, KEY, 0, 8, ACCESS_REMOTE_READ), V2P_FLAGS_ERR);
+	assert_int_equal(map(99, KEY, 0, 8, 0), V2P_PD_ERR);
+	assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, KEY), 0);
+	m.access |= ACCESS_REMOTE_READ;
+	assert_int_equal(v2p_write_mpt(fx->e->v2p, &m), -EINVAL);
+}
+
 static void v2p_count_error__by_name(void **state)
 {
 	struct counters *c = stage_counters(fx->e, STAGE_SEGMENTATION);
@@ -197,6 +227,7 @@ int main(void)
 		FX_TEST(v2p_invalidate_mpt__revokes),
 		FX_TEST(v2p_invalidate__takes_the_key_and_not_the_index),
 		FX_TEST(v2p_invalidate__refusals),
+		FX_TEST(v2p_map__null_reads_zeroes_and_writes_nowhere),
 		FX_TEST(v2p_count_error__by_name),
 	};
 

@@ -187,6 +187,12 @@ SOFTHCA_API int softhca_rereg_mr(struct softhca_mr *mr, unsigned int flags, stru
  */
 SOFTHCA_API struct softhca_mr *softhca_alloc_mr(struct softhca_pd *pd, uint32_t pages);
 
+/*
+ * A region without memory that has every address: what is sent from it is zeroes, what is received
+ * into it is gone. Local access alone. softhca_dereg_mr() takes it back. NULL with errno: ENOSPC.
+ */
+SOFTHCA_API struct softhca_mr *softhca_alloc_null_mr(struct softhca_pd *pd);
+
 enum softhca_mw_type {
 	SOFTHCA_MW_TYPE_1 = 1, /* softhca_bind_mw(); any QP of the PD may reach it */
 	SOFTHCA_MW_TYPE_2 = 2, /* SOFTHCA_WR_BIND_MW; the QP alone that bound it (2B) */

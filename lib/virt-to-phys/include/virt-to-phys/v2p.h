@@ -103,9 +103,12 @@ struct mpt_entry {
 #define MPT_PAGES	      (1u << 16) /* through the MTT */
 #define MPT_OWNS_PAGES	      (1u << 17) /* HW2SW_MPT invalidates its MTT entries, too */
 #define MPT_CLAIMED	      (1u << 18) /* a fast registration is writing its MTT entries */
+#define MPT_NULL	      (1u << 19) /* no memory: reads give zeroes, what is written is gone */
 #define MPT_WINDOW	      (MPT_WINDOW_1 | MPT_WINDOW_2)
 #define MPT_CHANGES	      (MPT_WINDOW | MPT_FAST)
-#define MPT_FLAGS	      (MPT_INVALIDATE_REMOTE | MPT_CHANGES | MPT_PAGES | MPT_OWNS_PAGES)
+#define MPT_FLAGS	      (MPT_INVALIDATE_REMOTE | MPT_CHANGES | MPT_PAGES | MPT_OWNS_PAGES | MPT_NULL)
+/* Where what is checked is not all there is to say. */
+#define MPT_NOT_PLAIN (MPT_PAGES | MPT_CHANGES | MPT_NULL)
 
 _Static_assert(sizeof(struct mpt_entry) == 64, "one cache line");
 
@@ -186,10 +189,14 @@ struct v2p {
 	void **chunk;	 /* memory that the HCA itself found for ICM; icm.c */
 	uint32_t chunks;
 	int socket;
-	bool on_demand; /* it does so when an entry without memory is first written */
+	bool on_demand;		/* it does so when an entry without memory is first written */
+	uint8_t *zeroes, *sink; /* what entries with MPT_NULL lead to, V2P_NULL_BYTES each */
 	uint32_t generation __attribute__((aligned(64))); /* atomic: grows with each change */
 	bool open;					  /* from INIT_HCA to CLOSE_HCA */
 };
+
+/* At most so many bytes of an entry with MPT_NULL are given at once: more than a packet has. */
+#define V2P_NULL_BYTES 8192
 
 #define V2P_LEAVING (1u << 31) /* HW2SW_MPT has begun: nothing more is bound to it */
 
@@ -381,7 +388,7 @@ static inline enum v2p_state mpt_check(const uint64_t *w, uint32_t pd, uint32_t 
 
 /*
  * The short way of v2p_map_remote() and v2p_request(), which says all there is to say of most
- * accesses. False: the entry is not cached, or has pages, or changes.
+ * accesses. False: the entry is not cached, or is one of MPT_NOT_PLAIN.
  */
 static inline bool v2p_map_cached(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
 	uint32_t key, uint64_t va, uint64_t length, uint32_t access, uint8_t **addr, uint64_t *run,
@@ -397,7 +404,7 @@ static inline bool v2p_map_cached(struct v2p_port *port, enum v2p_channel channe
 		return true;
 	count(port->counters, (enum counter)(COUNTER_v2p_ceu + channel));
 	if (unlikely(!mpt_find(&v->mpt_cache, v2p_index(v, key), w) ||
-		     w[MPT_WORD_ACCESS_FLAGS] & (uint64_t)(MPT_PAGES | MPT_CHANGES) << 32))
+		     w[MPT_WORD_ACCESS_FLAGS] & (uint64_t)MPT_NOT_PLAIN << 32))
 		return false;
 	*s = mpt_check(w, pd, key, va, length, access, &offset);
 	if (likely(*s == V2P_SUCCESS))
