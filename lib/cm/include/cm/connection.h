@@ -10,6 +10,9 @@
  * A connection has an owner (of service.h's identifiers) from its making until cm_release(); what
  * remains to be done with the peer after that, rejecting, disconnecting, time-wait, goes on without
  * one. Times are nanoseconds of any clock that does not go back.
+ *
+ * The peer is who its GID says it is: a message about a connection counts only if it comes from
+ * that connection's GID and names both communication IDs; a DREQ must name our QP as well.
  */
 #include "cm/mad.h"
 
@@ -29,15 +32,18 @@ struct cm_path {
 };
 
 enum cm_event_type {
-	CM_EVENT_REP,		/* message; cm_send_rtu() or cm_reject() is due */
-	CM_EVENT_RTU,		/* message, or NULL: established by cm_established() */
-	CM_EVENT_REJ,		/* message; the connection is over */
-	CM_EVENT_REQ_TIMEOUT,	/* nobody answered the REQ: over */
-	CM_EVENT_REP_TIMEOUT,	/* no RTU came: over */
-	CM_EVENT_DREQ,		/* message; answer by cm_send_drep() */
-	CM_EVENT_DREP,		/* message; in time-wait */
-	CM_EVENT_DREQ_TIMEOUT,	/* nobody answered the DREQ; in time-wait */
-	CM_EVENT_TIMEWAIT_EXIT, /* nothing of the old connection can be on its way any more: over */
+	CM_EVENT_REP,	       /* message; cm_send_rtu() or cm_reject() is due */
+	CM_EVENT_RTU,	       /* message, or NULL: established by cm_established() */
+	CM_EVENT_REJ,	       /* message; the connection is over; in time-wait if it had been
+				  answered or the reason is a stale connection */
+	CM_EVENT_REQ_TIMEOUT,  /* nobody answered the REQ: over */
+	CM_EVENT_REP_TIMEOUT,  /* no RTU came: over */
+	CM_EVENT_DREQ,	       /* message; answer by cm_send_drep(). May come instead of the RTU, if
+				  that was lost, and after our own DREQ */
+	CM_EVENT_DREP,	       /* message; in time-wait */
+	CM_EVENT_DREQ_TIMEOUT, /* nobody answered the DREQ; in time-wait */
+	CM_EVENT_TIMEWAIT_EXIT, /* nothing of the old connection can be on its way any more: over.
+				   Not after cm_reject() or cm_send_sidr_rep() */
 	CM_EVENT_SIDR_REP,	/* message: over */
 	CM_EVENT_SIDR_TIMEOUT,	/* over */
 };
@@ -47,6 +53,11 @@ struct cm_event {
 	const struct cm_message *message; /* the callee's during the call; NULL: none */
 };
 
+/*
+ * The callbacks. request() and event() may call all functions that take a connection, for any
+ * connection, and cm_send_req() and cm_send_sidr_req(); not cm_receive(), cm_expire(), cm_destroy()
+ * and not cm_established(), which would call back in turn.
+ */
 struct cm_ops {
 	/* Sends a MAD to QP 1 at the path's other end. May get lost; calls nothing of cm. */
 	void (*send)(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES]);
@@ -68,9 +79,13 @@ struct cm_ops {
 };
 
 struct cm_limits {
-	uint32_t connections; /* at most, those in time-wait too; 0: 65536 */
+	uint32_t connections; /* at most, those in time-wait too; an eighth of them is not for
+				 requests of strangers, a quarter for rejections and the like
+				 that are kept for repetitions; 0: 65536 */
 	uint32_t unanswered;  /* REQs and SIDR_REQs received that nobody has answered yet; more are
 				 dropped, their senders repeat them; 0: 1024 */
+	uint8_t response_timeout; /* what we say in REQs: 4.096 us * 2^n; 0: 20 (4.3 s) */
+	uint8_t retries;	  /* of what is not answered, at most 15; 0: 15 */
 };
 
 /* What became of MADs and connections; only grows. */
@@ -111,6 +126,8 @@ struct cm_connection *cm_send_req(struct cm *cm, uint64_t now, void *owner,
 	const struct cm_path *path, uint64_t service_id, enum cm_service_type type,
 	const struct cm_end *end);
 
+/* Added to service_timeout (5 bits): only a REQ or REP that is repeated is answered by the MRA. */
+enum { CM_MRA_IF_REPEATED = 0x80 };
 /* All of these: 0; -EINVAL: not in the connection's state, or private data that is too long.
  * private_data may be NULL if private_bytes is 0. */
 int cm_send_mra(struct cm_connection *c, uint64_t now, uint8_t service_timeout);
@@ -120,20 +137,23 @@ int cm_reject(struct cm_connection *c, uint64_t now, enum cm_reject_reason reaso
 	uint8_t info_bytes, const void *private_data, uint8_t bytes);
 int cm_send_dreq(struct cm_connection *c, uint64_t now, const void *private_data, uint8_t bytes);
 int cm_send_drep(struct cm_connection *c, uint64_t now, const void *private_data, uint8_t bytes);
-/* Data came before the RTU (IBV_EVENT_COMM_EST): as if the RTU had come. */
+/* Data came before the RTU (IBV_EVENT_COMM_EST): as if the RTU had come. Tells the owner at once,
+ * who may let go of c then. */
 int cm_established(struct cm_connection *c, uint64_t now);
 
 /* Service ID resolution. As cm_send_req(); the answer ends it. */
 struct cm_connection *cm_send_sidr_req(struct cm *cm, uint64_t now, void *owner,
 	const struct cm_path *path, uint64_t service_id, const void *private_data, uint8_t bytes);
-/* Answers a SIDR_REQ, which ends it. status: of struct cm_sidr_rep. */
+enum cm_sidr_status { CM_SIDR_VALID = 0, CM_SIDR_UNSUPPORTED = 1, CM_SIDR_REJECTED = 2 };
+/* Answers a SIDR_REQ, which ends it. status: enum cm_sidr_status or another. */
 int cm_send_sidr_rep(struct cm_connection *c, uint64_t now, uint8_t status, uint32_t qpn,
 	uint32_t qkey, const void *private_data, uint8_t bytes);
 
 /*
- * The owner lets go: no event is reported any more, c must not be used. What was not answered is
- * rejected (CM_REJ_NO_RESOURCES or, with `died`, CM_REJ_TIMEOUT ... as 12.9 wants), what was
- * established is disconnected, and time-wait passes.
+ * The owner lets go, because it wants to or because it died: no event is reported any more, c must
+ * not be used. As a kernel does: our REQ is taken back (REJ: CM_REJ_TIMEOUT), what has not been
+ * answered is rejected (CM_REJ_CONSUMER; SIDR: CM_SIDR_REJECTED), what was established is
+ * disconnected, as often as it takes, and time-wait passes.
  */
 void cm_release(struct cm_connection *c, uint64_t now);
 

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Connections as such: how they come and go, who owns them, what is due when, and which exchange a
+ * MAD belongs to. The exchanges themselves: connect.c, disconnect.c, reject.c, sidr.c. CM thread;
+ * sends and tells by the callbacks of its user only.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/assert.h"
+#include "connection_priv.h"
+
+#define MACHINE	      cm_machine
+#define MACHINE_NAME  "connection"
+#define MACHINE_ID(s) CM_##s
+#define MACHINE_DEF   "connection.def"
+#include "pipeline/machine_define.h"
+
+static const char *const state_name[] = {
+#define STATE(id, text) #id,
+#include "connection.def"
+};
+
+/* --- all of it --- */
+
+struct cm *cm_create(const struct cm_ops *ops, void *ctx, const struct cm_limits *limits)
+{
+	struct cm_limits none = {0};
+	const struct cm_limits *l = limits ? limits : &none;
+	struct cm *cm = calloc(1, sizeof(*cm));
+	uint32_t most = l->connections ? l->connections : CM_CONNECTIONS;
+
+	if (!cm)
+		return NULL;
+	if (most > 1u << CM_PLACE_BITS_MOST)
+		most = 1u << CM_PLACE_BITS_MOST;
+	cm->ops = ops;
+	cm->ctx = ctx;
+	cm->unanswered_most = l->unanswered ? l->unanswered : CM_UNANSWERED;
+	cm->strangers_most = most - most / 8;
+	cm->kept_most = most / 4;
+	cm->response_timeout = l->response_timeout ? l->response_timeout : CM_RESPONSE_TIMEOUT;
+	cm->retries = cm_clamp(l->retries ? l->retries : CM_RETRIES, 1, CM_RETRIES);
+	for (int i = 0; i < 2; i++)
+		cm->seed[i] = (uint64_t)ops->random(ctx) << 32 | ops->random(ctx);
+	cm_places_create(&cm->places, most);
+	return cm;
+}
+
+void cm_destroy(struct cm *cm)
+{
+	if (!cm)
+		return;
+	for (uint32_t i = 0; i < cm->places.count; i++)
+		free(cm->places.at[i]);
+	cm_places_destroy(&cm->places);
+	cm_hash_destroy(&cm->by_remote);
+	cm_hash_destroy(&cm->by_qpn);
+	free(cm->timers.heap);
+	free(cm);
+}
+
+void cm_census(const struct cm *cm, uint32_t *connections, uint32_t *orphans)
+{
+	*connections = cm->connections;
+	*orphans = cm->orphans;
+}
+
+const struct cm_counters *cm_counters(const struct cm *cm)
+{
+	return &cm->counters;
+}
+
+/* --- one connection --- */
+
+struct cm_connection *cm_connection_new(struct cm *cm, const struct cm_path *path, void *owner)
+{
+	struct cm_connection *c = calloc(1, sizeof(*c));
+	int error;
+
+	if (!c)
+		return NULL;
+	c->cm = cm;
+	c->owner = owner;
+	c->owned = true;
+	c->path = *path;
+	c->timeout = path->ack_timeout;
+	c->max_retries = cm->retries;
+	c->response_timeout = cm->response_timeout;
+	error = cm_place_take(cm, c);
+	if (error) {
+		free(c);
+		errno = -error;
+		return NULL;
+	}
+	cm->connections++;
+	return c;
+}
+
+void cm_settle(struct cm_connection *c)
+{
+	if (c->owned || c->in_request || c->state != CM_IDLE)
+		return;
+	ASSERT(!c->heap_at && !c->by_remote.back && !c->by_qpn.back);
+	c->cm->orphans--;
+	c->cm->connections--;
+	cm_place_free(c->cm, c);
+	free(c);
+}
+
+static bool unanswered(enum cm_state s)
+{
+	return s == CM_REQ_RCVD || s == CM_MRA_REQ_SENT || s == CM_SIDR_REQ_RCVD;
+}
+
+void cm_step(struct cm_connection *c, enum cm_state next)
+{
+	struct cm *cm = c->cm;
+
+	MACHINE_STEP(cm_machine, c->state, next);
+	cm->unanswered += unanswered(next) - unanswered(c->state);
+	if (c->kept) {
+		c->kept = false;
+		cm->kept--;
+	}
+	c->state = (uint8_t)next;
+	cm_timer_cancel(c);
+	if (next == CM_TIMEWAIT || next == CM_IDLE)
+		cm_hash_remove(&cm->by_qpn, &c->by_qpn);
+	if (next == CM_IDLE)
+		cm_hash_remove(&cm->by_remote, &c->by_remote);
+}
+
+static void orphan(struct cm_connection *c)
+{
+	c->owned = false;
+	c->owner = NULL;
+	c->cm->orphans++;
+}
+
+void cm_tell(struct cm_connection *c, enum cm_event_type type, const struct cm_message *m)
+{
+	struct cm_event e = {.type = type, .message = m};
+
+	if (c->owned)
+		c->cm->ops->event(c->cm->ctx, c->owner, c, &e);
+	else
+		cm_settle(c);
+}
+
+void cm_forget(struct cm_connection *c)
+{
+	cm_step(c, CM_IDLE);
+	orphan(c);
+	cm_settle(c);
+}
+
+/* What the peer has to hear of it. */
+static void part(struct cm_connection *c, uint64_t now)
+{
+	switch ((enum cm_state)c->state) {
+	case CM_REQ_SENT:
+	case CM_MRA_REQ_RCVD:
+		cm_reject_timeout(c, now);
+		return;
+	case CM_REQ_RCVD:
+	case CM_MRA_REQ_SENT:
+	case CM_REP_SENT:
+	case CM_REP_RCVD:
+	case CM_MRA_REP_SENT:
+	case CM_MRA_REP_RCVD:
+		cm_reject(c, now, CM_REJ_CONSUMER, NULL, 0, NULL, 0);
+		return;
+	case CM_ESTABLISHED:
+		cm_send_dreq(c, now, NULL, 0);
+		return;
+	case CM_DREQ_RCVD:
+		cm_send_drep(c, now, NULL, 0);
+		return;
+	case CM_SIDR_REQ_SENT:
+		cm_step(c, CM_IDLE);
+		return;
+	case CM_SIDR_REQ_RCVD:
+		cm_send_sidr_rep(c, now, CM_SIDR_REJECTED, 0, 0, NULL, 0);
+		return;
+	case CM_IDLE:
+	case CM_DREQ_SENT:
+	case CM_TIMEWAIT:
+	case CM_STATE_COUNT:
+		return;
+	}
+}
+
+void cm_release(struct cm_connection *c, uint64_t now)
+{
+	ASSERT(c->owned);
+	part(c, now);
+	orphan(c);
+	cm_settle(c);
+}
+
+bool cm_ask_owner(
+	struct cm_connection *c, uint64_t now, const struct cm_message *m, uint16_t *reason)
+{
+	uint8_t asked_in = c->state;
+
+	c->in_request = true;
+	c->owner = c->cm->ops->request(c->cm->ctx, c, &c->path, m, reason);
+	c->in_request = false;
+	if (!c->owned) {
+		c->owner = NULL;
+		cm_settle(c);
+		return true;
+	}
+	if (c->owner)
+		return true;
+	if (c->state == asked_in)
+		return false;
+	cm_release(c, now); /* answered by who does not want to have it */
+	return true;
+}
+
+bool cm_room_for_stranger(struct cm *cm)
+{
+	if (cm->unanswered < cm->unanswered_most && cm->connections < cm->strangers_most)
+		return true;
+	cm->counters.dropped_full++;
+	return false;
+}
+
+void cm_connection_info(const struct cm_connection *c, struct cm_connection_info *out)
+{
+	*out = (struct cm_connection_info){
+		.state = state_name[c->state],
+		.state_number = c->state,
+		.path = c->path,
+		.local_id = c->local_id,
+		.remote_id = c->remote_id,
+		.remote_qpn = c->remote_qpn,
+		.remote_psn = c->remote_psn,
+		.remote_qkey = c->remote_qkey,
+		.responder_resources = c->responder_resources,
+		.initiator_depth = c->initiator_depth,
+		.retry_count = c->retry_count,
+		.rnr_retry_count = c->rnr_retry_count,
+		.timeout = c->timeout,
+		.peer_srq = c->peer_srq,
+	};
+}
+
+/* --- time --- */
+
+uint64_t cm_time_of(unsigned int exponent)
+{
+	return (uint64_t)4096 << exponent;
+}
+
+uint8_t cm_clamp(uint8_t value, uint8_t least, uint8_t most)
+{
+	return value < least ? least : value > most ? most : value;
+}
+
+void cm_await_answer(struct cm_connection *c, uint64_t now)
+{
+	c->retries = c->max_retries;
+	c->mra_fresh = false;
+	cm_timer_set(c, now + cm_time_of(c->response_timeout));
+}
+
+void cm_enter_timewait(struct cm_connection *c, uint64_t now)
+{
+	uint8_t timeout = c->timeout ? c->timeout : CM_ACK_TIMEOUT;
+
+	cm_step(c, CM_TIMEWAIT);
+	c->retries = 0;
+	cm_timer_set(c, now + cm_time_of(cm_clamp(timeout, 0, CM_TIMEWAIT_MOST)));
+}
+
+void cm_keep_answer(struct cm_connection *c, uint64_t now, unsigned int repeats)
+{
+	if (c->cm->kept >= c->cm->kept_most) {
+		cm_step(c, CM_IDLE);
+		return;
+	}
+	cm_step(c, CM_TIMEWAIT);
+	c->kept = true;
+	c->cm->kept++;
+	c->retries = (uint8_t)repeats;
+	cm_timer_set(c, now + cm_time_of(c->cm->response_timeout + !repeats));
+}
+
+/* Repeated unasked, or over. */
+static void timewait_expired(struct cm_connection *c, uint64_t now)
+{
+	bool kept = c->kept;
+
+	if (c->retries) {
+		c->retries--;
+		cm_send_again(c);
+		cm_timer_set(c, now + cm_time_of(c->cm->response_timeout + !c->retries));
+		return;
+	}
+	cm_step(c, CM_IDLE);
+	if (kept)
+		cm_settle(c); /* its owner knows that it is over since it gave the answer */
+	else
+		cm_tell(c, CM_EVENT_TIMEWAIT_EXIT, NULL);
+}
+
+static void give_up(struct cm_connection *c, uint64_t now)
+{
+	c->cm->counters.timeout++;
+	switch ((enum cm_state)c->state) {
+	case CM_REQ_SENT:
+	case CM_MRA_REQ_RCVD:
+		cm_reject_timeout(c, now);
+		cm_tell(c, CM_EVENT_REQ_TIMEOUT, NULL);
+		return;
+	case CM_REP_SENT:
+	case CM_MRA_REP_RCVD:
+		cm_reject_timeout(c, now);
+		cm_tell(c, CM_EVENT_REP_TIMEOUT, NULL);
+		return;
+	case CM_DREQ_SENT:
+		cm_enter_timewait(c, now);
+		cm_tell(c, CM_EVENT_DREQ_TIMEOUT, NULL);
+		return;
+	case CM_SIDR_REQ_SENT:
+		cm_step(c, CM_IDLE);
+		cm_tell(c, CM_EVENT_SIDR_TIMEOUT, NULL);
+		return;
+	case CM_IDLE:
+	case CM_REQ_RCVD:
+	case CM_MRA_REQ_SENT:
+	case CM_REP_RCVD:
+	case CM_MRA_REP_SENT:
+	case CM_ESTABLISHED:
+	case CM_DREQ_RCVD:
+	case CM_TIMEWAIT:
+	case CM_SIDR_REQ_RCVD:
+	case CM_STATE_COUNT:
+		ASSERT(!"a state that waits for no answer");
+	}
+}
+
+static void expired(struct cm_connection *c, uint64_t now)
+{
+	if (c->state == CM_TIMEWAIT) {
+		timewait_expired(c, now);
+		return;
+	}
+	if (!c->retries) {
+		give_up(c, now);
+		return;
+	}
+	c->retries--;
+	c->mra_fresh = false;
+	c->cm->counters.retry++;
+	cm_send_again(c);
+	cm_timer_set(c, now + cm_time_of(c->response_timeout));
+}
+
+uint64_t cm_expire(struct cm *cm, uint64_t now)
+{
+	struct cm_timers *t = &cm->timers;
+
+	while (t->count && t->heap[1]->due <= now) {
+		struct cm_connection *c = t->heap[1];
+
+		cm_timer_cancel(c);
+		expired(c, now);
+	}
+	return t->count ? t->heap[1]->due : UINT64_MAX;
+}
+
+/* --- messages --- */
+
+void cm_message_begin(const struct cm_connection *c, struct cm_message *m, enum cm_type type)
+{
+	*m = (struct cm_message){
+		.type = (uint16_t)type,
+		.transaction = c->transaction,
+		.local_id = c->local_id,
+		.remote_id = c->remote_id,
+	};
+}
+
+int cm_message_private(struct cm_message *m, const void *data, uint8_t bytes)
+{
+	if (bytes > cm_private_bytes(m->type))
+		return -EINVAL;
+	if (bytes)
+		memcpy(m->private_data, data, bytes);
+	m->private_bytes = bytes;
+	return 0;
+}
+
+void cm_send_again(struct cm_connection *c)
+{
+	c->cm->ops->send(c->cm->ctx, &c->path, c->mad);
+}
+
+void cm_send_kept(struct cm_connection *c, const struct cm_message *m)
+{
+	cm_mad_build(m, c->mad);
+	cm_send_again(c);
+}
+
+void cm_send_to(struct cm *cm, const struct cm_path *path, const struct cm_message *m)
+{
+	uint8_t mad[CM_MAD_BYTES];
+
+	cm_mad_build(m, mad);
+	cm->ops->send(cm->ctx, path, mad);
+}
+
+struct cm_connection *cm_find_pair(
+	const struct cm *cm, const struct cm_path *path, const struct cm_message *m)
+{
+	struct cm_connection *c = cm_place_find(&cm->places, m->remote_id);
+
+	if (!c || c->state == CM_IDLE || c->sidr || c->path.device != path->device ||
+		memcmp(c->path.dgid, path->dgid, sizeof(path->dgid)) != 0)
+		return NULL;
+	return !c->remote_id || c->remote_id == m->local_id ? c : NULL;
+}
+
+void cm_receive(
+	struct cm *cm, uint64_t now, const struct cm_path *path, const uint8_t *mad, size_t bytes)
+{
+	static void (*const on[])(
+		struct cm *, uint64_t, const struct cm_path *, const struct cm_message *) = {
+		[CM_REQ] = cm_on_req,
+		[CM_MRA] = cm_on_mra,
+		[CM_REJ] = cm_on_rej,
+		[CM_REP] = cm_on_rep,
+		[CM_RTU] = cm_on_rtu,
+		[CM_DREQ] = cm_on_dreq,
+		[CM_DREP] = cm_on_drep,
+		[CM_SIDR_REQ] = cm_on_sidr_req,
+		[CM_SIDR_REP] = cm_on_sidr_rep,
+		[CM_LAP] = cm_on_lap,
+		[CM_APR] = NULL, /* we never ask */
+	};
+	struct cm_message m;
+
+	if (cm_mad_parse(mad, bytes, &m) != CM_WELL_FORMED)
+		cm->counters.mad_malformed++;
+	else if (m.type < sizeof(on) / sizeof(on[0]) && on[m.type])
+		on[m.type](cm, now, path, &m);
+	else
+		cm->counters.mad_stray++;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TESTS_UNIT_CM_FIXTURE_H
+#define TESTS_UNIT_CM_FIXTURE_H
+/*
+ * Two connection managers, client and server, in virtual time, and everything that passes between
+ * them in the test's hand: each side's messages wait in its outbox until the test carries, loses or
+ * forges them. Owners are told into a log.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "cm/connection.h"
+
+enum {
+	OUTBOX = 4096,
+	TOLD = 64,
+	SERVICE = 0x106c8f,
+	CLIENT_QPN = 0x1234,
+	SERVER_QPN = 0x5678,
+	MS = 1000000,
+};
+/* 4.096 us * 2^20, and the time-wait that an ACK timeout of 17 makes. */
+#define RESPONSE_NS ((uint64_t)4096 << 20)
+#define TIMEWAIT_NS ((uint64_t)4096 << 18)
+
+struct told {
+	enum cm_event_type type;
+	void *owner;
+	struct cm_connection *c;
+	bool has_message;
+	struct cm_message message;
+};
+
+struct side {
+	struct cm *cm;
+	uint64_t guid;
+	uint8_t gid[16];
+	uint64_t random;
+	uint8_t outbox[OUTBOX][CM_MAD_BYTES];
+	struct cm_path outpath[OUTBOX];
+	unsigned int sent, taken;
+	struct told told[TOLD];
+	unsigned int events, read;
+	/* What request() does: who serves, and what it does before it answers. */
+	void *serves;
+	uint16_t reason; /* 0xffff: leaves it */
+	void (*on_request)(struct side *s, struct cm_connection *c);
+	void (*on_event)(struct side *s, struct cm_connection *c, const struct cm_event *e);
+	unsigned int requests;
+	struct cm_connection *requested;
+	struct cm_message request;
+};
+
+/* A case on a fresh pair. */
+#define PAIR_TEST(name)                                                                            \
+	{                                                                                          \
+#name, name, pair_setup, pair_teardown, (void *)#name                              \
+	}
+
+extern struct side client, server;
+extern uint64_t now;
+
+/* Fresh sides; the second with these limits. */
+void pair_start(const struct cm_limits *limits);
+int pair_setup(void **state);
+/* Checks that nothing was told or sent that the test did not look at. */
+int pair_teardown(void **state);
+
+struct cm_path path_between(const struct side *from, const struct side *to);
+
+/* The oldest message that s sent: its type is checked; taken out of the outbox. */
+struct cm_message take(struct side *s, enum cm_type type);
+void sent_nothing(const struct side *s);
+/* Carries s's oldest message to the other side; its type is checked. */
+void carry(struct side *s, enum cm_type type);
+/* To s, from the other side, whatever it is. */
+void deliver(struct side *s, const struct cm_message *m);
+/* From any GID. */
+void deliver_from(struct side *s, const uint8_t gid[16], const struct cm_message *m);
+struct side *other(struct side *s);
+
+/* The oldest event that s's owner was told of and the test did not see yet; type is checked. */
+const struct told *heard(struct side *s, enum cm_event_type type);
+void heard_nothing(const struct side *s);
+
+/* Time passes, both sides do what is due. */
+void pass(uint64_t ns);
+/* Until nothing is due any more; all messages get lost. */
+void pass_all_lost(void);
+
+const char *state_of(const struct cm_connection *c);
+void check_state(const struct cm_connection *c, const char *name);
+/* No connection is left on either side, nothing is due. */
+void check_empty(void);
+
+/* The client's request, sent and not carried. */
+struct cm_connection *ask(void);
+/* The server's answer to the request it got last, sent and not carried. */
+struct cm_connection *answer(void);
+/* Established on both sides. */
+void establish(struct cm_connection **c, struct cm_connection **s);
+/* Both sides let go; messages are carried; time passes until all is gone. */
+void wind_up(struct cm_connection *c, struct cm_connection *s);
+
+extern const struct cm_end client_end, server_end;
+
+#endif
