@@ -197,6 +197,8 @@ static int show_all(struct daemon *d, const char *path)
 	if (root < 0)
 		return -errno;
 	ret = make_text(root, BELOW(SYSFS_VERBS_CLASS "/abi_version"), "6\n");
+	if (!ret)
+		ret = make_link(root, BELOW(SYSFS_RDMA_CM), "/dev/null");
 	for (unsigned i = 0; i < d->device_count && !ret; i++)
 		ret = show_device(root, &d->devices[i], i);
 	close(root);

@@ -5,7 +5,6 @@
  * untouched. Any thread. Does nothing before the first call and keeps nothing.
  */
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -15,35 +14,30 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+#include "cm.h"
+#include "next.h"
 #include "view.h"
-
-#define SHOWN __attribute__((visibility("default")))
-
-/* The next function of that name and type behind us, found once. */
-#define NEXT(name)                                                                                 \
-	({                                                                                         \
-		static __typeof__(&(name)) next;                                                   \
-		__typeof__(&(name)) found_ = __atomic_load_n(&next, __ATOMIC_RELAXED);             \
-                                                                                                   \
-		if (!found_) {                                                                     \
-			found_ = (__typeof__(&(name)))dlsym(RTLD_NEXT, #name);                     \
-			__atomic_store_n(&next, found_, __ATOMIC_RELAXED);                         \
-		}                                                                                  \
-		found_;                                                                            \
-	})
 
 #define HAS_MODE(flags) ((flags)&O_CREAT || ((flags)&O_TMPFILE) == O_TMPFILE)
 
 /* ---- open ---- */
 
-/* What was opened: a live attribute, or what `open` gives. */
-#define OPEN(path, flags, call)                                                                    \
+/* The device, a live attribute, or VIEW_NOT_SPECIAL. dir: what path is relative to. */
+static int open_special(int dir, const char *path, const char *shown, int flags)
+{
+	if (VIEWED(shown, path))
+		return view_is_cm_path(shown) ? view_open_cm(flags) : view_open_live(shown, flags);
+	return view_is_cm_at(dir, path) ? view_open_cm(flags) : VIEW_NOT_SPECIAL;
+}
+
+/* What was opened: one of those, or what `call` gives. */
+#define OPEN(dir, path, flags, call)                                                               \
 	({                                                                                         \
 		char tree[PATH_MAX];                                                               \
 		const char *shown = view_path(path, tree);                                         \
-		int fd = VIEWED(shown, path) ? view_open_live(shown, flags) : -2;                  \
+		int fd = open_special(dir, path, shown, flags);                                    \
                                                                                                    \
-		fd == -2 ? (call) : fd;                                                            \
+		fd == VIEW_NOT_SPECIAL ? (call) : fd;                                              \
 	})
 
 #define MODE_OF(flags)                                                                             \
@@ -64,14 +58,14 @@
 	{                                                                                          \
 		mode_t m = MODE_OF(flags);                                                         \
                                                                                                    \
-		return OPEN(path, flags, NEXT(name)(shown, flags, m));                             \
+		return OPEN(AT_FDCWD, path, flags, NEXT(name)(shown, flags, m));                   \
 	}
 
 #define DEFINE_OPENAT(name)                                                                        \
 	SHOWN int name(int dir, const char *path, int flags, ...)                                  \
 	{                                                                                          \
 		mode_t m = MODE_OF(flags);                                                         \
-		int opened = OPEN(path, flags, NEXT(name)(dir, shown, flags, m));                  \
+		int opened = OPEN(dir, path, flags, NEXT(name)(dir, shown, flags, m));             \
                                                                                                    \
 		return dir == AT_FDCWD || !path || path[0] == '/' ? opened                         \
 								  : view_relive(opened, flags);    \
@@ -86,13 +80,13 @@ int __openat64_2(int dir, const char *path, int flags);
 #define DEFINE_OPEN_2(name)                                                                        \
 	SHOWN int name(const char *path, int flags)                                                \
 	{                                                                                          \
-		return OPEN(path, flags, NEXT(name)(shown, flags));                                \
+		return OPEN(AT_FDCWD, path, flags, NEXT(name)(shown, flags));                      \
 	}
 
 #define DEFINE_OPENAT_2(name)                                                                      \
 	SHOWN int name(int dir, const char *path, int flags)                                       \
 	{                                                                                          \
-		int opened = OPEN(path, flags, NEXT(name)(dir, shown, flags));                     \
+		int opened = OPEN(dir, path, flags, NEXT(name)(dir, shown, flags));                \
                                                                                                    \
 		return dir == AT_FDCWD || !path || path[0] == '/' ? opened                         \
 								  : view_relive(opened, flags);    \
@@ -115,7 +109,7 @@ static FILE *stream_of(const char *shown, const char *mode, bool *live)
 		shown, flags | (mode[0] == 'r' && !strchr(mode, '+') ? O_RDONLY : O_RDWR));
 	FILE *f;
 
-	*live = fd != -2;
+	*live = fd != VIEW_NOT_SPECIAL;
 	if (fd < 0)
 		return NULL;
 	f = fdopen(fd, mode);
@@ -142,6 +136,8 @@ DEFINE_FOPEN(fopen64)
 
 SHOWN ssize_t read(int fd, void *to, size_t bytes)
 {
+	if (view_is_cm(fd))
+		return view_read_cm();
 	view_refresh(fd, VIEW_WHERE_IT_IS);
 	return NEXT(read)(fd, to, bytes);
 }
@@ -150,6 +146,8 @@ ssize_t __read_chk(int fd, void *to, size_t bytes, size_t room);
 
 SHOWN ssize_t __read_chk(int fd, void *to, size_t bytes, size_t room)
 {
+	if (view_is_cm(fd))
+		return view_read_cm();
 	view_refresh(fd, VIEW_WHERE_IT_IS);
 	return NEXT(__read_chk)(fd, to, bytes, room);
 }
@@ -212,17 +210,7 @@ DEFINE_FIRST(int, scandir64,
 		int (*order)(const struct dirent64 **, const struct dirent64 **)),
 	(shown, list, filter, order))
 
-/* ... or its second, behind a descriptor. */
-DEFINE_FIRST(int, fstatat,
-	(int dir, const char *restrict path, struct stat *restrict st, int flags),
-	(dir, shown, st, flags))
-DEFINE_FIRST(int, fstatat64,
-	(int dir, const char *restrict path, struct stat64 *restrict st, int flags),
-	(dir, shown, st, flags))
-DEFINE_FIRST(int, statx,
-	(int dir, const char *restrict path, int flags, unsigned int mask,
-		struct statx *restrict st),
-	(dir, shown, flags, mask, st))
+/* ... or its second, behind a descriptor (those that may mean the descriptor: descriptors.c). */
 DEFINE_FIRST(
 	int, faccessat, (int dir, const char *path, int how, int flags), (dir, shown, how, flags))
 
@@ -237,8 +225,6 @@ int __xstat(int version, const char *path, struct stat *st);
 int __xstat64(int version, const char *path, struct stat64 *st);
 int __lxstat(int version, const char *path, struct stat *st);
 int __lxstat64(int version, const char *path, struct stat64 *st);
-int __fxstatat(int version, int dir, const char *path, struct stat *st, int flags);
-int __fxstatat64(int version, int dir, const char *path, struct stat64 *st, int flags);
 
 DEFINE_FIRST(int, __xstat, (int version, const char *path, struct stat *st), (version, shown, st))
 DEFINE_FIRST(
@@ -246,11 +232,6 @@ DEFINE_FIRST(
 DEFINE_FIRST(int, __lxstat, (int version, const char *path, struct stat *st), (version, shown, st))
 DEFINE_FIRST(
 	int, __lxstat64, (int version, const char *path, struct stat64 *st), (version, shown, st))
-DEFINE_FIRST(int, __fxstatat, (int version, int dir, const char *path, struct stat *st, int flags),
-	(version, dir, shown, st, flags))
-DEFINE_FIRST(int, __fxstatat64,
-	(int version, int dir, const char *path, struct stat64 *st, int flags),
-	(version, dir, shown, st, flags))
 
 /* ---- links ---- */
 

@@ -19,7 +19,7 @@
 
 #define NAME_PREFIX "softhca/"
 
-enum { NOT_LIVE = -2, TEXT_BYTES = 480, NAME_BYTES = 160, FDS_MARKED = 1024 };
+enum { TEXT_BYTES = 480, NAME_BYTES = 160, FDS_MARKED = 1024 };
 
 /* stat() as the kernel has it: ours would lead here again. */
 static bool is_empty_file(const char *path)
@@ -143,7 +143,7 @@ int view_open_live(const char *shown, int flags)
 
 	if (flags & (O_DIRECTORY | O_PATH) || !is_empty_file(shown) ||
 		!attribute_of(shown, device, &name))
-		return NOT_LIVE;
+		return VIEW_NOT_SPECIAL;
 	if ((flags & O_ACCMODE) != O_RDONLY) {
 		errno = EACCES;
 		return -1;
@@ -169,8 +169,8 @@ int view_relive(int fd, int flags)
 	if (n <= 0)
 		return fd;
 	path[n] = 0;
-	live = view_is_tree(path) ? view_open_live(path, flags) : NOT_LIVE;
-	if (live == NOT_LIVE)
+	live = view_is_tree(path) ? view_open_live(path, flags) : VIEW_NOT_SPECIAL;
+	if (live == VIEW_NOT_SPECIAL)
 		return fd;
 	close(fd);
 	return live;

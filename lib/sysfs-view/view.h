@@ -23,10 +23,13 @@ bool view_is_tree(const char *path);
  */
 long view_back(char *text, long n);
 
+/* What opening gives where there is nothing special to open. */
+enum { VIEW_NOT_SPECIAL = -2 };
+
 /*
  * A descriptor of the live attribute at `shown`, a path into the tree: its text as it is now, to be
- * read once from the beginning. flags: those of open(). -2: it is no live attribute, open it; -1
- * with errno: ENODEV (the daemon has gone), EACCES (to be written).
+ * read once from the beginning. flags: those of open(). VIEW_NOT_SPECIAL: it is no live attribute,
+ * open it; -1 with errno: ENODEV (the daemon has gone), EACCES (to be written).
  */
 int view_open_live(const char *shown, int flags);
 

@@ -36,7 +36,7 @@ struct cm_channel_ticket {
 };
 
 enum cm_channel_flags {
-	CM_CHANNEL_QUIET = 1, /* no event waits any more: take the byte from the channel */
+	CM_CHANNEL_QUIET = 1,	    /* no event waits any more: take the byte from the channel */
 	CM_CHANNEL_QUIET_THERE = 2, /* MIGRATE_ID: the events that went with the identifier were
 				       the last of the channel that it came from: the byte there */
 };

@@ -11,6 +11,7 @@
  *	SOCKET.sysfs/sys/devices/virtual/softhca/hca0/infiniband/hca0/ports/1/...
  *	SOCKET.sysfs/sys/devices/virtual/softhca/hca0/infiniband_verbs/uverbs0/
  *	SOCKET.sysfs/dev/infiniband/uverbs0 -> /dev/null        a character device, nothing more
+ *	SOCKET.sysfs/dev/infiniband/rdma_cm -> /dev/null        opened: a channel (cm_channel.h)
  *
  * A file that is empty is live: what it holds is asked of the daemon (CONTROL_READ_ATTRIBUTE) when
  * it is opened, by its path below .../infiniband/DEVICE/.
@@ -20,5 +21,6 @@
 #define SYSFS_CLASS	    "/sys/class/infiniband"
 #define SYSFS_VERBS_CLASS   "/sys/class/infiniband_verbs"
 #define SYSFS_DEVICE_FOLDER "/dev/infiniband"
+#define SYSFS_RDMA_CM	    "/dev/infiniband/rdma_cm"
 
 #endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The functions of libc that take a descriptor, in front of libc's own (LD_PRELOAD): where it is an
+ * open /dev/infiniband/rdma_cm they do what that device does (rdma_cm.c), everything else is
+ * passed on untouched. Reading and what takes a path alone: interpose.c. Any thread.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+#include "cm.h"
+#include "next.h"
+#include "view.h"
+
+SHOWN ssize_t write(int fd, const void *from, size_t bytes)
+{
+	if (__builtin_expect(view_is_cm(fd), 0))
+		return view_write_cm(fd, from, bytes);
+	return NEXT(write)(fd, from, bytes);
+}
+
+/* ---- what it is ---- */
+
+/* What a stat() of libc found, if it was of a channel, made to look like the device. */
+#define STAT_OF(fd, found, st)                                                                     \
+	({                                                                                         \
+		int stat_rc = (found);                                                             \
+                                                                                                   \
+		if (stat_rc == 0 && view_is_cm(fd)) {                                              \
+			(st)->st_mode = S_IFCHR | 0666;                                            \
+			(st)->st_rdev = view_cm_device_number();                                   \
+			(st)->st_uid = (st)->st_gid = 0;                                           \
+		}                                                                                  \
+		stat_rc;                                                                           \
+	})
+
+int __fxstat(int version, int fd, struct stat *st);
+int __fxstat64(int version, int fd, struct stat64 *st);
+
+SHOWN int fstat(int fd, struct stat *st)
+{
+	return STAT_OF(fd, NEXT(fstat)(fd, st), st);
+}
+
+SHOWN int fstat64(int fd, struct stat64 *st)
+{
+	return STAT_OF(fd, NEXT(fstat64)(fd, st), st);
+}
+
+/* As programs of before glibc 2.33 call them. */
+SHOWN int __fxstat(int version, int fd, struct stat *st)
+{
+	return STAT_OF(fd, NEXT(__fxstat)(version, fd, st), st);
+}
+
+SHOWN int __fxstat64(int version, int fd, struct stat64 *st)
+{
+	return STAT_OF(fd, NEXT(__fxstat64)(version, fd, st), st);
+}
+
+/* The descriptor that is meant, or -1: the path is. */
+static int meant(int dir, const char *path, int flags)
+{
+	return flags & AT_EMPTY_PATH && (!path || !path[0]) ? dir : -1;
+}
+
+/* A function whose path is its second argument, or, with AT_EMPTY_PATH, none. */
+#define DEFINE_STAT(name, types, names)                                                            \
+	SHOWN int name types                                                                       \
+	{                                                                                          \
+		char tree[PATH_MAX];                                                               \
+		const char *shown = view_path(path, tree);                                         \
+                                                                                                   \
+		return STAT_OF(meant(dir, path, flags), NEXT(name) names, st);                     \
+	}
+
+DEFINE_STAT(fstatat, (int dir, const char *restrict path, struct stat *restrict st, int flags),
+	(dir, shown, st, flags))
+DEFINE_STAT(fstatat64, (int dir, const char *restrict path, struct stat64 *restrict st, int flags),
+	(dir, shown, st, flags))
+
+int __fxstatat(int version, int dir, const char *path, struct stat *st, int flags);
+int __fxstatat64(int version, int dir, const char *path, struct stat64 *st, int flags);
+
+DEFINE_STAT(__fxstatat, (int version, int dir, const char *path, struct stat *st, int flags),
+	(version, dir, shown, st, flags))
+DEFINE_STAT(__fxstatat64, (int version, int dir, const char *path, struct stat64 *st, int flags),
+	(version, dir, shown, st, flags))
+
+SHOWN int statx(
+	int dir, const char *restrict path, int flags, unsigned int mask, struct statx *restrict st)
+{
+	char tree[PATH_MAX];
+	const char *shown = view_path(path, tree);
+	int found = NEXT(statx)(dir, shown, flags, mask, st);
+	dev_t device;
+
+	if (found == 0 && view_is_cm(meant(dir, path, flags))) {
+		device = view_cm_device_number();
+		st->stx_mode = S_IFCHR | 0666;
+		st->stx_rdev_major = major(device);
+		st->stx_rdev_minor = minor(device);
+		st->stx_uid = st->stx_gid = 0;
+	}
+	return found;
+}
+
+/* ---- copies ---- */
+
+SHOWN int dup(int fd)
+{
+	return view_cm_copied(fd, NEXT(dup)(fd));
+}
+
+SHOWN int dup2(int fd, int to)
+{
+	return view_cm_copied(fd, NEXT(dup2)(fd, to));
+}
+
+SHOWN int dup3(int fd, int to, int flags)
+{
+	return view_cm_copied(fd, NEXT(dup3)(fd, to, flags));
+}
+
+/* What its argument is, an integer or a pointer, only the command knows. */
+#define DEFINE_FCNTL(name)                                                                         \
+	SHOWN int name(int fd, int command, ...)                                                   \
+	{                                                                                          \
+		va_list arguments;                                                                 \
+		void *argument;                                                                    \
+		int done;                                                                          \
+                                                                                                   \
+		va_start(arguments, command);                                                      \
+		argument = va_arg(arguments, void *);                                              \
+		va_end(arguments);                                                                 \
+		done = NEXT(name)(fd, command, argument);                                          \
+		if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)                              \
+			view_cm_copied(fd, done);                                                  \
+		return done;                                                                       \
+	}
+
+DEFINE_FCNTL(fcntl)
+DEFINE_FCNTL(fcntl64)

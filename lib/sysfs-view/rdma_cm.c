@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * /dev/infiniband/rdma_cm: an open one is a channel to the daemon's connection manager
+ * (host-abi/cm_channel.h), and a command that the program writes is a message on it whose reply
+ * this thread waits for. Polling, closing, inheriting and O_NONBLOCK are the socket's own.
+ *
+ * Keeps nothing of a channel but which descriptors are one. Any thread; no locks, no heap.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+#include "ask.h"
+#include "cm.h"
+#include "host-abi/cm_channel.h"
+#include "host-abi/sysfs.h"
+#include "view.h"
+
+/* ---- which descriptors are channels ---- */
+
+uint64_t view_cm_marks[VIEW_CM_FDS / 64];
+
+/* What tells a channel from what else may have its number by now: a setting that means nothing for
+ * a Unix socket, and stays with it in copies and forks. */
+static const struct linger channel_sign = {.l_onoff = 1, .l_linger = 0x7264};
+
+bool view_cm_signed(int fd)
+{
+	struct linger sign = {0};
+	socklen_t bytes = sizeof(sign);
+	int error = errno;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_LINGER, &sign, &bytes) == 0 &&
+		sign.l_onoff == channel_sign.l_onoff && sign.l_linger == channel_sign.l_linger)
+		return true;
+	errno = error;
+	__atomic_fetch_and(&view_cm_marks[fd / 64], ~(1ull << fd % 64), __ATOMIC_RELAXED);
+	return false;
+}
+
+/* False: its number is too high. */
+static bool mark(int fd)
+{
+	if (fd >= VIEW_CM_FDS)
+		return false;
+	__atomic_fetch_or(&view_cm_marks[fd / 64], 1ull << fd % 64, __ATOMIC_RELAXED);
+	return true;
+}
+
+int view_cm_copied(int from, int to)
+{
+	if (to >= 0 && view_is_cm(from))
+		mark(to);
+	return to;
+}
+
+/* ---- opening ---- */
+
+bool view_is_cm_path(const char *shown)
+{
+	size_t n = strlen(shown), tail = strlen(SYSFS_RDMA_CM);
+
+	return n > tail && strcmp(shown + n - tail, SYSFS_RDMA_CM) == 0 && view_is_tree(shown);
+}
+
+bool view_is_cm_at(int dir, const char *path)
+{
+	char link[32], folder[PATH_MAX];
+	size_t tail = strlen(SYSFS_DEVICE_FOLDER);
+	ssize_t n;
+
+	if (dir == AT_FDCWD || !path || strcmp(path, strrchr(SYSFS_RDMA_CM, '/') + 1) != 0)
+		return false;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", dir);
+	n = syscall(SYS_readlink, link, folder, sizeof(folder) - 1);
+	folder[n > 0 ? n : 0] = 0;
+	return n > (ssize_t)tail && strcmp(folder + n - tail, SYSFS_DEVICE_FOLDER) == 0 &&
+	       view_is_tree(folder);
+}
+
+/* What open() of a device says when its driver is not there, or cannot. */
+static int open_error(int rc)
+{
+	switch (rc) {
+	case -ENOENT:
+	case -EACCES:
+	case -EMFILE:
+	case -ENFILE:
+	case -ENOMEM:
+		return -rc;
+	case -EUSERS:
+		return EMFILE;
+	default:
+		return ENODEV;
+	}
+}
+
+static int make_channel(int fd, int flags)
+{
+	const struct control_open_cm in = {.version = CONTROL_VERSION};
+	int rc = ask(fd, CONTROL_OPEN_CM, &in, sizeof(in), NULL, 0, -1, NULL);
+
+	if (rc)
+		return rc;
+	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &channel_sign, sizeof(channel_sign)))
+		return -errno;
+	if (flags & O_NONBLOCK && fcntl(fd, F_SETFL, O_NONBLOCK))
+		return -errno;
+	if (!(flags & O_CLOEXEC) && fcntl(fd, F_SETFD, 0))
+		return -errno;
+	return mark(fd) ? 0 : -EMFILE;
+}
+
+int view_open_cm(int flags)
+{
+	int fd, rc, cancel;
+
+	if (flags & (O_PATH | O_DIRECTORY) || (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
+		return VIEW_NOT_SPECIAL;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	fd = ask_connect(NULL);
+	rc = fd < 0 ? fd : make_channel(fd, flags);
+	if (rc && fd >= 0)
+		close(fd);
+	pthread_setcancelstate(cancel, NULL);
+	errno = rc ? open_error(rc) : errno;
+	return rc ? -1 : fd;
+}
+
+/* The kernel's own device, if this machine has one, says its number to librdmacm by netlink. */
+unsigned long view_cm_device_number(void)
+{
+	struct stat st;
+
+	if (syscall(SYS_newfstatat, AT_FDCWD, SYSFS_RDMA_CM, &st, 0) == 0 && S_ISCHR(st.st_mode))
+		return st.st_rdev;
+	return makedev(1, 3); /* as stat() has it: the file is a link to /dev/null */
+}
+
+/* ---- commands ---- */
+
+enum { NO_RESPONSE = -1 };
+
+/* Where the pointer to the response lies in a command's body. */
+static int response_at(uint32_t command)
+{
+	switch (command) {
+	case RDMA_USER_CM_CMD_CREATE_ID:
+		return offsetof(struct rdma_ucm_create_id, response);
+	case RDMA_USER_CM_CMD_DESTROY_ID:
+	case RDMA_USER_CM_CMD_LEAVE_MCAST:
+		return offsetof(struct rdma_ucm_destroy_id, response);
+	case RDMA_USER_CM_CMD_QUERY_ROUTE:
+	case RDMA_USER_CM_CMD_QUERY:
+		return offsetof(struct rdma_ucm_query, response);
+	case RDMA_USER_CM_CMD_INIT_QP_ATTR:
+		return offsetof(struct rdma_ucm_init_qp_attr, response);
+	case RDMA_USER_CM_CMD_GET_EVENT:
+		return offsetof(struct rdma_ucm_get_event, response);
+	case RDMA_USER_CM_CMD_JOIN_IP_MCAST:
+		return offsetof(struct rdma_ucm_join_ip_mcast, response);
+	case RDMA_USER_CM_CMD_JOIN_MCAST:
+		return offsetof(struct rdma_ucm_join_mcast, response);
+	case RDMA_USER_CM_CMD_MIGRATE_ID:
+		return offsetof(struct rdma_ucm_migrate_id, response);
+	default:
+		return NO_RESPONSE;
+	}
+}
+
+/* One command on its way. */
+struct command {
+	struct rdma_ucm_cmd_hdr header;
+	const void *body; /* header.in bytes */
+	const void *option;
+	size_t option_bytes;
+	void *response;	     /* header.out bytes */
+	uint32_t flags;	     /* out: enum cm_channel_flags */
+	bool daemon_is_gone; /* out */
+};
+
+static bool means_gone(int error)
+{
+	return error == EPIPE || error == ECONNRESET || error == ENOTCONN || error == EDESTADDRREQ;
+}
+
+/* Never EAGAIN: O_NONBLOCK is about events. */
+static int send_command(int fd, struct command *c, int reply_to)
+{
+	struct iovec iov[3] = {{.iov_base = &c->header, .iov_len = sizeof(c->header)},
+		{.iov_base = (void *)(uintptr_t)c->body, .iov_len = c->header.in},
+		{.iov_base = (void *)(uintptr_t)c->option, .iov_len = c->option_bytes}};
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct msghdr msg = {.msg_iov = iov,
+		.msg_iovlen = 3,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control)};
+	struct pollfd room = {.fd = fd, .events = POLLOUT};
+	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
+
+	cmsg->cmsg_level = SOL_SOCKET;
+	cmsg->cmsg_type = SCM_RIGHTS;
+	cmsg->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(cmsg), &reply_to, sizeof(reply_to));
+	while (sendmsg(fd, &msg, MSG_NOSIGNAL) < 0) {
+		if (errno == EAGAIN || errno == EWOULDBLOCK)
+			poll(&room, 1, -1);
+		else if (errno != EINTR)
+			return -errno;
+	}
+	return 0;
+}
+
+static int receive_reply(int from, struct command *c)
+{
+	struct {
+		struct cm_channel_reply header;
+		uint8_t bytes[CM_CHANNEL_BYTES_MAX - sizeof(struct cm_channel_reply)];
+	} reply;
+	ssize_t n;
+
+	do
+		n = recv(from, &reply, sizeof(reply), 0);
+	while (n < 0 && errno == EINTR);
+	if (n < (ssize_t)sizeof(reply.header) ||
+		(size_t)n != sizeof(reply.header) + reply.header.bytes ||
+		reply.header.bytes > c->header.out || reply.header.status > 0)
+		return -ENODEV;
+	c->flags = reply.header.flags;
+	if (reply.header.bytes && !c->response)
+		return -EFAULT;
+	if (reply.header.bytes)
+		memcpy(c->response, reply.bytes, reply.header.bytes);
+	return reply.header.status;
+}
+
+/* No event waits in the channel: nor does the byte that says one does. */
+static void make_quiet(int fd)
+{
+	char byte;
+
+	(void)!recv(fd, &byte, sizeof(byte), MSG_DONTWAIT);
+}
+
+/* 0 or -errno: the daemon's answer, or why there is none. A thread that is cancelled is not while
+ * it has descriptors, or an event that nobody else has seen. */
+static int run(int fd, struct command *c)
+{
+	int pair[2], rc, cancel;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	rc = send_command(fd, c, pair[1]);
+	close(pair[1]); /* theirs is the last: if it goes, we know */
+	c->daemon_is_gone = means_gone(-rc);
+	if (!rc)
+		rc = receive_reply(pair[0], c);
+	else if (c->daemon_is_gone)
+		rc = -ENODEV;
+	close(pair[0]);
+	if (c->flags & CM_CHANNEL_QUIET)
+		make_quiet(fd);
+	pthread_setcancelstate(cancel, NULL);
+	return rc;
+}
+
+/* ---- events ---- */
+
+/* Which channels a thread waits for: the first one does in recv(), which a signal may restart, as
+ * the kernel does with its device; but one datagram wakes but one such thread. */
+static uint64_t waited_for[VIEW_CM_FDS / 64]; /* atomic */
+
+/* -EAGAIN, -EINTR, -ENODEV; 0: look again. */
+static int wait_in_poll(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	int flags = fcntl(fd, F_GETFL);
+	int n = poll(&p, 1, flags < 0 || flags & O_NONBLOCK ? 0 : -1);
+
+	if (n < 0)
+		return -errno;
+	if (n == 0)
+		return -EAGAIN;
+	return p.revents & POLLIN ? 0 : -ENODEV;
+}
+
+static int wait_in_recv(int fd)
+{
+	char byte;
+	ssize_t n = recv(fd, &byte, sizeof(byte), MSG_PEEK);
+
+	if (n > 0)
+		return 0;
+	return n == 0 || means_gone(errno) ? -ENODEV : -errno;
+}
+
+static int wait_for_event(int fd)
+{
+	uint64_t *word = &waited_for[fd / 64], bit = 1ull << fd % 64;
+	bool first = !(__atomic_fetch_or(word, bit, __ATOMIC_ACQUIRE) & bit);
+	int rc = first ? wait_in_recv(fd) : wait_in_poll(fd);
+
+	if (first)
+		__atomic_fetch_and(word, ~bit, __ATOMIC_RELEASE);
+	return rc;
+}
+
+/*
+ * The daemon of this channel has gone, and the program knows. Who polls the descriptor would be
+ * told so without end, and come back here; so it becomes a socket that is never readable.
+ */
+static void fall_silent(int fd)
+{
+	int flags = fcntl(fd, F_GETFL), type = 0, silent;
+	socklen_t bytes = sizeof(type);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) || type != SOCK_SEQPACKET)
+		return;
+	silent = socket(AF_UNIX,
+		SOCK_DGRAM | SOCK_CLOEXEC | (flags > 0 && flags & O_NONBLOCK ? SOCK_NONBLOCK : 0),
+		0);
+	if (silent < 0)
+		return;
+	if (setsockopt(silent, SOL_SOCKET, SO_LINGER, &channel_sign, sizeof(channel_sign)) == 0)
+		syscall(SYS_dup3, silent, fd, fcntl(fd, F_GETFD) == FD_CLOEXEC ? O_CLOEXEC : 0);
+	close(silent);
+}
+
+static int get_event(int fd, struct command *c)
+{
+	int rc;
+
+	for (;;) {
+		rc = run(fd, c);
+		if (rc != -EAGAIN)
+			break;
+		rc = wait_for_event(fd);
+		if (rc == -ENODEV)
+			c->daemon_is_gone = true;
+		if (rc)
+			break;
+	}
+	if (c->daemon_is_gone)
+		fall_silent(fd);
+	return rc;
+}
+
+/* ---- commands that take two, or more bytes ---- */
+
+/* The identifier's former channel gives it away for a ticket, with which this one takes it. */
+static int migrate(int fd, struct command *c)
+{
+	const struct rdma_ucm_migrate_id *in = c->body;
+	struct cm_channel_ticket ticket = {0};
+	struct rdma_ucm_destroy_id give;
+	struct rdma_ucm_migrate_id take;
+	struct command release = {
+		.header = {.cmd = CM_COMMAND_RELEASE_ID, .in = sizeof(give), .out = sizeof(ticket)},
+		.body = &give,
+		.response = &ticket,
+	};
+	int from, rc;
+
+	if (c->header.in < sizeof(*in))
+		return -EINVAL;
+	memcpy(&take, in, sizeof(take));
+	from = (int)take.fd;
+	if (!view_is_cm(from))
+		return fcntl(from, F_GETFD) < 0 ? -EBADF : -EINVAL;
+	give = (struct rdma_ucm_destroy_id){.id = take.id};
+	rc = run(from, &release);
+	if (rc)
+		return rc;
+	take.id = (uint32_t)ticket.ticket;
+	take.fd = (uint32_t)(ticket.ticket >> 32);
+	c->body = &take;
+	rc = run(fd, c);
+	if (c->flags & CM_CHANNEL_QUIET_THERE)
+		make_quiet(from);
+	return rc;
+}
+
+static int set_option(int fd, struct command *c)
+{
+	struct rdma_ucm_set_option in;
+
+	if (c->header.in < sizeof(in))
+		return -EINVAL;
+	memcpy(&in, c->body, sizeof(in));
+	if (in.optlen > CM_CHANNEL_BYTES_MAX - sizeof(c->header) - c->header.in)
+		return -EINVAL;
+	c->option = (const void *)(uintptr_t)in.optval;
+	c->option_bytes = in.optlen;
+	return run(fd, c);
+}
+
+/* ---- what the program writes ---- */
+
+/* 0; -EINVAL: that is no command. */
+static int parse(struct command *c, const uint8_t *from, size_t n)
+{
+	uint64_t response;
+	int at;
+
+	if (n < sizeof(c->header))
+		return -EINVAL;
+	memcpy(&c->header, from, sizeof(c->header));
+	if (c->header.in > n - sizeof(c->header) ||
+		c->header.in > CM_CHANNEL_BYTES_MAX - sizeof(c->header))
+		return -EINVAL;
+	c->body = from + sizeof(c->header);
+	at = response_at(c->header.cmd);
+	if (at == NO_RESPONSE)
+		return 0;
+	if (at + sizeof(response) > c->header.in)
+		return -EINVAL;
+	memcpy(&response, from + sizeof(c->header) + at, sizeof(response));
+	c->response = (void *)(uintptr_t)response;
+	return 0;
+}
+
+ssize_t view_write_cm(int fd, const void *from, size_t n)
+{
+	struct command c = {.header = {0}};
+	int error = errno, rc = from ? parse(&c, from, n) : -EFAULT;
+
+	if (rc)
+		;
+	else if (c.header.cmd == RDMA_USER_CM_CMD_GET_EVENT)
+		rc = get_event(fd, &c);
+	else if (c.header.cmd == RDMA_USER_CM_CMD_MIGRATE_ID)
+		rc = migrate(fd, &c);
+	else if (c.header.cmd == RDMA_USER_CM_CMD_SET_OPTION)
+		rc = set_option(fd, &c);
+	else
+		rc = run(fd, &c);
+	errno = rc ? -rc : error;
+	return rc ? -1 : (ssize_t)n;
+}
