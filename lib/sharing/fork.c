@@ -188,7 +188,7 @@ static void own(const struct vma *v)
 	if (!(v->protection & PROT_WRITE))
 		sys6(SYS_mprotect, (long)v->start, bytes, PROT_READ | PROT_WRITE, 0, 0, 0);
 	for (uintptr_t at = v->start; at < v->end; at += SHARING_PAGE)
-		__atomic_fetch_or((uint8_t *)at, 0, __ATOMIC_SEQ_CST);
+		touch(at);
 	if (!(v->protection & PROT_WRITE))
 		sys6(SYS_mprotect, (long)v->start, bytes, v->protection, 0, 0, 0);
 }

@@ -258,7 +258,7 @@ static long move_out_alias(const struct step *s, int fd)
 		return rc;
 	if (sys6(SYS_madvise, (long)s->at, bytes, MADV_POPULATE_WRITE, 0, 0, 0) < 0)
 		for (uintptr_t at = s->at; at < s->end; at += SHARING_PAGE)
-			__atomic_fetch_or((uint8_t *)at, 0, __ATOMIC_SEQ_CST);
+			touch(at);
 	if (s->vma.protection != (PROT_READ | PROT_WRITE))
 		sys6(SYS_mprotect, (long)s->at, bytes, s->vma.protection, 0, 0, 0);
 	return 0;
