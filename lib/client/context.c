@@ -179,15 +179,26 @@ static struct softhca_context *context_new(void)
 
 struct softhca_context *softhca_open(const char *socket_path, const char *device)
 {
+	int fd = ask_connect(socket_path);
+
+	if (fd >= 0)
+		return softhca_open_socket(fd, device);
+	errno = -fd;
+	return NULL;
+}
+
+struct softhca_context *softhca_open_socket(int fd, const char *device)
+{
 	struct softhca_context *ctx = context_new();
-	int rc = ctx ? 0 : -ENOMEM;
+	int rc;
 
 	if (!ctx) {
-		errno = -rc;
+		close(fd);
+		errno = ENOMEM;
 		return NULL;
 	}
-	ctx->fd = ask_connect(socket_path);
-	rc = ctx->fd < 0 ? ctx->fd : hello(ctx, device);
+	ctx->fd = fd;
+	rc = hello(ctx, device);
 	if (!rc)
 		rc = tables(ctx);
 	if (!rc)

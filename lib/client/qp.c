@@ -74,11 +74,11 @@ static size_t queue_bytes(const struct work_queue *q)
 
 /* ---- made and destroyed ---- */
 
-static int qp_register(struct softhca_qp *qp)
+static int qp_register(struct softhca_qp *qp, enum softhca_qp_type type)
 {
 	bool receives = qp->rq.buffer != NULL;
 	struct control_qp in = {
-		.service = qp->type, /* the same numbers */
+		.service = type, /* the same numbers */
 		.pd = qp->pd->number,
 		.send_cqn = qp->send_cq->number,
 		.recv_cqn = qp->recv_cq->number,
@@ -107,7 +107,7 @@ static void use(struct softhca_qp *qp, uint32_t by)
 }
 
 /* context.lock is held. */
-static int qp_make(struct softhca_context *ctx, struct softhca_qp *qp)
+static int qp_make(struct softhca_context *ctx, struct softhca_qp *qp, enum softhca_qp_type type)
 {
 	size_t sq_bytes = queue_bytes(&qp->sq), rq_bytes = queue_bytes(&qp->rq);
 	int rc = queue_memory_get(ctx, sq_bytes + rq_bytes + sizeof(struct qp_record), &qp->memory);
@@ -117,7 +117,7 @@ static int qp_make(struct softhca_context *ctx, struct softhca_qp *qp)
 	qp->sq.buffer = qp->memory.addr;
 	qp->rq.buffer = rq_bytes ? qp->memory.addr + sq_bytes : NULL;
 	qp->record = (struct qp_record *)(qp->memory.addr + sq_bytes + rq_bytes);
-	rc = qp_register(qp);
+	rc = qp_register(qp, type);
 	if (rc) {
 		queue_memory_put(ctx, &qp->memory);
 		return rc;
@@ -148,7 +148,7 @@ static struct softhca_qp *qp_new(struct softhca_pd *pd, struct softhca_qp_init_a
 	qp->recv_cq = attr->recv_cq;
 	qp->srq = attr->srq;
 	qp->user = attr->user;
-	qp->type = (uint8_t)attr->type;
+	qp->type = attr->type == SOFTHCA_QP_GSI ? SOFTHCA_QP_UD : (uint8_t)attr->type;
 	qp->signal_all = attr->sq_sig_all != 0;
 	*err = plan(pd->node.ctx, qp, &attr->cap);
 	if (*err) {
@@ -170,11 +170,11 @@ struct softhca_qp *softhca_create_qp(struct softhca_pd *pd, struct softhca_qp_in
 	struct softhca_qp *qp = NULL;
 	int rc = -EINVAL;
 
-	if (attr->send_cq && attr->recv_cq && (unsigned int)attr->type <= SOFTHCA_QP_UD)
+	if (attr->send_cq && attr->recv_cq && (unsigned int)attr->type <= SOFTHCA_QP_GSI)
 		qp = qp_new(pd, attr, &rc);
 	if (qp) {
 		pthread_mutex_lock(&ctx->lock);
-		rc = qp_make(ctx, qp);
+		rc = qp_make(ctx, qp, attr->type);
 		pthread_mutex_unlock(&ctx->lock);
 	}
 	if (rc) {

@@ -122,6 +122,7 @@ static int device_open(struct device *d, const struct control_device *config)
 		table_create(&d->pds, 256, 1u << 20, 32, 0) ||
 		slots_create(&d->slots, h->v2p.mtt.entries_max / MTT_SLOT_ENTRIES))
 		return -ENOMEM;
+	d->qps.kept = CONTROL_GSI_QPN;
 	return 0;
 }
 
@@ -218,6 +219,7 @@ int control_adopt(struct control *c, int fd)
 	client->id = ++c->connections;
 	client->pid = who.pid;
 	client->uid = who.uid;
+	client->own = who.pid == getpid();
 	client->socket_source = (struct source){.kind = SOURCE_CLIENT, .client = client};
 	client->bell_source = (struct source){.kind = SOURCE_BELL, .client = client};
 	rc = control_watch(c, fd, &client->socket_source, EPOLLRDHUP);

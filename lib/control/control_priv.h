@@ -56,6 +56,7 @@ struct table {
 	uint32_t count;	    /* places there are; power of two */
 	uint32_t max;	    /* places that it may grow to; power of two */
 	uint32_t cursor;    /* where the search for a free place begins */
+	uint32_t kept;	    /* number that table_add() never gives, nor its place; 0: none */
 	uint8_t bits;	    /* of a number */
 	uint8_t tag_bits;   /* of them, the lowest, that its owner may change: keys */
 	uint8_t place_bits; /* enough for max, above them */
@@ -66,8 +67,11 @@ int table_create(
 	struct table *t, uint32_t count, uint32_t max, unsigned int bits, unsigned int tag_bits);
 void table_destroy(struct table *t);
 /* Puts o into the table under a new number. 0, -ENOSPC, -ENOMEM. A table that is smaller than its
- * max grows. */
+ * max grows. No number is 0 or, in a table without tags, all ones. */
 int table_add(struct table *t, struct object *o);
+/* Puts o into the table under the number that is kept. 0; -EBUSY: it has it already; -ENOSPC: it
+ * keeps none. */
+int table_add_kept(struct table *t, struct object *o);
 void table_remove(struct table *t, struct object *o);
 /* The object of that number if it is this client's, or NULL. */
 struct object *table_find(const struct table *t, uint32_t number, const struct client *client);
@@ -192,6 +196,7 @@ struct client {
 	uint32_t id;	/* for logs: counts connections */
 	pid_t pid;
 	uid_t uid;
+	bool own; /* this process itself */
 	struct client *next, *prev;
 	struct mapping page;
 	struct pd *queue_pd;
@@ -255,6 +260,8 @@ void control_rearm(struct client *client, bool readable);
 /* Makes an object of `bytes` and puts it into the table and the client's list. NULL: *err is
  * -ENOMEM or -ENOSPC. */
 void *object_make(struct client *client, enum object_kind kind, size_t bytes, int *err);
+/* The same, under the number that the table keeps; -EBUSY: somebody has it. */
+void *object_make_kept(struct client *client, enum object_kind kind, size_t bytes, int *err);
 /* Takes it out of both and frees it. */
 void object_drop(struct object *o);
 /* The object that a control_number names, to be taken away: NULL with *err -ENOENT or -EBUSY. */

@@ -63,17 +63,24 @@ static int grow(struct table *t)
 	return 0;
 }
 
-/* Not the last number of that place, nor one that differs from it in its tag alone; and none that
- * a choice of the tag could make 0. */
+static uint32_t place_of(const struct table *t, uint32_t number)
+{
+	return number >> t->tag_bits & ((1u << t->place_bits) - 1);
+}
+
+/* Not the last number of that place, nor one that differs from it in its tag alone; none that a
+ * choice of the tag could make 0; and not the QPN of multicast packets. */
 static uint32_t pick(const struct table *t, uint32_t place)
 {
 	unsigned int low = t->tag_bits + t->place_bits;
-	uint32_t last = t->last[place] >> low, above;
+	uint32_t last = t->last[place] >> low, above, number;
+	uint32_t ones = t->tag_bits ? 0 : UINT32_MAX >> (32 - t->bits);
 
 	do {
 		above = control_random() >> (32 - t->bits) >> low;
-	} while (!above || above == last);
-	return above << low | place << t->tag_bits | (control_random() & ((1u << t->tag_bits) - 1));
+		number = above << low | place << t->tag_bits;
+	} while (!above || above == last || number == ones);
+	return number | (control_random() & ((1u << t->tag_bits) - 1));
 }
 
 int table_add(struct table *t, struct object *o)
@@ -84,7 +91,7 @@ int table_add(struct table *t, struct object *o)
 		for (uint32_t i = 0; i < end; i++) {
 			uint32_t place = (t->cursor + i) % end;
 
-			if (t->slot[place])
+			if (t->slot[place] || (t->kept && place == place_of(t, t->kept)))
 				continue;
 			o->number = t->last[place] = pick(t, place);
 			t->slot[place] = o;
@@ -99,9 +106,17 @@ int table_add(struct table *t, struct object *o)
 	}
 }
 
-static uint32_t place_of(const struct table *t, uint32_t number)
+int table_add_kept(struct table *t, struct object *o)
 {
-	return number >> t->tag_bits & ((1u << t->place_bits) - 1);
+	uint32_t place = place_of(t, t->kept);
+
+	if (!t->kept || place >= t->count)
+		return -ENOSPC;
+	if (t->slot[place])
+		return -EBUSY;
+	o->number = t->kept;
+	t->slot[place] = o;
+	return 0;
 }
 
 void table_remove(struct table *t, struct object *o)

@@ -68,7 +68,8 @@ static uint32_t count_of(const struct client *client, enum object_kind kind)
 	return client->counts[kind];
 }
 
-void *object_make(struct client *client, enum object_kind kind, size_t bytes, int *err)
+static void *make(struct client *client, enum object_kind kind, size_t bytes,
+	int (*add)(struct table *, struct object *), int *err)
 {
 	struct object *o;
 
@@ -76,7 +77,7 @@ void *object_make(struct client *client, enum object_kind kind, size_t bytes, in
 	if (count_of(client, kind) >= limit_of(client, kind))
 		return NULL;
 	o = calloc(1, bytes);
-	*err = o ? table_add(table_of(client, kind), o) : -ENOMEM;
+	*err = o ? add(table_of(client, kind), o) : -ENOMEM;
 	if (*err) {
 		free(o);
 		return NULL;
@@ -89,6 +90,16 @@ void *object_make(struct client *client, enum object_kind kind, size_t bytes, in
 	client->objects[kind] = o;
 	client->counts[kind]++;
 	return o;
+}
+
+void *object_make(struct client *client, enum object_kind kind, size_t bytes, int *err)
+{
+	return make(client, kind, bytes, table_add, err);
+}
+
+void *object_make_kept(struct client *client, enum object_kind kind, size_t bytes, int *err)
+{
+	return make(client, kind, bytes, table_add_kept, err);
 }
 
 void object_drop(struct object *o)

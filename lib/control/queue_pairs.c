@@ -11,11 +11,11 @@
 static int queues(const struct client *client, const struct mr *mr, const struct control_qp *in,
 	struct ceu_qp *make)
 {
-	if (in->service > SERVICE_UD || in->sq_signal_all > 1)
+	if (in->service > CONTROL_SERVICE_GSI || in->sq_signal_all > 1)
 		return -EINVAL;
 	if (in->sq_bytes == 0 || in->sq_bytes % 64 || in->sq_bytes > CONTROL_SQ_BYTES_MAX)
 		return -EINVAL;
-	make->service = (uint8_t)in->service;
+	make->service = in->service == CONTROL_SERVICE_GSI ? SERVICE_UD : (uint8_t)in->service;
 	make->sq_signal_all = (uint8_t)in->sq_signal_all;
 	make->sq_bytes = in->sq_bytes;
 	make->sq = queue_memory(client, mr, in->sq_va, in->sq_bytes, 64);
@@ -34,7 +34,8 @@ static int queues(const struct client *client, const struct mr *mr, const struct
 	return make->rq ? 0 : -EINVAL;
 }
 
-/* Gives the new object a number whose place the data path has let go of, and makes the context. */
+/* Gives the new object a number whose place the data path has let go of, and makes the context. 0;
+ * -EAGAIN: the data path has not let go of the former QP 1 yet. */
 static int make_context(struct client *client, struct qp_object *qp, const struct ceu_qp *make)
 {
 	struct device *d = client->device;
@@ -49,6 +50,8 @@ static int make_context(struct client *client, struct qp_object *qp, const struc
 			sizeof(*make), NULL, 0);
 		if (status != CEU_BAD_SYS_STATE)
 			break;
+		if (qp->object.number == CONTROL_GSI_QPN)
+			return -EAGAIN;
 		table_remove(&d->qps, &qp->object);
 		table_add(&d->qps, &qp->object);
 	}
@@ -77,9 +80,12 @@ int run_create_qp(struct call *call)
 	struct cq_object *recv_cq = object_find(client, OBJECT_CQ, in->recv_cqn);
 	struct srq_object *srq = in->srqn ? object_find(client, OBJECT_SRQ, in->srqn) : NULL;
 	struct ceu_qp make = {.client = (uint16_t)client->index, .pd = in->pd, .srqn = in->srqn};
+	bool gsi = in->service == CONTROL_SERVICE_GSI;
 	struct qp_object *qp;
 	int rc;
 
+	if (gsi && !client->own)
+		return -EPERM;
 	if (!pd || !mr || !send_cq || !recv_cq || (in->srqn && !srq))
 		return -ENOENT;
 	rc = queues(client, mr, in, &make);
@@ -88,7 +94,7 @@ int run_create_qp(struct call *call)
 	make.cqn_snd = in->send_cqn;
 	make.cqn_rcv = in->recv_cqn;
 	make.engine = (uint16_t)hca_client_engine(client->device->config.hca, client->index);
-	qp = object_make(client, OBJECT_QP, sizeof(*qp), &rc);
+	qp = (gsi ? object_make_kept : object_make)(client, OBJECT_QP, sizeof(*qp), &rc);
 	if (!qp)
 		return rc;
 	rc = make_context(client, qp, &make);
@@ -150,6 +156,12 @@ static int find_path(
 	return dgid ? d->config.ops.resolve(d->config.ctx, dgid, path->dst_mac) : 0;
 }
 
+/* Controlled Q_Keys (IBTA volume 1, 3.5.3) are for privileged software. */
+static bool may_have_qkey(const struct client *client, uint32_t qkey)
+{
+	return !(qkey & CONTROL_QKEY_CONTROLLED) || client->own || client->uid == 0;
+}
+
 int run_modify_qp(struct call *call)
 {
 	const struct control_qp_attr *in = call->body;
@@ -166,6 +178,8 @@ int run_modify_qp(struct call *call)
 		return rc;
 	if (in->state > QP_ERR)
 		return -EINVAL;
+	if ((in->mask & QP_ATTR_QKEY) && !may_have_qkey(call->client, in->qkey))
+		return -EPERM;
 	to = (enum qp_state)(in->mask & QP_ATTR_STATE ? in->state : now.state);
 	op = ceu_modify_op((enum qp_state)now.state, to);
 	if (op == CEU_BAD_TRANSITION)

@@ -287,7 +287,7 @@ static struct ceu_modify attributes_of(struct sim *s, int node, unsigned i)
 	struct sim_node *n = &s->node[node], *peer = &s->node[!node];
 	struct ceu_modify m = {.attr = {.qpn = n->qp[i].qpn,
 				       .access = p->access,
-				       .qkey = 0x11111111,
+				       .qkey = p->qkey ? p->qkey : 0x11111111,
 				       .port = 1,
 				       .dest_qpn = peer->qp[i].qpn,
 				       .rq_psn = initial_psn(p, !node),

@@ -97,7 +97,8 @@ struct sim_params {
 	uint8_t service; /* enum qp_service */
 	uint8_t mtu;	 /* 1..5 */
 	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer, max_rd_atomic;
-	uint32_t psn; /* initial PSN of every QP */
+	uint32_t psn;  /* initial PSN of every QP */
+	uint32_t qkey; /* of every UD QP; 0: 0x11111111 */
 	unsigned qps;
 	uint64_t memory_bytes;
 	uint64_t seed;

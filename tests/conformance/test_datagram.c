@@ -251,6 +251,39 @@ static void ud__privileged_qkey_is_that_of_the_qp(void **state)
 	end(s);
 }
 
+/* QP 1 of two HCAs, as connection managers use it: numbers in the reserved range, a Q_Key that is
+ * controlled. */
+static void gsi__datagrams_between_qps_1(void **state)
+{
+	const struct sim_identity identity[2] = {
+		{.qpn = 1, .psn = 7, .key = 0x1234500, .ip = {[10] = 0xff, 0xff, 10, 0, 0, 1}},
+		{.qpn = 1, .psn = 9, .key = 0x5432100, .ip = {[10] = 0xff, 0xff, 10, 0, 0, 2}}};
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+	struct sim_wr wr;
+	struct cqe c;
+	struct sim *s;
+
+	p.service = SERVICE_UD;
+	p.qkey = 0x80010000;
+	p.identity[0] = &identity[0];
+	p.identity[1] = &identity[1];
+	s = sim_create(&p);
+	wr = send_of(s, 256);
+	assert_int_equal(wr.ud_qpn, 1);
+	wr.ud_qkey = 0x80010000;
+	wr.sge[0].key = 0;
+	sim_post_recv(s, 1, 0, 65536, 4096);
+	expect(s, 0, USER_SEND, sim_post(s, 0, 0, &wr));
+	assert_true(sim_wait(s, 1, &c, MS));
+	assert_int_equal(c.byte_count, 40 + 256);
+	assert_int_equal(c.remote_qpn, 1);
+	wr.ud_qkey = QKEY; /* of ordinary software */
+	expect(s, 0, USER_SEND, sim_post(s, 0, 0, &wr));
+	sim_run(s, MS);
+	assert_int_equal(sim_counter(s, 1, COUNTER_drop_ud_qkey), 1);
+	end(s);
+}
+
 static void ud__inline_and_empty(void **state)
 {
 	struct sim *s = make(SERVICE_UD);
@@ -301,6 +334,7 @@ int main(void)
 		CONFORMANCE_TEST(rc__never_enters_sqe),
 		CONFORMANCE_TEST(ud__one_mtu_and_not_more),
 		CONFORMANCE_TEST(ud__privileged_qkey_is_that_of_the_qp),
+		CONFORMANCE_TEST(gsi__datagrams_between_qps_1),
 		CONFORMANCE_TEST(ud__inline_and_empty),
 		CONFORMANCE_TEST(uc__unsignaled_requests_complete_nothing),
 	};

@@ -116,6 +116,53 @@ static void numbers__grow_and_run_out(void **state)
 	table_destroy(&t);
 }
 
+/* What a table keeps, nobody gets by chance: neither that number nor its place. */
+static void numbers__one_is_kept(void **state)
+{
+	static struct object objects[16], kept, second;
+	struct table t;
+
+	(void)state;
+	assert_int_equal(table_create(&t, 16, 16, 24, 0), 0);
+	assert_int_equal(table_add_kept(&t, &kept), -ENOSPC);
+	t.kept = 1;
+	for (int i = 0; i < 15; i++) {
+		assert_int_equal(table_add(&t, &objects[i]), 0);
+		assert_int_not_equal(objects[i].number & 15, 1);
+	}
+	assert_int_equal(table_add(&t, &objects[15]), -ENOSPC);
+	assert_int_equal(table_add_kept(&t, &kept), 0);
+	assert_int_equal(kept.number, 1);
+	assert_ptr_equal(table_find(&t, 1, NULL), &kept);
+	assert_int_equal(table_add_kept(&t, &second), -EBUSY);
+	table_remove(&t, &kept);
+	assert_null(table_find(&t, 1, NULL));
+	assert_int_equal(table_add(&t, &objects[15]), -ENOSPC);
+	assert_int_equal(table_add_kept(&t, &second), 0);
+	table_destroy(&t);
+}
+
+/* All ones is the QPN of multicast packets. */
+static void numbers__never_all_ones(void **state)
+{
+	static struct object objects[4];
+	uint32_t seen = 0;
+	struct table t;
+
+	(void)state;
+	assert_int_equal(table_create(&t, 4, 4, 5, 0), 0);
+	for (int i = 0; i < 1000; i++) {
+		struct object *o = &objects[i % 4];
+
+		if (i >= 4)
+			table_remove(&t, o);
+		assert_int_equal(table_add(&t, o), 0);
+		seen |= 1u << o->number;
+	}
+	assert_int_equal(seen, 0x7ffffff0);
+	table_destroy(&t);
+}
+
 /* Keys: a tag below the place. What lies above both differs at each reuse and is not zero, so that
  * no tag that an owner may choose makes it 0 or somebody's former key. */
 static void numbers__keys_reused(void **state)
@@ -154,6 +201,8 @@ int main(void)
 		cmocka_unit_test(sigbus__elsewhere_kills),
 		cmocka_unit_test(ranges__are_reused),
 		cmocka_unit_test(numbers__grow_and_run_out),
+		cmocka_unit_test(numbers__one_is_kept),
+		cmocka_unit_test(numbers__never_all_ones),
 		cmocka_unit_test(numbers__keys_reused),
 	};
 

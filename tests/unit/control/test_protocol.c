@@ -131,7 +131,8 @@ static void numbers__change_on_reuse(void **state)
 
 		assert_int_equal(raw_create_qp(r.fd, &in, &qpn), 0);
 		assert_true(qpn > mask && qpn >> 24 == 0);
-		if ((qpn & mask) == (r.qpn & mask) + 1)
+		assert_int_not_equal(qpn & mask, CONTROL_GSI_QPN); /* kept */
+		if ((qpn & mask) == (r.qpn & mask) + 2)
 			seen[n++] = qpn;
 		assert_int_equal(raw_number(r.fd, CONTROL_DESTROY_QP, qpn), 0);
 	}
@@ -207,7 +208,7 @@ static void memory__of_queues_is_checked(void **state)
 	CQ(record_va, RAW_IOVA + RAW_REGION_BYTES - 64, -EINVAL); /* two cache lines */
 	CQ(record_va, RAW_IOVA + RAW_REGION_BYTES - 128, 0);
 	QP(lkey, other, -EINVAL);
-	QP(service, 3, -EINVAL);
+	QP(service, CONTROL_SERVICE_GSI + 1, -EINVAL);
 	QP(sq_bytes, 0, -EINVAL);
 	QP(sq_bytes, 63, -EINVAL);
 	QP(sq_bytes, UINT32_MAX & ~63u, -EINVAL);

@@ -85,6 +85,12 @@ SOFTHCA_API int softhca_read_attribute(const char *socket_path, const char *devi
  */
 SOFTHCA_API struct softhca_context *softhca_open(const char *socket_path, const char *device);
 
+/*
+ * The same over a connected socket, of who was given one (softhcad gives itself one): it is the
+ * library's from now on, and closed when this fails.
+ */
+SOFTHCA_API struct softhca_context *softhca_open_socket(int fd, const char *device);
+
 /* Ends the connection and frees everything made in it. Returns 0. No other thread may be in a call
  * on it. */
 SOFTHCA_API int softhca_close(struct softhca_context *ctx);
@@ -418,6 +424,8 @@ SOFTHCA_API int softhca_query_srq(struct softhca_srq *srq, struct softhca_srq_at
 /* ---- queue pairs ---- */
 
 enum softhca_qp_type { SOFTHCA_QP_RC, SOFTHCA_QP_UC, SOFTHCA_QP_UD };
+/* QP 1, a UD QP: the daemon's own, EPERM for everybody else. None that programs could meet. */
+#define SOFTHCA_QP_GSI ((enum softhca_qp_type)3)
 
 struct softhca_qp_cap {
 	uint32_t max_send_wr, max_recv_wr;
@@ -433,7 +441,8 @@ struct softhca_qp_init_attr {
 	int sq_sig_all;		 /* every send request completes with a CQE */
 	struct softhca_srq *srq; /* receives come from there, cap.max_recv_* is 0; NULL: its own */
 };
-/* NULL with errno: EINVAL (beyond the device's limits), ENOSPC, ENOMEM. The QP is in RST. */
+/* NULL with errno: EINVAL (beyond the device's limits), ENOSPC, ENOMEM; EPERM, EBUSY (QP 1). The QP
+ * is in RST. */
 SOFTHCA_API struct softhca_qp *softhca_create_qp(
 	struct softhca_pd *pd, struct softhca_qp_init_attr *attr);
 /* 0. Completions not polled yet are discarded. */
@@ -513,7 +522,8 @@ struct softhca_qp_attr {
 /*
  * Moves the QP to another state. `mask` (enum softhca_qp_attr_mask) must hold what the transition
  * requires and nothing that it does not allow. 0; -EINVAL; -EHOSTUNREACH: nobody answers at the
- * address (to RTR; may take seconds).
+ * address (to RTR; may take seconds); -EPERM: a controlled Q_Key, one with the top bit, is for
+ * root.
  */
 SOFTHCA_API int softhca_modify_qp(
 	struct softhca_qp *qp, const struct softhca_qp_attr *attr, uint32_t mask);

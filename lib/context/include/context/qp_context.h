@@ -15,7 +15,8 @@
  *
  * A QPN has 24 bits: the low ones are the index in the table, the rest change with each reuse and
  * are random, so that QPNs cannot be guessed and a packet or descriptor for a former QP finds
- * another number in the context and is dropped.
+ * another number in the context and is dropped. The one exception is QP 1 (GSI), whose number
+ * stands in the standard: its place is nobody else's.
  */
 #include <stdint.h>
 #include <rte_mbuf.h>

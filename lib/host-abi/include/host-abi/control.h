@@ -230,8 +230,19 @@ struct control_resize_cq {
 	uint64_t buffer_va; /* as in control_cq */
 };
 
+/*
+ * QP 1 of the HCA, the general services interface, where connection managers talk to each other: a
+ * UD QP with the number 1. There is one; only the daemon itself may make it (-EPERM), once
+ * (-EBUSY).
+ */
+enum { CONTROL_SERVICE_GSI = 3, CONTROL_GSI_QPN = 1 };
+
+/* Q_Keys with this bit are controlled: only the daemon itself and root give them to a QP (-EPERM).
+ * A send request that has it sends the QP's own Q_Key. */
+#define CONTROL_QKEY_CONTROLLED (1u << 31)
+
 struct control_qp {
-	uint32_t service; /* 0 RC, 1 UC, 2 UD */
+	uint32_t service; /* 0 RC, 1 UC, 2 UD, CONTROL_SERVICE_GSI */
 	uint32_t pd;
 	uint32_t send_cqn, recv_cqn;
 	uint32_t lkey;		 /* of the queue memory, in queue_pd */
