@@ -31,6 +31,7 @@ every_program() {
 	programs ib_atomic_bw -x 1 -n 50 -A CMP_AND_SWAP
 }
 
+# Not atomics: perftest has no other size for them.
 all_sizes() {
 	local kind
 	for kind in write read send; do
@@ -39,10 +40,22 @@ all_sizes() {
 	done
 }
 
+every_mtu() {
+	local mtu
+	for mtu in 256 512 1024 2048 4096; do
+		programs ib_write_bw -x 1 -n 20 -s 10000 -m $mtu
+		programs ib_read_lat -x 2 -n 20 -s 10000 -m $mtu
+		programs ib_send_bw -x 1 -n 20 -c UD -s $mtu -m $mtu
+	done
+}
+
 one_hca
 two_hcas
 every_program
 all_sizes
+every_mtu
 two_daemons
 every_program
+all_sizes
+every_mtu
 finish
