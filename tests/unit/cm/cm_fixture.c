@@ -100,7 +100,7 @@ static void side_start(struct side *s, uint8_t number, const struct cm_limits *l
 void pair_start(const struct cm_limits *limits)
 {
 	now = 1000;
-	side_start(&client, 1, NULL);
+	side_start(&client, 1, limits);
 	side_start(&server, 2, limits);
 }
 
@@ -266,6 +266,50 @@ void establish(struct cm_connection **c, struct cm_connection **s)
 	heard(&server, CM_EVENT_RTU);
 	check_state(*c, "ESTABLISHED");
 	check_state(*s, "ESTABLISHED");
+}
+
+void until_req(struct cm_connection **c, struct cm_connection **s)
+{
+	*c = ask();
+	carry(&client, CM_REQ);
+	*s = server.requested;
+}
+
+void until_rep(struct cm_connection **c, struct cm_connection **s)
+{
+	until_req(c, s);
+	answer();
+	carry(&server, CM_REP);
+	heard(&client, CM_EVENT_REP);
+}
+
+void until_mra_of_req(struct cm_connection **c, struct cm_connection **s)
+{
+	until_req(c, s);
+	assert_int_equal(cm_send_mra(*s, now, 24), 0);
+	carry(&server, CM_MRA);
+	check_state(*c, "MRA_REQ_RCVD");
+	check_state(*s, "MRA_REQ_SENT");
+}
+
+void until_mra_of_rep(struct cm_connection **c, struct cm_connection **s)
+{
+	until_rep(c, s);
+	assert_int_equal(cm_send_mra(*c, now, 24), 0);
+	carry(&client, CM_MRA);
+	check_state(*c, "MRA_REP_SENT");
+	check_state(*s, "MRA_REP_RCVD");
+}
+
+struct cm_message message_of(struct side *s, const struct cm_connection *c, enum cm_type type)
+{
+	struct cm_connection_info info;
+	struct cm_message m = {.type = type, .transaction = 99};
+
+	cm_connection_info(c, &info);
+	m.local_id = info.local_id;
+	m.remote_id = info.remote_id;
+	return m;
 }
 
 void wind_up(struct cm_connection *c, struct cm_connection *s)

@@ -62,7 +62,7 @@ struct side {
 extern struct side client, server;
 extern uint64_t now;
 
-/* Fresh sides; the second with these limits. */
+/* Fresh sides, both with these limits. */
 void pair_start(const struct cm_limits *limits);
 int pair_setup(void **state);
 /* Checks that nothing was told or sent that the test did not look at. */
@@ -101,7 +101,15 @@ struct cm_connection *ask(void);
 struct cm_connection *answer(void);
 /* Established on both sides. */
 void establish(struct cm_connection **c, struct cm_connection **s);
-/* Both sides let go; messages are carried; time passes until all is gone. */
+/* The client's REQ has arrived; the REP, too; the server's MRA to the REQ, the client's to the REP.
+ */
+void until_req(struct cm_connection **c, struct cm_connection **s);
+void until_rep(struct cm_connection **c, struct cm_connection **s);
+void until_mra_of_req(struct cm_connection **c, struct cm_connection **s);
+void until_mra_of_rep(struct cm_connection **c, struct cm_connection **s);
+/* A message of s's connection c about something, to be altered or forged. */
+struct cm_message message_of(struct side *s, const struct cm_connection *c, enum cm_type type);
+/* Both sides let go; all messages get lost; time passes until nothing is left. */
 void wind_up(struct cm_connection *c, struct cm_connection *s);
 
 extern const struct cm_end client_end, server_end;

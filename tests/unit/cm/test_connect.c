@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The three-way handshake, its repetitions, its time-outs, and what is refused. */
+/* The three-way handshake: what each end learns, repetitions, time-outs, MRAs. */
 #include <errno.h>
 #include <string.h>
 #include "cm_fixture.h"
@@ -53,9 +53,489 @@ static void connect__req_is_as_the_capture_has_it(void **state)
 	wind_up(c, NULL);
 }
 
+/* As the capture has it: the answers carry the request's transaction, the DREQ one of its own. */
+static void connect__transactions_belong_to_exchanges(void **state)
+{
+	struct cm_connection *c, *s;
+	struct cm_message req, m;
+
+	c = ask();
+	req = take(&client, CM_REQ);
+	deliver(&server, &req);
+	s = answer();
+	m = take(&server, CM_REP);
+	assert_true(m.transaction == req.transaction);
+	deliver(&client, &m);
+	heard(&client, CM_EVENT_REP);
+	cm_send_rtu(c, now, NULL, 0);
+	m = take(&client, CM_RTU);
+	assert_true(m.transaction == req.transaction);
+	deliver(&server, &m);
+	heard(&server, CM_EVENT_RTU);
+	cm_send_dreq(s, now, NULL, 0);
+	req = take(&server, CM_DREQ);
+	assert_true(m.transaction != req.transaction);
+	deliver(&client, &req);
+	heard(&client, CM_EVENT_DREQ);
+	cm_send_drep(c, now, NULL, 0);
+	m = take(&client, CM_DREP);
+	assert_true(m.transaction == req.transaction);
+	wind_up(c, s);
+}
+
+/* max_cm_retries 15: 16 REQs, each 2^20 * 4.096 us after the one before, then the end. */
+static void cm_12_9_5__req_is_sent_16_times(void **state)
+{
+	struct cm_connection *c = ask();
+	struct cm_message first = take(&client, CM_REQ), m;
+
+	for (int i = 1; i < 16; i++) {
+		pass(RESPONSE_NS - 1);
+		sent_nothing(&client);
+		pass(1);
+		m = take(&client, CM_REQ);
+		assert_memory_equal(&m, &first, sizeof(m));
+	}
+	pass(RESPONSE_NS - 1);
+	heard_nothing(&client);
+	pass(1);
+	assert_false(heard(&client, CM_EVENT_REQ_TIMEOUT)->has_message);
+	m = take(&client, CM_REJ);
+	assert_int_equal(m.rej.reason, CM_REJ_TIMEOUT);
+	assert_int_equal(m.rej.info_bytes, 8);
+	assert_memory_equal(m.rej.info, "\x50\x54\0\0\0\0\0\x01", 8);
+	check_state(c, "IDLE");
+	assert_int_equal(cm_counters(client.cm)->retry, 15);
+	assert_int_equal(cm_counters(client.cm)->timeout, 1);
+	wind_up(c, NULL);
+}
+
+static void cm_12_9_6__rep_is_sent_16_times(void **state)
+{
+	struct cm_connection *c, *s;
+	struct cm_message first, m;
+
+	until_req(&c, &s);
+	answer();
+	first = take(&server, CM_REP);
+	for (int i = 1; i < 16; i++) {
+		pass(RESPONSE_NS);
+		m = take(&server, CM_REP);
+		assert_memory_equal(&m, &first, sizeof(m));
+		take(&client, CM_REQ); /* the client has not got any */
+	}
+	pass(RESPONSE_NS);
+	heard(&server, CM_EVENT_REP_TIMEOUT);
+	heard(&client, CM_EVENT_REQ_TIMEOUT);
+	m = take(&server, CM_REJ);
+	assert_int_equal(m.rej.reason, CM_REJ_TIMEOUT);
+	take(&client, CM_REJ);
+	wind_up(c, s);
+}
+
+static void rep__times_out_after_an_mra_too(void **state)
+{
+	struct cm_connection *c, *s;
+
+	until_mra_of_rep(&c, &s);
+	server.taken = server.sent;
+	for (int i = 0; i < 32 && server.events == server.read; i++)
+		pass(((uint64_t)4096 << 24) + RESPONSE_NS);
+	heard(&server, CM_EVENT_REP_TIMEOUT);
+	check_state(s, "TIMEWAIT");
+	server.taken = server.sent;
+	wind_up(c, s);
+}
+
+static void req__times_out_after_an_mra_too(void **state)
+{
+	struct cm_connection *c, *s;
+
+	until_mra_of_req(&c, &s);
+	for (int i = 0; i < 32 && client.events == client.read; i++)
+		pass(((uint64_t)4096 << 24) + RESPONSE_NS);
+	heard(&client, CM_EVENT_REQ_TIMEOUT);
+	check_state(c, "IDLE");
+	client.taken = client.sent;
+	wind_up(c, s);
+}
+
+static void req__repeated_is_answered_again(void **state)
+{
+	struct cm_connection *c = ask(), *s;
+	struct cm_message req = take(&client, CM_REQ), first, again;
+
+	deliver(&server, &req);
+	deliver(&server, &req);
+	sent_nothing(&server); /* its owner has not answered yet */
+	s = answer();
+	first = take(&server, CM_REP);
+	deliver(&server, &req);
+	again = take(&server, CM_REP);
+	assert_memory_equal(&first, &again, sizeof(first));
+	deliver(&client, &again);
+	heard(&client, CM_EVENT_REP);
+	deliver(&server, &first); /* nonsense: a REP of its own */
+	take(&server, CM_REJ);
+	cm_send_rtu(c, now, NULL, 0);
+	carry(&client, CM_RTU);
+	heard(&server, CM_EVENT_RTU);
+	deliver(&server, &req);
+	sent_nothing(&server);
+	assert_int_equal(server.requests, 1);
+	assert_int_equal(cm_counters(server.cm)->duplicate, 3);
+	cm_release(s, now);
+	server.taken = server.sent;
+	deliver(&server, &req);
+	sent_nothing(&server);
+	wind_up(c, NULL);
+}
+
+static void req__repeated_in_timewait_is_stale(void **state)
+{
+	struct cm_connection *c = ask(), *s;
+	struct cm_message req = take(&client, CM_REQ), m;
+
+	deliver(&server, &req);
+	s = answer();
+	carry(&server, CM_REP);
+	heard(&client, CM_EVENT_REP);
+	cm_send_rtu(c, now, NULL, 0);
+	carry(&client, CM_RTU);
+	heard(&server, CM_EVENT_RTU);
+	cm_send_dreq(c, now, NULL, 0);
+	carry(&client, CM_DREQ);
+	heard(&server, CM_EVENT_DREQ);
+	cm_send_drep(s, now, NULL, 0);
+	carry(&server, CM_DREP);
+	heard(&client, CM_EVENT_DREP);
+	deliver(&server, &req);
+	m = take(&server, CM_REJ);
+	assert_int_equal(m.rej.reason, CM_REJ_STALE_CONNECTION);
+	assert_int_equal(m.rej.about, CM_ABOUT_REQ);
+	deliver(&client, &m);
+	heard_nothing(&client);
+	wind_up(c, s);
+}
+
+static void rep__repeated_is_answered_again(void **state)
+{
+	struct cm_connection *c, *s;
+	struct cm_message rep, m;
+
+	until_req(&c, &s);
+	answer();
+	rep = take(&server, CM_REP);
+	deliver(&client, &rep);
+	heard(&client, CM_EVENT_REP);
+	deliver(&client, &rep);
+	sent_nothing(&client); /* its owner has not answered yet */
+	cm_send_rtu(c, now, "go", 2);
+	take(&client, CM_RTU); /* lost */
+	pass(RESPONSE_NS);
+	carry(&server, CM_REP);
+	m = take(&client, CM_RTU);
+	assert_memory_equal(m.private_data, "go", 3);
+	deliver(&server, &m);
+	m = heard(&server, CM_EVENT_RTU)->message;
+	assert_memory_equal(m.private_data, "go", 3);
+	assert_int_equal(cm_counters(client.cm)->duplicate, 2);
+	deliver(&server, &m);
+	heard_nothing(&server);
+	wind_up(c, s);
+}
+
+/* 12.9.8.3: what nobody knows; a kernel's REP would otherwise be repeated for a minute. */
+static void rep__of_nothing_is_rejected(void **state)
+{
+	struct cm_message rep = {.type = CM_REP, .local_id = 7, .remote_id = 8}, m;
+
+	rep.rep.qpn = SERVER_QPN;
+	deliver(&client, &rep);
+	m = take(&client, CM_REJ);
+	assert_int_equal(m.rej.reason, CM_REJ_INVALID_COMM_ID);
+	assert_int_equal(m.rej.about, CM_ABOUT_REP);
+	assert_int_equal(m.local_id, 8);
+	assert_int_equal(m.remote_id, 7);
+	assert_int_equal(cm_counters(client.cm)->mad_stray, 1);
+	check_empty();
+}
+
+static void rep__without_id_or_qp_is_not_taken(void **state)
+{
+	struct cm_connection *c, *s;
+	struct cm_message rep, bad;
+
+	until_req(&c, &s);
+	answer();
+	rep = take(&server, CM_REP);
+	bad = rep;
+	bad.rep.qpn = 1;
+	deliver(&client, &bad);
+	bad = rep;
+	bad.local_id = 0;
+	deliver(&client, &bad);
+	assert_int_equal(cm_counters(client.cm)->mad_malformed, 2);
+	check_state(c, "REQ_SENT");
+	deliver(&client, &rep);
+	heard(&client, CM_EVENT_REP);
+	wind_up(c, s);
+}
+
+static void mra__of_req_buys_its_time_once(void **state)
+{
+	uint64_t longer = ((uint64_t)4096 << 24) + RESPONSE_NS;
+	struct cm_connection *c, *s;
+	struct cm_message m;
+
+	until_req(&c, &s);
+	assert_int_equal(cm_send_mra(s, now, 24), 0);
+	m = take(&server, CM_MRA);
+	assert_int_equal(m.mra.about, CM_ABOUT_REQ);
+	assert_int_equal(m.mra.service_timeout, 24);
+	deliver(&client, &m);
+	check_state(c, "MRA_REQ_RCVD");
+	pass(longer - 1);
+	deliver(&client, &m); /* a repetition: no more time for it */
+	sent_nothing(&client);
+	pass(1);
+	carry(&client, CM_REQ);
+	carry(&server, CM_MRA); /* the REQ again, the MRA again: more time */
+	pass(longer - 1);
+	sent_nothing(&client);
+	answer();
+	carry(&server, CM_REP);
+	heard(&client, CM_EVENT_REP);
+	wind_up(c, s);
+}
+
+static void mra__of_rep_buys_its_time_once(void **state)
+{
+	uint64_t longer = ((uint64_t)4096 << 24) + RESPONSE_NS;
+	struct cm_connection *c, *s;
+	struct cm_message m;
+
+	until_mra_of_rep(&c, &s);
+	pass(longer - 1);
+	sent_nothing(&server);
+	pass(1);
+	carry(&server, CM_REP);
+	m = take(&client, CM_MRA);
+	assert_int_equal(m.mra.about, CM_ABOUT_REP);
+	deliver(&server, &m);
+	pass(longer - 1);
+	sent_nothing(&server);
+	assert_int_equal(cm_send_rtu(c, now, NULL, 0), 0);
+	carry(&client, CM_RTU);
+	heard(&server, CM_EVENT_RTU);
+	wind_up(c, s);
+}
+
+/* As kernels do: programs take their time, and who waits patiently need not know. */
+static void mra__may_wait_for_the_repetition(void **state)
+{
+	struct cm_connection *c, *s;
+
+	until_req(&c, &s);
+	assert_int_equal(cm_send_mra(s, now, 24 | CM_MRA_IF_REPEATED), 0);
+	check_state(s, "MRA_REQ_SENT");
+	sent_nothing(&server);
+	pass(RESPONSE_NS);
+	carry(&client, CM_REQ);
+	carry(&server, CM_MRA);
+	check_state(c, "MRA_REQ_RCVD");
+	wind_up(c, s);
+}
+
+static void mra__of_something_else_is_not_taken(void **state)
+{
+	struct cm_connection *c, *s;
+	struct cm_message m;
+
+	until_req(&c, &s);
+	m = message_of(&server, s, CM_MRA);
+	m.mra.about = CM_ABOUT_REP;
+	deliver(&client, &m);
+	m.mra.about = CM_ABOUT_OTHER;
+	deliver(&client, &m);
+	m.mra.about = CM_ABOUT_REQ;
+	m.remote_id++;
+	deliver(&client, &m);
+	check_state(c, "REQ_SENT");
+	assert_int_equal(cm_send_mra(c, now, 20), -EINVAL);
+	wind_up(c, s);
+}
+
+static void established__by_data(void **state)
+{
+	struct cm_connection *c, *s;
+
+	until_rep(&c, &s);
+	assert_int_equal(cm_established(c, now), -EINVAL);
+	assert_int_equal(cm_established(s, now), 0);
+	assert_false(heard(&server, CM_EVENT_RTU)->has_message);
+	check_state(s, "ESTABLISHED");
+	cm_send_rtu(c, now, NULL, 0);
+	carry(&client, CM_RTU);
+	heard_nothing(&server);
+	wind_up(c, s);
+}
+
+static void established__after_mra_by_data_or_rtu(void **state)
+{
+	struct cm_connection *c, *s;
+
+	until_mra_of_rep(&c, &s);
+	cm_established(s, now);
+	heard(&server, CM_EVENT_RTU);
+	wind_up(c, s);
+	until_mra_of_rep(&c, &s);
+	cm_send_rtu(c, now, NULL, 0);
+	carry(&client, CM_RTU);
+	heard(&server, CM_EVENT_RTU);
+	check_state(s, "ESTABLISHED");
+	wind_up(c, s);
+}
+
+static void connect__after_an_mra(void **state)
+{
+	struct cm_connection *c, *s;
+
+	until_mra_of_req(&c, &s);
+	answer();
+	carry(&server, CM_REP);
+	heard(&client, CM_EVENT_REP);
+	check_state(c, "REP_RCVD");
+	wind_up(c, s);
+}
+
+/* The peer says how long and how often; nobody has to wait for hours, though. */
+static void rep__waits_as_the_req_says_within_bounds(void **state)
+{
+	static const struct {
+		uint8_t said, waits;
+	} rows[] = {{0, 8}, {8, 8}, {18, 18}, {22, 22}, {31, 23}};
+
+	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct cm_connection *c = ask();
+		struct cm_message req = take(&client, CM_REQ);
+
+		req.req.local_timeout = rows[i].said;
+		req.req.max_cm_retries = 1;
+		deliver(&server, &req);
+		answer();
+		take(&server, CM_REP);
+		cm_release(c, now);
+		take(&client, CM_REJ);
+		pass(((uint64_t)4096 << rows[i].waits) - 1);
+		sent_nothing(&server);
+		pass(1);
+		take(&server, CM_REP);
+		pass((uint64_t)4096 << rows[i].waits);
+		heard(&server, CM_EVENT_REP_TIMEOUT);
+		wind_up(NULL, server.requested);
+	}
+}
+
+static void connect__times_are_the_limits(void **state)
+{
+	struct cm_connection *c;
+
+	cm_destroy(client.cm);
+	cm_destroy(server.cm);
+	pair_start(&(struct cm_limits){.response_timeout = 10, .retries = 2});
+	c = ask();
+	assert_int_equal(take(&client, CM_REQ).req.remote_timeout, 10);
+	for (int i = 0; i < 2; i++) {
+		pass(4096 << 10);
+		assert_int_equal(take(&client, CM_REQ).req.max_cm_retries, 2);
+	}
+	pass(4096 << 10);
+	heard(&client, CM_EVENT_REQ_TIMEOUT);
+	wind_up(c, NULL);
+}
+
+static void connect__calls_out_of_turn_are_refused(void **state)
+{
+	static const char long_data[255];
+	struct cm_end long_end = client_end;
+	struct cm_path path = path_between(&client, &server);
+	struct cm_connection *c, *s;
+
+	long_end.private_data = long_data;
+	long_end.private_bytes = (uint8_t)(cm_private_bytes(CM_REQ) + 1);
+	assert_null(cm_send_req(client.cm, now, &client, &path, SERVICE, CM_RC, &long_end));
+	assert_int_equal(errno, EINVAL);
+	until_req(&c, &s);
+	assert_int_equal(cm_send_rtu(c, now, NULL, 0), -EINVAL);
+	assert_int_equal(cm_send_rep(c, now, &server_end), -EINVAL);
+	assert_int_equal(cm_send_dreq(c, now, NULL, 0), -EINVAL);
+	assert_int_equal(cm_send_drep(c, now, NULL, 0), -EINVAL);
+	assert_int_equal(cm_send_sidr_rep(s, now, 0, 0, 0, NULL, 0), -EINVAL);
+	long_end.private_bytes = (uint8_t)(cm_private_bytes(CM_REP) + 1);
+	assert_int_equal(cm_send_rep(s, now, &long_end), -EINVAL);
+	check_state(s, "REQ_RCVD");
+	answer();
+	carry(&server, CM_REP);
+	heard(&client, CM_EVENT_REP);
+	assert_int_equal(cm_send_rep(s, now, &server_end), -EINVAL);
+	assert_int_equal(cm_send_rtu(c, now, long_data, 255), -EINVAL);
+	assert_int_equal(cm_send_rtu(c, now, NULL, 0), 0);
+	carry(&client, CM_RTU);
+	heard(&server, CM_EVENT_RTU);
+	assert_int_equal(cm_send_dreq(c, now, long_data, 255), -EINVAL);
+	assert_int_equal(cm_reject(c, now, CM_REJ_CONSUMER, NULL, 0, NULL, 0), -EINVAL);
+	assert_int_equal(cm_established(s, now), -EINVAL);
+	check_state(c, "ESTABLISHED");
+	wind_up(c, s);
+}
+
+/* Peer to peer is not supported: requests that cross are two connections. */
+static void connect__crossing_requests_are_two_connections(void **state)
+{
+	struct cm_path back = path_between(&server, &client);
+	struct cm_connection *c, *s, *c2, *s2;
+
+	c = ask();
+	s2 = cm_send_req(server.cm, now, &server, &back, SERVICE, CM_RC, &server_end);
+	carry(&client, CM_REQ);
+	carry(&server, CM_REQ);
+	s = server.requested;
+	c2 = client.requested;
+	assert_int_equal(cm_send_rep(s, now, &server_end), 0);
+	assert_int_equal(cm_send_rep(c2, now, &client_end), 0);
+	take(&client, CM_REP);
+	carry(&server, CM_REP); /* that QP is the other connection's already */
+	assert_int_equal(take(&client, CM_REJ).rej.reason, CM_REJ_STALE_CONNECTION);
+	cm_release(c2, now);
+	cm_release(s2, now);
+	wind_up(c, s);
+}
+
 static const struct CMUnitTest tests[] = {
 	PAIR_TEST(connect__both_ends_learn_of_each_other),
 	PAIR_TEST(connect__req_is_as_the_capture_has_it),
+	PAIR_TEST(connect__transactions_belong_to_exchanges),
+	PAIR_TEST(cm_12_9_5__req_is_sent_16_times),
+	PAIR_TEST(cm_12_9_6__rep_is_sent_16_times),
+	PAIR_TEST(rep__times_out_after_an_mra_too),
+	PAIR_TEST(req__times_out_after_an_mra_too),
+	PAIR_TEST(req__repeated_is_answered_again),
+	PAIR_TEST(req__repeated_in_timewait_is_stale),
+	PAIR_TEST(rep__repeated_is_answered_again),
+	PAIR_TEST(rep__of_nothing_is_rejected),
+	PAIR_TEST(rep__without_id_or_qp_is_not_taken),
+	PAIR_TEST(mra__of_req_buys_its_time_once),
+	PAIR_TEST(mra__of_rep_buys_its_time_once),
+	PAIR_TEST(mra__may_wait_for_the_repetition),
+	PAIR_TEST(mra__of_something_else_is_not_taken),
+	PAIR_TEST(established__by_data),
+	PAIR_TEST(established__after_mra_by_data_or_rtu),
+	PAIR_TEST(connect__after_an_mra),
+	PAIR_TEST(rep__waits_as_the_req_says_within_bounds),
+	PAIR_TEST(connect__times_are_the_limits),
+	PAIR_TEST(connect__calls_out_of_turn_are_refused),
+	PAIR_TEST(connect__crossing_requests_are_two_connections),
 };
 
 int main(void)

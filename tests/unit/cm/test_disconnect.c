@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ends in good order: DREQ and DREP, their repetitions and time-outs, time-wait; LAP. */
+#include <errno.h>
+#include <string.h>
+#include "cm_fixture.h"
+
+static void disconnect__both_wait_and_are_over(void **state)
+{
+	struct cm_connection *c, *s;
+
+	establish(&c, &s);
+	assert_int_equal(cm_send_dreq(c, now, "bye", 3), 0);
+	carry(&client, CM_DREQ);
+	assert_memory_equal(heard(&server, CM_EVENT_DREQ)->message.private_data, "bye", 4);
+	check_state(s, "DREQ_RCVD");
+	assert_int_equal(cm_send_drep(s, now, "so long", 7), 0);
+	check_state(s, "TIMEWAIT");
+	carry(&server, CM_DREP);
+	assert_memory_equal(heard(&client, CM_EVENT_DREP)->message.private_data, "so long", 8);
+	check_state(c, "TIMEWAIT");
+	pass((TIMEWAIT_NS >> 1) - 1); /* 4.096 us * 2^17, both ends' ACK timeout */
+	heard_nothing(&client);
+	heard_nothing(&server);
+	pass(1);
+	heard(&client, CM_EVENT_TIMEWAIT_EXIT);
+	heard(&server, CM_EVENT_TIMEWAIT_EXIT);
+	check_state(c, "IDLE");
+	cm_release(c, now);
+	cm_release(s, now);
+	check_empty();
+}
+
+/* 12.9.8.4: also when the connection is long forgotten. */
+static void dreq__repeated_is_answered_again(void **state)
+{
+	struct cm_connection *c, *s;
+	struct cm_message dreq, drep, m;
+
+	establish(&c, &s);
+	cm_send_dreq(c, now, NULL, 0);
+	dreq = take(&client, CM_DREQ);
+	deliver(&server, &dreq);
+	heard(&server, CM_EVENT_DREQ);
+	deliver(&server, &dreq);
+	heard_nothing(&server);
+	sent_nothing(&server); /* its owner has not answered yet */
+	cm_send_drep(s, now, "x", 1);
+	drep = take(&server, CM_DREP);
+	deliver(&server, &dreq);
+	m = take(&server, CM_DREP);
+	assert_memory_equal(&m, &drep, sizeof(m));
+	cm_release(s, now);
+	deliver(&server, &dreq);
+	m = take(&server, CM_DREP);
+	assert_memory_equal(&m, &drep, sizeof(m));
+	pass(TIMEWAIT_NS);
+	deliver(&server, &dreq);
+	m = take(&server, CM_DREP);
+	assert_int_equal(m.local_id, drep.local_id);
+	assert_int_equal(m.remote_id, drep.remote_id);
+	assert_true(m.transaction == drep.transaction);
+	deliver(&client, &m);
+	heard(&client, CM_EVENT_DREP);
+	wind_up(c, NULL);
+}
+
+/* The DREP that answered both DREQs got lost: who is in time-wait by its own DREQ answers, too. */
+static void dreq__in_timewait_after_our_own_is_answered(void **state)
+{
+	struct cm_connection *c, *s;
+	struct cm_message m;
+
+	establish(&c, &s);
+	cm_send_dreq(c, now, NULL, 0);
+	carry(&client, CM_DREQ);
+	heard(&server, CM_EVENT_DREQ);
+	cm_send_drep(s, now, NULL, 0);
+	carry(&server, CM_DREP);
+	heard(&client, CM_EVENT_DREP);
+	m = message_of(&server, s, CM_DREQ);
+	m.dreq.remote_qpn = CLIENT_QPN;
+	deliver(&client, &m);
+	m = take(&client, CM_DREP);
+	assert_true(m.transaction == 99);
+	wind_up(c, s);
+}
+
+static void dreq__is_sent_16_times(void **state)
+{
+	struct cm_connection *c, *s;
+
+	establish(&c, &s);
+	cm_send_dreq(c, now, NULL, 0);
+	for (int i = 0; i < 16; i++) {
+		take(&client, CM_DREQ);
+		pass(RESPONSE_NS);
+	}
+	heard(&client, CM_EVENT_DREQ_TIMEOUT);
+	check_state(c, "TIMEWAIT");
+	pass(TIMEWAIT_NS);
+	heard(&client, CM_EVENT_TIMEWAIT_EXIT);
+	wind_up(c, s);
+}
+
+static void dreq__instead_of_the_rtu(void **state)
+{
+	struct cm_connection *c, *s;
+
+	until_rep(&c, &s);
+	cm_send_rtu(c, now, NULL, 0);
+	take(&client, CM_RTU);
+	cm_send_dreq(c, now, NULL, 0);
+	carry(&client, CM_DREQ);
+	heard(&server, CM_EVENT_DREQ);
+	pass(RESPONSE_NS); /* no REP any more */
+	sent_nothing(&server);
+	take(&client, CM_DREQ);
+	wind_up(c, s);
+
+	until_mra_of_rep(&c, &s);
+	cm_send_rtu(c, now, NULL, 0);
+	take(&client, CM_RTU);
+	cm_send_dreq(c, now, NULL, 0);
+	carry(&client, CM_DREQ);
+	heard(&server, CM_EVENT_DREQ);
+	check_state(s, "DREQ_RCVD");
+	wind_up(c, s);
+}
+
+/* The server was established by data and disconnects before the client has sent its RTU. */
+static void dreq__before_our_rtu_is_for_later(void **state)
+{
+	struct cm_connection *c, *s;
+
+	until_rep(&c, &s);
+	cm_established(s, now);
+	heard(&server, CM_EVENT_RTU);
+	cm_send_dreq(s, now, NULL, 0);
+	carry(&server, CM_DREQ);
+	sent_nothing(&client);
+	check_state(c, "REP_RCVD");
+	cm_send_rtu(c, now, NULL, 0);
+	carry(&client, CM_RTU);
+	pass(RESPONSE_NS);
+	carry(&server, CM_DREQ);
+	heard(&client, CM_EVENT_DREQ);
+	wind_up(c, s);
+}
+
+static void disconnect__both_at_once(void **state)
+{
+	struct cm_connection *c, *s;
+
+	establish(&c, &s);
+	cm_send_dreq(c, now, NULL, 0);
+	cm_send_dreq(s, now, NULL, 0);
+	carry(&client, CM_DREQ);
+	carry(&server, CM_DREQ);
+	heard(&client, CM_EVENT_DREQ);
+	heard(&server, CM_EVENT_DREQ);
+	cm_send_drep(c, now, NULL, 0);
+	carry(&client, CM_DREP); /* before the server's owner has answered */
+	heard(&server, CM_EVENT_DREP);
+	check_state(s, "TIMEWAIT");
+	assert_int_equal(cm_send_drep(s, now, NULL, 0), -EINVAL);
+	wind_up(c, s);
+}
+
+static void disconnect__both_let_go_at_once(void **state)
+{
+	struct cm_connection *c, *s;
+
+	establish(&c, &s);
+	cm_release(c, now);
+	cm_release(s, now);
+	carry(&client, CM_DREQ);
+	carry(&server, CM_DREQ);
+	carry(&client, CM_DREP);
+	carry(&server, CM_DREP);
+	pass(TIMEWAIT_NS);
+	check_empty();
+}
+
+static void drep__unasked_is_not_taken(void **state)
+{
+	struct cm_connection *c, *s;
+	struct cm_message m;
+
+	establish(&c, &s);
+	m = message_of(&server, s, CM_DREP);
+	deliver(&client, &m);
+	check_state(c, "ESTABLISHED");
+	m.remote_id++;
+	deliver(&client, &m);
+	assert_int_equal(cm_counters(client.cm)->mad_stray, 1);
+	wind_up(c, s);
+}
+
+/* What a stranger who does not see the wire may try: each number is right but one. */
+static void dreq__forged_changes_nothing(void **state)
+{
+	static const uint8_t elsewhere[16] = {[10] = 0xff, 0xff, 10, 222, 0, 9};
+	struct cm_connection *c, *s;
+	struct cm_message m, forged;
+
+	establish(&c, &s);
+	m = message_of(&client, c, CM_DREQ);
+	m.dreq.remote_qpn = SERVER_QPN;
+	forged = m;
+	forged.dreq.remote_qpn++;
+	deliver(&server, &forged);
+	sent_nothing(&server);
+	forged = m;
+	forged.local_id++;
+	deliver(&server, &forged);
+	take(&server, CM_DREP);
+	forged = m;
+	forged.remote_id ^= 1u << 31;
+	deliver(&server, &forged);
+	take(&server, CM_DREP);
+	deliver_from(&server, elsewhere, &m);
+	take(&server, CM_DREP);
+	check_state(s, "ESTABLISHED");
+	assert_int_equal(cm_counters(server.cm)->mad_stray, 4);
+	deliver(&server, &m);
+	heard(&server, CM_EVENT_DREQ);
+	wind_up(c, s);
+}
+
+/* An ACK timeout of 31 would keep a connection for two hours. */
+static void timewait__is_bounded(void **state)
+{
+	static const struct {
+		uint8_t said, waits;
+	} rows[] = {{0, 17}, {1, 1}, {18, 18}, {31, 21}};
+
+	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct cm_connection *c = ask(), *s;
+		struct cm_message req = take(&client, CM_REQ), m;
+
+		req.req.path.ack_timeout = rows[i].said;
+		deliver(&server, &req);
+		s = answer();
+		take(&server, CM_REP);
+		m = message_of(&client, c, CM_RTU);
+		m.remote_id = message_of(&server, s, CM_RTU).local_id;
+		deliver(&server, &m);
+		heard(&server, CM_EVENT_RTU);
+		m.type = CM_DREQ;
+		m.dreq.remote_qpn = SERVER_QPN;
+		deliver(&server, &m);
+		heard(&server, CM_EVENT_DREQ);
+		cm_release(c, now);
+		take(&client, CM_REJ);
+		cm_send_drep(s, now, NULL, 0);
+		take(&server, CM_DREP);
+		pass(((uint64_t)4096 << rows[i].waits) - 1);
+		heard_nothing(&server);
+		pass(1);
+		heard(&server, CM_EVENT_TIMEWAIT_EXIT);
+		cm_release(s, now);
+		check_empty();
+	}
+}
+
+static void lap__is_refused(void **state)
+{
+	struct cm_connection *c, *s;
+	struct cm_message m;
+
+	establish(&c, &s);
+	m = message_of(&client, c, CM_LAP);
+	deliver(&server, &m);
+	m = take(&server, CM_APR);
+	assert_int_equal(m.apr.status, CM_APR_UNSUPPORTED);
+	deliver(&client, &m); /* nobody asked for one */
+	assert_int_equal(cm_counters(client.cm)->mad_stray, 1);
+	m = message_of(&client, c, CM_LAP);
+	m.remote_id++;
+	deliver(&server, &m);
+	assert_int_equal(take(&server, CM_APR).apr.status, CM_APR_INVALID_COMM_ID);
+	check_state(c, "ESTABLISHED");
+	check_state(s, "ESTABLISHED");
+	wind_up(c, s);
+}
+
+static const struct CMUnitTest tests[] = {
+	PAIR_TEST(disconnect__both_wait_and_are_over),
+	PAIR_TEST(dreq__repeated_is_answered_again),
+	PAIR_TEST(dreq__in_timewait_after_our_own_is_answered),
+	PAIR_TEST(dreq__is_sent_16_times),
+	PAIR_TEST(dreq__instead_of_the_rtu),
+	PAIR_TEST(dreq__before_our_rtu_is_for_later),
+	PAIR_TEST(disconnect__both_at_once),
+	PAIR_TEST(disconnect__both_let_go_at_once),
+	PAIR_TEST(drep__unasked_is_not_taken),
+	PAIR_TEST(dreq__forged_changes_nothing),
+	PAIR_TEST(timewait__is_bounded),
+	PAIR_TEST(lap__is_refused),
+};
+
+int main(void)
+{
+	return cmocka_run_group_tests_name("cm disconnect", tests, NULL, NULL);
+}

@@ -1,0 +1,568 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ends otherwise: who is refused at once, who is rejected, REJs in each state, stale connections.
+ */
+#include <errno.h>
+#include <string.h>
+#include "cm_fixture.h"
+
+static uint16_t refused(const struct cm_message *req)
+{
+	struct cm_message m;
+
+	deliver(&server, req);
+	m = take(&server, CM_REJ);
+	assert_int_equal(m.rej.about, CM_ABOUT_REQ);
+	assert_int_equal(m.remote_id, req->local_id);
+	assert_true(m.transaction == req->transaction);
+	return m.rej.reason;
+}
+
+static void request__that_cannot_be_served_is_rejected(void **state)
+{
+	struct cm_connection *c = ask();
+	struct cm_message req = take(&client, CM_REQ), m;
+
+	m = req;
+	m.req.service_type = 2;
+	assert_int_equal(refused(&m), CM_REJ_INVALID_TRANSPORT_SERVICE_TYPE);
+	m.req.service_type = 3;
+	assert_int_equal(refused(&m), CM_REJ_INVALID_TRANSPORT_SERVICE_TYPE);
+	m = req;
+	m.req.path.local_gid[15]++;
+	assert_int_equal(refused(&m), CM_REJ_INVALID_GID);
+	m = req;
+	m.req.path.remote_gid[15]++;
+	assert_int_equal(refused(&m), CM_REJ_INVALID_GID);
+	m = req;
+	m.req.qpn = 1;
+	deliver(&server, &m);
+	m = req;
+	m.local_id = 0;
+	deliver(&server, &m);
+	assert_int_equal(cm_counters(server.cm)->mad_malformed, 2);
+	assert_int_equal(cm_counters(server.cm)->rejected, 4);
+	assert_int_equal(server.requests, 0);
+	m = req;
+	m.req.service_type = CM_UC;
+	deliver(&server, &m);
+	assert_int_equal(server.requests, 1);
+	wind_up(c, server.requested);
+}
+
+static void request__that_nobody_serves_is_rejected(void **state)
+{
+	struct cm_connection *c = ask();
+	struct cm_message req = take(&client, CM_REQ), m;
+
+	server.serves = NULL;
+	assert_int_equal(refused(&req), CM_REJ_INVALID_SERVICE_ID);
+	server.reason = CM_REJ_NO_RESOURCES;
+	deliver(&server, &req);
+	m = take(&server, CM_REJ);
+	assert_int_equal(m.rej.reason, CM_REJ_NO_RESOURCES);
+	server.reason = 0; /* as if it had been lost */
+	deliver(&server, &req);
+	sent_nothing(&server);
+	assert_int_equal(cm_counters(server.cm)->dropped_full, 1);
+	deliver(&client, &m);
+	assert_int_equal(heard(&client, CM_EVENT_REJ)->message.rej.reason, CM_REJ_NO_RESOURCES);
+	wind_up(c, NULL);
+}
+
+static void release_it(struct side *s, struct cm_connection *c)
+{
+	cm_release(c, now);
+}
+
+static void accept_it(struct side *s, struct cm_connection *c)
+{
+	assert_int_equal(cm_send_rep(c, now, &server_end), 0);
+}
+
+static void reject_it(struct side *s, struct cm_connection *c)
+{
+	assert_int_equal(cm_reject(c, now, CM_REJ_CONSUMER, NULL, 0, "no", 2), 0);
+}
+
+static void reject_and_release_it(struct side *s, struct cm_connection *c)
+{
+	reject_it(s, c);
+	cm_release(c, now);
+}
+
+static void request__may_answer_at_once(void **state)
+{
+	struct cm_connection *c;
+
+	server.on_request = release_it;
+	c = ask();
+	carry(&client, CM_REQ);
+	assert_int_equal(take(&server, CM_REJ).rej.reason, CM_REJ_CONSUMER);
+	wind_up(c, NULL);
+
+	server.on_request = reject_and_release_it;
+	c = ask();
+	carry(&client, CM_REQ);
+	carry(&server, CM_REJ);
+	heard(&client, CM_EVENT_REJ);
+	wind_up(c, NULL);
+
+	server.on_request = reject_it; /* and wants it no more */
+	server.serves = NULL;
+	c = ask();
+	carry(&client, CM_REQ);
+	carry(&server, CM_REJ);
+	heard(&client, CM_EVENT_REJ);
+	wind_up(c, NULL);
+
+	server.on_request = accept_it;
+	c = ask();
+	carry(&client, CM_REQ);
+	take(&server, CM_REP);
+	take(&server, CM_REJ);
+	wind_up(c, NULL);
+
+	server.serves = &server;
+	c = ask();
+	carry(&client, CM_REQ);
+	carry(&server, CM_REP);
+	heard(&client, CM_EVENT_REP);
+	wind_up(c, server.requested);
+}
+
+static void release_client(struct side *s, struct cm_connection *c, const struct cm_event *e)
+{
+	cm_release(c, now);
+}
+
+/* In each event, of its own connection: nothing touches it afterwards (run it under ASan). */
+static void event__may_let_go(void **state)
+{
+	struct cm_connection *c, *s;
+
+	client.on_event = server.on_event = release_client;
+	until_req(&c, &s);
+	answer();
+	carry(&server, CM_REP);
+	heard(&client, CM_EVENT_REP);
+	carry(&client, CM_REJ);
+	heard(&server, CM_EVENT_REJ);
+	wind_up(NULL, NULL);
+
+	until_req(&c, &s);
+	client.on_event = NULL;
+	answer();
+	carry(&server, CM_REP);
+	heard(&client, CM_EVENT_REP);
+	cm_send_rtu(c, now, NULL, 0);
+	carry(&client, CM_RTU);
+	heard(&server, CM_EVENT_RTU);
+	client.on_event = release_client;
+	carry(&server, CM_DREQ);
+	heard(&client, CM_EVENT_DREQ);
+	carry(&client, CM_DREP);
+	wind_up(NULL, NULL);
+
+	c = ask();
+	pass_all_lost(); /* CM_EVENT_REQ_TIMEOUT */
+	check_empty();
+	until_req(&c, &s);
+	answer();
+	cm_release(c, now);
+	pass_all_lost(); /* CM_EVENT_REP_TIMEOUT */
+	check_empty();
+	client.on_event = server.on_event = NULL;
+	establish(&c, &s);
+	cm_send_dreq(c, now, NULL, 0);
+	client.on_event = release_client;
+	pass_all_lost(); /* CM_EVENT_DREQ_TIMEOUT */
+	cm_release(s, now);
+	pass_all_lost();
+	check_empty();
+	client.on_event = NULL;
+	establish(&c, &s);
+	cm_send_dreq(c, now, NULL, 0);
+	carry(&client, CM_DREQ);
+	heard(&server, CM_EVENT_DREQ);
+	cm_send_drep(s, now, NULL, 0);
+	carry(&server, CM_DREP);
+	heard(&client, CM_EVENT_DREP);
+	client.on_event = server.on_event = release_client;
+	pass_all_lost(); /* CM_EVENT_TIMEWAIT_EXIT */
+	check_empty();
+	client.on_event = NULL;
+	until_rep(&c, &s);
+	assert_int_equal(cm_established(s, now), 0);
+	heard(&server, CM_EVENT_RTU);
+	wind_up(c, NULL);
+}
+
+/* What the owner says gets there, and answers repetitions until the peer must have heard it. */
+static void reject__of_req_is_kept(void **state)
+{
+	struct cm_connection *c = ask();
+	struct cm_message req = take(&client, CM_REQ), m;
+
+	deliver(&server, &req);
+	assert_int_equal(cm_reject(server.requested, now, CM_REJ_CONSUMER, "info", 4, "no", 2), 0);
+	take(&server, CM_REJ); /* lost */
+	cm_release(server.requested, now);
+	pass(RESPONSE_NS);
+	carry(&client, CM_REQ);
+	assert_int_equal(server.requests, 1);
+	m = take(&server, CM_REJ);
+	assert_int_equal(m.rej.about, CM_ABOUT_REQ);
+	assert_memory_equal(m.rej.info, "info", 4);
+	assert_memory_equal(m.private_data, "no", 3);
+	deliver(&client, &m);
+	heard(&client, CM_EVENT_REJ);
+	check_state(c, "IDLE");
+	m = req;
+	m.req.psn++; /* the same ID, but another request */
+	assert_int_equal(refused(&m), CM_REJ_STALE_CONNECTION);
+	cm_release(c, now);
+	pass(2 * RESPONSE_NS);
+	check_empty();
+	deliver(&server, &req); /* and then it would be a new one */
+	assert_int_equal(server.requests, 2);
+	wind_up(NULL, server.requested);
+}
+
+static void reject__of_rep_is_kept(void **state)
+{
+	struct cm_connection *c, *s;
+	struct cm_message m;
+
+	until_rep(&c, &s);
+	assert_int_equal(cm_reject(c, now, CM_REJ_CONSUMER, NULL, 0, "no", 2), 0);
+	take(&client, CM_REJ);
+	check_state(c, "TIMEWAIT");
+	pass(RESPONSE_NS);
+	carry(&server, CM_REP);
+	m = take(&client, CM_REJ);
+	assert_int_equal(m.rej.about, CM_ABOUT_REP);
+	assert_memory_equal(m.private_data, "no", 3);
+	deliver(&server, &m);
+	heard(&server, CM_EVENT_REJ);
+	check_state(s, "IDLE");
+	pass(RESPONSE_NS);
+	heard_nothing(&client); /* it knows that it is over */
+	check_state(c, "IDLE");
+	wind_up(c, s);
+}
+
+/* The peer may be established already, and would never ask again. */
+static void reject__after_rep_is_repeated_unasked(void **state)
+{
+	struct cm_connection *c, *s;
+	struct cm_message m;
+
+	until_rep(&c, &s);
+	cm_send_rtu(c, now, NULL, 0);
+	take(&client, CM_RTU); /* lost */
+	assert_int_equal(cm_reject(s, now, CM_REJ_CONSUMER, NULL, 0, NULL, 0), 0);
+	take(&server, CM_REJ); /* lost */
+	pass(RESPONSE_NS);
+	m = take(&server, CM_REJ);
+	assert_int_equal(m.rej.about, CM_ABOUT_OTHER);
+	deliver(&client, &m);
+	heard(&client, CM_EVENT_REJ);
+	check_state(c, "TIMEWAIT");
+	pass(RESPONSE_NS);
+	heard(&client, CM_EVENT_TIMEWAIT_EXIT);
+	deliver(&client, &m); /* nothing happens any more */
+	take(&server, CM_REJ);
+	pass(RESPONSE_NS);
+	take(&server, CM_REJ);
+	pass(2 * RESPONSE_NS);
+	check_state(s, "IDLE");
+	wind_up(c, s);
+}
+
+/* An RTU, a REQ or a DREQ for what was rejected after the REP: the REJ again. */
+static void reject__after_rep_answers_what_comes(void **state)
+{
+	struct cm_connection *c = ask(), *s;
+	struct cm_message req = take(&client, CM_REQ), m;
+
+	deliver(&server, &req);
+	s = answer();
+	carry(&server, CM_REP);
+	heard(&client, CM_EVENT_REP);
+	cm_release(s, now);
+	take(&server, CM_REJ);
+	deliver(&server, &req);
+	m = take(&server, CM_REJ);
+	assert_int_equal(m.rej.about, CM_ABOUT_REQ);
+	cm_send_rtu(c, now, NULL, 0);
+	carry(&client, CM_RTU);
+	m = take(&server, CM_REJ);
+	assert_int_equal(m.rej.about, CM_ABOUT_OTHER);
+	cm_send_dreq(c, now, NULL, 0);
+	carry(&client, CM_DREQ);
+	carry(&server, CM_REJ);
+	heard(&client, CM_EVENT_REJ);
+	check_state(c, "TIMEWAIT");
+	wind_up(c, NULL);
+}
+
+static void rej__ends_each_state(void **state)
+{
+	static const struct {
+		void (*until)(struct cm_connection **c, struct cm_connection **s);
+		const char *at_client, *at_server; /* afterwards; "": not asked */
+		const char *stale_client, *stale_server;
+	} rows[] = {
+		{until_req, "IDLE", "IDLE", "TIMEWAIT", "IDLE"},
+		{until_mra_of_req, "IDLE", "IDLE", "TIMEWAIT", "IDLE"},
+		{until_rep, "TIMEWAIT", "IDLE", "TIMEWAIT", "TIMEWAIT"},
+		{until_mra_of_rep, "TIMEWAIT", "IDLE", "TIMEWAIT", "TIMEWAIT"},
+		{establish, "TIMEWAIT", "TIMEWAIT", "TIMEWAIT", "TIMEWAIT"},
+	};
+
+	for (unsigned int i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+		struct cm_connection *c, *s;
+		struct cm_message to_server, to_client;
+		bool stale = i & 1;
+
+		rows[i / 2].until(&c, &s);
+		to_server = message_of(&client, c, CM_REJ);
+		to_client = message_of(&server, s, CM_REJ);
+		to_server.remote_id = to_client.local_id;
+		to_server.rej.about = to_client.rej.about = CM_ABOUT_OTHER;
+		to_server.rej.reason = to_client.rej.reason =
+			stale ? CM_REJ_STALE_CONNECTION : CM_REJ_CONSUMER;
+		deliver(&client, &to_client);
+		deliver(&server, &to_server);
+		heard(&client, CM_EVENT_REJ);
+		heard(&server, CM_EVENT_REJ);
+		check_state(c, stale ? rows[i / 2].stale_client : rows[i / 2].at_client);
+		check_state(s, stale ? rows[i / 2].stale_server : rows[i / 2].at_server);
+		deliver(&client, &to_client);
+		deliver(&server, &to_server);
+		heard_nothing(&client);
+		heard_nothing(&server);
+		wind_up(c, s);
+	}
+}
+
+static void rej__in_dreq_sent_ends_it(void **state)
+{
+	struct cm_connection *c, *s;
+	struct cm_message m;
+
+	establish(&c, &s);
+	m = message_of(&server, s, CM_REJ);
+	m.rej.reason = CM_REJ_CONSUMER;
+	m.rej.about = CM_ABOUT_OTHER;
+	cm_send_dreq(c, now, NULL, 0);
+	take(&client, CM_DREQ);
+	deliver(&client, &m);
+	heard(&client, CM_EVENT_REJ);
+	check_state(c, "TIMEWAIT");
+	wind_up(c, s);
+}
+
+/* Kernels answer a REQ with a REJ that has no ID of its own. */
+static void rej__of_req_needs_no_local_id(void **state)
+{
+	struct cm_connection *c, *s;
+	struct cm_message m;
+
+	until_req(&c, &s);
+	m = message_of(&server, s, CM_REJ);
+	m.local_id = 0;
+	m.rej.about = CM_ABOUT_REQ;
+	m.rej.reason = CM_REJ_CONSUMER;
+	deliver(&client, &m);
+	heard(&client, CM_EVENT_REJ);
+	wind_up(c, s);
+}
+
+/* Who takes its REQ back does not know our ID: its GUID says whose request it was. */
+static void rej__timeout_finds_the_request_by_guid(void **state)
+{
+	struct cm_connection *c, *s;
+	struct cm_message m, bad;
+
+	until_req(&c, &s);
+	cm_release(c, now);
+	m = take(&client, CM_REJ);
+	assert_int_equal(m.rej.reason, CM_REJ_TIMEOUT);
+	assert_int_equal(m.remote_id, 0);
+	bad = m;
+	bad.rej.info[7]++;
+	deliver(&server, &bad);
+	bad = m;
+	bad.rej.info_bytes = 0;
+	deliver(&server, &bad);
+	bad = m;
+	bad.local_id++;
+	deliver(&server, &bad);
+	check_state(s, "REQ_RCVD");
+	deliver(&server, &m);
+	heard(&server, CM_EVENT_REJ);
+	check_state(s, "IDLE");
+	wind_up(NULL, s);
+}
+
+static void rej__forged_changes_nothing(void **state)
+{
+	static const uint8_t elsewhere[16] = {[10] = 0xff, 0xff, 10, 222, 0, 9};
+	struct cm_connection *c, *s;
+	struct cm_message m, forged;
+
+	establish(&c, &s);
+	m = message_of(&client, c, CM_REJ);
+	m.rej.about = CM_ABOUT_OTHER;
+	m.rej.reason = CM_REJ_CONSUMER;
+	for (unsigned int bit = 0; bit < 64; bit++) {
+		forged = m;
+		forged.local_id ^= (uint32_t)(1ull << bit);
+		forged.remote_id ^= (uint32_t)(1ull << bit >> 32);
+		deliver(&server, &forged);
+	}
+	deliver_from(&server, elsewhere, &m);
+	forged = m;
+	forged.local_id = 0;
+	forged.rej.about = CM_ABOUT_REQ;
+	deliver(&server, &forged);
+	check_state(s, "ESTABLISHED");
+	assert_int_equal(cm_counters(server.cm)->mad_stray, 66);
+	sent_nothing(&server);
+	wind_up(c, s);
+}
+
+/* 12.9.8.3.1: the peer has forgotten the connection that its QP had. */
+static void cm_12_9_8__req_of_a_connected_qp_is_stale(void **state)
+{
+	static const uint8_t elsewhere[16] = {[10] = 0xff, 0xff, 10, 222, 0, 9};
+	struct cm_connection *c, *s, *c2;
+	struct cm_message req, forged;
+
+	establish(&c, &s);
+	c2 = ask();
+	req = take(&client, CM_REQ);
+	forged = req; /* its GUID and QPN from elsewhere: another peer */
+	memcpy(forged.req.path.local_gid, elsewhere, sizeof(elsewhere));
+	deliver_from(&server, elsewhere, &forged);
+	check_state(s, "ESTABLISHED");
+	assert_int_equal(server.requests, 2);
+	cm_release(server.requested, now);
+	take(&server, CM_REJ);
+
+	assert_int_equal(refused(&req), CM_REJ_STALE_CONNECTION);
+	assert_int_equal(cm_counters(server.cm)->stale, 1);
+	assert_int_equal(server.requests, 2);
+	check_state(s, "DREQ_SENT");
+	carry(&server, CM_DREQ);
+	heard(&client, CM_EVENT_DREQ);
+	cm_send_drep(c, now, NULL, 0);
+	carry(&client, CM_DREP);
+	heard(&server, CM_EVENT_DREP);
+	deliver(&server, &req); /* now it may */
+	assert_int_equal(server.requests, 3);
+	cm_release(server.requested, now);
+	cm_release(c2, now);
+	wind_up(c, s);
+}
+
+static void stale__only_established_connections_end(void **state)
+{
+	struct cm_connection *c, *s, *c2;
+	struct cm_message req;
+
+	until_req(&c, &s);
+	c2 = ask();
+	req = take(&client, CM_REQ);
+	assert_int_equal(refused(&req), CM_REJ_STALE_CONNECTION);
+	check_state(s, "REQ_RCVD");
+	cm_release(c2, now);
+	wind_up(c, s);
+}
+
+static void stale__rep_of_a_connected_qp(void **state)
+{
+	struct cm_connection *c, *s, *c2;
+	struct cm_message req, rep, m;
+
+	establish(&c, &s);
+	c2 = ask();
+	req = take(&client, CM_REQ);
+	rep = message_of(&server, s, CM_REP);
+	rep.local_id++; /* the peer has another connection for the same QP */
+	rep.remote_id = req.local_id;
+	rep.rep.qpn = SERVER_QPN;
+	rep.rep.guid = server.guid;
+	deliver(&client, &rep);
+	m = take(&client, CM_REJ);
+	assert_int_equal(m.rej.reason, CM_REJ_STALE_CONNECTION);
+	assert_int_equal(m.rej.about, CM_ABOUT_REP);
+	check_state(c2, "REQ_SENT");
+	check_state(c, "DREQ_SENT");
+	take(&client, CM_DREQ);
+	cm_release(c2, now);
+	wind_up(c, s);
+}
+
+static void request__with_the_id_of_another_is_rejected(void **state)
+{
+	struct cm_connection *c = ask(), *s;
+	struct cm_message req = take(&client, CM_REQ), m;
+
+	deliver(&server, &req);
+	s = server.requested;
+	m = req;
+	m.req.qpn++;
+	assert_int_equal(refused(&m), CM_REJ_DUPLICATE_LOCAL_COMM_ID);
+	check_state(s, "REQ_RCVD");
+	wind_up(c, s);
+}
+
+/* A quarter of the limit; rejections beyond it are not kept, and the state is over at once. */
+static void reject__kept_ones_are_bounded(void **state)
+{
+	static void (*const until[])(struct cm_connection * *c, struct cm_connection * *s) = {
+		until_req, until_mra_of_req, until_rep, until_mra_of_rep};
+
+	for (unsigned int i = 0; i < 8; i++) {
+		struct cm_connection *c, *s, *victim;
+		struct side *side = i & 1 ? &client : &server;
+
+		cm_destroy(client.cm);
+		cm_destroy(server.cm);
+		pair_start(&(struct cm_limits){.connections = 3});
+		until[i / 2](&c, &s);
+		victim = i & 1 ? c : s;
+		assert_int_equal(cm_reject(victim, now, CM_REJ_CONSUMER, NULL, 0, NULL, 0), 0);
+		take(side, CM_REJ);
+		check_state(victim, "IDLE");
+		wind_up(c, s);
+	}
+}
+
+static const struct CMUnitTest tests[] = {
+	PAIR_TEST(request__that_cannot_be_served_is_rejected),
+	PAIR_TEST(request__that_nobody_serves_is_rejected),
+	PAIR_TEST(request__may_answer_at_once),
+	PAIR_TEST(event__may_let_go),
+	PAIR_TEST(reject__of_req_is_kept),
+	PAIR_TEST(reject__of_rep_is_kept),
+	PAIR_TEST(reject__after_rep_is_repeated_unasked),
+	PAIR_TEST(reject__after_rep_answers_what_comes),
+	PAIR_TEST(rej__ends_each_state),
+	PAIR_TEST(rej__in_dreq_sent_ends_it),
+	PAIR_TEST(rej__of_req_needs_no_local_id),
+	PAIR_TEST(rej__timeout_finds_the_request_by_guid),
+	PAIR_TEST(rej__forged_changes_nothing),
+	PAIR_TEST(cm_12_9_8__req_of_a_connected_qp_is_stale),
+	PAIR_TEST(stale__only_established_connections_end),
+	PAIR_TEST(stale__rep_of_a_connected_qp),
+	PAIR_TEST(request__with_the_id_of_another_is_rejected),
+	PAIR_TEST(reject__kept_ones_are_bounded),
+};
+
+int main(void)
+{
+	return cmocka_run_group_tests_name("cm reject", tests, NULL, NULL);
+}
