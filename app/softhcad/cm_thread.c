@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The connection manager's thread: see cm_thread.h. Decides nothing: takes MADs and commands to the
+ * service, and its MADs to the ports. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/limits.h"
+#include "base/log.h"
+#include "cm_thread.h"
+
+enum {
+	WATCH_SERVICE,
+	WATCH_PIPE,
+	WATCH_PORTS, /* one for each device from here on */
+	ADOPTED_PER_TURN = 64,
+	NS_PER_S = 1000000000,
+};
+
+/* One device. */
+struct end {
+	struct cm_thread *thread;
+	struct cm_thread_device device;
+	struct cm_port *port;
+	int socket; /* its connection until it is opened ... */
+	int copy;   /* ... and a copy of it, to end what waits for an answer */
+};
+
+struct cm_thread {
+	struct cm_thread_config config;
+	struct end ends[HCA_MAX];
+	pthread_t thread;
+	bool created;
+	pthread_mutex_t lock;
+	struct cm_service *service; /* lock */
+	int pipe[2];		    /* sockets of new channels, from the control thread */
+	uint32_t state;		    /* atomic: enum cm_thread_state */
+	uint32_t stop;		    /* atomic */
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+/* ---- what the service asks of a device; struct cm_device ---- */
+
+static void port_of(void *ctx, struct control_port_reply *out)
+{
+	struct end *e = ctx;
+	const struct control_device *c = &e->device.control;
+	uint8_t gid[16];
+
+	pthread_mutex_lock(e->thread->config.lock);
+	c->ops.port(c->ctx, out);
+	out->gid_count = 0;
+	while (out->gid_count < GID_TABLE_MAX && c->ops.gid(c->ctx, out->gid_count, gid) == 0)
+		out->gid_count++;
+	pthread_mutex_unlock(e->thread->config.lock);
+}
+
+static int gid_of(void *ctx, uint32_t index, uint8_t gid[16])
+{
+	struct end *e = ctx;
+	const struct control_device *c = &e->device.control;
+	int rc;
+
+	if (index >= GID_TABLE_MAX)
+		return -ENOENT;
+	pthread_mutex_lock(e->thread->config.lock);
+	rc = c->ops.gid(c->ctx, index, gid);
+	pthread_mutex_unlock(e->thread->config.lock);
+	return rc;
+}
+
+static int source_to(void *ctx, const uint8_t dgid[16])
+{
+	struct end *e = ctx;
+	int rc;
+
+	pthread_mutex_lock(e->thread->config.lock);
+	rc = e->device.source(e->device.control.ctx, dgid);
+	pthread_mutex_unlock(e->thread->config.lock);
+	return rc;
+}
+
+static int resolve_mac(void *ctx, const uint8_t dgid[16], uint8_t mac[6])
+{
+	struct end *e = ctx;
+	const struct control_device *c = &e->device.control;
+	int rc;
+
+	pthread_mutex_lock(e->thread->config.lock);
+	rc = c->ops.resolve(c->ctx, dgid, mac);
+	pthread_mutex_unlock(e->thread->config.lock);
+	return rc;
+}
+
+static int resolve(void *ctx, const uint8_t dgid[16])
+{
+	uint8_t mac[6];
+
+	return resolve_mac(ctx, dgid, mac);
+}
+
+static void send_mad(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES])
+{
+	struct end *e = ctx;
+
+	cm_port_send(e->port, now_ns(), path, mad);
+}
+
+static void received(void *ctx, const struct cm_path *path, const uint8_t *mad, size_t bytes)
+{
+	struct end *e = ctx;
+
+	cm_service_receive(e->thread->service, now_ns(), path, mad, bytes);
+}
+
+/* ---- the thread ---- */
+
+static int open_ports(struct cm_thread *t)
+{
+	static const struct cm_port_ops ops = {.resolve = resolve_mac, .receive = received};
+
+	for (unsigned int i = 0; i < t->config.device_count; i++) {
+		struct end *e = &t->ends[i];
+		int fd = e->socket;
+		int rc;
+
+		e->socket = -1;
+		rc = cm_port_open(fd, e->device.control.name, (uint16_t)i, &ops, e, &e->port);
+		if (!rc)
+			continue;
+		if (!__atomic_load_n(&t->stop, __ATOMIC_ACQUIRE))
+			LOG(ERR, "hca %s: QP 1: %s", e->device.control.name, strerror(-rc));
+		return rc;
+	}
+	return 0;
+}
+
+static struct cm_service *make_service(struct cm_thread *t)
+{
+	struct cm_device devices[HCA_MAX];
+	const struct cm_service_limits limits = {.channels = 0};
+	struct cm_service *service;
+
+	for (unsigned int i = 0; i < t->config.device_count; i++) {
+		struct end *e = &t->ends[i];
+
+		devices[i] = (struct cm_device){.guid = e->device.control.guid,
+			.ctx = e,
+			.port = port_of,
+			.gid = gid_of,
+			.source = source_to,
+			.resolve = resolve,
+			.send = send_mad};
+		memcpy(devices[i].name, e->device.control.name, sizeof(devices[i].name));
+	}
+	service = cm_service_create(devices, t->config.device_count, &limits);
+	if (!service)
+		LOG(ERR, "connection manager: %s", strerror(errno));
+	return service;
+}
+
+static void adopt_channels(struct cm_thread *t)
+{
+	int fd;
+
+	for (unsigned int i = 0; i < ADOPTED_PER_TURN; i++) {
+		if (read(t->pipe[0], &fd, sizeof(fd)) != sizeof(fd))
+			return;
+		if (fd < 0) /* only wakes us */
+			continue;
+		if (cm_service_adopt(t->service, fd)) {
+			LOG(WARNING, "no room for another channel of the connection manager");
+			close(fd);
+		}
+	}
+}
+
+/* All that is to do between two waits. Returns when the next one ends at the latest. */
+static uint64_t take_turn(struct cm_thread *t)
+{
+	uint64_t due;
+
+	pthread_mutex_lock(&t->lock);
+	adopt_channels(t);
+	for (unsigned int i = 0; i < t->config.device_count; i++)
+		cm_port_turn(t->ends[i].port, now_ns());
+	due = cm_service_turn(t->service, now_ns());
+	for (unsigned int i = 0; i < t->config.device_count; i++) {
+		uint64_t next = cm_port_due(t->ends[i].port, now_ns());
+
+		due = next < due ? next : due;
+	}
+	pthread_mutex_unlock(&t->lock);
+	return due;
+}
+
+static void wait_until(struct cm_thread *t, uint64_t due_ns)
+{
+	struct pollfd watched[WATCH_PORTS + HCA_MAX] = {
+		[WATCH_SERVICE] = {.fd = cm_service_fd(t->service), .events = POLLIN},
+		[WATCH_PIPE] = {.fd = t->pipe[0], .events = POLLIN}};
+	uint64_t now = now_ns(), left_ns = due_ns > now ? due_ns - now : 0;
+	const struct timespec limit = {
+		.tv_sec = (time_t)(left_ns / NS_PER_S), .tv_nsec = (long)(left_ns % NS_PER_S)};
+
+	for (unsigned int i = 0; i < t->config.device_count; i++)
+		watched[WATCH_PORTS + i] =
+			(struct pollfd){.fd = cm_port_fd(t->ends[i].port), .events = POLLIN};
+	ppoll(watched, WATCH_PORTS + t->config.device_count, due_ns == UINT64_MAX ? NULL : &limit,
+		NULL);
+}
+
+static void set_state(struct cm_thread *t, enum cm_thread_state state)
+{
+	__atomic_store_n(&t->state, state, __ATOMIC_RELEASE);
+}
+
+static int set_up(struct cm_thread *t)
+{
+	struct cm_service *service;
+	int rc = open_ports(t);
+
+	if (rc)
+		return rc;
+	service = make_service(t);
+	pthread_mutex_lock(&t->lock);
+	t->service = service;
+	pthread_mutex_unlock(&t->lock);
+	return service ? 0 : -ENOMEM;
+}
+
+/* Nobody finds the service any more, then it goes; it may still want to send while it does. */
+static void take_down(struct cm_thread *t)
+{
+	struct cm_service *service = t->service;
+
+	pthread_mutex_lock(&t->lock);
+	t->service = NULL;
+	pthread_mutex_unlock(&t->lock);
+	cm_service_destroy(service);
+	for (unsigned int i = 0; i < t->config.device_count; i++) {
+		cm_port_close(t->ends[i].port);
+		t->ends[i].port = NULL;
+	}
+}
+
+static void *run(void *arg)
+{
+	struct cm_thread *t = arg;
+	bool works = set_up(t) == 0;
+
+	set_state(t, works ? CM_THREAD_RUNS : CM_THREAD_FAILED);
+	while (works && !__atomic_load_n(&t->stop, __ATOMIC_ACQUIRE))
+		wait_until(t, take_turn(t));
+	take_down(t);
+	return NULL;
+}
+
+/* ---- the control thread's side ---- */
+
+static int connect_ports(struct cm_thread *t)
+{
+	for (unsigned int i = 0; i < t->config.device_count; i++) {
+		struct end *e = &t->ends[i];
+
+		e->socket = t->config.connect(t->config.ctx);
+		if (e->socket < 0)
+			return e->socket;
+		e->copy = fcntl(e->socket, F_DUPFD_CLOEXEC, 0);
+		if (e->copy < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+/* Signals are for the control thread. */
+static int create_thread(struct cm_thread *t)
+{
+	sigset_t all, before;
+	int rc;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = -pthread_create(&t->thread, NULL, run, t);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!rc) {
+		t->created = true;
+		pthread_setname_np(t->thread, "softhca-cm");
+	}
+	return rc;
+}
+
+int cm_thread_start(const struct cm_thread_config *config, struct cm_thread **out)
+{
+	struct cm_thread *t = calloc(1, sizeof(*t));
+	int rc;
+
+	if (!t)
+		return -ENOMEM;
+	t->config = *config;
+	t->pipe[0] = t->pipe[1] = -1;
+	pthread_mutex_init(&t->lock, NULL);
+	for (unsigned int i = 0; i < HCA_MAX; i++)
+		t->ends[i] = (struct end){.thread = t, .socket = -1, .copy = -1};
+	for (unsigned int i = 0; i < config->device_count; i++)
+		t->ends[i].device = config->devices[i];
+	rc = pipe2(t->pipe, O_NONBLOCK | O_CLOEXEC) ? -errno : 0;
+	if (!rc)
+		rc = connect_ports(t);
+	if (!rc)
+		rc = create_thread(t);
+	if (rc) {
+		cm_thread_destroy(t);
+		return rc;
+	}
+	*out = t;
+	return 0;
+}
+
+enum cm_thread_state cm_thread_state(const struct cm_thread *t)
+{
+	return (enum cm_thread_state)__atomic_load_n(&t->state, __ATOMIC_ACQUIRE);
+}
+
+int cm_thread_adopt(struct cm_thread *t, int fd)
+{
+	if (cm_thread_state(t) == CM_THREAD_FAILED)
+		return -ENODEV;
+	return write(t->pipe[1], &fd, sizeof(fd)) == sizeof(fd) ? 0 : -EUSERS;
+}
+
+void cm_thread_stop(struct cm_thread *t)
+{
+	const int wake = -1;
+
+	if (!t || !t->created)
+		return;
+	__atomic_store_n(&t->stop, 1, __ATOMIC_SEQ_CST);
+	/* It may wait for an answer that nobody will give any more. */
+	for (unsigned int i = 0; i < t->config.device_count; i++)
+		shutdown(t->ends[i].copy, SHUT_RDWR);
+	if (write(t->pipe[1], &wake, sizeof(wake)) < 0) /* full: it wakes anyway */
+		LOG(DEBUG, "the connection manager has channels to take");
+	pthread_join(t->thread, NULL);
+	t->created = false;
+}
+
+/* Channels that it did not live to take. */
+static void close_channels(struct cm_thread *t)
+{
+	int fd;
+
+	while (t->pipe[0] >= 0 && read(t->pipe[0], &fd, sizeof(fd)) == sizeof(fd))
+		if (fd >= 0)
+			close(fd);
+}
+
+void cm_thread_destroy(struct cm_thread *t)
+{
+	if (!t)
+		return;
+	close_channels(t);
+	for (unsigned int i = 0; i < HCA_MAX; i++) {
+		if (t->ends[i].socket >= 0)
+			close(t->ends[i].socket);
+		if (t->ends[i].copy >= 0)
+			close(t->ends[i].copy);
+	}
+	for (unsigned int i = 0; i < 2; i++)
+		if (t->pipe[i] >= 0)
+			close(t->pipe[i]);
+	pthread_mutex_destroy(&t->lock);
+	free(t);
+}
+
+/* ---- telemetry's side ---- */
+
+const struct cm_service *cm_thread_enter(struct cm_thread *t)
+{
+	pthread_mutex_lock(&t->lock);
+	return t->service;
+}
+
+void cm_thread_leave(struct cm_thread *t)
+{
+	pthread_mutex_unlock(&t->lock);
+}
+
+const struct cm_port_counters *cm_thread_port(
+	const struct cm_thread *t, unsigned int i, const char **device)
+{
+	*device = t->ends[i].device.control.name;
+	return cm_port_counters(t->ends[i].port);
+}

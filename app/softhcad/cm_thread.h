@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CM_THREAD_H
+#define CM_THREAD_H
+/*
+ * The thread of the connection manager: QP 1 of each device (cm_port.h) on one side, the programs'
+ * channels (cm/service.h) on the other, and nothing to do between two waits.
+ *
+ * Locks: the thread holds its own one whenever it does not wait in poll(); holding it, it takes the
+ * daemon's for moments (what a port knows), and waits for answers of the control socket. So nobody
+ * who holds the daemon's lock, and never the control thread, may take this one: cm_thread_enter().
+ */
+#include <pthread.h>
+#include "cm/service.h"
+#include "cm_port.h"
+#include "control/control.h"
+
+struct cm_thread;
+
+/* A device of the daemon. */
+struct cm_thread_device {
+	struct control_device control; /* its functions are called with `lock` held */
+	/* cm_device.source, called with `lock` held; ctx: control.ctx. */
+	int (*source)(void *ctx, const uint8_t dgid[16]);
+};
+
+struct cm_thread_config {
+	pthread_mutex_t *lock;			/* the daemon's */
+	const struct cm_thread_device *devices; /* copied */
+	unsigned int device_count;
+	/* A connected control socket; -errno. Called in cm_thread_start(). */
+	int (*connect)(void *ctx);
+	void *ctx;
+};
+
+/*
+ * Starts it. It then opens the devices, which takes answers of the control socket: the caller has
+ * to serve that until cm_thread_state() is another. 0, or -errno: nothing has been started.
+ */
+int cm_thread_start(const struct cm_thread_config *config, struct cm_thread **out);
+
+enum cm_thread_state {
+	CM_THREAD_STARTING,
+	CM_THREAD_RUNS,
+	CM_THREAD_FAILED, /* logged; nothing is left to do but to stop it */
+};
+/* Any thread. */
+enum cm_thread_state cm_thread_state(const struct cm_thread *t);
+
+/* Gives it the socket of a new channel. Never waits. 0; -EUSERS: it has not taken the last ones
+ * yet, -ENODEV: it has failed; fd stays the caller's. Control thread. */
+int cm_thread_adopt(struct cm_thread *t, int fd);
+
+/* Ends the thread, its channels, its QPs 1. NULL is allowed. While the control socket and the HCAs
+ * are still there; nobody need serve it. Control thread, without the daemon's lock. */
+void cm_thread_stop(struct cm_thread *t);
+/* Frees what is left of a thread that was stopped. NULL is allowed. */
+void cm_thread_destroy(struct cm_thread *t);
+
+/* For telemetry: the service and the ports stand still until cm_thread_leave(). NULL: there is
+ * none (any more); cm_thread_leave() is due all the same. */
+const struct cm_service *cm_thread_enter(struct cm_thread *t);
+void cm_thread_leave(struct cm_thread *t);
+/* Between the two: of port i, below the number of devices. */
+const struct cm_port_counters *cm_thread_port(
+	const struct cm_thread *t, unsigned int i, const char **device);
+
+#endif

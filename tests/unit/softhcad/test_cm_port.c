@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* QP 1 of a device whose link leads back to itself: what is sent comes back. Virtual time where it
+ * counts; what the data path does takes real time. */
+#include <errno.h>
+#include <poll.h>
+#include "../control/hca_test.h"
+#include "../control/raw_client.h"
+#include "cm_port.c"
+
+enum { MS_NS = 1000000 };
+
+static const uint8_t own_gid[16] = {[10] = 0xff, 0xff, 10, 0, 0, 1};
+
+/* What resolve answers, and what came. */
+static struct {
+	int resolve_rc;
+	unsigned int resolved;
+	uint8_t mac[6];
+	unsigned int received;
+	struct cm_path path;
+	uint8_t mad[CM_MAD_BYTES];
+} seen;
+
+static int resolve(void *ctx, const uint8_t dgid[16], uint8_t mac[6])
+{
+	assert_ptr_equal(ctx, &seen);
+	(void)dgid;
+	seen.resolved++;
+	memcpy(mac, seen.mac, 6);
+	return seen.resolve_rc;
+}
+
+static void receive(void *ctx, const struct cm_path *path, const uint8_t *mad, size_t bytes)
+{
+	assert_ptr_equal(ctx, &seen);
+	assert_int_equal(bytes, CM_MAD_BYTES);
+	seen.received++;
+	seen.path = *path;
+	memcpy(seen.mad, mad, bytes);
+}
+
+static const struct cm_port_ops ops = {resolve, receive};
+
+static struct cm_port *open_port(void)
+{
+	struct cm_port *p = NULL;
+
+	memset(&seen, 0, sizeof(seen));
+	assert_int_equal(cm_port_open(raw_connect(f.path), "hca0", 3, &ops, &seen, &p), 0);
+	assert_true(cm_port_fd(p) >= 0);
+	return p;
+}
+
+static struct cm_path to_self(void)
+{
+	struct cm_path path = {.device = 3, .traffic_class = 0x28};
+
+	memcpy(path.dgid, own_gid, 16);
+	return path;
+}
+
+static void fill(uint8_t mad[CM_MAD_BYTES], uint8_t seed)
+{
+	for (unsigned int i = 0; i < CM_MAD_BYTES; i++)
+		mad[i] = (uint8_t)(seed + i * 7);
+}
+
+/* Waits as a thread would, until n have been received. */
+static void wait_received(struct cm_port *p, uint64_t now, unsigned int n)
+{
+	for (int i = 0; i < 5000 && seen.received < n; i++) {
+		struct pollfd fd = {.fd = cm_port_fd(p), .events = POLLIN};
+
+		if (cm_port_due(p, now) > now)
+			poll(&fd, 1, 1);
+		cm_port_turn(p, now);
+	}
+	assert_int_equal(seen.received, n);
+}
+
+static void send__comes_back_with_the_way_back(void **state)
+{
+	struct cm_port *p = open_port();
+	struct cm_path path = to_self();
+	uint8_t mad[CM_MAD_BYTES];
+
+	(void)state;
+	assert_int_equal(cm_port_due(p, 5), UINT64_MAX);
+	for (uint8_t i = 0; i < 20; i++) {
+		fill(mad, i);
+		cm_port_send(p, 0, &path, mad);
+		wait_received(p, 0, i + 1u);
+		assert_memory_equal(seen.mad, mad, sizeof(mad));
+	}
+	assert_int_equal(seen.path.device, 3);
+	assert_int_equal(seen.path.gid_index, 0);
+	assert_int_equal(seen.path.traffic_class, 0x28);
+	assert_memory_equal(seen.path.sgid, own_gid, 16);
+	assert_memory_equal(seen.path.dgid, own_gid, 16);
+	assert_int_equal(cm_port_counters(p)->sent, 20);
+	assert_int_equal(cm_port_counters(p)->received, 20);
+	assert_int_equal(cm_port_due(p, 5), UINT64_MAX);
+	cm_port_close(p);
+}
+
+static void open__there_is_one_qp_1(void **state)
+{
+	struct cm_port *p = open_port(), *second = NULL;
+	unsigned int descriptors;
+
+	(void)state;
+	assert_true(fixture_wait_clients(&f, 1));
+	descriptors = fixture_descriptors();
+	assert_int_equal(
+		cm_port_open(raw_connect(f.path), "hca0", 0, &ops, &seen, &second), -EBUSY);
+	assert_int_equal(
+		cm_port_open(raw_connect(f.path), "none", 0, &ops, &seen, &second), -ENODEV);
+	assert_null(second);
+	assert_true(fixture_wait_clients(&f, 1));
+	assert_int_equal(fixture_descriptors(), descriptors);
+	cm_port_close(p);
+	assert_true(fixture_wait_clients(&f, 0));
+	cm_port_close(open_port());
+}
+
+/* More than the send queue holds: what finds it full waits, nothing is lost. */
+static void send__a_burst(void **state)
+{
+	struct cm_port *p = open_port();
+	struct cm_path path = to_self();
+	uint8_t mad[CM_MAD_BYTES] = {0};
+
+	(void)state;
+	for (unsigned int i = 0; i < 900; i++)
+		cm_port_send(p, 0, &path, mad);
+	wait_received(p, 0, 900);
+	assert_int_equal(cm_port_counters(p)->sent, 900);
+	assert_null(p->first);
+	assert_int_equal(p->waiting, 0);
+	/* and in turn it can wait again */
+	cm_port_send(p, 0, &path, mad);
+	wait_received(p, 0, 901);
+	cm_port_close(p);
+}
+
+static void send__waits_for_the_next_hop(void **state)
+{
+	struct cm_port *p = open_port();
+	struct cm_path path = to_self();
+	uint8_t mad[CM_MAD_BYTES] = {0};
+
+	(void)state;
+	seen.resolve_rc = -EAGAIN;
+	for (unsigned int i = 0; i < 70; i++)
+		cm_port_send(p, 10 * MS_NS, &path, mad);
+	assert_int_equal(cm_port_counters(p)->waited, WAITING_HOP_MAX);
+	assert_int_equal(cm_port_counters(p)->dropped_full, 70 - WAITING_HOP_MAX);
+	assert_int_equal(cm_port_due(p, 10 * MS_NS), 11 * MS_NS);
+	cm_port_turn(p, 11 * MS_NS);
+	assert_int_equal(cm_port_counters(p)->sent, 0);
+	seen.resolve_rc = 0;
+	wait_received(p, 12 * MS_NS, WAITING_HOP_MAX);
+	assert_int_equal(cm_port_due(p, 12 * MS_NS), UINT64_MAX);
+	/* and for no longer than this */
+	seen.resolve_rc = -EAGAIN;
+	cm_port_send(p, 20 * MS_NS, &path, mad);
+	cm_port_turn(p, 20 * MS_NS + WAIT_NS - 1);
+	assert_int_equal(cm_port_counters(p)->dropped_hop, 0);
+	cm_port_turn(p, 20 * MS_NS + WAIT_NS);
+	assert_int_equal(cm_port_counters(p)->dropped_hop, 1);
+	assert_int_equal(cm_port_due(p, 0), UINT64_MAX);
+	seen.resolve_rc = -EHOSTUNREACH;
+	cm_port_send(p, 0, &path, mad);
+	assert_int_equal(cm_port_counters(p)->dropped_hop, 2);
+	/* What waits is forgotten */
+	seen.resolve_rc = -EAGAIN;
+	cm_port_send(p, 0, &path, mad);
+	cm_port_close(p);
+}
+
+static void send__not_everywhere(void **state)
+{
+	static const uint8_t no[][16] = {
+		{0},
+		{[10] = 0xff, 0xff, 0, 0, 0, 0},
+		{[10] = 0xff, 0xff, 224, 0, 0, 1},
+		{[10] = 0xff, 0xff, 255, 255, 255, 255},
+		{0xfd, 0x77, [15] = 1}, /* from an IPv4 address */
+		{0xff, 0x02, [15] = 1},
+	};
+	struct cm_port *p = open_port();
+	struct cm_path path = to_self();
+	uint8_t mad[CM_MAD_BYTES] = {0};
+
+	(void)state;
+	for (unsigned int i = 0; i < sizeof(no) / sizeof(no[0]); i++) {
+		memcpy(path.dgid, no[i], 16);
+		cm_port_send(p, 0, &path, mad);
+	}
+	path = to_self();
+	path.gid_index = 2; /* the device has two */
+	cm_port_send(p, 0, &path, mad);
+	assert_int_equal(cm_port_counters(p)->dropped_path, sizeof(no) / sizeof(no[0]) + 1);
+	assert_int_equal(seen.resolved, 0);
+	cm_port_close(p);
+}
+
+/* An address's handle is kept, while the next hop stays the same: the control socket is not asked
+ * again. */
+static void send__remembers_addresses(void **state)
+{
+	struct cm_port *p = open_port();
+	struct cm_path path = to_self();
+	uint8_t mad[CM_MAD_BYTES] = {0};
+
+	(void)state;
+	cm_port_send(p, 0, &path, mad);
+	f.resolve_result = -EHOSTUNREACH;
+	cm_port_send(p, 0, &path, mad);
+	assert_int_equal(cm_port_counters(p)->sent, 2);
+	seen.mac[5] = 1;
+	cm_port_send(p, 0, &path, mad);
+	path.flow_label = 1;
+	cm_port_send(p, 0, &path, mad);
+	assert_int_equal(cm_port_counters(p)->sent, 2);
+	assert_int_equal(cm_port_counters(p)->dropped_hop, 2);
+	f.resolve_result = 0;
+	cm_port_send(p, 0, &path, mad);
+	wait_received(p, 0, 3);
+	cm_port_close(p);
+}
+
+/* A send that failed stops the queue; it goes on. */
+static void send__goes_on_after_a_failure(void **state)
+{
+	struct cm_port *p = open_port();
+	struct cm_path path = to_self();
+	uint8_t mad[CM_MAD_BYTES] = {0};
+	struct softhca_sge sge = {.addr = 64, .length = CM_MAD_BYTES, .lkey = 0x777};
+	struct softhca_send_wr bad = {.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = SOFTHCA_WR_SEND,
+		.send_flags = SOFTHCA_SEND_SIGNALED,
+		.wr.ud = {.remote_qpn = 1, .remote_qkey = CM_QKEY}};
+
+	(void)state;
+	cm_port_send(p, 0, &path, mad);
+	bad.wr.ud.ah = handle_of(p, &path, seen.mac);
+	assert_int_equal(softhca_post_send(p->qp, &bad, NULL), 0);
+	for (int i = 0; i < 5000 && p->counters.failed == 0; i++) {
+		poll(NULL, 0, 1);
+		reap(p);
+	}
+	assert_int_equal(p->counters.failed, 1);
+	cm_port_send(p, 0, &path, mad);
+	wait_received(p, 0, 2);
+	cm_port_close(p);
+}
+
+static void receive__no_mad_of_a_stranger(void **state)
+{
+	struct cm_port *p = open_port();
+	struct cm_path path = to_self();
+	uint8_t mad[CM_MAD_BYTES] = {0};
+	struct softhca_sge sge = {.addr = (uintptr_t)mad, .length = CM_MAD_BYTES - 4};
+	struct softhca_send_wr wr = {.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = SOFTHCA_WR_SEND,
+		.send_flags = SOFTHCA_SEND_INLINE | SOFTHCA_SEND_SIGNALED,
+		.wr.ud = {.remote_qpn = 1, .remote_qkey = CM_QKEY}};
+
+	(void)state;
+	wr.wr.ud.ah = handle_of(p, &path, seen.mac);
+	assert_int_equal(softhca_post_send(p->qp, &wr, NULL), 0);
+	for (int i = 0; i < 5000 && p->counters.received == 0; i++) {
+		poll(NULL, 0, 1);
+		cm_port_turn(p, 0);
+	}
+	assert_int_equal(cm_port_counters(p)->dropped_stranger, 1);
+	assert_int_equal(seen.received, 0);
+	cm_port_close(p);
+}
+
+static void receive__the_way_back_over_ipv6(void **state)
+{
+	struct cm_port p = {.index = 2, .gids = 2};
+	const struct softhca_wc wc = {.sl = SOFTHCA_WC_SL_IPV6};
+	uint8_t grh[40] = {0x6a, 0xb1, 0x23, 0x45};
+	struct cm_path path;
+
+	(void)state;
+	memcpy(p.gid[0], own_gid, 16);
+	memset(p.gid[1], 0x26, 16);
+	memset(grh + 8, 0x20, 16);
+	memset(grh + 24, 0x26, 16);
+	assert_true(path_back(&p, &wc, grh, &path));
+	assert_int_equal(path.device, 2);
+	assert_int_equal(path.gid_index, 1);
+	assert_int_equal(path.traffic_class, 0xab);
+	assert_int_equal(path.flow_label, 0x12345);
+	assert_memory_equal(path.dgid, grh + 8, 16);
+	assert_memory_equal(path.sgid, grh + 24, 16);
+	grh[39] = 1; /* none of ours */
+	assert_false(path_back(&p, &wc, grh, &path));
+	grh[39] = 0x26;
+	grh[8] = 0xff; /* no sender has that */
+	assert_false(path_back(&p, &wc, grh, &path));
+}
+
+static void turn__the_daemon_lets_go(void **state)
+{
+	struct cm_port *p = open_port();
+	struct cm_path path = to_self();
+	uint8_t mad[CM_MAD_BYTES] = {0};
+
+	(void)state;
+	fixture_kill_control(&f);
+	for (int i = 0; i < 5000 && cm_port_fd(p) >= 0; i++) {
+		struct pollfd fd = {.fd = cm_port_fd(p), .events = POLLIN};
+
+		poll(&fd, 1, 1);
+		cm_port_turn(p, 0);
+	}
+	assert_int_equal(cm_port_fd(p), -1);
+	assert_int_equal(cm_port_due(p, 0), UINT64_MAX);
+	cm_port_send(p, 0, &path, mad);
+	cm_port_turn(p, 0);
+	cm_port_close(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(send__comes_back_with_the_way_back),
+		TEST(open__there_is_one_qp_1),
+		TEST(send__a_burst),
+		TEST(send__waits_for_the_next_hop),
+		TEST(send__not_everywhere),
+		TEST(send__remembers_addresses),
+		TEST(send__goes_on_after_a_failure),
+		TEST(receive__no_mad_of_a_stranger),
+		cmocka_unit_test(receive__the_way_back_over_ipv6),
+		TEST(turn__the_daemon_lets_go),
+	};
+
+	fixture_eal();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The connection manager's thread against a whole HCA whose link leads back to itself. The service
+ * is this file's: it notes what it is given, and does in its turn what a test asks for.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include "../control/hca_test.h"
+#include "../control/raw_client.h"
+#include "cm_thread.h"
+
+enum { WAIT_MS = 5000, MS_NS = 1000000 };
+
+/* ---- the service that pretends ---- */
+
+struct cm_service {
+	struct cm_device device;
+};
+
+static struct cm_counters counters;
+static bool no_service;
+static struct {
+	struct cm_service service;
+	int fd;		    /* readable: it has something to do */
+	int adopted;	    /* the last one; atomic */
+	int adopt_rc;	    /* atomic */
+	unsigned turns;	    /* atomic */
+	unsigned wishes;    /* MADs to be sent in the next turn; atomic */
+	uint64_t period_ns; /* of its timer, 0: none; atomic */
+	unsigned received;  /* atomic */
+	struct cm_path path;
+	bool created, destroyed;
+	/* What the device said in the last turn with wishes */
+	struct control_port_reply port;
+	int gid_rc[3], source_rc, resolve_rc;
+} fake;
+
+struct cm_service *cm_service_create(
+	const struct cm_device *devices, unsigned int count, const struct cm_service_limits *limits)
+{
+	(void)limits;
+	assert_int_equal(count, 1);
+	if (no_service) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	fake.service.device = devices[0];
+	fake.created = true;
+	return &fake.service;
+}
+
+void cm_service_destroy(struct cm_service *s)
+{
+	fake.destroyed |= s != NULL;
+}
+
+int cm_service_adopt(struct cm_service *s, int fd)
+{
+	int rc = __atomic_load_n(&fake.adopt_rc, __ATOMIC_ACQUIRE);
+
+	assert_ptr_equal(s, &fake.service);
+	if (!rc)
+		__atomic_store_n(&fake.adopted, fd, __ATOMIC_RELEASE);
+	return rc;
+}
+
+int cm_service_fd(const struct cm_service *s)
+{
+	(void)s;
+	return fake.fd;
+}
+
+/* Asks the device all it may be asked, and sends a MAD to its own address. */
+static void fulfil(const struct cm_device *d)
+{
+	static const uint8_t mad[CM_MAD_BYTES] = "MAD";
+	struct cm_path path = {.device = 0};
+	uint8_t gid[16];
+
+	d->port(d->ctx, &fake.port);
+	for (unsigned i = 0; i < 3; i++)
+		fake.gid_rc[i] = d->gid(d->ctx, i, gid);
+	assert_int_equal(d->gid(d->ctx, UINT32_MAX, gid), -ENOENT);
+	d->gid(d->ctx, 0, path.dgid);
+	fake.source_rc = d->source(d->ctx, path.dgid);
+	fake.resolve_rc = d->resolve(d->ctx, path.dgid);
+	d->send(d->ctx, &path, mad);
+}
+
+uint64_t cm_service_turn(struct cm_service *s, uint64_t now)
+{
+	uint64_t period = __atomic_load_n(&fake.period_ns, __ATOMIC_ACQUIRE), n;
+
+	(void)!read(fake.fd, &n, sizeof(n));
+	for (unsigned w = __atomic_exchange_n(&fake.wishes, 0, __ATOMIC_ACQ_REL); w > 0; w--)
+		fulfil(&s->device);
+	__atomic_add_fetch(&fake.turns, 1, __ATOMIC_RELEASE);
+	return period ? now + period : UINT64_MAX;
+}
+
+void cm_service_receive(struct cm_service *s, uint64_t now, const struct cm_path *path,
+	const uint8_t *mad, size_t bytes)
+{
+	assert_ptr_equal(s, &fake.service);
+	assert_true(now > 0);
+	assert_int_equal(bytes, CM_MAD_BYTES);
+	assert_string_equal((const char *)mad, "MAD");
+	fake.path = *path;
+	__atomic_add_fetch(&fake.received, 1, __ATOMIC_RELEASE);
+}
+
+unsigned int cm_service_ids(const struct cm_service *s, struct cm_id_info *info, unsigned int n)
+{
+	(void)s;
+	(void)info;
+	(void)n;
+	return 0;
+}
+
+const struct cm_counters *cm_service_counters(const struct cm_service *s)
+{
+	(void)s;
+	return &counters;
+}
+
+/* ---- the daemon that pretends ---- */
+
+static pthread_mutex_t daemon_lock = PTHREAD_MUTEX_INITIALIZER;
+static int silent = -1; /* our end of a control socket that nobody serves */
+
+static void be_locked(void)
+{
+	assert_int_equal(pthread_mutex_trylock(&daemon_lock), EBUSY);
+}
+
+static void port(void *ctx, struct control_port_reply *out)
+{
+	(void)ctx;
+	be_locked();
+	*out = (struct control_port_reply){.state = 4, .gid_count = 77};
+}
+
+static int gid(void *ctx, uint32_t index, uint8_t out[16])
+{
+	static const uint8_t own[16] = {[10] = 0xff, 0xff, 10, 0, 0, 1};
+
+	(void)ctx;
+	be_locked();
+	memcpy(out, own, 16);
+	return index < 2 ? 0 : -ENOENT;
+}
+
+static int resolve(void *ctx, const uint8_t dgid[16], uint8_t mac[6])
+{
+	(void)ctx;
+	(void)dgid;
+	be_locked();
+	memset(mac, 0, 6);
+	return 0;
+}
+
+static int source(void *ctx, const uint8_t dgid[16])
+{
+	assert_ptr_equal(ctx, &fake);
+	(void)dgid;
+	be_locked();
+	return 1;
+}
+
+static int connect_daemon(void *ctx)
+{
+	(void)ctx;
+	return raw_connect(f.path);
+}
+
+static int connect_to_nobody(void *ctx)
+{
+	int pair[2];
+
+	(void)ctx;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	silent = pair[0];
+	return pair[1];
+}
+
+static int connect_not_at_all(void *ctx)
+{
+	(void)ctx;
+	return -EMFILE;
+}
+
+static int start_with(int (*connect_to)(void *ctx), struct cm_thread **t)
+{
+	const struct cm_thread_device device = {
+		.control = {.name = "hca0",
+			.guid = 0x1234,
+			.ops = {.port = port, .gid = gid, .resolve = resolve},
+			.ctx = &fake},
+		.source = source};
+	const struct cm_thread_config config = {
+		.lock = &daemon_lock, .devices = &device, .device_count = 1, .connect = connect_to};
+
+	memset(&fake, 0, sizeof(fake));
+	fake.adopted = -1;
+	fake.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	return cm_thread_start(&config, t);
+}
+
+#define wait_until(condition)                                                                      \
+	do {                                                                                       \
+		int left_ms = WAIT_MS;                                                             \
+		while (!(condition) && left_ms-- > 0)                                              \
+			poll(NULL, 0, 1);                                                          \
+		assert_true(condition);                                                            \
+	} while (0)
+
+static struct cm_thread *start_thread(void)
+{
+	struct cm_thread *t = NULL;
+
+	assert_int_equal(start_with(connect_daemon, &t), 0);
+	wait_until(cm_thread_state(t) != CM_THREAD_STARTING);
+	assert_int_equal(cm_thread_state(t), CM_THREAD_RUNS);
+	return t;
+}
+
+static void end_thread(struct cm_thread *t)
+{
+	cm_thread_stop(t);
+	assert_int_equal(fake.destroyed, fake.created);
+	cm_thread_stop(t);
+	assert_null(cm_thread_enter(t));
+	cm_thread_leave(t);
+	cm_thread_destroy(t);
+	close(fake.fd);
+}
+
+static void wake(void)
+{
+	uint64_t one = 1;
+
+	assert_int_equal(write(fake.fd, &one, sizeof(one)), sizeof(one));
+}
+
+static unsigned turns(void)
+{
+	return __atomic_load_n(&fake.turns, __ATOMIC_ACQUIRE);
+}
+
+/* ---- tests ---- */
+
+static void turn__mads_go_out_and_come_in(void **state)
+{
+	const struct cm_port_counters *c;
+	struct cm_thread *t = start_thread();
+	const char *device;
+
+	(void)state;
+	__atomic_store_n(&fake.wishes, 3, __ATOMIC_RELEASE);
+	wake();
+	wait_until(__atomic_load_n(&fake.received, __ATOMIC_ACQUIRE) == 3);
+	assert_non_null(cm_thread_enter(t));
+	assert_int_equal(fake.path.dgid[15], 1);
+	assert_int_equal(fake.port.state, 4);
+	assert_int_equal(fake.port.gid_count, 2);
+	assert_int_equal(fake.gid_rc[1], 0);
+	assert_int_equal(fake.gid_rc[2], -ENOENT);
+	assert_int_equal(fake.source_rc, 1);
+	assert_int_equal(fake.resolve_rc, 0);
+	c = cm_thread_port(t, 0, &device);
+	assert_string_equal(device, "hca0");
+	assert_int_equal(c->sent, 3);
+	assert_int_equal(c->received, 3);
+	cm_thread_leave(t);
+	end_thread(t);
+}
+
+static void turn__when_it_is_due_and_not_else(void **state)
+{
+	struct cm_thread *t = start_thread();
+	unsigned before;
+
+	(void)state;
+	wait_until(turns() > 0);
+	poll(NULL, 0, 20); /* what came with the start */
+	before = turns();
+	poll(NULL, 0, 100);
+	assert_int_equal(turns(), before);
+	__atomic_store_n(&fake.period_ns, 2 * MS_NS, __ATOMIC_RELEASE);
+	wake();
+	wait_until(turns() > before + 10);
+	end_thread(t);
+}
+
+static void adopt__the_service_has_it(void **state)
+{
+	struct cm_thread *t = start_thread();
+	int pair[2];
+	char byte;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(cm_thread_adopt(t, pair[1]), 0);
+	wait_until(__atomic_load_n(&fake.adopted, __ATOMIC_ACQUIRE) == pair[1]);
+	/* No room: its other end is told */
+	__atomic_store_n(&fake.adopt_rc, -EUSERS, __ATOMIC_RELEASE);
+	assert_int_equal(cm_thread_adopt(t, pair[1]), 0);
+	assert_int_equal(recv(pair[0], &byte, 1, 0), 0);
+	close(pair[0]);
+	end_thread(t);
+}
+
+static void start__fails_where_there_is_a_qp_1(void **state)
+{
+	struct cm_thread *t = start_thread(), *second = NULL;
+	int fd = fake.fd;
+
+	(void)state;
+	assert_int_equal(start_with(connect_daemon, &second), 0);
+	wait_until(cm_thread_state(second) == CM_THREAD_FAILED);
+	assert_int_equal(cm_thread_adopt(second, 0), -ENODEV);
+	assert_false(fake.created);
+	end_thread(second);
+	cm_thread_stop(t);
+	cm_thread_destroy(t);
+	close(fd);
+	assert_true(fixture_wait_clients(&f, 0));
+}
+
+static void start__fails_without_a_service(void **state)
+{
+	struct cm_thread *t = NULL;
+
+	(void)state;
+	no_service = true;
+	assert_int_equal(start_with(connect_daemon, &t), 0);
+	wait_until(cm_thread_state(t) != CM_THREAD_STARTING);
+	assert_int_equal(cm_thread_state(t), CM_THREAD_FAILED);
+	no_service = false;
+	assert_false(fake.created);
+	end_thread(t);
+}
+
+static void start__needs_a_connection(void **state)
+{
+	struct cm_thread *t = NULL;
+	unsigned descriptors;
+
+	(void)state;
+	descriptors = fixture_descriptors();
+	assert_int_equal(start_with(connect_not_at_all, &t), -EMFILE);
+	assert_null(t);
+	close(fake.fd);
+	assert_int_equal(fixture_descriptors(), descriptors);
+}
+
+/* The control thread ends it while it waits for an answer; channels that it has not taken are
+ * closed. */
+static void stop__while_nobody_answers(void **state)
+{
+	struct cm_thread *t = NULL;
+	unsigned descriptors;
+	int pair[2];
+	char byte;
+
+	(void)state;
+	descriptors = fixture_descriptors();
+	assert_int_equal(start_with(connect_to_nobody, &t), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(cm_thread_adopt(t, fcntl(pair[1], F_DUPFD_CLOEXEC, 0)), 0);
+	close(pair[1]);
+	assert_int_equal(cm_thread_state(t), CM_THREAD_STARTING);
+	end_thread(t);
+	assert_int_equal(recv(pair[0], &byte, 1, 0), 0);
+	close(pair[0]);
+	close(silent);
+	assert_int_equal(fixture_descriptors(), descriptors);
+}
+
+static void stop__leaves_nothing(void **state)
+{
+	unsigned descriptors;
+
+	(void)state;
+	end_thread(start_thread());
+	assert_true(fixture_wait_clients(&f, 0));
+	descriptors = fixture_descriptors();
+	for (int i = 0; i < 5; i++)
+		end_thread(start_thread());
+	assert_true(fixture_wait_clients(&f, 0));
+	assert_int_equal(fixture_descriptors(), descriptors);
+	cm_thread_stop(NULL);
+	cm_thread_destroy(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(turn__mads_go_out_and_come_in),
+		TEST(turn__when_it_is_due_and_not_else),
+		TEST(adopt__the_service_has_it),
+		TEST(start__fails_where_there_is_a_qp_1),
+		TEST(start__fails_without_a_service),
+		TEST(start__needs_a_connection),
+		TEST(stop__while_nobody_answers),
+		TEST(stop__leaves_nothing),
+	};
+
+	fixture_eal();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
