@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Binding and resolving: which device and GID an address means, how a destination is reached, and
+ * waiting for its next hop. Runs in the CM thread.
+ */
+#include <errno.h>
+#include "ucm.h"
+
+int ucm_gid_index(const struct cm_device *d, const uint8_t gid[16])
+{
+	uint8_t other[16];
+
+	for (uint32_t i = 0; i < 256 && !d->gid(d->ctx, i, other); i++)
+		if (!memcmp(gid, other, sizeof(other)))
+			return (int)i;
+	return -1;
+}
+
+/* Whose GID it is. False: nobody's. */
+static bool find_own(const struct cm_service *s, const uint8_t gid[16], const struct ucm_choice *on,
+	struct ucm_choice *c)
+{
+	for (unsigned int i = 0; i < s->device_count; i++) {
+		int index;
+
+		if (on->chosen && on->device != i)
+			continue;
+		index = ucm_gid_index(&s->devices[i], gid);
+		if (index < 0)
+			continue;
+		*c = (struct ucm_choice){
+			.chosen = true, .device = (uint16_t)i, .gid_index = (uint16_t)index};
+		memcpy(c->sgid, gid, sizeof(c->sgid));
+		return true;
+	}
+	return false;
+}
+
+int ucm_bind(struct ucm_id *id, const union ucm_address *source)
+{
+	struct ucm_choice c = {.chosen = false};
+	uint8_t gid[16];
+	int ret;
+
+	if (!ucm_address_bytes(source))
+		return -EAFNOSUPPORT;
+	if (id->state != UCM_IDLE)
+		return -EINVAL;
+	ucm_address_gid(source, gid);
+	if (!ucm_address_any(source) && !find_own(id->channel->service, gid, &c, &c))
+		return -EADDRNOTAVAIL;
+	id->source = *source;
+	if (!id->afonly_set)
+		id->afonly = source->family == AF_INET;
+	ret = ucm_port_bind(id);
+	if (ret) {
+		memset(&id->source, 0, sizeof(id->source));
+		return ret;
+	}
+	if (c.chosen)
+		ucm_id_choose(id, &c);
+	id->destination.family = source->family;
+	ucm_id_step(id, UCM_BOUND);
+	return 0;
+}
+
+/* ---- a destination ---- */
+
+static bool active(const struct cm_device *d)
+{
+	struct control_port_reply port;
+
+	d->port(d->ctx, &port);
+	return port.state == 4;
+}
+
+/* The first GID that can stand for an address of that family. False: none. */
+static bool first_gid(const struct cm_device *d, uint16_t family, struct ucm_choice *c)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	for (uint16_t i = 0; i < 256 && !d->gid(d->ctx, i, c->sgid); i++) {
+		bool v4 = !memcmp(c->sgid, mapped, sizeof(mapped));
+
+		c->gid_index = i;
+		if (family == UCM_AF_IB || v4 == (family == AF_INET))
+			return true;
+	}
+	return false;
+}
+
+/* To ourselves: any GID of the device does, of an active one if there is. */
+static int choose_loopback(const struct ucm_id *id, struct ucm_choice *c)
+{
+	const struct cm_service *s = id->channel->service;
+	bool found = false;
+
+	*c = id->at;
+	for (unsigned int i = 0; !id->at.chosen && i < s->device_count; i++) {
+		struct ucm_choice other = {.device = (uint16_t)i};
+
+		if (!first_gid(&s->devices[i], id->source.family, &other))
+			continue;
+		if (!found || active(&s->devices[i]))
+			*c = other;
+		found = true;
+		if (active(&s->devices[i]))
+			break;
+	}
+	if (!found && !id->at.chosen)
+		return -ENODEV;
+	memcpy(c->dgid, c->sgid, sizeof(c->dgid));
+	c->loopback = true;
+	return 0;
+}
+
+/* The device that has a way to dgid, and the GID it goes by. */
+static int choose(const struct ucm_id *id, const uint8_t dgid[16], struct ucm_choice *c)
+{
+	const struct cm_service *s = id->channel->service;
+
+	if (find_own(s, dgid, &id->at, c)) {
+		if (id->at.chosen)
+			*c = id->at;
+		memcpy(c->dgid, dgid, sizeof(c->dgid));
+		c->loopback = true;
+		return 0;
+	}
+	for (unsigned int i = 0; i < s->device_count; i++) {
+		const struct cm_device *d = &s->devices[i];
+		int index;
+
+		if (id->at.chosen && id->at.device != i)
+			continue;
+		index = d->source(d->ctx, dgid);
+		if (index < 0)
+			continue;
+		*c = (struct ucm_choice){.device = (uint16_t)i, .gid_index = (uint16_t)index};
+		if (d->gid(d->ctx, (uint32_t)index, c->sgid))
+			continue;
+		if (id->at.chosen)
+			*c = id->at;
+		memcpy(c->dgid, dgid, sizeof(c->dgid));
+		return 0;
+	}
+	return -ENETUNREACH;
+}
+
+/* 0: known; -EAGAIN; -EHOSTUNREACH. */
+static int next_hop(struct ucm_id *id)
+{
+	const struct cm_device *d = &id->channel->service->devices[id->pending.device];
+
+	if (id->pending.loopback || ucm_address_multicast(&id->destination))
+		return 0;
+	return d->resolve(d->ctx, id->pending.dgid);
+}
+
+static void resolved(struct ucm_id *id, int status)
+{
+	if (status) {
+		ucm_id_step(id, UCM_BOUND);
+		ucm_event_tell(id, UCM_EVENT_ADDR_ERROR, status);
+		return;
+	}
+	ucm_id_choose(id, &id->pending);
+	if (ucm_address_loopback(&id->destination))
+		ucm_address_set_loopback(&id->source);
+	else if (ucm_address_any(&id->source))
+		ucm_address_set_gid(&id->source, id->at.sgid);
+	ucm_id_step(id, UCM_ADDR_RESOLVED);
+	ucm_event_tell(id, UCM_EVENT_ADDR_RESOLVED, 0);
+}
+
+void ucm_resolve_turn(struct cm_service *s)
+{
+	struct ucm_id *id, *next;
+
+	if (s->now < s->resolve_due)
+		return;
+	for (id = TAILQ_FIRST(&s->resolving); id; id = next) {
+		int status = next_hop(id);
+
+		next = TAILQ_NEXT(id, resolving);
+		if (status == -EAGAIN && s->now < id->deadline)
+			continue;
+		TAILQ_REMOVE(&s->resolving, id, resolving);
+		resolved(id, status == -EAGAIN ? -ETIMEDOUT : status);
+	}
+	s->resolve_due = TAILQ_EMPTY(&s->resolving) ? UINT64_MAX : s->now + UCM_RESOLVE_PERIOD_NS;
+}
+
+static void start(struct ucm_id *id, uint32_t timeout_ms)
+{
+	struct cm_service *s = id->channel->service;
+	int status;
+
+	ucm_id_step(id, UCM_ADDR_QUERY);
+	status = next_hop(id);
+	if (status != -EAGAIN) {
+		resolved(id, status);
+		return;
+	}
+	id->deadline = s->now + timeout_ms * 1000000ull;
+	TAILQ_INSERT_TAIL(&s->resolving, id, resolving);
+	if (s->resolve_due == UINT64_MAX)
+		s->resolve_due = s->now + UCM_RESOLVE_PERIOD_NS;
+}
+
+/* A source of the destination's family and scope, where the program names none. */
+static int bind_for(struct ucm_id *id, const union ucm_address *source)
+{
+	union ucm_address any = {.family = id->destination.family};
+
+	if (source->family)
+		return ucm_bind(id, source);
+	if (any.family == AF_INET6)
+		any.v6.sin6_scope_id = id->destination.v6.sin6_scope_id;
+	if (any.family == UCM_AF_IB)
+		any.ib.pkey = id->destination.ib.pkey;
+	return ucm_bind(id, &any);
+}
+
+static int resolve(struct ucm_id *id, const union ucm_address *source, uint32_t timeout_ms)
+{
+	uint8_t dgid[16];
+	int ret;
+
+	if (!ucm_address_bytes(&id->destination))
+		return -EAFNOSUPPORT;
+	if (id->state == UCM_IDLE) {
+		union ucm_address wanted = id->destination;
+
+		ret = bind_for(id, source);
+		if (ret)
+			return ret;
+		id->destination = wanted;
+	}
+	if (id->state != UCM_BOUND || id->source.family != id->destination.family)
+		return -EINVAL;
+	if (ucm_address_zero(&id->destination))
+		ucm_address_set_loopback(&id->destination);
+	ucm_address_gid(&id->destination, dgid);
+	if (ucm_address_loopback(&id->destination))
+		ret = choose_loopback(id, &id->pending);
+	else
+		ret = choose(id, dgid, &id->pending);
+	if (!ret)
+		start(id, timeout_ms);
+	return ret;
+}
+
+int ucm_resolve(struct ucm_id *id, const union ucm_address *source,
+	const union ucm_address *destination, uint32_t timeout_ms)
+{
+	union ucm_address before = id->destination;
+	int ret;
+
+	/* Of what is under way nothing changes. */
+	if (id->state != UCM_IDLE && id->state != UCM_BOUND)
+		return -EINVAL;
+	if (ucm_events_full(id->channel))
+		return -ENOMEM;
+	id->destination = *destination;
+	ret = resolve(id, source, timeout_ms);
+	if (ret)
+		id->destination = before;
+	return ret;
+}
+
+/* ---- the commands ---- */
+
+int ucm_do_bind_ip(struct ucm_call *call, const struct rdma_ucm_bind_ip *in, struct ucm_none *out)
+{
+	union ucm_address source;
+	struct ucm_id *id;
+	int ret = ucm_id_find(call->channel, in->id, &id);
+
+	(void)out;
+	if (ret)
+		return ret;
+	memset(&source, 0, sizeof(source));
+	memcpy(&source, &in->addr, sizeof(in->addr));
+	return source.family == UCM_AF_IB ? -EAFNOSUPPORT : ucm_bind(id, &source);
+}
+
+int ucm_do_bind(struct ucm_call *call, const struct rdma_ucm_bind *in, struct ucm_none *out)
+{
+	union ucm_address source;
+	struct ucm_id *id;
+	int ret;
+
+	(void)out;
+	if (in->reserved || ucm_address_copy(&source, &in->addr, in->addr_size))
+		return -EINVAL;
+	ret = ucm_id_find(call->channel, in->id, &id);
+	return ret ? ret : ucm_bind(id, &source);
+}
+
+int ucm_do_resolve_ip(
+	struct ucm_call *call, const struct rdma_ucm_resolve_ip *in, struct ucm_none *out)
+{
+	union ucm_address source, destination;
+	struct ucm_id *id;
+	int ret = ucm_id_find(call->channel, in->id, &id);
+
+	(void)out;
+	if (ret)
+		return ret;
+	memset(&source, 0, sizeof(source));
+	memset(&destination, 0, sizeof(destination));
+	memcpy(&source, &in->src_addr, sizeof(in->src_addr));
+	memcpy(&destination, &in->dst_addr, sizeof(in->dst_addr));
+	if (source.family == UCM_AF_IB || destination.family == UCM_AF_IB)
+		return -EAFNOSUPPORT;
+	return ucm_resolve(id, &source, &destination, in->timeout_ms);
+}
+
+int ucm_do_resolve_addr(
+	struct ucm_call *call, const struct rdma_ucm_resolve_addr *in, struct ucm_none *out)
+{
+	union ucm_address source = {.family = AF_UNSPEC}, destination;
+	struct ucm_id *id;
+	int ret;
+
+	(void)out;
+	if (in->reserved ||
+		(in->src_size && ucm_address_copy(&source, &in->src_addr, in->src_size)))
+		return -EINVAL;
+	if (ucm_address_copy(&destination, &in->dst_addr, in->dst_size))
+		return -EINVAL;
+	ret = ucm_id_find(call->channel, in->id, &id);
+	return ret ? ret : ucm_resolve(id, &source, &destination, in->timeout_ms);
+}

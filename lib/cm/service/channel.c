@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Channels: sockets of programs, found ready by epoll. A message is a command and brings the socket
+ * that the reply goes to; nothing of it is trusted. A program that does not take its replies or its
+ * wake-up byte loses them, and nobody waits for it. Runs in the CM thread.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+#include "ucm.h"
+
+enum { DESCRIPTORS_MOST = 16 };
+
+int cm_service_adopt(struct cm_service *s, int fd)
+{
+	struct ucm_channel *ch;
+	struct epoll_event ev = {.events = EPOLLIN};
+	struct ucred peer = {.pid = 0, .uid = (uid_t)-1};
+	socklen_t bytes = sizeof(peer);
+
+	if (s->channel_count >= s->limits.channels)
+		return -EUSERS;
+	ch = calloc(1, sizeof(*ch));
+	if (!ch)
+		return -ENOMEM;
+	ev.data.ptr = ch;
+	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &ev)) {
+		free(ch);
+		return -ENOMEM;
+	}
+	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes);
+	ch->service = s;
+	ch->fd = fd;
+	ch->pid = peer.pid;
+	ch->user = peer.uid;
+	LIST_INIT(&ch->ids);
+	TAILQ_INIT(&ch->events);
+	LIST_INSERT_HEAD(&s->channels, ch, of_service);
+	s->channel_count++;
+	return 0;
+}
+
+void ucm_channel_close(struct ucm_channel *ch)
+{
+	struct cm_service *s = ch->service;
+
+	while (!LIST_EMPTY(&ch->ids))
+		ucm_id_destroy(LIST_FIRST(&ch->ids));
+	ASSERT(TAILQ_EMPTY(&ch->events) && !ch->id_count);
+	LIST_REMOVE(ch, of_service);
+	s->channel_count--;
+	close(ch->fd); /* leaves epoll by that */
+	free(ch);
+}
+
+void ucm_channel_wake(struct ucm_channel *ch)
+{
+	static const uint8_t byte = 1;
+
+	if (!ch->woken)
+		ch->woken = send(ch->fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
+}
+
+/* ---- a message ---- */
+
+struct message {
+	uint8_t bytes[CM_CHANNEL_BYTES_MAX];
+	size_t length;
+	bool cut; /* longer than any command, or more descriptors than we took */
+	int fds[DESCRIPTORS_MOST];
+	unsigned int fd_count;
+};
+
+/* 1: one was received; 0: none waits; -1: the channel is over. */
+static int receive(struct ucm_channel *ch, struct message *m)
+{
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(sizeof(m->fds))];
+	} control;
+	struct iovec iov = {.iov_base = m->bytes, .iov_len = sizeof(m->bytes)};
+	struct msghdr h = {.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes)};
+	ssize_t n = recvmsg(ch->fd, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	m->fd_count = 0;
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -1;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&h); c; c = CMSG_NXTHDR(&h, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		m->fd_count = (unsigned int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+		memcpy(m->fds, CMSG_DATA(c), m->fd_count * sizeof(int));
+	}
+	m->length = (size_t)n;
+	m->cut = h.msg_flags & (MSG_TRUNC | MSG_CTRUNC);
+	/* An empty message looks like the end; a command it is not. */
+	return n || m->fd_count || m->cut ? 1 : -1;
+}
+
+/* Only to what a library would make for it: nobody else's service gets words from a daemon. */
+static bool may_reply_to(int fd)
+{
+	int domain = 0, type = 0;
+	socklen_t bytes = sizeof(int);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes))
+		return false;
+	bytes = sizeof(int);
+	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes))
+		return false;
+	return domain == AF_UNIX && type == SOCK_SEQPACKET;
+}
+
+static void reply(struct ucm_channel *ch, int fd, struct cm_channel_reply *head, const void *body)
+{
+	struct iovec iov[2] = {{.iov_base = head, .iov_len = sizeof(*head)},
+		{.iov_base = (void *)(uintptr_t)body, .iov_len = head->bytes}};
+	struct msghdr h = {.msg_iov = iov, .msg_iovlen = head->bytes ? 2 : 1};
+	bool quiet = ch->woken && TAILQ_EMPTY(&ch->events);
+
+	if (quiet)
+		head->flags |= CM_CHANNEL_QUIET;
+	if (sendmsg(fd, &h, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		ch->service->counters.reply_lost++;
+	else if (quiet)
+		ch->woken = false;
+}
+
+static void answer(struct ucm_channel *ch, struct message *m)
+{
+	struct cm_service *s = ch->service;
+	struct ucm_call call = {.channel = ch};
+	struct ucm_largest response;
+	struct cm_channel_reply head = {0};
+
+	if (m->fd_count != 1 || !may_reply_to(m->fds[0])) {
+		s->counters.command_malformed++;
+		head.status = -EBADF;
+		if (!m->fd_count || !may_reply_to(m->fds[0]))
+			return;
+	} else if (m->cut) {
+		s->counters.command_malformed++;
+		head.status = -EMSGSIZE;
+	} else {
+		head.status = ucm_run(&call, m->bytes, m->length, &response, &head.bytes);
+		head.flags = call.flags;
+		s->counters.command++;
+		s->counters.command_refused += head.status && head.status != -EAGAIN;
+	}
+	reply(ch, m->fds[0], &head, &response);
+}
+
+void ucm_channel_serve(struct ucm_channel *ch)
+{
+	for (int i = 0; i < UCM_COMMANDS_PER_TURN; i++) {
+		struct message m;
+		int got = receive(ch, &m);
+
+		if (got < 0) {
+			ucm_channel_close(ch);
+			return;
+		}
+		if (!got)
+			break;
+		answer(ch, &m);
+		while (m.fd_count)
+			close(m.fds[--m.fd_count]);
+	}
+	/* A byte that found no room before. */
+	if (!TAILQ_EMPTY(&ch->events))
+		ucm_channel_wake(ch);
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Connecting, accepting, rejecting and disconnecting: commands to the protocol, and what the
+ * protocol tells to events. Queue pairs are the program's own affair. Runs in the CM thread.
+ */
+#include <errno.h>
+#include "ucm.h"
+
+enum { REJECT_VENDOR_OPTION = 35, RETRIES_MOST = 7 };
+
+static uint8_t at_most_7(uint8_t n)
+{
+	return n < RETRIES_MOST ? n : RETRIES_MOST;
+}
+
+static uint64_t now_of(const struct ucm_id *id)
+{
+	return id->channel->service->now;
+}
+
+/* What we say of our end. */
+static void fill_end(struct ucm_id *id, const struct rdma_ucm_conn_param *p, struct cm_end *end)
+{
+	id->qpn = p->qp_num & 0xffffff;
+	id->srq = p->srq;
+	*end = (struct cm_end){
+		.qpn = id->qpn,
+		.psn = id->psn,
+		.responder_resources = p->responder_resources,
+		.initiator_depth = p->initiator_depth,
+		.retry_count = at_most_7(p->retry_count),
+		.rnr_retry_count = at_most_7(p->rnr_retry_count),
+		.flow_control = p->flow_control,
+		.srq = p->srq,
+		.private_data = p->private_data,
+		.private_bytes = p->private_data_len,
+	};
+}
+
+int ucm_request_data(const struct ucm_id *id, const struct rdma_ucm_conn_param *p,
+	uint8_t data[CM_PRIVATE_MAX], uint16_t type)
+{
+	struct cm_ip_addressing ip = {.version = id->source.family == AF_INET ? 4 : 6,
+		.source_port = ucm_address_port(&id->source)};
+	unsigned int head = id->source.family == UCM_AF_IB ? 0 : CM_IP_BYTES;
+
+	if (head + p->private_data_len > cm_private_bytes(type))
+		return -EINVAL;
+	memcpy(data + head, p->private_data, p->private_data_len);
+	if (!head)
+		return p->private_data_len;
+	ucm_address_gid(&id->source, ip.source);
+	ucm_address_gid(&id->destination, ip.destination);
+	cm_ip_build(&ip, data);
+	return (int)head + p->private_data_len;
+}
+
+static int send_req(struct ucm_id *id, const struct rdma_ucm_conn_param *p)
+{
+	struct cm_service *s = id->channel->service;
+	uint8_t data[CM_PRIVATE_MAX];
+	int bytes = ucm_request_data(id, p, data, CM_REQ);
+	struct cm_end end;
+
+	if (bytes < 0)
+		return bytes;
+	if (id->qp_type != UCM_QPT_RC && id->qp_type != UCM_QPT_UC)
+		return -EINVAL;
+	fill_end(id, p, &end);
+	end.private_data = data;
+	end.private_bytes = (uint8_t)bytes;
+	id->responder_resources = p->responder_resources;
+	id->initiator_depth = p->initiator_depth;
+	id->connection =
+		cm_send_req(s->cm, s->now, id, &id->path, ucm_service_id(id, &id->destination),
+			id->qp_type == UCM_QPT_UC ? CM_UC : CM_RC, &end);
+	return id->connection ? 0 : -errno;
+}
+
+int ucm_do_connect(struct ucm_call *call, const struct rdma_ucm_connect *in, struct ucm_none *out)
+{
+	struct ucm_id *id;
+	int ret;
+
+	(void)out;
+	if (!in->conn_param.valid)
+		return -EINVAL;
+	ret = ucm_id_find_on_device(call->channel, in->id, &id);
+	if (ret)
+		return ret;
+	if (id->state != UCM_ROUTE_RESOLVED)
+		return -EINVAL;
+	if (id->qp_type == UCM_QPT_UD)
+		ret = ucm_sidr_connect(id, &in->conn_param);
+	else
+		ret = send_req(id, &in->conn_param);
+	if (!ret)
+		ucm_id_step(id, UCM_CONNECT);
+	return ret;
+}
+
+/* Passive side, with what it says; the other confirms what the program has done with its QP. */
+static int send_rep(struct ucm_id *id, const struct rdma_ucm_conn_param *p)
+{
+	struct cm_end end;
+	int ret;
+
+	fill_end(id, p, &end);
+	ret = cm_send_rep(id->connection, now_of(id), &end);
+	if (ret)
+		return ret;
+	id->responder_resources = p->responder_resources;
+	id->initiator_depth = p->initiator_depth;
+	return 0;
+}
+
+static int accept_it(struct ucm_id *id, const struct rdma_ucm_conn_param *p)
+{
+	if (id->qp_type == UCM_QPT_UD)
+		return ucm_sidr_accept(id, p);
+	return p ? send_rep(id, p) : cm_send_rtu(id->connection, now_of(id), NULL, 0);
+}
+
+static int reject_it(struct ucm_id *id, uint8_t reason, const void *data, uint8_t bytes)
+{
+	if (id->qp_type == UCM_QPT_UD)
+		return ucm_sidr_reject(id, data, bytes);
+	return cm_reject(id->connection, now_of(id), reason, NULL, 0, data, bytes);
+}
+
+int ucm_do_accept(struct ucm_call *call, const struct rdma_ucm_accept *in, struct ucm_none *out)
+{
+	const struct rdma_ucm_conn_param *p = in->conn_param.valid ? &in->conn_param : NULL;
+	struct ucm_id *id;
+	int ret = ucm_id_find_on_device(call->channel, in->id, &id);
+
+	(void)out;
+	if (ret)
+		return ret;
+	if (id->state != UCM_CONNECT)
+		return -EINVAL;
+	ret = accept_it(id, p);
+	if (ret)
+		reject_it(id, CM_REJ_CONSUMER, NULL, 0);
+	else if (p)
+		id->uid = in->uid;
+	return ret;
+}
+
+int ucm_do_reject(struct ucm_call *call, const struct rdma_ucm_reject *in, struct ucm_none *out)
+{
+	uint8_t reason = in->reason ? in->reason : CM_REJ_CONSUMER;
+	struct ucm_id *id;
+	int ret;
+
+	(void)out;
+	if (reason != CM_REJ_CONSUMER && reason != REJECT_VENDOR_OPTION)
+		return -EINVAL;
+	ret = ucm_id_find_on_device(call->channel, in->id, &id);
+	if (ret)
+		return ret;
+	if (!id->connection)
+		return -EINVAL;
+	return reject_it(id, reason, in->private_data, in->private_data_len);
+}
+
+/* Begins to disconnect, or answers the peer who did. Neither: it is over already. */
+int ucm_do_disconnect(
+	struct ucm_call *call, const struct rdma_ucm_disconnect *in, struct ucm_none *out)
+{
+	struct ucm_id *id;
+	int ret = ucm_id_find_on_device(call->channel, in->id, &id);
+
+	(void)out;
+	if (ret)
+		return ret;
+	if (!id->connection)
+		return -EINVAL;
+	if (id->qp_type == UCM_QPT_UD)
+		return 0;
+	if (!cm_send_dreq(id->connection, now_of(id), NULL, 0))
+		id->parting = true;
+	else
+		cm_send_drep(id->connection, now_of(id), NULL, 0);
+	return 0;
+}
+
+int ucm_do_notify(struct ucm_call *call, const struct rdma_ucm_notify *in, struct ucm_none *out)
+{
+	struct ucm_id *id;
+	int ret = ucm_id_find(call->channel, in->id, &id);
+
+	(void)out;
+	if (ret)
+		return ret;
+	if (!id->connection || in->event != UCM_QP_COMM_EST)
+		return -EINVAL;
+	return cm_established(id->connection, now_of(id));
+}
+
+/* ---- what the protocol tells ---- */
+
+/* An event with what a message says beside; no event where nobody would get it. */
+static struct ucm_event *event_with(
+	struct ucm_id *id, uint32_t type, int status, const struct cm_message *m)
+{
+	struct rdma_ucm_conn_param *p;
+	struct ucm_event *e = id->uid ? ucm_event_new(id, type, status) : NULL;
+
+	if (!e)
+		return NULL;
+	p = &e->body.param.conn;
+	ucm_event_private(p->private_data, &p->private_data_len, m->private_data, m->private_bytes);
+	return e;
+}
+
+static void on_rep(struct ucm_id *id, const struct cm_message *m)
+{
+	const struct cm_rep *r = &m->rep;
+	struct ucm_event *e = event_with(id, UCM_EVENT_CONNECT_RESPONSE, 0, m);
+	struct rdma_ucm_conn_param *p;
+
+	id->responder_resources = r->initiator_depth;
+	id->initiator_depth = r->responder_resources;
+	cm_send_mra(id->connection, now_of(id), UCM_MRA_TIMEOUT | CM_MRA_IF_REPEATED);
+	if (!e)
+		return;
+	p = &e->body.param.conn;
+	p->responder_resources = r->initiator_depth;
+	p->initiator_depth = r->responder_resources;
+	p->flow_control = r->flow_control;
+	p->rnr_retry_count = r->rnr_retry_count;
+	p->srq = r->srq;
+	p->qp_num = r->qpn;
+	ucm_event_post(e);
+}
+
+static void on_rej(struct ucm_id *id, const struct cm_message *m)
+{
+	struct ucm_event *e = event_with(id, UCM_EVENT_REJECTED, m->rej.reason, m);
+
+	if (e)
+		ucm_event_post(e);
+}
+
+static void on_disconnect(struct ucm_id *id, int status)
+{
+	ucm_id_step(id, UCM_DISCONNECT);
+	ucm_event_tell(id, UCM_EVENT_DISCONNECTED, status);
+}
+
+void ucm_connection_event(void *ctx, void *owner, struct cm_connection *c, const struct cm_event *e)
+{
+	struct ucm_id *id = owner;
+	bool last = e->type == CM_EVENT_TIMEWAIT_EXIT;
+
+	(void)ctx;
+	ASSERT(id->connection == c);
+	/* As a kernel: what comes late is nobody's any more. */
+	if (id->state != (last ? UCM_DISCONNECT : UCM_CONNECT))
+		return;
+	switch (e->type) {
+	case CM_EVENT_REP:
+		on_rep(id, e->message);
+		return;
+	case CM_EVENT_RTU:
+		ucm_event_tell(id, UCM_EVENT_ESTABLISHED, 0);
+		return;
+	case CM_EVENT_REJ:
+		on_rej(id, e->message);
+		return;
+	case CM_EVENT_REQ_TIMEOUT:
+	case CM_EVENT_REP_TIMEOUT:
+		ucm_event_tell(id, UCM_EVENT_UNREACHABLE, -ETIMEDOUT);
+		return;
+	case CM_EVENT_DREQ:
+		/* Both disconnect at once: the program will not do it again. */
+		if (id->parting)
+			cm_send_drep(c, now_of(id), NULL, 0);
+		on_disconnect(id, 0);
+		return;
+	case CM_EVENT_DREP:
+		on_disconnect(id, 0);
+		return;
+	case CM_EVENT_DREQ_TIMEOUT:
+		on_disconnect(id, -ETIMEDOUT);
+		return;
+	case CM_EVENT_TIMEWAIT_EXIT:
+		ucm_event_tell(id, UCM_EVENT_TIMEWAIT_EXIT, 0);
+		return;
+	case CM_EVENT_SIDR_REP:
+	case CM_EVENT_SIDR_TIMEOUT:
+		ucm_sidr_event(id, e);
+		return;
+	}
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Events: made, queued in their channel, read. Each counts for one identifier, which takes them
+ * along where it goes. Runs in the CM thread.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include "ucm.h"
+
+bool ucm_events_full(const struct ucm_channel *ch)
+{
+	return ch->event_count >= ch->service->limits.events;
+}
+
+struct ucm_event *ucm_event_new(struct ucm_id *id, uint32_t type, int status)
+{
+	struct ucm_event *e = calloc(1, sizeof(*e));
+
+	if (!e) {
+		id->channel->service->counters.event_lost++;
+		return NULL;
+	}
+	e->id = id;
+	e->body.uid = id->uid;
+	e->body.id = id->number;
+	e->body.event = type;
+	e->body.status = (uint32_t)status;
+	return e;
+}
+
+static void queue(struct ucm_event *e, struct ucm_channel *ch)
+{
+	TAILQ_INSERT_TAIL(&ch->events, e, of_channel);
+	ch->event_count++;
+	ucm_channel_wake(ch);
+}
+
+void ucm_event_post(struct ucm_event *e)
+{
+	TAILQ_INSERT_TAIL(&e->id->events, e, of_id);
+	queue(e, e->id->channel);
+}
+
+void ucm_event_tell(struct ucm_id *id, uint32_t type, int status)
+{
+	struct ucm_event *e;
+
+	/* Nobody has accepted it: whoever does will be told then that it is over. */
+	if (!id->uid)
+		return;
+	e = ucm_event_new(id, type, status);
+	if (e)
+		ucm_event_post(e);
+}
+
+static void unlink_event(struct ucm_event *e)
+{
+	struct ucm_channel *ch = e->id->channel;
+
+	TAILQ_REMOVE(&ch->events, e, of_channel);
+	ch->event_count--;
+	TAILQ_REMOVE(&e->id->events, e, of_id);
+	if (!e->request)
+		return;
+	e->request->brought_by = NULL;
+	e->id->backlog++;
+}
+
+void ucm_event_free(struct ucm_event *e)
+{
+	unlink_event(e);
+	free(e);
+}
+
+void ucm_events_drop(struct ucm_id *id, const struct ucm_membership *m)
+{
+	struct ucm_event *e = TAILQ_FIRST(&id->events), *next;
+
+	for (; e; e = next) {
+		struct ucm_id *request = e->request;
+
+		next = TAILQ_NEXT(e, of_id);
+		if (m && e->membership != m)
+			continue;
+		ucm_event_free(e);
+		if (request)
+			ucm_id_destroy(request);
+	}
+}
+
+void ucm_events_move(struct ucm_id *id, struct ucm_channel *to)
+{
+	struct ucm_channel *from = id->channel;
+	struct ucm_event *e;
+
+	TAILQ_FOREACH (e, &id->events, of_id) {
+		TAILQ_REMOVE(&from->events, e, of_channel);
+		from->event_count--;
+		TAILQ_INSERT_TAIL(&to->events, e, of_channel);
+		to->event_count++;
+		if (!e->request)
+			continue;
+		LIST_REMOVE(e->request, of_channel);
+		from->id_count--;
+		LIST_INSERT_HEAD(&to->ids, e->request, of_channel);
+		to->id_count++;
+		e->request->channel = to;
+	}
+}
+
+void ucm_event_private(uint8_t *to, uint8_t *length, const uint8_t *data, unsigned int bytes)
+{
+	memcpy(to, data, bytes);
+	*length = (uint8_t)bytes;
+}
+
+int ucm_do_get_event(
+	struct ucm_call *call, const struct rdma_ucm_get_event *in, struct rdma_ucm_event_resp *out)
+{
+	struct ucm_channel *ch = call->channel;
+	struct ucm_event *e = TAILQ_FIRST(&ch->events);
+	struct ucm_id *request;
+
+	(void)in;
+	if (!e)
+		return -EAGAIN;
+	request = e->request;
+	if (request) {
+		request->number = ucm_number_take(&ch->service->ids, request);
+		if (request->number == UCM_NO_NUMBER)
+			return -ENOMEM;
+		e->body.id = request->number;
+	}
+	*out = e->body;
+	e->id->events_reported++;
+	if (e->membership)
+		e->membership->events_reported++;
+	ucm_event_free(e);
+	return 0;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Identifiers: their making and end, their states (ids.def), and moving them to another channel.
+ * Runs in the CM thread.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include "ucm.h"
+
+#define MACHINE	      ucm_id_machine
+#define MACHINE_NAME  "Identifier"
+#define MACHINE_ID(s) UCM_##s
+#define MACHINE_DEF   "service/ids.def"
+#include "pipeline/machine_define.h"
+
+const char *ucm_state_name(unsigned int state)
+{
+	static const char *const names[] = {
+#define STATE(id, text) #id,
+#include "ids.def"
+	};
+
+	return names[state];
+}
+
+void ucm_id_step(struct ucm_id *id, enum ucm_state next)
+{
+	MACHINE_STEP(ucm_id_machine, id->state, next);
+	id->state = (uint8_t)next;
+}
+
+struct cm_device *ucm_device(const struct ucm_id *id)
+{
+	ASSERT(id->at.chosen);
+	return &id->channel->service->devices[id->at.device];
+}
+
+void ucm_id_choose(struct ucm_id *id, const struct ucm_choice *choice)
+{
+	id->at = *choice;
+	id->at.chosen = true;
+}
+
+struct ucm_id *ucm_id_new(struct ucm_channel *ch, uint16_t space, uint8_t qp_type)
+{
+	struct ucm_id *id;
+
+	if (ch->id_count >= ch->service->limits.ids)
+		return NULL;
+	id = calloc(1, sizeof(*id));
+	if (!id)
+		return NULL;
+	id->channel = ch;
+	id->number = UCM_NO_NUMBER;
+	id->state = UCM_IDLE;
+	id->space = space;
+	id->qp_type = qp_type;
+	id->psn = ucm_random() & 0xffffff;
+	TAILQ_INIT(&id->events);
+	LIST_INIT(&id->memberships);
+	LIST_INSERT_HEAD(&ch->ids, id, of_channel);
+	ch->id_count++;
+	return id;
+}
+
+int ucm_id_find(struct ucm_channel *ch, uint32_t number, struct ucm_id **id)
+{
+	*id = ucm_number_find(&ch->service->ids, number);
+	if (!*id)
+		return -ENOENT;
+	return (*id)->channel == ch ? 0 : -EINVAL;
+}
+
+int ucm_id_find_on_device(struct ucm_channel *ch, uint32_t number, struct ucm_id **id)
+{
+	int ret = ucm_id_find(ch, number, id);
+
+	if (ret)
+		return ret;
+	return (*id)->at.chosen ? 0 : -EINVAL;
+}
+
+void ucm_id_destroy(struct ucm_id *id)
+{
+	struct cm_service *s = id->channel->service;
+
+	if (id->state == UCM_ADDR_QUERY)
+		TAILQ_REMOVE(&s->resolving, id, resolving);
+	ucm_id_step(id, UCM_GONE);
+	ucm_events_drop(id, NULL);
+	if (id->brought_by)
+		ucm_event_free(id->brought_by);
+	ucm_leave_all(id);
+	ucm_port_release(id);
+	if (id->number != UCM_NO_NUMBER)
+		ucm_number_free(&s->ids, id->number);
+	LIST_REMOVE(id, of_channel);
+	id->channel->id_count--;
+	if (id->connection)
+		cm_release(id->connection, s->now);
+	free(id);
+}
+
+/* The port space decides, except for that of InfiniBand. */
+static int qp_type_of(const struct rdma_ucm_create_id *in, uint8_t *type)
+{
+	switch (in->ps) {
+	case RDMA_PS_TCP:
+		*type = UCM_QPT_RC;
+		return 0;
+	case RDMA_PS_UDP:
+	case RDMA_PS_IPOIB:
+		*type = UCM_QPT_UD;
+		return 0;
+	case RDMA_PS_IB:
+		*type = in->qp_type;
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+int ucm_do_create_id(struct ucm_call *call, const struct rdma_ucm_create_id *in,
+	struct rdma_ucm_create_id_resp *out)
+{
+	struct ucm_id *id;
+	uint8_t type;
+	int ret = qp_type_of(in, &type);
+
+	if (ret)
+		return ret;
+	id = ucm_id_new(call->channel, in->ps, type);
+	if (!id)
+		return -ENOMEM;
+	id->uid = in->uid;
+	id->number = ucm_number_take(&call->channel->service->ids, id);
+	if (id->number == UCM_NO_NUMBER) {
+		ucm_id_destroy(id);
+		return -ENOMEM;
+	}
+	out->id = id->number;
+	return 0;
+}
+
+int ucm_do_destroy_id(struct ucm_call *call, const struct rdma_ucm_destroy_id *in,
+	struct rdma_ucm_destroy_id_resp *out)
+{
+	struct ucm_id *id;
+	int ret = ucm_id_find(call->channel, in->id, &id);
+
+	if (ret)
+		return ret;
+	out->events_reported = id->events_reported;
+	ucm_id_destroy(id);
+	return 0;
+}
+
+/* ---- moving to another channel ---- */
+
+/* The number in the low bits, so that the identifier is found; the rest is the secret. */
+int ucm_do_release_id(
+	struct ucm_call *call, const struct rdma_ucm_destroy_id *in, struct cm_channel_ticket *out)
+{
+	struct ucm_id *id;
+	int ret = ucm_id_find(call->channel, in->id, &id);
+
+	if (ret)
+		return ret;
+	static_assert(UCM_NUMBERS == 1 << 16, "16 bits of a ticket");
+	id->ticket = (uint64_t)ucm_random() << 32 | (ucm_random() & 0xffff0000) | id->number;
+	if (!(id->ticket >> 16))
+		return -EAGAIN;
+	out->ticket = id->ticket;
+	return 0;
+}
+
+static void move(struct ucm_id *id, struct ucm_channel *to)
+{
+	struct ucm_membership *m;
+	uint32_t memberships = 0;
+
+	ucm_events_move(id, to);
+	LIST_FOREACH (m, &id->memberships, of_id)
+		memberships++;
+	LIST_REMOVE(id, of_channel);
+	id->channel->id_count -= 1 + memberships;
+	LIST_INSERT_HEAD(&to->ids, id, of_channel);
+	to->id_count += 1 + memberships;
+	id->channel = to;
+}
+
+int ucm_do_migrate_id(struct ucm_call *call, const struct rdma_ucm_migrate_id *in,
+	struct rdma_ucm_migrate_resp *out)
+{
+	struct ucm_channel *to = call->channel, *from;
+	uint64_t ticket = (uint64_t)in->fd << 32 | in->id;
+	struct ucm_id *id = ucm_number_find(&to->service->ids, in->id & (UCM_NUMBERS - 1));
+
+	if (!id || !id->ticket || id->ticket != ticket)
+		return -ENOENT;
+	if (id->channel != to && to->id_count >= to->service->limits.ids)
+		return -ENOMEM;
+	id->ticket = 0;
+	from = id->channel;
+	if (from != to) {
+		move(id, to);
+		if (!TAILQ_EMPTY(&to->events))
+			ucm_channel_wake(to);
+	}
+	if (from != to && from->woken && TAILQ_EMPTY(&from->events)) {
+		from->woken = false;
+		call->flags |= CM_CHANNEL_QUIET_THERE;
+	}
+	out->events_reported = id->events_reported;
+	return 0;
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ports: who has which in each port space, by the rules of a kernel's: addresses that differ may
+ * have the same port, SO_REUSEADDR's like, IPv4 beside IPv6 if both are only that. Runs in the CM
+ * thread.
+ */
+#include <endian.h>
+#include <errno.h>
+#include "ucm.h"
+
+/* Service IDs of the IP port spaces (IBTA A11.3): 00000000 01 PP port. */
+#define SPACE_MASK	 (~0xffffull)
+#define SPACE_SID(space) ((uint64_t)(space) << 16)
+
+enum { EPHEMERAL_FIRST = 32768, EPHEMERAL_LAST = 60999, PRIVILEGED = 1024 };
+
+static struct ucm_id_list *bucket(struct cm_service *s, uint16_t space, uint16_t port)
+{
+	return &s->ports[(space * 31u + port) % UCM_PORT_BUCKETS];
+}
+
+static bool has(const struct ucm_id *id, uint16_t space, uint16_t port)
+{
+	return id->port_space == space && id->port == port;
+}
+
+static bool in_use(struct cm_service *s, uint16_t space, uint16_t port)
+{
+	const struct ucm_id *other;
+
+	LIST_FOREACH (other, bucket(s, space, port), of_port)
+		if (has(other, space, port))
+			return true;
+	return false;
+}
+
+static void take(struct ucm_id *id, uint16_t space, uint16_t port)
+{
+	ucm_address_set_port(&id->source, port);
+	id->port_space = space;
+	id->port = port;
+	LIST_INSERT_HEAD(bucket(id->channel->service, space, port), id, of_port);
+}
+
+void ucm_port_release(struct ucm_id *id)
+{
+	if (!id->port_space)
+		return;
+	LIST_REMOVE(id, of_port);
+	id->port_space = 0;
+}
+
+/* 0; -EADDRINUSE; -EADDRNOTAVAIL (one of them is for any address: a kernel's errno for that). */
+static int conflict(const struct ucm_id *id, const struct ucm_id *other, bool reuse)
+{
+	if (other->state != UCM_LISTENING && reuse && other->reuseaddr)
+		return 0;
+	if (id->afonly && other->afonly && id->source.family != other->source.family)
+		return 0;
+	if (ucm_address_any(&id->source) || ucm_address_any(&other->source))
+		return -EADDRNOTAVAIL;
+	return ucm_address_same_host(&id->source, &other->source) ? -EADDRINUSE : 0;
+}
+
+static int check(struct ucm_id *id, uint16_t space, uint16_t port, bool reuse)
+{
+	const struct ucm_id *other;
+
+	LIST_FOREACH (other, bucket(id->channel->service, space, port), of_port) {
+		int ret;
+
+		if (other == id || !has(other, space, port))
+			continue;
+		ret = conflict(id, other, reuse);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* A free one from a random place on; not the one that was given last. */
+static int take_any(struct ucm_id *id, uint16_t space)
+{
+	struct cm_service *s = id->channel->service;
+	unsigned int count = EPHEMERAL_LAST - EPHEMERAL_FIRST + 1;
+	unsigned int start = ucm_random() % count;
+
+	for (unsigned int i = 0; i < count; i++) {
+		uint16_t port = (uint16_t)(EPHEMERAL_FIRST + (start + i) % count);
+
+		if (port == s->last_port || in_use(s, space, port))
+			continue;
+		s->last_port = port;
+		take(id, space, port);
+		return 0;
+	}
+	return -EADDRNOTAVAIL;
+}
+
+/* Of an AF_IB address: the service ID and its mask say which; 0: none that we know. */
+static uint16_t space_of_sid(struct ucm_id *id)
+{
+	static const uint16_t spaces[] = {RDMA_PS_IB, RDMA_PS_TCP, RDMA_PS_UDP};
+	struct ucm_sockaddr_ib *a = &id->source.ib;
+	uint64_t mask = be64toh(a->sid_mask) & SPACE_MASK;
+	uint64_t sid = be64toh(a->sid) & mask;
+
+	for (unsigned int i = 0; i < 3; i++) {
+		uint16_t port;
+
+		if (id->space != RDMA_PS_IB && id->space != spaces[i])
+			continue;
+		if (sid != (SPACE_SID(spaces[i]) & mask))
+			continue;
+		port = ucm_address_port(&id->source);
+		a->sid = htobe64(SPACE_SID(spaces[i]) | port);
+		a->sid_mask |= htobe64(SPACE_MASK);
+		return spaces[i];
+	}
+	return 0;
+}
+
+int ucm_port_bind(struct ucm_id *id)
+{
+	uint16_t port = ucm_address_port(&id->source), space = id->space;
+	int ret;
+
+	if (id->source.family == UCM_AF_IB)
+		space = space_of_sid(id);
+	if (!space)
+		return -EPROTONOSUPPORT;
+	if (!port)
+		return take_any(id, space);
+	if (port < PRIVILEGED && id->channel->user)
+		return -EACCES;
+	ret = check(id, space, port, id->reuseaddr);
+	if (!ret)
+		take(id, space, port);
+	return ret;
+}
+
+int ucm_port_listen(struct ucm_id *id)
+{
+	ASSERT(id->port_space);
+	return id->reuseaddr ? check(id, id->port_space, id->port, false) : 0;
+}
+
+/* How well a listener fits to a destination; 0: not. */
+static int fit(const struct ucm_id *id, unsigned int device, const struct cm_ip_addressing *ip)
+{
+	uint16_t family = id->source.family;
+	uint8_t gid[16];
+
+	if (id->state != UCM_LISTENING || (id->at.chosen && id->at.device != device))
+		return 0;
+	if (family == UCM_AF_IB)
+		return 2;
+	if (!ip)
+		return 0;
+	if (ucm_address_any(&id->source) && !id->afonly)
+		return 1;
+	if (ip->version != (family == AF_INET ? 4 : 6))
+		return 0;
+	if (ucm_address_any(&id->source))
+		return 2;
+	ucm_address_gid(&id->source, gid);
+	return memcmp(gid, ip->destination, sizeof(gid)) ? 0 : 3;
+}
+
+struct ucm_id *ucm_port_listener(struct cm_service *s, uint64_t service_id, unsigned int device,
+	const struct cm_ip_addressing *ip)
+{
+	uint16_t space = (uint16_t)(service_id >> 16), port = (uint16_t)service_id;
+	struct ucm_id *id, *best = NULL;
+	int best_fit = 0;
+
+	if (service_id >> 32)
+		return NULL;
+	LIST_FOREACH (id, bucket(s, space, port), of_port) {
+		int f = has(id, space, port) ? fit(id, device, ip) : 0;
+
+		if (f > best_fit) {
+			best_fit = f;
+			best = id;
+		}
+	}
+	return best;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Requests of peers: which listener a REQ or SIDR_REQ is for, and the identifier and event that
+ * come of it. What a listener's program does not take from its backlog is forgotten, and the peer
+ * repeats it. Runs in the CM thread.
+ */
+#include <arpa/inet.h>
+#include <endian.h>
+#include <errno.h>
+#include "ucm.h"
+
+static uint8_t qp_type_of(const struct cm_message *m)
+{
+	if (m->type == CM_SIDR_REQ)
+		return UCM_QPT_UD;
+	return m->req.service_type == CM_UC ? UCM_QPT_UC : UCM_QPT_RC;
+}
+
+static uint64_t service_id_of(const struct cm_message *m)
+{
+	return m->type == CM_SIDR_REQ ? m->sidr_req.service_id : m->req.service_id;
+}
+
+static void take_addresses(struct ucm_id *id, const struct ucm_id *listener,
+	const struct cm_path *path, const struct cm_message *m, const struct cm_ip_addressing *ip)
+{
+	uint64_t sid = service_id_of(m);
+
+	if (listener->source.family == UCM_AF_IB) {
+		id->source.ib = id->destination.ib = (struct ucm_sockaddr_ib){
+			.family = UCM_AF_IB,
+			.pkey = htons(UCM_PKEY),
+			.flowinfo = htonl(path->flow_label),
+			.sid_mask = UINT64_MAX,
+		};
+		id->source.ib.sid = htobe64(sid);
+		memcpy(id->source.ib.gid, path->sgid, 16);
+		memcpy(id->destination.ib.gid, path->dgid, 16);
+		return;
+	}
+	ucm_ip_address(&id->source, ip->version, ip->destination, (uint16_t)sid);
+	ucm_ip_address(&id->destination, ip->version, ip->source, ip->source_port);
+}
+
+static void take_path(struct ucm_id *id, const struct cm_path *path, const struct cm_message *m)
+{
+	struct ucm_choice at = {.device = path->device, .gid_index = path->gid_index};
+
+	memcpy(at.sgid, path->sgid, sizeof(at.sgid));
+	memcpy(at.dgid, path->dgid, sizeof(at.dgid));
+	ucm_id_choose(id, &at);
+	id->path = *path;
+	id->path_known = m->type == CM_REQ;
+	if (m->type != CM_REQ)
+		return;
+	id->responder_resources = m->req.initiator_depth;
+	id->initiator_depth = m->req.responder_resources;
+}
+
+/* What the program is told. */
+static void fill_event(struct ucm_event *e, const struct cm_message *m, unsigned int head)
+{
+	const uint8_t *data = m->private_data + head;
+	unsigned int bytes = m->private_bytes - head;
+	struct rdma_ucm_conn_param *c = &e->body.param.conn;
+	struct rdma_ucm_ud_param *u = &e->body.param.ud;
+
+	if (m->type == CM_SIDR_REQ) {
+		ucm_event_private(u->private_data, &u->private_data_len, data, bytes);
+		return;
+	}
+	ucm_event_private(c->private_data, &c->private_data_len, data, bytes);
+	c->responder_resources = m->req.initiator_depth;
+	c->initiator_depth = m->req.responder_resources;
+	c->flow_control = m->req.flow_control;
+	c->retry_count = m->req.retry_count;
+	c->rnr_retry_count = m->req.rnr_retry_count;
+	c->srq = m->req.srq;
+	c->qp_num = m->req.qpn;
+}
+
+/* The identifier and its event; NULL: no room, nothing has changed. */
+static struct ucm_id *bring(struct ucm_id *listener, const struct cm_message *m)
+{
+	struct ucm_id *id;
+	struct ucm_event *e;
+
+	if (!listener->backlog || ucm_events_full(listener->channel))
+		return NULL;
+	id = ucm_id_new(listener->channel, listener->space, qp_type_of(m));
+	if (!id)
+		return NULL;
+	e = ucm_event_new(listener, UCM_EVENT_CONNECT_REQUEST, 0);
+	if (!e) {
+		ucm_id_destroy(id);
+		return NULL;
+	}
+	fill_event(e, m, listener->source.family == UCM_AF_IB ? 0 : CM_IP_BYTES);
+	e->request = id;
+	id->brought_by = e;
+	return id;
+}
+
+void *ucm_request(void *ctx, struct cm_connection *c, const struct cm_path *path,
+	const struct cm_message *m, uint16_t *reason)
+{
+	struct cm_service *s = ctx;
+	struct cm_ip_addressing ip;
+	bool has_ip = !cm_ip_parse(m->private_data, &ip);
+	struct ucm_id *id, *listener = ucm_port_listener(
+				   s, service_id_of(m), path->device, has_ip ? &ip : NULL);
+
+	if (!listener)
+		return NULL;
+	if (listener->qp_type != qp_type_of(m)) {
+		if (m->type == CM_REQ)
+			*reason = CM_REJ_INVALID_TRANSPORT_SERVICE_TYPE;
+		return NULL;
+	}
+	id = bring(listener, m);
+	if (!id) {
+		*reason = 0;
+		s->counters.request_dropped++;
+		return NULL;
+	}
+	take_addresses(id, listener, path, m, &ip);
+	take_path(id, path, m);
+	id->connection = c;
+	ucm_id_step(id, UCM_CONNECT);
+	listener->backlog--;
+	ucm_event_post(id->brought_by);
+	if (m->type == CM_REQ)
+		cm_send_mra(c, s->now, UCM_MRA_TIMEOUT | CM_MRA_IF_REPEATED);
+	return id;
+}
+
+int ucm_do_listen(struct ucm_call *call, const struct rdma_ucm_listen *in, struct ucm_none *out)
+{
+	static const union ucm_address any = {.family = AF_INET};
+	struct ucm_id *id;
+	int ret = ucm_id_find(call->channel, in->id, &id);
+
+	(void)out;
+	if (!ret && id->state == UCM_IDLE)
+		ret = ucm_bind(id, &any);
+	if (ret)
+		return ret;
+	if (id->state != UCM_BOUND)
+		return -EINVAL;
+	ret = ucm_port_listen(id);
+	if (ret)
+		return ret;
+	id->backlog = in->backlog && in->backlog < UCM_BACKLOG ? in->backlog : UCM_BACKLOG;
+	ucm_id_step(id, UCM_LISTENING);
+	return 0;
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CM_SERVICE_UCM_H
+#define CM_SERVICE_UCM_H
+/*
+ * What the files of the service share: channels, identifiers, events, ports (prefix ucm: user's
+ * side of the connection manager).
+ *
+ * An identifier belongs to one channel. Those of requests are made when the request comes, have no
+ * number until their event is read, and belong to the listener's channel. All numbers fit into 16
+ * bits: librdmacm's index has no room for more.
+ *
+ * All of it is the CM thread's alone. No function here waits.
+ */
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include "base/assert.h"
+#include "cm/service.h"
+#include "host-abi/cm_channel.h"
+
+enum {
+	UCM_AF_IB = 27, /* as in linux/socket.h; not glibc's */
+	UCM_NUMBERS = 65536,
+	UCM_NO_NUMBER = UINT32_MAX,
+	UCM_PORT_BUCKETS = 1024,
+	UCM_BACKLOG = 1024,	    /* where a program asks for none, or for more */
+	UCM_COMMANDS_PER_TURN = 32, /* of one channel */
+	UCM_CHANNELS_PER_TURN = 64,
+	UCM_QKEY = 0x01234567, /* of all UD identifiers, unless the program says another */
+	UCM_HOP_LIMIT = 64,
+	UCM_PACKET_LIFE = 16, /* 4.096 us * 2^16, a kernel's for RoCE */
+	UCM_MRA_TIMEOUT = 24, /* how long a program may think: 4.096 us * 2^24 */
+	UCM_PKEY = 0xffff,
+	UCM_RESOLVE_PERIOD_NS = 1000000, /* between two looks whether a next hop is known */
+	UCM_MULTICAST_QPN = 0xffffff,
+};
+
+/* Values of a kernel's interfaces that its public headers do not name. */
+enum { UCM_QPT_RC = 2, UCM_QPT_UC = 3, UCM_QPT_UD = 4 };
+enum { UCM_QPS_INIT = 1, UCM_QPS_RTR = 2, UCM_QPS_RTS = 3, UCM_QPS_ERR = 6 };
+enum { UCM_ACCESS_REMOTE_WRITE = 2, UCM_ACCESS_REMOTE_READ = 4, UCM_ACCESS_REMOTE_ATOMIC = 8 };
+enum { UCM_QP_COMM_EST = 4 }; /* of NOTIFY */
+enum ucm_event_type {
+	UCM_EVENT_ADDR_RESOLVED = 0,
+	UCM_EVENT_ADDR_ERROR = 1,
+	UCM_EVENT_ROUTE_RESOLVED = 2,
+	UCM_EVENT_CONNECT_REQUEST = 4,
+	UCM_EVENT_CONNECT_RESPONSE = 5,
+	UCM_EVENT_UNREACHABLE = 7,
+	UCM_EVENT_REJECTED = 8,
+	UCM_EVENT_ESTABLISHED = 9,
+	UCM_EVENT_DISCONNECTED = 10,
+	UCM_EVENT_MULTICAST_JOIN = 12,
+	UCM_EVENT_TIMEWAIT_EXIT = 15,
+};
+
+/* The address of a program that speaks of GIDs and service IDs (a kernel's rdma/ib.h). */
+struct ucm_sockaddr_ib {
+	uint16_t family, pkey; /* pkey and all that follow: big-endian */
+	uint32_t flowinfo;
+	uint8_t gid[16];
+	uint64_t sid, sid_mask, scope_id;
+};
+
+union ucm_address {
+	uint16_t family; /* AF_UNSPEC: none */
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+	struct ucm_sockaddr_ib ib;
+	struct sockaddr_storage storage;
+};
+
+enum ucm_state {
+#define STATE(id, text) UCM_##id,
+#include "ids.def"
+};
+
+/* A device and the GIDs on it that an identifier uses. */
+struct ucm_choice {
+	bool chosen, loopback;
+	uint16_t device, gid_index;
+	uint8_t sgid[16], dgid[16];
+};
+
+/* Membership in a multicast group. Has a number of its own kind. */
+struct ucm_membership {
+	LIST_ENTRY(ucm_membership) of_id;
+	struct ucm_id *id;
+	uint32_t number;
+	uint32_t events_reported;
+	uint64_t uid;
+};
+
+TAILQ_HEAD(ucm_event_queue, ucm_event);
+
+struct ucm_event {
+	TAILQ_ENTRY(ucm_event) of_channel, of_id;
+	struct ucm_id *id;		   /* for whom it counts */
+	struct ucm_id *request;		   /* the identifier that it brings; NULL: none */
+	struct ucm_membership *membership; /* NULL: of none */
+	struct rdma_ucm_event_resp body;
+};
+
+struct ucm_id {
+	LIST_ENTRY(ucm_id) of_channel, of_port;
+	TAILQ_ENTRY(ucm_id) resolving;
+	struct ucm_channel *channel;
+	struct cm_connection *connection; /* NULL: none; ours until cm_release() */
+	struct ucm_event_queue events;	  /* those that count for it */
+	struct ucm_event *brought_by;	  /* a request's, until it is read */
+	LIST_HEAD(, ucm_membership) memberships;
+	uint64_t uid;	 /* 0: no events */
+	uint64_t ticket; /* 0: none is out */
+	uint64_t deadline;
+	uint32_t number; /* UCM_NO_NUMBER: nobody knows it yet */
+	uint32_t events_reported;
+	uint32_t backlog; /* requests that may still come */
+	uint32_t psn;	  /* 24 bits: at which the peer begins */
+	uint32_t qpn, qkey;
+	uint16_t space;	     /* RDMA_PS_* of CREATE_ID */
+	uint16_t port_space; /* of its port; 0: it has none */
+	uint16_t port;
+	uint8_t state;	      /* enum ucm_state */
+	uint8_t qp_type;      /* enum ibv_qp_type */
+	uint8_t tos, timeout; /* of SET_OPTION */
+	bool tos_set, timeout_set, afonly_set;
+	bool afonly, reuseaddr, srq;
+	bool path_known;
+	bool parting;				      /* the program asked to disconnect */
+	uint8_t responder_resources, initiator_depth; /* that INIT_QP_ATTR tells */
+	struct ucm_choice at;
+	struct ucm_choice pending; /* while in ADDR_QUERY */
+	struct cm_path path;
+	union ucm_address source, destination;
+};
+
+LIST_HEAD(ucm_id_list, ucm_id);
+
+struct ucm_channel {
+	LIST_ENTRY(ucm_channel) of_service;
+	struct cm_service *service;
+	struct ucm_id_list ids;
+	struct ucm_event_queue events;
+	uint32_t id_count, event_count; /* ids: memberships too */
+	int fd;
+	int32_t pid;
+	uint32_t user;
+	bool woken; /* a byte of ours is on its way that no QUIET has taken back */
+};
+
+/* Numbers of one kind and who has them. The lowest that is free is taken. */
+struct ucm_numbers {
+	void **at;
+	uint32_t room, low; /* low: none below is free */
+};
+
+struct cm_service {
+	struct cm *cm;
+	struct cm_device *devices;
+	unsigned int device_count;
+	struct cm_service_limits limits;
+	int epoll;
+	uint64_t now;
+	uint64_t resolve_due; /* UINT64_MAX: nobody waits for a next hop */
+	uint32_t channel_count;
+	LIST_HEAD(, ucm_channel) channels;
+	TAILQ_HEAD(, ucm_id) resolving;
+	struct ucm_id_list ports[UCM_PORT_BUCKETS];
+	struct ucm_numbers ids, memberships;
+	uint16_t last_port;
+	struct cm_counters counters; /* ours alone */
+	struct cm_counters *sum;     /* with the protocol's, for who asks */
+};
+
+/* What a command works on. */
+struct ucm_none {
+	uint8_t none[0];
+};
+struct ucm_largest {
+	uint8_t bytes[CM_CHANNEL_BYTES_MAX - sizeof(struct cm_channel_reply)];
+};
+struct ucm_call {
+	struct ucm_channel *channel;
+	const uint8_t *extra; /* behind the body */
+	uint32_t extra_bytes;
+	uint32_t out;	/* bytes that the program has room for */
+	uint32_t flags; /* enum cm_channel_flags, of other channels */
+	uint32_t bytes; /* of the response, if not all of its structure */
+};
+
+/* --- service.c --- */
+
+uint32_t ucm_random(void);
+
+/* --- channel.c --- */
+
+/* What a channel has to say, a bounded number of commands. It may be gone afterwards. */
+void ucm_channel_serve(struct ucm_channel *ch);
+void ucm_channel_close(struct ucm_channel *ch);
+/* An event waits: the program is told, if it does not know yet. */
+void ucm_channel_wake(struct ucm_channel *ch);
+
+/* --- commands.c --- */
+
+/* Runs a message; *bytes: of the response. Flags: in call. 0 or -errno for the program. */
+int ucm_run(struct ucm_call *call, const uint8_t *message, size_t message_bytes,
+	struct ucm_largest *response, uint32_t *bytes);
+
+/* --- numbers.c --- */
+
+/* UCM_NO_NUMBER: all are taken, or no memory. */
+uint32_t ucm_number_take(struct ucm_numbers *n, void *who);
+void ucm_number_free(struct ucm_numbers *n, uint32_t number);
+/* NULL: nobody's. */
+void *ucm_number_find(const struct ucm_numbers *n, uint32_t number);
+
+/* --- ids.c --- */
+
+/* NULL: the channel has too many, or no memory. Without a number. */
+struct ucm_id *ucm_id_new(struct ucm_channel *ch, uint16_t space, uint8_t qp_type);
+/* 0; -ENOENT; -EINVAL: of another channel. */
+int ucm_id_find(struct ucm_channel *ch, uint32_t number, struct ucm_id **id);
+/* The same; -EINVAL also: no device is chosen yet. */
+int ucm_id_find_on_device(struct ucm_channel *ch, uint32_t number, struct ucm_id **id);
+void ucm_id_step(struct ucm_id *id, enum ucm_state next);
+void ucm_id_destroy(struct ucm_id *id);
+const char *ucm_state_name(unsigned int state);
+struct cm_device *ucm_device(const struct ucm_id *id);
+/* Its device and GIDs are decided. */
+void ucm_id_choose(struct ucm_id *id, const struct ucm_choice *choice);
+
+/* --- addresses.c: what can be said of an address alone --- */
+
+/* Bytes of its structure; 0: of no known family. */
+unsigned int ucm_address_bytes(const union ucm_address *a);
+/* 0; -EINVAL: more bytes than we have, or not its family's number. */
+int ucm_address_copy(union ucm_address *to, const void *from, size_t bytes);
+bool ucm_address_zero(const union ucm_address *a);
+bool ucm_address_loopback(const union ucm_address *a);
+/* Zero or loopback: no device follows from it. */
+bool ucm_address_any(const union ucm_address *a);
+bool ucm_address_same_host(const union ucm_address *a, const union ucm_address *b);
+bool ucm_address_multicast(const union ucm_address *a);
+uint16_t ucm_address_port(const union ucm_address *a);
+void ucm_address_set_port(union ucm_address *a, uint16_t port);
+void ucm_address_gid(const union ucm_address *a, uint8_t gid[16]);
+/* Sets host, and family if it has none. */
+void ucm_address_set_gid(union ucm_address *a, const uint8_t gid[16]);
+void ucm_address_set_loopback(union ucm_address *a);
+uint64_t ucm_service_id(const struct ucm_id *id, const union ucm_address *a);
+void ucm_ip_address(union ucm_address *a, uint8_t version, const uint8_t gid[16], uint16_t port);
+
+/* --- ports.c --- */
+
+/* Gives the identifier the port of its source address, or one that is free. 0; -EADDRINUSE;
+ * -EADDRNOTAVAIL; -EACCES; -EPROTONOSUPPORT. */
+int ucm_port_bind(struct ucm_id *id);
+/* May it listen at its port? 0; -EADDRINUSE; -EADDRNOTAVAIL. */
+int ucm_port_listen(struct ucm_id *id);
+void ucm_port_release(struct ucm_id *id);
+/* Who listens at a service ID, on that device, for a destination (NULL: none is said). The most
+ * particular one; NULL: nobody. */
+struct ucm_id *ucm_port_listener(struct cm_service *s, uint64_t service_id, unsigned int device,
+	const struct cm_ip_addressing *ip);
+
+/* --- address.c --- */
+
+int ucm_bind(struct ucm_id *id, const union ucm_address *source);
+/* source may have no family: then one is chosen. */
+int ucm_resolve(struct ucm_id *id, const union ucm_address *source,
+	const union ucm_address *destination, uint32_t timeout_ms);
+/* Looks after those who wait for a next hop. */
+void ucm_resolve_turn(struct cm_service *s);
+/* Index of a device's GID; -1: not its. */
+int ucm_gid_index(const struct cm_device *d, const uint8_t gid[16]);
+
+/* --- route.c --- */
+
+/* The path to the destination as the port is now. */
+void ucm_path_make(struct ucm_id *id);
+uint32_t ucm_flow_label(const struct ucm_id *id);
+void ucm_ah_attr(const struct cm_path *path, struct ib_uverbs_ah_attr *out);
+
+/* --- events.c --- */
+
+/* NULL: no memory, or the channel has too many. Not queued yet. */
+struct ucm_event *ucm_event_new(struct ucm_id *id, uint32_t type, int status);
+void ucm_event_post(struct ucm_event *e);
+/* Both; forgotten if there is no uid. */
+void ucm_event_tell(struct ucm_id *id, uint32_t type, int status);
+/* True: no more events may be asked for. */
+bool ucm_events_full(const struct ucm_channel *ch);
+/* Out of all lists. */
+void ucm_event_free(struct ucm_event *e);
+/* To another channel, with the requests among them, in their order. */
+void ucm_events_move(struct ucm_id *id, struct ucm_channel *to);
+/* Forgets those of an identifier, with the requests among them; of a membership, if not NULL. */
+void ucm_events_drop(struct ucm_id *id, const struct ucm_membership *m);
+/* The private data of an event. */
+void ucm_event_private(uint8_t *to, uint8_t *length, const uint8_t *data, unsigned int bytes);
+
+/* --- requests.c, connecting.c, datagrams.c: between identifiers and the protocol --- */
+
+extern const struct cm_ops ucm_cm_ops;
+void *ucm_request(void *ctx, struct cm_connection *c, const struct cm_path *path,
+	const struct cm_message *m, uint16_t *reason);
+void ucm_connection_event(
+	void *ctx, void *owner, struct cm_connection *c, const struct cm_event *e);
+/* The private data of a REQ or SIDR_REQ: head and the program's. Bytes; -EINVAL: too long. */
+int ucm_request_data(const struct ucm_id *id, const struct rdma_ucm_conn_param *p,
+	uint8_t data[CM_PRIVATE_MAX], uint16_t type);
+int ucm_sidr_connect(struct ucm_id *id, const struct rdma_ucm_conn_param *p);
+int ucm_sidr_accept(struct ucm_id *id, const struct rdma_ucm_conn_param *p);
+int ucm_sidr_reject(struct ucm_id *id, const void *data, uint8_t bytes);
+void ucm_sidr_event(struct ucm_id *id, const struct cm_event *e);
+/* qkey 0: the one that all have. 0; -EINVAL: it has another. */
+int ucm_set_qkey(struct ucm_id *id, uint32_t qkey);
+
+/* --- multicast.c --- */
+
+void ucm_leave_all(struct ucm_id *id);
+
+/* --- the commands, each in the file it belongs to --- */
+
+#define COMMAND(NAME, name, body, body_least, response, response_least)                            \
+	int ucm_do_##name(struct ucm_call *call, const struct body *in, struct response *out);
+#include "commands.def"
+int ucm_do_release_id(
+	struct ucm_call *call, const struct rdma_ucm_destroy_id *in, struct cm_channel_ticket *out);
+
+#endif

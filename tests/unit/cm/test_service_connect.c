@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Programs connect through the service: every step as librdmacm goes it, what each is told, what a
+ * queue pair gets, and how it ends.
+ */
+#include "service_fixture.h"
+
+/* Both queue pairs' attributes fit together. */
+static void check_attributes(struct end *c, struct channel *server, uint32_t server_id)
+{
+	struct ib_uverbs_qp_attr a, b;
+
+	assert_int_equal(init_qp_attr(&c->ch, c->id, UCM_QPS_INIT, &a), 0);
+	assert_int_equal(a.qp_state, UCM_QPS_INIT);
+	assert_int_equal(
+		a.qp_attr_mask, QP_ATTR_STATE | QP_ATTR_PKEY_INDEX | QP_ATTR_PORT | QP_ATTR_ACCESS);
+	assert_int_equal(a.qp_access_flags,
+		UCM_ACCESS_REMOTE_WRITE | UCM_ACCESS_REMOTE_READ | UCM_ACCESS_REMOTE_ATOMIC);
+	assert_int_equal(a.port_num, 1);
+	assert_int_equal(init_qp_attr(&c->ch, c->id, UCM_QPS_RTR, &a), 0);
+	assert_int_equal(a.qp_attr_mask,
+		QP_ATTR_STATE | QP_ATTR_AV | QP_ATTR_PATH_MTU | QP_ATTR_DEST_QPN | QP_ATTR_RQ_PSN |
+			QP_ATTR_MAX_DEST_RD_ATOMIC | QP_ATTR_MIN_RNR_TIMER);
+	assert_int_equal(init_qp_attr(server, server_id, UCM_QPS_RTR, &b), 0);
+	assert_int_equal(a.dest_qp_num, 0x222);
+	assert_int_equal(b.dest_qp_num, 0x111);
+	assert_int_equal(a.path_mtu, 3);
+	assert_int_equal(b.path_mtu, 3);
+	assert_int_equal(a.max_dest_rd_atomic, 1); /* the server's depth */
+	assert_int_equal(b.max_dest_rd_atomic, 3);
+	assert_int_equal(a.ah_attr.is_global, 1);
+	assert_int_equal(a.ah_attr.port_num, 1);
+	assert_int_equal(a.ah_attr.grh.hop_limit, 64);
+	assert_int_equal(a.ah_attr.grh.flow_label, b.ah_attr.grh.flow_label);
+	uint32_t client_rq = a.rq_psn, server_rq = b.rq_psn;
+
+	assert_int_equal(init_qp_attr(&c->ch, c->id, UCM_QPS_RTS, &a), 0);
+	assert_int_equal(init_qp_attr(server, server_id, UCM_QPS_RTS, &b), 0);
+	assert_int_equal(a.qp_attr_mask, QP_ATTR_STATE | QP_ATTR_SQ_PSN | QP_ATTR_TIMEOUT |
+						 QP_ATTR_RETRY_CNT | QP_ATTR_RNR_RETRY |
+						 QP_ATTR_MAX_RD_ATOMIC);
+	assert_int_equal(a.sq_psn, server_rq);
+	assert_int_equal(b.sq_psn, client_rq);
+	assert_int_equal(a.max_rd_atomic, 3);
+	assert_int_equal(b.max_rd_atomic, 1);
+	assert_int_equal(a.retry_cnt, 7);
+	assert_int_equal(b.rnr_retry, 6);
+	assert_in_range(a.timeout, 1, 31);
+	assert_in_range(b.timeout, 1, 31);
+}
+
+static void check_request(const struct rdma_ucm_event_resp *e, const char *data, unsigned int room)
+{
+	assert_int_equal(e->status, 0);
+	assert_int_equal(e->param.conn.private_data_len, room);
+	assert_memory_equal(e->param.conn.private_data, data, strlen(data));
+	assert_int_equal(e->param.conn.responder_resources, 2); /* the client's depth */
+	assert_int_equal(e->param.conn.initiator_depth, 4);
+	assert_int_equal(e->param.conn.retry_count, 7);
+	assert_int_equal(e->param.conn.rnr_retry_count, 6);
+	assert_int_equal(e->param.conn.qp_num, 0x111);
+}
+
+/* The whole life of a connection between two nodes. */
+static void life(const char *bound, const char *destination, unsigned int room)
+{
+	struct end l = listener(1, RDMA_PS_TCP, bound, 7174);
+	struct end c = caller(0, RDMA_PS_TCP, destination, 7174);
+	struct rdma_ucm_event_resp e;
+	uint32_t id, events;
+
+	assert_int_equal(connect_id(&c.ch, c.id, 0x111, "hello"), 0);
+	id = requested(&l, &e);
+	check_request(&e, "hello", room);
+	expect_no_event(&c.ch);
+	assert_int_equal(accept_id(&l.ch, id, 300, 0x222, "welcome"), 0);
+	settle();
+	e = expect_event(&c.ch, UCM_EVENT_CONNECT_RESPONSE);
+	assert_int_equal(e.uid, 200);
+	assert_int_equal(e.param.conn.private_data_len, 196);
+	assert_memory_equal(e.param.conn.private_data, "welcome", 7);
+	assert_int_equal(e.param.conn.responder_resources, 1);
+	assert_int_equal(e.param.conn.initiator_depth, 3);
+	assert_int_equal(e.param.conn.qp_num, 0x222);
+	check_attributes(&c, &l.ch, id);
+	assert_int_equal(confirm_id(&c.ch, c.id), 0);
+	settle();
+	assert_int_equal(expect_event(&l.ch, UCM_EVENT_ESTABLISHED).uid, 300);
+	check_attributes(&c, &l.ch, id);
+
+	assert_int_equal(disconnect_id(&c.ch, c.id), 0);
+	settle();
+	assert_int_equal(expect_event(&l.ch, UCM_EVENT_DISCONNECTED).id, id);
+	expect_no_event(&c.ch);
+	assert_int_equal(disconnect_id(&l.ch, id), 0);
+	settle();
+	assert_int_equal(expect_event(&c.ch, UCM_EVENT_DISCONNECTED).uid, 200);
+	pass(30000ull * MS);
+	expect_event(&c.ch, UCM_EVENT_TIMEWAIT_EXIT);
+	expect_event(&l.ch, UCM_EVENT_TIMEWAIT_EXIT);
+	assert_int_equal(destroy_id(&c.ch, c.id, &events), 0);
+	assert_int_equal(events, 5);
+	assert_int_equal(destroy_id(&l.ch, id, &events), 0);
+	assert_int_equal(events, 3);
+	assert_int_equal(destroy_id(&l.ch, l.id, &events), 0);
+	assert_int_equal(events, 1);
+}
+
+static void connect__ipv4(void **state)
+{
+	(void)state;
+	life("10.0.0.2", "10.0.0.2", 56);
+}
+
+static void connect__ipv4_to_any(void **state)
+{
+	(void)state;
+	life("0.0.0.0", "10.1.0.2", 56);
+}
+
+static void connect__ipv6(void **state)
+{
+	(void)state;
+	life("fd00::2", "fd00::2", 56);
+}
+
+static void connect__ipv6_to_any(void **state)
+{
+	(void)state;
+	life("::", "fd00::2", 56);
+}
+
+static void connect__ipv4_to_any_ipv6(void **state)
+{
+	(void)state;
+	life("::", "10.0.0.2", 56);
+}
+
+static void connect__gids(void **state)
+{
+	(void)state;
+	life("gid:fd00::2", "gid:fd00::2", 92);
+}
+
+static void connect__gids_to_any(void **state)
+{
+	(void)state;
+	life("gid:::", "gid:::ffff:10.0.0.2", 92);
+}
+
+static const char *const self[][2] = {
+	{"127.0.0.1", "127.0.0.1"},
+	{"0.0.0.0", "127.0.0.1"},
+	{"0.0.0.0", "0.0.0.0"},
+	{"::", "::1"},
+	{"10.0.0.1", "10.0.0.1"},
+	{"0.0.0.0", "10.1.0.1"},
+	{"::", "fd00:1::1"},
+};
+
+static void connect__to_oneself(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < sizeof(self) / sizeof(self[0]); i++) {
+		struct end l = listener(0, RDMA_PS_TCP, self[i][0], 7174);
+		struct end c = caller(0, RDMA_PS_TCP, self[i][1], 7174);
+		uint32_t id = join_ends(&l, &c);
+
+		check_attributes(&c, &l.ch, id);
+		close_channel(&c.ch);
+		settle();
+		expect_event(&l.ch, UCM_EVENT_DISCONNECTED);
+		close_channel(&l.ch);
+	}
+}
+
+static void reject__by_program(void **state)
+{
+	static const uint8_t reasons[][2] = {{0, 28}, {28, 28}, {35, 35}};
+
+	(void)state;
+	for (unsigned int i = 0; i < 3; i++) {
+		struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
+		struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+		struct rdma_ucm_event_resp e;
+		uint32_t id;
+
+		assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
+		id = requested(&l, &e);
+		assert_int_equal(reject_id(&l.ch, id, reasons[i][0], "no"), 0);
+		settle();
+		e = expect_event(&c.ch, UCM_EVENT_REJECTED);
+		assert_int_equal(e.status, reasons[i][1]);
+		assert_int_equal(e.param.conn.private_data_len, 148);
+		assert_memory_equal(e.param.conn.private_data, "no", 2);
+		assert_int_equal(destroy_id(&l.ch, id, NULL), 0);
+		close_channel(&l.ch);
+		close_channel(&c.ch);
+	}
+}
+
+static void reject__nobody_listens(void **state)
+{
+	struct end c, l;
+
+	(void)state;
+	l = listener(1, RDMA_PS_TCP, "10.1.0.2", 7174); /* another device's */
+	c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
+	settle();
+	assert_int_equal(expect_event(&c.ch, UCM_EVENT_REJECTED).status, CM_REJ_INVALID_SERVICE_ID);
+	expect_no_event(&l.ch);
+}
+
+static void reject__wrong_service(void **state)
+{
+	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
+	struct end c = {.ch = open_channel(0)};
+	union ucm_address to = address_of("gid:fd00::2", 7174);
+
+	(void)state;
+	assert_int_equal(create_id(&c.ch, 200, RDMA_PS_IB, UCM_QPT_UC, &c.id), 0);
+	(void)to;
+	assert_int_equal(resolve_ip(&c.ch, c.id, NULL, "gid:fd00::2", 7174, 1000), 0);
+	expect_event(&c.ch, UCM_EVENT_ADDR_RESOLVED);
+	assert_int_equal(resolve_route(&c.ch, c.id), 0);
+	expect_event(&c.ch, UCM_EVENT_ROUTE_RESOLVED);
+	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
+	settle();
+	/* A listener for IP addresses does not serve who says none. */
+	assert_int_equal(expect_event(&c.ch, UCM_EVENT_REJECTED).status, CM_REJ_INVALID_SERVICE_ID);
+	close_channel(&l.ch);
+}
+
+static void unreachable__nobody_answers(void **state)
+{
+	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+	struct rdma_ucm_event_resp e;
+
+	(void)state;
+	node[1].deaf = true;
+	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
+	pass(60000ull * MS);
+	expect_no_event(&c.ch);
+	pass(60000ull * MS);
+	e = expect_event(&c.ch, UCM_EVENT_UNREACHABLE);
+	assert_int_equal((int)e.status, -ETIMEDOUT);
+}
+
+/* A client that vanishes before its RTU: the server is told. */
+static void unreachable__no_rtu(void **state)
+{
+	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
+	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+	struct rdma_ucm_event_resp e;
+	uint32_t id;
+
+	(void)state;
+	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
+	id = requested(&l, &e);
+	node[0].deaf = true;
+	assert_int_equal(accept_id(&l.ch, id, 300, 0x222, ""), 0);
+	pass(120000ull * MS);
+	assert_int_equal((int)expect_event(&l.ch, UCM_EVENT_UNREACHABLE).status, -ETIMEDOUT);
+}
+
+static void disconnect__nobody_answers(void **state)
+{
+	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
+	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+
+	(void)state;
+	join_ends(&l, &c);
+	node[1].deaf = true;
+	assert_int_equal(disconnect_id(&c.ch, c.id), 0);
+	pass(120000ull * MS);
+	assert_int_equal((int)expect_event(&c.ch, UCM_EVENT_DISCONNECTED).status, -ETIMEDOUT);
+	expect_event(&c.ch, UCM_EVENT_TIMEWAIT_EXIT);
+}
+
+static void disconnect__both_at_once(void **state)
+{
+	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
+	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+	uint32_t id = join_ends(&l, &c);
+
+	(void)state;
+	assert_int_equal(disconnect_id(&c.ch, c.id), 0);
+	assert_int_equal(disconnect_id(&l.ch, id), 0);
+	settle();
+	assert_int_equal(expect_event(&c.ch, UCM_EVENT_DISCONNECTED).status, 0);
+	assert_int_equal(expect_event(&l.ch, UCM_EVENT_DISCONNECTED).status, 0);
+	assert_int_equal(disconnect_id(&l.ch, id), 0);
+	pass(30000ull * MS);
+	expect_event(&c.ch, UCM_EVENT_TIMEWAIT_EXIT);
+	expect_event(&l.ch, UCM_EVENT_TIMEWAIT_EXIT);
+}
+
+static void disconnect__destroyed_instead(void **state)
+{
+	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
+	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+	uint32_t id = join_ends(&l, &c);
+
+	(void)state;
+	assert_int_equal(destroy_id(&c.ch, c.id, NULL), 0);
+	settle();
+	assert_int_equal(expect_event(&l.ch, UCM_EVENT_DISCONNECTED).uid, 300);
+	assert_int_equal(destroy_id(&l.ch, id, NULL), 0);
+	settle();
+	pass(60000ull * MS);
+	for (unsigned int n = 0; n < 2; n++) {
+		uint32_t connections, orphans;
+
+		cm_census(node[n].s->cm, &connections, &orphans);
+		assert_int_equal(connections, 0);
+	}
+}
+
+/* The data of a QP came before the RTU, and its program says so. */
+static void notify__established(void **state)
+{
+	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
+	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+	struct rdma_ucm_event_resp e;
+	struct rdma_ucm_notify in = {.event = UCM_QP_COMM_EST};
+	uint32_t id;
+
+	(void)state;
+	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
+	id = requested(&l, &e);
+	in.id = id;
+	assert_int_equal(
+		command(&l.ch, RDMA_USER_CM_CMD_NOTIFY, &in, sizeof(in), NULL, 0), -EINVAL);
+	assert_int_equal(accept_id(&l.ch, id, 300, 0x222, ""), 0);
+	assert_int_equal(command(&l.ch, RDMA_USER_CM_CMD_NOTIFY, &in, sizeof(in), NULL, 0), 0);
+	assert_int_equal(expect_event(&l.ch, UCM_EVENT_ESTABLISHED).uid, 300);
+	in.event = 6;
+	assert_int_equal(
+		command(&l.ch, RDMA_USER_CM_CMD_NOTIFY, &in, sizeof(in), NULL, 0), -EINVAL);
+	in = (struct rdma_ucm_notify){.id = l.id, .event = UCM_QP_COMM_EST};
+	assert_int_equal(
+		command(&l.ch, RDMA_USER_CM_CMD_NOTIFY, &in, sizeof(in), NULL, 0), -EINVAL);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, services_setup, services_teardown)
+	const struct CMUnitTest tests[] = {
+		T(connect__ipv4),
+		T(connect__ipv4_to_any),
+		T(connect__ipv6),
+		T(connect__ipv6_to_any),
+		T(connect__ipv4_to_any_ipv6),
+		T(connect__gids),
+		T(connect__gids_to_any),
+		T(connect__to_oneself),
+		T(reject__by_program),
+		T(reject__nobody_listens),
+		T(reject__wrong_service),
+		T(unreachable__nobody_answers),
+		T(unreachable__no_rtu),
+		T(disconnect__nobody_answers),
+		T(disconnect__both_at_once),
+		T(disconnect__destroyed_instead),
+		T(notify__established),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
