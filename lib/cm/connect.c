@@ -134,6 +134,7 @@ static void first_rep(struct cm_connection *c, uint64_t now, const struct cm_pat
 static void repeated_rep(struct cm_connection *c)
 {
 	c->cm->counters.duplicate++;
+	c->mra_sent |= c->state == CM_MRA_REP_SENT;
 	if (c->state == CM_MRA_REP_SENT || c->state == CM_ESTABLISHED)
 		cm_send_again(c);
 	else if (c->kept)
@@ -244,6 +245,7 @@ static void repeated_req(
 	bool other = c->remote_qpn != m->req.qpn || c->remote_psn != m->req.psn;
 
 	c->cm->counters.duplicate++;
+	c->mra_sent |= c->state == CM_MRA_REQ_SENT;
 	if (c->state == CM_TIMEWAIT && (other || !c->kept))
 		cm_refuse(c->cm, path, m, CM_REJ_STALE_CONNECTION, NULL, 0);
 	else if (other)
@@ -349,11 +351,12 @@ int cm_send_mra(struct cm_connection *c, uint64_t now, uint8_t service_timeout)
 	cm_message_begin(c, &m, CM_MRA);
 	m.mra.about = asked ? CM_ABOUT_REQ : CM_ABOUT_REP;
 	m.mra.service_timeout = service_timeout & 0x1f;
+	c->service_timeout = cm_clamp(m.mra.service_timeout, 0, CM_SERVICE_MOST);
+	c->mra_sent = !(service_timeout & CM_MRA_IF_REPEATED);
 	cm_step(c, asked ? CM_MRA_REQ_SENT : CM_MRA_REP_SENT);
-	if (service_timeout & CM_MRA_IF_REPEATED)
-		cm_mad_build(&m, c->mad);
-	else
-		cm_send_kept(c, &m);
+	cm_mad_build(&m, c->mad);
+	if (c->mra_sent)
+		cm_send_again(c);
 	return 0;
 }
 

@@ -276,6 +276,14 @@ void cm_enter_timewait(struct cm_connection *c, uint64_t now)
 	cm_timer_set(c, now + cm_time_of(cm_clamp(timeout, 0, CM_TIMEWAIT_MOST)));
 }
 
+/* Until the peer, if it has not got the answer, has asked again; twice as long for good measure. */
+static uint64_t keeping_time(const struct cm_connection *c)
+{
+	uint64_t patience = c->mra_sent ? cm_time_of(c->service_timeout) : 0;
+
+	return 2 * cm_time_of(c->cm->response_timeout) + patience;
+}
+
 void cm_keep_answer(struct cm_connection *c, uint64_t now, unsigned int repeats)
 {
 	if (c->cm->kept >= c->cm->kept_most) {
@@ -286,7 +294,7 @@ void cm_keep_answer(struct cm_connection *c, uint64_t now, unsigned int repeats)
 	c->kept = true;
 	c->cm->kept++;
 	c->retries = (uint8_t)repeats;
-	cm_timer_set(c, now + cm_time_of(c->cm->response_timeout + !repeats));
+	cm_timer_set(c, now + (repeats ? cm_time_of(c->cm->response_timeout) : keeping_time(c)));
 }
 
 /* Repeated unasked, or over. */
@@ -297,7 +305,8 @@ static void timewait_expired(struct cm_connection *c, uint64_t now)
 	if (c->retries) {
 		c->retries--;
 		cm_send_again(c);
-		cm_timer_set(c, now + cm_time_of(c->cm->response_timeout + !c->retries));
+		cm_timer_set(c,
+			now + (c->retries ? cm_time_of(c->cm->response_timeout) : keeping_time(c)));
 		return;
 	}
 	cm_step(c, CM_IDLE);

@@ -76,6 +76,8 @@ struct cm_connection {
 	uint8_t max_retries;
 	uint8_t response_timeout; /* for answers to ours, exponent */
 	bool mra_fresh;		  /* an MRA came since `mad` was sent last */
+	bool mra_sent;		  /* the peer waits longer than it says in its messages: */
+	uint8_t service_timeout;  /* by that, exponent */
 	struct cm_path path;
 	uint32_t local_id, remote_id; /* remote: 0 while unknown */
 	uint64_t transaction, remote_guid, service_id;

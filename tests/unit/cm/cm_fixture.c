@@ -97,6 +97,13 @@ static void side_start(struct side *s, uint8_t number, const struct cm_limits *l
 	assert_non_null(s->cm);
 }
 
+void side_restart(struct side *s)
+{
+	cm_destroy(s->cm);
+	s->cm = cm_create(&side_ops, s, NULL);
+	assert_non_null(s->cm);
+}
+
 void pair_start(const struct cm_limits *limits)
 {
 	now = 1000;

@@ -68,6 +68,9 @@ int pair_setup(void **state);
 /* Checks that nothing was told or sent that the test did not look at. */
 int pair_teardown(void **state);
 
+/* s forgets all its connections, as a daemon that dies and comes back. */
+void side_restart(struct side *s);
+
 struct cm_path path_between(const struct side *from, const struct side *to);
 
 /* The oldest message that s sent: its type is checked; taken out of the outbox. */

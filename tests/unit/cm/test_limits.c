@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is bounded, and what floods do not hurt; the tables by which connections are found. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cm_fixture.h"
+#include "connection_priv.h"
+
+static struct cm_message a_req(uint32_t id, uint32_t qpn)
+{
+	struct cm_message m = {.type = CM_REQ, .transaction = id, .local_id = id};
+
+	m.req.guid = client.guid;
+	m.req.qpn = qpn;
+	m.req.mtu = 3;
+	m.req.service_id = SERVICE;
+	m.req.local_timeout = 20;
+	m.req.path.ack_timeout = 17;
+	memcpy(m.req.path.local_gid, client.gid, 16);
+	memcpy(m.req.path.remote_gid, server.gid, 16);
+	return m;
+}
+
+static void restart(const struct cm_limits *limits)
+{
+	cm_destroy(client.cm);
+	cm_destroy(server.cm);
+	pair_start(limits);
+}
+
+static uint32_t connections_of(const struct side *s)
+{
+	uint32_t connections, orphans;
+
+	cm_census(s->cm, &connections, &orphans);
+	return connections;
+}
+
+/* Programs that do not answer, or strangers that do not mean it. */
+static void flood__of_reqs_is_bounded_and_counted(void **state)
+{
+	struct cm_connection *c, *s;
+	struct cm_message m;
+
+	establish(&c, &s);
+	for (uint32_t i = 1; i <= 5000; i++) {
+		m = a_req(i, 0x10000 + i);
+		deliver(&server, &m);
+	}
+	assert_int_equal(server.requests, 1 + 1024);
+	assert_int_equal(connections_of(&server), 1 + 1024);
+	assert_int_equal(cm_counters(server.cm)->dropped_full, 5000 - 1024);
+	sent_nothing(&server);
+	check_state(s, "ESTABLISHED");
+	cm_send_dreq(c, now, NULL, 0); /* the established one goes on as if nothing were */
+	carry(&client, CM_DREQ);
+	heard(&server, CM_EVENT_DREQ);
+	cm_release(server.requested, now); /* one is answered: the next may come */
+	take(&server, CM_REJ);
+	m = a_req(6000, 0x20000);
+	deliver(&server, &m);
+	assert_int_equal(server.requests, 1 + 1024 + 1);
+}
+
+static void flood__of_sidr_reqs_counts_with_them(void **state)
+{
+	struct cm_message m = {.type = CM_SIDR_REQ};
+
+	restart(&(struct cm_limits){.unanswered = 3});
+	for (uint32_t i = 1; i <= 2; i++) {
+		m.sidr_req.request_id = i;
+		deliver(&server, &m);
+	}
+	m = a_req(1, 2);
+	deliver(&server, &m);
+	m = a_req(2, 3);
+	deliver(&server, &m);
+	assert_int_equal(server.requests, 3);
+	assert_int_equal(cm_counters(server.cm)->dropped_full, 1);
+}
+
+/* Requests that nobody serves leave nothing behind. */
+static void flood__of_unserved_reqs_takes_no_room(void **state)
+{
+	server.serves = NULL;
+	for (uint32_t i = 1; i <= 2000; i++) {
+		struct cm_message m = a_req(i, i + 1);
+
+		deliver(&server, &m);
+		assert_int_equal(take(&server, CM_REJ).rej.reason, CM_REJ_INVALID_SERVICE_ID);
+	}
+	check_empty();
+}
+
+/* The last eighth is for our own programs. */
+static void limit__of_connections(void **state)
+{
+	struct cm_path path;
+	struct cm_message m;
+
+	restart(&(struct cm_limits){.connections = 16});
+	path = path_between(&server, &client);
+	for (uint32_t i = 1; i <= 20; i++) {
+		m = a_req(i, i + 1);
+		deliver(&server, &m);
+	}
+	assert_int_equal(server.requests, 14);
+	assert_int_equal(cm_counters(server.cm)->dropped_full, 6);
+	for (int i = 0; i < 2; i++)
+		assert_non_null(
+			cm_send_req(server.cm, now, &server, &path, SERVICE, CM_RC, &server_end));
+	assert_null(cm_send_req(server.cm, now, &server, &path, SERVICE, CM_RC, &server_end));
+	assert_int_equal(errno, ENOSPC);
+	assert_null(cm_send_sidr_req(server.cm, now, &server, &path, SERVICE, NULL, 0));
+	assert_int_equal(errno, ENOSPC);
+	take(&server, CM_REQ);
+	take(&server, CM_REQ);
+}
+
+static void limit__of_one_connection(void **state)
+{
+	struct cm_connection *c;
+
+	restart(&(struct cm_limits){.connections = 1});
+	for (int i = 0; i < 4; i++) {
+		c = ask();
+		take(&client, CM_REQ);
+		cm_release(c, now);
+		take(&client, CM_REJ);
+	}
+	check_empty();
+}
+
+static void receive__any_bytes(void **state)
+{
+	struct cm_path path = path_between(&server, &client);
+	uint8_t mad[CM_MAD_BYTES];
+	struct cm_message m = a_req(1, 2);
+	uint64_t seed = 1;
+
+	server.serves = NULL;
+	for (int i = 0; i < 20000; i++) {
+		cm_mad_build(&m, mad);
+		mad[17] = (uint8_t)(0x10 + i % 11);
+		for (unsigned int j = 0; j < (unsigned int)i % 40; j++) {
+			seed = seed * 6364136223846793005u + 1442695040888963407u;
+			mad[seed >> 33 & 255] = (uint8_t)(seed >> 56);
+		}
+		cm_receive(server.cm, now, &path, mad, i % 7 ? sizeof(mad) : seed >> 56);
+		server.taken = server.sent = 0;
+	}
+	assert_true(cm_counters(server.cm)->mad_malformed > 0);
+	pass_all_lost();
+	check_empty();
+}
+
+/* --- the tables --- */
+
+/* 1000 IDs in turn: none comes twice, places are used again as late as can be. */
+static void id__is_not_used_again_soon(void **state)
+{
+	enum { N = 1000 };
+	static uint32_t id[N];
+	struct cm_connection *first = ask();
+
+	take(&client, CM_REQ);
+	for (int i = 0; i < N; i++) {
+		struct cm_connection *c = ask();
+
+		id[i] = take(&client, CM_REQ).local_id;
+		assert_int_not_equal(id[i], 0);
+		cm_release(c, now);
+		take(&client, CM_REJ);
+		for (int j = 0; j < i; j++)
+			assert_int_not_equal(id[i], id[j]);
+		for (int j = i > 60 ? i - 60 : 0; j < i; j++) /* places: 16 bits of 65536 */
+			assert_int_not_equal(id[i] & 0xffff, id[j] & 0xffff);
+	}
+	wind_up(first, NULL);
+}
+
+static void id__of_a_place_that_is_used_again_finds_nothing(void **state)
+{
+	struct cm_connection *c, *s;
+	struct cm_message m;
+
+	restart(&(struct cm_limits){.connections = 2});
+	until_req(&c, &s);
+	m = message_of(&client, c, CM_RTU);
+	m.remote_id = message_of(&server, s, CM_RTU).local_id;
+	for (uint32_t above = 0; above < 2000; above++) {
+		struct cm_message guess = m;
+
+		guess.remote_id = above << 1 | (m.remote_id & 1);
+		guess.type = CM_REJ;
+		guess.rej.about = CM_ABOUT_OTHER;
+		if (guess.remote_id != m.remote_id)
+			deliver(&server, &guess);
+	}
+	check_state(s, "REQ_RCVD");
+	wind_up(c, s);
+}
+
+/* Due times set, moved and cancelled at random: they come in order, each once. */
+static void timers__come_in_order(void **state)
+{
+	enum { N = 500, STEPS = 20000 };
+	static struct cm_connection *c[N];
+	uint64_t seed = 7, last = 0;
+	uint32_t set = 0;
+
+	for (int i = 0; i < N; i++) {
+		c[i] = ask();
+		cm_timer_cancel(c[i]);
+	}
+	client.taken = client.sent = 0;
+	for (int i = 0; i < STEPS; i++) {
+		struct cm_connection *one;
+
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+		one = c[(seed >> 33) % N];
+		if (seed >> 61)
+			cm_timer_set(one, seed >> 40);
+		else
+			cm_timer_cancel(one);
+	}
+	for (int i = 0; i < N; i++)
+		set += c[i]->heap_at != 0;
+	assert_true(set > N / 2);
+	assert_int_equal(client.cm->timers.count, set);
+	while (client.cm->timers.count) {
+		struct cm_connection *next = client.cm->timers.heap[1];
+
+		assert_true(next->due >= last);
+		assert_int_equal(next->heap_at, 1);
+		last = next->due;
+		cm_timer_cancel(next);
+		set--;
+	}
+	assert_int_equal(set, 0);
+	for (int i = 0; i < N; i++)
+		cm_release(c[i], now);
+	client.taken = client.sent = 0;
+	check_empty();
+}
+
+/* Due at once are many, and what is told of one lets go of another that is due as well. */
+static struct cm_connection *pair_of[2];
+
+static void release_both(struct side *s, struct cm_connection *c, const struct cm_event *e)
+{
+	for (int i = 0; i < 2; i++)
+		cm_release(pair_of[i], now);
+	s->on_event = NULL;
+}
+
+static void expire__of_one_may_let_go_of_another(void **state)
+{
+	pair_of[0] = ask();
+	pair_of[1] = ask();
+	client.on_event = release_both;
+	pass_all_lost();
+	check_empty();
+	assert_int_equal(cm_counters(client.cm)->timeout, 1);
+}
+
+static void expire__says_when_it_wants_to_be_called(void **state)
+{
+	struct cm_connection *c;
+
+	assert_true(cm_expire(client.cm, now) == UINT64_MAX);
+	c = ask();
+	take(&client, CM_REQ);
+	assert_true(cm_expire(client.cm, now) == now + RESPONSE_NS);
+	assert_true(cm_expire(client.cm, now + RESPONSE_NS - 1) == now + RESPONSE_NS);
+	cm_release(c, now);
+	take(&client, CM_REJ);
+	assert_true(cm_expire(client.cm, now) == UINT64_MAX);
+}
+
+/* Many of one peer: each found, none of them another's. */
+static void hash__finds_each_of_many(void **state)
+{
+	enum { N = 3000 };
+	static struct cm_connection *c[N];
+
+	restart(&(struct cm_limits){.unanswered = N});
+	for (uint32_t i = 0; i < N; i++) {
+		struct cm_message m = a_req(1 + i, 2 + i);
+
+		deliver(&server, &m);
+		c[i] = server.requested;
+	}
+	assert_int_equal(server.requests, N);
+	for (uint32_t i = 0; i < N; i++) {
+		struct cm_message m = a_req(1 + i, 2 + i);
+
+		deliver(&server, &m); /* the same ID: a repetition */
+		m.local_id += N;
+		deliver(&server, &m); /* the same QP: stale */
+		take(&server, CM_REJ);
+	}
+	assert_int_equal(server.requests, N);
+	assert_int_equal(cm_counters(server.cm)->duplicate, N);
+	assert_int_equal(cm_counters(server.cm)->stale, N);
+	for (uint32_t i = 0; i < N; i++) {
+		cm_release(c[i], now);
+		take(&server, CM_REJ);
+		server.sent = server.taken = 0;
+	}
+	pass_all_lost();
+	check_empty();
+}
+
+static void destroy__with_all_that_there_is(void **state)
+{
+	struct cm_connection *c, *s;
+
+	establish(&c, &s);
+	cm_release(s, now);
+	take(&server, CM_DREQ);
+	ask();
+	take(&client, CM_REQ);
+	cm_destroy(NULL);
+}
+
+static const struct CMUnitTest tests[] = {
+	PAIR_TEST(flood__of_reqs_is_bounded_and_counted),
+	PAIR_TEST(flood__of_sidr_reqs_counts_with_them),
+	PAIR_TEST(flood__of_unserved_reqs_takes_no_room),
+	PAIR_TEST(limit__of_connections),
+	PAIR_TEST(limit__of_one_connection),
+	PAIR_TEST(receive__any_bytes),
+	PAIR_TEST(id__is_not_used_again_soon),
+	PAIR_TEST(id__of_a_place_that_is_used_again_finds_nothing),
+	PAIR_TEST(timers__come_in_order),
+	PAIR_TEST(expire__of_one_may_let_go_of_another),
+	PAIR_TEST(expire__says_when_it_wants_to_be_called),
+	PAIR_TEST(hash__finds_each_of_many),
+	PAIR_TEST(destroy__with_all_that_there_is),
+};
+
+int main(void)
+{
+	return cmocka_run_group_tests_name("cm limits", tests, NULL, NULL);
+}
