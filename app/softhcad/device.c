@@ -55,6 +55,7 @@ static int make_hca(struct device *v, const struct port_info *info)
 	c.settings = s->settings;
 	c.packets = v->daemon->packets;
 	c.descriptors = v->daemon->descriptors;
+	c.clones = v->daemon->clones;
 	c.link = port_link(v->port);
 	c.gid_count = fill_gids(c.gids, info);
 	return hca_create(&c, &v->hca);
@@ -64,6 +65,7 @@ static int make_ceu(struct device *v, const struct port_info *info)
 {
 	const struct ceu_config c = {.qps = &v->hca->qps,
 		.srqs = &v->hca->srqs,
+		.multicast = &v->hca->multicast,
 		.v2p = &v->hca->v2p,
 		.completion = &v->hca->completion,
 		.engines = v->hca->engines,
@@ -190,7 +192,11 @@ void device_describe(struct device *v, struct control_device *out)
 		.hca = v->hca,
 		.ceu = v->ceu,
 		.kick_eventfd = v->kick_fd,
-		.ops = {answer_port, answer_gid, answer_resolve, answer_vlan, answer_attribute},
+		.ops = {.port = answer_port,
+			.gid = answer_gid,
+			.resolve = answer_resolve,
+			.vlan = answer_vlan,
+			.attribute = answer_attribute},
 		.ctx = v};
 	memcpy(out->name, v->section->name, sizeof(v->section->name));
 }

@@ -280,6 +280,9 @@ int softhca_query_device(struct softhca_context *ctx, struct softhca_device_attr
 		.max_rd_atomic = h->max_rd_atomic,
 		.gid_count = h->gid_count,
 		.max_mr_bytes = h->max_mr_bytes,
+		.max_mcast_groups = h->max_mcast_groups,
+		.max_mcast_qps = h->max_mcast_qps,
+		.max_mcast_attach = h->max_mcast_attach,
 	};
 	memcpy(attr->name, h->device, sizeof(attr->name));
 	attr->name[sizeof(attr->name) - 1] = 0;

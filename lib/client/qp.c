@@ -481,6 +481,14 @@ static bool is_v4(const uint8_t gid[16])
 	return memcmp(gid, mapped, sizeof(mapped)) == 0;
 }
 
+/* Where the address handle does not say: groups are not to be routed, as IP has it. */
+static uint8_t default_hops(const uint8_t gid[16])
+{
+	bool multicast = is_v4(gid) ? (gid[12] & 0xf0) == 0xe0 : gid[0] == 0xff;
+
+	return multicast ? 1 : 64;
+}
+
 int softhca_resolve(struct softhca_context *ctx, const struct softhca_ah_attr *attr, uint8_t mac[6])
 {
 	struct control_resolve in = {.gid_index = attr->gid_index};
@@ -511,7 +519,7 @@ struct softhca_ah *softhca_create_ah(struct softhca_pd *pd, const struct softhca
 		.gid_index = attr->gid_index,
 		.is_ipv6 = !is_v4(attr->dgid),
 		.traffic_class = attr->traffic_class,
-		.hop_limit = attr->hop_limit ? attr->hop_limit : 64,
+		.hop_limit = attr->hop_limit ? attr->hop_limit : default_hops(attr->dgid),
 		.flow_label = attr->flow_label & 0xfffff};
 	memcpy(ah->ud.dmac, mac, sizeof(ah->ud.dmac));
 	memcpy(ah->ud.dip, attr->dgid, sizeof(ah->ud.dip));

@@ -92,6 +92,8 @@ static void settle_now(struct ceu *ceu)
 			ceu_qp_tell(ceu, qp_at(ceu->config.qps, index));
 		}
 	}
+	if (ceu->config.multicast)
+		multicast_reap(ceu->config.multicast);
 	ceu_tidy(ceu);
 	ceu->owed = false;
 }
@@ -163,6 +165,8 @@ static const struct command {
 	[CEU_HW2SW_SRQ] = {LISTED, 0, 0},
 	[CEU_ARM_SRQ] = {LISTED, sizeof(struct ceu_srq_limit), 0},
 	[CEU_QUERY_SRQ] = {LISTED, 0, sizeof(struct control_srq_attr)},
+	[CEU_ATTACH_MGM] = {LISTED, sizeof(struct ceu_multicast), 0},
+	[CEU_DETACH_MGM] = {LISTED, sizeof(struct ceu_multicast), 0},
 };
 
 static enum ceu_status check(
@@ -265,6 +269,10 @@ static enum ceu_status dispatch(struct ceu *ceu, uint16_t op, uint32_t modifier,
 		return ceu_srq_arm(ceu, modifier, in);
 	case CEU_QUERY_SRQ:
 		return ceu_srq_query(ceu, modifier, out);
+	case CEU_ATTACH_MGM:
+		return ceu_group_attach(ceu, modifier, in);
+	case CEU_DETACH_MGM:
+		return ceu_group_detach(ceu, modifier, in);
 	default: /* listed, and none of the above: MODIFY_QP */
 		return ceu_qp_modify(ceu, op, modifier, in_bytes ? in : NULL);
 	}

@@ -75,6 +75,9 @@ enum ceu_status ceu_srq_make(struct ceu *ceu, uint32_t srqn, const struct ceu_sr
 enum ceu_status ceu_srq_free(struct ceu *ceu, uint32_t srqn);
 enum ceu_status ceu_srq_arm(struct ceu *ceu, uint32_t srqn, const struct ceu_srq_limit *in);
 enum ceu_status ceu_srq_query(struct ceu *ceu, uint32_t srqn, struct control_srq_attr *out);
+/* ATTACH_MGM, DETACH_MGM. */
+enum ceu_status ceu_group_attach(struct ceu *ceu, uint32_t qpn, const struct ceu_multicast *in);
+enum ceu_status ceu_group_detach(struct ceu *ceu, uint32_t qpn, const struct ceu_multicast *in);
 /* The SRQ of that number, or NULL. */
 struct srq *ceu_srq_find(const struct ceu *ceu, uint32_t srqn);
 /* Can entries of that stride hold receive descriptors? */

@@ -54,7 +54,7 @@ bool ceu_qp_left(struct ceu *ceu, struct qp *q)
 
 static bool make_params_ok(const struct ceu *ceu, uint32_t qpn, const struct ceu_qp *in)
 {
-	if (qpn == 0 || qpn >> QPN_BITS || in->service > SERVICE_UD || !in->record || !in->sq)
+	if (qpn == 0 || qpn >= MULTICAST_QPN || in->service > SERVICE_UD || !in->record || !in->sq)
 		return false;
 	if (in->engine >= ceu->config.engine_count || in->client >= CLIENTS_MAX)
 		return false;

@@ -150,6 +150,8 @@ static void set_defaults(struct control_config *config)
 		l->regions = 16384;
 	if (!l->pieces)
 		l->pieces = 16384;
+	if (!l->attachments)
+		l->attachments = MULTICAST_GROUPS_MAX / 4 * 3;
 	if (!l->region_bytes)
 		l->region_bytes = 1ull << 40;
 	if (!l->client_bytes)

@@ -151,12 +151,19 @@ struct srq_object {
 	struct mr *mr;
 };
 
+/* A multicast group that a QP is attached to. */
+struct attachment {
+	struct attachment *next;
+	uint8_t mgid[16];
+};
+
 struct qp_object {
 	struct object object;
 	struct pd *pd;
 	struct mr *mr;
 	struct cq_object *send_cq, *recv_cq;
 	struct srq_object *srq; /* NULL: none */
+	struct attachment *groups;
 };
 
 struct device {
@@ -204,11 +211,12 @@ struct client {
 	struct object *objects[OBJECT_KINDS];
 	uint32_t counts[OBJECT_KINDS];
 	uint64_t region_bytes;
-	uint32_t slots;	  /* of device->slots */
-	uint32_t pieces;  /* of its composed regions */
-	bool gone;	  /* to be torn down at the end of the turn */
-	bool handed_over; /* its connection is the connection manager's, who has its own copy */
-	bool pending;	  /* `request` waits for a next hop */
+	uint32_t slots;	      /* of device->slots */
+	uint32_t pieces;      /* of its composed regions */
+	uint32_t attachments; /* of its QPs to multicast groups */
+	bool gone;	      /* to be torn down at the end of the turn */
+	bool handed_over;     /* its connection is the connection manager's, who has its own copy */
+	bool pending;	      /* `request` waits for a next hop */
 	struct message request;
 	uint64_t sigbus_seen; /* faults in its memory already acted upon */
 };
@@ -292,6 +300,9 @@ void device_port(const struct device *d, struct control_port_reply *out);
 /* Unmaps all of it; the object stays. Nothing accesses it any more. */
 void region_unmap(struct region *region);
 uint64_t region_faults(const struct region *region);
+
+/* multicast.c: detaches a QP from all its groups. */
+void multicast_leave_all(struct qp_object *qp);
 
 /* teardown.c: the client's objects, contexts, memory; waits for the data path once. */
 void client_teardown(struct client *client);

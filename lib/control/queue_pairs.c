@@ -120,6 +120,8 @@ int run_destroy_qp(struct call *call)
 
 	if (!qp)
 		return -ENOENT;
+	if (qp->groups)
+		return -EBUSY;
 	rc = ceu_errno(ceu_exec(
 		call->client->device->config.ceu, CEU_HW2SW_QP, in->number, NULL, 0, NULL, 0));
 	if (rc)

@@ -40,6 +40,8 @@ static void leave_data_path(struct client *client)
 	struct ceu *ceu = d->config.ceu;
 
 	ceu_batch_begin(ceu);
+	for (struct object *o = client->objects[OBJECT_QP]; o; o = o->next)
+		multicast_leave_all((struct qp_object *)o);
 	take_away(ceu, CEU_HW2SW_QP, client->objects[OBJECT_QP]);
 	take_away(ceu, CEU_HW2SW_SRQ, client->objects[OBJECT_SRQ]); /* which no QP uses now */
 	take_away(ceu, CEU_HW2SW_CQ, client->objects[OBJECT_CQ]);

@@ -94,7 +94,9 @@ static int engine_create(struct hca *h, unsigned index)
 	e->link = h->config.link;
 	e->gids = h->config.gids;
 	e->gid_count = h->config.gid_count;
+	e->multicast = &h->multicast;
 	e->packets = h->config.packets;
+	e->clones = h->config.clones ? h->config.clones : h->config.packets;
 	e->descriptors = h->config.descriptors;
 	e->events = h->events;
 	e->descriptor_share = h->config.descriptor_share ? h->config.descriptor_share
@@ -151,6 +153,7 @@ static int tables_create(struct hca *h)
 
 	if (!err)
 		err = srq_table_create(&h->srqs, c->srqs);
+	multicast_table_create(&h->multicast);
 	if (!err)
 		err = v2p_create(&h->v2p, &v2p);
 	if (!err)
@@ -209,6 +212,7 @@ void hca_destroy(struct hca *h)
 	completion_destroy(&h->completion);
 	v2p_destroy(&h->v2p);
 	rte_free(h->v2p_ports);
+	multicast_table_destroy(&h->multicast);
 	srq_table_destroy(&h->srqs);
 	qp_table_destroy(&h->qps);
 	rte_free(h->engines);

@@ -3,21 +3,16 @@
  * HeaderParser (seed 000 5): takes frames from the port and checks them in this order: lengths
  * before any field is used, opcode before any table is indexed, ICRC, queue pair, service, P_Key,
  * the peer's address. What passes goes to RequesterRecvControl (responses) or ExecutionEngine
- * (requests) of the engine that owns the queue pair; what does not is dropped by name. Reads QP
- * contexts, writes none, never writes into a frame. Stage header_parse.
+ * (requests) of the engine that owns the queue pair; what does not is dropped by name. Datagrams to
+ * multicast groups go through multicast.c. Reads QP contexts, writes none, never writes into a
+ * frame. Stage header_parse.
  *
  * The states of the seed (PARSE_BTH, PARSE_RETH, ...) are lib/wire's opcode table, which says what
  * headers follow.
  */
 #include "link_priv.h"
 
-#define PKEY_BASE_MASK	    0x7fffu /* without the membership bit */
-#define OPCODE_SERVICE_MASK 0xe0u   /* 0: RC */
-
-static struct counters *counters_of(struct engine *e)
-{
-	return stage_counters(e, STAGE_HEADER_PARSE);
-}
+#define OPCODE_SERVICE_MASK 0xe0u /* 0: RC */
 
 /* Why lib/wire could not parse it. */
 static const enum counter parse_counters[WIRE_ERR_COUNT] = {
@@ -47,13 +42,6 @@ static bool icrc_wrong(struct engine *e, const uint8_t *frame, const struct wire
 	       wire_icrc_load(frame + f->transport_end);
 }
 
-/* Both are full members, or one is: P_Keys match (default partition). */
-static bool pkey_matches(uint16_t theirs, uint16_t ours)
-{
-	return (theirs & PKEY_BASE_MASK) == (ours & PKEY_BASE_MASK) &&
-	       ((theirs | ours) & ~PKEY_BASE_MASK) != 0;
-}
-
 static bool from_peer(const struct qp *q, const struct wire_frame *f)
 {
 	const struct qp_path *p = qp_path(q);
@@ -72,27 +60,23 @@ static bool admitted(struct engine *e, const struct qp *q, const struct wire_fra
 {
 	const struct wire_opcode *o = &wire_opcodes[f->h.opcode];
 
-	if (unlikely(!q)) {
-		count(counters_of(e), COUNTER_drop_rx_qpn);
-		return false;
-	}
 	if (unlikely(o->service != q->service)) { /* a reserved one counts as RC's: see parse() */
-		count(counters_of(e), COUNTER_drop_rx_service);
+		count(hp_counters(e), COUNTER_drop_rx_service);
 		return false;
 	}
 	if (unlikely(!pkey_matches(f->h.pkey, q->pkey))) {
-		count(counters_of(e), COUNTER_drop_rx_pkey);
+		count(hp_counters(e), COUNTER_drop_rx_pkey);
 		return false;
 	}
 	if (unlikely(!from_peer(q, f))) {
-		count(counters_of(e), COUNTER_drop_rx_address);
+		count(hp_counters(e), COUNTER_drop_rx_address);
 		return false;
 	}
 	return true;
 }
 
 /* Fills the metadata. */
-static void hand_over(struct engine *e, struct rte_mbuf *m, const struct wire_frame *f)
+static void describe(struct engine *e, struct rte_mbuf *m, const struct wire_frame *f)
 {
 	struct arrival *a = arrival_of(m);
 
@@ -108,7 +92,19 @@ static void hand_over(struct engine *e, struct rte_mbuf *m, const struct wire_fr
 	a->next = NULL;
 }
 
-/* Checks one frame. The queue pair it is for, or NULL: it was counted and is to be freed. */
+/* No queue pair has its number: a datagram to a group, or to nobody. */
+static void take_numberless(struct engine *e, struct rte_mbuf *m, const struct wire_frame *f)
+{
+	if (f->h.dest_qp != MULTICAST_QPN || wire_opcodes[f->h.opcode].service != SERVICE_UD) {
+		count(hp_counters(e), COUNTER_drop_rx_qpn);
+		return;
+	}
+	describe(e, m, f);
+	multicast_keep(e, m);
+}
+
+/* Checks one frame. The queue pair it is for, or NULL: it is kept for multicast_deliver(), or it
+ * was counted and is to be freed. */
 static struct qp *parse(struct engine *e, struct rte_mbuf *m)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
@@ -116,25 +112,29 @@ static struct qp *parse(struct engine *e, struct rte_mbuf *m)
 	enum wire_error error = wire_parse_frame(frame, m->data_len, &f);
 	struct qp *q;
 
-	count_n(counters_of(e), COUNTER_rx_bytes, m->data_len);
+	count_n(hp_counters(e), COUNTER_rx_bytes, m->data_len);
 	/* A reserved opcode of the RC range is answered (C9-84) */
 	if (unlikely(error != WIRE_OK &&
 		     !(error == WIRE_ERR_OPCODE && (f.h.opcode & OPCODE_SERVICE_MASK) == 0))) {
-		count(counters_of(e), parse_counters[error]);
+		count(hp_counters(e), parse_counters[error]);
 		return NULL;
 	}
 	if (unlikely(icrc_wrong(e, frame, &f))) {
-		count(counters_of(e), COUNTER_drop_rx_icrc);
+		count(hp_counters(e), COUNTER_drop_rx_icrc);
 		return NULL;
 	}
 	if (unlikely(f.h.opcode == WIRE_CNP)) {
-		count(counters_of(e), COUNTER_drop_rx_cnp);
+		count(hp_counters(e), COUNTER_drop_rx_cnp);
 		return NULL;
 	}
 	q = qp_find(e->qps, f.h.dest_qp);
+	if (unlikely(!q)) {
+		take_numberless(e, m, &f);
+		return NULL;
+	}
 	if (!admitted(e, q, &f))
 		return NULL;
-	hand_over(e, m, &f);
+	describe(e, m, &f);
 	return q;
 }
 
@@ -154,16 +154,20 @@ static void forward(struct engine *e, struct channel *to, struct rte_mbuf **m, u
 	unsigned done = channel_try_put(to, m, n);
 
 	if (unlikely(done < n)) {
-		count_n(counters_of(e), COUNTER_drop_rx_full, n - done);
+		count_n(hp_counters(e), COUNTER_drop_rx_full, n - done);
 		rte_pktmbuf_free_bulk(m + done, n - done);
 	}
 }
 
 unsigned hp_poll(struct engine *e)
 {
-	unsigned room = room_for(e), n, requests = 0, responses = 0;
 	struct rte_mbuf *m[BURST], *request[BURST], *response[BURST];
+	struct hp *hp = e->module[MODULE_HP];
+	unsigned room, n, requests = 0, responses = 0;
 
+	if (unlikely(hp->waits) && !multicast_deliver(e))
+		return 0;
+	room = room_for(e);
 	n = room ? e->link->rx_burst(e->link, e->index, m, room) : 0;
 	for (unsigned i = 0; i < n; i++) {
 		struct qp *q;
@@ -173,7 +177,8 @@ unsigned hp_poll(struct engine *e)
 			rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], void *));
 		q = parse(e, m[i]);
 		if (unlikely(!q)) {
-			rte_pktmbuf_free(m[i]);
+			if (!multicast_kept(hp, m[i]))
+				rte_pktmbuf_free(m[i]);
 			continue;
 		}
 		is_response = wire_opcodes[arrival_of(m[i])->headers.opcode].flags & WIRE_RESPONSE;
@@ -187,10 +192,12 @@ unsigned hp_poll(struct engine *e)
 		else
 			request[requests++] = m[i];
 	}
-	count_n(counters_of(e), COUNTER_rx_packets, n);
+	count_n(hp_counters(e), COUNTER_rx_packets, n);
 	if (responses)
 		forward(e, &e->channel[CHANNEL_HP_RRC], response, responses);
 	if (requests)
 		forward(e, &e->channel[CHANNEL_HP_EE], request, requests);
+	if (unlikely(hp->waits)) /* with the room that the others have left */
+		multicast_deliver(e);
 	return n;
 }

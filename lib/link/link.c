@@ -5,11 +5,14 @@
 
 int link_create(struct engine *e)
 {
-	return txa_create(e);
+	int err = txa_create(e);
+
+	return err ? err : hp_create(e);
 }
 
 void link_destroy(struct engine *e)
 {
+	hp_destroy(e);
 	rte_free(e->module[MODULE_TXA]);
 	e->module[MODULE_TXA] = NULL;
 }

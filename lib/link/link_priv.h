@@ -2,6 +2,7 @@
 #ifndef LINK_PRIV_H
 #define LINK_PRIV_H
 /* What the modules of the header_parse stage share with each other and with nobody else. */
+#include "context/multicast.h"
 #include "context/qp_context.h"
 #include "link/link.h"
 #include "link/link_port.h"
@@ -9,7 +10,45 @@
 #include "wire/crc.h"
 #include "wire/encap.h"
 
+/* HeaderParser's own state: datagrams to multicast groups that have not gone to all their queue
+ * pairs yet. */
+struct hp {
+	struct rte_mbuf *waiting[BURST];
+	unsigned waits, first; /* those from `first` on */
+	uint32_t place;	       /* of the group's queue pairs, the next one for waiting[first] */
+};
+
+static inline struct counters *hp_counters(struct engine *e)
+{
+	return stage_counters(e, STAGE_HEADER_PARSE);
+}
+
+#define PKEY_BASE_MASK 0x7fffu /* without the membership bit */
+
+/* Both are full members, or one is: P_Keys match (default partition). */
+static inline bool pkey_matches(uint16_t theirs, uint16_t ours)
+{
+	return (theirs & PKEY_BASE_MASK) == (ours & PKEY_BASE_MASK) &&
+	       ((theirs | ours) & ~PKEY_BASE_MASK) != 0;
+}
+
+int hp_create(struct engine *e);
+void hp_destroy(struct engine *e);
 unsigned hp_poll(struct engine *e);
+
+/* multicast.c */
+/* m is a datagram to DestQP 0xffffff, its arrival is filled in: it is kept if somebody listens to
+ * its group, or counted. */
+void multicast_keep(struct engine *e, struct rte_mbuf *m);
+/* Hands what was kept to the queue pairs. False: HP_EE is full, more is to be done. */
+bool multicast_deliver(struct engine *e);
+
+/* Has multicast_keep() just taken it? */
+static inline bool multicast_kept(const struct hp *hp, const struct rte_mbuf *m)
+{
+	return hp->waits && hp->waiting[hp->waits - 1] == m;
+}
+
 int txa_create(struct engine *e);
 unsigned txa_poll(struct engine *e);
 

@@ -274,6 +274,8 @@ static void datagram_address(const struct visit *v, struct packet *p)
 	const struct wqe_ud *u = datagram_unit(v);
 
 	p->headers.dest_qp = u->qpn & PSN_MASK;
+	if (unlikely(p->headers.dest_qp == MULTICAST_QPN))
+		count(rtc_counters(v->e), COUNTER_multicast_requests);
 	p->headers.qkey = u->qkey & 0x80000000u ? v->q->qkey : u->qkey;
 	p->headers.src_qp = qp_number(v->q);
 	memcpy(p->ud_dmac, u->dmac, sizeof(p->ud_dmac));

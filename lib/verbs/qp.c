@@ -136,6 +136,17 @@ VERBS_PUBLIC int ibv_destroy_qp(struct ibv_qp *ibv)
 	return 0;
 }
 
+/* On this wire a group has no LID. */
+VERBS_PUBLIC int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	return verbs_status(softhca_attach_mcast(to_shca_qp(qp)->qp, gid->raw));
+}
+
+VERBS_PUBLIC int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	return verbs_status(softhca_detach_mcast(to_shca_qp(qp)->qp, gid->raw));
+}
+
 VERBS_PUBLIC struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 {
 	return to_shca_qp(qp)->is_ex ? &to_shca_qp(qp)->ex : NULL;

@@ -11,17 +11,6 @@ static void *refused(void)
 	return NULL;
 }
 
-/* Multicast groups: issue 6. */
-VERBS_PUBLIC int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
-{
-	return verbs_status(-EOPNOTSUPP);
-}
-
-VERBS_PUBLIC int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
-{
-	return verbs_status(-EOPNOTSUPP);
-}
-
 /* Vendors' enhanced connection establishment: there is nothing to agree upon. */
 VERBS_PUBLIC int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {

@@ -110,6 +110,8 @@ void sim_wire_send(struct sim *s, int from, const uint8_t *frame, unsigned bytes
 	if (hurt(s, s->faults.loss_ppm))
 		return;
 	wire_put(s, !from, frame, bytes, reorder_delay(s));
+	if (frame[0] & 1) /* to a group: ports bring it back, too */
+		wire_put(s, from, frame, bytes, 0);
 	if (chance(s, s->faults.duplicate_ppm))
 		wire_put(s, !from, frame, bytes, random_delay(s));
 }
@@ -380,6 +382,7 @@ uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr)
 		at += sizeof(a);
 	}
 	if (wr->ud_qpn) {
+		static const uint8_t group_mac[6] = {1, 0, 0x5e, 1, 1, 1};
 		struct wqe_ud u = {.port = 1,
 			.hop_limit = 64,
 			.is_ipv6 = peer->ip[10] != 0xff,
@@ -387,8 +390,8 @@ uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr)
 			.qpn = wr->ud_qpn,
 			.qkey = wr->ud_qkey};
 
-		memcpy(u.dmac, sim_macs[!node], 6);
-		memcpy(u.dip, peer->ip, 16);
+		memcpy(u.dmac, wr->ud_group ? group_mac : sim_macs[!node], 6);
+		memcpy(u.dip, wr->ud_group ? wr->ud_group : peer->ip, 16);
 		memcpy(w + at, &u, sizeof(u));
 		at += sizeof(u);
 	}
@@ -655,6 +658,7 @@ static void make_node(struct sim *s, int node, const struct sim_params *p)
 		die("hca_create", err);
 	ceu.qps = &n->hca->qps;
 	ceu.srqs = &n->hca->srqs;
+	ceu.multicast = &n->hca->multicast;
 	ceu.v2p = &n->hca->v2p;
 	ceu.completion = &n->hca->completion;
 	ceu.engines = n->hca->engines;

@@ -184,6 +184,7 @@ struct sim_wr {
 	unsigned unit_bytes;
 	uint32_t ud_qpn, ud_qkey;
 	uint8_t ud_traffic_class;
+	const uint8_t *ud_group; /* 16 bytes; NULL: to the peer */
 };
 
 /* Posts one send request and rings. Returns the WQE's offset, which names it in its completion. */

@@ -83,6 +83,8 @@ static const struct form {
 	{CEU_HW2SW_SRQ, 0, 0, false, false},
 	{CEU_ARM_SRQ, sizeof(struct ceu_srq_limit), 0, false, false},
 	{CEU_QUERY_SRQ, 0, sizeof(struct control_srq_attr), false, false},
+	{CEU_ATTACH_MGM, sizeof(struct ceu_multicast), 0, false, false},
+	{CEU_DETACH_MGM, sizeof(struct ceu_multicast), 0, false, false},
 };
 #define FORMS (sizeof(forms) / sizeof(forms[0]))
 

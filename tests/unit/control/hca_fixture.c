@@ -163,6 +163,25 @@ static int port_resolve_(void *ctx, const uint8_t dgid[16], uint8_t out[6])
 	return f->resolve_result;
 }
 
+static int port_join_(void *ctx, const uint8_t mgid[16])
+{
+	struct fixture *f = ctx;
+	int rc = __atomic_load_n(&f->join_result, __ATOMIC_RELAXED);
+
+	(void)mgid;
+	if (!rc)
+		__atomic_add_fetch(&f->joined, 1, __ATOMIC_RELAXED);
+	return rc;
+}
+
+static void port_leave_(void *ctx, const uint8_t mgid[16])
+{
+	struct fixture *f = ctx;
+
+	(void)mgid;
+	__atomic_sub_fetch(&f->joined, 1, __ATOMIC_RELAXED);
+}
+
 static int port_attribute(void *ctx, const char *name, char *text, unsigned int bytes)
 {
 	(void)ctx;
@@ -191,6 +210,7 @@ static void start_hca(struct fixture *f, bool poll_pipeline)
 	DIE_IF(hca_create(&config, &f->hca));
 	ceu.qps = &f->hca->qps;
 	ceu.srqs = &f->hca->srqs;
+	ceu.multicast = &f->hca->multicast;
 	ceu.v2p = &f->hca->v2p;
 	ceu.completion = &f->hca->completion;
 	ceu.engines = f->hca->engines;
@@ -219,6 +239,8 @@ void fixture_start(struct fixture *f, const struct control_limits *limits, bool 
 	device.ops = (struct control_port_ops){.port = port_reply,
 		.gid = port_gid,
 		.resolve = port_resolve_,
+		.join = port_join_,
+		.leave = port_leave_,
 		.attribute = port_attribute};
 	DIE_IF(control_create(&config, &f->control));
 	polling = poll_pipeline;

@@ -20,6 +20,9 @@ struct fixture {
 	int resolve_again;  /* how often resolve answers -EAGAIN before it knows; atomic */
 	int resolve_result; /* what it answers then */
 	bool port_down_vlan;
+	int join_result; /* what join answers; atomic */
+	uint32_t
+		joined; /* by how much more often join was called with success than leave; atomic */
 };
 
 /* The connection manager of the daemons that are started: control_config.cm_adopt. */

@@ -145,7 +145,10 @@ static void device__what_it_is(void **state)
 		assert_true(*limit > 0);
 	assert_true(a.max_qp > 0 && a.max_qp_wr > 0 && a.max_mw > 0 && a.max_ah > 0);
 	assert_true(a.max_srq > 0 && a.max_srq_wr > 0 && a.max_srq_sge > 0);
-	assert_int_equal(a.max_ee_rd_atom | a.max_ee | a.max_rdd | a.max_mcast_grp, 0);
+	assert_int_equal(a.max_ee_rd_atom | a.max_ee | a.max_rdd, 0);
+	assert_int_equal(a.max_mcast_grp, MULTICAST_GROUPS_MAX);
+	assert_int_equal(a.max_mcast_qp_attach, MULTICAST_QPS_MAX);
+	assert_int_equal(a.max_total_mcast_qp_attach, MULTICAST_ATTACH_MAX);
 }
 
 /* As much as the caller has room for, and what we do not know is zero. */

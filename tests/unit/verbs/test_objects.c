@@ -438,8 +438,6 @@ static void refused__as_a_driver_does(void **state)
 	FAILS(ibv_alloc_dm(ctx, &(struct ibv_alloc_dm_attr){.length = 1}), EOPNOTSUPP);
 	FAILS(ibv_open_xrcd(ctx, &(struct ibv_xrcd_init_attr){0}), EOPNOTSUPP);
 	assert_int_equal(ibv_advise_mr(pd, 0, 0, NULL, 0), EOPNOTSUPP);
-	assert_int_equal(ibv_attach_mcast(NULL, NULL, 0), EOPNOTSUPP);
-	assert_int_equal(ibv_detach_mcast(NULL, NULL, 0), EOPNOTSUPP);
 	assert_int_equal(ibv_fork_init(), 0);
 	assert_int_equal(ibv_is_fork_initialized(), IBV_FORK_UNNEEDED);
 }

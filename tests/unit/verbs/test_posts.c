@@ -168,6 +168,54 @@ static void ud__long_lists(void **state)
 	pair_close(&p);
 }
 
+/* To a group: to those attached, the sender's own queue pair, too, and to nobody else. */
+static void ud__to_a_group(void **state)
+{
+	union ibv_gid mgid = {.raw = {[10] = 0xff, [11] = 0xff, 239, 1, 2, 3}}, bad = {{0}};
+	struct ibv_ah_attr to = {.is_global = 1, .port_num = 1, .grh = {.dgid = mgid}};
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+	struct ibv_send_wr wr, *refused;
+	struct ibv_wc wc[3];
+	struct ibv_sge sge;
+	struct pair p;
+	uint16_t vid;
+	uint8_t mac[6];
+
+	(void)state;
+	pair_open(&p, IBV_QPT_UD);
+	sge = sge_of(&p, 0, 5);
+	wr = (struct ibv_send_wr){.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.ud = {ibv_create_ah(p.pd, &to), 0xffffff, PAIR_QKEY}};
+	assert_non_null(wr.wr.ud.ah);
+	assert_int_equal(ibv_resolve_eth_l2_from_gid(p.ctx, &to, mac, &vid), 0);
+	memcpy(p.memory, "hello", 5);
+	assert_int_equal(ibv_attach_mcast(p.qp[1], &bad, 0), EINVAL);
+	assert_int_equal(ibv_detach_mcast(p.qp[1], &mgid, 0), EINVAL);
+	assert_int_equal(ibv_attach_mcast(p.qp[1], &mgid, 0), 0);
+	assert_int_equal(ibv_attach_mcast(p.qp[1], &mgid, 0), 0);
+	receive(&p, FAR, 64, 100);
+	receive(&p, FAR + 64, 64, 101);
+	assert_int_equal(ibv_post_send(p.qp[0], &wr, &refused), 0);
+	wait_for(&p, 2, wc);
+	assert_memory_equal(p.memory + FAR + 40, "hello", 5);
+	assert_memory_equal(p.memory + FAR + 36, mgid.raw + 12, 4);
+	assert_int_equal(p.memory[FAR + 28], 1); /* hops, if the address does not say */
+	/* from a queue pair that is attached itself */
+	memset(p.memory + FAR, 0, 128);
+	assert_int_equal(ibv_post_send(p.qp[1], &wr, &refused), 0);
+	wait_for(&p, 2, wc);
+	assert_memory_equal(p.memory + FAR + 64 + 40, "hello", 5);
+	nothing_more(&p);
+	assert_int_equal(ibv_destroy_qp(p.qp[1]), EBUSY);
+	assert_int_equal(ibv_modify_qp(p.qp[1], &attr, IBV_QP_STATE), 0);
+	assert_int_equal(ibv_detach_mcast(p.qp[1], &mgid, 0), 0);
+	assert_int_equal(ibv_destroy_ah(wr.wr.ud.ah), 0);
+	pair_close(&p);
+}
+
 static void srq__many_at_once(void **state)
 {
 	struct ibv_srq_init_attr init = {.attr = {.max_wr = 8, .max_sge = 2}};
@@ -361,6 +409,7 @@ int main(void)
 		TEST(rc__every_operation),
 		TEST(rc__windows_in_a_list),
 		TEST(ud__long_lists),
+		TEST(ud__to_a_group),
 		TEST(srq__many_at_once),
 		TEST(post__requests_that_cannot_be),
 		TEST(ud__requests_that_cannot_be),

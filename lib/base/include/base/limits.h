@@ -17,9 +17,13 @@ enum {
 	PSN_BITS = 24,
 	QPN_BITS = 24,
 	CQN_BITS = 24,
-	CQ_LOG_MAX = 24,	 /* places of one CQ */
-	QPN_INDEX_BITS_MAX = 17, /* at least 7 bits of a QPN change on reuse */
-	KEY_TAG_BITS = 8,	 /* of a key, the lowest: v2p.h */
+	CQ_LOG_MAX = 24,	      /* places of one CQ */
+	MULTICAST_QPN = 0xffffff,     /* of a datagram to a multicast group; no queue pair has it */
+	MULTICAST_GROUPS_MAX = 8192,  /* groups of one HCA that queue pairs listen to */
+	MULTICAST_QPS_MAX = 128,      /* queue pairs of one group */
+	MULTICAST_ATTACH_MAX = 32768, /* attachments of one HCA */
+	QPN_INDEX_BITS_MAX = 17,      /* at least 7 bits of a QPN change on reuse */
+	KEY_TAG_BITS = 8,	      /* of a key, the lowest: v2p.h */
 	KEY_INDEX_BITS_MAX = 20, /* at least 12 bits of a key change on reuse: the tag, and what
 				   lies above the index */
 	MTT_INDEX_BITS_MAX = 24, /* 64 GiB in pages of 4 KiB */

@@ -109,6 +109,9 @@ struct softhca_device_attr {
 	uint32_t max_rd_atomic;	      /* READs and atomics outstanding, each direction */
 	uint32_t gid_count;
 	uint64_t max_mr_bytes;
+	uint32_t max_mcast_groups; /* multicast groups that QPs are attached to */
+	uint32_t max_mcast_qps;	   /* QPs of one group */
+	uint32_t max_mcast_attach; /* of all of them together */
 };
 /* Asks nobody: 0. */
 SOFTHCA_API int softhca_query_device(struct softhca_context *ctx, struct softhca_device_attr *attr);
@@ -445,7 +448,7 @@ struct softhca_qp_init_attr {
  * is in RST. */
 SOFTHCA_API struct softhca_qp *softhca_create_qp(
 	struct softhca_pd *pd, struct softhca_qp_init_attr *attr);
-/* 0. Completions not polled yet are discarded. */
+/* 0; -EBUSY: it is attached to a multicast group. Completions not polled yet are discarded. */
 SOFTHCA_API int softhca_destroy_qp(struct softhca_qp *qp);
 SOFTHCA_API uint32_t softhca_qp_number(const struct softhca_qp *qp);
 SOFTHCA_API void *softhca_qp_user(const struct softhca_qp *qp);
@@ -497,7 +500,7 @@ struct softhca_ah_attr {
 	uint8_t dgid[16];
 	uint8_t gid_index; /* ours */
 	uint8_t traffic_class;
-	uint8_t hop_limit; /* 0: 64 */
+	uint8_t hop_limit; /* 0: 64, to a multicast group 1 */
 	uint8_t reserved;
 	uint32_t flow_label; /* 20 bits */
 };
@@ -577,6 +580,18 @@ SOFTHCA_API int softhca_destroy_ah(struct softhca_ah *ah);
  * -EHOSTUNREACH, -EINVAL. */
 SOFTHCA_API int softhca_resolve(
 	struct softhca_context *ctx, const struct softhca_ah_attr *attr, uint8_t mac[6]);
+
+/*
+ * Attaches a UD QP, in any state, to the multicast group mgid (an IPv6 address in ff00::/8, or
+ * v4-mapped in 224.0.0.0/4): datagrams to it come to the QP, too, if their Q_Key is its own. What
+ * is sent to a group comes back to those QPs of this device that are attached, the sender's own,
+ * too. To send, a QP needs an address handle of the group and remote_qpn 0xffffff, and to be
+ * attached to nothing. Attaching once more changes nothing. 0; -EINVAL (not a group's address, not
+ * a UD QP); -ENOMEM (max_mcast_*).
+ */
+SOFTHCA_API int softhca_attach_mcast(struct softhca_qp *qp, const uint8_t mgid[16]);
+/* 0, -EINVAL (it is not attached). */
+SOFTHCA_API int softhca_detach_mcast(struct softhca_qp *qp, const uint8_t mgid[16]);
 
 /* ---- work requests ---- */
 

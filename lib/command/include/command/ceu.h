@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "completion/completion.h"
+#include "context/multicast.h"
 #include "context/qp_context.h"
 #include "context/srq.h"
 #include "host-abi/control.h"
@@ -65,6 +66,10 @@ enum ceu_op {
 				 its memory any more */
 	CEU_ARM_SRQ = 0x74,   /* modifier: SRQN; in: struct ceu_srq_limit */
 	CEU_QUERY_SRQ = 0x75, /* modifier: SRQN; out: struct control_srq_attr */
+	/* Modifier: QPN of a UD QP; in: struct ceu_multicast. BAD_SYS_STATE: attached already, or
+	 * not; BAD_NVMEM: as many groups or queue pairs as there may be. */
+	CEU_ATTACH_MGM = 0x76,
+	CEU_DETACH_MGM = 0x77, /* the QP may have gone */
 };
 
 enum ceu_status {
@@ -161,6 +166,10 @@ struct ceu_unmap_icm {
 	uint32_t reserved;
 };
 
+struct ceu_multicast {
+	uint8_t mgid[16]; /* ff00::/8, or v4-mapped 224.0.0.0/4 */
+};
+
 enum { CEU_MTT_MAX = 512 };
 
 /* WRITE_MTT: daemon addresses of pages, multiples of 4 KiB; 0: no page there. */
@@ -223,7 +232,8 @@ struct ceu_hooks {
 /* The tables that it writes; all stay the caller's. */
 struct ceu_config {
 	struct qp_table *qps;
-	struct srq_table *srqs; /* NULL: there are no SRQs */
+	struct srq_table *srqs;		   /* NULL: there are no SRQs */
+	struct multicast_table *multicast; /* NULL: there are no groups */
 	struct v2p *v2p;
 	struct completion *completion;
 	struct engine *engines;

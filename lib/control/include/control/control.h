@@ -28,6 +28,10 @@ struct control_port_ops {
 	int (*resolve)(void *ctx, const uint8_t dgid[16], uint8_t mac[6]);
 	/* VLAN that the port sends with: its TCI, 0: none. May be NULL. */
 	uint16_t (*vlan)(void *ctx);
+	/* A queue pair listens to the multicast group mgid from now on, or one that did no longer
+	 * does: called once for each. 0, -ENOMEM. May be NULL, both. */
+	int (*join)(void *ctx, const uint8_t mgid[16]);
+	void (*leave)(void *ctx, const uint8_t mgid[16]);
 	/* The text of an attribute, as in sysfs, written without the 0. Bytes; -ENOENT: there is no
 	 * such one. May be NULL: there is none. */
 	int (*attribute)(void *ctx, const char *name, char *text, unsigned int bytes);
@@ -52,6 +56,8 @@ struct control_limits {
 	uint32_t regions;	      /* 16384 */
 	uint32_t pieces;	      /* of composed regions: 16384 */
 	uint32_t mrs, cqs, srqs, qps; /* three quarters of the table, at least 1 */
+	uint32_t attachments;	      /* of its QPs to multicast groups: three quarters of
+					 MULTICAST_GROUPS_MAX */
 	uint64_t region_bytes;	      /* of one region: 1 TiB */
 	uint64_t client_bytes;	      /* of all regions of one client: 4 TiB */
 };

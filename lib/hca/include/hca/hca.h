@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include "base/limits.h"
 #include "completion/completion.h"
+#include "context/multicast.h"
 #include "context/qp_context.h"
 #include "context/srq.h"
 #include "pipeline/engine.h"
@@ -22,9 +23,10 @@ struct hca_config {
 	int socket;				   /* NUMA socket or SOCKET_ID_ANY */
 	struct engine_settings settings;
 	struct rte_mempool *packets,
-		*descriptors;	   /* shared by the HCAs of a daemon; stay the caller's */
-	uint32_t descriptor_share; /* descriptors that one engine may hold; 0: a quarter */
-	struct link_port *link;	   /* stays the caller's */
+		*descriptors;	    /* shared by the HCAs of a daemon; stay the caller's */
+	struct rte_mempool *clones; /* no data room needed; NULL: packets serve; the caller's */
+	uint32_t descriptor_share;  /* descriptors that one engine may hold; 0: a quarter */
+	struct link_port *link;	    /* stays the caller's */
 	struct wire_path
 		gids[GID_TABLE_MAX]; /* by GID index: source MAC, source IP, VLAN of that address */
 	unsigned gid_count;
@@ -34,6 +36,7 @@ struct hca {
 	struct hca_config config;
 	struct qp_table qps;
 	struct srq_table srqs;
+	struct multicast_table multicast;
 	struct v2p v2p;
 	struct v2p_port *v2p_ports; /* engines x STAGE_COUNT */
 	struct completion completion;

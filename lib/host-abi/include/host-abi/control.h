@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <assert.h>
 
-#define CONTROL_VERSION	  6u
+#define CONTROL_VERSION	  7u
 #define CONTROL_BYTES_MAX 512
 
 /* CONTROL_HELLO and so on: bodies, replies and descriptors stand in control_requests.def. */
@@ -81,6 +81,10 @@ struct control_hello_reply {
 	uint32_t max_srq, max_srq_wr;
 	uint32_t max_mw;	     /* of the same numbers as MRs */
 	uint32_t max_fast_reg_pages; /* of one fast registration */
+	uint32_t max_mcast_groups;   /* multicast groups that QPs are attached to ... */
+	uint32_t max_mcast_qps;	     /* ... QPs of one group, and of all of them */
+	uint32_t max_mcast_attach;
+	uint32_t reserved;
 };
 
 struct control_port_reply {
@@ -314,6 +318,12 @@ struct control_qp_attr {
 	uint8_t traffic_class, hop_limit;
 	uint8_t pkey_index, port;
 	uint32_t flow_label;
+};
+
+struct control_multicast {
+	uint32_t qpn;
+	uint32_t reserved;
+	uint8_t mgid[16]; /* ff00::/8, or v4-mapped 224.0.0.0/4 */
 };
 
 struct control_resolve {

@@ -15,6 +15,7 @@
 #include "pipeline/channel.h"
 #include "pipeline/wake_list.h"
 
+struct multicast_table;
 struct qp_table;
 struct v2p;
 struct v2p_port;
@@ -60,6 +61,8 @@ struct engine {
 	const struct wire_path *gids; /* the port's addresses by GID index: source MAC and IP, VLAN;
 					 gid_count of them */
 	unsigned gid_count;
+	const struct multicast_table *multicast;
+	struct rte_mempool *clones;	 /* for references to frames; may be `packets` */
 	struct rte_mempool *packets;	 /* data room PACKET_ROOM_BYTES */
 	struct rte_mempool *descriptors; /* data room DESCRIPTOR_ROOM_BYTES */
 	struct rte_mempool *events;	 /* no data room; more than the timer channels can hold */

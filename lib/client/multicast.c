@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Queue pairs and multicast groups. The daemon knows who is attached; here nothing is kept. Any
+ * thread, not the data path. */
+#include <string.h>
+#include "client_priv.h"
+
+static int ask(struct softhca_qp *qp, uint32_t type, const uint8_t mgid[16])
+{
+	struct control_multicast in = {.qpn = qp->number};
+
+	memcpy(in.mgid, mgid, sizeof(in.mgid));
+	return ctx_call(qp->node.ctx, type, &in, sizeof(in), NULL, 0, -1, NULL);
+}
+
+int softhca_attach_mcast(struct softhca_qp *qp, const uint8_t mgid[16])
+{
+	return ask(qp, CONTROL_ATTACH_MCAST, mgid);
+}
+
+int softhca_detach_mcast(struct softhca_qp *qp, const uint8_t mgid[16])
+{
+	int rc = ask(qp, CONTROL_DETACH_MCAST, mgid);
+
+	return rc == -ENOTCONN ? 0 : rc; /* all ended with the daemon */
+}

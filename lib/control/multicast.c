@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The requests of the control socket on multicast groups. A QP's groups stand in its object, so
+ * that they end with it; the port is told of each attachment. As with a kernel's verbs, attaching
+ * again changes nothing, and a QP that is attached cannot be destroyed. Control thread.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "control_priv.h"
+
+/* The pointer to the QP's attachment to that group; to NULL: there is none. */
+static struct attachment **find(struct qp_object *qp, const uint8_t mgid[16])
+{
+	struct attachment **at = &qp->groups;
+
+	while (*at && memcmp((*at)->mgid, mgid, sizeof((*at)->mgid)) != 0)
+		at = &(*at)->next;
+	return at;
+}
+
+static enum ceu_status tell_ceu(const struct qp_object *qp, uint8_t op, const uint8_t mgid[16])
+{
+	struct ceu_multicast in;
+
+	memcpy(in.mgid, mgid, sizeof(in.mgid));
+	return ceu_exec(qp->object.client->device->config.ceu, op, qp->object.number, &in,
+		sizeof(in), NULL, 0);
+}
+
+/* Tells the port, then the data path. 0, -ENOMEM, -EINVAL: nothing has changed. */
+static int enter(const struct qp_object *qp, const uint8_t mgid[16])
+{
+	const struct control_device *d = &qp->object.client->device->config;
+	int rc = d->ops.join ? d->ops.join(d->ctx, mgid) : 0;
+
+	if (rc)
+		return rc;
+	rc = ceu_errno(tell_ceu(qp, CEU_ATTACH_MGM, mgid));
+	if (rc && d->ops.leave)
+		d->ops.leave(d->ctx, mgid);
+	return rc;
+}
+
+/* Takes *at out of the list and tells everybody. */
+static void leave(struct qp_object *qp, struct attachment **at)
+{
+	struct client *client = qp->object.client;
+	const struct control_device *d = &client->device->config;
+	struct attachment *a = *at;
+
+	*at = a->next;
+	tell_ceu(qp, CEU_DETACH_MGM, a->mgid);
+	if (d->ops.leave)
+		d->ops.leave(d->ctx, a->mgid);
+	client->attachments--;
+	free(a);
+}
+
+void multicast_leave_all(struct qp_object *qp)
+{
+	while (qp->groups)
+		leave(qp, &qp->groups);
+}
+
+int run_attach_mcast(struct call *call)
+{
+	const struct control_multicast *in = call->body;
+	struct client *client = call->client;
+	struct qp_object *qp = object_find(client, OBJECT_QP, in->qpn);
+	struct attachment *a;
+	int rc;
+
+	if (!qp)
+		return -ENOENT;
+	if (!multicast_address(in->mgid))
+		return -EINVAL;
+	if (*find(qp, in->mgid))
+		return 0;
+	if (client->attachments >= client->control->config.limits.attachments)
+		return -ENOMEM;
+	a = malloc(sizeof(*a));
+	if (!a)
+		return -ENOMEM;
+	rc = enter(qp, in->mgid);
+	if (rc) {
+		free(a);
+		return rc;
+	}
+	memcpy(a->mgid, in->mgid, sizeof(a->mgid));
+	a->next = qp->groups;
+	qp->groups = a;
+	client->attachments++;
+	return 0;
+}
+
+int run_detach_mcast(struct call *call)
+{
+	const struct control_multicast *in = call->body;
+	struct qp_object *qp = object_find(call->client, OBJECT_QP, in->qpn);
+	struct attachment **at;
+
+	if (!qp)
+		return -ENOENT;
+	at = find(qp, in->mgid);
+	if (!*at)
+		return -EINVAL;
+	leave(qp, at);
+	return 0;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Multicast groups by the control protocol: who may attach what, what a client leaves behind, and
+ * that the port is told of all of it. */
+#include "hca_test.h"
+#include "raw_client.h"
+
+static const uint8_t v4[16] = {[10] = 0xff, [11] = 0xff, 239, 1, 2, 3};
+static const uint8_t v6[16] = {0xff, 0x0e, [15] = 7};
+
+static int ask(const struct raw *r, uint32_t type, uint32_t qpn, const uint8_t *mgid)
+{
+	struct control_multicast in = {.qpn = qpn};
+
+	memcpy(in.mgid, mgid, sizeof(in.mgid));
+	return raw_call(r->fd, type, &in, sizeof(in), NULL, 0, NULL, 0);
+}
+
+static int attach(const struct raw *r, uint32_t qpn, const uint8_t *mgid)
+{
+	return ask(r, CONTROL_ATTACH_MCAST, qpn, mgid);
+}
+
+static int detach(const struct raw *r, uint32_t qpn, const uint8_t *mgid)
+{
+	return ask(r, CONTROL_DETACH_MCAST, qpn, mgid);
+}
+
+static uint32_t datagram_qp(const struct raw *r)
+{
+	struct control_qp in = raw_qp_in(r->pd, r->cqn, r->lkey);
+	uint32_t qpn;
+
+	in.service = 2;
+	assert_int_equal(raw_create_qp(r->fd, &in, &qpn), 0);
+	assert_int_not_equal(qpn, MULTICAST_QPN);
+	return qpn;
+}
+
+static void assert_attached(uint32_t groups, uint32_t members)
+{
+	assert_int_equal(f.hca->multicast.groups, groups);
+	assert_int_equal(f.hca->multicast.members, members);
+	assert_int_equal(f.joined, members);
+}
+
+static void multicast__what_may_be_attached(void **state)
+{
+	struct raw r, other;
+	uint32_t qpn;
+	uint8_t bad[16];
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	raw_set_up(&other, f.path);
+	qpn = datagram_qp(&r);
+	assert_int_equal(attach(&r, r.qpn, v4), -EINVAL); /* RC */
+	assert_int_equal(attach(&other, qpn, v4), -ENOENT);
+	assert_int_equal(attach(&r, 0, v4), -ENOENT);
+	memcpy(bad, v4, 16);
+	bad[12] = 10;
+	assert_int_equal(attach(&r, qpn, bad), -EINVAL);
+	bad[0] = 0xfe;
+	assert_int_equal(attach(&r, qpn, bad), -EINVAL);
+	assert_attached(0, 0);
+	assert_int_equal(attach(&r, qpn, v4), 0);
+	assert_int_equal(attach(&r, qpn, v6), 0);
+	assert_int_equal(detach(&other, qpn, v4), -ENOENT);
+	assert_attached(2, 2);
+	close(other.fd);
+	close(r.fd);
+}
+
+static void multicast__once_or_again(void **state)
+{
+	struct raw r;
+	uint32_t qpn[2];
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	qpn[0] = datagram_qp(&r);
+	qpn[1] = datagram_qp(&r);
+	assert_int_equal(detach(&r, qpn[0], v4), -EINVAL);
+	assert_int_equal(attach(&r, qpn[0], v4), 0);
+	assert_int_equal(attach(&r, qpn[0], v4), 0);
+	assert_attached(1, 1);
+	assert_int_equal(attach(&r, qpn[1], v4), 0);
+	assert_attached(1, 2);
+	assert_int_equal(detach(&r, qpn[0], v4), 0);
+	assert_int_equal(detach(&r, qpn[0], v4), -EINVAL);
+	assert_int_equal(detach(&r, qpn[1], v6), -EINVAL);
+	assert_int_equal(detach(&r, qpn[1], v4), 0);
+	assert_attached(0, 0);
+	close(r.fd);
+}
+
+/* As a kernel has it (ibv_destroy_qp(3)). */
+static void multicast__attached_is_in_use(void **state)
+{
+	struct raw r;
+	uint32_t qpn;
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	qpn = datagram_qp(&r);
+	assert_int_equal(attach(&r, qpn, v4), 0);
+	assert_int_equal(raw_number(r.fd, CONTROL_DESTROY_QP, qpn), -EBUSY);
+	assert_int_equal(detach(&r, qpn, v4), 0);
+	assert_int_equal(raw_number(r.fd, CONTROL_DESTROY_QP, qpn), 0);
+	close(r.fd);
+}
+
+static void multicast__ends_with_the_client(void **state)
+{
+	struct raw r, other;
+	uint32_t qpn;
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	raw_set_up(&other, f.path);
+	assert_int_equal(attach(&other, datagram_qp(&other), v4), 0);
+	for (unsigned int i = 0; i < 3; i++) {
+		qpn = datagram_qp(&r);
+		assert_int_equal(attach(&r, qpn, v4), 0);
+		assert_int_equal(attach(&r, qpn, v6), 0);
+	}
+	assert_attached(2, 7);
+	close(r.fd);
+	assert_true(fixture_wait_clients(&f, 1));
+	assert_attached(1, 1);
+	close(other.fd);
+	assert_true(fixture_wait_clients(&f, 0));
+	assert_attached(0, 0);
+}
+
+static void multicast__limits(void **state)
+{
+	const struct control_limits limits = {.attachments = 2};
+	uint8_t third[16];
+	struct raw r;
+	uint32_t qpn;
+
+	(void)state;
+	fixture_start(&f, &limits, true);
+	memcpy(third, v6, 16);
+	third[15]++;
+	raw_set_up(&r, f.path);
+	assert_int_equal(r.hello.max_mcast_groups, MULTICAST_GROUPS_MAX);
+	assert_int_equal(r.hello.max_mcast_qps, MULTICAST_QPS_MAX);
+	assert_int_equal(r.hello.max_mcast_attach, MULTICAST_ATTACH_MAX);
+	qpn = datagram_qp(&r);
+	__atomic_store_n(&f.join_result, -ENOMEM, __ATOMIC_RELAXED);
+	assert_int_equal(attach(&r, qpn, v4), -ENOMEM); /* the port's */
+	__atomic_store_n(&f.join_result, 0, __ATOMIC_RELAXED);
+	assert_attached(0, 0);
+	assert_int_equal(attach(&r, qpn, v4), 0);
+	assert_int_equal(attach(&r, qpn, v6), 0);
+	assert_int_equal(attach(&r, qpn, third), -ENOMEM); /* the client's */
+	assert_int_equal(attach(&r, qpn, v6), 0);
+	assert_int_equal(detach(&r, qpn, v4), 0);
+	assert_int_equal(attach(&r, qpn, third), 0);
+	assert_attached(2, 2);
+	close(r.fd);
+	assert_true(fixture_wait_clients(&f, 0));
+	assert_attached(0, 0);
+	fixture_stop(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(multicast__what_may_be_attached),
+		TEST(multicast__once_or_again),
+		TEST(multicast__attached_is_in_use),
+		TEST(multicast__ends_with_the_client),
+		cmocka_unit_test(multicast__limits),
+	};
+
+	fixture_eal();
+	return cmocka_run_group_tests_name("multicast", tests, NULL, NULL);
+}
