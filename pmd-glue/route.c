@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which addresses are ours, which are on the link, which next hop the others take. Pure functions
  * of the configuration. Control thread. */
+#include <errno.h>
 #include <string.h>
 
 #include "control.h"
@@ -67,6 +68,33 @@ static bool in_prefix(const struct port_address *a, const uint8_t ip[16])
 	if (a->v6 == ip_is_v4_mapped(ip) || memcmp(a->ip, ip, bytes) != 0)
 		return false;
 	return bits % 8 == 0 || ((a->ip[bytes] ^ ip[bytes]) & mask) == 0;
+}
+
+/* Means something on the link alone: fe80::/10, ff02::/16 and what is narrower. */
+static bool is_of_link(const uint8_t ip[16])
+{
+	return ip_is_link_local(ip) || (ip[0] == 0xff && (ip[1] & 0x0f) <= 2);
+}
+
+int port_source(const struct port *port, const uint8_t ip[16])
+{
+	int chosen = route_own_address(port, ip);
+
+	if (chosen >= 0)
+		return chosen;
+	if (!ip_is_multicast(ip) && !route_next_hop(port, ip))
+		return -ENETUNREACH;
+	for (unsigned int i = 0; i < port->n_own; i++) {
+		const struct port_address *a = &port->own[i];
+
+		if (a->v6 == ip_is_v4_mapped(ip))
+			continue;
+		if (in_prefix(a, ip))
+			return (int)i;
+		if (chosen < 0 || (ip_is_link_local(port->own[chosen].ip) && !is_of_link(ip)))
+			chosen = (int)i;
+	}
+	return chosen < 0 ? -ENETUNREACH : chosen;
 }
 
 bool route_is_on_link(const struct port *port, const uint8_t ip[16])

@@ -162,6 +162,14 @@ void port_info(struct port *port, struct port_info *info);
 int port_resolve(struct port *port, const uint8_t ip[16], uint8_t mac_out[6]);
 
 /*
+ * Which of the port's addresses (index in port_info.address) it would send from to `ip`, a unicast
+ * or multicast address: that address itself if it is the port's own, else one with `ip` in its
+ * prefix, else the first of the family, a link-local one only where nothing else will do.
+ * -ENETUNREACH: there is no route.
+ */
+int port_source(const struct port *port, const uint8_t ip[16]);
+
+/*
  * The control thread's turn, to be called about every millisecond: answers ARP, neighbour
  * discovery and ping for addresses that no kernel serves; repeats questions; watches the link;
  * flushes the capture. Bounded: at most a ring of frames per call.

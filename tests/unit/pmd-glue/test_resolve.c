@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ARP, neighbour discovery and ping between two ring ports, and what is malformed. */
+#include <arpa/inet.h>
 #include <errno.h>
 
 #include "fixture.h"
@@ -102,6 +103,55 @@ static void resolve__link_local_configured_counts_once(void **state)
 	assert_int_equal(info.n_addresses, 2);
 	assert_true(info.address[0].v6);
 	assert_false(info.address[1].v6);
+	port_destroy(port);
+	assert_no_leak();
+}
+
+static void expect_source(const struct port *port, int expected, const char *text)
+{
+	uint8_t ip[16] = {[10] = 0xff, 0xff};
+	bool v6 = strchr(text, ':') != NULL;
+
+	assert_int_equal(inet_pton(v6 ? AF_INET6 : AF_INET, text, v6 ? ip : ip + 12), 1);
+	if (port_source(port, ip) != expected)
+		fail_msg("to %s: from %d", text, port_source(port, ip));
+}
+
+/* 0: fe80::ff:fe00:1, 1: 10.0.0.1/24, 2: fd00::1/64, 3: 10.0.1.9/24, 4: fd00:0:0:1::9/64 */
+static void source__of_every_destination(void **state)
+{
+	struct port_config a = ring_config("a", "a", 1);
+	struct port *port;
+
+	(void)state;
+	set_v4(&a.address[2], 9);
+	a.address[2].ip[14] = 1;
+	set_v6(&a.address[3], 9);
+	a.address[3].ip[7] = 1;
+	a.n_addresses = 4;
+	port = open_port(&a);
+	expect_source(port, 1, "10.0.0.1"); /* its own */
+	expect_source(port, 3, "10.0.1.9");
+	expect_source(port, 4, "fd00:0:0:1::9");
+	expect_source(port, 1, "10.0.0.77");
+	expect_source(port, 3, "10.0.1.77");
+	expect_source(port, 2, "fd00::77");
+	expect_source(port, 4, "fd00:0:0:1::77");
+	expect_source(port, 0, "fe80::77");
+	expect_source(port, -ENETUNREACH, "10.0.2.1");
+	expect_source(port, -ENETUNREACH, "2001:db8::1");
+	expect_source(port, 1, "239.1.2.3");
+	expect_source(port, 0, "ff02::1:2");
+	expect_source(port, 2, "ff0e::1:2");
+	port_destroy(port);
+	a.has_gateway_v4 = a.has_gateway_v6 = true;
+	memcpy(a.gateway_v4, a.address[0].ip, 16);
+	a.gateway_v4[15] = 254;
+	memcpy(a.gateway_v6, a.address[1].ip, 16);
+	a.gateway_v6[15] = 254;
+	port = open_port(&a);
+	expect_source(port, 1, "10.0.2.1");
+	expect_source(port, 2, "2001:db8::1");
 	port_destroy(port);
 	assert_no_leak();
 }
@@ -437,6 +487,7 @@ int main(void)
 		cmocka_unit_test(resolve__neighbour_discovery),
 		cmocka_unit_test(resolve__link_local),
 		cmocka_unit_test(resolve__link_local_configured_counts_once),
+		cmocka_unit_test(source__of_every_destination),
 		cmocka_unit_test(resolve__with_vlan),
 		cmocka_unit_test(resolve__own_and_groups_at_once),
 		cmocka_unit_test(resolve__gateway),
