@@ -57,14 +57,16 @@ for ((i = 0; i < 100; i++)); do
 done
 
 expect 0 '192.168.77.1/24' --socket "$socket" status
-expect 0 '0 queue pairs' --socket "$socket" qp
+expect 0 '1 queue pairs' --socket "$socket" qp # the connection manager's
 expect 1 'nothing to say' --socket "$socket" --hca hca0 qp 77
 expect 1 'nothing to say' --socket "$socket" --hca nosuch counters
 expect 0 'hca1, engine 1' --socket "$socket" fifos
 expect 0 'what it counts' --socket "$socket" counters
 expect 0 'drop_rx_icrc' --socket "$socket" counters --all
 expect 0 'retransmit_elements' --socket "$socket" held
-for view in status qp fifos counters held topology; do
+expect 0 '0 identifiers' --socket "$socket" cm
+expect 0 'mad_malformed' --socket "$socket" cm --all
+for view in status qp fifos counters held cm topology; do
 	is_json "$view"
 done
 exit $failed

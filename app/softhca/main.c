@@ -33,6 +33,7 @@ static const struct command {
 	{"fifos", view_fifos, false},
 	{"counters", view_counters, false},
 	{"held", view_held, false},
+	{"cm", view_cm, false},
 	{"topology", view_topology, true},
 };
 
@@ -51,7 +52,8 @@ static void print_usage(FILE *out)
 	      "  fifos             channels between modules: occupancy, high-water mark, full, "
 	      "empty\n"
 	      "  counters [--all]  counters that are not 0, or all, with what they count\n"
-	      "  held              what is held for the clients: all 0 when none is there\n"
+	      "  held              what is held for the clients; the connection manager is one\n"
+	      "  cm [--all]        the connection manager: identifiers of programs, counters\n"
 	      "  topology [--dot]  the pipeline, drawn from its table; --dot for graphviz\n"
 	      "  run               a program written to libibverbs, on these devices (softhca run "
 	      "--help)\n\n"

@@ -6,10 +6,6 @@
 #include "table.h"
 #include "view.h"
 
-struct named_text {
-	const char *name, *text; /* both NULL: the end */
-};
-
 static const struct named_text counter_texts[] = {
 #define COUNTER(name, text) {#name, text},
 #include "base/counters.def"
@@ -201,7 +197,7 @@ int view_fifos(struct connection *c, const struct request *r)
 
 /* Counters in the order of their table, with their sentences; those that are 0 only if all are
  * wanted. */
-static void print_counters(const json_t *counters, const struct named_text *texts, bool all)
+void print_counters(const json_t *counters, const struct named_text *texts, bool all)
 {
 	struct table t;
 

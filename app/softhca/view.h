@@ -24,8 +24,15 @@ int view_qp(struct connection *c, const struct request *r);
 int view_fifos(struct connection *c, const struct request *r);
 int view_counters(struct connection *c, const struct request *r);
 int view_held(struct connection *c, const struct request *r);
+int view_cm(struct connection *c, const struct request *r);
 /* Needs no daemon, but for json. */
 int view_topology(struct connection *c, const struct request *r);
+
+struct named_text {
+	const char *name, *text; /* both NULL: the end */
+};
+/* A table of the counters that are not 0, or of all with what they count. */
+void print_counters(const json_t *counters, const struct named_text *texts, bool all);
 
 /* A number or a text of an answer; 0 or "" if it is not there. */
 unsigned long long number_of(const json_t *object, const char *key);

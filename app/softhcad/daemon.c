@@ -123,7 +123,9 @@ static int make_control(struct daemon *d)
 		.socket_mode = d->config.daemon.socket_mode,
 		.socket_group = d->config.daemon.socket_group,
 		.device_count = d->device_count,
-		.devices = devices};
+		.devices = devices,
+		.cm_adopt = cm_adopt,
+		.cm_ctx = d};
 	int ret = paths_make_directory_of(d->config.daemon.socket);
 
 	for (unsigned i = 0; i < d->device_count; i++)
@@ -173,6 +175,8 @@ int daemon_start(struct daemon *d)
 	if (!ret)
 		ret = make_control(d);
 	if (!ret)
+		ret = cm_start(d);
+	if (!ret)
 		ret = telemetry_start(d);
 	if (ret)
 		daemon_stop(d);
@@ -182,12 +186,15 @@ int daemon_start(struct daemon *d)
 /* Clients go first: the modules must let go of their queue pairs, and only running lcores can. */
 void daemon_stop(struct daemon *d)
 {
+	cm_thread_stop(d->cm); /* first: telemetry may be waiting for it, and it for us */
 	telemetry_stop();
 	if (d->shown)
 		sysfs_tree_remove(d);
 	d->shown = false;
 	control_destroy(d->control);
 	d->control = NULL;
+	cm_thread_destroy(d->cm);
+	d->cm = NULL;
 	__atomic_store_n(&d->stop, 1, __ATOMIC_SEQ_CST);
 	for (unsigned i = 0; i < d->running; i++)
 		lcore_loop_wake(&d->loops[i]);

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdint.h>
 #include "clock.h"
+#include "cm_thread.h"
 #include "command/ceu.h"
 #include "config/config.h"
 #include "control/control.h"
@@ -38,6 +39,7 @@ struct daemon {
 	struct device devices[HCA_MAX];
 	unsigned device_count;
 	struct control *control;
+	struct cm_thread *cm; /* NULL: there is no connection manager */
 	struct rte_rcu_qsbr *rcu;
 	struct lcore_loop *loops; /* one for each CPU in use, index = EAL lcore - 1; fds are -1
 				     before daemon_start() */
@@ -91,6 +93,12 @@ void device_poll(struct device *v, unsigned index);
 int placement_cpus(struct config *c, struct config_cpus *cpus);
 /* Gives the loops their stages and their peers. 0 or -errno. */
 int placement_apply(struct daemon *d);
+
+/* cm_start.c: starts the connection manager, if there shall be one, and serves the control socket
+ * meanwhile, which is up. 0 or -errno, logged. */
+int cm_start(struct daemon *d);
+/* control_config.cm_adopt; ctx: struct daemon. */
+int cm_adopt(void *ctx, int fd);
 
 /* telemetry.c: registers /softhca/... with DPDK's telemetry. 0 or -errno. */
 int telemetry_start(struct daemon *d);

@@ -488,6 +488,22 @@ static int answer_held(const char *command, const char *params, struct rte_tel_d
 	return v ? 0 : -ENODEV;
 }
 
+/* Without the daemon's lock: the connection manager's thread may be waiting for the control thread,
+ * and we shall wait for it. */
+static int answer_cm(const char *command, const char *params, struct rte_tel_data *to)
+{
+	int ret = -ENODEV;
+
+	rte_tel_data_start_dict(to);
+	pthread_mutex_lock(&served_lock);
+	if (served) {
+		cm_put(served, to);
+		ret = 0;
+	}
+	pthread_mutex_unlock(&served_lock);
+	return ret;
+}
+
 static struct rte_tel_data *edge_of(const struct channel_info *c)
 {
 	struct rte_tel_data *p = new_dict();
@@ -541,6 +557,7 @@ int telemetry_start(struct daemon *d)
 			answer_counters},
 		{"/softhca/held", "What an HCA holds for its clients. Parameters: HCA",
 			answer_held},
+		{"/softhca/cm", "The connection manager. No parameters", answer_cm},
 		{"/softhca/topology", "Modules and channels. No parameters", answer_topology},
 	};
 	int ret = 0;

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+struct daemon;
 struct device;
 struct qp;
 struct rte_tel_data;
@@ -12,6 +13,10 @@ struct rte_tel_data;
 /* held.c: what the HCA holds for its clients, into a dictionary. Waits for the lcores. Telemetry's
  * threads, under the daemon's lock. */
 void held_put(struct device *v, struct rte_tel_data *to);
+
+/* cm_view.c: the connection manager, into a dictionary. Telemetry's threads, without the daemon's
+ * lock. */
+void cm_put(struct daemon *d, struct rte_tel_data *to);
 
 /* qp_view.c: all about one queue pair that is in use, and what it waits for, into a dictionary.
  * now_ns: the daemon's clock. Telemetry's threads, under the daemon's lock. */

@@ -56,6 +56,7 @@ struct daemon_config {
 	uint32_t poll; /* enum config_poll */
 	uint32_t idle_spin_us, idle_sleep_us;
 	uint32_t packet_buffers, descriptor_buffers, clone_buffers;
+	uint32_t cm; /* 1: there is a connection manager */
 };
 
 /* A section [hca NAME]. */

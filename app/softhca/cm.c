@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `softhca cm`: the connection manager's identifiers, what it and its QPs 1 counted. */
+#include <stdio.h>
+#include "table.h"
+#include "view.h"
+
+static const struct named_text counter_texts[] = {
+#define CM_COUNTER(name, text) {#name, text},
+#include "cm/counters.def"
+	{NULL, NULL},
+};
+
+static const struct named_text port_counter_texts[] = {
+#define CM_PORT_COUNTER(name, text) {#name, text},
+#include "cm_port.def"
+	{NULL, NULL},
+};
+
+static void print_ids(const json_t *answer)
+{
+	json_t *ids = json_object_get(answer, "ids"), *id;
+	unsigned long long count = number_of(answer, "id_count");
+	const char *place;
+	struct table t;
+
+	printf("%llu identifiers\n", count);
+	table_begin(&t, ">id|>pid|space|state|hca|local|remote|>qpn");
+	json_object_foreach(ids, place, id)
+	{
+		table_add(&t, "%llu", number_of(id, "id"));
+		table_add(&t, "%llu", number_of(id, "pid"));
+		table_add(&t, "%s", text_of(id, "space"));
+		table_add(&t, "%s", text_of(id, "state"));
+		table_add(&t, "%s", text_of(id, "hca"));
+		table_add(&t, "%s", text_of(id, "local"));
+		table_add(&t, "%s", text_of(id, "remote"));
+		table_add(&t, "%llu", number_of(id, "qpn"));
+	}
+	table_end(&t, stdout, "  ");
+	if (json_object_size(ids) < count)
+		printf("  and %llu more\n", count - json_object_size(ids));
+}
+
+static void print_cm(const json_t *answer, bool all)
+{
+	json_t *port;
+	const char *hca;
+
+	if (!json_object_get(answer, "ids")) {
+		puts("there is no connection manager: daemon.cm is off");
+		return;
+	}
+	print_ids(answer);
+	puts("counters");
+	print_counters(json_object_get(answer, "counters"), counter_texts, all);
+	json_object_foreach(json_object_get(answer, "ports"), hca, port)
+	{
+		printf("%s, QP 1\n", hca);
+		print_counters(port, port_counter_texts, all);
+	}
+}
+
+int view_cm(struct connection *c, const struct request *r)
+{
+	json_t *answer = connection_ask(c, "cm", NULL);
+
+	if (!answer)
+		return EXIT_CODE_FAILURE;
+	if (r->json)
+		puts(c->answer);
+	else
+		print_cm(answer, r->all);
+	json_decref(answer);
+	return EXIT_CODE_OK;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The daemon's connection manager: cm_thread.h between this daemon's devices and its control
+ * socket. Control thread. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "base/log.h"
+#include "daemon.h"
+
+enum { START_MS_MAX = 10000 };
+
+static int source_to(void *ctx, const uint8_t dgid[16])
+{
+	const struct device *v = ctx;
+
+	return port_source(v->port, dgid);
+}
+
+/* A client of our own, which needs no path to the socket. */
+static int connect_to_self(void *ctx)
+{
+	struct daemon *d = ctx;
+	int pair[2], rc;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	rc = control_adopt(d->control, pair[0]);
+	if (!rc)
+		return pair[1];
+	close(pair[0]);
+	close(pair[1]);
+	return rc;
+}
+
+/* It asks the control socket for its QPs, and we are who answers. */
+static void serve_while_it_starts(struct daemon *d)
+{
+	struct pollfd control = {.fd = control_fd(d->control), .events = POLLIN};
+
+	for (unsigned i = 0; i < START_MS_MAX; i++) {
+		pthread_mutex_lock(&d->lock);
+		control_poll(d->control, 0);
+		pthread_mutex_unlock(&d->lock);
+		if (cm_thread_state(d->cm) != CM_THREAD_STARTING)
+			return;
+		poll(&control, 1, 1);
+	}
+}
+
+int cm_start(struct daemon *d)
+{
+	struct cm_thread_device devices[HCA_MAX];
+	const struct cm_thread_config c = {.lock = &d->lock,
+		.devices = devices,
+		.device_count = d->device_count,
+		.connect = connect_to_self,
+		.ctx = d};
+	int rc;
+
+	if (!d->config.daemon.cm)
+		return 0;
+	for (unsigned i = 0; i < d->device_count; i++) {
+		device_describe(&d->devices[i], &devices[i].control);
+		devices[i].source = source_to;
+	}
+	rc = cm_thread_start(&c, &d->cm);
+	if (!rc) {
+		serve_while_it_starts(d);
+		rc = cm_thread_state(d->cm) == CM_THREAD_RUNS ? 0 : -EIO;
+	}
+	if (rc)
+		LOG(ERR, "the connection manager does not start: %s", strerror(-rc));
+	else
+		LOG(INFO, "connection manager: QP 1 of %u HCA%s", d->device_count,
+			d->device_count == 1 ? "" : "s");
+	return rc;
+}
+
+int cm_adopt(void *ctx, int fd)
+{
+	struct daemon *d = ctx;
+
+	return d->cm ? cm_thread_adopt(d->cm, fd) : -EOPNOTSUPP;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The connection manager for telemetry: programs' identifiers, what was counted. Telemetry's
+ * threads, without the daemon's lock (cm_thread.h says why); changes nothing.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <rte_telemetry.h>
+#include "cm_thread.h"
+#include "daemon.h"
+#include "telemetry.h"
+
+enum { IDS_LISTED_MAX = 32 };
+
+static struct rte_tel_data *new_dict(void)
+{
+	struct rte_tel_data *d = rte_tel_data_alloc();
+
+	if (d)
+		rte_tel_data_start_dict(d);
+	return d;
+}
+
+static void put(struct rte_tel_data *to, const char *name, struct rte_tel_data *what)
+{
+	if (what)
+		rte_tel_data_add_dict_container(to, name, what, 0);
+}
+
+/* RDMA_PS_*, of rdma/rdma_user_cm.h */
+static const char *space_name(uint16_t space)
+{
+	switch (space) {
+	case 0x0002:
+		return "IPoIB";
+	case 0x0106:
+		return "TCP";
+	case 0x0111:
+		return "UDP";
+	case 0x013f:
+		return "IB";
+	default:
+		return "?";
+	}
+}
+
+static void put_address(
+	struct rte_tel_data *to, const char *name, const uint8_t ip[16], uint16_t port)
+{
+	static const uint8_t v4[12] = {[10] = 0xff, 0xff};
+	bool is_v4 = memcmp(ip, v4, sizeof(v4)) == 0;
+	char address[INET6_ADDRSTRLEN], text[INET6_ADDRSTRLEN + 16];
+
+	inet_ntop(is_v4 ? AF_INET : AF_INET6, is_v4 ? ip + 12 : ip, address, sizeof(address));
+	snprintf(text, sizeof(text), is_v4 ? "%s:%u" : "[%s]:%u", address, port);
+	rte_tel_data_add_dict_string(to, name, text);
+}
+
+static struct rte_tel_data *id_of(const struct cm_id_info *id)
+{
+	struct rte_tel_data *p = new_dict();
+
+	if (!p)
+		return NULL;
+	rte_tel_data_add_dict_u64(p, "id", id->id);
+	rte_tel_data_add_dict_int(p, "pid", id->pid);
+	rte_tel_data_add_dict_string(p, "space", space_name(id->port_space));
+	rte_tel_data_add_dict_string(p, "state", id->state);
+	rte_tel_data_add_dict_string(p, "hca", id->device);
+	put_address(p, "local", id->source, id->source_port);
+	put_address(p, "remote", id->destination, id->destination_port);
+	rte_tel_data_add_dict_u64(p, "qpn", id->qpn);
+	return p;
+}
+
+static void put_ids(struct rte_tel_data *to, const struct cm_service *s)
+{
+	struct cm_id_info info[IDS_LISTED_MAX];
+	unsigned count = cm_service_ids(s, info, IDS_LISTED_MAX);
+	struct rte_tel_data *ids = new_dict();
+
+	for (unsigned i = 0; ids && i < count && i < IDS_LISTED_MAX; i++) {
+		char name[16]; /* their numbers are unique in their channels only */
+
+		snprintf(name, sizeof(name), "%u", i);
+		put(ids, name, id_of(&info[i]));
+	}
+	rte_tel_data_add_dict_u64(to, "id_count", count);
+	put(to, "ids", ids);
+}
+
+static struct rte_tel_data *counters_of(const struct cm_service *s)
+{
+	const struct cm_counters *c = cm_service_counters(s);
+	struct rte_tel_data *p = new_dict();
+
+	if (!p)
+		return NULL;
+#define CM_COUNTER(name, text) rte_tel_data_add_dict_u64(p, #name, c->name);
+#include "cm/counters.def"
+	return p;
+}
+
+static struct rte_tel_data *port_counters_of(const struct cm_port_counters *c)
+{
+	struct rte_tel_data *p = new_dict();
+
+	if (!p)
+		return NULL;
+#define CM_PORT_COUNTER(name, text) rte_tel_data_add_dict_u64(p, #name, c->name);
+#include "cm_port.def"
+	return p;
+}
+
+void cm_put(struct daemon *d, struct rte_tel_data *to)
+{
+	const struct cm_service *s = d->cm ? cm_thread_enter(d->cm) : NULL;
+	struct rte_tel_data *ports = s ? new_dict() : NULL;
+
+	rte_tel_data_add_dict_string(to, "state", s ? "on" : "off");
+	if (s) {
+		put_ids(to, s);
+		put(to, "counters", counters_of(s));
+	}
+	for (unsigned i = 0; ports && i < d->device_count; i++) {
+		const char *device;
+		const struct cm_port_counters *c = cm_thread_port(d->cm, i, &device);
+
+		put(ports, device, port_counters_of(c));
+	}
+	put(to, "ports", ports);
+	if (d->cm)
+		cm_thread_leave(d->cm);
+}
