@@ -79,6 +79,19 @@ static void fill_event(struct ucm_event *e, const struct cm_message *m, unsigned
 	c->qp_num = m->req.qpn;
 }
 
+/* 0; or why this listener cannot serve it: a reason of its kind of message. */
+static uint16_t misfit(const struct ucm_id *listener, unsigned int device,
+	const struct cm_message *m, uint16_t preset)
+{
+	const struct cm_device *d = &listener->channel->service->devices[device];
+	struct control_port_reply port;
+
+	if (listener->qp_type != qp_type_of(m))
+		return m->type == CM_REQ ? CM_REJ_INVALID_TRANSPORT_SERVICE_TYPE : preset;
+	d->port(d->ctx, &port);
+	return m->type == CM_REQ && m->req.mtu > port.active_mtu ? CM_REJ_INVALID_MTU : 0;
+}
+
 /* The identifier and its event; NULL: no room, nothing has changed. */
 static struct ucm_id *bring(struct ucm_id *listener, const struct cm_message *m)
 {
@@ -107,14 +120,15 @@ void *ucm_request(void *ctx, struct cm_connection *c, const struct cm_path *path
 	struct cm_service *s = ctx;
 	struct cm_ip_addressing ip;
 	bool has_ip = !cm_ip_parse(m->private_data, &ip);
+	uint16_t refused;
 	struct ucm_id *id, *listener = ucm_port_listener(
 				   s, service_id_of(m), path->device, has_ip ? &ip : NULL);
 
 	if (!listener)
 		return NULL;
-	if (listener->qp_type != qp_type_of(m)) {
-		if (m->type == CM_REQ)
-			*reason = CM_REJ_INVALID_TRANSPORT_SERVICE_TYPE;
+	refused = misfit(listener, path->device, m, *reason);
+	if (refused) {
+		*reason = refused;
 		return NULL;
 	}
 	id = bring(listener, m);

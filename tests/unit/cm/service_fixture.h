@@ -16,6 +16,8 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 #include "cm/service.h"
 #include "host-abi/cm_channel.h"
 #include "service/ucm.h"
@@ -51,6 +53,9 @@ struct channel {
 
 extern struct node node[2];
 extern uint64_t now;
+
+/* A case on fresh services. */
+#define SERVICE_TEST(name) cmocka_unit_test_setup_teardown(name, services_setup, services_teardown)
 
 int services_setup(void **state);
 /* Channels that the test did not close are closed; nothing may be left then. */

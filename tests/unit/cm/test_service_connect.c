@@ -345,25 +345,24 @@ static void notify__established(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, services_setup, services_teardown)
 	const struct CMUnitTest tests[] = {
-		T(connect__ipv4),
-		T(connect__ipv4_to_any),
-		T(connect__ipv6),
-		T(connect__ipv6_to_any),
-		T(connect__ipv4_to_any_ipv6),
-		T(connect__gids),
-		T(connect__gids_to_any),
-		T(connect__to_oneself),
-		T(reject__by_program),
-		T(reject__nobody_listens),
-		T(reject__wrong_service),
-		T(unreachable__nobody_answers),
-		T(unreachable__no_rtu),
-		T(disconnect__nobody_answers),
-		T(disconnect__both_at_once),
-		T(disconnect__destroyed_instead),
-		T(notify__established),
+		SERVICE_TEST(connect__ipv4),
+		SERVICE_TEST(connect__ipv4_to_any),
+		SERVICE_TEST(connect__ipv6),
+		SERVICE_TEST(connect__ipv6_to_any),
+		SERVICE_TEST(connect__ipv4_to_any_ipv6),
+		SERVICE_TEST(connect__gids),
+		SERVICE_TEST(connect__gids_to_any),
+		SERVICE_TEST(connect__to_oneself),
+		SERVICE_TEST(reject__by_program),
+		SERVICE_TEST(reject__nobody_listens),
+		SERVICE_TEST(reject__wrong_service),
+		SERVICE_TEST(unreachable__nobody_answers),
+		SERVICE_TEST(unreachable__no_rtu),
+		SERVICE_TEST(disconnect__nobody_answers),
+		SERVICE_TEST(disconnect__both_at_once),
+		SERVICE_TEST(disconnect__destroyed_instead),
+		SERVICE_TEST(notify__established),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

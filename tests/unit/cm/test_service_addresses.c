@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Binding and resolving: which addresses are ours, who may share a port, which device and GID lead
+ * to a destination, and what comes of next hops that are late or never known.
+ */
+#include <endian.h>
+#include "service_fixture.h"
+
+static struct channel ch;
+
+static uint32_t fresh(uint16_t ps)
+{
+	uint32_t id;
+
+	assert_int_equal(create_id(&ch, 200, ps, UCM_QPT_RC, &id), 0);
+	return id;
+}
+
+static int reuse(uint32_t id)
+{
+	int32_t one = 1;
+
+	return set_option(&ch, id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &one, sizeof(one));
+}
+
+static int afonly(uint32_t id, int32_t on)
+{
+	return set_option(&ch, id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &on, sizeof(on));
+}
+
+static void bind__whose_address(void **state)
+{
+	static const struct {
+		const char *address;
+		int status;
+	} cases[] = {{"0.0.0.0", 0}, {"127.0.0.1", 0}, {"10.0.0.1", 0}, {"10.1.0.1", 0},
+		{"10.0.0.2", -EADDRNOTAVAIL}, {"192.0.2.1", -EADDRNOTAVAIL}, {"::", 0}, {"::1", 0},
+		{"fd00::1", 0}, {"fd00:1::1", 0}, {"fe80::1:0", 0}, {"fd00::2", -EADDRNOTAVAIL},
+		{"::ffff:10.0.0.1", 0}, {"gid:::", 0}, {"gid:fd00::1", 0},
+		{"gid:::ffff:10.0.0.1", 0}, {"gid:fd00::2", -EADDRNOTAVAIL}};
+	uint32_t id;
+
+	(void)state;
+	ch = open_channel(0);
+	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		id = fresh(RDMA_PS_TCP);
+		assert_int_equal(bind_ip(&ch, id, cases[i].address, 0), cases[i].status);
+		/* Who failed may try again. */
+		assert_int_equal(bind_ip(&ch, id, "0.0.0.0", 0), cases[i].status ? 0 : -EINVAL);
+	}
+}
+
+static void bind__malformed(void **state)
+{
+	struct rdma_ucm_bind in = {.id = 0};
+	union ucm_address a = address_of("10.0.0.1", 0);
+	struct rdma_ucm_bind_ip ip = {.id = 0};
+	struct rdma_ucm_resolve_addr r = {.id = 0};
+
+	(void)state;
+	ch = open_channel(0);
+	in.id = ip.id = r.id = fresh(RDMA_PS_TCP);
+	memcpy(&in.addr, &a, sizeof(a.v4));
+	for (uint16_t size = 0; size < 200; size++) {
+		in.addr_size = size;
+		if (size != sizeof(a.v4))
+			assert_int_equal(
+				command(&ch, RDMA_USER_CM_CMD_BIND, &in, sizeof(in), NULL, 0),
+				-EINVAL);
+	}
+	in.addr_size = sizeof(a.v4);
+	in.reserved = 1;
+	assert_int_equal(command(&ch, RDMA_USER_CM_CMD_BIND, &in, sizeof(in), NULL, 0), -EINVAL);
+	ip.addr.sin6_family = UCM_AF_IB;
+	assert_int_equal(
+		command(&ch, RDMA_USER_CM_CMD_BIND_IP, &ip, sizeof(ip), NULL, 0), -EAFNOSUPPORT);
+	ip.addr.sin6_family = AF_UNIX;
+	assert_int_equal(
+		command(&ch, RDMA_USER_CM_CMD_BIND_IP, &ip, sizeof(ip), NULL, 0), -EAFNOSUPPORT);
+	memcpy(&r.dst_addr, &a, sizeof(a.v4));
+	assert_int_equal(
+		command(&ch, RDMA_USER_CM_CMD_RESOLVE_ADDR, &r, sizeof(r), NULL, 0), -EINVAL);
+	r.dst_size = sizeof(a.v4);
+	r.src_size = 3;
+	assert_int_equal(
+		command(&ch, RDMA_USER_CM_CMD_RESOLVE_ADDR, &r, sizeof(r), NULL, 0), -EINVAL);
+	r.src_size = 0;
+	r.reserved = 1;
+	assert_int_equal(
+		command(&ch, RDMA_USER_CM_CMD_RESOLVE_ADDR, &r, sizeof(r), NULL, 0), -EINVAL);
+}
+
+/* Two bind to port 5000, one after the other. */
+static void bind__shared_ports(void **state)
+{
+	static const struct {
+		const char *first, *second;
+		bool reuse, afonly;
+		int status;
+	} cases[] = {{"0.0.0.0", "0.0.0.0", false, false, -EADDRNOTAVAIL},
+		{"10.0.0.1", "10.0.0.1", false, false, -EADDRINUSE},
+		{"10.0.0.1", "10.1.0.1", false, false, 0},
+		{"10.0.0.1", "0.0.0.0", false, false, -EADDRNOTAVAIL},
+		{"0.0.0.0", "10.0.0.1", false, false, -EADDRNOTAVAIL},
+		{"0.0.0.0", "0.0.0.0", true, false, 0}, {"10.0.0.1", "10.0.0.1", true, false, 0},
+		{"0.0.0.0", "::", false, false, -EADDRNOTAVAIL}, {"0.0.0.0", "::", false, true, 0},
+		{"10.0.0.1", "fd00::1", false, false, 0},
+		{"gid:fd00::1", "fd00::1", false, false, 0},
+		{"gid:fd00::1", "gid:fd00::1", false, false, -EADDRINUSE}};
+
+	(void)state;
+	ch = open_channel(0);
+	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint32_t a = fresh(RDMA_PS_TCP), b = fresh(RDMA_PS_TCP), other = fresh(RDMA_PS_UDP);
+
+		if (cases[i].reuse)
+			assert_int_equal(reuse(a) | reuse(b), 0);
+		if (cases[i].afonly)
+			assert_int_equal(afonly(b, 1), 0);
+		assert_int_equal(bind_ip(&ch, a, cases[i].first, 5000), 0);
+		assert_int_equal(bind_ip(&ch, b, cases[i].second, 5000), cases[i].status);
+		if (strncmp(cases[i].second, "gid", 3) != 0) /* another port space */
+			assert_int_equal(bind_ip(&ch, other, cases[i].second, 5000), 0);
+		/* Only one may listen, if they share all. */
+		if (cases[i].reuse) {
+			assert_int_equal(listen_id(&ch, a, 1),
+				cases[i].first[0] == '0' ? -EADDRNOTAVAIL : -EADDRINUSE);
+			assert_int_equal(destroy_id(&ch, b, NULL), 0);
+			b = fresh(RDMA_PS_TCP);
+			assert_int_equal(listen_id(&ch, a, 1), 0);
+			assert_int_equal(reuse(b), 0);
+			assert_true(bind_ip(&ch, b, cases[i].second, 5000) < 0);
+		}
+		assert_int_equal(destroy_id(&ch, a, NULL), 0);
+		assert_int_equal(destroy_id(&ch, b, NULL), 0);
+		assert_int_equal(destroy_id(&ch, other, NULL), 0);
+	}
+}
+
+static uint16_t port_of(uint32_t id)
+{
+	struct rdma_ucm_query_route_resp route;
+
+	assert_int_equal(query_route(&ch, id, &route), 0);
+	return ntohs(route.src_addr.sin6_port);
+}
+
+static void bind__ephemeral_ports(void **state)
+{
+	static uint8_t seen[65536];
+	uint32_t id;
+
+	(void)state;
+	memset(seen, 0, sizeof(seen));
+	ch = open_channel(0);
+	for (unsigned int i = 0; i < 60999 - 32768 + 1; i++) {
+		uint16_t port;
+
+		id = fresh(RDMA_PS_TCP);
+		assert_int_equal(bind_ip(&ch, id, "0.0.0.0", 0), 0);
+		port = port_of(id);
+		assert_in_range(port, 32768, 60999);
+		assert_false(seen[port]);
+		seen[port] = 1;
+	}
+	assert_int_equal(bind_ip(&ch, fresh(RDMA_PS_TCP), "0.0.0.0", 0), -EADDRNOTAVAIL);
+	assert_int_equal(bind_ip(&ch, fresh(RDMA_PS_UDP), "0.0.0.0", 0), 0);
+}
+
+static void bind__privileged_ports(void **state)
+{
+	struct ucm_channel *c;
+	uint32_t id;
+
+	(void)state;
+	ch = open_channel(0);
+	c = LIST_FIRST(&node[0].s->channels);
+	c->user = 1000;
+	id = fresh(RDMA_PS_TCP);
+	assert_int_equal(bind_ip(&ch, id, "0.0.0.0", 1023), -EACCES);
+	c->user = 0;
+	assert_int_equal(bind_ip(&ch, id, "0.0.0.0", 1023), 0);
+}
+
+/* AF_IB: the service ID's upper bits say the port space. */
+static void bind__service_ids(void **state)
+{
+	static const struct {
+		uint16_t ps;
+		uint64_t sid, mask;
+		int status;
+		uint16_t space;
+	} cases[] = {{RDMA_PS_IB, 0x1060000, 0xffffffffffff0000, 0, RDMA_PS_TCP},
+		{RDMA_PS_IB, 0x13f1234, UINT64_MAX, 0, RDMA_PS_IB},
+		{RDMA_PS_IB, 0x1111234, UINT64_MAX, 0, RDMA_PS_UDP},
+		{RDMA_PS_IB, 0, 0, 0, RDMA_PS_IB}, {RDMA_PS_TCP, 0, 0, 0, RDMA_PS_TCP},
+		{RDMA_PS_TCP, 0x1111234, UINT64_MAX, -EPROTONOSUPPORT, 0},
+		{RDMA_PS_IB, 0x1234567800000000, UINT64_MAX, -EPROTONOSUPPORT, 0},
+		{RDMA_PS_UDP, 0x1061234, UINT64_MAX, -EPROTONOSUPPORT, 0}};
+
+	(void)state;
+	ch = open_channel(0);
+	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		union ucm_address a = address_of("gid:::", 0);
+		struct rdma_ucm_query_addr_resp addr;
+		struct ucm_sockaddr_ib ib;
+		uint32_t id = fresh(cases[i].ps);
+
+		a.ib.sid = htobe64(cases[i].sid);
+		a.ib.sid_mask = htobe64(cases[i].mask);
+		assert_int_equal(bind_any(&ch, id, &a), cases[i].status);
+		if (cases[i].status)
+			continue;
+		assert_int_equal(query_addr(&ch, id, RDMA_USER_CM_QUERY_ADDR, &addr), 0);
+		memcpy(&ib, &addr.src_addr, sizeof(ib));
+		assert_int_equal(be64toh(ib.sid) >> 16, cases[i].space);
+		if (cases[i].sid & 0xffff)
+			assert_int_equal(be64toh(ib.sid) & 0xffff, cases[i].sid & 0xffff);
+	}
+}
+
+static void resolve__device_and_gid(void **state)
+{
+	static const struct {
+		const char *source, *destination, *chosen;
+		unsigned int device;
+		int status;
+	} cases[] = {{NULL, "10.0.0.2", "10.0.0.1", 0, 0}, {NULL, "10.1.0.2", "10.1.0.1", 1, 0},
+		{"10.1.0.1", "10.1.0.2", "10.1.0.1", 1, 0},
+		{"10.0.0.1", "10.1.0.2", NULL, 0, -ENETUNREACH},
+		{"0.0.0.0", "10.1.0.2", "10.1.0.1", 1, 0},
+		{NULL, "192.0.2.7", NULL, 0, -ENETUNREACH}, {NULL, "fd00::2", "fd00::1", 0, 0},
+		{NULL, "fd00:1::2", "fd00:1::1", 1, 0}, {NULL, "fd09::2", NULL, 0, -ENETUNREACH},
+		{NULL, "gid:fd00:1::2", "gid:fd00:1::1", 1, 0},
+		{"fd00::1", "10.0.0.2", NULL, 0, -EINVAL},
+		{"10.0.0.2", "10.0.0.2", NULL, 0, -EADDRNOTAVAIL},
+		{NULL, "10.1.0.1", "10.1.0.1", 1, 0}, {NULL, "127.0.0.1", "127.0.0.1", 0, 0},
+		{NULL, "0.0.0.0", "127.0.0.1", 0, 0}, {NULL, "::1", "::1", 0, 0},
+		{"10.1.0.1", "127.0.0.1", "127.0.0.1", 1, 0}};
+
+	(void)state;
+	ch = open_channel(0);
+	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rdma_ucm_query_addr_resp addr;
+		uint8_t wanted[16], got[16];
+		union ucm_address a;
+		uint32_t id = fresh(RDMA_PS_TCP);
+
+		assert_int_equal(
+			resolve_ip(&ch, id, cases[i].source, cases[i].destination, 7174, 10),
+			cases[i].status);
+		if (cases[i].status) {
+			expect_no_event(&ch);
+			continue;
+		}
+		assert_int_equal(expect_event(&ch, UCM_EVENT_ADDR_RESOLVED).id, id);
+		assert_int_equal(query_addr(&ch, id, RDMA_USER_CM_QUERY_ADDR, &addr), 0);
+		assert_int_equal(be64toh(addr.node_guid), 0x0200000000000000 + cases[i].device);
+		memset(&a, 0, sizeof(a));
+		memcpy(&a, &addr.src_addr, addr.src_size);
+		ucm_address_gid(&a, got);
+		a = address_of(cases[i].chosen, 0);
+		ucm_address_gid(&a, wanted);
+		assert_memory_equal(got, wanted, 16);
+	}
+}
+
+/* A second try after one that found no way. */
+static void resolve__again(void **state)
+{
+	uint32_t id;
+
+	(void)state;
+	ch = open_channel(0);
+	id = fresh(RDMA_PS_TCP);
+	assert_int_equal(resolve_ip(&ch, id, NULL, "192.0.2.7", 7174, 10), -ENETUNREACH);
+	node[0].resolve_result = -EHOSTUNREACH;
+	assert_int_equal(resolve_ip(&ch, id, NULL, "10.0.0.2", 7174, 10), 0);
+	assert_int_equal((int)expect_event(&ch, UCM_EVENT_ADDR_ERROR).status, -EHOSTUNREACH);
+	node[0].resolve_result = 0;
+	assert_int_equal(resolve_ip(&ch, id, NULL, "10.1.0.2", 7174, 10), 0);
+	expect_event(&ch, UCM_EVENT_ADDR_RESOLVED);
+	assert_int_equal(resolve_ip(&ch, id, NULL, "10.1.0.2", 7174, 10), -EINVAL);
+}
+
+static void resolve__late_next_hop(void **state)
+{
+	uint32_t id;
+
+	(void)state;
+	ch = open_channel(0);
+	id = fresh(RDMA_PS_TCP);
+	node[0].resolve_again = 5;
+	assert_int_equal(resolve_ip(&ch, id, NULL, "10.0.0.2", 7174, 100), 0);
+	expect_no_event(&ch);
+	/* It is asked each millisecond, not more. */
+	for (int i = 0; i < 100; i++)
+		turn(&node[0]);
+	assert_int_equal(node[0].resolve_again, 4);
+	pass(3 * MS);
+	expect_no_event(&ch);
+	assert_int_equal(resolve_ip(&ch, id, NULL, "10.0.0.2", 7174, 100), -EINVAL);
+	pass(3 * MS);
+	expect_event(&ch, UCM_EVENT_ADDR_RESOLVED);
+}
+
+static void resolve__times_out(void **state)
+{
+	uint32_t id;
+	uint64_t start;
+
+	(void)state;
+	ch = open_channel(0);
+	id = fresh(RDMA_PS_TCP);
+	node[0].resolve_again = 1000000;
+	start = now;
+	assert_int_equal(resolve_ip(&ch, id, NULL, "10.0.0.2", 7174, 100), 0);
+	pass(99 * MS);
+	expect_no_event(&ch);
+	pass(3 * MS);
+	assert_int_equal((int)expect_event(&ch, UCM_EVENT_ADDR_ERROR).status, -ETIMEDOUT);
+	assert_true(now - start < 110 * (uint64_t)MS);
+	/* Destroyed while it waits. */
+	assert_int_equal(resolve_ip(&ch, id, NULL, "10.0.0.2", 7174, UINT32_MAX), 0);
+	assert_int_equal(destroy_id(&ch, id, NULL), 0);
+	pass(200 * MS);
+	expect_no_event(&ch);
+	assert_true(node[0].next > now + 1000 * (uint64_t)MS);
+}
+
+/* To ourselves goes what is active, of the family that is asked for. */
+static void resolve__loopback_device(void **state)
+{
+	struct rdma_ucm_query_addr_resp addr;
+	uint32_t id;
+
+	(void)state;
+	node[0].down[0] = true;
+	ch = open_channel(0);
+	id = fresh(RDMA_PS_TCP);
+	assert_int_equal(resolve_ip(&ch, id, NULL, "127.0.0.1", 7174, 10), 0);
+	expect_event(&ch, UCM_EVENT_ADDR_RESOLVED);
+	assert_int_equal(query_addr(&ch, id, RDMA_USER_CM_QUERY_ADDR, &addr), 0);
+	assert_int_equal(be64toh(addr.node_guid), 0x0200000000000001);
+}
+
+/* Whoever reads no events gets no more of them. */
+static void resolve__too_many_events(void **state)
+{
+	struct cm_service_limits limits = {.events = 3};
+	uint32_t id;
+
+	(void)state;
+	services_start(&limits);
+	ch = open_channel(0);
+	node[0].resolve_result = -EHOSTUNREACH;
+	id = fresh(RDMA_PS_TCP);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(resolve_ip(&ch, id, NULL, "10.0.0.2", 7174, 10), 0);
+	assert_int_equal(resolve_ip(&ch, id, NULL, "10.0.0.2", 7174, 10), -ENOMEM);
+	expect_event(&ch, UCM_EVENT_ADDR_ERROR);
+	node[0].resolve_result = 0;
+	assert_int_equal(resolve_ip(&ch, id, NULL, "10.0.0.2", 7174, 10), 0);
+	assert_int_equal(resolve_route(&ch, id), -ENOMEM);
+	expect_event(&ch, UCM_EVENT_ADDR_ERROR);
+	assert_int_equal(resolve_route(&ch, id), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SERVICE_TEST(bind__whose_address),
+		SERVICE_TEST(bind__malformed),
+		SERVICE_TEST(bind__shared_ports),
+		SERVICE_TEST(bind__ephemeral_ports),
+		SERVICE_TEST(bind__privileged_ports),
+		SERVICE_TEST(bind__service_ids),
+		SERVICE_TEST(resolve__device_and_gid),
+		SERVICE_TEST(resolve__again),
+		SERVICE_TEST(resolve__late_next_hop),
+		SERVICE_TEST(resolve__times_out),
+		SERVICE_TEST(resolve__loopback_device),
+		SERVICE_TEST(resolve__too_many_events),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

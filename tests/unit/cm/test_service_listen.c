@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Listeners and their requests, queues of events, identifiers that move to other channels, and
+ * channels that end with all they have.
+ */
+#include "service_fixture.h"
+
+static int release(struct channel *ch, uint32_t id, struct cm_channel_ticket *ticket)
+{
+	struct rdma_ucm_destroy_id in = {.id = id};
+
+	return command(ch, CM_COMMAND_RELEASE_ID, &in, sizeof(in), ticket, sizeof(*ticket));
+}
+
+static int take(struct channel *ch, uint64_t ticket, uint32_t *events)
+{
+	struct rdma_ucm_migrate_id in = {.id = (uint32_t)ticket, .fd = (uint32_t)(ticket >> 32)};
+	struct rdma_ucm_migrate_resp out = {0};
+	int ret = command(ch, RDMA_USER_CM_CMD_MIGRATE_ID, &in, sizeof(in), &out, sizeof(out));
+
+	*events = out.events_reported;
+	return ret;
+}
+
+static int migrate(struct channel *from, struct channel *to, uint32_t id, uint32_t *events)
+{
+	struct cm_channel_ticket ticket;
+
+	assert_int_equal(release(from, id, &ticket), 0);
+	return take(to, ticket.ticket, events);
+}
+
+static void take_byte(struct channel *ch)
+{
+	uint8_t byte;
+
+	assert_int_equal(recv(ch->fd, &byte, 1, MSG_DONTWAIT), 1);
+}
+
+static void listen__without_an_address(void **state)
+{
+	struct end l = {.ch = open_channel(1)};
+	struct rdma_ucm_query_route_resp route;
+	struct end c;
+
+	(void)state;
+	assert_int_equal(create_id(&l.ch, 100, RDMA_PS_TCP, UCM_QPT_RC, &l.id), 0);
+	assert_int_equal(listen_id(&l.ch, l.id, 5), 0);
+	assert_int_equal(listen_id(&l.ch, l.id, 5), -EINVAL);
+	assert_int_equal(query_route(&l.ch, l.id, &route), 0);
+	assert_in_range(ntohs(route.src_addr.sin6_port), 32768, 60999);
+	c = caller(0, RDMA_PS_TCP, "10.0.0.2", ntohs(route.src_addr.sin6_port));
+	join_ends(&l, &c);
+}
+
+static void listen__families(void **state)
+{
+	static const struct {
+		const char *bound, *destination;
+		bool only, served;
+	} cases[] = {{"0.0.0.0", "fd00::2", false, false}, {"0.0.0.0", "10.0.0.2", false, true},
+		{"::", "10.0.0.2", false, true}, {"::", "10.0.0.2", true, false},
+		{"::", "fd00::2", true, true}, {"10.0.0.2", "10.0.0.2", false, true},
+		{"fd00::2", "10.0.0.2", false, false}, {"127.0.0.1", "10.0.0.2", false, true},
+		{"gid:::", "10.0.0.2", false, true}, {"0.0.0.0", "gid:fd00::2", false, false}};
+	int32_t one = 1;
+
+	(void)state;
+	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct end l = {.ch = open_channel(1)}, c;
+
+		assert_int_equal(create_id(&l.ch, 100, RDMA_PS_TCP, UCM_QPT_RC, &l.id), 0);
+		if (cases[i].only)
+			assert_int_equal(set_option(&l.ch, l.id, RDMA_OPTION_ID,
+						 RDMA_OPTION_ID_AFONLY, &one, 4),
+				0);
+		assert_int_equal(bind_ip(&l.ch, l.id, cases[i].bound, 7174), 0);
+		assert_int_equal(listen_id(&l.ch, l.id, 0), 0);
+		c = caller(0, RDMA_PS_TCP, cases[i].destination, 7174);
+		assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
+		settle();
+		if (cases[i].served)
+			expect_event(&l.ch, UCM_EVENT_CONNECT_REQUEST);
+		else
+			assert_int_equal(expect_event(&c.ch, UCM_EVENT_REJECTED).status,
+				CM_REJ_INVALID_SERVICE_ID);
+		close_channel(&c.ch);
+		close_channel(&l.ch);
+		settle();
+	}
+}
+
+static void listen__transport(void **state)
+{
+	struct end l = listener(1, RDMA_PS_TCP, "gid:::", 7174);
+	struct end c = {.ch = open_channel(0)};
+
+	(void)state;
+	assert_int_equal(create_id(&c.ch, 200, RDMA_PS_IB, UCM_QPT_UC, &c.id), 0);
+	assert_int_equal(resolve_ip(&c.ch, c.id, NULL, "gid:fd00::2", 7174, 1000), 0);
+	expect_event(&c.ch, UCM_EVENT_ADDR_RESOLVED);
+	assert_int_equal(resolve_route(&c.ch, c.id), 0);
+	expect_event(&c.ch, UCM_EVENT_ROUTE_RESOLVED);
+	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
+	settle();
+	assert_int_equal(expect_event(&c.ch, UCM_EVENT_REJECTED).status,
+		CM_REJ_INVALID_TRANSPORT_SERVICE_TYPE);
+	expect_no_event(&l.ch);
+}
+
+static void listen__unreliable_connection(void **state)
+{
+	struct end l = {.ch = open_channel(1)}, c = {.ch = open_channel(0)};
+	struct ib_uverbs_qp_attr attr;
+
+	(void)state;
+	assert_int_equal(create_id(&l.ch, 100, RDMA_PS_IB, UCM_QPT_UC, &l.id), 0);
+	assert_int_equal(bind_ip(&l.ch, l.id, "gid:::", 7174), 0);
+	assert_int_equal(listen_id(&l.ch, l.id, 0), 0);
+	assert_int_equal(create_id(&c.ch, 200, RDMA_PS_IB, UCM_QPT_UC, &c.id), 0);
+	assert_int_equal(resolve_ip(&c.ch, c.id, NULL, "gid:fd00::2", 7174, 1000), 0);
+	expect_event(&c.ch, UCM_EVENT_ADDR_RESOLVED);
+	assert_int_equal(resolve_route(&c.ch, c.id), 0);
+	expect_event(&c.ch, UCM_EVENT_ROUTE_RESOLVED);
+	join_ends(&l, &c);
+	assert_int_equal(init_qp_attr(&c.ch, c.id, UCM_QPS_RTR, &attr), 0);
+	assert_int_equal(attr.qp_attr_mask, 0x101181);
+	assert_int_equal(init_qp_attr(&c.ch, c.id, UCM_QPS_RTS, &attr), 0);
+	assert_int_equal(attr.qp_attr_mask, 0x10001);
+}
+
+/* A peer whose packets are larger than our port's. */
+static void listen__mtu(void **state)
+{
+	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174), c;
+
+	(void)state;
+	node[0].active_mtu = 5;
+	c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
+	settle();
+	assert_int_equal(expect_event(&c.ch, UCM_EVENT_REJECTED).status, CM_REJ_INVALID_MTU);
+	expect_no_event(&l.ch);
+}
+
+/* What does not fit into the backlog is forgotten, and comes again. */
+static void listen__backlog(void **state)
+{
+	struct end l = {.ch = open_channel(1)}, c[5];
+	struct rdma_ucm_event_resp e;
+	unsigned int come = 0;
+
+	(void)state;
+	assert_int_equal(create_id(&l.ch, 100, RDMA_PS_TCP, UCM_QPT_RC, &l.id), 0);
+	assert_int_equal(bind_ip(&l.ch, l.id, "0.0.0.0", 7174), 0);
+	assert_int_equal(listen_id(&l.ch, l.id, 2), 0);
+	for (unsigned int i = 0; i < 5; i++) {
+		c[i] = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+		assert_int_equal(connect_id(&c[i].ch, c[i].id, 0x111 + i, ""), 0);
+	}
+	settle();
+	assert_int_equal(cm_service_ids(node[1].s, NULL, 0), 3);
+	assert_int_equal(cm_service_counters(node[1].s)->request_dropped, 3);
+	for (int round = 0; round < 4; round++) {
+		while (!get_event(&l.ch, &e)) {
+			assert_int_equal(e.event, UCM_EVENT_CONNECT_REQUEST);
+			come++;
+		}
+		pass(5000 * (uint64_t)MS);
+	}
+	assert_int_equal(come, 5);
+}
+
+/* Strangers' requests are bounded by the channel's queue as well. */
+static void listen__queue_is_full(void **state)
+{
+	struct cm_service_limits limits = {.events = 3};
+	struct end l, c;
+
+	(void)state;
+	services_start(&limits);
+	l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
+	for (unsigned int i = 0; i < 5; i++) {
+		c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+		assert_int_equal(connect_id(&c.ch, c.id, 0x111 + i, ""), 0);
+	}
+	settle();
+	for (int i = 0; i < 3; i++)
+		expect_event(&l.ch, UCM_EVENT_CONNECT_REQUEST);
+	expect_no_event(&l.ch);
+}
+
+/* A flood from one peer: bounded, counted, and gone with the listener. */
+static void listen__flood(void **state)
+{
+	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
+	struct cm_ip_addressing ip = {.version = 4, .source_port = 7};
+	struct cm_message m = {.type = CM_REQ, .private_bytes = 92};
+	struct cm_path path = {.gid_index = GID_V4, .hop_limit = 64};
+	uint8_t mad[CM_MAD_BYTES];
+
+	(void)state;
+	gid_of(2, 0, GID_V4, path.sgid);
+	gid_of(1, 0, GID_V4, path.dgid);
+	memcpy(ip.destination, path.sgid, 16);
+	memcpy(ip.source, path.dgid, 16);
+	cm_ip_build(&ip, m.private_data);
+	m.req = (struct cm_req){.service_id = (uint64_t)RDMA_PS_TCP << 16 | 7174,
+		.guid = 77,
+		.mtu = 3,
+		.pkey = 0xffff,
+		.local_timeout = 20,
+		.remote_timeout = 20};
+	memcpy(m.req.path.local_gid, path.dgid, 16);
+	memcpy(m.req.path.remote_gid, path.sgid, 16);
+	for (uint32_t i = 0; i < 10000; i++) {
+		m.local_id = 1000 + i;
+		m.req.qpn = 100 + i;
+		cm_mad_build(&m, mad);
+		cm_service_receive(node[1].s, now, &path, mad, sizeof(mad));
+	}
+	turn(&node[1]);
+	assert_int_equal(cm_service_ids(node[1].s, NULL, 0), 1 + UCM_BACKLOG);
+	assert_int_equal(cm_service_counters(node[1].s)->dropped_full, 10000 - UCM_BACKLOG);
+	assert_int_equal(destroy_id(&l.ch, l.id, NULL), 0);
+	assert_int_equal(cm_service_ids(node[1].s, NULL, 0), 0);
+	assert_false(readable(&l.ch));
+}
+
+static void listen__destroyed_with_requests(void **state)
+{
+	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
+	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+	uint32_t events;
+
+	(void)state;
+	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
+	settle();
+	assert_true(readable(&l.ch));
+	assert_int_equal(destroy_id(&l.ch, l.id, &events), 0);
+	assert_int_equal(events, 0);
+	assert_true(l.ch.flags & CM_CHANNEL_QUIET);
+	assert_false(readable(&l.ch));
+	settle();
+	assert_int_equal(expect_event(&c.ch, UCM_EVENT_REJECTED).status, CM_REJ_CONSUMER);
+	assert_int_equal(cm_service_ids(node[1].s, NULL, 0), 0);
+}
+
+static void listen__request_destroyed(void **state)
+{
+	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
+	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+	struct rdma_ucm_event_resp e;
+	uint32_t id;
+
+	(void)state;
+	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
+	id = requested(&l, &e);
+	assert_int_equal(destroy_id(&l.ch, id, NULL), 0);
+	settle();
+	assert_int_equal(expect_event(&c.ch, UCM_EVENT_REJECTED).status, CM_REJ_CONSUMER);
+	/* Its number is nobody's. */
+	assert_int_equal(accept_id(&l.ch, id, 300, 0x222, ""), -ENOENT);
+}
+
+/* The peer gives up before anybody has accepted: no event, the accept fails. */
+static void listen__peer_gives_up(void **state)
+{
+	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
+	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+	struct rdma_ucm_event_resp e;
+	uint32_t id;
+
+	(void)state;
+	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
+	id = requested(&l, &e);
+	close_channel(&c.ch);
+	settle();
+	expect_no_event(&l.ch);
+	assert_int_equal(accept_id(&l.ch, id, 300, 0x222, ""), -EINVAL);
+}
+
+/* ---- the byte ---- */
+
+static void byte__one_for_all_events(void **state)
+{
+	struct end a = {.ch = open_channel(0)};
+	struct rdma_ucm_get_event in = {.response = 1};
+	struct rdma_ucm_event_resp e;
+	uint8_t bytes[2];
+	uint32_t id[3];
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(create_id(&a.ch, 1, RDMA_PS_TCP, UCM_QPT_RC, &id[i]), 0);
+		assert_false(i == 0 && readable(&a.ch));
+		assert_int_equal(resolve_ip(&a.ch, id[i], NULL, "10.0.0.2", 1, 1000), 0);
+	}
+	/* Whoever takes it early is not told again until the queue was empty. */
+	assert_int_equal(recv(a.ch.fd, bytes, 2, MSG_DONTWAIT), 1);
+	assert_false(readable(&a.ch));
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(
+			command(&a.ch, RDMA_USER_CM_CMD_GET_EVENT, &in, sizeof(in), &e, sizeof(e)),
+			0);
+		assert_int_equal(a.ch.flags, 0);
+	}
+}
+
+/* ---- moving ---- */
+
+static void migrate__with_events(void **state)
+{
+	struct channel a = open_channel(0), b = open_channel(0);
+	uint32_t id, other, events;
+
+	(void)state;
+	assert_int_equal(create_id(&a, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
+	assert_int_equal(create_id(&a, 2, RDMA_PS_TCP, UCM_QPT_RC, &other), 0);
+	assert_int_equal(resolve_ip(&a, id, NULL, "10.0.0.2", 1, 1000), 0);
+	expect_event(&a, UCM_EVENT_ADDR_RESOLVED);
+	assert_int_equal(resolve_route(&a, id), 0);
+	/* The last event goes: the byte there is to be taken. */
+	assert_int_equal(migrate(&a, &b, id, &events), 0);
+	assert_int_equal(events, 1);
+	assert_int_equal(b.flags, CM_CHANNEL_QUIET_THERE);
+	take_byte(&a);
+	expect_no_event(&a);
+	assert_int_equal(expect_event(&b, UCM_EVENT_ROUTE_RESOLVED).uid, 1);
+	assert_int_equal(resolve_route(&a, id), -EINVAL);
+	assert_int_equal(connect_id(&b, id, 1, ""), 0);
+	assert_int_equal(destroy_id(&b, id, &events), 0);
+	assert_int_equal(events, 2);
+}
+
+static void migrate__others_stay(void **state)
+{
+	struct channel a = open_channel(0), b = open_channel(0);
+	uint32_t id, other, events;
+
+	(void)state;
+	assert_int_equal(create_id(&a, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
+	assert_int_equal(create_id(&a, 2, RDMA_PS_TCP, UCM_QPT_RC, &other), 0);
+	assert_int_equal(resolve_ip(&a, id, NULL, "10.0.0.2", 1, 1000), 0);
+	assert_int_equal(resolve_ip(&a, other, NULL, "10.0.0.2", 1, 1000), 0);
+	assert_int_equal(resolve_route(&a, id), 0);
+	assert_int_equal(migrate(&a, &b, id, &events), 0);
+	assert_int_equal(b.flags, 0);
+	assert_int_equal(expect_event(&b, UCM_EVENT_ADDR_RESOLVED).uid, 1);
+	assert_int_equal(expect_event(&b, UCM_EVENT_ROUTE_RESOLVED).uid, 1);
+	expect_no_event(&b);
+	assert_int_equal(expect_event(&a, UCM_EVENT_ADDR_RESOLVED).uid, 2);
+	expect_no_event(&a);
+}
+
+static void migrate__listener_with_requests(void **state)
+{
+	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
+	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+	struct channel to = open_channel(1);
+	uint32_t events, id;
+
+	(void)state;
+	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
+	settle();
+	assert_int_equal(migrate(&l.ch, &to, l.id, &events), 0);
+	assert_int_equal(to.flags, CM_CHANNEL_QUIET_THERE);
+	close_channel(&l.ch);
+	id = expect_event(&to, UCM_EVENT_CONNECT_REQUEST).id;
+	assert_int_equal(accept_id(&to, id, 300, 0x222, ""), 0);
+	settle();
+	expect_event(&c.ch, UCM_EVENT_CONNECT_RESPONSE);
+}
+
+static void migrate__tickets(void **state)
+{
+	struct channel a = open_channel(0), b = open_channel(0);
+	struct cm_channel_ticket first, second;
+	uint32_t id, events;
+
+	(void)state;
+	assert_int_equal(create_id(&a, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
+	assert_int_equal(take(&b, id, &events), -ENOENT);
+	assert_int_equal(release(&a, id, &first), 0);
+	assert_int_equal(take(&b, first.ticket ^ 0x10000, &events), -ENOENT);
+	assert_int_equal(take(&b, first.ticket ^ 1, &events), -ENOENT);
+	assert_int_equal(release(&a, id, &second), 0);
+	assert_int_not_equal(first.ticket, second.ticket);
+	assert_int_equal(take(&b, first.ticket, &events), -ENOENT);
+	assert_int_equal(take(&b, second.ticket, &events), 0);
+	assert_int_equal(take(&b, second.ticket, &events), -ENOENT);
+	assert_int_equal(destroy_id(&a, id, NULL), -EINVAL);
+	/* To itself: nothing changes. */
+	assert_int_equal(release(&b, id, &first), 0);
+	assert_int_equal(take(&b, first.ticket, &events), 0);
+	/* It ends with its identifier. */
+	assert_int_equal(release(&b, id, &first), 0);
+	assert_int_equal(destroy_id(&b, id, NULL), 0);
+	assert_int_equal(create_id(&b, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
+	assert_int_equal(take(&a, first.ticket, &events), -ENOENT);
+}
+
+static void migrate__no_room(void **state)
+{
+	struct cm_service_limits limits = {.ids = 1};
+	struct channel a, b;
+	uint32_t id, other, events;
+
+	(void)state;
+	services_start(&limits);
+	a = open_channel(0);
+	b = open_channel(0);
+	assert_int_equal(create_id(&a, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
+	assert_int_equal(create_id(&b, 1, RDMA_PS_TCP, UCM_QPT_RC, &other), 0);
+	assert_int_equal(migrate(&a, &b, id, &events), -ENOMEM);
+	assert_int_equal(destroy_id(&b, other, NULL), 0);
+	assert_int_equal(migrate(&a, &b, id, &events), 0);
+}
+
+/* ---- the end of a program ---- */
+
+/* With identifiers in every state. */
+static void death__in_every_state(void **state)
+{
+	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174), c, d;
+	struct channel ch;
+	uint32_t id, connections, orphans;
+
+	(void)state;
+	c = caller(1, RDMA_PS_TCP, "10.0.0.2", 7174); /* to itself */
+	ch = c.ch;
+	id = join_ends(&l, &c);
+	assert_int_equal(disconnect_id(&l.ch, id), 0);
+	settle();
+	expect_event(&c.ch, UCM_EVENT_DISCONNECTED);
+	assert_int_equal(create_id(&ch, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
+	assert_int_equal(create_id(&ch, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
+	assert_int_equal(bind_ip(&ch, id, "10.0.0.2", 0), 0);
+	assert_int_equal(resolve_ip(&ch, id, NULL, "10.0.0.1", 1, 1), 0);
+	node[1].resolve_again = 10;
+	assert_int_equal(create_id(&ch, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
+	assert_int_equal(resolve_ip(&ch, id, NULL, "10.0.0.1", 1, 1), 0);
+	d = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+	assert_int_equal(connect_id(&d.ch, d.id, 0x999, ""), 0);
+	settle();
+	close_channel(&l.ch); /* with a request in its queue */
+	close_channel(&ch);
+	assert_int_equal(cm_service_ids(node[1].s, NULL, 0), 0);
+	settle();
+	assert_int_equal(expect_event(&d.ch, UCM_EVENT_REJECTED).status, CM_REJ_CONSUMER);
+	pass(60000ull * MS);
+	cm_census(node[1].s->cm, &connections, &orphans);
+	assert_int_equal(connections, 0);
+	/* Its port is free. */
+	l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
+}
+
+static void telemetry__identifiers(void **state)
+{
+	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
+	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+	struct cm_id_info info[3];
+	uint8_t gid[16];
+
+	(void)state;
+	join_ends(&l, &c);
+	assert_int_equal(cm_service_ids(node[0].s, info, 3), 1);
+	assert_int_equal(info[0].id, c.id);
+	assert_int_equal(info[0].pid, getpid());
+	assert_int_equal(info[0].port_space, RDMA_PS_TCP);
+	assert_string_equal(info[0].state, "CONNECT");
+	assert_string_equal(info[0].device, "shca0");
+	assert_int_equal(info[0].destination_port, 7174);
+	assert_int_equal(info[0].qpn, 0x111);
+	gid_of(2, 0, GID_V4, gid);
+	assert_memory_equal(info[0].destination, gid, 16);
+	assert_int_equal(cm_service_ids(node[1].s, info, 1), 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SERVICE_TEST(listen__without_an_address),
+		SERVICE_TEST(listen__families),
+		SERVICE_TEST(listen__transport),
+		SERVICE_TEST(listen__unreliable_connection),
+		SERVICE_TEST(listen__mtu),
+		SERVICE_TEST(listen__backlog),
+		SERVICE_TEST(listen__queue_is_full),
+		SERVICE_TEST(listen__flood),
+		SERVICE_TEST(listen__destroyed_with_requests),
+		SERVICE_TEST(listen__request_destroyed),
+		SERVICE_TEST(listen__peer_gives_up),
+		SERVICE_TEST(byte__one_for_all_events),
+		SERVICE_TEST(migrate__with_events),
+		SERVICE_TEST(migrate__others_stay),
+		SERVICE_TEST(migrate__listener_with_requests),
+		SERVICE_TEST(migrate__tickets),
+		SERVICE_TEST(migrate__no_room),
+		SERVICE_TEST(death__in_every_state),
+		SERVICE_TEST(telemetry__identifiers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
