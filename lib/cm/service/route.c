@@ -39,8 +39,7 @@ uint32_t ucm_flow_label(const struct ucm_id *id)
 		if (label)
 			return label;
 	}
-	label = x * 31 + y;
-	return (label ^ label >> 20) & FLOW_LABEL_MASK;
+	return (x * 31 + y) & FLOW_LABEL_MASK; /* as a kernel: the capture has it */
 }
 
 void ucm_path_make(struct ucm_id *id)

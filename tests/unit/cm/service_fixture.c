@@ -100,6 +100,7 @@ static void op_send(void *ctx, const struct cm_path *path, const uint8_t mad[CM_
 	struct flying *f = &wire[wire_last % WIRE];
 
 	d->node->sent++;
+	memcpy(d->node->last, mad, CM_MAD_BYTES);
 	assert_int_equal(path->device, d->index);
 	for (unsigned int n = 0; n < 2; n++) {
 		for (unsigned int g = 0; g < GIDS; g++) {

@@ -42,6 +42,7 @@ struct node {
 	uint32_t active_mtu; /* 1..5 */
 	bool deaf;	     /* what is sent to it gets lost */
 	unsigned int sent;
+	uint8_t last[CM_MAD_BYTES]; /* that was sent */
 };
 
 /* A program's. */

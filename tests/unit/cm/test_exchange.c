@@ -7,41 +7,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "capture.h"
 #include "cm_fixture.h"
-#include "golden.h"
 #include "pipeline/machine.h"
-#include "wire/encap.h"
-
-enum { REQ, REP, RTU, DREQ, DREP, MESSAGES };
 
 static struct cm_message golden_message[MESSAGES];
 
-static void load_frame(const struct golden_frame *g, unsigned int *count)
-{
-	struct wire_frame f;
-
-	if (wire_parse_frame(g->bytes, g->length, &f) || f.h.dest_qp != 1)
-		return;
-	assert_true(*count < MESSAGES);
-	assert_int_equal(cm_mad_parse(g->bytes + f.payload_offset, f.payload_bytes,
-				 &golden_message[(*count)++]),
-		CM_WELL_FORMED);
-}
-
 static int load(void **state)
 {
-	struct golden golden;
-	unsigned int count = 0;
-	size_t c, i;
-
 	(void)state;
-	if (golden_load(&golden, GOLDEN_DIR))
-		return -1;
-	for (c = 0; c < golden.count; c++)
-		for (i = 0; i < golden.captures[c].count; i++)
-			load_frame(&golden.captures[c].frames[i], &count);
-	golden_free(&golden);
-	return count == MESSAGES ? 0 : -1;
+	return capture_load(golden_message);
 }
 
 /* The two kernels' addresses are the fixture's; their GUIDs are not. */
