@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The connection managers of two daemons, joined by memif: rping in both directions, over IPv4 and
+# IPv6. Their own captures are dissected: each connection is made and ended by the messages of the
+# standard, each sent once. And a thread that nobody needs does nothing; daemon.cm = off.
+. "$(dirname "$0")/lib.sh"
+need_command tshark
+need_command rping
+
+PINGS=20
+mkdir "$SCRATCH/captures"
+# memif_config NUMBER SERVER CPU
+memif_config() {
+	printf '[daemon]\nlcores = %s\n[hca hca0]\nport = memif\ndevice = %s/memif.sock\n' \
+		"$3" "$SCRATCH"
+	printf 'memif_server = %s\naddress = 10.9.0.%s/24, fd09::%s/64\n' "$2" "$1" "$1"
+	printf 'capture = %s/captures/%s.pcapng\n' "$SCRATCH" "$1"
+}
+memif_config 1 yes 0 >"$SCRATCH/a.conf"
+memif_config 2 no $(($(nproc) > 1)) >"$SCRATCH/b.conf"
+daemon a -c "$SCRATCH/a.conf"
+daemon_a=$started
+daemon b -c "$SCRATCH/b.conf"
+daemon_b=$started
+
+# cm NAME: what `softhca cm` says of daemon NAME.
+cm() { "$TOOL" --socket "$SCRATCH/$1.sock" cm; }
+listens() { cm "$1" | grep -q LISTEN; }
+link_up() { "$TOOL" --socket "$SCRATCH/$1.sock" status | grep -q 'memif.*up'; }
+
+# on_daemon NAME COMMAND...: with daemon NAME as its device.
+on_daemon() {
+	local name=$1
+	shift
+	timeout 60 "$TOOL" run --socket "$SCRATCH/$name.sock" -- "$@"
+}
+
+# pings SERVER CLIENT ADDRESS: rping between programs of two daemons.
+pings() {
+	local server
+	start server timeout 60 "$TOOL" run --socket "$SCRATCH/$1.sock" -- \
+		rping -s -a "$3" -v -C $PINGS
+	server=$started
+	wait_for 20 listens "$1" || { cat "$SCRATCH/server.log"; return 1; }
+	on_daemon "$2" rping -c -a "$3" -v -C $PINGS >"$SCRATCH/client.log" 2>&1 || {
+		cat "$SCRATCH/client.log"
+		return 1
+	}
+	[ "$(grep -c '^ping data: rdma-ping' "$SCRATCH/client.log")" -eq $PINGS ] && wait "$server"
+}
+
+# messages ATTRIBUTE-ID: how many of them daemon a's port has seen. Those of one direction: with
+# `and` and a display filter.
+messages() {
+	tshark -r "$SCRATCH/captures/1.pcapng" -Y "infiniband.mad.attributeid == $1 ${*:2}" \
+		2>/dev/null | wc -l
+}
+
+# Each of the four connections, no message twice: nothing was lost, not even the first answer.
+each_message_once() {
+	local id
+	for id in 0x0010 0x0013 0x0014 0x0015 0x0016; do # REQ, REP, RTU, DREQ, DREP
+		[ "$(messages $id)" -eq 4 ] || {
+			echo "attribute $id: $(messages $id) messages"
+			return 1
+		}
+	done
+	[ "$(messages 0x0010 and ip.src == 10.9.0.1)" -eq 1 ] &&
+		[ "$(messages 0x0010 and ipv6.src == fd09::1)" -eq 1 ]
+}
+
+# From QP 1 to QP 1 with its Q_Key.
+all_from_qp_1() {
+	tshark -r "$SCRATCH/captures/1.pcapng" -Y 'infiniband.mad && !(infiniband.bth.destqp == 1 &&
+		infiniband.deth.srcqp == 1 && infiniband.deth.q_key == 0x80010000)' \
+		2>/dev/null >"$SCRATCH/strange"
+	no_lines "$SCRATCH/strange"
+}
+
+# How often the threads of the connection manager have been woken.
+wakes() {
+	local task sum=0
+	for task in /proc/"$1"/task/*; do
+		[ "$(cat "$task/comm")" = softhca-cm ] || continue
+		sum=$((sum + $(awk '/^voluntary/ { print $2 }' "$task/status")))
+	done
+	echo $sum
+}
+
+sleeps() {
+	local before
+	before=$(wakes "$1")
+	sleep 2
+	[ "$before" -gt 0 ] && [ "$(wakes "$1")" -eq "$before" ]
+}
+
+refused() { ! "$@"; }
+
+nothing_left() {
+	[ "$(cm a | head -n 1)" = '0 identifiers' ] && [ "$(cm b | head -n 1)" = '0 identifiers' ]
+}
+
+check 'the ports are joined' wait_for 20 link_up b
+check 'the threads sleep before they are needed' sleeps "$daemon_a"
+check 'rping from b to a, IPv4' pings a b 10.9.0.1
+check 'rping from a to b, IPv4' pings b a 10.9.0.2
+check 'rping from b to a, IPv6' pings a b fd09::1
+check 'rping from a to b, IPv6' pings b a fd09::2
+check 'no identifier is left' wait_for 10 nothing_left
+check 'the daemons end cleanly' stop "$daemon_b"
+check 'both of them' stop "$daemon_a"
+check 'each message came once' each_message_once
+check 'all from QP 1 to QP 1' all_from_qp_1
+frames_right "$SCRATCH/captures"
+
+ring_config >"$SCRATCH/ring.conf"
+daemon off -c "$SCRATCH/ring.conf" --set daemon.cm=off
+check 'daemon.cm=off: no QP 1' grep -q '0 queue pairs' \
+	<("$TOOL" --socket "$SCRATCH/off.sock" --hca left qp)
+check 'and it says so' grep -q 'no connection manager' <(cm off)
+check 'rping has nobody to ask' refused on_daemon off rping -s -a 192.168.77.1 -C 1
+check 'it ends cleanly' stop "$started"
+finish
