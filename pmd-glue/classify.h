@@ -3,9 +3,10 @@
 #define PMD_GLUE_CLASSIFY_H
 /*
  * What a received frame is: decided by comparing a handful of fields, because each RoCE frame
- * passes here. The answer is the name of the counter: rx_roce is for the HCA, rx_arp, rx_icmp and
- * rx_icmpv6 for the control thread, the rest are drops. Reads nothing beyond data_len; never
- * writes. What a RoCE frame says behind its UDP header is the HCA's business. Queue's lcore.
+ * passes here. The answer is the name of the counter: rx_roce is for the HCA, rx_arp, rx_icmp,
+ * rx_icmpv6, rx_igmp and rx_mld for the control thread, the rest are drops. Reads nothing beyond
+ * data_len; never writes. What a RoCE frame says behind its UDP header is the HCA's business.
+ * Queue's lcore.
  */
 #include <string.h>
 
@@ -18,7 +19,9 @@
 enum {
 	ROCE_UDP_PORT = 4791,
 	IP_UDP = 17,
+	IP_HOP_BY_HOP = 0,
 	IP_ICMP = 1,
+	IP_IGMP = 2,
 	IP_ICMPV6 = 58,
 	IPV4_BYTES = 20,
 	IPV6_BYTES = 40,
@@ -82,7 +85,7 @@ static inline enum port_counter_id classify_v4(
 	total = rte_be_to_cpu_16(load16(ip + 2));
 	if (unlikely(ip[9] != IP_UDP)) {
 		if (ip[9] != IP_ICMP)
-			return PORT_COUNTER_drop_rx_other;
+			return ip[9] == IP_IGMP ? PORT_COUNTER_rx_igmp : PORT_COUNTER_drop_rx_other;
 		return filter_has_v4(f, load32(ip + 16)) ? PORT_COUNTER_rx_icmp
 							 : PORT_COUNTER_drop_rx_not_our_ip;
 	}
@@ -105,6 +108,8 @@ static inline enum port_counter_id classify_v6(
 		return PORT_COUNTER_drop_rx_short;
 	payload = rte_be_to_cpu_16(load16(ip + 4));
 	if (unlikely(ip[6] != IP_UDP)) {
+		if (ip[6] == IP_HOP_BY_HOP && ip[24] == 0xff)
+			return PORT_COUNTER_rx_mld;
 		if (ip[6] != IP_ICMPV6)
 			return PORT_COUNTER_drop_rx_other;
 		return filter_has_v6(f, ip + 24) ? PORT_COUNTER_rx_icmpv6

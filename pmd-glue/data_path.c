@@ -35,7 +35,8 @@ void take_out(struct port_queue *q, struct rte_mbuf *m, enum port_counter_id wha
 {
 	queue_count(q, what, 1);
 	if (what == PORT_COUNTER_rx_arp || what == PORT_COUNTER_rx_icmp ||
-		what == PORT_COUNTER_rx_icmpv6) {
+		what == PORT_COUNTER_rx_icmpv6 || what == PORT_COUNTER_rx_igmp ||
+		what == PORT_COUNTER_rx_mld) {
 		if (rte_ring_sp_enqueue(q->to_control, m) == 0)
 			return;
 		queue_count(q, PORT_COUNTER_drop_rx_control_full, 1);
@@ -120,27 +121,85 @@ static uint16_t tx_loop(struct port_queue *q, struct rte_mbuf **frames, uint16_t
 	return done;
 }
 
+static bool is_for_groups(const struct rte_mbuf *m)
+{
+	return *rte_pktmbuf_mtod(m, const uint8_t *) & 1;
+}
+
 static uint16_t count_inward(const struct port_queue *q, struct rte_mbuf *const *frames, uint16_t n)
 {
 	uint16_t i = 0;
 
-	while (i < n && count_outward(q, &frames[i], 1) == 0)
+	while (i < n && count_outward(q, &frames[i], 1) == 0 && !is_for_groups(frames[i]))
 		i++;
 	return i;
 }
 
+/* RoCE to a group that this port may listen to, too, and that the wire does not bring back. What
+ * the control thread sends to groups is for others. */
+static bool loops_too(const struct port *port, const struct rte_mbuf *m)
+{
+	return __atomic_load_n(&port->listens, __ATOMIC_RELAXED) && !port->wire_returns &&
+	       classify(&port->filter, m) == PORT_COUNTER_rx_roce;
+}
+
+/* A copy of a frame that has been sent, to the port's own receiver; takes over a reference to m. */
+static void loop_group(struct port_queue *q, struct rte_mbuf *m)
+{
+	struct rte_mbuf *clone = ring_room(q->loop) ? rte_pktmbuf_alloc(q->port->clone_pool) : NULL;
+
+	if (unlikely(!clone)) {
+		queue_count(q, PORT_COUNTER_drop_tx_group_loop, 1);
+		rte_pktmbuf_free(m);
+		return;
+	}
+	clone_in_place(clone, m);
+	rte_ring_sp_enqueue(q->loop, clone);
+	queue_count(q, PORT_COUNTER_tx_looped, 1);
+	queue_count(q, PORT_COUNTER_tx_group_looped, 1);
+}
+
+/* One frame with a group's MAC address: to the wire, and perhaps to ourselves. 0: the wire is full.
+ * The second reference is taken before, for then nobody else can touch the frame. */
+static uint16_t tx_group(struct port_queue *q, struct rte_mbuf **frame, raw_burst *raw)
+{
+	struct rte_mbuf *m = *frame;
+	bool loops = loops_too(q->port, m);
+
+	if (loops)
+		rte_mbuf_refcnt_update(m, 1);
+	if (raw(q, frame, 1) == 0) {
+		if (loops)
+			rte_mbuf_refcnt_update(m, -1);
+		return 0;
+	}
+	if (loops)
+		loop_group(q, m);
+	return 1;
+}
+
+/* Some of the frames from the front, which all go the same way. *run: how many there are. */
+static uint16_t tx_run(
+	struct port_queue *q, struct rte_mbuf **frames, uint16_t n, raw_burst *raw, uint16_t *run)
+{
+	*run = count_outward(q, frames, n);
+	if (*run)
+		return raw(q, frames, *run);
+	*run = 1;
+	if (is_for_groups(frames[0]))
+		return tx_group(q, frames, raw);
+	*run = RTE_MIN(count_inward(q, frames, n), (uint16_t)BURST);
+	return tx_loop(q, frames, *run);
+}
+
 uint16_t tx_with_loop(struct port_queue *q, struct rte_mbuf **frames, uint16_t n, raw_burst *raw)
 {
-	uint16_t done = 0;
+	uint16_t done = 0, run, sent;
 
 	while (done < n) {
-		uint16_t outward = count_outward(q, frames + done, n - done);
-		uint16_t run = outward ? outward : count_inward(q, frames + done, n - done);
-		uint16_t sent = outward ? raw(q, frames + done, run)
-					: tx_loop(q, frames + done, RTE_MIN(run, (uint16_t)BURST));
-
+		sent = tx_run(q, frames + done, n - done, raw, &run);
 		done += sent;
-		if (sent == 0 || (outward && sent < run)) {
+		if (sent < run) {
 			queue_count(q, PORT_COUNTER_tx_wire_full, 1);
 			break;
 		}

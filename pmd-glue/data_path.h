@@ -37,7 +37,7 @@ void send_errands(struct port_queue *q);
 uint16_t make_receivable(
 	struct port_queue *q, struct rte_mbuf *const *frames, struct rte_mbuf **out, uint16_t n);
 
-/* tx_plain for bursts that contain frames to the port itself. */
+/* tx_plain for bursts that contain frames to the port itself, or to groups. */
 uint16_t tx_with_loop(struct port_queue *q, struct rte_mbuf **frames, uint16_t n, raw_burst *raw);
 /* The same while a capture runs. */
 uint16_t tx_captured(struct port_queue *q, struct rte_mbuf **frames, uint16_t n, raw_burst *raw);
@@ -97,14 +97,22 @@ static __rte_always_inline uint16_t rx_frames(
 	return sort_out(q, frames, got);
 }
 
-/* How many frames from the front are for others, not for this port itself. */
+/* For one other on the wire: neither for this port itself nor for a group. One branch for both. */
+static inline bool is_outward(uint64_t own, const struct rte_mbuf *m)
+{
+	uint64_t to = load_mac(rte_pktmbuf_mtod(m, const uint8_t *));
+
+	return likely(((to != own) & ~to & 1) != 0);
+}
+
+/* How many frames from the front are that. */
 static inline uint16_t count_outward(
 	const struct port_queue *q, struct rte_mbuf *const *frames, uint16_t n)
 {
 	uint64_t mac = q->port->filter.mac;
 	uint16_t i = 0;
 
-	while (i < n && likely(load_mac(rte_pktmbuf_mtod(frames[i], const uint8_t *)) != mac))
+	while (i < n && is_outward(mac, frames[i]))
 		i++;
 	return i;
 }

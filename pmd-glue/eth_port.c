@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -252,6 +253,35 @@ static int set_mac(struct port *port)
 	return 0;
 }
 
+static void hear_all_groups(struct port *port)
+{
+	port->eth_hears_groups = true;
+	if (rte_eth_allmulticast_enable(port->eth_id) != 0)
+		hear_everything(port);
+}
+
+/* The groups joined, and those that queries for all come to. */
+static void eth_hear(struct port *port)
+{
+	static const uint8_t always[2][16] = {
+		{[10] = 0xff, [11] = 0xff, 224, 0, 0, 1}, {0xff, 0x02, [15] = 1}};
+	const struct memberships *g = &port->groups;
+	struct rte_ether_addr *mac;
+	unsigned int n = 0;
+
+	if (port->eth_hears_groups || !is_filtered(port->config.type))
+		return;
+	mac = calloc(g->count + 2, sizeof(*mac));
+	for (unsigned int i = 0; mac && i < 2; i++)
+		multicast_mac(always[i], mac[n++].addr_bytes);
+	for (unsigned int i = 0; mac && i < g->count; i++)
+		if (g->entry[i].users)
+			multicast_mac(g->entry[i].ip, mac[n++].addr_bytes);
+	if (!mac || rte_eth_dev_set_mc_addr_list(port->eth_id, mac, n) != 0)
+		hear_all_groups(port);
+	free(mac);
+}
+
 /* Neighbour solicitations come to groups; a driver that cannot let all groups in lets all in. */
 static void hear_groups(struct port *port)
 {
@@ -259,8 +289,8 @@ static void hear_groups(struct port *port)
 
 	for (unsigned int i = 0; i < port->n_own; i++)
 		v6 |= port->own[i].v6 && !port->kernel_has[i];
-	if (v6 && is_filtered(port->config.type) && rte_eth_allmulticast_enable(port->eth_id) != 0)
-		hear_everything(port);
+	if (v6 && is_filtered(port->config.type))
+		hear_all_groups(port);
 }
 
 static int eth_create(struct port *port)
@@ -382,6 +412,7 @@ const struct port_driver eth_port_driver = {
 	.stop = eth_stop,
 	.poll = eth_poll,
 	.speed_mbps = eth_speed,
+	.hear = eth_hear,
 	.rx_burst = eth_rx_burst,
 	.tx_burst = eth_tx_burst,
 	.tx_plain = eth_tx_plain,

@@ -16,6 +16,7 @@
 #include "capture.h"
 #include "control.h"
 #include "data_path.h"
+#include "groups.h"
 #include "impairment.h"
 #include "port_check.h"
 
@@ -287,6 +288,7 @@ void port_destroy(struct port *port)
 	port->driver->destroy(port);
 	for (unsigned int i = 0; i < port->config.queues; i++)
 		free_queue(&port->queue[i]);
+	membership_free(&port->groups);
 	ports[port->index] = NULL;
 	rte_free(port);
 }
@@ -310,6 +312,8 @@ void port_set_link(struct port *port, bool up)
 	/* Whoever comes back at the other end may be somebody else. */
 	if (!up)
 		neighbour_forget(&port->neighbours);
+	else
+		membership_announce(&port->groups, port_now_ms());
 	LOG(NOTICE, "port %s: link %s", port->config.name, up ? "up" : "down");
 }
 
@@ -352,8 +356,12 @@ static void take_frame(struct port *port, const struct rte_mbuf *m)
 	}
 	if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_ARP))
 		answer_arp(port, ether, l3, bytes);
+	else if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4) && l3[9] == IP_IGMP)
+		take_igmp(port, l3, bytes);
 	else if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4))
 		answer_icmp(port, ether, l3, bytes);
+	else if (l3[6] == IP_HOP_BY_HOP)
+		take_mld(port, l3, bytes);
 	else
 		answer_icmpv6(port, ether, l3, bytes);
 }
@@ -395,5 +403,6 @@ void port_poll_control(struct port *port)
 	for (unsigned int i = 0; i < port->config.queues; i++)
 		take_frames(port, &port->queue[i]);
 	ask_again(port, now_ms);
+	groups_turn(port, now_ms);
 	port_capture_flush(port);
 }

@@ -15,6 +15,7 @@
 #include <rte_ring.h>
 #include <rte_spinlock.h>
 
+#include "membership.h"
 #include "pmd-glue/port.h"
 #include "neighbour.h"
 
@@ -68,6 +69,8 @@ struct port_driver {
 	uint32_t (*speed_mbps)(struct port *port);
 	uint16_t (*rx_burst)(struct link_port *, uint16_t, struct rte_mbuf **, uint16_t);
 	uint16_t (*tx_burst)(struct link_port *, uint16_t, struct rte_mbuf **, uint16_t);
+	/* The port's groups have changed: lets their frames in. NULL: nothing keeps them out. */
+	void (*hear)(struct port *port);
 	/* tx_burst without impairment and locks; runs on the queue's lcore */
 	uint16_t (*tx_plain)(struct port_queue *, struct rte_mbuf **, uint16_t);
 };
@@ -77,6 +80,8 @@ struct port {
 	const struct port_driver *driver; /* create */
 	struct port_filter filter;	  /* create */
 	bool link_up;			  /* control, atomic; the data path reads it */
+	bool listens;			  /* control, atomic: to some multicast group */
+	bool wire_returns;		  /* create; what is sent comes back by itself */
 	struct rte_mempool *packet_pool;  /* create */
 	struct rte_mempool *clone_pool;	  /* create */
 	struct rte_mempool *capture_pool; /* create */
@@ -93,6 +98,7 @@ struct port {
 	unsigned int n_own;
 	bool kernel_has[PORT_OWN_MAX]; /* the kernel answers for own[i] itself */
 	struct neighbours neighbours;
+	struct memberships groups;
 	struct capture *capture_file;
 	uint64_t next_link_ms, next_stats_ms, next_kernel_ms, next_kick_ms;
 	uint64_t control_count[PORT_COUNTER_COUNT];
@@ -104,6 +110,7 @@ struct port {
 	uint16_t eth_id;
 	char eth_name[PORT_DEVICE_BYTES];
 	bool eth_added;		     /* the device is there because of us */
+	bool eth_hears_groups;	     /* all of them, or all frames */
 	bool eth_waiting;	     /* memif client: started, server not there yet */
 	struct rte_mempool *rx_pool; /* packet_pool, or one of our own (af_xdp) */
 };

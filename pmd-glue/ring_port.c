@@ -146,6 +146,7 @@ static int ring_create(struct port *port)
 		return -ENOMEM;
 	port->wire_side = peer ? !peer->wire_side : 0;
 	port->wire->end[port->wire_side] = port;
+	port->wire_returns = port->wire->self;
 	if (port->wire->self)
 		port->wire->end[1] = port;
 	for (unsigned int q = 0; q < port->config.queues; q++) {

@@ -163,6 +163,20 @@ static int answer_resolve(void *ctx, const uint8_t dgid[16], uint8_t mac[6])
 	return port_resolve(v->port, dgid, mac);
 }
 
+static int answer_join(void *ctx, const uint8_t mgid[16])
+{
+	struct device *v = ctx;
+
+	return port_join(v->port, mgid);
+}
+
+static void answer_leave(void *ctx, const uint8_t mgid[16])
+{
+	struct device *v = ctx;
+
+	port_leave(v->port, mgid);
+}
+
 static uint16_t answer_vlan(void *ctx)
 {
 	struct device *v = ctx;
@@ -196,6 +210,8 @@ void device_describe(struct device *v, struct control_device *out)
 			.gid = answer_gid,
 			.resolve = answer_resolve,
 			.vlan = answer_vlan,
+			.join = answer_join,
+			.leave = answer_leave,
 			.attribute = answer_attribute},
 		.ctx = v};
 	memcpy(out->name, v->section->name, sizeof(v->section->name));

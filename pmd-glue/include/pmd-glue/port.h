@@ -170,9 +170,19 @@ int port_resolve(struct port *port, const uint8_t ip[16], uint8_t mac_out[6]);
 int port_source(const struct port *port, const uint8_t ip[16]);
 
 /*
+ * One more, or one less, who listens to the multicast group ip (IPv4 as ::ffff:a.b.c.d). While
+ * somebody does, frames to the group come in, and routers and switches are told by IGMPv3 or MLDv2,
+ * as a kernel would; and RoCE frames that this port sends to any group are also received by it,
+ * whatever the group. 0; -ENOMEM. port_leave: ip was joined. Groups end with the port; nothing is
+ * said then.
+ */
+int port_join(struct port *port, const uint8_t ip[16]);
+void port_leave(struct port *port, const uint8_t ip[16]);
+
+/*
  * The control thread's turn, to be called about every millisecond: answers ARP, neighbour
- * discovery and ping for addresses that no kernel serves; repeats questions; watches the link;
- * flushes the capture. Bounded: at most a ring of frames per call.
+ * discovery and ping for addresses that no kernel serves; repeats questions; reports groups;
+ * watches the link; flushes the capture. Bounded: at most a ring of frames per call.
  */
 void port_poll_control(struct port *port);
 

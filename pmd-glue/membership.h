@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PMD_GLUE_MEMBERSHIP_H
+#define PMD_GLUE_MEMBERSHIP_H
+/*
+ * The multicast groups that a port listens to, and when routers and switches are to be told what of
+ * them: the host's part of IGMPv3 (RFC 3376 5) and MLDv2 (RFC 3810 6), which differ in their
+ * formats only. All groups are joined for any source. Sends nothing itself, knows no clock: times
+ * are milliseconds of the caller's. Control thread.
+ *
+ * Joining and leaving is reported at once and, since reports get lost, again within a second, as
+ * often as the robustness says; queries are answered after a random delay, so that not everybody
+ * does it at the same time.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	MEMBERSHIP_ROBUSTNESS = 2,   /* reports of a change, unless a querier wants more */
+	MEMBERSHIP_REPEAT_MS = 1000, /* at most between two of them */
+	MEMBERSHIP_RECORDS_MAX = 60, /* in one report: MLD's fit into 1280 bytes */
+};
+
+/* The same numbers in both protocols. */
+enum membership_record_type {
+	MEMBERSHIP_IS_EXCLUDE = 2, /* an answer: joined, for any source */
+	MEMBERSHIP_TO_INCLUDE = 3, /* a change: left */
+	MEMBERSHIP_TO_EXCLUDE = 4, /* a change: joined, for any source */
+};
+
+struct membership_record {
+	uint8_t type; /* enum membership_record_type */
+	uint8_t ip[16];
+};
+
+struct membership {
+	uint8_t ip[16];	    /* IPv4 as ::ffff:a.b.c.d */
+	uint32_t users;	    /* 0: left, which is still being reported */
+	uint8_t changes;    /* reports of the last change still to come */
+	uint64_t change_ms; /* when the next one is due */
+	uint64_t answer_ms; /* when a query for it is to be answered; 0: none is open */
+};
+
+struct memberships {
+	struct membership *entry;
+	unsigned int count, room;
+	uint64_t general_ms[2]; /* by family, [1] is IPv6: when a general query is to be
+				   answered; 0: none is open */
+	uint8_t robustness[2];	/* 0: MEMBERSHIP_ROBUSTNESS */
+	uint64_t next_ms;	/* nothing is due before */
+};
+
+void membership_free(struct memberships *t);
+
+/* One more user of a group. 0, -ENOMEM. *first: nobody listened to it before. */
+int membership_join(struct memberships *t, const uint8_t ip[16], uint64_t now_ms, bool *first);
+/* One user less of a group that has some. True: it was the last one. */
+bool membership_leave(struct memberships *t, const uint8_t ip[16], uint64_t now_ms);
+/* The link has come up, whoever is at the other end: joins are reported anew. */
+void membership_announce(struct memberships *t, uint64_t now_ms);
+
+/* A query came. group: NULL if it is general. robustness: 0 if it does not say. delay_ms: answers
+ * come within that. */
+void membership_query(struct memberships *t, bool v6, const uint8_t *group, uint8_t robustness,
+	uint32_t delay_ms, uint64_t now_ms);
+
+/*
+ * What is to be reported now, of one family and in one report (changes, or answers): fills up to
+ * MEMBERSHIP_RECORDS_MAX and returns how many; 0: nothing more. To be repeated until then for both
+ * families, which also finds out when something will be due next. Cheap before next_ms.
+ */
+unsigned int membership_due(struct memberships *t, bool v6, uint64_t now_ms,
+	struct membership_record records[MEMBERSHIP_RECORDS_MAX]);
+
+/* Is anybody to know? Not of those that every node is in, nor of those that do not leave it. */
+bool membership_is_reported(const uint8_t ip[16]);
+
+#endif
