@@ -101,6 +101,8 @@ static void op_send(void *ctx, const struct cm_path *path, const uint8_t mad[CM_
 
 	d->node->sent++;
 	memcpy(d->node->last, mad, CM_MAD_BYTES);
+	if (d->node->loses && d->node->loses())
+		return;
 	assert_int_equal(path->device, d->index);
 	for (unsigned int n = 0; n < 2; n++) {
 		for (unsigned int g = 0; g < GIDS; g++) {

@@ -41,6 +41,7 @@ struct node {
 	bool down[DEVICES];  /* ports */
 	uint32_t active_mtu; /* 1..5 */
 	bool deaf;	     /* what is sent to it gets lost */
+	bool (*loses)(void); /* does what it sends now get lost? NULL: never */
 	unsigned int sent;
 	uint8_t last[CM_MAD_BYTES]; /* that was sent */
 };
