@@ -1,24 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What happens at fork(), see sharing.h: handlers of pthread_atfork(). The lock is held from the
- * first to the last of them.
+ * What happens at fork(), see sharing.h. Where the system call that makes the child can be caught
+ * (trap.h), everything does in its place; else in handlers of pthread_atfork(), as well as it can
+ * there. The lock is held from the first to the last handler.
  */
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+#include "action.h"
 #include "sharing_priv.h"
 #include "stop.h"
 #include "sys.h"
+#include "trap.h"
 
-enum { ASIDE_MAX = 64, TLS_BYTES = 8192, FRAME_BELOW = 64 << 10, FRAME_ABOVE = 1 << 20 };
+enum {
+	ASIDE_MAX = 64,
+	TLS_BYTES = 8192,
+	FRAME_BELOW = 64 << 10,
+	FRAME_ABOVE = 1 << 20,
+	LOOK_AGAIN_NS = 10 * 1000 * 1000, /* does the child still live? */
+};
 
-/* Pages that parent and child both run on: private from before the fork until after it. */
+/* Pages that parent and child both store into at once: private from before the fork until after
+ * it. */
 static struct vma aside[ASIDE_MAX];
 static unsigned int aside_count;
-static int child_done[2]; /* a pipe: ends when the child has its copies, or is dead; -1: none */
-static bool active;
+static uint32_t *child_done; /* shared with the child: a futex, not 0 once it has its copies */
+static int child_alive[2];   /* without a trap: a pipe that ends when it has, or is dead */
+static bool active, trapped; /* something is shared; the trap was set */
+static bool caught;	     /* and caught the call */
+static uint64_t mask;	     /* of the thread that forks */
 static struct vma_reader reader;
 
 /* ---- before ---- */
@@ -51,36 +67,60 @@ static uintptr_t page_of(uintptr_t addr)
 	return addr & ~(uintptr_t)(SHARING_PAGE - 1);
 }
 
-/* This thread's stack, and its descriptor with what is local to the thread. */
-static void set_aside_ours(void)
+/* What the kernel stores for this thread, and the C library beside it. */
+static void set_descriptor_aside(void)
 {
-	const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 	const uintptr_t self = (uintptr_t)pthread_self();
+
+	set_aside(page_of(self - TLS_BYTES), page_of(self + TLS_BYTES));
+}
+
+/* The call will not be caught: parent and child both run on this thread's stack. */
+static void go_without(uintptr_t sp)
+{
 	pthread_attr_t attr;
 	void *at = NULL;
 	size_t bytes = 0;
 
+	if (pipe2(child_alive, O_CLOEXEC))
+		child_alive[0] = child_alive[1] = -1;
 	if (pthread_getattr_np(pthread_self(), &attr) == 0) {
 		pthread_attr_getstack(&attr, &at, &bytes);
 		pthread_attr_destroy(&attr);
 	}
-	if (here >= (uintptr_t)at && here < (uintptr_t)at + bytes)
-		set_aside(page_of(here - FRAME_BELOW), (uintptr_t)at + bytes);
+	if (sp >= (uintptr_t)at && sp < (uintptr_t)at + bytes)
+		set_aside(page_of(sp - FRAME_BELOW), (uintptr_t)at + bytes);
 	else /* a stack of the program's own making */
-		set_aside(page_of(here - FRAME_BELOW), page_of(here + FRAME_ABOVE));
-	set_aside(page_of(self - TLS_BYTES), page_of(self + TLS_BYTES));
+		set_aside(page_of(sp - FRAME_BELOW), page_of(sp + FRAME_ABOVE));
+	set_descriptor_aside();
 }
+
+/* Signals whose handlers would run between the fork and the child's copies wait. */
+static void block_signals(void)
+{
+	const uint64_t all = ~(trap_needs() | signal_bit(SIGSEGV) | signal_bit(SIGBUS) |
+			       signal_bit(SIGFPE) | signal_bit(SIGILL) | signal_bit(SIGTRAP));
+
+	mask_set(&all, &mask);
+}
+
+static long fork_caught(const struct trap_call *call);
 
 static void before_fork(void)
 {
+	static const struct trap_ops ops = {.forks = fork_caught, .lost = go_without};
+
 	sharing_lock();
 	active = part_count != 0 && pool.fd >= 0;
 	if (!active)
 		return;
 	aside_count = 0;
-	if (pipe2(child_done, O_CLOEXEC))
-		child_done[0] = child_done[1] = -1;
-	set_aside_ours();
+	caught = false;
+	child_alive[0] = child_alive[1] = -1;
+	block_signals();
+	trapped = trap_arm(&ops);
+	if (!trapped)
+		go_without((uintptr_t)__builtin_frame_address(0));
 }
 
 /* ---- the parent ---- */
@@ -117,12 +157,8 @@ static void join_page(uintptr_t page, uint64_t offset)
 	}
 }
 
-/* A helper thread: the others, whose stack this may be, are stopped. */
-static void *join(void *arg)
+static void join_all(void)
 {
-	int rc = stop_others();
-
-	(void)arg;
 	for (unsigned int i = 0; i < aside_count; i++) {
 		const struct vma *v = &aside[i];
 
@@ -131,32 +167,45 @@ static void *join(void *arg)
 		sys6(SYS_mmap, (long)v->start, (long)(v->end - v->start), v->protection,
 			MAP_SHARED | MAP_FIXED, pool.fd, (long)v->offset);
 	}
-	if (!rc)
-		resume_others();
-	return NULL;
+	aside_count = 0;
 }
 
-static void wait_for_child(void)
+/* On a stack that is not among them. */
+static void join_stopped(void *arg)
+{
+	int rc = stop_others();
+
+	(void)arg;
+	join_all();
+	if (!rc)
+		resume_others();
+}
+
+static void wait_for_pipe(void)
 {
 	char byte;
 
-	if (child_done[0] < 0)
+	if (child_alive[0] < 0)
 		return;
-	close(child_done[1]);
-	while (read(child_done[0], &byte, 1) < 0 && errno == EINTR)
+	close(child_alive[1]);
+	while (read(child_alive[0], &byte, 1) < 0 && errno == EINTR)
 		;
-	close(child_done[0]);
+	close(child_alive[0]);
 }
 
 static void after_fork(void)
 {
-	pthread_t helper;
 	int err = errno;
 
 	if (active) {
-		wait_for_child();
-		if (aside_count && pthread_create(&helper, NULL, join, NULL) == 0)
-			pthread_join(helper, NULL);
+		if (trapped)
+			trap_disarm();
+		if (!caught) {
+			wait_for_pipe();
+			if (aside_count)
+				trap_on_own_stack(join_stopped, NULL);
+		}
+		mask_set(&mask, NULL);
 	}
 	errno = err;
 	sharing_unlock();
@@ -164,18 +213,28 @@ static void after_fork(void)
 
 /* ---- the child ---- */
 
+/* It must not go on: it would store into its parent's memory. */
+static void die(void)
+{
+	static const char why[] = "softhca: a forked child cannot copy its memory and ends\n";
+
+	sys6(SYS_write, 2, (long)why, sizeof(why) - 1, 0, 0, 0);
+	sys6(SYS_exit_group, 127, 0, 0, 0, 0, 0);
+}
+
 /* Everything of the pool that is still shared becomes private, or goes. */
 static void part_with_all(void)
 {
 	uintptr_t at = 0;
 	struct vma v;
 
+	sys6(SYS_close, pool.read_only_fd, 0, 0, 0, 0, 0); /* so that there is one to open */
 	if (vma_open(&reader))
-		return;
+		die();
 	for (; vma_find(&reader, at, &v); at = v.end)
 		if (pool_has(&v) && swap_out_alone(v.start, v.end - v.start, v.offset, v.protection,
 					    part_alias(v.offset)))
-			mmap((void *)v.start, v.end - v.start, PROT_NONE,
+			sys6(SYS_mmap, (long)v.start, (long)(v.end - v.start), PROT_NONE,
 				MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	vma_close(&reader);
 }
@@ -193,22 +252,103 @@ static void own(const struct vma *v)
 		sys6(SYS_mprotect, (long)v->start, bytes, v->protection, 0, 0, 0);
 }
 
+static void own_all(void)
+{
+	for (unsigned int i = 0; i < aside_count; i++)
+		own(&aside[i]);
+	part_with_all();
+}
+
 static void in_child(void)
 {
+	if (active && !caught)
+		own_all();
 	stop_forget();
 	sharing_lock_reset();
 	if (!active)
 		return;
-	for (unsigned int i = 0; i < aside_count; i++)
-		own(&aside[i]);
-	part_with_all();
+	if (trapped)
+		trap_disarm();
 	close(pool.fd);
-	close(pool.read_only_fd);
 	pool_forget();
-	if (child_done[0] >= 0) {
-		close(child_done[0]);
-		close(child_done[1]);
+	if (child_alive[0] >= 0) {
+		close(child_alive[0]);
+		close(child_alive[1]);
 	}
+	mask_set(&mask, NULL);
+}
+
+/* ---- in the call's place ---- */
+
+/* A word that the child shares, to say that it has its copies. */
+static bool word_open(void)
+{
+	long at = sys6(SYS_mmap, 0, SHARING_PAGE, PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	child_done = at < 0 ? NULL : (uint32_t *)at;
+	return child_done;
+}
+
+static void word_close(void)
+{
+	sys6(SYS_munmap, (long)child_done, SHARING_PAGE, 0, 0, 0, 0);
+}
+
+static bool lives(long pid)
+{
+	siginfo_t info;
+	long rc;
+
+	info.si_pid = 0;
+	rc = sys6(SYS_waitid, P_PID, pid, (long)&info, WEXITED | WNOWAIT | WNOHANG | __WALL, 0, 0);
+	return rc == 0 && info.si_pid == 0;
+}
+
+static void wait_for_word(long pid)
+{
+	const struct timespec a_while = {.tv_nsec = LOOK_AGAIN_NS};
+
+	while (!__atomic_load_n(child_done, __ATOMIC_SEQ_CST) && lives(pid))
+		sys6(SYS_futex, (long)child_done, FUTEX_WAIT, 0, (long)&a_while, 0, 0);
+}
+
+/* The child's first steps. Its parent waits, all threads of it. */
+static void be_born(const struct trap_call *call)
+{
+	own_all();
+	if (call->child_tid)
+		*call->child_tid = (int)sys6(SYS_gettid, 0, 0, 0, 0, 0, 0);
+	__atomic_store_n(child_done, 1, __ATOMIC_SEQ_CST);
+	sys6(SYS_futex, (long)child_done, FUTEX_WAKE, 1, 0, 0, 0);
+	word_close();
+}
+
+/* Nobody of the parent runs until the child has its copies, so they are what was there at the
+ * fork, and what the C library stores into them afterwards is the child's alone. Should a thread
+ * not stop, only the first is not so. */
+static long fork_caught(const struct trap_call *call)
+{
+	long pid;
+	int rc;
+
+	caught = true;
+	if (!word_open())
+		return -ENOMEM;
+	rc = stop_others();
+	set_descriptor_aside();
+	pid = trap_fork(call);
+	if (pid == 0) {
+		be_born(call);
+		return 0;
+	}
+	if (pid > 0)
+		wait_for_word(pid);
+	word_close();
+	join_all();
+	if (!rc)
+		resume_others();
+	return pid;
 }
 
 /* As early as possible: handlers of libraries that come later then run outside of ours in the

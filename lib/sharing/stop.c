@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
+#include "action.h"
 #include "sharing/sharing.h"
 #include "stop.h"
 #include "sys.h"
@@ -121,29 +122,13 @@ static void release_workers(void)
 
 /* ---- the signal ---- */
 
-/* The kernel's struct sigaction: the C library's functions refuse its own signals. */
-struct action {
-	union {
-		void (*handler)(int sig, siginfo_t *info, void *context);
-		uintptr_t word;
-	};
-	unsigned long flags;
-	void (*restorer)(void);
-	uint64_t mask;
-};
 static struct action former;
 static bool installed;
 
 #ifdef __x86_64__
-void sharing_sigreturn(void) __attribute__((visibility("hidden")));
 __asm__(".text\n.globl sharing_sigreturn\n.hidden sharing_sigreturn\n.type "
 	"sharing_sigreturn,@function\n"
-	"sharing_sigreturn:\nmov $15, %eax\nsyscall\n");
-#define RESTORER_FLAG 0x04000000ul
-#define RESTORER      sharing_sigreturn
-#else
-#define RESTORER_FLAG 0ul
-#define RESTORER      NULL
+	"sharing_sigreturn:\nmov $15, %eax\nsyscall\nhlt\n");
 #endif
 
 static void pass_on(int sig, siginfo_t *info, void *context)
@@ -210,12 +195,12 @@ static void on_stop(int sig, siginfo_t *info, void *context)
 static void install(void)
 {
 	const struct action mine = {.handler = on_stop,
-		.flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK | RESTORER_FLAG,
+		.flags = ACTION_FLAGS,
 		.restorer = RESTORER,
 		.mask = UINT64_MAX};
 	struct action old = {0};
 
-	sys6(SYS_rt_sigaction, STOP_SIGNAL, (long)&mine, (long)&old, 8, 0, 0);
+	action_set(STOP_SIGNAL, &mine, &old);
 	if (old.word != (uintptr_t)on_stop)
 		former = old;
 	installed = true;
@@ -225,7 +210,7 @@ static void install(void)
 static void uninstall(void)
 {
 	if (installed)
-		sys6(SYS_rt_sigaction, STOP_SIGNAL, (long)&former, 0, 8, 0, 0);
+		action_set(STOP_SIGNAL, &former, NULL);
 	installed = false;
 }
 
@@ -443,6 +428,7 @@ void stop_forget(void)
 {
 	for (unsigned int i = 0; i < WORKERS_MAX; i++)
 		workers[i] = (struct sharing_worker){.state = WORKER_FREE};
+	uninstall();
 	number &= ~1u;
 	slot_count = 0;
 }

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "sharing/sharing.h"
@@ -95,6 +96,25 @@ static inline void both_ways(struct view *v, uint8_t *mine, size_t bytes, unsign
 	check(v->at, bytes, seed + 1);
 	fill(v->at, bytes, seed + 2);
 	check(mine, bytes, seed + 2);
+}
+
+/* ---- children ---- */
+
+/* In a child: asserts would run the rest of the tests there. */
+#define CHILD_IF(wrong)                                                                            \
+	do {                                                                                       \
+		if (wrong)                                                                         \
+			_exit(__LINE__ % 251 + 1);                                                 \
+	} while (0)
+
+static inline void wait_for(pid_t child)
+{
+	int status;
+
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (!WIFEXITED(status) || WEXITSTATUS(status))
+		fail_msg("the child ended with %#x", status);
 }
 
 #endif

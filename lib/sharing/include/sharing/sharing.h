@@ -29,21 +29,32 @@
  *  - fork(): the child has its own copy of everything, made at the time of the fork (see below).
  *
  * fork(). A child must not share memory with its parent that the program takes for private; and
- * the parent must go on sharing with the daemon. So the child, in its first handler of
- * pthread_atfork(), makes all pool memory that it has private; the parent waits for that in its
- * handler (a pipe that ends with the child, too), so that the child has what was there at the
- * fork. This costs the copying of all swapped memory, and nothing where nothing is swapped.
- * One kind of memory cannot wait for a handler: the stack that both run on, and the thread's
- * descriptor. Before the fork their pages are therefore remapped private (MAP_PRIVATE of the same
- * pool pages: no content changes hands), so both sides write into their own copies. Afterwards the
- * parent joins its copies with the pool pages, into which the daemon may have written: what lies in
- * registered memory is taken from the pool, the rest from its copies; the pages are shared again.
- * A helper thread does it, while all others are stopped. What a thread stores into registered
- * bytes of a forking thread's stack meanwhile is lost. Between the fork and the child's handler
- * the C library itself writes: into locks of streams and of the allocator's arenas, and into the
- * descriptors of the other threads, which no longer exist there. Where such objects of a process
- * with several threads lie on a page with registered memory, the parent sees these stores. vfork()
- * and posix_spawn() need nothing; a raw clone() without CLONE_VM, or _Fork(), shares the pages.
+ * the parent must go on sharing with the daemon. So the child makes all pool memory that it has
+ * private before anything else of it runs, and no thread of the parent runs meanwhile: the system
+ * call that makes the child is caught (trap.h says how and why there), the other threads are
+ * stopped, parent and child stay on a stack of their own until the child has its copies. What it
+ * gets is what was there at the fork, in all pages; what its C library stores for it comes after.
+ * This costs the copying of all swapped memory while the parent stands (0.3 s per GB or so), and
+ * nothing where nothing is swapped. A child that cannot copy ends itself (127): to go on would be
+ * to store into its parent's memory. vfork() and posix_spawn() need nothing; a raw clone() without
+ * CLONE_VM, or _Fork(), shares the pages.
+ *  - the thread's descriptor is private in both from before the call, since the kernel stores
+ *    there. Afterwards its bytes that are not registered go back to the pool. Which processor it
+ *    runs on (rseq) may be out of date there until its next interruption.
+ *  - a thread that does not stop (10 s, as in vfork() of a program that does not start) goes on,
+ *    and what it stores meanwhile may be in the child or not.
+ *  - a debugger sees a SIGSYS for each fork (gdb: handle SIGSYS nostop noprint).
+ *
+ * Where calls cannot be caught (before Linux 5.11, other processors than x86-64, or a handler that
+ * runs before the fork creates a thread), handlers of pthread_atfork() do what they can:
+ *  - other threads run on: what they store before the child has copied may be in the child or not.
+ *  - the thread's stack is private in both from before the fork until after it (MAP_PRIVATE of the
+ *    same pool pages: no content changes hands). Afterwards registered bytes are taken from the
+ *    pool, where the daemon may have written, the others from the parent's copies. So frames that
+ *    live in registered bytes are lost: no fork() then on a stack that is registered as a whole.
+ *  - before the child's first handler its C library has written into its parent's memory where
+ *    that is shared: into arenas of the allocator and descriptors of other threads. If a thread
+ *    registered what lies beside either, the parent may end with an assertion of malloc's.
  */
 #include <stddef.h>
 #include <stdint.h>
