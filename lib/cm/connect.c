@@ -201,6 +201,7 @@ static void take_req(struct cm_connection *c, const struct cm_message *m)
 	c->rnr_retry_count = r->rnr_retry_count;
 	c->peer_srq = r->srq;
 	c->max_retries = r->max_cm_retries;
+	c->peer_waits = cm_clamp(r->remote_timeout, CM_RESPONSE_LEAST, CM_RESPONSE_MOST);
 	c->response_timeout = cm_clamp(r->local_timeout, CM_RESPONSE_LEAST, CM_RESPONSE_MOST);
 	c->timeout = r->path.ack_timeout;
 	c->path.mtu = r->mtu;

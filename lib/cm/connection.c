@@ -87,6 +87,7 @@ struct cm_connection *cm_connection_new(struct cm *cm, const struct cm_path *pat
 	c->timeout = path->ack_timeout;
 	c->max_retries = cm->retries;
 	c->response_timeout = cm->response_timeout;
+	c->peer_waits = cm->response_timeout;
 	error = cm_place_take(cm, c);
 	if (error) {
 		free(c);
@@ -276,12 +277,13 @@ void cm_enter_timewait(struct cm_connection *c, uint64_t now)
 	cm_timer_set(c, now + cm_time_of(cm_clamp(timeout, 0, CM_TIMEWAIT_MOST)));
 }
 
-/* Until the peer, if it has not got the answer, has asked again; twice as long for good measure. */
+/* As long as the peer may ask again if it gets none of the answers. */
 static uint64_t keeping_time(const struct cm_connection *c)
 {
 	uint64_t patience = c->mra_sent ? cm_time_of(c->service_timeout) : 0;
+	uint64_t all = (c->max_retries + 1u) * cm_time_of(c->peer_waits) + patience;
 
-	return 2 * cm_time_of(c->cm->response_timeout) + patience;
+	return all < cm_time_of(CM_KEPT_MOST) ? all : cm_time_of(CM_KEPT_MOST);
 }
 
 void cm_keep_answer(struct cm_connection *c, uint64_t now, unsigned int repeats)

@@ -22,6 +22,7 @@ enum {
 	CM_TARGET_ACK_DELAY = 15, /* what a REP says of our device: 134 ms */
 	CM_ACK_TIMEOUT = 17,	  /* where a path says none: 0.54 s */
 	CM_TIMEWAIT_MOST = 21,	  /* 8.6 s */
+	CM_KEPT_MOST = 25,	  /* 137 s: how long a rejection is kept for repetitions */
 	CM_REJECT_REPEATS = 3,	  /* of a REJ that nothing makes the peer ask for again */
 	CM_CONNECTIONS = 65536,
 	CM_UNANSWERED = 1024,
@@ -75,6 +76,7 @@ struct cm_connection {
 	uint8_t retries; /* how often `mad` may be sent again */
 	uint8_t max_retries;
 	uint8_t response_timeout; /* for answers to ours, exponent */
+	uint8_t peer_waits;	  /* so long for ours, exponent */
 	bool mra_fresh;		  /* an MRA came since `mad` was sent last */
 	bool mra_sent;		  /* the peer waits longer than it says in its messages: */
 	uint8_t service_timeout;  /* by that, exponent */

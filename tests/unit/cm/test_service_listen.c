@@ -448,7 +448,7 @@ static void death__in_every_state(void **state)
 	assert_int_equal(cm_service_ids(node[1].s, NULL, 0), 0);
 	settle();
 	assert_int_equal(expect_event(&d.ch, UCM_EVENT_REJECTED).status, CM_REJ_CONSUMER);
-	pass(60000ull * MS);
+	pass(240000ull * MS); /* the rejection is kept for repetitions */
 	cm_census(node[1].s->cm, &connections, &orphans);
 	assert_int_equal(connections, 0);
 	/* Its port is free. */

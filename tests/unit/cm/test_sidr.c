@@ -104,7 +104,7 @@ static void sidr__let_go_is_refused_or_forgotten(void **state)
 	assert_int_equal(take(&server, CM_SIDR_REP).sidr_rep.status, CM_SIDR_REJECTED);
 	cm_release(c, now);
 	sent_nothing(&client);
-	pass(2 * RESPONSE_NS);
+	pass(16 * RESPONSE_NS);
 	check_empty();
 }
 
