@@ -14,14 +14,15 @@ enum {
 	UNKNOWN_DEVICE_INDEX = UINT32_MAX, /* librdmacm then goes by the GUID */
 };
 
-/* Path records have codes for rates, the slowest that reaches the port's speed is its. */
+/* Path records have codes for rates (enum ibv_rate): the fastest one that the port reaches. */
 static uint8_t rate_code(uint32_t mbps)
 {
 	static const struct {
 		uint32_t mbps;
 		uint8_t code;
-	} rates[] = {{600000, 21}, {400000, 20}, {200000, 17}, {100000, 16}, {56000, 12},
-		{40000, 7}, {25000, 15}, {20000, 6}, {10000, 3}, {5000, 5}};
+	} rates[] = {{1200000, 24}, {800000, 23}, {600000, 22}, {400000, 21}, {300000, 18},
+		{200000, 17}, {100000, 16}, {56000, 12}, {50000, 20}, {40000, 7}, {25000, 15},
+		{20000, 6}, {10000, 3}, {5000, 5}};
 
 	for (unsigned int i = 0; i < sizeof(rates) / sizeof(rates[0]); i++)
 		if (mbps >= rates[i].mbps)

@@ -50,7 +50,7 @@ static void op_port(void *ctx, struct control_port_reply *out)
 	*out = (struct control_port_reply){.state = d->node->down[d->index] ? 1 : 4,
 		.max_mtu = 5,
 		.active_mtu = d->node->active_mtu,
-		.speed_mbps = 100000,
+		.speed_mbps = d->node->speed_mbps,
 		.gid_count = GIDS,
 		.pkey_count = 1};
 }
@@ -131,7 +131,7 @@ void services_start(const struct cm_service_limits *limits)
 		struct cm_device devices[DEVICES];
 
 		cm_service_destroy(node[n].s);
-		node[n] = (struct node){.n = n + 1, .active_mtu = 3};
+		node[n] = (struct node){.n = n + 1, .active_mtu = 3, .speed_mbps = 100000};
 		for (unsigned int d = 0; d < DEVICES; d++) {
 			node[n].devices[d] = (struct node_device){&node[n], d};
 			devices[d] = (struct cm_device){.name = "shca",

@@ -40,6 +40,7 @@ struct node {
 	int resolve_result;  /* what it answers then */
 	bool down[DEVICES];  /* ports */
 	uint32_t active_mtu; /* 1..5 */
+	uint32_t speed_mbps;
 	bool deaf;	     /* what is sent to it gets lost */
 	bool (*loses)(void); /* does what it sends now get lost? NULL: never */
 	unsigned int sent;

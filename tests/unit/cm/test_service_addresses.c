@@ -366,6 +366,29 @@ static void resolve__too_many_events(void **state)
 	assert_int_equal(resolve_route(&ch, id), 0);
 }
 
+/* The code of the fastest rate that the port reaches, as enum ibv_rate has them. */
+static void route__rate_of_each_speed(void **state)
+{
+	static const struct {
+		uint32_t mbps;
+		uint8_t code;
+	} rows[] = {{0, 2}, {2500, 2}, {5000, 5}, {10000, 3}, {20000, 6}, {24999, 6}, {25000, 15},
+		{40000, 7}, {50000, 20}, {56000, 12}, {100000, 16}, {200000, 17}, {300000, 18},
+		{400000, 21}, {600000, 22}, {800000, 23}, {1200000, 24}, {UINT32_MAX, 24}};
+
+	(void)state;
+	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct rdma_ucm_query_route_resp route;
+		struct end c;
+
+		node[0].speed_mbps = rows[i].mbps;
+		c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+		assert_int_equal(query_route(&c.ch, c.id, &route), 0);
+		assert_int_equal(route.ib_route[0].rate, rows[i].code);
+		close_channel(&c.ch);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -381,6 +404,7 @@ int main(void)
 		SERVICE_TEST(resolve__times_out),
 		SERVICE_TEST(resolve__loopback_device),
 		SERVICE_TEST(resolve__too_many_events),
+		SERVICE_TEST(route__rate_of_each_speed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
