@@ -8,6 +8,17 @@
 #include "base/assert.h"
 #include "v2p_priv.h"
 
+bool v2p_map_second(const struct v2p *v, uint32_t pd, uint32_t key, uint64_t va, uint64_t length,
+	uint32_t access, uint8_t **addr)
+{
+	uint32_t n = v2p_index(v, key) & v->mpt_cache.set_mask, seq;
+	const struct mpt_entry *m = (const struct mpt_entry *)mpt_lines(&v->mpt_cache, n) + 1;
+	struct tpt_set *s = &v->mpt_cache.sets[n];
+
+	seq = __atomic_load_n(&s->seq, __ATOMIC_ACQUIRE);
+	return key != 0 && mpt_is(m, key) && mpt_allows(m, s, 1, seq, pd, va, length, access, addr);
+}
+
 /* A read miss: select and replace with what memory holds, which is not dirty. */
 static enum tpt_result refill(struct v2p_port *port, const struct tpt_cache *c, uint32_t line,
 	uint64_t *out, enum counter miss)
@@ -90,21 +101,15 @@ enum v2p_state v2p_map_slow(struct v2p_port *port, enum v2p_channel channel, uin
 	return V2P_SUCCESS;
 }
 
-enum v2p_state v2p_check(struct v2p_port *port, enum v2p_channel channel, uint32_t pd, uint32_t qpn,
-	uint32_t key, uint64_t va, uint64_t length, uint32_t access)
+enum v2p_state v2p_check_slow(struct v2p_port *port, uint32_t pd, uint32_t qpn, uint32_t key,
+	uint64_t va, uint64_t length, uint32_t access)
 {
-	const struct v2p *v = port->v2p;
-	enum v2p_state s = V2P_SUCCESS;
 	union mpt_line m;
 	uint64_t offset;
+	enum v2p_state s = mpt_load(port, key, &m);
 
-	if (length == 0)
-		return V2P_SUCCESS;
-	count(port->counters, (enum counter)(COUNTER_v2p_ceu + channel));
-	if (!mpt_find(&v->mpt_cache, v2p_index(v, key), m.words))
-		s = mpt_load(port, key, &m);
 	if (s == V2P_SUCCESS && m.entry.flags & MPT_CHANGES)
-		return v2p_check_changing(v, pd, qpn, key, va, length, access);
+		return v2p_check_changing(port->v2p, pd, qpn, key, va, length, access);
 	return s ? s : mpt_check(m.words, pd, key, va, length, access, &offset);
 }
 
@@ -145,13 +150,14 @@ int v2p_write_mpt(struct v2p *v, const struct mpt_entry *entry)
 	uint32_t index = v2p_index(v, entry->key);
 	union mpt_line old, new = {.entry = *entry};
 	bool changes = entry->flags & MPT_CHANGES;
+	uint32_t plain = entry->flags & MPT_NOT_PLAIN ? 0 : V2P_PLAIN;
 	struct tpt_hold hold;
 	int err;
 
 	if (!v->open || !entry_valid(v, entry))
 		return -EINVAL;
 	new.entry.key = changes ? 0 : entry->key;
-	new.entry.access = changes ? 0 : entry->access | V2P_LOCAL_READ;
+	new.entry.access = changes ? 0 : entry->access | V2P_LOCAL_READ | plain;
 	new.entry.parent = new.entry.qpn = new.entry.rights = 0;
 	if (!(entry->flags & MPT_OWNS_PAGES))
 		new.entry.pages_max = 0;

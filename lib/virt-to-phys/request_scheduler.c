@@ -264,6 +264,22 @@ static inline bool is_plain(const union mpt_line *m)
 	return !(m->entry.flags & MPT_NOT_PLAIN);
 }
 
+/* The entry is cached and plain: *r says how the request ends. Such a request, which is refused or
+ * met the entry just as it changed, does not care who waits in its channel's place. */
+static bool look_again(const struct v2p *v, uint32_t pd, uint32_t key, uint64_t va, uint64_t length,
+	uint32_t access, uint8_t **addr, enum v2p_state *r)
+{
+	union mpt_line m;
+	uint64_t offset;
+
+	if (!mpt_find(&v->mpt_cache, v2p_index(v, key), m.words) || !is_plain(&m))
+		return false;
+	*r = mpt_check(m.words, pd, key, va, length, access, &offset);
+	if (*r == V2P_SUCCESS)
+		*addr = m.entry.phys + offset;
+	return true;
+}
+
 static enum v2p_state lookup(struct v2p_port *port, uint32_t key, union mpt_line *m)
 {
 	enum v2p_state r;
@@ -290,6 +306,8 @@ enum v2p_state v2p_request_slow(struct v2p_port *port, enum v2p_channel channel,
 	uint64_t offset;
 	enum v2p_state r;
 
+	if (look_again(port->v2p, pd, key, va, length, access, addr, &r))
+		return r;
 	if (s->state == V2P_SLOT_DONE &&
 		take_result(
 			port, s, same_request(s, pd, qpn, key, va, length, access), addr, run, &r))

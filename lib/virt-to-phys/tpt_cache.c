@@ -199,6 +199,14 @@ static bool is_within(const struct tpt_cache *c, uint32_t tag, uint32_t first, u
 	       (uint32_t)((tag >> TPT_TAG_SHIFT << c->log_group) - first) < count;
 }
 
+static void drop_line(struct tpt_hold *hold, unsigned way)
+{
+	const uint64_t none[TPT_WORDS_MAX] = {0};
+
+	store_line(held_line(hold, way), none, hold->cache->words);
+	__atomic_store_n(&hold->set->tag[way], 0, __ATOMIC_RELEASE);
+}
+
 void tpt_drop(struct tpt_cache *c, uint32_t first, uint32_t count)
 {
 	for (uint32_t n = 0; n <= c->set_mask; n++) {
@@ -208,7 +216,7 @@ void tpt_drop(struct tpt_cache *c, uint32_t first, uint32_t count)
 			rte_pause();
 		for (unsigned way = 0; way < c->ways; way++)
 			if (is_within(c, hold.set->tag[way], first, count))
-				__atomic_store_n(&hold.set->tag[way], 0, __ATOMIC_RELEASE);
+				drop_line(&hold, way);
 		tpt_release(&hold);
 	}
 }

@@ -30,6 +30,49 @@ enum v2p_state tpt_try(struct v2p_port *port, const struct tpt_cache *c, uint32_
 /* The words of the MPT entry at a key's index. */
 enum v2p_state mpt_try(struct v2p_port *port, uint32_t key, uint64_t *words, bool refill);
 
+/* Reads the words that an access is checked by, if the entry is cached and nobody changes its set.
+ * Never waits. */
+static inline bool mpt_find(const struct tpt_cache *c, uint32_t index, uint64_t *w)
+{
+	uint32_t n = index & c->set_mask;
+	struct tpt_set *s = &c->sets[n];
+	const uint64_t *line = mpt_lines(c, n);
+	uint32_t seq;
+	int way;
+
+	seq = __atomic_load_n(&s->seq, __ATOMIC_ACQUIRE);
+	way = tpt_way(s, index);
+	line += way > 0 ? MPT_WORDS : 0;
+	if (unlikely(way < 0 || seq & 1))
+		return false;
+	for (unsigned i = 0; i < MPT_WORDS_CHECKED; i++)
+		w[i] = __atomic_load_n(&line[i], __ATOMIC_ACQUIRE);
+	if (unlikely(__atomic_load_n(&s->seq, __ATOMIC_RELAXED) != seq))
+		return false;
+	tpt_used(s, (uint32_t)way);
+	return true;
+}
+
+/* Match-Info against an entry, in the seed's order (5.5.3). V2P_SUCCESS: *offset is where in the
+ * entry the access begins. */
+static inline enum v2p_state mpt_check(const uint64_t *w, uint32_t pd, uint32_t key, uint64_t va,
+	uint64_t length, uint32_t access, uint64_t *offset)
+{
+	uint32_t rights = access & ~V2P_RELATIVE;
+	uint64_t at = va - (access & V2P_RELATIVE ? 0 : w[MPT_WORD_START]);
+
+	if (unlikely((uint32_t)w[MPT_WORD_KEY_PD] != key || key == 0))
+		return V2P_KEY_ERR;
+	if (unlikely(w[MPT_WORD_KEY_PD] >> 32 != pd))
+		return V2P_PD_ERR;
+	if (unlikely((w[MPT_WORD_ACCESS_FLAGS] & rights) != rights))
+		return V2P_FLAGS_ERR;
+	if (unlikely(at > w[MPT_WORD_LENGTH] || length > w[MPT_WORD_LENGTH] - at))
+		return V2P_LENGTH_ERR;
+	*offset = at;
+	return V2P_SUCCESS;
+}
+
 /* Something has changed: completed requests that nobody has taken yet are not to be believed. */
 static inline void v2p_changed(struct v2p *v)
 {

@@ -128,7 +128,7 @@ static void step_write_mpt(void)
 	model.mpt_mapped[index / (MPTS / 2)] = true;
 	*r = m;
 	r->owned = m.key;
-	r->access |= V2P_LOCAL_READ;
+	r->access |= V2P_LOCAL_READ | (r->flags & MPT_NOT_PLAIN ? 0 : V2P_PLAIN);
 }
 
 static void invalidate(struct mpt_entry *r)

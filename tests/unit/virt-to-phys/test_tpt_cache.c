@@ -282,6 +282,8 @@ static void drop__what_is_unmapped_is_gone(void **state)
 	assert_int_equal(tpt_table_unmap(&f.table, 0, TPT_CHUNK_PAGES), 0);
 	tpt_drop(&f.cache, 0, f.table.entries);
 	assert_not_cached(3);
+	for (size_t i = 0; i < (f.cache.set_mask + 1) * TPT_WAYS * (size_t)f.cache.words; i++)
+		assert_int_equal(f.cache.lines[i], 0); /* look-ups go by what lines say */
 	hold = take(3);
 	assert_int_equal(tpt_match(&hold, w), TPT_NOWHERE);
 	tpt_release(&hold);

@@ -94,6 +94,25 @@ static void v2p_map__each_right(void **state)
 	}
 }
 
+/* Not even to the entry with index 0 that is invalid, but has kept its rights. */
+static void v2p_map__key_0_leads_nowhere(void **state)
+{
+	struct mpt_entry m = {.key = 5u << 28,
+		.pd = FX_PD,
+		.access = ACCESS_LOCAL_WRITE,
+		.flags = MPT_INVALIDATE_REMOTE,
+		.start = 1000,
+		.length = 64,
+		.phys = bytes};
+
+	assert_int_equal(v2p_index(fx->e->v2p, m.key), 0);
+	assert_int_equal(v2p_write_mpt(fx->e->v2p, &m), 0);
+	assert_int_equal(map(FX_PD, m.key, 1000, 1, ACCESS_LOCAL_WRITE), V2P_SUCCESS);
+	assert_int_equal(v2p_invalidate(fx->e->v2p, FX_PD, 0, m.key), V2P_SUCCESS);
+	assert_int_equal(map(FX_PD, m.key, 1000, 1, ACCESS_LOCAL_WRITE), V2P_KEY_ERR);
+	assert_int_equal(map(FX_PD, 0, 1000, 1, ACCESS_LOCAL_WRITE), V2P_KEY_ERR);
+}
+
 /* Nothing is accessed, so nothing is checked (C9-88). */
 static void v2p_map__zero_length(void **state)
 {
@@ -222,6 +241,7 @@ int main(void)
 		FX_TEST(v2p_map__bounds_at_the_wrap),
 		FX_TEST(v2p_map__refusals_in_order),
 		FX_TEST(v2p_map__each_right),
+		FX_TEST(v2p_map__key_0_leads_nowhere),
 		FX_TEST(v2p_map__zero_length),
 		FX_TEST(v2p_write_mpt__refusals),
 		FX_TEST(v2p_invalidate_mpt__revokes),

@@ -128,7 +128,7 @@ static inline void tpt_write(struct tpt_hold *hold, const uint64_t *words)
 }
 
 /* Drops the lines of entries [first, first + count) without writing them back: their memory has
- * been unmapped. Control thread; waits for sets that are held. */
+ * been unmapped. What they held is cleared. Control thread; waits for sets that are held. */
 void tpt_drop(struct tpt_cache *c, uint32_t first, uint32_t count);
 
 #endif

@@ -56,6 +56,8 @@ enum v2p_channel {
 /* What an access needs: the bits of enum access_flags, or to read one's own memory, which every
  * entry allows but a window's: that is there for peers alone. */
 #define V2P_LOCAL_READ 0x100u
+/* Of an entry alone: not one of MPT_NOT_PLAIN. */
+#define V2P_PLAIN 0x200u
 /* With them: the address is an offset into the region (RELATIVE ADDR; without it ABSOLUTE ADDR). */
 #define V2P_RELATIVE (1u << 26)
 
@@ -76,7 +78,7 @@ enum v2p_channel {
 struct mpt_entry {
 	uint32_t key; /* 0: invalid */
 	uint32_t pd;
-	uint32_t access; /* enum access_flags and V2P_LOCAL_READ */
+	uint32_t access; /* enum access_flags, V2P_LOCAL_READ, V2P_PLAIN */
 	uint32_t flags;	 /* MPT_*; MPT_PAGES and MPT_CLAIMED (c) */
 	uint64_t start;	 /* first virtual address; (c) */
 	uint64_t length; /* bytes; (c) */
@@ -340,75 +342,80 @@ static inline uint32_t v2p_index(const struct v2p *v, uint32_t key)
 	return key >> KEY_TAG_BITS & __atomic_load_n(&v->mask, __ATOMIC_RELAXED);
 }
 
-/* Reads the words that an access is checked by, if the entry is cached and nobody changes its set.
- * Never waits. */
-static inline bool mpt_find(const struct tpt_cache *c, uint32_t index, uint64_t *w)
+/* Where a set's lines begin. */
+static inline const uint64_t *mpt_lines(const struct tpt_cache *c, uint32_t set)
 {
-	uint32_t n = index & c->set_mask;
-	struct tpt_set *s = &c->sets[n];
-	const uint64_t *line = c->lines + (size_t)n * TPT_WAYS * MPT_WORDS;
-	uint32_t seq;
-	int way;
+	return c->lines + (size_t)set * TPT_WAYS * MPT_WORDS;
+}
 
-	/* Not one after the other, where neither is in the processor's caches: 70 ns become 56. */
-	__builtin_prefetch(line);
-	__builtin_prefetch(line + MPT_WORDS);
-	seq = __atomic_load_n(&s->seq, __ATOMIC_ACQUIRE);
-	way = tpt_way(s, index);
-	line += way > 0 ? MPT_WORDS : 0;
-	if (unlikely(way < 0 || seq & 1))
+static inline bool mpt_is(const struct mpt_entry *m, uint32_t key)
+{
+	return __atomic_load_n(&m->key, __ATOMIC_ACQUIRE) == key;
+}
+
+/* The rest of v2p_map_cached(): the key's entry lies in this way of the set, whose sequence number
+ * was `seq` before. */
+static inline bool mpt_allows(const struct mpt_entry *m, struct tpt_set *s, uint32_t way,
+	uint32_t seq, uint32_t pd, uint64_t va, uint64_t length, uint32_t access, uint8_t **addr)
+{
+	const uint32_t rights = (access & ~V2P_RELATIVE) | V2P_PLAIN;
+	uint64_t at = va, bytes;
+	uint8_t *phys;
+
+	if (unlikely(__atomic_load_n(&m->pd, __ATOMIC_ACQUIRE) != pd))
 		return false;
-	for (unsigned i = 0; i < MPT_WORDS_CHECKED; i++)
-		w[i] = __atomic_load_n(&line[i], __ATOMIC_ACQUIRE);
-	if (unlikely(__atomic_load_n(&s->seq, __ATOMIC_RELAXED) != seq))
+	if (unlikely((__atomic_load_n(&m->access, __ATOMIC_ACQUIRE) & rights) != rights))
 		return false;
-	tpt_used(s, (uint32_t)way);
+	if (!(access & V2P_RELATIVE))
+		at -= __atomic_load_n(&m->start, __ATOMIC_ACQUIRE);
+	bytes = __atomic_load_n(&m->length, __ATOMIC_ACQUIRE);
+	if (unlikely(at > bytes || length > bytes - at))
+		return false;
+	phys = __atomic_load_n(&m->phys, __ATOMIC_ACQUIRE);
+	if (unlikely(__atomic_load_n(&s->seq, __ATOMIC_RELAXED) != (seq & ~1u)))
+		return false; /* held, or changed meanwhile */
+	tpt_used(s, way);
+	*addr = phys + at;
 	return true;
 }
 
-/* Match-Info against an entry, in the seed's order (5.5.3). V2P_SUCCESS: *offset is where in the
- * entry the access begins. */
-static inline enum v2p_state mpt_check(const uint64_t *w, uint32_t pd, uint32_t key, uint64_t va,
-	uint64_t length, uint32_t access, uint64_t *offset)
-{
-	uint32_t rights = access & ~V2P_RELATIVE;
-	uint64_t at = va - (access & V2P_RELATIVE ? 0 : w[MPT_WORD_START]);
-
-	if (unlikely((uint32_t)w[MPT_WORD_KEY_PD] != key || key == 0))
-		return V2P_KEY_ERR;
-	if (unlikely(w[MPT_WORD_KEY_PD] >> 32 != pd))
-		return V2P_PD_ERR;
-	if (unlikely((w[MPT_WORD_ACCESS_FLAGS] & rights) != rights))
-		return V2P_FLAGS_ERR;
-	if (unlikely(at > w[MPT_WORD_LENGTH] || length > w[MPT_WORD_LENGTH] - at))
-		return V2P_LENGTH_ERR;
-	*offset = at;
-	return V2P_SUCCESS;
-}
+/* Looks into the second way of the key's set. */
+bool v2p_map_second(const struct v2p *v, uint32_t pd, uint32_t key, uint64_t va, uint64_t length,
+	uint32_t access, uint8_t **addr);
 
 /*
- * The short way of v2p_map_remote() and v2p_request(), which says all there is to say of most
- * accesses. False: the entry is not cached, or is one of MPT_NOT_PLAIN.
+ * The short way of all look-ups, which most accesses take: the entry is cached, plain, and allows
+ * the access. False: something of that is not so, the long way finds out what. It looks at as few
+ * words as will do. Not at tags: a line whose words name a key is that key's (tpt_drop() clears
+ * them).
  */
-static inline bool v2p_map_cached(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
-	uint32_t key, uint64_t va, uint64_t length, uint32_t access, uint8_t **addr, uint64_t *run,
-	enum v2p_state *s)
+static inline bool v2p_map_cached(const struct v2p *v, uint32_t pd, uint32_t key, uint64_t va,
+	uint64_t length, uint32_t access, uint8_t **addr)
 {
-	const struct v2p *v = port->v2p;
-	uint64_t w[MPT_WORDS_CHECKED], offset;
+	const struct tpt_cache *c = &v->mpt_cache;
+	uint32_t n = v2p_index(v, key) & c->set_mask, seq;
+	const struct mpt_entry *m = (const struct mpt_entry *)mpt_lines(c, n);
+	struct tpt_set *s = &c->sets[n];
 
-	*addr = NULL;
-	*run = length;
-	*s = V2P_SUCCESS;
-	if (length == 0)
-		return true;
+	seq = __atomic_load_n(&s->seq, __ATOMIC_ACQUIRE);
+	if (unlikely(!mpt_is(m, key) || key == 0))
+		return v2p_map_second(v, pd, key, va, length, access, addr);
+	return mpt_allows(m, s, 0, seq, pd, va, length, access, addr);
+}
+
+static inline void v2p_count(struct v2p_port *port, enum v2p_channel channel)
+{
 	count(port->counters, (enum counter)(COUNTER_v2p_ceu + channel));
-	if (unlikely(!mpt_find(&v->mpt_cache, v2p_index(v, key), w) ||
-		     w[MPT_WORD_ACCESS_FLAGS] & (uint64_t)MPT_NOT_PLAIN << 32))
+}
+
+/* The short way alone, of `length` > 0 bytes of one's own memory. False: nothing has happened yet,
+ * v2p_request() tells more. */
+static inline bool v2p_map_short(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
+	uint32_t key, uint64_t va, uint64_t length, uint32_t access, uint8_t **addr)
+{
+	if (unlikely(!v2p_map_cached(port->v2p, pd, key, va, length, access, addr)))
 		return false;
-	*s = mpt_check(w, pd, key, va, length, access, &offset);
-	if (likely(*s == V2P_SUCCESS))
-		*addr = (uint8_t *)(uintptr_t)w[MPT_WORD_PHYS] + offset;
+	v2p_count(port, channel);
 	return true;
 }
 
@@ -428,10 +435,13 @@ static inline enum v2p_state v2p_map_remote(struct v2p_port *port, enum v2p_chan
 	uint32_t pd, uint32_t qpn, uint32_t key, uint64_t va, uint64_t length, uint32_t access,
 	uint8_t **addr, uint64_t *run)
 {
-	enum v2p_state s;
-
-	if (likely(v2p_map_cached(port, channel, pd, key, va, length, access, addr, run, &s)))
-		return s;
+	*run = length;
+	*addr = NULL;
+	if (length == 0)
+		return V2P_SUCCESS;
+	v2p_count(port, channel);
+	if (likely(v2p_map_cached(port->v2p, pd, key, va, length, access, addr)))
+		return V2P_SUCCESS;
 	return v2p_map_slow(port, channel, pd, qpn, key, va, length, access, addr, run);
 }
 
@@ -442,9 +452,22 @@ static inline enum v2p_state v2p_map(struct v2p_port *port, enum v2p_channel cha
 	return v2p_map_remote(port, channel, pd, 0, key, va, length, access, addr, run);
 }
 
+enum v2p_state v2p_check_slow(struct v2p_port *port, uint32_t pd, uint32_t qpn, uint32_t key,
+	uint64_t va, uint64_t length, uint32_t access);
+
 /* The check alone: of an access whose addresses nobody wants yet, of any length. */
-enum v2p_state v2p_check(struct v2p_port *port, enum v2p_channel channel, uint32_t pd, uint32_t qpn,
-	uint32_t key, uint64_t va, uint64_t length, uint32_t access);
+static inline enum v2p_state v2p_check(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
+	uint32_t qpn, uint32_t key, uint64_t va, uint64_t length, uint32_t access)
+{
+	uint8_t *addr;
+
+	if (length == 0)
+		return V2P_SUCCESS;
+	v2p_count(port, channel);
+	if (likely(v2p_map_cached(port->v2p, pd, key, va, length, access, &addr)))
+		return V2P_SUCCESS;
+	return v2p_check_slow(port, pd, qpn, key, va, length, access);
+}
 
 enum v2p_state v2p_request_slow(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
 	uint32_t qpn, uint32_t key, uint64_t va, uint64_t length, uint32_t access, uint8_t **addr,
@@ -460,10 +483,13 @@ static inline enum v2p_state v2p_request(struct v2p_port *port, enum v2p_channel
 	uint32_t pd, uint32_t qpn, uint32_t key, uint64_t va, uint64_t length, uint32_t access,
 	uint8_t **addr, uint64_t *run)
 {
-	enum v2p_state s;
-
-	if (likely(v2p_map_cached(port, channel, pd, key, va, length, access, addr, run, &s)))
-		return s;
+	*run = length;
+	*addr = NULL;
+	if (length == 0)
+		return V2P_SUCCESS;
+	v2p_count(port, channel);
+	if (likely(v2p_map_cached(port->v2p, pd, key, va, length, access, addr)))
+		return V2P_SUCCESS;
 	return v2p_request_slow(port, channel, pd, qpn, key, va, length, access, addr, run);
 }
 
@@ -480,7 +506,7 @@ static inline void v2p_prefetch(const struct v2p *v, uint32_t key)
 {
 	const struct tpt_cache *c = &v->mpt_cache;
 	uint32_t n = v2p_index(v, key) & c->set_mask;
-	const uint64_t *line = c->lines + (size_t)n * TPT_WAYS * MPT_WORDS;
+	const uint64_t *line = mpt_lines(c, n);
 
 	__builtin_prefetch(&c->sets[n]);
 	__builtin_prefetch(line);
