@@ -64,58 +64,91 @@ unsigned dp_poll(struct engine *e)
 	return n;
 }
 
-static inline uint32_t copy_piece(uint8_t *dst, const uint8_t *src, uint32_t bytes, uint32_t *crc)
+static inline void copy_piece(uint8_t *dst, const uint8_t *src, uint32_t bytes, uint32_t *crc)
 {
 	if (crc)
 		*crc = wire_crc_copy(*crc, dst, src, bytes);
 	else
 		rte_memcpy(dst, src, bytes);
-	return bytes;
 }
 
-/* Of an entry that is used up, `more` of the message to come. */
-static inline void next_entry(struct request *r, bool more)
+/* VirtToPhys did not say where the bytes are. */
+static enum wire_outcome refused(struct engine *e, enum v2p_state s)
 {
-	r->entry++;
-	r->entry_bytes = 0;
-	if (more) {
-		MACHINE_STEP(dp_machine, DP_SGL_DATA_TRANS, DP_SGL_DATA_NEXT);
-		MACHINE_STEP(dp_machine, DP_SGL_DATA_NEXT, DP_SGL_DATA_TRANS);
+	if (s == V2P_PENDING) {
+		MACHINE_STEP(dp_machine, DP_SGL_DATA_TRANS, DP_SGL_DATA_TRANS);
+		return DP_PENDING;
 	}
+	v2p_count_error(stage_counters(e, STAGE_SEGMENTATION), s);
+	MACHINE_STEP(dp_machine, DP_SGL_DATA_TRANS, DP_FLUSH_DATA);
+	MACHINE_STEP(dp_machine, DP_FLUSH_DATA, DP_IDLE);
+	return OUTCOME_LOCAL_PROT;
 }
 
-static enum wire_outcome copy_entries(struct engine *e, const struct qp *q, struct rte_mbuf *m,
-	uint8_t *dst, uint32_t bytes, uint32_t *crc)
+static inline void sgl_data_next(void)
+{
+	MACHINE_STEP(dp_machine, DP_SGL_DATA_TRANS, DP_SGL_DATA_NEXT);
+	MACHINE_STEP(dp_machine, DP_SGL_DATA_NEXT, DP_SGL_DATA_TRANS);
+}
+
+/* A segment that does not lie in one piece, or that VirtToPhys has more to say about. */
+static __rte_noinline enum wire_outcome copy_pieces(struct engine *e, const struct qp *q,
+	struct rte_mbuf *m, uint8_t *dst, uint32_t bytes, uint32_t *crc)
 {
 	struct request *r = request_of(m);
 	uint32_t behind = r->length - r->sent_bytes - bytes; /* this segment */
+	uint32_t used = r->entry_bytes;
+	uint8_t entry = r->entry;
 
 	while (bytes) {
-		const struct wqe_data *d = entry_of(m, r->entry);
-		uint32_t piece = RTE_MIN(bytes, d->length - r->entry_bytes);
+		const struct wqe_data *d = entry_of(m, entry);
+		uint32_t piece = RTE_MIN(bytes, d->length - used);
 		enum v2p_state s;
 		uint8_t *src;
 		uint64_t run;
 
 		s = v2p_request(e->v2p_port[STAGE_SEGMENTATION], V2P_WP_DATA, q->pd, 0, d->lkey,
-			d->addr + r->entry_bytes, piece, V2P_LOCAL_READ, &src, &run);
-		if (unlikely(s == V2P_PENDING)) {
-			MACHINE_STEP(dp_machine, DP_SGL_DATA_TRANS, DP_SGL_DATA_TRANS);
-			return DP_PENDING;
-		}
-		if (unlikely(s != V2P_SUCCESS)) {
-			v2p_count_error(stage_counters(e, STAGE_SEGMENTATION), s);
-			MACHINE_STEP(dp_machine, DP_SGL_DATA_TRANS, DP_FLUSH_DATA);
-			MACHINE_STEP(dp_machine, DP_FLUSH_DATA, DP_IDLE);
-			return OUTCOME_LOCAL_PROT;
-		}
-		copy_piece(dst, src, RTE_MIN(piece, (uint32_t)run), crc);
+			d->addr + used, piece, V2P_LOCAL_READ, &src, &run);
+		if (unlikely(s != V2P_SUCCESS))
+			return refused(e, s);
 		piece = RTE_MIN(piece, (uint32_t)run);
+		copy_piece(dst, src, piece, crc);
 		dst += piece;
 		bytes -= piece;
-		r->entry_bytes += piece;
-		if (r->entry_bytes == d->length)
-			next_entry(r, bytes || behind);
+		used += piece;
+		if (used < d->length)
+			continue;
+		entry++;
+		used = 0;
+		if (bytes || behind)
+			sgl_data_next();
+	}
+	r->entry = entry;
+	r->entry_bytes = used;
+	MACHINE_STEP(dp_machine, DP_SGL_DATA_TRANS, behind ? DP_SGL_DATA_TRANS : DP_IDLE);
+	return OUTCOME_OK;
+}
+
+/* Most segments are one piece of one entry. */
+static inline enum wire_outcome copy_entries(struct engine *e, const struct qp *q,
+	struct rte_mbuf *m, uint8_t *dst, uint32_t bytes, uint32_t *crc)
+{
+	struct request *r = request_of(m);
+	const struct wqe_data *d = entry_of(m, r->entry);
+	uint32_t behind = r->length - r->sent_bytes - bytes;
+	uint8_t *src;
+
+	if (unlikely(bytes > d->length - r->entry_bytes ||
+		     !v2p_map_short(e->v2p_port[STAGE_SEGMENTATION], V2P_WP_DATA, q->pd, d->lkey,
+			     d->addr + r->entry_bytes, bytes, V2P_LOCAL_READ, &src)))
+		return copy_pieces(e, q, m, dst, bytes, crc);
+	copy_piece(dst, src, bytes, crc);
+	r->entry_bytes += bytes;
+	if (r->entry_bytes == d->length) {
+		r->entry++;
+		r->entry_bytes = 0;
+		if (behind)
+			sgl_data_next();
 	}
 	MACHINE_STEP(dp_machine, DP_SGL_DATA_TRANS, behind ? DP_SGL_DATA_TRANS : DP_IDLE);
 	return OUTCOME_OK;
@@ -134,7 +167,6 @@ enum wire_outcome dp_copy(struct engine *e, const struct qp *q, struct rte_mbuf 
 	uint32_t bytes, uint32_t *crc)
 {
 	struct request *r = request_of(m);
-	uint32_t entry = r->entry, entry_bytes = r->entry_bytes;
 	enum wire_outcome outcome = OUTCOME_OK;
 
 	if (crc)
@@ -143,11 +175,7 @@ enum wire_outcome dp_copy(struct engine *e, const struct qp *q, struct rte_mbuf 
 		copy_inline(m, dst, bytes, crc);
 	else if (bytes)
 		outcome = copy_entries(e, q, m, dst, bytes, crc);
-	if (unlikely(outcome == DP_PENDING)) {
-		r->entry = entry;
-		r->entry_bytes = entry_bytes;
-		return outcome;
-	}
-	r->sent_bytes += bytes;
+	if (likely(outcome != DP_PENDING))
+		r->sent_bytes += bytes;
 	return outcome;
 }
