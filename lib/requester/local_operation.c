@@ -98,8 +98,7 @@ static enum rtc_state local_rc(struct visit *v)
 	if (signaled)
 		complete_later(v);
 	rtc_finish_request(v);
-	rte_mbuf_raw_free(v->m);
-	v->freed++;
+	rtc_free_descriptor(v);
 	return RTC_IDLE;
 }
 

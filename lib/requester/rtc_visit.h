@@ -22,6 +22,8 @@ struct rtc {
 	unsigned out_count, spares;
 	struct rte_mbuf *spare[BURST]; /* packet buffers in stock */
 	struct rte_mbuf *out[BURST];   /* packets on their way to RTC_RPG */
+	unsigned done_count;
+	struct rte_mbuf *done[BURST]; /* descriptors on their way back, within one visit */
 };
 
 /* A visit to one queue pair. */
@@ -36,7 +38,7 @@ struct visit {
 	uint32_t window;  /* PSNs left to send */
 	unsigned room;	  /* left in RTC_RPG */
 	enum park_reason reason;
-	unsigned freed; /* descriptors */
+	unsigned freed; /* descriptors, those in rtc.done and before */
 	bool sent;
 };
 
@@ -80,6 +82,23 @@ static inline void rtc_finish_request(struct visit *v)
 
 	q->rtc.head = v->r->next;
 	__atomic_store_n(&q->rtc.consumed, q->rtc.consumed + 1, __ATOMIC_RELEASE);
+}
+
+static inline void rtc_done_flush(struct visit *v)
+{
+	if (v->t->done_count)
+		rte_mempool_put_bulk(v->e->descriptors, (void **)v->t->done, v->t->done_count);
+	v->t->done_count = 0;
+}
+
+/* A descriptor that is done with goes back, at the end of the visit at the latest. Raw, as
+ * rte_mbuf_raw_free() would. */
+static inline void rtc_free_descriptor(struct visit *v)
+{
+	if (unlikely(v->t->done_count == BURST))
+		rtc_done_flush(v);
+	v->t->done[v->t->done_count++] = v->m;
+	v->freed++;
 }
 
 /* Takes so many bytes off the QP's turn; few count as a cache line, so that turns end. */

@@ -68,7 +68,7 @@ static uint8_t segment_opcode(const struct request *r, bool first, bool last)
 }
 
 /* A packet with the headers of this segment. `m` is a fresh buffer. */
-static void fill_packet(
+static __rte_always_inline void fill_packet(
 	struct visit *v, struct rte_mbuf *m, uint32_t bytes, uint32_t crc, bool first, bool last)
 {
 	const struct request *r = v->r;
@@ -105,21 +105,28 @@ static inline void packet_prefetch(struct rte_mbuf *m)
 	__builtin_prefetch(p + sizeof(*m) + MESSAGE_PRIV_BYTES + HEADROOM_BYTES, 1);
 }
 
-/* A packet buffer, from a stock that is filled by the burst and prefetched ahead. Raw: next,
- * nb_segs and refcnt are as every free buffer has them; ReqPktGen sets what a driver looks at. */
-static struct rte_mbuf *packet_alloc(struct visit *v)
+static __rte_noinline bool stock_fill(struct visit *v)
 {
 	struct rtc *t = v->t;
 
-	if (!t->spares) {
-		if (unlikely(rte_mempool_get_bulk(v->e->packets, (void **)t->spare, BURST))) {
-			count(rtc_counters(v->e), COUNTER_packet_empty);
-			return NULL;
-		}
-		t->spares = BURST;
+	if (unlikely(rte_mempool_get_bulk(v->e->packets, (void **)t->spare, BURST))) {
+		count(rtc_counters(v->e), COUNTER_packet_empty);
+		return false;
 	}
+	t->spares = BURST;
+	return true;
+}
+
+/* A packet buffer, from a stock that is filled by the burst and prefetched ahead. Raw: next,
+ * nb_segs and refcnt are as every free buffer has them; ReqPktGen sets what a driver looks at. */
+static inline struct rte_mbuf *packet_alloc(struct visit *v)
+{
+	struct rtc *t = v->t;
+
+	if (unlikely(!t->spares) && !stock_fill(v))
+		return NULL;
 	t->spares--;
-	if (t->spares >= 2)
+	if (likely(t->spares >= 2))
 		packet_prefetch(t->spare[t->spares - 2]);
 	return t->spare[t->spares];
 }
@@ -136,7 +143,8 @@ static void choose_ackreq(struct visit *v, struct packet *p)
 }
 
 /* The segment's bytes in a fresh packet, or NULL with *next telling where to go on. */
-static struct rte_mbuf *segment(struct visit *v, bool *last, enum rtc_state *next)
+static __rte_always_inline struct rte_mbuf *segment(
+	struct visit *v, bool *last, enum rtc_state *next)
 {
 	uint32_t left = v->r->length - v->r->sent_bytes,
 		 bytes = RTE_MIN(left, (uint32_t)v->q->mtu_bytes), crc = 0;
@@ -154,8 +162,8 @@ static struct rte_mbuf *segment(struct visit *v, bool *last, enum rtc_state *nex
 		v->t->spares++;
 		return NULL;
 	}
-	v->r->outcome = outcome;
-	if (unlikely(v->r->outcome != OUTCOME_OK)) {
+	if (unlikely(outcome != OUTCOME_OK)) {
+		v->r->outcome = outcome;
 		count(rtc_counters(v->e), COUNTER_bad_wqe_access);
 		v->t->spares++; /* back into the stock */
 		*next = v->q->service == SERVICE_RC ? RTC_RC_BAD_REQ : RTC_UCUD_CPL;

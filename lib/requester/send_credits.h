@@ -24,8 +24,10 @@ static inline bool is_read(const struct request *r)
 /* Does the request, as far as it goes, consume a receive descriptor of the peer (C9-159)? */
 static inline bool consumes_receive(const struct request *r)
 {
-	return r->opcode == USER_SEND || r->opcode == USER_SEND_IMM || r->opcode == USER_SEND_INV ||
-	       r->opcode == USER_RDMA_WRITE_IMM;
+	const uint32_t consume = 1u << USER_SEND | 1u << USER_SEND_IMM | 1u << USER_SEND_INV |
+				 1u << USER_RDMA_WRITE_IMM;
+
+	return consume >> r->opcode & 1;
 }
 
 /* The LSN: what the newest acknowledgement said; the additions begin again (C9-161). */
@@ -63,9 +65,8 @@ static inline bool stays_limited(struct qp *q)
 /* A request without credit goes all the same, as far as C9-162 lets it (limit()). */
 static inline void judge_credit(const struct qp *q, struct request *r)
 {
-	if (has_credit(q, q->rtc.ssn) || !consumes_receive(r))
-		r->flags &= ~REQUEST_LIMITED;
-	else
+	r->flags &= ~REQUEST_LIMITED;
+	if (unlikely(!has_credit(q, q->rtc.ssn)) && consumes_receive(r))
 		r->flags |= REQUEST_LIMITED;
 }
 
