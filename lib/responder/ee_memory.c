@@ -144,12 +144,14 @@ enum ee_state step_vtp_cmd(struct ee_work *w)
 	return fail(w, OUTCOME_REMOTE_ACCESS);
 }
 
-/* The rest of a packet that crosses a page border, behind w->run bytes. */
-static enum v2p_state write_pieces(struct ee_work *w, const uint8_t *src, uint32_t bytes, bool nt)
+/* A packet that crosses a page border. */
+static __rte_noinline enum v2p_state write_pieces(
+	struct ee_work *w, const uint8_t *src, uint32_t bytes, bool nt)
 {
 	uint64_t at = w->write.va;
 
-	while (unlikely(bytes > w->run)) {
+	copy_payload(w->addr, src, w->run, nt);
+	while (bytes > w->run) {
 		enum v2p_state s;
 
 		at += w->run;
@@ -172,10 +174,10 @@ enum ee_state step_write_data(struct ee_work *w)
 	bool nt = is_long(w, (uint64_t)w->total - bytes + w->write.left);
 	enum v2p_state s;
 
-	if (bytes)
-		copy_payload(w->addr, src, RTE_MIN((uint64_t)bytes, w->run), nt);
-	s = write_pieces(w, src, bytes, nt);
-	if (unlikely(s != V2P_SUCCESS)) {
+	if (likely(w->run >= bytes)) {
+		if (bytes)
+			copy_payload(w->addr, src, bytes, nt);
+	} else if (unlikely((s = write_pieces(w, src, bytes, nt)) != V2P_SUCCESS)) {
 		v2p_count_error(w->c, s);
 		return fail(w, OUTCOME_REMOTE_ACCESS);
 	}
