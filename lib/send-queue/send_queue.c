@@ -23,18 +23,6 @@ void send_queue_destroy(struct engine *e)
 	}
 }
 
-struct qp *request_qp(struct engine *e, enum stage_id stage, struct rte_mbuf *m)
-{
-	const struct request *r = request_of(m);
-	struct qp *q = qp_find(e->qps, r->qpn);
-
-	if (likely(q && q->epoch == r->epoch))
-		return q;
-	count(stage_counters(e, stage), COUNTER_drop_stale_wqe);
-	request_free(e, m);
-	return NULL;
-}
-
 unsigned doorbell_wqe_poll(struct engine *e)
 {
 	unsigned n = dbp_poll(e);

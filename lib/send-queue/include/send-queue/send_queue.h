@@ -6,10 +6,10 @@
  * doorbell FIFOs → dbp → DBP_WS → ws → WS_WP → wp → WP_DP → dp → DP_RTC, and back WP_WS.
  */
 #include <stdint.h>
+#include "context/qp_context.h"
 #include "pipeline/engine.h"
 #include "pipeline/message.h"
 
-struct qp;
 struct uar_page;
 
 /* Makes the modules' own state in e->module[]. 0 or -ENOMEM. Control thread. */
@@ -59,7 +59,17 @@ static inline void request_free(struct engine *e, struct rte_mbuf *m)
 
 /* The QP that a request is for; NULL: it was reset or destroyed meanwhile, then the request has
  * been counted and given back. Any stage of the engine: `stage` is the caller's. */
-struct qp *request_qp(struct engine *e, enum stage_id stage, struct rte_mbuf *m);
+static inline struct qp *request_qp(struct engine *e, enum stage_id stage, struct rte_mbuf *m)
+{
+	const struct request *r = request_of(m);
+	struct qp *q = qp_find(e->qps, r->qpn);
+
+	if (likely(q && q->epoch == r->epoch))
+		return q;
+	count(stage_counters(e, stage), COUNTER_drop_stale_wqe);
+	request_free(e, m);
+	return NULL;
+}
 
 /* Lists of requests in a QP, each of one module. */
 static inline void requests_append(
