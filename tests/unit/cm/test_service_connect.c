@@ -308,7 +308,7 @@ static void disconnect__destroyed_instead(void **state)
 	assert_int_equal(expect_event(&l.ch, UCM_EVENT_DISCONNECTED).uid, 300);
 	assert_int_equal(destroy_id(&l.ch, id, NULL), 0);
 	settle();
-	pass(60000ull * MS);
+	pass(600000ull * MS);
 	for (unsigned int n = 0; n < 2; n++) {
 		uint32_t connections, orphans;
 

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * UD identifiers: finding out which QP serves, and multicast groups.
+ */
+#include "service_fixture.h"
+
+static struct rdma_ucm_event_resp ud_request(struct end *l, struct end *c, const char *data)
+{
+	struct rdma_ucm_event_resp e;
+
+	assert_int_equal(connect_id(&c->ch, c->id, 0x111, data), 0);
+	requested(l, &e);
+	assert_int_equal(e.param.ud.private_data_len, 180);
+	assert_memory_equal(e.param.ud.private_data, data, strlen(data));
+	return e;
+}
+
+static void check_established(struct end *c, uint32_t qkey, unsigned int gid_index)
+{
+	struct rdma_ucm_event_resp e = expect_event(&c->ch, UCM_EVENT_ESTABLISHED);
+	uint8_t gid[16];
+
+	gid_of(2, 0, gid_index, gid);
+	assert_int_equal(e.uid, 200);
+	assert_int_equal(e.status, 0);
+	assert_int_equal(e.param.ud.qp_num, 0x222);
+	assert_int_equal(e.param.ud.qkey, qkey);
+	assert_int_equal(e.param.ud.private_data_len, 136);
+	assert_memory_equal(e.param.ud.private_data, "welcome", 7);
+	assert_memory_equal(e.param.ud.ah_attr.grh.dgid, gid, 16);
+	assert_int_equal(e.param.ud.ah_attr.grh.sgid_index, gid_index);
+	assert_int_equal(e.param.ud.ah_attr.grh.hop_limit, 64);
+	assert_int_equal(e.param.ud.ah_attr.is_global, 1);
+	assert_int_equal(e.param.ud.ah_attr.port_num, 1);
+}
+
+static void check_queue_pair(struct end *c)
+{
+	struct ib_uverbs_qp_attr attr;
+
+	assert_int_equal(init_qp_attr(&c->ch, c->id, UCM_QPS_INIT, &attr), 0);
+	assert_int_equal(attr.qp_attr_mask, 0x71);
+	assert_int_equal(attr.qkey, UCM_QKEY);
+	assert_int_equal(attr.port_num, 1);
+}
+
+static void sidr(const char *bound, const char *destination, unsigned int gid_index)
+{
+	struct end l = listener(1, RDMA_PS_UDP, bound, 7174);
+	struct end c = caller(0, RDMA_PS_UDP, destination, 7174);
+	struct rdma_ucm_query_route_resp route;
+	uint32_t id, connections, orphans;
+
+	check_queue_pair(&c);
+	id = ud_request(&l, &c, "hello").id;
+	check_queue_pair(&(struct end){l.ch, id});
+	assert_int_equal(query_route(&l.ch, id, &route), 0);
+	assert_int_equal(route.num_paths, 0);
+	assert_int_not_equal(route.node_guid, 0);
+	assert_int_equal(accept_id(&l.ch, id, 300, 0x222, "welcome"), 0);
+	settle();
+	check_established(&c, UCM_QKEY, gid_index);
+	expect_no_event(&l.ch);
+	assert_int_equal(accept_id(&l.ch, id, 300, 0x222, "welcome"), -EINVAL);
+	assert_int_equal(disconnect_id(&c.ch, c.id), 0);
+	assert_int_equal(destroy_id(&c.ch, c.id, NULL), 0);
+	assert_int_equal(destroy_id(&l.ch, id, NULL), 0);
+	pass(600000ull * MS);
+	cm_census(node[1].s->cm, &connections, &orphans);
+	assert_int_equal(connections, 0);
+}
+
+static void sidr__ipv4(void **state)
+{
+	(void)state;
+	sidr("0.0.0.0", "10.0.0.2", GID_V4);
+}
+
+static void sidr__ipv6(void **state)
+{
+	(void)state;
+	sidr("fd00::2", "fd00::2", GID_V6);
+}
+
+static void sidr__rejected(void **state)
+{
+	struct end l = listener(1, RDMA_PS_UDP, "0.0.0.0", 7174);
+	struct end c = caller(0, RDMA_PS_UDP, "10.0.0.2", 7174);
+	struct rdma_ucm_event_resp e = ud_request(&l, &c, "");
+
+	(void)state;
+	assert_int_equal(reject_id(&l.ch, e.id, 0, "no"), 0);
+	settle();
+	e = expect_event(&c.ch, UCM_EVENT_UNREACHABLE);
+	assert_int_equal(e.status, 2);
+	assert_memory_equal(e.param.ud.private_data, "no", 2);
+}
+
+static void sidr__nobody(void **state)
+{
+	struct end c = caller(0, RDMA_PS_UDP, "10.0.0.2", 7174);
+
+	(void)state;
+	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
+	settle();
+	assert_int_equal(expect_event(&c.ch, UCM_EVENT_UNREACHABLE).status, 1);
+	c = caller(0, RDMA_PS_UDP, "10.0.0.2", 7174);
+	node[1].deaf = true;
+	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
+	pass(120000ull * MS);
+	assert_int_equal((int)expect_event(&c.ch, UCM_EVENT_UNREACHABLE).status, -ETIMEDOUT);
+}
+
+static void sidr__lengths(void **state)
+{
+	struct end l = listener(1, RDMA_PS_UDP, "0.0.0.0", 7174);
+	struct end c = caller(0, RDMA_PS_UDP, "10.0.0.2", 7174);
+	char data[256];
+	uint32_t id;
+
+	(void)state;
+	memset(data, 'x', sizeof(data));
+	data[181] = 0;
+	assert_int_equal(connect_id(&c.ch, c.id, 0x111, data), -EINVAL);
+	data[180] = 0;
+	id = ud_request(&l, &c, data).id;
+	data[180] = 'x';
+	data[137] = 0;
+	assert_int_equal(accept_id(&l.ch, id, 300, 0x222, data), -EINVAL);
+	settle();
+	assert_int_equal(expect_event(&c.ch, UCM_EVENT_UNREACHABLE).status, 2);
+}
+
+/* With GIDs a program may say its Q_Key; one that does not fit to the peer's is an error there. */
+static void sidr__own_qkey(void **state)
+{
+	struct end l = {.ch = open_channel(1)};
+	struct rdma_ucm_accept in = {
+		.uid = 300, .conn_param = {.qp_num = 0x222, .qkey = 0x777, .valid = 1}};
+	struct rdma_ucm_event_resp e;
+
+	(void)state;
+	assert_int_equal(create_id(&l.ch, 100, RDMA_PS_IB, UCM_QPT_UD, &l.id), 0);
+	assert_int_equal(bind_ip(&l.ch, l.id, "gid:::", 7174), 0);
+	assert_int_equal(listen_id(&l.ch, l.id, 0), 0);
+	for (int knows = 0; knows < 2; knows++) {
+		struct end c = {.ch = open_channel(0)};
+
+		assert_int_equal(create_id(&c.ch, 200, RDMA_PS_IB, UCM_QPT_UD, &c.id), 0);
+		assert_int_equal(resolve_ip(&c.ch, c.id, NULL, "gid:fd00::2", 7174, 1000), 0);
+		expect_event(&c.ch, UCM_EVENT_ADDR_RESOLVED);
+		assert_int_equal(resolve_route(&c.ch, c.id), 0);
+		expect_event(&c.ch, UCM_EVENT_ROUTE_RESOLVED);
+		if (knows)
+			check_queue_pair(&c);
+		assert_int_equal(connect_id(&c.ch, c.id, 0x111, "hello"), 0);
+		in.id = requested(&l, &e);
+		assert_int_equal(e.param.ud.private_data_len, 216);
+		assert_int_equal(
+			command(&l.ch, RDMA_USER_CM_CMD_ACCEPT, &in, sizeof(in), NULL, 0), 0);
+		settle();
+		if (knows) {
+			e = expect_event(&c.ch, UCM_EVENT_ADDR_ERROR);
+			assert_int_equal((int)e.status, -EINVAL);
+		} else {
+			e = expect_event(&c.ch, UCM_EVENT_ESTABLISHED);
+			assert_int_equal(e.param.ud.qkey, 0x777);
+		}
+	}
+	/* An accept without parameters says what is known. */
+	assert_int_equal(confirm_id(&l.ch, in.id), -EINVAL);
+}
+
+static void sidr__for_a_connection(void **state)
+{
+	struct end l = listener(1, RDMA_PS_TCP, "gid:::", 7174), c = {.ch = open_channel(0)};
+
+	(void)state;
+	assert_int_equal(create_id(&c.ch, 200, RDMA_PS_IB, UCM_QPT_UD, &c.id), 0);
+	assert_int_equal(resolve_ip(&c.ch, c.id, NULL, "gid:fd00::2", 7174, 1000), 0);
+	expect_event(&c.ch, UCM_EVENT_ADDR_RESOLVED);
+	assert_int_equal(resolve_route(&c.ch, c.id), 0);
+	expect_event(&c.ch, UCM_EVENT_ROUTE_RESOLVED);
+	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
+	settle();
+	assert_int_equal(expect_event(&c.ch, UCM_EVENT_UNREACHABLE).status, 1);
+	expect_no_event(&l.ch);
+}
+
+/* ---- groups ---- */
+
+static int join_ip(
+	struct channel *ch, uint32_t id, uint64_t uid, const char *group, uint32_t *number)
+{
+	union ucm_address a = address_of(group, 0);
+	struct rdma_ucm_join_ip_mcast in = {.id = id, .uid = uid};
+	struct rdma_ucm_create_id_resp out = {0};
+	int ret;
+
+	memcpy(&in.addr, &a, sizeof(in.addr));
+	ret = command(ch, RDMA_USER_CM_CMD_JOIN_IP_MCAST, &in, sizeof(in), &out, sizeof(out));
+	*number = out.id;
+	return ret;
+}
+
+static int join_flags(struct channel *ch, uint32_t id, uint64_t uid, const char *group,
+	uint16_t flags, uint32_t *number)
+{
+	union ucm_address a = address_of(group, 0);
+	struct rdma_ucm_join_mcast in = {.id = id,
+		.uid = uid,
+		.join_flags = flags,
+		.addr_size = (uint16_t)ucm_address_bytes(&a)};
+	struct rdma_ucm_create_id_resp out = {0};
+	int ret;
+
+	memcpy(&in.addr, &a, in.addr_size);
+	ret = command(ch, RDMA_USER_CM_CMD_JOIN_MCAST, &in, sizeof(in), &out, sizeof(out));
+	*number = out.id;
+	return ret;
+}
+
+static int leave(struct channel *ch, uint32_t number, uint32_t *events)
+{
+	struct rdma_ucm_destroy_id in = {.id = number};
+	struct rdma_ucm_destroy_id_resp out = {0};
+	int ret = command(ch, RDMA_USER_CM_CMD_LEAVE_MCAST, &in, sizeof(in), &out, sizeof(out));
+
+	*events = out.events_reported;
+	return ret;
+}
+
+static void check_joined(struct channel *ch, uint64_t uid, uint32_t number, const char *group)
+{
+	struct rdma_ucm_event_resp e = expect_event(ch, UCM_EVENT_MULTICAST_JOIN);
+	union ucm_address a = address_of(group, 0);
+	uint8_t gid[16];
+
+	ucm_address_gid(&a, gid);
+	assert_int_equal(e.uid, uid);
+	assert_int_equal(e.id, number);
+	assert_int_equal(e.status, 0);
+	assert_int_equal(e.param.ud.qp_num, 0xffffff);
+	assert_int_equal(e.param.ud.qkey, UCM_QKEY);
+	assert_memory_equal(e.param.ud.ah_attr.grh.dgid, gid, 16);
+	assert_int_equal(e.param.ud.ah_attr.is_global, 1);
+	assert_int_equal(e.param.ud.ah_attr.grh.hop_limit, 64);
+}
+
+static void join__groups(void **state)
+{
+	struct channel ch = open_channel(0);
+	uint32_t id, number[4], events;
+
+	(void)state;
+	assert_int_equal(create_id(&ch, 1, RDMA_PS_UDP, UCM_QPT_UD, &id), 0);
+	assert_int_equal(resolve_ip(&ch, id, NULL, "239.1.2.3", 0, 1000), 0);
+	expect_event(&ch, UCM_EVENT_ADDR_RESOLVED);
+	assert_int_equal(join_ip(&ch, id, 11, "239.1.2.3", &number[0]), 0);
+	check_joined(&ch, 11, number[0], "239.1.2.3");
+	assert_int_equal(join_flags(&ch, id, 12, "224.0.0.9", 0, &number[1]), 0);
+	assert_int_equal(join_flags(&ch, id, 13, "ff0e::7", 1, &number[2]), 0);
+	assert_int_equal(join_flags(&ch, id, 14, "gid:ff0e::8", 0, &number[3]), 0);
+	check_joined(&ch, 12, number[1], "224.0.0.9");
+	check_joined(&ch, 13, number[2], "ff0e::7");
+	assert_int_equal(leave(&ch, number[0], &events), 0);
+	assert_int_equal(events, 1);
+	assert_int_equal(leave(&ch, number[0], &events), -ENOENT);
+	/* With its event unread. */
+	assert_true(readable(&ch));
+	assert_int_equal(leave(&ch, number[3], &events), 0);
+	assert_int_equal(events, 0);
+	assert_false(readable(&ch));
+	assert_int_equal(destroy_id(&ch, id, &events), 0);
+	assert_int_equal(events, 4);
+	assert_int_equal(leave(&ch, number[1], &events), -ENOENT);
+}
+
+static void join__refused(void **state)
+{
+	struct channel ch = open_channel(0), other = open_channel(0);
+	struct end c = caller(0, RDMA_PS_UDP, "10.0.0.2", 7174);
+	uint32_t id, tcp, number, events;
+
+	(void)state;
+	assert_int_equal(create_id(&ch, 1, RDMA_PS_UDP, UCM_QPT_UD, &id), 0);
+	assert_int_equal(join_ip(&ch, id, 1, "239.1.2.3", &number), -EINVAL);
+	assert_int_equal(bind_ip(&ch, id, "10.0.0.1", 0), 0);
+	assert_int_equal(join_ip(&ch, id, 1, "10.0.0.2", &number), -EINVAL);
+	assert_int_equal(join_ip(&ch, id, 1, "0.0.0.0", &number), -EINVAL);
+	assert_int_equal(join_ip(&ch, id, 1, "fd00::2", &number), -EINVAL);
+	assert_int_equal(join_flags(&ch, id, 1, "239.1.2.3", 2, &number), -EINVAL);
+	assert_int_equal(create_id(&ch, 1, RDMA_PS_TCP, UCM_QPT_RC, &tcp), 0);
+	assert_int_equal(bind_ip(&ch, tcp, "10.0.0.1", 0), 0);
+	assert_int_equal(join_ip(&ch, tcp, 1, "239.1.2.3", &number), -EINVAL);
+	assert_int_equal(join_ip(&c.ch, c.id, 1, "239.1.2.3", &number), -EINVAL);
+	assert_int_equal(join_ip(&ch, id, 1, "239.1.2.3", &number), 0);
+	assert_int_equal(leave(&other, number, &events), -EINVAL);
+}
+
+static void join__limits(void **state)
+{
+	struct cm_service_limits limits = {.ids = 4, .events = 2};
+	struct channel ch;
+	uint32_t id, number;
+
+	(void)state;
+	services_start(&limits);
+	ch = open_channel(0);
+	assert_int_equal(create_id(&ch, 1, RDMA_PS_UDP, UCM_QPT_UD, &id), 0);
+	assert_int_equal(bind_ip(&ch, id, "10.0.0.1", 0), 0);
+	assert_int_equal(join_ip(&ch, id, 1, "239.1.2.3", &number), 0);
+	assert_int_equal(join_ip(&ch, id, 2, "239.1.2.4", &number), 0);
+	assert_int_equal(join_ip(&ch, id, 3, "239.1.2.5", &number), -ENOMEM);
+	expect_event(&ch, UCM_EVENT_MULTICAST_JOIN);
+	assert_int_equal(join_ip(&ch, id, 3, "239.1.2.5", &number), 0);
+	expect_event(&ch, UCM_EVENT_MULTICAST_JOIN);
+	assert_int_equal(join_ip(&ch, id, 3, "239.1.2.6", &number), -ENOMEM);
+}
+
+/* A membership goes where its identifier goes. */
+static void join__moves(void **state)
+{
+	struct channel a = open_channel(0), b = open_channel(0);
+	struct rdma_ucm_destroy_id give;
+	struct cm_channel_ticket ticket;
+	struct rdma_ucm_migrate_id in = {.response = 1};
+	struct rdma_ucm_migrate_resp out;
+	uint32_t id, number, events;
+
+	(void)state;
+	assert_int_equal(create_id(&a, 1, RDMA_PS_UDP, UCM_QPT_UD, &id), 0);
+	assert_int_equal(bind_ip(&a, id, "10.0.0.1", 0), 0);
+	assert_int_equal(join_ip(&a, id, 7, "239.1.2.3", &number), 0);
+	give = (struct rdma_ucm_destroy_id){.id = id};
+	assert_int_equal(command(&a, CM_COMMAND_RELEASE_ID, &give, sizeof(give), &ticket, 8), 0);
+	in.id = (uint32_t)ticket.ticket;
+	in.fd = (uint32_t)(ticket.ticket >> 32);
+	assert_int_equal(
+		command(&b, RDMA_USER_CM_CMD_MIGRATE_ID, &in, sizeof(in), &out, sizeof(out)), 0);
+	close_channel(&a);
+	check_joined(&b, 7, number, "239.1.2.3");
+	assert_int_equal(leave(&b, number, &events), 0);
+	assert_int_equal(events, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SERVICE_TEST(sidr__ipv4),
+		SERVICE_TEST(sidr__ipv6),
+		SERVICE_TEST(sidr__rejected),
+		SERVICE_TEST(sidr__nobody),
+		SERVICE_TEST(sidr__lengths),
+		SERVICE_TEST(sidr__own_qkey),
+		SERVICE_TEST(sidr__for_a_connection),
+		SERVICE_TEST(join__groups),
+		SERVICE_TEST(join__refused),
+		SERVICE_TEST(join__limits),
+		SERVICE_TEST(join__moves),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
