@@ -50,7 +50,9 @@ void ucm_channel_close(struct ucm_channel *ch)
 	ASSERT(TAILQ_EMPTY(&ch->events) && !ch->id_count);
 	LIST_REMOVE(ch, of_service);
 	s->channel_count--;
-	close(ch->fd); /* leaves epoll by that */
+	/* Whoever handed it over may have a copy still: closing alone would leave it in the set. */
+	epoll_ctl(s->epoll, EPOLL_CTL_DEL, ch->fd, NULL);
+	close(ch->fd);
 	free(ch);
 }
 

@@ -6,6 +6,7 @@
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include "service_fixture.h"
@@ -123,6 +124,28 @@ static void descriptors__of_every_kind(void **state)
 		close(pipes[i]);
 	}
 	close(file);
+}
+
+/* The descriptor was a copy, and the other one is closed only later: nobody is told of a channel
+ * that has ended. */
+static void descriptors__copied(void **state)
+{
+	struct channel other = open_channel(0);
+	struct pollfd p = {.fd = cm_service_fd(node[0].s), .events = POLLIN};
+	int pair[2], copy;
+	uint32_t id;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	copy = dup(pair[1]);
+	assert_int_equal(cm_service_adopt(node[0].s, pair[1]), 0);
+	close(pair[0]);
+	turn(&node[0]);
+	assert_int_equal(node[0].s->channel_count, 1);
+	assert_int_equal(poll(&p, 1, 0), 0);
+	turn(&node[0]);
+	assert_int_equal(create_id(&other, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
+	close(copy);
 }
 
 /* Whoever does not read its replies loses them; nobody waits for it. */
@@ -424,6 +447,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SERVICE_TEST(descriptors__of_every_kind),
+		SERVICE_TEST(descriptors__copied),
 		SERVICE_TEST(replies__not_read),
 		SERVICE_TEST(commands__bounded),
 		SERVICE_TEST(bytes__at_random),
