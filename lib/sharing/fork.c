@@ -222,20 +222,27 @@ static void die(void)
 	sys6(SYS_exit_group, 127, 0, 0, 0, 0, 0);
 }
 
+/* No memory for a copy: a child that only starts a program may not need it. */
+static bool take_away(const struct vma *v)
+{
+	return sys6(SYS_mmap, (long)v->start, (long)(v->end - v->start), PROT_NONE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) < 0;
+}
+
 /* Everything of the pool that is still shared becomes private, or goes. */
 static void part_with_all(void)
 {
+	const bool lost = pool_lost();
 	uintptr_t at = 0;
 	struct vma v;
 
-	sys6(SYS_close, pool.read_only_fd, 0, 0, 0, 0, 0); /* so that there is one to open */
+	if (!lost) /* so that there is one to open */
+		sys6(SYS_close, pool.read_only_fd, 0, 0, 0, 0, 0);
 	if (vma_open(&reader))
 		die();
 	for (; vma_find(&reader, at, &v); at = v.end)
-		if (pool_has(&v) && swap_out_alone(v.start, v.end - v.start, v.offset, v.protection,
-					    part_alias(v.offset)))
-			sys6(SYS_mmap, (long)v.start, (long)(v.end - v.start), PROT_NONE,
-				MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+		if (pool_has(&v) && swap_out_child(&v, lost) && take_away(&v))
+			die();
 	vma_close(&reader);
 }
 
@@ -269,7 +276,8 @@ static void in_child(void)
 		return;
 	if (trapped)
 		trap_disarm();
-	close(pool.fd);
+	if (!pool_lost())
+		close(pool.fd);
 	pool_forget();
 	if (child_alive[0] >= 0) {
 		close(child_alive[0]);

@@ -23,8 +23,7 @@ static uint32_t free_count, free_room;
 
 /* ---- the file ---- */
 
-/* Has the program closed our descriptors, as daemons close all? Then what is shared stays so. */
-static bool lost(void)
+bool pool_lost(void)
 {
 	struct stat st;
 
@@ -70,7 +69,7 @@ int pool_open(void)
 {
 	struct rlimit limit;
 
-	if (pool.fd >= 0 && lost())
+	if (pool.fd >= 0 && pool_lost())
 		pool_forget();
 	if (pool.fd >= 0)
 		return 0;

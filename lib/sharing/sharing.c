@@ -203,6 +203,8 @@ static bool alone_in_window(uint32_t i)
 /* Makes private what has no users. */
 static void reclaim(void)
 {
+	if (pool_lost())
+		return;
 	for (uint32_t i = 0; i < part_count;) {
 		struct part part = parts[i];
 

@@ -40,6 +40,8 @@ extern uint32_t part_count;
 
 /* Makes the pool unless it is there. 0, -EFBIG, -errno. */
 int pool_open(void);
+/* Has the program closed our descriptors, as daemons close all? Then what is shared stays so. */
+bool pool_lost(void);
 /* In the child of a fork. */
 void pool_forget(void);
 static inline bool pool_has(const struct vma *v)
@@ -67,8 +69,10 @@ bool part_alias(uint64_t offset);
 int swap_in(uintptr_t at, uintptr_t end, uintptr_t *next);
 /* Makes the pages of a part private, wherever they are mapped. False: some are still shared. */
 bool swap_out(const struct part *part, uint64_t limit);
-/* The same of one mapping, [at, at + bytes) at `offset`, for a process with no other threads. */
-int swap_out_alone(uintptr_t at, size_t bytes, uint64_t offset, int protection, bool alias);
+/* In the child of a fork: what a mapping of the pool shows becomes private, at one blow: what
+ * reads it meanwhile sees no difference. `lost`: the pool has no descriptor any more. 0,
+ * -errno. */
+int swap_out_child(const struct vma *v, bool lost);
 /* Is something of [at, end) the stack that we run on now, or the thread's descriptor? */
 bool swap_is_ours(uintptr_t at, uintptr_t end);
 

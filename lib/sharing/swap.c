@@ -281,15 +281,65 @@ static int step_out(struct step *s, bool alias)
 	return rc;
 }
 
-int swap_out_alone(uintptr_t at, size_t bytes, uint64_t offset, int protection, bool alias)
-{
-	const struct step s = {.at = at,
-		.end = at + bytes,
-		.offset = offset,
-		.vma = {.protection = (uint8_t)protection}};
+/* ---- out, in the child of a fork ---- */
 
-	return (int)(alias ? move_out_alias(&s, pool.fd) : move_out(&s, pool.fd));
+/* What the pool has in [offset, end) to `to`, which is empty. 0, -errno. */
+static long read_all(uintptr_t to, uint64_t offset, uint64_t end)
+{
+	uint64_t at = offset;
+
+	while (at < end) {
+		long begin = sys6(SYS_lseek, pool.fd, (long)at, SEEK_DATA, 0, 0, 0);
+		long stop = begin < 0 ? begin : sys6(SYS_lseek, pool.fd, begin, SEEK_HOLE, 0, 0, 0);
+		long n;
+
+		if (begin == -ENXIO || (uint64_t)begin >= end)
+			return begin < 0 && begin != -ENXIO ? begin : 0;
+		if (stop < 0)
+			return stop;
+		stop = (uint64_t)stop < end ? stop : (long)end;
+		n = sys6(SYS_pread64, pool.fd, (long)(to + ((uint64_t)begin - offset)),
+			stop - begin, begin, 0, 0);
+		if (n <= 0)
+			return n ? n : -EIO;
+		at = (uint64_t)(begin + n);
+	}
+	return 0;
 }
+
+/* Whatever lies there, AddressSanitizer's red zones, too. */
+static void __attribute__((no_sanitize("address")))
+copy_all(uintptr_t to, uintptr_t from, size_t bytes)
+{
+#ifdef __x86_64__
+	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+#else
+	for (size_t i = 0; i < bytes; i += 8)
+		*(volatile uint64_t *)(to + i) = *(const volatile uint64_t *)(from + i);
+#endif
+}
+
+int swap_out_child(const struct vma *v, bool lost)
+{
+	const long at = (long)v->start, bytes = (long)(v->end - v->start);
+	long copy = sys6(
+		SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long rc;
+
+	if (copy < 0)
+		return (int)copy;
+	if (lost || read_all((uintptr_t)copy, v->offset, v->offset + (uint64_t)bytes) < 0) {
+		if (!(v->protection & PROT_READ))
+			sys6(SYS_mprotect, at, bytes, PROT_READ | v->protection, 0, 0, 0);
+		copy_all((uintptr_t)copy, v->start, (size_t)bytes);
+	}
+	rc = sys6(SYS_mprotect, copy, bytes, v->protection, 0, 0, 0);
+	if (!rc)
+		rc = sys6(SYS_mremap, copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at, 0);
+	return rc < 0 ? (int)rc : 0;
+}
+
+/* ---- out, wherever it is mapped ---- */
 
 /* What of [begin, end) of the pool a mapping shows, made private. Returns how much, or -errno. */
 static int64_t out_of(const struct vma *v, uint64_t begin, uint64_t end, bool alias)

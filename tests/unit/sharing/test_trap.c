@@ -227,6 +227,38 @@ static void child__without_descriptors(void **state)
 	free(at);
 }
 
+/* As daemons close all; something else has the number now. The last test: what is shared stays so.
+ */
+static void child__of_a_lost_pool(void **state)
+{
+	uint8_t *at =
+		mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct view v = view_get(at, 4 * PAGE, true);
+	int other = open("/dev/zero", O_RDWR), stored[2];
+	pid_t child;
+	char byte;
+
+	(void)state;
+	assert_int_equal(pipe(stored), 0);
+	fill(at, 4 * PAGE, 1);
+	assert_true(dup2(other, v.s->pieces[0].fd) >= 0);
+	child = fork();
+	if (child == 0) {
+		CHILD_IF(read(stored[0], &byte, 1) != 1);
+		CHILD_IF(is_shared(at) || at[5] != 5 * 7 + 1 || at[3 * PAGE] != 3 * 16 + 1);
+		_exit(0);
+	}
+	fill(at, 4 * PAGE, 2);
+	assert_int_equal(write(stored[1], "", 1), 1);
+	wait_for(child);
+	both_ways(&v, at, 4 * PAGE, 2);
+	view_put(&v);
+	check(at, 4 * PAGE, 4);
+	close(other);
+	close(stored[0]);
+	close(stored[1]);
+}
+
 /* ---- the trap ---- */
 
 /* What runs between the trap and the call: a handler of somebody who came before us. */
@@ -365,6 +397,7 @@ int main(void)
 		cmocka_unit_test(child__without_descriptors),
 		cmocka_unit_test(trap__leaves_no_trace),
 		cmocka_unit_test(forks__of_any_kind),
+		cmocka_unit_test(child__of_a_lost_pool),
 	};
 
 	if (!possible())
