@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What an HCA holds for its clients, counted where it is held: contexts, timers, buffers. All of it
- * is 0 when no client is there and what was under way has come to its end; what is not has leaked.
- * A telemetry thread, under the daemon's lock; changes nothing.
+ * is 0 when no client is there and what was under way has come to its end; what is not has leaked,
+ * but for QP 1 and two CQs of the connection manager, a client as others. A telemetry thread, under
+ * the daemon's lock; changes nothing.
  */
 #include <sys/mman.h>
 #include <unistd.h>
