@@ -446,6 +446,122 @@ static void hp_poll__ring_of_the_other_engine_is_full(void **state)
 	fx->qp[1]->engine = 0;
 }
 
+/* ---- datagrams to groups ---- */
+
+static const uint8_t mgid[16] = {[10] = 0xff, [11] = 0xff, 239, 1, 1, 1};
+
+static void listen_to_group(unsigned qp)
+{
+	fx_service(qp, SERVICE_UD);
+	assert_int_equal(multicast_attach(&fx->h->multicast, mgid, fx->qp[qp]->qpn), 0);
+}
+
+static void receive_for_group(void (*spoil)(uint8_t *frame, unsigned bth))
+{
+	struct frame f = good(WIRE_UD_SEND_ONLY);
+
+	f.h.dest_qp = MULTICAST_QPN;
+	memcpy(f.path.dst_ip, mgid, 16);
+	receive(f, spoil);
+}
+
+static void taken_for(struct rte_mbuf *m, unsigned qp)
+{
+	assert_non_null(m);
+	assert_int_equal(arrival_of(m)->qpn, fx->qp[qp]->qpn);
+	assert_int_equal(arrival_of(m)->headers.dest_qp, MULTICAST_QPN);
+	assert_int_equal(arrival_of(m)->icrc_bytes, 0);
+	rte_pktmbuf_free(m);
+}
+
+static void hp_poll__group_over_engines(void **state)
+{
+	struct rte_mbuf *m;
+
+	fx->qp[1]->engine = 1;
+	listen_to_group(0);
+	listen_to_group(1);
+	listen_to_group(2);
+	receive_for_group(NULL);
+	assert_int_equal(hp_poll(fx->e), 1);
+	taken_for(fx_take(CHANNEL_HP_EE), 0);
+	taken_for(fx_take(CHANNEL_HP_EE), 2);
+	assert_int_equal(channel_take(of_peer(CHANNEL_HP_EE), &m, 1), 1);
+	taken_for(m, 1);
+	/* the other engine is behind: its queue pair misses it, alone */
+	peer_ring(CHANNEL_HP_EE, fill);
+	receive_for_group(NULL);
+	assert_int_equal(hp_poll(fx->e), 1);
+	taken_for(fx_take(CHANNEL_HP_EE), 0);
+	taken_for(fx_take(CHANNEL_HP_EE), 2);
+	fx_assert_counter(drop_rx_full, 1);
+	fx_assert_counter(multicast_copies, 5);
+	fx_assert_counter(rx_multicast, 2);
+	peer_ring(CHANNEL_HP_EE, fx_unfill);
+	assert_int_equal(rte_mempool_in_use_count(fx->packets), 0);
+	fx->qp[1]->engine = 0;
+}
+
+/* What does not fit waits, and frames in the port with it; behind it all goes on. */
+static void hp_poll__group_waits_for_room(void **state)
+{
+	for (unsigned i = 0; i < 3; i++)
+		listen_to_group(i);
+	fx_fill(CHANNEL_HP_EE, 2);
+	receive_for_group(NULL);
+	receive_for(0, WIRE_UD_SEND_ONLY);
+	receive_for(0, WIRE_UD_SEND_ONLY);
+	assert_int_equal(hp_poll(fx->e), 2); /* as many as there was room for */
+	assert_int_equal(hp_poll(fx->e), 0);
+	fx_assert_counter(multicast_copies, 1);
+	fx_assert_counter(rx_packets, 2);
+	fx_unfill(CHANNEL_HP_EE);
+	assert_int_equal(hp_poll(fx->e), 1);
+	taken_for(fx_take(CHANNEL_HP_EE), 1);
+	taken_for(fx_take(CHANNEL_HP_EE), 2);
+	rte_pktmbuf_free(fx_take(CHANNEL_HP_EE));
+	assert_null(fx_take(CHANNEL_HP_EE));
+	fx_assert_counter(drop_rx_full, 0);
+	assert_int_equal(rte_mempool_in_use_count(fx->packets), 0);
+}
+
+/* Left in HeaderParser when the HCA ends: given back (fx_teardown() looks). */
+static void hp_poll__group_waits_at_the_end(void **state)
+{
+	listen_to_group(0);
+	listen_to_group(1);
+	fx_fill(CHANNEL_HP_EE, 1);
+	receive_for_group(NULL);
+	assert_int_equal(hp_poll(fx->e), 1);
+	fx_assert_counter(multicast_copies, 1);
+}
+
+static void hp_poll__group_nobody_or_damaged(void **state)
+{
+	struct frame f = good(WIRE_UD_SEND_ONLY);
+
+	f.h.dest_qp = MULTICAST_QPN;
+	receive(f, NULL); /* to an address of one */
+	dropped(COUNTER_drop_rx_multicast);
+	listen_to_group(0);
+	f.payload = 600;
+	f.keep_icrc = true;
+	memcpy(f.path.dst_ip, mgid, 16);
+	receive(f, flip_payload);
+	dropped(COUNTER_drop_rx_icrc);
+	fx->qp[0]->pkey = 0x8001;
+	receive_for_group(NULL);
+	dropped(COUNTER_drop_rx_pkey);
+	fx->qp[0]->pkey = 0xffff;
+	assert_int_equal(multicast_detach(&fx->h->multicast, mgid, fx->qp[0]->qpn), 0);
+	receive_for_group(NULL);
+	dropped(COUNTER_drop_rx_multicast);
+	assert_int_equal(multicast_attach(&fx->h->multicast, mgid, 0x123456), 0); /* has gone */
+	receive_for_group(NULL);
+	dropped(COUNTER_rx_multicast);
+	fx_assert_counter(multicast_copies, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -469,6 +585,10 @@ int main(void)
 		FX_TEST(hp_poll__order_and_bursts),
 		FX_TEST_WITH(hp_poll__hands_over_to_the_other_engine, &two_engines),
 		FX_TEST_WITH(hp_poll__ring_of_the_other_engine_is_full, &two_engines),
+		FX_TEST_WITH(hp_poll__group_over_engines, &two_engines),
+		FX_TEST(hp_poll__group_waits_for_room),
+		FX_TEST(hp_poll__group_waits_at_the_end),
+		FX_TEST(hp_poll__group_nobody_or_damaged),
 	};
 
 	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
