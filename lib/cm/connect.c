@@ -137,7 +137,7 @@ static void repeated_rep(struct cm_connection *c)
 	c->mra_sent |= c->state == CM_MRA_REP_SENT;
 	if (c->state == CM_MRA_REP_SENT || c->state == CM_ESTABLISHED)
 		cm_send_again(c);
-	else if (c->kept)
+	else
 		cm_reject_again(c, CM_ABOUT_REP);
 }
 
@@ -334,8 +334,7 @@ void cm_on_rtu(struct cm *cm, uint64_t now, const struct cm_path *path, const st
 		cm_tell(c, CM_EVENT_RTU, m);
 	} else {
 		cm->counters.duplicate++;
-		if (c->kept)
-			cm_reject_again(c, CM_ABOUT_OTHER);
+		cm_reject_again(c, CM_ABOUT_OTHER);
 	}
 }
 

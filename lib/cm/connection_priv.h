@@ -198,7 +198,7 @@ void cm_forget(struct cm_connection *c);
 /* A REJ to who has no connection here. */
 void cm_refuse(struct cm *cm, const struct cm_path *path, const struct cm_message *m,
 	enum cm_reject_reason reason, const void *info, uint8_t info_bytes);
-/* The REJ of a rejected connection again; about the message that came. */
+/* The REJ again, about the message that came, if a REJ is what c sent last. */
 void cm_reject_again(struct cm_connection *c, enum cm_about about);
 /* A REJ because its peer does not answer. */
 void cm_reject_timeout(struct cm_connection *c, uint64_t now);

@@ -161,15 +161,29 @@ void sent_nothing(const struct side *s)
 		cm_type_name(m.type));
 }
 
+static void deliver_by(struct side *s, struct cm_path *path, const struct cm_message *m)
+{
+	uint8_t mad[CM_MAD_BYTES];
+
+	path->mtu = path->ack_timeout = path->rate = 0;
+	cm_mad_build(m, mad);
+	cm_receive(s->cm, now, path, mad, sizeof(mad));
+}
+
 void deliver_from(struct side *s, const uint8_t gid[16], const struct cm_message *m)
 {
 	struct cm_path path = path_between(s, other(s));
-	uint8_t mad[CM_MAD_BYTES];
 
 	memcpy(path.dgid, gid, sizeof(path.dgid));
-	path.mtu = path.ack_timeout = path.rate = 0;
-	cm_mad_build(m, mad);
-	cm_receive(s->cm, now, &path, mad, sizeof(mad));
+	deliver_by(s, &path, m);
+}
+
+void deliver_to_device(struct side *s, uint16_t device, const struct cm_message *m)
+{
+	struct cm_path path = path_between(s, other(s));
+
+	path.device = device;
+	deliver_by(s, &path, m);
 }
 
 void deliver(struct side *s, const struct cm_message *m)

@@ -82,6 +82,8 @@ void carry(struct side *s, enum cm_type type);
 void deliver(struct side *s, const struct cm_message *m);
 /* From any GID. */
 void deliver_from(struct side *s, const uint8_t gid[16], const struct cm_message *m);
+/* From the other side, to another of s's devices. */
+void deliver_to_device(struct side *s, uint16_t device, const struct cm_message *m);
 struct side *other(struct side *s);
 
 /* The oldest event that s's owner was told of and the test did not see yet; type is checked. */

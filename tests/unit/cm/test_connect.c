@@ -363,6 +363,19 @@ static void mra__of_something_else_is_not_taken(void **state)
 	deliver(&client, &m);
 	check_state(c, "REQ_SENT");
 	assert_int_equal(cm_send_mra(c, now, 20), -EINVAL);
+	answer();
+	take(&server, CM_REP);
+	m = message_of(&client, c, CM_MRA);
+	m.remote_id = message_of(&server, s, CM_MRA).local_id;
+	m.mra.about = CM_ABOUT_OTHER;
+	deliver(&server, &m);
+	check_state(s, "REP_SENT");
+	wind_up(c, s);
+	establish(&c, &s);
+	m = message_of(&server, s, CM_MRA);
+	m.mra.about = CM_ABOUT_REP;
+	deliver(&client, &m);
+	assert_true(cm_expire(client.cm, now) == UINT64_MAX);
 	wind_up(c, s);
 }
 
@@ -435,6 +448,77 @@ static void rep__waits_as_the_req_says_within_bounds(void **state)
 		heard(&server, CM_EVENT_REP_TIMEOUT);
 		wind_up(NULL, server.requested);
 	}
+}
+
+/* What the peer takes to acknowledge, and there and back on the wire, rounded as kernels do. */
+static void connect__ack_timeout_adds_the_peers_delay(void **state)
+{
+	static const struct {
+		uint8_t path, delay, timeout;
+	} rows[] = {{17, 0, 17}, {17, 15, 17}, {17, 16, 18}, {17, 17, 18}, {17, 18, 19},
+		{17, 19, 19}, {17, 31, 31}, {31, 31, 31}, {31, 30, 31}, {30, 31, 31}, {0, 0, 2},
+		{0, 5, 5}};
+
+	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct cm_path path = path_between(&client, &server);
+		struct cm_connection_info info;
+		struct cm_connection *c;
+		struct cm_message rep;
+
+		path.ack_timeout = rows[i].path;
+		c = cm_send_req(client.cm, now, &client, &path, SERVICE, CM_RC, &client_end);
+		carry(&client, CM_REQ);
+		answer();
+		rep = take(&server, CM_REP);
+		rep.rep.target_ack_delay = rows[i].delay;
+		deliver(&client, &rep);
+		heard(&client, CM_EVENT_REP);
+		cm_connection_info(c, &info);
+		assert_int_equal(info.timeout, rows[i].timeout);
+		wind_up(c, server.requested);
+	}
+}
+
+static void connect__hop_limits(void **state)
+{
+	struct cm_path path = path_between(&client, &server);
+	struct cm_path back = path_between(&server, &client);
+	struct cm_connection_info info;
+	struct cm_connection *c;
+	uint8_t mad[CM_MAD_BYTES];
+	struct cm_message req;
+
+	for (uint8_t hops = 0; hops <= 2; hops++) {
+		path.hop_limit = back.hop_limit = hops;
+		c = cm_send_req(client.cm, now, &client, &path, SERVICE, CM_RC, &client_end);
+		req = take(&client, CM_REQ);
+		assert_int_equal(req.req.path.subnet_local, hops <= 1);
+		cm_mad_build(&req, mad);
+		cm_receive(server.cm, now, &back, mad, sizeof(mad));
+		cm_connection_info(server.requested, &info);
+		assert_int_equal(info.path.hop_limit, hops ? hops : 64);
+		wind_up(c, server.requested);
+	}
+}
+
+/* Messages that only the other end can have sent. */
+static void connect__each_end_has_its_messages(void **state)
+{
+	struct cm_connection *c, *s;
+	struct cm_message m;
+
+	establish(&c, &s);
+	m = message_of(&client, c, CM_REP);
+	m.rep.qpn = 5;
+	deliver(&server, &m);
+	assert_int_equal(take(&server, CM_REJ).rej.reason, CM_REJ_INVALID_COMM_ID);
+	m = message_of(&server, s, CM_RTU);
+	deliver(&client, &m);
+	assert_int_equal(cm_counters(client.cm)->mad_stray, 1);
+	assert_int_equal(cm_counters(server.cm)->mad_stray, 1);
+	check_state(c, "ESTABLISHED");
+	check_state(s, "ESTABLISHED");
+	wind_up(c, s);
 }
 
 static void connect__times_are_the_limits(void **state)
@@ -533,6 +617,9 @@ static const struct CMUnitTest tests[] = {
 	PAIR_TEST(established__after_mra_by_data_or_rtu),
 	PAIR_TEST(connect__after_an_mra),
 	PAIR_TEST(rep__waits_as_the_req_says_within_bounds),
+	PAIR_TEST(connect__ack_timeout_adds_the_peers_delay),
+	PAIR_TEST(connect__hop_limits),
+	PAIR_TEST(connect__each_end_has_its_messages),
 	PAIR_TEST(connect__times_are_the_limits),
 	PAIR_TEST(connect__calls_out_of_turn_are_refused),
 	PAIR_TEST(connect__crossing_requests_are_two_connections),

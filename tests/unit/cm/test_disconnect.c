@@ -44,6 +44,7 @@ static void dreq__repeated_is_answered_again(void **state)
 	deliver(&server, &dreq);
 	heard_nothing(&server);
 	sent_nothing(&server); /* its owner has not answered yet */
+	assert_int_equal(cm_send_drep(s, now, "x", 255), -EINVAL);
 	cm_send_drep(s, now, "x", 1);
 	drep = take(&server, CM_DREP);
 	deliver(&server, &dreq);
@@ -220,10 +221,47 @@ static void dreq__forged_changes_nothing(void **state)
 	take(&server, CM_DREP);
 	deliver_from(&server, elsewhere, &m);
 	take(&server, CM_DREP);
+	deliver_to_device(&server, 1, &m);
+	take(&server, CM_DREP);
 	check_state(s, "ESTABLISHED");
-	assert_int_equal(cm_counters(server.cm)->mad_stray, 4);
+	assert_int_equal(cm_counters(server.cm)->mad_stray, 5);
 	deliver(&server, &m);
 	heard(&server, CM_EVENT_DREQ);
+	wind_up(c, s);
+}
+
+/* Whoever is over, and whoever only resolves, has no connection to disconnect. */
+static void dreq__of_no_connection_is_answered(void **state)
+{
+	struct cm_path path = path_between(&client, &server);
+	struct cm_connection *c, *s;
+	struct cm_message m;
+
+	until_req(&c, &s);
+	answer();
+	take(&server, CM_REP);
+	m = message_of(&client, c, CM_REJ);
+	m.remote_id = message_of(&server, s, CM_REJ).local_id;
+	m.rej.about = CM_ABOUT_OTHER;
+	m.rej.reason = CM_REJ_CONSUMER;
+	deliver(&server, &m);
+	heard(&server, CM_EVENT_REJ);
+	check_state(s, "IDLE");
+	m.type = CM_DREQ;
+	m.dreq.remote_qpn = SERVER_QPN;
+	deliver(&server, &m);
+	take(&server, CM_DREP);
+	wind_up(c, s);
+
+	c = cm_send_sidr_req(client.cm, now, &client, &path, SERVICE, NULL, 0);
+	carry(&client, CM_SIDR_REQ);
+	s = server.requested;
+	cm_send_sidr_rep(s, now, 0, SERVER_QPN, 0, NULL, 0);
+	take(&server, CM_SIDR_REP);
+	m = message_of(&server, s, CM_DREQ);
+	m = (struct cm_message){.type = CM_DREQ, .local_id = m.remote_id, .remote_id = m.local_id};
+	deliver(&server, &m);
+	take(&server, CM_DREP);
 	wind_up(c, s);
 }
 
@@ -295,6 +333,7 @@ static const struct CMUnitTest tests[] = {
 	PAIR_TEST(disconnect__both_let_go_at_once),
 	PAIR_TEST(drep__unasked_is_not_taken),
 	PAIR_TEST(dreq__forged_changes_nothing),
+	PAIR_TEST(dreq__of_no_connection_is_answered),
 	PAIR_TEST(timewait__is_bounded),
 	PAIR_TEST(lap__is_refused),
 };

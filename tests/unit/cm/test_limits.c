@@ -79,6 +79,20 @@ static void flood__of_sidr_reqs_counts_with_them(void **state)
 	assert_int_equal(cm_counters(server.cm)->dropped_full, 1);
 }
 
+/* Patience is no answer. */
+static void flood__counts_requests_with_an_mra(void **state)
+{
+	struct cm_message m = a_req(1, 2);
+
+	restart(&(struct cm_limits){.unanswered = 1});
+	deliver(&server, &m);
+	assert_int_equal(cm_send_mra(server.requested, now, 24), 0);
+	take(&server, CM_MRA);
+	m = a_req(2, 3);
+	deliver(&server, &m);
+	assert_int_equal(server.requests, 1);
+}
+
 /* Requests that nobody serves leave nothing behind. */
 static void flood__of_unserved_reqs_takes_no_room(void **state)
 {
@@ -129,6 +143,28 @@ static void limit__of_one_connection(void **state)
 		take(&client, CM_REJ);
 	}
 	check_empty();
+}
+
+static void limit__leaves_ids_their_random_bits(void **state)
+{
+	restart(&(struct cm_limits){.connections = UINT32_MAX});
+	assert_int_equal(client.cm->places.bits, 24);
+	cm_release(ask(), now);
+	client.taken = client.sent;
+}
+
+static void receive__what_is_malformed_is_counted(void **state)
+{
+	struct cm_path path = path_between(&server, &client);
+	struct cm_message m = a_req(1, 2);
+	uint8_t mad[CM_MAD_BYTES];
+
+	cm_mad_build(&m, mad);
+	cm_receive(server.cm, now, &path, mad, sizeof(mad) - 1);
+	mad[1]++; /* management class */
+	cm_receive(server.cm, now, &path, mad, sizeof(mad));
+	assert_int_equal(cm_counters(server.cm)->mad_malformed, 2);
+	assert_int_equal(server.requests, 0);
 }
 
 static void receive__any_bytes(void **state)
@@ -327,9 +363,12 @@ static void destroy__with_all_that_there_is(void **state)
 static const struct CMUnitTest tests[] = {
 	PAIR_TEST(flood__of_reqs_is_bounded_and_counted),
 	PAIR_TEST(flood__of_sidr_reqs_counts_with_them),
+	PAIR_TEST(flood__counts_requests_with_an_mra),
 	PAIR_TEST(flood__of_unserved_reqs_takes_no_room),
 	PAIR_TEST(limit__of_connections),
 	PAIR_TEST(limit__of_one_connection),
+	PAIR_TEST(limit__leaves_ids_their_random_bits),
+	PAIR_TEST(receive__what_is_malformed_is_counted),
 	PAIR_TEST(receive__any_bytes),
 	PAIR_TEST(id__is_not_used_again_soon),
 	PAIR_TEST(id__of_a_place_that_is_used_again_finds_nothing),

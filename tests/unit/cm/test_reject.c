@@ -5,12 +5,14 @@
 #include <string.h>
 #include "cm_fixture.h"
 
+static struct cm_message last_rej;
+
 static uint16_t refused(const struct cm_message *req)
 {
 	struct cm_message m;
 
 	deliver(&server, req);
-	m = take(&server, CM_REJ);
+	m = last_rej = take(&server, CM_REJ);
 	assert_int_equal(m.rej.about, CM_ABOUT_REQ);
 	assert_int_equal(m.remote_id, req->local_id);
 	assert_true(m.transaction == req->transaction);
@@ -25,11 +27,14 @@ static void request__that_cannot_be_served_is_rejected(void **state)
 	m = req;
 	m.req.service_type = 2;
 	assert_int_equal(refused(&m), CM_REJ_INVALID_TRANSPORT_SERVICE_TYPE);
+	assert_int_equal(last_rej.rej.info_bytes, 0);
 	m.req.service_type = 3;
 	assert_int_equal(refused(&m), CM_REJ_INVALID_TRANSPORT_SERVICE_TYPE);
 	m = req;
 	m.req.path.local_gid[15]++;
 	assert_int_equal(refused(&m), CM_REJ_INVALID_GID);
+	assert_int_equal(last_rej.rej.info_bytes, 16); /* what it should have been */
+	assert_memory_equal(last_rej.rej.info, server.gid, 16);
 	m = req;
 	m.req.path.remote_gid[15]++;
 	assert_int_equal(refused(&m), CM_REJ_INVALID_GID);
@@ -112,6 +117,7 @@ static void request__may_answer_at_once(void **state)
 	c = ask();
 	carry(&client, CM_REQ);
 	carry(&server, CM_REJ);
+	sent_nothing(&server);
 	heard(&client, CM_EVENT_REJ);
 	wind_up(c, NULL);
 
@@ -119,7 +125,7 @@ static void request__may_answer_at_once(void **state)
 	c = ask();
 	carry(&client, CM_REQ);
 	take(&server, CM_REP);
-	take(&server, CM_REJ);
+	assert_int_equal(take(&server, CM_REJ).rej.reason, CM_REJ_CONSUMER);
 	wind_up(c, NULL);
 
 	server.serves = &server;
@@ -231,6 +237,81 @@ static void reject__of_req_is_kept(void **state)
 	wind_up(NULL, server.requested);
 }
 
+/* How long the server keeps its rejection after what it did with the REQ before. */
+static void kept_for(uint8_t mra, bool repeated, uint64_t ns)
+{
+	struct cm_connection *c = ask();
+	struct cm_message req = take(&client, CM_REQ);
+	uint32_t connections, orphans;
+
+	deliver(&server, &req);
+	if (mra)
+		cm_send_mra(server.requested, now, mra);
+	if (repeated)
+		deliver(&server, &req);
+	cm_release(server.requested, now);
+	cm_release(c, now);
+	client.taken = client.sent = server.taken = server.sent = 0;
+	pass(ns - 1);
+	cm_census(server.cm, &connections, &orphans);
+	assert_int_equal(orphans, 1);
+	pass(1);
+	check_empty();
+}
+
+/* Who was told to be patient repeats its REQ that much later. */
+static void reject__is_kept_as_long_as_the_peer_is_patient(void **state)
+{
+	uint64_t usual = 16 * RESPONSE_NS;
+
+	kept_for(0, false, usual);
+	kept_for(0, true, usual);
+	kept_for(20, false, usual + RESPONSE_NS);
+	kept_for(20 | CM_MRA_IF_REPEATED, false, usual);
+	kept_for(20 | CM_MRA_IF_REPEATED, true, usual + RESPONSE_NS);
+	kept_for(24, false, (uint64_t)4096 << 25); /* bounded */
+}
+
+/* The same of a REP: the one that is repeated is the server's. */
+static void kept_by_client_for(uint8_t mra, bool repeated, uint64_t ns)
+{
+	struct cm_connection *c, *s;
+	struct cm_message rep;
+	uint32_t connections, orphans;
+
+	until_req(&c, &s);
+	answer();
+	rep = take(&server, CM_REP);
+	deliver(&client, &rep);
+	heard(&client, CM_EVENT_REP);
+	if (mra)
+		cm_send_mra(c, now, mra);
+	if (repeated)
+		deliver(&client, &rep);
+	cm_release(c, now);
+	cm_release(s, now);
+	client.taken = client.sent = server.taken = server.sent = 0;
+	pass(ns - 1);
+	server.taken = server.sent = 0;
+	cm_census(client.cm, &connections, &orphans);
+	assert_int_equal(orphans, 1);
+	pass(1);
+	cm_census(client.cm, &connections, &orphans);
+	assert_int_equal(orphans, 0);
+	server.taken = server.sent = 0;
+	wind_up(NULL, NULL);
+}
+
+static void reject__of_rep_is_kept_as_long_too(void **state)
+{
+	uint64_t usual = 16 * RESPONSE_NS;
+
+	kept_by_client_for(0, false, usual);
+	kept_by_client_for(0, true, usual);
+	kept_by_client_for(20 | CM_MRA_IF_REPEATED, false, usual);
+	kept_by_client_for(20 | CM_MRA_IF_REPEATED, true, usual + RESPONSE_NS);
+}
+
 static void reject__of_rep_is_kept(void **state)
 {
 	struct cm_connection *c, *s;
@@ -277,7 +358,10 @@ static void reject__after_rep_is_repeated_unasked(void **state)
 	take(&server, CM_REJ);
 	pass(RESPONSE_NS);
 	take(&server, CM_REJ);
-	pass(16 * RESPONSE_NS);
+	pass(16 * RESPONSE_NS - 1);
+	sent_nothing(&server);
+	check_state(s, "TIMEWAIT");
+	pass(1);
 	check_state(s, "IDLE");
 	wind_up(c, s);
 }
@@ -528,8 +612,9 @@ static void reject__kept_ones_are_bounded(void **state)
 	static void (*const until[])(struct cm_connection * *c, struct cm_connection * *s) = {
 		until_req, until_mra_of_req, until_rep, until_mra_of_rep};
 
+	struct cm_connection *c, *s, *victim;
+
 	for (unsigned int i = 0; i < 8; i++) {
-		struct cm_connection *c, *s, *victim;
 		struct side *side = i & 1 ? &client : &server;
 
 		cm_destroy(client.cm);
@@ -542,6 +627,29 @@ static void reject__kept_ones_are_bounded(void **state)
 		check_state(victim, "IDLE");
 		wind_up(c, s);
 	}
+	server.on_request = release_it;
+	victim = ask();
+	carry(&client, CM_REQ);
+	take(&server, CM_REJ);
+	cm_release(victim, now);
+	take(&client, CM_REJ);
+	check_empty();
+}
+
+/* One that is over makes room for the next. */
+static void reject__kept_ones_go(void **state)
+{
+	struct cm_connection *c, *s;
+
+	cm_destroy(client.cm);
+	cm_destroy(server.cm);
+	pair_start(&(struct cm_limits){.connections = 4});
+	for (int i = 0; i < 3; i++) {
+		until_req(&c, &s);
+		assert_int_equal(cm_reject(s, now, CM_REJ_CONSUMER, NULL, 0, NULL, 0), 0);
+		check_state(s, "TIMEWAIT");
+		wind_up(c, s);
+	}
 }
 
 static const struct CMUnitTest tests[] = {
@@ -550,6 +658,8 @@ static const struct CMUnitTest tests[] = {
 	PAIR_TEST(request__may_answer_at_once),
 	PAIR_TEST(event__may_let_go),
 	PAIR_TEST(reject__of_req_is_kept),
+	PAIR_TEST(reject__is_kept_as_long_as_the_peer_is_patient),
+	PAIR_TEST(reject__of_rep_is_kept_as_long_too),
 	PAIR_TEST(reject__of_rep_is_kept),
 	PAIR_TEST(reject__after_rep_is_repeated_unasked),
 	PAIR_TEST(reject__after_rep_answers_what_comes),
@@ -563,6 +673,7 @@ static const struct CMUnitTest tests[] = {
 	PAIR_TEST(stale__rep_of_a_connected_qp),
 	PAIR_TEST(request__with_the_id_of_another_is_rejected),
 	PAIR_TEST(reject__kept_ones_are_bounded),
+	PAIR_TEST(reject__kept_ones_go),
 };
 
 int main(void)

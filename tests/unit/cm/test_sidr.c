@@ -140,13 +140,14 @@ static void sidr__answers_of_others_are_not_taken(void **state)
 
 	rep.sidr_rep.request_id = take(&client, CM_SIDR_REQ).sidr_req.request_id;
 	deliver_from(&client, elsewhere, &rep);
+	deliver_to_device(&client, 1, &rep);
 	m = rep;
 	m.sidr_rep.request_id ^= 1u << 30;
 	deliver(&client, &m);
 	r = ask(); /* a connection is no resolution, and the other way round */
 	m.sidr_rep.request_id = take(&client, CM_REQ).local_id;
 	deliver(&client, &m);
-	assert_int_equal(cm_counters(client.cm)->mad_stray, 3);
+	assert_int_equal(cm_counters(client.cm)->mad_stray, 4);
 	check_state(c, "SIDR_REQ_SENT");
 	check_state(r, "REQ_SENT");
 	m = (struct cm_message){.type = CM_REJ, .remote_id = rep.sidr_rep.request_id};
