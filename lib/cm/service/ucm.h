@@ -26,8 +26,8 @@ enum {
 	UCM_NUMBERS = 65536,
 	UCM_NO_NUMBER = UINT32_MAX,
 	UCM_PORT_BUCKETS = 1024,
-	UCM_BACKLOG = 1024,	    /* where a program asks for none, or for more */
-	UCM_COMMANDS_PER_TURN = 32, /* of one channel */
+	UCM_BACKLOG = 1024,	   /* where a program asks for none, or for more */
+	UCM_COMMANDS_PER_TURN = 8, /* of one channel */
 	UCM_CHANNELS_PER_TURN = 64,
 	UCM_QKEY = 0x01234567, /* of all UD identifiers, unless the program says another */
 	UCM_HOP_LIMIT = 64,

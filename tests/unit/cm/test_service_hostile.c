@@ -220,6 +220,13 @@ static void bytes__at_random(void **state)
 /* ---- plausible commands ---- */
 
 static struct channel ch[HOSTILE];
+static const struct ucm_channel *inside[HOSTILE]; /* the service's view of them */
+
+static void open_hostile(unsigned int k)
+{
+	ch[k] = open_channel(k & 1);
+	inside[k] = LIST_FIRST(&node[k & 1].s->channels);
+}
 
 static const char *some_address(void)
 {
@@ -257,103 +264,112 @@ static void fill_param(struct rdma_ucm_conn_param *p)
 	p->qkey = draw(3);
 }
 
-/* A body with values that have a chance, of any command. Its bytes. */
-static size_t some_body(uint32_t number, uint8_t body[1000])
-{
-	union {
-		struct rdma_ucm_create_id create;
-		struct rdma_ucm_bind_ip bind_ip;
-		struct rdma_ucm_bind bind;
-		struct rdma_ucm_resolve_ip resolve_ip;
-		struct rdma_ucm_resolve_addr resolve_addr;
-		struct rdma_ucm_connect connect;
-		struct rdma_ucm_accept accept;
-		struct rdma_ucm_reject reject;
-		struct rdma_ucm_listen listen;
-		struct rdma_ucm_query query;
-		struct rdma_ucm_destroy_id destroy;
-		struct rdma_ucm_join_mcast join;
-		struct rdma_ucm_join_ip_mcast join_ip;
-		struct rdma_ucm_set_option option;
-		uint8_t bytes[1000];
-	} b;
+union body {
+	struct rdma_ucm_create_id create;
+	struct rdma_ucm_bind_ip bind_ip;
+	struct rdma_ucm_bind bind;
+	struct rdma_ucm_resolve_ip resolve_ip;
+	struct rdma_ucm_resolve_addr resolve_addr;
+	struct rdma_ucm_connect connect;
+	struct rdma_ucm_accept accept;
+	struct rdma_ucm_reject reject;
+	struct rdma_ucm_listen listen;
+	struct rdma_ucm_query query;
+	struct rdma_ucm_destroy_id destroy;
+	struct rdma_ucm_join_mcast join;
+	struct rdma_ucm_join_ip_mcast join_ip;
+	struct rdma_ucm_set_option option;
+	uint8_t bytes[1000];
+};
 
-	memset(&b, 0, sizeof(b));
+/* Those with addresses. False: it is none of them. */
+static bool fill_addressed(uint32_t number, union body *b)
+{
+	switch (number) {
+	case RDMA_USER_CM_CMD_BIND_IP:
+		b->bind_ip.id = some_id();
+		fill_address(&b->bind_ip.addr, sizeof(b->bind_ip.addr));
+		return true;
+	case RDMA_USER_CM_CMD_BIND:
+		b->bind.id = some_id();
+		fill_address(&b->bind.addr, sizeof(b->bind.addr));
+		b->bind.addr_size =
+			(uint16_t)ucm_address_bytes((const union ucm_address *)&b->bind.addr);
+		return true;
+	case RDMA_USER_CM_CMD_RESOLVE_IP:
+		b->resolve_ip.id = some_id();
+		b->resolve_ip.timeout_ms = draw(100);
+		if (!draw(3))
+			fill_address(&b->resolve_ip.src_addr, sizeof(b->resolve_ip.src_addr));
+		fill_address(&b->resolve_ip.dst_addr, sizeof(b->resolve_ip.dst_addr));
+		return true;
+	case RDMA_USER_CM_CMD_RESOLVE_ADDR:
+		b->resolve_addr.id = some_id();
+		b->resolve_addr.timeout_ms = draw(100);
+		fill_address(&b->resolve_addr.dst_addr, sizeof(b->resolve_addr.dst_addr));
+		b->resolve_addr.dst_size = (uint16_t)ucm_address_bytes(
+			(const union ucm_address *)&b->resolve_addr.dst_addr);
+		return true;
+	case RDMA_USER_CM_CMD_JOIN_MCAST:
+		b->join.id = some_id();
+		b->join.uid = 9;
+		fill_address(&b->join.addr, sizeof(b->join.addr));
+		b->join.addr_size =
+			(uint16_t)ucm_address_bytes((const union ucm_address *)&b->join.addr);
+		return true;
+	case RDMA_USER_CM_CMD_JOIN_IP_MCAST:
+		b->join_ip.id = some_id();
+		fill_address(&b->join_ip.addr, sizeof(b->join_ip.addr));
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Values that have a chance, of any command. */
+static void fill_body(uint32_t number, union body *b)
+{
+	memset(b, 0, sizeof(*b));
+	if (fill_addressed(number, b))
+		return;
 	switch (number) {
 	case RDMA_USER_CM_CMD_CREATE_ID:
-		b.create.uid = 1 + draw(5);
-		b.create.ps = draw(2) ? RDMA_PS_TCP : draw(2) ? RDMA_PS_UDP : RDMA_PS_IB;
-		b.create.qp_type = (uint8_t)(2 + draw(3));
-		break;
-	case RDMA_USER_CM_CMD_BIND_IP:
-		b.bind_ip.id = some_id();
-		fill_address(&b.bind_ip.addr, sizeof(b.bind_ip.addr));
-		break;
-	case RDMA_USER_CM_CMD_BIND:
-		b.bind.id = some_id();
-		fill_address(&b.bind.addr, sizeof(b.bind.addr));
-		b.bind.addr_size =
-			(uint16_t)ucm_address_bytes((const union ucm_address *)&b.bind.addr);
-		break;
-	case RDMA_USER_CM_CMD_RESOLVE_IP:
-		b.resolve_ip.id = some_id();
-		b.resolve_ip.timeout_ms = draw(100);
-		if (!draw(3))
-			fill_address(&b.resolve_ip.src_addr, sizeof(b.resolve_ip.src_addr));
-		fill_address(&b.resolve_ip.dst_addr, sizeof(b.resolve_ip.dst_addr));
-		break;
-	case RDMA_USER_CM_CMD_RESOLVE_ADDR:
-		b.resolve_addr.id = some_id();
-		b.resolve_addr.timeout_ms = draw(100);
-		fill_address(&b.resolve_addr.dst_addr, sizeof(b.resolve_addr.dst_addr));
-		b.resolve_addr.dst_size = (uint16_t)ucm_address_bytes(
-			(const union ucm_address *)&b.resolve_addr.dst_addr);
-		break;
+		b->create.uid = 1 + draw(5);
+		b->create.ps = draw(2) ? RDMA_PS_TCP : draw(2) ? RDMA_PS_UDP : RDMA_PS_IB;
+		b->create.qp_type = (uint8_t)(2 + draw(3));
+		return;
 	case RDMA_USER_CM_CMD_CONNECT:
-		b.connect.id = some_id();
-		fill_param(&b.connect.conn_param);
-		break;
+		b->connect.id = some_id();
+		fill_param(&b->connect.conn_param);
+		return;
 	case RDMA_USER_CM_CMD_ACCEPT:
-		b.accept.id = some_id();
-		b.accept.uid = 1 + draw(5);
-		fill_param(&b.accept.conn_param);
-		break;
+		b->accept.id = some_id();
+		b->accept.uid = 1 + draw(5);
+		fill_param(&b->accept.conn_param);
+		return;
 	case RDMA_USER_CM_CMD_REJECT:
-		b.reject.id = some_id();
-		b.reject.private_data_len = (uint8_t)draw(256);
-		break;
-	case RDMA_USER_CM_CMD_JOIN_MCAST:
-		b.join.id = some_id();
-		b.join.uid = 9;
-		fill_address(&b.join.addr, sizeof(b.join.addr));
-		b.join.addr_size =
-			(uint16_t)ucm_address_bytes((const union ucm_address *)&b.join.addr);
-		break;
-	case RDMA_USER_CM_CMD_JOIN_IP_MCAST:
-		b.join_ip.id = some_id();
-		fill_address(&b.join_ip.addr, sizeof(b.join_ip.addr));
-		break;
+		b->reject.id = some_id();
+		b->reject.private_data_len = (uint8_t)draw(256);
+		return;
 	case RDMA_USER_CM_CMD_SET_OPTION:
-		b.option.id = some_id();
-		b.option.optname = draw(5);
-		b.option.optlen = draw(2) ? 4 : 1;
-		break;
+		b->option.id = some_id();
+		b->option.optname = draw(5);
+		b->option.optlen = draw(2) ? 4 : 1;
+		return;
 	case RDMA_USER_CM_CMD_QUERY:
 	case RDMA_USER_CM_CMD_QUERY_ROUTE:
 	case RDMA_USER_CM_CMD_INIT_QP_ATTR:
 	case RDMA_USER_CM_CMD_DESTROY_ID:
 	case RDMA_USER_CM_CMD_LEAVE_MCAST:
 	case CM_COMMAND_RELEASE_ID:
-		b.query.id = some_id();
-		b.query.option = draw(4);
-		break;
+		b->query.id = some_id();
+		b->query.option = draw(4);
+		return;
 	default: /* the identifier comes first */
-		b.listen.id = some_id();
-		b.listen.backlog = draw(5);
-		break;
+		b->listen.id = some_id();
+		b->listen.backlog = draw(5);
+		return;
 	}
-	memcpy(body, &b, sizeof(b));
-	return 300;
 }
 
 static uint32_t some_command(void)
@@ -369,18 +385,107 @@ static uint32_t some_command(void)
 static void one_command(void)
 {
 	struct channel *c = &ch[draw(HOSTILE)];
-	uint8_t body[1000], out[1024];
+	union body body;
+	uint8_t out[1024];
 	uint32_t number = some_command();
-	size_t in = some_body(number, body);
 	static struct cm_channel_ticket ticket;
 	int ret;
 
-	if (number == RDMA_USER_CM_CMD_MIGRATE_ID && draw(2)) {
-		memcpy(body + 8, &ticket, sizeof(ticket));
-	}
-	ret = command(c, number, body, in, out, 1000);
+	fill_body(number, &body);
+	if (number == RDMA_USER_CM_CMD_MIGRATE_ID && draw(2))
+		memcpy(body.bytes + 8, &ticket, sizeof(ticket));
+	ret = command(c, number, &body, 300, out, 1000);
 	if (!ret && number == CM_COMMAND_RELEASE_ID)
 		memcpy(&ticket, out, sizeof(ticket));
+}
+
+/* ---- and what makes sense, so that the others hit something ---- */
+
+static const char *const peers[] = {"10.0.0.1", "10.0.0.2", "fd00::1", "fd00::2", "gid:fd00::2"};
+
+/* Some identifier of a channel that its program knows; NULL: it has none. */
+static const struct ucm_id *some_own_id(const struct ucm_channel *c)
+{
+	const struct ucm_id *id, *found = NULL;
+	unsigned int seen = 0;
+
+	LIST_FOREACH (id, &c->ids, of_channel)
+		if (id->number != UCM_NO_NUMBER && !draw(++seen))
+			found = id;
+	return found;
+}
+
+static void step_of_connection(struct channel *c, uint32_t id)
+{
+	switch (draw(8)) {
+	case 0:
+		disconnect_id(c, id);
+		return;
+	case 1:
+		destroy_id(c, id, NULL);
+		return;
+	case 2:
+		reject_id(c, id, 0, "no");
+		return;
+	case 3:
+	case 4:
+		confirm_id(c, id);
+		return;
+	default:
+		accept_id(c, id, 5, 2 + draw(1000), "yes");
+		return;
+	}
+}
+
+static void sensible_step(struct channel *c, const struct ucm_id *own)
+{
+	uint32_t id = own->number;
+
+	switch ((enum ucm_state)own->state) {
+	case UCM_IDLE:
+		if (draw(2))
+			bind_ip(c, id, draw(3) ? "::" : "gid:::", (uint16_t)(2000 + draw(4)));
+		else
+			resolve_ip(c, id, NULL, peers[draw(5)], (uint16_t)(2000 + draw(4)), 50);
+		return;
+	case UCM_BOUND:
+		listen_id(c, id, 2);
+		return;
+	case UCM_ADDR_RESOLVED:
+		resolve_route(c, id);
+		return;
+	case UCM_ROUTE_RESOLVED:
+		connect_id(c, id, 2 + draw(1000), "please");
+		return;
+	case UCM_CONNECT:
+		step_of_connection(c, id);
+		return;
+	case UCM_DISCONNECT:
+		if (draw(2))
+			disconnect_id(c, id);
+		else
+			destroy_id(c, id, NULL);
+		return;
+	case UCM_ADDR_QUERY:
+	case UCM_LISTENING:
+	case UCM_GONE:
+		return;
+	}
+}
+
+static void step(void)
+{
+	struct channel *c = &ch[draw(HOSTILE)];
+	struct rdma_ucm_get_event in = {.response = 1};
+	struct rdma_ucm_event_resp e;
+	const struct ucm_id *own = some_own_id(inside[c - ch]);
+	uint32_t id;
+
+	if (!own || !draw(8))
+		create_id(c, 1 + draw(5), draw(3) ? RDMA_PS_TCP : RDMA_PS_UDP, 2, &id);
+	else
+		sensible_step(c, own);
+	command(c, RDMA_USER_CM_CMD_GET_EVENT, &in, sizeof(in), &e, sizeof(e));
 }
 
 /* Byte and events belong together, whatever happened: QUIET_THERE is not looked at here, so that a
@@ -403,9 +508,12 @@ static void commands__at_random(void **state)
 	seed = said ? strtoull(said, NULL, 0) : 20261121;
 	printf("seed %llu\n", (unsigned long long)seed);
 	for (unsigned int i = 0; i < HOSTILE; i++)
-		ch[i] = open_channel(i & 1);
+		open_hostile(i);
 	for (unsigned int i = 0; i < COMMANDS; i++) {
-		one_command();
+		if (draw(5))
+			step();
+		else
+			one_command();
 		if (!draw(4))
 			settle();
 		if (!draw(50)) {
@@ -416,9 +524,9 @@ static void commands__at_random(void **state)
 			unsigned int k = draw(HOSTILE);
 
 			close_channel(&ch[k]);
-			ch[k] = open_channel(k & 1);
+			open_hostile(k);
 		}
-		node[draw(2)].deaf = !draw(10);
+		node[draw(2)].deaf = !draw(20);
 		node[draw(2)].resolve_again = (int)draw(3);
 		node[draw(2)].resolve_result = draw(10) ? 0 : -EHOSTUNREACH;
 	}

@@ -35,7 +35,8 @@ struct cm_device {
 
 struct cm_service_limits {
 	uint32_t channels; /* 0: 4096 */
-	uint32_t ids;	   /* of one channel; 0: 65536 */
+	uint32_t ids;	   /* of one channel, memberships too; 0: 65536, which is also what all
+			      channels have together: librdmacm knows numbers of 16 bits */
 	uint32_t events;   /* that wait in one channel, requests of strangers are dropped then; 0:
 			      65536 */
 	struct cm_limits protocol;

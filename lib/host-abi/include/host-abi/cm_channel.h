@@ -10,9 +10,9 @@
  * (SET_OPTION: and the option's bytes behind it), with one descriptor, a SOCK_SEQPACKET socket. To
  * that goes the reply: struct cm_channel_reply and the bytes for the response pointer. Nothing of a
  * command goes over the channel in the other direction: there, one byte is sent when an event comes
- * while none waits, so that the descriptor is readable while events wait. The reply to the command
- * that takes the last event away has CM_CHANNEL_QUIET: the library then receives that byte, without
- * waiting.
+ * while none waits, so that the descriptor is readable while events wait. The first reply to a
+ * command of the channel after its last event went away, mostly that to the command that took it,
+ * has CM_CHANNEL_QUIET: the library then receives that byte, without waiting.
  *
  * Whoever holds the descriptor may use the channel's identifiers. They end with its last copy.
  * GET_EVENT without an event is answered -EAGAIN; waiting is the library's.
