@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Catches the system call by which fork() makes the child; see trap.h. */
 #include "trap.h"
+#include <linux/audit.h>
 #include <linux/sched.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -142,6 +143,7 @@ static enum what look_at(struct trap_call *call)
 		return look_at_clone3(call);
 	case SYS_rt_sigprocmask:
 		return MASKS;
+	case -1: /* of another numbering */
 	case SYS_vfork:
 	case SYS_rt_sigreturn:
 		return CANNOT;
@@ -230,7 +232,8 @@ static void on_call(int sig, siginfo_t *info, void *context)
 		return;
 	}
 	room->selector = ALLOW;
-	room->call = (struct trap_call){.number = info->si_syscall,
+	room->call = (struct trap_call){
+		.number = info->si_arch == AUDIT_ARCH_X86_64 ? info->si_syscall : -1,
 		.argument = {r[REG_RDI], r[REG_RSI], r[REG_RDX], r[REG_R10], r[REG_R8], r[REG_R9]}};
 	sharing_on_stack(serve, context, room->stack + STACK_BYTES);
 }

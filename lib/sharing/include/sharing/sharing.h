@@ -34,10 +34,10 @@
  * call that makes the child is caught (trap.h says how and why there), the other threads are
  * stopped, parent and child stay on a stack of their own until the child has its copies. What it
  * gets is what was there at the fork, in all pages; what its C library stores for it comes after.
- * This costs the copying of all swapped memory while the parent stands (0.3 s per GB or so), and
- * nothing where nothing is swapped. A child that cannot copy ends itself (127): to go on would be
- * to store into its parent's memory. vfork() and posix_spawn() need nothing; a raw clone() without
- * CLONE_VM, or _Fork(), shares the pages.
+ * This costs the copying of all swapped memory while the parent stands (about 1 s of a processor
+ * per GB), and nothing where nothing is swapped. A child that cannot copy ends itself (127): to go
+ * on would be to store into its parent's memory. vfork() and posix_spawn() need nothing; a raw
+ * clone() without CLONE_VM, or _Fork(), shares the pages.
  *  - the thread's descriptor is private in both from before the call, since the kernel stores
  *    there. Afterwards its bytes that are not registered go back to the pool. Which processor it
  *    runs on (rseq) may be out of date there until its next interruption.
