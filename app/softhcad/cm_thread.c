@@ -262,8 +262,14 @@ static void *run(void *arg)
 	bool works = set_up(t) == 0;
 
 	set_state(t, works ? CM_THREAD_RUNS : CM_THREAD_FAILED);
-	while (works && !__atomic_load_n(&t->stop, __ATOMIC_ACQUIRE))
-		wait_until(t, take_turn(t));
+	while (works) {
+		uint64_t due = take_turn(t);
+
+		/* After the turn: it may have taken what was to wake us. */
+		if (__atomic_load_n(&t->stop, __ATOMIC_ACQUIRE))
+			break;
+		wait_until(t, due);
+	}
 	take_down(t);
 	return NULL;
 }

@@ -379,6 +379,29 @@ static void stop__while_nobody_answers(void **state)
 	assert_int_equal(fixture_descriptors(), descriptors);
 }
 
+static void *stops(void *t)
+{
+	cm_thread_stop(t);
+	return NULL;
+}
+
+/* The thread is about to take what is to wake it from the pipe, and has looked whether to stop. */
+static void stop__in_the_middle_of_a_turn(void **state)
+{
+	struct cm_thread *t = start_thread();
+	pthread_t stopper;
+
+	(void)state;
+	cm_thread_enter(t);
+	wake();
+	usleep(20000);
+	assert_int_equal(pthread_create(&stopper, NULL, stops, t), 0);
+	usleep(20000);
+	cm_thread_leave(t);
+	assert_int_equal(pthread_join(stopper, NULL), 0);
+	end_thread(t);
+}
+
 static void stop__leaves_nothing(void **state)
 {
 	unsigned descriptors;
@@ -405,6 +428,7 @@ int main(void)
 		TEST(start__fails_without_a_service),
 		TEST(start__needs_a_connection),
 		TEST(stop__while_nobody_answers),
+		TEST(stop__in_the_middle_of_a_turn),
 		TEST(stop__leaves_nothing),
 	};
 
