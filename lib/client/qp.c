@@ -22,13 +22,21 @@ static uint32_t header_units(enum softhca_qp_type type)
 	return type == SOFTHCA_QP_UD ? 4 : type == SOFTHCA_QP_UC ? 2 : 3;
 }
 
+/* And of inline data, which atomics do not have. A queue pair that asked for none so takes 28 bytes
+ * in the smallest WQE; programs rely on a data segment's 16. */
+static uint32_t inline_header_units(enum softhca_qp_type type)
+{
+	return type == SOFTHCA_QP_UD ? 4 : 2;
+}
+
 /* The queues' geometry from what the user wants; *cap becomes what is given. 0, -EINVAL. */
 static int plan(
 	const struct softhca_context *ctx, struct softhca_qp *qp, struct softhca_qp_cap *cap)
 {
 	const struct control_hello_reply *limit = &ctx->hello;
-	uint32_t headers = header_units((enum softhca_qp_type)qp->type), send_bytes, inline_bytes,
-		 stride;
+	uint32_t headers = header_units((enum softhca_qp_type)qp->type);
+	uint32_t before_inline = inline_header_units((enum softhca_qp_type)qp->type) * UNIT_BYTES;
+	uint32_t send_bytes, inline_bytes, stride;
 
 	if (qp->srq) /* they say nothing then */
 		cap->max_recv_wr = cap->max_recv_sge = 0;
@@ -38,7 +46,7 @@ static int plan(
 		return -EINVAL;
 	cap->max_send_sge = cap->max_send_sge ? cap->max_send_sge : 1;
 	send_bytes = (headers + cap->max_send_sge) * UNIT_BYTES;
-	inline_bytes = headers * UNIT_BYTES +
+	inline_bytes = before_inline +
 		       ((4 + cap->max_inline_data + UNIT_BYTES - 1) & ~(uint32_t)(UNIT_BYTES - 1));
 	stride = round_up(send_bytes > inline_bytes ? send_bytes : inline_bytes, SEND_STRIDE_MIN);
 	if (stride > SEND_STRIDE_MAX || inline_bytes > SEND_UNITS_MAX * UNIT_BYTES)
@@ -50,7 +58,7 @@ static int plan(
 	qp->sq.max_sge = (stride / UNIT_BYTES - headers) < limit->max_sge
 				 ? stride / UNIT_BYTES - headers
 				 : limit->max_sge;
-	qp->sq.max_inline = stride - headers * UNIT_BYTES - 4;
+	qp->sq.max_inline = stride - before_inline - 4;
 	if (qp->sq.max_inline > limit->max_inline_bytes)
 		qp->sq.max_inline = limit->max_inline_bytes;
 	cap->max_send_wr = qp->sq.mask + 1;

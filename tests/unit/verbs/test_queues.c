@@ -204,6 +204,23 @@ static void check_cap(const struct ibv_qp_cap *cap)
 		    cap->max_recv_sge >= 3 && cap->max_inline_data >= 50);
 }
 
+/* As with devices whose requests have room for it anyway: programs rely on it (rdma_xclient). */
+static void qp__one_segment_inline_is_always_given(void **state)
+{
+	(void)state;
+	for (enum ibv_qp_type type = IBV_QPT_RC; type <= IBV_QPT_UD; type++) {
+		struct ibv_qp_init_attr_ex attr = wanted(type);
+		struct ibv_qp *qp;
+
+		attr.comp_mask = IBV_QP_INIT_ATTR_PD;
+		attr.cap = (struct ibv_qp_cap){.max_send_wr = 1, .max_send_sge = 1};
+		qp = ibv_create_qp_ex(ctx, &attr);
+		assert_non_null(qp);
+		assert_true(attr.cap.max_inline_data >= 16);
+		assert_int_equal(ibv_destroy_qp(qp), 0);
+	}
+}
+
 static void qp__made_as_wanted(void **state)
 {
 	(void)state;
@@ -628,6 +645,7 @@ int main(void)
 		TEST(cq__holds_its_channel),
 		TEST(cq_ex__what_is_not_there),
 		TEST(cq_ex__fields_as_asked),
+		TEST(qp__one_segment_inline_is_always_given),
 		TEST(qp__made_as_wanted),
 		TEST(qp__kinds_that_are_not_there),
 		TEST(qp_ex__operations),
