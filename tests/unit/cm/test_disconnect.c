@@ -306,6 +306,11 @@ static void lap__is_refused(void **state)
 	struct cm_connection *c, *s;
 	struct cm_message m;
 
+	until_rep(&c, &s);
+	m = message_of(&client, c, CM_LAP);
+	deliver(&server, &m); /* too early */
+	assert_int_equal(take(&server, CM_APR).apr.status, CM_APR_INVALID_COMM_ID);
+	wind_up(c, s);
 	establish(&c, &s);
 	m = message_of(&client, c, CM_LAP);
 	deliver(&server, &m);
@@ -315,7 +320,9 @@ static void lap__is_refused(void **state)
 	assert_int_equal(cm_counters(client.cm)->mad_stray, 1);
 	m = message_of(&client, c, CM_LAP);
 	m.remote_id++;
+	assert_int_equal(cm_counters(server.cm)->mad_stray, 0);
 	deliver(&server, &m);
+	assert_int_equal(cm_counters(server.cm)->mad_stray, 1);
 	assert_int_equal(take(&server, CM_APR).apr.status, CM_APR_INVALID_COMM_ID);
 	check_state(c, "ESTABLISHED");
 	check_state(s, "ESTABLISHED");

@@ -75,8 +75,10 @@ static void flood__of_sidr_reqs_counts_with_them(void **state)
 	deliver(&server, &m);
 	m = a_req(2, 3);
 	deliver(&server, &m);
+	m = (struct cm_message){.type = CM_SIDR_REQ, .sidr_req.request_id = 3};
+	deliver(&server, &m);
 	assert_int_equal(server.requests, 3);
-	assert_int_equal(cm_counters(server.cm)->dropped_full, 1);
+	assert_int_equal(cm_counters(server.cm)->dropped_full, 2);
 }
 
 /* Patience is no answer. */

@@ -319,6 +319,7 @@ static void reject__of_rep_is_kept(void **state)
 
 	until_rep(&c, &s);
 	assert_int_equal(cm_reject(c, now, CM_REJ_CONSUMER, NULL, 0, "no", 2), 0);
+	assert_int_equal(cm_counters(client.cm)->rejected, 0); /* that counts requests */
 	take(&client, CM_REJ);
 	check_state(c, "TIMEWAIT");
 	pass(RESPONSE_NS);
@@ -491,6 +492,59 @@ static void rej__timeout_finds_the_request_by_guid(void **state)
 	heard(&server, CM_EVENT_REJ);
 	check_state(s, "IDLE");
 	wind_up(NULL, s);
+}
+
+/* A part of a GUID is none. */
+static void rej__timeout_needs_the_whole_guid(void **state)
+{
+	struct cm_connection *c, *s;
+	struct cm_message m;
+
+	client.guid = 0x5054000000000100;
+	until_req(&c, &s);
+	cm_release(c, now);
+	m = take(&client, CM_REJ);
+	m.rej.info_bytes = 7;
+	deliver(&server, &m);
+	check_state(s, "REQ_RCVD");
+	m.rej.info_bytes = 8;
+	deliver(&server, &m);
+	heard(&server, CM_EVENT_REJ);
+	wind_up(NULL, s);
+}
+
+/* If it names the connection, that is the one. */
+static void rej__timeout_of_the_rep_names_the_request(void **state)
+{
+	struct cm_connection *c, *s;
+	struct cm_message m;
+
+	until_rep(&c, &s);
+	m = message_of(&server, s, CM_REJ);
+	m.rej.about = CM_ABOUT_OTHER;
+	m.rej.reason = CM_REJ_TIMEOUT;
+	m.rej.info_bytes = 8;
+	deliver(&client, &m);
+	heard(&client, CM_EVENT_REJ);
+	wind_up(c, s);
+}
+
+static void reject__calls_out_of_turn_are_refused(void **state)
+{
+	static const uint8_t bytes[255];
+	struct cm_connection *c, *s;
+
+	until_req(&c, &s);
+	assert_int_equal(cm_reject(s, now, CM_REJ_CONSUMER, bytes, 73, NULL, 0), -EINVAL);
+	assert_int_equal(cm_reject(s, now, CM_REJ_CONSUMER, NULL, 0, bytes, 149), -EINVAL);
+	check_state(s, "REQ_RCVD");
+	assert_int_equal(cm_reject(s, now, CM_REJ_CONSUMER, bytes, 72, bytes, 148), 0);
+	carry(&server, CM_REJ);
+	assert_int_equal(heard(&client, CM_EVENT_REJ)->message.rej.info_bytes, 72);
+	assert_int_equal(cm_reject(s, now, CM_REJ_CONSUMER, NULL, 0, NULL, 0), -EINVAL);
+	check_state(c, "IDLE");
+	assert_int_equal(cm_reject(c, now, CM_REJ_CONSUMER, NULL, 0, NULL, 0), -EINVAL);
+	wind_up(c, s);
 }
 
 static void rej__forged_changes_nothing(void **state)
@@ -667,6 +721,9 @@ static const struct CMUnitTest tests[] = {
 	PAIR_TEST(rej__in_dreq_sent_ends_it),
 	PAIR_TEST(rej__of_req_needs_no_local_id),
 	PAIR_TEST(rej__timeout_finds_the_request_by_guid),
+	PAIR_TEST(rej__timeout_needs_the_whole_guid),
+	PAIR_TEST(rej__timeout_of_the_rep_names_the_request),
+	PAIR_TEST(reject__calls_out_of_turn_are_refused),
 	PAIR_TEST(rej__forged_changes_nothing),
 	PAIR_TEST(cm_12_9_8__req_of_a_connected_qp_is_stale),
 	PAIR_TEST(stale__only_established_connections_end),
