@@ -23,6 +23,8 @@ every_program() {
 	done
 	programs ib_send_bw -x 1 -n 100 -c UD -s 1024
 	programs ib_send_lat -x 2 -n 50 -c UD -s 64
+	programs ib_send_lat -x 2 -n 50 -c UD -s 64 -g
+	programs ib_send_bw -x 2 -n 50 -c UD -s 512 -g -M 255:14:0:0:0:0:0:0:0:0:0:0:0:0:7:7
 	programs ib_send_bw -x 1 -n 50 -c UD -s 512 --use-srq
 	programs ib_send_bw -x 1 -n 50 -q 4 --use-srq
 	programs ib_send_bw -x 1 -n 50 -e
