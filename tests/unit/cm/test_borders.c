@@ -356,6 +356,92 @@ static void request__answered_and_left(void **state)
 	}
 }
 
+/* Who was only asked for patience is not answered yet. */
+static void unanswered__with_mra(void **state)
+{
+	const struct cm_limits limits = {.unanswered = 1};
+	struct cm_connection *c, *other_c, *s;
+	struct cm_message m;
+
+	(void)state;
+	cm_destroy(client.cm);
+	cm_destroy(server.cm);
+	pair_start(&limits);
+	c = ask();
+	carry(&client, CM_REQ);
+	s = server.requested;
+	assert_int_equal(cm_send_mra(s, now, 20), 0);
+	take(&server, CM_MRA);
+	other_c = ask();
+	m = take(&client, CM_REQ);
+	m.req.qpn++;
+	deliver(&server, &m);
+	sent_nothing(&server);
+	assert_int_equal(server.requests, 1);
+	assert_int_equal(cm_counters(server.cm)->dropped_full, 1);
+	cm_release(other_c, now);
+	wind_up(c, s);
+}
+
+/* A peer that never heard of our ID gives its own and its GUID; that is for time-outs alone. */
+static void rej__without_our_id(void **state)
+{
+	struct cm_connection *c, *s;
+	struct cm_message m;
+	uint64_t guid = __builtin_bswap64(client.guid);
+
+	(void)state;
+	until_req(&c, &s);
+	m = message_of(&client, c, CM_REJ);
+	m.rej.reason = CM_REJ_CONSUMER;
+	m.rej.info_bytes = 8;
+	memcpy(m.rej.info, &guid, 8);
+	deliver(&server, &m);
+	m.rej.reason = CM_REJ_TIMEOUT;
+	m.rej.info_bytes = 7;
+	deliver(&server, &m);
+	heard_nothing(&server);
+	assert_int_equal(cm_counters(server.cm)->mad_stray, 2);
+	m.rej.info_bytes = 8;
+	deliver(&server, &m);
+	heard(&server, CM_EVENT_REJ);
+	wind_up(c, s);
+
+	until_req(&c, &s); /* with our ID it need not say who it is */
+	m = message_of(&client, c, CM_REJ);
+	m.remote_id = message_of(&server, s, CM_REJ).local_id;
+	m.rej.reason = CM_REJ_TIMEOUT;
+	deliver(&server, &m);
+	heard(&server, CM_EVENT_REJ);
+	wind_up(c, s);
+}
+
+/* The ID of a SIDR_REQ is no connection's. */
+static void sidr__is_no_connection(void **state)
+{
+	struct cm_path path = path_between(&client, &server);
+	struct cm_connection *c;
+	struct cm_message m;
+
+	(void)state;
+	c = cm_send_sidr_req(client.cm, now, &client, &path, SERVICE, NULL, 0);
+	take(&client, CM_SIDR_REQ);
+	m = (struct cm_message){.type = CM_REP,
+		.local_id = 5,
+		.remote_id = message_of(&client, c, CM_REP).local_id};
+	m.rep.qpn = 99;
+	deliver(&client, &m);
+	assert_int_equal(take(&client, CM_REJ).rej.reason, CM_REJ_INVALID_COMM_ID);
+	m.type = CM_REJ;
+	memset(&m.rej, 0, sizeof(m.rej));
+	m.rej.reason = CM_REJ_CONSUMER;
+	deliver(&client, &m);
+	heard_nothing(&client);
+	check_state(c, "SIDR_REQ_SENT");
+	assert_int_equal(cm_counters(client.cm)->mad_stray, 2);
+	wind_up(c, NULL);
+}
+
 static const struct CMUnitTest tests[] = {
 	PAIR_TEST(timeout__of_ack_delay_and_path),
 	PAIR_TEST(req__of_a_near_peer),
@@ -371,6 +457,9 @@ static const struct CMUnitTest tests[] = {
 	PAIR_TEST(hop_limit__of_an_answer),
 	PAIR_TEST(device__is_part_of_the_name),
 	PAIR_TEST(request__answered_and_left),
+	PAIR_TEST(unanswered__with_mra),
+	PAIR_TEST(rej__without_our_id),
+	PAIR_TEST(sidr__is_no_connection),
 };
 
 int main(void)
