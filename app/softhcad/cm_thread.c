@@ -256,19 +256,23 @@ static void take_down(struct cm_thread *t)
 	}
 }
 
+static bool stopping(const struct cm_thread *t)
+{
+	return __atomic_load_n(&t->stop, __ATOMIC_ACQUIRE);
+}
+
 static void *run(void *arg)
 {
 	struct cm_thread *t = arg;
 	bool works = set_up(t) == 0;
 
 	set_state(t, works ? CM_THREAD_RUNS : CM_THREAD_FAILED);
-	while (works) {
+	while (works && !stopping(t)) {
 		uint64_t due = take_turn(t);
 
-		/* After the turn: it may have taken what was to wake us. */
-		if (__atomic_load_n(&t->stop, __ATOMIC_ACQUIRE))
-			break;
-		wait_until(t, due);
+		/* Looked at again: the turn may have taken what was to wake us. */
+		if (!stopping(t))
+			wait_until(t, due);
 	}
 	take_down(t);
 	return NULL;

@@ -30,7 +30,7 @@ static struct {
 	uint64_t period_ns; /* of its timer, 0: none; atomic */
 	unsigned received;  /* atomic */
 	struct cm_path path;
-	bool created, destroyed;
+	unsigned created, destroyed;
 	/* What the device said in the last turn with wishes */
 	struct control_port_reply port;
 	int gid_rc[3], source_rc, resolve_rc;
@@ -46,13 +46,13 @@ struct cm_service *cm_service_create(
 		return NULL;
 	}
 	fake.service.device = devices[0];
-	fake.created = true;
+	fake.created++;
 	return &fake.service;
 }
 
 void cm_service_destroy(struct cm_service *s)
 {
-	fake.destroyed |= s != NULL;
+	fake.destroyed += s != NULL;
 }
 
 int cm_service_adopt(struct cm_service *s, int fd)
@@ -201,10 +201,14 @@ static int start_with(int (*connect_to)(void *ctx), struct cm_thread **t)
 	const struct cm_thread_config config = {
 		.lock = &daemon_lock, .devices = &device, .device_count = 1, .connect = connect_to};
 
+	return cm_thread_start(&config, t);
+}
+
+static void new_service(void)
+{
 	memset(&fake, 0, sizeof(fake));
 	fake.adopted = -1;
 	fake.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	return cm_thread_start(&config, t);
 }
 
 #define wait_until(condition)                                                                      \
@@ -219,6 +223,7 @@ static struct cm_thread *start_thread(void)
 {
 	struct cm_thread *t = NULL;
 
+	new_service();
 	assert_int_equal(start_with(connect_daemon, &t), 0);
 	wait_until(cm_thread_state(t) != CM_THREAD_STARTING);
 	assert_int_equal(cm_thread_state(t), CM_THREAD_RUNS);
@@ -314,17 +319,15 @@ static void adopt__the_service_has_it(void **state)
 static void start__fails_where_there_is_a_qp_1(void **state)
 {
 	struct cm_thread *t = start_thread(), *second = NULL;
-	int fd = fake.fd;
 
 	(void)state;
 	assert_int_equal(start_with(connect_daemon, &second), 0);
 	wait_until(cm_thread_state(second) == CM_THREAD_FAILED);
 	assert_int_equal(cm_thread_adopt(second, 0), -ENODEV);
-	assert_false(fake.created);
-	end_thread(second);
-	cm_thread_stop(t);
-	cm_thread_destroy(t);
-	close(fd);
+	cm_thread_stop(second);
+	cm_thread_destroy(second);
+	assert_int_equal(fake.created, 1);
+	end_thread(t);
 	assert_true(fixture_wait_clients(&f, 0));
 }
 
@@ -333,12 +336,13 @@ static void start__fails_without_a_service(void **state)
 	struct cm_thread *t = NULL;
 
 	(void)state;
+	new_service();
 	no_service = true;
 	assert_int_equal(start_with(connect_daemon, &t), 0);
 	wait_until(cm_thread_state(t) != CM_THREAD_STARTING);
 	assert_int_equal(cm_thread_state(t), CM_THREAD_FAILED);
 	no_service = false;
-	assert_false(fake.created);
+	assert_int_equal(fake.created, 0);
 	end_thread(t);
 }
 
@@ -349,6 +353,7 @@ static void start__needs_a_connection(void **state)
 
 	(void)state;
 	descriptors = fixture_descriptors();
+	new_service();
 	assert_int_equal(start_with(connect_not_at_all, &t), -EMFILE);
 	assert_null(t);
 	close(fake.fd);
@@ -366,6 +371,7 @@ static void stop__while_nobody_answers(void **state)
 
 	(void)state;
 	descriptors = fixture_descriptors();
+	new_service();
 	assert_int_equal(start_with(connect_to_nobody, &t), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	for (int i = 0; i < 100; i++)
