@@ -3,8 +3,8 @@
 # The middle layers that people run RDMA programs on, as Debian packages them, unmodified: UCX,
 # libfabric, Open MPI; between two HCAs of a daemon and between two daemons.
 #
-# Two wait for the connection manager: fi_pingpong opens its device even for datagrams, and qperf
-# has no other way to say a GID, so it connects to no RoCE device without.
+# Those that need the connection manager are in rdmacm_apps.sh: fi_pingpong opens its device even for
+# datagrams, and qperf has no other way to say a GID.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/verbs/pairs.sh"
 need_command ucx_perftest
