@@ -70,6 +70,19 @@ static int take_slot(struct mr *mr, uint32_t pages)
 		ceu_exec(d->config.ceu, CEU_WRITE_MTT, pages, &none, sizeof(none), NULL, 0));
 }
 
+/* A region without a place in client memory stays if rc is 0. */
+static int mr_made(struct mr *mr, struct pd *pd, int rc, struct control_mr_reply *out)
+{
+	if (rc) {
+		object_drop(&mr->object);
+		return rc;
+	}
+	mr->pd = pd;
+	pd->object.users++;
+	out->lkey = out->rkey = mr->object.number;
+	return 0;
+}
+
 int run_alloc_mr(struct call *call)
 {
 	const struct control_alloc_mr *in = call->body;
@@ -92,14 +105,7 @@ int run_alloc_mr(struct call *call)
 				.flags = MPT_FAST | MPT_INVALIDATE_REMOTE | MPT_OWNS_PAGES,
 				.mtt_first = mr_mtt_first(mr),
 				.pages_max = (uint8_t)in->pages});
-	if (rc) {
-		object_drop(&mr->object);
-		return rc;
-	}
-	mr->pd = pd;
-	pd->object.users++;
-	out->lkey = out->rkey = mr->object.number;
-	return 0;
+	return mr_made(mr, pd, rc, out);
 }
 
 int run_alloc_null_mr(struct call *call)
@@ -119,14 +125,7 @@ int run_alloc_null_mr(struct call *call)
 					    .access = ACCESS_LOCAL_WRITE,
 					    .flags = MPT_NULL,
 					    .length = UINT64_MAX});
-	if (rc) {
-		object_drop(&mr->object);
-		return rc;
-	}
-	mr->pd = pd;
-	pd->object.users++;
-	out->lkey = out->rkey = mr->object.number;
-	return 0;
+	return mr_made(mr, pd, rc, out);
 }
 
 /* The MR as it would be registered now. */
