@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Debian's own programs are killed at random moments, or the daemon under them. Who is left and has
+# asked its HCA for something ends by itself, for it gets an error or an event; the daemon holds
+# nothing of the dead; a daemon that was started again serves them as before. (A program that only
+# waits for a message of its dead peer waits for ever on any HCA: those are not left behind here.)
+# SOFTHCA_KILL_SEED (the time).
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/verbs/pairs.sh"
+need_command ib_write_bw
+need_command ibv_rc_pingpong
+need_command rping
+
+RANDOM=${SOFTHCA_KILL_SEED:-$(date +%s)}
+ring_config >"$SCRATCH/ring.conf"
+export SOFTHCA_SOCKET=$SCRATCH/ring.sock
+
+up() {
+	rm -f "$SOFTHCA_SOCKET"
+	daemon ring -c "$SCRATCH/ring.conf"
+	daemon=$started
+	wait_for 10 answers
+}
+
+answers() { "$TOOL" status >/dev/null 2>&1; }
+
+# All but the stock of packet elements, which is kept.
+held() { "$TOOL" --json held | sed 's/,"stock":[0-9]*//'; }
+
+all_back() {
+	held >"$SCRATCH/after"
+	diff "$SCRATCH/before" "$SCRATCH/after"
+}
+
+# A queue pair of the client, not QP 1, sends. (A server of perftest may be in RTR alone.)
+sending() { "$TOOL" --hca right qp 2>/dev/null | grep -w RTS | grep -qv '^ *1 '; }
+
+# launch NAME COMMAND...: its process in $started.
+launch() {
+	local name=$1
+	shift
+	start "$name" "$TOOL" run -- "$@"
+}
+
+# A pair in the middle of its traffic: its processes in $server and $client.
+pair() {
+	TCP_PORT=$((TCP_PORT + 1))
+	case $1 in
+	rping)
+		launch server rping -s -a 192.168.77.1 -p $TCP_PORT
+		server=$started
+		wait_for 20 cm_listens
+		launch client rping -c -a 192.168.77.1 -I 192.168.77.2 -p $TCP_PORT
+		;;
+	*)
+		launch server "$@" -d left -p $TCP_PORT
+		server=$started
+		wait_for 20 listens $TCP_PORT
+		launch client "$@" -d right -p $TCP_PORT 127.0.0.1
+		;;
+	esac
+	client=$started
+	if ! wait_for 30 sending; then
+		sed 's/^/   /' "$SCRATCH/server.log" "$SCRATCH/client.log"
+		fail "$1: two programs talk"
+		finish
+	fi
+	sleep 0.$((RANDOM % 9))
+}
+
+cm_listens() { "$TOOL" cm 2>/dev/null | grep -qw LISTENING; }
+
+# ends NAME PID: by itself, in time.
+ends() {
+	wait_for 60 not_running "$2" && return
+	kill -KILL "$2"
+	echo 'it hangs; it said:'
+	tail -n 5 "$SCRATCH/$1.log"
+	return 1
+}
+
+server_killed() {
+	pair "$@"
+	kill -KILL "$server"
+	check "$*: the server is killed, the client ends" ends client "$client"
+	check "$*: nothing of them is held" wait_for 20 all_back
+}
+
+client_killed() {
+	pair "$@"
+	kill -KILL "$client"
+	check "$*: the client is killed, the server ends" ends server "$server"
+	check "$*: nothing of them is held" wait_for 20 all_back
+}
+
+daemon_killed() {
+	pair "$@"
+	kill -KILL "$daemon"
+	check "$*: the daemon is killed, the client ends" ends client "$client"
+	check "$*: and the server" ends server "$server"
+	up
+}
+
+up
+held >"$SCRATCH/before"
+for kind in write read atomic send; do
+	server_killed ib_${kind}_bw -x 1 -D 60
+	daemon_killed ib_${kind}_bw -x 1 -D 60
+done
+server_killed ib_write_bw -x 1 -D 60 -q 16
+daemon_killed ib_send_bw -x 1 -n 100000000 -e
+daemon_killed ibv_rc_pingpong -g 1 -n 100000000
+daemon_killed ibv_rc_pingpong -g 1 -n 100000000 -e
+daemon_killed ibv_srq_pingpong -g 1 -n 100000000
+daemon_killed ibv_ud_pingpong -g 1 -n 100000000 -s 100
+server_killed rping
+client_killed rping
+daemon_killed rping
+once_again() { "$TOOL" run -- ibv_devinfo | grep -q PORT_ACTIVE; }
+check 'a new daemon serves' once_again
+finish
