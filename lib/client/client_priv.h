@@ -112,7 +112,10 @@ struct queue_memory {
 struct event_queue {
 	struct softhca_event *events;
 	uint32_t head, count, size; /* size: power of two */
-	int fd; /* semaphore eventfd: one for each event, and one when the daemon has gone */
+	uint32_t waiting;	    /* threads that read fd */
+	/* Semaphore eventfd: one for each event; of a channel also one when the daemon has gone,
+	 * for ever. */
+	int fd;
 };
 
 struct softhca_context {
@@ -123,7 +126,8 @@ struct softhca_context {
 	struct control_hello_reply hello;
 	struct client_page *page;
 	uint32_t dead;		 /* atomic: the daemon has gone */
-	uint32_t dead_announced; /* atomic: and those who wait were told */
+	uint32_t dead_announced; /* atomic: and those who wait are told */
+	bool told;		 /* event_lock: were told, by the last event of `async` */
 
 	struct node *nodes[NODE_KINDS];
 	struct region *regions; /* of softhca_alloc(), and for queues */

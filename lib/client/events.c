@@ -138,23 +138,34 @@ static void event_queue_forget(struct event_queue *q, const struct node *object,
 static int event_queue_wait(
 	struct softhca_context *ctx, struct event_queue *q, struct softhca_event *e)
 {
+	bool async = q == &ctx->async, got, gone;
 	uint64_t n;
-	bool got;
+	int rc;
 
 	for (;;) {
-		if (read(q->fd, &n, sizeof(n)) < 0)
-			return -errno;
+		if (ctx_dead(ctx))
+			ctx_alive(ctx); /* tells everybody, if nobody did */
 		pthread_mutex_lock(&ctx->event_lock);
-		got = event_queue_take(q, e);
-		if (got)
-			event_given(ctx, q == &ctx->async, e);
-		pthread_mutex_unlock(&ctx->event_lock);
-		if (got)
-			return 0;
-		if (ctx_dead(ctx)) {
-			announce(q); /* for the next who asks */
+		if (async && ctx->told && q->count == 0) { /* fd is not readable any more */
+			pthread_mutex_unlock(&ctx->event_lock);
 			return -EIO;
 		}
+		q->waiting++;
+		pthread_mutex_unlock(&ctx->event_lock);
+		rc = read(q->fd, &n, sizeof(n)) < 0 ? -errno : 0;
+		pthread_mutex_lock(&ctx->event_lock);
+		q->waiting--;
+		got = !rc && event_queue_take(q, e);
+		gone = !rc && ctx->told && q->count == 0;
+		if (got)
+			event_given(ctx, async, e);
+		if (gone && (async ? q->waiting : !got))
+			announce(q); /* for the next who asks */
+		pthread_mutex_unlock(&ctx->event_lock);
+		if (rc || got)
+			return rc;
+		if (gone)
+			return -EIO;
 	}
 }
 
@@ -336,10 +347,9 @@ void events_dead(struct softhca_context *ctx)
 	struct softhca_event fatal = {.type = SOFTHCA_EVENT_DEVICE_FATAL};
 
 	pthread_mutex_lock(&ctx->event_lock);
-	if (ctx->async.fd >= 0) {
+	if (ctx->async.fd >= 0)
 		event_queue_put(&ctx->async, &fatal);
-		announce(&ctx->async); /* and the end after it */
-	}
+	ctx->told = true;
 	for (struct node *n = ctx->nodes[NODE_CHANNEL]; n; n = n->next)
 		announce(&((struct softhca_channel *)n)->queue);
 	pthread_cond_broadcast(&ctx->acked);

@@ -467,18 +467,22 @@ static void daemon__dies(void **state)
 	struct softhca_event event;
 	struct softhca_wc wc;
 	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_RDMA_WRITE};
+	struct pollfd async = {.events = POLLIN};
 	double end;
 	int rc = 0;
 
 	(void)state;
 	pair_open(&p, SOFTHCA_QP_RC);
-	assert_true(softhca_async_fd(p.ctx) >= 0);
+	async.fd = softhca_async_fd(p.ctx);
+	assert_true(async.fd >= 0);
 	fixture_kill_control(&f);
 	assert_int_equal(softhca_get_async_event(p.ctx, &event), 0);
 	while (event.type == SOFTHCA_EVENT_COMM_EST)
 		assert_int_equal(softhca_get_async_event(p.ctx, &event), 0);
 	assert_int_equal(event.type, SOFTHCA_EVENT_DEVICE_FATAL);
 	assert_int_equal(softhca_get_async_event(p.ctx, &event), -EIO);
+	/* Who polls is not woken for ever by what has no end. */
+	assert_int_equal(poll(&async, 1, 0), 0);
 	assert_int_equal(softhca_get_cq_event(p.channel, NULL, NULL), -EIO);
 	assert_int_equal(
 		softhca_query_gid(p.ctx, 0, event.number ? p.memory : p.memory), -ENOTCONN);

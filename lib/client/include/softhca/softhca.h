@@ -373,7 +373,8 @@ struct softhca_event {
 	struct softhca_qp *qp;	 /* of QP events, the same */
 	struct softhca_srq *srq; /* of SRQ events, the same */
 };
-/* Readable while asynchronous events wait; stays the library's. -errno if it cannot be made. */
+/* Readable while asynchronous events wait; stays the library's. The last one is DEVICE_FATAL, when
+ * the daemon has gone. -errno if it cannot be made. */
 SOFTHCA_API int softhca_async_fd(struct softhca_context *ctx);
 /* Waits for one. 0; -EAGAIN: descriptor is O_NONBLOCK and none waits; -EINTR; -EIO. */
 SOFTHCA_API int softhca_get_async_event(struct softhca_context *ctx, struct softhca_event *event);
