@@ -155,19 +155,20 @@ struct format {
 
 #define FORMAT(type, r, private_at, ...)                                                           \
 	[CM_##type] = {#type, r, sizeof(r) / sizeof((r)[0]), private_at, __VA_ARGS__}
+#define NO_INFO	    0, 0, 0
 #define INFO(at, m) at, offsetof(struct cm_message, m##_bytes), offsetof(struct cm_message, m)
 
 static const struct format formats[] = {
-	FORMAT(REQ, req_rows, 140, 0),
-	FORMAT(MRA, mra_rows, 10, 0),
+	FORMAT(REQ, req_rows, 140, NO_INFO),
+	FORMAT(MRA, mra_rows, 10, NO_INFO),
 	FORMAT(REJ, rej_rows, 84, INFO(12, rej.info)),
-	FORMAT(REP, rep_rows, 36, 0),
-	FORMAT(RTU, id_rows, 8, 0),
-	FORMAT(DREQ, dreq_rows, 12, 0),
-	FORMAT(DREP, id_rows, 8, 0),
-	FORMAT(SIDR_REQ, sidr_req_rows, 16, 0),
+	FORMAT(REP, rep_rows, 36, NO_INFO),
+	FORMAT(RTU, id_rows, 8, NO_INFO),
+	FORMAT(DREQ, dreq_rows, 12, NO_INFO),
+	FORMAT(DREP, id_rows, 8, NO_INFO),
+	FORMAT(SIDR_REQ, sidr_req_rows, 16, NO_INFO),
 	FORMAT(SIDR_REP, sidr_rep_rows, 96, INFO(24, sidr_rep.info)),
-	FORMAT(LAP, id_rows, 64, 0),
+	FORMAT(LAP, id_rows, 64, NO_INFO),
 	FORMAT(APR, apr_rows, 84, INFO(12, apr.info)),
 };
 
