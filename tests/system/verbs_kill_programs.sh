@@ -10,10 +10,12 @@
 need_command ib_write_bw
 need_command ibv_rc_pingpong
 need_command rping
+need_command ucx_perftest
 
 RANDOM=${SOFTHCA_KILL_SEED:-$(date +%s)}
 ring_config >"$SCRATCH/ring.conf"
 export SOFTHCA_SOCKET=$SCRATCH/ring.sock
+export UCX_TLS=rc_verbs,ud_verbs,self
 
 up() {
 	rm -f "$SOFTHCA_SOCKET"
@@ -51,6 +53,12 @@ pair() {
 		server=$started
 		wait_for 20 cm_listens
 		launch client rping -c -a 192.168.77.1 -I 192.168.77.2 -p $TCP_PORT
+		;;
+	ucx_perftest)
+		launch server env UCX_NET_DEVICES=left:1 "$@" -p $TCP_PORT
+		server=$started
+		wait_for 20 listens $TCP_PORT
+		launch client env UCX_NET_DEVICES=right:1 "$@" -p $TCP_PORT 127.0.0.1
 		;;
 	*)
 		launch server "$@" -d left -p $TCP_PORT
@@ -113,6 +121,10 @@ daemon_killed ibv_rc_pingpong -g 1 -n 100000000
 daemon_killed ibv_rc_pingpong -g 1 -n 100000000 -e
 daemon_killed ibv_srq_pingpong -g 1 -n 100000000
 daemon_killed ibv_ud_pingpong -g 1 -n 100000000 -s 100
+for kind in tag_bw ucp_put_bw ucp_get; do
+	server_killed ucx_perftest -t $kind -n 100000000 -s 4096
+	daemon_killed ucx_perftest -t $kind -n 100000000 -s 4096
+done
 server_killed rping
 client_killed rping
 daemon_killed rping
