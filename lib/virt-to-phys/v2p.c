@@ -57,7 +57,7 @@ static int make_parts(struct v2p *v, const struct v2p_config *c)
 	v->bound =
 		calloc(v->mpt.entries_max, sizeof(*v->bound)); /* touched where windows are used */
 	v->zeroes = rte_zmalloc_socket(c->name, 2 * V2P_NULL_BYTES, 64, c->socket);
-	v->sink = v->zeroes + V2P_NULL_BYTES;
+	v->sink = v->zeroes ? v->zeroes + V2P_NULL_BYTES : NULL;
 	return v->chunk && v->live && v->bound && v->zeroes ? 0 : -ENOMEM;
 }
 

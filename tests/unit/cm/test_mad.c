@@ -482,6 +482,15 @@ static void golden__values(void **state)
 	assert_int_equal(each_mad(check_golden_values), 5);
 }
 
+/* Not byte by byte: there is room between the fields. */
+static void same_addresses(const struct cm_ip_addressing *a, const struct cm_ip_addressing *b)
+{
+	assert_int_equal(a->version, b->version);
+	assert_int_equal(a->source_port, b->source_port);
+	assert_memory_equal(a->source, b->source, sizeof(a->source));
+	assert_memory_equal(a->destination, b->destination, sizeof(a->destination));
+}
+
 static void ip__both_versions(void **state)
 {
 	static const uint8_t v6[16] = {
@@ -497,7 +506,7 @@ static void ip__both_versions(void **state)
 	cm_ip_build(&a, bytes);
 	assert_memory_equal(bytes, expected4, CM_IP_BYTES);
 	assert_int_equal(cm_ip_parse(bytes, &back), 0);
-	assert_memory_equal(&back, &a, sizeof(a));
+	same_addresses(&back, &a);
 
 	memcpy(a.source, v6, 16);
 	a.version = 6;
@@ -507,7 +516,7 @@ static void ip__both_versions(void **state)
 	assert_memory_equal(bytes + 4, v6, 16);
 	assert_memory_equal(bytes + 20, second_ip, 16); /* mapped, in a version 6: as it is */
 	assert_int_equal(cm_ip_parse(bytes, &back), 0);
-	assert_memory_equal(&back, &a, sizeof(a));
+	same_addresses(&back, &a);
 }
 
 static void ip__strangers_refused(void **state)
