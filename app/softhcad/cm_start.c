@@ -57,6 +57,7 @@ int cm_start(struct daemon *d)
 		.device_count = d->device_count,
 		.connect = connect_to_self,
 		.ctx = d};
+	struct cm_thread *cm;
 	int rc;
 
 	if (!d->config.daemon.cm)
@@ -65,8 +66,9 @@ int cm_start(struct daemon *d)
 		device_describe(&d->devices[i], &devices[i].control);
 		devices[i].source = source_to;
 	}
-	rc = cm_thread_start(&c, &d->cm);
+	rc = cm_thread_start(&c, &cm);
 	if (!rc) {
+		__atomic_store_n(&d->cm, cm, __ATOMIC_RELEASE); /* telemetry looks already */
 		serve_while_it_starts(d);
 		rc = cm_thread_state(d->cm) == CM_THREAD_RUNS ? 0 : -EIO;
 	}

@@ -115,7 +115,8 @@ static struct rte_tel_data *port_counters_of(const struct cm_port_counters *c)
 
 void cm_put(struct daemon *d, struct rte_tel_data *to)
 {
-	const struct cm_service *s = d->cm ? cm_thread_enter(d->cm) : NULL;
+	struct cm_thread *cm = __atomic_load_n(&d->cm, __ATOMIC_ACQUIRE);
+	const struct cm_service *s = cm ? cm_thread_enter(cm) : NULL;
 	struct rte_tel_data *ports = s ? new_dict() : NULL;
 
 	rte_tel_data_add_dict_string(to, "state", s ? "on" : "off");
@@ -125,11 +126,11 @@ void cm_put(struct daemon *d, struct rte_tel_data *to)
 	}
 	for (unsigned i = 0; ports && i < d->device_count; i++) {
 		const char *device;
-		const struct cm_port_counters *c = cm_thread_port(d->cm, i, &device);
+		const struct cm_port_counters *c = cm_thread_port(cm, i, &device);
 
 		put(ports, device, port_counters_of(c));
 	}
 	put(to, "ports", ports);
-	if (d->cm)
-		cm_thread_leave(d->cm);
+	if (cm)
+		cm_thread_leave(cm);
 }

@@ -175,9 +175,9 @@ int daemon_start(struct daemon *d)
 	if (!ret)
 		ret = make_control(d);
 	if (!ret)
-		ret = cm_start(d);
+		ret = telemetry_start(d); /* at once: who finds the socket asks it */
 	if (!ret)
-		ret = telemetry_start(d);
+		ret = cm_start(d);
 	if (ret)
 		daemon_stop(d);
 	return ret;
