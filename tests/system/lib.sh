@@ -147,10 +147,5 @@ frames_right() {
 	sed 's/^/   /' "$SCRATCH/check.log"
 }
 
-# Fails with the first lines of a file, unless it is empty.
-no_lines() {
-	[ ! -s "$1" ] || {
-		head -n 20 "$1"
-		return 1
-	}
-}
+# Fails with the first lines of a file or pipe, unless it is empty.
+no_lines() { [ -r "$1" ] && ! head -n 20 "$1" | grep ''; }
