@@ -64,6 +64,8 @@ static int make_devices(struct daemon *d)
 			return ret;
 		d->device_count++;
 	}
+	for (unsigned i = 0; i < d->device_count; i++)
+		device_settle(&d->devices[i]);
 	return 0;
 }
 

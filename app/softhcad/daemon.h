@@ -78,6 +78,9 @@ void daemon_quiesce(void *ctx);
 /* device.c: port, HCA and CEU of one [hca NAME] section. 0 or -errno, logged. */
 int device_create(struct device *v, struct daemon *d, const struct hca_section *section);
 void device_destroy(struct device *v);
+/* Takes the link as it is: only what changes from now on is an event. Once all devices are made
+ * (the other end of a ring is one), before a client is let in. */
+void device_settle(struct device *v);
 /* What the control socket is told about it. */
 void device_describe(struct device *v, struct control_device *out);
 /* EUI-64 of its MAC address. */

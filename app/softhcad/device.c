@@ -98,7 +98,6 @@ int device_create(struct device *v, struct daemon *d, const struct hca_section *
 	if (ret)
 		return failed(v, "port", ret);
 	port_info(v->port, &info);
-	v->link_up = info.link_up;
 	ret = make_hca(v, &info);
 	if (ret)
 		return failed(v, "tables and pipeline", ret);
@@ -215,6 +214,14 @@ void device_describe(struct device *v, struct control_device *out)
 			.attribute = answer_attribute},
 		.ctx = v};
 	memcpy(out->name, v->section->name, sizeof(v->section->name));
+}
+
+void device_settle(struct device *v)
+{
+	struct port_info info;
+
+	port_info(v->port, &info);
+	v->link_up = info.link_up;
 }
 
 void device_poll(struct device *v, unsigned index)

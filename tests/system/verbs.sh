@@ -38,10 +38,18 @@ done
 
 check 'no daemon, no device' says '0 HCAs? found|No IB devices found' \
 	env SOFTHCA_SOCKET="$SCRATCH/none.sock" ibv_devinfo -l
+# Opens the device the moment that the daemon lets it.
+watch() {
+	until [ -S "$SOFTHCA_SOCKET" ]; do :; done
+	drop_in exec timeout 120 stdbuf -oL ibv_asyncwatch -d left
+}
+
 ring_config >"$SCRATCH/ring.conf"
+export SOFTHCA_SOCKET=$SCRATCH/ring.sock
+start watcher watch
+watcher=$started
 daemon ring -c "$SCRATCH/ring.conf"
 ring=$started
-export SOFTHCA_SOCKET=$SCRATCH/ring.sock
 
 check 'ibv_devices' says '^[[:space:]]*left[[:space:]]+[0-9a-f]{16}$' ibv_devices
 check 'ibv_devices: the other one' grep -qE '^[[:space:]]*right[[:space:]]+[0-9a-f]{16}$' \
@@ -68,11 +76,11 @@ if $python -c 'import pyverbs.device' 2>/dev/null; then
 	END
 fi
 
-# A program that watches is told that the daemon has gone, once, and that nothing comes after.
-start watcher drop_in timeout 60 stdbuf -oL ibv_asyncwatch
-watcher=$started
+# Not that the ports came up: that was before. That the daemon has gone, once.
 wait_for 10 test -s "$SCRATCH/watcher.log"
 kill -KILL "$ring"
 check 'ibv_asyncwatch ends with the daemon' wait_for 10 not_running "$watcher"
 check 'ibv_asyncwatch: device fatal' grep -q 'DEVICE_FATAL (8)' "$SCRATCH/watcher.log"
+check 'ibv_asyncwatch: and no other event' \
+	no_lines <(grep event_type "$SCRATCH/watcher.log" | grep -v 'DEVICE_FATAL (8)')
 finish
