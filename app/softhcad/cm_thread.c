@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/let_go.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "cm_thread.h"
@@ -182,7 +183,7 @@ static void adopt_channels(struct cm_thread *t)
 			continue;
 		if (cm_service_adopt(t->service, fd)) {
 			LOG(WARNING, "no room for another channel of the connection manager");
-			close(fd);
+			let_go_connection(fd);
 		}
 	}
 }
@@ -374,7 +375,7 @@ static void close_channels(struct cm_thread *t)
 
 	while (t->pipe[0] >= 0 && read(t->pipe[0], &fd, sizeof(fd)) == sizeof(fd))
 		if (fd >= 0)
-			close(fd);
+			let_go_connection(fd);
 }
 
 void cm_thread_destroy(struct cm_thread *t)

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include "base/let_go.h"
 #include "control_priv.h"
 
 enum { BELL_DRAIN_MAX = 64 };
@@ -257,7 +258,10 @@ static void client_end(struct client *client)
 		c->pending--;
 	/* A copy of it may live on: closing alone would leave it in the set. */
 	epoll_ctl(c->epoll, EPOLL_CTL_DEL, client->fd, NULL);
-	close(client->fd);
+	if (client->handed_over)
+		let_go(client->fd);
+	else
+		let_go_connection(client->fd);
 	if (client->next)
 		client->next->prev = client->prev;
 	if (client->prev)
@@ -277,9 +281,26 @@ static void accept_clients(struct control *c)
 			return;
 		if (control_adopt(c, fd)) {
 			LOG(WARNING, "no room for another client");
-			close(fd);
+			let_go_connection(fd);
 		}
 	}
+}
+
+/* Takes a message, whatever it brings. False: there is none. */
+static bool drain(int fd)
+{
+	union let_go_room room;
+	char byte;
+	struct iovec iov = {.iov_base = &byte, .iov_len = sizeof(byte)};
+	struct msghdr msg = {.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &room,
+		.msg_controllen = sizeof(room)};
+
+	if (recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0)
+		return false;
+	let_go_receive(&msg, NULL, 0);
+	return true;
 }
 
 /* The client has rung a doorbell while the lcore sleeps. */
@@ -287,11 +308,9 @@ static void bell_rung(struct client *client)
 {
 	const struct device *d = client->device;
 	uint64_t one = 1;
-	char byte;
 
-	for (int i = 0; i < BELL_DRAIN_MAX; i++)
-		if (recv(client->bell, &byte, 1, MSG_DONTWAIT) < 0)
-			break;
+	for (int i = 0; i < BELL_DRAIN_MAX && drain(client->bell); i++)
+		;
 	if (d->config.kick_eventfd >= 0 && write(d->config.kick_eventfd, &one, sizeof(one)) < 0)
 		return; /* its counter is full: it is readable as it is */
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "base/let_go.h"
 #include "control_priv.h"
 
 struct descriptors {
@@ -19,37 +20,22 @@ struct descriptors {
 static void close_all(struct descriptors *d)
 {
 	for (unsigned int i = 0; i < d->count; i++)
-		close(d->fd[i]);
+		let_go(d->fd[i]);
 	d->count = 0;
 }
 
 static void take_descriptors(struct msghdr *msg, struct descriptors *d)
 {
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	unsigned int n = let_go_receive(msg, d->fd, MESSAGE_FDS_MAX);
 
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		for (size_t i = 0; i < n; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
-			if (d->count < MESSAGE_FDS_MAX)
-				d->fd[d->count++] = fd;
-			else
-				close(fd);
-		}
-	}
-	d->truncated = msg->msg_flags & MSG_CTRUNC;
+	d->count = n < MESSAGE_FDS_MAX ? n : MESSAGE_FDS_MAX;
+	d->truncated = n > MESSAGE_FDS_MAX || msg->msg_flags & MSG_CTRUNC;
 }
 
 /* Bytes received; 0: the client has gone; -EAGAIN: nothing there; -errno. */
 static ssize_t receive(struct client *client, struct message *m, struct descriptors *d)
 {
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(MESSAGE_FDS_MAX * sizeof(int))];
-	} control;
+	union let_go_room control;
 	struct iovec iov = {.iov_base = m, .iov_len = sizeof(*m)};
 	struct msghdr msg = {.msg_iov = &iov,
 		.msg_iovlen = 1,

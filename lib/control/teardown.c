@@ -5,7 +5,7 @@
  * thread.
  */
 #include <string.h>
-#include <unistd.h>
+#include "base/let_go.h"
 #include "control_priv.h"
 
 static void take_away(struct ceu *ceu, uint8_t op, const struct object *list)
@@ -82,7 +82,7 @@ void client_teardown(struct client *client)
 	if (client->regions.slot)
 		table_destroy(&client->regions);
 	if (client->bell >= 0)
-		close(client->bell);
+		let_go(client->bell);
 	client->bell = -1;
 	client->queue_pd = NULL;
 	client->region_bytes = 0;

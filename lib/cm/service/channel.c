@@ -7,10 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <unistd.h>
+#include "base/let_go.h"
 #include "ucm.h"
-
-enum { DESCRIPTORS_MOST = 16 };
 
 int cm_service_adopt(struct cm_service *s, int fd)
 {
@@ -52,7 +50,7 @@ void ucm_channel_close(struct ucm_channel *ch)
 	s->channel_count--;
 	/* Whoever handed it over may have a copy still: closing alone would leave it in the set. */
 	epoll_ctl(s->epoll, EPOLL_CTL_DEL, ch->fd, NULL);
-	close(ch->fd);
+	let_go_connection(ch->fd);
 	free(ch);
 }
 
@@ -69,18 +67,15 @@ void ucm_channel_wake(struct ucm_channel *ch)
 struct message {
 	uint8_t bytes[CM_CHANNEL_BYTES_MAX];
 	size_t length;
-	bool cut; /* longer than any command, or more descriptors than we took */
-	int fds[DESCRIPTORS_MOST];
-	unsigned int fd_count;
+	bool cut; /* longer than any command, or more descriptors than we have room for */
+	int fd;	  /* the first one, if any came */
+	unsigned int fd_count; /* that came */
 };
 
 /* 1: one was received; 0: none waits; -1: the channel is over. */
 static int receive(struct ucm_channel *ch, struct message *m)
 {
-	union {
-		struct cmsghdr head;
-		char bytes[CMSG_SPACE(sizeof(m->fds))];
-	} control;
+	union let_go_room control;
 	struct iovec iov = {.iov_base = m->bytes, .iov_len = sizeof(m->bytes)};
 	struct msghdr h = {.msg_iov = &iov,
 		.msg_iovlen = 1,
@@ -91,12 +86,7 @@ static int receive(struct ucm_channel *ch, struct message *m)
 	m->fd_count = 0;
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -1;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(&h); c; c = CMSG_NXTHDR(&h, c)) {
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		m->fd_count = (unsigned int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-		memcpy(m->fds, CMSG_DATA(c), m->fd_count * sizeof(int));
-	}
+	m->fd_count = let_go_receive(&h, &m->fd, 1);
 	m->length = (size_t)n;
 	m->cut = h.msg_flags & (MSG_TRUNC | MSG_CTRUNC);
 	/* An empty message looks like the end; a command it is not. */
@@ -139,10 +129,10 @@ static void answer(struct ucm_channel *ch, struct message *m)
 	struct ucm_largest response;
 	struct cm_channel_reply head = {0};
 
-	if (m->fd_count != 1 || !may_reply_to(m->fds[0])) {
+	if (m->fd_count != 1 || !may_reply_to(m->fd)) {
 		s->counters.command_malformed++;
 		head.status = -EBADF;
-		if (!m->fd_count || !may_reply_to(m->fds[0]))
+		if (!m->fd_count || !may_reply_to(m->fd))
 			return;
 	} else if (m->cut) {
 		s->counters.command_malformed++;
@@ -153,7 +143,7 @@ static void answer(struct ucm_channel *ch, struct message *m)
 		s->counters.command++;
 		s->counters.command_refused += head.status && head.status != -EAGAIN;
 	}
-	reply(ch, m->fds[0], &head, &response);
+	reply(ch, m->fd, &head, &response);
 }
 
 void ucm_channel_serve(struct ucm_channel *ch)
@@ -169,8 +159,8 @@ void ucm_channel_serve(struct ucm_channel *ch)
 		if (!got)
 			break;
 		answer(ch, &m);
-		while (m.fd_count)
-			close(m.fds[--m.fd_count]);
+		if (m.fd_count)
+			let_go(m.fd);
 	}
 	/* A byte that found no room before. */
 	if (!TAILQ_EMPTY(&ch->events))

@@ -9,6 +9,8 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "../lingering.h"
+#include "base/let_go.h"
 #include "service_fixture.h"
 
 enum { COMMANDS = 100000, HOSTILE = 6 };
@@ -23,9 +25,11 @@ static uint32_t draw(uint32_t below)
 
 static unsigned int descriptors(void)
 {
-	DIR *d = opendir("/proc/self/fd");
+	DIR *d;
 	unsigned int n = 0;
 
+	let_go_finish();
+	d = opendir("/proc/self/fd");
 	assert_non_null(d);
 	while (readdir(d))
 		n++;
@@ -146,6 +150,46 @@ static void descriptors__copied(void **state)
 	turn(&node[0]);
 	assert_int_equal(create_id(&other, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
 	close(copy);
+}
+
+/* Descriptors whose last close waits, wherever they are put: in a command, more than are taken, in
+ * the queue of the socket for the reply, in that of the channel. Nobody else waits for them. */
+static void descriptors__that_do_not_close(void **state)
+{
+	struct channel bad = open_channel(0), ended = open_channel(0), good = open_channel(0);
+	uint64_t begun = lingering_now_ms();
+	int fds[64], peer[4], pair[2];
+	uint8_t byte = 1;
+	uint32_t id;
+
+	(void)state;
+	fds[0] = lingering(&peer[0]);
+	post(&bad, &byte, 1, fds, 1);
+	close(fds[0]);
+	fds[1] = lingering(&peer[1]);
+	for (unsigned int i = 0; i < 64; i++)
+		fds[i] = fds[1];
+	post(&bad, &byte, 1, fds, 64);
+	close(fds[1]);
+	fds[0] = lingering(&peer[2]);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	post(&(struct channel){.fd = pair[0]}, &byte, 1, fds, 1);
+	close(fds[0]);
+	post(&bad, &byte, 1, &pair[1], 1);
+	close(pair[1]);
+	close(pair[0]);
+	fds[0] = lingering(&peer[3]);
+	post(&ended, &byte, 0, NULL, 0);
+	post(&ended, &byte, 1, fds, 1);
+	close(fds[0]);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(create_id(&good, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
+	assert_int_equal(recv(ended.fd, &byte, 1, MSG_DONTWAIT), 0);
+	assert_true(lingering_now_ms() - begun < LINGER_LEAST_MS);
+	for (int i = 0; i < 4; i++)
+		close(peer[i]);
+	let_go_finish();
+	assert_true(lingering_now_ms() - begun < LINGER_LEAST_MS);
 }
 
 /* Whoever does not read its replies loses them; nobody waits for it. */
@@ -556,6 +600,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		SERVICE_TEST(descriptors__of_every_kind),
 		SERVICE_TEST(descriptors__copied),
+		SERVICE_TEST(descriptors__that_do_not_close),
 		SERVICE_TEST(replies__not_read),
 		SERVICE_TEST(commands__bounded),
 		SERVICE_TEST(bytes__at_random),

@@ -12,6 +12,7 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_mbuf.h>
+#include "base/let_go.h"
 #include "hca_fixture.h"
 #include "link/link_port.h"
 #include "pipeline/message.h"
@@ -295,9 +296,11 @@ bool fixture_wait_clients(struct fixture *f, unsigned int n)
 
 unsigned int fixture_descriptors(void)
 {
-	DIR *dir = opendir("/proc/self/fd");
 	unsigned int n = 0;
+	DIR *dir;
 
+	let_go_finish();
+	dir = opendir("/proc/self/fd");
 	while (readdir(dir))
 		n++;
 	closedir(dir);

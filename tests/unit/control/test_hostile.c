@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include "../lingering.h"
+#include "base/let_go.h"
 #include "hca_test.h"
 #include "raw_client.h"
 
@@ -339,6 +341,76 @@ static void replies__never_read(void **state)
 	assert_true(fixture_wait_clients(&f, 0));
 }
 
+/* Says HELLO; the far end of the bell. */
+static int open_with_bell(int fd)
+{
+	const struct {
+		struct control_header header;
+		struct control_hello body;
+	} m = {{.type = CONTROL_HELLO, .length = sizeof(m.body)}, {.version = CONTROL_VERSION}};
+	int page = raw_memfd(sizeof(struct client_page), RAW_SEALS), bell = -1;
+	union let_go_room room;
+	uint8_t bytes[CONTROL_BYTES_MAX];
+	struct iovec iov = {.iov_base = bytes, .iov_len = sizeof(bytes)};
+	struct msghdr msg = {.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &room,
+		.msg_controllen = sizeof(room)};
+
+	raw_send(fd, &m, sizeof(m), &page, 1);
+	assert_true(recvmsg(fd, &msg, 0) > 0);
+	assert_int_equal(let_go_receive(&msg, &bell, 1), 1);
+	close(page);
+	return bell;
+}
+
+/* Descriptors whose last close waits: with a message, too many with one, left in the queue, and
+ * over the bell. Nobody else waits. */
+static void descriptors__that_do_not_close(void **state)
+{
+	const struct control_header query = {.type = CONTROL_QUERY_PORT}, bad = {.type = 0};
+	uint64_t begun = lingering_now_ms();
+	struct control_hello_reply hello;
+	struct raw bystander;
+	int peer[4], fds[64], fd, bell;
+
+	(void)state;
+	raw_set_up(&bystander, f.path);
+	for (unsigned int n = 1; n <= 64; n *= 64) {
+		fd = raw_open(f.path, &hello);
+		fds[0] = lingering(&peer[n > 1]);
+		for (unsigned int i = 1; i < n; i++)
+			fds[i] = fds[0];
+		raw_send(fd, &query, sizeof(query), fds, n);
+		let_go(fds[0]); /* the last copy may be ours */
+		assert_int_equal(raw_receive(fd, NULL, 0), RAW_GONE);
+		close(fd);
+	}
+	fd = raw_open(f.path, &hello);
+	fds[0] = lingering(&peer[2]);
+	raw_send(fd, &bad, sizeof(bad), NULL, 0);
+	raw_send(fd, &query, sizeof(query), fds, 1);
+	let_go(fds[0]);
+	assert_int_equal(raw_receive(fd, NULL, 0), RAW_GONE);
+	close(fd);
+	fd = raw_connect(f.path);
+	bell = open_with_bell(fd);
+	fds[0] = lingering(&peer[3]);
+	raw_send(bell, &bad, 1, fds, 1);
+	let_go(fds[0]);
+	close(bell);
+	close(fd);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(raw_number(bystander.fd, CONTROL_DESTROY_QP, bystander.qpn),
+			i ? -ENOENT : 0);
+	close(bystander.fd);
+	assert_true(fixture_wait_clients(&f, 0));
+	assert_true(lingering_now_ms() - begun < LINGER_LEAST_MS);
+	for (int i = 0; i < 4; i++)
+		close(peer[i]);
+	let_go_finish();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -351,6 +423,7 @@ int main(void)
 		TEST(fields__boundaries_and_noise),
 		TEST(packets__noise),
 		TEST(replies__never_read),
+		TEST(descriptors__that_do_not_close),
 	};
 
 	fixture_eal();

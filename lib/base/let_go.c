@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Closing descriptors where it does not matter how long that takes: let_go.h. One thread empties
+ * the queue, another stands by: if something waits while the first has been closing one descriptor
+ * for too long, it takes over and makes a new one that stands by. Whoever was late ends when it is
+ * through, or with the process: nobody joins it.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/let_go.h"
+#include "base/log.h"
+
+enum { STACK_BYTES = 128 * 1024, PATIENCE_MS = 10 };
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t more, late, done; /* for who closes, who stands by, who waits for all */
+	int fd[LET_GO_MOST];		 /* a ring */
+	uint32_t put, taken;		 /* count on */
+	uint32_t closing, threads;
+	uint32_t turn;	/* of the thread that empties the queue; 0: there is none yet */
+	bool busy;	/* it is closing ... */
+	uint64_t since; /* ... since then, ms */
+	bool standby;	/* a thread stands by, or is about to */
+	bool warned;
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER,
+	.more = PTHREAD_COND_INITIALIZER,
+	.late = PTHREAD_COND_INITIALIZER,
+	.done = PTHREAD_COND_INITIALIZER};
+
+/* ---- all with the lock ---- */
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static void *run(void *arg);
+
+/* One that stands by. Signals are for others. */
+static void add_thread(void)
+{
+	sigset_t none, before;
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	if (all.threads == LET_GO_THREADS) {
+		if (!all.warned)
+			LOG(WARNING, "programs have sent descriptors that do not close");
+		all.warned = true;
+		return;
+	}
+	sigfillset(&none);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	pthread_sigmask(SIG_SETMASK, &none, &before);
+	if (pthread_create(&thread, &attr, run, NULL) == 0) {
+		pthread_setname_np(thread, "softhca-close");
+		all.threads++;
+		all.standby = true;
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+}
+
+static bool is_late(void)
+{
+	return all.busy && now_ms() - all.since >= PATIENCE_MS;
+}
+
+/* While something waits it looks again and again. */
+static void stand_by(void)
+{
+	while (all.turn && (all.put == all.taken || !is_late())) {
+		struct timespec until;
+
+		if (all.put == all.taken || !all.busy) {
+			pthread_cond_wait(&all.late, &all.lock);
+			continue;
+		}
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += PATIENCE_MS * 1000000;
+		until.tv_sec += until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+		pthread_cond_timedwait(&all.late, &all.lock, &until);
+	}
+	all.standby = false;
+	all.busy = false;
+	all.turn++;
+}
+
+static void close_next(uint32_t turn)
+{
+	int fd;
+
+	while (all.taken == all.put)
+		pthread_cond_wait(&all.more, &all.lock);
+	fd = all.fd[all.taken++ % LET_GO_MOST];
+	if (!all.standby)
+		add_thread();
+	all.busy = true;
+	all.since = now_ms();
+	all.closing++;
+	if (all.taken != all.put)
+		pthread_cond_signal(&all.late);
+	pthread_mutex_unlock(&all.lock);
+	close(fd);
+	pthread_mutex_lock(&all.lock);
+	all.closing--;
+	if (turn == all.turn)
+		all.busy = false;
+	if (!all.closing && all.taken == all.put)
+		pthread_cond_broadcast(&all.done);
+}
+
+static void *run(void *arg)
+{
+	uint32_t turn;
+
+	(void)arg;
+	pthread_mutex_lock(&all.lock);
+	for (;;) {
+		stand_by();
+		turn = all.turn;
+		while (turn == all.turn)
+			close_next(turn);
+		if (all.standby)
+			break;
+		all.standby = true;
+	}
+	all.threads--;
+	pthread_mutex_unlock(&all.lock);
+	return NULL;
+}
+
+/* ---- for everybody ---- */
+
+void let_go(int fd)
+{
+	pthread_mutex_lock(&all.lock);
+	if (all.put - all.taken < LET_GO_MOST)
+		all.fd[all.put++ % LET_GO_MOST] = fd;
+	if (!all.threads)
+		add_thread();
+	pthread_cond_signal(all.busy ? &all.late : &all.more);
+	pthread_mutex_unlock(&all.lock);
+}
+
+void let_go_connection(int fd)
+{
+	shutdown(fd, SHUT_RDWR);
+	let_go(fd);
+}
+
+unsigned int let_go_receive(struct msghdr *m, int *fds, unsigned int most)
+{
+	unsigned int count = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < n; i++, count++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
+			if (count < most)
+				fds[count] = fd;
+			else
+				let_go(fd);
+		}
+	}
+	return count;
+}
+
+void let_go_finish(void)
+{
+	pthread_mutex_lock(&all.lock);
+	while (all.closing || all.taken != all.put)
+		pthread_cond_wait(&all.done, &all.lock);
+	pthread_mutex_unlock(&all.lock);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Closing without waiting: all is closed, by one thread or many, whatever some of them wait for. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <poll.h>
+#include <cmocka.h>
+#include "../lingering.h"
+#include "base/let_go.h"
+
+enum { BURST = 500 };
+
+static unsigned int entries(const char *path)
+{
+	DIR *d = opendir(path);
+	unsigned int n = 0;
+
+	assert_non_null(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+/* Threads that were late have ended. */
+static void wait_threads(unsigned int n)
+{
+	for (int i = 0; i < 5000 && entries("/proc/self/task") > n; i++)
+		poll(NULL, 0, 1);
+	assert_int_equal(entries("/proc/self/task"), n);
+}
+
+static void let_go__a_burst(void **state)
+{
+	unsigned int before = entries("/proc/self/fd");
+
+	(void)state;
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < BURST; i++)
+			let_go(open("/dev/null", O_RDONLY | O_CLOEXEC));
+		let_go_finish();
+		assert_int_equal(entries("/proc/self/fd"), before);
+	}
+}
+
+static void let_go__behind_some_that_wait(void **state)
+{
+	unsigned int before = entries("/proc/self/fd"), threads = entries("/proc/self/task");
+	uint64_t begun = lingering_now_ms();
+	int pair[2], peer[8], fd[8];
+	char byte;
+
+	(void)state;
+	for (int i = 0; i < 8; i++)
+		fd[i] = lingering(&peer[i]);
+	for (int i = 0; i < 8; i++)
+		let_go(fd[i]);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	let_go(pair[1]);
+	assert_int_equal(recv(pair[0], &byte, 1, 0), 0); /* until it is closed */
+	close(pair[0]);
+	assert_true(lingering_now_ms() - begun < LINGER_LEAST_MS);
+	for (int i = 0; i < 8; i++)
+		close(peer[i]);
+	let_go_finish();
+	assert_int_equal(entries("/proc/self/fd"), before);
+	wait_threads(threads);
+	assert_true(lingering_now_ms() - begun < LINGER_LEAST_MS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(let_go__a_burst),
+		cmocka_unit_test(let_go__behind_some_that_wait),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
