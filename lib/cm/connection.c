@@ -114,12 +114,38 @@ static bool unanswered(enum cm_state s)
 	return s == CM_REQ_RCVD || s == CM_MRA_REQ_SENT || s == CM_SIDR_REQ_RCVD;
 }
 
-void cm_step(struct cm_connection *c, enum cm_state next)
+bool cm_share(struct cm_connection *c, uint32_t *share)
 {
 	struct cm *cm = c->cm;
 
+	ASSERT(c->in_request && unanswered(c->state) && !c->share);
+	if (*share > cm->unanswered_most - cm->unanswered)
+		return false;
+	c->share = share;
+	++*share;
+	return true;
+}
+
+void cm_share_move(struct cm_connection *c, uint32_t *share)
+{
+	if (!c->share)
+		return;
+	if (unanswered(c->state)) {
+		--*c->share;
+		++*share;
+	}
+	c->share = share;
+}
+
+void cm_step(struct cm_connection *c, enum cm_state next)
+{
+	uint32_t more = (uint32_t)unanswered(next) - unanswered(c->state);
+	struct cm *cm = c->cm;
+
 	MACHINE_STEP(cm_machine, c->state, next);
-	cm->unanswered += unanswered(next) - unanswered(c->state);
+	cm->unanswered += more;
+	if (c->share)
+		*c->share += more;
 	if (c->kept) {
 		c->kept = false;
 		cm->kept--;
@@ -136,6 +162,8 @@ static void orphan(struct cm_connection *c)
 {
 	c->owned = false;
 	c->owner = NULL;
+	ASSERT(!unanswered(c->state));
+	c->share = NULL;
 	c->cm->orphans++;
 }
 

@@ -67,6 +67,7 @@ struct cm_timers {
 struct cm_connection {
 	struct cm *cm;
 	void *owner;
+	uint32_t *share; /* of its owner: requests not answered yet; NULL: nobody counts */
 	bool owned;
 	bool in_request; /* ops->request() is at it: do not free */
 	bool passive;	 /* began with the peer's REQ or SIDR_REQ */

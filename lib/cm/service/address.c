@@ -172,20 +172,23 @@ static void resolved(struct ucm_id *id, int status)
 	ucm_event_tell(id, UCM_EVENT_ADDR_RESOLVED, 0);
 }
 
+/* Those who must go on waiting go behind all others. */
 void ucm_resolve_turn(struct cm_service *s)
 {
-	struct ucm_id *id, *next;
+	struct ucm_id *last = TAILQ_LAST(&s->resolving, ucm_resolving), *id = NULL;
 
 	if (s->now < s->resolve_due)
 		return;
-	for (id = TAILQ_FIRST(&s->resolving); id; id = next) {
-		int status = next_hop(id);
+	for (int i = 0; i < UCM_RESOLVES_PER_TURN && id != last; i++) {
+		int status;
 
-		next = TAILQ_NEXT(id, resolving);
-		if (status == -EAGAIN && s->now < id->deadline)
-			continue;
+		id = TAILQ_FIRST(&s->resolving);
+		status = next_hop(id);
 		TAILQ_REMOVE(&s->resolving, id, resolving);
-		resolved(id, status == -EAGAIN ? -ETIMEDOUT : status);
+		if (status == -EAGAIN && s->now < id->deadline)
+			TAILQ_INSERT_TAIL(&s->resolving, id, resolving);
+		else
+			resolved(id, status == -EAGAIN ? -ETIMEDOUT : status);
 	}
 	s->resolve_due = TAILQ_EMPTY(&s->resolving) ? UINT64_MAX : s->now + UCM_RESOLVE_PERIOD_NS;
 }

@@ -9,7 +9,10 @@
 
 bool ucm_events_full(const struct ucm_channel *ch)
 {
-	return ch->event_count >= ch->service->limits.events;
+	const struct cm_service *s = ch->service;
+
+	return ch->event_count >= s->limits.events ||
+	       ch->event_count + s->event_count >= s->limits.all_events;
 }
 
 struct ucm_event *ucm_event_new(struct ucm_id *id, uint32_t type, int status)
@@ -28,10 +31,16 @@ struct ucm_event *ucm_event_new(struct ucm_id *id, uint32_t type, int status)
 	return e;
 }
 
+static void count(struct ucm_channel *ch, uint32_t by)
+{
+	ch->event_count += by;
+	ch->service->event_count += by;
+}
+
 static void queue(struct ucm_event *e, struct ucm_channel *ch)
 {
 	TAILQ_INSERT_TAIL(&ch->events, e, of_channel);
-	ch->event_count++;
+	count(ch, 1);
 	ucm_channel_wake(ch);
 }
 
@@ -58,7 +67,7 @@ static void unlink_event(struct ucm_event *e)
 	struct ucm_channel *ch = e->id->channel;
 
 	TAILQ_REMOVE(&ch->events, e, of_channel);
-	ch->event_count--;
+	count(ch, -1u);
 	TAILQ_REMOVE(&e->id->events, e, of_id);
 	if (!e->request)
 		return;
@@ -95,16 +104,17 @@ void ucm_events_move(struct ucm_id *id, struct ucm_channel *to)
 
 	TAILQ_FOREACH (e, &id->events, of_id) {
 		TAILQ_REMOVE(&from->events, e, of_channel);
-		from->event_count--;
+		count(from, -1u);
 		TAILQ_INSERT_TAIL(&to->events, e, of_channel);
-		to->event_count++;
+		count(to, 1);
 		if (!e->request)
 			continue;
 		LIST_REMOVE(e->request, of_channel);
-		from->id_count--;
+		ucm_ids_count(from, -1u);
 		LIST_INSERT_HEAD(&to->ids, e->request, of_channel);
-		to->id_count++;
+		ucm_ids_count(to, 1);
 		e->request->channel = to;
+		cm_share_move(e->request->connection, &to->unanswered);
 	}
 }
 

@@ -41,11 +41,24 @@ void ucm_id_choose(struct ucm_id *id, const struct ucm_choice *choice)
 	id->at.chosen = true;
 }
 
+bool ucm_ids_full(const struct ucm_channel *ch)
+{
+	const struct cm_service *s = ch->service;
+
+	return ch->id_count >= s->limits.ids || ch->id_count >= s->limits.all_ids - s->id_count;
+}
+
+void ucm_ids_count(struct ucm_channel *ch, uint32_t by)
+{
+	ch->id_count += by;
+	ch->service->id_count += by;
+}
+
 struct ucm_id *ucm_id_new(struct ucm_channel *ch, uint16_t space, uint8_t qp_type)
 {
 	struct ucm_id *id;
 
-	if (ch->id_count >= ch->service->limits.ids)
+	if (ucm_ids_full(ch))
 		return NULL;
 	id = calloc(1, sizeof(*id));
 	if (!id)
@@ -59,7 +72,7 @@ struct ucm_id *ucm_id_new(struct ucm_channel *ch, uint16_t space, uint8_t qp_typ
 	TAILQ_INIT(&id->events);
 	LIST_INIT(&id->memberships);
 	LIST_INSERT_HEAD(&ch->ids, id, of_channel);
-	ch->id_count++;
+	ucm_ids_count(ch, 1);
 	return id;
 }
 
@@ -95,7 +108,7 @@ void ucm_id_destroy(struct ucm_id *id)
 	if (id->number != UCM_NO_NUMBER)
 		ucm_number_free(&s->ids, id->number);
 	LIST_REMOVE(id, of_channel);
-	id->channel->id_count--;
+	ucm_ids_count(id->channel, -1u);
 	if (id->connection)
 		cm_release(id->connection, s->now);
 	free(id);
@@ -183,10 +196,12 @@ static void move(struct ucm_id *id, struct ucm_channel *to)
 	LIST_FOREACH (m, &id->memberships, of_id)
 		memberships++;
 	LIST_REMOVE(id, of_channel);
-	id->channel->id_count -= 1 + memberships;
+	ucm_ids_count(id->channel, -(1 + memberships));
 	LIST_INSERT_HEAD(&to->ids, id, of_channel);
-	to->id_count += 1 + memberships;
+	ucm_ids_count(to, 1 + memberships);
 	id->channel = to;
+	if (id->connection)
+		cm_share_move(id->connection, &to->unanswered);
 }
 
 int ucm_do_migrate_id(struct ucm_call *call, const struct rdma_ucm_migrate_id *in,

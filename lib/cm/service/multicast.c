@@ -15,7 +15,7 @@ static void leave(struct ucm_membership *m)
 	ucm_events_drop(id, m);
 	ucm_number_free(&id->channel->service->memberships, m->number);
 	LIST_REMOVE(m, of_id);
-	id->channel->id_count--;
+	ucm_ids_count(id->channel, -1u);
 	free(m);
 }
 
@@ -30,7 +30,7 @@ static struct ucm_membership *membership_new(struct ucm_id *id, uint64_t uid)
 	struct ucm_channel *ch = id->channel;
 	struct ucm_membership *m;
 
-	if (ch->id_count >= ch->service->limits.ids)
+	if (ucm_ids_full(ch))
 		return NULL;
 	m = calloc(1, sizeof(*m));
 	if (!m)
@@ -43,7 +43,7 @@ static struct ucm_membership *membership_new(struct ucm_id *id, uint64_t uid)
 	m->id = id;
 	m->uid = uid;
 	LIST_INSERT_HEAD(&id->memberships, m, of_id);
-	ch->id_count++;
+	ucm_ids_count(ch, 1);
 	return m;
 }
 

@@ -14,38 +14,50 @@
 
 enum { EPHEMERAL_FIRST = 32768, EPHEMERAL_LAST = 60999, PRIVILEGED = 1024 };
 
-static struct ucm_id_list *bucket(struct cm_service *s, uint16_t space, uint16_t port)
+static struct ucm_port *port_of(struct cm_service *s, uint16_t space, uint16_t port)
 {
-	return &s->ports[(space * 31u + port) % UCM_PORT_BUCKETS];
+	unsigned int at;
+
+	switch (space) {
+	case RDMA_PS_TCP:
+		at = 0;
+		break;
+	case RDMA_PS_UDP:
+		at = 1;
+		break;
+	case RDMA_PS_IB:
+		at = 2;
+		break;
+	case RDMA_PS_IPOIB:
+		at = 3;
+		break;
+	default:
+		return NULL;
+	}
+	return &s->ports[at * UCM_PORTS + port];
 }
 
-static bool has(const struct ucm_id *id, uint16_t space, uint16_t port)
+static struct ucm_port *own_port(const struct ucm_id *id)
 {
-	return id->port_space == space && id->port == port;
-}
-
-static bool in_use(struct cm_service *s, uint16_t space, uint16_t port)
-{
-	const struct ucm_id *other;
-
-	LIST_FOREACH (other, bucket(s, space, port), of_port)
-		if (has(other, space, port))
-			return true;
-	return false;
+	return port_of(id->channel->service, id->port_space, id->port);
 }
 
 static void take(struct ucm_id *id, uint16_t space, uint16_t port)
 {
+	struct ucm_port *p = port_of(id->channel->service, space, port);
+
 	ucm_address_set_port(&id->source, port);
 	id->port_space = space;
 	id->port = port;
-	LIST_INSERT_HEAD(bucket(id->channel->service, space, port), id, of_port);
+	LIST_INSERT_HEAD(&p->bound, id, of_port);
+	p->count++;
 }
 
 void ucm_port_release(struct ucm_id *id)
 {
 	if (!id->port_space)
 		return;
+	own_port(id)->count--;
 	LIST_REMOVE(id, of_port);
 	id->port_space = 0;
 }
@@ -62,20 +74,24 @@ static int conflict(const struct ucm_id *id, const struct ucm_id *other, bool re
 	return ucm_address_same_host(&id->source, &other->source) ? -EADDRINUSE : 0;
 }
 
-static int check(struct ucm_id *id, uint16_t space, uint16_t port, bool reuse)
+static int check_list(const struct ucm_id *id, const struct ucm_id_list *list, bool reuse)
 {
 	const struct ucm_id *other;
 
-	LIST_FOREACH (other, bucket(id->channel->service, space, port), of_port) {
-		int ret;
+	LIST_FOREACH (other, list, of_port) {
+		int ret = other == id ? 0 : conflict(id, other, reuse);
 
-		if (other == id || !has(other, space, port))
-			continue;
-		ret = conflict(id, other, reuse);
 		if (ret)
 			return ret;
 	}
 	return 0;
+}
+
+static int check(const struct ucm_id *id, const struct ucm_port *p, bool reuse)
+{
+	int ret = check_list(id, &p->listening, reuse);
+
+	return ret ? ret : check_list(id, &p->bound, reuse);
 }
 
 /* A free one from a random place on; not the one that was given last. */
@@ -88,7 +104,7 @@ static int take_any(struct ucm_id *id, uint16_t space)
 	for (unsigned int i = 0; i < count; i++) {
 		uint16_t port = (uint16_t)(EPHEMERAL_FIRST + (start + i) % count);
 
-		if (port == s->last_port || in_use(s, space, port))
+		if (port == s->last_port || port_of(s, space, port)->count)
 			continue;
 		s->last_port = port;
 		take(id, space, port);
@@ -123,6 +139,7 @@ static uint16_t space_of_sid(struct ucm_id *id)
 int ucm_port_bind(struct ucm_id *id)
 {
 	uint16_t port = ucm_address_port(&id->source), space = id->space;
+	const struct ucm_port *p;
 	int ret;
 
 	if (id->source.family == UCM_AF_IB)
@@ -133,7 +150,8 @@ int ucm_port_bind(struct ucm_id *id)
 		return take_any(id, space);
 	if (port < PRIVILEGED && id->channel->user)
 		return -EACCES;
-	ret = check(id, space, port, id->reuseaddr);
+	p = port_of(id->channel->service, space, port);
+	ret = p->count < UCM_PORT_SHARERS ? check(id, p, id->reuseaddr) : -EADDRNOTAVAIL;
 	if (!ret)
 		take(id, space, port);
 	return ret;
@@ -141,8 +159,17 @@ int ucm_port_bind(struct ucm_id *id)
 
 int ucm_port_listen(struct ucm_id *id)
 {
+	struct ucm_port *p;
+	int ret;
+
 	ASSERT(id->port_space);
-	return id->reuseaddr ? check(id, id->port_space, id->port, false) : 0;
+	p = own_port(id);
+	ret = id->reuseaddr ? check(id, p, false) : 0;
+	if (ret)
+		return ret;
+	LIST_REMOVE(id, of_port);
+	LIST_INSERT_HEAD(&p->listening, id, of_port);
+	return 0;
 }
 
 /* How well a listener fits to a destination; 0: not. */
@@ -151,7 +178,7 @@ static int fit(const struct ucm_id *id, unsigned int device, const struct cm_ip_
 	uint16_t family = id->source.family;
 	uint8_t gid[16];
 
-	if (id->state != UCM_LISTENING || (id->at.chosen && id->at.device != device))
+	if (id->at.chosen && id->at.device != device)
 		return 0;
 	if (family == UCM_AF_IB)
 		return 2;
@@ -170,14 +197,16 @@ static int fit(const struct ucm_id *id, unsigned int device, const struct cm_ip_
 struct ucm_id *ucm_port_listener(struct cm_service *s, uint64_t service_id, unsigned int device,
 	const struct cm_ip_addressing *ip)
 {
-	uint16_t space = (uint16_t)(service_id >> 16), port = (uint16_t)service_id;
 	struct ucm_id *id, *best = NULL;
+	const struct ucm_port *p;
 	int best_fit = 0;
 
-	if (service_id >> 32)
+	p = service_id >> 32 ? NULL
+			     : port_of(s, (uint16_t)(service_id >> 16), (uint16_t)service_id);
+	if (!p)
 		return NULL;
-	LIST_FOREACH (id, bucket(s, space, port), of_port) {
-		int f = has(id, space, port) ? fit(id, device, ip) : 0;
+	LIST_FOREACH (id, &p->listening, of_port) {
+		int f = fit(id, device, ip);
 
 		if (f > best_fit) {
 			best_fit = f;

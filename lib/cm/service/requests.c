@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
+#include <stdlib.h>
 #include "ucm.h"
 
 static uint8_t qp_type_of(const struct cm_message *m)
@@ -93,7 +94,8 @@ static uint16_t misfit(const struct ucm_id *listener, unsigned int device,
 }
 
 /* The identifier and its event; NULL: no room, nothing has changed. */
-static struct ucm_id *bring(struct ucm_id *listener, const struct cm_message *m)
+static struct ucm_id *bring(
+	struct ucm_id *listener, struct cm_connection *c, const struct cm_message *m)
 {
 	struct ucm_id *id;
 	struct ucm_event *e;
@@ -104,7 +106,8 @@ static struct ucm_id *bring(struct ucm_id *listener, const struct cm_message *m)
 	if (!id)
 		return NULL;
 	e = ucm_event_new(listener, UCM_EVENT_CONNECT_REQUEST, 0);
-	if (!e) {
+	if (!e || !cm_share(c, &listener->channel->unanswered)) {
+		free(e);
 		ucm_id_destroy(id);
 		return NULL;
 	}
@@ -131,7 +134,7 @@ void *ucm_request(void *ctx, struct cm_connection *c, const struct cm_path *path
 		*reason = refused;
 		return NULL;
 	}
-	id = bring(listener, m);
+	id = bring(listener, c, m);
 	if (!id) {
 		*reason = 0;
 		s->counters.request_dropped++;

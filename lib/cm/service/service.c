@@ -60,6 +60,12 @@ static void fill_limits(struct cm_service_limits *limits)
 		limits->ids = UCM_NUMBERS;
 	if (!limits->events)
 		limits->events = 65536;
+	if (!limits->all_ids || limits->all_ids > UCM_NUMBERS)
+		limits->all_ids = UCM_NUMBERS;
+	if (!limits->protocol.unanswered)
+		limits->protocol.unanswered = 8192;
+	if (!limits->all_events)
+		limits->all_events = 131072;
 }
 
 struct cm_service *cm_service_create(
@@ -78,7 +84,8 @@ struct cm_service *cm_service_create(
 	s->resolve_due = UINT64_MAX;
 	s->devices = calloc(count ? count : 1, sizeof(*devices));
 	s->sum = calloc(1, sizeof(*s->sum));
-	if (!s->devices || !s->sum)
+	s->ports = calloc(UCM_SPACES * UCM_PORTS, sizeof(*s->ports));
+	if (!s->devices || !s->sum || !s->ports)
 		goto failed;
 	if (count)
 		memcpy(s->devices, devices, count * sizeof(*devices));
@@ -110,6 +117,7 @@ void cm_service_destroy(struct cm_service *s)
 	free(s->memberships.at);
 	free(s->devices);
 	free(s->sum);
+	free(s->ports);
 	free(s);
 	errno = saved;
 }

@@ -25,7 +25,9 @@ enum {
 	UCM_AF_IB = 27, /* as in linux/socket.h; not glibc's */
 	UCM_NUMBERS = 65536,
 	UCM_NO_NUMBER = UINT32_MAX,
-	UCM_PORT_BUCKETS = 1024,
+	UCM_SPACES = 4, /* of ports */
+	UCM_PORTS = 65536,
+	UCM_PORT_SHARERS = 1024,   /* identifiers at one port: who asks looks at all of them */
 	UCM_BACKLOG = 1024,	   /* where a program asks for none, or for more */
 	UCM_COMMANDS_PER_TURN = 8, /* of one channel */
 	UCM_CHANNELS_PER_TURN = 64,
@@ -34,7 +36,8 @@ enum {
 	UCM_PACKET_LIFE = 16, /* 4.096 us * 2^16, a kernel's for RoCE */
 	UCM_MRA_TIMEOUT = 24, /* how long a program may think: 4.096 us * 2^24 */
 	UCM_PKEY = 0xffff,
-	UCM_RESOLVE_PERIOD_NS = 1000000, /* between two looks whether a next hop is known */
+	UCM_RESOLVE_PERIOD_NS = 1000000, /* between two looks whether a next hop is known ... */
+	UCM_RESOLVES_PER_TURN = 64,	 /* ... for so many at once */
 	UCM_MULTICAST_QPN = 0xffffff,
 };
 
@@ -145,6 +148,7 @@ struct ucm_channel {
 	struct ucm_id_list ids;
 	struct ucm_event_queue events;
 	uint32_t id_count, event_count; /* ids: memberships too */
+	uint32_t unanswered;		/* requests, as cm_share() counts */
 	int fd;
 	int32_t pid;
 	uint32_t user;
@@ -157,6 +161,12 @@ struct ucm_numbers {
 	uint32_t room, low; /* low: none below is free */
 };
 
+/* A port of a port space. */
+struct ucm_port {
+	struct ucm_id_list bound, listening;
+	uint32_t count; /* of both */
+};
+
 struct cm_service {
 	struct cm *cm;
 	struct cm_device *devices;
@@ -166,9 +176,10 @@ struct cm_service {
 	uint64_t now;
 	uint64_t resolve_due; /* UINT64_MAX: nobody waits for a next hop */
 	uint32_t channel_count;
+	uint32_t id_count, event_count; /* of all channels */
 	LIST_HEAD(, ucm_channel) channels;
-	TAILQ_HEAD(, ucm_id) resolving;
-	struct ucm_id_list ports[UCM_PORT_BUCKETS];
+	TAILQ_HEAD(ucm_resolving, ucm_id) resolving;
+	struct ucm_port *ports; /* of all spaces */
 	struct ucm_numbers ids, memberships;
 	uint16_t last_port;
 	struct cm_counters counters; /* ours alone */
@@ -221,6 +232,10 @@ void *ucm_number_find(const struct ucm_numbers *n, uint32_t number);
 
 /* NULL: the channel has too many, or no memory. Without a number. */
 struct ucm_id *ucm_id_new(struct ucm_channel *ch, uint16_t space, uint8_t qp_type);
+/* True: it may have no more identifiers or memberships. */
+bool ucm_ids_full(const struct ucm_channel *ch);
+/* A channel has `by` more of them now, or less. */
+void ucm_ids_count(struct ucm_channel *ch, uint32_t by);
 /* 0; -ENOENT; -EINVAL: of another channel. */
 int ucm_id_find(struct ucm_channel *ch, uint32_t number, struct ucm_id **id);
 /* The same; -EINVAL also: no device is chosen yet. */
@@ -258,7 +273,7 @@ void ucm_ip_address(union ucm_address *a, uint8_t version, const uint8_t gid[16]
 /* Gives the identifier the port of its source address, or one that is free. 0; -EADDRINUSE;
  * -EADDRNOTAVAIL; -EACCES; -EPROTONOSUPPORT. */
 int ucm_port_bind(struct ucm_id *id);
-/* May it listen at its port? 0; -EADDRINUSE; -EADDRNOTAVAIL. */
+/* It listens at its port from now on. 0; -EADDRINUSE; -EADDRNOTAVAIL. */
 int ucm_port_listen(struct ucm_id *id);
 void ucm_port_release(struct ucm_id *id);
 /* Who listens at a service ID, on that device, for a destination (NULL: none is said). The most

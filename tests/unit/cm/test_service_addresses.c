@@ -167,6 +167,24 @@ static void bind__ephemeral_ports(void **state)
 	assert_int_equal(bind_ip(&ch, fresh(RDMA_PS_UDP), "0.0.0.0", 0), 0);
 }
 
+/* A port is shared by so many and no more, since who binds to it is compared with all of them. */
+static void bind__shared_by_many(void **state)
+{
+	int32_t on = 1;
+	uint32_t id;
+
+	(void)state;
+	ch = open_channel(0);
+	for (unsigned int i = 0; i <= UCM_PORT_SHARERS; i++) {
+		id = fresh(RDMA_PS_TCP);
+		assert_int_equal(
+			set_option(&ch, id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &on, 4), 0);
+		assert_int_equal(bind_ip(&ch, id, "0.0.0.0", 7174),
+			i < UCM_PORT_SHARERS ? 0 : -EADDRNOTAVAIL);
+	}
+	assert_int_equal(bind_ip(&ch, id, "0.0.0.0", 7175), 0);
+}
+
 static void bind__privileged_ports(void **state)
 {
 	struct ucm_channel *c;
@@ -366,6 +384,56 @@ static void resolve__too_many_events(void **state)
 	assert_int_equal(resolve_route(&ch, id), 0);
 }
 
+/* One that has many unread leaves room for others'. */
+static void resolve__events_of_others(void **state)
+{
+	struct cm_service_limits limits = {.all_events = 8};
+	uint32_t id;
+
+	(void)state;
+	services_start(&limits);
+	node[0].resolve_result = -EHOSTUNREACH;
+	for (int room = 4; room; room /= 2) {
+		ch = open_channel(0);
+		id = fresh(RDMA_PS_TCP);
+		for (int i = 0; i < room; i++)
+			assert_int_equal(resolve_ip(&ch, id, NULL, "10.0.0.2", 7174, 10), 0);
+		assert_int_equal(resolve_ip(&ch, id, NULL, "10.0.0.2", 7174, 10), -ENOMEM);
+	}
+	expect_event(&ch, UCM_EVENT_ADDR_ERROR);
+	assert_int_equal(resolve_ip(&ch, id, NULL, "10.0.0.2", 7174, 10), 0);
+}
+
+/* Many that wait for a next hop are asked for in turn, a bounded number at once. */
+static void resolve__many(void **state)
+{
+	enum { MANY = 10 * UCM_RESOLVES_PER_TURN };
+	const int before = 1 << 20;
+	uint32_t id;
+
+	(void)state;
+	ch = open_channel(0);
+	node[0].resolve_again = before;
+	for (int i = 0; i < MANY; i++) {
+		id = fresh(RDMA_PS_TCP);
+		assert_int_equal(resolve_ip(&ch, id, NULL, "10.0.0.2", 7174, i & 1 ? 1000 : 5), 0);
+	}
+	assert_int_equal(node[0].resolve_again, before - MANY);
+	now = node[0].s->resolve_due;
+	turn(&node[0]);
+	assert_int_equal(node[0].resolve_again, before - MANY - UCM_RESOLVES_PER_TURN);
+	expect_no_event(&ch);
+	pass(20ull * MS);
+	for (int i = 0; i < MANY / 2; i++)
+		assert_int_equal((int)expect_event(&ch, UCM_EVENT_ADDR_ERROR).status, -ETIMEDOUT);
+	expect_no_event(&ch);
+	node[0].resolve_again = 0;
+	pass(20ull * MS);
+	for (int i = 0; i < MANY / 2; i++)
+		expect_event(&ch, UCM_EVENT_ADDR_RESOLVED);
+	assert_int_equal(node[0].s->resolve_due, UINT64_MAX);
+}
+
 /* The code of the fastest rate that the port reaches, as enum ibv_rate has them. */
 static void route__rate_of_each_speed(void **state)
 {
@@ -396,6 +464,7 @@ int main(void)
 		SERVICE_TEST(bind__malformed),
 		SERVICE_TEST(bind__shared_ports),
 		SERVICE_TEST(bind__ephemeral_ports),
+		SERVICE_TEST(bind__shared_by_many),
 		SERVICE_TEST(bind__privileged_ports),
 		SERVICE_TEST(bind__service_ids),
 		SERVICE_TEST(resolve__device_and_gid),
@@ -404,6 +473,8 @@ int main(void)
 		SERVICE_TEST(resolve__times_out),
 		SERVICE_TEST(resolve__loopback_device),
 		SERVICE_TEST(resolve__too_many_events),
+		SERVICE_TEST(resolve__events_of_others),
+		SERVICE_TEST(resolve__many),
 		SERVICE_TEST(route__rate_of_each_speed),
 	};
 

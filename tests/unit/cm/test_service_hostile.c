@@ -586,8 +586,8 @@ static void commands__at_random(void **state)
 		cm_census(node[n].s->cm, &connections, &orphans);
 		assert_int_equal(connections, 0);
 		assert_int_equal(node[n].s->resolve_due, UINT64_MAX);
-		for (unsigned int b = 0; b < UCM_PORT_BUCKETS; b++)
-			assert_true(LIST_EMPTY(&node[n].s->ports[b]));
+		for (unsigned int b = 0; b < UCM_SPACES * UCM_PORTS; b++)
+			assert_int_equal(node[n].s->ports[b].count, 0);
 		for (uint32_t i = 0; i < node[n].s->ids.room; i++)
 			assert_null(node[n].s->ids.at[i]);
 		for (uint32_t i = 0; i < node[n].s->memberships.room; i++)

@@ -190,6 +190,61 @@ static void listen__queue_is_full(void **state)
 	expect_no_event(&l.ch);
 }
 
+/* A caller that asks on and on. */
+static void ask(unsigned int n, uint16_t port)
+{
+	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", port);
+
+	assert_int_equal(connect_id(&c.ch, c.id, 0x111 + n, ""), 0);
+	settle();
+}
+
+/* A program that answers none of its requests, read or not, leaves half of the room for those of
+ * others; what moves to another channel counts there. */
+static void listen__nobody_answers(void **state)
+{
+	struct cm_service_limits limits = {.protocol = {.unanswered = 8}};
+	struct end bad, good;
+	struct channel third;
+	struct rdma_ucm_event_resp e;
+	const struct ucm_channel *inside;
+	uint32_t events, id = 0;
+
+	(void)state;
+	services_start(&limits);
+	bad = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
+	inside = LIST_FIRST(&node[1].s->channels);
+	good = listener(1, RDMA_PS_TCP, "0.0.0.0", 7175);
+	for (unsigned int i = 0; i < 10; i++) {
+		ask(i, 7174);
+		if (i == 1)
+			id = expect_event(&bad.ch, UCM_EVENT_CONNECT_REQUEST).id;
+	}
+	assert_int_equal(inside->unanswered, 4);
+	ask(20, 7175);
+	ask(21, 7175);
+	expect_event(&good.ch, UCM_EVENT_CONNECT_REQUEST);
+	e = expect_event(&good.ch, UCM_EVENT_CONNECT_REQUEST);
+	ask(22, 7175);
+	expect_no_event(&good.ch);
+	assert_int_equal(accept_id(&good.ch, e.id, 300, 0x222, ""), 0);
+	settle();
+	pass(5000ull * MS); /* it is asked again */
+	expect_event(&good.ch, UCM_EVENT_CONNECT_REQUEST);
+	assert_int_equal(inside->unanswered, 4);
+	third = open_channel(1);
+	assert_int_equal(migrate(&bad.ch, &third, id, &events), 0);
+	assert_int_equal(inside->unanswered, 3);
+	assert_int_equal(migrate(&bad.ch, &third, bad.id, &events), 0);
+	assert_int_equal(inside->unanswered, 0);
+	inside = LIST_FIRST(&node[1].s->channels);
+	assert_int_equal(inside->unanswered, 4);
+	assert_int_equal(reject_id(&third, id, 0, ""), 0);
+	assert_int_equal(inside->unanswered, 3);
+	assert_int_equal(destroy_id(&third, bad.id, &events), 0);
+	assert_int_equal(inside->unanswered, 0);
+}
+
 /* A flood from one peer: bounded, counted, and gone with the listener. */
 static void listen__flood(void **state)
 {
@@ -486,6 +541,7 @@ int main(void)
 		SERVICE_TEST(listen__unreliable_connection),
 		SERVICE_TEST(listen__mtu),
 		SERVICE_TEST(listen__backlog),
+		SERVICE_TEST(listen__nobody_answers),
 		SERVICE_TEST(listen__queue_is_full),
 		SERVICE_TEST(listen__flood),
 		SERVICE_TEST(listen__destroyed_with_requests),

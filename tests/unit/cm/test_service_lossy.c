@@ -238,8 +238,8 @@ static void check_nothing_left(void)
 		assert_int_equal(node[n].s->channel_count, 0);
 		turn(&node[n]);
 		assert_true(node[n].next == UINT64_MAX);
-		for (unsigned int i = 0; i < UCM_PORT_BUCKETS; i++)
-			assert_true(LIST_EMPTY(&node[n].s->ports[i]));
+		for (unsigned int i = 0; i < UCM_SPACES * UCM_PORTS; i++)
+			assert_int_equal(node[n].s->ports[i].count, 0);
 	}
 }
 

@@ -157,6 +157,15 @@ int cm_send_sidr_rep(struct cm_connection *c, uint64_t now, uint8_t status, uint
  */
 void cm_release(struct cm_connection *c, uint64_t now);
 
+/*
+ * Of the requests that nobody has answered yet (cm_limits.unanswered), no owner should hold all:
+ * in ops->request(), c is counted in *share from now on while it is one. False: *share has as much
+ * already as is left for others; nothing has changed. *share must last until c is let go, or
+ * cm_share_move() has it counted in another place.
+ */
+bool cm_share(struct cm_connection *c, uint32_t *share);
+void cm_share_move(struct cm_connection *c, uint32_t *share);
+
 /* What an owner may ask of its connection. */
 struct cm_connection_info {
 	const char *state; /* name in connection.def */

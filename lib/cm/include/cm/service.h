@@ -35,11 +35,14 @@ struct cm_device {
 
 struct cm_service_limits {
 	uint32_t channels; /* 0: 4096 */
-	uint32_t ids;	   /* of one channel, memberships too; 0: 65536, which is also what all
-			      channels have together: librdmacm knows numbers of 16 bits */
+	uint32_t ids;	   /* of one channel, memberships too; 0: 65536 */
 	uint32_t events;   /* that wait in one channel, requests of strangers are dropped then; 0:
 			      65536 */
-	struct cm_limits protocol;
+	/* Of all channels together. One may have no more than are left for others, so that the
+	 * first alone gets half. */
+	uint32_t all_ids;	   /* 0, or more: 65536, since librdmacm knows numbers of 16 bits */
+	uint32_t all_events;	   /* but those that tell of connections; 0: 131072 */
+	struct cm_limits protocol; /* unanswered: 0: 8192, shared in the same way */
 };
 
 /* devices: copied. NULL with errno: ENOMEM, or of epoll_create1(). */
