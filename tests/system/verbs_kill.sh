@@ -66,6 +66,7 @@ ends() {
 }
 
 up
+wait_for 20 cm_holds_its_own
 held >"$SCRATCH/before"
 for ((round = 1; round <= rounds; round++)); do
 	two program program

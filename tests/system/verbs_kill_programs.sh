@@ -110,6 +110,7 @@ daemon_killed() {
 }
 
 up
+wait_for 20 cm_holds_its_own
 held >"$SCRATCH/before"
 for kind in write read atomic send; do
 	server_killed ib_${kind}_bw -x 1 -D 60
