@@ -84,6 +84,8 @@ int membership_join(struct memberships *t, const uint8_t ip[16], uint64_t now_ms
 	if (!m)
 		return -ENOMEM;
 	*first = m->users++ == 0;
+	if (*first && m->changes) /* it had been left */
+		t->left--;
 	if (*first)
 		change(t, m, now_ms);
 	return 0;
@@ -96,10 +98,12 @@ bool membership_leave(struct memberships *t, const uint8_t ip[16], uint64_t now_
 	if (!m || !m->users || --m->users)
 		return false;
 	m->answer_ms = 0;
-	if (membership_is_reported(ip))
+	if (membership_is_reported(ip) && t->left < MEMBERSHIP_LEFT_MAX) {
+		t->left++;
 		change(t, m, now_ms);
-	else
+	} else {
 		*m = t->entry[--t->count];
+	}
 	return true;
 }
 
@@ -107,6 +111,11 @@ void membership_announce(struct memberships *t, uint64_t now_ms)
 {
 	for (unsigned int i = 0; i < t->count; i++)
 		change(t, &t->entry[i], now_ms);
+}
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
 }
 
 /* An answer within delay_ms, never 0; one that is due before stays. */
@@ -124,7 +133,8 @@ void membership_query(struct memberships *t, bool v6, const uint8_t *group, uint
 
 	t->robustness[v6] = wanted;
 	if (!group) {
-		t->general_ms[v6] = answer_by(t->general_ms[v6], delay_ms, now_ms);
+		t->general_ms[v6] = later(answer_by(t->general_ms[v6], delay_ms, now_ms),
+			t->answered_ms[v6] ? t->answered_ms[v6] + MEMBERSHIP_GENERAL_MS : 0);
 		expect(t, t->general_ms[v6]);
 	} else if (m && m->users && membership_is_reported(group)) {
 		m->answer_ms = answer_by(m->answer_ms, delay_ms, now_ms);
@@ -139,8 +149,10 @@ static void reported(struct memberships *t, struct membership *m, uint64_t now_m
 		m->change_ms = now_ms + 1 + rte_rand_max(MEMBERSHIP_REPEAT_MS);
 		return;
 	}
-	if (!m->users) /* nobody remembers it any more; the place is looked at again */
-		*m = t->entry[--t->count];
+	if (m->users)
+		return;
+	t->left--;
+	*m = t->entry[--t->count]; /* nobody remembers it any more; the place is looked at again */
 }
 
 static unsigned int changes_due(
@@ -166,6 +178,7 @@ static void spread_general(struct memberships *t, bool v6, uint64_t now_ms)
 	if (!t->general_ms[v6] || t->general_ms[v6] > now_ms)
 		return;
 	t->general_ms[v6] = 0;
+	t->answered_ms[v6] = now_ms;
 	for (unsigned int i = 0; i < t->count; i++) {
 		struct membership *m = &t->entry[i];
 

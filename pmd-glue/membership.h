@@ -18,6 +18,9 @@ enum {
 	MEMBERSHIP_ROBUSTNESS = 2,   /* reports of a change, unless a querier wants more */
 	MEMBERSHIP_REPEAT_MS = 1000, /* at most between two of them */
 	MEMBERSHIP_RECORDS_MAX = 60, /* in one report: MLD's fit into 1280 bytes */
+	MEMBERSHIP_LEFT_MAX = 1024,  /* groups remembered to report that they were left; others are
+					found out by the next query */
+	MEMBERSHIP_GENERAL_MS = 100, /* at least between two answers to general queries */
 };
 
 /* The same numbers in both protocols. */
@@ -43,10 +46,12 @@ struct membership {
 struct memberships {
 	struct membership *entry;
 	unsigned int count, room;
-	uint64_t general_ms[2]; /* by family, [1] is IPv6: when a general query is to be
-				   answered; 0: none is open */
-	uint8_t robustness[2];	/* 0: MEMBERSHIP_ROBUSTNESS */
-	uint64_t next_ms;	/* nothing is due before */
+	unsigned int left;	 /* of them without users */
+	uint64_t general_ms[2];	 /* by family, [1] is IPv6: when a general query is to be
+				    answered; 0: none is open */
+	uint64_t answered_ms[2]; /* when the last one was; 0: never */
+	uint8_t robustness[2];	 /* 0: MEMBERSHIP_ROBUSTNESS */
+	uint64_t next_ms;	 /* nothing is due before */
 };
 
 void membership_free(struct memberships *t);

@@ -175,16 +175,61 @@ static void membership__query_of_a_group(void **state)
 	nothing_due(20000);
 }
 
+/* Programs that join and leave as fast as they can while nothing can be reported, since the link is
+ * down: what is remembered of that is bounded, and of groups that are joined nothing is lost. */
+static void membership__joined_and_left_on_and_on(void **state)
+{
+	unsigned int left = 0, n;
+
+	(void)state;
+	join(60000, false, 5);
+	for (unsigned int round = 0; round < 2; round++) {
+		for (unsigned int i = 0; i < 5 * MEMBERSHIP_LEFT_MAX; i++) {
+			join(i, false, 10);
+			assert_true(membership_leave(&t, group(i, false), 10));
+		}
+		assert_int_equal(t.count, 1 + MEMBERSHIP_LEFT_MAX);
+	}
+	join(0, false, 11); /* one of those that are remembered */
+	for (uint64_t now = 20; now < 5000; now++)
+		while ((n = membership_due(&t, false, now, records)) > 0)
+			for (unsigned int i = 0; i < n; i++)
+				left += records[i].type == MEMBERSHIP_TO_INCLUDE;
+	assert_int_equal(left, 2 * (MEMBERSHIP_LEFT_MAX - 1));
+	assert_int_equal(t.count, 2);
+	assert_int_equal(t.left, 0);
+	assert_true(membership_leave(&t, group(0, false), 5000));
+	assert_int_equal(t.left, 1);
+}
+
+/* Queries without end that want their answers at once get some of them. */
+static void membership__flood_of_general_queries(void **state)
+{
+	unsigned int reports = 0;
+
+	(void)state;
+	join(1, true, 1);
+	for (uint64_t now = 1; now < 4000; now++)
+		while (membership_due(&t, true, now, records))
+			;
+	for (uint64_t now = 4000; now < 6000; now++) {
+		membership_query(&t, true, NULL, 0, 0, now);
+		while (membership_due(&t, true, now, records))
+			reports++;
+	}
+	assert_in_range(reports, 15, 2000 / MEMBERSHIP_GENERAL_MS + 1);
+}
+
 static void membership__as_often_as_the_querier_wants(void **state)
 {
-	uint64_t now = 100;
+	uint64_t now = 400;
 	unsigned int n = 0;
 
 	(void)state;
 	membership_query(&t, false, NULL, 5, 100, 10);
 	nothing_due(90);
 	membership_query(&t, false, NULL, 5, 1, 95);
-	nothing_due(97);
+	nothing_due(300);
 	join(1, false, now);
 	for (; now < 20000; now++)
 		n += membership_due(&t, false, now, records);
@@ -239,6 +284,8 @@ int main(void)
 		TEST(membership__not_of_those_that_everybody_is_in),
 		TEST(membership__general_query),
 		TEST(membership__query_of_a_group),
+		TEST(membership__joined_and_left_on_and_on),
+		TEST(membership__flood_of_general_queries),
 		TEST(membership__as_often_as_the_querier_wants),
 		TEST(membership__many_in_several_reports),
 		TEST(membership__announced_anew),
