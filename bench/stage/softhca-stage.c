@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * usage: softhca-stage [timer] [MILLISECONDS OF A WORKLOAD]
- * timer: see timer.c. Otherwise cycles per element of each pipeline stage: two HCAs in this
- * process, one lcore, every call of hca_poll_stage() between two readings of the TSC. Without
- * hugepages, devices, daemon.
+ *        softhca-stage count WORKLOAD MESSAGES ROUNDS
+ * timer: see timer.c; count: see counted.c; WORKLOAD: 0 for the first one. Otherwise cycles per
+ * element of each pipeline stage: two HCAs in this process, one lcore, every call of
+ * hca_poll_stage() between two readings of the TSC. Without hugepages, devices, daemon.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,18 +12,11 @@
 #include <rte_cycles.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
+#include "counted.h"
 #include "rig.h"
 #include "timer.h"
 
-enum { WINDOW = 256, POST = 32, WARM_UP_SHARE = 5, STUCK_ROUNDS = 1000000 };
-
-struct workload {
-	const char *name;
-	enum user_opcode opcode;
-	uint32_t bytes;
-	unsigned window; /* messages outstanding */
-	unsigned list;	 /* descriptors of one doorbell */
-};
+enum { WINDOW = 256, WARM_UP_SHARE = 5, STUCK_ROUNDS = 1000000 };
 
 static const struct workload workloads[] = {
 	{"64-byte writes, a doorbell each", USER_RDMA_WRITE, 64, WINDOW, 1},
@@ -33,6 +27,7 @@ static const struct workload workloads[] = {
 	{"64-byte reads, lists of 16", USER_RDMA_READ, 64, WINDOW, 16},
 	{"64-KiB reads, 4-KiB packets", USER_RDMA_READ, 65536, 32, 1},
 };
+enum { WORKLOADS = sizeof(workloads) / sizeof(*workloads) };
 
 struct cost {
 	uint64_t cycles, elements;	    /* of polls that found work */
@@ -102,9 +97,9 @@ static int run(struct rig *r, const struct workload *w, uint64_t cycles, struct 
 
 		if (!more && outstanding == 0)
 			return 0;
-		while (more && outstanding + POST <= w->window) {
-			rig_post(r, w->opcode, w->bytes, POST, w->list);
-			outstanding += POST;
+		while (more && outstanding + WORKLOAD_POST <= w->window) {
+			rig_post(r, w->opcode, w->bytes, WORKLOAD_POST, w->list);
+			outstanding += WORKLOAD_POST;
 		}
 		poll_all(r, t);
 		done = rig_poll(r, 0);
@@ -168,7 +163,7 @@ static int stages_main(unsigned ms)
 		return 1;
 	measure_overhead();
 	cycles = rte_get_tsc_hz() / 1000 * ms;
-	for (unsigned i = 0; i < sizeof(workloads) / sizeof(*workloads); i++) {
+	for (unsigned i = 0; i < WORKLOADS; i++) {
 		if (run(&rig, &workloads[i], cycles / WARM_UP_SHARE, &tally) ||
 			run(&rig, &workloads[i], cycles, &tally))
 			return 1;
@@ -177,21 +172,43 @@ static int stages_main(unsigned ms)
 	return 0;
 }
 
+static int usage(const char *program)
+{
+	fprintf(stderr,
+		"usage: %s [timer] [MILLISECONDS OF A WORKLOAD]\n"
+		"       %s count WORKLOAD MESSAGES ROUNDS\n",
+		program, program);
+	return 2;
+}
+
+/* count WORKLOAD MESSAGES ROUNDS; -1: that is not what it says. */
+static int count_arguments(int argc, char **argv, unsigned *v)
+{
+	if (argc != 5)
+		return -1;
+	for (unsigned i = 0; i < 3; i++)
+		v[i] = (unsigned)atoi(argv[2 + i]);
+	return v[0] < WORKLOADS && v[1] && v[1] % WORKLOAD_POST == 0 && v[2] ? 0 : -1;
+}
+
 int main(int argc, char **argv)
 {
 	bool timer = argc > 1 && !strcmp(argv[1], "timer");
+	bool counted = argc > 1 && !strcmp(argv[1], "count");
 	unsigned ms = argc > 1 + timer ? (unsigned)atoi(argv[1 + timer]) : 300;
+	unsigned v[3];
 	int result;
 
-	if (ms == 0) {
-		fprintf(stderr, "usage: %s [timer] [MILLISECONDS OF A WORKLOAD]\n", argv[0]);
-		return 2;
-	}
+	if (counted ? count_arguments(argc, argv, v) : ms == 0)
+		return usage(argv[0]);
 	if (init_eal(argv[0]) < 0) {
 		fprintf(stderr, "%s: EAL: %s\n", argv[0], rte_strerror(rte_errno));
 		return 1;
 	}
-	result = timer ? timer_main(ms) : stages_main(ms);
+	if (counted)
+		result = counted_main(&workloads[v[0]], v[1], v[2]);
+	else
+		result = timer ? timer_main(ms) : stages_main(ms);
 	rte_eal_cleanup();
 	return result;
 }

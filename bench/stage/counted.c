@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * softhca-stage count: a workload as rounds that are the same each time: so many messages are
+ * posted and polled for, on a virtual clock, with no reading of the TSC in between. What differs
+ * between two builds is what they execute. Under `valgrind --tool=callgrind
+ * --toggle-collect=counted_round` it says where the instructions go, to the instruction.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <rte_cycles.h>
+#include "counted.h"
+
+enum { WARM_UP_ROUNDS = 4, ROUND_NS = 1000, POLLS_MAX = 10000000 };
+
+static uint64_t now_ns = 1000000;
+
+/* Posts and completes `messages`. 0 or -1. */
+static __attribute__((noinline)) int counted_round(
+	struct rig *r, const struct workload *w, unsigned messages)
+{
+	unsigned posted = 0, done = 0, polls = 0;
+
+	while (done < messages) {
+		int got, received;
+
+		while (posted < messages && posted - done + WORKLOAD_POST <= w->window) {
+			rig_post(r, w->opcode, w->bytes, WORKLOAD_POST, w->list);
+			posted += WORKLOAD_POST;
+		}
+		now_ns += ROUND_NS;
+		for (unsigned i = 0; i < 2; i++)
+			r->side[i].hca->engines[0].now_ns = now_ns;
+		for (unsigned i = 0; i < 2; i++)
+			for (unsigned s = 0; s < STAGE_COUNT; s++)
+				hca_poll_stage(&r->side[i].hca->engines[0], s);
+		got = rig_poll(r, 0);
+		received = rig_poll(r, 1);
+		if (got < 0 || received < 0 || ++polls > POLLS_MAX)
+			return -1;
+		done += (unsigned)got;
+	}
+	return 0;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+int counted_main(const struct workload *w, unsigned messages, unsigned rounds)
+{
+	double *cycles = calloc(rounds, sizeof(*cycles));
+	struct rig rig;
+	int err = cycles ? rig_create(&rig) : -1;
+
+	for (unsigned i = 0; i < WARM_UP_ROUNDS && !err; i++)
+		err = counted_round(&rig, w, messages);
+	for (unsigned i = 0; i < rounds && !err; i++) {
+		uint64_t before = rte_rdtsc();
+
+		err = counted_round(&rig, w, messages);
+		cycles[i] = (double)(rte_rdtsc() - before) / messages;
+	}
+	if (!err) {
+		qsort(cycles, rounds, sizeof(*cycles), ascending);
+		printf("%s: cycles/message: %.1f least, %.1f of the quickest tenth, %.1f median\n",
+			w->name, cycles[0], cycles[rounds / 10], cycles[rounds / 2]);
+	}
+	free(cycles);
+	return err ? 1 : 0;
+}

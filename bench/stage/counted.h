@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef STAGE_COUNTED_H
+#define STAGE_COUNTED_H
+/* A workload in rounds of so many messages, all alike. */
+#include "rig.h"
+#include "workload.h"
+
+/* EAL is up. Runs `rounds` rounds of `messages` messages, a multiple of WORKLOAD_POST; prints
+ * cycles per message. 0; 1: something failed. */
+int counted_main(const struct workload *w, unsigned messages, unsigned rounds);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef STAGE_WORKLOAD_H
+#define STAGE_WORKLOAD_H
+/* What the client of the rig does. */
+#include "host-abi/wqe.h"
+
+enum { WORKLOAD_POST = 32 }; /* messages posted at once */
+
+struct workload {
+	const char *name;
+	enum user_opcode opcode;
+	uint32_t bytes;
+	unsigned window; /* messages outstanding */
+	unsigned list;	 /* descriptors of one doorbell */
+};
+
+#endif
