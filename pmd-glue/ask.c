@@ -142,3 +142,13 @@ int port_resolve(struct port *port, const uint8_t ip[16], uint8_t mac_out[6])
 	}
 	return result;
 }
+
+bool port_would_ask(const struct port *port, const uint8_t ip[16])
+{
+	const uint8_t *hop;
+
+	if (route_own_address(port, ip) >= 0 || ip_is_multicast(ip))
+		return false;
+	hop = route_next_hop(port, ip);
+	return hop && route_own_address(port, hop) < 0 && !neighbour_has(&port->neighbours, hop);
+}

@@ -31,22 +31,29 @@ static void enter(
 	e->next_ms = next_ms;
 }
 
-/* A free entry, else the one known longest ago; never one that somebody waits for. */
-static struct neighbour *make_room(struct neighbours *t, const uint8_t ip[16])
+static bool is_better(const struct neighbour *e, const struct neighbour *than)
+{
+	if (!than || than->state == NEIGHBOUR_FREE)
+		return !than;
+	return e->state == NEIGHBOUR_FREE || e->learnt_ms < than->learnt_ms;
+}
+
+/* A free entry, else the one known longest ago; never one that somebody waits for. NULL: there is
+ * none, or too many wait already for one more to be asked for. */
+static struct neighbour *make_room(struct neighbours *t, const uint8_t ip[16], bool to_ask)
 {
 	struct neighbour *oldest = NULL;
+	unsigned int asked = 0;
 
 	for (unsigned int i = 0; i < NEIGHBOURS_MAX; i++) {
 		struct neighbour *e = &t->entry[i];
 
-		if (e->state == NEIGHBOUR_FREE) {
-			oldest = e;
-			break;
-		}
-		if (e->state != NEIGHBOUR_ASKED && (!oldest || e->learnt_ms < oldest->learnt_ms))
+		if (e->state == NEIGHBOUR_ASKED)
+			asked++;
+		else if (is_better(e, oldest))
 			oldest = e;
 	}
-	if (!oldest)
+	if (!oldest || (to_ask && asked >= NEIGHBOURS_ASKED_MAX))
 		return NULL;
 	enter(t, oldest, NEIGHBOUR_FREE, 0);
 	memset(oldest, 0, sizeof(*oldest));
@@ -59,7 +66,7 @@ int neighbour_find(struct neighbours *t, const uint8_t ip[16], uint64_t now_ms, 
 	struct neighbour *e = lookup(t, ip);
 
 	if (!e) {
-		e = make_room(t, ip);
+		e = make_room(t, ip, true);
 		if (!e)
 			return -ENOSPC;
 		e->learnt_ms = now_ms;
@@ -85,6 +92,17 @@ int neighbour_find(struct neighbours *t, const uint8_t ip[16], uint64_t now_ms, 
 	return 0;
 }
 
+bool neighbour_has(const struct neighbours *t, const uint8_t ip[16])
+{
+	for (unsigned int i = 0; i < NEIGHBOURS_MAX; i++) {
+		const struct neighbour *e = &t->entry[i];
+
+		if (e->state != NEIGHBOUR_FREE && memcmp(e->ip, ip, 16) == 0)
+			return true;
+	}
+	return false;
+}
+
 bool neighbour_learn(struct neighbours *t, const uint8_t ip[16], const uint8_t mac[6], bool create,
 	uint64_t now_ms)
 {
@@ -92,7 +110,7 @@ bool neighbour_learn(struct neighbours *t, const uint8_t ip[16], const uint8_t m
 	bool changed;
 
 	if (!e && create)
-		e = make_room(t, ip);
+		e = make_room(t, ip, false);
 	if (!e)
 		return false;
 	changed = e->state != NEIGHBOUR_KNOWN && e->state != NEIGHBOUR_STALE;

@@ -23,6 +23,7 @@
 
 enum {
 	NEIGHBOURS_MAX = 256,
+	NEIGHBOURS_ASKED_MAX = 192, /* of them: the others stay for those that are known */
 	NEIGHBOUR_TRIES = 6,
 	NEIGHBOUR_FIRST_WAIT_MS = 50, /* doubles with each try ... */
 	NEIGHBOUR_WAIT_MS_MAX = 800,  /* ... up to this: 2.35 s in all */
@@ -55,9 +56,12 @@ struct neighbours {
 
 /*
  * 0: mac_out is set; -EAGAIN: asked or about to be; -EHOSTUNREACH: did not answer;
- * -ENOSPC: every entry is waiting for an answer.
+ * -ENOSPC: too many are waiting for an answer.
  */
 int neighbour_find(struct neighbours *t, const uint8_t ip[16], uint64_t now_ms, uint8_t mac_out[6]);
+
+/* Is anything known or asked of ip, so that neighbour_find() would ask nobody for it? */
+bool neighbour_has(const struct neighbours *t, const uint8_t ip[16]);
 
 /*
  * ip has mac. create: remember it even if nobody asked. Returns true if the table changed; false if

@@ -22,6 +22,9 @@ enum {
 	WAITING_HOP_MAX = 64, /* ... and those of them that wait for a next hop */
 	WAIT_NS = 100000000,
 	RETRY_NS = 1000000,
+	ASKS = 64,	   /* next hops not known that may be asked for at once, ... */
+	ASK_NS = 50000000, /* ... and one more in each such time */
+	QPN = 1,
 };
 
 /* A MAD that waits for its next hop or for room in the send queue. */
@@ -58,6 +61,7 @@ struct cm_port {
 	struct remembered ahs[AHS];
 	struct waiting *first, **end;
 	unsigned int waiting, waiting_hop;
+	uint64_t asked_ns; /* all that was asked for, each ASK_NS after the one before */
 	struct cm_port_counters counters;
 };
 
@@ -321,7 +325,7 @@ static int post(struct cm_port *p, struct softhca_ah *ah, const uint8_t *mad)
 		.num_sge = 1,
 		.opcode = SOFTHCA_WR_SEND,
 		.send_flags = SOFTHCA_SEND_INLINE | SOFTHCA_SEND_SIGNALED,
-		.wr.ud = {.ah = ah, .remote_qpn = 1, .remote_qkey = CM_QKEY}};
+		.wr.ud = {.ah = ah, .remote_qpn = QPN, .remote_qkey = CM_QKEY}};
 	int rc = softhca_post_send(p->qp, &wr, NULL);
 
 	return rc == -ENOMEM ? -EAGAIN : rc;
@@ -371,6 +375,18 @@ static void put_off(struct cm_port *p, uint64_t now_ns, const struct cm_path *pa
 	p->counters.waited++;
 }
 
+/* Whoever sends with false addresses makes us answer these: they shall not fill the table of those
+ * who are being asked for. */
+static bool may_ask(struct cm_port *p, uint64_t now_ns, const uint8_t dgid[16])
+{
+	if (!p->ops->would_ask(p->ops_ctx, dgid))
+		return true;
+	if (p->asked_ns > now_ns + (uint64_t)ASKS * ASK_NS)
+		return false;
+	p->asked_ns = (p->asked_ns > now_ns ? p->asked_ns : now_ns) + ASK_NS;
+	return true;
+}
+
 void cm_port_send(struct cm_port *p, uint64_t now_ns, const struct cm_path *path,
 	const uint8_t mad[CM_MAD_BYTES])
 {
@@ -380,6 +396,10 @@ void cm_port_send(struct cm_port *p, uint64_t now_ns, const struct cm_path *path
 		return;
 	if (!sendable(p, path)) {
 		p->counters.dropped_path++;
+		return;
+	}
+	if (!may_ask(p, now_ns, path->dgid)) {
+		p->counters.dropped_full++;
 		return;
 	}
 	rc = transmit(p, path, mad);
@@ -423,7 +443,7 @@ static void take(struct cm_port *p, const struct softhca_wc *wc)
 
 	p->counters.received++;
 	if (wc->byte_len != GRH_BYTES + CM_MAD_BYTES || !(wc->wc_flags & SOFTHCA_WC_GRH) ||
-		!path_back(p, wc, grh, &path)) {
+		wc->src_qp != QPN || !path_back(p, wc, grh, &path)) {
 		p->counters.dropped_stranger++;
 		return;
 	}

@@ -17,6 +17,8 @@ struct cm_port_ops {
 	/* Ethernet address of the next hop towards dgid. 0; -EAGAIN: it is being asked, ask again
 	 * in a millisecond; -EHOSTUNREACH. Never waits. */
 	int (*resolve)(void *ctx, const uint8_t dgid[16], uint8_t mac[6]);
+	/* Would resolve() ask somebody who is not being asked yet? */
+	bool (*would_ask)(void *ctx, const uint8_t dgid[16]);
 	/* A MAD came; path: the way back to its sender. May call cm_port_send(). */
 	void (*receive)(void *ctx, const struct cm_path *path, const uint8_t *mad, size_t bytes);
 };

@@ -18,6 +18,13 @@ static int source_to(void *ctx, const uint8_t dgid[16])
 	return port_source(v->port, dgid);
 }
 
+static bool would_ask(void *ctx, const uint8_t dgid[16])
+{
+	const struct device *v = ctx;
+
+	return port_would_ask(v->port, dgid);
+}
+
 /* A client of our own, which needs no path to the socket. */
 static int connect_to_self(void *ctx)
 {
@@ -65,6 +72,7 @@ int cm_start(struct daemon *d)
 	for (unsigned i = 0; i < d->device_count; i++) {
 		device_describe(&d->devices[i], &devices[i].control);
 		devices[i].source = source_to;
+		devices[i].would_ask = would_ask;
 	}
 	rc = cm_thread_start(&c, &cm);
 	if (!rc) {

@@ -105,6 +105,17 @@ static int resolve_mac(void *ctx, const uint8_t dgid[16], uint8_t mac[6])
 	return rc;
 }
 
+static bool would_ask(void *ctx, const uint8_t dgid[16])
+{
+	struct end *e = ctx;
+	bool yes;
+
+	pthread_mutex_lock(e->thread->config.lock);
+	yes = e->device.would_ask(e->device.control.ctx, dgid);
+	pthread_mutex_unlock(e->thread->config.lock);
+	return yes;
+}
+
 static int resolve(void *ctx, const uint8_t dgid[16])
 {
 	uint8_t mac[6];
@@ -130,7 +141,8 @@ static void received(void *ctx, const struct cm_path *path, const uint8_t *mad, 
 
 static int open_ports(struct cm_thread *t)
 {
-	static const struct cm_port_ops ops = {.resolve = resolve_mac, .receive = received};
+	static const struct cm_port_ops ops = {
+		.resolve = resolve_mac, .would_ask = would_ask, .receive = received};
 
 	for (unsigned int i = 0; i < t->config.device_count; i++) {
 		struct end *e = &t->ends[i];

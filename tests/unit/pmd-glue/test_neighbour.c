@@ -139,11 +139,21 @@ static void neighbour__table_full_of_questions(void **state)
 	uint8_t mac[6];
 
 	(void)state;
-	for (unsigned int i = 0; i < NEIGHBOURS_MAX; i++)
+	for (unsigned int i = 0; i < NEIGHBOURS_MAX - NEIGHBOURS_ASKED_MAX; i++)
+		assert_true(neighbour_learn(&table, ip(6000 + i), mac_1, true, 0));
+	for (unsigned int i = 0; i < NEIGHBOURS_ASKED_MAX; i++) {
+		assert_false(neighbour_has(&table, ip(i)));
 		assert_int_equal(neighbour_find(&table, ip(i), 0, mac), -EAGAIN);
+		assert_true(neighbour_has(&table, ip(i)));
+	}
 	assert_int_equal(neighbour_find(&table, ip(5000), 0, mac), -ENOSPC);
-	assert_false(neighbour_learn(&table, ip(5000), mac_1, true, 0));
-	assert_int_equal(due(0), NEIGHBOURS_MAX);
+	assert_int_equal(due(0), NEIGHBOURS_ASKED_MAX);
+	/* Whoever was known still is, and others are learnt in their places only. */
+	for (unsigned int i = 0; i < NEIGHBOURS_MAX - NEIGHBOURS_ASKED_MAX; i++)
+		assert_int_equal(neighbour_find(&table, ip(6000 + i), 0, mac), 0);
+	assert_true(neighbour_learn(&table, ip(5000), mac_1, true, 0));
+	assert_int_equal(neighbour_find(&table, ip(5001), 0, mac), -ENOSPC);
+	assert_int_equal(due(0), 0);
 }
 
 static void neighbour__forget(void **state)

@@ -39,7 +39,13 @@ static void receive(void *ctx, const struct cm_path *path, const uint8_t *mad, s
 	memcpy(seen.mad, mad, bytes);
 }
 
-static const struct cm_port_ops ops = {resolve, receive};
+static bool would_ask(void *ctx, const uint8_t dgid[16])
+{
+	assert_ptr_equal(ctx, &seen);
+	return dgid[15] != own_gid[15];
+}
+
+static const struct cm_port_ops ops = {resolve, would_ask, receive};
 
 static struct cm_port *open_port(void)
 {
@@ -178,6 +184,32 @@ static void send__waits_for_the_next_hop(void **state)
 	cm_port_close(p);
 }
 
+/* To many addresses that nobody has asked for yet, only so fast; to others always. */
+static void send__asks_for_few(void **state)
+{
+	struct cm_port *p = open_port();
+	struct cm_path path = to_self();
+	uint8_t mad[CM_MAD_BYTES] = {0};
+	uint64_t now = 1000ull * MS_NS;
+
+	(void)state;
+	seen.resolve_rc = -EHOSTUNREACH;
+	path.dgid[15] = 77;
+	for (unsigned int i = 0; i < 200; i++)
+		cm_port_send(p, now, &path, mad);
+	assert_int_equal(seen.resolved, ASKS + 1);
+	assert_int_equal(cm_port_counters(p)->dropped_full, 200 - ASKS - 1);
+	now += 10ull * ASK_NS;
+	for (unsigned int i = 0; i < 200; i++)
+		cm_port_send(p, now, &path, mad);
+	assert_int_equal(seen.resolved, ASKS + 1 + 10);
+	seen.resolve_rc = 0;
+	path.dgid[15] = own_gid[15];
+	cm_port_send(p, now, &path, mad);
+	wait_received(p, now, 1);
+	cm_port_close(p);
+}
+
 static void send__not_everywhere(void **state)
 {
 	static const uint8_t no[][16] = {
@@ -281,6 +313,28 @@ static void receive__no_mad_of_a_stranger(void **state)
 	cm_port_close(p);
 }
 
+/* Who has the Q_Key of QP 1, but is another. */
+static void receive__not_from_qp_1(void **state)
+{
+	struct cm_port p = {.index = 2, .gids = 1, .ops = &ops, .ops_ctx = &seen};
+	struct softhca_wc wc = {.sl = SOFTHCA_WC_SL_IPV4,
+		.byte_len = GRH_BYTES + CM_MAD_BYTES,
+		.wc_flags = SOFTHCA_WC_GRH,
+		.src_qp = 2};
+	uint8_t slot[SLOT_BYTES] = {[32] = 10, 0, 0, 9, 10, 0, 0, 1};
+
+	(void)state;
+	memset(&seen, 0, sizeof(seen));
+	memcpy(p.gid[0], own_gid, 16);
+	p.memory = slot;
+	take(&p, &wc);
+	assert_int_equal(seen.received, 0);
+	assert_int_equal(p.counters.dropped_stranger, 1);
+	wc.src_qp = 1;
+	take(&p, &wc);
+	assert_int_equal(seen.received, 1);
+}
+
 static void receive__the_way_back_over_ipv6(void **state)
 {
 	struct cm_port p = {.index = 2, .gids = 2};
@@ -336,6 +390,8 @@ int main(void)
 		TEST(send__a_burst),
 		TEST(send__waits_for_the_next_hop),
 		TEST(send__not_everywhere),
+		TEST(send__asks_for_few),
+		TEST(receive__not_from_qp_1),
 		TEST(send__remembers_addresses),
 		TEST(send__goes_on_after_a_failure),
 		TEST(receive__no_mad_of_a_stranger),

@@ -168,6 +168,14 @@ static int source(void *ctx, const uint8_t dgid[16])
 	return 1;
 }
 
+static bool would_ask(void *ctx, const uint8_t dgid[16])
+{
+	assert_ptr_equal(ctx, &fake);
+	(void)dgid;
+	be_locked();
+	return false;
+}
+
 static int connect_daemon(void *ctx)
 {
 	(void)ctx;
@@ -197,7 +205,8 @@ static int start_with(int (*connect_to)(void *ctx), struct cm_thread **t)
 			.guid = 0x1234,
 			.ops = {.port = port, .gid = gid, .resolve = resolve},
 			.ctx = &fake},
-		.source = source};
+		.source = source,
+		.would_ask = would_ask};
 	const struct cm_thread_config config = {
 		.lock = &daemon_lock, .devices = &device, .device_count = 1, .connect = connect_to};
 
