@@ -5,31 +5,12 @@
 # daemon that was started again serves as before.
 # SOFTHCA_KILL_ROUNDS (6), SOFTHCA_KILL_SEED (the time).
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/verbs/kill.sh"
 
 survivor=$(program tests/system/survivor) || exit 1
 ldd "$survivor" | grep -q 'libibverbs.*not found' && skip 'needs libibverbs'
 rounds=${SOFTHCA_KILL_ROUNDS:-6}
-RANDOM=${SOFTHCA_KILL_SEED:-$(date +%s)}
-ring_config >"$SCRATCH/ring.conf"
-export SOFTHCA_SOCKET=$SCRATCH/ring.sock
 mkfifo "$SCRATCH/to_left" "$SCRATCH/to_right"
-
-up() {
-	rm -f "$SOFTHCA_SOCKET"
-	daemon ring -c "$SCRATCH/ring.conf"
-	daemon=$started
-	wait_for 10 answers
-}
-
-answers() { "$TOOL" status >/dev/null 2>&1; }
-
-# All but the stock of packet elements, which is kept.
-held() { "$TOOL" --json held | sed 's/,"stock":[0-9]*//'; }
-
-all_back() {
-	held >"$SCRATCH/after"
-	diff "$SCRATCH/before" "$SCRATCH/after"
-}
 
 # two ROLE ROLE: survivors on left and right, joined; their processes in $left and $right.
 two() {
@@ -40,29 +21,15 @@ two() {
 		2>"$SCRATCH/right.log" &
 	right=$!
 	pids+=("$left" "$right")
-	# Joined once both QPs send: then somewhere in the traffic.
-	if ! wait_for 30 sending left || ! wait_for 30 sending right; then
-		sed 's/^/   /' "$SCRATCH/left.log" "$SCRATCH/right.log"
-		fail "round $round: two programs talk"
-		finish
-	fi
-	sleep 0.$((RANDOM % 9))
+	# Joined once both QPs send.
+	amid_traffic "round $round" left right left right
 }
-
-# Not QP 1, which is the connection manager's and always does.
-sending() { "$TOOL" --hca "$1" qp 2>/dev/null | grep -w RTS | grep -qv '^ *1 '; }
 
 # ends NAME PID: by itself, in time, and content with what it saw.
 ends() {
-	wait_for 60 not_running "$2" || {
-		kill -KILL "$2"
-		echo 'it hangs'
-		return 1
-	}
-	wait "$2" || {
-		cat "$SCRATCH/$1.log"
-		return 1
-	}
+	ends_itself "$2" && wait "$2" && return
+	cat "$SCRATCH/$1.log"
+	return 1
 }
 
 up

@@ -7,35 +7,12 @@
 # SOFTHCA_KILL_SEED (the time).
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/verbs/pairs.sh"
+. "$(dirname "$0")/verbs/kill.sh"
 need_command ib_write_bw
 need_command ibv_rc_pingpong
 need_command rping
 need_command ucx_perftest
-
-RANDOM=${SOFTHCA_KILL_SEED:-$(date +%s)}
-ring_config >"$SCRATCH/ring.conf"
-export SOFTHCA_SOCKET=$SCRATCH/ring.sock
 export UCX_TLS=rc_verbs,ud_verbs,self
-
-up() {
-	rm -f "$SOFTHCA_SOCKET"
-	daemon ring -c "$SCRATCH/ring.conf"
-	daemon=$started
-	wait_for 10 answers
-}
-
-answers() { "$TOOL" status >/dev/null 2>&1; }
-
-# All but the stock of packet elements, which is kept.
-held() { "$TOOL" --json held | sed 's/,"stock":[0-9]*//'; }
-
-all_back() {
-	held >"$SCRATCH/after"
-	diff "$SCRATCH/before" "$SCRATCH/after"
-}
-
-# A queue pair of the client, not QP 1, sends. (A server of perftest may be in RTR alone.)
-sending() { "$TOOL" --hca right qp 2>/dev/null | grep -w RTS | grep -qv '^ *1 '; }
 
 # launch NAME COMMAND...: its process in $started.
 launch() {
@@ -68,21 +45,16 @@ pair() {
 		;;
 	esac
 	client=$started
-	if ! wait_for 30 sending; then
-		sed 's/^/   /' "$SCRATCH/server.log" "$SCRATCH/client.log"
-		fail "$1: two programs talk"
-		finish
-	fi
-	sleep 0.$((RANDOM % 9))
+	# The client's does. (A server of perftest may be in RTR alone.)
+	amid_traffic "$1" server client right
 }
 
 cm_listens() { "$TOOL" cm 2>/dev/null | grep -qw LISTENING; }
 
 # ends NAME PID: by itself, in time.
 ends() {
-	wait_for 60 not_running "$2" && return
-	kill -KILL "$2"
-	echo 'it hangs; it said:'
+	ends_itself "$2" && return
+	echo 'it said:'
 	tail -n 5 "$SCRATCH/$1.log"
 	return 1
 }
