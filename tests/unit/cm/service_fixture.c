@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "../descriptors.h"
+#include "base/let_go.h"
 #include "service_fixture.h"
 
 struct node node[2];
@@ -172,6 +174,12 @@ int services_teardown(void **state)
 		cm_service_destroy(node[n].s);
 	}
 	return 0;
+}
+
+unsigned int service_descriptors(void)
+{
+	let_go_finish();
+	return open_descriptors();
 }
 
 struct channel open_channel(unsigned int n)

@@ -65,6 +65,9 @@ int services_setup(void **state);
 int services_teardown(void **state);
 void services_start(const struct cm_service_limits *limits);
 
+/* Open ones of this process, once all that was let go is closed. */
+unsigned int service_descriptors(void);
+
 /* A channel of node[n]. */
 struct channel open_channel(unsigned int n);
 void close_channel(struct channel *ch);

@@ -4,7 +4,6 @@
  * no sockets, and 10^5 commands at random on everybody's identifiers while the peers answer, time
  * passes and programs vanish. Nothing may be left, and nobody else may notice.
  */
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -21,20 +20,6 @@ static uint32_t draw(uint32_t below)
 {
 	seed = seed * 6364136223846793005u + 1442695040888963407u;
 	return (uint32_t)((seed >> 33) % below);
-}
-
-static unsigned int descriptors(void)
-{
-	DIR *d;
-	unsigned int n = 0;
-
-	let_go_finish();
-	d = opendir("/proc/self/fd");
-	assert_non_null(d);
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
 }
 
 /* A message with any descriptors. */
@@ -82,7 +67,7 @@ static void descriptors__of_every_kind(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, dgram), 0);
 	assert_int_equal(pipe(pipes), 0);
 	file = open("/dev/null", O_RDWR);
-	before = descriptors();
+	before = service_descriptors();
 	for (unsigned int i = 0; i < 64; i++)
 		fds[i] = pair[1];
 
@@ -115,7 +100,7 @@ static void descriptors__of_every_kind(void **state)
 		turn(&node[0]);
 		assert_int_equal(replied(pair[0]), -EINVAL);
 	}
-	assert_int_equal(descriptors(), before);
+	assert_int_equal(service_descriptors(), before);
 	assert_true(cm_service_counters(node[0].s)->command_malformed >= 11);
 	/* An empty message is the end; another channel does not notice. */
 	post(&ch, bytes, 0, NULL, 0);

@@ -4,9 +4,7 @@
  * every attempt ends with an event that says how, and in the end no identifier, connection, timer,
  * port or descriptor is left. Some programs reject, change their minds or are killed.
  */
-#include <dirent.h>
 #include <stdio.h>
-#include "base/let_go.h"
 #include "service_fixture.h"
 
 enum {
@@ -50,20 +48,6 @@ static void check(int ret)
 {
 	if (ret)
 		assert_true(w.forged && ret == -EINVAL);
-}
-
-static unsigned int descriptors(void)
-{
-	unsigned int n = 0;
-	DIR *d;
-
-	let_go_finish();
-	d = opendir("/proc/self/fd");
-	assert_non_null(d);
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
 }
 
 /* A new attempt: identifier, address, route. IPv4 and IPv6 in turn. */
@@ -245,7 +229,7 @@ static void check_nothing_left(void)
 
 static void run(uint64_t seed, bool kind, unsigned int attempts)
 {
-	unsigned int before = descriptors(), rounds = 0;
+	unsigned int before = service_descriptors(), rounds = 0;
 
 	w.random = seed;
 	w.kind = kind;
@@ -280,7 +264,7 @@ static void run(uint64_t seed, bool kind, unsigned int attempts)
 	close_channel(&w.server.ch);
 	pass(600000ull * MS);
 	check_nothing_left();
-	assert_int_equal(descriptors(), before);
+	assert_int_equal(service_descriptors(), before);
 }
 
 static int setup(void **state)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See hca_fixture.h. The threads are the test's own; the link copies each frame, as a wire does. */
-#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -12,6 +11,7 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_mbuf.h>
+#include "../descriptors.h"
 #include "base/let_go.h"
 #include "hca_fixture.h"
 #include "link/link_port.h"
@@ -296,15 +296,8 @@ bool fixture_wait_clients(struct fixture *f, unsigned int n)
 
 unsigned int fixture_descriptors(void)
 {
-	unsigned int n = 0;
-	DIR *dir;
-
 	let_go_finish();
-	dir = opendir("/proc/self/fd");
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
+	return open_descriptors();
 }
 
 uint64_t fixture_counter(struct fixture *f, enum counter which)

@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "../descriptors.h"
 #include "cm_stub.h"
 #include "host-abi/cm_channel.h"
 
@@ -27,23 +28,12 @@
 
 static unsigned int descriptors_before;
 
-static unsigned int descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	unsigned int n = 0;
-
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
-
 static int start(void **state)
 {
 	(void)state;
 	stub_again();
 	assert_true(stub_wait_channels(0));
-	descriptors_before = descriptors();
+	descriptors_before = open_descriptors();
 	return 0;
 }
 
@@ -53,7 +43,7 @@ static int stop(void **state)
 	(void)state;
 	stub_again();
 	assert_true(stub_wait_channels(0));
-	assert_int_equal(descriptors(), descriptors_before);
+	assert_int_equal(open_descriptors(), descriptors_before);
 	return 0;
 }
 
@@ -623,7 +613,7 @@ static void event__signals_interrupt_or_not(void **state)
 static void event__cancelled_while_waiting(void **state)
 {
 	int fd = open_device(0);
-	unsigned int before = descriptors();
+	unsigned int before = open_descriptors();
 	struct waiter w;
 	void *how;
 
@@ -633,7 +623,7 @@ static void event__cancelled_while_waiting(void **state)
 		pthread_cancel(w.thread);
 		pthread_join(w.thread, &how);
 		assert_ptr_equal(how, PTHREAD_CANCELED);
-		assert_int_equal(descriptors(), before);
+		assert_int_equal(open_descriptors(), before);
 	}
 	start_waiter(&w, fd);
 	stub_event(0, 3);
