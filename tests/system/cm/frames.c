@@ -13,6 +13,7 @@
 #include "mad_fields.h"
 #include "wire/crc.h"
 #include "wire/encap.h"
+#include "xorshift.h"
 
 enum { RANDOM_FRAMES = 2, FRAME_ROOM = 512 };
 
@@ -97,51 +98,34 @@ static const char *const private_names[CM_APR + 1] = {
 
 static unsigned int frame_number;
 
+/* What the message that is being filled has: its lowest values, its highest, or random ones. */
+static enum { LOWEST, HIGHEST, RANDOM } variant;
+
 static uint64_t random64(void)
 {
 	static uint64_t state = 6;
 
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state * 0x2545f4914f6cdd1d;
+	return xorshift(&state);
 }
 
-static uint8_t any_byte(int value)
+static uint64_t value(const struct mad_field *f)
 {
-	return value < 0 ? (uint8_t)random64() : (uint8_t)value;
+	if (variant == LOWEST)
+		return f->from;
+	return variant == HIGHEST ? mad_field_max(f) : mad_field_any(f, random64());
 }
 
-/* Every field at its lowest (variant 0), its highest (1) or random. */
-static void fill(struct cm_message *m, uint16_t type, unsigned int variant)
+static void fill(uint8_t *p, unsigned int n)
 {
-	int byte = variant == 0 ? 0 : variant == 1 ? 0xff : -1;
-	unsigned int i;
+	while (n)
+		p[--n] = variant == LOWEST ? 0 : variant == HIGHEST ? 0xff : (uint8_t)random64();
+}
 
-	mad_blank(m, type);
-	for (i = 0; i < MAD_FIELDS; i++) {
-		const struct mad_field *f = &mad_fields[i];
-		uint64_t v = random64() >> (64 - f->bits);
-
-		if (f->type && f->type != type)
-			continue;
-		if (f->to)
-			v = f->from + v % (f->to - f->from + 1u);
-		if (variant < 2)
-			v = variant ? mad_field_max(f) : f->from;
-		mad_field_set(m, f, v);
-	}
-	for (i = 0; type == CM_REQ && i < 16; i++) {
-		m->req.path.local_gid[i] = any_byte(byte);
-		m->req.path.remote_gid[i] = any_byte(byte);
-		m->req.alternate.local_gid[i] = any_byte(byte);
-		m->req.alternate.remote_gid[i] = any_byte(byte);
-	}
+static void fill_message(struct cm_message *m, uint16_t type)
+{
+	mad_fill(m, type, value, fill);
 	m->private_bytes = (uint8_t)cm_private_bytes(type);
-	for (i = 0; i < m->private_bytes; i++)
-		m->private_data[i] = any_byte(byte);
-	for (i = 0; i < mad_info_bytes(m); i++)
-		((uint8_t *)m)[mad_layout(type).info + i] = any_byte(byte);
+	fill(m->private_data, m->private_bytes);
 }
 
 /* IP addressing as librdmacm's port space TCP has it, on top of a random REQ. */
@@ -151,7 +135,8 @@ static void fill_ip(struct cm_message *m, uint8_t version)
 	const char *source = version == 4 ? "::ffff:10.222.0.1" : "fd77::1";
 	const char *destination = version == 4 ? "::ffff:10.222.255.254" : "fd77::ffff:2";
 
-	fill(m, CM_REQ, 2);
+	variant = RANDOM;
+	fill_message(m, CM_REQ);
 	inet_pton(AF_INET6, source, a.source);
 	inet_pton(AF_INET6, destination, a.destination);
 	memcpy(m->req.path.local_gid, a.source, 16);
@@ -287,7 +272,7 @@ int main(int argc, char **argv)
 {
 	static const uint32_t header[6] = {0xa1b2c3d4, 2 | 4 << 16, 0, 0, 65535, 1};
 	struct cm_message m;
-	unsigned int variant;
+	unsigned int i;
 	char path[4096];
 	uint16_t type;
 	FILE *out;
@@ -300,8 +285,9 @@ int main(int argc, char **argv)
 	}
 	fwrite(header, sizeof(header), 1, out);
 	for (type = CM_REQ; type <= CM_APR; type++) {
-		for (variant = 0; variant < 2 + RANDOM_FRAMES; variant++) {
-			fill(&m, type, variant);
+		for (i = 0; i < RANDOM + RANDOM_FRAMES; i++) {
+			variant = i < RANDOM ? i : RANDOM;
+			fill_message(&m, type);
 			both_families(out, &m, false);
 		}
 	}

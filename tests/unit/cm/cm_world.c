@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cm_world_priv.h"
+#include "xorshift.h"
 
 struct world world;
 
@@ -17,15 +18,12 @@ void world_fail(const char *what)
 
 uint64_t world_random(void)
 {
-	world.random ^= world.random << 13;
-	world.random ^= world.random >> 7;
-	world.random ^= world.random << 17;
-	return world.random * 0x2545f4914f6cdd1d;
+	return xorshift(&world.random);
 }
 
 uint32_t below(uint32_t n)
 {
-	return (uint32_t)((world_random() >> 32) * n >> 32);
+	return xorshift_below(&world.random, n);
 }
 
 bool per_mille(unsigned int n)

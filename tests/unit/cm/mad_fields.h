@@ -195,4 +195,32 @@ static inline void mad_blank(struct cm_message *m, uint16_t type)
 		m->req.mtu = 1;
 }
 
+/* A value that is allowed, out of 64 random bits. */
+static inline uint64_t mad_field_any(const struct mad_field *f, uint64_t random)
+{
+	uint64_t v = random >> (64 - f->bits);
+
+	return f->to ? f->from + v % (f->to - f->from + 1u) : v;
+}
+
+/* A message of a type with these values in its fields, these bytes in its GIDs and its additional
+ * information. */
+static inline void mad_fill(struct cm_message *m, uint16_t type,
+	uint64_t (*value)(const struct mad_field *f), void (*fill)(uint8_t *p, unsigned int n))
+{
+	unsigned int i;
+
+	mad_blank(m, type);
+	for (i = 0; i < MAD_FIELDS; i++)
+		if (!mad_fields[i].type || mad_fields[i].type == type)
+			mad_field_set(m, &mad_fields[i], value(&mad_fields[i]));
+	if (type == CM_REQ) {
+		fill(m->req.path.local_gid, 16);
+		fill(m->req.path.remote_gid, 16);
+		fill(m->req.alternate.local_gid, 16);
+		fill(m->req.alternate.remote_gid, 16);
+	}
+	fill((uint8_t *)m + mad_layout(type).info, mad_info_bytes(m));
+}
+
 #endif

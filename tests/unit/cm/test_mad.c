@@ -13,10 +13,11 @@
 #include <errno.h>
 #include <cmocka.h>
 
-#include "golden.h"
+#include "capture.h"
+#include "golden_group.h"
 #include "guard.h"
 #include "mad_fields.h"
-#include "wire/encap.h"
+#include "xorshift.h"
 
 enum { INFO_ROOM = 72, ROUNDS = 20000, MUTATIONS = 1000000 };
 
@@ -24,15 +25,12 @@ static uint64_t random_state = 20261121;
 
 static uint64_t random64(void)
 {
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state * 0x2545f4914f6cdd1d;
+	return xorshift(&random_state);
 }
 
 static unsigned int below(unsigned int n)
 {
-	return (unsigned int)(random64() >> 33) % n;
+	return xorshift_below(&random_state, n);
 }
 
 static void fill(uint8_t *p, unsigned int n)
@@ -41,31 +39,15 @@ static void fill(uint8_t *p, unsigned int n)
 		p[--n] = (uint8_t)random64();
 }
 
+static uint64_t any_value(const struct mad_field *f)
+{
+	return mad_field_any(f, random64());
+}
+
 /* Any valid message of a type, with as much private data as it happens to have. */
 static void random_message(struct cm_message *m, uint16_t type)
 {
-	struct mad_layout layout = mad_layout(type);
-	unsigned int i;
-
-	mad_blank(m, type);
-	for (i = 0; i < MAD_FIELDS; i++) {
-		const struct mad_field *f = &mad_fields[i];
-		uint64_t v = random64() >> (64 - f->bits);
-
-		if (f->type && f->type != type)
-			continue;
-		if (f->to)
-			v = f->from + v % (f->to - f->from + 1u);
-		mad_field_set(m, f, v);
-	}
-	if (type == CM_REQ) {
-		fill(m->req.path.local_gid, 16);
-		fill(m->req.path.remote_gid, 16);
-		fill(m->req.alternate.local_gid, 16);
-		fill(m->req.alternate.remote_gid, 16);
-	}
-	if (layout.info_at)
-		fill((uint8_t *)m + layout.info, mad_info_bytes(m));
+	mad_fill(m, type, any_value, fill);
 	m->private_bytes = (uint8_t)below(cm_private_bytes(type) + 1);
 	fill(m->private_data, m->private_bytes);
 }
@@ -367,37 +349,17 @@ static void mad__mutations(void **state)
 
 /* The capture of two kernels. */
 
-static struct golden golden;
-
-static int load(void **state)
-{
-	(void)state;
-	return golden_load(&golden, GOLDEN_DIR);
-}
-
-static int unload(void **state)
-{
-	(void)state;
-	golden_free(&golden);
-	return 0;
-}
-
 /* Calls test for each MAD to QP 1 in the captures; how many there were. */
 static unsigned int each_mad(void (*test)(const uint8_t *mad, unsigned int n, unsigned int count))
 {
+	struct capture_place at = {0, 0};
 	unsigned int count = 0;
 	struct wire_frame f;
-	size_t c, i;
+	const uint8_t *mad;
 
-	for (c = 0; c < golden.count; c++) {
-		for (i = 0; i < golden.captures[c].count; i++) {
-			const struct golden_frame *g = &golden.captures[c].frames[i];
-
-			if (wire_parse_frame(g->bytes, g->length, &f) || f.h.dest_qp != 1)
-				continue;
-			assert_int_equal(f.h.qkey, CM_QKEY);
-			test(g->bytes + f.payload_offset, f.payload_bytes, count++);
-		}
+	while ((mad = capture_next(&golden, &at, &f))) {
+		assert_int_equal(f.h.qkey, CM_QKEY);
+		test(mad, f.payload_bytes, count++);
 	}
 	return count;
 }
@@ -556,5 +518,5 @@ int main(void)
 		cmocka_unit_test(ip__strangers_refused),
 	};
 
-	return cmocka_run_group_tests(tests, load, unload);
+	return cmocka_run_group_tests(tests, golden_setup, golden_teardown);
 }

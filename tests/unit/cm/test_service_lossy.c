@@ -6,6 +6,7 @@
  */
 #include <stdio.h>
 #include "service_fixture.h"
+#include "xorshift.h"
 
 enum {
 	ATTEMPTS = 10000,
@@ -27,10 +28,7 @@ static struct lossy {
 
 static uint32_t below(uint32_t n)
 {
-	w.random ^= w.random << 13;
-	w.random ^= w.random >> 7;
-	w.random ^= w.random << 17;
-	return (uint32_t)((w.random * 0x2545f4914f6cdd1d >> 32) * n >> 32);
+	return xorshift_below(&w.random, n);
 }
 
 static bool loses(void)

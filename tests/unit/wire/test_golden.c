@@ -12,25 +12,10 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "golden.h"
+#include "golden_group.h"
 #include "guard.h"
 #include "wire/crc.h"
 #include "wire/encap.h"
-
-static struct golden golden;
-
-static int load(void **state)
-{
-	(void)state;
-	return golden_load(&golden, GOLDEN_DIR);
-}
-
-static int unload(void **state)
-{
-	(void)state;
-	golden_free(&golden);
-	return 0;
-}
 
 typedef void (*frame_test)(const struct golden_frame *g, const struct wire_frame *f);
 
@@ -286,5 +271,5 @@ int main(void)
 		cmocka_unit_test(golden__only_payload_opcodes_carry_payload),
 	};
 
-	return cmocka_run_group_tests(tests, load, unload);
+	return cmocka_run_group_tests(tests, golden_setup, golden_teardown);
 }

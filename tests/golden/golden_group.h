@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef GOLDEN_GROUP_H
+#define GOLDEN_GROUP_H
+/* For a group of cmocka tests over all captures of this folder. */
+#include "golden.h"
+
+static struct golden golden; /* from golden_setup() to golden_teardown() */
+
+static inline int golden_setup(void **state)
+{
+	(void)state;
+	return golden_load(&golden, GOLDEN_DIR);
+}
+
+static inline int golden_teardown(void **state)
+{
+	(void)state;
+	golden_free(&golden);
+	return 0;
+}
+
+#endif
