@@ -530,26 +530,48 @@ int set_option(struct channel *ch, uint32_t id, uint32_t level, uint32_t name, c
 
 /* ---- whole exchanges ---- */
 
-struct end listener(unsigned int n, uint16_t ps, const char *address, uint16_t port)
+static struct end listener_of(
+	unsigned int n, uint16_t ps, uint8_t qp_type, const char *address, uint16_t port)
 {
 	struct end l = {.ch = open_channel(n)};
 
-	assert_int_equal(create_id(&l.ch, 100, ps, UCM_QPT_RC, &l.id), 0);
+	assert_int_equal(create_id(&l.ch, 100, ps, qp_type, &l.id), 0);
 	assert_int_equal(bind_ip(&l.ch, l.id, address, port), 0);
 	assert_int_equal(listen_id(&l.ch, l.id, 0), 0);
 	return l;
 }
 
-struct end caller(unsigned int n, uint16_t ps, const char *destination, uint16_t port)
+static struct end caller_of(
+	unsigned int n, uint16_t ps, uint8_t qp_type, const char *destination, uint16_t port)
 {
 	struct end c = {.ch = open_channel(n)};
 
-	assert_int_equal(create_id(&c.ch, 200, ps, UCM_QPT_RC, &c.id), 0);
+	assert_int_equal(create_id(&c.ch, 200, ps, qp_type, &c.id), 0);
 	assert_int_equal(resolve_ip(&c.ch, c.id, NULL, destination, port, 1000), 0);
 	assert_int_equal(expect_event(&c.ch, UCM_EVENT_ADDR_RESOLVED).uid, 200);
 	assert_int_equal(resolve_route(&c.ch, c.id), 0);
 	assert_int_equal(expect_event(&c.ch, UCM_EVENT_ROUTE_RESOLVED).id, c.id);
 	return c;
+}
+
+struct end listener(unsigned int n, uint16_t ps, const char *address, uint16_t port)
+{
+	return listener_of(n, ps, UCM_QPT_RC, address, port);
+}
+
+struct end caller(unsigned int n, uint16_t ps, const char *destination, uint16_t port)
+{
+	return caller_of(n, ps, UCM_QPT_RC, destination, port);
+}
+
+struct end ib_listener(uint8_t qp_type)
+{
+	return listener_of(1, RDMA_PS_IB, qp_type, "gid:::", 7174);
+}
+
+struct end ib_caller(uint8_t qp_type)
+{
+	return caller_of(0, RDMA_PS_IB, qp_type, "gid:fd00::2", 7174);
 }
 
 uint32_t requested(struct end *l, struct rdma_ucm_event_resp *e)

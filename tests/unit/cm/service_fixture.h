@@ -129,6 +129,10 @@ struct end {
 struct end listener(unsigned int n, uint16_t ps, const char *address, uint16_t port);
 /* An identifier with a route to there, uid 200. */
 struct end caller(unsigned int n, uint16_t ps, const char *destination, uint16_t port);
+/* The same with GIDs, port space IB and a type of queue pair: a listener on node 1 at any GID,
+ * somebody on node 0 with a route there; port 7174. */
+struct end ib_listener(uint8_t qp_type);
+struct end ib_caller(uint8_t qp_type);
 /* The request that came to a listener: its identifier. */
 uint32_t requested(struct end *l, struct rdma_ucm_event_resp *e);
 /* Established: the server's new identifier has uid 300. */

@@ -134,23 +134,15 @@ static void sidr__lengths(void **state)
 /* With GIDs a program may say its Q_Key; one that does not fit to the peer's is an error there. */
 static void sidr__own_qkey(void **state)
 {
-	struct end l = {.ch = open_channel(1)};
+	struct end l = ib_listener(UCM_QPT_UD);
 	struct rdma_ucm_accept in = {
 		.uid = 300, .conn_param = {.qp_num = 0x222, .qkey = 0x777, .valid = 1}};
 	struct rdma_ucm_event_resp e;
 
 	(void)state;
-	assert_int_equal(create_id(&l.ch, 100, RDMA_PS_IB, UCM_QPT_UD, &l.id), 0);
-	assert_int_equal(bind_ip(&l.ch, l.id, "gid:::", 7174), 0);
-	assert_int_equal(listen_id(&l.ch, l.id, 0), 0);
 	for (int knows = 0; knows < 2; knows++) {
-		struct end c = {.ch = open_channel(0)};
+		struct end c = ib_caller(UCM_QPT_UD);
 
-		assert_int_equal(create_id(&c.ch, 200, RDMA_PS_IB, UCM_QPT_UD, &c.id), 0);
-		assert_int_equal(resolve_ip(&c.ch, c.id, NULL, "gid:fd00::2", 7174, 1000), 0);
-		expect_event(&c.ch, UCM_EVENT_ADDR_RESOLVED);
-		assert_int_equal(resolve_route(&c.ch, c.id), 0);
-		expect_event(&c.ch, UCM_EVENT_ROUTE_RESOLVED);
 		if (knows)
 			check_queue_pair(&c);
 		assert_int_equal(connect_id(&c.ch, c.id, 0x111, "hello"), 0);
@@ -173,14 +165,9 @@ static void sidr__own_qkey(void **state)
 
 static void sidr__for_a_connection(void **state)
 {
-	struct end l = listener(1, RDMA_PS_TCP, "gid:::", 7174), c = {.ch = open_channel(0)};
+	struct end l = listener(1, RDMA_PS_TCP, "gid:::", 7174), c = ib_caller(UCM_QPT_UD);
 
 	(void)state;
-	assert_int_equal(create_id(&c.ch, 200, RDMA_PS_IB, UCM_QPT_UD, &c.id), 0);
-	assert_int_equal(resolve_ip(&c.ch, c.id, NULL, "gid:fd00::2", 7174, 1000), 0);
-	expect_event(&c.ch, UCM_EVENT_ADDR_RESOLVED);
-	assert_int_equal(resolve_route(&c.ch, c.id), 0);
-	expect_event(&c.ch, UCM_EVENT_ROUTE_RESOLVED);
 	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
 	settle();
 	assert_int_equal(expect_event(&c.ch, UCM_EVENT_UNREACHABLE).status, 1);

@@ -93,14 +93,9 @@ static void listen__families(void **state)
 static void listen__transport(void **state)
 {
 	struct end l = listener(1, RDMA_PS_TCP, "gid:::", 7174);
-	struct end c = {.ch = open_channel(0)};
+	struct end c = ib_caller(UCM_QPT_UC);
 
 	(void)state;
-	assert_int_equal(create_id(&c.ch, 200, RDMA_PS_IB, UCM_QPT_UC, &c.id), 0);
-	assert_int_equal(resolve_ip(&c.ch, c.id, NULL, "gid:fd00::2", 7174, 1000), 0);
-	expect_event(&c.ch, UCM_EVENT_ADDR_RESOLVED);
-	assert_int_equal(resolve_route(&c.ch, c.id), 0);
-	expect_event(&c.ch, UCM_EVENT_ROUTE_RESOLVED);
 	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
 	settle();
 	assert_int_equal(expect_event(&c.ch, UCM_EVENT_REJECTED).status,
@@ -110,18 +105,10 @@ static void listen__transport(void **state)
 
 static void listen__unreliable_connection(void **state)
 {
-	struct end l = {.ch = open_channel(1)}, c = {.ch = open_channel(0)};
+	struct end l = ib_listener(UCM_QPT_UC), c = ib_caller(UCM_QPT_UC);
 	struct ib_uverbs_qp_attr attr;
 
 	(void)state;
-	assert_int_equal(create_id(&l.ch, 100, RDMA_PS_IB, UCM_QPT_UC, &l.id), 0);
-	assert_int_equal(bind_ip(&l.ch, l.id, "gid:::", 7174), 0);
-	assert_int_equal(listen_id(&l.ch, l.id, 0), 0);
-	assert_int_equal(create_id(&c.ch, 200, RDMA_PS_IB, UCM_QPT_UC, &c.id), 0);
-	assert_int_equal(resolve_ip(&c.ch, c.id, NULL, "gid:fd00::2", 7174, 1000), 0);
-	expect_event(&c.ch, UCM_EVENT_ADDR_RESOLVED);
-	assert_int_equal(resolve_route(&c.ch, c.id), 0);
-	expect_event(&c.ch, UCM_EVENT_ROUTE_RESOLVED);
 	join_ends(&l, &c);
 	assert_int_equal(init_qp_attr(&c.ch, c.id, UCM_QPS_RTR, &attr), 0);
 	assert_int_equal(attr.qp_attr_mask, 0x101181);
