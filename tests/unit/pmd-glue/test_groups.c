@@ -198,11 +198,6 @@ static void query(struct pair *p, struct rte_mbuf *m)
 	expect_count(p, m, PORT_COUNTER_queries);
 }
 
-static void malformed(struct pair *p, struct rte_mbuf *m)
-{
-	expect_count(p, m, PORT_COUNTER_drop_group_malformed);
-}
-
 static void groups__igmp_queries(void **state)
 {
 	struct pair p = open_default();
@@ -248,45 +243,49 @@ static void groups__igmp_queries(void **state)
 	close_pair(&p);
 }
 
-static void groups__igmp_malformed(void **state)
+/* What is wrong with a query. */
+struct flaw {
+	uint16_t bytes; /* of its message */
+	uint16_t at;	/* this byte of the frame has this value; 0: none */
+	uint8_t value;
+	uint16_t spoilt; /* this one changes when the checksums are made already; 0: none */
+};
+
+/* Each of them is counted; nothing is answered, whatever family (0: IPv4, 1: IPv6) asks. */
+static void each_malformed(const struct flaw *flaws, size_t n, unsigned int family,
+	struct rte_mbuf *(*new_query)(uint16_t bytes), void (*finish)(struct rte_mbuf *m))
 {
 	struct pair p = open_default();
-	struct rte_mbuf *m;
+
+	for (size_t i = 0; i < n; i++) {
+		struct rte_mbuf *m = new_query(flaws[i].bytes);
+
+		if (flaws[i].at)
+			*at(m, flaws[i].at) = flaws[i].value;
+		finish(m);
+		if (flaws[i].spoilt)
+			*at(m, flaws[i].spoilt) ^= 1;
+		expect_count(&p, m, PORT_COUNTER_drop_group_malformed);
+	}
+	assert_true(p.a->groups.general_ms[family] == 0);
+	close_pair(&p);
+}
+
+static void groups__igmp_malformed(void **state)
+{
+	static const struct flaw flaws[] = {
+		{.bytes = 12, .spoilt = 24},		   /* header's checksum */
+		{.bytes = 12, .spoilt = 40},		   /* message's checksum */
+		{.bytes = 10},				   /* between two versions */
+		{.bytes = 12, .at = 17, .value = 24 + 13}, /* longer than the frame */
+		{.bytes = 12, .at = 17, .value = 24 + 7},  /* too short */
+		{.bytes = 12, .at = 14, .value = 0x44},	   /* header shorter than a header */
+		{.bytes = 12, .at = 14, .value = 0x4f},	   /* header longer than the frame */
+		{.bytes = 12, .at = 20, .value = 0x20},	   /* more fragments */
+	};
 
 	(void)state;
-	m = igmp_query(12);
-	finish_igmp(m);
-	*at(m, 24) ^= 1; /* header's checksum */
-	malformed(&p, m);
-	m = igmp_query(12);
-	finish_igmp(m);
-	*at(m, 40) ^= 1; /* message's checksum */
-	malformed(&p, m);
-	m = igmp_query(10); /* between two versions */
-	finish_igmp(m);
-	malformed(&p, m);
-	m = igmp_query(12);
-	*at(m, 17) = 24 + 13; /* longer than the frame */
-	finish_igmp(m);
-	malformed(&p, m);
-	m = igmp_query(12);
-	*at(m, 17) = 24 + 7; /* too short */
-	finish_igmp(m);
-	malformed(&p, m);
-	m = igmp_query(12);
-	*at(m, 14) = 0x44; /* header shorter than a header */
-	finish_igmp(m);
-	malformed(&p, m);
-	m = igmp_query(12);
-	*at(m, 14) = 0x4f; /* header longer than the frame */
-	finish_igmp(m);
-	malformed(&p, m);
-	m = igmp_query(12);
-	*at(m, 20) = 0x20; /* more fragments */
-	finish_igmp(m);
-	malformed(&p, m);
-	assert_true(p.a->groups.general_ms[0] == 0);
-	close_pair(&p);
+	each_malformed(flaws, RTE_DIM(flaws), 0, igmp_query, finish_igmp);
 }
 
 /* With a hop-by-hop header of eight bytes; checksum when it is sent. */
@@ -347,51 +346,21 @@ static void groups__mld_queries(void **state)
 
 static void groups__mld_malformed(void **state)
 {
-	struct pair p = open_default();
-	struct rte_mbuf *m;
+	static const struct flaw flaws[] = {
+		{.bytes = 28, .spoilt = 64},		  /* checksum */
+		{.bytes = 26},				  /* between two versions */
+		{.bytes = 28, .at = 19, .value = 8 + 29}, /* longer than the frame */
+		{.bytes = 28, .at = 19, .value = 8 + 7},  /* shorter than a header */
+		{.bytes = 28, .at = 55, .value = 200},	  /* options beyond the end */
+		{.bytes = 28, .at = 58, .value = 1},	  /* no router alert */
+		{.bytes = 28, .at = 57, .value = 200},	/* an option that ends beyond its header */
+		{.bytes = 28, .at = 21, .value = 2},	/* hop limit: it was forwarded */
+		{.bytes = 28, .at = 22, .value = 0x20}, /* not link-local */
+		{.bytes = 28, .at = 54, .value = 59},	/* another protocol */
+	};
 
 	(void)state;
-	m = mld_query(28);
-	finish_mld(m);
-	*at(m, 64) ^= 1; /* checksum */
-	malformed(&p, m);
-	m = mld_query(26); /* between two versions */
-	finish_mld(m);
-	malformed(&p, m);
-	m = mld_query(28);
-	*at(m, 19) += 1; /* longer than the frame */
-	finish_mld(m);
-	malformed(&p, m);
-	m = mld_query(28);
-	*at(m, 19) = 8 + 7; /* shorter than a header */
-	finish_mld(m);
-	malformed(&p, m);
-	m = mld_query(28);
-	*at(m, 55) = 200; /* options beyond the end */
-	finish_mld(m);
-	malformed(&p, m);
-	m = mld_query(28);
-	*at(m, 58) = 1; /* no router alert */
-	finish_mld(m);
-	malformed(&p, m);
-	m = mld_query(28);
-	*at(m, 57) = 200; /* an option that ends beyond its header */
-	finish_mld(m);
-	malformed(&p, m);
-	m = mld_query(28);
-	*at(m, 21) = 2; /* hop limit: it was forwarded */
-	finish_mld(m);
-	malformed(&p, m);
-	m = mld_query(28);
-	*at(m, 22) = 0x20; /* not link-local */
-	finish_mld(m);
-	malformed(&p, m);
-	m = mld_query(28);
-	*at(m, 54) = 59; /* another protocol */
-	finish_mld(m);
-	malformed(&p, m);
-	assert_true(p.a->groups.general_ms[1] == 0);
-	close_pair(&p);
+	each_malformed(flaws, RTE_DIM(flaws), 1, mld_query, finish_mld);
 }
 
 /* ---- frames to groups ---- */
