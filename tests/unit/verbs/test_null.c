@@ -12,14 +12,24 @@ static void list_of(struct pair *p, struct ibv_mr *none, size_t at, struct ibv_s
 	sge[2] = sge_of(p, at + 16, 16);
 }
 
-static struct ibv_mr *none_of(struct pair *p)
+/* A pair with 'x' in all its memory, and a region of none; finish() undoes it. */
+static struct ibv_mr *begin(struct pair *p)
 {
-	struct ibv_mr *mr = ibv_alloc_null_mr(p->pd);
+	struct ibv_mr *mr;
 
+	pair_open(p, IBV_QPT_RC);
+	memset(p->memory, 'x', PAIR_BYTES);
+	mr = ibv_alloc_null_mr(p->pd);
 	assert_non_null(mr);
 	assert_int_equal(mr->length, 0);
 	assert_ptr_equal(mr->pd, p->pd);
 	return mr;
+}
+
+static void finish(struct pair *p, struct ibv_mr *none)
+{
+	assert_int_equal(ibv_dereg_mr(none), 0);
+	pair_close(p);
 }
 
 static void operate(
@@ -42,17 +52,14 @@ static void null__is_read_as_zeroes(void **state)
 	struct pair p;
 
 	(void)state;
-	pair_open(&p, IBV_QPT_RC);
-	none = none_of(&p);
-	memset(p.memory, 'x', PAIR_BYTES);
+	none = begin(&p);
 	list_of(&p, none, 0, sge);
 	operate(&p, IBV_WR_RDMA_WRITE, sge, 3, p.mr->rkey);
 	assert_int_equal(p.memory[FAR + 15], 'x');
 	for (int i = 0; i < LONG; i++)
 		assert_int_equal(p.memory[FAR + 16 + i], 0);
 	assert_int_equal(p.memory[FAR + 16 + LONG], 'x');
-	assert_int_equal(ibv_dereg_mr(none), 0);
-	pair_close(&p);
+	finish(&p, none);
 }
 
 static void null__discards_what_is_read_into_it(void **state)
@@ -62,9 +69,7 @@ static void null__discards_what_is_read_into_it(void **state)
 	struct pair p;
 
 	(void)state;
-	pair_open(&p, IBV_QPT_RC);
-	none = none_of(&p);
-	memset(p.memory, 'x', PAIR_BYTES);
+	none = begin(&p);
 	memset(p.memory + FAR, 'a', 16);
 	memset(p.memory + FAR + 16, 'b', LONG);
 	memset(p.memory + FAR + 16 + LONG, 'c', 16);
@@ -76,8 +81,7 @@ static void null__discards_what_is_read_into_it(void **state)
 	operate(&p, IBV_WR_RDMA_WRITE, &sge[1], 1, p.mr->rkey);
 	for (int i = 0; i < LONG; i++)
 		assert_int_equal(p.memory[FAR + i], 0);
-	assert_int_equal(ibv_dereg_mr(none), 0);
-	pair_close(&p);
+	finish(&p, none);
 }
 
 static void null__takes_a_message(void **state)
@@ -91,9 +95,7 @@ static void null__takes_a_message(void **state)
 	struct pair p;
 
 	(void)state;
-	pair_open(&p, IBV_QPT_RC);
-	none = none_of(&p);
-	memset(p.memory, 'x', PAIR_BYTES);
+	none = begin(&p);
 	memset(p.memory + FAR, 'a', 16);
 	memset(p.memory + FAR + 16 + LONG, 'c', 16);
 	list_of(&p, none, 0, sge);
@@ -105,8 +107,7 @@ static void null__takes_a_message(void **state)
 	wait_for(&p, 2, wc);
 	assert_memory_equal(p.memory, "aaaaaaaaaaaaaaaacccccccccccccccc", 32);
 	assert_int_equal(p.memory[32], 'x');
-	assert_int_equal(ibv_dereg_mr(none), 0);
-	pair_close(&p);
+	finish(&p, none);
 }
 
 /* It is for its owner's own lists. */
@@ -120,8 +121,7 @@ static void null__is_nothing_to_peers(void **state)
 	double end = seconds() + 10;
 
 	(void)state;
-	pair_open(&p, IBV_QPT_RC);
-	none = none_of(&p);
+	none = begin(&p);
 	sge = sge_of(&p, 0, 16);
 	wr.sg_list = &sge;
 	wr.send_flags = IBV_SEND_SIGNALED;
@@ -133,8 +133,7 @@ static void null__is_nothing_to_peers(void **state)
 	assert_int_equal(ibv_rereg_mr(none, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
 				 IBV_ACCESS_REMOTE_READ),
 		IBV_REREG_MR_ERR_INPUT);
-	assert_int_equal(ibv_dereg_mr(none), 0);
-	pair_close(&p);
+	finish(&p, none);
 }
 
 int main(void)
