@@ -3,10 +3,10 @@
  * A verbs program that sends datagrams to a multicast group, or receives them. Linked with whatever
  * libibverbs the machine has, run by `softhca run`.
  *
- * usage: multicast DEVICE GROUP receive QPS COUNT   attaches that many queue pairs, says "ready",
- * and expects COUNT datagrams in each of them multicast DEVICE GROUP send QPS COUNT      sends
- * COUNT; with QPS 1 its queue pair is attached, too, and must get each of its own GROUP is an IPv4
- * or IPv6 address. Exits 0 if all was as it must be, and says what was not.
+ * usage: multicast DEVICE GROUP receive|send QPS COUNT
+ *   receive   attaches that many queue pairs, says "ready", and expects COUNT datagrams in each
+ *   send      sends COUNT; with QPS 1 its queue pair is attached, too, and must get each of its own
+ * GROUP is an IPv4 or IPv6 address. Exits 0 if all was as it must be, and says what was not.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "device.h"
 
 enum { QPS_MAX = 8, COUNT_MAX = 256, BYTES = 1000, GRH = 40, PLACE = 1088, QKEY = 0x1234 };
 enum { PATIENCE_S = 20, GROUP_QPN = 0xffffff };
@@ -29,26 +30,6 @@ static struct ibv_qp *qp[QPS_MAX];
 static union ibv_gid group;
 static uint8_t *memory; /* a place to send from, then COUNT_MAX for each queue pair */
 static unsigned int qps, count;
-
-static void must(bool so, const char *what)
-{
-	if (so)
-		return;
-	fprintf(stderr, "%s: %s\n", what, strerror(errno));
-	exit(2);
-}
-
-static void open_named(const char *name)
-{
-	struct ibv_device **list = ibv_get_device_list(NULL);
-
-	must(list != NULL, "ibv_get_device_list");
-	for (struct ibv_device **d = list; *d; d++)
-		if (strcmp(ibv_get_device_name(*d), name) == 0)
-			context = ibv_open_device(*d);
-	must(context != NULL, "ibv_open_device");
-	ibv_free_device_list(list);
-}
 
 static void parse_group(const char *text)
 {
@@ -235,7 +216,7 @@ int main(int argc, char **argv)
 	if (qps > QPS_MAX || count > COUNT_MAX)
 		return 2;
 	parse_group(argv[2]);
-	open_named(argv[1]);
+	context = open_named(argv[1]);
 	make();
 	attach_all();
 	puts("ready");

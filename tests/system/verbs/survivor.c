@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "device.h"
 
 enum { DEPTH = 16, BYTES = 4096, PATIENCE_MS = 30000 };
 
@@ -39,26 +40,6 @@ static void expect(bool so, const char *what)
 		return;
 	fprintf(stderr, "not so: %s (errno %d)\n", what, errno);
 	wrong = 1;
-}
-
-static void must(bool so, const char *what)
-{
-	if (so)
-		return;
-	fprintf(stderr, "%s: %s\n", what, strerror(errno));
-	exit(2);
-}
-
-static void open_named(const char *name)
-{
-	struct ibv_device **list = ibv_get_device_list(NULL);
-
-	must(list != NULL, "ibv_get_device_list");
-	for (struct ibv_device **d = list; *d; d++)
-		if (strcmp(ibv_get_device_name(*d), name) == 0)
-			context = ibv_open_device(*d);
-	must(context != NULL, "ibv_open_device");
-	ibv_free_device_list(list);
 }
 
 static void make(void)
@@ -239,7 +220,7 @@ int main(int argc, char **argv)
 
 	if (argc != 3)
 		return 2;
-	open_named(argv[1]);
+	context = open_named(argv[1]);
 	make();
 	for (int i = 0; i < DEPTH; i++)
 		post_receive();
