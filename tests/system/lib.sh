@@ -82,6 +82,62 @@ stop() {
 	wait "$1"
 }
 
+# network_config NUMBER CPU: an HCA on its host's end of the wire. It has addresses of its own, so
+# that no kernel answers for it: 192.0.2.10NUMBER, 2001:db8::10NUMBER.
+network_config() {
+	printf '[daemon]\nlcores = %s\n[hca hca0]\nport = af_packet\ndevice = hca0\n' "$2"
+	printf 'address = 192.0.2.10%s/24, 2001:db8::10%s/64\n' "$1" "$1"
+}
+
+# Daemon a on host A, b on B, and a wire between them; what passes there is captured in
+# $SCRATCH/captures. Leaves the processes in $daemon_a, $daemon_b, $dumpcap.
+wire_daemons() {
+	need_netns
+	need_command tshark
+	need_command dumpcap
+	hosts 4200
+	network_config 1 0 >"$SCRATCH/a.conf"
+	network_config 2 $(($(nproc) > 1)) >"$SCRATCH/b.conf"
+	mkdir "$SCRATCH/captures"
+	start dumpcap on "$HOST_A" dumpcap -q -i hca0 -w "$SCRATCH/captures/wire.pcapng"
+	dumpcap=$started
+	wait_for 10 test -s "$SCRATCH/captures/wire.pcapng"
+	daemon a on "$HOST_A" -c "$SCRATCH/a.conf"
+	daemon_a=$started
+	daemon b on "$HOST_B" -c "$SCRATCH/b.conf"
+	daemon_b=$started
+}
+
+# Their end, and that of the capture, which must be right. Checked.
+wire_ends() {
+	check 'daemon a ends cleanly' stop "$daemon_a"
+	check 'daemon b ends cleanly' stop "$daemon_b"
+	kill -INT "$dumpcap"
+	wait_for 10 not_running "$dumpcap"
+	frames_right "$SCRATCH/captures"
+}
+
+# memif_config NUMBER CPU SERVER [FOLDER]: hcaNUMBER, one of two that are joined by memif, with the
+# addresses 10.9.0.NUMBER and fd09::NUMBER. SERVER (yes, no): which end. What the port sees is
+# captured in FOLDER/NUMBER.pcapng.
+memif_config() {
+	printf '[daemon]\nlcores = %s\n[hca hca%s]\nport = memif\n' "$2" "$1"
+	printf 'device = %s/memif.sock\nmemif_server = %s\n' "$SCRATCH" "$3"
+	printf 'address = 10.9.0.%s/24, fd09::%s/64\n' "$1" "$1"
+	[ $# -le 3 ] || printf 'capture = %s/%s.pcapng\n' "$4" "$1"
+}
+
+# memif_daemons [FOLDER]: daemons a, with hca1, and b, with hca2. Leaves the processes in $daemon_a and
+# $daemon_b. They may need a while until their ports are joined.
+memif_daemons() {
+	memif_config 1 0 yes "$@" >"$SCRATCH/a.conf"
+	memif_config 2 $(($(nproc) > 1)) no "$@" >"$SCRATCH/b.conf"
+	daemon a -c "$SCRATCH/a.conf"
+	daemon_a=$started
+	daemon b -c "$SCRATCH/b.conf"
+	daemon_b=$started
+}
+
 # pair NAME ARGUMENTS...: softhca-perf with both sides in one process, on left and right of daemon
 # NAME. Checked.
 pair() {

@@ -71,24 +71,7 @@ done
 check 'the daemon ends cleanly' stop "$ring"
 
 # ---- a wire, and a kernel ----
-need_netns
-need_command tshark
-need_command dumpcap
-hosts 4200
-network_config() {
-	printf '[daemon]\nlcores = %s\n[hca hca0]\nport = af_packet\ndevice = hca0\n' "$2"
-	printf 'address = 192.0.2.10%s/24, 2001:db8::10%s/64\n' "$1" "$1"
-}
-network_config 1 0 >"$SCRATCH/a.conf"
-network_config 2 $(($(nproc) > 1)) >"$SCRATCH/b.conf"
-mkdir "$SCRATCH/captures"
-start dumpcap on "$HOST_A" dumpcap -q -i hca0 -w "$SCRATCH/captures/wire.pcapng"
-dumpcap=$started
-wait_for 10 test -s "$SCRATCH/captures/wire.pcapng"
-daemon a on "$HOST_A" -c "$SCRATCH/a.conf"
-daemon_a=$started
-daemon b on "$HOST_B" -c "$SCRATCH/b.conf"
-daemon_b=$started
+wire_daemons
 
 for group in 239.129.2.3 ff0e::1:2:3; do
 	both_sides "wire, $group" $group b on "$HOST_B" hca0 -- b on "$HOST_B" hca0 \
@@ -117,11 +100,7 @@ exec 3>&-
 kill "$stays4" "$stays6"
 sleep 1.5
 
-check 'daemon a ends cleanly' stop "$daemon_a"
-check 'daemon b ends cleanly' stop "$daemon_b"
-kill -INT "$dumpcap"
-wait_for 10 not_running "$dumpcap"
-frames_right "$SCRATCH/captures"
+wire_ends
 
 # reports FILTER FIELD...: the fields of the frames that pass, each once.
 reports() {

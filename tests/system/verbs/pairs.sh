@@ -26,23 +26,13 @@ two_hcas() {
 	server_hca=left client_hca=right
 }
 
-# memif_config NUMBER CPU SERVER
-memif_config() {
-	printf '[daemon]\nlcores = %s\n[hca hca%s]\nport = memif\n' "$2" "$1"
-	printf 'device = %s/memif.sock\nmemif_server = %s\n' "$SCRATCH" "$3"
-	printf 'address = 10.9.0.%s/24, fd09::%s/64\n' "$1" "$1"
-}
-
 # port_up SOCKET: the first HCA's there; memif's other end may take a while.
 port_up() {
 	drop_in env SOFTHCA_SOCKET="$1" ibv_devinfo 2>/dev/null | grep -q PORT_ACTIVE
 }
 
 two_daemons() {
-	memif_config 1 0 yes >"$SCRATCH/a.conf"
-	memif_config 2 $(($(nproc) > 1)) no >"$SCRATCH/b.conf"
-	daemon a -c "$SCRATCH/a.conf"
-	daemon b -c "$SCRATCH/b.conf"
+	memif_daemons
 	wait_for 20 port_up "$SCRATCH/a.sock"
 	wait_for 20 port_up "$SCRATCH/b.sock"
 	place='two daemons'
