@@ -147,6 +147,12 @@ pair() {
 		--pair left,right
 }
 
+# What a server and a client said, where it did not work.
+show_both() {
+	sed 's/^/   client: /' "$SCRATCH/client.log"
+	sed 's/^/   server: /' "$SCRATCH/server.log"
+}
+
 # between ARGUMENTS...: the same test, server with daemon b, client with daemon a. Checked. Set by
 # the test: a_side, b_side (arrays: empty or `on HOST`), server_address.
 between() {
@@ -160,8 +166,7 @@ between() {
 	else
 		fail "$*"
 		kill "$server" 2>/dev/null
-		sed 's/^/   client: /' "$SCRATCH/client.log"
-		sed 's/^/   server: /' "$SCRATCH/server.log"
+		show_both
 	fi
 }
 

@@ -18,8 +18,7 @@ loop() {
 	else
 		fail "$name: $*"
 		kill "$server" 2>/dev/null
-		sed 's/^/   client: /' "$SCRATCH/client.log"
-		sed 's/^/   server: /' "$SCRATCH/server.log"
+		show_both
 	fi
 }
 

@@ -49,12 +49,6 @@ serve() {
 	wait_for 20 listens_or_ended "$server"
 }
 
-# What happened, where it did not work.
-show_both() {
-	sed 's/^/   client: /' "$SCRATCH/client.log"
-	sed 's/^/   server: /' "$SCRATCH/server.log"
-}
-
 # client COMMAND...: to a server that goes on. Checked.
 client() {
 	if as_client "$@" >"$SCRATCH/client.log" 2>&1; then

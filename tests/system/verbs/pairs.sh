@@ -73,6 +73,5 @@ programs() {
 		tries=$((tries - 1)) again=', tried again'
 	done
 	fail "$place: $*"
-	sed 's/^/   client: /' "$SCRATCH/client.log"
-	sed 's/^/   server: /' "$SCRATCH/server.log"
+	show_both
 }
