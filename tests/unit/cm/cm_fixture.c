@@ -25,6 +25,8 @@ const struct cm_end server_end = {.qpn = SERVER_QPN,
 	.private_data = "welcome",
 	.private_bytes = 7};
 
+const uint8_t elsewhere[16] = {[10] = 0xff, 0xff, 10, 222, 0, 9};
+
 struct side *other(struct side *s)
 {
 	return s == &client ? &server : &client;
@@ -275,16 +277,28 @@ struct cm_connection *answer(void)
 	return server.requested;
 }
 
+struct cm_connection *answer_arrives(void)
+{
+	struct cm_connection *s = answer();
+
+	carry(&server, CM_REP);
+	heard(&client, CM_EVENT_REP);
+	return s;
+}
+
+void rtu_arrives(struct cm_connection *c)
+{
+	assert_int_equal(cm_send_rtu(c, now, NULL, 0), 0);
+	carry(&client, CM_RTU);
+	heard(&server, CM_EVENT_RTU);
+}
+
 void establish(struct cm_connection **c, struct cm_connection **s)
 {
 	*c = ask();
 	carry(&client, CM_REQ);
-	*s = answer();
-	carry(&server, CM_REP);
-	heard(&client, CM_EVENT_REP);
-	assert_int_equal(cm_send_rtu(*c, now, NULL, 0), 0);
-	carry(&client, CM_RTU);
-	heard(&server, CM_EVENT_RTU);
+	*s = answer_arrives();
+	rtu_arrives(*c);
 	check_state(*c, "ESTABLISHED");
 	check_state(*s, "ESTABLISHED");
 }
@@ -299,9 +313,7 @@ void until_req(struct cm_connection **c, struct cm_connection **s)
 void until_rep(struct cm_connection **c, struct cm_connection **s)
 {
 	until_req(c, s);
-	answer();
-	carry(&server, CM_REP);
-	heard(&client, CM_EVENT_REP);
+	answer_arrives();
 }
 
 void until_mra_of_req(struct cm_connection **c, struct cm_connection **s)
@@ -320,6 +332,16 @@ void until_mra_of_rep(struct cm_connection **c, struct cm_connection **s)
 	carry(&client, CM_MRA);
 	check_state(*c, "MRA_REP_SENT");
 	check_state(*s, "MRA_REP_RCVD");
+}
+
+void disconnect(struct cm_connection *c, struct cm_connection *s)
+{
+	assert_int_equal(cm_send_dreq(c, now, NULL, 0), 0);
+	carry(&client, CM_DREQ);
+	heard(&server, CM_EVENT_DREQ);
+	assert_int_equal(cm_send_drep(s, now, NULL, 0), 0);
+	carry(&server, CM_DREP);
+	heard(&client, CM_EVENT_DREP);
 }
 
 struct cm_message message_of(struct side *s, const struct cm_connection *c, enum cm_type type)

@@ -104,6 +104,10 @@ void check_empty(void);
 struct cm_connection *ask(void);
 /* The server's answer to the request it got last, sent and not carried. */
 struct cm_connection *answer(void);
+/* The same, and the client has heard it. */
+struct cm_connection *answer_arrives(void);
+/* The client's RTU is sent, and the server has heard it. */
+void rtu_arrives(struct cm_connection *c);
 /* Established on both sides. */
 void establish(struct cm_connection **c, struct cm_connection **s);
 /* The client's REQ has arrived; the REP, too; the server's MRA to the REQ, the client's to the REP.
@@ -112,11 +116,15 @@ void until_req(struct cm_connection **c, struct cm_connection **s);
 void until_rep(struct cm_connection **c, struct cm_connection **s);
 void until_mra_of_req(struct cm_connection **c, struct cm_connection **s);
 void until_mra_of_rep(struct cm_connection **c, struct cm_connection **s);
+/* The client's owner disconnects; the server's agrees. Both have heard of it. */
+void disconnect(struct cm_connection *c, struct cm_connection *s);
 /* A message of s's connection c about something, to be altered or forged. */
 struct cm_message message_of(struct side *s, const struct cm_connection *c, enum cm_type type);
 /* Both sides let go; all messages get lost; time passes until nothing is left. */
 void wind_up(struct cm_connection *c, struct cm_connection *s);
 
 extern const struct cm_end client_end, server_end;
+/* The GID of neither side. */
+extern const uint8_t elsewhere[16];
 
 #endif

@@ -177,9 +177,7 @@ static void req__repeated_is_answered_again(void **state)
 	heard(&client, CM_EVENT_REP);
 	deliver(&server, &first); /* nonsense: a REP of its own */
 	take(&server, CM_REJ);
-	cm_send_rtu(c, now, NULL, 0);
-	carry(&client, CM_RTU);
-	heard(&server, CM_EVENT_RTU);
+	rtu_arrives(c);
 	deliver(&server, &req);
 	sent_nothing(&server);
 	assert_int_equal(server.requests, 1);
@@ -197,18 +195,9 @@ static void req__repeated_in_timewait_is_stale(void **state)
 	struct cm_message req = take(&client, CM_REQ), m;
 
 	deliver(&server, &req);
-	s = answer();
-	carry(&server, CM_REP);
-	heard(&client, CM_EVENT_REP);
-	cm_send_rtu(c, now, NULL, 0);
-	carry(&client, CM_RTU);
-	heard(&server, CM_EVENT_RTU);
-	cm_send_dreq(c, now, NULL, 0);
-	carry(&client, CM_DREQ);
-	heard(&server, CM_EVENT_DREQ);
-	cm_send_drep(s, now, NULL, 0);
-	carry(&server, CM_DREP);
-	heard(&client, CM_EVENT_DREP);
+	s = answer_arrives();
+	rtu_arrives(c);
+	disconnect(c, s);
 	deliver(&server, &req);
 	m = take(&server, CM_REJ);
 	assert_int_equal(m.rej.reason, CM_REJ_STALE_CONNECTION);
@@ -304,9 +293,7 @@ static void mra__of_req_buys_its_time_once(void **state)
 	carry(&server, CM_MRA); /* the REQ again, the MRA again: more time */
 	pass(longer - 1);
 	sent_nothing(&client);
-	answer();
-	carry(&server, CM_REP);
-	heard(&client, CM_EVENT_REP);
+	answer_arrives();
 	wind_up(c, s);
 }
 
@@ -326,9 +313,7 @@ static void mra__of_rep_buys_its_time_once(void **state)
 	deliver(&server, &m);
 	pass(longer - 1);
 	sent_nothing(&server);
-	assert_int_equal(cm_send_rtu(c, now, NULL, 0), 0);
-	carry(&client, CM_RTU);
-	heard(&server, CM_EVENT_RTU);
+	rtu_arrives(c);
 	wind_up(c, s);
 }
 
@@ -404,9 +389,7 @@ static void established__after_mra_by_data_or_rtu(void **state)
 	heard(&server, CM_EVENT_RTU);
 	wind_up(c, s);
 	until_mra_of_rep(&c, &s);
-	cm_send_rtu(c, now, NULL, 0);
-	carry(&client, CM_RTU);
-	heard(&server, CM_EVENT_RTU);
+	rtu_arrives(c);
 	check_state(s, "ESTABLISHED");
 	wind_up(c, s);
 }
@@ -416,9 +399,7 @@ static void connect__after_an_mra(void **state)
 	struct cm_connection *c, *s;
 
 	until_mra_of_req(&c, &s);
-	answer();
-	carry(&server, CM_REP);
-	heard(&client, CM_EVENT_REP);
+	answer_arrives();
 	check_state(c, "REP_RCVD");
 	wind_up(c, s);
 }
@@ -560,14 +541,10 @@ static void connect__calls_out_of_turn_are_refused(void **state)
 	long_end.private_bytes = (uint8_t)(cm_private_bytes(CM_REP) + 1);
 	assert_int_equal(cm_send_rep(s, now, &long_end), -EINVAL);
 	check_state(s, "REQ_RCVD");
-	answer();
-	carry(&server, CM_REP);
-	heard(&client, CM_EVENT_REP);
+	answer_arrives();
 	assert_int_equal(cm_send_rep(s, now, &server_end), -EINVAL);
 	assert_int_equal(cm_send_rtu(c, now, long_data, 255), -EINVAL);
-	assert_int_equal(cm_send_rtu(c, now, NULL, 0), 0);
-	carry(&client, CM_RTU);
-	heard(&server, CM_EVENT_RTU);
+	rtu_arrives(c);
 	assert_int_equal(cm_send_dreq(c, now, long_data, 255), -EINVAL);
 	assert_int_equal(cm_reject(c, now, CM_REJ_CONSUMER, NULL, 0, NULL, 0), -EINVAL);
 	assert_int_equal(cm_established(s, now), -EINVAL);

@@ -148,21 +148,15 @@ static void event__may_let_go(void **state)
 
 	client.on_event = server.on_event = release_client;
 	until_req(&c, &s);
-	answer();
-	carry(&server, CM_REP);
-	heard(&client, CM_EVENT_REP);
+	answer_arrives();
 	carry(&client, CM_REJ);
 	heard(&server, CM_EVENT_REJ);
 	wind_up(NULL, NULL);
 
 	until_req(&c, &s);
 	client.on_event = NULL;
-	answer();
-	carry(&server, CM_REP);
-	heard(&client, CM_EVENT_REP);
-	cm_send_rtu(c, now, NULL, 0);
-	carry(&client, CM_RTU);
-	heard(&server, CM_EVENT_RTU);
+	answer_arrives();
+	rtu_arrives(c);
 	client.on_event = release_client;
 	carry(&server, CM_DREQ);
 	heard(&client, CM_EVENT_DREQ);
@@ -187,12 +181,7 @@ static void event__may_let_go(void **state)
 	check_empty();
 	client.on_event = NULL;
 	establish(&c, &s);
-	cm_send_dreq(c, now, NULL, 0);
-	carry(&client, CM_DREQ);
-	heard(&server, CM_EVENT_DREQ);
-	cm_send_drep(s, now, NULL, 0);
-	carry(&server, CM_DREP);
-	heard(&client, CM_EVENT_DREP);
+	disconnect(c, s);
 	client.on_event = server.on_event = release_client;
 	pass_all_lost(); /* CM_EVENT_TIMEWAIT_EXIT */
 	check_empty();
@@ -374,9 +363,7 @@ static void reject__after_rep_answers_what_comes(void **state)
 	struct cm_message req = take(&client, CM_REQ), m;
 
 	deliver(&server, &req);
-	s = answer();
-	carry(&server, CM_REP);
-	heard(&client, CM_EVENT_REP);
+	s = answer_arrives();
 	cm_release(s, now);
 	take(&server, CM_REJ);
 	deliver(&server, &req);
@@ -549,7 +536,6 @@ static void reject__calls_out_of_turn_are_refused(void **state)
 
 static void rej__forged_changes_nothing(void **state)
 {
-	static const uint8_t elsewhere[16] = {[10] = 0xff, 0xff, 10, 222, 0, 9};
 	struct cm_connection *c, *s;
 	struct cm_message m, forged;
 
@@ -577,7 +563,6 @@ static void rej__forged_changes_nothing(void **state)
 /* 12.9.8.3.1: the peer has forgotten the connection that its QP had. */
 static void cm_12_9_8__req_of_a_connected_qp_is_stale(void **state)
 {
-	static const uint8_t elsewhere[16] = {[10] = 0xff, 0xff, 10, 222, 0, 9};
 	struct cm_connection *c, *s, *c2;
 	struct cm_message req, forged;
 

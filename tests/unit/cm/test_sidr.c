@@ -134,7 +134,6 @@ static void sidr__callbacks_may_let_go(void **state)
 
 static void sidr__answers_of_others_are_not_taken(void **state)
 {
-	static const uint8_t elsewhere[16] = {[10] = 0xff, 0xff, 10, 222, 0, 9};
 	struct cm_connection *c = resolve(), *r;
 	struct cm_message rep = {.type = CM_SIDR_REP}, m;
 
