@@ -583,6 +583,16 @@ uint32_t requested(struct end *l, struct rdma_ucm_event_resp *e)
 	return e->id;
 }
 
+uint32_t ask_ends(struct end *l, struct end *c)
+{
+	struct rdma_ucm_event_resp e;
+
+	*l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
+	*c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+	assert_int_equal(connect_id(&c->ch, c->id, 0x111, ""), 0);
+	return requested(l, &e);
+}
+
 uint32_t join_ends(struct end *l, struct end *c)
 {
 	struct rdma_ucm_event_resp e;

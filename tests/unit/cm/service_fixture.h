@@ -135,6 +135,9 @@ struct end ib_listener(uint8_t qp_type);
 struct end ib_caller(uint8_t qp_type);
 /* The request that came to a listener: its identifier. */
 uint32_t requested(struct end *l, struct rdma_ucm_event_resp *e);
+/* A listener at any address (node 1), a caller (node 0), and its request there, without data and
+ * not answered yet: the request's identifier. */
+uint32_t ask_ends(struct end *l, struct end *c);
 /* Established: the server's new identifier has uid 300. */
 uint32_t join_ends(struct end *l, struct end *c);
 

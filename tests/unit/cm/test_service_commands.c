@@ -449,16 +449,12 @@ static void states__wrong(void **state)
 /* An accept with too much data fails, and the peer is rejected. */
 static void accept__fails(void **state)
 {
-	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
-	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
-	struct rdma_ucm_event_resp e;
+	struct end l, c;
 	struct ib_uverbs_qp_attr attr;
 	char data[200];
-	uint32_t id;
+	uint32_t id = ask_ends(&l, &c);
 
 	(void)state;
-	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
-	id = requested(&l, &e);
 	assert_int_equal(init_qp_attr(&l.ch, id, UCM_QPS_SQD, &attr), -EINVAL);
 	memset(data, 'x', 197);
 	data[197] = 0;

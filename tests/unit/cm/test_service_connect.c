@@ -180,13 +180,10 @@ static void reject__by_program(void **state)
 
 	(void)state;
 	for (unsigned int i = 0; i < 3; i++) {
-		struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
-		struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+		struct end l, c;
 		struct rdma_ucm_event_resp e;
-		uint32_t id;
+		uint32_t id = ask_ends(&l, &c);
 
-		assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
-		id = requested(&l, &e);
 		assert_int_equal(reject_id(&l.ch, id, reasons[i][0], "no"), 0);
 		settle();
 		e = expect_event(&c.ch, UCM_EVENT_REJECTED);
@@ -243,14 +240,10 @@ static void unreachable__nobody_answers(void **state)
 /* A client that vanishes before its RTU: the server is told. */
 static void unreachable__no_rtu(void **state)
 {
-	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
-	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
-	struct rdma_ucm_event_resp e;
-	uint32_t id;
+	struct end l, c;
+	uint32_t id = ask_ends(&l, &c);
 
 	(void)state;
-	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
-	id = requested(&l, &e);
 	node[0].deaf = true;
 	assert_int_equal(accept_id(&l.ch, id, 300, 0x222, ""), 0);
 	pass(120000ull * MS);
@@ -313,16 +306,11 @@ static void disconnect__destroyed_instead(void **state)
 /* The data of a QP came before the RTU, and its program says so. */
 static void notify__established(void **state)
 {
-	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
-	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
-	struct rdma_ucm_event_resp e;
-	struct rdma_ucm_notify in = {.event = UCM_QP_COMM_EST};
-	uint32_t id;
+	struct end l, c;
+	uint32_t id = ask_ends(&l, &c);
+	struct rdma_ucm_notify in = {.id = id, .event = UCM_QP_COMM_EST};
 
 	(void)state;
-	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
-	id = requested(&l, &e);
-	in.id = id;
 	assert_int_equal(
 		command(&l.ch, RDMA_USER_CM_CMD_NOTIFY, &in, sizeof(in), NULL, 0), -EINVAL);
 	assert_int_equal(accept_id(&l.ch, id, 300, 0x222, ""), 0);

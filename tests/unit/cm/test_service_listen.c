@@ -290,14 +290,10 @@ static void listen__destroyed_with_requests(void **state)
 
 static void listen__request_destroyed(void **state)
 {
-	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
-	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
-	struct rdma_ucm_event_resp e;
-	uint32_t id;
+	struct end l, c;
+	uint32_t id = ask_ends(&l, &c);
 
 	(void)state;
-	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
-	id = requested(&l, &e);
 	assert_int_equal(destroy_id(&l.ch, id, NULL), 0);
 	settle();
 	assert_int_equal(expect_event(&c.ch, UCM_EVENT_REJECTED).status, CM_REJ_CONSUMER);
@@ -308,14 +304,10 @@ static void listen__request_destroyed(void **state)
 /* The peer gives up before anybody has accepted: no event, the accept fails. */
 static void listen__peer_gives_up(void **state)
 {
-	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
-	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
-	struct rdma_ucm_event_resp e;
-	uint32_t id;
+	struct end l, c;
+	uint32_t id = ask_ends(&l, &c);
 
 	(void)state;
-	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
-	id = requested(&l, &e);
 	close_channel(&c.ch);
 	settle();
 	expect_no_event(&l.ch);
