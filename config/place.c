@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/ip.h"
 #include "setting.h"
 
 enum { WORD_BYTES = 64 };
@@ -30,24 +31,15 @@ static bool next_word(const char **list, char word[WORD_BYTES])
 /* An address in the form of a GID: IPv4 as ::ffff:a.b.c.d. */
 static bool parse_ip(const char *text, uint8_t ip[16], bool *v6)
 {
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	uint8_t v4[4];
 
 	*v6 = strchr(text, ':') != NULL;
 	if (*v6)
-		return inet_pton(AF_INET6, text, ip) == 1 &&
-		       memcmp(ip, mapped, sizeof(mapped)) != 0;
-	memcpy(ip, mapped, sizeof(mapped));
-	return inet_pton(AF_INET, text, ip + 12) == 1;
-}
-
-/* Unicast and not "any": what a port may have. */
-static bool ip_is_host(const uint8_t ip[16], bool v6)
-{
-	static const uint8_t any[16];
-
-	if (v6)
-		return ip[0] != 0xff && memcmp(ip, any, sizeof(any)) != 0;
-	return ip[12] != 0 && ip[12] < 224;
+		return inet_pton(AF_INET6, text, ip) == 1 && !ip_is_v4_mapped(ip);
+	if (inet_pton(AF_INET, text, v4) != 1)
+		return false;
+	ip_map_v4(v4, ip);
+	return true;
 }
 
 static int parse_address(char *word, struct port_address *a, struct reason *why)
@@ -61,7 +53,7 @@ static int parse_address(char *word, struct port_address *a, struct reason *why)
 	*slash = '\0';
 	if (!parse_ip(word, a->ip, &a->v6))
 		return refuse(why, "'%s' is not an IP address", word);
-	if (!ip_is_host(a->ip, a->v6))
+	if (!ip_is_host(a->ip))
 		return refuse(why, "'%s' is not the address of a host", word);
 	if (parse_number(slash + 1, 1, a->v6 ? 128 : 32, &length, &ignored))
 		return refuse(
@@ -96,7 +88,7 @@ int parse_gateways(const char *value, struct port_config *port, struct reason *w
 
 	port->has_gateway_v4 = port->has_gateway_v6 = false;
 	while (next_word(&value, word)) {
-		if (!parse_ip(word, ip, &v6) || !ip_is_host(ip, v6))
+		if (!parse_ip(word, ip, &v6) || !ip_is_host(ip))
 			return refuse(why, "'%s' is not the IP address of a host", word);
 		if (v6 ? port->has_gateway_v6 : port->has_gateway_v4)
 			return refuse(why, "'%s' is a second gateway of its kind", word);

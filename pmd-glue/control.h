@@ -8,6 +8,7 @@
 #include <rte_ether.h>
 #include <rte_mbuf.h>
 
+#include "base/ip.h"
 #include "port_internal.h"
 
 /* ---- route.c ---- */
@@ -15,8 +16,7 @@
 /* Index of the port's address ip, or -1. */
 int route_own_address(const struct port *port, const uint8_t ip[16]);
 
-bool ip_is_v4_mapped(const uint8_t ip[16]);
-bool ip_is_multicast(const uint8_t ip[16]);
+bool ip_is_multicast(const uint8_t ip[16]);  /* a group, or 255.255.255.255 */
 bool ip_is_link_local(const uint8_t ip[16]); /* fe80::/10 */
 
 /* The MAC address of a multicast group or of the IPv4 broadcast address. */
@@ -31,9 +31,6 @@ const uint8_t *route_next_hop(const struct port *port, const uint8_t ip[16]);
 /* The port's address to speak from to ip of the same family: one with ip in its prefix, else the
  * first of the family; NULL if there is none. */
 const struct port_address *route_source(const struct port *port, const uint8_t ip[16]);
-
-/* ::ffff:a.b.c.d of four bytes in network order. */
-void ip_map_v4(const void *v4, uint8_t ip[16]);
 
 /* ---- ask.c ---- */
 

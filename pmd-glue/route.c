@@ -6,26 +6,11 @@
 
 #include "control.h"
 
-static const uint8_t v4_prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-
-bool ip_is_v4_mapped(const uint8_t ip[16])
-{
-	return memcmp(ip, v4_prefix, sizeof(v4_prefix)) == 0;
-}
-
-void ip_map_v4(const void *v4, uint8_t ip[16])
-{
-	memcpy(ip, v4_prefix, sizeof(v4_prefix));
-	memcpy(ip + 12, v4, 4);
-}
-
 bool ip_is_multicast(const uint8_t ip[16])
 {
 	static const uint8_t broadcast[4] = {255, 255, 255, 255};
 
-	if (!ip_is_v4_mapped(ip))
-		return ip[0] == 0xff;
-	return (ip[12] & 0xf0) == 0xe0 || memcmp(ip + 12, broadcast, 4) == 0;
+	return ip_is_group(ip) || (ip_is_v4_mapped(ip) && memcmp(ip + IP_V4_AT, broadcast, 4) == 0);
 }
 
 bool ip_is_link_local(const uint8_t ip[16])

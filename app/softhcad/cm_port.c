@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/ip.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "cm_port.h"
@@ -214,29 +215,6 @@ static void died(struct cm_port *p, const char *why)
 
 /* ---- addresses ---- */
 
-static bool is_v4(const uint8_t gid[16])
-{
-	static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-
-	return memcmp(gid, mapped, sizeof(mapped)) == 0;
-}
-
-static void map_v4(const uint8_t ip[4], uint8_t gid[16])
-{
-	memset(gid, 0, 10);
-	gid[10] = gid[11] = 0xff;
-	memcpy(gid + 12, ip, 4);
-}
-
-static bool is_unicast(const uint8_t gid[16])
-{
-	static const uint8_t none[16];
-
-	if (is_v4(gid))
-		return gid[12] != 0 && gid[12] < 0xe0;
-	return gid[0] != 0xff && memcmp(gid, none, sizeof(none)) != 0;
-}
-
 /* The way back to the sender of a datagram, out of its IP header. False: it is for nobody here. */
 static bool path_back(const struct cm_port *p, const struct softhca_wc *wc, const uint8_t *grh,
 	struct cm_path *path)
@@ -246,8 +224,8 @@ static bool path_back(const struct cm_port *p, const struct softhca_wc *wc, cons
 	*path = (struct cm_path){.device = p->index};
 	if (v4) {
 		path->traffic_class = grh[21];
-		map_v4(grh + 32, path->dgid);
-		map_v4(grh + 36, path->sgid);
+		ip_map_v4(grh + 32, path->dgid);
+		ip_map_v4(grh + 36, path->sgid);
 	} else {
 		path->traffic_class = (uint8_t)(grh[0] << 4 | grh[1] >> 4);
 		path->flow_label = (grh[1] & 0xfu) << 16 | (uint32_t)grh[2] << 8 | grh[3];
@@ -256,7 +234,7 @@ static bool path_back(const struct cm_port *p, const struct softhca_wc *wc, cons
 	}
 	for (; path->gid_index < p->gids; path->gid_index++)
 		if (memcmp(p->gid[path->gid_index], path->sgid, 16) == 0)
-			return is_unicast(path->dgid);
+			return ip_is_host(path->dgid);
 	return false;
 }
 
@@ -352,8 +330,8 @@ static int transmit(struct cm_port *p, const struct cm_path *path, const uint8_t
 
 static bool sendable(const struct cm_port *p, const struct cm_path *path)
 {
-	return path->gid_index < p->gids && is_unicast(path->dgid) &&
-	       is_v4(path->dgid) == is_v4(p->gid[path->gid_index]);
+	return path->gid_index < p->gids && ip_is_host(path->dgid) &&
+	       ip_is_v4_mapped(path->dgid) == ip_is_v4_mapped(p->gid[path->gid_index]);
 }
 
 static void put_off(struct cm_port *p, uint64_t now_ns, const struct cm_path *path,

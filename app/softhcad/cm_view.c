@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <rte_telemetry.h>
+#include "base/ip.h"
 #include "cm_thread.h"
 #include "daemon.h"
 #include "telemetry.h"
@@ -48,11 +49,10 @@ static const char *space_name(uint16_t space)
 static void put_address(
 	struct rte_tel_data *to, const char *name, const uint8_t ip[16], uint16_t port)
 {
-	static const uint8_t v4[12] = {[10] = 0xff, 0xff};
-	bool is_v4 = memcmp(ip, v4, sizeof(v4)) == 0;
+	bool is_v4 = ip_is_v4_mapped(ip);
 	char address[INET6_ADDRSTRLEN], text[INET6_ADDRSTRLEN + 16];
 
-	inet_ntop(is_v4 ? AF_INET : AF_INET6, is_v4 ? ip + 12 : ip, address, sizeof(address));
+	inet_ntop(is_v4 ? AF_INET : AF_INET6, is_v4 ? ip + IP_V4_AT : ip, address, sizeof(address));
 	snprintf(text, sizeof(text), is_v4 ? "%s:%u" : "[%s]:%u", address, port);
 	rte_tel_data_add_dict_string(to, name, text);
 }

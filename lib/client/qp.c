@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include "base/ip.h"
 #include "client_priv.h"
 
 enum { SEND_STRIDE_MIN = 64, SEND_STRIDE_MAX = 1024, SEND_UNITS_MAX = 63 };
@@ -482,19 +483,10 @@ int softhca_connect_qp(struct softhca_qp *qp, const struct softhca_endpoint *loc
 
 /* ---- addresses ---- */
 
-static bool is_v4(const uint8_t gid[16])
-{
-	static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-
-	return memcmp(gid, mapped, sizeof(mapped)) == 0;
-}
-
 /* Where the address handle does not say: groups are not to be routed, as IP has it. */
 static uint8_t default_hops(const uint8_t gid[16])
 {
-	bool multicast = is_v4(gid) ? (gid[12] & 0xf0) == 0xe0 : gid[0] == 0xff;
-
-	return multicast ? 1 : 64;
+	return ip_is_group(gid) ? 1 : 64;
 }
 
 int softhca_resolve(struct softhca_context *ctx, const struct softhca_ah_attr *attr, uint8_t mac[6])
@@ -525,7 +517,7 @@ struct softhca_ah *softhca_create_ah(struct softhca_pd *pd, const struct softhca
 	ah->pd = pd;
 	ah->ud = (struct wqe_ud){.port = 1,
 		.gid_index = attr->gid_index,
-		.is_ipv6 = !is_v4(attr->dgid),
+		.is_ipv6 = !ip_is_v4_mapped(attr->dgid),
 		.traffic_class = attr->traffic_class,
 		.hop_limit = attr->hop_limit ? attr->hop_limit : default_hops(attr->dgid),
 		.flow_label = attr->flow_label & 0xfffff};

@@ -12,6 +12,7 @@
 #include <sys/param.h>
 
 #include "base/assert.h"
+#include "base/ip.h"
 
 enum {
 	HEADER_BYTES = 24, /* of the common MAD header; offsets in the rows count from its end */
@@ -347,9 +348,7 @@ void cm_mad_build(const struct cm_message *m, uint8_t mad[CM_MAD_BYTES])
 }
 
 /* IP addressing: version 0.0 | IP version, 0 | source port | source | destination. */
-enum { AT_IP_VERSION = 1, AT_PORT = 2, AT_SOURCE = 4, AT_DESTINATION = 20, V4_PREFIX = 12 };
-
-static const uint8_t v4_mapped[V4_PREFIX] = {[10] = 0xff, [11] = 0xff};
+enum { AT_IP_VERSION = 1, AT_PORT = 2, AT_SOURCE = 4, AT_DESTINATION = 20 };
 
 int cm_ip_parse(const uint8_t bytes[CM_IP_BYTES], struct cm_ip_addressing *out)
 {
@@ -359,18 +358,19 @@ int cm_ip_parse(const uint8_t bytes[CM_IP_BYTES], struct cm_ip_addressing *out)
 		return -EPROTO;
 	out->version = version;
 	out->source_port = (uint16_t)get_bits(bytes + AT_PORT, 0, 16);
-	memcpy(out->source, bytes + AT_SOURCE, GID_BYTES);
-	memcpy(out->destination, bytes + AT_DESTINATION, GID_BYTES);
 	if (version == 4) { /* in the last four bytes; what is before them is reserved */
-		memcpy(out->source, v4_mapped, V4_PREFIX);
-		memcpy(out->destination, v4_mapped, V4_PREFIX);
+		ip_map_v4(bytes + AT_SOURCE + IP_V4_AT, out->source);
+		ip_map_v4(bytes + AT_DESTINATION + IP_V4_AT, out->destination);
+	} else {
+		memcpy(out->source, bytes + AT_SOURCE, GID_BYTES);
+		memcpy(out->destination, bytes + AT_DESTINATION, GID_BYTES);
 	}
 	return 0;
 }
 
 void cm_ip_build(const struct cm_ip_addressing *a, uint8_t bytes[CM_IP_BYTES])
 {
-	unsigned int skip = a->version == 4 ? V4_PREFIX : 0;
+	unsigned int skip = a->version == 4 ? IP_V4_AT : 0;
 
 	ASSERT(a->version == 4 || a->version == 6);
 	memset(bytes, 0, CM_IP_BYTES);

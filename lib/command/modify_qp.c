@@ -7,6 +7,7 @@
  */
 #include <string.h>
 #include <stddef.h>
+#include "base/ip.h"
 #include "ceu_priv.h"
 #include "wire/psn.h"
 
@@ -197,19 +198,12 @@ enum ceu_status ceu_qp_query(struct ceu *ceu, uint32_t qpn, struct control_qp_at
 	return CEU_OK;
 }
 
-static bool is_v4(const uint8_t ip[16])
-{
-	static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-
-	return memcmp(ip, mapped, sizeof(mapped)) == 0;
-}
-
 static bool av_ok(const struct ceu_modify *in)
 {
 	static const uint8_t none[16];
 
 	return memcmp(in->attr.dgid, none, 16) != 0 && in->attr.flow_label >> 20 == 0 &&
-	       is_v4(in->attr.dgid) == is_v4(in->path.src_ip);
+	       ip_is_v4_mapped(in->attr.dgid) == ip_is_v4_mapped(in->path.src_ip);
 }
 
 /* Every attribute that the mask names is in its range. */
@@ -249,7 +243,7 @@ static void set_path(struct ceu *ceu, struct qp *q, const struct ceu_modify *in,
 	struct wire_path path = {
 		.has_vlan = in->path.has_vlan,
 		.vlan_tci = in->path.vlan_tci,
-		.is_ipv6 = !is_v4(in->path.src_ip),
+		.is_ipv6 = !ip_is_v4_mapped(in->path.src_ip),
 		.ttl = WIRE_TTL_DEFAULT,
 	};
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The CEU's commands on multicast groups. Control thread. Writes the table of groups. */
 #include <errno.h>
+#include "base/ip.h"
 #include "ceu_priv.h"
 
 static enum ceu_status status_of(int err)
@@ -12,8 +13,7 @@ enum ceu_status ceu_group_attach(struct ceu *ceu, uint32_t qpn, const struct ceu
 {
 	const struct qp *q = qp_find(ceu->config.qps, qpn);
 
-	if (!ceu->config.multicast || !q || q->service != SERVICE_UD ||
-		!multicast_address(in->mgid))
+	if (!ceu->config.multicast || !q || q->service != SERVICE_UD || !ip_is_group(in->mgid))
 		return CEU_BAD_PARAM;
 	return status_of(multicast_attach(ceu->config.multicast, in->mgid, qpn));
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/ip.h"
 #include "control_priv.h"
 
 /* The pointer to the QP's attachment to that group; to NULL: there is none. */
@@ -73,7 +74,7 @@ int run_attach_mcast(struct call *call)
 
 	if (!qp)
 		return -ENOENT;
-	if (!multicast_address(in->mgid))
+	if (!ip_is_group(in->mgid))
 		return -EINVAL;
 	if (*find(qp, in->mgid))
 		return 0;

@@ -5,6 +5,7 @@
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/ip.h"
 #include "verbs_priv.h"
 
 /* False: without a global route there is nothing on this wire by which to find the peer. */
@@ -80,13 +81,6 @@ struct route {
 	uint8_t traffic_class;
 };
 
-static void mapped(const uint8_t *ipv4, union ibv_gid *gid)
-{
-	memset(gid, 0, sizeof(*gid));
-	memset(gid->raw + 10, 0xff, 2);
-	memcpy(gid->raw + 12, ipv4, 4);
-}
-
 /*
  * The 40 bytes in front of a datagram hold its IPv6 header, or its IPv4 header in the last 20; the
  * first are zero then. False: neither.
@@ -106,8 +100,8 @@ static bool route_of(const struct ibv_grh *grh, struct route *out)
 	}
 	if (bytes[IPV4_AT] >> 4 != IP_VERSION_4)
 		return false;
-	mapped(bytes + IPV4_AT + 12, &out->source);
-	mapped(bytes + IPV4_AT + 16, &out->destination);
+	ip_map_v4(bytes + IPV4_AT + 12, out->source.raw);
+	ip_map_v4(bytes + IPV4_AT + 16, out->destination.raw);
 	out->traffic_class = bytes[IPV4_AT + 1];
 	return true;
 }

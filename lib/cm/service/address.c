@@ -4,6 +4,7 @@
  * waiting for its next hop. Runs in the CM thread.
  */
 #include <errno.h>
+#include "base/ip.h"
 #include "ucm.h"
 
 int ucm_gid_index(const struct cm_device *d, const uint8_t gid[16])
@@ -77,13 +78,9 @@ static bool active(const struct cm_device *d)
 /* The first GID that can stand for an address of that family. False: none. */
 static bool first_gid(const struct cm_device *d, uint16_t family, struct ucm_choice *c)
 {
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-
 	for (uint16_t i = 0; i < 256 && !d->gid(d->ctx, i, c->sgid); i++) {
-		bool v4 = !memcmp(c->sgid, mapped, sizeof(mapped));
-
 		c->gid_index = i;
-		if (family == UCM_AF_IB || v4 == (family == AF_INET))
+		if (family == UCM_AF_IB || ip_is_v4_mapped(c->sgid) == (family == AF_INET))
 			return true;
 	}
 	return false;

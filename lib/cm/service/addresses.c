@@ -5,9 +5,8 @@
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
+#include "base/ip.h"
 #include "ucm.h"
-
-static const uint8_t v4_mapped[12] = {[10] = 0xff, [11] = 0xff};
 
 unsigned int ucm_address_bytes(const union ucm_address *a)
 {
@@ -95,7 +94,7 @@ bool ucm_address_multicast(const union ucm_address *a)
 	uint8_t gid[16];
 
 	ucm_address_gid(a, gid);
-	return gid[0] == 0xff || (!memcmp(gid, v4_mapped, sizeof(v4_mapped)) && gid[12] >> 4 == 14);
+	return ip_is_group(gid);
 }
 
 uint16_t ucm_address_port(const union ucm_address *a)
@@ -138,8 +137,7 @@ void ucm_address_gid(const union ucm_address *a, uint8_t gid[16])
 	memset(gid, 0, 16);
 	switch (a->family) {
 	case AF_INET:
-		memcpy(gid, v4_mapped, sizeof(v4_mapped));
-		memcpy(gid + 12, &a->v4.sin_addr, 4);
+		ip_map_v4(&a->v4.sin_addr, gid);
 		return;
 	case AF_INET6:
 		memcpy(gid, &a->v6.sin6_addr, 16);

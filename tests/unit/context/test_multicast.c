@@ -49,28 +49,6 @@ static unsigned listeners(const uint8_t *mgid)
 	return n;
 }
 
-static void multicast_address__of_both_families(void **state)
-{
-	uint8_t ip[16];
-
-	assert_true(multicast_address(group(1, true)));
-	assert_true(multicast_address(group(1, false)));
-	memcpy(ip, group(1, false), 16);
-	ip[12] = 224;
-	assert_true(multicast_address(ip));
-	ip[12] = 223;
-	assert_false(multicast_address(ip));
-	ip[12] = 255;
-	assert_false(multicast_address(ip)); /* broadcast, and what is reserved */
-	ip[12] = 240;
-	assert_false(multicast_address(ip));
-	ip[12] = 239;
-	ip[3] = 1; /* not v4-mapped */
-	assert_false(multicast_address(ip));
-	ip[0] = 0xfe;
-	assert_false(multicast_address(ip));
-}
-
 static void multicast__attached_once_detached_once(void **state)
 {
 	assert_null(multicast_find(table, group(1, true)));
@@ -145,7 +123,6 @@ static void multicast__limits_of_the_device(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(multicast_address__of_both_families),
 		cmocka_unit_test_setup_teardown(
 			multicast__attached_once_detached_once, make, unmake),
 		cmocka_unit_test_setup_teardown(

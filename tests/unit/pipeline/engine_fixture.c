@@ -53,7 +53,6 @@ static uint16_t port_tx(struct link_port *port, uint16_t queue, struct rte_mbuf 
 
 struct wire_path fx_path(bool ipv6, bool vlan, bool towards_us)
 {
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 	struct wire_path p = {
 		.sport = 0xc123, .ttl = 64, .is_ipv6 = ipv6, .has_vlan = vlan, .vlan_tci = 0x2064};
 
@@ -62,8 +61,8 @@ struct wire_path fx_path(bool ipv6, bool vlan, bool towards_us)
 		p.dst_ip[i] = (uint8_t)(towards_us ? 0x40 + i : 0x20 + i);
 	}
 	if (!ipv6) {
-		memcpy(p.src_ip, mapped, sizeof(mapped));
-		memcpy(p.dst_ip, mapped, sizeof(mapped));
+		memcpy(p.src_ip, ip_v4_prefix, sizeof(ip_v4_prefix));
+		memcpy(p.dst_ip, ip_v4_prefix, sizeof(ip_v4_prefix));
 	}
 	return p;
 }

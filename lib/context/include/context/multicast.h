@@ -34,19 +34,11 @@ struct multicast_table {
 	struct multicast_group *reap;
 };
 
-/* Is that the address of a group: ff00::/8, or v4-mapped 224.0.0.0/4? */
-static inline bool multicast_address(const uint8_t ip[16])
-{
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-
-	return ip[0] == 0xff || ((ip[12] & 0xf0) == 0xe0 && memcmp(ip, mapped, 12) == 0);
-}
-
 void multicast_table_create(struct multicast_table *t);
 /* Nobody reads any more. */
 void multicast_table_destroy(struct multicast_table *t);
 
-/* mgid is a group's address. 0; -EEXIST: it is attached already; -ENOMEM: there are as many
+/* ip_is_group(mgid). 0; -EEXIST: it is attached already; -ENOMEM: there are as many
  * groups, queue pairs in this one or in all of them as there may be. Control thread. */
 int multicast_attach(struct multicast_table *t, const uint8_t mgid[16], uint32_t qpn);
 /* 0; -ENOENT: it is not attached. Control thread. */

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include "base/ip.h"
 #include "wire/error.h"
 #include "wire/headers.h"
 
@@ -137,14 +138,10 @@ enum wire_error wire_parse_frame(const uint8_t *frame, unsigned int bytes, struc
 /* An address of a parsed frame as 16 bytes (IPv4 as ::ffff:a.b.c.d), to compare with a path's. */
 static inline void wire_address16(uint8_t dst[16], const uint8_t *ip, bool is_ipv6)
 {
-	static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-
-	if (is_ipv6) {
+	if (is_ipv6)
 		memcpy(dst, ip, 16);
-		return;
-	}
-	memcpy(dst, mapped, 12);
-	memcpy(dst + 12, ip, 4);
+	else
+		ip_map_v4(ip, dst);
 }
 
 #endif

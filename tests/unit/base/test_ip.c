@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What an IP address in 16 bytes is: version, group, host, at the borders of each range. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <arpa/inet.h>
+#include "base/ip.h"
+
+/* As inet_pton() reads it; what has no colon is IPv4 and becomes v4-mapped. */
+static const uint8_t *ip(const char *text)
+{
+	static uint8_t out[16];
+	uint8_t v4[4];
+
+	if (inet_pton(AF_INET, text, v4) == 1)
+		ip_map_v4(v4, out);
+	else
+		assert_int_equal(inet_pton(AF_INET6, text, out), 1);
+	return out;
+}
+
+static void map_v4__is_as_text_has_it(void **state)
+{
+	uint8_t mapped[16], bytes[17] = {0, 10, 222, 0, 1};
+
+	(void)state;
+	memset(mapped, 0xa5, sizeof(mapped));
+	ip_map_v4(bytes + 1, mapped); /* of any alignment */
+	assert_memory_equal(mapped, ip("::ffff:10.222.0.1"), 16);
+	assert_memory_equal(mapped, ip("10.222.0.1"), 16);
+}
+
+static void is_v4_mapped__every_byte_of_the_prefix_counts(void **state)
+{
+	uint8_t other[16];
+
+	(void)state;
+	assert_true(ip_is_v4_mapped(ip("0.0.0.0")));
+	assert_true(ip_is_v4_mapped(ip("255.255.255.255")));
+	assert_false(ip_is_v4_mapped(ip("::10.0.0.1")));
+	assert_false(ip_is_v4_mapped(ip("::")));
+	for (unsigned int i = 0; i < IP_V4_AT; i++) {
+		memcpy(other, ip("10.0.0.1"), sizeof(other));
+		other[i] ^= 0x10;
+		assert_false(ip_is_v4_mapped(other));
+	}
+}
+
+static void is_group__of_both_families(void **state)
+{
+	(void)state;
+	assert_true(ip_is_group(ip("ff00::")));
+	assert_true(ip_is_group(ip("ff0e::1")));
+	assert_true(ip_is_group(ip("224.0.0.0")));
+	assert_true(ip_is_group(ip("239.255.255.255")));
+	assert_false(ip_is_group(ip("223.255.255.255")));
+	assert_false(ip_is_group(ip("240.0.0.0")));
+	assert_false(ip_is_group(ip("255.255.255.255"))); /* broadcast */
+	assert_false(ip_is_group(ip("feff::1")));
+	assert_false(ip_is_group(ip("fd00::ffff:e000:1"))); /* not v4-mapped */
+	assert_false(ip_is_group(ip("::224.0.0.1")));
+}
+
+static void is_host__of_both_families(void **state)
+{
+	(void)state;
+	assert_true(ip_is_host(ip("1.0.0.0")));
+	assert_true(ip_is_host(ip("223.255.255.255")));
+	assert_true(ip_is_host(ip("fe80::1")));
+	assert_true(ip_is_host(ip("feff::")));
+	assert_true(ip_is_host(ip("::1")));
+	assert_false(ip_is_host(ip("0.255.255.255")));
+	assert_false(ip_is_host(ip("224.0.0.1")));
+	assert_false(ip_is_host(ip("240.0.0.1")));
+	assert_false(ip_is_host(ip("255.255.255.255")));
+	assert_false(ip_is_host(ip("::")));
+	assert_false(ip_is_host(ip("ff02::1")));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(map_v4__is_as_text_has_it),
+		cmocka_unit_test(is_v4_mapped__every_byte_of_the_prefix_counts),
+		cmocka_unit_test(is_group__of_both_families),
+		cmocka_unit_test(is_host__of_both_families),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
