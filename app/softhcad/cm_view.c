@@ -14,21 +14,6 @@
 
 enum { IDS_LISTED_MAX = 32 };
 
-static struct rte_tel_data *new_dict(void)
-{
-	struct rte_tel_data *d = rte_tel_data_alloc();
-
-	if (d)
-		rte_tel_data_start_dict(d);
-	return d;
-}
-
-static void put(struct rte_tel_data *to, const char *name, struct rte_tel_data *what)
-{
-	if (what)
-		rte_tel_data_add_dict_container(to, name, what, 0);
-}
-
 /* RDMA_PS_*, of rdma/rdma_user_cm.h */
 static const char *space_name(uint16_t space)
 {
@@ -59,7 +44,7 @@ static void put_address(
 
 static struct rte_tel_data *id_of(const struct cm_id_info *id)
 {
-	struct rte_tel_data *p = new_dict();
+	struct rte_tel_data *p = dict_new();
 
 	if (!p)
 		return NULL;
@@ -78,22 +63,19 @@ static void put_ids(struct rte_tel_data *to, const struct cm_service *s)
 {
 	struct cm_id_info info[IDS_LISTED_MAX];
 	unsigned count = cm_service_ids(s, info, IDS_LISTED_MAX);
-	struct rte_tel_data *ids = new_dict();
+	struct rte_tel_data *ids = dict_new();
 
-	for (unsigned i = 0; ids && i < count && i < IDS_LISTED_MAX; i++) {
-		char name[16]; /* their numbers are unique in their channels only */
-
-		snprintf(name, sizeof(name), "%u", i);
-		put(ids, name, id_of(&info[i]));
-	}
+	/* Not under their own numbers, which are unique in their channels only. */
+	for (unsigned i = 0; ids && i < count && i < IDS_LISTED_MAX; i++)
+		dict_put_numbered(ids, i, id_of(&info[i]));
 	rte_tel_data_add_dict_u64(to, "id_count", count);
-	put(to, "ids", ids);
+	dict_put(to, "ids", ids);
 }
 
 static struct rte_tel_data *counters_of(const struct cm_service *s)
 {
 	const struct cm_counters *c = cm_service_counters(s);
-	struct rte_tel_data *p = new_dict();
+	struct rte_tel_data *p = dict_new();
 
 	if (!p)
 		return NULL;
@@ -104,7 +86,7 @@ static struct rte_tel_data *counters_of(const struct cm_service *s)
 
 static struct rte_tel_data *port_counters_of(const struct cm_port_counters *c)
 {
-	struct rte_tel_data *p = new_dict();
+	struct rte_tel_data *p = dict_new();
 
 	if (!p)
 		return NULL;
@@ -117,20 +99,20 @@ void cm_put(struct daemon *d, struct rte_tel_data *to)
 {
 	struct cm_thread *cm = __atomic_load_n(&d->cm, __ATOMIC_ACQUIRE);
 	const struct cm_service *s = cm ? cm_thread_enter(cm) : NULL;
-	struct rte_tel_data *ports = s ? new_dict() : NULL;
+	struct rte_tel_data *ports = s ? dict_new() : NULL;
 
 	rte_tel_data_add_dict_string(to, "state", s ? "on" : "off");
 	if (s) {
 		put_ids(to, s);
-		put(to, "counters", counters_of(s));
+		dict_put(to, "counters", counters_of(s));
 	}
 	for (unsigned i = 0; ports && i < d->device_count; i++) {
 		const char *device;
 		const struct cm_port_counters *c = cm_thread_port(cm, i, &device);
 
-		put(ports, device, port_counters_of(c));
+		dict_put(ports, device, port_counters_of(c));
 	}
-	put(to, "ports", ports);
+	dict_put(to, "ports", ports);
 	if (cm)
 		cm_thread_leave(cm);
 }

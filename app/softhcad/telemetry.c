@@ -62,7 +62,7 @@ static uint32_t second_number(const char *params, uint32_t otherwise)
 	return comma ? strtoul(comma + 1, NULL, 0) : otherwise;
 }
 
-static struct rte_tel_data *new_dict(void)
+struct rte_tel_data *dict_new(void)
 {
 	struct rte_tel_data *d = rte_tel_data_alloc();
 
@@ -80,19 +80,18 @@ static struct rte_tel_data *new_strings(void)
 	return d;
 }
 
-static void put(struct rte_tel_data *to, const char *name, struct rte_tel_data *what)
+void dict_put(struct rte_tel_data *to, const char *name, struct rte_tel_data *what)
 {
 	if (what)
 		rte_tel_data_add_dict_container(to, name, what, 0);
 }
 
-/* Under a number as name. Telemetry's arrays cannot hold dictionaries below the first level. */
-static void put_numbered(struct rte_tel_data *to, uint32_t number, struct rte_tel_data *what)
+void dict_put_numbered(struct rte_tel_data *to, uint32_t number, struct rte_tel_data *what)
 {
 	char name[16];
 
 	snprintf(name, sizeof(name), "%u", number);
-	put(to, name, what);
+	dict_put(to, name, what);
 }
 
 static void address_text(const struct port_address *a, char text[TEXT_BYTES])
@@ -123,24 +122,24 @@ static void put_contexts(const struct device *v, struct rte_tel_data *to)
 		const struct icm *icm;
 	} tables[] = {{"qps", &v->hca->qps.icm}, {"srqs", &v->hca->srqs.icm},
 		{"cqs", &v->hca->completion.icm}};
-	struct rte_tel_data *d = new_dict();
+	struct rte_tel_data *d = dict_new();
 
 	for (unsigned i = 0; d && i < RTE_DIM(tables); i++) {
-		struct rte_tel_data *t = new_dict();
+		struct rte_tel_data *t = dict_new();
 
 		if (!t)
 			continue;
 		rte_tel_data_add_dict_u64(t, "chunks", tables[i].icm->chunks);
 		rte_tel_data_add_dict_u64(
 			t, "mapped", __atomic_load_n(&tables[i].icm->mapped, __ATOMIC_RELAXED));
-		put(d, tables[i].name, t);
+		dict_put(d, tables[i].name, t);
 	}
-	put(to, v->section->name, d);
+	dict_put(to, v->section->name, d);
 }
 
 static struct rte_tel_data *port_of(struct device *v)
 {
-	struct rte_tel_data *p = new_dict();
+	struct rte_tel_data *p = dict_new();
 	struct port_info info;
 	char text[TEXT_BYTES];
 
@@ -158,7 +157,7 @@ static struct rte_tel_data *port_of(struct device *v)
 	rte_tel_data_add_dict_u64(p, "path_mtu", info.path_mtu_bytes);
 	rte_tel_data_add_dict_u64(p, "vlan", info.vlan);
 	rte_tel_data_add_dict_string(p, "mac", text);
-	put(p, "addresses", addresses_of(&info));
+	dict_put(p, "addresses", addresses_of(&info));
 	return p;
 }
 
@@ -183,7 +182,7 @@ static struct rte_tel_data *stages_of(const struct lcore_loop *l)
 
 static struct rte_tel_data *lcore_of(const struct daemon *d, unsigned i)
 {
-	struct rte_tel_data *p = new_dict();
+	struct rte_tel_data *p = dict_new();
 	const struct lcore_loop *l = &d->loops[i];
 
 	if (!p)
@@ -192,13 +191,13 @@ static struct rte_tel_data *lcore_of(const struct daemon *d, unsigned i)
 	rte_tel_data_add_dict_u64(p, "rounds", __atomic_load_n(&l->rounds, __ATOMIC_RELAXED));
 	rte_tel_data_add_dict_u64(p, "sleeps", __atomic_load_n(&l->sleeps, __ATOMIC_RELAXED));
 	rte_tel_data_add_dict_string(p, "poll", l->adaptive ? "adaptive" : "busy");
-	put(p, "stages", stages_of(l));
+	dict_put(p, "stages", stages_of(l));
 	return p;
 }
 
 static struct rte_tel_data *client_of(const struct control_client_info *c)
 {
-	struct rte_tel_data *p = new_dict();
+	struct rte_tel_data *p = dict_new();
 
 	if (!p)
 		return NULL;
@@ -217,13 +216,13 @@ static struct rte_tel_data *client_of(const struct control_client_info *c)
 static void put_clients(struct daemon *d, struct rte_tel_data *to)
 {
 	struct control_client_info info[CLIENTS_LISTED_MAX];
-	struct rte_tel_data *a = new_dict();
+	struct rte_tel_data *a = dict_new();
 	unsigned count = control_clients(d->control, info, CLIENTS_LISTED_MAX);
 
 	rte_tel_data_add_dict_u64(to, "client_count", count);
 	for (unsigned i = 0; a && i < RTE_MIN(count, (unsigned)CLIENTS_LISTED_MAX); i++)
-		put_numbered(a, i, client_of(&info[i]));
-	put(to, "clients", a);
+		dict_put_numbered(a, i, client_of(&info[i]));
+	dict_put(to, "clients", a);
 }
 
 static uint64_t resident_kib(void)
@@ -241,18 +240,18 @@ static uint64_t resident_kib(void)
 
 static void put_pool(struct rte_tel_data *to, const char *name, const struct rte_mempool *pool)
 {
-	struct rte_tel_data *p = new_dict();
+	struct rte_tel_data *p = dict_new();
 
 	if (!p)
 		return;
 	rte_tel_data_add_dict_u64(p, "buffers", pool->populated_size);
 	rte_tel_data_add_dict_u64(p, "free", rte_mempool_avail_count(pool));
-	put(to, name, p);
+	dict_put(to, name, p);
 }
 
 static void put_memory(const struct daemon *d, struct rte_tel_data *to)
 {
-	struct rte_tel_data *m = new_dict(), *contexts = m ? new_dict() : NULL;
+	struct rte_tel_data *m = dict_new(), *contexts = m ? dict_new() : NULL;
 
 	if (!m)
 		return;
@@ -261,27 +260,27 @@ static void put_memory(const struct daemon *d, struct rte_tel_data *to)
 	rte_tel_data_add_dict_u64(m, "reserved_mib", d->memory_mib);
 	for (unsigned i = 0; contexts && i < d->device_count; i++)
 		put_contexts(&d->devices[i], contexts);
-	put(m, "contexts", contexts);
+	dict_put(m, "contexts", contexts);
 	put_pool(m, "packets", d->packets);
 	put_pool(m, "descriptors", d->descriptors);
 	put_pool(m, "clones", d->clones);
-	put(to, "memory", m);
+	dict_put(to, "memory", m);
 }
 
 static void put_status(struct daemon *d, struct rte_tel_data *to)
 {
-	struct rte_tel_data *ports = new_dict(), *lcores = new_dict();
+	struct rte_tel_data *ports = dict_new(), *lcores = dict_new();
 
 	rte_tel_data_add_dict_string(to, "version", SOFTHCA_VERSION);
 	rte_tel_data_add_dict_int(to, "pid", getpid());
 	rte_tel_data_add_dict_string(to, "socket", d->config.daemon.socket);
 	rte_tel_data_add_dict_u64(to, "uptime_s", clock_now_ns(&d->clock) / 1000000000);
 	for (unsigned i = 0; ports && i < d->device_count; i++)
-		put(ports, d->devices[i].section->name, port_of(&d->devices[i]));
+		dict_put(ports, d->devices[i].section->name, port_of(&d->devices[i]));
 	for (unsigned i = 0; lcores && i < d->loop_count; i++)
-		put_numbered(lcores, d->loops[i].cpu, lcore_of(d, i));
-	put(to, "ports", ports);
-	put(to, "lcores", lcores);
+		dict_put_numbered(lcores, d->loops[i].cpu, lcore_of(d, i));
+	dict_put(to, "ports", ports);
+	dict_put(to, "lcores", lcores);
 	put_memory(d, to);
 	put_clients(d, to);
 }
@@ -303,7 +302,7 @@ static const char *const service_names[] = {"RC", "UC", "UD"};
 
 static struct rte_tel_data *qp_of(const struct qp *q)
 {
-	struct rte_tel_data *p = new_dict();
+	struct rte_tel_data *p = dict_new();
 	unsigned state = qp_state(q);
 
 	if (!p)
@@ -349,16 +348,16 @@ static const struct qp *next_qp(const struct qp_table *t, uint32_t from)
 
 static int list_qps(const struct device *v, struct rte_tel_data *to)
 {
-	struct rte_tel_data *a = new_dict();
+	struct rte_tel_data *a = dict_new();
 	const struct qp *q = next_qp(&v->hca->qps, 0);
 	unsigned count = 0;
 
 	for (; a && q; q = next_qp(&v->hca->qps, q->index + 1)) {
 		if (count++ < QPS_LISTED_MAX)
-			put_numbered(a, qp_number(q), qp_of(q));
+			dict_put_numbered(a, qp_number(q), qp_of(q));
 	}
 	rte_tel_data_add_dict_u64(to, "qp_count", count);
-	put(to, "qps", a);
+	dict_put(to, "qps", a);
 	return 0;
 }
 
@@ -368,7 +367,7 @@ static int show_qp(const struct device *v, uint32_t qpn, struct rte_tel_data *to
 
 	if (!q || qp_number(q) != qpn)
 		return -ENOENT;
-	put(to, "qp", qp_of(q));
+	dict_put(to, "qp", qp_of(q));
 	qp_view_put(to, q, clock_now_ns(&v->daemon->clock));
 	return 0;
 }
@@ -392,7 +391,7 @@ static int answer_qp(const char *command, const char *params, struct rte_tel_dat
 
 static struct rte_tel_data *channel_of(const struct channel *c)
 {
-	struct rte_tel_data *p = new_dict();
+	struct rte_tel_data *p = dict_new();
 
 	if (!p)
 		return NULL;
@@ -407,7 +406,7 @@ static struct rte_tel_data *channel_of(const struct channel *c)
 
 static struct rte_tel_data *stage_of(const struct engine *e, unsigned s)
 {
-	struct rte_tel_data *p = new_dict();
+	struct rte_tel_data *p = dict_new();
 
 	if (!p)
 		return NULL;
@@ -418,17 +417,17 @@ static struct rte_tel_data *stage_of(const struct engine *e, unsigned s)
 
 static void put_engine(const struct engine *e, struct rte_tel_data *to)
 {
-	struct rte_tel_data *channels = new_dict();
-	struct rte_tel_data *stages = new_dict();
+	struct rte_tel_data *channels = dict_new();
+	struct rte_tel_data *stages = dict_new();
 
 	rte_tel_data_add_dict_u64(to, "engine", e->index);
 	rte_tel_data_add_dict_u64(to, "engines", e->count);
 	for (unsigned i = 0; channels && i < CHANNEL_COUNT; i++)
-		put(channels, channel_infos[i].name, channel_of(&e->channel[i]));
+		dict_put(channels, channel_infos[i].name, channel_of(&e->channel[i]));
 	for (unsigned i = 0; stages && i < STAGE_COUNT; i++)
-		put(stages, stage_infos[i].name, stage_of(e, i));
-	put(to, "fifos", channels);
-	put(to, "stages", stages);
+		dict_put(stages, stage_infos[i].name, stage_of(e, i));
+	dict_put(to, "fifos", channels);
+	dict_put(to, "stages", stages);
 }
 
 static int answer_fifos(const char *command, const char *params, struct rte_tel_data *to)
@@ -451,15 +450,15 @@ static int answer_fifos(const char *command, const char *params, struct rte_tel_
 
 static void put_counters(const struct device *v, struct rte_tel_data *to)
 {
-	struct rte_tel_data *hca = new_dict(), *port = new_dict();
+	struct rte_tel_data *hca = dict_new(), *port = dict_new();
 
 	for (unsigned i = 0; hca && i < COUNTER_COUNT; i++)
 		rte_tel_data_add_dict_u64(hca, counter_name(i), hca_counter(v->hca, i));
 	for (unsigned i = 0; port && i < PORT_COUNTER_COUNT; i++)
 		rte_tel_data_add_dict_u64(port, port_counter_name(i), port_counter(v->port, i));
 	rte_tel_data_add_dict_string(to, "hca", v->section->name);
-	put(to, "counters", hca);
-	put(to, "port_counters", port);
+	dict_put(to, "counters", hca);
+	dict_put(to, "port_counters", port);
 }
 
 static int answer_counters(const char *command, const char *params, struct rte_tel_data *to)
@@ -506,7 +505,7 @@ static int answer_cm(const char *command, const char *params, struct rte_tel_dat
 
 static struct rte_tel_data *edge_of(const struct channel_info *c)
 {
-	struct rte_tel_data *p = new_dict();
+	struct rte_tel_data *p = dict_new();
 
 	if (!p)
 		return NULL;
@@ -520,7 +519,7 @@ static struct rte_tel_data *edge_of(const struct channel_info *c)
 
 static struct rte_tel_data *node_of(const struct module_info *m)
 {
-	struct rte_tel_data *p = new_dict();
+	struct rte_tel_data *p = dict_new();
 
 	if (!p)
 		return NULL;
@@ -531,16 +530,16 @@ static struct rte_tel_data *node_of(const struct module_info *m)
 
 static int answer_topology(const char *command, const char *params, struct rte_tel_data *to)
 {
-	struct rte_tel_data *modules = new_dict();
-	struct rte_tel_data *channels = new_dict();
+	struct rte_tel_data *modules = dict_new();
+	struct rte_tel_data *channels = dict_new();
 
 	rte_tel_data_start_dict(to);
 	for (unsigned i = 0; modules && i < MODULE_COUNT; i++)
-		put(modules, module_infos[i].name, node_of(&module_infos[i]));
+		dict_put(modules, module_infos[i].name, node_of(&module_infos[i]));
 	for (unsigned i = 0; channels && i < CHANNEL_COUNT; i++)
-		put(channels, channel_infos[i].name, edge_of(&channel_infos[i]));
-	put(to, "modules", modules);
-	put(to, "channels", channels);
+		dict_put(channels, channel_infos[i].name, edge_of(&channel_infos[i]));
+	dict_put(to, "modules", modules);
+	dict_put(to, "channels", channels);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TELEMETRY_H
 #define TELEMETRY_H
-/* What telemetry.c leaves to other files. */
+/* What telemetry.c leaves to other files, and what it lends them. */
 
 #include <stdint.h>
 
@@ -21,5 +21,13 @@ void cm_put(struct daemon *d, struct rte_tel_data *to);
 /* qp_view.c: all about one queue pair that is in use, and what it waits for, into a dictionary.
  * now_ns: the daemon's clock. Telemetry's threads, under the daemon's lock. */
 void qp_view_put(struct rte_tel_data *to, const struct qp *q, uint64_t now_ns);
+
+/* A new dictionary; NULL: there is no memory for it. The caller's until it is put somewhere. */
+struct rte_tel_data *dict_new(void);
+/* Into `to`, to which `what` belongs from now on; NULL: nothing. */
+void dict_put(struct rte_tel_data *to, const char *name, struct rte_tel_data *what);
+/* The same under a number as name: telemetry's arrays cannot hold dictionaries below the first
+ * level. */
+void dict_put_numbered(struct rte_tel_data *to, uint32_t number, struct rte_tel_data *what);
 
 #endif
