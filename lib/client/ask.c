@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "ask.h"
+#include "host-abi/descriptor.h"
 #include "softhca/softhca.h"
 
 /* Where a daemon listens that nobody told us of: the system's, else this user's own. */
@@ -65,26 +66,10 @@ static ssize_t send_request(int fd, const struct control_header *h, const void *
 {
 	struct iovec iov[2] = {{.iov_base = (void *)(uintptr_t)h, .iov_len = sizeof(*h)},
 		{.iov_base = (void *)(uintptr_t)body, .iov_len = h->length}};
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = {0};
-	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
 	ssize_t n;
 
-	if (passed >= 0) {
-		struct cmsghdr *c;
-
-		msg.msg_control = &control;
-		msg.msg_controllen = sizeof(control);
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &passed, sizeof(passed));
-	}
 	do
-		n = sendmsg(fd, &msg, MSG_NOSIGNAL);
+		n = descriptor_send(fd, iov, 2, passed, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
 	return n;
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "base/let_go.h"
 #include "control_priv.h"
+#include "host-abi/descriptor.h"
 
 struct descriptors {
 	int fd[MESSAGE_FDS_MAX];
@@ -78,25 +79,9 @@ static bool reply(struct client *client, const struct control_header *request, i
 		.type = request->type, .status = status, .length = status ? 0 : bytes};
 	struct iovec iov[2] = {{.iov_base = &header, .iov_len = sizeof(header)},
 		{.iov_base = (void *)(uintptr_t)body, .iov_len = header.length}};
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = {0};
-	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
 
-	if (fd >= 0 && status == 0) {
-		struct cmsghdr *c;
-
-		msg.msg_control = &control;
-		msg.msg_controllen = sizeof(control);
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	}
 	/* A client that waits for its replies always has room for one. */
-	return sendmsg(client->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) ==
+	return descriptor_send(client->fd, iov, 2, status ? -1 : fd, MSG_DONTWAIT | MSG_NOSIGNAL) ==
 	       (ssize_t)(sizeof(header) + header.length);
 }
 

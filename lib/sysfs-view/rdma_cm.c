@@ -22,6 +22,7 @@
 #include "ask.h"
 #include "cm.h"
 #include "host-abi/cm_channel.h"
+#include "host-abi/descriptor.h"
 #include "host-abi/sysfs.h"
 #include "view.h"
 
@@ -199,22 +200,9 @@ static int send_command(int fd, struct command *c, int reply_to)
 	struct iovec iov[3] = {{.iov_base = &c->header, .iov_len = sizeof(c->header)},
 		{.iov_base = (void *)(uintptr_t)c->body, .iov_len = c->header.in},
 		{.iov_base = (void *)(uintptr_t)c->option, .iov_len = c->option_bytes}};
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = {0};
-	struct msghdr msg = {.msg_iov = iov,
-		.msg_iovlen = 3,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control)};
 	struct pollfd room = {.fd = fd, .events = POLLOUT};
-	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
 
-	cmsg->cmsg_level = SOL_SOCKET;
-	cmsg->cmsg_type = SCM_RIGHTS;
-	cmsg->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(cmsg), &reply_to, sizeof(reply_to));
-	while (sendmsg(fd, &msg, MSG_NOSIGNAL) < 0) {
+	while (descriptor_send(fd, iov, 3, reply_to, MSG_NOSIGNAL) < 0) {
 		if (errno == EAGAIN || errno == EWOULDBLOCK)
 			poll(&room, 1, -1);
 		else if (errno != EINTR)
