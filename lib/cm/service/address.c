@@ -279,8 +279,7 @@ int ucm_do_bind_ip(struct ucm_call *call, const struct rdma_ucm_bind_ip *in, str
 	(void)out;
 	if (ret)
 		return ret;
-	memset(&source, 0, sizeof(source));
-	memcpy(&source, &in->addr, sizeof(in->addr));
+	ucm_address_copy_ip(&source, &in->addr);
 	return source.family == UCM_AF_IB ? -EAFNOSUPPORT : ucm_bind(id, &source);
 }
 
@@ -307,10 +306,8 @@ int ucm_do_resolve_ip(
 	(void)out;
 	if (ret)
 		return ret;
-	memset(&source, 0, sizeof(source));
-	memset(&destination, 0, sizeof(destination));
-	memcpy(&source, &in->src_addr, sizeof(in->src_addr));
-	memcpy(&destination, &in->dst_addr, sizeof(in->dst_addr));
+	ucm_address_copy_ip(&source, &in->src_addr);
+	ucm_address_copy_ip(&destination, &in->dst_addr);
 	if (source.family == UCM_AF_IB || destination.family == UCM_AF_IB)
 		return -EAFNOSUPPORT;
 	return ucm_resolve(id, &source, &destination, in->timeout_ms);

@@ -31,6 +31,12 @@ int ucm_address_copy(union ucm_address *to, const void *from, size_t bytes)
 	return bytes && bytes == ucm_address_bytes(to) ? 0 : -EINVAL;
 }
 
+void ucm_address_copy_ip(union ucm_address *to, const struct sockaddr_in6 *from)
+{
+	memset(to, 0, sizeof(*to));
+	memcpy(to, from, sizeof(*from));
+}
+
 static bool all_zero(const void *bytes, size_t n)
 {
 	const uint8_t *p = bytes;

@@ -102,8 +102,7 @@ int ucm_do_join_ip_mcast(struct ucm_call *call, const struct rdma_ucm_join_ip_mc
 {
 	union ucm_address group;
 
-	memset(&group, 0, sizeof(group));
-	memcpy(&group, &in->addr, sizeof(in->addr));
+	ucm_address_copy_ip(&group, &in->addr);
 	if (group.family != AF_INET && group.family != AF_INET6)
 		return -EINVAL;
 	return join(call->channel, in->id, in->uid, &group, out);

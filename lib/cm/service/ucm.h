@@ -253,6 +253,8 @@ void ucm_id_choose(struct ucm_id *id, const struct ucm_choice *choice);
 unsigned int ucm_address_bytes(const union ucm_address *a);
 /* 0; -EINVAL: more bytes than we have, or not its family's number. */
 int ucm_address_copy(union ucm_address *to, const void *from, size_t bytes);
+/* Of a command with room for IPv4 and IPv6 alone; which of them, or none, the caller looks. */
+void ucm_address_copy_ip(union ucm_address *to, const struct sockaddr_in6 *from);
 bool ucm_address_zero(const union ucm_address *a);
 bool ucm_address_loopback(const union ucm_address *a);
 /* Zero or loopback: no device follows from it. */
