@@ -37,8 +37,7 @@ static void print_ids(const json_t *answer)
 		table_add(&t, "%llu", number_of(id, "qpn"));
 	}
 	table_end(&t, stdout, "  ");
-	if (json_object_size(ids) < count)
-		printf("  and %llu more\n", count - json_object_size(ids));
+	print_rest(ids, count);
 }
 
 static void print_cm(const json_t *answer, bool all)

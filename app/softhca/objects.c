@@ -32,6 +32,12 @@ const char *text_of(const json_t *object, const char *key)
 	return text ? text : "";
 }
 
+void print_rest(const json_t *listed, unsigned long long count)
+{
+	if (json_object_size(listed) < count)
+		printf("  and %llu more\n", count - json_object_size(listed));
+}
+
 /* Calls show() for the HCA that was asked for, or for each. */
 static int for_each_hca(struct connection *c, const struct request *r,
 	int (*show)(struct connection *c, const struct request *r, const char *hca))
@@ -111,14 +117,12 @@ static int show_qp(struct connection *c, const struct request *r, const char *hc
 {
 	char parameters[64];
 	json_t *answer;
-	size_t listed;
 
 	snprintf(parameters, sizeof(parameters), "%s%s%s", hca, r->object ? "," : "",
 		r->object ? r->object : "");
 	answer = connection_ask(c, "qp", parameters);
 	if (!answer)
 		return EXIT_CODE_FAILURE;
-	listed = json_object_size(json_object_get(answer, "qps"));
 	if (r->json) {
 		puts(c->answer);
 	} else if (r->object) {
@@ -126,8 +130,7 @@ static int show_qp(struct connection *c, const struct request *r, const char *hc
 	} else {
 		printf("%s: %llu queue pairs\n", hca, number_of(answer, "qp_count"));
 		print_qps(json_object_get(answer, "qps"));
-		if (listed < number_of(answer, "qp_count"))
-			printf("  and %llu more\n", number_of(answer, "qp_count") - listed);
+		print_rest(json_object_get(answer, "qps"), number_of(answer, "qp_count"));
 	}
 	json_decref(answer);
 	return EXIT_CODE_OK;

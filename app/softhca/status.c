@@ -181,8 +181,7 @@ static void print_clients(const json_t *status)
 		table_add(&t, "%.1f", number_of(c, "bytes") / 1048576.0);
 	}
 	table_end(&t, stdout, "  ");
-	if (json_object_size(clients) < count)
-		printf("  and %llu more\n", count - json_object_size(clients));
+	print_rest(clients, count);
 }
 
 int view_status(struct connection *c, const struct request *r)

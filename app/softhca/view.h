@@ -38,6 +38,9 @@ void print_counters(const json_t *counters, const struct named_text *texts, bool
 unsigned long long number_of(const json_t *object, const char *key);
 const char *text_of(const json_t *object, const char *key);
 
+/* Below a table of those of `count` that the daemon listed: how many more there are. */
+void print_rest(const json_t *listed, unsigned long long count);
+
 /* distance.c: warns on stdout if two of these CPUs share no L3 cache or NUMA node; with probe also
  * measures them. */
 void warn_distance(const unsigned *cpus, unsigned count, bool probe);
