@@ -11,6 +11,7 @@
 enum {
 	SELECT_EXACTLY = 2, /* of MTU, rate and packet life time in a path record */
 	FLOW_LABEL_MASK = 0xfffff,
+	MTU_256 = 1,
 	UNKNOWN_DEVICE_INDEX = UINT32_MAX, /* librdmacm then goes by the GUID */
 };
 
@@ -56,7 +57,8 @@ void ucm_path_make(struct ucm_id *id)
 		.flow_label = ucm_flow_label(id),
 		.traffic_class = id->tos_set ? id->tos : 0,
 		.hop_limit = UCM_HOP_LIMIT,
-		.mtu = (uint8_t)port.active_mtu,
+		/* A port too narrow for any has none; a REQ must have one, and is refused then. */
+		.mtu = port.active_mtu ? (uint8_t)port.active_mtu : MTU_256,
 		.ack_timeout = timeout,
 		.rate = rate_code(port.speed_mbps),
 	};

@@ -130,6 +130,20 @@ static void listen__mtu(void **state)
 	expect_no_event(&l.ch);
 }
 
+/* A port through which no packet fits, to itself. */
+static void listen__no_mtu(void **state)
+{
+	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174), c;
+
+	(void)state;
+	node[1].active_mtu = 0;
+	c = caller(1, RDMA_PS_TCP, "127.0.0.1", 7174);
+	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
+	settle();
+	assert_int_equal(expect_event(&c.ch, UCM_EVENT_REJECTED).status, CM_REJ_INVALID_MTU);
+	expect_no_event(&l.ch);
+}
+
 /* What does not fit into the backlog is forgotten, and comes again. */
 static void listen__backlog(void **state)
 {
@@ -519,6 +533,7 @@ int main(void)
 		SERVICE_TEST(listen__transport),
 		SERVICE_TEST(listen__unreliable_connection),
 		SERVICE_TEST(listen__mtu),
+		SERVICE_TEST(listen__no_mtu),
 		SERVICE_TEST(listen__backlog),
 		SERVICE_TEST(listen__nobody_answers),
 		SERVICE_TEST(listen__queue_is_full),
