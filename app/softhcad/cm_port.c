@@ -248,8 +248,7 @@ static struct remembered *place_of(struct cm_port *p, const struct softhca_ah_at
 	return &p->ahs[(hash ^ hash >> 16) & (AHS - 1)];
 }
 
-/* The handle of an address whose next hop is `mac`; NULL with errno. Making one waits for the
- * control thread, which knows the next hop as we do. */
+/* The handle of an address whose next hop is `mac`; NULL: no memory. */
 static struct softhca_ah *handle_of(
 	struct cm_port *p, const struct cm_path *path, const uint8_t mac[6])
 {
@@ -265,7 +264,7 @@ static struct softhca_ah *handle_of(
 		return r->ah;
 	if (r->ah)
 		softhca_destroy_ah(r->ah);
-	r->ah = softhca_create_ah(p->pd, &attr);
+	r->ah = softhca_create_ah_by(p->pd, &attr, mac);
 	r->attr = attr;
 	memcpy(r->mac, mac, 6);
 	return r->ah;
@@ -321,7 +320,7 @@ static int transmit(struct cm_port *p, const struct cm_path *path, const uint8_t
 		return rc == -EAGAIN ? -EINPROGRESS : -EHOSTUNREACH;
 	ah = handle_of(p, path, mac);
 	if (!ah)
-		return errno == ENOTCONN ? -EIO : -EHOSTUNREACH;
+		return -EIO;
 	reap(p);
 	rc = p->dead ? -EIO : post(p, ah, mad);
 	p->counters.sent += rc == 0;

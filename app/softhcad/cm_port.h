@@ -3,8 +3,9 @@
 #define CM_PORT_H
 /*
  * QP 1 of one HCA: takes MADs in, sends MADs out. A client of the daemon it runs in, by libsofthca;
- * opening, and an address not seen before, ask the control socket and wait for its answer. So the
- * control thread must never wait for the thread that calls this. One thread at a time.
+ * opening, and taking the send queue up again after a failure, ask the control socket and wait for
+ * its answer. So the control thread must never wait for the thread that calls this. One thread at a
+ * time.
  *
  * A MAD may get lost at any time: who sends one repeats it. One whose next hop is being asked for,
  * or that finds the send queue full, waits for a moment.

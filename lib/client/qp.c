@@ -504,14 +504,23 @@ int softhca_resolve(struct softhca_context *ctx, const struct softhca_ah_attr *a
 
 struct softhca_ah *softhca_create_ah(struct softhca_pd *pd, const struct softhca_ah_attr *attr)
 {
+	uint8_t mac[6];
+	int rc = softhca_resolve(pd->node.ctx, attr, mac);
+
+	if (!rc)
+		return softhca_create_ah_by(pd, attr, mac);
+	errno = -rc;
+	return NULL;
+}
+
+struct softhca_ah *softhca_create_ah_by(
+	struct softhca_pd *pd, const struct softhca_ah_attr *attr, const uint8_t mac[6])
+{
 	struct softhca_context *ctx = pd->node.ctx;
 	struct softhca_ah *ah = calloc(1, sizeof(*ah));
-	uint8_t mac[6];
-	int rc = ah ? softhca_resolve(ctx, attr, mac) : -ENOMEM;
 
-	if (rc) {
-		free(ah);
-		errno = -rc;
+	if (!ah) {
+		errno = ENOMEM;
 		return NULL;
 	}
 	ah->pd = pd;

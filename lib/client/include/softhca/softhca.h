@@ -576,6 +576,10 @@ SOFTHCA_API int softhca_connect_qp(struct softhca_qp *qp, const struct softhca_e
  * ENOMEM. */
 SOFTHCA_API struct softhca_ah *softhca_create_ah(
 	struct softhca_pd *pd, const struct softhca_ah_attr *attr);
+/* The same for who knows the next hop's Ethernet address and a GID index that there is: asks
+ * nobody. NULL with errno: ENOMEM. */
+SOFTHCA_API struct softhca_ah *softhca_create_ah_by(
+	struct softhca_pd *pd, const struct softhca_ah_attr *attr, const uint8_t mac[6]);
 SOFTHCA_API int softhca_destroy_ah(struct softhca_ah *ah);
 /* The next hop's Ethernet address on the way there, as an address handle would have it. 0,
  * -EHOSTUNREACH, -EINVAL. */
