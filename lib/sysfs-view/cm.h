@@ -40,7 +40,9 @@ int view_open_cm(int flags);
 /*
  * write() on a channel: does a command. n; -1 with errno of the command, or: EINVAL (no command),
  * ENODEV (the daemon has gone), EMFILE, ENFILE; of GET_EVENT, which waits for one: EAGAIN (none,
- * O_NONBLOCK), EINTR. After ENODEV of GET_EVENT the descriptor never polls as readable.
+ * O_NONBLOCK), EINTR. When the daemon has gone GET_EVENT gives DEVICE_REMOVAL of each identifier
+ * that is on a device, DESTROY_ID works, and after the last event the descriptor never polls as
+ * readable.
  */
 ssize_t view_write_cm(int fd, const void *from, size_t n);
 

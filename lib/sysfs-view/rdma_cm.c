@@ -4,7 +4,8 @@
  * (host-abi/cm_channel.h), and a command that the program writes is a message on it whose reply
  * this thread waits for. Polling, closing, inheriting and O_NONBLOCK are the socket's own.
  *
- * Keeps nothing of a channel but which descriptors are one. Any thread; no locks, no heap.
+ * Keeps of a channel which descriptors are one, and what cm_ids.h does for the time when its daemon
+ * has gone. Any thread; no locks, no heap.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +22,7 @@
 #include <unistd.h>
 #include "ask.h"
 #include "cm.h"
+#include "cm_ids.h"
 #include "host-abi/cm_channel.h"
 #include "host-abi/descriptor.h"
 #include "host-abi/sysfs.h"
@@ -29,6 +31,14 @@
 /* ---- which descriptors are channels ---- */
 
 uint64_t view_cm_marks[VIEW_CM_FDS / 64];
+
+/* Which channel a marked one is, from 1 on: copies are the same. */
+static uint32_t channel_of[VIEW_CM_FDS], channels; /* atomic */
+
+static uint32_t channel_at(int fd)
+{
+	return __atomic_load_n(&channel_of[fd], __ATOMIC_RELAXED);
+}
 
 /* What tells a channel from what else may have its number by now: a setting that means nothing for
  * a Unix socket, and stays with it in copies and forks. */
@@ -49,10 +59,11 @@ bool view_cm_signed(int fd)
 }
 
 /* False: its number is too high. */
-static bool mark(int fd)
+static bool mark(int fd, uint32_t channel)
 {
 	if (fd >= VIEW_CM_FDS)
 		return false;
+	__atomic_store_n(&channel_of[fd], channel, __ATOMIC_RELAXED);
 	__atomic_fetch_or(&view_cm_marks[fd / 64], 1ull << fd % 64, __ATOMIC_RELAXED);
 	return true;
 }
@@ -60,7 +71,7 @@ static bool mark(int fd)
 int view_cm_copied(int from, int to)
 {
 	if (to >= 0 && view_is_cm(from))
-		mark(to);
+		mark(to, channel_at(from));
 	return to;
 }
 
@@ -118,7 +129,7 @@ static int make_channel(int fd, int flags)
 		return -errno;
 	if (!(flags & O_CLOEXEC) && fcntl(fd, F_SETFD, 0))
 		return -errno;
-	return mark(fd) ? 0 : -EMFILE;
+	return mark(fd, __atomic_add_fetch(&channels, 1, __ATOMIC_RELAXED)) ? 0 : -EMFILE;
 }
 
 int view_open_cm(int flags)
@@ -149,7 +160,7 @@ unsigned long view_cm_device_number(void)
 
 /* ---- commands ---- */
 
-enum { NO_RESPONSE = -1 };
+enum { NO_RESPONSE = -1, HANG_UP_MS = 100 };
 
 /* Where the pointer to the response lies in a command's body. */
 static int response_at(uint32_t command)
@@ -184,9 +195,9 @@ struct command {
 	const void *body; /* header.in bytes */
 	const void *option;
 	size_t option_bytes;
-	void *response;	     /* header.out bytes */
-	uint32_t flags;	     /* out: enum cm_channel_flags */
-	bool daemon_is_gone; /* out */
+	void *response;		       /* header.out bytes */
+	struct cm_channel_reply reply; /* out */
+	bool daemon_is_gone;	       /* out */
 };
 
 static bool means_gone(int error)
@@ -226,7 +237,7 @@ static int receive_reply(int from, struct command *c)
 		(size_t)n != sizeof(reply.header) + reply.header.bytes ||
 		reply.header.bytes > c->header.out || reply.header.status > 0)
 		return -ENODEV;
-	c->flags = reply.header.flags;
+	c->reply = reply.header;
 	if (reply.header.bytes && !c->response)
 		return -EFAULT;
 	if (reply.header.bytes)
@@ -259,8 +270,10 @@ static int run(int fd, struct command *c)
 	else if (c->daemon_is_gone)
 		rc = -ENODEV;
 	close(pair[0]);
-	if (c->flags & CM_CHANNEL_QUIET)
+	if (c->reply.flags & CM_CHANNEL_QUIET)
 		make_quiet(fd);
+	if (!rc)
+		cm_ids_learn(channel_at(fd), &c->header, c->body, &c->reply, c->response);
 	pthread_setcancelstate(cancel, NULL);
 	return rc;
 }
@@ -327,12 +340,37 @@ static void fall_silent(int fd)
 	close(silent);
 }
 
+/* No answer: is it that the daemon is about to go? Its descriptors close one after another. */
+static bool hangs_up(int fd)
+{
+	struct pollfd p = {.fd = fd};
+
+	return poll(&p, 1, HANG_UP_MS) == 1;
+}
+
+/* 0: an identifier's device is gone, which is its event; -ENODEV: all of them know. */
+static int get_removal(int fd, struct command *c)
+{
+	struct rdma_ucm_event_resp event;
+	uint32_t channel = channel_at(fd);
+	bool found = c->response && cm_ids_removal(channel, &event);
+
+	if (found)
+		memcpy(c->response, &event,
+			c->header.out < sizeof(event) ? c->header.out : sizeof(event));
+	if (!found || !cm_ids_removal_waits(channel))
+		fall_silent(fd);
+	return found ? 0 : -ENODEV;
+}
+
 static int get_event(int fd, struct command *c)
 {
 	int rc;
 
 	for (;;) {
 		rc = run(fd, c);
+		if (rc == -ENODEV && !c->daemon_is_gone)
+			c->daemon_is_gone = hangs_up(fd);
 		if (rc != -EAGAIN)
 			break;
 		rc = wait_for_event(fd);
@@ -341,9 +379,28 @@ static int get_event(int fd, struct command *c)
 		if (rc)
 			break;
 	}
-	if (c->daemon_is_gone)
-		fall_silent(fd);
-	return rc;
+	return c->daemon_is_gone ? get_removal(fd, c) : rc;
+}
+
+/* An identifier of a daemon that has gone can be given back, too. */
+static int destroy(int fd, struct command *c)
+{
+	struct rdma_ucm_destroy_id in;
+	struct rdma_ucm_destroy_id_resp out;
+	int rc;
+
+	if (c->header.in < offsetof(struct rdma_ucm_destroy_id, reserved))
+		return -EINVAL;
+	/* Before the daemon gives its number to another. */
+	memcpy(&in, c->body, offsetof(struct rdma_ucm_destroy_id, reserved));
+	out.events_reported = cm_ids_destroyed(channel_at(fd), in.id);
+	rc = run(fd, c);
+	if (rc != -ENODEV || (!c->daemon_is_gone && !hangs_up(fd)))
+		return rc;
+	if (c->header.out < sizeof(out) || !c->response)
+		return -ENOSPC;
+	memcpy(c->response, &out, sizeof(out));
+	return 0;
 }
 
 /* ---- commands that take two, or more bytes ---- */
@@ -376,7 +433,9 @@ static int migrate(int fd, struct command *c)
 	take.fd = (uint32_t)(ticket.ticket >> 32);
 	c->body = &take;
 	rc = run(fd, c);
-	if (c->flags & CM_CHANNEL_QUIET_THERE)
+	if (!rc)
+		cm_ids_moved(give.id, channel_at(fd));
+	if (c->reply.flags & CM_CHANNEL_QUIET_THERE)
 		make_quiet(from);
 	return rc;
 }
@@ -429,6 +488,8 @@ ssize_t view_write_cm(int fd, const void *from, size_t n)
 		;
 	else if (c.header.cmd == RDMA_USER_CM_CMD_GET_EVENT)
 		rc = get_event(fd, &c);
+	else if (c.header.cmd == RDMA_USER_CM_CMD_DESTROY_ID)
+		rc = destroy(fd, &c);
 	else if (c.header.cmd == RDMA_USER_CM_CMD_MIGRATE_ID)
 		rc = migrate(fd, &c);
 	else if (c.header.cmd == RDMA_USER_CM_CMD_SET_OPTION)

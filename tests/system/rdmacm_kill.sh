@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# SIGKILL of either side at each step of a connection: what the other side gets,
+# SIGKILL of either side, and of the daemon, at each step of a connection: what the other side gets,
 # with Debian's librdmacm (cm/steps.c says what the steps are).
 #
 # What a kernel gives, and so do we. Sources: drivers/infiniband/core of Linux 6.1, whose ucma_close()
@@ -14,6 +14,10 @@
 #    of rdma_create_qp() and rdma_accept().
 #  - librdmacm, rdma_get_cm_event(): the same EINVAL, where the REP is answered, makes CONNECT_ERROR -1
 #    of it, and the REJECTED that follows is kept back.
+#  - cma.c, cma_process_remove(), where a device goes: DEVICE_REMOVAL 0 of each identifier that has one,
+#    if its program has accepted it. In addition we say ENODEV to who asks for an event after that,
+#    or has no such identifier: there will never be another one, while a kernel lets it wait for a
+#    device to come. ucma.c, ucma_destroy_id(): it can still be destroyed.
 #
 # client_dies STEP, the server being at STEP: what it then gets. After each it must serve another
 # client.
@@ -45,6 +49,22 @@ server_rows() {
 	server_dies disconnect disconnect 'event DISCONNECTED 0'
 }
 
+# The daemon is killed below pairs of programs: at which steps, and how many of the server's identifiers
+# are then told; the client's is but before it has an address. In rdma_get_cm_event() already is who is
+# at STEP+; who is in traffic takes the event that ends it; the others ask for one next. The listener is
+# bound to an address, and so on a device.
+daemon_rows='
+id listening+ 1
+address listening 1
+route listening 1
+connect request 1
+connect+ request 1
+connect accept+ 2
+connected established+ 2
+connected+ established 2
+traffic traffic 2
+disconnect disconnect 2'
+
 . "$(dirname "$0")/lib.sh"
 
 [ -x "$BUILD/tests/system/cm_steps" ] || skip 'needs librdmacm-dev when it is built'
@@ -56,6 +76,7 @@ export SOFTHCA_SOCKET=$SCRATCH/ring.sock
 up() {
 	rm -f "$SOFTHCA_SOCKET"
 	daemon ring -c "$SCRATCH/ring.conf"
+	softhcad=$started
 	wait_for 10 answers
 }
 
@@ -86,17 +107,20 @@ settled() {
 
 let_go() { ! "$TOOL" cm | grep -qE "^ +[0-9]+ +$1 "; }
 
-# launch NAME ROLE STEP: reads its lines from a pipe that never ends; its process in $started.
+# launch NAME ROLE STEP: reads its lines from a pipe that never ends; its process in $started. At STEP+
+# it does not stop, but comes no further by itself.
 launch() {
+	local stop=$3
+	[ "$stop" = "${stop%+}" ] || stop=none
 	rm -f "$SCRATCH/to_$1" "$SCRATCH/$1.log" # the last one's
 	mkfifo "$SCRATCH/to_$1"
-	"$TOOL" run -- "$steps" "$2" $address $TCP_PORT "$3" 0<>"$SCRATCH/to_$1" \
+	"$TOOL" run -- "$steps" "$2" $address $TCP_PORT "$stop" 0<>"$SCRATCH/to_$1" \
 		>"$SCRATCH/$1.log" 2>"$SCRATCH/$1.err" &
 	started=$!
 	pids+=("$started")
 }
 
-said() { grep -qsx "at $2" "$SCRATCH/$1.log"; }
+said() { grep -qsx "at ${2%+}" "$SCRATCH/$1.log"; }
 
 # is_at NAME PID STEP: in time, and alive.
 is_at() {
@@ -109,21 +133,22 @@ is_at() {
 
 said_or_gone() { said "$1" "$3" || not_running "$2"; }
 
-show() { (cd "$SCRATCH" && tail -n 20 server.log server.err client.log client.err) | sed 's/^/   /'; }
+show() { (cd "$SCRATCH" && tail -n 20 {server,client}"$pair".{log,err}) | sed 's/^/   /'; }
 
-# both_at CLIENT_STEP SERVER_STEP: their processes in $client and $server.
+# both_at CLIENT_STEP SERVER_STEP: their processes in $client and $server. $pair: if there are several.
+pair=''
 both_at() {
 	TCP_PORT=$((TCP_PORT + 1))
-	launch server server "$2"
+	launch "server$pair" server "$2"
 	server=$started
-	is_at server "$server" listening
-	launch client client "$1"
+	is_at "server$pair" "$server" listening
+	launch "client$pair" client "$1"
 	client=$started
-	is_at client "$client" "$1"
-	is_at server "$server" "$2"
+	is_at "client$pair" "$client" "$1"
+	is_at "server$pair" "$server" "$2"
 	wait_for 60 settled
-	client_lines=$(wc -l <"$SCRATCH/client.log")
-	server_lines=$(wc -l <"$SCRATCH/server.log")
+	client_lines=$(wc -l <"$SCRATCH/client$pair.log")
+	server_lines=$(wc -l <"$SCRATCH/server$pair.log")
 }
 
 # Dead, and the daemon has noticed; who it was connected to, too.
@@ -187,9 +212,47 @@ server_dies() {
 	check "$row: nothing is held" nothing_held
 }
 
+# told NAME PID LINES EXPECTED...
+told() {
+	echo event 1<>"$SCRATCH/to_$1"
+	check "$row: the $1 ends" ends "$1" "$2"
+	check "$row: it gets ${*:4}" heard "$1" "${@:3}"
+}
+
+daemon_dies() {
+	local row rows=() clients=() servers=() client_from=() server_from=()
+	local client_step server_step ids gone='event DEVICE_REMOVAL 0' expected
+	while read -r client_step server_step ids; do
+		row="client at $client_step, server at $server_step"
+		pair=${#rows[@]}
+		both_at "$client_step" "$server_step"
+		rows+=("$client_step $server_step $ids")
+		clients+=("$client")
+		servers+=("$server")
+		client_from+=("$client_lines")
+		server_from+=("$server_lines")
+	done < <(grep . <<<"$daemon_rows")
+	kill -KILL "$softhcad"
+	wait "$softhcad" 2>/dev/null
+	for pair in "${!rows[@]}"; do
+		read -r client_step server_step ids <<<"${rows[$pair]}"
+		row="daemon killed, client at $client_step, server at $server_step"
+		expected=("$gone")
+		[ "$client_step" != id ] || expected=('rdma_get_cm_event: ENODEV')
+		told "client$pair" "${clients[$pair]}" "${client_from[$pair]}" "${expected[@]}"
+		expected=("$gone")
+		[ "$ids" = 1 ] || expected+=("$gone")
+		told "server$pair" "${servers[$pair]}" "${server_from[$pair]}" "${expected[@]}"
+	done
+	pair=''
+}
+
 up
 wait_for 20 cm_holds_its_own
 held >"$SCRATCH/before"
 client_rows
 server_rows
+daemon_dies
+up
+client_dies connect accept 'event REJECTED 28'
 finish

@@ -270,6 +270,15 @@ int ucm_resolve(struct ucm_id *id, const union ucm_address *source,
 
 /* ---- the commands ---- */
 
+static int bind_and_say(struct ucm_call *call, struct ucm_id *id, const union ucm_address *source)
+{
+	int ret = ucm_bind(id, source);
+
+	if (!ret && id->at.chosen)
+		call->flags |= CM_CHANNEL_ON_DEVICE;
+	return ret;
+}
+
 int ucm_do_bind_ip(struct ucm_call *call, const struct rdma_ucm_bind_ip *in, struct ucm_none *out)
 {
 	union ucm_address source;
@@ -280,7 +289,7 @@ int ucm_do_bind_ip(struct ucm_call *call, const struct rdma_ucm_bind_ip *in, str
 	if (ret)
 		return ret;
 	ucm_address_copy_ip(&source, &in->addr);
-	return source.family == UCM_AF_IB ? -EAFNOSUPPORT : ucm_bind(id, &source);
+	return source.family == UCM_AF_IB ? -EAFNOSUPPORT : bind_and_say(call, id, &source);
 }
 
 int ucm_do_bind(struct ucm_call *call, const struct rdma_ucm_bind *in, struct ucm_none *out)
@@ -293,7 +302,7 @@ int ucm_do_bind(struct ucm_call *call, const struct rdma_ucm_bind *in, struct uc
 	if (in->reserved || ucm_address_copy(&source, &in->addr, in->addr_size))
 		return -EINVAL;
 	ret = ucm_id_find(call->channel, in->id, &id);
-	return ret ? ret : ucm_bind(id, &source);
+	return ret ? ret : bind_and_say(call, id, &source);
 }
 
 int ucm_do_resolve_ip(

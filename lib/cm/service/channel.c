@@ -140,6 +140,7 @@ static void answer(struct ucm_channel *ch, struct message *m)
 	} else {
 		head.status = ucm_run(&call, m->bytes, m->length, &response, &head.bytes);
 		head.flags = call.flags;
+		head.counts_for = call.counts_for;
 		s->counters.command++;
 		s->counters.command_refused += head.status && head.status != -EAGAIN;
 	}

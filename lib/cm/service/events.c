@@ -142,6 +142,7 @@ int ucm_do_get_event(
 		e->body.id = request->number;
 	}
 	*out = e->body;
+	call->counts_for = e->id->number + 1;
 	e->id->events_reported++;
 	if (e->membership)
 		e->membership->events_reported++;

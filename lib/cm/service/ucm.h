@@ -197,9 +197,10 @@ struct ucm_call {
 	struct ucm_channel *channel;
 	const uint8_t *extra; /* behind the body */
 	uint32_t extra_bytes;
-	uint32_t out;	/* bytes that the program has room for */
-	uint32_t flags; /* enum cm_channel_flags, of other channels */
-	uint32_t bytes; /* of the response, if not all of its structure */
+	uint32_t out;	     /* bytes that the program has room for */
+	uint32_t flags;	     /* enum cm_channel_flags, but QUIET */
+	uint32_t counts_for; /* as struct cm_channel_reply */
+	uint32_t bytes;	     /* of the response, if not all of its structure */
 };
 
 /* --- service.c --- */

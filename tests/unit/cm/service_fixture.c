@@ -279,6 +279,7 @@ int command_with(struct channel *ch, uint32_t number, const void *body, size_t i
 	assert_true(reply.head.status <= 0);
 	ch->flags = reply.head.flags;
 	ch->bytes = reply.head.bytes;
+	ch->counts_for = reply.head.counts_for;
 	if (ch->bytes)
 		memcpy(response, reply.bytes, ch->bytes);
 	if (ch->flags & CM_CHANNEL_QUIET)

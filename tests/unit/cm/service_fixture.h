@@ -51,7 +51,7 @@ struct node {
 struct channel {
 	struct node *node;
 	int fd;
-	uint32_t flags, bytes; /* of the last reply */
+	uint32_t flags, bytes, counts_for; /* of the last reply */
 };
 
 extern struct node node[2];

@@ -503,6 +503,57 @@ static void death__in_every_state(void **state)
 	l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
 }
 
+/* What a library has to know in case the daemon goes. */
+static void device__which_identifiers_are_on_one(void **state)
+{
+	static const struct {
+		const char *address;
+		uint32_t flags;
+	} cases[] = {{"10.0.0.2", CM_CHANNEL_ON_DEVICE}, {"fd00::2", CM_CHANNEL_ON_DEVICE},
+		{"gid:fd00::2", CM_CHANNEL_ON_DEVICE}, {"0.0.0.0", 0}, {"::", 0}, {"127.0.0.1", 0},
+		{"10.9.9.9", 0}};
+	struct channel ch = open_channel(1);
+	uint32_t id;
+
+	(void)state;
+	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		union ucm_address address = address_of(cases[i].address, 7174);
+
+		assert_int_equal(create_id(&ch, 100, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
+		bind_any(&ch, id, &address);
+		assert_int_equal(ch.flags, cases[i].flags);
+		assert_int_equal(destroy_id(&ch, id, NULL), 0);
+		if (address.family == UCM_AF_IB)
+			continue;
+		assert_int_equal(create_id(&ch, 100, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
+		bind_ip(&ch, id, cases[i].address, 7174);
+		assert_int_equal(ch.flags, cases[i].flags);
+		assert_int_equal(destroy_id(&ch, id, NULL), 0);
+	}
+}
+
+/* A request's counts for its listener. */
+static void device__which_identifier_an_event_counts_for(void **state)
+{
+	struct end l = listener(1, RDMA_PS_TCP, "10.0.0.2", 7174);
+	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+	struct rdma_ucm_event_resp e;
+
+	(void)state;
+	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
+	settle();
+	e = expect_event(&l.ch, UCM_EVENT_CONNECT_REQUEST);
+	assert_int_not_equal(e.id, l.id);
+	assert_int_equal(l.ch.counts_for, l.id + 1);
+	assert_int_equal(reject_id(&l.ch, e.id, 0, ""), 0);
+	assert_int_equal(l.ch.counts_for, 0);
+	settle();
+	expect_event(&c.ch, UCM_EVENT_REJECTED);
+	assert_int_equal(c.ch.counts_for, c.id + 1);
+	expect_no_event(&c.ch);
+	assert_int_equal(c.ch.counts_for, 0);
+}
+
 static void telemetry__identifiers(void **state)
 {
 	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
@@ -548,6 +599,8 @@ int main(void)
 		SERVICE_TEST(migrate__tickets),
 		SERVICE_TEST(migrate__no_room),
 		SERVICE_TEST(death__in_every_state),
+		SERVICE_TEST(device__which_identifiers_are_on_one),
+		SERVICE_TEST(device__which_identifier_an_event_counts_for),
 		SERVICE_TEST(telemetry__identifiers),
 	};
 

@@ -47,12 +47,15 @@ static struct {
 } answer;
 static struct stub_command last, last_of[COMMANDS];
 static unsigned int empty;
+static uint32_t event_id, event_counts_for;
 
 /* ---- answers ---- */
 
-static void reply(int to, int status, uint32_t flags, const void *bytes, size_t n)
+static void reply_counting(
+	int to, int status, uint32_t flags, const void *bytes, size_t n, uint32_t counts_for)
 {
-	struct cm_channel_reply header = {.status = status, .flags = flags, .bytes = (uint32_t)n};
+	struct cm_channel_reply header = {
+		.status = status, .flags = flags, .bytes = (uint32_t)n, .counts_for = counts_for};
 	struct iovec iov[2] = {{.iov_base = &header, .iov_len = sizeof(header)},
 		{.iov_base = (void *)(uintptr_t)bytes, .iov_len = n}};
 	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
@@ -60,9 +63,14 @@ static void reply(int to, int status, uint32_t flags, const void *bytes, size_t 
 	DIE_IF(sendmsg(to, &msg, MSG_NOSIGNAL) < 0);
 }
 
+static void reply(int to, int status, uint32_t flags, const void *bytes, size_t n)
+{
+	reply_counting(to, status, flags, bytes, n, 0);
+}
+
 static void answer_event(struct connection *c, int to)
 {
-	struct rdma_ucm_event_resp event = {.uid = 1};
+	struct rdma_ucm_event_resp event = {.uid = 1, .id = event_id};
 	uint32_t flags = 0;
 
 	if (c->head == c->tail) {
@@ -73,7 +81,7 @@ static void answer_event(struct connection *c, int to)
 	event.event = c->events[c->head++ % EVENTS_MAX];
 	if (c->head == c->tail)
 		flags = CM_CHANNEL_QUIET;
-	reply(to, 0, flags, &event, sizeof(event));
+	reply_counting(to, 0, flags, &event, sizeof(event), event_counts_for);
 }
 
 /* False: the channel dies. */
@@ -307,6 +315,7 @@ void stub_again(void)
 	open_status = 0;
 	paused = false;
 	empty = 0;
+	event_id = event_counts_for = 0;
 	memset(&answer, 0, sizeof(answer));
 	pthread_mutex_unlock(&lock);
 	kick_it();
@@ -342,6 +351,17 @@ void stub_set_open(int status)
 void stub_set_paused(bool now)
 {
 	UNDER_LOCK(paused = now);
+}
+
+static void set_event_id(uint32_t id, uint32_t counts_for)
+{
+	event_id = id;
+	event_counts_for = counts_for;
+}
+
+void stub_set_event_id(uint32_t id, uint32_t counts_for)
+{
+	UNDER_LOCK(set_event_id(id, counts_for));
 }
 
 static void set_answer(enum stub_way way, int status, uint32_t flags, const void *bytes, size_t n)

@@ -48,6 +48,8 @@ struct stub_command stub_last(void);
 struct stub_command stub_last_of(uint32_t cmd);
 /* An event of the channel, numbered from 0 in order of opening, happens. */
 void stub_event(unsigned int channel, uint32_t event);
+/* Which identifier events are of from now on, and which one they count for (+ 1; 0: none). */
+void stub_set_event_id(uint32_t id, uint32_t counts_for);
 /* Waits until so many GET_EVENTs have been answered with -EAGAIN. False: not in five seconds. */
 bool stub_wait_empty(unsigned int n);
 unsigned int stub_empty(void);

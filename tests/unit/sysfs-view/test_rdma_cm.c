@@ -21,64 +21,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "../descriptors.h"
+#include "cm_program.h"
 #include "cm_stub.h"
 #include "host-abi/cm_channel.h"
-
-#define DEVICE "/dev/infiniband/rdma_cm"
-
-static unsigned int descriptors_before;
-
-static int start(void **state)
-{
-	(void)state;
-	stub_again();
-	assert_true(stub_wait_channels(0));
-	descriptors_before = open_descriptors();
-	return 0;
-}
-
-/* No test leaves a descriptor behind, here or there. */
-static int stop(void **state)
-{
-	(void)state;
-	stub_again();
-	assert_true(stub_wait_channels(0));
-	assert_int_equal(open_descriptors(), descriptors_before);
-	return 0;
-}
-
-static int open_device(int flags)
-{
-	int fd = open(DEVICE, O_RDWR | O_CLOEXEC | flags);
-
-	assert_true(fd >= 0);
-	return fd;
-}
-
-/* ---- commands ---- */
-
-struct create {
-	struct rdma_ucm_cmd_hdr header;
-	struct rdma_ucm_create_id body;
-};
-
-static int create_id(int fd, uint32_t *id)
-{
-	struct rdma_ucm_create_id_resp out = {.id = 0};
-	struct create m = {
-		{.cmd = RDMA_USER_CM_CMD_CREATE_ID, .in = sizeof(m.body), .out = sizeof(out)},
-		{.uid = 0x77, .response = (uintptr_t)&out, .ps = RDMA_PS_TCP}};
-	ssize_t n = write(fd, &m, sizeof(m));
-
-	if (n == sizeof(m) && id)
-		*id = out.id;
-	return n == sizeof(m) ? 0 : -errno;
-}
-
-static void answer_id(uint32_t id)
-{
-	stub_set_answer(STUB_ANSWER, 0, 0, &id, sizeof(id));
-}
 
 static int listen_id(int fd)
 {
@@ -88,26 +33,6 @@ static int listen_id(int fd)
 	} m = {{.cmd = RDMA_USER_CM_CMD_LISTEN, .in = sizeof(m.body)}, {.id = 7, .backlog = 3}};
 
 	return write(fd, &m, sizeof(m)) == sizeof(m) ? 0 : -errno;
-}
-
-/* The event's number, or -errno. */
-static int get_event(int fd)
-{
-	struct rdma_ucm_event_resp out = {.event = 0};
-	struct {
-		struct rdma_ucm_cmd_hdr header;
-		struct rdma_ucm_get_event body;
-	} m = {{.cmd = RDMA_USER_CM_CMD_GET_EVENT, .in = sizeof(m.body), .out = sizeof(out)},
-		{.response = (uintptr_t)&out}};
-
-	return write(fd, &m, sizeof(m)) == sizeof(m) ? (int)out.event : -errno;
-}
-
-static int polled(int fd)
-{
-	struct pollfd p = {.fd = fd, .events = POLLIN};
-
-	return poll(&p, 1, 0) ? p.revents : 0;
 }
 
 /* ---- the file ---- */
@@ -438,18 +363,6 @@ static void option__goes_along(void **state)
 	close(fd);
 }
 
-static int migrate_id(int fd, uint32_t id, int from, uint16_t in)
-{
-	struct rdma_ucm_migrate_resp out;
-	struct {
-		struct rdma_ucm_cmd_hdr header;
-		struct rdma_ucm_migrate_id body;
-	} m = {{.cmd = RDMA_USER_CM_CMD_MIGRATE_ID, .in = in, .out = sizeof(out)},
-		{.id = id, .fd = (uint32_t)from, .response = (uintptr_t)&out}};
-
-	return write(fd, &m, sizeof(m)) == sizeof(m) ? 0 : -errno;
-}
-
 static void migrate__in_two_steps(void **state)
 {
 	const uint64_t ticket = 0x1122334455667788;
@@ -511,31 +424,6 @@ static void event__none_without_waiting(void **state)
 	assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
 	assert_int_equal(get_event(fd), -EAGAIN);
 	close(fd);
-}
-
-struct waiter {
-	pthread_t thread;
-	int fd, got;
-};
-
-static void *wait_for_event(void *arg)
-{
-	struct waiter *w = arg;
-
-	w->got = get_event(w->fd);
-	return NULL;
-}
-
-/* It has looked and found none, and is about to sleep, or does. */
-static void start_waiter(struct waiter *w, int fd)
-{
-	unsigned int before = stub_empty();
-
-	w->fd = fd;
-	w->got = 0;
-	assert_int_equal(pthread_create(&w->thread, NULL, wait_for_event, w), 0);
-	assert_true(stub_wait_empty(before + 1));
-	usleep(20000);
 }
 
 static void event__waited_for(void **state)
@@ -826,33 +714,32 @@ static void fork__shares_the_channel(void **state)
 
 int main(void)
 {
-#define ONE(name) cmocka_unit_test_setup_teardown(name, start, stop)
 	const struct CMUnitTest tests[] = {
-		ONE(device__is_a_character_device),
-		ONE(open__each_way),
-		ONE(open__flags),
-		ONE(open__not_to_be_used),
-		ONE(open__refused),
-		ONE(stat__of_an_open_one),
-		ONE(command__and_its_response),
-		ONE(command__each_response),
-		ONE(command__malformed),
-		ONE(command__answered_with_nonsense),
-		ONE(option__goes_along),
-		ONE(migrate__in_two_steps),
-		ONE(event__none_without_waiting),
-		ONE(event__waited_for),
-		ONE(event__two_threads),
-		ONE(event__signals_interrupt_or_not),
-		ONE(event__cancelled_while_waiting),
-		ONE(event__room_for_commands_is_waited_for),
-		ONE(gone__a_thread_that_waits_is_told),
-		ONE(gone__no_program_spins),
-		ONE(gone__in_the_midst_of_a_command),
-		ONE(gone__with_an_event_waiting),
-		ONE(number__used_for_something_else),
-		ONE(copies__are_channels),
-		ONE(fork__shares_the_channel),
+		PROGRAM_TEST(device__is_a_character_device),
+		PROGRAM_TEST(open__each_way),
+		PROGRAM_TEST(open__flags),
+		PROGRAM_TEST(open__not_to_be_used),
+		PROGRAM_TEST(open__refused),
+		PROGRAM_TEST(stat__of_an_open_one),
+		PROGRAM_TEST(command__and_its_response),
+		PROGRAM_TEST(command__each_response),
+		PROGRAM_TEST(command__malformed),
+		PROGRAM_TEST(command__answered_with_nonsense),
+		PROGRAM_TEST(option__goes_along),
+		PROGRAM_TEST(migrate__in_two_steps),
+		PROGRAM_TEST(event__none_without_waiting),
+		PROGRAM_TEST(event__waited_for),
+		PROGRAM_TEST(event__two_threads),
+		PROGRAM_TEST(event__signals_interrupt_or_not),
+		PROGRAM_TEST(event__cancelled_while_waiting),
+		PROGRAM_TEST(event__room_for_commands_is_waited_for),
+		PROGRAM_TEST(gone__a_thread_that_waits_is_told),
+		PROGRAM_TEST(gone__no_program_spins),
+		PROGRAM_TEST(gone__in_the_midst_of_a_command),
+		PROGRAM_TEST(gone__with_an_event_waiting),
+		PROGRAM_TEST(number__used_for_something_else),
+		PROGRAM_TEST(copies__are_channels),
+		PROGRAM_TEST(fork__shares_the_channel),
 	};
 	int failed;
 

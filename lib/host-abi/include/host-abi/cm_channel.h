@@ -15,7 +15,9 @@
  * has CM_CHANNEL_QUIET: the library then receives that byte, without waiting.
  *
  * Whoever holds the descriptor may use the channel's identifiers. They end with its last copy.
- * GET_EVENT without an event is answered -EAGAIN; waiting is the library's.
+ * GET_EVENT without an event is answered -EAGAIN; waiting is the library's. So is what happens once
+ * the daemon has gone: for that it is told which identifiers are on a device, and which one an
+ * event counts for.
  */
 #include <assert.h>
 #include <stdint.h>
@@ -39,13 +41,14 @@ enum cm_channel_flags {
 	CM_CHANNEL_QUIET = 1,	    /* no event waits any more: take the byte from the channel */
 	CM_CHANNEL_QUIET_THERE = 2, /* MIGRATE_ID: the events that went with the identifier were
 				       the last of the channel that it came from: the byte there */
+	CM_CHANNEL_ON_DEVICE = 4,   /* BIND_IP, BIND: the identifier is on a device now */
 };
 
 struct cm_channel_reply {
-	int32_t status; /* 0 or -errno */
-	uint32_t flags; /* enum cm_channel_flags */
-	uint32_t bytes; /* that follow; at most what the command's header allowed (out) */
-	uint32_t reserved;
+	int32_t status;	     /* 0 or -errno */
+	uint32_t flags;	     /* enum cm_channel_flags */
+	uint32_t bytes;	     /* that follow; at most what the command's header allowed (out) */
+	uint32_t counts_for; /* GET_EVENT: number of the identifier, + 1; else 0 */
 };
 
 static_assert(sizeof(struct cm_channel_reply) == 16, "header of a reply");

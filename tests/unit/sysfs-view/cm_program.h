@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CM_PROGRAM_H
+#define CM_PROGRAM_H
+/* A program that has /dev/infiniband/rdma_cm open, with cm_stub.h's daemon: what the tests of it
+ * share. */
+#include <pthread.h>
+#include <stdint.h>
+
+#define DEVICE		   "/dev/infiniband/rdma_cm"
+#define PROGRAM_TEST(name) cmocka_unit_test_setup_teardown(name, program_start, program_stop)
+
+/* No test leaves a descriptor behind, here or there. */
+int program_start(void **state);
+int program_stop(void **state);
+
+/* With these flags beside O_RDWR and O_CLOEXEC. */
+int open_device(int flags);
+/* What poll() says of it now. */
+int polled(int fd);
+
+/* 0 or -errno. Its uid is 0x77; id may be NULL. */
+int create_id(int fd, uint32_t *id);
+/* What the daemon answers to that. */
+void answer_id(uint32_t id);
+/* in: the bytes of the body that are written. */
+int migrate_id(int fd, uint32_t id, int from, uint16_t in);
+/* The event's number, or -errno. */
+int get_event(int fd);
+
+/* A thread in get_event(). */
+struct waiter {
+	pthread_t thread;
+	int fd, got;
+};
+
+/* It has looked and found none, and is about to sleep, or does. */
+void start_waiter(struct waiter *w, int fd);
+
+#endif
