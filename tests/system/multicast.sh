@@ -22,6 +22,7 @@ multicast() {
 receiver() {
 	local log=$1
 	shift
+	: >"$SCRATCH/$log.log" # the one before was ready, too
 	multicast "$@" >"$SCRATCH/$log.log" 2>&1 &
 	started=$!
 	pids+=("$started")

@@ -102,6 +102,7 @@ start() {
 	if [ "$1" = on ]; then
 		set -- ip netns exec "${@:2}"
 	fi
+	: >"$log" # at once: who looks into it must not find what the one before has said
 	"$@" >"$log" 2>&1 </dev/null &
 	started=$!
 	pids+=("$started")
