@@ -91,14 +91,23 @@ pids+=("$!")
 exec 3>"$SCRATCH/until"
 wait_for 10 grep -q joined "$SCRATCH/kernel.log"
 sleep 1.2 # reports are repeated within a second
+# reports_sent: by daemon b. two_more N: at least two since they were N, of IPv4 and of IPv6.
+reports_sent() {
+	"$TOOL" --socket "$SCRATCH/b.sock" --hca hca0 counters | awk '$1 == "reports_sent" { print $2 }'
+}
+two_more() { [ "$(reports_sent)" -ge $(($1 + 2)) ]; }
 query() { check "a kernel asks for $2" on "$1" python3 "$here/verbs/groups.py" query hca0 "$2"; }
+before=$(reports_sent)
 query "$HOST_A" 0.0.0.0
 query "$HOST_A" ::
 query "$HOST_B" 239.129.9.9 # for the kernel
 query "$HOST_B" ff0e::9:9
+wait_for 10 two_more "$before" # answers
 sleep 0.5
 exec 3>&-
+before=$(reports_sent)
 kill "$stays4" "$stays6"
+wait_for 10 two_more "$before" # leaves
 sleep 1.5
 
 wire_ends
@@ -126,7 +135,12 @@ v6_reports() {
 }
 # as_kernel WHAT OURS THEIRS: joins, answers and leaves, three lines, and the same.
 as_kernel() {
-	[ "$(wc -l <"$2")" -eq 3 ] && diff "$2" "$3"
+	[ "$(wc -l <"$2")" -eq 3 ] && diff "$2" "$3" && return
+	echo "$1, ours, and the kernel's:"
+	cat "$2"
+	echo ---
+	cat "$3"
+	return 1
 }
 v4_reports 239.129.2.3 >"$SCRATCH/ours4.txt"
 v4_reports 239.129.9.9 >"$SCRATCH/theirs4.txt"
