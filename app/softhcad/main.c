@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* softhcad, the daemon: reads the configuration, starts everything, serves until SIGTERM or SIGINT,
  * stops everything. */
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <rte_lcore.h>
 #include "base/log.h"
@@ -26,6 +28,19 @@ static void catch_signals(void)
 	sigaction(SIGINT, &action, NULL);
 	action = (struct sigaction){.sa_handler = SIG_IGN};
 	sigaction(SIGPIPE, &action, NULL);
+}
+
+/* A client takes some descriptors, a channel of the connection manager one: as many as we may have,
+ * not what a shell has chosen for programs that use select(). */
+static void raise_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		LOG(WARNING, "the limit of descriptors stays as it is: %s", strerror(errno));
 }
 
 static struct lcore_loop *allocate_loops(const struct config_cpus *cpus)
@@ -84,6 +99,7 @@ int main(int argc, char **argv)
 	/* EAL gets the same as an argument; until then this counts. */
 	rte_log_set_level(softhca_logtype, RTE_LOG_ERR + d.config.daemon.log_level);
 	LOG(NOTICE, "softhcad %s", SOFTHCA_VERSION);
+	raise_descriptors();
 	if (placement_cpus(&d.config, &cpus))
 		return EXIT_CODE_USAGE;
 	if (daemon_is_running(d.config.daemon.socket)) {

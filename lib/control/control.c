@@ -88,6 +88,11 @@ static int bind_and_listen(
 	return rc;
 }
 
+static void spare_open(struct control *c)
+{
+	c->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
 static int listen_at(struct control *c, const char *path)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
@@ -103,6 +108,7 @@ static int listen_at(struct control *c, const char *path)
 	if (rc)
 		return rc;
 	strcpy(c->socket_path, path);
+	spare_open(c);
 	return control_watch(c, c->listener, &c->listener_source, 0);
 }
 
@@ -189,7 +195,7 @@ int control_create(const struct control_config *config, struct control **out)
 	if (!c)
 		return -ENOMEM;
 	c->config = *config;
-	c->listener = c->epoll = -1;
+	c->listener = c->epoll = c->spare = -1;
 	c->listener_source = (struct source){.kind = SOURCE_LISTENER};
 	set_defaults(&c->config);
 	rc = start(c);
@@ -272,13 +278,35 @@ static void client_end(struct client *client)
 	free(client);
 }
 
+/* No descriptor is left: a client that stayed in the queue would wait for ever, and keep us from
+ * sleeping. */
+static void refuse_one(struct control *c)
+{
+	int fd;
+
+	close(c->spare);
+	fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd >= 0) {
+		LOG(WARNING, "no descriptor for another client");
+		let_go_connection(fd);
+	}
+	spare_open(c);
+}
+
 static void accept_clients(struct control *c)
 {
+	if (c->spare < 0) /* the one refused last may not be closed yet */
+		spare_open(c);
+	if (c->spare < 0)
+		return;
 	for (unsigned int i = 0; i < MESSAGES_PER_TURN; i++) {
 		int fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-		if (fd < 0)
+		if (fd < 0) {
+			if (errno == EMFILE || errno == ENFILE)
+				refuse_one(c);
 			return;
+		}
 		if (control_adopt(c, fd)) {
 			LOG(WARNING, "no room for another client");
 			let_go_connection(fd);
@@ -470,5 +498,7 @@ void control_destroy(struct control *c)
 		unlink(c->socket_path);
 	if (c->epoll >= 0)
 		close(c->epoll);
+	if (c->spare >= 0)
+		close(c->spare);
 	free(c);
 }

@@ -225,6 +225,8 @@ struct control {
 	struct control_config config;
 	struct device devices[HCA_MAX];
 	int epoll, listener;
+	int spare; /* given up for a moment to refuse a client when no descriptor is left; -1: it is
+		    */
 	struct source listener_source;
 	struct client *clients;
 	unsigned int client_count, client_max;

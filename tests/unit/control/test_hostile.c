@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include "../lingering.h"
 #include "base/let_go.h"
 #include "hca_test.h"
@@ -411,6 +412,48 @@ static void descriptors__that_do_not_close(void **state)
 	let_go_finish();
 }
 
+/* The daemon (which is in this process) has no descriptor left: who connects is told so, and who is
+ * connected does not notice. */
+static void descriptors__none_left(void **state)
+{
+	enum { FEW = 512 };
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	struct timeval wait = {.tv_sec = 5};
+	struct rlimit before, low;
+	struct control_hello_reply hello;
+	struct raw bystander;
+	int client[3], fill[FEW], n = 0;
+	char byte;
+
+	(void)state;
+	strcpy(addr.sun_path, f.path);
+	raw_set_up(&bystander, f.path);
+	for (int i = 0; i < 3; i++) {
+		client[i] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+		setsockopt(client[i], SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+	}
+	assert_true(fixture_wait_clients(&f, 1));
+	let_go_finish();
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	low = (struct rlimit){.rlim_cur = (rlim_t)client[2] + 20, .rlim_max = before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	while (n < FEW && (fill[n] = dup(client[0])) >= 0)
+		n++;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(connect(client[i], (struct sockaddr *)&addr, sizeof(addr)), 0);
+		assert_int_equal(recv(client[i], &byte, 1, 0), 0);
+	}
+	assert_int_equal(raw_number(bystander.fd, CONTROL_DESTROY_QP, bystander.qpn), 0);
+	while (n)
+		close(fill[--n]);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	for (int i = 0; i < 3; i++)
+		close(client[i]);
+	close(raw_open(f.path, &hello));
+	close(bystander.fd);
+	assert_true(fixture_wait_clients(&f, 0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -424,6 +467,7 @@ int main(void)
 		TEST(packets__noise),
 		TEST(replies__never_read),
 		TEST(descriptors__that_do_not_close),
+		TEST(descriptors__none_left),
 	};
 
 	fixture_eal();
