@@ -403,7 +403,7 @@ uint64_t cm_expire(struct cm *cm, uint64_t now)
 {
 	struct cm_timers *t = &cm->timers;
 
-	while (t->count && t->heap[1]->due <= now) {
+	for (int i = 0; i < CM_EXPIRED_MOST && t->count && t->heap[1]->due <= now; i++) {
 		struct cm_connection *c = t->heap[1];
 
 		cm_timer_cancel(c);

@@ -28,6 +28,7 @@ enum {
 	CM_UNANSWERED = 1024,
 	CM_PLACE_BITS_MOST = 24, /* communication IDs have 8 random bits at least */
 	CM_HOP_LIMIT = 64,
+	CM_EXPIRED_MOST = 1024, /* in one call of cm_expire(): messages that came wait meanwhile */
 };
 
 enum cm_state {

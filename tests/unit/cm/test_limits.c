@@ -133,6 +133,31 @@ static void limit__of_connections(void **state)
 	take(&server, CM_REQ);
 }
 
+/* Of many that are due at once some wait for the next call. */
+static void limit__of_what_is_done_at_once(void **state)
+{
+	enum { MANY = CM_EXPIRED_MOST + 100 };
+	static struct cm_connection *c[MANY];
+	struct cm_path path = path_between(&client, &server);
+	uint64_t due;
+
+	for (unsigned int i = 0; i < MANY; i++) {
+		c[i] = cm_send_req(client.cm, now, &client, &path, SERVICE, CM_RC, &server_end);
+		assert_non_null(c[i]);
+		take(&client, CM_REQ);
+	}
+	due = cm_expire(client.cm, now);
+	now = due;
+	assert_true(cm_expire(client.cm, now) <= now);
+	assert_int_equal(cm_counters(client.cm)->retry, CM_EXPIRED_MOST);
+	assert_true(cm_expire(client.cm, now) > now);
+	assert_int_equal(cm_counters(client.cm)->retry, MANY);
+	for (unsigned int i = 0; i < MANY; i++)
+		cm_release(c[i], now);
+	client.taken = client.sent;
+	check_empty();
+}
+
 static void limit__of_one_connection(void **state)
 {
 	struct cm_connection *c;
@@ -369,6 +394,7 @@ static const struct CMUnitTest tests[] = {
 	PAIR_TEST(flood__of_unserved_reqs_takes_no_room),
 	PAIR_TEST(limit__of_connections),
 	PAIR_TEST(limit__of_one_connection),
+	PAIR_TEST(limit__of_what_is_done_at_once),
 	PAIR_TEST(limit__leaves_ids_their_random_bits),
 	PAIR_TEST(receive__what_is_malformed_is_counted),
 	PAIR_TEST(receive__any_bytes),

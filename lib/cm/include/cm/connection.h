@@ -103,8 +103,8 @@ void cm_destroy(struct cm *cm);
  * not looked at). Any bytes. */
 void cm_receive(
 	struct cm *cm, uint64_t now, const struct cm_path *path, const uint8_t *mad, size_t bytes);
-/* Does what is due. Returns when it wants to be called next; UINT64_MAX: never. Cheap if nothing is
- * due. */
+/* Does what is due, a bounded part of it. Returns when it wants to be called next (not after now:
+ * more is due); UINT64_MAX: never. Cheap if nothing is due. */
 uint64_t cm_expire(struct cm *cm, uint64_t now);
 
 /* What one side says of its end in REQ and REP. */
