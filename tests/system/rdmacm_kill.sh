@@ -3,21 +3,21 @@
 # SIGKILL of either side, and of the daemon, at each step of a connection: what the other side gets,
 # with Debian's librdmacm (cm/steps.c says what the steps are).
 #
-# What a kernel gives, and so do we. Sources: drivers/infiniband/core of Linux 6.1, whose ucma_close()
-# destroys the identifiers of who is killed:
+# What a kernel gives, and so do we. Sources: drivers/infiniband/core of Linux, where 5.x and a tree as
+# recent as ib_prepare_cm_mra() agree; ucma_close() destroys the identifiers of who is killed:
 #  - cm.c, cm_destroy_id(), by the state of the dead side: REQ sent: REJ 4 (timeout); REQ received,
 #    REP sent or received: REJ 28 (consumer defined); established: DREQ; DREQ received: DREP.
-#    Without a listener cm_req_handler() rejects with 8 (invalid service ID).
+#    Without a listener cm_match_req() rejects with 8 (invalid service ID).
 #  - cma.c, cma_ib_handler(): a REJ becomes REJECTED with the reason as its status, a DREQ or DREP
 #    DISCONNECTED 0. ucma.c, ucma_event_handler(), tells nothing of a request that was not accepted
 #    yet: its program finds out by EINVAL of cm_init_qp_init_attr() or cm_init_qp_rtr_attr(), that is
 #    of rdma_create_qp() and rdma_accept().
 #  - librdmacm, rdma_get_cm_event(): the same EINVAL, where the REP is answered, makes CONNECT_ERROR -1
 #    of it, and the REJECTED that follows is kept back.
-#  - cma.c, cma_process_remove(), where a device goes: DEVICE_REMOVAL 0 of each identifier that has one,
-#    if its program has accepted it. In addition we say ENODEV to who asks for an event after that,
-#    or has no such identifier: there will never be another one, while a kernel lets it wait for a
-#    device to come. ucma.c, ucma_destroy_id(): it can still be destroyed.
+#  - cma.c, cma_send_device_removal_put(), where a device goes: DEVICE_REMOVAL 0 of each identifier that
+#    is on it, if its program has accepted it. In addition we say ENODEV to who asks for an event after
+#    that, or has no such identifier: there will never be another one, while a kernel lets it wait for
+#    a device to come. ucma.c, ucma_destroy_id(): it can still be destroyed.
 #
 # client_dies STEP, the server being at STEP: what it then gets. After each it must serve another
 # client.
