@@ -30,7 +30,7 @@ static void wait_threads(unsigned int n)
 {
 	for (int i = 0; i < 5000 && entries("/proc/self/task") > n; i++)
 		poll(NULL, 0, 1);
-	assert_int_equal(entries("/proc/self/task"), n);
+	assert_true(entries("/proc/self/task") <= n);
 }
 
 static void let_go__a_burst(void **state)
