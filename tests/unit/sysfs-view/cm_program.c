@@ -66,17 +66,24 @@ void answer_id(uint32_t id)
 	stub_set_answer(STUB_ANSWER, 0, 0, &id, sizeof(id));
 }
 
-/* The event's number, or -errno. */
-int get_event(int fd)
+int read_event(int fd, struct rdma_ucm_event_resp *out)
 {
-	struct rdma_ucm_event_resp out = {.event = 0};
 	struct {
 		struct rdma_ucm_cmd_hdr header;
 		struct rdma_ucm_get_event body;
-	} m = {{.cmd = RDMA_USER_CM_CMD_GET_EVENT, .in = sizeof(m.body), .out = sizeof(out)},
-		{.response = (uintptr_t)&out}};
+	} m = {{.cmd = RDMA_USER_CM_CMD_GET_EVENT, .in = sizeof(m.body), .out = sizeof(*out)},
+		{.response = (uintptr_t)out}};
 
-	return write(fd, &m, sizeof(m)) == sizeof(m) ? (int)out.event : -errno;
+	*out = (struct rdma_ucm_event_resp){.event = 0};
+	return write(fd, &m, sizeof(m)) == sizeof(m) ? 0 : -errno;
+}
+
+int get_event(int fd)
+{
+	struct rdma_ucm_event_resp out;
+	int ret = read_event(fd, &out);
+
+	return ret ? ret : (int)out.event;
 }
 
 int polled(int fd)

@@ -24,7 +24,9 @@ int create_id(int fd, uint32_t *id);
 void answer_id(uint32_t id);
 /* in: the bytes of the body that are written. */
 int migrate_id(int fd, uint32_t id, int from, uint16_t in);
-/* The event's number, or -errno. */
+/* The next event: 0 or -errno. get_event(): its number, or -errno. */
+struct rdma_ucm_event_resp;
+int read_event(int fd, struct rdma_ucm_event_resp *out);
 int get_event(int fd);
 
 /* A thread in get_event(). */
