@@ -66,36 +66,22 @@ traffic traffic 2
 disconnect disconnect 2'
 
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/verbs/kill.sh"
 
 [ -x "$BUILD/tests/system/cm_steps" ] || skip 'needs librdmacm-dev when it is built'
 steps=$(program tests/system/cm_steps) || exit 1
 address=192.168.77.1
-ring_config >"$SCRATCH/ring.conf"
-export SOFTHCA_SOCKET=$SCRATCH/ring.sock
-
-up() {
-	rm -f "$SOFTHCA_SOCKET"
-	daemon ring -c "$SCRATCH/ring.conf"
-	softhcad=$started
-	wait_for 10 answers
-}
-
-answers() { "$TOOL" cm >/dev/null 2>&1; }
-
-# All but the stock of packet elements, which is kept.
-held() { "$TOOL" --json held | sed 's/,"stock":[0-9]*//'; }
 
 # No identifier, and what there was before the first program.
-all_back() {
+none_left() {
 	"$TOOL" cm >"$SCRATCH/cm"
-	grep -q '^0 identifiers' "$SCRATCH/cm" && held >"$SCRATCH/after" &&
-		cmp -s "$SCRATCH/before" "$SCRATCH/after"
+	grep -q '^0 identifiers' "$SCRATCH/cm" && all_back >/dev/null
 }
 
 nothing_held() {
-	wait_for 60 all_back && return
+	wait_for 60 none_left && return
 	cat "$SCRATCH/cm"
-	diff "$SCRATCH/before" "$SCRATCH/after"
+	all_back
 	return 1
 }
 
@@ -161,11 +147,7 @@ killed() {
 
 # ends NAME PID: by itself, in time, and could give everything back.
 ends() {
-	wait_for 60 not_running "$2" || {
-		kill -KILL "$2"
-		echo "the $1 hangs"
-		return 1
-	}
+	ends_itself "$2" || return
 	wait "$2" || {
 		echo "the $1 ended with $?"
 		return 1
@@ -232,8 +214,8 @@ daemon_dies() {
 		client_from+=("$client_lines")
 		server_from+=("$server_lines")
 	done < <(grep . <<<"$daemon_rows")
-	kill -KILL "$softhcad"
-	wait "$softhcad" 2>/dev/null
+	kill -KILL "$daemon"
+	wait "$daemon" 2>/dev/null
 	for pair in "${!rows[@]}"; do
 		read -r client_step server_step ids <<<"${rows[$pair]}"
 		row="daemon killed, client at $client_step, server at $server_step"

@@ -16,7 +16,7 @@ up() {
 	wait_for 10 answers
 }
 
-answers() { "$TOOL" status >/dev/null 2>&1; }
+answers() { "$TOOL" status && "$TOOL" cm; } >/dev/null 2>&1
 
 # All but the stock of packet elements, which is kept.
 held() { "$TOOL" --json held | sed 's/,"stock":[0-9]*//'; }
