@@ -229,16 +229,18 @@ static void retry_nak(struct engine *e, struct qp *q, uint32_t psn)
 /*
  * What was on its way when the retransmission began may draw the same NAK again, from a peer whose
  * silence a duplicate ends (C9-80; ours keeps it, C9-114). Such a repetition says nothing new: it
- * neither counts down nor starts over, for as long as an answer takes. If the repeated packet
- * itself was lost, a probe or the Loss timer finds out.
+ * neither counts down nor starts over, for as long as an answer takes. Before a round trip was
+ * measured that is a guess, doubled with each try in vain: others may keep the peer from its CPU.
+ * If the repeated packet itself was lost, a probe or the Loss timer finds out.
  */
-#define NAK_REPEAT_NS 500000
+#define NAK_REPEAT_NS 250000
 
 static bool says_nothing_new(const struct engine *e, const struct qp *q)
 {
 	uint64_t ns = q->rrc.srtt_ns ? qp_probe_ns(q, e->settings.timer_tick_ns) : 0;
+	unsigned tries = q->retry_cnt > q->rrc.retry_left ? q->retry_cnt - q->rrc.retry_left : 0;
 
-	return engine_now(e) - q->rrc.nak_ns < RTE_MAX(ns, (uint64_t)NAK_REPEAT_NS);
+	return engine_now(e) - q->rrc.nak_ns < RTE_MAX(ns, (uint64_t)NAK_REPEAT_NS << tries);
 }
 
 /* ACK_LOSS_RETRANS: an acknowledgement of something later says that the response of a READ or

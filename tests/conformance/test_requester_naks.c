@@ -5,6 +5,9 @@
 
 enum { PSN = PEER_PSN, MTU = PEER_MTU, REQUESTS = 3, PACKETS = 2 };
 
+/* How long after the retry with this number a NAK of the same is news, at least. */
+#define PATIENCE(retry) (MS << (retry))
+
 /* Three requests of two packets each, all outstanding. */
 static struct sim *three(const struct sim_params *p, struct sim_wr wr[REQUESTS])
 {
@@ -351,7 +354,7 @@ static void c9_137__sequence_errors_count_down(void **state)
 		for (unsigned i = 0; i < most; i++) {
 			peer_nak(s, PSN + 2, AETH_NAK_SEQUENCE, 1);
 			expect_again(s, wr, 2);
-			rig_silent(s, MS);
+			rig_silent(s, PATIENCE(i));
 		}
 		peer_nak(s, PSN + 2, AETH_NAK_SEQUENCE, 1);
 		rig_expect_cqe(s, wr[0].opcode, 0, 0);
@@ -419,12 +422,40 @@ static void c9_137__implied_naks_count_down(void **state)
 	for (unsigned i = 0; i < 3; i++) {
 		peer_expect(s, &rd, PSN, NULL);
 		peer_expect(s, &wr, PSN + 1, NULL);
-		rig_silent(s, MS);
+		rig_silent(s, PATIENCE(i));
 		rig_no_cqe(s);
 		peer_ack(s, PSN + 1, 2);
 	}
 	peer_expect_error(s, SYNDROME_RETRY_EXC, 0);
 	peer_expect_error(s, SYNDROME_WR_FLUSH, SIM_STRIDE);
+	rig_end(s);
+}
+
+/* A slow peer: what it had received before the READ came again is acknowledged one by one for long,
+ * and none of that is about the second READ. */
+static void c9_137__a_slow_peer_is_no_lost_one(void **state)
+{
+	struct sim_params p = peer_params();
+	struct sim_wr rd = peer_wr(USER_RDMA_READ, 1), wr = peer_wr(USER_RDMA_WRITE, 1);
+	struct sim *s = peer_create(&p);
+	struct rig_packet again;
+
+	sim_post(s, 0, 0, &rd);
+	sim_post(s, 0, 0, &wr);
+	peer_expect(s, &rd, PSN, NULL);
+	peer_expect(s, &wr, PSN + 1, NULL);
+	for (unsigned i = 0; i < 50; i++) {
+		sim_run(s, 600 * US);
+		peer_ack(s, PSN + 1, 2);
+	}
+	assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_RTS);
+	assert_true(sim_context(s, 0, 0)->rrc.retry_left > 0);
+	while (rig_recv(s, &again, MS))
+		;
+	peer_read_responses(s, PSN, 1, 0, 0, 1);
+	peer_ack(s, PSN + 1, 2);
+	rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
+	rig_expect_cqe(s, USER_RDMA_WRITE, 0, SIM_STRIDE);
 	rig_end(s);
 }
 
@@ -620,6 +651,7 @@ int main(void)
 		CONFORMANCE_TEST(c9_137__reloaded_whenever_a_request_clears),
 		CONFORMANCE_TEST(c9_137__naks_and_timeouts_share_the_counter),
 		CONFORMANCE_TEST(c9_137__implied_naks_count_down),
+		CONFORMANCE_TEST(c9_137__a_slow_peer_is_no_lost_one),
 		CONFORMANCE_TEST(c9_137__one_loss_is_one_retry),
 		CONFORMANCE_TEST(retransmission__of_more_than_a_burst),
 		CONFORMANCE_TEST(retransmission__overtaken_by_its_acknowledgement),

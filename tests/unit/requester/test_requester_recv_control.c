@@ -185,7 +185,8 @@ static void rrc_poll__sequence_nak(void **state)
 	fx_assert_counter(nak_sequence_received, 3);
 }
 
-/* For how long the same NAK says nothing new: as an answer takes, but at least 500 us. */
+/* For how long the same NAK says nothing new: as an answer takes, but at least 500 us, and twice as
+ * long after the next try. */
 static void rrc_poll__repeated_nak(void **state)
 {
 	static const uint32_t srtt_ns[] = {0, 1000, 10000000};
@@ -196,7 +197,7 @@ static void rrc_poll__repeated_nak(void **state)
 
 		q->rrc.srtt_ns = srtt_ns[i];
 		q->timeout = 20;
-		q->rrc.retry_left = 7;
+		q->retry_cnt = q->rrc.retry_left = 7;
 		ns = i == 2 ? qp_probe_ns(q, fx->e->settings.timer_tick_ns) : 500000;
 		assert_true(ns >= 500000);
 		sends(2);
@@ -207,6 +208,12 @@ static void rrc_poll__repeated_nak(void **state)
 		fx->e->now_ns += 1;
 		respond(0, P(2 * i), aeth_nak(AETH_NAK_SEQUENCE), 0);
 		assert_int_equal(q->rrc.retry_left, 5);
+		fx->e->now_ns += i == 2 ? ns - 1 : 2 * ns - 1;
+		respond(0, P(2 * i), aeth_nak(AETH_NAK_SEQUENCE), 0);
+		assert_int_equal(q->rrc.retry_left, 5);
+		fx->e->now_ns += 1;
+		respond(0, P(2 * i), aeth_nak(AETH_NAK_SEQUENCE), 0);
+		assert_int_equal(q->rrc.retry_left, 4);
 		fx_unfill(CHANNEL_RRC_RPG);
 		respond_ack(0, P(2 * i + 1));
 	}
