@@ -166,6 +166,25 @@ static int prepare(struct soak *k)
 	return 0;
 }
 
+/* The first completion seen in error may be one that was flushed, for another's sake. */
+static void report_causes(const struct soak *k)
+{
+	struct softhca_wc wc;
+
+	for (unsigned i = 0; i < 4; i++) {
+		const struct side *side = &k->s.side[i / 2];
+
+		while (softhca_poll_cq(i % 2 ? side->recv_cq : side->send_cq, 1, &wc) == 1)
+			if (wc.status != SOFTHCA_WC_SUCCESS && wc.status != SOFTHCA_WC_WR_FLUSH_ERR)
+				fprintf(stderr,
+					"soak: QP %llu, side %u: a %s failed, too: %s (vendor "
+					"0x%x)\n",
+					(unsigned long long)(wc.wr_id >> 40), i / 2,
+					i % 2 ? "receive" : "request",
+					softhca_wc_status_str(wc.status), wc.vendor_err);
+	}
+}
+
 static void report_verdict(const struct soak *k, int error)
 {
 	printf("soak: %s: %llu operations (", error ? "FAILED" : "passed",
@@ -191,8 +210,12 @@ int soak_main(const struct options *o)
 	k.o.service = SOFTHCA_QP_RC;
 	k.o.tx_depth = k.o.rx_depth = LANE_WINDOW;
 	k.o.inline_bytes = 0;
-	error = session_open(&k.s, &k.o, LANE_AREA_BYTES) || prepare(&k) || run(&k) ||
-		listen_to_silence(&k);
+	error = session_open(&k.s, &k.o, LANE_AREA_BYTES) || prepare(&k);
+	if (!error && run(&k)) {
+		report_causes(&k);
+		error = 1;
+	}
+	error = error || listen_to_silence(&k);
 	report_verdict(&k, error);
 	session_close(&k.s);
 	free(k.lanes);
