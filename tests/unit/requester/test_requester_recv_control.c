@@ -29,6 +29,21 @@ static void rrc_poll__ack_of_many(void **state)
 	assert_int_equal(P(19), 3);
 }
 
+/* References are given up by the burst: none is kept, none twice. */
+static void rrc_poll__ack_of_more_than_a_burst(void **state)
+{
+	sends(1);
+	respond_ack(0, P(0));
+	fx_assert_cqe(USER_SEND, 0);
+	send_request(0, USER_RDMA_WRITE, (BURST + 3) * FX_MTU, 64);
+	sent();
+	assert_int_equal(mq_count(&fx->qp[0]->mq.sw), BURST + 3);
+	respond_ack(0, P(BURST + 3));
+	fx_assert_cqe(USER_RDMA_WRITE, 64);
+	assert_int_equal(mq_count(&fx->qp[0]->mq.sw), 0);
+	assert_int_equal(rte_mempool_in_use_count(fx->packets), requester_stock(fx->e));
+}
+
 static void rrc_poll__unsignaled(void **state)
 {
 	struct rte_mbuf *m = fx_request(0, USER_SEND, 16, 0);
@@ -709,6 +724,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FX_TEST(rrc_poll__ack_completes),
 		FX_TEST(rrc_poll__ack_of_many),
+		FX_TEST(rrc_poll__ack_of_more_than_a_burst),
 		FX_TEST(rrc_poll__unsignaled),
 		FX_TEST(rrc_poll__ack_within_a_message),
 		FX_TEST(rrc_poll__duplicate_ack),
