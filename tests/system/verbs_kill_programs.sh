@@ -4,9 +4,17 @@
 # asked its HCA for something ends by itself, for it gets an error or an event; the daemon holds
 # nothing of the dead; a daemon that was started again serves them as before. (A program that only
 # waits for a message of its dead peer waits for ever on any HCA: those are not left behind here.)
+# Such are the pingpongs, and fi_pingpong: who has the acknowledgement of its message polls for the
+# answer alone, and looks neither at its socket nor for an event. Both are killed then. A server of
+# qperf -t 60, which forks for each client, only gets messages, and its socket does not wake it: it
+# notices when the 60 seconds are over, of which a SIGALRM tells it.
+#
+# What needs the connection manager and TCP to know the same addresses is left out where no network
+# namespace can be made, and what is not installed, too: Open MPI, qperf, fi_pingpong.
 # SOFTHCA_KILL_SEED (the time).
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/verbs/pairs.sh"
+. "$(dirname "$0")/verbs/cm.sh"
 . "$(dirname "$0")/verbs/kill.sh"
 need_command ib_write_bw
 need_command ibv_rc_pingpong
@@ -18,7 +26,7 @@ export UCX_TLS=rc_verbs,ud_verbs,self
 launch() {
 	local name=$1
 	shift
-	start "$name" "$TOOL" run -- "$@"
+	start "$name" "${inside[@]}" "$TOOL" run -- "$@"
 }
 
 # A pair in the middle of its traffic: its processes in $server and $client.
@@ -28,7 +36,7 @@ pair() {
 	rping)
 		launch server rping -s -a 192.168.77.1 -p $TCP_PORT
 		server=$started
-		wait_for 20 cm_listens
+		wait_for 20 rping_listens
 		launch client rping -c -a 192.168.77.1 -I 192.168.77.2 -p $TCP_PORT
 		;;
 	ucx_perftest)
@@ -49,7 +57,7 @@ pair() {
 	amid_traffic "$1" server client right
 }
 
-cm_listens() { "$TOOL" cm 2>/dev/null | grep -qw LISTENING; }
+rping_listens() { "$TOOL" cm 2>/dev/null | grep -qw LISTENING; }
 
 # ends NAME PID: by itself, in time.
 ends() {
@@ -81,6 +89,109 @@ daemon_killed() {
 	up
 }
 
+# Four ranks, two on each HCA, that talk for ever: their mpirun in $mpirun, they in $ranks.
+ranks_talk() {
+	launch mpirun mpirun --oversubscribe --mca pml ucx --mca btl '^openib,vader,tcp' \
+		--mca osc '^rdma' -np 2 env UCX_NET_DEVICES=left:1 "$SCRATCH/ring" forever : \
+		-np 2 env UCX_NET_DEVICES=right:1 "$SCRATCH/ring" forever
+	mpirun=$started
+	wait_for 60 four_ranks
+	amid_traffic 'Open MPI' mpirun mpirun left right
+	check 'Open MPI: 4 ranks talk' four_ranks
+}
+
+four_ranks() {
+	mapfile -t ranks < <(pgrep -f "^$SCRATCH/ring forever")
+	[ ${#ranks[@]} -eq 4 ]
+}
+
+all_end() {
+	local rank
+	ends mpirun "$mpirun" || return
+	for rank in "${ranks[@]}"; do ends mpirun "$rank" || return; done
+}
+
+with_mpi() {
+	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+	ranks_talk
+	kill -KILL "${ranks[RANDOM % ${#ranks[@]}]}"
+	check 'Open MPI: a rank is killed, mpirun and all ranks end' all_end
+	check 'Open MPI: nothing of them is held' wait_for 20 all_back
+	ranks_talk
+	kill -KILL "$daemon"
+	check 'Open MPI: the daemon is killed, mpirun and all ranks end' all_end
+	up
+}
+
+tcp_listens() { "${inside[@]}" ss -Htln "sport = :$TCP_PORT" | grep -q .; }
+
+# The server, its process in $server, goes on through all of this.
+qperf_listens() {
+	TCP_PORT=$((TCP_PORT + 1))
+	launch server qperf -lp $TCP_PORT
+	server=$started
+	wait_for 20 tcp_listens
+}
+
+# qperf_talks TEST: a client in the middle of it in $client, the server's process for it in $child.
+qperf_talks() {
+	launch client qperf -lp $TCP_PORT -to 60 -t 60 192.168.77.1 -cm 1 "$1"
+	client=$started
+	amid_traffic "qperf $1" server client left
+	child=$(pgrep -P "$server")
+}
+
+# The server's process takes this for the end of its time, wherever it is.
+out_of_time() {
+	kill -ALRM "$child" 2>/dev/null
+	not_running "$child"
+}
+
+serves_next() { as_client qperf -lp $TCP_PORT -to 60 -t 1 192.168.77.1 -cm 1 "$1"; }
+
+qperf_killed() {
+	qperf_talks "$1"
+	kill -KILL "$client"
+	check "qperf $1: the client is killed, the server's time ends" wait_for 60 out_of_time
+	check "qperf $1: nothing of them is held" wait_for 20 all_back
+	check "qperf $1: the server serves the next" serves_next "$1"
+	qperf_talks "$1"
+	kill -KILL "$child"
+	check "qperf $1: the server's process is killed, the client ends" ends client "$client"
+	check "qperf $1: nothing of them is held" wait_for 20 all_back
+	qperf_talks "$1"
+	kill -KILL "$daemon"
+	check "qperf $1: the daemon is killed, the client ends" ends client "$client"
+	check "qperf $1: and the server's process" ends server "$child"
+	up
+	check "qperf $1: the server serves the next on a new daemon" serves_next "$1"
+}
+
+fi_pair() {
+	TCP_PORT=$((TCP_PORT + 1))
+	launch server fi_pingpong -p verbs -e msg -I 100000000 -S 64 -d left -B $TCP_PORT
+	server=$started
+	wait_for 20 tcp_listens
+	launch client fi_pingpong -p verbs -e msg -I 100000000 -S 64 -P $TCP_PORT 192.168.77.1
+	client=$started
+	amid_traffic fi_pingpong server client left
+}
+
+fi_killed() {
+	fi_pair
+	kill -KILL "$client"
+	sleep 0.$((RANDOM % 9))
+	kill -KILL "$server" 2>/dev/null
+	check 'fi_pingpong: both are killed, nothing of them is held' wait_for 20 all_back
+	fi_pair
+	kill -KILL "$daemon"
+	check 'fi_pingpong: the daemon is killed, the client ends' ends client "$client"
+	check 'fi_pingpong: and the server' ends server "$server"
+	up
+}
+
+namespaces() { (need_netns) >/dev/null; }
+
 up
 wait_for 20 cm_holds_its_own
 held >"$SCRATCH/before"
@@ -101,6 +212,20 @@ done
 server_killed rping
 client_killed rping
 daemon_killed rping
+if command -v mpicc >/dev/null; then
+	check 'mpicc' mpicc -O1 -o "$SCRATCH/ring" "$(dirname "$0")/verbs/mpi_ring.c"
+	with_mpi
+fi
+if namespaces; then
+	host_addresses
+	two_hcas
+	server_socket=$SOFTHCA_SOCKET client_socket=$SOFTHCA_SOCKET
+	if command -v qperf >/dev/null; then
+		qperf_listens
+		for kind in rc_bw rc_rdma_write_bw; do qperf_killed $kind; done
+	fi
+	! command -v fi_pingpong >/dev/null || fi_killed
+fi
 once_again() { "$TOOL" run -- ibv_devinfo | grep -q PORT_ACTIVE; }
 check 'a new daemon serves' once_again
 finish
