@@ -44,6 +44,7 @@ pair() {
 		server=$started
 		wait_for 20 listens $TCP_PORT
 		launch client env UCX_NET_DEVICES=right:1 "$@" -p $TCP_PORT 127.0.0.1
+		wait_for 30 streams
 		;;
 	*)
 		launch server "$@" -d left -p $TCP_PORT
@@ -55,6 +56,13 @@ pair() {
 	client=$started
 	# The client's does. (A server of perftest may be in RTR alone.)
 	amid_traffic "$1" server client right
+}
+
+# UCX's client is connected. It connects by datagrams, and one whose peer dies meanwhile goes on asking
+# for five minutes, as UCX_UD_TIMEOUT says.
+streams() {
+	"$TOOL" --hca right qp 2>/dev/null |
+		awk '$2 == "RC" && $3 == "RTS" && $8 > 1000 { found = 1 } END { exit !found }'
 }
 
 rping_listens() { "$TOOL" cm 2>/dev/null | grep -qw LISTENING; }
