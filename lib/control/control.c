@@ -26,6 +26,12 @@ int control_watch(struct control *c, int fd, struct source *source, uint32_t eve
 	return epoll_ctl(c->epoll, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
+/* A copy of it may live on, here or elsewhere: closing alone would leave it in the set. */
+void control_unwatch(struct control *c, int fd)
+{
+	epoll_ctl(c->epoll, EPOLL_CTL_DEL, fd, NULL);
+}
+
 /* A client that waits for an answer is not read, only watched for its end. */
 void control_rearm(struct client *client, bool readable)
 {
@@ -262,8 +268,7 @@ static void client_end(struct client *client)
 	client_teardown(client);
 	if (client->pending)
 		c->pending--;
-	/* A copy of it may live on: closing alone would leave it in the set. */
-	epoll_ctl(c->epoll, EPOLL_CTL_DEL, client->fd, NULL);
+	control_unwatch(c, client->fd);
 	if (client->handed_over)
 		let_go(client->fd);
 	else

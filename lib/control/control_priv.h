@@ -261,6 +261,7 @@ unsigned int session_retry(struct client *client);
 
 /* control.c */
 int control_watch(struct control *c, int fd, struct source *source, uint32_t events);
+void control_unwatch(struct control *c, int fd);
 void control_rearm(struct client *client, bool readable);
 
 /* What requests do: objects.c, memory_windows.c, queue_pairs.c and so on. */

@@ -81,8 +81,10 @@ void client_teardown(struct client *client)
 	memory_unmap(&client->page);
 	if (client->regions.slot)
 		table_destroy(&client->regions);
-	if (client->bell >= 0)
+	if (client->bell >= 0) {
+		control_unwatch(client->control, client->bell);
 		let_go(client->bell);
+	}
 	client->bell = -1;
 	client->queue_pd = NULL;
 	client->region_bytes = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a hostile client may send: each must end its own connection or be refused, leak nothing and
  * hurt nobody. */
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -412,6 +413,26 @@ static void descriptors__that_do_not_close(void **state)
 	let_go_finish();
 }
 
+/* Its bell is not closed yet, for others do not close: nobody listens to it any more. */
+static void bell__of_a_client_that_has_gone(void **state)
+{
+	enum { SLOW = 30 };
+	struct pollfd control = {.fd = control_fd(f.control), .events = POLLIN};
+	int fd = raw_connect(f.path), bell = open_with_bell(fd), peer[SLOW];
+
+	(void)state;
+	for (int i = 0; i < SLOW; i++)
+		let_go(lingering(&peer[i]));
+	close(fd);
+	assert_true(fixture_wait_clients(&f, 0));
+	send(bell, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL); /* fails if it is closed by now */
+	assert_int_equal(poll(&control, 1, 0), 0);
+	close(bell);
+	for (int i = 0; i < SLOW; i++)
+		close(peer[i]);
+	let_go_finish();
+}
+
 /* The daemon (which is in this process) has no descriptor left: who connects is told so, and who is
  * connected does not notice. */
 static void descriptors__none_left(void **state)
@@ -467,6 +488,7 @@ int main(void)
 		TEST(packets__noise),
 		TEST(replies__never_read),
 		TEST(descriptors__that_do_not_close),
+		TEST(bell__of_a_client_that_has_gone),
 		TEST(descriptors__none_left),
 	};
 
