@@ -117,6 +117,15 @@ void learn(struct port *port, const uint8_t ip[16], const uint8_t mac[6], bool c
 		control_count(port, PORT_COUNTER_neighbour_learnt);
 }
 
+/* Whose address is to be known for ip, which is neither ours nor a group's; NULL: no route leads
+ * there. */
+static const uint8_t *whom_to_ask(const struct port *port, const uint8_t ip[16])
+{
+	const uint8_t *hop = route_next_hop(port, ip);
+
+	return hop && route_own_address(port, hop) < 0 ? hop : NULL;
+}
+
 int port_resolve(struct port *port, const uint8_t ip[16], uint8_t mac_out[6])
 {
 	const uint8_t *hop;
@@ -130,10 +139,8 @@ int port_resolve(struct port *port, const uint8_t ip[16], uint8_t mac_out[6])
 		multicast_mac(ip, mac_out);
 		return 0;
 	}
-	hop = route_next_hop(port, ip);
+	hop = whom_to_ask(port, ip);
 	if (!hop)
-		return -EHOSTUNREACH;
-	if (route_own_address(port, hop) >= 0)
 		return -EHOSTUNREACH;
 	result = neighbour_find(&port->neighbours, hop, port_now_ms(), mac_out);
 	if (result == -ENOSPC) {
@@ -143,12 +150,12 @@ int port_resolve(struct port *port, const uint8_t ip[16], uint8_t mac_out[6])
 	return result;
 }
 
-bool port_would_ask(const struct port *port, const uint8_t ip[16])
+bool port_would_ask(struct port *port, const uint8_t ip[16])
 {
 	const uint8_t *hop;
 
 	if (route_own_address(port, ip) >= 0 || ip_is_multicast(ip))
 		return false;
-	hop = route_next_hop(port, ip);
-	return hop && route_own_address(port, hop) < 0 && !neighbour_has(&port->neighbours, hop);
+	hop = whom_to_ask(port, ip);
+	return hop && !neighbour_has(&port->neighbours, hop);
 }

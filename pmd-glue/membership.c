@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_common.h>
 #include <rte_random.h>
 
 #include "control.h"
@@ -113,11 +114,6 @@ void membership_announce(struct memberships *t, uint64_t now_ms)
 		change(t, &t->entry[i], now_ms);
 }
 
-static uint64_t later(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* An answer within delay_ms, never 0; one that is due before stays. */
 static uint64_t answer_by(uint64_t open_ms, uint32_t delay_ms, uint64_t now_ms)
 {
@@ -133,7 +129,7 @@ void membership_query(struct memberships *t, bool v6, const uint8_t *group, uint
 
 	t->robustness[v6] = wanted;
 	if (!group) {
-		t->general_ms[v6] = later(answer_by(t->general_ms[v6], delay_ms, now_ms),
+		t->general_ms[v6] = RTE_MAX(answer_by(t->general_ms[v6], delay_ms, now_ms),
 			t->answered_ms[v6] ? t->answered_ms[v6] + MEMBERSHIP_GENERAL_MS : 0);
 		expect(t, t->general_ms[v6]);
 	} else if (m && m->users && membership_is_reported(group)) {

@@ -92,15 +92,9 @@ int neighbour_find(struct neighbours *t, const uint8_t ip[16], uint64_t now_ms, 
 	return 0;
 }
 
-bool neighbour_has(const struct neighbours *t, const uint8_t ip[16])
+bool neighbour_has(struct neighbours *t, const uint8_t ip[16])
 {
-	for (unsigned int i = 0; i < NEIGHBOURS_MAX; i++) {
-		const struct neighbour *e = &t->entry[i];
-
-		if (e->state != NEIGHBOUR_FREE && memcmp(e->ip, ip, 16) == 0)
-			return true;
-	}
-	return false;
+	return lookup(t, ip) != NULL;
 }
 
 bool neighbour_learn(struct neighbours *t, const uint8_t ip[16], const uint8_t mac[6], bool create,

@@ -61,7 +61,7 @@ struct neighbours {
 int neighbour_find(struct neighbours *t, const uint8_t ip[16], uint64_t now_ms, uint8_t mac_out[6]);
 
 /* Is anything known or asked of ip, so that neighbour_find() would ask nobody for it? */
-bool neighbour_has(const struct neighbours *t, const uint8_t ip[16]);
+bool neighbour_has(struct neighbours *t, const uint8_t ip[16]);
 
 /*
  * ip has mac. create: remember it even if nobody asked. Returns true if the table changed; false if

@@ -20,7 +20,7 @@ static int source_to(void *ctx, const uint8_t dgid[16])
 
 static bool would_ask(void *ctx, const uint8_t dgid[16])
 {
-	const struct device *v = ctx;
+	struct device *v = ctx;
 
 	return port_would_ask(v->port, dgid);
 }

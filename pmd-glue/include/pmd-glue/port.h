@@ -161,7 +161,7 @@ void port_info(struct port *port, struct port_info *info);
  */
 int port_resolve(struct port *port, const uint8_t ip[16], uint8_t mac_out[6]);
 /* Would that put a question on the wire that is not there yet? */
-bool port_would_ask(const struct port *port, const uint8_t ip[16]);
+bool port_would_ask(struct port *port, const uint8_t ip[16]);
 
 /*
  * Which of the port's addresses (index in port_info.address) it would send from to `ip`, a unicast
