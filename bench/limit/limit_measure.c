@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <time.h>
 #include <rte_cycles.h>
+#include "../sort.h"
 #include "limit_measure.h"
 
 static double cpu_seconds(void)
@@ -19,16 +19,9 @@ static double cpu_seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static int ascending(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 double limit_median(double *values, unsigned int n)
 {
-	qsort(values, n, sizeof(*values), ascending);
+	sort_doubles(values, n);
 	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include "../sort.h"
 #include "softhca/softhca.h"
 #include "bw.h"
 #include "dead_peer.h"
@@ -80,13 +80,6 @@ static int repetition(struct session *s, struct dead *d, bool with_dead, double 
 	return error;
 }
 
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 struct samples {
 	double without[ROUNDS_MAX * REPETITIONS], with[ROUNDS_MAX * REPETITIONS];
 	unsigned int n;
@@ -97,8 +90,8 @@ static bool judge(struct samples *m)
 {
 	double a, b, cost;
 
-	qsort(m->without, m->n, sizeof(*m->without), compare);
-	qsort(m->with, m->n, sizeof(*m->with), compare);
+	sort_doubles(m->without, m->n);
+	sort_doubles(m->with, m->n);
 	a = m->without[m->n / 2];
 	b = m->with[m->n / 2];
 	cost = 1 - b / a;

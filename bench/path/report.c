@@ -2,19 +2,12 @@
 /* Statistics of samples and the tables on stdout. One report at a time in a process. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include "../sort.h"
 #include "report.h"
 
 static const char rule[] = "---------------------------------------------------------------------"
 			   "------------------";
 static bool first_row;
-
-static int compare_doubles(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
 
 /* The value that a share q of the samples does not exceed. */
 static double quantile(const double *sorted, size_t n, double q)
@@ -32,7 +25,7 @@ void lat_statistics(struct lat_result *r, double *s, size_t n, double divisor)
 		s[i] /= divisor * 1e3;
 		sum += s[i];
 	}
-	qsort(s, n, sizeof(*s), compare_doubles);
+	sort_doubles(s, n);
 	r->iterations = n;
 	r->average = sum / (double)n;
 	for (size_t i = 0; i < n; i++)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <rte_cycles.h>
+#include "../sort.h"
 #include "counted.h"
 
 enum { WARM_UP_ROUNDS = 4, ROUND_NS = 1000, POLLS_MAX = 10000000 };
@@ -42,13 +43,6 @@ static __attribute__((noinline)) int counted_round(
 	return 0;
 }
 
-static int ascending(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 int counted_main(const struct workload *w, unsigned messages, unsigned rounds)
 {
 	double *cycles = calloc(rounds, sizeof(*cycles));
@@ -64,7 +58,7 @@ int counted_main(const struct workload *w, unsigned messages, unsigned rounds)
 		cycles[i] = (double)(rte_rdtsc() - before) / messages;
 	}
 	if (!err) {
-		qsort(cycles, rounds, sizeof(*cycles), ascending);
+		sort_doubles(cycles, rounds);
 		printf("%s: cycles/message: %.1f least, %.1f of the quickest tenth, %.1f median\n",
 			w->name, cycles[0], cycles[rounds / 10], cycles[rounds / 2]);
 	}
