@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef UNIT_DESCRIPTORS_H
 #define UNIT_DESCRIPTORS_H
-/* For tests that look whether descriptors leak. */
+/* For tests that look whether descriptors or threads leak. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,10 +9,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-/* Of this process; three more than there are, always. */
-static inline unsigned int open_descriptors(void)
+/* . and .. are among them. */
+static inline unsigned int folder_entries(const char *path)
 {
-	DIR *folder = opendir("/proc/self/fd");
+	DIR *folder = opendir(path);
 	unsigned int n = 0;
 
 	assert_non_null(folder);
@@ -20,6 +20,12 @@ static inline unsigned int open_descriptors(void)
 		n++;
 	closedir(folder);
 	return n;
+}
+
+/* Of this process; three more than there are, always. */
+static inline unsigned int open_descriptors(void)
+{
+	return folder_entries("/proc/self/fd");
 }
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Closing without waiting: all is closed, by one thread or many, whatever some of them wait for. */
-#include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,47 +7,36 @@
 #include <stdint.h>
 #include <poll.h>
 #include <cmocka.h>
+#include "../descriptors.h"
 #include "../lingering.h"
 #include "base/let_go.h"
 
 enum { BURST = 500 };
 
-static unsigned int entries(const char *path)
-{
-	DIR *d = opendir(path);
-	unsigned int n = 0;
-
-	assert_non_null(d);
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
-}
-
 /* Threads that were late have ended. */
 static void wait_threads(unsigned int n)
 {
-	for (int i = 0; i < 5000 && entries("/proc/self/task") > n; i++)
+	for (int i = 0; i < 5000 && folder_entries("/proc/self/task") > n; i++)
 		poll(NULL, 0, 1);
-	assert_true(entries("/proc/self/task") <= n);
+	assert_true(folder_entries("/proc/self/task") <= n);
 }
 
 static void let_go__a_burst(void **state)
 {
-	unsigned int before = entries("/proc/self/fd");
+	unsigned int before = open_descriptors();
 
 	(void)state;
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i < BURST; i++)
 			let_go(open("/dev/null", O_RDONLY | O_CLOEXEC));
 		let_go_finish();
-		assert_int_equal(entries("/proc/self/fd"), before);
+		assert_int_equal(open_descriptors(), before);
 	}
 }
 
 static void let_go__behind_some_that_wait(void **state)
 {
-	unsigned int before = entries("/proc/self/fd"), threads = entries("/proc/self/task");
+	unsigned int before = open_descriptors(), threads = folder_entries("/proc/self/task");
 	uint64_t begun = lingering_now_ms();
 	int pair[2], peer[8], fd[8];
 	char byte;
@@ -66,7 +54,7 @@ static void let_go__behind_some_that_wait(void **state)
 	for (int i = 0; i < 8; i++)
 		close(peer[i]);
 	let_go_finish();
-	assert_int_equal(entries("/proc/self/fd"), before);
+	assert_int_equal(open_descriptors(), before);
 	wait_threads(threads);
 	assert_true(lingering_now_ms() - begun < LINGER_LEAST_MS);
 }

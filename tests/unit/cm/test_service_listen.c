@@ -116,32 +116,31 @@ static void listen__unreliable_connection(void **state)
 	assert_int_equal(attr.qp_attr_mask, 0x10001);
 }
 
-/* A peer whose packets are larger than our port's. */
-static void listen__mtu(void **state)
+/* The caller of a listener on node 1 whose own port has that MTU is rejected for it. */
+static void rejected_for_mtu(unsigned int from, uint32_t mtu, const char *address)
 {
 	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174), c;
 
-	(void)state;
-	node[0].active_mtu = 5;
-	c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+	node[from].active_mtu = mtu;
+	c = caller(from, RDMA_PS_TCP, address, 7174);
 	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
 	settle();
 	assert_int_equal(expect_event(&c.ch, UCM_EVENT_REJECTED).status, CM_REJ_INVALID_MTU);
 	expect_no_event(&l.ch);
 }
 
+/* A peer whose packets are larger than our port's. */
+static void listen__mtu(void **state)
+{
+	(void)state;
+	rejected_for_mtu(0, 5, "10.0.0.2");
+}
+
 /* A port through which no packet fits, to itself. */
 static void listen__no_mtu(void **state)
 {
-	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174), c;
-
 	(void)state;
-	node[1].active_mtu = 0;
-	c = caller(1, RDMA_PS_TCP, "127.0.0.1", 7174);
-	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
-	settle();
-	assert_int_equal(expect_event(&c.ch, UCM_EVENT_REJECTED).status, CM_REJ_INVALID_MTU);
-	expect_no_event(&l.ch);
+	rejected_for_mtu(1, 0, "127.0.0.1");
 }
 
 /* What does not fit into the backlog is forgotten, and comes again. */
