@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Enumerations as words, rates as numbers.
+ * Enumerations as words, rates as numbers. Scripts look for the words in programs' output: they are
+ * those that every libibverbs has had.
  */
 #include "verbs_priv.h"
 
@@ -10,12 +11,12 @@
 VERBS_PUBLIC const char *ibv_node_type_str(enum ibv_node_type node_type)
 {
 	static const char *const words[] = {
-		[IBV_NODE_CA] = "channel adapter",
-		[IBV_NODE_SWITCH] = "switch",
-		[IBV_NODE_ROUTER] = "router",
-		[IBV_NODE_RNIC] = "iWARP adapter",
+		[IBV_NODE_CA] = "InfiniBand channel adapter",
+		[IBV_NODE_SWITCH] = "InfiniBand switch",
+		[IBV_NODE_ROUTER] = "InfiniBand router",
+		[IBV_NODE_RNIC] = "iWARP NIC",
 		[IBV_NODE_USNIC] = "usNIC",
-		[IBV_NODE_USNIC_UDP] = "usNIC over UDP",
+		[IBV_NODE_USNIC_UDP] = "usNIC UDP",
 		[IBV_NODE_UNSPECIFIED] = "unspecified",
 	};
 
@@ -25,12 +26,12 @@ VERBS_PUBLIC const char *ibv_node_type_str(enum ibv_node_type node_type)
 VERBS_PUBLIC const char *ibv_port_state_str(enum ibv_port_state port_state)
 {
 	static const char *const words[] = {
-		[IBV_PORT_NOP] = "no change",
+		[IBV_PORT_NOP] = "no state change (NOP)",
 		[IBV_PORT_DOWN] = "down",
-		[IBV_PORT_INIT] = "initializing",
+		[IBV_PORT_INIT] = "init",
 		[IBV_PORT_ARMED] = "armed",
 		[IBV_PORT_ACTIVE] = "active",
-		[IBV_PORT_ACTIVE_DEFER] = "active, deferred",
+		[IBV_PORT_ACTIVE_DEFER] = "active defer",
 	};
 
 	return WORD(words, port_state, "unknown");
@@ -40,25 +41,25 @@ VERBS_PUBLIC const char *ibv_event_type_str(enum ibv_event_type event)
 {
 	static const char *const words[] = {
 		[IBV_EVENT_CQ_ERR] = "CQ error",
-		[IBV_EVENT_QP_FATAL] = "QP fatal error",
-		[IBV_EVENT_QP_REQ_ERR] = "QP: invalid request received",
-		[IBV_EVENT_QP_ACCESS_ERR] = "QP: access violation by the peer",
+		[IBV_EVENT_QP_FATAL] = "local work queue catastrophic error",
+		[IBV_EVENT_QP_REQ_ERR] = "invalid request local work queue error",
+		[IBV_EVENT_QP_ACCESS_ERR] = "local access violation work queue error",
 		[IBV_EVENT_COMM_EST] = "communication established",
 		[IBV_EVENT_SQ_DRAINED] = "send queue drained",
 		[IBV_EVENT_PATH_MIG] = "path migrated",
-		[IBV_EVENT_PATH_MIG_ERR] = "path migration failed",
-		[IBV_EVENT_DEVICE_FATAL] = "device fatal error",
+		[IBV_EVENT_PATH_MIG_ERR] = "path migration request error",
+		[IBV_EVENT_DEVICE_FATAL] = "local catastrophic error",
 		[IBV_EVENT_PORT_ACTIVE] = "port active",
-		[IBV_EVENT_PORT_ERR] = "port down",
-		[IBV_EVENT_LID_CHANGE] = "LID changed",
-		[IBV_EVENT_PKEY_CHANGE] = "P_Key table changed",
-		[IBV_EVENT_SM_CHANGE] = "subnet manager changed",
-		[IBV_EVENT_SRQ_ERR] = "SRQ error",
+		[IBV_EVENT_PORT_ERR] = "port error",
+		[IBV_EVENT_LID_CHANGE] = "LID change",
+		[IBV_EVENT_PKEY_CHANGE] = "P_Key change",
+		[IBV_EVENT_SM_CHANGE] = "SM change",
+		[IBV_EVENT_SRQ_ERR] = "SRQ catastrophic error",
 		[IBV_EVENT_SRQ_LIMIT_REACHED] = "SRQ limit reached",
-		[IBV_EVENT_QP_LAST_WQE_REACHED] = "QP: last request taken from the SRQ",
-		[IBV_EVENT_CLIENT_REREGISTER] = "clients must register again",
-		[IBV_EVENT_GID_CHANGE] = "GID table changed",
-		[IBV_EVENT_WQ_FATAL] = "WQ fatal error",
+		[IBV_EVENT_QP_LAST_WQE_REACHED] = "last WQE reached",
+		[IBV_EVENT_CLIENT_REREGISTER] = "client reregistration",
+		[IBV_EVENT_GID_CHANGE] = "GID table change",
+		[IBV_EVENT_WQ_FATAL] = "WQ fatal",
 	};
 
 	return WORD(words, event, "unknown");
@@ -67,9 +68,9 @@ VERBS_PUBLIC const char *ibv_event_type_str(enum ibv_event_type event)
 VERBS_PUBLIC const char *ibv_wc_status_str(enum ibv_wc_status status)
 {
 	if (status == IBV_WC_TM_ERR)
-		return "tag matching error";
+		return "TM error";
 	if (status == IBV_WC_TM_RNDV_INCOMPLETE)
-		return "tag matching: rendezvous incomplete";
+		return "TM software rendezvous";
 	return softhca_wc_status_str(status);
 }
 
