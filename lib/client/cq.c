@@ -128,6 +128,11 @@ void *softhca_cq_user(const struct softhca_cq *cq)
 	return cq->user;
 }
 
+uint32_t softhca_cq_number(const struct softhca_cq *cq)
+{
+	return cq->number;
+}
+
 uint32_t softhca_cq_entries(const struct softhca_cq *cq)
 {
 	return __atomic_load_n(&cq->entries, __ATOMIC_RELAXED);

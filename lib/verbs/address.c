@@ -23,6 +23,9 @@ static bool address_of(const struct ibv_ah_attr *attr, struct softhca_ah_attr *t
 	return attr->is_global && attr->port_num == VERBS_PORT;
 }
 
+/* The daemon does not number address handles. */
+static uint32_t last_handle;
+
 VERBS_PUBLIC struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	struct softhca_ah_attr to;
@@ -42,6 +45,7 @@ VERBS_PUBLIC struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr 
 	}
 	ah->ibv.context = pd->context;
 	ah->ibv.pd = pd;
+	ah->ibv.handle = __atomic_add_fetch(&last_handle, 1, __ATOMIC_RELAXED);
 	pd_hold(pd);
 	return &ah->ibv;
 }

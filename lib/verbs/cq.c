@@ -69,6 +69,7 @@ static struct shca_cq *make(struct ibv_context *c, uint32_t entries, void *user,
 	cq->ibv.context = c;
 	cq->ibv.channel = channel;
 	cq->ibv.cq_context = user;
+	cq->ibv.handle = softhca_cq_number(cq->cq);
 	cq->ibv.cqe = (int)softhca_cq_entries(cq->cq);
 	pthread_mutex_init(&cq->ibv.mutex, NULL);
 	pthread_cond_init(&cq->ibv.cond, NULL);

@@ -48,10 +48,25 @@ VERBS_PUBLIC int ibv_get_cq_event(
 	return 0;
 }
 
+/*
+ * An object's count of acknowledged events is public: programs read it, and wait for it, under its
+ * mutex. Counted first: once libsofthca knows, the object may be destroyed by another thread.
+ */
+static void count(
+	pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed, unsigned int events)
+{
+	pthread_mutex_lock(mutex);
+	*completed += events;
+	pthread_cond_signal(cond);
+	pthread_mutex_unlock(mutex);
+}
+
 VERBS_PUBLIC void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 {
-	if (nevents)
-		softhca_ack_cq_events(to_shca_cq(cq)->cq, nevents);
+	if (!nevents)
+		return;
+	count(&cq->mutex, &cq->cond, &cq->comp_events_completed, nevents);
+	softhca_ack_cq_events(to_shca_cq(cq)->cq, nevents);
 }
 
 /* ---- asynchronous events ---- */
@@ -107,17 +122,23 @@ VERBS_PUBLIC int ibv_get_async_event(struct ibv_context *context, struct ibv_asy
 
 VERBS_PUBLIC void ibv_ack_async_event(struct ibv_async_event *event)
 {
+	struct ibv_cq *cq = event->element.cq;
+	struct ibv_qp *qp = event->element.qp;
+	struct ibv_srq *srq = event->element.srq;
 	struct softhca_event e = {.type = event->event_type};
 
 	switch (subject_of(event->event_type)) {
 	case OF_CQ:
-		e.cq = to_shca_cq(event->element.cq)->cq;
+		e.cq = to_shca_cq(cq)->cq;
+		count(&cq->mutex, &cq->cond, &cq->async_events_completed, 1);
 		break;
 	case OF_QP:
-		e.qp = to_shca_qp(event->element.qp)->qp;
+		e.qp = to_shca_qp(qp)->qp;
+		count(&qp->mutex, &qp->cond, &qp->events_completed, 1);
 		break;
 	case OF_SRQ:
-		e.srq = to_shca_srq(event->element.srq)->srq;
+		e.srq = to_shca_srq(srq)->srq;
+		count(&srq->mutex, &srq->cond, &srq->events_completed, 1);
 		break;
 	case OF_DEVICE:
 		break;

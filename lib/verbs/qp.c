@@ -295,12 +295,12 @@ VERBS_PUBLIC int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int 
 	struct softhca_qp_attr now;
 	int rc;
 
-	(void)attr_mask; /* all are known anyway */
 	rc = softhca_query_qp(qp->qp, &now);
 	if (rc)
 		return verbs_status(rc);
-	attributes_from(qp, &now, attr);
-	ibv->state = attr->qp_state;
+	attributes_from(qp, &now, attr); /* all of them: they are known anyway */
+	if (attr_mask & IBV_QP_STATE)
+		ibv->state = attr->qp_state;
 	if (init_attr)
 		*init_attr = (struct ibv_qp_init_attr){
 			.qp_context = ibv->qp_context,

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -305,6 +306,73 @@ static void address__of_who_sent(void **state)
 	assert_int_equal(ibv_init_ah_from_wc(ctx, 1, &wc, &grh, &attr), -1);
 }
 
+/* What a program may read of a new object; `other` has another handle. */
+#define NEW(object, other)                                                                         \
+	do {                                                                                       \
+		assert_non_null(object);                                                           \
+		assert_non_null(other);                                                            \
+		assert_ptr_equal((object)->context, ctx);                                          \
+		assert_int_not_equal((object)->handle, (other)->handle);                           \
+	} while (0)
+#define NOTHING_COMPLETED(object, counter)                                                         \
+	do {                                                                                       \
+		assert_int_equal((object)->counter, 0);                                            \
+		assert_int_equal(pthread_mutex_trylock(&(object)->mutex), 0);                      \
+		assert_int_equal(pthread_cond_signal(&(object)->cond), 0);                         \
+		assert_int_equal(pthread_mutex_unlock(&(object)->mutex), 0);                       \
+	} while (0)
+
+static void fields__of_new_objects(void **state)
+{
+	struct ibv_ah_attr to = {.is_global = 1, .port_num = 1};
+	struct ibv_srq_init_attr srq_attr = {.srq_context = memory, .attr = {4, 1, 0}};
+	struct ibv_qp_init_attr qp_attr = {.qp_context = memory,
+		.cap = {.max_send_wr = 1, .max_send_sge = 1},
+		.qp_type = IBV_QPT_RC};
+	struct ibv_mr *mr[2];
+	struct ibv_mw *mw[2];
+	struct ibv_ah *ah[2];
+	struct ibv_cq *cq[2];
+	struct ibv_srq *srq[2];
+	struct ibv_qp *qp[2];
+
+	(void)state;
+	assert_int_equal(ibv_query_gid(ctx, 1, 0, &to.grh.dgid), 0);
+	for (int i = 0; i < 2; i++) {
+		mr[i] = ibv_reg_mr(pd, memory, BYTES, ALL);
+		mw[i] = ibv_alloc_mw(pd, IBV_MW_TYPE_1);
+		ah[i] = ibv_create_ah(pd, &to);
+		cq[i] = ibv_create_cq(ctx, 4, memory, NULL, 0);
+		srq[i] = ibv_create_srq(pd, &srq_attr);
+		qp_attr.send_cq = qp_attr.recv_cq = cq[i];
+		qp_attr.srq = srq[i];
+		qp[i] = ibv_create_qp(pd, &qp_attr);
+	}
+	NEW(mr[0], mr[1]);
+	assert_int_not_equal(mr[0]->lkey, mr[1]->lkey);
+	NEW(mw[0], mw[1]);
+	assert_int_not_equal(mw[0]->rkey, mw[1]->rkey);
+	NEW(ah[0], ah[1]);
+	NEW(cq[0], cq[1]);
+	NOTHING_COMPLETED(cq[0], comp_events_completed);
+	NOTHING_COMPLETED(cq[0], async_events_completed);
+	NEW(srq[0], srq[1]);
+	NOTHING_COMPLETED(srq[0], events_completed);
+	NEW(qp[0], qp[1]);
+	NOTHING_COMPLETED(qp[0], events_completed);
+	assert_ptr_equal(qp[0]->qp_context, memory);
+	assert_ptr_equal(qp[0]->srq, srq[0]);
+	assert_int_not_equal(qp[0]->qp_num, qp[1]->qp_num);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(ibv_destroy_qp(qp[i]), 0);
+		assert_int_equal(ibv_destroy_srq(srq[i]), 0);
+		assert_int_equal(ibv_destroy_cq(cq[i]), 0);
+		assert_int_equal(ibv_destroy_ah(ah[i]), 0);
+		assert_int_equal(ibv_dealloc_mw(mw[i]), 0);
+		assert_int_equal(ibv_dereg_mr(mr[i]), 0);
+	}
+}
+
 static void channel__in_use(void **state)
 {
 	struct ibv_comp_channel *channel = ibv_create_comp_channel(ctx);
@@ -358,7 +426,9 @@ static void events__of_objects(void **state)
 	assert_int_equal(event.event_type, IBV_EVENT_SRQ_LIMIT_REACHED);
 	assert_ptr_equal(event.element.srq, srq);
 	assert_ptr_equal(event.element.srq->srq_context, memory);
+	assert_int_equal(srq->events_completed, 0);
 	ibv_ack_async_event(&event);
+	assert_int_equal(srq->events_completed, 1);
 	assert_int_equal(
 		ibv_modify_qp(qp, &to,
 			IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
@@ -368,10 +438,77 @@ static void events__of_objects(void **state)
 	event = next_event();
 	assert_int_equal(event.event_type, IBV_EVENT_QP_LAST_WQE_REACHED);
 	assert_ptr_equal(event.element.qp, qp);
+	assert_int_equal(qp->events_completed, 0);
 	ibv_ack_async_event(&event);
+	assert_int_equal(qp->events_completed, 1);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 	assert_int_equal(ibv_destroy_cq(cq), 0);
+}
+
+/* Waits until *count, which `mutex` guards and `cond` announces, is `wanted`. */
+struct watch {
+	pthread_mutex_t *mutex;
+	pthread_cond_t *cond;
+	const uint32_t *count;
+	uint32_t wanted;
+};
+
+static void *watch(void *arg)
+{
+	struct watch *w = arg;
+
+	pthread_mutex_lock(w->mutex);
+	while (*w->count != w->wanted)
+		pthread_cond_wait(w->cond, w->mutex);
+	pthread_mutex_unlock(w->mutex);
+	return NULL;
+}
+
+/* The receives of a QP that fails overflow a CQ of two entries: events of both kinds come. */
+static void events__of_a_cq_are_counted_in_it(void **state)
+{
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(ctx);
+	struct ibv_cq *cq = ibv_create_cq(ctx, 2, memory, channel, 0), *from;
+	struct ibv_qp_init_attr init = {.send_cq = cq,
+		.recv_cq = cq,
+		.cap = {.max_send_wr = 1, .max_recv_wr = 8, .max_send_sge = 1},
+		.qp_type = IBV_QPT_RC};
+	struct ibv_qp *qp = ibv_create_qp(pd, &init);
+	struct ibv_qp_attr to = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+	struct ibv_recv_wr wr = {0}, *bad;
+	struct watch completions = {&cq->mutex, &cq->cond, &cq->comp_events_completed, 1};
+	struct ibv_async_event event;
+	pthread_t watcher;
+	void *user;
+
+	(void)state;
+	assert_int_equal(
+		ibv_modify_qp(qp, &to,
+			IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+		0);
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(ibv_post_recv(qp, &wr, &bad), 0);
+	assert_int_equal(ibv_req_notify_cq(cq, 0), 0);
+	to.qp_state = IBV_QPS_ERR;
+	assert_int_equal(ibv_modify_qp(qp, &to, IBV_QP_STATE), 0);
+	assert_int_equal(ibv_get_cq_event(channel, &from, &user), 0);
+	assert_ptr_equal(from, cq);
+	assert_ptr_equal(user, memory);
+	assert_int_equal(cq->comp_events_completed, 0);
+	assert_int_equal(pthread_create(&watcher, NULL, watch, &completions), 0);
+	ibv_ack_cq_events(cq, 1);
+	assert_int_equal(pthread_join(watcher, NULL), 0);
+	event = next_event();
+	assert_int_equal(event.event_type, IBV_EVENT_CQ_ERR);
+	assert_ptr_equal(event.element.cq, cq);
+	assert_int_equal(cq->async_events_completed, 0);
+	ibv_ack_async_event(&event);
+	assert_int_equal(cq->async_events_completed, 1);
+	assert_int_equal(cq->comp_events_completed, 1);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+	assert_int_equal(ibv_destroy_comp_channel(channel), 0);
 }
 
 static void events__the_daemon_dies(void **state)
@@ -454,8 +591,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(window__of_both_types, start, stop),
 		cmocka_unit_test_setup_teardown(address__needs_a_global_route, start, stop),
 		cmocka_unit_test_setup_teardown(address__of_who_sent, start, stop),
+		cmocka_unit_test_setup_teardown(fields__of_new_objects, start, stop),
 		cmocka_unit_test_setup_teardown(channel__in_use, start, stop),
 		cmocka_unit_test_setup_teardown(events__of_objects, start, stop),
+		cmocka_unit_test_setup_teardown(events__of_a_cq_are_counted_in_it, start, stop),
 		cmocka_unit_test_setup_teardown(events__the_daemon_dies, start, stop),
 		cmocka_unit_test_setup_teardown(import__lives_beside_the_original, start, stop),
 		cmocka_unit_test_setup_teardown(import__of_nothing, start, stop),

@@ -443,6 +443,26 @@ static void states__there_and_back(void **state)
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 }
 
+/* qp->state is what the last modification or query of the state said, whatever else was asked. */
+static void states__public_state_by_the_mask(void **state)
+{
+	struct ibv_qp *qp = make(IBV_QPT_RC);
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	(void)state;
+	assert_int_equal(modify(qp, IBV_QPS_INIT, TO_INIT), 0);
+	attr = attributes(IBV_QPS_RESET);
+	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_ACCESS_FLAGS), 0);
+	assert_int_equal(qp->state, IBV_QPS_INIT);
+	qp->state = IBV_QPS_UNKNOWN;
+	assert_int_equal(ibv_query_qp(qp, &attr, ~IBV_QP_STATE, &init), 0);
+	assert_int_equal(qp->state, IBV_QPS_UNKNOWN);
+	assert_int_equal(ibv_query_qp(qp, &attr, IBV_QP_STATE, &init), 0);
+	assert_int_equal(qp->state, IBV_QPS_INIT);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+}
+
 static void states__attributes_come_back(void **state)
 {
 	struct ibv_qp *qp = make(IBV_QPT_RC);
@@ -651,6 +671,7 @@ int main(void)
 		TEST(qp_ex__operations),
 		TEST(qp__beyond_the_limits),
 		TEST(states__there_and_back),
+		TEST(states__public_state_by_the_mask),
 		TEST(states__attributes_come_back),
 		TEST(states__datagrams),
 		TEST(states__addresses_that_cannot_be),

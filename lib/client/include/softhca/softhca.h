@@ -247,6 +247,7 @@ SOFTHCA_API struct softhca_cq *softhca_create_cq(
 /* 0, -EBUSY while QPs use it. Waits until all of its events are acknowledged. */
 SOFTHCA_API int softhca_destroy_cq(struct softhca_cq *cq);
 SOFTHCA_API void *softhca_cq_user(const struct softhca_cq *cq);
+SOFTHCA_API uint32_t softhca_cq_number(const struct softhca_cq *cq);
 SOFTHCA_API uint32_t softhca_cq_entries(const struct softhca_cq *cq);
 /*
  * Changes the number of entries, rounded up as at creation. Completions go on meanwhile, those not
