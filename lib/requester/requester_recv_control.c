@@ -147,10 +147,17 @@ void rrc_release_local(struct engine *e, struct qp *q)
 	release(e, q, psn_sub(q->rrc.unacked_psn, 1));
 }
 
-/* Gives up everything outstanding, in order. The context's numbers are not kept up any more: ERR is
- * left through RST only. */
+/*
+ * Gives up everything outstanding, in order. The context's numbers are not kept up any more: ERR is
+ * left through RST only.
+ *
+ * RequesterTransControl may be in the midst of a visit that began before ERR: it puts an element,
+ * then moves NPSN past it, and at the end wakes us if NPSN is not UPSN. So NPSN is read before the
+ * lists: what comes too late for them leaves the two apart.
+ */
 void rrc_flush(struct engine *e, struct qp *q, enum wire_outcome first)
 {
+	uint32_t next_psn = qp_next_psn(q);
 	struct sw_element *sw;
 	struct rd_element *rd;
 
@@ -168,7 +175,7 @@ void rrc_flush(struct engine *e, struct qp *q, enum wire_outcome first)
 		}
 		first = OUTCOME_FLUSH;
 	}
-	__atomic_store_n(&q->rrc.unacked_psn, qp_next_psn(q), __ATOMIC_RELEASE);
+	__atomic_store_n(&q->rrc.unacked_psn, next_psn, __ATOMIC_RELEASE);
 	rrc_enter(e, RRC_CLEAR_TIMER);
 }
 

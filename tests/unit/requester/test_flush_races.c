@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A queue pair fails while RequesterTransControl is in the midst of a visit to it: every order of
+ * that visit and of RequesterRecvControl's flush, and each request completes all the same. Two
+ * lcores by one thread: either stands still before an atomic operation while the other one goes on.
+ */
+#include <ucontext.h>
+#include "engine_fixture.h"
+
+static void atomic_operation(void);
+
+#define __atomic_load_n(...)	 (atomic_operation(), __atomic_load_n(__VA_ARGS__))
+#define __atomic_store_n(...)	 (atomic_operation(), __atomic_store_n(__VA_ARGS__))
+#define __atomic_thread_fence(x) (atomic_operation(), __atomic_thread_fence(x))
+#define __atomic_compare_exchange_n(...)                                                           \
+	(atomic_operation(), __atomic_compare_exchange_n(__VA_ARGS__))
+#undef fail /* cmocka's */
+#include "requester_trans_control.c"
+#include "segmentation.c"
+#include "local_operation.c"
+#include "requester_recv_control.c"
+#include "rrc_timers.c"
+#undef __atomic_load_n
+#undef __atomic_store_n
+#undef __atomic_thread_fence
+#undef __atomic_compare_exchange_n
+#include "requester_fixture.h"
+
+/* The visit does `turn[0]` operations, the flush `turn[1]`, the visit `turn[2]`; then the flush
+ * ends, then the visit. Who ends sooner leaves the rest to the other one. */
+enum { TURNS = 3, STACK_BYTES = 256 * 1024 };
+
+static ucontext_t visit_lcore, flush_lcore;
+static unsigned turn[TURNS], turns;
+static bool flushes, flush_ended;
+
+static void hand_over(void)
+{
+	flushes = !flushes;
+	if (flushes)
+		swapcontext(&visit_lcore, &flush_lcore);
+	else
+		swapcontext(&flush_lcore, &visit_lcore);
+}
+
+static void atomic_operation(void)
+{
+	if (flush_ended || turns == TURNS || turn[turns]-- > 0)
+		return;
+	turns++;
+	hand_over();
+}
+
+static void fail_and_flush(void)
+{
+	qp_set_error(fx->e, fx->qp[0]);
+	rrc_poll(fx->e);
+	flush_ended = true;
+	flushes = false;
+}
+
+/* Returns how many of the turns were over before their lcore had ended. */
+static unsigned run(unsigned first, unsigned second, unsigned third)
+{
+	static uint8_t stack[STACK_BYTES] __attribute__((aligned(64)));
+	unsigned taken;
+
+	turn[0] = first;
+	turn[1] = second;
+	turn[2] = third;
+	turns = 0;
+	flushes = flush_ended = false;
+	getcontext(&flush_lcore);
+	flush_lcore.uc_stack.ss_sp = stack;
+	flush_lcore.uc_stack.ss_size = sizeof(stack);
+	flush_lcore.uc_link = &visit_lcore;
+	makecontext(&flush_lcore, fail_and_flush, 0);
+	rtc_poll(fx->e);
+	taken = turns;
+	turns = TURNS;
+	if (!flush_ended)
+		hand_over();
+	return taken;
+}
+
+/* As it was before anything was sent. */
+static void begin_anew(void)
+{
+	struct qp *q = fx->qp[0];
+
+	fx_unfill(CHANNEL_RTC_RPG);
+	fx_unfill(CHANNEL_RTC_TC);
+	q->state = QP_RTS;
+	q->rtc.flushing = 0;
+	q->rtc.next_psn = q->rrc.unacked_psn = FX_PSN;
+	q->rtc.ssn = 1;
+	q->rrc.reads_done = q->rtc.reads_issued;
+}
+
+struct sent {
+	uint8_t opcode;
+	uint32_t length;
+	uint8_t flags; /* of the request, besides REQUEST_SIGNALED */
+	enum wire_outcome outcome;
+};
+
+static void put(const struct sent *what, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct rte_mbuf *m = fx_request(0, what[i].opcode, what[i].length, 64 * i);
+
+		request_of(m)->flags |= what[i].flags;
+		request_of(m)->outcome = what[i].outcome;
+		fx_put(CHANNEL_DP_RTC, m);
+	}
+}
+
+/* One order of events. Returns what run() does. */
+static unsigned order(const struct sent *what, unsigned n, const unsigned at[TURNS])
+{
+	struct qp *q = fx->qp[0];
+	unsigned taken, done = 0;
+
+	begin_anew();
+	put(what, n);
+	taken = run(at[0], at[1], at[2]);
+	for (unsigned i = 0; i < 2; i++) { /* what was woken, and what it wakes */
+		rtc_poll(fx->e);
+		rrc_poll(fx->e);
+	}
+	while (fx_cqe())
+		done++;
+	if (done != n)
+		print_error("after %u, %u, %u operations:\n", at[0], at[1], at[2]);
+	assert_int_equal(done, n);
+	assert_int_equal(mq_count(&q->mq.sw) + mq_count(&q->mq.rd) + mq_count(&q->mq.re), 0);
+	assert_null(q->rrc.bad_head);
+	return taken;
+}
+
+static void each_order(const struct sent *what, unsigned n)
+{
+	unsigned at[TURNS], taken, orders = 0;
+
+	at[0] = 0;
+	do {
+		at[1] = 0;
+		do {
+			at[2] = 0;
+			do {
+				taken = order(what, n, at);
+				orders++;
+			} while (at[2]++, taken == 3);
+		} while (at[1]++, taken == 2);
+	} while (at[0]++, taken == 1);
+	assert_true(orders > 1000);
+}
+
+static void end_visit__flushed_meanwhile_a_packet(void **state)
+{
+	static const struct sent what[] = {{.opcode = USER_SEND, .length = 16}};
+
+	each_order(what, RTE_DIM(what));
+}
+
+static void end_visit__flushed_meanwhile_the_end_of_a_message(void **state)
+{
+	static const struct sent what[] = {{.opcode = USER_RDMA_WRITE, .length = 2 * FX_MTU}};
+
+	each_order(what, RTE_DIM(what));
+}
+
+static void end_visit__flushed_meanwhile_a_read(void **state)
+{
+	static const struct sent what[] = {{.opcode = USER_RDMA_READ, .length = 16}};
+
+	each_order(what, RTE_DIM(what));
+}
+
+static void end_visit__flushed_meanwhile_a_local_operation(void **state)
+{
+	static const struct sent what[] = {{.opcode = USER_LOCAL_INV, .flags = REQUEST_LOCAL}};
+
+	each_order(what, RTE_DIM(what));
+}
+
+static void end_visit__flushed_meanwhile_a_bad_request_behind_a_packet(void **state)
+{
+	static const struct sent what[] = {{.opcode = USER_SEND, .length = 16},
+		{.opcode = USER_SEND, .length = 16, .outcome = OUTCOME_LOCAL_QP_OP}};
+
+	each_order(what, RTE_DIM(what));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FX_TEST(end_visit__flushed_meanwhile_a_packet),
+		FX_TEST(end_visit__flushed_meanwhile_the_end_of_a_message),
+		FX_TEST(end_visit__flushed_meanwhile_a_read),
+		FX_TEST(end_visit__flushed_meanwhile_a_local_operation),
+		FX_TEST(end_visit__flushed_meanwhile_a_bad_request_behind_a_packet),
+	};
+
+	return cmocka_run_group_tests_name("flush_races", tests, fx_group_setup, fx_group_teardown);
+}
