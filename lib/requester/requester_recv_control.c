@@ -192,21 +192,23 @@ static bool nothing_outstanding(const struct qp *q)
 	return mq_count(&q->mq.sw) == 0 && mq_count(&q->mq.rd) == 0;
 }
 
-/* Completes the bad requests whose turn has come. */
+/* Completes the bad requests whose turn has come. The state is looked at first (seed 000 3.4,
+ * IBTA 10.3.1.6): the one that moves the QP to ERR completes with its error; in ERR all are
+ * flushed, whatever is wrong with them. */
 void rrc_bad_requests(struct engine *e, struct qp *q)
 {
 	while (q->rrc.bad_head && nothing_outstanding(q)) {
 		struct rte_mbuf *m = q->rrc.bad_head;
 		struct request *r = request_of(m);
+		bool first = qp_set_error(e, q);
 
 		rrc_enter(e, RRC_BAD_REQ);
 		q->rrc.bad_head = r->next;
 		if (q->rrc.fatal) /* the rest of the request that failed: its error is reported */
 			q->rrc.fatal = 0;
 		else
-			requester_complete(e, q, STAGE_REQUESTER_RECV, r->outcome, r->wqe_offset,
-				r->opcode, 0);
-		qp_set_error(e, q); /* unless it is in ERR already */
+			requester_complete(e, q, STAGE_REQUESTER_RECV,
+				first ? r->outcome : OUTCOME_FLUSH, r->wqe_offset, r->opcode, 0);
 		request_free(e, m);
 		rrc_enter(e, RRC_IDLE);
 	}

@@ -144,7 +144,7 @@ static enum rtc_state resp_cxt(struct visit *v)
 		return rtc_park(v, PARK_DRAIN);
 	if (!rc)
 		take_up(v, state);
-	if (unlikely(!qp_sends(state) || v->q->rtc.flushing) && v->r->outcome == OUTCOME_OK)
+	if (unlikely(!qp_sends(state) || v->q->rtc.flushing)) /* whatever is wrong with it */
 		return RTC_FLUSH;
 	if (unlikely(v->r->outcome != OUTCOME_OK))
 		return rc ? RTC_RC_BAD_REQ : RTC_UCUD_CPL;
@@ -217,12 +217,9 @@ static __rte_always_inline enum rtc_state rc_judge_msg(struct visit *v)
 	return is_read(v->r) ? judge_read(v, reads) : RTC_RC_SEG;
 }
 
-/* A UC or UD request that failed stops the queue, before its client can see so; behind one that
- * did, it is flushed, whatever else is wrong with it. */
+/* A UC or UD request that failed stops the queue, before its client can see so. */
 static void ucud_fail(struct visit *v)
 {
-	if (v->q->rtc.flushing)
-		v->r->outcome = OUTCOME_FLUSH;
 	if (v->r->outcome != OUTCOME_FLUSH) {
 		v->q->rtc.flushing = 1;
 		qp_set_sqe(v->q);

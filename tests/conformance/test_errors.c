@@ -44,13 +44,14 @@ static struct sim_wr write_of(uint32_t bytes)
 static void bad_request__completes_in_its_turn_and_flushes_the_rest(void **state)
 {
 	struct sim *s = make(1);
-	struct sim_wr good = write_of(5000), bad = write_of(5000);
+	struct sim_wr good = write_of(5000), bad = write_of(5000), worse = write_of(64);
 	uint32_t at[4];
 
 	bad.sge[0].key = 0x777;
+	worse.opcode = 0x1f;
 	at[0] = sim_post(s, 0, 0, &good);
 	at[1] = sim_post(s, 0, 0, &bad);
-	at[2] = sim_post(s, 0, 0, &good);
+	at[2] = sim_post(s, 0, 0, &worse);
 	at[3] = sim_post(s, 0, 0, &good);
 	expect(s, 0, USER_RDMA_WRITE, 0, at[0]);
 	expect(s, 0, USER_INVALID, SYNDROME_LOCAL_PROT, at[1]);

@@ -107,13 +107,38 @@ static void rrc_poll__stale_bad_request(void **state)
 	assert_int_equal(qp_state(fx->qp[0]), QP_RTS);
 }
 
-static void bad_request(unsigned qp, uint32_t wqe_offset)
+static void bad_request_with(unsigned qp, uint32_t wqe_offset, enum wire_outcome outcome)
 {
 	struct rte_mbuf *m = fx_request(qp, USER_SEND, 8, wqe_offset);
 
-	request_of(m)->outcome = OUTCOME_LOCAL_QP_OP;
+	request_of(m)->outcome = outcome;
 	fx_put(CHANNEL_RTC_RRC, m);
 	rrc_poll(fx->e);
+}
+
+static void bad_request(unsigned qp, uint32_t wqe_offset)
+{
+	bad_request_with(qp, wqe_offset, OUTCOME_LOCAL_QP_OP);
+}
+
+/* In ERR all requests are flushed, those that are wrong, too. */
+static void rrc_poll__second_bad_request_is_flushed(void **state)
+{
+	bad_request_with(0, 0, OUTCOME_LOCAL_PROT);
+	bad_request(0, 64);
+	fx_assert_error(SYNDROME_LOCAL_PROT, 0);
+	fx_assert_error(SYNDROME_WR_FLUSH, 64);
+	fx_assert_no_cqe();
+}
+
+static void rrc_poll__bad_request_behind_a_nak_is_flushed(void **state)
+{
+	sends(1);
+	bad_request(0, 64);
+	respond(0, P(0), aeth_nak(AETH_NAK_REMOTE_ACCESS), 0);
+	fx_assert_error(SYNDROME_REMOTE_ACCESS, 0);
+	fx_assert_error(SYNDROME_WR_FLUSH, 64);
+	fx_assert_no_cqe();
 }
 
 /* A READ before it counts, too. */
@@ -142,7 +167,7 @@ static void rrc_poll__flush_ends_a_bad_requests_wait(void **state)
 	rrc_poll(fx->e);
 	fx_assert_error(SYNDROME_WR_FLUSH, 0);
 	fx_assert_error(SYNDROME_WR_FLUSH, 64);
-	fx_assert_error(SYNDROME_LOCAL_QP_OP, 128);
+	fx_assert_error(SYNDROME_WR_FLUSH, 128);
 	fx_assert_no_cqe();
 }
 
@@ -219,6 +244,8 @@ int main(void)
 		FX_TEST(rrc_poll__bad_request_in_its_turn),
 		FX_TEST(rrc_poll__stale_bad_request),
 		FX_TEST(rrc_poll__bad_request_behind_a_read),
+		FX_TEST(rrc_poll__second_bad_request_is_flushed),
+		FX_TEST(rrc_poll__bad_request_behind_a_nak_is_flushed),
 		FX_TEST(rrc_poll__flush_ends_a_bad_requests_wait),
 		FX_TEST(requester_complete__without_a_number),
 		FX_TEST(rrc_let_go__with_everything_outstanding),

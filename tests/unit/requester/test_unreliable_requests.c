@@ -102,7 +102,7 @@ static void rtc_poll__sqe_from_sqd(void **state)
 	assert_int_equal(qp_state(fx->qp[0]), QP_SQE);
 }
 
-/* ERR stays ERR, and a reliable QP never enters SQE. */
+/* ERR stays ERR, where bad requests are flushed, too; a reliable QP never enters SQE. */
 static void rtc_poll__never_sqe(void **state)
 {
 	struct rte_mbuf *m;
@@ -110,7 +110,7 @@ static void rtc_poll__never_sqe(void **state)
 	fx->qp[0]->state = QP_ERR;
 	unreliable(0, OUTCOME_LOCAL_PROT, 0);
 	rtc_poll(fx->e);
-	fx_assert_error(SYNDROME_LOCAL_PROT, 0);
+	fx_assert_error(SYNDROME_WR_FLUSH, 0);
 	assert_int_equal(qp_state(fx->qp[0]), QP_ERR);
 	m = fx_request(1, USER_SEND, 8, 64);
 	request_of(m)->outcome = OUTCOME_LOCAL_PROT;
