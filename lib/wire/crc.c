@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Tables of the CRC forms and the choice between them. Runs once before main(); what the stages
- * call are the forms themselves (crc_vpclmul.c, crc_pclmul.c, crc_portable.c).
+ * call are the forms themselves (crc_vector.h, crc_portable.c).
  */
 #include "crc_internal.h"
 
@@ -122,7 +122,7 @@ static void fill_folds(void)
 			crc_tables.finish[row][column] =
 				fold_by(powers, row + 16 * (CRC_BLOCKS - 2 - column), 1);
 	crc_tables.fold256 = fold_by(powers, 256, 0);
-	crc_tables.fold64 = fold_by(powers, 64, 0);
+	crc_tables.fold128 = fold_by(powers, 128, 0);
 	crc_tables.reduce = fold_by(powers, 0, 0);
 }
 
@@ -145,7 +145,7 @@ static void fill_slices(void)
 
 	for (i = 0; i < 256; i++)
 		slice[0][i] = times_x8(i);
-	for (s = 1; s < 8; s++)
+	for (s = 1; s < 16; s++)
 		for (i = 0; i < 256; i++)
 			slice[s][i] = (slice[s - 1][i] >> 8) ^ slice[0][slice[s - 1][i] & 0xff];
 }
@@ -153,7 +153,8 @@ static void fill_slices(void)
 /* Fastest first. */
 static const struct wire_crc_ops *const forms[] = {
 #ifdef __x86_64__
-	&crc_vpclmul,
+	&crc_vpclmul512,
+	&crc_vpclmul256,
 	&crc_pclmul,
 #endif
 	&crc_portable,
@@ -165,9 +166,12 @@ static bool cpu_can(const struct wire_crc_ops *form)
 {
 #ifdef __x86_64__
 	__builtin_cpu_init();
-	if (form == &crc_vpclmul)
+	if (form == &crc_vpclmul512)
 		return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
 		       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("vpclmulqdq") &&
+		       __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("bmi2");
+	if (form == &crc_vpclmul256)
+		return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("vpclmulqdq") &&
 		       __builtin_cpu_supports("pclmul");
 	if (form == &crc_pclmul)
 		return __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
@@ -188,6 +192,11 @@ int wire_crc_select(const char *name)
 		return 0;
 	}
 	return -ENOENT;
+}
+
+const char *wire_crc_form(unsigned int i)
+{
+	return i < FORMS ? forms[i]->name : NULL;
 }
 
 const char *wire_crc_name(void)

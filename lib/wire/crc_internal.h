@@ -2,7 +2,7 @@
 #ifndef WIRE_CRC_INTERNAL_H
 #define WIRE_CRC_INTERNAL_H
 /*
- * What the three forms of the CRC share; private to lib/wire.
+ * What the forms of the CRC share; private to lib/wire.
  *
  * Arithmetic: polynomials over GF(2) modulo P = 0x104c11db7, reflected. In a register of w bits,
  * bit i stands for x^(w-1-i). The carry-less product of two 64-bit registers a and b, read as a
@@ -19,7 +19,9 @@ enum {
 	CRC_BLOCKS = 32,	      /* whole 16-byte blocks a message may have + 1 */
 	CRC_COLUMNS = CRC_BLOCKS + 3, /* 31 whole, one partly filled, three empty behind it */
 	CRC_SHIFT_BYTES_MAX = 4100,
-	ICRC_MASK_BYTES = 64,
+	CRC_STRIDE_MAX = 256, /* what a vector form folds at a time, at the most */
+	ICRC_MASKED_BYTES = 64,
+	ICRC_MASK_BYTES = ICRC_MASKED_BYTES + CRC_STRIDE_MAX,
 };
 
 #define CRC_POLY       0xedb88320u    /* P without x^32, reflected */
@@ -42,16 +44,19 @@ struct crc_tables {
 	 */
 	struct crc_fold finish[CRC_ROWS][CRC_COLUMNS] __attribute__((aligned(64)));
 	struct crc_fold fold256;		 /* moves a block forward by 256 bytes */
-	struct crc_fold fold64;			 /* moves a block forward by 64 bytes */
+	struct crc_fold fold128;		 /* the same by 128 bytes */
 	struct crc_fold reduce;			 /* lo: x^64, from 96 bits to 64 */
 	uint32_t shift[CRC_SHIFT_BYTES_MAX + 1]; /* x^(8n - 1) */
-	uint32_t slice[8][256];
+	uint32_t slice[16][256];
 };
 
 /* Filled before main(), read only afterwards. */
 extern struct crc_tables crc_tables;
 
-/* What routers may change counts as ones: OR this over the first 64 bytes. [0] IPv4, [1] IPv6. */
+/*
+ * What routers may change counts as ones: OR this over the first 64 bytes. [0] IPv4, [1] IPv6.
+ * Zeros follow for whoever masks more.
+ */
 extern const uint8_t icrc_mask[2][ICRC_MASK_BYTES];
 
 /* Multipliers for the first block of a message of n < 512 bytes; the next block's follow it. */
@@ -68,7 +73,8 @@ uint32_t crc_multiply(uint32_t a, uint32_t b);
 extern const struct wire_crc_ops crc_portable;
 #ifdef __x86_64__
 extern const struct wire_crc_ops crc_pclmul;
-extern const struct wire_crc_ops crc_vpclmul;
+extern const struct wire_crc_ops crc_vpclmul256;
+extern const struct wire_crc_ops crc_vpclmul512;
 uint32_t crc_combine_pclmul(uint32_t state_a, uint32_t crc_b, size_t len_b);
 #endif
 

@@ -5,8 +5,9 @@
  * CRC-32 (zlib's polynomial, reflected), alone, fused with a copy, and as the ICRC of RoCEv2.
  *
  * A state is the raw register: no inversion on the way in or out. A CRC begins with WIRE_CRC_INIT
- * and is ~state at the end. Three forms stand behind one table of functions, chosen by CPU features
- * before main(): "vpclmul" (AVX-512), "pclmul" (SSE4.1), "portable".
+ * and is ~state at the end. Several forms stand behind one table of functions; the fastest that the CPU
+ * has is chosen before main(): "vpclmul512" (VPCLMULQDQ with AVX-512), "vpclmul256" (with AVX2),
+ * "pclmul" (SSE4.1), "portable".
  *
  * Ways to an ICRC:
  *  - small packet, all bytes in place: wire_icrc();
@@ -38,12 +39,13 @@ extern struct wire_crc_ops wire_crc_ops;
 /* Fills the tables and chooses the fastest form; idempotent. Runs by itself before main(). */
 void wire_crc_init(void);
 /*
- * Chooses a form by name ("vpclmul", "pclmul", "portable"): tests and benchmarks only, while no
- * other thread computes. Returns 0, -ENOENT (no such form), -ENOTSUP (this CPU cannot).
+ * Chooses a form by name: tests and benchmarks only, while no other thread computes. Returns 0, -ENOENT (no such form), -ENOTSUP (this CPU cannot).
  */
 int wire_crc_select(const char *name);
 /* Name of the chosen form; static storage. */
 const char *wire_crc_name(void);
+/* Name of the i-th form that this build has, fastest first; NULL behind the last. */
+const char *wire_crc_form(unsigned int i);
 
 /* State after n more bytes. Any n, any alignment. */
 static inline uint32_t wire_crc(uint32_t state, const void *p, size_t n)
