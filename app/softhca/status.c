@@ -193,9 +193,10 @@ int view_status(struct connection *c, const struct request *r)
 	if (r->json) {
 		puts(c->answer);
 	} else {
-		printf("softhcad %s, process %llu, up for %llu s, socket %s\n",
+		printf("softhcad %s, process %llu, up for %llu s, socket %s, crc %s\n",
 			text_of(status, "version"), number_of(status, "pid"),
-			number_of(status, "uptime_s"), text_of(status, "socket"));
+			number_of(status, "uptime_s"), text_of(status, "socket"),
+			text_of(status, "crc"));
 		print_ports(json_object_get(status, "ports"));
 		print_lcores(json_object_get(status, "lcores"), r->probe);
 		print_memory(json_object_get(status, "memory"));

@@ -15,6 +15,7 @@
 #include <rte_telemetry.h>
 #include "daemon.h"
 #include "telemetry.h"
+#include "wire/crc.h"
 
 enum { TEXT_BYTES = 128, QPS_LISTED_MAX = 48, CLIENTS_LISTED_MAX = 32 };
 
@@ -275,6 +276,7 @@ static void put_status(struct daemon *d, struct rte_tel_data *to)
 	rte_tel_data_add_dict_int(to, "pid", getpid());
 	rte_tel_data_add_dict_string(to, "socket", d->config.daemon.socket);
 	rte_tel_data_add_dict_u64(to, "uptime_s", clock_now_ns(&d->clock) / 1000000000);
+	rte_tel_data_add_dict_string(to, "crc", wire_crc_name());
 	for (unsigned i = 0; ports && i < d->device_count; i++)
 		dict_put(ports, d->devices[i].section->name, port_of(&d->devices[i]));
 	for (unsigned i = 0; lcores && i < d->loop_count; i++)
