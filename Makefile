@@ -14,8 +14,9 @@ STRESSED ?= build-stress
 help:
 	@echo 'make deps     install the Debian packages for building and testing that are missing'
 	@echo 'make build    configure (once) and build into $(BUILD)/'
-	@echo 'make demo     install what building needs, build, and show two HCAs talk'
-	@echo 'make check    everything that can be tested here; closes with "N passed, N failed"'
+	@echo 'make demo     install what building needs, build what it runs, and show two HCAs talk (V=1: with'
+	@echo '              what the daemon says and counts)'
+	@echo 'make check    everything that can be tested here; closes with "N passed, N failed, N skipped"'
 	@echo 'make conformance  the transport against the rules of the standard: a matrix of rules and tests,'
 	@echo '              and of the state machines'"'"' transitions (a build of its own in $(CHECKED)/)'
 	@echo 'make soak     a million random schedules of loss, at low priority on all cores (SOAK=n: so many;'
@@ -38,11 +39,14 @@ deps-build:
 build: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
 
-$(BUILD)/build.ninja:
-	meson setup $(BUILD) --buildtype=release --prefix=$(PREFIX)
+# A package that has come since $(BUILD)/ was configured may be one that was missing: look again.
+INSTALLED ?= $(wildcard /var/lib/dpkg/status)
+$(BUILD)/build.ninja: $(INSTALLED)
+	meson setup $(BUILD) $(if $(wildcard $@),--reconfigure,--buildtype=release --prefix=$(PREFIX))
 
-demo: deps-build build
-	./app/demo.sh $(BUILD)
+demo: deps-build $(BUILD)/build.ninja
+	ninja -C $(BUILD) demo
+	./app/demo.sh $(if $(V),-v) $(BUILD)
 
 check: deps build
 	./.ci/test $(BUILD)
