@@ -5,49 +5,19 @@
  * starts the prefetches, and dp_copy() moves each segment's bytes when RequesterTransControl has
  * judged that they may be sent: so a queue pair that has to wait holds a descriptor and not a
  * megabyte, and each byte is copied once. Stage doorbell_wqe; dp_copy() runs on segmentation.
- *
- * The table of transitions is data_pack.def.
  */
-#include "pipeline/machine.h"
 #include "send_queue_priv.h"
-
-enum dp_state {
-#define STATE(id, text) DP_##id,
-#include "data_pack.def"
-};
-
-#define MACHINE	      dp_machine
-#define MACHINE_NAME  "DataPack"
-#define MACHINE_ID(s) DP_##s
-#define MACHINE_DEF   "data_pack.def"
-#include "pipeline/machine_define.h"
 
 static inline const struct wqe_data *entry_of(struct rte_mbuf *m, unsigned i)
 {
 	return (const struct wqe_data *)(request_wqe(m) + request_of(m)->data_first) + i;
 }
 
-static enum dp_state meta_fwd(const struct request *r)
+/* Will the request send bytes from the memory of its gather entries? */
+static bool is_gathered(const struct request *r)
 {
-	if (unlikely(r->outcome != OUTCOME_OK))
-		return DP_IDLE; /* nothing was fetched yet */
-	if (r->opcode >= USER_RDMA_READ)
-		return r->opcode == USER_RDMA_READ ? DP_ENTRY : DP_IDLE;
-	if (r->flags & REQUEST_INLINE)
-		return DP_INLINE_DATA;
-	return r->length ? DP_SGL_DATA_TRANS : DP_IDLE;
-}
-
-static void pack(struct engine *e, struct rte_mbuf *m)
-{
-	enum dp_state state = meta_fwd(request_of(m));
-
-	MACHINE_STEP(dp_machine, DP_IDLE, DP_META_FWD);
-	MACHINE_STEP(dp_machine, DP_META_FWD, state);
-	if (state == DP_SGL_DATA_TRANS)
-		v2p_prefetch(e->v2p, entry_of(m, 0)->lkey);
-	else if (state == DP_ENTRY)
-		MACHINE_STEP(dp_machine, DP_ENTRY, DP_IDLE);
+	return r->outcome == OUTCOME_OK && r->opcode < USER_RDMA_READ &&
+	       !(r->flags & REQUEST_INLINE) && r->length;
 }
 
 unsigned dp_poll(struct engine *e)
@@ -58,7 +28,8 @@ unsigned dp_poll(struct engine *e)
 	unsigned n = channel_take(in, m, room);
 
 	for (unsigned i = 0; i < n; i++)
-		pack(e, m[i]);
+		if (is_gathered(request_of(m[i])))
+			v2p_prefetch(e->v2p, entry_of(m[i], 0)->lkey);
 	if (n)
 		channel_put(out, m, n);
 	return n;
@@ -75,20 +46,10 @@ static inline void copy_piece(uint8_t *dst, const uint8_t *src, uint32_t bytes, 
 /* VirtToPhys did not say where the bytes are. */
 static enum wire_outcome refused(struct engine *e, enum v2p_state s)
 {
-	if (s == V2P_PENDING) {
-		MACHINE_STEP(dp_machine, DP_SGL_DATA_TRANS, DP_SGL_DATA_TRANS);
+	if (s == V2P_PENDING)
 		return DP_PENDING;
-	}
 	v2p_count_error(stage_counters(e, STAGE_SEGMENTATION), s);
-	MACHINE_STEP(dp_machine, DP_SGL_DATA_TRANS, DP_FLUSH_DATA);
-	MACHINE_STEP(dp_machine, DP_FLUSH_DATA, DP_IDLE);
 	return OUTCOME_LOCAL_PROT;
-}
-
-static inline void sgl_data_next(void)
-{
-	MACHINE_STEP(dp_machine, DP_SGL_DATA_TRANS, DP_SGL_DATA_NEXT);
-	MACHINE_STEP(dp_machine, DP_SGL_DATA_NEXT, DP_SGL_DATA_TRANS);
 }
 
 /* A segment that does not lie in one piece, or that VirtToPhys has more to say about. */
@@ -96,7 +57,6 @@ static __rte_noinline enum wire_outcome copy_pieces(struct engine *e, const stru
 	struct rte_mbuf *m, uint8_t *dst, uint32_t bytes, uint32_t *crc)
 {
 	struct request *r = request_of(m);
-	uint32_t behind = r->length - r->sent_bytes - bytes; /* this segment */
 	uint32_t used = r->entry_bytes;
 	uint8_t entry = r->entry;
 
@@ -120,12 +80,9 @@ static __rte_noinline enum wire_outcome copy_pieces(struct engine *e, const stru
 			continue;
 		entry++;
 		used = 0;
-		if (bytes || behind)
-			sgl_data_next();
 	}
 	r->entry = entry;
 	r->entry_bytes = used;
-	MACHINE_STEP(dp_machine, DP_SGL_DATA_TRANS, behind ? DP_SGL_DATA_TRANS : DP_IDLE);
 	return OUTCOME_OK;
 }
 
@@ -135,7 +92,6 @@ static inline enum wire_outcome copy_entries(struct engine *e, const struct qp *
 {
 	struct request *r = request_of(m);
 	const struct wqe_data *d = entry_of(m, r->entry);
-	uint32_t behind = r->length - r->sent_bytes - bytes;
 	uint8_t *src;
 
 	if (unlikely(bytes > d->length - r->entry_bytes ||
@@ -147,10 +103,7 @@ static inline enum wire_outcome copy_entries(struct engine *e, const struct qp *
 	if (r->entry_bytes == d->length) {
 		r->entry++;
 		r->entry_bytes = 0;
-		if (behind)
-			sgl_data_next();
 	}
-	MACHINE_STEP(dp_machine, DP_SGL_DATA_TRANS, behind ? DP_SGL_DATA_TRANS : DP_IDLE);
 	return OUTCOME_OK;
 }
 
@@ -159,8 +112,6 @@ static void copy_inline(struct rte_mbuf *m, uint8_t *dst, uint32_t bytes, uint32
 	const struct request *r = request_of(m);
 
 	copy_piece(dst, request_wqe(m) + r->data_first + r->sent_bytes, bytes, crc);
-	MACHINE_STEP(dp_machine, DP_INLINE_DATA,
-		r->sent_bytes + bytes == r->length ? DP_IDLE : DP_INLINE_DATA);
 }
 
 enum wire_outcome dp_copy(struct engine *e, const struct qp *q, struct rte_mbuf *m, uint8_t *dst,

@@ -9,26 +9,12 @@
  * own, and queue pairs take turns. A queue pair that has `pipeline_depth` requests between here and
  * RequesterTransControl is parked until that has finished some: so a peer that does not answer
  * holds a few descriptors and nobody else's.
- *
- * The table of transitions is wqe_scheduler.def.
  */
 #include <errno.h>
 #include <rte_malloc.h>
-#include "pipeline/machine.h"
 #include "send_queue_priv.h"
 
 #define DEPTH_SCARCE 2 /* requests of one QP in the pipeline while descriptors are scarce */
-
-enum ws_state {
-#define STATE(id, text) WS_##id,
-#include "wqe_scheduler.def"
-};
-
-#define MACHINE	      ws_machine
-#define MACHINE_NAME  "WQEScheduler"
-#define MACHINE_ID(s) WS_##s
-#define MACHINE_DEF   "wqe_scheduler.def"
-#include "pipeline/machine_define.h"
 
 struct ws {
 	struct qp_list ready; /* queue pairs that may go on */
@@ -83,8 +69,6 @@ static void take_wakes(struct engine *e)
 			let_go(e, q);
 			continue;
 		}
-		if (q->ws.parked)
-			MACHINE_STEP(ws_machine, WS_PARKED, WS_IDLE);
 		__atomic_store_n(&q->ws.parked, 0, __ATOMIC_RELAXED);
 		ready_if(e, q);
 	}
@@ -99,8 +83,6 @@ static unsigned take_chained(struct engine *e)
 	for (unsigned i = 0; i < n; i++) {
 		struct qp *q = request_qp(e, STAGE_DOORBELL_WQE, m[i]);
 
-		MACHINE_STEP(ws_machine, WS_IDLE, WS_FROM_BACK);
-		MACHINE_STEP(ws_machine, WS_FROM_BACK, WS_IDLE);
 		if (!q)
 			continue;
 		request_of(m[i])->next = q->ws.head;
@@ -155,20 +137,16 @@ static unsigned hand_over(struct engine *e, struct qp *q, struct rte_mbuf **out,
 	uint32_t allowed = allowance(e, q);
 	unsigned n = 0;
 
-	MACHINE_STEP(ws_machine, WS_IDLE, WS_FROM_DBQ_JUDGE);
 	while (n < room && n < allowed && q->ws.head && !q->ws.chain) {
 		struct rte_mbuf *m = q->ws.head;
 
-		MACHINE_STEP(ws_machine, WS_FROM_DBQ_JUDGE, WS_FROM_DBQ_PROC);
 		q->ws.head = request_of(m)->next;
 		request_of(m)->allowance = allowed - n;
 		q->ws.issued++; /* now: the next visit may come before WQEParse's turn */
 		if (request_chains(m))
 			wit_set(q);
 		out[n++] = m;
-		MACHINE_STEP(ws_machine, WS_FROM_DBQ_PROC, WS_FROM_DBQ_JUDGE);
 	}
-	MACHINE_STEP(ws_machine, WS_FROM_DBQ_JUDGE, allowed ? WS_IDLE : WS_PARKED);
 	ready_if(e, q);
 	return n;
 }

@@ -1,18 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* DataPack: the cursor it sets up, and dp_copy(), which makes one gapless stream of it. */
-#include "pipeline/machine.h"
 #include "send_queue_fixture.h"
-
-enum dp_state {
-#define STATE(id, text) DP_##id,
-#include "data_pack.def"
-};
-
-/* Transitions of DataPack between these two states, so far. */
-static uint64_t taken(enum dp_state from, enum dp_state to)
-{
-	return machine_taken("DataPack", from, to);
-}
 
 /* A SEND of these lengths, each entry in a piece of memory of its own with gaps between; the whole
  * message is the pattern `seed`. */
@@ -97,36 +85,7 @@ static void dp_copy__entries_without_bytes(void **state)
 	GATHERED(256, 0, 256, 0, 0, 256, 0);
 	GATHERED(1024, 0, 1024);
 	GATHERED(3, 0, 0, 4, 0);
-}
-
-/* An entry ends where a segment does: the next one is taken up then, if there is more to come. */
-static void dp_copy__entries_that_end_with_a_segment(void **state)
-{
-	static const uint32_t lengths[] = {64, 64};
-	uint32_t total;
-	struct rte_mbuf *m = gather(lengths, 2, 1, &total);
-	uint64_t before = taken(DP_SGL_DATA_TRANS, DP_SGL_DATA_NEXT);
-	uint8_t dst[64];
-
-	assert_int_equal(dp_copy(fx->e, fx->qp[0], m, dst, 64, NULL), OUTCOME_OK);
-	fx_assert_steps(taken(DP_SGL_DATA_TRANS, DP_SGL_DATA_NEXT), before + 1);
-	assert_int_equal(dp_copy(fx->e, fx->qp[0], m, dst, 64, NULL), OUTCOME_OK);
-	fx_assert_steps(taken(DP_SGL_DATA_TRANS, DP_SGL_DATA_NEXT), before + 1);
-	rte_mbuf_raw_free(m);
-}
-
-/* A message without bytes is none of the copying states. */
-static void dp_copy__nothing(void **state)
-{
-	uint32_t total;
-	struct rte_mbuf *m = gather(NULL, 0, 1, &total);
-	uint64_t before = taken(DP_SGL_DATA_TRANS, DP_IDLE);
-	uint8_t dst[1] = {0xee};
-
-	assert_int_equal(dp_copy(fx->e, fx->qp[0], m, dst, 0, NULL), OUTCOME_OK);
-	fx_assert_steps(taken(DP_SGL_DATA_TRANS, DP_IDLE), before);
-	assert_int_equal(dst[0], 0xee);
-	rte_mbuf_raw_free(m);
+	GATHERED(0, 10, 0, 20, 30, 0);
 }
 
 static void dp_copy__thirty_entries(void **state)
@@ -255,63 +214,12 @@ static void dp_poll__output_full(void **state)
 	assert_descriptor(CHANNEL_DP_RTC, 0, 64);
 }
 
-/* What kind of request it is, each told from the others. */
-static void dp_poll__kinds_of_requests(void **state)
-{
-	static const struct {
-		uint8_t opcode, flags;
-		uint32_t length;
-		enum wire_outcome outcome;
-		enum dp_state to;
-	} rows[] = {
-		{USER_SEND, 0, 8, OUTCOME_OK, DP_SGL_DATA_TRANS},
-		{USER_SEND, 0, 8, OUTCOME_LOCAL_QP_OP, DP_IDLE},
-		{USER_SEND, 0, 0, OUTCOME_OK, DP_IDLE},
-		{USER_SEND, REQUEST_INLINE, 8, OUTCOME_OK, DP_INLINE_DATA},
-		{USER_SEND, REQUEST_INLINE, 8, OUTCOME_FLUSH, DP_IDLE},
-		{USER_RDMA_READ, 0, 8, OUTCOME_OK, DP_ENTRY},
-		{USER_RDMA_READ, 0, 8, OUTCOME_FLUSH, DP_IDLE},
-		{USER_ATOMIC_FA, 0, 8, OUTCOME_OK, DP_IDLE},
-		{USER_ATOMIC_CS, 0, 8, OUTCOME_OK, DP_IDLE},
-	};
-
-	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
-		struct rte_mbuf *m = fx_request(0, rows[i].opcode, rows[i].length, 0);
-		uint64_t before = taken(DP_META_FWD, rows[i].to),
-			 entries = taken(DP_ENTRY, DP_IDLE);
-
-		request_of(m)->flags = rows[i].flags;
-		request_of(m)->outcome = rows[i].outcome;
-		fx_put(CHANNEL_WP_DP, m);
-		assert_int_equal(dp_poll(fx->e), 1);
-		fx_assert_steps(taken(DP_META_FWD, rows[i].to), before + 1);
-		fx_assert_steps(taken(DP_ENTRY, DP_IDLE), entries + (rows[i].to == DP_ENTRY));
-		rte_mbuf_raw_free(fx_take(CHANNEL_DP_RTC));
-	}
-}
-
-/* From entry to entry as often as there is more to come. */
-static void dp_copy__entry_after_entry(void **state)
-{
-	static const uint32_t lengths[] = {0, 10, 0, 20, 30, 0};
-	uint64_t before = taken(DP_SGL_DATA_TRANS, DP_SGL_DATA_NEXT);
-	uint32_t total;
-	struct rte_mbuf *m = gather(lengths, RTE_DIM(lengths), 5, &total);
-
-	copy_in_pieces(m, total, 60, 5, true);
-	fx_assert_steps(taken(DP_SGL_DATA_TRANS, DP_SGL_DATA_NEXT), before + 4);
-	rte_mbuf_raw_free(m);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FX_TEST(dp_copy__gathers),
 		FX_TEST(dp_copy__entries_without_bytes),
-		FX_TEST(dp_copy__entries_that_end_with_a_segment),
-		FX_TEST(dp_copy__nothing),
 		FX_TEST(dp_copy__thirty_entries),
-		FX_TEST(dp_copy__entry_after_entry),
 		FX_TEST(dp_copy__inline),
 		FX_TEST(dp_copy__key_revoked_in_the_midst),
 		FX_TEST(dp_copy__waits_for_virt_to_phys),
@@ -319,7 +227,6 @@ int main(void)
 		FX_TEST(dp_copy__no_bytes),
 		FX_TEST(dp_poll__bad_requests_pass_through),
 		FX_TEST(dp_poll__reads_atomics_and_empty_sends),
-		FX_TEST(dp_poll__kinds_of_requests),
 		FX_TEST(dp_poll__output_full),
 	};
 
