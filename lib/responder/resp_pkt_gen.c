@@ -2,11 +2,10 @@
 /*
  * RespPktGen: builds acknowledgements, atomic acknowledgements and READ responses as complete
  * frames. Takes from EE_RESPG, reads client memory (READ), gives to RESPG_TXA. Stage
- * responder_exec. Without a packet buffer or room it keeps its state and goes on at the next poll.
+ * responder_exec. Without a packet buffer or room it goes on where it was at the next poll.
  *
- * A QP whose list is empty is answered at once; others are in a list and have their turns, a
- * quantum of payload each. The table of transitions is resp_pkt_gen.def; a QP is in WAIT while it
- * is in the list of active ones, else in IDLE.
+ * A QP that nothing waits for is answered at once. The others are in a list and take turns, a
+ * quantum of payload each.
  */
 #include <rte_malloc.h>
 #include <rte_memcpy.h>
@@ -20,17 +19,6 @@
 #include "virt-to-phys/v2p.h"
 #include "wire/aeth.h"
 #include "wire/crc.h"
-
-enum respg_state {
-#define STATE(id, text) RESPG_##id,
-#include "resp_pkt_gen.def"
-	RESPG_STATES,
-};
-#define MACHINE	      respg_machine
-#define MACHINE_NAME  "RespPktGen"
-#define MACHINE_ID(s) RESPG_##s
-#define MACHINE_DEF   "resp_pkt_gen.def"
-#include "pipeline/machine_define.h"
 
 enum {
 	SMALL_BYTES = 256
@@ -236,49 +224,41 @@ static void fail_read(struct engine *e, struct resp_pkt_gen *p, struct counters 
 		eq_post(e->completion, c, qp->client, EQE_WQ_ACCESS_ERROR, qp_number(qp));
 }
 
-/* One packet of the READ at the head; takes it off when it is answered. Returns the state before
- * WAIT. */
-static enum respg_state serve_read(
-	struct engine *e, struct resp_pkt_gen *p, struct counters *c, struct qp *qp)
+/* One packet of the READ at the head; takes it off when it is answered. */
+static void serve_read(struct engine *e, struct resp_pkt_gen *p, struct counters *c, struct qp *qp)
 {
 	struct arrival *a = arrival_of(qp->respg.head);
 	uint32_t before = a->done_bytes;
 	enum v2p_state s = read_packet(e, p, qp, a);
 
 	if (likely(s == V2P_SUCCESS)) {
-		MACHINE_STEP(respg_machine, RESPG_READ_SEG, RESPG_READ_PAYLOAD);
 		count(c, COUNTER_read_response_packets);
 		p->quantum_left -= a->done_bytes - before;
 		if (a->done_bytes == a->length)
 			order_pop(qp);
-		return RESPG_READ_PAYLOAD;
+		return;
 	}
 	if (s == V2P_PENDING) {
 		p->limit = p->outs; /* the rest at the next poll, too */
-		return RESPG_READ_SEG;
+		return;
 	}
 	v2p_count_error(c, s);
-	if (!response_is_duplicate(a)) {
-		MACHINE_STEP(respg_machine, RESPG_READ_SEG, RESPG_HEADER);
+	if (response_is_duplicate(a)) { /* given up in silence (C9-108, C9-109) */
+		count(c, COUNTER_drop_duplicate);
+		order_pop(qp);
+	} else {
 		fail_read(e, p, c, qp);
-		return RESPG_HEADER;
 	}
-	count(c, COUNTER_drop_duplicate);
-	order_pop(qp);
-	return RESPG_READ_SEG;
 }
 
 /* One frame (or none) for the head of the list. */
 static void serve_head(struct engine *e, struct resp_pkt_gen *p, struct counters *c, struct qp *qp)
 {
 	struct arrival *a = arrival_of(qp->respg.head);
-	enum respg_state state;
 
 	switch ((enum response_kind)a->response) {
 	case RESPONSE_READ:
-		MACHINE_STEP(respg_machine, RESPG_WAIT, RESPG_READ_SEG);
-		state = serve_read(e, p, c, qp);
-		MACHINE_STEP(respg_machine, state, RESPG_WAIT);
+		serve_read(e, p, c, qp);
 		return;
 	case RESPONSE_ATOMIC:
 		answer_atomic(p, c, qp, a);
@@ -289,15 +269,7 @@ static void serve_head(struct engine *e, struct resp_pkt_gen *p, struct counters
 	case RESPONSE_NONE:
 		break;
 	}
-	MACHINE_STEP(respg_machine, RESPG_WAIT, RESPG_HEADER);
 	order_pop(qp);
-	MACHINE_STEP(respg_machine, RESPG_HEADER, RESPG_WAIT);
-}
-
-static void activate(struct resp_pkt_gen *p, struct qp *qp)
-{
-	MACHINE_STEP(respg_machine, qp->respg.active.listed ? RESPG_WAIT : RESPG_IDLE, RESPG_WAIT);
-	qp_list_add(&p->active, qp);
 }
 
 /* The turn of the QP at the head is over. */
@@ -305,7 +277,6 @@ static void end_turn(struct engine *e, struct resp_pkt_gen *p, struct qp *qp)
 {
 	qp_list_take(&p->active);
 	p->quantum_left = e->settings.quantum_bytes;
-	MACHINE_STEP(respg_machine, RESPG_WAIT, qp->respg.head ? RESPG_WAIT : RESPG_IDLE);
 	if (qp->respg.head)
 		qp_list_add(&p->active, qp);
 }
@@ -317,12 +288,10 @@ void respg_forget(struct engine *e, struct qp *qp)
 	order_purge(qp);
 	if (!qp->respg.active.listed)
 		return;
-	if (qp_list_first(&p->active) == qp) {
+	if (qp_list_first(&p->active) == qp)
 		end_turn(e, p, qp);
-		return;
-	}
-	qp_list_remove(&p->active, qp);
-	MACHINE_STEP(respg_machine, RESPG_WAIT, RESPG_IDLE);
+	else
+		qp_list_remove(&p->active, qp);
 }
 
 /*
@@ -370,17 +339,15 @@ static inline struct rte_mbuf *take_up(
 	}
 	if (a->response == RESPONSE_READ || qp->respg.head) {
 		order_put(c, qp, m);
-		activate(p, qp);
+		qp_list_add(&p->active, qp);
 		return NULL;
 	}
-	MACHINE_STEP(respg_machine, RESPG_IDLE, RESPG_HEADER);
 	if (a->response == RESPONSE_ATOMIC) {
 		answer_atomic(p, c, qp, a);
 		order_account(qp, a);
 	} else {
 		answer_ack(p, c, qp, a->response_psn, a->syndrome, a->msn);
 	}
-	MACHINE_STEP(respg_machine, RESPG_HEADER, RESPG_IDLE);
 	return m;
 }
 
@@ -435,9 +402,7 @@ bool respg_acknowledge(struct engine *e, struct qp *qp, uint32_t psn)
 	if (p->spares == 0 || channel_room(&e->channel[CHANNEL_RESPG_TXA]) == 0)
 		return false;
 	p->outs = 0;
-	MACHINE_STEP(respg_machine, RESPG_IDLE, RESPG_HEADER);
 	answer_ack(p, c, qp, psn, ee_ack_syndrome(e, qp), qp->ee.msn);
-	MACHINE_STEP(respg_machine, RESPG_HEADER, RESPG_IDLE);
 	channel_put(&e->channel[CHANNEL_RESPG_TXA], p->out, p->outs);
 	count(c, COUNTER_acks_unsolicited);
 	return true;

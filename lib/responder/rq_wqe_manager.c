@@ -7,19 +7,6 @@
 #include "rq_wqe_manager.h"
 #include "srq_take.h"
 
-#define MACHINE	      rwm_machine
-#define MACHINE_NAME  "RQWQEManager"
-#define MACHINE_ID(s) RWM_##s
-#define MACHINE_DEF   "rq_wqe_manager.def"
-#include "pipeline/machine_define.h"
-
-#ifdef SOFTHCA_DEBUG
-void rwm_step(enum rwm_state from, enum rwm_state to)
-{
-	MACHINE_STEP(rwm_machine, from, to);
-}
-#endif
-
 /* Data units that a descriptor of this queue can hold: the first unit is the next unit. */
 static inline unsigned data_units(const struct qp *qp)
 {
@@ -84,49 +71,24 @@ static enum rwm_result split(struct counters *c, struct qp *qp)
 			return RWM_BAD_WQE;
 		}
 		sum += d.length;
-		rwm_step(RWM_WQE_SPLIT, RWM_WQE_SPLIT);
 	}
 	qp->rwm.length = (uint32_t)RTE_MIN(sum, (uint64_t)UINT32_MAX);
 	return RWM_VALID_ENTRY;
 }
 
-/* Finds the next descriptor, in the buffer or in memory. Returns the state that follows. */
-static inline enum rwm_state find(struct counters *c, struct qp *qp, enum rwm_result *r)
-{
-	*r = RWM_VALID_ENTRY;
-	if (qp->rwm.consumed != qp->rwm.fetched) {
-		rwm_step(RWM_CMD_FETCH_ENTRY, RWM_WQE_SPLIT);
-		return RWM_WQE_SPLIT;
-	}
-	rwm_step(RWM_CMD_FETCH_ENTRY, RWM_MEM_RESP);
-	*r = unlikely(qp->srq) ? srq_take(c, qp) : fetch(c, qp);
-	if (*r == RWM_VALID_ENTRY) {
-		rwm_step(RWM_MEM_RESP, RWM_WQE_SPLIT);
-		return RWM_WQE_SPLIT;
-	}
-	rwm_step(RWM_MEM_RESP, RWM_FLUSH_DATA);
-	return RWM_FLUSH_DATA;
-}
-
 enum rwm_result rwm_open_next(struct counters *c, struct qp *qp)
 {
-	enum rwm_result r;
-	enum rwm_state state;
+	enum rwm_result r = RWM_VALID_ENTRY;
 
-	rwm_step(RWM_IDLE, RWM_CMD_FETCH_ENTRY);
-	state = find(c, qp, &r);
-	if (state == RWM_WQE_SPLIT)
-		r = split(c, qp);
-	rwm_step(state, RWM_RESP);
-	rwm_step(RWM_RESP, RWM_IDLE);
-	return r;
+	if (qp->rwm.consumed == qp->rwm.fetched) /* the buffer is used up */
+		r = unlikely(qp->srq) ? srq_take(c, qp) : fetch(c, qp);
+	return r == RWM_VALID_ENTRY ? split(c, qp) : r;
 }
 
 enum rwm_result rwm_fetch_entry(struct qp *qp, struct rwm_entry *out)
 {
 	unsigned units = data_units(qp);
 
-	rwm_command(RWM_CMD_FETCH_ENTRY);
 	for (; qp->rwm.entry < units; rwm_release_entry(qp)) {
 		struct wqe_data d = data_unit(qp, qp->rwm.entry);
 

@@ -4,8 +4,7 @@
 /*
  * RQWQEManager (seed 000 4.4.2): receive descriptors, fetched ahead from client memory into the
  * QP's own buffer, 512 bytes at most, and handed out entry by entry. ExecutionEngine's commands of
- * the seed are these functions; a call answers at once. The table of its transitions is
- * rq_wqe_manager.def. Stage responder_exec.
+ * the seed are these functions; a call answers at once. Stage responder_exec.
  *
  * Client memory is copied once and only the copy is looked at.
  */
@@ -14,31 +13,6 @@
 #include "base/counters.h"
 #include "context/qp_context.h"
 #include "host-abi/wqe.h"
-
-enum rwm_state {
-#define STATE(id, text) RWM_##id,
-#include "rq_wqe_manager.def"
-	RWM_STATES,
-};
-
-/* A transition was made: nothing in release builds, see pipeline/machine.h. */
-#ifdef SOFTHCA_DEBUG
-void rwm_step(enum rwm_state from, enum rwm_state to);
-#else
-static inline void rwm_step(enum rwm_state from, enum rwm_state to)
-{
-	(void)from;
-	(void)to;
-}
-#endif
-
-/* A command that needs no look at memory. */
-static inline void rwm_command(enum rwm_state command)
-{
-	rwm_step(RWM_IDLE, command);
-	rwm_step(command, RWM_RESP);
-	rwm_step(RWM_RESP, RWM_IDLE);
-}
 
 enum rwm_result {
 	RWM_VALID_ENTRY,   /* here it is */
@@ -101,10 +75,7 @@ enum rwm_result rwm_open_next(struct counters *c, struct qp *qp);
  */
 static inline enum rwm_result rwm_open(struct counters *c, struct qp *qp)
 {
-	if (!qp->rwm.open)
-		return rwm_open_next(c, qp);
-	rwm_command(RWM_CMD_FETCH_ENTRY);
-	return RWM_VALID_ENTRY;
+	return qp->rwm.open ? RWM_VALID_ENTRY : rwm_open_next(c, qp);
 }
 
 /* CMD_FETCH_ENTRY: what is left of the current entry, or the next one that is not empty. A
@@ -114,14 +85,12 @@ enum rwm_result rwm_fetch_entry(struct qp *qp, struct rwm_entry *out);
 /* CMD_UPDATE_ENTRY: so many bytes of the current entry are used, fewer than it had. */
 static inline void rwm_update_entry(struct qp *qp, uint32_t bytes)
 {
-	rwm_command(RWM_CMD_UPDATE_ENTRY);
 	qp->rwm.entry_bytes += bytes;
 }
 
 /* CMD_RELEASE_ENTRY: the current entry is full. */
 static inline void rwm_release_entry(struct qp *qp)
 {
-	rwm_command(RWM_CMD_RELEASE_ENTRY);
 	qp->rwm.entry++;
 	qp->rwm.entry_bytes = 0;
 }
@@ -129,7 +98,6 @@ static inline void rwm_release_entry(struct qp *qp)
 /* CMD_RELEASE_WQE: the open descriptor is done with (its completion was written). */
 static inline void rwm_release_wqe(struct qp *qp)
 {
-	rwm_command(RWM_CMD_RELEASE_WQE);
 	qp->rwm.open = 0;
 	qp->rwm.consumed++;
 	qp->rwm.unit += qp->rq_stride;
@@ -139,17 +107,12 @@ static inline void rwm_release_wqe(struct qp *qp)
  * start. Also when none is open. */
 static inline void rwm_rewind(struct qp *qp)
 {
-	rwm_command(RWM_CMD_UPDATE_ENTRY);
 	qp->rwm.open = 0;
 }
 
 /* CMD_RELEASE_WQE in ERR: skips the descriptor in turn and forgets what was fetched. */
 static inline void rwm_skip_wqe(struct qp *qp)
 {
-	rwm_step(RWM_IDLE, RWM_CMD_RELEASE_WQE);
-	rwm_step(RWM_CMD_RELEASE_WQE, RWM_FLUSH_DATA);
-	rwm_step(RWM_FLUSH_DATA, RWM_RESP);
-	rwm_step(RWM_RESP, RWM_IDLE);
 	qp->rwm.open = 0;
 	qp->rwm.consumed++;
 	qp->rwm.fetched = qp->rwm.consumed;

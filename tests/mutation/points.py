@@ -13,7 +13,7 @@ COMPARE = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 HINTS = {"likely", "unlikely"}
 # Statements that are no part of what the code does: checks on ourselves, counts, hints, and what
 # is given back to the heap at the end (the sanitizers' work).
-SKIPPED = re.compile(r"^(ASSERT|MACHINE_STEP|rwm_step|rwm_command|_Static_assert|static|LOG\w*|log_\w+|count|count_n|"
+SKIPPED = re.compile(r"^(ASSERT|MACHINE_STEP|_Static_assert|static|LOG\w*|log_\w+|count|count_n|"
                      r"v2p_count_error|\w*prefetch\w*|rte_free|free|__atomic_thread_fence|_mm_sfence|va_\w+)$")
 
 
