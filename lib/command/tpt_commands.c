@@ -4,40 +4,6 @@
  */
 #include <errno.h>
 #include "ceu_priv.h"
-#include "pipeline/machine.h"
-
-enum ceu_parser {
-#define STATE(id, text) PARSER_##id,
-#include "ceu_parser.def"
-};
-#define MACHINE	      ceu_parser_machine
-#define MACHINE_NAME  "CEU parser"
-#define MACHINE_ID(s) PARSER_##s
-#define MACHINE_DEF   "ceu_parser.def"
-#include "pipeline/machine_define.h"
-
-static enum ceu_status refuse(void)
-{
-	MACHINE_STEP(ceu_parser_machine, PARSER_PARSE_REQ, PARSER_PARSE_REQ);
-	return CEU_BAD_PARAM;
-}
-
-static void forward(void)
-{
-	MACHINE_STEP(ceu_parser_machine, PARSER_PARSE_REQ, PARSER_FORWARD);
-}
-
-static void forward_more(void)
-{
-	MACHINE_STEP(ceu_parser_machine, PARSER_FORWARD, PARSER_FORWARD);
-}
-
-/* What VirtToPhys said to it. */
-static enum ceu_status forwarded(int err)
-{
-	MACHINE_STEP(ceu_parser_machine, PARSER_FORWARD, PARSER_PARSE_REQ);
-	return ceu_status_of(err);
-}
 
 /* One that work requests give its memory has none to begin with; there are three kinds of it. A
  * fast registration's may have MTT entries to put pages into. */
@@ -63,30 +29,27 @@ enum ceu_status ceu_mpt_make(struct ceu *ceu, uint32_t index, const struct mpt_e
 {
 	if (v2p_index(ceu->config.v2p, entry->key) != index ||
 		!(entry->flags & MPT_CHANGES ? changing_mpt(entry) : region_mpt(entry)))
-		return refuse();
-	forward();
-	return forwarded(v2p_write_mpt(ceu->config.v2p, entry));
+		return CEU_BAD_PARAM;
+	return ceu_status_of(v2p_write_mpt(ceu->config.v2p, entry));
 }
 
 enum ceu_status ceu_mpt_free(struct ceu *ceu, uint32_t key)
 {
 	int err;
 
-	forward();
 	err = v2p_invalidate_mpt(ceu->config.v2p, key);
 	if (err == -ENOENT)
 		err = -EINVAL; /* a wrong modifier; busy: something lies over its memory */
 	if (!err)
 		ceu_settle(ceu);
-	return forwarded(err);
+	return ceu_status_of(err);
 }
 
 enum ceu_status ceu_mtt_write(struct ceu *ceu, uint32_t count, const struct ceu_write_mtt *in)
 {
 	if (count > CEU_MTT_MAX || in->first > UINT32_MAX)
-		return refuse();
-	forward();
-	return forwarded(v2p_write_mtt(ceu->config.v2p, (uint32_t)in->first, in->page, count));
+		return CEU_BAD_PARAM;
+	return ceu_status_of(v2p_write_mtt(ceu->config.v2p, (uint32_t)in->first, in->page, count));
 }
 
 enum ceu_status ceu_tpt_init(struct ceu *ceu, const struct ceu_init_hca *in)
@@ -98,21 +61,19 @@ enum ceu_status ceu_tpt_init(struct ceu *ceu, const struct ceu_init_hca *in)
 		.log_mtts = in->log_mtts,
 		.on_demand = true};
 
-	forward();
 	if (v->open && v2p_close(v)) /* as it was made */
-		return forwarded(-EBUSY);
-	return forwarded(v2p_init(v, &init));
+		return ceu_status_of(-EBUSY);
+	return ceu_status_of(v2p_init(v, &init));
 }
 
 enum ceu_status ceu_tpt_close(struct ceu *ceu)
 {
 	int err;
 
-	forward();
 	err = v2p_close(ceu->config.v2p);
 	if (!err)
 		ceu_settle(ceu);
-	return forwarded(err);
+	return ceu_status_of(err);
 }
 
 /* Unmaps the first `count` chunks again. */
@@ -128,18 +89,15 @@ enum ceu_status ceu_icm_map_tpt(struct ceu *ceu, uint32_t count, const struct ce
 	int err = 0;
 
 	if (count == 0 || count > CEU_ICM_MAPS_MAX)
-		return refuse();
-	forward();
+		return CEU_BAD_PARAM;
 	for (uint32_t i = 0; i < count && !err; i++) {
-		if (i)
-			forward_more();
 		err = in->chunk[i].page == CEU_ICM_PAGES
 			      ? v2p_map_icm(v, in->chunk[i].virt, NULL, CEU_ICM_PAGES)
 			      : -EINVAL;
 		if (err)
 			unmap_chunks(v, in, i);
 	}
-	return forwarded(err);
+	return ceu_status_of(err);
 }
 
 enum ceu_status ceu_icm_unmap_tpt(struct ceu *ceu, const struct ceu_unmap_icm *in)
@@ -149,12 +107,8 @@ enum ceu_status ceu_icm_unmap_tpt(struct ceu *ceu, const struct ceu_unmap_icm *i
 	int err = v2p_may_unmap_icm(v, in->virt, in->pages);
 
 	if (in->reserved)
-		return refuse();
-	forward();
-	for (; !err && at < end; at += TPT_CHUNK_BYTES) {
-		if (at != in->virt)
-			forward_more();
+		return CEU_BAD_PARAM;
+	for (; !err && at < end; at += TPT_CHUNK_BYTES)
 		err = v2p_unmap_icm(v, at, CEU_ICM_PAGES);
-	}
-	return forwarded(err);
+	return ceu_status_of(err);
 }

@@ -3,24 +3,11 @@
  * The MTT (seed 004 5.7): addresses of the pages of entries that are not contiguous. Look-ups on
  * any lcore, changes by the CEU on the control thread, those that a fast registration has to itself
  * by the work request's lcore. Pages that follow one another in memory are given as one piece.
- *
- * The table of transitions for requests of the CEU is mtt_ram_ceu.def.
  */
 #include <errno.h>
 #include <rte_common.h>
 #include <rte_pause.h>
-#include "pipeline/machine.h"
 #include "v2p_priv.h"
-
-enum mtt_ceu {
-#define STATE(id, text) MTT_CEU_##id,
-#include "mtt_ram_ceu.def"
-};
-#define MACHINE	      mtt_ceu_machine
-#define MACHINE_NAME  "mtt_ram_ctl, CEU"
-#define MACHINE_ID(s) MTT_CEU_##s
-#define MACHINE_DEF   "mtt_ram_ceu.def"
-#include "pipeline/machine_define.h"
 
 #define MTT_ADDRESS_MASK (~(uint64_t)(TPT_PAGE_BYTES - 1))
 
@@ -115,7 +102,6 @@ static uint32_t in_line(uint32_t index, uint64_t count)
 /* A request of the CEU: line by line. */
 static void write_lines(struct v2p *v, uint32_t first, const uint64_t *pages, uint64_t count)
 {
-	MACHINE_STEP(mtt_ceu_machine, MTT_CEU_REQ_IDLE, MTT_CEU_REQ_PROC);
 	while (count) {
 		uint32_t n = in_line(first, count);
 
@@ -123,10 +109,7 @@ static void write_lines(struct v2p *v, uint32_t first, const uint64_t *pages, ui
 		first += n;
 		pages = pages ? pages + n : NULL;
 		count -= n;
-		if (count)
-			MACHINE_STEP(mtt_ceu_machine, MTT_CEU_REQ_PROC, MTT_CEU_REQ_PROC);
 	}
-	MACHINE_STEP(mtt_ceu_machine, MTT_CEU_REQ_PROC, MTT_CEU_REQ_IDLE);
 }
 
 int v2p_write_mtt(struct v2p *v, uint32_t first, const uint64_t *pages, uint32_t count)

@@ -8,32 +8,9 @@
  * Requests that want pages are served in three queues: reading descriptors, reading data, writing
  * data. In one queue, data whose way is blocked would hold up the descriptor read that unblocks it:
  * the seed's deadlock (5.4.4).
- *
- * The tables of transitions are mpt_ram_ctl.def, mtt_ram_ctl.def and mpt_req_parser.def.
  */
 #include "base/assert.h"
-#include "pipeline/machine.h"
 #include "v2p_priv.h"
-
-enum mpt_ctl {
-#define STATE(id, text) MPT_CTL_##id,
-#include "mpt_ram_ctl.def"
-};
-#define MACHINE	      mpt_ctl_machine
-#define MACHINE_NAME  "mpt_ram_ctl"
-#define MACHINE_ID(s) MPT_CTL_##s
-#define MACHINE_DEF   "mpt_ram_ctl.def"
-#include "pipeline/machine_define.h"
-
-enum mtt_ctl {
-#define STATE(id, text) MTT_CTL_##id,
-#include "mtt_ram_ctl.def"
-};
-#define MACHINE	      mtt_ctl_machine
-#define MACHINE_NAME  "mtt_ram_ctl"
-#define MACHINE_ID(s) MTT_CTL_##s
-#define MACHINE_DEF   "mtt_ram_ctl.def"
-#include "pipeline/machine_define.h"
 
 /* mpt_rd_wqe_req_parser, mpt_rd_req_parser, mpt_wr_req_parser: who reads what. */
 static enum mtt_class class_of(const struct v2p_slot *s, enum v2p_channel channel)
@@ -75,36 +52,6 @@ static void finish(struct v2p_slot *s, enum v2p_state result)
 	s->state = V2P_SLOT_DONE;
 }
 
-enum mpt_req_parser {
-#define STATE(id, text) PARSER_##id,
-#include "mpt_req_parser.def"
-};
-#define MACHINE	      read_wqe_parser_machine
-#define MACHINE_NAME  "mpt_rd_wqe_req_parser"
-#define MACHINE_ID(s) PARSER_##s
-#define MACHINE_DEF   "mpt_req_parser.def"
-#include "pipeline/machine_define.h"
-#define MACHINE	      read_data_parser_machine
-#define MACHINE_NAME  "mpt_rd_req_parser"
-#define MACHINE_ID(s) PARSER_##s
-#define MACHINE_DEF   "mpt_req_parser.def"
-#include "pipeline/machine_define.h"
-#define MACHINE	      write_parser_machine
-#define MACHINE_NAME  "mpt_wr_req_parser"
-#define MACHINE_ID(s) PARSER_##s
-#define MACHINE_DEF   "mpt_req_parser.def"
-#include "pipeline/machine_define.h"
-
-static void parser_step(enum mtt_class class, enum mpt_req_parser from, enum mpt_req_parser to)
-{
-	if (class == MTT_READ_WQE)
-		MACHINE_STEP(read_wqe_parser_machine, from, to);
-	else if (class == MTT_READ_DATA)
-		MACHINE_STEP(read_data_parser_machine, from, to);
-	else
-		MACHINE_STEP(write_parser_machine, from, to);
-}
-
 static struct mtt_queue *queue_of(struct v2p_port *port, enum v2p_channel channel)
 {
 	return &port->mtt[port->merged ? 0 : class_of(&port->slot[channel], channel)];
@@ -120,13 +67,10 @@ static enum v2p_state pend(struct v2p_port *port, enum v2p_channel channel)
 
 static void enqueue(struct v2p_port *port, enum v2p_channel channel)
 {
-	enum mtt_class class = class_of(&port->slot[channel], channel);
 	struct mtt_queue *q = queue_of(port, channel);
 
-	parser_step(class, PARSER_RD_MPT_REQ, PARSER_INIT_LOOKUP);
 	ASSERT(q->count < V2P_CHANNELS);
 	q->channel[(q->first + q->count++) % V2P_CHANNELS] = (uint8_t)channel;
-	parser_step(class, PARSER_INIT_LOOKUP, PARSER_RD_MPT_REQ);
 }
 
 /* The entry is there: match, and on to the pages if it has some. */
@@ -164,16 +108,10 @@ static void serve_mpt(struct v2p_port *port, enum v2p_channel channel)
 
 	s->generation = generation(port->v2p);
 	r = mpt_try(port, s->key, s->entry, true);
-	if (r == V2P_PENDING) {
-		MACHINE_STEP(mpt_ctl_machine, MPT_CTL_IDLE, MPT_CTL_IDLE);
-		return;
-	}
-	MACHINE_STEP(mpt_ctl_machine, MPT_CTL_IDLE, MPT_CTL_RSP_PROC);
 	if (r == V2P_SUCCESS)
 		match(port, channel);
-	else
+	else if (r != V2P_PENDING) /* another lcore holds the set: at the next poll */
 		finish(s, r);
-	MACHINE_STEP(mpt_ctl_machine, MPT_CTL_RSP_PROC, MPT_CTL_IDLE);
 }
 
 /* The request at the head of a queue. False: it is blocked, and with it the queue. */
@@ -184,10 +122,7 @@ static bool serve_mtt(struct v2p_port *port, struct mtt_queue *q)
 	enum v2p_state r;
 
 	memcpy(m.words, s->entry, sizeof(s->entry));
-	MACHINE_STEP(mtt_ctl_machine, MTT_CTL_RD_MPT_REQ, MTT_CTL_INIT_LOOKUP);
 	r = mtt_map(port, &m.entry, s->offset, s->length, false, &s->addr, &s->run);
-	MACHINE_STEP(mtt_ctl_machine, MTT_CTL_INIT_LOOKUP, MTT_CTL_LOOKUP_RESULT);
-	MACHINE_STEP(mtt_ctl_machine, MTT_CTL_LOOKUP_RESULT, MTT_CTL_RD_MPT_REQ);
 	if (r == V2P_PENDING)
 		return false;
 	q->first = (q->first + 1) % V2P_CHANNELS;
@@ -280,22 +215,6 @@ static bool look_again(const struct v2p *v, uint32_t pd, uint32_t key, uint64_t 
 	return true;
 }
 
-static enum v2p_state lookup(struct v2p_port *port, uint32_t key, union mpt_line *m)
-{
-	enum v2p_state r;
-
-	MACHINE_STEP(mpt_ctl_machine, MPT_CTL_IDLE, MPT_CTL_LOOKUP);
-	r = mpt_try(port, key, m->words, !port->pend_misses);
-	if (r == V2P_PENDING) {
-		MACHINE_STEP(mpt_ctl_machine, MPT_CTL_LOOKUP, MPT_CTL_MISS_PROC);
-		MACHINE_STEP(mpt_ctl_machine, MPT_CTL_MISS_PROC, MPT_CTL_IDLE);
-	} else {
-		MACHINE_STEP(mpt_ctl_machine, MPT_CTL_LOOKUP, MPT_CTL_HIT_PROC);
-		MACHINE_STEP(mpt_ctl_machine, MPT_CTL_HIT_PROC, MPT_CTL_IDLE);
-	}
-	return r;
-}
-
 enum v2p_state v2p_request_slow(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
 	uint32_t qpn, uint32_t key, uint64_t va, uint64_t length, uint32_t access, uint8_t **addr,
 	uint64_t *run)
@@ -314,7 +233,7 @@ enum v2p_state v2p_request_slow(struct v2p_port *port, enum v2p_channel channel,
 		return r;
 	if (s->state != V2P_SLOT_IDLE)
 		return V2P_PENDING;
-	r = lookup(port, key, &m);
+	r = mpt_try(port, key, m.words, !port->pend_misses);
 	if (r == V2P_SUCCESS && is_plain(&m)) {
 		r = mpt_check(m.words, pd, key, va, length, access, &offset);
 		*addr = r == V2P_SUCCESS ? m.entry.phys + offset : NULL;

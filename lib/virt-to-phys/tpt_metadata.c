@@ -2,84 +2,12 @@
 /*
  * TPTMetaData's directories (seed 004 5.3): pages behind ICM addresses. Commands on the control
  * thread; entries are read and written by whoever holds their set of the cache, on any lcore.
- *
- * The tables of transitions are tptmdata.def, and, for mptm_proc and mttm_proc each, tptm_ceu.def
- * and tptm_entry.def.
  */
 #include <errno.h>
 #include <string.h>
 #include <rte_malloc.h>
 #include "base/assert.h"
-#include "pipeline/machine.h"
 #include "virt-to-phys/tpt_metadata.h"
-
-enum tptmdata {
-#define STATE(id, text) TPTMDATA_##id,
-#include "tptmdata.def"
-};
-#define MACHINE	      tptmdata_machine
-#define MACHINE_NAME  "tptmdata"
-#define MACHINE_ID(s) TPTMDATA_##s
-#define MACHINE_DEF   "tptmdata.def"
-#include "pipeline/machine_define.h"
-
-enum tptm_ceu {
-#define STATE(id, text) TPTM_##id,
-#include "tptm_ceu.def"
-};
-#define MACHINE	      mptm_ceu_machine
-#define MACHINE_NAME  "mptm_proc, CEU"
-#define MACHINE_ID(s) TPTM_##s
-#define MACHINE_DEF   "tptm_ceu.def"
-#include "pipeline/machine_define.h"
-#define MACHINE	      mttm_ceu_machine
-#define MACHINE_NAME  "mttm_proc, CEU"
-#define MACHINE_ID(s) TPTM_##s
-#define MACHINE_DEF   "tptm_ceu.def"
-#include "pipeline/machine_define.h"
-
-enum tptm_entry {
-#define STATE(id, text) TPTM_ENTRY_##id,
-#include "tptm_entry.def"
-};
-#define MACHINE	      mptm_machine
-#define MACHINE_NAME  "mptm_proc, MPT"
-#define MACHINE_ID(s) TPTM_ENTRY_##s
-#define MACHINE_DEF   "tptm_entry.def"
-#include "pipeline/machine_define.h"
-#define MACHINE	      mttm_machine
-#define MACHINE_NAME  "mttm_proc, MTT"
-#define MACHINE_ID(s) TPTM_ENTRY_##s
-#define MACHINE_DEF   "tptm_entry.def"
-#include "pipeline/machine_define.h"
-
-static void ceu_step(const struct tpt_table *t, enum tptm_ceu from, enum tptm_ceu to)
-{
-	if (t->log_entry == TPT_LOG_MPT_ENTRY)
-		MACHINE_STEP(mptm_ceu_machine, from, to);
-	else
-		MACHINE_STEP(mttm_ceu_machine, from, to);
-}
-
-static void entry_step(const struct tpt_table *t, enum tptm_entry from, enum tptm_entry to)
-{
-	if (t->log_entry == TPT_LOG_MPT_ENTRY)
-		MACHINE_STEP(mptm_machine, from, to);
-	else
-		MACHINE_STEP(mttm_machine, from, to);
-}
-
-static void command_begins(const struct tpt_table *t)
-{
-	MACHINE_STEP(tptmdata_machine, TPTMDATA_IDLE, TPTMDATA_PROC);
-	ceu_step(t, TPTM_CEU_IDLE, TPTM_CEU_ACCESS);
-}
-
-static void command_ends(const struct tpt_table *t, enum tptm_ceu state)
-{
-	ceu_step(t, state, TPTM_CEU_IDLE);
-	MACHINE_STEP(tptmdata_machine, TPTMDATA_PROC, TPTMDATA_IDLE);
-}
 
 int tpt_table_create(
 	struct tpt_table *t, const char *name, uint32_t entries_max, uint8_t log_entry, int socket)
@@ -113,19 +41,15 @@ static uint64_t *directory_at(const struct tpt_table *t, uint64_t virt)
 void tpt_table_open(struct tpt_table *t, uint64_t base, uint32_t entries)
 {
 	ASSERT(entries <= t->entries_max);
-	command_begins(t);
 	t->base = base;
 	t->entries = entries;
-	command_ends(t, TPTM_CEU_ACCESS);
 }
 
 void tpt_table_close(struct tpt_table *t)
 {
-	command_begins(t);
 	for (uint64_t i = 0; i < tpt_table_bytes(t) >> TPT_LOG_PAGE; i++)
 		__atomic_store_n(&t->pages[i], 0, __ATOMIC_SEQ_CST);
 	t->entries = 0;
-	command_ends(t, TPTM_CEU_ACCESS);
 }
 
 static bool all_mapped(const uint64_t *page, uint32_t pages, bool mapped)
@@ -150,67 +74,39 @@ int tpt_table_map(struct tpt_table *t, uint64_t virt, void *memory, uint32_t pag
 	uint64_t *page = directory_at(t, virt);
 
 	ASSERT((uintptr_t)memory % TPT_PAGE_BYTES == 0);
-	command_begins(t);
-	if (!all_mapped(page, pages, false)) {
-		command_ends(t, TPTM_CEU_ACCESS);
+	if (!all_mapped(page, pages, false))
 		return -EEXIST;
-	}
-	ceu_step(t, TPTM_CEU_ACCESS, TPTM_CEU_PAYLOAD);
 	put_pages(page, memory, pages);
-	command_ends(t, TPTM_CEU_PAYLOAD);
 	return 0;
 }
 
 int tpt_table_unmap(struct tpt_table *t, uint64_t virt, uint32_t pages)
 {
 	uint64_t *page = directory_at(t, virt);
-	bool mapped = all_mapped(page, pages, true);
 
-	command_begins(t);
-	for (uint32_t i = 0; mapped && i < pages; i++)
+	if (!all_mapped(page, pages, true))
+		return -ENOENT;
+	for (uint32_t i = 0; i < pages; i++)
 		__atomic_store_n(&page[i], 0, __ATOMIC_SEQ_CST);
-	command_ends(t, TPTM_CEU_ACCESS);
-	return mapped ? 0 : -ENOENT;
-}
-
-/* Where a line lies; NULL: no page is mapped there. Whoever gets an address calls entry_done(). */
-static void *entry_access(const struct tpt_table *t, uint32_t index)
-{
-	void *at;
-
-	MACHINE_STEP(tptmdata_machine, TPTMDATA_IDLE, TPTMDATA_PROC);
-	entry_step(t, TPTM_ENTRY_IDLE, TPTM_ENTRY_ACCESS);
-	at = tpt_address(t, index);
-	entry_step(t, TPTM_ENTRY_ACCESS, at ? TPTM_ENTRY_DMA_REQ : TPTM_ENTRY_IDLE);
-	if (!at)
-		MACHINE_STEP(tptmdata_machine, TPTMDATA_PROC, TPTMDATA_IDLE);
-	return at;
-}
-
-static void entry_done(const struct tpt_table *t)
-{
-	entry_step(t, TPTM_ENTRY_DMA_REQ, TPTM_ENTRY_IDLE);
-	MACHINE_STEP(tptmdata_machine, TPTMDATA_PROC, TPTMDATA_IDLE);
+	return 0;
 }
 
 bool tpt_table_read(const struct tpt_table *t, uint32_t index, void *to, uint32_t bytes)
 {
-	const void *from = entry_access(t, index);
+	const void *from = tpt_address(t, index);
 
 	if (!from)
 		return false;
 	memcpy(to, from, bytes);
-	entry_done(t);
 	return true;
 }
 
 bool tpt_table_write(const struct tpt_table *t, uint32_t index, const void *from, uint32_t bytes)
 {
-	void *to = entry_access(t, index);
+	void *to = tpt_address(t, index);
 
 	if (!to)
 		return false;
 	memcpy(to, from, bytes);
-	entry_done(t);
 	return true;
 }

@@ -1,36 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * VirtToPhys as a whole: its tables and caches come and go, and the commands on TPTMetaData
- * (INIT_HCA, CLOSE_HCA, MAP_ICM, UNMAP_ICM: ceu_tptm_proc, whose table of transitions is
- * ceu_tptm_proc.def). Control thread, but for v2p_count_error().
+ * (ceu_tptm_proc: INIT_HCA, CLOSE_HCA, MAP_ICM, UNMAP_ICM). Control thread, but for
+ * v2p_count_error().
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <rte_malloc.h>
-#include "pipeline/machine.h"
 #include "v2p_priv.h"
-
-enum ceu_tptm {
-#define STATE(id, text) CEU_TPTM_##id,
-#include "ceu_tptm_proc.def"
-};
-#define MACHINE	      ceu_tptm_machine
-#define MACHINE_NAME  "ceu_tptm_proc"
-#define MACHINE_ID(s) CEU_TPTM_##s
-#define MACHINE_DEF   "ceu_tptm_proc.def"
-#include "pipeline/machine_define.h"
-
-static void header(void)
-{
-	MACHINE_STEP(ceu_tptm_machine, CEU_TPTM_IDLE, CEU_TPTM_HEADER);
-}
-
-/* The command, which has no payload, or is refused, is through. */
-static int header_ends(int err)
-{
-	MACHINE_STEP(ceu_tptm_machine, CEU_TPTM_HEADER, CEU_TPTM_IDLE);
-	return err;
-}
 
 static uint64_t chunks_of(const struct tpt_table *t)
 {
@@ -136,16 +113,15 @@ int v2p_init(struct v2p *v, const struct v2p_init *in)
 {
 	int err = init_judge(v, in);
 
-	header();
 	if (err)
-		return header_ends(err);
+		return err;
 	tpt_table_open(&v->mpt, in->mpt_base, 1u << in->log_mpts);
 	tpt_table_open(&v->mtt, in->mtt_base, 1u << in->log_mtts);
 	v->mpts = v->mpt.entries;
 	__atomic_store_n(&v->mask, v->mpts - 1, __ATOMIC_RELAXED);
 	v->on_demand = in->on_demand;
 	v->open = true;
-	return header_ends(0);
+	return 0;
 }
 
 static void close_table(struct tpt_table *t, struct tpt_cache *c)
@@ -166,15 +142,14 @@ static bool in_use(const struct v2p *v)
 
 int v2p_close(struct v2p *v)
 {
-	header();
 	if (!v->open || in_use(v))
-		return header_ends(-EBUSY);
+		return -EBUSY;
 	close_table(&v->mpt, &v->mpt_cache);
 	close_table(&v->mtt, &v->mtt_cache);
 	v2p_changed(v);
 	icm_free(v, NULL);
 	v->open = false;
-	return header_ends(0);
+	return 0;
 }
 
 static const struct tpt_table *table_of(const struct v2p *v, uint64_t virt, uint32_t pages)
@@ -194,16 +169,11 @@ static struct tpt_table *writable(struct v2p *v, const struct tpt_table *t)
 int v2p_map_icm(struct v2p *v, uint64_t virt, void *memory, uint32_t pages)
 {
 	const struct tpt_table *t = table_of(v, virt, pages);
-	int err;
 
-	header();
 	if (!t || (uintptr_t)memory % TPT_PAGE_BYTES || pages != TPT_CHUNK_PAGES)
-		return header_ends(-EINVAL);
-	MACHINE_STEP(ceu_tptm_machine, CEU_TPTM_HEADER, CEU_TPTM_PAYLOAD);
-	err = memory ? tpt_table_map(writable(v, t), virt, memory, pages)
-		     : icm_map_own(v, writable(v, t), virt);
-	MACHINE_STEP(ceu_tptm_machine, CEU_TPTM_PAYLOAD, CEU_TPTM_IDLE);
-	return err;
+		return -EINVAL;
+	return memory ? tpt_table_map(writable(v, t), virt, memory, pages)
+		      : icm_map_own(v, writable(v, t), virt);
 }
 
 int v2p_may_unmap_icm(const struct v2p *v, uint64_t virt, uint32_t pages)
@@ -230,19 +200,18 @@ int v2p_unmap_icm(struct v2p *v, uint64_t virt, uint32_t pages)
 	uint32_t first;
 	void *memory;
 
-	header();
 	if (err)
-		return header_ends(err);
+		return err;
 	first = (uint32_t)((virt - t->base) >> t->log_entry);
 	memory = tpt_address(t, first);
 	err = tpt_table_unmap(writable(v, t), virt, pages);
 	if (err)
-		return header_ends(err);
+		return err;
 	tpt_drop(t == &v->mpt ? &v->mpt_cache : &v->mtt_cache, first,
 		TPT_CHUNK_BYTES >> t->log_entry);
 	v2p_changed(v);
 	icm_free(v, memory);
-	return header_ends(0);
+	return 0;
 }
 
 void v2p_count_error(struct counters *c, enum v2p_state s)

@@ -6,12 +6,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "command_fixture.h"
-#include "pipeline/machine.h"
-
-enum {
-#define STATE(id, text) PARSER_##id,
-#include "ceu_parser.def"
-};
 
 enum { KEY = 0x7703, PD = 9, MPT_BASE = 0, MTT_BASE = CEU_ICM_CHUNK_BYTES };
 
@@ -20,7 +14,7 @@ static struct v2p_port port;
 
 static int setup(void **state)
 {
-	machine_set_test(*state);
+	(void)state;
 	memset(&f, 0, sizeof(f));
 	command_fixture_make(&f);
 	port = (struct v2p_port){.v2p = &f.v2p, .counters = &f.counters};
@@ -233,61 +227,9 @@ static void fast__keys_with_pages_of_their_own(void **state)
 #undef MAKE
 }
 
-/* How often the parser went from one state to another, since `before` of each. */
-static void assert_parsed(
-	uint64_t before[4], uint64_t began, uint64_t refused, uint64_t more, uint64_t ended)
-{
-#ifdef SOFTHCA_DEBUG
-	static const unsigned steps[4][2] = {{PARSER_PARSE_REQ, PARSER_FORWARD},
-		{PARSER_PARSE_REQ, PARSER_PARSE_REQ}, {PARSER_FORWARD, PARSER_FORWARD},
-		{PARSER_FORWARD, PARSER_PARSE_REQ}};
-	const uint64_t expected[4] = {began, refused, more, ended};
-
-	for (unsigned i = 0; i < 4; i++) {
-		uint64_t now = machine_taken("CEU parser", steps[i][0], steps[i][1]);
-
-		assert_int_equal(now - before[i], expected[i]);
-		before[i] = now;
-	}
-#else
-	(void)before;
-	(void)(began + refused + more + ended);
-#endif
-}
-
-static void parser__each_transition(void **state)
-{
-	uint64_t before[4] = {machine_taken("CEU parser", PARSER_PARSE_REQ, PARSER_FORWARD),
-		machine_taken("CEU parser", PARSER_PARSE_REQ, PARSER_PARSE_REQ),
-		machine_taken("CEU parser", PARSER_FORWARD, PARSER_FORWARD),
-		machine_taken("CEU parser", PARSER_FORWARD, PARSER_PARSE_REQ)};
-	struct mpt_entry m = region();
-
-	(void)state;
-	assert_int_equal(map_icm(2, MPT_BASE, MTT_BASE), CEU_OK);
-	assert_parsed(before, 1, 0, 1, 1);
-	assert_int_equal(map_icm(1, MPT_BASE, 0), CEU_BAD_SYS_STATE); /* refused there */
-	assert_parsed(before, 1, 0, 0, 1);
-	assert_int_equal(map_icm(65, MPT_BASE, 0), CEU_BAD_PARAM); /* refused here */
-	assert_parsed(before, 0, 1, 0, 0);
-	assert_int_equal(write_mtt(3, 510, 0x100000), CEU_OK);
-	assert_int_equal(make(&m), CEU_OK);
-	assert_int_equal(exec(CEU_HW2SW_MPT, KEY, NULL, 0), CEU_OK);
-	assert_int_equal(exec(CEU_HW2SW_MPT, KEY, NULL, 0), CEU_BAD_PARAM);
-	assert_parsed(before, 4, 0, 0, 4);
-	assert_int_equal(write_mtt(513, 0, 0x1000), CEU_BAD_PARAM);
-	m.access = 1u << 20;
-	assert_int_equal(make(&m), CEU_BAD_PARAM);
-	assert_parsed(before, 0, 2, 0, 0);
-	assert_int_equal(unmap_icm(MPT_BASE, CEU_ICM_PAGES), CEU_OK);
-	assert_int_equal(exec(CEU_CLOSE_HCA, 0, NULL, 0), CEU_OK);
-	assert_int_equal(ceu_start(f.ceu), CEU_OK); /* INIT_HCA */
-	assert_parsed(before, 3, 0, 0, 3);
-}
-
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_prestate_setup_teardown(name, setup, teardown, #name)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(mtt__pages_of_a_region),
 		TEST(mtt__goes_with_its_region),
@@ -295,7 +237,6 @@ int main(void)
 		TEST(icm__mapped_and_given_back),
 		TEST(icm__refused_parameters),
 		TEST(close__not_while_there_are_regions),
-		TEST(parser__each_transition),
 		TEST(fast__keys_with_pages_of_their_own),
 	};
 

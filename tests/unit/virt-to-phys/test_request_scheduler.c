@@ -11,7 +11,6 @@
 #include <cmocka.h>
 #include <rte_memory.h>
 #include "../eal.h"
-#include "pipeline/machine.h"
 #include "virt-to-phys/v2p.h"
 
 enum { PD = 7, A = 0x1001, B = 0x2002, C = 0x3003, PAGED = 0x4004, PAGED_WQE = 0x5005, LEN = 8192 };
@@ -59,7 +58,7 @@ static int setup(void **state)
 		.counters = &f.counters,
 		.socket = SOCKET_ID_ANY};
 
-	machine_set_test(*state);
+	(void)state;
 	memset(&f, 0, sizeof(f));
 	assert_int_equal(v2p_create(&f.v2p, &c), 0);
 	f.port = (struct v2p_port){.v2p = &f.v2p, .counters = &f.counters, .pend_misses = true};
@@ -253,6 +252,45 @@ static void pages__answered_at_once_or_later(void **state)
 	assert_int_equal(ask(V2P_EE_DATA, PAGED, 16), V2P_SUCCESS);
 }
 
+/* Which of the three queues a request waits in when its pages are held. */
+static void queues__one_for_each_kind_of_access(void **state)
+{
+	static const struct {
+		enum v2p_channel channel;
+		uint32_t access;
+		enum mtt_class queue;
+	} rows[] = {
+		{V2P_DBP_WQE, V2P_LOCAL_READ, MTT_READ_WQE},
+		{V2P_WP_WQE, V2P_LOCAL_READ, MTT_READ_WQE},
+		{V2P_EE_RQ_WQE, V2P_LOCAL_READ, MTT_READ_WQE},
+		{V2P_WP_DATA, V2P_LOCAL_READ, MTT_READ_DATA},
+		{V2P_EE_DATA, ACCESS_REMOTE_READ, MTT_READ_DATA},
+		{V2P_EE_DATA, ACCESS_REMOTE_WRITE, MTT_WRITE_DATA},
+		{V2P_EE_DATA, ACCESS_REMOTE_ATOMIC, MTT_WRITE_DATA},
+		{V2P_RTC_CQ, ACCESS_LOCAL_WRITE, MTT_WRITE_DATA},
+		{V2P_RRC_DATA, ACCESS_LOCAL_WRITE, MTT_WRITE_DATA},
+	};
+	struct tpt_hold hold;
+	uint64_t run;
+	uint8_t *at;
+
+	(void)state;
+	assert_int_equal(v2p_map(&f.port, V2P_EE_DATA, PD, PAGED, 0, 8, 0, &at, &run), V2P_SUCCESS);
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		assert_true(tpt_take(&f.v2p.mtt_cache, 0, NULL, &hold)); /* PAGED's pages */
+		assert_int_equal(v2p_request(&f.port, rows[i].channel, PD, 0, PAGED, 0, 8,
+					 rows[i].access, &at, &run),
+			V2P_PENDING);
+		for (unsigned q = 0; q < MTT_CLASSES; q++)
+			assert_int_equal(f.port.mtt[q].count, q == rows[i].queue);
+		tpt_release(&hold);
+		assert_int_equal(v2p_poll(&f.port), 1);
+		assert_int_equal(v2p_request(&f.port, rows[i].channel, PD, 0, PAGED, 0, 8,
+					 rows[i].access, &at, &run),
+			V2P_SUCCESS);
+	}
+}
+
 /*
  * A read of data waits for pages that somebody else holds (in hardware: its data has nowhere to
  * go), and is let go only once a descriptor was read. Returns whether that ever happens.
@@ -291,7 +329,7 @@ static void deadlock__not_in_three(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_prestate_setup_teardown(name, setup, teardown, #name)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(hit__is_answered_at_once),
 		TEST(miss__waits_for_the_next_poll),
@@ -304,6 +342,7 @@ int main(void)
 		TEST(order__ceu_first_others_in_turn),
 		TEST(held_set__keeps_a_request_waiting),
 		TEST(pages__answered_at_once_or_later),
+		TEST(queues__one_for_each_kind_of_access),
 		TEST(deadlock__in_one_queue),
 		TEST(deadlock__not_in_three),
 	};
