@@ -7,6 +7,10 @@
  *   STATE(ID, "what it waits for or does; the seed's name where it differs")
  *   EDGE(FROM, TO, "condition", "why: rule or seed section")
  *
+ * A table is for a machine whose state is stored and looked at: one function a state returns the
+ * next, or the state waits in a context for the next call. Steps of straight-line code have none:
+ * a check of two constants cannot fail (lib/DEVIATIONS.md lists those of the seeds).
+ *
  * From it come the enum of its states and, in debug builds, the assertion that no other transition
  * is made and the record of which were: `make conformance` lists those that no test took. In
  * release builds MACHINE_STEP() is nothing.
