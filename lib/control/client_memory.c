@@ -243,11 +243,13 @@ int memory_reserve(
 }
 
 /* The file must lie in memory: one on a disk or of a driver could make the data path wait, or
- * anything else that its file system has in mind. NULL, or what is wrong. */
+ * anything else that its file system has in mind. It need not fill its last page. NULL, or what is
+ * wrong. */
 static const char *piece_wrong(int fd, uint64_t offset, uint64_t bytes, uint64_t *page_bytes)
 {
 	struct statfs fs;
 	struct stat st;
+	uint64_t end;
 
 	if (fstatfs(fd, &fs) || fstat(fd, &st))
 		return "nothing that has a file system";
@@ -258,7 +260,8 @@ static const char *piece_wrong(int fd, uint64_t offset, uint64_t bytes, uint64_t
 		return "of odd pages";
 	if ((offset | bytes) & (*page_bytes - 1))
 		return "not a whole number of pages";
-	if (offset > (uint64_t)st.st_size || bytes > (uint64_t)st.st_size - offset)
+	end = ((uint64_t)st.st_size + *page_bytes - 1) & ~(*page_bytes - 1);
+	if (offset > end || bytes > end - offset)
 		return "beyond its file's end";
 	return NULL;
 }

@@ -83,12 +83,16 @@ static bool continues(const struct sharing *s, const struct vma *v, uint64_t off
 	       last->offset + last->bytes == offset;
 }
 
-/* The last page that is asked for must exist. */
-static int inside(int fd, uint64_t end)
+/* Does the file have all pages of the piece? Its last one may be there in part only. */
+static int inside(const struct sharing_piece *p)
 {
+	const uint64_t page = 1ull << p->log_page;
 	struct stat st;
 
-	return fstat(fd, &st) == 0 && end <= (uint64_t)st.st_size ? 0 : -EFAULT;
+	if (fstat(p->fd, &st))
+		return -EFAULT;
+	return p->offset + p->bytes <= (((uint64_t)st.st_size + page - 1) & ~(page - 1)) ? 0
+											 : -EFAULT;
 }
 
 /* Opens the file of a piece that is not the pool's, and widens the piece to its pages. */
@@ -104,7 +108,7 @@ static int piece_open(struct sharing_piece *p, const struct vma *v, bool write)
 	p->bytes = (p->bytes + (p->addr & (page - 1)) + page - 1) & ~(page - 1);
 	p->offset &= ~(page - 1);
 	p->addr &= ~(page - 1);
-	return inside(p->fd, p->offset + p->bytes);
+	return inside(p);
 }
 
 /* The part [at, end) of one shared mapping. */
@@ -116,7 +120,7 @@ static int add_piece(struct sharing *s, const struct vma *v, uintptr_t at, uintp
 	if (continues(s, v, offset)) {
 		p = &s->pieces[s->count - 1];
 		p->bytes += end - at;
-		return pool_has(v) ? 0 : inside(p->fd, p->offset + p->bytes);
+		return pool_has(v) ? 0 : inside(p);
 	}
 	p = piece_new(s);
 	if (!p)

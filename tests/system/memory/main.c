@@ -135,7 +135,7 @@ static void each_kind(struct side side[2])
 	int fd = memfd_create("shared", MFD_CLOEXEC);
 	uint8_t *shared;
 
-	NEED(ftruncate(fd, (off_t)bytes) == 0);
+	NEED(ftruncate(fd, BYTES) == 0); /* no whole number of pages */
 	shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	NEED(heap && map != MAP_FAILED && shared != MAP_FAILED);
 	try(side, "heap", heap, true);

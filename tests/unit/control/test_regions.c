@@ -108,6 +108,21 @@ static void offsets__outside_of_the_file(void **state)
 	close(r.fd);
 }
 
+static void file__ends_within_a_page(void **state)
+{
+	struct control_compose in = of(64 * PAGE, 2 * PAGE);
+	int fd = raw_memfd(PAGE + 16, 0);
+	struct raw r;
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	assert_int_equal(compose(&r, &in, fd, NULL), 0);
+	in.bytes = 3 * PAGE;
+	assert_int_equal(compose(&r, &in, fd, NULL), -EINVAL);
+	close(fd);
+	close(r.fd);
+}
+
 static void compositions__each_wrong_one(void **state)
 {
 	int fd = raw_memfd(16 * PAGE, 0);
@@ -316,6 +331,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(pieces__in_order),
 		TEST(offsets__outside_of_the_file),
+		TEST(file__ends_within_a_page),
 		TEST(compositions__each_wrong_one),
 		TEST(descriptors__that_are_no_memory),
 		TEST(read_only__takes_no_rights_to_write),

@@ -274,9 +274,12 @@ static void shared__passed_on(void **state)
 	at = map(4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
 	shared__passes_on_the_file(at, 4 * PAGE);
 	munmap(at, 4 * PAGE);
-	/* beyond its end */
+	/* beyond its end, which may lie within a page */
 	at = map(8 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
 	assert_int_equal(sharing_get(at, 8 * PAGE, true, &(struct sharing *){0}), -EFAULT);
+	assert_int_equal(ftruncate(fd, PAGE + 16), 0);
+	shared__passes_on_the_file(at, PAGE + 16);
+	assert_int_equal(sharing_get(at, 2 * PAGE + 1, true, &(struct sharing *){0}), -EFAULT);
 	munmap(at, 8 * PAGE);
 	close(fd);
 	fd = shm_open("/sharing-test", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
