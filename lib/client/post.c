@@ -199,15 +199,16 @@ static uint8_t *put_local(
 	const struct softhca_qp *qp, const struct softhca_send_wr *wr, uint8_t *at)
 {
 	const struct softhca_mw_bind_info *info = &wr->wr.bind_mw.bind_info;
+	const struct softhca_mw *mw = wr->wr.bind_mw.mw;
 	struct wqe_bind *u = (struct wqe_bind *)at;
 
 	if (wr->opcode == SOFTHCA_WR_LOCAL_INV)
 		return at;
 	if (wr->opcode == SOFTHCA_WR_REG_MR)
 		return put_register(qp, wr, at);
-	if (info->length && !info->mr)
+	if (!mw || (info->length && !info->mr))
 		return NULL;
-	*u = (struct wqe_bind){.key = wr->wr.bind_mw.rkey,
+	*u = (struct wqe_bind){.key = (mw->rkey & ~0xffu) | (wr->wr.bind_mw.rkey & 0xff),
 		.lkey = info->mr ? info->mr->lkey : 0,
 		.access = info->access,
 		.addr = info->addr,

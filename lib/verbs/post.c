@@ -64,7 +64,7 @@ static void convert(
 		to->wr.ud.remote_qpn = from->wr.ud.remote_qpn;
 		to->wr.ud.remote_qkey = from->wr.ud.remote_qkey;
 	} else if (from->opcode == IBV_WR_BIND_MW) {
-		to->wr.bind_mw.mw = NULL; /* the key says which */
+		to->wr.bind_mw.mw = from->bind_mw.mw ? to_shca_mw(from->bind_mw.mw)->mw : NULL;
 		to->wr.bind_mw.rkey = from->bind_mw.rkey;
 		bind_info_convert(&from->bind_mw.bind_info, &to->wr.bind_mw.bind_info);
 	} else {

@@ -151,7 +151,7 @@ static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
 {
 	struct softhca_send_wr *wr = begin(ex, SOFTHCA_WR_BIND_MW, 0);
 
-	(void)mw; /* the key says which */
+	wr->wr.bind_mw.mw = to_shca_mw(mw)->mw;
 	wr->wr.bind_mw.rkey = rkey;
 	bind_info_convert(bind_info, &wr->wr.bind_mw.bind_info);
 }

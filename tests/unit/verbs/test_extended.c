@@ -217,7 +217,7 @@ static void rc__windows(void **state)
 		.mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
 	ibv_wr_start(p.ex);
 	flags(&p, 1, IBV_SEND_SIGNALED);
-	ibv_wr_bind_mw(p.ex, mw, ibv_inc_rkey(mw->rkey), &info);
+	ibv_wr_bind_mw(p.ex, mw, ibv_inc_rkey(mw->rkey) & 0xff, &info);
 	memset(&info, 0xee, sizeof(info));
 	flags(&p, 2, IBV_SEND_SIGNALED);
 	ibv_wr_local_inv(p.ex, ibv_inc_rkey(mw->rkey));

@@ -671,7 +671,7 @@ struct softhca_send_wr {
 		} ud;
 		struct {
 			struct softhca_mw *mw;
-			uint32_t rkey; /* the window's, with the tag that it shall have */
+			uint32_t rkey; /* bits 7:0: the tag that the window shall have */
 			struct softhca_mw_bind_info bind_info;
 		} bind_mw;
 		struct {
