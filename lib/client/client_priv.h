@@ -209,7 +209,7 @@ struct work_queue {
 	uint32_t tail; /* requests completed, free running; atomic: the CQ's poller writes */
 	uint32_t mask; /* entries - 1 */
 	uint8_t shift; /* entry i lies at i << shift */
-	uint32_t max_sge, max_inline;
+	uint32_t max_wr, max_sge, max_inline; /* as asked for; max_wr is no more than the entries */
 	uint8_t *buffer;
 	uint64_t *wr_id;
 };
@@ -231,10 +231,10 @@ struct softhca_srq {
 	uint32_t number;
 
 	struct spin lock CACHE_LINE;
-	uint32_t head; /* descriptors posted, free running */
-	uint32_t mask; /* entries - 1 */
-	uint8_t shift; /* entry i lies at i << shift */
-	uint32_t max_sge;
+	uint32_t head;		  /* descriptors posted, free running */
+	uint32_t mask;		  /* entries - 1 */
+	uint8_t shift;		  /* entry i lies at i << shift */
+	uint32_t max_wr, max_sge; /* as asked for; max_wr is no more than the entries */
 	uint8_t *ring;
 	struct srq_record *record;
 	uint64_t *wr_id;     /* by tag */

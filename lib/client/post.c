@@ -265,7 +265,7 @@ static inline void posting_begin(const struct softhca_qp *qp, struct posting *p)
 	const struct work_queue *sq = &qp->sq;
 
 	p->head = sq->head;
-	p->room = sq->mask + 1 - (p->head - __atomic_load_n(&sq->tail, __ATOMIC_ACQUIRE));
+	p->room = sq->max_wr - (p->head - __atomic_load_n(&sq->tail, __ATOMIC_ACQUIRE));
 	p->before = NULL;
 	p->word0 = p->word1 = 0;
 	p->rc = send_state(qp);
@@ -385,8 +385,7 @@ int softhca_post_recv(
 		rc = qp->srq ? -EINVAL : -ENOMEM;
 	spin_lock(&rq->lock);
 	head = rq->head;
-	room = rq->buffer ? rq->mask + 1 - (head - __atomic_load_n(&rq->tail, __ATOMIC_ACQUIRE))
-			  : 0;
+	room = rq->max_wr - (head - __atomic_load_n(&rq->tail, __ATOMIC_ACQUIRE));
 	for (; wr && !rc; wr = wr->next) {
 		uint32_t index = head & rq->mask;
 

@@ -13,7 +13,7 @@
 #include "base/ip.h"
 #include "client_priv.h"
 
-enum { SEND_STRIDE_MIN = 64, SEND_STRIDE_MAX = 1024, SEND_UNITS_MAX = 63 };
+enum { SEND_STRIDE_MIN = 64, SEND_UNITS_MAX = 63 };
 
 /* ---- sizes ---- */
 
@@ -23,21 +23,44 @@ static uint32_t header_units(enum softhca_qp_type type)
 	return type == SOFTHCA_QP_UD ? 4 : type == SOFTHCA_QP_UC ? 2 : 3;
 }
 
-/* And of inline data, which atomics do not have. A queue pair that asked for none so takes 28 bytes
- * in the smallest WQE; programs rely on a data segment's 16. */
+/* And of inline data, which atomics do not have. */
 static uint32_t inline_header_units(enum softhca_qp_type type)
 {
 	return type == SOFTHCA_QP_UD ? 4 : 2;
 }
 
-/* The queues' geometry from what the user wants; *cap becomes what is given. 0, -EINVAL. */
+/* Programs size their arrays by what they asked for: a queue takes that and no more, whatever its
+ * memory would hold. All but inline data that is no longer than the data segment in whose place it
+ * stands: programs send that without having asked (rdma_xclient). */
+static void take_as_asked(struct work_queue *q, uint32_t wrs, uint32_t sges, uint32_t inline_bytes)
+{
+	q->mask = round_up(wrs ? wrs : 1, 4) - 1;
+	q->max_wr = wrs;
+	q->max_sge = sges;
+	q->max_inline = inline_bytes > UNIT_BYTES ? inline_bytes : UNIT_BYTES;
+}
+
+/* 0, -EINVAL: no descriptor is so long. */
+static int plan_sends(struct softhca_qp *qp, const struct softhca_qp_cap *cap)
+{
+	const enum softhca_qp_type type = (enum softhca_qp_type)qp->type;
+	uint32_t list_units = header_units(type) + (cap->max_send_sge ? cap->max_send_sge : 1);
+	uint32_t inline_units = inline_header_units(type) +
+				(4 + cap->max_inline_data + UNIT_BYTES - 1) / UNIT_BYTES;
+	uint32_t units = list_units > inline_units ? list_units : inline_units;
+
+	if (units > SEND_UNITS_MAX)
+		return -EINVAL;
+	qp->sq.shift = (uint8_t)__builtin_ctz(round_up(units * UNIT_BYTES, SEND_STRIDE_MIN));
+	take_as_asked(&qp->sq, cap->max_send_wr, cap->max_send_sge, cap->max_inline_data);
+	return 0;
+}
+
+/* The queues' geometry from what the user wants. 0, -EINVAL. */
 static int plan(
 	const struct softhca_context *ctx, struct softhca_qp *qp, struct softhca_qp_cap *cap)
 {
 	const struct control_hello_reply *limit = &ctx->hello;
-	uint32_t headers = header_units((enum softhca_qp_type)qp->type);
-	uint32_t before_inline = inline_header_units((enum softhca_qp_type)qp->type) * UNIT_BYTES;
-	uint32_t send_bytes, inline_bytes, stride;
 
 	if (qp->srq) /* they say nothing then */
 		cap->max_recv_wr = cap->max_recv_sge = 0;
@@ -45,35 +68,11 @@ static int plan(
 		cap->max_send_sge > limit->max_sge || cap->max_recv_sge > limit->max_sge ||
 		cap->max_inline_data > limit->max_inline_bytes)
 		return -EINVAL;
-	cap->max_send_sge = cap->max_send_sge ? cap->max_send_sge : 1;
-	send_bytes = (headers + cap->max_send_sge) * UNIT_BYTES;
-	inline_bytes = before_inline +
-		       ((4 + cap->max_inline_data + UNIT_BYTES - 1) & ~(uint32_t)(UNIT_BYTES - 1));
-	stride = round_up(send_bytes > inline_bytes ? send_bytes : inline_bytes, SEND_STRIDE_MIN);
-	if (stride > SEND_STRIDE_MAX || inline_bytes > SEND_UNITS_MAX * UNIT_BYTES)
-		return -EINVAL;
-	qp->sq.shift = (uint8_t)__builtin_ctz(stride);
-	qp->sq.mask = round_up(cap->max_send_wr ? cap->max_send_wr : 1, 4) - 1;
-	/* What fits anyway is given. */
-	stride = stride == SEND_STRIDE_MAX ? SEND_UNITS_MAX * UNIT_BYTES : stride;
-	qp->sq.max_sge = (stride / UNIT_BYTES - headers) < limit->max_sge
-				 ? stride / UNIT_BYTES - headers
-				 : limit->max_sge;
-	qp->sq.max_inline = stride - before_inline - 4;
-	if (qp->sq.max_inline > limit->max_inline_bytes)
-		qp->sq.max_inline = limit->max_inline_bytes;
-	cap->max_send_wr = qp->sq.mask + 1;
-	cap->max_send_sge = qp->sq.max_sge;
-	cap->max_inline_data = qp->sq.max_inline;
-	if (cap->max_recv_wr == 0)
-		return 0;
-	stride = receive_stride(cap->max_recv_sge);
-	qp->rq.shift = (uint8_t)__builtin_ctz(stride);
-	qp->rq.mask = round_up(cap->max_recv_wr, 4) - 1;
-	qp->rq.max_sge = stride / UNIT_BYTES - 2;
-	cap->max_recv_wr = qp->rq.mask + 1;
-	cap->max_recv_sge = qp->rq.max_sge;
-	return 0;
+	if (cap->max_recv_wr) {
+		qp->rq.shift = (uint8_t)__builtin_ctz(receive_stride(cap->max_recv_sge));
+		take_as_asked(&qp->rq, cap->max_recv_wr, cap->max_recv_sge, 0);
+	}
+	return plan_sends(qp, cap);
 }
 
 static size_t queue_bytes(const struct work_queue *q)

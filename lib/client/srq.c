@@ -3,9 +3,10 @@
  * Shared receive queues: made, armed, posted to. Any thread; posting and completing are hot.
  *
  * Descriptors complete in another order than that of the ring, so each carries a tag, and the tag
- * is what a completion brings back. There are as many tags as places in the ring. A tag is in use
- * from post to completion, a place only until the daemon took the descriptor, so whoever has a free
- * tag has a free place. A tag that is lost with its queue pair (softhca_create_srq()) stays lost.
+ * is what a completion brings back. There are max_wr tags, no more than places in the ring. A tag
+ * is in use from post to completion, a place only until the daemon took the descriptor, so whoever
+ * has a free tag has a free place. A tag that is lost with its queue pair (softhca_create_srq())
+ * stays lost.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -70,18 +71,17 @@ static struct softhca_srq *srq_new(struct softhca_pd *pd, struct softhca_srq_ini
 	srq->user = attr->user;
 	srq->mask = entries - 1;
 	srq->shift = (uint8_t)__builtin_ctz(stride);
-	srq->max_sge = stride / UNIT_BYTES - 2;
+	srq->max_wr = attr->max_wr;
+	srq->max_sge = attr->max_sge;
 	srq->wr_id = calloc(entries, sizeof(srq->wr_id[0]));
 	srq->free_tags = calloc(entries, sizeof(srq->free_tags[0]));
 	if (!srq->wr_id || !srq->free_tags) {
 		srq_free(srq);
 		return NULL;
 	}
-	for (uint32_t i = 0; i < entries; i++)
-		srq->free_tags[i] = entries - 1 - i;
-	srq->free_count = entries;
-	attr->max_wr = entries;
-	attr->max_sge = srq->max_sge;
+	for (uint32_t i = 0; i < srq->max_wr; i++)
+		srq->free_tags[i] = srq->max_wr - 1 - i;
+	srq->free_count = srq->max_wr;
 	return srq;
 }
 
@@ -152,6 +152,8 @@ int softhca_arm_srq(struct softhca_srq *srq, uint32_t limit)
 {
 	struct control_srq_limit in = {.srqn = srq->number, .limit = limit};
 
+	if (limit > srq->max_wr)
+		return -EINVAL;
 	return ctx_call(srq->node.ctx, CONTROL_MODIFY_SRQ, &in, sizeof(in), NULL, 0, -1, NULL);
 }
 
@@ -164,7 +166,7 @@ int softhca_query_srq(struct softhca_srq *srq, struct softhca_srq_attr *attr)
 
 	if (rc)
 		return rc;
-	*attr = (struct softhca_srq_attr){.max_wr = srq->mask + 1,
+	*attr = (struct softhca_srq_attr){.max_wr = srq->max_wr,
 		.max_sge = srq->max_sge,
 		.limit = out.limit,
 		.available = out.available,
@@ -210,7 +212,7 @@ uint64_t srq_retire(struct softhca_srq *srq, uint32_t tag)
 
 	spin_lock(&srq->lock);
 	wr_id = srq->wr_id[tag & srq->mask];
-	if (likely(srq->free_count <= srq->mask))
+	if (likely(srq->free_count < srq->max_wr))
 		srq->free_tags[srq->free_count++] = tag & srq->mask;
 	spin_unlock(&srq->lock);
 	return wr_id;

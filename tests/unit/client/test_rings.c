@@ -36,6 +36,7 @@ static void queue_make(struct work_queue *q)
 {
 	*q = (struct work_queue){.mask = ENTRIES - 1,
 		.shift = SHIFT,
+		.max_wr = ENTRIES,
 		.max_sge = 4,
 		.max_inline = 100,
 		.buffer = zeroed(ENTRIES * STRIDE),
@@ -515,6 +516,7 @@ static struct softhca_srq *use_srq(void)
 	*srq = (struct softhca_srq){.node.ctx = ctx,
 		.mask = ENTRIES - 1,
 		.shift = SHIFT,
+		.max_wr = ENTRIES,
 		.max_sge = 4,
 		.ring = zeroed(ENTRIES * STRIDE),
 		.record = zeroed(sizeof(*srq->record)),

@@ -350,7 +350,7 @@ static void srq__receives_limit_and_last_wqe(void **state)
 	struct pair p = {0};
 
 	(void)state;
-	pair_open_with(&p, SOFTHCA_QP_RC, 5);
+	pair_open_with(&p, SOFTHCA_QP_RC, 8);
 	assert_int_equal(softhca_destroy_srq(p.srq), -EBUSY);
 	assert_int_equal(softhca_post_recv(p.qp[0], &recv, NULL), -EINVAL);
 	assert_int_equal(softhca_query_srq(p.srq, &attr), 0);

@@ -393,7 +393,7 @@ SOFTHCA_API void softhca_ack_async_event(const struct softhca_event *event);
 
 struct softhca_srq_init_attr {
 	void *user;
-	uint32_t max_wr, max_sge; /* what is wanted; what was given on return, at least that */
+	uint32_t max_wr, max_sge; /* what is given, no less and no more */
 };
 /*
  * A queue of receive requests for many QPs of any service and of any PD: each takes one when a
@@ -441,7 +441,7 @@ struct softhca_qp_cap {
 struct softhca_qp_init_attr {
 	void *user;
 	struct softhca_cq *send_cq, *recv_cq; /* may be the same */
-	struct softhca_qp_cap cap; /* what is wanted; what was given on return, at least that */
+	struct softhca_qp_cap cap;	      /* what is given, no less and no more */
 	enum softhca_qp_type type;
 	int sq_sig_all;		 /* every send request completes with a CQE */
 	struct softhca_srq *srq; /* receives come from there, cap.max_recv_* is 0; NULL: its own */
