@@ -43,6 +43,8 @@ check 'a socket named from here' prints "$SOCKET" \
 check 'what was preloaded stays so' prints "libsofthca-sysfs.so:/nowhere.so" \
 	env LD_PRELOAD=/nowhere.so "$TOOL" run --socket "$SOCKET" printenv LD_PRELOAD
 
+check 'shared anonymous memory has a file' prints '/memfd:shared-anonymous' run python3 -c '
+import mmap; memory = mmap.mmap(-1, 4096); print(open("/proc/self/maps").read())'
 check 'every way to look' run "$LOOK" own
 check 'programs that look for it' prints 'hca_type' run ls -la /sys/class/infiniband/own/
 check 'and their children' prints fd09: run sh -c 'grep -r : /sys/class/infiniband/own/ports/1/'

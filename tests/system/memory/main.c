@@ -25,6 +25,7 @@ struct side {
 	struct softhca_qp *qp;
 };
 
+static char **arguments; /* of main() */
 static uint8_t data[BYTES] = {1};
 static const uint8_t constant[BYTES] = {[0] = 9, [BYTES - 1] = 8};
 
@@ -59,10 +60,12 @@ static void open_side(struct side *s, const char *socket, const char *device)
 	NEED(s->qp = softhca_create_qp(s->pd, &init));
 }
 
-static void join(struct side side[2])
+static void open_both(struct side side[2])
 {
 	struct softhca_endpoint end[2];
 
+	for (int i = 0; i < 2; i++)
+		open_side(&side[i], arguments[1], arguments[2 + i]);
 	for (int i = 0; i < 2; i++)
 		NEED(softhca_local_endpoint(side[i].qp, 0, &end[i]) == 0);
 	for (int i = 0; i < 2; i++)
@@ -126,6 +129,37 @@ static void try(struct side side[2], const char *name, uint8_t *at, bool writabl
 	printf("%s: right\n", name);
 }
 
+/* Memory that a child shares: what comes into it by the child's registration the parent has, and
+ * the parent's own registration shows it. */
+static void also_by_a_child(struct side side[2], const char *name, uint8_t *at)
+{
+	uint8_t *heap = malloc(BYTES);
+	struct softhca_mr *here, *there;
+	pid_t child;
+	int status;
+
+	NEED(heap);
+	NEED(here = softhca_reg_mr(side[0].pd, at, BYTES, ALL));
+	NEED(there = softhca_reg_mr(side[1].pd, heap, BYTES, ALL));
+	fflush(stdout);
+	child = fork();
+	if (child == 0) {
+		struct side own[2];
+
+		open_both(own);
+		try(own, name, at, true);
+		fill(at, BYTES, 11);
+		_exit(0);
+	}
+	NEED(waitpid(child, &status, 0) == child && status == 0);
+	move(&side[0], SOFTHCA_WR_RDMA_WRITE, here, there);
+	fill(at, BYTES, 11);
+	NEED(memcmp(heap, at, BYTES) == 0);
+	NEED(softhca_dereg_mr(here) == 0 && softhca_dereg_mr(there) == 0);
+	free(heap);
+	printf("%s, registered by parent and child: right\n", name);
+}
+
 static void each_kind(struct side side[2])
 {
 	const size_t bytes = (BYTES + 4095) & ~4095;
@@ -133,19 +167,24 @@ static void each_kind(struct side side[2])
 	uint8_t *map =
 		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int fd = memfd_create("shared", MFD_CLOEXEC);
+	uint8_t *anonymous =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	uint8_t *shared;
 
 	NEED(ftruncate(fd, BYTES) == 0); /* no whole number of pages */
 	shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	NEED(heap && map != MAP_FAILED && shared != MAP_FAILED);
+	NEED(heap && map != MAP_FAILED && shared != MAP_FAILED && anonymous != MAP_FAILED);
 	try(side, "heap", heap, true);
 	try(side, "stack", stack, true);
 	try(side, ".data", data, true);
 	try(side, "mmap", map, true);
 	try(side, "shared memory", shared, true);
+	try(side, "shared anonymous", anonymous, true);
+	also_by_a_child(side, "shared anonymous", anonymous);
 	try(side, "constants", (uint8_t *)(uintptr_t)constant, false);
 	munmap(map, bytes);
 	munmap(shared, bytes);
+	munmap(anonymous, bytes);
 	close(fd);
 	free(heap);
 }
@@ -219,9 +258,8 @@ int main(int argc, char **argv)
 	if (argc < 4)
 		return 2;
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	for (int i = 0; i < 2; i++)
-		open_side(&side[i], argv[1], argv[2 + i]);
-	join(side);
+	arguments = argv;
+	open_both(side);
 	each_kind(side);
 	over_a_fork(side);
 	cost(&side[0], 4096, 99);

@@ -11,7 +11,8 @@
  * against shrinking and growing, 2^62 bytes of which only what is used exists) and are mapped
  * shared at the same addresses. Each swapped piece has a window of 2^40 bytes of the pool to
  * itself: a mapping that is grown by mremap() grows into emptiness, neither past the end of the
- * file nor into another's pages. Memory that is shared already is passed on as it is.
+ * file nor into another's pages. Memory that is shared already is passed on as it is; if it is
+ * anonymous it must have been mapped through this library's mmap() (interpose.c), or root asks.
  *
  * What the program sees of it
  *  - contents and protection stay; whole pages are shared, so objects beside the registered ones
