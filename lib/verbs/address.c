@@ -23,15 +23,12 @@ static bool address_of(const struct ibv_ah_attr *attr, struct softhca_ah_attr *t
 	return attr->is_global && attr->port_num == VERBS_PORT;
 }
 
-/* The daemon does not number address handles. */
-static uint32_t last_handle;
-
 VERBS_PUBLIC struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	struct softhca_ah_attr to;
 	struct shca_ah *ah;
 
-	if (!address_of(attr, &to)) {
+	if (!pd_known(pd) || !address_of(attr, &to)) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -45,7 +42,8 @@ VERBS_PUBLIC struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr 
 	}
 	ah->ibv.context = pd->context;
 	ah->ibv.pd = pd;
-	ah->ibv.handle = __atomic_add_fetch(&last_handle, 1, __ATOMIC_RELAXED);
+	ah->ibv.handle =
+		handle_add(&ah->handle, HANDLE_AH, to_shca_context(pd->context)->hca, 0, NULL);
 	pd_hold(pd);
 	return &ah->ibv;
 }
@@ -53,10 +51,16 @@ VERBS_PUBLIC struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr 
 VERBS_PUBLIC int ibv_destroy_ah(struct ibv_ah *ibv)
 {
 	struct shca_ah *ah = to_shca_ah(ibv);
-	int rc = softhca_destroy_ah(ah->ah);
+	int rc;
 
-	if (rc)
+	if (!ah_take(ibv))
+		return no_such_object();
+	rc = softhca_destroy_ah(ah->ah);
+	if (rc) {
+		handle_put_back(&ah->handle);
 		return verbs_status(rc);
+	}
+	handle_remove(&ah->handle);
 	pd_release(ibv->pd);
 	free(ah);
 	return 0;
@@ -68,7 +72,7 @@ VERBS_PUBLIC int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct
 {
 	struct softhca_ah_attr to;
 
-	if (!address_of(attr, &to))
+	if (!context_known(context) || !address_of(attr, &to))
 		return verbs_status(-EINVAL);
 	*vid = 0xffff;
 	return verbs_status(softhca_resolve(to_shca_context(context)->hca, &to, eth_mac));
@@ -127,7 +131,8 @@ VERBS_PUBLIC int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, 
 	struct route route;
 	int index = -1;
 
-	if (port == VERBS_PORT && wc->wc_flags & IBV_WC_GRH && route_of(grh, &route))
+	if (context_known(context) && port == VERBS_PORT && wc->wc_flags & IBV_WC_GRH &&
+		route_of(grh, &route))
 		index = index_of(to_shca_context(context), &route.destination);
 	if (index < 0) {
 		errno = EINVAL;
@@ -153,6 +158,8 @@ VERBS_PUBLIC struct ibv_ah *ibv_create_ah_from_wc(
 {
 	struct ibv_ah_attr attr;
 
+	if (!pd_known(pd))
+		return none_for_no_such_object();
 	if (ibv_init_ah_from_wc(pd->context, port, wc, grh, &attr))
 		return NULL;
 	return ibv_create_ah(pd, &attr);

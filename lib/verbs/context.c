@@ -90,6 +90,7 @@ static struct ibv_context *show(struct shca_context *c, struct ibv_device *devic
 	public->abi_compat = __VERBS_ABI_IS_EXTENDED;
 	pthread_mutex_init(&public->mutex, NULL);
 	device_hold(to_shca_device(device));
+	handle_add(&c->handle, HANDLE_CONTEXT, c->hca, 0, NULL);
 	enter(c);
 	return public;
 }
@@ -161,8 +162,13 @@ VERBS_PUBLIC int ibv_close_device(struct ibv_context *context)
 {
 	struct shca_context *c = to_shca_context(context);
 
-	if (leave(c))
+	if (!context_take(context))
+		return no_such_object();
+	handle_remove(&c->handle);
+	if (leave(c)) {
+		handles_forget(c->hca);
 		softhca_close(c->hca);
+	}
 	close(context->cmd_fd);
 	pthread_mutex_destroy(&context->mutex);
 	device_release(to_shca_device(context->device));

@@ -53,7 +53,8 @@ static struct shca_cq *make(struct ibv_context *c, uint32_t entries, void *user,
 {
 	struct shca_cq *cq;
 
-	if (entries > INT32_MAX || vector >= (uint32_t)c->num_comp_vectors) {
+	if (!context_known(c) || (channel && !channel_known(channel)) || entries > INT32_MAX ||
+		vector >= (uint32_t)c->num_comp_vectors) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -69,7 +70,8 @@ static struct shca_cq *make(struct ibv_context *c, uint32_t entries, void *user,
 	cq->ibv.context = c;
 	cq->ibv.channel = channel;
 	cq->ibv.cq_context = user;
-	cq->ibv.handle = softhca_cq_number(cq->cq);
+	cq->ibv.handle = handle_add(
+		&cq->handle, HANDLE_CQ, to_shca_context(c)->hca, softhca_cq_number(cq->cq), NULL);
 	cq->ibv.cqe = (int)softhca_cq_entries(cq->cq);
 	pthread_mutex_init(&cq->ibv.mutex, NULL);
 	pthread_cond_init(&cq->ibv.cond, NULL);
@@ -108,7 +110,8 @@ struct ibv_cq_ex *shca_create_cq_ex(struct ibv_context *c, struct ibv_cq_init_at
 
 VERBS_PUBLIC int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
-	int rc = cqe < 1 ? -EINVAL : softhca_resize_cq(to_shca_cq(cq)->cq, (uint32_t)cqe);
+	int rc = cqe < 1 || !cq_known(cq) ? -EINVAL
+					  : softhca_resize_cq(to_shca_cq(cq)->cq, (uint32_t)cqe);
 
 	if (!rc)
 		cq->cqe = (int)softhca_cq_entries(to_shca_cq(cq)->cq);
@@ -118,10 +121,16 @@ VERBS_PUBLIC int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 VERBS_PUBLIC int ibv_destroy_cq(struct ibv_cq *ibv)
 {
 	struct shca_cq *cq = to_shca_cq(ibv);
-	int rc = softhca_destroy_cq(cq->cq); /* waits until its events are acknowledged */
+	int rc;
 
-	if (rc)
+	if (!cq_take(ibv))
+		return no_such_object();
+	rc = softhca_destroy_cq(cq->cq); /* waits until its events are acknowledged */
+	if (rc) {
+		handle_put_back(&cq->handle);
 		return verbs_status(rc);
+	}
+	handle_remove(&cq->handle);
 	channel_use(ibv->channel, -1);
 	pthread_cond_destroy(&ibv->cond);
 	pthread_mutex_destroy(&ibv->mutex);

@@ -32,17 +32,21 @@ struct ibv_pd *pd_show(struct ibv_context *c, struct softhca_pd *pd, uint32_t ha
 	if (!shown)
 		return NULL;
 	shown->pd = pd;
-	handle_add(&shown->handle, to_shca_context(c)->hca, handle, pd);
 	shown->ibv.context = c;
-	shown->ibv.handle = shown->handle.number;
+	shown->ibv.handle =
+		handle_add(&shown->handle, HANDLE_PD, to_shca_context(c)->hca, handle, pd);
 	return &shown->ibv;
 }
 
 VERBS_PUBLIC struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
-	struct softhca_pd *pd = softhca_alloc_pd(to_shca_context(context)->hca);
-	struct ibv_pd *shown = pd ? pd_show(context, pd, 0) : NULL;
+	struct softhca_pd *pd;
+	struct ibv_pd *shown;
 
+	if (!context_known(context))
+		return none_for_no_such_object();
+	pd = softhca_alloc_pd(to_shca_context(context)->hca);
+	shown = pd ? pd_show(context, pd, 0) : NULL;
 	if (pd && !shown) {
 		softhca_free_pd(pd);
 		errno = ENOMEM;
@@ -60,12 +64,17 @@ static void leave_parent(struct shca_pd *pd)
 VERBS_PUBLIC int ibv_dealloc_pd(struct ibv_pd *ibv)
 {
 	struct shca_pd *pd = to_shca_pd(ibv);
-	int rc = __atomic_load_n(&pd->users, __ATOMIC_ACQUIRE) ? -EBUSY : 0;
+	int rc;
 
+	if (!pd_take(ibv))
+		return no_such_object();
+	rc = __atomic_load_n(&pd->users, __ATOMIC_ACQUIRE) ? -EBUSY : 0;
 	if (!rc && !pd->parent)
 		rc = softhca_free_pd(pd->pd);
-	if (rc)
+	if (rc) {
+		handle_put_back(&pd->handle);
 		return verbs_status(rc);
+	}
 	if (pd->parent)
 		leave_parent(pd);
 	handle_remove(&pd->handle);
@@ -83,9 +92,9 @@ static int parent_domain_check(
 
 	if (attr->comp_mask & ~known)
 		return EOPNOTSUPP;
-	if (!attr->pd || attr->pd->context != c || to_shca_pd(attr->pd)->parent)
+	if (!pd_known(attr->pd) || attr->pd->context != c || to_shca_pd(attr->pd)->parent)
 		return EINVAL;
-	if (attr->td && attr->td->context != c)
+	if (attr->td && (!td_known(attr->td) || attr->td->context != c))
 		return EINVAL;
 	if (allocators && (!attr->alloc || !attr->free))
 		return EINVAL;
@@ -115,16 +124,19 @@ struct ibv_pd *shca_alloc_parent_domain(
 
 struct ibv_td *shca_alloc_td(struct ibv_context *c, struct ibv_td_init_attr *attr)
 {
+	struct handle *h;
 	struct shca_td *td;
 
 	if (attr->comp_mask) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	td = calloc(1, sizeof(*td));
+	h = handle_revive(HANDLE_TD);
+	td = h ? container(h, struct shca_td, handle) : calloc(1, sizeof(*td));
 	if (!td)
 		return NULL;
 	td->ibv.context = c;
+	handle_add(&td->handle, HANDLE_TD, to_shca_context(c)->hca, 0, NULL);
 	return &td->ibv;
 }
 
@@ -132,8 +144,13 @@ int shca_dealloc_td(struct ibv_td *ibv)
 {
 	struct shca_td *td = to_shca_td(ibv);
 
-	if (__atomic_load_n(&td->users, __ATOMIC_ACQUIRE))
+	if (!td_take(ibv))
+		return no_such_object();
+	if (__atomic_load_n(&td->users, __ATOMIC_ACQUIRE)) {
+		handle_put_back(&td->handle);
 		return verbs_status(-EBUSY);
-	free(td);
+	}
+	handle_remove(&td->handle);
+	handle_retire(&td->handle, HANDLE_TD);
 	return 0;
 }

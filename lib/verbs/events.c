@@ -11,7 +11,8 @@
 
 VERBS_PUBLIC struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
-	struct shca_channel *channel = calloc(1, sizeof(*channel));
+	struct shca_channel *channel =
+		context_known(context) ? calloc(1, sizeof(*channel)) : none_for_no_such_object();
 
 	if (!channel)
 		return NULL;
@@ -22,24 +23,34 @@ VERBS_PUBLIC struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context
 	}
 	channel->ibv.context = context;
 	channel->ibv.fd = softhca_channel_fd(channel->channel);
+	handle_add(&channel->handle, HANDLE_CHANNEL, to_shca_context(context)->hca, 0, NULL);
 	return &channel->ibv;
 }
 
 VERBS_PUBLIC int ibv_destroy_comp_channel(struct ibv_comp_channel *ibv)
 {
 	struct shca_channel *channel = to_shca_channel(ibv);
-	int rc = softhca_destroy_channel(channel->channel);
+	int rc;
 
-	if (!rc)
-		free(channel);
-	return verbs_status(rc);
+	if (!channel_take(ibv))
+		return no_such_object();
+	rc = softhca_destroy_channel(channel->channel);
+	if (rc) {
+		handle_put_back(&channel->handle);
+		return verbs_status(rc);
+	}
+	handle_remove(&channel->handle);
+	free(channel);
+	return 0;
 }
 
 VERBS_PUBLIC int ibv_get_cq_event(
 	struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
 {
 	void *user;
-	int rc = softhca_get_cq_event(to_shca_channel(channel)->channel, NULL, &user);
+	int rc = channel_known(channel)
+			 ? softhca_get_cq_event(to_shca_channel(channel)->channel, NULL, &user)
+			 : -EINVAL;
 
 	if (rc)
 		return verbs_minus_one(rc);
@@ -63,7 +74,7 @@ static void count(
 
 VERBS_PUBLIC void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 {
-	if (!nevents)
+	if (!nevents || !cq_there(cq))
 		return;
 	count(&cq->mutex, &cq->cond, &cq->comp_events_completed, nevents);
 	softhca_ack_cq_events(to_shca_cq(cq)->cq, nevents);
@@ -97,7 +108,8 @@ static enum subject subject_of(enum ibv_event_type type)
 VERBS_PUBLIC int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
 	struct softhca_event e;
-	int rc = softhca_get_async_event(to_shca_context(context)->hca, &e);
+	int rc = context_known(context) ? softhca_get_async_event(to_shca_context(context)->hca, &e)
+					: -EINVAL;
 
 	if (rc)
 		return verbs_minus_one(rc);
@@ -129,14 +141,20 @@ VERBS_PUBLIC void ibv_ack_async_event(struct ibv_async_event *event)
 
 	switch (subject_of(event->event_type)) {
 	case OF_CQ:
+		if (!cq_there(cq))
+			return;
 		e.cq = to_shca_cq(cq)->cq;
 		count(&cq->mutex, &cq->cond, &cq->async_events_completed, 1);
 		break;
 	case OF_QP:
+		if (!qp_there(qp))
+			return;
 		e.qp = to_shca_qp(qp)->qp;
 		count(&qp->mutex, &qp->cond, &qp->events_completed, 1);
 		break;
 	case OF_SRQ:
+		if (!srq_there(srq))
+			return;
 		e.srq = to_shca_srq(srq)->srq;
 		count(&srq->mutex, &srq->cond, &srq->events_completed, 1);
 		break;

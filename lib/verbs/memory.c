@@ -45,7 +45,7 @@ struct ibv_mr *mr_show(struct ibv_pd *pd, struct softhca_mr *mr, uint32_t handle
 	if (!shown)
 		return NULL;
 	shown->mr = mr;
-	handle_add(&shown->handle, to_shca_context(pd->context)->hca, handle, mr);
+	handle_add(&shown->handle, HANDLE_MR, to_shca_context(pd->context)->hca, handle, mr);
 	pd_hold(pd);
 	describe(shown, pd);
 	return &shown->ibv;
@@ -66,7 +66,7 @@ static struct ibv_mr *shown_or_gone(struct ibv_pd *pd, struct softhca_mr *mr)
 static struct ibv_mr *reg(
 	struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
 {
-	int error = access_check(access);
+	int error = pd_known(pd) ? access_check(access) : EINVAL;
 
 	if (error) {
 		errno = error;
@@ -80,6 +80,8 @@ static struct ibv_mr *reg(
 
 struct ibv_mr *shca_alloc_null_mr(struct ibv_pd *pd)
 {
+	if (!pd_known(pd))
+		return none_for_no_such_object();
 	return shown_or_gone(pd, softhca_alloc_null_mr(to_shca_pd(pd)->pd));
 }
 
@@ -105,7 +107,7 @@ static int rereg_check(
 {
 	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)
 		return EINVAL;
-	if (flags & IBV_REREG_MR_CHANGE_PD && !pd)
+	if (flags & IBV_REREG_MR_CHANGE_PD && !pd_known(pd))
 		return EINVAL;
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION && (!addr || !length))
 		return EINVAL;
@@ -119,7 +121,8 @@ VERBS_PUBLIC int ibv_rereg_mr(
 	struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
 {
 	struct shca_mr *mr = to_shca_mr(ibv);
-	int rc = -rereg_check(flags, pd, addr, length, (unsigned int)access);
+	int rc = mr_known(ibv) ? -rereg_check(flags, pd, addr, length, (unsigned int)access)
+			       : -EINVAL;
 	bool moves = flags & IBV_REREG_MR_CHANGE_PD;
 
 	if (!rc && moves && pd->context != ibv->context)
@@ -143,10 +146,15 @@ VERBS_PUBLIC int ibv_rereg_mr(
 VERBS_PUBLIC int ibv_dereg_mr(struct ibv_mr *ibv)
 {
 	struct shca_mr *mr = to_shca_mr(ibv);
-	int rc = softhca_dereg_mr(mr->mr);
+	int rc;
 
-	if (rc)
+	if (!mr_take(ibv))
+		return no_such_object();
+	rc = softhca_dereg_mr(mr->mr);
+	if (rc) {
+		handle_put_back(&mr->handle);
 		return verbs_status(rc);
+	}
 	handle_remove(&mr->handle);
 	pd_release(ibv->pd);
 	free(mr);

@@ -17,8 +17,9 @@ static int check(const struct ibv_qp_init_attr_ex *attr)
 
 	if (attr->comp_mask & ~known)
 		return EOPNOTSUPP;
-	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd || !attr->send_cq ||
-		!attr->recv_cq)
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !pd_known(attr->pd) ||
+		!cq_known(attr->send_cq) || !cq_known(attr->recv_cq) ||
+		(attr->srq && !srq_known(attr->srq)))
 		return EINVAL;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags)
 		return EOPNOTSUPP;
@@ -62,7 +63,9 @@ static void show(struct shca_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 	qp->ibv.send_cq = attr->send_cq;
 	qp->ibv.recv_cq = attr->recv_cq;
 	qp->ibv.srq = attr->srq;
-	qp->ibv.qp_num = qp->ibv.handle = softhca_qp_number(qp->qp);
+	qp->ibv.qp_num = softhca_qp_number(qp->qp);
+	qp->ibv.handle = handle_add(&qp->handle, HANDLE_QP, to_shca_context(attr->pd->context)->hca,
+		qp->ibv.qp_num, NULL);
 	qp->ibv.state = IBV_QPS_RESET;
 	qp->ibv.qp_type = attr->qp_type;
 	pd_hold(attr->pd);
@@ -114,7 +117,7 @@ VERBS_PUBLIC struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_
 		.comp_mask = IBV_QP_INIT_ATTR_PD,
 		.pd = pd,
 	};
-	struct ibv_qp *qp = shca_create_qp_ex(pd->context, &attr);
+	struct ibv_qp *qp = shca_create_qp_ex(NULL, &attr);
 
 	if (qp)
 		init->cap = attr.cap;
@@ -124,10 +127,16 @@ VERBS_PUBLIC struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_
 VERBS_PUBLIC int ibv_destroy_qp(struct ibv_qp *ibv)
 {
 	struct shca_qp *qp = to_shca_qp(ibv);
-	int rc = softhca_destroy_qp(qp->qp);
+	int rc;
 
-	if (rc)
+	if (!qp_take(ibv))
+		return no_such_object();
+	rc = softhca_destroy_qp(qp->qp);
+	if (rc) {
+		handle_put_back(&qp->handle);
 		return verbs_status(rc);
+	}
+	handle_remove(&qp->handle);
 	qp_ex_free(qp);
 	pd_release(ibv->pd);
 	pthread_cond_destroy(&ibv->cond);
@@ -139,11 +148,15 @@ VERBS_PUBLIC int ibv_destroy_qp(struct ibv_qp *ibv)
 /* On this wire a group has no LID. */
 VERBS_PUBLIC int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
+	if (!qp_known(qp))
+		return no_such_object();
 	return verbs_status(softhca_attach_mcast(to_shca_qp(qp)->qp, gid->raw));
 }
 
 VERBS_PUBLIC int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
+	if (!qp_known(qp))
+		return no_such_object();
 	return verbs_status(softhca_detach_mcast(to_shca_qp(qp)->qp, gid->raw));
 }
 
@@ -238,7 +251,7 @@ static void attributes_to(const struct ibv_qp_attr *from, struct softhca_qp_attr
 VERBS_PUBLIC int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 {
 	struct softhca_qp_attr to;
-	int mask = attr_mask, rc = check_attributes(attr, attr_mask);
+	int mask = attr_mask, rc = qp_known(qp) ? check_attributes(attr, attr_mask) : EINVAL;
 
 	if (rc)
 		return rc;
@@ -295,7 +308,7 @@ VERBS_PUBLIC int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int 
 	struct softhca_qp_attr now;
 	int rc;
 
-	rc = softhca_query_qp(qp->qp, &now);
+	rc = qp_known(ibv) ? softhca_query_qp(qp->qp, &now) : -EINVAL;
 	if (rc)
 		return verbs_status(rc);
 	attributes_from(qp, &now, attr); /* all of them: they are known anyway */

@@ -82,6 +82,8 @@ static void describe(struct shca_context *c, struct ibv_device_attr *out)
 
 VERBS_PUBLIC int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
+	if (!context_known(context))
+		return no_such_object();
 	describe(to_shca_context(context), attr);
 	return 0;
 }
@@ -166,7 +168,7 @@ int shca_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *a
 	};
 	int rc;
 
-	if (port != VERBS_PORT)
+	if (!context_known(c) || port != VERBS_PORT)
 		return EINVAL;
 	rc = softhca_query_port(to_shca_context(c)->hca, &a);
 	if (rc)
@@ -203,7 +205,7 @@ static int gid_at(struct ibv_context *c, uint32_t port, uint32_t index, union ib
 	struct softhca_port_attr a;
 	int rc;
 
-	if (port != VERBS_PORT)
+	if (!context_known(c) || port != VERBS_PORT)
 		return EINVAL;
 	rc = softhca_query_gid(ctx->hca, index, gid->raw);
 	if (rc == 0)
@@ -265,6 +267,8 @@ VERBS_PUBLIC ssize_t _ibv_query_gid_table(struct ibv_context *context,
 
 	if (flags)
 		return -EOPNOTSUPP;
+	if (!context_known(context))
+		return -EINVAL;
 	rc = softhca_query_port(to_shca_context(context)->hca, &a);
 	if (rc)
 		return rc;

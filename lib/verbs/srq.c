@@ -9,7 +9,7 @@ VERBS_PUBLIC struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_in
 {
 	struct softhca_srq_init_attr attr = {
 		.max_wr = init->attr.max_wr, .max_sge = init->attr.max_sge};
-	struct shca_srq *srq = calloc(1, sizeof(*srq));
+	struct shca_srq *srq = pd_known(pd) ? calloc(1, sizeof(*srq)) : none_for_no_such_object();
 
 	if (!srq)
 		return NULL;
@@ -24,7 +24,8 @@ VERBS_PUBLIC struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_in
 	srq->ibv.context = pd->context;
 	srq->ibv.srq_context = init->srq_context;
 	srq->ibv.pd = pd;
-	srq->ibv.handle = softhca_srq_number(srq->srq);
+	srq->ibv.handle = handle_add(&srq->handle, HANDLE_SRQ, to_shca_context(pd->context)->hca,
+		softhca_srq_number(srq->srq), NULL);
 	pd_hold(pd);
 	pthread_mutex_init(&srq->ibv.mutex, NULL);
 	pthread_cond_init(&srq->ibv.cond, NULL);
@@ -42,6 +43,8 @@ struct ibv_srq *shca_create_srq_ex(struct ibv_context *c, struct ibv_srq_init_at
 /* Its size stays: IBV_DEVICE_SRQ_RESIZE is not among our capabilities. */
 VERBS_PUBLIC int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int attr_mask)
 {
+	if (!srq_known(srq))
+		return no_such_object();
 	if (attr_mask & ~IBV_SRQ_LIMIT)
 		return attr_mask & IBV_SRQ_MAX_WR ? EOPNOTSUPP : EINVAL;
 	if (!attr_mask)
@@ -52,7 +55,7 @@ VERBS_PUBLIC int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, 
 VERBS_PUBLIC int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 {
 	struct softhca_srq_attr now;
-	int rc = softhca_query_srq(to_shca_srq(srq)->srq, &now);
+	int rc = srq_known(srq) ? softhca_query_srq(to_shca_srq(srq)->srq, &now) : -EINVAL;
 
 	if (rc)
 		return verbs_status(rc);
@@ -63,6 +66,8 @@ VERBS_PUBLIC int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 
 int shca_get_srq_num(struct ibv_srq *srq, uint32_t *number)
 {
+	if (!srq_known(srq))
+		return no_such_object();
 	*number = softhca_srq_number(to_shca_srq(srq)->srq);
 	return 0;
 }
@@ -70,10 +75,16 @@ int shca_get_srq_num(struct ibv_srq *srq, uint32_t *number)
 VERBS_PUBLIC int ibv_destroy_srq(struct ibv_srq *ibv)
 {
 	struct shca_srq *srq = to_shca_srq(ibv);
-	int rc = softhca_destroy_srq(srq->srq);
+	int rc;
 
-	if (rc)
+	if (!srq_take(ibv))
+		return no_such_object();
+	rc = softhca_destroy_srq(srq->srq);
+	if (rc) {
+		handle_put_back(&srq->handle);
 		return verbs_status(rc);
+	}
+	handle_remove(&srq->handle);
 	pd_release(ibv->pd);
 	pthread_cond_destroy(&ibv->cond);
 	pthread_mutex_destroy(&ibv->mutex);

@@ -61,8 +61,34 @@ struct shca_device {
 static_assert(offsetof(struct shca_device, providers_private) == sizeof(struct ibv_device),
 	"what providers look at");
 
+/* The kinds of objects that a program holds. */
+enum handle_kind {
+	HANDLE_CONTEXT,
+	HANDLE_PD,
+	HANDLE_TD,
+	HANDLE_MR,
+	HANDLE_MW,
+	HANDLE_AH,
+	HANDLE_CHANNEL,
+	HANDLE_CQ,
+	HANDLE_SRQ,
+	HANDLE_QP,
+	HANDLE_KINDS
+};
+
+/* An object's place among all that the program holds: handles.c's alone. */
+struct handle {
+	struct handle *next;
+	const struct softhca_context *hca;
+	void *object; /* libsofthca's: of PDs and MRs, which can be imported */
+	uint32_t number;
+	enum handle_kind kind;
+	bool leaving; /* being destroyed */
+};
+
 struct shca_context {
-	struct verbs_context verbs;  /* ends with the struct ibv_context that the program holds */
+	struct verbs_context verbs; /* ends with the struct ibv_context that the program holds */
+	struct handle handle;
 	struct softhca_context *hca; /* an imported context has its original's */
 	struct shca_context *next;   /* of all that are open; context.c's lock */
 	struct softhca_device_attr attr;
@@ -70,15 +96,8 @@ struct shca_context {
 
 struct shca_td {
 	struct ibv_td ibv;
+	struct handle handle;
 	uint32_t users; /* parent domains with it; atomic */
-};
-
-/* In the list of what can be imported, found by its number: import.c. */
-struct handle {
-	struct handle *next, **at;
-	const struct softhca_context *hca;
-	uint32_t number;
-	void *object; /* libsofthca's */
 };
 
 struct shca_pd {
@@ -98,16 +117,19 @@ struct shca_mr {
 
 struct shca_mw {
 	struct ibv_mw ibv;
+	struct handle handle;
 	struct softhca_mw *mw;
 };
 
 struct shca_ah {
 	struct ibv_ah ibv;
+	struct handle handle;
 	struct softhca_ah *ah;
 };
 
 struct shca_channel {
 	struct ibv_comp_channel ibv;
+	struct handle handle;
 	struct softhca_channel *channel;
 };
 
@@ -120,6 +142,7 @@ struct shca_cq {
 		struct ibv_cq ibv;
 		struct ibv_cq_ex ex; /* begins as ibv_cq does */
 	};
+	struct handle handle;
 	struct softhca_cq *cq;
 	struct softhca_wc now; /* where an extended poll stands: cq_ex.c */
 	uint32_t empty;	       /* polls that found nothing; atomic */
@@ -129,6 +152,7 @@ struct shca_cq {
 
 struct shca_srq {
 	struct ibv_srq ibv;
+	struct handle handle;
 	struct softhca_srq *srq;
 };
 
@@ -137,6 +161,7 @@ struct shca_qp {
 		struct ibv_qp ibv;
 		struct ibv_qp_ex ex; /* begins as ibv_qp does */
 	};
+	struct handle handle;
 	struct softhca_qp *qp;
 	bool is_ex; /* made with send_ops_flags */
 	bool sig_all;
@@ -194,6 +219,81 @@ static inline struct shca_qp *to_shca_qp(struct ibv_qp *qp)
 	return container(qp, struct shca_qp, ibv);
 }
 
+/* ---- handles.c ---- */
+
+/* `number`: what the program sees as the handle; 0: one that is new in this process, which comes
+ * back. `object`: what handle_find() shall find. */
+uint32_t handle_add(struct handle *h, enum handle_kind kind, const struct softhca_context *hca,
+	uint32_t number, void *object);
+/* Is it an object of that kind that the program holds? It is not looked into if it is not.
+ * `leaving`: one that is being destroyed, too. */
+bool handle_known(const struct handle *h, enum handle_kind kind, bool leaving);
+/* The same, and from now on it is being destroyed: of two who want to, one may. */
+bool handle_take(struct handle *h, enum handle_kind kind);
+/* It was not destroyed after all; it was. */
+void handle_put_back(struct handle *h);
+void handle_remove(struct handle *h);
+/* What was added with it under that number, or NULL. */
+void *handle_find(const struct softhca_context *hca, enum handle_kind kind, uint32_t number);
+/* All that is left of a connection that ends. */
+void handles_forget(const struct softhca_context *hca);
+/*
+ * Inline functions of verbs.h look into some objects before they call us. Those are never freed, so
+ * that one that has gone can still be looked into, but used again. NULL: there are none.
+ */
+void handle_retire(struct handle *h, enum handle_kind kind);
+struct handle *handle_revive(enum handle_kind kind);
+
+/*
+ * TYPE_known(): is it one that the program holds, with the handle that it was given? TYPE_there():
+ * perhaps it is being destroyed, which waits for the program. TYPE_take(): it is known, and is
+ * being destroyed from now on. The pointer may be anything.
+ */
+#define HANDLE_OF(ptr, type, member)                                                               \
+	((struct handle *)((uintptr_t)(ptr)-offsetof(type, member) + offsetof(type, handle)))
+#define OBJECT(name, public, private, member, object_kind, intact)                                 \
+	static inline bool name##_there(const struct public *o)                                    \
+	{                                                                                          \
+		const struct handle *h = HANDLE_OF(o, struct private, member);                     \
+                                                                                                   \
+		return handle_known(h, object_kind, true) && (intact);                             \
+	}                                                                                          \
+	static inline bool name##_known(const struct public *o)                                    \
+	{                                                                                          \
+		const struct handle *h = HANDLE_OF(o, struct private, member);                     \
+                                                                                                   \
+		return handle_known(h, object_kind, false) && (intact);                            \
+	}                                                                                          \
+	static inline bool name##_take(struct public *o)                                           \
+	{                                                                                          \
+		return name##_known(o) &&                                                          \
+		       handle_take(HANDLE_OF(o, struct private, member), object_kind);             \
+	}
+OBJECT(context, ibv_context, shca_context, verbs.context, HANDLE_CONTEXT, true)
+OBJECT(td, ibv_td, shca_td, ibv, HANDLE_TD, true)
+OBJECT(channel, ibv_comp_channel, shca_channel, ibv, HANDLE_CHANNEL, true)
+OBJECT(pd, ibv_pd, shca_pd, ibv, HANDLE_PD, o->handle == h->number)
+OBJECT(mr, ibv_mr, shca_mr, ibv, HANDLE_MR, o->handle == h->number)
+OBJECT(mw, ibv_mw, shca_mw, ibv, HANDLE_MW, o->handle == h->number)
+OBJECT(ah, ibv_ah, shca_ah, ibv, HANDLE_AH, o->handle == h->number)
+OBJECT(cq, ibv_cq, shca_cq, ibv, HANDLE_CQ, o->handle == h->number)
+OBJECT(srq, ibv_srq, shca_srq, ibv, HANDLE_SRQ, o->handle == h->number)
+OBJECT(qp, ibv_qp, shca_qp, ibv, HANDLE_QP, o->handle == h->number)
+#undef OBJECT
+
+/* The answers to one that is not known. */
+static inline int no_such_object(void)
+{
+	errno = EINVAL;
+	return EINVAL;
+}
+
+static inline void *none_for_no_such_object(void)
+{
+	errno = EINVAL;
+	return NULL;
+}
+
 /* ---- device.c ---- */
 
 /* One more, one less user of a device. */
@@ -212,11 +312,6 @@ int shca_query_rt_values(struct ibv_context *c, struct ibv_values_ex *values);
 /* Another context of the one that `cmd_fd`, a duplicate of its, names; it owns the descriptor from
  * then on. NULL with errno. */
 struct ibv_context *context_import(int cmd_fd);
-
-/* import.c */
-/* Under a number that is new in this process (0) or known already. */
-void handle_add(struct handle *h, const struct softhca_context *hca, uint32_t number, void *object);
-void handle_remove(struct handle *h);
 
 /* domain.c */
 /* A domain of the program for one of libsofthca: `handle` 0: a new one. NULL with errno. */

@@ -8,13 +8,18 @@
 
 struct ibv_mw *shca_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
-	struct shca_mw *mw = calloc(1, sizeof(*mw));
+	struct handle *h;
+	struct shca_mw *mw;
 
+	if (!pd_known(pd))
+		return none_for_no_such_object();
+	h = handle_revive(HANDLE_MW);
+	mw = h ? container(h, struct shca_mw, handle) : calloc(1, sizeof(*mw));
 	if (!mw)
 		return NULL;
 	mw->mw = softhca_alloc_mw(to_shca_pd(pd)->pd, (enum softhca_mw_type)type);
 	if (!mw->mw) {
-		free(mw);
+		handle_retire(&mw->handle, HANDLE_MW);
 		return NULL;
 	}
 	mw->ibv = (struct ibv_mw){
@@ -24,6 +29,7 @@ struct ibv_mw *shca_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 		.handle = mw->mw->rkey,
 		.type = type,
 	};
+	handle_add(&mw->handle, HANDLE_MW, to_shca_context(pd->context)->hca, mw->ibv.handle, NULL);
 	pd_hold(pd);
 	return &mw->ibv;
 }
@@ -31,12 +37,18 @@ struct ibv_mw *shca_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 int shca_dealloc_mw(struct ibv_mw *ibv)
 {
 	struct shca_mw *mw = to_shca_mw(ibv);
-	int rc = softhca_dealloc_mw(mw->mw);
+	int rc;
 
-	if (rc)
+	if (!mw_take(ibv))
+		return no_such_object();
+	rc = softhca_dealloc_mw(mw->mw);
+	if (rc) {
+		handle_put_back(&mw->handle);
 		return verbs_status(rc);
+	}
 	pd_release(ibv->pd);
-	free(mw);
+	handle_remove(&mw->handle);
+	handle_retire(&mw->handle, HANDLE_MW);
 	return 0;
 }
 

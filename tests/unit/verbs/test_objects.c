@@ -373,6 +373,167 @@ static void fields__of_new_objects(void **state)
 	}
 }
 
+/* ---- handles that are none ---- */
+
+/* One object of each kind, each holding those before it; the inline functions of verbs.h look into
+ * what they are given. */
+struct zoo {
+	struct ibv_pd *pd;
+	struct ibv_td *td;
+	struct ibv_mr *mr;
+	struct ibv_mw *mw;
+	struct ibv_ah *ah;
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq;
+	struct ibv_srq *srq;
+	struct ibv_qp *qp;
+};
+
+static void zoo_open(struct zoo *z)
+{
+	struct ibv_ah_attr to = {.is_global = 1, .port_num = 1};
+	struct ibv_srq_init_attr srq = {.attr = {4, 1, 0}};
+	struct ibv_qp_init_attr qp = {.cap = {.max_send_wr = 1}, .qp_type = IBV_QPT_UD};
+
+	assert_int_equal(ibv_query_gid(ctx, 1, 0, &to.grh.dgid), 0);
+	z->pd = ibv_alloc_pd(ctx);
+	z->td = ibv_alloc_td(ctx, &(struct ibv_td_init_attr){0});
+	z->mr = ibv_reg_mr(z->pd, memory, BYTES, ALL);
+	z->mw = ibv_alloc_mw(z->pd, IBV_MW_TYPE_1);
+	z->ah = ibv_create_ah(z->pd, &to);
+	z->channel = ibv_create_comp_channel(ctx);
+	z->cq = ibv_create_cq(ctx, 4, memory, z->channel, 0);
+	z->srq = ibv_create_srq(z->pd, &srq);
+	qp.send_cq = qp.recv_cq = z->cq;
+	qp.srq = z->srq;
+	z->qp = ibv_create_qp(z->pd, &qp);
+	assert_non_null(z->qp);
+}
+
+#define DESTROYER(name, type, function)                                                            \
+	static int name(void *object)                                                              \
+	{                                                                                          \
+		return function((struct type *)object);                                            \
+	}
+DESTROYER(end_qp, ibv_qp, ibv_destroy_qp)
+DESTROYER(end_srq, ibv_srq, ibv_destroy_srq)
+DESTROYER(end_cq, ibv_cq, ibv_destroy_cq)
+DESTROYER(end_channel, ibv_comp_channel, ibv_destroy_comp_channel)
+DESTROYER(end_ah, ibv_ah, ibv_destroy_ah)
+DESTROYER(end_mw, ibv_mw, ibv_dealloc_mw)
+DESTROYER(end_mr, ibv_mr, ibv_dereg_mr)
+DESTROYER(end_td, ibv_td, ibv_dealloc_td)
+DESTROYER(end_pd, ibv_pd, ibv_dealloc_pd)
+
+static void handles__garbled_or_gone(void **state)
+{
+	static uint64_t nothing[64];
+	struct zoo z;
+
+	(void)state;
+	zoo_open(&z);
+	const struct {
+		int (*destroy)(void *object);
+		void *object;
+		uint32_t *handle; /* NULL: it has none */
+		bool is_inline;
+	} rows[] = {
+		{end_qp, z.qp, &z.qp->handle, false},
+		{end_srq, z.srq, &z.srq->handle, false},
+		{end_cq, z.cq, &z.cq->handle, false},
+		{end_channel, z.channel, NULL, false},
+		{end_ah, z.ah, &z.ah->handle, false},
+		{end_mw, z.mw, &z.mw->handle, true},
+		{end_mr, z.mr, &z.mr->handle, false},
+		{end_td, z.td, NULL, true},
+		{end_pd, z.pd, &z.pd->handle, false},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		for (int bit = 0; bit < 32 && rows[i].handle; bit++) {
+			*rows[i].handle ^= 1u << bit;
+			assert_int_equal(rows[i].destroy(rows[i].object), EINVAL);
+			*rows[i].handle ^= 1u << bit;
+		}
+		assert_int_equal(rows[i].destroy(rows[i].object), 0);
+		assert_int_equal(rows[i].destroy(rows[i].object), EINVAL);
+		if (rows[i].is_inline)
+			continue;
+		assert_int_equal(rows[i].destroy(NULL), EINVAL);
+		assert_int_equal(rows[i].destroy(nothing + 8), EINVAL);
+		assert_int_equal(rows[i].destroy((uint8_t *)ctx + 3), EINVAL);
+	}
+}
+
+static void handles__every_control_verb_looks(void **state)
+{
+	static uint64_t nothing[64];
+	void *no = nothing;
+	struct zoo z;
+	struct ibv_qp_attr qp_attr = {.qp_state = IBV_QPS_ERR};
+	struct ibv_qp_init_attr init;
+	struct ibv_srq_attr srq_attr = {.srq_limit = 1};
+	struct ibv_srq_init_attr srq_init = {.attr = {4, 1, 0}};
+	struct ibv_ah_attr to = {.is_global = 1, .port_num = 1};
+	struct ibv_device_attr device;
+	struct ibv_async_event event;
+	union ibv_gid gid = {{0}};
+	struct ibv_cq *cq;
+	void *user;
+
+	(void)state;
+	zoo_open(&z);
+	init = (struct ibv_qp_init_attr){
+		.send_cq = z.cq, .recv_cq = z.cq, .cap = {.max_send_wr = 1}, .qp_type = IBV_QPT_RC};
+	FAILS(ibv_alloc_pd(no), EINVAL);
+	FAILS(ibv_create_comp_channel(no), EINVAL);
+	FAILS(ibv_create_cq(no, 4, NULL, NULL, 0), EINVAL);
+	FAILS(ibv_create_cq(ctx, 4, NULL, no, 0), EINVAL);
+	FAILS(ibv_create_srq(no, &srq_init), EINVAL);
+	FAILS(ibv_create_ah(no, &to), EINVAL);
+	FAILS(ibv_create_ah_from_wc(no, &(struct ibv_wc){0}, &(struct ibv_grh){0}, 1), EINVAL);
+	FAILS(ibv_reg_mr_iova2(no, memory, BYTES, 0, ALL), EINVAL);
+	FAILS(ibv_create_qp(no, &init), EINVAL);
+	init.srq = no;
+	FAILS(ibv_create_qp(z.pd, &init), EINVAL);
+	init.srq = NULL;
+	init.recv_cq = no;
+	FAILS(ibv_create_qp(z.pd, &init), EINVAL);
+	FAILS(ibv_import_pd(no, z.pd->handle), EINVAL);
+	FAILS(ibv_import_mr(no, z.mr->handle), EINVAL);
+	assert_int_equal(ibv_close_device(no), EINVAL);
+	assert_int_equal(ibv_query_device(no, &device), EINVAL);
+	assert_int_equal(ibv_query_gid(no, 1, 0, &gid), -1);
+	assert_int_equal(ibv_get_async_event(no, &event), -1);
+	assert_int_equal(ibv_get_cq_event(no, &cq, &user), -1);
+	assert_int_equal(ibv_resize_cq(no, 8), EINVAL);
+	assert_int_equal(ibv_modify_qp(no, &qp_attr, IBV_QP_STATE), EINVAL);
+	assert_int_equal(ibv_query_qp(no, &qp_attr, IBV_QP_STATE, &init), EINVAL);
+	assert_int_equal(ibv_attach_mcast(no, &gid, 0), EINVAL);
+	assert_int_equal(ibv_detach_mcast(no, &gid, 0), EINVAL);
+	assert_int_equal(ibv_modify_srq(no, &srq_attr, IBV_SRQ_LIMIT), EINVAL);
+	assert_int_equal(ibv_query_srq(no, &srq_attr), EINVAL);
+	assert_int_equal(
+		ibv_rereg_mr(no, IBV_REREG_MR_CHANGE_PD, z.pd, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(
+		ibv_rereg_mr(z.mr, IBV_REREG_MR_CHANGE_PD, no, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
+	ibv_ack_cq_events(no, 1);
+	for (int type = IBV_EVENT_CQ_ERR; type <= IBV_EVENT_WQ_FATAL; type++) {
+		event = (struct ibv_async_event){.element.cq = no, .event_type = type};
+		ibv_ack_async_event(&event);
+	}
+	/* What is left goes with the connection, and is no object any more then. */
+	struct ibv_context *own = open_first();
+	struct ibv_pd *left = ibv_alloc_pd(own);
+
+	assert_int_equal(ibv_close_device(own), 0);
+	assert_int_equal(ibv_close_device(own), EINVAL);
+	assert_int_equal(ibv_dealloc_pd(left), EINVAL);
+	free(left); /* the program's loss: nobody else knows it */
+	end_qp(z.qp), end_srq(z.srq), end_cq(z.cq), end_channel(z.channel), end_ah(z.ah);
+	end_mw(z.mw), end_mr(z.mr), end_td(z.td), end_pd(z.pd);
+}
+
 static void channel__in_use(void **state)
 {
 	struct ibv_comp_channel *channel = ibv_create_comp_channel(ctx);
@@ -592,6 +753,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(address__needs_a_global_route, start, stop),
 		cmocka_unit_test_setup_teardown(address__of_who_sent, start, stop),
 		cmocka_unit_test_setup_teardown(fields__of_new_objects, start, stop),
+		cmocka_unit_test_setup_teardown(handles__garbled_or_gone, start, stop),
+		cmocka_unit_test_setup_teardown(handles__every_control_verb_looks, start, stop),
 		cmocka_unit_test_setup_teardown(channel__in_use, start, stop),
 		cmocka_unit_test_setup_teardown(events__of_objects, start, stop),
 		cmocka_unit_test_setup_teardown(events__of_a_cq_are_counted_in_it, start, stop),

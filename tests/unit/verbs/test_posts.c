@@ -75,8 +75,8 @@ static void rc__every_operation(void **state)
 	pair_close(&p);
 }
 
-/* A window of type 2: bound, used, invalidated by a send, all by requests in one list. Some programs
- * give the new tag alone in the bind's key. */
+/* A window of type 2: bound, used, invalidated by a send, all by requests in one list. Some
+ * programs give the new tag alone in the bind's key. */
 static void rc__windows_in_a_list(void **state)
 {
 	struct pair p;

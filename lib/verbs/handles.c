@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a program holds: every object that it was given and has not given back. The control verbs
+ * look here before they touch an object, so that a pointer to something else, an object that has
+ * gone or one whose handle was overwritten is an error, as it is where a kernel keeps the objects.
+ * Any thread, never on the data path.
+ *
+ * A hash table of the objects' own structures by their addresses: what a program names is compared
+ * with what is in there and not looked into. It grows with the number of objects. One lock.
+ */
+#include <stdlib.h>
+#include "verbs_priv.h"
+
+enum { BUCKETS_MIN = 64 };
+
+static struct handle *first_buckets[BUCKETS_MIN];
+static struct handle **buckets = first_buckets;
+static size_t bucket_count = BUCKETS_MIN, used;
+static uint32_t last_number;
+static struct handle *retired[HANDLE_KINDS]; /* newest first */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct handle **bucket_of(const struct handle *h)
+{
+	uint64_t hash = (uintptr_t)h * 0x9e3779b97f4a7c15ull;
+
+	return &buckets[(hash >> 32) & (bucket_count - 1)];
+}
+
+static void put(struct handle *h)
+{
+	struct handle **bucket = bucket_of(h);
+
+	h->next = *bucket;
+	*bucket = h;
+}
+
+/* Without memory the chains become longer. */
+static void grow(void)
+{
+	struct handle **old = buckets, **new = calloc(bucket_count * 2, sizeof(*new)), *h;
+	size_t n = bucket_count;
+
+	if (!new)
+		return;
+	buckets = new;
+	bucket_count *= 2;
+	for (size_t i = 0; i < n; i++) {
+		while ((h = old[i])) {
+			old[i] = h->next;
+			put(h);
+		}
+	}
+	if (old != first_buckets)
+		free(old);
+}
+
+/* Where the pointer to it is, or NULL: it is nothing of ours. */
+static struct handle **find(const struct handle *h, enum handle_kind kind)
+{
+	for (struct handle **at = bucket_of(h); *at; at = &(*at)->next)
+		if (*at == h)
+			return h->kind == kind ? at : NULL;
+	return NULL;
+}
+
+/* ---- objects that the program has ---- */
+
+uint32_t handle_add(struct handle *h, enum handle_kind kind, const struct softhca_context *hca,
+	uint32_t number, void *object)
+{
+	pthread_mutex_lock(&lock);
+	*h = (struct handle){.kind = kind,
+		.hca = hca,
+		.number = number ? number : ++last_number,
+		.object = object};
+	if (++used > bucket_count)
+		grow();
+	put(h);
+	pthread_mutex_unlock(&lock);
+	return h->number;
+}
+
+bool handle_known(const struct handle *h, enum handle_kind kind, bool leaving)
+{
+	bool known;
+
+	pthread_mutex_lock(&lock);
+	known = find(h, kind) && (leaving || !h->leaving);
+	pthread_mutex_unlock(&lock);
+	return known;
+}
+
+static bool leave(struct handle *h, enum handle_kind kind)
+{
+	if (!find(h, kind) || h->leaving)
+		return false;
+	h->leaving = true;
+	return true;
+}
+
+bool handle_take(struct handle *h, enum handle_kind kind)
+{
+	bool taken;
+
+	pthread_mutex_lock(&lock);
+	taken = leave(h, kind);
+	pthread_mutex_unlock(&lock);
+	return taken;
+}
+
+void handle_put_back(struct handle *h)
+{
+	pthread_mutex_lock(&lock);
+	h->leaving = false;
+	pthread_mutex_unlock(&lock);
+}
+
+void handle_remove(struct handle *h)
+{
+	struct handle **at;
+
+	pthread_mutex_lock(&lock);
+	at = find(h, h->kind);
+	if (at) {
+		*at = h->next;
+		used--;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void *handle_find(const struct softhca_context *hca, enum handle_kind kind, uint32_t number)
+{
+	void *object = NULL;
+
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < bucket_count && !object; i++)
+		for (const struct handle *h = buckets[i]; h && !object; h = h->next)
+			if (h->number == number && h->kind == kind && h->hca == hca)
+				object = h->object;
+	pthread_mutex_unlock(&lock);
+	return object;
+}
+
+void handles_forget(const struct softhca_context *hca)
+{
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < bucket_count; i++) {
+		struct handle **at = &buckets[i];
+
+		while (*at) {
+			if ((*at)->hca == hca) {
+				*at = (*at)->next;
+				used--;
+			} else {
+				at = &(*at)->next;
+			}
+		}
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- objects that have gone, kept readable ---- */
+
+void handle_retire(struct handle *h, enum handle_kind kind)
+{
+	pthread_mutex_lock(&lock);
+	h->next = retired[kind];
+	retired[kind] = h;
+	pthread_mutex_unlock(&lock);
+}
+
+struct handle *handle_revive(enum handle_kind kind)
+{
+	struct handle *h;
+
+	pthread_mutex_lock(&lock);
+	h = retired[kind];
+	if (h)
+		retired[kind] = h->next;
+	pthread_mutex_unlock(&lock);
+	return h;
+}
