@@ -6,6 +6,9 @@
 #include "crc_internal.h"
 
 #include <errno.h>
+#ifdef __aarch64__
+#include <sys/auxv.h>
+#endif
 
 #define ONE 0x80000000u /* x^0, 32 bits reflected */
 
@@ -157,6 +160,9 @@ static const struct wire_crc_ops *const forms[] = {
 	&crc_vpclmul256,
 	&crc_pclmul,
 #endif
+#ifdef __aarch64__
+	&crc_pmull,
+#endif
 	&crc_portable,
 };
 
@@ -175,6 +181,10 @@ static bool cpu_can(const struct wire_crc_ops *form)
 		       __builtin_cpu_supports("pclmul");
 	if (form == &crc_pclmul)
 		return __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
+#endif
+#ifdef __aarch64__
+	if (form == &crc_pmull)
+		return getauxval(AT_HWCAP) & HWCAP_PMULL;
 #endif
 	return form == &crc_portable;
 }

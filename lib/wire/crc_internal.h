@@ -31,7 +31,8 @@ enum {
 /* State after the eight ff bytes with which every ICRC begins; the test checks it. */
 #define ICRC_START 0xdebb20e3u
 
-/* Multipliers of a block's lower and upper 64 bits: residues in the upper half of each. */
+/* The lower and the upper 64 bits of a block; as multipliers: residues in the upper half of each.
+ */
 struct crc_fold {
 	uint64_t lo;
 	uint64_t hi;
@@ -65,12 +66,50 @@ static inline const struct crc_fold *crc_finish(size_t n)
 	return &crc_tables.finish[n % 16][CRC_BLOCKS - 1 - n / 16];
 }
 
+/* The next sizeof(type) bytes: loaded once, shifted to their place, copied unless dst is NULL. */
+#define CRC_PIECE(into, type, shift)                                                               \
+	do {                                                                                       \
+		type piece;                                                                        \
+		memcpy(&piece, p, sizeof(piece));                                                  \
+		__asm__("" : "+r"(piece));                                                         \
+		p += sizeof(piece);                                                                \
+		(into) |= (uint64_t)piece << (shift);                                              \
+		if (dst) {                                                                         \
+			memcpy(dst, &piece, sizeof(piece));                                        \
+			dst += sizeof(piece);                                                      \
+		}                                                                                  \
+	} while (0)
+
+/*
+ * The two halves of a block of which only n = 0..15 bytes are there, zeros behind them. Of RoCE
+ * packets only 0, 4, 8 and 12 remain. For little-endian machines.
+ */
+static inline __attribute__((always_inline)) struct crc_fold crc_load_partial(
+	const uint8_t *p, size_t n, uint8_t *dst)
+{
+	uint64_t whole = 0;
+	uint64_t rest = 0;
+
+	if (n & 8)
+		CRC_PIECE(whole, uint64_t, 0);
+	if (n & 4)
+		CRC_PIECE(rest, uint32_t, 0);
+	if (n & 2)
+		CRC_PIECE(rest, uint16_t, (n & 4) * 8);
+	if (n & 1)
+		CRC_PIECE(rest, uint8_t, (n & 6) * 8);
+	return n & 8 ? (struct crc_fold){whole, rest} : (struct crc_fold){rest, 0};
+}
+
 /* x^(8n - 1) modulo P. */
 uint32_t crc_shift_factor(size_t n);
 /* a * b modulo P, all 32 bits reflected. */
 uint32_t crc_multiply(uint32_t a, uint32_t b);
 
 extern const struct wire_crc_ops crc_portable;
+#ifdef __aarch64__
+extern const struct wire_crc_ops crc_pmull;
+#endif
 #ifdef __x86_64__
 extern const struct wire_crc_ops crc_pclmul;
 extern const struct wire_crc_ops crc_vpclmul256;

@@ -34,37 +34,14 @@ CRC_X86 uint32_t crc_block_reduce(__m128i sum)
 	return crc_block_barrett(_mm_xor_si128(sum, _mm_clmulepi64_si128(sum, factor, 0x00)));
 }
 
-/* The next sizeof(type) bytes: loaded once, shifted to their place, copied unless dst is NULL. */
-#define CRC_PIECE(into, type, shift)                                                               \
-	do {                                                                                       \
-		type piece;                                                                        \
-		memcpy(&piece, p, sizeof(piece));                                                  \
-		__asm__("" : "+r"(piece));                                                         \
-		p += sizeof(piece);                                                                \
-		(into) |= (uint64_t)piece << (shift);                                              \
-		if (dst) {                                                                         \
-			memcpy(dst, &piece, sizeof(piece));                                        \
-			dst += sizeof(piece);                                                      \
-		}                                                                                  \
-	} while (0)
-
-/* n = 0..15 bytes, zeros behind them. Of RoCE packets only 0, 4, 8 and 12 remain. */
+/* n = 0..15 bytes, zeros behind them. */
 CRC_X86 __m128i crc_block_partial(const uint8_t *p, size_t n, uint8_t *dst)
 {
-	uint64_t whole = 0;
-	uint64_t rest = 0;
+	struct crc_fold halves = crc_load_partial(p, n, dst);
 
 	if (n & 8)
-		CRC_PIECE(whole, uint64_t, 0);
-	if (n & 4)
-		CRC_PIECE(rest, uint32_t, 0);
-	if (n & 2)
-		CRC_PIECE(rest, uint16_t, (n & 4) * 8);
-	if (n & 1)
-		CRC_PIECE(rest, uint8_t, (n & 6) * 8);
-	if (n & 8)
-		return _mm_set_epi64x((long long)rest, (long long)whole);
-	return _mm_cvtsi64_si128((long long)rest);
+		return _mm_set_epi64x((long long)halves.hi, (long long)halves.lo);
+	return _mm_cvtsi64_si128((long long)halves.lo);
 }
 
 #endif

@@ -5,9 +5,9 @@
  * CRC-32 (zlib's polynomial, reflected), alone, fused with a copy, and as the ICRC of RoCEv2.
  *
  * A state is the raw register: no inversion on the way in or out. A CRC begins with WIRE_CRC_INIT
- * and is ~state at the end. Several forms stand behind one table of functions; the fastest that the CPU
- * has is chosen before main(): "vpclmul512" (VPCLMULQDQ with AVX-512), "vpclmul256" (with AVX2),
- * "pclmul" (SSE4.1), "portable".
+ * and is ~state at the end. Several forms stand behind one table of functions; the fastest that the
+ * CPU has is chosen before main(): "vpclmul512" (VPCLMULQDQ with AVX-512), "vpclmul256" (with
+ * AVX2), "pclmul" (SSE4.1), "pmull" (ARMv8), "portable".
  *
  * Ways to an ICRC:
  *  - small packet, all bytes in place: wire_icrc();
@@ -39,7 +39,8 @@ extern struct wire_crc_ops wire_crc_ops;
 /* Fills the tables and chooses the fastest form; idempotent. Runs by itself before main(). */
 void wire_crc_init(void);
 /*
- * Chooses a form by name: tests and benchmarks only, while no other thread computes. Returns 0, -ENOENT (no such form), -ENOTSUP (this CPU cannot).
+ * Chooses a form by name: tests and benchmarks only, while no other thread computes. Returns 0,
+ * -ENOENT (no such form), -ENOTSUP (this CPU cannot).
  */
 int wire_crc_select(const char *name);
 /* Name of the chosen form; static storage. */
