@@ -30,14 +30,16 @@ static bool duplicate_read(struct ee_work *w)
 		       ACCESS_REMOTE_READ) == V2P_SUCCESS;
 }
 
-/* The saved result, never a second execution (o9-66). */
+/* The saved result, never a second execution (o9-66). One that is 2^24 PSNs old is of another
+ * request (o9-67). */
 static bool duplicate_atomic(struct ee_work *w)
 {
 	const struct atomic_result *results = w->qp->ee.results;
+	uint64_t psn = ee_long_psn(w->qp, w->a->headers.psn);
 
 	w->respond = RESPONSE_ATOMIC;
 	for (unsigned i = 0; i < w->qp->max_dest_rd_atomic; i++) {
-		if (results[i].valid && results[i].psn == w->a->headers.psn) {
+		if (results[i].psn == psn) {
 			w->a->orig = results[i].orig;
 			return true;
 		}

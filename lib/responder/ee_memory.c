@@ -223,7 +223,7 @@ enum ee_state step_atomic(struct ee_work *w)
 		return fail(w, OUTCOME_INVALID_REQUEST);
 	w->a->orig = execute_atomic((uint64_t *)w->addr, h);
 	qp->ee.results[qp->ee.atomic_next] =
-		(struct atomic_result){.psn = h->psn, .valid = 1, .orig = w->a->orig};
+		(struct atomic_result){.psn = ee_long_psn(qp, h->psn), .orig = w->a->orig};
 	if (++qp->ee.atomic_next >= qp->max_dest_rd_atomic) /* o9-66: as many as may be out */
 		qp->ee.atomic_next = 0;
 	pay_ack(w->e, w->ee, qp); /* of what precedes, before the PSN moves on */

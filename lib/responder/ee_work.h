@@ -100,6 +100,15 @@ static inline void pay_ack(struct engine *e, struct execution_engine *ee, struct
 		ee_ack_syndrome(e, qp));
 }
 
+/* A PSN from EPSN - 2^23 to EPSN as a number that does not wrap, so that a PSN which came round is
+ * another one. It begins behind 2^24 and is never 0. */
+static inline uint64_t ee_long_psn(const struct qp *qp, uint32_t psn)
+{
+	uint64_t expected = (1 + (uint64_t)qp->ee.psn_laps) << 24 | qp->ee.expected_psn;
+
+	return expected - psn_sub(qp->ee.expected_psn, psn);
+}
+
 /* UC: the message in progress is given up, its receive descriptor serves the next one. */
 static inline void abandon_message(struct ee_work *w)
 {

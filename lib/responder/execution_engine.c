@@ -146,9 +146,11 @@ static inline enum ee_state step_check_request(struct ee_work *w)
 static inline enum ee_state step_cxt_wb(struct ee_work *w)
 {
 	struct qp *qp = w->qp;
+	uint32_t next = psn_add(qp->ee.expected_psn, w->psns);
 
 	count_n(w->c, COUNTER_executed_bytes, w->a->payload_bytes);
-	set_expected(qp, psn_add(qp->ee.expected_psn, w->psns));
+	qp->ee.psn_laps += next < qp->ee.expected_psn;
+	set_expected(qp, next);
 	qp->ee.received_bytes = w->total;
 	qp->ee.nak_sent = 0;
 	if (w->op->flags & WIRE_END) {

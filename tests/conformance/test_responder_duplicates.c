@@ -3,7 +3,7 @@
  * without a word (C9-102 to C9-110, C9-115, o9-66 to o9-68). */
 #include "rig.h"
 
-enum { PSN = 0x100, AT = 4096, COUNTER = 1 << 16, MTU = 1024 };
+enum { PSN = 0x100, AT = 4096, COUNTER = 1 << 16, MTU = 1024, LONG_MTU = 256 };
 
 static void request(struct sim *s, uint8_t opcode, uint32_t psn, uint64_t at, uint32_t bytes)
 {
@@ -549,6 +549,92 @@ static void o9_066__all_results_that_may_be_outstanding(void **state)
 	rig_end(s);
 }
 
+/* ---- half the PSNs and all of them later ---- */
+
+/* A rig with PSNs to spend: path MTU 256, and *key for 2^31 bytes at *at. */
+static struct sim *make_long(uint64_t *at, uint32_t *key)
+{
+	struct sim_params params = SIM_PARAMS_DEFAULT;
+	struct sim *s;
+
+	params.mtu = 1;
+	params.no_credits = true;
+	s = rig_create(&params);
+	*at = sim_map(s, 0, MESSAGE_BYTES_MAX, key);
+	return s;
+}
+
+static void read_long(struct sim *s, uint32_t psn, uint64_t at, uint32_t key, uint32_t packets)
+{
+	struct wire_headers h =
+		rig_headers(s, 0, WIRE_RC_READ_REQUEST, psn & PSN_MASK, at, packets * LONG_MTU);
+
+	h.rkey = key;
+	rig_send(s, h, NULL, 0);
+}
+
+/* A READ takes so many PSNs. Its last response is asked for at once again: that replaces all of
+ * them. */
+static void spend(struct sim *s, uint32_t psn, uint64_t at, uint32_t key, uint32_t packets)
+{
+	uint32_t last = (psn + packets - 1) & PSN_MASK;
+	struct rig_packet p = {0};
+
+	read_long(s, psn, at, key, packets);
+	read_long(s, last, at, key, 1);
+	while (p.h.psn != last)
+		assert_true(rig_recv(s, &p, MS));
+	rig_silent(s, 10 * US);
+	assert_int_equal(rig_epsn(s, 0), (last + 1) & PSN_MASK);
+}
+
+/* All of the 2^23 PSNs that may be outstanding (C9-61) were executed, no response arrived: the
+ * oldest comes again. */
+static void c9_078__the_oldest_of_all_that_may_be_outstanding(void **state)
+{
+	uint64_t at;
+	uint32_t key;
+	struct sim *s = make_long(&at, &key);
+
+	add_to(s, PSN, 1);
+	expect_atomic(s, PSN, 0, 1);
+	spend(s, PSN + 1, at, key, PSN_WINDOW - 1);
+	add_to(s, PSN, 1);
+	expect_atomic(s, PSN, 0, 2);
+	spend(s, PSN + PSN_WINDOW, at, key, PSN_WINDOW);
+	read_long(s, PSN + PSN_WINDOW, at, key, 1);
+	rig_expect(s, WIRE_RC_READ_RESP_ONLY, PSN + PSN_WINDOW);
+	assert_true(*counter_of(s) == 1);
+	rig_end(s);
+}
+
+/* The PSN comes round: results of its earlier life are no answers to what has it now. */
+static void o9_066__results_of_a_psn_that_came_round(void **state)
+{
+	uint64_t at;
+	uint32_t key;
+	struct sim *s = make_long(&at, &key);
+
+	*counter_of(s) = 10;
+	add_to(s, PSN, 1);
+	expect_atomic(s, PSN, 10, 1);
+	add_to(s, PSN + 1, 1);
+	expect_atomic(s, PSN + 1, 11, 2);
+	spend(s, PSN + 2, at, key, PSN_WINDOW - 2);
+	spend(s, PSN + PSN_WINDOW, at, key, PSN_WINDOW);
+	add_to(s, PSN, 1); /* executed */
+	expect_atomic(s, PSN, 12, 5);
+	write_at(s, PSN + 1, AT, 64);
+	rig_expect_ack(s, PSN + 1, aeth_ack(0), 6);
+	add_to(s, PSN, 1); /* o9-66 */
+	expect_atomic(s, PSN, 12, 6);
+	add_to(s, PSN + 1, 1); /* o9-67: that is a WRITE now */
+	rig_silent(s, 100 * US);
+	assert_int_equal(sim_counter(s, 0, COUNTER_drop_duplicate), 1);
+	assert_true(*counter_of(s) == 13);
+	rig_end(s);
+}
+
 static void o9_067__unknown_atomics_are_dropped(void **state)
 {
 	struct sim *s = rig_make(SERVICE_RC);
@@ -644,6 +730,8 @@ int main(void)
 		CONFORMANCE_TEST(duplicates__flood_of_reads_is_bounded),
 		CONFORMANCE_TEST(o9_066__result_is_replayed_not_executed),
 		CONFORMANCE_TEST(o9_066__all_results_that_may_be_outstanding),
+		CONFORMANCE_TEST(c9_078__the_oldest_of_all_that_may_be_outstanding),
+		CONFORMANCE_TEST(o9_066__results_of_a_psn_that_came_round),
 		CONFORMANCE_TEST(o9_067__unknown_atomics_are_dropped),
 		CONFORMANCE_TEST(o9_067__nothing_remembered_of_psn_0),
 		CONFORMANCE_TEST(o9_068__forgotten_result_is_dropped),

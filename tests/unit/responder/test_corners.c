@@ -64,7 +64,7 @@ static void o9_067__no_result_beyond_those_kept(void **state)
 {
 	(void)state;
 	fx->qp->ee.results[fx->qp->max_dest_rd_atomic] =
-		(struct atomic_result){.psn = FX_PSN - 1, .valid = 1, .orig = 5};
+		(struct atomic_result){.psn = 1 << 24 | (FX_PSN - 1), .orig = 5};
 	fx_send(0, 0, .opcode = WIRE_RC_FETCH_ADD, .psn = FX_PSN - 1, .va = FX_VA, .rkey = FX_KEY);
 	fx_poll(1);
 	fx_assert_no_frame();

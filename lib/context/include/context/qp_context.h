@@ -59,8 +59,7 @@ _Static_assert(sizeof(struct qp_link) == 8 && QPN_INDEX_BITS_MAX <= 24, "lists c
 
 /* An atomic's result, kept for its duplicates. */
 struct atomic_result {
-	uint32_t psn;
-	uint32_t valid;
+	uint64_t psn; /* as ee_long_psn() counts it: never the same twice; 0: none */
 	uint64_t orig;
 };
 
@@ -223,9 +222,10 @@ struct qp {
 		uint8_t flushed; /* enum ee_flushed: the receive queue was flushed in ERR; atomic */
 		uint8_t reads_issued; /* READs handed to RespPktGen, free running; respg.reads_done
 				       */
-		uint8_t credits_told; /* credit code in the last AETH; 0 before the first */
+		uint8_t credits_told; /* the last AETH gave the peer credit for a message to come */
 		uint32_t received_bytes; /* of the message in progress */
 		uint32_t answers_put;	 /* leaving: mbufs put into EE_RESPG by then */
+		uint32_t psn_laps;	 /* how often expected_psn has wrapped */
 		/* WriteAddrTable */
 		uint64_t write_va;
 		uint32_t write_rkey;
