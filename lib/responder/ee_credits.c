@@ -28,15 +28,15 @@ static struct qp_list *starved(struct engine *e)
 
 uint8_t ee_ack_syndrome(struct engine *e, struct qp *qp)
 {
-	uint8_t code;
+	uint32_t credits;
 
 	if (!gives_credits(e, qp))
 		return aeth_ack(AETH_CREDIT_INVALID);
-	code = aeth_credit_code(rwm_available(qp));
-	qp->ee.credits_told = code;
-	if (unlikely(code == 0))
+	credits = rwm_credits(qp);
+	qp->ee.credits_told = credits > qp->rwm.open;
+	if (unlikely(!qp->ee.credits_told))
 		qp_list_add(starved(e), qp);
-	return aeth_ack(code);
+	return aeth_ack(aeth_credit_code(credits));
 }
 
 void ee_watch_credits(struct engine *e, struct qp *qp)

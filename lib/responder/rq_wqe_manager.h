@@ -39,10 +39,18 @@ static inline uint32_t rwm_claimed(const struct qp *qp)
 	return __atomic_load_n(&qp->record->rq_posted, __ATOMIC_ACQUIRE) - qp->rwm.consumed;
 }
 
-/* Receive descriptors that a new message could have (C9-157), at most what the queue holds. */
+/* Receive descriptors for the messages that the MSN does not count yet, at most what the queue
+ * holds: these are the credits of an AETH (C9-161). One in use by a message in progress is among
+ * them. */
+static inline uint32_t rwm_credits(const struct qp *qp)
+{
+	return RTE_MIN(rwm_claimed(qp), qp->rq_entries);
+}
+
+/* Those that a message to come could have. */
 static inline uint32_t rwm_available(const struct qp *qp)
 {
-	uint32_t n = RTE_MIN(rwm_claimed(qp), qp->rq_entries);
+	uint32_t n = rwm_credits(qp);
 
 	return n - (n && qp->rwm.open);
 }

@@ -122,6 +122,27 @@ static void c9_157_2_1__only_what_consumes_a_receive_costs_a_credit(void **state
 	rig_end(s);
 }
 
+/* MSN plus credits, the LSN, is the same before, within and after a message. */
+static void c9_161__the_lsn_does_not_step_back_within_a_message(void **state)
+{
+	static const uint8_t opcodes[] = {
+		WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_LAST};
+	struct sim *s = make(PSN);
+
+	sim_post_recv(s, 0, 0, 0, 4096);
+	post(s, 1);
+	expect_credits(s, PSN - 1, 0, 2);
+	for (uint32_t i = 0; i < 4; i++) {
+		uint32_t done = i == 3;
+
+		rig_request(s, 0, opcodes[i], PSN + i, 0, 0, 1024);
+		expect_credits(s, PSN + i, done, (uint8_t)(2 - done));
+	}
+	rig_request(s, 0, WIRE_RC_SEND_ONLY, PSN + 4, 0, 0, LEN);
+	expect_credits(s, PSN + 4, 2, 0);
+	rig_end(s);
+}
+
 static void c9_158_2_1__encoded_as_tabled(void **state)
 {
 	struct sim *s = make(PSN);
@@ -151,6 +172,7 @@ int main(void)
 		CONFORMANCE_TEST(c9_114__no_unsolicited_ack_while_an_rnr_nak_is_out),
 		CONFORMANCE_TEST(c9_150_2_1__none_where_they_are_off),
 		CONFORMANCE_TEST(c9_157_2_1__only_what_consumes_a_receive_costs_a_credit),
+		CONFORMANCE_TEST(c9_161__the_lsn_does_not_step_back_within_a_message),
 		CONFORMANCE_TEST(c9_158_2_1__encoded_as_tabled),
 	};
 

@@ -91,14 +91,19 @@ static void c9_157__the_last_receive_is_taken_and_another_posted(void **state)
 	fx_assert_ack(FX_PSN, aeth_ack(1), 1);
 }
 
-static void credits__a_descriptor_in_use_is_none(void **state)
+/* It is the message's that the MSN does not count yet; the next one has none. */
+static void c9_161__a_descriptor_in_use_is_credit_for_its_message(void **state)
 {
 	(void)state;
 	fx->e.settings.e2e_credits = true;
 	fx_post_simple(0, 1000);
 	fx_send(FX_MTU, 1, .opcode = WIRE_RC_SEND_FIRST, .psn = FX_PSN, .ackreq = 1);
 	poll_slowly(5);
-	fx_assert_ack(FX_PSN, aeth_ack(0), 0);
+	fx_assert_ack(FX_PSN, aeth_ack(1), 0);
+	fx_assert_no_frame();
+	fx_post_simple(0, 100);
+	poll_slowly(5);
+	fx_assert_ack(FX_PSN, aeth_ack(2), 0);
 	fx_assert_no_frame();
 }
 
@@ -432,7 +437,7 @@ int main(void)
 		FX_TEST(c9_155__none_before_receives_are_posted),
 		FX_TEST(c9_152__after_none_were_left),
 		FX_TEST(c9_157__the_last_receive_is_taken_and_another_posted),
-		FX_TEST(credits__a_descriptor_in_use_is_none),
+		FX_TEST(c9_161__a_descriptor_in_use_is_credit_for_its_message),
 		FX_TEST(credits__another_acknowledgement_tells_first),
 		FX_TEST(c9_080__silent_while_a_sequence_nak_is_out),
 		FX_TEST(c9_114__silent_while_an_rnr_nak_is_out),
