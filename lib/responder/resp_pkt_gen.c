@@ -212,13 +212,15 @@ static enum v2p_state read_packet(
 	return V2P_SUCCESS;
 }
 
-/* C9-100: the READ ends early with a NAK of the failing packet's PSN, and with it the QP. */
+/* C9-100: the READ ends early with a NAK of the failing packet's PSN, and with it the QP. It was
+ * counted when it was validated (C9-148): the NAK says so only if a packet of the answer did, as no
+ * MSN goes back. */
 static void fail_read(struct engine *e, struct resp_pkt_gen *p, struct counters *c, struct qp *qp)
 {
 	const struct arrival *a = arrival_of(qp->respg.head);
+	uint32_t msn = a->done_packets ? a->msn : psn_sub(a->msn, 1);
 
-	answer_ack(
-		p, c, qp, order_next_psn(a), aeth_nak(AETH_NAK_REMOTE_ACCESS), psn_sub(a->msn, 1));
+	answer_ack(p, c, qp, order_next_psn(a), aeth_nak(AETH_NAK_REMOTE_ACCESS), msn);
 	order_purge(qp);
 	if (qp_set_error(e, qp))
 		eq_post(e->completion, c, qp->client, EQE_WQ_ACCESS_ERROR, qp_number(qp));

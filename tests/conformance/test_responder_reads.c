@@ -186,7 +186,7 @@ static void c9_100__error_in_the_midst_ends_the_answer_with_a_nak(void **state)
 
 	fill(s, 0, BIG);
 	read_with(s, key, PSN, 0, BIG);
-	rig_expect(s, WIRE_RC_READ_RESP_FIRST, next++);
+	assert_int_equal(rig_expect(s, WIRE_RC_READ_RESP_FIRST, next++).h.msn, 1);
 	rig_revoke(s, key);
 	for (;;) {
 		assert_true(rig_recv(s, &p, MS));
@@ -197,6 +197,7 @@ static void c9_100__error_in_the_midst_ends_the_answer_with_a_nak(void **state)
 	}
 	assert_int_equal(p.h.opcode, WIRE_RC_ACK);
 	assert_int_equal(p.h.syndrome, aeth_nak(AETH_NAK_REMOTE_ACCESS));
+	assert_int_equal(p.h.msn, 1); /* as FIRST said */
 	assert_int_equal(p.bytes, 0);
 	assert_true(next < PSN + BIG / MTU);
 	rig_silent(s, 100 * US);
@@ -220,8 +221,7 @@ static void c9_112__nak_has_the_psn_of_the_response_that_failed(void **state)
 	sim_run(s, 2 * US);
 	rig_revoke(s, key);
 	expect_read(s, PSN, 0, BIG, 1);
-	assert_int_equal(rig_expect(s, WIRE_RC_ACK, PSN + packets).h.syndrome,
-		aeth_nak(AETH_NAK_REMOTE_ACCESS));
+	rig_expect_nak(s, PSN + packets, AETH_NAK_REMOTE_ACCESS, 1);
 	rig_silent(s, 100 * US);
 	assert_int_equal(rig_state(s, 0), QP_ERR);
 	rig_end(s);

@@ -139,7 +139,7 @@ static void key_gone__naks_in_the_midst(void **state)
 	v2p_invalidate_mpt(&fx->v2p, FX_KEY);
 	fx->frame_next = fx->frame_count;
 	fx_poll(2);
-	fx_assert_ack(FX_PSN + done, aeth_nak(AETH_NAK_REMOTE_ACCESS), 0);
+	fx_assert_ack(FX_PSN + done, aeth_nak(AETH_NAK_REMOTE_ACCESS), 1);
 	fx_assert_no_frame();
 	assert_int_equal(fx->qp->state, QP_ERR);
 	fx_assert_event(EQE_WQ_ACCESS_ERROR, FX_QPN);

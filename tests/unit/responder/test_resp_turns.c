@@ -198,7 +198,7 @@ static void c9_100__a_read_fails_before_a_nak(void **state)
 	v2p_invalidate_mpt(&fx->v2p, FX_KEY);
 	fx_poll(3);
 	assert_packets(FX_PSN, 4);
-	fx_assert_ack(FX_PSN + 4, aeth_nak(AETH_NAK_REMOTE_ACCESS), 0);
+	fx_assert_ack(FX_PSN + 4, aeth_nak(AETH_NAK_REMOTE_ACCESS), 1);
 	fx_assert_no_frame();
 	fx_assert_no_event();
 	assert_int_equal(rte_mempool_in_use_count(fx->rx), 0);
