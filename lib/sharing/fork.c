@@ -111,6 +111,8 @@ static void before_fork(void)
 	static const struct trap_ops ops = {.forks = fork_caught, .lost = go_without};
 
 	sharing_lock();
+	if (idle.parts) /* else each child would copy it */
+		sharing_reclaim();
 	active = part_count != 0 && pool.fd >= 0;
 	if (!active)
 		return;

@@ -2,7 +2,9 @@
 /*
  * The functions of libc that change the process's mappings, in front of libc's own: where the
  * program was linked with this library or has it preloaded. Each does what libc's does; shared
- * anonymous memory gets a file that can be passed on (anonymous.h). Any thread.
+ * anonymous memory gets a file that can be passed on (anonymous.h), and private memory that is
+ * shared through the pool stays private to the program's eyes: advice to drop it drops it, and what
+ * is unmapped is freed. Any thread; no lock is waited for, since an allocator may hold its own.
  *
  * What was not found yet is done by the system call: an allocator may call these before any
  * constructor has run, and dlsym() may call the allocator.
@@ -14,14 +16,19 @@
 #include <stdbool.h>
 #include <sys/mman.h>
 #include "anonymous.h"
+#include "sharing_priv.h"
 #include "sys.h"
 
 #define SHOWN __attribute__((visibility("default")))
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
 
 static struct {
 	__typeof__(&mmap) mmap;
 	__typeof__(&munmap) munmap;
 	__typeof__(&mremap) mremap;
+	__typeof__(&madvise) madvise;
 } next;
 
 static void __attribute__((constructor)) find_next(void)
@@ -29,6 +36,7 @@ static void __attribute__((constructor)) find_next(void)
 	next.mmap = (__typeof__(next.mmap))dlsym(RTLD_NEXT, "mmap");
 	next.munmap = (__typeof__(next.munmap))dlsym(RTLD_NEXT, "munmap");
 	next.mremap = (__typeof__(next.mremap))dlsym(RTLD_NEXT, "mremap");
+	next.madvise = (__typeof__(next.madvise))dlsym(RTLD_NEXT, "madvise");
 }
 
 static long result(long rc)
@@ -47,6 +55,12 @@ void *next_mmap(void *addr, size_t bytes, int protection, int flags, int fd, off
 		sys6(SYS_mmap, (long)addr, (long)bytes, protection, flags, fd, (long)offset));
 }
 
+static void gone(const void *at, size_t bytes)
+{
+	anonymous_gone(at, bytes);
+	sharing_unmapped(at, bytes);
+}
+
 SHOWN void *mmap(void *addr, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
 	const bool shared_anonymous =
@@ -55,7 +69,7 @@ SHOWN void *mmap(void *addr, size_t bytes, int protection, int flags, int fd, of
 		addr, bytes, protection, flags, fd, offset);
 
 	if (flags & MAP_FIXED && at != MAP_FAILED)
-		anonymous_gone(at, bytes);
+		gone(at, bytes);
 	return at;
 }
 
@@ -68,7 +82,7 @@ SHOWN int munmap(void *at, size_t bytes)
 			     : (int)result(sys6(SYS_munmap, (long)at, (long)bytes, 0, 0, 0, 0));
 
 	if (rc == 0)
-		anonymous_gone(at, bytes);
+		gone(at, bytes);
 	return rc;
 }
 
@@ -87,6 +101,76 @@ SHOWN void *mremap(void *from, size_t from_bytes, size_t bytes, int flags, ...)
 		return at;
 	anonymous_moved(from, from_bytes, at, bytes);
 	if (flags & MREMAP_FIXED)
-		anonymous_gone(at, bytes);
+		gone(at, bytes);
 	return at;
+}
+
+/* ---- advice ---- */
+
+static int next_madvise(void *at, size_t bytes, int advice)
+{
+	return next.madvise
+		       ? next.madvise(at, bytes, advice)
+		       : (int)result(sys6(SYS_madvise, (long)at, (long)bytes, advice, 0, 0, 0));
+}
+
+/* Goes over what of [at, end) lies in the pool. `anew`: makes fresh memory of it, which reads as
+ * zeroes: allocators count on that. False: there is none. */
+static bool in_pool(uintptr_t at, uintptr_t end, bool anew)
+{
+	struct vma_reader reader;
+	bool found = false;
+	struct vma v;
+
+	if (pool.fd < 0 || vma_open(&reader))
+		return false;
+	for (; at < end && vma_find(&reader, at, &v) && v.start < end; at = v.end) {
+		const uintptr_t from = v.start > at ? v.start : at, to = v.end < end ? v.end : end;
+
+		if (!pool_has(&v))
+			continue;
+		found = true;
+		if (anew)
+			sys6(SYS_mmap, (long)from, (long)(to - from), v.protection,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	}
+	vma_close(&reader);
+	return found;
+}
+
+static uintptr_t end_of(const void *at, size_t bytes)
+{
+	return ((uintptr_t)at + bytes + SHARING_PAGE - 1) & ~(uintptr_t)(SHARING_PAGE - 1);
+}
+
+/* Whether memory may be dropped is for the kernel to say: not if it is locked. An MR keeps the
+ * pages that it had, as on other HCAs. */
+static int drop(void *at, size_t bytes, int advice)
+{
+	int rc = next_madvise(at, bytes, advice), error = errno;
+
+	if (rc == 0 && in_pool((uintptr_t)at, end_of(at, bytes), true))
+		sharing_unmapped(at, bytes);
+	errno = error;
+	return rc;
+}
+
+SHOWN int madvise(void *at, size_t bytes, int advice)
+{
+	if (advice == MADV_DONTNEED || advice == MADV_DONTNEED_LOCKED)
+		return drop(at, bytes, advice);
+	/* Pages of a file can only be freed at once. */
+	if (advice == MADV_FREE && in_pool((uintptr_t)at, end_of(at, bytes), false))
+		return drop(at, bytes, MADV_DONTNEED);
+	return next_madvise(at, bytes, advice);
+}
+
+int own_madvise(void *at, size_t bytes, int advice) __THROW
+	__attribute__((alias("madvise"), visibility("hidden")));
+
+bool interposed(void)
+{
+	__typeof__(&madvise) volatile theirs = madvise; /* the one that is found first */
+
+	return theirs == own_madvise;
 }

@@ -13,6 +13,7 @@
 struct pool pool = {.fd = -1, .read_only_fd = -1};
 struct part *parts;
 uint32_t part_count;
+struct idle idle;
 static uint32_t part_room;
 
 static uint32_t next_window;   /* never used from here on */
@@ -34,6 +35,7 @@ void pool_forget(void)
 {
 	pool = (struct pool){.fd = -1, .read_only_fd = -1};
 	part_count = 0;
+	idle = (struct idle){0};
 	free_count = 0;
 	next_window = 0;
 }
@@ -150,17 +152,37 @@ bool part_alias(uint64_t offset)
 	return i && parts[i - 1].begin >> WINDOW_LOG == offset >> WINDOW_LOG && parts[i - 1].alias;
 }
 
+/* Puts it on the account of idle ones (n = 1), or takes it off (-1), if it is one. */
+static void account(const struct part *p, int n)
+{
+	if (p->users)
+		return;
+	idle.bytes += (uint64_t)n * (p->end - p->begin);
+	__atomic_store_n(&idle.parts, idle.parts + (uint32_t)n, __ATOMIC_RELAXED);
+}
+
 static void insert(uint32_t i, struct part part)
 {
 	memmove(&parts[i + 1], &parts[i], (part_count - i) * sizeof(parts[0]));
 	parts[i] = part;
 	part_count++;
+	account(&part, 1);
 }
 
 void part_remove(uint32_t i)
 {
+	account(&parts[i], -1);
 	part_count--;
 	memmove(&parts[i], &parts[i + 1], (part_count - i) * sizeof(parts[0]));
+}
+
+void part_resize(struct part *p, uint64_t begin, uint64_t end)
+{
+	account(p, -1);
+	p->addr += begin - p->begin;
+	p->begin = begin;
+	p->end = end;
+	account(p, 1);
 }
 
 void part_add(uint64_t begin, uint64_t end, uintptr_t addr, bool alias)
@@ -170,7 +192,7 @@ void part_add(uint64_t begin, uint64_t end, uintptr_t addr, bool alias)
 
 	if (before && before->end == begin && !before->users && before->alias == alias &&
 		(begin & ((1ull << WINDOW_LOG) - 1)))
-		before->end = end;
+		part_resize(before, before->begin, end);
 	else
 		insert(i, (struct part){.begin = begin, .end = end, .addr = addr, .alias = alias});
 }
@@ -186,12 +208,13 @@ static void cut(uint64_t offset)
 	upper = parts[i];
 	upper.addr += offset - upper.begin;
 	upper.begin = offset;
-	parts[i].end = offset;
+	part_resize(&parts[i], parts[i].begin, offset);
 	insert(i + 1, upper);
 }
 
 void parts_use(uint64_t begin, uint64_t end, uintptr_t addr, int n)
 {
+	static uint64_t departures;
 	uint64_t at = begin;
 	bool alias;
 	uint32_t i;
@@ -208,6 +231,10 @@ void parts_use(uint64_t begin, uint64_t end, uintptr_t addr, int n)
 							 : end,
 					  .addr = addr + (at - begin),
 					  .alias = alias});
+		account(&parts[i], -1);
 		parts[i].users += (uint32_t)n;
+		if (!parts[i].users)
+			parts[i].since = ++departures;
+		account(&parts[i], 1);
 	}
 }

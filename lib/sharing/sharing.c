@@ -6,10 +6,18 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
+#include <time.h>
 #include <unistd.h>
 #include "sharing_priv.h"
 
-enum { TRIES_MAX = 16 };
+enum {
+	TRIES_MAX = 16,
+	KEEP_PART = 8,	       /* of the machine's memory: one in so many bytes */
+	KEEP_PARTS_MAX = 1024, /* each is a mapping, of which a process may have but so many */
+};
+#define KEEP_UNKNOWN UINT64_MAX
+uint64_t sharing_keep_max = KEEP_UNKNOWN;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 struct sharing *sharings;
@@ -39,28 +47,21 @@ static int allowed(const struct vma *v, uintptr_t at, bool write)
 }
 
 /* Swaps what is private of [at, end). 0, -errno. */
-static int make_shared(uintptr_t at, uintptr_t end, bool write)
+static int make_shared(struct vma_reader *r, uintptr_t at, uintptr_t end, bool write)
 {
-	static struct vma_reader reader;
 	struct vma v;
-	bool found;
-	int rc;
+	int rc = 0;
 
-	while (at < end) {
-		rc = vma_open(&reader);
-		if (rc)
-			return rc;
-		found = vma_find(&reader, at, &v);
-		vma_close(&reader);
-		rc = found ? allowed(&v, at, write) : -EFAULT;
-		if (!rc && !v.shared)
-			rc = swap_in(at, end < v.end ? end : v.end, &at);
-		else
+	while (at < end && !rc) {
+		rc = vma_find(r, at, &v) ? allowed(&v, at, write) : -EFAULT;
+		if (rc || v.shared) {
 			at = v.end;
-		if (rc)
-			return rc;
+			continue;
+		}
+		rc = swap_in(at, end < v.end ? end : v.end, &at);
+		vma_changed(r);
 	}
-	return 0;
+	return rc;
 }
 
 /* ---- pieces ---- */
@@ -136,16 +137,14 @@ static int add_piece(struct sharing *s, const struct vma *v, uintptr_t at, uintp
 }
 
 /* Goes over [at, end): all of it must be shared by now. -ESTALE: it is not. */
-static int walk(struct sharing *s, uintptr_t at, uintptr_t end, bool write, bool add)
+static int walk(
+	struct sharing *s, struct vma_reader *r, uintptr_t at, uintptr_t end, bool write, bool add)
 {
-	static struct vma_reader reader;
 	struct vma v;
-	int rc = vma_open(&reader);
+	int rc = 0;
 
-	if (rc)
-		return rc;
 	while (at < end && !rc) {
-		rc = vma_find(&reader, at, &v) ? allowed(&v, at, write) : -EFAULT;
+		rc = vma_find(r, at, &v) ? allowed(&v, at, write) : -EFAULT;
 		if (!rc && !v.shared)
 			rc = -ESTALE;
 		if (!rc && add)
@@ -153,7 +152,6 @@ static int walk(struct sharing *s, uintptr_t at, uintptr_t end, bool write, bool
 		s->writable = s->writable && v.protection & PROT_WRITE;
 		at = v.end;
 	}
-	vma_close(&reader);
 	return rc;
 }
 
@@ -204,29 +202,131 @@ static bool alone_in_window(uint32_t i)
 	       (i + 1 == part_count || parts[i + 1].begin >> WINDOW_LOG != window);
 }
 
-/* Makes private what has no users. */
-static void reclaim(void)
+/* ---- what has no users any more ---- */
+
+/* Makes a part private; it is none then. False: still shared, to be tried again another time. */
+static bool give_back(uint32_t i)
+{
+	const struct part part = parts[i];
+
+	if (!swap_out(&part, limit_of(i)))
+		return false;
+	if (alone_in_window(i) && !part.alias)
+		pool_window_free(part.begin & ~((1ull << WINDOW_LOG) - 1));
+	part_remove(i);
+	return true;
+}
+
+void sharing_reclaim(void)
 {
 	if (pool_lost())
 		return;
 	for (uint32_t i = 0; i < part_count;) {
-		struct part part = parts[i];
+		while (!parts[i].users && i + 1 < part_count && !parts[i + 1].users &&
+			parts[i + 1].begin == parts[i].end && limit_of(i) == parts[i].end) {
+			const uint64_t end = parts[i + 1].end;
 
-		while (!part.users && i + 1 < part_count && !parts[i + 1].users &&
-			parts[i + 1].begin == part.end && limit_of(i) == part.end) {
-			part.end = parts[i + 1].end;
-			part_remove(i);
-			parts[i].begin = part.begin;
-			parts[i].addr = part.addr;
+			part_remove(i + 1);
+			part_resize(&parts[i], parts[i].begin, end);
 		}
-		if (part.users || !swap_out(&part, limit_of(i))) {
-			i++; /* in use, or tried again another time */
-			continue;
-		}
-		if (alone_in_window(i) && !part.alias)
-			pool_window_free(part.begin & ~((1ull << WINDOW_LOG) - 1));
-		part_remove(i);
+		if (parts[i].users || !give_back(i))
+			i++;
 	}
+}
+
+static uint64_t keep_max(void)
+{
+	struct sysinfo info;
+
+	if (sharing_keep_max == KEEP_UNKNOWN)
+		sharing_keep_max = interposed() && sysinfo(&info) == 0
+					   ? (uint64_t)info.totalram * info.mem_unit / KEEP_PART
+					   : 0;
+	return sharing_keep_max;
+}
+
+static uint32_t oldest(void)
+{
+	uint32_t found = UINT32_MAX;
+
+	for (uint32_t i = 0; i < part_count; i++)
+		if (!parts[i].users && (found == UINT32_MAX || parts[i].since < parts[found].since))
+			found = i;
+	return found;
+}
+
+static int64_t now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	return t.tv_sec;
+}
+
+/* Frees what the program has unmapped behind our back, as the C library's free() does. */
+static void collect(void)
+{
+	static int64_t last;
+	const int64_t now = now_s();
+
+	if (!idle.parts || now == last || pool_lost())
+		return;
+	last = now;
+	for (uint32_t i = 0; i < part_count;)
+		if (parts[i].users || swap_is_mapped(parts[i].begin, limit_of(i), parts[i].addr) ||
+			!give_back(i))
+			i++;
+}
+
+/* A stack that is shared is no place to be for a child that fork() did not make: only while it
+ * must. */
+static void give_back_stack(void)
+{
+	for (uint32_t i = 0; i < part_count;) {
+		const struct part *p = &parts[i];
+
+		if (p->users || !swap_is_stack(p->addr, p->addr + (p->end - p->begin)) ||
+			pool_lost() || !give_back(i))
+			i++;
+	}
+}
+
+/* Something may have lost its users. What was swapped once stays so, up to a limit: it is often
+ * registered again, and to copy it back takes as long as it took to copy it here. */
+static void settle(void)
+{
+	const uint64_t max = keep_max();
+
+	if (!max) {
+		sharing_reclaim();
+		return;
+	}
+	if (!idle.parts)
+		return;
+	give_back_stack();
+	collect();
+	while ((idle.bytes > max || idle.parts > KEEP_PARTS_MAX) && !pool_lost() &&
+		give_back(oldest()))
+		;
+}
+
+void sharing_unmapped(const void *at, size_t bytes)
+{
+	const uintptr_t from = (uintptr_t)at, to = from + bytes;
+	int error = errno;
+
+	if (!__atomic_load_n(&idle.parts, __ATOMIC_RELAXED) || pthread_mutex_trylock(&lock))
+		return;
+	for (uint32_t i = 0; i < part_count;) {
+		const struct part *p = &parts[i];
+
+		if (p->users || p->addr >= to || p->addr + (p->end - p->begin) <= from ||
+			swap_is_mapped(p->begin, limit_of(i), p->addr) || pool_lost() ||
+			!give_back(i))
+			i++;
+	}
+	pthread_mutex_unlock(&lock);
+	errno = error;
 }
 
 /* ---- sharings ---- */
@@ -254,21 +354,27 @@ static int share(struct sharing *s, bool write)
 	const uintptr_t at = s->first & ~(uintptr_t)(SHARING_PAGE - 1);
 	const uintptr_t end =
 		(s->first + s->length + SHARING_PAGE - 1) & ~(uintptr_t)(SHARING_PAGE - 1);
-	int rc = -ESTALE;
+	static struct vma_reader reader;
+	int rc = vma_open(&reader);
 
+	if (rc)
+		return rc;
+	rc = -ESTALE;
 	/* Other threads may map something else there at any moment. */
 	for (int i = 0; i < TRIES_MAX && rc == -ESTALE; i++) {
-		rc = make_shared(at, end, write);
+		vma_changed(&reader);
+		rc = make_shared(&reader, at, end, write);
 		s->writable = true;
 		if (!rc)
-			rc = walk(s, at, end, write, false);
+			rc = walk(s, &reader, at, end, write, false);
 		if (!rc)
-			rc = walk(s, at, end, write, true);
+			rc = walk(s, &reader, at, end, write, true);
 		if (rc) {
 			sharing_close_files(s);
 			s->count = 0;
 		}
 	}
+	vma_close(&reader);
 	if (rc)
 		return rc == -ESTALE ? -EFAULT : rc;
 	envelope(s);
@@ -296,7 +402,8 @@ int sharing_get(const void *addr, size_t length, bool write, struct sharing **ou
 	if (!rc)
 		link_it(s);
 	else
-		reclaim();
+		settle();
+	collect();
 	sharing_unlock();
 	if (rc) {
 		sharing_close_files(s);
@@ -327,7 +434,7 @@ void sharing_put(struct sharing *s)
 	sharing_lock();
 	unlink_it(s);
 	use(s, -1);
-	reclaim();
+	settle();
 	sharing_unlock();
 	sharing_close_files(s);
 	free(s->pieces);

@@ -32,11 +32,19 @@ extern struct pool pool;
 struct part {
 	uint64_t begin, end; /* offsets in the pool; of one window */
 	uintptr_t addr;	     /* where begin was mapped at first */
+	uint64_t since;	     /* when its last user left: counts such departures */
 	uint32_t users;	     /* sharings that it belongs to */
 	bool alias;	     /* constants or code: private again by a private mapping of the pool */
 };
 extern struct part *parts;
 extern uint32_t part_count;
+
+/* Parts without users. */
+struct idle {
+	uint64_t bytes;
+	uint32_t parts; /* also read without the lock; atomic */
+};
+extern struct idle idle;
 
 /* Makes the pool unless it is there. 0, -EFBIG, -errno. */
 int pool_open(void);
@@ -59,6 +67,8 @@ void part_add(uint64_t begin, uint64_t end, uintptr_t addr, bool alias);
 /* Adds n to the users of [begin, end); what is in no part becomes one. There is room for three. */
 void parts_use(uint64_t begin, uint64_t end, uintptr_t addr, int n);
 void part_remove(uint32_t index);
+/* Other borders. */
+void part_resize(struct part *p, uint64_t begin, uint64_t end);
 /* Does the part at that offset, or the last before it in its window, say so? */
 bool part_alias(uint64_t offset);
 
@@ -67,6 +77,8 @@ bool part_alias(uint64_t offset);
 /* Swaps private pages of [at, end), whole pages of one mapping as far as it goes; *next: where it
  * ended. 0, -errno. */
 int swap_in(uintptr_t at, uintptr_t end, uintptr_t *next);
+/* Is something of [begin, end) of the pool mapped anywhere? `addr`: where to look first. */
+bool swap_is_mapped(uint64_t begin, uint64_t end, uintptr_t addr);
 /* Makes the pages of a part private, wherever they are mapped. False: some are still shared. */
 bool swap_out(const struct part *part, uint64_t limit);
 /* In the child of a fork: what a mapping of the pool shows becomes private, at one blow: what
@@ -75,6 +87,8 @@ bool swap_out(const struct part *part, uint64_t limit);
 int swap_out_child(const struct vma *v, bool lost);
 /* Is something of [at, end) the stack that we run on now, or the thread's descriptor? */
 bool swap_is_ours(uintptr_t at, uintptr_t end);
+/* Does something of [at, end) lie in this thread's stack, or close to it? */
+bool swap_is_stack(uintptr_t at, uintptr_t end);
 
 /* ---- file.c ---- */
 
@@ -85,9 +99,22 @@ int file_open(const struct vma *v, bool write, int *fd, uint8_t *log_page);
 /* ---- sharing.c ---- */
 
 extern struct sharing *sharings;
+/* Bytes that may stay shared without users; 0: none, as where interpose.c is not in effect. Tests
+ * set it. */
+extern uint64_t sharing_keep_max;
+/* Makes private what has no users. */
+void sharing_reclaim(void);
+/* The program has unmapped [at, at + bytes), perhaps shared memory without users: frees it. Does
+ * not wait for the lock: whoever calls may be an allocator. */
+void sharing_unmapped(const void *at, size_t bytes);
 void sharing_lock(void);
 void sharing_unlock(void);
 void sharing_lock_reset(void);
+
+/* ---- interpose.c ---- */
+
+/* Does what the program calls by the names of libc's functions come by here? */
+bool interposed(void);
 
 /* ---- fork.c ---- */
 

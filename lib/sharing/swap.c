@@ -18,7 +18,7 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
-enum { OURS_BYTES = 16384, STACK_BELOW_BYTES = 256 << 10 };
+enum { OURS_BYTES = 16384, STACK_BELOW_BYTES = 256 << 10, STACK_BYTES = 8 << 20 };
 
 /* One step: [at, end) of one mapping, to or from `offset` of the pool. */
 struct step {
@@ -36,6 +36,14 @@ bool swap_is_ours(uintptr_t at, uintptr_t end)
 
 	return (at < here + OURS_BYTES && end > here - OURS_BYTES) ||
 	       (at < self + OURS_BYTES && end > self - OURS_BYTES);
+}
+
+/* In reach of this thread's frames: a stack, if not surely this one. */
+bool swap_is_stack(uintptr_t at, uintptr_t end)
+{
+	const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	return at < here + STACK_BYTES && end > here - STACK_BELOW_BYTES;
 }
 
 /* ---- locked memory ---- */
@@ -384,6 +392,26 @@ static int64_t sweep(uintptr_t from, bool all, const struct part *part, uint64_t
 	}
 	vma_close(&reader);
 	return sum;
+}
+
+static bool shows(const struct vma *v, uint64_t begin, uint64_t end)
+{
+	return pool_has(v) && v->offset < end && v->offset + (v->end - v->start) > begin;
+}
+
+bool swap_is_mapped(uint64_t begin, uint64_t end, uintptr_t addr)
+{
+	static struct vma_reader reader;
+	struct vma v;
+	bool mapped;
+
+	if (vma_open(&reader))
+		return true; /* as far as we know */
+	mapped = vma_find(&reader, addr, &v) && shows(&v, begin, end);
+	for (uintptr_t at = 0; !mapped && vma_find(&reader, at, &v); at = v.end)
+		mapped = shows(&v, begin, end);
+	vma_close(&reader);
+	return mapped;
 }
 
 bool swap_out(const struct part *part, uint64_t limit)

@@ -56,6 +56,7 @@ static bool ask(struct vma_reader *r, uintptr_t addr, struct vma *out, long *rc)
 
 int vma_open(struct vma_reader *r)
 {
+	static int asks = -1; /* not known yet */
 	struct vma any;
 	long rc =
 		sys6(SYS_openat, AT_FDCWD, (long)"/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0);
@@ -64,13 +65,21 @@ int vma_open(struct vma_reader *r)
 		return (int)rc;
 	r->fd = (int)rc;
 	r->begin = r->end = 0;
-	r->asks = !vma_only_text && (ask(r, 0, &any, &rc) || rc == -ENOENT);
+	if (asks < 0)
+		asks = ask(r, 0, &any, &rc) || rc == -ENOENT;
+	r->asks = asks && !vma_only_text;
 	return 0;
 }
 
 void vma_close(struct vma_reader *r)
 {
 	sys6(SYS_close, r->fd, 0, 0, 0, 0, 0);
+}
+
+void vma_changed(struct vma_reader *r)
+{
+	sys6(SYS_lseek, r->fd, 0, SEEK_SET, 0, 0, 0);
+	r->begin = r->end = 0;
 }
 
 /* ---- text ---- */
@@ -176,8 +185,7 @@ static bool find_in_text(struct vma_reader *r, uintptr_t addr, struct vma *out)
 
 	if (found && !passed)
 		return true;
-	sys6(SYS_lseek, r->fd, 0, SEEK_SET, 0, 0, 0);
-	r->begin = r->end = 0;
+	vma_changed(r);
 	return read_from(r, addr, out, &passed);
 }
 

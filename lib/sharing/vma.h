@@ -33,6 +33,8 @@ extern bool vma_only_text;
 /* 0, -errno. */
 int vma_open(struct vma_reader *r);
 void vma_close(struct vma_reader *r);
+/* Mappings have changed since it was opened. */
+void vma_changed(struct vma_reader *r);
 /* The mapping at addr, or the next after it. Addresses asked for may go down, at some cost. False:
  * there is none. */
 bool vma_find(struct vma_reader *r, uintptr_t addr, struct vma *out);

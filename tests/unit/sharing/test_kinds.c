@@ -7,6 +7,7 @@
 #include <sys/shm.h>
 #include <sys/stat.h>
 #include "fixture.h"
+#include "sharing_priv.h"
 
 static uint8_t data[3 * PAGE] = {1};
 static uint8_t bss[3 * PAGE];
@@ -494,7 +495,10 @@ static int with_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {KINDS};
-	int failed = cmocka_run_group_tests_name("sharing_kinds", tests, NULL, NULL);
+	int failed;
+
+	sharing_keep_max = 0;
+	failed = cmocka_run_group_tests_name("sharing_kinds", tests, NULL, NULL);
 
 	/* Once more as on a kernel that cannot be asked for one mapping. */
 	return failed + cmocka_run_group_tests_name("sharing_kinds_text", tests, with_text, NULL);

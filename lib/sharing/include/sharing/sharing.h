@@ -20,10 +20,15 @@
  *  - no store of another thread is lost: those threads are stopped for the moment in which pages
  *    are copied (stop.h). System calls in which they sleep go on or return EINTR, as with any
  *    signal.
- *  - pages that nobody shares any more become private again at once, wherever the program has
- *    moved them; what the program has unmapped or mapped anew is left alone.
- *  - while shared: MADV_DONTNEED does not zero; madvise flags and memory policies are lost; mlock
- *    is done again.
+ *  - pages that nobody shares any more stay in the pool for the next time, since copying them back
+ *    takes as long as copying them here: an eighth of the machine's memory at most, and 1024
+ *    pieces; the oldest become private again first, and all of them do before a fork(), and those
+ *    of a stack at once. What the program unmaps is freed with it; where the C library unmaps for
+ *    it (free() of large memory), with the next call here after a second. Nothing is kept where
+ *    this library's functions do not stand in front of libc's (interpose.c).
+ *  - what the program has moved is found; what it has unmapped or mapped anew is left alone.
+ *  - MADV_DONTNEED and MADV_FREE give fresh pages, and an MR keeps those that it had, as on any
+ *    HCA. Other flags of madvise() and memory policies are lost; mlock is done again.
  *  - private huge pages (MAP_HUGETLB) become ordinary ones, and stay so; shared ones stay.
  *  - pages that the kernel or another driver has pinned (O_DIRECT, io_uring buffers, another RDMA
  *    device) stay with it: what it writes there later is not seen.
@@ -35,10 +40,10 @@
  * call that makes the child is caught (trap.h says how and why there), the other threads are
  * stopped, parent and child stay on a stack of their own until the child has its copies. What it
  * gets is what was there at the fork, in all pages; what its C library stores for it comes after.
- * This costs the copying of all swapped memory while the parent stands (about 1 s of a processor
- * per GB), and nothing where nothing is swapped. A child that cannot copy ends itself (127): to go
+ * This costs the copying of all shared memory while the parent stands (about 1 s of a processor
+ * per GB), and nothing where nothing is shared. A child that cannot copy ends itself (127): to go
  * on would be to store into its parent's memory. vfork() and posix_spawn() need nothing; a raw
- * clone() without CLONE_VM, or _Fork(), shares the pages.
+ * clone() without CLONE_VM, or _Fork(), shares the pages, those that are kept, too.
  *  - the thread's descriptor is private in both from before the call, since the kernel stores
  *    there. Afterwards its bytes that are not registered go back to the pool. Which processor it
  *    runs on (rseq) may be out of date there until its next interruption.
@@ -101,7 +106,8 @@ int sharing_get(const void *addr, size_t length, bool write, struct sharing **ou
 /* Closes descriptors that are not the pool's: the other side has them now. */
 void sharing_close_files(struct sharing *s);
 
-/* Nobody else uses it any more. What no other sharing covers is private again. NULL is allowed. */
+/* Nobody else uses it any more. What no other sharing covers may become private again. NULL is
+ * allowed. */
 void sharing_put(struct sharing *s);
 
 /*

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory that nobody shares any more stays in the pool for the next time, and the program sees no
+ * difference. */
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include "fixture.h"
+#include "sharing_priv.h"
+
+enum { BYTES = 16 * PAGE, RW = PROT_READ | PROT_WRITE, PRIVATE = MAP_PRIVATE | MAP_ANONYMOUS };
+
+static uint8_t *map(void)
+{
+	uint8_t *at = mmap(NULL, BYTES, RW, PRIVATE, -1, 0);
+
+	assert_true(at != MAP_FAILED);
+	return at;
+}
+
+/* Memory that was shared once: its offset in the pool. */
+static uint64_t share(uint8_t *at, size_t bytes)
+{
+	struct view v = view_get(at, bytes, true);
+	uint64_t offset = v.s->pieces[0].offset;
+
+	view_put(&v);
+	return offset;
+}
+
+static uint8_t *kept(unsigned int seed)
+{
+	uint8_t *at = map();
+
+	fill(at, BYTES, seed);
+	share(at, BYTES);
+	assert_true(is_shared(at));
+	return at;
+}
+
+static uint64_t pool_bytes(void)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(pool.fd, &st), 0);
+	return (uint64_t)st.st_blocks * 512;
+}
+
+static void again__lies_where_it_lay(void **state)
+{
+	uint8_t *at = kept(1);
+	const uint64_t offset = share(at, BYTES);
+	struct view v = view_get(at + PAGE + 7, PAGE, true);
+
+	(void)state;
+	assert_int_equal(v.s->pieces[0].offset, offset + PAGE);
+	check(at, BYTES, 1);
+	fill(at + PAGE + 7, PAGE, 1);
+	both_ways(&v, at + PAGE + 7, PAGE, 1);
+	assert_int_equal(idle.bytes, BYTES - 2 * PAGE);
+	view_put(&v);
+	assert_int_equal(idle.bytes, BYTES);
+	munmap(at, BYTES);
+}
+
+/* What allocators rely on. */
+static void dropped__reads_as_zeroes(void **state)
+{
+	static const int advice[] = {MADV_DONTNEED, MADV_FREE};
+
+	(void)state;
+	for (unsigned int i = 0; i < 2; i++) {
+		uint8_t *at = kept(1);
+
+		assert_int_equal(madvise(at + PAGE, 4 * PAGE, advice[i]), 0);
+		check(at, PAGE, 1);
+		for (size_t n = PAGE; n < 5 * PAGE; n++)
+			assert_int_equal(at[n], 0);
+		assert_int_equal(at[5 * PAGE], (uint8_t)(5 * PAGE * 7 + (5 * PAGE >> 8) + 1));
+		fill(at, BYTES, 4);
+		share(at, BYTES);
+		check(at, BYTES, 4);
+		assert_int_equal(madvise(at, BYTES, advice[i]), 0);
+		assert_false(is_shared(at));
+		assert_int_equal(at[5], 0);
+		assert_int_equal(idle.bytes, 0);
+		assert_int_equal(pool_bytes(), 0);
+		munmap(at, BYTES);
+	}
+}
+
+static void locked__is_not_dropped(void **state)
+{
+	uint8_t *at = kept(1);
+
+	(void)state;
+	if (mlock(at, BYTES) || madvise(at, BYTES, MADV_DONTNEED) == 0)
+		skip(); /* not allowed, or a sanitizer's mlock() */
+	assert_int_equal(errno, EINVAL);
+	check(at, BYTES, 1);
+	munmap(at, BYTES);
+}
+
+/* Not of the pool: the advice is the kernel's. */
+static void advice__about_other_memory(void **state)
+{
+	int fd = memfd_create("other", MFD_CLOEXEC);
+	uint8_t *at, *pool_is_there = kept(1);
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, BYTES), 0);
+	at = mmap(NULL, BYTES, RW, MAP_SHARED, fd, 0);
+	fill(at, BYTES, 1);
+	assert_int_equal(madvise(at, BYTES, MADV_DONTNEED), 0);
+	check(at, BYTES, 1);
+	assert_true(madvise(at, BYTES, MADV_FREE) < 0 && errno == EINVAL);
+	munmap(at, BYTES);
+	close(fd);
+	munmap(pool_is_there, BYTES);
+}
+
+static void unmapped__is_freed(void **state)
+{
+	uint8_t *at = kept(1), *there = map();
+
+	(void)state;
+	munmap(at, BYTES / 2);
+	assert_int_equal(idle.bytes, BYTES);
+	munmap(at + BYTES / 2, BYTES / 2);
+	assert_int_equal(pool_bytes(), 0);
+	/* something else in its place */
+	at = kept(1);
+	assert_true(mmap(at, BYTES, RW, PRIVATE | MAP_FIXED, -1, 0) == at);
+	assert_int_equal(pool_bytes(), 0);
+	fill(at, BYTES, 2);
+	share(at, BYTES);
+	/* moved, and unmapped there */
+	assert_true(mremap(at, BYTES, BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, there) == there);
+	check(there, BYTES, 2);
+	share(there, BYTES);
+	assert_int_equal(pool_bytes(), BYTES);
+	munmap(there, BYTES);
+	/* without our knowledge: with the next that nobody shares any more, or soon */
+	at = kept(3);
+	syscall(SYS_munmap, at, BYTES);
+	sharing_keep_max = BYTES;
+	at = kept(4);
+	assert_int_equal(pool_bytes(), BYTES);
+	sharing_keep_max = UINT64_MAX - 1;
+	munmap(at, BYTES);
+	assert_int_equal(idle.parts, 0);
+}
+
+static void limit__the_oldest_go(void **state)
+{
+	uint8_t *at[4];
+
+	(void)state;
+	sharing_keep_max = 3 * BYTES;
+	for (unsigned int i = 0; i < 3; i++)
+		at[i] = kept(i);
+	share(at[0], BYTES);
+	at[3] = kept(3);
+	for (unsigned int i = 0; i < 4; i++) {
+		assert_int_equal(is_shared(at[i]), i != 1);
+		check(at[i], BYTES, i);
+	}
+	sharing_keep_max = UINT64_MAX - 1;
+	for (unsigned int i = 0; i < 4; i++)
+		munmap(at[i], BYTES);
+	assert_int_equal(pool_bytes(), 0);
+}
+
+static void many__are_limited_in_number(void **state)
+{
+	enum { MANY = 1100 };
+	uint8_t *at = mmap(NULL, 2 * MANY * PAGE, RW, PRIVATE, -1, 0);
+
+	(void)state;
+	for (int i = 0; i < MANY; i++) {
+		at[2 * i * PAGE] = (uint8_t)i;
+		share(at + 2 * i * PAGE, PAGE);
+	}
+	assert_true(idle.parts <= 1024);
+	for (int i = 0; i < MANY; i++)
+		assert_int_equal(at[2 * i * PAGE], (uint8_t)i);
+	munmap(at, 2 * MANY * PAGE);
+	assert_int_equal(idle.parts, 0);
+	assert_int_equal(pool_bytes(), 0);
+}
+
+static void fork__makes_it_private(void **state)
+{
+	uint8_t *at = kept(1);
+	pid_t child = fork();
+
+	(void)state;
+	if (child == 0) {
+		check(at, BYTES, 1);
+		fill(at, BYTES, 2);
+		_exit(0);
+	}
+	wait_for(child);
+	assert_false(is_shared(at));
+	check(at, BYTES, 1);
+	munmap(at, BYTES);
+}
+
+/* A child that was made without fork() would run on it. */
+static void stack__is_not_kept(void **state)
+{
+	uint8_t here[3 * PAGE];
+
+	(void)state;
+	fill(here, sizeof(here), 1);
+	share(here, sizeof(here));
+	assert_false(is_shared(here));
+	check(here, sizeof(here), 1);
+}
+
+static void not_interposed__nothing_is_kept(void **state)
+{
+	(void)state;
+	assert_true(interposed());
+	sharing_keep_max = 0;
+	for (int i = 0; i < 2; i++) {
+		uint8_t *at = map();
+
+		share(at, BYTES);
+		assert_false(is_shared(at));
+		munmap(at, BYTES);
+	}
+	sharing_keep_max = UINT64_MAX - 1;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(again__lies_where_it_lay),
+		cmocka_unit_test(dropped__reads_as_zeroes),
+		cmocka_unit_test(locked__is_not_dropped),
+		cmocka_unit_test(advice__about_other_memory),
+		cmocka_unit_test(unmapped__is_freed),
+		cmocka_unit_test(limit__the_oldest_go),
+		cmocka_unit_test(many__are_limited_in_number),
+		cmocka_unit_test(fork__makes_it_private),
+		cmocka_unit_test(stack__is_not_kept),
+		cmocka_unit_test(not_interposed__nothing_is_kept),
+	};
+
+	sharing_keep_max = UINT64_MAX - 1;
+	return cmocka_run_group_tests_name("sharing_keep", tests, NULL, NULL);
+}
