@@ -11,10 +11,8 @@
 #include "sys.h"
 #include "vma.h"
 
-#ifndef MAP_HUGE_MASK
-#define MAP_HUGE_MASK  0x3f
-#define MAP_HUGE_SHIFT 26
-#endif
+#define HUGE_SIZE (0x3fu << 26) /* the bits that tell it, of mmap()'s flags and memfd_create()'s   \
+				 */
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -180,13 +178,13 @@ static int moved_up(int fd)
 /* A file of at least so many bytes, whole pages. A descriptor; negative: there is none. */
 static int make_file(size_t bytes, int flags, struct stat *st)
 {
-	const int huge =
-		flags & MAP_HUGETLB ? MFD_HUGETLB | (flags & (MAP_HUGE_MASK << MAP_HUGE_SHIFT)) : 0;
+	const unsigned int huge =
+		flags & MAP_HUGETLB ? MFD_HUGETLB | ((unsigned int)flags & HUGE_SIZE) : 0;
 	struct rlimit limit;
 	struct statfs fs;
 	int fd;
 
-	fd = memfd_create("shared-anonymous", MFD_CLOEXEC | (unsigned int)huge);
+	fd = memfd_create("shared-anonymous", MFD_CLOEXEC | huge);
 	fd = fd < 0 ? fd : moved_up(fd);
 	if (fd < 0)
 		return fd;

@@ -20,6 +20,10 @@ static uint32_t next_window;   /* never used from here on */
 static uint32_t *free_windows; /* used before */
 static uint32_t free_count, free_room;
 
+#define NO_WINDOW UINT64_MAX
+static uint64_t common = NO_WINDOW; /* the window of small pieces */
+static uint64_t common_at;	    /* where the next of them goes */
+
 #define WINDOWS (1u << (POOL_LOG - WINDOW_LOG))
 
 /* ---- the file ---- */
@@ -38,6 +42,7 @@ void pool_forget(void)
 	idle = (struct idle){0};
 	free_count = 0;
 	next_window = 0;
+	common = NO_WINDOW;
 }
 
 static int make(void)
@@ -90,12 +95,27 @@ uint64_t pool_window(void)
 	else if (next_window < WINDOWS)
 		i = next_window++;
 	else
-		return UINT64_MAX;
+		return NO_WINDOW;
 	return (uint64_t)i << WINDOW_LOG;
+}
+
+uint64_t pool_common(uint64_t bytes)
+{
+	uint64_t offset;
+
+	if (common == NO_WINDOW || common_at + bytes > common + WINDOW_FILL_MAX)
+		common = common_at = pool_window();
+	if (common == NO_WINDOW)
+		return NO_WINDOW;
+	offset = common_at;
+	common_at += bytes;
+	return offset;
 }
 
 void pool_window_free(uint64_t offset)
 {
+	if (offset == common)
+		common = NO_WINDOW;
 	if (free_count == free_room) {
 		uint32_t room = free_room ? free_room * 2 : 64;
 		uint32_t *more = realloc(free_windows, room * sizeof(more[0]));
@@ -191,6 +211,7 @@ void part_add(uint64_t begin, uint64_t end, uintptr_t addr, bool alias)
 	struct part *before = i ? &parts[i - 1] : NULL;
 
 	if (before && before->end == begin && !before->users && before->alias == alias &&
+		before->addr + (before->end - before->begin) == addr &&
 		(begin & ((1ull << WINDOW_LOG) - 1)))
 		part_resize(before, before->begin, end);
 	else

@@ -223,7 +223,8 @@ void sharing_reclaim(void)
 		return;
 	for (uint32_t i = 0; i < part_count;) {
 		while (!parts[i].users && i + 1 < part_count && !parts[i + 1].users &&
-			parts[i + 1].begin == parts[i].end && limit_of(i) == parts[i].end) {
+			parts[i + 1].begin == parts[i].end && limit_of(i) == parts[i].end &&
+			parts[i + 1].addr - parts[i].addr == parts[i].end - parts[i].begin) {
 			const uint64_t end = parts[i + 1].end;
 
 			part_remove(i + 1);

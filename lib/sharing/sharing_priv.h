@@ -58,6 +58,9 @@ static inline bool pool_has(const struct vma *v)
 }
 /* A window that nothing uses: its offset. UINT64_MAX: none is left. */
 uint64_t pool_window(void);
+/* Room for a small piece that will not grow, next to other ones: few mappings, here and at the
+ * other side. As pool_window(). */
+uint64_t pool_common(uint64_t bytes);
 /* Nothing maps it any more. */
 void pool_window_free(uint64_t offset);
 /* Room for n more parts. 0, -ENOMEM. */

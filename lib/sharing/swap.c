@@ -18,7 +18,12 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
-enum { OURS_BYTES = 16384, STACK_BELOW_BYTES = 256 << 10, STACK_BYTES = 8 << 20 };
+enum {
+	HUGE_BYTES = 2 << 20,
+	OURS_BYTES = 16384,
+	STACK_BELOW_BYTES = 256 << 10,
+	STACK_BYTES = 8 << 20
+};
 
 /* One step: [at, end) of one mapping, to or from `offset` of the pool. */
 struct step {
@@ -214,11 +219,24 @@ static uintptr_t lower(uintptr_t a, uintptr_t b)
 	return a < b ? a : b;
 }
 
+static bool is_alias(const struct vma *v)
+{
+	return v->inode && !(v->protection & PROT_WRITE);
+}
+
+/* The heap and .data are grown by nobody's mremap(): they need no window to grow in. */
+static bool stays(const struct step *s, uintptr_t end)
+{
+	return end - s->at < HUGE_BYTES && !is_alias(&s->vma) &&
+	       (s->vma.inode || strcmp(s->vma.path, "[heap]") == 0);
+}
+
 int swap_in(uintptr_t at, uintptr_t end, uintptr_t *next)
 {
 	struct step s = {.at = at};
-	uint64_t window, huge;
+	uint64_t window, limit, huge;
 	int rc = look(at, &s.vma);
+	bool small;
 
 	if (rc)
 		return rc;
@@ -229,25 +247,29 @@ int swap_in(uintptr_t at, uintptr_t end, uintptr_t *next)
 	s.at &= ~(huge - 1);
 	end = lower((end + huge - 1) & ~(huge - 1), s.vma.end);
 	end = lower(end, s.at + WINDOW_FILL_MAX);
+	small = stays(&s, end);
 	rc = parts_reserve(1);
-	window = rc ? 0 : pool_window();
-	if (rc || window == UINT64_MAX)
+	if (!rc)
+		s.offset = small ? pool_common(end - s.at) : pool_window();
+	if (rc || s.offset == UINT64_MAX)
 		return -ENOMEM;
-	s.offset = window + (s.at & ((2ul << 20) - 1)); /* so that huge pages suit both */
+	window = s.offset;
+	limit = small ? s.offset + (end - s.at) : window + (1ull << WINDOW_LOG);
+	if (!small)
+		s.offset += s.at & (HUGE_BYTES - 1); /* so that huge pages suit both */
 	*next = at;
 	while (s.at < end) {
 		s.end = lower(end, s.at + (SHARING_CHUNK > huge ? SHARING_CHUNK : huge));
 		rc = do_step(&s);
 		if (rc)
 			break;
-		part_add(s.offset, s.offset + (s.end - s.at), s.at,
-			s.vma.inode && !(s.vma.protection & PROT_WRITE));
+		part_add(s.offset, s.offset + (s.end - s.at), s.at, is_alias(&s.vma));
 		s.offset += s.end - s.at;
 		*next = s.at = s.end;
 	}
 	if (rc) /* what was copied of the last step */
-		punch(s.offset, (window | ((1ull << WINDOW_LOG) - 1)) + 1);
-	if (*next == at)
+		punch(s.offset, limit);
+	if (*next == at && !small)
 		pool_window_free(window);
 	return rc == -ESTALE && *next != at ? 0 : rc;
 }

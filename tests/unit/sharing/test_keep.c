@@ -204,6 +204,29 @@ static void fork__makes_it_private(void **state)
 	munmap(at, BYTES);
 }
 
+/* One mapping here, one file offset after the other for who maps it elsewhere. */
+static void small_ones__lie_side_by_side(void **state)
+{
+	static uint8_t data[40 * PAGE] __attribute__((aligned(PAGE))) = {1};
+	struct view v[20];
+
+	(void)state;
+	fill(data, sizeof(data), 1);
+	for (int i = 0; i < 20; i++)
+		v[i] = view_get(data + 2 * i * PAGE, PAGE, true);
+	for (int i = 1; i < 20; i++)
+		assert_int_equal(v[i].s->pieces[0].offset, v[0].s->pieces[0].offset + i * PAGE);
+	for (int i = 0; i < 20; i++)
+		view_put(&v[i]);
+	check(data, sizeof(data), 1);
+	assert_int_equal(idle.parts, 20);
+	sharing_reclaim();
+	assert_int_equal(idle.parts, 0);
+	assert_int_equal(pool_bytes(), 0);
+	check(data, sizeof(data), 1);
+	assert_false(is_shared(data));
+}
+
 /* A child that was made without fork() would run on it. */
 static void stack__is_not_kept(void **state)
 {
@@ -242,6 +265,7 @@ int main(void)
 		cmocka_unit_test(limit__the_oldest_go),
 		cmocka_unit_test(many__are_limited_in_number),
 		cmocka_unit_test(fork__makes_it_private),
+		cmocka_unit_test(small_ones__lie_side_by_side),
 		cmocka_unit_test(stack__is_not_kept),
 		cmocka_unit_test(not_interposed__nothing_is_kept),
 	};
