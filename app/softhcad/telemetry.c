@@ -209,7 +209,7 @@ static struct rte_tel_data *client_of(const struct control_client_info *c)
 	rte_tel_data_add_dict_u64(p, "cqs", c->cqs);
 	rte_tel_data_add_dict_u64(p, "srqs", c->srqs);
 	rte_tel_data_add_dict_u64(p, "mrs", c->mrs);
-	rte_tel_data_add_dict_u64(p, "regions", c->regions);
+	rte_tel_data_add_dict_u64(p, "pieces", c->pieces);
 	rte_tel_data_add_dict_u64(p, "bytes", c->bytes);
 	return p;
 }

@@ -82,15 +82,35 @@ struct node {
 	uint32_t events, acked;
 };
 
-/* A piece of memory that the daemon maps too. */
+/* A part of a file in memory that the daemon has mapped, too (CONTROL_ADD_PIECE). Those of one file
+ * and one kind do not overlap. */
+struct file_piece {
+	uint64_t device, inode;
+	uint64_t offset, bytes; /* in the file */
+	uint64_t idle_since;	/* counts releases; users is 0 */
+	uint32_t number;
+	uint32_t users; /* parts of regions */
+	bool writable;
+	bool kept; /* while it has no users, too */
+};
+
+/* Bytes of a piece. */
+struct region_part {
+	struct file_piece *piece;
+	uint64_t offset; /* in the piece */
+	uint64_t bytes;
+};
+
+/* Memory that the daemon maps, too. */
 struct region {
 	struct region *next;
 	struct sharing *sharing; /* memory that the program had before; NULL: softhca_alloc() */
-	bool read_only;
 	uint8_t *addr;
 	size_t bytes;
-	uint32_t handle;
 	uint32_t users; /* MRs in it */
+	uint32_t count; /* of parts, which follow one another */
+	struct region_part *parts;
+	struct file_piece own; /* softhca_alloc(): its only part's */
 };
 
 /* Memory for queues: chunks of one region and one MR in the queue PD each, given out in pages. */
@@ -132,6 +152,9 @@ struct softhca_context {
 	struct node *nodes[NODE_KINDS];
 	struct region *regions; /* of softhca_alloc(), and for queues */
 	struct region *shared;	/* of the program's own memory; each has users */
+	struct file_piece **pieces;	/* what they lie in, in order: pieces.c */
+	uint32_t piece_count, piece_room;
+	uint64_t releases; /* of pieces */
 	struct chunk *chunks;
 
 	/* QPs by the low bits of their number; atomic */
@@ -295,6 +318,25 @@ void node_remove(struct node *node);
 int sealed_memory(size_t bytes, void **addr);
 /* The region that holds [addr, addr + bytes), or NULL. context.lock is held. */
 struct region *region_of(struct softhca_context *ctx, const void *addr, size_t bytes);
+/* The runs of [addr, addr + bytes), which the region holds, for REG_MR or REREG_MR: tells the daemon
+ * those that *in has no room for. 0, -errno. context.lock is held. */
+int region_runs(struct softhca_context *ctx, const struct region *r, const void *addr, size_t bytes,
+	struct control_mr *in);
+
+/* ---- pieces.c ---- */
+
+struct sharing_piece;
+/* A piece that holds the file's byte `offset`, and what it holds of the next `bytes`; made if there
+ * is none: then rather larger than asked for. The caller is counted among its users. 0, -errno of
+ * the daemon or of fstat(); -ENOMEM. context.lock is held. */
+int piece_get(struct softhca_context *ctx, const struct sharing_piece *file, uint64_t offset,
+	uint64_t bytes, bool write, struct file_piece **out);
+/* One user less. Without users a piece goes, but for those of the pool: there the pages that are
+ * no longer shared are free already, and the next registration will want it. */
+void piece_put(struct softhca_context *ctx, struct file_piece *p);
+/* Forgets all; the daemon's part goes with the connection. */
+void pieces_close(struct softhca_context *ctx);
+
 /* ---- shared.c ---- */
 
 /* The region for an MR of [addr, addr + bytes), made if there is none: the caller counts itself

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory that the daemon maps too: sealed memfds, one region each. What the user asks for is a
+ * Memory that the daemon maps too: sealed memfds, one region and one piece each. What the user asks for is a
  * region of its own; queues share larger ones. Memory regions (MRs) are registered in the former,
  * and in regions of the program's own memory (shared.c).
  * Any thread, never on the data path.
@@ -33,14 +33,23 @@ int sealed_memory(size_t bytes, void **addr)
 	return -1;
 }
 
+/* Tells the daemon of the memfd, all of it. 0, -errno. */
+static int own_piece(struct softhca_context *ctx, struct region *r, int fd)
+{
+	const struct control_piece in = {.bytes = r->bytes};
+	struct control_number out = {0};
+	int rc = ctx_call(ctx, CONTROL_ADD_PIECE, &in, sizeof(in), &out, sizeof(out), fd, NULL);
+
+	r->own.number = out.number;
+	return rc;
+}
+
 /* A new region of that many bytes, whole pages. NULL with *err. context.lock is held. */
 static struct region *region_new(struct softhca_context *ctx, size_t bytes, int *err)
 {
-	struct control_region in = {.length = bytes};
-	struct region *r = calloc(1, sizeof(*r));
+	struct region *r = calloc(1, sizeof(*r) + sizeof(r->parts[0]));
 	void *addr;
 	int fd;
-	struct control_number out;
 
 	*err = -ENOMEM;
 	if (!r)
@@ -51,16 +60,18 @@ static struct region *region_new(struct softhca_context *ctx, size_t bytes, int 
 		free(r);
 		return NULL;
 	}
-	*err = ctx_call(ctx, CONTROL_ADD_REGION, &in, sizeof(in), &out, sizeof(out), fd, NULL);
+	r->addr = addr;
+	r->bytes = bytes;
+	r->parts = (struct region_part *)(r + 1);
+	r->parts[0] = (struct region_part){.piece = &r->own, .bytes = bytes};
+	r->count = 1;
+	*err = own_piece(ctx, r, fd);
 	close(fd);
 	if (*err) {
 		munmap(addr, bytes);
 		free(r);
 		return NULL;
 	}
-	r->addr = addr;
-	r->bytes = bytes;
-	r->handle = out.number;
 	r->next = ctx->regions;
 	ctx->regions = r;
 	return r;
@@ -77,12 +88,47 @@ static void region_unlink(struct softhca_context *ctx, struct region *r)
 	free(r);
 }
 
-static int mr_call(
-	struct softhca_context *ctx, const struct control_mr *in, uint32_t *lkey, uint32_t *rkey)
+static int add_runs(struct softhca_context *ctx, struct control_mr *in)
+{
+	struct control_runs runs = {.count = in->count};
+
+	memcpy(runs.run, in->run, sizeof(runs.run));
+	in->count = 0;
+	return ctx_call(ctx, CONTROL_ADD_RUNS, &runs, sizeof(runs), NULL, 0, -1, NULL);
+}
+
+int region_runs(struct softhca_context *ctx, const struct region *r, const void *addr, size_t bytes,
+	struct control_mr *in)
+{
+	uint64_t from = (uint64_t)((const uint8_t *)addr - r->addr), to = from + bytes;
+	uint64_t at = 0; /* of the part, in the region */
+	int rc = 0;
+
+	for (uint32_t i = 0; i < r->count && !rc; at += r->parts[i++].bytes) {
+		const struct region_part *p = &r->parts[i];
+		uint64_t low = from > at ? from : at;
+		uint64_t high = to < at + p->bytes ? to : at + p->bytes;
+
+		if (low >= high)
+			continue;
+		if (in->count == CONTROL_RUNS_MAX)
+			rc = add_runs(ctx, in);
+		in->run[in->count++] = (struct control_run){.piece = p->piece->number,
+			.offset = p->offset + (low - at),
+			.bytes = high - low};
+	}
+	return rc;
+}
+
+/* Registers [addr, addr + bytes) of the region. */
+static int mr_call(struct softhca_context *ctx, const struct region *r, const void *addr,
+	size_t bytes, struct control_mr *in, uint32_t *lkey, uint32_t *rkey)
 {
 	struct control_mr_reply out;
-	int rc = ctx_call(ctx, CONTROL_REG_MR, in, sizeof(*in), &out, sizeof(out), -1, NULL);
+	int rc = region_runs(ctx, r, addr, bytes, in);
 
+	if (!rc)
+		rc = ctx_call(ctx, CONTROL_REG_MR, in, sizeof(*in), &out, sizeof(out), -1, NULL);
 	if (rc)
 		return rc;
 	*lkey = out.lkey;
@@ -147,7 +193,7 @@ int softhca_free(struct softhca_context *ctx, void *addr)
 	else if (r->users)
 		rc = -EBUSY;
 	else
-		rc = ctx_call_number(ctx, CONTROL_DROP_REGION, r->handle);
+		rc = ctx_call_number(ctx, CONTROL_DROP_PIECE, r->own.number);
 	if (rc == -ENOTCONN)
 		rc = 0;
 	if (!rc)
@@ -160,17 +206,14 @@ static int mr_register(
 	struct softhca_pd *pd, struct mr_object *mr, uint64_t iova, unsigned int access)
 {
 	struct softhca_context *ctx = pd->node.ctx;
-	struct control_mr in = {.pd = pd->number, .length = mr->mr.length, .access = access};
+	struct control_mr in = {.pd = pd->number, .iova = iova, .access = access};
 	int rc;
 	struct region *r =
 		region_for(ctx, mr->mr.addr, mr->mr.length, access & ACCESS_LOCAL_WRITE, &rc);
 
 	if (!r)
 		return rc;
-	in.region = r->handle;
-	in.offset = (uint64_t)((uint8_t *)mr->mr.addr - r->addr);
-	in.iova = iova;
-	rc = mr_call(ctx, &in, &mr->mr.lkey, &mr->mr.rkey);
+	rc = mr_call(ctx, r, mr->mr.addr, mr->mr.length, &in, &mr->mr.lkey, &mr->mr.rkey);
 	if (rc) {
 		region_release(ctx, r);
 		return rc;
@@ -254,12 +297,11 @@ static struct chunk *chunk_new(struct softhca_context *ctx, uint32_t pages, int 
 		free(c);
 		return NULL;
 	}
-	in.region = c->region->handle;
-	in.length = c->region->bytes;
 	in.iova = (uintptr_t)c->region->addr;
-	*err = mr_call(ctx, &in, &c->lkey, &rkey);
+	*err = mr_call(
+		ctx, c->region, c->region->addr, c->region->bytes, &in, &c->lkey, &rkey);
 	if (*err) {
-		ctx_call_number(ctx, CONTROL_DROP_REGION, c->region->handle);
+		ctx_call_number(ctx, CONTROL_DROP_PIECE, c->region->own.number);
 		region_unlink(ctx, c->region);
 		free(c);
 		return NULL;
@@ -316,7 +358,7 @@ static void chunk_free(struct softhca_context *ctx, struct chunk *c)
 	struct chunk **at = &ctx->chunks;
 
 	if (ctx_call_number(ctx, CONTROL_DEREG_MR, c->lkey) ||
-		ctx_call_number(ctx, CONTROL_DROP_REGION, c->region->handle))
+		ctx_call_number(ctx, CONTROL_DROP_PIECE, c->region->own.number))
 		return; /* it stays ours until the end */
 	while (*at != c)
 		at = &(*at)->next;

@@ -170,13 +170,11 @@ static int mr_change(
 		return rc;
 	if (r != mr->region) /* to reach new rights, perhaps */
 		in.mask |= REREG_TRANSLATION;
-	in.mr = (struct control_mr){.pd = to->pd->number,
-		.region = r->handle,
-		.offset = (uint64_t)((uint8_t *)to->addr - r->addr),
-		.length = to->length,
-		.iova = iova_of(mr, flags, to),
-		.access = wanted};
-	rc = ctx_call(ctx, CONTROL_REREG_MR, &in, sizeof(in), &out, sizeof(out), -1, NULL);
+	in.mr = (struct control_mr){
+		.pd = to->pd->number, .iova = iova_of(mr, flags, to), .access = wanted};
+	rc = in.mask & REREG_TRANSLATION ? region_runs(ctx, r, to->addr, to->length, &in.mr) : 0;
+	if (!rc)
+		rc = ctx_call(ctx, CONTROL_REREG_MR, &in, sizeof(in), &out, sizeof(out), -1, NULL);
 	if (rc) {
 		region_release(ctx, r);
 		return rc;

@@ -28,8 +28,9 @@ enum {
 	FAULTS_BEFORE_WHOLE = 8, /* pages replaced one by one before all of the mapping is */
 	SPLITS_MAX = 1024,	 /* pages of all mappings that stand replaced one by one */
 	PAGE_BYTES = 4096,
+	HUGE_BYTES = 2 << 20,
+	LARGE_BYTES = 1 << 30,
 };
-#define POPULATE_BYTES_MAX (64ull << 20)
 
 /* end is written last when made, first when removed; all atomic. */
 struct range {
@@ -183,14 +184,32 @@ static const char *memfd_wrong(int fd, uint64_t bytes, unsigned int flags, uint6
 	return NULL;
 }
 
-/* Saves the data path its page faults. Failing is allowed: then they come one by one. */
-static void prepare(void *at, uint64_t bytes, bool read_only)
+void memory_populate(const struct mapping *m, uint64_t offset, uint64_t bytes, bool read_only)
 {
+	uint64_t first = offset & ~(m->page_bytes - 1);
+	uint64_t end = (offset + bytes + m->page_bytes - 1) & ~(m->page_bytes - 1);
+
+	/* Failing is allowed: then they come one by one. */
+	madvise(m->base + first, end - first,
+		read_only ? MADV_POPULATE_READ : MADV_POPULATE_WRITE);
+}
+
+/* Guards what was mapped. 0; -ENOSPC: it is unmapped. */
+static int mapped(void *at, uint64_t bytes, uint64_t page_bytes, int protection, struct mapping *m,
+	const char **why)
+{
+	int rc;
+
+	*m = (struct mapping){.base = at, .bytes = bytes, .page_bytes = page_bytes};
+	rc = range_add(m->base, bytes, page_bytes, protection, &m->range);
+	if (rc) {
+		*why = "one too many";
+		munmap(at, bytes);
+		*m = (struct mapping){0};
+		return rc;
+	}
 	madvise(at, bytes, MADV_DONTDUMP);
-#ifdef MADV_POPULATE_WRITE
-	if (bytes <= POPULATE_BYTES_MAX)
-		madvise(at, bytes, read_only ? MADV_POPULATE_READ : MADV_POPULATE_WRITE);
-#endif
+	return 0;
 }
 
 int memory_map(int fd, uint64_t bytes, unsigned int flags, struct mapping *m, const char **why)
@@ -207,39 +226,10 @@ int memory_map(int fd, uint64_t bytes, unsigned int flags, struct mapping *m, co
 		*why = "cannot be mapped";
 		return -errno;
 	}
-	*m = (struct mapping){.base = at, .bytes = bytes};
-	rc = range_add(m->base, bytes, page_bytes, PROT_READ | PROT_WRITE, &m->range);
-	if (rc) {
-		*why = "one too many";
-		munmap(at, bytes);
-		*m = (struct mapping){0};
-		return rc;
-	}
-	prepare(at, bytes, false);
-	return 0;
-}
-
-int memory_reserve(
-	uint64_t bytes, uint64_t address, unsigned int log_page, bool read_only, struct mapping *m)
-{
-	const int protection = read_only ? PROT_READ : PROT_READ | PROT_WRITE;
-	const uint64_t page = 1ull << log_page, slack = page - PAGE_BYTES;
-	uint64_t before;
-	uint8_t *at;
-
-	if (address % PAGE_BYTES)
-		return -EINVAL;
-	at = mmap(NULL, bytes + slack, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-		0);
-	if (at == MAP_FAILED)
-		return -errno;
-	before = (address - (uintptr_t)at) & (page - 1);
-	if (before)
-		munmap(at, before);
-	if (before < slack)
-		munmap(at + before + bytes, slack - before);
-	*m = (struct mapping){.base = at + before, .bytes = bytes, .range = RANGE_NONE};
-	return 0;
+	rc = mapped(at, bytes, page_bytes, PROT_READ | PROT_WRITE, m, why);
+	if (!rc)
+		memory_populate(m, 0, bytes, false);
+	return rc;
 }
 
 /* The file must lie in memory: one on a disk or of a driver could make the data path wait, or
@@ -266,57 +256,62 @@ static const char *piece_wrong(int fd, uint64_t offset, uint64_t bytes, uint64_t
 	return NULL;
 }
 
-int memory_map_piece(int fd, uint64_t offset, uint64_t bytes, const struct mapping *m, uint64_t at,
-	bool read_only, uint32_t *range, const char **why)
+/* Address space for `bytes`, its address congruent to `offset` modulo `align`. NULL: none. */
+static uint8_t *reserve(uint64_t bytes, uint64_t offset, uint64_t align)
+{
+	const uint64_t slack = align - PAGE_BYTES;
+	uint64_t before;
+	uint8_t *at = mmap(
+		NULL, bytes + slack, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (at == MAP_FAILED)
+		return NULL;
+	before = (offset - (uintptr_t)at) & (align - 1);
+	if (before)
+		munmap(at, before);
+	if (before < slack)
+		munmap(at + before + bytes, slack - before);
+	return at + before;
+}
+
+int memory_map_piece(int fd, uint64_t offset, uint64_t bytes, bool read_only, struct mapping *m,
+	const char **why)
 {
 	const int protection = read_only ? PROT_READ : PROT_READ | PROT_WRITE;
-	uint64_t page_bytes;
-	uint8_t *base = m->base + at;
+	uint64_t page_bytes, align = bytes < LARGE_BYTES ? HUGE_BYTES : LARGE_BYTES;
+	uint8_t *base;
 	int rc;
 
 	*why = piece_wrong(fd, offset, bytes, &page_bytes);
-	if (!*why && (uintptr_t)base & (page_bytes - 1))
-		*why = "at an address that does not suit its pages";
 	if (*why)
 		return -EINVAL;
-	/* Guarded first: the mapping takes the place of pages that could not fail. */
-	*why = "one too many";
-	rc = range_add(base, bytes, page_bytes, protection, range);
-	if (rc)
-		return rc;
+	*why = "too large for the daemon's addresses";
+	base = reserve(bytes, offset, align > page_bytes ? align : page_bytes);
+	if (!base)
+		return -ENOMEM;
+	/* Of huge pages none are set aside: what is not there is the client's loss, as ever. */
 	*why = "not to be mapped so";
-	if (mmap(base, bytes, protection, MAP_SHARED | MAP_FIXED, fd, (off_t)offset) ==
-		MAP_FAILED) {
+	if (mmap(base, bytes, protection, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd,
+		    (off_t)offset) == MAP_FAILED) {
 		rc = -errno;
-		memory_forget(*range);
-		/* Some failures leave a hole that others of the daemon's mappings could fall into.
-		 */
-		mmap(base, bytes, protection,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+		munmap(base, bytes);
 		return rc;
 	}
-	prepare(base, bytes, read_only);
-	return 0;
+	return mapped(base, bytes, page_bytes, protection, m, why);
 }
 
 void memory_unmap(struct mapping *m)
 {
 	if (!m->base)
 		return;
-	if (m->range != RANGE_NONE)
-		memory_forget(m->range);
+	memory_forget(m->range);
 	munmap(m->base, m->bytes);
 	*m = (struct mapping){0};
 }
 
-uint64_t memory_range_faults(uint32_t range)
-{
-	return __atomic_load_n(&ranges[range].faults, __ATOMIC_RELAXED);
-}
-
 uint64_t memory_faults(const struct mapping *m)
 {
-	return m->base && m->range != RANGE_NONE ? memory_range_faults(m->range) : 0;
+	return m->base ? __atomic_load_n(&ranges[m->range].faults, __ATOMIC_RELAXED) : 0;
 }
 
 uint64_t memory_faults_total(void)

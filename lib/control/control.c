@@ -133,7 +133,7 @@ static int device_open(struct device *d, const struct control_device *config)
 		table_create(&d->srqs, h->srqs.count, h->srqs.count, QPN_BITS, 0) ||
 		table_create(&d->mrs, h->v2p.mpts, h->v2p.mpts, 32, KEY_TAG_BITS) ||
 		table_create(&d->pds, 256, 1u << 20, 32, 0) ||
-		slots_create(&d->slots, h->v2p.mtt.entries_max / MTT_SLOT_ENTRIES))
+		mtt_space_create(&d->mtts, h->v2p.mtt.entries_max))
 		return -ENOMEM;
 	d->qps.kept = CONTROL_GSI_QPN;
 	return 0;
@@ -146,7 +146,7 @@ static void device_close(struct device *d)
 	table_destroy(&d->srqs);
 	table_destroy(&d->mrs);
 	table_destroy(&d->pds);
-	slots_destroy(&d->slots);
+	mtt_space_destroy(&d->mtts);
 }
 
 static void set_defaults(struct control_config *config)
@@ -159,14 +159,14 @@ static void set_defaults(struct control_config *config)
 		config->clients_max = CLIENTS_MAX;
 	if (!l->pds)
 		l->pds = 1024;
-	if (!l->regions)
-		l->regions = 16384;
 	if (!l->pieces)
 		l->pieces = 16384;
+	if (!l->extents)
+		l->extents = 1 << 18;
 	if (!l->attachments)
 		l->attachments = MULTICAST_GROUPS_MAX / 4 * 3;
-	if (!l->region_bytes)
-		l->region_bytes = 1ull << 40;
+	if (!l->piece_bytes)
+		l->piece_bytes = 1ull << 40;
 	if (!l->client_bytes)
 		l->client_bytes = 4ull << 40;
 }
@@ -354,8 +354,8 @@ static bool memory_failed(const struct client *client)
 {
 	if (memory_faults(&client->page))
 		return true;
-	for (const struct object *o = client->objects[OBJECT_REGION]; o; o = o->next)
-		if (region_faults((const struct region *)o))
+	for (const struct object *o = client->objects[OBJECT_PIECE]; o; o = o->next)
+		if (memory_faults(&((const struct piece *)o)->mapping))
 			return true;
 	return false;
 }
@@ -430,6 +430,8 @@ int control_poll(struct control *c, int timeout_ms)
 
 	if (c->pending && (timeout_ms < 0 || timeout_ms > 1))
 		timeout_ms = 1;
+	if (c->leaving)
+		timeout_ms = 0;
 	n = epoll_wait(c->epoll, events, EVENTS_PER_TURN, timeout_ms);
 	if (n < 0)
 		return -errno;
@@ -438,6 +440,7 @@ int control_poll(struct control *c, int timeout_ms)
 		done += serve(c, &events[i]);
 	look_for_faults(c);
 	bury(c);
+	done += pieces_leave(c);
 	for (unsigned int i = 0; i < c->config.device_count; i++) {
 		ceu_tidy(c->devices[i].config.ceu);
 		ceu_trim_contexts(c->devices[i].config.ceu);
@@ -475,12 +478,12 @@ unsigned int control_clients(
 			.pid = client->pid,
 			.uid = client->uid,
 			.pds = client->counts[OBJECT_PD],
-			.regions = client->counts[OBJECT_REGION],
+			.pieces = client->counts[OBJECT_PIECE],
 			.mrs = client->counts[OBJECT_MR],
 			.cqs = client->counts[OBJECT_CQ],
 			.srqs = client->counts[OBJECT_SRQ],
 			.qps = client->counts[OBJECT_QP],
-			.bytes = client->region_bytes,
+			.bytes = client->piece_bytes,
 		};
 		if (client->device)
 			memcpy(info[i].device, client->device->config.name, 32);
@@ -495,6 +498,7 @@ void control_destroy(struct control *c)
 		return;
 	while (c->clients)
 		client_end(c->clients);
+	pieces_leave_all(c);
 	for (unsigned int i = 0; i < c->config.device_count; i++)
 		device_close(&c->devices[i]);
 	if (c->listener >= 0)

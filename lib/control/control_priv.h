@@ -5,7 +5,7 @@
  * What the files of lib/control share. Control thread only.
  *
  * Objects: everything a client can make has a number, lies in a table (of the device, or of the
- * client for regions) and in its client's list of that kind. `users` counts what depends on it; it
+ * client for pieces) and in its client's list of that kind. `users` counts what depends on it; it
  * goes only when that is 0.
  */
 #include <stdbool.h>
@@ -29,7 +29,7 @@ enum {
 
 enum object_kind {
 	OBJECT_PD,
-	OBJECT_REGION,
+	OBJECT_PIECE,
 	OBJECT_MR,
 	OBJECT_MW, /* its number is one of the MRs' table */
 	OBJECT_CQ,
@@ -78,62 +78,66 @@ struct object *table_find(const struct table *t, uint32_t number, const struct c
 /* A random number from the kernel. */
 uint32_t control_random(void);
 
-/* MTT entries for the pages of fast registrations: slots of one size, numbered from 1. */
-struct slots {
-	uint32_t *free; /* a stack of numbers */
-	uint32_t count, left;
+/* MTT entries, given out in powers of two (seed 004 5.7.2), as buddies. */
+enum { MTT_LOG_LEAST = 2, MTT_ORDERS = MTT_INDEX_BITS_MAX - MTT_LOG_LEAST + 1 };
+struct mtt_space {
+	uint64_t *free[MTT_ORDERS];  /* by log2 of the size, a bit for each free block */
+	uint32_t count[MTT_ORDERS];  /* bits that are set */
+	uint32_t cursor[MTT_ORDERS]; /* word where the search begins */
+	uint32_t entries;
 };
 
-/* 0, -ENOMEM. */
-int slots_create(struct slots *s, uint32_t count);
-void slots_destroy(struct slots *s);
-/* 0: none is free. */
-uint32_t slots_take(struct slots *s);
-void slots_put(struct slots *s, uint32_t slot);
+/* `entries`: a power of two. 0, -ENOMEM. */
+int mtt_space_create(struct mtt_space *s, uint32_t entries);
+void mtt_space_destroy(struct mtt_space *s);
+/* Entries that `wanted` of them take, 1 or more; 0: more than there can be. */
+uint32_t mtt_space_size(uint32_t wanted);
+/* Takes so many, as mtt_space_size() says. False: none are free, or none that lie together. */
+bool mtt_space_take(struct mtt_space *s, uint32_t size, uint32_t *first);
+void mtt_space_put(struct mtt_space *s, uint32_t first, uint32_t size);
 
 struct pd {
 	struct object object;
 };
 
-/* A piece of client memory mapped into the daemon. */
+/* Client memory mapped into the daemon. */
 struct mapping {
 	uint8_t *base;
 	uint64_t bytes;
-	uint32_t range; /* in the SIGBUS handler's table; RANGE_NONE: its pieces have their own */
-};
-
-/* One file's part of a composed region. */
-struct piece {
-	struct piece *next;
+	uint64_t page_bytes;
 	uint32_t range; /* in the SIGBUS handler's table */
 };
 
-struct region {
+/* A part of a client's file. Its users are MRs, one count for each of their extents. */
+struct piece {
 	struct object object;
 	struct mapping mapping;
-	uint64_t filled; /* bytes from its beginning on that a client's memory lies at */
-	struct piece *pieces;
 	bool read_only;
+};
+
+/* Bytes of a piece that follow one another. */
+struct extent {
+	struct piece *piece;
+	uint64_t offset, bytes;
+};
+
+/* Where an MR's bytes lie: in one stretch of the daemon's addresses, or in pages. */
+struct mr_memory {
+	struct extent *extents; /* malloc()ed; NULL: a work request says where */
+	uint32_t count;		/* of them */
+	uint64_t length;
+	uint8_t *phys;			/* of the first byte; NULL: pages */
+	uint8_t log_page;		/* pages: 12..30, else 0 */
+	uint32_t mtt_first, mtt_size;	/* its MTT entries; 0: none */
 };
 
 struct mr {
 	struct object object;
 	struct pd *pd;
-	struct region *region; /* NULL: its memory is a work request's choice (ALLOC_MR) */
-	uint64_t iova, length;
-	uint8_t *phys;
+	struct mr_memory memory;
+	uint64_t iova;
 	uint32_t access;
-	uint32_t slot; /* ALLOC_MR: of MTT entries; 0: none */
 };
-
-enum { MTT_SLOT_ENTRIES = 128 };
-_Static_assert(WQE_REGISTER_PAGES <= MTT_SLOT_ENTRIES, "a request's pages fit into a slot");
-
-/* The slot's first MTT entry. */
-static inline uint32_t mr_mtt_first(const struct mr *mr)
-{
-	return (mr->slot - 1) * MTT_SLOT_ENTRIES;
-}
 
 struct mw {
 	struct object object;
@@ -169,7 +173,7 @@ struct qp_object {
 struct device {
 	struct control_device config;
 	struct table pds, mrs, cqs, srqs, qps;
-	struct slots slots;
+	struct mtt_space mtts;
 	struct client *clients[CLIENTS_MAX]; /* by client index of this HCA */
 	uint32_t client_end;
 	uint64_t sigbus_seen;
@@ -207,12 +211,14 @@ struct client {
 	struct client *next, *prev;
 	struct mapping page;
 	struct pd *queue_pd;
-	struct table regions;
+	struct table pieces;
 	struct object *objects[OBJECT_KINDS];
 	uint32_t counts[OBJECT_KINDS];
-	uint64_t region_bytes;
-	uint32_t slots;	      /* of device->slots */
-	uint32_t pieces;      /* of its composed regions */
+	uint64_t piece_bytes;
+	uint32_t mtts;	      /* of device->mtts */
+	uint32_t extents;     /* of its MRs, and runs that it has added */
+	struct control_run *runs; /* of ADD_RUNS, for the next MR */
+	uint32_t run_count, run_room;
 	uint32_t attachments; /* of its QPs to multicast groups */
 	bool gone;	      /* to be torn down at the end of the turn */
 	bool handed_over;     /* its connection is the connection manager's, who has its own copy */
@@ -231,6 +237,8 @@ struct control {
 	struct client *clients;
 	unsigned int client_count, client_max;
 	unsigned int pending;
+	struct leaving *leaving; /* mappings of pieces that are gone: pieces.c */
+	uint64_t leaving_bytes;
 	uint32_t connections;
 	char socket_path[108];
 };
@@ -287,10 +295,14 @@ uint8_t *queue_memory(const struct client *client, const struct mr *mr, uint64_t
  * 0, -errno: nothing has changed. */
 int mpt_enter(const struct object *o, struct mpt_entry entry);
 int mpt_leave(const struct object *o);
-/* May the client have such an MR? 0, -EINVAL, -ENOENT. */
-int mr_check(struct client *client, const struct control_mr *in);
-/* Takes what is said in *in over into the MR, and tells the CEU. 0, -errno: the CEU knows none. */
-int mr_enter(struct mr *mr, const struct control_mr *in);
+
+/* mrs.c */
+/* MTT entries for so many pages, none of them there yet. No client gets all there are. 0, -ENOSPC,
+ * -errno. */
+int mtt_take(struct client *client, uint32_t pages, struct mr_memory *m);
+/* Gives back what an MR's memory takes; nothing accesses it any more. */
+void mr_memory_drop(struct client *client, struct mr_memory *m);
+
 /* The device of that name, or NULL. name is terminated. */
 struct device *device_named(struct control *c, const char *name);
 /* GID `index`, 0 or -ENOENT; and how many there are. */
@@ -299,10 +311,13 @@ uint32_t device_gid_count(const struct device *d);
 /* Its port as it is now. */
 void device_port(const struct device *d, struct control_port_reply *out);
 
-/* regions.c */
-/* Unmaps all of it; the object stays. Nothing accesses it any more. */
-void region_unmap(struct region *region);
-uint64_t region_faults(const struct region *region);
+/* pieces.c */
+/* Its mapping goes, bit by bit: pieces_leave(). The object stays. Nothing accesses it any more. */
+void piece_unmap(struct piece *piece);
+/* Unmaps some of what is leaving. True: there is more. */
+bool pieces_leave(struct control *c);
+/* Unmaps all of it. */
+void pieces_leave_all(struct control *c);
 
 /* multicast.c: detaches a QP from all its groups. */
 void multicast_leave_all(struct qp_object *qp);
@@ -312,24 +327,20 @@ void client_teardown(struct client *client);
 
 /* client_memory.c */
 enum { MEMORY_SEAL_SEALED = 1 /* F_SEAL_SEAL is wanted, too */ };
-enum { RANGE_NONE = UINT32_MAX };
 /* Maps a sealed memfd of exactly `bytes` and guards it. 0; -EINVAL with *why: what is wrong with
  * it; -ENOSPC; -errno. */
 int memory_map(int fd, uint64_t bytes, unsigned int flags, struct mapping *m, const char **why);
+/* Maps [offset, offset + bytes) of a file in memory, at an address that is congruent to the offset
+ * modulo 2 MiB, or 1 GiB if it is as large, and guards it. Touches none of it. The same answers. */
+int memory_map_piece(int fd, uint64_t offset, uint64_t bytes, bool read_only, struct mapping *m,
+	const char **why);
+/* Saves the data path the page faults of [offset, offset + bytes). */
+void memory_populate(const struct mapping *m, uint64_t offset, uint64_t bytes, bool read_only);
 void memory_unmap(struct mapping *m);
+/* Its pages are no longer guarded; to be called before they are unmapped by hand. */
+void memory_forget(uint32_t range);
 /* Pages of it that were gone when touched. */
 uint64_t memory_faults(const struct mapping *m);
-/* Address space for a region of that many bytes, its address congruent to `address` modulo 1 <<
- * log_page. Nothing may touch what no piece fills. 0, -errno. */
-int memory_reserve(
-	uint64_t bytes, uint64_t address, unsigned int log_page, bool read_only, struct mapping *m);
-/* Maps [offset, offset + bytes) of a file in memory to m->base + at and guards it. 0; -EINVAL or
- * -EBADF with *why; -ENOSPC; -errno. */
-int memory_map_piece(int fd, uint64_t offset, uint64_t bytes, const struct mapping *m, uint64_t at,
-	bool read_only, uint32_t *range, const char **why);
-/* Its pages are no longer guarded; to be called before memory_unmap() of the whole. */
-void memory_forget(uint32_t range);
-uint64_t memory_range_faults(uint32_t range);
 /* The same of all mappings ever. */
 uint64_t memory_faults_total(void);
 /* The SIGBUS handler of the process. 0 or -errno. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The requests of the control socket on memory windows, keys for fast registrations, regions
- * without memory, and the re-registration of regions. What a window or such a key is bound to is
+ * The requests of the control socket on memory windows, keys for fast registrations, and regions
+ * without memory. What a window or such a key is bound to is
  * the work requests' business; here they are made and taken back, bound or not. All that a request
  * says is the client's word. Control thread.
  */
@@ -52,22 +52,18 @@ int run_dealloc_mw(struct call *call)
 	return 0;
 }
 
-/* MTT entries for a key's pages, none of them there yet. No client gets all there are. */
-static int take_slot(struct mr *mr, uint32_t pages)
+/* MTT entries for a key's pages, none of them there yet. */
+static int take_pages(struct mr *mr, uint32_t pages)
 {
 	static struct ceu_write_mtt none;
 	struct client *client = mr->object.client;
-	struct device *d = client->device;
+	int rc = mtt_take(client, pages, &mr->memory);
 
-	if (client->slots >= d->slots.count - d->slots.count / 4)
-		return -ENOSPC;
-	mr->slot = slots_take(&d->slots);
-	if (!mr->slot)
-		return -ENOSPC;
-	client->slots++;
-	none.first = mr_mtt_first(mr);
-	return ceu_errno(
-		ceu_exec(d->config.ceu, CEU_WRITE_MTT, pages, &none, sizeof(none), NULL, 0));
+	if (rc)
+		return rc;
+	none.first = mr->memory.mtt_first;
+	return ceu_errno(ceu_exec(client->device->config.ceu, CEU_WRITE_MTT, pages, &none,
+		sizeof(none), NULL, 0));
 }
 
 /* A region without a place in client memory stays if rc is 0. */
@@ -98,12 +94,12 @@ int run_alloc_mr(struct call *call)
 	mr = object_make(call->client, OBJECT_MR, sizeof(*mr), &rc);
 	if (!mr)
 		return rc;
-	rc = take_slot(mr, in->pages);
+	rc = take_pages(mr, in->pages);
 	if (!rc)
 		rc = mpt_enter(&mr->object,
 			(struct mpt_entry){.pd = in->pd,
 				.flags = MPT_FAST | MPT_INVALIDATE_REMOTE | MPT_OWNS_PAGES,
-				.mtt_first = mr_mtt_first(mr),
+				.mtt_first = mr->memory.mtt_first,
 				.pages_max = (uint8_t)in->pages});
 	return mr_made(mr, pd, rc, out);
 }
@@ -126,66 +122,4 @@ int run_alloc_null_mr(struct call *call)
 					    .flags = MPT_NULL,
 					    .length = UINT64_MAX});
 	return mr_made(mr, pd, rc, out);
-}
-
-/* The MR as it would be registered now. */
-static struct control_mr as_is(const struct mr *mr)
-{
-	return (struct control_mr){.pd = mr->pd->object.number,
-		.region = mr->region->object.number,
-		.offset = (uint64_t)(mr->phys - mr->region->mapping.base),
-		.length = mr->length,
-		.iova = mr->iova,
-		.access = mr->access};
-}
-
-static void change(struct control_mr *to, const struct control_rereg_mr *in)
-{
-	if (in->mask & REREG_TRANSLATION) {
-		to->region = in->mr.region;
-		to->offset = in->mr.offset;
-		to->length = in->mr.length;
-		to->iova = in->mr.iova;
-	}
-	if (in->mask & REREG_PD)
-		to->pd = in->mr.pd;
-	if (in->mask & REREG_ACCESS)
-		to->access = in->mr.access;
-}
-
-static void count_users(const struct mr *mr, int n)
-{
-	mr->pd->object.users += (uint32_t)n;
-	mr->region->object.users += (uint32_t)n;
-}
-
-/* Between the old and the new there is a moment in which the key names nothing. */
-int run_rereg_mr(struct call *call)
-{
-	const uint32_t all = REREG_TRANSLATION | REREG_PD | REREG_ACCESS;
-	const struct control_rereg_mr *in = call->body;
-	struct control_mr_reply *out = call->reply;
-	struct mr *mr = object_find(call->client, OBJECT_MR, in->lkey);
-	struct control_mr to;
-	int rc;
-
-	if (!mr)
-		return -ENOENT;
-	if (!mr->region || !(in->mask & all) || in->mask & ~all)
-		return -EINVAL;
-	if (mr->object.users)
-		return -EBUSY;
-	to = as_is(mr);
-	change(&to, in);
-	rc = mr_check(call->client, &to);
-	if (rc)
-		return rc;
-	rc = mpt_leave(&mr->object);
-	if (rc)
-		return rc;
-	count_users(mr, -1);
-	rc = mr_enter(mr, &to);
-	count_users(mr, 1);
-	out->lkey = out->rkey = mr->object.number;
-	return rc;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Numbers of objects (QPN, CQN, key, PD, region): place in a table plus random upper bits that
+ * Numbers of objects (QPN, CQN, key, PD, piece): place in a table plus random upper bits that
  * differ at each reuse, so that nobody can guess a number, and a stale one finds nothing. Of keys
- * the lowest bits are a tag, random, too, which the owners of some choose anew. And slots, which
- * come and go without a name. Control thread.
+ * the lowest bits are a tag, random, too, which the owners of some choose anew. Control
+ * thread.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -130,30 +130,4 @@ struct object *table_find(const struct table *t, uint32_t number, const struct c
 	struct object *o = place < t->count ? t->slot[place] : NULL;
 
 	return o && o->number == number && o->client == client ? o : NULL;
-}
-
-int slots_create(struct slots *s, uint32_t count)
-{
-	*s = (struct slots){.free = calloc(count ? count : 1, sizeof(*s->free)), .count = count};
-	if (!s->free)
-		return -ENOMEM;
-	while (count)
-		s->free[s->left++] = count--;
-	return 0;
-}
-
-void slots_destroy(struct slots *s)
-{
-	free(s->free);
-	*s = (struct slots){0};
-}
-
-uint32_t slots_take(struct slots *s)
-{
-	return s->left ? s->free[--s->left] : 0;
-}
-
-void slots_put(struct slots *s, uint32_t slot)
-{
-	s->free[s->left++] = slot;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The requests of the control socket but those on queues: HELLO, port, protection domains, regions,
- * memory regions. control_requests.def says how large a request is; session.c has checked that
+ * What clients make, by number; HELLO, port, protection domains. control_requests.def says how large a request is; session.c has checked that
  * much. All that a request says is the client's word: numbers must be its own, sums must not wrap.
  * Control thread.
  */
@@ -27,8 +26,8 @@ static struct table *table_of(struct client *client, enum object_kind kind)
 	switch (kind) {
 	case OBJECT_PD:
 		return &client->device->pds;
-	case OBJECT_REGION:
-		return &client->regions;
+	case OBJECT_PIECE:
+		return &client->pieces;
 	case OBJECT_MR:
 	case OBJECT_MW:
 		return &client->device->mrs;
@@ -49,7 +48,7 @@ static uint32_t limit_of(const struct client *client, enum object_kind kind)
 	const uint32_t mrs = l->mrs ? l->mrs : client->device->mrs.max / 4 * 3;
 	const uint32_t limit[OBJECT_KINDS] = {
 		[OBJECT_PD] = l->pds + 1, /* the queue PD is ours */
-		[OBJECT_REGION] = l->regions,
+		[OBJECT_PIECE] = l->pieces,
 		[OBJECT_MR] = mrs,
 		[OBJECT_MW] = mrs,
 		[OBJECT_CQ] = l->cqs ? l->cqs : client->device->cqs.max / 4 * 3,
@@ -114,10 +113,8 @@ void object_drop(struct object *o)
 	else
 		client->objects[o->kind] = o->next;
 	client->counts[o->kind]--;
-	if (o->kind == OBJECT_MR && ((struct mr *)o)->slot) {
-		slots_put(&client->device->slots, ((struct mr *)o)->slot);
-		client->slots--;
-	}
+	if (o->kind == OBJECT_MR)
+		mr_memory_drop(client, &((struct mr *)o)->memory);
 	free(o);
 }
 
@@ -182,7 +179,7 @@ static void hello_reply(struct client *client, struct control_hello_reply *out)
 		.max_rd_atomic = READS_MAX,
 		.gid_count = device_gid_count(d),
 		.guid = d->config.guid,
-		.max_mr_bytes = client->control->config.limits.region_bytes,
+		.max_mr_bytes = client->control->config.limits.piece_bytes,
 	};
 	memcpy(out->device, d->config.name, sizeof(out->device));
 }
@@ -216,7 +213,7 @@ static int client_attach(struct client *client, int *theirs)
 
 	if (rc)
 		return rc;
-	rc = table_create(&client->regions, 64, 1u << 20, 32, 0);
+	rc = table_create(&client->pieces, 64, 1u << 20, 32, 0);
 	if (rc)
 		return rc;
 	client->queue_pd = object_make(client, OBJECT_PD, sizeof(struct pd), &rc);
@@ -344,22 +341,6 @@ int run_free_pd(struct call *call)
 
 /* ---- memory ---- */
 
-int mr_check(struct client *client, const struct control_mr *in)
-{
-	const struct region *region = object_find(client, OBJECT_REGION, in->region);
-
-	if (!region || !object_find(client, OBJECT_PD, in->pd))
-		return -ENOENT;
-	if (in->reserved || !mpt_access_ok(in->access, in->iova))
-		return -EINVAL;
-	if (in->length == 0 || in->offset > region->filled ||
-		in->length > region->filled - in->offset)
-		return -EINVAL;
-	if (region->read_only && in->access & ACCESS_LOCAL_WRITE)
-		return -EFAULT; /* without it there is no remote write either */
-	return in->iova + in->length < in->iova ? -EINVAL : 0;
-}
-
 int mpt_enter(const struct object *o, struct mpt_entry entry)
 {
 	const struct device *d = o->client->device;
@@ -373,75 +354,4 @@ int mpt_leave(const struct object *o)
 {
 	return ceu_errno(ceu_exec(
 		o->client->device->config.ceu, CEU_HW2SW_MPT, o->number, NULL, 0, NULL, 0));
-}
-
-int mr_enter(struct mr *mr, const struct control_mr *in)
-{
-	struct client *client = mr->object.client;
-
-	mr->pd = object_find(client, OBJECT_PD, in->pd);
-	mr->region = object_find(client, OBJECT_REGION, in->region);
-	mr->iova = in->iova;
-	mr->length = in->length;
-	mr->access = in->access;
-	mr->phys = mr->region->mapping.base + in->offset;
-	return mpt_enter(&mr->object, (struct mpt_entry){.pd = in->pd,
-					      .access = in->access,
-					      .start = in->iova,
-					      .length = in->length,
-					      .phys = mr->phys});
-}
-
-int run_reg_mr(struct call *call)
-{
-	const struct control_mr *in = call->body;
-	struct control_mr_reply *out = call->reply;
-	struct mr *mr;
-	int rc = mr_check(call->client, in);
-
-	if (rc)
-		return rc;
-	mr = object_make(call->client, OBJECT_MR, sizeof(*mr), &rc);
-	if (!mr)
-		return rc;
-	rc = mr_enter(mr, in);
-	if (rc) {
-		object_drop(&mr->object);
-		return rc;
-	}
-	mr->pd->object.users++;
-	mr->region->object.users++;
-	out->lkey = out->rkey = mr->object.number;
-	return 0;
-}
-
-int run_dereg_mr(struct call *call)
-{
-	int rc;
-	struct mr *mr = object_named(call, OBJECT_MR, &rc);
-
-	if (rc)
-		return rc;
-	rc = mpt_leave(&mr->object);
-	if (rc)
-		return rc;
-	mr->pd->object.users--;
-	if (mr->region)
-		mr->region->object.users--;
-	object_drop(&mr->object);
-	return 0;
-}
-
-uint8_t *queue_memory(const struct client *client, const struct mr *mr, uint64_t va, uint64_t bytes,
-	uint32_t align)
-{
-	uint64_t offset = va - mr->iova;
-
-	if (mr->pd != client->queue_pd || !mr->region || !(mr->access & ACCESS_LOCAL_WRITE))
-		return NULL;
-	if (va < mr->iova || offset > mr->length || bytes > mr->length - offset)
-		return NULL;
-	if (va % align || (uintptr_t)(mr->phys + offset) % align)
-		return NULL;
-	return mr->phys + offset;
 }

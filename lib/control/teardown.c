@@ -4,6 +4,7 @@
  * waits for it once, then gives back memory and numbers. Other clients notice nothing. Control
  * thread.
  */
+#include <stdlib.h>
 #include <string.h>
 #include "base/let_go.h"
 #include "control_priv.h"
@@ -22,7 +23,7 @@ static void take_away_windows(struct ceu *ceu, const struct client *client)
 
 	take_away(ceu, CEU_HW2SW_MPT, client->objects[OBJECT_MW]);
 	for (const struct object *o = client->objects[OBJECT_MR]; o; o = o->next) {
-		if (!((const struct mr *)o)->region) {
+		if (!((const struct mr *)o)->memory.extents) {
 			mpt_leave(o);
 			any = true;
 		}
@@ -47,7 +48,7 @@ static void leave_data_path(struct client *client)
 	take_away(ceu, CEU_HW2SW_CQ, client->objects[OBJECT_CQ]);
 	take_away_windows(ceu, client);
 	for (const struct object *o = client->objects[OBJECT_MR]; o; o = o->next)
-		if (((const struct mr *)o)->region)
+		if (((const struct mr *)o)->memory.extents)
 			mpt_leave(o);
 	if (d->clients[client->index] == client) {
 		hca_client_detach(d->config.hca, client->index);
@@ -61,8 +62,8 @@ static void drop_all(struct client *client, enum object_kind kind)
 	while (client->objects[kind]) {
 		struct object *o = client->objects[kind];
 
-		if (kind == OBJECT_REGION)
-			region_unmap((struct region *)o);
+		if (kind == OBJECT_PIECE)
+			piece_unmap((struct piece *)o);
 		object_drop(o);
 	}
 }
@@ -79,14 +80,16 @@ void client_teardown(struct client *client)
 	if (d->clients[client->index] == client)
 		d->clients[client->index] = NULL;
 	memory_unmap(&client->page);
-	if (client->regions.slot)
-		table_destroy(&client->regions);
+	if (client->pieces.slot)
+		table_destroy(&client->pieces);
+	free(client->runs);
+	client->runs = NULL;
+	client->run_count = client->run_room = client->extents = 0;
 	if (client->bell >= 0) {
 		control_unwatch(client->control, client->bell);
 		let_go(client->bell);
 	}
 	client->bell = -1;
 	client->queue_pd = NULL;
-	client->region_bytes = 0;
 	client->device = NULL;
 }

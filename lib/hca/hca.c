@@ -21,7 +21,7 @@ void hca_config_defaults(struct hca_config *c)
 		.cqs = 1 << 14,
 		.srqs = 1 << 10,
 		.mpts = 1 << 15,
-		.mtts = 1 << 18,
+		.mtts = 1 << 22,
 		.mpt_cache_bytes = 512 << 10,
 		.mtt_cache_bytes = 512 << 10,
 		.socket = SOCKET_ID_ANY,

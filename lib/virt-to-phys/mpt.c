@@ -134,11 +134,12 @@ static bool entry_valid(const struct v2p *v, const struct mpt_entry *m)
 	if (m->flags & MPT_CHANGES && m->flags & MPT_PAGES)
 		return false;
 	if (m->flags & MPT_NULL)
-		return m->flags == MPT_NULL && !(m->access & ~(uint32_t)ACCESS_LOCAL_WRITE);
+		return m->flags == MPT_NULL &&
+		       (m->length == 0 || !(m->access & ~(uint32_t)ACCESS_LOCAL_WRITE));
 	if (!(m->flags & MPT_PAGES))
 		return !(m->flags & MPT_OWNS_PAGES) ||
 		       (m->flags & MPT_FAST && m->pages_max && in_mtt(v, m, m->pages_max));
-	if (m->log_page != 12 && m->log_page != 21 && m->log_page != 30)
+	if (m->log_page < V2P_LOG_PAGE_MIN || m->log_page > V2P_LOG_PAGE_MAX)
 		return false;
 	if (m->first_offset + m->length < m->length)
 		return false;

@@ -124,7 +124,7 @@ static uint32_t some_number(struct attacker *a)
 	struct side *s = &a->side[0];
 	const uint32_t numbers[] = {s->pd->number, s->cq->number, s->srq->number, s->mr->lkey,
 		s->ctx->hello.queue_pd, s->qp[below(a, WHICH_COUNT)]->number,
-		s->ctx->regions->handle, s->ctx->chunks->lkey, a->side[1].qp[RC]->number, a->given,
+		s->ctx->regions->own.number, s->ctx->chunks->lkey, a->side[1].qp[RC]->number, a->given,
 		victim_count ? victims[below(a, victim_count)] : 0};
 
 	return numbers[below(a, sizeof(numbers) / sizeof(numbers[0]))];
@@ -149,21 +149,20 @@ static void fill(struct attacker *a, struct request *r)
 	while (!(control_when(r->header.type) & CONTROL_AFTER_HELLO));
 	r->header.length = body_bytes[r->header.type];
 	switch (r->header.type) {
-	case CONTROL_ADD_REGION:
-		PUT(control_region, .length = 8192);
-		break;
-	case CONTROL_COMPOSE_REGION:
-		PUT(control_compose, .length = 8192 << below(a, 3), .address = draw(a) << 12,
-			.bytes = 4096, .offset = below(a, 2) * 4096, .flags = below(a, 2),
-			.log_page = 12 + below(a, 19));
-		break;
 	case CONTROL_ADD_PIECE:
-		PUT(control_piece, .region = some_number(a), .at = 4096 << below(a, 2),
-			.bytes = 4096, .offset = below(a, 2) * 4096);
+		PUT(control_piece, .offset = below(a, 2) * 4096, .bytes = 8192 << below(a, 3),
+			.flags = below(a, 2));
+		break;
+	case CONTROL_ADD_RUNS:
+		PUT(control_runs, .count = 1 + below(a, CONTROL_RUNS_MAX),
+			.run = {{some_number(a), 0, draw(a) & 0xffff, below(a, 8192)},
+				{some_number(a), 0, below(a, 2) * 4096, 4096}});
 		break;
 	case CONTROL_REG_MR:
-		PUT(control_mr, .pd = s->pd->number, .region = s->ctx->regions->handle,
-			.length = 4096, .iova = 0x10000, .access = 7);
+		PUT(control_mr, .pd = s->pd->number, .iova = 0x10000, .access = 7,
+			.count = 1 + below(a, 2),
+			.run = {{s->ctx->regions->own.number, 0, 4096, 4096},
+				{some_number(a), 0, below(a, 2) * 4096, 4096}});
 		break;
 	case CONTROL_ALLOC_MR:
 		PUT(control_alloc_mr, .pd = s->pd->number, .pages = 1 + below(a, 64));
@@ -171,10 +170,10 @@ static void fill(struct attacker *a, struct request *r)
 	case CONTROL_REREG_MR:
 		PUT(control_rereg_mr, .lkey = some_number(a), .mask = below(a, 8),
 			.mr = {.pd = s->pd->number,
-				.region = s->ctx->regions->handle,
-				.length = 4096,
 				.iova = 0x20000,
-				.access = below(a, 64)});
+				.access = below(a, 64),
+				.count = 1,
+				.run = {{s->ctx->regions->own.number, 0, 0, 4096}}});
 		break;
 	case CONTROL_ALLOC_MW:
 		PUT(control_mw, .pd = s->pd->number, .type = 1 + below(a, 2));

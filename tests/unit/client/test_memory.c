@@ -174,6 +174,35 @@ static void contexts__share_pages(void **state)
 	free(at[0]);
 }
 
+/* Mappings of two files and of the heap behind one another, no two of them in order: one MR. */
+static void scattered__is_one_region(void **state)
+{
+	enum { PAGE = 4096, PAGES = 40 };
+	int fd[2];
+	uint8_t *at = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		-1, 0);
+	struct pair p;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		fd[i] = memfd_create("theirs", MFD_CLOEXEC);
+		assert_int_equal(ftruncate(fd[i], PAGES * PAGE), 0);
+	}
+	for (int i = 0; i < PAGES; i++)
+		if (i % 3)
+			assert_ptr_equal(mmap(at + i * PAGE, PAGE, PROT_READ | PROT_WRITE,
+						 MAP_SHARED | MAP_FIXED, fd[i % 3 - 1],
+						 i * 7 % PAGES * PAGE),
+				at + i * PAGE);
+	pair_open(&p, SOFTHCA_QP_RC);
+	for (int i = 0; i < 3; i++)
+		there_and_back(&p, at + 100 * i, PAGES * PAGE - 333);
+	pair_close(&p);
+	munmap(at, PAGES * PAGE);
+	close(fd[0]);
+	close(fd[1]);
+}
+
 static void times__printed(void **state)
 {
 	static const size_t sizes[] = {4096, 1 << 20, 16 << 20};
@@ -212,6 +241,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(constants__are_read_only, start, stop),
 		cmocka_unit_test_setup_teardown(iova__names_the_first_byte, start, stop),
 		cmocka_unit_test_setup_teardown(contexts__share_pages, start, stop),
+		cmocka_unit_test_setup_teardown(scattered__is_one_region, start, stop),
 		cmocka_unit_test_setup_teardown(times__printed, start, stop),
 	};
 

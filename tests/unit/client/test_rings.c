@@ -712,7 +712,7 @@ static void words__for_every_number(void **state)
 /* Memory may begin where another piece ends: the address is the one, not the other. */
 static void memory__freed_beside_another_piece(void **state)
 {
-	struct control_header reply = {.type = CONTROL_DROP_REGION};
+	struct control_header reply = {.type = CONTROL_DROP_PIECE};
 	uint8_t *at = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	(void)state;

@@ -140,38 +140,56 @@ static inline int raw_open(const char *path, struct control_hello_reply *reply)
 	return fd;
 }
 
-static inline uint32_t raw_region(int fd, size_t bytes)
+static inline int raw_add_piece(int fd, int file, const struct control_piece *in, uint32_t *piece)
 {
-	struct control_region in = {.length = bytes};
 	struct control_number out = {0};
-	int memory = raw_memfd(bytes, RAW_SEALS);
+	int rc = raw_call(fd, CONTROL_ADD_PIECE, in, sizeof(*in), &file, 1, &out, sizeof(out));
 
-	assert_int_equal(
-		raw_call(fd, CONTROL_ADD_REGION, &in, sizeof(in), &memory, 1, &out, sizeof(out)),
-		0);
-	close(memory);
-	return out.number;
+	if (piece)
+		*piece = out.number;
+	return rc;
 }
 
-static inline uint32_t raw_mr(int fd, uint32_t pd, uint32_t region, uint64_t bytes, uint64_t iova)
+/* One that is all of a new memfd. */
+static inline uint32_t raw_piece(int fd, size_t bytes)
 {
-	struct control_mr in = {.pd = pd,
-		.region = region,
-		.length = bytes,
-		.iova = iova,
-		.access = ACCESS_LOCAL_WRITE};
-	struct control_mr_reply out = {0};
+	const struct control_piece in = {.bytes = bytes};
+	int memory = raw_memfd(bytes, RAW_SEALS);
+	uint32_t piece;
 
-	assert_int_equal(
-		raw_call(fd, CONTROL_REG_MR, &in, sizeof(in), NULL, 0, &out, sizeof(out)), 0);
-	assert_int_not_equal(out.lkey, 0);
-	return out.lkey;
+	assert_int_equal(raw_add_piece(fd, memory, &in, &piece), 0);
+	close(memory);
+	return piece;
 }
 
-/* Where queues lie in a region registered at RAW_IOVA. */
+static inline int raw_reg_mr(int fd, const struct control_mr *in, uint32_t *lkey)
+{
+	struct control_mr_reply out = {0};
+	int rc = raw_call(fd, CONTROL_REG_MR, in, sizeof(*in), NULL, 0, &out, sizeof(out));
+
+	*lkey = out.lkey;
+	return rc;
+}
+
+/* The first bytes of a piece. */
+static inline uint32_t raw_mr(int fd, uint32_t pd, uint32_t piece, uint64_t bytes, uint64_t iova)
+{
+	const struct control_mr in = {.pd = pd,
+		.iova = iova,
+		.access = ACCESS_LOCAL_WRITE,
+		.count = 1,
+		.run = {{.piece = piece, .bytes = bytes}}};
+	uint32_t lkey;
+
+	assert_int_equal(raw_reg_mr(fd, &in, &lkey), 0);
+	assert_int_not_equal(lkey, 0);
+	return lkey;
+}
+
+/* Where queues lie in a piece registered at RAW_IOVA. */
 enum {
 	RAW_IOVA = 0x100000,
-	RAW_REGION_BYTES = 1 << 16,
+	RAW_PIECE_BYTES = 1 << 16,
 	RAW_CQ = 0x1000,
 	RAW_SQ = 0x4000,
 	RAW_RQ = 0x8000,
@@ -245,7 +263,7 @@ static inline int raw_create_srq(int fd, const struct control_srq *in, uint32_t 
 struct raw {
 	int fd;
 	struct control_hello_reply hello;
-	uint32_t pd, region, lkey, cqn, qpn, srqn;
+	uint32_t pd, piece, lkey, cqn, qpn, srqn;
 };
 
 static inline void raw_set_up(struct raw *r, const char *path)
@@ -257,8 +275,8 @@ static inline void raw_set_up(struct raw *r, const char *path)
 	r->fd = raw_open(path, &r->hello);
 	assert_int_equal(raw_call(r->fd, CONTROL_ALLOC_PD, NULL, 0, NULL, 0, &out, sizeof(out)), 0);
 	r->pd = out.number;
-	r->region = raw_region(r->fd, RAW_REGION_BYTES);
-	r->lkey = raw_mr(r->fd, r->hello.queue_pd, r->region, RAW_REGION_BYTES, RAW_IOVA);
+	r->piece = raw_piece(r->fd, RAW_PIECE_BYTES);
+	r->lkey = raw_mr(r->fd, r->hello.queue_pd, r->piece, RAW_PIECE_BYTES, RAW_IOVA);
 	r->cqn = raw_cq(r->fd, r->lkey);
 	in = raw_qp_in(r->pd, r->cqn, r->lkey);
 	assert_int_equal(raw_create_qp(r->fd, &in, &r->qpn), 0);

@@ -175,7 +175,7 @@ static void hello__each_wrong_page_is_refused(void **state)
 static void descriptors__missing_or_too_many(void **state)
 {
 	struct control_hello_reply hello;
-	struct control_region in = {.length = 4096};
+	const struct control_piece in = {.bytes = 4096};
 	struct control_hello h = {.version = CONTROL_VERSION};
 	int fds[32], memory = raw_memfd(4096, RAW_SEALS), fd;
 	unsigned int before;
@@ -187,7 +187,7 @@ static void descriptors__missing_or_too_many(void **state)
 		fds[i] = memory;
 	for (unsigned int n = 0; n <= 32; n += n < 6 ? 1 : 13) {
 		fd = raw_open(f.path, &hello);
-		assert_int_equal(raw_call(fd, CONTROL_ADD_REGION, &in, sizeof(in), fds, n, NULL, 0),
+		assert_int_equal(raw_call(fd, CONTROL_ADD_PIECE, &in, sizeof(in), fds, n, NULL, 0),
 			n == 1 ? 0 : RAW_GONE);
 		close(fd);
 		fd = raw_connect(f.path);
@@ -206,40 +206,6 @@ static void descriptors__missing_or_too_many(void **state)
 	close(memory);
 }
 
-static void region__each_wrong_one_is_refused(void **state)
-{
-	struct raw r;
-	struct control_region in = {.length = 8192};
-	const struct {
-		size_t bytes;
-		int seals;
-	} wrong[] = {{8192, 0}, {8192, F_SEAL_GROW}, {8192, F_SEAL_SHRINK}, {4096, RAW_SEALS},
-		{12288, RAW_SEALS}};
-	const uint64_t lengths[] = {0, 1, 4095, 8191, UINT64_MAX, 1ull << 63, (1ull << 40) + 1};
-	int memory;
-
-	(void)state;
-	raw_set_up(&r, f.path);
-	for (unsigned int i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		memory = raw_memfd(wrong[i].bytes, wrong[i].seals);
-		assert_int_equal(
-			raw_call(r.fd, CONTROL_ADD_REGION, &in, sizeof(in), &memory, 1, NULL, 0),
-			-EINVAL);
-		close(memory);
-	}
-	memory = raw_memfd(8192, RAW_SEALS);
-	for (unsigned int i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
-		in.length = lengths[i];
-		assert_int_equal(
-			raw_call(r.fd, CONTROL_ADD_REGION, &in, sizeof(in), &memory, 1, NULL, 0),
-			-EINVAL);
-	}
-	close(memory);
-	assert_int_equal(fixture_counter(&f, COUNTER_control_refused),
-		sizeof(wrong) / sizeof(wrong[0]) + sizeof(lengths) / sizeof(lengths[0]));
-	close(r.fd);
-}
-
 static uint64_t rng_state = 0x9e3779b97f4a7c15u;
 static uint32_t rng(void)
 {
@@ -253,7 +219,7 @@ static uint32_t rng(void)
 static uint32_t interesting(const struct raw *r)
 {
 	const uint32_t values[] = {0, 1, 2, 3, 4, 5, 63, 64, 255, 256, 4096, 0x7fffffff, 0x80000000,
-		UINT32_MAX, r->pd, r->region, r->lkey, r->cqn, r->qpn, r->srqn, r->hello.queue_pd,
+		UINT32_MAX, r->pd, r->piece, r->lkey, r->cqn, r->qpn, r->srqn, r->hello.queue_pd,
 		RAW_IOVA, RAW_IOVA + RAW_SQ};
 	uint32_t i = rng() % (sizeof(values) / sizeof(values[0]) + 4);
 
@@ -483,7 +449,6 @@ int main(void)
 		TEST(order__hello_first_and_once),
 		TEST(hello__each_wrong_page_is_refused),
 		TEST(descriptors__missing_or_too_many),
-		TEST(region__each_wrong_one_is_refused),
 		TEST(fields__boundaries_and_noise),
 		TEST(packets__noise),
 		TEST(replies__never_read),

@@ -194,6 +194,55 @@ static void numbers__keys_reused(void **state)
 	table_destroy(&t);
 }
 
+/* MTT entries in blocks of any size, in any order: none is given twice, all come back as one. */
+static void mtt_space__blocks_never_overlap(void **state)
+{
+	enum { ENTRIES = 4096, BLOCKS = 64 };
+	static struct {
+		uint32_t first, size;
+	} block[BLOCKS];
+	static bool taken[ENTRIES];
+	struct mtt_space s;
+	uint32_t first, refused = 0;
+
+	(void)state;
+	assert_int_equal(mtt_space_size(1), 4);
+	assert_int_equal(mtt_space_size(4), 4);
+	assert_int_equal(mtt_space_size(5), 8);
+	assert_int_equal(mtt_space_size((1u << MTT_INDEX_BITS_MAX) + 1), 0);
+	assert_int_equal(mtt_space_create(&s, ENTRIES), 0);
+	assert_false(mtt_space_take(&s, 2 * ENTRIES, &first));
+	for (int i = 0; i < 20000; i++) {
+		uint32_t k = control_random() % BLOCKS, size = block[k].size;
+
+		if (size) {
+			memset(taken + block[k].first, false, size);
+			mtt_space_put(&s, block[k].first, size);
+			block[k].size = 0;
+			continue;
+		}
+		size = mtt_space_size(1 + (control_random() & 1023) % (1 + (control_random() & 1023)));
+		if (!mtt_space_take(&s, size, &first)) {
+			refused++;
+			continue;
+		}
+		assert_true(first % size == 0 && first + size <= ENTRIES);
+		for (uint32_t e = first; e < first + size; e++) {
+			assert_false(taken[e]);
+			taken[e] = true;
+		}
+		block[k].first = first;
+		block[k].size = size;
+	}
+	assert_in_range(refused, 1, 19999);
+	for (int k = 0; k < BLOCKS; k++)
+		if (block[k].size)
+			mtt_space_put(&s, block[k].first, block[k].size);
+	assert_true(mtt_space_take(&s, ENTRIES, &first));
+	assert_int_equal(first, 0);
+	mtt_space_destroy(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,6 +253,7 @@ int main(void)
 		cmocka_unit_test(numbers__one_is_kept),
 		cmocka_unit_test(numbers__never_all_ones),
 		cmocka_unit_test(numbers__keys_reused),
+		cmocka_unit_test(mtt_space__blocks_never_overlap),
 	};
 
 	return cmocka_run_group_tests_name("control_memory", tests, NULL, NULL);

@@ -16,7 +16,7 @@ static void objects__go_in_order_only(void **state)
 	raw_set_up(&r, f.path);
 	assert_int_equal(raw_number(r.fd, CONTROL_FREE_PD, r.pd), -EBUSY);
 	assert_int_equal(raw_number(r.fd, CONTROL_FREE_PD, r.hello.queue_pd), -EBUSY);
-	assert_int_equal(raw_number(r.fd, CONTROL_DROP_REGION, r.region), -EBUSY);
+	assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, r.piece), -EBUSY);
 	assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, r.lkey), -EBUSY);
 	assert_int_equal(raw_number(r.fd, CONTROL_DESTROY_CQ, r.cqn), -EBUSY);
 	assert_int_equal(raw_number(r.fd, CONTROL_DESTROY_QP, r.qpn), 0);
@@ -26,7 +26,7 @@ static void objects__go_in_order_only(void **state)
 	assert_int_equal(raw_number(r.fd, CONTROL_FREE_PD, r.pd), -EBUSY);
 	assert_int_equal(raw_number(r.fd, CONTROL_DESTROY_SRQ, r.srqn), 0);
 	assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, r.lkey), 0);
-	assert_int_equal(raw_number(r.fd, CONTROL_DROP_REGION, r.region), 0);
+	assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, r.piece), 0);
 	assert_int_equal(raw_number(r.fd, CONTROL_FREE_PD, r.pd), 0);
 	assert_int_equal(raw_number(r.fd, CONTROL_FREE_PD, r.hello.queue_pd), -EBUSY);
 	assert_int_equal(raw_number(r.fd, CONTROL_QUERY_GID, 2), -ENOENT);
@@ -105,7 +105,7 @@ static void objects__are_the_clients_own(void **state)
 	assert_int_equal(raw_number(b.fd, CONTROL_DESTROY_CQ, a.cqn), -ENOENT);
 	assert_int_equal(raw_number(b.fd, CONTROL_DEREG_MR, a.lkey), -ENOENT);
 	assert_int_equal(raw_number(b.fd, CONTROL_FREE_PD, a.pd), -ENOENT);
-	assert_int_equal(raw_number(b.fd, CONTROL_DROP_REGION, a.region), -ENOENT);
+	assert_int_equal(raw_number(b.fd, CONTROL_DROP_PIECE, a.piece), -ENOENT);
 	assert_int_equal(raw_number(b.fd, CONTROL_QUERY_QP, a.qpn), -ENOENT);
 	in = raw_qp_in(b.pd, a.cqn, b.lkey);
 	assert_int_equal(raw_create_qp(b.fd, &in, NULL), -ENOENT);
@@ -178,7 +178,7 @@ static void memory__of_queues_is_checked(void **state)
 
 	(void)state;
 	raw_set_up(&r, f.path);
-	other = raw_mr(r.fd, r.pd, r.region, RAW_REGION_BYTES, RAW_IOVA);
+	other = raw_mr(r.fd, r.pd, r.piece, RAW_PIECE_BYTES, RAW_IOVA);
 #define CQ(field, value, rc)                                                                       \
 	do {                                                                                       \
 		cq = raw_cq_in(r.lkey);                                                            \
@@ -200,22 +200,22 @@ static void memory__of_queues_is_checked(void **state)
 	CQ(log_entries, UINT32_MAX, -EINVAL);
 	CQ(buffer_va, RAW_IOVA - 64, -EINVAL);
 	CQ(buffer_va, RAW_IOVA + 32, -EINVAL); /* not aligned */
-	CQ(buffer_va, RAW_IOVA + RAW_REGION_BYTES - 64, -EINVAL);
-	CQ(buffer_va, RAW_IOVA + RAW_REGION_BYTES - 512, 0); /* just fits */
+	CQ(buffer_va, RAW_IOVA + RAW_PIECE_BYTES - 64, -EINVAL);
+	CQ(buffer_va, RAW_IOVA + RAW_PIECE_BYTES - 512, 0); /* just fits */
 	CQ(buffer_va, UINT64_MAX - 63, -EINVAL);
 	CQ(record_va, 0, -EINVAL);
-	CQ(record_va, RAW_IOVA + RAW_REGION_BYTES, -EINVAL);
-	CQ(record_va, RAW_IOVA + RAW_REGION_BYTES - 64, -EINVAL); /* two cache lines */
-	CQ(record_va, RAW_IOVA + RAW_REGION_BYTES - 128, 0);
+	CQ(record_va, RAW_IOVA + RAW_PIECE_BYTES, -EINVAL);
+	CQ(record_va, RAW_IOVA + RAW_PIECE_BYTES - 64, -EINVAL); /* two cache lines */
+	CQ(record_va, RAW_IOVA + RAW_PIECE_BYTES - 128, 0);
 	QP(lkey, other, -EINVAL);
 	QP(service, CONTROL_SERVICE_GSI + 1, -EINVAL);
 	QP(sq_bytes, 0, -EINVAL);
 	QP(sq_bytes, 63, -EINVAL);
 	QP(sq_bytes, UINT32_MAX & ~63u, -EINVAL);
-	QP(sq_bytes, RAW_REGION_BYTES - RAW_SQ, 0);
-	QP(sq_bytes, RAW_REGION_BYTES - RAW_SQ + 64, -EINVAL);
+	QP(sq_bytes, RAW_PIECE_BYTES - RAW_SQ, 0);
+	QP(sq_bytes, RAW_PIECE_BYTES - RAW_SQ + 64, -EINVAL);
 	QP(sq_va, RAW_IOVA + 16, -EINVAL);
-	QP(sq_va, RAW_IOVA + RAW_REGION_BYTES, -EINVAL);
+	QP(sq_va, RAW_IOVA + RAW_PIECE_BYTES, -EINVAL);
 	QP(rq_stride, 32, -EINVAL);
 	QP(rq_stride, 48, 0);
 	QP(rq_stride, 56, -EINVAL);
@@ -253,11 +253,11 @@ static void memory__of_queues_is_checked(void **state)
 	SRQ(stride, 528, -EINVAL);
 	SRQ(ring_va, RAW_IOVA - 16, -EINVAL);
 	SRQ(ring_va, RAW_IOVA + 8, -EINVAL);
-	SRQ(ring_va, RAW_IOVA + RAW_REGION_BYTES - 1024, 0);
-	SRQ(ring_va, RAW_IOVA + RAW_REGION_BYTES - 1008, -EINVAL);
+	SRQ(ring_va, RAW_IOVA + RAW_PIECE_BYTES - 1024, 0);
+	SRQ(ring_va, RAW_IOVA + RAW_PIECE_BYTES - 1008, -EINVAL);
 	SRQ(ring_va, UINT64_MAX - 15, -EINVAL);
 	SRQ(record_va, RAW_IOVA + 32, -EINVAL);
-	SRQ(record_va, RAW_IOVA + RAW_REGION_BYTES, -EINVAL);
+	SRQ(record_va, RAW_IOVA + RAW_PIECE_BYTES, -EINVAL);
 	close(r.fd);
 }
 
@@ -271,8 +271,8 @@ static void resize__checks_and_memory(void **state)
 
 	(void)state;
 	raw_set_up(&r, f.path);
-	other = raw_mr(r.fd, r.pd, r.region, RAW_REGION_BYTES, RAW_IOVA);
-	second = raw_mr(r.fd, r.hello.queue_pd, r.region, RAW_REGION_BYTES, RAW_IOVA);
+	other = raw_mr(r.fd, r.pd, r.piece, RAW_PIECE_BYTES, RAW_IOVA);
+	second = raw_mr(r.fd, r.hello.queue_pd, r.piece, RAW_PIECE_BYTES, RAW_IOVA);
 #define RESIZE(field, value, rc)                                                                   \
 	do {                                                                                       \
 		in = (struct control_resize_cq){                                                   \
@@ -288,12 +288,12 @@ static void resize__checks_and_memory(void **state)
 	RESIZE(log_entries, 32, -EINVAL);
 	RESIZE(log_entries, UINT32_MAX, -EINVAL);
 	RESIZE(buffer_va, RAW_IOVA + 32, -EINVAL);
-	RESIZE(buffer_va, RAW_IOVA + RAW_REGION_BYTES - 512, -EINVAL);
+	RESIZE(buffer_va, RAW_IOVA + RAW_PIECE_BYTES - 512, -EINVAL);
 	RESIZE(reserved, 1, -EINVAL);
 	number = (struct control_number){.number = second};
 	assert_int_equal(
 		raw_call(r.fd, CONTROL_DEREG_MR, &number, sizeof(number), NULL, 0, NULL, 0), 0);
-	second = raw_mr(r.fd, r.hello.queue_pd, r.region, RAW_REGION_BYTES, RAW_IOVA);
+	second = raw_mr(r.fd, r.hello.queue_pd, r.piece, RAW_PIECE_BYTES, RAW_IOVA);
 	RESIZE(log_entries, 4, 0);
 	number.number = second;
 	assert_int_equal(
@@ -377,21 +377,24 @@ static void mr__bounds_and_rights(void **state)
 	raw_set_up(&r, f.path);
 #define MR(field, value, rc)                                                                       \
 	do {                                                                                       \
-		in = (struct control_mr){                                                          \
-			.pd = r.pd, .region = r.region, .length = 4096, .iova = 1, .access = 1};   \
+		in = (struct control_mr){.pd = r.pd,                                               \
+			.iova = 1,                                                                 \
+			.access = 1,                                                               \
+			.count = 1,                                                                \
+			.run = {{.piece = r.piece, .bytes = 4096}}};                               \
 		in.field = value;                                                                  \
 		assert_int_equal(                                                                  \
 			raw_call(r.fd, CONTROL_REG_MR, &in, sizeof(in), NULL, 0, NULL, 0), rc);    \
 	} while (0)
 	MR(pd, r.pd + 1, -ENOENT);
-	MR(region, r.region ^ 0x80000000u, -ENOENT);
-	MR(length, 0, -EINVAL);
-	MR(length, RAW_REGION_BYTES, 0);
-	MR(length, RAW_REGION_BYTES + 1, -EINVAL);
-	MR(length, UINT64_MAX, -EINVAL);
-	MR(offset, RAW_REGION_BYTES - 4096, 0);
-	MR(offset, RAW_REGION_BYTES - 4095, -EINVAL);
-	MR(offset, UINT64_MAX, -EINVAL);
+	MR(run[0].piece, r.piece ^ 0x80000000u, -ENOENT);
+	MR(run[0].bytes, 0, -EINVAL);
+	MR(run[0].bytes, RAW_PIECE_BYTES, 0);
+	MR(run[0].bytes, RAW_PIECE_BYTES + 1, -EINVAL);
+	MR(run[0].bytes, UINT64_MAX, -EINVAL);
+	MR(run[0].offset, RAW_PIECE_BYTES - 4096, 0);
+	MR(run[0].offset, RAW_PIECE_BYTES - 4095, -EINVAL);
+	MR(run[0].offset, UINT64_MAX, -EINVAL);
 	MR(iova, UINT64_MAX - 4095, -EINVAL);
 	MR(iova, UINT64_MAX - 4096, 0);
 	MR(access, ACCESS_REMOTE_WRITE, -EINVAL);
@@ -401,6 +404,9 @@ static void mr__bounds_and_rights(void **state)
 	MR(access, ACCESS_ZERO_BASED, -EINVAL); /* and not at 0 */
 	MR(access, 64, -EINVAL);
 	MR(reserved, 1, -EINVAL);
+	MR(run[0].reserved, 1, -EINVAL);
+	MR(count, 0, 0);
+	MR(count, CONTROL_RUNS_MAX + 1, -EINVAL);
 	close(r.fd);
 }
 

@@ -108,7 +108,7 @@ static unsigned alloc_all(struct raw *r, uint32_t *key)
 	unsigned n = 0;
 	int rc;
 
-	while ((rc = alloc_mr(r->fd, r->pd, 1 + n % WQE_REGISTER_PAGES, key)) == 0)
+	while ((rc = alloc_mr(r->fd, r->pd, 65 + n % 56, key)) == 0) /* 128 MTT entries */
 		n++;
 	assert_int_equal(rc, -ENOSPC);
 	return n;
@@ -124,7 +124,7 @@ static void alloc_mr__pages_are_shared_out(void **state)
 	raw_set_up(&other, f.path);
 	assert_int_equal(alloc_mr(other.fd, other.pd, 1, &one), 0);
 	assert_int_equal(alloc_all(&r, &key), 384); /* three quarters */
-	assert_int_equal(alloc_all(&other, &key), 127);
+	assert_int_equal(alloc_all(&other, &key), 127); /* `one` has broken into one */
 	assert_int_equal(raw_number(other.fd, CONTROL_DEREG_MR, one), 0);
 	assert_int_equal(alloc_all(&other, &key), 1);
 	close(r.fd);
@@ -146,13 +146,13 @@ static void rereg__each_part_and_what_is_refused(void **state)
 {
 	struct control_rereg_mr in;
 	struct raw r;
-	uint32_t lkey, region, pd, key;
+	uint32_t lkey, piece, pd, key;
 	struct control_number out = {0};
 
 	(void)state;
 	raw_set_up(&r, f.path);
-	region = raw_region(r.fd, RAW_REGION_BYTES);
-	lkey = raw_mr(r.fd, r.pd, r.region, 4096, RAW_IOVA);
+	piece = raw_piece(r.fd, RAW_PIECE_BYTES);
+	lkey = raw_mr(r.fd, r.pd, r.piece, 4096, RAW_IOVA);
 	assert_int_equal(raw_call(r.fd, CONTROL_ALLOC_PD, NULL, 0, NULL, 0, &out, sizeof(out)), 0);
 	pd = out.number;
 #define REREG(rc, ...)                                                                             \
@@ -160,11 +160,10 @@ static void rereg__each_part_and_what_is_refused(void **state)
 		in = (struct control_rereg_mr){.lkey = lkey,                                       \
 			.mask = 7,                                                                 \
 			.mr = {.pd = pd,                                                           \
-				.region = region,                                                  \
-				.offset = 4096,                                                    \
-				.length = 8192,                                                    \
 				.iova = 0x5000,                                                    \
-				.access = ACCESS_REMOTE_READ}};                                    \
+				.access = ACCESS_REMOTE_READ,                                      \
+				.count = 1,                                                        \
+				.run = {{piece, 0, 4096, 8192}}}};                                 \
 		__VA_ARGS__;                                                                       \
 		assert_int_equal(rereg(r.fd, &in, &key), rc);                                      \
 	} while (0)
@@ -172,9 +171,9 @@ static void rereg__each_part_and_what_is_refused(void **state)
 	REREG(-EINVAL, in.mask = 0);
 	REREG(-EINVAL, in.mask = 15);
 	REREG(-ENOENT, in.mr.pd ^= 0x80000000u);
-	REREG(-ENOENT, in.mr.region ^= 0x80000000u);
-	REREG(-EINVAL, in.mr.length = 0);
-	REREG(-EINVAL, in.mr.offset = RAW_REGION_BYTES - 4096);
+	REREG(-ENOENT, in.mr.run[0].piece ^= 0x80000000u);
+	REREG(-EINVAL, in.mr.count = CONTROL_RUNS_MAX + 1);
+	REREG(-EINVAL, in.mr.run[0].offset = RAW_PIECE_BYTES - 4096);
 	REREG(-EINVAL, in.mr.iova = UINT64_MAX);
 	REREG(-EINVAL, in.mr.access = ACCESS_REMOTE_WRITE);
 	REREG(-EINVAL, in.mr.access = ACCESS_ZERO_BASED);
@@ -185,16 +184,16 @@ static void rereg__each_part_and_what_is_refused(void **state)
 	assert_int_equal(raw_number(r.fd, CONTROL_FREE_PD, pd), 0);
 	assert_int_equal(raw_call(r.fd, CONTROL_ALLOC_PD, NULL, 0, NULL, 0, &out, sizeof(out)), 0);
 	pd = out.number;
-	REREG(0, in.mask = 4; in.mr.pd = in.mr.region = 0);
+	REREG(0, in.mask = 4; in.mr.pd = in.mr.count = 0);
 	assert_int_equal(key, lkey);
-	REREG(0, in.mask = 2; in.mr.region = 0);
+	REREG(0, in.mask = 2; in.mr.count = 0);
 	assert_int_equal(raw_number(r.fd, CONTROL_FREE_PD, pd), -EBUSY);
-	assert_int_equal(raw_number(r.fd, CONTROL_DROP_REGION, region), 0);
-	region = raw_region(r.fd, RAW_REGION_BYTES);
+	assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, piece), 0);
+	piece = raw_piece(r.fd, RAW_PIECE_BYTES);
 	REREG(0, in.mask = 1; in.mr.pd = 0);
-	assert_int_equal(raw_number(r.fd, CONTROL_DROP_REGION, region), -EBUSY);
+	assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, piece), -EBUSY);
 	assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, lkey), 0);
-	assert_int_equal(raw_number(r.fd, CONTROL_DROP_REGION, region), 0);
+	assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, piece), 0);
 	assert_int_equal(raw_number(r.fd, CONTROL_FREE_PD, pd), 0);
 	close(r.fd);
 }

@@ -53,13 +53,13 @@ struct control_device {
 /* Limits of one client; 0 means the default given here. */
 struct control_limits {
 	uint32_t pds;		      /* 1024 */
-	uint32_t regions;	      /* 16384 */
-	uint32_t pieces;	      /* of composed regions: 16384 */
+	uint32_t pieces;	      /* of memory: 16384 */
+	uint32_t extents;	      /* stretches of pieces that its MRs consist of: 2^18 */
 	uint32_t mrs, cqs, srqs, qps; /* three quarters of the table, at least 1 */
 	uint32_t attachments;	      /* of its QPs to multicast groups: three quarters of
 					 MULTICAST_GROUPS_MAX */
-	uint64_t region_bytes;	      /* of one region: 1 TiB */
-	uint64_t client_bytes;	      /* of all regions of one client: 4 TiB */
+	uint64_t piece_bytes;	      /* of one piece, and of one MR: 1 TiB */
+	uint64_t client_bytes;	      /* of all pieces of one client: 4 TiB */
 };
 
 struct control_config {
@@ -91,7 +91,7 @@ void control_destroy(struct control *c);
 /*
  * Serves what has arrived, waits at most timeout_ms (0: not at all, -1: until something comes) for
  * it. While a next hop is being resolved it returns after at most a millisecond. Returns messages
- * handled, or -EINTR.
+ * handled, one more if there is something left to unmap, or -EINTR.
  */
 int control_poll(struct control *c, int timeout_ms);
 
@@ -112,8 +112,8 @@ struct control_client_info {
 	int32_t pid;
 	uint32_t uid;
 	char device[32]; /* "" before HELLO */
-	uint32_t pds, regions, mrs, cqs, srqs, qps;
-	uint64_t bytes; /* of its regions */
+	uint32_t pds, pieces, mrs, cqs, srqs, qps;
+	uint64_t bytes; /* of its pieces */
 };
 /* Fills up to n, returns how many clients there are. */
 unsigned int control_clients(

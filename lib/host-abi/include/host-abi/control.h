@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <assert.h>
 
-#define CONTROL_VERSION	  7u
+#define CONTROL_VERSION	  8u
 #define CONTROL_BYTES_MAX 512
 
 /* CONTROL_HELLO and so on: bodies, replies and descriptors stand in control_requests.def. */
@@ -134,33 +134,35 @@ struct control_gid_reply {
 	uint32_t reserved;
 };
 
-struct control_region {
-	uint64_t length;
-};
-
 /*
- * A region made of pieces of files, for memory that the client had before: contiguous for the
- * daemon, too, filled from its beginning on, the first piece with COMPOSE_REGION, the others in
- * order with ADD_PIECE. An MR may lie in what is filled. A piece's file lies in memory (memfd,
- * tmpfs, hugetlbfs; need not be sealed: what a client takes away from itself reads as zeroes, and
- * it is disconnected); offset and bytes are multiples of the file's page size, inside the file.
+ * A piece of client memory: a part of a file in memory (memfd, tmpfs, hugetlbfs; sealed or not: what
+ * a client takes away from itself reads as zeroes, and it is disconnected), mapped into the daemon
+ * once. It costs address space alone: what no MR covers is never touched, so that a piece may be
+ * much larger than what is registered in it. It keeps the file's memory alive. offset and bytes are
+ * multiples of the file's page size, inside the file.
  */
-enum region_flags {
-	REGION_READ_ONLY = 1, /* the descriptors may be read-only; no MR in it has LOCAL_WRITE:
-				 -EFAULT */
-};
-struct control_compose {
-	uint64_t length;
-	uint64_t address;	/* the client's, of the first byte; the daemon's has the same ... */
-	uint64_t offset, bytes; /* of the first piece in its file */
-	uint32_t flags;		/* enum region_flags */
-	uint32_t log_page;	/* ... lowest bits, so many: 12..30, of the largest page size */
+enum piece_flags {
+	PIECE_READ_ONLY = 1, /* the descriptor may be read-only; no MR in it has LOCAL_WRITE */
 };
 struct control_piece {
-	uint32_t region;
-	uint32_t reserved;
-	uint64_t at; /* in the region: where the piece before ends */
 	uint64_t offset, bytes;
+	uint32_t flags; /* enum piece_flags */
+	uint32_t reserved;
+};
+
+/* Bytes [offset, offset + bytes) of a piece, at least one. */
+struct control_run {
+	uint32_t piece;
+	uint32_t reserved;
+	uint64_t offset, bytes;
+};
+
+/* Runs in front of those that the next REG_MR or REREG_MR brings itself. */
+enum { CONTROL_RUNS_MAX = 16 };
+struct control_runs {
+	uint32_t count; /* 1..CONTROL_RUNS_MAX */
+	uint32_t reserved;
+	struct control_run run[CONTROL_RUNS_MAX];
 };
 
 /* Access rights, the bits of ibv_access_flags. */
@@ -173,14 +175,18 @@ enum access_flags {
 	ACCESS_ZERO_BASED = 32, /* its addresses begin at 0 */
 };
 
+/*
+ * The memory of an MR: runs, one behind the other, in any order and of any pieces. Where one ends
+ * and the next begins elsewhere, the second begins at a page of 4 KiB, and the bytes so far, with
+ * the offset of the first in its page, are whole pages: so every mapping of a program's lies.
+ */
 struct control_mr {
 	uint32_t pd;
-	uint32_t region;
-	uint64_t offset; /* in the region, bytes */
-	uint64_t length;
-	uint64_t iova; /* the virtual address that names its first byte */
 	uint32_t access;
+	uint64_t iova;	/* the virtual address that names its first byte */
+	uint32_t count; /* of run[], 0..CONTROL_RUNS_MAX: behind those of ADD_RUNS; no run: no bytes */
 	uint32_t reserved;
+	struct control_run run[CONTROL_RUNS_MAX];
 };
 
 struct control_mr_reply {
@@ -196,7 +202,7 @@ struct control_alloc_mr {
 
 /* What is to change of an MR; the keys stay. */
 enum rereg_mask {
-	REREG_TRANSLATION = 1, /* region, offset, length, iova */
+	REREG_TRANSLATION = 1, /* runs, iova */
 	REREG_PD = 2,
 	REREG_ACCESS = 4,
 };

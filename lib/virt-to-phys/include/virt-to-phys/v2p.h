@@ -63,7 +63,7 @@ enum v2p_channel {
 
 #define MPT_KEY_TAG ((1u << KEY_TAG_BITS) - 1)
 
-/* Pages of a fast registration. */
+/* Pages of an entry with MPT_PAGES. */
 #define V2P_LOG_PAGE_MIN 12
 #define V2P_LOG_PAGE_MAX 30
 
@@ -92,7 +92,7 @@ struct mpt_entry {
 	uint32_t parent;    /* (c) key of the region whose memory it is; 0: none */
 	uint32_t qpn;	    /* (c) type 2: the queue pair that it is bound to */
 	uint16_t rights;    /* (c) enum access_flags and V2P_LOCAL_READ */
-	uint8_t log_page;   /* MPT_PAGES: 12, 21, 30, of a fast registration all between; (c) */
+	uint8_t log_page;   /* MPT_PAGES: V2P_LOG_PAGE_MIN to V2P_LOG_PAGE_MAX; (c) */
 	uint8_t pages_max;  /* MPT_FAST with MPT_OWNS_PAGES: MTT entries that it has to itself */
 };
 

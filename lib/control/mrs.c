@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The requests of the control socket on memory regions (MRs): which bytes of which pieces, and
+ * where VirtToPhys finds them. An MR whose bytes follow one another in the daemon has a direct
+ * entry; any other is a list of pages in the MTT, of the largest size that its memory allows (seed
+ * 004 5.7.2). All that a request says is the client's word. Control thread.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rte_common.h>
+#include "control_priv.h"
+
+enum { PAGE_LOG = 12, LARGEST_LOG = 30 };
+#define POPULATE_BYTES_MAX (64ull << 20)
+
+/* ---- runs ---- */
+
+static bool room_for(const struct client *client, uint32_t more)
+{
+	return more <= client->control->config.limits.extents - client->extents;
+}
+
+int run_add_runs(struct call *call)
+{
+	const struct control_runs *in = call->body;
+	struct client *client = call->client;
+	uint32_t count = client->run_count + in->count;
+
+	if (in->reserved || in->count == 0 || in->count > CONTROL_RUNS_MAX)
+		return -EINVAL;
+	if (!room_for(client, in->count))
+		return -ENOSPC;
+	if (count > client->run_room) {
+		uint32_t room = client->run_room ? client->run_room * 2 : 4 * CONTROL_RUNS_MAX;
+		struct control_run *more = realloc(client->runs, room * sizeof(more[0]));
+
+		if (!more)
+			return -ENOMEM;
+		client->runs = more;
+		client->run_room = room;
+	}
+	memcpy(client->runs + client->run_count, in->run, in->count * sizeof(in->run[0]));
+	client->run_count = count;
+	client->extents += in->count;
+	return 0;
+}
+
+/* What ADD_RUNS brought is used up. */
+static void forget_runs(struct client *client)
+{
+	free(client->runs);
+	client->runs = NULL;
+	client->extents -= client->run_count;
+	client->run_count = client->run_room = 0;
+}
+
+static bool follows(const struct extent *last, const struct extent *next)
+{
+	return last->piece == next->piece && last->offset + last->bytes == next->offset;
+}
+
+/* One more run, which must lie in a piece that the client has. 0, -ENOENT, -EINVAL. */
+static int take_run(struct client *client, const struct control_run *run, struct mr_memory *m)
+{
+	struct extent next = {.piece = object_find(client, OBJECT_PIECE, run->piece),
+		.offset = run->offset,
+		.bytes = run->bytes};
+
+	if (!next.piece)
+		return -ENOENT;
+	if (run->reserved || run->bytes == 0 || run->offset > next.piece->mapping.bytes ||
+		run->bytes > next.piece->mapping.bytes - run->offset ||
+		run->bytes > UINT64_MAX - m->length)
+		return -EINVAL;
+	m->length += run->bytes;
+	if (m->count && follows(&m->extents[m->count - 1], &next))
+		m->extents[m->count - 1].bytes += next.bytes;
+	else
+		m->extents[m->count++] = next;
+	return 0;
+}
+
+/* The runs of earlier messages, and this one's. 0, -errno: *m is empty. */
+static int take_runs(struct client *client, const struct control_mr *in, struct mr_memory *m)
+{
+	uint32_t count = client->run_count + in->count;
+	int rc = 0;
+
+	if (!room_for(client, in->count))
+		return -ENOSPC;
+	m->extents = calloc(count ? count : 1, sizeof(m->extents[0]));
+	if (!m->extents)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < client->run_count && !rc; i++)
+		rc = take_run(client, &client->runs[i], m);
+	for (uint32_t i = 0; i < in->count && !rc; i++)
+		rc = take_run(client, &in->run[i], m);
+	if (rc) {
+		free(m->extents);
+		*m = (struct mr_memory){0};
+	}
+	return rc;
+}
+
+/* ---- pages ---- */
+
+static uint8_t *address_of(const struct extent *x)
+{
+	return x->piece->mapping.base + x->offset;
+}
+
+/* Contiguous, or how large its pages may be: a power of two that divides the address of each break,
+ * as the MR counts from its first page and in the daemon. 0, -EINVAL: none of 4 KiB or more. */
+static int lay_out(struct mr_memory *m)
+{
+	uint8_t *first = m->count ? address_of(&m->extents[0]) : NULL;
+	uint64_t before = 0, breaks = 0;
+
+	if (!m->count)
+		return 0; /* no bytes */
+	for (uint32_t i = 0; i < m->count; i++) {
+		uintptr_t at = (uintptr_t)address_of(&m->extents[i]);
+
+		if (at != (uintptr_t)first + before)
+			breaks |= at | ((uintptr_t)first + before);
+		before += m->extents[i].bytes;
+	}
+	m->phys = breaks ? NULL : first;
+	if (!breaks)
+		return 0;
+	if (__builtin_ctzll(breaks) < PAGE_LOG)
+		return -EINVAL;
+	m->log_page = (uint8_t)RTE_MIN(__builtin_ctzll(breaks), (int)LARGEST_LOG);
+	return 0;
+}
+
+static uint64_t first_offset(const struct mr_memory *m)
+{
+	return (uintptr_t)address_of(&m->extents[0]) & ((1ull << m->log_page) - 1);
+}
+
+static uint64_t pages_of(const struct mr_memory *m)
+{
+	uint64_t page = 1ull << m->log_page;
+
+	return (first_offset(m) + m->length + page - 1) >> m->log_page;
+}
+
+int mtt_take(struct client *client, uint32_t pages, struct mr_memory *m)
+{
+	struct device *d = client->device;
+	uint32_t size = mtt_space_size(pages);
+
+	if (!size || size > d->mtts.entries - d->mtts.entries / 4 - client->mtts ||
+		!mtt_space_take(&d->mtts, size, &m->mtt_first))
+		return -ENOSPC;
+	m->mtt_size = size;
+	client->mtts += size;
+	return 0;
+}
+
+static int write_mtt(const struct client *client, const struct ceu_write_mtt *pages, uint32_t count)
+{
+	return ceu_errno(ceu_exec(
+		client->device->config.ceu, CEU_WRITE_MTT, count, pages, sizeof(*pages), NULL, 0));
+}
+
+/* The address of each page of the MR, into its MTT entries. 0, -errno. */
+static int write_pages(const struct client *client, const struct mr_memory *m)
+{
+	static struct ceu_write_mtt out;
+	const uint64_t page = 1ull << m->log_page, in_page = first_offset(m), pages = pages_of(m);
+	const struct extent *x = m->extents;
+	uint64_t before = 0; /* bytes of the MR in front of x */
+	uint32_t n = 0;
+	int rc = 0;
+
+	for (uint64_t i = 0; i < pages && !rc; i++) {
+		uint64_t at = i ? (i << m->log_page) - in_page : 0;
+
+		while (at - before >= x->bytes)
+			before += x++->bytes;
+		out.page[n++] = ((uintptr_t)address_of(x) + (at - before)) & ~(page - 1);
+		if (n < CEU_MTT_MAX && i + 1 < pages)
+			continue;
+		out.first = m->mtt_first + i + 1 - n;
+		rc = write_mtt(client, &out, n);
+		n = 0;
+	}
+	return rc;
+}
+
+/* ---- an MR's memory ---- */
+
+void mr_memory_drop(struct client *client, struct mr_memory *m)
+{
+	for (uint32_t i = 0; i < m->count; i++)
+		m->extents[i].piece->object.users--;
+	client->extents -= m->count;
+	free(m->extents);
+	if (m->mtt_size) {
+		mtt_space_put(&client->device->mtts, m->mtt_first, m->mtt_size);
+		client->mtts -= m->mtt_size;
+	}
+	*m = (struct mr_memory){0};
+}
+
+/* The memory that a request names, which stays from now on. 0, -errno: *m is empty. */
+static int memory_take(struct client *client, const struct control_mr *in, struct mr_memory *m)
+{
+	uint64_t pages;
+	int rc = take_runs(client, in, m);
+
+	if (rc)
+		return rc;
+	client->extents += m->count;
+	for (uint32_t i = 0; i < m->count; i++)
+		m->extents[i].piece->object.users++;
+	rc = m->length > client->control->config.limits.piece_bytes ? -EINVAL : lay_out(m);
+	if (!rc && m->log_page) {
+		pages = pages_of(m);
+		rc = pages > UINT32_MAX ? -ENOSPC : mtt_take(client, (uint32_t)pages, m);
+	}
+	if (rc)
+		mr_memory_drop(client, m);
+	return rc;
+}
+
+/* May an MR with these rights lie there? 0, -ENOENT, -EINVAL, -EFAULT. */
+static int judge(struct client *client, const struct control_mr *in, const struct mr_memory *m)
+{
+	if (!object_find(client, OBJECT_PD, in->pd))
+		return -ENOENT;
+	if (!mpt_access_ok(in->access, in->iova) || in->iova + m->length < in->iova)
+		return -EINVAL;
+	if (in->access & ACCESS_LOCAL_WRITE) /* without it there is no remote write either */
+		for (uint32_t i = 0; i < m->count; i++)
+			if (m->extents[i].piece->read_only)
+				return -EFAULT;
+	return 0;
+}
+
+static void populate(const struct mr_memory *m, uint32_t access)
+{
+	if (m->length > POPULATE_BYTES_MAX)
+		return;
+	for (uint32_t i = 0; i < m->count; i++)
+		memory_populate(&m->extents[i].piece->mapping, m->extents[i].offset,
+			m->extents[i].bytes, !(access & ACCESS_LOCAL_WRITE));
+}
+
+/* Takes over what is said in *in, and tells the CEU. 0, -errno: the CEU knows none. */
+static int enter(struct mr *mr, const struct control_mr *in)
+{
+	struct client *client = mr->object.client;
+	const struct mr_memory *m = &mr->memory;
+	struct mpt_entry e = {.pd = in->pd,
+		.access = in->access,
+		.start = in->iova,
+		.length = m->length,
+		.phys = m->phys};
+	int rc = 0;
+
+	mr->pd = object_find(client, OBJECT_PD, in->pd);
+	mr->iova = in->iova;
+	mr->access = in->access;
+	if (!m->length) {
+		e.flags = MPT_NULL;
+	} else if (m->log_page) {
+		e.flags = MPT_PAGES | MPT_OWNS_PAGES;
+		e.log_page = m->log_page;
+		e.first_offset = first_offset(m);
+		e.mtt_first = m->mtt_first;
+		rc = write_pages(client, m);
+	}
+	return rc ? rc : mpt_enter(&mr->object, e);
+}
+
+/* ---- requests ---- */
+
+static int reg_mr(struct client *client, const struct control_mr *in, struct mr_memory *m,
+	struct control_mr_reply *out)
+{
+	struct mr *mr;
+	int rc = judge(client, in, m);
+
+	if (rc)
+		return rc;
+	mr = object_make(client, OBJECT_MR, sizeof(*mr), &rc);
+	if (!mr)
+		return rc;
+	mr->memory = *m;
+	rc = enter(mr, in);
+	if (rc) {
+		mr->memory = (struct mr_memory){0};
+		object_drop(&mr->object);
+		return rc;
+	}
+	mr->pd->object.users++;
+	populate(m, in->access);
+	out->lkey = out->rkey = mr->object.number;
+	return 0;
+}
+
+static bool well_formed(const struct control_mr *in)
+{
+	return !in->reserved && in->count <= CONTROL_RUNS_MAX;
+}
+
+int run_reg_mr(struct call *call)
+{
+	const struct control_mr *in = call->body;
+	struct client *client = call->client;
+	struct mr_memory m = {0};
+	int rc = well_formed(in) ? memory_take(client, in, &m) : -EINVAL;
+
+	forget_runs(client);
+	if (!rc)
+		rc = reg_mr(client, in, &m, call->reply);
+	if (rc)
+		mr_memory_drop(client, &m);
+	return rc;
+}
+
+int run_dereg_mr(struct call *call)
+{
+	int rc;
+	struct mr *mr = object_named(call, OBJECT_MR, &rc);
+
+	if (rc)
+		return rc;
+	rc = mpt_leave(&mr->object);
+	if (rc)
+		return rc;
+	mr->pd->object.users--;
+	object_drop(&mr->object);
+	return 0;
+}
+
+/* What is wanted, with what stays as it is. */
+static struct control_mr changed(const struct mr *mr, const struct control_rereg_mr *in)
+{
+	struct control_mr to = {
+		.pd = mr->pd->object.number, .iova = mr->iova, .access = mr->access};
+
+	if (in->mask & REREG_TRANSLATION)
+		to.iova = in->mr.iova;
+	if (in->mask & REREG_PD)
+		to.pd = in->mr.pd;
+	if (in->mask & REREG_ACCESS)
+		to.access = in->mr.access;
+	return to;
+}
+
+/* Between the old and the new there is a moment in which the key names nothing. `m` is left with
+ * the memory that is no longer the MR's. */
+static int rereg(struct mr *mr, const struct control_rereg_mr *in, struct mr_memory *m)
+{
+	bool moves = in->mask & REREG_TRANSLATION;
+	struct control_mr to = changed(mr, in);
+	struct mr_memory before = mr->memory;
+	int rc = judge(mr->object.client, &to, moves ? m : &before);
+
+	if (!rc)
+		rc = mpt_leave(&mr->object);
+	if (rc)
+		return rc;
+	if (moves) {
+		mr->memory = *m;
+		*m = before;
+	}
+	mr->pd->object.users--;
+	rc = enter(mr, &to);
+	mr->pd->object.users++;
+	populate(&mr->memory, to.access);
+	return rc;
+}
+
+/* 0, or what is wrong with the request as such. */
+static int rereg_judge(const struct mr *mr, const struct control_rereg_mr *in)
+{
+	const uint32_t all = REREG_TRANSLATION | REREG_PD | REREG_ACCESS;
+
+	if (!mr)
+		return -ENOENT;
+	if (!mr->memory.extents || !(in->mask & all) || in->mask & ~all || !well_formed(&in->mr))
+		return -EINVAL;
+	return mr->object.users ? -EBUSY : 0;
+}
+
+int run_rereg_mr(struct call *call)
+{
+	const struct control_rereg_mr *in = call->body;
+	struct control_mr_reply *out = call->reply;
+	struct client *client = call->client;
+	struct mr *mr = object_find(client, OBJECT_MR, in->lkey);
+	struct mr_memory m = {0};
+	int rc = rereg_judge(mr, in);
+
+	if (!rc && in->mask & REREG_TRANSLATION)
+		rc = memory_take(client, &in->mr, &m);
+	forget_runs(client);
+	if (!rc) {
+		rc = rereg(mr, in, &m);
+		out->lkey = out->rkey = mr->object.number;
+	}
+	mr_memory_drop(client, &m);
+	return rc;
+}
+
+uint8_t *queue_memory(const struct client *client, const struct mr *mr, uint64_t va, uint64_t bytes,
+	uint32_t align)
+{
+	uint64_t offset = va - mr->iova;
+
+	if (mr->pd != client->queue_pd || !mr->memory.phys || !(mr->access & ACCESS_LOCAL_WRITE))
+		return NULL;
+	if (va < mr->iova || offset > mr->memory.length || bytes > mr->memory.length - offset)
+		return NULL;
+	if (va % align || (uintptr_t)(mr->memory.phys + offset) % align)
+		return NULL;
+	return mr->memory.phys + offset;
+}

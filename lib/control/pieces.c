@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The requests of the control socket on pieces: client memory that is mapped into the daemon once,
+ * for all MRs that will lie in it. All that a request says is the client's word. Control thread.
+ *
+ * A mapping that has been touched takes long to unmap, about 20 ms for each GiB: it leaves bit by
+ * bit, between the requests of other clients.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include "control_priv.h"
+
+enum { LEAVE_NS = 1000000 };	  /* of a turn of the control thread */
+#define LEAVE_BYTES (32ull << 20) /* at a time */
+
+/* What of a mapping is still to be unmapped. */
+struct leaving {
+	struct leaving *next;
+	uint8_t *base;
+	uint64_t bytes;
+};
+
+int run_add_piece(struct call *call)
+{
+	const struct control_piece *in = call->body;
+	struct control_number *out = call->reply;
+	struct client *client = call->client;
+	const struct control_limits *limits = &client->control->config.limits;
+	struct piece *piece;
+	const char *why;
+	int rc;
+
+	if (in->flags & ~(uint32_t)PIECE_READ_ONLY || in->reserved || in->bytes == 0 ||
+		in->bytes > limits->piece_bytes)
+		return -EINVAL;
+	if (in->bytes > limits->client_bytes - client->piece_bytes)
+		return -ENOSPC;
+	piece = object_make(client, OBJECT_PIECE, sizeof(*piece), &rc);
+	if (!piece)
+		return rc;
+	piece->read_only = in->flags & PIECE_READ_ONLY;
+	rc = memory_map_piece(
+		call->fds[0], in->offset, in->bytes, piece->read_only, &piece->mapping, &why);
+	if (rc) {
+		LOG(WARNING, "client %u: piece refused: it is %s", client->id, why);
+		object_drop(&piece->object);
+		return rc;
+	}
+	client->piece_bytes += in->bytes;
+	out->number = piece->object.number;
+	return 0;
+}
+
+int run_drop_piece(struct call *call)
+{
+	int rc;
+	struct piece *piece = object_named(call, OBJECT_PIECE, &rc);
+
+	if (rc)
+		return rc;
+	/* No MR lies in it; those that did were invalidated and have quiesced. */
+	piece_unmap(piece);
+	object_drop(&piece->object);
+	return 0;
+}
+
+/* ---- leaving ---- */
+
+void piece_unmap(struct piece *piece)
+{
+	struct client *client = piece->object.client;
+	struct control *c = client->control;
+	struct leaving *l;
+
+	if (!piece->mapping.base)
+		return;
+	client->piece_bytes -= piece->mapping.bytes;
+	l = malloc(sizeof(*l));
+	if (!l) {
+		memory_unmap(&piece->mapping);
+		return;
+	}
+	/* Nobody touches it any more, and nobody else gets its addresses before it is unmapped. */
+	memory_forget(piece->mapping.range);
+	*l = (struct leaving){
+		.next = c->leaving, .base = piece->mapping.base, .bytes = piece->mapping.bytes};
+	c->leaving = l;
+	c->leaving_bytes += l->bytes;
+	piece->mapping = (struct mapping){0};
+	if (c->leaving_bytes > c->config.limits.client_bytes) /* address space is not for ever */
+		pieces_leave_all(c);
+}
+
+/* The last bytes first: what is left keeps its beginning. */
+static void leave_some(struct control *c)
+{
+	struct leaving *l = c->leaving;
+	uint64_t bytes = l->bytes < LEAVE_BYTES ? l->bytes : LEAVE_BYTES;
+
+	/* Pages as large as a GiB go with the rest, whole. */
+	if (munmap(l->base + (l->bytes - bytes), bytes)) {
+		bytes = l->bytes;
+		munmap(l->base, bytes);
+	}
+	l->bytes -= bytes;
+	c->leaving_bytes -= bytes;
+	if (l->bytes)
+		return;
+	c->leaving = l->next;
+	free(l);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+bool pieces_leave(struct control *c)
+{
+	uint64_t begin;
+
+	if (!c->leaving)
+		return false;
+	begin = now_ns();
+	do
+		leave_some(c);
+	while (c->leaving && now_ns() - begin < LEAVE_NS);
+	return c->leaving;
+}
+
+void pieces_leave_all(struct control *c)
+{
+	while (c->leaving)
+		leave_some(c);
+}

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pieces of files and MRs in them: what is accepted, what is refused, where VirtToPhys finds the
+ * bytes, and what a hostile client can do to the memory that it gave. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include "hca_fixture.h"
+#include "raw_client.h"
+
+enum { PAGE = 4096 };
+static struct fixture f;
+
+static int add(const struct raw *r, int fd, uint64_t offset, uint64_t bytes, uint32_t *piece)
+{
+	const struct control_piece in = {.offset = offset, .bytes = bytes};
+
+	return raw_add_piece(r->fd, fd, &in, piece);
+}
+
+/* An MR of one run, as soon as it is there taken back. */
+static int reg(
+	const struct raw *r, uint32_t piece, uint64_t offset, uint64_t bytes, uint32_t access)
+{
+	const struct control_mr in = {
+		.pd = r->pd, .access = access, .count = 1, .run = {{piece, 0, offset, bytes}}};
+	uint32_t lkey;
+	int rc = raw_reg_mr(r->fd, &in, &lkey);
+
+	return rc ? rc : raw_number(r->fd, CONTROL_DEREG_MR, lkey);
+}
+
+static void pieces__each_wrong_one(void **state)
+{
+	static const struct {
+		uint64_t offset, bytes;
+	} wrong[] = {{16 * PAGE, PAGE}, {15 * PAGE, 2 * PAGE}, {1, PAGE}, {512, PAGE}, {0, 0},
+		{UINT64_MAX - PAGE + 1, PAGE}, {1ull << 63, PAGE}, {0, UINT64_MAX - PAGE + 1},
+		{UINT64_MAX, UINT64_MAX}, {0, (1ull << 40) + PAGE}};
+	int fd = raw_memfd(16 * PAGE, 0);
+	struct control_piece in = {.bytes = PAGE};
+	uint32_t piece;
+	struct raw r;
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	for (unsigned int i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_int_equal(add(&r, fd, wrong[i].offset, wrong[i].bytes, NULL), -EINVAL);
+	in.flags = 2;
+	assert_int_equal(raw_add_piece(r.fd, fd, &in, NULL), -EINVAL);
+	in.flags = 0;
+	in.reserved = 1;
+	assert_int_equal(raw_add_piece(r.fd, fd, &in, NULL), -EINVAL);
+	/* What it holds, and not a byte beyond. */
+	assert_int_equal(add(&r, fd, 3 * PAGE, 2 * PAGE, &piece), 0);
+	assert_int_equal(reg(&r, piece, 5, 2 * PAGE - 5, 0xf), 0);
+	assert_int_equal(reg(&r, piece, 5, 2 * PAGE - 4, 0xf), -EINVAL);
+	assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, piece + 1), -ENOENT);
+	assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, piece), 0);
+	assert_int_equal(reg(&r, piece, 0, PAGE, 0xf), -ENOENT);
+	close(fd);
+	close(r.fd);
+}
+
+static void file__ends_within_a_page(void **state)
+{
+	int fd = raw_memfd(PAGE + 16, 0);
+	struct raw r;
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	assert_int_equal(add(&r, fd, 0, 2 * PAGE, NULL), 0);
+	assert_int_equal(add(&r, fd, 0, 3 * PAGE, NULL), -EINVAL);
+	close(fd);
+	close(r.fd);
+}
+
+/* ---- MRs of several runs ---- */
+
+enum { MAPPED_PAGES = 64 };
+
+/* A piece, and the same memory as the client sees it. */
+static uint32_t shared_piece(const struct raw *r, uint32_t **memory)
+{
+	int fd = raw_memfd(MAPPED_PAGES * PAGE, 0);
+	uint32_t piece;
+
+	*memory = mmap(NULL, MAPPED_PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_int_equal(add(r, fd, 0, MAPPED_PAGES * PAGE, &piece), 0);
+	close(fd);
+	return piece;
+}
+
+/* What VirtToPhys says to an access; how many bytes lie there in one piece. */
+static enum v2p_state look(const struct raw *r, uint32_t lkey, uint64_t va, uint64_t bytes,
+	uint32_t **at, uint64_t *run)
+{
+	static struct counters counters;
+	static struct v2p_port port;
+	uint8_t *addr;
+	enum v2p_state s;
+
+	port = (struct v2p_port){.v2p = &f.hca->v2p, .counters = &counters};
+	s = v2p_map(&port, V2P_EE_DATA, r->pd, lkey, va, bytes, ACCESS_LOCAL_WRITE, &addr, run);
+	*at = (uint32_t *)addr;
+	return s;
+}
+
+/* Pages of a file in any order: more of them than one message and than one WRITE_MTT takes. */
+static void runs__scattered_pages(void **state)
+{
+	enum { RUNS = 1500 };
+	struct control_mr in = {.iova = 0x10000000 + 100, .access = 0xf};
+	struct control_runs more = {0};
+	uint32_t *memory, *at, piece, lkey, where[RUNS];
+	uint64_t run;
+	struct raw r;
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	piece = shared_piece(&r, &memory);
+	in.pd = r.pd;
+	for (uint32_t i = 0; i < RUNS; i++) {
+		where[i] = i * 37 % MAPPED_PAGES;
+		more.run[more.count++] = (struct control_run){
+			piece, 0, where[i] * PAGE + (i ? 0 : 100), PAGE - (i ? 0 : 100)};
+		if (more.count < CONTROL_RUNS_MAX && i + 1 < RUNS)
+			continue;
+		assert_int_equal(
+			raw_call(r.fd, CONTROL_ADD_RUNS, &more, sizeof(more), NULL, 0, NULL, 0), 0);
+		more.count = 0;
+	}
+	assert_int_equal(raw_reg_mr(r.fd, &in, &lkey), 0);
+	for (uint32_t i = 0; i < RUNS; i++) {
+		assert_int_equal(look(&r, lkey, 0x10000000 + i * PAGE + 2048, 4, &at, &run), 0);
+		*at = i;
+		assert_int_equal(memory[where[i] * PAGE / 4 + 512], i);
+	}
+	assert_int_equal(look(&r, lkey, 0x10000000 + 2 * PAGE - 8, 4096, &at, &run), 0);
+	assert_int_equal(run, 8);
+	assert_int_equal(look(&r, lkey, 0x10000000 + 99, 4, &at, &run), V2P_LENGTH_ERR);
+	assert_int_equal(
+		look(&r, lkey, 0x10000000 + RUNS * PAGE - 3, 4, &at, &run), V2P_LENGTH_ERR);
+	assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, piece), -EBUSY);
+	assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, lkey), 0);
+	assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, piece), 0);
+	munmap(memory, MAPPED_PAGES * PAGE);
+	close(r.fd);
+}
+
+/* The largest page that all breaks allow; none where the bytes follow one another anyhow. */
+static void runs__page_sizes(void **state)
+{
+	static const struct {
+		struct {
+			uint64_t offset, bytes; /* pages of 4 KiB */
+		} run[3];
+		int log_page; /* 0: direct */
+	} rows[] = {
+		{{{0, 4}, {4, 8}, {12, 1}}, 0},
+		{{{8, 8}, {0, 8}}, 16},
+		{{{4, 4}, {16, 4}, {8, 4}}, 14},
+		{{{7, 1}, {24, 8}, {0, 8}}, 15},
+		{{{3, 2}, {9, 1}, {0, 1}}, 12},
+		{{{512, 512}, {0, 512}}, 21},
+		{{{511, 1}, {1024, 512}, {512, 3}}, 21},
+	};
+	int fd = raw_memfd(2048 * PAGE, 0);
+	uint32_t piece, lkey;
+	struct raw r;
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	assert_int_equal(add(&r, fd, 0, 2048 * PAGE, &piece), 0);
+	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct control_mr in = {.pd = r.pd, .access = 1, .count = 3};
+		struct mpt_entry m;
+
+		for (int k = 0; k < 3; k++)
+			in.run[k] = (struct control_run){.piece = piece,
+				.offset = rows[i].run[k].offset * PAGE,
+				.bytes = rows[i].run[k].bytes * PAGE};
+		in.count -= !in.run[2].bytes;
+		assert_int_equal(raw_reg_mr(r.fd, &in, &lkey), 0);
+		assert_true(v2p_entry_get(&f.hca->v2p, lkey, &m));
+		m.log_page = m.log_page < 21 ? m.log_page : 21; /* pieces lie at 2 MiB, or better */
+		assert_int_equal(m.flags & MPT_PAGES ? m.log_page : 0, rows[i].log_page);
+		assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, lkey), 0);
+	}
+	close(fd);
+	close(r.fd);
+}
+
+static void runs__each_wrong_one(void **state)
+{
+	struct control_runs more = {0};
+	uint32_t *memory, piece, lkey;
+	struct control_mr in;
+	struct raw r;
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	piece = shared_piece(&r, &memory);
+#define RUNS(rc, ...)                                                                              \
+	do {                                                                                       \
+		in = (struct control_mr){.pd = r.pd,                                               \
+			.access = 1,                                                               \
+			.count = 2,                                                                \
+			.run = {{piece, 0, 4 * PAGE, PAGE}, {piece, 0, 0, PAGE}}};                 \
+		__VA_ARGS__;                                                                       \
+		assert_int_equal(raw_reg_mr(r.fd, &in, &lkey), rc);                                \
+	} while (0)
+	RUNS(0, );
+	RUNS(0, in.run[0].offset++; in.run[0].bytes--);
+	RUNS(0, in.run[1].bytes = 1);
+	RUNS(-EINVAL, in.run[0].bytes--); /* breaks in the midst of a page */
+	RUNS(-EINVAL, in.run[1].offset++);
+	RUNS(-EINVAL, in.run[0].offset++);
+	RUNS(-EINVAL, in.run[0].bytes = 0);
+	RUNS(-EINVAL, in.run[1].bytes = 0);
+	RUNS(-EINVAL, in.run[1].bytes = UINT64_MAX - PAGE + 1);
+	RUNS(-ENOENT, in.run[1].piece++);
+	RUNS(-EINVAL, in.iova = UINT64_MAX - PAGE);
+	assert_int_equal(
+		raw_call(r.fd, CONTROL_ADD_RUNS, &more, sizeof(more), NULL, 0, NULL, 0), -EINVAL);
+	more.count = CONTROL_RUNS_MAX + 1;
+	assert_int_equal(
+		raw_call(r.fd, CONTROL_ADD_RUNS, &more, sizeof(more), NULL, 0, NULL, 0), -EINVAL);
+	/* Runs that are wrong are found out later, and are forgotten with the MR that they spoil.
+	 */
+	more.count = 1;
+	assert_int_equal(
+		raw_call(r.fd, CONTROL_ADD_RUNS, &more, sizeof(more), NULL, 0, NULL, 0), 0);
+	RUNS(-ENOENT, );
+	RUNS(0, );
+	munmap(memory, MAPPED_PAGES * PAGE);
+	close(r.fd);
+}
+
+/* MTT entries run out for one client, not for another, and come back. */
+static void runs__pages_run_out(void **state)
+{
+	struct control_mr in = {.access = 1, .count = 2};
+	uint64_t bytes = 8192 * PAGE; /* of 65536 pages that there may be */
+	int fd = raw_memfd(bytes, 0), n = 0, rc;
+	struct raw r, other;
+	uint32_t lkey;
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	raw_set_up(&other, f.path);
+	in.pd = r.pd;
+	assert_int_equal(add(&r, fd, 0, bytes, &in.run[0].piece), 0);
+	in.run[1] = in.run[0];
+	in.run[0].offset = in.run[0].bytes = in.run[1].bytes = bytes / 2;
+	in.run[0].bytes -= PAGE;
+	while ((rc = raw_reg_mr(r.fd, &in, &lkey)) == 0)
+		n++;
+	assert_int_equal(rc, -ENOSPC);
+	assert_int_equal(n, 6); /* three quarters */
+	assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, lkey), -ENOENT);
+	in.pd = other.pd;
+	assert_int_equal(add(&other, fd, 0, bytes, &in.run[0].piece), 0);
+	in.run[1].piece = in.run[0].piece;
+	for (n = 0; n < 2; n++)
+		assert_int_equal(raw_reg_mr(other.fd, &in, &lkey), 0);
+	assert_int_equal(raw_reg_mr(other.fd, &in, &lkey), -ENOSPC);
+	close(r.fd);
+	assert_true(fixture_wait_clients(&f, 1));
+	assert_int_equal(raw_reg_mr(other.fd, &in, &lkey), 0);
+	close(other.fd);
+	close(fd);
+}
+
+/* Only what lies in memory: a disk or a program behind a file system could stop the data path. */
+static void descriptors__that_are_no_memory(void **state)
+{
+	char disk[] = "/var/tmp/regions-XXXXXX";
+	struct raw r;
+	int fd[8], n = 0, pair[2];
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	fd[n++] = mkstemp(disk);
+	unlink(disk);
+	assert_int_equal(ftruncate(fd[0], PAGE), 0);
+	assert_int_equal(pipe(pair), 0);
+	fd[n++] = pair[0];
+	fd[n++] = pair[1];
+	fd[n++] = eventfd(0, 0);
+	fd[n++] = open("/dev/zero", O_RDWR);
+	fd[n++] = open("/proc/self/maps", O_RDONLY);
+	fd[n++] = open("/dev/shm", O_RDONLY | O_DIRECTORY);
+	fd[n++] = socket(AF_UNIX, SOCK_STREAM, 0);
+	for (int i = 0; i < n; i++) {
+		assert_int_equal(add(&r, fd[i], 0, PAGE, NULL), -EINVAL);
+		close(fd[i]);
+	}
+	close(r.fd);
+}
+
+static void read_only__takes_no_rights_to_write(void **state)
+{
+	struct control_piece in = {.bytes = PAGE};
+	int fd = raw_memfd(4 * PAGE, 0), weak;
+	struct control_mr both = {.access = ACCESS_REMOTE_READ, .count = 2};
+	uint32_t piece, lkey;
+	char path[64];
+	struct raw r;
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	weak = open(path, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(raw_add_piece(r.fd, weak, &in, NULL), -EACCES);
+	in.flags = PIECE_READ_ONLY;
+	assert_int_equal(raw_add_piece(r.fd, weak, &in, &piece), 0);
+	assert_int_equal(reg(&r, piece, 0, PAGE, ACCESS_REMOTE_READ), 0);
+	assert_int_equal(reg(&r, piece, 0, PAGE, ACCESS_LOCAL_WRITE), -EFAULT);
+	/* Nor do others beside it make it so. */
+	both.pd = r.pd;
+	both.run[0] = (struct control_run){r.piece, 0, 0, PAGE};
+	both.run[1] = (struct control_run){piece, 0, 0, PAGE};
+	assert_int_equal(raw_reg_mr(r.fd, &both, &lkey), 0);
+	both.access = 0xf;
+	assert_int_equal(raw_reg_mr(r.fd, &both, &lkey), -EFAULT);
+	close(weak);
+	close(fd);
+	/* A sealed file gives no more than it has. */
+	fd = memfd_create("sealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	assert_int_equal(ftruncate(fd, 4 * PAGE), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE), 0);
+	in.flags = 0;
+	assert_int_equal(raw_add_piece(r.fd, fd, &in, NULL), -EPERM);
+	in.flags = PIECE_READ_ONLY;
+	assert_int_equal(raw_add_piece(r.fd, fd, &in, NULL), 0);
+	close(fd);
+	close(r.fd);
+}
+
+/* Cut and punched after it was given: queues lie in it. The daemon survives, the client goes. */
+static void memory__cut_under_the_queues(void **state)
+{
+	int fd = memfd_create("cut", MFD_CLOEXEC);
+	struct control_cq cq;
+	struct raw r, bystander;
+	uint32_t piece, lkey, cqn, qpn;
+	struct control_qp qp;
+
+	(void)state;
+	raw_set_up(&bystander, f.path);
+	raw_set_up(&r, f.path);
+	assert_int_equal(ftruncate(fd, RAW_PIECE_BYTES), 0);
+	assert_int_equal(add(&r, fd, 0, RAW_PIECE_BYTES, &piece), 0);
+	lkey = raw_mr(r.fd, r.hello.queue_pd, piece, RAW_PIECE_BYTES, RAW_IOVA);
+	cqn = raw_cq(r.fd, lkey);
+	qp = raw_qp_in(r.pd, cqn, lkey);
+	assert_int_equal(raw_create_qp(r.fd, &qp, &qpn), 0);
+	assert_int_equal(ftruncate(fd, 0), 0);
+	cq = raw_cq_in(lkey); /* the daemon reads the record, which has gone */
+	raw_call(r.fd, CONTROL_CREATE_CQ, &cq, sizeof(cq), NULL, 0, NULL, 0);
+	qp = raw_qp_in(r.pd, cqn, lkey);
+	raw_create_qp(r.fd, &qp, NULL);
+	close(r.fd);
+	close(fd);
+	assert_int_equal(raw_number(bystander.fd, CONTROL_DESTROY_QP, bystander.qpn), 0);
+	close(bystander.fd);
+	assert_true(fixture_wait_clients(&f, 0));
+}
+
+/* Pieces of huge pages are whole huge pages; nothing is set aside for what nobody touches. */
+static void huge__whole_pages(void **state)
+{
+	const uint64_t huge = 2 << 20;
+	int fd = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB);
+	uint32_t piece;
+	struct raw r;
+
+	(void)state;
+	if (fd < 0 || ftruncate(fd, 2 * (off_t)huge))
+		skip();
+	raw_set_up(&r, f.path);
+	assert_int_equal(add(&r, fd, PAGE, huge, NULL), -EINVAL);
+	assert_int_equal(add(&r, fd, 0, PAGE, NULL), -EINVAL);
+	assert_int_equal(add(&r, fd, 0, 2 * huge, &piece), 0);
+	assert_int_equal(reg(&r, piece, huge + 5, huge - 5, 0xf), 0);
+	close(fd);
+	close(r.fd);
+}
+
+/* What is unmapped leaves bit by bit, and others are served meanwhile; all of it comes back. */
+static void limits__of_pieces(void **state)
+{
+	int fd = raw_memfd(PAGE, 0), large = raw_memfd(1ull << 40, 0);
+	uint32_t piece[10], last;
+	struct raw r;
+
+	(void)state;
+	for (int round = 0; round < 2; round++) {
+		raw_set_up(&r, f.path); /* has one */
+		for (int i = 0; i < 9; i++)
+			assert_int_equal(
+				add(&r, i ? fd : large, 0, i ? PAGE : 1ull << 40, &piece[i]), 0);
+		assert_int_equal(add(&r, fd, 0, PAGE, NULL), -ENOSPC);
+		assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, piece[0]), 0);
+		/* Four TiB in all: they are three now, for a moment or two. */
+		for (int i = 0; i < 3; i++) {
+			assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, piece[i + 1]), 0);
+			assert_int_equal(add(&r, large, 0, 1ull << 40, &piece[i + 1]), 0);
+		}
+		assert_int_equal(add(&r, large, 0, 1ull << 40, &last), -ENOSPC);
+		close(r.fd);
+		assert_true(fixture_wait_clients(&f, 0));
+	}
+	close(large);
+	close(fd);
+}
+
+static void limits__of_runs(void **state)
+{
+	struct control_runs more = {.count = 15};
+	struct control_mr in = {.count = 1};
+	struct raw r;
+	uint32_t lkey;
+
+	(void)state;
+	raw_set_up(&r, f.path); /* its queues have one */
+	in.pd = r.pd;
+	for (int i = 0; i < 15; i++)
+		more.run[i] = (struct control_run){r.piece, 0, (i ^ 1) * PAGE, PAGE};
+	in.run[0] = more.run[0];
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(
+			raw_call(r.fd, CONTROL_ADD_RUNS, &more, sizeof(more), NULL, 0, NULL, 0),
+			i ? -ENOSPC : 0);
+	assert_int_equal(raw_reg_mr(r.fd, &in, &lkey), 0);
+	assert_int_equal(raw_reg_mr(r.fd, &in, &lkey), 0);
+	while (raw_reg_mr(r.fd, &in, &lkey) == 0)
+		;
+	assert_int_equal(raw_reg_mr(r.fd, &in, &lkey), -ENOSPC);
+	close(r.fd);
+}
+
+static int start(void **state)
+{
+	static const struct control_limits limits = {.pieces = 10, .extents = 20};
+
+	fixture_start(&f, *state ? &limits : NULL, true);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	fixture_stop(&f);
+	return 0;
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+	const struct CMUnitTest tests[] = {
+		TEST(pieces__each_wrong_one),
+		TEST(file__ends_within_a_page),
+		TEST(runs__scattered_pages),
+		TEST(runs__page_sizes),
+		TEST(runs__each_wrong_one),
+		TEST(runs__pages_run_out),
+		TEST(descriptors__that_are_no_memory),
+		TEST(read_only__takes_no_rights_to_write),
+		TEST(memory__cut_under_the_queues),
+		TEST(huge__whole_pages),
+		cmocka_unit_test_prestate_setup_teardown(limits__of_pieces, start, stop, &f),
+		cmocka_unit_test_prestate_setup_teardown(limits__of_runs, start, stop, &f),
+	};
+
+	fixture_eal();
+	return cmocka_run_group_tests_name("control_regions", tests, NULL, NULL);
+}
