@@ -25,6 +25,25 @@ static bool would_ask(void *ctx, const uint8_t dgid[16])
 	return port_would_ask(v->port, dgid);
 }
 
+static unsigned int index_of(const struct device *v)
+{
+	return (unsigned int)(v - v->daemon->devices);
+}
+
+static bool gives_credits(void *ctx, uint32_t user, uint32_t qpn)
+{
+	const struct device *v = ctx;
+
+	return control_gives_credits(v->daemon->control, index_of(v), user, qpn);
+}
+
+static void peer_gives_no_credits(void *ctx, uint32_t user, uint32_t qpn)
+{
+	const struct device *v = ctx;
+
+	control_peer_gives_no_credits(v->daemon->control, index_of(v), user, qpn);
+}
+
 /* A client of our own, which needs no path to the socket. */
 static int connect_to_self(void *ctx)
 {
@@ -73,6 +92,8 @@ int cm_start(struct daemon *d)
 		device_describe(&d->devices[i], &devices[i].control);
 		devices[i].source = source_to;
 		devices[i].would_ask = would_ask;
+		devices[i].gives_credits = gives_credits;
+		devices[i].peer_gives_no_credits = peer_gives_no_credits;
 	}
 	rc = cm_thread_start(&c, &cm);
 	if (!rc) {

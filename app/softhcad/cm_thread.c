@@ -123,6 +123,26 @@ static int resolve(void *ctx, const uint8_t dgid[16])
 	return resolve_mac(ctx, dgid, mac);
 }
 
+static bool gives_credits(void *ctx, uint32_t user, uint32_t qpn)
+{
+	struct end *e = ctx;
+	bool gives;
+
+	pthread_mutex_lock(e->thread->config.lock);
+	gives = e->device.gives_credits(e->device.control.ctx, user, qpn);
+	pthread_mutex_unlock(e->thread->config.lock);
+	return gives;
+}
+
+static void peer_gives_no_credits(void *ctx, uint32_t user, uint32_t qpn)
+{
+	struct end *e = ctx;
+
+	pthread_mutex_lock(e->thread->config.lock);
+	e->device.peer_gives_no_credits(e->device.control.ctx, user, qpn);
+	pthread_mutex_unlock(e->thread->config.lock);
+}
+
 static void send_mad(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES])
 {
 	struct end *e = ctx;
@@ -175,7 +195,9 @@ static struct cm_service *make_service(struct cm_thread *t)
 			.gid = gid_of,
 			.source = source_to,
 			.resolve = resolve,
-			.send = send_mad};
+			.send = send_mad,
+			.gives_credits = gives_credits,
+			.peer_gives_no_credits = peer_gives_no_credits};
 		memcpy(devices[i].name, e->device.control.name, sizeof(devices[i].name));
 	}
 	service = cm_service_create(devices, t->config.device_count, &limits);

@@ -23,6 +23,9 @@ struct cm_thread_device {
 	int (*source)(void *ctx, const uint8_t dgid[16]);
 	/* cm_port_ops.would_ask; the same. */
 	bool (*would_ask)(void *ctx, const uint8_t dgid[16]);
+	/* cm_device's; the same. */
+	bool (*gives_credits)(void *ctx, uint32_t user, uint32_t qpn);
+	void (*peer_gives_no_credits)(void *ctx, uint32_t user, uint32_t qpn);
 };
 
 struct cm_thread_config {

@@ -411,6 +411,16 @@ static enum ceu_status enter(struct ceu *ceu, struct qp *q, enum qp_state from, 
 	return CEU_OK;
 }
 
+/* RequesterRecvControl may just be taking an acknowledgement's credits and write over it: then that
+ * acknowledgement said 11111b as well, or the peer gives credits after all. */
+void ceu_peer_gives_no_credits(struct ceu *ceu, uint32_t qpn)
+{
+	struct qp *q = qp_find(ceu->config.qps, qpn);
+
+	if (q)
+		__atomic_or_fetch(&q->rrc.credits, CREDITS_UNLIMITED, __ATOMIC_RELEASE);
+}
+
 static const enum qp_state target[256] = {
 	[CEU_RST2INIT] = QP_INIT,
 	[CEU_INIT2INIT] = QP_INIT,

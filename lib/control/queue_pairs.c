@@ -209,3 +209,31 @@ int run_resolve(struct call *call)
 	memcpy(out->mac, path.dst_mac, sizeof(out->mac));
 	return rc;
 }
+
+/* ---- for the connection manager ---- */
+
+/* What somebody says over a channel of the connection manager concerns his own queue pairs. */
+static const struct qp *users_qp(const struct device *d, uint32_t uid, uint32_t qpn)
+{
+	const struct qp *q = qp_find(&d->config.hca->qps, qpn);
+	const struct client *client = q ? d->clients[q->client] : NULL;
+
+	return client && client->uid == uid ? q : NULL;
+}
+
+bool control_gives_credits(const struct control *c, unsigned int device, uint32_t uid, uint32_t qpn)
+{
+	const struct device *d = &c->devices[device];
+	const struct qp *q = users_qp(d, uid, qpn);
+
+	return q && qp_may_give_credits(q) && d->config.hca->config.settings.e2e_credits;
+}
+
+void control_peer_gives_no_credits(
+	struct control *c, unsigned int device, uint32_t uid, uint32_t qpn)
+{
+	const struct device *d = &c->devices[device];
+
+	if (users_qp(d, uid, qpn))
+		ceu_peer_gives_no_credits(d->config.ceu, qpn);
+}

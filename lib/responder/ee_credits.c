@@ -18,7 +18,7 @@ enum {
 
 static inline bool gives_credits(const struct engine *e, const struct qp *qp)
 {
-	return e->settings.e2e_credits && qp->rq && qp->service == SERVICE_RC;
+	return e->settings.e2e_credits && qp_may_give_credits(qp);
 }
 
 static struct qp_list *starved(struct engine *e)

@@ -84,6 +84,27 @@ static void c9_153__credits_are_obeyed(void **state)
 	rig_end(s);
 }
 
+/* What the peer's REQ or REP said, before any acknowledgement. */
+static void c9_153__none_announced_when_connected_send_at_will(void **state)
+{
+	struct sim_params p = peer_params();
+	struct sim *s = peer_create_without_credits(&p);
+	uint32_t psn = PSN;
+
+	ceu_peer_gives_no_credits(s->node[0].ceu, s->node[0].qp[0].qpn);
+	for (unsigned i = 0; i < 4; i++)
+		peer_post(s, consuming[i], 3 * MTU);
+	for (unsigned i = 0; i < 4; i++) {
+		struct sim_wr wr = peer_wr(consuming[i], 3 * MTU);
+
+		psn = peer_expect(s, &wr, psn, NULL);
+	}
+	ack(s, psn - 1, 31, 4);
+	for (unsigned i = 0; i < 4; i++)
+		rig_expect_cqe(s, consuming[i], 0, i * SIM_STRIDE);
+	rig_end(s);
+}
+
 static void c9_156__no_initial_credits_is_limited(void **state)
 {
 	struct sim_params p = peer_params();
@@ -663,6 +684,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CONFORMANCE_TEST(c9_153__no_credits_given_send_at_will),
 		CONFORMANCE_TEST(c9_153__credits_are_obeyed),
+		CONFORMANCE_TEST(c9_153__none_announced_when_connected_send_at_will),
 		CONFORMANCE_TEST(c9_156__no_initial_credits_is_limited),
 		CONFORMANCE_TEST(c9_156__initial_credits_while_in_rtr),
 		CONFORMANCE_TEST(c9_159__without_credits_one_consuming_request_at_a_time),

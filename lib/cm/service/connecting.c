@@ -18,6 +18,26 @@ static uint64_t now_of(const struct ucm_id *id)
 	return id->channel->service->now;
 }
 
+/*
+ * The bit of end-to-end flow control in REQ and REP says whether the sender's receive queue gives
+ * credits, which is the queue pair's affair and not the program's word (conn_param.flow_control).
+ * Programs are told the peer's.
+ */
+static bool gives_credits(const struct ucm_id *id)
+{
+	const struct cm_device *d = ucm_device(id);
+
+	return id->qp_type == UCM_QPT_RC && d->gives_credits(d->ctx, id->channel->user, id->qpn);
+}
+
+static void take_peers_word(const struct ucm_id *id, bool peer_gives_credits)
+{
+	const struct cm_device *d = ucm_device(id);
+
+	if (id->qp_type == UCM_QPT_RC && !peer_gives_credits)
+		d->peer_gives_no_credits(d->ctx, id->channel->user, id->qpn);
+}
+
 /* What we say of our end. */
 static void fill_end(struct ucm_id *id, const struct rdma_ucm_conn_param *p, struct cm_end *end)
 {
@@ -30,7 +50,7 @@ static void fill_end(struct ucm_id *id, const struct rdma_ucm_conn_param *p, str
 		.initiator_depth = p->initiator_depth,
 		.retry_count = at_most_7(p->retry_count),
 		.rnr_retry_count = at_most_7(p->rnr_retry_count),
-		.flow_control = p->flow_control,
+		.flow_control = gives_credits(id),
 		.srq = p->srq,
 		.private_data = p->private_data,
 		.private_bytes = p->private_data_len,
@@ -109,6 +129,7 @@ static int send_rep(struct ucm_id *id, const struct rdma_ucm_conn_param *p)
 	ret = cm_send_rep(id->connection, now_of(id), &end);
 	if (ret)
 		return ret;
+	take_peers_word(id, id->peer_gives_credits);
 	id->responder_resources = p->responder_resources;
 	id->initiator_depth = p->initiator_depth;
 	return 0;
@@ -222,6 +243,7 @@ static void on_rep(struct ucm_id *id, const struct cm_message *m)
 
 	id->responder_resources = r->initiator_depth;
 	id->initiator_depth = r->responder_resources;
+	take_peers_word(id, r->flow_control);
 	cm_send_mra(id->connection, now_of(id), UCM_MRA_TIMEOUT | CM_MRA_IF_REPEATED);
 	if (!e)
 		return;

@@ -56,6 +56,7 @@ static void take_path(struct ucm_id *id, const struct cm_path *path, const struc
 		return;
 	id->responder_resources = m->req.initiator_depth;
 	id->initiator_depth = m->req.responder_resources;
+	id->peer_gives_credits = m->req.flow_control;
 }
 
 /* What the program is told. */

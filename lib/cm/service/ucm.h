@@ -133,6 +133,7 @@ struct ucm_id {
 	bool afonly, reuseaddr, srq;
 	bool path_known;
 	bool parting;				      /* the program asked to disconnect */
+	bool peer_gives_credits;		      /* a request's sender */
 	uint8_t responder_resources, initiator_depth; /* that INIT_QP_ATTR tells */
 	struct ucm_choice at;
 	struct ucm_choice pending; /* while in ADDR_QUERY */

@@ -127,6 +127,22 @@ static void op_send(void *ctx, const struct cm_path *path, const uint8_t mad[CM_
 	}
 }
 
+static bool op_gives_credits(void *ctx, uint32_t user, uint32_t qpn)
+{
+	const struct node_device *d = ctx;
+
+	assert_int_equal(user, getuid());
+	return qpn == d->node->credits_of;
+}
+
+static void op_peer_gives_no_credits(void *ctx, uint32_t user, uint32_t qpn)
+{
+	struct node_device *d = ctx;
+
+	assert_int_equal(user, getuid());
+	d->node->at_will = qpn;
+}
+
 void services_start(const struct cm_service_limits *limits)
 {
 	for (unsigned int n = 0; n < 2; n++) {
@@ -143,7 +159,9 @@ void services_start(const struct cm_service_limits *limits)
 				.gid = op_gid,
 				.source = op_source,
 				.resolve = op_resolve,
-				.send = op_send};
+				.send = op_send,
+				.gives_credits = op_gives_credits,
+				.peer_gives_no_credits = op_peer_gives_no_credits};
 			devices[d].name[4] = (char)('0' + d);
 		}
 		node[n].s = cm_service_create(devices, DEVICES, limits);

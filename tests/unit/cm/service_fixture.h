@@ -45,6 +45,8 @@ struct node {
 	bool (*loses)(void); /* does what it sends now get lost? NULL: never */
 	unsigned int sent;
 	uint8_t last[CM_MAD_BYTES]; /* that was sent */
+	uint32_t credits_of;	    /* the QP that gives credits; others give none */
+	uint32_t at_will;	    /* the QP that was told last that its peer gives none */
 };
 
 /* A program's. */

@@ -324,6 +324,36 @@ static void notify__established(void **state)
 		command(&l.ch, RDMA_USER_CM_CMD_NOTIFY, &in, sizeof(in), NULL, 0), -EINVAL);
 }
 
+/* REQ and REP say what each queue pair does, whatever the programs say; each is told of its peer.
+ */
+static void credits__are_the_queue_pairs_affair(void **state)
+{
+	(void)state;
+	for (unsigned int both = 0; both < 4; both++) {
+		struct end l = listener(1, RDMA_PS_TCP, "10.0.0.2", 7174);
+		struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+		struct rdma_ucm_event_resp e;
+		uint32_t id;
+
+		node[0].credits_of = both & 1 ? 0x111 : 0;
+		node[1].credits_of = both & 2 ? 0x222 : 0;
+		node[0].at_will = node[1].at_will = 0;
+		assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
+		id = requested(&l, &e);
+		assert_int_equal(e.param.conn.flow_control, both & 1);
+		assert_int_equal(accept_id(&l.ch, id, 300, 0x222, ""), 0);
+		assert_int_equal(node[1].at_will, both & 1 ? 0 : 0x222);
+		settle();
+		e = expect_event(&c.ch, UCM_EVENT_CONNECT_RESPONSE);
+		assert_int_equal(e.param.conn.flow_control, both >> 1);
+		assert_int_equal(node[0].at_will, both & 2 ? 0 : 0x111);
+		assert_int_equal(destroy_id(&c.ch, c.id, NULL), 0);
+		assert_int_equal(destroy_id(&l.ch, id, NULL), 0);
+		assert_int_equal(destroy_id(&l.ch, l.id, NULL), 0);
+		pass(600000ull * MS);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -335,6 +365,7 @@ int main(void)
 		SERVICE_TEST(connect__gids),
 		SERVICE_TEST(connect__gids_to_any),
 		SERVICE_TEST(connect__to_oneself),
+		SERVICE_TEST(credits__are_the_queue_pairs_affair),
 		SERVICE_TEST(reject__by_program),
 		SERVICE_TEST(reject__nobody_listens),
 		SERVICE_TEST(reject__wrong_service),

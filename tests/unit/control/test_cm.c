@@ -125,6 +125,43 @@ static void channel__client_gone_at_once(void **state)
 	assert_true(fixture_wait_clients(&f, 0));
 }
 
+/* The receive queue of an RC queue pair of its own gives them, an SRQ gives none; and only whose it
+ * is may ask, and tell of its peer. */
+static void credits__of_the_users_queue_pairs(void **state)
+{
+	const uint32_t me = getuid();
+	struct control_qp in;
+	struct raw r;
+	uint32_t shared, none, uc, *credits;
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	in = raw_qp_in(r.pd, r.cqn, r.lkey);
+	in.service = SERVICE_UC;
+	assert_int_equal(raw_create_qp(r.fd, &in, &uc), 0);
+	in.service = SERVICE_RC;
+	in.rq_log_entries = 0xff;
+	in.rq_stride = 0;
+	assert_int_equal(raw_create_qp(r.fd, &in, &none), 0);
+	in.srqn = r.srqn;
+	assert_int_equal(raw_create_qp(r.fd, &in, &shared), 0);
+	assert_true(control_gives_credits(f.control, 0, me, r.qpn));
+	assert_false(control_gives_credits(f.control, 0, me + 1, r.qpn));
+	assert_false(control_gives_credits(f.control, 0, me, r.qpn ^ 1));
+	assert_false(control_gives_credits(f.control, 0, me, uc));
+	assert_false(control_gives_credits(f.control, 0, me, none));
+	assert_false(control_gives_credits(f.control, 0, me, shared));
+	f.hca->config.settings.e2e_credits = false;
+	assert_false(control_gives_credits(f.control, 0, me, r.qpn));
+
+	credits = &qp_find(&f.hca->qps, r.qpn)->rrc.credits;
+	control_peer_gives_no_credits(f.control, 0, me + 1, r.qpn);
+	assert_int_equal(*credits, 0);
+	control_peer_gives_no_credits(f.control, 0, me, r.qpn);
+	assert_int_equal(*credits, CREDITS_UNLIMITED);
+	close(r.fd);
+}
+
 int main(void)
 {
 #define CM_TEST(name) cmocka_unit_test_setup_teardown(name, start_with_cm, stop_with_cm)
@@ -133,6 +170,7 @@ int main(void)
 		CM_TEST(channel__refused_stays_a_connection),
 		TEST(channel__without_a_connection_manager),
 		CM_TEST(channel__client_gone_at_once),
+		TEST(credits__of_the_users_queue_pairs),
 	};
 
 	fixture_eal();

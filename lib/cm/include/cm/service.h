@@ -31,6 +31,10 @@ struct cm_device {
 	int (*resolve)(void *ctx, const uint8_t dgid[16]);
 	/* Sends a MAD from QP 1 to QP 1; may get lost. */
 	void (*send)(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES]);
+	/* End-to-end credits of the user's queue pair qpn, if there is such a one: does its receive
+	 * queue give them? And: its peer's gives none. */
+	bool (*gives_credits)(void *ctx, uint32_t user, uint32_t qpn);
+	void (*peer_gives_no_credits)(void *ctx, uint32_t user, uint32_t qpn);
 };
 
 struct cm_service_limits {

@@ -306,4 +306,10 @@ struct ceu_transition {
 const struct ceu_transition *ceu_transition_find(
 	enum qp_state from, enum qp_state to, enum qp_service service);
 
+/*
+ * The peer of this queue pair has said, when they were connected, that its receive queue gives no
+ * end-to-end credits: the queue pair sends at will from now on (C9-153), until it is reset.
+ */
+void ceu_peer_gives_no_credits(struct ceu *ceu, uint32_t qpn);
+
 #endif

@@ -54,8 +54,9 @@ struct qp_link {
 _Static_assert(sizeof(struct qp_link) == 8 && QPN_INDEX_BITS_MAX <= 24, "lists cost 8 bytes each");
 
 /* rrc.credits: the LSN that the newest AETH with credits gave, and: */
-#define CREDITS_CAME	  (1u << 24) /* one came at all */
-#define CREDITS_UNLIMITED (1u << 25) /* 11111b came: the peer gives none, send at will */
+#define CREDITS_CAME (1u << 24) /* one came at all */
+#define CREDITS_UNLIMITED                                                                          \
+	(1u << 25) /* the peer gives none, send at will: 11111b came, or its CM said so */
 
 /* An atomic's result, kept for its duplicates. */
 struct atomic_result {
@@ -158,7 +159,8 @@ struct qp {
 	struct {
 		uint32_t unacked_psn; /* UPSN; atomic */
 		uint32_t reads_done;  /* READ and atomic requests completed, free running; atomic */
-		uint32_t credits;     /* LSN, CREDITS_*; atomic; RequesterTransControl reads */
+		uint32_t credits;     /* LSN, CREDITS_*; atomic; RequesterTransControl reads; the
+					 CEU may add CREDITS_UNLIMITED */
 		uint32_t credit_msn;  /* the MSN that came with it */
 		uint32_t window; /* PSNs that may be outstanding, in sixteenths, after a loss or RNR
 				    NAK; 0: any number; atomic; RequesterTransControl reads */
@@ -301,6 +303,13 @@ static inline enum qp_state qp_state(const struct qp *q)
 static inline const struct qp_path *qp_path(const struct qp *q)
 {
 	return &q->path[__atomic_load_n(&q->path_now, __ATOMIC_ACQUIRE)];
+}
+
+/* C9-150.2.1, C9-158.2.1: a receive queue of its own gives end-to-end credits, an SRQ gives none.
+ */
+static inline bool qp_may_give_credits(const struct qp *q)
+{
+	return q->rq && q->service == SERVICE_RC;
 }
 
 /* May a send request be executed (else: held back in SQD, flushed in ERR and SQE, an error before)?
