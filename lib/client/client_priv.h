@@ -182,7 +182,7 @@ struct softhca_pd {
 struct mr_object {
 	struct softhca_mr mr; /* first: what the user holds */
 	struct node node;
-	struct region *region; /* NULL: of softhca_alloc_mr() */
+	struct region *region; /* NULL: of softhca_alloc_mr(), or of no bytes */
 	unsigned int access;
 	uint64_t iova;
 	uint32_t number; /* its lkey as registered or allocated */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory that the daemon maps too: sealed memfds, one region and one piece each. What the user asks for is a
- * region of its own; queues share larger ones. Memory regions (MRs) are registered in the former,
- * and in regions of the program's own memory (shared.c).
- * Any thread, never on the data path.
+ * Memory that the daemon maps too: sealed memfds, one region and one piece each. What the user asks
+ * for is a region of its own; queues share larger ones. Memory regions (MRs) are registered in the
+ * former, and in regions of the program's own memory (shared.c). Any thread, never on the data
+ * path.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -120,12 +120,12 @@ int region_runs(struct softhca_context *ctx, const struct region *r, const void 
 	return rc;
 }
 
-/* Registers [addr, addr + bytes) of the region. */
+/* Registers [addr, addr + bytes) of the region, which no bytes do not need. */
 static int mr_call(struct softhca_context *ctx, const struct region *r, const void *addr,
 	size_t bytes, struct control_mr *in, uint32_t *lkey, uint32_t *rkey)
 {
 	struct control_mr_reply out;
-	int rc = region_runs(ctx, r, addr, bytes, in);
+	int rc = r ? region_runs(ctx, r, addr, bytes, in) : 0;
 
 	if (!rc)
 		rc = ctx_call(ctx, CONTROL_REG_MR, in, sizeof(*in), &out, sizeof(out), -1, NULL);
@@ -207,15 +207,18 @@ static int mr_register(
 {
 	struct softhca_context *ctx = pd->node.ctx;
 	struct control_mr in = {.pd = pd->number, .iova = iova, .access = access};
+	struct region *r = NULL;
 	int rc;
-	struct region *r =
-		region_for(ctx, mr->mr.addr, mr->mr.length, access & ACCESS_LOCAL_WRITE, &rc);
 
-	if (!r)
-		return rc;
+	if (mr->mr.length) {
+		r = region_for(ctx, mr->mr.addr, mr->mr.length, access & ACCESS_LOCAL_WRITE, &rc);
+		if (!r)
+			return rc;
+	}
 	rc = mr_call(ctx, r, mr->mr.addr, mr->mr.length, &in, &mr->mr.lkey, &mr->mr.rkey);
 	if (rc) {
-		region_release(ctx, r);
+		if (r)
+			region_release(ctx, r);
 		return rc;
 	}
 	mr->region = r;
@@ -223,7 +226,8 @@ static int mr_register(
 	mr->access = access;
 	mr->iova = iova;
 	mr->zero_based = access & ACCESS_ZERO_BASED;
-	r->users++;
+	if (r)
+		r->users++;
 	pd->node.users++;
 	node_add(ctx, &mr->node, NODE_MR);
 	return 0;
@@ -298,8 +302,7 @@ static struct chunk *chunk_new(struct softhca_context *ctx, uint32_t pages, int 
 		return NULL;
 	}
 	in.iova = (uintptr_t)c->region->addr;
-	*err = mr_call(
-		ctx, c->region, c->region->addr, c->region->bytes, &in, &c->lkey, &rkey);
+	*err = mr_call(ctx, c->region, c->region->addr, c->region->bytes, &in, &c->lkey, &rkey);
 	if (*err) {
 		ctx_call_number(ctx, CONTROL_DROP_PIECE, c->region->own.number);
 		region_unlink(ctx, c->region);

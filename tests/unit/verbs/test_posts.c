@@ -75,6 +75,62 @@ static void rc__every_operation(void **state)
 	pair_close(&p);
 }
 
+/* One request of `length` bytes from `lkey` to `rkey`: how it completes. */
+static enum ibv_wc_status outcome(
+	struct pair *p, enum ibv_wr_opcode opcode, uint32_t length, uint32_t lkey, uint32_t rkey)
+{
+	struct ibv_sge sge = {.addr = (uintptr_t)p->memory, .length = length, .lkey = lkey};
+	struct ibv_send_wr wr = {.sg_list = &sge,
+				   .num_sge = 1,
+				   .opcode = opcode,
+				   .send_flags = IBV_SEND_SIGNALED,
+				   .wr.rdma = {(uintptr_t)p->memory + FAR, rkey}},
+			   *bad;
+	struct ibv_wc wc;
+	double end = seconds() + 10;
+
+	assert_int_equal(ibv_post_send(p->qp[0], &wr, &bad), 0);
+	while (ibv_poll_cq(ibv_cq_ex_to_cq(p->cq), 1, &wc) == 0)
+		assert_true(seconds() < end);
+	return wc.status;
+}
+
+/* A region of no bytes has a key, for requests of no bytes. */
+static void region__of_no_length(void **state)
+{
+	static const struct {
+		enum ibv_wr_opcode opcode;
+		uint32_t length;
+		bool local, remote; /* by the key of the empty region */
+		enum ibv_wc_status status;
+	} rows[] = {
+		{IBV_WR_RDMA_WRITE, 0, true, true, IBV_WC_SUCCESS},
+		{IBV_WR_RDMA_READ, 0, true, true, IBV_WC_SUCCESS},
+		{IBV_WR_RDMA_WRITE, 1, true, false, IBV_WC_LOC_PROT_ERR},
+		{IBV_WR_RDMA_READ, 1, true, false, IBV_WC_LOC_PROT_ERR},
+		{IBV_WR_RDMA_WRITE, 1, false, true, IBV_WC_REM_ACCESS_ERR},
+		{IBV_WR_RDMA_READ, 1, false, true, IBV_WC_REM_ACCESS_ERR},
+	};
+	const int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct ibv_mr *empty;
+		struct pair p;
+
+		pair_open(&p, IBV_QPT_RC);
+		empty = ibv_reg_mr(p.pd, i % 2 ? NULL : p.memory + FAR, 0, all);
+		assert_non_null(empty);
+		assert_int_equal(empty->length, 0);
+		assert_int_equal(outcome(&p, rows[i].opcode, rows[i].length,
+					 rows[i].local ? empty->lkey : p.mr->lkey,
+					 rows[i].remote ? empty->rkey : p.mr->rkey),
+			rows[i].status);
+		assert_int_equal(ibv_dereg_mr(empty), 0);
+		pair_close(&p);
+	}
+}
+
 /* A window of type 2: bound, used, invalidated by a send, all by requests in one list. Some
  * programs give the new tag alone in the bind's key. */
 static void rc__windows_in_a_list(void **state)
@@ -408,6 +464,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(rc__every_operation),
+		TEST(region__of_no_length),
 		TEST(rc__windows_in_a_list),
 		TEST(ud__long_lists),
 		TEST(ud__to_a_group),

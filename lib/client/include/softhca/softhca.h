@@ -161,6 +161,7 @@ struct softhca_mr {
  * threads for the moment: their poll(), nanosleep() and the like may return EINTR, stores are never
  * lost. A child of fork() gets its own copy of it. Shared memory (memfd, shm_open(), tmpfs,
  * hugetlbfs; shmget() and anonymous shared memory for root only) is used as it is.
+ * A length of 0 is allowed, wherever addr points: all but requests of no bytes are refused then.
  * NULL with errno: EFAULT (not mapped; not writable, with LOCAL_WRITE), EOPNOTSUPP (a shared
  * mapping of a file on a disk, or of a device, or one whose file cannot be found), EINVAL, ENOSPC
  * (too many MRs, regions or pieces), ENOMEM, EAGAIN (a thread of the process does not stop), EFBIG
@@ -185,7 +186,7 @@ enum softhca_rereg_flags {
  * Changes what `flags` name of a region: its address range, its protection domain, its access
  * rights. Its keys stay. There is a moment in which they name nothing: no request may use them
  * meanwhile. 0, or, with nothing changed: -EBUSY (as softhca_dereg_mr()), -EINVAL (also
- * for one of softhca_alloc_mr()), or as softhca_reg_mr().
+ * for one of softhca_alloc_mr() or of no bytes), or as softhca_reg_mr().
  */
 SOFTHCA_API int softhca_rereg_mr(struct softhca_mr *mr, unsigned int flags, struct softhca_pd *pd,
 	void *addr, size_t length, unsigned int access);
