@@ -207,25 +207,14 @@ static struct cq *open_cq(struct completion *c, struct counters *counters, uint3
 	return q;
 }
 
-enum completion_answer cq_request(struct completion *c, struct counters *counters, uint32_t cqn)
-{
-	enum completion_answer answer;
-	struct cq *q = open_cq(c, counters, cqn, &answer);
-
-	if (unlikely(q && __atomic_load_n(&q->stop, __ATOMIC_RELAXED) & CQ_STOP_OVERRUN)) {
-		lost(c, counters, q);
-		return COMPLETION_LOST;
-	}
-	return answer;
-}
-
 enum completion_answer cq_place(
 	struct completion *c, struct counters *counters, uint32_t cqn, uint64_t *place)
 {
 	enum completion_answer answer;
 	struct cq *q = open_cq(c, counters, cqn, &answer);
 
-	if (unlikely(q && !reserve(q, place))) {
+	if (unlikely(q && (__atomic_load_n(&q->stop, __ATOMIC_RELAXED) & CQ_STOP_OVERRUN ||
+				  !reserve(q, place)))) {
 		lost(c, counters, q);
 		return COMPLETION_LOST;
 	}

@@ -104,12 +104,10 @@ static enum rtc_state local_rc(struct visit *v)
 
 static enum rtc_state local_uc(struct visit *v)
 {
-	if (likely(execute(v))) {
-		resolution_judge(v->r);
-		resolution_data(v->r, true);
-	} else {
+	if (likely(execute(v)))
+		resolution_begin(v->r);
+	else
 		v->r->outcome = OUTCOME_MW_BIND;
-	}
 	return RTC_UCUD_CPL;
 }
 

@@ -138,7 +138,7 @@ static enum rtc_state resp_cxt(struct visit *v)
 	bool rc = v->q->service == SERVICE_RC;
 	enum qp_state state = qp_state(v->q);
 
-	if (v->r->resolution >= RR_CQ_REQ) /* UC, UD; its outcome is known: it goes on there */
+	if (v->r->resolution != RR_IDLE) /* UC, UD; its outcome is known: it goes on there */
 		return RTC_UCUD_CPL;
 	if (unlikely(state == QP_SQD) && !(v->r->flags & REQUEST_STARTED))
 		return rtc_park(v, PARK_DRAIN);
@@ -224,15 +224,13 @@ static void ucud_fail(struct visit *v)
 		v->q->rtc.flushing = 1;
 		qp_set_sqe(v->q);
 	}
-	if (v->r->resolution == RR_IDLE)
-		resolution_judge(v->r);
-	resolution_data(v->r, true);
+	resolution_begin(v->r);
 }
 
 /* UC and UD requests complete when they are sent. */
 static enum rtc_state ucud_cpl(struct visit *v)
 {
-	if (unlikely(v->r->outcome != OUTCOME_OK) && v->r->resolution < RR_CQ_REQ)
+	if (unlikely(v->r->outcome != OUTCOME_OK) && v->r->resolution == RR_IDLE)
 		ucud_fail(v);
 	return resolution_complete(v->e, v->q, v->m) ? RTC_CXT_WB : RTC_STALLED;
 }

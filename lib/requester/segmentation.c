@@ -301,22 +301,20 @@ enum rtc_state rtc_ucud_seg(struct visit *v)
 	enum rtc_state next;
 	struct rte_mbuf *m;
 
-	if (v->r->resolution == RR_IDLE)
-		resolution_judge(v->r);
 	if (ud && unlikely(!datagram_allowed(v))) {
 		count(rtc_counters(v->e), COUNTER_bad_wqe_address);
 		v->r->outcome = OUTCOME_LOCAL_QP_OP;
 		return RTC_UCUD_CPL;
 	}
 	m = segment(v, &last, &next);
-	if (!m) {
-		resolution_data(v->r, false);
+	if (!m)
 		return next;
-	}
 	if (ud)
 		datagram_address(v, packet_of(m));
 	advance_psn(v, 1);
 	out_put(v, m);
-	resolution_data(v->r, last);
-	return last ? RTC_UCUD_CPL : RTC_UCUD_SEG;
+	if (!last)
+		return RTC_UCUD_SEG;
+	resolution_begin(v->r);
+	return RTC_UCUD_CPL;
 }

@@ -4,29 +4,6 @@
 #include "completion_fixture.h"
 #include "completion_priv.h"
 
-static void eq_request__step_by_step(void **state)
-{
-	uint32_t place;
-	struct eqe ev;
-
-	assert_int_equal(eq_request(&completion, &counters, CLIENT), COMPLETION_READY);
-	assert_int_equal(eq_place(&completion, &counters, CLIENT, &place), COMPLETION_READY);
-	eq_hold(&completion, CLIENT);
-	assert_int_equal(eq_request(&completion, &counters, CLIENT), COMPLETION_NOT_READY);
-	assert_int_equal(eq_place(&completion, &counters, CLIENT, &place), COMPLETION_NOT_READY);
-	assert_int_equal(eq_fill(&completion, &counters, CLIENT, place, EQE_COMM_EST, 7),
-		COMPLETION_NOT_READY);
-	assert_int_equal(counter_read(&counters, COUNTER_eq_not_ready), 3);
-	assert_false(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 8)); /* cannot wait */
-	assert_int_equal(counter_read(&counters, COUNTER_eq_overruns), 1);
-	eq_release(&completion, CLIENT);
-	assert_int_equal(
-		eq_fill(&completion, &counters, CLIENT, place, EQE_COMM_EST, 7), COMPLETION_READY);
-	assert_true(take_event(&ev));
-	assert_int_equal(ev.number, 7);
-	assert_false(take_event(&ev));
-}
-
 static void eq_post__wraps_and_overruns(void **state)
 {
 	struct eqe ev;
@@ -207,11 +184,10 @@ static void eq_owe__to_two_clients(void **state)
 	assert_int_equal(other.eq[0].number, 0x1002);
 }
 
-/* A new client begins with an open queue and nothing to be woken for. */
+/* A new client begins with nothing to be woken for. */
 static void eq_write__begins_anew(void **state)
 {
 	assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 1));
-	eq_hold(&completion, CLIENT);
 	eq_remove(&completion, CLIENT);
 	memset(&page, 0, sizeof(page));
 	eq_taken = 0;
@@ -275,9 +251,6 @@ static void eq_has_room__when_it_takes_events(void **state)
 {
 	assert_true(eq_has_room(&completion, CLIENT));
 	assert_false(eq_has_room(&completion, CLIENT + 1)); /* nobody there */
-	eq_hold(&completion, CLIENT);
-	assert_false(eq_has_room(&completion, CLIENT));
-	eq_release(&completion, CLIENT);
 	fill_eq_but_one();
 	assert_true(eq_has_room(&completion, CLIENT));
 	assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 1));
@@ -376,7 +349,6 @@ static void completion_notify__client_that_has_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		FX_TEST(eq_request__step_by_step),
 		FX_TEST(eq_post__wraps_and_overruns),
 		FX_TEST(eq_post__nobody_there),
 		FX_TEST(eq_owe__comes_when_there_is_room),

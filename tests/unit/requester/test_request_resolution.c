@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The request-resolution machine of seed 003: each row of its table of transitions, the neighbours'
- * answers made by the test (a CQ or EQ that is held is not ready).
- */
+/* Request resolution: each row of its table of transitions; a CQ that is held is not ready. */
 #include "requester_fixture.h"
 #include "request_resolution.h"
 
@@ -22,25 +19,14 @@ static void release_cq(void)
 	assert_int_equal(cq_release(&fx->h->completion, c, FX_CQN), 0);
 }
 
-static void hold_eq(void)
-{
-	eq_hold(&fx->h->completion, FX_CLIENT);
-}
-
-static void release_eq(void)
-{
-	eq_release(&fx->h->completion, FX_CLIENT);
-}
-
 /* A UC request, by hand; freed by the caller. */
-static struct rte_mbuf *request(uint8_t opcode, uint8_t flags, uint32_t wqe_flags)
+static struct rte_mbuf *request(uint8_t flags)
 {
-	struct rte_mbuf *m = fx_request(0, opcode, 8, 192);
+	struct rte_mbuf *m = fx_request(0, USER_SEND, 8, 192);
 
 	fx_service(0, SERVICE_UC);
 	request_of(m)->service = SERVICE_UC;
 	request_of(m)->flags = flags;
-	((struct wqe_next *)request_wqe(m))->flags = wqe_flags;
 	return m;
 }
 
@@ -56,114 +42,52 @@ static void step(struct rte_mbuf *m, enum rr_state next)
 }
 
 /* One that has been sent and now asks for its completion. */
-static struct rte_mbuf *sent(uint32_t wqe_flags)
+static struct rte_mbuf *sent(void)
 {
-	struct rte_mbuf *m = request(USER_SEND, REQUEST_SIGNALED, wqe_flags);
+	struct rte_mbuf *m = request(REQUEST_SIGNALED);
 
-	resolution_judge(request_of(m));
-	resolution_data(request_of(m), true);
+	resolution_begin(request_of(m));
 	assert_state(m, RR_CQ_REQ);
 	return m;
 }
 
-static bool event(struct eqe *out)
+/* ---- alone ---- */
+
+/* What is signaled or has failed needs a completion; a local operation is no different. */
+static void begin__need_cpl(void **state)
 {
-	const struct eqe *e = &fx->page->eq[fx->eq_taken % EQ_ENTRIES];
+	static const struct {
+		uint8_t flags;
+		enum wire_outcome outcome;
+		enum rr_state to;
+	} rows[] = {
+		{REQUEST_SIGNALED, OUTCOME_OK, RR_CQ_REQ},
+		{0, OUTCOME_OK, RR_IDLE},
+		{REQUEST_INLINE | REQUEST_SIGNALED, OUTCOME_OK, RR_CQ_REQ},
+		{REQUEST_INLINE, OUTCOME_OK, RR_IDLE},
+		{REQUEST_LOCAL, OUTCOME_OK, RR_IDLE},
+		{0, OUTCOME_FLUSH, RR_CQ_REQ},
+		{0, OUTCOME_LOCAL_PROT, RR_CQ_REQ},
+	};
 
-	if (e->owner != (fx->eq_taken / EQ_ENTRIES & 1 ? 0 : 1))
-		return false;
-	*out = *e;
-	fx->page->eq_consumer = ++fx->eq_taken;
-	return true;
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		struct rte_mbuf *m = request(rows[i].flags);
+
+		request_of(m)->outcome = rows[i].outcome;
+		resolution_begin(request_of(m));
+		assert_state(m, rows[i].to);
+		rte_mbuf_raw_free(m);
+	}
 }
-
-static void assert_completion_event(void)
-{
-	struct eqe e;
-
-	assert_true(event(&e));
-	assert_int_equal(e.type, EQE_COMPLETION);
-	assert_int_equal(e.number, FX_CQN);
-	assert_false(event(&e));
-}
-
-static void assert_no_event(void)
-{
-	struct eqe e;
-
-	assert_false(event(&e));
-}
-
-/* ---- JUDGE, BYPASS, FETCH_DATA_MR ---- */
-
-static void judged(uint8_t opcode, uint8_t flags, enum wire_outcome outcome, enum rr_state to)
-{
-	struct rte_mbuf *m = request(opcode, flags, 0);
-
-	request_of(m)->outcome = outcome;
-	resolution_judge(request_of(m));
-	assert_state(m, to);
-	rte_mbuf_raw_free(m);
-}
-
-static void judge__inline_and_read_bypass(void **state)
-{
-	judged(USER_SEND, REQUEST_INLINE, OUTCOME_OK, RR_BYPASS);
-	judged(USER_RDMA_WRITE, REQUEST_INLINE, OUTCOME_OK, RR_BYPASS);
-	judged(USER_RDMA_READ, 0, OUTCOME_OK, RR_BYPASS);
-	judged(USER_SEND, 0, OUTCOME_LOCAL_QP_OP, RR_BYPASS); /* nothing will be sent */
-}
-
-static void judge__data_need_their_memory(void **state)
-{
-	judged(USER_SEND, 0, OUTCOME_OK, RR_FETCH_DATA_MR);
-	judged(USER_SEND_IMM, 0, OUTCOME_OK, RR_FETCH_DATA_MR);
-	judged(USER_RDMA_WRITE, REQUEST_SIGNALED, OUTCOME_OK, RR_FETCH_DATA_MR);
-}
-
-static void data(uint8_t flags, enum wire_outcome outcome, enum rr_state in, enum rr_state to)
-{
-	struct rte_mbuf *m = request(USER_SEND, flags, 0);
-
-	resolution_judge(request_of(m));
-	assert_state(m, in);
-	resolution_data(request_of(m), false); /* a segment, or none could be made */
-	assert_state(m, in);
-	request_of(m)->outcome = outcome;
-	resolution_data(request_of(m), true);
-	assert_state(m, to);
-	rte_mbuf_raw_free(m);
-}
-
-static void bypass__until_all_is_sent(void **state)
-{
-	const uint8_t in = REQUEST_INLINE;
-
-	data(in | REQUEST_SIGNALED, OUTCOME_OK, RR_BYPASS, RR_CQ_REQ);
-	data(in, OUTCOME_OK, RR_BYPASS, RR_IDLE);
-	data(in, OUTCOME_FLUSH, RR_BYPASS, RR_CQ_REQ);
-}
-
-static void fetch_data_mr__until_all_is_sent(void **state)
-{
-	data(REQUEST_SIGNALED, OUTCOME_OK, RR_FETCH_DATA_MR, RR_CQ_REQ);
-	data(0, OUTCOME_OK, RR_FETCH_DATA_MR, RR_IDLE);
-	data(0, OUTCOME_LOCAL_PROT, RR_FETCH_DATA_MR, RR_CQ_REQ);
-}
-
-/* ---- the CQ ---- */
 
 static void cq__all_states_to_idle(void **state)
 {
-	struct rte_mbuf *m = sent(0);
+	struct rte_mbuf *m = sent();
 
-	step(m, RR_CQ_RESP);
-	fx_assert_no_cqe();
 	step(m, RR_FETCH_CQ_MR);
 	fx_assert_no_cqe();
 	step(m, RR_IDLE);
 	fx_assert_cqe(USER_SEND, 192);
-	assert_no_event();
 	step(m, RR_IDLE); /* stays */
 	fx_assert_no_cqe();
 	rte_mbuf_raw_free(m);
@@ -171,7 +95,7 @@ static void cq__all_states_to_idle(void **state)
 
 static void cq__each_state_waits_until_it_is_ready(void **state)
 {
-	struct rte_mbuf *m = sent(0);
+	struct rte_mbuf *m = sent();
 
 	for (enum rr_state s = RR_CQ_REQ; s <= RR_FETCH_CQ_MR; s++) {
 		hold_cq();
@@ -180,7 +104,7 @@ static void cq__each_state_waits_until_it_is_ready(void **state)
 		release_cq();
 		step(m, s == RR_FETCH_CQ_MR ? RR_IDLE : s + 1);
 	}
-	fx_assert_counter(cq_not_ready, 6);
+	fx_assert_counter(cq_not_ready, 4);
 	fx_assert_cqe(USER_SEND, 192);
 	fx_assert_no_cqe();
 	rte_mbuf_raw_free(m);
@@ -197,15 +121,14 @@ static void fill_cq(unsigned leave)
 
 static void cq__lost_when_it_is_full(void **state)
 {
-	struct rte_mbuf *m = sent(0);
+	struct rte_mbuf *m = sent();
 
 	fill_cq(0);
-	step(m, RR_CQ_RESP);
 	step(m, RR_IDLE); /* its overrun */
 	fx_assert_counter(cq_overruns, 1);
 	assert_int_equal(qp_state(fx->qp[0]), QP_ERR); /* whose completion it was */
 	rte_mbuf_raw_free(m);
-	m = sent(0);
+	m = sent();
 	step(m, RR_IDLE); /* and the CQ takes no more */
 	fx_assert_counter(cq_overruns, 2);
 	rte_mbuf_raw_free(m);
@@ -213,122 +136,28 @@ static void cq__lost_when_it_is_full(void **state)
 
 static void cq__gone(void **state)
 {
-	struct rte_mbuf *m = sent(WQE_EVENT);
+	struct rte_mbuf *m = sent();
 
-	step(m, RR_CQ_RESP);
 	step(m, RR_FETCH_CQ_MR);
 	assert_int_equal(cq_remove(&fx->h->completion, FX_CQN), 0);
 	step(m, RR_IDLE);
-	assert_no_event();
 	rte_mbuf_raw_free(m);
-}
-
-/* ---- the EQ ---- */
-
-static void eq__all_states_to_idle(void **state)
-{
-	struct rte_mbuf *m = sent(WQE_EVENT);
-
-	step(m, RR_CQ_RESP);
-	step(m, RR_FETCH_CQ_MR);
-	step(m, RR_EQ_REQ);
-	fx_assert_cqe(USER_SEND, 192); /* before its event */
-	step(m, RR_EQ_RESP);
-	step(m, RR_FETCH_EQ_MR);
-	assert_no_event();
-	step(m, RR_IDLE);
-	assert_completion_event(); /* nobody has armed the CQ */
-	rte_mbuf_raw_free(m);
-}
-
-static void eq__each_state_waits_until_it_is_ready(void **state)
-{
-	struct rte_mbuf *m = sent(WQE_EVENT);
-
-	for (enum rr_state s = RR_CQ_REQ; s < RR_FETCH_CQ_MR; s++)
-		step(m, s + 1);
-	step(m, RR_EQ_REQ);
-	for (enum rr_state s = RR_EQ_REQ; s <= RR_FETCH_EQ_MR; s++) {
-		hold_eq();
-		step(m, s);
-		step(m, s);
-		release_eq();
-		step(m, s == RR_FETCH_EQ_MR ? RR_IDLE : s + 1);
-	}
-	fx_assert_counter(eq_not_ready, 6);
-	assert_completion_event();
-	rte_mbuf_raw_free(m);
-}
-
-static struct rte_mbuf *at_eq_req(void)
-{
-	struct rte_mbuf *m = sent(WQE_EVENT);
-
-	step(m, RR_CQ_RESP);
-	step(m, RR_FETCH_CQ_MR);
-	step(m, RR_EQ_REQ);
-	return m;
-}
-
-static void eq__lost_when_it_is_full(void **state)
-{
-	struct rte_mbuf *m = at_eq_req();
-
-	for (unsigned i = 0; i < EQ_ENTRIES; i++)
-		assert_true(eq_post(&fx->h->completion, stage_counters(fx->e, STAGE_SEGMENTATION),
-			FX_CLIENT, EQE_COMM_EST, i));
-	step(m, RR_EQ_RESP);
-	step(m, RR_IDLE);
-	fx_assert_counter(eq_overruns, 1);
-	fx_assert_cqe(USER_SEND, 192); /* the completion itself is there */
-	rte_mbuf_raw_free(m);
-}
-
-static void eq__gone(void **state)
-{
-	struct rte_mbuf *m = at_eq_req(), *n = at_eq_req();
-
-	step(n, RR_EQ_RESP);
-	step(n, RR_FETCH_EQ_MR);
-	eq_remove(&fx->h->completion, FX_CLIENT);
-	step(m, RR_IDLE);
-	step(n, RR_IDLE);
-	rte_mbuf_raw_free(m);
-	rte_mbuf_raw_free(n);
 }
 
 /* ---- reset ---- */
 
 static void reset__from_any_state(void **state)
 {
-	static const struct {
-		unsigned steps;
-		bool cqe, event;
-	} rows[] = {{0, false, false}, {1, false, false}, {2, true, false}, {3, true, false},
-		{4, true, false}, {5, true, true}};
+	for (enum rr_state s = RR_IDLE; s <= RR_FETCH_CQ_MR; s++) {
+		struct rte_mbuf *m = s == RR_IDLE ? request(REQUEST_SIGNALED) : sent();
 
-	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
-		struct rte_mbuf *m = sent(WQE_EVENT);
-
-		for (unsigned k = 0; k < rows[i].steps; k++)
-			step(m, RR_CQ_REQ + k + 1);
+		if (s == RR_FETCH_CQ_MR)
+			step(m, RR_FETCH_CQ_MR);
 		assert_true(resolution_abandon(fx->e, fx->qp[0], m));
 		assert_state(m, RR_IDLE);
-		if (rows[i].cqe) /* its place is not left empty */
+		if (s == RR_FETCH_CQ_MR) /* its place is not left empty */
 			fx_assert_cqe(USER_SEND, 192);
 		fx_assert_no_cqe();
-		if (rows[i].event)
-			assert_completion_event();
-		assert_no_event();
-		rte_mbuf_raw_free(m);
-	}
-	for (unsigned i = 0; i < 3; i++) {
-		struct rte_mbuf *m = request(USER_SEND, i ? 0 : REQUEST_INLINE, 0);
-
-		if (i < 2)
-			resolution_judge(request_of(m));
-		assert_true(resolution_abandon(fx->e, fx->qp[0], m));
-		assert_state(m, RR_IDLE);
 		rte_mbuf_raw_free(m);
 	}
 }
@@ -337,9 +166,8 @@ static void reset__from_any_state(void **state)
 static void reset__waits_for_a_held_cq(void **state)
 {
 	struct qp *q = fx->qp[0];
-	struct rte_mbuf *m = sent(0);
+	struct rte_mbuf *m = sent();
 
-	step(m, RR_CQ_RESP);
 	step(m, RR_FETCH_CQ_MR);
 	fx_put(CHANNEL_DP_RTC, m);
 	hold_cq();
@@ -360,7 +188,7 @@ static void reset__waits_for_a_held_cq(void **state)
 static void reset__before_a_place_is_reserved(void **state)
 {
 	struct qp *q = fx->qp[0];
-	struct rte_mbuf *m = sent(0);
+	struct rte_mbuf *m = sent();
 
 	__atomic_store_n(&q->qpn, 0, __ATOMIC_SEQ_CST);
 	step(m, RR_IDLE);
@@ -434,7 +262,7 @@ static void rtc_poll__no_place_before_all_is_sent(void **state)
 	fx_fill(CHANNEL_RTC_RPG, 1);
 	unreliable(0, 2 * FX_MTU, 0);
 	rtc_poll(fx->e);
-	assert_int_equal(request_of(fx->qp[0]->rtc.head)->resolution, RR_FETCH_DATA_MR);
+	assert_state(fx->qp[0]->rtc.head, RR_IDLE);
 	assert_true(cq_post(&fx->h->completion, stage_counters(fx->e, STAGE_SEGMENTATION), FX_CQN,
 		&entry, false));
 	assert_non_null(fx_cqe());
@@ -443,31 +271,14 @@ static void rtc_poll__no_place_before_all_is_sent(void **state)
 	fx_assert_cqe(USER_SEND, 0);
 }
 
-static void rtc_poll__event_of_this_completion(void **state)
-{
-	struct rte_mbuf *m = request(USER_SEND, REQUEST_SIGNALED, WQE_EVENT);
-
-	fx_put(CHANNEL_DP_RTC, m);
-	rtc_poll(fx->e);
-	fx_assert_cqe(USER_SEND, 192);
-	assert_completion_event();
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		FX_TEST(judge__inline_and_read_bypass),
-		FX_TEST(judge__data_need_their_memory),
-		FX_TEST(bypass__until_all_is_sent),
-		FX_TEST(fetch_data_mr__until_all_is_sent),
+		FX_TEST(begin__need_cpl),
 		FX_TEST(cq__all_states_to_idle),
 		FX_TEST(cq__each_state_waits_until_it_is_ready),
 		FX_TEST(cq__lost_when_it_is_full),
 		FX_TEST(cq__gone),
-		FX_TEST(eq__all_states_to_idle),
-		FX_TEST(eq__each_state_waits_until_it_is_ready),
-		FX_TEST(eq__lost_when_it_is_full),
-		FX_TEST(eq__gone),
 		FX_TEST(reset__from_any_state),
 		FX_TEST(reset__waits_for_a_held_cq),
 		FX_TEST(reset__before_a_place_is_reserved),
@@ -475,7 +286,6 @@ int main(void)
 		FX_TEST(rtc_poll__error_while_it_waits_for_its_cq),
 		FX_TEST(rtc_poll__others_go_on),
 		FX_TEST(rtc_poll__no_place_before_all_is_sent),
-		FX_TEST(rtc_poll__event_of_this_completion),
 	};
 
 	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);

@@ -3,7 +3,6 @@
  * poll may do and what it does not look at, what the end of a turn tells others. */
 #include "pipeline/machine.h"
 #include "requester_fixture.h"
-#include "request_resolution.h"
 #include "rtc_visit.h"
 
 #define TURN 8 /* packets */
@@ -423,23 +422,6 @@ static void segment__crc_of_long_payloads(void **state)
 	}
 }
 
-/* A UC message that waits for room stays in its state of the seed's machine, and says so. */
-static void segment__waits_in_its_state(void **state)
-{
-	static const char *const machine = "RequestResolution";
-	uint64_t before = machine_taken(machine, RR_FETCH_DATA_MR, RR_FETCH_DATA_MR);
-
-	fx_service(0, SERVICE_UC);
-	fx_fill(CHANNEL_RTC_RPG, 1);
-	write_of(0, 2); /* one goes, the other waits */
-	rtc_poll(fx->e);
-	fx_assert_steps(machine_taken(machine, RR_FETCH_DATA_MR, RR_FETCH_DATA_MR), before + 2);
-	fx_unfill(CHANNEL_RTC_RPG);
-	rtc_poll(fx->e);
-	fx_assert_steps(machine_taken(machine, RR_FETCH_DATA_MR, RR_FETCH_DATA_MR), before + 2);
-	fx_assert_cqe(USER_RDMA_WRITE, 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -463,7 +445,6 @@ int main(void)
 		FX_TEST(window__ends_in_the_midst_of_a_message),
 		FX_TEST(c9_61__psns_of_a_long_message),
 		FX_TEST(segment__crc_of_long_payloads),
-		FX_TEST(segment__waits_in_its_state),
 	};
 
 	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);

@@ -47,7 +47,6 @@ struct eq {
 	uint32_t produced;	  /* atomic */
 	int eventfd;	 /* what is written to wake the client: the daemon's end of its bell */
 	uint32_t notify; /* atomic: entries written since the last notification */
-	uint32_t held;	 /* atomic: by the control thread, eq_hold() */
 	uint32_t mask;	 /* atomic: bit 1 << enum eqe_type: asynchronous events that it takes */
 	/* What it owes its client: events that found it full, see struct events_owed. */
 	uint32_t owing;	     /* atomic: something was owed since it was looked through */
@@ -71,12 +70,12 @@ struct events_owed {
 	uint32_t mask;
 };
 
-/* What CompletionQueueMgt and EventQueueMgt answer to who asks for a place (seed 003: cq_req_ready,
- * cq_resp_valid, ...). */
+/* What CompletionQueueMgt answers to who asks for a place (seed 003: cq_req_ready, cq_resp_valid).
+ */
 enum completion_answer {
 	COMPLETION_READY,
-	COMPLETION_NOT_READY, /* the queue is held: ask again later */
-	COMPLETION_LOST,      /* there is no place: the queue is full or gone; counted */
+	COMPLETION_NOT_READY, /* the CQ is held: ask again later */
+	COMPLETION_LOST,      /* there is no place: the CQ is full or gone; counted */
 };
 
 struct completion {
@@ -139,33 +138,20 @@ int cq_hold(struct completion *c, uint32_t cqn, struct cqe *backlog, uint32_t en
 /* 0, -ENOENT, -EINVAL: is not held. The backlog is free when it returns. */
 int cq_release(struct completion *c, struct counters *counters, uint32_t cqn);
 
-/* The same for an event queue. It has no backlog: what cannot wait is owed. Control thread. */
-void eq_hold(struct completion *c, uint32_t client);
-void eq_release(struct completion *c, uint32_t client);
-
 /*
- * The steps of a completion, for who can wait (seed 003, CQ_REQ to FETCH_CQ_MR); never block. Data
- * path, any stage. LOST, of any of them: it is over, the completion is lost (counted; a full CQ
- * gets a CQ_ERROR event and takes no more).
+ * The steps of a completion, for callers that can wait (seed 003, CQ_REQ to FETCH_CQ_MR); never
+ * block. Data path, any stage. LOST, of any of them: it is over, the completion is lost (counted; a
+ * full CQ gets a CQ_ERROR event and takes no more).
  *
- *   cq_request: will the CQ take a completion? Nothing is reserved yet.
- *   cq_place: reserves a place in it. From then on cq_fill() must follow, however late: all behind
+ *   cq_place: reserves a place. From then on cq_fill() must follow, however late: all behind
  * it wait.
  *   cq_fill: writes *entry there (all fields but owner). `solicited`: also wakes a CQ armed for
  * solicited events only; error completions always do.
  */
-enum completion_answer cq_request(struct completion *c, struct counters *counters, uint32_t cqn);
 enum completion_answer cq_place(
 	struct completion *c, struct counters *counters, uint32_t cqn, uint64_t *place);
 enum completion_answer cq_fill(struct completion *c, struct counters *counters, uint32_t cqn,
 	uint64_t place, const struct cqe *entry, bool solicited);
-
-/* The same for an event queue. */
-enum completion_answer eq_request(struct completion *c, struct counters *counters, uint32_t client);
-enum completion_answer eq_place(
-	struct completion *c, struct counters *counters, uint32_t client, uint32_t *place);
-enum completion_answer eq_fill(struct completion *c, struct counters *counters, uint32_t client,
-	uint32_t place, enum eqe_type type, uint32_t number);
 
 /*
  * All steps of a completion in one go, for who cannot wait. Returns false if it was lost, as above;
@@ -175,8 +161,8 @@ bool cq_post(struct completion *c, struct counters *counters, uint32_t cqn, cons
 	bool solicited);
 
 /* All steps of an event. Data path or control thread. False if its queue is gone, does not take
- * the type, or was full or held: then the event is owed, but for EQE_COMPLETION, which the caller
- * raises again. */
+ * the type, or was full: then the event is owed, but for EQE_COMPLETION, which the caller raises
+ * again. */
 bool eq_post(struct completion *c, struct counters *counters, uint32_t client, enum eqe_type type,
 	uint32_t number);
 

@@ -54,7 +54,7 @@ struct wqe_next {
 #define WQE_NEXT_F	   (1u << 6)
 #define WQE_NEXT_NDS_MASK  0x3fu
 #define WQE_SIGNALED	   (1u << 3) /* this WQE updates the CQ */
-#define WQE_EVENT	   (1u << 2) /* UC, UD: its completion raises an event, armed or not */
+/* Bit 2, the event bit, is ignored: a completion raises an event when its CQ is armed. */
 #define WQE_SOLICITED	   (1u << 1)
 
 struct wqe_raddr {

@@ -60,11 +60,10 @@ struct request {
 	uint32_t sent_bytes;  /* of the message already segmented */
 	uint32_t entry_bytes; /* of the current data unit already used */
 	uint8_t entry;	      /* current data unit */
-	uint8_t resolution;   /* enum rr_state of requester/request_resolution.h: where a UC or UD
-				 request is */
-	uint8_t reserved1[2];
-	uint32_t eq_place; /* reserved by it */
-	uint64_t cq_place;
+	uint8_t resolution;   /* enum rr_state of requester/request_resolution.h: how far the
+				 completion of a UC or UD request is */
+	uint8_t reserved1[6];
+	uint64_t cq_place; /* reserved by it */
 	struct rte_mbuf
 		*next; /* in lists of one module (WQEScheduler's, RequesterTransControl's) */
 };
