@@ -364,6 +364,17 @@ static void c9_119_a1__top_bit_is_zero(void **state)
 
 	for (unsigned i = 0; i < sizeof(naks) / sizeof(naks[0]); i++)
 		assert_int_equal(draw_nak(s, &naks[i]).h.syndrome & 0x80, 0);
+	rig_reconnect(s, 0);
+	write_at(s, PSN, AT, 64);
+	request(s, WIRE_RC_READ_REQUEST, PSN + 1, AT, 2 * MTU, 0);
+	request(s, WIRE_RC_FETCH_ADD, PSN + 3, AT, 0, 0);
+	for (uint32_t i = 0; i < 4; i++) {
+		struct rig_packet p;
+
+		assert_true(rig_recv(s, &p, MS));
+		assert_int_equal(p.h.psn, PSN + i);
+		assert_int_equal(p.h.syndrome & 0x80, 0);
+	}
 	rig_end(s);
 }
 

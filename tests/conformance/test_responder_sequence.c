@@ -152,20 +152,23 @@ static void c9_075__expected_psn_after_reads_and_others(void **state)
 		expected_psn(mtu);
 }
 
+/* WRITEs and atomics on the same word by turns: each finds what the one before it has left. */
 static void c9_077__expected_requests_are_executed_in_order(void **state)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
-	/* later packets of the same place win */
-	for (uint32_t i = 0; i < 20; i++) {
-		uint32_t value = i;
-		struct wire_headers h = rig_headers(s, 0, WIRE_RC_WRITE_ONLY, PSN + i, AT, 4);
+	for (uint32_t i = 0; i < 10; i++) {
+		uint64_t value = 1000 * i;
+		struct wire_headers h = rig_headers(s, 0, WIRE_RC_WRITE_ONLY, PSN + 2 * i, AT, 8);
 
-		h.ackreq = i == 19;
-		rig_send(s, h, &value, 4);
+		rig_send(s, h, &value, 8);
+		h = rig_headers(s, 0, WIRE_RC_FETCH_ADD, PSN + 2 * i + 1, AT, 0);
+		h.swap_add = 1;
+		rig_send(s, h, NULL, 0);
 	}
-	rig_expect_ack(s, PSN + 19, aeth_ack(0), 20);
-	assert_int_equal(s->node[0].memory[AT], 19);
+	for (uint32_t i = 0; i < 10; i++)
+		assert_true(rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN + 2 * i + 1).h.orig == 1000 * i);
+	assert_true(*(uint64_t *)(s->node[0].memory + AT) == 9001);
 	assert_int_equal(rig_epsn(s, 0), PSN + 20);
 	rig_end(s);
 }
