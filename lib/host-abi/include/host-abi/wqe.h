@@ -55,7 +55,7 @@ struct wqe_next {
 #define WQE_NEXT_NDS_MASK  0x3fu
 #define WQE_SIGNALED	   (1u << 3) /* this WQE updates the CQ */
 /* Bit 2, the event bit, is ignored: a completion raises an event when its CQ is armed. */
-#define WQE_SOLICITED	   (1u << 1)
+#define WQE_SOLICITED (1u << 1)
 
 struct wqe_raddr {
 	uint64_t addr;
