@@ -139,6 +139,11 @@ static int widen(const struct softhca_context *ctx, const struct sharing_piece *
 	const struct file_piece *next = i < ctx->piece_count ? ctx->pieces[i] : NULL;
 	struct stat st;
 
+	if (file->segment_bytes) { /* whole or not at all */
+		p->offset = 0;
+		p->bytes = file->segment_bytes;
+		return 0;
+	}
 	if (fstat(file->fd, &st))
 		return -errno;
 	end = round_to((uint64_t)st.st_size, page);
@@ -156,14 +161,17 @@ static int widen(const struct softhca_context *ctx, const struct sharing_piece *
 
 static int tell(struct softhca_context *ctx, const struct sharing_piece *file, struct file_piece *p)
 {
-	const struct control_piece in = {
-		.offset = p->offset, .bytes = p->bytes, .flags = p->writable ? 0 : PIECE_READ_ONLY};
+	const uint32_t flags = p->writable ? 0 : PIECE_READ_ONLY;
+	const struct control_piece part = {.offset = p->offset, .bytes = p->bytes, .flags = flags};
+	const struct control_segment segment = {.id = (uint32_t)file->inode, .flags = flags};
 	struct control_number out = {0};
 	int rc;
 
 	do
-		rc = ctx_call(
-			ctx, CONTROL_ADD_PIECE, &in, sizeof(in), &out, sizeof(out), file->fd, NULL);
+		rc = file->segment_bytes ? ctx_call(ctx, CONTROL_ADD_SEGMENT, &segment,
+						   sizeof(segment), &out, sizeof(out), -1, NULL)
+					 : ctx_call(ctx, CONTROL_ADD_PIECE, &part, sizeof(part),
+						   &out, sizeof(out), file->fd, NULL);
 	while (rc == -ENOSPC && drop_oldest(ctx, 0));
 	p->number = out.number;
 	return rc;

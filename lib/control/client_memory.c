@@ -190,12 +190,11 @@ void memory_populate(const struct mapping *m, uint64_t offset, uint64_t bytes, b
 	uint64_t end = (offset + bytes + m->page_bytes - 1) & ~(m->page_bytes - 1);
 
 	/* Failing is allowed: then they come one by one. */
-	madvise(m->base + first, end - first,
-		read_only ? MADV_POPULATE_READ : MADV_POPULATE_WRITE);
+	madvise(m->base + first, end - first, read_only ? MADV_POPULATE_READ : MADV_POPULATE_WRITE);
 }
 
 /* Guards what was mapped. 0; -ENOSPC: it is unmapped. */
-static int mapped(void *at, uint64_t bytes, uint64_t page_bytes, int protection, struct mapping *m,
+int memory_mapped(void *at, uint64_t bytes, uint64_t page_bytes, int protection, struct mapping *m,
 	const char **why)
 {
 	int rc;
@@ -226,7 +225,7 @@ int memory_map(int fd, uint64_t bytes, unsigned int flags, struct mapping *m, co
 		*why = "cannot be mapped";
 		return -errno;
 	}
-	rc = mapped(at, bytes, page_bytes, PROT_READ | PROT_WRITE, m, why);
+	rc = memory_mapped(at, bytes, page_bytes, PROT_READ | PROT_WRITE, m, why);
 	if (!rc)
 		memory_populate(m, 0, bytes, false);
 	return rc;
@@ -297,7 +296,7 @@ int memory_map_piece(int fd, uint64_t offset, uint64_t bytes, bool read_only, st
 		munmap(base, bytes);
 		return rc;
 	}
-	return mapped(base, bytes, page_bytes, protection, m, why);
+	return memory_mapped(base, bytes, page_bytes, protection, m, why);
 }
 
 void memory_unmap(struct mapping *m)

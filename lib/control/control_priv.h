@@ -336,6 +336,9 @@ int memory_map_piece(int fd, uint64_t offset, uint64_t bytes, bool read_only, st
 	const char **why);
 /* Saves the data path the page faults of [offset, offset + bytes). */
 void memory_populate(const struct mapping *m, uint64_t offset, uint64_t bytes, bool read_only);
+/* Guards what is mapped by other means; if it cannot, unmaps it. The same answers. */
+int memory_mapped(void *at, uint64_t bytes, uint64_t page_bytes, int protection, struct mapping *m,
+	const char **why);
 void memory_unmap(struct mapping *m);
 /* Its pages are no longer guarded; to be called before they are unmapped by hand. */
 void memory_forget(uint32_t range);

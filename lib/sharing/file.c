@@ -6,10 +6,13 @@
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ipc.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -25,6 +28,11 @@ static bool in_memory(const struct statfs *fs, const struct stat *st, uint8_t *l
 	return fs->f_type == HUGETLBFS_MAGIC || fs->f_type == TMPFS_MAGIC;
 }
 
+static bool is_same(const struct stat *st, const struct vma *v)
+{
+	return st->st_ino == v->inode && (st->st_dev == v->device || v->device == VMA_SEGMENT);
+}
+
 /* What lies at a path, if it is the file that is looked for: a descriptor, or -1. */
 static int open_path(const char *path, const struct vma *v, bool write, uint8_t *log_page)
 {
@@ -32,11 +40,11 @@ static int open_path(const char *path, const struct vma *v, bool write, uint8_t 
 	struct stat st;
 	int fd;
 
-	if (stat(path, &st) || statfs(path, &fs) || st.st_ino != v->inode ||
-		st.st_dev != v->device || !in_memory(&fs, &st, log_page))
+	if (stat(path, &st) || statfs(path, &fs) || !is_same(&st, v) ||
+		!in_memory(&fs, &st, log_page))
 		return -1;
 	fd = open(path, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC);
-	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_ino == v->inode && st.st_dev == v->device)
+	if (fd >= 0 && fstat(fd, &st) == 0 && is_same(&st, v))
 		return fd;
 	if (fd >= 0)
 		close(fd);
@@ -49,7 +57,7 @@ static bool suits(int fd, const struct vma *v, bool write, uint8_t *log_page)
 	struct stat st;
 	int mode;
 
-	if (fstat(fd, &st) || st.st_ino != v->inode || st.st_dev != v->device || fstatfs(fd, &fs) ||
+	if (fstat(fd, &st) || !is_same(&st, v) || fstatfs(fd, &fs) ||
 		!in_memory(&fs, &st, log_page))
 		return false;
 	mode = fcntl(fd, F_GETFL);
@@ -75,12 +83,24 @@ static int open_own(const struct vma *v, bool write, uint8_t *log_page)
 	return found;
 }
 
+uint64_t file_segment_bytes(const struct vma *v)
+{
+	struct shmid_ds segment;
+
+	if (v->device != VMA_SEGMENT || v->inode > INT_MAX ||
+		shmctl((int)v->inode, IPC_STAT, &segment))
+		return 0;
+	return (segment.shm_segsz + SHARING_PAGE - 1) & ~(uint64_t)(SHARING_PAGE - 1);
+}
+
 int file_open(const struct vma *v, bool write, int *fd, uint8_t *log_page)
 {
 	char path[80];
 
 	snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", v->start, v->end);
 	*fd = open_path(path, v, write, log_page);
+	if (v->device == VMA_SEGMENT) /* has no other descriptor */
+		return *fd < 0 ? -EOPNOTSUPP : 0;
 	if (*fd < 0)
 		*fd = open_own(v, write, log_page);
 	if (*fd < 0 && v->path[0] == '/')

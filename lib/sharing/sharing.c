@@ -90,6 +90,8 @@ static int inside(const struct sharing_piece *p)
 	const uint64_t page = 1ull << p->log_page;
 	struct stat st;
 
+	if (p->segment_bytes)
+		return p->offset + p->bytes <= p->segment_bytes ? 0 : -EFAULT;
 	if (fstat(p->fd, &st))
 		return -EFAULT;
 	return p->offset + p->bytes <= (((uint64_t)st.st_size + page - 1) & ~(page - 1)) ? 0
@@ -102,7 +104,8 @@ static int piece_open(struct sharing_piece *p, const struct vma *v, bool write)
 	uint64_t page;
 	int rc = file_open(v, write, &p->fd, &p->log_page);
 
-	if (rc)
+	p->segment_bytes = rc == -EOPNOTSUPP ? file_segment_bytes(v) : 0;
+	if (rc && !p->segment_bytes)
 		return rc;
 	p->owned = true;
 	page = 1ull << p->log_page;

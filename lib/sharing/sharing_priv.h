@@ -99,6 +99,9 @@ bool swap_is_stack(uintptr_t at, uintptr_t end);
  * -EOPNOTSUPP. */
 int file_open(const struct vma *v, bool write, int *fd, uint8_t *log_page);
 
+/* Of the System V segment that it shows, whole pages; 0: it shows none. */
+uint64_t file_segment_bytes(const struct vma *v);
+
 /* ---- sharing.c ---- */
 
 extern struct sharing *sharings;

@@ -24,6 +24,11 @@ enum { QUERY_COVERING_OR_NEXT = 16 };
 
 bool vma_only_text;
 
+static uint64_t device_of(uint64_t major, uint64_t minor, const char *path)
+{
+	return strncmp(path, "/SYSV", 5) == 0 ? VMA_SEGMENT : makedev(major, minor);
+}
+
 static bool ask(struct vma_reader *r, uintptr_t addr, struct vma *out, long *rc)
 {
 	struct map_query q = {.size = sizeof(q),
@@ -44,7 +49,7 @@ static bool ask(struct vma_reader *r, uintptr_t addr, struct vma *out, long *rc)
 	out->start = q.start;
 	out->end = q.end;
 	out->offset = q.offset;
-	out->device = makedev(q.major, q.minor);
+	out->device = device_of(q.major, q.minor, out->path);
 	out->inode = q.inode;
 	out->page_bytes = q.page_bytes;
 	out->shared = q.vma_flags & QUERY_SHARED;
@@ -103,7 +108,7 @@ static uint64_t number(const char **at, unsigned int base)
 /* start-end rwxp offset major:minor inode      path */
 static void parse(const char *at, const char *end, struct vma *out)
 {
-	uint64_t major;
+	uint64_t major, minor;
 	size_t n;
 
 	out->start = number(&at, 16);
@@ -120,7 +125,7 @@ static void parse(const char *at, const char *end, struct vma *out)
 	at++;
 	major = number(&at, 16);
 	at++;
-	out->device = makedev(major, number(&at, 16));
+	minor = number(&at, 16);
 	at++;
 	out->inode = number(&at, 10);
 	while (at < end && *at == ' ')
@@ -130,6 +135,7 @@ static void parse(const char *at, const char *end, struct vma *out)
 		n = 0;
 	memcpy(out->path, at, n);
 	out->path[n] = 0;
+	out->device = device_of(major, minor, out->path);
 }
 
 /* The next line, without its end. False: there is none. */

@@ -153,6 +153,9 @@ static void fill(struct attacker *a, struct request *r)
 		PUT(control_piece, .offset = below(a, 2) * 4096, .bytes = 8192 << below(a, 3),
 			.flags = below(a, 2));
 		break;
+	case CONTROL_ADD_SEGMENT:
+		PUT(control_segment, .id = below(a, 4), .flags = below(a, 2));
+		break;
 	case CONTROL_ADD_RUNS:
 		PUT(control_runs, .count = 1 + below(a, CONTROL_RUNS_MAX),
 			.run = {{some_number(a), 0, draw(a) & 0xffff, below(a, 8192)},

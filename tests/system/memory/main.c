@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -169,8 +171,11 @@ static void each_kind(struct side side[2])
 	int fd = memfd_create("shared", MFD_CLOEXEC);
 	uint8_t *anonymous =
 		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int id = shmget(IPC_PRIVATE, BYTES, 0600);
+	uint8_t *segment = shmat(id, NULL, 0);
 	uint8_t *shared;
 
+	NEED(segment != (void *)-1 && shmctl(id, IPC_RMID, NULL) == 0);
 	NEED(ftruncate(fd, BYTES) == 0); /* no whole number of pages */
 	shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	NEED(heap && map != MAP_FAILED && shared != MAP_FAILED && anonymous != MAP_FAILED);
@@ -181,10 +186,13 @@ static void each_kind(struct side side[2])
 	try(side, "shared memory", shared, true);
 	try(side, "shared anonymous", anonymous, true);
 	also_by_a_child(side, "shared anonymous", anonymous);
+	try(side, "System V segment", segment, true);
+	also_by_a_child(side, "System V segment", segment);
 	try(side, "constants", (uint8_t *)(uintptr_t)constant, false);
 	munmap(map, bytes);
 	munmap(shared, bytes);
 	munmap(anonymous, bytes);
+	shmdt(segment);
 	close(fd);
 	free(heap);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared anonymous memory has a file that can be passed on, and is otherwise what it always was. */
+#include <sys/ipc.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include "../descriptors.h"
 #include "fixture.h"
 
@@ -185,6 +187,30 @@ static void many__all_of_them_work(void **state)
 	assert_int_equal(open_descriptors(), before);
 }
 
+/* Of a System V segment the other side learns the number. */
+static void segment__is_named(void **state)
+{
+	int id = shmget(IPC_PRIVATE, BYTES - 100, 0666);
+	uint8_t *at = shmat(id, NULL, 0);
+	struct sharing *s = NULL;
+	pid_t child = fork();
+
+	(void)state;
+	shmctl(id, IPC_RMID, NULL);
+	if (child == 0) {
+		become_ordinary();
+		CHILD_IF(sharing_get(at + PAGE + 7, PAGE, true, &s));
+		CHILD_IF(s->count != 1 || s->pieces[0].fd != -1);
+		CHILD_IF(s->pieces[0].inode != (uint64_t)id || s->pieces[0].offset != PAGE);
+		CHILD_IF(s->pieces[0].segment_bytes != BYTES || s->pieces[0].bytes != 2 * PAGE);
+		sharing_put(s);
+		CHILD_IF(!is_shared(at));
+		_exit(0);
+	}
+	wait_for(child);
+	shmdt(at);
+}
+
 static void huge__where_there_are_some(void **state)
 {
 	const size_t huge = 2 << 20;
@@ -207,6 +233,7 @@ int main(void)
 		cmocka_unit_test(descriptor__closed_by_the_program),
 		cmocka_unit_test(refusals__are_the_kernels),
 		cmocka_unit_test(many__all_of_them_work),
+		cmocka_unit_test(segment__is_named),
 		cmocka_unit_test(huge__where_there_are_some),
 	};
 

@@ -135,11 +135,11 @@ struct control_gid_reply {
 };
 
 /*
- * A piece of client memory: a part of a file in memory (memfd, tmpfs, hugetlbfs; sealed or not: what
- * a client takes away from itself reads as zeroes, and it is disconnected), mapped into the daemon
- * once. It costs address space alone: what no MR covers is never touched, so that a piece may be
- * much larger than what is registered in it. It keeps the file's memory alive. offset and bytes are
- * multiples of the file's page size, inside the file.
+ * A piece of client memory: a part of a file in memory (memfd, tmpfs, hugetlbfs; sealed or not:
+ * what a client takes away from itself reads as zeroes, and it is disconnected), mapped into the
+ * daemon once. It costs address space alone: what no MR covers is never touched, so that a piece
+ * may be much larger than what is registered in it. It keeps the file's memory alive. offset and
+ * bytes are multiples of the file's page size, inside the file.
  */
 enum piece_flags {
 	PIECE_READ_ONLY = 1, /* the descriptor may be read-only; no MR in it has LOCAL_WRITE */
@@ -148,6 +148,13 @@ struct control_piece {
 	uint64_t offset, bytes;
 	uint32_t flags; /* enum piece_flags */
 	uint32_t reserved;
+};
+
+/* A piece that is a whole segment of System V shared memory, of the daemon's IPC namespace, that
+ * the client may attach. */
+struct control_segment {
+	uint32_t id;	/* of shmget() */
+	uint32_t flags; /* enum piece_flags */
 };
 
 /* Bytes [offset, offset + bytes) of a piece, at least one. */
@@ -184,7 +191,8 @@ struct control_mr {
 	uint32_t pd;
 	uint32_t access;
 	uint64_t iova;	/* the virtual address that names its first byte */
-	uint32_t count; /* of run[], 0..CONTROL_RUNS_MAX: behind those of ADD_RUNS; no run: no bytes */
+	uint32_t count; /* of run[], 0..CONTROL_RUNS_MAX: behind those of ADD_RUNS; no run: no bytes
+			 */
 	uint32_t reserved;
 	struct control_run run[CONTROL_RUNS_MAX];
 };

@@ -72,7 +72,10 @@ struct sharing_piece {
 	size_t bytes;
 	uint64_t offset; /* of addr in the file */
 	uint64_t device, inode;
-	int fd;	    /* -1 once closed */
+	/* 0: a file. Else `inode` is the number of a System V segment of so many bytes, which the
+	 * other side has to attach: it has no descriptor, and `device` is the same for all. */
+	uint64_t segment_bytes;
+	int fd;	    /* -1: there is none, or no more */
 	bool owned; /* to be closed by sharing_close_files(); else it is the pool's */
 	uint8_t log_page;
 };
@@ -98,8 +101,8 @@ struct sharing {
  * until sharing_put(). 0; -EINVAL (no bytes, beyond the address space); -EFAULT (not mapped, not
  * readable, or not writable with `write`); -EOPNOTSUPP (a shared mapping of a file on a disk or of
  * a device, or shared memory whose file cannot be found: not by map_files (root), nor among the
- * descriptors, nor by its path); -EAGAIN (a thread does not stop); -EFBIG (RLIMIT_FSIZE); -ENOMEM;
- * -errno of memfd_create() and open().
+ * descriptors, nor by its path, and that is no System V segment); -EAGAIN (a thread does not stop);
+ * -EFBIG (RLIMIT_FSIZE); -ENOMEM; -errno of memfd_create() and open().
  */
 int sharing_get(const void *addr, size_t length, bool write, struct sharing **out);
 

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Pieces that are segments of System V shared memory. No descriptor leads to one and an ordinary
+ * user cannot open the file behind it, but whoever knows its number may attach it: so does the
+ * daemon, all of it, as long as the piece lives. For the other processes it is one attachment more.
+ *
+ * The number is the client's word, and shmat() judges the daemon's rights: so the client's own are
+ * judged here, by the rules of ipcperms(). Numbers mean something in one IPC namespace only: a
+ * client in another has none that we could attach. Control thread.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "control_priv.h"
+
+#ifndef SO_PEERGROUPS
+#define SO_PEERGROUPS 59
+#endif
+enum { GROUPS_MAX = 64, HUGE_BYTES = 2 << 20, HUGE_BYTES_MAX = 1 << 30 };
+
+static bool same_namespace(pid_t pid)
+{
+	char path[64];
+	struct stat theirs, ours;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/ipc", (int)pid);
+	return pid > 0 && stat(path, &theirs) == 0 && stat("/proc/self/ns/ipc", &ours) == 0 &&
+	       theirs.st_ino == ours.st_ino && theirs.st_dev == ours.st_dev;
+}
+
+static bool in_group(int socket, gid_t a, gid_t b)
+{
+	gid_t groups[GROUPS_MAX];
+	struct ucred who = {.gid = (gid_t)-1};
+	socklen_t bytes = sizeof(who), n = sizeof(groups);
+
+	getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &bytes);
+	if (who.gid == a || who.gid == b)
+		return true;
+	if (getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups, &n))
+		return false;
+	for (size_t i = 0; i < n / sizeof(groups[0]); i++)
+		if (groups[i] == a || groups[i] == b)
+			return true;
+	return false;
+}
+
+/* May the client attach it? */
+static bool allowed(const struct client *client, const struct ipc_perm *segment, bool read_only)
+{
+	const unsigned int wanted = read_only ? 4 : 6;
+	unsigned int granted = segment->mode;
+
+	if (client->uid == 0)
+		return true;
+	if (client->uid == segment->uid || client->uid == segment->cuid)
+		granted >>= 6;
+	else if (in_group(client->fd, segment->gid, segment->cgid))
+		granted >>= 3;
+	return (granted & wanted) == wanted;
+}
+
+/* Of what size its pages are, nobody tells; but the kernel refuses to remap from within one, even
+ * to where it is. (Advice would tell, too, but split the mapping: one attachment more.) */
+static uint64_t page_bytes_of(void *at, uint64_t bytes)
+{
+	uint64_t page = 1u << V2P_LOG_PAGE_MIN;
+
+	if (bytes <= page)
+		return madvise(at, page, MADV_DONTDUMP) ? HUGE_BYTES : page;
+	while (page < HUGE_BYTES_MAX &&
+		mremap((uint8_t *)at + page, 1u << V2P_LOG_PAGE_MIN, 1u << V2P_LOG_PAGE_MIN, 0) ==
+			MAP_FAILED &&
+		errno == EINVAL)
+		page *= 2;
+	return page;
+}
+
+/* All of a segment, attached. 0; -EPERM: of another namespace; -EACCES; -errno of shmat(). */
+static int attach(const struct client *client, const struct control_segment *in, void **at,
+	uint64_t *bytes, uint64_t *page_bytes)
+{
+	const bool read_only = in->flags & PIECE_READ_ONLY;
+	struct shmid_ds segment;
+	int rc = 0;
+
+	if (!same_namespace(client->pid))
+		return -EPERM;
+	*at = shmat((int)in->id, NULL, read_only ? SHM_RDONLY : 0);
+	if (*at == (void *)-1)
+		return -errno;
+	/* From here on the number belongs to no other segment. */
+	if (shmctl((int)in->id, IPC_STAT, &segment))
+		rc = -errno;
+	else if (!allowed(client, &segment.shm_perm, read_only))
+		rc = -EACCES;
+	if (rc) {
+		shmdt(*at);
+		return rc;
+	}
+	*page_bytes = page_bytes_of(*at, segment.shm_segsz);
+	*bytes = (segment.shm_segsz + *page_bytes - 1) & ~(*page_bytes - 1);
+	return 0;
+}
+
+int run_add_segment(struct call *call)
+{
+	const struct control_segment *in = call->body;
+	struct client *client = call->client;
+	const struct control_limits *limits = &client->control->config.limits;
+	uint64_t bytes, page_bytes;
+	struct piece *piece;
+	const char *why;
+	void *at;
+	int rc;
+
+	if (in->flags & ~(uint32_t)PIECE_READ_ONLY)
+		return -EINVAL;
+	rc = attach(client, in, &at, &bytes, &page_bytes);
+	if (rc)
+		return rc;
+	if (bytes > limits->piece_bytes || bytes > limits->client_bytes - client->piece_bytes)
+		rc = -ENOSPC;
+	piece = rc ? NULL : object_make(client, OBJECT_PIECE, sizeof(*piece), &rc);
+	if (!piece) {
+		shmdt(at);
+		return rc;
+	}
+	piece->read_only = in->flags & PIECE_READ_ONLY;
+	rc = memory_mapped(at, bytes, page_bytes,
+		piece->read_only ? PROT_READ : PROT_READ | PROT_WRITE, &piece->mapping, &why);
+	if (rc) {
+		object_drop(&piece->object);
+		return rc;
+	}
+	client->piece_bytes += bytes;
+	*(struct control_number *)call->reply =
+		(struct control_number){.number = piece->object.number};
+	return 0;
+}

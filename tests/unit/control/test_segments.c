@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pieces that are System V segments: attached for those who may attach them, and for nobody else,
+ * though the daemon itself may attach them all. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sched.h>
+#include <sys/ipc.h>
+#include <sys/shm.h>
+#include <sys/wait.h>
+#include "hca_fixture.h"
+#include "raw_client.h"
+
+enum { BYTES = 5000, NOBODY = 65534 };
+static struct fixture f;
+
+static int add(int fd, int id, uint32_t flags, uint32_t *piece)
+{
+	const struct control_segment in = {.id = (uint32_t)id, .flags = flags};
+	struct control_number out = {0};
+	int rc = raw_call(fd, CONTROL_ADD_SEGMENT, &in, sizeof(in), NULL, 0, &out, sizeof(out));
+
+	*piece = out.number;
+	return rc;
+}
+
+static unsigned long attached(int id)
+{
+	struct shmid_ds segment;
+
+	assert_int_equal(shmctl(id, IPC_STAT, &segment), 0);
+	return segment.shm_nattch;
+}
+
+static int segment(int mode)
+{
+	int id = shmget(IPC_PRIVATE, BYTES, mode);
+
+	assert_true(id >= 0);
+	return id;
+}
+
+static void segment__is_attached_while_the_piece_lives(void **state)
+{
+	int id = segment(0600);
+	uint32_t piece, lkey;
+	struct raw r;
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	assert_int_equal(add(r.fd, id, 0, &piece), 0);
+	assert_int_equal(attached(id), 1);
+	assert_int_equal(shmctl(id, IPC_RMID, NULL), 0); /* it stays until all have gone */
+	lkey = raw_mr(r.fd, r.pd, piece, 8192, 0);
+	assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, piece), -EBUSY);
+	assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, lkey), 0);
+	assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, piece), 0);
+	/* a client that goes, goes with its attachments */
+	id = segment(0600);
+	assert_int_equal(add(r.fd, id, PIECE_READ_ONLY, &piece), 0);
+	close(r.fd);
+	assert_true(fixture_wait_clients(&f, 0));
+	for (int i = 0; attached(id) && i < 1000; i++)
+		usleep(1000);
+	assert_int_equal(attached(id), 0);
+	shmctl(id, IPC_RMID, NULL);
+}
+
+static void wrong__refused(void **state)
+{
+	int id = segment(0600), gone = segment(0600);
+	uint32_t piece;
+	struct raw r;
+
+	(void)state;
+	shmctl(gone, IPC_RMID, NULL);
+	raw_set_up(&r, f.path);
+	assert_int_equal(add(r.fd, id, 2, &piece), -EINVAL);
+	assert_int_equal(add(r.fd, gone, 0, &piece), -EINVAL);
+	assert_int_equal(add(r.fd, -1, 0, &piece), -EINVAL);
+	assert_int_equal(attached(id), 0);
+	shmctl(id, IPC_RMID, NULL);
+	close(r.fd);
+}
+
+/* What another user's program gets, in a child. */
+static int asked_by(uid_t uid, gid_t gid, bool elsewhere, int id, uint32_t flags)
+{
+	struct control_hello_reply hello;
+	uint32_t piece;
+	int status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		if (elsewhere && unshare(CLONE_NEWIPC))
+			_exit(255);
+		if (setresgid(gid, gid, gid) || setresuid(uid, uid, uid))
+			_exit(255);
+		_exit(-add(raw_open(f.path, &hello), id, flags, &piece));
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) != 255);
+	return -WEXITSTATUS(status);
+}
+
+static void rights__are_the_clients(void **state)
+{
+	static const struct {
+		int mode;
+		uint32_t flags;
+		gid_t gid;
+		int rc;
+	} row[] = {{0600, 0, NOBODY, -EACCES}, {0604, 0, NOBODY, -EACCES},
+		{0604, PIECE_READ_ONLY, NOBODY, 0}, {0606, 0, NOBODY, 0},
+		{0660, 0, NOBODY, -EACCES}, {0660, 0, 0, 0}, {0606, 0, 0, -EACCES}};
+	int id;
+
+	(void)state;
+	if (geteuid())
+		skip(); /* nobody else to be */
+	for (unsigned int i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		id = segment(row[i].mode);
+		assert_int_equal(asked_by(NOBODY, row[i].gid, false, id, row[i].flags), row[i].rc);
+		shmctl(id, IPC_RMID, NULL);
+	}
+	id = segment(0666);
+	assert_int_equal(asked_by(0, 0, false, id, 0), 0);
+	assert_int_equal(asked_by(0, 0, true, id, 0), -EPERM);
+	shmctl(id, IPC_RMID, NULL);
+}
+
+static int start(void **state)
+{
+	(void)state;
+	fixture_start(&f, NULL, true);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	fixture_stop(&f);
+	return 0;
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+	const struct CMUnitTest tests[] = {
+		TEST(segment__is_attached_while_the_piece_lives),
+		TEST(wrong__refused),
+		TEST(rights__are_the_clients),
+	};
+
+	fixture_eal();
+	return cmocka_run_group_tests_name("control_segments", tests, NULL, NULL);
+}
