@@ -157,13 +157,13 @@ static int make_buffers(struct port *port)
 
 	snprintf(name, sizeof(name), "port%u_capture", port->index);
 	port->capture_pool = rte_pktmbuf_pool_create(
-		name, CAPTURE_BUFFERS, 0, 0, PACKET_ROOM_BYTES, SOCKET_ID_ANY);
+		name, CAPTURE_BUFFERS, 0, 0, PACKET_ROOM_BYTES, port->config.socket);
 	if (!port->capture_pool)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < port->config.queues; i++) {
 		snprintf(name, sizeof(name), "port%u_capture%u", port->index, i);
-		port->queue[i].capture = rte_ring_create(
-			name, CAPTURE_RING_FRAMES, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+		port->queue[i].capture = rte_ring_create(name, CAPTURE_RING_FRAMES,
+			port->config.socket, RING_F_SP_ENQ | RING_F_SC_DEQ);
 		if (!port->queue[i].capture)
 			return -ENOMEM;
 	}

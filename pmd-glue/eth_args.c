@@ -110,7 +110,7 @@ struct rte_mempool *eth_rx_pool(struct port *port)
 		room -= 64;
 	snprintf(name, sizeof(name), "port%u_af_xdp", port->index);
 	pool = rte_pktmbuf_pool_create(
-		name, AF_XDP_BUFFERS, AF_XDP_CACHE, priv, room, SOCKET_ID_ANY);
+		name, AF_XDP_BUFFERS, AF_XDP_CACHE, priv, room, port->config.socket);
 	if (!pool)
 		LOG(ERR, "port %s: no memory for the buffers that af_xdp needs", port->config.name);
 	return pool;

@@ -191,7 +191,7 @@ static int set_up_queues(struct port *port, const struct rte_eth_dev_info *info)
 	rx.offloads = 0;
 	tx.offloads = 0;
 	for (uint16_t q = 0; q < port->config.queues && !error; q++) {
-		int socket = rte_eth_dev_socket_id(port->eth_id);
+		int socket = port->config.socket;
 
 		error = rte_eth_rx_queue_setup(port->eth_id, q, n_rx, socket, &rx, port->rx_pool);
 		if (error)

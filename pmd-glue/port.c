@@ -84,7 +84,7 @@ static struct rte_ring *make_ring(
 
 	snprintf(name, sizeof(name), "port%u_%s%u", port->index, what, queue);
 	return rte_ring_create(
-		name, frames, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
+		name, frames, port->config.socket, RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
 }
 
 static int make_queue(struct port *port, uint16_t id)
@@ -235,7 +235,7 @@ int port_create(const struct port_config *config, struct rte_mempool *packet_poo
 			slot == -EEXIST ? "there is one of that name" : "too many ports");
 		return slot;
 	}
-	port = rte_zmalloc("port", sizeof(*port), RTE_CACHE_LINE_SIZE);
+	port = rte_zmalloc_socket("port", sizeof(*port), RTE_CACHE_LINE_SIZE, config->socket);
 	if (!port)
 		return -ENOMEM;
 	port->config = *config;

@@ -108,7 +108,7 @@ static struct rte_ring *new_ring(const struct port *port, unsigned int side, uns
 	char name[RTE_RING_NAMESIZE];
 
 	snprintf(name, sizeof(name), "port%u_wire%u_%u", port->index, side, queue);
-	return rte_ring_create(name, PORT_RING_FRAMES, (int)rte_socket_id(),
+	return rte_ring_create(name, PORT_RING_FRAMES, port->config.socket,
 		RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
 }
 

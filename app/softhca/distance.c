@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How far CPUs are apart: by what the kernel says about caches and NUMA nodes and, if asked to, by
- * handing a cache line to and fro. Handing packets over between CPUs that share no L3 cache costs
+ * How far CPUs are apart: by what the kernel says about caches and, if asked to, by handing a cache
+ * line to and fro. Handing packets over between CPUs that share no L3 cache costs
  * several times as much.
  */
 #include <pthread.h>

@@ -54,7 +54,8 @@ static void print_usage(FILE *out)
 	      "  counters [--all]  counters that are not 0, or all, with what they count\n"
 	      "  held              what is held for the clients; the connection manager is one\n"
 	      "  cm [--all]        the connection manager: identifiers of programs, counters\n"
-	      "  topology [--dot]  the pipeline, drawn from its table; --dot for graphviz\n"
+	      "  topology [--dot]  the pipeline, drawn from its table, and where a daemon runs it; "
+	      "--dot for graphviz\n"
 	      "  run               a program written to libibverbs, on these devices (softhca run "
 	      "--help)\n\n"
 	      "  --socket PATH     control socket of the daemon, as given to softhcad\n"
@@ -95,11 +96,11 @@ static int run(const struct command *command, const struct target *target, const
 	char path[PATHS_BYTES_MAX];
 	int ret, code;
 
-	if (command->offline && !r->json)
-		return command->view(NULL, r);
 	ret = telemetry_path(target, path, sizeof(path));
 	if (!ret)
 		ret = connection_open(&connection, path);
+	if (ret && command->offline && !r->json)
+		return command->view(NULL, r);
 	if (ret) {
 		fprintf(stderr, "softhca: no daemon answers at %s: %s\n", path, strerror(-ret));
 		return EXIT_CODE_FAILURE;

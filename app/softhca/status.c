@@ -29,6 +29,40 @@ static void speed_text(unsigned long long mbps, char text[TEXT_BYTES])
 		snprintf(text, TEXT_BYTES, "%llu Gbit/s", mbps / 1000);
 }
 
+static void node_text(long long node, char text[TEXT_BYTES])
+{
+	snprintf(text, TEXT_BYTES, node < 0 ? "-" : "%lld", node);
+}
+
+/* The nodes of a port's engines, and how far each is from the port: "0 1" and "10 21". */
+static void print_engines(json_t *ports)
+{
+	char text[TEXT_BYTES];
+	struct table t;
+	const char *hca;
+	json_t *p;
+
+	puts("\nengines");
+	table_begin(&t, "hca|>engine|>node|>from the port");
+	json_object_foreach(ports, hca, p)
+	{
+		const json_t *nodes = json_object_get(p, "engine_nodes");
+		const json_t *distances = json_object_get(p, "distances");
+
+		for (size_t i = 0; i < json_array_size(nodes); i++) {
+			long long far = json_integer_value(json_array_get(distances, i));
+
+			table_add(&t, "%s", hca);
+			table_add(&t, "%zu", i);
+			node_text(json_integer_value(json_array_get(nodes, i)), text);
+			table_add(&t, "%s", text);
+			node_text(far ? far : -1, text);
+			table_add(&t, "%s", text);
+		}
+	}
+	table_end(&t, stdout, "  ");
+}
+
 static void print_ports(json_t *ports)
 {
 	struct table t;
@@ -37,7 +71,7 @@ static void print_ports(json_t *ports)
 	json_t *p;
 
 	puts("\nports");
-	table_begin(&t, "hca|type|device|link|speed|>mtu|>path mtu|mac|addresses");
+	table_begin(&t, "hca|type|device|node|link|speed|>mtu|>path mtu|mac|addresses");
 	json_object_foreach(ports, hca, p)
 	{
 		const char *device = text_of(p, "device");
@@ -45,6 +79,8 @@ static void print_ports(json_t *ports)
 		table_add(&t, "%s", hca);
 		table_add(&t, "%s", text_of(p, "type"));
 		table_add(&t, "%s", *device ? device : text_of(p, "peer"));
+		node_text(json_integer_value(json_object_get(p, "node")), text);
+		table_add(&t, "%s", text);
 		table_add(&t, "%s", text_of(p, "link"));
 		speed_text(number_of(p, "speed_mbps"), text);
 		table_add(&t, "%s", text);
@@ -96,7 +132,7 @@ static void print_lcores(json_t *lcores, bool probe)
 	unsigned cpus[CPUS_MAX], count = 0;
 
 	puts("\nlcores");
-	table_begin(&t, ">cpu|poll|>busy %|>sleeps|stages");
+	table_begin(&t, ">cpu|>node|poll|>busy %|>sleeps|stages");
 	json_object_foreach(lcores, cpu, l)
 	{
 		unsigned long long busy = number_of(l, "busy_permille");
@@ -104,6 +140,7 @@ static void print_lcores(json_t *lcores, bool probe)
 		if (count < CPUS_MAX)
 			cpus[count++] = strtoul(cpu, NULL, 10);
 		table_add(&t, "%s", cpu);
+		table_add(&t, "%llu", number_of(l, "node"));
 		table_add(&t, "%s", text_of(l, "poll"));
 		table_add(&t, "%llu.%llu", busy / 10, busy % 10);
 		table_add(&t, "%llu", number_of(l, "sleeps"));
@@ -138,7 +175,8 @@ static void print_contexts(json_t *hcas)
 
 static void print_memory(const json_t *memory)
 {
-	static const char *const pools[] = {"packets", "descriptors", "clones"};
+	json_t *pools = json_object_get(memory, "buffers"), *pool;
+	const char *name;
 	struct table t;
 
 	printf("\nmemory  %llu MiB resident", number_of(memory, "resident_kib") / 1024);
@@ -146,11 +184,11 @@ static void print_memory(const json_t *memory)
 		puts(", beside hugepages");
 	else
 		printf(", no hugepages, %llu MiB reserved\n", number_of(memory, "reserved_mib"));
-	table_begin(&t, "buffers|>number|>free");
-	for (unsigned i = 0; i < 3; i++) {
-		const json_t *pool = json_object_get(memory, pools[i]);
-
-		table_add(&t, "%s", pools[i]);
+	table_begin(&t, "buffers|>node|>number|>free");
+	json_object_foreach(pools, name, pool)
+	{
+		table_add(&t, "%s", name);
+		table_add(&t, "%llu", number_of(pool, "node"));
 		table_add(&t, "%llu", number_of(pool, "buffers"));
 		table_add(&t, "%llu", number_of(pool, "free"));
 	}
@@ -198,6 +236,7 @@ int view_status(struct connection *c, const struct request *r)
 			number_of(status, "uptime_s"), text_of(status, "socket"),
 			text_of(status, "crc"));
 		print_ports(json_object_get(status, "ports"));
+		print_engines(json_object_get(status, "ports"));
 		print_lcores(json_object_get(status, "lcores"), r->probe);
 		print_memory(json_object_get(status, "memory"));
 		print_clients(status);

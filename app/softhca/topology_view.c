@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "pipeline/topology.h"
+#include "table.h"
 #include "view.h"
 
 enum { BOX_COLUMNS = 90, TEXT_BYTES = 512 };
@@ -82,20 +83,80 @@ static void draw_dot(void)
 	puts("}");
 }
 
+/* "all on 3", or the CPU of each stage. */
+static void cpus_text(const json_t *cpus, char text[TEXT_BYTES])
+{
+	size_t used = 0;
+	bool same = true;
+
+	for (size_t i = 1; i < json_array_size(cpus); i++)
+		same = same && json_equal(json_array_get(cpus, i), json_array_get(cpus, 0));
+	if (same) {
+		snprintf(text, TEXT_BYTES, "all on %" JSON_INTEGER_FORMAT,
+			json_integer_value(json_array_get(cpus, 0)));
+		return;
+	}
+	for (size_t i = 0; i < json_array_size(cpus) && i < STAGE_COUNT && used < TEXT_BYTES; i++)
+		used += snprintf(text + used, TEXT_BYTES - used, "%s%s on %" JSON_INTEGER_FORMAT,
+			i ? ", " : "", stage_infos[i].name,
+			json_integer_value(json_array_get(cpus, i)));
+}
+
+/* Which CPU and node each engine runs on. */
+static void print_places(json_t *engines)
+{
+	char text[TEXT_BYTES];
+	struct table t;
+	const char *name;
+	json_t *e;
+
+	table_begin(&t, "engine|>port's node|>node|>distance|stages, CPUs");
+	json_object_foreach(engines, name, e)
+	{
+		long long port = json_integer_value(json_object_get(e, "port_node"));
+		unsigned long long distance = number_of(e, "distance");
+
+		table_add(&t, "%s", name);
+		table_add(&t, port < 0 ? "-" : "%lld", port);
+		table_add(&t, "%llu", number_of(e, "node"));
+		table_add(&t, distance ? "%llu" : "-", distance);
+		cpus_text(json_object_get(e, "cpus"), text);
+		table_add(&t, "%s", text);
+	}
+	table_end(&t, stdout, "");
+}
+
+/* The drawing needs no daemon; where there is one, it also says where all this runs. */
+static int draw_all(struct connection *c)
+{
+	json_t *answer;
+
+	draw();
+	if (!c)
+		return EXIT_CODE_OK;
+	answer = connection_ask(c, "topology", NULL);
+	if (!answer)
+		return EXIT_CODE_FAILURE;
+	puts("");
+	print_places(json_object_get(answer, "engines"));
+	json_decref(answer);
+	return EXIT_CODE_OK;
+}
+
 int view_topology(struct connection *c, const struct request *r)
 {
 	json_t *answer;
 
-	if (r->json) {
-		answer = connection_ask(c, "topology", NULL);
-		if (!answer)
-			return EXIT_CODE_FAILURE;
-		puts(c->answer);
-		json_decref(answer);
-	} else if (r->dot) {
+	if (r->dot) {
 		draw_dot();
-	} else {
-		draw();
+		return EXIT_CODE_OK;
 	}
+	if (!r->json)
+		return draw_all(c);
+	answer = connection_ask(c, "topology", NULL);
+	if (!answer)
+		return EXIT_CODE_FAILURE;
+	puts(c->answer);
+	json_decref(answer);
 	return EXIT_CODE_OK;
 }

@@ -25,7 +25,7 @@ int view_fifos(struct connection *c, const struct request *r);
 int view_counters(struct connection *c, const struct request *r);
 int view_held(struct connection *c, const struct request *r);
 int view_cm(struct connection *c, const struct request *r);
-/* Needs no daemon, but for json. */
+/* Needs no daemon, but for json; c is NULL where there is none. */
 int view_topology(struct connection *c, const struct request *r);
 
 struct named_text {
@@ -41,8 +41,8 @@ const char *text_of(const json_t *object, const char *key);
 /* Below a table of those of `count` that the daemon listed: how many more there are. */
 void print_rest(const json_t *listed, unsigned long long count);
 
-/* distance.c: warns on stdout if two of these CPUs share no L3 cache or NUMA node; with probe also
- * measures them. */
+/* distance.c: warns on stdout if two of these CPUs share no L3 cache; with probe also measures
+ * them. */
 void warn_distance(const unsigned *cpus, unsigned count, bool probe);
 
 #endif

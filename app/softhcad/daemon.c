@@ -17,11 +17,6 @@
 #include "sysfs_tree.h"
 
 enum {
-#ifdef SOFTHCA_VISIBLE_POOLS
-	POOL_CACHE = 0, /* see visible_pools.c */
-#else
-	POOL_CACHE = 512, /* mbufs that an lcore keeps of a pool */
-#endif
 	POLL_MS = 1,	    /* turn of the ports that talk to a network */
 	POLL_QUIET_MS = 10, /* turn when all ports are rings and no client asked anything lately */
 	QUICK_TURNS = 50,   /* of POLL_MS after a client asked something: it may need a next hop */
@@ -29,31 +24,6 @@ enum {
 	QUIESCE_SPINS = 64,	/* before the control thread begins to sleep */
 	QUIESCE_SLEEP_US = 20,
 };
-
-static struct rte_mempool *make_pool(const char *name, uint32_t buffers, uint16_t room)
-{
-	struct rte_mempool *pool = rte_pktmbuf_pool_create(
-		name, buffers, POOL_CACHE, MESSAGE_PRIV_BYTES, room, SOCKET_ID_ANY);
-
-	if (!pool)
-		LOG(ERR, "no memory for %u %s: see daemon.memory_mib", buffers, name);
-	return pool;
-}
-
-static int make_pools(struct daemon *d)
-{
-	const struct daemon_config *c = &d->config.daemon;
-
-	_Static_assert(RTE_PKTMBUF_HEADROOM == HEADROOM_BYTES, "headers fit in front of a payload");
-	d->packets = make_pool("packets", c->packet_buffers, PACKET_ROOM_BYTES);
-	d->descriptors = make_pool("descriptors", c->descriptor_buffers, DESCRIPTOR_ROOM_BYTES);
-	d->clones = make_pool("clones", c->clone_buffers, 0);
-	if (!d->packets || !d->descriptors || !d->clones)
-		return -ENOMEM;
-	LOG(INFO, "buffers: %u packets, %u descriptors, %u clones", c->packet_buffers,
-		c->descriptor_buffers, c->clone_buffers);
-	return 0;
-}
 
 static int make_devices(struct daemon *d)
 {
@@ -165,7 +135,7 @@ int daemon_start(struct daemon *d)
 
 	pthread_mutex_init(&d->lock, NULL);
 	clock_start(&d->clock);
-	ret = make_pools(d);
+	ret = pools_make(d);
 	if (!ret)
 		ret = make_devices(d);
 	if (!ret)
@@ -210,9 +180,7 @@ void daemon_stop(struct daemon *d)
 	for (unsigned i = 0; i < d->loop_count; i++)
 		lcore_loop_close(&d->loops[i]);
 	rte_free(d->rcu);
-	rte_mempool_free(d->clones);
-	rte_mempool_free(d->descriptors);
-	rte_mempool_free(d->packets);
+	pools_free(d);
 	pthread_mutex_destroy(&d->lock);
 }
 

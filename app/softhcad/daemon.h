@@ -31,11 +31,20 @@ struct device {
 	bool link_up;
 };
 
+/* Buffers of the engines on one node. */
+struct node_pools {
+	int node;
+	unsigned engines;
+	bool first; /* its pools have plain names */
+	struct rte_mempool *packets, *descriptors, *clones;
+};
+
 struct daemon {
 	struct config config;
 	struct clock clock;
 	uint32_t memory_mib; /* reserved without hugepages; 0: hugepages are used */
-	struct rte_mempool *packets, *descriptors, *clones;
+	struct node_pools pools[LCORES_MAX];
+	unsigned pool_sets;
 	struct device devices[HCA_MAX];
 	unsigned device_count;
 	struct control *control;
@@ -91,11 +100,18 @@ void device_poll(struct device *v, unsigned index);
 /*
  * placement.c: which CPU each stage runs on.
  * placement_cpus() lists the CPUs that the configuration needs, each once; it fills in stages that
- * have no place. 0; -EINVAL (a CPU that this process may not use; logged to stderr).
+ * have no place, near their ports, and the NUMA nodes of ports (as read below `sysfs`), HCAs and
+ * engines. 0; -EINVAL (a CPU that this process may not use; logged to stderr).
  */
-int placement_cpus(struct config *c, struct config_cpus *cpus);
+int placement_cpus(struct config *c, const char *sysfs, struct config_cpus *cpus);
 /* Gives the loops their stages and their peers. 0 or -errno. */
 int placement_apply(struct daemon *d);
+
+/* pools.c: makes the buffers. 0; -ENOMEM, logged. */
+int pools_make(struct daemon *d);
+/* The set of that node; the first one where it has none of its own. */
+const struct node_pools *pools_near(const struct daemon *d, int node);
+void pools_free(struct daemon *d);
 
 /* cm_start.c: starts the connection manager, if there shall be one, and serves the control socket
  * meanwhile, which is up. 0 or -errno, logged. */

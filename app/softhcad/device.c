@@ -8,6 +8,7 @@
 #include <rte_memory.h>
 #include "attributes.h"
 #include "base/log.h"
+#include "base/nodes.h"
 #include "daemon.h"
 #include "wire/encap.h"
 
@@ -36,6 +37,33 @@ static unsigned fill_gids(struct wire_path *gids, const struct port_info *info)
 	return info->n_addresses;
 }
 
+/* Everything on the nodes that placement has chosen; anywhere if they have too few hugepages. */
+static int create_near(struct device *v, struct hca_config *c)
+{
+	const struct hca_section *s = v->section;
+	const struct node_pools *own = pools_near(v->daemon, s->node);
+	int ret;
+
+	c->socket = s->node;
+	c->packets = own->packets;
+	c->descriptors = own->descriptors;
+	c->clones = own->clones;
+	for (unsigned e = 0; e < s->engines; e++) {
+		const struct node_pools *p = pools_near(v->daemon, s->engine_node[e]);
+
+		c->place[e] = (struct engine_place){
+			s->engine_node[e], p->packets, p->descriptors, p->clones};
+	}
+	ret = hca_create(c, &v->hca);
+	if (ret != -ENOMEM || nodes_count() == 1)
+		return ret;
+	LOG(WARNING, "hca %s: its nodes have no memory for it: it lies elsewhere", s->name);
+	c->socket = SOCKET_ID_ANY;
+	for (unsigned e = 0; e < s->engines; e++)
+		c->place[e].socket = SOCKET_ID_ANY;
+	return hca_create(c, &v->hca);
+}
+
 static int make_hca(struct device *v, const struct port_info *info)
 {
 	const struct hca_section *s = v->section;
@@ -51,14 +79,10 @@ static int make_hca(struct device *v, const struct port_info *info)
 	c.mtts = s->mtts;
 	c.mpt_cache_bytes = s->mpt_cache_bytes;
 	c.mtt_cache_bytes = s->mtt_cache_bytes;
-	c.socket = SOCKET_ID_ANY;
 	c.settings = s->settings;
-	c.packets = v->daemon->packets;
-	c.descriptors = v->daemon->descriptors;
-	c.clones = v->daemon->clones;
 	c.link = port_link(v->port);
 	c.gid_count = fill_gids(c.gids, info);
-	return hca_create(&c, &v->hca);
+	return create_near(v, &c);
 }
 
 static int make_ceu(struct device *v, const struct port_info *info)
@@ -88,11 +112,12 @@ static int failed(const struct device *v, const char *what, int error)
 
 int device_create(struct device *v, struct daemon *d, const struct hca_section *section)
 {
+	const struct node_pools *pools = pools_near(d, section->node);
 	struct port_info info;
 	int ret;
 
 	*v = (struct device){.daemon = d, .section = section, .kick_fd = -1};
-	ret = port_create(&section->port, d->packets, d->clones, &v->port);
+	ret = port_create(&section->port, pools->packets, pools->clones, &v->port);
 	if (!ret)
 		ret = port_start(v->port);
 	if (ret)

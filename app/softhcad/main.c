@@ -100,7 +100,7 @@ int main(int argc, char **argv)
 	rte_log_set_level(softhca_logtype, RTE_LOG_ERR + d.config.daemon.log_level);
 	LOG(NOTICE, "softhcad %s", SOFTHCA_VERSION);
 	raise_descriptors();
-	if (placement_cpus(&d.config, &cpus))
+	if (placement_cpus(&d.config, "/sys", &cpus))
 		return EXIT_CODE_USAGE;
 	if (daemon_is_running(d.config.daemon.socket)) {
 		LOG(ERR, "another daemon listens on %s", d.config.daemon.socket);

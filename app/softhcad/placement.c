@@ -2,53 +2,124 @@
 /* Which CPU each stage instance runs on, and which lcores give work to which. Control thread,
  * before the lcores run. */
 #include <errno.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include "base/log.h"
+#include "base/nodes.h"
 #include "daemon.h"
 
-/* The last CPU that the process may run on: the first one often has the interrupts. */
-static unsigned last_cpu(const cpu_set_t *allowed)
+/* The last CPU that the process may run on, near that node if there is one: the first one often has
+ * the interrupts. */
+static unsigned last_cpu(int node)
 {
-	unsigned last = 0;
+	unsigned last = 0, nearest = UINT_MAX;
 
 	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-		if (CPU_ISSET(cpu, allowed))
+		unsigned distance;
+
+		if (!node_cpu_allowed(cpu))
+			continue;
+		distance = node_distance(node_of_cpu(cpu), node);
+		if (distance <= nearest) {
+			nearest = distance;
 			last = cpu;
+		}
 	}
 	return last;
 }
 
-/* Engines without a place take the CPUs of the list in turn; all stages of an engine stay together.
- */
-static void fill_auto(struct config *c, const struct config_cpus *spread)
+/* Of those in the list the one that has the fewest engines; of these the one nearest to the node;
+ * of these the first. used: engines on each. */
+static unsigned choose(const struct config_cpus *list, const unsigned used[], int node)
 {
-	unsigned next = 0;
+	unsigned best = 0;
+
+	for (unsigned i = 1; i < list->count; i++) {
+		unsigned near = node_distance(node_of_cpu(list->cpu[i]), node);
+		unsigned nearest = node_distance(node_of_cpu(list->cpu[best]), node);
+
+		if (used[i] < used[best] || (used[i] == used[best] && near < nearest))
+			best = i;
+	}
+	return best;
+}
+
+/* Stages of the engine that have no place go to that CPU. Were there any? */
+static bool fill_engine(int16_t cpus[STAGE_COUNT], unsigned cpu)
+{
+	bool used = false;
+
+	for (unsigned s = 0; s < STAGE_COUNT; s++) {
+		if (cpus[s] != CONFIG_CPU_AUTO)
+			continue;
+		cpus[s] = (int16_t)cpu;
+		used = true;
+	}
+	return used;
+}
+
+/* Engines without a place are spread over the CPUs of the list, near their ports; all stages of an
+ * engine stay together. Without a list each HCA has one CPU. */
+static void fill_auto(struct config *c, const char *sysfs)
+{
+	unsigned used[LCORES_MAX] = {0};
 
 	for (unsigned i = 0; i < c->hcas; i++) {
-		for (unsigned e = 0; e < c->hca[i].engines; e++) {
-			unsigned cpu = spread->cpu[next % spread->count];
-			bool used = false;
+		struct hca_section *h = &c->hca[i];
+		struct config_cpus list = c->daemon.lcores;
 
-			for (unsigned s = 0; s < STAGE_COUNT; s++) {
-				if (c->hca[i].cpu[e][s] != CONFIG_CPU_AUTO)
-					continue;
-				c->hca[i].cpu[e][s] = cpu;
-				used = true;
-			}
-			next += used;
+		h->port_node = port_node(&h->port, sysfs);
+		if (list.count == 0)
+			list.cpu[list.count++] = last_cpu(h->port_node);
+		for (unsigned e = 0; e < h->engines; e++) {
+			unsigned chosen = choose(&list, used, h->port_node);
+
+			used[chosen] += fill_engine(h->cpu[e], list.cpu[chosen]);
 		}
 	}
 }
 
-static int collect(struct config_cpus *cpus, unsigned cpu, const cpu_set_t *allowed)
+/* The node that most of an engine's stages run on. */
+static int node_of_engine(const int16_t cpus[STAGE_COUNT])
+{
+	unsigned best = 0, most = 0;
+
+	for (unsigned s = 0; s < STAGE_COUNT; s++) {
+		unsigned same = 0;
+
+		for (unsigned k = 0; k < STAGE_COUNT; k++)
+			same += node_of_cpu(cpus[k]) == node_of_cpu(cpus[s]);
+		if (same > most) {
+			most = same;
+			best = s;
+		}
+	}
+	return node_of_cpu(cpus[best]);
+}
+
+/* An engine lies near its lcores; what they share, and what belongs to the port, near the port, or
+ * near the first engine if the port is nowhere. */
+static void fill_nodes(struct config *c)
+{
+	for (unsigned i = 0; i < c->hcas; i++) {
+		struct hca_section *h = &c->hca[i];
+
+		for (unsigned e = 0; e < h->engines; e++)
+			h->engine_node[e] = node_of_engine(h->cpu[e]);
+		h->node = h->port_node == NODE_ANY ? h->engine_node[0] : h->port_node;
+		h->port.socket = h->node;
+	}
+}
+
+static int collect(struct config_cpus *cpus, unsigned cpu)
 {
 	for (unsigned i = 0; i < cpus->count; i++) {
 		if (cpus->cpu[i] == cpu)
 			return 0;
 	}
-	if (cpus->count == LCORES_MAX || !CPU_ISSET(cpu, allowed)) {
+	if (cpus->count == LCORES_MAX || !node_cpu_allowed(cpu)) {
 		LOG(ERR, "CPU %u: %s", cpu,
 			cpus->count == LCORES_MAX ? "too many CPUs in use"
 						  : "this process may not run there");
@@ -58,22 +129,17 @@ static int collect(struct config_cpus *cpus, unsigned cpu, const cpu_set_t *allo
 	return 0;
 }
 
-int placement_cpus(struct config *c, struct config_cpus *cpus)
+int placement_cpus(struct config *c, const char *sysfs, struct config_cpus *cpus)
 {
-	struct config_cpus spread = c->daemon.lcores;
-	cpu_set_t allowed;
 	int ret = 0;
 
-	if (sched_getaffinity(0, sizeof(allowed), &allowed))
-		return -errno;
-	if (spread.count == 0)
-		spread.cpu[spread.count++] = last_cpu(&allowed);
-	fill_auto(c, &spread);
+	fill_auto(c, sysfs);
+	fill_nodes(c);
 	cpus->count = 0;
 	for (unsigned i = 0; i < c->hcas; i++) {
 		for (unsigned e = 0; e < c->hca[i].engines; e++) {
 			for (unsigned s = 0; s < STAGE_COUNT && !ret; s++)
-				ret = collect(cpus, c->hca[i].cpu[e][s], &allowed);
+				ret = collect(cpus, c->hca[i].cpu[e][s]);
 		}
 	}
 	return ret;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <rte_mempool.h>
 #include <rte_telemetry.h>
+#include "base/nodes.h"
 #include "daemon.h"
 #include "telemetry.h"
 #include "wire/crc.h"
@@ -158,6 +159,7 @@ static struct rte_tel_data *port_of(struct device *v)
 	rte_tel_data_add_dict_u64(p, "path_mtu", info.path_mtu_bytes);
 	rte_tel_data_add_dict_u64(p, "vlan", info.vlan);
 	rte_tel_data_add_dict_string(p, "mac", text);
+	node_put(p, v->section);
 	dict_put(p, "addresses", addresses_of(&info));
 	return p;
 }
@@ -192,6 +194,7 @@ static struct rte_tel_data *lcore_of(const struct daemon *d, unsigned i)
 	rte_tel_data_add_dict_u64(p, "rounds", __atomic_load_n(&l->rounds, __ATOMIC_RELAXED));
 	rte_tel_data_add_dict_u64(p, "sleeps", __atomic_load_n(&l->sleeps, __ATOMIC_RELAXED));
 	rte_tel_data_add_dict_string(p, "poll", l->adaptive ? "adaptive" : "busy");
+	rte_tel_data_add_dict_int(p, "node", node_of_cpu(l->cpu));
 	dict_put(p, "stages", stages_of(l));
 	return p;
 }
@@ -239,7 +242,7 @@ static uint64_t resident_kib(void)
 	return pages * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-static void put_pool(struct rte_tel_data *to, const char *name, const struct rte_mempool *pool)
+static void put_pool(struct rte_tel_data *to, int node, const struct rte_mempool *pool)
 {
 	struct rte_tel_data *p = dict_new();
 
@@ -247,12 +250,14 @@ static void put_pool(struct rte_tel_data *to, const char *name, const struct rte
 		return;
 	rte_tel_data_add_dict_u64(p, "buffers", pool->populated_size);
 	rte_tel_data_add_dict_u64(p, "free", rte_mempool_avail_count(pool));
-	dict_put(to, name, p);
+	rte_tel_data_add_dict_int(p, "node", node);
+	dict_put(to, pool->name, p);
 }
 
 static void put_memory(const struct daemon *d, struct rte_tel_data *to)
 {
 	struct rte_tel_data *m = dict_new(), *contexts = m ? dict_new() : NULL;
+	struct rte_tel_data *buffers = m ? dict_new() : NULL;
 
 	if (!m)
 		return;
@@ -262,9 +267,12 @@ static void put_memory(const struct daemon *d, struct rte_tel_data *to)
 	for (unsigned i = 0; contexts && i < d->device_count; i++)
 		put_contexts(&d->devices[i], contexts);
 	dict_put(m, "contexts", contexts);
-	put_pool(m, "packets", d->packets);
-	put_pool(m, "descriptors", d->descriptors);
-	put_pool(m, "clones", d->clones);
+	for (unsigned i = 0; buffers && i < d->pool_sets; i++) {
+		put_pool(buffers, d->pools[i].node, d->pools[i].packets);
+		put_pool(buffers, d->pools[i].node, d->pools[i].descriptors);
+		put_pool(buffers, d->pools[i].node, d->pools[i].clones);
+	}
+	dict_put(m, "buffers", buffers);
 	dict_put(to, "memory", m);
 }
 
@@ -276,6 +284,7 @@ static void put_status(struct daemon *d, struct rte_tel_data *to)
 	rte_tel_data_add_dict_int(to, "pid", getpid());
 	rte_tel_data_add_dict_string(to, "socket", d->config.daemon.socket);
 	rte_tel_data_add_dict_u64(to, "uptime_s", clock_now_ns(&d->clock) / 1000000000);
+	rte_tel_data_add_dict_u64(to, "nodes", nodes_count());
 	rte_tel_data_add_dict_string(to, "crc", wire_crc_name());
 	for (unsigned i = 0; ports && i < d->device_count; i++)
 		dict_put(ports, d->devices[i].section->name, port_of(&d->devices[i]));
@@ -534,8 +543,13 @@ static int answer_topology(const char *command, const char *params, struct rte_t
 {
 	struct rte_tel_data *modules = dict_new();
 	struct rte_tel_data *channels = dict_new();
+	struct daemon *d = enter();
 
 	rte_tel_data_start_dict(to);
+	if (d) {
+		engines_put(to, d);
+		leave(d);
+	}
 	for (unsigned i = 0; modules && i < MODULE_COUNT; i++)
 		dict_put(modules, module_infos[i].name, node_of(&module_infos[i]));
 	for (unsigned i = 0; channels && i < CHANNEL_COUNT; i++)
@@ -559,7 +573,8 @@ int telemetry_start(struct daemon *d)
 		{"/softhca/held", "What an HCA holds for its clients. Parameters: HCA",
 			answer_held},
 		{"/softhca/cm", "The connection manager. No parameters", answer_cm},
-		{"/softhca/topology", "Modules and channels. No parameters", answer_topology},
+		{"/softhca/topology", "Modules, channels, where they run. No parameters",
+			answer_topology},
 	};
 	int ret = 0;
 

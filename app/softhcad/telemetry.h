@@ -7,6 +7,7 @@
 
 struct daemon;
 struct device;
+struct hca_section;
 struct qp;
 struct rte_tel_data;
 
@@ -17,6 +18,12 @@ void held_put(struct device *v, struct rte_tel_data *to);
 /* cm_view.c: the connection manager, into a dictionary. Telemetry's threads, without the daemon's
  * lock. */
 void cm_put(struct daemon *d, struct rte_tel_data *to);
+
+/* node_view.c: the NUMA nodes of a port and of the engines behind it, their distances, into the
+ * port's dictionary; and the same with the CPUs of all engines, into one of `engines`. Telemetry's
+ * threads, under the daemon's lock. */
+void node_put(struct rte_tel_data *to, const struct hca_section *s);
+void engines_put(struct rte_tel_data *to, const struct daemon *d);
 
 /* qp_view.c: all about one queue pair that is in use, and what it waits for, into a dictionary.
  * now_ns: the daemon's clock. Telemetry's threads, under the daemon's lock. */

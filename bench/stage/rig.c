@@ -42,7 +42,8 @@ static int make_pools(struct rig *r)
 static int make_port(struct rig *r, unsigned i)
 {
 	static const char *const names[] = {"near", "away"};
-	struct port_config c = {.type = PORT_RING, .queues = 1, .n_addresses = 1};
+	struct port_config c = {
+		.type = PORT_RING, .queues = 1, .socket = SOCKET_ID_ANY, .n_addresses = 1};
 	struct rig_side *s = &r->side[i];
 	struct port_info info;
 

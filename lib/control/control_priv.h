@@ -319,6 +319,10 @@ bool pieces_leave(struct control *c);
 /* Unmaps all of it. */
 void pieces_leave_all(struct control *c);
 
+/* objects.c: this memory of the client's, which is mapped, shall lie on the node of the engine that
+ * serves the client. */
+void client_bind(const struct client *client, void *at, uint64_t bytes);
+
 /* multicast.c: detaches a QP from all its groups. */
 void multicast_leave_all(struct qp_object *qp);
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "base/nodes.h"
 #include "host-abi/wqe.h"
 #include "control_priv.h"
 
@@ -235,7 +236,13 @@ static int client_attach(struct client *client, int *theirs)
 	if (client->index >= d->client_end)
 		d->client_end = client->index + 1;
 	hca_client_attach(d->config.hca, client->index, &page->uar);
+	client_bind(client, client->page.base, client->page.bytes);
 	return 0;
+}
+
+void client_bind(const struct client *client, void *at, uint64_t bytes)
+{
+	node_bind(at, bytes, hca_client_node(client->device->config.hca, client->index));
 }
 
 int run_hello(struct call *call)

@@ -48,6 +48,7 @@ int run_add_piece(struct call *call)
 		object_drop(&piece->object);
 		return rc;
 	}
+	client_bind(client, piece->mapping.base, piece->mapping.bytes);
 	client->piece_bytes += in->bytes;
 	out->number = piece->object.number;
 	return 0;

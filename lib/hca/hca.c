@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <rte_malloc.h>
+#include "base/nodes.h"
 #include "hca/hca.h"
 #include "link/link.h"
 #include "requester/requester.h"
@@ -73,8 +74,24 @@ static int channels_create(struct hca *h, struct engine *e)
 	snprintf(prefix, sizeof(prefix), "%.8s_%u", h->config.name, e->index);
 	for (unsigned i = 0; i < CHANNEL_COUNT && !err; i++)
 		err = channel_create(&e->channel[i], i, prefix,
-			shared && (i == CHANNEL_HP_EE || i == CHANNEL_HP_RRC), h->config.socket);
+			shared && (i == CHANNEL_HP_EE || i == CHANNEL_HP_RRC), e->socket);
 	return err;
+}
+
+/* Its node, and the pools there. */
+static void engine_settle(struct engine *e, const struct hca_config *c)
+{
+	const struct engine_place *place = &c->place[e->index];
+	const struct engine_place whole = {c->socket, c->packets, c->descriptors, c->clones};
+
+	if (!place->packets)
+		place = &whole;
+	e->socket = place->socket;
+	e->packets = place->packets;
+	e->clones = place->clones ? place->clones : place->packets;
+	e->descriptors = place->descriptors;
+	e->descriptor_share =
+		c->descriptor_share ? c->descriptor_share : place->descriptors->size / 4;
 }
 
 static int engine_create(struct hca *h, unsigned index)
@@ -86,6 +103,8 @@ static int engine_create(struct hca *h, unsigned index)
 	e->count = h->config.engines;
 	e->peers = h->engines;
 	e->settings = h->config.settings;
+	engine_settle(e, &h->config);
+	node_prefer(e->socket);
 	e->qps = &h->qps;
 	e->v2p = &h->v2p;
 	for (unsigned s = 0; s < STAGE_COUNT; s++)
@@ -95,19 +114,14 @@ static int engine_create(struct hca *h, unsigned index)
 	e->gids = h->config.gids;
 	e->gid_count = h->config.gid_count;
 	e->multicast = &h->multicast;
-	e->packets = h->config.packets;
-	e->clones = h->config.clones ? h->config.clones : h->config.packets;
-	e->descriptors = h->config.descriptors;
 	e->events = h->events;
-	e->descriptor_share = h->config.descriptor_share ? h->config.descriptor_share
-							 : h->config.descriptors->size / 4;
 	for (unsigned i = 0; i < WAKE_COUNT; i++)
 		wake_list_init(&e->wake[i]);
 	err = channels_create(h, e);
 	if (!err)
 		err = send_queue_create(e);
 	if (!err)
-		err = requester_create(e, h->config.socket);
+		err = requester_create(e);
 	if (!err)
 		err = responder_create(e);
 	return err ? err : link_create(e);
@@ -161,6 +175,15 @@ static int tables_create(struct hca *h)
 	return err ? err : events_create(h);
 }
 
+/* Contexts get their memory when they come into use: it shall come from the HCA's node. */
+static void contexts_bind(struct hca *h)
+{
+	const struct icm *const tables[] = {&h->qps.icm, &h->srqs.icm, &h->completion.icm};
+
+	for (unsigned i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+		node_bind(tables[i]->reserved, tables[i]->reserved_bytes, h->config.socket);
+}
+
 static int v2p_ports_create(struct hca *h)
 {
 	unsigned n = h->config.engines * STAGE_COUNT;
@@ -187,13 +210,17 @@ int hca_create(const struct hca_config *config, struct hca **out)
 	if (!h)
 		return -ENOMEM;
 	h->config = *config;
+	node_prefer(config->socket);
 	h->engines = rte_zmalloc_socket("engines", config->engines * sizeof(struct engine),
 		RTE_CACHE_LINE_SIZE, config->socket);
 	err = h->engines ? tables_create(h) : -ENOMEM;
 	if (!err)
 		err = v2p_ports_create(h);
+	if (!err)
+		contexts_bind(h);
 	for (unsigned i = 0; i < config->engines && !err; i++)
 		err = engine_create(h, i);
+	node_prefer(NODE_ANY);
 	if (err) {
 		hca_destroy(h);
 		return err;
@@ -287,6 +314,11 @@ bool hca_qp_closed(const struct qp *q)
 unsigned hca_client_engine(const struct hca *h, uint32_t client)
 {
 	return client % h->config.engines;
+}
+
+int hca_client_node(const struct hca *h, uint32_t client)
+{
+	return h->engines[hca_client_engine(h, client)].socket;
 }
 
 void hca_client_attach(struct hca *h, uint32_t client, struct uar_page *uar)

@@ -15,7 +15,7 @@
 
 int hp_create(struct engine *e)
 {
-	e->module[MODULE_HP] = rte_zmalloc("hp", sizeof(struct hp), RTE_CACHE_LINE_SIZE);
+	e->module[MODULE_HP] = engine_alloc(e, "hp", sizeof(struct hp));
 	return e->module[MODULE_HP] ? 0 : -ENOMEM;
 }
 

@@ -8,7 +8,6 @@
  * is stalled. The transport repairs it.
  */
 #include <errno.h>
-#include <rte_malloc.h>
 #include "link_priv.h"
 
 #define STUCK_NS 2000000
@@ -22,7 +21,7 @@ struct txa {
 
 int txa_create(struct engine *e)
 {
-	e->module[MODULE_TXA] = rte_zmalloc("txa", sizeof(struct txa), RTE_CACHE_LINE_SIZE);
+	e->module[MODULE_TXA] = engine_alloc(e, "txa", sizeof(struct txa));
 	return e->module[MODULE_TXA] ? 0 : -ENOMEM;
 }
 

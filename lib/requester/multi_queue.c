@@ -7,33 +7,32 @@
 #include "multi_queue.h"
 #include "requester_priv.h"
 
-static void *reserve(const char *what, size_t bytes, int socket)
+static void *reserve(const struct engine *e, const char *what, size_t bytes)
 {
-	return rte_malloc_socket(what, bytes, RTE_CACHE_LINE_SIZE, socket);
+	return rte_malloc_socket(what, bytes, RTE_CACHE_LINE_SIZE, e->socket);
 }
 
-static int free_fifo_create(struct mq_free *f, uint32_t size, int socket)
+static int free_fifo_create(const struct engine *e, struct mq_free *f, uint32_t size)
 {
 	*f = (struct mq_free){.size = size, .mask = rte_align32pow2(size) - 1};
-	f->fifo = reserve("mq_free", (f->mask + 1) * sizeof(uint32_t), socket);
+	f->fifo = reserve(e, "mq_free", (f->mask + 1) * sizeof(uint32_t));
 	return f->fifo ? 0 : -ENOMEM;
 }
 
-int mq_create(struct engine *e, int socket)
+int mq_create(struct engine *e)
 {
 	const struct engine_settings *s = &e->settings;
-	struct multi_queue *mq = rte_zmalloc_socket("mq", sizeof(*mq), RTE_CACHE_LINE_SIZE, socket);
+	struct multi_queue *mq = engine_alloc(e, "mq", sizeof(*mq));
 
 	if (!mq)
 		return -ENOMEM;
 	e->mq = mq;
-	mq->sw = reserve("mq_sw", s->swpb_elements * sizeof(*mq->sw), socket);
-	mq->rd = reserve("mq_rd", s->rpb_elements * sizeof(*mq->rd), socket);
-	mq->re = reserve("mq_re", s->reb_elements * sizeof(*mq->re), socket);
-	if (!mq->sw || !mq->rd || !mq->re ||
-		free_fifo_create(&mq->sw_free, s->swpb_elements, socket) ||
-		free_fifo_create(&mq->rd_free, s->rpb_elements, socket) ||
-		free_fifo_create(&mq->re_free, s->reb_elements, socket))
+	mq->sw = reserve(e, "mq_sw", s->swpb_elements * sizeof(*mq->sw));
+	mq->rd = reserve(e, "mq_rd", s->rpb_elements * sizeof(*mq->rd));
+	mq->re = reserve(e, "mq_re", s->reb_elements * sizeof(*mq->re));
+	if (!mq->sw || !mq->rd || !mq->re || free_fifo_create(e, &mq->sw_free, s->swpb_elements) ||
+		free_fifo_create(e, &mq->rd_free, s->rpb_elements) ||
+		free_fifo_create(e, &mq->re_free, s->reb_elements))
 		return -ENOMEM;
 	return 0;
 }

@@ -84,7 +84,7 @@ struct multi_queue {
 };
 
 /* 0 or -ENOMEM. */
-int mq_create(struct engine *e, int socket);
+int mq_create(struct engine *e);
 void mq_destroy(struct engine *e);
 
 /* Free elements. Producer. */

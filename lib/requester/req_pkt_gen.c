@@ -9,7 +9,6 @@
  * short frame is cheaper to run over once more as a whole.
  */
 #include <errno.h>
-#include <rte_malloc.h>
 #include "requester_priv.h"
 
 struct rpg {
@@ -18,7 +17,7 @@ struct rpg {
 
 int rpg_create(struct engine *e)
 {
-	e->module[MODULE_RPG] = rte_zmalloc("rpg", sizeof(struct rpg), RTE_CACHE_LINE_SIZE);
+	e->module[MODULE_RPG] = engine_alloc(e, "rpg", sizeof(struct rpg));
 	return e->module[MODULE_RPG] ? 0 : -ENOMEM;
 }
 

@@ -4,9 +4,9 @@
 #include <rte_malloc.h>
 #include "requester_priv.h"
 
-int requester_create(struct engine *e, int socket)
+int requester_create(struct engine *e)
 {
-	int err = mq_create(e, socket);
+	int err = mq_create(e);
 
 	if (!err)
 		err = rtc_create(e);
@@ -15,7 +15,7 @@ int requester_create(struct engine *e, int socket)
 	if (!err)
 		err = rrc_create(e);
 	if (!err)
-		err = tc_create(e, socket);
+		err = tc_create(e);
 	return err;
 }
 

@@ -23,7 +23,7 @@ int rpg_create(struct engine *e);
 unsigned rpg_poll(struct engine *e);
 int rrc_create(struct engine *e);
 unsigned rrc_poll(struct engine *e);
-int tc_create(struct engine *e, int socket);
+int tc_create(struct engine *e);
 unsigned tc_poll(struct engine *e);
 void tc_destroy(struct engine *e);
 

@@ -8,7 +8,6 @@
  * The table of transitions is requester_recv_control.def.
  */
 #include <errno.h>
-#include <rte_malloc.h>
 #include <rte_memcpy.h>
 #include "pipeline/machine.h"
 #include "rrc.h"
@@ -22,7 +21,7 @@
 
 int rrc_create(struct engine *e)
 {
-	struct rrc *c = rte_zmalloc("rrc", sizeof(*c), RTE_CACHE_LINE_SIZE);
+	struct rrc *c = engine_alloc(e, "rrc", sizeof(*c));
 
 	if (!c)
 		return -ENOMEM;

@@ -13,7 +13,6 @@
  * The table of transitions is requester_trans_control.def.
  */
 #include <errno.h>
-#include <rte_malloc.h>
 #include "pipeline/machine.h"
 #include "request_resolution.h"
 #include "rtc_visit.h"
@@ -27,7 +26,7 @@
 
 int rtc_create(struct engine *e)
 {
-	struct rtc *t = rte_zmalloc("rtc", sizeof(*t), RTE_CACHE_LINE_SIZE);
+	struct rtc *t = engine_alloc(e, "rtc", sizeof(*t));
 
 	if (!t)
 		return -ENOMEM;

@@ -41,9 +41,9 @@ static uint32_t levels_for(uint32_t shift, uint32_t slots)
 	return 1 + (DISTANCE_BITS_MAX - reach + LEVEL_SHIFT - 1) / LEVEL_SHIFT;
 }
 
-int tc_create(struct engine *e, int socket)
+int tc_create(struct engine *e)
 {
-	struct tc *t = rte_zmalloc_socket("tc", sizeof(*t), RTE_CACHE_LINE_SIZE, socket);
+	struct tc *t = engine_alloc(e, "tc", sizeof(*t));
 	size_t bytes;
 
 	e->module[MODULE_TC] = t;
@@ -53,7 +53,7 @@ int tc_create(struct engine *e, int socket)
 	t->shift = rte_log2_u32(e->settings.timer_tick_ns + 1) - 1;
 	t->levels = levels_for(t->shift, t->slots);
 	bytes = (size_t)t->levels * t->slots * sizeof(uint32_t);
-	t->slot = rte_malloc_socket("tc_slots", bytes, RTE_CACHE_LINE_SIZE, socket);
+	t->slot = rte_malloc_socket("tc_slots", bytes, RTE_CACHE_LINE_SIZE, e->socket);
 	if (!t->slot)
 		return -ENOMEM;
 	memset(t->slot, 0xff, bytes);

@@ -308,7 +308,7 @@ unsigned ee_poll(struct engine *e)
 
 int ee_create(struct engine *e)
 {
-	struct execution_engine *ee = rte_zmalloc("ee", sizeof(*ee), RTE_CACHE_LINE_SIZE);
+	struct execution_engine *ee = engine_alloc(e, "ee", sizeof(*ee));
 
 	if (!ee)
 		return -ENOMEM;

@@ -412,7 +412,7 @@ bool respg_acknowledge(struct engine *e, struct qp *qp, uint32_t psn)
 
 int respg_create(struct engine *e)
 {
-	struct resp_pkt_gen *p = rte_zmalloc("respg", sizeof(*p), RTE_CACHE_LINE_SIZE);
+	struct resp_pkt_gen *p = engine_alloc(e, "respg", sizeof(*p));
 
 	if (!p)
 		return -ENOMEM;

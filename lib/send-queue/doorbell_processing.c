@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <rte_malloc.h>
 #include "send_queue_priv.h"
 
 #define CLIENT_DESCRIPTORS_MIN 4
@@ -27,7 +26,7 @@ struct dbp {
 
 int dbp_create(struct engine *e)
 {
-	e->module[MODULE_DBP] = rte_zmalloc("dbp", sizeof(struct dbp), RTE_CACHE_LINE_SIZE);
+	e->module[MODULE_DBP] = engine_alloc(e, "dbp", sizeof(struct dbp));
 	return e->module[MODULE_DBP] ? 0 : -ENOMEM;
 }
 

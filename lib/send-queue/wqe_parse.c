@@ -11,7 +11,6 @@
  * The table of transitions is wqe_parse.def.
  */
 #include <errno.h>
-#include <rte_malloc.h>
 #include "pipeline/machine.h"
 #include "send_queue_priv.h"
 #include "wire/psn.h"
@@ -43,7 +42,7 @@ struct parse {
 
 int wp_create(struct engine *e)
 {
-	e->module[MODULE_WP] = rte_zmalloc("wp", sizeof(struct wp), RTE_CACHE_LINE_SIZE);
+	e->module[MODULE_WP] = engine_alloc(e, "wp", sizeof(struct wp));
 	return e->module[MODULE_WP] ? 0 : -ENOMEM;
 }
 

@@ -11,7 +11,6 @@
  * holds a few descriptors and nobody else's.
  */
 #include <errno.h>
-#include <rte_malloc.h>
 #include "send_queue_priv.h"
 
 #define DEPTH_SCARCE 2 /* requests of one QP in the pipeline while descriptors are scarce */
@@ -22,7 +21,7 @@ struct ws {
 
 int ws_create(struct engine *e)
 {
-	struct ws *w = rte_zmalloc("ws", sizeof(*w), RTE_CACHE_LINE_SIZE);
+	struct ws *w = engine_alloc(e, "ws", sizeof(*w));
 
 	if (!w)
 		return -ENOMEM;

@@ -73,6 +73,11 @@ struct hca_section {
 	 * ENGINES_MAX holds what is said for all engines; config_check() merges it into the others.
 	 */
 	int16_t cpu[ENGINES_MAX + 1][STAGE_COUNT];
+	/*
+	 * NUMA nodes, filled in by the daemon when all CPUs are known: of the port's device (-1:
+	 * unknown), of what the whole HCA shares, of each engine.
+	 */
+	int port_node, node, engine_node[ENGINES_MAX];
 	/* Where settings were read, by their place in settings.def; the last one: the section. 0:
 	 * not in a file. */
 	uint16_t line[CONFIG_LINES_MAX];

@@ -90,6 +90,7 @@ struct port_config {
 	 */
 	uint16_t mtu_bytes;
 	unsigned int queues; /* 1..PORT_QUEUES_MAX; ring: the same at both ends, queue i meets i */
+	int socket; /* NUMA node that its rings and queues shall lie on, or SOCKET_ID_ANY */
 	struct port_impairment impairment;
 	char capture_path[PORT_PATH_BYTES]; /* pcapng file of both directions; empty: none */
 };
@@ -199,6 +200,12 @@ uint64_t port_counter(const struct port *port, unsigned int i);
 /* Name, and the sentence that explains it; static storage. i < PORT_COUNTER_COUNT. */
 const char *port_counter_name(unsigned int i);
 const char *port_counter_text(unsigned int i);
+
+/*
+ * The NUMA node of the device behind a port that need not have been created, read below `sysfs`
+ * ("/sys"). -1: unknown, as it is of ports without a device of their own (ring, memif, tap).
+ */
+int port_node(const struct port_config *config, const char *sysfs);
 
 /* "ring", "memif", ... for a type; NULL if it is none. */
 const char *port_type_name(enum port_type type);

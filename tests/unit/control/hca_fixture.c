@@ -44,6 +44,7 @@ static unsigned int clients_now; /* atomic: as the serving thread saw it last */
 static unsigned int hcas;	 /* ended so far */
 static bool has_poller, has_server;
 int (*fixture_cm_adopt)(void *ctx, int fd);
+int fixture_node = SOCKET_ID_ANY;
 
 static uint16_t wire_rx(
 	struct link_port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t n)
@@ -200,6 +201,7 @@ static void start_hca(struct fixture *f, bool poll_pipeline)
 	config.srqs = 64;
 	config.mpts = 1024;
 	config.mtts = 1 << 16; /* pages for 512 fast registrations */
+	config.place[0] = (struct engine_place){fixture_node, packets, descriptors, NULL};
 	config.packets = packets;
 	config.descriptors = descriptors;
 	wire.port = (struct link_port){.rx_burst = wire_rx, .tx_burst = wire_tx};

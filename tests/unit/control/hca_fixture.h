@@ -28,6 +28,9 @@ struct fixture {
 /* The connection manager of the daemons that are started: control_config.cm_adopt. */
 extern int (*fixture_cm_adopt)(void *ctx, int fd);
 
+/* The NUMA node of the engines that are started; at first any. */
+extern int fixture_node;
+
 /* Starts EAL. Once per program. */
 void fixture_eal(void);
 /* limits may be NULL. Exits on failure. */

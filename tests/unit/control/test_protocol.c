@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include "../made_up_nodes.h"
 #include "hca_test.h"
 #include "raw_client.h"
 
@@ -411,6 +412,30 @@ static void mr__bounds_and_rights(void **state)
 }
 
 /* A client that dies leaves nothing behind, and another works on through it. */
+/* The doorbell page and what is registered go to the node of the engine that serves the client. */
+static void memory__lies_near_the_engine(void **state)
+{
+	bool page = false, region = false;
+	struct raw r;
+
+	(void)state;
+	fixture_stop(&f);
+	made_up_nodes(true);
+	fixture_node = 2;
+	fixture_start(&f, NULL, true);
+	made_up.binds = 0; /* the tables' */
+	raw_set_up(&r, f.path);
+	for (unsigned int i = 0; i < made_up.binds; i++) {
+		assert_int_equal(made_up.bind[i].node, 2);
+		page = page || made_up.bind[i].bytes == sizeof(struct client_page);
+		region = region || made_up.bind[i].bytes == RAW_REGION_BYTES;
+	}
+	assert_true(page && region);
+	close(r.fd);
+	fixture_node = NODE_ANY;
+	made_up_nodes(false);
+}
+
 static void end__gives_everything_back(void **state)
 {
 	struct raw stays, goes;
@@ -503,6 +528,7 @@ int main(void)
 		TEST(srq__belongs_to_its_client_and_outlives_its_users),
 		TEST(srq__limit_of_one_client),
 		TEST(mr__bounds_and_rights),
+		TEST(memory__lies_near_the_engine),
 		TEST(end__gives_everything_back),
 		TEST(modify__others_are_served_while_one_waits),
 		TEST(create__second_daemon_on_the_same_path),

@@ -8,6 +8,7 @@
 #include <rte_malloc.h>
 #include <rte_memzone.h>
 #include <rte_ring.h>
+#include "../made_up_nodes.h"
 #include "engine_fixture.h"
 
 static unsigned allocations, refused_at; /* 0: none is refused */
@@ -21,18 +22,27 @@ static bool refused(void)
 	return true;
 }
 
+/* Allocations by the node that they are asked of: [0] is any. */
+static unsigned asked_of[1 + MADE_UP_NODES];
+
+static bool refused_on(int node)
+{
+	asked_of[node + 1]++;
+	return refused();
+}
+
 void *__real_rte_zmalloc(const char *type, size_t size, unsigned align);
 void *__wrap_rte_zmalloc(const char *type, size_t size, unsigned align);
 void *__wrap_rte_zmalloc(const char *type, size_t size, unsigned align)
 {
-	return refused() ? NULL : __real_rte_zmalloc(type, size, align);
+	return refused_on(NODE_ANY) ? NULL : __real_rte_zmalloc(type, size, align);
 }
 
 void *__real_rte_zmalloc_socket(const char *type, size_t size, unsigned align, int socket);
 void *__wrap_rte_zmalloc_socket(const char *type, size_t size, unsigned align, int socket);
 void *__wrap_rte_zmalloc_socket(const char *type, size_t size, unsigned align, int socket)
 {
-	return refused() ? NULL : __real_rte_zmalloc_socket(type, size, align, socket);
+	return refused_on(socket) ? NULL : __real_rte_zmalloc_socket(type, size, align, socket);
 }
 
 /* Filled with what was there before, as far as anybody may rely on it. */
@@ -40,7 +50,7 @@ void *__real_rte_malloc_socket(const char *type, size_t size, unsigned align, in
 void *__wrap_rte_malloc_socket(const char *type, size_t size, unsigned align, int socket);
 void *__wrap_rte_malloc_socket(const char *type, size_t size, unsigned align, int socket)
 {
-	void *p = refused() ? NULL : __real_rte_malloc_socket(type, size, align, socket);
+	void *p = refused_on(socket) ? NULL : __real_rte_malloc_socket(type, size, align, socket);
 
 	if (p)
 		memset(p, 0x5a, size);
@@ -54,7 +64,7 @@ struct rte_ring *__wrap_rte_ring_create(
 struct rte_ring *__wrap_rte_ring_create(
 	const char *name, unsigned count, int socket, unsigned flags)
 {
-	return refused() ? NULL : __real_rte_ring_create(name, count, socket, flags);
+	return refused_on(socket) ? NULL : __real_rte_ring_create(name, count, socket, flags);
 }
 
 const struct rte_memzone *__real_rte_memzone_reserve_aligned(
@@ -64,8 +74,9 @@ const struct rte_memzone *__wrap_rte_memzone_reserve_aligned(
 const struct rte_memzone *__wrap_rte_memzone_reserve_aligned(
 	const char *name, size_t bytes, int socket, unsigned flags, unsigned align)
 {
-	return refused() ? NULL
-			 : __real_rte_memzone_reserve_aligned(name, bytes, socket, flags, align);
+	return refused_on(socket)
+		       ? NULL
+		       : __real_rte_memzone_reserve_aligned(name, bytes, socket, flags, align);
 }
 
 struct rte_mempool *__real_rte_pktmbuf_pool_create(
@@ -75,8 +86,10 @@ struct rte_mempool *__wrap_rte_pktmbuf_pool_create(
 struct rte_mempool *__wrap_rte_pktmbuf_pool_create(
 	const char *name, unsigned n, unsigned cache, uint16_t priv, uint16_t room, int socket)
 {
-	return refused() ? NULL
-			 : __real_rte_pktmbuf_pool_create(name, n, cache, priv, room, socket);
+	/* DPDK makes none on a node that this machine has not got. */
+	return refused_on(socket)
+		       ? NULL
+		       : __real_rte_pktmbuf_pool_create(name, n, cache, priv, room, NODE_ANY);
 }
 
 void *__real_mmap64(void *at, size_t bytes, int protection, int flags, int fd, off_t offset);
@@ -217,11 +230,43 @@ static void hca_create__without_memory(void **state)
 	assert_same(&before);
 }
 
+/* Each engine on the node that it is told, what they share on the HCA's, nothing just anywhere;
+ * contexts, which get their memory later, are bound. */
+static void hca_create__on_the_nodes_it_is_told(void **state)
+{
+	const struct icm *qps;
+	struct hca_config c = other(2);
+	struct hca *h;
+
+	c.socket = 3;
+	for (int e = 0; e < 2; e++)
+		c.place[e] = (struct engine_place){e + 1, c.packets, c.descriptors, c.packets};
+	made_up_nodes(true);
+	memset(asked_of, 0, sizeof(asked_of));
+	assert_int_equal(hca_create(&c, &h), 0);
+	assert_int_equal(asked_of[1 + NODE_ANY], 0);
+	assert_int_equal(asked_of[1 + 0], 0);
+	assert_true(asked_of[1 + 1] > CHANNEL_COUNT + 10);
+	assert_int_equal(asked_of[1 + 2], asked_of[1 + 1]);
+	assert_true(asked_of[1 + 3] > 5);
+	assert_int_equal(hca_client_node(h, 0), 1);
+	assert_int_equal(hca_client_node(h, 1), 2);
+	qps = &h->qps.icm;
+	assert_ptr_equal(made_up.bind[0].at, qps->reserved);
+	assert_int_equal(made_up.bind[0].bytes, qps->reserved_bytes);
+	assert_int_equal(made_up.bind[0].node, 3);
+	assert_int_equal(made_up.binds, 3);
+	assert_int_equal(made_up.preferred, NODE_ANY);
+	hca_destroy(h);
+	made_up_nodes(false);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FX_TEST(hca_destroy__gives_everything_back),
 		FX_TEST(hca_create__without_memory),
+		FX_TEST(hca_create__on_the_nodes_it_is_told),
 	};
 
 	return cmocka_run_group_tests_name("hca_memory", tests, fx_group_setup, fx_group_teardown);

@@ -79,7 +79,8 @@ static inline void set_v6(struct port_address *a, uint8_t last)
 /* Ring port `name` towards `peer`: 10.0.0.last, fd00::last, MAC 02:00:00:00:00:last. */
 static inline struct port_config ring_config(const char *name, const char *peer, uint8_t last)
 {
-	struct port_config c = {.type = PORT_RING, .queues = 1, .n_addresses = 2};
+	struct port_config c = {
+		.type = PORT_RING, .queues = 1, .socket = SOCKET_ID_ANY, .n_addresses = 2};
 
 	snprintf(c.name, sizeof(c.name), "%s", name);
 	snprintf(c.peer, sizeof(c.peer), "%s", peer);

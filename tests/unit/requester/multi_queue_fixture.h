@@ -30,7 +30,7 @@ static inline struct multi_queue *multi_queue_make(uint32_t size)
 	mq_engine.settings.swpb_elements = size;
 	mq_engine.settings.rpb_elements = size;
 	mq_engine.settings.reb_elements = size;
-	assert_int_equal(mq_create(&mq_engine, SOCKET_ID_ANY), 0);
+	assert_int_equal(mq_create(&mq_engine), 0);
 	return mq_engine.mq;
 }
 

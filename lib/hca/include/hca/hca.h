@@ -14,13 +14,20 @@
 #include "pipeline/engine.h"
 #include "virt-to-phys/v2p.h"
 
+/* What one engine has to itself, near the lcores that run it. */
+struct engine_place {
+	int socket;					    /* NUMA node or SOCKET_ID_ANY */
+	struct rte_mempool *packets, *descriptors, *clones; /* packets NULL: the HCA's are taken */
+};
+
 struct hca_config {
 	char name[32];
 	unsigned engines;	       /* 1..ENGINES_MAX */
 	uint32_t qps, cqs, srqs, mpts; /* table sizes, powers of two */
 	uint32_t mtts;		       /* pages of memory that is not contiguous; power of two */
 	uint32_t mpt_cache_bytes, mtt_cache_bytes; /* powers of two, >= 64 and 32 */
-	int socket;				   /* NUMA socket or SOCKET_ID_ANY */
+	int socket; /* NUMA node of the tables that all engines share, or SOCKET_ID_ANY */
+	struct engine_place place[ENGINES_MAX]; /* packets NULL: on `socket`, with these pools: */
 	struct engine_settings settings;
 	struct rte_mempool *packets,
 		*descriptors;	    /* shared by the HCAs of a daemon; stay the caller's */
@@ -76,6 +83,9 @@ bool hca_qp_closed(const struct qp *q);
 
 /* The engine that serves a client: its doorbells and all its QPs (qp.engine). */
 unsigned hca_client_engine(const struct hca *h, uint32_t client);
+/* The NUMA node of that engine, where the client's queues and pages shall lie; NODE_ANY: nowhere in
+ * particular. */
+int hca_client_node(const struct hca *h, uint32_t client);
 
 /* A client's doorbell page joins or leaves what DoorbellProcessing polls; index < CLIENTS_MAX.
  * After removal the caller quiesces before the page goes away. Control thread. */

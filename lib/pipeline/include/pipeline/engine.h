@@ -10,6 +10,7 @@
  * lcore. A module's own state is touched by its stage alone.
  */
 #include <stdint.h>
+#include <rte_malloc.h>
 #include "base/counters.h"
 #include "base/limits.h"
 #include "pipeline/channel.h"
@@ -47,6 +48,7 @@ struct stage {
 
 struct engine {
 	unsigned index, count; /* of `count` engines of this HCA */
+	int socket;	       /* NUMA node of its memory, or SOCKET_ID_ANY */
 	uint64_t now_ns; /* time of this round; written by whoever polls, before it polls; virtual
 			    in tests */
 	struct engine
@@ -81,6 +83,13 @@ struct engine {
 static inline uint64_t engine_now(const struct engine *e)
 {
 	return __atomic_load_n(&e->now_ns, __ATOMIC_RELAXED);
+}
+
+/* Zeroed memory of a module, on the engine's node; freed by rte_free(). NULL: there is none.
+ * Control thread. */
+static inline void *engine_alloc(const struct engine *e, const char *what, size_t bytes)
+{
+	return rte_zmalloc_socket(what, bytes, RTE_CACHE_LINE_SIZE, e->socket);
 }
 
 static inline struct counters *stage_counters(struct engine *e, enum stage_id s)

@@ -10,7 +10,7 @@
 struct qp;
 
 /* Makes the modules' own state in e->module[] and e->mq. 0 or -ENOMEM. Control thread. */
-int requester_create(struct engine *e, int socket);
+int requester_create(struct engine *e);
 void requester_destroy(struct engine *e);
 
 /* One poll of the stage: bounded work, never waits. Returns how many elements it handled; 0:

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The buffers of the daemon: a set of pools on each node that has engines, each set as large as the
+ * node's share of them. Control thread. */
+#include <errno.h>
+#include <stdio.h>
+#include <rte_eal.h>
+#include <rte_mbuf.h>
+#include "base/log.h"
+#include "base/nodes.h"
+#include "daemon.h"
+#include "pipeline/message.h"
+
+enum {
+#ifdef SOFTHCA_VISIBLE_POOLS
+	POOL_CACHE = 0, /* see visible_pools.c */
+#else
+	POOL_CACHE = 512, /* mbufs that an lcore keeps of a pool */
+#endif
+};
+
+static struct rte_mempool *create(const char *name, uint32_t buffers, uint16_t room, int node)
+{
+	unsigned cache = RTE_MIN((uint32_t)POOL_CACHE, buffers / 2); /* DPDK takes up to 2/3 */
+	struct rte_mempool *pool;
+
+	node_prefer(node);
+	pool = rte_pktmbuf_pool_create(name, buffers, cache, MESSAGE_PRIV_BYTES, room, node);
+	node_prefer(NODE_ANY);
+	return pool;
+}
+
+/* Elsewhere if the node has not enough hugepages. */
+static struct rte_mempool *make_pool(
+	const struct node_pools *p, const char *what, uint32_t buffers, uint16_t room)
+{
+	char name[RTE_MEMPOOL_NAMESIZE];
+	struct rte_mempool *pool;
+
+	snprintf(name, sizeof(name), p->first ? "%s" : "%s_%d", what, p->node);
+	pool = create(name, buffers, room, p->node);
+	if (!pool && nodes_count() > 1) {
+		LOG(WARNING, "node %d has no memory for %u %s: they lie elsewhere", p->node,
+			buffers, what);
+		pool = create(name, buffers, room, NODE_ANY);
+	}
+	if (!pool)
+		LOG(ERR, "no memory for %u %s: see daemon.memory_mib", buffers, what);
+	return pool;
+}
+
+static int make_set(struct node_pools *p, const struct daemon_config *c, unsigned engines)
+{
+	const uint32_t packets = (uint64_t)c->packet_buffers * p->engines / engines;
+	const uint32_t descriptors = (uint64_t)c->descriptor_buffers * p->engines / engines;
+	const uint32_t clones = (uint64_t)c->clone_buffers * p->engines / engines;
+
+	_Static_assert(RTE_PKTMBUF_HEADROOM == HEADROOM_BYTES, "headers fit in front of a payload");
+	p->packets = make_pool(p, "packets", packets, PACKET_ROOM_BYTES);
+	p->descriptors = make_pool(p, "descriptors", descriptors, DESCRIPTOR_ROOM_BYTES);
+	p->clones = make_pool(p, "clones", clones, 0);
+	if (!p->packets || !p->descriptors || !p->clones)
+		return -ENOMEM;
+	LOG(INFO, "buffers on node %d: %u packets, %u descriptors, %u clones", p->node, packets,
+		descriptors, clones);
+	return 0;
+}
+
+/* The set of that node, a new one if it has none yet. */
+static struct node_pools *set_of(struct daemon *d, int node)
+{
+	for (unsigned i = 0; i < d->pool_sets; i++) {
+		if (d->pools[i].node == node)
+			return &d->pools[i];
+	}
+	d->pools[d->pool_sets] = (struct node_pools){.node = node, .first = d->pool_sets == 0};
+	return &d->pools[d->pool_sets++];
+}
+
+int pools_make(struct daemon *d)
+{
+	unsigned engines = 0;
+	int ret = 0;
+
+	for (unsigned i = 0; i < d->config.hcas; i++) {
+		for (unsigned e = 0; e < d->config.hca[i].engines; e++, engines++)
+			set_of(d, d->config.hca[i].engine_node[e])->engines++;
+	}
+	for (unsigned i = 0; i < d->pool_sets && !ret; i++)
+		ret = make_set(&d->pools[i], &d->config.daemon, engines);
+	return ret;
+}
+
+const struct node_pools *pools_near(const struct daemon *d, int node)
+{
+	for (unsigned i = 0; i < d->pool_sets; i++) {
+		if (d->pools[i].node == node)
+			return &d->pools[i];
+	}
+	return &d->pools[0];
+}
+
+void pools_free(struct daemon *d)
+{
+	for (; d->pool_sets; d->pool_sets--) {
+		const struct node_pools *p = &d->pools[d->pool_sets - 1];
+
+		rte_mempool_free(p->clones);
+		rte_mempool_free(p->descriptors);
+		rte_mempool_free(p->packets);
+	}
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where engines, ports and buffers go on a machine with several nodes (../made_up_nodes.h). */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <rte_eal.h>
+#include <rte_mempool.h>
+#include "../made_up_nodes.h"
+#include "daemon.h"
+
+static char sysfs[64];
+static const char device[] = "0000:03:00.0";
+
+/* DPDK makes no pool on a node that this machine has not got: the test remembers what was asked. */
+static struct rte_mempool *made[8];
+static int made_on[8];
+static unsigned made_count;
+
+struct rte_mempool *__real_rte_pktmbuf_pool_create(
+	const char *name, unsigned n, unsigned cache, uint16_t priv, uint16_t room, int socket);
+struct rte_mempool *__wrap_rte_pktmbuf_pool_create(
+	const char *name, unsigned n, unsigned cache, uint16_t priv, uint16_t room, int socket);
+struct rte_mempool *__wrap_rte_pktmbuf_pool_create(
+	const char *name, unsigned n, unsigned cache, uint16_t priv, uint16_t room, int socket)
+{
+	struct rte_mempool *pool =
+		__real_rte_pktmbuf_pool_create(name, n, cache, priv, room, NODE_ANY);
+
+	assert_non_null(pool);
+	assert_int_equal(made_up.preferred, socket);
+	made[made_count] = pool;
+	made_on[made_count++] = socket;
+	return pool;
+}
+
+/* The node that the pool was asked of. */
+static int node_of(const struct rte_mempool *pool)
+{
+	for (unsigned i = 0; i < made_count; i++)
+		if (made[i] == pool)
+			return made_on[i];
+	return NODE_ANY;
+}
+
+/* The port's device is on that node; -1: the kernel does not say. */
+static void device_on(int node)
+{
+	char path[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/bus/pci/devices/%s/numa_node", sysfs, device);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	fprintf(file, "%d\n", node);
+	fclose(file);
+}
+
+static int make_sysfs(void)
+{
+	char command[256];
+
+	snprintf(sysfs, sizeof(sysfs), "/tmp/softhca-sysfs-XXXXXX");
+	if (!mkdtemp(sysfs))
+		return -1;
+	snprintf(command, sizeof(command), "mkdir -p %s/bus/pci/devices/%s", sysfs, device);
+	return system(command);
+}
+
+static int remove_sysfs(void)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command), "rm -r %s", sysfs);
+	return system(command);
+}
+
+/* One HCA with that many engines; pci: with that device behind its port. */
+static void one_hca(struct config *c, unsigned engines, bool pci)
+{
+	*c = (struct config){.hcas = 1};
+	c->hca[0].engines = engines;
+	c->hca[0].port.type = pci ? PORT_PCI : PORT_RING;
+	snprintf(c->hca[0].port.device, sizeof(c->hca[0].port.device), "%s", device);
+	for (unsigned e = 0; e <= ENGINES_MAX; e++)
+		for (unsigned s = 0; s < STAGE_COUNT; s++)
+			c->hca[0].cpu[e][s] = CONFIG_CPU_AUTO;
+}
+
+static void lcores(struct config *c, unsigned first, unsigned last)
+{
+	for (unsigned cpu = first; cpu <= last; cpu++)
+		c->daemon.lcores.cpu[c->daemon.lcores.count++] = (uint16_t)cpu;
+}
+
+enum { NO_LIST = 99 };
+static const struct row {
+	int device;	      /* its node; -1: unknown, a ring port */
+	unsigned first, last; /* daemon.lcores */
+	unsigned engines;
+	int cpus[5]; /* expected, of each engine */
+	int node;    /* expected, of the HCA */
+} rows[] = {
+	{-1, NO_LIST, 0, 1, {7}, 3},	  /* the last CPU, as ever */
+	{1, NO_LIST, 0, 1, {3}, 1},	  /* the last one near the port */
+	{1, NO_LIST, 0, 2, {3, 3}, 1},	  /* one CPU for an HCA without a list */
+	{-1, 0, 7, 3, {0, 1, 2}, 0},	  /* in turn */
+	{2, 0, 7, 2, {4, 5}, 2},	  /* near the port first */
+	{2, 0, 7, 5, {4, 5, 6, 7, 0}, 2}, /* a CPU of its own before a near one; 6: next door */
+	{3, 0, 1, 3, {0, 1, 0}, 3},	  /* nothing near */
+};
+
+static void engines__are_placed_near_their_ports(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct row *r = &rows[i];
+		struct config_cpus cpus;
+		struct config c;
+
+		device_on(r->device);
+		one_hca(&c, r->engines, r->device >= 0);
+		if (r->first != NO_LIST)
+			lcores(&c, r->first, r->last);
+		assert_int_equal(placement_cpus(&c, sysfs, &cpus), 0);
+		assert_int_equal(c.hca[0].port_node, r->device);
+		assert_int_equal(c.hca[0].node, r->node);
+		assert_int_equal(c.hca[0].port.socket, r->node);
+		for (unsigned e = 0; e < r->engines; e++) {
+			assert_int_equal(c.hca[0].cpu[e][0], r->cpus[e]);
+			assert_int_equal(c.hca[0].cpu[e][STAGE_COUNT - 1], r->cpus[e]);
+			assert_int_equal(c.hca[0].engine_node[e], r->cpus[e] / 2);
+		}
+	}
+}
+
+/* Three stages on node 2, one on node 0, one where there is room: the list's CPU on node 0. */
+static void an_engine__lies_where_most_of_its_stages_run(void **state)
+{
+	struct config_cpus cpus;
+	struct config c;
+
+	(void)state;
+	one_hca(&c, 1, false);
+	lcores(&c, 1, 1);
+	c.hca[0].cpu[0][STAGE_DOORBELL_WQE] = 0;
+	c.hca[0].cpu[0][STAGE_HEADER_PARSE] = 4;
+	c.hca[0].cpu[0][STAGE_REQUESTER_RECV] = 5;
+	c.hca[0].cpu[0][STAGE_RESPONDER_EXEC] = 4;
+	assert_int_equal(placement_cpus(&c, sysfs, &cpus), 0);
+	assert_int_equal(cpus.count, 4);
+	assert_int_equal(c.hca[0].engine_node[0], 2);
+	c.hca[0].cpu[0][STAGE_DOORBELL_WQE] = MADE_UP_CPUS; /* may not run there */
+	assert_int_equal(placement_cpus(&c, sysfs, &cpus), -EINVAL);
+}
+
+/* Two engines on node 0 and one on node 3: each node has its share of the buffers. */
+static void buffers__lie_on_the_nodes_of_the_engines(void **state)
+{
+	static struct daemon d;
+	struct config_cpus cpus;
+	const struct node_pools *near, *far;
+
+	(void)state;
+	one_hca(&d.config, 3, false);
+	lcores(&d.config, 0, 1);
+	lcores(&d.config, 7, 7);
+	d.config.daemon.packet_buffers = d.config.daemon.descriptor_buffers = 3000;
+	d.config.daemon.clone_buffers = 1500;
+	assert_int_equal(placement_cpus(&d.config, sysfs, &cpus), 0);
+	assert_int_equal(pools_make(&d), 0);
+	assert_int_equal(d.pool_sets, 2);
+	near = pools_near(&d, 0);
+	far = pools_near(&d, 3);
+	assert_ptr_equal(pools_near(&d, 1), near); /* nobody is there: the first one's */
+	assert_int_equal(node_of(near->packets), 0);
+	assert_int_equal(near->packets->size, 2000);
+	assert_string_equal(near->packets->name, "packets");
+	assert_int_equal(node_of(far->packets), 3);
+	assert_int_equal(far->packets->size, 1000);
+	assert_int_equal(node_of(far->descriptors), 3);
+	assert_int_equal(node_of(far->clones), 3);
+	assert_int_equal(far->clones->size, 500);
+	assert_string_equal(far->packets->name, "packets_3");
+	assert_int_equal(made_up.preferred, NODE_ANY);
+	pools_free(&d);
+	assert_null(rte_mempool_lookup("packets_3"));
+}
+
+static int group_setup(void **state)
+{
+	char *argv[] = {"test", "--no-huge", "-m", "64", "--no-pci", "--no-shconf",
+		"--no-telemetry", "-l", "0", "--log-level=softhca:critical",
+		"--log-level=lib.eal:error", NULL};
+
+	(void)state;
+	made_up_nodes(true);
+	return rte_eal_init(sizeof(argv) / sizeof(argv[0]) - 1, argv) < 0 ? -1 : make_sysfs();
+}
+
+static int group_teardown(void **state)
+{
+	(void)state;
+	return remove_sysfs();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(engines__are_placed_near_their_ports),
+		cmocka_unit_test(an_engine__lies_where_most_of_its_stages_run),
+		cmocka_unit_test(buffers__lie_on_the_nodes_of_the_engines),
+	};
+
+	return cmocka_run_group_tests_name("placement", tests, group_setup, group_teardown);
+}
