@@ -159,6 +159,13 @@ static void print_fifos(const json_t *answer)
 		table_add(&t, "%llu", number_of(f, "empty"));
 	}
 	table_end(&t, stdout, "  ");
+	table_begin(&t, "call|>commands");
+	json_object_foreach(json_object_get(answer, "calls"), name, f)
+	{
+		table_add(&t, "%s", name);
+		table_add(&t, "%" JSON_INTEGER_FORMAT, json_integer_value(f));
+	}
+	table_end(&t, stdout, "  ");
 	table_begin(&t, "stage|>polls|>with work");
 	json_object_foreach(json_object_get(answer, "stages"), name, s)
 	{

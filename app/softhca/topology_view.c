@@ -9,8 +9,8 @@
 
 enum { BOX_COLUMNS = 90, TEXT_BYTES = 512 };
 
-/* The channels that a module feeds: "-> ws (dbp_ws)", with a double arrow where they leave the
- * stage. */
+/* The channels that a module feeds, with a double arrow where they leave the stage, and the modules
+ * that it calls or that call it: "--> tc   ==> rpg   <-> sem". */
 static void outputs(unsigned module, char text[TEXT_BYTES])
 {
 	size_t used = 0;
@@ -24,6 +24,14 @@ static void outputs(unsigned module, char text[TEXT_BYTES])
 			continue;
 		used += snprintf(text + used, TEXT_BYTES - used, "%s%s %s", used ? "   " : "",
 			leaves ? "==>" : "-->", module_infos[c->consumer].name);
+	}
+	for (unsigned i = 0; i < CALL_COUNT && used < TEXT_BYTES; i++) {
+		const struct call_info *c = &call_infos[i];
+
+		if (c->caller == module || c->called == module)
+			used += snprintf(text + used, TEXT_BYTES - used, "%s<-> %s",
+				used ? "   " : "",
+				module_infos[c->caller == module ? c->called : c->caller].name);
 	}
 	if (!used && module == MODULE_TXA)
 		snprintf(text, TEXT_BYTES, "==> port");
@@ -55,13 +63,13 @@ static void draw_stage(unsigned stage)
 
 static void draw(void)
 {
-	puts("doorbells of the clients ==> dbp                                  frames from the "
-	     "port ==> hp");
+	puts("doorbells of the clients ==> dbp                                 frames from the "
+	     "port ==> rxa");
 	for (unsigned s = 0; s < STAGE_COUNT; s++)
 		draw_stage(s);
 	draw_line('+', "");
 	puts("--> a channel (one named ring) inside a stage; ==> one to another stage, maybe on "
-	     "another lcore");
+	     "another lcore;\n<-> a call, answered at once");
 }
 
 static void draw_dot(void)
@@ -80,6 +88,10 @@ static void draw_dot(void)
 	for (unsigned i = 0; i < CHANNEL_COUNT; i++)
 		printf("\t%s -> %s [label=\"%s\"];\n", module_infos[channel_infos[i].producer].name,
 			module_infos[channel_infos[i].consumer].name, channel_infos[i].name);
+	for (unsigned i = 0; i < CALL_COUNT; i++)
+		printf("\t%s -> %s [label=\"%s\", dir=both];\n",
+			module_infos[call_infos[i].caller].name,
+			module_infos[call_infos[i].called].name, call_infos[i].name);
 	puts("}");
 }
 

@@ -429,7 +429,7 @@ static struct rte_tel_data *stage_of(const struct engine *e, unsigned s)
 static void put_engine(const struct engine *e, struct rte_tel_data *to)
 {
 	struct rte_tel_data *channels = dict_new();
-	struct rte_tel_data *stages = dict_new();
+	struct rte_tel_data *stages = dict_new(), *calls = dict_new();
 
 	rte_tel_data_add_dict_u64(to, "engine", e->index);
 	rte_tel_data_add_dict_u64(to, "engines", e->count);
@@ -437,7 +437,11 @@ static void put_engine(const struct engine *e, struct rte_tel_data *to)
 		dict_put(channels, channel_infos[i].name, channel_of(&e->channel[i]));
 	for (unsigned i = 0; stages && i < STAGE_COUNT; i++)
 		dict_put(stages, stage_infos[i].name, stage_of(e, i));
+	for (unsigned i = 0; calls && i < CALL_COUNT; i++)
+		rte_tel_data_add_dict_u64(calls, call_infos[i].name,
+			e->stage[module_infos[call_infos[i].caller].stage].calls[i]);
 	dict_put(to, "fifos", channels);
+	dict_put(to, "calls", calls);
 	dict_put(to, "stages", stages);
 }
 
@@ -528,6 +532,19 @@ static struct rte_tel_data *edge_of(const struct channel_info *c)
 	return p;
 }
 
+static struct rte_tel_data *call_of(const struct call_info *c)
+{
+	struct rte_tel_data *p = dict_new();
+
+	if (!p)
+		return NULL;
+	rte_tel_data_add_dict_string(p, "from", module_infos[c->caller].name);
+	rte_tel_data_add_dict_string(p, "to", module_infos[c->called].name);
+	rte_tel_data_add_dict_string(p, "fifos", c->fifos);
+	rte_tel_data_add_dict_string(p, "asks", c->text);
+	return p;
+}
+
 static struct rte_tel_data *node_of(const struct module_info *m)
 {
 	struct rte_tel_data *p = dict_new();
@@ -542,7 +559,7 @@ static struct rte_tel_data *node_of(const struct module_info *m)
 static int answer_topology(const char *command, const char *params, struct rte_tel_data *to)
 {
 	struct rte_tel_data *modules = dict_new();
-	struct rte_tel_data *channels = dict_new();
+	struct rte_tel_data *channels = dict_new(), *calls = dict_new();
 	struct daemon *d = enter();
 
 	rte_tel_data_start_dict(to);
@@ -555,7 +572,10 @@ static int answer_topology(const char *command, const char *params, struct rte_t
 	for (unsigned i = 0; channels && i < CHANNEL_COUNT; i++)
 		dict_put(channels, channel_infos[i].name, edge_of(&channel_infos[i]));
 	dict_put(to, "modules", modules);
+	for (unsigned i = 0; calls && i < CALL_COUNT; i++)
+		dict_put(calls, call_infos[i].name, call_of(&call_infos[i]));
 	dict_put(to, "channels", channels);
+	dict_put(to, "calls", calls);
 	return 0;
 }
 

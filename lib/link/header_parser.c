@@ -163,12 +163,11 @@ unsigned hp_poll(struct engine *e)
 {
 	struct rte_mbuf *m[BURST], *request[BURST], *response[BURST];
 	struct hp *hp = e->module[MODULE_HP];
-	unsigned room, n, requests = 0, responses = 0;
+	unsigned n, requests = 0, responses = 0;
 
 	if (unlikely(hp->waits) && !multicast_deliver(e))
 		return 0;
-	room = room_for(e);
-	n = room ? e->link->rx_burst(e->link, e->index, m, room) : 0;
+	n = rxa_take(e, m, room_for(e));
 	for (unsigned i = 0; i < n; i++) {
 		struct qp *q;
 		bool is_response;
@@ -192,7 +191,6 @@ unsigned hp_poll(struct engine *e)
 		else
 			request[requests++] = m[i];
 	}
-	count_n(hp_counters(e), COUNTER_rx_packets, n);
 	if (responses)
 		forward(e, &e->channel[CHANNEL_HP_RRC], response, responses);
 	if (requests)

@@ -49,6 +49,9 @@ static inline bool multicast_kept(const struct hp *hp, const struct rte_mbuf *m)
 	return hp->waits && hp->waiting[hp->waits - 1] == m;
 }
 
+/* rx_frames.c: up to `room` frames, which are the caller's. Returns how many. */
+unsigned rxa_take(struct engine *e, struct rte_mbuf **frames, unsigned room);
+
 int txa_create(struct engine *e);
 unsigned txa_poll(struct engine *e);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The pipeline as data: three arrays made from topology.def. */
+/* The pipeline as data: four arrays made from topology.def. */
 #include "pipeline/topology.h"
 
 const struct stage_info stage_infos[STAGE_COUNT] = {
@@ -15,5 +15,11 @@ const struct module_info module_infos[MODULE_COUNT] = {
 const struct channel_info channel_infos[CHANNEL_COUNT] = {
 #define CHANNEL(id, name, producer, consumer, depth, fifos, full)                                  \
 	[CHANNEL_##id] = {name, MODULE_##producer, MODULE_##consumer, depth, fifos, full},
+#include "pipeline/topology.def"
+};
+
+const struct call_info call_infos[CALL_COUNT] = {
+#define CALL(id, name, caller, called, fifos, text)                                                \
+	[CALL_##id] = {name, MODULE_##caller, MODULE_##called, fifos, text},
 #include "pipeline/topology.def"
 };

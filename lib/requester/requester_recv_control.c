@@ -436,7 +436,7 @@ static enum wire_outcome scatter(
 		piece = RTE_MIN(piece, (uint32_t)run);
 		rte_memcpy(to, from, piece);
 		rrc_enter(e, RRC_READ_UPDATE_ENTRY);
-		sem_update(q, piece);
+		sem_update(e, q, piece);
 		from += piece;
 		bytes -= piece;
 	}

@@ -7,6 +7,11 @@
  */
 #include "requester_priv.h"
 
+static inline void sem_note(struct engine *e)
+{
+	call_note(&e->stage[STAGE_REQUESTER_RECV], CALL_RRC_SEM, 1);
+}
+
 enum sem_response { SEM_VALID_ENTRY = 0x00, SEM_INVALID_ENTRY = 0x01 };
 
 /* FETCH_ENTRY: the entry at the head, without what is used of it already; empty ones are released
@@ -14,6 +19,7 @@ enum sem_response { SEM_VALID_ENTRY = 0x00, SEM_INVALID_ENTRY = 0x01 };
 static inline enum sem_response sem_fetch(
 	struct engine *e, struct qp *q, uint8_t *entries, struct re_element *out)
 {
+	sem_note(e);
 	while (*entries) {
 		const struct re_element *r = re_head(e->mq, &q->mq.re);
 
@@ -30,14 +36,16 @@ static inline enum sem_response sem_fetch(
 }
 
 /* UPDATE_ENTRY: `bytes` more of the entry at the head are used. */
-static inline void sem_update(struct qp *q, uint32_t bytes)
+static inline void sem_update(struct engine *e, struct qp *q, uint32_t bytes)
 {
+	sem_note(e);
 	q->rrc.entry_bytes += bytes;
 }
 
 /* RELEASE_ENTRY: the remaining `entries` of the current request. */
 static inline void sem_release(struct engine *e, struct qp *q, uint8_t entries)
 {
+	sem_note(e);
 	while (entries--)
 		re_pop(e->mq, &q->mq.re);
 	q->rrc.entry_bytes = 0;

@@ -3,11 +3,11 @@
  * ExecutionEngine's part in end-to-end flow control (C9-150 to C9-158, seed 002): the credits that
  * acknowledgements carry, and the acknowledgements that nobody asked for. Clients post receives
  * without a doorbell, so QPs whose peers believe to have no credits are in a list, and a few of
- * them are looked at now and then. Reads the clients' counts; writes qp->ee. Stage responder_exec.
- * Never promises more than is posted.
+ * them are looked at now and then. Reads the clients' counts; writes qp->ee; what it has to say
+ * goes to RespPktGen behind every answer before it (EE_RESPG). Stage responder_exec. Never promises
+ * more than is posted.
  */
 #include "ee_work.h"
-#include "resp_pkt_gen.h"
 
 enum {
 	LOOK_QPS = 4,	/* QPs looked at in one go */
@@ -57,19 +57,33 @@ static inline bool may_tell(const struct qp *qp)
 	return !qp->ee.nak_sent && rwm_available(qp) > 0;
 }
 
-/* One that is in the list: true, an acknowledgement left. It goes to the end of the list unless its
- * peer knows of credits now. */
-static bool look(struct engine *e, struct qp *qp)
+/* An acknowledgement that no packet asked for, of everything executed. It has no received frame to
+ * travel in: false, there is no buffer for it. */
+static bool tell(struct engine *e, struct execution_engine *ee, struct qp *qp)
 {
 	uint32_t expected = qp->ee.comm_est ? qp->ee.expected_psn : qp->rq_psn;
-	bool sent;
+	struct rte_mbuf *m = rte_pktmbuf_alloc(e->clones);
+
+	if (unlikely(!m))
+		return false;
+	arrival_of(m)->qpn = qp_number(qp);
+	hand_over(ee, qp, m, RESPONSE_ACK, psn_sub(expected, 1), ee_ack_syndrome(e, qp));
+	count(stage_counters(e, STAGE_RESPONDER_EXEC), COUNTER_acks_unsolicited);
+	return true;
+}
+
+/* One that is in the list: true, an acknowledgement is on its way. It goes to the end of the list
+ * unless its peer knows of credits now. */
+static bool look(struct engine *e, struct execution_engine *ee, struct qp *qp)
+{
+	bool told;
 
 	if (!qp_receives(qp_state(qp)) || qp->ee.credits_told)
 		return false;
-	sent = may_tell(qp) && respg_acknowledge(e, qp, psn_sub(expected, 1));
-	if (!sent)
-		qp_list_add(starved(e), qp);
-	return sent;
+	told = may_tell(qp) && tell(e, ee, qp);
+	if (!told)
+		qp_list_add(&ee->starved, qp);
+	return told;
 }
 
 unsigned ee_offer_credits(struct engine *e)
@@ -81,10 +95,15 @@ unsigned ee_offer_credits(struct engine *e)
 
 	if (likely(ee->starved.head == QP_LIST_END || engine_now(e) < ee->look_ns))
 		return 0;
+	if (channel_room(&e->channel[CHANNEL_EE_RESPG]) < LOOK_QPS)
+		return 0;
+	ee->outs = 0;
 	do {
 		qp = qp_list_take(&ee->starved);
-		sent += look(e, qp);
+		sent += look(e, ee, qp);
 	} while (++looked < LOOK_QPS && qp->index != last); /* at most all of them, once */
+	if (ee->outs)
+		channel_put(&e->channel[CHANNEL_EE_RESPG], ee->out, ee->outs);
 	ee->look_gap_ns = sent || !ee->look_gap_ns ? LOOK_NS : 2 * ee->look_gap_ns;
 	ee->look_gap_ns = RTE_MIN(ee->look_gap_ns, (uint32_t)LOOK_NS_MAX);
 	ee->look_ns = engine_now(e) + ee->look_gap_ns;

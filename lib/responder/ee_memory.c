@@ -21,6 +21,7 @@ void ee_complete(
 
 enum ee_state step_entry_fetch(struct ee_work *w)
 {
+	ask(w, CALL_EE_RWM, 1);
 	switch (rwm_open(w->c, w->qp)) {
 	case RWM_VALID_ENTRY:
 		if (w->op->kind != WIRE_KIND_SEND)
@@ -57,6 +58,7 @@ static enum wire_outcome scatter(struct ee_work *w, const uint8_t *src, uint32_t
 		uint8_t *dst;
 		uint32_t n;
 
+		ask(w, CALL_EE_RWM, 2); /* fetch; update or release */
 		if (rwm_fetch_entry(w->qp, &entry) != RWM_VALID_ENTRY)
 			return OUTCOME_LOCAL_LENGTH;
 		n = RTE_MIN(bytes, entry.bytes);
@@ -122,6 +124,12 @@ static inline enum ee_state vtp_read(struct ee_work *w)
 	return EE_CXT_WB;
 }
 
+static struct write_addr load_addr(struct ee_work *w)
+{
+	ask(w, CALL_EE_WAT, 1);
+	return wat_load(w->qp);
+}
+
 /* WRITE: what this packet brings (seed 001 9.7.4.1.5); the key may go between two packets. */
 enum ee_state step_vtp_cmd(struct ee_work *w)
 {
@@ -134,7 +142,7 @@ enum ee_state step_vtp_cmd(struct ee_work *w)
 	if (w->op->flags & WIRE_START)
 		w->write = (struct write_addr){.va = h->va, .rkey = h->rkey, .left = h->dma_len};
 	else
-		w->write = wat_load(w->qp);
+		w->write = load_addr(w);
 	s = v2p_map_remote(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd,
 		qp_number(w->qp), w->write.rkey, w->write.va, bytes, ACCESS_REMOTE_WRITE, &w->addr,
 		&w->run);
@@ -190,6 +198,7 @@ enum ee_state step_store_addr(struct ee_work *w)
 {
 	w->write.va += w->a->payload_bytes;
 	w->write.left -= w->a->payload_bytes;
+	ask(w, CALL_EE_WAT, 1);
 	wat_store(w->qp, &w->write);
 	return EE_CXT_WB;
 }
@@ -271,6 +280,7 @@ enum ee_state step_wqe_release(struct ee_work *w)
 		cqe.rlid_flags = CQE_HAS_GRH | (w->a->is_ipv6 ? CQE_SL_IPV6 : CQE_SL_IPV4);
 	}
 	ee_complete(w->e, w->c, w->qp, &cqe, w->a->headers.se);
+	ask(w, CALL_EE_RWM, 1);
 	rwm_release_wqe(w->qp);
 	return EE_CXT_WB;
 }

@@ -65,6 +65,12 @@ static inline void bury(struct ee_work *w)
 	w->ee->dead[w->ee->deads++] = w->m;
 }
 
+/* Commands to another module. */
+static inline void ask(struct ee_work *w, enum call_id which, unsigned n)
+{
+	call_note(&w->e->stage[STAGE_RESPONDER_EXEC], which, n);
+}
+
 static inline enum ee_state fail(struct ee_work *w, enum wire_outcome outcome)
 {
 	w->outcome = outcome;

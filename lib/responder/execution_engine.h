@@ -39,7 +39,7 @@ void ee_forget_credits(struct engine *e, struct qp *qp);
 /*
  * Looks at a few of the QPs whose peers were told that they have no credits. If the client has
  * posted receives since, an unsolicited acknowledgement tells so (C9-152, C9-155). Returns how many
- * were sent. After respg_poll(): what is executed is answered.
+ * were put into EE_RESPG, behind the answers that are there.
  */
 unsigned ee_offer_credits(struct engine *e);
 

@@ -392,24 +392,6 @@ unsigned respg_poll(struct engine *e)
 	return n + p->outs;
 }
 
-bool respg_acknowledge(struct engine *e, struct qp *qp, uint32_t psn)
-{
-	struct resp_pkt_gen *p = e->module[MODULE_RESPG];
-	struct counters *c = stage_counters(e, STAGE_RESPONDER_EXEC);
-
-	/* It would overtake what waits, and acknowledge it (C9-101). */
-	if (qp->respg.head || !ring_empty(e->channel[CHANNEL_EE_RESPG].ring))
-		return false;
-	stock(e, p, c, 1);
-	if (p->spares == 0 || channel_room(&e->channel[CHANNEL_RESPG_TXA]) == 0)
-		return false;
-	p->outs = 0;
-	answer_ack(p, c, qp, psn, ee_ack_syndrome(e, qp), qp->ee.msn);
-	channel_put(&e->channel[CHANNEL_RESPG_TXA], p->out, p->outs);
-	count(c, COUNTER_acks_unsolicited);
-	return true;
-}
-
 int respg_create(struct engine *e)
 {
 	struct resp_pkt_gen *p = engine_alloc(e, "respg", sizeof(*p));

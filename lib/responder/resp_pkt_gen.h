@@ -21,13 +21,6 @@ void respg_destroy(struct engine *e);
  * and frames handled. */
 unsigned respg_poll(struct engine *e);
 
-/*
- * An acknowledgement that no packet asked for, with the credits of now: everything up to `psn` was
- * executed. False, and nothing done: something of that QP's is still to be answered, no buffer, no
- * room.
- */
-bool respg_acknowledge(struct engine *e, struct qp *qp, uint32_t psn);
-
 /* The CEU took the QP away: gives up all that waits for it. */
 void respg_forget(struct engine *e, struct qp *qp);
 

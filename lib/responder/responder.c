@@ -29,9 +29,8 @@ unsigned responder_exec_poll(struct engine *e)
 	unsigned n = ee_wakes(e);
 
 	n += ee_poll(e);
-	n += respg_poll(e);
 	n += ee_offer_credits(e);
-	return n;
+	return n + respg_poll(e);
 }
 
 /* Nobody waits for the count, so the race detector need not hear of it. */

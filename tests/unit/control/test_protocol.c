@@ -415,7 +415,7 @@ static void mr__bounds_and_rights(void **state)
 /* The doorbell page and what is registered go to the node of the engine that serves the client. */
 static void memory__lies_near_the_engine(void **state)
 {
-	bool page = false, region = false;
+	bool page = false, piece = false;
 	struct raw r;
 
 	(void)state;
@@ -428,9 +428,9 @@ static void memory__lies_near_the_engine(void **state)
 	for (unsigned int i = 0; i < made_up.binds; i++) {
 		assert_int_equal(made_up.bind[i].node, 2);
 		page = page || made_up.bind[i].bytes == sizeof(struct client_page);
-		region = region || made_up.bind[i].bytes == RAW_REGION_BYTES;
+		piece = piece || made_up.bind[i].bytes == RAW_PIECE_BYTES;
 	}
-	assert_true(page && region);
+	assert_true(page && piece);
 	close(r.fd);
 	fixture_node = NODE_ANY;
 	made_up_nodes(false);

@@ -43,19 +43,36 @@ static void topology__every_channel_has_two_ends(void **state)
 	}
 }
 
-static void topology__every_module_has_a_stage_and_a_channel(void **state)
+static void topology__calls_stay_within_a_stage(void **state)
+{
+	for (unsigned i = 0; i < CALL_COUNT; i++) {
+		const struct call_info *c = &call_infos[i];
+		char name[32];
+
+		assert_int_not_equal(c->caller, c->called);
+		assert_int_equal(module_infos[c->caller].stage, module_infos[c->called].stage);
+		snprintf(name, sizeof(name), "%s_%s", module_infos[c->caller].name,
+			module_infos[c->called].name);
+		assert_string_equal(c->name, name);
+		assert_true(strlen(c->fifos) > 0 && strlen(c->text) > 0);
+	}
+}
+
+static void topology__every_module_has_a_stage_and_a_neighbour(void **state)
 {
 	unsigned modules[STAGE_COUNT] = {0};
 
 	for (unsigned i = 0; i < MODULE_COUNT; i++) {
-		unsigned channels = 0;
+		unsigned neighbours = 0;
 
 		assert_in_range(module_infos[i].stage, 0, STAGE_COUNT - 1);
 		modules[module_infos[i].stage]++;
 		for (unsigned k = 0; k < CHANNEL_COUNT; k++)
-			channels +=
+			neighbours +=
 				channel_infos[k].producer == i || channel_infos[k].consumer == i;
-		assert_true(channels > 0);
+		for (unsigned k = 0; k < CALL_COUNT; k++)
+			neighbours += call_infos[k].caller == i || call_infos[k].called == i;
+		assert_true(neighbours > 0);
 	}
 	for (unsigned s = 0; s < STAGE_COUNT; s++)
 		assert_true(modules[s] > 0);
@@ -136,7 +153,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(topology__names_are_unique),
 		cmocka_unit_test(topology__every_channel_has_two_ends),
-		cmocka_unit_test(topology__every_module_has_a_stage_and_a_channel),
+		cmocka_unit_test(topology__calls_stay_within_a_stage),
+		cmocka_unit_test(topology__every_module_has_a_stage_and_a_neighbour),
 		cmocka_unit_test(counters__names_and_sentences),
 		FX_TEST(channel__counts),
 		FX_TEST(channel__keeps_the_order_and_all),

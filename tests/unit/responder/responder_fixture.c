@@ -134,7 +134,7 @@ int fx_setup(void **state)
 	for (unsigned i = 0; i < sizeof(fx->cq) / sizeof(fx->cq[0]); i++)
 		fx->cq[i].owner = CQE_OWNER_HW;
 	make_tables();
-	fx->e.packets = make_pool("fx_packets", PACKETS);
+	fx->e.packets = fx->e.clones = make_pool("fx_packets", PACKETS);
 	fx->rx = make_pool("fx_rx", RX_PACKETS);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(channel_create(&fx->e.channel[channels[i]], channels[i], "fx",

@@ -250,6 +250,7 @@ static void credits__only_where_they_are_given(void **state)
 static void credits__waits_for_room_and_buffers(void **state)
 {
 	struct channel *out = &fx->e.channel[CHANNEL_RESPG_TXA];
+	struct channel *answers = &fx->e.channel[CHANNEL_EE_RESPG];
 	struct rte_mbuf *all[255], *m;
 	unsigned n = 0;
 
@@ -264,6 +265,11 @@ static void credits__waits_for_room_and_buffers(void **state)
 		rte_pktmbuf_free(all[--n]);
 	while (channel_room(out))
 		channel_put_one(out, rte_pktmbuf_alloc(fx->rx));
+	while (channel_room(answers) > 3) { /* one less than are looked at: of nobody's */
+		m = rte_pktmbuf_alloc(fx->rx);
+		arrival_of(m)->qpn = 0;
+		channel_put_one(answers, m);
+	}
 	for (unsigned i = 0; i < 3; i++) {
 		fx->e.now_ns += 16000;
 		responder_exec_poll(&fx->e);
@@ -271,9 +277,10 @@ static void credits__waits_for_room_and_buffers(void **state)
 	fx_assert_counter(acks_unsolicited, 0);
 	while (channel_take(out, &m, 1))
 		rte_pktmbuf_free(m);
-	poll_slowly(2);
+	poll_slowly(20);
 	fx_assert_ack(FX_PSN - 1, aeth_ack(1), 0);
 	fx_assert_no_frame();
+	fx_assert_counter(acks_unsolicited, 1);
 }
 
 /* All the QPs of the table but 0; each has its own number. */
@@ -344,7 +351,7 @@ static void credits__the_first_look_is_at_once_and_the_next_later(void **state)
 	fx->qp->state = QP_RTR;
 	wake(fx->qp);
 	fx_post_simple(0, 100);
-	assert_int_equal(fx_poll(1), 1); /* what was sent is work */
+	assert_true(fx_poll(1) > 0); /* what was sent is work */
 	fx_assert_ack(FX_PSN - 1, aeth_ack(1), 0);
 	assert_false(listed());
 	fx_send(9, 1, .opcode = WIRE_RC_SEND_ONLY, .psn = FX_PSN, .ackreq = 1);

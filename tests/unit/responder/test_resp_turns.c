@@ -282,12 +282,10 @@ static void idle__takes_no_buffers(void **state)
 }
 
 static int real_ops;
-static unsigned asked;
 
 /* A pool that many take from at once: a few are there, and soon others. */
 static int dequeue_one(struct rte_mempool *p, void **to, unsigned n)
 {
-	asked++;
 	return n > 1 ? -ENOBUFS : rte_mempool_get_ops(real_ops)->dequeue(p, to, n);
 }
 
@@ -323,10 +321,6 @@ static void stock__one_by_one_is_as_many_as_are_wanted(void **state)
 	fx_assert_ack(FX_PSN, 31, 1);
 	assert_int_equal(responder_stock(&fx->e), BURST); /* one more was wanted, and is gone */
 	fx_assert_counter(packet_empty, 0);
-	asked = 0;
-	assert_true(respg_acknowledge(&fx->e, fx->qp, FX_PSN));
-	fx_collect();
-	assert_int_equal(asked, 0); /* there is one in stock */
 	fx->e.packets->ops_index = real_ops;
 }
 

@@ -44,6 +44,7 @@ struct engine_settings {
 struct stage {
 	struct counters counters;
 	uint64_t polls, busy_polls; /* polls, and those that found work */
+	uint64_t calls[CALL_COUNT]; /* commands from a module of this stage to another one */
 } __rte_cache_aligned;
 
 struct engine {
@@ -90,6 +91,12 @@ static inline uint64_t engine_now(const struct engine *e)
 static inline void *engine_alloc(const struct engine *e, const char *what, size_t bytes)
 {
 	return rte_zmalloc_socket(what, bytes, RTE_CACHE_LINE_SIZE, e->socket);
+}
+
+/* n commands of the stage's. The lcore that runs it. */
+static inline void call_note(struct stage *s, enum call_id which, unsigned n)
+{
+	__atomic_store_n(&s->calls[which], s->calls[which] + n, __ATOMIC_RELAXED);
 }
 
 static inline struct counters *stage_counters(struct engine *e, enum stage_id s)

@@ -21,6 +21,12 @@ enum channel_id {
 	CHANNEL_COUNT
 };
 
+enum call_id {
+#define CALL(id, name, caller, called, fifos, text) CALL_##id,
+#include "pipeline/topology.def"
+	CALL_COUNT
+};
+
 struct stage_info {
 	const char *name; /* as in the configuration: doorbell_wqe … */
 	const char *text;
@@ -39,8 +45,15 @@ struct channel_info {
 	const char *fifos, *full;
 };
 
+struct call_info {
+	const char *name; /* rrc_sem … */
+	enum module_id caller, called;
+	const char *fifos, *text;
+};
+
 extern const struct stage_info stage_infos[STAGE_COUNT];
 extern const struct module_info module_infos[MODULE_COUNT];
 extern const struct channel_info channel_infos[CHANNEL_COUNT];
+extern const struct call_info call_infos[CALL_COUNT];
 
 #endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Link receive, the seed's 64To256Trans (seed 000 6.4.2): takes frames from the port. What is left
+ * of it in software: words need no widening here. Stage header_parse.
+ */
+#include "link_priv.h"
+
+unsigned rxa_take(struct engine *e, struct rte_mbuf **frames, unsigned room)
+{
+	unsigned n = room ? e->link->rx_burst(e->link, e->index, frames, room) : 0;
+
+	call_note(&e->stage[STAGE_HEADER_PARSE], CALL_HP_RXA, 1);
+	count_n(hp_counters(e), COUNTER_rx_packets, n);
+	return n;
+}
