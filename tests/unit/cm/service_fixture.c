@@ -61,7 +61,7 @@ static int op_gid(void *ctx, uint32_t index, uint8_t gid[16])
 {
 	struct node_device *d = ctx;
 
-	if (index >= GIDS)
+	if (index >= GIDS || d->node->bare)
 		return -ENOENT;
 	gid_of(d->node->n, d->index, index, gid);
 	return 0;

@@ -39,6 +39,7 @@ struct node {
 	int resolve_again;   /* how often resolve answers -EAGAIN */
 	int resolve_result;  /* what it answers then */
 	bool down[DEVICES];  /* ports */
+	bool bare;	     /* its devices have no GIDs */
 	uint32_t active_mtu; /* 1..5 */
 	uint32_t speed_mbps;
 	bool deaf;	     /* what is sent to it gets lost */

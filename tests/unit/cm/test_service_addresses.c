@@ -360,6 +360,9 @@ static void resolve__loopback_device(void **state)
 	expect_event(&ch, UCM_EVENT_ADDR_RESOLVED);
 	assert_int_equal(query_addr(&ch, id, RDMA_USER_CM_QUERY_ADDR, &addr), 0);
 	assert_int_equal(be64toh(addr.node_guid), 0x0200000000000001);
+	node[0].bare = true; /* no device has a GID */
+	assert_int_equal(resolve_ip(&ch, fresh(RDMA_PS_TCP), NULL, "127.0.0.1", 7174, 10), -ENODEV);
+	node[0].bare = false;
 }
 
 /* Whoever reads no events gets no more of them. */

@@ -211,6 +211,12 @@ static void probe__gids(void **state)
 	assert_in_range(be64toh(ib.sid), 0x1060000 + 32768, 0x1060000 + 60999);
 	assert_int_equal(ib.sid_mask, UINT64_MAX);
 	assert_int_equal(query_addr(&ch, id, RDMA_USER_CM_QUERY_GID, &addr), 0);
+	/* Of any address there is no P_Key yet. */
+	assert_int_equal(create_id(&ch, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
+	assert_int_equal(bind_ip(&ch, id, "0.0.0.0", 0), 0);
+	assert_int_equal(query_addr(&ch, id, RDMA_USER_CM_QUERY_GID, &addr), 0);
+	memcpy(&ib, &addr.src_addr, sizeof(ib));
+	assert_int_equal(ib.pkey, 0);
 }
 
 static void query__address(void **state)
@@ -243,6 +249,7 @@ static void query__address(void **state)
 	gid_of(1, 1, GID_V4, gid);
 	assert_memory_equal(ib.gid, gid, 16);
 	assert_int_equal(ib.family, UCM_AF_IB);
+	assert_int_equal(ib.pkey, 0xffff);
 	assert_int_equal(be64toh(ib.sid), 0x1060000 + 4000);
 	assert_int_equal(query_route(&ch, id, &route), 0);
 	assert_int_equal(route.num_paths, 0);
@@ -306,6 +313,45 @@ static void query__path(void **state)
 		command(&c.ch, RDMA_USER_CM_CMD_QUERY, &in, sizeof(in), &path, 7), -ENOSPC);
 }
 
+/* Who was asked knows both GIDs. */
+static void query__gids_of_a_request(void **state)
+{
+	struct rdma_ucm_query_addr_resp addr;
+	struct ucm_sockaddr_ib ib;
+	struct end l, c;
+	uint32_t id = ask_ends(&l, &c);
+	uint8_t gid[16];
+
+	(void)state;
+	assert_int_equal(query_addr(&l.ch, id, RDMA_USER_CM_QUERY_GID, &addr), 0);
+	memcpy(&ib, &addr.src_addr, sizeof(ib));
+	gid_of(2, 0, GID_V4, gid);
+	assert_memory_equal(ib.gid, gid, 16);
+	memcpy(&ib, &addr.dst_addr, sizeof(ib));
+	gid_of(1, 0, GID_V4, gid);
+	assert_memory_equal(ib.gid, gid, 16);
+}
+
+/* A flow label that the program chose, in its own address. */
+static void query__flow_label(void **state)
+{
+	struct channel ch = open_channel(0);
+	union ucm_address a = address_of("fd00::1", 0);
+	struct rdma_ucm_query_route_resp route;
+	uint32_t id;
+
+	(void)state;
+	a.v6.sin6_flowinfo = htonl(0xf0012345); /* of which 20 bits are the label */
+	assert_int_equal(create_id(&ch, 200, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
+	assert_int_equal(bind_any(&ch, id, &a), 0);
+	assert_int_equal(resolve_ip(&ch, id, NULL, "fd00::2", 7174, 1000), 0);
+	expect_event(&ch, UCM_EVENT_ADDR_RESOLVED);
+	assert_int_equal(resolve_route(&ch, id), 0);
+	expect_event(&ch, UCM_EVENT_ROUTE_RESOLVED);
+	assert_int_equal(query_route(&ch, id, &route), 0);
+	assert_int_equal(ntohl(route.ib_route[0].flow_label), 0x12345);
+}
+
 static int set_int(struct channel *ch, uint32_t id, uint32_t name, int32_t value)
 {
 	return set_option(ch, id, RDMA_OPTION_ID, name, &value, sizeof(value));
@@ -329,6 +375,7 @@ static void options__of_identifiers(void **state)
 	assert_int_equal(set_byte(&l.ch, id, RDMA_OPTION_ID_TOS, 32), 0);
 	assert_int_equal(set_int(&l.ch, id, RDMA_OPTION_ID_TOS, 32), -EINVAL);
 	assert_int_equal(set_byte(&l.ch, id, RDMA_OPTION_ID_ACK_TIMEOUT, 14), 0);
+	assert_int_equal(set_byte(&l.ch, id, RDMA_OPTION_ID_ACK_TIMEOUT, 31), 0);
 	assert_int_equal(set_byte(&l.ch, id, RDMA_OPTION_ID_ACK_TIMEOUT, 32), -EINVAL);
 	assert_int_equal(set_byte(&l.ch, datagram, RDMA_OPTION_ID_ACK_TIMEOUT, 14), -EINVAL);
 	assert_int_equal(set_byte(&l.ch, id, RDMA_OPTION_ID_REUSEADDR, 1), -EINVAL);
@@ -407,6 +454,31 @@ static void options__path(void **state)
 	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
 }
 
+/* A record's MTU counts if it says one that is smaller than the port's. */
+static void options__mtu_of_a_path(void **state)
+{
+	static const uint8_t mtus[][2] = {{0x80, 3}, {0x81, 1}, {0x83, 3}, {0x84, 3}};
+	struct channel ch = open_channel(0);
+	struct rdma_ucm_query_route_resp route;
+	struct ib_path_rec_data data = {.flags = 0x2b};
+	uint8_t *record = (uint8_t *)data.path_rec;
+	uint32_t id;
+
+	(void)state;
+	gid_of(2, 0, GID_V4, record + 8);
+	gid_of(1, 0, GID_V4, record + 24);
+	for (unsigned int i = 0; i < sizeof(mtus) / sizeof(mtus[0]); i++) {
+		record[54] = mtus[i][0];
+		assert_int_equal(create_id(&ch, 200, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
+		assert_int_equal(resolve_ip(&ch, id, NULL, "10.0.0.2", 7174, 1000), 0);
+		expect_event(&ch, UCM_EVENT_ADDR_RESOLVED);
+		assert_int_equal(set_option(&ch, id, 1, 1, &data, sizeof(data)), 0);
+		expect_event(&ch, UCM_EVENT_ROUTE_RESOLVED);
+		assert_int_equal(query_route(&ch, id, &route), 0);
+		assert_int_equal(route.ib_route[0].mtu, mtus[i][1]);
+	}
+}
+
 /* Each command where its identifier's state does not allow it. */
 static void states__wrong(void **state)
 {
@@ -446,6 +518,18 @@ static void states__wrong(void **state)
 	assert_int_equal(disconnect_id(&c.ch, c.id), 0); /* as a kernel: nothing to do */
 }
 
+static void services__leave_no_descriptor(void **state)
+{
+	unsigned int before = service_descriptors();
+	struct cm_service *s = cm_service_create(NULL, 0, NULL);
+
+	(void)state;
+	assert_non_null(s);
+	assert_int_equal(service_descriptors(), before + 1);
+	cm_service_destroy(s);
+	assert_int_equal(service_descriptors(), before);
+}
+
 /* An accept with too much data fails, and the peer is rejected. */
 static void accept__fails(void **state)
 {
@@ -476,9 +560,13 @@ int main(void)
 		SERVICE_TEST(probe__gids),
 		SERVICE_TEST(query__address),
 		SERVICE_TEST(query__path),
+		SERVICE_TEST(query__gids_of_a_request),
+		SERVICE_TEST(query__flow_label),
+		SERVICE_TEST(services__leave_no_descriptor),
 		SERVICE_TEST(options__of_identifiers),
 		SERVICE_TEST(options__reach_the_queue_pair),
 		SERVICE_TEST(options__path),
+		SERVICE_TEST(options__mtu_of_a_path),
 		SERVICE_TEST(states__wrong),
 		SERVICE_TEST(accept__fails),
 	};

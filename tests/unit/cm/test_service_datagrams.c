@@ -96,6 +96,21 @@ static void sidr__rejected(void **state)
 	assert_memory_equal(e.param.ud.private_data, "no", 2);
 }
 
+/* An accept without parameters says what is known: no queue pair. */
+static void sidr__accepted_without_parameters(void **state)
+{
+	struct end l = listener(1, RDMA_PS_UDP, "0.0.0.0", 7174);
+	struct end c = caller(0, RDMA_PS_UDP, "10.0.0.2", 7174);
+	struct rdma_ucm_event_resp e = ud_request(&l, &c, "");
+
+	(void)state;
+	assert_int_equal(confirm_id(&l.ch, e.id), 0);
+	settle();
+	e = expect_event(&c.ch, UCM_EVENT_ESTABLISHED);
+	assert_int_equal(e.param.ud.qp_num, 0);
+	assert_int_equal(e.param.ud.qkey, UCM_QKEY);
+}
+
 static void sidr__nobody(void **state)
 {
 	struct end c = caller(0, RDMA_PS_UDP, "10.0.0.2", 7174);
@@ -245,6 +260,10 @@ static void join__groups(void **state)
 	expect_event(&ch, UCM_EVENT_ADDR_RESOLVED);
 	assert_int_equal(join_ip(&ch, id, 11, "239.1.2.3", &number[0]), 0);
 	check_joined(&ch, 11, number[0], "239.1.2.3");
+	assert_int_equal(join_ip(&ch, id, 10, "ff0e::6", &number[1]), 0);
+	check_joined(&ch, 10, number[1], "ff0e::6");
+	assert_int_equal(leave(&ch, number[1], &events), 0);
+	assert_int_equal(join_ip(&ch, id, 10, "gid:ff0e::6", &number[1]), -EINVAL);
 	assert_int_equal(join_flags(&ch, id, 12, "224.0.0.9", 0, &number[1]), 0);
 	assert_int_equal(join_flags(&ch, id, 13, "ff0e::7", 1, &number[2]), 0);
 	assert_int_equal(join_flags(&ch, id, 14, "gid:ff0e::8", 0, &number[3]), 0);
@@ -259,7 +278,7 @@ static void join__groups(void **state)
 	assert_int_equal(events, 0);
 	assert_false(readable(&ch));
 	assert_int_equal(destroy_id(&ch, id, &events), 0);
-	assert_int_equal(events, 4);
+	assert_int_equal(events, 5);
 	assert_int_equal(leave(&ch, number[1], &events), -ENOENT);
 }
 
@@ -337,6 +356,7 @@ int main(void)
 		SERVICE_TEST(sidr__ipv4),
 		SERVICE_TEST(sidr__ipv6),
 		SERVICE_TEST(sidr__rejected),
+		SERVICE_TEST(sidr__accepted_without_parameters),
 		SERVICE_TEST(sidr__nobody),
 		SERVICE_TEST(sidr__lengths),
 		SERVICE_TEST(sidr__own_qkey),
