@@ -397,14 +397,12 @@ int softhca_resize_cq(struct softhca_cq *cq, uint32_t entries)
 
 int softhca_req_notify_cq(struct softhca_cq *cq, int solicited_only)
 {
+	struct cq_record *record = cq->record;
+
 	if (!cq->channel)
 		return -EINVAL;
-	spin_lock(&cq->lock);
-	cq->arm_sequence++;
-	__atomic_store_n(&cq->record->arm,
-		cq->arm_sequence << 2 | (solicited_only ? CQ_ARM_SOLICITED : CQ_ARM_NEXT),
-		__ATOMIC_SEQ_CST);
-	spin_unlock(&cq->lock);
+	__atomic_fetch_add(
+		solicited_only ? &record->arm_solicited : &record->arm_next, 1, __ATOMIC_SEQ_CST);
 	/* Armed, then the caller polls once more: one of the two sides sees the other. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return 0;

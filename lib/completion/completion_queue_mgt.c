@@ -60,7 +60,7 @@ int cq_write(struct completion *c, uint32_t cqn, uint32_t client, struct cqe *bu
 	q->stop = 0;
 	q->produced = 0;
 	q->consumed = 0;
-	q->served_arm = 0;
+	q->served_next = q->served_solicited = 0;
 	__atomic_store_n(&q->cqn, cqn, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -96,23 +96,25 @@ static void serve_arm(struct completion *c, struct counters *counters, struct cq
 {
 	uint32_t touched = __atomic_exchange_n(&q->touched, 0, __ATOMIC_SEQ_CST);
 	uint32_t cqn = __atomic_load_n(&q->cqn, __ATOMIC_ACQUIRE);
-	uint32_t wanted =
-		touched & CQ_TOUCHED_SOLICITED ? CQ_ARM_NEXT | CQ_ARM_SOLICITED : CQ_ARM_NEXT;
-	uint32_t arm;
+	uint32_t next, solicited;
 
 	if (!cqn)
 		return;
-	arm = __atomic_load_n(&q->record->arm, __ATOMIC_RELAXED);
-	if (arm == q->served_arm || !(arm & wanted))
+	next = __atomic_load_n(&q->record->arm_next, __ATOMIC_RELAXED);
+	solicited = __atomic_load_n(&q->record->arm_solicited, __ATOMIC_RELAXED);
+	if (next == q->served_next &&
+		(solicited == q->served_solicited || !(touched & CQ_TOUCHED_SOLICITED)))
 		return;
-	if (eq_post(c, counters, q->client, EQE_COMPLETION, cqn))
-		q->served_arm = arm;
-	else
+	if (eq_post(c, counters, q->client, EQE_COMPLETION, cqn)) {
+		q->served_next = next;
+		q->served_solicited = solicited;
+	} else {
 		touch(c, q, touched & CQ_TOUCHED_SOLICITED); /* when there is room again */
+	}
 }
 
 /*
- * The fence orders "entries written" before "arm read"; the client orders "arm written" before
+ * The fence orders "entries written" before "arms read"; the client orders "arm written" before
  * "entries read": one of the two sees the other. An entry written after its CQ was taken off the
  * list puts it there again.
  */

@@ -107,7 +107,7 @@ static void cq_hold__keeps_completions(void **state)
 	struct eqe ev;
 	struct cqe c;
 
-	record.arm = 1 << 2 | CQ_ARM_SOLICITED;
+	record.arm_solicited = 1;
 	assert_true(post(0, false));
 	hold();
 	for (uint32_t i = 1; i < 5; i++)
@@ -135,7 +135,7 @@ static void cq_hold__solicited_or_not(void **state)
 {
 	struct eqe ev;
 
-	record.arm = 1 << 2 | CQ_ARM_SOLICITED;
+	record.arm_solicited = 1;
 	hold();
 	assert_true(post(1, false));
 	assert_int_equal(cq_release(&completion, &counters, CQN), 0);
@@ -358,21 +358,36 @@ static unsigned events_of(bool solicited, uint8_t opcode)
 static void arm__once(void **state)
 {
 	assert_int_equal(events_of(false, 1), 0);
-	record.arm = 1 << 2 | CQ_ARM_NEXT;
+	record.arm_next = 1;
 	assert_int_equal(events_of(false, 1), 1);
 	assert_int_equal(events_of(false, 1), 0);
-	record.arm = 2 << 2 | CQ_ARM_NEXT;
+	record.arm_next = 2;
 	assert_int_equal(events_of(true, 1), 1);
 	assert_int_equal(events_of(true, 1), 0);
 }
 
 static void arm__solicited_only(void **state)
 {
-	record.arm = 1 << 2 | CQ_ARM_SOLICITED;
+	record.arm_solicited = 1;
 	assert_int_equal(events_of(false, 1), 0);
 	assert_int_equal(events_of(true, 1), 1);
-	record.arm = 2 << 2 | CQ_ARM_SOLICITED;
+	record.arm_solicited = 2;
 	assert_int_equal(events_of(false, 0xff), 1); /* errors wake always */
+}
+
+/* Armed for any and for solicited ones, in either order: any completion draws the event, the only
+ * one. */
+static void arm__the_stronger_stays(void **state)
+{
+	record.arm_next = 1;
+	assert_int_equal(events_of(false, 0), 1);
+	record.arm_next = 2;
+	record.arm_solicited = 1;
+	assert_int_equal(events_of(false, 1), 1);
+	assert_int_equal(events_of(true, 1), 0);
+	record.arm_solicited = 2; /* alone */
+	assert_int_equal(events_of(false, 1), 0);
+	assert_int_equal(events_of(true, 1), 1);
 }
 
 /* One place is one place. */
@@ -415,7 +430,7 @@ static void arm__of_a_queue_that_has_gone(void **state)
 {
 	struct eqe ev;
 
-	record.arm = 1 << 2 | CQ_ARM_NEXT;
+	record.arm_next = 1;
 	assert_true(post(1, false));
 	assert_int_equal(cq_remove(&completion, CQN), 0);
 	completion_notify(&completion, &counters);
@@ -430,7 +445,7 @@ static void arm__waits_for_room(void **state)
 
 	for (uint32_t i = 0; i < EQ_ENTRIES; i++)
 		assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, i));
-	record.arm = 1 << 2 | CQ_ARM_SOLICITED;
+	record.arm_solicited = 1;
 	assert_true(post(1, true));
 	completion_notify(&completion, &counters);
 	completion_notify(&completion, &counters);
@@ -500,6 +515,7 @@ int main(void)
 		FX_TEST(completion_destroy__gives_its_address_space_back),
 		FX_TEST(arm__once),
 		FX_TEST(arm__solicited_only),
+		FX_TEST(arm__the_stronger_stays),
 	};
 
 	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);

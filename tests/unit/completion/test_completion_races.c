@@ -129,7 +129,7 @@ static void two_armed(void)
 {
 	memset(other_cq, 0xff, sizeof(other_cq));
 	assert_int_equal(cq_write(&completion, OTHER_CQN, CLIENT, other_cq, LOG, &other_record), 0);
-	record.arm = other_record.arm = 1 << 2 | CQ_ARM_NEXT;
+	record.arm_next = other_record.arm_next = 1;
 }
 
 static void event_of_each(void)
@@ -384,7 +384,7 @@ static void completion_notify__one_serves(void **state)
 {
 	struct eqe ev;
 
-	record.arm = 1 << 2 | CQ_ARM_NEXT;
+	record.arm_next = 1;
 	post_1();
 	completion.serving = 1;
 	notify();

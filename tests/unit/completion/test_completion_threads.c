@@ -98,7 +98,7 @@ static void cq_post__many_producers_and_a_sleeping_client(void **state)
 		assert_int_equal(pthread_create(&thread[i], NULL, producer, (void *)i), 0);
 	assert_int_equal(pthread_create(&thread[PRODUCERS], NULL, holder, NULL), 0);
 	while (s.total < PRODUCERS * EACH && !s.wrong && idle < IDLE_MAX) {
-		__atomic_store_n(&record.arm, ++arm << 2 | CQ_ARM_NEXT, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&record.arm_next, ++arm, __ATOMIC_SEQ_CST);
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		take_all(&s);
 		if (s.total == PRODUCERS * EACH)

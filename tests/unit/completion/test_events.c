@@ -303,11 +303,11 @@ static void completion_notify__wakes_a_waiting_client(void **state)
 {
 	uint64_t got[4];
 
-	record.arm = 1 << 2 | CQ_ARM_NEXT;
+	record.arm_next = 1;
 	assert_true(post(1, false));
 	completion_notify(&completion, &counters);
 	page.waiting = 1;
-	record.arm = 2 << 2 | CQ_ARM_NEXT;
+	record.arm_next = 2;
 	assert_true(post(2, false));
 	completion_notify(&completion, &counters);
 	assert_int_equal(page.waiting, 0);

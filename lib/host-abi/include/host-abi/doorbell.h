@@ -96,13 +96,17 @@ struct srq_record {
 };
 static_assert(sizeof(struct srq_record) == 64, "one cache line");
 
-#define CQ_ARM_SOLICITED 1u
-#define CQ_ARM_NEXT	 2u
-struct cq_record { /* two cache lines: the index changes with every poll, arming is rare */
+/*
+ * Two cache lines: the index changes with every poll, arming is rare. A new value of one of the
+ * counts arms once; the event that it draws disarms both. So to arm for solicited completions takes
+ * nothing from a CQ that is armed for any (IBTA 11.4.2.2).
+ */
+struct cq_record {
 	uint32_t consumer_index; /* client writes: entries taken, free running */
 	uint8_t pad0[60];
-	uint32_t arm; /* client writes: sequence << 2 | CQ_ARM_*; a new value arms once */
-	uint8_t pad1[60];
+	uint32_t arm_next;	/* client writes: times armed for the next completion */
+	uint32_t arm_solicited; /* client writes: times armed for the next solicited one or error */
+	uint8_t pad1[56];
 };
 static_assert(sizeof(struct cq_record) == 128, "two cache lines");
 
