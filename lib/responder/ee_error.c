@@ -89,13 +89,14 @@ static void fail_qp(struct ee_work *w)
 		return;
 	if (w->bad_queue)
 		eq_post(w->e->completion, w->c, qp->client, EQE_WQ_CATAS_ERROR, qp_number(qp));
-	else if (w->outcome == OUTCOME_REMOTE_ACCESS)
+	else if (w->outcome == OUTCOME_REMOTE_ACCESS || w->outcome == OUTCOME_BAD_INVALIDATE)
 		eq_post(w->e->completion, w->c, qp->client, EQE_WQ_ACCESS_ERROR, qp_number(qp));
 	else if (!is_local(w->outcome))
 		eq_post(w->e->completion, w->c, qp->client, EQE_WQ_INVAL_REQ_ERROR, qp_number(qp));
 }
 
-/* RC: everything before is done; the NAK carries the expected PSN (C9-87, C9-111). */
+/* RC: everything before is done; the NAK, if one is due, carries the expected PSN (C9-87, C9-111).
+ */
 static void refuse_rc(struct ee_work *w)
 {
 	const struct wire_outcome_info *info = &wire_outcomes[w->outcome];
@@ -108,7 +109,10 @@ static void refuse_rc(struct ee_work *w)
 		syndrome = aeth_rnr(w->qp->min_rnr_timer);
 	}
 	pay_ack(w->e, w->ee, w->qp);
-	hand_over(w->ee, w->qp, w->m, RESPONSE_ACK, w->qp->ee.expected_psn, syndrome);
+	if (syndrome == WIRE_NO_SYNDROME)
+		bury(w);
+	else
+		hand_over(w->ee, w->qp, w->m, RESPONSE_ACK, w->qp->ee.expected_psn, syndrome);
 	if (info->responder_qp == WIRE_QP_ERROR)
 		fail_qp(w);
 }

@@ -240,15 +240,15 @@ enum ee_state step_atomic(struct ee_work *w)
 	return EE_CXT_WB;
 }
 
-/* SEND with invalidate: after the data, before the completion. A key that is not to be invalidated
- * is an R_Key violation. */
+/* SEND with invalidate: after the data, before the completion. If the key is not to be invalidated,
+ * the receive fails and with it the QP, without a NAK (IBTA 9.9.6.3, class J). */
 static enum wire_outcome invalidate(struct ee_work *w)
 {
 	enum v2p_state s = v2p_invalidate(
 		w->e->v2p, w->qp->pd, qp_number(w->qp), w->a->headers.invalidate_rkey);
 
 	v2p_count_error(w->c, s);
-	return s == V2P_SUCCESS ? OUTCOME_OK : OUTCOME_REMOTE_ACCESS;
+	return s == V2P_SUCCESS ? OUTCOME_OK : OUTCOME_BAD_INVALIDATE;
 }
 
 static inline void describe_completion(struct ee_work *w, struct cqe *cqe)

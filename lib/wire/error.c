@@ -43,6 +43,7 @@ const struct wire_outcome_info wire_outcomes[OUTCOME_COUNT] = {
 	ROW(BAD_RESP, "bad_response", NO_NAK, BAD_RESP, OK, ERROR, STAYS),
 	ROW(REMOTE_ABORTED, "remote_aborted", NO_NAK, REMOTE_ABORTED, REMOTE_ABORTED, ERROR, ERROR),
 	ROW(MW_BIND, "mw_bind", NO_NAK, MW_BIND, OK, ERROR, STAYS),
+	ROW(BAD_INVALIDATE, "bad_invalidate", NO_NAK, OK, LOCAL_ACCESS, STAYS, ERROR),
 };
 
 enum wire_outcome wire_outcome_of_nak(uint8_t nak_code)

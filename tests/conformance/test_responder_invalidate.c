@@ -74,7 +74,10 @@ static void send_inv__nobody_finds_the_key_good_once_it_completed(void **state)
 	rig_end(s);
 }
 
-static void c9_089__a_key_that_is_not_to_be_invalidated(void **state)
+/* A region, a number that is no key, none (windows: test_windows): what came before is
+ * acknowledged, the SEND is neither acknowledged nor refused; its receive fails, and with it the
+ * queue pair. */
+static void send_inv__a_key_that_is_not_to_be_invalidated_draws_no_nak(void **state)
 {
 	for (unsigned i = 0; i < 3; i++) {
 		struct sim *s = rig_make(SERVICE_RC);
@@ -85,10 +88,10 @@ static void c9_089__a_key_that_is_not_to_be_invalidated(void **state)
 		rig_request(s, 0, WIRE_RC_WRITE_ONLY, PSN, AT, LEN, LEN);
 		invalidate(s, WIRE_RC_SEND_ONLY_INV, PSN + 1, key[i]);
 		rig_expect_ack(s, PSN, aeth_ack(0), 1);
-		rig_expect_nak(s, PSN + 1, AETH_NAK_REMOTE_ACCESS, 1);
 		rig_expect_cqe(s, USER_INVALID, SYNDROME_LOCAL_ACCESS, at);
 		rig_expect_event(s, EQE_WQ_ACCESS_ERROR, s->node[0].qp[0].qpn);
 		assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_ERR);
+		rig_silent(s, 100 * US);
 		rig_end(s);
 	}
 }
@@ -129,7 +132,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CONFORMANCE_TEST(send_inv__as_captured),
 		CONFORMANCE_TEST(send_inv__nobody_finds_the_key_good_once_it_completed),
-		CONFORMANCE_TEST(c9_089__a_key_that_is_not_to_be_invalidated),
+		CONFORMANCE_TEST(send_inv__a_key_that_is_not_to_be_invalidated_draws_no_nak),
 		CONFORMANCE_TEST(send_inv__between_two_hcas),
 	};
 

@@ -286,6 +286,28 @@ static void window_2__invalidated_by_the_peer(void **state)
 	sim_destroy(s);
 }
 
+/* One of type 1, and one that another queue pair has bound: both sides fail, neither by a NAK, and
+ * the window stays. */
+static void window__not_invalidated_by_the_peer(void **state)
+{
+	for (unsigned type = 1; type <= 2; type++) {
+		struct sim *s = two(2);
+		uint32_t key = (type == 1 ? window_1(s) : window_2(s)) | TAG(1);
+		struct sim_wr wr = {.opcode = USER_SEND_INV, .imm = key};
+		struct cqe c;
+
+		expect_done(s, 0, USER_BIND_MW, post_bind_of(s, 1, key, region(s)));
+		sim_post_recv(s, 0, 0, 0, 0);
+		sim_post(s, 1, 0, &wr);
+		expect_error(s, 0, SYNDROME_LOCAL_ACCESS, 0);
+		assert_true(sim_wait(s, 1, &c, 200 * MS));
+		assert_int_equal(c.imm_or_error & 0xff, SYNDROME_RETRY_EXC);
+		assert_int_equal(sim_counter(s, 1, COUNTER_nak_access_received), 0);
+		peer_writes(s, 1, key, AT, LEN, 0);
+		sim_destroy(s);
+	}
+}
+
 static void fast__registered_used_and_invalidated_in_order(void **state)
 {
 	struct sim *s = two(1);
@@ -682,6 +704,7 @@ int main(void)
 		CONFORMANCE_TEST(window_2__invalidated_locally),
 		CONFORMANCE_TEST(window_2__over_pages),
 		CONFORMANCE_TEST(window_2__invalidated_by_the_peer),
+		CONFORMANCE_TEST(window__not_invalidated_by_the_peer),
 		CONFORMANCE_TEST(fast__registered_used_and_invalidated_in_order),
 		CONFORMANCE_TEST(local__completes_behind_what_is_outstanding),
 		CONFORMANCE_TEST(local__completes_behind_a_read),

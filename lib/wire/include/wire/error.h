@@ -45,6 +45,7 @@ enum wire_outcome {
 	OUTCOME_BAD_RESP,	/* a response that fits nothing that was asked */
 	OUTCOME_REMOTE_ABORTED, /* the peer gave the operation up */
 	OUTCOME_MW_BIND,	/* a memory window could not be bound */
+	OUTCOME_BAD_INVALIDATE, /* the key that a SEND names is not to be invalidated */
 	OUTCOME_COUNT,
 };
 
