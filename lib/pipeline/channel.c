@@ -11,7 +11,7 @@ int channel_create(
 	unsigned flags = RING_F_SC_DEQ | (multi_producer ? 0 : RING_F_SP_ENQ) | RING_F_EXACT_SZ;
 
 	snprintf(name, sizeof(name), "%s_%s", prefix, channel_infos[id].name);
-	*c = (struct channel){.id = id};
+	*c = (struct channel){.id = id, .shared = multi_producer};
 	c->ring = rte_ring_create(name, channel_infos[id].depth, socket, flags);
 	return c->ring ? 0 : -rte_errno;
 }

@@ -321,7 +321,7 @@ void fx_put(enum channel_id to, struct rte_mbuf *m)
 {
 	assert_true(channel_room(&fx->e->channel[to]) > 0);
 	account(to, m, 1);
-	channel_put_one(&fx->e->channel[to], m);
+	assert_int_equal(channel_try_put(&fx->e->channel[to], &m, 1), 1);
 }
 
 unsigned fx_ring_count(enum channel_id which)
@@ -336,7 +336,7 @@ void fx_fill(enum channel_id which, unsigned room)
 
 		assert_non_null(m);
 		memset(request_of(m), 0, sizeof(struct request));
-		channel_put_one(&fx->e->channel[which], m);
+		assert_int_equal(channel_try_put(&fx->e->channel[which], &m, 1), 1);
 	}
 }
 

@@ -134,6 +134,8 @@ static void channel_try_put__takes_what_fits(void **state)
 	rte_pktmbuf_alloc_bulk(fx->descriptors, m, 5);
 	assert_int_equal(channel_try_put(c, m, 5), 3);
 	assert_int_equal(c->full, 1);
+	assert_int_equal(c->put, channel_infos[CHANNEL_HP_EE].depth);
+	assert_int_equal(c->high_water, channel_infos[CHANNEL_HP_EE].depth);
 	assert_int_equal(channel_room(c), 0);
 	rte_pktmbuf_free_bulk(m + 3, 2);
 }

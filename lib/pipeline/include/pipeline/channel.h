@@ -3,8 +3,9 @@
 #define PIPELINE_CHANNEL_H
 /*
  * A channel: one named rte_ring of mbufs with the counters that `softhca fifos` shows. One
- * producing module, one consuming module. A full ring stalls its producer: a module asks
- * channel_room() before it takes up work that ends in the ring, as the hardware looks at prog_full.
+ * producing module, of one engine or of each, one consuming module. A full ring stalls its
+ * producer: a module asks channel_room() before it takes up work that ends in the ring, as the
+ * hardware looks at prog_full.
  */
 #include <errno.h>
 #include <rte_ring.h>
@@ -16,6 +17,7 @@
 struct channel {
 	struct rte_ring *ring;
 	enum channel_id id;
+	bool shared; /* several engines put into it: producer's counts have several writers */
 	/* producer */
 	uint64_t put __rte_cache_aligned; /* mbufs ever put */
 	uint64_t full;			  /* times the producer found too little room (prog_full) */
@@ -39,13 +41,31 @@ static inline void channel_note(uint64_t *count, unsigned n)
 	__atomic_store_n(count, *count + n, __ATOMIC_RELEASE);
 }
 
-/* Free places. Producer only: they can only become more. */
+/* The same of a producer's counts. */
+static inline void channel_note_put(struct channel *c, uint64_t *count, unsigned n)
+{
+	if (unlikely(c->shared))
+		__atomic_fetch_add(count, n, __ATOMIC_RELEASE);
+	else
+		channel_note(count, n);
+}
+
+static inline void channel_note_used(struct channel *c, unsigned used)
+{
+	uint32_t high = __atomic_load_n(&c->high_water, __ATOMIC_RELAXED);
+
+	while (unlikely(used > high) && !__atomic_compare_exchange_n(&c->high_water, &high, used,
+						true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+/* Free places. Producer only: unless it is shared they can only become more. */
 static inline unsigned channel_room(struct channel *c)
 {
 	unsigned room = ring_room(c->ring);
 
 	if (unlikely(room == 0))
-		channel_note(&c->full, 1);
+		channel_note_put(c, &c->full, 1);
 	return room;
 }
 
@@ -54,13 +74,11 @@ static inline void channel_put(struct channel *c, struct rte_mbuf **m, unsigned 
 {
 	unsigned left;
 	unsigned done = rte_ring_enqueue_bulk(c->ring, (void *const *)m, n, &left);
-	unsigned used = rte_ring_get_capacity(c->ring) - left;
 
-	ASSERT(n && done == n);
+	ASSERT(n && done == n && !c->shared);
 	(void)done;
 	channel_note(&c->put, n);
-	if (unlikely(used > c->high_water))
-		__atomic_store_n(&c->high_water, used, __ATOMIC_RELAXED);
+	channel_note_used(c, rte_ring_get_capacity(c->ring) - left);
 }
 
 static inline void channel_put_one(struct channel *c, struct rte_mbuf *m)
@@ -72,12 +90,14 @@ static inline void channel_put_one(struct channel *c, struct rte_mbuf *m)
  * kept. Returns how many. */
 static inline unsigned channel_try_put(struct channel *c, struct rte_mbuf **m, unsigned n)
 {
-	unsigned done = rte_ring_enqueue_burst(c->ring, (void *const *)m, n, NULL);
+	unsigned left;
+	unsigned done = rte_ring_enqueue_burst(c->ring, (void *const *)m, n, &left);
 
 	ASSERT(n);
-	channel_note(&c->put, done);
+	channel_note_put(c, &c->put, done);
+	channel_note_used(c, rte_ring_get_capacity(c->ring) - left);
 	if (unlikely(done < n))
-		channel_note(&c->full, 1);
+		channel_note_put(c, &c->full, 1);
 	return done;
 }
 
