@@ -221,7 +221,7 @@ static int write_counter(struct device *v, struct text *out, unsigned int i)
 struct standard_counter {
 	const char *name;
 	uint32_t divisor;
-	uint8_t sum[7];	     /* enum counter, ends with 0 */
+	uint8_t sum[9];	     /* enum counter, ends with 0 */
 	uint8_t port_sum[4]; /* enum port_counter_id + 1, ends with 0 */
 };
 
@@ -239,7 +239,8 @@ static const struct standard_counter standard_counters[] = {
 	{"multicast_xmit_packets", 1, {HCA(multicast_requests)}, {0}},
 	{"multicast_rcv_packets", 1, {HCA(rx_multicast)}, {0}},
 	{"port_rcv_errors", 1,
-		{HCA(drop_rx_truncated), HCA(drop_rx_checksum), HCA(drop_rx_opcode),
+		{HCA(drop_rx_truncated), HCA(drop_rx_version), HCA(drop_rx_fragment),
+			HCA(drop_rx_length), HCA(drop_rx_checksum), HCA(drop_rx_opcode),
 			HCA(drop_rx_tver), HCA(drop_rx_icrc)},
 		{PORT(drop_rx_short), PORT(driver_rx_errors)}},
 	{"port_xmit_discards", 1, {HCA(drop_tx_stuck)},

@@ -17,10 +17,10 @@
 /* Why lib/wire could not parse it. */
 static const enum counter parse_counters[WIRE_ERR_COUNT] = {
 	[WIRE_ERR_TRUNCATED] = COUNTER_drop_rx_truncated,
-	[WIRE_ERR_NOT_ROCE] = COUNTER_drop_rx_truncated,
-	[WIRE_ERR_VERSION] = COUNTER_drop_rx_truncated,
-	[WIRE_ERR_FRAGMENT] = COUNTER_drop_rx_truncated,
-	[WIRE_ERR_LENGTH] = COUNTER_drop_rx_truncated,
+	[WIRE_ERR_NOT_ROCE] = COUNTER_drop_rx_not_roce,
+	[WIRE_ERR_VERSION] = COUNTER_drop_rx_version,
+	[WIRE_ERR_FRAGMENT] = COUNTER_drop_rx_fragment,
+	[WIRE_ERR_LENGTH] = COUNTER_drop_rx_length,
 	[WIRE_ERR_CHECKSUM] = COUNTER_drop_rx_checksum,
 	[WIRE_ERR_OPCODE] = COUNTER_drop_rx_opcode,
 	[WIRE_ERR_TVER] = COUNTER_drop_rx_tver,

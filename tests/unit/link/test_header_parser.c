@@ -279,6 +279,47 @@ static void hp_poll__truncated(void **state)
 	}
 }
 
+/* The fields in front of the BTH (IPv4): 8 bytes of UDP, 20 of IP, 2 of Ethernet. */
+static void ethernet_type(uint8_t *frame, unsigned bth)
+{
+	frame[bth - 8 - 20 - 2] = 0x88;
+}
+
+static void ip_options(uint8_t *frame, unsigned bth)
+{
+	frame[bth - 8 - 20] = 0x46;
+}
+
+static void ip_fragment(uint8_t *frame, unsigned bth)
+{
+	frame[bth - 8 - 20 + 6] |= 0x20;
+}
+
+static void udp_length(uint8_t *frame, unsigned bth)
+{
+	frame[bth - 8 + 5] ^= 4;
+}
+
+/* Each way not to be a RoCE packet has its own counter. */
+static void hp_poll__no_roce_packet(void **state)
+{
+	static const struct {
+		void (*spoil)(uint8_t *frame, unsigned bth);
+		enum counter why;
+	} rows[] = {
+		{ethernet_type, COUNTER_drop_rx_not_roce},
+		{ip_options, COUNTER_drop_rx_version},
+		{ip_fragment, COUNTER_drop_rx_fragment},
+		{udp_length, COUNTER_drop_rx_length},
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		receive(good(WIRE_RC_SEND_ONLY), rows[i].spoil);
+		dropped(rows[i].why);
+	}
+	fx_assert_counter(drop_rx_truncated, 0);
+}
+
 static void ip_checksum(uint8_t *frame, unsigned bth)
 {
 	frame[bth - 8 - 10] ^= 1;
@@ -577,6 +618,7 @@ int main(void)
 		FX_TEST(hp_poll__peer_address_of_the_other_family),
 		FX_TEST_WITH(hp_poll__peer_address_of_the_other_family_ipv6, &ipv6),
 		FX_TEST(hp_poll__truncated),
+		FX_TEST(hp_poll__no_roce_packet),
 		FX_TEST(hp_poll__checksum),
 		FX_TEST(hp_poll__opcode),
 		FX_TEST(hp_poll__congestion_notification),
