@@ -77,6 +77,41 @@ static void c9_141__loss_is_detected_between_1_and_4_ttr(void **state)
 	}
 }
 
+/* The same with a round trip measured, when probes send again long before: they are not the
+ * timer, which counts the retries, and do not put it off. */
+static void c9_141__between_1_and_4_ttr_with_a_measured_round_trip(void **state)
+{
+	static const uint8_t timeouts[] = {8, 10, 14, 17};
+
+	for (unsigned i = 0; i < sizeof(timeouts); i++) {
+		uint64_t ttr = ttr_ns(timeouts[i]), start;
+		struct sim *s = make(timeouts[i], 7);
+		struct rig_packet got;
+
+		for (uint32_t k = 0; k < 5; k++) { /* the last one goes without an answer */
+			peer_post(s, USER_RDMA_WRITE, MTU);
+			rig_expect(s, WIRE_RC_WRITE_ONLY, PSN + k);
+			if (k == 0)
+				continue;
+			peer_ack(s, PSN + k - 1, k);
+			rig_expect_cqe(s, USER_RDMA_WRITE, 0, (k - 1) * SIM_STRIDE);
+		}
+		assert_true(sim_context(s, 0, 0)->rrc.srtt_ns > 0);
+		for (uint32_t k = 1; k <= 3; k++) {
+			start = s->now_ns;
+			while (sim_counter(s, 0, COUNTER_loss_timeouts) < k)
+				if (rig_recv(s, &got, ttr / 64))
+					assert_int_equal(got.h.psn, PSN + 4);
+			assert_detected(timeouts[i], s->now_ns - start);
+			assert_int_equal(sim_context(s, 0, 0)->rrc.retry_left, 7 - k);
+		}
+		assert_true(sim_counter(s, 0, COUNTER_loss_probes) > 0);
+		peer_ack(s, PSN + 4, 5);
+		rig_expect_cqe(s, USER_RDMA_WRITE, 0, 4 * SIM_STRIDE);
+		rig_end(s);
+	}
+}
+
 static void c9_140__timeout_0_is_off(void **state)
 {
 	struct sim *s = make(0, 0);
@@ -501,6 +536,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CONFORMANCE_TEST(c9_141__loss_is_detected_between_1_and_4_ttr),
+		CONFORMANCE_TEST(c9_141__between_1_and_4_ttr_with_a_measured_round_trip),
 		CONFORMANCE_TEST(c9_140__timeout_0_is_off),
 		CONFORMANCE_TEST(c9_139__every_kind_of_request_is_timed),
 		CONFORMANCE_TEST(c9_139__the_oldest_and_all_behind_it_again),

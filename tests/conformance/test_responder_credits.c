@@ -42,6 +42,38 @@ static void c9_155__initial_credits_carry_initial_psn_minus_one(void **state)
 	rig_end(s);
 }
 
+/* In SQD as in RTS: counted, and told unasked. */
+static void c9_155__credits_in_sqd(void **state)
+{
+	struct sim *s = make(PSN);
+
+	sim_modify(s, 0, 0, QP_SQD, 0);
+	rig_silent(s, MS);
+	post(s, 3);
+	expect_credits(s, PSN - 1, 0, 3);
+	rig_request(s, 0, WIRE_RC_SEND_ONLY, PSN, 0, 0, LEN);
+	expect_credits(s, PSN, 1, 2);
+	rig_silent(s, MS);
+	assert_int_equal(rig_state(s, 0), QP_SQD);
+	rig_end(s);
+}
+
+/* Those of RST do not count, those of INIT do. */
+static void c9_155__zero_in_rst_counted_from_init_on(void **state)
+{
+	struct sim *s = make(PSN);
+
+	post(s, 1);
+	expect_credits(s, PSN - 1, 0, 1);
+	sim_modify(s, 0, 0, QP_RST, 0);
+	sim_modify(s, 0, 0, QP_INIT, 0);
+	post(s, 2);
+	rig_silent(s, MS);
+	sim_modify(s, 0, 0, QP_RTR, 0);
+	expect_credits(s, PSN - 1, 0, 2);
+	rig_end(s);
+}
+
 static void c9_152__unsolicited_ack_repeats_the_last_positive_one(void **state)
 {
 	struct sim *s = make(PSN);
@@ -167,6 +199,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CONFORMANCE_TEST(c9_155__initial_credits_carry_initial_psn_minus_one),
+		CONFORMANCE_TEST(c9_155__credits_in_sqd),
+		CONFORMANCE_TEST(c9_155__zero_in_rst_counted_from_init_on),
 		CONFORMANCE_TEST(c9_152__unsolicited_ack_repeats_the_last_positive_one),
 		CONFORMANCE_TEST(c9_080__no_unsolicited_ack_while_a_nak_is_out),
 		CONFORMANCE_TEST(c9_114__no_unsolicited_ack_while_an_rnr_nak_is_out),

@@ -378,19 +378,64 @@ static void c9_119_a1__top_bit_is_zero(void **state)
 	rig_end(s);
 }
 
+/* An access with a wrong key behind `before` good requests. */
+static void refused_behind(struct sim *s, unsigned access, uint32_t before)
+{
+	rig_reconnect(s, 0);
+	sim_post_recv(s, 0, 0, RECV, 1000);
+	for (uint32_t i = 0; i < before; i++)
+		write_at(s, PSN + i, AT, 4);
+	keyed(s, 0x1234, accesses[access].opcode, PSN + before, AT, accesses[access].dma_len,
+		accesses[access].bytes);
+	if (before)
+		rig_expect_ack(s, PSN + before - 1, aeth_ack(0), before);
+	rig_expect_refusal(s, 0, PSN + before, AETH_NAK_REMOTE_ACCESS, before);
+}
+
 static void c9_124__remote_access_error_has_the_psn_of_its_request(void **state)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
-	for (uint32_t before = 0; before < 5; before++) {
+	for (unsigned i = 0; i < ACCESSES; i++)
+		for (uint32_t before = 0; before < 3; before++)
+			refused_behind(s, i, before);
+	rig_end(s);
+}
+
+/* The bounds or the key fail in the midst of a WRITE: the PSN is that packet's, not the first's. */
+static void c9_124__in_the_midst_of_a_write(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+
+	for (uint32_t good = 1; good < 4; good++) {
+		uint32_t key, all = (good + 1) * MTU;
+
 		rig_reconnect(s, 0);
-		for (uint32_t i = 0; i < before; i++)
-			write_at(s, PSN + i, AT, 4);
-		keyed(s, 0x1234, WIRE_RC_READ_REQUEST, PSN + before, AT, 10 * MTU, 0);
-		if (before)
-			rig_expect_ack(s, PSN + before - 1, aeth_ack(0), before);
-		rig_expect_refusal(s, 0, PSN + before, AETH_NAK_REMOTE_ACCESS, before);
+		key = rig_region(
+			s, AT, good == 1 ? MTU : all, ACCESS_REMOTE_WRITE | ACCESS_LOCAL_WRITE, 0);
+		keyed(s, key, WIRE_RC_WRITE_FIRST, PSN, AT, all, MTU);
+		rig_expect_ack(s, PSN, aeth_ack(0), 0);
+		for (uint32_t i = 1; i < good; i++) {
+			request(s, WIRE_RC_WRITE_MIDDLE, PSN + i, 0, 0, MTU);
+			rig_expect_ack(s, PSN + i, aeth_ack(0), 0);
+		}
+		if (good > 1)
+			rig_revoke(s, key);
+		request(s, WIRE_RC_WRITE_LAST, PSN + good, 0, 0, MTU);
+		rig_expect_refusal(s, 0, PSN + good, AETH_NAK_REMOTE_ACCESS, 0);
+		rig_holds_pattern(s, AT, MTU);
+		rig_untouched(s, AT + good * MTU, MTU);
 	}
+	rig_end(s);
+}
+
+static void o9_073__remote_access_error_of_an_atomic_has_its_psn(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+
+	for (unsigned i = 0; i < ACCESSES; i++)
+		if (accesses[i].right == ACCESS_REMOTE_ATOMIC)
+			refused_behind(s, i, 2);
 	rig_end(s);
 }
 
@@ -452,6 +497,32 @@ static void c9_126__receive_descriptor_that_is_none(void **state)
 	rig_expect_cqe(s, USER_INVALID, SYNDROME_LOCAL_QP_OP, 0);
 	assert_int_equal(rig_state(s, 0), QP_ERR);
 	assert_int_equal(sim_counter(s, 0, COUNTER_bad_recv_wqe), 1);
+	rig_end(s);
+}
+
+/* A client that armed for solicited completions is woken by those that the peer's bit marks, by
+ * each kind of message that completes a receive, and once. */
+static void events__a_received_solicited_bit(void **state)
+{
+	static const uint8_t opcodes[] = {WIRE_RC_SEND_ONLY, WIRE_RC_SEND_ONLY_IMM,
+		WIRE_RC_SEND_ONLY_INV, WIRE_RC_WRITE_ONLY_IMM};
+	struct sim *s = rig_make(SERVICE_RC);
+	struct sim_node *n = &s->node[0];
+
+	for (unsigned i = 0; i < 3 * sizeof(opcodes); i++) {
+		struct wire_headers h = rig_headers(s, 0, opcodes[i / 3], PSN + i, AT, 64);
+		bool solicited = i % 3;
+
+		if (i % 3 == 0)
+			n->cq_record->arm_solicited++;
+		h.se = solicited;
+		sim_post_recv(s, 0, 0, RECV, 1000);
+		rig_send(s, h, NULL, 64);
+		assert_true(sim_wait(s, 0, &(struct cqe){0}, MS));
+		if (i % 3 == 1)
+			rig_expect_event(s, EQE_COMPLETION, n->cqn);
+		rig_no_event(s);
+	}
 	rig_end(s);
 }
 
@@ -569,10 +640,13 @@ int main(void)
 		CONFORMANCE_TEST(c9_119__syndromes_as_tabled),
 		CONFORMANCE_TEST(c9_119_a1__top_bit_is_zero),
 		CONFORMANCE_TEST(c9_124__remote_access_error_has_the_psn_of_its_request),
+		CONFORMANCE_TEST(c9_124__in_the_midst_of_a_write),
+		CONFORMANCE_TEST(o9_073__remote_access_error_of_an_atomic_has_its_psn),
 		CONFORMANCE_TEST(c9_125__invalid_request_has_the_psn_of_its_request),
 		CONFORMANCE_TEST(c9_126__remote_operational_error),
 		CONFORMANCE_TEST(c9_126__receive_descriptor_that_is_none),
 		CONFORMANCE_TEST(c9_129__each_timer_code),
+		CONFORMANCE_TEST(events__a_received_solicited_bit),
 		CONFORMANCE_TEST(events__catastrophe_of_a_receive_queue),
 	};
 
