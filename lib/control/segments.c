@@ -141,6 +141,7 @@ int run_add_segment(struct call *call)
 		object_drop(&piece->object);
 		return rc;
 	}
+	client_bind(client, piece->mapping.base, piece->mapping.bytes);
 	client->piece_bytes += bytes;
 	*(struct control_number *)call->reply =
 		(struct control_number){.number = piece->object.number};
