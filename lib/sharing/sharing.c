@@ -58,7 +58,7 @@ static int make_shared(struct vma_reader *r, uintptr_t at, uintptr_t end, bool w
 			at = v.end;
 			continue;
 		}
-		rc = swap_in(at, end < v.end ? end : v.end, &at);
+		rc = swap_in(&v, at, end < v.end ? end : v.end, &at);
 		vma_changed(r);
 	}
 	return rc;

@@ -77,9 +77,9 @@ bool part_alias(uint64_t offset);
 
 /* ---- swap.c ---- */
 
-/* Swaps private pages of [at, end), whole pages of one mapping as far as it goes; *next: where it
- * ended. 0, -errno. */
-int swap_in(uintptr_t at, uintptr_t end, uintptr_t *next);
+/* Swaps private pages of [at, end), whole pages of mapping v as far as it goes; *next: where it
+ * ended. 0; -ESTALE: v is no more; -errno. */
+int swap_in(const struct vma *v, uintptr_t at, uintptr_t end, uintptr_t *next);
 /* Is something of [begin, end) of the pool mapped anywhere? `addr`: where to look first. */
 bool swap_is_mapped(uint64_t begin, uint64_t end, uintptr_t addr);
 /* Makes the pages of a part private, wherever they are mapped. False: some are still shared. */

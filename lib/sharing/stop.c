@@ -409,6 +409,11 @@ int stop_others(void)
 	return rc;
 }
 
+bool stop_alone(void)
+{
+	return !(number & 1);
+}
+
 void resume_others(void)
 {
 	bool all = true;

@@ -27,6 +27,8 @@
  */
 int stop_others(void);
 void resume_others(void);
+/* Between the two: there was nobody to stop. */
+bool stop_alone(void);
 
 /* In the child of a fork: there are no others, and no workers. */
 void stop_forget(void);

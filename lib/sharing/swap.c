@@ -15,6 +15,9 @@
 #include "stop.h"
 #include "sys.h"
 
+#ifndef MADV_COLD
+#define MADV_COLD 20
+#endif
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -74,6 +77,13 @@ static unsigned long locked(void)
 	for (; *at >= '0' && *at <= '9'; at++)
 		kilobytes = kilobytes * 10 + (unsigned long)(*at - '0');
 	return kilobytes;
+}
+
+/* Asks the kernel for what it refuses of locked memory, and of some other; that is quicker than to
+ * read how much is locked. */
+static bool may_be_locked(uintptr_t at)
+{
+	return sys6(SYS_madvise, (long)at, SHARING_PAGE, MADV_COLD, 0, 0, 0) < 0;
 }
 
 static void lock_again(const struct step *s, unsigned long before)
@@ -161,8 +171,8 @@ static void *step_run(void *arg)
 	if (s->rc)
 		return NULL;
 	s->rc = -ESTALE;
-	if (unchanged(s)) {
-		before = locked();
+	if (stop_alone() || unchanged(s)) {
+		before = may_be_locked(s->at) ? locked() : 0;
 		rc = s->out ? move_out(s, pool.fd) : move_in(s, pool.fd);
 		s->rc = rc < 0 ? (int)rc : 0;
 		if (!s->rc)
@@ -198,22 +208,6 @@ static void keep_stack_growing(const struct vma *v)
 		(void)*below;
 }
 
-/* The mapping at an address as it is now. */
-static int look(uintptr_t at, struct vma *v)
-{
-	static struct vma_reader reader;
-	int rc = vma_open(&reader);
-	bool found;
-
-	if (rc)
-		return rc;
-	found = vma_find(&reader, at, v) && v->start <= at;
-	vma_close(&reader);
-	if (found && v->inode && !v->shared && !v->page_bytes)
-		v->page_bytes = vma_page_bytes(v->start);
-	return found ? 0 : -EFAULT;
-}
-
 static uintptr_t lower(uintptr_t a, uintptr_t b)
 {
 	return a < b ? a : b;
@@ -231,15 +225,15 @@ static bool stays(const struct step *s, uintptr_t end)
 	       (s->vma.inode || strcmp(s->vma.path, "[heap]") == 0);
 }
 
-int swap_in(uintptr_t at, uintptr_t end, uintptr_t *next)
+int swap_in(const struct vma *v, uintptr_t at, uintptr_t end, uintptr_t *next)
 {
-	struct step s = {.at = at};
+	struct step s = {.at = at, .vma = *v};
 	uint64_t window, limit, huge;
-	int rc = look(at, &s.vma);
 	bool small;
+	int rc;
 
-	if (rc)
-		return rc;
+	if (v->inode && !v->page_bytes)
+		s.vma.page_bytes = vma_page_bytes(v->start);
 	if (strncmp(s.vma.path, "[v", 2) == 0)
 		return -EFAULT; /* the kernel's own pages */
 	keep_stack_growing(&s.vma);
