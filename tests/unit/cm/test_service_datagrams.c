@@ -111,6 +111,21 @@ static void sidr__accepted_without_parameters(void **state)
 	assert_int_equal(e.param.ud.qkey, UCM_QKEY);
 }
 
+static void sidr__too_many_connections(void **state)
+{
+	struct cm_service_limits limits = {.protocol = {.connections = 1}};
+	struct end c, d;
+
+	(void)state;
+	services_start(&limits);
+	c = caller(0, RDMA_PS_UDP, "10.0.0.2", 7174);
+	d = caller(0, RDMA_PS_UDP, "10.0.0.2", 7174);
+	assert_int_equal(node[0].s->counters.command_refused, 0);
+	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
+	assert_int_equal(connect_id(&d.ch, d.id, 0x111, ""), -ENOSPC);
+	assert_int_equal(node[0].s->counters.command_refused, 1);
+}
+
 static void sidr__nobody(void **state)
 {
 	struct end c = caller(0, RDMA_PS_UDP, "10.0.0.2", 7174);
@@ -357,6 +372,7 @@ int main(void)
 		SERVICE_TEST(sidr__ipv6),
 		SERVICE_TEST(sidr__rejected),
 		SERVICE_TEST(sidr__accepted_without_parameters),
+		SERVICE_TEST(sidr__too_many_connections),
 		SERVICE_TEST(sidr__nobody),
 		SERVICE_TEST(sidr__lengths),
 		SERVICE_TEST(sidr__own_qkey),
