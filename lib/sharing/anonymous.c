@@ -11,8 +11,9 @@
 #include "sys.h"
 #include "vma.h"
 
-#define HUGE_SIZE (0x3fu << 26) /* the bits that tell it, of mmap()'s flags and memfd_create()'s   \
-				 */
+#define HUGE_SIZE                                                                                  \
+	(0x3fu << 26) /* the bits that tell it, of mmap()'s flags and memfd_create()'s             \
+		       */
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif

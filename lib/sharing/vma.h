@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* In place of a device: System V segments, whose inodes are their numbers, share one with files that
- * have the same. */
+/* In place of a device: System V segments, whose inodes are their numbers, share one with files
+ * that have the same. */
 #define VMA_SEGMENT UINT64_MAX
 
 struct vma {

@@ -237,6 +237,12 @@ static double median(double *of, int n)
 	return of[n / 2];
 }
 
+static void show(const char *what, double *of, int n)
+{
+	printf("%s%.0f us", what, median(of, n) * 1e6);
+	printf(" (best %.0f)", of[0] * 1e6);
+}
+
 /* What registration is measured by: as much shared memory, faulted in, and the copy into it. */
 static double copy_cost(const uint8_t *from, size_t bytes)
 {
@@ -283,11 +289,12 @@ static void cost(struct side *s, size_t bytes, int rounds)
 		again[i] = register_cost(s, at, bytes, &back[i]);
 		munmap(at, bytes);
 	}
-	printf("%zu KiB: registered in %.0f us, %.2f of copying it; again in %.0f us; given back "
-	       "in %.0f us\n",
-		bytes >> 10, median(first, rounds) * 1e6,
-		median(first, rounds) / median(copy, rounds), median(again, rounds) * 1e6,
-		median(back, rounds) * 1e6);
+	printf("%zu KiB: registered in %.2f of the time that copying it takes", bytes >> 10,
+		median(first, rounds) / median(copy, rounds));
+	show(", ", first, rounds);
+	show("; again ", again, rounds);
+	show("; given back ", back, rounds);
+	printf("\n");
 }
 
 int main(int argc, char **argv)
