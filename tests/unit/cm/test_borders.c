@@ -276,25 +276,30 @@ static void rejected__counts_requests(void **state)
 }
 
 /* The path to answer on has a hop limit, even if what came did not say one. */
+static void answered_within(bool sidr, uint8_t hops, uint8_t limit)
+{
+	struct cm_path path = path_between(&client, &server);
+	struct cm_connection *c =
+		sidr ? cm_send_sidr_req(client.cm, now, &client, &path, SERVICE, "who", 3) : ask();
+	struct cm_message m = take(&client, sidr ? CM_SIDR_REQ : CM_REQ);
+	struct cm_connection_info info;
+	uint8_t mad[CM_MAD_BYTES];
+
+	path = path_between(&server, &client);
+	path.hop_limit = hops;
+	cm_mad_build(&m, mad);
+	cm_receive(server.cm, now, &path, mad, sizeof(mad));
+	cm_connection_info(server.requested, &info);
+	assert_int_equal(info.path.hop_limit, limit);
+	wind_up(c, server.requested);
+}
+
 static void hop_limit__of_an_answer(void **state)
 {
-	static const uint8_t hops[][2] = {{0, 64}, {5, 5}};
-
 	(void)state;
-	for (unsigned int i = 0; i < 2; i++) {
-		struct cm_connection *c = ask(), *s;
-		struct cm_path path = path_between(&server, &client);
-		struct cm_message m = take(&client, CM_REQ);
-		struct cm_connection_info info;
-		uint8_t mad[CM_MAD_BYTES];
-
-		path.hop_limit = hops[i][0];
-		cm_mad_build(&m, mad);
-		cm_receive(server.cm, now, &path, mad, sizeof(mad));
-		s = server.requested;
-		cm_connection_info(s, &info);
-		assert_int_equal(info.path.hop_limit, hops[i][1]);
-		wind_up(c, s);
+	for (unsigned int sidr = 0; sidr < 2; sidr++) {
+		answered_within(sidr, 0, 64);
+		answered_within(sidr, 5, 5);
 	}
 }
 

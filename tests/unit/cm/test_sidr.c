@@ -40,27 +40,6 @@ static void sidr__tells_the_qp(void **state)
 	wind_up(c, server.requested);
 }
 
-/* The path to answer on has a hop limit, even if what came did not say one. */
-static void sidr__hop_limit_of_the_answer(void **state)
-{
-	static const uint8_t hops[][2] = {{0, 64}, {5, 5}};
-
-	for (unsigned int i = 0; i < 2; i++) {
-		struct cm_connection *c = resolve();
-		struct cm_path path = path_between(&server, &client);
-		struct cm_message m = take(&client, CM_SIDR_REQ);
-		struct cm_connection_info info;
-		uint8_t mad[CM_MAD_BYTES];
-
-		path.hop_limit = hops[i][0];
-		cm_mad_build(&m, mad);
-		cm_receive(server.cm, now, &path, mad, sizeof(mad));
-		cm_connection_info(server.requested, &info);
-		assert_int_equal(info.path.hop_limit, hops[i][1]);
-		wind_up(c, server.requested);
-	}
-}
-
 static void sidr__repeated_is_answered_again(void **state)
 {
 	struct cm_connection *c = resolve();
@@ -215,7 +194,6 @@ static void sidr__kept_answers_are_bounded(void **state)
 static const struct CMUnitTest tests[] = {
 	PAIR_TEST(sidr__tells_the_qp),
 	PAIR_TEST(sidr__repeated_is_answered_again),
-	PAIR_TEST(sidr__hop_limit_of_the_answer),
 	PAIR_TEST(sidr__req_is_sent_16_times),
 	PAIR_TEST(sidr__that_nobody_serves_is_refused),
 	PAIR_TEST(sidr__let_go_is_refused_or_forgotten),
