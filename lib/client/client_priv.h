@@ -150,9 +150,9 @@ struct softhca_context {
 	bool told;		 /* event_lock: were told, by the last event of `async` */
 
 	struct node *nodes[NODE_KINDS];
-	struct region *regions; /* of softhca_alloc(), and for queues */
-	struct region *shared;	/* of the program's own memory; each has users */
-	struct file_piece **pieces;	/* what they lie in, in order: pieces.c */
+	struct region *regions;	    /* of softhca_alloc(), and for queues */
+	struct region *shared;	    /* of the program's own memory; each has users */
+	struct file_piece **pieces; /* what they lie in, in order: pieces.c */
 	uint32_t piece_count, piece_room;
 	uint64_t releases; /* of pieces */
 	struct chunk *chunks;
@@ -317,8 +317,8 @@ void node_remove(struct node *node);
 int sealed_memory(size_t bytes, void **addr);
 /* The region that holds [addr, addr + bytes), or NULL. context.lock is held. */
 struct region *region_of(struct softhca_context *ctx, const void *addr, size_t bytes);
-/* The runs of [addr, addr + bytes), which the region holds, for REG_MR or REREG_MR: tells the daemon
- * those that *in has no room for. 0, -errno. context.lock is held. */
+/* The runs of [addr, addr + bytes), which the region holds, for REG_MR or REREG_MR: tells the
+ * daemon those that *in has no room for. 0, -errno. context.lock is held. */
 int region_runs(struct softhca_context *ctx, const struct region *r, const void *addr, size_t bytes,
 	struct control_mr *in);
 

@@ -126,9 +126,9 @@ struct mr_memory {
 	struct extent *extents; /* malloc()ed; NULL: a work request says where */
 	uint32_t count;		/* of them */
 	uint64_t length;
-	uint8_t *phys;			/* of the first byte; NULL: pages */
-	uint8_t log_page;		/* pages: 12..30, else 0 */
-	uint32_t mtt_first, mtt_size;	/* its MTT entries; 0: none */
+	uint8_t *phys;		      /* of the first byte; NULL: pages */
+	uint8_t log_page;	      /* pages: 12..30, else 0 */
+	uint32_t mtt_first, mtt_size; /* its MTT entries; 0: none */
 };
 
 struct mr {
@@ -215,8 +215,8 @@ struct client {
 	struct object *objects[OBJECT_KINDS];
 	uint32_t counts[OBJECT_KINDS];
 	uint64_t piece_bytes;
-	uint32_t mtts;	      /* of device->mtts */
-	uint32_t extents;     /* of its MRs, and runs that it has added */
+	uint32_t mtts;		  /* of device->mtts */
+	uint32_t extents;	  /* of its MRs, and runs that it has added */
 	struct control_run *runs; /* of ADD_RUNS, for the next MR */
 	uint32_t run_count, run_room;
 	uint32_t attachments; /* of its QPs to multicast groups */

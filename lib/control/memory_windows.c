@@ -62,8 +62,8 @@ static int take_pages(struct mr *mr, uint32_t pages)
 	if (rc)
 		return rc;
 	none.first = mr->memory.mtt_first;
-	return ceu_errno(ceu_exec(client->device->config.ceu, CEU_WRITE_MTT, pages, &none,
-		sizeof(none), NULL, 0));
+	return ceu_errno(ceu_exec(
+		client->device->config.ceu, CEU_WRITE_MTT, pages, &none, sizeof(none), NULL, 0));
 }
 
 /* A region without a place in client memory stays if rc is 0. */

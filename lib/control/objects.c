@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What clients make, by number; HELLO, port, protection domains. control_requests.def says how large a request is; session.c has checked that
- * much. All that a request says is the client's word: numbers must be its own, sums must not wrap.
- * Control thread.
+ * What clients make, by number; HELLO, port, protection domains. control_requests.def says how
+ * large a request is; session.c has checked that much. All that a request says is the client's
+ * word: numbers must be its own, sums must not wrap. Control thread.
  */
 #include <errno.h>
 #include <fcntl.h>

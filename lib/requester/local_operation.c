@@ -51,7 +51,8 @@ static enum v2p_state fast_register(const struct visit *v)
 	return v2p_fast_register(v->e->v2p_port[STAGE_SEGMENTATION], &r);
 }
 
-static bool execute(const struct visit *v)
+/* V2P_PENDING: nothing has happened yet. */
+static enum v2p_state execute(const struct visit *v)
 {
 	enum counter done = COUNTER_local_invalidates, refused = COUNTER_bad_local_invalidate;
 	enum v2p_state s;
@@ -68,8 +69,9 @@ static bool execute(const struct visit *v)
 		s = v2p_invalidate(v->e->v2p, v->q->pd, qp_number(v->q), v->r->imm);
 	}
 	v2p_count_error(rtc_counters(v->e), s);
-	count(rtc_counters(v->e), s == V2P_SUCCESS ? done : refused);
-	return s == V2P_SUCCESS;
+	if (likely(s != V2P_PENDING))
+		count(rtc_counters(v->e), s == V2P_SUCCESS ? done : refused);
+	return s;
 }
 
 /* Its completion, in order: as if it were a packet with the PSN before the next. */
@@ -88,10 +90,14 @@ static void complete_later(struct visit *v)
 static enum rtc_state local_rc(struct visit *v)
 {
 	bool signaled = v->r->flags & REQUEST_SIGNALED;
+	enum v2p_state s;
 
 	if (unlikely(signaled && !rtc_buffer_share(v->e->mq, v->q)))
 		return mq_count(&v->q->mq.sw) ? rtc_park(v, PARK_BUFFER) : RTC_STALLED;
-	if (unlikely(!execute(v))) {
+	s = execute(v);
+	if (unlikely(s == V2P_PENDING))
+		return RTC_STALLED;
+	if (unlikely(s != V2P_SUCCESS)) {
 		v->r->outcome = OUTCOME_MW_BIND;
 		return RTC_RC_BAD_REQ;
 	}
@@ -104,7 +110,11 @@ static enum rtc_state local_rc(struct visit *v)
 
 static enum rtc_state local_uc(struct visit *v)
 {
-	if (likely(execute(v)))
+	enum v2p_state s = execute(v);
+
+	if (unlikely(s == V2P_PENDING))
+		return RTC_STALLED;
+	if (likely(s == V2P_SUCCESS))
 		resolution_begin(v->r);
 	else
 		v->r->outcome = OUTCOME_MW_BIND;

@@ -23,6 +23,7 @@ void requester_destroy(struct engine *e)
 {
 	tc_destroy(e);
 	rtc_destroy(e);
+	rrc_destroy(e);
 	for (unsigned i = MODULE_RTC; i <= MODULE_TC; i++) {
 		rte_free(e->module[i]);
 		e->module[i] = NULL;
@@ -43,6 +44,7 @@ unsigned requester_recv_poll(struct engine *e)
 {
 	unsigned n = tc_poll(e);
 
+	v2p_poll(e->v2p_port[STAGE_REQUESTER_RECV]);
 	return n + rrc_poll(e);
 }
 

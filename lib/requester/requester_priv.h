@@ -22,6 +22,7 @@ unsigned rtc_poll(struct engine *e);
 int rpg_create(struct engine *e);
 unsigned rpg_poll(struct engine *e);
 int rrc_create(struct engine *e);
+void rrc_destroy(struct engine *e);
 unsigned rrc_poll(struct engine *e);
 int tc_create(struct engine *e);
 unsigned tc_poll(struct engine *e);
@@ -41,9 +42,15 @@ void tc_look_anew(struct engine *e, struct qp *q);
 
 /* RequesterRecvControl's own state. */
 struct rrc {
-	uint8_t state;		   /* enum rrc_state; in debug builds only */
+	uint8_t state;		      /* enum rrc_state; in debug builds only */
+	bool again;		      /* VirtToPhys has a request of the response in hand pending */
+	struct rte_mbuf *held[BURST]; /* responses that come again at the next poll, in order */
+	unsigned holds;
 	struct qp_list retransmit; /* queue pairs that retransmit */
 };
+
+/* As an outcome: the response comes again. */
+#define RRC_AGAIN OUTCOME_COUNT
 
 /* Lets go of a QP that the CEU took away. Stage requester_recv, as all of the following. */
 void rrc_let_go(struct engine *e, struct qp *q);

@@ -30,6 +30,14 @@ int rrc_create(struct engine *e)
 	return 0;
 }
 
+void rrc_destroy(struct engine *e)
+{
+	struct rrc *c = e->module[MODULE_RRC];
+
+	if (c)
+		rte_pktmbuf_free_bulk(c->held, c->holds);
+}
+
 /* The states are entered one after another in straight-line code; only debug builds keep account.
  */
 #ifdef SOFTHCA_DEBUG
@@ -411,14 +419,15 @@ static void nak(struct engine *e, struct qp *q, const struct wire_headers *h)
 	}
 }
 
-/* Writes the bytes behind one another into the request's scatter entries. */
+/* Writes the bytes behind one another into the request's scatter entries, but for those that were
+ * written when the response came before. RRC_AGAIN: VirtToPhys has the rest pending. */
 static enum wire_outcome scatter(
 	struct engine *e, struct qp *q, struct rd_element *rd, const uint8_t *from, uint32_t bytes)
 {
-	while (bytes) {
+	while (q->rrc.scattered < bytes) {
 		struct re_element entry;
 		enum v2p_state s;
-		uint32_t piece;
+		uint32_t piece = bytes - q->rrc.scattered;
 		uint8_t *to;
 		uint64_t run;
 
@@ -426,20 +435,24 @@ static enum wire_outcome scatter(
 		if (sem_fetch(e, q, &rd->entries, &entry) != SEM_VALID_ENTRY)
 			return OUTCOME_LOCAL_LENGTH;
 		rrc_enter(e, RRC_READ_SCATTER);
-		piece = RTE_MIN(bytes, entry.length);
+		piece = RTE_MIN(piece, entry.length);
 		s = v2p_map(e->v2p_port[STAGE_REQUESTER_RECV], V2P_RRC_DATA, q->pd, entry.lkey,
 			entry.addr, piece, ACCESS_LOCAL_WRITE, &to, &run);
+		if (unlikely(s == V2P_PENDING)) {
+			((struct rrc *)e->module[MODULE_RRC])->again = true;
+			return RRC_AGAIN;
+		}
 		if (unlikely(s != V2P_SUCCESS)) {
 			v2p_count_error(rrc_counters(e), s);
 			return OUTCOME_LOCAL_PROT;
 		}
 		piece = RTE_MIN(piece, (uint32_t)run);
-		rte_memcpy(to, from, piece);
+		rte_memcpy(to, from + q->rrc.scattered, piece);
 		rrc_enter(e, RRC_READ_UPDATE_ENTRY);
 		sem_update(e, q, piece);
-		from += piece;
-		bytes -= piece;
+		q->rrc.scattered += piece;
 	}
+	q->rrc.scattered = 0;
 	return OUTCOME_OK;
 }
 
@@ -488,6 +501,8 @@ static void read_response(struct engine *e, struct qp *q, struct rd_element *rd,
 	}
 	outcome = scatter(e, q, rd, rte_pktmbuf_mtod_offset(m, const uint8_t *, a->payload_offset),
 		a->payload_bytes);
+	if (unlikely(outcome == RRC_AGAIN))
+		return;
 	if (unlikely(outcome != OUTCOME_OK)) {
 		read_failed(e, q, outcome);
 		return;
@@ -506,6 +521,8 @@ static void atomic_response(
 	enum wire_outcome outcome;
 
 	outcome = scatter(e, q, rd, (const uint8_t *)&h->orig, sizeof(h->orig));
+	if (unlikely(outcome == RRC_AGAIN))
+		return;
 	if (outcome != OUTCOME_OK)
 		read_failed(e, q, outcome);
 	else
@@ -650,20 +667,47 @@ static void take_response(struct engine *e, struct qp *q, struct rte_mbuf *m)
 	wake_sender(e, q);
 }
 
+/* False: it comes again. */
+static bool take_arrival(struct engine *e, struct rte_mbuf *m)
+{
+	struct rrc *c = e->module[MODULE_RRC];
+	struct qp *q = qp_find(e->qps, arrival_of(m)->qpn);
+
+	c->again = false;
+	if (unlikely(!q))
+		count(rrc_counters(e), COUNTER_drop_rx_qpn);
+	else if (unlikely(!arrival_intact(m)))
+		count(rrc_counters(e), COUNTER_drop_rx_icrc);
+	else
+		take_response(e, q, m);
+	return !c->again;
+}
+
+/* What was held, and nothing else before that is done; else what has arrived. */
+static unsigned take_burst(struct engine *e, struct rte_mbuf **m)
+{
+	struct rrc *c = e->module[MODULE_RRC];
+	unsigned n = c->holds;
+
+	if (likely(!n))
+		return channel_take(&e->channel[CHANNEL_HP_RRC], m, BURST);
+	memcpy(m, c->held, n * sizeof(m[0]));
+	c->holds = 0;
+	return n;
+}
+
 static unsigned take_responses(struct engine *e)
 {
+	struct rrc *c = e->module[MODULE_RRC];
 	struct rte_mbuf *m[BURST];
-	unsigned n = channel_take(&e->channel[CHANNEL_HP_RRC], m, BURST);
+	unsigned n = take_burst(e, m);
 
 	for (unsigned i = 0; i < n; i++) {
-		struct qp *q = qp_find(e->qps, arrival_of(m[i])->qpn);
-
-		if (unlikely(!q))
-			count(rrc_counters(e), COUNTER_drop_rx_qpn);
-		else if (unlikely(!arrival_intact(m[i])))
-			count(rrc_counters(e), COUNTER_drop_rx_icrc);
-		else
-			take_response(e, q, m[i]);
+		if (unlikely(!take_arrival(e, m[i]))) {
+			c->holds = n - i;
+			memcpy(c->held, m + i, c->holds * sizeof(m[0]));
+			break;
+		}
 		rte_pktmbuf_free(m[i]);
 	}
 	return n;

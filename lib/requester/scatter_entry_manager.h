@@ -49,6 +49,7 @@ static inline void sem_release(struct engine *e, struct qp *q, uint8_t entries)
 	while (entries--)
 		re_pop(e->mq, &q->mq.re);
 	q->rrc.entry_bytes = 0;
+	q->rrc.scattered = 0;
 }
 
 #endif

@@ -21,13 +21,15 @@ static void complete_error(struct engine *e, struct counters *c, struct qp *qp, 
 static bool duplicate_read(struct ee_work *w)
 {
 	const struct wire_headers *h = &w->a->headers;
+	enum v2p_state s;
 
 	if (!request_check_duplicate_read(w->qp, w->a))
 		return false;
 	w->respond = RESPONSE_READ;
-	return v2p_check(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd,
-		       qp_number(w->qp), h->rkey, h->va, h->dma_len,
-		       ACCESS_REMOTE_READ) == V2P_SUCCESS;
+	s = v2p_check(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd,
+		qp_number(w->qp), h->rkey, h->va, h->dma_len, ACCESS_REMOTE_READ);
+	w->again = s == V2P_PENDING;
+	return s == V2P_SUCCESS;
 }
 
 /* The saved result, never a second execution (o9-66). One that is 2^24 PSNs old is of another
@@ -61,6 +63,8 @@ enum ee_state step_duplicate(struct ee_work *w)
 		else
 			answer = w->op->kind == WIRE_KIND_SEND || w->op->kind == WIRE_KIND_WRITE;
 	}
+	if (unlikely(w->again))
+		return EE_IDLE;
 	if (!answer) {
 		count(w->c, COUNTER_drop_duplicate);
 		return EE_DROP;

@@ -65,7 +65,7 @@ static enum wire_outcome scatter(struct ee_work *w, const uint8_t *src, uint32_t
 		s = v2p_map(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->rq_pd,
 			entry.lkey, entry.va, n, ACCESS_LOCAL_WRITE, &dst, &run);
 		if (unlikely(s != V2P_SUCCESS)) {
-			v2p_count_error(w->c, s);
+			refused(w, s, OUTCOME_LOCAL_PROT);
 			return OUTCOME_LOCAL_PROT;
 		}
 		n = (uint32_t)RTE_MIN((uint64_t)n, run);
@@ -97,12 +97,14 @@ enum ee_state step_send_scatter(struct ee_work *w)
 {
 	const uint8_t *src = rte_pktmbuf_mtod_offset(w->m, const uint8_t *, w->a->payload_offset);
 
+	w->entry = w->qp->rwm.entry;
+	w->entry_bytes = w->qp->rwm.entry_bytes;
 	if (w->qp->service == SERVICE_UD)
 		w->outcome = scatter_grh(w);
 	if (likely(w->outcome == OUTCOME_OK))
 		w->outcome = scatter(w, src, w->a->payload_bytes, is_long(w, w->total));
 	if (unlikely(w->outcome != OUTCOME_OK))
-		return EE_ASYNC_ERROR;
+		return w->again ? EE_IDLE : EE_ASYNC_ERROR;
 	return w->op->flags & WIRE_END ? EE_WQE_RELEASE : EE_CXT_WB;
 }
 
@@ -114,10 +116,8 @@ static inline enum ee_state vtp_read(struct ee_work *w)
 	enum v2p_state s = v2p_check(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd,
 		qp_number(w->qp), h->rkey, h->va, h->dma_len, ACCESS_REMOTE_READ);
 
-	if (unlikely(s != V2P_SUCCESS)) {
-		v2p_count_error(w->c, s);
-		return fail(w, OUTCOME_REMOTE_ACCESS);
-	}
+	if (unlikely(s != V2P_SUCCESS))
+		return refused(w, s, OUTCOME_REMOTE_ACCESS);
 	pay_ack(w->e, w->ee, w->qp); /* of what precedes, before the PSN moves on */
 	w->respond = RESPONSE_READ;
 	w->psns = psn_packets(h->dma_len, w->qp->mtu_bytes);
@@ -143,13 +143,10 @@ enum ee_state step_vtp_cmd(struct ee_work *w)
 		w->write = (struct write_addr){.va = h->va, .rkey = h->rkey, .left = h->dma_len};
 	else
 		w->write = load_addr(w);
-	s = v2p_map_remote(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd,
+	s = v2p_request(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd,
 		qp_number(w->qp), w->write.rkey, w->write.va, bytes, ACCESS_REMOTE_WRITE, &w->addr,
 		&w->run);
-	if (likely(s == V2P_SUCCESS))
-		return EE_WRITE_DATA;
-	v2p_count_error(w->c, s);
-	return fail(w, OUTCOME_REMOTE_ACCESS);
+	return likely(s == V2P_SUCCESS) ? EE_WRITE_DATA : refused(w, s, OUTCOME_REMOTE_ACCESS);
 }
 
 /* A packet that crosses a page border. */
@@ -165,7 +162,7 @@ static __rte_noinline enum v2p_state write_pieces(
 		at += w->run;
 		src += w->run;
 		bytes -= (uint32_t)w->run;
-		s = v2p_map_remote(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd,
+		s = v2p_request(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd,
 			qp_number(w->qp), w->write.rkey, at, bytes, ACCESS_REMOTE_WRITE, &w->addr,
 			&w->run);
 		if (unlikely(s != V2P_SUCCESS))
@@ -186,8 +183,7 @@ enum ee_state step_write_data(struct ee_work *w)
 		if (bytes)
 			copy_payload(w->addr, src, bytes, nt);
 	} else if (unlikely((s = write_pieces(w, src, bytes, nt)) != V2P_SUCCESS)) {
-		v2p_count_error(w->c, s);
-		return fail(w, OUTCOME_REMOTE_ACCESS);
+		return refused(w, s, OUTCOME_REMOTE_ACCESS);
 	}
 	if (!(w->op->flags & WIRE_END))
 		return EE_STORE_ADDR;
@@ -218,14 +214,12 @@ enum ee_state step_atomic(struct ee_work *w)
 {
 	struct wire_headers *h = &w->a->headers;
 	struct qp *qp = w->qp;
-	enum v2p_state s = v2p_map_remote(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->pd,
+	enum v2p_state s = v2p_request(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->pd,
 		qp_number(qp), h->rkey, h->va, sizeof(uint64_t), ACCESS_REMOTE_ATOMIC, &w->addr,
 		&w->run);
 
-	if (s != V2P_SUCCESS) {
-		v2p_count_error(w->c, s);
-		return fail(w, OUTCOME_REMOTE_ACCESS);
-	}
+	if (unlikely(s != V2P_SUCCESS))
+		return refused(w, s, OUTCOME_REMOTE_ACCESS);
 	/* A region registered under an address that is odd against its memory: the CPU has no
 	 * atomic for it. */
 	if ((uintptr_t)w->addr % sizeof(uint64_t))
@@ -247,6 +241,7 @@ static enum wire_outcome invalidate(struct ee_work *w)
 	enum v2p_state s = v2p_invalidate(
 		w->e->v2p, w->qp->pd, qp_number(w->qp), w->a->headers.invalidate_rkey);
 
+	w->again = s == V2P_PENDING;
 	v2p_count_error(w->c, s);
 	return s == V2P_SUCCESS ? OUTCOME_OK : OUTCOME_BAD_INVALIDATE;
 }
@@ -272,7 +267,7 @@ enum ee_state step_wqe_release(struct ee_work *w)
 	if (unlikely(w->op->headers & WIRE_HAS_IETH)) {
 		w->outcome = invalidate(w);
 		if (w->outcome != OUTCOME_OK)
-			return EE_ASYNC_ERROR;
+			return w->again ? EE_IDLE : EE_ASYNC_ERROR;
 	}
 	describe_completion(w, &cqe);
 	if (w->qp->service == SERVICE_UD) {

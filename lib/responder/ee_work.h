@@ -12,6 +12,7 @@
 #include "pipeline/message.h"
 #include "request_check.h"
 #include "rq_wqe_manager.h"
+#include "virt-to-phys/v2p.h"
 #include "wire/aeth.h"
 #include "write_addr_table.h"
 
@@ -29,12 +30,14 @@ struct owed_ack {
 	struct rte_mbuf *m;
 };
 
-/* The module's own state: valid within one burst. */
+/* The module's own state: valid within one burst, but for what is held and who is starved. */
 struct execution_engine {
 	struct rte_mbuf *out[BURST];  /* to EE_RESPG, in order */
 	struct rte_mbuf *dead[BURST]; /* to be freed */
 	struct owed_ack owed[BURST];  /* qp->ee.ack_pending is the place in it, plus one */
 	unsigned outs, deads, owes;
+	struct rte_mbuf *held[BURST]; /* packets that come again at the next poll, in order */
+	unsigned holds;
 	struct qp_list starved; /* ee_credits.c */
 	uint64_t look_ns;	/* when to look at it next */
 	uint32_t look_gap_ns;	/* between two looks */
@@ -52,12 +55,16 @@ struct ee_work {
 	enum wire_outcome outcome;
 	enum response_kind respond; /* RC: what GEN_RESP hands over */
 	bool duplicate;
+	bool again;	/* VirtToPhys has a request pending: the packet is executed anew at the next
+			   poll, and nothing has happened yet */
 	bool bad_queue; /* the client's count of receive descriptors is impossible */
 	uint32_t total; /* of the message with this packet, bytes; UD: with the GRH space */
 	uint32_t psns;	/* PSNs that the request takes */
 	uint8_t *addr;	/* VTP_CMD: where the WRITE's payload goes */
 	uint64_t run;	/* VTP_CMD: contiguous bytes there */
 	struct write_addr write;
+	uint8_t entry; /* SEND_SCATTER: where in the receive descriptor the packet begins ... */
+	uint32_t entry_bytes; /* ... and in its entry */
 };
 
 static inline void bury(struct ee_work *w)
@@ -75,6 +82,17 @@ static inline enum ee_state fail(struct ee_work *w, enum wire_outcome outcome)
 {
 	w->outcome = outcome;
 	return EE_ASYNC_ERROR;
+}
+
+/* What VirtToPhys did not grant. */
+static inline enum ee_state refused(struct ee_work *w, enum v2p_state s, enum wire_outcome outcome)
+{
+	if (s == V2P_PENDING) {
+		w->again = true;
+		return EE_IDLE;
+	}
+	v2p_count_error(w->c, s);
+	return fail(w, outcome);
 }
 
 /* Hands a received mbuf over as the carrier of an answer; its arrival says what else. */

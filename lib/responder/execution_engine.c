@@ -3,11 +3,13 @@
  * ExecutionEngine: takes requests from HP_EE, checks them in the order of the standard's flow chart
  * (C9-73), executes them in client memory, writes receive completions, and tells RespPktGen what to
  * answer (EE_RESPG). Stage responder_exec. Reads the frame, never writes into it; never waits;
- * never allocates.
+ * never allocates. A packet whose memory VirtToPhys cannot tell at once is held, and those behind
+ * it; at the next poll it passes all states anew. Until VirtToPhys has answered nothing of it
+ * counts: bytes that were copied already are copied once more to the same place.
  *
  * Each packet passes the states below, one step function each. The hardware's pairs "command,
  * response" (FETCH_CXT RESP_CXT, VTP_CMD VTP_RESP, ENTRY_FETCH ENTRY_RESP) are one state here,
- * because a call answers at once.
+ * because a call answers at once, or at the next poll.
  *
  * The table of transitions is execution_engine.def.
  */
@@ -243,7 +245,8 @@ static inline enum ee_state step(struct ee_work *w, enum ee_state state)
 	return EE_IDLE;
 }
 
-static inline void execute(
+/* False: the packet comes again, and the receive descriptor is where it was before. */
+static inline bool execute(
 	struct engine *e, struct execution_engine *ee, struct counters *c, struct rte_mbuf *m)
 {
 	struct ee_work w = {.e = e, .ee = ee, .c = c, .m = m, .a = arrival_of(m)};
@@ -256,6 +259,35 @@ static inline void execute(
 		MACHINE_STEP(ee_machine, state, next);
 		state = next;
 	} while (state != EE_IDLE);
+	if (likely(!w.again))
+		return true;
+	if (w.op->kind == WIRE_KIND_SEND) {
+		w.qp->rwm.entry = w.entry;
+		w.qp->rwm.entry_bytes = w.entry_bytes;
+	}
+	return false;
+}
+
+/* What was held comes before what has arrived since. */
+static inline unsigned take(
+	struct engine *e, struct execution_engine *ee, struct rte_mbuf **burst, unsigned room)
+{
+	unsigned n = RTE_MIN(ee->holds, room);
+
+	if (likely(!ee->holds))
+		return channel_take(&e->channel[CHANNEL_HP_EE], burst, room);
+	memcpy(burst, ee->held, n * sizeof(burst[0]));
+	ee->holds -= n;
+	memmove(ee->held, ee->held + n, ee->holds * sizeof(burst[0]));
+	return n;
+}
+
+/* The rest of what was taken, in front of what is held. */
+static void hold(struct execution_engine *ee, struct rte_mbuf **rest, unsigned n)
+{
+	memmove(ee->held + n, ee->held, ee->holds * sizeof(rest[0]));
+	memcpy(ee->held, rest, n * sizeof(rest[0]));
+	ee->holds += n;
 }
 
 /* First pass over a burst: the lines that the second will want. An unknown QPN or key only warms a
@@ -283,18 +315,19 @@ unsigned ee_poll(struct engine *e)
 	struct counters *c = stage_counters(e, STAGE_RESPONDER_EXEC);
 	unsigned room = RTE_MIN(channel_room(&e->channel[CHANNEL_EE_RESPG]), (unsigned)BURST);
 	struct rte_mbuf *burst[BURST];
-	unsigned n = channel_take(&e->channel[CHANNEL_HP_EE], burst, room);
+	unsigned n = take(e, ee, burst, room);
 
 	if (n == 0)
 		return 0;
 	ee->outs = ee->deads = ee->owes = 0;
 	prefetch_burst(e, burst, n);
 	for (unsigned i = 0; i < n; i++) {
-		if (likely(arrival_intact(burst[i]))) {
-			execute(e, ee, c, burst[i]);
-		} else {
+		if (unlikely(!arrival_intact(burst[i]))) {
 			count(c, COUNTER_drop_rx_icrc);
 			ee->dead[ee->deads++] = burst[i];
+		} else if (unlikely(!execute(e, ee, c, burst[i]))) {
+			hold(ee, burst + i, n - i);
+			break;
 		}
 	}
 	for (unsigned i = 0; i < ee->owes; i++)
@@ -319,6 +352,10 @@ int ee_create(struct engine *e)
 
 void ee_destroy(struct engine *e)
 {
-	rte_free(e->module[MODULE_EE]);
+	struct execution_engine *ee = e->module[MODULE_EE];
+
+	if (ee)
+		rte_pktmbuf_free_bulk(ee->held, ee->holds);
+	rte_free(ee);
 	e->module[MODULE_EE] = NULL;
 }

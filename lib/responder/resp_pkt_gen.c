@@ -375,7 +375,6 @@ unsigned respg_poll(struct engine *e)
 	bool active = qp_list_first(&p->active) != NULL;
 	unsigned room, want, n;
 
-	v2p_poll(e->v2p_port[STAGE_RESPONDER_EXEC]);
 	if (waiting == 0 && !active)
 		return 0;
 	room = RTE_MIN(channel_room(&e->channel[CHANNEL_RESPG_TXA]), (unsigned)RESPG_FRAMES_MAX);

@@ -6,6 +6,7 @@
 #include "execution_engine.h"
 #include "resp_pkt_gen.h"
 #include "responder/responder.h"
+#include "virt-to-phys/v2p.h"
 
 int responder_create(struct engine *e)
 {
@@ -26,7 +27,10 @@ void responder_destroy(struct engine *e)
 
 unsigned responder_exec_poll(struct engine *e)
 {
-	unsigned n = ee_wakes(e);
+	unsigned n;
+
+	v2p_poll(e->v2p_port[STAGE_RESPONDER_EXEC]);
+	n = ee_wakes(e);
 
 	n += ee_poll(e);
 	n += ee_offer_credits(e);

@@ -27,6 +27,9 @@ enum wp_state {
 #include "pipeline/machine_define.h"
 
 struct wp {
+	struct rte_mbuf
+		*held; /* a request that VirtToPhys has pending: comes again before others */
+	bool again;    /* the request in hand is one */
 	struct rte_mbuf *spare; /* for the next descriptor of a chain: had before the current one is
 				   parsed */
 };
@@ -38,6 +41,7 @@ struct parse {
 	struct request *r;
 	const uint8_t *wqe;
 	uint32_t at; /* next unit, bytes */
+	bool again;  /* VirtToPhys has a request pending: to be parsed anew */
 };
 
 int wp_create(struct engine *e)
@@ -52,6 +56,8 @@ void wp_destroy(struct engine *e)
 
 	if (w && w->spare)
 		rte_mbuf_raw_free(w->spare);
+	if (w && w->held)
+		rte_mbuf_raw_free(w->held);
 }
 
 static inline bool is_atomic(uint8_t opcode)
@@ -223,7 +229,7 @@ static enum wp_state inline_seg(struct parse *p)
 /* Local access of every entry, where it must be known before the first packet leaves: entries that
  * a response is written to, and messages of several packets. A single packet is checked when it is
  * copied; so is a key that a fast registration further ahead in the queue may still make good. */
-static bool entries_allowed(struct parse *p, const struct wqe_data *d, uint32_t units)
+static enum v2p_state entries_allowed(struct parse *p, const struct wqe_data *d, uint32_t units)
 {
 	uint32_t access = p->r->opcode >= USER_RDMA_READ ? ACCESS_LOCAL_WRITE : V2P_LOCAL_READ;
 	enum v2p_state s;
@@ -231,12 +237,17 @@ static bool entries_allowed(struct parse *p, const struct wqe_data *d, uint32_t 
 	for (uint32_t i = 0; i < units; i++) {
 		s = v2p_check(p->e->v2p_port[STAGE_DOORBELL_WQE], V2P_WP_DATA, p->q->pd, 0,
 			d[i].lkey, d[i].addr, d[i].length, access);
-		if (unlikely(s != V2P_SUCCESS) && !v2p_may_become(p->e->v2p, d[i].lkey)) {
+		if (unlikely(s != V2P_SUCCESS) && s != V2P_PENDING) {
+			enum v2p_state may = v2p_may_become(p->e->v2p, d[i].lkey);
+
+			s = may == V2P_KEY_ERR ? s : may;
+		}
+		if (unlikely(s != V2P_SUCCESS)) {
 			v2p_count_error(stage_counters(p->e, STAGE_DOORBELL_WQE), s);
-			return false;
+			return s;
 		}
 	}
-	return true;
+	return V2P_SUCCESS;
 }
 
 /* Gather entries (DATA_SEG_CMD) and scatter entries (FWD_DATA_SEG). */
@@ -244,6 +255,7 @@ static enum wp_state data_seg(struct parse *p)
 {
 	uint32_t units = (p->r->wqe_bytes - p->at) / sizeof(struct wqe_data);
 	const struct wqe_data *d = (const struct wqe_data *)(p->wqe + p->at);
+	enum v2p_state s = V2P_SUCCESS;
 	uint64_t length = 0;
 
 	if (unlikely(units > SGE_MAX))
@@ -260,8 +272,13 @@ static enum wp_state data_seg(struct parse *p)
 	}
 	if (unlikely(too_long(p, length)))
 		return refuse(p, OUTCOME_LOCAL_LENGTH, COUNTER_bad_wqe_length);
-	if ((length > p->q->mtu_bytes || p->r->opcode >= USER_RDMA_READ) &&
-		!entries_allowed(p, d, units))
+	if (length > p->q->mtu_bytes || p->r->opcode >= USER_RDMA_READ)
+		s = entries_allowed(p, d, units);
+	if (unlikely(s == V2P_PENDING)) {
+		p->again = true;
+		return WP_IDLE;
+	}
+	if (unlikely(s != V2P_SUCCESS))
 		return refuse(p, OUTCOME_LOCAL_PROT, COUNTER_bad_wqe_access);
 	p->r->data_first = p->at;
 	p->r->data_units = units;
@@ -316,7 +333,8 @@ static inline void parse(struct parse *p)
 	}
 }
 
-static void parse_descriptor(struct engine *e, const struct qp *q, struct rte_mbuf *m)
+/* False: it is to be parsed again at the next poll. */
+static bool parse_descriptor(struct engine *e, const struct qp *q, struct rte_mbuf *m)
 {
 	struct parse p = {.e = e, .q = q, .r = request_of(m), .wqe = request_wqe(m)};
 
@@ -330,6 +348,7 @@ static void parse_descriptor(struct engine *e, const struct qp *q, struct rte_mb
 	p.r->resolution = 0;
 	p.r->entry_bytes = 0;
 	parse(&p);
+	return !p.again;
 }
 
 /* A chain usually lies in the queue at even distances: what comes a few descriptors later. */
@@ -383,7 +402,10 @@ static unsigned parse_chain(struct engine *e, struct qp *q, struct rte_mbuf *m,
 			count(stage_counters(e, STAGE_DOORBELL_WQE), COUNTER_wqe_descriptor_empty);
 			return n;
 		}
-		parse_descriptor(e, q, m);
+		if (unlikely(!parse_descriptor(e, q, m))) {
+			w->again = true;
+			return n;
+		}
 		out[n++] = m;
 		if (!fetch_next(e, q, m, w->spare)) {
 			*rest = NULL;
@@ -395,10 +417,12 @@ static unsigned parse_chain(struct engine *e, struct qp *q, struct rte_mbuf *m,
 	return n;
 }
 
-/* One request from WQEScheduler. Returns how many elements of out[] it filled. */
+/* One request from WQEScheduler. Returns how many elements of out[] it filled. If VirtToPhys has it
+ * pending it is held: those behind it may be of the same QP. */
 static unsigned take_request(
 	struct engine *e, struct rte_mbuf *m, struct rte_mbuf **out, unsigned room)
 {
+	struct wp *w = e->module[MODULE_WP];
 	bool chain = request_chains(m);
 	uint32_t client = request_of(m)->client;
 	struct qp *q = request_qp(e, STAGE_DOORBELL_WQE, m);
@@ -408,6 +432,10 @@ static unsigned take_request(
 	if (unlikely(!q))
 		return 0;
 	n = parse_chain(e, q, m, out, room, &rest);
+	if (unlikely(n == 0 && w->again)) {
+		w->held = m;
+		return 0;
+	}
 	if (chain) /* m itself was counted by DoorbellProcessing */
 		descriptors_take(e, client, n + (rest != NULL) - 1);
 	q->ws.issued += n - 1; /* m itself was counted by WQEScheduler */
@@ -418,20 +446,37 @@ static unsigned take_request(
 	return n;
 }
 
+/* What was held, and nothing else before that is parsed; else what WQEScheduler gives. */
+static bool take_one(struct engine *e, struct rte_mbuf **m)
+{
+	struct wp *w = e->module[MODULE_WP];
+
+	w->again = false;
+	if (likely(!w->held))
+		return channel_take(&e->channel[CHANNEL_WS_WP], m, 1);
+	*m = w->held;
+	w->held = NULL;
+	return true;
+}
+
 unsigned wp_poll(struct engine *e)
 {
-	struct channel *in = &e->channel[CHANNEL_WS_WP], *out = &e->channel[CHANNEL_WP_DP];
+	const struct wp *w = e->module[MODULE_WP];
+	struct channel *out = &e->channel[CHANNEL_WP_DP];
 	unsigned room = RTE_MIN(channel_room(out), 2u * BURST);
 	unsigned back = channel_room(&e->channel[CHANNEL_WP_WS]);
 	struct rte_mbuf *m[2 * BURST], *one;
 	unsigned n = 0, taken = 0;
 
+	v2p_poll(e->v2p_port[STAGE_DOORBELL_WQE]);
 	/* One at a time: how many requests a chain makes is not known before. Each request taken
 	 * makes at least one; without room for it, or for the rest of its chain, it stays where it
 	 * is. */
-	while (n < room && taken < back && channel_take(in, &one, 1)) {
+	while (n < room && taken < back && take_one(e, &one)) {
 		n += take_request(e, one, m + n, room - n);
 		taken++;
+		if (unlikely(w->held))
+			break;
 	}
 	if (n) {
 		count_n(stage_counters(e, STAGE_DOORBELL_WQE), COUNTER_wqes, n);

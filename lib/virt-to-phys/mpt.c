@@ -49,16 +49,6 @@ enum v2p_state tpt_try(struct v2p_port *port, const struct tpt_cache *c, uint32_
 	return r == TPT_NOWHERE ? V2P_KEY_ERR : r == TPT_BUSY ? V2P_PENDING : V2P_SUCCESS;
 }
 
-enum v2p_state tpt_load(struct v2p_port *port, const struct tpt_cache *c, uint32_t line,
-	uint64_t *out, enum counter miss)
-{
-	enum v2p_state s;
-
-	while ((s = tpt_try(port, c, line, out, true, miss)) == V2P_PENDING)
-		rte_pause();
-	return s;
-}
-
 enum v2p_state mpt_try(struct v2p_port *port, uint32_t key, uint64_t *words, bool may_refill)
 {
 	struct v2p *v = port->v2p;
@@ -67,50 +57,6 @@ enum v2p_state mpt_try(struct v2p_port *port, uint32_t key, uint64_t *words, boo
 	if (!may_refill)
 		__builtin_prefetch(tpt_address(&v->mpt, index));
 	return tpt_try(port, &v->mpt_cache, index, words, may_refill, COUNTER_v2p_mpt_misses);
-}
-
-static enum v2p_state mpt_load(struct v2p_port *port, uint32_t key, union mpt_line *m)
-{
-	struct v2p *v = port->v2p;
-
-	return tpt_load(port, &v->mpt_cache, v2p_index(v, key), m->words, COUNTER_v2p_mpt_misses);
-}
-
-enum v2p_state v2p_map_slow(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
-	uint32_t qpn, uint32_t key, uint64_t va, uint64_t length, uint32_t access, uint8_t **addr,
-	uint64_t *run)
-{
-	union mpt_line m;
-	uint64_t offset;
-	enum v2p_state s = mpt_load(port, key, &m);
-
-	(void)channel;
-	if (s != V2P_SUCCESS)
-		return s;
-	if (m.entry.flags & MPT_CHANGES)
-		return v2p_map_changing(port, pd, qpn, key, va, length, access, addr, run);
-	s = mpt_check(m.words, pd, key, va, length, access, &offset);
-	if (s != V2P_SUCCESS)
-		return s;
-	if (m.entry.flags & MPT_PAGES)
-		return mtt_map(port, &m.entry, offset, length, true, addr, run);
-	if (m.entry.flags & MPT_NULL)
-		*addr = null_map(port->v2p, access, run);
-	else
-		*addr = m.entry.phys + offset;
-	return V2P_SUCCESS;
-}
-
-enum v2p_state v2p_check_slow(struct v2p_port *port, uint32_t pd, uint32_t qpn, uint32_t key,
-	uint64_t va, uint64_t length, uint32_t access)
-{
-	union mpt_line m;
-	uint64_t offset;
-	enum v2p_state s = mpt_load(port, key, &m);
-
-	if (s == V2P_SUCCESS && m.entry.flags & MPT_CHANGES)
-		return v2p_check_changing(port->v2p, pd, qpn, key, va, length, access);
-	return s ? s : mpt_check(m.words, pd, key, va, length, access, &offset);
 }
 
 /* ---- changes ---- */
@@ -219,40 +165,43 @@ int v2p_invalidate_mpt(struct v2p *v, uint32_t key)
 	return 0;
 }
 
-/* Data path: another lcore that holds the set leaves it soon, it is copying some words. */
-static void take_soon(const struct v2p *v, uint32_t key, struct tpt_hold *hold)
+enum v2p_state v2p_entry_try(const struct v2p *v, uint32_t key, struct mpt_entry *copy)
 {
 	uint32_t index = v2p_index(v, key);
+	union mpt_line m;
+	enum tpt_result r = tpt_read(&v->mpt_cache, index, m.words);
+	struct tpt_hold hold;
 
-	while (!tpt_take(&v->mpt_cache, index, NULL, hold))
-		rte_pause();
+	if (r == TPT_MISS && tpt_take(&v->mpt_cache, index, NULL, &hold)) {
+		r = tpt_match(&hold, m.words);
+		tpt_release(&hold);
+	} else if (r != TPT_HIT) {
+		return V2P_PENDING;
+	}
+	if (r == TPT_NOWHERE || m.entry.owned == 0 || (m.entry.owned ^ key) & ~MPT_KEY_TAG)
+		return V2P_KEY_ERR;
+	*copy = m.entry;
+	return V2P_SUCCESS;
 }
 
 bool v2p_entry_get(const struct v2p *v, uint32_t key, struct mpt_entry *copy)
 {
-	uint32_t index = v2p_index(v, key);
-	struct tpt_hold hold;
-	union mpt_line m;
-	enum tpt_result r = tpt_read(&v->mpt_cache, index, m.words);
+	enum v2p_state s;
 
-	if (r != TPT_HIT) {
-		take_soon(v, key, &hold);
-		r = tpt_match(&hold, m.words);
-		tpt_release(&hold);
-	}
-	if (r == TPT_NOWHERE || m.entry.owned == 0 || (m.entry.owned ^ key) & ~MPT_KEY_TAG)
-		return false;
-	*copy = m.entry;
-	return true;
+	while ((s = v2p_entry_try(v, key, copy)) == V2P_PENDING)
+		rte_pause();
+	return s == V2P_SUCCESS;
 }
 
-bool v2p_entry_replace(struct v2p *v, uint32_t expected_key, const struct mpt_entry *entry)
+enum v2p_state v2p_entry_replace(
+	struct v2p *v, uint32_t expected_key, const struct mpt_entry *entry)
 {
 	union mpt_line old, new = {.entry = *entry};
 	struct tpt_hold hold;
 	bool same;
 
-	take_soon(v, entry->owned, &hold);
+	if (!tpt_take(&v->mpt_cache, v2p_index(v, entry->owned), NULL, &hold))
+		return V2P_PENDING;
 	same = tpt_match(&hold, old.words) != TPT_NOWHERE && old.entry.owned == entry->owned &&
 	       old.entry.key == expected_key && old.entry.version == entry->version;
 	new.entry.version++;
@@ -260,5 +209,5 @@ bool v2p_entry_replace(struct v2p *v, uint32_t expected_key, const struct mpt_en
 		tpt_write(&hold, new.words);
 	tpt_release(&hold);
 	v2p_changed(v);
-	return same;
+	return same ? V2P_SUCCESS : V2P_KEY_ERR;
 }

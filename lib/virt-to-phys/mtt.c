@@ -21,7 +21,6 @@ uint64_t mtt_pages(const struct mpt_entry *m)
 /* A cursor over entries: their lines are read once each. */
 struct cursor {
 	struct v2p_port *port;
-	bool wait;
 	uint32_t line; /* that `words` holds; UINT32_MAX: none */
 	uint64_t words[MTT_WORDS];
 };
@@ -34,8 +33,7 @@ static enum v2p_state page_at(struct cursor *c, uint32_t index, uint64_t *addres
 	enum v2p_state s = V2P_SUCCESS;
 
 	if (line != c->line)
-		s = c->wait ? tpt_load(c->port, cache, line, c->words, COUNTER_v2p_mtt_misses)
-			    : tpt_try(c->port, cache, line, c->words, true, COUNTER_v2p_mtt_misses);
+		s = tpt_try(c->port, cache, line, c->words, true, COUNTER_v2p_mtt_misses);
 	*address = 0;
 	if (s != V2P_SUCCESS)
 		return s == V2P_PENDING ? s : V2P_LENGTH_ERR;
@@ -47,12 +45,12 @@ static enum v2p_state page_at(struct cursor *c, uint32_t index, uint64_t *addres
 }
 
 enum v2p_state mtt_map(struct v2p_port *port, const struct mpt_entry *m, uint64_t offset,
-	uint64_t length, bool wait, uint8_t **addr, uint64_t *run)
+	uint64_t length, uint8_t **addr, uint64_t *run)
 {
 	uint64_t page_bytes = 1ull << m->log_page, at = m->first_offset + offset;
 	uint64_t in_page = at & (page_bytes - 1), first, next;
 	uint32_t index = m->mtt_first + (uint32_t)(at >> m->log_page);
-	struct cursor c = {.port = port, .wait = wait, .line = UINT32_MAX};
+	struct cursor c = {.port = port, .line = UINT32_MAX};
 	enum v2p_state s = page_at(&c, index, &first);
 	uint64_t bytes = page_bytes - in_page;
 

@@ -77,25 +77,25 @@ static void enqueue(struct v2p_port *port, enum v2p_channel channel)
 static void match(struct v2p_port *port, enum v2p_channel channel)
 {
 	struct v2p_slot *s = &port->slot[channel];
+	uint32_t access = s->access & ~V2P_CHECK_ONLY;
 	union mpt_line m;
 	enum v2p_state r;
 
 	memcpy(m.words, s->entry, sizeof(s->entry));
-	if (m.entry.flags & MPT_CHANGES) {
-		finish(s, v2p_map_changing(port, s->pd, s->qpn, s->key, s->va, s->length, s->access,
-				  &s->addr, &s->run));
-		return;
-	}
-	r = mpt_check(m.words, s->pd, s->key, s->va, s->length, s->access, &s->offset);
+	if (m.entry.flags & MPT_CHANGES)
+		r = changing_check(
+			&m.entry, s->pd, s->qpn, s->key, s->va, s->length, access, &s->offset);
+	else
+		r = mpt_check(m.words, s->pd, s->key, s->va, s->length, access, &s->offset);
 	s->addr = NULL;
 	s->run = s->length;
-	if (r == V2P_SUCCESS && m.entry.flags & MPT_PAGES) {
+	if (r == V2P_SUCCESS && s->access == access && m.entry.flags & MPT_PAGES) {
 		s->state = V2P_SLOT_MTT;
 		enqueue(port, channel);
 		return;
 	}
 	if (r == V2P_SUCCESS)
-		s->addr = m.entry.flags & MPT_NULL ? null_map(port->v2p, s->access, &s->run)
+		s->addr = m.entry.flags & MPT_NULL ? null_map(port->v2p, access, &s->run)
 						   : m.entry.phys + s->offset;
 	finish(s, r);
 }
@@ -122,7 +122,12 @@ static bool serve_mtt(struct v2p_port *port, struct mtt_queue *q)
 	enum v2p_state r;
 
 	memcpy(m.words, s->entry, sizeof(s->entry));
-	r = mtt_map(port, &m.entry, s->offset, s->length, false, &s->addr, &s->run);
+	r = mtt_map(port, &m.entry, s->offset, s->length, &s->addr, &s->run);
+	if (m.entry.flags & MPT_FAST && r != V2P_PENDING) {
+		enum v2p_state still = changing_still(port->v2p, &m.entry);
+
+		r = still == V2P_SUCCESS ? r : still;
+	}
 	if (r == V2P_PENDING)
 		return false;
 	q->first = (q->first + 1) % V2P_CHANNELS;

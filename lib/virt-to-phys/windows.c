@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Memory windows and fast-registered regions (IBTA 10.6.7): entries that work requests bind to a
- * registered region's memory and invalidate again. Any lcore, data path; no locks, waits for
- * nothing but cache sets (tpt_cache.h): every change is a copy of the entry, judged and replaced as
- * a whole if nobody else has changed it meanwhile. Two work requests that change one entry at the
- * same moment are their client's mistake: the second is refused.
+ * registered region's memory and invalidate again. Any lcore, data path; no locks. What meets a
+ * cache set that another lcore holds is V2P_PENDING, and has changed nothing: every change is a
+ * copy of the entry, judged and replaced as a whole if nobody else has changed it meanwhile. Two
+ * work requests that change one entry at the same moment are their client's mistake: the second is
+ * refused.
  *
  * A fast registration of pages in any order is three changes, as its pages lie in the MTT: the
  * entry is claimed, the pages are written, it becomes valid.
@@ -14,6 +15,7 @@
  * either the region stays or nothing comes after. Who counts has found the key and the PD of a live
  * region, so nobody can hold up another client's.
  */
+#include <rte_pause.h>
 #include "v2p_priv.h"
 
 #define REMOTE_RIGHTS (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC)
@@ -43,11 +45,14 @@ void v2p_parent_release(struct v2p *v, uint32_t parent)
  * longer. */
 static enum v2p_state exchange(struct v2p *v, const struct mpt_entry *old, struct mpt_entry *entry)
 {
+	enum v2p_state s;
+
 	if (entry->parent && !parent_hold(v, entry->parent))
 		return V2P_KEY_ERR;
-	if (!v2p_entry_replace(v, old->key, entry)) {
+	s = v2p_entry_replace(v, old->key, entry);
+	if (s != V2P_SUCCESS) {
 		v2p_parent_release(v, entry->parent);
-		return V2P_KEY_ERR;
+		return s;
 	}
 	v2p_parent_release(v, old->parent);
 	return V2P_SUCCESS;
@@ -75,7 +80,11 @@ static struct mpt_entry emptied(const struct mpt_entry *old)
 static enum v2p_state parent_get(
 	const struct v2p *v, uint32_t key, uint32_t pd, struct mpt_entry *parent)
 {
-	if (key == 0 || !v2p_entry_get(v, key, parent) || parent->key != key)
+	enum v2p_state s = v2p_entry_try(v, key, parent);
+
+	if (s != V2P_SUCCESS)
+		return s;
+	if (key == 0 || parent->key != key)
 		return V2P_KEY_ERR;
 	if (parent->pd != pd)
 		return V2P_PD_ERR;
@@ -149,11 +158,11 @@ static enum v2p_state bind_memory(
 enum v2p_state v2p_bind(struct v2p *v, const struct v2p_bind *b)
 {
 	struct mpt_entry w, bound;
-	enum v2p_state s;
+	enum v2p_state s = v2p_entry_try(v, b->key, &w);
 
-	if (!v2p_entry_get(v, b->key, &w) || !(w.flags & MPT_WINDOW))
-		return V2P_KEY_ERR;
-	s = bind_judge(&w, b);
+	if (s != V2P_SUCCESS)
+		return s;
+	s = w.flags & MPT_WINDOW ? bind_judge(&w, b) : V2P_KEY_ERR;
 	if (s != V2P_SUCCESS)
 		return s;
 	bound = emptied(&w);
@@ -174,22 +183,30 @@ static uint64_t pages_needed(const struct v2p_registration *r)
 	return (first + r->length + page - 1) >> r->log_page;
 }
 
-/* Where a page of the parent lies, in one piece. V2P_SUCCESS, V2P_LENGTH_ERR. */
+/* Where a page of the parent lies, whose own pages may be smaller, in one piece. V2P_SUCCESS,
+ * V2P_LENGTH_ERR, V2P_PENDING. */
 static enum v2p_state page_find(struct v2p_port *port, const struct mpt_entry *parent, uint64_t va,
 	uint64_t bytes, uint64_t *address)
 {
-	uint64_t run = bytes;
-	uint8_t *at = NULL;
-	enum v2p_state s = V2P_SUCCESS;
+	uint64_t offset = va - parent->start, run;
 
 	if (va & (bytes - 1) || !inside(parent, va, bytes))
 		return V2P_LENGTH_ERR;
-	if (parent->flags & MPT_PAGES)
-		s = mtt_map(port, parent, va - parent->start, bytes, true, &at, &run);
-	else
-		at = parent->phys + (va - parent->start);
-	*address = (uintptr_t)at;
-	return s == V2P_SUCCESS && run < bytes ? V2P_LENGTH_ERR : s;
+	*address = (uintptr_t)(parent->phys + offset);
+	if (!(parent->flags & MPT_PAGES))
+		return V2P_SUCCESS;
+	for (uint64_t at = 0; at < bytes; at += run) {
+		uint8_t *piece = NULL;
+		enum v2p_state s = mtt_map(port, parent, offset + at, bytes - at, &piece, &run);
+
+		if (s != V2P_SUCCESS)
+			return s;
+		if (at == 0)
+			*address = (uintptr_t)piece;
+		else if ((uintptr_t)piece != *address + at)
+			return V2P_LENGTH_ERR;
+	}
+	return V2P_SUCCESS;
 }
 
 /* The same of all pages. */
@@ -255,6 +272,17 @@ static struct mpt_entry registered(const struct mpt_entry *f, const struct v2p_r
 	return e;
 }
 
+/* What was claimed is not left so. */
+static enum v2p_state finish(
+	struct v2p *v, const struct mpt_entry *claimed, struct mpt_entry *entry)
+{
+	enum v2p_state s;
+
+	while ((s = exchange(v, claimed, entry)) == V2P_PENDING)
+		rte_pause();
+	return s;
+}
+
 /* Through the MTT: from the claim on, its entries there are nobody else's to write; the entry may
  * still be taken away by HW2SW_MPT, which gives them to nobody before this lcore's poll is over. */
 static enum v2p_state register_pages(struct v2p *v, const struct mpt_entry *f,
@@ -271,9 +299,9 @@ static enum v2p_state register_pages(struct v2p *v, const struct mpt_entry *f,
 	made->flags |= MPT_PAGES;
 	made->version = claimed.version = f->version + 1;
 	if (mtt_put(v, f->mtt_first, address, pages))
-		return exchange(v, &claimed, made);
+		return finish(v, &claimed, made);
 	empty = emptied(&claimed);
-	exchange(v, &claimed, &empty);
+	finish(v, &claimed, &empty);
 	return V2P_LENGTH_ERR;
 }
 
@@ -282,11 +310,11 @@ enum v2p_state v2p_fast_register(struct v2p_port *port, const struct v2p_registr
 	uint64_t address[UINT8_MAX], in_page;
 	struct v2p *v = port->v2p;
 	struct mpt_entry f, m, made;
-	enum v2p_state s;
+	enum v2p_state s = v2p_entry_try(v, r->key, &f);
 
-	if (!v2p_entry_get(v, r->key, &f) || !(f.flags & MPT_FAST))
-		return V2P_KEY_ERR;
-	s = registration_judge(&f, r);
+	if (s != V2P_SUCCESS)
+		return s;
+	s = f.flags & MPT_FAST ? registration_judge(&f, r) : V2P_KEY_ERR;
 	if (s == V2P_SUCCESS)
 		s = parent_get(v, r->parent, r->pd, &m);
 	if (s != V2P_SUCCESS)
@@ -312,8 +340,11 @@ enum v2p_state v2p_fast_register(struct v2p_port *port, const struct v2p_registr
 enum v2p_state v2p_invalidate(struct v2p *v, uint32_t pd, uint32_t qpn, uint32_t key)
 {
 	struct mpt_entry old, empty;
+	enum v2p_state s = v2p_entry_try(v, key, &old);
 
-	if (key == 0 || !v2p_entry_get(v, key, &old) || old.key != key)
+	if (s != V2P_SUCCESS)
+		return s;
+	if (key == 0 || old.key != key)
 		return V2P_KEY_ERR;
 	if (old.pd != pd)
 		return V2P_PD_ERR;
@@ -325,63 +356,36 @@ enum v2p_state v2p_invalidate(struct v2p *v, uint32_t pd, uint32_t qpn, uint32_t
 	return exchange(v, &old, &empty);
 }
 
-/* The entry, if it allows the access. */
-static enum v2p_state changing_judge(const struct v2p *v, uint32_t pd, uint32_t qpn, uint32_t key,
-	uint64_t va, uint64_t length, uint32_t access, struct mpt_entry *m)
+enum v2p_state changing_check(const struct mpt_entry *m, uint32_t pd, uint32_t qpn, uint32_t key,
+	uint64_t va, uint64_t length, uint32_t access, uint64_t *offset)
 {
-	if (key == 0 || !v2p_entry_get(v, key, m) || m->key != key)
+	if (key == 0 || m->key != key)
 		return V2P_KEY_ERR;
 	if (m->pd != pd || (m->flags & MPT_WINDOW_2 && m->qpn != qpn))
 		return V2P_PD_ERR;
 	if ((m->rights & access) != access)
 		return V2P_FLAGS_ERR;
+	*offset = va - m->start;
 	return inside(m, va, length) ? V2P_SUCCESS : V2P_LENGTH_ERR;
 }
 
-/* Were the pages that its MTT entries named still its own? If not, its key was invalid meanwhile,
- * whatever it is now. Those of a window are its region's, which stays. */
-static bool unchanged(const struct v2p *v, const struct mpt_entry *m)
+/* Of one with MTT entries of its own: were the pages that they named still its? If not, its key was
+ * invalid meanwhile, whatever it is now. Those of a window are its region's, which stays. */
+enum v2p_state changing_still(const struct v2p *v, const struct mpt_entry *m)
 {
 	struct mpt_entry now;
-
-	return !(m->flags & MPT_OWNS_PAGES) ||
-	       (v2p_entry_get(v, m->key, &now) && now.version == m->version);
-}
-
-enum v2p_state v2p_map_changing(struct v2p_port *port, uint32_t pd, uint32_t qpn, uint32_t key,
-	uint64_t va, uint64_t length, uint32_t access, uint8_t **addr, uint64_t *run)
-{
-	struct mpt_entry m;
 	enum v2p_state s;
 
-	*addr = NULL;
-	*run = length;
-	s = changing_judge(port->v2p, pd, qpn, key, va, length, access, &m);
-	if (s != V2P_SUCCESS)
-		return s;
-	if (!(m.flags & MPT_PAGES)) {
-		*addr = m.phys + (va - m.start);
+	if (!(m->flags & MPT_OWNS_PAGES))
 		return V2P_SUCCESS;
-	}
-	s = mtt_map(port, &m, va - m.start, length, true, addr, run);
-	if (unchanged(port->v2p, &m))
-		return s;
-	*addr = NULL;
-	*run = length;
-	return V2P_KEY_ERR;
+	s = v2p_entry_try(v, m->key, &now);
+	return s == V2P_SUCCESS && now.version != m->version ? V2P_KEY_ERR : s;
 }
 
-enum v2p_state v2p_check_changing(const struct v2p *v, uint32_t pd, uint32_t qpn, uint32_t key,
-	uint64_t va, uint64_t length, uint32_t access)
+enum v2p_state v2p_may_become(const struct v2p *v, uint32_t key)
 {
 	struct mpt_entry m;
+	enum v2p_state s = key ? v2p_entry_try(v, key, &m) : V2P_KEY_ERR;
 
-	return changing_judge(v, pd, qpn, key, va, length, access, &m);
-}
-
-bool v2p_may_become(const struct v2p *v, uint32_t key)
-{
-	struct mpt_entry m;
-
-	return key && v2p_entry_get(v, key, &m) && m.flags & MPT_FAST;
+	return s != V2P_SUCCESS || m.flags & MPT_FAST ? s : V2P_KEY_ERR;
 }

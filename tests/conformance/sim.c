@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The simulation: see sim.h. */
+#include <assert.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_mbuf.h>
@@ -182,6 +184,45 @@ static void make_srq(struct sim_node *n)
 		"SW2HW_SRQ");
 }
 
+enum { PAGE = 4096, FIRST_MTT = 64 };
+
+/* Where in n->pages the page of n->memory lies. */
+static uint64_t place(uint64_t page, uint64_t pages)
+{
+	return page * 7919 % pages * PAGE;
+}
+
+/* The same memory twice: for the client in order, for the HCA not. */
+static void scatter(struct sim_node *n, uint64_t bytes)
+{
+	int fd = memfd_create("sim", MFD_CLOEXEC);
+	uint64_t pages = bytes / PAGE;
+
+	n->pages = MAP_FAILED;
+	n->memory = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (ftruncate(fd, (off_t)bytes) == 0)
+		n->pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (n->pages == MAP_FAILED || n->memory == MAP_FAILED || bytes % PAGE || pages % 7919 == 0)
+		die("memory in pages", errno);
+	for (uint64_t i = 0; i < pages; i++)
+		if (mmap(n->memory + i * PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+			    fd, (off_t)place(i, pages)) == MAP_FAILED)
+			die("a page", errno);
+	close(fd);
+}
+
+static void write_pages(struct sim_node *n, uint64_t pages)
+{
+	struct ceu_write_mtt *w = zeroed(sizeof(*w));
+
+	for (uint64_t i = 0; i < pages; i++) {
+		w->first = FIRST_MTT + i;
+		w->page[0] = (uintptr_t)n->pages + place(i, pages);
+		must(ceu_exec(n->ceu, CEU_WRITE_MTT, 1, w, sizeof(*w), NULL, 0), "WRITE_MTT");
+	}
+	free(w);
+}
+
 static void make_client(struct sim *s, int node, const struct sim_params *p)
 {
 	struct sim_node *n = &s->node[node];
@@ -191,7 +232,10 @@ static void make_client(struct sim *s, int node, const struct sim_params *p)
 	const struct ceu_event_mask events = {.types = CEU_EVENTS_ALL};
 
 	n->page = zeroed(sizeof(*n->page));
-	n->memory = zeroed(p->memory_bytes);
+	if (p->paged)
+		scatter(n, p->memory_bytes);
+	else
+		n->memory = zeroed(p->memory_bytes);
 	n->memory_bytes = p->memory_bytes;
 	n->va = p->identity[node] ? p->identity[node]->va : (uintptr_t)n->memory;
 	n->key = p->identity[node] ? p->identity[node]->key : 0xabc00000u + (node + 1) * 0x100 + 5;
@@ -200,6 +244,13 @@ static void make_client(struct sim *s, int node, const struct sim_params *p)
 	mpt.key = n->key;
 	mpt.start = n->va;
 	mpt.phys = n->memory;
+	if (p->paged) {
+		write_pages(n, p->memory_bytes / PAGE);
+		mpt.phys = NULL;
+		mpt.flags = MPT_PAGES;
+		mpt.log_page = 12;
+		mpt.mtt_first = FIRST_MTT;
+	}
 	must(ceu_exec(n->ceu, CEU_SW2HW_MPT, v2p_index(&n->hca->v2p, n->key), &mpt, sizeof(mpt),
 		     NULL, 0),
 		"SW2HW_MPT");
@@ -484,6 +535,25 @@ bool sim_poll_event(struct sim *s, int node, struct eqe *out)
 
 /* ---- time ---- */
 
+/* Another lcore holds the region's entry, or those of some of its pages, while this one polls. */
+static unsigned busy_poll(struct sim *s, struct sim_node *n)
+{
+	struct v2p *v = &n->hca->v2p;
+	uint64_t pages = n->memory_bytes / PAGE, draw = sim_random(s);
+	const struct tpt_cache *c = draw & 1 ? &v->mpt_cache : &v->mtt_cache;
+	uint64_t line =
+		draw & 1 ? v2p_index(v, n->key) : (FIRST_MTT + (draw >> 8) % pages) / MTT_WORDS;
+	struct tpt_hold hold;
+	unsigned handled;
+
+	if (draw & 2)
+		return hca_poll(n->hca, s->now_ns);
+	assert(tpt_take(c, (uint32_t)line, NULL, &hold));
+	handled = hca_poll(n->hca, s->now_ns);
+	tpt_release(&hold);
+	return handled + 1; /* it is not at rest */
+}
+
 /* How many elements the HCAs handled. */
 static unsigned step(struct sim *s)
 {
@@ -492,7 +562,8 @@ static unsigned step(struct sim *s)
 	s->now_ns += s->step_ns;
 	for (unsigned i = 0; i < 2; i++)
 		if (s->node[i].hca)
-			n += hca_poll(s->node[i].hca, s->now_ns);
+			n += s->params.busy ? busy_poll(s, &s->node[i])
+					    : hca_poll(s->node[i].hca, s->now_ns);
 	return n;
 }
 
@@ -751,7 +822,12 @@ static void free_node(struct sim_node *n)
 	free(n->srq.ring);
 	free(n->srq.record);
 	free(n->page);
-	free(n->memory);
+	if (n->pages) {
+		munmap(n->memory, n->memory_bytes);
+		munmap(n->pages, n->memory_bytes);
+	} else {
+		free(n->memory);
+	}
 	if (n->mapped)
 		munmap(n->mapped, n->mapped_bytes);
 	free(n->cq);

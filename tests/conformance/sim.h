@@ -73,6 +73,7 @@ struct sim_node {
 	struct client_page *page;
 	uint32_t doorbells;
 	uint8_t *memory; /* one region: the client's data */
+	uint8_t *pages;	 /* sim_params.paged: the same pages, as the HCA has them */
 	uint64_t memory_bytes;
 	uint64_t va;  /* what descriptors and peers call its first byte */
 	uint32_t key; /* of all of it, every right */
@@ -104,9 +105,11 @@ struct sim_params {
 	uint64_t seed;
 	bool no_credits;
 	bool ipv6;
-	bool srq;			  /* all QPs of a node receive through one SRQ */
-	uint8_t access;			  /* rights of the peer: enum access_flags */
-	bool alone;			  /* node 0 only: rig.h speaks for node 1 */
+	bool srq;	/* all QPs of a node receive through one SRQ */
+	uint8_t access; /* rights of the peer: enum access_flags */
+	bool paged;	/* the regions are pages of 4 KiB, which lie in another order for the HCA */
+	bool busy;	/* now and then another lcore holds what their translation needs */
+	bool alone;	/* node 0 only: rig.h speaks for node 1 */
 	unsigned packets;		  /* packet buffers; 0: enough */
 	uint32_t descriptor_share;	  /* hca_config.descriptor_share */
 	struct engine_settings *settings; /* NULL: defaults */

@@ -9,6 +9,36 @@ static void fill(uint8_t *p, uint32_t bytes, uint32_t seed)
 		p[i] = (uint8_t)(i * 7 + seed * 13 + 1);
 }
 
+/* How the regions lie in all tests: each runs once for each way. */
+static struct {
+	bool paged, busy;
+} way;
+
+static int contiguous(void **state)
+{
+	way.paged = way.busy = false;
+	return rig_begin_test(state);
+}
+
+static int paged(void **state)
+{
+	way.paged = true;
+	return rig_begin_test(state);
+}
+
+static int busy(void **state)
+{
+	way.paged = way.busy = true;
+	return rig_begin_test(state);
+}
+
+static struct sim *sim_for(struct sim_params *p)
+{
+	p->paged = way.paged;
+	p->busy = way.busy;
+	return sim_create(p);
+}
+
 static void expect(struct sim *s, int node, uint8_t opcode, uint32_t offset)
 {
 	struct cqe c;
@@ -60,7 +90,7 @@ static void all_sizes(uint8_t service, uint8_t opcode, bool recv)
 	struct sim *s;
 
 	p.service = service;
-	s = sim_create(&p);
+	s = sim_for(&p);
 	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		move(s, opcode, sizes[i], recv);
 	sim_run(s, MS);
@@ -107,7 +137,7 @@ static void uc__send(void **state)
 static void rc__atomics(void **state)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
-	struct sim *s = sim_create(&p);
+	struct sim *s = sim_for(&p);
 	struct sim_wr fa = {.opcode = USER_ATOMIC_FA,
 		.remote = 64,
 		.sge = {{8, 8, 0}},
@@ -149,7 +179,7 @@ static void ud__send(void **state)
 	struct cqe c;
 
 	p.service = SERVICE_UD;
-	s = sim_create(&p);
+	s = sim_for(&p);
 	wr.ud_qpn = s->node[1].qp[0].qpn;
 	fill(s->node[0].memory, 1000, 3);
 	sim_post_recv(s, 1, 0, 4096, 2000);
@@ -170,7 +200,7 @@ static void ud__send(void **state)
 static void rc__inline_and_chain_of_doorbells(void **state)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
-	struct sim *s = sim_create(&p);
+	struct sim *s = sim_for(&p);
 	struct sim_wr wr = {
 		.opcode = USER_RDMA_WRITE, .is_inline = true, .sge = {{0, 60, 0}}, .sges = 1};
 	uint32_t offset[100];
@@ -192,16 +222,18 @@ static void rc__inline_and_chain_of_doorbells(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CONFORMANCE_TEST(rc__write),
-		CONFORMANCE_TEST(rc__write_imm),
-		CONFORMANCE_TEST(rc__send),
-		CONFORMANCE_TEST(rc__send_imm),
-		CONFORMANCE_TEST(rc__read),
-		CONFORMANCE_TEST(rc__atomics),
-		CONFORMANCE_TEST(uc__write),
-		CONFORMANCE_TEST(uc__send),
-		CONFORMANCE_TEST(ud__send),
-		CONFORMANCE_TEST(rc__inline_and_chain_of_doorbells),
+#define WAY(f, way)   {#f, f, way, NULL, (void *)(uintptr_t) #f}
+#define THREE_WAYS(f) WAY(f, contiguous), WAY(f, paged), WAY(f, busy)
+		THREE_WAYS(rc__write),
+		THREE_WAYS(rc__write_imm),
+		THREE_WAYS(rc__send),
+		THREE_WAYS(rc__send_imm),
+		THREE_WAYS(rc__read),
+		THREE_WAYS(rc__atomics),
+		THREE_WAYS(uc__write),
+		THREE_WAYS(uc__send),
+		THREE_WAYS(ud__send),
+		THREE_WAYS(rc__inline_and_chain_of_doorbells),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

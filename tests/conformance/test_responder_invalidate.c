@@ -74,6 +74,30 @@ static void send_inv__nobody_finds_the_key_good_once_it_completed(void **state)
 	rig_end(s);
 }
 
+/* Another lcore holds the key's set: all of the packet waits, and then counts once. */
+static void send_inv__the_key_is_held_elsewhere(void **state)
+{
+	struct sim *s = rig_make(SERVICE_RC);
+	struct v2p *v = &s->node[0].hca->v2p;
+	uint32_t key = rig_window(s, AT, LEN), at = sim_post_recv(s, 0, 0, 0, LEN);
+	struct tpt_hold hold;
+	struct cqe c;
+
+	assert_true(tpt_take(&v->mpt_cache, v2p_index(v, key), NULL, &hold));
+	invalidate(s, WIRE_RC_SEND_ONLY_INV, PSN, key);
+	for (int i = 0; i < 5; i++) {
+		sim_step(s);
+		assert_false(sim_poll_cq(s, 0, &c));
+		assert_int_equal(rig_epsn(s, 0), PSN);
+	}
+	tpt_release(&hold);
+	rig_expect_ack(s, PSN, aeth_ack(0), 1);
+	c = rig_expect_cqe(s, USER_RECV_INV, 0, at);
+	assert_int_equal(c.byte_count, LEN);
+	rig_revoke(s, key);
+	rig_end(s);
+}
+
 /* A region, a number that is no key, none (windows: test_windows): what came before is
  * acknowledged, the SEND is neither acknowledged nor refused; its receive fails, and with it the
  * queue pair. */
@@ -132,6 +156,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CONFORMANCE_TEST(send_inv__as_captured),
 		CONFORMANCE_TEST(send_inv__nobody_finds_the_key_good_once_it_completed),
+		CONFORMANCE_TEST(send_inv__the_key_is_held_elsewhere),
 		CONFORMANCE_TEST(send_inv__a_key_that_is_not_to_be_invalidated_draws_no_nak),
 		CONFORMANCE_TEST(send_inv__between_two_hcas),
 	};

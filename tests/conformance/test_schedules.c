@@ -109,7 +109,7 @@ static void c9_146__random_schedules(void **state)
 	const char *chosen = getenv("SOFTHCA_SEEDS");
 	unsigned long first = 1, count = 20000;
 	struct hca_config narrow;
-	struct sim *s[2];
+	struct sim *s[3];
 
 	if (chosen && sscanf(chosen, "%lu,%lu", &first, &count) < 1)
 		fail_msg("SOFTHCA_SEEDS=first,count");
@@ -126,10 +126,13 @@ static void c9_146__random_schedules(void **state)
 	narrow.settings.pipeline_depth = 2;
 	p.settings = &narrow.settings;
 	s[1] = sim_create(&p);
+	p.settings = NULL;
+	p.paged = p.busy = true;
+	s[2] = sim_create(&p);
 	for (uint64_t seed = first; seed < first + count; seed++)
-		one_schedule(s[seed & 1], seed);
-	sim_destroy(s[0]);
-	sim_destroy(s[1]);
+		one_schedule(s[seed % 3], seed);
+	for (int i = 0; i < 3; i++)
+		sim_destroy(s[i]);
 	print_message("schedules: seeds %lu to %lu passed\n", first, first + count - 1);
 }
 

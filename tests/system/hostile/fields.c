@@ -124,8 +124,8 @@ static uint32_t some_number(struct attacker *a)
 	struct side *s = &a->side[0];
 	const uint32_t numbers[] = {s->pd->number, s->cq->number, s->srq->number, s->mr->lkey,
 		s->ctx->hello.queue_pd, s->qp[below(a, WHICH_COUNT)]->number,
-		s->ctx->regions->own.number, s->ctx->chunks->lkey, a->side[1].qp[RC]->number, a->given,
-		victim_count ? victims[below(a, victim_count)] : 0};
+		s->ctx->regions->own.number, s->ctx->chunks->lkey, a->side[1].qp[RC]->number,
+		a->given, victim_count ? victims[below(a, victim_count)] : 0};
 
 	return numbers[below(a, sizeof(numbers) / sizeof(numbers[0]))];
 }

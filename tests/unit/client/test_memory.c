@@ -179,8 +179,8 @@ static void scattered__is_one_region(void **state)
 {
 	enum { PAGE = 4096, PAGES = 40 };
 	int fd[2];
-	uint8_t *at = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-		-1, 0);
+	uint8_t *at = mmap(
+		NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct pair p;
 
 	(void)state;

@@ -127,7 +127,8 @@ static void mtt__refused_parameters(void **state)
 		m.field = value;                                                                   \
 		assert_int_equal(make(&m), CEU_BAD_PARAM);                                         \
 	} while (0)
-	REFUSED(log_page, 13);
+	REFUSED(log_page, 11);
+	REFUSED(log_page, 31);
 	REFUSED(log_page, 0);
 	REFUSED(mtt_first, 1022); /* three pages, as the first byte lies in the midst of one */
 	REFUSED(mtt_first, UINT32_MAX);

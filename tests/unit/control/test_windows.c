@@ -123,7 +123,7 @@ static void alloc_mr__pages_are_shared_out(void **state)
 	raw_set_up(&r, f.path);
 	raw_set_up(&other, f.path);
 	assert_int_equal(alloc_mr(other.fd, other.pd, 1, &one), 0);
-	assert_int_equal(alloc_all(&r, &key), 384); /* three quarters */
+	assert_int_equal(alloc_all(&r, &key), 384);	/* three quarters */
 	assert_int_equal(alloc_all(&other, &key), 127); /* `one` has broken into one */
 	assert_int_equal(raw_number(other.fd, CONTROL_DEREG_MR, one), 0);
 	assert_int_equal(alloc_all(&other, &key), 1);

@@ -197,7 +197,8 @@ static void step_replace(void)
 	expected_key = draw(4) ? copy.key : draw_key();
 	copy.key = copy.owned;
 	copy.length /= 2;
-	CHECK(v2p_entry_replace(&v2p, expected_key, &copy) == (expected_key == r->key));
+	CHECK(v2p_entry_replace(&v2p, expected_key, &copy) ==
+		(expected_key == r->key ? V2P_SUCCESS : V2P_KEY_ERR));
 	if (expected_key == r->key)
 		*r = copy;
 }

@@ -82,7 +82,7 @@ static void make(void)
 
 static enum v2p_state reach(uint32_t key, uint64_t va, uint64_t length, uint8_t **at, uint64_t *run)
 {
-	return v2p_map_remote(
+	return v2p_request(
 		port(), V2P_EE_DATA, FX_PD, QPN, key, va, length, ACCESS_REMOTE_READ, at, run);
 }
 
@@ -258,8 +258,8 @@ static void fast__large_pages_of_a_region_in_pieces(void **state)
 static void fast__refusals(void **state)
 {
 	const uint32_t flags = MPT_FAST | MPT_INVALIDATE_REMOTE | MPT_OWNS_PAGES;
-	const uint32_t entries = 1u << 18;
 	struct v2p *v = fx->e->v2p;
+	const uint32_t entries = v->mtt.entries;
 
 	make();
 	assert_int_equal(register_three(PLAIN, FLAT, 5, 0, 1), V2P_LENGTH_ERR); /* no MTT */
@@ -306,7 +306,7 @@ static void fast__claimed(void **state)
 	make();
 	assert_true(v2p_entry_get(v, FAST, &m));
 	m.flags |= MPT_CLAIMED;
-	assert_true(v2p_entry_replace(v, 0, &m));
+	assert_int_equal(v2p_entry_replace(v, 0, &m), V2P_SUCCESS);
 	assert_int_equal(register_three(FAST, FLAT, 5, 0, 1), V2P_KEY_ERR);
 	assert_int_equal(register_three(FAST, FLAT, 5, 6, 7), V2P_KEY_ERR);
 	assert_refused(FAST, IOVA, 1, V2P_KEY_ERR);
@@ -352,7 +352,7 @@ static void race__tag_and_pages_belong_together(void **state)
 		uint64_t run;
 		uint8_t *at;
 
-		if (v2p_map_remote(&mine, V2P_EE_DATA, FX_PD, QPN, FAST + tag, IOVA + i * PAGE, 8,
+		if (v2p_request(&mine, V2P_EE_DATA, FX_PD, QPN, FAST + tag, IOVA + i * PAGE, 8,
 			    ACCESS_REMOTE_READ, &at, &run) == V2P_SUCCESS)
 			wrong += at != bytes + pages[tag][i] * PAGE + 0x100;
 	}

@@ -275,7 +275,9 @@ static void queues__one_for_each_kind_of_access(void **state)
 	uint8_t *at;
 
 	(void)state;
-	assert_int_equal(v2p_map(&f.port, V2P_EE_DATA, PD, PAGED, 0, 8, 0, &at, &run), V2P_SUCCESS);
+	assert_int_equal(ask(V2P_EE_DATA, PAGED, 8), V2P_PENDING);
+	assert_int_equal(v2p_poll(&f.port), 1);
+	assert_int_equal(ask(V2P_EE_DATA, PAGED, 8), V2P_SUCCESS);
 	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
 		assert_true(tpt_take(&f.v2p.mtt_cache, 0, NULL, &hold)); /* PAGED's pages */
 		assert_int_equal(v2p_request(&f.port, rows[i].channel, PD, 0, PAGED, 0, 8,
@@ -289,6 +291,33 @@ static void queues__one_for_each_kind_of_access(void **state)
 					 rows[i].access, &at, &run),
 			V2P_SUCCESS);
 	}
+}
+
+/* The check alone waits for its entry, not for pages, and is not mistaken for the access. */
+static void check__needs_no_pages(void **state)
+{
+	struct tpt_hold entry, pages;
+	struct v2p_port *p = &f.port;
+	const uint32_t access = ACCESS_REMOTE_READ;
+
+	(void)state;
+	p->pend_misses = false;
+	assert_int_equal(ask(V2P_EE_DATA, PAGED, 8), V2P_SUCCESS);
+	assert_true(tpt_take(&f.v2p.mtt_cache, 0, NULL, &pages));
+	assert_true(tpt_take(&f.v2p.mpt_cache, v2p_index(&f.v2p, PAGED), NULL, &entry));
+	assert_int_equal(v2p_check(p, V2P_EE_DATA, PD, 0, PAGED, 0, 8, access), V2P_PENDING);
+	assert_int_equal(v2p_may_become(&f.v2p, PAGED), V2P_PENDING);
+	assert_int_equal(v2p_poll(p), 0);
+	tpt_release(&entry);
+	assert_int_equal(v2p_may_become(&f.v2p, PAGED), V2P_KEY_ERR);
+	assert_int_equal(v2p_poll(p), 1);
+	assert_int_equal(ask(V2P_EE_DATA, PAGED, 8), V2P_PENDING);
+	assert_int_equal(v2p_check(p, V2P_WP_DATA, PD, 0, PAGED, 0, 8, access), V2P_SUCCESS);
+	assert_int_equal(
+		v2p_check(p, V2P_WP_DATA, PD, 0, PAGED, 0, UINT64_MAX, access), V2P_LENGTH_ERR);
+	tpt_release(&pages);
+	assert_int_equal(v2p_poll(p), 1);
+	assert_int_equal(ask(V2P_EE_DATA, PAGED, 8), V2P_SUCCESS);
 }
 
 /*
@@ -343,6 +372,7 @@ int main(void)
 		TEST(held_set__keeps_a_request_waiting),
 		TEST(pages__answered_at_once_or_later),
 		TEST(queues__one_for_each_kind_of_access),
+		TEST(check__needs_no_pages),
 		TEST(deadlock__in_one_queue),
 		TEST(deadlock__not_in_three),
 	};

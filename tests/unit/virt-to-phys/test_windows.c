@@ -68,8 +68,8 @@ static enum v2p_state reach(uint32_t qpn, uint32_t key, uint64_t va, uint32_t ac
 {
 	uint64_t run;
 
-	return v2p_map_remote(fx->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, FX_PD, qpn, key,
-		va, 1, access, at, &run);
+	return v2p_request(fx->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, FX_PD, qpn, key, va,
+		1, access, at, &run);
 }
 
 static void assert_reach(uint32_t key, uint64_t va, uint32_t access, uint64_t offset)
@@ -252,9 +252,9 @@ static void fast__is_a_region_until_it_is_invalidated(void **state)
 	uint32_t key = FAST | TAG(7);
 
 	make();
-	assert_true(v2p_may_become(v, key));
-	assert_false(v2p_may_become(v, REGION));
-	assert_false(v2p_may_become(v, WINDOW2));
+	assert_int_equal(v2p_may_become(v, key), V2P_SUCCESS);
+	assert_int_equal(v2p_may_become(v, REGION), V2P_KEY_ERR);
+	assert_int_equal(v2p_may_become(v, WINDOW2), V2P_KEY_ERR);
 	assert_int_equal(REGISTER(), V2P_SUCCESS);
 	assert_reach(key, 0x70000100, ACCESS_REMOTE_READ, PAGE + 0x100);
 	assert_reach(key, 0x700010ff, V2P_LOCAL_READ, 2 * PAGE + 0xff);
@@ -317,18 +317,19 @@ static void entry__replaced_only_if_nobody_changed_it(void **state)
 	assert_int_equal(BIND(WINDOW, b->length = 0), V2P_SUCCESS);
 	now = old;
 	now.key = WINDOW | TAG(5);
-	assert_false(v2p_entry_replace(v, 0, &now)); /* as it was, but not the same any more */
+	assert_int_equal(v2p_entry_replace(v, 0, &now),
+		V2P_KEY_ERR); /* as it was, but not the same any more */
 	assert_true(v2p_entry_get(v, WINDOW, &now));
 	assert_int_equal(now.key, 0);
 	assert_int_equal(now.owned, WINDOW);
 	now.key = WINDOW | TAG(5);
-	assert_false(v2p_entry_replace(v, WINDOW, &now));
-	assert_true(v2p_entry_replace(v, 0, &now));
-	assert_false(v2p_entry_replace(v, WINDOW | TAG(5), &now));
+	assert_int_equal(v2p_entry_replace(v, WINDOW, &now), V2P_KEY_ERR);
+	assert_int_equal(v2p_entry_replace(v, 0, &now), V2P_SUCCESS);
+	assert_int_equal(v2p_entry_replace(v, WINDOW | TAG(5), &now), V2P_KEY_ERR);
 	assert_int_equal(v2p_invalidate_mpt(v, WINDOW), 0);
 	assert_false(v2p_entry_get(v, WINDOW, &old));
 	assert_int_equal(write_entry(WINDOW, FX_PD, 0, MPT_WINDOW_1), 0);
-	assert_false(v2p_entry_replace(v, 0, &now));
+	assert_int_equal(v2p_entry_replace(v, 0, &now), V2P_KEY_ERR);
 }
 
 int main(void)

@@ -193,7 +193,8 @@ struct qp {
 					 TimerControl reads */
 		struct rte_mbuf *bad_head, *bad_tail; /* bad requests whose turn has not come */
 		uint32_t entry_bytes;		      /* of the first scatter entry already used */
-		struct qp_link retransmit;	      /* QPs that retransmit */
+		uint32_t scattered; /* bytes of the response in turn that are written already */
+		struct qp_link retransmit; /* QPs that retransmit */
 	} rrc __rte_cache_aligned;
 
 	/* ---- MultiQueue lists: producer RequesterTransControl, consumer RequesterRecvControl ----

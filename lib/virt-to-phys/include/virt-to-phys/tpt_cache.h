@@ -13,15 +13,12 @@
  * race and comes again later: nothing here waits. Only who holds a set touches the memory (ICM) of
  * entries that map to it, so that cache and memory need no other agreement.
  *
- * Callers that cannot come again (ExecutionEngine, RequesterRecvControl, windows.c) try again at
- * once, the one place where the data path may spin. For how long: who holds a set copies at most
- * three lines (in, out, the victim's to memory), calls nothing that blocks and holds no other set
- * meanwhile, so it is over in three DRAM accesses, about half a microsecond. Each lcore that wants
- * the same set may be ahead once or more, but holds it only to change or refill an entry: a hit
- * never does. To leave with V2P_PENDING instead would cost those callers a state in which a packet
- * half done waits, and every packet the branch, for what is over before their next turn. It assumes
- * that an lcore has its CPU to itself: where several share one, a spin lasts until the kernel lets
- * the holder go on.
+ * Who holds a set copies at most three lines (in, out, the victim's to memory), calls nothing that
+ * blocks and holds no other set meanwhile: it is over in three DRAM accesses, about half a
+ * microsecond, unless the kernel takes the holder's CPU away. So the data path does not wait for
+ * it: the request scheduler keeps the request (V2P_PENDING), and whoever made it comes again at its
+ * next poll. Only the control thread waits, and a fast registration of scattered pages once it has
+ * begun to write them (windows.c).
  *
  * Headers and lines lie apart: a hit costs one line of headers (four sets) and the entry's own.
  */

@@ -13,6 +13,7 @@
  * regions (MPT_CHANGES) change on the data path, too: windows.c. Look-ups run on any lcore without
  * locks. An address that v2p_map() gave is good until the end of the current poll of the stage:
  * invalidation waits for every lcore to pass a quiescent state before the memory goes away.
+ * Nothing on the data path waits for another lcore: what is held elsewhere is V2P_PENDING.
  *
  * A key, lkey == rkey:
  *   31:8+n   random, differs with each reuse of the index; at least four bits (n <= 20)
@@ -60,6 +61,8 @@ enum v2p_channel {
 #define V2P_PLAIN 0x200u
 /* With them: the address is an offset into the region (RELATIVE ADDR; without it ABSOLUTE ADDR). */
 #define V2P_RELATIVE (1u << 26)
+/* Of a request alone: nobody wants the addresses. */
+#define V2P_CHECK_ONLY (1u << 25)
 
 #define MPT_KEY_TAG ((1u << KEY_TAG_BITS) - 1)
 
@@ -252,20 +255,23 @@ int v2p_invalidate_mpt(struct v2p *v, uint32_t key);
 /* WRITE_MTT: addresses of pages, 4-KiB aligned; 0: none there. 0, -EINVAL, -ENOENT, -ENOMEM. */
 int v2p_write_mtt(struct v2p *v, uint32_t first, const uint64_t *pages, uint32_t count);
 
-/* ---- whole entries: windows.c stands on these two alone ---- */
+/* ---- whole entries: windows.c stands on these alone ---- */
 
-/*
- * A consistent copy of the entry at the key's index, whatever its tag. Any lcore. False: nobody
- * owns it, under these bits of the key above the tag, or it is just being changed.
- */
+/* A consistent copy of the entry at the key's index, whatever its tag. Any lcore. V2P_SUCCESS;
+ * V2P_KEY_ERR: nobody owns it under these bits of the key above the tag; V2P_PENDING: another lcore
+ * holds the set. */
+enum v2p_state v2p_entry_try(const struct v2p *v, uint32_t key, struct mpt_entry *copy);
+/* The same for the control thread, which waits until the set is free. False: nobody owns it. */
 bool v2p_entry_get(const struct v2p *v, uint32_t key, struct mpt_entry *copy);
 
 /*
- * Puts *entry, made from a copy of v2p_entry_get(), in its place, if nobody has changed it since
+ * Puts *entry, made from a copy of v2p_entry_try(), in its place, if nobody has changed it since
  * (entry->version says so) and its key is still `expected_key` (0: invalid). Readers see the old
- * entry or the new one. Any lcore. False: somebody was faster; look again.
+ * entry or the new one. Any lcore. V2P_SUCCESS; V2P_KEY_ERR: somebody was faster; look again;
+ * V2P_PENDING: another lcore holds the set.
  */
-bool v2p_entry_replace(struct v2p *v, uint32_t expected_key, const struct mpt_entry *entry);
+enum v2p_state v2p_entry_replace(
+	struct v2p *v, uint32_t expected_key, const struct mpt_entry *entry);
 
 /* ---- memory windows, fast registration: windows.c; data path, any lcore ---- */
 
@@ -280,12 +286,13 @@ struct v2p_bind {
 };
 
 /*
- * Binds a window (IBTA 10.6.7.2). A window of type 1 may be bound to something, which it leaves;
- * one of type 2 must be invalid. V2P_SUCCESS; V2P_KEY_ERR: no such window or region, or another
- * work request was faster, or the region is about to go, or the window of type 2 is bound;
- * V2P_PD_ERR: window, region and queue pair are not of one PD; V2P_FLAGS_ERR: not among these
- * rights, the region allows no windows, is itself zero-based, or lacks local write for a remote
- * one; V2P_LENGTH_ERR: outside of the region, or type 2 without length.
+ * Binds a window (IBTA 10.6.7.2). V2P_PENDING: nothing has happened yet, another lcore holds a set.
+ * A window of type 1 may be bound to something, which it leaves; one of type 2 must be invalid.
+ * V2P_SUCCESS; V2P_KEY_ERR: no such window or region, or another work request was faster, or the
+ * region is about to go, or the window of type 2 is bound; V2P_PD_ERR: window, region and queue
+ * pair are not of one PD; V2P_FLAGS_ERR: not among these rights, the region allows no windows, is
+ * itself zero-based, or lacks local write for a remote one; V2P_LENGTH_ERR: outside of the region,
+ * or type 2 without length.
  */
 enum v2p_state v2p_bind(struct v2p *v, const struct v2p_bind *b);
 
@@ -307,7 +314,8 @@ struct v2p_registration {
 };
 
 /*
- * The entry is claimed, its pages are written, it becomes valid: three changes. Who has read the
+ * V2P_PENDING: as for v2p_bind(). The entry is claimed, its pages are written, it becomes valid:
+ * three changes, between which the caller waits for sets that others hold. Who has read the
  * pages looks whether the entry is still what it was when it led there.
  *
  * V2P_SUCCESS; V2P_KEY_ERR, V2P_PD_ERR, V2P_FLAGS_ERR: as for v2p_bind(), the entry being one that
@@ -323,13 +331,14 @@ enum v2p_state v2p_fast_register(struct v2p_port *port, const struct v2p_registr
  * good for nothing from now on: accesses under it get V2P_KEY_ERR (one that another lcore has begun
  * may still end). The index stays with the control side until HW2SW_MPT. V2P_SUCCESS; V2P_KEY_ERR:
  * no such key, or another was faster; V2P_PD_ERR: of another PD, or bound to another queue pair;
- * V2P_FLAGS_ERR: it does not allow that.
+ * V2P_FLAGS_ERR: it does not allow that;
+ * V2P_PENDING: as for v2p_bind().
  */
 enum v2p_state v2p_invalidate(struct v2p *v, uint32_t pd, uint32_t qpn, uint32_t key);
 
 /* May a work request that stands before an access in its queue still make the key a good one? Then
- * it is not to be refused ahead of its turn. */
-bool v2p_may_become(const struct v2p *v, uint32_t key);
+ * it is not to be refused ahead of its turn. V2P_SUCCESS: yes; V2P_KEY_ERR; V2P_PENDING. */
+enum v2p_state v2p_may_become(const struct v2p *v, uint32_t key);
 
 /* Counts a refusal by its name. */
 void v2p_count_error(struct counters *c, enum v2p_state s);
@@ -419,8 +428,7 @@ static inline bool v2p_map_short(struct v2p_port *port, enum v2p_channel channel
 	return true;
 }
 
-/* What v2p_map_remote() does when the short way does not lead there. */
-enum v2p_state v2p_map_slow(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
+enum v2p_state v2p_request_slow(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
 	uint32_t qpn, uint32_t key, uint64_t va, uint64_t length, uint32_t access, uint8_t **addr,
 	uint64_t *run);
 
@@ -428,56 +436,11 @@ enum v2p_state v2p_map_slow(struct v2p_port *port, enum v2p_channel channel, uin
  * Checks the access [va, va + length) under `key` for someone of protection domain `pd` who needs
  * `access`; on success *addr is the daemon's address of va and *run how many bytes from there are
  * contiguous (length, or less at a page border: ask again from va + *run). Zero length: no check at
- * all, *addr NULL (C9-88). What is not cached is refilled at once: never V2P_PENDING. `qpn`: a
- * peer's access, through that queue pair.
- */
-static inline enum v2p_state v2p_map_remote(struct v2p_port *port, enum v2p_channel channel,
-	uint32_t pd, uint32_t qpn, uint32_t key, uint64_t va, uint64_t length, uint32_t access,
-	uint8_t **addr, uint64_t *run)
-{
-	*run = length;
-	*addr = NULL;
-	if (length == 0)
-		return V2P_SUCCESS;
-	v2p_count(port, channel);
-	if (likely(v2p_map_cached(port->v2p, pd, key, va, length, access, addr)))
-		return V2P_SUCCESS;
-	return v2p_map_slow(port, channel, pd, qpn, key, va, length, access, addr, run);
-}
-
-/* The same for an access to one's own memory. */
-static inline enum v2p_state v2p_map(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
-	uint32_t key, uint64_t va, uint64_t length, uint32_t access, uint8_t **addr, uint64_t *run)
-{
-	return v2p_map_remote(port, channel, pd, 0, key, va, length, access, addr, run);
-}
-
-enum v2p_state v2p_check_slow(struct v2p_port *port, uint32_t pd, uint32_t qpn, uint32_t key,
-	uint64_t va, uint64_t length, uint32_t access);
-
-/* The check alone: of an access whose addresses nobody wants yet, of any length. */
-static inline enum v2p_state v2p_check(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
-	uint32_t qpn, uint32_t key, uint64_t va, uint64_t length, uint32_t access)
-{
-	uint8_t *addr;
-
-	if (length == 0)
-		return V2P_SUCCESS;
-	v2p_count(port, channel);
-	if (likely(v2p_map_cached(port->v2p, pd, key, va, length, access, &addr)))
-		return V2P_SUCCESS;
-	return v2p_check_slow(port, pd, qpn, key, va, length, access);
-}
-
-enum v2p_state v2p_request_slow(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
-	uint32_t qpn, uint32_t key, uint64_t va, uint64_t length, uint32_t access, uint8_t **addr,
-	uint64_t *run);
-
-/*
- * The same as v2p_map_remote(), for callers that can come again: V2P_PENDING: another lcore holds
- * what is needed (or, with pend_misses, it is not cached). The request waits in its channel's
- * place, v2p_poll() completes it, and the same request made then gets the answer. Until then the
- * channel takes no other that is not cached; other channels go on.
+ * all, *addr NULL (C9-88). `qpn`: a peer's access, through that queue pair; of one's own memory 0.
+ *
+ * V2P_PENDING: another lcore holds what is needed (or, with pend_misses, it is not cached). The
+ * request waits in its channel's place, v2p_poll() completes it, and the same request made then
+ * gets the answer. Until then the channel takes no other that is not cached; other channels go on.
  */
 static inline enum v2p_state v2p_request(struct v2p_port *port, enum v2p_channel channel,
 	uint32_t pd, uint32_t qpn, uint32_t key, uint64_t va, uint64_t length, uint32_t access,
@@ -491,6 +454,30 @@ static inline enum v2p_state v2p_request(struct v2p_port *port, enum v2p_channel
 	if (likely(v2p_map_cached(port->v2p, pd, key, va, length, access, addr)))
 		return V2P_SUCCESS;
 	return v2p_request_slow(port, channel, pd, qpn, key, va, length, access, addr, run);
+}
+
+/* The same for an access to one's own memory. */
+static inline enum v2p_state v2p_map(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
+	uint32_t key, uint64_t va, uint64_t length, uint32_t access, uint8_t **addr, uint64_t *run)
+{
+	return v2p_request(port, channel, pd, 0, key, va, length, access, addr, run);
+}
+
+/* The check alone: of an access whose addresses nobody wants yet, of any length. The same answers,
+ * V2P_PENDING among them. */
+static inline enum v2p_state v2p_check(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
+	uint32_t qpn, uint32_t key, uint64_t va, uint64_t length, uint32_t access)
+{
+	uint64_t run;
+	uint8_t *addr;
+
+	if (length == 0)
+		return V2P_SUCCESS;
+	v2p_count(port, channel);
+	if (likely(v2p_map_cached(port->v2p, pd, key, va, length, access, &addr)))
+		return V2P_SUCCESS;
+	return v2p_request_slow(
+		port, channel, pd, qpn, key, va, length, access | V2P_CHECK_ONLY, &addr, &run);
 }
 
 unsigned v2p_poll_pending(struct v2p_port *port);
