@@ -203,7 +203,7 @@ static void ask(unsigned int n, uint16_t port)
  * others; what moves to another channel counts there. */
 static void listen__nobody_answers(void **state)
 {
-	struct cm_service_limits limits = {.protocol = {.unanswered = 8}};
+	struct cm_service_limits limits = {.protocol = {.unanswered = 7}};
 	struct end bad, good;
 	struct channel third;
 	struct rdma_ucm_event_resp e;
