@@ -21,8 +21,7 @@
 #include "send-queue/send_queue.h"
 
 enum {
-	CLOCK_GRAIN_NS = 256,	/* an engine that several lcores share is not told of less */
-	ROUND_NS_MAX = 1000000, /* a round that lasted longer was interrupted */
+	CLOCK_GRAIN_NS = 256, /* an engine that several lcores share is not told of less */
 };
 
 static int watch(struct lcore_loop *l, int fd)
@@ -168,21 +167,27 @@ static void busy(struct lcore_loop *l)
 	}
 }
 
-/*
- * Time in which the scheduler gave our CPU to somebody else does not pass for the modules: else
- * each such gap would make timers expire before the answers that have long been there are looked
- * at.
+/* The sleep that we wanted, as far as it came to one. The scheduler may have made it longer, or
+ * kept the CPU from us in the midst of a round: the modules know that from what they are not told.
  */
+static void tell_sleep(struct lcore_loop *l, uint64_t passed_ns)
+{
+	uint64_t slept_ns = RTE_MIN(passed_ns, l->slept_ns);
+
+	l->slept_ns = 0;
+	for (unsigned i = 0; i < l->engine_count && slept_ns; i++)
+		__atomic_fetch_add(&l->engines[i]->slept_ns, slept_ns, __ATOMIC_RELAXED);
+}
+
 static void begin_round(struct lcore_loop *l, bool was_busy)
 {
-	uint64_t clock_ns = clock_now_ns(l->clock), passed_ns = clock_ns - l->clock_ns;
+	uint64_t now_ns = clock_now_ns(l->clock), passed_ns = now_ns - l->now_ns;
 
 	if (was_busy)
 		__atomic_store_n(&l->busy_ns, l->busy_ns + passed_ns, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->rounds, l->rounds + 1, __ATOMIC_RELAXED);
-	l->now_ns += RTE_MIN(passed_ns, ROUND_NS_MAX + l->slept_ns);
-	l->clock_ns = clock_ns;
-	l->slept_ns = 0;
+	l->now_ns = now_ns;
+	tell_sleep(l, passed_ns);
 	tell_time(l);
 }
 
@@ -196,7 +201,7 @@ int lcore_loop_run(void *loop)
 		rte_pause();
 	rte_rcu_qsbr_thread_register(l->rcu, l->thread);
 	rte_rcu_qsbr_thread_online(l->rcu, l->thread);
-	l->clock_ns = clock_now_ns(l->clock);
+	l->now_ns = clock_now_ns(l->clock);
 	while (!__atomic_load_n(l->stop, __ATOMIC_RELAXED)) {
 		begin_round(l, work > 0);
 		work = poll_stages(l);

@@ -54,7 +54,6 @@ struct lcore_loop {
 	/* The lcore's own. */
 	uint64_t now_ns
 		__rte_cache_aligned; /* the time of this round, as the modules are told it */
-	uint64_t clock_ns;	     /* when it began */
 	uint64_t slept_ns;	     /* longest time that we wanted to sleep since then */
 	uint64_t idle_since_ns;	     /* 0: the last round found work */
 	uint64_t sleep_ns;	     /* of the next sleep */

@@ -101,6 +101,7 @@ static int engine_create(struct hca *h, unsigned index)
 
 	e->index = index;
 	e->count = h->config.engines;
+	e->heard_ns = UINT64_MAX;
 	e->peers = h->engines;
 	e->settings = h->config.settings;
 	engine_settle(e, &h->config);

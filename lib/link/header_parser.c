@@ -159,15 +159,38 @@ static void forward(struct engine *e, struct channel *to, struct rte_mbuf **m, u
 	}
 }
 
+/* No queue of a port holds more frames than that. */
+#define PORT_FRAMES 4096
+
+/*
+ * `n` frames of `asked` have been taken and handed on; the poll began at now_ns. When the port had
+ * no more, or so many have come since that none can be left from before, timers may know.
+ */
+static void heard(struct engine *e, struct hp *hp, unsigned asked, unsigned n, uint64_t now_ns)
+{
+	if (n < asked) {
+		__atomic_store_n(&e->heard_ns, now_ns, __ATOMIC_RELEASE);
+	} else if (n < hp->backlog) {
+		hp->backlog -= n;
+		return;
+	} else {
+		__atomic_store_n(&e->heard_ns, hp->mark_ns, __ATOMIC_RELEASE);
+	}
+	hp->mark_ns = now_ns;
+	hp->backlog = PORT_FRAMES;
+}
+
 unsigned hp_poll(struct engine *e)
 {
+	uint64_t now_ns = engine_now(e);
 	struct rte_mbuf *m[BURST], *request[BURST], *response[BURST];
 	struct hp *hp = e->module[MODULE_HP];
-	unsigned n, requests = 0, responses = 0;
+	unsigned room, n, requests = 0, responses = 0;
 
 	if (unlikely(hp->waits) && !multicast_deliver(e))
 		return 0;
-	n = rxa_take(e, m, room_for(e));
+	room = room_for(e);
+	n = rxa_take(e, m, room);
 	for (unsigned i = 0; i < n; i++) {
 		struct qp *q;
 		bool is_response;
@@ -195,6 +218,7 @@ unsigned hp_poll(struct engine *e)
 		forward(e, &e->channel[CHANNEL_HP_RRC], response, responses);
 	if (requests)
 		forward(e, &e->channel[CHANNEL_HP_EE], request, requests);
+	heard(e, hp, room, n, now_ns);
 	if (unlikely(hp->waits)) /* with the room that the others have left */
 		multicast_deliver(e);
 	return n;

@@ -16,6 +16,8 @@ struct hp {
 	struct rte_mbuf *waiting[BURST];
 	unsigned waits, first; /* those from `first` on */
 	uint32_t place;	       /* of the group's queue pairs, the next one for waiting[first] */
+	uint64_t mark_ns; /* what had arrived by then is taken when `backlog` more frames are */
+	unsigned backlog;
 };
 
 static inline struct counters *hp_counters(struct engine *e)

@@ -68,7 +68,7 @@ static void advanced(struct engine *e, struct qp *q, uint32_t unacked)
 		return;
 	acked = psn_sub(unacked, q->rrc.unacked_psn);
 	__atomic_store_n(&q->rrc.unacked_psn, unacked, __ATOMIC_RELEASE);
-	__atomic_store_n(&q->rrc.progress_ns, engine_now(e), __ATOMIC_RELEASE);
+	qp_progress(e, q);
 	__atomic_store_n(&q->rrc.proven, 1, __ATOMIC_RELAXED);
 	q->rrc.retry_left = q->retry_cnt;
 	q->rrc.rnr_left = q->rnr_retry;
@@ -256,7 +256,7 @@ void rrc_retry(struct engine *e, struct qp *q, uint32_t psn)
 		return;
 	}
 	q->rrc.retry_left--;
-	__atomic_store_n(&q->rrc.progress_ns, engine_now(e), __ATOMIC_RELEASE);
+	qp_progress(e, q);
 	rrc_send_again(e, q, psn);
 }
 
@@ -355,7 +355,7 @@ static void nak_rnr(struct engine *e, struct qp *q, const struct wire_headers *h
 	if (q->rnr_retry != 7)
 		q->rrc.rnr_left--;
 	__atomic_store_n(&q->rrc.rnr_waiting, 1, __ATOMIC_RELEASE);
-	__atomic_store_n(&q->rrc.progress_ns, engine_now(e), __ATOMIC_RELEASE);
+	qp_progress(e, q);
 }
 
 static void nak_sequence(struct engine *e, struct qp *q, const struct wire_headers *h)

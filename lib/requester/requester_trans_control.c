@@ -452,8 +452,10 @@ static uint32_t visit_qp(
 		.window = window_left(q)};
 	enum rtc_state state;
 
-	if (qp_outstanding(q) == 0)
+	if (qp_outstanding(q) == 0) {
 		__atomic_store_n(&q->rtc.busy_since_ns, engine_now(e), __ATOMIC_RELEASE);
+		__atomic_store_n(&q->rtc.busy_missed_ns, engine_missed(e), __ATOMIC_RELEASE);
+	}
 	state = serve(&v);
 	*room = v.room;
 	end_visit(&v, state);

@@ -24,8 +24,9 @@ static bool timer_matters(const struct engine *e, const struct qp *q, const stru
 static void probe(struct engine *e, struct qp *q)
 {
 	uint64_t soon = qp_probe_ns(q, e->settings.timer_tick_ns);
+	uint64_t looked = qp_looked_ns(e, qp_quiet_ns(e, q), qp_quiet_missed(q));
 
-	if (q->rrc.retransmit.listed || qp_quiet_ns(e, q) < soon)
+	if (q->rrc.retransmit.listed || looked < soon)
 		return;
 	rrc_enter(e, RRC_TIMER_RETRANS);
 	count(rrc_counters(e), COUNTER_loss_probes);
@@ -40,7 +41,7 @@ static void probe(struct engine *e, struct qp *q)
 static void end_rnr_wait(struct engine *e, struct qp *q)
 {
 	__atomic_store_n(&q->rrc.rnr_waiting, 0, __ATOMIC_RELEASE);
-	__atomic_store_n(&q->rrc.progress_ns, engine_now(e), __ATOMIC_RELEASE);
+	qp_progress(e, q);
 	retransmit_from(e, q, q->rrc.unacked_psn);
 }
 

@@ -25,12 +25,16 @@ enum {
 };
 
 struct tc {
-	uint64_t tick;	 /* last tick handled, in ticks since 0 */
-	uint32_t shift;	 /* a tick is 2^shift ns: the setting, rounded down */
-	uint32_t armed;	 /* entries on the wheels */
-	uint32_t slots;	 /* of each wheel; power of two */
-	uint32_t levels; /* wheels */
-	uint32_t *slot;	 /* levels × slots heads: QP index << 1 | timer kind */
+	uint64_t now_ns;    /* the time that timers go by: see let_time_pass() */
+	uint64_t slept_ns;  /* engine.slept_ns when it last went on */
+	uint64_t heard_ns;  /* it goes on to this when the answers that had come by then */
+	uint32_t heard_put; /* (HP_RRC's count of puts) have been taken */
+	uint64_t tick;	    /* last tick handled, in ticks since 0 */
+	uint32_t shift;	    /* a tick is 2^shift ns: the setting, rounded down */
+	uint32_t armed;	    /* entries on the wheels */
+	uint32_t slots;	    /* of each wheel; power of two */
+	uint32_t levels;    /* wheels */
+	uint32_t *slot;	    /* levels × slots heads: QP index << 1 | timer kind */
 };
 
 /* So many wheels reach DISTANCE_BITS_MAX. */
@@ -74,6 +78,54 @@ unsigned requester_timers_armed(const struct engine *e)
 
 	return t->armed;
 }
+
+/* ---- time ---- */
+
+/* Until when all queues of the port were looked at: answers may come by that of any engine. */
+static uint64_t heard_by_all(const struct engine *e)
+{
+	uint64_t ns = engine_now(e);
+
+	for (unsigned i = 0; i < e->count; i++)
+		ns = RTE_MIN(ns, __atomic_load_n(&e->peers[i].heard_ns, __ATOMIC_ACQUIRE));
+	return ns;
+}
+
+static void note_what_was_heard(struct engine *e, struct tc *t)
+{
+	t->heard_ns = heard_by_all(e);
+	t->heard_put = ring_put_count(e->channel[CHANNEL_HP_RRC].ring);
+}
+
+/* More than a tick between two looks is missed, unless we slept. Nothing was before the first. */
+static void note_what_was_missed(struct engine *e, struct tc *t, uint64_t passed_ns)
+{
+	uint64_t slept_ns = __atomic_load_n(&e->slept_ns, __ATOMIC_RELAXED);
+	uint64_t looked_ns = e->settings.timer_tick_ns + slept_ns - t->slept_ns;
+
+	t->slept_ns = slept_ns;
+	if (passed_ns > looked_ns && t->now_ns)
+		__atomic_store_n(
+			&e->missed_ns, e->missed_ns + passed_ns - looked_ns, __ATOMIC_RELAXED);
+}
+
+/*
+ * Timers go by the world's time, whoever had our CPU meanwhile; but never ahead of the answers:
+ * time passes when RequesterRecvControl has taken those that had arrived by then.
+ */
+static void let_time_pass(struct engine *e, struct tc *t)
+{
+	const struct rte_ring *answers = e->channel[CHANNEL_HP_RRC].ring;
+
+	if (t->heard_ns <= t->now_ns)
+		note_what_was_heard(e, t);
+	if (t->heard_ns <= t->now_ns || !ring_taken_to(answers, t->heard_put))
+		return;
+	note_what_was_missed(e, t, t->heard_ns - t->now_ns);
+	t->now_ns = t->heard_ns;
+}
+
+/* ---- the wheels ---- */
 
 static void lift(struct engine *e, struct qp *q, enum timer_kind kind)
 {
@@ -211,6 +263,18 @@ static uint64_t look_again(const struct engine *e, const struct qp *q)
 	return q->rrc.srtt_ns ? UINT64_MAX : engine_now(e) + RTE_MAX(first, quiet);
 }
 
+/* When it is time for a probe: when we have looked for an acknowledgement for long enough, since
+ * the last one came and since the last probe. */
+static uint64_t probe_due(const struct engine *e, const struct qp *q, uint64_t now_ns)
+{
+	uint64_t since = RTE_MAX(qp_quiet_since(q), q->tc.probed_ns);
+	uint64_t missed = RTE_MAX(qp_quiet_missed(q), q->tc.probed_missed_ns);
+	uint64_t now = RTE_MAX(now_ns, since), looked = qp_looked_ns(e, now - since, missed);
+	uint64_t soon = qp_probe_ns(q, e->settings.timer_tick_ns);
+
+	return now + soon - RTE_MIN(looked, soon);
+}
+
 /*
  * A Loss entry is due; it has been taken off. RequesterTransControl stores next_psn and then looks
  * at `armed`; here `armed` was cleared first: one of the two sees the other. Before the transport
@@ -218,25 +282,26 @@ static uint64_t look_again(const struct engine *e, const struct qp *q)
  */
 static void loss_due(struct engine *e, struct qp *q)
 {
-	uint64_t since = qp_quiet_since(q), tick = e->settings.timer_tick_ns,
-		 ttr = qp_timeout_ns(q);
-	uint64_t expires = since + ttr, look, probes;
+	const struct tc *t = e->module[MODULE_TC];
+	uint64_t tick = e->settings.timer_tick_ns, ttr = qp_timeout_ns(q), now = t->now_ns;
+	uint64_t expires = qp_quiet_since(q) + ttr, look, probes;
 	bool may = !q->rrc.rnr_waiting;
 
 	if (!qp_outstanding(q) || !ttr || qp_state(q) == QP_ERR)
 		return;
-	probes = RTE_MAX(since, q->tc.probed_ns) + qp_probe_ns(q, tick);
-	if (expires <= engine_now(e) && may) {
-		expires = engine_now(e) + (expire(e, q, TIMER_LOSS, TIMER_EXPIRED) ? ttr : tick);
+	probes = probe_due(e, q, now);
+	if (expires <= now && may) {
+		expires = now + (expire(e, q, TIMER_LOSS, TIMER_EXPIRED) ? ttr : tick);
 		probes = expires;
-	} else if (probes <= engine_now(e) && may && expire(e, q, TIMER_LOSS, TIMER_PROBE)) {
-		q->tc.probed_ns = engine_now(e);
-		probes = engine_now(e) + 2 * qp_probe_ns(q, tick);
+	} else if (probes <= now && may && expire(e, q, TIMER_LOSS, TIMER_PROBE)) {
+		q->tc.probed_ns = now;
+		q->tc.probed_missed_ns = engine_missed(e);
+		probes = now + 2 * qp_probe_ns(q, tick);
 	}
 	probes = RTE_MIN(expires, probes);
 	look = look_again(e, q);
 	probes = RTE_MIN(look, probes);
-	wheel_insert(e, q, TIMER_LOSS, RTE_MAX(probes, engine_now(e) + tick));
+	wheel_insert(e, q, TIMER_LOSS, RTE_MAX(probes, now + tick));
 }
 
 static void due(struct engine *e, struct qp *q, enum timer_kind kind)
@@ -260,7 +325,7 @@ static unsigned slot_due(struct engine *e, uint32_t slot)
 		enum timer_kind kind = entry & 1;
 
 		entry = q->tc.next[kind];
-		if (q->tc.deadline_ns[kind] <= engine_now(e)) {
+		if (q->tc.deadline_ns[kind] <= t->now_ns) {
 			due(e, q, kind);
 			n++;
 		} else {
@@ -292,9 +357,11 @@ static unsigned level_due(struct engine *e, uint32_t level, uint64_t from, uint6
 unsigned tc_poll(struct engine *e)
 {
 	struct tc *t = e->module[MODULE_TC];
-	uint64_t now = engine_now(e) >> t->shift, from;
+	uint64_t now, from;
 	unsigned n;
 
+	let_time_pass(e, t);
+	now = t->now_ns >> t->shift;
 	if (!t->armed)
 		t->tick = now;
 	n = commands(e, CHANNEL_RTC_TC) + commands(e, CHANNEL_RRC_TC);

@@ -555,16 +555,35 @@ static unsigned busy_poll(struct sim *s, struct sim_node *n)
 }
 
 /* How many elements the HCAs handled. */
+/* Time in which nobody polled because nothing happened: a daemon would have slept. */
+static void tell_sleep(struct sim *s)
+{
+	uint64_t slept_ns = s->now_ns - s->polled_ns - s->stolen_ns;
+
+	for (unsigned i = 0; i < 2; i++)
+		if (s->node[i].hca)
+			s->node[i].hca->engines[0].slept_ns += slept_ns;
+	s->polled_ns = s->now_ns;
+	s->stolen_ns = 0;
+}
+
 static unsigned step(struct sim *s)
 {
 	unsigned n = 0;
 
 	s->now_ns += s->step_ns;
+	tell_sleep(s);
 	for (unsigned i = 0; i < 2; i++)
 		if (s->node[i].hca)
 			n += s->params.busy ? busy_poll(s, &s->node[i])
 					    : hca_poll(s->node[i].hca, s->now_ns);
 	return n;
+}
+
+void sim_steal(struct sim *s, uint64_t ns)
+{
+	s->now_ns += ns;
+	s->stolen_ns += ns;
 }
 
 void sim_step(struct sim *s)

@@ -124,7 +124,8 @@ struct sim_params {
 
 struct sim {
 	struct sim_params params; /* what later sim_modify() calls go by; tests may change it */
-	uint64_t now_ns;
+	uint64_t now_ns, polled_ns;
+	uint64_t stolen_ns; /* since polled_ns; sim_steal() */
 	unsigned wire_room; /* frames that may be on their way to a node; the port takes no more. 0:
 			       any number */
 	uint64_t step_ns; /* how far one step goes: 1 µs; a test that only waits may make it more */
@@ -210,6 +211,8 @@ bool sim_poll_event(struct sim *s, int node, struct eqe *out);
 
 /* Lets time pass in steps of step_ns, polling both HCAs. */
 void sim_run(struct sim *s, uint64_t ns);
+/* That much time passes while others have the CPU: frames arrive, nobody looks. */
+void sim_steal(struct sim *s, uint64_t ns);
 /* When the next frame arrives or timer may expire; UINT64_MAX: nothing will ever happen. */
 uint64_t sim_next_due(struct sim *s);
 /* One step; but when nothing happens in it, time goes on to what is due next, at most to end_ns.

@@ -35,9 +35,12 @@ static bool lose(struct sim *s, int from, const uint8_t *frame, unsigned bytes, 
 	return false;
 }
 
-/* Keeps OUTSTANDING WRITEs of 16 packets going until `messages` have completed. */
-static struct sim *stream(unsigned messages, struct loss loss, struct sim_faults faults)
+/* Keeps OUTSTANDING WRITEs of 16 packets going until `messages` have completed. Others take the CPU
+ * for steal_ns now and then. */
+static struct sim *stream_interrupted(
+	unsigned messages, struct loss loss, struct sim_faults faults, uint64_t steal_ns)
 {
+	unsigned steps = 0;
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 	struct sim_wr wr = {
 		.opcode = USER_RDMA_WRITE, .remote = 1 << 20, .sge = {{0, BYTES, 0}}, .sges = 1};
@@ -57,6 +60,8 @@ static struct sim *stream(unsigned messages, struct loss loss, struct sim_faults
 			sim_post(s, 0, 0, &wr);
 			posted++;
 		}
+		if (steal_ns && ++steps % 97 == 0)
+			sim_steal(s, steal_ns);
 		sim_step(s);
 		while (sim_poll_cq(s, 0, &c)) {
 			assert_int_equal(c.opcode, USER_RDMA_WRITE);
@@ -66,6 +71,11 @@ static struct sim *stream(unsigned messages, struct loss loss, struct sim_faults
 	s->tap = NULL;
 	s->faults = (struct sim_faults){0};
 	return s;
+}
+
+static struct sim *stream(unsigned messages, struct loss loss, struct sim_faults faults)
+{
+	return stream_interrupted(messages, loss, faults, 0);
 }
 
 /* Packets made before the retransmission go before it, those made after it behind it: one loss is
@@ -117,6 +127,24 @@ static void recovery__no_probe_without_a_loss(void **state)
 	assert_int_equal(sim_counter(s, 0, COUNTER_retransmitted_packets), 0);
 	assert_int_equal(sim_counter(s, 0, COUNTER_park_window), 0);
 	rig_end(s);
+}
+
+/* Time in which others had the CPU tells of no loss; a loss shows all the same. */
+static void recovery__no_probe_for_others_having_the_cpu(void **state)
+{
+	for (uint64_t steal = 100 * US; steal <= 50 * MS; steal *= 5) {
+		struct sim *s =
+			stream_interrupted(200, (struct loss){0}, (struct sim_faults){0}, steal);
+
+		assert_int_equal(sim_counter(s, 0, COUNTER_retransmitted_packets), 0);
+		rig_end(s);
+		s = stream_interrupted(400, (struct loss){.number = 3000, .naks = 1},
+			(struct sim_faults){0}, steal);
+		assert_int_equal(sim_counter(s, 0, COUNTER_loss_probes) +
+					 sim_counter(s, 0, COUNTER_loss_timeouts),
+			1);
+		rig_end(s);
+	}
 }
 
 /* How much may be outstanding follows the rate of loss, so that go-back-N wastes little; and no
@@ -188,6 +216,7 @@ int main(void)
 		CONFORMANCE_TEST(recovery__the_repeated_packet_lost_too),
 		CONFORMANCE_TEST(recovery__the_nak_lost),
 		CONFORMANCE_TEST(recovery__no_probe_without_a_loss),
+		CONFORMANCE_TEST(recovery__no_probe_for_others_having_the_cpu),
 		CONFORMANCE_TEST(recovery__what_go_back_n_wastes_is_bounded),
 		CONFORMANCE_TEST(recovery__after_rnr_not_all_at_once),
 	};

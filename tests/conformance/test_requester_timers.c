@@ -532,6 +532,67 @@ static void c9_130__nothing_after_an_error(void **state)
 	rig_end(s);
 }
 
+/* ---- others have the CPU ---- */
+
+/* A quarter of the time is ours, until the next packet leaves. Returns how long that took. */
+static uint64_t wait_interrupted(struct sim *s, struct rig_packet *got)
+{
+	uint64_t start = s->now_ns;
+
+	s->step_ns = 20 * US;
+	while (!rig_recv(s, got, 4 * MS))
+		sim_steal(s, 12 * MS);
+	s->step_ns = 1 * US;
+	return s->now_ns - start;
+}
+
+/* Timers go by the world's time, whoever has the CPU. */
+static void c9_139__on_time_on_a_busy_machine(void **state)
+{
+	struct sim *s = make(18, 7); /* 1.07 s */
+	struct rig_packet got;
+
+	peer_post(s, USER_SEND, 1);
+	rig_expect(s, WIRE_RC_SEND_ONLY, PSN);
+	assert_in_range(wait_interrupted(s, &got), ttr_ns(18), ttr_ns(18) + 13 * MS);
+	peer_rnr(s, PSN, 24, 0); /* 40.96 ms */
+	assert_in_range(wait_interrupted(s, &got), 40960 * US, 54 * MS);
+	peer_ack(s, PSN, 1);
+	rig_expect_cqe(s, USER_SEND, 0, 0);
+	rig_end(s);
+}
+
+/* The answers came while others had the CPU: they are looked at before any timer expires, however
+ * many lie before one. */
+static void c9_139__answers_that_lie_there_come_first(void **state)
+{
+	enum { BEFORE = 100, TIMEOUT = 8 };
+	struct sim_params p = peer_params();
+	struct sim_wr wr = {
+		.opcode = USER_RDMA_WRITE, .remote = 1 << 20, .sge = {{0, 1, 0}}, .sges = 1};
+	struct rig_packet got;
+	struct sim *s;
+
+	p.timeout = TIMEOUT;
+	p.qps = 2;
+	s = peer_create(&p);
+	for (unsigned i = 0; i < BEFORE; i++)
+		sim_post(s, 0, 0, &wr);
+	sim_post(s, 0, 1, &wr);
+	for (unsigned i = 0; i <= BEFORE; i++)
+		assert_true(rig_recv(s, &got, MS));
+	for (unsigned i = 0; i < BEFORE; i++)
+		rig_ack(s, 0, PSN + i, aeth_ack(31), i + 1);
+	rig_ack(s, 1, PSN, aeth_ack(31), 1);
+	sim_steal(s, 20 * ttr_ns(TIMEOUT));
+	rig_silent(s, 100 * US);
+	assert_int_equal(sim_counter(s, 0, COUNTER_acks), BEFORE + 1);
+	assert_int_equal(sim_counter(s, 0, COUNTER_loss_timeouts), 0);
+	for (unsigned i = 0; i <= BEFORE; i++)
+		assert_true(sim_poll_cq(s, 0, &(struct cqe){0}));
+	rig_end(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -555,6 +616,8 @@ int main(void)
 		CONFORMANCE_TEST(c9_130__the_loss_timer_does_not_shorten_it),
 		CONFORMANCE_TEST(c9_130__each_nak_has_its_own_time),
 		CONFORMANCE_TEST(c9_130__nothing_after_an_error),
+		CONFORMANCE_TEST(c9_139__on_time_on_a_busy_machine),
+		CONFORMANCE_TEST(c9_139__answers_that_lie_there_come_first),
 	};
 
 	return cmocka_run_group_tests_name("requester_timers", tests, NULL, NULL);

@@ -393,6 +393,49 @@ static void hp_poll__stalls_when_responses_are_full(void **state)
 	stalls(CHANNEL_HP_RRC);
 }
 
+/* n frames that are dropped, at that time. */
+static void poll_with(unsigned n, uint64_t now_ns)
+{
+	struct frame f = good(WIRE_RC_ACK);
+
+	f.cut = 8;
+	fx->port.rx_count = fx->port.rx_next = 0;
+	for (unsigned i = 0; i < n; i++)
+		receive(f, NULL);
+	fx->e->now_ns = now_ns;
+	hp_poll(fx->e);
+}
+
+/* Timers learn until when the port was looked at: it had no more, or cannot have held any of then,
+ * or there was no room for what it had. */
+static void hp_poll__tells_what_it_has_heard(void **state)
+{
+	struct engine *e = fx->e;
+
+	assert_true(e->heard_ns == UINT64_MAX);
+	poll_with(0, 1000);
+	assert_int_equal(e->heard_ns, 1000);
+	poll_with(BURST + 1, 2000);
+	assert_int_equal(e->heard_ns, 1000);
+	e->now_ns = 3000;
+	hp_poll(e);
+	assert_int_equal(e->heard_ns, 3000);
+	fx_fill(CHANNEL_HP_RRC, 0);
+	poll_with(0, 4000);
+	assert_int_equal(e->heard_ns, 3000);
+	fx_unfill(CHANNEL_HP_RRC);
+	for (unsigned i = 1; i < 4096 / BURST; i++) {
+		poll_with(BURST, 4000 + i);
+		assert_int_equal(e->heard_ns, 3000);
+	}
+	poll_with(BURST, 9000);
+	assert_int_equal(e->heard_ns, 3000);
+	poll_with(4096 / BURST, 9500);
+	for (unsigned i = 0; i < 4096 / BURST; i++)
+		poll_with(BURST, 10000);
+	assert_in_range(e->heard_ns, 9000, 9999);
+}
+
 static void hp_poll__order_and_bursts(void **state)
 {
 	for (unsigned i = 0; i < 100; i++) {
@@ -624,6 +667,7 @@ int main(void)
 		FX_TEST(hp_poll__congestion_notification),
 		FX_TEST(hp_poll__stalls_when_requests_are_full),
 		FX_TEST(hp_poll__stalls_when_responses_are_full),
+		FX_TEST(hp_poll__tells_what_it_has_heard),
 		FX_TEST(hp_poll__order_and_bursts),
 		FX_TEST_WITH(hp_poll__hands_over_to_the_other_engine, &two_engines),
 		FX_TEST_WITH(hp_poll__ring_of_the_other_engine_is_full, &two_engines),

@@ -74,6 +74,21 @@ static void txa_poll__stuck_port(void **state)
 	fx_assert_counter(drop_tx_stuck, BURST);
 }
 
+/* While others have the CPU nobody tries: that does not make a port stuck. */
+static void txa_poll__interrupted(void **state)
+{
+	fx->port.tx_room = 0;
+	put(CHANNEL_RPG_TXA, BURST, 0);
+	for (unsigned i = 0; i < 4; i++) {
+		txa_poll(fx->e);
+		fx->e->now_ns += 50000000;
+	}
+	fx_assert_counter(drop_tx_stuck, 0);
+	fx->port.tx_room = FX_PORT_FRAMES;
+	txa_poll(fx->e);
+	assert_int_equal(fx->port.tx_count, BURST);
+}
+
 /* A port that takes a frame now and then is slow, not stuck. */
 static void txa_poll__slow_port(void **state)
 {
@@ -94,6 +109,7 @@ int main(void)
 		FX_TEST(txa_poll__one_ring_alone),
 		FX_TEST(txa_poll__port_takes_some),
 		FX_TEST(txa_poll__stuck_port),
+		FX_TEST(txa_poll__interrupted),
 		FX_TEST(txa_poll__slow_port),
 	};
 

@@ -62,6 +62,14 @@ static uint64_t run(uint64_t ns, struct timer_event *out)
 	return 0;
 }
 
+/* Nothing was to be done; then one poll. */
+static void sleep_for(uint64_t ns)
+{
+	fx->e->now_ns += ns;
+	fx->e->slept_ns += ns;
+	tc_poll(fx->e);
+}
+
 static void assert_between(uint64_t t, uint64_t from, uint64_t to)
 {
 	if (t < from || t > to)
@@ -432,6 +440,50 @@ static void loss_due__no_timer_any_more(void **state)
 	assert_false(requester_timers_armed(fx->e));
 }
 
+/* ---- the time that timers go by ---- */
+
+static void set_rnr(uint64_t ns)
+{
+	tc_poll(fx->e);
+	command(0, TIMER_RNR, TIMER_SET, ns);
+}
+
+/* Time passes as far as the port was looked at, at the queues of all engines. */
+static void let_time_pass__not_before_the_port_was_looked_at(void **state)
+{
+	struct timer_event ev;
+
+	fx->e->peers[1].heard_ns = fx->e->heard_ns = fx->e->now_ns;
+	set_rnr(MS);
+	fx->e->now_ns += 20 * MS;
+	for (unsigned i = 0; i < 2; i++) {
+		tc_poll(fx->e);
+		assert_false(take_expiry(&ev));
+		fx->e->peers[i].heard_ns = fx->e->now_ns;
+	}
+	tc_poll(fx->e);
+	assert_true(take_expiry(&ev));
+	assert_int_equal(ev.timer, TIMER_RNR);
+}
+
+/* And as far as the answers have been taken that had come by then; not those that come since. */
+static void let_time_pass__not_before_the_answers_were_taken(void **state)
+{
+	struct timer_event ev;
+
+	set_rnr(MS);
+	fx_fill(CHANNEL_HP_RRC, 253);
+	fx->e->now_ns += 20 * MS;
+	for (unsigned i = 0; i < 2; i++) {
+		tc_poll(fx->e);
+		assert_false(take_expiry(&ev));
+		rte_pktmbuf_free(fx_take(CHANNEL_HP_RRC));
+		fx_fill(CHANNEL_HP_RRC, 252);
+	}
+	tc_poll(fx->e);
+	assert_true(take_expiry(&ev));
+}
+
 /* The round trip is known: probes before the timer, each when twice the time has passed that the
  * probe has (the count that doubles that is RequesterRecvControl's). */
 static void loss_due__probes(void **state)
@@ -475,10 +527,47 @@ static void loss_due__probe_on_time(void **state)
 	q->rtc.next_psn = psn_add(q->rtc.next_psn, 1);
 	q->rtc.busy_since_ns = fx->e->now_ns;
 	command(0, TIMER_LOSS, TIMER_SET, tick_ns());
-	fx->e->now_ns += probe;
-	tc_poll(fx->e);
+	sleep_for(probe);
 	assert_true(take_expiry(&ev));
 	assert_int_equal(ev.op, TIMER_PROBE);
+}
+
+/* While others have the CPU nobody looks, and a peer may not get it either: that is no time to
+ * probe by. The transport timer goes by all of it. */
+static void loss_due__no_probe_for_time_that_was_missed(void **state)
+{
+	struct qp *q = fx->qp[0];
+	uint64_t probe, again;
+	struct timer_event ev;
+
+	q->timeout = 14;
+	q->rrc.srtt_ns = 100 * US;
+	probe = qp_probe_ns(q, tick_ns());
+	tc_poll(fx->e);
+	q->rtc.next_psn = psn_add(q->rtc.next_psn, 1);
+	q->rtc.busy_since_ns = fx->e->now_ns;
+	command(0, TIMER_LOSS, TIMER_SET, tick_ns());
+	for (unsigned i = 1; i <= 3; i++) {
+		fx->e->now_ns += 10 * MS;
+		tc_poll(fx->e);
+		assert_int_equal(engine_missed(fx->e), i * (10 * MS - tick_ns()));
+		assert_false(take_expiry(&ev));
+	}
+	again = run(10 * MS, &ev); /* a tick of each look counts */
+	assert_int_equal(ev.op, TIMER_PROBE);
+	assert_between(again, q->rtc.busy_since_ns + 30 * MS + probe - 3 * tick_ns(),
+		q->rtc.busy_since_ns + 30 * MS + probe - tick_ns());
+	fx->e->now_ns += 10 * MS; /* the same from probe to probe, and from progress on */
+	tc_poll(fx->e);
+	assert_false(take_expiry(&ev));
+	qp_progress(fx->e, q);
+	fx->e->now_ns += 10 * MS;
+	tc_poll(fx->e);
+	assert_false(take_expiry(&ev));
+	fx->e->now_ns += 60 * MS;
+	tc_poll(fx->e);
+	assert_true(take_expiry(&ev));
+	assert_int_equal(ev.op, TIMER_EXPIRED);
 }
 
 /* No room for a probe: it comes with the next tick, not after another wait. */
@@ -493,8 +582,7 @@ static void loss_due__probe_without_room(void **state)
 	q->rtc.busy_since_ns = fx->e->now_ns;
 	command(0, TIMER_LOSS, TIMER_SET, tick_ns());
 	fx_fill(CHANNEL_TC_RRC, 0);
-	fx->e->now_ns += 2 * MS;
-	tc_poll(fx->e);
+	sleep_for(2 * MS);
 	fx_unfill(CHANNEL_TC_RRC);
 	assert_true(run(3 * tick_ns(), &ev) != 0);
 	assert_int_equal(ev.op, TIMER_PROBE);
@@ -627,7 +715,11 @@ int main(void)
 		FX_TEST(tc_let_go__in_any_order),
 		FX_TEST(loss_due__no_timer_any_more),
 		FX_TEST(loss_due__probes),
+		FX_TEST_WITH(let_time_pass__not_before_the_port_was_looked_at,
+			(&(struct fx_options){.engines = 2, .name = "let_time_pass__port"})),
+		FX_TEST(let_time_pass__not_before_the_answers_were_taken),
 		FX_TEST(loss_due__probe_on_time),
+		FX_TEST(loss_due__no_probe_for_time_that_was_missed),
 		FX_TEST(loss_due__probe_without_room),
 		FX_TEST(loss_due__no_probe_in_an_rnr_wait),
 		FX_TEST(loss_due__looks_for_a_round_trip),

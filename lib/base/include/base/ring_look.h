@@ -28,6 +28,18 @@ static inline bool ring_empty(const struct rte_ring *r)
 	       __atomic_load_n(&r->cons.tail, __ATOMIC_RELAXED);
 }
 
+/* How many were ever put, free running. Whoever reads this sees that they are there. */
+static inline uint32_t ring_put_count(const struct rte_ring *r)
+{
+	return __atomic_load_n(&r->prod.tail, __ATOMIC_ACQUIRE);
+}
+
+/* Has the consumer taken all that had been put when ring_put_count() said `count`? */
+static inline bool ring_taken_to(const struct rte_ring *r, uint32_t count)
+{
+	return (int32_t)(__atomic_load_n(&r->cons.tail, __ATOMIC_RELAXED) - count) >= 0;
+}
+
 static inline unsigned ring_room(const struct rte_ring *r)
 {
 	return r->capacity - ring_used(r);

@@ -148,10 +148,11 @@ struct qp {
 		uint8_t flushing;      /* a bad request went by: all later ones are flushed */
 		uint8_t limited; /* enum limited: a request that had no credit is on its way */
 		uint8_t drained; /* atomic: sqd_turn when the queue was found drained, else 0 */
-		struct qp_link active;	/* QPs that have requests */
-		uint64_t busy_since_ns; /* when the QP last began to have packets outstanding;
-					   atomic */
-		uint32_t credits_seen;	/* rrc.credits as it was looked at last */
+		struct qp_link active;	 /* QPs that have requests */
+		uint64_t busy_since_ns;	 /* when the QP last began to have packets outstanding;
+					    atomic */
+		uint64_t busy_missed_ns; /* engine_missed() then; atomic */
+		uint32_t credits_seen;	 /* rrc.credits as it was looked at last */
 		uint32_t lsn; /* its LSN, +1 for each request sent since that needs no receive */
 	} rtc __rte_cache_aligned;
 
@@ -189,8 +190,9 @@ struct qp {
 		uint64_t nak_ns;    /* and when */
 		uint32_t gap_psn; /* a missing read response that was asked for again, plus one; 0:
 				     none */
-		uint64_t progress_ns; /* last time that an acknowledgement advanced; atomic;
-					 TimerControl reads */
+		uint64_t progress_ns;	     /* last time that an acknowledgement advanced; atomic;
+						TimerControl reads */
+		uint64_t progress_missed_ns; /* engine_missed() then; atomic */
 		struct rte_mbuf *bad_head, *bad_tail; /* bad requests whose turn has not come */
 		uint32_t entry_bytes;		      /* of the first scatter entry already used */
 		uint32_t scattered; /* bytes of the response in turn that are written already */
@@ -208,7 +210,8 @@ struct qp {
 	struct {
 		uint32_t next[2], prev[2]; /* wheel slot lists, by enum timer_kind */
 		uint64_t deadline_ns[2];
-		uint64_t probed_ns; /* the last probe */
+		uint64_t probed_ns;	   /* the last probe */
+		uint64_t probed_missed_ns; /* engine_missed() then */
 		uint32_t slot[2];
 		uint8_t armed[2]; /* atomic */
 	} tc __rte_cache_aligned;

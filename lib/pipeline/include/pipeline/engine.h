@@ -50,8 +50,13 @@ struct stage {
 struct engine {
 	unsigned index, count; /* of `count` engines of this HCA */
 	int socket;	       /* NUMA node of its memory, or SOCKET_ID_ANY */
-	uint64_t now_ns; /* time of this round; written by whoever polls, before it polls; virtual
-			    in tests */
+	/* Written by whoever polls, before it polls; virtual in tests. */
+	uint64_t now_ns;    /* time of this round */
+	uint64_t slept_ns;  /* how much of it, in all, was spent asleep for want of work; atomic. In
+			       what else passes between two polls others had the CPU */
+	uint64_t heard_ns;  /* HeaderParser: it has handed on all that had arrived by then; atomic.
+			       UINT64_MAX until it looks for the first time */
+	uint64_t missed_ns; /* TimerControl: how long, in all, nobody looked; atomic */
 	struct engine
 		*peers; /* all engines of the HCA, `count` of them (HeaderParser hands over) */
 	struct engine_settings settings;
@@ -84,6 +89,12 @@ struct engine {
 static inline uint64_t engine_now(const struct engine *e)
 {
 	return __atomic_load_n(&e->now_ns, __ATOMIC_RELAXED);
+}
+
+/* How much of the time up to now nobody looked at what arrives: others had the CPU. Any stage. */
+static inline uint64_t engine_missed(const struct engine *e)
+{
+	return __atomic_load_n(&e->missed_ns, __ATOMIC_RELAXED);
 }
 
 /* Zeroed memory of a module, on the engine's node; freed by rte_free(). NULL: there is none.

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* An lcore's loop, with a clock of ours and stages that only remember when they were polled. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include "clock.h"
+
+static uint64_t test_clock_ns(const struct clock *c);
+
+#define clock_now_ns test_clock_ns
+#include "lcore_loop.c"
+#undef clock_now_ns
+
+enum { ROUNDS = 5 };
+
+/* How long each round lasts, and at which time its stage was polled. */
+static const uint64_t lasts_ns[ROUNDS] = {1000, 20000000, 1000, 3000000000ull, 1000};
+static uint64_t polled_ns[ROUNDS], slept_ns[ROUNDS];
+static unsigned rounds, work;
+static uint32_t stop;
+static struct engine engine;
+static uint64_t world_ns;
+
+static uint64_t test_clock_ns(const struct clock *c)
+{
+	return world_ns;
+}
+
+unsigned hca_poll_stage(struct engine *e, enum stage_id stage)
+{
+	polled_ns[rounds] = engine_now(e);
+	slept_ns[rounds] = e->slept_ns;
+	world_ns += lasts_ns[rounds++];
+	stop = rounds == ROUNDS;
+	return work;
+}
+
+void dbp_set_asleep(struct engine *e, bool asleep)
+{
+}
+
+void completion_notify(struct completion *c, struct counters *counters)
+{
+}
+
+static void run(struct lcore_loop *l)
+{
+	size_t bytes = rte_rcu_qsbr_get_memsize(1);
+	struct rte_rcu_qsbr *rcu = aligned_alloc(RTE_CACHE_LINE_SIZE, bytes);
+
+	assert_int_equal(rte_rcu_qsbr_init(rcu, 1), 0);
+	rounds = 0;
+	stop = 0;
+	world_ns = 5000;
+	engine = (struct engine){0};
+	l->rcu = rcu;
+	l->stop = &stop;
+	l->handed = LOOP_READY;
+	l->stages[l->stage_count++] =
+		(struct placed_stage){.engine = &engine, .id = STAGE_HEADER_PARSE};
+	l->engines[l->engine_count++] = &engine;
+	lcore_loop_run(l);
+	free(rcu);
+}
+
+/* The engine's time is the world's, whoever had the CPU in the midst of a round. */
+static void lcore_loop_run__all_time_passes(void **state)
+{
+	static struct lcore_loop l;
+	uint64_t at_ns = 5000;
+
+	work = 1;
+	run(&l);
+	for (unsigned i = 0; i < ROUNDS; at_ns += lasts_ns[i++]) {
+		assert_true(polled_ns[i] == at_ns);
+		assert_true(slept_ns[i] == 0);
+	}
+}
+
+/* What it sleeps of its own accord it tells, no more than passed and no more than it wanted. */
+static void lcore_loop_run__tells_how_long_it_slept(void **state)
+{
+	static struct lcore_loop l;
+
+	work = 0;
+	assert_int_equal(lcore_loop_init(&l), 0);
+	l.adaptive = true;
+	l.sleep_ns_max = 80000;
+	run(&l);
+	/* The first round that finds nothing announces it; then 50 us, 80 us, 80 us are wanted. */
+	assert_true(slept_ns[0] == 0 && slept_ns[1] == 0);
+	assert_int_equal(slept_ns[2], 50000);
+	assert_int_equal(slept_ns[3], 50000 + 1000);
+	assert_int_equal(slept_ns[4], 50000 + 1000 + 80000);
+	lcore_loop_close(&l);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lcore_loop_run__all_time_passes),
+		cmocka_unit_test(lcore_loop_run__tells_how_long_it_slept),
+	};
+
+	return cmocka_run_group_tests_name("lcore_loop", tests, NULL, NULL);
+}
