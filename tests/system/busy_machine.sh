@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Others take the CPU from the daemon, again and again, while data flows without losses: nothing is
+# sent twice. One lcore has everything, so that what the machine itself takes is no different.
+. "$(dirname "$0")/lib.sh"
+
+cpu=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*\([0-9]*\).*/\1/p' /proc/self/status)
+ring_config >"$SCRATCH/ring.conf"
+daemon ring -c "$SCRATCH/ring.conf" --set "daemon.lcores=$cpu"
+victim=$started
+
+# Stops the daemon for 5 to 40 ms at a time, until it is told to end.
+steal() {
+	local i=0
+	trap 'kill -CONT "$victim"; exit' TERM
+	while :; do
+		kill -STOP "$victim"
+		sleep "$(printf "0.%03d" $((5 + i++ * 7 % 36)))"
+		kill -CONT "$victim"
+		sleep 0.02
+	done
+}
+
+# What softhca counters says of losses, of both HCAs. Empty: none.
+losses() {
+	local hca
+	for hca in left right; do
+		"$TOOL" --socket "$SCRATCH/ring.sock" --hca "$hca" counters |
+			grep -wE 'loss_probes|loss_timeouts|retransmitted_packets|drop_tx_stuck|retry_exceeded'
+	done
+}
+
+steal &
+thief=$!
+# -u 22: a transport timer of 17 s, which no pause reaches
+for test in 'write_bw -s 65536' 'send_bw -b -q 4 -s 5000' 'read_lat'; do
+	# shellcheck disable=SC2086
+	check "$test" timeout 60 "$PERF" $test --verify -u 22 -D 1 --socket "$SCRATCH/ring.sock" --pair left,right
+done
+kill "$thief"
+wait "$thief"
+kill -CONT "$victim"
+check 'nothing was sent twice' [ -z "$(losses | tee /dev/stderr)" ]
+check 'the daemon ends cleanly' stop "$victim"
+finish
