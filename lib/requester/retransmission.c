@@ -89,11 +89,19 @@ static void measure(struct engine *e, struct qp *q)
 	}
 }
 
+/* Where the walk goes on: behind what has been acknowledged meanwhile. By the number outstanding,
+ * because 2^23 of them have no before and after. */
+static uint32_t walk_psn(const struct qp *q)
+{
+	uint32_t unacked = q->rrc.unacked_psn, psn = q->rrc.retransmit_psn;
+
+	return psn_sub(psn, unacked) > qp_outstanding(q) ? unacked : psn;
+}
+
 /* May the walk send its next packet? */
 static bool within_window(const struct qp *q)
 {
-	return psn_before(q->rrc.retransmit_psn, q->rrc.unacked_psn) ||
-	       psn_sub(q->rrc.retransmit_psn, q->rrc.unacked_psn) < window_of(q);
+	return psn_sub(walk_psn(q), q->rrc.unacked_psn) < window_of(q);
 }
 
 void retransmit_acked(struct engine *e, struct qp *q, uint32_t acked)
@@ -243,15 +251,15 @@ static unsigned retransmit_some(struct engine *e, struct qp *q, unsigned room)
 	struct channel *out = &e->channel[CHANNEL_RRC_RPG];
 	struct rte_mbuf *m[BURST];
 	bool wait;
-	unsigned n = walk(e, q, m, RTE_MIN(room, (unsigned)BURST), &wait);
+	unsigned n;
 
+	q->rrc.retransmit_psn = walk_psn(q);
+	n = walk(e, q, m, RTE_MIN(room, (unsigned)BURST), &wait);
 	if (n) {
 		channel_put(out, m, n);
 		q->rrc.retransmit_put = (uint32_t)out->put;
 	}
 	count_n(rrc_counters(e), COUNTER_retransmitted_packets, n);
-	if (psn_before(q->rrc.retransmit_psn, q->rrc.unacked_psn))
-		q->rrc.retransmit_psn = q->rrc.unacked_psn; /* acknowledged meanwhile */
 	/* To the end of what is outstanding: a turn of the sender's that had begun before may have
 	 * added more since the walk began. */
 	if (psn_before(q->rrc.retransmit_psn, qp_next_psn(q)) || !handed_over(e, q)) {

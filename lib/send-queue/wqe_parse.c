@@ -202,13 +202,12 @@ static enum wp_state judge(struct parse *p)
 	return first & WQE_INLINE ? WP_INLINE_SEG : WP_DATA_SEG_CMD;
 }
 
+/* The longest message has as many packets as may be outstanding, at the smallest path MTU. */
+_Static_assert(MESSAGE_BYTES_MAX / 256 == PSN_WINDOW, "C9-61 and C9-72 are one");
+
 static bool too_long(const struct parse *p, uint64_t length)
 {
-	uint32_t packets = psn_packets(length, p->q->mtu_bytes);
-
-	if (p->r->service == SERVICE_UD)
-		return packets > 1;
-	return length > MESSAGE_BYTES_MAX || packets >= PSN_WINDOW;
+	return length > (p->r->service == SERVICE_UD ? p->q->mtu_bytes : MESSAGE_BYTES_MAX);
 }
 
 static enum wp_state inline_seg(struct parse *p)

@@ -271,16 +271,30 @@ static void make_client(struct sim *s, int node, const struct sim_params *p)
 		make_srq(n);
 }
 
+/* Address space in which every SIM_FOLD bytes are the same memory. */
+static void *map_folded(uint64_t bytes)
+{
+	int fd = memfd_create("sim", MFD_CLOEXEC);
+	uint8_t *at =
+		mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (fd < 0 || at == MAP_FAILED || ftruncate(fd, SIM_FOLD))
+		die("mmap", errno);
+	for (uint64_t i = 0; i < bytes; i += SIM_FOLD)
+		if (mmap(at + i, SIM_FOLD, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
+			MAP_FAILED)
+			die("mmap", errno);
+	close(fd);
+	return at;
+}
+
 uint64_t sim_map(struct sim *s, int node, uint64_t bytes, uint32_t *key)
 {
 	struct sim_node *n = &s->node[node];
 	struct mpt_entry mpt = {
 		.pd = CLIENT_PD, .access = 0xf, .length = bytes, .key = n->key + 0x400};
 
-	n->mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (n->mapped == MAP_FAILED)
-		die("mmap", errno);
+	n->mapped = map_folded(bytes);
 	n->mapped_bytes = bytes;
 	mpt.phys = n->mapped;
 	mpt.start = (uintptr_t)n->mapped;

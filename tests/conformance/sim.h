@@ -22,7 +22,8 @@ enum {
 	SIM_SRQ_ENTRIES = 64,
 	SIM_CQ_LOG = 10,
 	SIM_STRIDE = 128,
-	SIM_RQ_STRIDE = 64
+	SIM_RQ_STRIDE = 64,
+	SIM_FOLD = 8 << 20
 };
 
 /* What the wire does to a frame, decided per frame by a seeded generator; probabilities per
@@ -162,9 +163,9 @@ void sim_modify(struct sim *s, int node, unsigned qp, enum qp_state to, uint32_t
 void sim_renew(struct sim *s, int node, unsigned qp);
 
 /*
- * One more region of a node, every right: address space, of which only what is written takes
- * memory. Returns where it begins, as an offset for sim_sge.offset and sim_wr.remote; *key goes
- * with it. Once for each node.
+ * One more region of a node, every right, a multiple of SIM_FOLD bytes: address space in which
+ * every SIM_FOLD bytes are the same memory. Returns where it begins, as an offset for
+ * sim_sge.offset and sim_wr.remote; *key goes with it. Once for each node.
  */
 uint64_t sim_map(struct sim *s, int node, uint64_t bytes, uint32_t *key);
 

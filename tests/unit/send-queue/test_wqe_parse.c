@@ -226,11 +226,16 @@ static struct wqe of_lengths(uint32_t first, uint32_t second)
 static void wp_poll__message_length_at_the_limit(void **state)
 {
 	struct wqe w = of_lengths(0x7fffffff, 1); /* 2^31: C9-72 */
-	struct rte_mbuf *m = parse(&w, USER_SEND);
 
-	assert_int_equal(request_of(m)->outcome, OUTCOME_OK);
-	assert_true(request_of(m)->length == MESSAGE_BYTES_MAX);
-	rte_mbuf_raw_free(m);
+	for (uint16_t mtu = 256; mtu <= 4096; mtu *= 2) {
+		struct rte_mbuf *m;
+
+		fx->qp[0]->mtu_bytes = mtu;
+		m = parse(&w, USER_SEND);
+		assert_int_equal(request_of(m)->outcome, OUTCOME_OK);
+		assert_true(request_of(m)->length == MESSAGE_BYTES_MAX);
+		rte_mbuf_raw_free(m);
+	}
 	w = of_lengths(0x7fffffff, 2);
 	refused(&w, USER_SEND, OUTCOME_LOCAL_LENGTH, COUNTER_bad_wqe_length);
 	w = of_lengths(0x7fffffff, 0x7fffffff);
