@@ -28,10 +28,11 @@ int tc_create(struct engine *e);
 unsigned tc_poll(struct engine *e);
 void tc_destroy(struct engine *e);
 
-/* Sends a timer command or expiry of a QP. False: the ring is full (events there are always more
- * than places). Any stage of the requester, each into its own channel. */
-bool timer_event_put(struct engine *e, enum channel_id to, const struct qp *q,
-	enum timer_kind timer, uint8_t op, uint64_t value_ns);
+/* Has TimerControl set a timer of a QP, so that it expires in value_ns; if it runs already, it
+ * begins anew. False: the ring is full (events there are always more than places). Stages
+ * segmentation and requester_recv, each into its own channel. */
+bool timer_set(struct engine *e, enum channel_id to, const struct qp *q, enum timer_kind timer,
+	uint64_t value_ns);
 
 /* Takes a QP's timers off the wheel: the QP goes away. Stage requester_recv. */
 void tc_let_go(struct engine *e, struct qp *q);

@@ -348,8 +348,7 @@ static void nak_rnr(struct engine *e, struct qp *q, const struct wire_headers *h
 		return;
 	}
 	rrc_enter(e, RRC_RESET_TIMER);
-	if (!timer_event_put(e, CHANNEL_RRC_TC, q, TIMER_RNR, TIMER_SET,
-		    aeth_rnr_ns(aeth_value(h->syndrome))))
+	if (!timer_set(e, CHANNEL_RRC_TC, q, TIMER_RNR, aeth_rnr_ns(aeth_value(h->syndrome))))
 		return; /* as if the NAK had been lost: the Loss timer sends again, and another NAK
 			   comes */
 	if (q->rnr_retry != 7)

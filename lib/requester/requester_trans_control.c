@@ -336,7 +336,7 @@ static bool arm_timer(struct engine *e, struct qp *q)
 	if (likely(__atomic_load_n(&q->tc.armed[TIMER_LOSS], __ATOMIC_SEQ_CST)) || !q->timeout)
 		return true;
 	first = RTE_MIN(first, qp_timeout_ns(q));
-	return timer_event_put(e, CHANNEL_RTC_TC, q, TIMER_LOSS, TIMER_SET, first);
+	return timer_set(e, CHANNEL_RTC_TC, q, TIMER_LOSS, first);
 }
 
 static const enum counter park_counters[PARK_REASONS] = {

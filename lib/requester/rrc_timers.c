@@ -17,7 +17,7 @@ static bool timer_matters(const struct engine *e, const struct qp *q, const stru
 	if (ev->timer == TIMER_RNR)
 		return true;
 	return qp_outstanding(q) && !q->rrc.rnr_waiting &&
-	       (ev->op == TIMER_PROBE || qp_quiet_ns(e, q) >= qp_timeout_ns(q));
+	       (ev->expiry == TIMER_PROBE || qp_quiet_ns(e, q) >= qp_timeout_ns(q));
 }
 
 /* Nothing was acknowledged for several round trips: again, on top of what the timers demand. */
@@ -72,7 +72,7 @@ unsigned rrc_take_expiries(struct engine *e)
 		struct qp *q = qp_find(e->qps, ev->qpn);
 
 		if (q && q->epoch == ev->epoch && timer_matters(e, q, ev)) {
-			if (ev->op == TIMER_PROBE)
+			if (ev->expiry == TIMER_PROBE)
 				probe(e, q);
 			else
 				expired(e, q, ev->timer);

@@ -11,6 +11,8 @@
  * RequesterRecvControl notes the time of the last progress in the QP (rrc.progress_ns), and an
  * entry that comes due looks whether there was any since; if so it goes back onto the wheel for the
  * rest. So an entry fires within [Ttr, Ttr + 1 tick] of the last progress (C9-139: at most 4·Ttr).
+ * Nor is a timer stopped: one that comes due with nothing to wait for is taken off. How often may
+ * be tried is RequesterRecvControl's to count: NAKs count, too, and acknowledgements count anew.
  * An entry survives neither its QP nor a reuse of its number: the QP's teardown takes it off.
  */
 #include <errno.h>
@@ -213,10 +215,8 @@ static void command(struct engine *e, const struct timer_event *ev)
 		return;
 	if (q->tc.armed[ev->timer])
 		wheel_remove(e, q, ev->timer);
-	if (ev->op != TIMER_STOP) {
-		wheel_insert(e, q, ev->timer, engine_now(e) + ev->value_ns);
-		count(stage_counters(e, STAGE_REQUESTER_RECV), COUNTER_timers_set);
-	}
+	wheel_insert(e, q, ev->timer, engine_now(e) + ev->value_ns);
+	count(stage_counters(e, STAGE_REQUESTER_RECV), COUNTER_timers_set);
 }
 
 static unsigned commands(struct engine *e, enum channel_id from)
@@ -231,27 +231,36 @@ static unsigned commands(struct engine *e, enum channel_id from)
 	return n;
 }
 
-bool timer_event_put(struct engine *e, enum channel_id to, const struct qp *q,
-	enum timer_kind timer, uint8_t op, uint64_t value_ns)
+static bool put(struct engine *e, enum channel_id to, struct timer_event ev)
 {
 	struct rte_mbuf *m;
 
 	if (!channel_room(&e->channel[to]) || !(m = rte_mbuf_raw_alloc(e->events)))
 		return false;
-	*timer_event_of(m) = (struct timer_event){.qpn = qp_number(q),
-		.timer = timer,
-		.op = op,
-		.epoch = q->epoch,
-		.value_ns = value_ns};
+	*timer_event_of(m) = ev;
 	channel_put_one(&e->channel[to], m);
 	return true;
+}
+
+bool timer_set(struct engine *e, enum channel_id to, const struct qp *q, enum timer_kind timer,
+	uint64_t value_ns)
+{
+	return put(e, to,
+		(struct timer_event){.qpn = qp_number(q),
+			.timer = timer,
+			.epoch = q->epoch,
+			.value_ns = value_ns});
 }
 
 /* Tells RequesterRecvControl. False: no room; the entry fires again at the next tick. */
 static bool expire(
 	struct engine *e, const struct qp *q, enum timer_kind kind, enum timer_expiry what)
 {
-	return timer_event_put(e, CHANNEL_TC_RRC, q, kind, (uint8_t)what, 0);
+	return put(e, CHANNEL_TC_RRC,
+		(struct timer_event){.qpn = qp_number(q),
+			.timer = kind,
+			.expiry = (uint8_t)what,
+			.epoch = q->epoch});
 }
 
 /* While no round trip is known to go by, the entry looks a few times whether one is. */

@@ -48,7 +48,7 @@ static inline void put_expiry(unsigned qp, enum timer_kind kind)
 			fx->e->now_ns, qp_quiet_since(fx->qp[qp]) + qp_timeout_ns(fx->qp[qp]));
 	*timer_event_of(m) = (struct timer_event){.qpn = fx->qp[qp]->qpn,
 		.timer = kind,
-		.op = TIMER_EXPIRED,
+		.expiry = TIMER_EXPIRED,
 		.epoch = fx->qp[qp]->epoch};
 	fx_put(CHANNEL_TC_RRC, m);
 }

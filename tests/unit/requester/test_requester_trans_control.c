@@ -176,7 +176,7 @@ static void rtc_poll__arms_the_loss_timer(void **state)
 	m = fx_take(CHANNEL_RTC_TC);
 	assert_non_null(m);
 	assert_int_equal(timer_event_of(m)->qpn, fx->qp[0]->qpn);
-	assert_int_equal(timer_event_of(m)->op, TIMER_SET);
+	assert_int_equal(timer_event_of(m)->timer, TIMER_LOSS);
 	assert_true(timer_event_of(m)->value_ns ==
 		    FIRST_LOOK_TICKS * (uint64_t)fx->e->settings.timer_tick_ns);
 	assert_true(fx->qp[0]->rtc.busy_since_ns == FX_START_NS);

@@ -10,7 +10,7 @@ static void probe(unsigned qp)
 
 	*timer_event_of(m) = (struct timer_event){.qpn = fx->qp[qp]->qpn,
 		.timer = TIMER_LOSS,
-		.op = TIMER_PROBE,
+		.expiry = TIMER_PROBE,
 		.epoch = fx->qp[qp]->epoch};
 	fx_put(CHANNEL_TC_RRC, m);
 }
@@ -301,7 +301,7 @@ static void probe__comes_from_the_wheel(void **state)
 	}
 	m = fx_take(CHANNEL_TC_RRC);
 	assert_non_null(m);
-	assert_int_equal(timer_event_of(m)->op, TIMER_PROBE);
+	assert_int_equal(timer_event_of(m)->expiry, TIMER_PROBE);
 	rte_mbuf_raw_free(m);
 	tc_let_go(fx->e, q);
 }

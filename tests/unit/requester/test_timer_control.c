@@ -11,19 +11,19 @@ static uint64_t tick_ns(void)
 	return fx->e->settings.timer_tick_ns;
 }
 
-static void command_of(const struct qp *q, enum timer_kind kind, enum timer_op op, uint64_t ns)
+static void command_of(const struct qp *q, enum timer_kind kind, uint64_t ns)
 {
 	struct rte_mbuf *m = rte_mbuf_raw_alloc(fx->descriptors);
 
 	*timer_event_of(m) = (struct timer_event){
-		.qpn = q->qpn, .timer = kind, .op = op, .epoch = q->epoch, .value_ns = ns};
+		.qpn = q->qpn, .timer = kind, .epoch = q->epoch, .value_ns = ns};
 	fx_put(CHANNEL_RTC_TC, m);
 	tc_poll(fx->e);
 }
 
-static void command(unsigned qp, enum timer_kind kind, enum timer_op op, uint64_t ns)
+static void command(unsigned qp, enum timer_kind kind, uint64_t ns)
 {
-	command_of(fx->qp[qp], kind, op, ns);
+	command_of(fx->qp[qp], kind, ns);
 }
 
 /* Arms the Loss timer as RequesterTransControl does when the first packet goes out. */
@@ -33,7 +33,7 @@ static void arm_loss(unsigned qp)
 
 	q->rtc.next_psn = psn_add(q->rtc.next_psn, 1);
 	q->rtc.busy_since_ns = fx->e->now_ns;
-	command(qp, TIMER_LOSS, TIMER_SET, qp_timeout_ns(q));
+	command(qp, TIMER_LOSS, qp_timeout_ns(q));
 }
 
 /* Takes one expiry, of whom it may be. */
@@ -86,11 +86,11 @@ static void tc_poll__fires_within_a_tick(void **state)
 		fx->e->now_ns += 777 * i;
 		tc_poll(fx->e);
 		start = fx->e->now_ns;
-		command(1, TIMER_RNR, TIMER_SET, value);
+		command(1, TIMER_RNR, value);
 		assert_between(run(10 * MS, &ev), start + value, start + value + tick_ns() * 9 / 8);
 		assert_int_equal(ev.qpn, fx->qp[1]->qpn);
 		assert_int_equal(ev.timer, TIMER_RNR);
-		assert_int_equal(ev.op, TIMER_EXPIRED);
+		assert_int_equal(ev.expiry, TIMER_EXPIRED);
 		assert_int_equal(ev.epoch, fx->qp[1]->epoch);
 		assert_int_equal(run(2 * MS, &ev), 0); /* once */
 	}
@@ -99,7 +99,7 @@ static void tc_poll__fires_within_a_tick(void **state)
 	fx_assert_counter(timers_visited, 20); /* each when it is due and not before */
 }
 
-static void tc_poll__loss_fires_again_until_stopped(void **state)
+static void tc_poll__loss_fires_again_until_let_go(void **state)
 {
 	uint64_t ttr = qp_timeout_ns(fx->qp[0]), last = fx->e->now_ns;
 	struct timer_event ev;
@@ -112,7 +112,7 @@ static void tc_poll__loss_fires_again_until_stopped(void **state)
 		assert_int_equal(ev.timer, TIMER_LOSS);
 		last = t;
 	}
-	command(0, TIMER_LOSS, TIMER_STOP, 0);
+	tc_let_go(fx->e, fx->qp[0]);
 	assert_int_equal(run(10 * ttr, &ev), 0);
 	assert_false(requester_timers_armed(fx->e));
 }
@@ -165,7 +165,7 @@ static void tc_poll__both_timers_of_a_queue_pair(void **state)
 	struct timer_event ev;
 
 	arm_loss(0);
-	command(0, TIMER_RNR, TIMER_SET, 100 * US);
+	command(0, TIMER_RNR, 100 * US);
 	assert_true(run(MS, &ev) != 0);
 	assert_int_equal(ev.timer, TIMER_RNR);
 	assert_true(run(2 * MS, &ev) != 0);
@@ -177,8 +177,8 @@ static void tc_poll__set_again_moves_it(void **state)
 	uint64_t start = fx->e->now_ns;
 	struct timer_event ev;
 
-	command(0, TIMER_RNR, TIMER_SET, MS);
-	command(0, TIMER_RNR, TIMER_SET, 3 * MS);
+	command(0, TIMER_RNR, MS);
+	command(0, TIMER_RNR, 3 * MS);
 	assert_between(run(10 * MS, &ev), start + 3 * MS, start + 3 * MS + tick_ns() * 9 / 8);
 	assert_int_equal(run(10 * MS, &ev), 0);
 }
@@ -194,7 +194,7 @@ static void tc_poll__longer_than_a_turn(void **state)
 		uint64_t start = fx->e->now_ns;
 		struct timer_event ev;
 
-		command(0, TIMER_RNR, TIMER_SET, values[i]);
+		command(0, TIMER_RNR, values[i]);
 		assert_between(run(50 * MS, &ev), start + values[i],
 			start + values[i] + tick_ns() * 9 / 8);
 	}
@@ -207,7 +207,7 @@ static void tc_poll__time_jumps(void **state)
 	unsigned fired = 0;
 
 	for (unsigned i = 0; i < FX_QPS; i++)
-		command(i, TIMER_RNR, TIMER_SET, (i + 1) * 3 * MS);
+		command(i, TIMER_RNR, (i + 1) * 3 * MS);
 	fx->e->now_ns += 13 * MS; /* many turns */
 	tc_poll(fx->e);
 	while (take_expiry(&ev))
@@ -221,7 +221,7 @@ static void tc_poll__time_jumps(void **state)
 	assert_false(requester_timers_armed(fx->e));
 	/* and after a long rest a timer is as exact as ever */
 	fx->e->now_ns += 5000 * MS + 11;
-	command(0, TIMER_RNR, TIMER_SET, MS);
+	command(0, TIMER_RNR, MS);
 	assert_true(run(MS - tick_ns(), &ev) == 0);
 	assert_true(run(3 * tick_ns(), &ev) != 0);
 }
@@ -245,7 +245,7 @@ static void tc_poll__many_queue_pairs(void **state)
 		if (!q->qpn)
 			fx_make_qp(q, 0x500000 | i, i);
 		fx->e->now_ns += tick_ns() / 8;
-		command_of(q, TIMER_RNR, TIMER_SET, 50 * MS);
+		command_of(q, TIMER_RNR, 50 * MS);
 		due[i] = fx->e->now_ns + 50 * MS;
 		assert_true(++slot[q->tc.slot[TIMER_RNR]] <= 8);
 	}
@@ -293,8 +293,8 @@ static void arm_many(uint32_t count, uint64_t ns, uint64_t apart)
 
 		if (!q->qpn)
 			fx_make_qp(q, 0x500000 | i, i);
-		command_of(q, TIMER_LOSS, TIMER_SET, ns + i * apart);
-		command_of(q, TIMER_RNR, TIMER_SET, ns + i * apart);
+		command_of(q, TIMER_LOSS, ns + i * apart);
+		command_of(q, TIMER_RNR, ns + i * apart);
 	}
 }
 
@@ -339,10 +339,10 @@ static void tc_poll__sleeps_for_long(void **state)
 	uint64_t longest = 4096ull << 31, start;
 	struct timer_event ev;
 
-	command(0, TIMER_RNR, TIMER_SET, longest);
+	command(0, TIMER_RNR, longest);
 	fx->e->now_ns += 7 * 86400 * 1000 * MS;
 	start = fx->e->now_ns;
-	command(1, TIMER_RNR, TIMER_SET, longest); /* before it has seen how late it is */
+	command(1, TIMER_RNR, longest); /* before it has seen how late it is */
 	assert_true(take_expiry(&ev));
 	assert_int_equal(ev.qpn, fx->qp[0]->qpn);
 	assert_false(take_expiry(&ev));
@@ -362,7 +362,7 @@ static void tc_poll__longest_time_with_the_least_wheels(void **state)
 	struct timer_event ev;
 	unsigned steps = 0;
 
-	command(0, TIMER_RNR, TIMER_SET, longest);
+	command(0, TIMER_RNR, longest);
 	for (; least > tick_ns(); steps++) { /* half of what is left, each time */
 		least = (start + longest - fx->e->now_ns) / 2;
 		fx->e->now_ns += least;
@@ -379,7 +379,7 @@ static void tc_poll__first_timer_after_a_rest(void **state)
 	uint64_t most;
 
 	fx->e->now_ns += 1000000 * MS;
-	command(0, TIMER_RNR, TIMER_SET, MS);
+	command(0, TIMER_RNR, MS);
 	assert_int_equal(visits_within(MS / 2, &most), 0);
 	fx_assert_counter(timers_visited, 0);
 }
@@ -391,7 +391,7 @@ static void tc_poll__time_goes_back(void **state)
 	struct timer_event ev;
 
 	for (unsigned i = 0; i < FX_QPS; i++)
-		command(i, TIMER_RNR, TIMER_SET, (i + 1) * MS);
+		command(i, TIMER_RNR, (i + 1) * MS);
 	fx->e->now_ns -= 3 * tick_ns();
 	tc_poll(fx->e);
 	fx_assert_counter(timers_visited, 0);
@@ -412,7 +412,7 @@ static void tc_let_go__in_any_order(void **state)
 			if (first == second)
 				continue;
 			for (unsigned i = 0; i < 3; i++)
-				command(i, TIMER_RNR, TIMER_SET, MS);
+				command(i, TIMER_RNR, MS);
 			tc_let_go(fx->e, fx->qp[first]);
 			tc_let_go(fx->e, fx->qp[second]);
 			tc_let_go(fx->e, fx->qp[second]); /* has none: nothing happens */
@@ -445,7 +445,7 @@ static void loss_due__no_timer_any_more(void **state)
 static void set_rnr(uint64_t ns)
 {
 	tc_poll(fx->e);
-	command(0, TIMER_RNR, TIMER_SET, ns);
+	command(0, TIMER_RNR, ns);
 }
 
 /* Time passes as far as the port was looked at, at the queues of all engines. */
@@ -497,21 +497,21 @@ static void loss_due__probes(void **state)
 	probe = qp_probe_ns(q, tick_ns());
 	q->rtc.next_psn = psn_add(q->rtc.next_psn, 1);
 	q->rtc.busy_since_ns = start;
-	command(0, TIMER_LOSS, TIMER_SET, tick_ns());
+	command(0, TIMER_LOSS, tick_ns());
 	last = run(10 * MS, &ev);
-	assert_int_equal(ev.op, TIMER_PROBE);
+	assert_int_equal(ev.expiry, TIMER_PROBE);
 	assert_between(last, start + probe, start + probe + tick_ns() * 9 / 8);
 	for (unsigned i = 0; i < 3; i++) {
 		uint64_t t = run(10 * MS, &ev);
 
-		assert_int_equal(ev.op, TIMER_PROBE);
+		assert_int_equal(ev.expiry, TIMER_PROBE);
 		assert_between(t, last + 2 * probe, last + 2 * probe + tick_ns() * 9 / 8);
 		last = t;
 	}
 	q->rrc.progress_ns = fx->e->now_ns; /* what came since puts it off */
 	assert_between(run(10 * MS, &ev), q->rrc.progress_ns + probe,
 		q->rrc.progress_ns + 2 * probe + tick_ns() * 9 / 8);
-	assert_int_equal(ev.op, TIMER_PROBE);
+	assert_int_equal(ev.expiry, TIMER_PROBE);
 }
 
 /* It is exactly time for a probe. */
@@ -526,10 +526,10 @@ static void loss_due__probe_on_time(void **state)
 	probe = qp_probe_ns(q, tick_ns());
 	q->rtc.next_psn = psn_add(q->rtc.next_psn, 1);
 	q->rtc.busy_since_ns = fx->e->now_ns;
-	command(0, TIMER_LOSS, TIMER_SET, tick_ns());
+	command(0, TIMER_LOSS, tick_ns());
 	sleep_for(probe);
 	assert_true(take_expiry(&ev));
-	assert_int_equal(ev.op, TIMER_PROBE);
+	assert_int_equal(ev.expiry, TIMER_PROBE);
 }
 
 /* While others have the CPU nobody looks, and a peer may not get it either: that is no time to
@@ -546,7 +546,7 @@ static void loss_due__no_probe_for_time_that_was_missed(void **state)
 	tc_poll(fx->e);
 	q->rtc.next_psn = psn_add(q->rtc.next_psn, 1);
 	q->rtc.busy_since_ns = fx->e->now_ns;
-	command(0, TIMER_LOSS, TIMER_SET, tick_ns());
+	command(0, TIMER_LOSS, tick_ns());
 	for (unsigned i = 1; i <= 3; i++) {
 		fx->e->now_ns += 10 * MS;
 		tc_poll(fx->e);
@@ -554,7 +554,7 @@ static void loss_due__no_probe_for_time_that_was_missed(void **state)
 		assert_false(take_expiry(&ev));
 	}
 	again = run(10 * MS, &ev); /* a tick of each look counts */
-	assert_int_equal(ev.op, TIMER_PROBE);
+	assert_int_equal(ev.expiry, TIMER_PROBE);
 	assert_between(again, q->rtc.busy_since_ns + 30 * MS + probe - 3 * tick_ns(),
 		q->rtc.busy_since_ns + 30 * MS + probe - tick_ns());
 	fx->e->now_ns += 10 * MS; /* the same from probe to probe, and from progress on */
@@ -567,7 +567,7 @@ static void loss_due__no_probe_for_time_that_was_missed(void **state)
 	fx->e->now_ns += 60 * MS;
 	tc_poll(fx->e);
 	assert_true(take_expiry(&ev));
-	assert_int_equal(ev.op, TIMER_EXPIRED);
+	assert_int_equal(ev.expiry, TIMER_EXPIRED);
 }
 
 /* No room for a probe: it comes with the next tick, not after another wait. */
@@ -580,12 +580,12 @@ static void loss_due__probe_without_room(void **state)
 	q->rrc.srtt_ns = 100 * US;
 	q->rtc.next_psn = psn_add(q->rtc.next_psn, 1);
 	q->rtc.busy_since_ns = fx->e->now_ns;
-	command(0, TIMER_LOSS, TIMER_SET, tick_ns());
+	command(0, TIMER_LOSS, tick_ns());
 	fx_fill(CHANNEL_TC_RRC, 0);
 	sleep_for(2 * MS);
 	fx_unfill(CHANNEL_TC_RRC);
 	assert_true(run(3 * tick_ns(), &ev) != 0);
-	assert_int_equal(ev.op, TIMER_PROBE);
+	assert_int_equal(ev.expiry, TIMER_PROBE);
 }
 
 /* None while the RNR timer runs. */
@@ -598,11 +598,11 @@ static void loss_due__no_probe_in_an_rnr_wait(void **state)
 	q->rrc.srtt_ns = 100 * US;
 	arm_loss(0);
 	q->rrc.rnr_waiting = 1;
-	command(0, TIMER_LOSS, TIMER_SET, tick_ns());
+	command(0, TIMER_LOSS, tick_ns());
 	assert_int_equal(run(20 * MS, &ev), 0);
 	q->rrc.rnr_waiting = 0;
 	assert_true(run(3 * MS, &ev) != 0);
-	assert_int_equal(ev.op, TIMER_PROBE);
+	assert_int_equal(ev.expiry, TIMER_PROBE);
 }
 
 /* As long as no round trip is known the entry looks for one, less and less often; it is not looked
@@ -616,7 +616,7 @@ static void loss_due__looks_for_a_round_trip(void **state)
 	q->timeout = 16; /* 268 ms */
 	q->rtc.next_psn = psn_add(q->rtc.next_psn, 1);
 	q->rtc.busy_since_ns = start;
-	command(0, TIMER_LOSS, TIMER_SET, first);
+	command(0, TIMER_LOSS, first);
 	for (unsigned i = 1; i <= 6; i++) {
 		assert_int_equal(
 			run(q->tc.deadline_ns[TIMER_LOSS] + 2 * tick_ns() - fx->e->now_ns, &ev), 0);
@@ -635,7 +635,7 @@ static void tc_let_go__takes_entries_off(void **state)
 	struct timer_event ev;
 
 	for (unsigned i = 0; i < 3; i++) { /* neighbours in one slot */
-		command(i, TIMER_RNR, TIMER_SET, MS);
+		command(i, TIMER_RNR, MS);
 		arm_loss(i);
 	}
 	tc_let_go(fx->e, fx->qp[1]);
@@ -654,10 +654,10 @@ static void tc_poll__stale_commands(void **state)
 	struct qp old = *fx->qp[0];
 
 	old.epoch++;
-	command_of(&old, TIMER_RNR, TIMER_SET, MS);
+	command_of(&old, TIMER_RNR, MS);
 	old = *fx->qp[0];
 	old.qpn += 64;
-	command_of(&old, TIMER_RNR, TIMER_SET, MS);
+	command_of(&old, TIMER_RNR, MS);
 	assert_false(requester_timers_armed(fx->e));
 }
 
@@ -665,7 +665,7 @@ static void tc_poll__output_full(void **state)
 {
 	struct timer_event ev;
 
-	command(0, TIMER_RNR, TIMER_SET, 100 * US);
+	command(0, TIMER_RNR, 100 * US);
 	arm_loss(1);
 	fx_fill(CHANNEL_TC_RRC, 0);
 	fx->e->now_ns += 3 * MS;
@@ -680,7 +680,7 @@ static void tc_poll__no_buffer(void **state)
 {
 	struct timer_event ev;
 
-	command(0, TIMER_RNR, TIMER_SET, 100 * US);
+	command(0, TIMER_RNR, 100 * US);
 	fx_exhaust(fx->e->events, 0);
 	fx->e->now_ns += MS;
 	tc_poll(fx->e);
@@ -693,7 +693,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FX_TEST(tc_poll__fires_within_a_tick),
-		FX_TEST(tc_poll__loss_fires_again_until_stopped),
+		FX_TEST(tc_poll__loss_fires_again_until_let_go),
 		FX_TEST(tc_poll__restart_by_progress),
 		FX_TEST(tc_poll__stops_when_nothing_is_outstanding),
 		FX_TEST(tc_poll__loss_waits_for_rnr),

@@ -77,7 +77,7 @@ static void window__a_lost_tail(void **state)
 	fx->e->now_ns += 1000000000;
 	m = rte_mbuf_raw_alloc(fx->descriptors);
 	*timer_event_of(m) = (struct timer_event){
-		.qpn = q->qpn, .timer = TIMER_LOSS, .op = TIMER_PROBE, .epoch = q->epoch};
+		.qpn = q->qpn, .timer = TIMER_LOSS, .expiry = TIMER_PROBE, .epoch = q->epoch};
 	fx_put(CHANNEL_TC_RRC, m);
 	rrc_poll(fx->e);
 	fx_assert_counter(loss_probes, 1);

@@ -125,18 +125,18 @@ enum response_kind {
 	RESPONSE_ATOMIC
 };
 
-/* Timer commands and events (seed 000 7.1.4). */
+/* Timer commands and events (seed 000 7.1.4): to TimerControl, "set this timer"; from it, "this
+ * timer has expired". */
 struct timer_event {
 	uint32_t qpn;
-	uint8_t timer; /* enum timer_kind */
-	uint8_t op;    /* enum timer_op, or the expiry's enum timer_expiry */
+	uint8_t timer;	/* enum timer_kind */
+	uint8_t expiry; /* from it: enum timer_expiry */
 	uint8_t epoch;
 	uint8_t reserved;
-	uint64_t value_ns;
+	uint64_t value_ns; /* to it: from now on */
 };
 enum timer_kind { TIMER_LOSS, TIMER_RNR };
-enum timer_op { TIMER_SET = 0x00, TIMER_RESTART = 0x01, TIMER_STOP = 0xff };
-enum timer_expiry { TIMER_EXPIRED = 0x00, TIMER_PROBE = 0x01, TIMER_COUNTER_EXPIRED = 0xff };
+enum timer_expiry { TIMER_EXPIRED, TIMER_PROBE };
 
 _Static_assert(sizeof(struct request) <= MESSAGE_SENDER_BYTES, "fits its half");
 _Static_assert(sizeof(struct packet) <= MESSAGE_SENDER_BYTES, "fits its half");
