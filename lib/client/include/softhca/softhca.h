@@ -157,10 +157,10 @@ struct softhca_mr {
  * Registers [addr, addr + length), any memory of the process; no alignment needed. `access`: enum
  * softhca_access. Memory of softhca_alloc() is registered fastest. Other private memory (heap,
  * .data, stacks, private file mappings) is made shareable in place, in whole pages, by moving it
- * into a file in memory; it becomes private again with its last MR. This copies it, and stops other
+ * into a file in memory, where it is kept for the next time. This copies it, and stops other
  * threads for the moment: their poll(), nanosleep() and the like may return EINTR, stores are never
- * lost. A child of fork() gets its own copy of it. Shared memory (memfd, shm_open(), tmpfs,
- * hugetlbfs; shmget() and anonymous shared memory for root only) is used as it is.
+ * lost. A child of fork() gets its own copy. Shared memory is used as it is: memfd, shm_open(),
+ * tmpfs, hugetlbfs, MAP_ANONYMOUS; shmget() where the daemon may attach it (EACCES, EPERM if not).
  * A length of 0 is allowed, wherever addr points: all but requests of no bytes are refused then.
  * NULL with errno: EFAULT (not mapped; not writable, with LOCAL_WRITE), EOPNOTSUPP (a shared
  * mapping of a file on a disk, or of a device, or one whose file cannot be found), EINVAL, ENOSPC
