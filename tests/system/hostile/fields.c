@@ -154,7 +154,8 @@ static void fill(struct attacker *a, struct request *r)
 			.flags = below(a, 2));
 		break;
 	case CONTROL_ADD_SEGMENT:
-		PUT(control_segment, .id = below(a, 4), .flags = below(a, 2));
+		/* None that is there: it would be another program's. */
+		PUT(control_segment, .id = INT32_MAX - below(a, 4), .flags = below(a, 2));
 		break;
 	case CONTROL_ADD_RUNS:
 		PUT(control_runs, .count = 1 + below(a, CONTROL_RUNS_MAX),
