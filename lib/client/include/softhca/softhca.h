@@ -340,8 +340,9 @@ SOFTHCA_API int softhca_poll_cq(struct softhca_cq *cq, int n, struct softhca_wc 
 
 /*
  * Asks for one event at the next completion (with solicited_only: at the next solicited or failed
- * one) that is written after this call. Poll once more after it before sleeping. 0, -EINVAL: the CQ
- * has no channel.
+ * one) that is written after this call. Calls before that event ask for the same one: if one of them
+ * asked for any completion, any draws it. Poll once more after it before sleeping. 0, -EINVAL: the
+ * CQ has no channel.
  */
 SOFTHCA_API int softhca_req_notify_cq(struct softhca_cq *cq, int solicited_only);
 
