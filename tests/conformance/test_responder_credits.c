@@ -175,6 +175,30 @@ static void c9_161__the_lsn_does_not_step_back_within_a_message(void **state)
 	rig_end(s);
 }
 
+/* Two HCAs: acknowledgements within a long message do not hold up the next one, for which a receive
+ * was posted and told of before. */
+static void c9_161__the_next_message_does_not_wait(void **state)
+{
+	enum { LONG = 300 * 1024 };
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+	struct sim *s = sim_create(&p);
+	struct sim_wr wr = {.opcode = USER_SEND, .sge = {{0, LONG, 0}}, .sges = 1};
+	struct cqe c;
+
+	for (unsigned i = 0; i < 2; i++)
+		sim_post_recv(s, 1, 0, i * LONG, LONG);
+	sim_run(s, 100 * US); /* their credits are known */
+	for (unsigned i = 0; i < 2; i++)
+		sim_post(s, 0, 0, &wr);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_true(sim_wait(s, 0, &c, 10 * MS));
+		assert_int_equal(c.opcode, USER_SEND);
+	}
+	assert_true(sim_counter(s, 0, COUNTER_acks) > 2);
+	assert_int_equal(sim_counter(s, 0, COUNTER_park_credit), 0);
+	sim_destroy(s);
+}
+
 static void c9_158_2_1__encoded_as_tabled(void **state)
 {
 	struct sim *s = make(PSN);
@@ -207,6 +231,7 @@ int main(void)
 		CONFORMANCE_TEST(c9_150_2_1__none_where_they_are_off),
 		CONFORMANCE_TEST(c9_157_2_1__only_what_consumes_a_receive_costs_a_credit),
 		CONFORMANCE_TEST(c9_161__the_lsn_does_not_step_back_within_a_message),
+		CONFORMANCE_TEST(c9_161__the_next_message_does_not_wait),
 		CONFORMANCE_TEST(c9_158_2_1__encoded_as_tabled),
 	};
 
