@@ -13,7 +13,7 @@
 #include "base/ip.h"
 #include "client_priv.h"
 
-enum { SEND_STRIDE_MIN = 64, SEND_UNITS_MAX = 63 };
+enum { SEND_STRIDE_MIN = 64, SEND_UNITS_MAX = 63, READS_DEFAULT = 16 };
 
 /* ---- sizes ---- */
 
@@ -385,8 +385,8 @@ void softhca_connect_defaults(struct softhca_context *ctx, struct softhca_connec
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 		.min_rnr_timer = 12,
-		.max_rd_atomic = (uint8_t)ctx->hello.max_rd_atomic,
-		.max_dest_rd_atomic = (uint8_t)ctx->hello.max_rd_atomic,
+		.max_rd_atomic = READS_DEFAULT,
+		.max_dest_rd_atomic = READS_DEFAULT,
 		.qkey = 0x11111111,
 	};
 }

@@ -1,13 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of QP contexts and the transitions that modules of the data path make. */
+#include <errno.h>
+#include <sys/mman.h>
 #include "completion/completion.h"
 #include "context/qp_context.h"
+
+static size_t results_bytes(const struct qp_table *t)
+{
+	return (size_t)t->count * (READS_MAX - RESULTS_KEPT) * sizeof(*t->results);
+}
 
 int qp_table_create(struct qp_table *t, uint32_t count)
 {
 	int err;
 
 	*t = (struct qp_table){.count = count, .mask = count - 1};
+	t->results = mmap(NULL, results_bytes(t), PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (t->results == MAP_FAILED) {
+		*t = (struct qp_table){0};
+		return -ENOMEM;
+	}
 	err = icm_reserve(&t->icm, count, sizeof(struct qp));
 	t->qps = (struct qp *)t->icm.base;
 	return err;
@@ -16,6 +29,8 @@ int qp_table_create(struct qp_table *t, uint32_t count)
 void qp_table_destroy(struct qp_table *t)
 {
 	icm_release(&t->icm);
+	if (t->results)
+		munmap(t->results, results_bytes(t));
 	*t = (struct qp_table){0};
 }
 

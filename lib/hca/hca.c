@@ -31,7 +31,7 @@ void hca_config_defaults(struct hca_config *c)
 				.ack_interval = 16,
 				.quantum_bytes = 128 << 10,
 				.swpb_elements = 1024,
-				.rpb_elements = 512,
+				.rpb_elements = 4096,
 				.reb_elements = 16384,
 				.pipeline_depth = 64,
 				.timer_tick_ns = 16384,

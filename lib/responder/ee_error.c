@@ -23,7 +23,7 @@ static bool duplicate_read(struct ee_work *w)
 	const struct wire_headers *h = &w->a->headers;
 	enum v2p_state s;
 
-	if (!request_check_duplicate_read(w->qp, w->a))
+	if (!request_check_duplicate_read(w->qp, w->a) || respg_is_full(w->e))
 		return false;
 	w->respond = RESPONSE_READ;
 	s = v2p_check(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd,
@@ -36,13 +36,14 @@ static bool duplicate_read(struct ee_work *w)
  * request (o9-67). */
 static bool duplicate_atomic(struct ee_work *w)
 {
-	const struct atomic_result *results = w->qp->ee.results;
+	const struct atomic_result *result;
 	uint64_t psn = ee_long_psn(w->qp, w->a->headers.psn);
 
 	w->respond = RESPONSE_ATOMIC;
-	for (unsigned i = 0; i < w->qp->max_dest_rd_atomic; i++) {
-		if (results[i].psn == psn) {
-			w->a->orig = results[i].orig;
+	for (unsigned i = 0; i < w->qp->ee.results_used; i++) {
+		result = qp_result(w->e->qps, w->qp, i);
+		if (result->psn == psn) {
+			w->a->orig = result->orig;
 			return true;
 		}
 	}

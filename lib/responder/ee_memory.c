@@ -210,6 +210,17 @@ static uint64_t execute_atomic(uint64_t *p, const struct wire_headers *h)
 	return expected;
 }
 
+/* For duplicates: as many as may be out (o9-66). */
+static void keep_result(struct engine *e, struct qp *qp, uint64_t psn, uint64_t orig)
+{
+	*qp_result(e->qps, qp, qp->ee.atomic_next) =
+		(struct atomic_result){.psn = psn, .orig = orig};
+	if (++qp->ee.atomic_next > qp->ee.results_used)
+		qp->ee.results_used = qp->ee.atomic_next;
+	if (qp->ee.atomic_next >= qp->max_dest_rd_atomic)
+		qp->ee.atomic_next = 0;
+}
+
 enum ee_state step_atomic(struct ee_work *w)
 {
 	struct wire_headers *h = &w->a->headers;
@@ -225,10 +236,7 @@ enum ee_state step_atomic(struct ee_work *w)
 	if ((uintptr_t)w->addr % sizeof(uint64_t))
 		return fail(w, OUTCOME_INVALID_REQUEST);
 	w->a->orig = execute_atomic((uint64_t *)w->addr, h);
-	qp->ee.results[qp->ee.atomic_next] =
-		(struct atomic_result){.psn = ee_long_psn(qp, h->psn), .orig = w->a->orig};
-	if (++qp->ee.atomic_next >= qp->max_dest_rd_atomic) /* o9-66: as many as may be out */
-		qp->ee.atomic_next = 0;
+	keep_result(w->e, qp, ee_long_psn(qp, h->psn), w->a->orig);
 	pay_ack(w->e, w->ee, qp); /* of what precedes, before the PSN moves on */
 	w->respond = RESPONSE_ATOMIC;
 	return EE_CXT_WB;

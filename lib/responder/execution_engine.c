@@ -132,6 +132,11 @@ static inline enum ee_state step_check_psn(struct ee_work *w)
 	return EE_DROP;
 }
 
+static inline bool answered_explicitly(const struct wire_opcode *op)
+{
+	return op->kind == WIRE_KIND_READ || op->kind == WIRE_KIND_ATOMIC;
+}
+
 static inline enum ee_state step_check_request(struct ee_work *w)
 {
 	w->outcome = request_check(w->qp, w->a, w->op);
@@ -142,6 +147,10 @@ static inline enum ee_state step_check_request(struct ee_work *w)
 	w->respond = w->a->headers.ackreq ? RESPONSE_ACK : RESPONSE_NONE;
 	if (w->op->flags & WIRE_CONSUMES_RECV)
 		return EE_ENTRY_FETCH;
+	if (unlikely(answered_explicitly(w->op) && respg_is_full(w->e))) {
+		count(w->c, COUNTER_drop_answers_full);
+		return EE_DROP;
+	}
 	return w->op->kind == WIRE_KIND_ATOMIC ? EE_ATOMIC : EE_VTP_CMD;
 }
 

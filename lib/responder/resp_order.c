@@ -57,18 +57,18 @@ static bool replaces(const struct qp *qp, const struct arrival *a, const struct 
 }
 
 /* A duplicate goes in front of everything later: it interrupts the current answer (C9-110). */
-static void put_duplicate(struct counters *c, struct qp *qp, struct rte_mbuf *m)
+static int put_duplicate(struct counters *c, struct qp *qp, struct rte_mbuf *m)
 {
 	struct arrival *a = arrival_of(m);
 	struct rte_mbuf *before = NULL, *last = NULL, *next;
 	unsigned entries = 0;
-	bool replaced = false;
+	int replaced = 0;
 
 	for (struct rte_mbuf *i = qp->respg.head; i; i = next) {
 		next = arrival_of(i)->next;
 		if (replaces(qp, a, arrival_of(i))) {
 			drop_after(qp, last);
-			replaced = true;
+			replaced++;
 			continue;
 		}
 		if (psn_before(order_next_psn(arrival_of(i)), a->response_psn))
@@ -76,12 +76,13 @@ static void put_duplicate(struct counters *c, struct qp *qp, struct rte_mbuf *m)
 		last = i;
 		entries++;
 	}
-	if (replaced || entries < ORDER_DUPLICATES_MAX) {
+	if (replaced || entries < order_duplicates_max(qp)) {
 		insert_after(qp, before, m);
-		return;
+		return 1 - replaced;
 	}
 	count(c, COUNTER_drop_duplicate);
 	rte_pktmbuf_free(m);
+	return 0;
 }
 
 /* An ACK or NAK behind another one: the later PSN says it all. Returns false if it must wait
@@ -100,16 +101,18 @@ static bool supersede(struct qp *qp, const struct arrival *a)
 	return true;
 }
 
-void order_put(struct counters *c, struct qp *qp, struct rte_mbuf *m)
+int order_put(struct counters *c, struct qp *qp, struct rte_mbuf *m)
 {
 	struct arrival *a = arrival_of(m);
 
-	if (a->response == RESPONSE_ACK && supersede(qp, a))
+	if (a->response != RESPONSE_ACK && response_is_duplicate(a))
+		return put_duplicate(c, qp, m);
+	if (a->response == RESPONSE_ACK && supersede(qp, a)) {
 		rte_pktmbuf_free(m);
-	else if (a->response != RESPONSE_ACK && response_is_duplicate(a))
-		put_duplicate(c, qp, m);
-	else
-		insert_after(qp, qp->respg.tail, m);
+		return 0;
+	}
+	insert_after(qp, qp->respg.tail, m);
+	return 1;
 }
 
 void order_pop(struct qp *qp)
@@ -117,10 +120,13 @@ void order_pop(struct qp *qp)
 	drop_after(qp, NULL);
 }
 
-void order_purge(struct qp *qp)
+unsigned order_purge(struct qp *qp)
 {
-	while (qp->respg.head)
+	unsigned n = 0;
+
+	for (; qp->respg.head; n++)
 		drop_after(qp, NULL);
+	return n;
 }
 
 bool order_ends_in_fatal_nak(const struct qp *qp)

@@ -21,14 +21,18 @@
 #include "wire/crc.h"
 
 enum {
-	SMALL_BYTES = 256
-}; /* up to here one ICRC over the finished frame is cheaper than a fused copy */
+	SMALL_BYTES = 256, /* up to here one ICRC over the finished frame is cheaper than a fused
+			      copy */
+	HELD_SHARE = 4,	   /* of the packet buffers one in so many may wait here */
+};
 
 struct resp_pkt_gen {
 	struct rte_mbuf *spare[RESPG_FRAMES_MAX]; /* packet buffers in stock */
 	struct rte_mbuf *out[RESPG_FRAMES_MAX];	  /* frames of this poll */
 	unsigned spares, outs;
 	unsigned limit;	       /* frames that this poll may make: room, buffers */
+	uint32_t held;	       /* received packets in the lists of all QPs */
+	uint32_t held_max;     /* READs and atomics of peers are turned away above */
 	struct qp_list active; /* QPs whose answers wait */
 	int64_t quantum_left;  /* of the QP at the head, or the next one to be there; bytes */
 	uint16_t ip_id;	       /* IPv4 identification of the last frame */
@@ -212,6 +216,12 @@ static enum v2p_state read_packet(
 	return V2P_SUCCESS;
 }
 
+static void pop(struct resp_pkt_gen *p, struct qp *qp)
+{
+	order_pop(qp);
+	p->held--;
+}
+
 /* C9-100: the READ ends early with a NAK of the failing packet's PSN, and with it the QP. It was
  * counted when it was validated (C9-148): the NAK says so only if a packet of the answer did, as no
  * MSN goes back. */
@@ -221,7 +231,7 @@ static void fail_read(struct engine *e, struct resp_pkt_gen *p, struct counters 
 	uint32_t msn = a->done_packets ? a->msn : psn_sub(a->msn, 1);
 
 	answer_ack(p, c, qp, order_next_psn(a), aeth_nak(AETH_NAK_REMOTE_ACCESS), msn);
-	order_purge(qp);
+	p->held -= order_purge(qp);
 	if (qp_set_error(e, qp))
 		eq_post(e->completion, c, qp->client, EQE_WQ_ACCESS_ERROR, qp_number(qp));
 }
@@ -237,7 +247,7 @@ static void serve_read(struct engine *e, struct resp_pkt_gen *p, struct counters
 		count(c, COUNTER_read_response_packets);
 		p->quantum_left -= a->done_bytes - before;
 		if (a->done_bytes == a->length)
-			order_pop(qp);
+			pop(p, qp);
 		return;
 	}
 	if (s == V2P_PENDING) {
@@ -247,7 +257,7 @@ static void serve_read(struct engine *e, struct resp_pkt_gen *p, struct counters
 	v2p_count_error(c, s);
 	if (response_is_duplicate(a)) { /* given up in silence (C9-108, C9-109) */
 		count(c, COUNTER_drop_duplicate);
-		order_pop(qp);
+		pop(p, qp);
 	} else {
 		fail_read(e, p, c, qp);
 	}
@@ -271,7 +281,7 @@ static void serve_head(struct engine *e, struct resp_pkt_gen *p, struct counters
 	case RESPONSE_NONE:
 		break;
 	}
-	order_pop(qp);
+	pop(p, qp);
 }
 
 /* The turn of the QP at the head is over. */
@@ -287,7 +297,7 @@ void respg_forget(struct engine *e, struct qp *qp)
 {
 	struct resp_pkt_gen *p = e->module[MODULE_RESPG];
 
-	order_purge(qp);
+	p->held -= order_purge(qp);
 	if (!qp->respg.active.listed)
 		return;
 	if (qp_list_first(&p->active) == qp)
@@ -315,7 +325,7 @@ static void serve_active(struct engine *e, struct resp_pkt_gen *p, struct counte
 
 	while ((qp = qp_list_first(&p->active))) {
 		if (unlikely(is_void(e, qp)))
-			order_purge(qp);
+			p->held -= order_purge(qp);
 		while (qp->respg.head && may_make_frame(p)) {
 			serve_head(e, p, c, qp);
 			if (p->quantum_left <= 0)
@@ -340,7 +350,7 @@ static inline struct rte_mbuf *take_up(
 		return m;
 	}
 	if (a->response == RESPONSE_READ || qp->respg.head) {
-		order_put(c, qp, m);
+		p->held += (uint32_t)order_put(c, qp, m);
 		qp_list_add(&p->active, qp);
 		return NULL;
 	}
@@ -365,6 +375,13 @@ static unsigned take_burst(struct engine *e, struct resp_pkt_gen *p, struct coun
 		burst[i] = take_up(e, p, c, burst[i]);
 	rte_pktmbuf_free_bulk(burst, n); /* it skips what is NULL */
 	return n;
+}
+
+bool respg_is_full(const struct engine *e)
+{
+	const struct resp_pkt_gen *p = e->module[MODULE_RESPG];
+
+	return p->held >= p->held_max;
 }
 
 unsigned respg_poll(struct engine *e)
@@ -399,6 +416,7 @@ int respg_create(struct engine *e)
 		return -ENOMEM;
 	qp_list_init(&p->active, e->qps, offsetof(struct qp, respg.active));
 	p->quantum_left = e->settings.quantum_bytes;
+	p->held_max = e->packets->size / HELD_SHARE;
 	e->module[MODULE_RESPG] = p;
 	return 0;
 }
@@ -408,7 +426,7 @@ static void free_waiting(struct engine *e, struct resp_pkt_gen *p)
 	struct qp *qp;
 
 	while ((qp = qp_list_first(&p->active))) {
-		order_purge(qp);
+		p->held -= order_purge(qp);
 		end_turn(e, p, qp);
 	}
 }

@@ -21,6 +21,10 @@ void respg_destroy(struct engine *e);
  * and frames handled. */
 unsigned respg_poll(struct engine *e);
 
+/* Does so much wait to be answered, of all QPs together, that nothing more is to be taken in? Peers
+ * may have many READs outstanding on many QPs, and each that waits keeps its packet buffer. */
+bool respg_is_full(const struct engine *e);
+
 /* The CEU took the QP away: gives up all that waits for it. */
 void respg_forget(struct engine *e, struct qp *qp);
 

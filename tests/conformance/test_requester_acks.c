@@ -353,6 +353,7 @@ static void max_rd_atomic__is_never_exceeded(void **state)
 	max_rd_atomic(2);
 	max_rd_atomic(3);
 	max_rd_atomic(16);
+	max_rd_atomic(READS_MAX);
 }
 
 static void max_rd_atomic__of_0_refuses_them(void **state)

@@ -502,24 +502,39 @@ static void c9_105__ack_of_a_duplicate_waits_for_the_read_behind_it(void **state
 }
 
 /* As many results are kept as the peer may have outstanding. */
-static void o9_067__results_of_max_dest_rd_atomic_are_kept(void **state)
+static void results_are_kept(unsigned most)
 {
-	(void)state;
-	fx->qp->max_dest_rd_atomic = 3;
-	for (unsigned i = 0; i < 5; i++) {
+	fx->qp->max_dest_rd_atomic = (uint8_t)most;
+	for (unsigned i = 0; i < most + 2; i++) {
 		send_atomic(WIRE_RC_FETCH_ADD, psn_add(FX_PSN, i), 1, 0);
 		fx_poll(1);
 	}
 	fx->frame_next = fx->frame_count;
-	for (unsigned i = 0; i < 5; i++) {
+	for (unsigned i = 0; i < most + 2; i++) {
 		send_atomic(WIRE_RC_FETCH_ADD, psn_add(FX_PSN, i), 1, 0);
 		fx_poll(1);
 	}
-	for (unsigned i = 2; i < 5; i++)
-		assert_int_equal(fx_frame()->h.psn, psn_add(FX_PSN, i));
+	for (unsigned i = 2; i < most + 2; i++) {
+		const struct fx_frame *f = fx_frame();
+
+		assert_int_equal(f->h.psn, psn_add(FX_PSN, i));
+		assert_int_equal(f->h.orig - fx->frames[0].h.orig, i);
+	}
 	fx_assert_no_frame();
 	fx_assert_counter(drop_duplicate, 2);
-	fx_assert_counter(executed, 5);
+	fx_assert_counter(executed, most + 2);
+}
+
+static void o9_067__results_of_max_dest_rd_atomic_are_kept(void **state)
+{
+	(void)state;
+	results_are_kept(3);
+}
+
+static void o9_067__results_beyond_the_context_are_kept(void **state)
+{
+	(void)state;
+	results_are_kept(READS_MAX);
 }
 
 static void first_packet__raises_comm_est_once_in_rtr(void **state)
@@ -562,6 +577,7 @@ int main(void)
 		FX_TEST(rc_duplicate_read__read_again_with_its_own_psns),
 		FX_TEST(c9_105__ack_of_a_duplicate_waits_for_the_read_behind_it),
 		FX_TEST(o9_067__results_of_max_dest_rd_atomic_are_kept),
+		FX_TEST(o9_067__results_beyond_the_context_are_kept),
 		FX_TEST(first_packet__raises_comm_est_once_in_rtr),
 	};
 

@@ -224,7 +224,14 @@ static void c9_086__reads_and_atomics_outstanding(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(opcodes); i++) {
-		qp.respg.reads_done = 254; /* the counts wrap */
+		qp.max_dest_rd_atomic = READS_MAX;
+		qp.respg.reads_done = 200; /* the counts wrap */
+		qp.ee.reads_issued = (uint8_t)(200 + READS_MAX - 1);
+		assert_true(allowed(opcodes[i], 0, 0));
+		qp.ee.reads_issued++;
+		assert_false(allowed(opcodes[i], 0, 0));
+		qp.max_dest_rd_atomic = 4;
+		qp.respg.reads_done = 254;
 		qp.ee.reads_issued = 1;
 		assert_true(allowed(opcodes[i], 0, 0));
 		qp.ee.reads_issued++;

@@ -212,14 +212,14 @@ static void duplicate__replaces_one_between_others(void **state)
 static void duplicate__beyond_the_bound_is_dropped(void **state)
 {
 	(void)state;
-	for (uint32_t i = 0; i < ORDER_DUPLICATES_MAX; i++)
+	for (uint32_t i = 0; i < order_duplicates_max(fx->qp); i++)
 		put_again(RESPONSE_READ, 2 * i, 1);
 	fx_assert_counter(drop_duplicate, 0);
 	put_again(RESPONSE_READ, 1, 1);
 	fx_assert_counter(drop_duplicate, 1);
 	put_again(RESPONSE_READ, 2, 1); /* replaces its like */
 	fx_assert_counter(drop_duplicate, 1);
-	assert_int_equal(rte_mempool_in_use_count(fx->rx), ORDER_DUPLICATES_MAX);
+	assert_int_equal(rte_mempool_in_use_count(fx->rx), order_duplicates_max(fx->qp));
 	assert_done(0);
 	order_purge(fx->qp);
 }

@@ -227,8 +227,8 @@ static void duplicate_reads__are_bounded_and_sorted(void **state)
 		n++;
 	}
 	assert_int_equal(last, 500);
-	assert_int_equal(n, ORDER_DUPLICATES_MAX);
-	fx_assert_counter(drop_duplicate, 101 - ORDER_DUPLICATES_MAX);
+	assert_int_equal(n, order_duplicates_max(fx->qp));
+	fx_assert_counter(drop_duplicate, 101 - order_duplicates_max(fx->qp));
 	order_purge(fx->qp);
 	assert_null(fx->qp->respg.tail);
 }
@@ -238,19 +238,20 @@ static void duplicate_reads__are_bounded_and_sorted(void **state)
 static void duplicate_read__replaces_in_a_full_list(void **state)
 {
 	struct counters *c = stage_counters(&fx->e, STAGE_RESPONDER_EXEC);
+	const uint32_t full = order_duplicates_max(fx->qp);
 	unsigned n = 0;
 
 	(void)state;
-	for (uint32_t i = 0; i < READS_MAX; i++) {
+	for (uint32_t i = 0; i < full / 2; i++) {
 		order_put(c, fx->qp, make_answer(RESPONSE_READ, 1 + 2 * i, false));
 		order_put(c, fx->qp, make_answer(RESPONSE_ACK, 2 + 2 * i, false));
 	}
-	order_put(c, fx->qp, make_answer(RESPONSE_READ, 1 + 2 * READS_MAX, false));
+	order_put(c, fx->qp, make_answer(RESPONSE_READ, 1 + full, false));
 	order_put(c, fx->qp, make_answer(RESPONSE_READ, 1, true));
 	assert_int_equal(arrival_of(fx->qp->respg.head)->response_psn, 1);
 	for (struct rte_mbuf *m = fx->qp->respg.head; m; m = arrival_of(m)->next)
 		n++;
-	assert_int_equal(n, 2 * READS_MAX + 1);
+	assert_int_equal(n, full + 1);
 	fx_assert_counter(drop_duplicate, 0);
 	order_purge(fx->qp);
 }

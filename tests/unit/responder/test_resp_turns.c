@@ -333,6 +333,34 @@ static void destroy__frees_what_waits(void **state)
 	assert_int_equal(rte_mempool_in_use_count(fx->rx), 2);
 }
 
+/* However many READs peers may have outstanding: a quarter of the packet buffers waits here, and a
+ * READ too many is as good as lost. */
+static void answers__hold_a_share_of_the_buffers(void **state)
+{
+	const unsigned share = fx->e.packets->size / 4;
+	uint32_t psn = FX_PSN;
+	unsigned sent = 0;
+
+	(void)state;
+	fx->qp->max_dest_rd_atomic = READS_MAX;
+	for (; sent < READS_MAX; sent++, psn = psn_add(psn, 8)) {
+		fx_send_read(FX_QPN, psn, 8);
+		poll_with_room(1);
+		if (fx_counter(COUNTER_drop_answers_full))
+			break;
+	}
+	assert_true(sent < READS_MAX);
+	assert_in_range(rte_mempool_in_use_count(fx->rx), share - 1, share);
+	fx->frame_next = fx->frame_count;
+	while (fx_poll(1))
+		fx->frame_count = fx->frame_next = 0;
+	assert_int_equal(rte_mempool_in_use_count(fx->rx), 0);
+	fx_send_read(FX_QPN, psn, 8);
+	fx_poll(1);
+	assert_packets(psn, 8);
+	fx_assert_no_frame();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -354,6 +382,7 @@ int main(void)
 		FX_TEST(idle__takes_no_buffers),
 		FX_TEST(stock__one_by_one_is_as_many_as_are_wanted),
 		FX_TEST(destroy__frees_what_waits),
+		FX_TEST(answers__hold_a_share_of_the_buffers),
 	};
 
 	return cmocka_run_group_tests_name(

@@ -143,6 +143,8 @@ static void device__what_it_is(void **state)
 	assert_int_equal(a.atomic_cap, IBV_ATOMIC_HCA);
 	for (const int *limit = &a.max_sge; limit <= &a.max_qp_rd_atom; limit++)
 		assert_true(*limit > 0);
+	assert_int_equal(a.max_qp_rd_atom, 128); /* as other devices: peers offer so many */
+	assert_int_equal(a.max_qp_init_rd_atom, 128);
 	assert_true(a.max_qp > 0 && a.max_qp_wr > 0 && a.max_mw > 0 && a.max_ah > 0);
 	assert_true(a.max_srq > 0 && a.max_srq_wr > 0 && a.max_srq_sge > 0);
 	assert_int_equal(a.max_ee_rd_atom | a.max_ee | a.max_rdd, 0);

@@ -554,7 +554,7 @@ struct softhca_connect_attr {
 	uint8_t path_mtu; /* default 0: the port's */
 	uint8_t timeout, retry_cnt, rnr_retry,
 		min_rnr_timer;			   /* defaults 14 (67 ms), 7, 7, 12 (640 µs) */
-	uint8_t max_rd_atomic, max_dest_rd_atomic; /* default: the device's */
+	uint8_t max_rd_atomic, max_dest_rd_atomic; /* default 16 */
 	uint8_t traffic_class, hop_limit;
 	uint8_t reserved[3];
 	uint32_t flow_label;

@@ -222,9 +222,10 @@ struct qp {
 		uint32_t msn;
 		uint8_t nak_sent; /* a sequence or RNR NAK is out: silence until the expected PSN */
 		uint8_t message;  /* enum ee_message in progress */
-		uint8_t ack_pending; /* an ACK is owed at the end of this burst */
-		uint8_t comm_est;    /* EQE_COMM_EST was raised */
-		uint8_t atomic_next; /* next place in results */
+		uint8_t ack_pending;  /* an ACK is owed at the end of this burst */
+		uint8_t comm_est;     /* EQE_COMM_EST was raised */
+		uint8_t atomic_next;  /* next place in results: qp_result() */
+		uint8_t results_used; /* places written since the reset; no others mean anything */
 		uint8_t flushed; /* enum ee_flushed: the receive queue was flushed in ERR; atomic */
 		uint8_t reads_issued; /* READs handed to RespPktGen, free running; respg.reads_done
 				       */
@@ -236,7 +237,7 @@ struct qp {
 		uint64_t write_va;
 		uint32_t write_rkey;
 		uint32_t write_left; /* bytes of RETH.DMALen still to come */
-		struct atomic_result results[READS_MAX];
+		struct atomic_result results[RESULTS_KEPT];
 		struct qp_link starved; /* QPs whose peers were told that they have no credits */
 	} ee __rte_cache_aligned;
 
@@ -266,6 +267,9 @@ _Static_assert(sizeof(struct qp) <= 2048, "a QP costs at most 2 KiB");
 struct qp_table {
 	struct icm icm; /* where the contexts lie */
 	struct qp *qps;
+	/* READS_MAX - RESULTS_KEPT for each context: the results that have no place in it. Takes
+	 * memory where it is written. ExecutionEngine's. */
+	struct atomic_result *results;
 	uint32_t count; /* power of two */
 	uint32_t mask;
 };
@@ -291,6 +295,14 @@ static inline struct qp *qp_find(const struct qp_table *t, uint32_t qpn)
 static inline uint32_t qp_number(const struct qp *q)
 {
 	return __atomic_load_n(&q->qpn, __ATOMIC_RELAXED);
+}
+
+/* The place `i` of a QP's results, below max_dest_rd_atomic. */
+static inline struct atomic_result *qp_result(const struct qp_table *t, struct qp *q, unsigned i)
+{
+	if (likely(i < RESULTS_KEPT))
+		return &q->ee.results[i];
+	return &t->results[(size_t)q->index * (READS_MAX - RESULTS_KEPT) + i - RESULTS_KEPT];
 }
 
 static inline struct qp *qp_at(const struct qp_table *t, uint32_t index)
