@@ -222,7 +222,7 @@ struct softhca_cq {
 	struct cqe *buffer;
 	struct cq_record *record;
 	struct softhca_qp *last; /* the QP of the last completion */
-	uint32_t idle; /* empty polls in a row */
+	uint32_t idle;		 /* empty polls in a row */
 };
 
 struct work_queue {

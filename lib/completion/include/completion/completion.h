@@ -30,10 +30,10 @@ struct cq {
 	struct cqe *backlog; /* while held: what those post who cannot wait */
 	uint8_t pad[8];
 	uint64_t produced __attribute__((aligned(64))); /* atomic: places reserved */
-	uint32_t consumed;   /* atomic: the client's index when it was last read */
+	uint32_t consumed; /* atomic: the client's index when it was last read */
 	/* Whoever serves: the client's arm counts when an event was raised last */
 	uint32_t served_next, served_solicited;
-	uint32_t touched;    /* atomic: CQ_TOUCHED_*, entries were written since arms were served */
+	uint32_t touched; /* atomic: CQ_TOUCHED_*, entries were written since arms were served */
 	uint32_t next_touched; /* list of touched CQs, by index */
 };
 #define CQ_TOUCHED	     1u
