@@ -111,17 +111,23 @@ static void note_what_was_missed(struct engine *e, struct tc *t, uint64_t passed
 			&e->missed_ns, e->missed_ns + passed_ns - looked_ns, __ATOMIC_RELAXED);
 }
 
+/* RequesterRecvControl has taken the answers that were put by then, and holds none back. */
+static bool answers_taken(const struct engine *e, const struct tc *t)
+{
+	const struct rrc *c = e->module[MODULE_RRC];
+
+	return ring_taken_to(e->channel[CHANNEL_HP_RRC].ring, t->heard_put) && !c->holds;
+}
+
 /*
  * Timers go by the world's time, whoever had our CPU meanwhile; but never ahead of the answers:
  * time passes when RequesterRecvControl has taken those that had arrived by then.
  */
 static void let_time_pass(struct engine *e, struct tc *t)
 {
-	const struct rte_ring *answers = e->channel[CHANNEL_HP_RRC].ring;
-
 	if (t->heard_ns <= t->now_ns)
 		note_what_was_heard(e, t);
-	if (t->heard_ns <= t->now_ns || !ring_taken_to(answers, t->heard_put))
+	if (t->heard_ns <= t->now_ns || !answers_taken(e, t))
 		return;
 	note_what_was_missed(e, t, t->heard_ns - t->now_ns);
 	t->now_ns = t->heard_ns;

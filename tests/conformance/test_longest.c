@@ -182,8 +182,10 @@ static void c9_072__every_operation_in_full_at_every_mtu(void **state)
 	if (!getenv("SOFTHCA_LONGEST"))
 		skip();
 	for (uint8_t mtu = 1; mtu <= 5; mtu++)
-		for (unsigned i = 0; i < KINDS; i++)
+		for (unsigned i = 0; i < KINDS; i++) {
+			print_message("MTU %u, opcode 0x%02x\n", 128u << mtu, kinds[i].opcode);
 			all_of_it(kinds[i].opcode, mtu);
+		}
 }
 
 int main(void)

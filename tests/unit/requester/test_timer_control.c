@@ -466,9 +466,11 @@ static void let_time_pass__not_before_the_port_was_looked_at(void **state)
 	assert_int_equal(ev.timer, TIMER_RNR);
 }
 
-/* And as far as the answers have been taken that had come by then; not those that come since. */
+/* And as far as the answers have been taken that had come by then, and none is held back; not those
+ * that come since. */
 static void let_time_pass__not_before_the_answers_were_taken(void **state)
 {
+	struct rrc *c = fx->e->module[MODULE_RRC];
 	struct timer_event ev;
 
 	set_rnr(MS);
@@ -480,6 +482,10 @@ static void let_time_pass__not_before_the_answers_were_taken(void **state)
 		rte_pktmbuf_free(fx_take(CHANNEL_HP_RRC));
 		fx_fill(CHANNEL_HP_RRC, 252);
 	}
+	c->holds = 1;
+	tc_poll(fx->e);
+	assert_false(take_expiry(&ev));
+	c->holds = 0;
 	tc_poll(fx->e);
 	assert_true(take_expiry(&ev));
 }
