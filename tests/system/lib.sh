@@ -89,23 +89,27 @@ network_config() {
 	printf 'address = 192.0.2.10%s/24, 2001:db8::10%s/64\n' "$1" "$1"
 }
 
-# Daemon a on host A, b on B, and a wire between them; what passes there is captured in
-# $SCRATCH/captures. Leaves the processes in $daemon_a, $daemon_b, $dumpcap.
+# Daemon a on host A, b on B, which hosts() has laid. Leaves the processes in $daemon_a, $daemon_b.
+network_daemons() {
+	network_config 1 0 >"$SCRATCH/a.conf"
+	network_config 2 $(($(nproc) > 1)) >"$SCRATCH/b.conf"
+	daemon a on "$HOST_A" -c "$SCRATCH/a.conf"
+	daemon_a=$started
+	daemon b on "$HOST_B" -c "$SCRATCH/b.conf"
+	daemon_b=$started
+}
+
+# The same with a capture of the wire in $SCRATCH/captures, by $dumpcap.
 wire_daemons() {
 	need_netns
 	need_command tshark
 	need_command dumpcap
 	hosts 4200
-	network_config 1 0 >"$SCRATCH/a.conf"
-	network_config 2 $(($(nproc) > 1)) >"$SCRATCH/b.conf"
 	mkdir "$SCRATCH/captures"
 	start dumpcap on "$HOST_A" dumpcap -q -i hca0 -w "$SCRATCH/captures/wire.pcapng"
 	dumpcap=$started
 	wait_for 10 test -s "$SCRATCH/captures/wire.pcapng"
-	daemon a on "$HOST_A" -c "$SCRATCH/a.conf"
-	daemon_a=$started
-	daemon b on "$HOST_B" -c "$SCRATCH/b.conf"
-	daemon_b=$started
+	network_daemons
 }
 
 # Their end, and that of the capture, which must be right. Checked.

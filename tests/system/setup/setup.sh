@@ -46,15 +46,21 @@ need_root() { [ "$(id -u)" -eq 0 ] || skip 'needs root'; }
 
 need_command() { command -v "$1" >/dev/null || skip "needs $1"; }
 
-# Network namespaces that may be made here: root, iproute2, and a kernel or container that lets us.
+# Network namespaces may be made here, and entered: root, iproute2, and a kernel or container that
+# lets us. Not in a chroot.
+may_netns() {
+	local probe=softhca-$$-probe able=yes
+	[ "$(id -u)" -eq 0 ] && command -v ip >/dev/null || return
+	ip netns add "$probe" 2>/dev/null || return
+	ip netns exec "$probe" true 2>/dev/null || able=
+	ip netns del "$probe"
+	[ "$able" ]
+}
+
 need_netns() {
 	need_root
 	need_command ip
-	local probe=softhca-$$-probe able=yes
-	ip netns add "$probe" 2>/dev/null || skip 'may not make network namespaces'
-	ip netns exec "$probe" true 2>/dev/null || able=
-	ip netns del "$probe"
-	[ "$able" ] || skip 'may not enter network namespaces (a chroot?)'
+	may_netns || skip 'may not make and enter network namespaces'
 }
 
 # need_hugepages N: N free pages of 2 MiB. Tests that can do without must not ask.

@@ -1,0 +1,154 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# More programs that are written to libibverbs or librdmacm, as Debian packages them, unmodified:
+# fio, MPICH on UCX, uDAPL's dtest, librpma, Gloo; between two HCAs of a daemon and between two
+# daemons. And perftest between programs in two network namespaces with a wire between them. Each
+# part is left out where its package is not there; without any of them: skipped.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/verbs/pairs.sh"
+. "$(dirname "$0")/verbs/cm.sh"
+HERE=$(dirname "$0")
+patience=40
+
+port() { TCP_PORT=$((TCP_PORT + 1)); }
+
+# hca SOCKET COMMAND...: on the devices of the daemon there.
+hca() { "$TOOL" run --socket "$1" -- timeout -k 2 $patience "${@:2}"; }
+
+have() { command -v "$1" >/dev/null; }
+
+# All that the client was to do has been issued, and nothing failed; fio's exit code does not tell.
+fio_did() { grep -q 'err= 0' "$1" && grep -qE "issued rwts: total=($2,0|0,$2)" "$1"; }
+
+# For fio the end that reads is the server, whatever the verb. Not with verb=send: fio's connections
+# allow no RNR retry, and its server posts receives when the client sends already.
+with_fio() {
+	local verb common
+	for verb in write read; do
+		port
+		common=(--ioengine=rdma --port=$TCP_PORT --verb=$verb --bs=64k --size=8m --iodepth=8
+			--thread --name=job)
+		serve timeout -k 2 $patience fio "${common[@]}" --rw=read
+		hca "$client_socket" fio "${common[@]}" --hostname="$server_ip" --rw=write \
+			>"$SCRATCH/client.log" 2>&1
+		if fio_did "$SCRATCH/client.log" 128 && wait "$server"; then
+			ok "$place: fio, verb $verb"
+		else
+			fail "$place: fio, verb $verb"
+			show_both
+		fi
+		kill "$server" 2>/dev/null
+	done
+}
+
+with_mpich() {
+	local common=(-env UCX_TLS 'rc_verbs,ud_verbs,self' -env UCX_WARN_UNUSED_ENV_VARS n)
+	check "$place: MPICH over UCX, ring and all-to-all of 4 ranks" hca "$client_socket" \
+		mpirun.mpich -np 2 "${common[@]}" -env SOFTHCA_SOCKET "$server_socket" \
+		-env UCX_NET_DEVICES "$server_hca:1" "$SCRATCH/ring" : \
+		-np 2 "${common[@]}" -env SOFTHCA_SOCKET "$client_socket" \
+		-env UCX_NET_DEVICES "$client_hca:1" "$SCRATCH/ring"
+}
+
+# The same provider names on both sides (the server tells the client which to take), each for its
+# own HCA: ofa connects through librdmacm, scm by TCP.
+dat_conf() {
+	printf '%s u2.0 nonthreadsafe default lib%s.so.2 dapl.2.0 "%s" ""\n' \
+		ofa daplofa "$1 0" scm daploscm "$2 1"
+}
+
+DTEST_PORT=15828
+with_dtest() {
+	local provider status
+	dat_conf "$server_ip" "$server_hca" >"$SCRATCH/dat.server"
+	dat_conf "$client_ip" "$client_hca" >"$SCRATCH/dat.client"
+	for provider in ofa scm; do
+		start server hca "$server_socket" env DAT_OVERRIDE="$SCRATCH/dat.server" \
+			dtest -b 65536 -P $provider
+		server=$started
+		wait_for 20 listens_or_gone $DTEST_PORT "$server"
+		hca "$client_socket" env DAT_OVERRIDE="$SCRATCH/dat.client" \
+			dtest -b 65536 -P $provider -h localhost >"$SCRATCH/client.log" 2>&1
+		status=$?
+		if [ $status -eq 0 ] && wait "$server"; then
+			ok "$place: dtest, provider $provider"
+		else
+			fail "$place: dtest, provider $provider ($status)"
+			show_both
+		fi
+		kill "$server" 2>/dev/null
+	done
+}
+
+with_rpma() {
+	port
+	both "$SCRATCH/rpma" server "$server_ip" $TCP_PORT -- \
+		"$SCRATCH/rpma" client "$server_ip" $TCP_PORT
+}
+
+with_gloo() {
+	rm -rf "$SCRATCH/store" && mkdir "$SCRATCH/store"
+	start server hca "$server_socket" "$SCRATCH/gloo" "$SCRATCH/store" 0 2 "$server_hca"
+	server=$started
+	if hca "$client_socket" "$SCRATCH/gloo" "$SCRATCH/store" 1 2 "$client_hca" \
+		>"$SCRATCH/client.log" 2>&1 && wait "$server"; then
+		ok "$place: Gloo, sums over 2 ranks"
+	else
+		fail "$place: Gloo, sums over 2 ranks"
+		show_both
+	fi
+	kill "$server" 2>/dev/null
+}
+
+listens_on_b_or_gone() {
+	on "$HOST_B" ss -Htln "sport = :$1" | grep -q . || not_running "$2"
+}
+
+# Server and client each in the namespace of its daemon: all that they have in common is the wire.
+with_wire() {
+	local program
+	hosts 4200
+	network_daemons
+	for program in ib_send_lat ib_write_bw; do
+		port
+		start server on "$HOST_B" "$TOOL" run --socket "$SCRATCH/b.sock" -- \
+			timeout $patience $program -d hca0 -x 1 -p $TCP_PORT -n 200
+		server=$started
+		wait_for 20 listens_on_b_or_gone $TCP_PORT "$server"
+		check "two network namespaces: $program" on "$HOST_A" "$TOOL" run \
+			--socket "$SCRATCH/a.sock" -- timeout $patience \
+			$program -d hca0 -x 1 -p $TCP_PORT -n 200 192.0.2.2
+		check "two network namespaces: its server" wait "$server"
+	done
+	stop "$daemon_a"
+	stop "$daemon_b"
+}
+
+all() {
+	addresses
+	! have fio || with_fio
+	[ ! -x "$SCRATCH/ring" ] || with_mpich
+	! have dtest || with_dtest
+	[ ! -x "$SCRATCH/rpma" ] || with_rpma
+	[ ! -x "$SCRATCH/gloo" ] || with_gloo
+	check "$place: nothing is left" wait_for 10 nothing_left
+}
+
+if have mpicc.mpich && have mpirun.mpich; then
+	check 'mpicc.mpich' mpicc.mpich -O1 -o "$SCRATCH/ring" "$HERE/verbs/mpi_ring.c"
+fi
+if [ -f /usr/include/librpma.h ]; then
+	check 'rpma.c' cc -O1 -o "$SCRATCH/rpma" "$HERE/programs/rpma.c" -lrpma -libverbs
+fi
+if [ -d /usr/include/gloo ] && have g++; then
+	check 'gloo.cc' g++ -o "$SCRATCH/gloo" "$HERE/programs/gloo.cc" -lgloo -libverbs
+fi
+have fio || have dtest || [ $passed -gt 0 ] || skip 'none of the programs is there'
+ring_config >"$SCRATCH/one.conf"
+daemon one -c "$SCRATCH/one.conf"
+two_hcas
+all
+! may_netns || ! have ib_send_lat || with_wire
+two_daemons
+all
+finish
