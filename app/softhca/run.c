@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* softhca run: sets the environment of a libibverbs program and becomes it; see run.h. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -176,12 +177,34 @@ static int socket_path(const struct run *r, char out[PATH_MAX])
 	return n >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
-static void show_devices(const struct softhca_device_info *list, int n)
+/* In the short form of an IPv6 address: ::ffff:192.168.77.1 is an IPv4 address's. */
+static void show_gid(const char *socket, const char *device, unsigned int index)
 {
-	for (int i = 0; i < n && i < DEVICES_SHOWN; i++)
-		fprintf(stderr, "softhca run: device %s, port %s, %u Mb/s, %u GIDs\n", list[i].name,
+	char name[32], text[64] = "", gid[INET6_ADDRSTRLEN];
+	struct in6_addr bytes;
+
+	snprintf(name, sizeof(name), "ports/1/gids/%u", index);
+	if (softhca_read_attribute(socket, device, name, text, sizeof(text) - 1) <= 0)
+		return;
+	text[strcspn(text, "\n")] = 0;
+	if (inet_pton(AF_INET6, text, &bytes) == 1)
+		fprintf(stderr, "softhca run:   GID %u: %s\n", index,
+			inet_ntop(AF_INET6, &bytes, gid, sizeof(gid)));
+}
+
+static void show_devices(const char *socket, const struct softhca_device_info *list, int n)
+{
+	for (int i = 0; i < n && i < DEVICES_SHOWN; i++) {
+		fprintf(stderr, "softhca run: device %s, port %s, %u Mb/s\n", list[i].name,
 			list[i].port.state == SOFTHCA_PORT_ACTIVE ? "active" : "down",
-			list[i].port.speed_mbps, list[i].port.gid_count);
+			list[i].port.speed_mbps);
+		for (unsigned int gid = 0; gid < list[i].port.gid_count; gid++)
+			show_gid(socket, list[i].name, gid);
+	}
+	fputs("softhca run: as on every RoCE device, connections go by GID. A program that asks "
+	      "for an index\n"
+	      "softhca run: (ibv_rc_pingpong -g 1) and gets none fails to modify its QP to RTR.\n",
+		stderr);
 }
 
 static int find_daemon(const struct run *r, char path[PATH_MAX])
@@ -193,7 +216,7 @@ static int find_daemon(const struct run *r, char path[PATH_MAX])
 		n = softhca_device_list(path, list, DEVICES_SHOWN);
 	if (n >= 0) {
 		if (r->verbose)
-			show_devices(list, n);
+			show_devices(path, list, n);
 		return 0;
 	}
 	fprintf(stderr,
@@ -243,7 +266,11 @@ static int set_environment(const struct run *r, const struct libraries *l, const
 	if (!code)
 		code = put_before(r, "LD_LIBRARY_PATH", l->folder);
 	snprintf(preload, sizeof(preload), "%s:%s", l->drop_in, l->sysfs_view);
-	return code ? code : put_before(r, "LD_PRELOAD", preload);
+	if (!code)
+		code = put_before(r, "LD_PRELOAD", preload);
+	/* A program with AddressSanitizer would not start: it wants its runtime to come before
+	 * what is preloaded. Ours is no allocator, so either order is right. */
+	return code ? code : put_before(r, "ASAN_OPTIONS", "verify_asan_link_order=0");
 }
 
 int run_program(int argc, char **argv)

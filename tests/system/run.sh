@@ -38,6 +38,7 @@ check 'options behind the program are its own' prints -v run echo -v
 check 'it says what it set' prints LD_PRELOAD= "$TOOL" run -v --socket "$SOCKET" true
 check 'and which devices there are' prints 'device own, port active' \
 	"$TOOL" run --verbose --socket "$SOCKET" true
+check 'their GIDs' prints 'GID 1: ::ffff:10.9.0.1' "$TOOL" run -v --socket "$SOCKET" true
 check 'a socket named from here' prints "$SOCKET" \
 	sh -c "cd '$SCRATCH' && '$TOOL' run --socket run.sock printenv SOFTHCA_SOCKET"
 check 'what was preloaded stays so' prints "libsofthca-sysfs.so:/nowhere.so" \
@@ -73,6 +74,25 @@ sys.exit(int(os.read(fd, 99)) < before + 100)
 }
 check 'a counter that is kept open' reread
 check 'no errors' test "$(counter counters/port_rcv_errors)" = 0
+
+# A program whose sanitizer minds what is loaded before it.
+echo 'int main(void) { return 7; }' >"$SCRATCH/asan.c"
+if cc -fsanitize=address -o "$SCRATCH/asan" "$SCRATCH/asan.c" 2>/dev/null; then
+	check 'a program with AddressSanitizer' exits 7 run "$SCRATCH/asan"
+fi
+
+# The commands that PROGRAMS.md begins with, as a script.
+first_block() {
+	ln -s "$(realpath "$BUILD")" "$SCRATCH/build"
+	{
+		echo 'set -e; trap "kill \$(jobs -p)" EXIT'
+		awk '/^```/ { n++ } n == 1 && !/^```/' \
+			"$(dirname "$0")/../../lib/verbs/PROGRAMS.md"
+		echo 'wait %2' # the server of the pingpong
+	} >"$SCRATCH/block.sh"
+	(cd "$SCRATCH" && timeout 60 bash block.sh)
+}
+! command -v ibv_rc_pingpong >/dev/null || check 'the first block of PROGRAMS.md' first_block
 
 check 'the daemon ends cleanly' stop "$daemon"
 check 'and takes the tree with it' test ! -e "$SOCKET.sysfs"
