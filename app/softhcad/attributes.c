@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "attributes.h"
 #include "daemon.h"
+#include "telemetry.h"
 
 /* A text under way. */
 struct text {
@@ -283,6 +284,17 @@ static int write_standard(struct device *v, struct text *out, unsigned int i)
 	return say(out, "%llu\n", (unsigned long long)(value / c->divisor));
 }
 
+/* ---- resources ---- */
+
+/* No file of a kernel: what lib/sysfs-view tells `rdma resource` by netlink, under its names. */
+static int write_resources(struct device *v, struct text *out, unsigned int i)
+{
+	struct held_contexts held = held_contexts(v);
+
+	return say(out, "qp %llu cq %llu srq %llu\n", (unsigned long long)held.qps,
+		(unsigned long long)held.cqs, (unsigned long long)held.srqs);
+}
+
 /* ---- the table ---- */
 
 static const struct attribute attributes[] = {
@@ -291,9 +303,10 @@ static const struct attribute attributes[] = {
 	{.name = "sys_image_guid", .write = write_guid},
 	{.name = "node_desc", .write = write_description},
 	{.name = "fw_ver", .write = write_version},
-	{.name = "hw_rev", .write = write_hex},
+	{.name = "hw_rev", .write = write_hex, .number = 1}, /* lib/verbs says so, too */
 	{.name = "hca_type", .write = write_board},
 	{.name = "board_id", .write = write_board},
+	{.name = "resources", .live = true, .write = write_resources},
 	{.name = "ports/1/state", .live = true, .write = write_state},
 	{.name = "ports/1/phys_state", .live = true, .write = write_physical_state},
 	{.name = "ports/1/rate", .live = true, .write = write_rate},

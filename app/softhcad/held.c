@@ -38,6 +38,17 @@ static uint64_t in_use(const void *number, size_t stride, uint32_t count)
 	return n;
 }
 
+struct held_contexts held_contexts(const struct device *v)
+{
+	const struct hca *h = v->hca;
+
+	return (struct held_contexts){
+		.qps = in_use(&h->qps.qps->qpn, sizeof(struct qp), h->qps.count),
+		.cqs = in_use(&h->completion.cqs->cqn, sizeof(struct cq), h->completion.cq_count),
+		.srqs = in_use(&h->srqs.srqs->srqn, sizeof(struct srq), h->srqs.count),
+	};
+}
+
 static uint64_t in_fifos(const struct engine *e)
 {
 	uint64_t n = 0;
@@ -51,9 +62,11 @@ void held_put(struct device *v, struct rte_tel_data *to)
 {
 	const struct hca *h = v->hca;
 	uint64_t timers = 0, elements = 0, descriptors = 0, fifos = 0, stock = 0;
+	struct held_contexts contexts;
 
 	/* What the lcores wrote before this is seen after it. */
 	daemon_quiesce(v->daemon);
+	contexts = held_contexts(v);
 	for (unsigned i = 0; i < h->config.engines; i++) {
 		const struct engine *e = &h->engines[i];
 
@@ -64,13 +77,10 @@ void held_put(struct device *v, struct rte_tel_data *to)
 		stock += requester_stock(e) + responder_stock(e);
 	}
 	rte_tel_data_add_dict_string(to, "hca", v->section->name);
-	rte_tel_data_add_dict_u64(
-		to, "qps", in_use(&h->qps.qps->qpn, sizeof(struct qp), h->qps.count));
+	rte_tel_data_add_dict_u64(to, "qps", contexts.qps);
 	rte_tel_data_add_dict_u64(to, "leaving", ceu_leaving(v->ceu));
-	rte_tel_data_add_dict_u64(
-		to, "srqs", in_use(&h->srqs.srqs->srqn, sizeof(struct srq), h->srqs.count));
-	rte_tel_data_add_dict_u64(to, "cqs",
-		in_use(&h->completion.cqs->cqn, sizeof(struct cq), h->completion.cq_count));
+	rte_tel_data_add_dict_u64(to, "srqs", contexts.srqs);
+	rte_tel_data_add_dict_u64(to, "cqs", contexts.cqs);
 	rte_tel_data_add_dict_u64(to, "timers", timers);
 	rte_tel_data_add_dict_u64(to, "retransmit_elements", elements);
 	rte_tel_data_add_dict_u64(to, "descriptors", descriptors);

@@ -11,6 +11,12 @@ struct hca_section;
 struct qp;
 struct rte_tel_data;
 
+/* held.c: how many contexts of a device are in use. Under the daemon's lock. */
+struct held_contexts {
+	uint64_t qps, cqs, srqs;
+};
+struct held_contexts held_contexts(const struct device *v);
+
 /* held.c: what the HCA holds for its clients, into a dictionary. Waits for the lcores. Telemetry's
  * threads, under the daemon's lock. */
 void held_put(struct device *v, struct rte_tel_data *to);

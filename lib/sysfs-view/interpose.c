@@ -40,6 +40,12 @@ static int open_special(int dir, const char *path, const char *shown, int flags)
 		fd == VIEW_NOT_SPECIAL ? (call) : fd;                                              \
 	})
 
+/* Relative to a folder that may lie in the tree: what is opened there may be a live attribute. */
+static bool is_below(int dir, const char *path)
+{
+	return path && path[0] != '/' && (dir != AT_FDCWD || view_cwd_is_tree());
+}
+
 #define MODE_OF(flags)                                                                             \
 	({                                                                                         \
 		mode_t mode = 0;                                                                   \
@@ -57,8 +63,9 @@ static int open_special(int dir, const char *path, const char *shown, int flags)
 	SHOWN int name(const char *path, int flags, ...)                                           \
 	{                                                                                          \
 		mode_t m = MODE_OF(flags);                                                         \
+		int opened = OPEN(AT_FDCWD, path, flags, NEXT(name)(shown, flags, m));             \
                                                                                                    \
-		return OPEN(AT_FDCWD, path, flags, NEXT(name)(shown, flags, m));                   \
+		return is_below(AT_FDCWD, path) ? view_relive(opened, flags) : opened;             \
 	}
 
 #define DEFINE_OPENAT(name)                                                                        \
@@ -67,8 +74,7 @@ static int open_special(int dir, const char *path, const char *shown, int flags)
 		mode_t m = MODE_OF(flags);                                                         \
 		int opened = OPEN(dir, path, flags, NEXT(name)(dir, shown, flags, m));             \
                                                                                                    \
-		return dir == AT_FDCWD || !path || path[0] == '/' ? opened                         \
-								  : view_relive(opened, flags);    \
+		return is_below(dir, path) ? view_relive(opened, flags) : opened;                  \
 	}
 
 /* What programs call that were compiled with _FORTIFY_SOURCE. */
@@ -80,7 +86,9 @@ int __openat64_2(int dir, const char *path, int flags);
 #define DEFINE_OPEN_2(name)                                                                        \
 	SHOWN int name(const char *path, int flags)                                                \
 	{                                                                                          \
-		return OPEN(AT_FDCWD, path, flags, NEXT(name)(shown, flags));                      \
+		int opened = OPEN(AT_FDCWD, path, flags, NEXT(name)(shown, flags));                \
+                                                                                                   \
+		return is_below(AT_FDCWD, path) ? view_relive(opened, flags) : opened;             \
 	}
 
 #define DEFINE_OPENAT_2(name)                                                                      \
@@ -88,8 +96,7 @@ int __openat64_2(int dir, const char *path, int flags);
 	{                                                                                          \
 		int opened = OPEN(dir, path, flags, NEXT(name)(dir, shown, flags));                \
                                                                                                    \
-		return dir == AT_FDCWD || !path || path[0] == '/' ? opened                         \
-								  : view_relive(opened, flags);    \
+		return is_below(dir, path) ? view_relive(opened, flags) : opened;                  \
 	}
 
 DEFINE_OPEN(open)
@@ -101,14 +108,15 @@ DEFINE_OPEN_2(__open64_2)
 DEFINE_OPENAT_2(__openat_2)
 DEFINE_OPENAT_2(__openat64_2)
 
-/* fopen() opens inside of libc, where we are not asked. */
+/* fopen() opens inside of libc, where we are not asked. shown: the path of a live attribute, or one
+ * relative to a folder of the tree. */
 static FILE *stream_of(const char *shown, const char *mode, bool *live)
 {
-	int flags = strchr(mode, 'e') ? O_CLOEXEC : 0;
-	int fd = view_open_live(
-		shown, flags | (mode[0] == 'r' && !strchr(mode, '+') ? O_RDONLY : O_RDWR));
+	int flags = strchr(mode, 'e') ? O_CLOEXEC : 0, fd;
 	FILE *f;
 
+	flags |= mode[0] == 'r' && !strchr(mode, '+') ? O_RDONLY : O_RDWR;
+	fd = shown[0] == '/' ? view_open_live(shown, flags) : open(shown, flags);
 	*live = fd != VIEW_NOT_SPECIAL;
 	if (fd < 0)
 		return NULL;
@@ -118,13 +126,20 @@ static FILE *stream_of(const char *shown, const char *mode, bool *live)
 	return f;
 }
 
+/* ... and is no file to be made. */
+static bool is_stream_of_ours(const char *shown, const char *path, const char *mode)
+{
+	return VIEWED(shown, path) || (mode[0] == 'r' && is_below(AT_FDCWD, path));
+}
+
 #define DEFINE_FOPEN(name)                                                                         \
 	SHOWN FILE *name(const char *path, const char *mode)                                       \
 	{                                                                                          \
 		char tree[PATH_MAX];                                                               \
 		const char *shown = view_path(path, tree);                                         \
 		bool live = false;                                                                 \
-		FILE *f = VIEWED(shown, path) ? stream_of(shown, mode, &live) : NULL;              \
+		FILE *f = is_stream_of_ours(shown, path, mode) ? stream_of(shown, mode, &live)     \
+							       : NULL;                             \
                                                                                                    \
 		return live ? f : NEXT(name)(shown, mode);                                         \
 	}
@@ -278,3 +293,39 @@ ssize_t __readlink_chk(const char *path, char *to, size_t bytes, size_t room);
 
 DEFINE_FIRST(ssize_t, __readlink_chk, (const char *path, char *to, size_t bytes, size_t room),
 	(shown, to, bytes, room))
+
+/* ---- the working directory ---- */
+
+SHOWN int chdir(const char *path)
+{
+	char tree[PATH_MAX];
+	int rc = NEXT(chdir)(view_path(path, tree));
+
+	view_cwd_changed();
+	return rc;
+}
+
+SHOWN int fchdir(int fd)
+{
+	int rc = NEXT(fchdir)(fd);
+
+	view_cwd_changed();
+	return rc;
+}
+
+SHOWN char *getcwd(char *to, size_t bytes)
+{
+	return told(NEXT(getcwd)(to, bytes));
+}
+
+SHOWN char *get_current_dir_name(void)
+{
+	return told(NEXT(get_current_dir_name)());
+}
+
+char *__getcwd_chk(char *to, size_t bytes, size_t room);
+
+SHOWN char *__getcwd_chk(char *to, size_t bytes, size_t room)
+{
+	return told(NEXT(__getcwd_chk)(to, bytes, room));
+}

@@ -3,6 +3,7 @@
  * Which paths we show and where they lead: the tree that the daemon keeps beside its socket
  * (host-abi/sysfs.h). Pure but for the environment, which is looked at once. Any thread.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -124,4 +125,31 @@ long view_back(char *text, long n)
 		return n;
 	memmove(text, text + length, n - length);
 	return n - (long)length;
+}
+
+/* ---- the working directory ---- */
+
+enum { CWD_UNKNOWN, CWD_ELSEWHERE, CWD_IN_TREE };
+
+static int cwd; /* atomic; unknown in a program that inherits it, too */
+
+void view_cwd_changed(void)
+{
+	__atomic_store_n(&cwd, CWD_UNKNOWN, __ATOMIC_RELAXED);
+}
+
+bool view_cwd_is_tree(void)
+{
+	int known = __atomic_load_n(&cwd, __ATOMIC_RELAXED);
+	char path[PATH_MAX];
+	int error = errno;
+
+	if (known == CWD_UNKNOWN) {
+		known = syscall(SYS_getcwd, path, sizeof(path)) > 0 && view_is_tree(path)
+				? CWD_IN_TREE
+				: CWD_ELSEWHERE;
+		errno = error;
+		__atomic_store_n(&cwd, known, __ATOMIC_RELAXED);
+	}
+	return known == CWD_IN_TREE;
 }

@@ -23,6 +23,10 @@ bool view_is_tree(const char *path);
  */
 long view_back(char *text, long n);
 
+/* Does the working directory lie in the tree? Asked once, until view_cwd_changed(). errno stays. */
+bool view_cwd_is_tree(void);
+void view_cwd_changed(void);
+
 /* What opening gives where there is nothing special to open. */
 enum { VIEW_NOT_SPECIAL = -2 };
 

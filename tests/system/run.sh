@@ -51,6 +51,30 @@ check 'programs that look for it' prints 'hca_type' run ls -la /sys/class/infini
 check 'and their children' prints fd09: run sh -c 'grep -r : /sys/class/infiniband/own/ports/1/'
 check 'a shell expands names there' prints '4: ACTIVE' \
 	run bash -c 'cat /sys/class/infiniband/*/ports/1/state'
+check 'a shell goes there' prints '4: ACTIVE' \
+	run sh -c 'cd /sys/class/infiniband && cat own/ports/1/state'
+check 'and knows where it is' prints /sys/class/infiniband \
+	run bash -c 'cd /sys/class/infiniband && pwd -P'
+! command -v ibstatus >/dev/null || check 'ibstatus' prints '4: ACTIVE' run ibstatus
+
+# What a kernel says by netlink.
+if command -v rdma >/dev/null; then
+	guid=$(run ibv_devices | awk '$1 == "own" { print $2 }' | sed 's/....\B/&:/g')
+	check 'rdma dev' prints "0: own: node_type ca fw 0.1.0 node_guid $guid" run rdma dev
+	check 'rdma dev of one' prints own: run rdma dev show own
+	check 'rdma dev of one that is not there' exits 1 run rdma dev show other
+	check 'rdma link' prints 'link own/1 state ACTIVE physical_state LINK_UP' run rdma link
+	check 'rdma resource' prints 'own: qp 1 cq 2 srq 0' run rdma resource
+	check 'rdma statistic' prints 'link_changes 1' run rdma statistic
+	check 'nothing can be changed by it' exits 1 run rdma dev set own name mine
+fi
+
+# ibstat and ibv_devinfo, one from the file, one from the library.
+hw_rev() {
+	[ $(($(run cat /sys/class/infiniband/own/hw_rev))) = \
+		$(($(run ibv_devinfo -d own | awk '$1 == "hw_ver:" { print $2 }'))) ]
+}
+! command -v ibv_devinfo >/dev/null || check 'one hw_rev' hw_rev
 check 'nothing of it on the host' exits 2 ls /sys/class/infiniband/own
 
 counter() { run cat "/sys/class/infiniband/own/ports/1/$1"; }

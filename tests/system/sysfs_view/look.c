@@ -162,6 +162,23 @@ static void look_along_links(const char *device)
 	expect("elsewhere", access("/sys/class", F_OK) == 0 && access("/proc/self", F_OK) == 0);
 }
 
+/* With one of its folders as the working directory. */
+static void look_from_inside(void)
+{
+	char here[PATH_MAX] = "";
+
+	expect("chdir", chdir("/sys/class/infiniband") == 0 && chdir(folder) == 0);
+	expect("open from inside", says(open("ports/1/state", O_RDONLY), "4: ACTIVE\n"));
+	expect("openat from inside",
+		says(openat(AT_FDCWD, "ports/1/state", O_RDONLY), "4: ACTIVE\n"));
+	expect("fopen from inside", stream_says(fopen("ports/1/state", "r"), "4: ACTIVE\n"));
+	expect("fopen static from inside", stream_says(fopen("board_id", "r"), "softhca\n"));
+	expect("getcwd", getcwd(here, sizeof(here)) &&
+				 strncmp(here, "/sys/devices/virtual/softhca/", 29) == 0);
+	expect("chdir to what getcwd told", chdir(here) == 0 && access("board_id", F_OK) == 0);
+	expect("chdir away", chdir("/") == 0 && getcwd(here, sizeof(here)) && !here[1]);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2)
@@ -174,5 +191,6 @@ int main(int argc, char **argv)
 	look_at_status();
 	look_around(argv[1]);
 	look_along_links(argv[1]);
+	look_from_inside();
 	return failed != 0;
 }

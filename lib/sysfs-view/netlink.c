@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Sockets of NETLINK_RDMA, in front of libc's functions (LD_PRELOAD): `rdma` of iproute2 asks there
+ * which devices there are. A kernel without RDMA has no such protocol, one with RDMA does not know
+ * ours. So the program gets a datagram socket that is connected to itself: what it sends is
+ * answered at once, in the same call, and the answer waits in its own queue. Polling, closing and
+ * inheriting are the socket's own. Any thread; no locks, no heap.
+ */
+#include <errno.h>
+#include <linux/netlink.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "netlink.h"
+#include "next.h"
+
+enum { FDS_MARKED = 1024, REQUEST_BYTES = 4096 };
+
+static uint64_t marks[FDS_MARKED / 64]; /* atomic: they were such sockets once */
+
+/* As rdma_cm.c does: tells our socket from what else may have its number by now. */
+static const struct linger netlink_sign = {.l_onoff = 1, .l_linger = 0x6e6c};
+
+static bool is_signed(int fd)
+{
+	struct linger sign = {0};
+	socklen_t bytes = sizeof(sign);
+	int error = errno;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_LINGER, &sign, &bytes) == 0 &&
+		sign.l_onoff == netlink_sign.l_onoff && sign.l_linger == netlink_sign.l_linger)
+		return true;
+	errno = error;
+	__atomic_fetch_and(&marks[fd / 64], ~(1ull << fd % 64), __ATOMIC_RELAXED);
+	return false;
+}
+
+static inline bool is_ours(int fd)
+{
+	return (unsigned int)fd < FDS_MARKED &&
+	       (__atomic_load_n(&marks[fd / 64], __ATOMIC_RELAXED) >> fd % 64 & 1) && is_signed(fd);
+}
+
+/* ---- opening ---- */
+
+/* The kernel chooses a name that nobody else has. */
+static int connect_to_itself(int fd)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	socklen_t bytes = sizeof(name);
+
+	if (syscall(SYS_bind, fd, &name, sizeof(name.sun_family)) ||
+		syscall(SYS_getsockname, fd, &name, &bytes) ||
+		syscall(SYS_connect, fd, &name, bytes))
+		return -1;
+	return syscall(
+		SYS_setsockopt, fd, SOL_SOCKET, SO_LINGER, &netlink_sign, sizeof(netlink_sign));
+}
+
+static int open_ours(int flags)
+{
+	int fd = (int)syscall(SYS_socket, AF_UNIX, SOCK_DGRAM | flags, 0);
+
+	if (fd < 0)
+		return -1;
+	if (fd >= FDS_MARKED || connect_to_itself(fd)) {
+		close(fd);
+		errno = EMFILE;
+		return -1;
+	}
+	__atomic_fetch_or(&marks[fd / 64], 1ull << fd % 64, __ATOMIC_RELAXED);
+	return fd;
+}
+
+SHOWN int socket(int domain, int type, int protocol)
+{
+	if (__builtin_expect(domain == AF_NETLINK && protocol == NETLINK_RDMA, 0))
+		return open_ours(type & (SOCK_CLOEXEC | SOCK_NONBLOCK));
+	return NEXT(socket)(domain, type, protocol);
+}
+
+/* ---- what it is ---- */
+
+static const struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
+
+static void tell_name(const struct sockaddr_nl *name, void *to, socklen_t *bytes)
+{
+	memcpy(to, name, *bytes < sizeof(*name) ? *bytes : sizeof(*name));
+	*bytes = sizeof(*name);
+}
+
+SHOWN int bind(int fd, const struct sockaddr *to, socklen_t bytes)
+{
+	return is_ours(fd) ? 0 : NEXT(bind)(fd, to, bytes);
+}
+
+SHOWN int getsockname(int fd, struct sockaddr *restrict to, socklen_t *restrict bytes)
+{
+	struct sockaddr_nl own = kernel;
+
+	if (!is_ours(fd))
+		return NEXT(getsockname)(fd, to, bytes);
+	own.nl_pid = (uint32_t)getpid();
+	tell_name(&own, to, bytes);
+	return 0;
+}
+
+SHOWN int setsockopt(int fd, int level, int option, const void *value, socklen_t bytes)
+{
+	return level == SOL_NETLINK && is_ours(fd)
+		       ? 0
+		       : NEXT(setsockopt)(fd, level, option, value, bytes);
+}
+
+/* ---- requests ---- */
+
+/* What the program sends comes back as the answer. Never blocks: the queue that is full says so. */
+static ssize_t answer(int fd, const void *from, size_t bytes)
+{
+	uint8_t to[NLDEV_ANSWER_BYTES];
+	size_t n = nldev_answer(from, bytes, to);
+
+	if (n && syscall(SYS_sendto, fd, to, n, MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0) < 0)
+		return -1;
+	return (ssize_t)bytes;
+}
+
+static ssize_t answer_vector(int fd, const struct msghdr *m)
+{
+	uint8_t all[REQUEST_BYTES];
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->msg_iovlen; i++) {
+		if (m->msg_iov[i].iov_len > sizeof(all) - n) {
+			errno = EMSGSIZE;
+			return -1;
+		}
+		memcpy(all + n, m->msg_iov[i].iov_base, m->msg_iov[i].iov_len);
+		n += m->msg_iov[i].iov_len;
+	}
+	return answer(fd, all, n);
+}
+
+SHOWN ssize_t send(int fd, const void *from, size_t bytes, int flags)
+{
+	return is_ours(fd) ? answer(fd, from, bytes) : NEXT(send)(fd, from, bytes, flags);
+}
+
+SHOWN ssize_t sendto(int fd, const void *from, size_t bytes, int flags, const struct sockaddr *to,
+	socklen_t to_bytes)
+{
+	return is_ours(fd) ? answer(fd, from, bytes)
+			   : NEXT(sendto)(fd, from, bytes, flags, to, to_bytes);
+}
+
+SHOWN ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
+{
+	return is_ours(fd) ? answer_vector(fd, m) : NEXT(sendmsg)(fd, m, flags);
+}
+
+/* ---- answers: they come from the kernel ---- */
+
+SHOWN ssize_t recvfrom(int fd, void *restrict to, size_t bytes, int flags,
+	struct sockaddr *restrict from, socklen_t *restrict from_bytes)
+{
+	bool ours = from && is_ours(fd);
+	ssize_t n =
+		NEXT(recvfrom)(fd, to, bytes, flags, ours ? NULL : from, ours ? NULL : from_bytes);
+
+	if (ours && n >= 0)
+		tell_name(&kernel, from, from_bytes);
+	return n;
+}
+
+SHOWN ssize_t recvmsg(int fd, struct msghdr *m, int flags)
+{
+	socklen_t room = m->msg_namelen;
+	ssize_t n = NEXT(recvmsg)(fd, m, flags);
+
+	if (n >= 0 && m->msg_name && is_ours(fd)) {
+		m->msg_namelen = room;
+		tell_name(&kernel, m->msg_name, &m->msg_namelen);
+	}
+	return n;
+}
