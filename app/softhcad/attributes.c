@@ -240,7 +240,7 @@ static const struct standard_counter standard_counters[] = {
 	{"multicast_xmit_packets", 1, {HCA(multicast_requests)}, {0}},
 	{"multicast_rcv_packets", 1, {HCA(rx_multicast)}, {0}},
 	{"port_rcv_errors", 1,
-		{HCA(drop_rx_truncated), HCA(drop_rx_version), HCA(drop_rx_fragment),
+		{HCA(drop_rx_truncated), HCA(drop_rx_version), HCA(drop_rx_fragmented),
 			HCA(drop_rx_length), HCA(drop_rx_checksum), HCA(drop_rx_opcode),
 			HCA(drop_rx_tver), HCA(drop_rx_icrc)},
 		{PORT(drop_rx_short), PORT(driver_rx_errors)}},

@@ -33,7 +33,7 @@ overflows = client['CQs that overflowed']
 must('completions were lost in the CQs alone that were to overflow',
      overflows <= total['cq_overruns'] <= 24 * overflows, overflows, total['cq_overruns'])
 for name in ('drop_rx_icrc', 'drop_rx_truncated', 'drop_rx_not_roce', 'drop_rx_version',
-             'drop_rx_fragment', 'drop_rx_length', 'drop_rx_opcode', 'client_sigbus', 'bad_wqe',
+             'drop_rx_fragmented', 'drop_rx_length', 'drop_rx_opcode', 'client_sigbus', 'bad_wqe',
              'control_malformed', 'srq_errors', 'eq_overruns', 'drop_rx_checksum'):
     must(f'{name} is 0', total[name] == 0, total[name])
 sys.exit(1 if wrong else 0)

@@ -309,7 +309,7 @@ static void hp_poll__no_roce_packet(void **state)
 	} rows[] = {
 		{ethernet_type, COUNTER_drop_rx_not_roce},
 		{ip_options, COUNTER_drop_rx_version},
-		{ip_fragment, COUNTER_drop_rx_fragment},
+		{ip_fragment, COUNTER_drop_rx_fragmented},
 		{udp_length, COUNTER_drop_rx_length},
 	};
 
