@@ -164,7 +164,7 @@ struct softhca_mr {
  * A length of 0 is allowed, wherever addr points: all but requests of no bytes are refused then.
  * NULL with errno: EFAULT (not mapped; not writable, with LOCAL_WRITE), EOPNOTSUPP (a shared
  * mapping of a file on a disk, or of a device, or one whose file cannot be found), EINVAL, ENOSPC
- * (too many MRs, regions or pieces), ENOMEM, EAGAIN (a thread of the process does not stop), EFBIG
+ * (too many MRs, or mappings of the daemon's, or pages of MRs that are scattered), ENOMEM, EAGAIN (a thread of the process does not stop), EFBIG
  * (RLIMIT_FSIZE is set).
  */
 SOFTHCA_API struct softhca_mr *softhca_reg_mr(
