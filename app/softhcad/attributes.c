@@ -200,6 +200,17 @@ static int write_pkey(struct device *v, struct text *out, unsigned int i)
 
 /* ---- counters ---- */
 
+/* Those of the HCA and of its port are files of one folder. A name that both have would hide all
+ * of /sys; here the compiler refuses it. */
+enum {
+#define COUNTER(name, text)	 FILE_##name,
+#define PORT_COUNTER(name, text) FILE_##name,
+#include "base/counters.def"
+#include "pmd-glue/port_counters.def"
+#undef COUNTER
+#undef PORT_COUNTER
+};
+
 static unsigned int count_counters(struct device *v)
 {
 	return COUNTER_COUNT + PORT_COUNTER_COUNT;
