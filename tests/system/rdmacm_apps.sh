@@ -47,18 +47,21 @@ with_qperf() {
 	kill "$server" 2>/dev/null
 }
 
+# fabric PROVIDER TYPE DOMAIN: its endpoints of that type.
+fabric() {
+	port
+	start server "${inside[@]}" "$TOOL" run --socket "$server_socket" -- timeout $patience \
+		fi_pingpong -p "$1" -e "$2" -c -d "$3" -B $TCP_PORT
+	server=$started
+	sleep 0.5
+	client fi_pingpong -p "$1" -e "$2" -P $TCP_PORT -c "$server_ip"
+	wait_for 10 not_running "$server" || kill "$server" 2>/dev/null
+}
+
 with_libfabric() {
-	local end
-	for end in msg dgram; do
-		port
-		start server "${inside[@]}" "$TOOL" run --socket "$server_socket" -- timeout $patience \
-			fi_pingpong -p verbs -e $end -c -d "$server_hca$([ $end = msg ] || echo -dgram)" \
-			-B $TCP_PORT
-		server=$started
-		sleep 0.5
-		client fi_pingpong -p verbs -e $end -P $TCP_PORT -c "$server_ip"
-		wait_for 10 not_running "$server" || kill "$server" 2>/dev/null
-	done
+	fabric verbs msg "$server_hca"
+	fabric verbs dgram "$server_hca-dgram"
+	fabric 'verbs;ofi_rxm' rdm "$server_hca"
 }
 
 with_ucx() {

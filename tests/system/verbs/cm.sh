@@ -15,15 +15,19 @@ addresses() {
 }
 
 # The addresses of all HCAs in a network namespace of their own, for programs that also want to
-# bind or connect to them with TCP. Leaves in $inside what to put before a command.
+# bind or connect to them with TCP. Not on lo: libfabric looks for them on the other interfaces.
+# Leaves in $inside what to put before a command.
 inside=()
 host_addresses() {
 	local address
 	need_netns
 	hosts_laid=yes
-	ip netns add "$HOST_A" && ip -n "$HOST_A" link set lo up || skip 'no network namespace'
+	ip netns add "$HOST_A" && ip -n "$HOST_A" link set lo up &&
+		ip -n "$HOST_A" link add rdma0 type veth peer name rdma0-far &&
+		ip -n "$HOST_A" link set rdma0 up && ip -n "$HOST_A" link set rdma0-far up ||
+		skip 'no network namespace'
 	for address in 192.168.77.1 192.168.77.2 10.9.0.1 10.9.0.2; do
-		ip -n "$HOST_A" address add $address/32 dev lo
+		ip -n "$HOST_A" address add $address/24 dev rdma0
 	done
 	inside=(ip netns exec "$HOST_A")
 }
