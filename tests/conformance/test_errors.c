@@ -254,7 +254,7 @@ static void isolation__doorbells_beyond_the_descriptors(void **state)
 	end(s);
 }
 
-static void c9_061__message_of_2_to_the_23_packets_is_refused(void **state)
+static void c9_061__message_of_more_than_2_to_the_23_packets_is_refused(void **state)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 	struct sim_wr wr = write_of(1u << 30);
@@ -262,8 +262,9 @@ static void c9_061__message_of_2_to_the_23_packets_is_refused(void **state)
 
 	p.mtu = 1;
 	s = sim_create(&p);
-	wr.sges = 2;
-	wr.sge[1] = wr.sge[0];
+	wr.sges = 3;
+	wr.sge[1] = wr.sge[2] = wr.sge[0];
+	wr.sge[2].length = 1;
 	expect(s, 0, USER_INVALID, SYNDROME_LOCAL_LENGTH, sim_post(s, 0, 0, &wr));
 	end(s);
 }
@@ -368,7 +369,7 @@ int main(void)
 		CONFORMANCE_TEST(isolation__dead_peers_leave_packet_buffers),
 		CONFORMANCE_TEST(isolation__dead_peers_leave_read_buffers),
 		CONFORMANCE_TEST(isolation__doorbells_beyond_the_descriptors),
-		CONFORMANCE_TEST(c9_061__message_of_2_to_the_23_packets_is_refused),
+		CONFORMANCE_TEST(c9_061__message_of_more_than_2_to_the_23_packets_is_refused),
 		CONFORMANCE_TEST(doorbells__random_bits),
 		CONFORMANCE_TEST(descriptors__random_bytes),
 		CONFORMANCE_TEST(destroy__under_load),
