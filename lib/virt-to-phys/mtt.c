@@ -58,8 +58,6 @@ enum v2p_state mtt_map(struct v2p_port *port, const struct mpt_entry *m, uint64_
 		return s;
 	for (uint32_t i = 1; i < V2P_RUN_PAGES_MAX && bytes < length; i++) {
 		s = page_at(&c, index + i, &next);
-		if (s == V2P_PENDING)
-			return s;
 		if (s != V2P_SUCCESS || next != first + i * page_bytes)
 			break;
 		bytes += page_bytes;

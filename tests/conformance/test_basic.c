@@ -219,6 +219,31 @@ static void rc__inline_and_chain_of_doorbells(void **state)
 	sim_destroy(s);
 }
 
+/* A packet over a page border, and somebody holds the second page: it is executed anew, whole. */
+static void rc__write_over_a_page_that_is_held(void **state)
+{
+	enum { FIRST_MTT = 64, PAGE = 4096, AT = 4 * PAGE - 100, BYTES = 200 };
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+	struct sim_wr wr = {
+		.opcode = USER_RDMA_WRITE, .remote = AT, .sge = {{0, BYTES, 0}}, .sges = 1};
+	struct tpt_hold hold;
+	uint32_t offset;
+	struct sim *s;
+
+	p.paged = true;
+	s = sim_create(&p);
+	fill(s->node[0].memory, BYTES, 3);
+	offset = sim_post(s, 0, 0, &wr);
+	assert_true(
+		tpt_take(&s->node[1].hca->v2p.mtt_cache, (FIRST_MTT + 4) / MTT_WORDS, NULL, &hold));
+	sim_run(s, 20 * US);
+	assert_int_equal(sim_counter(s, 1, COUNTER_executed), 0);
+	tpt_release(&hold);
+	expect(s, 0, USER_RDMA_WRITE, offset);
+	assert_memory_equal(s->node[1].memory + AT, s->node[0].memory, BYTES);
+	sim_destroy(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -234,6 +259,7 @@ int main(void)
 		THREE_WAYS(uc__send),
 		THREE_WAYS(ud__send),
 		THREE_WAYS(rc__inline_and_chain_of_doorbells),
+		CONFORMANCE_TEST(rc__write_over_a_page_that_is_held),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
