@@ -24,6 +24,13 @@
  */
 #define INLINE FORM static inline __attribute__((always_inline))
 
+/* The lanes live in registers, at -O2, too. */
+#ifdef __clang__
+#define EACH_LANE _Pragma("unroll")
+#else
+#define EACH_LANE _Pragma("GCC unroll 8")
+#endif
+
 enum store { STORE_NONE, STORE_CACHED, STORE_NT };
 
 enum {
@@ -71,14 +78,18 @@ INLINE vec run_long(vec first, const uint8_t *p, size_t n, uint8_t *dst, enum st
 	unsigned int k;
 	size_t i;
 
+	EACH_LANE
 	for (k = 0; k < LANES; k++)
 		a[k] = masked(load_vector(p, dst, k * VECTOR, store),
 			k * VECTOR < ICRC_MASKED_BYTES ? mask : NULL, k * VECTOR);
 	a[0] = vec_xor(a[0], first);
-	for (i = STRIDE; n - i >= STRIDE; i += STRIDE)
+	for (i = STRIDE; n - i >= STRIDE; i += STRIDE) {
+		EACH_LANE
 		for (k = 0; k < LANES; k++)
 			a[k] = vec_fold_onto(
 				load_vector(p, dst, i + k * VECTOR, store), a[k], fold);
+	}
+	EACH_LANE
 	for (k = 0; k < LANES; k++)
 		sum = vec_fold_onto(sum, a[k], vec_factors(factors + k * (VECTOR / 16)));
 	return sum;
