@@ -157,7 +157,10 @@ static void c9_158_2_1__each_count_of_receives(void **state)
 	rig_end(s);
 }
 
-/* One less for each SEND and WRITE with immediate, with its first packet that takes one. */
+/*
+ * One less for each SEND and WRITE with immediate, with the packet that completes it: until then
+ * the MSN does not count the message, and LSN = MSN + credits must not step back (C9-161).
+ */
 static void c9_157_2_1__one_for_each_message_that_takes_a_receive(void **state)
 {
 	struct sim *s = with_credits(1);
@@ -166,7 +169,7 @@ static void c9_157_2_1__one_for_each_message_that_takes_a_receive(void **state)
 		sim_post_recv(s, 0, 0, RECV, 4 * MTU);
 	rig_expect_ack(s, PSN - 1, aeth_ack(0), 0);
 	request(s, WIRE_RC_SEND_FIRST, PSN, 0, MTU);
-	assert_int_equal(rig_expect_ack(s, PSN, aeth_ack(0), 0).h.syndrome, 3);
+	assert_int_equal(rig_expect_ack(s, PSN, aeth_ack(0), 0).h.syndrome, 4);
 	request(s, WIRE_RC_SEND_LAST, PSN + 1, 0, MTU);
 	assert_int_equal(rig_expect_ack(s, PSN + 1, aeth_ack(0), 1).h.syndrome, 3);
 	request(s, WIRE_RC_WRITE_FIRST, PSN + 2, MTU + 4, MTU);

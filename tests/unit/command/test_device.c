@@ -332,10 +332,12 @@ static void unmap__refused_parameters(void **state)
 /* A context needs its memory first, and keeps it until it has gone for everybody. */
 static void unmap__not_while_a_number_is_live(void **state)
 {
-	const uint32_t qpn = 0x120000 | 146; /* across a border */
+	const uint32_t index = CEU_ICM_CHUNK_BYTES / sizeof(struct qp), qpn = 0x120000 | index;
 	struct ceu_qp make = command_qp(&f, SERVICE_RC);
 
 	(void)state;
+	assert_int_not_equal(
+		CEU_ICM_CHUNK_BYTES % sizeof(struct qp), 0); /* so one lies across a border */
 	up();
 	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_QP, qpn, &make, sizeof(make), NULL, 0),
 		CEU_BAD_SYS_STATE);
@@ -348,12 +350,12 @@ static void unmap__not_while_a_number_is_live(void **state)
 	f.lets_go = false;
 	command_free_qp(&f, qpn);
 	assert_int_equal(unmap(virt_of(0), CEU_ICM_PAGES), CEU_BAD_SYS_STATE);
-	f.qps.qps[146].closed = QP_CLOSED_ALL;
+	f.qps.qps[index].closed = QP_CLOSED_ALL;
 	assert_int_equal(ceu_tidy(f.ceu), 0);
 	f.quiesced = 0;
 	assert_int_equal(unmap(virt_of(0), 2 * CEU_ICM_PAGES), CEU_OK);
 	assert_int_equal(f.quiesced, 2);
-	assert_int_equal(f.qps.qps[146].closed, 0);
+	assert_int_equal(f.qps.qps[index].closed, 0);
 	f.lets_go = true;
 	assert_int_equal(exec(CEU_CLOSE_HCA, 0, 0, 0), CEU_OK);
 }
