@@ -164,8 +164,8 @@ struct softhca_mr {
  * A length of 0 is allowed, wherever addr points: all but requests of no bytes are refused then.
  * NULL with errno: EFAULT (not mapped; not writable, with LOCAL_WRITE), EOPNOTSUPP (a shared
  * mapping of a file on a disk, or of a device, or one whose file cannot be found), EINVAL, ENOSPC
- * (too many MRs, or mappings of the daemon's, or pages of MRs that are scattered), ENOMEM, EAGAIN (a thread of the process does not stop), EFBIG
- * (RLIMIT_FSIZE is set).
+ * (too many MRs, or mappings of the daemon's, or pages of MRs that are scattered), ENOMEM, EAGAIN
+ * (a thread of the process does not stop), EFBIG (RLIMIT_FSIZE is set).
  */
 SOFTHCA_API struct softhca_mr *softhca_reg_mr(
 	struct softhca_pd *pd, void *addr, size_t length, unsigned int access);
@@ -340,9 +340,9 @@ SOFTHCA_API int softhca_poll_cq(struct softhca_cq *cq, int n, struct softhca_wc 
 
 /*
  * Asks for one event at the next completion (with solicited_only: at the next solicited or failed
- * one) that is written after this call. Calls before that event ask for the same one: if one of them
- * asked for any completion, any draws it. Poll once more after it before sleeping. 0, -EINVAL: the
- * CQ has no channel.
+ * one) that is written after this call. Calls before that event ask for the same one: if one of
+ * them asked for any completion, any draws it. Poll once more after it before sleeping. 0, -EINVAL:
+ * the CQ has no channel.
  */
 SOFTHCA_API int softhca_req_notify_cq(struct softhca_cq *cq, int solicited_only);
 
