@@ -272,6 +272,7 @@ static inline void raw_set_up(struct raw *r, const char *path)
 	struct control_srq srq;
 	struct control_qp in;
 
+	*r = (struct raw){0};
 	r->fd = raw_open(path, &r->hello);
 	assert_int_equal(raw_call(r->fd, CONTROL_ALLOC_PD, NULL, 0, NULL, 0, &out, sizeof(out)), 0);
 	r->pd = out.number;
