@@ -111,10 +111,13 @@ static uint8_t *address_of(const struct extent *x)
 }
 
 /* Contiguous, or how large its pages may be: a power of two that divides the address of each break,
- * as the MR counts from its first page and in the daemon. 0, -EINVAL: none of 4 KiB or more. */
+ * as the MR counts from its first page and in the daemon. 0, -EINVAL: none of 4 KiB or more. A
+ * break is where an extent does not follow the one before it, even if it lies where it would
+ * without that one: no page reaches beyond the extents that it begins in and that follow it. */
 static int lay_out(struct mr_memory *m)
 {
 	uint8_t *first = m->count ? address_of(&m->extents[0]) : NULL;
+	uintptr_t end = (uintptr_t)first; /* of the extent before */
 	uint64_t before = 0, breaks = 0;
 
 	if (!m->count)
@@ -122,9 +125,10 @@ static int lay_out(struct mr_memory *m)
 	for (uint32_t i = 0; i < m->count; i++) {
 		uintptr_t at = (uintptr_t)address_of(&m->extents[i]);
 
-		if (at != (uintptr_t)first + before)
+		if (at != end)
 			breaks |= at | ((uintptr_t)first + before);
 		before += m->extents[i].bytes;
+		end = at + m->extents[i].bytes;
 	}
 	m->phys = breaks ? NULL : first;
 	if (!breaks)

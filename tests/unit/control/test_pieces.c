@@ -159,24 +159,26 @@ static void runs__page_sizes(void **state)
 		} run[3];
 		int log_page; /* 0: direct */
 	} rows[] = {
-		{{{0, 4}, {4, 8}, {12, 1}}, 0},
-		{{{8, 8}, {0, 8}}, 16},
-		{{{4, 4}, {16, 4}, {8, 4}}, 14},
-		{{{7, 1}, {24, 8}, {0, 8}}, 15},
-		{{{3, 2}, {9, 1}, {0, 1}}, 12},
-		{{{512, 512}, {0, 512}}, 21},
+		{{{0, 4}, {4, 8}, {12, 1}}, 0}, {{{8, 8}, {0, 8}}, 16},
+		{{{4, 4}, {16, 4}, {8, 4}}, 14}, {{{7, 1}, {24, 8}, {0, 8}}, 15},
+		{{{3, 2}, {9, 1}, {0, 1}}, 12}, {{{512, 512}, {0, 512}}, 21},
 		{{{511, 1}, {1024, 512}, {512, 3}}, 21},
+		{{{0, 512}, {1024, 1}, {513, 1}},
+			12}, /* the last where it were without the other */
 	};
 	int fd = raw_memfd(2048 * PAGE, 0);
-	uint32_t piece, lkey;
+	uint32_t piece, lkey, whole, *at, *there;
+	uint64_t run;
 	struct raw r;
 
 	(void)state;
 	raw_set_up(&r, f.path);
 	assert_int_equal(add(&r, fd, 0, 2048 * PAGE, &piece), 0);
+	whole = raw_mr(r.fd, r.pd, piece, 2048 * PAGE, 0);
 	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct control_mr in = {.pd = r.pd, .access = 1, .count = 3};
 		struct mpt_entry m;
+		uint64_t before = 0;
 
 		for (int k = 0; k < 3; k++)
 			in.run[k] = (struct control_run){.piece = piece,
@@ -187,6 +189,11 @@ static void runs__page_sizes(void **state)
 		assert_true(v2p_entry_get(&f.hca->v2p, lkey, &m));
 		m.log_page = m.log_page < 21 ? m.log_page : 21; /* pieces lie at 2 MiB, or better */
 		assert_int_equal(m.flags & MPT_PAGES ? m.log_page : 0, rows[i].log_page);
+		for (uint32_t k = 0; k < in.count; before += in.run[k++].bytes) {
+			look(&r, whole, in.run[k].offset, 4, &there, &run);
+			assert_int_equal(look(&r, lkey, before, 4, &at, &run), 0);
+			assert_ptr_equal(at, there);
+		}
 		assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, lkey), 0);
 	}
 	close(fd);
