@@ -464,7 +464,7 @@ static void read_done(struct engine *e, struct qp *q, struct rd_element *rd)
 	complete(e, q, rd->flags, rd->wqe_offset, rd->opcode, rd->length);
 	sem_release(e, q, rd->entries);
 	rd_pop(e->mq, &q->mq.rd);
-	q->rrc.read_packets = 0;
+	__atomic_store_n(&q->rrc.read_packets, 0, __ATOMIC_RELAXED);
 	q->rrc.read_asked = 0;
 	q->rrc.gap_psn = 0;
 	__atomic_store_n(&q->rrc.reads_done, q->rrc.reads_done + 1, __ATOMIC_RELEASE);
@@ -508,7 +508,8 @@ static void read_response(struct engine *e, struct qp *q, struct rd_element *rd,
 	}
 	count_n(rrc_counters(e), COUNTER_read_bytes, a->payload_bytes);
 	q->rrc.gap_psn = 0;
-	if (++q->rrc.read_packets == rd->packets)
+	__atomic_store_n(&q->rrc.read_packets, ++index, __ATOMIC_RELAXED); /* before unacked_psn */
+	if (index == rd->packets)
 		read_done(e, q, rd);
 	else
 		advanced(e, q, psn_add(a->headers.psn, 1));

@@ -176,15 +176,19 @@ static enum rtc_state judge_read(struct visit *v, uint32_t reads)
 
 /*
  * Would the PSNs outstanding become more than C9-61 allows? The responses of a READ count; of a
- * message only as many packets as there are buffers for.
+ * message only as many packets as there are buffers for. Nor may a PSN come to lie more than 2^23
+ * behind the first one of a READ whose responses are coming: which is older could not be told.
  */
 static bool window_full(const struct visit *v)
 {
-	uint32_t packets = psn_packets(v->r->length, v->q->mtu_bytes);
+	uint32_t packets = psn_packets(v->r->length, v->q->mtu_bytes), outstanding, answered;
 
 	if (v->r->opcode != USER_RDMA_READ)
 		packets = RTE_MIN(packets, v->e->mq->sw_free.size);
-	return qp_outstanding(v->q) + packets > PSN_WINDOW;
+	outstanding = qp_outstanding(v->q);
+	answered = __atomic_load_n(&v->q->rrc.read_packets, __ATOMIC_RELAXED); /* or more by now */
+	return outstanding + packets > PSN_WINDOW ||
+	       outstanding + answered + packets > PSN_WINDOW + 1;
 }
 
 static __rte_always_inline enum rtc_state rc_judge_msg(struct visit *v)

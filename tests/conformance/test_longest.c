@@ -98,6 +98,33 @@ static void c9_061__exactly_the_window(void **state)
 	rig_end(s);
 }
 
+/* While its responses come nothing goes that would lie more than 2^23 PSNs behind its first: it
+ * would be taken for something older, and for done. */
+static void c9_061__no_psn_looks_older_than_the_read_before_it(void **state)
+{
+	struct sim_params p = params(1, 1);
+	struct sim *s = peer_create(&p);
+	uint32_t key;
+	uint64_t at = sim_map(s, 0, LONGEST, &key);
+	struct sim_wr read = longest(USER_RDMA_READ, at, key);
+	struct rig_packet got;
+
+	sim_post(s, 0, 0, &read);
+	peer_post(s, USER_RDMA_READ, 8);
+	peer_post(s, USER_SEND, 8);
+	assert_true(rig_recv(s, &got, MS));
+	for (unsigned i = 0; i < 3; i++)
+		rig_read_response(s, 0,
+			i == 0 ? WIRE_RC_READ_RESP_FIRST : WIRE_RC_READ_RESP_MIDDLE,
+			(PSN + i) & PSN_MASK, 0, NULL, PEER_MTU);
+	rig_expect(s, WIRE_RC_READ_REQUEST, (PSN + WINDOW) & PSN_MASK);
+	rig_read_response(s, 0, WIRE_RC_READ_RESP_MIDDLE, PSN + 3, 0, NULL, PEER_MTU);
+	rig_silent(s, 100 * US);
+	rig_no_cqe(s);
+	rig_reconnect(s, 0);
+	rig_end(s);
+}
+
 static void expect_responses(struct sim *s, uint32_t first, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -193,6 +220,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CONFORMANCE_TEST(c9_072__two_gibibytes_at_every_mtu),
 		CONFORMANCE_TEST(c9_061__exactly_the_window),
+		CONFORMANCE_TEST(c9_061__no_psn_looks_older_than_the_read_before_it),
 		CONFORMANCE_TEST(c9_061__asked_for_again_across_the_window),
 		CONFORMANCE_TEST(c9_072__a_read_of_two_gibibytes_is_answered_in_full),
 		CONFORMANCE_TEST(c9_072__every_operation_in_full_at_every_mtu),

@@ -183,7 +183,8 @@ struct qp {
 				      reads */
 		uint64_t mark_ns;  /* and began then; 0: none is measured */
 		uint8_t probes;	   /* since the last progress; atomic; TimerControl reads */
-		uint32_t read_packets; /* responses of the oldest READ that have arrived */
+		uint32_t read_packets; /* responses of the oldest READ that have arrived; atomic;
+					  RequesterTransControl reads */
 		uint32_t
 			read_asked; /* how many had, when it was asked for again last; 0: was not */
 		uint32_t nak_psn;   /* the last sequence NAK acted upon, plus one; 0: none */
