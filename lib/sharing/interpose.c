@@ -23,6 +23,9 @@
 #ifndef MADV_DONTNEED_LOCKED
 #define MADV_DONTNEED_LOCKED 24
 #endif
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
 
 static struct {
 	__typeof__(&mmap) mmap;
@@ -59,6 +62,35 @@ static void gone(const void *at, size_t bytes)
 {
 	anonymous_gone(at, bytes);
 	sharing_unmapped(at, bytes);
+}
+
+/* Goes over what of [at, end) lies in the pool. `anew`: makes fresh memory of it, which reads as
+ * zeroes: allocators count on that. False: there is none. */
+static bool in_pool(uintptr_t at, uintptr_t end, bool anew)
+{
+	struct vma_reader reader;
+	bool found = false;
+	struct vma v;
+
+	if (pool.fd < 0 || vma_open(&reader))
+		return false;
+	for (; at < end && vma_find(&reader, at, &v) && v.start < end; at = v.end) {
+		const uintptr_t from = v.start > at ? v.start : at, to = v.end < end ? v.end : end;
+
+		if (!pool_has(&v))
+			continue;
+		found = true;
+		if (anew)
+			sys6(SYS_mmap, (long)from, (long)(to - from), v.protection,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	}
+	vma_close(&reader);
+	return found;
+}
+
+static uintptr_t end_of(const void *at, size_t bytes)
+{
+	return ((uintptr_t)at + bytes + SHARING_PAGE - 1) & ~(uintptr_t)(SHARING_PAGE - 1);
 }
 
 SHOWN void *mmap(void *addr, size_t bytes, int protection, int flags, int fd, off_t offset)
@@ -100,6 +132,11 @@ SHOWN void *mremap(void *from, size_t from_bytes, size_t bytes, int flags, ...)
 	if (at == MAP_FAILED)
 		return at;
 	anonymous_moved(from, from_bytes, at, bytes);
+	if (flags & MREMAP_DONTUNMAP)
+		in_pool((uintptr_t)from, end_of(from, from_bytes), true);
+	else if (end_of(from, bytes) < end_of(from, from_bytes)) /* the tail goes where it was */
+		gone((const void *)end_of(from, bytes),
+			end_of(from, from_bytes) - end_of(from, bytes));
 	if (flags & MREMAP_FIXED)
 		gone(at, bytes);
 	return at;
@@ -112,35 +149,6 @@ static int next_madvise(void *at, size_t bytes, int advice)
 	return next.madvise
 		       ? next.madvise(at, bytes, advice)
 		       : (int)result(sys6(SYS_madvise, (long)at, (long)bytes, advice, 0, 0, 0));
-}
-
-/* Goes over what of [at, end) lies in the pool. `anew`: makes fresh memory of it, which reads as
- * zeroes: allocators count on that. False: there is none. */
-static bool in_pool(uintptr_t at, uintptr_t end, bool anew)
-{
-	struct vma_reader reader;
-	bool found = false;
-	struct vma v;
-
-	if (pool.fd < 0 || vma_open(&reader))
-		return false;
-	for (; at < end && vma_find(&reader, at, &v) && v.start < end; at = v.end) {
-		const uintptr_t from = v.start > at ? v.start : at, to = v.end < end ? v.end : end;
-
-		if (!pool_has(&v))
-			continue;
-		found = true;
-		if (anew)
-			sys6(SYS_mmap, (long)from, (long)(to - from), v.protection,
-				MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-	}
-	vma_close(&reader);
-	return found;
-}
-
-static uintptr_t end_of(const void *at, size_t bytes)
-{
-	return ((uintptr_t)at + bytes + SHARING_PAGE - 1) & ~(uintptr_t)(SHARING_PAGE - 1);
 }
 
 /* Whether memory may be dropped is for the kernel to say: not if it is locked. An MR keeps the

@@ -86,13 +86,29 @@ int pool_open(void)
 	return make();
 }
 
+/* Room to give it back later, when it may be too late to allocate. */
+static bool window_reserve(void)
+{
+	uint32_t room = free_room ? free_room * 2 : 64;
+	uint32_t *more;
+
+	if (next_window < free_room)
+		return true;
+	more = realloc(free_windows, room * sizeof(more[0]));
+	if (!more)
+		return false;
+	free_windows = more;
+	free_room = room;
+	return true;
+}
+
 uint64_t pool_window(void)
 {
 	uint32_t i;
 
 	if (free_count)
 		i = free_windows[--free_count];
-	else if (next_window < WINDOWS)
+	else if (next_window < WINDOWS && window_reserve())
 		i = next_window++;
 	else
 		return NO_WINDOW;
@@ -116,16 +132,8 @@ void pool_window_free(uint64_t offset)
 {
 	if (offset == common)
 		common = NO_WINDOW;
-	if (free_count == free_room) {
-		uint32_t room = free_room ? free_room * 2 : 64;
-		uint32_t *more = realloc(free_windows, room * sizeof(more[0]));
-
-		if (!more)
-			return; /* there are four million */
-		free_windows = more;
-		free_room = room;
-	}
-	free_windows[free_count++] = (uint32_t)(offset >> WINDOW_LOG);
+	if (free_count < free_room)
+		free_windows[free_count++] = (uint32_t)(offset >> WINDOW_LOG);
 }
 
 /* ---- parts ---- */

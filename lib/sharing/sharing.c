@@ -238,6 +238,17 @@ void sharing_reclaim(void)
 	}
 }
 
+/* The program has closed the pool, and gets another. What has no users becomes private while it is
+ * known: the child of a later fork would share it. */
+static void part_with_lost(void)
+{
+	if (!idle.parts || !pool_lost())
+		return;
+	for (uint32_t i = 0; i < part_count; i++)
+		if (!parts[i].users)
+			swap_out_lost(&parts[i], limit_of(i));
+}
+
 static uint64_t keep_max(void)
 {
 	struct sysinfo info;
@@ -314,9 +325,24 @@ static void settle(void)
 		;
 }
 
+/* What lay in [from, to) of a part goes, unless it is mapped elsewhere by now: a mapping that grows
+ * there again is to find zeroes. False: it is. */
+static bool free_within(const struct part *p, uintptr_t from, uintptr_t to)
+{
+	const uintptr_t start = p->addr, end = start + (p->end - p->begin);
+	const uint64_t begin = p->begin + (from > start ? from - start : 0);
+	const uint64_t stop = p->end - (end > to ? end - to : 0);
+
+	if (swap_is_mapped(begin, stop, start + (begin - p->begin)) || pool_lost())
+		return false;
+	swap_punch(begin, stop);
+	return true;
+}
+
 void sharing_unmapped(const void *at, size_t bytes)
 {
-	const uintptr_t from = (uintptr_t)at, to = from + bytes;
+	const uintptr_t from = (uintptr_t)at;
+	const uintptr_t to = (from + bytes + SHARING_PAGE - 1) & ~(uintptr_t)(SHARING_PAGE - 1);
 	int error = errno;
 
 	if (!__atomic_load_n(&idle.parts, __ATOMIC_RELAXED) || pthread_mutex_trylock(&lock))
@@ -325,8 +351,8 @@ void sharing_unmapped(const void *at, size_t bytes)
 		const struct part *p = &parts[i];
 
 		if (p->users || p->addr >= to || p->addr + (p->end - p->begin) <= from ||
-			swap_is_mapped(p->begin, limit_of(i), p->addr) || pool_lost() ||
-			!give_back(i))
+			!free_within(p, from, to) ||
+			swap_is_mapped(p->begin, limit_of(i), p->addr) || !give_back(i))
 			i++;
 	}
 	pthread_mutex_unlock(&lock);
@@ -400,6 +426,7 @@ int sharing_get(const void *addr, size_t length, bool write, struct sharing **ou
 	s->length = length;
 	fork_watch();
 	sharing_lock();
+	part_with_lost();
 	rc = pool_open();
 	if (!rc)
 		rc = share(s, write);

@@ -48,7 +48,7 @@ extern struct idle idle;
 
 /* Makes the pool unless it is there. 0, -EFBIG, -errno. */
 int pool_open(void);
-/* Has the program closed our descriptors, as daemons close all? Then what is shared stays so. */
+/* Has the program closed our descriptors, as daemons close all? What has users stays shared. */
 bool pool_lost(void);
 /* In the child of a fork. */
 void pool_forget(void);
@@ -61,7 +61,7 @@ uint64_t pool_window(void);
 /* Room for a small piece that will not grow, next to other ones: few mappings, here and at the
  * other side. As pool_window(). */
 uint64_t pool_common(uint64_t bytes);
-/* Nothing maps it any more. */
+/* Nothing maps it any more. Does not allocate: an allocator may be unmapping. */
 void pool_window_free(uint64_t offset);
 /* Room for n more parts. 0, -ENOMEM. */
 int parts_reserve(uint32_t n);
@@ -82,8 +82,12 @@ bool part_alias(uint64_t offset);
 int swap_in(const struct vma *v, uintptr_t at, uintptr_t end, uintptr_t *next);
 /* Is something of [begin, end) of the pool mapped anywhere? `addr`: where to look first. */
 bool swap_is_mapped(uint64_t begin, uint64_t end, uintptr_t addr);
+/* Frees [begin, end) of the pool: it reads as zeroes. */
+void swap_punch(uint64_t begin, uint64_t end);
 /* Makes the pages of a part private, wherever they are mapped. False: some are still shared. */
 bool swap_out(const struct part *part, uint64_t limit);
+/* The same where the pool has no descriptor any more. */
+void swap_out_lost(const struct part *part, uint64_t limit);
 /* In the child of a fork: what a mapping of the pool shows becomes private, at one blow: what
  * reads it meanwhile sees no difference. `lost`: the pool has no descriptor any more. 0,
  * -errno. */
@@ -110,8 +114,8 @@ extern struct sharing *sharings;
 extern uint64_t sharing_keep_max;
 /* Makes private what has no users. */
 void sharing_reclaim(void);
-/* The program has unmapped [at, at + bytes), perhaps shared memory without users: frees it. Does
- * not wait for the lock: whoever calls may be an allocator. */
+/* The program has unmapped [at, at + bytes), perhaps shared memory without users: frees it. Neither
+ * waits for the lock nor allocates: whoever calls may be an allocator. */
 void sharing_unmapped(const void *at, size_t bytes);
 void sharing_lock(void);
 void sharing_unlock(void);

@@ -139,7 +139,7 @@ static long move_out(const struct step *s, int fd)
 	return n < 0 ? n : 0;
 }
 
-static void punch(uint64_t begin, uint64_t end)
+void swap_punch(uint64_t begin, uint64_t end)
 {
 	sys6(SYS_fallocate, pool.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (long)begin,
 		(long)(end - begin), 0, 0);
@@ -262,7 +262,7 @@ int swap_in(const struct vma *v, uintptr_t at, uintptr_t end, uintptr_t *next)
 		*next = s.at = s.end;
 	}
 	if (rc) /* what was copied of the last step */
-		punch(s.offset, limit);
+		swap_punch(s.offset, limit);
 	if (*next == at && !small)
 		pool_window_free(window);
 	return rc == -ESTALE && *next != at ? 0 : rc;
@@ -430,6 +430,35 @@ bool swap_is_mapped(uint64_t begin, uint64_t end, uintptr_t addr)
 	return mapped;
 }
 
+/* Its copy takes the place of what v shows of [begin, end); the other threads are stopped. */
+static void copy_out(struct vma v, uint64_t begin, uint64_t end)
+{
+	const uint64_t low = v.offset > begin ? v.offset : begin;
+
+	if (v.offset + (v.end - v.start) > end)
+		v.end = v.start + (end - v.offset);
+	v.start += low - v.offset;
+	v.offset = low;
+	if (!swap_is_ours(v.start, v.end))
+		swap_out_child(&v, true);
+}
+
+void swap_out_lost(const struct part *part, uint64_t limit)
+{
+	static struct vma_reader reader;
+	struct vma v;
+
+	if (stop_others())
+		return;
+	if (vma_open(&reader) == 0) {
+		for (uintptr_t at = 0; vma_find(&reader, at, &v); at = v.end)
+			if (shows(&v, part->begin, limit))
+				copy_out(v, part->begin, limit);
+		vma_close(&reader);
+	}
+	resume_others();
+}
+
 bool swap_out(const struct part *part, uint64_t limit)
 {
 	int64_t n = sweep(part->addr, false, part, limit);
@@ -442,6 +471,6 @@ bool swap_out(const struct part *part, uint64_t limit)
 			break;
 	}
 	if (n >= 0)
-		punch(part->begin, limit);
+		swap_punch(part->begin, limit);
 	return n >= 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory that nobody shares any more stays in the pool for the next time, and the program sees no
  * difference. */
+#include <malloc.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include "fixture.h"
@@ -149,6 +150,73 @@ static void unmapped__is_freed(void **state)
 	assert_int_equal(idle.parts, 0);
 }
 
+/* What has gone does not come back, nor does it take memory. */
+static void unmapped__in_part(void **state)
+{
+	uint8_t *at = kept(1);
+
+	(void)state;
+	assert_true(mremap(at, BYTES, BYTES / 2, 0) == at);
+	assert_int_equal(pool_bytes(), BYTES / 2);
+	munmap(at + 4 * PAGE, 4 * PAGE);
+	assert_int_equal(pool_bytes(), 4 * PAGE);
+	at = mremap(at, 4 * PAGE, BYTES, MREMAP_MAYMOVE);
+	assert_true(at != MAP_FAILED);
+	check(at, 4 * PAGE, 1);
+	for (size_t n = 4 * PAGE; n < BYTES; n++)
+		assert_int_equal(at[n], 0);
+	munmap(at, BYTES);
+	sharing_reclaim();
+	assert_int_equal(pool_bytes(), 0);
+}
+
+static void moved__leaves_fresh_memory(void **state)
+{
+	uint8_t *at = kept(1);
+	uint8_t *to = mremap(at, BYTES, BYTES, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL);
+
+	(void)state;
+	if (to == MAP_FAILED)
+		skip(); /* before Linux 5.13 */
+	check(to, BYTES, 1);
+	for (size_t n = 0; n < BYTES; n++)
+		assert_int_equal(at[n], 0);
+	fill(at, BYTES, 2);
+	check(to, BYTES, 1);
+	munmap(at, BYTES);
+	munmap(to, BYTES);
+	sharing_reclaim();
+	assert_int_equal(pool_bytes(), 0);
+}
+
+/* As a daemon closes all: what is kept is private to the next fork's child nevertheless. */
+static void pool__closed_by_the_program(void **state)
+{
+	pid_t child = fork(), grandchild;
+
+	(void)state;
+	if (child == 0) {
+		uint8_t *at = kept(1), *more;
+
+		close(pool.fd);
+		close(pool.read_only_fd);
+		more = kept(2);
+		check(at, BYTES, 1);
+		grandchild = fork();
+		if (grandchild == 0) {
+			check(at, BYTES, 1);
+			fill(at, BYTES, 3);
+			fill(more, BYTES, 3);
+			_exit(0);
+		}
+		wait_for(grandchild);
+		check(at, BYTES, 1);
+		check(more, BYTES, 2);
+		_exit(0);
+	}
+	wait_for(child);
+}
+
 static void limit__the_oldest_go(void **state)
 {
 	uint8_t *at[4];
@@ -173,6 +241,7 @@ static void many__are_limited_in_number(void **state)
 {
 	enum { MANY = 1100 };
 	uint8_t *at = mmap(NULL, 2 * MANY * PAGE, RW, PRIVATE, -1, 0);
+	size_t heap;
 
 	(void)state;
 	for (int i = 0; i < MANY; i++) {
@@ -182,7 +251,10 @@ static void many__are_limited_in_number(void **state)
 	assert_true(idle.parts <= 1024);
 	for (int i = 0; i < MANY; i++)
 		assert_int_equal(at[2 * i * PAGE], (uint8_t)i);
+	/* An allocator that unmaps holds its own lock. */
+	heap = mallinfo2().uordblks;
 	munmap(at, 2 * MANY * PAGE);
+	assert_int_equal(mallinfo2().uordblks, heap);
 	assert_int_equal(idle.parts, 0);
 	assert_int_equal(pool_bytes(), 0);
 }
@@ -262,6 +334,9 @@ int main(void)
 		cmocka_unit_test(locked__is_not_dropped),
 		cmocka_unit_test(advice__about_other_memory),
 		cmocka_unit_test(unmapped__is_freed),
+		cmocka_unit_test(unmapped__in_part),
+		cmocka_unit_test(moved__leaves_fresh_memory),
+		cmocka_unit_test(pool__closed_by_the_program),
 		cmocka_unit_test(limit__the_oldest_go),
 		cmocka_unit_test(many__are_limited_in_number),
 		cmocka_unit_test(fork__makes_it_private),

@@ -27,8 +27,9 @@
  *    it (free() of large memory), with the next call here after a second. Nothing is kept where
  *    this library's functions do not stand in front of libc's (interpose.c).
  *  - what the program has moved is found; what it has unmapped or mapped anew is left alone.
- *  - MADV_DONTNEED and MADV_FREE give fresh pages, and an MR keeps those that it had, as on any
- *    HCA. Other flags of madvise() and memory policies are lost; mlock is done again.
+ *  - MADV_DONTNEED, MADV_FREE and MREMAP_DONTUNMAP give fresh pages, and an MR keeps those that
+ *    it had, as on any HCA. Other flags of madvise() and memory policies are lost; mlock is done
+ *    again.
  *  - private huge pages (MAP_HUGETLB) become ordinary ones, and stay so; shared ones stay.
  *  - pages that the kernel or another driver has pinned (O_DIRECT, io_uring buffers, another RDMA
  *    device) stay with it: what it writes there later is not seen.
