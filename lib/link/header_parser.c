@@ -162,13 +162,22 @@ static void forward(struct engine *e, struct channel *to, struct rte_mbuf **m, u
 /* No queue of a port holds more frames than that. */
 #define PORT_FRAMES 4096
 
+/* What nobody has had room to look at for so long is as good as lost. */
+#define FULL_NS 100000000
+
 /*
  * `n` frames of `asked` have been taken and handed on; the poll began at now_ns. When the port had
- * no more, or so many have come since that none can be left from before, timers may know.
+ * no more, or so many have come since that none can be left from before, timers may know. So they
+ * may when there has been no room for long: what holds it up may be what only they can end, packet
+ * buffers that wait for acknowledgements.
  */
 static void heard(struct engine *e, struct hp *hp, unsigned asked, unsigned n, uint64_t now_ns)
 {
-	if (n < asked) {
+	bool full = !asked && stall_exceeds(&hp->full, now_ns, FULL_NS);
+
+	if (asked)
+		stall_ends(&hp->full);
+	if (n < asked || unlikely(full)) {
 		__atomic_store_n(&e->heard_ns, now_ns, __ATOMIC_RELEASE);
 	} else if (n < hp->backlog) {
 		hp->backlog -= n;
@@ -187,8 +196,10 @@ unsigned hp_poll(struct engine *e)
 	struct hp *hp = e->module[MODULE_HP];
 	unsigned room, n, requests = 0, responses = 0;
 
-	if (unlikely(hp->waits) && !multicast_deliver(e))
+	if (unlikely(hp->waits) && !multicast_deliver(e)) {
+		heard(e, hp, 0, 0, now_ns);
 		return 0;
+	}
 	room = room_for(e);
 	n = rxa_take(e, m, room);
 	for (unsigned i = 0; i < n; i++) {

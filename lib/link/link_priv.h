@@ -10,6 +10,27 @@
 #include "wire/crc.h"
 #include "wire/encap.h"
 
+/* For how long something has not gone on. */
+struct stall {
+	uint64_t ns, tried_ns; /* for so long, at which try; tried_ns 0: it goes on */
+};
+
+/* It did not go on at this try, either: is it more than limit_ns by now? No try counts for more
+ * than a quarter: others may have had our CPU. */
+static inline bool stall_exceeds(struct stall *s, uint64_t now_ns, uint64_t limit_ns)
+{
+	uint64_t passed = s->tried_ns ? now_ns - s->tried_ns : 0;
+
+	s->ns += RTE_MIN(passed, limit_ns / 4);
+	s->tried_ns = now_ns;
+	return s->ns > limit_ns;
+}
+
+static inline void stall_ends(struct stall *s)
+{
+	*s = (struct stall){0};
+}
+
 /* HeaderParser's own state: datagrams to multicast groups that have not gone to all their queue
  * pairs yet. */
 struct hp {
@@ -18,6 +39,7 @@ struct hp {
 	uint32_t place;	       /* of the group's queue pairs, the next one for waiting[first] */
 	uint64_t mark_ns; /* what had arrived by then is taken when `backlog` more frames are */
 	unsigned backlog;
+	struct stall full; /* there was no room for what had arrived */
 };
 
 static inline struct counters *hp_counters(struct engine *e)

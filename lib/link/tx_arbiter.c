@@ -10,35 +10,19 @@
 #include <errno.h>
 #include "link_priv.h"
 
-#define STUCK_NS      2000000
-#define STUCK_LOOK_NS (STUCK_NS / 4) /* no try counts for more: others may have had our CPU */
+#define STUCK_NS 2000000
 
 struct txa {
 	struct rte_mbuf *waiting[BURST]; /* taken from the rings, not taken by the port */
 	unsigned count, first;
 	unsigned turn;
-	uint64_t stuck_ns, tried_ns; /* for how long, at which try; tried_ns 0: it is not stuck */
+	struct stall stuck; /* the port takes nothing */
 };
 
 int txa_create(struct engine *e)
 {
 	e->module[MODULE_TXA] = engine_alloc(e, "txa", sizeof(struct txa));
 	return e->module[MODULE_TXA] ? 0 : -ENOMEM;
-}
-
-/* The port took nothing: for how long by now? */
-static bool is_stuck(struct txa *t, uint64_t now_ns)
-{
-	uint64_t passed = t->tried_ns ? now_ns - t->tried_ns : 0;
-
-	t->stuck_ns += RTE_MIN(passed, (uint64_t)STUCK_LOOK_NS);
-	t->tried_ns = now_ns;
-	return t->stuck_ns > STUCK_NS;
-}
-
-static void not_stuck(struct txa *t)
-{
-	t->stuck_ns = t->tried_ns = 0;
 }
 
 /* Gives the port what waits. True: nothing waits any more. */
@@ -57,19 +41,19 @@ static bool send_waiting(struct engine *e, struct txa *t)
 	count_n(c, COUNTER_tx_packets, sent);
 	if (likely(sent == left)) {
 		count_n(c, COUNTER_tx_bytes, bytes);
-		not_stuck(t);
+		stall_ends(&t->stuck);
 		return true;
 	}
 	for (unsigned i = t->first; i < t->count; i++)
 		bytes -= t->waiting[i]->data_len;
 	count_n(c, COUNTER_tx_bytes, bytes);
 	if (sent) {
-		not_stuck(t);
-	} else if (is_stuck(t, engine_now(e))) {
+		stall_ends(&t->stuck);
+	} else if (stall_exceeds(&t->stuck, engine_now(e), STUCK_NS)) {
 		count_n(c, COUNTER_drop_tx_stuck, t->count - t->first);
 		rte_pktmbuf_free_bulk(t->waiting + t->first, t->count - t->first);
 		t->count = t->first = 0;
-		not_stuck(t);
+		stall_ends(&t->stuck);
 	}
 	return false;
 }

@@ -182,6 +182,35 @@ static void c9_139__the_oldest_and_all_behind_it_again(void **state)
 }
 
 /* Restarted by each acknowledgement while responses are outstanding. */
+/* Every packet buffer waits, for an acknowledgement, or for one to be answered with, and so nobody
+ * takes frames from the port: what is not acknowledged fails all the same, and all goes on. */
+static void c9_139__expires_while_the_port_is_not_looked_at(void **state)
+{
+	enum { QPS = 6, READS = 128 };
+	struct sim_params p = peer_params();
+	struct rig_packet got;
+	uint32_t wqe, n = 0;
+	struct sim *s;
+
+	p.timeout = 12;
+	p.retry_cnt = 1;
+	p.qps = QPS;
+	p.max_rd_atomic = READS;
+	p.packets = 1100;
+	s = peer_create(&p);
+	wqe = peer_post(s, USER_RDMA_WRITE, 600 * MTU);
+	while (rig_recv(s, &got, 10 * US))
+		;
+	for (; rte_mempool_avail_count(s->packets); n++)
+		rig_request(s, 1 + n / READS, WIRE_RC_FETCH_ADD, PSN + n % READS, 0, 8, 0);
+	peer_expect_error(s, SYNDROME_RETRY_EXC, wqe);
+	sim_run(s, MS);
+	assert_int_equal(sim_counter(s, 0, COUNTER_executed), n);
+	for (unsigned i = 0; i < QPS; i++)
+		rig_reconnect(s, i);
+	rig_end(s);
+}
+
 static void c9_139__an_acknowledgement_restarts_it(void **state)
 {
 	struct sim *s = make(8, 7);
@@ -601,6 +630,7 @@ int main(void)
 		CONFORMANCE_TEST(c9_140__timeout_0_is_off),
 		CONFORMANCE_TEST(c9_139__every_kind_of_request_is_timed),
 		CONFORMANCE_TEST(c9_139__the_oldest_and_all_behind_it_again),
+		CONFORMANCE_TEST(c9_139__expires_while_the_port_is_not_looked_at),
 		CONFORMANCE_TEST(c9_139__an_acknowledgement_restarts_it),
 		CONFORMANCE_TEST(c9_139__read_responses_restart_it),
 		CONFORMANCE_TEST(c9_139__a_request_has_its_full_time),

@@ -407,7 +407,7 @@ static void poll_with(unsigned n, uint64_t now_ns)
 }
 
 /* Timers learn until when the port was looked at: it had no more, or cannot have held any of then,
- * or there was no room for what it had. */
+ * or there was no room for what it had, for long. */
 static void hp_poll__tells_what_it_has_heard(void **state)
 {
 	struct engine *e = fx->e;
@@ -434,6 +434,13 @@ static void hp_poll__tells_what_it_has_heard(void **state)
 	for (unsigned i = 0; i < 4096 / BURST; i++)
 		poll_with(BURST, 10000);
 	assert_in_range(e->heard_ns, 9000, 9999);
+	fx_fill(CHANNEL_HP_RRC, 0);
+	for (unsigned i = 1; i <= 5; i++)
+		poll_with(0, i * 1000000000ull);
+	assert_in_range(e->heard_ns, 9000, 9999);
+	poll_with(0, 6000000000);
+	assert_int_equal(e->heard_ns, 6000000000);
+	fx_unfill(CHANNEL_HP_RRC);
 }
 
 static void hp_poll__order_and_bursts(void **state)
