@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The functions of libc that take a descriptor, in front of libc's own (LD_PRELOAD): where it is an
- * open /dev/infiniband/rdma_cm they do what that device does (rdma_cm.c), everything else is
- * passed on untouched. Reading and what takes a path alone: interpose.c. Any thread.
+ * open /dev/infiniband/rdma_cm they do what that device does (rdma_cm.c), and where it is a socket
+ * of NETLINK_RDMA they answer (netlink.c); everything else is passed on untouched. Reading and what
+ * takes a path alone: interpose.c. Any thread.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +12,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include "cm.h"
+#include "netlink.h"
 #include "next.h"
 #include "view.h"
 
@@ -18,6 +20,8 @@ SHOWN ssize_t write(int fd, const void *from, size_t bytes)
 {
 	if (__builtin_expect(view_is_cm(fd), 0))
 		return view_write_cm(fd, from, bytes);
+	if (__builtin_expect(view_is_netlink(fd), 0))
+		return view_write_netlink(fd, from, bytes);
 	return NEXT(write)(fd, from, bytes);
 }
 
@@ -109,19 +113,24 @@ SHOWN int statx(
 
 /* ---- copies ---- */
 
+static int copied(int from, int to)
+{
+	return view_netlink_copied(from, view_cm_copied(from, to));
+}
+
 SHOWN int dup(int fd)
 {
-	return view_cm_copied(fd, NEXT(dup)(fd));
+	return copied(fd, NEXT(dup)(fd));
 }
 
 SHOWN int dup2(int fd, int to)
 {
-	return view_cm_copied(fd, NEXT(dup2)(fd, to));
+	return copied(fd, NEXT(dup2)(fd, to));
 }
 
 SHOWN int dup3(int fd, int to, int flags)
 {
-	return view_cm_copied(fd, NEXT(dup3)(fd, to, flags));
+	return copied(fd, NEXT(dup3)(fd, to, flags));
 }
 
 /* What its argument is, an integer or a pointer, only the command knows. */
@@ -137,7 +146,7 @@ SHOWN int dup3(int fd, int to, int flags)
 		va_end(arguments);                                                                 \
 		done = NEXT(name)(fd, command, argument);                                          \
 		if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)                              \
-			view_cm_copied(fd, done);                                                  \
+			copied(fd, done);                                                          \
 		return done;                                                                       \
 	}
 

@@ -270,7 +270,7 @@ SHOWN char *realpath(const char *restrict path, char *restrict resolved)
 	const char *shown = view_path(path, tree);
 	char *found = NEXT(realpath)(shown, resolved);
 
-	return VIEWED(shown, path) ? told(found) : found;
+	return VIEWED(shown, path) || is_below(AT_FDCWD, path) ? told(found) : found;
 }
 
 SHOWN char *canonicalize_file_name(const char *path)
@@ -286,7 +286,7 @@ SHOWN char *__realpath_chk(const char *path, char *resolved, size_t bytes)
 	const char *shown = view_path(path, tree);
 	char *found = NEXT(__realpath_chk)(shown, resolved, bytes);
 
-	return VIEWED(shown, path) ? told(found) : found;
+	return VIEWED(shown, path) || is_below(AT_FDCWD, path) ? told(found) : found;
 }
 
 ssize_t __readlink_chk(const char *path, char *to, size_t bytes, size_t room);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include "netlink.h"
@@ -37,10 +38,22 @@ static bool is_signed(int fd)
 	return false;
 }
 
-static inline bool is_ours(int fd)
+bool view_is_netlink(int fd)
 {
 	return (unsigned int)fd < FDS_MARKED &&
 	       (__atomic_load_n(&marks[fd / 64], __ATOMIC_RELAXED) >> fd % 64 & 1) && is_signed(fd);
+}
+
+static void mark(int fd)
+{
+	__atomic_fetch_or(&marks[fd / 64], 1ull << fd % 64, __ATOMIC_RELAXED);
+}
+
+int view_netlink_copied(int from, int to)
+{
+	if (to >= 0 && to < FDS_MARKED && view_is_netlink(from))
+		mark(to);
+	return to;
 }
 
 /* ---- opening ---- */
@@ -70,7 +83,7 @@ static int open_ours(int flags)
 		errno = EMFILE;
 		return -1;
 	}
-	__atomic_fetch_or(&marks[fd / 64], 1ull << fd % 64, __ATOMIC_RELAXED);
+	mark(fd);
 	return fd;
 }
 
@@ -93,14 +106,19 @@ static void tell_name(const struct sockaddr_nl *name, void *to, socklen_t *bytes
 
 SHOWN int bind(int fd, const struct sockaddr *to, socklen_t bytes)
 {
-	return is_ours(fd) ? 0 : NEXT(bind)(fd, to, bytes);
+	return view_is_netlink(fd) ? 0 : NEXT(bind)(fd, to, bytes);
+}
+
+SHOWN int connect(int fd, const struct sockaddr *to, socklen_t bytes)
+{
+	return view_is_netlink(fd) ? 0 : NEXT(connect)(fd, to, bytes);
 }
 
 SHOWN int getsockname(int fd, struct sockaddr *restrict to, socklen_t *restrict bytes)
 {
 	struct sockaddr_nl own = kernel;
 
-	if (!is_ours(fd))
+	if (!view_is_netlink(fd))
 		return NEXT(getsockname)(fd, to, bytes);
 	own.nl_pid = (uint32_t)getpid();
 	tell_name(&own, to, bytes);
@@ -109,7 +127,7 @@ SHOWN int getsockname(int fd, struct sockaddr *restrict to, socklen_t *restrict 
 
 SHOWN int setsockopt(int fd, int level, int option, const void *value, socklen_t bytes)
 {
-	return level == SOL_NETLINK && is_ours(fd)
+	return level == SOL_NETLINK && view_is_netlink(fd)
 		       ? 0
 		       : NEXT(setsockopt)(fd, level, option, value, bytes);
 }
@@ -127,37 +145,49 @@ static ssize_t answer(int fd, const void *from, size_t bytes)
 	return (ssize_t)bytes;
 }
 
-static ssize_t answer_vector(int fd, const struct msghdr *m)
+ssize_t view_write_netlink(int fd, const void *from, size_t bytes)
+{
+	return answer(fd, from, bytes);
+}
+
+static ssize_t answer_vector(int fd, const struct iovec *part, size_t count)
 {
 	uint8_t all[REQUEST_BYTES];
 	size_t n = 0;
 
-	for (size_t i = 0; i < m->msg_iovlen; i++) {
-		if (m->msg_iov[i].iov_len > sizeof(all) - n) {
+	for (size_t i = 0; i < count; i++) {
+		if (part[i].iov_len > sizeof(all) - n) {
 			errno = EMSGSIZE;
 			return -1;
 		}
-		memcpy(all + n, m->msg_iov[i].iov_base, m->msg_iov[i].iov_len);
-		n += m->msg_iov[i].iov_len;
+		memcpy(all + n, part[i].iov_base, part[i].iov_len);
+		n += part[i].iov_len;
 	}
 	return answer(fd, all, n);
 }
 
 SHOWN ssize_t send(int fd, const void *from, size_t bytes, int flags)
 {
-	return is_ours(fd) ? answer(fd, from, bytes) : NEXT(send)(fd, from, bytes, flags);
+	return view_is_netlink(fd) ? answer(fd, from, bytes) : NEXT(send)(fd, from, bytes, flags);
 }
 
 SHOWN ssize_t sendto(int fd, const void *from, size_t bytes, int flags, const struct sockaddr *to,
 	socklen_t to_bytes)
 {
-	return is_ours(fd) ? answer(fd, from, bytes)
-			   : NEXT(sendto)(fd, from, bytes, flags, to, to_bytes);
+	return view_is_netlink(fd) ? answer(fd, from, bytes)
+				   : NEXT(sendto)(fd, from, bytes, flags, to, to_bytes);
 }
 
 SHOWN ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 {
-	return is_ours(fd) ? answer_vector(fd, m) : NEXT(sendmsg)(fd, m, flags);
+	return view_is_netlink(fd) ? answer_vector(fd, m->msg_iov, m->msg_iovlen)
+				   : NEXT(sendmsg)(fd, m, flags);
+}
+
+SHOWN ssize_t writev(int fd, const struct iovec *part, int count)
+{
+	return view_is_netlink(fd) ? answer_vector(fd, part, (size_t)count)
+				   : NEXT(writev)(fd, part, count);
 }
 
 /* ---- answers: they come from the kernel ---- */
@@ -165,7 +195,7 @@ SHOWN ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 SHOWN ssize_t recvfrom(int fd, void *restrict to, size_t bytes, int flags,
 	struct sockaddr *restrict from, socklen_t *restrict from_bytes)
 {
-	bool ours = from && is_ours(fd);
+	bool ours = from && view_is_netlink(fd);
 	ssize_t n =
 		NEXT(recvfrom)(fd, to, bytes, flags, ours ? NULL : from, ours ? NULL : from_bytes);
 
@@ -179,7 +209,7 @@ SHOWN ssize_t recvmsg(int fd, struct msghdr *m, int flags)
 	socklen_t room = m->msg_namelen;
 	ssize_t n = NEXT(recvmsg)(fd, m, flags);
 
-	if (n >= 0 && m->msg_name && is_ours(fd)) {
+	if (n >= 0 && m->msg_name && view_is_netlink(fd)) {
 		m->msg_namelen = room;
 		tell_name(&kernel, m->msg_name, &m->msg_namelen);
 	}

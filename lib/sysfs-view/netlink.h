@@ -5,6 +5,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
+
+/* Is it such a socket? errno stays. */
+bool view_is_netlink(int fd);
+/* write() on one: the answer waits in it. `bytes`; -1 with errno: EAGAIN (too many wait). */
+ssize_t view_write_netlink(int fd, const void *from, size_t bytes);
+/* `to` has been made a copy of `from`; < 0: it was not. Gives back `to`. */
+int view_netlink_copied(int from, int to);
 
 enum {
 	NLDEV_ANSWER_BYTES = 4096

@@ -7,11 +7,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/netlink.h>
+#include <rdma/rdma_netlink.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 static unsigned int failed;
@@ -165,7 +169,7 @@ static void look_along_links(const char *device)
 /* With one of its folders as the working directory. */
 static void look_from_inside(void)
 {
-	char here[PATH_MAX] = "";
+	char here[PATH_MAX] = "", real[PATH_MAX] = "";
 
 	expect("chdir", chdir("/sys/class/infiniband") == 0 && chdir(folder) == 0);
 	expect("open from inside", says(open("ports/1/state", O_RDONLY), "4: ACTIVE\n"));
@@ -175,8 +179,48 @@ static void look_from_inside(void)
 	expect("fopen static from inside", stream_says(fopen("board_id", "r"), "softhca\n"));
 	expect("getcwd", getcwd(here, sizeof(here)) &&
 				 strncmp(here, "/sys/devices/virtual/softhca/", 29) == 0);
+	expect("realpath from inside", realpath(".", real) && strcmp(real, here) == 0);
 	expect("chdir to what getcwd told", chdir(here) == 0 && access("board_id", F_OK) == 0);
 	expect("chdir away", chdir("/") == 0 && getcwd(here, sizeof(here)) && !here[1]);
+}
+
+/* The answer to what was sent, n bytes: one device or more. */
+static bool answers(int fd, ssize_t n)
+{
+	char text[8192];
+	struct nlmsghdr h;
+	ssize_t got = n == NLMSG_HDRLEN ? recv(fd, text, sizeof(text), MSG_DONTWAIT) : -1;
+
+	if (got <= NLMSG_HDRLEN)
+		return false;
+	memcpy(&h, text, sizeof(h));
+	return h.nlmsg_len > NLMSG_HDRLEN && h.nlmsg_type != NLMSG_ERROR;
+}
+
+static void look_by_netlink(void)
+{
+	const struct nlmsghdr ask = {.nlmsg_len = NLMSG_HDRLEN,
+		.nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET),
+		.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP};
+	struct iovec part = {(void *)&ask, sizeof(ask)};
+	const struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
+	int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_RDMA), other;
+
+	expect("netlink", fd >= 0 && answers(fd, send(fd, &ask, sizeof(ask), 0)));
+	expect("netlink connect",
+		connect(fd, (const struct sockaddr *)&kernel, sizeof(kernel)) == 0);
+	expect("netlink write", answers(fd, write(fd, &ask, sizeof(ask))));
+	expect("netlink writev", answers(fd, writev(fd, &part, 1)));
+	other = dup(fd);
+	expect("netlink dup", answers(fd, send(other, &ask, sizeof(ask), 0)));
+	expect("netlink dup2", dup2(fd, 100) == 100 && close(fd) == 0 &&
+				       answers(other, send(100, &ask, sizeof(ask), 0)));
+	close(100);
+	close(other);
+	fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+	expect("another netlink",
+		fd >= 0 && send(fd, "", 1, 0) == 1 && recv(fd, &part, 1, MSG_DONTWAIT) < 0);
+	close(fd);
 }
 
 int main(int argc, char **argv)
@@ -192,5 +236,6 @@ int main(int argc, char **argv)
 	look_around(argv[1]);
 	look_along_links(argv[1]);
 	look_from_inside();
+	look_by_netlink();
 	return failed != 0;
 }
