@@ -24,18 +24,18 @@ static int close_installed(void **state)
 	return installed ? dlclose(installed) : 0;
 }
 
-typedef const char *words(int);
+typedef const char *(*words)(int);
 
-static void same_words(const char *function, const words *ours, int last)
+static void same_words(const char *function, words ours, int last)
 {
-	words *theirs = (words *)dlsym(installed, function);
+	words theirs = (words)dlsym(installed, function);
 
 	assert_non_null(theirs);
 	assert_ptr_not_equal(theirs, ours);
 	for (int i = -1; i <= last + 2; i++)
 		assert_string_equal(ours(i), theirs(i));
 }
-#define SAME_WORDS(function, last) same_words(#function, (const words *)function, last)
+#define SAME_WORDS(function, last) same_words(#function, (words)function, last)
 
 static void words__are_those_of_the_installed_library(void **state)
 {
