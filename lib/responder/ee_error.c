@@ -23,7 +23,7 @@ static bool duplicate_read(struct ee_work *w)
 	const struct wire_headers *h = &w->a->headers;
 	enum v2p_state s;
 
-	if (!request_check_duplicate_read(w->qp, w->a) || respg_is_full(w->e))
+	if (!request_check_duplicate_read(w->qp, w->a) || respg_is_full(w->e, w->qp))
 		return false;
 	w->respond = RESPONSE_READ;
 	s = v2p_check(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd,

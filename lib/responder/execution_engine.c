@@ -147,7 +147,7 @@ static inline enum ee_state step_check_request(struct ee_work *w)
 	w->respond = w->a->headers.ackreq ? RESPONSE_ACK : RESPONSE_NONE;
 	if (w->op->flags & WIRE_CONSUMES_RECV)
 		return EE_ENTRY_FETCH;
-	if (unlikely(answered_explicitly(w->op) && respg_is_full(w->e))) {
+	if (unlikely(answered_explicitly(w->op) && respg_is_full(w->e, w->qp))) {
 		count(w->c, COUNTER_drop_answers_full);
 		return EE_DROP;
 	}

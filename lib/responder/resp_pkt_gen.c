@@ -32,7 +32,8 @@ struct resp_pkt_gen {
 	unsigned spares, outs;
 	unsigned limit;	       /* frames that this poll may make: room, buffers */
 	uint32_t held;	       /* received packets in the lists of all QPs */
-	uint32_t held_max;     /* READs and atomics of peers are turned away above */
+	uint32_t held_max;     /* READs and atomics are turned away above; above half of it, those
+				  of QPs that have some waiting */
 	struct qp_list active; /* QPs whose answers wait */
 	int64_t quantum_left;  /* of the QP at the head, or the next one to be there; bytes */
 	uint16_t ip_id;	       /* IPv4 identification of the last frame */
@@ -377,11 +378,12 @@ static unsigned take_burst(struct engine *e, struct resp_pkt_gen *p, struct coun
 	return n;
 }
 
-bool respg_is_full(const struct engine *e)
+bool respg_is_full(const struct engine *e, const struct qp *qp)
 {
 	const struct resp_pkt_gen *p = e->module[MODULE_RESPG];
+	bool waits = qp->respg.head || qp->ee.reads_issued != qp->respg.reads_done;
 
-	return p->held >= p->held_max;
+	return p->held >= (waits ? p->held_max / 2 : p->held_max);
 }
 
 unsigned respg_poll(struct engine *e)
