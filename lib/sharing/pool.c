@@ -180,6 +180,17 @@ bool part_alias(uint64_t offset)
 	return i && parts[i - 1].begin >> WINDOW_LOG == offset >> WINDOW_LOG && parts[i - 1].alias;
 }
 
+void parts_mark(uint64_t begin, uint64_t end)
+{
+	uint32_t i = part_at(begin);
+
+	if (i && (i == part_count || parts[i].begin > begin) &&
+		parts[i - 1].begin >> WINDOW_LOG == begin >> WINDOW_LOG)
+		parts[i - 1].mapped = true;
+	for (; i < part_count && parts[i].begin < end; i++)
+		parts[i].mapped = true;
+}
+
 /* Puts it on the account of idle ones (n = 1), or takes it off (-1), if it is one. */
 static void account(const struct part *p, int n)
 {

@@ -207,6 +207,13 @@ static bool alone_in_window(uint32_t i)
 
 /* ---- what has no users any more ---- */
 
+static void forget(uint32_t i)
+{
+	if (alone_in_window(i) && !parts[i].alias)
+		pool_window_free(parts[i].begin & ~((1ull << WINDOW_LOG) - 1));
+	part_remove(i);
+}
+
 /* Makes a part private; it is none then. False: still shared, to be tried again another time. */
 static bool give_back(uint32_t i)
 {
@@ -214,10 +221,15 @@ static bool give_back(uint32_t i)
 
 	if (!swap_out(&part, limit_of(i)))
 		return false;
-	if (alone_in_window(i) && !part.alias)
-		pool_window_free(part.begin & ~((1ull << WINDOW_LOG) - 1));
-	part_remove(i);
+	forget(i);
 	return true;
+}
+
+/* Frees a part that nothing maps. */
+static void release(uint32_t i)
+{
+	swap_punch(parts[i].begin, limit_of(i));
+	forget(i);
 }
 
 void sharing_reclaim(void)
@@ -287,10 +299,12 @@ static void collect(void)
 	if (!idle.parts || now == last || pool_lost())
 		return;
 	last = now;
+	swap_mark();
 	for (uint32_t i = 0; i < part_count;)
-		if (parts[i].users || swap_is_mapped(parts[i].begin, limit_of(i), parts[i].addr) ||
-			!give_back(i))
+		if (parts[i].users || parts[i].mapped)
 			i++;
+		else
+			release(i);
 }
 
 /* A stack that is shared is no place to be for a child that fork() did not make: only while it
@@ -325,18 +339,45 @@ static void settle(void)
 		;
 }
 
-/* What lay in [from, to) of a part goes, unless it is mapped elsewhere by now: a mapping that grows
- * there again is to find zeroes. False: it is. */
-static bool free_within(const struct part *p, uintptr_t from, uintptr_t to)
+/* What lay in [from, to) of a part that is mapped goes, unless this has been mapped elsewhere: a
+ * mapping that grows there again is to find zeroes. */
+static void free_within(const struct part *p, uintptr_t from, uintptr_t to)
 {
 	const uintptr_t start = p->addr, end = start + (p->end - p->begin);
 	const uint64_t begin = p->begin + (from > start ? from - start : 0);
 	const uint64_t stop = p->end - (end > to ? end - to : 0);
 
-	if (swap_is_mapped(begin, stop, start + (begin - p->begin)) || pool_lost())
-		return false;
-	swap_punch(begin, stop);
-	return true;
+	if (stop - begin < p->end - p->begin &&
+		!swap_is_mapped(begin, stop, start + (begin - p->begin)))
+		swap_punch(begin, stop);
+}
+
+static bool lay_in(const struct part *p, uintptr_t from, uintptr_t to)
+{
+	return !p->users && p->addr < to && p->addr + (p->end - p->begin) > from;
+}
+
+static bool any_lay_in(uintptr_t from, uintptr_t to)
+{
+	for (uint32_t i = 0; i < part_count; i++)
+		if (lay_in(&parts[i], from, to))
+			return true;
+	return false;
+}
+
+static void free_unmapped(uintptr_t from, uintptr_t to)
+{
+	swap_mark();
+	for (uint32_t i = 0; i < part_count;) {
+		if (lay_in(&parts[i], from, to)) {
+			if (!parts[i].mapped) {
+				release(i);
+				continue;
+			}
+			free_within(&parts[i], from, to);
+		}
+		i++;
+	}
 }
 
 void sharing_unmapped(const void *at, size_t bytes)
@@ -347,14 +388,8 @@ void sharing_unmapped(const void *at, size_t bytes)
 
 	if (!__atomic_load_n(&idle.parts, __ATOMIC_RELAXED) || pthread_mutex_trylock(&lock))
 		return;
-	for (uint32_t i = 0; i < part_count;) {
-		const struct part *p = &parts[i];
-
-		if (p->users || p->addr >= to || p->addr + (p->end - p->begin) <= from ||
-			!free_within(p, from, to) ||
-			swap_is_mapped(p->begin, limit_of(i), p->addr) || !give_back(i))
-			i++;
-	}
+	if (any_lay_in(from, to) && !pool_lost())
+		free_unmapped(from, to);
 	pthread_mutex_unlock(&lock);
 	errno = error;
 }

@@ -34,6 +34,7 @@ struct part {
 	uintptr_t addr;	     /* where begin was mapped at first */
 	uint64_t since;	     /* when its last user left: counts such departures */
 	uint32_t users;	     /* sharings that it belongs to */
+	bool mapped;	     /* as far as parts_mark() was told */
 	bool alias;	     /* constants or code: private again by a private mapping of the pool */
 };
 extern struct part *parts;
@@ -70,6 +71,8 @@ void part_add(uint64_t begin, uint64_t end, uintptr_t addr, bool alias);
 /* Adds n to the users of [begin, end); what is in no part becomes one. There is room for three. */
 void parts_use(uint64_t begin, uint64_t end, uintptr_t addr, int n);
 void part_remove(uint32_t index);
+/* Marks those that [begin, end) of one window shows, or their growth. */
+void parts_mark(uint64_t begin, uint64_t end);
 /* Other borders. */
 void part_resize(struct part *p, uint64_t begin, uint64_t end);
 /* Does the part at that offset, or the last before it in its window, say so? */
@@ -82,6 +85,8 @@ bool part_alias(uint64_t offset);
 int swap_in(const struct vma *v, uintptr_t at, uintptr_t end, uintptr_t *next);
 /* Is something of [begin, end) of the pool mapped anywhere? `addr`: where to look first. */
 bool swap_is_mapped(uint64_t begin, uint64_t end, uintptr_t addr);
+/* Sets `mapped` of all parts, by one look at all mappings: munmap() waits for it. */
+void swap_mark(void);
 /* Frees [begin, end) of the pool: it reads as zeroes. */
 void swap_punch(uint64_t begin, uint64_t end);
 /* Makes the pages of a part private, wherever they are mapped. False: some are still shared. */

@@ -430,6 +430,22 @@ bool swap_is_mapped(uint64_t begin, uint64_t end, uintptr_t addr)
 	return mapped;
 }
 
+void swap_mark(void)
+{
+	static struct vma_reader reader;
+	struct vma v;
+	const bool blind = vma_open(&reader); /* then all are, as far as we know */
+
+	for (uint32_t i = 0; i < part_count; i++)
+		parts[i].mapped = blind;
+	if (blind)
+		return;
+	for (uintptr_t at = 0; vma_find(&reader, at, &v); at = v.end)
+		if (pool_has(&v))
+			parts_mark(v.offset, v.offset + (v.end - v.start));
+	vma_close(&reader);
+}
+
 /* Its copy takes the place of what v shows of [begin, end); the other threads are stopped. */
 static void copy_out(struct vma v, uint64_t begin, uint64_t end)
 {
