@@ -157,7 +157,8 @@ static int drop(void *at, size_t bytes, int advice)
 {
 	int rc = next_madvise(at, bytes, advice), error = errno;
 
-	if (rc == 0 && in_pool((uintptr_t)at, end_of(at, bytes), true))
+	/* ENOMEM: there was a hole among what it dropped. */
+	if ((rc == 0 || error == ENOMEM) && in_pool((uintptr_t)at, end_of(at, bytes), true))
 		sharing_unmapped(at, bytes);
 	errno = error;
 	return rc;

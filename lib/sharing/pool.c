@@ -72,18 +72,20 @@ static int make(void)
 	return err;
 }
 
-int pool_open(void)
+bool pool_limited(void)
 {
 	struct rlimit limit;
 
+	return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < (1ull << POOL_LOG);
+}
+
+int pool_open(void)
+{
 	if (pool.fd >= 0 && pool_lost())
 		pool_forget();
 	if (pool.fd >= 0)
 		return 0;
-	/* Beyond this limit ftruncate() sends a signal. */
-	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < (1ull << POOL_LOG))
-		return -EFBIG;
-	return make();
+	return pool_limited() ? -EFBIG : make();
 }
 
 /* Room to give it back later, when it may be too late to allocate. */

@@ -49,6 +49,8 @@ extern struct idle idle;
 
 /* Makes the pool unless it is there. 0, -EFBIG, -errno. */
 int pool_open(void);
+/* RLIMIT_FSIZE, which may come later than the pool: beyond it what writes sends a signal. */
+bool pool_limited(void);
 /* Has the program closed our descriptors, as daemons close all? What has users stays shared. */
 bool pool_lost(void);
 /* In the child of a fork. */

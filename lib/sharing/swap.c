@@ -236,6 +236,8 @@ int swap_in(const struct vma *v, uintptr_t at, uintptr_t end, uintptr_t *next)
 		s.vma.page_bytes = vma_page_bytes(v->start);
 	if (strncmp(s.vma.path, "[v", 2) == 0)
 		return -EFAULT; /* the kernel's own pages */
+	if (pool_limited())
+		return -EFBIG;
 	keep_stack_growing(&s.vma);
 	huge = s.vma.page_bytes > SHARING_PAGE ? s.vma.page_bytes : SHARING_PAGE;
 	s.at &= ~(huge - 1);

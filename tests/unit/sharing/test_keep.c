@@ -2,6 +2,7 @@
 /* Memory that nobody shares any more stays in the pool for the next time, and the program sees no
  * difference. */
 #include <malloc.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include "fixture.h"
@@ -86,6 +87,18 @@ static void dropped__reads_as_zeroes(void **state)
 		assert_int_equal(pool_bytes(), 0);
 		munmap(at, BYTES);
 	}
+}
+
+/* The kernel drops what there is, and says that there is a hole. */
+static void dropped__with_a_hole(void **state)
+{
+	uint8_t *at = kept(1);
+
+	(void)state;
+	munmap(at + BYTES / 2, BYTES / 2);
+	assert_true(madvise(at, BYTES, MADV_DONTNEED) < 0 && errno == ENOMEM);
+	assert_int_equal(at[5], 0);
+	munmap(at, BYTES);
 }
 
 static void locked__is_not_dropped(void **state)
@@ -217,6 +230,28 @@ static void pool__closed_by_the_program(void **state)
 	wait_for(child);
 }
 
+/* A store beyond the limit would be a signal. */
+static void file_size__limited_later(void **state)
+{
+	const struct rlimit little = {.rlim_cur = PAGE, .rlim_max = PAGE};
+	pid_t child = fork();
+
+	(void)state;
+	if (child == 0) {
+		uint8_t *at = kept(1), *more = map();
+		struct sharing *s = NULL;
+
+		CHILD_IF(setrlimit(RLIMIT_FSIZE, &little));
+		CHILD_IF(sharing_get(more, BYTES, true, &s) != -EFBIG);
+		CHILD_IF(sharing_get(at, BYTES, true, &s) != 0);
+		sharing_put(s);
+		sharing_reclaim();
+		CHILD_IF(is_shared(at));
+		_exit(0);
+	}
+	wait_for(child);
+}
+
 static void limit__the_oldest_go(void **state)
 {
 	uint8_t *at[4];
@@ -331,12 +366,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(again__lies_where_it_lay),
 		cmocka_unit_test(dropped__reads_as_zeroes),
+		cmocka_unit_test(dropped__with_a_hole),
 		cmocka_unit_test(locked__is_not_dropped),
 		cmocka_unit_test(advice__about_other_memory),
 		cmocka_unit_test(unmapped__is_freed),
 		cmocka_unit_test(unmapped__in_part),
 		cmocka_unit_test(moved__leaves_fresh_memory),
 		cmocka_unit_test(pool__closed_by_the_program),
+		cmocka_unit_test(file_size__limited_later),
 		cmocka_unit_test(limit__the_oldest_go),
 		cmocka_unit_test(many__are_limited_in_number),
 		cmocka_unit_test(fork__makes_it_private),
