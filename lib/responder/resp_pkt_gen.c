@@ -23,7 +23,7 @@
 enum {
 	SMALL_BYTES = 256, /* up to here one ICRC over the finished frame is cheaper than a fused
 			      copy */
-	HELD_SHARE = 4,	   /* of the packet buffers one in so many may wait here */
+	HELD_SHARE = 4,	   /* of the packet buffers one in so many may wait here, in all engines */
 };
 
 struct resp_pkt_gen {
@@ -418,7 +418,7 @@ int respg_create(struct engine *e)
 		return -ENOMEM;
 	qp_list_init(&p->active, e->qps, offsetof(struct qp, respg.active));
 	p->quantum_left = e->settings.quantum_bytes;
-	p->held_max = e->packets->size / HELD_SHARE;
+	p->held_max = e->packets->size / HELD_SHARE / e->pool_engines;
 	e->module[MODULE_RESPG] = p;
 	return 0;
 }

@@ -240,7 +240,7 @@ static void hca_create__on_the_nodes_it_is_told(void **state)
 
 	c.socket = 3;
 	for (int e = 0; e < 2; e++)
-		c.place[e] = (struct engine_place){e + 1, c.packets, c.descriptors, c.packets};
+		c.place[e] = (struct engine_place){e + 1, c.packets, c.descriptors, c.packets, 0};
 	made_up_nodes(true);
 	memset(asked_of, 0, sizeof(asked_of));
 	assert_int_equal(hca_create(&c, &h), 0);
