@@ -28,7 +28,7 @@ enum {
 
 struct tc {
 	uint64_t now_ns;    /* the time that timers go by: see let_time_pass() */
-	uint64_t slept_ns;  /* engine.slept_ns when it last went on */
+	uint64_t slept_ns;  /* slept_by_all() when it last went on */
 	uint64_t heard_ns;  /* it goes on to this when the answers that had come by then */
 	uint32_t heard_put; /* (HP_RRC's count of puts) have been taken */
 	uint64_t tick;	    /* last tick handled, in ticks since 0 */
@@ -99,10 +99,20 @@ static void note_what_was_heard(struct engine *e, struct tc *t)
 	t->heard_put = ring_put_count(e->channel[CHANNEL_HP_RRC].ring);
 }
 
+/* How long those slept whom heard_by_all() waits for. */
+static uint64_t slept_by_all(const struct engine *e)
+{
+	uint64_t ns = 0;
+
+	for (unsigned i = 0; i < e->count; i++)
+		ns += __atomic_load_n(&e->peers[i].slept_ns, __ATOMIC_RELAXED);
+	return ns;
+}
+
 /* More than a tick between two looks is missed, unless we slept. Nothing was before the first. */
 static void note_what_was_missed(struct engine *e, struct tc *t, uint64_t passed_ns)
 {
-	uint64_t slept_ns = __atomic_load_n(&e->slept_ns, __ATOMIC_RELAXED);
+	uint64_t slept_ns = slept_by_all(e);
 	uint64_t looked_ns = e->settings.timer_tick_ns + slept_ns - t->slept_ns;
 
 	t->slept_ns = slept_ns;

@@ -466,6 +466,24 @@ static void let_time_pass__not_before_the_port_was_looked_at(void **state)
 	assert_int_equal(ev.timer, TIMER_RNR);
 }
 
+/* An engine that sleeps for want of work keeps the time of the others, but misses none of it. */
+static void let_time_pass__sleep_of_another_engine_is_not_missed(void **state)
+{
+	struct engine *e = fx->e;
+	uint64_t missed_ns;
+
+	for (unsigned i = 0; i < 2; i++)
+		e->peers[i].heard_ns = e->now_ns;
+	tc_poll(e);
+	missed_ns = engine_missed(e);
+	e->now_ns += MS;
+	e->peers[1].slept_ns += MS;
+	for (unsigned i = 0; i < 2; i++)
+		e->peers[i].heard_ns = e->now_ns;
+	tc_poll(e);
+	assert_int_equal(engine_missed(e), missed_ns);
+}
+
 /* And as far as the answers have been taken that had come by then, and none is held back; not those
  * that come since. */
 static void let_time_pass__not_before_the_answers_were_taken(void **state)
@@ -723,6 +741,8 @@ int main(void)
 		FX_TEST(loss_due__probes),
 		FX_TEST_WITH(let_time_pass__not_before_the_port_was_looked_at,
 			(&(struct fx_options){.engines = 2, .name = "let_time_pass__port"})),
+		FX_TEST_WITH(let_time_pass__sleep_of_another_engine_is_not_missed,
+			(&(struct fx_options){.engines = 2, .name = "let_time_pass__sleep"})),
 		FX_TEST(let_time_pass__not_before_the_answers_were_taken),
 		FX_TEST(loss_due__probe_on_time),
 		FX_TEST(loss_due__no_probe_for_time_that_was_missed),
