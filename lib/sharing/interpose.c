@@ -158,8 +158,12 @@ static int drop(void *at, size_t bytes, int advice)
 	int rc = next_madvise(at, bytes, advice), error = errno;
 
 	/* ENOMEM: there was a hole among what it dropped. */
-	if ((rc == 0 || error == ENOMEM) && in_pool((uintptr_t)at, end_of(at, bytes), true))
-		sharing_unmapped(at, bytes);
+	if ((rc == 0 || error == ENOMEM) && pool.fd >= 0) {
+		if (in_pool((uintptr_t)at, end_of(at, bytes), true))
+			sharing_unmapped(at, bytes);
+		/* Another thread may have made it private meanwhile, with what it held. */
+		next_madvise(at, bytes, advice);
+	}
 	errno = error;
 	return rc;
 }

@@ -2,6 +2,7 @@
 /* Memory that nobody shares any more stays in the pool for the next time, and the program sees no
  * difference. */
 #include <malloc.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -99,6 +100,36 @@ static void dropped__with_a_hole(void **state)
 	assert_true(madvise(at, BYTES, MADV_DONTNEED) < 0 && errno == ENOMEM);
 	assert_int_equal(at[5], 0);
 	munmap(at, BYTES);
+}
+
+static void *reclaim_always(void *done)
+{
+	while (!__atomic_load_n((bool *)done, __ATOMIC_RELAXED)) {
+		sharing_lock();
+		sharing_reclaim();
+		sharing_unlock();
+	}
+	return NULL;
+}
+
+static void dropped__while_it_becomes_private(void **state)
+{
+	pthread_t other;
+	bool done = false;
+
+	(void)state;
+	assert_int_equal(pthread_create(&other, NULL, reclaim_always, &done), 0);
+	for (int i = 0; i < 2000; i++) {
+		uint8_t *at = map();
+
+		memset(at, 1, BYTES);
+		share(at, BYTES);
+		assert_int_equal(madvise(at, BYTES, MADV_DONTNEED), 0);
+		assert_int_equal(at[5], 0);
+		munmap(at, BYTES);
+	}
+	__atomic_store_n(&done, true, __ATOMIC_RELAXED);
+	pthread_join(other, NULL);
 }
 
 static void locked__is_not_dropped(void **state)
@@ -367,6 +398,7 @@ int main(void)
 		cmocka_unit_test(again__lies_where_it_lay),
 		cmocka_unit_test(dropped__reads_as_zeroes),
 		cmocka_unit_test(dropped__with_a_hole),
+		cmocka_unit_test(dropped__while_it_becomes_private),
 		cmocka_unit_test(locked__is_not_dropped),
 		cmocka_unit_test(advice__about_other_memory),
 		cmocka_unit_test(unmapped__is_freed),
