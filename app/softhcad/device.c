@@ -52,8 +52,7 @@ static int create_near(struct device *v, struct hca_config *c)
 		const struct node_pools *p = pools_near(v->daemon, s->engine_node[e]);
 
 		c->place[e] = (struct engine_place){
-			s->engine_node[e], p->packets, p->descriptors, p->clones,
-			p->engines};
+			s->engine_node[e], p->packets, p->descriptors, p->clones, p->engines};
 	}
 	ret = hca_create(c, &v->hca);
 	if (ret != -ENOMEM || nodes_count() == 1)

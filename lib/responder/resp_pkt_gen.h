@@ -22,8 +22,8 @@ void respg_destroy(struct engine *e);
 unsigned respg_poll(struct engine *e);
 
 /*
- * Does so much wait to be answered, of all QPs together, that nothing more of this QP is to be taken
- * in? Peers may have many READs outstanding on many QPs, and each that waits keeps its packet
+ * Does so much wait to be answered, of all QPs together, that nothing more of this QP is to be
+ * taken in? Peers may have many READs outstanding on many QPs, and each that waits keeps its packet
  * buffer. Half of the places are kept for QPs of which nothing waits: so a few that always have all
  * outstanding shut nobody out.
  */

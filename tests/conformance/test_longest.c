@@ -114,8 +114,7 @@ static void c9_061__no_psn_looks_older_than_the_read_before_it(void **state)
 	peer_post(s, USER_SEND, 8);
 	assert_true(rig_recv(s, &got, MS));
 	for (unsigned i = 0; i < 3; i++)
-		rig_read_response(s, 0,
-			i == 0 ? WIRE_RC_READ_RESP_FIRST : WIRE_RC_READ_RESP_MIDDLE,
+		rig_read_response(s, 0, i == 0 ? WIRE_RC_READ_RESP_FIRST : WIRE_RC_READ_RESP_MIDDLE,
 			(PSN + i) & PSN_MASK, 0, NULL, PEER_MTU);
 	rig_expect(s, WIRE_RC_READ_REQUEST, (PSN + WINDOW) & PSN_MASK);
 	rig_read_response(s, 0, WIRE_RC_READ_RESP_MIDDLE, PSN + 3, 0, NULL, PEER_MTU);
