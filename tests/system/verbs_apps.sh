@@ -3,12 +3,12 @@
 # The middle layers that people run RDMA programs on, as Debian packages them, unmodified: UCX,
 # libfabric, Open MPI; between two HCAs of a daemon and between two daemons.
 #
-# Those that need the connection manager are in rdmacm_apps.sh: fi_pingpong opens its device even for
-# datagrams, and qperf has no other way to say a GID.
+# Those that connect to an address, by TCP as well, are in rdmacm_apps.sh.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/verbs/pairs.sh"
 need_command ucx_perftest
 export UCX_TLS=rc_verbs,ud_verbs,self UCX_WARN_UNUSED_ENV_VARS=n
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 # hca SOCKET COMMAND...: on the devices of the daemon there.
 hca() { "$TOOL" run --socket "$1" -- "${@:2}"; }
@@ -60,7 +60,6 @@ fabric_sees() {
 
 # Two ranks on each HCA.
 mpi() {
-	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 	check "$place: Open MPI over UCX, ring and all-to-all of 4 ranks" hca "$client_socket" timeout 100 \
 		mpirun --oversubscribe --mca pml ucx --mca btl '^openib,vader,tcp' --mca osc '^rdma' \
 		-np 2 env SOFTHCA_SOCKET="$server_socket" UCX_NET_DEVICES="$server_hca:1" \
@@ -69,12 +68,42 @@ mpi() {
 		"$SCRATCH/ring"
 }
 
+# fabric PROVIDER TYPE: by addresses that only the HCAs have, not the kernel. Checked.
+fabric() {
+	local server
+	TCP_PORT=$((TCP_PORT + 1))
+	start server hca "$server_socket" timeout 60 \
+		fi_pingpong -p "$1" -e "$2" -c -d "$server_hca" -B $TCP_PORT
+	server=$started
+	wait_for 20 listens_or_gone $TCP_PORT "$server"
+	check "$place: fi_pingpong -p $1 -e $2, addresses of the HCAs alone" hca "$client_socket" \
+		timeout 60 fi_pingpong -p "$1" -e "$2" -c -P $TCP_PORT 127.0.0.1
+	wait_for 20 not_running "$server" || kill "$server" 2>/dev/null
+}
+
+# Two ranks on each HCA, which find addresses by themselves.
+mpi_over_fabric() {
+	local common=(--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include 'verbs;ofi_rxm'
+		--mca btl '^openib,vader,tcp,ofi' --mca osc '^rdma,ucx')
+	check "$place: Open MPI over libfabric, ring and all-to-all of 4 ranks" \
+		hca "$client_socket" timeout 100 mpirun --oversubscribe "${common[@]}" \
+		-np 2 env SOFTHCA_SOCKET="$server_socket" FI_VERBS_DEVICE_NAME="$server_hca" \
+		"$SCRATCH/ring" : \
+		-np 2 env SOFTHCA_SOCKET="$client_socket" FI_VERBS_DEVICE_NAME="$client_hca" \
+		"$SCRATCH/ring"
+}
+
+with_fabric() {
+	check "$place: fi_info lists the datagram domain" fabric_sees
+	fabric verbs msg
+	fabric 'verbs;ofi_rxm' rdm
+	[ ! -x "$SCRATCH/ring" ] || mpi_over_fabric
+}
+
 all() {
 	with_ucx
-	if command -v fi_info >/dev/null; then
-		check "$place: fi_info lists the datagram domain" fabric_sees
-	fi
 	[ ! -x "$SCRATCH/ring" ] || mpi
+	! command -v fi_info >/dev/null || with_fabric
 }
 
 if command -v mpicc >/dev/null; then

@@ -3,13 +3,18 @@
  * Looks at /sys/class/infiniband in every way that libc has; run by run.sh below `softhca run`.
  * Exit code 0: all of them saw the device. Argument: its name.
  */
+#include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ifaddrs.h>
 #include <limits.h>
 #include <linux/netlink.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <rdma/rdma_netlink.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -223,6 +228,40 @@ static void look_by_netlink(void)
 	close(fd);
 }
 
+/* Once, as an address of an interface of that name. */
+static bool lists(const struct ifaddrs *list, const char *interface, int family, const char *text)
+{
+	unsigned char address[sizeof(struct in6_addr)];
+	size_t bytes = family == AF_INET ? 4 : sizeof(address);
+	unsigned int found = 0;
+
+	inet_pton(family, text, address);
+	for (; list; list = list->ifa_next) {
+		const char *at = (const char *)list->ifa_addr;
+
+		if (!at || list->ifa_addr->sa_family != family)
+			continue;
+		at += family == AF_INET ? offsetof(struct sockaddr_in, sin_addr)
+					: offsetof(struct sockaddr_in6, sin6_addr);
+		if (memcmp(at, address, bytes) == 0)
+			found += strcmp(list->ifa_name, interface) == 0 &&
+				 list->ifa_flags & IFF_UP && list->ifa_netmask;
+	}
+	return found == 1;
+}
+
+/* The addresses of run.sh's device, beside the kernel's. */
+static void look_at_addresses(const char *device)
+{
+	struct ifaddrs *list = NULL;
+
+	expect("getifaddrs", getifaddrs(&list) == 0);
+	expect("the kernel's addresses", lists(list, "lo", AF_INET, "127.0.0.1"));
+	expect("the device's IPv4 address", lists(list, device, AF_INET, "10.9.0.1"));
+	expect("the device's IPv6 address", lists(list, device, AF_INET6, "fd09::1"));
+	freeifaddrs(list);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2)
@@ -237,5 +276,6 @@ int main(int argc, char **argv)
 	look_along_links(argv[1]);
 	look_from_inside();
 	look_by_netlink();
+	look_at_addresses(argv[1]);
 	return failed != 0;
 }
