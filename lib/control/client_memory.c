@@ -240,6 +240,10 @@ static const char *piece_wrong(int fd, uint64_t offset, uint64_t bytes, uint64_t
 	struct stat st;
 	uint64_t end;
 
+	/* The kernel itself answers this one: what is none may belong to somebody who never would.
+	 */
+	if (fcntl(fd, F_GET_SEALS) < 0)
+		return "not a file in memory";
 	if (fstatfs(fd, &fs) || fstat(fd, &st))
 		return "nothing that has a file system";
 	if (!S_ISREG(st.st_mode) || (fs.f_type != TMPFS_MAGIC && fs.f_type != HUGETLBFS_MAGIC))
