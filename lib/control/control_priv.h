@@ -207,7 +207,9 @@ struct client {
 	uint32_t id;	/* for logs: counts connections */
 	pid_t pid;
 	uid_t uid;
-	bool own; /* this process itself */
+	bool own;      /* this process itself */
+	bool same_ipc; /* of the daemon's IPC namespace as it connected: its pid may be another's
+			  now */
 	struct client *next, *prev;
 	struct mapping page;
 	struct pd *queue_pd;
@@ -318,6 +320,9 @@ void piece_unmap(struct piece *piece);
 bool pieces_leave(struct control *c);
 /* Unmaps all of it. */
 void pieces_leave_all(struct control *c);
+
+/* segments.c: is that process of the daemon's IPC namespace? */
+bool segments_same_namespace(pid_t pid);
 
 /* objects.c: this memory of the client's, which is mapped, shall lie on the node of the engine that
  * serves the client. */

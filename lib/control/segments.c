@@ -26,7 +26,7 @@
 #endif
 enum { GROUPS_MAX = 64, HUGE_BYTES = 2 << 20, HUGE_BYTES_MAX = 1 << 30 };
 
-static bool same_namespace(pid_t pid)
+bool segments_same_namespace(pid_t pid)
 {
 	char path[64];
 	struct stat theirs, ours;
@@ -92,7 +92,7 @@ static int attach(const struct client *client, const struct control_segment *in,
 	struct shmid_ds segment;
 	int rc = 0;
 
-	if (!same_namespace(client->pid))
+	if (!client->same_ipc || !segments_same_namespace(client->pid))
 		return -EPERM;
 	*at = shmat((int)in->id, NULL, read_only ? SHM_RDONLY : 0);
 	if (*at == (void *)-1)

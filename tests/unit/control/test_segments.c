@@ -4,9 +4,12 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <linux/sched.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/ipc.h>
 #include <sys/shm.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include "hca_fixture.h"
 #include "raw_client.h"
@@ -129,6 +132,45 @@ static void rights__are_the_clients(void **state)
 	shmctl(id, IPC_RMID, NULL);
 }
 
+/* Numbers of processes are used again: of which namespace a client is, is judged as it connects. */
+static void namespace__of_a_process_that_has_gone(void **state)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	struct control_hello_reply hello;
+	int id = segment(0666), status, fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int page = raw_memfd(sizeof(struct client_page), RAW_SEALS);
+	struct clone_args again = {.exit_signal = SIGCHLD, .set_tid_size = 1};
+	uint32_t piece;
+	pid_t child = fork();
+	int rc = -EPERM;
+	long next;
+
+	(void)state;
+	strcpy(addr.sun_path, f.path);
+	if (child == 0)
+		_exit(unshare(CLONE_NEWIPC) ||
+			connect(fd, (struct sockaddr *)&addr, sizeof(addr)) ||
+			raw_hello_with(fd, page, &hello));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	again.set_tid = (uintptr_t)&child;
+	next = status ? -1 : syscall(SYS_clone3, &again, sizeof(again));
+	if (next == 0) {
+		pause();
+		_exit(0);
+	}
+	if (next > 0) {
+		rc = add(fd, id, 0, &piece);
+		kill(child, SIGKILL);
+		waitpid(child, &status, 0);
+	}
+	shmctl(id, IPC_RMID, NULL);
+	close(page);
+	close(fd);
+	assert_int_equal(rc, -EPERM);
+	if (next < 0)
+		skip(); /* nobody may choose a number here */
+}
+
 static int start(void **state)
 {
 	(void)state;
@@ -150,6 +192,7 @@ int main(void)
 		TEST(segment__is_attached_while_the_piece_lives),
 		TEST(wrong__refused),
 		TEST(rights__are_the_clients),
+		TEST(namespace__of_a_process_that_has_gone),
 	};
 
 	fixture_eal();
