@@ -209,11 +209,18 @@ static enum v2p_state page_find(struct v2p_port *port, const struct mpt_entry *p
 	return V2P_SUCCESS;
 }
 
+/* The lcore serves nobody else while it looks at the parent's pages: so many, no more. */
+static bool too_many(const struct v2p_registration *r, const struct mpt_entry *parent)
+{
+	return parent->flags & MPT_PAGES && r->log_page > parent->log_page &&
+	       (uint64_t)r->pages << (r->log_page - parent->log_page) > V2P_FAST_PARENT_PAGES_MAX;
+}
+
 /* The same of all pages. */
 static enum v2p_state pages_find(struct v2p_port *port, const struct v2p_registration *r,
 	const struct mpt_entry *parent, uint64_t *address)
 {
-	enum v2p_state s = V2P_SUCCESS;
+	enum v2p_state s = too_many(r, parent) ? V2P_LENGTH_ERR : V2P_SUCCESS;
 
 	for (uint32_t i = 0; i < r->pages && s == V2P_SUCCESS; i++)
 		s = page_find(port, parent, r->page[i], 1ull << r->log_page, &address[i]);

@@ -14,6 +14,7 @@ enum {
 	WINDOW2 = 0x660400,
 	FAST = 0x660500,  /* with SLOT MTT entries */
 	PLAIN = 0x660600, /* without */
+	LARGE = 0x660700,
 	PAGES = 8,
 	PAGE = 0x1000,
 	START = 0x40000,
@@ -255,6 +256,35 @@ static void fast__large_pages_of_a_region_in_pieces(void **state)
 	assert_int_equal(held(PAGED), 0);
 }
 
+/* Nobody holds up an lcore with pages that are large where the region's are small. */
+static void fast__looks_at_so_many_pages_of_the_region(void **state)
+{
+	enum { COUNT = 2 * V2P_FAST_PARENT_PAGES_MAX, FIRST = 1 << 12 };
+	const uint64_t page = 0;
+	struct mpt_entry m = {.key = LARGE,
+		.pd = FX_PD,
+		.access = ACCESS_MW_BIND,
+		.flags = MPT_PAGES,
+		.length = (uint64_t)COUNT * PAGE,
+		.mtt_first = FIRST,
+		.log_page = 12};
+	struct v2p_registration r = {
+		.key = FAST, .parent = LARGE, .pd = FX_PD, .page = &page, .pages = 1};
+
+	make();
+	for (uint64_t i = 0; i < COUNT; i++) {
+		const uint64_t at = (1ull << 40) + i * PAGE; /* nobody goes there */
+
+		assert_int_equal(v2p_write_mtt(fx->e->v2p, FIRST + (uint32_t)i, &at, 1), 0);
+	}
+	assert_int_equal(v2p_write_mpt(fx->e->v2p, &m), 0);
+	for (r.log_page = 25; r.log_page >= 24; r.log_page--) {
+		r.length = 1ull << r.log_page;
+		assert_int_equal(v2p_fast_register(port(), &r),
+			r.log_page == 25 ? V2P_LENGTH_ERR : V2P_SUCCESS);
+	}
+}
+
 static void fast__refusals(void **state)
 {
 	const uint32_t flags = MPT_FAST | MPT_INVALIDATE_REMOTE | MPT_OWNS_PAGES;
@@ -370,6 +400,7 @@ int main(void)
 		FX_TEST(fast__pages_in_any_order),
 		FX_TEST(fast__invalidated_by_the_control_side),
 		FX_TEST(fast__large_pages_of_a_region_in_pieces),
+		FX_TEST(fast__looks_at_so_many_pages_of_the_region),
 		FX_TEST(fast__refusals),
 		FX_TEST(fast__without_memory_for_its_pages),
 		FX_TEST(fast__claimed),

@@ -320,10 +320,12 @@ struct v2p_registration {
  *
  * V2P_SUCCESS; V2P_KEY_ERR, V2P_PD_ERR, V2P_FLAGS_ERR: as for v2p_bind(), the entry being one that
  * must be invalid; V2P_LENGTH_ERR: a page outside of the parent or not aligned, or that the parent
- * has in pieces; not as many as the length needs; more than the key was made for, or not in one
- * piece, and it has no MTT entries or the daemon's addresses are not multiples of 4 KiB; no length,
- * or the address wraps.
+ * has in pieces; larger than the parent's, and together more of these than
+ * V2P_FAST_PARENT_PAGES_MAX; not as many as the length needs; more than the key was made for, or
+ * not in one piece, and it has no MTT entries or the daemon's addresses are not multiples of 4 KiB;
+ * no length, or the address wraps.
  */
+enum { V2P_FAST_PARENT_PAGES_MAX = 4096 };
 enum v2p_state v2p_fast_register(struct v2p_port *port, const struct v2p_registration *r);
 
 /*
