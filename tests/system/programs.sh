@@ -8,7 +8,7 @@
 . "$(dirname "$0")/verbs/pairs.sh"
 . "$(dirname "$0")/verbs/cm.sh"
 HERE=$(dirname "$0")
-patience=40
+patience=120
 
 port() { TCP_PORT=$((TCP_PORT + 1)); }
 
@@ -145,12 +145,12 @@ with_wire() {
 	for program in ib_send_lat ib_write_bw; do
 		port
 		start server on "$HOST_B" "$TOOL" run --socket "$SCRATCH/b.sock" -- \
-			timeout $patience $program -d hca0 -x 1 -p $TCP_PORT -n 200
+			timeout $patience $program -d hca0 -x 1 -p $TCP_PORT -n 50
 		server=$started
 		wait_for 20 listens_on_b_or_gone $TCP_PORT "$server"
 		check "two network namespaces: $program" on "$HOST_A" "$TOOL" run \
 			--socket "$SCRATCH/a.sock" -- timeout $patience \
-			$program -d hca0 -x 1 -p $TCP_PORT -n 200 192.0.2.2
+			$program -d hca0 -x 1 -p $TCP_PORT -n 50 192.0.2.2
 		check "two network namespaces: its server" wait "$server"
 	done
 	stop "$daemon_a"
