@@ -160,12 +160,14 @@ show_both() {
 # between ARGUMENTS...: the same test, server with daemon b, client with daemon a. Checked. Set by
 # the test: a_side, b_side (arrays: empty or `on HOST`), server_address.
 between() {
-	local server
+	# Eight times a second at least: a daemon that gets no CPU for less is not taken for dead.
+	local server patience=(--qp-timeout 18)
 	TCP_PORT=$((TCP_PORT + 1))
-	start server "${b_side[@]}" timeout 120 "$PERF" "$@" --socket "$SCRATCH/b.sock" -p $TCP_PORT
+	start server "${b_side[@]}" timeout 120 "$PERF" "$@" "${patience[@]}" --socket "$SCRATCH/b.sock" \
+		-p $TCP_PORT
 	server=$started
-	if "${a_side[@]}" timeout 120 "$PERF" "$@" --socket "$SCRATCH/a.sock" -p $TCP_PORT \
-		"$server_address" >"$SCRATCH/client.log" 2>&1 && wait "$server"; then
+	if "${a_side[@]}" timeout 120 "$PERF" "$@" "${patience[@]}" --socket "$SCRATCH/a.sock" \
+		-p $TCP_PORT "$server_address" >"$SCRATCH/client.log" 2>&1 && wait "$server"; then
 		ok "$*"
 	else
 		fail "$*"
