@@ -20,7 +20,7 @@ enum { RAW_GONE = 1 }; /* the daemon ended the connection */
 static inline int raw_connect(const char *path)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	struct timeval limit = {.tv_sec = 5};
+	struct timeval limit = {.tv_sec = 60};
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	strcpy(addr.sun_path, path);
