@@ -116,7 +116,7 @@ int run_add_segment(struct call *call)
 	const struct control_segment *in = call->body;
 	struct client *client = call->client;
 	const struct control_limits *limits = &client->control->config.limits;
-	uint64_t bytes, page_bytes;
+	uint64_t bytes = 0, page_bytes = 0;
 	struct piece *piece;
 	const char *why;
 	void *at;
