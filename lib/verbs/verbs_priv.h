@@ -25,7 +25,7 @@
 #define unlikely(x)  __builtin_expect(!!(x), 0)
 #define VERBS_PUBLIC __attribute__((visibility("default")))
 
-#define container(ptr, type, member) ((type *)((uint8_t *)(ptr)-offsetof(type, member)))
+#define container(ptr, type, member) ((type *)((uintptr_t)(ptr)-offsetof(type, member)))
 
 enum { VERBS_PORT = 1 };
 

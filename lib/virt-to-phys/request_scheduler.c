@@ -94,9 +94,10 @@ static void match(struct v2p_port *port, enum v2p_channel channel)
 		enqueue(port, channel);
 		return;
 	}
-	if (r == V2P_SUCCESS)
-		s->addr = m.entry.flags & MPT_NULL ? null_map(port->v2p, access, &s->run)
-						   : m.entry.phys + s->offset;
+	if (r == V2P_SUCCESS && m.entry.flags & MPT_NULL)
+		s->addr = null_map(port->v2p, access, &s->run);
+	else if (r == V2P_SUCCESS && !(m.entry.flags & MPT_PAGES))
+		s->addr = m.entry.phys + s->offset;
 	finish(s, r);
 }
 

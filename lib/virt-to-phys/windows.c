@@ -192,7 +192,7 @@ static enum v2p_state page_find(struct v2p_port *port, const struct mpt_entry *p
 
 	if (va & (bytes - 1) || !inside(parent, va, bytes))
 		return V2P_LENGTH_ERR;
-	*address = (uintptr_t)(parent->phys + offset);
+	*address = (uintptr_t)parent->phys + offset; /* of one without pages */
 	if (!(parent->flags & MPT_PAGES))
 		return V2P_SUCCESS;
 	for (uint64_t at = 0; at < bytes; at += run) {
