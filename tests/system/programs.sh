@@ -125,8 +125,10 @@ with_tgt() {
 	check "$place: tgt, a disk over iSER" serve_disk
 	for program in iscsi-readcapacity16 'iscsi-test-cu --dataloss --test=ALL.Write10.Simple' \
 		'iscsi-test-cu --test=ALL.Read10.Simple'; do
+		# libiscsi reads what it has not set, which meson's MALLOC_PERTURB_ shows.
 		# shellcheck disable=SC2086
-		check "$place: $program" hca "$client_socket" $program -i $INITIATOR $url
+		check "$place: $program" hca "$client_socket" env -u MALLOC_PERTURB_ $program \
+			-i $INITIATOR $url
 	done
 	kill -KILL "$server"
 	wait "$server" 2>/dev/null
