@@ -82,12 +82,4 @@ FORM uint32_t crc_combine_pclmul(uint32_t state_a, uint32_t crc_b, size_t len_b)
 	return crc_block_barrett(_mm_slli_si128(product, 8)) ^ crc_b;
 }
 
-const struct wire_crc_ops crc_pclmul = {
-	.name = "pclmul",
-	.crc = crc,
-	.crc_copy = crc_copy,
-	.crc_copy_nt = crc_copy_nt,
-	.icrc = icrc,
-	.icrc_headers = icrc_headers,
-	.combine = crc_combine_pclmul,
-};
+const struct wire_crc_ops crc_pclmul = CRC_VECTOR_OPS("pclmul", crc_combine_pclmul);

@@ -108,12 +108,4 @@ FORM static uint32_t combine(uint32_t state_a, uint32_t crc_b, size_t len_b)
 	return barrett(vgetq_lane_u64(product, 0)) ^ crc_b;
 }
 
-const struct wire_crc_ops crc_pmull = {
-	.name = "pmull",
-	.crc = crc,
-	.crc_copy = crc_copy,
-	.crc_copy_nt = crc_copy_nt,
-	.icrc = icrc,
-	.icrc_headers = icrc_headers,
-	.combine = combine,
-};
+const struct wire_crc_ops crc_pmull = CRC_VECTOR_OPS("pmull", combine);

@@ -2,7 +2,8 @@
 /*
  * The CRC by carry-less multiplication, for vectors of any width. Each vector form
  * (crc_vpclmul512.c, crc_vpclmul256.c, crc_pclmul.c) defines what stands below and then includes
- * this file, which gives it crc(), crc_copy(), crc_copy_nt(), icrc() and icrc_headers().
+ * this file, which gives it crc(), crc_copy(), crc_copy_nt(), icrc(), icrc_headers() and
+ * CRC_VECTOR_OPS.
  *
  *   FORM              attributes of a function that may use the form's instructions
  *   vec               the vector type
@@ -171,3 +172,10 @@ FORM static uint32_t icrc(const uint8_t *l3, unsigned int n, bool ipv6)
 {
 	return ~icrc_headers(l3, n, ipv6);
 }
+
+/* The form's table of functions. combines: its wire_crc_ops.combine. */
+#define CRC_VECTOR_OPS(form_name, combines)                                                        \
+	{                                                                                          \
+		.name = form_name, .crc = crc, .crc_copy = crc_copy, .crc_copy_nt = crc_copy_nt,   \
+		.icrc = icrc, .icrc_headers = icrc_headers, .combine = combines,                   \
+	}

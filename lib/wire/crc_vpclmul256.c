@@ -90,12 +90,4 @@ VEC uint32_t vec_reduce(vec sum)
 
 #include "crc_vector.h"
 
-const struct wire_crc_ops crc_vpclmul256 = {
-	.name = "vpclmul256",
-	.crc = crc,
-	.crc_copy = crc_copy,
-	.crc_copy_nt = crc_copy_nt,
-	.icrc = icrc,
-	.icrc_headers = icrc_headers,
-	.combine = crc_combine_pclmul,
-};
+const struct wire_crc_ops crc_vpclmul256 = CRC_VECTOR_OPS("vpclmul256", crc_combine_pclmul);

@@ -84,12 +84,4 @@ VEC uint32_t vec_reduce(vec sum)
 
 #include "crc_vector.h"
 
-const struct wire_crc_ops crc_vpclmul512 = {
-	.name = "vpclmul512",
-	.crc = crc,
-	.crc_copy = crc_copy,
-	.crc_copy_nt = crc_copy_nt,
-	.icrc = icrc,
-	.icrc_headers = icrc_headers,
-	.combine = crc_combine_pclmul,
-};
+const struct wire_crc_ops crc_vpclmul512 = CRC_VECTOR_OPS("vpclmul512", crc_combine_pclmul);
