@@ -22,7 +22,7 @@ enum {
 };
 
 #define DROP_IN	   "libibverbs.so.1"
-#define SYSFS_VIEW "libsofthca-sysfs.so"
+#define PRELOAD "libsofthca-preload.so"
 
 struct run {
 	const char *socket, *libdir; /* as given; NULL: not */
@@ -31,7 +31,7 @@ struct run {
 
 /* The two libraries, and the folder to search first. */
 struct libraries {
-	char drop_in[PATH_MAX], sysfs_view[PATH_MAX], folder[PATH_MAX];
+	char drop_in[PATH_MAX], preload[PATH_MAX], folder[PATH_MAX];
 };
 
 static void usage(FILE *out)
@@ -42,7 +42,7 @@ static void usage(FILE *out)
 	      "devices.\n\n"
 	      "  -v, --verbose     say what is set, and which devices there are\n"
 	      "  --socket PATH     control socket of the daemon (SOFTHCA_SOCKET, or as usual)\n"
-	      "  --libdir FOLDER   where " DROP_IN " and " SYSFS_VIEW " lie\n"
+	      "  --libdir FOLDER   where " DROP_IN " and " PRELOAD " lie\n"
 	      "                    (SOFTHCA_LIBDIR, or where they were installed or built)\n\n"
 	      "exit status: the program's; 125 softhca run failed, 126 PROGRAM cannot be run, 127 "
 	      "it "
@@ -89,15 +89,15 @@ static int parse(int argc, char **argv, struct run *r)
 
 /* ---- where the libraries are ---- */
 
-static bool found(struct libraries *l, const char *drop_in, const char *sysfs_view)
+static bool found(struct libraries *l, const char *drop_in, const char *preload)
 {
 	int n = snprintf(l->folder, sizeof(l->folder), "%s", drop_in);
 
 	if (n >= (int)sizeof(l->folder) ||
 		snprintf(l->drop_in, PATH_MAX, "%s/" DROP_IN, drop_in) >= PATH_MAX ||
-		snprintf(l->sysfs_view, PATH_MAX, "%s/" SYSFS_VIEW, sysfs_view) >= PATH_MAX)
+		snprintf(l->preload, PATH_MAX, "%s/" PRELOAD, preload) >= PATH_MAX)
 		return false;
-	return access(l->drop_in, R_OK) == 0 && access(l->sysfs_view, R_OK) == 0;
+	return access(l->drop_in, R_OK) == 0 && access(l->preload, R_OK) == 0;
 }
 
 /* The folder of this program; "" if unknown. */
@@ -119,8 +119,8 @@ static bool find_usual(struct libraries *l)
 	char here[PATH_MAX], a[PATH_MAX + 64], b[PATH_MAX + 64];
 
 	own_folder(here);
-	snprintf(a, sizeof(a), "%s/../lib/verbs", here);
-	snprintf(b, sizeof(b), "%s/../lib/sysfs-view", here);
+	snprintf(a, sizeof(a), "%s/../lib/host/verbs", here);
+	snprintf(b, sizeof(b), "%s/../lib/host/preload", here);
 	if (found(l, a, b))
 		return true;
 	snprintf(a, sizeof(a), "%s/../" SOFTHCA_LIBDIR_BELOW "/softhca", here);
@@ -141,14 +141,14 @@ static int find_libraries(const struct run *r, struct libraries *l)
 
 	if (given && *given ? !found(l, given, given) : !find_usual(l)) {
 		fprintf(stderr, "softhca run: %s or %s is not there: see --libdir\n", l->drop_in,
-			l->sysfs_view);
+			l->preload);
 		return EXIT_FAILED;
 	}
 	/* The folder by its name, the libraries in it by theirs: a link keeps its name. */
 	shorten(l->folder);
 	snprintf(l->drop_in, PATH_MAX, "%.4000s/" DROP_IN, l->folder);
-	shorten(l->sysfs_view);
-	if (!strpbrk(l->drop_in, " :") && !strpbrk(l->sysfs_view, " :"))
+	shorten(l->preload);
+	if (!strpbrk(l->drop_in, " :") && !strpbrk(l->preload, " :"))
 		return 0;
 	fprintf(stderr,
 		"softhca run: the dynamic loader takes no folder with a blank or colon in "
@@ -265,7 +265,7 @@ static int set_environment(const struct run *r, const struct libraries *l, const
 	 * it, whatever search path they carry. */
 	if (!code)
 		code = put_before(r, "LD_LIBRARY_PATH", l->folder);
-	snprintf(preload, sizeof(preload), "%s:%s", l->drop_in, l->sysfs_view);
+	snprintf(preload, sizeof(preload), "%s:%s", l->drop_in, l->preload);
 	if (!code)
 		code = put_before(r, "LD_PRELOAD", preload);
 	/* A program with AddressSanitizer would not start: it wants its runtime to come before

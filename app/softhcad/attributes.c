@@ -131,7 +131,7 @@ static int write_physical_state(struct device *v, struct text *out, unsigned int
 	return say(out, is_active(v) ? "5: LinkUp\n" : "3: Disabled\n");
 }
 
-/* Lanes and kind of lane, the nearest from below, as lib/verbs shows it. An unknown speed is shown
+/* Lanes and kind of lane, the nearest from below, as lib/host/verbs shows it. An unknown speed is shown
  * as the slowest. */
 static int write_rate(struct device *v, struct text *out, unsigned int i)
 {
@@ -297,7 +297,7 @@ static int write_standard(struct device *v, struct text *out, unsigned int i)
 
 /* ---- resources ---- */
 
-/* No file of a kernel: what lib/sysfs-view tells `rdma resource` by netlink, under its names. */
+/* No file of a kernel: what lib/host/preload tells `rdma resource` by netlink, under its names. */
 static int write_resources(struct device *v, struct text *out, unsigned int i)
 {
 	struct held_contexts held = held_contexts(v);
@@ -314,7 +314,7 @@ static const struct attribute attributes[] = {
 	{.name = "sys_image_guid", .write = write_guid},
 	{.name = "node_desc", .write = write_description},
 	{.name = "fw_ver", .write = write_version},
-	{.name = "hw_rev", .write = write_hex, .number = 1}, /* lib/verbs says so, too */
+	{.name = "hw_rev", .write = write_hex, .number = 1}, /* lib/host/verbs says so, too */
 	{.name = "hca_type", .write = write_board},
 	{.name = "board_id", .write = write_board},
 	{.name = "resources", .live = true, .write = write_resources},

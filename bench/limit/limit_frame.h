@@ -3,8 +3,8 @@
 #define LIMIT_FRAME_H
 /*
  * The frames of the models: Ethernet, IPv4, UDP, BTH and RETH or AETH at fixed places. Not the
- * product's headers (lib/wire) on purpose: a limit must not grow slower together with them. Only
- * the CRC is lib/wire's, since the machine's CRC is the limit. Internal to bench/limit.
+ * product's headers (lib/common/wire) on purpose: a limit must not grow slower together with them. Only
+ * the CRC is lib/common/wire's, since the machine's CRC is the limit. Internal to bench/limit.
  */
 #include <stdint.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The peer of a requester: see peer.h. Opcodes are written as numbers of IBTA
- * table 38 on purpose: a wrong constant of lib/wire must not agree with itself.
+ * table 38 on purpose: a wrong constant of lib/common/wire must not agree with itself.
  */
 #include "peer.h"
 

@@ -14,8 +14,8 @@ hosts 1500 # the network over which two programs tell each other their numbers; 
 
 # What a library folder holds; programs of the image would be there already.
 mkdir -p "$SCRATCH/lib" "$SCRATCH/socket" "$SCRATCH/root-a" "$SCRATCH/root-b"
-cp "$(program lib/verbs/libibverbs.so.1)" "$(program lib/sysfs-view/libsofthca-sysfs.so)" \
-	"$(program lib/client/libsofthca.so.0)" "$PERF" "$TOOL" "$SCRATCH/lib"
+cp "$(program lib/host/verbs/libibverbs.so.1)" "$(program lib/host/preload/libsofthca-preload.so)" \
+	"$(program lib/host/client/libsofthca.so.0)" "$PERF" "$TOOL" "$SCRATCH/lib"
 ln -s libibverbs.so.1 "$SCRATCH/lib/libibverbs.so"
 chmod 755 "$SCRATCH"
 
@@ -26,7 +26,7 @@ container() {
 	chown $user "$SCRATCH/root-$1"
 	set -- "$SCRATCH/root-$1" "$SCRATCH/socket" "$SCRATCH/lib" \
 		LD_LIBRARY_PATH=/opt/softhca SOFTHCA_SOCKET=/run/softhca/softhca.sock \
-		LD_PRELOAD=/opt/softhca/libibverbs.so.1:/opt/softhca/libsofthca-sysfs.so "${@:2}"
+		LD_PRELOAD=/opt/softhca/libibverbs.so.1:/opt/softhca/libsofthca-preload.so "${@:2}"
 	ip netns exec "$host" setpriv --reuid $user --regid $user --clear-groups \
 		unshare --user --map-root-user --mount --pid --fork --mount-proc \
 		sh "$HERE/containers/container.sh" "$@"

@@ -32,7 +32,7 @@ mkdir -p "$RUNTIME_DIRECTORY"
 
 # drop_in COMMAND...: with our libibverbs in place of the system's. SOFTHCA_SOCKET says which daemon.
 drop_in() {
-	LD_PRELOAD=$BUILD/lib/verbs/libibverbs.so.1 LD_LIBRARY_PATH=$BUILD/lib/verbs "$@"
+	LD_PRELOAD=$BUILD/lib/host/verbs/libibverbs.so.1 LD_LIBRARY_PATH=$BUILD/lib/host/verbs "$@"
 }
 
 # A configuration of two HCAs, left and right, joined by rings. Arguments: lines for both.

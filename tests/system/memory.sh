@@ -17,7 +17,7 @@ check 'every kind of memory' timeout 200 "$PROGRAM" "$SCRATCH/ring.sock" left ri
 sed 's/^/   /' "$SCRATCH/check.log"
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	cp "$PROGRAM" "$SCRATCH/memory"
-	cp "$BUILD"/lib/client/libsofthca.so.0 "$SCRATCH"
+	cp "$BUILD"/lib/host/client/libsofthca.so.0 "$SCRATCH"
 	chmod a+rx "$SCRATCH" "$SCRATCH/memory" "$SCRATCH/libsofthca.so.0"
 	check 'every kind of memory, as an ordinary user' timeout 200 \
 		setpriv --reuid 65534 --regid 65534 --clear-groups \

@@ -41,7 +41,7 @@ check 'and which devices there are' prints 'device own, port active' \
 check 'their GIDs' prints 'GID 1: ::ffff:10.9.0.1' "$TOOL" run -v --socket "$SOCKET" true
 check 'a socket named from here' prints "$SOCKET" \
 	sh -c "cd '$SCRATCH' && '$TOOL' run --socket run.sock printenv SOFTHCA_SOCKET"
-check 'what was preloaded stays so' prints "libsofthca-sysfs.so:/nowhere.so" \
+check 'what was preloaded stays so' prints "libsofthca-preload.so:/nowhere.so" \
 	env LD_PRELOAD=/nowhere.so "$TOOL" run --socket "$SOCKET" printenv LD_PRELOAD
 
 check 'shared anonymous memory has a file' prints '/memfd:shared-anonymous' run python3 -c '
@@ -111,7 +111,7 @@ first_block() {
 	{
 		echo 'set -e; trap "kill \$(jobs -p)" EXIT'
 		awk '/^```/ { n++ } n == 1 && !/^```/' \
-			"$(dirname "$0")/../../lib/verbs/PROGRAMS.md"
+			"$(dirname "$0")/../../lib/host/verbs/PROGRAMS.md"
 		echo 'wait %2' # the server of the pingpong
 	} >"$SCRATCH/block.sh"
 	(cd "$SCRATCH" && timeout 60 bash block.sh)

@@ -6,7 +6,7 @@
 need_command ibv_devinfo
 
 here=$(dirname "$0")
-library=$BUILD/lib/verbs/libibverbs.so.1
+library=$BUILD/lib/host/verbs/libibverbs.so.1
 
 # Everything that a file wants of a libibverbs is there.
 resolves() {
@@ -28,7 +28,7 @@ says() {
 	return 1
 }
 
-check 'the symbols of libibverbs.map' "$here/verbs/symbols.sh" "$library" "$here/../../lib/verbs"
+check 'the symbols of libibverbs.map' "$here/verbs/symbols.sh" "$library" "$here/../../lib/host/verbs"
 for file in "$(command -v ibv_devinfo)" "$(command -v ib_write_bw)" "$(command -v rping)" \
 	/usr/lib/*/lib{mlx4,mlx5,efa,mana,rdmacm,fabric}.so.1 /usr/lib/*/ucx/libuct_{ib,rdmacm}.so.0 \
 	/usr/lib/*/openmpi/lib/openmpi3/mca_btl_openib.so \

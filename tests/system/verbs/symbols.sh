@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # usage: symbols.sh LIBRARY SOURCES
-# Is every symbol of lib/verbs/libibverbs.map and private_symbols.def in the built library, in its
+# Is every symbol of lib/host/verbs/libibverbs.map and private_symbols.def in the built library, in its
 # node, what stands in front of libc without a version, and nothing else? Prints what differs.
 set -euo pipefail
 
 wanted() {
 	awk '/^IBVERBS_/ { node = $1 } /^\tlocal:/ { node = "" }
 		node && /^\t\t[a-z_]/ { sub(/;/, ""); print $1 "@" node }' "$1/libibverbs.map"
-	printf '%s\n' madvise mmap mmap64 mremap munmap # lib/sharing/interpose.c
+	printf '%s\n' madvise mmap mmap64 mremap munmap # lib/host/share-in-place/interpose.c
 	{
 		awk -F '[()]' '/^PRIVATE/ { print $2 }' "$1/private_symbols.def"
 		# Not refused: private.c has them.

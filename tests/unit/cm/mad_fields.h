@@ -2,8 +2,8 @@
 #ifndef MAD_FIELDS_H
 #define MAD_FIELDS_H
 /*
- * Every field of every message that lib/cm reads and writes, as the standard's tables have them,
- * written down a second time: what lib/cm/mad.c is tested against. Private data and additional
+ * Every field of every message that lib/daemon/cm reads and writes, as the standard's tables have them,
+ * written down a second time: what lib/daemon/cm/mad.c is tested against. Private data and additional
  * information are not among them.
  */
 #include <stdbool.h>

@@ -24,7 +24,7 @@
 #include "pmd-glue/port.h"
 
 enum {
-	PRIV_BYTES = 192, /* MESSAGE_PRIV_BYTES, without pulling in lib/pipeline */
+	PRIV_BYTES = 192, /* MESSAGE_PRIV_BYTES, without pulling in lib/hca/pipeline */
 	POOL_FRAMES = 2047,
 	ROCE_FRAME_BYTES = 14 + 20 + 8 + 12 + 4 + 16, /* 16 bytes of payload */
 };

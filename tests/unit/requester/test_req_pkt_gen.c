@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ReqPktGen behind RequesterTransControl: whole frames in RPG_TXA, read back with lib/wire. */
+/* ReqPktGen behind RequesterTransControl: whole frames in RPG_TXA, read back with lib/common/wire. */
 #include "requester_fixture.h"
 
 struct got {

@@ -10,7 +10,7 @@ done
 made=$(mktemp -d)
 trap 'rm -rf "$made"' EXIT
 aarch64-linux-gnu-gcc -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -fno-strict-aliasing -static \
-	-Ilib/wire -Ilib/wire/include -o "$made/arm64" tests/unit/wire/arm64.c \
-	lib/wire/crc.c lib/wire/crc_portable.c lib/wire/crc_pmull.c
+	-Ilib/common/wire -Ilib/common/wire/include -o "$made/arm64" tests/unit/wire/arm64.c \
+	lib/common/wire/crc.c lib/common/wire/crc_portable.c lib/common/wire/crc_pmull.c
 qemu-aarch64-static "$made/arm64" | tee "$made/said"
 grep -q '^pmull is right' "$made/said"

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * HeaderParser (seed 000 5): takes frames from the port and checks them in this order: lengths
+ * before any field is used, opcode before any table is indexed, ICRC, queue pair, service, P_Key,
+ * the peer's address. What passes goes to RequesterRecvControl (responses) or ExecutionEngine
+ * (requests) of the engine that owns the queue pair; what does not is dropped by name. Datagrams to
+ * multicast groups go through multicast.c. Reads QP contexts, writes none, never writes into a
+ * frame. Stage header_parse.
+ *
+ * The states of the seed (PARSE_BTH, PARSE_RETH, ...) are lib/common/wire's opcode table, which says what
+ * headers follow.
+ */
+#include "link_priv.h"
+
+#define OPCODE_SERVICE_MASK 0xe0u /* 0: RC */
+
+/* Why lib/common/wire could not parse it. */
+static const enum counter parse_counters[WIRE_ERR_COUNT] = {
+	[WIRE_ERR_TRUNCATED] = COUNTER_drop_rx_truncated,
+	[WIRE_ERR_NOT_ROCE] = COUNTER_drop_rx_not_roce,
+	[WIRE_ERR_VERSION] = COUNTER_drop_rx_version,
+	[WIRE_ERR_FRAGMENT] = COUNTER_drop_rx_fragmented,
+	[WIRE_ERR_LENGTH] = COUNTER_drop_rx_length,
+	[WIRE_ERR_CHECKSUM] = COUNTER_drop_rx_checksum,
+	[WIRE_ERR_OPCODE] = COUNTER_drop_rx_opcode,
+	[WIRE_ERR_TVER] = COUNTER_drop_rx_tver,
+};
+
+/* Payloads longer than this leave the check of their ICRC to the copy: see arrival_intact(). */
+#define ICRC_HERE_BYTES 512
+
+static bool icrc_later(const struct wire_frame *f)
+{
+	return f->payload_bytes > ICRC_HERE_BYTES;
+}
+
+static bool icrc_wrong(struct engine *e, const uint8_t *frame, const struct wire_frame *f)
+{
+	if (icrc_later(f) || !e->settings.icrc_check)
+		return false;
+	return wire_icrc(frame + f->l3_offset, f->transport_end - f->l3_offset, f->is_ipv6) !=
+	       wire_icrc_load(frame + f->transport_end);
+}
+
+static bool from_peer(const struct qp *q, const struct wire_frame *f)
+{
+	const struct qp_path *p = qp_path(q);
+
+	if (q->service == SERVICE_UD)
+		return true;
+	if (f->is_ipv6 != p->template.is_ipv6)
+		return false;
+	if (f->is_ipv6)
+		return memcmp(f->src_ip, p->peer_ip, 16) == 0;
+	return memcmp(f->src_ip, p->peer_ip + 12, 4) == 0; /* v4-mapped */
+}
+
+/* What a packet may not be, as far as the queue pair is concerned. */
+static bool admitted(struct engine *e, const struct qp *q, const struct wire_frame *f)
+{
+	const struct wire_opcode *o = &wire_opcodes[f->h.opcode];
+
+	if (unlikely(o->service != q->service)) { /* a reserved one counts as RC's: see parse() */
+		count(hp_counters(e), COUNTER_drop_rx_service);
+		return false;
+	}
+	if (unlikely(!pkey_matches(f->h.pkey, q->pkey))) {
+		count(hp_counters(e), COUNTER_drop_rx_pkey);
+		return false;
+	}
+	if (unlikely(!from_peer(q, f))) {
+		count(hp_counters(e), COUNTER_drop_rx_address);
+		return false;
+	}
+	return true;
+}
+
+/* Fills the metadata. */
+static void describe(struct engine *e, struct rte_mbuf *m, const struct wire_frame *f)
+{
+	struct arrival *a = arrival_of(m);
+
+	a->qpn = f->h.dest_qp;
+	a->payload_offset = f->payload_offset;
+	a->payload_bytes = f->payload_bytes;
+	a->l3_offset = f->l3_offset;
+	a->is_ipv6 = f->is_ipv6;
+	a->response = RESPONSE_NONE;
+	a->headers = f->h;
+	a->icrc_bytes =
+		icrc_later(f) && e->settings.icrc_check ? f->transport_end - f->l3_offset : 0;
+	a->next = NULL;
+}
+
+/* No queue pair has its number: a datagram to a group, or to nobody. */
+static void take_numberless(struct engine *e, struct rte_mbuf *m, const struct wire_frame *f)
+{
+	if (f->h.dest_qp != MULTICAST_QPN || wire_opcodes[f->h.opcode].service != SERVICE_UD) {
+		count(hp_counters(e), COUNTER_drop_rx_qpn);
+		return;
+	}
+	describe(e, m, f);
+	multicast_keep(e, m);
+}
+
+/* Checks one frame. The queue pair it is for, or NULL: it is kept for multicast_deliver(), or it
+ * was counted and is to be freed. */
+static struct qp *parse(struct engine *e, struct rte_mbuf *m)
+{
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+	struct wire_frame f;
+	enum wire_error error = wire_parse_frame(frame, m->data_len, &f);
+	struct qp *q;
+
+	count_n(hp_counters(e), COUNTER_rx_bytes, m->data_len);
+	/* A reserved opcode of the RC range is answered (C9-84) */
+	if (unlikely(error != WIRE_OK &&
+		     !(error == WIRE_ERR_OPCODE && (f.h.opcode & OPCODE_SERVICE_MASK) == 0))) {
+		count(hp_counters(e), parse_counters[error]);
+		return NULL;
+	}
+	if (unlikely(icrc_wrong(e, frame, &f))) {
+		count(hp_counters(e), COUNTER_drop_rx_icrc);
+		return NULL;
+	}
+	if (unlikely(f.h.opcode == WIRE_CNP)) {
+		count(hp_counters(e), COUNTER_drop_rx_cnp);
+		return NULL;
+	}
+	q = qp_find(e->qps, f.h.dest_qp);
+	if (unlikely(!q)) {
+		take_numberless(e, m, &f);
+		return NULL;
+	}
+	if (!admitted(e, q, &f))
+		return NULL;
+	describe(e, m, &f);
+	return q;
+}
+
+/* Room in both outputs; with several engines that is no promise, and what does not fit is dropped
+ * at this edge. */
+static unsigned room_for(struct engine *e)
+{
+	unsigned rrc = channel_room(&e->channel[CHANNEL_HP_RRC]),
+		 ee = channel_room(&e->channel[CHANNEL_HP_EE]);
+	unsigned room = RTE_MIN(rrc, ee);
+
+	return RTE_MIN(room, (unsigned)BURST);
+}
+
+static void forward(struct engine *e, struct channel *to, struct rte_mbuf **m, unsigned n)
+{
+	unsigned done = channel_try_put(to, m, n);
+
+	if (unlikely(done < n)) {
+		count_n(hp_counters(e), COUNTER_drop_rx_full, n - done);
+		rte_pktmbuf_free_bulk(m + done, n - done);
+	}
+}
+
+/* No queue of a port holds more frames than that. */
+#define PORT_FRAMES 4096
+
+/* What nobody has had room to look at for so long is as good as lost. */
+#define FULL_NS 100000000
+
+/*
+ * `n` frames of `asked` have been taken and handed on; the poll began at now_ns. When the port had
+ * no more, or so many have come since that none can be left from before, timers may know. So they
+ * may when there has been no room for long: what holds it up may be what only they can end, packet
+ * buffers that wait for acknowledgements.
+ */
+static void heard(struct engine *e, struct hp *hp, unsigned asked, unsigned n, uint64_t now_ns)
+{
+	bool full = !asked && stall_exceeds(&hp->full, now_ns, FULL_NS);
+
+	if (asked)
+		stall_ends(&hp->full);
+	if (n < asked || unlikely(full)) {
+		__atomic_store_n(&e->heard_ns, now_ns, __ATOMIC_RELEASE);
+	} else if (n < hp->backlog) {
+		hp->backlog -= n;
+		return;
+	} else {
+		__atomic_store_n(&e->heard_ns, hp->mark_ns, __ATOMIC_RELEASE);
+	}
+	hp->mark_ns = now_ns;
+	hp->backlog = PORT_FRAMES;
+}
+
+unsigned hp_poll(struct engine *e)
+{
+	uint64_t now_ns = engine_now(e);
+	struct rte_mbuf *m[BURST], *request[BURST], *response[BURST];
+	struct hp *hp = e->module[MODULE_HP];
+	unsigned room, n, requests = 0, responses = 0;
+
+	if (unlikely(hp->waits) && !multicast_deliver(e)) {
+		heard(e, hp, 0, 0, now_ns);
+		return 0;
+	}
+	room = room_for(e);
+	n = rxa_take(e, m, room);
+	for (unsigned i = 0; i < n; i++) {
+		struct qp *q;
+		bool is_response;
+
+		if (i + 1 < n)
+			rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], void *));
+		q = parse(e, m[i]);
+		if (unlikely(!q)) {
+			if (!multicast_kept(hp, m[i]))
+				rte_pktmbuf_free(m[i]);
+			continue;
+		}
+		is_response = wire_opcodes[arrival_of(m[i])->headers.opcode].flags & WIRE_RESPONSE;
+		if (unlikely(q->engine != e->index))
+			forward(e,
+				&e->peers[q->engine]
+					 .channel[is_response ? CHANNEL_HP_RRC : CHANNEL_HP_EE],
+				&m[i], 1);
+		else if (is_response)
+			response[responses++] = m[i];
+		else
+			request[requests++] = m[i];
+	}
+	if (responses)
+		forward(e, &e->channel[CHANNEL_HP_RRC], response, responses);
+	if (requests)
+		forward(e, &e->channel[CHANNEL_HP_EE], request, requests);
+	heard(e, hp, room, n, now_ns);
+	if (unlikely(hp->waits)) /* with the room that the others have left */
+		multicast_deliver(e);
+	return n;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The socket of the daemon: where it is, one request and its reply. Knows no context, takes no
+ * lock; also linked into the library that shows /sys to programs (lib/host/preload). Any thread.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "ask.h"
+#include "host-abi/descriptor.h"
+#include "softhca/softhca.h"
+
+/* Where a daemon listens that nobody told us of: the system's, else this user's own. */
+static int default_socket(char out[ASK_PATH_BYTES])
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	int n;
+
+	if (geteuid() == 0 || access(SOFTHCA_SOCKET_DEFAULT, F_OK) == 0)
+		n = snprintf(out, ASK_PATH_BYTES, "%s", SOFTHCA_SOCKET_DEFAULT);
+	else if (runtime && runtime[0])
+		n = snprintf(out, ASK_PATH_BYTES, "%s/softhca/softhca.sock", runtime);
+	else
+		n = snprintf(out, ASK_PATH_BYTES, "/tmp/softhca-%u/softhca.sock",
+			(unsigned int)geteuid());
+	return n >= ASK_PATH_BYTES ? -ENAMETOOLONG : 0;
+}
+
+int ask_socket_path(const char *given, char out[ASK_PATH_BYTES])
+{
+	if (!given)
+		given = getenv("SOFTHCA_SOCKET");
+	if (!given || !given[0])
+		return default_socket(out);
+	if (strlen(given) >= ASK_PATH_BYTES)
+		return -ENAMETOOLONG;
+	strcpy(out, given);
+	return 0;
+}
+
+int ask_connect(const char *socket_path)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int fd, rc;
+
+	_Static_assert(sizeof(addr.sun_path) == ASK_PATH_BYTES, "a path that an address holds");
+	rc = ask_socket_path(socket_path, addr.sun_path);
+	if (rc)
+		return rc;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr))) {
+		rc = -errno;
+		close(fd);
+		return rc;
+	}
+	return fd;
+}
+
+static ssize_t send_request(int fd, const struct control_header *h, const void *body, int passed)
+{
+	struct iovec iov[2] = {{.iov_base = (void *)(uintptr_t)h, .iov_len = sizeof(*h)},
+		{.iov_base = (void *)(uintptr_t)body, .iov_len = h->length}};
+	ssize_t n;
+
+	do
+		n = descriptor_send(fd, iov, 2, passed, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return n;
+}
+
+static ssize_t receive_reply(int fd, void *message, size_t bytes, int *passed)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct iovec iov = {.iov_base = message, .iov_len = bytes};
+	struct msghdr msg = {.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control)};
+	struct cmsghdr *c;
+	ssize_t n;
+
+	*passed = -1;
+	do
+		n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return n;
+	c = CMSG_FIRSTHDR(&msg);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+		c->cmsg_len >= CMSG_LEN(sizeof(int)))
+		memcpy(passed, CMSG_DATA(c), sizeof(*passed));
+	return n;
+}
+
+int ask(int fd, enum control_type type, const void *body, uint32_t bytes, void *reply,
+	uint32_t reply_bytes, int passed, int *passed_out)
+{
+	struct control_header request = {.type = type, .length = bytes};
+	struct {
+		struct control_header header;
+		uint8_t body[CONTROL_BYTES_MAX];
+	} answer;
+	int got = -1;
+	ssize_t n = -1;
+
+	if (send_request(fd, &request, body, passed) >= 0)
+		n = receive_reply(fd, &answer, sizeof(answer), &got);
+	if (n < (ssize_t)sizeof(answer.header) || answer.header.type != type ||
+		answer.header.length != (answer.header.status ? 0 : reply_bytes) ||
+		(size_t)n != sizeof(answer.header) + answer.header.length) {
+		if (got >= 0)
+			close(got);
+		return -ENOTCONN;
+	}
+	if (answer.header.status == 0 && reply_bytes)
+		memcpy(reply, answer.body, reply_bytes);
+	if (passed_out)
+		*passed_out = got;
+	else if (got >= 0)
+		close(got);
+	return answer.header.status;
+}

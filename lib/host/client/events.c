@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Events: a thread takes what the daemon wrote into the event queue of the client's page and sorts
+ * it into the channels and the asynchronous queue; each has a semaphore eventfd that the user waits
+ * on. The thread also notices that the daemon has gone. It exists only once somebody made a channel
+ * or asked for asynchronous events.
+ */
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include "share-in-place/sharing.h"
+#include "client_priv.h"
+
+/* ---- queues ---- */
+
+int event_queue_create(struct event_queue *q)
+{
+	*q = (struct event_queue){.size = 16};
+	q->fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+	if (q->fd < 0)
+		return -errno;
+	q->events = calloc(q->size, sizeof(q->events[0]));
+	return q->events ? 0 : -ENOMEM;
+}
+
+void event_queue_destroy(struct event_queue *q)
+{
+	if (q->fd >= 0)
+		close(q->fd);
+	free(q->events);
+	*q = (struct event_queue){.fd = -1};
+}
+
+static void announce(const struct event_queue *q)
+{
+	uint64_t one = 1;
+
+	/* Fails only when 2^64 - 2 events wait. */
+	if (write(q->fd, &one, sizeof(one)) < 0)
+		return;
+}
+
+/* Takes back one announcement. None is there: a reader has it already, finds nothing and waits on.
+ */
+static void recant(const struct event_queue *q)
+{
+	uint64_t n;
+	struct iovec to = {.iov_base = &n, .iov_len = sizeof(n)};
+
+	if (preadv2(q->fd, &to, 1, -1, RWF_NOWAIT) < 0)
+		return;
+}
+
+static bool event_queue_grow(struct event_queue *q)
+{
+	struct softhca_event *events = calloc((size_t)q->size * 2, sizeof(events[0]));
+
+	if (!events)
+		return false;
+	for (uint32_t i = 0; i < q->count; i++)
+		events[i] = q->events[(q->head + i) & (q->size - 1)];
+	free(q->events);
+	q->events = events;
+	q->head = 0;
+	q->size *= 2;
+	return true;
+}
+
+/* event_lock is held. */
+static void event_queue_put(struct event_queue *q, const struct softhca_event *e)
+{
+	if (q->count == q->size && !event_queue_grow(q))
+		return;
+	q->events[(q->head + q->count++) & (q->size - 1)] = *e;
+	announce(q);
+}
+
+/* event_lock is held. */
+static bool event_queue_take(struct event_queue *q, struct softhca_event *e)
+{
+	if (q->count == 0)
+		return false;
+	*e = q->events[q->head & (q->size - 1)];
+	q->head++;
+	q->count--;
+	return true;
+}
+
+/* What it is about, or NULL. */
+static struct node *event_node(const struct softhca_event *e)
+{
+	if (e->cq)
+		return &e->cq->node;
+	if (e->qp)
+		return &e->qp->node;
+	return e->srq ? &e->srq->node : NULL;
+}
+
+/* event_lock is held. The user has it now: the object lives until he acknowledges. */
+static void event_given(
+	const struct softhca_context *ctx, bool async, const struct softhca_event *e)
+{
+	if (!async)
+		e->cq->events++;
+	else if (ctx->acknowledges && event_node(e))
+		event_node(e)->events++;
+}
+
+/* event_lock is held. The events of an object go away with it (drop), or only lose the pointer. */
+static void event_queue_forget(struct event_queue *q, const struct node *object, bool drop)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < q->count; i++) {
+		struct softhca_event e = q->events[(q->head + i) & (q->size - 1)];
+
+		if (event_node(&e) == object) {
+			if (drop) {
+				recant(q);
+				continue;
+			}
+			e.cq = NULL;
+			e.qp = NULL;
+			e.srq = NULL;
+		}
+		q->events[(q->head + kept++) & (q->size - 1)] = e;
+	}
+	q->count = kept;
+}
+
+/* Waits for one. It is counted before the lock is given up: from then on the object's destruction
+ * waits for its acknowledgement. 0, -EAGAIN, -EINTR, -EIO (the daemon has gone and
+ * nothing is left). */
+static int event_queue_wait(
+	struct softhca_context *ctx, struct event_queue *q, struct softhca_event *e)
+{
+	bool async = q == &ctx->async, got, gone;
+	uint64_t n;
+	int rc;
+
+	for (;;) {
+		if (ctx_dead(ctx))
+			ctx_alive(ctx); /* tells everybody, if nobody did */
+		pthread_mutex_lock(&ctx->event_lock);
+		if (async && ctx->told && q->count == 0) { /* fd is not readable any more */
+			pthread_mutex_unlock(&ctx->event_lock);
+			return -EIO;
+		}
+		q->waiting++;
+		pthread_mutex_unlock(&ctx->event_lock);
+		rc = read(q->fd, &n, sizeof(n)) < 0 ? -errno : 0;
+		pthread_mutex_lock(&ctx->event_lock);
+		q->waiting--;
+		got = !rc && event_queue_take(q, e);
+		gone = !rc && ctx->told && q->count == 0;
+		if (got)
+			event_given(ctx, async, e);
+		if (gone && (async ? q->waiting : !got))
+			announce(q); /* for the next who asks */
+		pthread_mutex_unlock(&ctx->event_lock);
+		if (rc || got)
+			return rc;
+		if (gone)
+			return -EIO;
+	}
+}
+
+/* ---- the dispatcher ---- */
+
+static struct softhca_cq *cq_lookup(struct softhca_context *ctx, uint32_t number)
+{
+	for (struct node *n = ctx->nodes[NODE_CQ]; n; n = n->next)
+		if (((struct softhca_cq *)n)->number == number)
+			return (struct softhca_cq *)n;
+	return NULL;
+}
+
+static struct softhca_srq *srq_lookup(struct softhca_context *ctx, uint32_t number)
+{
+	for (struct node *n = ctx->nodes[NODE_SRQ]; n; n = n->next)
+		if (((struct softhca_srq *)n)->number == number)
+			return (struct softhca_srq *)n;
+	return NULL;
+}
+
+static const struct {
+	uint8_t known, type, of_qp, fails;
+} types[32] = {
+	[EQE_COMM_EST] = {1, SOFTHCA_EVENT_COMM_EST, 1, 0},
+	[EQE_SQ_DRAINED] = {1, SOFTHCA_EVENT_SQ_DRAINED, 1, 0},
+	[EQE_CQ_ERROR] = {1, SOFTHCA_EVENT_CQ_ERR, 0, 0},
+	[EQE_WQ_CATAS_ERROR] = {1, SOFTHCA_EVENT_QP_FATAL, 1, 1},
+	[EQE_LOCAL_CATAS_ERROR] = {1, SOFTHCA_EVENT_DEVICE_FATAL, 0, 0},
+	[EQE_PORT_CHANGE] = {1, SOFTHCA_EVENT_PORT_ACTIVE, 0, 0},
+	[EQE_WQ_INVAL_REQ_ERROR] = {1, SOFTHCA_EVENT_QP_REQ_ERR, 1, 1},
+	[EQE_WQ_ACCESS_ERROR] = {1, SOFTHCA_EVENT_QP_ACCESS_ERR, 1, 1},
+	[EQE_SRQ_ERROR] = {1, SOFTHCA_EVENT_SRQ_ERR, 0, 0},
+	[EQE_SRQ_LIMIT] = {1, SOFTHCA_EVENT_SRQ_LIMIT, 0, 0},
+	[EQE_LAST_WQE] = {1, SOFTHCA_EVENT_QP_LAST_WQE, 1, 0},
+};
+
+static bool of_object(uint8_t type)
+{
+	return types[type].of_qp || type == EQE_CQ_ERROR || type == EQE_SRQ_LIMIT ||
+	       type == EQE_SRQ_ERROR;
+}
+
+/* lock and event_lock are held. */
+static void dispatch(struct softhca_context *ctx, const struct eqe *eqe)
+{
+	struct softhca_event e = {.number = eqe->number};
+
+	if (eqe->type == EQE_COMPLETION) {
+		e.cq = cq_lookup(ctx, eqe->number);
+		if (e.cq && e.cq->channel)
+			event_queue_put(&e.cq->channel->queue, &e);
+		return;
+	}
+	if (eqe->type >= 32 || !types[eqe->type].known)
+		return;
+	e.type = types[eqe->type].type;
+	if (types[eqe->type].of_qp)
+		e.qp = qp_lookup(ctx, eqe->number);
+	if (eqe->type == EQE_CQ_ERROR)
+		e.cq = cq_lookup(ctx, eqe->number);
+	if (eqe->type == EQE_SRQ_LIMIT || eqe->type == EQE_SRQ_ERROR)
+		e.srq = srq_lookup(ctx, eqe->number);
+	if (eqe->type == EQE_PORT_CHANGE) {
+		e.type = eqe->number ? SOFTHCA_EVENT_PORT_ACTIVE : SOFTHCA_EVENT_PORT_ERR;
+		e.number = 1;
+	}
+	if (e.qp && types[eqe->type].fails)
+		qp_failed(e.qp, SOFTHCA_QPS_ERR);
+	/* About an object that has gone, and the user wants to hear of none. */
+	if (ctx->acknowledges && of_object(eqe->type) && !event_node(&e))
+		return;
+	/* Nobody has asked for events, perhaps nobody ever will: as many as the daemon's queue
+	 * holds. */
+	if (ctx->dispatching || ctx->async.count < EQ_ENTRIES)
+		event_queue_put(&ctx->async, &e);
+}
+
+/* The dispatcher asks without the lock: it may see one that another thread has just taken. */
+static bool event_there(const struct softhca_context *ctx)
+{
+	uint32_t taken = __atomic_load_n(&ctx->eq_taken, __ATOMIC_RELAXED);
+	uint8_t phase = (taken / EQ_ENTRIES & 1) ^ 1;
+
+	return __atomic_load_n(&ctx->page->eq[taken % EQ_ENTRIES].owner, __ATOMIC_ACQUIRE) == phase;
+}
+
+void events_drain(struct softhca_context *ctx)
+{
+	pthread_mutex_lock(&ctx->event_lock);
+	while (event_there(ctx)) {
+		struct eqe e = ctx->page->eq[ctx->eq_taken % EQ_ENTRIES];
+
+		__atomic_store_n(&ctx->eq_taken, ctx->eq_taken + 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&ctx->page->eq_consumer, ctx->eq_taken, __ATOMIC_RELEASE);
+		dispatch(ctx, &e);
+	}
+	pthread_mutex_unlock(&ctx->event_lock);
+}
+
+static void drain(struct softhca_context *ctx)
+{
+	pthread_mutex_lock(&ctx->lock);
+	events_drain(ctx);
+	pthread_mutex_unlock(&ctx->lock);
+}
+
+/* Sleeps until the bell rings, the daemon goes or the context is closed. False: it is closed. */
+static bool sleep_until_bell(struct softhca_context *ctx, struct sharing_worker *worker)
+{
+	struct pollfd p[3] = {{.fd = ctx->bell, .events = POLLIN},
+		{.fd = ctx->stop, .events = POLLIN}, {.fd = ctx->fd, .events = POLLRDHUP}};
+	char byte;
+	int n;
+
+	__atomic_store_n(&ctx->page->waiting, 1, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	/* Who found it dead while ringing a doorbell has told nobody. */
+	if (event_there(ctx) || ctx_dead(ctx))
+		return true;
+	sharing_worker_sleeps(worker);
+	n = poll(p, 3, -1);
+	sharing_worker_wakes(worker);
+	if (n < 0)
+		return true;
+	if (p[1].revents)
+		return false;
+	while (recv(ctx->bell, &byte, 1, MSG_DONTWAIT) >= 0)
+		;
+	if (p[2].revents)
+		ctx_alive(ctx);
+	return true;
+}
+
+static void *dispatcher(void *arg)
+{
+	struct softhca_context *ctx = arg;
+	struct sharing_worker *worker = sharing_worker_enter();
+
+	do
+		drain(ctx);
+	while (sleep_until_bell(ctx, worker) && !ctx_dead(ctx));
+	if (ctx_dead(ctx))
+		ctx_alive(ctx); /* tells everybody, if nobody did */
+	drain(ctx);
+	sharing_worker_leave(worker);
+	return NULL;
+}
+
+int events_start(struct softhca_context *ctx)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&ctx->event_lock);
+	if (!ctx->dispatching) {
+		if (ctx->stop < 0)
+			ctx->stop = eventfd(0, EFD_CLOEXEC);
+		rc = ctx->stop < 0 ? -errno
+				   : -pthread_create(&ctx->dispatcher, NULL, dispatcher, ctx);
+		ctx->dispatching = rc == 0;
+	}
+	pthread_mutex_unlock(&ctx->event_lock);
+	return rc;
+}
+
+void events_stop(struct softhca_context *ctx)
+{
+	uint64_t one = 1;
+
+	if (!ctx->dispatching)
+		return;
+	if (write(ctx->stop, &one, sizeof(one)) == sizeof(one))
+		pthread_join(ctx->dispatcher, NULL);
+	ctx->dispatching = false;
+}
+
+void events_dead(struct softhca_context *ctx)
+{
+	struct softhca_event fatal = {.type = SOFTHCA_EVENT_DEVICE_FATAL};
+
+	pthread_mutex_lock(&ctx->event_lock);
+	if (ctx->async.fd >= 0)
+		event_queue_put(&ctx->async, &fatal);
+	ctx->told = true;
+	for (struct node *n = ctx->nodes[NODE_CHANNEL]; n; n = n->next)
+		announce(&((struct softhca_channel *)n)->queue);
+	pthread_cond_broadcast(&ctx->acked);
+	pthread_mutex_unlock(&ctx->event_lock);
+}
+
+void events_forget(struct node *object)
+{
+	struct softhca_context *ctx = object->ctx;
+	struct softhca_cq *cq = object->kind == NODE_CQ ? (struct softhca_cq *)object : NULL;
+
+	pthread_mutex_lock(&ctx->event_lock);
+	if (cq && cq->channel)
+		event_queue_forget(&cq->channel->queue, object, true);
+	event_queue_forget(&ctx->async, object, ctx->acknowledges);
+	while (object->events != object->acked || (cq && cq->events != cq->acked))
+		pthread_cond_wait(&ctx->acked, &ctx->event_lock);
+	pthread_mutex_unlock(&ctx->event_lock);
+}
+
+/* ---- the user's side ---- */
+
+struct softhca_channel *softhca_create_channel(struct softhca_context *ctx)
+{
+	struct softhca_channel *channel = calloc(1, sizeof(*channel));
+	int rc = channel ? event_queue_create(&channel->queue) : -ENOMEM;
+
+	if (!rc)
+		rc = events_start(ctx);
+	if (rc) {
+		if (channel)
+			event_queue_destroy(&channel->queue);
+		free(channel);
+		errno = -rc;
+		return NULL;
+	}
+	pthread_mutex_lock(&ctx->lock);
+	pthread_mutex_lock(&ctx->event_lock);
+	node_add(ctx, &channel->node, NODE_CHANNEL);
+	if (ctx_dead(ctx))
+		announce(&channel->queue);
+	pthread_mutex_unlock(&ctx->event_lock);
+	pthread_mutex_unlock(&ctx->lock);
+	return channel;
+}
+
+int softhca_destroy_channel(struct softhca_channel *channel)
+{
+	struct softhca_context *ctx = channel->node.ctx;
+	bool busy;
+
+	pthread_mutex_lock(&ctx->lock);
+	pthread_mutex_lock(&ctx->event_lock);
+	busy = channel->node.users != 0;
+	if (!busy)
+		node_remove(&channel->node);
+	pthread_mutex_unlock(&ctx->event_lock);
+	pthread_mutex_unlock(&ctx->lock);
+	if (busy)
+		return -EBUSY;
+	event_queue_destroy(&channel->queue);
+	free(channel);
+	return 0;
+}
+
+int softhca_channel_fd(const struct softhca_channel *channel)
+{
+	return channel->queue.fd;
+}
+
+int softhca_get_cq_event(struct softhca_channel *channel, struct softhca_cq **cq, void **user)
+{
+	struct softhca_context *ctx = channel->node.ctx;
+	struct softhca_event e;
+	int rc = event_queue_wait(ctx, &channel->queue, &e);
+
+	if (rc)
+		return rc;
+	if (cq)
+		*cq = e.cq;
+	if (user)
+		*user = e.cq->user;
+	return 0;
+}
+
+void softhca_ack_cq_events(struct softhca_cq *cq, unsigned int events)
+{
+	struct softhca_context *ctx = cq->node.ctx;
+
+	pthread_mutex_lock(&ctx->event_lock);
+	cq->acked += events;
+	pthread_cond_broadcast(&ctx->acked);
+	pthread_mutex_unlock(&ctx->event_lock);
+}
+
+int softhca_async_fd(struct softhca_context *ctx)
+{
+	int rc = events_start(ctx);
+
+	return rc ? rc : ctx->async.fd;
+}
+
+int softhca_get_async_event(struct softhca_context *ctx, struct softhca_event *event)
+{
+	int rc = events_start(ctx);
+
+	return rc ? rc : event_queue_wait(ctx, &ctx->async, event);
+}
+
+void softhca_acknowledge_async_events(struct softhca_context *ctx)
+{
+	pthread_mutex_lock(&ctx->event_lock);
+	ctx->acknowledges = true;
+	pthread_mutex_unlock(&ctx->event_lock);
+}
+
+void softhca_ack_async_event(const struct softhca_event *event)
+{
+	struct node *object = event_node(event);
+
+	if (!object)
+		return;
+	pthread_mutex_lock(&object->ctx->event_lock);
+	object->acked++;
+	pthread_cond_broadcast(&object->ctx->acked);
+	pthread_mutex_unlock(&object->ctx->event_lock);
+}

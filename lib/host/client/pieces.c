@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What of which file the daemon has mapped, for one context: each MR of the program's own memory
+ * names bytes of these pieces. Large pieces, so that most registrations find theirs there.
+ * context.lock is held. Any thread, never on the data path.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "share-in-place/sharing.h"
+#include "client_priv.h"
+
+enum { IDLE_MAX = 1024 };	  /* pieces that are kept without users */
+#define GRANULE	    (64ull << 20) /* pieces begin and end at its multiples, or at the file's end */
+#define PIECE_BYTES (64ull << 30) /* of one piece at most */
+
+/* ---- the list: by file, by kind, by offset ---- */
+
+static int compare(const struct file_piece *a, const struct file_piece *b)
+{
+	if (a->device != b->device)
+		return a->device < b->device ? -1 : 1;
+	if (a->inode != b->inode)
+		return a->inode < b->inode ? -1 : 1;
+	if (a->writable != b->writable)
+		return a->writable ? 1 : -1;
+	return a->offset < b->offset ? -1 : a->offset > b->offset;
+}
+
+/* Where the first piece behind `p` lies in the list. */
+static uint32_t behind(const struct softhca_context *ctx, const struct file_piece *p)
+{
+	uint32_t low = 0, high = ctx->piece_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (compare(ctx->pieces[middle], p) <= 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool same_file(const struct file_piece *a, const struct file_piece *b)
+{
+	return a->device == b->device && a->inode == b->inode && a->writable == b->writable;
+}
+
+/* The piece of the list that holds the byte p->offset of the file, or NULL. */
+static struct file_piece *find(const struct softhca_context *ctx, const struct file_piece *p)
+{
+	uint32_t i = behind(ctx, p);
+	struct file_piece *before = i ? ctx->pieces[i - 1] : NULL;
+
+	if (before && same_file(before, p) && p->offset - before->offset < before->bytes)
+		return before;
+	return NULL;
+}
+
+static int insert(struct softhca_context *ctx, struct file_piece *p)
+{
+	uint32_t i = behind(ctx, p);
+
+	if (ctx->piece_count == ctx->piece_room) {
+		uint32_t room = ctx->piece_room ? ctx->piece_room * 2 : 16;
+		struct file_piece **more = realloc(ctx->pieces, room * sizeof(more[0]));
+
+		if (!more)
+			return -ENOMEM;
+		ctx->pieces = more;
+		ctx->piece_room = room;
+	}
+	memmove(&ctx->pieces[i + 1], &ctx->pieces[i],
+		(ctx->piece_count - i) * sizeof(ctx->pieces[0]));
+	ctx->pieces[i] = p;
+	ctx->piece_count++;
+	return 0;
+}
+
+static void forget(struct softhca_context *ctx, struct file_piece *p)
+{
+	uint32_t i = behind(ctx, p) - 1;
+
+	ctx->piece_count--;
+	memmove(&ctx->pieces[i], &ctx->pieces[i + 1],
+		(ctx->piece_count - i) * sizeof(ctx->pieces[0]));
+	free(p);
+}
+
+/* ---- idle ones ---- */
+
+static void drop(struct softhca_context *ctx, struct file_piece *p)
+{
+	int rc = ctx_call_number(ctx, CONTROL_DROP_PIECE, p->number);
+
+	if (rc == 0 || rc == -ENOTCONN)
+		forget(ctx, p);
+}
+
+/* Drops the one without users for longest, if there are more than `most`. False: there are not. */
+static bool drop_oldest(struct softhca_context *ctx, uint32_t most)
+{
+	struct file_piece *oldest = NULL;
+	uint32_t idle = 0, before = ctx->piece_count;
+
+	for (uint32_t i = 0; i < ctx->piece_count; i++) {
+		struct file_piece *p = ctx->pieces[i];
+
+		if (p->users)
+			continue;
+		idle++;
+		if (!oldest || p->idle_since < oldest->idle_since)
+			oldest = p;
+	}
+	if (idle <= most)
+		return false;
+	drop(ctx, oldest);
+	return ctx->piece_count < before;
+}
+
+/* ---- new ones ---- */
+
+static uint64_t round_to(uint64_t n, uint64_t step)
+{
+	return (n + step - 1) & ~(step - 1);
+}
+
+/* How far a new piece from p->offset on, for `bytes` bytes, may reach: whole granules, inside of
+ * the file, not into its neighbours. 0, -errno. */
+static int widen(const struct softhca_context *ctx, const struct sharing_piece *file,
+	struct file_piece *p, uint64_t bytes)
+{
+	const uint64_t page = 1ull << file->log_page, granule = page > GRANULE ? page : GRANULE;
+	uint64_t low = p->offset & ~(granule - 1), high = round_to(p->offset + bytes, granule), end;
+	uint32_t i = behind(ctx, p);
+	const struct file_piece *before = i ? ctx->pieces[i - 1] : NULL;
+	const struct file_piece *next = i < ctx->piece_count ? ctx->pieces[i] : NULL;
+	struct stat st;
+
+	if (file->segment_bytes) { /* whole or not at all */
+		p->offset = 0;
+		p->bytes = file->segment_bytes;
+		return 0;
+	}
+	if (fstat(file->fd, &st))
+		return -errno;
+	end = round_to((uint64_t)st.st_size, page);
+	if (before && same_file(before, p) && before->offset + before->bytes > low)
+		low = before->offset + before->bytes;
+	if (next && same_file(next, p) && next->offset < high)
+		high = next->offset;
+	high = high < end ? high : end;
+	if (high <= p->offset)
+		return -EFAULT; /* the file has been cut off meanwhile */
+	p->offset = low;
+	p->bytes = high - low < PIECE_BYTES ? high - low : PIECE_BYTES;
+	return 0;
+}
+
+static int tell(struct softhca_context *ctx, const struct sharing_piece *file, struct file_piece *p)
+{
+	const uint32_t flags = p->writable ? 0 : PIECE_READ_ONLY;
+	const struct control_piece part = {.offset = p->offset, .bytes = p->bytes, .flags = flags};
+	const struct control_segment segment = {.id = (uint32_t)file->inode, .flags = flags};
+	struct control_number out = {0};
+	int rc;
+
+	do
+		rc = file->segment_bytes ? ctx_call(ctx, CONTROL_ADD_SEGMENT, &segment,
+						   sizeof(segment), &out, sizeof(out), -1, NULL)
+					 : ctx_call(ctx, CONTROL_ADD_PIECE, &part, sizeof(part),
+						   &out, sizeof(out), file->fd, NULL);
+	while (rc == -ENOSPC && drop_oldest(ctx, 0));
+	p->number = out.number;
+	return rc;
+}
+
+static int add(struct softhca_context *ctx, const struct sharing_piece *file,
+	const struct file_piece *wanted, uint64_t bytes, struct file_piece **out)
+{
+	struct file_piece *p = malloc(sizeof(*p));
+	int rc;
+
+	if (!p)
+		return -ENOMEM;
+	*p = *wanted;
+	p->kept = !file->owned;
+	rc = widen(ctx, file, p, bytes);
+	if (!rc)
+		rc = tell(ctx, file, p);
+	if (!rc) {
+		rc = insert(ctx, p);
+		if (rc)
+			ctx_call_number(ctx, CONTROL_DROP_PIECE, p->number);
+	}
+	if (rc)
+		free(p);
+	else
+		*out = p;
+	return rc;
+}
+
+/* ---- for regions ---- */
+
+int piece_get(struct softhca_context *ctx, const struct sharing_piece *file, uint64_t offset,
+	uint64_t bytes, bool write, struct file_piece **out)
+{
+	struct file_piece wanted = {
+		.device = file->device, .inode = file->inode, .offset = offset, .writable = true};
+	int rc = 0;
+
+	*out = find(ctx, &wanted); /* which may be read, too */
+	wanted.writable = write;
+	if (!*out && !write)
+		*out = find(ctx, &wanted);
+	if (!*out)
+		rc = add(ctx, file, &wanted, bytes, out);
+	if (!rc)
+		(*out)->users++;
+	return rc;
+}
+
+void piece_put(struct softhca_context *ctx, struct file_piece *p)
+{
+	if (--p->users)
+		return;
+	p->idle_since = ctx->releases++;
+	if (!p->kept)
+		drop(ctx, p);
+	else
+		drop_oldest(ctx, IDLE_MAX);
+}
+
+void pieces_close(struct softhca_context *ctx)
+{
+	for (uint32_t i = 0; i < ctx->piece_count; i++)
+		free(ctx->pieces[i]);
+	free(ctx->pieces);
+	ctx->pieces = NULL;
+	ctx->piece_count = ctx->piece_room = 0;
+}
