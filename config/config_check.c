@@ -18,11 +18,11 @@ enum {
 };
 
 static int refuse_hca(struct reason *why, const struct hca_section *h, const char *key,
-	const char *format, ...) __attribute__((format(printf, 4, 5)));
+		      const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* Blames the line of that setting. */
-static int refuse_hca(
-	struct reason *why, const struct hca_section *h, const char *key, const char *format, ...)
+static int refuse_hca(struct reason *why, const struct hca_section *h, const char *key,
+		      const char *format, ...)
 {
 	int used = snprintf(why->text, sizeof(why->text), "[hca %s]: ", h->name);
 	va_list arguments;
@@ -51,16 +51,16 @@ static int check_ring(struct config *c, const struct hca_section *h, struct reas
 		return refuse_hca(why, h, "peer", "a ring port needs a peer");
 	peer = config_find_hca(c, h->port.peer);
 	if (!peer)
-		return refuse_hca(
-			why, h, "peer", "there is no HCA '%s' to be its peer", h->port.peer);
+		return refuse_hca(why, h, "peer", "there is no HCA '%s' to be its peer",
+				  h->port.peer);
 	if (peer->port.type != PORT_RING)
 		return refuse_hca(why, h, "peer", "its peer '%s' is not a ring port", peer->name);
 	if (strcmp(peer->port.peer, h->name) != 0)
 		return refuse_hca(why, h, "peer", "the peer of its peer '%s' is '%.30s'",
-			peer->name, peer->port.peer);
+				  peer->name, peer->port.peer);
 	if (peer->port.queues != h->port.queues)
-		return refuse_hca(
-			why, h, "queues", "its peer '%s' has another number of queues", peer->name);
+		return refuse_hca(why, h, "queues", "its peer '%s' has another number of queues",
+				  peer->name);
 	return 0;
 }
 
@@ -106,8 +106,8 @@ static bool same_device(const struct port_config *a, const struct port_config *b
 static int check_pair(const struct hca_section *a, const struct hca_section *b, struct reason *why)
 {
 	if (same_address(&a->port, &b->port, a == b))
-		return refuse_hca(
-			why, b, "address", "an address is named twice, in [hca %s]", a->name);
+		return refuse_hca(why, b, "address", "an address is named twice, in [hca %s]",
+				  a->name);
 	if (a != b && same_device(&a->port, &b->port))
 		return refuse_hca(why, b, "device", "its device is also that of [hca %s]", a->name);
 	return 0;
@@ -120,8 +120,8 @@ static int check_places(const struct hca_section *h, struct reason *why)
 		for (unsigned s = 0; s < STAGE_COUNT; s++) {
 			if (h->cpu[e][s] != CONFIG_CPU_AUTO)
 				return refuse_hca(why, h, "lcore.",
-					"lcore.%s.%u: there are %u engines", stage_infos[s].name, e,
-					h->engines);
+						  "lcore.%s.%u: there are %u engines",
+						  stage_infos[s].name, e, h->engines);
 		}
 	}
 	return 0;
@@ -140,8 +140,8 @@ static void fill_places(struct hca_section *h)
 	}
 }
 
-static int fill_number(
-	struct reason *why, const char *key, uint32_t *number, uint32_t computed, uint32_t least)
+static int fill_number(struct reason *why, const char *key, uint32_t *number, uint32_t computed,
+		       uint32_t least)
 {
 	if (*number == 0)
 		*number = computed;
@@ -182,15 +182,16 @@ static int fill_buffers(struct config *c, struct reason *why)
 		spread += lcores_of(&c->hca[i]) - c->hca[i].engines;
 	}
 	ret = fill_number(why, "packet_buffers", &d->packet_buffers,
-		engines * PACKETS_OF_ENGINE + spread * PACKETS_OF_LCORE + unacknowledged + 1,
-		unacknowledged + BUFFERS_LEAST);
+			  engines * PACKETS_OF_ENGINE + spread * PACKETS_OF_LCORE + unacknowledged +
+				  1,
+			  unacknowledged + BUFFERS_LEAST);
 	if (!ret)
 		ret = fill_number(why, "descriptor_buffers", &d->descriptor_buffers,
-			engines * DESCRIPTORS_OF_ENGINE + spread * PACKETS_OF_LCORE + 1,
-			BUFFERS_LEAST);
+				  engines * DESCRIPTORS_OF_ENGINE + spread * PACKETS_OF_LCORE + 1,
+				  BUFFERS_LEAST);
 	if (!ret)
 		ret = fill_number(why, "clone_buffers", &d->clone_buffers,
-			engines * CLONES_OF_ENGINE + 1, BUFFERS_LEAST);
+				  engines * CLONES_OF_ENGINE + 1, BUFFERS_LEAST);
 	return ret;
 }
 
@@ -222,7 +223,7 @@ int config_check(struct config *c, const char *origin, struct config_error *erro
 
 	if (ret && why.line)
 		snprintf(error->text, sizeof(error->text), "%.200s:%u: %s", origin, why.line,
-			why.text);
+			 why.text);
 	else if (ret)
 		snprintf(error->text, sizeof(error->text), "%.200s: %s", origin, why.text);
 	return ret;

@@ -30,10 +30,10 @@ struct scan {
 };
 
 static int fail_at(struct config_error *error, const char *path, unsigned line, const char *format,
-	...) __attribute__((format(printf, 4, 5)));
+		   ...) __attribute__((format(printf, 4, 5)));
 
-static int fail_at(
-	struct config_error *error, const char *path, unsigned line, const char *format, ...)
+static int fail_at(struct config_error *error, const char *path, unsigned line, const char *format,
+		   ...)
 {
 	va_list arguments;
 	int used = line ? snprintf(error->text, sizeof(error->text), "%.200s:%u: ", path, line)
@@ -59,8 +59,9 @@ int config_add_hca(struct config *c, const char *name, struct hca_section **out,
 	struct hca_section *h = &c->hca[c->hcas];
 
 	if (strlen(name) >= sizeof(h->name) || !name_is_valid(name) || strchr(name, '-') ||
-		strcmp(name, "daemon") == 0)
-		return refuse(why,
+	    strcmp(name, "daemon") == 0)
+		return refuse(
+			why,
 			"'%.60s' cannot name an HCA: a letter, then letters, digits and _, %d at "
 			"most",
 			name, CONFIG_NAME_BYTES - 1);
@@ -92,8 +93,8 @@ void config_defaults(struct config *c)
 		if (default_hca_begins(i))
 			ret = config_add_hca(c, d->name, &h, &why);
 		if (!ret)
-			ret = setting_parse(
-				setting_find(SCOPE_HCA, d->key), d->key, d->value, h, &why);
+			ret = setting_parse(setting_find(SCOPE_HCA, d->key), d->key, d->value, h,
+					    &why);
 	}
 	if (ret) {
 		fprintf(stderr, "settings.def: built-in HCAs: %s\n", why.text);
@@ -155,13 +156,13 @@ static int scan_stream(FILE *file, struct scan *scan, struct config_error *error
 
 		if (strlen(line) == sizeof(line) - 1 && line[sizeof(line) - 2] != '\n')
 			return fail_at(error, scan->path, number, "the line is too long (%d)",
-				LINE_BYTES - 2);
+				       LINE_BYTES - 2);
 		ret = scan_line(line, scan->items > 0, &why);
 		if (ret < 0)
 			return fail_at(error, scan->path, number, "%s", why.text);
 		if (ret && scan->items == LINES_MAX)
-			return fail_at(
-				error, scan->path, number, "more than %d settings", LINES_MAX);
+			return fail_at(error, scan->path, number, "more than %d settings",
+				       LINES_MAX);
 		if (ret)
 			scan->line[scan->items++] = number;
 	}
@@ -187,7 +188,7 @@ static int scan_file(struct scan *scan, struct config_error *error)
 
 /* What a section's name means: its scope, and the struct that its settings go to. */
 static int open_section(struct config *c, const char *name, enum setting_scope *scope, void **base,
-	struct reason *why)
+			struct reason *why)
 {
 	struct hca_section *h = NULL;
 	int ret;
@@ -212,14 +213,14 @@ static void note_line(enum setting_scope scope, void *base, const char *key, uns
 }
 
 static int apply(enum setting_scope scope, void *base, const char *key, const char *value,
-	struct reason *why)
+		 struct reason *why)
 {
 	const struct setting *s = setting_find(scope, key);
 	struct reason inner;
 
 	if (!s)
 		return refuse(why, "there is no setting '%s' in [%s]", key,
-			scope == SCOPE_DAEMON ? "daemon" : "hca");
+			      scope == SCOPE_DAEMON ? "daemon" : "hca");
 	if (setting_parse(s, key, value, base, &inner))
 		return refuse(why, "%.70s: %.180s", key, inner.text);
 	return 0;
@@ -236,7 +237,7 @@ static bool appears_before(const struct rte_cfgfile_entry *entries, int n)
 
 /* One section as rte_cfgfile delivers it; scan->at stands on its line. */
 static int apply_section(struct config *c, struct rte_cfgfile *file, int index, struct scan *scan,
-	struct config_error *error)
+			 struct config_error *error)
 {
 	struct rte_cfgfile_entry entries[ENTRIES_MAX];
 	char name[CFG_NAME_LEN];
@@ -309,9 +310,9 @@ int config_set(struct config *c, const char *assignment, struct config_error *er
 	bool daemon;
 
 	snprintf(error->text, sizeof(error->text),
-		"--set %.200s: not of the form daemon.key=value or NAME.key=value", assignment);
+		 "--set %.200s: not of the form daemon.key=value or NAME.key=value", assignment);
 	if (!assignment[equals] || dot >= equals || dot >= sizeof(section) ||
-		equals - dot - 1 >= sizeof(key))
+	    equals - dot - 1 >= sizeof(key))
 		return -EINVAL;
 	snprintf(section, sizeof(section), "%.*s", (int)dot, assignment);
 	snprintf(key, sizeof(key), "%.*s", (int)(equals - dot - 1), assignment + dot + 1);
@@ -321,7 +322,7 @@ int config_set(struct config *c, const char *assignment, struct config_error *er
 	if (!daemon && !h)
 		refuse(&why, "there is no HCA '%s'", section);
 	else if (apply(daemon ? SCOPE_DAEMON : SCOPE_HCA, daemon ? (void *)&c->daemon : h, key,
-			 assignment + equals + 1, &why) == 0) {
+		       assignment + equals + 1, &why) == 0) {
 		note_line(daemon ? SCOPE_DAEMON : SCOPE_HCA, h, key, 0);
 		return 0;
 	}

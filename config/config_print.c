@@ -35,7 +35,7 @@ static void describe(const struct setting *s, char *text, size_t bytes)
 		snprintf(text, bytes, "%s (from %" PRIu64 ")", s->doc, s->min);
 	else if (ranged)
 		snprintf(text, bytes, "%s (%s%s%" PRIu64 "..%" PRIu64 ")", s->doc, s->unit,
-			*s->unit ? ", " : "", s->min, s->max);
+			 *s->unit ? ", " : "", s->min, s->max);
 	else
 		snprintf(text, bytes, "%s (%s)", s->doc, s->unit);
 }
@@ -45,7 +45,7 @@ static const char *given(const char *hca, const struct setting *s)
 {
 	for (unsigned i = 0; i < default_hca_count; i++) {
 		if (strcmp(default_hcas[i].name, hca) == 0 &&
-			strcmp(default_hcas[i].key, s->key) == 0)
+		    strcmp(default_hcas[i].key, s->key) == 0)
 			return default_hcas[i].value;
 	}
 	return NULL;
@@ -86,7 +86,7 @@ void config_print(FILE *out)
 	      "--print-config\n"
 	      "# A setting behind a single # is at its default. There is nothing else to set.\n"
 	      "\n[daemon]\n",
-		out);
+	      out);
 	print_section(out, SCOPE_DAEMON, NULL, true);
 	for (unsigned i = 0; i < default_hca_count; i++) {
 		if (!default_hca_begins(i))

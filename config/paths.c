@@ -51,7 +51,7 @@ int paths_prefix(const char *control_socket, char *out, size_t bytes)
 	char standard[PATHS_BYTES_MAX], here[3072], absolute[4096];
 
 	if (paths_default_socket(standard, sizeof(standard)) == 0 &&
-		strcmp(standard, control_socket) == 0)
+	    strcmp(standard, control_socket) == 0)
 		return print_path(out, bytes, "softhca");
 	if (control_socket[0] == '/' || !getcwd(here, sizeof(here)))
 		here[0] = '\0';

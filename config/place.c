@@ -56,8 +56,8 @@ static int parse_address(char *word, struct port_address *a, struct reason *why)
 	if (!ip_is_host(a->ip))
 		return refuse(why, "'%s' is not the address of a host", word);
 	if (parse_number(slash + 1, 1, a->v6 ? 128 : 32, &length, &ignored))
-		return refuse(
-			why, "'/%s' is not a prefix length of 1..%d", slash + 1, a->v6 ? 128 : 32);
+		return refuse(why, "'/%s' is not a prefix length of 1..%d", slash + 1,
+			      a->v6 ? 128 : 32);
 	a->prefix_len = length;
 	return 0;
 }
@@ -109,7 +109,7 @@ int parse_mac(const char *value, uint8_t mac[6], struct reason *why)
 		char digits[3] = {value[0], value[0] ? value[1] : '\0', '\0'};
 
 		if (!isxdigit((unsigned char)digits[0]) || !isxdigit((unsigned char)digits[1]) ||
-			value[2] != (i < 5 ? ':' : '\0'))
+		    value[2] != (i < 5 ? ':' : '\0'))
 			return refuse(why, "not of the form xx:xx:xx:xx:xx:xx");
 		mac[i] = strtoul(digits, NULL, 16);
 		if (i == 5)
@@ -188,7 +188,7 @@ int parse_placement(const char *key, const char *value, struct hca_section *hca,
 		return ret;
 	for (unsigned s = 0; s < STAGE_COUNT; s++) {
 		if (strlen(stage_infos[s].name) == length &&
-			memcmp(stage_infos[s].name, name, length) == 0) {
+		    memcmp(stage_infos[s].name, name, length) == 0) {
 			hca->cpu[engine][s] = cpu;
 			return 0;
 		}

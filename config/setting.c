@@ -14,8 +14,16 @@
 
 const struct setting settings[] = {
 #define SETTING(scope, key, kind, field, unit, def, min, max, doc)                                 \
-	{SCOPE_##scope, key, KIND_##kind, offsetof(STRUCT_##scope, field),                         \
-		sizeof(((STRUCT_##scope *)0)->field), unit, def, min, max, doc},
+	{SCOPE_##scope,                                                                            \
+	 key,                                                                                      \
+	 KIND_##kind,                                                                              \
+	 offsetof(STRUCT_##scope, field),                                                          \
+	 sizeof(((STRUCT_##scope *)0)->field),                                                     \
+	 unit,                                                                                     \
+	 def,                                                                                      \
+	 min,                                                                                      \
+	 max,                                                                                      \
+	 doc},
 #include "settings.def"
 };
 const unsigned setting_count = sizeof(settings) / sizeof(settings[0]);
@@ -57,8 +65,8 @@ const struct setting *setting_find(enum setting_scope scope, const char *key)
 
 static uint16_t *line_of(struct hca_section *h, const struct setting *s)
 {
-	_Static_assert(
-		sizeof(settings) / sizeof(settings[0]) < CONFIG_LINES_MAX, "a line for each");
+	_Static_assert(sizeof(settings) / sizeof(settings[0]) < CONFIG_LINES_MAX,
+		       "a line for each");
 	return &h->line[s ? s - settings : CONFIG_LINES_MAX - 1];
 }
 
@@ -97,7 +105,7 @@ int parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *out, st
 		return refuse(why, "'%.60s' is not a number", text);
 	if (errno || *out < min || *out > max)
 		return refuse(why, "%.60s is out of range %llu..%llu", text,
-			(unsigned long long)min, (unsigned long long)max);
+			      (unsigned long long)min, (unsigned long long)max);
 	return 0;
 }
 
@@ -160,14 +168,14 @@ static int parse_text(const struct setting *s, const char *value, char *field, s
 		return refuse(why, "longer than %zu characters", s->bytes - 1);
 	if (s->kind == KIND_NAME && *value && !name_is_valid(value))
 		return refuse(why, "'%.60s' is not a name: a letter, then letters, digits, - and _",
-			value);
+			      value);
 	memset(field, 0, s->bytes);
 	memcpy(field, value, strlen(value));
 	return 0;
 }
 
-static int parse_hugepages(
-	const struct setting *s, const char *value, uint32_t *field, struct reason *why)
+static int parse_hugepages(const struct setting *s, const char *value, uint32_t *field,
+			   struct reason *why)
 {
 	*field = CONFIG_HUGEPAGES_AUTO;
 	if (strcmp(value, "auto") == 0)
@@ -180,8 +188,8 @@ static int parse_hugepages(
 	return parse_uint(s, value, field, why);
 }
 
-static int parse_permissions(
-	const struct setting *s, const char *value, uint32_t *field, struct reason *why)
+static int parse_permissions(const struct setting *s, const char *value, uint32_t *field,
+			     struct reason *why)
 {
 	char *end;
 	unsigned long mode = strtoul(value, &end, 8);
@@ -192,8 +200,8 @@ static int parse_permissions(
 	return 0;
 }
 
-int setting_parse(
-	const struct setting *s, const char *key, const char *value, void *base, struct reason *why)
+int setting_parse(const struct setting *s, const char *key, const char *value, void *base,
+		  struct reason *why)
 {
 	void *field = (char *)base + s->offset;
 

@@ -61,7 +61,7 @@ const struct setting *setting_find(enum setting_scope scope, const char *key);
 
 /* Writes a value into its field; `base` is the struct of the scope. 0; -EINVAL with *why. */
 int setting_parse(const struct setting *s, const char *key, const char *value, void *base,
-	struct reason *why);
+		  struct reason *why);
 
 /* Parsers of the kinds that are about addresses. 0; -EINVAL with *why. */
 int parse_addresses(const char *value, struct port_config *port, struct reason *why);
@@ -71,8 +71,8 @@ int parse_mac(const char *value, uint8_t mac[6], struct reason *why);
 /* Parsers of the kinds that are about places. 0; -EINVAL with *why. */
 int parse_cpus(const char *value, struct config_cpus *cpus, struct reason *why);
 int parse_stages(const char *value, int16_t *cpu, struct reason *why);
-int parse_placement(
-	const char *key, const char *value, struct hca_section *hca, struct reason *why);
+int parse_placement(const char *key, const char *value, struct hca_section *hca,
+		    struct reason *why);
 
 /* A decimal number and nothing else. 0; -EINVAL with *why. */
 int parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *out, struct reason *why);
@@ -84,8 +84,8 @@ bool name_is_valid(const char *name);
 void setting_defaults(enum setting_scope scope, void *base);
 
 /* A new HCA with default settings at the end of *c. 0; -EINVAL with *why (name, too many). */
-int config_add_hca(
-	struct config *c, const char *name, struct hca_section **out, struct reason *why);
+int config_add_hca(struct config *c, const char *name, struct hca_section **out,
+		   struct reason *why);
 
 /* The HCA of that name, or NULL. */
 struct hca_section *config_find_hca(struct config *c, const char *name);

@@ -40,8 +40,8 @@ static bool arp_is_sane(const struct rte_ether_hdr *ether, const struct rte_arp_
 	       rte_is_same_ether_addr(&arp->arp_data.arp_sha, &ether->src_addr);
 }
 
-void answer_arp(
-	struct port *port, const struct rte_ether_hdr *ether, const uint8_t *l3, uint32_t bytes)
+void answer_arp(struct port *port, const struct rte_ether_hdr *ether, const uint8_t *l3,
+		uint32_t bytes)
 {
 	const struct rte_arp_hdr *arp = (const struct rte_arp_hdr *)l3;
 	uint8_t sender[16], target[16];
@@ -70,7 +70,7 @@ void answer_arp(
 
 /* ip: a whole, valid echo request of `total` bytes. */
 static void send_echo_reply(struct port *port, const struct rte_ether_hdr *ether,
-	const struct rte_ipv4_hdr *asked, uint16_t total)
+			    const struct rte_ipv4_hdr *asked, uint16_t total)
 {
 	struct rte_ipv4_hdr *ip;
 	struct rte_icmp_hdr *icmp;
@@ -112,8 +112,8 @@ static uint16_t check_icmp(const struct rte_ipv4_hdr *ip, uint32_t bytes)
 	return rte_raw_cksum(ip + 1, total - sizeof(*ip)) == 0xffff ? total : 0;
 }
 
-void answer_icmp(
-	struct port *port, const struct rte_ether_hdr *ether, const uint8_t *l3, uint32_t bytes)
+void answer_icmp(struct port *port, const struct rte_ether_hdr *ether, const uint8_t *l3,
+		 uint32_t bytes)
 {
 	const struct rte_ipv4_hdr *ip = (const struct rte_ipv4_hdr *)l3;
 	const struct rte_icmp_hdr *icmp = (const struct rte_icmp_hdr *)(ip + 1);

@@ -133,8 +133,8 @@ static void send_echo_reply(struct port *port, const struct message *msg)
 	struct rte_ipv6_hdr *ip;
 	struct icmpv6_header *icmp;
 	void *l3;
-	struct rte_mbuf *m = control_frame(
-		port, msg->ether->src_addr.addr_bytes, RTE_ETHER_TYPE_IPV6, total, &l3);
+	struct rte_mbuf *m = control_frame(port, msg->ether->src_addr.addr_bytes,
+					   RTE_ETHER_TYPE_IPV6, total, &l3);
 
 	if (!m)
 		return;
@@ -156,7 +156,7 @@ static void take_echo_request(struct port *port, const struct message *msg)
 	int own = route_own_address(port, msg->ip->dst_addr);
 
 	if (own < 0 || msg->icmp->code != 0 || ip_is_multicast(msg->ip->src_addr) ||
-		is_unspecified(msg->ip->src_addr))
+	    is_unspecified(msg->ip->src_addr))
 		control_count(port, PORT_COUNTER_drop_control_other);
 	else if (port->kernel_has[own])
 		control_count(port, PORT_COUNTER_left_to_kernel);
@@ -179,8 +179,8 @@ static bool parse(struct message *msg, uint32_t bytes)
 	return (uint16_t)((sum & 0xffff) + (sum >> 16)) == 0xffff;
 }
 
-void answer_icmpv6(
-	struct port *port, const struct rte_ether_hdr *ether, const uint8_t *l3, uint32_t bytes)
+void answer_icmpv6(struct port *port, const struct rte_ether_hdr *ether, const uint8_t *l3,
+		   uint32_t bytes)
 {
 	struct message msg = {
 		.ether = ether,

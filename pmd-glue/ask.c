@@ -12,8 +12,8 @@
 #include "control.h"
 #include "nd.h"
 
-struct rte_mbuf *control_frame(
-	struct port *port, const uint8_t dst_mac[6], uint16_t type, uint16_t bytes, void **l3)
+struct rte_mbuf *control_frame(struct port *port, const uint8_t dst_mac[6], uint16_t type,
+			       uint16_t bytes, void **l3)
 {
 	uint16_t vlan = port->config.vlan;
 	uint16_t l2 = vlan ? RTE_ETHER_HDR_LEN + sizeof(struct rte_vlan_hdr) : RTE_ETHER_HDR_LEN;
@@ -113,7 +113,7 @@ void learn(struct port *port, const uint8_t ip[16], const uint8_t mac[6], bool c
 	if (ip_is_multicast(ip) || route_own_address(port, ip) >= 0)
 		return;
 	if (neighbour_learn(&port->neighbours, ip, mac, create && route_is_on_link(port, ip),
-		    port_now_ms()))
+			    port_now_ms()))
 		control_count(port, PORT_COUNTER_neighbour_learnt);
 }
 

@@ -80,7 +80,7 @@ static int write_preamble(const struct capture *c, const char *name)
 
 	memcpy(interface.name, name, strnlen(name, PORT_NAME_BYTES - 1));
 	if (fwrite(&section, sizeof(section), 1, c->file) != 1 ||
-		fwrite(&interface, sizeof(interface), 1, c->file) != 1 || fflush(c->file) != 0)
+	    fwrite(&interface, sizeof(interface), 1, c->file) != 1 || fflush(c->file) != 0)
 		return -errno;
 	return 0;
 }
@@ -109,15 +109,14 @@ static int write_frame(const struct capture *c, const struct rte_mbuf *m)
 	};
 
 	if (fwrite(&head, sizeof(head), 1, c->file) != 1 ||
-		fwrite(rte_pktmbuf_mtod(m, void *), 1, length, c->file) != length ||
-		fwrite(zero, 1, pad, c->file) != pad ||
-		fwrite(&tail, sizeof(tail), 1, c->file) != 1)
+	    fwrite(rte_pktmbuf_mtod(m, void *), 1, length, c->file) != length ||
+	    fwrite(zero, 1, pad, c->file) != pad || fwrite(&tail, sizeof(tail), 1, c->file) != 1)
 		return -errno;
 	return 0;
 }
 
 void capture_frames(struct port_queue *q, struct rte_mbuf *const *frames, uint16_t n,
-	enum capture_direction direction)
+		    enum capture_direction direction)
 {
 	uint64_t now = rte_rdtsc();
 
@@ -156,14 +155,15 @@ static int make_buffers(struct port *port)
 	char name[RTE_RING_NAMESIZE];
 
 	snprintf(name, sizeof(name), "port%u_capture", port->index);
-	port->capture_pool = rte_pktmbuf_pool_create(
-		name, CAPTURE_BUFFERS, 0, 0, PACKET_ROOM_BYTES, port->config.socket);
+	port->capture_pool = rte_pktmbuf_pool_create(name, CAPTURE_BUFFERS, 0, 0, PACKET_ROOM_BYTES,
+						     port->config.socket);
 	if (!port->capture_pool)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < port->config.queues; i++) {
 		snprintf(name, sizeof(name), "port%u_capture%u", port->index, i);
-		port->queue[i].capture = rte_ring_create(name, CAPTURE_RING_FRAMES,
-			port->config.socket, RING_F_SP_ENQ | RING_F_SC_DEQ);
+		port->queue[i].capture =
+			rte_ring_create(name, CAPTURE_RING_FRAMES, port->config.socket,
+					RING_F_SP_ENQ | RING_F_SC_DEQ);
 		if (!port->queue[i].capture)
 			return -ENOMEM;
 	}
@@ -214,7 +214,7 @@ int capture_open(struct port *port)
 static void give_up(struct port *port, int error)
 {
 	LOG(ERR, "port %s: writing %s failed: %s; capture ends here", port->config.name,
-		port->config.capture_path, strerror(-error));
+	    port->config.capture_path, strerror(-error));
 	fclose(port->capture_file->file);
 	free(port->capture_file);
 	port->capture_file = NULL;

@@ -32,6 +32,6 @@ void capture_close(struct port *port);
 
 /* Copies n frames; leaves them as they are. Queue's lcore. */
 void capture_frames(struct port_queue *q, struct rte_mbuf *const *frames, uint16_t n,
-	enum capture_direction direction);
+		    enum capture_direction direction);
 
 #endif

@@ -75,8 +75,8 @@ static inline bool filter_has_v6(const struct port_filter *f, const uint8_t *ip)
 }
 
 /* ip: IPv4 header with `room` bytes from there to the end of the frame. */
-static inline enum port_counter_id classify_v4(
-	const struct port_filter *f, const uint8_t *ip, uint32_t room)
+static inline enum port_counter_id classify_v4(const struct port_filter *f, const uint8_t *ip,
+					       uint32_t room)
 {
 	uint16_t total;
 
@@ -99,8 +99,8 @@ static inline enum port_counter_id classify_v4(
 							 : PORT_COUNTER_drop_rx_not_our_ip;
 }
 
-static inline enum port_counter_id classify_v6(
-	const struct port_filter *f, const uint8_t *ip, uint32_t room)
+static inline enum port_counter_id classify_v6(const struct port_filter *f, const uint8_t *ip,
+					       uint32_t room)
 {
 	uint16_t payload;
 

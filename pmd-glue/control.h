@@ -41,8 +41,8 @@ void ask_for(struct port *port, const uint8_t ip[16]);
  * A frame of `bytes` behind its Ethernet (and VLAN) header, zeroed; *l3 points behind those.
  * NULL, counted: no buffer. The caller owns it until control_send.
  */
-struct rte_mbuf *control_frame(
-	struct port *port, const uint8_t dst_mac[6], uint16_t type, uint16_t bytes, void **l3);
+struct rte_mbuf *control_frame(struct port *port, const uint8_t dst_mac[6], uint16_t type,
+			       uint16_t bytes, void **l3);
 
 /* Passes a frame to the data path for sending; takes ownership. */
 void control_send(struct port *port, struct rte_mbuf *m);
@@ -56,12 +56,12 @@ void learn(struct port *port, const uint8_t ip[16], const uint8_t mac[6], bool c
  * One frame as received, l3: its header behind Ethernet and VLAN, `bytes` from there to the end.
  * None of it is to be trusted. The caller keeps the frame; answers are frames of their own.
  */
-void answer_arp(
-	struct port *port, const struct rte_ether_hdr *ether, const uint8_t *l3, uint32_t bytes);
-void answer_icmp(
-	struct port *port, const struct rte_ether_hdr *ether, const uint8_t *l3, uint32_t bytes);
-void answer_icmpv6(
-	struct port *port, const struct rte_ether_hdr *ether, const uint8_t *l3, uint32_t bytes);
+void answer_arp(struct port *port, const struct rte_ether_hdr *ether, const uint8_t *l3,
+		uint32_t bytes);
+void answer_icmp(struct port *port, const struct rte_ether_hdr *ether, const uint8_t *l3,
+		 uint32_t bytes);
+void answer_icmpv6(struct port *port, const struct rte_ether_hdr *ether, const uint8_t *l3,
+		   uint32_t bytes);
 
 /* ---- kernel.c: the interface as the kernel sees it; name: port->config.device ---- */
 

@@ -9,15 +9,15 @@
 #include "data_path.h"
 #include "impairment.h"
 
-uint16_t stopped_rx_burst(
-	struct link_port *link, uint16_t queue, struct rte_mbuf **frames, uint16_t n)
+uint16_t stopped_rx_burst(struct link_port *link, uint16_t queue, struct rte_mbuf **frames,
+			  uint16_t n)
 {
 	(void)link, (void)queue, (void)frames, (void)n;
 	return 0;
 }
 
-uint16_t stopped_tx_burst(
-	struct link_port *link, uint16_t queue, struct rte_mbuf **frames, uint16_t n)
+uint16_t stopped_tx_burst(struct link_port *link, uint16_t queue, struct rte_mbuf **frames,
+			  uint16_t n)
 {
 	struct port *port = (struct port *)link;
 
@@ -35,8 +35,8 @@ void take_out(struct port_queue *q, struct rte_mbuf *m, enum port_counter_id wha
 {
 	queue_count(q, what, 1);
 	if (what == PORT_COUNTER_rx_arp || what == PORT_COUNTER_rx_icmp ||
-		what == PORT_COUNTER_rx_icmpv6 || what == PORT_COUNTER_rx_igmp ||
-		what == PORT_COUNTER_rx_mld) {
+	    what == PORT_COUNTER_rx_icmpv6 || what == PORT_COUNTER_rx_igmp ||
+	    what == PORT_COUNTER_rx_mld) {
 		if (rte_ring_sp_enqueue(q->to_control, m) == 0)
 			return;
 		queue_count(q, PORT_COUNTER_drop_rx_control_full, 1);
@@ -69,8 +69,8 @@ static void clone_in_place(struct rte_mbuf *clone, struct rte_mbuf *m)
 	clone->packet_type = 0;
 }
 
-uint16_t make_receivable(
-	struct port_queue *q, struct rte_mbuf *const *frames, struct rte_mbuf **out, uint16_t n)
+uint16_t make_receivable(struct port_queue *q, struct rte_mbuf *const *frames,
+			 struct rte_mbuf **out, uint16_t n)
 {
 	/*
 	 * A frame that only its sender keeps as well (for a retransmission) may go as it is: the
@@ -179,8 +179,8 @@ static uint16_t tx_group(struct port_queue *q, struct rte_mbuf **frame, raw_burs
 }
 
 /* Some of the frames from the front, which all go the same way. *run: how many there are. */
-static uint16_t tx_run(
-	struct port_queue *q, struct rte_mbuf **frames, uint16_t n, raw_burst *raw, uint16_t *run)
+static uint16_t tx_run(struct port_queue *q, struct rte_mbuf **frames, uint16_t n, raw_burst *raw,
+		       uint16_t *run)
 {
 	*run = count_outward(q, frames, n);
 	if (*run)

@@ -17,10 +17,10 @@
 typedef uint16_t raw_burst(struct port_queue *q, struct rte_mbuf **frames, uint16_t n);
 
 /* link_port functions of a port that is not started: nothing comes, what is sent is dropped. */
-uint16_t stopped_rx_burst(
-	struct link_port *link, uint16_t queue, struct rte_mbuf **frames, uint16_t n);
-uint16_t stopped_tx_burst(
-	struct link_port *link, uint16_t queue, struct rte_mbuf **frames, uint16_t n);
+uint16_t stopped_rx_burst(struct link_port *link, uint16_t queue, struct rte_mbuf **frames,
+			  uint16_t n);
+uint16_t stopped_tx_burst(struct link_port *link, uint16_t queue, struct rte_mbuf **frames,
+			  uint16_t n);
 
 /* A received frame that is not for the HCA: counted, then passed to the control thread or freed. */
 void take_out(struct port_queue *q, struct rte_mbuf *m, enum port_counter_id what);
@@ -34,8 +34,8 @@ void send_errands(struct port_queue *q);
  * which took over the reference. Returns how many from the front were done; fewer than n only if
  * clones ran out. In place (out == frames) is not allowed.
  */
-uint16_t make_receivable(
-	struct port_queue *q, struct rte_mbuf *const *frames, struct rte_mbuf **out, uint16_t n);
+uint16_t make_receivable(struct port_queue *q, struct rte_mbuf *const *frames,
+			 struct rte_mbuf **out, uint16_t n);
 
 /* tx_plain for bursts that contain frames to the port itself, or to groups. */
 uint16_t tx_with_loop(struct port_queue *q, struct rte_mbuf **frames, uint16_t n, raw_burst *raw);
@@ -53,8 +53,8 @@ static inline bool has_errands(const struct port_queue *q)
 	       !ring_empty(q->loop);
 }
 
-static __rte_always_inline uint16_t sort_out(
-	struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
+static __rte_always_inline uint16_t sort_out(struct port_queue *q, struct rte_mbuf **frames,
+					     uint16_t n)
 {
 	enum { AHEAD = 4 };
 	const struct port_filter *filter = &q->port->filter;
@@ -79,8 +79,8 @@ static __rte_always_inline uint16_t sort_out(
 	return kept;
 }
 
-static __rte_always_inline uint16_t rx_frames(
-	struct port_queue *q, struct rte_mbuf **frames, uint16_t n, raw_burst *raw)
+static __rte_always_inline uint16_t rx_frames(struct port_queue *q, struct rte_mbuf **frames,
+					      uint16_t n, raw_burst *raw)
 {
 	uint16_t got = 0;
 
@@ -106,8 +106,8 @@ static inline bool is_outward(uint64_t own, const struct rte_mbuf *m)
 }
 
 /* How many frames from the front are that. */
-static inline uint16_t count_outward(
-	const struct port_queue *q, struct rte_mbuf *const *frames, uint16_t n)
+static inline uint16_t count_outward(const struct port_queue *q, struct rte_mbuf *const *frames,
+				     uint16_t n)
 {
 	uint64_t mac = q->port->filter.mac;
 	uint16_t i = 0;
@@ -117,8 +117,8 @@ static inline uint16_t count_outward(
 	return i;
 }
 
-static __rte_always_inline uint16_t tx_frames_plain(
-	struct port_queue *q, struct rte_mbuf **frames, uint16_t n, raw_burst *raw)
+static __rte_always_inline uint16_t tx_frames_plain(struct port_queue *q, struct rte_mbuf **frames,
+						    uint16_t n, raw_burst *raw)
 {
 	uint16_t sent;
 
@@ -135,8 +135,8 @@ static __rte_always_inline uint16_t tx_frames_plain(
 	return sent;
 }
 
-static __rte_always_inline uint16_t tx_frames(
-	struct port_queue *q, struct rte_mbuf **frames, uint16_t n, raw_burst *raw)
+static __rte_always_inline uint16_t tx_frames(struct port_queue *q, struct rte_mbuf **frames,
+					      uint16_t n, raw_burst *raw)
 {
 	if (unlikely(q->impair != NULL))
 		return tx_impaired(q, frames, n);

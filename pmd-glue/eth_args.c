@@ -59,8 +59,8 @@ static void af_packet_args(const struct port *port, char *args)
 	uint32_t frame = RTE_ALIGN_FLOOR(room + AF_PACKET_HEADER, 64);
 
 	snprintf(args, ETH_ARGS_BYTES, "iface=%s,qpairs=%u,blocksz=%u,framesz=%u,framecnt=%u",
-		port->config.device, port->config.queues, frame * AF_PACKET_FRAMES_PER_BLOCK, frame,
-		AF_PACKET_FRAMES);
+		 port->config.device, port->config.queues, frame * AF_PACKET_FRAMES_PER_BLOCK,
+		 frame, AF_PACKET_FRAMES);
 }
 
 /* Copying, not zero-copy: nothing of ours is mapped into the other process (DESIGN.md 4). */
@@ -69,11 +69,11 @@ static void memif_args(const struct port *port, char *args)
 	const struct port_config *c = &port->config;
 
 	snprintf(args, ETH_ARGS_BYTES,
-		"role=%s,id=%u,socket=%s,socket-abstract=no,bsize=%u,rsize=%u,"
-		"mac=" RTE_ETHER_ADDR_PRT_FMT,
-		c->memif_server ? "server" : "client", c->memif_id, c->device,
-		RTE_ALIGN_CEIL(FRAME_BYTES_MAX, 64), MEMIF_RING_LOG2, port->mac[0], port->mac[1],
-		port->mac[2], port->mac[3], port->mac[4], port->mac[5]);
+		 "role=%s,id=%u,socket=%s,socket-abstract=no,bsize=%u,rsize=%u,"
+		 "mac=" RTE_ETHER_ADDR_PRT_FMT,
+		 c->memif_server ? "server" : "client", c->memif_id, c->device,
+		 RTE_ALIGN_CEIL(FRAME_BYTES_MAX, 64), MEMIF_RING_LOG2, port->mac[0], port->mac[1],
+		 port->mac[2], port->mac[3], port->mac[4], port->mac[5]);
 }
 
 void eth_args(const struct port *port, char args[ETH_ARGS_BYTES])
@@ -89,7 +89,7 @@ void eth_args(const struct port *port, char args[ETH_ARGS_BYTES])
 		snprintf(args, ETH_ARGS_BYTES, "iface=%s", c->device);
 	else if (c->type == PORT_AF_XDP)
 		snprintf(args, ETH_ARGS_BYTES, "iface=%s,start_queue=0,queue_count=%u", c->device,
-			c->queues);
+			 c->queues);
 }
 
 static uint32_t element_bytes(uint32_t priv, uint32_t room)
@@ -109,8 +109,8 @@ struct rte_mempool *eth_rx_pool(struct port *port)
 	while (room > 1024 && element_bytes(priv, room) > AF_XDP_CHUNK_BYTES)
 		room -= 64;
 	snprintf(name, sizeof(name), "port%u_af_xdp", port->index);
-	pool = rte_pktmbuf_pool_create(
-		name, AF_XDP_BUFFERS, AF_XDP_CACHE, priv, room, port->config.socket);
+	pool = rte_pktmbuf_pool_create(name, AF_XDP_BUFFERS, AF_XDP_CACHE, priv, room,
+				       port->config.socket);
 	if (!pool)
 		LOG(ERR, "port %s: no memory for the buffers that af_xdp needs", port->config.name);
 	return pool;

@@ -42,16 +42,16 @@ static uint16_t eth_tx_plain(struct port_queue *q, struct rte_mbuf **frames, uin
 	return tx_frames_plain(q, frames, n, eth_raw_tx);
 }
 
-static uint16_t eth_rx_burst(
-	struct link_port *link, uint16_t queue, struct rte_mbuf **frames, uint16_t n)
+static uint16_t eth_rx_burst(struct link_port *link, uint16_t queue, struct rte_mbuf **frames,
+			     uint16_t n)
 {
 	struct port *port = (struct port *)link;
 
 	return rx_frames(&port->queue[queue], frames, n, eth_raw_rx);
 }
 
-static uint16_t eth_tx_burst(
-	struct link_port *link, uint16_t queue, struct rte_mbuf **frames, uint16_t n)
+static uint16_t eth_tx_burst(struct link_port *link, uint16_t queue, struct rte_mbuf **frames,
+			     uint16_t n)
 {
 	struct port *port = (struct port *)link;
 
@@ -59,8 +59,8 @@ static uint16_t eth_tx_burst(
 }
 
 /* While a window of the memif gate is open the wire looks idle. */
-static uint16_t memif_rx_burst(
-	struct link_port *link, uint16_t queue, struct rte_mbuf **frames, uint16_t n)
+static uint16_t memif_rx_burst(struct link_port *link, uint16_t queue, struct rte_mbuf **frames,
+			       uint16_t n)
 {
 	struct port_queue *q = &((struct port *)link)->queue[queue];
 	uint16_t got;
@@ -72,8 +72,8 @@ static uint16_t memif_rx_burst(
 	return got;
 }
 
-static uint16_t memif_tx_burst(
-	struct link_port *link, uint16_t queue, struct rte_mbuf **frames, uint16_t n)
+static uint16_t memif_tx_burst(struct link_port *link, uint16_t queue, struct rte_mbuf **frames,
+			       uint16_t n)
 {
 	struct port_queue *q = &((struct port *)link)->queue[queue];
 	uint16_t sent;
@@ -90,7 +90,7 @@ static uint16_t memif_tx_burst(
 static int refused(const struct port *port, const char *what, int error)
 {
 	LOG(ERR, "port %s: %s: %s: %s", port->config.name, port->eth_name, what,
-		strerror(error < 0 ? -error : error));
+	    strerror(error < 0 ? -error : error));
 	return -EIO;
 }
 
@@ -107,7 +107,7 @@ static int find_device(struct port *port)
 		if (port->config.type == PORT_PCI)
 			return 0;
 		LOG(ERR, "port %s: there is a device %s already", port->config.name,
-			port->eth_name);
+		    port->eth_name);
 		return -EEXIST;
 	}
 	error = rte_eal_hotplug_add(bus, port->eth_name, args);
@@ -115,8 +115,8 @@ static int find_device(struct port *port)
 		port->eth_added = true;
 	if (error || rte_eth_dev_get_port_by_name(port->eth_name, &port->eth_id) != 0) {
 		LOG(ERR, "port %s: %s on '%s' cannot be brought up: %s", port->config.name,
-			port->eth_name, port->config.device,
-			error ? strerror(error < 0 ? -error : error) : "it is no Ethernet device");
+		    port->eth_name, port->config.device,
+		    error ? strerror(error < 0 ? -error : error) : "it is no Ethernet device");
 		return -ENODEV;
 	}
 	return 0;
@@ -146,7 +146,7 @@ static int choose_mtu(struct port *port, const struct rte_eth_dev_info *info)
 	}
 	if (wanted > most) {
 		LOG(ERR, "port %s: MTU %u is too large, %u is the most", port->config.name, wanted,
-			most);
+		    most);
 		return -ENOTSUP;
 	}
 	if (!wanted)
@@ -164,7 +164,7 @@ static int configure(struct port *port, const struct rte_eth_dev_info *info)
 
 	if (queues > info->max_rx_queues || queues > info->max_tx_queues) {
 		LOG(ERR, "port %s: %s has no more than %u queues", port->config.name,
-			port->eth_name, RTE_MIN(info->max_rx_queues, info->max_tx_queues));
+		    port->eth_name, RTE_MIN(info->max_rx_queues, info->max_tx_queues));
 		return -ENOTSUP;
 	}
 	/* Virtual drivers know the kernel's MTU badly (af_packet claims 1500 at most). */
@@ -217,7 +217,7 @@ static void hear_everything(struct port *port)
 
 	if (error)
 		LOG(WARNING, "port %s: not promiscuous (%s): some frames may not arrive",
-			port->config.name, strerror(-error));
+		    port->config.name, strerror(-error));
 }
 
 /* Whether a kernel or device filters by MAC in front of us. */
@@ -247,8 +247,8 @@ static int set_mac(struct port *port)
 	if (memcmp(port->mac, &device, 6) == 0)
 		return 0;
 	/* The address of a shared interface is the kernel's: leave it, and listen to all. */
-	if (kernel_shares(port->config.type) || rte_eth_dev_default_mac_addr_set(port->eth_id,
-							(struct rte_ether_addr *)port->mac) != 0)
+	if (kernel_shares(port->config.type) ||
+	    rte_eth_dev_default_mac_addr_set(port->eth_id, (struct rte_ether_addr *)port->mac) != 0)
 		hear_everything(port);
 	return 0;
 }
@@ -263,8 +263,8 @@ static void hear_all_groups(struct port *port)
 /* The groups joined, and those that queries for all come to. */
 static void eth_hear(struct port *port)
 {
-	static const uint8_t always[2][16] = {
-		{[10] = 0xff, [11] = 0xff, 224, 0, 0, 1}, {0xff, 0x02, [15] = 1}};
+	static const uint8_t always[2][16] = {{[10] = 0xff, [11] = 0xff, 224, 0, 0, 1},
+					      {0xff, 0x02, [15] = 1}};
 	const struct memberships *g = &port->groups;
 	struct rte_ether_addr *mac;
 	unsigned int n = 0;
@@ -319,8 +319,8 @@ static void eth_destroy(struct port *port)
 {
 	if (port->eth_added) {
 		rte_eth_dev_close(port->eth_id);
-		rte_eal_hotplug_remove(
-			port->config.type == PORT_PCI ? "pci" : "vdev", port->eth_name);
+		rte_eal_hotplug_remove(port->config.type == PORT_PCI ? "pci" : "vdev",
+				       port->eth_name);
 	}
 	if (port->rx_pool != port->packet_pool)
 		rte_mempool_free(port->rx_pool);
@@ -354,7 +354,7 @@ static int eth_start(struct port *port)
 	port_set_link(port, eth_link_is_up(port));
 	if (!port_link_is_up(port) && kernel_shares(port->config.type))
 		LOG(WARNING, "port %s: interface %s is down or has no carrier", port->config.name,
-			port->config.device);
+		    port->config.device);
 	return 0;
 }
 
@@ -400,7 +400,7 @@ static uint32_t eth_speed(struct port *port)
 	struct rte_eth_link link;
 
 	if (rte_eth_link_get_nowait(port->eth_id, &link) != 0 ||
-		link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN)
+	    link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN)
 		return 0;
 	return link.link_speed;
 }

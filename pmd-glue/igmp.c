@@ -36,8 +36,8 @@ struct igmp_report {
 	struct igmp_record record[];
 } __attribute__((packed));
 
-_Static_assert(
-	sizeof(struct igmp_report) == 32 && sizeof(struct igmp_record) == 8, "as on the wire");
+_Static_assert(sizeof(struct igmp_report) == 32 && sizeof(struct igmp_record) == 8,
+	       "as on the wire");
 
 static const uint8_t report_to[16] = {[10] = 0xff, [11] = 0xff, 224, 0, 0, 22};
 
@@ -97,11 +97,11 @@ static const uint8_t *parse(const uint8_t *l3, uint32_t bytes, uint16_t *igmp_by
 		return NULL;
 	total = rte_be_to_cpu_16(ip->total_length);
 	if (total > bytes || total < header + IGMP_BYTES_MIN ||
-		(ip->fragment_offset & rte_cpu_to_be_16(0x3fff)))
+	    (ip->fragment_offset & rte_cpu_to_be_16(0x3fff)))
 		return NULL;
 	*igmp_bytes = total - header;
 	if (rte_raw_cksum(l3, header) != 0xffff ||
-		rte_raw_cksum(l3 + header, *igmp_bytes) != 0xffff)
+	    rte_raw_cksum(l3 + header, *igmp_bytes) != 0xffff)
 		return NULL;
 	return l3 + header;
 }
@@ -140,5 +140,5 @@ void take_igmp(struct port *port, const uint8_t *l3, uint32_t bytes)
 	general = memcmp(query + 4, everything, 4) == 0;
 	control_count(port, PORT_COUNTER_queries);
 	membership_query(&port->groups, false, general ? NULL : group, v3 ? query[8] & 7 : 0,
-		delay_ms(query, v3), port_now_ms());
+			 delay_ms(query, v3), port_now_ms());
 }

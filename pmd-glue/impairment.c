@@ -68,10 +68,10 @@ bool impairment_wanted(const struct port_impairment *c)
 }
 
 struct impairment *impairment_create(const struct port_impairment *config, unsigned int queue,
-	struct rte_mempool *pool, uint64_t *counters, uint64_t hz)
+				     struct rte_mempool *pool, uint64_t *counters, uint64_t hz)
 {
-	struct impairment *imp = rte_zmalloc_socket(
-		"impairment", sizeof(*imp), RTE_CACHE_LINE_SIZE, pool->socket_id);
+	struct impairment *imp = rte_zmalloc_socket("impairment", sizeof(*imp), RTE_CACHE_LINE_SIZE,
+						    pool->socket_id);
 
 	if (!imp)
 		return NULL;

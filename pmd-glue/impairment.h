@@ -30,7 +30,7 @@ struct rte_mbuf;
  * NULL: no memory. The caller frees it with impairment_destroy.
  */
 struct impairment *impairment_create(const struct port_impairment *config, unsigned int queue,
-	struct rte_mempool *pool, uint64_t *count, uint64_t hz);
+				     struct rte_mempool *pool, uint64_t *count, uint64_t hz);
 
 /* Frees it with all frames in it. NULL is allowed. */
 void impairment_destroy(struct impairment *imp);

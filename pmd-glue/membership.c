@@ -123,13 +123,14 @@ static uint64_t answer_by(uint64_t open_ms, uint32_t delay_ms, uint64_t now_ms)
 }
 
 void membership_query(struct memberships *t, bool v6, const uint8_t *group, uint8_t wanted,
-	uint32_t delay_ms, uint64_t now_ms)
+		      uint32_t delay_ms, uint64_t now_ms)
 {
 	struct membership *m = group ? lookup(t, group) : NULL;
 
 	t->robustness[v6] = wanted;
 	if (!group) {
-		t->general_ms[v6] = RTE_MAX(answer_by(t->general_ms[v6], delay_ms, now_ms),
+		t->general_ms[v6] = RTE_MAX(
+			answer_by(t->general_ms[v6], delay_ms, now_ms),
 			t->answered_ms[v6] ? t->answered_ms[v6] + MEMBERSHIP_GENERAL_MS : 0);
 		expect(t, t->general_ms[v6]);
 	} else if (m && m->users && membership_is_reported(group)) {
@@ -151,8 +152,8 @@ static void reported(struct memberships *t, struct membership *m, uint64_t now_m
 	*m = t->entry[--t->count]; /* nobody remembers it any more; the place is looked at again */
 }
 
-static unsigned int changes_due(
-	struct memberships *t, bool v6, uint64_t now_ms, struct membership_record *records)
+static unsigned int changes_due(struct memberships *t, bool v6, uint64_t now_ms,
+				struct membership_record *records)
 {
 	unsigned int n = 0;
 
@@ -183,8 +184,8 @@ static void spread_general(struct memberships *t, bool v6, uint64_t now_ms)
 	}
 }
 
-static unsigned int answers_due(
-	struct memberships *t, bool v6, uint64_t now_ms, struct membership_record *records)
+static unsigned int answers_due(struct memberships *t, bool v6, uint64_t now_ms,
+				struct membership_record *records)
 {
 	unsigned int n = 0;
 
@@ -226,7 +227,7 @@ static uint64_t find_next(const struct memberships *t)
 }
 
 unsigned int membership_due(struct memberships *t, bool v6, uint64_t now_ms,
-	struct membership_record records[MEMBERSHIP_RECORDS_MAX])
+			    struct membership_record records[MEMBERSHIP_RECORDS_MAX])
 {
 	unsigned int n;
 

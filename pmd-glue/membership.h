@@ -66,7 +66,7 @@ void membership_announce(struct memberships *t, uint64_t now_ms);
 /* A query came. group: NULL if it is general. robustness: 0 if it does not say. delay_ms: answers
  * come within that. */
 void membership_query(struct memberships *t, bool v6, const uint8_t *group, uint8_t robustness,
-	uint32_t delay_ms, uint64_t now_ms);
+		      uint32_t delay_ms, uint64_t now_ms);
 
 /*
  * What is to be reported now, of one family and in one report (changes, or answers): fills up to
@@ -74,7 +74,7 @@ void membership_query(struct memberships *t, bool v6, const uint8_t *group, uint
  * families, which also finds out when something will be due next. Cheap before next_ms.
  */
 unsigned int membership_due(struct memberships *t, bool v6, uint64_t now_ms,
-	struct membership_record records[MEMBERSHIP_RECORDS_MAX]);
+			    struct membership_record records[MEMBERSHIP_RECORDS_MAX]);
 
 /* Is anybody to know? Not of those that every node is in, nor of those that do not leave it. */
 bool membership_is_reported(const uint8_t ip[16]);

@@ -38,8 +38,8 @@ struct mld_report {
 	struct mld_record record[];
 } __attribute__((packed));
 
-_Static_assert(
-	sizeof(struct mld_report) == 56 && sizeof(struct mld_record) == 20, "as on the wire");
+_Static_assert(sizeof(struct mld_report) == 56 && sizeof(struct mld_record) == 20,
+	       "as on the wire");
 
 /* The sum over pseudo header and message; 0xffff if the message has its checksum in it. */
 static uint16_t icmpv6_sum(const struct rte_ipv6_hdr *ip, const void *icmp, uint16_t bytes)
@@ -54,8 +54,8 @@ static uint16_t icmpv6_sum(const struct rte_ipv6_hdr *ip, const void *icmp, uint
 	return (uint16_t)((sum & 0xffff) + (sum >> 16));
 }
 
-static void finish(
-	struct mld_report *r, uint16_t total, const uint8_t from[16], const uint8_t to[16])
+static void finish(struct mld_report *r, uint16_t total, const uint8_t from[16],
+		   const uint8_t to[16])
 {
 	static const uint8_t router_alert[8] = {
 		IPPROTO_ICMPV6, 0, OPTION_ROUTER_ALERT, 2, 0, 0, 1, 0};
@@ -126,7 +126,7 @@ static const uint8_t *parse(const uint8_t *l3, uint32_t bytes, uint16_t *icmp_by
 	payload = rte_be_to_cpu_16(ip->payload_len);
 	header = (options[1] + 1u) * 8;
 	if (sizeof(*ip) + payload > bytes || payload < header + MLD_HEADER_BYTES ||
-		options[0] != IPPROTO_ICMPV6 || !alerts(options, header))
+	    options[0] != IPPROTO_ICMPV6 || !alerts(options, header))
 		return NULL;
 	*icmp_bytes = payload - header;
 	return icmpv6_sum(ip, options + header, *icmp_bytes) == 0xffff ? options + header : NULL;
@@ -155,7 +155,7 @@ void take_mld(struct port *port, const uint8_t *l3, uint32_t bytes)
 	bool v2;
 
 	if (!query ||
-		(query[0] == MLD_QUERY && !query_is_sane((const struct rte_ipv6_hdr *)l3, n))) {
+	    (query[0] == MLD_QUERY && !query_is_sane((const struct rte_ipv6_hdr *)l3, n))) {
 		control_count(port, PORT_COUNTER_drop_group_malformed);
 		return;
 	}
@@ -167,5 +167,5 @@ void take_mld(struct port *port, const uint8_t *l3, uint32_t bytes)
 	group = query + MLD_HEADER_BYTES;
 	control_count(port, PORT_COUNTER_queries);
 	membership_query(&port->groups, true, memcmp(group, everything, 16) ? group : NULL,
-		v2 ? query[24] & 7 : 0, delay_ms(query, v2), port_now_ms());
+			 v2 ? query[24] & 7 : 0, delay_ms(query, v2), port_now_ms());
 }

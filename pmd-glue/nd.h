@@ -41,7 +41,7 @@ _Static_assert(sizeof(struct nd_frame) == 72, "as on the wire");
 
 /* Fills in what all of them share, checksum last. */
 static inline void nd_finish(struct nd_frame *nd, const uint8_t source[16],
-	const uint8_t destination[16], const uint8_t mac[6])
+			     const uint8_t destination[16], const uint8_t mac[6])
 {
 	nd->ip.vtc_flow = rte_cpu_to_be_32(0x60000000);
 	nd->ip.payload_len = rte_cpu_to_be_16(sizeof(*nd) - sizeof(nd->ip));

@@ -21,8 +21,8 @@ static bool is_timed(enum neighbour_state state)
 	return state == NEIGHBOUR_ASKED || state == NEIGHBOUR_STALE || state == NEIGHBOUR_FAILED;
 }
 
-static void enter(
-	struct neighbours *t, struct neighbour *e, enum neighbour_state state, uint64_t next_ms)
+static void enter(struct neighbours *t, struct neighbour *e, enum neighbour_state state,
+		  uint64_t next_ms)
 {
 	t->n_timed += is_timed(state);
 	t->n_timed -= is_timed(e->state);
@@ -98,7 +98,7 @@ bool neighbour_has(struct neighbours *t, const uint8_t ip[16])
 }
 
 bool neighbour_learn(struct neighbours *t, const uint8_t ip[16], const uint8_t mac[6], bool create,
-	uint64_t now_ms)
+		     uint64_t now_ms)
 {
 	struct neighbour *e = lookup(t, ip);
 	bool changed;

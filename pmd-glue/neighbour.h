@@ -68,7 +68,7 @@ bool neighbour_has(struct neighbours *t, const uint8_t ip[16]);
  * it knew already, nobody asked, or it is full.
  */
 bool neighbour_learn(struct neighbours *t, const uint8_t ip[16], const uint8_t mac[6], bool create,
-	uint64_t now_ms);
+		     uint64_t now_ms);
 
 /*
  * Steps the timers of entries *cursor onwards until one has to be asked for now, and returns it

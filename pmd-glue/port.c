@@ -23,21 +23,14 @@
 static struct port *ports[PORTS_MAX];
 
 static const char *const type_names[PORT_TYPE_COUNT] = {
-	[PORT_RING] = "ring",
-	[PORT_MEMIF] = "memif",
-	[PORT_AF_PACKET] = "af_packet",
-	[PORT_TAP] = "tap",
-	[PORT_AF_XDP] = "af_xdp",
-	[PORT_PCI] = "pci",
+	[PORT_RING] = "ring", [PORT_MEMIF] = "memif",	[PORT_AF_PACKET] = "af_packet",
+	[PORT_TAP] = "tap",   [PORT_AF_XDP] = "af_xdp", [PORT_PCI] = "pci",
 };
 
 static const struct port_driver *const drivers[PORT_TYPE_COUNT] = {
-	[PORT_RING] = &ring_port_driver,
-	[PORT_MEMIF] = &memif_port_driver,
-	[PORT_AF_PACKET] = &eth_port_driver,
-	[PORT_TAP] = &eth_port_driver,
-	[PORT_AF_XDP] = &eth_port_driver,
-	[PORT_PCI] = &eth_port_driver,
+	[PORT_RING] = &ring_port_driver,     [PORT_MEMIF] = &memif_port_driver,
+	[PORT_AF_PACKET] = &eth_port_driver, [PORT_TAP] = &eth_port_driver,
+	[PORT_AF_XDP] = &eth_port_driver,    [PORT_PCI] = &eth_port_driver,
 };
 
 const char *port_type_name(enum port_type type)
@@ -77,14 +70,14 @@ static int find_slot(const char *name)
 	return slot;
 }
 
-static struct rte_ring *make_ring(
-	const struct port *port, const char *what, unsigned int queue, unsigned int frames)
+static struct rte_ring *make_ring(const struct port *port, const char *what, unsigned int queue,
+				  unsigned int frames)
 {
 	char name[RTE_RING_NAMESIZE];
 
 	snprintf(name, sizeof(name), "port%u_%s%u", port->index, what, queue);
-	return rte_ring_create(
-		name, frames, port->config.socket, RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
+	return rte_ring_create(name, frames, port->config.socket,
+			       RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
 }
 
 static int make_queue(struct port *port, uint16_t id)
@@ -102,8 +95,8 @@ static int make_queue(struct port *port, uint16_t id)
 		return -ENOMEM;
 	if (!impairment_wanted(&port->config.impairment))
 		return 0;
-	q->impair = impairment_create(
-		&port->config.impairment, id, port->packet_pool, q->count, rte_get_tsc_hz());
+	q->impair = impairment_create(&port->config.impairment, id, port->packet_pool, q->count,
+				      rte_get_tsc_hz());
 	return q->impair ? 0 : -ENOMEM;
 }
 
@@ -181,9 +174,9 @@ static void list_own_addresses(struct port *port)
 	const uint8_t *mac = port->mac;
 
 	port->own[0] = (struct port_address){.v6 = true,
-		.prefix_len = 64,
-		.ip = {0xfe, 0x80, [8] = mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4],
-			mac[5]}};
+					     .prefix_len = 64,
+					     .ip = {0xfe, 0x80, [8] = mac[0] ^ 2, mac[1], mac[2],
+						    0xff, 0xfe, mac[3], mac[4], mac[5]}};
 	port->n_own = 1;
 	for (unsigned int i = 0; i < port->config.n_addresses; i++) {
 		if (memcmp(port->config.address[i].ip, port->own[0].ip, 16) != 0)
@@ -219,7 +212,7 @@ static int build(struct port *port)
 }
 
 int port_create(const struct port_config *config, struct rte_mempool *packet_pool,
-	struct rte_mempool *clone_pool, struct port **out)
+		struct rte_mempool *clone_pool, struct port **out)
 {
 	struct port *port;
 	int slot, error;
@@ -232,7 +225,7 @@ int port_create(const struct port_config *config, struct rte_mempool *packet_poo
 	slot = find_slot(config->name);
 	if (slot < 0) {
 		LOG(ERR, "port %s: %s", config->name,
-			slot == -EEXIST ? "there is one of that name" : "too many ports");
+		    slot == -EEXIST ? "there is one of that name" : "too many ports");
 		return slot;
 	}
 	port = rte_zmalloc_socket("port", sizeof(*port), RTE_CACHE_LINE_SIZE, config->socket);

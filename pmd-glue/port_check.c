@@ -62,7 +62,7 @@ static const char *find_fault(const struct port_config *c)
 	if ((unsigned int)c->type >= PORT_TYPE_COUNT)
 		return "unknown type";
 	if (!ends_within(c->device, PORT_DEVICE_BYTES) || !ends_within(c->peer, PORT_NAME_BYTES) ||
-		!ends_within(c->capture_path, PORT_PATH_BYTES))
+	    !ends_within(c->capture_path, PORT_PATH_BYTES))
 		return "a name is too long";
 	if (!device_is_good(c))
 		return c->type == PORT_RING ? "a ring port needs a peer"
@@ -98,7 +98,7 @@ int port_check_config(const struct port_config *c)
 }
 
 int port_check_pools(const struct port_config *c, struct rte_mempool *packet_pool,
-	struct rte_mempool *clone_pool)
+		     struct rte_mempool *clone_pool)
 {
 	if (rte_pktmbuf_priv_size(clone_pool) < rte_pktmbuf_priv_size(packet_pool)) {
 		LOG(ERR, "port %s: clones have a smaller private area than packets", c->name);

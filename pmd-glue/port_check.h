@@ -9,6 +9,6 @@ int port_check_config(const struct port_config *config);
 
 /* 0; -EINVAL: a pool's private areas or data rooms are too small. */
 int port_check_pools(const struct port_config *config, struct rte_mempool *packet_pool,
-	struct rte_mempool *clone_pool);
+		     struct rte_mempool *clone_pool);
 
 #endif

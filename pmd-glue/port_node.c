@@ -14,10 +14,10 @@ int port_node(const struct port_config *config, const char *sysfs)
 
 	if (config->type == PORT_PCI)
 		snprintf(path, sizeof(path), "%s/bus/pci/devices/%s/numa_node", sysfs,
-			config->device);
+			 config->device);
 	else if (config->type == PORT_AF_PACKET || config->type == PORT_AF_XDP)
 		snprintf(path, sizeof(path), "%s/class/net/%s/device/numa_node", sysfs,
-			config->device);
+			 config->device);
 	else
 		return NODE_UNKNOWN;
 	file = fopen(path, "re");

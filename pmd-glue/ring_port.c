@@ -51,16 +51,16 @@ static uint16_t ring_raw_tx(struct port_queue *q, struct rte_mbuf **frames, uint
 	return sent;
 }
 
-static uint16_t ring_rx_burst(
-	struct link_port *link, uint16_t queue, struct rte_mbuf **frames, uint16_t n)
+static uint16_t ring_rx_burst(struct link_port *link, uint16_t queue, struct rte_mbuf **frames,
+			      uint16_t n)
 {
 	struct port *port = (struct port *)link;
 
 	return rx_frames(&port->queue[queue], frames, n, ring_raw_rx);
 }
 
-static uint16_t ring_tx_burst(
-	struct link_port *link, uint16_t queue, struct rte_mbuf **frames, uint16_t n)
+static uint16_t ring_tx_burst(struct link_port *link, uint16_t queue, struct rte_mbuf **frames,
+			      uint16_t n)
 {
 	struct port *port = (struct port *)link;
 
@@ -79,9 +79,9 @@ static struct port *find_peer(const struct port *port)
 		struct port *p = port_at(i);
 
 		if (p && p != port && p->config.type == PORT_RING && p->wire &&
-			!p->wire->end[!p->wire_side] &&
-			strcmp(p->config.name, port->config.peer) == 0 &&
-			strcmp(p->config.peer, port->config.name) == 0)
+		    !p->wire->end[!p->wire_side] &&
+		    strcmp(p->config.name, port->config.peer) == 0 &&
+		    strcmp(p->config.peer, port->config.name) == 0)
 			return p;
 	}
 	return NULL;
@@ -109,7 +109,7 @@ static struct rte_ring *new_ring(const struct port *port, unsigned int side, uns
 
 	snprintf(name, sizeof(name), "port%u_wire%u_%u", port->index, side, queue);
 	return rte_ring_create(name, PORT_RING_FRAMES, port->config.socket,
-		RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
+			       RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
 }
 
 static struct ring_wire *new_wire(struct port *port)
@@ -124,7 +124,7 @@ static struct ring_wire *new_wire(struct port *port)
 		wire->to[1][q] = wire->self ? wire->to[0][q] : new_ring(port, 1, q);
 		if (!wire->to[0][q] || !wire->to[1][q]) {
 			LOG(ERR, "port %s: no ring: %s", port->config.name,
-				rte_strerror(rte_errno));
+			    rte_strerror(rte_errno));
 			free_wire(wire);
 			return NULL;
 		}
@@ -138,7 +138,7 @@ static int ring_create(struct port *port)
 
 	if (peer && peer->config.queues != port->config.queues) {
 		LOG(ERR, "port %s: has %u queues, its peer %s %u", port->config.name,
-			port->config.queues, peer->config.name, peer->config.queues);
+		    port->config.queues, peer->config.name, peer->config.queues);
 		return -EINVAL;
 	}
 	port->wire = peer ? peer->wire : new_wire(port);

@@ -68,7 +68,7 @@ json_t *connection_ask(struct connection *c, const char *command, const char *pa
 
 	snprintf(key, sizeof(key), "/softhca/%s", command);
 	snprintf(request, sizeof(request), "%s%s%s", key, parameters && *parameters ? "," : "",
-		parameters ? parameters : "");
+		 parameters ? parameters : "");
 	if (send(c->fd, request, strlen(request), MSG_NOSIGNAL) < 0)
 		ret = -errno;
 	if (!ret)

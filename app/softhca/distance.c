@@ -68,7 +68,7 @@ static bool await(struct ping *ping, uint32_t number)
 	uint64_t start = now_ns();
 
 	for (uint32_t spins = 1; __atomic_load_n(&ping->flag, __ATOMIC_ACQUIRE) != number;
-		spins++) {
+	     spins++) {
 		if (__atomic_load_n(&ping->over, __ATOMIC_RELAXED))
 			return false;
 		if (spins % 65536 == 0 && now_ns() - start > GIVE_UP_NS)
@@ -121,15 +121,15 @@ static void report(unsigned a, unsigned b, bool probe)
 
 	if (ns)
 		printf("  CPU %u <-> CPU %u: %llu ns for a cache line there and back\n", a, b,
-			(unsigned long long)ns);
+		       (unsigned long long)ns);
 	if (ns > FAR_NS)
 		printf("  warning: CPU %u and CPU %u are far apart: stages that touch the same "
 		       "packet belong on one of them\n",
-			a, b);
+		       a, b);
 	else if (caches_differ(a, b))
 		printf("  warning: CPU %u and CPU %u share no L3 cache: stages that touch the same "
 		       "packet belong on one of them\n",
-			a, b);
+		       a, b);
 }
 
 void warn_distance(const unsigned *cpus, unsigned count, bool probe)

@@ -28,12 +28,9 @@ static const struct command {
 	int (*view)(struct connection *c, const struct request *r);
 	bool offline; /* needs the daemon only for --json */
 } commands[] = {
-	{"status", view_status, false},
-	{"qp", view_qp, false},
-	{"fifos", view_fifos, false},
-	{"counters", view_counters, false},
-	{"held", view_held, false},
-	{"cm", view_cm, false},
+	{"status", view_status, false},	   {"qp", view_qp, false},
+	{"fifos", view_fifos, false},	   {"counters", view_counters, false},
+	{"held", view_held, false},	   {"cm", view_cm, false},
 	{"topology", view_topology, true},
 };
 
@@ -64,7 +61,7 @@ static void print_usage(FILE *out)
 	      "  --json            print the daemon's answers as they come\n"
 	      "  --help, --version\n\n"
 	      "exit status: 0; 1 no daemon, or it refused; 2 usage\n",
-		out);
+	      out);
 }
 
 static int refuse(const char *what, const char *name)

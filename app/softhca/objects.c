@@ -40,7 +40,7 @@ void print_rest(const json_t *listed, unsigned long long count)
 
 /* Calls show() for the HCA that was asked for, or for each. */
 static int for_each_hca(struct connection *c, const struct request *r,
-	int (*show)(struct connection *c, const struct request *r, const char *hca))
+			int (*show)(struct connection *c, const struct request *r, const char *hca))
 {
 	json_t *status, *port;
 	int code = EXIT_CODE_OK;
@@ -66,7 +66,8 @@ static void print_qps(json_t *qps)
 	const char *qpn;
 	json_t *q;
 
-	table_begin(&t,
+	table_begin(
+		&t,
 		">qpn|service|state|>client|>engine|>peer qpn|>mtu|>next psn|>unacked psn|>parked");
 	json_object_foreach(qps, qpn, q)
 	{
@@ -119,7 +120,7 @@ static int show_qp(struct connection *c, const struct request *r, const char *hc
 	json_t *answer;
 
 	snprintf(parameters, sizeof(parameters), "%s%s%s", hca, r->object ? "," : "",
-		r->object ? r->object : "");
+		 r->object ? r->object : "");
 	answer = connection_ask(c, "qp", parameters);
 	if (!answer)
 		return EXIT_CODE_FAILURE;
@@ -236,8 +237,8 @@ static int show_counters(struct connection *c, const struct request *r, const ch
 		printf("%s\n", hca);
 		print_counters(json_object_get(answer, "counters"), counter_texts, r->all);
 		printf("%s, port\n", hca);
-		print_counters(
-			json_object_get(answer, "port_counters"), port_counter_texts, r->all);
+		print_counters(json_object_get(answer, "port_counters"), port_counter_texts,
+			       r->all);
 	}
 	json_decref(answer);
 	return EXIT_CODE_OK;

@@ -21,7 +21,7 @@ enum {
 	VALUE_BYTES = 4 * PATH_MAX,
 };
 
-#define DROP_IN	   "libibverbs.so.1"
+#define DROP_IN "libibverbs.so.1"
 #define PRELOAD "libsofthca-preload.so"
 
 struct run {
@@ -47,7 +47,7 @@ static void usage(FILE *out)
 	      "exit status: the program's; 125 softhca run failed, 126 PROGRAM cannot be run, 127 "
 	      "it "
 	      "is not there\n",
-		out);
+	      out);
 }
 
 /* -1: go on; else the exit code. */
@@ -55,9 +55,10 @@ static int parse(int argc, char **argv, struct run *r)
 {
 	enum { OPTION_SOCKET = 256, OPTION_LIBDIR };
 	static const struct option options[] = {{"verbose", no_argument, NULL, 'v'},
-		{"socket", required_argument, NULL, OPTION_SOCKET},
-		{"libdir", required_argument, NULL, OPTION_LIBDIR},
-		{"help", no_argument, NULL, 'h'}, {0}};
+						{"socket", required_argument, NULL, OPTION_SOCKET},
+						{"libdir", required_argument, NULL, OPTION_LIBDIR},
+						{"help", no_argument, NULL, 'h'},
+						{0}};
 	int option;
 
 	/* +: what follows PROGRAM is PROGRAM's. */
@@ -94,8 +95,8 @@ static bool found(struct libraries *l, const char *drop_in, const char *preload)
 	int n = snprintf(l->folder, sizeof(l->folder), "%s", drop_in);
 
 	if (n >= (int)sizeof(l->folder) ||
-		snprintf(l->drop_in, PATH_MAX, "%s/" DROP_IN, drop_in) >= PATH_MAX ||
-		snprintf(l->preload, PATH_MAX, "%s/" PRELOAD, preload) >= PATH_MAX)
+	    snprintf(l->drop_in, PATH_MAX, "%s/" DROP_IN, drop_in) >= PATH_MAX ||
+	    snprintf(l->preload, PATH_MAX, "%s/" PRELOAD, preload) >= PATH_MAX)
 		return false;
 	return access(l->drop_in, R_OK) == 0 && access(l->preload, R_OK) == 0;
 }
@@ -204,7 +205,7 @@ static void show_devices(const char *socket, const struct softhca_device_info *l
 	fputs("softhca run: as on every RoCE device, connections go by GID. A program that asks "
 	      "for an index\n"
 	      "softhca run: (ibv_rc_pingpong -g 1) and gets none fails to modify its QP to RTR.\n",
-		stderr);
+	      stderr);
 }
 
 static int find_daemon(const struct run *r, char path[PATH_MAX])

@@ -16,7 +16,7 @@ static void join(const json_t *array, char text[TEXT_BYTES])
 	text[0] = '\0';
 	for (size_t i = 0; i < json_array_size(array) && used < TEXT_BYTES; i++)
 		used += snprintf(text + used, TEXT_BYTES - used, "%s%s", i ? " " : "",
-			json_string_value(json_array_get(array, i)));
+				 json_string_value(json_array_get(array, i)));
 }
 
 static void speed_text(unsigned long long mbps, char text[TEXT_BYTES])
@@ -116,10 +116,10 @@ static void stages_text(const json_t *stages, char text[TEXT_BYTES])
 				break;
 		}
 		used += snprintf(text + used, TEXT_BYTES - used, "%s%.*s:%s", i ? ", " : "",
-			(int)length - 1, first, next - i == STAGE_COUNT ? " all" : "");
+				 (int)length - 1, first, next - i == STAGE_COUNT ? " all" : "");
 		for (size_t k = i; k < next && next - i < STAGE_COUNT && used < TEXT_BYTES; k++)
 			used += snprintf(text + used, TEXT_BYTES - used, " %s",
-				stage_at(stages, k) + length);
+					 stage_at(stages, k) + length);
 	}
 }
 
@@ -232,9 +232,9 @@ int view_status(struct connection *c, const struct request *r)
 		puts(c->answer);
 	} else {
 		printf("softhcad %s, process %llu, up for %llu s, socket %s, crc %s\n",
-			text_of(status, "version"), number_of(status, "pid"),
-			number_of(status, "uptime_s"), text_of(status, "socket"),
-			text_of(status, "crc"));
+		       text_of(status, "version"), number_of(status, "pid"),
+		       number_of(status, "uptime_s"), text_of(status, "socket"),
+		       text_of(status, "crc"));
 		print_ports(json_object_get(status, "ports"));
 		print_engines(json_object_get(status, "ports"));
 		print_lcores(json_object_get(status, "lcores"), r->probe);

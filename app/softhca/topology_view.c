@@ -23,14 +23,14 @@ static void outputs(unsigned module, char text[TEXT_BYTES])
 		if (c->producer != module)
 			continue;
 		used += snprintf(text + used, TEXT_BYTES - used, "%s%s %s", used ? "   " : "",
-			leaves ? "==>" : "-->", module_infos[c->consumer].name);
+				 leaves ? "==>" : "-->", module_infos[c->consumer].name);
 	}
 	for (unsigned i = 0; i < CALL_COUNT && used < TEXT_BYTES; i++) {
 		const struct call_info *c = &call_infos[i];
 
 		if (c->caller == module || c->called == module)
-			used += snprintf(text + used, TEXT_BYTES - used, "%s<-> %s",
-				used ? "   " : "",
+			used += snprintf(
+				text + used, TEXT_BYTES - used, "%s<-> %s", used ? "   " : "",
 				module_infos[c->caller == module ? c->called : c->caller].name);
 	}
 	if (!used && module == MODULE_TXA)
@@ -57,7 +57,7 @@ static void draw_stage(unsigned stage)
 			continue;
 		outputs(m, text);
 		printf("| %-6s %-24s %-*s |\n", module_infos[m].name, module_infos[m].design_name,
-			BOX_COLUMNS - 36, text);
+		       BOX_COLUMNS - 36, text);
 	}
 }
 
@@ -77,21 +77,21 @@ static void draw_dot(void)
 	puts("digraph softhca {\n\trankdir=LR;\n\tnode [shape=box];");
 	for (unsigned s = 0; s < STAGE_COUNT; s++) {
 		printf("\tsubgraph cluster_%s {\n\t\tlabel=\"%s\";\n", stage_infos[s].name,
-			stage_infos[s].name);
+		       stage_infos[s].name);
 		for (unsigned m = 0; m < MODULE_COUNT; m++) {
 			if (module_infos[m].stage == s)
 				printf("\t\t%s [label=\"%s\"];\n", module_infos[m].name,
-					module_infos[m].design_name);
+				       module_infos[m].design_name);
 		}
 		puts("\t}");
 	}
 	for (unsigned i = 0; i < CHANNEL_COUNT; i++)
 		printf("\t%s -> %s [label=\"%s\"];\n", module_infos[channel_infos[i].producer].name,
-			module_infos[channel_infos[i].consumer].name, channel_infos[i].name);
+		       module_infos[channel_infos[i].consumer].name, channel_infos[i].name);
 	for (unsigned i = 0; i < CALL_COUNT; i++)
 		printf("\t%s -> %s [label=\"%s\", dir=both];\n",
-			module_infos[call_infos[i].caller].name,
-			module_infos[call_infos[i].called].name, call_infos[i].name);
+		       module_infos[call_infos[i].caller].name,
+		       module_infos[call_infos[i].called].name, call_infos[i].name);
 	puts("}");
 }
 
@@ -105,13 +105,13 @@ static void cpus_text(const json_t *cpus, char text[TEXT_BYTES])
 		same = same && json_equal(json_array_get(cpus, i), json_array_get(cpus, 0));
 	if (same) {
 		snprintf(text, TEXT_BYTES, "all on %" JSON_INTEGER_FORMAT,
-			json_integer_value(json_array_get(cpus, 0)));
+			 json_integer_value(json_array_get(cpus, 0)));
 		return;
 	}
 	for (size_t i = 0; i < json_array_size(cpus) && i < STAGE_COUNT && used < TEXT_BYTES; i++)
 		used += snprintf(text + used, TEXT_BYTES - used, "%s%s on %" JSON_INTEGER_FORMAT,
-			i ? ", " : "", stage_infos[i].name,
-			json_integer_value(json_array_get(cpus, i)));
+				 i ? ", " : "", stage_infos[i].name,
+				 json_integer_value(json_array_get(cpus, i)));
 }
 
 /* Which CPU and node each engine runs on. */

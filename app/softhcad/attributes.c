@@ -55,8 +55,8 @@ static int write_guid(struct device *v, struct text *out, unsigned int i)
 	uint64_t guid = device_guid(v);
 
 	return say(out, "%04x:%04x:%04x:%04x\n", (unsigned)(guid >> 48),
-		(unsigned)(guid >> 32 & 0xffff), (unsigned)(guid >> 16 & 0xffff),
-		(unsigned)(guid & 0xffff));
+		   (unsigned)(guid >> 32 & 0xffff), (unsigned)(guid >> 16 & 0xffff),
+		   (unsigned)(guid & 0xffff));
 }
 
 static int write_description(struct device *v, struct text *out, unsigned int i)
@@ -139,11 +139,11 @@ static int write_rate(struct device *v, struct text *out, unsigned int i)
 		uint32_t mbps;
 		const char *text;
 	} rates[] = {{400000, "400 Gb/sec (4X NDR)"}, {200000, "200 Gb/sec (4X HDR)"},
-		{100000, "100 Gb/sec (4X EDR)"}, {56000, "56 Gb/sec (4X FDR)"},
-		{50000, "50 Gb/sec (1X HDR)"}, {40000, "40 Gb/sec (4X QDR)"},
-		{25000, "25 Gb/sec (1X EDR)"}, {20000, "20 Gb/sec (4X DDR)"},
-		{14000, "14 Gb/sec (1X FDR)"}, {10000, "10 Gb/sec (1X QDR)"},
-		{5000, "5 Gb/sec (1X DDR)"}, {0, "2.5 Gb/sec (1X SDR)"}};
+		     {100000, "100 Gb/sec (4X EDR)"}, {56000, "56 Gb/sec (4X FDR)"},
+		     {50000, "50 Gb/sec (1X HDR)"},   {40000, "40 Gb/sec (4X QDR)"},
+		     {25000, "25 Gb/sec (1X EDR)"},   {20000, "20 Gb/sec (4X DDR)"},
+		     {14000, "14 Gb/sec (1X FDR)"},   {10000, "10 Gb/sec (1X QDR)"},
+		     {5000, "5 Gb/sec (1X DDR)"},     {0, "2.5 Gb/sec (1X SDR)"}};
 	struct port_info info;
 	unsigned int k = 0;
 
@@ -170,8 +170,8 @@ static int write_gid(struct device *v, struct text *out, unsigned int i)
 	const uint8_t *g = v->hca->config.gids[i].src_ip;
 
 	return say(out, "%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x\n",
-		g[0], g[1], g[2], g[3], g[4], g[5], g[6], g[7], g[8], g[9], g[10], g[11], g[12],
-		g[13], g[14], g[15]);
+		   g[0], g[1], g[2], g[3], g[4], g[5], g[6], g[7], g[8], g[9], g[10], g[11], g[12],
+		   g[13], g[14], g[15]);
 }
 
 static int write_gid_type(struct device *v, struct text *out, unsigned int i)
@@ -250,16 +250,21 @@ static const struct standard_counter standard_counters[] = {
 	{"unicast_rcv_packets", 1, {HCA(rx_packets)}, {0}},
 	{"multicast_xmit_packets", 1, {HCA(multicast_requests)}, {0}},
 	{"multicast_rcv_packets", 1, {HCA(rx_multicast)}, {0}},
-	{"port_rcv_errors", 1,
-		{HCA(drop_rx_truncated), HCA(drop_rx_version), HCA(drop_rx_fragmented),
-			HCA(drop_rx_length), HCA(drop_rx_checksum), HCA(drop_rx_opcode),
-			HCA(drop_rx_tver), HCA(drop_rx_icrc)},
-		{PORT(drop_rx_short), PORT(driver_rx_errors)}},
-	{"port_xmit_discards", 1, {HCA(drop_tx_stuck)},
-		{PORT(drop_tx_link_down), PORT(driver_tx_errors)}},
+	{"port_rcv_errors",
+	 1,
+	 {HCA(drop_rx_truncated), HCA(drop_rx_version), HCA(drop_rx_fragmented),
+	  HCA(drop_rx_length), HCA(drop_rx_checksum), HCA(drop_rx_opcode), HCA(drop_rx_tver),
+	  HCA(drop_rx_icrc)},
+	 {PORT(drop_rx_short), PORT(driver_rx_errors)}},
+	{"port_xmit_discards",
+	 1,
+	 {HCA(drop_tx_stuck)},
+	 {PORT(drop_tx_link_down), PORT(driver_tx_errors)}},
 	{"port_xmit_wait", 1, {0}, {PORT(tx_wire_full)}},
-	{"excessive_buffer_overrun_errors", 1, {HCA(drop_rx_full)},
-		{PORT(driver_rx_missed), PORT(driver_rx_no_buffer)}},
+	{"excessive_buffer_overrun_errors",
+	 1,
+	 {HCA(drop_rx_full)},
+	 {PORT(driver_rx_missed), PORT(driver_rx_no_buffer)}},
 	{"link_downed", 2, {0}, {PORT(link_changes)}}, /* up and down again counts 2 */
 	{"port_rcv_constraint_errors", 1, {HCA(drop_rx_pkey)}, {0}},
 	{"port_xmit_constraint_errors", 1, {0}, {0}},
@@ -303,7 +308,7 @@ static int write_resources(struct device *v, struct text *out, unsigned int i)
 	struct held_contexts held = held_contexts(v);
 
 	return say(out, "qp %llu cq %llu srq %llu\n", (unsigned long long)held.qps,
-		(unsigned long long)held.cqs, (unsigned long long)held.srqs);
+		   (unsigned long long)held.cqs, (unsigned long long)held.srqs);
 }
 
 /* ---- the table ---- */
@@ -333,15 +338,15 @@ static const struct attribute attributes[] = {
 	{.name = "ports/1/gid_attrs/ndevs", .write = write_gid_interface, .count = count_gids},
 	{.name = "ports/1/pkeys", .write = write_pkey, .count = count_one},
 	{.name = "ports/1/counters",
-		.live = true,
-		.write = write_standard,
-		.count = count_standard,
-		.entry = name_of_standard},
+	 .live = true,
+	 .write = write_standard,
+	 .count = count_standard,
+	 .entry = name_of_standard},
 	{.name = "ports/1/hw_counters",
-		.live = true,
-		.write = write_counter,
-		.count = count_counters,
-		.entry = name_of_counter},
+	 .live = true,
+	 .write = write_counter,
+	 .count = count_counters,
+	 .entry = name_of_counter},
 	{.name = "device/numa_node", .write = write_numa},
 	{.name = "device/local_cpus", .write = write_cpus},
 	{.name = "device/local_cpulist", .write = write_cpus, .number = 1},
@@ -387,7 +392,8 @@ int attribute_read(struct device *v, const char *name, char *text, unsigned int 
 }
 
 int attributes_each(struct device *v,
-	int (*visit)(void *ctx, struct device *v, const char *name, bool live), void *ctx)
+		    int (*visit)(void *ctx, struct device *v, const char *name, bool live),
+		    void *ctx)
 {
 	char name[ATTRIBUTE_NAME_MAX];
 	int ret = 0;

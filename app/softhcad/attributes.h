@@ -21,6 +21,7 @@ int attribute_read(struct device *v, const char *name, char *text, unsigned int 
 /* Calls visit for each attribute there is. live: its text may change. Returns the first value that
  * is not 0, or 0. */
 int attributes_each(struct device *v,
-	int (*visit)(void *ctx, struct device *v, const char *name, bool live), void *ctx);
+		    int (*visit)(void *ctx, struct device *v, const char *name, bool live),
+		    void *ctx);
 
 #endif

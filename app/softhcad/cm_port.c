@@ -75,12 +75,12 @@ static int post_receives(struct cm_port *p, const uint64_t *slot, unsigned int n
 
 	for (unsigned int i = 0; i < n; i++) {
 		sge[i] = (struct softhca_sge){.addr = (uintptr_t)p->memory + slot[i] * SLOT_BYTES,
-			.length = GRH_BYTES + CM_MAD_BYTES,
-			.lkey = p->mr->lkey};
+					      .length = GRH_BYTES + CM_MAD_BYTES,
+					      .lkey = p->mr->lkey};
 		wr[i] = (struct softhca_recv_wr){.wr_id = slot[i],
-			.sg_list = &sge[i],
-			.num_sge = 1,
-			.next = i + 1 < n ? &wr[i + 1] : NULL};
+						 .sg_list = &sge[i],
+						 .num_sge = 1,
+						 .next = i + 1 < n ? &wr[i + 1] : NULL};
 	}
 	return n ? softhca_post_recv(p->qp, wr, NULL) : 0;
 }
@@ -101,11 +101,11 @@ static int post_all_receives(struct cm_port *p)
 static int make_queues(struct cm_port *p)
 {
 	struct softhca_qp_init_attr init = {.type = SOFTHCA_QP_GSI,
-		.cap = {.max_send_wr = SENDS,
-			.max_recv_wr = RECEIVES,
-			.max_send_sge = 1,
-			.max_recv_sge = 1,
-			.max_inline_data = CM_MAD_BYTES}};
+					    .cap = {.max_send_wr = SENDS,
+						    .max_recv_wr = RECEIVES,
+						    .max_send_sge = 1,
+						    .max_recv_sge = 1,
+						    .max_inline_data = CM_MAD_BYTES}};
 
 	p->pd = softhca_alloc_pd(p->ctx);
 	p->channel = p->pd ? softhca_create_channel(p->ctx) : NULL;
@@ -113,8 +113,8 @@ static int make_queues(struct cm_port *p)
 	p->send_cq = p->recv_cq ? softhca_create_cq(p->ctx, SENDS, p, NULL) : NULL;
 	p->memory = p->send_cq ? softhca_alloc(p->ctx, RECEIVES * SLOT_BYTES) : NULL;
 	if (p->memory)
-		p->mr = softhca_reg_mr(
-			p->pd, p->memory, RECEIVES * SLOT_BYTES, SOFTHCA_ACCESS_LOCAL_WRITE);
+		p->mr = softhca_reg_mr(p->pd, p->memory, RECEIVES * SLOT_BYTES,
+				       SOFTHCA_ACCESS_LOCAL_WRITE);
 	if (!p->mr)
 		return -errno;
 	init.send_cq = p->send_cq;
@@ -154,7 +154,7 @@ static int learn_gids(struct cm_port *p)
 }
 
 int cm_port_open(int socket, const char *device, uint16_t index, const struct cm_port_ops *ops,
-	void *ctx, struct cm_port **out)
+		 void *ctx, struct cm_port **out)
 {
 	struct softhca_context *context = softhca_open_socket(socket, device);
 	struct cm_port *p = context ? calloc(1, sizeof(*p)) : NULL;
@@ -217,7 +217,7 @@ static void died(struct cm_port *p, const char *why)
 
 /* The way back to the sender of a datagram, out of its IP header. False: it is for nobody here. */
 static bool path_back(const struct cm_port *p, const struct softhca_wc *wc, const uint8_t *grh,
-	struct cm_path *path)
+		      struct cm_path *path)
 {
 	bool v4 = wc->sl == SOFTHCA_WC_SL_IPV4;
 
@@ -249,13 +249,13 @@ static struct remembered *place_of(struct cm_port *p, const struct softhca_ah_at
 }
 
 /* The handle of an address whose next hop is `mac`; NULL: no memory. */
-static struct softhca_ah *handle_of(
-	struct cm_port *p, const struct cm_path *path, const uint8_t mac[6])
+static struct softhca_ah *handle_of(struct cm_port *p, const struct cm_path *path,
+				    const uint8_t mac[6])
 {
 	struct softhca_ah_attr attr = {.gid_index = (uint8_t)path->gid_index,
-		.traffic_class = path->traffic_class,
-		.hop_limit = path->hop_limit,
-		.flow_label = path->flow_label & 0xfffff};
+				       .traffic_class = path->traffic_class,
+				       .hop_limit = path->hop_limit,
+				       .flow_label = path->flow_label & 0xfffff};
 	struct remembered *r;
 
 	memcpy(attr.dgid, path->dgid, sizeof(attr.dgid));
@@ -298,7 +298,8 @@ static void reap(struct cm_port *p)
 static int post(struct cm_port *p, struct softhca_ah *ah, const uint8_t *mad)
 {
 	struct softhca_sge sge = {.addr = (uintptr_t)mad, .length = CM_MAD_BYTES};
-	struct softhca_send_wr wr = {.sg_list = &sge,
+	struct softhca_send_wr wr = {
+		.sg_list = &sge,
 		.num_sge = 1,
 		.opcode = SOFTHCA_WR_SEND,
 		.send_flags = SOFTHCA_SEND_INLINE | SOFTHCA_SEND_SIGNALED,
@@ -334,7 +335,7 @@ static bool sendable(const struct cm_port *p, const struct cm_path *path)
 }
 
 static void put_off(struct cm_port *p, uint64_t now_ns, const struct cm_path *path,
-	const uint8_t *mad, bool hop)
+		    const uint8_t *mad, bool hop)
 {
 	bool full = p->waiting >= WAITING_MAX || (hop && p->waiting_hop >= WAITING_HOP_MAX);
 	struct waiting *w = full ? NULL : malloc(sizeof(*w));
@@ -365,7 +366,7 @@ static bool may_ask(struct cm_port *p, uint64_t now_ns, const uint8_t dgid[16])
 }
 
 void cm_port_send(struct cm_port *p, uint64_t now_ns, const struct cm_path *path,
-	const uint8_t mad[CM_MAD_BYTES])
+		  const uint8_t mad[CM_MAD_BYTES])
 {
 	int rc;
 
@@ -420,7 +421,7 @@ static void take(struct cm_port *p, const struct softhca_wc *wc)
 
 	p->counters.received++;
 	if (wc->byte_len != GRH_BYTES + CM_MAD_BYTES || !(wc->wc_flags & SOFTHCA_WC_GRH) ||
-		wc->src_qp != QPN || !path_back(p, wc, grh, &path)) {
+	    wc->src_qp != QPN || !path_back(p, wc, grh, &path)) {
 		p->counters.dropped_stranger++;
 		return;
 	}

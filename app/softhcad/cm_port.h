@@ -35,7 +35,7 @@ struct cm_port_counters {
  * QP 1), -EPERM (we are not the daemon), -ENOTCONN, -ENOMEM, ...
  */
 int cm_port_open(int socket, const char *device, uint16_t index, const struct cm_port_ops *ops,
-	void *ctx, struct cm_port **out);
+		 void *ctx, struct cm_port **out);
 /* What waits to be sent is forgotten. NULL is allowed. */
 void cm_port_close(struct cm_port *p);
 
@@ -47,7 +47,7 @@ void cm_port_turn(struct cm_port *p, uint64_t now_ns);
 uint64_t cm_port_due(const struct cm_port *p, uint64_t now_ns);
 /* Sends a MAD to QP 1 at the path's other end. */
 void cm_port_send(struct cm_port *p, uint64_t now_ns, const struct cm_path *path,
-	const uint8_t mad[CM_MAD_BYTES]);
+		  const uint8_t mad[CM_MAD_BYTES]);
 
 const struct cm_port_counters *cm_port_counters(const struct cm_port *p);
 

@@ -79,10 +79,10 @@ int cm_start(struct daemon *d)
 {
 	struct cm_thread_device devices[HCA_MAX];
 	const struct cm_thread_config c = {.lock = &d->lock,
-		.devices = devices,
-		.device_count = d->device_count,
-		.connect = connect_to_self,
-		.ctx = d};
+					   .devices = devices,
+					   .device_count = d->device_count,
+					   .connect = connect_to_self,
+					   .ctx = d};
 	struct cm_thread *cm;
 	int rc;
 
@@ -105,7 +105,7 @@ int cm_start(struct daemon *d)
 		LOG(ERR, "the connection manager does not start: %s", strerror(-rc));
 	else
 		LOG(INFO, "connection manager: QP 1 of %u HCA%s", d->device_count,
-			d->device_count == 1 ? "" : "s");
+		    d->device_count == 1 ? "" : "s");
 	return rc;
 }
 

@@ -190,14 +190,14 @@ static struct cm_service *make_service(struct cm_thread *t)
 		struct end *e = &t->ends[i];
 
 		devices[i] = (struct cm_device){.guid = e->device.control.guid,
-			.ctx = e,
-			.port = port_of,
-			.gid = gid_of,
-			.source = source_to,
-			.resolve = resolve,
-			.send = send_mad,
-			.gives_credits = gives_credits,
-			.peer_gives_no_credits = peer_gives_no_credits};
+						.ctx = e,
+						.port = port_of,
+						.gid = gid_of,
+						.source = source_to,
+						.resolve = resolve,
+						.send = send_mad,
+						.gives_credits = gives_credits,
+						.peer_gives_no_credits = peer_gives_no_credits};
 		memcpy(devices[i].name, e->device.control.name, sizeof(devices[i].name));
 	}
 	service = cm_service_create(devices, t->config.device_count, &limits);
@@ -247,14 +247,14 @@ static void wait_until(struct cm_thread *t, uint64_t due_ns)
 		[WATCH_SERVICE] = {.fd = cm_service_fd(t->service), .events = POLLIN},
 		[WATCH_PIPE] = {.fd = t->pipe[0], .events = POLLIN}};
 	uint64_t now = now_ns(), left_ns = due_ns > now ? due_ns - now : 0;
-	const struct timespec limit = {
-		.tv_sec = (time_t)(left_ns / NS_PER_S), .tv_nsec = (long)(left_ns % NS_PER_S)};
+	const struct timespec limit = {.tv_sec = (time_t)(left_ns / NS_PER_S),
+				       .tv_nsec = (long)(left_ns % NS_PER_S)};
 
 	for (unsigned int i = 0; i < t->config.device_count; i++)
 		watched[WATCH_PORTS + i] =
 			(struct pollfd){.fd = cm_port_fd(t->ends[i].port), .events = POLLIN};
 	ppoll(watched, WATCH_PORTS + t->config.device_count, due_ns == UINT64_MAX ? NULL : &limit,
-		NULL);
+	      NULL);
 }
 
 static void set_state(struct cm_thread *t, enum cm_thread_state state)
@@ -443,8 +443,8 @@ void cm_thread_leave(struct cm_thread *t)
 	pthread_mutex_unlock(&t->lock);
 }
 
-const struct cm_port_counters *cm_thread_port(
-	const struct cm_thread *t, unsigned int i, const char **device)
+const struct cm_port_counters *cm_thread_port(const struct cm_thread *t, unsigned int i,
+					      const char **device)
 {
 	*device = t->ends[i].device.control.name;
 	return cm_port_counters(t->ends[i].port);

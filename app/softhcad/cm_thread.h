@@ -66,7 +66,7 @@ void cm_thread_destroy(struct cm_thread *t);
 const struct cm_service *cm_thread_enter(struct cm_thread *t);
 void cm_thread_leave(struct cm_thread *t);
 /* Between the two: of port i, below the number of devices. */
-const struct cm_port_counters *cm_thread_port(
-	const struct cm_thread *t, unsigned int i, const char **device);
+const struct cm_port_counters *cm_thread_port(const struct cm_thread *t, unsigned int i,
+					      const char **device);
 
 #endif

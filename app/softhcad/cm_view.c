@@ -31,8 +31,8 @@ static const char *space_name(uint16_t space)
 	}
 }
 
-static void put_address(
-	struct rte_tel_data *to, const char *name, const uint8_t ip[16], uint16_t port)
+static void put_address(struct rte_tel_data *to, const char *name, const uint8_t ip[16],
+			uint16_t port)
 {
 	bool is_v4 = ip_is_v4_mapped(ip);
 	char address[INET6_ADDRSTRLEN], text[INET6_ADDRSTRLEN + 16];

@@ -83,7 +83,7 @@ static int launch_loops(struct daemon *d)
 		}
 		d->running++;
 		LOG(INFO, "CPU %u: %u stages of %u engines, %s", l->cpu, l->stage_count,
-			l->engine_count, l->adaptive ? "adaptive" : "busy polling");
+		    l->engine_count, l->adaptive ? "adaptive" : "busy polling");
 	}
 	return 0;
 }
@@ -92,12 +92,12 @@ static int make_control(struct daemon *d)
 {
 	struct control_device devices[HCA_MAX];
 	const struct control_config c = {.socket_path = d->config.daemon.socket,
-		.socket_mode = d->config.daemon.socket_mode,
-		.socket_group = d->config.daemon.socket_group,
-		.device_count = d->device_count,
-		.devices = devices,
-		.cm_adopt = cm_adopt,
-		.cm_ctx = d};
+					 .socket_mode = d->config.daemon.socket_mode,
+					 .socket_group = d->config.daemon.socket_group,
+					 .device_count = d->device_count,
+					 .devices = devices,
+					 .cm_adopt = cm_adopt,
+					 .cm_ctx = d};
 	int ret = paths_make_directory_of(d->config.daemon.socket);
 
 	for (unsigned i = 0; i < d->device_count; i++)

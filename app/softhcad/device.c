@@ -28,9 +28,9 @@ static unsigned fill_gids(struct wire_path *gids, const struct port_info *info)
 {
 	for (unsigned i = 0; i < info->n_addresses; i++) {
 		gids[i] = (struct wire_path){.is_ipv6 = info->address[i].v6,
-			.has_vlan = info->vlan != 0,
-			.vlan_tci = info->vlan,
-			.ttl = WIRE_TTL_DEFAULT};
+					     .has_vlan = info->vlan != 0,
+					     .vlan_tci = info->vlan,
+					     .ttl = WIRE_TTL_DEFAULT};
 		memcpy(gids[i].src_mac, info->mac, 6);
 		memcpy(gids[i].src_ip, info->address[i].ip, 16);
 	}
@@ -51,8 +51,8 @@ static int create_near(struct device *v, struct hca_config *c)
 	for (unsigned e = 0; e < s->engines; e++) {
 		const struct node_pools *p = pools_near(v->daemon, s->engine_node[e]);
 
-		c->place[e] = (struct engine_place){
-			s->engine_node[e], p->packets, p->descriptors, p->clones, p->engines};
+		c->place[e] = (struct engine_place){s->engine_node[e], p->packets, p->descriptors,
+						    p->clones, p->engines};
 	}
 	ret = hca_create(c, &v->hca);
 	if (ret != -ENOMEM || nodes_count() == 1)
@@ -88,15 +88,15 @@ static int make_hca(struct device *v, const struct port_info *info)
 static int make_ceu(struct device *v, const struct port_info *info)
 {
 	const struct ceu_config c = {.qps = &v->hca->qps,
-		.srqs = &v->hca->srqs,
-		.multicast = &v->hca->multicast,
-		.v2p = &v->hca->v2p,
-		.completion = &v->hca->completion,
-		.engines = v->hca->engines,
-		.engine_count = v->section->engines,
-		.counters = &v->hca->counters,
-		.mtu_code_max = mtu_code(info->path_mtu_bytes),
-		.hooks = {.ctx = v->daemon, .quiesce = daemon_quiesce}};
+				     .srqs = &v->hca->srqs,
+				     .multicast = &v->hca->multicast,
+				     .v2p = &v->hca->v2p,
+				     .completion = &v->hca->completion,
+				     .engines = v->hca->engines,
+				     .engine_count = v->section->engines,
+				     .counters = &v->hca->counters,
+				     .mtu_code_max = mtu_code(info->path_mtu_bytes),
+				     .hooks = {.ctx = v->daemon, .quiesce = daemon_quiesce}};
 
 	int ret = ceu_create(&c, &v->ceu);
 
@@ -133,10 +133,10 @@ int device_create(struct device *v, struct daemon *d, const struct hca_section *
 	if (v->kick_fd < 0)
 		return failed(v, "eventfd", -errno);
 	LOG(INFO, "hca %s: %s%s%s, %02x:%02x:%02x:%02x:%02x:%02x, path MTU %u, %u engine%s, %u QPs",
-		section->name, port_type_name(section->port.type),
-		section->port.device[0] ? " " : "", section->port.device, info.mac[0], info.mac[1],
-		info.mac[2], info.mac[3], info.mac[4], info.mac[5], info.path_mtu_bytes,
-		section->engines, section->engines == 1 ? "" : "s", section->qps);
+	    section->name, port_type_name(section->port.type), section->port.device[0] ? " " : "",
+	    section->port.device, info.mac[0], info.mac[1], info.mac[2], info.mac[3], info.mac[4],
+	    info.mac[5], info.path_mtu_bytes, section->engines, section->engines == 1 ? "" : "s",
+	    section->qps);
 	return 0;
 }
 
@@ -227,17 +227,17 @@ uint64_t device_guid(struct device *v)
 void device_describe(struct device *v, struct control_device *out)
 {
 	*out = (struct control_device){.guid = device_guid(v),
-		.hca = v->hca,
-		.ceu = v->ceu,
-		.kick_eventfd = v->kick_fd,
-		.ops = {.port = answer_port,
-			.gid = answer_gid,
-			.resolve = answer_resolve,
-			.vlan = answer_vlan,
-			.join = answer_join,
-			.leave = answer_leave,
-			.attribute = answer_attribute},
-		.ctx = v};
+				       .hca = v->hca,
+				       .ceu = v->ceu,
+				       .kick_eventfd = v->kick_fd,
+				       .ops = {.port = answer_port,
+					       .gid = answer_gid,
+					       .resolve = answer_resolve,
+					       .vlan = answer_vlan,
+					       .join = answer_join,
+					       .leave = answer_leave,
+					       .attribute = answer_attribute},
+				       .ctx = v};
 	memcpy(out->name, v->section->name, sizeof(v->section->name));
 }
 

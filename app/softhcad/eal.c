@@ -103,7 +103,7 @@ static void add_memory(struct args *a, struct daemon *d)
 		return;
 	}
 	if (c->hugepages_mib == CONFIG_HUGEPAGES_AUTO &&
-		(hugepages_free(bytes, HUGE_2MIB_LOG) || hugepages_free(bytes, HUGE_1GIB_LOG))) {
+	    (hugepages_free(bytes, HUGE_2MIB_LOG) || hugepages_free(bytes, HUGE_1GIB_LOG))) {
 		add(a, "--in-memory");
 		LOG(INFO, "memory: hugepages as needed, about %u MiB", needed_mib);
 		return;
@@ -113,8 +113,8 @@ static void add_memory(struct args *a, struct daemon *d)
 	add(a, "-m");
 	add(a, "%u", d->memory_mib);
 	LOG(INFO, "memory: no hugepages (%s), %u MiB reserved",
-		c->hugepages_mib == CONFIG_HUGEPAGES_OFF ? "off" : "not enough are free",
-		d->memory_mib);
+	    c->hugepages_mib == CONFIG_HUGEPAGES_OFF ? "off" : "not enough are free",
+	    d->memory_mib);
 }
 
 /* lcore 0 is the control thread's and floats over all CPUs; lcore i + 1 is bound to cpus[i]. */

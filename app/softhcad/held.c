@@ -85,7 +85,7 @@ void held_put(struct device *v, struct rte_tel_data *to)
 	rte_tel_data_add_dict_u64(to, "retransmit_elements", elements);
 	rte_tel_data_add_dict_u64(to, "descriptors", descriptors);
 	rte_tel_data_add_dict_u64(to, "in_fifos", fifos);
-	rte_tel_data_add_dict_u64(
-		to, "events", h->events->populated_size - rte_mempool_avail_count(h->events));
+	rte_tel_data_add_dict_u64(to, "events",
+				  h->events->populated_size - rte_mempool_avail_count(h->events));
 	rte_tel_data_add_dict_u64(to, "stock", stock); /* packets kept for what comes next */
 }

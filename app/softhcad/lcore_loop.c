@@ -69,8 +69,8 @@ static void add_hca(struct lcore_loop *l, struct hca *h, struct counters *counte
 	l->hcas[l->hca_count++] = h;
 }
 
-int lcore_loop_place(
-	struct lcore_loop *l, struct hca *h, struct engine *e, enum stage_id id, int kick_fd)
+int lcore_loop_place(struct lcore_loop *l, struct hca *h, struct engine *e, enum stage_id id,
+		     int kick_fd)
 {
 	l->stages[l->stage_count++] = (struct placed_stage){.engine = e, .id = id};
 	add_engine(l->engines, &l->engine_count, e);
@@ -99,8 +99,8 @@ static void tell_time(struct lcore_loop *l)
 		uint64_t told_ns = __atomic_load_n(&e->now_ns, __ATOMIC_RELAXED);
 
 		while (l->now_ns > told_ns + CLOCK_GRAIN_NS &&
-			!__atomic_compare_exchange_n(&e->now_ns, &told_ns, l->now_ns, true,
-				__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		       !__atomic_compare_exchange_n(&e->now_ns, &told_ns, l->now_ns, true,
+						    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			;
 	}
 }

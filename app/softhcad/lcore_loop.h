@@ -73,8 +73,8 @@ void lcore_loop_close(struct lcore_loop *l);
 
 /* Adds a stage to the end of the round; kick_fd is the eventfd of the stage's HCA and stays the
  * caller's. 0; -errno. */
-int lcore_loop_place(
-	struct lcore_loop *l, struct hca *h, struct engine *e, enum stage_id id, int kick_fd);
+int lcore_loop_place(struct lcore_loop *l, struct hca *h, struct engine *e, enum stage_id id,
+		     int kick_fd);
 
 /* lcore_function_t: runs until *stop. Returns 0. */
 int lcore_loop_run(void *loop);

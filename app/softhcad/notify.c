@@ -25,6 +25,6 @@ void notify_service(const char *state)
 		return;
 	/* Nobody to tell if this fails. */
 	(void)!sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&address,
-		offsetof(struct sockaddr_un, sun_path) + length);
+		      offsetof(struct sockaddr_un, sun_path) + length);
 	close(fd);
 }

@@ -34,7 +34,7 @@ static void print_usage(FILE *out)
 	fputs("usage: softhcad [-c FILE] [--set SECTION.KEY=VALUE]... [--socket PATH] [--check] "
 	      "[-v]\n"
 	      "       softhcad --print-config | --help | --version\n",
-		out);
+	      out);
 }
 
 static void print_help(void)
@@ -55,7 +55,7 @@ static void print_help(void)
 	      "      --version            print the version and exit\n\n"
 	      "exit status: 0 stopped by SIGTERM or SIGINT; 1 failure; 2 usage or "
 	      "configuration\n\n",
-		stdout);
+	      stdout);
 	config_help(stdout);
 }
 

@@ -121,8 +121,8 @@ static int collect(struct config_cpus *cpus, unsigned cpu)
 	}
 	if (cpus->count == LCORES_MAX || !node_cpu_allowed(cpu)) {
 		LOG(ERR, "CPU %u: %s", cpu,
-			cpus->count == LCORES_MAX ? "too many CPUs in use"
-						  : "this process may not run there");
+		    cpus->count == LCORES_MAX ? "too many CPUs in use"
+					      : "this process may not run there");
 		return -EINVAL;
 	}
 	cpus->cpu[cpus->count++] = cpu;
@@ -161,7 +161,7 @@ static int place_device(struct daemon *d, struct device *v)
 	for (unsigned e = 0; e < v->section->engines; e++) {
 		for (unsigned s = 0; s < STAGE_COUNT && !ret; s++)
 			ret = lcore_loop_place(loop_on(d, v->section->cpu[e][s]), v->hca,
-				&v->hca->engines[e], s, v->kick_fd);
+					       &v->hca->engines[e], s, v->kick_fd);
 	}
 	return ret;
 }
@@ -181,8 +181,8 @@ static bool hcas_meet(const struct daemon *d, const struct hca *a, const struct 
 	       strcmp(va->section->port.peer, b->config.name) == 0;
 }
 
-static bool loops_meet(
-	const struct daemon *d, const struct lcore_loop *a, const struct lcore_loop *b)
+static bool loops_meet(const struct daemon *d, const struct lcore_loop *a,
+		       const struct lcore_loop *b)
 {
 	for (unsigned i = 0; i < a->hca_count; i++) {
 		for (unsigned k = 0; k < b->hca_count; k++) {

@@ -30,8 +30,8 @@ static struct rte_mempool *create(const char *name, uint32_t buffers, uint16_t r
 }
 
 /* Elsewhere if the node has not enough hugepages. */
-static struct rte_mempool *make_pool(
-	const struct node_pools *p, const char *what, uint32_t buffers, uint16_t room)
+static struct rte_mempool *make_pool(const struct node_pools *p, const char *what, uint32_t buffers,
+				     uint16_t room)
 {
 	char name[RTE_MEMPOOL_NAMESIZE];
 	struct rte_mempool *pool;
@@ -40,7 +40,7 @@ static struct rte_mempool *make_pool(
 	pool = create(name, buffers, room, p->node);
 	if (!pool && nodes_count() > 1) {
 		LOG(WARNING, "node %d has no memory for %u %s: they lie elsewhere", p->node,
-			buffers, what);
+		    buffers, what);
 		pool = create(name, buffers, room, NODE_ANY);
 	}
 	if (!pool)
@@ -61,7 +61,7 @@ static int make_set(struct node_pools *p, const struct daemon_config *c, unsigne
 	if (!p->packets || !p->descriptors || !p->clones)
 		return -ENOMEM;
 	LOG(INFO, "buffers on node %d: %u packets, %u descriptors, %u clones", p->node, packets,
-		descriptors, clones);
+	    descriptors, clones);
 	return 0;
 }
 

@@ -55,7 +55,7 @@ UNGUARDED static void put_srq(struct rte_tel_data *to, const struct srq *s)
 
 /* In ms from now; a timer that is late says so. */
 UNGUARDED static void put_timer(struct rte_tel_data *to, const char *armed, const char *due,
-	const struct qp *q, enum timer_kind kind, uint64_t now_ns)
+				const struct qp *q, enum timer_kind kind, uint64_t now_ns)
 {
 	bool is_armed = NOW(q->tc.armed[kind]);
 	uint64_t at_ns = NOW(q->tc.deadline_ns[kind]);

@@ -49,8 +49,8 @@ static void empty_folder(int fd, unsigned int depth)
 			continue;
 		if (unlinkat(dirfd(dir), e->d_name, 0) == 0 || depth == DEPTH_MAX)
 			continue;
-		sub = openat(
-			dirfd(dir), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		sub = openat(dirfd(dir), e->d_name,
+			     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (sub >= 0)
 			empty_folder(sub, depth + 1);
 		unlinkat(dirfd(dir), e->d_name, AT_REMOVEDIR);
@@ -130,7 +130,7 @@ static int show_attribute(void *ctx, struct device *v, const char *name, bool li
 		return n;
 	if (below ? print_path(path, "%s/%s/%s", BELOW(SYSFS_DEVICES), device, name + 7)
 		  : print_path(path, "%s/%s/infiniband/%s/%s", BELOW(SYSFS_DEVICES), device, device,
-			    name))
+			       name))
 		return -ENAMETOOLONG;
 	return make_file(*(int *)ctx, path, text, n);
 }

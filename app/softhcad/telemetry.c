@@ -122,8 +122,9 @@ static void put_contexts(const struct device *v, struct rte_tel_data *to)
 	const struct {
 		const char *name;
 		const struct icm *icm;
-	} tables[] = {{"qps", &v->hca->qps.icm}, {"srqs", &v->hca->srqs.icm},
-		{"cqs", &v->hca->completion.icm}};
+	} tables[] = {{"qps", &v->hca->qps.icm},
+		      {"srqs", &v->hca->srqs.icm},
+		      {"cqs", &v->hca->completion.icm}};
 	struct rte_tel_data *d = dict_new();
 
 	for (unsigned i = 0; d && i < RTE_DIM(tables); i++) {
@@ -149,7 +150,7 @@ static struct rte_tel_data *port_of(struct device *v)
 		return NULL;
 	port_info(v->port, &info);
 	snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", info.mac[0], info.mac[1],
-		info.mac[2], info.mac[3], info.mac[4], info.mac[5]);
+		 info.mac[2], info.mac[3], info.mac[4], info.mac[5]);
 	rte_tel_data_add_dict_string(p, "type", port_type_name(v->section->port.type));
 	rte_tel_data_add_dict_string(p, "device", v->section->port.device);
 	rte_tel_data_add_dict_string(p, "peer", v->section->port.peer);
@@ -176,7 +177,7 @@ static struct rte_tel_data *stages_of(const struct lcore_loop *l)
 			if (e->peers != l->hcas[k]->engines)
 				continue;
 			snprintf(text, sizeof(text), "%s.%u.%s", l->hcas[k]->config.name, e->index,
-				stage_infos[l->stages[i].id].name);
+				 stage_infos[l->stages[i].id].name);
 			rte_tel_data_add_array_string(a, text);
 		}
 	}
@@ -319,18 +320,19 @@ static struct rte_tel_data *qp_of(const struct qp *q)
 	if (!p)
 		return NULL;
 	rte_tel_data_add_dict_u64(p, "qpn", qp_number(q));
-	rte_tel_data_add_dict_string(
-		p, "state", state < RTE_DIM(state_names) ? state_names[state] : "?");
+	rte_tel_data_add_dict_string(p, "state",
+				     state < RTE_DIM(state_names) ? state_names[state] : "?");
 	rte_tel_data_add_dict_string(p, "service",
-		q->service < RTE_DIM(service_names) ? service_names[q->service] : "?");
+				     q->service < RTE_DIM(service_names) ? service_names[q->service]
+									 : "?");
 	rte_tel_data_add_dict_u64(p, "client", q->client);
 	rte_tel_data_add_dict_u64(p, "engine", q->engine);
 	rte_tel_data_add_dict_u64(p, "dest_qpn", q->dest_qpn);
 	rte_tel_data_add_dict_u64(p, "mtu", q->mtu_bytes);
-	rte_tel_data_add_dict_u64(
-		p, "next_psn", __atomic_load_n(&q->rtc.next_psn, __ATOMIC_RELAXED));
-	rte_tel_data_add_dict_u64(
-		p, "unacked_psn", __atomic_load_n(&q->rrc.unacked_psn, __ATOMIC_RELAXED));
+	rte_tel_data_add_dict_u64(p, "next_psn",
+				  __atomic_load_n(&q->rtc.next_psn, __ATOMIC_RELAXED));
+	rte_tel_data_add_dict_u64(p, "unacked_psn",
+				  __atomic_load_n(&q->rrc.unacked_psn, __ATOMIC_RELAXED));
 	rte_tel_data_add_dict_u64(p, "parked", __atomic_load_n(&q->rtc.parked, __ATOMIC_RELAXED));
 	return p;
 }
@@ -438,7 +440,8 @@ static void put_engine(const struct engine *e, struct rte_tel_data *to)
 	for (unsigned i = 0; stages && i < STAGE_COUNT; i++)
 		dict_put(stages, stage_infos[i].name, stage_of(e, i));
 	for (unsigned i = 0; calls && i < CALL_COUNT; i++)
-		rte_tel_data_add_dict_u64(calls, call_infos[i].name,
+		rte_tel_data_add_dict_u64(
+			calls, call_infos[i].name,
 			e->stage[module_infos[call_infos[i].caller].stage].calls[i]);
 	dict_put(to, "fifos", channels);
 	dict_put(to, "calls", calls);
@@ -589,18 +592,18 @@ int telemetry_start(struct daemon *d)
 		{"/softhca/qp", "Queue pairs. Parameters: HCA[,QPN]", answer_qp},
 		{"/softhca/fifos", "Channels of an engine. Parameters: HCA[,ENGINE]", answer_fifos},
 		{"/softhca/counters", "Counters of an HCA and its port. Parameters: HCA",
-			answer_counters},
+		 answer_counters},
 		{"/softhca/held", "What an HCA holds for its clients. Parameters: HCA",
-			answer_held},
+		 answer_held},
 		{"/softhca/cm", "The connection manager. No parameters", answer_cm},
 		{"/softhca/topology", "Modules, channels, where they run. No parameters",
-			answer_topology},
+		 answer_topology},
 	};
 	int ret = 0;
 
 	for (unsigned i = 0; i < RTE_DIM(commands) && !ret; i++)
-		ret = rte_telemetry_register_cmd(
-			commands[i].command, commands[i].answer, commands[i].help);
+		ret = rte_telemetry_register_cmd(commands[i].command, commands[i].answer,
+						 commands[i].help);
 	pthread_mutex_lock(&served_lock);
 	served = d;
 	pthread_mutex_unlock(&served_lock);

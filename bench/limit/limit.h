@@ -73,6 +73,6 @@ enum pingpong_transport {
  * socket or a CPU could not be had, or if no answer came within a second.
  */
 double udp_tcp_pingpong(enum pingpong_transport transport, bool busy, unsigned int round_trips,
-	int cpu_a, int cpu_b);
+			int cpu_a, int cpu_b);
 
 #endif

@@ -46,10 +46,10 @@ static void bulk_close(struct bulk *b)
 static int bulk_open(struct bulk *b)
 {
 	memset(b, 0, sizeof(*b));
-	b->pool = rte_pktmbuf_pool_create(
-		"limit_bulk", POOL_MBUFS, POOL_CACHE, 0, DATA_ROOM, SOCKET_ID_ANY);
+	b->pool = rte_pktmbuf_pool_create("limit_bulk", POOL_MBUFS, POOL_CACHE, 0, DATA_ROOM,
+					  SOCKET_ID_ANY);
 	b->ring = rte_ring_create("limit_bulk", RING_ELEMENTS, SOCKET_ID_ANY,
-		RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
+				  RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
 	b->source = aligned_alloc(4096, MESSAGE_BYTES);
 	b->destination = aligned_alloc(4096, MESSAGE_BYTES);
 	if (!b->pool || !b->ring || !b->source || !b->destination) {
@@ -59,8 +59,8 @@ static int bulk_open(struct bulk *b)
 	for (unsigned int i = 0; i < MESSAGE_BYTES; i++)
 		b->source[i] = (uint8_t)(i * 167 + (i >> 8));
 	memset(b->destination, 0, MESSAGE_BYTES);
-	limit_template_build(
-		&b->template, LIMIT_OPCODE_WRITE_ONLY, 1, LIMIT_REQUEST_BYTES, PAYLOAD_BYTES);
+	limit_template_build(&b->template, LIMIT_OPCODE_WRITE_ONLY, 1, LIMIT_REQUEST_BYTES,
+			     PAYLOAD_BYTES);
 	return 0;
 }
 

@@ -62,7 +62,7 @@ union limit_template {
 
 /* header_bytes: LIMIT_REQUEST_BYTES or LIMIT_ACK_BYTES. */
 static inline void limit_template_build(union limit_template *t, uint8_t opcode, uint32_t dest_qp,
-	unsigned int header_bytes, unsigned int payload_bytes)
+					unsigned int header_bytes, unsigned int payload_bytes)
 {
 	unsigned int ip_bytes = header_bytes - LIMIT_L3_OFFSET + payload_bytes + LIMIT_ICRC_BYTES;
 	struct limit_headers *h = &t->headers;

@@ -135,9 +135,9 @@ static void fill(struct messages *m)
 	m->requester[QPN].peer = QPN;
 	m->responder[QPN].peer = QPN;
 	limit_template_build(&m->requester[QPN].template, LIMIT_OPCODE_WRITE_ONLY, QPN,
-		LIMIT_REQUEST_BYTES, PAYLOAD_BYTES);
-	limit_template_build(
-		&m->responder[QPN].template, LIMIT_OPCODE_ACK, QPN, LIMIT_ACK_BYTES, 0);
+			     LIMIT_REQUEST_BYTES, PAYLOAD_BYTES);
+	limit_template_build(&m->responder[QPN].template, LIMIT_OPCODE_ACK, QPN, LIMIT_ACK_BYTES,
+			     0);
 }
 
 /* Returns the model, or NULL with all given back. */
@@ -148,18 +148,18 @@ static struct messages *messages_open(void)
 	if (!m)
 		return NULL;
 	memset(m, 0, sizeof(*m));
-	m->pool = rte_pktmbuf_pool_create(
-		"limit_messages", POOL_MBUFS, POOL_CACHE, 0, DATA_ROOM, SOCKET_ID_ANY);
-	m->forth = rte_ring_create(
-		"limit_forth", RING_ELEMENTS, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
-	m->back = rte_ring_create(
-		"limit_back", RING_ELEMENTS, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+	m->pool = rte_pktmbuf_pool_create("limit_messages", POOL_MBUFS, POOL_CACHE, 0, DATA_ROOM,
+					  SOCKET_ID_ANY);
+	m->forth = rte_ring_create("limit_forth", RING_ELEMENTS, SOCKET_ID_ANY,
+				   RING_F_SP_ENQ | RING_F_SC_DEQ);
+	m->back = rte_ring_create("limit_back", RING_ELEMENTS, SOCKET_ID_ANY,
+				  RING_F_SP_ENQ | RING_F_SC_DEQ);
 	m->wqes = aligned_alloc(4096, WQES * sizeof(*m->wqes));
 	m->cqes = aligned_alloc(4096, CQES * sizeof(*m->cqes));
 	m->source = aligned_alloc(4096, BUFFER_BYTES);
 	m->destination = aligned_alloc(4096, BUFFER_BYTES);
 	if (!m->pool || !m->forth || !m->back || !m->wqes || !m->cqes || !m->source ||
-		!m->destination) {
+	    !m->destination) {
 		messages_close(m);
 		return NULL;
 	}
@@ -195,7 +195,7 @@ static void build_request(struct messages *m, struct qp *qp, struct rte_mbuf *mb
 	struct limit_headers *h = (struct limit_headers *)frame;
 
 	if (w->opcode != LIMIT_OPCODE_WRITE_ONLY ||
-		outside(&m->local[w->lkey % REGIONS], w->lkey, w->local_va, w->bytes))
+	    outside(&m->local[w->lkey % REGIONS], w->lkey, w->local_va, w->bytes))
 		m->wrong++;
 	rte_mov64(frame, qp->template.bytes);
 	h->ack_psn = rte_cpu_to_be_32(ACK_REQUESTED | (qp->psn++ & LIMIT_PSN_MASK));
@@ -248,10 +248,10 @@ static int64_t execute(struct messages *m, const uint8_t *frame)
 	uint64_t va = rte_be_to_cpu_64(h->reth.va);
 
 	if (!limit_is_roce(h, LIMIT_OPCODE_WRITE_ONLY) ||
-		wire_icrc(frame + LIMIT_L3_OFFSET, REQUEST_L3_BYTES, false) !=
-			wire_icrc_load(frame + LIMIT_REQUEST_BYTES + PAYLOAD_BYTES) ||
-		psn != (qp->psn & LIMIT_PSN_MASK) ||
-		outside(&m->remote[rkey % REGIONS], rkey, va, bytes))
+	    wire_icrc(frame + LIMIT_L3_OFFSET, REQUEST_L3_BYTES, false) !=
+		    wire_icrc_load(frame + LIMIT_REQUEST_BYTES + PAYLOAD_BYTES) ||
+	    psn != (qp->psn & LIMIT_PSN_MASK) ||
+	    outside(&m->remote[rkey % REGIONS], rkey, va, bytes))
 		return -1;
 	qp->psn++;
 	qp->msn++;
@@ -316,9 +316,9 @@ static void accept_ack(struct messages *m, const uint8_t *frame)
 	uint32_t psn = rte_be_to_cpu_32(h->ack_psn) & LIMIT_PSN_MASK;
 
 	if (!limit_is_roce(h, LIMIT_OPCODE_ACK) ||
-		wire_icrc(frame + LIMIT_L3_OFFSET, ACK_L3_BYTES, false) !=
-			wire_icrc_load(frame + LIMIT_ACK_BYTES) ||
-		psn != (qp->psn_acked & LIMIT_PSN_MASK)) {
+	    wire_icrc(frame + LIMIT_L3_OFFSET, ACK_L3_BYTES, false) !=
+		    wire_icrc_load(frame + LIMIT_ACK_BYTES) ||
+	    psn != (qp->psn_acked & LIMIT_PSN_MASK)) {
 		m->wrong++;
 		return;
 	}

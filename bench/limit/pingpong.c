@@ -81,7 +81,7 @@ static int bound_socket(int type, struct sockaddr_in *address)
 	if (fd < 0)
 		return -1;
 	if (bind(fd, (struct sockaddr *)address, length) ||
-		getsockname(fd, (struct sockaddr *)address, &length)) {
+	    getsockname(fd, (struct sockaddr *)address, &length)) {
 		close(fd);
 		return -1;
 	}
@@ -138,7 +138,7 @@ static double round_trip(const struct pingpong *p, uint64_t number)
 
 	do {
 		if (transmit(p->fds[0], number) ||
-			receive(p, p->fds[0], &answer, start + rte_get_tsc_hz()))
+		    receive(p, p->fds[0], &answer, start + rte_get_tsc_hz()))
 			return -1;
 	} while (answer != number);
 	return (double)(rte_rdtsc() - start) * 1e9 / (double)rte_get_tsc_hz();
@@ -177,7 +177,7 @@ static double with_echo(struct pingpong *p, unsigned int round_trips)
 }
 
 double udp_tcp_pingpong(enum pingpong_transport transport, bool busy, unsigned int round_trips,
-	int cpu_a, int cpu_b)
+			int cpu_a, int cpu_b)
 {
 	struct pingpong p = {
 		.fds = {-1, -1},

@@ -16,8 +16,9 @@ enum { PINGPONGS_BUSY = 20000, PINGPONGS_BLOCKING = 4000 };
 
 static int init_eal(char *program)
 {
-	char *args[] = {program, "--no-huge", "-m", "128", "--no-pci", "--no-telemetry", "-l", "0",
-		"--no-shconf", "--log-level", "lib.eal:warning", NULL};
+	char *args[] = {program,	   "--no-huge", "-m", "128",	     "--no-pci",
+			"--no-telemetry",  "-l",	"0",  "--no-shconf", "--log-level",
+			"lib.eal:warning", NULL};
 
 	return rte_eal_init(sizeof(args) / sizeof(*args) - 1, args);
 }
@@ -27,15 +28,15 @@ static void print_topology(const char *when)
 	double ns = limit_topology();
 
 	printf("core-to-core-%s %.0f ns (round trip of a cache line: %s)\n", when, ns,
-		ns > 0 ? limit_topology_name(ns) : "one CPU only");
+	       ns > 0 ? limit_topology_name(ns) : "one CPU only");
 }
 
 static void print_pingpong(const char *name, enum pingpong_transport transport)
 {
 	printf("%s-blocking %.0f ns one way, 8 bytes over loopback\n", name,
-		udp_tcp_pingpong(transport, false, PINGPONGS_BLOCKING, 0, 1));
+	       udp_tcp_pingpong(transport, false, PINGPONGS_BLOCKING, 0, 1));
 	printf("%s-busy %.0f ns one way, 8 bytes over loopback\n", name,
-		udp_tcp_pingpong(transport, true, PINGPONGS_BUSY, 0, 1));
+	       udp_tcp_pingpong(transport, true, PINGPONGS_BUSY, 0, 1));
 }
 
 int main(int argc, char **argv)
@@ -63,11 +64,11 @@ int main(int argc, char **argv)
 	by_burst = limit_messages_per_s(&params);
 	printf("crc %s\n", wire_crc_name());
 	printf("bulk %.2f GB/s (%.1f Gbit/s, 4096-byte packets, 1 core plays both sides)\n",
-		bulk * 1e-9, bulk * 8e-9);
+	       bulk * 1e-9, bulk * 8e-9);
 	printf("messages %.2f M/s (64-byte writes, each acknowledged, 1 core plays both sides)\n",
-		messages * 1e-6);
+	       messages * 1e-6);
 	printf("messages-icrc-by-burst %.2f M/s (the same, ICRCs in a pass of their own)\n",
-		by_burst * 1e-6);
+	       by_burst * 1e-6);
 	print_pingpong("udp", PINGPONG_UDP);
 	print_pingpong("tcp", PINGPONG_TCP);
 	print_topology("after");

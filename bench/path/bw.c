@@ -274,11 +274,11 @@ int bw_one_size(struct session *s, uint32_t size)
 {
 	const struct options *o = s->o;
 	struct bw_params p = {.kind = o->kind,
-		.size = size,
-		.messages = o->duration_s ? 0 : o->iterations,
-		.duration_ns = (uint64_t)o->duration_s * 1000000000ull,
-		.bidirectional = o->bidirectional,
-		.verify = o->verify};
+			      .size = size,
+			      .messages = o->duration_s ? 0 : o->iterations,
+			      .duration_ns = (uint64_t)o->duration_s * 1000000000ull,
+			      .bidirectional = o->bidirectional,
+			      .verify = o->verify};
 	struct bw_result result;
 
 	if (bw_run(s, &p, &result))

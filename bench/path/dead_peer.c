@@ -26,9 +26,11 @@ static int post_to_nobody(struct session *s, struct dead *d)
 {
 	struct end *e = &s->side[0].ends[0];
 	struct softhca_sge sge = {.addr = (uintptr_t)e->out,
-		.length = s->area_bytes < DEAD_BYTES ? (uint32_t)s->area_bytes : DEAD_BYTES,
-		.lkey = s->side[0].mr->lkey};
-	struct softhca_send_wr wr = {.sg_list = &sge,
+				  .length = s->area_bytes < DEAD_BYTES ? (uint32_t)s->area_bytes
+								       : DEAD_BYTES,
+				  .lkey = s->side[0].mr->lkey};
+	struct softhca_send_wr wr = {
+		.sg_list = &sge,
 		.num_sge = 1,
 		.opcode = SOFTHCA_WR_RDMA_WRITE,
 		.send_flags = SOFTHCA_SEND_SIGNALED,
@@ -44,12 +46,12 @@ static int make_dead(struct session *s, struct dead *d)
 {
 	struct side *side = &s->side[0];
 	struct softhca_qp_init_attr init = {.send_cq = d->cq,
-		.recv_cq = d->cq,
-		.cap = {.max_send_wr = DEAD_REQUESTS,
-			.max_recv_wr = 1,
-			.max_send_sge = 1,
-			.max_recv_sge = 1},
-		.type = SOFTHCA_QP_RC};
+					    .recv_cq = d->cq,
+					    .cap = {.max_send_wr = DEAD_REQUESTS,
+						    .max_recv_wr = 1,
+						    .max_send_sge = 1,
+						    .max_recv_sge = 1},
+					    .type = SOFTHCA_QP_RC};
 	struct softhca_endpoint local, remote = side->ends[0].remote.qp;
 	struct softhca_connect_attr attr;
 	int error;
@@ -97,7 +99,7 @@ static bool judge(struct samples *m)
 	cost = 1 - b / a;
 	printf("without dead peer %.2f Gbit/s, with %.2f Gbit/s (medians of %u): ratio %.3f, "
 	       "slowdown %.1f %% (limit %.0f %%)\n",
-		a, b, m->n, b / a, 100 * cost, 100 * COST_MAX);
+	       a, b, m->n, b / a, 100 * cost, 100 * COST_MAX);
 	return cost < COST_MAX;
 }
 

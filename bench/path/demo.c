@@ -53,13 +53,14 @@ static uint64_t slots_of(const struct options *o, uint32_t size)
 static int check_row(struct session *s, struct row *r)
 {
 	struct bw_params check = {.kind = r->kind,
-		.size = r->size,
-		.bidirectional = true,
-		.verify = true,
-		.messages = 2 * slots_of(s->o, r->size)};
+				  .size = r->size,
+				  .bidirectional = true,
+				  .verify = true,
+				  .messages = 2 * slots_of(s->o, r->size)};
 	struct lat_params lat = {.kind = r->kind,
-		.size = r->size,
-		.iterations = r->size >= LONG_BYTES ? LATENCY_LONG : LATENCY_SHORT};
+				 .size = r->size,
+				 .iterations =
+					 r->size >= LONG_BYTES ? LATENCY_LONG : LATENCY_SHORT};
 
 	return bw_run(s, &check, &r->checked) || lat_run(s, &lat, &r->lat) ? -1 : 0;
 }
@@ -161,7 +162,7 @@ static void print_summary(const struct demo *d, const struct machine_limit *m)
 	if (m->bulk_gbps > 0)
 		printf("Limit, measured before and after: %.1f Gbit/s, %.2f Mmsg/s of 64 bytes "
 		       "(one core plays both sides; core to core and back %.0f ns).\n",
-			m->bulk_gbps, m->messages_mpps, m->core_to_core_ns);
+		       m->bulk_gbps, m->messages_mpps, m->core_to_core_ns);
 	printf("Verified: %.0f messages, %.2f GB, every byte right.\n", messages, bytes * 1e-9);
 }
 

@@ -113,7 +113,7 @@ static int receive_all(int socket, char *text, size_t n)
 static void print_endpoint(char text[ENDPOINT_TEXT + 1], const struct endpoint *e)
 {
 	int n = snprintf(text, ENDPOINT_TEXT + 1, "%06x:%06x:%08x:%016llx:", e->qp.qpn, e->qp.psn,
-		e->rkey, (unsigned long long)e->addr);
+			 e->rkey, (unsigned long long)e->addr);
 
 	for (int i = 0; i < 16; i++)
 		n += snprintf(text + n, (size_t)(ENDPOINT_TEXT + 1 - n), "%02x", e->qp.gid[i]);
@@ -127,7 +127,7 @@ static int scan_endpoint(const char *text, struct endpoint *e)
 	int at;
 
 	if (sscanf(text, "%6x:%6x:%8x:%16llx:%n", &e->qp.qpn, &e->qp.psn, &e->rkey, &addr, &at) !=
-		4)
+	    4)
 		return -1;
 	e->addr = addr;
 	for (int i = 0; i < 16; i++) {
@@ -147,7 +147,7 @@ int exchange_endpoints(int socket, const struct endpoint *mine, struct endpoint 
 	for (unsigned i = 0; i < n; i++) {
 		print_endpoint(text, &mine[i]);
 		if (send_all(socket, text, ENDPOINT_TEXT) ||
-			receive_all(socket, text, ENDPOINT_TEXT))
+		    receive_all(socket, text, ENDPOINT_TEXT))
 			return -1;
 		if (scan_endpoint(text, &theirs[i])) {
 			fprintf(stderr, "softhca-perf: peer speaks another language\n");

@@ -21,8 +21,8 @@ struct endpoint {
 int exchange_open(const char *host, uint16_t port);
 
 /* Sends `mine`, receives `theirs`, n of each. 0 or -1 (said on stderr). */
-int exchange_endpoints(
-	int socket, const struct endpoint *mine, struct endpoint *theirs, unsigned n);
+int exchange_endpoints(int socket, const struct endpoint *mine, struct endpoint *theirs,
+		       unsigned n);
 
 /* A step that both must reach, with a number for the other: say without waiting, then hear. 0 or
  * -1. */

@@ -21,20 +21,20 @@ static bool acts_as_sink(const struct session *s, unsigned direction)
 }
 
 int flow_open(struct flow *f, struct session *s, unsigned direction, enum kind kind, uint32_t size,
-	bool verify)
+	      bool verify)
 {
 	const struct options *o = s->o;
 
 	*f = (struct flow){.s = s,
-		.kind = &kinds[kind],
-		.direction = direction,
-		.size = size,
-		.stride = session_stride(o, size),
-		.slots = 1,
-		.list = o->post_list,
-		.cq_mod = o->cq_mod,
-		.verify = verify,
-		.qps = o->qps};
+			   .kind = &kinds[kind],
+			   .direction = direction,
+			   .size = size,
+			   .stride = session_stride(o, size),
+			   .slots = 1,
+			   .list = o->post_list,
+			   .cq_mod = o->cq_mod,
+			   .verify = verify,
+			   .qps = o->qps};
 	if (acts_as_source(s, direction))
 		f->source = &s->side[s->sides == 2 ? direction : 0];
 	if (acts_as_sink(s, direction))
@@ -63,7 +63,7 @@ void flow_close(struct flow *f)
 }
 
 static void set_target(const struct flow *f, const struct end *e, struct softhca_send_wr *w,
-	uint64_t message, size_t offset)
+		       uint64_t message, size_t offset)
 {
 	uint64_t base = e->remote.addr;
 
@@ -84,8 +84,8 @@ static void set_target(const struct flow *f, const struct end *e, struct softhca
 	}
 }
 
-static void build(
-	struct flow *f, const struct flow_qp *q, uint32_t qp, uint64_t message, unsigned i)
+static void build(struct flow *f, const struct flow_qp *q, uint32_t qp, uint64_t message,
+		  unsigned i)
 {
 	struct softhca_send_wr *w = &f->wr[i];
 	struct end *e = q->source;
@@ -93,10 +93,10 @@ static void build(
 	bool signaled = (message + 1) % f->cq_mod == 0 || message + 1 == q->goal;
 	bool inlined = !f->kind->inbound && f->size <= f->s->o->inline_bytes;
 
-	f->sge[i] = (struct softhca_sge){
-		.addr = (uintptr_t)(f->kind->inbound ? e->in : e->out) + offset,
-		.length = f->size,
-		.lkey = f->source->mr->lkey};
+	f->sge[i] = (struct softhca_sge){.addr = (uintptr_t)(f->kind->inbound ? e->in : e->out) +
+						 offset,
+					 .length = f->size,
+					 .lkey = f->source->mr->lkey};
 	w->wr_id = (uint64_t)qp << 40 | (message & 0xffffffffffull);
 	w->next = w + 1;
 	w->sg_list = &f->sge[i];
@@ -207,9 +207,9 @@ static int post_receives(struct flow *f, uint32_t qp)
 			.length = (uint32_t)(f->verify ? f->stride : f->s->area_bytes),
 			.lkey = f->sink->mr->lkey};
 		wr[i] = (struct softhca_recv_wr){.wr_id = (uint64_t)qp << 40,
-			.next = i + 1 < n ? &wr[i + 1] : NULL,
-			.sg_list = &sge[i],
-			.num_sge = 1};
+						 .next = i + 1 < n ? &wr[i + 1] : NULL,
+						 .sg_list = &sge[i],
+						 .num_sge = 1};
 	}
 	if (n == 0)
 		return 0;
@@ -374,7 +374,7 @@ static int check_qp(struct flow *f, uint32_t qp)
 		const uint8_t *slot = receiver->in + m % f->slots * f->stride;
 		int error = f->kind->atomic ? check_atomic(f, slot, m)
 					    : verify_message(slot + grh, f->size, key_of(f, qp, m),
-						      f->kind->name, m);
+							     f->kind->name, m);
 
 		if (error)
 			return -1;

@@ -42,7 +42,7 @@ struct flow {
 
 /* 0 or -1. flow_close() is due in both cases. */
 int flow_open(struct flow *f, struct session *s, unsigned direction, enum kind kind, uint32_t size,
-	bool verify);
+	      bool verify);
 void flow_close(struct flow *f);
 
 /* Posts n (<= list) messages of one QP; there is room for them. 0 or -1. */

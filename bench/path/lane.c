@@ -43,10 +43,10 @@ static size_t words_offset(void)
 void lane_init(struct lane *l, struct session *s, uint32_t qp, unsigned direction)
 {
 	*l = (struct lane){.s = s,
-		.qp = qp,
-		.direction = direction,
-		.source_side = &s->side[direction],
-		.sink_side = &s->side[!direction]};
+			   .qp = qp,
+			   .direction = direction,
+			   .source_side = &s->side[direction],
+			   .sink_side = &s->side[!direction]};
 	l->source = &l->source_side->ends[qp];
 	l->sink = &l->sink_side->ends[qp];
 }
@@ -62,11 +62,11 @@ int lane_post_receives(struct lane *l)
 {
 	while (l->receives - l->received < LANE_WINDOW) {
 		struct softhca_sge sge = {.addr = (uintptr_t)receive_slot(l, l->receives),
-			.length = LANE_SLOT_BYTES,
-			.lkey = l->sink_side->mr->lkey};
+					  .length = LANE_SLOT_BYTES,
+					  .lkey = l->sink_side->mr->lkey};
 		struct softhca_recv_wr wr = {.wr_id = (uint64_t)l->qp << 40 | l->receives,
-			.sg_list = &sge,
-			.num_sge = 1};
+					     .sg_list = &sge,
+					     .num_sge = 1};
 		int error = softhca_post_recv(l->sink->qp, &wr, NULL);
 
 		if (error)
@@ -115,7 +115,7 @@ static void choose(struct lane *l, uint64_t n, uint64_t *random)
 		expect_atomic(l, op, random);
 	else
 		verify_fill((kinds[op->kind].inbound ? theirs(l, n) : mine(l, n)) + op->offset,
-			op->size, op->key);
+			    op->size, op->key);
 	if (kinds[op->kind].receives)
 		l->taker[l->takers++ % LANE_WINDOW] = n;
 }
@@ -127,15 +127,15 @@ static void build(struct lane *l, uint64_t n, struct softhca_send_wr *w, struct 
 	uint64_t base = l->source->remote.addr;
 
 	*sge = (struct softhca_sge){.addr = (uintptr_t)mine(l, n) + op->offset,
-		.length = op->size,
-		.lkey = l->source_side->mr->lkey};
+				    .length = op->size,
+				    .lkey = l->source_side->mr->lkey};
 	*w = (struct softhca_send_wr){.wr_id = (uint64_t)l->qp << 40 | n,
-		.next = w + 1,
-		.sg_list = sge,
-		.num_sge = op->size > 0,
-		.opcode = k->opcode,
-		.send_flags = SOFTHCA_SEND_SIGNALED,
-		.imm_data = k->imm ? htonl((uint32_t)n) : 0};
+				      .next = w + 1,
+				      .sg_list = sge,
+				      .num_sge = op->size > 0,
+				      .opcode = k->opcode,
+				      .send_flags = SOFTHCA_SEND_SIGNALED,
+				      .imm_data = k->imm ? htonl((uint32_t)n) : 0};
 	if (k->atomic) {
 		bool add = op->kind == KIND_FETCH_ADD;
 
@@ -157,7 +157,7 @@ int lane_post(struct lane *l, unsigned n, uint64_t *random)
 	unsigned count = 0;
 
 	while (count < n && count < LANE_WINDOW &&
-		l->ops[(l->posted + count) % LANE_WINDOW].left == 0) {
+	       l->ops[(l->posted + count) % LANE_WINDOW].left == 0) {
 		choose(l, l->posted + count, random);
 		build(l, l->posted + count, &wr[count], &sge[count]);
 		count++;

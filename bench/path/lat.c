@@ -100,8 +100,8 @@ static int check_data(struct ping *g, struct flow *f)
 		return 0;
 	while (verify_check(holder->in + grh, bytes, lat_key(g, f)) != bytes && now_ns() < until)
 		;
-	return verify_message(
-		holder->in + grh, bytes, lat_key(g, f), f->kind->name, f->q[0].received);
+	return verify_message(holder->in + grh, bytes, lat_key(g, f), f->kind->name,
+			      f->q[0].received);
 }
 
 static int one_way(struct ping *g, struct flow *f, uint64_t message)
@@ -205,9 +205,9 @@ int lat_run(struct session *s, const struct lat_params *p, struct lat_result *re
 int lat_one_size(struct session *s, uint32_t size)
 {
 	struct lat_params p = {.kind = s->o->kind,
-		.size = size,
-		.iterations = s->o->iterations,
-		.verify = s->o->verify};
+			       .size = size,
+			       .iterations = s->o->iterations,
+			       .verify = s->o->verify};
 	struct lat_result result;
 
 	if (lat_run(s, &p, &result))

@@ -77,10 +77,11 @@ int machine_limit_get(struct machine_limit *m, const char *file)
 	return 0;
 }
 
-struct machine_limit machine_limit_mean(
-	const struct machine_limit *a, const struct machine_limit *b)
+struct machine_limit machine_limit_mean(const struct machine_limit *a,
+					const struct machine_limit *b)
 {
 	return (struct machine_limit){.bulk_gbps = (a->bulk_gbps + b->bulk_gbps) / 2,
-		.messages_mpps = (a->messages_mpps + b->messages_mpps) / 2,
-		.core_to_core_ns = (a->core_to_core_ns + b->core_to_core_ns) / 2};
+				      .messages_mpps = (a->messages_mpps + b->messages_mpps) / 2,
+				      .core_to_core_ns =
+					      (a->core_to_core_ns + b->core_to_core_ns) / 2};
 }

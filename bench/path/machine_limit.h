@@ -17,7 +17,7 @@ struct machine_limit {
 int machine_limit_get(struct machine_limit *m, const char *file);
 
 /* The mean of two, because machines change while one measures. */
-struct machine_limit machine_limit_mean(
-	const struct machine_limit *a, const struct machine_limit *b);
+struct machine_limit machine_limit_mean(const struct machine_limit *a,
+					const struct machine_limit *b);
 
 #endif

@@ -129,12 +129,8 @@ static int parse_test(struct options *o, const char *text)
 		const char *name;
 		enum kind kind;
 	} tests[] = {
-		{"write_imm", KIND_WRITE_IMM},
-		{"write", KIND_WRITE},
-		{"send_imm", KIND_SEND_IMM},
-		{"send", KIND_SEND},
-		{"read", KIND_READ},
-		{"atomic", KIND_FETCH_ADD},
+		{"write_imm", KIND_WRITE_IMM}, {"write", KIND_WRITE}, {"send_imm", KIND_SEND_IMM},
+		{"send", KIND_SEND},	       {"read", KIND_READ},   {"atomic", KIND_FETCH_ADD},
 	};
 
 	for (unsigned i = 0; i < sizeof(tests) / sizeof(*tests); i++) {
@@ -372,28 +368,28 @@ int options_parse(struct options *o, int argc, char **argv)
 	int option;
 
 	*o = (struct options){.mode = MODE_BW,
-		.kind = KIND_WRITE,
-		.service = SOFTHCA_QP_RC,
-		.size = UINT32_MAX,
-		.iterations = UINT32_MAX,
-		.inline_bytes = UINT32_MAX,
-		.qps = UINT32_MAX,
-		.tx_depth = 128,
-		.gid_index = 1,
-		.rx_depth = 512,
-		.post_list = 1,
-		.cq_mod = 64,
-		.tcp_port = 18515,
-		.qp_timeout = UINT32_MAX,
-		.seed = (uint64_t)time(NULL)};
+			      .kind = KIND_WRITE,
+			      .service = SOFTHCA_QP_RC,
+			      .size = UINT32_MAX,
+			      .iterations = UINT32_MAX,
+			      .inline_bytes = UINT32_MAX,
+			      .qps = UINT32_MAX,
+			      .tx_depth = 128,
+			      .gid_index = 1,
+			      .rx_depth = 512,
+			      .post_list = 1,
+			      .cq_mod = 64,
+			      .tcp_port = 18515,
+			      .qp_timeout = UINT32_MAX,
+			      .seed = (uint64_t)time(NULL)};
 	if (argc > 1 && argv[1][0] != '-') {
 		if (parse_test(o, argv[1]))
 			return -1;
 		argc--;
 		argv++;
 	}
-	while ((option = getopt_long(argc, argv,
-			"s:n:D:q:m:t:r:c:abeI:l:Q:p:d:x:A:u:", long_options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "s:n:D:q:m:t:r:c:abeI:l:Q:p:d:x:A:u:",
+				     long_options, NULL)) != -1) {
 		if (option == OPT_HELP) {
 			fputs(help_text, stdout);
 			return 1;

@@ -46,11 +46,11 @@ void report_begin(bool json, bool latency)
 	else if (latency)
 		printf("%s\n #bytes   #iterations  t_min[usec]  t_max[usec]  t_typical[usec]  "
 		       "t_avg[usec]  t_stdev[usec]  99%%[usec]  99.9%%[usec]\n",
-			rule);
+		       rule);
 	else
 		printf("%s\n #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   "
 		       "MsgRate[Mpps]\n",
-			rule);
+		       rule);
 	fflush(stdout);
 }
 
@@ -66,11 +66,11 @@ void report_bw(bool json, const struct bw_result *r)
 		begin_object();
 		printf("\"bytes\": %u, \"iterations\": %llu, \"bw_peak_gbps\": %.4f, "
 		       "\"bw_average_gbps\": %.4f, \"msg_rate_mpps\": %.6f}",
-			r->size, (unsigned long long)r->messages, r->peak_gbps, bw_gbps(r),
-			bw_mpps(r));
+		       r->size, (unsigned long long)r->messages, r->peak_gbps, bw_gbps(r),
+		       bw_mpps(r));
 	} else {
 		printf(" %-10u %-14llu %-18.2f %-20.2f %.6f\n", r->size,
-			(unsigned long long)r->messages, r->peak_gbps, bw_gbps(r), bw_mpps(r));
+		       (unsigned long long)r->messages, r->peak_gbps, bw_gbps(r), bw_mpps(r));
 	}
 	fflush(stdout);
 }
@@ -82,12 +82,12 @@ void report_lat(bool json, const struct lat_result *r)
 		printf("\"bytes\": %u, \"iterations\": %llu, \"t_min_usec\": %.3f, "
 		       "\"t_max_usec\": %.3f, \"t_typical_usec\": %.3f, \"t_avg_usec\": %.3f, "
 		       "\"t_stdev_usec\": %.3f, \"t_99_usec\": %.3f, \"t_99_9_usec\": %.3f}",
-			r->size, (unsigned long long)r->iterations, r->min, r->max, r->median,
-			r->average, r->stdev, r->p99, r->p999);
+		       r->size, (unsigned long long)r->iterations, r->min, r->max, r->median,
+		       r->average, r->stdev, r->p99, r->p999);
 	} else {
 		printf(" %-8u %-12llu %-12.2f %-12.2f %-16.2f %-12.2f %-14.2f %-10.2f %.2f\n",
-			r->size, (unsigned long long)r->iterations, r->min, r->max, r->median,
-			r->average, r->stdev, r->p99, r->p999);
+		       r->size, (unsigned long long)r->iterations, r->min, r->max, r->median,
+		       r->average, r->stdev, r->p99, r->p999);
 	}
 	fflush(stdout);
 }

@@ -62,14 +62,14 @@ size_t session_stride(const struct options *o, uint32_t size)
 struct softhca_qp *session_make_qp(struct session *s, struct side *side)
 {
 	struct softhca_qp_init_attr init = {.send_cq = side->send_cq,
-		.recv_cq = side->recv_cq,
-		.cap = {.max_send_wr = s->o->tx_depth,
-			.max_recv_wr = s->o->rx_depth,
-			.max_send_sge = 1,
-			.max_recv_sge = 1,
-			.max_inline_data = s->o->inline_bytes},
-		.type = s->o->service,
-		.srq = side->srq};
+					    .recv_cq = side->recv_cq,
+					    .cap = {.max_send_wr = s->o->tx_depth,
+						    .max_recv_wr = s->o->rx_depth,
+						    .max_send_sge = 1,
+						    .max_recv_sge = 1,
+						    .max_inline_data = s->o->inline_bytes},
+					    .type = s->o->service,
+					    .srq = side->srq};
 	struct softhca_qp *qp = softhca_create_qp(side->pd, &init);
 
 	if (!qp)
@@ -104,10 +104,10 @@ static int open_queues(struct session *s, struct side *side)
 			return session_fail("create channel", errno);
 		fcntl(softhca_channel_fd(side->channel), F_SETFL, O_NONBLOCK);
 	}
-	side->send_cq = softhca_create_cq(
-		side->ctx, cq_entries(side, o->qps * o->tx_depth), side, side->channel);
-	side->recv_cq = softhca_create_cq(
-		side->ctx, cq_entries(side, o->qps * o->rx_depth), side, side->channel);
+	side->send_cq = softhca_create_cq(side->ctx, cq_entries(side, o->qps * o->tx_depth), side,
+					  side->channel);
+	side->recv_cq = softhca_create_cq(side->ctx, cq_entries(side, o->qps * o->rx_depth), side,
+					  side->channel);
 	if (!side->send_cq || !side->recv_cq)
 		return session_fail("create CQ", errno);
 	if (o->srq && open_srq(s, side))
@@ -194,8 +194,8 @@ static uint8_t mtu_code(uint32_t bytes)
 	return code;
 }
 
-void session_connect_attr(
-	const struct session *s, struct side *side, struct softhca_connect_attr *a)
+void session_connect_attr(const struct session *s, struct side *side,
+			  struct softhca_connect_attr *a)
 {
 	softhca_connect_defaults(side->ctx, a);
 	a->gid_index = s->o->gid_index;
@@ -206,7 +206,7 @@ void session_connect_attr(
 }
 
 static int connect_end(struct session *s, struct side *side, struct end *e,
-	const struct softhca_connect_attr *attr)
+		       const struct softhca_connect_attr *attr)
 {
 	struct softhca_ah_attr to = {.gid_index = (uint8_t)s->o->gid_index};
 	int error = softhca_connect_qp(e->qp, &e->local.qp, &e->remote.qp, attr);
@@ -247,11 +247,11 @@ static int agree_seed(struct session *s)
 int session_open(struct session *s, const struct options *o, size_t area_bytes)
 {
 	*s = (struct session){.o = o,
-		.sides = o->pair ? 2 : 1,
-		.socket = -1,
-		.area_bytes = area_bytes,
-		.client = o->pair || o->server,
-		.seed = o->seed};
+			      .sides = o->pair ? 2 : 1,
+			      .socket = -1,
+			      .area_bytes = area_bytes,
+			      .client = o->pair || o->server,
+			      .seed = o->seed};
 	for (unsigned i = 0; i < s->sides; i++)
 		if (open_side(s, &s->side[i], o->device[i]))
 			return -1;
@@ -300,8 +300,8 @@ void session_sleep(struct session *s)
 	nfds_t n = 0;
 
 	for (unsigned i = 0; i < s->sides; i++)
-		p[n++] = (struct pollfd){
-			.fd = softhca_channel_fd(s->side[i].channel), .events = POLLIN};
+		p[n++] = (struct pollfd){.fd = softhca_channel_fd(s->side[i].channel),
+					 .events = POLLIN};
 	if (s->socket >= 0)
 		p[n++] = (struct pollfd){.fd = s->socket, .events = POLLIN};
 	poll(p, n, SLEEP_MS);

@@ -62,8 +62,8 @@ void session_close(struct session *s);
 /* Makes one more QP on a side, in RST, with the session's capacities; NULL: said on stderr. */
 struct softhca_qp *session_make_qp(struct session *s, struct side *side);
 /* Fills *a with the connection's choices from the options. */
-void session_connect_attr(
-	const struct session *s, struct side *side, struct softhca_connect_attr *a);
+void session_connect_attr(const struct session *s, struct side *side,
+			  struct softhca_connect_attr *a);
 
 /*
  * Posts a chain; while the daemon takes no doorbells, gives it the CPU and tries again with the

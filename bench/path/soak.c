@@ -70,7 +70,7 @@ static bool finished(const struct soak *k)
 {
 	for (uint32_t i = 0; i < k->count; i++)
 		if (k->lanes[i].completed != k->lanes[i].posted ||
-			k->lanes[i].received != k->lanes[i].takers)
+		    k->lanes[i].received != k->lanes[i].takers)
 			return false;
 	return k->posted == k->o.soak_operations;
 }
@@ -92,7 +92,7 @@ static void report_progress(const struct soak *k, unsigned *reported)
 		return;
 	*reported = (unsigned)(done * REPORTS / k->o.soak_operations);
 	printf("soak: %llu of %u operations, %.0f MB, %.1f s\n", (unsigned long long)done,
-		k->o.soak_operations, megabytes(k), (double)(now_ns() - k->start_ns) * 1e-9);
+	       k->o.soak_operations, megabytes(k), (double)(now_ns() - k->start_ns) * 1e-9);
 	fflush(stdout);
 }
 
@@ -142,7 +142,7 @@ static int listen_to_silence(struct soak *k)
 	while (now_ns() < until)
 		for (unsigned i = 0; i < 2; i++)
 			if (softhca_poll_cq(k->s.side[i].send_cq, 1, &wc) ||
-				softhca_poll_cq(k->s.side[i].recv_cq, 1, &wc)) {
+			    softhca_poll_cq(k->s.side[i].recv_cq, 1, &wc)) {
 				fprintf(stderr, "soak: one completion too many\n");
 				return -1;
 			}
@@ -188,7 +188,7 @@ static void report_causes(const struct soak *k)
 static void report_verdict(const struct soak *k, int error)
 {
 	printf("soak: %s: %llu operations (", error ? "FAILED" : "passed",
-		(unsigned long long)completed(k));
+	       (unsigned long long)completed(k));
 	for (unsigned i = 0; i < KIND_COUNT; i++) {
 		uint64_t sum = 0;
 
@@ -197,7 +197,7 @@ static void report_verdict(const struct soak *k, int error)
 		printf("%s%s %llu", i ? ", " : "", kinds[i].name, (unsigned long long)sum);
 	}
 	printf("), %.0f MB, %.1f s, seed %llu\n", megabytes(k),
-		(double)(now_ns() - k->start_ns) * 1e-9, (unsigned long long)k->o.seed);
+	       (double)(now_ns() - k->start_ns) * 1e-9, (unsigned long long)k->o.seed);
 }
 
 int soak_main(const struct options *o)
@@ -206,7 +206,7 @@ int soak_main(const struct options *o)
 	int error;
 
 	printf("soak: %u operations on %u queue pairs, seed %llu\n", o->soak_operations, o->qps,
-		(unsigned long long)o->seed);
+	       (unsigned long long)o->seed);
 	k.o.service = SOFTHCA_QP_RC;
 	k.o.tx_depth = k.o.rx_depth = LANE_WINDOW;
 	k.o.inline_bytes = 0;

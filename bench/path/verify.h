@@ -30,7 +30,7 @@ void verify_fill(uint8_t *p, size_t bytes, uint64_t key);
 size_t verify_check(const uint8_t *p, size_t bytes, uint64_t key);
 
 /* verify_check, and a line on stderr that names the place. 0 or -1. `what` names the message. */
-int verify_message(
-	const uint8_t *p, size_t bytes, uint64_t key, const char *what, uint64_t message);
+int verify_message(const uint8_t *p, size_t bytes, uint64_t key, const char *what,
+		   uint64_t message);
 
 #endif

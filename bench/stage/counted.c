@@ -16,8 +16,8 @@ enum { WARM_UP_ROUNDS = 4, ROUND_NS = 1000, POLLS_MAX = 10000000 };
 static uint64_t now_ns = 1000000;
 
 /* Posts and completes `messages`. 0 or -1. */
-static __attribute__((noinline)) int counted_round(
-	struct rig *r, const struct workload *w, unsigned messages)
+static __attribute__((noinline)) int counted_round(struct rig *r, const struct workload *w,
+						   unsigned messages)
 {
 	unsigned posted = 0, done = 0, polls = 0;
 
@@ -60,7 +60,7 @@ int counted_main(const struct workload *w, unsigned messages, unsigned rounds)
 	if (!err) {
 		sort_doubles(cycles, rounds);
 		printf("%s: cycles/message: %.1f least, %.1f of the quickest tenth, %.1f median\n",
-			w->name, cycles[0], cycles[rounds / 10], cycles[rounds / 2]);
+		       w->name, cycles[0], cycles[rounds / 10], cycles[rounds / 2]);
 	}
 	free(cycles);
 	return err ? 1 : 0;

@@ -31,11 +31,12 @@ static int fail(const char *what)
 static int make_pools(struct rig *r)
 {
 	r->packets = rte_pktmbuf_pool_create("packets", PACKETS, POOL_CACHE, MESSAGE_PRIV_BYTES,
-		PACKET_ROOM_BYTES, SOCKET_ID_ANY);
-	r->descriptors = rte_pktmbuf_pool_create("descriptors", PACKETS, POOL_CACHE,
-		MESSAGE_PRIV_BYTES, DESCRIPTOR_ROOM_BYTES, SOCKET_ID_ANY);
-	r->clones = rte_pktmbuf_pool_create(
-		"clones", CLONES, POOL_CACHE, MESSAGE_PRIV_BYTES, 0, SOCKET_ID_ANY);
+					     PACKET_ROOM_BYTES, SOCKET_ID_ANY);
+	r->descriptors =
+		rte_pktmbuf_pool_create("descriptors", PACKETS, POOL_CACHE, MESSAGE_PRIV_BYTES,
+					DESCRIPTOR_ROOM_BYTES, SOCKET_ID_ANY);
+	r->clones = rte_pktmbuf_pool_create("clones", CLONES, POOL_CACHE, MESSAGE_PRIV_BYTES, 0,
+					    SOCKET_ID_ANY);
 	return r->packets && r->descriptors && r->clones ? 0 : fail("pools");
 }
 
@@ -113,34 +114,34 @@ static int make_objects(struct rig_side *s, unsigned i)
 {
 	struct rig_client *c = &s->client;
 	struct mpt_entry mpt = {.pd = PD,
-		.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ |
-			  ACCESS_REMOTE_ATOMIC,
-		.start = (uintptr_t)c->data,
-		.length = 2 * RIG_DATA_BYTES,
-		.phys = c->data};
+				.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE |
+					  ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC,
+				.start = (uintptr_t)c->data,
+				.length = 2 * RIG_DATA_BYTES,
+				.phys = c->data};
 	struct ceu_cq cq = {.log_entries = RIG_CQ_LOG, .buffer = c->cq, .record = c->cq_record};
 	struct ceu_eq eq = {.page = c->page, .eventfd = eventfd(0, EFD_NONBLOCK)};
 	struct ceu_qp qp = {.service = SERVICE_RC,
-		.pd = PD,
-		.cqn_snd = CQN,
-		.cqn_rcv = CQN,
-		.sq = c->sq,
-		.sq_bytes = RIG_SLOTS * RIG_WQE_BYTES,
-		.rq = c->rq,
-		.rq_stride = RIG_RQ_STRIDE,
-		.rq_entries = RIG_SLOTS,
-		.record = c->record};
+			    .pd = PD,
+			    .cqn_snd = CQN,
+			    .cqn_rcv = CQN,
+			    .sq = c->sq,
+			    .sq_bytes = RIG_SLOTS * RIG_WQE_BYTES,
+			    .rq = c->rq,
+			    .rq_stride = RIG_RQ_STRIDE,
+			    .rq_entries = RIG_SLOTS,
+			    .record = c->record};
 
 	s->qpn = QPN_BASE + 5 + i;
 	s->key = mpt.key = KEY_BASE + 9 + i;
 	s->cqn = CQN;
 	if (ceu_exec(s->ceu, CEU_SW2HW_MPT, v2p_index(&s->hca->v2p, s->key), &mpt, sizeof(mpt),
-		    NULL, 0))
+		     NULL, 0))
 		return fail("SW2HW_MPT");
 	if (ceu_exec(s->ceu, CEU_SW2HW_EQ, 0, &eq, sizeof(eq), NULL, 0))
 		return fail("SW2HW_EQ");
 	if (ceu_map_context(s->ceu, CEU_CONTEXT_CQ, CQN) ||
-		ceu_map_context(s->ceu, CEU_CONTEXT_QP, s->qpn))
+	    ceu_map_context(s->ceu, CEU_CONTEXT_QP, s->qpn))
 		return fail("MAP_ICM");
 	if (ceu_exec(s->ceu, CEU_SW2HW_CQ, CQN, &cq, sizeof(cq), NULL, 0))
 		return fail("SW2HW_CQ");
@@ -153,19 +154,19 @@ static int make_objects(struct rig_side *s, unsigned i)
 static int modify(struct rig_side *s, uint8_t op, const struct rig_side *peer, uint32_t mask)
 {
 	struct ceu_modify m = {.attr = {.qpn = s->qpn,
-				       .mask = mask,
-				       .access = 0xf,
-				       .port = 1,
-				       .dest_qpn = peer->qpn,
-				       .path_mtu = MTU_4096,
-				       .rq_psn = 100,
-				       .sq_psn = 100,
-				       .timeout = 18,
-				       .retry_cnt = 7,
-				       .rnr_retry = 7,
-				       .min_rnr_timer = 1,
-				       .max_rd_atomic = READS_MAX,
-				       .max_dest_rd_atomic = READS_MAX}};
+					.mask = mask,
+					.access = 0xf,
+					.port = 1,
+					.dest_qpn = peer->qpn,
+					.path_mtu = MTU_4096,
+					.rq_psn = 100,
+					.sq_psn = 100,
+					.timeout = 18,
+					.retry_cnt = 7,
+					.rnr_retry = 7,
+					.min_rnr_timer = 1,
+					.max_rd_atomic = READS_MAX,
+					.max_dest_rd_atomic = READS_MAX}};
 
 	memcpy(m.attr.dgid, peer->ip, 16);
 	memcpy(m.path.dst_mac, peer->mac, 6);
@@ -203,28 +204,29 @@ int rig_create(struct rig *r)
 		return -1;
 	for (unsigned i = 0; i < 2; i++)
 		if (make_port(r, i) || make_hca(r, i) || make_client(&r->side[i].client) ||
-			make_objects(&r->side[i], i))
+		    make_objects(&r->side[i], i))
 			return -1;
 	return connect_side(&r->side[0], &r->side[1]) || connect_side(&r->side[1], &r->side[0]);
 }
 
 /* Writes one descriptor; returns its size in units. next_units: of the next one in the chain, 0:
  * last. */
-static unsigned write_wqe(
-	struct rig *r, enum user_opcode opcode, uint32_t bytes, uint32_t slot, unsigned next_units)
+static unsigned write_wqe(struct rig *r, enum user_opcode opcode, uint32_t bytes, uint32_t slot,
+			  unsigned next_units)
 {
 	struct rig_client *c = &r->side[0].client;
 	uint8_t *at = c->sq + slot * RIG_WQE_BYTES;
 	uint32_t next_offset = (slot + 1) % RIG_SLOTS * RIG_WQE_BYTES;
 	struct wqe_next next = {.nda_nop = next_units ? next_offset | opcode : 0,
-		.ee_nds = next_units,
-		.flags = next_units ? 0 : WQE_SIGNALED};
+				.ee_nds = next_units,
+				.flags = next_units ? 0 : WQE_SIGNALED};
 	struct wqe_raddr raddr = {.rkey = r->side[1].key,
-		.addr = (uintptr_t)r->side[1].client.data +
-			(opcode == USER_RDMA_READ ? 0 : RIG_DATA_BYTES)};
+				  .addr = (uintptr_t)r->side[1].client.data +
+					  (opcode == USER_RDMA_READ ? 0 : RIG_DATA_BYTES)};
 	struct wqe_data data = {.length = bytes,
-		.lkey = r->side[0].key,
-		.addr = (uintptr_t)c->data + (opcode == USER_RDMA_READ ? RIG_DATA_BYTES : 0)};
+				.lkey = r->side[0].key,
+				.addr = (uintptr_t)c->data +
+					(opcode == USER_RDMA_READ ? RIG_DATA_BYTES : 0)};
 	uint8_t *p = at;
 
 	memcpy(p, &next, sizeof(next));
@@ -247,7 +249,7 @@ static void ring_doorbell(struct rig *r, enum user_opcode opcode, uint32_t slot,
 	uint64_t w1 = r->side[0].qpn << DOORBELL_QPN_SHIFT | units;
 
 	__atomic_store_n(&c->page->uar.doorbell[c->doorbells % UAR_DOORBELLS], w1 << 32 | w0,
-		__ATOMIC_RELEASE);
+			 __ATOMIC_RELEASE);
 	c->doorbells++;
 }
 
@@ -258,8 +260,8 @@ static void post_receives(struct rig *r, uint32_t bytes, unsigned n)
 	for (unsigned i = 0; i < n; i++) {
 		uint8_t *at = c->rq + (c->posted + i) % RIG_SLOTS * RIG_RQ_STRIDE;
 		struct wqe_data data = {.length = bytes,
-			.lkey = r->side[1].key,
-			.addr = (uintptr_t)c->data + RIG_DATA_BYTES};
+					.lkey = r->side[1].key,
+					.addr = (uintptr_t)c->data + RIG_DATA_BYTES};
 
 		memset(at, 0, RIG_RQ_STRIDE);
 		memcpy(at + sizeof(struct wqe_next), &data, sizeof(data));
@@ -280,8 +282,8 @@ void rig_post(struct rig *r, enum user_opcode opcode, uint32_t bytes, unsigned n
 		uint32_t first = c->posted % RIG_SLOTS;
 
 		for (unsigned i = 0; i < chain; i++, c->posted++)
-			write_wqe(
-				r, opcode, bytes, c->posted % RIG_SLOTS, i + 1 < chain ? units : 0);
+			write_wqe(r, opcode, bytes, c->posted % RIG_SLOTS,
+				  i + 1 < chain ? units : 0);
 		ring_doorbell(r, opcode, first, units);
 	}
 }

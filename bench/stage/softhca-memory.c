@@ -72,7 +72,7 @@ static pid_t start_daemon(const char *program)
 	if (pid == 0) {
 		setenv("RUNTIME_DIRECTORY", folder, 1);
 		execl(program, program, "--socket", socket_path, "--set",
-			"daemon.log_level=warning", NULL);
+		      "daemon.log_level=warning", NULL);
 		perror(program);
 		_exit(127);
 	}
@@ -93,7 +93,8 @@ static struct softhca_context *wait_for_daemon(pid_t pid)
 
 static int connect_one(struct softhca_pd *pd, struct softhca_cq *cq)
 {
-	struct softhca_qp_init_attr init = {.send_cq = cq,
+	struct softhca_qp_init_attr init = {
+		.send_cq = cq,
 		.recv_cq = cq,
 		.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
 		.type = SOFTHCA_QP_RC};
@@ -122,7 +123,7 @@ static int make_queue_pairs(struct softhca_context *ctx)
 static void print_static(void)
 {
 	printf("queue pair context: %zu bytes, lists of MultiQueue (%zu bytes) included\n",
-		sizeof(struct qp), 3 * sizeof(struct mq_list));
+	       sizeof(struct qp), 3 * sizeof(struct mq_list));
 }
 
 static int measure(pid_t pid)
@@ -138,7 +139,7 @@ static int measure(pid_t pid)
 	usleep(SETTLE_US);
 	idle = status_kib(pid, "VmRSS");
 	printf("idle daemon: %.1f MiB resident (limit %d MiB)\n", (double)idle / 1024,
-		RESIDENT_MIB_MAX);
+	       RESIDENT_MIB_MAX);
 	print_static();
 	ctx = softhca_open(socket_path, NULL);
 	before = status_kib(pid, "VmRSS");
@@ -150,8 +151,8 @@ static int measure(pid_t pid)
 	own_after = own_kib(pid);
 	/* What is not its own are the client's queues, as far as the daemon has looked at them. */
 	printf("%d queue pairs in RTS: %.0f bytes each of the daemon's own memory, %.0f resident\n",
-		QUEUE_PAIRS, (double)(own_after - own_before) * 1024 / QUEUE_PAIRS,
-		(double)(after - before) * 1024 / QUEUE_PAIRS);
+	       QUEUE_PAIRS, (double)(own_after - own_before) * 1024 / QUEUE_PAIRS,
+	       (double)(after - before) * 1024 / QUEUE_PAIRS);
 	softhca_close(ctx);
 	return idle < 0 || idle > RESIDENT_MIB_MAX * 1024L;
 }

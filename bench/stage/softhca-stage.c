@@ -130,25 +130,24 @@ static void print_tally(const struct workload *w, const struct tally *t)
 
 			if (c->elements)
 				printf("  %-10s %-16s %13.1f %17.2f %15.1f %18.1f\n", sides[i],
-					stage_infos[s].name,
-					(double)c->cycles / (double)c->elements,
-					(double)c->elements / messages,
-					(double)c->cycles / messages,
-					c->empty_polls
-						? (double)c->empty_cycles / (double)c->empty_polls
-						: 0);
+				       stage_infos[s].name, (double)c->cycles / (double)c->elements,
+				       (double)c->elements / messages, (double)c->cycles / messages,
+				       c->empty_polls
+					       ? (double)c->empty_cycles / (double)c->empty_polls
+					       : 0);
 			sum += (double)c->cycles;
 		}
 	printf("  both sides                                                 %15.1f  = %.2f "
 	       "Mmsg/s, %.1f Gbit/s on one core\n",
-		sum / messages, (double)rte_get_tsc_hz() / (sum / messages) * 1e-6,
-		(double)rte_get_tsc_hz() / (sum / messages) * w->bytes * 8e-9);
+	       sum / messages, (double)rte_get_tsc_hz() / (sum / messages) * 1e-6,
+	       (double)rte_get_tsc_hz() / (sum / messages) * w->bytes * 8e-9);
 }
 
 static int init_eal(char *program)
 {
-	char *args[] = {program, "--no-huge", "-m", "256", "--no-pci", "--no-telemetry", "-l", "0",
-		"--no-shconf", "--log-level", "lib.eal:warning", NULL};
+	char *args[] = {program,	   "--no-huge", "-m", "256",	     "--no-pci",
+			"--no-telemetry",  "-l",	"0",  "--no-shconf", "--log-level",
+			"lib.eal:warning", NULL};
 
 	return rte_eal_init(sizeof(args) / sizeof(*args) - 1, args);
 }
@@ -165,7 +164,7 @@ static int stages_main(unsigned ms)
 	cycles = rte_get_tsc_hz() / 1000 * ms;
 	for (unsigned i = 0; i < WORKLOADS; i++) {
 		if (run(&rig, &workloads[i], cycles / WARM_UP_SHARE, &tally) ||
-			run(&rig, &workloads[i], cycles, &tally))
+		    run(&rig, &workloads[i], cycles, &tally))
 			return 1;
 		print_tally(&workloads[i], &tally);
 	}

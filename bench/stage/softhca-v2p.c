@@ -123,10 +123,10 @@ static double measure_pending(struct v2p_port *port, unsigned channels, bool ahe
 				for (i = 0; i < AHEAD; i++) {
 					uint8_t *addr;
 					uint64_t run;
-					enum v2p_state s = v2p_request(port,
-						(enum v2p_channel)(V2P_CHANNELS - 1 - c), PD, 0,
-						keys[next[c]], 64, 1024, ACCESS_REMOTE_WRITE, &addr,
-						&run);
+					enum v2p_state s = v2p_request(
+						port, (enum v2p_channel)(V2P_CHANNELS - 1 - c), PD,
+						0, keys[next[c]], 64, 1024, ACCESS_REMOTE_WRITE,
+						&addr, &run);
 
 					if (s == V2P_PENDING)
 						break;
@@ -158,8 +158,8 @@ static void misses(struct v2p *v)
 			double alone = measure_pending(&port, channels[i], false);
 
 			printf("    misses %s, %u channels: %6.1f ns, prefetched %6.1f ns\n",
-				pend ? "wait          " : "refill at once", channels[i], alone,
-				measure_pending(&port, channels[i], true));
+			       pend ? "wait          " : "refill at once", channels[i], alone,
+			       measure_pending(&port, channels[i], true));
 		}
 }
 
@@ -167,10 +167,10 @@ static int fill(struct v2p *v, uint32_t regions)
 {
 	for (uint32_t i = 0; i < regions; i++) {
 		struct mpt_entry m = {.key = i << KEY_TAG_BITS | 0x5u << 28,
-			.pd = PD,
-			.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE,
-			.length = REGION,
-			.phys = (uint8_t *)((uintptr_t)(i + 1) * REGION)};
+				      .pd = PD,
+				      .access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE,
+				      .length = REGION,
+				      .phys = (uint8_t *)((uintptr_t)(i + 1) * REGION)};
 
 		if (v2p_write_mpt(v, &m))
 			return -1;
@@ -182,16 +182,16 @@ static int fill(struct v2p *v, uint32_t regions)
 	return 0;
 }
 
-static int translations(
-	const char *what, uint32_t regions, uint32_t lines, double dram, double most)
+static int translations(const char *what, uint32_t regions, uint32_t lines, double dram,
+			double most)
 {
 	struct v2p_config c = {.name = "bench",
-		.mpts = regions,
-		.mtts = 1024,
-		.mpt_cache_lines = lines,
-		.mtt_cache_lines = 16,
-		.counters = &counters,
-		.socket = SOCKET_ID_ANY};
+			       .mpts = regions,
+			       .mtts = 1024,
+			       .mpt_cache_lines = lines,
+			       .mtt_cache_lines = 16,
+			       .counters = &counters,
+			       .socket = SOCKET_ID_ANY};
 	struct v2p v;
 	struct v2p_port port = {.v2p = &v, .counters = &counters};
 	uint64_t asked, missed;
@@ -209,7 +209,7 @@ static int translations(
 	asked = counter_read(&counters, COUNTER_v2p_ee_data) - asked;
 	missed = counter_read(&counters, COUNTER_v2p_mpt_misses) - missed;
 	printf("%-34s %6.1f ns %5.2f of DRAM, prefetched %6.1f ns %5.2f, misses %3.0f %%", what,
-		alone, alone / dram, ahead, ahead / dram, 100.0 * (double)missed / (double)asked);
+	       alone, alone / dram, ahead, ahead / dram, 100.0 * (double)missed / (double)asked);
 	if (most > 0)
 		printf("  (wanted: <= %.0f ns)", most);
 	puts("");
@@ -225,34 +225,34 @@ static int registration(void)
 	struct qp_table qps;
 	static struct completion completion;
 	struct v2p_config c = {.name = "bench",
-		.mpts = 1 << 15,
-		.mtts = 1 << 18,
-		.mpt_cache_lines = V2P_MPT_CACHE_LINES,
-		.mtt_cache_lines = V2P_MTT_CACHE_LINES,
-		.counters = &counters,
-		.socket = SOCKET_ID_ANY};
+			       .mpts = 1 << 15,
+			       .mtts = 1 << 18,
+			       .mpt_cache_lines = V2P_MPT_CACHE_LINES,
+			       .mtt_cache_lines = V2P_MTT_CACHE_LINES,
+			       .counters = &counters,
+			       .socket = SOCKET_ID_ANY};
 	struct v2p v;
 	struct ceu_config config = {
 		.qps = &qps, .v2p = &v, .completion = &completion, .counters = &counters};
 	struct mpt_entry m = {.key = 0x50000100,
-		.pd = PD,
-		.access = ACCESS_LOCAL_WRITE,
-		.flags = MPT_PAGES | MPT_OWNS_PAGES,
-		.length = 1ull << 30,
-		.log_page = 21};
+			      .pd = PD,
+			      .access = ACCESS_LOCAL_WRITE,
+			      .flags = MPT_PAGES | MPT_OWNS_PAGES,
+			      .length = 1ull << 30,
+			      .log_page = 21};
 	uint64_t t, first = 0, least = UINT64_MAX;
 	struct ceu *ceu;
 
 	if (v2p_create(&v, &c) || qp_table_create(&qps, 64) ||
-		completion_create(&completion, 64, 64, 64) || ceu_create(&config, &ceu) ||
-		ceu_start(ceu))
+	    completion_create(&completion, 64, 64, 64) || ceu_create(&config, &ceu) ||
+	    ceu_start(ceu))
 		return 1;
 	for (unsigned i = 0; i < CEU_MTT_MAX; i++)
 		mtt.page[i] = (uint64_t)(i + 1) * 2 << 21;
 	for (unsigned i = 0; i < 20; i++) {
 		t = rte_rdtsc();
 		if (ceu_exec(ceu, CEU_WRITE_MTT, CEU_MTT_MAX, &mtt, sizeof(mtt), NULL, 0) ||
-			ceu_exec(ceu, CEU_SW2HW_MPT, v2p_index(&v, m.key), &m, sizeof(m), NULL, 0))
+		    ceu_exec(ceu, CEU_SW2HW_MPT, v2p_index(&v, m.key), &m, sizeof(m), NULL, 0))
 			return 1;
 		t = rte_rdtsc() - t;
 		first = first ? first : t;
@@ -261,7 +261,7 @@ static int registration(void)
 			return 1;
 	}
 	printf("%-34s %6.1f us, the first %.1f us  (wanted: <= 1000 us)\n",
-		"1 GiB registered in 2-MiB pages", ns(least, 1000), ns(first, 1000));
+	       "1 GiB registered in 2-MiB pages", ns(least, 1000), ns(first, 1000));
 	ceu_destroy(ceu);
 	completion_destroy(&completion);
 	qp_table_destroy(&qps);
@@ -271,8 +271,16 @@ static int registration(void)
 
 int main(int argc, char **argv)
 {
-	char *eal[] = {"softhca-v2p", "--no-huge", "-m", "512", "--no-pci", "--no-shconf",
-		"--no-telemetry", "--lcores=0@0", "--log-level=lib.*:4", NULL};
+	char *eal[] = {"softhca-v2p",
+		       "--no-huge",
+		       "-m",
+		       "512",
+		       "--no-pci",
+		       "--no-shconf",
+		       "--no-telemetry",
+		       "--lcores=0@0",
+		       "--log-level=lib.*:4",
+		       NULL};
 	double dram;
 
 	if (argc > 1)

@@ -40,10 +40,10 @@ static struct hca *make_hca(void)
 	c.qps = QPS;
 	c.cqs = c.mpts = 64;
 	c.link = &no_port;
-	c.packets = rte_pktmbuf_pool_create(
-		"tp", POOL, 0, MESSAGE_PRIV_BYTES, PACKET_ROOM_BYTES, SOCKET_ID_ANY);
-	c.descriptors = rte_pktmbuf_pool_create(
-		"td", POOL, 0, MESSAGE_PRIV_BYTES, DESCRIPTOR_ROOM_BYTES, SOCKET_ID_ANY);
+	c.packets = rte_pktmbuf_pool_create("tp", POOL, 0, MESSAGE_PRIV_BYTES, PACKET_ROOM_BYTES,
+					    SOCKET_ID_ANY);
+	c.descriptors = rte_pktmbuf_pool_create("td", POOL, 0, MESSAGE_PRIV_BYTES,
+						DESCRIPTOR_ROOM_BYTES, SOCKET_ID_ANY);
 	if (!c.packets || !c.descriptors || hca_create(&c, &h))
 		return NULL;
 	/* All that TimerControl wants of a queue pair is that it exists. */
@@ -126,6 +126,6 @@ int timer_main(unsigned ms)
 	printf("queue pairs  timers armed  ns/tick  ratio\n");
 	for (unsigned i = 0; i < RTE_DIM(counts); i++)
 		printf("%11u  %12u  %7.1f  %5.2f\n", counts[i], 2 * counts[i], best[i],
-			best[i] / best[0]);
+		       best[i] / best[0]);
 	return best[2] > RATIO_MAX * best[1]; /* with none armed a tick does not even look */
 }

@@ -74,7 +74,8 @@ static int channels_create(struct hca *h, struct engine *e)
 	snprintf(prefix, sizeof(prefix), "%.8s_%u", h->config.name, e->index);
 	for (unsigned i = 0; i < CHANNEL_COUNT && !err; i++)
 		err = channel_create(&e->channel[i], i, prefix,
-			shared && (i == CHANNEL_HP_EE || i == CHANNEL_HP_RRC), e->socket);
+				     shared && (i == CHANNEL_HP_EE || i == CHANNEL_HP_RRC),
+				     e->socket);
 	return err;
 }
 
@@ -150,8 +151,8 @@ static int events_create(struct hca *h)
 	char name[48];
 
 	snprintf(name, sizeof(name), "%.8s_events", h->config.name);
-	h->events = rte_pktmbuf_pool_create(
-		name, each * h->config.engines, 0, MESSAGE_PRIV_BYTES, 0, h->config.socket);
+	h->events = rte_pktmbuf_pool_create(name, each * h->config.engines, 0, MESSAGE_PRIV_BYTES,
+					    0, h->config.socket);
 	return h->events ? 0 : -ENOMEM;
 }
 
@@ -159,12 +160,12 @@ static int tables_create(struct hca *h)
 {
 	const struct hca_config *c = &h->config;
 	struct v2p_config v2p = {.name = c->name,
-		.mpts = c->mpts,
-		.mtts = c->mtts,
-		.mpt_cache_lines = c->mpt_cache_bytes / 64,
-		.mtt_cache_lines = c->mtt_cache_bytes / 32,
-		.counters = &h->counters,
-		.socket = c->socket};
+				 .mpts = c->mpts,
+				 .mtts = c->mtts,
+				 .mpt_cache_lines = c->mpt_cache_bytes / 64,
+				 .mtt_cache_lines = c->mtt_cache_bytes / 32,
+				 .counters = &h->counters,
+				 .socket = c->socket};
 	int err = qp_table_create(&h->qps, c->qps);
 
 	if (!err)
@@ -190,14 +191,15 @@ static int v2p_ports_create(struct hca *h)
 {
 	unsigned n = h->config.engines * STAGE_COUNT;
 
-	h->v2p_ports = rte_zmalloc_socket(
-		"v2p_ports", n * sizeof(struct v2p_port), RTE_CACHE_LINE_SIZE, h->config.socket);
+	h->v2p_ports = rte_zmalloc_socket("v2p_ports", n * sizeof(struct v2p_port),
+					  RTE_CACHE_LINE_SIZE, h->config.socket);
 	if (!h->v2p_ports)
 		return -ENOMEM;
 	for (unsigned i = 0; i < n; i++)
-		h->v2p_ports[i] = (struct v2p_port){.v2p = &h->v2p,
-			.counters = stage_counters(
-				&h->engines[i / STAGE_COUNT], (enum stage_id)(i % STAGE_COUNT))};
+		h->v2p_ports[i] = (struct v2p_port){
+			.v2p = &h->v2p,
+			.counters = stage_counters(&h->engines[i / STAGE_COUNT],
+						   (enum stage_id)(i % STAGE_COUNT))};
 	return 0;
 }
 
@@ -214,7 +216,7 @@ int hca_create(const struct hca_config *config, struct hca **out)
 	h->config = *config;
 	node_prefer(config->socket);
 	h->engines = rte_zmalloc_socket("engines", config->engines * sizeof(struct engine),
-		RTE_CACHE_LINE_SIZE, config->socket);
+					RTE_CACHE_LINE_SIZE, config->socket);
 	err = h->engines ? tables_create(h) : -ENOMEM;
 	if (!err)
 		err = v2p_ports_create(h);

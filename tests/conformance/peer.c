@@ -46,10 +46,10 @@ struct sim *peer_make(void)
 struct sim_wr peer_wr(uint8_t opcode, uint32_t bytes)
 {
 	struct sim_wr wr = {.opcode = opcode,
-		.imm = 0x11223344,
-		.remote = PEER_FAR,
-		.sge = {{0, bytes, 0}},
-		.sges = 1};
+			    .imm = 0x11223344,
+			    .remote = PEER_FAR,
+			    .sge = {{0, bytes, 0}},
+			    .sges = 1};
 
 	if (opcode >= USER_RDMA_READ)
 		wr.sge[0].offset = PEER_INTO;
@@ -93,8 +93,8 @@ static uint32_t packets_of(struct sim *s, uint32_t bytes)
 	return bytes ? (bytes + mtu_of(s) - 1) / mtu_of(s) : 1;
 }
 
-void peer_read_responses(
-	struct sim *s, uint32_t psn, uint32_t bytes, uint32_t first, uint32_t last, uint32_t msn)
+void peer_read_responses(struct sim *s, uint32_t psn, uint32_t bytes, uint32_t first, uint32_t last,
+			 uint32_t msn)
 {
 	uint32_t count = packets_of(s, bytes), mtu = mtu_of(s);
 
@@ -102,8 +102,8 @@ void peer_read_responses(
 		uint8_t opcode = count == 1 ? 0x10 : i == 0 ? 0x0d : i == count - 1 ? 0x0f : 0x0e;
 
 		rig_read_response(s, 0, opcode, psn + i, msn,
-			s->node[1].memory + PEER_FAR + (uint64_t)i * mtu,
-			i == count - 1 ? bytes - i * mtu : mtu);
+				  s->node[1].memory + PEER_FAR + (uint64_t)i * mtu,
+				  i == count - 1 ? bytes - i * mtu : mtu);
 	}
 }
 
@@ -158,8 +158,8 @@ static uint8_t expected_opcode(const struct sim_wr *wr, bool first, bool last, u
 								     : 1];
 }
 
-static void check_headers(
-	struct sim *s, const struct sim_wr *wr, const struct rig_packet *p, bool first, bool last)
+static void check_headers(struct sim *s, const struct sim_wr *wr, const struct rig_packet *p,
+			  bool first, bool last)
 {
 	bool atomic = wr->opcode == USER_ATOMIC_CS || wr->opcode == USER_ATOMIC_FA;
 	bool write = wr->opcode == USER_RDMA_WRITE || wr->opcode == USER_RDMA_WRITE_IMM;
@@ -189,7 +189,7 @@ static void check_headers(
 }
 
 uint32_t peer_expect_from(struct sim *s, const struct sim_wr *wr, uint32_t psn, uint32_t from,
-	struct rig_packet *last)
+			  struct rig_packet *last)
 {
 	uint32_t length = peer_length(wr), count = packets_of(s, length), mtu = mtu_of(s);
 	struct rig_packet p;
@@ -207,8 +207,8 @@ uint32_t peer_expect_from(struct sim *s, const struct sim_wr *wr, uint32_t psn, 
 		uint32_t bytes = at_end ? length - i * mtu : mtu;
 
 		p = rig_expect(s,
-			expected_opcode(wr, i == 0, at_end, sim_context(s, 0, 0)->service),
-			psn + i);
+			       expected_opcode(wr, i == 0, at_end, sim_context(s, 0, 0)->service),
+			       psn + i);
 		assert_int_equal(p.bytes, bytes);
 		check_headers(s, wr, &p, i == 0, at_end);
 		for (uint32_t k = 0; k < bytes; k++)

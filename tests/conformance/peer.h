@@ -37,8 +37,8 @@ void peer_nak(struct sim *s, uint32_t psn, uint8_t code, uint32_t msn);
 void peer_rnr(struct sim *s, uint32_t psn, uint8_t timer, uint32_t msn);
 /* Responses first .. last (by index) of a READ of `bytes` at PEER_FAR with that
  * PSN. */
-void peer_read_responses(
-	struct sim *s, uint32_t psn, uint32_t bytes, uint32_t first, uint32_t last, uint32_t msn);
+void peer_read_responses(struct sim *s, uint32_t psn, uint32_t bytes, uint32_t first, uint32_t last,
+			 uint32_t msn);
 void peer_atomic_response(struct sim *s, uint32_t psn, uint64_t orig, uint32_t msn);
 
 /* The next packets are this request on QP 0, from that PSN on: opcodes,
@@ -47,7 +47,7 @@ void peer_atomic_response(struct sim *s, uint32_t psn, uint64_t orig, uint32_t m
 uint32_t peer_expect(struct sim *s, const struct sim_wr *wr, uint32_t psn, struct rig_packet *last);
 /* The same for packet number `from` on. */
 uint32_t peer_expect_from(struct sim *s, const struct sim_wr *wr, uint32_t psn, uint32_t from,
-	struct rig_packet *last);
+			  struct rig_packet *last);
 
 /* The completion of that request, in error. */
 void peer_expect_error(struct sim *s, uint8_t syndrome, uint32_t wqe_offset);

@@ -43,8 +43,8 @@ void rig_end(struct sim *s)
 
 /* ---- packets into the HCA ---- */
 
-struct wire_headers rig_headers(
-	struct sim *s, unsigned qp, uint8_t opcode, uint32_t psn, uint64_t remote, uint32_t dma_len)
+struct wire_headers rig_headers(struct sim *s, unsigned qp, uint8_t opcode, uint32_t psn,
+				uint64_t remote, uint32_t dma_len)
 {
 	struct sim_node *n = &s->node[0];
 
@@ -109,13 +109,14 @@ void rig_send(struct sim *s, struct wire_headers h, const void *payload, uint32_
 	wire_stamp(frame, &t, headers + bytes + pad + WIRE_ICRC_BYTES, 1);
 	l3 = frame + t.l3_offset;
 	wire_icrc_store(p + bytes + pad,
-		wire_icrc(l3, (unsigned)(p + bytes + pad - l3), t.is_ipv6) ^ (bad_icrc ? 1u : 0u));
+			wire_icrc(l3, (unsigned)(p + bytes + pad - l3), t.is_ipv6) ^
+				(bad_icrc ? 1u : 0u));
 	bad_icrc = false;
 	sim_wire_send(s, 1, frame, (unsigned)(p + bytes + pad + WIRE_ICRC_BYTES - frame));
 }
 
 void rig_request(struct sim *s, unsigned qp, uint8_t opcode, uint32_t psn, uint64_t remote,
-	uint32_t dma_len, uint32_t bytes)
+		 uint32_t dma_len, uint32_t bytes)
 {
 	struct wire_headers h = rig_headers(s, qp, opcode, psn, remote, dma_len);
 
@@ -133,7 +134,7 @@ void rig_ack(struct sim *s, unsigned qp, uint32_t psn, uint8_t syndrome, uint32_
 }
 
 void rig_read_response(struct sim *s, unsigned qp, uint8_t opcode, uint32_t psn, uint32_t msn,
-	const void *payload, uint32_t bytes)
+		       const void *payload, uint32_t bytes)
 {
 	struct wire_headers h = rig_headers(s, qp, opcode, psn, 0, 0);
 
@@ -180,7 +181,7 @@ bool rig_recv(struct sim *s, struct rig_packet *out, uint64_t ns)
 	out->tos = f.tos;
 	out->ttl = f.ttl;
 	out->icrc_right = wire_icrc(frame + f.l3_offset, f.transport_end - f.l3_offset,
-				  f.is_ipv6) == wire_icrc_load(frame + f.transport_end);
+				    f.is_ipv6) == wire_icrc_load(frame + f.transport_end);
 	assert_true(out->icrc_right);
 	return true;
 }
@@ -191,11 +192,11 @@ struct rig_packet rig_expect(struct sim *s, uint8_t opcode, uint32_t psn)
 
 	if (!rig_recv(s, &p, MS))
 		fail_msg("no packet came; %s PSN %#x was expected", wire_opcode_name(opcode),
-			psn & PSN_MASK);
+			 psn & PSN_MASK);
 	if (p.h.opcode != opcode || p.h.psn != (psn & PSN_MASK))
 		fail_msg("%s PSN %#x (syndrome %#x) came; %s PSN %#x was expected",
-			wire_opcode_name(p.h.opcode), p.h.psn, p.h.syndrome,
-			wire_opcode_name(opcode), psn & PSN_MASK);
+			 wire_opcode_name(p.h.opcode), p.h.psn, p.h.syndrome,
+			 wire_opcode_name(opcode), psn & PSN_MASK);
 	return p;
 }
 
@@ -221,7 +222,7 @@ void rig_silent(struct sim *s, uint64_t ns)
 
 	if (rig_recv(s, &p, ns))
 		fail_msg("%s PSN %#x (syndrome %#x) came; nothing was expected",
-			wire_opcode_name(p.h.opcode), p.h.psn, p.h.syndrome);
+			 wire_opcode_name(p.h.opcode), p.h.psn, p.h.syndrome);
 }
 
 /* ---- the client of the HCA ---- */
@@ -286,22 +287,22 @@ void rig_reconnect(struct sim *s, unsigned qp)
 }
 
 static uint32_t make_key(struct sim *s, uint64_t offset, uint64_t length, uint32_t access,
-	uint32_t pd, uint32_t flags)
+			 uint32_t pd, uint32_t flags)
 {
 	static uint32_t serial;
 	struct sim_node *n = &s->node[0];
 	uint32_t index = 16 + serial++ % 200;
 	struct mpt_entry e = {.key = 0xdef00000u + (index << KEY_TAG_BITS),
-		.pd = pd ? pd : sim_context(s, 0, 0)->pd,
-		.access = access,
-		.flags = flags,
-		.start = n->va + offset,
-		.length = length,
-		.phys = n->memory + offset};
+			      .pd = pd ? pd : sim_context(s, 0, 0)->pd,
+			      .access = access,
+			      .flags = flags,
+			      .start = n->va + offset,
+			      .length = length,
+			      .phys = n->memory + offset};
 
 	assert_int_equal(ceu_exec(n->ceu, CEU_SW2HW_MPT, v2p_index(&n->hca->v2p, e.key), &e,
-				 sizeof(e), NULL, 0),
-		CEU_OK);
+				  sizeof(e), NULL, 0),
+			 CEU_OK);
 	return e.key;
 }
 
@@ -313,8 +314,8 @@ uint32_t rig_region(struct sim *s, uint64_t offset, uint64_t length, uint32_t ac
 uint32_t rig_window(struct sim *s, uint64_t offset, uint64_t length)
 {
 	return make_key(s, offset, length,
-		ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ, 0,
-		MPT_INVALIDATE_REMOTE);
+			ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ, 0,
+			MPT_INVALIDATE_REMOTE);
 }
 
 void rig_revoke(struct sim *s, uint32_t key)
@@ -356,7 +357,7 @@ void rig_expect_refusal(struct sim *s, unsigned qp, uint32_t psn, enum aeth_nak 
 	rig_silent(s, 20 * US);
 	assert_int_equal(rig_state(s, qp), QP_ERR);
 	assert_int_equal(rig_epsn(s, qp), psn & PSN_MASK);
-	rig_expect_event(s,
-		code == AETH_NAK_REMOTE_ACCESS ? EQE_WQ_ACCESS_ERROR : EQE_WQ_INVAL_REQ_ERROR,
+	rig_expect_event(
+		s, code == AETH_NAK_REMOTE_ACCESS ? EQE_WQ_ACCESS_ERROR : EQE_WQ_INVAL_REQ_ERROR,
 		s->node[0].qp[qp].qpn);
 }

@@ -48,7 +48,7 @@ void rig_end(struct sim *s);
  * right, WRITE, READ and atomics at `remote` (offset in node 0's memory, its own key, dma_len);
  * SEND with invalidate: a fresh key that may be invalidated. */
 struct wire_headers rig_headers(struct sim *s, unsigned qp, uint8_t opcode, uint32_t psn,
-	uint64_t remote, uint32_t dma_len);
+				uint64_t remote, uint32_t dma_len);
 
 /* Sends it with a payload (NULL: a pattern). The HCA gets it with the next rig_recv(), rig_silent()
  * or sim_run(). h.pad is filled in unless rig_force_pad was set; a reserved opcode goes as a BTH
@@ -62,12 +62,12 @@ void rig_bad_icrc(struct sim *s);
 
 /* Shorthands. A request with AckReq set. */
 void rig_request(struct sim *s, unsigned qp, uint8_t opcode, uint32_t psn, uint64_t remote,
-	uint32_t dma_len, uint32_t bytes);
+		 uint32_t dma_len, uint32_t bytes);
 /* An acknowledgement with that syndrome (aeth_ack(31), aeth_nak(...), aeth_rnr(...)). */
 void rig_ack(struct sim *s, unsigned qp, uint32_t psn, uint8_t syndrome, uint32_t msn);
 /* A READ response with that payload (NULL: a pattern). */
 void rig_read_response(struct sim *s, unsigned qp, uint8_t opcode, uint32_t psn, uint32_t msn,
-	const void *payload, uint32_t bytes);
+		       const void *payload, uint32_t bytes);
 
 /* ---- packets out of the HCA ---- */
 

@@ -37,8 +37,15 @@ uint64_t sim_random(struct sim *s)
 static void eal_once(void)
 {
 	static bool done;
-	char *args[] = {"sim", "--no-huge", "-m", "1024", "--no-pci", "--no-shconf",
-		"--no-telemetry", "--log-level=lib.*:3", "--lcores=0@0"};
+	char *args[] = {"sim",
+			"--no-huge",
+			"-m",
+			"1024",
+			"--no-pci",
+			"--no-shconf",
+			"--no-telemetry",
+			"--log-level=lib.*:3",
+			"--lcores=0@0"};
 	cpu_set_t cpus;
 
 	if (done)
@@ -127,7 +134,7 @@ static uint16_t sim_tx(struct link_port *port, uint16_t queue, struct rte_mbuf *
 		if (s->wire_room && s->end[!end->node].count >= s->wire_room)
 			return i;
 		sim_wire_send(end->sim, end->node, rte_pktmbuf_mtod(frames[i], const uint8_t *),
-			frames[i]->data_len);
+			      frames[i]->data_len);
 		rte_pktmbuf_free(frames[i]);
 	}
 	return n;
@@ -181,7 +188,7 @@ static void make_srq(struct sim_node *n)
 	n->srq.record = make.record = zeroed(sizeof(*n->srq.record));
 	must(ceu_map_context(n->ceu, CEU_CONTEXT_SRQ, n->srq.srqn), "MAP_ICM");
 	must(ceu_exec(n->ceu, CEU_SW2HW_SRQ, n->srq.srqn, &make, sizeof(make), NULL, 0),
-		"SW2HW_SRQ");
+	     "SW2HW_SRQ");
 }
 
 enum { PAGE = 4096, FIRST_MTT = 64 };
@@ -206,7 +213,7 @@ static void scatter(struct sim_node *n, uint64_t bytes)
 		die("memory in pages", errno);
 	for (uint64_t i = 0; i < pages; i++)
 		if (mmap(n->memory + i * PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-			    fd, (off_t)place(i, pages)) == MAP_FAILED)
+			 fd, (off_t)place(i, pages)) == MAP_FAILED)
 			die("a page", errno);
 	close(fd);
 }
@@ -252,8 +259,8 @@ static void make_client(struct sim *s, int node, const struct sim_params *p)
 		mpt.mtt_first = FIRST_MTT;
 	}
 	must(ceu_exec(n->ceu, CEU_SW2HW_MPT, v2p_index(&n->hca->v2p, n->key), &mpt, sizeof(mpt),
-		     NULL, 0),
-		"SW2HW_MPT");
+		      NULL, 0),
+	     "SW2HW_MPT");
 	n->cq = zeroed(sizeof(struct cqe) << SIM_CQ_LOG);
 	for (unsigned i = 0; i < 1u << SIM_CQ_LOG; i++)
 		n->cq[i].owner = CQE_OWNER_HW;
@@ -282,7 +289,7 @@ static void *map_folded(uint64_t bytes)
 		die("mmap", errno);
 	for (uint64_t i = 0; i < bytes; i += SIM_FOLD)
 		if (mmap(at + i, SIM_FOLD, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
-			MAP_FAILED)
+		    MAP_FAILED)
 			die("mmap", errno);
 	close(fd);
 	return at;
@@ -299,8 +306,8 @@ uint64_t sim_map(struct sim *s, int node, uint64_t bytes, uint32_t *key)
 	mpt.phys = n->mapped;
 	mpt.start = (uintptr_t)n->mapped;
 	must(ceu_exec(n->ceu, CEU_SW2HW_MPT, v2p_index(&n->hca->v2p, mpt.key), &mpt, sizeof(mpt),
-		     NULL, 0),
-		"SW2HW_MPT");
+		      NULL, 0),
+	     "SW2HW_MPT");
 	*key = mpt.key;
 	return mpt.start - n->va;
 }
@@ -311,17 +318,17 @@ static void make_context(struct sim *s, int node, unsigned i, uint32_t qpn)
 	struct sim_node *n = &s->node[node];
 	struct sim_qp *q = &n->qp[i];
 	struct ceu_qp make = {.service = s->params.service,
-		.client = 0,
-		.pd = CLIENT_PD,
-		.cqn_snd = n->cqn,
-		.cqn_rcv = n->cqn,
-		.sq = q->sq,
-		.sq_bytes = SIM_SQ_ENTRIES * SIM_STRIDE,
-		.rq = s->params.srq ? NULL : q->rq,
-		.rq_stride = SIM_RQ_STRIDE,
-		.rq_entries = s->params.srq ? 0 : SIM_RQ_ENTRIES,
-		.srqn = n->srq.srqn,
-		.record = q->record};
+			      .client = 0,
+			      .pd = CLIENT_PD,
+			      .cqn_snd = n->cqn,
+			      .cqn_rcv = n->cqn,
+			      .sq = q->sq,
+			      .sq_bytes = SIM_SQ_ENTRIES * SIM_STRIDE,
+			      .rq = s->params.srq ? NULL : q->rq,
+			      .rq_stride = SIM_RQ_STRIDE,
+			      .rq_entries = s->params.srq ? 0 : SIM_RQ_ENTRIES,
+			      .srqn = n->srq.srqn,
+			      .record = q->record};
 
 	q->qpn = qpn;
 	must(ceu_map_context(n->ceu, CEU_CONTEXT_QP, qpn), "MAP_ICM");
@@ -353,20 +360,20 @@ static struct ceu_modify attributes_of(struct sim *s, int node, unsigned i)
 	const struct sim_params *p = &s->params;
 	struct sim_node *n = &s->node[node], *peer = &s->node[!node];
 	struct ceu_modify m = {.attr = {.qpn = n->qp[i].qpn,
-				       .access = p->access,
-				       .qkey = p->qkey ? p->qkey : 0x11111111,
-				       .port = 1,
-				       .dest_qpn = peer->qp[i].qpn,
-				       .rq_psn = initial_psn(p, !node),
-				       .sq_psn = initial_psn(p, node),
-				       .path_mtu = p->mtu,
-				       .timeout = p->timeout,
-				       .retry_cnt = p->retry_cnt,
-				       .rnr_retry = p->rnr_retry,
-				       .min_rnr_timer = p->min_rnr_timer,
-				       .max_rd_atomic = p->max_rd_atomic,
-				       .max_dest_rd_atomic = p->max_rd_atomic,
-				       .hop_limit = 64}};
+					.access = p->access,
+					.qkey = p->qkey ? p->qkey : 0x11111111,
+					.port = 1,
+					.dest_qpn = peer->qp[i].qpn,
+					.rq_psn = initial_psn(p, !node),
+					.sq_psn = initial_psn(p, node),
+					.path_mtu = p->mtu,
+					.timeout = p->timeout,
+					.retry_cnt = p->retry_cnt,
+					.rnr_retry = p->rnr_retry,
+					.min_rnr_timer = p->min_rnr_timer,
+					.max_rd_atomic = p->max_rd_atomic,
+					.max_dest_rd_atomic = p->max_rd_atomic,
+					.hop_limit = 64}};
 
 	memcpy(m.path.dst_mac, sim_macs[!node], 6);
 	memcpy(m.path.src_mac, sim_macs[node], 6);
@@ -418,9 +425,9 @@ uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr)
 	struct sim_qp *q = &n->qp[qp];
 	uint32_t offset = q->posted++ % SIM_SQ_ENTRIES * SIM_STRIDE, at = 16;
 	uint8_t *w = q->sq + offset;
-	struct wqe_next next = {
-		.flags = (wr->unsignaled ? 0 : WQE_SIGNALED) | (wr->solicited ? WQE_SOLICITED : 0),
-		.imm = wr->imm};
+	struct wqe_next next = {.flags = (wr->unsignaled ? 0 : WQE_SIGNALED) |
+					 (wr->solicited ? WQE_SOLICITED : 0),
+				.imm = wr->imm};
 	bool remote = (wr->opcode & ~1) == USER_RDMA_WRITE ||
 		      (wr->opcode >= USER_RDMA_READ && wr->opcode < USER_BIND_MW);
 	uint32_t slot = n->doorbells % UAR_DOORBELLS,
@@ -434,8 +441,8 @@ uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr)
 		at += wr->unit_bytes;
 	}
 	if (remote) {
-		struct wqe_raddr r = {
-			.addr = peer->va + wr->remote, .rkey = wr->rkey ? wr->rkey : peer->key};
+		struct wqe_raddr r = {.addr = peer->va + wr->remote,
+				      .rkey = wr->rkey ? wr->rkey : peer->key};
 
 		memcpy(w + at, &r, sizeof(r));
 		at += sizeof(r);
@@ -449,11 +456,11 @@ uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr)
 	if (wr->ud_qpn) {
 		static const uint8_t group_mac[6] = {1, 0, 0x5e, 1, 1, 1};
 		struct wqe_ud u = {.port = 1,
-			.hop_limit = 64,
-			.is_ipv6 = peer->ip[10] != 0xff,
-			.traffic_class = wr->ud_traffic_class,
-			.qpn = wr->ud_qpn,
-			.qkey = wr->ud_qkey};
+				   .hop_limit = 64,
+				   .is_ipv6 = peer->ip[10] != 0xff,
+				   .traffic_class = wr->ud_traffic_class,
+				   .qpn = wr->ud_qpn,
+				   .qkey = wr->ud_qkey};
 
 		memcpy(u.dmac, wr->ud_group ? group_mac : sim_macs[!node], 6);
 		memcpy(u.dip, wr->ud_group ? wr->ud_group : peer->ip, 16);
@@ -469,7 +476,7 @@ uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr)
 	}
 	for (unsigned i = 0; !wr->is_inline && i < wr->sges; i++) {
 		struct wqe_data d = {wr->sge[i].length, wr->sge[i].key ? wr->sge[i].key : n->key,
-			n->va + wr->sge[i].offset};
+				     n->va + wr->sge[i].offset};
 
 		memcpy(w + at, &d, sizeof(d));
 		at += sizeof(d);
@@ -482,8 +489,8 @@ uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr)
 	return offset;
 }
 
-uint32_t sim_post_recv_list(
-	struct sim *s, int node, unsigned qp, const struct sim_sge *sge, unsigned sges)
+uint32_t sim_post_recv_list(struct sim *s, int node, unsigned qp, const struct sim_sge *sge,
+			    unsigned sges)
 {
 	struct sim_node *n = &s->node[node];
 	struct sim_qp *q = &n->qp[qp];
@@ -491,8 +498,8 @@ uint32_t sim_post_recv_list(
 
 	memset(q->rq + offset, 0, SIM_RQ_STRIDE);
 	for (unsigned i = 0; i < sges; i++) {
-		struct wqe_data d = {
-			sge[i].length, sge[i].key ? sge[i].key : n->key, n->va + sge[i].offset};
+		struct wqe_data d = {sge[i].length, sge[i].key ? sge[i].key : n->key,
+				     n->va + sge[i].offset};
 
 		memcpy(q->rq + offset + 16 * (i + 1), &d, sizeof(d));
 	}
@@ -787,10 +794,10 @@ struct sim *sim_create(const struct sim_params *p)
 	s->step_ns = 1000;
 	snprintf(name, sizeof(name), "sp%u", serial);
 	s->packets = rte_pktmbuf_pool_create(name, p->packets ? p->packets : 8191, 0,
-		MESSAGE_PRIV_BYTES, PACKET_ROOM_BYTES, SOCKET_ID_ANY);
+					     MESSAGE_PRIV_BYTES, PACKET_ROOM_BYTES, SOCKET_ID_ANY);
 	snprintf(name, sizeof(name), "sd%u", serial++);
-	s->descriptors = rte_pktmbuf_pool_create(
-		name, 4095, 0, MESSAGE_PRIV_BYTES, DESCRIPTOR_ROOM_BYTES, SOCKET_ID_ANY);
+	s->descriptors = rte_pktmbuf_pool_create(name, 4095, 0, MESSAGE_PRIV_BYTES,
+						 DESCRIPTOR_ROOM_BYTES, SOCKET_ID_ANY);
 	if (!s->packets || !s->descriptors)
 		die("mempool", rte_errno);
 	for (int i = 0; i < 2; i++) {

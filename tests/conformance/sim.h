@@ -195,8 +195,8 @@ struct sim_wr {
 /* Posts one send request and rings. Returns the WQE's offset, which names it in its completion. */
 uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr);
 /* Posts a receive of at most two entries. */
-uint32_t sim_post_recv_list(
-	struct sim *s, int node, unsigned qp, const struct sim_sge *sge, unsigned sges);
+uint32_t sim_post_recv_list(struct sim *s, int node, unsigned qp, const struct sim_sge *sge,
+			    unsigned sges);
 /* Posts a receive of one entry (length 0: none). */
 uint32_t sim_post_recv(struct sim *s, int node, unsigned qp, uint64_t offset, uint32_t length);
 

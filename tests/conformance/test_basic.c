@@ -53,10 +53,10 @@ static const uint32_t sizes[] = {0, 1, 3, 8, 64, 255, 1024, 1025, 4096, 65536, 1
 static void move(struct sim *s, uint8_t opcode, uint32_t bytes, bool recv)
 {
 	struct sim_wr wr = {.opcode = opcode,
-		.remote = 2 << 20,
-		.sge = {{0, bytes / 3, 0}, {bytes / 3, bytes - bytes / 3, 0}},
-		.sges = 2,
-		.imm = 0x12345678};
+			    .remote = 2 << 20,
+			    .sge = {{0, bytes / 3, 0}, {bytes / 3, bytes - bytes / 3, 0}},
+			    .sges = 2,
+			    .imm = 0x12345678};
 	bool read = opcode == USER_RDMA_READ;
 	uint8_t *from = s->node[read].memory + (read ? 2 << 20 : 0),
 		*to = s->node[!read].memory + (read ? 0 : 2 << 20);
@@ -139,16 +139,16 @@ static void rc__atomics(void **state)
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 	struct sim *s = sim_for(&p);
 	struct sim_wr fa = {.opcode = USER_ATOMIC_FA,
-		.remote = 64,
-		.sge = {{8, 8, 0}},
-		.sges = 1,
-		.swap_add = 5};
+			    .remote = 64,
+			    .sge = {{8, 8, 0}},
+			    .sges = 1,
+			    .swap_add = 5};
 	struct sim_wr cs = {.opcode = USER_ATOMIC_CS,
-		.remote = 64,
-		.sge = {{16, 8, 0}},
-		.sges = 1,
-		.swap_add = 77,
-		.compare = 105};
+			    .remote = 64,
+			    .sge = {{16, 8, 0}},
+			    .sges = 1,
+			    .swap_add = 77,
+			    .compare = 105};
 	uint64_t *target = (uint64_t *)(s->node[1].memory + 64),
 		 *result = (uint64_t *)s->node[0].memory;
 
@@ -171,10 +171,10 @@ static void ud__send(void **state)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 	struct sim_wr wr = {.opcode = USER_SEND_IMM,
-		.sge = {{0, 1000, 0}},
-		.sges = 1,
-		.imm = 7,
-		.ud_qkey = 0x11111111};
+			    .sge = {{0, 1000, 0}},
+			    .sges = 1,
+			    .imm = 7,
+			    .ud_qkey = 0x11111111};
 	struct sim *s;
 	struct cqe c;
 

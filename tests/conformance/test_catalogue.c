@@ -115,15 +115,15 @@ static void add_region(struct sim *s, uint32_t access)
 	m.start = (uintptr_t)s->node[1].memory + FAR;
 	m.phys = s->node[1].memory + FAR;
 	assert_int_equal(ceu_exec(s->node[1].ceu, CEU_SW2HW_MPT,
-				 v2p_index(&s->node[1].hca->v2p, FAR_KEY), &m, sizeof(m), NULL, 0),
-		CEU_OK);
+				  v2p_index(&s->node[1].hca->v2p, FAR_KEY), &m, sizeof(m), NULL, 0),
+			 CEU_OK);
 }
 
 static void remove_region(struct sim *s, struct wire *w)
 {
 	sim_run(s, 20 * US);
-	assert_int_equal(
-		ceu_exec(s->node[1].ceu, CEU_HW2SW_MPT, FAR_KEY, NULL, 0, NULL, 0), CEU_OK);
+	assert_int_equal(ceu_exec(s->node[1].ceu, CEU_HW2SW_MPT, FAR_KEY, NULL, 0, NULL, 0),
+			 CEU_OK);
 	w->armed = false;
 	for (unsigned i = 0; i < w->holds; i++)
 		sim_wire_send(s, 0, w->held[i], w->held_bytes[i]);
@@ -190,7 +190,7 @@ static void expect_receive(struct sim *s, const struct row *row)
 		assert_int_equal(c.is_send, 0);
 		assert_int_equal(c.opcode, USER_INVALID);
 		assert_int_equal(c.imm_or_error & 0xff,
-			row->recv_syndrome ? row->recv_syndrome : SYNDROME_WR_FLUSH);
+				 row->recv_syndrome ? row->recv_syndrome : SYNDROME_WR_FLUSH);
 	} else if (row->fault == NO_ANSWER && row->opcode == USER_SEND) {
 		assert_true(sim_poll_cq(s, 1, &c));
 		assert_int_equal(c.opcode, USER_RECV);
@@ -263,10 +263,10 @@ static void read__key_gone_in_the_middle_of_the_answer(void **state)
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 	struct sim *s = sim_create(&p);
 	struct sim_wr wr = {.opcode = USER_RDMA_READ,
-		.remote = FAR,
-		.rkey = FAR_KEY,
-		.sge = {{0, LONG, 0}},
-		.sges = 1};
+			    .remote = FAR,
+			    .rkey = FAR_KEY,
+			    .sge = {{0, LONG, 0}},
+			    .sges = 1};
 	struct eqe e;
 	uint32_t at;
 
@@ -274,8 +274,8 @@ static void read__key_gone_in_the_middle_of_the_answer(void **state)
 	at = sim_post(s, 0, 0, &wr);
 	while (!s->end[1].sent)
 		sim_step(s);
-	assert_int_equal(
-		ceu_exec(s->node[1].ceu, CEU_HW2SW_MPT, FAR_KEY, NULL, 0, NULL, 0), CEU_OK);
+	assert_int_equal(ceu_exec(s->node[1].ceu, CEU_HW2SW_MPT, FAR_KEY, NULL, 0, NULL, 0),
+			 CEU_OK);
 	expect(s, USER_INVALID, SYNDROME_REMOTE_ACCESS, at);
 	assert_true(sim_settle(s, 1000 * MS));
 	assert_in_range(sim_counter(s, 1, COUNTER_read_response_packets), 1, LONG / MTU - 1);
@@ -339,9 +339,9 @@ static void one_load(enum ending ending, int node, unsigned after_us)
 	struct sim_wr wr[2] = {
 		{.opcode = USER_RDMA_WRITE, .remote = FAR, .sge = {{0, 200000, 0}}, .sges = 1},
 		{.opcode = USER_RDMA_READ,
-			.remote = FAR,
-			.sge = {{FAR + 300000, 100000, 0}},
-			.sges = 1}};
+		 .remote = FAR,
+		 .sge = {{FAR + 300000, 100000, 0}},
+		 .sges = 1}};
 	struct sim_wr other = good_request();
 	struct sim *s;
 
@@ -377,19 +377,19 @@ static void one_load(enum ending ending, int node, unsigned after_us)
 	if (ending == TO_NOTHING)
 		assert_null(sim_context(s, node, 0));
 	else
-		assert_int_equal(
-			qp_state(sim_context(s, node, 0)), ending == TO_ERR ? QP_ERR : QP_RST);
+		assert_int_equal(qp_state(sim_context(s, node, 0)),
+				 ending == TO_ERR ? QP_ERR : QP_RST);
 	if (l.failed[!node]) {
 		assert_int_equal(qp_state(sim_context(s, !node, 0)), QP_ERR);
 		assert_int_equal(sim_counter(s, !node, COUNTER_retry_exceeded), 1);
 		assert_true(sim_counter(s, node,
-				    ending == TO_ERR   ? COUNTER_drop_qp_state
-				    : ending == TO_RST ? COUNTER_drop_qp_state
-						       : COUNTER_drop_rx_qpn) > 0);
+					ending == TO_ERR   ? COUNTER_drop_qp_state
+					: ending == TO_RST ? COUNTER_drop_qp_state
+							   : COUNTER_drop_rx_qpn) > 0);
 	}
 	if (!sim_quiet(s))
 		fail_msg("ending %d of node %d after %u us: not all was given back", ending, node,
-			after_us);
+			 after_us);
 	sim_destroy(s);
 }
 

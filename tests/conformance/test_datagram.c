@@ -75,8 +75,8 @@ static void end(struct sim *s)
 
 /* The send completes in error, what is behind it is flushed, in order; receiving goes on; then the
  * queue is taken up again. */
-static void stopped_and_taken_up(
-	enum qp_service service, const struct sim_wr *bad, uint32_t syndrome)
+static void stopped_and_taken_up(enum qp_service service, const struct sim_wr *bad,
+				 uint32_t syndrome)
 {
 	struct sim *s = make(service);
 	struct sim_wr good = send_of(s, 64), wr = *bad, back;

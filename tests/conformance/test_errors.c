@@ -88,8 +88,8 @@ static void bad_request__operation_not_allowed(void **state)
 static void refused(struct sim *s, const struct sim_wr *bad, uint32_t syndrome)
 {
 	struct sim_wr good = write_of(3000);
-	uint32_t at[3] = {
-		sim_post(s, 0, 0, &good), sim_post(s, 0, 0, bad), sim_post(s, 0, 0, &good)};
+	uint32_t at[3] = {sim_post(s, 0, 0, &good), sim_post(s, 0, 0, bad),
+			  sim_post(s, 0, 0, &good)};
 
 	expect(s, 0, USER_RDMA_WRITE, 0, at[0]);
 	expect(s, 0, USER_INVALID, syndrome, at[1]);
@@ -175,8 +175,8 @@ static void c9_142__retry_exhausted_and_nobody_else_waits(void **state)
 	}
 	assert_int_equal(done, 20);
 	expect(s, 0, USER_INVALID, SYNDROME_RETRY_EXC, at);
-	assert_int_equal(
-		sim_counter(s, 0, COUNTER_loss_timeouts), 3); /* retry_cnt 2: sent three times */
+	assert_int_equal(sim_counter(s, 0, COUNTER_loss_timeouts),
+			 3); /* retry_cnt 2: sent three times */
 	end(s);
 }
 
@@ -236,7 +236,7 @@ static void isolation__doorbells_beyond_the_descriptors(void **state)
 	sim_context(s, 0, 0)->dest_qpn ^= 0x5500;
 	while (posted < 6000) {
 		while (posted < 6000 &&
-			n->doorbells - n->page->uar.consumer_index < UAR_DOORBELLS) {
+		       n->doorbells - n->page->uar.consumer_index < UAR_DOORBELLS) {
 			sim_post(s, 0, 0, &wr);
 			posted++;
 		}

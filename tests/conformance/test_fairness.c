@@ -91,7 +91,8 @@ static void post(struct fairness *f, unsigned qp)
 {
 	struct flow *w = &f->flow[qp];
 	bool is_long = w->bytes == GIB;
-	struct sim_wr wr = {.opcode = w->opcode,
+	struct sim_wr wr = {
+		.opcode = w->opcode,
 		.remote = is_long ? f->to : (qp + 1) << 16,
 		.rkey = is_long ? f->to_key : 0,
 		.sge = {{is_long ? f->from : qp << 16, w->bytes, is_long ? f->from_key : 0}},
@@ -153,7 +154,7 @@ static void finish(struct fairness *f)
 {
 	if (f->worst > 100)
 		fail_msg("a window of %u packets was %u.%u %% from the mean", f->window,
-			f->worst / 10, f->worst % 10);
+			 f->worst / 10, f->worst % 10);
 	for (unsigned i = 1; i < QPS; i++)
 		assert_true(f->flow[i].done > 10);
 	assert_int_equal(sim_counter(f->s, 0, COUNTER_retransmitted_packets), 0);
@@ -182,7 +183,7 @@ static void share(const struct flow flow[QPS + 1], int side, uint8_t first, uint
 		begin(&f, &settings);
 		run(&f);
 		print_message("quantum %u: at most %u.%u %% from the mean\n", quanta[i],
-			f.worst / 10, f.worst % 10);
+			      f.worst / 10, f.worst % 10);
 		finish(&f);
 	}
 }

@@ -13,16 +13,17 @@ enum { PSN = 0xfffff0, WINDOW = 1 << 23, KINDS = 3 };
 
 static const struct {
 	uint8_t opcode, first;
-} kinds[KINDS] = {{USER_SEND, WIRE_RC_SEND_FIRST}, {USER_RDMA_WRITE, WIRE_RC_WRITE_FIRST},
-	{USER_RDMA_READ, WIRE_RC_READ_REQUEST}};
+} kinds[KINDS] = {{USER_SEND, WIRE_RC_SEND_FIRST},
+		  {USER_RDMA_WRITE, WIRE_RC_WRITE_FIRST},
+		  {USER_RDMA_READ, WIRE_RC_READ_REQUEST}};
 
 /* Two entries: one cannot be that long. */
 static struct sim_wr longest(uint8_t opcode, uint64_t at, uint32_t key)
 {
 	return (struct sim_wr){.opcode = opcode,
-		.remote = PEER_FAR,
-		.sge = {{at, LONGEST - 1, key}, {at + LONGEST - 1, 1, key}},
-		.sges = 2};
+			       .remote = PEER_FAR,
+			       .sge = {{at, LONGEST - 1, key}, {at + LONGEST - 1, 1, key}},
+			       .sges = 2};
 }
 
 static struct sim_params params(uint8_t mtu, unsigned qps)
@@ -115,7 +116,7 @@ static void c9_061__no_psn_looks_older_than_the_read_before_it(void **state)
 	assert_true(rig_recv(s, &got, MS));
 	for (unsigned i = 0; i < 3; i++)
 		rig_read_response(s, 0, i == 0 ? WIRE_RC_READ_RESP_FIRST : WIRE_RC_READ_RESP_MIDDLE,
-			(PSN + i) & PSN_MASK, 0, NULL, PEER_MTU);
+				  (PSN + i) & PSN_MASK, 0, NULL, PEER_MTU);
 	rig_expect(s, WIRE_RC_READ_REQUEST, (PSN + WINDOW) & PSN_MASK);
 	rig_read_response(s, 0, WIRE_RC_READ_RESP_MIDDLE, PSN + 3, 0, NULL, PEER_MTU);
 	rig_silent(s, 100 * US);
@@ -128,8 +129,9 @@ static void expect_responses(struct sim *s, uint32_t first, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		rig_expect(s,
-			first == 0 && i == 0 ? WIRE_RC_READ_RESP_FIRST : WIRE_RC_READ_RESP_MIDDLE,
-			(PSN + first + i) & PSN_MASK);
+			   first == 0 && i == 0 ? WIRE_RC_READ_RESP_FIRST
+						: WIRE_RC_READ_RESP_MIDDLE,
+			   (PSN + first + i) & PSN_MASK);
 }
 
 /* The responder: when such a READ is asked for again its PSN lies 2^23 before the expected one, and
@@ -182,15 +184,15 @@ static void all_of_it(uint8_t opcode, uint8_t mtu)
 		((uint8_t *)s->node[read].mapped)[i] = (uint8_t)(i * 31 + (i >> 12));
 	if (opcode == USER_SEND)
 		sim_post_recv_list(s, 1, 0,
-			(struct sim_sge[]){
-				{at[1], LONGEST - 1, key[1]}, {at[1] + LONGEST - 1, 1, key[1]}},
-			2);
+				   (struct sim_sge[]){{at[1], LONGEST - 1, key[1]},
+						      {at[1] + LONGEST - 1, 1, key[1]}},
+				   2);
 	sim_post(s, 0, 0, &wr);
 	assert_true(sim_wait(s, 0, &c, 60000 * MS));
 	assert_int_equal(c.opcode, opcode);
 	assert_true(c.byte_count == LONGEST);
-	assert_int_equal(
-		psn_sub(sim_context(s, 0, 0)->rtc.next_psn, PSN + LONGEST / (128u << mtu)), 0);
+	assert_int_equal(psn_sub(sim_context(s, 0, 0)->rtc.next_psn, PSN + LONGEST / (128u << mtu)),
+			 0);
 	assert_int_equal(sim_counter(s, 0, COUNTER_retransmitted_packets), 0);
 	assert_memory_equal(s->node[0].mapped, s->node[1].mapped, SIM_FOLD);
 	while (sim_poll_cq(s, 1, &c))

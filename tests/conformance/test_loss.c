@@ -74,7 +74,8 @@ static bool consumes(uint8_t opcode)
 static void post(struct run *r, unsigned q)
 {
 	static const uint8_t kinds[] = {USER_RDMA_WRITE, USER_RDMA_WRITE_IMM, USER_SEND,
-		USER_SEND_IMM, USER_RDMA_READ, USER_ATOMIC_FA, USER_ATOMIC_CS};
+					USER_SEND_IMM,	 USER_RDMA_READ,      USER_ATOMIC_FA,
+					USER_ATOMIC_CS};
 	unsigned k = r->posted[q]++;
 	struct op *o = &r->op[q][k];
 	struct sim *s = r->s;
@@ -136,17 +137,17 @@ static void check_done(struct run *r, const struct cqe *c)
 	if (c->opcode != o->wr.opcode || c->wqe_offset != o->wqe)
 		fail_msg("seed %lu: qp %u op %u: completion %#x syndrome %#x at %u instead of %#x "
 			 "at %u",
-			(unsigned long)r->seed, q, k, c->opcode, c->imm_or_error, c->wqe_offset,
-			o->wr.opcode, o->wqe);
+			 (unsigned long)r->seed, q, k, c->opcode, c->imm_or_error, c->wqe_offset,
+			 o->wr.opcode, o->wqe);
 	if (o->wr.opcode == USER_ATOMIC_FA || o->wr.opcode == USER_ATOMIC_CS) {
 		memcpy(&got, local, 8);
 		if (got != o->expected)
 			fail_msg("seed %lu: qp %u op %u: atomic returned %lx, not %lx",
-				(unsigned long)r->seed, q, k, (unsigned long)got,
-				(unsigned long)o->expected);
+				 (unsigned long)r->seed, q, k, (unsigned long)got,
+				 (unsigned long)o->expected);
 	} else if (!same(o->wr.opcode == USER_RDMA_READ ? local : remote, o->bytes, o->seed)) {
 		fail_msg("seed %lu: qp %u op %u (%#x, %u bytes): data differ",
-			(unsigned long)r->seed, q, k, o->wr.opcode, o->bytes);
+			 (unsigned long)r->seed, q, k, o->wr.opcode, o->bytes);
 	}
 	o->done = true;
 }
@@ -160,9 +161,9 @@ static void check_received(struct run *r, const struct cqe *c)
 		o = &r->op[q][r->received[q]++];
 	while (!consumes(o->wr.opcode));
 	if (c->opcode == USER_INVALID || c->wqe_offset != o->recv_offset ||
-		c->byte_count != o->bytes)
+	    c->byte_count != o->bytes)
 		fail_msg("seed %lu: qp %u: wrong receive completion %#x, %u bytes instead of %u",
-			(unsigned long)r->seed, q, c->opcode, c->byte_count, o->bytes);
+			 (unsigned long)r->seed, q, c->opcode, c->byte_count, o->bytes);
 	if (o->wr.opcode != USER_SEND && c->imm_or_error != o->wr.imm)
 		fail_msg("seed %lu: wrong immediate", (unsigned long)r->seed);
 	r->recvs[q]++;
@@ -223,7 +224,7 @@ static void one_run(uint64_t seed, struct sim_faults faults)
 		poll_all(r);
 		if (r->s->now_ns > limit)
 			fail_msg("seed %lu: stuck at %u %u %u", (unsigned long)seed, r->done[0],
-				r->done[1], r->done[2]);
+				 r->done[1], r->done[2]);
 	}
 	sim_run(r->s, 50 * MS);
 	poll_all(r);
@@ -272,10 +273,10 @@ static void c9_146__corruption(void **state)
 static void c9_146__everything_at_once(void **state)
 {
 	seeds(500, 40,
-		(struct sim_faults){.loss_ppm = 10000,
-			.duplicate_ppm = 10000,
-			.reorder_ppm = 10000,
-			.corrupt_ppm = 1000});
+	      (struct sim_faults){.loss_ppm = 10000,
+				  .duplicate_ppm = 10000,
+				  .reorder_ppm = 10000,
+				  .corrupt_ppm = 1000});
 }
 
 int main(void)

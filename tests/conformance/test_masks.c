@@ -39,7 +39,7 @@ static void all_masks(const char *name, const struct step *steps, unsigned count
 		s->faults.drop_mask = forward;
 		s->faults.drop_mask_b = back;
 		traffic_begin(&t, s, "%s, masks %#x (requester), %#x (responder), bits %u,%u", name,
-			forward, back, forward_bits, back_bits);
+			      forward, back, forward_bits, back_bits);
 		t.lost_max = RETRIES;
 		for (unsigned i = 0; i < count; i++)
 			traffic_add(&t, 0, 0, steps[i].opcode, steps[i].bytes);
@@ -47,7 +47,7 @@ static void all_masks(const char *name, const struct step *steps, unsigned count
 	}
 	sim_destroy(s);
 	print_message("%s: %u masks, %u of them more than the retries bear\n", name,
-		1u << (forward_bits + back_bits), failures);
+		      1u << (forward_bits + back_bits), failures);
 }
 
 #define MASKS(name, ...)                                                                           \
@@ -69,7 +69,7 @@ MASKS(read_of_four, {USER_RDMA_READ, 3 * MTU + 1})
 MASKS(compare_and_swap, {USER_ATOMIC_CS, 8})
 MASKS(fetch_and_add, {USER_ATOMIC_FA, 8})
 MASKS(four_in_flight, {USER_SEND, 2 * MTU}, {USER_RDMA_READ, 3 * MTU}, {USER_ATOMIC_FA, 8},
-	{USER_RDMA_WRITE, 2 * MTU})
+      {USER_RDMA_WRITE, 2 * MTU})
 
 int main(void)
 {

@@ -35,8 +35,8 @@ static struct sim *make(void)
 	return make_with(&p);
 }
 
-static enum ceu_status command(
-	struct sim *s, uint8_t op, int node, unsigned qp, const uint8_t *group)
+static enum ceu_status command(struct sim *s, uint8_t op, int node, unsigned qp,
+			       const uint8_t *group)
 {
 	struct ceu_multicast in;
 
@@ -67,12 +67,12 @@ static void post_recv(struct sim *s, int node, unsigned qp)
 static void send_to(struct sim *s, unsigned qp, const uint8_t *group, uint32_t bytes)
 {
 	struct sim_wr wr = {.opcode = USER_SEND,
-		.sge = {{0, bytes, 0}},
-		.sges = 1,
-		.unsignaled = true,
-		.ud_qpn = MULTICAST_QPN,
-		.ud_qkey = 0x11111111,
-		.ud_group = group};
+			    .sge = {{0, bytes, 0}},
+			    .sges = 1,
+			    .unsignaled = true,
+			    .ud_qpn = MULTICAST_QPN,
+			    .ud_qkey = 0x11111111,
+			    .ud_group = group};
 
 	sim_post(s, 0, qp, &wr);
 }
@@ -208,11 +208,11 @@ static void multicast__unicast_goes_to_one(void **state)
 {
 	struct sim *s = make();
 	struct sim_wr wr = {.opcode = USER_SEND,
-		.sge = {{0, MESSAGE, 0}},
-		.sges = 1,
-		.unsignaled = true,
-		.ud_qpn = s->node[1].qp[1].qpn,
-		.ud_qkey = 0x11111111};
+			    .sge = {{0, MESSAGE, 0}},
+			    .sges = 1,
+			    .unsignaled = true,
+			    .ud_qpn = s->node[1].qp[1].qpn,
+			    .ud_qkey = 0x11111111};
 
 	for (unsigned i = 0; i < 3; i++) {
 		post_recv(s, 1, i);
@@ -365,7 +365,7 @@ static void multicast__without_buffers(void **state)
 	assert_true(sim_counter(s, 1, COUNTER_multicast_copies) > 0);
 	assert_int_equal(sim_counter(s, 1, COUNTER_multicast_copies) +
 				 sim_counter(s, 1, COUNTER_drop_multicast_buffer),
-		SIM_QPS);
+			 SIM_QPS);
 	rte_pktmbuf_free_bulk(held, n);
 	(void)received(s, 1, MESSAGE);
 	end(s);

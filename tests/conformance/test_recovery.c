@@ -19,7 +19,7 @@ static bool lose(struct sim *s, int from, const uint8_t *frame, unsigned bytes, 
 
 	assert_int_equal(wire_parse_frame(frame, bytes, &f), WIRE_OK);
 	if (from == 1 && f.h.opcode == WIRE_RC_ACK && aeth_kind(f.h.syndrome) == AETH_NAK &&
-		l->naks) {
+	    l->naks) {
 		l->naks--;
 		return true;
 	}
@@ -37,8 +37,8 @@ static bool lose(struct sim *s, int from, const uint8_t *frame, unsigned bytes, 
 
 /* Keeps OUTSTANDING WRITEs of 16 packets going until `messages` have completed. Others take the CPU
  * for steal_ns now and then. */
-static struct sim *stream_interrupted(
-	unsigned messages, struct loss loss, struct sim_faults faults, uint64_t steal_ns)
+static struct sim *stream_interrupted(unsigned messages, struct loss loss, struct sim_faults faults,
+				      uint64_t steal_ns)
 {
 	unsigned steps = 0;
 	struct sim_params p = SIM_PARAMS_DEFAULT;
@@ -98,8 +98,8 @@ static void recovery__one_loss_draws_one_nak_and_no_duplicate(void **state)
 static void recovery__the_repeated_packet_lost_too(void **state)
 {
 	for (unsigned again = 1; again <= 3; again++) {
-		struct sim *s = stream(
-			400, (struct loss){.number = 3000, .again = again}, (struct sim_faults){0});
+		struct sim *s = stream(400, (struct loss){.number = 3000, .again = again},
+				       (struct sim_faults){0});
 
 		assert_int_equal(sim_counter(s, 0, COUNTER_loss_timeouts), 0);
 		assert_int_equal(sim_counter(s, 0, COUNTER_loss_probes), again);
@@ -139,10 +139,10 @@ static void recovery__no_probe_for_others_having_the_cpu(void **state)
 		assert_int_equal(sim_counter(s, 0, COUNTER_retransmitted_packets), 0);
 		rig_end(s);
 		s = stream_interrupted(400, (struct loss){.number = 3000, .naks = 1},
-			(struct sim_faults){0}, steal);
+				       (struct sim_faults){0}, steal);
 		assert_int_equal(sim_counter(s, 0, COUNTER_loss_probes) +
 					 sim_counter(s, 0, COUNTER_loss_timeouts),
-			1);
+				 1);
 		rig_end(s);
 	}
 }
@@ -156,8 +156,8 @@ static void recovery__what_go_back_n_wastes_is_bounded(void **state)
 	} row[] = {{1000, 25}, {10000, 60}};
 
 	for (unsigned i = 0; i < 2; i++) {
-		struct sim *s = stream(
-			2000, (struct loss){0}, (struct sim_faults){.loss_ppm = row[i].loss_ppm});
+		struct sim *s = stream(2000, (struct loss){0},
+				       (struct sim_faults){.loss_ppm = row[i].loss_ppm});
 		uint64_t wanted = sim_counter(s, 0, COUNTER_request_packets);
 
 		assert_int_equal(sim_counter(s, 0, COUNTER_loss_timeouts), 0);

@@ -15,8 +15,8 @@ static void no_cqe_for(struct sim *s, uint64_t ns)
 
 static void c9_060__a_push_completes_with_its_last_acknowledgement(void **state)
 {
-	static const uint8_t opcodes[] = {
-		USER_SEND, USER_SEND_IMM, USER_SEND_INV, USER_RDMA_WRITE, USER_RDMA_WRITE_IMM};
+	static const uint8_t opcodes[] = {USER_SEND, USER_SEND_IMM, USER_SEND_INV, USER_RDMA_WRITE,
+					  USER_RDMA_WRITE_IMM};
 
 	for (unsigned i = 0; i < 5; i++) {
 		struct sim *s = peer_make();
@@ -98,8 +98,8 @@ static void c9_060__completions_come_in_order(void **state)
 
 static void c9_060__unsignaled_requests_complete_silently(void **state)
 {
-	static const uint8_t opcodes[] = {
-		USER_RDMA_WRITE, USER_RDMA_READ, USER_ATOMIC_CS, USER_SEND};
+	static const uint8_t opcodes[] = {USER_RDMA_WRITE, USER_RDMA_READ, USER_ATOMIC_CS,
+					  USER_SEND};
 	struct sim *s = peer_make();
 	uint32_t psn = PSN;
 
@@ -147,7 +147,7 @@ static void asked(uint64_t seed, struct engine_settings *settings)
 	for (unsigned i = 0; i < 150; i++) {
 		for (unsigned k = sim_random(s) % 4; k && posted - done < 100; k--, posted++)
 			peer_post(s, sim_random(s) & 1 ? USER_SEND : USER_RDMA_WRITE,
-				sim_random(s) % (24 * MTU));
+				  sim_random(s) % (24 * MTU));
 		if (sim_random(s) & 1)
 			continue; /* all at once with the next ones */
 		while (rig_recv(s, &got, 20 * US))
@@ -156,7 +156,7 @@ static void asked(uint64_t seed, struct engine_settings *settings)
 			continue;
 		if (!asks(&last))
 			fail_msg("seed %lu: PSN %#x is the last one and asks for nothing", seed,
-				last.h.psn);
+				 last.h.psn);
 		acked = psn_add(last.h.psn, 1);
 		peer_ack(s, last.h.psn, 0);
 		sim_run(s, 5 * US);
@@ -450,14 +450,14 @@ static void c9_134__one_ack_for_many_requests(void **state)
 			rig_expect(s, (i >> 1 & 1 ? 0x00 : 0x06) + (i & 1 ? 2 : 0), PSN + i);
 		peer_ack(s, PSN + upto, (upto + 1) / 2);
 		for (; done < (upto + 1) / 2; done++)
-			rig_expect_cqe(
-				s, done & 1 ? USER_SEND : USER_RDMA_WRITE, 0, done * SIM_STRIDE);
+			rig_expect_cqe(s, done & 1 ? USER_SEND : USER_RDMA_WRITE, 0,
+				       done * SIM_STRIDE);
 		no_cqe_for(s, 100 * US);
 		assert_int_equal(sim_context(s, 0, 0)->rrc.unacked_psn, PSN + upto + 1);
 		peer_ack(s, PSN + 9, 5);
 		for (; done < 5; done++)
-			rig_expect_cqe(
-				s, done & 1 ? USER_SEND : USER_RDMA_WRITE, 0, done * SIM_STRIDE);
+			rig_expect_cqe(s, done & 1 ? USER_SEND : USER_RDMA_WRITE, 0,
+				       done * SIM_STRIDE);
 		rig_end(s);
 	}
 }

@@ -182,8 +182,8 @@ static void c9_159__without_credits_one_consuming_request_at_a_time(void **state
 
 static void c9_159__what_consumes_no_receive_needs_no_credit(void **state)
 {
-	static const uint8_t free[] = {
-		USER_RDMA_WRITE, USER_RDMA_READ, USER_ATOMIC_CS, USER_ATOMIC_FA, USER_RDMA_WRITE};
+	static const uint8_t free[] = {USER_RDMA_WRITE, USER_RDMA_READ, USER_ATOMIC_CS,
+				       USER_ATOMIC_FA, USER_RDMA_WRITE};
 	struct sim_params p = peer_params();
 
 	for (unsigned initial = 0; initial < 2; initial++) {
@@ -212,8 +212,8 @@ static void c9_159__what_consumes_no_receive_needs_no_credit(void **state)
 
 static void c9_160__nothing_passes_a_limited_request(void **state)
 {
-	static const uint8_t behind[] = {
-		USER_RDMA_WRITE, USER_RDMA_READ, USER_ATOMIC_CS, USER_RDMA_WRITE_IMM, USER_SEND};
+	static const uint8_t behind[] = {USER_RDMA_WRITE, USER_RDMA_READ, USER_ATOMIC_CS,
+					 USER_RDMA_WRITE_IMM, USER_SEND};
 
 	for (unsigned i = 0; i < 5; i++)
 		for (unsigned packets = 1; packets <= 2; packets++) {
@@ -245,8 +245,10 @@ static void c9_160__nothing_passes_a_limited_request(void **state)
 /* ---- C9-161 ---- */
 
 /* Table 52, written out again on purpose. */
-static const uint16_t credit_table[31] = {0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192,
-	256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768};
+static const uint16_t credit_table[31] = {0,	1,    2,    3,	   4,	  6,	 8,    12,
+					  16,	24,   32,   48,	   64,	  96,	 128,  192,
+					  256,	384,  512,  768,   1024,  1536,	 2048, 3072,
+					  4096, 6144, 8192, 12288, 16384, 24576, 32768};
 
 /* An MSN so far back that MSN + credits = 3, for each code; none is ahead of what was sent. */
 static void c9_161__lsn_is_msn_plus_credits(void **state)
@@ -274,8 +276,8 @@ static void c9_161__lsn_is_msn_plus_credits(void **state)
 
 static void c9_161__what_consumes_no_receive_adds_one(void **state)
 {
-	static const uint8_t free[] = {
-		USER_RDMA_WRITE, USER_RDMA_READ, USER_ATOMIC_CS, USER_ATOMIC_FA};
+	static const uint8_t free[] = {USER_RDMA_WRITE, USER_RDMA_READ, USER_ATOMIC_CS,
+				       USER_ATOMIC_FA};
 
 	for (unsigned i = 0; i < 4; i++) {
 		struct sim *s = make(2);
@@ -588,9 +590,9 @@ static void aeth_of(uint8_t opcode, uint8_t request)
 	h.syndrome = 2;
 	h.msn = 1;
 	rig_send(s, h, NULL,
-		opcode == WIRE_RC_READ_RESP_FIRST ? MTU
-		: opcode == WIRE_RC_ATOMIC_ACK	  ? 0
-						  : 4);
+		 opcode == WIRE_RC_READ_RESP_FIRST ? MTU
+		 : opcode == WIRE_RC_ATOMIC_ACK	   ? 0
+						   : 4);
 	peer_expect_from(s, &wr, next, 1, NULL);
 	peer_nak(s, next, AETH_NAK_REMOTE_OPERATION, 1);
 	if (opcode != WIRE_RC_READ_RESP_FIRST)

@@ -30,7 +30,7 @@ static void expect_again(struct sim *s, const struct sim_wr wr[REQUESTS], unsign
 {
 	for (unsigned i = from / PACKETS; i < REQUESTS; i++)
 		peer_expect_from(s, &wr[i], PSN + i * PACKETS,
-			i == from / PACKETS ? from % PACKETS : 0, NULL);
+				 i == from / PACKETS ? from % PACKETS : 0, NULL);
 }
 
 static void expect_good(struct sim *s, const struct sim_wr wr[REQUESTS], unsigned from, unsigned to)

@@ -6,10 +6,11 @@
 enum { PSN = PEER_PSN, MTU = PEER_MTU };
 
 static const uint8_t two_sided[] = {USER_SEND, USER_SEND_IMM, USER_SEND_INV};
-static const uint8_t all_pushes[] = {
-	USER_SEND, USER_SEND_IMM, USER_SEND_INV, USER_RDMA_WRITE, USER_RDMA_WRITE_IMM};
-static const uint32_t lengths[] = {0, 1, 2, 3, 4, MTU - 1, MTU, MTU + 1, MTU + 3, 2 * MTU - 1,
-	2 * MTU, 2 * MTU + 1, 3 * MTU + 5};
+static const uint8_t all_pushes[] = {USER_SEND, USER_SEND_IMM, USER_SEND_INV, USER_RDMA_WRITE,
+				     USER_RDMA_WRITE_IMM};
+static const uint32_t lengths[] = {0,	    1,		 2,	     3,	      4,
+				   MTU - 1, MTU,	 MTU + 1,    MTU + 3, 2 * MTU - 1,
+				   2 * MTU, 2 * MTU + 1, 3 * MTU + 5};
 
 /* Posts, checks every packet, acknowledges, and sees it complete. Returns the next PSN. */
 static uint32_t through(struct sim *s, const struct sim_wr *wr, uint32_t psn, uint32_t msn)
@@ -36,8 +37,9 @@ static uint32_t through(struct sim *s, const struct sim_wr *wr, uint32_t psn, ui
 
 static void c9_062__every_request_packet_carries_its_psn(void **state)
 {
-	static const uint8_t opcodes[] = {USER_SEND, USER_SEND_IMM, USER_SEND_INV, USER_RDMA_WRITE,
-		USER_RDMA_WRITE_IMM, USER_RDMA_READ, USER_ATOMIC_CS, USER_ATOMIC_FA};
+	static const uint8_t opcodes[] = {USER_SEND,	   USER_SEND_IMM,	USER_SEND_INV,
+					  USER_RDMA_WRITE, USER_RDMA_WRITE_IMM, USER_RDMA_READ,
+					  USER_ATOMIC_CS,  USER_ATOMIC_FA};
 	struct sim *s = peer_make();
 	uint32_t psn = PSN;
 
@@ -325,8 +327,9 @@ static void c9_071__last_packets_have_1_to_mtu_bytes(void **state)
 
 static void gather__entries_that_packets_share(void **state)
 {
-	static const uint32_t cuts[][4] = {{1, 2, 3, 600}, {255, 2, 255, 1}, {256, 256, 256, 256},
-		{0, 300, 0, 300}, {300, 0, 0, 1}, {0, 0, 0, 5}, {0, 0, 0, 0}, {513, 1, 1, 1}};
+	static const uint32_t cuts[][4] = {{1, 2, 3, 600},   {255, 2, 255, 1}, {256, 256, 256, 256},
+					   {0, 300, 0, 300}, {300, 0, 0, 1},   {0, 0, 0, 5},
+					   {0, 0, 0, 0},     {513, 1, 1, 1}};
 	struct sim *s = peer_make();
 	uint32_t psn = PSN;
 
@@ -367,8 +370,8 @@ static uint32_t huge_region(struct sim *s, void *at, uint64_t bytes)
 
 	mpt.key = key;
 	assert_int_equal(ceu_exec(n->ceu, CEU_SW2HW_MPT, v2p_index(&n->hca->v2p, key), &mpt,
-				 sizeof(mpt), NULL, 0),
-		CEU_OK);
+				  sizeof(mpt), NULL, 0),
+			 CEU_OK);
 	return key;
 }
 
@@ -377,7 +380,7 @@ static void c9_072__dma_length_up_to_2_to_the_31(void **state)
 	const uint64_t half = 1u << 30;
 	struct sim_params p = peer_params();
 	void *zeros = mmap(NULL, 2 * half + 4096, PROT_READ,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	struct sim *s;
 
 	assert_true(zeros != MAP_FAILED);
@@ -392,9 +395,9 @@ static void c9_072__dma_length_up_to_2_to_the_31(void **state)
 			key = huge_region(s, zeros, 2 * half + 4096);
 			wr.sges = 3;
 			for (unsigned i = 0; i < 3; i++)
-				wr.sge[i] = (struct sim_sge){
-					(uint8_t *)zeros - s->node[0].memory + i * half,
-					i < 2 ? half : over, key};
+				wr.sge[i] = (struct sim_sge){(uint8_t *)zeros - s->node[0].memory +
+								     i * half,
+							     i < 2 ? half : over, key};
 			sim_post(s, 0, 0, &wr);
 			if (over) {
 				peer_expect_error(s, SYNDROME_LOCAL_LENGTH, 0);

@@ -55,9 +55,9 @@ static void c9_146__read_data_arrives_intact(void **state)
  */
 static void scatter__entries_that_packets_share(void **state)
 {
-	static const uint32_t cuts[][4] = {{1, 2, 3, 600}, {255, 2, 255, 1}, {256, 256, 256, 256},
-		{0, 300, 0, 300}, {300, 0, 0, 1}, {0, 0, 0, 5}, {0, 0, 0, 0}, {513, 1, 1, 1},
-		{100, 156, 356, 0}};
+	static const uint32_t cuts[][4] = {{1, 2, 3, 600},   {255, 2, 255, 1}, {256, 256, 256, 256},
+					   {0, 300, 0, 300}, {300, 0, 0, 1},   {0, 0, 0, 5},
+					   {0, 0, 0, 0},     {513, 1, 1, 1},   {100, 156, 356, 0}};
 	struct sim *s = peer_make();
 	uint32_t psn = PSN;
 
@@ -76,10 +76,10 @@ static void scatter__entries_that_packets_share(void **state)
 		peer_read_responses(s, psn, bytes, 0, next - psn - 1, i + 1);
 		rig_expect_cqe(s, USER_RDMA_READ, 0, i * SIM_STRIDE);
 		for (unsigned k = 0; k < 4; k++) {
-			assert_memory_equal(
-				s->node[0].memory + rd.sge[k].offset, from, rd.sge[k].length);
-			assert_untouched(
-				s, rd.sge[k].offset + rd.sge[k].length, rd.sge[k].offset + 1000);
+			assert_memory_equal(s->node[0].memory + rd.sge[k].offset, from,
+					    rd.sge[k].length);
+			assert_untouched(s, rd.sge[k].offset + rd.sge[k].length,
+					 rd.sge[k].offset + 1000);
 			from += rd.sge[k].length;
 		}
 		psn = next;
@@ -106,9 +106,9 @@ static void scatter__entries_of_several_reads(void **state)
 	for (unsigned i = 0; i < 4; i++) {
 		rig_expect_cqe(s, USER_RDMA_READ, 0, i * SIM_STRIDE);
 		assert_memory_equal(s->node[0].memory + PEER_INTO + i * 2000,
-			s->node[1].memory + PEER_FAR, 300);
+				    s->node[1].memory + PEER_FAR, 300);
 		assert_memory_equal(s->node[0].memory + PEER_INTO + i * 2000 + 1000,
-			s->node[1].memory + PEER_FAR + 300, 200);
+				    s->node[1].memory + PEER_FAR + 300, 200);
 	}
 	rig_end(s);
 }
@@ -203,8 +203,8 @@ static void answer_rest(struct sim *s, uint32_t psn, uint32_t bytes, uint32_t fr
 
 	if (anew) {
 		rig_read_response(s, 0,
-			from == last ? WIRE_RC_READ_RESP_ONLY : WIRE_RC_READ_RESP_FIRST, psn + from,
-			9, data, from == last ? bytes - from * MTU : MTU);
+				  from == last ? WIRE_RC_READ_RESP_ONLY : WIRE_RC_READ_RESP_FIRST,
+				  psn + from, 9, data, from == last ? bytes - from * MTU : MTU);
 		from++;
 	}
 	if (from <= last)
@@ -392,8 +392,8 @@ static void c9_145__duplicate_responses_write_nothing(void **state)
 
 /* A response whose opcode or length cannot be: nothing completes as good, nothing is written; if
  * the queue pair fails, it fails with BAD_RESP, else the right responses are taken. */
-static void misfit(
-	const struct sim_wr *wr, uint32_t before, uint8_t opcode, uint32_t index, uint32_t bytes)
+static void misfit(const struct sim_wr *wr, uint32_t before, uint8_t opcode, uint32_t index,
+		   uint32_t bytes)
 {
 	struct sim *s = peer_make();
 	uint32_t got = before * MTU, length = peer_length(wr);

@@ -47,7 +47,7 @@ static void assert_detected(uint8_t timeout, uint64_t after)
 {
 	if (after < ttr_ns(timeout) || after > 4 * ttr_ns(timeout))
 		fail_msg("timeout %u: detected after %lu ns, Ttr is %lu", timeout, after,
-			ttr_ns(timeout));
+			 ttr_ns(timeout));
 }
 
 /* ---- C9-139 to C9-141 ---- */
@@ -132,8 +132,9 @@ static void c9_140__timeout_0_is_off(void **state)
 /* Each kind of request starts it. */
 static void c9_139__every_kind_of_request_is_timed(void **state)
 {
-	static const uint8_t opcodes[] = {USER_SEND, USER_SEND_IMM, USER_SEND_INV, USER_RDMA_WRITE,
-		USER_RDMA_WRITE_IMM, USER_RDMA_READ, USER_ATOMIC_CS, USER_ATOMIC_FA};
+	static const uint8_t opcodes[] = {USER_SEND,	   USER_SEND_IMM,	USER_SEND_INV,
+					  USER_RDMA_WRITE, USER_RDMA_WRITE_IMM, USER_RDMA_READ,
+					  USER_ATOMIC_CS,  USER_ATOMIC_FA};
 
 	for (unsigned i = 0; i < 8; i++) {
 		struct sim *s = make(8, 7);
@@ -476,9 +477,10 @@ static void c9_142__a_late_answer_counts(void **state)
 /* ---- C9-130: the RNR timer ---- */
 
 /* Table 50, in 10 µs; code 0 is the longest. */
-static const uint32_t rnr_table[32] = {65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128,
-	192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576,
-	32768, 49152};
+static const uint32_t rnr_table[32] = {65536, 1,    2,	  3,	 4,	6,     8,     12,
+				       16,    24,   32,	  48,	 64,	96,    128,   192,
+				       256,   384,  512,  768,	 1024,	1536,  2048,  3072,
+				       4096,  6144, 8192, 12288, 16384, 24576, 32768, 49152};
 
 static void c9_130__it_waits_at_least_that_long(void **state)
 {

@@ -157,8 +157,8 @@ static void c9_157_2_1__only_what_consumes_a_receive_costs_a_credit(void **state
 /* MSN plus credits, the LSN, is the same before, within and after a message. */
 static void c9_161__the_lsn_does_not_step_back_within_a_message(void **state)
 {
-	static const uint8_t opcodes[] = {
-		WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_LAST};
+	static const uint8_t opcodes[] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE,
+					  WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_LAST};
 	struct sim *s = make(PSN);
 
 	sim_post_recv(s, 0, 0, 0, 4096);

@@ -97,7 +97,7 @@ static void c9_105__duplicate_write_is_not_executed_again(void **state)
 static void c9_105__duplicate_send_takes_no_receive(void **state)
 {
 	static const uint8_t opcodes[] = {WIRE_RC_SEND_ONLY, WIRE_RC_SEND_ONLY_IMM,
-		WIRE_RC_SEND_ONLY_INV, WIRE_RC_WRITE_ONLY_IMM};
+					  WIRE_RC_SEND_ONLY_INV, WIRE_RC_WRITE_ONLY_IMM};
 	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t psn = PSN;
 
@@ -141,7 +141,7 @@ static void duplicates_within(struct sim *s, const uint8_t *opcodes, uint64_t at
 		for (uint32_t k = 0; k <= i; k++) {
 			memset(s->node[0].memory + at + k * MTU, 0, MTU);
 			rig_request(s, 0, opcodes[k], PSN + k, at, 3 * MTU - 24,
-				k == 2 ? MTU - 24 : MTU);
+				    k == 2 ? MTU - 24 : MTU);
 			rig_expect_ack(s, PSN + i, aeth_ack(0), i == 2);
 			rig_untouched(s, at + k * MTU, MTU);
 		}
@@ -152,8 +152,8 @@ static void duplicates_within(struct sim *s, const uint8_t *opcodes, uint64_t at
 static void c9_103__duplicates_within_a_message(void **state)
 {
 	static const uint8_t sends[] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_LAST};
-	static const uint8_t writes[] = {
-		WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_LAST};
+	static const uint8_t writes[] = {WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE,
+					 WIRE_RC_WRITE_LAST};
 	struct sim *s = rig_make(SERVICE_RC);
 
 	duplicates_within(s, writes, AT);
@@ -280,12 +280,8 @@ static void c9_107__read_again_whole_and_in_part(void **state)
 	static const struct {
 		uint32_t packet, packets, bytes;
 	} rows[] = {
-		{0, 5, 4 * MTU + 100},
-		{0, 1, MTU},
-		{0, 2, 2 * MTU},
-		{1, 4, 3 * MTU + 100},
-		{2, 1, 10},
-		{2, 2, 2 * MTU},
+		{0, 5, 4 * MTU + 100}, {0, 1, MTU}, {0, 2, 2 * MTU},
+		{1, 4, 3 * MTU + 100}, {2, 1, 10},  {2, 2, 2 * MTU},
 		{4, 1, 100},
 	};
 	struct sim *s = rig_make(SERVICE_RC);

@@ -128,10 +128,10 @@ static void send_inv__between_two_hcas(void **state)
 	uint32_t key = rig_window(s, AT, LEN);
 	struct sim_wr wr = {.opcode = USER_SEND_INV, .imm = key, .sge = {{0, LEN, 0}}, .sges = 1};
 	struct sim_wr write = {.opcode = USER_RDMA_WRITE,
-		.remote = AT,
-		.rkey = key,
-		.sge = {{0, LEN, 0}},
-		.sges = 1};
+			       .remote = AT,
+			       .rkey = key,
+			       .sge = {{0, LEN, 0}},
+			       .sges = 1};
 	struct cqe c;
 
 	sim_post_recv(s, 0, 0, 0, LEN);

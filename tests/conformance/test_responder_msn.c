@@ -67,10 +67,10 @@ static void messages(struct sim *s, uint32_t msn)
 	request(s, WIRE_RC_READ_REQUEST, PSN + 4, 5 * MTU, 0);
 	for (uint32_t i = 4; i < 9; i++)
 		rig_expect(s,
-			i == 4	 ? WIRE_RC_READ_RESP_FIRST
-			: i == 8 ? WIRE_RC_READ_RESP_LAST
-				 : WIRE_RC_READ_RESP_MIDDLE,
-			PSN + i);
+			   i == 4   ? WIRE_RC_READ_RESP_FIRST
+			   : i == 8 ? WIRE_RC_READ_RESP_LAST
+				    : WIRE_RC_READ_RESP_MIDDLE,
+			   PSN + i);
 	request(s, WIRE_RC_CMP_SWAP, PSN + 9, 0, 0);
 	assert_int_equal(rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN + 9).h.msn, (msn + 4) & PSN_MASK);
 	request(s, WIRE_RC_CMP_SWAP, PSN + 9, 0, 0);
@@ -134,8 +134,8 @@ static void c9_150_2_1__every_queue_gives_its_own_credits(void **state)
 /* Seed 002's table, whose codes stand for these counts. */
 static void c9_158_2_1__each_count_of_receives(void **state)
 {
-	static const uint32_t counts[] = {
-		0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512};
+	static const uint32_t counts[] = {0,  1,  2,  3,  4,   6,   8,	 12,  16, 24,
+					  32, 48, 64, 96, 128, 192, 256, 384, 512};
 	struct sim *s = with_credits(1);
 	uint32_t psn = PSN;
 	unsigned code = 0;
@@ -222,7 +222,7 @@ static void send_window(struct sim *s, uint32_t una, uint32_t total)
 		uint32_t m = order[i], word[2] = {m, ~m};
 		struct wire_headers h =
 			rig_headers(s, 0, m % 3 == 2 ? WIRE_RC_FETCH_ADD : WIRE_RC_SEND_ONLY,
-				s->params.psn + m, AT, 0);
+				    s->params.psn + m, AT, 0);
 		unsigned times = sim_random(s) % 6 ? 1 : sim_random(s) % 3;
 
 		h.ackreq = i + 1 == n || sim_random(s) % 4 == 0;

@@ -5,14 +5,14 @@
 
 enum { PSN = 0x100, AT = 4096, RECV = 1 << 20, MTU = 1024 };
 
-static void request(
-	struct sim *s, uint8_t opcode, uint32_t psn, uint64_t at, uint32_t dma_len, uint32_t bytes)
+static void request(struct sim *s, uint8_t opcode, uint32_t psn, uint64_t at, uint32_t dma_len,
+		    uint32_t bytes)
 {
 	rig_request(s, 0, opcode, psn, at, dma_len, bytes);
 }
 
 static void keyed(struct sim *s, uint32_t key, uint8_t opcode, uint32_t psn, uint64_t at,
-	uint32_t dma_len, uint32_t bytes)
+		  uint32_t dma_len, uint32_t bytes)
 {
 	struct wire_headers h = rig_headers(s, 0, opcode, psn, at, dma_len);
 
@@ -108,7 +108,7 @@ static void c9_089__bounds_of_the_region(void **state)
 			rig_reconnect(s, 0);
 			sim_post_recv(s, 0, 0, RECV, 1000);
 			keyed(s, key, accesses[i].opcode, PSN, end ? 3 * MTU - length : MTU,
-				accesses[i].dma_len, accesses[i].bytes);
+			      accesses[i].dma_len, accesses[i].bytes);
 			assert_true(rig_recv(s, &p, MS));
 			assert_int_equal(aeth_kind(p.h.syndrome), AETH_ACK);
 		}
@@ -122,7 +122,8 @@ static void c9_089__bounds_of_the_region(void **state)
 static void c9_089__key_taken_away_meanwhile(void **state)
 {
 	static const uint8_t opcodes[] = {WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE,
-		WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_LAST, WIRE_RC_WRITE_LAST_IMM};
+					  WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_LAST,
+					  WIRE_RC_WRITE_LAST_IMM};
 	struct sim *s = rig_make(SERVICE_RC);
 
 	for (uint32_t n = 0; n < 5; n++) {
@@ -140,8 +141,8 @@ static void c9_089__key_taken_away_meanwhile(void **state)
 		for (uint32_t i = 0; i < packets; i++)
 			rig_holds_pattern(s, i * MTU, MTU);
 		rig_untouched(s, packets * MTU, MTU);
-		rig_expect_cqe(
-			s, USER_INVALID, n == 4 ? SYNDROME_LOCAL_ACCESS : SYNDROME_WR_FLUSH, 0);
+		rig_expect_cqe(s, USER_INVALID, n == 4 ? SYNDROME_LOCAL_ACCESS : SYNDROME_WR_FLUSH,
+			       0);
 		rig_no_cqe(s);
 		memset(s->node[0].memory, 0, 4 * MTU);
 	}
@@ -173,8 +174,8 @@ static void c9_090__what_precedes_is_done_before_the_nak(void **state)
 /* SEND of 3 packets (MTU, MTU, 100) into a receive of so many bytes: `bad` is refused, 3: none. */
 static void send_into(struct sim *s, uint32_t room, uint32_t bad)
 {
-	static const uint8_t opcodes[] = {
-		WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_LAST};
+	static const uint8_t opcodes[] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE,
+					  WIRE_RC_SEND_LAST};
 	static const uint32_t lengths[] = {MTU, MTU, 100};
 
 	rig_reconnect(s, 0);
@@ -248,7 +249,7 @@ static void c9_095__ack_carries_the_most_recent_psn(void **state)
 static void c9_116__ackreq_on_any_packet_draws_an_ack(void **state)
 {
 	static const uint8_t opcodes[] = {WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE,
-		WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_LAST};
+					  WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_LAST};
 	struct sim *s = rig_make(SERVICE_RC);
 
 	for (uint32_t asks = 0; asks < 4; asks++) {
@@ -310,7 +311,7 @@ static struct rig_packet draw_nak(struct sim *s, const struct nak *n)
 	write_at(s, PSN, AT, 64);
 	rig_expect_ack(s, PSN, aeth_ack(0), 1);
 	keyed(s, n->key ? n->key : s->node[0].key, n->opcode, PSN + 1 + n->ahead, AT, n->dma_len,
-		n->bytes);
+	      n->bytes);
 	assert_true(rig_recv(s, &p, MS));
 	return p;
 }
@@ -386,7 +387,7 @@ static void refused_behind(struct sim *s, unsigned access, uint32_t before)
 	for (uint32_t i = 0; i < before; i++)
 		write_at(s, PSN + i, AT, 4);
 	keyed(s, 0x1234, accesses[access].opcode, PSN + before, AT, accesses[access].dma_len,
-		accesses[access].bytes);
+	      accesses[access].bytes);
 	if (before)
 		rig_expect_ack(s, PSN + before - 1, aeth_ack(0), before);
 	rig_expect_refusal(s, 0, PSN + before, AETH_NAK_REMOTE_ACCESS, before);
@@ -411,8 +412,8 @@ static void c9_124__in_the_midst_of_a_write(void **state)
 		uint32_t key, all = (good + 1) * MTU;
 
 		rig_reconnect(s, 0);
-		key = rig_region(
-			s, AT, good == 1 ? MTU : all, ACCESS_REMOTE_WRITE | ACCESS_LOCAL_WRITE, 0);
+		key = rig_region(s, AT, good == 1 ? MTU : all,
+				 ACCESS_REMOTE_WRITE | ACCESS_LOCAL_WRITE, 0);
 		keyed(s, key, WIRE_RC_WRITE_FIRST, PSN, AT, all, MTU);
 		rig_expect_ack(s, PSN, aeth_ack(0), 0);
 		for (uint32_t i = 1; i < good; i++) {
@@ -505,7 +506,7 @@ static void c9_126__receive_descriptor_that_is_none(void **state)
 static void events__a_received_solicited_bit(void **state)
 {
 	static const uint8_t opcodes[] = {WIRE_RC_SEND_ONLY, WIRE_RC_SEND_ONLY_IMM,
-		WIRE_RC_SEND_ONLY_INV, WIRE_RC_WRITE_ONLY_IMM};
+					  WIRE_RC_SEND_ONLY_INV, WIRE_RC_WRITE_ONLY_IMM};
 	struct sim *s = rig_make(SERVICE_RC);
 	struct sim_node *n = &s->node[0];
 

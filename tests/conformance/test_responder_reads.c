@@ -38,7 +38,7 @@ static uint32_t packets_of(uint32_t bytes, uint32_t mtu)
 /* Packet n of the answer: opcode by its place, length by its opcode, AETH with that MSN, payload as
  * in memory, pad to words. */
 static void check_packet(struct sim *s, const struct rig_packet *p, uint32_t n, uint64_t at,
-	uint32_t bytes, uint32_t mtu, uint32_t msn)
+			 uint32_t bytes, uint32_t mtu, uint32_t msn)
 {
 	uint32_t packets = packets_of(bytes, mtu), length = RTE_MIN(bytes - n * mtu, mtu);
 	uint8_t opcode = packets == 1	    ? WIRE_RC_READ_RESP_ONLY
@@ -78,8 +78,9 @@ static void all_lengths(uint8_t mtu_code, uint32_t psn)
 {
 	struct sim_params params = SIM_PARAMS_DEFAULT;
 	uint32_t mtu = wire_mtu_bytes(mtu_code);
-	const uint32_t lengths[] = {0, 1, 2, 3, 4, 255, 256, 257, mtu - 1, mtu, mtu + 1,
-		2 * mtu - 1, 2 * mtu, 2 * mtu + 1, 3 * mtu, 20 * mtu + 7};
+	const uint32_t lengths[] = {
+		0,	 1,   2,       3,	    4,	     255,	  256,	   257,
+		mtu - 1, mtu, mtu + 1, 2 * mtu - 1, 2 * mtu, 2 * mtu + 1, 3 * mtu, 20 * mtu + 7};
 	struct sim *s;
 
 	params.mtu = mtu_code;
@@ -360,8 +361,8 @@ static void reads__stop_with_their_queue_pair(void **state)
 
 /* ---- atomics ---- */
 
-static void atomic(
-	struct sim *s, uint8_t opcode, uint32_t psn, uint64_t at, uint64_t value, uint64_t compare)
+static void atomic(struct sim *s, uint8_t opcode, uint32_t psn, uint64_t at, uint64_t value,
+		   uint64_t compare)
 {
 	struct wire_headers h = rig_headers(s, 0, opcode, psn, at, 0);
 

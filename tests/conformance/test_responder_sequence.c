@@ -286,8 +286,8 @@ static void c9_079__borders_of_the_valid_region(void **state)
 	static const struct {
 		uint32_t ahead;
 		bool duplicate;
-	} rows[] = {{1, false}, {2, false}, {0x7fffff, false}, {0x800000, true}, {0x800001, true},
-		{0xffffff, true}};
+	} rows[] = {{1, false},	      {2, false},	{0x7fffff, false},
+		    {0x800000, true}, {0x800001, true}, {0xffffff, true}};
 	struct sim *s = rig_make(SERVICE_RC);
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -47,8 +47,8 @@ static void edge__pkey(void **state)
 	static const struct {
 		uint16_t pkey;
 		bool fits;
-	} rows[] = {{0xffff, true}, {0x7fff, true}, {0xfffe, false}, {0x0000, false},
-		{0x8000, false}, {0x7ffe, false}, {0xbfff, false}};
+	} rows[] = {{0xffff, true},  {0x7fff, true},  {0xfffe, false}, {0x0000, false},
+		    {0x8000, false}, {0x7ffe, false}, {0xbfff, false}};
 	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t psn = PSN;
 
@@ -66,10 +66,10 @@ static void edge__pkey(void **state)
 	sim_context(s, 0, 0)->pkey = 0x7fff; /* two limited members may not */
 	dropped(s,
 		(struct wire_headers){.opcode = WIRE_RC_WRITE_ONLY,
-			.psn = psn,
-			.dest_qp = s->node[0].qp[0].qpn,
-			.pkey = 0x7fff,
-			.dma_len = 64},
+				      .psn = psn,
+				      .dest_qp = s->node[0].qp[0].qpn,
+				      .pkey = 0x7fff,
+				      .dma_len = 64},
 		COUNTER_drop_rx_pkey);
 	taken(s, rig_headers(s, 0, WIRE_RC_WRITE_ONLY, psn, AT, 64));
 	rig_end(s);
@@ -237,7 +237,7 @@ static void uc_executed(struct sim *s, uint32_t messages)
 static void uc__nothing_is_answered(void **state)
 {
 	static const uint8_t opcodes[] = {WIRE_UC_WRITE_ONLY, WIRE_UC_SEND_ONLY,
-		WIRE_UC_SEND_ONLY_IMM, WIRE_UC_WRITE_ONLY_IMM};
+					  WIRE_UC_SEND_ONLY_IMM, WIRE_UC_WRITE_ONLY_IMM};
 	struct sim *s = rig_make(SERVICE_UC);
 
 	for (unsigned i = 0; i < sizeof(opcodes); i++) {

@@ -15,22 +15,14 @@ static const struct kind {
 	enum progress continues; /* what must be in progress unless it begins a message */
 	uint32_t bytes;
 } kinds[] = {
-	{WIRE_RC_SEND_FIRST, true, NOTHING, MTU},
-	{WIRE_RC_SEND_MIDDLE, false, SEND, MTU},
-	{WIRE_RC_SEND_LAST, false, SEND, 100},
-	{WIRE_RC_SEND_LAST_IMM, false, SEND, 100},
-	{WIRE_RC_SEND_LAST_INV, false, SEND, 100},
-	{WIRE_RC_SEND_ONLY, true, NOTHING, 100},
-	{WIRE_RC_SEND_ONLY_IMM, true, NOTHING, 100},
-	{WIRE_RC_SEND_ONLY_INV, true, NOTHING, 100},
-	{WIRE_RC_WRITE_FIRST, true, NOTHING, MTU},
-	{WIRE_RC_WRITE_MIDDLE, false, WRITE, MTU},
-	{WIRE_RC_WRITE_LAST, false, WRITE, 100},
-	{WIRE_RC_WRITE_LAST_IMM, false, WRITE, 100},
-	{WIRE_RC_WRITE_ONLY, true, NOTHING, 100},
-	{WIRE_RC_WRITE_ONLY_IMM, true, NOTHING, 100},
-	{WIRE_RC_READ_REQUEST, true, NOTHING, 0},
-	{WIRE_RC_CMP_SWAP, true, NOTHING, 0},
+	{WIRE_RC_SEND_FIRST, true, NOTHING, MTU},    {WIRE_RC_SEND_MIDDLE, false, SEND, MTU},
+	{WIRE_RC_SEND_LAST, false, SEND, 100},	     {WIRE_RC_SEND_LAST_IMM, false, SEND, 100},
+	{WIRE_RC_SEND_LAST_INV, false, SEND, 100},   {WIRE_RC_SEND_ONLY, true, NOTHING, 100},
+	{WIRE_RC_SEND_ONLY_IMM, true, NOTHING, 100}, {WIRE_RC_SEND_ONLY_INV, true, NOTHING, 100},
+	{WIRE_RC_WRITE_FIRST, true, NOTHING, MTU},   {WIRE_RC_WRITE_MIDDLE, false, WRITE, MTU},
+	{WIRE_RC_WRITE_LAST, false, WRITE, 100},     {WIRE_RC_WRITE_LAST_IMM, false, WRITE, 100},
+	{WIRE_RC_WRITE_ONLY, true, NOTHING, 100},    {WIRE_RC_WRITE_ONLY_IMM, true, NOTHING, 100},
+	{WIRE_RC_READ_REQUEST, true, NOTHING, 0},    {WIRE_RC_CMP_SWAP, true, NOTHING, 0},
 	{WIRE_RC_FETCH_ADD, true, NOTHING, 0},
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
@@ -73,8 +65,8 @@ static void begin(struct sim *s)
 
 /* Brings a message of that kind under way, `packets` of it; `last` bytes of a WRITE are still to
  * come. Returns the next PSN. */
-static uint32_t get_going(
-	struct sim *s, enum progress what, unsigned packets, uint32_t mtu, uint32_t last)
+static uint32_t get_going(struct sim *s, enum progress what, unsigned packets, uint32_t mtu,
+			  uint32_t last)
 {
 	uint32_t psn = PSN;
 
@@ -93,8 +85,8 @@ static void send_one(struct sim *s, uint8_t opcode, uint32_t psn, uint32_t bytes
 {
 	uint32_t more = is_first(opcode) ? 3 * MTU : 0;
 
-	rig_request(
-		s, 0, opcode, psn, AT, opcode == WIRE_RC_READ_REQUEST ? 100 : bytes + more, bytes);
+	rig_request(s, 0, opcode, psn, AT, opcode == WIRE_RC_READ_REQUEST ? 100 : bytes + more,
+		    bytes);
 }
 
 static void expect_done(struct sim *s, uint8_t opcode, uint32_t psn)
@@ -113,8 +105,8 @@ static void expect_done(struct sim *s, uint8_t opcode, uint32_t psn)
 
 /* ---- C9-81: the sequence of opcodes ---- */
 
-static void try_in_sequence(
-	struct sim *s, const struct kind *r, enum progress what, unsigned packets)
+static void try_in_sequence(struct sim *s, const struct kind *r, enum progress what,
+			    unsigned packets)
 {
 	bool right = what == NOTHING ? r->begins : r->continues == what;
 	uint32_t psn;
@@ -148,8 +140,9 @@ static void c9_081__each_opcode_in_each_state_of_a_message(void **state)
 /* After a message that ended, whatever it was, one may begin and none goes on. */
 static void c9_081__after_a_message_has_ended(void **state)
 {
-	static const uint8_t ends[] = {WIRE_RC_SEND_LAST, WIRE_RC_SEND_ONLY_IMM, WIRE_RC_WRITE_LAST,
-		WIRE_RC_WRITE_LAST_IMM, WIRE_RC_READ_REQUEST, WIRE_RC_FETCH_ADD};
+	static const uint8_t ends[] = {WIRE_RC_SEND_LAST,    WIRE_RC_SEND_ONLY_IMM,
+				       WIRE_RC_WRITE_LAST,   WIRE_RC_WRITE_LAST_IMM,
+				       WIRE_RC_READ_REQUEST, WIRE_RC_FETCH_ADD};
 	struct sim *s = make(3);
 
 	for (unsigned e = 0; e < sizeof(ends); e++) {
@@ -234,8 +227,8 @@ static void c9_082__each_function_needs_its_own_right(void **state)
 /* WRITE is taken away from the QP in the midst of a message. */
 static void c9_083__function_disabled_meanwhile(void **state)
 {
-	static const uint8_t rest[] = {
-		WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_LAST, WIRE_RC_WRITE_LAST_IMM};
+	static const uint8_t rest[] = {WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_LAST,
+				       WIRE_RC_WRITE_LAST_IMM};
 	struct sim *s = make(3);
 
 	for (unsigned i = 0; i < sizeof(rest); i++) {
@@ -335,8 +328,8 @@ static void c9_092__lengths_by_opcode_smallest_and_largest_mtu(void **state)
 
 static void c9_093__requests_without_payload_bring_none(void **state)
 {
-	static const uint8_t opcodes[] = {
-		WIRE_RC_READ_REQUEST, WIRE_RC_CMP_SWAP, WIRE_RC_FETCH_ADD};
+	static const uint8_t opcodes[] = {WIRE_RC_READ_REQUEST, WIRE_RC_CMP_SWAP,
+					  WIRE_RC_FETCH_ADD};
 	struct sim *s = make(3);
 
 	for (unsigned i = 0; i < sizeof(opcodes); i++) {
@@ -367,8 +360,10 @@ static void c9_093__write_is_as_long_as_its_reth_says(void **state)
 		{MTU + 100, {WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_LAST_IMM}, {MTU, 101}, 1},
 		{MTU + 100, {WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE}, {MTU, MTU}, 1},
 		{2 * MTU, {WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE}, {MTU, MTU}, 1},
-		{3 * MTU, {WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_LAST},
-			{MTU, MTU, MTU - 1}, 2},
+		{3 * MTU,
+		 {WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_LAST},
+		 {MTU, MTU, MTU - 1},
+		 2},
 	};
 	struct sim *s = make(3);
 
@@ -378,11 +373,11 @@ static void c9_093__write_is_as_long_as_its_reth_says(void **state)
 		begin(s);
 		for (k = 0; k < rows[i].bad; k++) {
 			rig_request(s, 0, rows[i].opcodes[k], PSN + k, AT, rows[i].dma_len,
-				rows[i].bytes[k]);
+				    rows[i].bytes[k]);
 			rig_expect_ack(s, PSN + k, aeth_ack(0), 0);
 		}
-		rig_request(
-			s, 0, rows[i].opcodes[k], PSN + k, AT, rows[i].dma_len, rows[i].bytes[k]);
+		rig_request(s, 0, rows[i].opcodes[k], PSN + k, AT, rows[i].dma_len,
+			    rows[i].bytes[k]);
 		rig_expect_refusal(s, 0, PSN + k, AETH_NAK_INVALID_REQUEST, 0);
 		rig_untouched(s, AT + k * MTU, MTU);
 		memset(s->node[0].memory + AT, 0, 3 * MTU);
@@ -424,8 +419,8 @@ static void c9_094__read_of_more_than_2_to_the_31(void **state)
  * is a whole number of words. */
 static void c9_085__pad_in_first_and_middle(void **state)
 {
-	static const uint8_t opcodes[] = {
-		WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE};
+	static const uint8_t opcodes[] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE,
+					  WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE};
 	struct sim *s = make(3);
 
 	for (unsigned i = 0; i < sizeof(opcodes); i++) {
@@ -518,46 +513,46 @@ static void c9_073__of_two_faults_the_earlier_check_wins(void **state)
 	const struct faults rows[] = {
 		{"PSN, reserved", 0x1f, 1, 0, 0, 0, NOTHING, 0xe, false, 0, SEQUENCE},
 		{"PSN, sequence", WIRE_RC_WRITE_MIDDLE, 1, 0, 0, MTU, NOTHING, 0xe, false, 0,
-			SEQUENCE},
+		 SEQUENCE},
 		{"PSN, disabled", WIRE_RC_WRITE_ONLY, 1, 0, 64, 64, NOTHING, 0, false, 0, SEQUENCE},
 		{"PSN, length", WIRE_RC_SEND_FIRST, 5, 0, 0, 64, NOTHING, 0xe, false, 0, SEQUENCE},
 		{"PSN, resources", WIRE_RC_READ_REQUEST, 1, 0, 64, 0, NOTHING, 0xe, false, 0xff,
-			SEQUENCE},
+		 SEQUENCE},
 		{"PSN, key", WIRE_RC_WRITE_ONLY, 1, BAD_KEY, 64, 64, NOTHING, 0xe, false, 0,
-			SEQUENCE},
+		 SEQUENCE},
 		{"PSN, no receive", WIRE_RC_SEND_ONLY, 1, 0, 0, 64, NOTHING, 0xe, true, 0,
-			SEQUENCE},
+		 SEQUENCE},
 		{"PSN, within a message", WIRE_RC_SEND_ONLY, 1, 0, 0, 64, WRITE, 0xe, true, 0,
-			SEQUENCE},
+		 SEQUENCE},
 		{"sequence, key", WIRE_RC_WRITE_ONLY, 0, BAD_KEY, 64, 64, WRITE, 0xe, false, 0,
-			INVALID},
+		 INVALID},
 		{"sequence, no receive", WIRE_RC_SEND_LAST, 0, 0, 0, 64, NOTHING, 0xe, true, 0,
-			INVALID},
+		 INVALID},
 		{"reserved, no receive", 0x15, 0, 0, 0, 64, NOTHING, 0xe, true, 0, INVALID},
 		{"disabled, key", WIRE_RC_WRITE_ONLY, 0, BAD_KEY, 64, 64, NOTHING, 4, false, 0,
-			INVALID},
+		 INVALID},
 		{"disabled, key", WIRE_RC_READ_REQUEST, 0, BAD_KEY, 64, 0, NOTHING, 2, false, 0,
-			INVALID},
+		 INVALID},
 		{"disabled, key", WIRE_RC_FETCH_ADD, 0, BAD_KEY, 0, 0, NOTHING, 6, false, 0,
-			INVALID},
+		 INVALID},
 		{"disabled, no receive", WIRE_RC_WRITE_ONLY_IMM, 0, 0, 64, 64, NOTHING, 4, true, 0,
-			INVALID},
+		 INVALID},
 		{"pad and length, key", WIRE_RC_WRITE_FIRST, 0, BAD_KEY, 2 * MTU, MTU - 1, NOTHING,
-			0xe, false, 0, INVALID},
+		 0xe, false, 0, INVALID},
 		{"length, no receive", WIRE_RC_SEND_FIRST, 0, 0, 0, MTU - 4, NOTHING, 0xe, true, 0,
-			INVALID},
+		 INVALID},
 		{"length, no receive", WIRE_RC_SEND_ONLY, 0, 0, 0, MTU + 4, NOTHING, 0xe, true, 0,
-			INVALID},
+		 INVALID},
 		{"DMA length, key", WIRE_RC_READ_REQUEST, 0, BAD_KEY, (1u << 31) + 1, 0, NOTHING,
-			0xe, false, 0, INVALID},
+		 0xe, false, 0, INVALID},
 		{"DMA length, key", WIRE_RC_WRITE_ONLY, 0, BAD_KEY, 65, 64, NOTHING, 0xe, false, 0,
-			INVALID},
+		 INVALID},
 		{"resources, key", WIRE_RC_READ_REQUEST, 0, BAD_KEY, 64, 0, NOTHING, 0xe, false,
-			0xff, INVALID},
+		 0xff, INVALID},
 		{"resources, key", WIRE_RC_CMP_SWAP, 0, BAD_KEY, 0, 0, NOTHING, 0xe, false, 0xff,
-			INVALID},
+		 INVALID},
 		{"key alone", WIRE_RC_READ_REQUEST, 0, BAD_KEY, 64, 0, NOTHING, 0xe, false, 0,
-			ACCESS},
+		 ACCESS},
 	};
 	struct sim *s = make(3);
 
@@ -583,11 +578,11 @@ static void c9_086__one_read_or_atomic_too_many(void **state)
 			begin(s);
 			for (unsigned i = 0; i < limit; i++)
 				send_one(s, i & 1 ? WIRE_RC_READ_REQUEST : WIRE_RC_FETCH_ADD,
-					PSN + i, 0);
+					 PSN + i, 0);
 			send_one(s, last[k], PSN + limit, 0);
 			for (unsigned i = 0; i < limit; i++)
 				rig_expect(s, i & 1 ? WIRE_RC_READ_RESP_ONLY : WIRE_RC_ATOMIC_ACK,
-					PSN + i);
+					   PSN + i);
 			rig_expect_refusal(s, 0, PSN + limit, AETH_NAK_INVALID_REQUEST, limit);
 		}
 	}
@@ -662,8 +657,8 @@ static void c9_087__long_read_before_the_nak(void **state)
 
 static void c9_088__no_key_is_looked_at_without_a_length(void **state)
 {
-	static const uint8_t opcodes[] = {
-		WIRE_RC_WRITE_ONLY, WIRE_RC_WRITE_ONLY_IMM, WIRE_RC_READ_REQUEST};
+	static const uint8_t opcodes[] = {WIRE_RC_WRITE_ONLY, WIRE_RC_WRITE_ONLY_IMM,
+					  WIRE_RC_READ_REQUEST};
 	static const uint64_t addresses[] = {0, 1, UINT64_MAX, (uint64_t)1 << 63};
 	struct sim *s = make(3);
 

@@ -60,7 +60,8 @@ static uint64_t random_time(struct sim *s)
 static void add(struct traffic *t, int node, unsigned qp, uint32_t mtu, bool last)
 {
 	static const uint8_t kinds[] = {USER_RDMA_WRITE, USER_RDMA_WRITE_IMM, USER_SEND,
-		USER_SEND_IMM, USER_RDMA_READ, USER_ATOMIC_FA, USER_ATOMIC_CS};
+					USER_SEND_IMM,	 USER_RDMA_READ,      USER_ATOMIC_FA,
+					USER_ATOMIC_CS};
 	struct sim *s = t->s;
 	struct traffic_op *o =
 		traffic_add(t, node, qp, kinds[sim_random(s) % 7], random_bytes(s, mtu));

@@ -42,8 +42,8 @@ static void arm(struct sim *s, int node, uint32_t limit)
 	struct ceu_srq_limit in = {.limit = limit};
 
 	assert_int_equal(ceu_exec(s->node[node].ceu, CEU_ARM_SRQ, s->node[node].srq.srqn, &in,
-				 sizeof(in), NULL, 0),
-		CEU_OK);
+				  sizeof(in), NULL, 0),
+			 CEU_OK);
 }
 
 static unsigned count_events(struct sim *s, int node, enum eqe_type type)
@@ -363,9 +363,9 @@ static void send_some(struct sim *s, struct account *a)
 {
 	for (unsigned k = 0; k < QPS; k++) {
 		struct sim_wr wr = {.opcode = USER_SEND_IMM,
-			.sge = {{(QPS - k) * 64, size_of(k, a->sent[k]), 0}},
-			.sges = 1,
-			.imm = k << 16 | a->sent[k]};
+				    .sge = {{(QPS - k) * 64, size_of(k, a->sent[k]), 0}},
+				    .sges = 1,
+				    .imm = k << 16 | a->sent[k]};
 
 		if (a->sent[k] == OPS || a->sent[k] > a->received[k] + 8)
 			continue;
@@ -404,7 +404,7 @@ static void take_receives(struct sim *s, struct account *a)
 		a->back[tag] = true;
 		a->busy[a->slot[tag]] = false;
 		assert_memory_equal(s->node[1].memory + a->slot[tag] * SLOT,
-			s->node[0].memory + (QPS - k) * 64, c.byte_count);
+				    s->node[0].memory + (QPS - k) * 64, c.byte_count);
 		a->received[k]++;
 		a->completions++;
 	}
@@ -420,15 +420,15 @@ static void under_loss(uint64_t seed)
 	p.seed = seed;
 	s = sim_create(&p);
 	s->faults = (struct sim_faults){.loss_ppm = 20000,
-		.duplicate_ppm = 20000,
-		.reorder_ppm = 20000,
-		.corrupt_ppm = 5000};
+					.duplicate_ppm = 20000,
+					.reorder_ppm = 20000,
+					.corrupt_ppm = 5000};
 	for (unsigned i = 0; i < SLOT; i++)
 		s->node[0].memory[i] = (uint8_t)(i * 31 + (i >> 8));
 	for (unsigned turn = 0; turn < 40000 && a.completions < QPS * OPS; turn++) {
 		/* Seldom enough for all of them: RNR is part of it. */
 		while (s->node[1].srq.posted < a.completions + 1 + sim_random(s) % 8 &&
-			s->node[1].srq.posted < QPS * OPS)
+		       s->node[1].srq.posted < QPS * OPS)
 			post_one(s, &a);
 		send_some(s, &a);
 		sim_run(s, 20 * US);
@@ -438,7 +438,7 @@ static void under_loss(uint64_t seed)
 	}
 	if (a.completions != QPS * OPS)
 		fail_msg("seed %lu: %u of %u messages", (unsigned long)seed, a.completions,
-			(unsigned)(QPS * OPS));
+			 (unsigned)(QPS * OPS));
 	assert_true(sim_counter(s, 1, COUNTER_nak_rnr_sent) > 0);
 	assert_int_equal(sim_counter(s, 1, COUNTER_srq_taken), QPS * OPS);
 	s->faults = (struct sim_faults){0};
@@ -482,8 +482,8 @@ static void srq__errors_under_load_lose_no_descriptor(void **state)
 	}
 	assert_int_equal(count_events(s, 1, EQE_LAST_WQE), QPS);
 	assert_int_equal(ceu_exec(s->node[1].ceu, CEU_QUERY_SRQ, s->node[1].srq.srqn, NULL, 0,
-				 &attr, sizeof(attr)),
-		CEU_OK);
+				  &attr, sizeof(attr)),
+			 CEU_OK);
 	assert_true(completed > 0);
 	assert_int_equal(completed + attr.available, SIM_SRQ_ENTRIES);
 	for (unsigned k = 0; k < QPS; k++)

@@ -82,7 +82,7 @@ static void bad(struct lives *l, int node, unsigned qp, const char *what, uint32
 			l->stock[n].depth, l->stock[n].posted, l->stock[n].back);
 	}
 	fail_msg("SOFTHCA_SEEDS=%lu,1: node %d, QP %u: %s (%u)", (unsigned long)l->seed, node, qp,
-		what, number);
+		 what, number);
 }
 
 /* ---- posting ---- */
@@ -121,8 +121,8 @@ static uint32_t random_bytes(struct sim *s)
 
 static void send_one(struct lives *l, int node, unsigned qp)
 {
-	static const uint8_t kinds[] = {USER_SEND_IMM, USER_SEND_IMM, USER_SEND_IMM,
-		USER_RDMA_WRITE_IMM, USER_RDMA_WRITE, USER_RDMA_READ};
+	static const uint8_t kinds[] = {USER_SEND_IMM,	     USER_SEND_IMM,   USER_SEND_IMM,
+					USER_RDMA_WRITE_IMM, USER_RDMA_WRITE, USER_RDMA_READ};
 	struct flow *f = &l->flow[node][qp];
 	struct open_send *r = &f->open[f->posted % WINDOW];
 	struct sim *s = l->s;
@@ -181,8 +181,8 @@ static void received(struct lives *l, int node, unsigned qp, const struct cqe *c
 		bad(l, node, qp, "a message out of turn", c->imm_or_error);
 	f->received = c->imm_or_error + 1;
 	if (c->opcode == USER_RECV_IMM &&
-		memcmp(n->memory + (uint64_t)slot * SLOT,
-			l->s->node[!node].memory + SOURCE + qp * 64, c->byte_count))
+	    memcmp(n->memory + (uint64_t)slot * SLOT, l->s->node[!node].memory + SOURCE + qp * 64,
+		   c->byte_count))
 		bad(l, node, qp, "wrong data", c->imm_or_error);
 }
 
@@ -191,7 +191,7 @@ static void sent(struct lives *l, int node, unsigned qp, const struct cqe *c)
 	struct flow *f = &l->flow[node][qp];
 
 	while (f->done < f->posted && f->open[f->done % WINDOW].unsignaled &&
-		f->open[f->done % WINDOW].wqe != c->wqe_offset)
+	       f->open[f->done % WINDOW].wqe != c->wqe_offset)
 		f->done++;
 	if (f->done == f->posted || f->open[f->done % WINDOW].wqe != c->wqe_offset)
 		bad(l, node, qp, "a send out of turn", c->wqe_offset);
@@ -332,9 +332,9 @@ static void finish(struct lives *l)
 		for (int node = 0; node < 2; node++)
 			for (unsigned k = 0; k < QPS; k++)
 				if ((!due || s->now_ns > limit) && !l->touched[k] &&
-					!is_over(&l->flow[node][k]))
+				    !is_over(&l->flow[node][k]))
 					bad(l, node, k, due ? "stuck for a minute" : "stuck",
-						l->flow[node][k].done);
+					    l->flow[node][k].done);
 		due = sim_advance(s, limit + 1);
 	}
 }
@@ -353,14 +353,14 @@ static void account(struct lives *l)
 		struct stock *t = &l->stock[node];
 
 		assert_int_equal(ceu_exec(l->s->node[node].ceu, CEU_QUERY_SRQ,
-					 l->s->node[node].srq.srqn, NULL, 0, &attr, sizeof(attr)),
-			CEU_OK);
+					  l->s->node[node].srq.srqn, NULL, 0, &attr, sizeof(attr)),
+				 CEU_OK);
 		if (attr.available != t->posted - t->back)
 			bad(l, node, 0, "of the SRQ's requests are there", attr.available);
 		for (unsigned k = 0; k < QPS; k++)
 			if (!is_over(&l->flow[node][k]))
 				bad(l, node, k, "sends were not given back",
-					l->flow[node][k].posted - l->flow[node][k].done);
+				    l->flow[node][k].posted - l->flow[node][k].done);
 	}
 	if (!sim_quiet(l->s))
 		bad(l, 0, 0, "not everything was given back", 0);
@@ -388,11 +388,11 @@ static void one_life(struct lives *l, uint64_t seed)
 	for (int node = 0; node < 2; node++)
 		l->stock[node].depth = 1 + sim_random(s) % 16;
 	s->faults = (struct sim_faults){.loss_ppm = ppm[sim_random(s) % 5],
-		.duplicate_ppm = ppm[sim_random(s) % 5],
-		.reorder_ppm = ppm[sim_random(s) % 5],
-		.corrupt_ppm = ppm[sim_random(s) % 5] / 4,
-		.delay_ns = delays[sim_random(s) % 3],
-		.most_lost = RETRIES};
+					.duplicate_ppm = ppm[sim_random(s) % 5],
+					.reorder_ppm = ppm[sim_random(s) % 5],
+					.corrupt_ppm = ppm[sim_random(s) % 5] / 4,
+					.delay_ns = delays[sim_random(s) % 3],
+					.most_lost = RETRIES};
 	for (unsigned i = 0; i < STEPS; i++)
 		one_step(l);
 	finish(l);
@@ -415,9 +415,9 @@ static void lives(enum qp_service service, uint64_t first, uint64_t count)
 	for (uint64_t seed = first; seed < first + count; seed++)
 		one_life(l, seed);
 	print_message("%s: seeds %lu to %lu: %u connections, %u sends, %u receives\n",
-		service == SERVICE_RC ? "RC" : "UC", (unsigned long)first,
-		(unsigned long)(first + count - 1), l->connections, l->completed,
-		l->stock[0].back + l->stock[1].back);
+		      service == SERVICE_RC ? "RC" : "UC", (unsigned long)first,
+		      (unsigned long)(first + count - 1), l->connections, l->completed,
+		      l->stock[0].back + l->stock[1].back);
 	sim_destroy(l->s);
 	free(l);
 }

@@ -76,9 +76,9 @@ static void uc__repeated_packet_drops_the_message(void **state)
 
 static void uc__middle_and_last_without_a_first(void **state)
 {
-	static const uint8_t opcodes[] = {WIRE_UC_SEND_MIDDLE, WIRE_UC_SEND_LAST,
-		WIRE_UC_SEND_LAST_IMM, WIRE_UC_WRITE_MIDDLE, WIRE_UC_WRITE_LAST,
-		WIRE_UC_WRITE_LAST_IMM};
+	static const uint8_t opcodes[] = {WIRE_UC_SEND_MIDDLE,	 WIRE_UC_SEND_LAST,
+					  WIRE_UC_SEND_LAST_IMM, WIRE_UC_WRITE_MIDDLE,
+					  WIRE_UC_WRITE_LAST,	 WIRE_UC_WRITE_LAST_IMM};
 	struct sim *s = uc_rig();
 
 	for (unsigned i = 0; i < sizeof(opcodes); i++)
@@ -123,8 +123,7 @@ static void uc__wrong_lengths_are_dropped(void **state)
 		uint32_t dma_len, bytes;
 	} rows[] = {
 		{WIRE_UC_SEND_FIRST, 0, MTU - 4}, /* a first is a whole MTU */
-		{WIRE_UC_SEND_ONLY, 0, MTU + 4},
-		{WIRE_UC_WRITE_FIRST, 2 * MTU, MTU - 4},
+		{WIRE_UC_SEND_ONLY, 0, MTU + 4},  {WIRE_UC_WRITE_FIRST, 2 * MTU, MTU - 4},
 		{WIRE_UC_WRITE_ONLY, 9, 8}, /* RETH says otherwise */
 		{WIRE_UC_WRITE_ONLY, 7, 8},
 	};
@@ -173,7 +172,8 @@ static void uc__longer_than_the_receive_or_none_posted(void **state)
 static void uc__foreign_packets_are_dropped(void **state)
 {
 	static const uint8_t opcodes[] = {WIRE_RC_SEND_ONLY, WIRE_RC_READ_REQUEST,
-		WIRE_RC_FETCH_ADD, WIRE_RC_SEND_ONLY_INV, WIRE_UD_SEND_ONLY};
+					  WIRE_RC_FETCH_ADD, WIRE_RC_SEND_ONLY_INV,
+					  WIRE_UD_SEND_ONLY};
 	struct sim *s = uc_rig();
 	struct wire_headers h;
 
@@ -240,7 +240,7 @@ static void ud__any_psn(void **state)
 		sim_post_recv(s, 0, 0, 65536, 4096);
 		datagram(s, WIRE_UD_SEND_ONLY, psns[i], i * MTU / 4);
 		assert_int_equal(rig_expect_cqe(s, USER_RECV, 0, i * SIM_RQ_STRIDE).byte_count,
-			40 + i * MTU / 4);
+				 40 + i * MTU / 4);
 	}
 	rig_end(s);
 }

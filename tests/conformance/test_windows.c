@@ -20,9 +20,9 @@ static uint32_t entry(struct sim *s, uint32_t index, uint32_t access, uint32_t f
 {
 	struct sim_node *n = &s->node[0];
 	struct mpt_entry e = {.key = 0xab000000u | (240 + index) << KEY_TAG_BITS,
-		.pd = sim_context(s, 0, 0)->pd,
-		.access = access,
-		.flags = flags};
+			      .pd = sim_context(s, 0, 0)->pd,
+			      .access = access,
+			      .flags = flags};
 
 	if (!(flags & MPT_CHANGES)) {
 		e.start = n->va;
@@ -30,8 +30,8 @@ static uint32_t entry(struct sim *s, uint32_t index, uint32_t access, uint32_t f
 		e.phys = n->memory;
 	}
 	assert_int_equal(ceu_exec(n->ceu, CEU_SW2HW_MPT, v2p_index(&n->hca->v2p, e.key), &e,
-				 sizeof(e), NULL, 0),
-		CEU_OK);
+				  sizeof(e), NULL, 0),
+			 CEU_OK);
 	return e.key;
 }
 
@@ -58,10 +58,10 @@ static uint32_t fast(struct sim *s)
 static struct wqe_bind bind_unit(struct sim *s, uint32_t key, uint32_t lkey)
 {
 	return (struct wqe_bind){.key = key,
-		.lkey = lkey,
-		.access = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ,
-		.addr = s->node[0].va + AT,
-		.length = LEN};
+				 .lkey = lkey,
+				 .access = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ,
+				 .addr = s->node[0].va + AT,
+				 .length = LEN};
 }
 
 static uint32_t post_bind(struct sim *s, unsigned qp, const struct wqe_bind *u)
@@ -92,12 +92,12 @@ static uint32_t post_register(struct sim *s, unsigned qp, uint32_t key, uint32_t
 	/* A page of the region begins where its address is a multiple of the page size. */
 	uint64_t first = RTE_ALIGN(n->va + AT, 4096);
 	const struct wqe_register u = {.key = key,
-		.lkey = lkey,
-		.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE,
-		.log_page = 12,
-		.pages = 2,
-		.iova = RTE_ALIGN(n->va + OUT, 4096),
-		.length = 8192};
+				       .lkey = lkey,
+				       .access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE,
+				       .log_page = 12,
+				       .pages = 2,
+				       .iova = RTE_ALIGN(n->va + OUT, 4096),
+				       .length = 8192};
 	const uint64_t page[2] = {first, first + 4096};
 	uint8_t unit[sizeof(u) + sizeof(page)];
 	struct sim_wr wr = {.opcode = USER_REG_MR, .units = unit, .unit_bytes = sizeof(unit)};
@@ -134,14 +134,14 @@ static void expect_error(struct sim *s, int node, uint8_t syndrome, uint32_t off
 }
 
 /* The peer writes through a key; `offset` in node 0's memory. */
-static void peer_writes(
-	struct sim *s, unsigned qp, uint32_t key, uint64_t offset, uint32_t bytes, uint8_t syndrome)
+static void peer_writes(struct sim *s, unsigned qp, uint32_t key, uint64_t offset, uint32_t bytes,
+			uint8_t syndrome)
 {
 	struct sim_wr wr = {.opcode = USER_RDMA_WRITE,
-		.remote = offset,
-		.rkey = key,
-		.sge = {{0, bytes, 0}},
-		.sges = 1};
+			    .remote = offset,
+			    .rkey = key,
+			    .sge = {{0, bytes, 0}},
+			    .sges = 1};
 	uint32_t at = sim_post(s, 1, qp, &wr);
 
 	if (syndrome)
@@ -242,24 +242,24 @@ static void window_2__over_pages(void **state)
 	uint64_t start = RTE_ALIGN(n->va + AT, 4096), at = start + 2048 - n->va;
 	uint32_t key = window_2(s) | TAG(1);
 	const struct mpt_entry e = {.key = 0xab00f500,
-		.pd = sim_context(s, 0, 0)->pd,
-		.access = ACCESS_LOCAL_WRITE | ACCESS_MW_BIND,
-		.flags = MPT_PAGES,
-		.start = start,
-		.length = 3 * 4096,
-		.log_page = 12};
+				    .pd = sim_context(s, 0, 0)->pd,
+				    .access = ACCESS_LOCAL_WRITE | ACCESS_MW_BIND,
+				    .flags = MPT_PAGES,
+				    .start = start,
+				    .length = 3 * 4096,
+				    .log_page = 12};
 	const struct wqe_bind u = {.key = key,
-		.lkey = e.key,
-		.access = ACCESS_REMOTE_WRITE,
-		.addr = start + 2048,
-		.length = 4096};
+				   .lkey = e.key,
+				   .access = ACCESS_REMOTE_WRITE,
+				   .addr = start + 2048,
+				   .length = 4096};
 
 	for (unsigned i = 0; i < 3; i++)
 		mtt.page[i] = (uintptr_t)memory + (i + 2) % 3 * 4096;
 	assert_int_equal(ceu_exec(n->ceu, CEU_WRITE_MTT, 3, &mtt, sizeof(mtt), NULL, 0), CEU_OK);
 	assert_int_equal(ceu_exec(n->ceu, CEU_SW2HW_MPT, v2p_index(&n->hca->v2p, e.key), &e,
-				 sizeof(e), NULL, 0),
-		CEU_OK);
+				  sizeof(e), NULL, 0),
+			 CEU_OK);
 	expect_done(s, 0, USER_BIND_MW, post_bind(s, 0, &u));
 	peer_writes(s, 0, key, at, 4096, 0);
 	for (unsigned i = 0; i < 3 * 4096; i++)
@@ -315,9 +315,9 @@ static void fast__registered_used_and_invalidated_in_order(void **state)
 	uint64_t source = RTE_ALIGN(s->node[0].va + AT, 4096) - s->node[0].va,
 		 named = RTE_ALIGN(s->node[0].va + OUT, 4096) - s->node[0].va;
 	struct sim_wr wr = {.opcode = USER_RDMA_WRITE,
-		.remote = OUT,
-		.sge = {{named, 8192, key | TAG(1)}},
-		.sges = 1};
+			    .remote = OUT,
+			    .sge = {{named, 8192, key | TAG(1)}},
+			    .sges = 1};
 
 	memset(s->node[0].memory + source, 0x77, 8192);
 	at[0] = post_register(s, 0, key | TAG(1), lkey);
@@ -524,8 +524,8 @@ static void local__flushed_in_err_is_not_executed(void **state)
 	struct sim *s = peer_make();
 	uint32_t lkey = region(s), key = window_2(s) | TAG(1);
 
-	assert_int_equal(
-		ceu_exec(s->node[0].ceu, CEU_2ERR, s->node[0].qp[0].qpn, NULL, 0, NULL, 0), CEU_OK);
+	assert_int_equal(ceu_exec(s->node[0].ceu, CEU_2ERR, s->node[0].qp[0].qpn, NULL, 0, NULL, 0),
+			 CEU_OK);
 	post_bind_of(s, 0, key, lkey);
 	post_invalidate(s, 0, key, true);
 	rig_expect_cqe(s, USER_INVALID, SYNDROME_WR_FLUSH, 0);
@@ -658,8 +658,8 @@ static void local__more_than_there_are_buffers(void **state)
 		post_bind_of(s, 0, window | TAG(i), lkey);
 	peer_expect(s, &wr, PSN, NULL);
 	sim_run(s, 100 * US);
-	assert_int_equal(
-		sim_counter(s, 0, COUNTER_binds), 4); /* half of the pool, with the WRITE */
+	assert_int_equal(sim_counter(s, 0, COUNTER_binds),
+			 4); /* half of the pool, with the WRITE */
 	assert_true(sim_counter(s, 0, COUNTER_park_buffer) > 0);
 	rig_no_cqe(s);
 	peer_ack(s, PSN, 1);

@@ -25,8 +25,9 @@ static void set_counters(struct sim *s, uint32_t done)
 /* Eight operations of every kind in each direction, 14 PSNs at least. */
 static void add_all(struct traffic *t, int node)
 {
-	static const uint8_t kinds[] = {USER_SEND, USER_RDMA_READ, USER_RDMA_WRITE, USER_ATOMIC_FA,
-		USER_SEND_IMM, USER_RDMA_WRITE_IMM, USER_ATOMIC_CS, USER_RDMA_WRITE};
+	static const uint8_t kinds[] = {USER_SEND,	USER_RDMA_READ, USER_RDMA_WRITE,
+					USER_ATOMIC_FA, USER_SEND_IMM,	USER_RDMA_WRITE_IMM,
+					USER_ATOMIC_CS, USER_RDMA_WRITE};
 
 	for (unsigned i = 0; i < TRAFFIC_OPS; i++)
 		traffic_add(t, node, 0, kinds[i], i == 1 || i == 2 ? 3000 : 700 + i);
@@ -50,11 +51,11 @@ static void wrap(uint32_t below_psn, uint32_t below_msn, bool credits, bool bad_
 		set_counters(sims[credits], WRAP - below_msn);
 	if (bad_wire)
 		sims[credits]->faults = (struct sim_faults){.loss_ppm = 100000,
-			.duplicate_ppm = 50000,
-			.reorder_ppm = 50000,
-			.most_lost = 7};
+							    .duplicate_ppm = 50000,
+							    .reorder_ppm = 50000,
+							    .most_lost = 7};
 	traffic_begin(&t, sims[credits], "PSN %u, MSN %u below 2^24, credits %d, bad wire %d",
-		below_psn, below_msn, credits, bad_wire);
+		      below_psn, below_msn, credits, bad_wire);
 	for (int n = 0; n < 2; n++)
 		add_all(&t, n);
 	assert_true(traffic_run(&t));
@@ -63,7 +64,7 @@ static void wrap(uint32_t below_psn, uint32_t below_msn, bool credits, bool bad_
 
 		assert_int_equal(q->ee.expected_psn, q->rtc.next_psn);
 		assert_int_equal(q->ee.msn,
-			below_msn ? (WRAP - below_msn + TRAFFIC_OPS) % WRAP : TRAFFIC_OPS);
+				 below_msn ? (WRAP - below_msn + TRAFFIC_OPS) % WRAP : TRAFFIC_OPS);
 		assert_int_equal(q->rtc.ssn, (q->ee.msn + 1) % WRAP);
 		assert_int_equal(q->rtc.next_psn >> 24, 0);
 	}

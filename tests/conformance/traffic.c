@@ -52,7 +52,7 @@ static bool untouched(const uint8_t *p)
 
 /* Cuts a message into pieces that do not touch each other. */
 static void cut(struct sim *s, struct sim_sge *list, unsigned pieces, uint64_t at, uint32_t bytes,
-	unsigned places)
+		unsigned places)
 {
 	uint32_t left = bytes, each = TRAFFIC_SLOT / places;
 
@@ -73,8 +73,8 @@ static void cut(struct sim *s, struct sim_sge *list, unsigned pieces, uint64_t a
 }
 
 /* Pattern, or GUARD everywhere, and guards in front of and behind each piece. */
-static void prepare(
-	uint8_t *memory, const struct sim_sge *list, unsigned n, uint64_t seed, bool data)
+static void prepare(uint8_t *memory, const struct sim_sge *list, unsigned n, uint64_t seed,
+		    bool data)
 {
 	uint32_t from = 0;
 
@@ -89,7 +89,7 @@ static void prepare(
 }
 
 static bool proven(const uint8_t *memory, const struct sim_sge *list, unsigned n, uint64_t seed,
-	uint32_t bytes)
+		   uint32_t bytes)
 {
 	uint32_t from = 0;
 
@@ -97,7 +97,7 @@ static bool proven(const uint8_t *memory, const struct sim_sge *list, unsigned n
 		uint32_t here = list[i].length < bytes - from ? list[i].length : bytes - from;
 
 		if (!same(memory + list[i].offset, here, seed, from) ||
-			!untouched(memory + list[i].offset + list[i].length))
+		    !untouched(memory + list[i].offset + list[i].length))
 			return false;
 		from += here;
 	}
@@ -106,17 +106,17 @@ static bool proven(const uint8_t *memory, const struct sim_sge *list, unsigned n
 
 /* ---- failures ---- */
 
-static void wrong(
-	struct traffic *t, int node, unsigned qp, unsigned k, const char *what, const struct cqe *c)
+static void wrong(struct traffic *t, int node, unsigned qp, unsigned k, const char *what,
+		  const struct cqe *c)
 {
 	struct traffic_op *o = &t->flow[node][qp].op[k];
 
 	sim_print_counters(t->s);
 	fail_msg("%s: node %d qp %u op %u (%#x, %u bytes): %s%s (opcode %#x, syndrome or imm %#x, "
 		 "at %u, %u bytes)",
-		t->label, node, qp, k, o->opcode, o->bytes, what, c ? "" : "; no completion",
-		c ? c->opcode : 0, c ? c->imm_or_error : 0, c ? c->wqe_offset : 0,
-		c ? c->byte_count : 0);
+		 t->label, node, qp, k, o->opcode, o->bytes, what, c ? "" : "; no completion",
+		 c ? c->opcode : 0, c ? c->imm_or_error : 0, c ? c->wqe_offset : 0,
+		 c ? c->byte_count : 0);
 }
 
 /* ---- posting ---- */
@@ -164,18 +164,18 @@ static void place(struct traffic *t, int node, unsigned qp, unsigned k)
 	}
 }
 
-struct traffic_op *traffic_add(
-	struct traffic *t, int node, unsigned qp, uint8_t opcode, uint32_t bytes)
+struct traffic_op *traffic_add(struct traffic *t, int node, unsigned qp, uint8_t opcode,
+			       uint32_t bytes)
 {
 	struct traffic_flow *f = &t->flow[node][qp];
 	struct traffic_op *o = &f->op[f->ops];
 
 	assert_true(f->ops < TRAFFIC_OPS && bytes <= TRAFFIC_BYTES_MAX);
 	*o = (struct traffic_op){.opcode = opcode,
-		.bytes = is_atomic(opcode) ? 8 : bytes,
-		.pieces = 1,
-		.recv_pieces = 1,
-		.seed = sim_random(t->s)};
+				 .bytes = is_atomic(opcode) ? 8 : bytes,
+				 .pieces = 1,
+				 .recv_pieces = 1,
+				 .seed = sim_random(t->s)};
 	o->imm = (uint32_t)o->seed;
 	o->remote = is_atomic(opcode) ? word(qp) : slot(1, qp, f->ops) + (o->seed >> 16 & 63);
 	f->ops++;
@@ -187,12 +187,12 @@ static void post(struct traffic *t, int node, unsigned qp)
 	struct traffic_flow *f = &t->flow[node][qp];
 	struct traffic_op *o = &f->op[f->posted++];
 	struct sim_wr wr = {.opcode = o->opcode,
-		.fence = o->fence,
-		.unsignaled = o->unsignaled,
-		.is_inline = o->is_inline,
-		.imm = o->imm,
-		.remote = o->remote,
-		.sges = o->bytes ? o->pieces : 0};
+			    .fence = o->fence,
+			    .unsignaled = o->unsignaled,
+			    .is_inline = o->is_inline,
+			    .imm = o->imm,
+			    .remote = o->remote,
+			    .sges = o->bytes ? o->pieces : 0};
 
 	memcpy(wr.sge, o->local, sizeof(wr.sge));
 	if (is_atomic(o->opcode)) {
@@ -210,8 +210,8 @@ static void post_recv(struct traffic *t, int node, unsigned qp)
 
 	if (!consumes(o->opcode))
 		return;
-	o->recv_wqe = sim_post_recv_list(
-		t->s, !node, qp, o->recv, o->opcode == USER_RDMA_WRITE_IMM ? 0 : o->recv_pieces);
+	o->recv_wqe = sim_post_recv_list(t->s, !node, qp, o->recv,
+					 o->opcode == USER_RDMA_WRITE_IMM ? 0 : o->recv_pieces);
 }
 
 /* Posts what is due. When the next is. */
@@ -316,7 +316,7 @@ static void received(struct traffic *t, int node, unsigned qp, const struct cqe 
 	if (o->opcode != USER_SEND && c->imm_or_error != o->imm)
 		wrong(t, node, qp, k, "wrong immediate", c);
 	if (o->opcode != USER_RDMA_WRITE_IMM &&
-		!proven(t->s->node[!node].memory, o->recv, o->recv_pieces, o->seed, o->bytes))
+	    !proven(t->s->node[!node].memory, o->recv, o->recv_pieces, o->seed, o->bytes))
 		wrong(t, node, qp, k, "wrong data received", c);
 }
 
@@ -336,8 +336,8 @@ static void poll_all(struct traffic *t)
 	/* Receives first: what is sent has been received when it completes. */
 	for (int node = 0; node < 2; node++)
 		while (sim_poll_cq(t->s, node, &c))
-			(c.is_send ? completed : received)(
-				t, c.is_send ? node : !node, qp_of(t, node, c.my_qpn), &c);
+			(c.is_send ? completed : received)(t, c.is_send ? node : !node,
+							   qp_of(t, node, c.my_qpn), &c);
 }
 
 static bool finished(const struct traffic *t)

@@ -58,8 +58,8 @@ struct traffic {
 void traffic_begin(struct traffic *t, struct sim *s, const char *label, ...)
 	__attribute__((format(printf, 3, 4)));
 /* One more operation of that flow; at most TRAFFIC_OPS. */
-struct traffic_op *traffic_add(
-	struct traffic *t, int node, unsigned qp, uint8_t opcode, uint32_t bytes);
+struct traffic_op *traffic_add(struct traffic *t, int node, unsigned qp, uint8_t opcode,
+			       uint32_t bytes);
 /* Runs all of them and proves them. True: all succeeded; false: more than lost_max frames were lost
  * and one flow or more failed in the proper way. */
 bool traffic_run(struct traffic *t);

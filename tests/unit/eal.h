@@ -8,8 +8,16 @@
 /* A cmocka group setup; once for each program. 0; not 0: it cannot be had. */
 static inline int unit_eal(void **state)
 {
-	char *argv[] = {"test", "--no-huge", "-m", "128", "--no-pci", "--no-shconf",
-		"--no-telemetry", "--lcores=0@0", "--log-level=lib.*:4", NULL};
+	char *argv[] = {"test",
+			"--no-huge",
+			"-m",
+			"128",
+			"--no-pci",
+			"--no-shconf",
+			"--no-telemetry",
+			"--lcores=0@0",
+			"--log-level=lib.*:4",
+			NULL};
 
 	(void)state;
 	return rte_eal_init(RTE_DIM(argv) - 1, argv) < 0;

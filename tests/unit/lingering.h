@@ -25,8 +25,8 @@ static inline int lingering(int *other)
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (bind(listener, (struct sockaddr *)&addr, bytes) || listen(listener, 1) ||
-		getsockname(listener, (struct sockaddr *)&addr, &bytes) ||
-		connect(fd, (struct sockaddr *)&addr, bytes))
+	    getsockname(listener, (struct sockaddr *)&addr, &bytes) ||
+	    connect(fd, (struct sockaddr *)&addr, bytes))
 		return -1;
 	*other = accept(listener, NULL, NULL);
 	close(listener);

@@ -18,16 +18,16 @@ int icm_reserve(struct icm *m, uint32_t entries, uint32_t entry_bytes)
 	uint32_t chunks = (uint32_t)((bytes + ICM_CHUNK_BYTES - 1) / ICM_CHUNK_BYTES);
 	size_t reserve = (size_t)chunks * ICM_CHUNK_BYTES + HUGE_BYTES;
 	void *at = mmap(NULL, reserve, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (at == MAP_FAILED)
 		return -ENOMEM;
 	*m = (struct icm){.entry_bytes = entry_bytes,
-		.entries = entries,
-		.chunks = chunks,
-		.chunk = calloc(chunks, sizeof(*m->chunk)),
-		.reserved = at,
-		.reserved_bytes = reserve};
+			  .entries = entries,
+			  .chunks = chunks,
+			  .chunk = calloc(chunks, sizeof(*m->chunk)),
+			  .reserved = at,
+			  .reserved_bytes = reserve};
 	if (!m->chunk) {
 		icm_release(m);
 		return -ENOMEM;

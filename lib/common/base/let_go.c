@@ -29,9 +29,9 @@ static struct {
 	bool standby;	/* a thread stands by, or is about to */
 	bool warned;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER,
-	.more = PTHREAD_COND_INITIALIZER,
-	.late = PTHREAD_COND_INITIALIZER,
-	.done = PTHREAD_COND_INITIALIZER};
+	 .more = PTHREAD_COND_INITIALIZER,
+	 .late = PTHREAD_COND_INITIALIZER,
+	 .done = PTHREAD_COND_INITIALIZER};
 
 /* ---- all with the lock ---- */
 

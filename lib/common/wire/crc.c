@@ -156,9 +156,7 @@ static void fill_slices(void)
 /* Fastest first. */
 static const struct wire_crc_ops *const forms[] = {
 #ifdef __x86_64__
-	&crc_vpclmul512,
-	&crc_vpclmul256,
-	&crc_pclmul,
+	&crc_vpclmul512, &crc_vpclmul256, &crc_pclmul,
 #endif
 #ifdef __aarch64__
 	&crc_pmull,

@@ -84,8 +84,8 @@ static inline const struct crc_fold *crc_finish(size_t n)
  * The two halves of a block of which only n = 0..15 bytes are there, zeros behind them. Of RoCE
  * packets only 0, 4, 8 and 12 remain. For little-endian machines.
  */
-static inline __attribute__((always_inline)) struct crc_fold crc_load_partial(
-	const uint8_t *p, size_t n, uint8_t *dst)
+static inline __attribute__((always_inline)) struct crc_fold
+crc_load_partial(const uint8_t *p, size_t n, uint8_t *dst)
 {
 	uint64_t whole = 0;
 	uint64_t rest = 0;

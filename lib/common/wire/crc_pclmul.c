@@ -76,8 +76,8 @@ FORM uint32_t crc_combine_pclmul(uint32_t state_a, uint32_t crc_b, size_t len_b)
 {
 	uint32_t factor =
 		len_b <= CRC_SHIFT_BYTES_MAX ? crc_tables.shift[len_b] : crc_shift_factor(len_b);
-	__m128i product = _mm_clmulepi64_si128(
-		_mm_cvtsi32_si128((int)state_a), _mm_cvtsi32_si128((int)factor), 0x00);
+	__m128i product = _mm_clmulepi64_si128(_mm_cvtsi32_si128((int)state_a),
+					       _mm_cvtsi32_si128((int)factor), 0x00);
 
 	return crc_block_barrett(_mm_slli_si128(product, 8)) ^ crc_b;
 }

@@ -86,8 +86,8 @@ VEC vec vec_fold_onto(vec sum, vec v, vec factors)
 VEC uint32_t barrett(uint64_t w)
 {
 	vec q = multiply_low(vdupq_n_u64(w), vdupq_n_u64(CRC_BARRETT_MU));
-	vec r = multiply_low(
-		vdupq_n_u64((uint32_t)vgetq_lane_u64(q, 0)), vdupq_n_u64(CRC_BARRETT_P));
+	vec r = multiply_low(vdupq_n_u64((uint32_t)vgetq_lane_u64(q, 0)),
+			     vdupq_n_u64(CRC_BARRETT_P));
 
 	return (uint32_t)(w >> 32) ^ (uint32_t)(vgetq_lane_u64(r, 0) >> 32);
 }

@@ -70,7 +70,7 @@ INLINE vec masked(vec v, const uint8_t *mask, size_t at)
 
 /* Sum of the first n - n % STRIDE >= STRIDE bytes, each block multiplied to the end of all n. */
 INLINE vec run_long(vec first, const uint8_t *p, size_t n, uint8_t *dst, enum store store,
-	const uint8_t *mask, const struct crc_fold *factors)
+		    const uint8_t *mask, const struct crc_fold *factors)
 {
 	const vec fold =
 		vec_same_factors(STRIDE == 128 ? &crc_tables.fold128 : &crc_tables.fold256);
@@ -82,13 +82,13 @@ INLINE vec run_long(vec first, const uint8_t *p, size_t n, uint8_t *dst, enum st
 	EACH_LANE
 	for (k = 0; k < LANES; k++)
 		a[k] = masked(load_vector(p, dst, k * VECTOR, store),
-			k * VECTOR < ICRC_MASKED_BYTES ? mask : NULL, k * VECTOR);
+			      k * VECTOR < ICRC_MASKED_BYTES ? mask : NULL, k * VECTOR);
 	a[0] = vec_xor(a[0], first);
 	for (i = STRIDE; n - i >= STRIDE; i += STRIDE) {
 		EACH_LANE
 		for (k = 0; k < LANES; k++)
-			a[k] = vec_fold_onto(
-				load_vector(p, dst, i + k * VECTOR, store), a[k], fold);
+			a[k] = vec_fold_onto(load_vector(p, dst, i + k * VECTOR, store), a[k],
+					     fold);
 	}
 	EACH_LANE
 	for (k = 0; k < LANES; k++)
@@ -98,7 +98,7 @@ INLINE vec run_long(vec first, const uint8_t *p, size_t n, uint8_t *dst, enum st
 
 /* sum + the last n < STRIDE bytes of a message, each block multiplied to its end. */
 INLINE vec run_short(vec sum, vec first, const uint8_t *p, size_t n, uint8_t *dst, enum store store,
-	const uint8_t *mask, const struct crc_fold *factors)
+		     const uint8_t *mask, const struct crc_fold *factors)
 {
 	size_t i = 0;
 	vec v;
@@ -123,7 +123,7 @@ INLINE vec run_short(vec sum, vec first, const uint8_t *p, size_t n, uint8_t *ds
 
 /* State after n bytes at p, masked, and stored to dst as `store` says. */
 INLINE uint32_t run(uint32_t state, const uint8_t *p, size_t n, uint8_t *dst, enum store store,
-	const uint8_t *mask)
+		    const uint8_t *mask)
 {
 	const struct crc_fold *factors = crc_finish(n < STRIDE ? n : STRIDE + n % STRIDE);
 	size_t folded = n - n % STRIDE;
@@ -137,8 +137,8 @@ INLINE uint32_t run(uint32_t state, const uint8_t *p, size_t n, uint8_t *dst, en
 	sum = run_long(first, p, n, dst, store, mask, factors);
 	if (store != STORE_NONE)
 		dst += folded;
-	return vec_reduce(run_short(
-		sum, vec_zero(), p + folded, n - folded, dst, store, NULL, factors + STRIDE / 16));
+	return vec_reduce(run_short(sum, vec_zero(), p + folded, n - folded, dst, store, NULL,
+				    factors + STRIDE / 16));
 }
 
 FORM static uint32_t crc(uint32_t state, const void *p, size_t n)

@@ -78,8 +78,8 @@ VEC vec vec_fold_onto(vec sum, vec v, vec factors)
 {
 	__m256i low = _mm256_clmulepi64_epi128(v, factors, 0x00);
 
-	return _mm256_xor_si256(
-		_mm256_xor_si256(sum, low), _mm256_clmulepi64_epi128(v, factors, 0x11));
+	return _mm256_xor_si256(_mm256_xor_si256(sum, low),
+				_mm256_clmulepi64_epi128(v, factors, 0x11));
 }
 
 VEC uint32_t vec_reduce(vec sum)

@@ -70,7 +70,7 @@ VEC vec vec_same_factors(const struct crc_fold *f)
 VEC vec vec_fold_onto(vec sum, vec v, vec factors)
 {
 	return _mm512_ternarylogic_epi64(sum, _mm512_clmulepi64_epi128(v, factors, 0x00),
-		_mm512_clmulepi64_epi128(v, factors, 0x11), XOR3);
+					 _mm512_clmulepi64_epi128(v, factors, 0x11), XOR3);
 }
 
 VEC uint32_t vec_reduce(vec sum)

@@ -11,7 +11,7 @@
 CRC_X86 __m128i crc_block_fold(__m128i block, __m128i factors)
 {
 	return _mm_xor_si128(_mm_clmulepi64_si128(block, factors, 0x00),
-		_mm_clmulepi64_si128(block, factors, 0x11));
+			     _mm_clmulepi64_si128(block, factors, 0x11));
 }
 
 /* The upper half of w, 64 bits, modulo P. */

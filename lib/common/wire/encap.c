@@ -21,7 +21,7 @@ enum {
 };
 
 _Static_assert(WIRE_ENCAP_BYTES_MAX + WIRE_TRANSPORT_BYTES_MAX <= HEADROOM_BYTES,
-	"all headers fit in front of a payload");
+	       "all headers fit in front of a payload");
 
 /* Ones' complement sum of 16-bit big-endian words; an odd last byte is the upper half of a word. */
 static uint64_t sum_words(const uint8_t *p, unsigned int bytes)
@@ -149,8 +149,8 @@ static bool ipv4_checksum_ok(const uint8_t *l3)
 }
 
 /* l3: `bytes` readable from there. *udp_bytes: what the IP header says lies behind it. */
-static enum wire_error parse_ipv4(
-	const uint8_t *l3, unsigned int bytes, struct wire_frame *out, unsigned int *udp_bytes)
+static enum wire_error parse_ipv4(const uint8_t *l3, unsigned int bytes, struct wire_frame *out,
+				  unsigned int *udp_bytes)
 {
 	unsigned int total;
 
@@ -180,8 +180,8 @@ static enum wire_error parse_ipv4(
 	return WIRE_OK;
 }
 
-static enum wire_error parse_ipv6(
-	const uint8_t *l3, unsigned int bytes, struct wire_frame *out, unsigned int *udp_bytes)
+static enum wire_error parse_ipv6(const uint8_t *l3, unsigned int bytes, struct wire_frame *out,
+				  unsigned int *udp_bytes)
 {
 	if (bytes < WIRE_IPV6_BYTES)
 		return WIRE_ERR_TRUNCATED;

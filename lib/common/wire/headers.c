@@ -143,8 +143,8 @@ static void read_extensions(const uint8_t *p, uint8_t headers, struct wire_heade
 		h->invalidate_rkey = get_be32(p);
 }
 
-enum wire_error wire_read_transport(
-	const uint8_t *p, unsigned int bytes, struct wire_headers *h, unsigned int *header_bytes)
+enum wire_error wire_read_transport(const uint8_t *p, unsigned int bytes, struct wire_headers *h,
+				    unsigned int *header_bytes)
 {
 	const struct wire_opcode *op;
 

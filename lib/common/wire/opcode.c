@@ -9,11 +9,10 @@
 
 #define EXT_BYTES(h)                                                                               \
 	(((h)&WIRE_HAS_DETH ? WIRE_DETH_BYTES : 0) + ((h)&WIRE_HAS_RETH ? WIRE_RETH_BYTES : 0) +   \
-		((h)&WIRE_HAS_ATOMIC ? WIRE_ATOMIC_BYTES : 0) +                                    \
-		((h)&WIRE_HAS_AETH ? WIRE_AETH_BYTES : 0) +                                        \
-		((h)&WIRE_HAS_ATOMIC_ACK ? WIRE_ATOMIC_ACK_BYTES : 0) +                            \
-		((h)&WIRE_HAS_IMM ? WIRE_IMM_BYTES : 0) +                                          \
-		((h)&WIRE_HAS_IETH ? WIRE_IETH_BYTES : 0))
+	 ((h)&WIRE_HAS_ATOMIC ? WIRE_ATOMIC_BYTES : 0) +                                           \
+	 ((h)&WIRE_HAS_AETH ? WIRE_AETH_BYTES : 0) +                                               \
+	 ((h)&WIRE_HAS_ATOMIC_ACK ? WIRE_ATOMIC_ACK_BYTES : 0) +                                   \
+	 ((h)&WIRE_HAS_IMM ? WIRE_IMM_BYTES : 0) + ((h)&WIRE_HAS_IETH ? WIRE_IETH_BYTES : 0))
 
 #define ROW(id, text, service_, kind_, headers_, flags_)                                           \
 	[id] = {                                                                                   \
@@ -37,49 +36,49 @@
 #define SEND_AND_WRITE(S)                                                                          \
 	ROW(WIRE_##S##_SEND_FIRST, #S " SEND First", S, SEND, PAY, WIRE_FIRST | RQ_RECV),          \
 		ROW(WIRE_##S##_SEND_MIDDLE, #S " SEND Middle", S, SEND, PAY,                       \
-			WIRE_MIDDLE | RQ_RECV),                                                    \
+		    WIRE_MIDDLE | RQ_RECV),                                                        \
 		ROW(WIRE_##S##_SEND_LAST, #S " SEND Last", S, SEND, PAY, WIRE_LAST | RQ_RECV),     \
 		ROW(WIRE_##S##_SEND_LAST_IMM, #S " SEND Last with Immediate", S, SEND, IMM | PAY,  \
-			WIRE_LAST | RQ_RECV),                                                      \
+		    WIRE_LAST | RQ_RECV),                                                          \
 		ROW(WIRE_##S##_SEND_ONLY, #S " SEND Only", S, SEND, PAY, WIRE_ONLY | RQ_RECV),     \
 		ROW(WIRE_##S##_SEND_ONLY_IMM, #S " SEND Only with Immediate", S, SEND, IMM | PAY,  \
-			WIRE_ONLY | RQ_RECV),                                                      \
+		    WIRE_ONLY | RQ_RECV),                                                          \
 		ROW(WIRE_##S##_WRITE_FIRST, #S " RDMA WRITE First", S, WRITE, RETH | PAY,          \
-			WIRE_FIRST | RQ),                                                          \
+		    WIRE_FIRST | RQ),                                                              \
 		ROW(WIRE_##S##_WRITE_MIDDLE, #S " RDMA WRITE Middle", S, WRITE, PAY,               \
-			WIRE_MIDDLE | RQ),                                                         \
+		    WIRE_MIDDLE | RQ),                                                             \
 		ROW(WIRE_##S##_WRITE_LAST, #S " RDMA WRITE Last", S, WRITE, PAY, WIRE_LAST | RQ),  \
 		ROW(WIRE_##S##_WRITE_LAST_IMM, #S " RDMA WRITE Last with Immediate", S, WRITE,     \
-			IMM | PAY, WIRE_LAST | RQ_RECV),                                           \
+		    IMM | PAY, WIRE_LAST | RQ_RECV),                                               \
 		ROW(WIRE_##S##_WRITE_ONLY, #S " RDMA WRITE Only", S, WRITE, RETH | PAY,            \
-			WIRE_ONLY | RQ),                                                           \
+		    WIRE_ONLY | RQ),                                                               \
 		ROW(WIRE_##S##_WRITE_ONLY_IMM, #S " RDMA WRITE Only with Immediate", S, WRITE,     \
-			RETH | IMM | PAY, WIRE_ONLY | RQ_RECV)
+		    RETH | IMM | PAY, WIRE_ONLY | RQ_RECV)
 
 const struct wire_opcode wire_opcodes[256] = {
 	SEND_AND_WRITE(RC),
 	ROW(WIRE_RC_READ_REQUEST, "RC RDMA READ Request", RC, READ, RETH, WIRE_ONLY | RQ),
 	ROW(WIRE_RC_READ_RESP_FIRST, "RC RDMA READ Response First", RC, READ_RESP,
-		WIRE_HAS_AETH | PAY, WIRE_FIRST | RS),
+	    WIRE_HAS_AETH | PAY, WIRE_FIRST | RS),
 	ROW(WIRE_RC_READ_RESP_MIDDLE, "RC RDMA READ Response Middle", RC, READ_RESP, PAY,
-		WIRE_MIDDLE | RS),
+	    WIRE_MIDDLE | RS),
 	ROW(WIRE_RC_READ_RESP_LAST, "RC RDMA READ Response Last", RC, READ_RESP,
-		WIRE_HAS_AETH | PAY, WIRE_LAST | RS),
+	    WIRE_HAS_AETH | PAY, WIRE_LAST | RS),
 	ROW(WIRE_RC_READ_RESP_ONLY, "RC RDMA READ Response Only", RC, READ_RESP,
-		WIRE_HAS_AETH | PAY, WIRE_ONLY | RS),
+	    WIRE_HAS_AETH | PAY, WIRE_ONLY | RS),
 	ROW(WIRE_RC_ACK, "RC Acknowledge", RC, ACK, WIRE_HAS_AETH, WIRE_ONLY | RS),
 	ROW(WIRE_RC_ATOMIC_ACK, "RC ATOMIC Acknowledge", RC, ATOMIC_ACK,
-		WIRE_HAS_AETH | WIRE_HAS_ATOMIC_ACK, WIRE_ONLY | RS),
+	    WIRE_HAS_AETH | WIRE_HAS_ATOMIC_ACK, WIRE_ONLY | RS),
 	ROW(WIRE_RC_CMP_SWAP, "RC CmpSwap", RC, ATOMIC, WIRE_HAS_ATOMIC, WIRE_ONLY | RQ),
 	ROW(WIRE_RC_FETCH_ADD, "RC FetchAdd", RC, ATOMIC, WIRE_HAS_ATOMIC, WIRE_ONLY | RQ),
 	ROW(WIRE_RC_SEND_LAST_INV, "RC SEND Last with Invalidate", RC, SEND, WIRE_HAS_IETH | PAY,
-		WIRE_LAST | RQ_RECV),
+	    WIRE_LAST | RQ_RECV),
 	ROW(WIRE_RC_SEND_ONLY_INV, "RC SEND Only with Invalidate", RC, SEND, WIRE_HAS_IETH | PAY,
-		WIRE_ONLY | RQ_RECV),
+	    WIRE_ONLY | RQ_RECV),
 	SEND_AND_WRITE(UC),
 	ROW(WIRE_UD_SEND_ONLY, "UD SEND Only", UD, SEND, WIRE_HAS_DETH | PAY, WIRE_ONLY | RQ_RECV),
 	ROW(WIRE_UD_SEND_ONLY_IMM, "UD SEND Only with Immediate", UD, SEND,
-		WIRE_HAS_DETH | IMM | PAY, WIRE_ONLY | RQ_RECV),
+	    WIRE_HAS_DETH | IMM | PAY, WIRE_ONLY | RQ_RECV),
 	ROW(WIRE_CNP, "CNP", CNP, CNP, PAY, WIRE_ONLY),
 };
 

@@ -29,7 +29,7 @@ static uint8_t ack_timeout(unsigned int delay, unsigned int life)
 /* --- who asks --- */
 
 static void fill_req(const struct cm_connection *c, enum cm_service_type type,
-	const struct cm_end *end, struct cm_req *r)
+		     const struct cm_end *end, struct cm_req *r)
 {
 	*r = (struct cm_req){
 		.service_id = c->service_id,
@@ -66,8 +66,8 @@ static void fill_req(const struct cm_connection *c, enum cm_service_type type,
 }
 
 struct cm_connection *cm_send_req(struct cm *cm, uint64_t now, void *owner,
-	const struct cm_path *path, uint64_t service_id, enum cm_service_type type,
-	const struct cm_end *end)
+				  const struct cm_path *path, uint64_t service_id,
+				  enum cm_service_type type, const struct cm_end *end)
 {
 	struct cm_connection *c;
 	struct cm_message m;
@@ -114,7 +114,7 @@ static void take_rep(struct cm_connection *c, const struct cm_message *m)
 }
 
 static void first_rep(struct cm_connection *c, uint64_t now, const struct cm_path *path,
-	const struct cm_message *m)
+		      const struct cm_message *m)
 {
 	struct cm *cm = c->cm;
 	struct cm_connection *old = cm_qpn_find(cm, m->rep.qpn, m->rep.guid, path, c);
@@ -177,7 +177,7 @@ static enum cm_reject_reason judge(const struct cm_path *path, const struct cm_r
 	if (r->service_type != CM_RC && r->service_type != CM_UC)
 		return CM_REJ_INVALID_TRANSPORT_SERVICE_TYPE;
 	if (memcmp(r->path.local_gid, path->dgid, sizeof(path->dgid)) != 0 ||
-		memcmp(r->path.remote_gid, path->sgid, sizeof(path->sgid)) != 0)
+	    memcmp(r->path.remote_gid, path->sgid, sizeof(path->sgid)) != 0)
 		return CM_REJ_INVALID_GID;
 	return 0;
 }
@@ -213,8 +213,8 @@ static void take_req(struct cm_connection *c, const struct cm_message *m)
 		c->path.hop_limit = CM_HOP_LIMIT;
 }
 
-static void first_req(
-	struct cm *cm, uint64_t now, const struct cm_path *path, const struct cm_message *m)
+static void first_req(struct cm *cm, uint64_t now, const struct cm_path *path,
+		      const struct cm_message *m)
 {
 	uint16_t reason = CM_REJ_INVALID_SERVICE_ID;
 	struct cm_connection *c;
@@ -240,8 +240,8 @@ static void first_req(
 }
 
 /* The ID of a connection again: the peer has not got what answered its REQ, or has forgotten. */
-static void repeated_req(
-	struct cm_connection *c, const struct cm_path *path, const struct cm_message *m)
+static void repeated_req(struct cm_connection *c, const struct cm_path *path,
+			 const struct cm_message *m)
 {
 	bool other = c->remote_qpn != m->req.qpn || c->remote_psn != m->req.psn;
 
@@ -268,7 +268,7 @@ void cm_on_req(struct cm *cm, uint64_t now, const struct cm_path *path, const st
 	}
 	if (reason) {
 		cm_refuse(cm, path, m, reason, path->sgid,
-			reason == CM_REJ_INVALID_GID ? sizeof(path->sgid) : 0);
+			  reason == CM_REJ_INVALID_GID ? sizeof(path->sgid) : 0);
 		return;
 	}
 	same = cm_remote_find(cm, m->local_id, m->req.guid, path, false);

@@ -228,8 +228,8 @@ void cm_release(struct cm_connection *c, uint64_t now)
 	cm_settle(c);
 }
 
-bool cm_ask_owner(
-	struct cm_connection *c, uint64_t now, const struct cm_message *m, uint16_t *reason)
+bool cm_ask_owner(struct cm_connection *c, uint64_t now, const struct cm_message *m,
+		  uint16_t *reason)
 {
 	uint8_t asked_in = c->state;
 
@@ -335,8 +335,8 @@ static void timewait_expired(struct cm_connection *c, uint64_t now)
 	if (c->retries) {
 		c->retries--;
 		cm_send_again(c);
-		cm_timer_set(c,
-			now + (c->retries ? cm_time_of(c->cm->response_timeout) : keeping_time(c)));
+		cm_timer_set(c, now + (c->retries ? cm_time_of(c->cm->response_timeout)
+						  : keeping_time(c)));
 		return;
 	}
 	cm_step(c, CM_IDLE);
@@ -453,22 +453,22 @@ void cm_send_to(struct cm *cm, const struct cm_path *path, const struct cm_messa
 	cm->ops->send(cm->ctx, path, mad);
 }
 
-struct cm_connection *cm_find_pair(
-	const struct cm *cm, const struct cm_path *path, const struct cm_message *m)
+struct cm_connection *cm_find_pair(const struct cm *cm, const struct cm_path *path,
+				   const struct cm_message *m)
 {
 	struct cm_connection *c = cm_place_find(&cm->places, m->remote_id);
 
 	if (!c || c->state == CM_IDLE || c->sidr || c->path.device != path->device ||
-		memcmp(c->path.dgid, path->dgid, sizeof(path->dgid)) != 0)
+	    memcmp(c->path.dgid, path->dgid, sizeof(path->dgid)) != 0)
 		return NULL;
 	return !c->remote_id || c->remote_id == m->local_id ? c : NULL;
 }
 
-void cm_receive(
-	struct cm *cm, uint64_t now, const struct cm_path *path, const uint8_t *mad, size_t bytes)
+void cm_receive(struct cm *cm, uint64_t now, const struct cm_path *path, const uint8_t *mad,
+		size_t bytes)
 {
-	static void (*const on[])(
-		struct cm *, uint64_t, const struct cm_path *, const struct cm_message *) = {
+	static void (*const on[])(struct cm *, uint64_t, const struct cm_path *,
+				  const struct cm_message *) = {
 		[CM_REQ] = cm_on_req,
 		[CM_MRA] = cm_on_mra,
 		[CM_REJ] = cm_on_rej,

@@ -122,11 +122,11 @@ struct cm_connection *cm_place_find(const struct cm_places *p, uint32_t id);
 /* Both keys have a number that the peer chose, its GUID (SIDR: 0), its GID and our device. */
 void cm_remote_add(struct cm_connection *c);
 void cm_qpn_add(struct cm_connection *c);
-struct cm_connection *cm_remote_find(
-	const struct cm *cm, uint32_t id, uint64_t guid, const struct cm_path *path, bool sidr);
+struct cm_connection *cm_remote_find(const struct cm *cm, uint32_t id, uint64_t guid,
+				     const struct cm_path *path, bool sidr);
 /* except: not that one. */
 struct cm_connection *cm_qpn_find(const struct cm *cm, uint32_t qpn, uint64_t guid,
-	const struct cm_path *path, const struct cm_connection *except);
+				  const struct cm_path *path, const struct cm_connection *except);
 /* Not in it: nothing happens. */
 void cm_hash_remove(struct cm_hash *h, struct cm_node *n);
 void cm_hash_destroy(struct cm_hash *h);
@@ -147,8 +147,8 @@ void cm_settle(struct cm_connection *c);
 void cm_tell(struct cm_connection *c, enum cm_event_type type, const struct cm_message *m);
 /* The connection that a message names; NULL: none, or it is another peer's. Its remote ID must be
  * m's local ID, or unknown. */
-struct cm_connection *cm_find_pair(
-	const struct cm *cm, const struct cm_path *path, const struct cm_message *m);
+struct cm_connection *cm_find_pair(const struct cm *cm, const struct cm_path *path,
+				   const struct cm_message *m);
 
 uint64_t cm_time_of(unsigned int exponent); /* ns */
 uint8_t cm_clamp(uint8_t value, uint8_t least, uint8_t most);
@@ -175,23 +175,23 @@ void cm_on_req(struct cm *cm, uint64_t now, const struct cm_path *path, const st
 void cm_on_mra(struct cm *cm, uint64_t now, const struct cm_path *path, const struct cm_message *m);
 void cm_on_rep(struct cm *cm, uint64_t now, const struct cm_path *path, const struct cm_message *m);
 void cm_on_rtu(struct cm *cm, uint64_t now, const struct cm_path *path, const struct cm_message *m);
-void cm_on_dreq(
-	struct cm *cm, uint64_t now, const struct cm_path *path, const struct cm_message *m);
-void cm_on_drep(
-	struct cm *cm, uint64_t now, const struct cm_path *path, const struct cm_message *m);
+void cm_on_dreq(struct cm *cm, uint64_t now, const struct cm_path *path,
+		const struct cm_message *m);
+void cm_on_drep(struct cm *cm, uint64_t now, const struct cm_path *path,
+		const struct cm_message *m);
 void cm_on_rej(struct cm *cm, uint64_t now, const struct cm_path *path, const struct cm_message *m);
 void cm_on_lap(struct cm *cm, uint64_t now, const struct cm_path *path, const struct cm_message *m);
-void cm_on_sidr_req(
-	struct cm *cm, uint64_t now, const struct cm_path *path, const struct cm_message *m);
-void cm_on_sidr_rep(
-	struct cm *cm, uint64_t now, const struct cm_path *path, const struct cm_message *m);
+void cm_on_sidr_req(struct cm *cm, uint64_t now, const struct cm_path *path,
+		    const struct cm_message *m);
+void cm_on_sidr_rep(struct cm *cm, uint64_t now, const struct cm_path *path,
+		    const struct cm_message *m);
 
 /*
  * Asks ops->request() for an owner of c, which the request m made. false: nobody serves it, c is as
  * it was and has no owner; *reason says why. true: c is taken care of, and may be gone.
  */
-bool cm_ask_owner(
-	struct cm_connection *c, uint64_t now, const struct cm_message *m, uint16_t *reason);
+bool cm_ask_owner(struct cm_connection *c, uint64_t now, const struct cm_message *m,
+		  uint16_t *reason);
 /* May a request of a stranger make a connection now? If not, that is counted. */
 bool cm_room_for_stranger(struct cm *cm);
 /* A connection that nobody served is forgotten. */
@@ -199,7 +199,7 @@ void cm_forget(struct cm_connection *c);
 
 /* A REJ to who has no connection here. */
 void cm_refuse(struct cm *cm, const struct cm_path *path, const struct cm_message *m,
-	enum cm_reject_reason reason, const void *info, uint8_t info_bytes);
+	       enum cm_reject_reason reason, const void *info, uint8_t info_bytes);
 /* The REJ again, about the message that came, if a REJ is what c sent last. */
 void cm_reject_again(struct cm_connection *c, enum cm_about about);
 /* A REJ because its peer does not answer. */

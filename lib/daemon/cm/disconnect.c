@@ -58,8 +58,8 @@ static void answer_dreq(struct cm *cm, const struct cm_path *path, const struct 
 }
 
 /* A DREQ again: the peer has not got the DREP. If ours is still kept, it has the private data. */
-static void repeated_dreq(
-	struct cm_connection *c, const struct cm_path *path, const struct cm_message *m)
+static void repeated_dreq(struct cm_connection *c, const struct cm_path *path,
+			  const struct cm_message *m)
 {
 	struct cm_message last;
 

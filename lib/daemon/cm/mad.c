@@ -85,11 +85,8 @@ static const struct row mra_rows[] = {
 };
 
 static const struct row rej_rows[] = {
-	AT(0, 0, 32, local_id),
-	AT(4, 0, 32, remote_id),
-	AT(8, 0, 2, rej.about),
-	AT(9, 0, 7, rej.info_bytes),
-	AT(10, 0, 16, rej.reason),
+	AT(0, 0, 32, local_id),	     AT(4, 0, 32, remote_id),	AT(8, 0, 2, rej.about),
+	AT(9, 0, 7, rej.info_bytes), AT(10, 0, 16, rej.reason),
 };
 
 static const struct row rep_rows[] = {
@@ -128,12 +125,9 @@ static const struct row sidr_req_rows[] = {
 };
 
 static const struct row sidr_rep_rows[] = {
-	AT(0, 0, 32, sidr_rep.request_id),
-	AT(4, 0, 8, sidr_rep.status),
-	AT(5, 0, 8, sidr_rep.info_bytes),
-	AT(8, 0, 24, sidr_rep.qpn),
-	AT(12, 0, 64, sidr_rep.service_id),
-	AT(20, 0, 32, sidr_rep.qkey),
+	AT(0, 0, 32, sidr_rep.request_id),  AT(4, 0, 8, sidr_rep.status),
+	AT(5, 0, 8, sidr_rep.info_bytes),   AT(8, 0, 24, sidr_rep.qpn),
+	AT(12, 0, 64, sidr_rep.service_id), AT(20, 0, 32, sidr_rep.qkey),
 };
 
 static const struct row apr_rows[] = {

@@ -22,14 +22,14 @@ static bool may_reject(enum cm_state s)
 }
 
 int cm_reject(struct cm_connection *c, uint64_t now, enum cm_reject_reason reason, const void *info,
-	uint8_t info_bytes, const void *private_data, uint8_t bytes)
+	      uint8_t info_bytes, const void *private_data, uint8_t bytes)
 {
 	enum cm_about about = about_of(c->state);
 	struct cm_message m;
 
 	cm_message_begin(c, &m, CM_REJ);
 	if (!may_reject(c->state) || info_bytes > sizeof(m.rej.info) ||
-		cm_message_private(&m, private_data, bytes))
+	    cm_message_private(&m, private_data, bytes))
 		return -EINVAL;
 	m.rej.about = (uint8_t)about;
 	m.rej.reason = (uint16_t)reason;
@@ -66,7 +66,7 @@ void cm_reject_again(struct cm_connection *c, enum cm_about about)
 }
 
 void cm_refuse(struct cm *cm, const struct cm_path *path, const struct cm_message *m,
-	enum cm_reject_reason reason, const void *info, uint8_t info_bytes)
+	       enum cm_reject_reason reason, const void *info, uint8_t info_bytes)
 {
 	struct cm_message rej = {
 		.type = CM_REJ,
@@ -85,8 +85,8 @@ void cm_refuse(struct cm *cm, const struct cm_path *path, const struct cm_messag
 	cm_send_to(cm, path, &rej);
 }
 
-static struct cm_connection *find_rejected(
-	const struct cm *cm, const struct cm_path *path, const struct cm_message *m)
+static struct cm_connection *find_rejected(const struct cm *cm, const struct cm_path *path,
+					   const struct cm_message *m)
 {
 	uint64_t guid;
 

@@ -10,7 +10,8 @@
 enum { PKEY_DEFAULT = 0xffff };
 
 struct cm_connection *cm_send_sidr_req(struct cm *cm, uint64_t now, void *owner,
-	const struct cm_path *path, uint64_t service_id, const void *private_data, uint8_t bytes)
+				       const struct cm_path *path, uint64_t service_id,
+				       const void *private_data, uint8_t bytes)
 {
 	struct cm_message m = {.type = CM_SIDR_REQ};
 	struct cm_connection *c;
@@ -34,13 +35,13 @@ struct cm_connection *cm_send_sidr_req(struct cm *cm, uint64_t now, void *owner,
 	return c;
 }
 
-void cm_on_sidr_rep(
-	struct cm *cm, uint64_t now, const struct cm_path *path, const struct cm_message *m)
+void cm_on_sidr_rep(struct cm *cm, uint64_t now, const struct cm_path *path,
+		    const struct cm_message *m)
 {
 	struct cm_connection *c = cm_place_find(&cm->places, m->sidr_rep.request_id);
 
 	if (!c || c->state != CM_SIDR_REQ_SENT || c->path.device != path->device ||
-		memcmp(c->path.dgid, path->dgid, sizeof(path->dgid)) != 0) {
+	    memcmp(c->path.dgid, path->dgid, sizeof(path->dgid)) != 0) {
 		cm->counters.mad_stray++;
 		return;
 	}
@@ -59,7 +60,7 @@ static void fill_sidr_rep(const struct cm_connection *c, uint8_t status, struct 
 }
 
 int cm_send_sidr_rep(struct cm_connection *c, uint64_t now, uint8_t status, uint32_t qpn,
-	uint32_t qkey, const void *private_data, uint8_t bytes)
+		     uint32_t qkey, const void *private_data, uint8_t bytes)
 {
 	struct cm_message m;
 
@@ -75,8 +76,8 @@ int cm_send_sidr_rep(struct cm_connection *c, uint64_t now, uint8_t status, uint
 	return 0;
 }
 
-static void first_sidr_req(
-	struct cm *cm, uint64_t now, const struct cm_path *path, const struct cm_message *m)
+static void first_sidr_req(struct cm *cm, uint64_t now, const struct cm_path *path,
+			   const struct cm_message *m)
 {
 	uint16_t status = CM_SIDR_UNSUPPORTED;
 	struct cm_connection *c;
@@ -110,8 +111,8 @@ static void first_sidr_req(
 	cm_forget(c);
 }
 
-void cm_on_sidr_req(
-	struct cm *cm, uint64_t now, const struct cm_path *path, const struct cm_message *m)
+void cm_on_sidr_req(struct cm *cm, uint64_t now, const struct cm_path *path,
+		    const struct cm_message *m)
 {
 	struct cm_connection *c = cm_remote_find(cm, m->sidr_req.request_id, 0, path, true);
 

@@ -65,8 +65,8 @@ static int grow(struct cm *cm)
 	if (count > p->most)
 		count = p->most;
 	if (enlarge(&p->at, count, sizeof(*p->at)) || enlarge(&p->last, count, sizeof(*p->last)) ||
-		enlarge(&p->next, count, sizeof(*p->next)) ||
-		enlarge(&cm->timers.heap, count + 1, sizeof(*cm->timers.heap)))
+	    enlarge(&p->next, count, sizeof(*p->next)) ||
+	    enlarge(&cm->timers.heap, count + 1, sizeof(*cm->timers.heap)))
 		return -ENOMEM;
 	memset(p->last + p->count, 0, (count - p->count) * sizeof(*p->last));
 	while (p->count < count)
@@ -122,8 +122,8 @@ static uint64_t mix(uint64_t hash, uint64_t word)
 }
 
 /* A stranger chooses all but the seed: without it, chains cannot be made long on purpose. */
-static uint64_t hash_of(
-	const struct cm *cm, uint32_t number, uint64_t guid, const struct cm_path *path, bool sidr)
+static uint64_t hash_of(const struct cm *cm, uint32_t number, uint64_t guid,
+			const struct cm_path *path, bool sidr)
 {
 	uint64_t gid[2], hash = cm->seed[0];
 
@@ -210,11 +210,11 @@ static bool same_peer(const struct cm_connection *c, uint64_t guid, const struct
 void cm_remote_add(struct cm_connection *c)
 {
 	hash_add(&c->cm->by_remote, &c->by_remote,
-		hash_of(c->cm, c->remote_id, c->remote_guid, &c->path, c->sidr));
+		 hash_of(c->cm, c->remote_id, c->remote_guid, &c->path, c->sidr));
 }
 
-struct cm_connection *cm_remote_find(
-	const struct cm *cm, uint32_t id, uint64_t guid, const struct cm_path *path, bool sidr)
+struct cm_connection *cm_remote_find(const struct cm *cm, uint32_t id, uint64_t guid,
+				     const struct cm_path *path, bool sidr)
 {
 	uint64_t hash = hash_of(cm, id, guid, path, sidr);
 
@@ -222,7 +222,7 @@ struct cm_connection *cm_remote_find(
 		struct cm_connection *c = CONNECTION_OF(n, by_remote);
 
 		if (n->hash == hash && c->remote_id == id && c->sidr == sidr &&
-			same_peer(c, guid, path))
+		    same_peer(c, guid, path))
 			return c;
 	}
 	return NULL;
@@ -231,11 +231,11 @@ struct cm_connection *cm_remote_find(
 void cm_qpn_add(struct cm_connection *c)
 {
 	hash_add(&c->cm->by_qpn, &c->by_qpn,
-		hash_of(c->cm, c->remote_qpn, c->remote_guid, &c->path, false));
+		 hash_of(c->cm, c->remote_qpn, c->remote_guid, &c->path, false));
 }
 
 struct cm_connection *cm_qpn_find(const struct cm *cm, uint32_t qpn, uint64_t guid,
-	const struct cm_path *path, const struct cm_connection *except)
+				  const struct cm_path *path, const struct cm_connection *except)
 {
 	uint64_t hash = hash_of(cm, qpn, guid, path, false);
 
@@ -243,7 +243,7 @@ struct cm_connection *cm_qpn_find(const struct cm *cm, uint32_t qpn, uint64_t gu
 		struct cm_connection *c = CONNECTION_OF(n, by_qpn);
 
 		if (n->hash == hash && c != except && c->remote_qpn == qpn &&
-			same_peer(c, guid, path))
+		    same_peer(c, guid, path))
 			return c;
 	}
 	return NULL;

@@ -78,8 +78,7 @@ static bool replace(struct range *r, uintptr_t addr)
 	}
 	__atomic_add_fetch(&faults_total, 1, __ATOMIC_RELAXED);
 	return mmap((void *)from, bytes, r->protection,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
-		       0) != MAP_FAILED;
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != MAP_FAILED;
 }
 
 static void on_sigbus(int sig, siginfo_t *info, void *context)
@@ -125,8 +124,8 @@ static uint32_t allowed(void)
 	return most / 2 < RANGES_MAX ? (uint32_t)(most / 2) : RANGES_MAX;
 }
 
-static int range_add(
-	uint8_t *base, uint64_t bytes, uint64_t page_bytes, int protection, uint32_t *index)
+static int range_add(uint8_t *base, uint64_t bytes, uint64_t page_bytes, int protection,
+		     uint32_t *index)
 {
 	uint32_t i = ranges_first;
 
@@ -156,8 +155,8 @@ void memory_forget(uint32_t range)
 	/* First the end: the address may be somebody else's as soon as it is free. */
 	__atomic_store_n(&r->end, 0, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&r->start, 0, __ATOMIC_SEQ_CST);
-	__atomic_sub_fetch(
-		&splits, __atomic_load_n(&r->splits, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+	__atomic_sub_fetch(&splits, __atomic_load_n(&r->splits, __ATOMIC_RELAXED),
+			   __ATOMIC_RELAXED);
 	ranges_used--;
 	if (range < ranges_first)
 		ranges_first = range;
@@ -195,7 +194,7 @@ void memory_populate(const struct mapping *m, uint64_t offset, uint64_t bytes, b
 
 /* Guards what was mapped. 0; -ENOSPC: it is unmapped. */
 int memory_mapped(void *at, uint64_t bytes, uint64_t page_bytes, int protection, struct mapping *m,
-	const char **why)
+		  const char **why)
 {
 	int rc;
 
@@ -264,8 +263,8 @@ static uint8_t *reserve(uint64_t bytes, uint64_t offset, uint64_t align)
 {
 	const uint64_t slack = align - PAGE_BYTES;
 	uint64_t before;
-	uint8_t *at = mmap(
-		NULL, bytes + slack, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint8_t *at = mmap(NULL, bytes + slack, PROT_NONE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (at == MAP_FAILED)
 		return NULL;
@@ -278,7 +277,7 @@ static uint8_t *reserve(uint64_t bytes, uint64_t offset, uint64_t align)
 }
 
 int memory_map_piece(int fd, uint64_t offset, uint64_t bytes, bool read_only, struct mapping *m,
-	const char **why)
+		     const char **why)
 {
 	const int protection = read_only ? PROT_READ : PROT_READ | PROT_WRITE;
 	uint64_t page_bytes, align = bytes < LARGE_BYTES ? HUGE_BYTES : LARGE_BYTES;
@@ -295,7 +294,7 @@ int memory_map_piece(int fd, uint64_t offset, uint64_t bytes, bool read_only, st
 	/* Of huge pages none are set aside: what is not there is the client's loss, as ever. */
 	*why = "not to be mapped so";
 	if (mmap(base, bytes, protection, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd,
-		    (off_t)offset) == MAP_FAILED) {
+		 (off_t)offset) == MAP_FAILED) {
 		rc = -errno;
 		munmap(base, bytes);
 		return rc;

@@ -7,8 +7,8 @@
 #include "control_priv.h"
 
 /* The entries as an address of the daemon, or NULL. */
-static struct cqe *buffer(
-	const struct client *client, const struct mr *mr, uint32_t log_entries, uint64_t va)
+static struct cqe *buffer(const struct client *client, const struct mr *mr, uint32_t log_entries,
+			  uint64_t va)
 {
 	if (log_entries > 31 || 1u << log_entries > CONTROL_CQE_MAX)
 		return NULL;
@@ -28,8 +28,8 @@ int run_create_cq(struct call *call)
 	if (!mr)
 		return -ENOENT;
 	make.buffer = buffer(client, mr, in->log_entries, in->buffer_va);
-	make.record = (struct cq_record *)queue_memory(
-		client, mr, in->record_va, sizeof(struct cq_record), 64);
+	make.record = (struct cq_record *)queue_memory(client, mr, in->record_va,
+						       sizeof(struct cq_record), 64);
 	if (!make.buffer || !make.record)
 		return -EINVAL;
 	cq = object_make(client, OBJECT_CQ, sizeof(*cq), &rc);
@@ -39,7 +39,7 @@ int run_create_cq(struct call *call)
 		ceu_map_context(client->device->config.ceu, CEU_CONTEXT_CQ, cq->object.number));
 	if (!rc)
 		rc = ceu_errno(ceu_exec(client->device->config.ceu, CEU_SW2HW_CQ, cq->object.number,
-			&make, sizeof(make), NULL, 0));
+					&make, sizeof(make), NULL, 0));
 	if (rc) {
 		object_drop(&cq->object);
 		return rc;
@@ -65,7 +65,7 @@ int run_resize_cq(struct call *call)
 	if (!resize.buffer || in->reserved)
 		return -EINVAL;
 	rc = ceu_errno(ceu_exec(client->device->config.ceu, CEU_RESIZE_CQ, in->cqn, &resize,
-		sizeof(resize), NULL, 0));
+				sizeof(resize), NULL, 0));
 	if (rc)
 		return rc;
 	cq->buffer_mr->object.users--;
@@ -82,7 +82,7 @@ int run_destroy_cq(struct call *call)
 	if (rc)
 		return rc;
 	rc = ceu_errno(ceu_exec(call->client->device->config.ceu, CEU_HW2SW_CQ, cq->object.number,
-		NULL, 0, NULL, 0));
+				NULL, 0, NULL, 0));
 	if (rc)
 		return rc;
 	cq->record_mr->object.users--;

@@ -36,7 +36,7 @@ void control_unwatch(struct control *c, int fd)
 void control_rearm(struct client *client, bool readable)
 {
 	struct epoll_event ev = {.events = EPOLLRDHUP | (readable ? EPOLLIN : 0),
-		.data.ptr = &client->socket_source};
+				 .data.ptr = &client->socket_source};
 
 	epoll_ctl(client->control->epoll, EPOLL_CTL_MOD, client->fd, &ev);
 }
@@ -71,8 +71,8 @@ static int set_access(const char *path, unsigned int mode, const char *group)
 	return chmod(path, mode) ? -errno : 0;
 }
 
-static int bind_and_listen(
-	int fd, const struct sockaddr_un *addr, const struct control_config *config)
+static int bind_and_listen(int fd, const struct sockaddr_un *addr,
+			   const struct control_config *config)
 {
 	int rc = 0;
 	struct stat st;
@@ -128,12 +128,11 @@ static int device_open(struct device *d, const struct control_device *config)
 		return -EINVAL;
 	d->config = *config;
 	if (table_create(&d->qps, h->qps.count, h->qps.count, QPN_BITS, 0) ||
-		table_create(
-			&d->cqs, h->completion.cq_count, h->completion.cq_count, CQN_BITS, 0) ||
-		table_create(&d->srqs, h->srqs.count, h->srqs.count, QPN_BITS, 0) ||
-		table_create(&d->mrs, h->v2p.mpts, h->v2p.mpts, 32, KEY_TAG_BITS) ||
-		table_create(&d->pds, 256, 1u << 20, 32, 0) ||
-		mtt_space_create(&d->mtts, h->v2p.mtt.entries_max))
+	    table_create(&d->cqs, h->completion.cq_count, h->completion.cq_count, CQN_BITS, 0) ||
+	    table_create(&d->srqs, h->srqs.count, h->srqs.count, QPN_BITS, 0) ||
+	    table_create(&d->mrs, h->v2p.mpts, h->v2p.mpts, 32, KEY_TAG_BITS) ||
+	    table_create(&d->pds, 256, 1u << 20, 32, 0) ||
+	    mtt_space_create(&d->mtts, h->v2p.mtt.entries_max))
 		return -ENOMEM;
 	d->qps.kept = CONTROL_GSI_QPN;
 	return 0;
@@ -249,7 +248,7 @@ int control_adopt(struct control *c, int fd)
 	c->clients = client;
 	c->client_count++;
 	LOG(INFO, "client %u: pid %d, user %u, connected", client->id, (int)who.pid,
-		(unsigned int)who.uid);
+	    (unsigned int)who.uid);
 	return 0;
 }
 
@@ -260,10 +259,10 @@ static void client_end(struct client *client)
 
 	if (client->handed_over) {
 		LOG(INFO, "client %u: pid %d: the connection manager's", client->id,
-			(int)client->pid);
+		    (int)client->pid);
 	} else {
 		LOG(INFO, "client %u: pid %d has gone, leaving %u queue pairs", client->id,
-			(int)client->pid, client->counts[OBJECT_QP]);
+		    (int)client->pid, client->counts[OBJECT_QP]);
 		count(&d->config.hca->counters, COUNTER_clients_gone);
 	}
 	client_teardown(client);
@@ -327,9 +326,9 @@ static bool drain(int fd)
 	char byte;
 	struct iovec iov = {.iov_base = &byte, .iov_len = sizeof(byte)};
 	struct msghdr msg = {.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = &room,
-		.msg_controllen = sizeof(room)};
+			     .msg_iovlen = 1,
+			     .msg_control = &room,
+			     .msg_controllen = sizeof(room)};
 
 	if (recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0)
 		return false;
@@ -375,7 +374,7 @@ static void look_for_faults(struct control *c)
 		if (!client->device || !memory_failed(client))
 			continue;
 		LOG(WARNING, "client %u: pid %d: its memory has gone, disconnected", client->id,
-			(int)client->pid);
+		    (int)client->pid);
 		client->gone = true;
 	}
 }
@@ -468,8 +467,8 @@ void control_port_changed(struct control *c, unsigned int device, bool up)
 		return;
 }
 
-unsigned int control_clients(
-	const struct control *c, struct control_client_info *info, unsigned int n)
+unsigned int control_clients(const struct control *c, struct control_client_info *info,
+			     unsigned int n)
 {
 	unsigned int i = 0;
 

@@ -63,8 +63,8 @@ struct table {
 };
 
 /* 0, -ENOMEM. */
-int table_create(
-	struct table *t, uint32_t count, uint32_t max, unsigned int bits, unsigned int tag_bits);
+int table_create(struct table *t, uint32_t count, uint32_t max, unsigned int bits,
+		 unsigned int tag_bits);
 void table_destroy(struct table *t);
 /* Puts o into the table under a new number. 0, -ENOSPC, -ENOMEM. A table that is smaller than its
  * max grows. No number is 0 or, in a table without tags, all ones. */
@@ -292,7 +292,7 @@ void *object_find(struct client *client, enum object_kind kind, uint32_t number)
 /* The daemon's address of [va, va + bytes) if it lies in an MR of the client's queue PD with local
  * write. NULL if not. */
 uint8_t *queue_memory(const struct client *client, const struct mr *mr, uint64_t va, uint64_t bytes,
-	uint32_t align);
+		      uint32_t align);
 /* Gives the key that is o's number its MPT entry (but .key, which is filled in), or takes it away.
  * 0, -errno: nothing has changed. */
 int mpt_enter(const struct object *o, struct mpt_entry entry);
@@ -342,12 +342,12 @@ int memory_map(int fd, uint64_t bytes, unsigned int flags, struct mapping *m, co
 /* Maps [offset, offset + bytes) of a file in memory, at an address that is congruent to the offset
  * modulo 2 MiB, or 1 GiB if it is as large, and guards it. Touches none of it. The same answers. */
 int memory_map_piece(int fd, uint64_t offset, uint64_t bytes, bool read_only, struct mapping *m,
-	const char **why);
+		     const char **why);
 /* Saves the data path the page faults of [offset, offset + bytes). */
 void memory_populate(const struct mapping *m, uint64_t offset, uint64_t bytes, bool read_only);
 /* Guards what is mapped by other means; if it cannot, unmaps it. The same answers. */
 int memory_mapped(void *at, uint64_t bytes, uint64_t page_bytes, int protection, struct mapping *m,
-	const char **why);
+		  const char **why);
 void memory_unmap(struct mapping *m);
 /* Its pages are no longer guarded; to be called before they are unmapped by hand. */
 void memory_forget(uint32_t range);

@@ -62,8 +62,8 @@ static int take_pages(struct mr *mr, uint32_t pages)
 	if (rc)
 		return rc;
 	none.first = mr->memory.mtt_first;
-	return ceu_errno(ceu_exec(
-		client->device->config.ceu, CEU_WRITE_MTT, pages, &none, sizeof(none), NULL, 0));
+	return ceu_errno(ceu_exec(client->device->config.ceu, CEU_WRITE_MTT, pages, &none,
+				  sizeof(none), NULL, 0));
 }
 
 /* A region without a place in client memory stays if rc is 0. */
@@ -97,10 +97,11 @@ int run_alloc_mr(struct call *call)
 	rc = take_pages(mr, in->pages);
 	if (!rc)
 		rc = mpt_enter(&mr->object,
-			(struct mpt_entry){.pd = in->pd,
-				.flags = MPT_FAST | MPT_INVALIDATE_REMOTE | MPT_OWNS_PAGES,
-				.mtt_first = mr->memory.mtt_first,
-				.pages_max = (uint8_t)in->pages});
+			       (struct mpt_entry){.pd = in->pd,
+						  .flags = MPT_FAST | MPT_INVALIDATE_REMOTE |
+							   MPT_OWNS_PAGES,
+						  .mtt_first = mr->memory.mtt_first,
+						  .pages_max = (uint8_t)in->pages});
 	return mr_made(mr, pd, rc, out);
 }
 
@@ -118,8 +119,8 @@ int run_alloc_null_mr(struct call *call)
 	if (!mr)
 		return rc;
 	rc = mpt_enter(&mr->object, (struct mpt_entry){.pd = in->number,
-					    .access = ACCESS_LOCAL_WRITE,
-					    .flags = MPT_NULL,
-					    .length = UINT64_MAX});
+						       .access = ACCESS_LOCAL_WRITE,
+						       .flags = MPT_NULL,
+						       .length = UINT64_MAX});
 	return mr_made(mr, pd, rc, out);
 }

@@ -64,14 +64,14 @@ static bool follows(const struct extent *last, const struct extent *next)
 static int take_run(struct client *client, const struct control_run *run, struct mr_memory *m)
 {
 	struct extent next = {.piece = object_find(client, OBJECT_PIECE, run->piece),
-		.offset = run->offset,
-		.bytes = run->bytes};
+			      .offset = run->offset,
+			      .bytes = run->bytes};
 
 	if (!next.piece)
 		return -ENOENT;
 	if (run->reserved || run->bytes == 0 || run->offset > next.piece->mapping.bytes ||
-		run->bytes > next.piece->mapping.bytes - run->offset ||
-		run->bytes > UINT64_MAX - m->length)
+	    run->bytes > next.piece->mapping.bytes - run->offset ||
+	    run->bytes > UINT64_MAX - m->length)
 		return -EINVAL;
 	m->length += run->bytes;
 	if (m->count && follows(&m->extents[m->count - 1], &next))
@@ -157,7 +157,7 @@ int mtt_take(struct client *client, uint32_t pages, struct mr_memory *m)
 	uint32_t size = mtt_space_size(pages);
 
 	if (!size || size > d->mtts.entries - d->mtts.entries / 4 - client->mtts ||
-		!mtt_space_take(&d->mtts, size, &m->mtt_first))
+	    !mtt_space_take(&d->mtts, size, &m->mtt_first))
 		return -ENOSPC;
 	m->mtt_size = size;
 	client->mtts += size;
@@ -166,8 +166,8 @@ int mtt_take(struct client *client, uint32_t pages, struct mr_memory *m)
 
 static int write_mtt(const struct client *client, const struct ceu_write_mtt *pages, uint32_t count)
 {
-	return ceu_errno(ceu_exec(
-		client->device->config.ceu, CEU_WRITE_MTT, count, pages, sizeof(*pages), NULL, 0));
+	return ceu_errno(ceu_exec(client->device->config.ceu, CEU_WRITE_MTT, count, pages,
+				  sizeof(*pages), NULL, 0));
 }
 
 /* The address of each page of the MR, into its MTT entries. 0, -errno. */
@@ -251,7 +251,7 @@ static void populate(const struct mr_memory *m, uint32_t access)
 		return;
 	for (uint32_t i = 0; i < m->count; i++)
 		memory_populate(&m->extents[i].piece->mapping, m->extents[i].offset,
-			m->extents[i].bytes, !(access & ACCESS_LOCAL_WRITE));
+				m->extents[i].bytes, !(access & ACCESS_LOCAL_WRITE));
 }
 
 /* Takes over what is said in *in, and tells the CEU. 0, -errno: the CEU knows none. */
@@ -260,10 +260,10 @@ static int enter(struct mr *mr, const struct control_mr *in)
 	struct client *client = mr->object.client;
 	const struct mr_memory *m = &mr->memory;
 	struct mpt_entry e = {.pd = in->pd,
-		.access = in->access,
-		.start = in->iova,
-		.length = m->length,
-		.phys = m->phys};
+			      .access = in->access,
+			      .start = in->iova,
+			      .length = m->length,
+			      .phys = m->phys};
 	int rc = 0;
 
 	mr->pd = object_find(client, OBJECT_PD, in->pd);
@@ -284,7 +284,7 @@ static int enter(struct mr *mr, const struct control_mr *in)
 /* ---- requests ---- */
 
 static int reg_mr(struct client *client, const struct control_mr *in, struct mr_memory *m,
-	struct control_mr_reply *out)
+		  struct control_mr_reply *out)
 {
 	struct mr *mr;
 	int rc = judge(client, in, m);
@@ -414,7 +414,7 @@ int run_rereg_mr(struct call *call)
 }
 
 uint8_t *queue_memory(const struct client *client, const struct mr *mr, uint64_t va, uint64_t bytes,
-	uint32_t align)
+		      uint32_t align)
 {
 	uint64_t offset = va - mr->iova;
 

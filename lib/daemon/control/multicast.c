@@ -26,7 +26,7 @@ static enum ceu_status tell_ceu(const struct qp_object *qp, uint8_t op, const ui
 
 	memcpy(in.mgid, mgid, sizeof(in.mgid));
 	return ceu_exec(qp->object.client->device->config.ceu, op, qp->object.number, &in,
-		sizeof(in), NULL, 0);
+			sizeof(in), NULL, 0);
 }
 
 /* Tells the port, then the data path. 0, -ENOMEM, -EINVAL: nothing has changed. */

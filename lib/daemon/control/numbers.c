@@ -22,8 +22,8 @@ uint32_t control_random(void)
 	return pool[--left];
 }
 
-int table_create(
-	struct table *t, uint32_t count, uint32_t max, unsigned int bits, unsigned int tag_bits)
+int table_create(struct table *t, uint32_t count, uint32_t max, unsigned int bits,
+		 unsigned int tag_bits)
 {
 	*t = (struct table){
 		.count = count, .max = max, .bits = (uint8_t)bits, .tag_bits = (uint8_t)tag_bits};

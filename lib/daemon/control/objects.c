@@ -69,7 +69,7 @@ static uint32_t count_of(const struct client *client, enum object_kind kind)
 }
 
 static void *make(struct client *client, enum object_kind kind, size_t bytes,
-	int (*add)(struct table *, struct object *), int *err)
+		  int (*add)(struct table *, struct object *), int *err)
 {
 	struct object *o;
 
@@ -229,8 +229,8 @@ static int client_attach(struct client *client, int *theirs)
 	if (rc)
 		return rc;
 	d->clients[client->index] = client;
-	rc = ceu_errno(ceu_exec(
-		d->config.ceu, CEU_MAP_EQ, client->index, &events, sizeof(events), NULL, 0));
+	rc = ceu_errno(ceu_exec(d->config.ceu, CEU_MAP_EQ, client->index, &events, sizeof(events),
+				NULL, 0));
 	if (rc)
 		return rc;
 	if (client->index >= d->client_end)
@@ -261,8 +261,8 @@ int run_hello(struct call *call)
 			  : &client->control->devices[0];
 	if (!d)
 		return -ENODEV;
-	rc = memory_map(
-		call->fds[0], sizeof(struct client_page), MEMORY_SEAL_SEALED, &client->page, &why);
+	rc = memory_map(call->fds[0], sizeof(struct client_page), MEMORY_SEAL_SEALED, &client->page,
+			&why);
 	if (rc) {
 		LOG(WARNING, "client %u: refused: its page is %s", client->id, why);
 		return rc;
@@ -275,7 +275,7 @@ int run_hello(struct call *call)
 	}
 	hello_reply(client, call->reply);
 	LOG(INFO, "client %u: pid %d opened %s as number %u", client->id, (int)client->pid,
-		d->config.name, client->index);
+	    d->config.name, client->index);
 	return 0;
 }
 
@@ -354,11 +354,12 @@ int mpt_enter(const struct object *o, struct mpt_entry entry)
 
 	entry.key = o->number;
 	return ceu_errno(ceu_exec(d->config.ceu, CEU_SW2HW_MPT,
-		v2p_index(&d->config.hca->v2p, entry.key), &entry, sizeof(entry), NULL, 0));
+				  v2p_index(&d->config.hca->v2p, entry.key), &entry, sizeof(entry),
+				  NULL, 0));
 }
 
 int mpt_leave(const struct object *o)
 {
-	return ceu_errno(ceu_exec(
-		o->client->device->config.ceu, CEU_HW2SW_MPT, o->number, NULL, 0, NULL, 0));
+	return ceu_errno(ceu_exec(o->client->device->config.ceu, CEU_HW2SW_MPT, o->number, NULL, 0,
+				  NULL, 0));
 }

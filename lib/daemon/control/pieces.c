@@ -33,7 +33,7 @@ int run_add_piece(struct call *call)
 	int rc;
 
 	if (in->flags & ~(uint32_t)PIECE_READ_ONLY || in->reserved || in->bytes == 0 ||
-		in->bytes > limits->piece_bytes)
+	    in->bytes > limits->piece_bytes)
 		return -EINVAL;
 	if (in->bytes > limits->client_bytes - client->piece_bytes)
 		return -ENOSPC;
@@ -41,8 +41,8 @@ int run_add_piece(struct call *call)
 	if (!piece)
 		return rc;
 	piece->read_only = in->flags & PIECE_READ_ONLY;
-	rc = memory_map_piece(
-		call->fds[0], in->offset, in->bytes, piece->read_only, &piece->mapping, &why);
+	rc = memory_map_piece(call->fds[0], in->offset, in->bytes, piece->read_only,
+			      &piece->mapping, &why);
 	if (rc) {
 		LOG(WARNING, "client %u: piece refused: it is %s", client->id, why);
 		object_drop(&piece->object);

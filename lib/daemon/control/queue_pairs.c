@@ -9,7 +9,7 @@
 
 /* What the client said of the queues of a new QP, as addresses of the daemon. 0, -EINVAL. */
 static int queues(const struct client *client, const struct mr *mr, const struct control_qp *in,
-	struct ceu_qp *make)
+		  struct ceu_qp *make)
 {
 	if (in->service > CONTROL_SERVICE_GSI || in->sq_signal_all > 1)
 		return -EINVAL;
@@ -19,8 +19,8 @@ static int queues(const struct client *client, const struct mr *mr, const struct
 	make->sq_signal_all = (uint8_t)in->sq_signal_all;
 	make->sq_bytes = in->sq_bytes;
 	make->sq = queue_memory(client, mr, in->sq_va, in->sq_bytes, 64);
-	make->record = (struct qp_record *)queue_memory(
-		client, mr, in->record_va, sizeof(struct qp_record), 64);
+	make->record = (struct qp_record *)queue_memory(client, mr, in->record_va,
+							sizeof(struct qp_record), 64);
 	if (!make->sq || !make->record)
 		return -EINVAL;
 	if (in->rq_log_entries == 0xff)
@@ -30,7 +30,7 @@ static int queues(const struct client *client, const struct mr *mr, const struct
 	make->rq_entries = 1u << in->rq_log_entries;
 	make->rq_stride = in->rq_stride;
 	make->rq = queue_memory(client, mr, in->rq_va,
-		(uint64_t)in->rq_stride << in->rq_log_entries, WQE_UNIT_BYTES);
+				(uint64_t)in->rq_stride << in->rq_log_entries, WQE_UNIT_BYTES);
 	return make->rq ? 0 : -EINVAL;
 }
 
@@ -47,7 +47,7 @@ static int make_context(struct client *client, struct qp_object *qp, const struc
 		if (status != CEU_OK)
 			break;
 		status = ceu_exec(d->config.ceu, CEU_SW2HW_QP, qp->object.number, make,
-			sizeof(*make), NULL, 0);
+				  sizeof(*make), NULL, 0);
 		if (status != CEU_BAD_SYS_STATE)
 			break;
 		if (qp->object.number == CONTROL_GSI_QPN)
@@ -122,8 +122,8 @@ int run_destroy_qp(struct call *call)
 		return -ENOENT;
 	if (qp->groups)
 		return -EBUSY;
-	rc = ceu_errno(ceu_exec(
-		call->client->device->config.ceu, CEU_HW2SW_QP, in->number, NULL, 0, NULL, 0));
+	rc = ceu_errno(ceu_exec(call->client->device->config.ceu, CEU_HW2SW_QP, in->number, NULL, 0,
+				NULL, 0));
 	if (rc)
 		return rc;
 	hold(qp, -1u);
@@ -138,13 +138,13 @@ int run_query_qp(struct call *call)
 	if (!object_find(call->client, OBJECT_QP, in->number))
 		return -ENOENT;
 	return ceu_errno(ceu_exec(call->client->device->config.ceu, CEU_QUERY_QP, in->number, NULL,
-		0, call->reply, sizeof(struct control_qp_attr)));
+				  0, call->reply, sizeof(struct control_qp_attr)));
 }
 
 /* Our side of a path, and with a destination the next hop. 0, -EINVAL (no such GID), -EAGAIN,
  * -EHOSTUNREACH. */
-static int find_path(
-	const struct device *d, uint32_t gid_index, const uint8_t *dgid, struct ceu_path *path)
+static int find_path(const struct device *d, uint32_t gid_index, const uint8_t *dgid,
+		     struct ceu_path *path)
 {
 	struct control_port_reply port = {0};
 	uint16_t tci = d->config.ops.vlan ? d->config.ops.vlan(d->config.ctx) : 0;
@@ -229,8 +229,8 @@ bool control_gives_credits(const struct control *c, unsigned int device, uint32_
 	return q && qp_may_give_credits(q) && d->config.hca->config.settings.e2e_credits;
 }
 
-void control_peer_gives_no_credits(
-	struct control *c, unsigned int device, uint32_t uid, uint32_t qpn)
+void control_peer_gives_no_credits(struct control *c, unsigned int device, uint32_t uid,
+				   uint32_t qpn)
 {
 	const struct device *d = &c->devices[device];
 

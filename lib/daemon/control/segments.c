@@ -77,16 +77,16 @@ static uint64_t page_bytes_of(void *at, uint64_t bytes)
 	if (bytes <= page)
 		return madvise(at, page, MADV_DONTDUMP) ? HUGE_BYTES : page;
 	while (page < HUGE_BYTES_MAX &&
-		mremap((uint8_t *)at + page, 1u << V2P_LOG_PAGE_MIN, 1u << V2P_LOG_PAGE_MIN, 0) ==
-			MAP_FAILED &&
-		errno == EINVAL)
+	       mremap((uint8_t *)at + page, 1u << V2P_LOG_PAGE_MIN, 1u << V2P_LOG_PAGE_MIN, 0) ==
+		       MAP_FAILED &&
+	       errno == EINVAL)
 		page *= 2;
 	return page;
 }
 
 /* All of a segment, attached. 0; -EPERM: of another namespace; -EACCES; -errno of shmat(). */
 static int attach(const struct client *client, const struct control_segment *in, void **at,
-	uint64_t *bytes, uint64_t *page_bytes)
+		  uint64_t *bytes, uint64_t *page_bytes)
 {
 	const bool read_only = in->flags & PIECE_READ_ONLY;
 	struct shmid_ds segment;
@@ -136,7 +136,8 @@ int run_add_segment(struct call *call)
 	}
 	piece->read_only = in->flags & PIECE_READ_ONLY;
 	rc = memory_mapped(at, bytes, page_bytes,
-		piece->read_only ? PROT_READ : PROT_READ | PROT_WRITE, &piece->mapping, &why);
+			   piece->read_only ? PROT_READ : PROT_READ | PROT_WRITE, &piece->mapping,
+			   &why);
 	if (rc) {
 		object_drop(&piece->object);
 		return rc;

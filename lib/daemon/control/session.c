@@ -39,9 +39,9 @@ static ssize_t receive(struct client *client, struct message *m, struct descript
 	union let_go_room control;
 	struct iovec iov = {.iov_base = m, .iov_len = sizeof(*m)};
 	struct msghdr msg = {.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control)};
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
 	ssize_t n = recvmsg(client->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
 	if (n < 0)
@@ -51,8 +51,8 @@ static ssize_t receive(struct client *client, struct message *m, struct descript
 }
 
 /* NULL, or what is wrong with the form of a message of n bytes. */
-static const char *malformed(
-	const struct client *client, const struct message *m, size_t n, const struct descriptors *d)
+static const char *malformed(const struct client *client, const struct message *m, size_t n,
+			     const struct descriptors *d)
 {
 	const struct control_header *h = &m->header;
 
@@ -67,18 +67,18 @@ static const char *malformed(
 	if (d->truncated || d->count != request_rows[h->type].fds)
 		return "with a wrong number of descriptors";
 	if (!(control_when(h->type) &
-		    (client->device ? CONTROL_AFTER_HELLO : CONTROL_BEFORE_HELLO)))
+	      (client->device ? CONTROL_AFTER_HELLO : CONTROL_BEFORE_HELLO)))
 		return "out of order: HELLO is the first, once";
 	return NULL;
 }
 
 static bool reply(struct client *client, const struct control_header *request, int status,
-	const void *body, uint32_t bytes, int fd)
+		  const void *body, uint32_t bytes, int fd)
 {
 	struct control_header header = {
 		.type = request->type, .status = status, .length = status ? 0 : bytes};
 	struct iovec iov[2] = {{.iov_base = &header, .iov_len = sizeof(header)},
-		{.iov_base = (void *)(uintptr_t)body, .iov_len = header.length}};
+			       {.iov_base = (void *)(uintptr_t)body, .iov_len = header.length}};
 
 	/* A client that waits for its replies always has room for one. */
 	return descriptor_send(client->fd, iov, 2, status ? -1 : fd, MSG_DONTWAIT | MSG_NOSIGNAL) ==
@@ -100,10 +100,10 @@ static int run(struct client *client, const int *fds)
 	const struct request_row *row = &request_rows[h->type];
 	uint8_t body[CONTROL_BYTES_MAX] __attribute__((aligned(8))) = {0};
 	struct call call = {.client = client,
-		.body = client->request.body,
-		.reply = body,
-		.fds = fds,
-		.reply_fd = -1};
+			    .body = client->request.body,
+			    .reply = body,
+			    .fds = fds,
+			    .reply_fd = -1};
 	int rc = row->run(&call);
 
 	if (rc == -EAGAIN)
@@ -147,7 +147,7 @@ static bool serve_one(struct client *client)
 	wrong = n < 0 ? "too long" : malformed(client, &client->request, (size_t)n, &d);
 	if (wrong) {
 		LOG(WARNING, "client %u: pid %d sent a message %s", client->id, (int)client->pid,
-			wrong);
+		    wrong);
 		count(&client->control->devices[0].config.hca->counters, COUNTER_control_malformed);
 		client->gone = true;
 	} else if (run(client, d.fd) == -EAGAIN) {

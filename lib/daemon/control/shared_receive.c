@@ -8,16 +8,16 @@
 
 /* The ring as addresses of the daemon; the CEU looks at its geometry. 0, -EINVAL. */
 static int ring(const struct client *client, const struct mr *mr, const struct control_srq *in,
-	struct ceu_srq *make)
+		struct ceu_srq *make)
 {
 	if (in->log_entries > 31 || 1u << in->log_entries > CONTROL_SRQ_WR_MAX)
 		return -EINVAL;
 	make->entries = 1u << in->log_entries;
 	make->stride = in->stride;
-	make->ring = queue_memory(
-		client, mr, in->ring_va, (uint64_t)in->stride << in->log_entries, WQE_UNIT_BYTES);
-	make->record = (struct srq_record *)queue_memory(
-		client, mr, in->record_va, sizeof(struct srq_record), 64);
+	make->ring = queue_memory(client, mr, in->ring_va, (uint64_t)in->stride << in->log_entries,
+				  WQE_UNIT_BYTES);
+	make->record = (struct srq_record *)queue_memory(client, mr, in->record_va,
+							 sizeof(struct srq_record), 64);
 	return make->ring && make->record ? 0 : -EINVAL;
 }
 
@@ -45,7 +45,7 @@ int run_create_srq(struct call *call)
 	rc = ceu_errno(ceu_map_context(d->config.ceu, CEU_CONTEXT_SRQ, srq->object.number));
 	if (!rc)
 		rc = ceu_errno(ceu_exec(d->config.ceu, CEU_SW2HW_SRQ, srq->object.number, &make,
-			sizeof(make), NULL, 0));
+					sizeof(make), NULL, 0));
 	if (rc) {
 		object_drop(&srq->object);
 		return rc;
@@ -66,7 +66,7 @@ int run_modify_srq(struct call *call)
 	if (!object_find(call->client, OBJECT_SRQ, in->srqn))
 		return -ENOENT;
 	return ceu_errno(ceu_exec(call->client->device->config.ceu, CEU_ARM_SRQ, in->srqn, &limit,
-		sizeof(limit), NULL, 0));
+				  sizeof(limit), NULL, 0));
 }
 
 int run_query_srq(struct call *call)
@@ -76,7 +76,7 @@ int run_query_srq(struct call *call)
 	if (!object_find(call->client, OBJECT_SRQ, in->number))
 		return -ENOENT;
 	return ceu_errno(ceu_exec(call->client->device->config.ceu, CEU_QUERY_SRQ, in->number, NULL,
-		0, call->reply, sizeof(struct control_srq_attr)));
+				  0, call->reply, sizeof(struct control_srq_attr)));
 }
 
 int run_destroy_srq(struct call *call)
@@ -87,7 +87,7 @@ int run_destroy_srq(struct call *call)
 	if (rc)
 		return rc;
 	rc = ceu_errno(ceu_exec(call->client->device->config.ceu, CEU_HW2SW_SRQ, srq->object.number,
-		NULL, 0, NULL, 0));
+				NULL, 0, NULL, 0));
 	if (rc)
 		return rc;
 	srq->pd->object.users--;

@@ -15,7 +15,7 @@ int ceu_create(const struct ceu_config *config, struct ceu **out)
 	struct ceu *ceu;
 
 	if (!config->qps || !config->v2p || !config->completion || !config->counters ||
-		(config->engine_count && !config->engines) || config->mtu_code_max > 5)
+	    (config->engine_count && !config->engines) || config->mtu_code_max > 5)
 		return -EINVAL;
 	ceu = calloc(1, sizeof(*ceu));
 	if (!ceu)
@@ -169,8 +169,8 @@ static const struct command {
 	[CEU_DETACH_MGM] = {LISTED, sizeof(struct ceu_multicast), 0},
 };
 
-static enum ceu_status check(
-	uint16_t op, const void *in, uint32_t in_bytes, const void *out, uint32_t out_bytes)
+static enum ceu_status check(uint16_t op, const void *in, uint32_t in_bytes, const void *out,
+			     uint32_t out_bytes)
 {
 	static const struct command none;
 	const struct command *c =
@@ -220,7 +220,7 @@ static bool has_state_for(const struct ceu *ceu, uint16_t op)
 }
 
 static enum ceu_status dispatch(struct ceu *ceu, uint16_t op, uint32_t modifier, const void *in,
-	uint32_t in_bytes, void *out)
+				uint32_t in_bytes, void *out)
 {
 	switch (op) {
 	case CEU_NOP:
@@ -279,7 +279,7 @@ static enum ceu_status dispatch(struct ceu *ceu, uint16_t op, uint32_t modifier,
 }
 
 enum ceu_status ceu_exec(struct ceu *ceu, uint16_t op, uint32_t modifier, const void *in,
-	uint32_t in_bytes, void *out, uint32_t out_bytes)
+			 uint32_t in_bytes, void *out, uint32_t out_bytes)
 {
 	enum ceu_status status = check(op, in, in_bytes, out, out_bytes);
 

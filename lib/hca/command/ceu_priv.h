@@ -67,8 +67,8 @@ enum ceu_status ceu_eq_map(struct ceu *ceu, uint32_t modifier, const struct ceu_
 /* SW2HW_QP, HW2SW_QP, MODIFY_QP, QUERY_QP. */
 enum ceu_status ceu_qp_make(struct ceu *ceu, uint32_t qpn, const struct ceu_qp *in);
 enum ceu_status ceu_qp_free(struct ceu *ceu, uint32_t qpn);
-enum ceu_status ceu_qp_modify(
-	struct ceu *ceu, uint16_t op, uint32_t qpn, const struct ceu_modify *in);
+enum ceu_status ceu_qp_modify(struct ceu *ceu, uint16_t op, uint32_t qpn,
+			      const struct ceu_modify *in);
 enum ceu_status ceu_qp_query(struct ceu *ceu, uint32_t qpn, struct control_qp_attr *out);
 /* SW2HW_SRQ, HW2SW_SRQ, ARM_SRQ, QUERY_SRQ. */
 enum ceu_status ceu_srq_make(struct ceu *ceu, uint32_t srqn, const struct ceu_srq *in);

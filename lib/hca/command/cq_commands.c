@@ -54,7 +54,7 @@ enum ceu_status ceu_cq_resize(struct ceu *ceu, uint32_t cqn, const struct ceu_re
 	struct cqe *backlog;
 
 	if (!in->buffer || in->reserved || in->log_entries > CQ_LOG_MAX || cqn == 0 ||
-		q->cqn != cqn)
+	    q->cqn != cqn)
 		return CEU_BAD_PARAM;
 	entries = 1u << in->log_entries;
 	entries = entries > q->mask ? entries : q->mask + 1;

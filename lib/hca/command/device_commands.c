@@ -41,11 +41,11 @@ static bool parts_ok(const struct part *part, unsigned int parts)
 {
 	for (unsigned int i = 0; i < parts; i++) {
 		if (part[i].base % CEU_ICM_CHUNK_BYTES ||
-			part[i].base + part[i].bytes < part[i].base)
+		    part[i].base + part[i].bytes < part[i].base)
 			return false;
 		for (unsigned int j = 0; j < i; j++)
 			if (part[i].base < part[j].base + part[j].bytes &&
-				part[j].base < part[i].base + part[i].bytes)
+			    part[j].base < part[i].base + part[i].bytes)
 				return false;
 	}
 	return true;

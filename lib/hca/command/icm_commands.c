@@ -10,7 +10,7 @@
 
 _Static_assert((int)TPT_CHUNK_PAGES == (int)ICM_CHUNK_PAGES &&
 		       (int)TPT_CHUNK_BYTES == (int)ICM_CHUNK_BYTES,
-	"one size of chunks");
+	       "one size of chunks");
 
 struct icm *ceu_area(const struct ceu *ceu, enum ceu_context kind)
 {
@@ -41,7 +41,7 @@ static struct icm *chunk_at(const struct ceu *ceu, uint64_t virt, uint32_t *chun
 		uint64_t offset = virt - base_of(&ceu->init, kind);
 
 		if (m && offset % CEU_ICM_CHUNK_BYTES == 0 &&
-			offset / CEU_ICM_CHUNK_BYTES < m->chunks) {
+		    offset / CEU_ICM_CHUNK_BYTES < m->chunks) {
 			*chunk = (uint32_t)(offset / CEU_ICM_CHUNK_BYTES);
 			return m;
 		}
@@ -127,7 +127,7 @@ enum ceu_status ceu_icm_unmap(struct ceu *ceu, const struct ceu_unmap_icm *in)
 	enum ceu_status status = CEU_OK;
 
 	if (chunks == 0 || in->pages % CEU_ICM_PAGES || in->reserved ||
-		in->virt + (uint64_t)chunks * CEU_ICM_CHUNK_BYTES < in->virt)
+	    in->virt + (uint64_t)chunks * CEU_ICM_CHUNK_BYTES < in->virt)
 		return CEU_BAD_PARAM;
 	ceu_quiesce(ceu);
 	for (uint32_t i = 0; i < chunks && status == CEU_OK; i++)
@@ -147,9 +147,9 @@ void ceu_icm_close(struct ceu *ceu, enum ceu_context kind)
 	struct icm *m = ceu_area(ceu, kind);
 
 	for (uint32_t i = 0; m && i < m->chunks; i++) {
-		const struct ceu_unmap_icm in = {
-			.virt = base_of(&ceu->init, kind) + (uint64_t)i * CEU_ICM_CHUNK_BYTES,
-			.pages = CEU_ICM_PAGES};
+		const struct ceu_unmap_icm in = {.virt = base_of(&ceu->init, kind) +
+							 (uint64_t)i * CEU_ICM_CHUNK_BYTES,
+						 .pages = CEU_ICM_PAGES};
 
 		if (m->chunk[i].mapped)
 			ceu_icm_unmap(ceu, &in);
@@ -186,9 +186,9 @@ static bool idle(const struct icm *m, uint32_t chunk)
 /* A row of chunks in one command: it waits for the data path, however many they are. */
 static uint32_t give_back(struct ceu *ceu, enum ceu_context kind, uint32_t first, uint32_t end)
 {
-	const struct ceu_unmap_icm in = {
-		.virt = base_of(&ceu->init, kind) + (uint64_t)first * CEU_ICM_CHUNK_BYTES,
-		.pages = (end - first) * CEU_ICM_PAGES};
+	const struct ceu_unmap_icm in = {.virt = base_of(&ceu->init, kind) +
+						 (uint64_t)first * CEU_ICM_CHUNK_BYTES,
+					 .pages = (end - first) * CEU_ICM_PAGES};
 
 	if (ceu_exec(ceu, CEU_UNMAP_ICM, CEU_ICM_CONTEXTS, &in, sizeof(in), NULL, 0) == CEU_OK)
 		return end - first;

@@ -45,7 +45,7 @@ void ceu_qp_tell(struct ceu *ceu, struct qp *q)
 bool ceu_qp_left(struct ceu *ceu, struct qp *q)
 {
 	if (ceu->config.hooks.quiesce &&
-		__atomic_load_n(&q->closed, __ATOMIC_SEQ_CST) != QP_CLOSED_ALL)
+	    __atomic_load_n(&q->closed, __ATOMIC_SEQ_CST) != QP_CLOSED_ALL)
 		return false;
 	if (ceu->config.hooks.release_qp)
 		ceu->config.hooks.release_qp(ceu->config.hooks.ctx, q);
@@ -92,7 +92,7 @@ enum ceu_status ceu_qp_make(struct ceu *ceu, uint32_t qpn, const struct ceu_qp *
 	if (!make_params_ok(ceu, qpn, in))
 		return CEU_BAD_PARAM;
 	if (!icm_ready(&ceu->config.qps->icm, qpn & ceu->config.qps->mask) || q->qpn != 0 ||
-		ceu->busy[q - ceu->config.qps->qps])
+	    ceu->busy[q - ceu->config.qps->qps])
 		return CEU_BAD_SYS_STATE;
 	memset(q, 0, offsetof(struct qp, wake));
 	clear_data_path(q);
@@ -132,7 +132,7 @@ static void give_back_shared(struct ceu *ceu, struct qp *q)
 	enum qp_state state = qp_state(q);
 
 	if (!q->srq || state == QP_RST || state == QP_INIT || ceu->batch ||
-		!ceu->config.hooks.quiesce)
+	    !ceu->config.hooks.quiesce)
 		return;
 	__atomic_store_n(&q->going, 1, __ATOMIC_RELAXED);
 	qp_set_error(&ceu->config.engines[q->engine], q);
@@ -230,7 +230,7 @@ static bool attributes_ok(const struct ceu *ceu, const struct ceu_modify *in)
 
 	for (unsigned int i = 0; i < sizeof(range) / sizeof(range[0]); i++)
 		if ((a->mask & range[i].bit) &&
-			(range[i].value < range[i].min || range[i].value > range[i].max))
+		    (range[i].value < range[i].min || range[i].value > range[i].max))
 			return false;
 	return !(a->mask & QP_ATTR_AV) || av_ok(in);
 }
@@ -334,7 +334,7 @@ static void remember(struct control_qp_attr *s, const struct control_qp_attr *a)
 
 /* What a state needs beside the attributes, before it is entered. */
 static void prepare(struct ceu *ceu, struct qp *q, enum qp_state from, enum qp_state to,
-	const struct ceu_modify *in)
+		    const struct ceu_modify *in)
 {
 	if (from == QP_RST && to == QP_INIT) {
 		q->epoch++;
@@ -357,7 +357,7 @@ static void prepare(struct ceu *ceu, struct qp *q, enum qp_state from, enum qp_s
 	} else if (from == QP_RTS && to == QP_SQD) {
 		q->sqd_notify = (in->attr.mask & QP_ATTR_EN_SQD_ASYNC_NOTIFY) != 0;
 		__atomic_store_n(&q->sqd_turn, q->sqd_turn == UINT8_MAX ? 1 : q->sqd_turn + 1,
-			__ATOMIC_RELEASE);
+				 __ATOMIC_RELEASE);
 	} else if (from == QP_SQE && to == QP_RTS) {
 		__atomic_store_n(&q->sq_epoch, q->sq_epoch + 1, __ATOMIC_RELEASE);
 	}
@@ -401,8 +401,8 @@ static enum ceu_status enter(struct ceu *ceu, struct qp *q, enum qp_state from, 
 	struct engine *e = &ceu->config.engines[q->engine];
 	uint8_t expected = (uint8_t)from;
 
-	if (!__atomic_compare_exchange_n(
-		    &q->state, &expected, (uint8_t)to, false, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE))
+	if (!__atomic_compare_exchange_n(&q->state, &expected, (uint8_t)to, false, __ATOMIC_SEQ_CST,
+					 __ATOMIC_ACQUIRE))
 		return CEU_BAD_SYS_STATE;
 	if (to == QP_RTS || to == QP_SQD)
 		wake_all(e, q);
@@ -422,17 +422,10 @@ void ceu_peer_gives_no_credits(struct ceu *ceu, uint32_t qpn)
 }
 
 static const enum qp_state target[256] = {
-	[CEU_RST2INIT] = QP_INIT,
-	[CEU_INIT2INIT] = QP_INIT,
-	[CEU_INIT2RTR] = QP_RTR,
-	[CEU_RTR2RTS] = QP_RTS,
-	[CEU_RTS2RTS] = QP_RTS,
-	[CEU_SQERR2RTS] = QP_RTS,
-	[CEU_SQD2RTS] = QP_RTS,
-	[CEU_RTS2SQD] = QP_SQD,
-	[CEU_SQD2SQD] = QP_SQD,
-	[CEU_2ERR] = QP_ERR,
-	[CEU_2RST] = QP_RST,
+	[CEU_RST2INIT] = QP_INIT, [CEU_INIT2INIT] = QP_INIT, [CEU_INIT2RTR] = QP_RTR,
+	[CEU_RTR2RTS] = QP_RTS,	  [CEU_RTS2RTS] = QP_RTS,    [CEU_SQERR2RTS] = QP_RTS,
+	[CEU_SQD2RTS] = QP_RTS,	  [CEU_RTS2SQD] = QP_SQD,    [CEU_SQD2SQD] = QP_SQD,
+	[CEU_2ERR] = QP_ERR,	  [CEU_2RST] = QP_RST,
 };
 
 /* The mask has all that the row requires and nothing that it does not know. */
@@ -458,8 +451,8 @@ static bool is_drained(const struct qp *q)
 	return __atomic_load_n(&q->rtc.drained, __ATOMIC_ACQUIRE) == q->sqd_turn;
 }
 
-enum ceu_status ceu_qp_modify(
-	struct ceu *ceu, uint16_t op, uint32_t qpn, const struct ceu_modify *in)
+enum ceu_status ceu_qp_modify(struct ceu *ceu, uint16_t op, uint32_t qpn,
+			      const struct ceu_modify *in)
 {
 	static const struct ceu_modify nothing;
 	struct qp *q = qp_find(ceu->config.qps, qpn);

@@ -21,8 +21,8 @@ enum ceu_status ceu_srq_make(struct ceu *ceu, uint32_t srqn, const struct ceu_sr
 	struct srq *s;
 
 	if (!ceu->config.srqs || srqn == 0 || srqn >> QPN_BITS || !in->ring || !in->record ||
-		in->engine >= ceu->config.engine_count || in->client >= CLIENTS_MAX ||
-		!ceu_receive_ring_ok(in->entries, in->stride))
+	    in->engine >= ceu->config.engine_count || in->client >= CLIENTS_MAX ||
+	    !ceu_receive_ring_ok(in->entries, in->stride))
 		return CEU_BAD_PARAM;
 	s = &ceu->config.srqs->srqs[srqn & ceu->config.srqs->mask];
 	if (!icm_ready(&ceu->config.srqs->icm, srqn & ceu->config.srqs->mask) || s->srqn != 0)
@@ -30,13 +30,13 @@ enum ceu_status ceu_srq_make(struct ceu *ceu, uint32_t srqn, const struct ceu_sr
 	icm_use(&ceu->config.srqs->icm, srqn & ceu->config.srqs->mask);
 	eq_forget(ceu->config.completion, EVENT_OF_SRQ, srqn & ceu->config.srqs->mask);
 	*s = (struct srq){.pd = in->pd,
-		.client = in->client,
-		.engine = in->engine,
-		.stride = in->stride,
-		.entries = in->entries,
-		.ring = in->ring,
-		.record = in->record,
-		.completion = ceu->config.completion};
+			  .client = in->client,
+			  .engine = in->engine,
+			  .stride = in->stride,
+			  .entries = in->entries,
+			  .ring = in->ring,
+			  .record = in->record,
+			  .completion = ceu->config.completion};
 	__atomic_store_n(&s->srqn, srqn, __ATOMIC_RELEASE);
 	return CEU_OK;
 }
@@ -92,8 +92,9 @@ enum ceu_status ceu_srq_query(struct ceu *ceu, uint32_t srqn, struct control_srq
 	if (!s)
 		return CEU_BAD_PARAM;
 	*out = (struct control_srq_attr){.entries = s->entries,
-		.limit = __atomic_load_n(&s->limit, __ATOMIC_RELAXED),
-		.available = available(s),
-		.error = __atomic_load_n(&s->state, __ATOMIC_RELAXED) == SRQ_ERROR};
+					 .limit = __atomic_load_n(&s->limit, __ATOMIC_RELAXED),
+					 .available = available(s),
+					 .error = __atomic_load_n(&s->state, __ATOMIC_RELAXED) ==
+						  SRQ_ERROR};
 	return CEU_OK;
 }

@@ -28,7 +28,7 @@ static bool region_mpt(const struct mpt_entry *entry)
 enum ceu_status ceu_mpt_make(struct ceu *ceu, uint32_t index, const struct mpt_entry *entry)
 {
 	if (v2p_index(ceu->config.v2p, entry->key) != index ||
-		!(entry->flags & MPT_CHANGES ? changing_mpt(entry) : region_mpt(entry)))
+	    !(entry->flags & MPT_CHANGES ? changing_mpt(entry) : region_mpt(entry)))
 		return CEU_BAD_PARAM;
 	return ceu_status_of(v2p_write_mpt(ceu->config.v2p, entry));
 }
@@ -56,10 +56,10 @@ enum ceu_status ceu_tpt_init(struct ceu *ceu, const struct ceu_init_hca *in)
 {
 	struct v2p *v = ceu->config.v2p;
 	struct v2p_init init = {.mpt_base = in->mpt_base,
-		.mtt_base = in->mtt_base,
-		.log_mpts = in->log_mpts,
-		.log_mtts = in->log_mtts,
-		.on_demand = true};
+				.mtt_base = in->mtt_base,
+				.log_mpts = in->log_mpts,
+				.log_mtts = in->log_mtts,
+				.on_demand = true};
 
 	if (v->open && v2p_close(v)) /* as it was made */
 		return ceu_status_of(-EBUSY);

@@ -17,11 +17,11 @@
 #define RTR_RC (RTR_UC | QP_ATTR_MAX_DEST_RD_ATOMIC | QP_ATTR_MIN_RNR_TIMER)
 #define RTS_RC                                                                                     \
 	(QP_ATTR_SQ_PSN | QP_ATTR_TIMEOUT | QP_ATTR_RETRY_CNT | QP_ATTR_RNR_RETRY |                \
-		QP_ATTR_MAX_RD_ATOMIC)
+	 QP_ATTR_MAX_RD_ATOMIC)
 #define SQD_RC                                                                                     \
 	(QP_ATTR_PORT | QP_ATTR_AV | QP_ATTR_TIMEOUT | QP_ATTR_RETRY_CNT | QP_ATTR_RNR_RETRY |     \
-		QP_ATTR_MAX_RD_ATOMIC | QP_ATTR_MAX_DEST_RD_ATOMIC | QP_ATTR_ACCESS |              \
-		QP_ATTR_PKEY_INDEX | QP_ATTR_MIN_RNR_TIMER)
+	 QP_ATTR_MAX_RD_ATOMIC | QP_ATTR_MAX_DEST_RD_ATOMIC | QP_ATTR_ACCESS |                     \
+	 QP_ATTR_PKEY_INDEX | QP_ATTR_MIN_RNR_TIMER)
 #define CUR QP_ATTR_CUR_STATE
 
 /* clang-format off */
@@ -74,8 +74,8 @@ static const struct ceu_transition transitions[] = {
 
 #define TRANSITIONS (sizeof(transitions) / sizeof(transitions[0]))
 
-const struct ceu_transition *ceu_transition_find(
-	enum qp_state from, enum qp_state to, enum qp_service service)
+const struct ceu_transition *ceu_transition_find(enum qp_state from, enum qp_state to,
+						 enum qp_service service)
 {
 	for (unsigned int i = 0; i < TRANSITIONS; i++) {
 		const struct ceu_transition *t = &transitions[i];

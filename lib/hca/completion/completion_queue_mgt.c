@@ -45,7 +45,7 @@ bool cq_table_unlisted(const struct completion *c, uint32_t first, uint32_t end)
 }
 
 int cq_write(struct completion *c, uint32_t cqn, uint32_t client, struct cqe *buffer,
-	uint32_t log_entries, struct cq_record *record)
+	     uint32_t log_entries, struct cq_record *record)
 {
 	struct cq *q = &c->cqs[cqn & c->cq_mask];
 
@@ -89,7 +89,7 @@ static void touch(struct completion *c, struct cq *q, bool solicited)
 	do {
 		q->next_touched = head;
 	} while (!__atomic_compare_exchange_n(&c->touched, &head, (uint32_t)(q - c->cqs), true,
-		__ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+					      __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
 }
 
 static void serve_arm(struct completion *c, struct counters *counters, struct cq *q)
@@ -103,7 +103,7 @@ static void serve_arm(struct completion *c, struct counters *counters, struct cq
 	next = __atomic_load_n(&q->record->arm_next, __ATOMIC_RELAXED);
 	solicited = __atomic_load_n(&q->record->arm_solicited, __ATOMIC_RELAXED);
 	if (next == q->served_next &&
-		(solicited == q->served_solicited || !(touched & CQ_TOUCHED_SOLICITED)))
+	    (solicited == q->served_solicited || !(touched & CQ_TOUCHED_SOLICITED)))
 		return;
 	if (eq_post(c, counters, q->client, EQE_COMPLETION, cqn)) {
 		q->served_next = next;
@@ -148,8 +148,8 @@ static bool reserve(struct cq *q, uint64_t *place)
 
 		if (unlikely((uint32_t)produced - consumed > q->mask && full(q, produced)))
 			return false;
-	} while (!__atomic_compare_exchange_n(
-		&q->produced, &produced, produced + 1, true, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&q->produced, &produced, produced + 1, true,
+					      __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
 	*place = produced;
 	return true;
 }
@@ -176,11 +176,12 @@ static inline void write_entry(struct cqe *to, const struct cqe *entry, uint32_t
 	to->byte_count = entry->byte_count;
 	to->wqe_offset = entry->wqe_offset;
 	__atomic_store_n((uint32_t *)&to->opcode,
-		entry->opcode | (uint32_t)entry->is_send << 8 | reserved2 << 16, __ATOMIC_RELEASE);
+			 entry->opcode | (uint32_t)entry->is_send << 8 | reserved2 << 16,
+			 __ATOMIC_RELEASE);
 }
 
 static inline void fill(struct completion *c, struct counters *counters, struct cq *q,
-	uint64_t place, const struct cqe *entry, bool solicited)
+			uint64_t place, const struct cqe *entry, bool solicited)
 {
 	write_entry(&q->buffer[place & q->mask], entry, 0);
 	count(counters, COUNTER_cqes);
@@ -191,7 +192,7 @@ static inline void fill(struct completion *c, struct counters *counters, struct 
 
 /* The CQ, or NULL with *answer: it is gone or does not take a completion now. */
 static struct cq *open_cq(struct completion *c, struct counters *counters, uint32_t cqn,
-	enum completion_answer *answer)
+			  enum completion_answer *answer)
 {
 	struct cq *q = &c->cqs[cqn & c->cq_mask];
 	uint32_t stop = __atomic_load_n(&q->stop, __ATOMIC_ACQUIRE);
@@ -209,14 +210,14 @@ static struct cq *open_cq(struct completion *c, struct counters *counters, uint3
 	return q;
 }
 
-enum completion_answer cq_place(
-	struct completion *c, struct counters *counters, uint32_t cqn, uint64_t *place)
+enum completion_answer cq_place(struct completion *c, struct counters *counters, uint32_t cqn,
+				uint64_t *place)
 {
 	enum completion_answer answer;
 	struct cq *q = open_cq(c, counters, cqn, &answer);
 
 	if (unlikely(q && (__atomic_load_n(&q->stop, __ATOMIC_RELAXED) & CQ_STOP_OVERRUN ||
-				  !reserve(q, place)))) {
+			   !reserve(q, place)))) {
 		lost(c, counters, q);
 		return COMPLETION_LOST;
 	}
@@ -224,7 +225,7 @@ enum completion_answer cq_place(
 }
 
 enum completion_answer cq_fill(struct completion *c, struct counters *counters, uint32_t cqn,
-	uint64_t place, const struct cqe *entry, bool solicited)
+			       uint64_t place, const struct cqe *entry, bool solicited)
 {
 	enum completion_answer answer;
 	struct cq *q = open_cq(c, counters, cqn, &answer);
@@ -239,7 +240,7 @@ enum completion_answer cq_fill(struct completion *c, struct counters *counters, 
 /* Into the backlog of a held CQ. Reserving a place there and releasing the CQ meet in one word: no
  * completion is put into a backlog that nobody looks at any more. */
 static bool post_backlog(struct completion *c, struct counters *counters, struct cq *q,
-	const struct cqe *entry, bool solicited)
+			 const struct cqe *entry, bool solicited)
 {
 	uint32_t stop = __atomic_load_n(&q->stop, __ATOMIC_ACQUIRE);
 
@@ -248,16 +249,16 @@ static bool post_backlog(struct completion *c, struct counters *counters, struct
 			return cq_post(c, counters, q->cqn, entry, solicited);
 		if (stop & CQ_STOP_OVERRUN || (stop & CQ_STOP_BACKLOG) == q->backlog_entries)
 			return lost(c, counters, q);
-	} while (!__atomic_compare_exchange_n(
-		&q->stop, &stop, stop + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+	} while (!__atomic_compare_exchange_n(&q->stop, &stop, stop + 1, false, __ATOMIC_ACQ_REL,
+					      __ATOMIC_ACQUIRE));
 	write_entry(&q->backlog[stop & CQ_STOP_BACKLOG], entry,
-		LOG_WRITTEN | (solicited ? LOG_SOLICITED : 0));
+		    LOG_WRITTEN | (solicited ? LOG_SOLICITED : 0));
 	count(counters, COUNTER_cq_backlogged);
 	return true;
 }
 
 bool cq_post(struct completion *c, struct counters *counters, uint32_t cqn, const struct cqe *entry,
-	bool solicited)
+	     bool solicited)
 {
 	struct cq *q = &c->cqs[cqn & c->cq_mask];
 	uint32_t stop;
@@ -301,10 +302,11 @@ int cq_resize(struct completion *c, uint32_t cqn, struct cqe *buffer, uint32_t l
 	if (cqn == 0 || q->cqn != cqn)
 		return -ENOENT;
 	if (log_entries > CQ_LOG_MAX ||
-		!(__atomic_load_n(&q->stop, __ATOMIC_RELAXED) & CQ_STOP_HELD))
+	    !(__atomic_load_n(&q->stop, __ATOMIC_RELAXED) & CQ_STOP_HELD))
 		return -EINVAL;
 	__atomic_store_n(&q->consumed,
-		__atomic_load_n(&q->record->consumer_index, __ATOMIC_ACQUIRE), __ATOMIC_RELAXED);
+			 __atomic_load_n(&q->record->consumer_index, __ATOMIC_ACQUIRE),
+			 __ATOMIC_RELAXED);
 	if (produced - q->consumed > 1u << log_entries)
 		return -EBUSY;
 	q->buffer = buffer;
@@ -314,8 +316,8 @@ int cq_resize(struct completion *c, uint32_t cqn, struct cqe *buffer, uint32_t l
 
 /* An entry of the backlog into the CQ; whoever reserved it is just writing it, if it is not there.
  */
-static void unlog(
-	struct completion *c, struct counters *counters, struct cq *q, const struct cqe *entry)
+static void unlog(struct completion *c, struct counters *counters, struct cq *q,
+		  const struct cqe *entry)
 {
 	uint64_t place;
 
@@ -340,6 +342,6 @@ int cq_release(struct completion *c, struct counters *counters, uint32_t cqn)
 		for (; done < (stop & CQ_STOP_BACKLOG); done++)
 			unlog(c, counters, q, &q->backlog[done]);
 	} while (!__atomic_compare_exchange_n(&q->stop, &stop, stop & CQ_STOP_OVERRUN, false,
-		__ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE));
+					      __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE));
 	return 0;
 }

@@ -50,14 +50,14 @@ static bool reserve(struct eq *q, struct client_page *page, uint32_t *place)
 	do {
 		if (produced - __atomic_load_n(&page->eq_consumer, __ATOMIC_ACQUIRE) >= EQ_ENTRIES)
 			return false;
-	} while (!__atomic_compare_exchange_n(
-		&q->produced, &produced, produced + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&q->produced, &produced, produced + 1, true,
+					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	*place = produced;
 	return true;
 }
 
 static void fill(struct completion *c, struct counters *counters, uint32_t client,
-	struct client_page *page, uint32_t place, enum eqe_type type, uint32_t number)
+		 struct client_page *page, uint32_t place, enum eqe_type type, uint32_t number)
 {
 	struct eqe *to = &page->eq[place % EQ_ENTRIES];
 
@@ -75,7 +75,7 @@ static bool takes(const struct eq *q, enum eqe_type type)
 }
 
 bool eq_post(struct completion *c, struct counters *counters, uint32_t client, enum eqe_type type,
-	uint32_t number)
+	     uint32_t number)
 {
 	struct eq *q = &c->eqs[client];
 	struct client_page *page;

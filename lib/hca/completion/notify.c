@@ -19,7 +19,7 @@ static void notify_one(struct eq *q)
 		return;
 	page = __atomic_load_n(&q->page, __ATOMIC_ACQUIRE);
 	if (page && __atomic_exchange_n(&page->waiting, 0, __ATOMIC_SEQ_CST) &&
-		write(q->eventfd, &one, 8) < 0)
+	    write(q->eventfd, &one, 8) < 0)
 		return; /* its counter is full: it is readable as it is */
 }
 

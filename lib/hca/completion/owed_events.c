@@ -16,21 +16,17 @@ static const struct {
 	uint8_t bit; /* in its object's word; 0: it is of no object */
 	uint8_t of;  /* enum event_object */
 } owed_as[32] = {
-	[EQE_COMM_EST] = {1, EVENT_OF_QP},
-	[EQE_SQ_DRAINED] = {2, EVENT_OF_QP},
-	[EQE_WQ_CATAS_ERROR] = {4, EVENT_OF_QP},
-	[EQE_WQ_INVAL_REQ_ERROR] = {8, EVENT_OF_QP},
-	[EQE_WQ_ACCESS_ERROR] = {16, EVENT_OF_QP},
-	[EQE_LAST_WQE] = {32, EVENT_OF_QP},
-	[EQE_SRQ_ERROR] = {1, EVENT_OF_SRQ},
-	[EQE_SRQ_LIMIT] = {2, EVENT_OF_SRQ},
+	[EQE_COMM_EST] = {1, EVENT_OF_QP},	   [EQE_SQ_DRAINED] = {2, EVENT_OF_QP},
+	[EQE_WQ_CATAS_ERROR] = {4, EVENT_OF_QP},   [EQE_WQ_INVAL_REQ_ERROR] = {8, EVENT_OF_QP},
+	[EQE_WQ_ACCESS_ERROR] = {16, EVENT_OF_QP}, [EQE_LAST_WQE] = {32, EVENT_OF_QP},
+	[EQE_SRQ_ERROR] = {1, EVENT_OF_SRQ},	   [EQE_SRQ_LIMIT] = {2, EVENT_OF_SRQ},
 	[EQE_CQ_ERROR] = {1, EVENT_OF_CQ},
 };
 
 /* The other way round: what a word's bits say, the lowest first. */
 static const uint8_t type_of[EVENT_OBJECTS][8] = {
 	[EVENT_OF_QP] = {EQE_COMM_EST, EQE_SQ_DRAINED, EQE_WQ_CATAS_ERROR, EQE_WQ_INVAL_REQ_ERROR,
-		EQE_WQ_ACCESS_ERROR, EQE_LAST_WQE},
+			 EQE_WQ_ACCESS_ERROR, EQE_LAST_WQE},
 	[EVENT_OF_SRQ] = {EQE_SRQ_ERROR, EQE_SRQ_LIMIT},
 	[EVENT_OF_CQ] = {EQE_CQ_ERROR},
 };
@@ -56,8 +52,8 @@ static void list(struct completion *c, uint32_t client)
 	head = __atomic_load_n(&c->owing, __ATOMIC_RELAXED);
 	do {
 		q->next_owing = head;
-	} while (!__atomic_compare_exchange_n(
-		&c->owing, &head, client, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&c->owing, &head, client, true, __ATOMIC_SEQ_CST,
+					      __ATOMIC_RELAXED));
 }
 
 /* Of a former object of that index nothing is owed any more. */
@@ -68,8 +64,8 @@ static void note(struct events_owed *owed, uint64_t owner, uint32_t number, uint
 
 	do {
 		after = ((before & OWNER_MASK) == owner ? before : owner) | bit;
-	} while (!__atomic_compare_exchange_n(
-		word, &before, after, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(word, &before, after, false, __ATOMIC_SEQ_CST,
+					      __ATOMIC_RELAXED));
 }
 
 void eq_owe(struct completion *c, uint32_t client, enum eqe_type type, uint32_t number)
@@ -80,7 +76,7 @@ void eq_owe(struct completion *c, uint32_t client, enum eqe_type type, uint32_t 
 		__atomic_store_n(&q->port_owed, 1 + number, __ATOMIC_SEQ_CST);
 	else if (owed_as[type].bit && number != 0)
 		note(&c->owed_of[owed_as[type].of], owner_of(c, client, number), number,
-			owed_as[type].bit);
+		     owed_as[type].bit);
 	else
 		return;
 	__atomic_store_n(&q->owing, 1, __ATOMIC_SEQ_CST);
@@ -96,8 +92,8 @@ void eq_forget(struct completion *c, enum event_object of, uint32_t index)
 }
 
 /* Raises what a word says; what finds no room is owed again. */
-static void pay(
-	struct completion *c, struct counters *counters, enum event_object of, uint64_t word)
+static void pay(struct completion *c, struct counters *counters, enum event_object of,
+		uint64_t word)
 {
 	for (unsigned bits = (uint8_t)word; bits; bits &= bits - 1)
 		if (eq_post(c, counters, CLIENT_OF(word),
@@ -107,7 +103,7 @@ static void pay(
 
 /* Looks at an object for a client. */
 static void look(struct completion *c, struct counters *counters, uint32_t client,
-	enum event_object of, uint32_t index)
+		 enum event_object of, uint32_t index)
 {
 	uint64_t *at = &c->owed_of[of].word[index], word = __atomic_load_n(at, __ATOMIC_RELAXED);
 
@@ -119,8 +115,8 @@ static void look(struct completion *c, struct counters *counters, uint32_t clien
 }
 
 /* Looks at the next of all objects: kind after kind. */
-static void look_next(
-	struct completion *c, struct counters *counters, uint32_t client, struct eq *q)
+static void look_next(struct completion *c, struct counters *counters, uint32_t client,
+		      struct eq *q)
 {
 	enum event_object of = EVENT_OBJECTS - q->kinds_left;
 

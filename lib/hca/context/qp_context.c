@@ -16,7 +16,7 @@ int qp_table_create(struct qp_table *t, uint32_t count)
 
 	*t = (struct qp_table){.count = count, .mask = count - 1};
 	t->results = mmap(NULL, results_bytes(t), PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (t->results == MAP_FAILED) {
 		*t = (struct qp_table){0};
 		return -ENOMEM;
@@ -50,8 +50,8 @@ bool qp_set_error(struct engine *e, struct qp *q)
 	do {
 		if (state == QP_RST || state == QP_ERR)
 			return false;
-	} while (!__atomic_compare_exchange_n(
-		&q->state, &state, QP_ERR, false, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE));
+	} while (!__atomic_compare_exchange_n(&q->state, &state, QP_ERR, false, __ATOMIC_SEQ_CST,
+					      __ATOMIC_ACQUIRE));
 	for (unsigned t = 0; t < WAKE_COUNT; t++)
 		wake_post(&e->wake[t], &q->wake[t], q->index);
 	return true;
@@ -70,7 +70,7 @@ bool qp_set_sqe(struct qp *q)
 	do {
 		if (state != QP_RTS && state != QP_SQD)
 			return false;
-	} while (!__atomic_compare_exchange_n(
-		&q->state, &state, QP_SQE, false, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE));
+	} while (!__atomic_compare_exchange_n(&q->state, &state, QP_SQE, false, __ATOMIC_SEQ_CST,
+					      __ATOMIC_ACQUIRE));
 	return true;
 }

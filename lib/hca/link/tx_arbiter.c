@@ -68,8 +68,8 @@ unsigned txa_poll(struct engine *e)
 		if (!send_waiting(e, t))
 			break;
 		t->first = 0;
-		t->count = channel_take(
-			&e->channel[inputs[t->turn++ % RTE_DIM(inputs)]], t->waiting, BURST);
+		t->count = channel_take(&e->channel[inputs[t->turn++ % RTE_DIM(inputs)]],
+					t->waiting, BURST);
 		total += t->count;
 		idle = t->count ? 0 : idle + 1;
 	}

@@ -4,8 +4,8 @@
 #include <rte_errno.h>
 #include "pipeline/channel.h"
 
-int channel_create(
-	struct channel *c, enum channel_id id, const char *prefix, bool multi_producer, int socket)
+int channel_create(struct channel *c, enum channel_id id, const char *prefix, bool multi_producer,
+		   int socket)
 {
 	char name[RTE_RING_NAMESIZE];
 	unsigned flags = RING_F_SC_DEQ | (multi_producer ? 0 : RING_F_SP_ENQ) | RING_F_EXACT_SZ;

@@ -25,12 +25,12 @@ static enum v2p_state bind_window(const struct visit *v)
 {
 	const struct wqe_bind *u = units(v);
 	const struct v2p_bind b = {.key = u->key,
-		.parent = u->lkey,
-		.pd = v->q->pd,
-		.qpn = qp_number(v->q),
-		.access = u->access,
-		.start = u->addr,
-		.length = u->length};
+				   .parent = u->lkey,
+				   .pd = v->q->pd,
+				   .qpn = qp_number(v->q),
+				   .access = u->access,
+				   .start = u->addr,
+				   .length = u->length};
 
 	return v2p_bind(v->e->v2p, &b);
 }
@@ -39,14 +39,14 @@ static enum v2p_state fast_register(const struct visit *v)
 {
 	const struct wqe_register *u = units(v);
 	const struct v2p_registration r = {.key = u->key,
-		.parent = u->lkey,
-		.pd = v->q->pd,
-		.access = u->access,
-		.iova = u->iova,
-		.length = u->length,
-		.page = u->page,
-		.pages = u->pages,
-		.log_page = u->log_page};
+					   .parent = u->lkey,
+					   .pd = v->q->pd,
+					   .access = u->access,
+					   .iova = u->iova,
+					   .length = u->length,
+					   .page = u->page,
+					   .pages = u->pages,
+					   .log_page = u->log_page};
 
 	return v2p_fast_register(v->e->v2p_port[STAGE_SEGMENTATION], &r);
 }
@@ -79,9 +79,9 @@ static void complete_later(struct visit *v)
 {
 	struct qp *q = v->q;
 	struct sw_element x = {.psn = psn_sub(q->rtc.next_psn, 1),
-		.wqe_offset = v->r->wqe_offset,
-		.opcode = v->r->opcode,
-		.flags = ELEMENT_LAST | ELEMENT_SIGNALED};
+			       .wqe_offset = v->r->wqe_offset,
+			       .opcode = v->r->opcode,
+			       .flags = ELEMENT_LAST | ELEMENT_SIGNALED};
 
 	sw_put(v->e->mq, &q->mq.sw, &x);
 	wake_post(&v->e->wake[WAKE_RRC], &q->wake[WAKE_RRC], q->index);

@@ -31,8 +31,8 @@ int mq_create(struct engine *e)
 	mq->rd = reserve(e, "mq_rd", s->rpb_elements * sizeof(*mq->rd));
 	mq->re = reserve(e, "mq_re", s->reb_elements * sizeof(*mq->re));
 	if (!mq->sw || !mq->rd || !mq->re || free_fifo_create(e, &mq->sw_free, s->swpb_elements) ||
-		free_fifo_create(e, &mq->rd_free, s->rpb_elements) ||
-		free_fifo_create(e, &mq->re_free, s->reb_elements))
+	    free_fifo_create(e, &mq->rd_free, s->rpb_elements) ||
+	    free_fifo_create(e, &mq->re_free, s->reb_elements))
 		return -ENOMEM;
 	return 0;
 }

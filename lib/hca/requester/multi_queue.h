@@ -122,8 +122,8 @@ static inline void mq_link(struct mq_list *l, uint32_t *next, uint32_t *tail_nex
 
 	__atomic_store_n(next, MQ_NIL, __ATOMIC_RELAXED);
 	if (__atomic_load_n(&l->consumed, __ATOMIC_ACQUIRE) == l->produced ||
-		!__atomic_compare_exchange_n(
-			tail_next, &expected, index, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	    !__atomic_compare_exchange_n(tail_next, &expected, index, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
 		__atomic_store_n(&l->head, index, __ATOMIC_RELEASE);
 	l->tail = index;
 	__atomic_store_n(&l->produced, l->produced + 1, __ATOMIC_RELEASE);
@@ -136,8 +136,8 @@ static inline void mq_unlink(struct mq_list *l, uint32_t *next)
 	uint32_t after = __atomic_load_n(next, __ATOMIC_ACQUIRE);
 
 	if (after == MQ_NIL) /* seems to be the last: becomes what it is, if it is not */
-		__atomic_compare_exchange_n(
-			next, &after, MQ_CLOSED, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+		__atomic_compare_exchange_n(next, &after, MQ_CLOSED, false, __ATOMIC_ACQ_REL,
+					    __ATOMIC_ACQUIRE);
 	if (after != MQ_NIL) /* else the producer sets the head, and may have done so already */
 		__atomic_store_n(&l->head, after, __ATOMIC_RELEASE);
 	__atomic_store_n(&l->consumed, l->consumed + 1, __ATOMIC_RELEASE);
@@ -194,7 +194,8 @@ static inline struct re_element *re_head(struct multi_queue *mq, const struct mq
 /* The heads of both lists, or NULL; false: both are empty. While the producer goes on: each element
  * that is older than one of the two is seen, too. */
 static inline bool mq_heads(struct multi_queue *mq, const struct mq_list *sw_list,
-	const struct mq_list *rd_list, struct sw_element **sw, struct rd_element **rd)
+			    const struct mq_list *rd_list, struct sw_element **sw,
+			    struct rd_element **rd)
 {
 	*sw = sw_head(mq, sw_list);
 	*rd = rd_head(mq, rd_list);

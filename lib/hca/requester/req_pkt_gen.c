@@ -23,8 +23,8 @@ int rpg_create(struct engine *e)
 
 /* The template of a datagram: the port's address of that index, to the destination of its address
  * unit. */
-static void datagram_template(
-	struct engine *e, const struct qp *q, const struct packet *p, struct wire_template *t)
+static void datagram_template(struct engine *e, const struct qp *q, const struct packet *p,
+			      struct wire_template *t)
 {
 	struct wire_path path = e->gids[p->ud_gid];
 
@@ -50,8 +50,8 @@ static inline void finish_icrc(struct rte_mbuf *m)
 		crc = wire_icrc(l3, headers + bytes + pad, p->is_ipv6);
 	} else {
 		crc = pad ? wire_crc(p->payload_crc, payload + bytes, pad) : p->payload_crc;
-		crc = ~wire_crc_combine(
-			wire_icrc_headers(l3, headers, p->is_ipv6), crc, bytes + pad);
+		crc = ~wire_crc_combine(wire_icrc_headers(l3, headers, p->is_ipv6), crc,
+					bytes + pad);
 	}
 	wire_icrc_store(payload + bytes + pad, crc);
 }

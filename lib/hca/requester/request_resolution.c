@@ -34,8 +34,8 @@ static struct counters *counters_of(struct engine *e)
 }
 
 /* Where the CQ's answer leads from `now`. */
-static inline enum rr_state after(
-	enum completion_answer answer, enum rr_state now, enum rr_state next)
+static inline enum rr_state after(enum completion_answer answer, enum rr_state now,
+				  enum rr_state next)
 {
 	if (likely(answer == COMPLETION_READY))
 		return next;
@@ -60,7 +60,7 @@ static enum rr_state fetch_cq_mr(struct engine *e, const struct qp *q, const str
 
 	requester_cqe(&cqe, q, r->qpn, r->outcome, r->wqe_offset, r->opcode, r->length);
 	return after(cq_fill(e->completion, counters_of(e), q->cqn_snd, r->cq_place, &cqe, false),
-		RR_FETCH_CQ_MR, RR_IDLE);
+		     RR_FETCH_CQ_MR, RR_IDLE);
 }
 
 enum rr_state resolution_step(struct engine *e, struct qp *q, struct rte_mbuf *m)

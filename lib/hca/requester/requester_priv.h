@@ -32,7 +32,7 @@ void tc_destroy(struct engine *e);
  * begins anew. False: the ring is full (events there are always more than places). Stages
  * segmentation and requester_recv, each into its own channel. */
 bool timer_set(struct engine *e, enum channel_id to, const struct qp *q, enum timer_kind timer,
-	uint64_t value_ns);
+	       uint64_t value_ns);
 
 /* Takes a QP's timers off the wheel: the QP goes away. Stage requester_recv. */
 void tc_let_go(struct engine *e, struct qp *q);
@@ -131,7 +131,7 @@ static inline uint64_t qp_probe_ns(const struct qp *q, uint64_t tick_ns)
 static inline uint64_t qp_quiet_since(const struct qp *q)
 {
 	return RTE_MAX(__atomic_load_n(&q->rrc.progress_ns, __ATOMIC_ACQUIRE),
-		__atomic_load_n(&q->rtc.busy_since_ns, __ATOMIC_ACQUIRE));
+		       __atomic_load_n(&q->rtc.busy_since_ns, __ATOMIC_ACQUIRE));
 }
 
 /*
@@ -148,7 +148,7 @@ static inline uint64_t qp_looked_ns(const struct engine *e, uint64_t ns, uint64_
 static inline uint64_t qp_quiet_missed(const struct qp *q)
 {
 	return RTE_MAX(__atomic_load_n(&q->rrc.progress_missed_ns, __ATOMIC_ACQUIRE),
-		__atomic_load_n(&q->rtc.busy_missed_ns, __ATOMIC_ACQUIRE));
+		       __atomic_load_n(&q->rtc.busy_missed_ns, __ATOMIC_ACQUIRE));
 }
 
 /* For how long. Another lcore's clock may be a round ahead of ours. */
@@ -196,10 +196,11 @@ static inline uint32_t qp_outstanding(const struct qp *q)
 
 /* The completion of a send WQE of queue pair `qpn`, which is *q. */
 void requester_cqe(struct cqe *out, const struct qp *q, uint32_t qpn, enum wire_outcome outcome,
-	uint32_t wqe_offset, uint8_t user_opcode, uint32_t length);
+		   uint32_t wqe_offset, uint8_t user_opcode, uint32_t length);
 
 /* Completes a send WQE of an RC QP. OK: only if signaled; an error always. Stage requester_recv. */
 void requester_complete(struct engine *e, struct qp *q, enum stage_id stage,
-	enum wire_outcome outcome, uint32_t wqe_offset, uint8_t user_opcode, uint32_t length);
+			enum wire_outcome outcome, uint32_t wqe_offset, uint8_t user_opcode,
+			uint32_t length);
 
 #endif

@@ -53,11 +53,11 @@ void rrc_enter(struct engine *e, enum rrc_state next)
 /* ---- completion and release ---- */
 
 static void complete(struct engine *e, struct qp *q, uint8_t flags, uint32_t wqe_offset,
-	uint8_t opcode, uint32_t length)
+		     uint8_t opcode, uint32_t length)
 {
 	if (flags & ELEMENT_SIGNALED)
-		requester_complete(
-			e, q, STAGE_REQUESTER_RECV, OUTCOME_OK, wqe_offset, opcode, length);
+		requester_complete(e, q, STAGE_REQUESTER_RECV, OUTCOME_OK, wqe_offset, opcode,
+				   length);
 }
 
 static void advanced(struct engine *e, struct qp *q, uint32_t unacked)
@@ -114,7 +114,7 @@ static bool release(struct engine *e, struct qp *q, uint32_t upto)
 
 	done.count = 0;
 	while ((sw = sw_head(e->mq, &q->mq.sw)) && psn_before_eq(sw->psn, upto) &&
-		!read_is_older(sw, rd)) {
+	       !read_is_older(sw, rd)) {
 		uint8_t flags = sw->flags;
 
 		released_add(&done, sw->m);
@@ -139,7 +139,7 @@ static bool release(struct engine *e, struct qp *q, uint32_t upto)
  * packet, or, when that was never sent, as a bad request later. What comes next in order belongs to
  * the same request until its last packet did. */
 static void give_up(struct engine *e, struct qp *q, enum wire_outcome first, uint32_t offset,
-	uint8_t opcode, bool last)
+		    uint8_t opcode, bool last)
 {
 	bool reported = q->rrc.fatal;
 
@@ -215,7 +215,8 @@ void rrc_bad_requests(struct engine *e, struct qp *q)
 			q->rrc.fatal = 0;
 		else
 			requester_complete(e, q, STAGE_REQUESTER_RECV,
-				first ? r->outcome : OUTCOME_FLUSH, r->wqe_offset, r->opcode, 0);
+					   first ? r->outcome : OUTCOME_FLUSH, r->wqe_offset,
+					   r->opcode, 0);
 		request_free(e, m);
 		rrc_enter(e, RRC_IDLE);
 	}
@@ -308,7 +309,7 @@ static void take_credits(struct engine *e, struct qp *q, const struct wire_heade
 	uint32_t old = q->rrc.credits, credits = aeth_credits(aeth_value(h->syndrome));
 
 	if (old & CREDITS_UNLIMITED ||
-		(old & CREDITS_CAME && psn_before(h->msn, q->rrc.credit_msn)))
+	    (old & CREDITS_CAME && psn_before(h->msn, q->rrc.credit_msn)))
 		return;
 	if (unlikely(credits != AETH_CREDITS_UNLIMITED &&
 		     !psn_before(h->msn, __atomic_load_n(&q->rtc.ssn, __ATOMIC_RELAXED)))) {
@@ -317,9 +318,10 @@ static void take_credits(struct engine *e, struct qp *q, const struct wire_heade
 	}
 	q->rrc.credit_msn = h->msn;
 	__atomic_store_n(&q->rrc.credits,
-		credits == AETH_CREDITS_UNLIMITED ? CREDITS_UNLIMITED
-						  : CREDITS_CAME | psn_add(h->msn, credits),
-		__ATOMIC_RELEASE);
+			 credits == AETH_CREDITS_UNLIMITED
+				 ? CREDITS_UNLIMITED
+				 : CREDITS_CAME | psn_add(h->msn, credits),
+			 __ATOMIC_RELEASE);
 }
 
 static void ack(struct engine *e, struct qp *q, const struct wire_headers *h)
@@ -420,8 +422,8 @@ static void nak(struct engine *e, struct qp *q, const struct wire_headers *h)
 
 /* Writes the bytes behind one another into the request's scatter entries, but for those that were
  * written when the response came before. RRC_AGAIN: VirtToPhys has the rest pending. */
-static enum wire_outcome scatter(
-	struct engine *e, struct qp *q, struct rd_element *rd, const uint8_t *from, uint32_t bytes)
+static enum wire_outcome scatter(struct engine *e, struct qp *q, struct rd_element *rd,
+				 const uint8_t *from, uint32_t bytes)
 {
 	while (q->rrc.scattered < bytes) {
 		struct re_element entry;
@@ -436,7 +438,7 @@ static enum wire_outcome scatter(
 		rrc_enter(e, RRC_READ_SCATTER);
 		piece = RTE_MIN(piece, entry.length);
 		s = v2p_map(e->v2p_port[STAGE_REQUESTER_RECV], V2P_RRC_DATA, q->pd, entry.lkey,
-			entry.addr, piece, ACCESS_LOCAL_WRITE, &to, &run);
+			    entry.addr, piece, ACCESS_LOCAL_WRITE, &to, &run);
 		if (unlikely(s == V2P_PENDING)) {
 			((struct rrc *)e->module[MODULE_RRC])->again = true;
 			return RRC_AGAIN;
@@ -499,7 +501,7 @@ static void read_response(struct engine *e, struct qp *q, struct rd_element *rd,
 		return;
 	}
 	outcome = scatter(e, q, rd, rte_pktmbuf_mtod_offset(m, const uint8_t *, a->payload_offset),
-		a->payload_bytes);
+			  a->payload_bytes);
 	if (unlikely(outcome == RRC_AGAIN))
 		return;
 	if (unlikely(outcome != OUTCOME_OK)) {
@@ -515,8 +517,8 @@ static void read_response(struct engine *e, struct qp *q, struct rd_element *rd,
 		advanced(e, q, psn_add(a->headers.psn, 1));
 }
 
-static void atomic_response(
-	struct engine *e, struct qp *q, struct rd_element *rd, const struct wire_headers *h)
+static void atomic_response(struct engine *e, struct qp *q, struct rd_element *rd,
+			    const struct wire_headers *h)
 {
 	enum wire_outcome outcome;
 
@@ -550,8 +552,8 @@ static struct rd_element *asked_for(struct engine *e, struct qp *q, uint32_t psn
  * READ asked for again from its midst begins with FIRST (ONLY) there, as a request of its own, or
  * with MIDDLE (LAST), as if it went on.
  */
-static bool is_possible(
-	const struct qp *q, const struct rd_element *rd, bool head, const struct wire_headers *h)
+static bool is_possible(const struct qp *q, const struct rd_element *rd, bool head,
+			const struct wire_headers *h)
 {
 	const struct wire_opcode *op = &wire_opcodes[h->opcode];
 	uint32_t index = psn_sub(h->psn, rd->psn);
@@ -560,14 +562,14 @@ static bool is_possible(
 	if (rd->opcode != USER_RDMA_READ)
 		return op->kind == WIRE_KIND_ATOMIC_ACK;
 	if (op->kind != WIRE_KIND_READ_RESP ||
-		!!(op->flags & WIRE_END) != (index + 1 == rd->packets))
+	    !!(op->flags & WIRE_END) != (index + 1 == rd->packets))
 		return false;
 	return op->flags & WIRE_START ? index == 0 || again : index != 0;
 }
 
 /* The next response of the READ or atomic at the head. */
-static void response_in_turn(
-	struct engine *e, struct qp *q, struct rd_element *rd, struct rte_mbuf *m)
+static void response_in_turn(struct engine *e, struct qp *q, struct rd_element *rd,
+			     struct rte_mbuf *m)
 {
 	if (rd->opcode == USER_RDMA_READ)
 		read_response(e, q, rd, m);

@@ -169,7 +169,7 @@ static enum rtc_state judge_read(struct visit *v, uint32_t reads)
 	if (reads >= v->q->max_rd_atomic)
 		return rtc_park(v, PARK_READS);
 	if (!rtc_share(v->q, &mq->rd_free, reads, 1) ||
-		mq_free_count(&mq->re_free) < v->r->data_units)
+	    mq_free_count(&mq->re_free) < v->r->data_units)
 		return reads ? rtc_park(v, PARK_READS) : RTC_STALLED;
 	return RTC_RC_STORE_ENTRY;
 }
@@ -443,17 +443,17 @@ static void end_visit(struct visit *v, enum rtc_state state)
 }
 
 /* One QP's turn, of `turn` bytes, of which this poll can do `most`. Returns how many it used. */
-static uint32_t visit_qp(
-	struct engine *e, struct qp *q, unsigned *room, uint32_t turn, uint32_t most)
+static uint32_t visit_qp(struct engine *e, struct qp *q, unsigned *room, uint32_t turn,
+			 uint32_t most)
 {
 	uint32_t quantum = RTE_MIN(turn, most);
 	struct visit v = {.e = e,
-		.t = e->module[MODULE_RTC],
-		.q = q,
-		.room = *room,
-		.quantum = quantum,
-		.later = turn - quantum,
-		.window = window_left(q)};
+			  .t = e->module[MODULE_RTC],
+			  .q = q,
+			  .room = *room,
+			  .quantum = quantum,
+			  .later = turn - quantum,
+			  .window = window_left(q)};
 	enum rtc_state state;
 
 	if (qp_outstanding(q) == 0) {

@@ -56,8 +56,8 @@ void retransmit_cut(struct qp *q)
 
 	q->rrc.recover_psn = qp_next_psn(q);
 	q->rrc.recovering = 1;
-	__atomic_store_n(
-		&q->rrc.window, RTE_MAX(half, (uint32_t)WINDOW_MIN) << 4, __ATOMIC_RELAXED);
+	__atomic_store_n(&q->rrc.window, RTE_MAX(half, (uint32_t)WINDOW_MIN) << 4,
+			 __ATOMIC_RELAXED);
 }
 
 #define ROUND_TRIP_NS_MAX (UINT32_MAX / 8) /* eight of them fit into 32 bits */
@@ -121,8 +121,8 @@ void retransmit_acked(struct engine *e, struct qp *q, uint32_t acked)
 }
 
 /* A READ asked for again, from the first response that has not come; an atomic as it was. */
-static struct rte_mbuf *read_again(
-	struct engine *e, const struct qp *q, const struct rd_element *rd, uint32_t done)
+static struct rte_mbuf *read_again(struct engine *e, const struct qp *q,
+				   const struct rd_element *rd, uint32_t done)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(e->packets);
 	struct packet *p;
@@ -187,8 +187,8 @@ static struct rte_mbuf *asked_again(struct engine *e, struct qp *q, const struct
 	return m;
 }
 
-static void cursor_next(
-	struct mq_cursor *c, const struct sw_element *sw, const struct rd_element *rd, bool read)
+static void cursor_next(struct mq_cursor *c, const struct sw_element *sw,
+			const struct rd_element *rd, bool read)
 {
 	if (read) {
 		c->rd = __atomic_load_n(&rd->next, __ATOMIC_ACQUIRE);

@@ -60,8 +60,8 @@ static inline enum rtc_state rtc_park(struct visit *v, enum park_reason reason)
  * make progress, however many peers are dead; but for a single element, with which it can prove
  * itself.
  */
-static inline bool rtc_share(
-	const struct qp *q, const struct mq_free *f, uint32_t held, uint32_t few)
+static inline bool rtc_share(const struct qp *q, const struct mq_free *f, uint32_t held,
+			     uint32_t few)
 {
 	uint32_t left = mq_free_count(f);
 

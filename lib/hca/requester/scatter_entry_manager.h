@@ -16,8 +16,8 @@ enum sem_response { SEM_VALID_ENTRY = 0x00, SEM_INVALID_ENTRY = 0x01 };
 
 /* FETCH_ENTRY: the entry at the head, without what is used of it already; empty ones are released
  * on the way. `entries` of the current request are left, the count is updated. */
-static inline enum sem_response sem_fetch(
-	struct engine *e, struct qp *q, uint8_t *entries, struct re_element *out)
+static inline enum sem_response sem_fetch(struct engine *e, struct qp *q, uint8_t *entries,
+					  struct re_element *out)
 {
 	sem_note(e);
 	while (*entries) {

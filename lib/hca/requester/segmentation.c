@@ -35,15 +35,15 @@ static const struct {
 	uint8_t first, middle, last, only;
 } segment_opcodes[DOORBELL_OPCODE_MASK + 1] = {
 	[USER_SEND] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_LAST,
-		WIRE_RC_SEND_ONLY},
+		       WIRE_RC_SEND_ONLY},
 	[USER_SEND_IMM] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_LAST_IMM,
-		WIRE_RC_SEND_ONLY_IMM},
+			   WIRE_RC_SEND_ONLY_IMM},
 	[USER_SEND_INV] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_LAST_INV,
-		WIRE_RC_SEND_ONLY_INV},
+			   WIRE_RC_SEND_ONLY_INV},
 	[USER_RDMA_WRITE] = {WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_LAST,
-		WIRE_RC_WRITE_ONLY},
+			     WIRE_RC_WRITE_ONLY},
 	[USER_RDMA_WRITE_IMM] = {WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_LAST_IMM,
-		WIRE_RC_WRITE_ONLY_IMM},
+				 WIRE_RC_WRITE_ONLY_IMM},
 	[USER_RDMA_READ] = {.only = WIRE_RC_READ_REQUEST},
 	[USER_ATOMIC_CS] = {.only = WIRE_RC_CMP_SWAP},
 	[USER_ATOMIC_FA] = {.only = WIRE_RC_FETCH_ADD},
@@ -68,8 +68,8 @@ static uint8_t segment_opcode(const struct request *r, bool first, bool last)
 }
 
 /* A packet with the headers of this segment. `m` is a fresh buffer. */
-static __rte_always_inline void fill_packet(
-	struct visit *v, struct rte_mbuf *m, uint32_t bytes, uint32_t crc, bool first, bool last)
+static __rte_always_inline void fill_packet(struct visit *v, struct rte_mbuf *m, uint32_t bytes,
+					    uint32_t crc, bool first, bool last)
 {
 	const struct request *r = v->r;
 	struct packet *p = packet_of(m);
@@ -143,8 +143,8 @@ static void choose_ackreq(struct visit *v, struct packet *p)
 }
 
 /* The segment's bytes in a fresh packet, or NULL with *next telling where to go on. */
-static __rte_always_inline struct rte_mbuf *segment(
-	struct visit *v, bool *last, enum rtc_state *next)
+static __rte_always_inline struct rte_mbuf *segment(struct visit *v, bool *last,
+						    enum rtc_state *next)
 {
 	uint32_t left = v->r->length - v->r->sent_bytes,
 		 bytes = RTE_MIN(left, (uint32_t)v->q->mtu_bytes), crc = 0;
@@ -157,7 +157,7 @@ static __rte_always_inline struct rte_mbuf *segment(
 		return NULL;
 	*last = left == bytes;
 	outcome = dp_copy(v->e, v->q, v->m, (uint8_t *)m->buf_addr + HEADROOM_BYTES, bytes,
-		bytes > CRC_WITH_COPY_BYTES ? &crc : NULL);
+			  bytes > CRC_WITH_COPY_BYTES ? &crc : NULL);
 	if (unlikely(outcome == DP_PENDING)) {
 		v->t->spares++;
 		return NULL;
@@ -206,12 +206,12 @@ enum rtc_state rtc_rc_seg(struct visit *v)
 		flags = ELEMENT_LAST | (r->flags & REQUEST_SIGNALED ? ELEMENT_SIGNALED : 0);
 	rte_mbuf_refcnt_set(m, 2); /* one for the wire, one for MultiQueue */
 	sw_put(v->e->mq, &q->mq.sw,
-		&(struct sw_element){.psn = q->rtc.next_psn,
-			.m = m,
-			.wqe_offset = r->wqe_offset,
-			.length = r->length,
-			.opcode = r->opcode,
-			.flags = flags});
+	       &(struct sw_element){.psn = q->rtc.next_psn,
+				    .m = m,
+				    .wqe_offset = r->wqe_offset,
+				    .length = r->length,
+				    .opcode = r->opcode,
+				    .flags = flags});
 	advance_psn(v, 1);
 	out_put(v, m);
 	if (unlikely(r->flags & REQUEST_LIMITED) && limit(q, r, last))
@@ -227,16 +227,16 @@ enum rtc_state rtc_rc_store_entry(struct visit *v)
 	const struct wqe_data *d = (const struct wqe_data *)(request_wqe(v->m) + r->data_first);
 	uint32_t packets = psn_packets(r->length, q->mtu_bytes); /* an atomic's response: 1 */
 	struct rd_element x = {.psn = q->rtc.next_psn,
-		.packets = packets,
-		.length = r->length,
-		.raddr = r->raddr,
-		.rkey = r->rkey,
-		.wqe_offset = r->wqe_offset,
-		.swap_add = r->swap_add,
-		.compare = r->compare,
-		.opcode = r->opcode,
-		.entries = r->data_units,
-		.flags = r->flags & REQUEST_SIGNALED ? ELEMENT_SIGNALED : 0};
+			       .packets = packets,
+			       .length = r->length,
+			       .raddr = r->raddr,
+			       .rkey = r->rkey,
+			       .wqe_offset = r->wqe_offset,
+			       .swap_add = r->swap_add,
+			       .compare = r->compare,
+			       .opcode = r->opcode,
+			       .entries = r->data_units,
+			       .flags = r->flags & REQUEST_SIGNALED ? ELEMENT_SIGNALED : 0};
 	struct rte_mbuf *m;
 
 	if (v->room == 0 || v->quantum == 0 || !(m = packet_alloc(v)))

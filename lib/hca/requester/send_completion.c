@@ -6,7 +6,7 @@
 #include "requester_priv.h"
 
 void requester_cqe(struct cqe *out, const struct qp *q, uint32_t qpn, enum wire_outcome outcome,
-	uint32_t wqe_offset, uint8_t user_opcode, uint32_t length)
+		   uint32_t wqe_offset, uint8_t user_opcode, uint32_t length)
 {
 	*out = (struct cqe){
 		.my_qpn = qpn,
@@ -23,7 +23,8 @@ void requester_cqe(struct cqe *out, const struct qp *q, uint32_t qpn, enum wire_
 }
 
 void requester_complete(struct engine *e, struct qp *q, enum stage_id stage,
-	enum wire_outcome outcome, uint32_t wqe_offset, uint8_t user_opcode, uint32_t length)
+			enum wire_outcome outcome, uint32_t wqe_offset, uint8_t user_opcode,
+			uint32_t length)
 {
 	uint32_t qpn = __atomic_load_n(&q->qpn, __ATOMIC_RELAXED);
 	struct cqe cqe;

@@ -117,8 +117,8 @@ static void note_what_was_missed(struct engine *e, struct tc *t, uint64_t passed
 
 	t->slept_ns = slept_ns;
 	if (passed_ns > looked_ns && t->now_ns)
-		__atomic_store_n(
-			&e->missed_ns, e->missed_ns + passed_ns - looked_ns, __ATOMIC_RELAXED);
+		__atomic_store_n(&e->missed_ns, e->missed_ns + passed_ns - looked_ns,
+				 __ATOMIC_RELAXED);
 }
 
 /* RequesterRecvControl has taken the answers that were put by then, and holds none back. */
@@ -259,24 +259,24 @@ static bool put(struct engine *e, enum channel_id to, struct timer_event ev)
 }
 
 bool timer_set(struct engine *e, enum channel_id to, const struct qp *q, enum timer_kind timer,
-	uint64_t value_ns)
+	       uint64_t value_ns)
 {
 	return put(e, to,
-		(struct timer_event){.qpn = qp_number(q),
-			.timer = timer,
-			.epoch = q->epoch,
-			.value_ns = value_ns});
+		   (struct timer_event){.qpn = qp_number(q),
+					.timer = timer,
+					.epoch = q->epoch,
+					.value_ns = value_ns});
 }
 
 /* Tells RequesterRecvControl. False: no room; the entry fires again at the next tick. */
-static bool expire(
-	struct engine *e, const struct qp *q, enum timer_kind kind, enum timer_expiry what)
+static bool expire(struct engine *e, const struct qp *q, enum timer_kind kind,
+		   enum timer_expiry what)
 {
 	return put(e, CHANNEL_TC_RRC,
-		(struct timer_event){.qpn = qp_number(q),
-			.timer = kind,
-			.expiry = (uint8_t)what,
-			.epoch = q->epoch});
+		   (struct timer_event){.qpn = qp_number(q),
+					.timer = kind,
+					.expiry = (uint8_t)what,
+					.epoch = q->epoch});
 }
 
 /* While no round trip is known to go by, the entry looks a few times whether one is. */

@@ -27,7 +27,7 @@ static bool duplicate_read(struct ee_work *w)
 		return false;
 	w->respond = RESPONSE_READ;
 	s = v2p_check(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd,
-		qp_number(w->qp), h->rkey, h->va, h->dma_len, ACCESS_REMOTE_READ);
+		      qp_number(w->qp), h->rkey, h->va, h->dma_len, ACCESS_REMOTE_READ);
 	w->again = s == V2P_PENDING;
 	return s == V2P_SUCCESS;
 }

@@ -10,8 +10,8 @@
 #include "virt-to-phys/v2p.h"
 
 /* Writes the completion of the receive descriptor in turn. */
-void ee_complete(
-	struct engine *e, struct counters *c, struct qp *qp, struct cqe *cqe, bool solicited)
+void ee_complete(struct engine *e, struct counters *c, struct qp *qp, struct cqe *cqe,
+		 bool solicited)
 {
 	cqe->my_qpn = qp_number(qp);
 	cqe->wqe_offset = rwm_wqe_offset(qp);
@@ -63,7 +63,7 @@ static enum wire_outcome scatter(struct ee_work *w, const uint8_t *src, uint32_t
 			return OUTCOME_LOCAL_LENGTH;
 		n = RTE_MIN(bytes, entry.bytes);
 		s = v2p_map(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->rq_pd,
-			entry.lkey, entry.va, n, ACCESS_LOCAL_WRITE, &dst, &run);
+			    entry.lkey, entry.va, n, ACCESS_LOCAL_WRITE, &dst, &run);
 		if (unlikely(s != V2P_SUCCESS)) {
 			refused(w, s, OUTCOME_LOCAL_PROT);
 			return OUTCOME_LOCAL_PROT;
@@ -113,8 +113,9 @@ enum ee_state step_send_scatter(struct ee_work *w)
 static inline enum ee_state vtp_read(struct ee_work *w)
 {
 	const struct wire_headers *h = &w->a->headers;
-	enum v2p_state s = v2p_check(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd,
-		qp_number(w->qp), h->rkey, h->va, h->dma_len, ACCESS_REMOTE_READ);
+	enum v2p_state s =
+		v2p_check(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd,
+			  qp_number(w->qp), h->rkey, h->va, h->dma_len, ACCESS_REMOTE_READ);
 
 	if (unlikely(s != V2P_SUCCESS))
 		return refused(w, s, OUTCOME_REMOTE_ACCESS);
@@ -144,14 +145,14 @@ enum ee_state step_vtp_cmd(struct ee_work *w)
 	else
 		w->write = load_addr(w);
 	s = v2p_request(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd,
-		qp_number(w->qp), w->write.rkey, w->write.va, bytes, ACCESS_REMOTE_WRITE, &w->addr,
-		&w->run);
+			qp_number(w->qp), w->write.rkey, w->write.va, bytes, ACCESS_REMOTE_WRITE,
+			&w->addr, &w->run);
 	return likely(s == V2P_SUCCESS) ? EE_WRITE_DATA : refused(w, s, OUTCOME_REMOTE_ACCESS);
 }
 
 /* A packet that crosses a page border. */
-static __rte_noinline enum v2p_state write_pieces(
-	struct ee_work *w, const uint8_t *src, uint32_t bytes, bool nt)
+static __rte_noinline enum v2p_state write_pieces(struct ee_work *w, const uint8_t *src,
+						  uint32_t bytes, bool nt)
 {
 	uint64_t at = w->write.va;
 
@@ -163,8 +164,8 @@ static __rte_noinline enum v2p_state write_pieces(
 		src += w->run;
 		bytes -= (uint32_t)w->run;
 		s = v2p_request(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd,
-			qp_number(w->qp), w->write.rkey, at, bytes, ACCESS_REMOTE_WRITE, &w->addr,
-			&w->run);
+				qp_number(w->qp), w->write.rkey, at, bytes, ACCESS_REMOTE_WRITE,
+				&w->addr, &w->run);
 		if (unlikely(s != V2P_SUCCESS))
 			return s;
 		copy_payload(w->addr, src, RTE_MIN((uint64_t)bytes, w->run), nt);
@@ -205,8 +206,8 @@ static uint64_t execute_atomic(uint64_t *p, const struct wire_headers *h)
 
 	if (h->opcode == WIRE_RC_FETCH_ADD)
 		return __atomic_fetch_add(p, h->swap_add, __ATOMIC_SEQ_CST);
-	__atomic_compare_exchange_n(
-		p, &expected, h->swap_add, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	__atomic_compare_exchange_n(p, &expected, h->swap_add, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_SEQ_CST);
 	return expected;
 }
 
@@ -226,8 +227,8 @@ enum ee_state step_atomic(struct ee_work *w)
 	struct wire_headers *h = &w->a->headers;
 	struct qp *qp = w->qp;
 	enum v2p_state s = v2p_request(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->pd,
-		qp_number(qp), h->rkey, h->va, sizeof(uint64_t), ACCESS_REMOTE_ATOMIC, &w->addr,
-		&w->run);
+				       qp_number(qp), h->rkey, h->va, sizeof(uint64_t),
+				       ACCESS_REMOTE_ATOMIC, &w->addr, &w->run);
 
 	if (unlikely(s != V2P_SUCCESS))
 		return refused(w, s, OUTCOME_REMOTE_ACCESS);
@@ -246,8 +247,8 @@ enum ee_state step_atomic(struct ee_work *w)
  * the receive fails and with it the QP, without a NAK (IBTA 9.9.6.3, class J). */
 static enum wire_outcome invalidate(struct ee_work *w)
 {
-	enum v2p_state s = v2p_invalidate(
-		w->e->v2p, w->qp->pd, qp_number(w->qp), w->a->headers.invalidate_rkey);
+	enum v2p_state s = v2p_invalidate(w->e->v2p, w->qp->pd, qp_number(w->qp),
+					  w->a->headers.invalidate_rkey);
 
 	w->again = s == V2P_PENDING;
 	v2p_count_error(w->c, s);

@@ -97,7 +97,7 @@ static inline enum ee_state refused(struct ee_work *w, enum v2p_state s, enum wi
 
 /* Hands a received mbuf over as the carrier of an answer; its arrival says what else. */
 static inline void hand_over(struct execution_engine *ee, struct qp *qp, struct rte_mbuf *m,
-	uint8_t response, uint32_t psn, uint8_t syndrome)
+			     uint8_t response, uint32_t psn, uint8_t syndrome)
 {
 	struct arrival *a = arrival_of(m);
 
@@ -121,7 +121,7 @@ static inline void pay_ack(struct engine *e, struct execution_engine *ee, struct
 	o = &ee->owed[qp->ee.ack_pending - 1];
 	qp->ee.ack_pending = 0;
 	hand_over(ee, qp, o->m, RESPONSE_ACK, psn_sub(qp->ee.expected_psn, 1),
-		ee_ack_syndrome(e, qp));
+		  ee_ack_syndrome(e, qp));
 }
 
 /* A PSN from EPSN - 2^23 to EPSN as a number that does not wrap, so that a PSN which came round is
@@ -141,8 +141,8 @@ static inline void abandon_message(struct ee_work *w)
 }
 
 /* Writes the completion of the receive descriptor in turn. */
-void ee_complete(
-	struct engine *e, struct counters *c, struct qp *qp, struct cqe *cqe, bool solicited);
+void ee_complete(struct engine *e, struct counters *c, struct qp *qp, struct cqe *cqe,
+		 bool solicited);
 
 /* The steps; each returns the next state. ee_memory.c: */
 enum ee_state step_entry_fetch(struct ee_work *w);

@@ -255,8 +255,8 @@ static inline enum ee_state step(struct ee_work *w, enum ee_state state)
 }
 
 /* False: the packet comes again, and the receive descriptor is where it was before. */
-static inline bool execute(
-	struct engine *e, struct execution_engine *ee, struct counters *c, struct rte_mbuf *m)
+static inline bool execute(struct engine *e, struct execution_engine *ee, struct counters *c,
+			   struct rte_mbuf *m)
 {
 	struct ee_work w = {.e = e, .ee = ee, .c = c, .m = m, .a = arrival_of(m)};
 	enum ee_state state = EE_FETCH_CXT;
@@ -278,8 +278,8 @@ static inline bool execute(
 }
 
 /* What was held comes before what has arrived since. */
-static inline unsigned take(
-	struct engine *e, struct execution_engine *ee, struct rte_mbuf **burst, unsigned room)
+static inline unsigned take(struct engine *e, struct execution_engine *ee, struct rte_mbuf **burst,
+			    unsigned room)
 {
 	unsigned n = RTE_MIN(ee->holds, room);
 

@@ -18,8 +18,8 @@ static inline bool in_sequence(const struct qp *qp, const struct wire_opcode *op
 
 /* C9-85, C9-92; and no payload where the opcode has none. A frame is a whole number of words, so
  * that a payload of just the MTU has no pad. */
-static inline bool payload_fits(
-	const struct qp *qp, const struct arrival *a, const struct wire_opcode *op)
+static inline bool payload_fits(const struct qp *qp, const struct arrival *a,
+				const struct wire_opcode *op)
 {
 	uint32_t bytes = a->payload_bytes;
 
@@ -33,8 +33,8 @@ static inline bool payload_fits(
 }
 
 /* C9-72, C9-93: the packets of a WRITE bring just what its RETH announced. */
-static inline bool write_fits(
-	const struct qp *qp, const struct arrival *a, const struct wire_opcode *op)
+static inline bool write_fits(const struct qp *qp, const struct arrival *a,
+			      const struct wire_opcode *op)
 {
 	uint32_t left = op->flags & WIRE_START ? a->headers.dma_len : qp->ee.write_left;
 
@@ -73,8 +73,8 @@ static bool kind_allows(const struct qp *qp, const struct arrival *a, const stru
 	return false;
 }
 
-enum wire_outcome request_check(
-	const struct qp *qp, const struct arrival *a, const struct wire_opcode *op)
+enum wire_outcome request_check(const struct qp *qp, const struct arrival *a,
+				const struct wire_opcode *op)
 {
 	if (unlikely(!op->defined || !in_sequence(qp, op) || !payload_fits(qp, a, op) ||
 		     !kind_allows(qp, a, op)))

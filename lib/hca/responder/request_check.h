@@ -29,8 +29,8 @@ static inline enum ee_message message_of(const struct wire_opcode *op)
  * length by opcode (C9-92, 93), DMA length (C9-72, 94), READ and ATOMIC resources (C9-86),
  * alignment of atomics. RC and UC. OUTCOME_OK or OUTCOME_INVALID_REQUEST.
  */
-enum wire_outcome request_check(
-	const struct qp *qp, const struct arrival *a, const struct wire_opcode *op);
+enum wire_outcome request_check(const struct qp *qp, const struct arrival *a,
+				const struct wire_opcode *op);
 
 /* Is this duplicate READ wholly within the PSNs that were executed, and allowed (C9-108)? RC. */
 bool request_check_duplicate_read(const struct qp *qp, const struct arrival *a);

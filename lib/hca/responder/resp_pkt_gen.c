@@ -45,7 +45,7 @@ static void stock(struct engine *e, struct resp_pkt_gen *p, struct counters *c, 
 	if (p->spares >= want)
 		return;
 	if (likely(rte_pktmbuf_alloc_bulk(e->packets, &p->spare[p->spares], want - p->spares) ==
-		    0)) {
+		   0)) {
 		p->spares = want;
 		return;
 	}
@@ -76,7 +76,7 @@ static inline struct rte_mbuf *next_buffer(const struct resp_pkt_gen *p)
  * the ICRC behind it. crc: state of payload and pad from 0, or NULL: computed here.
  */
 static inline void seal(struct resp_pkt_gen *p, const struct qp *qp, const struct wire_headers *h,
-	uint32_t payload_bytes, const uint32_t *crc)
+			uint32_t payload_bytes, const uint32_t *crc)
 {
 	const struct wire_template *t = &qp_path(qp)->template;
 	unsigned header_bytes = wire_opcodes[h->opcode].header_bytes;
@@ -109,8 +109,8 @@ static inline void seal(struct resp_pkt_gen *p, const struct qp *qp, const struc
 	p->out[p->outs++] = m;
 }
 
-static inline struct wire_headers response_headers(
-	const struct qp *qp, uint8_t opcode, uint32_t psn)
+static inline struct wire_headers response_headers(const struct qp *qp, uint8_t opcode,
+						   uint32_t psn)
 {
 	return (struct wire_headers){
 		.opcode = opcode, .psn = psn, .dest_qp = qp->dest_qpn, .pkey = qp->pkey};
@@ -126,12 +126,12 @@ static void count_nak(struct counters *c, uint8_t syndrome)
 		[AETH_NAK_INVALID_RD_REQUEST] = COUNTER_nak_invalid_sent,
 	};
 
-	count(c, aeth_kind(syndrome) == AETH_RNR ? COUNTER_nak_rnr_sent
-						 : naks[aeth_value(syndrome)]);
+	count(c,
+	      aeth_kind(syndrome) == AETH_RNR ? COUNTER_nak_rnr_sent : naks[aeth_value(syndrome)]);
 }
 
 static inline void answer_ack(struct resp_pkt_gen *p, struct counters *c, const struct qp *qp,
-	uint32_t psn, uint8_t syndrome, uint32_t msn)
+			      uint32_t psn, uint8_t syndrome, uint32_t msn)
 {
 	struct wire_headers h = response_headers(qp, WIRE_RC_ACK, psn);
 
@@ -144,8 +144,8 @@ static inline void answer_ack(struct resp_pkt_gen *p, struct counters *c, const 
 		count_nak(c, syndrome);
 }
 
-static void answer_atomic(
-	struct resp_pkt_gen *p, struct counters *c, const struct qp *qp, const struct arrival *a)
+static void answer_atomic(struct resp_pkt_gen *p, struct counters *c, const struct qp *qp,
+			  const struct arrival *a)
 {
 	struct wire_headers h = response_headers(qp, WIRE_RC_ATOMIC_ACK, a->response_psn);
 
@@ -158,7 +158,7 @@ static void answer_atomic(
 
 /* Copies the next bytes of a READ into the frame; *crc, unless NULL, goes on over them. */
 static enum v2p_state copy_read(struct engine *e, const struct qp *qp, const struct arrival *a,
-	uint8_t *dst, uint32_t bytes, uint32_t *crc)
+				uint8_t *dst, uint32_t bytes, uint32_t *crc)
 {
 	uint64_t va = a->va + a->done_bytes;
 
@@ -166,7 +166,8 @@ static enum v2p_state copy_read(struct engine *e, const struct qp *qp, const str
 		uint64_t run;
 		uint8_t *src;
 		enum v2p_state s = v2p_request(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
-			qp->pd, qp_number(qp), a->rkey, va, bytes, ACCESS_REMOTE_READ, &src, &run);
+					       qp->pd, qp_number(qp), a->rkey, va, bytes,
+					       ACCESS_REMOTE_READ, &src, &run);
 		uint32_t n = (uint32_t)RTE_MIN((uint64_t)bytes, run);
 
 		if (unlikely(s != V2P_SUCCESS))
@@ -191,8 +192,8 @@ static inline uint8_t read_opcode(bool first, bool last)
 
 /* READ_SEG, READ_PAYLOAD: the next packet of the READ. Its memory may be refused: then nothing was
  * made. */
-static enum v2p_state read_packet(
-	struct engine *e, struct resp_pkt_gen *p, struct qp *qp, struct arrival *a)
+static enum v2p_state read_packet(struct engine *e, struct resp_pkt_gen *p, struct qp *qp,
+				  struct arrival *a)
 {
 	uint32_t left = a->length - a->done_bytes;
 	uint32_t bytes = RTE_MIN(left, (uint32_t)qp->mtu_bytes);
@@ -340,8 +341,8 @@ static void serve_active(struct engine *e, struct resp_pkt_gen *p, struct counte
 
 /* Takes up one answer: a short one for an idle QP leaves at once. Returns the mbuf if it is done
  * with. */
-static inline struct rte_mbuf *take_up(
-	struct engine *e, struct resp_pkt_gen *p, struct counters *c, struct rte_mbuf *m)
+static inline struct rte_mbuf *take_up(struct engine *e, struct resp_pkt_gen *p, struct counters *c,
+				       struct rte_mbuf *m)
 {
 	struct arrival *a = arrival_of(m);
 	struct qp *qp = qp_find(e->qps, a->qpn);

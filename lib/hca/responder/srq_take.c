@@ -29,7 +29,7 @@ enum rwm_result srq_take(struct counters *c, struct qp *qp)
 	if (unlikely(claimed > s->entries))
 		return give_up(c, s);
 	memcpy(qp->rwm.buffer, s->ring + (size_t)(s->consumed & (s->entries - 1)) * s->stride,
-		s->stride);
+	       s->stride);
 	__atomic_store_n(&s->consumed, s->consumed + 1, __ATOMIC_RELEASE);
 	qp->rwm.fetched = qp->rwm.consumed + 1;
 	qp->rwm.unit = 0;

@@ -54,7 +54,8 @@ static enum wire_outcome refused(struct engine *e, enum v2p_state s)
 
 /* A segment that does not lie in one piece, or that VirtToPhys has more to say about. */
 static __rte_noinline enum wire_outcome copy_pieces(struct engine *e, const struct qp *q,
-	struct rte_mbuf *m, uint8_t *dst, uint32_t bytes, uint32_t *crc)
+						    struct rte_mbuf *m, uint8_t *dst,
+						    uint32_t bytes, uint32_t *crc)
 {
 	struct request *r = request_of(m);
 	uint32_t used = r->entry_bytes;
@@ -68,7 +69,7 @@ static __rte_noinline enum wire_outcome copy_pieces(struct engine *e, const stru
 		uint64_t run;
 
 		s = v2p_request(e->v2p_port[STAGE_SEGMENTATION], V2P_WP_DATA, q->pd, 0, d->lkey,
-			d->addr + used, piece, V2P_LOCAL_READ, &src, &run);
+				d->addr + used, piece, V2P_LOCAL_READ, &src, &run);
 		if (unlikely(s != V2P_SUCCESS))
 			return refused(e, s);
 		piece = RTE_MIN(piece, (uint32_t)run);
@@ -88,7 +89,8 @@ static __rte_noinline enum wire_outcome copy_pieces(struct engine *e, const stru
 
 /* Most segments are one piece of one entry. */
 static inline enum wire_outcome copy_entries(struct engine *e, const struct qp *q,
-	struct rte_mbuf *m, uint8_t *dst, uint32_t bytes, uint32_t *crc)
+					     struct rte_mbuf *m, uint8_t *dst, uint32_t bytes,
+					     uint32_t *crc)
 {
 	struct request *r = request_of(m);
 	const struct wqe_data *d = entry_of(m, r->entry);
@@ -96,7 +98,7 @@ static inline enum wire_outcome copy_entries(struct engine *e, const struct qp *
 
 	if (unlikely(bytes > d->length - r->entry_bytes ||
 		     !v2p_map_short(e->v2p_port[STAGE_SEGMENTATION], V2P_WP_DATA, q->pd, d->lkey,
-			     d->addr + r->entry_bytes, bytes, V2P_LOCAL_READ, &src)))
+				    d->addr + r->entry_bytes, bytes, V2P_LOCAL_READ, &src)))
 		return copy_pieces(e, q, m, dst, bytes, crc);
 	copy_piece(dst, src, bytes, crc);
 	r->entry_bytes += bytes;
@@ -115,7 +117,7 @@ static void copy_inline(struct rte_mbuf *m, uint8_t *dst, uint32_t bytes, uint32
 }
 
 enum wire_outcome dp_copy(struct engine *e, const struct qp *q, struct rte_mbuf *m, uint8_t *dst,
-	uint32_t bytes, uint32_t *crc)
+			  uint32_t bytes, uint32_t *crc)
 {
 	struct request *r = request_of(m);
 	enum wire_outcome outcome = OUTCOME_OK;

@@ -38,7 +38,7 @@ void dbp_set_client(struct engine *e, uint32_t client, struct uar_page *uar)
 		d->fifo[client].consumer = 0;
 		/* If this is just changing, the first doorbell waits for the sleep's end. */
 		__atomic_store_n(&uar->daemon_asleep, __atomic_load_n(&d->asleep, __ATOMIC_RELAXED),
-			__ATOMIC_SEQ_CST);
+				 __ATOMIC_SEQ_CST);
 	}
 	__atomic_store_n(&d->fifo[client].uar, uar, __ATOMIC_RELEASE);
 	if (client >= d->end)
@@ -51,8 +51,8 @@ static struct uar_page *client_uar(struct dbp *d, uint32_t client)
 }
 
 /* The doorbell at the consumer's place, if its phase says that it was rung in this round. */
-static inline bool peek(
-	const struct doorbell_fifo *f, const struct uar_page *uar, uint64_t *doorbell)
+static inline bool peek(const struct doorbell_fifo *f, const struct uar_page *uar,
+			uint64_t *doorbell)
 {
 	uint32_t phase = f->consumer / UAR_DOORBELLS & 1 ? 0 : DOORBELL_PHASE;
 
@@ -111,7 +111,7 @@ static struct qp *doorbell_qp(struct engine *e, uint32_t client, uint32_t qpn, s
 
 /* One doorbell into m; false: it was refused (counted) or needs no descriptor. */
 static bool take_doorbell(struct engine *e, uint32_t client, uint64_t doorbell, struct rte_mbuf *m,
-	struct counters *c)
+			  struct counters *c)
 {
 	uint32_t w0 = (uint32_t)doorbell, w1 = (uint32_t)(doorbell >> 32);
 	struct request *r = request_of(m);
@@ -151,8 +151,8 @@ static void prefetch_descriptor(struct engine *e, uint64_t doorbell)
 
 /* The doorbells that wait, up to n, into bell[]. All at once: their descriptors then come from the
  * client's cache side by side, not one behind the other. */
-static unsigned look(
-	struct engine *e, struct doorbell_fifo *f, struct uar_page *uar, uint64_t *bell, unsigned n)
+static unsigned look(struct engine *e, struct doorbell_fifo *f, struct uar_page *uar,
+		     uint64_t *bell, unsigned n)
 {
 	unsigned got = 0;
 

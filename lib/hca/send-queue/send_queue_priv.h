@@ -76,8 +76,8 @@ static inline void copy_units(uint8_t *to, const uint8_t *sq, uint32_t offset, u
  * Copies the descriptor of `units` units at `offset` of the send queue into m: once, so that what
  * is validated later is what is used. False: it does not lie in the queue.
  */
-static inline bool wqe_fetch(
-	const struct qp *q, uint32_t offset, uint32_t units, struct rte_mbuf *m)
+static inline bool wqe_fetch(const struct qp *q, uint32_t offset, uint32_t units,
+			     struct rte_mbuf *m)
 {
 	uint32_t bytes = units * WQE_UNIT_BYTES;
 

@@ -198,7 +198,7 @@ static enum wp_state judge(struct parse *p)
 	if (p->at == p->r->wqe_bytes)
 		return WP_DATA_SEG_CMD;
 	memcpy(&first, p->wqe + p->at,
-		sizeof(first)); /* descriptors are whole units: it is there */
+	       sizeof(first)); /* descriptors are whole units: it is there */
 	return first & WQE_INLINE ? WP_INLINE_SEG : WP_DATA_SEG_CMD;
 }
 
@@ -235,7 +235,7 @@ static enum v2p_state entries_allowed(struct parse *p, const struct wqe_data *d,
 
 	for (uint32_t i = 0; i < units; i++) {
 		s = v2p_check(p->e->v2p_port[STAGE_DOORBELL_WQE], V2P_WP_DATA, p->q->pd, 0,
-			d[i].lkey, d[i].addr, d[i].length, access);
+			      d[i].lkey, d[i].addr, d[i].length, access);
 		if (unlikely(s != V2P_SUCCESS) && s != V2P_PENDING) {
 			enum v2p_state may = v2p_may_become(p->e->v2p, d[i].lkey);
 
@@ -360,8 +360,8 @@ static void prefetch_chain(const struct qp *q, uint32_t from, uint32_t to, uint3
  * Fetches what the next unit of m names into `to`. False: the chain ends here, as it is written or
  * because the next descriptor does not lie in the queue (counted; there is nothing to complete).
  */
-static bool fetch_next(
-	struct engine *e, const struct qp *q, struct rte_mbuf *m, struct rte_mbuf *to)
+static bool fetch_next(struct engine *e, const struct qp *q, struct rte_mbuf *m,
+		       struct rte_mbuf *to)
 {
 	const struct wqe_next *next = (const struct wqe_next *)request_wqe(m);
 	const struct request *r = request_of(m);
@@ -388,7 +388,7 @@ static bool fetch_next(
 /* Parses m and what follows it, into out[], until the chain ends or `room` or the allowance is used
  * up; what is left of the chain goes to *rest. Returns how many requests were made. */
 static unsigned parse_chain(struct engine *e, struct qp *q, struct rte_mbuf *m,
-	struct rte_mbuf **out, unsigned room, struct rte_mbuf **rest)
+			    struct rte_mbuf **out, unsigned room, struct rte_mbuf **rest)
 {
 	struct wp *w = e->module[MODULE_WP];
 	unsigned allowed = RTE_MIN(room, request_of(m)->allowance);
@@ -397,7 +397,7 @@ static unsigned parse_chain(struct engine *e, struct qp *q, struct rte_mbuf *m,
 	*rest = m;
 	while (n < allowed) {
 		if (request_chains(m) && !w->spare &&
-			!(w->spare = rte_mbuf_raw_alloc(e->descriptors))) {
+		    !(w->spare = rte_mbuf_raw_alloc(e->descriptors))) {
 			count(stage_counters(e, STAGE_DOORBELL_WQE), COUNTER_wqe_descriptor_empty);
 			return n;
 		}
@@ -418,8 +418,8 @@ static unsigned parse_chain(struct engine *e, struct qp *q, struct rte_mbuf *m,
 
 /* One request from WQEScheduler. Returns how many elements of out[] it filled. If VirtToPhys has it
  * pending it is held: those behind it may be of the same QP. */
-static unsigned take_request(
-	struct engine *e, struct rte_mbuf *m, struct rte_mbuf **out, unsigned room)
+static unsigned take_request(struct engine *e, struct rte_mbuf *m, struct rte_mbuf **out,
+			     unsigned room)
 {
 	struct wp *w = e->module[MODULE_WP];
 	bool chain = request_chains(m);

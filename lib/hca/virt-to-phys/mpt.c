@@ -9,7 +9,7 @@
 #include "v2p_priv.h"
 
 bool v2p_map_second(const struct v2p *v, uint32_t pd, uint32_t key, uint64_t va, uint64_t length,
-	uint32_t access, uint8_t **addr)
+		    uint32_t access, uint8_t **addr)
 {
 	uint32_t n = v2p_index(v, key) & v->mpt_cache.set_mask, seq;
 	const struct mpt_entry *m = (const struct mpt_entry *)mpt_lines(&v->mpt_cache, n) + 1;
@@ -21,7 +21,7 @@ bool v2p_map_second(const struct v2p *v, uint32_t pd, uint32_t key, uint64_t va,
 
 /* A read miss: select and replace with what memory holds, which is not dirty. */
 static enum tpt_result refill(struct v2p_port *port, const struct tpt_cache *c, uint32_t line,
-	uint64_t *out, enum counter miss)
+			      uint64_t *out, enum counter miss)
 {
 	struct tpt_hold hold;
 	enum tpt_result r;
@@ -38,7 +38,7 @@ static enum tpt_result refill(struct v2p_port *port, const struct tpt_cache *c, 
 }
 
 enum v2p_state tpt_try(struct v2p_port *port, const struct tpt_cache *c, uint32_t line,
-	uint64_t *out, bool may_refill, enum counter miss)
+		       uint64_t *out, bool may_refill, enum counter miss)
 {
 	enum tpt_result r = tpt_read(c, line, out);
 
@@ -154,7 +154,7 @@ int v2p_invalidate_mpt(struct v2p *v, uint32_t key)
 	if (key == 0 || !v->open || !v2p_entry_get(v, key, &old) || old.owned != key)
 		return -ENOENT;
 	if (!__atomic_compare_exchange_n(&v->bound[v2p_index(v, key)], &none, V2P_LEAVING, false,
-		    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+					 __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		return -EBUSY;
 	if (!take_away(v, key, &old))
 		return -ENOENT;
@@ -193,8 +193,8 @@ bool v2p_entry_get(const struct v2p *v, uint32_t key, struct mpt_entry *copy)
 	return s == V2P_SUCCESS;
 }
 
-enum v2p_state v2p_entry_replace(
-	struct v2p *v, uint32_t expected_key, const struct mpt_entry *entry)
+enum v2p_state v2p_entry_replace(struct v2p *v, uint32_t expected_key,
+				 const struct mpt_entry *entry)
 {
 	union mpt_line old, new = {.entry = *entry};
 	struct tpt_hold hold;

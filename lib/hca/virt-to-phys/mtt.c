@@ -45,7 +45,7 @@ static enum v2p_state page_at(struct cursor *c, uint32_t index, uint64_t *addres
 }
 
 enum v2p_state mtt_map(struct v2p_port *port, const struct mpt_entry *m, uint64_t offset,
-	uint64_t length, uint8_t **addr, uint64_t *run)
+		       uint64_t length, uint8_t **addr, uint64_t *run)
 {
 	uint64_t page_bytes = 1ull << m->log_page, at = m->first_offset + offset;
 	uint64_t in_page = at & (page_bytes - 1), first, next;
@@ -70,7 +70,7 @@ enum v2p_state mtt_map(struct v2p_port *port, const struct mpt_entry *m, uint64_
 /* Writes what lies in one line: a write miss merges with what memory holds. False: there is none.
  * `entries` NULL: no pages. */
 static bool write_line(struct v2p *v, struct counters *counters, uint32_t first,
-	const uint64_t *entries, uint32_t count)
+		       const uint64_t *entries, uint32_t count)
 {
 	struct tpt_hold hold;
 	uint64_t words[MTT_WORDS];

@@ -35,7 +35,7 @@ static enum mtt_class class_of(const struct v2p_slot *s, enum v2p_channel channe
 }
 
 static bool same_request(const struct v2p_slot *s, uint32_t pd, uint32_t qpn, uint32_t key,
-	uint64_t va, uint64_t length, uint32_t access)
+			 uint64_t va, uint64_t length, uint32_t access)
 {
 	return s->pd == pd && s->qpn == qpn && s->key == key && s->va == va &&
 	       s->length == length && s->access == access;
@@ -83,8 +83,8 @@ static void match(struct v2p_port *port, enum v2p_channel channel)
 
 	memcpy(m.words, s->entry, sizeof(s->entry));
 	if (m.entry.flags & MPT_CHANGES)
-		r = changing_check(
-			&m.entry, s->pd, s->qpn, s->key, s->va, s->length, access, &s->offset);
+		r = changing_check(&m.entry, s->pd, s->qpn, s->key, s->va, s->length, access,
+				   &s->offset);
 	else
 		r = mpt_check(m.words, s->pd, s->key, s->va, s->length, access, &s->offset);
 	s->addr = NULL;
@@ -169,7 +169,7 @@ unsigned v2p_poll_pending(struct v2p_port *port)
 
 /* The pending request of the channel was completed. Is it this one, and still true? */
 static bool take_result(struct v2p_port *port, struct v2p_slot *s, bool same, uint8_t **addr,
-	uint64_t *run, enum v2p_state *result)
+			uint64_t *run, enum v2p_state *result)
 {
 	s->state = V2P_SLOT_IDLE;
 	if (!same || s->generation != generation(port->v2p))
@@ -181,8 +181,8 @@ static bool take_result(struct v2p_port *port, struct v2p_slot *s, bool same, ui
 }
 
 /* The request and the entry that it has found are in its channel's place. */
-static enum v2p_state answer(
-	struct v2p_port *port, enum v2p_channel channel, uint8_t **addr, uint64_t *run)
+static enum v2p_state answer(struct v2p_port *port, enum v2p_channel channel, uint8_t **addr,
+			     uint64_t *run)
 {
 	struct v2p_slot *s = &port->slot[channel];
 
@@ -208,7 +208,7 @@ static inline bool is_plain(const union mpt_line *m)
 /* The entry is cached and plain: *r says how the request ends. Such a request, which is refused or
  * met the entry just as it changed, does not care who waits in its channel's place. */
 static bool look_again(const struct v2p *v, uint32_t pd, uint32_t key, uint64_t va, uint64_t length,
-	uint32_t access, uint8_t **addr, enum v2p_state *r)
+		       uint32_t access, uint8_t **addr, enum v2p_state *r)
 {
 	union mpt_line m;
 	uint64_t offset;
@@ -222,8 +222,8 @@ static bool look_again(const struct v2p *v, uint32_t pd, uint32_t key, uint64_t 
 }
 
 enum v2p_state v2p_request_slow(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
-	uint32_t qpn, uint32_t key, uint64_t va, uint64_t length, uint32_t access, uint8_t **addr,
-	uint64_t *run)
+				uint32_t qpn, uint32_t key, uint64_t va, uint64_t length,
+				uint32_t access, uint8_t **addr, uint64_t *run)
 {
 	struct v2p_slot *s = &port->slot[channel];
 	uint32_t seen = generation(port->v2p);
@@ -234,8 +234,7 @@ enum v2p_state v2p_request_slow(struct v2p_port *port, enum v2p_channel channel,
 	if (look_again(port->v2p, pd, key, va, length, access, addr, &r))
 		return r;
 	if (s->state == V2P_SLOT_DONE &&
-		take_result(
-			port, s, same_request(s, pd, qpn, key, va, length, access), addr, run, &r))
+	    take_result(port, s, same_request(s, pd, qpn, key, va, length, access), addr, run, &r))
 		return r;
 	if (s->state != V2P_SLOT_IDLE)
 		return V2P_PENDING;
@@ -248,12 +247,12 @@ enum v2p_state v2p_request_slow(struct v2p_port *port, enum v2p_channel channel,
 	if (r != V2P_SUCCESS && r != V2P_PENDING)
 		return r;
 	*s = (struct v2p_slot){.pd = pd,
-		.qpn = qpn,
-		.key = key,
-		.access = access,
-		.va = va,
-		.length = length,
-		.generation = seen};
+			       .qpn = qpn,
+			       .key = key,
+			       .access = access,
+			       .va = va,
+			       .length = length,
+			       .generation = seen};
 	if (r == V2P_PENDING) {
 		s->state = V2P_SLOT_MPT;
 		return pend(port, channel);

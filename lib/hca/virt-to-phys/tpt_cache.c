@@ -26,7 +26,7 @@ static void *memory_get(struct tpt_cache *c, const char *name, size_t bytes, int
 	}
 	c->mapped_bytes = bytes + HUGE_BYTES;
 	c->memory = mmap(NULL, c->mapped_bytes, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (c->memory == MAP_FAILED) {
 		*c = (struct tpt_cache){0};
 		return NULL;
@@ -37,7 +37,7 @@ static void *memory_get(struct tpt_cache *c, const char *name, size_t bytes, int
 }
 
 int tpt_cache_create(struct tpt_cache *c, const char *name, uint32_t lines, uint8_t words,
-	const struct tpt_table *table, int socket)
+		     const struct tpt_table *table, int socket)
 {
 	uint32_t sets = lines < TPT_WAYS ? 1 : lines / TPT_WAYS;
 	size_t line_bytes;
@@ -99,14 +99,14 @@ enum tpt_result tpt_read(const struct tpt_cache *c, uint32_t line, uint64_t *out
 	return TPT_HIT;
 }
 
-bool tpt_take(
-	const struct tpt_cache *c, uint32_t line, struct counters *counters, struct tpt_hold *hold)
+bool tpt_take(const struct tpt_cache *c, uint32_t line, struct counters *counters,
+	      struct tpt_hold *hold)
 {
 	struct tpt_set *s = &c->sets[line & c->set_mask];
 	uint32_t seq = __atomic_load_n(&s->seq, __ATOMIC_RELAXED);
 
-	if ((seq & 1) || !__atomic_compare_exchange_n(
-				 &s->seq, &seq, seq + 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+	if ((seq & 1) || !__atomic_compare_exchange_n(&s->seq, &seq, seq + 1, false,
+						      __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return false;
 	*hold = (struct tpt_hold){
 		.cache = c, .set = s, .counters = counters, .line = line, .way = tpt_way(s, line)};
@@ -179,7 +179,7 @@ static void write_back(const struct tpt_hold *hold, unsigned way)
 		return;
 	load_line(words, held_line(hold, way), c->words);
 	if (tpt_table_write(c->table, tag >> TPT_TAG_SHIFT << c->log_group, words, c->words * 8u) &&
-		hold->counters)
+	    hold->counters)
 		count(hold->counters, COUNTER_v2p_write_backs);
 }
 

@@ -9,8 +9,8 @@
 #include "base/assert.h"
 #include "virt-to-phys/tpt_metadata.h"
 
-int tpt_table_create(
-	struct tpt_table *t, const char *name, uint32_t entries_max, uint8_t log_entry, int socket)
+int tpt_table_create(struct tpt_table *t, const char *name, uint32_t entries_max, uint8_t log_entry,
+		     int socket)
 {
 	uint64_t pages = tpt_chunk_bytes(entries_max, log_entry) >> TPT_LOG_PAGE;
 
@@ -65,8 +65,9 @@ static void put_pages(uint64_t *page, uint8_t *memory, uint32_t pages)
 	memset(memory, 0, (size_t)pages << TPT_LOG_PAGE);
 	for (uint32_t i = 0; i < pages; i++)
 		__atomic_store_n(&page[i],
-			((uintptr_t)memory + ((uint64_t)i << TPT_LOG_PAGE)) | TPT_PAGE_VALID,
-			__ATOMIC_RELEASE);
+				 ((uintptr_t)memory + ((uint64_t)i << TPT_LOG_PAGE)) |
+					 TPT_PAGE_VALID,
+				 __ATOMIC_RELEASE);
 }
 
 int tpt_table_map(struct tpt_table *t, uint64_t virt, void *memory, uint32_t pages)

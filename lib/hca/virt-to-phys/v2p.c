@@ -21,15 +21,16 @@ static int make_parts(struct v2p *v, const struct v2p_config *c)
 	if (!err)
 		err = tpt_table_create(&v->mtt, c->name, c->mtts, TPT_LOG_MTT_ENTRY, c->socket);
 	if (!err)
-		err = tpt_cache_create(
-			&v->mpt_cache, c->name, c->mpt_cache_lines, MPT_WORDS, &v->mpt, c->socket);
+		err = tpt_cache_create(&v->mpt_cache, c->name, c->mpt_cache_lines, MPT_WORDS,
+				       &v->mpt, c->socket);
 	if (!err)
-		err = tpt_cache_create(
-			&v->mtt_cache, c->name, c->mtt_cache_lines, MTT_WORDS, &v->mtt, c->socket);
+		err = tpt_cache_create(&v->mtt_cache, c->name, c->mtt_cache_lines, MTT_WORDS,
+				       &v->mtt, c->socket);
 	if (err)
 		return err;
 	v->chunk = rte_zmalloc_socket(c->name,
-		(chunks_of(&v->mpt) + chunks_of(&v->mtt)) * sizeof(*v->chunk), 0, c->socket);
+				      (chunks_of(&v->mpt) + chunks_of(&v->mtt)) * sizeof(*v->chunk),
+				      0, c->socket);
 	v->live = rte_zmalloc_socket(c->name, chunks_of(&v->mpt) * sizeof(*v->live), 0, c->socket);
 	v->bound =
 		calloc(v->mpt.entries_max, sizeof(*v->bound)); /* touched where windows are used */
@@ -96,15 +97,15 @@ static int init_judge(const struct v2p *v, const struct v2p_init *in)
 	if (v->open)
 		return -EBUSY;
 	if (in->log_mpts > 31 || 1u << in->log_mpts > mpt.entries_max || in->log_mtts > 31 ||
-		1u << in->log_mtts > mtt.entries_max || 1u << in->log_mtts < MTT_WORDS)
+	    1u << in->log_mtts > mtt.entries_max || 1u << in->log_mtts < MTT_WORDS)
 		return -EINVAL;
 	mpt.entries = 1u << in->log_mpts;
 	mtt.entries = 1u << in->log_mtts;
 	mpt.base = in->mpt_base;
 	mtt.base = in->mtt_base;
 	if (mpt.base % TPT_CHUNK_BYTES || mtt.base % TPT_CHUNK_BYTES ||
-		mpt.base > UINT64_MAX - tpt_table_bytes(&mpt) ||
-		mtt.base > UINT64_MAX - tpt_table_bytes(&mtt) || overlaps(&mpt, &mtt))
+	    mpt.base > UINT64_MAX - tpt_table_bytes(&mpt) ||
+	    mtt.base > UINT64_MAX - tpt_table_bytes(&mtt) || overlaps(&mpt, &mtt))
 		return -EINVAL;
 	return 0;
 }
@@ -208,7 +209,7 @@ int v2p_unmap_icm(struct v2p *v, uint64_t virt, uint32_t pages)
 	if (err)
 		return err;
 	tpt_drop(t == &v->mpt ? &v->mpt_cache : &v->mtt_cache, first,
-		TPT_CHUNK_BYTES >> t->log_entry);
+		 TPT_CHUNK_BYTES >> t->log_entry);
 	v2p_changed(v);
 	icm_free(v, memory);
 	return 0;

@@ -22,7 +22,7 @@ void v2p_parent_release(struct v2p *v, uint32_t parent);
  * no memory behind it; V2P_PENDING: another lcore holds the set, or it is a miss and not to be
  * refilled. `miss` is counted when it is. */
 enum v2p_state tpt_try(struct v2p_port *port, const struct tpt_cache *c, uint32_t line,
-	uint64_t *out, bool refill, enum counter miss);
+		       uint64_t *out, bool refill, enum counter miss);
 /* The words of the MPT entry at a key's index. */
 enum v2p_state mpt_try(struct v2p_port *port, uint32_t key, uint64_t *words, bool refill);
 
@@ -52,7 +52,7 @@ static inline bool mpt_find(const struct tpt_cache *c, uint32_t index, uint64_t 
 /* Match-Info against an entry, in the seed's order (5.5.3). V2P_SUCCESS: *offset is where in the
  * entry the access begins. */
 static inline enum v2p_state mpt_check(const uint64_t *w, uint32_t pd, uint32_t key, uint64_t va,
-	uint64_t length, uint32_t access, uint64_t *offset)
+				       uint64_t length, uint32_t access, uint64_t *offset)
 {
 	uint32_t rights = access & ~(V2P_RELATIVE | V2P_CHECK_ONLY);
 	uint64_t at = va - (access & V2P_RELATIVE ? 0 : w[MPT_WORD_START]);
@@ -88,7 +88,7 @@ static inline uint8_t *null_map(const struct v2p *v, uint32_t access, uint64_t *
 /* mtt.c: address and run of the byte `offset` of an entry with MPT_PAGES, of whose access `length`
  * bytes are left. V2P_SUCCESS; V2P_LENGTH_ERR: no page is there; V2P_PENDING. */
 enum v2p_state mtt_map(struct v2p_port *port, const struct mpt_entry *m, uint64_t offset,
-	uint64_t length, uint8_t **addr, uint64_t *run);
+		       uint64_t length, uint8_t **addr, uint64_t *run);
 /* Pages that an entry with MPT_PAGES takes in the MTT. */
 uint64_t mtt_pages(const struct mpt_entry *m);
 /* Clears those of an entry with MPT_OWNS_PAGES (HW2SW_MPT covers its MTTs). Control thread. */
@@ -99,7 +99,7 @@ bool mtt_put(struct v2p *v, uint32_t first, const uint64_t *pages, uint32_t coun
 
 /* windows.c: mpt_check() of an entry with MPT_CHANGES. */
 enum v2p_state changing_check(const struct mpt_entry *m, uint32_t pd, uint32_t qpn, uint32_t key,
-	uint64_t va, uint64_t length, uint32_t access, uint64_t *offset);
+			      uint64_t va, uint64_t length, uint32_t access, uint64_t *offset);
 /* Is the entry still what it was when the MTT was read? V2P_SUCCESS, V2P_KEY_ERR, V2P_PENDING. */
 enum v2p_state changing_still(const struct v2p *v, const struct mpt_entry *m);
 

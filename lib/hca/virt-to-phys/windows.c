@@ -30,8 +30,8 @@ static bool parent_hold(struct v2p *v, uint32_t parent)
 	do {
 		if (n & V2P_LEAVING)
 			return false;
-	} while (!__atomic_compare_exchange_n(
-		bound, &n, n + 1, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(bound, &n, n + 1, true, __ATOMIC_SEQ_CST,
+					      __ATOMIC_RELAXED));
 	return true;
 }
 
@@ -77,8 +77,8 @@ static struct mpt_entry emptied(const struct mpt_entry *old)
 }
 
 /* The region that something is to lie over: an ordinary one, of that PD, that allows it. */
-static enum v2p_state parent_get(
-	const struct v2p *v, uint32_t key, uint32_t pd, struct mpt_entry *parent)
+static enum v2p_state parent_get(const struct v2p *v, uint32_t key, uint32_t pd,
+				 struct mpt_entry *parent)
 {
 	enum v2p_state s = v2p_entry_try(v, key, parent);
 
@@ -89,7 +89,7 @@ static enum v2p_state parent_get(
 	if (parent->pd != pd)
 		return V2P_PD_ERR;
 	if (parent->flags & MPT_CHANGES || !(parent->access & ACCESS_MW_BIND) ||
-		parent->access & ACCESS_ZERO_BASED)
+	    parent->access & ACCESS_ZERO_BASED)
 		return V2P_FLAGS_ERR;
 	return V2P_SUCCESS;
 }
@@ -133,8 +133,8 @@ static void lie_over(struct mpt_entry *w, const struct mpt_entry *parent, uint64
 }
 
 /* What the region says to it; *bound is the window as it will be. */
-static enum v2p_state bind_memory(
-	const struct v2p *v, const struct v2p_bind *b, struct mpt_entry *bound)
+static enum v2p_state bind_memory(const struct v2p *v, const struct v2p_bind *b,
+				  struct mpt_entry *bound)
 {
 	struct mpt_entry m;
 	enum v2p_state s = parent_get(v, b->parent, b->pd, &m);
@@ -186,7 +186,7 @@ static uint64_t pages_needed(const struct v2p_registration *r)
 /* Where a page of the parent lies, whose own pages may be smaller, in one piece. V2P_SUCCESS,
  * V2P_LENGTH_ERR, V2P_PENDING. */
 static enum v2p_state page_find(struct v2p_port *port, const struct mpt_entry *parent, uint64_t va,
-	uint64_t bytes, uint64_t *address)
+				uint64_t bytes, uint64_t *address)
 {
 	uint64_t offset = va - parent->start, run;
 
@@ -218,7 +218,7 @@ static bool too_many(const struct v2p_registration *r, const struct mpt_entry *p
 
 /* The same of all pages. */
 static enum v2p_state pages_find(struct v2p_port *port, const struct v2p_registration *r,
-	const struct mpt_entry *parent, uint64_t *address)
+				 const struct mpt_entry *parent, uint64_t *address)
 {
 	enum v2p_state s = too_many(r, parent) ? V2P_LENGTH_ERR : V2P_SUCCESS;
 
@@ -236,8 +236,8 @@ static bool one_piece(const struct v2p_registration *r, const uint64_t *address)
 }
 
 /* Can the entry's part of the MTT take them? */
-static bool pages_fit(
-	const struct mpt_entry *f, const struct v2p_registration *r, const uint64_t *address)
+static bool pages_fit(const struct mpt_entry *f, const struct v2p_registration *r,
+		      const uint64_t *address)
 {
 	if (!(f->flags & MPT_OWNS_PAGES))
 		return false;
@@ -247,18 +247,18 @@ static bool pages_fit(
 	return true;
 }
 
-static enum v2p_state registration_judge(
-	const struct mpt_entry *f, const struct v2p_registration *r)
+static enum v2p_state registration_judge(const struct mpt_entry *f,
+					 const struct v2p_registration *r)
 {
 	if (f->pd != r->pd)
 		return V2P_PD_ERR;
 	if (f->key || f->flags & MPT_CLAIMED)
 		return V2P_KEY_ERR;
 	if (r->access & ~(uint32_t)(REMOTE_RIGHTS | ACCESS_LOCAL_WRITE) ||
-		!mpt_access_ok(r->access, r->iova))
+	    !mpt_access_ok(r->access, r->iova))
 		return V2P_FLAGS_ERR;
 	if (r->log_page < V2P_LOG_PAGE_MIN || r->log_page > V2P_LOG_PAGE_MAX || r->pages == 0 ||
-		r->pages > UINT8_MAX || r->pages != pages_needed(r))
+	    r->pages > UINT8_MAX || r->pages != pages_needed(r))
 		return V2P_LENGTH_ERR;
 	if (f->flags & MPT_OWNS_PAGES && r->pages > f->pages_max)
 		return V2P_LENGTH_ERR;
@@ -280,8 +280,8 @@ static struct mpt_entry registered(const struct mpt_entry *f, const struct v2p_r
 }
 
 /* What was claimed is not left so. */
-static enum v2p_state finish(
-	struct v2p *v, const struct mpt_entry *claimed, struct mpt_entry *entry)
+static enum v2p_state finish(struct v2p *v, const struct mpt_entry *claimed,
+			     struct mpt_entry *entry)
 {
 	enum v2p_state s;
 
@@ -293,7 +293,8 @@ static enum v2p_state finish(
 /* Through the MTT: from the claim on, its entries there are nobody else's to write; the entry may
  * still be taken away by HW2SW_MPT, which gives them to nobody before this lcore's poll is over. */
 static enum v2p_state register_pages(struct v2p *v, const struct mpt_entry *f,
-	struct mpt_entry *made, const uint64_t *address, uint32_t pages)
+				     struct mpt_entry *made, const uint64_t *address,
+				     uint32_t pages)
 {
 	struct mpt_entry claimed = *f, empty;
 	enum v2p_state s;
@@ -364,7 +365,7 @@ enum v2p_state v2p_invalidate(struct v2p *v, uint32_t pd, uint32_t qpn, uint32_t
 }
 
 enum v2p_state changing_check(const struct mpt_entry *m, uint32_t pd, uint32_t qpn, uint32_t key,
-	uint64_t va, uint64_t length, uint32_t access, uint64_t *offset)
+			      uint64_t va, uint64_t length, uint32_t access, uint64_t *offset)
 {
 	if (key == 0 || m->key != key)
 		return V2P_KEY_ERR;

@@ -26,7 +26,7 @@ static int default_socket(char out[ASK_PATH_BYTES])
 		n = snprintf(out, ASK_PATH_BYTES, "%s/softhca/softhca.sock", runtime);
 	else
 		n = snprintf(out, ASK_PATH_BYTES, "/tmp/softhca-%u/softhca.sock",
-			(unsigned int)geteuid());
+			     (unsigned int)geteuid());
 	return n >= ASK_PATH_BYTES ? -ENAMETOOLONG : 0;
 }
 
@@ -65,7 +65,7 @@ int ask_connect(const char *socket_path)
 static ssize_t send_request(int fd, const struct control_header *h, const void *body, int passed)
 {
 	struct iovec iov[2] = {{.iov_base = (void *)(uintptr_t)h, .iov_len = sizeof(*h)},
-		{.iov_base = (void *)(uintptr_t)body, .iov_len = h->length}};
+			       {.iov_base = (void *)(uintptr_t)body, .iov_len = h->length}};
 	ssize_t n;
 
 	do
@@ -82,9 +82,9 @@ static ssize_t receive_reply(int fd, void *message, size_t bytes, int *passed)
 	} control = {0};
 	struct iovec iov = {.iov_base = message, .iov_len = bytes};
 	struct msghdr msg = {.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control)};
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
 	struct cmsghdr *c;
 	ssize_t n;
 
@@ -96,7 +96,7 @@ static ssize_t receive_reply(int fd, void *message, size_t bytes, int *passed)
 		return n;
 	c = CMSG_FIRSTHDR(&msg);
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-		c->cmsg_len >= CMSG_LEN(sizeof(int)))
+	    c->cmsg_len >= CMSG_LEN(sizeof(int)))
 		memcpy(passed, CMSG_DATA(c), sizeof(*passed));
 	return n;
 }
@@ -115,8 +115,8 @@ int ask(int fd, enum control_type type, const void *body, uint32_t bytes, void *
 	if (send_request(fd, &request, body, passed) >= 0)
 		n = receive_reply(fd, &answer, sizeof(answer), &got);
 	if (n < (ssize_t)sizeof(answer.header) || answer.header.type != type ||
-		answer.header.length != (answer.header.status ? 0 : reply_bytes) ||
-		(size_t)n != sizeof(answer.header) + answer.header.length) {
+	    answer.header.length != (answer.header.status ? 0 : reply_bytes) ||
+	    (size_t)n != sizeof(answer.header) + answer.header.length) {
 		if (got >= 0)
 			close(got);
 		return -ENOTCONN;

@@ -289,11 +289,11 @@ struct softhca_qp {
  * reply. 0; -errno of the daemon; -ENOTCONN: it has gone.
  */
 int ctx_call(struct softhca_context *ctx, enum control_type type, const void *body, uint32_t bytes,
-	void *reply, uint32_t reply_bytes, int fd, int *fd_out);
+	     void *reply, uint32_t reply_bytes, int fd, int *fd_out);
 /* Requests of one number: without, or with a number as reply. */
 int ctx_call_number(struct softhca_context *ctx, enum control_type type, uint32_t number);
 int ctx_call_for_number(struct softhca_context *ctx, enum control_type type, const void *body,
-	uint32_t bytes, uint32_t *number);
+			uint32_t bytes, uint32_t *number);
 /* Is the daemon there? Asks the socket; if not, everybody who waits for events is told. Takes
  * event_lock. */
 bool ctx_alive(struct softhca_context *ctx);
@@ -320,7 +320,7 @@ struct region *region_of(struct softhca_context *ctx, const void *addr, size_t b
 /* The runs of [addr, addr + bytes), which the region holds, for REG_MR or REREG_MR: tells the
  * daemon those that *in has no room for. 0, -errno. context.lock is held. */
 int region_runs(struct softhca_context *ctx, const struct region *r, const void *addr, size_t bytes,
-	struct control_mr *in);
+		struct control_mr *in);
 
 /* ---- pieces.c ---- */
 
@@ -329,7 +329,7 @@ struct sharing_piece;
  * is none: then rather larger than asked for. The caller is counted among its users. 0, -errno of
  * the daemon or of fstat(); -ENOMEM. context.lock is held. */
 int piece_get(struct softhca_context *ctx, const struct sharing_piece *file, uint64_t offset,
-	uint64_t bytes, bool write, struct file_piece **out);
+	      uint64_t bytes, bool write, struct file_piece **out);
 /* One user less. Without users a piece goes, but for those of the pool: there the pages that are
  * no longer shared are free already, and the next registration will want it. */
 void piece_put(struct softhca_context *ctx, struct file_piece *p);
@@ -341,8 +341,8 @@ void pieces_close(struct softhca_context *ctx);
 /* The region for an MR of [addr, addr + bytes), made if there is none: the caller counts itself
  * among its users, or gives it to region_release(). `write`: the MR will have LOCAL_WRITE. NULL
  * with *err: as sharing_get(), or the daemon's. context.lock is held. */
-struct region *region_for(
-	struct softhca_context *ctx, const void *addr, size_t bytes, bool write, int *err);
+struct region *region_for(struct softhca_context *ctx, const void *addr, size_t bytes, bool write,
+			  int *err);
 /* Drops it if it is of the program's memory and has no users. context.lock is held. */
 void region_release(struct softhca_context *ctx, struct region *r);
 /* Gives back what is shared; the daemon's part goes with the connection. */

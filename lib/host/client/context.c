@@ -65,7 +65,7 @@ bool ctx_gone(struct softhca_context *ctx)
 	struct pollfd p = {.fd = ctx->fd, .events = POLLRDHUP};
 
 	if (!ctx_dead(ctx) && poll(&p, 1, 0) > 0 &&
-		(p.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)))
+	    (p.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)))
 		__atomic_store_n(&ctx->dead, 1, __ATOMIC_SEQ_CST);
 	return ctx_dead(ctx);
 }
@@ -79,7 +79,7 @@ bool ctx_alive(struct softhca_context *ctx)
 }
 
 int ctx_call(struct softhca_context *ctx, enum control_type type, const void *body, uint32_t bytes,
-	void *reply, uint32_t reply_bytes, int fd, int *fd_out)
+	     void *reply, uint32_t reply_bytes, int fd, int *fd_out)
 {
 	int rc;
 
@@ -99,7 +99,7 @@ int ctx_call_number(struct softhca_context *ctx, enum control_type type, uint32_
 }
 
 int ctx_call_for_number(struct softhca_context *ctx, enum control_type type, const void *body,
-	uint32_t bytes, uint32_t *number)
+			uint32_t bytes, uint32_t *number)
 {
 	struct control_number out = {0};
 	int rc = ctx_call(ctx, type, body, bytes, &out, sizeof(out), -1, NULL);
@@ -125,7 +125,7 @@ static int hello(struct softhca_context *ctx, const char *device)
 		return -errno;
 	ctx->page = page;
 	rc = ctx_call(ctx, CONTROL_HELLO, &in, sizeof(in), &ctx->hello, sizeof(ctx->hello), fd,
-		&ctx->bell);
+		      &ctx->bell);
 	close(fd);
 	if (rc)
 		return rc;

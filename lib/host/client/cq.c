@@ -57,8 +57,8 @@ static int cq_make(struct softhca_context *ctx, struct softhca_cq *cq)
 	return 0;
 }
 
-struct softhca_cq *softhca_create_cq(
-	struct softhca_context *ctx, uint32_t entries, void *user, struct softhca_channel *channel)
+struct softhca_cq *softhca_create_cq(struct softhca_context *ctx, uint32_t entries, void *user,
+				     struct softhca_channel *channel)
 {
 	struct softhca_cq *cq;
 	uint32_t n;
@@ -351,8 +351,8 @@ static uint32_t owed(const struct softhca_cq *cq)
 static int cq_resize(struct softhca_cq *cq, uint32_t entries)
 {
 	struct softhca_context *ctx = cq->node.ctx;
-	struct control_resize_cq in = {
-		.cqn = cq->number, .log_entries = (uint32_t)__builtin_ctz(entries)};
+	struct control_resize_cq in = {.cqn = cq->number,
+				       .log_entries = (uint32_t)__builtin_ctz(entries)};
 	struct queue_memory to;
 	int rc = queue_memory_get(ctx, (size_t)entries * sizeof(struct cqe), &to);
 
@@ -401,8 +401,8 @@ int softhca_req_notify_cq(struct softhca_cq *cq, int solicited_only)
 
 	if (!cq->channel)
 		return -EINVAL;
-	__atomic_fetch_add(
-		solicited_only ? &record->arm_solicited : &record->arm_next, 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(solicited_only ? &record->arm_solicited : &record->arm_next, 1,
+			   __ATOMIC_SEQ_CST);
 	/* Armed, then the caller polls once more: one of the two sides sees the other. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return 0;

@@ -9,11 +9,11 @@
 void port_attr_of(const struct control_port_reply *r, struct softhca_port_attr *attr)
 {
 	*attr = (struct softhca_port_attr){.state = r->state,
-		.max_mtu = r->max_mtu,
-		.active_mtu = r->active_mtu,
-		.speed_mbps = r->speed_mbps,
-		.gid_count = r->gid_count,
-		.pkey_count = r->pkey_count};
+					   .max_mtu = r->max_mtu,
+					   .active_mtu = r->active_mtu,
+					   .speed_mbps = r->speed_mbps,
+					   .gid_count = r->gid_count,
+					   .pkey_count = r->pkey_count};
 	memcpy(attr->mac, r->mac, sizeof(attr->mac));
 }
 
@@ -27,8 +27,8 @@ static int describe(int fd, uint32_t index, struct control_device_reply *r)
 	return rc == -ENOTCONN ? -EPROTO : rc;
 }
 
-static void info_of(
-	const struct control_device_reply *r, uint32_t index, struct softhca_device_info *info)
+static void info_of(const struct control_device_reply *r, uint32_t index,
+		    struct softhca_device_info *info)
 {
 	*info = (struct softhca_device_info){.index = index, .guid = r->guid};
 	memcpy(info->name, r->device, sizeof(info->name));
@@ -56,7 +56,7 @@ int softhca_device_list(const char *socket_path, struct softhca_device_info *lis
 }
 
 int softhca_read_attribute(const char *socket_path, const char *device, const char *name,
-	char *text, unsigned int bytes)
+			   char *text, unsigned int bytes)
 {
 	struct control_read_attribute in = {0};
 	struct control_attribute out;

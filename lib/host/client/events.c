@@ -101,8 +101,8 @@ static struct node *event_node(const struct softhca_event *e)
 }
 
 /* event_lock is held. The user has it now: the object lives until he acknowledges. */
-static void event_given(
-	const struct softhca_context *ctx, bool async, const struct softhca_event *e)
+static void event_given(const struct softhca_context *ctx, bool async,
+			const struct softhca_event *e)
 {
 	if (!async)
 		e->cq->events++;
@@ -135,8 +135,8 @@ static void event_queue_forget(struct event_queue *q, const struct node *object,
 /* Waits for one. It is counted before the lock is given up: from then on the object's destruction
  * waits for its acknowledgement. 0, -EAGAIN, -EINTR, -EIO (the daemon has gone and
  * nothing is left). */
-static int event_queue_wait(
-	struct softhca_context *ctx, struct event_queue *q, struct softhca_event *e)
+static int event_queue_wait(struct softhca_context *ctx, struct event_queue *q,
+			    struct softhca_event *e)
 {
 	bool async = q == &ctx->async, got, gone;
 	uint64_t n;
@@ -277,7 +277,8 @@ static void drain(struct softhca_context *ctx)
 static bool sleep_until_bell(struct softhca_context *ctx, struct sharing_worker *worker)
 {
 	struct pollfd p[3] = {{.fd = ctx->bell, .events = POLLIN},
-		{.fd = ctx->stop, .events = POLLIN}, {.fd = ctx->fd, .events = POLLRDHUP}};
+			      {.fd = ctx->stop, .events = POLLIN},
+			      {.fd = ctx->fd, .events = POLLRDHUP}};
 	char byte;
 	int n;
 

@@ -23,7 +23,7 @@ int sealed_memory(size_t bytes, void **addr)
 	if (fd < 0)
 		return -1;
 	if (ftruncate(fd, (off_t)bytes) == 0 &&
-		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
 		*addr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
 	if (*addr != MAP_FAILED)
 		return fd;
@@ -98,7 +98,7 @@ static int add_runs(struct softhca_context *ctx, struct control_mr *in)
 }
 
 int region_runs(struct softhca_context *ctx, const struct region *r, const void *addr, size_t bytes,
-	struct control_mr *in)
+		struct control_mr *in)
 {
 	uint64_t from = (uint64_t)((const uint8_t *)addr - r->addr), to = from + bytes;
 	uint64_t at = 0; /* of the part, in the region */
@@ -114,15 +114,15 @@ int region_runs(struct softhca_context *ctx, const struct region *r, const void 
 		if (in->count == CONTROL_RUNS_MAX)
 			rc = add_runs(ctx, in);
 		in->run[in->count++] = (struct control_run){.piece = p->piece->number,
-			.offset = p->offset + (low - at),
-			.bytes = high - low};
+							    .offset = p->offset + (low - at),
+							    .bytes = high - low};
 	}
 	return rc;
 }
 
 /* Registers [addr, addr + bytes) of the region, which no bytes do not need. */
 static int mr_call(struct softhca_context *ctx, const struct region *r, const void *addr,
-	size_t bytes, struct control_mr *in, uint32_t *lkey, uint32_t *rkey)
+		   size_t bytes, struct control_mr *in, uint32_t *lkey, uint32_t *rkey)
 {
 	struct control_mr_reply out;
 	int rc = r ? region_runs(ctx, r, addr, bytes, in) : 0;
@@ -202,8 +202,8 @@ int softhca_free(struct softhca_context *ctx, void *addr)
 	return rc;
 }
 
-static int mr_register(
-	struct softhca_pd *pd, struct mr_object *mr, uint64_t iova, unsigned int access)
+static int mr_register(struct softhca_pd *pd, struct mr_object *mr, uint64_t iova,
+		       unsigned int access)
 {
 	struct softhca_context *ctx = pd->node.ctx;
 	struct control_mr in = {.pd = pd->number, .iova = iova, .access = access};
@@ -233,8 +233,8 @@ static int mr_register(
 	return 0;
 }
 
-struct softhca_mr *softhca_reg_mr_iova(
-	struct softhca_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
+struct softhca_mr *softhca_reg_mr_iova(struct softhca_pd *pd, void *addr, size_t length,
+				       uint64_t iova, unsigned int access)
 {
 	struct softhca_context *ctx = pd->node.ctx;
 	struct mr_object *mr = calloc(1, sizeof(*mr));
@@ -254,11 +254,11 @@ struct softhca_mr *softhca_reg_mr_iova(
 	return &mr->mr;
 }
 
-struct softhca_mr *softhca_reg_mr(
-	struct softhca_pd *pd, void *addr, size_t length, unsigned int access)
+struct softhca_mr *softhca_reg_mr(struct softhca_pd *pd, void *addr, size_t length,
+				  unsigned int access)
 {
-	return softhca_reg_mr_iova(
-		pd, addr, length, access & ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr, access);
+	return softhca_reg_mr_iova(pd, addr, length,
+				   access & ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr, access);
 }
 
 int softhca_dereg_mr(struct softhca_mr *user_mr)
@@ -347,9 +347,9 @@ int queue_memory_get(struct softhca_context *ctx, size_t bytes, struct queue_mem
 		first = 0;
 	}
 	*m = (struct queue_memory){.chunk = c,
-		.addr = c->region->addr + first * PAGE_BYTES,
-		.first = (uint32_t)first,
-		.pages = (uint32_t)pages};
+				   .addr = c->region->addr + first * PAGE_BYTES,
+				   .first = (uint32_t)first,
+				   .pages = (uint32_t)pages};
 	memset(c->used + first, 1, pages);
 	memset(m->addr, 0, pages * PAGE_BYTES);
 	c->pages_used += (uint32_t)pages;
@@ -361,7 +361,7 @@ static void chunk_free(struct softhca_context *ctx, struct chunk *c)
 	struct chunk **at = &ctx->chunks;
 
 	if (ctx_call_number(ctx, CONTROL_DEREG_MR, c->lkey) ||
-		ctx_call_number(ctx, CONTROL_DROP_PIECE, c->region->own.number))
+	    ctx_call_number(ctx, CONTROL_DROP_PIECE, c->region->own.number))
 		return; /* it stays ours until the end */
 	while (*at != c)
 		at = &(*at)->next;

@@ -7,7 +7,7 @@
 
 /* Of one queue; the poller's lock is held, so that nobody else retires its requests. */
 static int flush_queue(struct softhca_qp *qp, struct work_queue *q, enum softhca_wc_opcode opcode,
-	int n, struct softhca_wc *wc)
+		       int n, struct softhca_wc *wc)
 {
 	int done = 0;
 	uint32_t head;
@@ -17,9 +17,9 @@ static int flush_queue(struct softhca_qp *qp, struct work_queue *q, enum softhca
 	spin_unlock(&q->lock);
 	while (done < n && q->tail != head) {
 		wc[done++] = (struct softhca_wc){.wr_id = q->wr_id[q->tail & q->mask],
-			.status = SOFTHCA_WC_WR_FLUSH_ERR,
-			.opcode = opcode,
-			.qp_num = qp->number};
+						 .status = SOFTHCA_WC_WR_FLUSH_ERR,
+						 .opcode = opcode,
+						 .qp_num = qp->number};
 		__atomic_store_n(&q->tail, q->tail + 1, __ATOMIC_RELEASE);
 	}
 	if (done)

@@ -130,7 +130,7 @@ static uint64_t round_to(uint64_t n, uint64_t step)
 /* How far a new piece from p->offset on, for `bytes` bytes, may reach: whole granules, inside of
  * the file, not into its neighbours. 0, -errno. */
 static int widen(const struct softhca_context *ctx, const struct sharing_piece *file,
-	struct file_piece *p, uint64_t bytes)
+		 struct file_piece *p, uint64_t bytes)
 {
 	const uint64_t page = 1ull << file->log_page, granule = page > GRANULE ? page : GRANULE;
 	uint64_t low = p->offset & ~(granule - 1), high = round_to(p->offset + bytes, granule), end;
@@ -169,16 +169,16 @@ static int tell(struct softhca_context *ctx, const struct sharing_piece *file, s
 
 	do
 		rc = file->segment_bytes ? ctx_call(ctx, CONTROL_ADD_SEGMENT, &segment,
-						   sizeof(segment), &out, sizeof(out), -1, NULL)
+						    sizeof(segment), &out, sizeof(out), -1, NULL)
 					 : ctx_call(ctx, CONTROL_ADD_PIECE, &part, sizeof(part),
-						   &out, sizeof(out), file->fd, NULL);
+						    &out, sizeof(out), file->fd, NULL);
 	while (rc == -ENOSPC && drop_oldest(ctx, 0));
 	p->number = out.number;
 	return rc;
 }
 
 static int add(struct softhca_context *ctx, const struct sharing_piece *file,
-	const struct file_piece *wanted, uint64_t bytes, struct file_piece **out)
+	       const struct file_piece *wanted, uint64_t bytes, struct file_piece **out)
 {
 	struct file_piece *p = malloc(sizeof(*p));
 	int rc;
@@ -205,7 +205,7 @@ static int add(struct softhca_context *ctx, const struct sharing_piece *file,
 /* ---- for regions ---- */
 
 int piece_get(struct softhca_context *ctx, const struct sharing_piece *file, uint64_t offset,
-	uint64_t bytes, bool write, struct file_piece **out)
+	      uint64_t bytes, bool write, struct file_piece **out)
 {
 	struct file_piece wanted = {
 		.device = file->device, .inode = file->inode, .offset = offset, .writable = true};

@@ -35,7 +35,7 @@ static int wait_for_room(struct softhca_context *ctx)
 			return -EIO;
 		clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 		if (now.tv_sec > end.tv_sec ||
-			(now.tv_sec == end.tv_sec && now.tv_nsec >= end.tv_nsec))
+		    (now.tv_sec == end.tv_sec && now.tv_nsec >= end.tv_nsec))
 			return -EAGAIN;
 		sched_yield();
 	}
@@ -45,7 +45,7 @@ static void kick(struct softhca_context *ctx)
 {
 	/* Full: the daemon has not heard the last one yet, so it will. */
 	if (send(ctx->bell, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
-		(errno == EPIPE || errno == ECONNREFUSED))
+	    (errno == EPIPE || errno == ECONNREFUSED))
 		__atomic_store_n(&ctx->dead, 1, __ATOMIC_RELAXED);
 }
 
@@ -67,7 +67,7 @@ int ring(struct softhca_context *ctx, uint32_t word0, uint32_t word1)
 	/* An exchange, because it also is the fence between the doorbell and the look at
 	 * daemon_asleep. */
 	__atomic_exchange_n(&uar->doorbell[ctx->produced % UAR_DOORBELLS],
-		(uint64_t)word1 << 32 | word0 | phase, __ATOMIC_SEQ_CST);
+			    (uint64_t)word1 << 32 | word0 | phase, __ATOMIC_SEQ_CST);
 	ctx->produced++;
 	spin_unlock(&ctx->uar_lock);
 	if (unlikely(__atomic_load_n(&uar->daemon_asleep, __ATOMIC_RELAXED)))
@@ -107,7 +107,7 @@ static const struct operation {
 
 /* The units between next and data. Returns where the data begins. */
 static inline uint8_t *put_headers(const struct softhca_qp *qp, const struct softhca_send_wr *wr,
-	const struct operation *op, uint8_t *at)
+				   const struct operation *op, uint8_t *at)
 {
 	if (op->units & RADDR) {
 		struct wqe_raddr *raddr = (struct wqe_raddr *)at;
@@ -139,8 +139,8 @@ static inline uint8_t *put_headers(const struct softhca_qp *qp, const struct sof
 }
 
 /* Returns where the WQE ends, NULL: longer than the QP takes. */
-static uint8_t *put_inline(
-	const struct softhca_qp *qp, const struct softhca_send_wr *wr, uint8_t *at)
+static uint8_t *put_inline(const struct softhca_qp *qp, const struct softhca_send_wr *wr,
+			   uint8_t *at)
 {
 	struct wqe_inline *header = (struct wqe_inline *)at;
 	uint32_t bytes = 0;
@@ -175,8 +175,8 @@ static inline uint8_t *put_data(const struct softhca_sge *sge, int n, uint8_t *a
 	return at;
 }
 
-static uint8_t *put_register(
-	const struct softhca_qp *qp, const struct softhca_send_wr *wr, uint8_t *at)
+static uint8_t *put_register(const struct softhca_qp *qp, const struct softhca_send_wr *wr,
+			     uint8_t *at)
 {
 	struct wqe_register *u = (struct wqe_register *)at;
 	uint32_t bytes = (uint32_t)(sizeof(*u) + wr->wr.reg_mr.pages * sizeof(u->page[0]));
@@ -184,19 +184,19 @@ static uint8_t *put_register(
 	if (!wr->wr.reg_mr.memory || !wr->wr.reg_mr.page || bytes + 16 > 1u << qp->sq.shift)
 		return NULL;
 	*u = (struct wqe_register){.key = wr->wr.reg_mr.key,
-		.lkey = wr->wr.reg_mr.memory->lkey,
-		.access = wr->wr.reg_mr.access,
-		.log_page = wr->wr.reg_mr.log_page,
-		.pages = wr->wr.reg_mr.pages,
-		.iova = wr->wr.reg_mr.iova,
-		.length = wr->wr.reg_mr.length};
+				   .lkey = wr->wr.reg_mr.memory->lkey,
+				   .access = wr->wr.reg_mr.access,
+				   .log_page = wr->wr.reg_mr.log_page,
+				   .pages = wr->wr.reg_mr.pages,
+				   .iova = wr->wr.reg_mr.iova,
+				   .length = wr->wr.reg_mr.length};
 	memcpy(u->page, wr->wr.reg_mr.page, wr->wr.reg_mr.pages * sizeof(u->page[0]));
 	return at + ((bytes + 15) & ~15u);
 }
 
 /* The units of a request that changes a key. Returns where the WQE ends, NULL: it cannot be. */
-static uint8_t *put_local(
-	const struct softhca_qp *qp, const struct softhca_send_wr *wr, uint8_t *at)
+static uint8_t *put_local(const struct softhca_qp *qp, const struct softhca_send_wr *wr,
+			  uint8_t *at)
 {
 	const struct softhca_mw_bind_info *info = &wr->wr.bind_mw.bind_info;
 	const struct softhca_mw *mw = wr->wr.bind_mw.mw;
@@ -209,16 +209,16 @@ static uint8_t *put_local(
 	if (!mw || (info->length && !info->mr))
 		return NULL;
 	*u = (struct wqe_bind){.key = (mw->rkey & ~0xffu) | (wr->wr.bind_mw.rkey & 0xff),
-		.lkey = info->mr ? info->mr->lkey : 0,
-		.access = info->access,
-		.addr = info->addr,
-		.length = info->length};
+			       .lkey = info->mr ? info->mr->lkey : 0,
+			       .access = info->access,
+			       .addr = info->addr,
+			       .length = info->length};
 	return at + sizeof(*u);
 }
 
 /* Writes a whole WQE. Returns its size in units; 0: the request is not one that this QP takes. */
 static inline uint32_t put_wqe(const struct softhca_qp *qp, const struct softhca_send_wr *wr,
-	const struct operation *op, uint8_t *wqe)
+			       const struct operation *op, uint8_t *wqe)
 {
 	struct wqe_next *next = (struct wqe_next *)wqe;
 	uint32_t flags = 0;
@@ -226,7 +226,7 @@ static inline uint32_t put_wqe(const struct softhca_qp *qp, const struct softhca
 
 	if (unlikely(!(op->services & 1u << qp->type) || wr->num_sge < 0 ||
 		     ((uint32_t)wr->num_sge > qp->sq.max_sge &&
-			     !(wr->send_flags & SOFTHCA_SEND_INLINE)) ||
+		      !(wr->send_flags & SOFTHCA_SEND_INLINE)) ||
 		     (qp->type == SOFTHCA_QP_UD && !wr->wr.ud.ah)))
 		return 0;
 	end = put_headers(qp, wr, op, wqe + sizeof(*next));
@@ -272,8 +272,8 @@ static inline void posting_begin(const struct softhca_qp *qp, struct posting *p)
 }
 
 /* One more; 0, or why not, as p->rc. */
-static inline int posting_add(
-	struct softhca_qp *qp, struct posting *p, const struct softhca_send_wr *wr)
+static inline int posting_add(struct softhca_qp *qp, struct posting *p,
+			      const struct softhca_send_wr *wr)
 {
 	struct work_queue *sq = &qp->sq;
 	const struct operation *op = &operations[wr->opcode & 15];
@@ -310,8 +310,8 @@ static inline int posting_ring(struct softhca_qp *qp, const struct posting *p)
 	return rc;
 }
 
-int softhca_post_send(
-	struct softhca_qp *qp, struct softhca_send_wr *wr, struct softhca_send_wr **bad_wr)
+int softhca_post_send(struct softhca_qp *qp, struct softhca_send_wr *wr,
+		      struct softhca_send_wr **bad_wr)
 {
 	struct softhca_send_wr *first = wr;
 	struct posting p;
@@ -373,8 +373,8 @@ void put_receive(const struct softhca_recv_wr *wr, uint8_t shift, uint32_t tag, 
 	*terminator = (struct wqe_data){0};
 }
 
-int softhca_post_recv(
-	struct softhca_qp *qp, struct softhca_recv_wr *wr, struct softhca_recv_wr **bad_wr)
+int softhca_post_recv(struct softhca_qp *qp, struct softhca_recv_wr *wr,
+		      struct softhca_recv_wr **bad_wr)
 {
 	struct work_queue *rq = &qp->rq;
 	uint32_t head, room;

@@ -57,16 +57,16 @@ static int plan_sends(struct softhca_qp *qp, const struct softhca_qp_cap *cap)
 }
 
 /* The queues' geometry from what the user wants. 0, -EINVAL. */
-static int plan(
-	const struct softhca_context *ctx, struct softhca_qp *qp, struct softhca_qp_cap *cap)
+static int plan(const struct softhca_context *ctx, struct softhca_qp *qp,
+		struct softhca_qp_cap *cap)
 {
 	const struct control_hello_reply *limit = &ctx->hello;
 
 	if (qp->srq) /* they say nothing then */
 		cap->max_recv_wr = cap->max_recv_sge = 0;
 	if (cap->max_send_wr > limit->max_qp_wr || cap->max_recv_wr > limit->max_qp_wr ||
-		cap->max_send_sge > limit->max_sge || cap->max_recv_sge > limit->max_sge ||
-		cap->max_inline_data > limit->max_inline_bytes)
+	    cap->max_send_sge > limit->max_sge || cap->max_recv_sge > limit->max_sge ||
+	    cap->max_inline_data > limit->max_inline_bytes)
 		return -EINVAL;
 	if (cap->max_recv_wr) {
 		qp->rq.shift = (uint8_t)__builtin_ctz(receive_stride(cap->max_recv_sge));
@@ -101,8 +101,8 @@ static int qp_register(struct softhca_qp *qp, enum softhca_qp_type type)
 		.srqn = qp->srq ? qp->srq->number : 0,
 	};
 
-	return ctx_call_for_number(
-		qp->pd->node.ctx, CONTROL_CREATE_QP, &in, sizeof(in), &qp->number);
+	return ctx_call_for_number(qp->pd->node.ctx, CONTROL_CREATE_QP, &in, sizeof(in),
+				   &qp->number);
 }
 
 static void use(struct softhca_qp *qp, uint32_t by)
@@ -253,8 +253,8 @@ void qp_failed(struct softhca_qp *qp, enum softhca_qp_state state)
 	do {
 		if (old == state || old == SOFTHCA_QPS_ERR || old == SOFTHCA_QPS_RESET)
 			return;
-	} while (!__atomic_compare_exchange_n(
-		&qp->state, &old, (uint8_t)state, false, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE));
+	} while (!__atomic_compare_exchange_n(&qp->state, &old, (uint8_t)state, false,
+					      __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE));
 	/* Receives posted just before were posted to a QP that had flushed already. */
 	if (state == SOFTHCA_QPS_ERR && qp->rq.buffer)
 		ring_for_flush(qp);
@@ -284,7 +284,7 @@ static void moved(struct softhca_qp *qp, uint8_t before, enum softhca_qp_state t
 		qp_failed(qp, to);
 	} else {
 		__atomic_compare_exchange_n(&qp->state, &before, (uint8_t)to, false,
-			__ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE);
+					    __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE);
 	}
 }
 
@@ -345,9 +345,9 @@ int softhca_query_qp(struct softhca_qp *qp, struct softhca_qp_attr *attr)
 		.rq_psn = r.rq_psn,
 		.sq_psn = r.sq_psn,
 		.av = {.gid_index = r.gid_index,
-			.traffic_class = r.traffic_class,
-			.hop_limit = r.hop_limit,
-			.flow_label = r.flow_label},
+		       .traffic_class = r.traffic_class,
+		       .hop_limit = r.hop_limit,
+		       .flow_label = r.flow_label},
 		.path_mtu = r.path_mtu,
 		.timeout = r.timeout,
 		.retry_cnt = r.retry_cnt,
@@ -366,8 +366,8 @@ int softhca_query_qp(struct softhca_qp *qp, struct softhca_qp_attr *attr)
 
 /* ---- connected by exchanged endpoints ---- */
 
-int softhca_local_endpoint(
-	struct softhca_qp *qp, uint32_t gid_index, struct softhca_endpoint *local)
+int softhca_local_endpoint(struct softhca_qp *qp, uint32_t gid_index,
+			   struct softhca_endpoint *local)
 {
 	*local = (struct softhca_endpoint){.qpn = qp->number};
 	if (getrandom(&local->psn, sizeof(local->psn), 0) != sizeof(local->psn))
@@ -392,7 +392,8 @@ void softhca_connect_defaults(struct softhca_context *ctx, struct softhca_connec
 }
 
 static const struct softhca_connect_attr *or_defaults(struct softhca_qp *qp,
-	const struct softhca_connect_attr *attr, struct softhca_connect_attr *mine)
+						      const struct softhca_connect_attr *attr,
+						      struct softhca_connect_attr *mine)
 {
 	if (attr)
 		return attr;
@@ -414,16 +415,16 @@ int softhca_init_qp(struct softhca_qp *qp, const struct softhca_connect_attr *at
 }
 
 static int to_rtr(struct softhca_qp *qp, const struct softhca_endpoint *remote,
-	const struct softhca_connect_attr *attr)
+		  const struct softhca_connect_attr *attr)
 {
 	struct softhca_qp_attr a = {.state = SOFTHCA_QPS_RTR,
-		.min_rnr_timer = attr->min_rnr_timer,
-		.max_dest_rd_atomic = attr->max_dest_rd_atomic,
-		.path_mtu = attr->path_mtu,
-		.av = {.gid_index = (uint8_t)attr->gid_index,
-			.traffic_class = attr->traffic_class,
-			.hop_limit = attr->hop_limit,
-			.flow_label = attr->flow_label}};
+				    .min_rnr_timer = attr->min_rnr_timer,
+				    .max_dest_rd_atomic = attr->max_dest_rd_atomic,
+				    .path_mtu = attr->path_mtu,
+				    .av = {.gid_index = (uint8_t)attr->gid_index,
+					   .traffic_class = attr->traffic_class,
+					   .hop_limit = attr->hop_limit,
+					   .flow_label = attr->flow_label}};
 	uint32_t mask = SOFTHCA_QP_STATE;
 	struct softhca_port_attr port;
 
@@ -448,14 +449,14 @@ static int to_rtr(struct softhca_qp *qp, const struct softhca_endpoint *remote,
 }
 
 static int to_rts(struct softhca_qp *qp, const struct softhca_endpoint *local,
-	const struct softhca_connect_attr *attr)
+		  const struct softhca_connect_attr *attr)
 {
 	struct softhca_qp_attr a = {.state = SOFTHCA_QPS_RTS,
-		.sq_psn = local->psn,
-		.timeout = attr->timeout,
-		.retry_cnt = attr->retry_cnt,
-		.rnr_retry = attr->rnr_retry,
-		.max_rd_atomic = attr->max_rd_atomic};
+				    .sq_psn = local->psn,
+				    .timeout = attr->timeout,
+				    .retry_cnt = attr->retry_cnt,
+				    .rnr_retry = attr->rnr_retry,
+				    .max_rd_atomic = attr->max_rd_atomic};
 	uint32_t mask = SOFTHCA_QP_STATE | SOFTHCA_QP_SQ_PSN;
 
 	if (qp->type == SOFTHCA_QP_RC)
@@ -465,7 +466,8 @@ static int to_rts(struct softhca_qp *qp, const struct softhca_endpoint *local,
 }
 
 int softhca_connect_qp(struct softhca_qp *qp, const struct softhca_endpoint *local,
-	const struct softhca_endpoint *remote, const struct softhca_connect_attr *attr)
+		       const struct softhca_endpoint *remote,
+		       const struct softhca_connect_attr *attr)
 {
 	struct softhca_connect_attr mine;
 	int rc = 0;
@@ -512,8 +514,8 @@ struct softhca_ah *softhca_create_ah(struct softhca_pd *pd, const struct softhca
 	return NULL;
 }
 
-struct softhca_ah *softhca_create_ah_by(
-	struct softhca_pd *pd, const struct softhca_ah_attr *attr, const uint8_t mac[6])
+struct softhca_ah *softhca_create_ah_by(struct softhca_pd *pd, const struct softhca_ah_attr *attr,
+					const uint8_t mac[6])
 {
 	struct softhca_context *ctx = pd->node.ctx;
 	struct softhca_ah *ah = calloc(1, sizeof(*ah));
@@ -524,11 +526,12 @@ struct softhca_ah *softhca_create_ah_by(
 	}
 	ah->pd = pd;
 	ah->ud = (struct wqe_ud){.port = 1,
-		.gid_index = attr->gid_index,
-		.is_ipv6 = !ip_is_v4_mapped(attr->dgid),
-		.traffic_class = attr->traffic_class,
-		.hop_limit = attr->hop_limit ? attr->hop_limit : default_hops(attr->dgid),
-		.flow_label = attr->flow_label & 0xfffff};
+				 .gid_index = attr->gid_index,
+				 .is_ipv6 = !ip_is_v4_mapped(attr->dgid),
+				 .traffic_class = attr->traffic_class,
+				 .hop_limit = attr->hop_limit ? attr->hop_limit
+							      : default_hops(attr->dgid),
+				 .flow_label = attr->flow_label & 0xfffff};
 	memcpy(ah->ud.dmac, mac, sizeof(ah->ud.dmac));
 	memcpy(ah->ud.dip, attr->dgid, sizeof(ah->ud.dip));
 	pthread_mutex_lock(&ctx->lock);

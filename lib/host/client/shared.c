@@ -20,8 +20,8 @@ static struct region_part *part_new(struct region *r)
 
 /* One file's part of the region, piece by piece. 0, -errno: what there is so far is the region's.
  */
-static int add_parts(
-	struct softhca_context *ctx, struct region *r, const struct sharing_piece *file)
+static int add_parts(struct softhca_context *ctx, struct region *r,
+		     const struct sharing_piece *file)
 {
 	uint64_t at = file->offset, end = at + file->bytes;
 
@@ -79,8 +79,8 @@ static struct region *region_shared(struct softhca_context *ctx, struct sharing 
 	return r;
 }
 
-struct region *region_for(
-	struct softhca_context *ctx, const void *addr, size_t bytes, bool write, int *err)
+struct region *region_for(struct softhca_context *ctx, const void *addr, size_t bytes, bool write,
+			  int *err)
 {
 	struct region *r = region_of(ctx, addr, bytes);
 	struct sharing *s;

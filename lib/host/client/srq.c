@@ -27,8 +27,8 @@ static int srq_register(struct softhca_srq *srq)
 		.record_va = (uintptr_t)srq->record,
 	};
 
-	return ctx_call_for_number(
-		srq->pd->node.ctx, CONTROL_CREATE_SRQ, &in, sizeof(in), &srq->number);
+	return ctx_call_for_number(srq->pd->node.ctx, CONTROL_CREATE_SRQ, &in, sizeof(in),
+				   &srq->number);
 }
 
 /* context.lock is held. */
@@ -92,7 +92,7 @@ struct softhca_srq *softhca_create_srq(struct softhca_pd *pd, struct softhca_srq
 	int rc;
 
 	if (attr->max_wr == 0 || attr->max_wr > ctx->hello.max_srq_wr ||
-		attr->max_sge > ctx->hello.max_sge) {
+	    attr->max_sge > ctx->hello.max_sge) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -161,23 +161,23 @@ int softhca_query_srq(struct softhca_srq *srq, struct softhca_srq_attr *attr)
 {
 	struct control_number in = {.number = srq->number};
 	struct control_srq_attr out;
-	int rc = ctx_call(
-		srq->node.ctx, CONTROL_QUERY_SRQ, &in, sizeof(in), &out, sizeof(out), -1, NULL);
+	int rc = ctx_call(srq->node.ctx, CONTROL_QUERY_SRQ, &in, sizeof(in), &out, sizeof(out), -1,
+			  NULL);
 
 	if (rc)
 		return rc;
 	*attr = (struct softhca_srq_attr){.max_wr = srq->max_wr,
-		.max_sge = srq->max_sge,
-		.limit = out.limit,
-		.available = out.available,
-		.error = out.error};
+					  .max_sge = srq->max_sge,
+					  .limit = out.limit,
+					  .available = out.available,
+					  .error = out.error};
 	return 0;
 }
 
 /* ---- posted and completed ---- */
 
-int softhca_post_srq_recv(
-	struct softhca_srq *srq, struct softhca_recv_wr *wr, struct softhca_recv_wr **bad_wr)
+int softhca_post_srq_recv(struct softhca_srq *srq, struct softhca_recv_wr *wr,
+			  struct softhca_recv_wr **bad_wr)
 {
 	uint32_t head;
 	int rc = unlikely(ctx_dead(srq->node.ctx)) ? -EIO : 0;

@@ -60,16 +60,16 @@ int softhca_dealloc_mw(struct softhca_mw *user_mw)
 	return rc;
 }
 
-int softhca_bind_mw(
-	struct softhca_qp *qp, struct softhca_mw *mw, const struct softhca_mw_bind *bind)
+int softhca_bind_mw(struct softhca_qp *qp, struct softhca_mw *mw,
+		    const struct softhca_mw_bind *bind)
 {
 	struct softhca_send_wr wr = {
 		.wr_id = bind->wr_id,
 		.opcode = SOFTHCA_WR_BIND_MW,
 		.send_flags = bind->send_flags,
 		.wr.bind_mw = {.mw = mw,
-			.rkey = softhca_inc_rkey(mw->rkey),
-			.bind_info = bind->bind_info},
+			       .rkey = softhca_inc_rkey(mw->rkey),
+			       .bind_info = bind->bind_info},
 	};
 	int rc;
 
@@ -83,7 +83,7 @@ int softhca_bind_mw(
 
 /* Asks for a region that has no memory of ours. context.lock is held. */
 static int mr_allocate(struct softhca_pd *pd, struct mr_object *mr, enum control_type type,
-	const void *in, uint32_t bytes)
+		       const void *in, uint32_t bytes)
 {
 	struct softhca_context *ctx = pd->node.ctx;
 	struct control_mr_reply out;
@@ -98,8 +98,8 @@ static int mr_allocate(struct softhca_pd *pd, struct mr_object *mr, enum control
 	return 0;
 }
 
-static struct softhca_mr *allocated(
-	struct softhca_pd *pd, enum control_type type, const void *in, uint32_t bytes)
+static struct softhca_mr *allocated(struct softhca_pd *pd, enum control_type type, const void *in,
+				    uint32_t bytes)
 {
 	struct mr_object *mr = calloc(1, sizeof(*mr));
 	int rc = -ENOMEM;
@@ -156,8 +156,8 @@ static uint64_t iova_of(const struct mr_object *mr, unsigned int flags, const st
 }
 
 /* context.lock is held. */
-static int mr_change(
-	struct mr_object *mr, unsigned int flags, const struct softhca_mr *to, unsigned int access)
+static int mr_change(struct mr_object *mr, unsigned int flags, const struct softhca_mr *to,
+		     unsigned int access)
 {
 	struct softhca_context *ctx = mr->node.ctx;
 	const unsigned int wanted = flags & SOFTHCA_REREG_MR_CHANGE_ACCESS ? access : mr->access;
@@ -186,7 +186,7 @@ static int mr_change(
 }
 
 int softhca_rereg_mr(struct softhca_mr *user_mr, unsigned int flags, struct softhca_pd *pd,
-	void *addr, size_t length, unsigned int access)
+		     void *addr, size_t length, unsigned int access)
 {
 	struct mr_object *mr = (struct mr_object *)user_mr;
 	struct softhca_context *ctx = mr->node.ctx;

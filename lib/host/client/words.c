@@ -58,12 +58,9 @@ const char *softhca_event_type_str(uint32_t type)
 const char *softhca_qp_state_str(uint32_t state)
 {
 	static const char *const words[] = {
-		[SOFTHCA_QPS_RESET] = "RESET",
-		[SOFTHCA_QPS_INIT] = "INIT",
-		[SOFTHCA_QPS_RTR] = "RTR",
-		[SOFTHCA_QPS_RTS] = "RTS",
-		[SOFTHCA_QPS_SQE] = "SQE",
-		[SOFTHCA_QPS_SQD] = "SQD",
+		[SOFTHCA_QPS_RESET] = "RESET", [SOFTHCA_QPS_INIT] = "INIT",
+		[SOFTHCA_QPS_RTR] = "RTR",     [SOFTHCA_QPS_RTS] = "RTS",
+		[SOFTHCA_QPS_SQE] = "SQE",     [SOFTHCA_QPS_SQD] = "SQD",
 		[SOFTHCA_QPS_ERR] = "ERR",
 	};
 

@@ -54,7 +54,7 @@ static bool read_address(const char *device, unsigned int index, struct entry *e
 		return false;
 	text[strcspn(text, "\n")] = 0;
 	if (inet_pton(AF_INET6, text, &gid) != 1 || IN6_IS_ADDR_LINKLOCAL(&gid) ||
-		IN6_IS_ADDR_UNSPECIFIED(&gid))
+	    IN6_IS_ADDR_UNSPECIFIED(&gid))
 		return false;
 	*e = (struct entry){0};
 	if (IN6_IS_ADDR_V4MAPPED(&gid)) {
@@ -88,8 +88,8 @@ static bool kernel_has(const struct ifaddrs *list, const union address *address)
 	return false;
 }
 
-static void add_device(
-	struct added *to, const struct softhca_device_info *device, const struct ifaddrs *kernel)
+static void add_device(struct added *to, const struct softhca_device_info *device,
+		       const struct ifaddrs *kernel)
 {
 	for (unsigned int i = 0; i < device->port.gid_count && to->count < ADDRESSES; i++) {
 		struct entry *e = &to->entries[to->count];

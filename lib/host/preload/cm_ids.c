@@ -36,8 +36,8 @@ static bool change(struct entry *e, uint32_t unless, uint32_t set, uint32_t add)
 	do {
 		if (!(state & KNOWN) || state & unless)
 			return false;
-	} while (!__atomic_compare_exchange_n(
-		&e->state, &state, (state | set) + add, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+	} while (!__atomic_compare_exchange_n(&e->state, &state, (state | set) + add, false,
+					      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
 	return true;
 }
 
@@ -53,7 +53,7 @@ static void made(uint32_t channel, uint32_t number, uint64_t uid)
 	SET(e->channel, channel);
 	SET(e->state, KNOWN);
 	while (most <= number && !__atomic_compare_exchange_n(&end, &most, number + 1, false,
-					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+							      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		;
 }
 
@@ -81,8 +81,8 @@ void cm_ids_moved(uint32_t number, uint32_t to_channel)
 		SET(e->channel, to_channel);
 }
 
-static void learn_event(
-	uint32_t channel, const struct cm_channel_reply *reply, const struct rdma_ucm_event_resp *e)
+static void learn_event(uint32_t channel, const struct cm_channel_reply *reply,
+			const struct rdma_ucm_event_resp *e)
 {
 	struct entry *counts = reply->counts_for ? find(reply->counts_for - 1) : NULL;
 
@@ -95,7 +95,7 @@ static void learn_event(
 }
 
 void cm_ids_learn(uint32_t channel, const struct rdma_ucm_cmd_hdr *h, const void *body,
-	const struct cm_channel_reply *reply, const void *response)
+		  const struct cm_channel_reply *reply, const void *response)
 {
 	union {
 		struct rdma_ucm_create_id create;

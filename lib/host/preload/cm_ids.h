@@ -23,7 +23,7 @@ enum {
 /* The daemon has done a command of the channel. body, response: as in the command and the reply,
  * h->in and reply->bytes bytes of them. */
 void cm_ids_learn(uint32_t channel, const struct rdma_ucm_cmd_hdr *h, const void *body,
-	const struct cm_channel_reply *reply, const void *response);
+		  const struct cm_channel_reply *reply, const void *response);
 /* An identifier has been migrated. */
 void cm_ids_moved(uint32_t number, uint32_t to_channel);
 /* It is destroyed: forgotten. How many events the program has had; 0 if it is not known. */

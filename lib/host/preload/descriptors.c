@@ -81,20 +81,20 @@ static int meant(int dir, const char *path, int flags)
 	}
 
 DEFINE_STAT(fstatat, (int dir, const char *restrict path, struct stat *restrict st, int flags),
-	(dir, shown, st, flags))
+	    (dir, shown, st, flags))
 DEFINE_STAT(fstatat64, (int dir, const char *restrict path, struct stat64 *restrict st, int flags),
-	(dir, shown, st, flags))
+	    (dir, shown, st, flags))
 
 int __fxstatat(int version, int dir, const char *path, struct stat *st, int flags);
 int __fxstatat64(int version, int dir, const char *path, struct stat64 *st, int flags);
 
 DEFINE_STAT(__fxstatat, (int version, int dir, const char *path, struct stat *st, int flags),
-	(version, dir, shown, st, flags))
+	    (version, dir, shown, st, flags))
 DEFINE_STAT(__fxstatat64, (int version, int dir, const char *path, struct stat64 *st, int flags),
-	(version, dir, shown, st, flags))
+	    (version, dir, shown, st, flags))
 
-SHOWN int statx(
-	int dir, const char *restrict path, int flags, unsigned int mask, struct statx *restrict st)
+SHOWN int statx(int dir, const char *restrict path, int flags, unsigned int mask,
+		struct statx *restrict st)
 {
 	char tree[PATH_MAX];
 	const char *shown = view_path(path, tree);

@@ -215,25 +215,25 @@ DEFINE_FIRST(int, eaccess, (const char *path, int how), (shown, how))
 DEFINE_FIRST(int, euidaccess, (const char *path, int how), (shown, how))
 DEFINE_FIRST(DIR *, opendir, (const char *path), (shown))
 DEFINE_FIRST(int, scandir,
-	(const char *restrict path, struct dirent ***restrict list,
-		int (*filter)(const struct dirent *),
-		int (*order)(const struct dirent **, const struct dirent **)),
-	(shown, list, filter, order))
+	     (const char *restrict path, struct dirent ***restrict list,
+	      int (*filter)(const struct dirent *),
+	      int (*order)(const struct dirent **, const struct dirent **)),
+	     (shown, list, filter, order))
 DEFINE_FIRST(int, scandir64,
-	(const char *restrict path, struct dirent64 ***restrict list,
-		int (*filter)(const struct dirent64 *),
-		int (*order)(const struct dirent64 **, const struct dirent64 **)),
-	(shown, list, filter, order))
+	     (const char *restrict path, struct dirent64 ***restrict list,
+	      int (*filter)(const struct dirent64 *),
+	      int (*order)(const struct dirent64 **, const struct dirent64 **)),
+	     (shown, list, filter, order))
 
 /* ... or its second, behind a descriptor (those that may mean the descriptor: descriptors.c). */
-DEFINE_FIRST(
-	int, faccessat, (int dir, const char *path, int how, int flags), (dir, shown, how, flags))
+DEFINE_FIRST(int, faccessat, (int dir, const char *path, int how, int flags),
+	     (dir, shown, how, flags))
 
 /* `ls -l` asks. */
 DEFINE_FIRST(ssize_t, getxattr, (const char *path, const char *name, void *value, size_t bytes),
-	(shown, name, value, bytes))
+	     (shown, name, value, bytes))
 DEFINE_FIRST(ssize_t, lgetxattr, (const char *path, const char *name, void *value, size_t bytes),
-	(shown, name, value, bytes))
+	     (shown, name, value, bytes))
 
 /* As programs of before glibc 2.33 call them. */
 int __xstat(int version, const char *path, struct stat *st);
@@ -242,19 +242,19 @@ int __lxstat(int version, const char *path, struct stat *st);
 int __lxstat64(int version, const char *path, struct stat64 *st);
 
 DEFINE_FIRST(int, __xstat, (int version, const char *path, struct stat *st), (version, shown, st))
-DEFINE_FIRST(
-	int, __xstat64, (int version, const char *path, struct stat64 *st), (version, shown, st))
+DEFINE_FIRST(int, __xstat64, (int version, const char *path, struct stat64 *st),
+	     (version, shown, st))
 DEFINE_FIRST(int, __lxstat, (int version, const char *path, struct stat *st), (version, shown, st))
-DEFINE_FIRST(
-	int, __lxstat64, (int version, const char *path, struct stat64 *st), (version, shown, st))
+DEFINE_FIRST(int, __lxstat64, (int version, const char *path, struct stat64 *st),
+	     (version, shown, st))
 
 /* ---- links ---- */
 
 DEFINE_FIRST(ssize_t, readlink, (const char *restrict path, char *restrict to, size_t bytes),
-	(shown, to, bytes))
+	     (shown, to, bytes))
 DEFINE_FIRST(ssize_t, readlinkat,
-	(int dir, const char *restrict path, char *restrict to, size_t bytes),
-	(dir, shown, to, bytes))
+	     (int dir, const char *restrict path, char *restrict to, size_t bytes),
+	     (dir, shown, to, bytes))
 
 /* What realpath() found below the tree is told as the program knows it. */
 static char *told(char *found)
@@ -292,7 +292,7 @@ SHOWN char *__realpath_chk(const char *path, char *resolved, size_t bytes)
 ssize_t __readlink_chk(const char *path, char *to, size_t bytes, size_t room);
 
 DEFINE_FIRST(ssize_t, __readlink_chk, (const char *path, char *to, size_t bytes, size_t room),
-	(shown, to, bytes, room))
+	     (shown, to, bytes, room))
 
 /* ---- the working directory ---- */
 

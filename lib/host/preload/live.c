@@ -65,8 +65,8 @@ static void mark(int fd)
 }
 
 /* It carries its name: whoever holds the descriptor can ask again. */
-static int memory_with(
-	const char *device, const char *name, const char *text, size_t bytes, int flags)
+static int memory_with(const char *device, const char *name, const char *text, size_t bytes,
+		       int flags)
 {
 	char full[NAME_BYTES];
 	int fd;
@@ -95,7 +95,7 @@ static bool attribute_behind(int fd, char device[32], char name[NAME_BYTES])
 	n = syscall(SYS_readlink, link, path, sizeof(path) - 1);
 	path[n > 0 ? n : 0] = 0;
 	if (strncmp(path, before, sizeof(before) - 1) != 0 || n < (ssize_t)sizeof(after) ||
-		strcmp(path + n - (sizeof(after) - 1), after) != 0)
+	    strcmp(path + n - (sizeof(after) - 1), after) != 0)
 		return false;
 	path[n - (sizeof(after) - 1)] = 0;
 	slash = strchr(path + sizeof(before) - 1, '/');
@@ -126,7 +126,7 @@ void view_refresh(int fd, long offset)
 	int error = errno;
 
 	if (fd < 0 || fd >= FDS_MARKED ||
-		!(__atomic_load_n(&marks[fd / 64], __ATOMIC_RELAXED) & 1ull << fd % 64))
+	    !(__atomic_load_n(&marks[fd / 64], __ATOMIC_RELAXED) & 1ull << fd % 64))
 		return;
 	if (offset == VIEW_WHERE_IT_IS)
 		offset = lseek(fd, 0, SEEK_CUR);
@@ -142,7 +142,7 @@ int view_open_live(const char *shown, int flags)
 	int n;
 
 	if (flags & (O_DIRECTORY | O_PATH) || !is_empty_file(shown) ||
-		!attribute_of(shown, device, &name))
+	    !attribute_of(shown, device, &name))
 		return VIEW_NOT_SPECIAL;
 	if ((flags & O_ACCMODE) != O_RDONLY) {
 		errno = EACCES;

@@ -31,7 +31,7 @@ static bool is_signed(int fd)
 	int error = errno;
 
 	if (getsockopt(fd, SOL_SOCKET, SO_LINGER, &sign, &bytes) == 0 &&
-		sign.l_onoff == netlink_sign.l_onoff && sign.l_linger == netlink_sign.l_linger)
+	    sign.l_onoff == netlink_sign.l_onoff && sign.l_linger == netlink_sign.l_linger)
 		return true;
 	errno = error;
 	__atomic_fetch_and(&marks[fd / 64], ~(1ull << fd % 64), __ATOMIC_RELAXED);
@@ -65,11 +65,10 @@ static int connect_to_itself(int fd)
 	socklen_t bytes = sizeof(name);
 
 	if (syscall(SYS_bind, fd, &name, sizeof(name.sun_family)) ||
-		syscall(SYS_getsockname, fd, &name, &bytes) ||
-		syscall(SYS_connect, fd, &name, bytes))
+	    syscall(SYS_getsockname, fd, &name, &bytes) || syscall(SYS_connect, fd, &name, bytes))
 		return -1;
-	return syscall(
-		SYS_setsockopt, fd, SOL_SOCKET, SO_LINGER, &netlink_sign, sizeof(netlink_sign));
+	return syscall(SYS_setsockopt, fd, SOL_SOCKET, SO_LINGER, &netlink_sign,
+		       sizeof(netlink_sign));
 }
 
 static int open_ours(int flags)
@@ -172,7 +171,7 @@ SHOWN ssize_t send(int fd, const void *from, size_t bytes, int flags)
 }
 
 SHOWN ssize_t sendto(int fd, const void *from, size_t bytes, int flags, const struct sockaddr *to,
-	socklen_t to_bytes)
+		     socklen_t to_bytes)
 {
 	return view_is_netlink(fd) ? answer(fd, from, bytes)
 				   : NEXT(sendto)(fd, from, bytes, flags, to, to_bytes);
@@ -193,7 +192,7 @@ SHOWN ssize_t writev(int fd, const struct iovec *part, int count)
 /* ---- answers: they come from the kernel ---- */
 
 SHOWN ssize_t recvfrom(int fd, void *restrict to, size_t bytes, int flags,
-	struct sockaddr *restrict from, socklen_t *restrict from_bytes)
+		       struct sockaddr *restrict from, socklen_t *restrict from_bytes)
 {
 	bool ours = from && view_is_netlink(fd);
 	ssize_t n =

@@ -116,9 +116,9 @@ static void put_entry(struct answer *a, uint16_t type, const char *name, uint64_
 static size_t begin(struct answer *a, uint16_t type, uint16_t flags)
 {
 	struct nlmsghdr h = {.nlmsg_type = type,
-		.nlmsg_flags = flags,
-		.nlmsg_seq = a->request->nlmsg_seq,
-		.nlmsg_pid = (uint32_t)getpid()};
+			     .nlmsg_flags = flags,
+			     .nlmsg_seq = a->request->nlmsg_seq,
+			     .nlmsg_pid = (uint32_t)getpid()};
 	size_t at = a->n;
 
 	memcpy(a->to + at, &h, sizeof(h));
@@ -168,7 +168,7 @@ static void put_port(struct answer *a, const struct softhca_device_info *d)
 	put_u32(a, RDMA_NLDEV_ATTR_PORT_INDEX, PORT);
 	put_u8(a, RDMA_NLDEV_ATTR_PORT_STATE, active ? STATE_ACTIVE : STATE_DOWN);
 	put_u8(a, RDMA_NLDEV_ATTR_PORT_PHYS_STATE,
-		active ? PHYS_STATE_LINK_UP : PHYS_STATE_DISABLED);
+	       active ? PHYS_STATE_LINK_UP : PHYS_STATE_DISABLED);
 }
 
 /* The attribute is a line of names and numbers. */
@@ -233,8 +233,8 @@ static void put_counters(struct answer *a, const struct softhca_device_info *d)
 	put_u32(a, RDMA_NLDEV_ATTR_PORT_INDEX, PORT);
 	all = nest(a, RDMA_NLDEV_ATTR_STAT_HWCOUNTERS);
 	snprintf(path, sizeof(path), SYSFS_CLASS "/%s/ports/1/hw_counters", d->name);
-	folder = (int)syscall(
-		SYS_openat, AT_FDCWD, view_path(path, tree), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	folder = (int)syscall(SYS_openat, AT_FDCWD, view_path(path, tree),
+			      O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (folder >= 0) {
 		put_counters_in(a, d->name, folder);
 		close(folder);
@@ -297,7 +297,7 @@ static uint32_t device_in(const uint8_t *at, size_t bytes)
 		if (h.nla_len < NLA_HDRLEN || h.nla_len > bytes)
 			break;
 		if (h.nla_type == RDMA_NLDEV_ATTR_DEV_INDEX &&
-			h.nla_len == NLA_HDRLEN + (int)sizeof(device)) {
+		    h.nla_len == NLA_HDRLEN + (int)sizeof(device)) {
 			memcpy(&device, at + NLA_HDRLEN, sizeof(device));
 			return device;
 		}
@@ -313,8 +313,8 @@ static void answer_one(struct answer *a, const uint8_t *attributes, size_t bytes
 {
 	const struct nlmsghdr *h = a->request;
 	struct question q = {.command = RDMA_NL_GET_OP(h->nlmsg_type),
-		.all = (h->nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP,
-		.device = device_in(attributes, bytes)};
+			     .all = (h->nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP,
+			     .device = device_in(attributes, bytes)};
 	int error = RDMA_NL_GET_CLIENT(h->nlmsg_type) == RDMA_NL_NLDEV ? tell(a, &q) : -EOPNOTSUPP;
 
 	if (q.all || error || h->nlmsg_flags & NLM_F_ACK)

@@ -15,8 +15,8 @@
 
 enum { ROOT_BYTES = ASK_PATH_BYTES + sizeof(SYSFS_TREE_SUFFIX) };
 
-static const char *const shown_folders[] = {
-	SYSFS_CLASS, SYSFS_VERBS_CLASS, SYSFS_DEVICES, SYSFS_DEVICE_FOLDER};
+static const char *const shown_folders[] = {SYSFS_CLASS, SYSFS_VERBS_CLASS, SYSFS_DEVICES,
+					    SYSFS_DEVICE_FOLDER};
 
 /* The name that the kernel has for it, so that what it tells us can be compared. */
 static void resolve_links(char path[ROOT_BYTES])

@@ -51,7 +51,7 @@ bool view_cm_signed(int fd)
 	int error = errno;
 
 	if (getsockopt(fd, SOL_SOCKET, SO_LINGER, &sign, &bytes) == 0 &&
-		sign.l_onoff == channel_sign.l_onoff && sign.l_linger == channel_sign.l_linger)
+	    sign.l_onoff == channel_sign.l_onoff && sign.l_linger == channel_sign.l_linger)
 		return true;
 	errno = error;
 	__atomic_fetch_and(&view_cm_marks[fd / 64], ~(1ull << fd % 64), __ATOMIC_RELAXED);
@@ -208,7 +208,8 @@ static bool means_gone(int error)
 /* Never EAGAIN: O_NONBLOCK is about events. */
 static int send_command(int fd, struct command *c, int reply_to)
 {
-	struct iovec iov[3] = {{.iov_base = &c->header, .iov_len = sizeof(c->header)},
+	struct iovec iov[3] = {
+		{.iov_base = &c->header, .iov_len = sizeof(c->header)},
 		{.iov_base = (void *)(uintptr_t)c->body, .iov_len = c->header.in},
 		{.iov_base = (void *)(uintptr_t)c->option, .iov_len = c->option_bytes}};
 	struct pollfd room = {.fd = fd, .events = POLLOUT};
@@ -234,8 +235,8 @@ static int receive_reply(int from, struct command *c)
 		n = recv(from, &reply, sizeof(reply), 0);
 	while (n < 0 && errno == EINTR);
 	if (n < (ssize_t)sizeof(reply.header) ||
-		(size_t)n != sizeof(reply.header) + reply.header.bytes ||
-		reply.header.bytes > c->header.out || reply.header.status > 0)
+	    (size_t)n != sizeof(reply.header) + reply.header.bytes ||
+	    reply.header.bytes > c->header.out || reply.header.status > 0)
 		return -ENODEV;
 	c->reply = reply.header;
 	if (reply.header.bytes && !c->response)
@@ -331,8 +332,9 @@ static void fall_silent(int fd)
 	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) || type != SOCK_SEQPACKET)
 		return;
 	silent = socket(AF_UNIX,
-		SOCK_DGRAM | SOCK_CLOEXEC | (flags > 0 && flags & O_NONBLOCK ? SOCK_NONBLOCK : 0),
-		0);
+			SOCK_DGRAM | SOCK_CLOEXEC |
+				(flags > 0 && flags & O_NONBLOCK ? SOCK_NONBLOCK : 0),
+			0);
 	if (silent < 0)
 		return;
 	if (setsockopt(silent, SOL_SOCKET, SO_LINGER, &channel_sign, sizeof(channel_sign)) == 0)
@@ -357,7 +359,7 @@ static int get_removal(int fd, struct command *c)
 
 	if (found)
 		memcpy(c->response, &event,
-			c->header.out < sizeof(event) ? c->header.out : sizeof(event));
+		       c->header.out < sizeof(event) ? c->header.out : sizeof(event));
 	if (!found || !cm_ids_removal_waits(channel))
 		fall_silent(fd);
 	return found ? 0 : -ENODEV;
@@ -466,7 +468,7 @@ static int parse(struct command *c, const uint8_t *from, size_t n)
 		return -EINVAL;
 	memcpy(&c->header, from, sizeof(c->header));
 	if (c->header.in > n - sizeof(c->header) ||
-		c->header.in > CM_CHANNEL_BYTES_MAX - sizeof(c->header))
+	    c->header.in > CM_CHANNEL_BYTES_MAX - sizeof(c->header))
 		return -EINVAL;
 	c->body = from + sizeof(c->header);
 	at = response_at(c->header.cmd);

@@ -12,7 +12,8 @@
 #include "vma.h"
 
 #define HUGE_SIZE                                                                                  \
-	(0x3fu << 26) /* the bits that tell it, of mmap()'s flags and memfd_create()'s             \
+	(0x3fu                                                                                     \
+	 << 26) /* the bits that tell it, of mmap()'s flags and memfd_create()'s             \
 		       */
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -38,8 +39,8 @@ static uint32_t files_end; /* one past the highest ever used; atomic */
 
 static bool take(struct file *f, uint32_t expected)
 {
-	return __atomic_compare_exchange_n(
-		&f->state, &expected, FILE_BUSY, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n(&f->state, &expected, FILE_BUSY, false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
 }
 
 static void give(struct file *f, enum file_state state)
@@ -169,8 +170,8 @@ static int moved_up(int fd)
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
 		up = sys6(SYS_fcntl, fd, F_DUPFD_CLOEXEC,
-			(long)(limit.rlim_cur / 2 < FD_LOWEST ? limit.rlim_cur / 2 : FD_LOWEST), 0,
-			0, 0);
+			  (long)(limit.rlim_cur / 2 < FD_LOWEST ? limit.rlim_cur / 2 : FD_LOWEST),
+			  0, 0, 0);
 	if (up != fd)
 		sys6(SYS_close, fd, 0, 0, 0, 0, 0);
 	return (int)up;
@@ -193,7 +194,7 @@ static int make_file(size_t bytes, int flags, struct stat *st)
 		bytes = (bytes + (size_t)fs.f_bsize - 1) & ~((size_t)fs.f_bsize - 1);
 		/* Beyond the limit ftruncate() sends a signal. */
 		if (bytes <= limit.rlim_cur && ftruncate(fd, (off_t)bytes) == 0 &&
-			fstat(fd, st) == 0)
+		    fstat(fd, st) == 0)
 			return fd;
 	}
 	sys6(SYS_close, fd, 0, 0, 0, 0, 0);
@@ -248,8 +249,8 @@ static void *map_small(void *addr, size_t bytes, int protection, int flags, int 
 void *anonymous_map(void *addr, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
 	int error = errno;
-	void *at = (flags & MAP_HUGETLB ? map_huge : map_small)(
-		addr, bytes, protection, flags, fd, offset);
+	void *at = (flags & MAP_HUGETLB ? map_huge : map_small)(addr, bytes, protection, flags, fd,
+								offset);
 
 	if (at != MAP_FAILED)
 		errno = error;

@@ -41,7 +41,7 @@ static int open_path(const char *path, const struct vma *v, bool write, uint8_t 
 	int fd;
 
 	if (stat(path, &st) || statfs(path, &fs) || !is_same(&st, v) ||
-		!in_memory(&fs, &st, log_page))
+	    !in_memory(&fs, &st, log_page))
 		return -1;
 	fd = open(path, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC);
 	if (fd >= 0 && fstat(fd, &st) == 0 && is_same(&st, v))
@@ -58,7 +58,7 @@ static bool suits(int fd, const struct vma *v, bool write, uint8_t *log_page)
 	int mode;
 
 	if (fstat(fd, &st) || !is_same(&st, v) || fstatfs(fd, &fs) ||
-		!in_memory(&fs, &st, log_page))
+	    !in_memory(&fs, &st, log_page))
 		return false;
 	mode = fcntl(fd, F_GETFL);
 	if (mode < 0 || mode & O_PATH)
@@ -88,7 +88,7 @@ uint64_t file_segment_bytes(const struct vma *v)
 	struct shmid_ds segment;
 
 	if (v->device != VMA_SEGMENT || v->inode > INT_MAX ||
-		shmctl((int)v->inode, IPC_STAT, &segment))
+	    shmctl((int)v->inode, IPC_STAT, &segment))
 		return 0;
 	return (segment.shm_segsz + SHARING_PAGE - 1) & ~(uint64_t)(SHARING_PAGE - 1);
 }

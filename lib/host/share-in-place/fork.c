@@ -56,7 +56,7 @@ static void set_aside(uintptr_t at, uintptr_t end)
 		}
 		v.end = v.end < end ? v.end : end;
 		if (sys6(SYS_mmap, (long)v.start, (long)(v.end - v.start), v.protection,
-			    MAP_PRIVATE | MAP_FIXED, pool.fd, (long)v.offset) >= 0)
+			 MAP_PRIVATE | MAP_FIXED, pool.fd, (long)v.offset) >= 0)
 			aside[aside_count++] = v;
 	}
 	vma_close(&reader);
@@ -154,7 +154,7 @@ static void join_page(uintptr_t page, uint64_t offset)
 			end++;
 		if (!registered[at])
 			sys6(SYS_pwrite64, pool.fd, (long)(page + at), (long)(end - at),
-				(long)(offset + at), 0, 0);
+			     (long)(offset + at), 0, 0);
 		at = end;
 	}
 }
@@ -167,7 +167,7 @@ static void join_all(void)
 		for (uintptr_t at = v->start; at < v->end; at += SHARING_PAGE)
 			join_page(at, v->offset + (at - v->start));
 		sys6(SYS_mmap, (long)v->start, (long)(v->end - v->start), v->protection,
-			MAP_SHARED | MAP_FIXED, pool.fd, (long)v->offset);
+		     MAP_SHARED | MAP_FIXED, pool.fd, (long)v->offset);
 	}
 	aside_count = 0;
 }
@@ -228,7 +228,7 @@ static void die(void)
 static bool take_away(const struct vma *v)
 {
 	return sys6(SYS_mmap, (long)v->start, (long)(v->end - v->start), PROT_NONE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) < 0;
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) < 0;
 }
 
 /* Everything of the pool that is still shared becomes private, or goes. */
@@ -294,7 +294,7 @@ static void in_child(void)
 static bool word_open(void)
 {
 	long at = sys6(SYS_mmap, 0, SHARING_PAGE, PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	child_done = at < 0 ? NULL : (uint32_t *)at;
 	return child_done;

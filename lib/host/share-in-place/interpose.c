@@ -82,7 +82,7 @@ static bool in_pool(uintptr_t at, uintptr_t end, bool anew)
 		found = true;
 		if (anew)
 			sys6(SYS_mmap, (long)from, (long)(to - from), v.protection,
-				MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	}
 	vma_close(&reader);
 	return found;
@@ -97,8 +97,8 @@ SHOWN void *mmap(void *addr, size_t bytes, int protection, int flags, int fd, of
 {
 	const bool shared_anonymous =
 		(flags & (MAP_TYPE | MAP_ANONYMOUS)) == (MAP_SHARED | MAP_ANONYMOUS);
-	void *at = (shared_anonymous ? anonymous_map : next_mmap)(
-		addr, bytes, protection, flags, fd, offset);
+	void *at = (shared_anonymous ? anonymous_map : next_mmap)(addr, bytes, protection, flags,
+								  fd, offset);
 
 	if (flags & MAP_FIXED && at != MAP_FAILED)
 		gone(at, bytes);
@@ -128,7 +128,7 @@ SHOWN void *mremap(void *from, size_t from_bytes, size_t bytes, int flags, ...)
 	va_end(arguments);
 	at = next.mremap ? next.mremap(from, from_bytes, bytes, flags, to)
 			 : (void *)result(sys6(SYS_mremap, (long)from, (long)from_bytes,
-				   (long)bytes, flags, (long)to, 0));
+					       (long)bytes, flags, (long)to, 0));
 	if (at == MAP_FAILED)
 		return at;
 	anonymous_moved(from, from_bytes, at, bytes);
@@ -136,7 +136,7 @@ SHOWN void *mremap(void *from, size_t from_bytes, size_t bytes, int flags, ...)
 		in_pool((uintptr_t)from, end_of(from, from_bytes), true);
 	else if (end_of(from, bytes) < end_of(from, from_bytes)) /* the tail goes where it was */
 		gone((const void *)end_of(from, bytes),
-			end_of(from, from_bytes) - end_of(from, bytes));
+		     end_of(from, from_bytes) - end_of(from, bytes));
 	if (flags & MREMAP_FIXED)
 		gone(at, bytes);
 	return at;

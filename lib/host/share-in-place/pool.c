@@ -57,8 +57,8 @@ static int make(void)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	pool.read_only_fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (pool.read_only_fd >= 0 && ftruncate(fd, 1ll << POOL_LOG) == 0 &&
-		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0 &&
-		fstat(fd, &st) == 0) {
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0 &&
+	    fstat(fd, &st) == 0) {
 		pool.fd = fd;
 		pool.device = st.st_dev;
 		pool.inode = st.st_ino;
@@ -187,7 +187,7 @@ void parts_mark(uint64_t begin, uint64_t end)
 	uint32_t i = part_at(begin);
 
 	if (i && (i == part_count || parts[i].begin > begin) &&
-		parts[i - 1].begin >> WINDOW_LOG == begin >> WINDOW_LOG)
+	    parts[i - 1].begin >> WINDOW_LOG == begin >> WINDOW_LOG)
 		parts[i - 1].mapped = true;
 	for (; i < part_count && parts[i].begin < end; i++)
 		parts[i].mapped = true;
@@ -232,8 +232,8 @@ void part_add(uint64_t begin, uint64_t end, uintptr_t addr, bool alias)
 	struct part *before = i ? &parts[i - 1] : NULL;
 
 	if (before && before->end == begin && !before->users && before->alias == alias &&
-		before->addr + (before->end - before->begin) == addr &&
-		(begin & ((1ull << WINDOW_LOG) - 1)))
+	    before->addr + (before->end - before->begin) == addr &&
+	    (begin & ((1ull << WINDOW_LOG) - 1)))
 		part_resize(before, before->begin, end);
 	else
 		insert(i, (struct part){.begin = begin, .end = end, .addr = addr, .alias = alias});
@@ -268,11 +268,11 @@ void parts_use(uint64_t begin, uint64_t end, uintptr_t addr, int n)
 		alias = part_alias(at);
 		if (i == part_count || parts[i].begin > at)
 			insert(i, (struct part){.begin = at,
-					  .end = i < part_count && parts[i].begin < end
-							 ? parts[i].begin
-							 : end,
-					  .addr = addr + (at - begin),
-					  .alias = alias});
+						.end = i < part_count && parts[i].begin < end
+							       ? parts[i].begin
+							       : end,
+						.addr = addr + (at - begin),
+						.alias = alias});
 		account(&parts[i], -1);
 		parts[i].users += (uint32_t)n;
 		if (!parts[i].users)

@@ -130,18 +130,18 @@ static int add_piece(struct sharing *s, const struct vma *v, uintptr_t at, uintp
 	if (!p)
 		return -ENOMEM;
 	*p = (struct sharing_piece){.addr = at,
-		.bytes = end - at,
-		.offset = offset,
-		.device = v->device,
-		.inode = v->inode,
-		.fd = s->writable ? pool.fd : pool.read_only_fd,
-		.log_page = 12};
+				    .bytes = end - at,
+				    .offset = offset,
+				    .device = v->device,
+				    .inode = v->inode,
+				    .fd = s->writable ? pool.fd : pool.read_only_fd,
+				    .log_page = 12};
 	return pool_has(v) ? 0 : piece_open(p, v, s->writable);
 }
 
 /* Goes over [at, end): all of it must be shared by now. -ESTALE: it is not. */
-static int walk(
-	struct sharing *s, struct vma_reader *r, uintptr_t at, uintptr_t end, bool write, bool add)
+static int walk(struct sharing *s, struct vma_reader *r, uintptr_t at, uintptr_t end, bool write,
+		bool add)
 {
 	struct vma v;
 	int rc = 0;
@@ -238,8 +238,8 @@ void sharing_reclaim(void)
 		return;
 	for (uint32_t i = 0; i < part_count;) {
 		while (!parts[i].users && i + 1 < part_count && !parts[i + 1].users &&
-			parts[i + 1].begin == parts[i].end && limit_of(i) == parts[i].end &&
-			parts[i + 1].addr - parts[i].addr == parts[i].end - parts[i].begin) {
+		       parts[i + 1].begin == parts[i].end && limit_of(i) == parts[i].end &&
+		       parts[i + 1].addr - parts[i].addr == parts[i].end - parts[i].begin) {
 			const uint64_t end = parts[i + 1].end;
 
 			part_remove(i + 1);
@@ -315,7 +315,7 @@ static void give_back_stack(void)
 		const struct part *p = &parts[i];
 
 		if (p->users || !swap_is_stack(p->addr, p->addr + (p->end - p->begin)) ||
-			pool_lost() || !give_back(i))
+		    pool_lost() || !give_back(i))
 			i++;
 	}
 }
@@ -335,7 +335,7 @@ static void settle(void)
 	give_back_stack();
 	collect();
 	while ((idle.bytes > max || idle.parts > KEEP_PARTS_MAX) && !pool_lost() &&
-		give_back(oldest()))
+	       give_back(oldest()))
 		;
 }
 
@@ -348,7 +348,7 @@ static void free_within(const struct part *p, uintptr_t from, uintptr_t to)
 	const uint64_t stop = p->end - (end > to ? end - to : 0);
 
 	if (stop - begin < p->end - p->begin &&
-		!swap_is_mapped(begin, stop, start + (begin - p->begin)))
+	    !swap_is_mapped(begin, stop, start + (begin - p->begin)))
 		swap_punch(begin, stop);
 }
 

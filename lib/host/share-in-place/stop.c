@@ -61,7 +61,7 @@ struct sharing_worker *sharing_worker_enter(void)
 		uint32_t expected = WORKER_FREE;
 
 		if (__atomic_compare_exchange_n(&workers[i].state, &expected, WORKER_BUSY, false,
-			    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+						__ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
 			__atomic_store_n(&workers[i].tid, (uint32_t)gettid(), __ATOMIC_RELEASE);
 			return &workers[i];
 		}
@@ -88,7 +88,7 @@ void sharing_worker_wakes(struct sharing_worker *w)
 	uint32_t expected = WORKER_SLEEPS;
 
 	while (w && !__atomic_compare_exchange_n(&w->state, &expected, WORKER_BUSY, false,
-			    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+						 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
 		futex_wait(&w->state, WORKER_HELD, NULL);
 		expected = WORKER_SLEEPS;
 	}
@@ -103,7 +103,7 @@ static bool hold(uint32_t tid)
 		if (__atomic_load_n(&workers[i].tid, __ATOMIC_ACQUIRE) != tid)
 			continue;
 		return __atomic_compare_exchange_n(&workers[i].state, &expected, WORKER_HELD, false,
-			       __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) ||
+						   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) ||
 		       expected == WORKER_HELD;
 	}
 	return false;
@@ -115,7 +115,7 @@ static void release_workers(void)
 		uint32_t expected = WORKER_HELD;
 
 		if (__atomic_compare_exchange_n(&workers[i].state, &expected, WORKER_SLEEPS, false,
-			    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+						__ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 			futex_wake(&workers[i].state);
 	}
 }
@@ -162,9 +162,9 @@ static inline __attribute__((always_inline)) void stand(uint32_t *stopped, uint3
 			 "2:"
 			 :
 			 : [stopped] "r"(stopped), [now] "r"(now), [arrived] "r"(&arrived),
-			 [number] "r"(&number), [futex] "i"(SYS_futex),
-			 [wake] "i"(FUTEX_WAKE | FUTEX_PRIVATE_FLAG),
-			 [wait] "i"(FUTEX_WAIT | FUTEX_PRIVATE_FLAG)
+			   [number] "r"(&number), [futex] "i"(SYS_futex),
+			   [wake] "i"(FUTEX_WAKE | FUTEX_PRIVATE_FLAG),
+			   [wait] "i"(FUTEX_WAIT | FUTEX_PRIVATE_FLAG)
 			 : "rax", "rcx", "rdx", "rsi", "rdi", "r10", "r11", "cc", "memory");
 #else
 	__atomic_store_n(stopped, now, __ATOMIC_SEQ_CST);
@@ -182,7 +182,7 @@ static void on_stop(int sig, siginfo_t *info, void *context)
 	uint32_t now;
 
 	if (info->si_code != SI_QUEUE || which < (uintptr_t)slots ||
-		which >= (uintptr_t)(slots + THREADS_MAX)) {
+	    which >= (uintptr_t)(slots + THREADS_MAX)) {
 		pass_on(sig, info, context);
 		return;
 	}
@@ -195,9 +195,9 @@ static void on_stop(int sig, siginfo_t *info, void *context)
 static void install(void)
 {
 	const struct action mine = {.handler = on_stop,
-		.flags = ACTION_FLAGS,
-		.restorer = RESTORER,
-		.mask = UINT64_MAX};
+				    .flags = ACTION_FLAGS,
+				    .restorer = RESTORER,
+				    .mask = UINT64_MAX};
 	struct action old = {0};
 
 	action_set(STOP_SIGNAL, &mine, &old);
@@ -269,7 +269,7 @@ static long meet_all(uint32_t self, long pid)
 {
 	char buffer[4096] __attribute__((aligned(8)));
 	long fd = sys6(SYS_openat, AT_FDCWD, (long)"/proc/self/task",
-		O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0, 0, 0);
+		       O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0, 0, 0);
 	long n, met = 0;
 
 	if (fd < 0)
@@ -322,8 +322,9 @@ static bool runs_no_more(uint32_t tid)
 
 static uint32_t first_missing(uint32_t from)
 {
-	while (from < slot_count && (slots[from].gone || __atomic_load_n(&slots[from].stopped,
-								 __ATOMIC_SEQ_CST) == number))
+	while (from < slot_count &&
+	       (slots[from].gone ||
+		__atomic_load_n(&slots[from].stopped, __ATOMIC_SEQ_CST) == number))
 		from++;
 	return from;
 }
@@ -395,7 +396,7 @@ int stop_others(void)
 		return 0;
 	if (!slots) {
 		void *at = mmap(NULL, THREADS_MAX * sizeof(slots[0]), PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 		if (at == MAP_FAILED)
 			return -ENOMEM;

@@ -60,8 +60,8 @@ bool swap_is_stack(uintptr_t at, uintptr_t end)
 static unsigned long locked(void)
 {
 	char text[4096];
-	long fd = sys6(
-		SYS_openat, AT_FDCWD, (long)"/proc/self/status", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+	long fd = sys6(SYS_openat, AT_FDCWD, (long)"/proc/self/status", O_RDONLY | O_CLOEXEC, 0, 0,
+		       0);
 	long n = fd < 0 ? -1 : sys6(SYS_read, fd, (long)text, sizeof(text) - 1, 0, 0, 0);
 	unsigned long kilobytes = 0;
 	const char *at;
@@ -102,14 +102,14 @@ static long move_in(const struct step *s, int fd)
 
 	while (at < s->end) {
 		long n = sys6(SYS_pwrite64, fd, (long)at, (long)(s->end - at),
-			(long)(s->offset + (at - s->at)), 0, 0);
+			      (long)(s->offset + (at - s->at)), 0, 0);
 
 		if (n <= 0)
 			return n ? n : -EFAULT;
 		at += (uintptr_t)n;
 	}
 	return sys6(SYS_mmap, (long)s->at, (long)(s->end - s->at), s->vma.protection,
-		MAP_SHARED | MAP_FIXED, fd, (long)s->offset);
+		    MAP_SHARED | MAP_FIXED, fd, (long)s->offset);
 }
 
 /* Fresh pages in their place, then filled. In between they are empty: nothing here may read
@@ -122,18 +122,18 @@ static long move_out(const struct step *s, int fd)
 	const uintptr_t start = s->at, end = s->end;
 	uintptr_t at = start;
 	long n = sys6(SYS_mmap, (long)start, (long)bytes, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 
 	while (n >= 0 && at < end) {
 		n = sys6(SYS_pread64, fd, (long)at, (long)(end - at), (long)(offset + (at - start)),
-			0, 0);
+			 0, 0);
 		if (n == 0)
 			n = -EIO;
 		at += n > 0 ? (uintptr_t)n : 0;
 	}
 	if (n < 0) /* as it was */
 		sys6(SYS_mmap, (long)start, (long)bytes, protection, MAP_SHARED | MAP_FIXED, fd,
-			(long)offset);
+		     (long)offset);
 	else if (protection != (PROT_READ | PROT_WRITE))
 		n = sys6(SYS_mprotect, (long)start, (long)bytes, protection, 0, 0, 0);
 	return n < 0 ? n : 0;
@@ -142,7 +142,7 @@ static long move_out(const struct step *s, int fd)
 void swap_punch(uint64_t begin, uint64_t end)
 {
 	sys6(SYS_fallocate, pool.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (long)begin,
-		(long)(end - begin), 0, 0);
+	     (long)(end - begin), 0, 0);
 }
 
 /* The others are stopped: is it still what it was? */
@@ -204,7 +204,7 @@ static void keep_stack_growing(const struct vma *v)
 	struct rlimit limit;
 
 	if (strcmp(v->path, "[stack]") == 0 && getrlimit(RLIMIT_STACK, &limit) == 0 &&
-		v->end - v->start + 2 * STACK_BELOW_BYTES < limit.rlim_cur)
+	    v->end - v->start + 2 * STACK_BELOW_BYTES < limit.rlim_cur)
 		(void)*below;
 }
 
@@ -278,7 +278,7 @@ static long move_out_alias(const struct step *s, int fd)
 {
 	const long bytes = (long)(s->end - s->at);
 	long rc = sys6(SYS_mmap, (long)s->at, bytes, s->vma.protection | PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_FIXED, fd, (long)s->offset);
+		       MAP_PRIVATE | MAP_FIXED, fd, (long)s->offset);
 
 	if (rc < 0)
 		return rc;
@@ -325,7 +325,7 @@ static long read_all(uintptr_t to, uint64_t offset, uint64_t end)
 			return stop;
 		stop = (uint64_t)stop < end ? stop : (long)end;
 		n = sys6(SYS_pread64, pool.fd, (long)(to + ((uint64_t)begin - offset)),
-			stop - begin, begin, 0, 0);
+			 stop - begin, begin, 0, 0);
 		if (n <= 0)
 			return n ? n : -EIO;
 		at = (uint64_t)(begin + n);
@@ -348,8 +348,8 @@ copy_all(uintptr_t to, uintptr_t from, size_t bytes)
 int swap_out_child(const struct vma *v, bool lost)
 {
 	const long at = (long)v->start, bytes = (long)(v->end - v->start);
-	long copy = sys6(
-		SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long copy = sys6(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
 	long rc;
 
 	if (copy < 0)
@@ -483,7 +483,7 @@ bool swap_out(const struct part *part, uint64_t limit)
 
 	/* Not where it was: moved by mremap(), or unmapped. */
 	for (int i = 0;
-		i < 8 && (n == -ESTALE || (n >= 0 && (uint64_t)n < part->end - part->begin)); i++) {
+	     i < 8 && (n == -ESTALE || (n >= 0 && (uint64_t)n < part->end - part->begin)); i++) {
 		n = sweep(0, true, part, limit);
 		if (n >= 0)
 			break;

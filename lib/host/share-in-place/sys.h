@@ -11,8 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static inline __attribute__((always_inline)) long sys6(
-	long n, long a, long b, long c, long d, long e, long f)
+static inline __attribute__((always_inline)) long sys6(long n, long a, long b, long c, long d,
+						       long e, long f)
 {
 #ifdef __x86_64__
 	register long r10 __asm__("r10") = d;
@@ -45,8 +45,8 @@ static inline __attribute__((always_inline)) void touch(uintptr_t at)
 	volatile uint8_t *byte = (volatile uint8_t *)at;
 	uint8_t is = *byte;
 
-	while (!__atomic_compare_exchange_n(
-		byte, &is, is, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+	while (!__atomic_compare_exchange_n(byte, &is, is, false, __ATOMIC_SEQ_CST,
+					    __ATOMIC_RELAXED))
 		;
 #endif
 }

@@ -37,7 +37,7 @@ static bool room_open(void)
 	if (room)
 		return true;
 	at = sys6(SYS_mmap, 0, GUARD_BYTES + sizeof(*room), PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (at < 0)
 		return false;
 	sys6(SYS_mprotect, at, GUARD_BYTES, PROT_NONE, 0, 0, 0);
@@ -90,7 +90,7 @@ static long dispatch(int on)
 {
 	/* The way back from the handler is always open. */
 	return sys6(SYS_prctl, DISPATCH, on, on ? (long)sharing_sigreturn : 0,
-		on ? SIGRETURN_BYTES : 0, on ? (long)&room->selector : 0, 0);
+		    on ? SIGRETURN_BYTES : 0, on ? (long)&room->selector : 0, 0);
 }
 
 /* The trap ends here, for the thread that it belongs to or for its child. */
@@ -155,7 +155,7 @@ static enum what look_at(struct trap_call *call)
 long trap_fork(const struct trap_call *c)
 {
 	return sys6(c->number, c->argument[0], c->argument[1], c->argument[2], c->argument[3],
-		c->argument[4], c->argument[5]);
+		    c->argument[4], c->argument[5]);
 }
 
 /* The mask of the thread is not ours but the one that it returns to. */
@@ -195,7 +195,7 @@ static void pass_on(int sig, siginfo_t *info, void *context)
 	}
 	action_set(sig, &former, NULL);
 	sys6(SYS_tgkill, sys6(SYS_getpid, 0, 0, 0, 0, 0, 0), sys6(SYS_gettid, 0, 0, 0, 0, 0, 0),
-		sig, 0, 0, 0);
+	     sig, 0, 0, 0);
 }
 
 /* On our own stack. What is stored into the thread's context comes last: after a fork that is when
@@ -246,9 +246,9 @@ uint64_t trap_needs(void)
 bool trap_arm(const struct trap_ops *ops)
 {
 	const struct action mine = {.handler = on_call,
-		.flags = ACTION_FLAGS,
-		.restorer = RESTORER,
-		.mask = UINT64_MAX};
+				    .flags = ACTION_FLAGS,
+				    .restorer = RESTORER,
+				    .mask = UINT64_MAX};
 
 	if (trap_never || !room_open())
 		return false;

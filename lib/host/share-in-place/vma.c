@@ -32,10 +32,10 @@ static uint64_t device_of(uint64_t major, uint64_t minor, const char *path)
 static bool ask(struct vma_reader *r, uintptr_t addr, struct vma *out, long *rc)
 {
 	struct map_query q = {.size = sizeof(q),
-		.flags = QUERY_COVERING_OR_NEXT,
-		.addr = addr,
-		.name = (uintptr_t)out->path,
-		.name_bytes = sizeof(out->path)};
+			      .flags = QUERY_COVERING_OR_NEXT,
+			      .addr = addr,
+			      .name = (uintptr_t)out->path,
+			      .name_bytes = sizeof(out->path)};
 
 	out->path[0] = 0;
 	*rc = sys6(SYS_ioctl, r->fd, MAP_QUERY, (long)&q, 0, 0, 0);
@@ -155,7 +155,7 @@ static bool line(struct vma_reader *r, const char **at, const char **end)
 		r->end -= r->begin;
 		r->begin = 0;
 		n = sys6(SYS_read, r->fd, (long)(r->text + r->end),
-			(long)(sizeof(r->text) - r->end), 0, 0, 0);
+			 (long)(sizeof(r->text) - r->end), 0, 0, 0);
 		if (n <= 0)
 			return false;
 		r->end += (size_t)n;
@@ -211,7 +211,7 @@ uint64_t vma_page_bytes(uintptr_t start)
 
 	while (file && fgets(text, sizeof(text), file)) {
 		if (strchr(text, '-') && strtoull(text, NULL, 16) == start &&
-			strchr(text, '-') < strchr(text, ' '))
+		    strchr(text, '-') < strchr(text, ' '))
 			there = true;
 		if (there && sscanf(text, "KernelPageSize: %lu kB", &kilobytes) == 1)
 			break;

@@ -68,7 +68,7 @@ VERBS_PUBLIC int ibv_destroy_ah(struct ibv_ah *ibv)
 
 /* The VLAN is the daemon's affair: 0xffff, none. */
 VERBS_PUBLIC int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
-	uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)
+					     uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)
 {
 	struct softhca_ah_attr to;
 
@@ -126,13 +126,13 @@ static int index_of(struct shca_context *c, const union ibv_gid *wanted)
 }
 
 VERBS_PUBLIC int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc,
-	struct ibv_grh *grh, struct ibv_ah_attr *attr)
+				     struct ibv_grh *grh, struct ibv_ah_attr *attr)
 {
 	struct route route;
 	int index = -1;
 
 	if (context_known(context) && port == VERBS_PORT && wc->wc_flags & IBV_WC_GRH &&
-		route_of(grh, &route))
+	    route_of(grh, &route))
 		index = index_of(to_shca_context(context), &route.destination);
 	if (index < 0) {
 		errno = EINVAL;
@@ -153,8 +153,8 @@ VERBS_PUBLIC int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, 
 	return 0;
 }
 
-VERBS_PUBLIC struct ibv_ah *ibv_create_ah_from_wc(
-	struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh, uint8_t port)
+VERBS_PUBLIC struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc,
+						  struct ibv_grh *grh, uint8_t port)
 {
 	struct ibv_ah_attr attr;
 

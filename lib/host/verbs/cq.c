@@ -15,7 +15,7 @@ enum { POLLS_TO_YIELD = 512 };
 	static_assert(offsetof(struct softhca_wc, field) == offsetof(struct ibv_wc, field) &&      \
 			      sizeof(((struct softhca_wc *)0)->field) ==                           \
 				      sizeof(((struct ibv_wc *)0)->field),                         \
-		#field)
+		      #field)
 SAME_PLACE(wr_id);
 SAME_PLACE(status);
 SAME_PLACE(opcode);
@@ -49,12 +49,12 @@ static void channel_use(struct ibv_comp_channel *channel, int by)
 
 /* NULL with errno. */
 static struct shca_cq *make(struct ibv_context *c, uint32_t entries, void *user,
-	struct ibv_comp_channel *channel, uint32_t vector)
+			    struct ibv_comp_channel *channel, uint32_t vector)
 {
 	struct shca_cq *cq;
 
 	if (!context_known(c) || (channel && !channel_known(channel)) || entries > INT32_MAX ||
-		vector >= (uint32_t)c->num_comp_vectors) {
+	    vector >= (uint32_t)c->num_comp_vectors) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -62,7 +62,7 @@ static struct shca_cq *make(struct ibv_context *c, uint32_t entries, void *user,
 	if (!cq)
 		return NULL;
 	cq->cq = softhca_create_cq(to_shca_context(c)->hca, entries, cq,
-		channel ? to_shca_channel(channel)->channel : NULL);
+				   channel ? to_shca_channel(channel)->channel : NULL);
 	if (!cq->cq) {
 		free(cq);
 		return NULL;
@@ -70,8 +70,8 @@ static struct shca_cq *make(struct ibv_context *c, uint32_t entries, void *user,
 	cq->ibv.context = c;
 	cq->ibv.channel = channel;
 	cq->ibv.cq_context = user;
-	cq->ibv.handle = handle_add(
-		&cq->handle, HANDLE_CQ, to_shca_context(c)->hca, softhca_cq_number(cq->cq), NULL);
+	cq->ibv.handle = handle_add(&cq->handle, HANDLE_CQ, to_shca_context(c)->hca,
+				    softhca_cq_number(cq->cq), NULL);
 	cq->ibv.cqe = (int)softhca_cq_entries(cq->cq);
 	pthread_mutex_init(&cq->ibv.mutex, NULL);
 	pthread_cond_init(&cq->ibv.cond, NULL);
@@ -80,7 +80,7 @@ static struct shca_cq *make(struct ibv_context *c, uint32_t entries, void *user,
 }
 
 VERBS_PUBLIC struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
-	struct ibv_comp_channel *channel, int comp_vector)
+					  struct ibv_comp_channel *channel, int comp_vector)
 {
 	/* Negative numbers are large ones. */
 	struct shca_cq *cq =
@@ -96,7 +96,7 @@ struct ibv_cq_ex *shca_create_cq_ex(struct ibv_context *c, struct ibv_cq_init_at
 	struct shca_cq *cq;
 
 	if (attr->comp_mask & ~known || flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED ||
-		attr->wc_flags & ~(uint64_t)IBV_WC_STANDARD_FLAGS) {
+	    attr->wc_flags & ~(uint64_t)IBV_WC_STANDARD_FLAGS) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}

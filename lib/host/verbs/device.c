@@ -54,9 +54,9 @@ static struct shca_device *device_new(const struct softhca_device_info *info)
 	snprintf(d->ibv.name, sizeof(d->ibv.name), "%s", info->name);
 	snprintf(d->ibv.dev_name, sizeof(d->ibv.dev_name), "uverbs%u", info->index);
 	snprintf(d->ibv.dev_path, sizeof(d->ibv.dev_path), "/sys/class/infiniband_verbs/uverbs%u",
-		info->index);
+		 info->index);
 	snprintf(d->ibv.ibdev_path, sizeof(d->ibv.ibdev_path), "/sys/class/infiniband/%s",
-		info->name);
+		 info->name);
 	d->guid = htobe64(info->guid);
 	d->index = (int)info->index;
 	d->next = known;
@@ -72,7 +72,7 @@ static struct shca_device *device_find(const struct softhca_device_info *info)
 	pthread_mutex_lock(&known_lock);
 	for (d = known; d; d = d->next)
 		if (d->index == (int)info->index && d->guid == htobe64(info->guid) &&
-			strcmp(d->ibv.name, info->name) == 0)
+		    strcmp(d->ibv.name, info->name) == 0)
 			break;
 	if (!d)
 		d = device_new(info);

@@ -83,8 +83,8 @@ VERBS_PUBLIC int ibv_dealloc_pd(struct ibv_pd *ibv)
 }
 
 /* 0, or what is wrong with it. */
-static int parent_domain_check(
-	const struct ibv_context *c, const struct ibv_parent_domain_init_attr *attr)
+static int parent_domain_check(const struct ibv_context *c,
+			       const struct ibv_parent_domain_init_attr *attr)
 {
 	const uint32_t known =
 		IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
@@ -101,8 +101,8 @@ static int parent_domain_check(
 	return 0;
 }
 
-struct ibv_pd *shca_alloc_parent_domain(
-	struct ibv_context *c, struct ibv_parent_domain_init_attr *attr)
+struct ibv_pd *shca_alloc_parent_domain(struct ibv_context *c,
+					struct ibv_parent_domain_init_attr *attr)
 {
 	int error = parent_domain_check(c, attr);
 	struct ibv_pd *shown =

@@ -44,8 +44,8 @@ VERBS_PUBLIC int ibv_destroy_comp_channel(struct ibv_comp_channel *ibv)
 	return 0;
 }
 
-VERBS_PUBLIC int ibv_get_cq_event(
-	struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
+VERBS_PUBLIC int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
+				  void **cq_context)
 {
 	void *user;
 	int rc = channel_known(channel)
@@ -63,8 +63,8 @@ VERBS_PUBLIC int ibv_get_cq_event(
  * An object's count of acknowledged events is public: programs read it, and wait for it, under its
  * mutex. Counted first: once libsofthca knows, the object may be destroyed by another thread.
  */
-static void count(
-	pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed, unsigned int events)
+static void count(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed,
+		  unsigned int events)
 {
 	pthread_mutex_lock(mutex);
 	*completed += events;

@@ -67,13 +67,13 @@ static struct handle **find(const struct handle *h, enum handle_kind kind)
 /* ---- objects that the program has ---- */
 
 uint32_t handle_add(struct handle *h, enum handle_kind kind, const struct softhca_context *hca,
-	uint32_t number, void *object)
+		    uint32_t number, void *object)
 {
 	pthread_mutex_lock(&lock);
 	*h = (struct handle){.kind = kind,
-		.hca = hca,
-		.number = number ? number : ++last_number,
-		.object = object};
+			     .hca = hca,
+			     .number = number ? number : ++last_number,
+			     .object = object};
 	if (++used > bucket_count)
 		grow();
 	put(h);

@@ -13,8 +13,8 @@
 /* NULL with errno: none of the context has that number. */
 static void *find(const struct ibv_context *context, enum handle_kind kind, uint32_t number)
 {
-	void *object = handle_find(
-		container(context, struct shca_context, verbs.context)->hca, kind, number);
+	void *object = handle_find(container(context, struct shca_context, verbs.context)->hca,
+				   kind, number);
 
 	if (!object)
 		errno = ENOENT;

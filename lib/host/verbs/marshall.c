@@ -65,8 +65,8 @@ VERBS_PUBLIC void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *dst, struct ib_
 	ibv_copy_ah_attr_from_kern(&dst->alt_ah_attr, &src->alt_ah_attr);
 }
 
-VERBS_PUBLIC void ibv_copy_path_rec_from_kern(
-	struct ibv_sa_path_rec *dst, struct ib_user_path_rec *src)
+VERBS_PUBLIC void ibv_copy_path_rec_from_kern(struct ibv_sa_path_rec *dst,
+					      struct ib_user_path_rec *src)
 {
 	*dst = (struct ibv_sa_path_rec){
 		.dlid = src->dlid,
@@ -91,8 +91,8 @@ VERBS_PUBLIC void ibv_copy_path_rec_from_kern(
 	memcpy(dst->sgid.raw, src->sgid, sizeof(dst->sgid));
 }
 
-VERBS_PUBLIC void ibv_copy_path_rec_to_kern(
-	struct ib_user_path_rec *dst, struct ibv_sa_path_rec *src)
+VERBS_PUBLIC void ibv_copy_path_rec_to_kern(struct ib_user_path_rec *dst,
+					    struct ibv_sa_path_rec *src)
 {
 	*dst = (struct ib_user_path_rec){
 		.dlid = src->dlid,

@@ -21,7 +21,7 @@ static int access_check(unsigned int access)
 	if (access & ~(unsigned int)(ACCESS_OURS | ACCESS_NO_MATTER))
 		return EINVAL;
 	if (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC) &&
-		!(access & IBV_ACCESS_LOCAL_WRITE))
+	    !(access & IBV_ACCESS_LOCAL_WRITE))
 		return EINVAL;
 	return 0;
 }
@@ -63,8 +63,8 @@ static struct ibv_mr *shown_or_gone(struct ibv_pd *pd, struct softhca_mr *mr)
 	return shown;
 }
 
-static struct ibv_mr *reg(
-	struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
+static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+			  unsigned int access)
 {
 	int error = pd_known(pd) ? access_check(access) : EINVAL;
 
@@ -74,8 +74,8 @@ static struct ibv_mr *reg(
 	}
 	if (access & IBV_ACCESS_ZERO_BASED)
 		iova = 0;
-	return shown_or_gone(pd,
-		softhca_reg_mr_iova(to_shca_pd(pd)->pd, addr, length, iova, access & ACCESS_OURS));
+	return shown_or_gone(pd, softhca_reg_mr_iova(to_shca_pd(pd)->pd, addr, length, iova,
+						     access & ACCESS_OURS));
 }
 
 struct ibv_mr *shca_alloc_null_mr(struct ibv_pd *pd)
@@ -90,20 +90,20 @@ VERBS_PUBLIC struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t len
 	return reg(pd, addr, length, (uintptr_t)addr, (unsigned int)access);
 }
 
-VERBS_PUBLIC struct ibv_mr *ibv_reg_mr_iova(
-	struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access)
+VERBS_PUBLIC struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length,
+					    uint64_t iova, int access)
 {
 	return reg(pd, addr, length, iova, (unsigned int)access);
 }
 
-VERBS_PUBLIC struct ibv_mr *ibv_reg_mr_iova2(
-	struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
+VERBS_PUBLIC struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length,
+					     uint64_t iova, unsigned int access)
 {
 	return reg(pd, addr, length, iova, access);
 }
 
-static int rereg_check(
-	int flags, const struct ibv_pd *pd, const void *addr, size_t length, unsigned int access)
+static int rereg_check(int flags, const struct ibv_pd *pd, const void *addr, size_t length,
+		       unsigned int access)
 {
 	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)
 		return EINVAL;
@@ -117,8 +117,8 @@ static int rereg_check(
 }
 
 /* All of ours are told apart before anything has changed, but for a daemon that dies. */
-VERBS_PUBLIC int ibv_rereg_mr(
-	struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
+VERBS_PUBLIC int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr,
+			      size_t length, int access)
 {
 	struct shca_mr *mr = to_shca_mr(ibv);
 	int rc = mr_known(ibv) ? -rereg_check(flags, pd, addr, length, (unsigned int)access)
@@ -129,8 +129,8 @@ VERBS_PUBLIC int ibv_rereg_mr(
 		rc = -EINVAL;
 	if (!rc)
 		rc = softhca_rereg_mr(mr->mr, (unsigned int)flags,
-			moves ? to_shca_pd(pd)->pd : NULL, addr, length,
-			(unsigned int)access & ACCESS_OURS);
+				      moves ? to_shca_pd(pd)->pd : NULL, addr, length,
+				      (unsigned int)access & ACCESS_OURS);
 	if (rc) {
 		errno = -rc;
 		return rc == -ENOTCONN ? IBV_REREG_MR_ERR_CMD : IBV_REREG_MR_ERR_INPUT;

@@ -10,9 +10,9 @@
 enum { CHUNK = 16 };
 
 #define SAME_PLACE(type, field)                                                                    \
-	static_assert(                                                                             \
-		offsetof(struct softhca_##type, field) == offsetof(struct ibv_##type, field),      \
-		#field)
+	static_assert(offsetof(struct softhca_##type, field) ==                                    \
+			      offsetof(struct ibv_##type, field),                                  \
+		      #field)
 SAME_PLACE(sge, addr);
 SAME_PLACE(sge, length);
 SAME_PLACE(sge, lkey);
@@ -50,8 +50,8 @@ void bind_info_convert(const struct ibv_mw_bind_info *from, struct softhca_mw_bi
 	to->access = from->mw_access_flags & ~(uint32_t)IBV_ACCESS_LOCAL_WRITE;
 }
 
-static void convert(
-	enum ibv_qp_type type, const struct ibv_send_wr *from, struct softhca_send_wr *to)
+static void convert(enum ibv_qp_type type, const struct ibv_send_wr *from,
+		    struct softhca_send_wr *to)
 {
 	to->wr_id = from->wr_id;
 	to->sg_list = (struct softhca_sge *)from->sg_list;
@@ -75,7 +75,7 @@ static void convert(
 /* The first requests of a list that is not empty. *rest: those behind them. Returns as
  * ibv_post_send(). */
 static int post_chunk(struct shca_qp *qp, struct ibv_send_wr *list, struct ibv_send_wr **bad,
-	struct ibv_send_wr **rest)
+		      struct ibv_send_wr **rest)
 {
 	struct softhca_send_wr wr[CHUNK], *stopped = NULL;
 	int n = 0, rc;
@@ -113,18 +113,18 @@ int shca_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_w
 		if (unlikely(w->opcode >= IBV_WR_BIND_MW && w->opcode != IBV_WR_SEND_WITH_INV))
 			return post_converted(qp, wr, bad);
 	}
-	return -softhca_post_send(
-		qp->qp, (struct softhca_send_wr *)wr, (struct softhca_send_wr **)bad);
+	return -softhca_post_send(qp->qp, (struct softhca_send_wr *)wr,
+				  (struct softhca_send_wr **)bad);
 }
 
 int shca_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-	return -softhca_post_recv(
-		to_shca_qp(qp)->qp, (struct softhca_recv_wr *)wr, (struct softhca_recv_wr **)bad);
+	return -softhca_post_recv(to_shca_qp(qp)->qp, (struct softhca_recv_wr *)wr,
+				  (struct softhca_recv_wr **)bad);
 }
 
 int shca_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
 	return -softhca_post_srq_recv(to_shca_srq(srq)->srq, (struct softhca_recv_wr *)wr,
-		(struct softhca_recv_wr **)bad);
+				      (struct softhca_recv_wr **)bad);
 }

@@ -34,10 +34,10 @@ int verbs_private_refused(void)
  * Of the private part, but programs call it (ibv_devinfo, pyverbs): the kind of an address as sysfs
  * numbers it, 1: RoCE v2. 0, or -1 with errno.
  */
-int verbs_query_gid_type(
-	struct ibv_context *c, uint8_t port, unsigned int index, unsigned int *type);
-int verbs_query_gid_type(
-	struct ibv_context *c, uint8_t port, unsigned int index, unsigned int *type)
+int verbs_query_gid_type(struct ibv_context *c, uint8_t port, unsigned int index,
+			 unsigned int *type);
+int verbs_query_gid_type(struct ibv_context *c, uint8_t port, unsigned int index,
+			 unsigned int *type)
 {
 	union ibv_gid gid;
 

@@ -18,8 +18,8 @@ static int check(const struct ibv_qp_init_attr_ex *attr)
 	if (attr->comp_mask & ~known)
 		return EOPNOTSUPP;
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !pd_known(attr->pd) ||
-		!cq_known(attr->send_cq) || !cq_known(attr->recv_cq) ||
-		(attr->srq && !srq_known(attr->srq)))
+	    !cq_known(attr->send_cq) || !cq_known(attr->recv_cq) ||
+	    (attr->srq && !srq_known(attr->srq)))
 		return EINVAL;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags)
 		return EOPNOTSUPP;
@@ -47,10 +47,10 @@ static struct softhca_qp *make(struct shca_qp *qp, struct ibv_qp_init_attr_ex *a
 
 	if (made)
 		qp->cap = (struct ibv_qp_cap){.max_send_wr = init.cap.max_send_wr,
-			.max_recv_wr = init.cap.max_recv_wr,
-			.max_send_sge = init.cap.max_send_sge,
-			.max_recv_sge = init.cap.max_recv_sge,
-			.max_inline_data = init.cap.max_inline_data};
+					      .max_recv_wr = init.cap.max_recv_wr,
+					      .max_send_sge = init.cap.max_send_sge,
+					      .max_recv_sge = init.cap.max_recv_sge,
+					      .max_inline_data = init.cap.max_inline_data};
 	return made;
 }
 
@@ -65,7 +65,7 @@ static void show(struct shca_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 	qp->ibv.srq = attr->srq;
 	qp->ibv.qp_num = softhca_qp_number(qp->qp);
 	qp->ibv.handle = handle_add(&qp->handle, HANDLE_QP, to_shca_context(attr->pd->context)->hca,
-		qp->ibv.qp_num, NULL);
+				    qp->ibv.qp_num, NULL);
 	qp->ibv.state = IBV_QPS_RESET;
 	qp->ibv.qp_type = attr->qp_type;
 	pd_hold(attr->pd);
@@ -232,9 +232,9 @@ static void attributes_to(const struct ibv_qp_attr *from, struct softhca_qp_attr
 		.rq_psn = from->rq_psn & 0xffffff,
 		.sq_psn = from->sq_psn & 0xffffff,
 		.av = {.gid_index = grh->sgid_index,
-			.traffic_class = grh->traffic_class,
-			.hop_limit = grh->hop_limit,
-			.flow_label = grh->flow_label & 0xfffff},
+		       .traffic_class = grh->traffic_class,
+		       .hop_limit = grh->hop_limit,
+		       .flow_label = grh->flow_label & 0xfffff},
 		.path_mtu = (uint8_t)from->path_mtu,
 		.timeout = from->timeout,
 		.retry_cnt = from->retry_cnt,
@@ -265,8 +265,8 @@ VERBS_PUBLIC int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int 
 	return verbs_status(rc);
 }
 
-static void attributes_from(
-	const struct shca_qp *qp, const struct softhca_qp_attr *from, struct ibv_qp_attr *to)
+static void attributes_from(const struct shca_qp *qp, const struct softhca_qp_attr *from,
+			    struct ibv_qp_attr *to)
 {
 	struct ibv_global_route *grh = &to->ah_attr.grh;
 
@@ -302,7 +302,7 @@ static void attributes_from(
 }
 
 VERBS_PUBLIC int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask,
-	struct ibv_qp_init_attr *init_attr)
+			      struct ibv_qp_init_attr *init_attr)
 {
 	struct shca_qp *qp = to_shca_qp(ibv);
 	struct softhca_qp_attr now;

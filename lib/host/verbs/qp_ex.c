@@ -60,8 +60,8 @@ static void wr_abort(struct ibv_qp_ex *ex)
 }
 
 /* The next request begins. */
-static inline struct softhca_send_wr *begin(
-	struct ibv_qp_ex *ex, enum softhca_wr_opcode opcode, uint32_t imm)
+static inline struct softhca_send_wr *begin(struct ibv_qp_ex *ex, enum softhca_wr_opcode opcode,
+					    uint32_t imm)
 {
 	struct shca_batch *b = of(ex)->batch;
 
@@ -101,7 +101,7 @@ static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t rkey)
 }
 
 static inline void rdma(struct ibv_qp_ex *ex, enum softhca_wr_opcode opcode, uint32_t rkey,
-	uint64_t remote_addr, uint32_t imm)
+			uint64_t remote_addr, uint32_t imm)
 {
 	struct softhca_send_wr *wr = begin(ex, opcode, imm);
 
@@ -114,8 +114,8 @@ static void wr_rdma_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_a
 	rdma(ex, SOFTHCA_WR_RDMA_WRITE, rkey, remote_addr, 0);
 }
 
-static void wr_rdma_write_imm(
-	struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, __be32 imm_data)
+static void wr_rdma_write_imm(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
+			      __be32 imm_data)
 {
 	rdma(ex, SOFTHCA_WR_RDMA_WRITE_WITH_IMM, rkey, remote_addr, imm_data);
 }
@@ -125,8 +125,8 @@ static void wr_rdma_read(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_ad
 	rdma(ex, SOFTHCA_WR_RDMA_READ, rkey, remote_addr, 0);
 }
 
-static void wr_atomic_cmp_swp(
-	struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, uint64_t compare, uint64_t swap)
+static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
+			      uint64_t compare, uint64_t swap)
 {
 	struct softhca_send_wr *wr = begin(ex, SOFTHCA_WR_ATOMIC_CMP_AND_SWP, 0);
 
@@ -136,8 +136,8 @@ static void wr_atomic_cmp_swp(
 	wr->wr.atomic.rkey = rkey;
 }
 
-static void wr_atomic_fetch_add(
-	struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, uint64_t add)
+static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
+				uint64_t add)
 {
 	struct softhca_send_wr *wr = begin(ex, SOFTHCA_WR_ATOMIC_FETCH_AND_ADD, 0);
 
@@ -147,7 +147,7 @@ static void wr_atomic_fetch_add(
 }
 
 static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
-	const struct ibv_mw_bind_info *bind_info)
+		       const struct ibv_mw_bind_info *bind_info)
 {
 	struct softhca_send_wr *wr = begin(ex, SOFTHCA_WR_BIND_MW, 0);
 
@@ -163,8 +163,8 @@ static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t rkey)
 
 /* ---- addresses and data ---- */
 
-static void wr_set_ud_addr(
-	struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t remote_qpn, uint32_t remote_qkey)
+static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t remote_qpn,
+			   uint32_t remote_qkey)
 {
 	struct softhca_send_wr *wr = &of(ex)->batch->wr;
 
@@ -215,8 +215,8 @@ static inline void set_inline(struct ibv_qp_ex *ex, const void *data, size_t byt
 		put(of(ex));
 }
 
-static void wr_set_inline_data_list(
-	struct ibv_qp_ex *ex, size_t num_buf, const struct ibv_data_buf *list)
+static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
+				    const struct ibv_data_buf *list)
 {
 	struct shca_batch *b = of(ex)->batch;
 	size_t bytes = 0;

@@ -89,7 +89,7 @@ VERBS_PUBLIC int ibv_query_device(struct ibv_context *context, struct ibv_device
 }
 
 int shca_query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex_input *input,
-	struct ibv_device_attr_ex *attr, size_t bytes)
+			 struct ibv_device_attr_ex *attr, size_t bytes)
 {
 	struct ibv_device_attr_ex full = {
 		.device_cap_flags_ex = capabilities,
@@ -123,18 +123,9 @@ static const struct {
 	uint32_t mbps;
 	uint8_t width, speed;
 } links[] = {
-	{2500, 1, 1},
-	{5000, 1, 2},
-	{10000, 1, 4},
-	{14000, 1, 16},
-	{20000, 2, 2},
-	{25000, 1, 32},
-	{40000, 2, 4},
-	{50000, 1, 64},
-	{56000, 2, 16},
-	{100000, 2, 32},
-	{200000, 2, 64},
-	{400000, 2, 128},
+	{2500, 1, 1},	{5000, 1, 2},	 {10000, 1, 4},	  {14000, 1, 16},
+	{20000, 2, 2},	{25000, 1, 32},	 {40000, 2, 4},	  {50000, 1, 64},
+	{56000, 2, 16}, {100000, 2, 32}, {200000, 2, 64}, {400000, 2, 128},
 };
 
 /* The fastest that is not faster than the port; slower than all: the slowest. */
@@ -189,8 +180,8 @@ int shca_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *a
 enum { COMPAT_PORT_BYTES = offsetof(struct ibv_port_attr, port_cap_flags2) };
 static_assert(COMPAT_PORT_BYTES == 48, "as long as it was");
 
-VERBS_PUBLIC int ibv_query_port(
-	struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
+VERBS_PUBLIC int ibv_query_port(struct ibv_context *context, uint8_t port,
+				struct _compat_ibv_port_attr *attr)
 {
 	return shca_query_port(context, port, (struct ibv_port_attr *)attr, COMPAT_PORT_BYTES);
 }
@@ -218,8 +209,8 @@ static int gid_at(struct ibv_context *c, uint32_t port, uint32_t index, union ib
 	return index < gid_places(&a) ? ENODATA : EINVAL;
 }
 
-VERBS_PUBLIC int ibv_query_gid(
-	struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid)
+VERBS_PUBLIC int ibv_query_gid(struct ibv_context *context, uint8_t port, int index,
+			       union ibv_gid *gid)
 {
 	int rc = index < 0 ? EINVAL : gid_at(context, port, (uint32_t)index, gid);
 
@@ -231,8 +222,8 @@ VERBS_PUBLIC int ibv_query_gid(
 }
 
 /* One entry in the form that the caller knows, `bytes` long. */
-static void gid_show(
-	const union ibv_gid *gid, uint32_t port, uint32_t index, void *entry, size_t bytes)
+static void gid_show(const union ibv_gid *gid, uint32_t port, uint32_t index, void *entry,
+		     size_t bytes)
 {
 	const struct ibv_gid_entry full = {
 		.gid = *gid,
@@ -247,7 +238,7 @@ static void gid_show(
 }
 
 VERBS_PUBLIC int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,
-	struct ibv_gid_entry *entry, uint32_t flags, size_t entry_size)
+				   struct ibv_gid_entry *entry, uint32_t flags, size_t entry_size)
 {
 	union ibv_gid gid;
 	int rc = flags ? EOPNOTSUPP : gid_at(context, port, index, &gid);
@@ -258,7 +249,8 @@ VERBS_PUBLIC int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, u
 }
 
 VERBS_PUBLIC ssize_t _ibv_query_gid_table(struct ibv_context *context,
-	struct ibv_gid_entry *entries, size_t max_entries, uint32_t flags, size_t entry_size)
+					  struct ibv_gid_entry *entries, size_t max_entries,
+					  uint32_t flags, size_t entry_size)
 {
 	struct softhca_port_attr a;
 	union ibv_gid gid;

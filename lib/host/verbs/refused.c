@@ -24,15 +24,15 @@ VERBS_PUBLIC int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 }
 
 /* No promise: long copies may use stores that become visible in any order. */
-VERBS_PUBLIC int ibv_query_qp_data_in_order(
-	struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
+VERBS_PUBLIC int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op,
+					    uint32_t flags)
 {
 	return 0;
 }
 
 /* Memory of other devices. */
-VERBS_PUBLIC struct ibv_mr *ibv_reg_dmabuf_mr(
-	struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
+VERBS_PUBLIC struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
+					      uint64_t iova, int fd, int access)
 {
 	return refused();
 }

@@ -7,8 +7,8 @@
 
 VERBS_PUBLIC struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
 {
-	struct softhca_srq_init_attr attr = {
-		.max_wr = init->attr.max_wr, .max_sge = init->attr.max_sge};
+	struct softhca_srq_init_attr attr = {.max_wr = init->attr.max_wr,
+					     .max_sge = init->attr.max_sge};
 	struct shca_srq *srq = pd_known(pd) ? calloc(1, sizeof(*srq)) : none_for_no_such_object();
 
 	if (!srq)
@@ -25,7 +25,7 @@ VERBS_PUBLIC struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_in
 	srq->ibv.srq_context = init->srq_context;
 	srq->ibv.pd = pd;
 	srq->ibv.handle = handle_add(&srq->handle, HANDLE_SRQ, to_shca_context(pd->context)->hca,
-		softhca_srq_number(srq->srq), NULL);
+				     softhca_srq_number(srq->srq), NULL);
 	pd_hold(pd);
 	pthread_mutex_init(&srq->ibv.mutex, NULL);
 	pthread_cond_init(&srq->ibv.cond, NULL);

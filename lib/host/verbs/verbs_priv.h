@@ -59,7 +59,7 @@ struct shca_device {
 	struct shca_device *next;
 };
 static_assert(offsetof(struct shca_device, providers_private) == sizeof(struct ibv_device),
-	"what providers look at");
+	      "what providers look at");
 
 /* The kinds of objects that a program holds. */
 enum handle_kind {
@@ -224,7 +224,7 @@ static inline struct shca_qp *to_shca_qp(struct ibv_qp *qp)
 /* `number`: what the program sees as the handle; 0: one that is new in this process, which comes
  * back. `object`: what handle_find() shall find. */
 uint32_t handle_add(struct handle *h, enum handle_kind kind, const struct softhca_context *hca,
-	uint32_t number, void *object);
+		    uint32_t number, void *object);
 /* Is it an object of that kind that the program holds? It is not looked into if it is not.
  * `leaving`: one that is being destroyed, too. */
 bool handle_known(const struct handle *h, enum handle_kind kind, bool leaving);
@@ -305,7 +305,7 @@ void device_release(struct shca_device *d);
 /* query.c */
 int shca_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *attr, size_t bytes);
 int shca_query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex_input *input,
-	struct ibv_device_attr_ex *attr, size_t bytes);
+			 struct ibv_device_attr_ex *attr, size_t bytes);
 int shca_query_rt_values(struct ibv_context *c, struct ibv_values_ex *values);
 
 /* context.c */
@@ -319,8 +319,8 @@ struct ibv_pd *pd_show(struct ibv_context *c, struct softhca_pd *pd, uint32_t ha
 /* One more, one less object that names the domain: it is not deallocated before. */
 void pd_hold(struct ibv_pd *pd);
 void pd_release(struct ibv_pd *pd);
-struct ibv_pd *shca_alloc_parent_domain(
-	struct ibv_context *c, struct ibv_parent_domain_init_attr *attr);
+struct ibv_pd *shca_alloc_parent_domain(struct ibv_context *c,
+					struct ibv_parent_domain_init_attr *attr);
 struct ibv_td *shca_alloc_td(struct ibv_context *c, struct ibv_td_init_attr *attr);
 int shca_dealloc_td(struct ibv_td *td);
 

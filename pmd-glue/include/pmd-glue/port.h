@@ -129,7 +129,7 @@ enum port_counter_id {
  * MTU); -ENOMEM; -EIO: the driver refused.
  */
 int port_create(const struct port_config *config, struct rte_mempool *packet_pool,
-	struct rte_mempool *clone_pool, struct port **out);
+		struct rte_mempool *clone_pool, struct port **out);
 
 /*
  * Brings the port up. A memif client whose server is not there yet starts too and keeps trying.

@@ -89,11 +89,8 @@ static const struct {
 
 /* The same for private data. */
 static const char *const private_names[CM_APR + 1] = {
-	[CM_REJ] = "cm.rej.private",
-	[CM_REP] = "cm.rep.private",
-	[CM_RTU] = "cm.rtu.private",
-	[CM_DREQ] = "cm.dreq.private",
-	[CM_DREP] = "cm.drsp.private",
+	[CM_REJ] = "cm.rej.private",   [CM_REP] = "cm.rep.private",   [CM_RTU] = "cm.rtu.private",
+	[CM_DREQ] = "cm.dreq.private", [CM_DREP] = "cm.drsp.private",
 };
 
 static unsigned int frame_number;
@@ -170,9 +167,9 @@ static void expect_addresses(const struct cm_message *m, bool addressed, bool v4
 	struct cm_ip_addressing a;
 
 	expect_ip(v4 ? "cm.req.prim_localgid_ipv4" : "cm.req.prim_localgid", m->req.path.local_gid,
-		v4);
+		  v4);
 	expect_ip(v4 ? "cm.req.prim_remotegid_ipv4" : "cm.req.prim_remotegid",
-		m->req.path.remote_gid, v4);
+		  m->req.path.remote_gid, v4);
 	expect_bytes("cm.req.alt_localgid", m->req.alternate.local_gid, 16);
 	expect_bytes("cm.req.alt_remotegid", m->req.alternate.remote_gid, 16);
 	if (!addressed) {
@@ -189,7 +186,7 @@ static void expect_addresses(const struct cm_message *m, bool addressed, bool v4
 	expect_ip(v4 ? "cm.req.ip_cm.sip4" : "cm.req.ip_cm.sip6", a.source, v4);
 	expect_ip(v4 ? "cm.req.ip_cm.dip4" : "cm.req.ip_cm.dip6", a.destination, v4);
 	expect_bytes("cm.req.ip_cm.private", m->private_data + CM_IP_BYTES,
-		m->private_bytes - CM_IP_BYTES);
+		     m->private_bytes - CM_IP_BYTES);
 }
 
 /* Prints the display filter that holds for the next frame, if m is in it. */
@@ -207,9 +204,9 @@ static void expect(const struct cm_message *m, bool addressed, bool is_ipv6)
 			const struct mad_field *f = &mad_fields[k];
 
 			if (names[i].type == f->type && (!f->type || f->type == m->type) &&
-				!strcmp(names[i].field, f->name))
+			    !strcmp(names[i].field, f->name))
 				printf(" && infiniband.%s == 0x%" PRIx64, names[i].tshark,
-					mad_field_get(m, f));
+				       mad_field_get(m, f));
 		}
 	}
 	if (m->type == CM_REQ)
@@ -233,16 +230,16 @@ static void write_record(FILE *out, const uint8_t *frame, unsigned int n)
 static void write_frame(FILE *out, const struct cm_message *m, bool is_ipv6)
 {
 	struct wire_path path = {.dst_mac = {2, 0, 0, 0, 0, 2},
-		.src_mac = {2, 0, 0, 0, 0, 1},
-		.is_ipv6 = is_ipv6,
-		.sport = wire_udp_source_port_ud(1),
-		.ttl = 64};
+				 .src_mac = {2, 0, 0, 0, 0, 1},
+				 .is_ipv6 = is_ipv6,
+				 .sport = wire_udp_source_port_ud(1),
+				 .ttl = 64};
 	struct wire_headers h = {.opcode = WIRE_UD_SEND_ONLY,
-		.pkey = 0xffff,
-		.dest_qp = 1,
-		.src_qp = 1,
-		.qkey = CM_QKEY,
-		.psn = frame_number};
+				 .pkey = 0xffff,
+				 .dest_qp = 1,
+				 .src_qp = 1,
+				 .qkey = CM_QKEY,
+				 .psn = frame_number};
 	struct wire_template template;
 	uint8_t frame[FRAME_ROOM];
 	unsigned int l3, at;

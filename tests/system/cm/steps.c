@@ -129,13 +129,13 @@ static bool at(const char *step)
 static bool post(bool send)
 {
 	struct ibv_sge sge = {.addr = (uintptr_t)(memory + (send ? 0 : BYTES)),
-		.length = BYTES,
-		.lkey = mr->lkey};
+			      .length = BYTES,
+			      .lkey = mr->lkey};
 	struct ibv_recv_wr recv = {.sg_list = &sge, .num_sge = 1}, *bad_recv;
 	struct ibv_send_wr wr = {.sg_list = &sge,
-				   .num_sge = 1,
-				   .opcode = IBV_WR_SEND,
-				   .send_flags = IBV_SEND_SIGNALED},
+				 .num_sge = 1,
+				 .opcode = IBV_WR_SEND,
+				 .send_flags = IBV_SEND_SIGNALED},
 			   *bad_send;
 	int ret = send ? ibv_post_send(id->qp, &wr, &bad_send)
 		       : ibv_post_recv(id->qp, &recv, &bad_recv);
@@ -147,10 +147,10 @@ static bool post(bool send)
 static bool make_qp(void)
 {
 	struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_RC,
-		.cap = {.max_send_wr = DEPTH,
-			.max_recv_wr = DEPTH,
-			.max_send_sge = 1,
-			.max_recv_sge = 1}};
+					.cap = {.max_send_wr = DEPTH,
+						.max_recv_wr = DEPTH,
+						.max_send_sge = 1,
+						.max_recv_sge = 1}};
 
 	if (!done("rdma_create_qp", rdma_create_qp(id, NULL, &attr)))
 		return false;
@@ -245,11 +245,11 @@ static void let_go(void)
 static struct rdma_conn_param parameters(void)
 {
 	return (struct rdma_conn_param){.responder_resources = 1,
-		.initiator_depth = 1,
-		.retry_count = 7,
-		.rnr_retry_count = 7,
-		.private_data = stop_at,
-		.private_data_len = (uint8_t)(strlen(stop_at) + 1)};
+					.initiator_depth = 1,
+					.retry_count = 7,
+					.rnr_retry_count = 7,
+					.private_data = stop_at,
+					.private_data_len = (uint8_t)(strlen(stop_at) + 1)};
 }
 
 static void client(void)
@@ -260,11 +260,11 @@ static void client(void)
 	if (!done("rdma_create_id", rdma_create_id(channel, &id, NULL, RDMA_PS_TCP)))
 		return;
 	if (at("id") && done("rdma_resolve_addr", rdma_resolve_addr(id, NULL, to, RESOLVE_MS)) &&
-		next(RDMA_CM_EVENT_ADDR_RESOLVED) && at("address") &&
-		done("rdma_resolve_route", rdma_resolve_route(id, RESOLVE_MS)) &&
-		next(RDMA_CM_EVENT_ROUTE_RESOLVED) && at("route") && make_qp() &&
-		done("rdma_connect", rdma_connect(id, &param)) && at("connect") &&
-		next(RDMA_CM_EVENT_ESTABLISHED) && at("connected"))
+	    next(RDMA_CM_EVENT_ADDR_RESOLVED) && at("address") &&
+	    done("rdma_resolve_route", rdma_resolve_route(id, RESOLVE_MS)) &&
+	    next(RDMA_CM_EVENT_ROUTE_RESOLVED) && at("route") && make_qp() &&
+	    done("rdma_connect", rdma_connect(id, &param)) && at("connect") &&
+	    next(RDMA_CM_EVENT_ESTABLISHED) && at("connected"))
 		connected();
 	let_go();
 }
@@ -274,8 +274,8 @@ static void serve(void)
 	struct rdma_conn_param param = parameters();
 
 	if (next(RDMA_CM_EVENT_CONNECT_REQUEST) && make_qp() && at("request") &&
-		done("rdma_accept", rdma_accept(id, &param)) && at("accept") &&
-		next(RDMA_CM_EVENT_ESTABLISHED) && at("established"))
+	    done("rdma_accept", rdma_accept(id, &param)) && at("accept") &&
+	    next(RDMA_CM_EVENT_ESTABLISHED) && at("established"))
 		connected();
 	let_go();
 }
@@ -287,7 +287,7 @@ static void server(void)
 	if (!done("rdma_create_id", rdma_create_id(channel, &listener, NULL, RDMA_PS_TCP)))
 		return;
 	if (done("rdma_bind_addr", rdma_bind_addr(listener, (struct sockaddr *)&address)) &&
-		done("rdma_listen", rdma_listen(listener, 8)) && at("listening")) {
+	    done("rdma_listen", rdma_listen(listener, 8)) && at("listening")) {
 		do
 			serve();
 		while (!over);

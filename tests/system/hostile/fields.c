@@ -67,9 +67,12 @@ static bool take_answer(struct attacker *a, int fd)
 
 static int some_memfd(struct attacker *a)
 {
-	static const int seals[] = {0, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_SHRINK | F_SEAL_GROW,
-		F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL,
-		F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL | F_SEAL_WRITE};
+	static const int seals[] = {0,
+				    F_SEAL_SHRINK,
+				    F_SEAL_GROW,
+				    F_SEAL_SHRINK | F_SEAL_GROW,
+				    F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL,
+				    F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL | F_SEAL_WRITE};
 	static const off_t sizes[] = {
 		0, 1, 4095, 4096, 8192, sizeof(struct client_page), 1 << 20, 1ll << 41};
 	int fd = memfd_create("hostile", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -122,10 +125,17 @@ static int right_memfd(uint64_t bytes)
 static uint32_t some_number(struct attacker *a)
 {
 	struct side *s = &a->side[0];
-	const uint32_t numbers[] = {s->pd->number, s->cq->number, s->srq->number, s->mr->lkey,
-		s->ctx->hello.queue_pd, s->qp[below(a, WHICH_COUNT)]->number,
-		s->ctx->regions->own.number, s->ctx->chunks->lkey, a->side[1].qp[RC]->number,
-		a->given, victim_count ? victims[below(a, victim_count)] : 0};
+	const uint32_t numbers[] = {s->pd->number,
+				    s->cq->number,
+				    s->srq->number,
+				    s->mr->lkey,
+				    s->ctx->hello.queue_pd,
+				    s->qp[below(a, WHICH_COUNT)]->number,
+				    s->ctx->regions->own.number,
+				    s->ctx->chunks->lkey,
+				    a->side[1].qp[RC]->number,
+				    a->given,
+				    victim_count ? victims[below(a, victim_count)] : 0};
 
 	return numbers[below(a, sizeof(numbers) / sizeof(numbers[0]))];
 }
@@ -151,7 +161,7 @@ static void fill(struct attacker *a, struct request *r)
 	switch (r->header.type) {
 	case CONTROL_ADD_PIECE:
 		PUT(control_piece, .offset = below(a, 2) * 4096, .bytes = 8192 << below(a, 3),
-			.flags = below(a, 2));
+		    .flags = below(a, 2));
 		break;
 	case CONTROL_ADD_SEGMENT:
 		/* None that is there: it would be another program's. */
@@ -159,51 +169,51 @@ static void fill(struct attacker *a, struct request *r)
 		break;
 	case CONTROL_ADD_RUNS:
 		PUT(control_runs, .count = 1 + below(a, CONTROL_RUNS_MAX),
-			.run = {{some_number(a), 0, draw(a) & 0xffff, below(a, 8192)},
-				{some_number(a), 0, below(a, 2) * 4096, 4096}});
+		    .run = {{some_number(a), 0, draw(a) & 0xffff, below(a, 8192)},
+			    {some_number(a), 0, below(a, 2) * 4096, 4096}});
 		break;
 	case CONTROL_REG_MR:
 		PUT(control_mr, .pd = s->pd->number, .iova = 0x10000, .access = 7,
-			.count = 1 + below(a, 2),
-			.run = {{s->ctx->regions->own.number, 0, 4096, 4096},
-				{some_number(a), 0, below(a, 2) * 4096, 4096}});
+		    .count = 1 + below(a, 2),
+		    .run = {{s->ctx->regions->own.number, 0, 4096, 4096},
+			    {some_number(a), 0, below(a, 2) * 4096, 4096}});
 		break;
 	case CONTROL_ALLOC_MR:
 		PUT(control_alloc_mr, .pd = s->pd->number, .pages = 1 + below(a, 64));
 		break;
 	case CONTROL_REREG_MR:
 		PUT(control_rereg_mr, .lkey = some_number(a), .mask = below(a, 8),
-			.mr = {.pd = s->pd->number,
-				.iova = 0x20000,
-				.access = below(a, 64),
-				.count = 1,
-				.run = {{s->ctx->regions->own.number, 0, 0, 4096}}});
+		    .mr = {.pd = s->pd->number,
+			   .iova = 0x20000,
+			   .access = below(a, 64),
+			   .count = 1,
+			   .run = {{s->ctx->regions->own.number, 0, 0, 4096}}});
 		break;
 	case CONTROL_ALLOC_MW:
 		PUT(control_mw, .pd = s->pd->number, .type = 1 + below(a, 2));
 		break;
 	case CONTROL_RESIZE_CQ:
 		PUT(control_resize_cq, .cqn = s->cq->number, .log_entries = 3 + below(a, 4),
-			.lkey = chunk->lkey, .buffer_va = queue);
+		    .lkey = chunk->lkey, .buffer_va = queue);
 		break;
 	case CONTROL_CREATE_CQ:
 		PUT(control_cq, .log_entries = 4, .lkey = chunk->lkey, .buffer_va = queue,
-			.record_va = queue + 4096);
+		    .record_va = queue + 4096);
 		break;
 	case CONTROL_CREATE_QP:
 		PUT(control_qp, .service = below(a, 3), .pd = s->pd->number,
-			.send_cqn = s->cq->number, .recv_cqn = s->cq->number, .lkey = chunk->lkey,
-			.sq_bytes = 4096, .rq_log_entries = 4, .rq_stride = 64, .sq_va = queue,
-			.rq_va = queue + 4096, .record_va = queue + 8192);
+		    .send_cqn = s->cq->number, .recv_cqn = s->cq->number, .lkey = chunk->lkey,
+		    .sq_bytes = 4096, .rq_log_entries = 4, .rq_stride = 64, .sq_va = queue,
+		    .rq_va = queue + 4096, .record_va = queue + 8192);
 		break;
 	case CONTROL_MODIFY_QP:
 		PUT(control_qp_attr, .qpn = s->qp[below(a, WHICH_COUNT)]->number,
-			.mask = (uint32_t)draw(a) & 0x1fffff, .state = below(a, 8), .port = 1,
-			.path_mtu = 3, .dgid = {[10] = 0xff, [11] = 0xff, [12] = 192, 168, 77, 2});
+		    .mask = (uint32_t)draw(a) & 0x1fffff, .state = below(a, 8), .port = 1,
+		    .path_mtu = 3, .dgid = {[10] = 0xff, [11] = 0xff, [12] = 192, 168, 77, 2});
 		break;
 	case CONTROL_CREATE_SRQ:
 		PUT(control_srq, .pd = s->pd->number, .lkey = chunk->lkey, .log_entries = 4,
-			.stride = 64, .ring_va = queue, .record_va = queue + 8192);
+		    .stride = 64, .ring_va = queue, .record_va = queue + 8192);
 		break;
 	case CONTROL_MODIFY_SRQ:
 		PUT(control_srq_limit, .srqn = s->srq->number, .limit = 3);
@@ -247,8 +257,8 @@ void attack_fields(struct attacker *a)
 		else if (below(a, 500) == 0)
 			passed = some_descriptor(a);
 		send_message(fd, &r,
-			sizeof(r.header) + body_bytes[r.header.type % CONTROL_TYPE_END], &passed,
-			passed >= 0);
+			     sizeof(r.header) + body_bytes[r.header.type % CONTROL_TYPE_END],
+			     &passed, passed >= 0);
 		if (passed >= 0 && below(a, 2))
 			(void)!ftruncate(passed, 1);
 		if (passed >= 0)

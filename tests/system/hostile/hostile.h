@@ -62,11 +62,11 @@ void attack_refusals(struct attacker *a); /* refusals.c: each reason to refuse, 
 
 /* Writes a send descriptor of a random kind, as it should be, at a place of the queue. Returns its
  * size in units; *opcode: enum user_opcode. */
-unsigned wqe_write(
-	struct attacker *a, unsigned side, enum which which, uint32_t slot, uint8_t *opcode);
+unsigned wqe_write(struct attacker *a, unsigned side, enum which which, uint32_t slot,
+		   uint8_t *opcode);
 /* Posts it. */
 void wqe_ring(struct attacker *a, unsigned side, enum which which, uint32_t slot, uint8_t opcode,
-	unsigned units);
+	      unsigned units);
 /* Posts a few receive descriptors, as they should be. */
 void receives_post(struct attacker *a, unsigned side, enum which which);
 

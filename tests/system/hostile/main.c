@@ -22,14 +22,9 @@ static const struct attack {
 	void (*run)(struct attacker *a);
 } attacks[] = {
 	{"refusals", attack_refusals}, /* to its end */
-	{"fields", attack_fields},
-	{"wqes", attack_wqes},
-	{"words", attack_words},
-	{"receives", attack_receives},
-	{"sockets", attack_sockets},
-	{"flips", attack_flips},
-	{"doorbells", attack_doorbells},
-	{"memory", attack_memory},
+	{"fields", attack_fields},	 {"wqes", attack_wqes},	      {"words", attack_words},
+	{"receives", attack_receives},	 {"sockets", attack_sockets}, {"flips", attack_flips},
+	{"doorbells", attack_doorbells}, {"memory", attack_memory},
 };
 enum {
 	ATTACKS = sizeof(attacks) / sizeof(attacks[0]),
@@ -104,8 +99,9 @@ static int run(uint64_t seed, unsigned seconds, const char *only)
 int main(int argc, char **argv)
 {
 	static const struct option known[] = {{"seconds", required_argument, NULL, 's'},
-		{"seed", required_argument, NULL, 'r'}, {"attack", required_argument, NULL, 'a'},
-		{0}};
+					      {"seed", required_argument, NULL, 'r'},
+					      {"attack", required_argument, NULL, 'a'},
+					      {0}};
 	unsigned seconds = 20;
 	uint64_t seed = (uint64_t)time(NULL);
 	const char *only = NULL;

@@ -17,10 +17,31 @@ uint32_t below(struct attacker *a, uint32_t n)
 
 uint64_t nasty(struct attacker *a)
 {
-	static const uint64_t boundary[] = {0, 1, 2, 3, 0x1f, 0x3f, 0x40, 0x7f, 0x80, 0xff, 0x100,
-		0xfff, 0x1000, 0xffff, 0x10000, 0xffffff, 0x7fffffff, 0x80000000, 0x80000001,
-		0xfffffffe, 0xffffffff, 0x100000000, 0x7fffffffffffffff, 0x8000000000000000,
-		0xffffffffffffffff};
+	static const uint64_t boundary[] = {0,
+					    1,
+					    2,
+					    3,
+					    0x1f,
+					    0x3f,
+					    0x40,
+					    0x7f,
+					    0x80,
+					    0xff,
+					    0x100,
+					    0xfff,
+					    0x1000,
+					    0xffff,
+					    0x10000,
+					    0xffffff,
+					    0x7fffffff,
+					    0x80000000,
+					    0x80000001,
+					    0xfffffffe,
+					    0xffffffff,
+					    0x100000000,
+					    0x7fffffffffffffff,
+					    0x8000000000000000,
+					    0xffffffffffffffff};
 
 	if (below(a, 3) == 0)
 		return draw(a);
@@ -35,16 +56,16 @@ static void have(const void *object)
 
 static struct softhca_qp *make_qp(struct side *s, enum which which)
 {
-	static const uint8_t type[WHICH_COUNT] = {
-		SOFTHCA_QP_RC, SOFTHCA_QP_UC, SOFTHCA_QP_UD, SOFTHCA_QP_RC};
+	static const uint8_t type[WHICH_COUNT] = {SOFTHCA_QP_RC, SOFTHCA_QP_UC, SOFTHCA_QP_UD,
+						  SOFTHCA_QP_RC};
 	struct softhca_qp_init_attr attr = {.send_cq = s->cq,
-		.recv_cq = s->cq,
-		.type = type[which],
-		.cap = {.max_send_wr = 16,
-			.max_recv_wr = 16,
-			.max_send_sge = 4,
-			.max_recv_sge = 4,
-			.max_inline_data = 200}};
+					    .recv_cq = s->cq,
+					    .type = type[which],
+					    .cap = {.max_send_wr = 16,
+						    .max_recv_wr = 16,
+						    .max_send_sge = 4,
+						    .max_recv_sge = 4,
+						    .max_inline_data = 200}};
 
 	if (which == SHARED) {
 		attr.srq = s->srq;

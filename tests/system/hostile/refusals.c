@@ -57,7 +57,7 @@ static bool failed(struct attacker *a, enum which which)
 
 	for (unsigned side = 0; side < SIDES; side++)
 		if (softhca_query_qp(a->side[side].qp[which], &attr) ||
-			attr.state != SOFTHCA_QPS_RTS)
+		    attr.state != SOFTHCA_QPS_RTS)
 			return true;
 	return false;
 }
@@ -92,7 +92,7 @@ static void aim_at_all(struct attacker *a)
 		{RC, USER_RDMA_WRITE, s->mr->lkey, here, 64, there, 0x12345678, false},
 		{RC, USER_RDMA_WRITE, s->mr->lkey, here, 64, there, peer->read_only->rkey, false},
 		{RC, USER_RDMA_WRITE, s->mr->lkey, here, 64, there + AREA_BYTES, peer->mr->rkey,
-			false},
+		 false},
 		{RC, USER_RDMA_WRITE, s->mr->lkey, here, 64, UINT64_MAX, peer->mr->rkey, false},
 		/* a datagram to nowhere; an operation that the service has not; too long */
 		{UD, USER_SEND, s->mr->lkey, here, 64, 0, 0, true},
@@ -108,8 +108,9 @@ static void aim_at_all(struct attacker *a)
 static void aim_at_receives(struct attacker *a)
 {
 	struct side *s = &a->side[1];
-	struct aim send = {RC, USER_SEND, a->side[0].mr->lkey, (uintptr_t)a->side[0].area,
-		AREA_BYTES, 0, 0, false};
+	struct aim send = {
+		RC, USER_SEND, a->side[0].mr->lkey, (uintptr_t)a->side[0].area, AREA_BYTES, 0,
+		0,  false};
 
 	receives_post(a, 1, RC);
 	refused(a, &send);

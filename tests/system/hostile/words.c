@@ -46,7 +46,7 @@ static void scribble(struct attacker *a)
 
 	if (p.bytes)
 		__atomic_store_n(&words[below(a, (uint32_t)(p.bytes / 4))], (uint32_t)nasty(a),
-			__ATOMIC_RELAXED);
+				 __ATOMIC_RELAXED);
 }
 
 /* The other thread: flips bits of descriptors, or scribbles everywhere. */

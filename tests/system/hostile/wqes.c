@@ -10,8 +10,9 @@
 
 enum { SLOTS = 16, UNITS_MAX = 10 };
 
-static const uint8_t kinds[] = {USER_SEND, USER_SEND_IMM, USER_RDMA_WRITE, USER_RDMA_WRITE_IMM,
-	USER_RDMA_READ, USER_ATOMIC_CS, USER_ATOMIC_FA, USER_SEND_INV, USER_BIND_MW, USER_NOP};
+static const uint8_t kinds[] = {
+	USER_SEND,	USER_SEND_IMM,	USER_RDMA_WRITE, USER_RDMA_WRITE_IMM, USER_RDMA_READ,
+	USER_ATOMIC_CS, USER_ATOMIC_FA, USER_SEND_INV,	 USER_BIND_MW,	      USER_NOP};
 
 static uint8_t *slot_at(struct softhca_qp *qp, uint32_t slot)
 {
@@ -32,11 +33,11 @@ static uint8_t *put_address(struct attacker *a, unsigned side, uint8_t kind, uin
 {
 	struct side *peer = &a->side[!side];
 	struct wqe_raddr raddr = {.addr = (uintptr_t)peer->area + 8 * below(a, AREA_BYTES / 16),
-		.rkey = peer->mr->rkey};
+				  .rkey = peer->mr->rkey};
 	struct wqe_atomic atomic = {.swap_add = 1, .compare = 0};
 
 	if (kind < USER_RDMA_WRITE || (kind >= USER_SEND && kind <= USER_SEND_INV) ||
-		kind == USER_BIND_MW)
+	    kind == USER_BIND_MW)
 		return at;
 	memcpy(at, &raddr, sizeof(raddr));
 	at += sizeof(raddr);
@@ -46,8 +47,8 @@ static uint8_t *put_address(struct attacker *a, unsigned side, uint8_t kind, uin
 	return at + sizeof(atomic);
 }
 
-unsigned wqe_write(
-	struct attacker *a, unsigned side, enum which which, uint32_t slot, uint8_t *opcode)
+unsigned wqe_write(struct attacker *a, unsigned side, enum which which, uint32_t slot,
+		   uint8_t *opcode)
 {
 	uint8_t kind = kinds[below(a, sizeof(kinds))],
 		*begin = slot_at(a->side[side].qp[which], slot), *at = begin;
@@ -79,13 +80,13 @@ unsigned wqe_write(
 }
 
 void wqe_ring(struct attacker *a, unsigned side, enum which which, uint32_t slot, uint8_t opcode,
-	unsigned units)
+	      unsigned units)
 {
 	struct softhca_qp *qp = a->side[side].qp[which];
 	uint32_t offset = (uint32_t)(slot_at(qp, slot) - qp->sq.buffer) / UNIT_BYTES;
 
 	ring(qp->node.ctx, offset << DOORBELL_OFFSET_SHIFT | opcode,
-		qp->number << DOORBELL_QPN_SHIFT | units);
+	     qp->number << DOORBELL_QPN_SHIFT | units);
 }
 
 /* The next unit of one slot leads to another: chains, circles. */
@@ -112,13 +113,13 @@ static void spoil_wqe(struct attacker *a, struct softhca_qp *qp, uint32_t slot, 
 }
 
 /* Keys that are wrong in another way: of no right, of nothing. */
-static void spoil_keys(
-	struct attacker *a, unsigned side, enum which which, uint32_t slot, unsigned units)
+static void spoil_keys(struct attacker *a, unsigned side, enum which which, uint32_t slot,
+		       unsigned units)
 {
 	uint32_t *words = (uint32_t *)(void *)slot_at(a->side[side].qp[which], slot);
 	const uint32_t keys[] = {a->side[side].read_only->lkey, a->side[!side].read_only->rkey,
-		a->side[!side].mr->rkey, a->side[side].mr->lkey ^ 0x10000,
-		a->side[side].ctx->chunks ? a->side[side].ctx->chunks->lkey : 0};
+				 a->side[!side].mr->rkey, a->side[side].mr->lkey ^ 0x10000,
+				 a->side[side].ctx->chunks ? a->side[side].ctx->chunks->lkey : 0};
 
 	words[4 * below(a, units ? units : 1) + 1 + below(a, 2)] =
 		keys[below(a, sizeof(keys) / sizeof(keys[0]))];
@@ -132,8 +133,8 @@ void receives_post(struct attacker *a, unsigned side, enum which which)
 
 	for (int i = 0; i < 4; i++)
 		sge[i] = (struct softhca_sge){.addr = (uintptr_t)s->area + below(a, AREA_BYTES / 2),
-			.length = below(a, 2) ? 4096 : 100,
-			.lkey = s->mr->lkey};
+					      .length = below(a, 2) ? 4096 : 100,
+					      .lkey = s->mr->lkey};
 	for (int i = 0; i < 4; i++)
 		if (which == SHARED)
 			(void)softhca_post_srq_recv(s->srq, &wr, NULL);
@@ -166,7 +167,7 @@ void attack_wqes(struct attacker *a)
 			else
 				spoil_wqe(a, a->side[side].qp[which], slot + i, units);
 			wqe_ring(a, side, which, slot + i, opcode,
-				below(a, 10) ? units : below(a, 256));
+				 below(a, 10) ? units : below(a, 256));
 		}
 		if (below(a, 3) == 0)
 			usleep(200);
@@ -233,7 +234,7 @@ void attack_doorbells(struct attacker *a)
 		uint32_t word0 = (uint32_t)nasty(a) & ~DOORBELL_PHASE;
 
 		ring(qp->node.ctx, word0,
-			some_qpn(a, qp) << DOORBELL_QPN_SHIFT | ((uint32_t)nasty(a) & 0xff));
+		     some_qpn(a, qp) << DOORBELL_QPN_SHIFT | ((uint32_t)nasty(a) & 0xff));
 		if (n % 64)
 			continue;
 		poll_some(a);

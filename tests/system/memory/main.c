@@ -50,10 +50,10 @@ static double now(void)
 static void open_side(struct side *s, const char *socket, const char *device)
 {
 	struct softhca_qp_init_attr init = {.type = SOFTHCA_QP_RC,
-		.cap = {.max_send_wr = 16,
-			.max_recv_wr = 16,
-			.max_send_sge = 1,
-			.max_recv_sge = 1}};
+					    .cap = {.max_send_wr = 16,
+						    .max_recv_wr = 16,
+						    .max_send_sge = 1,
+						    .max_recv_sge = 1}};
 
 	NEED(s->ctx = softhca_open(socket, device));
 	NEED(s->pd = softhca_alloc_pd(s->ctx));
@@ -76,16 +76,16 @@ static void open_both(struct side side[2])
 
 /* One request of the left side; waits for it. */
 static void move(struct side *left, enum softhca_wr_opcode opcode, const struct softhca_mr *local,
-	const struct softhca_mr *remote)
+		 const struct softhca_mr *remote)
 {
 	struct softhca_sge sge = {.addr = (uintptr_t)local->addr,
-		.length = (uint32_t)local->length,
-		.lkey = local->lkey};
+				  .length = (uint32_t)local->length,
+				  .lkey = local->lkey};
 	struct softhca_send_wr wr = {.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = opcode,
-		.send_flags = SOFTHCA_SEND_SIGNALED,
-		.wr.rdma = {(uintptr_t)remote->addr, remote->rkey}};
+				     .num_sge = 1,
+				     .opcode = opcode,
+				     .send_flags = SOFTHCA_SEND_SIGNALED,
+				     .wr.rdma = {(uintptr_t)remote->addr, remote->rkey}};
 	double end = now() + 30;
 	struct softhca_wc wc;
 	int n = 0;
@@ -279,8 +279,8 @@ static void cost(struct side *s, size_t bytes, int rounds)
 	double copy[100], first[100], again[100], back[100];
 
 	for (int i = 0; i < rounds; i++) {
-		uint8_t *at = mmap(
-			NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		uint8_t *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				   -1, 0);
 
 		NEED(at != MAP_FAILED);
 		memset(at, 1, bytes);
@@ -290,7 +290,7 @@ static void cost(struct side *s, size_t bytes, int rounds)
 		munmap(at, bytes);
 	}
 	printf("%zu KiB: registered in %.2f of the time that copying it takes", bytes >> 10,
-		median(first, rounds) / median(copy, rounds));
+	       median(first, rounds) / median(copy, rounds));
 	show(", ", first, rounds);
 	show("; again ", again, rounds);
 	show("; given back ", back, rounds);

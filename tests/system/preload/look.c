@@ -152,7 +152,7 @@ static void look_along_links(const char *device)
 	char *real;
 
 	snprintf(wanted, sizeof(wanted), "/sys/devices/virtual/softhca/%s/infiniband/%s", device,
-		device);
+		 device);
 	expect("realpath", realpath(folder, to) && strcmp(to, wanted) == 0);
 	real = realpath(folder, NULL);
 	expect("realpath of its own", real && strcmp(real, wanted) == 0);
@@ -166,8 +166,8 @@ static void look_along_links(const char *device)
 	snprintf(wanted, sizeof(wanted), "%.3000s/device/numa_node", folder);
 	expect("device", says(open(wanted, O_RDONLY), "-1\n"));
 	expect("untidy path",
-		says(open("/sys//class/./infiniband//../infiniband_verbs/abi_version", O_RDONLY),
-			"6\n"));
+	       says(open("/sys//class/./infiniband//../infiniband_verbs/abi_version", O_RDONLY),
+		    "6\n"));
 	expect("elsewhere", access("/sys/class", F_OK) == 0 && access("/proc/self", F_OK) == 0);
 }
 
@@ -179,7 +179,7 @@ static void look_from_inside(void)
 	expect("chdir", chdir("/sys/class/infiniband") == 0 && chdir(folder) == 0);
 	expect("open from inside", says(open("ports/1/state", O_RDONLY), "4: ACTIVE\n"));
 	expect("openat from inside",
-		says(openat(AT_FDCWD, "ports/1/state", O_RDONLY), "4: ACTIVE\n"));
+	       says(openat(AT_FDCWD, "ports/1/state", O_RDONLY), "4: ACTIVE\n"));
 	expect("fopen from inside", stream_says(fopen("ports/1/state", "r"), "4: ACTIVE\n"));
 	expect("fopen static from inside", stream_says(fopen("board_id", "r"), "softhca\n"));
 	expect("getcwd", getcwd(here, sizeof(here)) &&
@@ -205,15 +205,16 @@ static bool answers(int fd, ssize_t n)
 static void look_by_netlink(void)
 {
 	const struct nlmsghdr ask = {.nlmsg_len = NLMSG_HDRLEN,
-		.nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET),
-		.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP};
+				     .nlmsg_type =
+					     RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET),
+				     .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP};
 	struct iovec part = {(void *)&ask, sizeof(ask)};
 	const struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
 	int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_RDMA), other;
 
 	expect("netlink", fd >= 0 && answers(fd, send(fd, &ask, sizeof(ask), 0)));
 	expect("netlink connect",
-		connect(fd, (const struct sockaddr *)&kernel, sizeof(kernel)) == 0);
+	       connect(fd, (const struct sockaddr *)&kernel, sizeof(kernel)) == 0);
 	expect("netlink write", answers(fd, write(fd, &ask, sizeof(ask))));
 	expect("netlink writev", answers(fd, writev(fd, &part, 1)));
 	other = dup(fd);
@@ -224,7 +225,7 @@ static void look_by_netlink(void)
 	close(other);
 	fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
 	expect("another netlink",
-		fd >= 0 && send(fd, "", 1, 0) == 1 && recv(fd, &part, 1, MSG_DONTWAIT) < 0);
+	       fd >= 0 && send(fd, "", 1, 0) == 1 && recv(fd, &part, 1, MSG_DONTWAIT) < 0);
 	close(fd);
 }
 

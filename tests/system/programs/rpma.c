@@ -39,10 +39,10 @@ static struct rpma_mr_local *region(struct rpma_peer *peer, char *at)
 	struct rpma_mr_local *mr;
 
 	must("region",
-		rpma_mr_reg(peer, at, BYTES,
-			RPMA_MR_USAGE_READ_SRC | RPMA_MR_USAGE_READ_DST | RPMA_MR_USAGE_WRITE_SRC |
-				RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY,
-			&mr));
+	     rpma_mr_reg(peer, at, BYTES,
+			 RPMA_MR_USAGE_READ_SRC | RPMA_MR_USAGE_READ_DST | RPMA_MR_USAGE_WRITE_SRC |
+				 RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY,
+			 &mr));
 	return mr;
 }
 
@@ -122,9 +122,9 @@ static int exchange(struct rpma_conn *conn, struct rpma_mr_local *mr, char *at)
 	memset(at, 'x', BYTES);
 	must("write", rpma_write(conn, remote, 0, mr, 0, BYTES, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	must("atomic write", rpma_atomic_write(conn, remote, BYTES - 8, atomic_text,
-				     RPMA_F_COMPLETION_ON_ERROR, NULL));
+					       RPMA_F_COMPLETION_ON_ERROR, NULL));
 	must("flush", rpma_flush(conn, remote, 0, BYTES, RPMA_FLUSH_TYPE_VISIBILITY,
-			      RPMA_F_COMPLETION_ALWAYS, NULL));
+				 RPMA_F_COMPLETION_ALWAYS, NULL));
 	completion(conn);
 	memset(at, 0, BYTES);
 	must("read", rpma_read(conn, mr, 0, remote, 0, BYTES, RPMA_F_COMPLETION_ALWAYS, NULL));

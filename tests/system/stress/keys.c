@@ -18,8 +18,8 @@ static void make(struct world *w, struct end *e, struct handle *h)
 	if (h->kind == HANDLE_REGION)
 		h->mr = softhca_alloc_mr(e->pd, REGION_PAGES);
 	else
-		h->mw = softhca_alloc_mw(
-			e->pd, h->kind == HANDLE_WINDOW_1 ? SOFTHCA_MW_TYPE_1 : SOFTHCA_MW_TYPE_2);
+		h->mw = softhca_alloc_mw(e->pd, h->kind == HANDLE_WINDOW_1 ? SOFTHCA_MW_TYPE_1
+									   : SOFTHCA_MW_TYPE_2);
 	if (!h->mr && !h->mw) {
 		wrong("window or region: %s", strerror(errno));
 		*h = (struct handle){0};
@@ -53,9 +53,10 @@ static void fill_bind(const struct end *e, const struct handle *h, struct softhc
 	wr->wr.bind_mw.mw = h->mw;
 	wr->wr.bind_mw.rkey = h->next_key;
 	*info = (struct softhca_mw_bind_info){.mr = e->mr,
-		.addr = (uintptr_t)first_byte(e, h),
-		.length = (uint64_t)h->slots * SLOT_BYTES,
-		.access = SOFTHCA_ACCESS_REMOTE_READ | SOFTHCA_ACCESS_REMOTE_WRITE};
+					      .addr = (uintptr_t)first_byte(e, h),
+					      .length = (uint64_t)h->slots * SLOT_BYTES,
+					      .access = SOFTHCA_ACCESS_REMOTE_READ |
+							SOFTHCA_ACCESS_REMOTE_WRITE};
 	if (h->kind == HANDLE_WINDOW_2 && h->base == 0)
 		info->access |= SOFTHCA_ACCESS_ZERO_BASED;
 	if (h->too_long)
@@ -98,8 +99,8 @@ void handle_fill(struct pair *p, unsigned side, const struct op *op, struct soft
 int handle_post_bind(struct end *e, const struct softhca_send_wr *wr)
 {
 	struct softhca_mw_bind bind = {.wr_id = wr->wr_id,
-		.send_flags = wr->send_flags,
-		.bind_info = wr->wr.bind_mw.bind_info};
+				       .send_flags = wr->send_flags,
+				       .bind_info = wr->wr.bind_mw.bind_info};
 	struct handle *h = &e->handle;
 	int rc = softhca_bind_mw(e->qp, h->mw, &bind);
 
@@ -214,7 +215,7 @@ void handle_step(struct world *w, struct pair *p, unsigned side)
 	struct handle *h = &e->handle;
 
 	if (p->type != SOFTHCA_QP_RC || p->disturbed || h->changing || !can_post(p, 0) ||
-		!can_post(p, 1))
+	    !can_post(p, 1))
 		return;
 	if (h->kind == HANDLE_NONE)
 		make(w, e, h);

@@ -74,8 +74,8 @@ static int client_main(unsigned number, uint64_t until_ns)
 		return 1;
 	for (unsigned i = 0; i < threads; i++) {
 		thread[i] = (struct thread){.ctx = i % 2 ? NULL : ctx,
-			.seed = options.seed * 1000 + number * 100 + i,
-			.until_ns = until_ns};
+					    .seed = options.seed * 1000 + number * 100 + i,
+					    .until_ns = until_ns};
 		if (pthread_create(&thread[i].id, NULL, thread_main, &thread[i]))
 			abort();
 	}
@@ -126,17 +126,33 @@ static int wait_for(pid_t pid, unsigned number)
 
 static void report(void)
 {
-	static const char *const names[TALLY_COUNT] = {"requests posted", "completed", "in error",
-		"messages received", "bytes verified", "pairs made", "ended with exact counts",
-		"flushed", "reset", "queue pairs destroyed under load", "drains", "regions",
-		"events", "contexts closed as they were", "windows and regions to be registered",
-		"of these bound or invalidated", "requests through one", "regions registered anew",
-		"CQs resized", "send queues that failed and went on", "CQs that overflowed",
-		"requests refused as they had to be", "wrong"};
+	static const char *const names[TALLY_COUNT] = {"requests posted",
+						       "completed",
+						       "in error",
+						       "messages received",
+						       "bytes verified",
+						       "pairs made",
+						       "ended with exact counts",
+						       "flushed",
+						       "reset",
+						       "queue pairs destroyed under load",
+						       "drains",
+						       "regions",
+						       "events",
+						       "contexts closed as they were",
+						       "windows and regions to be registered",
+						       "of these bound or invalidated",
+						       "requests through one",
+						       "regions registered anew",
+						       "CQs resized",
+						       "send queues that failed and went on",
+						       "CQs that overflowed",
+						       "requests refused as they had to be",
+						       "wrong"};
 
 	printf("stress: seed %llu, %u s, %u clients, %u threads%s\n",
-		(unsigned long long)options.seed, options.seconds, options.clients, options.threads,
-		options.kill ? ", one killed again and again" : "");
+	       (unsigned long long)options.seed, options.seconds, options.clients, options.threads,
+	       options.kill ? ", one killed again and again" : "");
 	for (unsigned i = 0; i < TALLY_COUNT; i++)
 		printf("%12llu %s\n", (unsigned long long)tally[i], names[i]);
 }
@@ -161,9 +177,12 @@ static int run(void)
 static int read_options(int argc, char **argv)
 {
 	static const struct option known[] = {{"seconds", required_argument, NULL, 's'},
-		{"seed", required_argument, NULL, 'r'}, {"clients", required_argument, NULL, 'c'},
-		{"threads", required_argument, NULL, 't'},
-		{"patience", required_argument, NULL, 'p'}, {"kill", no_argument, NULL, 'k'}, {0}};
+					      {"seed", required_argument, NULL, 'r'},
+					      {"clients", required_argument, NULL, 'c'},
+					      {"threads", required_argument, NULL, 't'},
+					      {"patience", required_argument, NULL, 'p'},
+					      {"kill", no_argument, NULL, 'k'},
+					      {0}};
 	int o;
 
 	while ((o = getopt_long(argc, argv, "", known, NULL)) >= 0) {

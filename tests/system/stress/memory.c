@@ -19,8 +19,8 @@ void box_make(struct world *w, unsigned side)
 	*b = (struct srq_box){0};
 	b->area = softhca_alloc(w->ctx[side], BOX_SLOTS * SLOT_BYTES);
 	if (b->area)
-		b->mr = softhca_reg_mr(
-			w->pd[side], b->area, BOX_SLOTS * SLOT_BYTES, SOFTHCA_ACCESS_LOCAL_WRITE);
+		b->mr = softhca_reg_mr(w->pd[side], b->area, BOX_SLOTS * SLOT_BYTES,
+				       SOFTHCA_ACCESS_LOCAL_WRITE);
 	if (b->mr)
 		b->srq = softhca_create_srq(w->pd[side], &attr);
 	if (!b->srq)
@@ -55,8 +55,8 @@ static unsigned fill(struct srq_box *b)
 	for (;;) {
 		uint64_t slot = free_slot(b);
 		struct softhca_sge sge = {.addr = (uintptr_t)(b->area + slot * SLOT_BYTES),
-			.length = SLOT_BYTES,
-			.lkey = b->mr->lkey};
+					  .length = SLOT_BYTES,
+					  .lkey = b->mr->lkey};
 		struct softhca_recv_wr wr = {
 			.wr_id = RECEIVE | slot, .sg_list = &sge, .num_sge = 1};
 		int rc;
@@ -92,7 +92,7 @@ void box_free(struct srq_box *b)
 		wrong("query SRQ: %s, error %u", strerror(-rc), attr.error);
 	else if (free_slot(b) < BOX_SLOTS && attr.available != attr.max_wr)
 		wrong("an SRQ of %u requests holds %u, and takes no more", attr.max_wr,
-			attr.available);
+		      attr.available);
 	rc = softhca_destroy_srq(b->srq);
 	if (!rc)
 		rc = softhca_dereg_mr(b->mr);
@@ -115,7 +115,7 @@ static void make(struct world *w, struct stray *s)
 	unsigned access = SOFTHCA_ACCESS_LOCAL_WRITE;
 
 	*s = (struct stray){.side = (uint8_t)below(&w->random, SIDES),
-		.bytes = 1 + below(&w->random, STRAY_BYTES_MAX)};
+			    .bytes = 1 + below(&w->random, STRAY_BYTES_MAX)};
 	if (!one_in(&w->random, 4))
 		access |= SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ;
 	s->memory = softhca_alloc(w->ctx[s->side], s->bytes);
@@ -132,7 +132,7 @@ static void check_canary(const struct stray *s)
 	for (uint32_t i = 0; i < s->bytes; i++)
 		if (s->memory[i] != CANARY) {
 			wrong("byte %u of %u was written after the right to it had gone", i,
-				s->bytes);
+			      s->bytes);
 			break;
 		}
 }

@@ -55,11 +55,11 @@ static void make_end(struct world *w, struct pair *p, unsigned side)
 {
 	struct end *e = &p->end[side];
 	struct softhca_qp_init_attr attr = {.type = p->type,
-		.cap = {.max_send_wr = 2 * WINDOW,
-			.max_recv_wr = RECVS,
-			.max_send_sge = 3,
-			.max_recv_sge = 1,
-			.max_inline_data = 64}};
+					    .cap = {.max_send_wr = 2 * WINDOW,
+						    .max_recv_wr = RECVS,
+						    .max_send_sge = 3,
+						    .max_recv_sge = 1,
+						    .max_inline_data = 64}};
 
 	*e = (struct end){.area = softhca_alloc(w->ctx[side], AREA_BYTES), .pd = w->pd[side]};
 	make_cqs(w, e, side);
@@ -67,9 +67,10 @@ static void make_end(struct world *w, struct pair *p, unsigned side)
 		use_box(w, e, side);
 	if (e->area)
 		e->mr = softhca_reg_mr(e->pd, e->area, AREA_BYTES,
-			SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE |
-				SOFTHCA_ACCESS_REMOTE_READ | SOFTHCA_ACCESS_REMOTE_ATOMIC |
-				SOFTHCA_ACCESS_MW_BIND);
+				       SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE |
+					       SOFTHCA_ACCESS_REMOTE_READ |
+					       SOFTHCA_ACCESS_REMOTE_ATOMIC |
+					       SOFTHCA_ACCESS_MW_BIND);
 	attr.send_cq = e->send_cq;
 	attr.recv_cq = e->recv_cq;
 	if (e->box) {
@@ -126,8 +127,8 @@ static void join(struct world *w, struct pair *p)
 
 void pair_make(struct world *w, struct pair *p)
 {
-	static const uint8_t types[] = {
-		SOFTHCA_QP_RC, SOFTHCA_QP_RC, SOFTHCA_QP_RC, SOFTHCA_QP_UC, SOFTHCA_QP_UD};
+	static const uint8_t types[] = {SOFTHCA_QP_RC, SOFTHCA_QP_RC, SOFTHCA_QP_RC, SOFTHCA_QP_UC,
+					SOFTHCA_QP_UD};
 
 	*p = (struct pair){.type = types[below(&w->random, sizeof(types))], .live = true};
 	for (unsigned side = 0; side < SIDES; side++)
@@ -168,7 +169,7 @@ static void nothing_left(struct end *e)
 	struct softhca_wc wc;
 
 	if ((e->send_cq && softhca_poll_cq(e->send_cq, 1, &wc) > 0) ||
-		(e->recv_cq && softhca_poll_cq(e->recv_cq, 1, &wc) > 0))
+	    (e->recv_cq && softhca_poll_cq(e->recv_cq, 1, &wc) > 0))
 		wrong("a completion of a queue pair that was destroyed or reset");
 }
 
@@ -254,11 +255,10 @@ static void check_counts(const struct pair *p, bool exact)
 
 		if (exact ? peer->received != e->delivered : peer->received < e->delivered)
 			wrong("%llu messages delivered, %llu received",
-				(unsigned long long)e->delivered,
-				(unsigned long long)peer->received);
+			      (unsigned long long)e->delivered, (unsigned long long)peer->received);
 		if (exact ? added != e->added : added < e->added)
 			wrong("%llu additions, %llu made", (unsigned long long)e->added,
-				(unsigned long long)added);
+			      (unsigned long long)added);
 	}
 }
 
@@ -272,7 +272,7 @@ static void resume(struct pair *p)
 			continue;
 		e->draining = false;
 		if (softhca_modify_qp(e->qp, &attr, SOFTHCA_QP_STATE) && !p->disturbed &&
-			p->timeout >= 16)
+		    p->timeout >= 16)
 			wrong("SQD to RTS: refused");
 	}
 }

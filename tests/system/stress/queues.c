@@ -61,7 +61,7 @@ void sqe_recover(struct pair *p, unsigned side)
 		return;
 	if (softhca_qp_current_state(e->qp) != SOFTHCA_QPS_SQE)
 		wrong("QP %u has failed and is in state %s", softhca_qp_number(e->qp),
-			softhca_qp_state_str(softhca_qp_current_state(e->qp)));
+		      softhca_qp_state_str(softhca_qp_current_state(e->qp)));
 	rc = softhca_modify_qp(e->qp, &attr, SOFTHCA_QP_STATE | SOFTHCA_QP_CUR_STATE);
 	if (rc && !p->disturbed)
 		wrong("SQE to RTS: %s", strerror(-rc));
@@ -92,7 +92,7 @@ static int make(struct world *w, struct overflow *o)
 		init.send_cq = init.recv_cq = o->cq[side];
 		o->qp[side] = o->cq[side] ? softhca_create_qp(w->pd[side], &init) : NULL;
 		if (!o->qp[side] || softhca_init_qp(o->qp[side], &attr) ||
-			softhca_local_endpoint(o->qp[side], 0, &at[side]))
+		    softhca_local_endpoint(o->qp[side], 0, &at[side]))
 			return -1;
 	}
 	for (unsigned side = 0; side < SIDES; side++)
@@ -151,15 +151,14 @@ static void check(struct overflow *o)
 		must(softhca_query_qp(o->qp[1], &attr), "query queue pair");
 	if (attr.state != SOFTHCA_QPS_ERR)
 		wrong("the queue pair of a CQ that overflowed is in state %s",
-			softhca_qp_state_str(attr.state));
+		      softhca_qp_state_str(attr.state));
 	n = softhca_poll_cq(o->cq[1], TOO_MANY, wc);
 	if (n != SMALL)
 		wrong("a CQ of %d that overflowed gives %d completions", SMALL, n);
 	for (int i = 0; i < n; i++)
 		if (wc[i].wr_id != (uint64_t)i || wc[i].status != SOFTHCA_WC_SUCCESS)
 			wrong("completion %d before the overflow: request %llu, %s", i,
-				(unsigned long long)wc[i].wr_id,
-				softhca_wc_status_str(wc[i].status));
+			      (unsigned long long)wc[i].wr_id, softhca_wc_status_str(wc[i].status));
 }
 
 void overflow_step(struct world *w)

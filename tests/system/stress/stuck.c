@@ -19,11 +19,11 @@ static void report_end(const struct pair *p, unsigned side, const char *what)
 
 	wrong("%s: stuck: service %d, side %u, QP %u, state %s: %llu of %llu sends, %llu of %llu "
 	      "receives%s",
-		what, p->type, side, softhca_qp_number(e->qp),
-		softhca_qp_state_str(softhca_qp_current_state(e->qp)),
-		(unsigned long long)e->completed, (unsigned long long)e->posted,
-		(unsigned long long)e->recv_completed, (unsigned long long)e->recv_posted,
-		e->box ? ", from an SRQ" : "");
+	      what, p->type, side, softhca_qp_number(e->qp),
+	      softhca_qp_state_str(softhca_qp_current_state(e->qp)),
+	      (unsigned long long)e->completed, (unsigned long long)e->posted,
+	      (unsigned long long)e->recv_completed, (unsigned long long)e->recv_posted,
+	      e->box ? ", from an SRQ" : "");
 	for (uint64_t seq = e->completed; seq < e->posted; seq++) {
 		const struct op *op = &e->op[seq % WINDOW];
 
@@ -82,7 +82,7 @@ static void ask_all(const struct pair *p)
 
 	for (unsigned side = 0; side < SIDES; side++) {
 		snprintf(text, sizeof(text), "--hca %s --json qp %u", names[side],
-			softhca_qp_number(p->end[side].qp));
+			 softhca_qp_number(p->end[side].qp));
 		ask(text);
 	}
 	ask("--json held");

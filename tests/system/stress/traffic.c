@@ -63,8 +63,8 @@ void post_receives(struct pair *p, unsigned side)
 	}
 	while (e->recv_posted - e->recv_completed < RECVS) {
 		struct softhca_sge sge = {.addr = (uintptr_t)receive_slot(e, e->recv_posted),
-			.length = SLOT_BYTES,
-			.lkey = e->mr->lkey};
+					  .length = SLOT_BYTES,
+					  .lkey = e->mr->lkey};
 		struct softhca_recv_wr wr = {
 			.wr_id = RECEIVE | e->recv_posted % RECVS, .sg_list = &sge, .num_sge = 1};
 		int rc = softhca_post_recv(e->qp, &wr, NULL);
@@ -107,8 +107,9 @@ static void put_message(const struct pair *p, unsigned side, uint64_t seq, uint8
 
 static enum kind choose(struct random *r, enum softhca_qp_type type)
 {
-	static const uint8_t rc[] = {KIND_SEND, KIND_SEND, KIND_SEND_IMM, KIND_WRITE, KIND_WRITE,
-		KIND_WRITE_IMM, KIND_READ, KIND_READ, KIND_ADD, KIND_SWAP};
+	static const uint8_t rc[] = {KIND_SEND,	 KIND_SEND,	 KIND_SEND_IMM, KIND_WRITE,
+				     KIND_WRITE, KIND_WRITE_IMM, KIND_READ,	KIND_READ,
+				     KIND_ADD,	 KIND_SWAP};
 
 	switch (type) {
 	case SOFTHCA_QP_RC:
@@ -160,8 +161,8 @@ static void name_slot(const struct end *peer, const struct op *op, struct softhc
 }
 
 /* Fills in what the operation names at the peer, and the data on either side. */
-static void address(
-	struct world *w, struct pair *p, unsigned side, struct op *op, struct request *q)
+static void address(struct world *w, struct pair *p, unsigned side, struct op *op,
+		    struct request *q)
 {
 	struct end *e = &p->end[side], *peer = &p->end[!side];
 	const struct stray *stray = w ? stray_on(w, !side) : NULL;
@@ -187,8 +188,8 @@ static void address(
 		break;
 	case KIND_READ:
 		if (peer->area)
-			verify_fill(
-				remote_slot(peer, op->seq), op->length, key_of(p, side, op->seq));
+			verify_fill(remote_slot(peer, op->seq), op->length,
+				    key_of(p, side, op->seq));
 		name_slot(peer, op, &q->wr);
 		break;
 	case KIND_ADD:
@@ -342,15 +343,15 @@ bool post_marker(struct pair *p, unsigned side)
 
 /* ---- completions ---- */
 
-static void check_data(
-	const uint8_t *at, uint32_t bytes, uint64_t key, const char *what, uint64_t seq)
+static void check_data(const uint8_t *at, uint32_t bytes, uint64_t key, const char *what,
+		       uint64_t seq)
 {
 	size_t bad = verify_check(at, bytes, key);
 
 	add(TALLY_VERIFIED_BYTES, bytes);
 	if (bad != bytes)
 		wrong("%s %llu: byte %zu of %u is wrong", what, (unsigned long long)seq, bad,
-			bytes);
+		      bytes);
 }
 
 static void succeeded(struct pair *p, unsigned side, const struct op *op)
@@ -374,7 +375,7 @@ static void succeeded(struct pair *p, unsigned side, const struct op *op)
 	case KIND_ADD:
 		if (fetched < e->added)
 			wrong("ADD fetched %llu after %llu", (unsigned long long)fetched,
-				(unsigned long long)e->added);
+			      (unsigned long long)e->added);
 		e->added++;
 		break;
 	case KIND_SWAP:
@@ -412,7 +413,7 @@ static void check_expected(const struct pair *p, const struct op *op, uint32_t s
 	else if (status == SOFTHCA_WC_SUCCESS ||
 		 (op->disturbed == p->disturbed && op->disturbed <= 1 && p->timeout >= 16))
 		wrong("request %llu of kind %u: %s, not %s", (unsigned long long)op->seq, op->kind,
-			softhca_wc_status_str(status), softhca_wc_status_str(op->expect));
+		      softhca_wc_status_str(status), softhca_wc_status_str(op->expect));
 }
 
 static void failed(struct pair *p, unsigned side, const struct op *op, const struct softhca_wc *wc)
@@ -426,7 +427,7 @@ static void failed(struct pair *p, unsigned side, const struct op *op, const str
 	e->error = true;
 	if (!may_fail(p))
 		wrong("request %llu of kind %u: %s, nobody had touched the pair",
-			(unsigned long long)wc->wr_id, op->kind, softhca_wc_status_str(wc->status));
+		      (unsigned long long)wc->wr_id, op->kind, softhca_wc_status_str(wc->status));
 }
 
 static void sent(struct pair *p, unsigned side, const struct softhca_wc *wc)
@@ -436,8 +437,8 @@ static void sent(struct pair *p, unsigned side, const struct softhca_wc *wc)
 	add(TALLY_COMPLETED, 1);
 	if (wc->wr_id < e->completed || wc->wr_id >= e->posted) {
 		wrong("request %llu completes, %llu to %llu are open",
-			(unsigned long long)wc->wr_id, (unsigned long long)e->completed,
-			(unsigned long long)e->posted);
+		      (unsigned long long)wc->wr_id, (unsigned long long)e->completed,
+		      (unsigned long long)e->posted);
 		return;
 	}
 	for (; e->completed < wc->wr_id; e->completed++) {
@@ -469,7 +470,7 @@ static void check_message(struct pair *p, unsigned side, const struct softhca_wc
 	memcpy(&seq, at, sizeof(seq));
 	if (seq < e->recv_seq || seq >= p->end[!side].posted) {
 		wrong("message %llu arrives, %llu is the next", (unsigned long long)seq,
-			(unsigned long long)e->recv_seq);
+		      (unsigned long long)e->recv_seq);
 		return;
 	}
 	e->recv_seq = seq + 1;
@@ -492,13 +493,13 @@ static void received(struct pair *p, unsigned side, const struct softhca_wc *wc)
 		e->box->posted[slot] = false;
 	else if (slot != e->recv_completed % RECVS)
 		wrong("receive %llu completes, %llu is the next", (unsigned long long)slot,
-			(unsigned long long)(e->recv_completed % RECVS));
+		      (unsigned long long)(e->recv_completed % RECVS));
 	e->recv_completed++;
 	if (wc->status != SOFTHCA_WC_SUCCESS) {
 		e->error = true;
 		if (!may_fail(p))
 			wrong("receive: %s, nobody had touched the pair",
-				softhca_wc_status_str(wc->status));
+			      softhca_wc_status_str(wc->status));
 		return;
 	}
 	e->received++;

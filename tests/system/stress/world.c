@@ -62,8 +62,8 @@ static void take_events(struct world *w)
 				break;
 			add(TALLY_EVENTS, 1);
 			if (event.type == SOFTHCA_EVENT_DEVICE_FATAL ||
-				event.type == SOFTHCA_EVENT_CQ_ERR ||
-				event.type == SOFTHCA_EVENT_SRQ_ERR)
+			    event.type == SOFTHCA_EVENT_CQ_ERR ||
+			    event.type == SOFTHCA_EVENT_SRQ_ERR)
 				wrong("event: %s", softhca_event_type_str(event.type));
 		}
 }
@@ -113,7 +113,7 @@ static void connected_step(struct world *w, struct pair *p, uint32_t choice)
 		pair_error(w, p);
 	} else if (choice < 975) {
 		if ((p->end[0].box && box_worn(p->end[0].box)) ||
-			(p->end[1].box && box_worn(p->end[1].box)))
+		    (p->end[1].box && box_worn(p->end[1].box)))
 			end_pair(w, p, true);
 		else
 			pair_reset(w, p);

@@ -29,12 +29,12 @@ static int ring(int rank, int ranks)
 				MPI_Send(buffer, bytes, MPI_BYTE, 1 % ranks, 1, MPI_COMM_WORLD);
 			}
 			MPI_Recv(buffer, bytes, MPI_BYTE, (rank + ranks - 1) % ranks, 1,
-				MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+				 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 			for (int i = 0; i < bytes; i++)
 				wrong += buffer[i] != value(round, bytes, i);
 			if (rank != 0)
 				MPI_Send(buffer, bytes, MPI_BYTE, (rank + 1) % ranks, 1,
-					MPI_COMM_WORLD);
+					 MPI_COMM_WORLD);
 		}
 	free(buffer);
 	return wrong;

@@ -50,18 +50,18 @@ static bool is_v4(const union ibv_gid *gid)
 static void make_qp(unsigned int i)
 {
 	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_UD,
-		.send_cq = cq,
-		.recv_cq = cq,
-		.cap = {.max_send_wr = 4,
-			.max_recv_wr = COUNT_MAX,
-			.max_send_sge = 1,
-			.max_recv_sge = 1}};
+					.send_cq = cq,
+					.recv_cq = cq,
+					.cap = {.max_send_wr = 4,
+						.max_recv_wr = COUNT_MAX,
+						.max_send_sge = 1,
+						.max_recv_sge = 1}};
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = QKEY};
 
 	qp[i] = ibv_create_qp(pd, &init);
 	must(qp[i] != NULL, "ibv_create_qp");
-	errno = ibv_modify_qp(
-		qp[i], &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+	errno = ibv_modify_qp(qp[i], &attr,
+			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
 	must(errno == 0, "INIT");
 	attr.qp_state = IBV_QPS_RTR;
 	must(ibv_modify_qp(qp[i], &attr, IBV_QP_STATE) == 0, "RTR");
@@ -179,10 +179,10 @@ static void send_all(void)
 {
 	struct ibv_sge sge = {(uintptr_t)memory, BYTES, mr->lkey};
 	struct ibv_send_wr *bad, wr = {.sg_list = &sge,
-					 .num_sge = 1,
-					 .opcode = IBV_WR_SEND_WITH_IMM,
-					 .send_flags = IBV_SEND_SIGNALED,
-					 .wr.ud = {address(), GROUP_QPN, QKEY}};
+				       .num_sge = 1,
+				       .opcode = IBV_WR_SEND_WITH_IMM,
+				       .send_flags = IBV_SEND_SIGNALED,
+				       .wr.ud = {address(), GROUP_QPN, QKEY}};
 
 	for (uint32_t n = 0; n < count; n++) {
 		const struct timespec pause = {.tv_nsec = 1000000};
@@ -203,8 +203,8 @@ static void end(void)
 	for (unsigned int i = 0; i < (qps ? qps : 1); i++)
 		must(ibv_destroy_qp(qp[i]) == 0, "ibv_destroy_qp");
 	must(ibv_dereg_mr(mr) == 0 && ibv_destroy_cq(cq) == 0 && ibv_dealloc_pd(pd) == 0 &&
-			ibv_close_device(context) == 0,
-		"the rest");
+		     ibv_close_device(context) == 0,
+	     "the rest");
 }
 
 int main(int argc, char **argv)

@@ -45,10 +45,10 @@ static void expect(bool so, const char *what)
 static void make(void)
 {
 	struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_RC,
-		.cap = {.max_send_wr = DEPTH,
-			.max_recv_wr = DEPTH,
-			.max_send_sge = 1,
-			.max_recv_sge = 1}};
+					.cap = {.max_send_wr = DEPTH,
+						.max_recv_wr = DEPTH,
+						.max_send_sge = 1,
+						.max_recv_sge = 1}};
 	struct ibv_qp_attr init = {
 		.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_LOCAL_WRITE};
 
@@ -63,8 +63,9 @@ static void make(void)
 	qp = ibv_create_qp(pd, &attr);
 	must(qp != NULL, "ibv_create_qp");
 	must(ibv_modify_qp(qp, &init,
-		     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0,
-		"to INIT");
+			   IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) ==
+		     0,
+	     "to INIT");
 }
 
 static void post_receive(void)
@@ -80,10 +81,10 @@ static int post_send(void)
 {
 	struct ibv_sge sge = {.addr = (uintptr_t)memory, .length = BYTES, .lkey = mr->lkey};
 	struct ibv_send_wr wr = {.wr_id = 2,
-				   .sg_list = &sge,
-				   .num_sge = 1,
-				   .opcode = IBV_WR_SEND,
-				   .send_flags = IBV_SEND_SIGNALED},
+				 .sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_SEND,
+				 .send_flags = IBV_SEND_SIGNALED},
 			   *bad;
 
 	return ibv_post_send(qp, &wr, &bad);
@@ -92,7 +93,8 @@ static int post_send(void)
 /* Address out, the other's in, and connected. */
 static void join(void)
 {
-	struct ibv_qp_attr to = {.qp_state = IBV_QPS_RTR,
+	struct ibv_qp_attr to = {
+		.qp_state = IBV_QPS_RTR,
 		.path_mtu = IBV_MTU_1024,
 		.max_dest_rd_atomic = 1,
 		.min_rnr_timer = 12,
@@ -115,18 +117,19 @@ static void join(void)
 	}
 	to.dest_qp_num = number;
 	must(ibv_modify_qp(qp, &to,
-		     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-			     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0,
-		"to RTR");
+			   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				   IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+				   IBV_QP_MIN_RNR_TIMER) == 0,
+	     "to RTR");
 	to = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
-		.timeout = 12,
-		.retry_cnt = 5,
-		.rnr_retry = 7,
-		.max_rd_atomic = 1};
+				  .timeout = 12,
+				  .retry_cnt = 5,
+				  .rnr_retry = 7,
+				  .max_rd_atomic = 1};
 	must(ibv_modify_qp(qp, &to,
-		     IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-			     IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC) == 0,
-		"to RTS");
+			   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+				   IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC) == 0,
+	     "to RTS");
 }
 
 /* Takes completions, posts again, until one fails or polling does: its status, or -1. */
@@ -179,7 +182,7 @@ static void daemon_died(int status)
 	void *user;
 
 	expect(status == -1 || status == IBV_WC_WR_FLUSH_ERR,
-		"polling fails, or requests are flushed");
+	       "polling fails, or requests are flushed");
 	expect(next_event(PATIENCE_MS) == IBV_EVENT_DEVICE_FATAL, "the event DEVICE_FATAL");
 	expect(readable(channel->fd, PATIENCE_MS), "who waits for completions wakes");
 	expect(ibv_get_cq_event(channel, &of, &user) != 0, "and is told that none come");
@@ -195,7 +198,7 @@ static void program_died(int status)
 	int n, flushed = 0, waited = 0;
 
 	expect(status == IBV_WC_RETRY_EXC_ERR || status == IBV_WC_REM_INV_REQ_ERR,
-		"the send under way fails");
+	       "the send under way fails");
 	while (flushed < 2 * DEPTH - 1 && waited < PATIENCE_MS) {
 		n = ibv_poll_cq(cq, 1, &wc);
 		if (n == 0) {

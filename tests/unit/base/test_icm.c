@@ -19,8 +19,8 @@ static unsigned int resident(uint32_t chunk)
 	unsigned char pages[ICM_CHUNK_BYTES / 4096];
 	unsigned int n = 0;
 
-	assert_int_equal(
-		mincore(m.base + (size_t)chunk * ICM_CHUNK_BYTES, ICM_CHUNK_BYTES, pages), 0);
+	assert_int_equal(mincore(m.base + (size_t)chunk * ICM_CHUNK_BYTES, ICM_CHUNK_BYTES, pages),
+			 0);
 	for (unsigned int i = 0; i < sizeof(pages); i++)
 		n += pages[i] & 1;
 	return n;

@@ -88,9 +88,9 @@ static void memory__stays_where_numactl_puts_it(void **state)
 static void a_machine_without_numa__has_one_node(void **state)
 {
 	const struct nodes_calls calls = {.available = none,
-		.bind = made_up_bind,
-		.set_preferred = made_up_set_preferred,
-		.may_run = made_up_may_run};
+					  .bind = made_up_bind,
+					  .set_preferred = made_up_set_preferred,
+					  .may_run = made_up_may_run};
 
 	(void)state;
 	nodes_use(&calls);

@@ -45,11 +45,11 @@ static inline void pair_open_with(struct pair *p, enum softhca_qp_type type, uin
 {
 	struct softhca_srq_init_attr srq = {.user = p, .max_wr = srq_entries, .max_sge = 2};
 	struct softhca_qp_init_attr init = {.type = type,
-		.cap = {.max_send_wr = 64,
-			.max_recv_wr = 64,
-			.max_send_sge = 4,
-			.max_recv_sge = 4,
-			.max_inline_data = 128}};
+					    .cap = {.max_send_wr = 64,
+						    .max_recv_wr = 64,
+						    .max_send_sge = 4,
+						    .max_recv_sge = 4,
+						    .max_inline_data = 128}};
 
 	if (srq_entries) /* then they say nothing, whatever they are */
 		init.cap.max_recv_wr = init.cap.max_recv_sge = UINT32_MAX;

@@ -6,15 +6,15 @@
 enum { FAR = 0x10000 }; /* where in the memory the writes go */
 
 /* An unsignaled write of the byte at `from` to FAR + `to`. */
-static struct softhca_send_wr write_of(
-	struct pair *p, struct softhca_sge *sge, size_t from, size_t to, uint64_t wr_id)
+static struct softhca_send_wr write_of(struct pair *p, struct softhca_sge *sge, size_t from,
+				       size_t to, uint64_t wr_id)
 {
 	*sge = sge_of(p, from, 1);
 	return (struct softhca_send_wr){.wr_id = wr_id,
-		.sg_list = sge,
-		.num_sge = 1,
-		.opcode = SOFTHCA_WR_RDMA_WRITE,
-		.wr.rdma = {(uintptr_t)p->memory + FAR + to, p->mr->rkey}};
+					.sg_list = sge,
+					.num_sge = 1,
+					.opcode = SOFTHCA_WR_RDMA_WRITE,
+					.wr.rdma = {(uintptr_t)p->memory + FAR + to, p->mr->rkey}};
 }
 
 /* The last of a list that is told of: everything before it has been done. */

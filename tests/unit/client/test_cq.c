@@ -11,11 +11,11 @@ static int post_write(struct pair *p, int qp, uint64_t wr_id, uint32_t rkey)
 {
 	struct softhca_sge sge = sge_of(p, 0, 8);
 	struct softhca_send_wr wr = {.wr_id = wr_id,
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = SOFTHCA_WR_RDMA_WRITE,
-		.send_flags = SOFTHCA_SEND_SIGNALED,
-		.wr.rdma = {(uintptr_t)p->memory + 4096, rkey}};
+				     .sg_list = &sge,
+				     .num_sge = 1,
+				     .opcode = SOFTHCA_WR_RDMA_WRITE,
+				     .send_flags = SOFTHCA_SEND_SIGNALED,
+				     .wr.rdma = {(uintptr_t)p->memory + 4096, rkey}};
 
 	return softhca_post_send(p->qp[qp], &wr, NULL);
 }
@@ -90,7 +90,7 @@ static void wait_written(uint64_t n)
 	while (fixture_counter(&f, COUNTER_cqes) < n)
 		if (seconds() > end)
 			fail_msg("%u of %u entries", (unsigned)fixture_counter(&f, COUNTER_cqes),
-				(unsigned)n);
+				 (unsigned)n);
 }
 
 static void resize__keeps_what_was_not_polled(void **state)
@@ -141,9 +141,9 @@ static void resize__leaves_room_for_what_is_underway(void **state)
 	pair_open(&p, SOFTHCA_QP_RC);
 	sge = sge_of(&p, 0, 1 << 16);
 	struct softhca_send_wr wr = {.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = SOFTHCA_WR_RDMA_WRITE,
-		.wr.rdma = {(uintptr_t)p.memory + (1 << 17), p.mr->rkey}};
+				     .num_sge = 1,
+				     .opcode = SOFTHCA_WR_RDMA_WRITE,
+				     .wr.rdma = {(uintptr_t)p.memory + (1 << 17), p.mr->rkey}};
 	for (int round = 0; round < 10; round++) {
 		for (int i = 0; i < 16; i++) {
 			wr.send_flags = i & 1 ? SOFTHCA_SEND_SIGNALED : 0;

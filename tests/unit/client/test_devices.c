@@ -51,8 +51,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(devices__listed_without_opening, start, stop),
-		cmocka_unit_test_setup_teardown(
-			devices__of_the_socket_in_the_environment, start, stop),
+		cmocka_unit_test_setup_teardown(devices__of_the_socket_in_the_environment, start,
+						stop),
 		cmocka_unit_test_setup_teardown(attributes__read_without_opening, start, stop),
 	};
 

@@ -10,10 +10,10 @@ static void provoke(struct pair *p, struct pollfd *fd)
 {
 	struct softhca_sge sge = sge_of(p, 0, 8);
 	struct softhca_send_wr wr = {.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = SOFTHCA_WR_RDMA_WRITE,
-		.send_flags = SOFTHCA_SEND_SIGNALED,
-		.wr.rdma = {(uintptr_t)p->memory, p->mr->rkey ^ 0x800u}};
+				     .num_sge = 1,
+				     .opcode = SOFTHCA_WR_RDMA_WRITE,
+				     .send_flags = SOFTHCA_SEND_SIGNALED,
+				     .wr.rdma = {(uintptr_t)p->memory, p->mr->rkey ^ 0x800u}};
 
 	*fd = (struct pollfd){.fd = softhca_async_fd(p->ctx), .events = POLLIN};
 	assert_int_equal(softhca_post_send(p->qp[0], &wr, NULL), 0);
@@ -110,10 +110,10 @@ static void destruction__without_acknowledgements(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			destruction__waits_for_the_acknowledgement, start, stop),
-		cmocka_unit_test_setup_teardown(
-			destruction__takes_back_what_was_not_taken, start, stop),
+		cmocka_unit_test_setup_teardown(destruction__waits_for_the_acknowledgement, start,
+						stop),
+		cmocka_unit_test_setup_teardown(destruction__takes_back_what_was_not_taken, start,
+						stop),
 		cmocka_unit_test_setup_teardown(destruction__without_acknowledgements, start, stop),
 	};
 

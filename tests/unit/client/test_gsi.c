@@ -23,13 +23,13 @@ struct gsi {
 static struct softhca_qp *create(struct gsi *g, enum softhca_qp_type type)
 {
 	struct softhca_qp_init_attr init = {.type = type,
-		.send_cq = g->cq,
-		.recv_cq = g->cq,
-		.cap = {.max_send_wr = 16,
-			.max_recv_wr = 16,
-			.max_send_sge = 1,
-			.max_recv_sge = 1,
-			.max_inline_data = MAD_BYTES}};
+					    .send_cq = g->cq,
+					    .recv_cq = g->cq,
+					    .cap = {.max_send_wr = 16,
+						    .max_recv_wr = 16,
+						    .max_send_sge = 1,
+						    .max_recv_sge = 1,
+						    .max_inline_data = MAD_BYTES}};
 
 	return softhca_create_qp(g->pd, &init);
 }
@@ -109,11 +109,11 @@ static void send_mad(struct gsi *g, struct softhca_qp *from, struct softhca_ah *
 {
 	struct softhca_sge sge = {.addr = (uintptr_t)mad, .length = MAD_BYTES};
 	struct softhca_send_wr wr = {.wr_id = 1,
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = SOFTHCA_WR_SEND,
-		.send_flags = SOFTHCA_SEND_INLINE | SOFTHCA_SEND_SIGNALED,
-		.wr.ud = {ah, 1, GSI_QKEY}};
+				     .sg_list = &sge,
+				     .num_sge = 1,
+				     .opcode = SOFTHCA_WR_SEND,
+				     .send_flags = SOFTHCA_SEND_INLINE | SOFTHCA_SEND_SIGNALED,
+				     .wr.ud = {ah, 1, GSI_QKEY}};
 
 	(void)g;
 	assert_int_equal(softhca_post_send(from, &wr, NULL), 0);

@@ -17,14 +17,14 @@ static void fill(uint8_t *at, size_t bytes, unsigned int seed)
 }
 
 static void move(struct pair *p, enum softhca_wr_opcode opcode, uint64_t local, uint32_t lkey,
-	uint64_t remote, uint32_t rkey, uint32_t bytes)
+		 uint64_t remote, uint32_t rkey, uint32_t bytes)
 {
 	struct softhca_sge sge = {.addr = local, .length = bytes, .lkey = lkey};
 	struct softhca_send_wr wr = {.wr_id = 7,
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = opcode,
-		.wr.rdma = {remote, rkey}};
+				     .sg_list = &sge,
+				     .num_sge = 1,
+				     .opcode = opcode,
+				     .wr.rdma = {remote, rkey}};
 	struct softhca_wc wc;
 
 	put(p, &wr, &wc);
@@ -38,11 +38,11 @@ static void there_and_back(struct pair *p, uint8_t *at, size_t bytes)
 	assert_non_null(mr);
 	fill(at, bytes, 1);
 	move(p, SOFTHCA_WR_RDMA_WRITE, (uintptr_t)at, mr->lkey, (uintptr_t)p->memory, p->mr->rkey,
-		(uint32_t)bytes);
+	     (uint32_t)bytes);
 	assert_memory_equal(p->memory, at, bytes);
 	fill(p->memory, bytes, 2);
 	move(p, SOFTHCA_WR_RDMA_READ, (uintptr_t)at, mr->lkey, (uintptr_t)p->memory, p->mr->rkey,
-		(uint32_t)bytes);
+	     (uint32_t)bytes);
 	assert_memory_equal(p->memory, at, bytes);
 	assert_int_equal(softhca_dereg_mr(mr), 0);
 	assert_memory_equal(p->memory, at, bytes);
@@ -88,10 +88,10 @@ static void constants__are_read_only(void **state)
 	assert_int_equal(errno, EFAULT);
 	mr = softhca_reg_mr(p.pd, (void *)(uintptr_t)constant, BYTES, SOFTHCA_ACCESS_REMOTE_READ);
 	assert_non_null(mr);
-	assert_int_equal(
-		softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 1), -EFAULT);
+	assert_int_equal(softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 1),
+			 -EFAULT);
 	move(&p, SOFTHCA_WR_RDMA_READ, (uintptr_t)p.memory, p.mr->lkey, (uintptr_t)constant,
-		mr->rkey, BYTES);
+	     mr->rkey, BYTES);
 	assert_memory_equal(p.memory, constant, BYTES);
 	assert_int_equal(softhca_dereg_mr(mr), 0);
 	assert_null(softhca_reg_mr(p.pd, NULL, 4096, 1));
@@ -113,21 +113,21 @@ static void iova__names_the_first_byte(void **state)
 	zero = softhca_reg_mr(p.pd, heap + 5, 4096, 0x2f);
 	assert_non_null(zero);
 	move(&p, SOFTHCA_WR_RDMA_WRITE, 0xabcdef0123 + 96, mr->lkey, (uintptr_t)p.memory,
-		p.mr->rkey, 4000);
+	     p.mr->rkey, 4000);
 	assert_memory_equal(p.memory, heap + 101, 4000);
 	move(&p, SOFTHCA_WR_RDMA_READ, (uintptr_t)p.memory, p.mr->lkey, 96, zero->rkey, 4000);
 	assert_memory_equal(p.memory, heap + 101, 4000);
 	/* New rights leave it, a new place moves it. */
-	assert_int_equal(
-		softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0x5), 0);
+	assert_int_equal(softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0x5),
+			 0);
 	move(&p, SOFTHCA_WR_RDMA_READ, (uintptr_t)p.memory, p.mr->lkey, 0xabcdef0123, mr->rkey,
-		4096);
+	     4096);
 	assert_memory_equal(p.memory, heap + 5, 4096);
 	assert_int_equal(softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_TRANSLATION, NULL,
-				 heap + 20000, 9000, 0),
-		0);
+					  heap + 20000, 9000, 0),
+			 0);
 	move(&p, SOFTHCA_WR_RDMA_READ, (uintptr_t)p.memory, p.mr->lkey, (uintptr_t)heap + 20000,
-		mr->rkey, 9000);
+	     mr->rkey, 9000);
 	assert_memory_equal(p.memory, heap + 20000, 9000);
 	assert_int_equal(softhca_dereg_mr(mr), 0);
 	assert_int_equal(softhca_dereg_mr(zero), 0);
@@ -160,7 +160,7 @@ static void contexts__share_pages(void **state)
 		assert_int_equal(softhca_dereg_mr(mr[0][i]), 0);
 	for (int i = 0; i < N; i++) {
 		move(&p[1], SOFTHCA_WR_RDMA_WRITE, (uintptr_t)at[i], mr[1][i]->lkey,
-			(uintptr_t)at[(i + 1) % N], mr[1][(i + 1) % N]->rkey, 200);
+		     (uintptr_t)at[(i + 1) % N], mr[1][(i + 1) % N]->rkey, 200);
 		assert_memory_equal(at[i], at[(i + 1) % N], 200);
 	}
 	for (int i = 1; i < N; i += 2)
@@ -179,8 +179,8 @@ static void scattered__is_one_region(void **state)
 {
 	enum { PAGE = 4096, PAGES = 40 };
 	int fd[2];
-	uint8_t *at = mmap(
-		NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *at = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
 	struct pair p;
 
 	(void)state;
@@ -191,9 +191,9 @@ static void scattered__is_one_region(void **state)
 	for (int i = 0; i < PAGES; i++)
 		if (i % 3)
 			assert_ptr_equal(mmap(at + i * PAGE, PAGE, PROT_READ | PROT_WRITE,
-						 MAP_SHARED | MAP_FIXED, fd[i % 3 - 1],
-						 i * 7 % PAGES * PAGE),
-				at + i * PAGE);
+					      MAP_SHARED | MAP_FIXED, fd[i % 3 - 1],
+					      i * 7 % PAGES * PAGE),
+					 at + i * PAGE);
 	pair_open(&p, SOFTHCA_QP_RC);
 	for (int i = 0; i < 3; i++)
 		there_and_back(&p, at + 100 * i, PAGES * PAGE - 333);
@@ -211,8 +211,8 @@ static void times__printed(void **state)
 	(void)state;
 	pair_open(&p, SOFTHCA_QP_RC);
 	for (unsigned int i = 0; i < 3; i++) {
-		uint8_t *at = mmap(
-			NULL, sizes[i], PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		uint8_t *at = mmap(NULL, sizes[i], PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		double in = 1e9, out = 1e9;
 
 		memset(at, 1, sizes[i]);
@@ -228,7 +228,7 @@ static void times__printed(void **state)
 			out = c - b < out ? c - b : out;
 		}
 		print_message("%8zu KiB: registered in %.0f us, deregistered in %.0f us\n",
-			sizes[i] >> 10, in * 1e6, out * 1e6);
+			      sizes[i] >> 10, in * 1e6, out * 1e6);
 		munmap(at, sizes[i]);
 	}
 	pair_close(&p);

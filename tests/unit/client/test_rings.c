@@ -35,12 +35,12 @@ static void *zeroed(size_t bytes)
 static void queue_make(struct work_queue *q)
 {
 	*q = (struct work_queue){.mask = ENTRIES - 1,
-		.shift = SHIFT,
-		.max_wr = ENTRIES,
-		.max_sge = 4,
-		.max_inline = 100,
-		.buffer = zeroed(ENTRIES * STRIDE),
-		.wr_id = zeroed(ENTRIES * 8)};
+				 .shift = SHIFT,
+				 .max_wr = ENTRIES,
+				 .max_sge = 4,
+				 .max_inline = 100,
+				 .buffer = zeroed(ENTRIES * STRIDE),
+				 .wr_id = zeroed(ENTRIES * 8)};
 	memset(q->buffer, 0xee, ENTRIES * STRIDE);
 }
 
@@ -128,9 +128,9 @@ static struct cqe *complete(uint8_t opcode, bool is_send, uint32_t index)
 
 	assert_int_equal(e->owner, CQE_OWNER_HW);
 	*e = (struct cqe){.my_qpn = NUMBER,
-		.wqe_offset = index << SHIFT,
-		.opcode = opcode,
-		.is_send = is_send};
+			  .wqe_offset = index << SHIFT,
+			  .opcode = opcode,
+			  .is_send = is_send};
 	return e;
 }
 
@@ -145,12 +145,13 @@ static const void *unit(uint32_t index, uint32_t n)
 static void send__write_with_list_of_entries(void **state)
 {
 	struct softhca_send_wr wr = {.wr_id = 77,
-		.sg_list = sges,
-		.num_sge = 4,
-		.opcode = SOFTHCA_WR_RDMA_WRITE_WITH_IMM,
-		.send_flags = SOFTHCA_SEND_SIGNALED | SOFTHCA_SEND_SOLICITED | SOFTHCA_SEND_FENCE,
-		.imm_data = 0x55667788,
-		.wr.rdma = {0x1122334455667788, 0xabcd}};
+				     .sg_list = sges,
+				     .num_sge = 4,
+				     .opcode = SOFTHCA_WR_RDMA_WRITE_WITH_IMM,
+				     .send_flags = SOFTHCA_SEND_SIGNALED | SOFTHCA_SEND_SOLICITED |
+						   SOFTHCA_SEND_FENCE,
+				     .imm_data = 0x55667788,
+				     .wr.rdma = {0x1122334455667788, 0xabcd}};
 	const struct wqe_next *next = unit(0, 0);
 	const struct wqe_raddr *raddr = unit(0, 1);
 	const struct wqe_data *data = unit(0, 2);
@@ -176,7 +177,8 @@ static void send__write_with_list_of_entries(void **state)
 
 static void send__atomics(void **state)
 {
-	struct softhca_send_wr wr = {.sg_list = sges,
+	struct softhca_send_wr wr = {
+		.sg_list = sges,
 		.num_sge = 1,
 		.opcode = SOFTHCA_WR_ATOMIC_CMP_AND_SWP,
 		.wr.atomic = {
@@ -202,9 +204,9 @@ static void send__inline(void **state)
 	static const uint8_t bytes[100] = {1, 2, 3, 4, 5, 6, 7, [99] = 99};
 	struct softhca_sge parts[2] = {{(uintptr_t)bytes, 3, 0}, {(uintptr_t)bytes + 3, 97, 0}};
 	struct softhca_send_wr wr = {.sg_list = parts,
-		.num_sge = 2,
-		.opcode = SOFTHCA_WR_SEND,
-		.send_flags = SOFTHCA_SEND_INLINE};
+				     .num_sge = 2,
+				     .opcode = SOFTHCA_WR_SEND,
+				     .send_flags = SOFTHCA_SEND_INLINE};
 	const struct wqe_inline *data = unit(0, 1);
 
 	(void)state;
@@ -228,9 +230,9 @@ static void send__datagram(void **state)
 	struct softhca_ah ah = {
 		.ud = {.port = 1, .hop_limit = 9, .dmac = {1, 2, 3, 4, 5, 6}, .flow_label = 7}};
 	struct softhca_send_wr wr = {.sg_list = sges,
-		.num_sge = 1,
-		.opcode = SOFTHCA_WR_SEND,
-		.wr.ud = {&ah, 0x456, 0x80000000}};
+				     .num_sge = 1,
+				     .opcode = SOFTHCA_WR_SEND,
+				     .wr.ud = {&ah, 0x456, 0x80000000}};
 	const struct wqe_ud *ud = unit(0, 1);
 
 	(void)state;
@@ -257,11 +259,12 @@ static void send__list_is_a_chain(void **state)
 	(void)state;
 	for (int i = 0; i < 4; i++)
 		wr[i] = (struct softhca_send_wr){.wr_id = (uint64_t)i,
-			.next = i < 3 ? &wr[i + 1] : NULL,
-			.sg_list = sges,
-			.num_sge = i % 3,
-			.opcode = i == 2 ? SOFTHCA_WR_RDMA_READ : SOFTHCA_WR_SEND,
-			.send_flags = i == 1 ? SOFTHCA_SEND_FENCE : 0};
+						 .next = i < 3 ? &wr[i + 1] : NULL,
+						 .sg_list = sges,
+						 .num_sge = i % 3,
+						 .opcode = i == 2 ? SOFTHCA_WR_RDMA_READ
+								  : SOFTHCA_WR_SEND,
+						 .send_flags = i == 1 ? SOFTHCA_SEND_FENCE : 0};
 	for (uint32_t round = 0; round < 5; round++) {
 		uint32_t first = round * 4 % ENTRIES;
 		uint64_t doorbell;
@@ -274,10 +277,10 @@ static void send__list_is_a_chain(void **state)
 			const struct wqe_next *next = unit((first + i) % ENTRIES, 0);
 			uint32_t after = ((first + i + 1) % ENTRIES) << SHIFT;
 
-			assert_int_equal(
-				next->nda_nop, i == 3 ? 0
-						      : after | (i == 1 ? (uint32_t)USER_RDMA_READ
-									: (uint32_t)USER_SEND));
+			assert_int_equal(next->nda_nop,
+					 i == 3 ? 0
+						: after | (i == 1 ? (uint32_t)USER_RDMA_READ
+								  : (uint32_t)USER_SEND));
 			assert_int_equal(next->ee_nds, i == 0	? (WQE_NEXT_F | 2)
 						       : i == 1 ? 4u
 						       : i == 2 ? 1u
@@ -295,8 +298,8 @@ static void send__full_queue_and_bad_request_in_a_list(void **state)
 
 	(void)state;
 	for (int i = 0; i <= ENTRIES; i++)
-		wr[i] = (struct softhca_send_wr){
-			.next = i < ENTRIES ? &wr[i + 1] : NULL, .opcode = SOFTHCA_WR_SEND};
+		wr[i] = (struct softhca_send_wr){.next = i < ENTRIES ? &wr[i + 1] : NULL,
+						 .opcode = SOFTHCA_WR_SEND};
 	wr[2].opcode = 10; /* there is none */
 	assert_int_equal(softhca_post_send(qp, wr, &bad), -EINVAL);
 	assert_ptr_equal(bad, &wr[2]);
@@ -317,7 +320,7 @@ static void send__full_queue_and_bad_request_in_a_list(void **state)
 		qp->sq.tail = qp->sq.head;
 		wr[ENTRIES].opcode = opcode;
 		assert_int_equal(softhca_post_send(qp, &wr[ENTRIES], &bad),
-			opcode < 10 && known >> opcode & 1 ? 0 : -EINVAL);
+				 opcode < 10 && known >> opcode & 1 ? 0 : -EINVAL);
 	}
 	wr[ENTRIES] =
 		(struct softhca_send_wr){.opcode = SOFTHCA_WR_SEND, .num_sge = 5, .sg_list = sges};
@@ -373,8 +376,8 @@ static void doorbells__full_fifo_of_a_dead_daemon(void **state)
 
 static void receive__entries_terminator_and_count(void **state)
 {
-	struct softhca_recv_wr wr[2] = {
-		{.wr_id = 5, .next = &wr[1], .sg_list = sges, .num_sge = 4}, {.wr_id = 6}};
+	struct softhca_recv_wr wr[2] = {{.wr_id = 5, .next = &wr[1], .sg_list = sges, .num_sge = 4},
+					{.wr_id = 6}};
 	const struct wqe_data *data = (const struct wqe_data *)(qp->rq.buffer + 16);
 	const uint8_t zeros[16] = {0};
 	struct softhca_recv_wr *bad;
@@ -514,15 +517,15 @@ static struct softhca_srq *use_srq(void)
 	struct softhca_srq *srq = zeroed(sizeof(*srq));
 
 	*srq = (struct softhca_srq){.node.ctx = ctx,
-		.mask = ENTRIES - 1,
-		.shift = SHIFT,
-		.max_wr = ENTRIES,
-		.max_sge = 4,
-		.ring = zeroed(ENTRIES * STRIDE),
-		.record = zeroed(sizeof(*srq->record)),
-		.wr_id = zeroed(ENTRIES * 8),
-		.free_tags = zeroed(ENTRIES * 4),
-		.free_count = ENTRIES};
+				    .mask = ENTRIES - 1,
+				    .shift = SHIFT,
+				    .max_wr = ENTRIES,
+				    .max_sge = 4,
+				    .ring = zeroed(ENTRIES * STRIDE),
+				    .record = zeroed(sizeof(*srq->record)),
+				    .wr_id = zeroed(ENTRIES * 8),
+				    .free_tags = zeroed(ENTRIES * 4),
+				    .free_count = ENTRIES};
 	memset(srq->ring, 0xee, ENTRIES * STRIDE);
 	for (uint32_t i = 0; i < ENTRIES; i++)
 		srq->free_tags[i] = ENTRIES - 1 - i;
@@ -560,9 +563,9 @@ static void srq__tags_find_requests_in_any_order(void **state)
 	(void)state;
 	for (uint32_t i = 0; i <= ENTRIES; i++)
 		wr[i] = (struct softhca_recv_wr){.wr_id = 100 + i,
-			.next = i < ENTRIES ? &wr[i + 1] : NULL,
-			.sg_list = sges,
-			.num_sge = 2};
+						 .next = i < ENTRIES ? &wr[i + 1] : NULL,
+						 .sg_list = sges,
+						 .num_sge = 2};
 	assert_int_equal(softhca_post_srq_recv(srq, wr, &bad), -ENOMEM);
 	assert_ptr_equal(bad, &wr[ENTRIES]);
 	assert_int_equal(srq->record->posted, ENTRIES);
@@ -593,7 +596,7 @@ static void srq__refused_requests(void **state)
 {
 	struct softhca_srq *srq = use_srq();
 	struct softhca_recv_wr wr[2] = {{.wr_id = 1, .next = &wr[1], .sg_list = sges, .num_sge = 4},
-		{.wr_id = 2, .sg_list = sges, .num_sge = 5}};
+					{.wr_id = 2, .sg_list = sges, .num_sge = 5}};
 	struct softhca_recv_wr *bad;
 
 	(void)state;
@@ -713,8 +716,8 @@ static void words__for_every_number(void **state)
 	assert_string_equal(softhca_event_type_str(6), "unknown");
 	for (uint32_t i = SOFTHCA_EVENT_SRQ_ERR; i <= SOFTHCA_EVENT_QP_LAST_WQE; i++)
 		assert_string_not_equal(softhca_event_type_str(i), "unknown");
-	assert_string_equal(
-		softhca_event_type_str(SOFTHCA_EVENT_DEVICE_FATAL), "the daemon has gone");
+	assert_string_equal(softhca_event_type_str(SOFTHCA_EVENT_DEVICE_FATAL),
+			    "the daemon has gone");
 }
 
 /* Memory may begin where another piece ends: the address is the one, not the other. */

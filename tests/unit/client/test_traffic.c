@@ -32,10 +32,10 @@ static void rc__write_read_atomic(void **state)
 		p.memory[i] = (uint8_t)(i * 7);
 	sge = sge_of(&p, 0, 10000);
 	struct softhca_send_wr write = {.wr_id = 1,
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = SOFTHCA_WR_RDMA_WRITE,
-		.wr.rdma = {(uintptr_t)p.memory + 0x20000, p.mr->rkey}};
+					.sg_list = &sge,
+					.num_sge = 1,
+					.opcode = SOFTHCA_WR_RDMA_WRITE,
+					.wr.rdma = {(uintptr_t)p.memory + 0x20000, p.mr->rkey}};
 	put(&p, &write, &wc);
 	assert_int_equal(wc.opcode, SOFTHCA_WC_RDMA_WRITE);
 	assert_memory_equal(p.memory, p.memory + 0x20000, 10000);
@@ -49,11 +49,12 @@ static void rc__write_read_atomic(void **state)
 	words[0] = 40;
 	sge = sge_of(&p, 0x50000, 8);
 	struct softhca_send_wr atomic = {.wr_id = 3,
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = SOFTHCA_WR_ATOMIC_FETCH_AND_ADD,
-		.wr.atomic = {
-			.remote_addr = (uintptr_t)words, .compare_add = 2, .rkey = p.mr->rkey}};
+					 .sg_list = &sge,
+					 .num_sge = 1,
+					 .opcode = SOFTHCA_WR_ATOMIC_FETCH_AND_ADD,
+					 .wr.atomic = {.remote_addr = (uintptr_t)words,
+						       .compare_add = 2,
+						       .rkey = p.mr->rkey}};
 	put(&p, &atomic, &wc);
 	assert_int_equal(wc.opcode, SOFTHCA_WC_FETCH_ADD);
 	assert_int_equal(words[0], 42);
@@ -81,11 +82,11 @@ static void rc__send_receive_inline_imm(void **state)
 	out[0] = (struct softhca_sge){.addr = (uintptr_t) "hello ", .length = 6};
 	out[1] = (struct softhca_sge){.addr = (uintptr_t) "world", .length = 6};
 	struct softhca_send_wr send = {.wr_id = 8,
-		.sg_list = out,
-		.num_sge = 2,
-		.opcode = SOFTHCA_WR_SEND_WITH_IMM,
-		.send_flags = SOFTHCA_SEND_SIGNALED | SOFTHCA_SEND_INLINE,
-		.imm_data = 0x11223344};
+				       .sg_list = out,
+				       .num_sge = 2,
+				       .opcode = SOFTHCA_WR_SEND_WITH_IMM,
+				       .send_flags = SOFTHCA_SEND_SIGNALED | SOFTHCA_SEND_INLINE,
+				       .imm_data = 0x11223344};
 	assert_int_equal(softhca_post_send(p.qp[0], &send, NULL), 0);
 	wait_for(&p, 2, wc);
 	if (wc[0].wr_id == 8)
@@ -114,7 +115,8 @@ static void rc__lists_around_the_ring(void **state)
 		for (int i = 0; i < 16; i++) {
 			p.memory[i] = (uint8_t)(round + i);
 			sge[i] = sge_of(&p, (size_t)i, 1);
-			wr[i] = (struct softhca_send_wr){.wr_id = (uint64_t)(round * 16 + i),
+			wr[i] = (struct softhca_send_wr){
+				.wr_id = (uint64_t)(round * 16 + i),
 				.next = i < 15 ? &wr[i + 1] : NULL,
 				.sg_list = &sge[i],
 				.num_sge = 1,
@@ -143,11 +145,11 @@ static void rc__bad_rkey_then_flush_both_queues(void **state)
 	struct softhca_recv_wr recv = {.wr_id = 100, .sg_list = &sge, .num_sge = 1};
 	assert_int_equal(softhca_post_recv(p.qp[0], &recv, NULL), 0);
 	struct softhca_send_wr wr = {.wr_id = 1,
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = SOFTHCA_WR_RDMA_WRITE,
-		.send_flags = SOFTHCA_SEND_SIGNALED,
-		.wr.rdma = {(uintptr_t)p.memory, p.mr->rkey ^ 0x80000000u}};
+				     .sg_list = &sge,
+				     .num_sge = 1,
+				     .opcode = SOFTHCA_WR_RDMA_WRITE,
+				     .send_flags = SOFTHCA_SEND_SIGNALED,
+				     .wr.rdma = {(uintptr_t)p.memory, p.mr->rkey ^ 0x80000000u}};
 	assert_int_equal(softhca_post_send(p.qp[0], &wr, NULL), 0);
 	wait_for(&p, 2, wc);
 	if (wc[0].wr_id != 1) {
@@ -181,10 +183,10 @@ static void rc__reset_and_connect_again(void **state)
 	pair_open(&p, SOFTHCA_QP_RC);
 	sge = sge_of(&p, 0, 64);
 	struct softhca_send_wr wr = {.wr_id = 1,
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = SOFTHCA_WR_RDMA_WRITE,
-		.wr.rdma = {(uintptr_t)p.memory + 4096, p.mr->rkey}};
+				     .sg_list = &sge,
+				     .num_sge = 1,
+				     .opcode = SOFTHCA_WR_RDMA_WRITE,
+				     .wr.rdma = {(uintptr_t)p.memory + 4096, p.mr->rkey}};
 	for (int round = 0; round < 20; round++) {
 		put(&p, &wr, &wc);
 		for (int i = 0; i < 2; i++) {
@@ -217,10 +219,10 @@ static void rc__connected_to_itself(void **state)
 	out = sge_of(&p, 0, 20000);
 	struct softhca_recv_wr recv = {.wr_id = 1, .sg_list = &in, .num_sge = 1};
 	struct softhca_send_wr send = {.wr_id = 2,
-		.sg_list = &out,
-		.num_sge = 1,
-		.opcode = SOFTHCA_WR_SEND,
-		.send_flags = SOFTHCA_SEND_SIGNALED};
+				       .sg_list = &out,
+				       .num_sge = 1,
+				       .opcode = SOFTHCA_WR_SEND,
+				       .send_flags = SOFTHCA_SEND_SIGNALED};
 	assert_int_equal(softhca_post_recv(p.qp[0], &recv, NULL), 0);
 	assert_int_equal(softhca_post_send(p.qp[0], &send, NULL), 0);
 	wait_for(&p, 2, wc);
@@ -231,10 +233,10 @@ static void rc__connected_to_itself(void **state)
 	assert_memory_equal(p.memory, p.memory + 0x10000, 20000);
 
 	struct softhca_send_wr read = {.wr_id = 3,
-		.sg_list = &in,
-		.num_sge = 1,
-		.opcode = SOFTHCA_WR_RDMA_READ,
-		.wr.rdma = {(uintptr_t)p.memory + 0x30000, p.mr->rkey}};
+				       .sg_list = &in,
+				       .num_sge = 1,
+				       .opcode = SOFTHCA_WR_RDMA_READ,
+				       .wr.rdma = {(uintptr_t)p.memory + 0x30000, p.mr->rkey}};
 	memset(p.memory + 0x30000, 0x33, 20000);
 	put(&p, &read, wc);
 	assert_memory_equal(p.memory + 0x30000, p.memory + 0x10000, 20000);
@@ -260,11 +262,11 @@ static void ud__send_with_grh(void **state)
 	memcpy(p.memory, "datagram", 9);
 	out = sge_of(&p, 0, 9);
 	struct softhca_send_wr send = {.wr_id = 8,
-		.sg_list = &out,
-		.num_sge = 1,
-		.opcode = SOFTHCA_WR_SEND,
-		.send_flags = SOFTHCA_SEND_SIGNALED,
-		.wr.ud = {ah, softhca_qp_number(p.qp[1]), 0x11111111}};
+				       .sg_list = &out,
+				       .num_sge = 1,
+				       .opcode = SOFTHCA_WR_SEND,
+				       .send_flags = SOFTHCA_SEND_SIGNALED,
+				       .wr.ud = {ah, softhca_qp_number(p.qp[1]), 0x11111111}};
 	assert_int_equal(softhca_post_send(p.qp[0], &send, NULL), 0);
 	wait_for(&p, 2, wc);
 	if (wc[0].wr_id == 8)
@@ -291,11 +293,11 @@ static void events__armed_cq_wakes(void **state)
 	pair_open(&p, SOFTHCA_QP_RC);
 	sge = sge_of(&p, 0, 64);
 	struct softhca_send_wr wr = {.wr_id = 1,
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = SOFTHCA_WR_RDMA_WRITE,
-		.send_flags = SOFTHCA_SEND_SIGNALED,
-		.wr.rdma = {(uintptr_t)p.memory + 4096, p.mr->rkey}};
+				     .sg_list = &sge,
+				     .num_sge = 1,
+				     .opcode = SOFTHCA_WR_RDMA_WRITE,
+				     .send_flags = SOFTHCA_SEND_SIGNALED,
+				     .wr.rdma = {(uintptr_t)p.memory + 4096, p.mr->rkey}};
 	for (int i = 0; i < 50; i++) {
 		assert_int_equal(softhca_req_notify_cq(p.cq, 0), 0);
 		assert_int_equal(softhca_post_send(p.qp[0], &wr, NULL), 0);
@@ -326,10 +328,10 @@ static void send_shared(struct pair *p, int from, uint32_t value, uint64_t wr_id
 	struct softhca_wc wc[2];
 	struct softhca_sge sge = {.addr = (uintptr_t)&value, .length = sizeof(value)};
 	struct softhca_send_wr send = {.wr_id = 1,
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = SOFTHCA_WR_SEND,
-		.send_flags = SOFTHCA_SEND_SIGNALED | SOFTHCA_SEND_INLINE};
+				       .sg_list = &sge,
+				       .num_sge = 1,
+				       .opcode = SOFTHCA_WR_SEND,
+				       .send_flags = SOFTHCA_SEND_SIGNALED | SOFTHCA_SEND_INLINE};
 
 	assert_int_equal(softhca_post_send(p->qp[from], &send, NULL), 0);
 	wait_for(p, 2, wc);
@@ -484,8 +486,8 @@ static void daemon__dies(void **state)
 	/* Who polls is not woken for ever by what has no end. */
 	assert_int_equal(poll(&async, 1, 0), 0);
 	assert_int_equal(softhca_get_cq_event(p.channel, NULL, NULL), -EIO);
-	assert_int_equal(
-		softhca_query_gid(p.ctx, 0, event.number ? p.memory : p.memory), -ENOTCONN);
+	assert_int_equal(softhca_query_gid(p.ctx, 0, event.number ? p.memory : p.memory),
+			 -ENOTCONN);
 	assert_int_equal(softhca_post_send(p.qp[0], &wr, NULL), -EIO);
 	for (end = seconds() + 5; rc != -EIO && seconds() < end;)
 		rc = softhca_poll_cq(p.cq, 1, &wc);
@@ -537,9 +539,9 @@ static void child_main(void)
 	struct pair p;
 	struct softhca_sge sge;
 	struct softhca_send_wr wr = {.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = SOFTHCA_WR_RDMA_WRITE,
-		.send_flags = SOFTHCA_SEND_SIGNALED};
+				     .num_sge = 1,
+				     .opcode = SOFTHCA_WR_RDMA_WRITE,
+				     .send_flags = SOFTHCA_SEND_SIGNALED};
 
 	pair_open(&p, SOFTHCA_QP_RC);
 	sge = sge_of(&p, 0, 65536);

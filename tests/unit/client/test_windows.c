@@ -40,9 +40,9 @@ static void peer_writes(struct pair *p, uint32_t rkey, uint64_t at, uint32_t sta
 {
 	struct softhca_sge sge = {(uintptr_t)p->memory, 8, p->mr->lkey};
 	struct softhca_send_wr wr = {.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = SOFTHCA_WR_RDMA_WRITE,
-		.wr.rdma = {at, rkey}};
+				     .num_sge = 1,
+				     .opcode = SOFTHCA_WR_RDMA_WRITE,
+				     .wr.rdma = {at, rkey}};
 
 	post(p, 0, &wr);
 	expect(p, status, SOFTHCA_WC_RDMA_WRITE);
@@ -90,8 +90,8 @@ static void type_1__bound_moved_and_deallocated(void **state)
 	assert_memory_equal(p.memory + PAGE, p.memory, 8);
 	peer_writes(&p, first, at - 1, SOFTHCA_WC_REM_ACCESS_ERR);
 	assert_int_equal(softhca_dereg_mr(p.mr), -EBUSY);
-	assert_int_equal(
-		softhca_rereg_mr(p.mr, SOFTHCA_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0), -EBUSY);
+	assert_int_equal(softhca_rereg_mr(p.mr, SOFTHCA_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0),
+			 -EBUSY);
 	bind.bind_info.addr += PAGE;
 	assert_int_equal(softhca_bind_mw(p.qp[1], mw, &bind), 0);
 	expect(&p, 0, SOFTHCA_WC_BIND_MW);
@@ -194,8 +194,8 @@ static void fast__registered_by_a_work_request(void **state)
 	expect(&p, 0, SOFTHCA_WC_LOCAL_INV);
 	wr.wr.reg_mr.pages = 100; /* longer than an entry of this queue */
 	assert_int_equal(softhca_post_send(p.qp[1], &wr, NULL), -EINVAL);
-	assert_int_equal(
-		softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0), -EINVAL);
+	assert_int_equal(softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0),
+			 -EINVAL);
 	assert_int_equal(softhca_dereg_mr(mr), 0);
 	pair_close(&p);
 }
@@ -214,20 +214,20 @@ static void rereg__rights_range_and_domain(void **state)
 	mr = softhca_reg_mr(p.pd, p.memory + PAGE, PAGE, 0);
 	assert_non_null(mr);
 	peer_writes(&p, mr->rkey, at, SOFTHCA_WC_REM_ACCESS_ERR);
-	assert_int_equal(
-		softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0xf), 0);
+	assert_int_equal(softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0xf),
+			 0);
 	peer_writes(&p, mr->rkey, at, SOFTHCA_WC_SUCCESS);
 	assert_int_equal(softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_TRANSLATION, NULL,
-				 p.memory + 2 * PAGE, PAGE, 0),
-		0);
+					  p.memory + 2 * PAGE, PAGE, 0),
+			 0);
 	assert_ptr_equal(mr->addr, p.memory + 2 * PAGE);
 	peer_writes(&p, mr->rkey, at + PAGE, SOFTHCA_WC_SUCCESS);
 	peer_writes(&p, mr->rkey, at, SOFTHCA_WC_REM_ACCESS_ERR);
 	assert_int_equal(softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_PD, pd, NULL, 0, 0), 0);
 	peer_writes(&p, mr->rkey, at + PAGE, SOFTHCA_WC_REM_ACCESS_ERR);
 	assert_int_equal(softhca_rereg_mr(mr, 0, NULL, NULL, 0, 0), -EINVAL);
-	assert_int_equal(
-		softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_PD, NULL, NULL, 0, 0), -EINVAL);
+	assert_int_equal(softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_PD, NULL, NULL, 0, 0),
+			 -EINVAL);
 	assert_int_equal(
 		softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_TRANSLATION, NULL, NULL, PAGE, 0),
 		-EFAULT);
@@ -249,8 +249,9 @@ static void end__with_everything_bound(void **state)
 		bind.bind_info = second_page(&p, SOFTHCA_ACCESS_REMOTE_READ);
 		for (int i = 0; i < 8; i++)
 			assert_int_equal(softhca_bind_mw(p.qp[1],
-						 softhca_alloc_mw(p.pd, SOFTHCA_MW_TYPE_1), &bind),
-				0);
+							 softhca_alloc_mw(p.pd, SOFTHCA_MW_TYPE_1),
+							 &bind),
+					 0);
 		if (round % 2)
 			expect(&p, 0, SOFTHCA_WC_BIND_MW);
 		assert_int_equal(softhca_close(p.ctx), 0);
@@ -261,12 +262,9 @@ static void end__with_everything_bound(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(type_1__bound_moved_and_deallocated),
-		TEST(inc_rkey__changes_eight_bits),
-		TEST(type_2__bound_and_invalidated),
-		TEST(fast__registered_by_a_work_request),
-		TEST(rereg__rights_range_and_domain),
-		TEST(end__with_everything_bound),
+		TEST(type_1__bound_moved_and_deallocated), TEST(inc_rkey__changes_eight_bits),
+		TEST(type_2__bound_and_invalidated),	   TEST(fast__registered_by_a_work_request),
+		TEST(rereg__rights_range_and_domain),	   TEST(end__with_everything_bound),
 	};
 
 	fixture_eal();

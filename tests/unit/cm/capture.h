@@ -17,8 +17,8 @@ struct capture_place {
 };
 
 /* The next MAD to QP 1 in all captures, inside of golden, and its frame; NULL: no more. */
-static inline const uint8_t *capture_next(
-	const struct golden *golden, struct capture_place *at, struct wire_frame *f)
+static inline const uint8_t *capture_next(const struct golden *golden, struct capture_place *at,
+					  struct wire_frame *f)
 {
 	for (; at->capture < golden->count; at->capture++, at->frame = 0) {
 		const struct golden_capture *c = &golden->captures[at->capture];

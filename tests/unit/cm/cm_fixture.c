@@ -9,21 +9,21 @@ struct side client, server;
 uint64_t now;
 
 const struct cm_end client_end = {.qpn = CLIENT_QPN,
-	.psn = 0x111111,
-	.responder_resources = 3,
-	.initiator_depth = 4,
-	.retry_count = 7,
-	.rnr_retry_count = 6,
-	.private_data = "hello",
-	.private_bytes = 5};
+				  .psn = 0x111111,
+				  .responder_resources = 3,
+				  .initiator_depth = 4,
+				  .retry_count = 7,
+				  .rnr_retry_count = 6,
+				  .private_data = "hello",
+				  .private_bytes = 5};
 const struct cm_end server_end = {.qpn = SERVER_QPN,
-	.psn = 0x222222,
-	.responder_resources = 5,
-	.initiator_depth = 2,
-	.rnr_retry_count = 1,
-	.srq = true,
-	.private_data = "welcome",
-	.private_bytes = 7};
+				  .psn = 0x222222,
+				  .responder_resources = 5,
+				  .initiator_depth = 2,
+				  .rnr_retry_count = 1,
+				  .srq = true,
+				  .private_data = "welcome",
+				  .private_bytes = 7};
 
 const uint8_t elsewhere[16] = {[10] = 0xff, 0xff, 10, 222, 0, 9};
 
@@ -42,7 +42,7 @@ static void side_send(void *ctx, const struct cm_path *path, const uint8_t mad[C
 }
 
 static void *side_request(void *ctx, struct cm_connection *c, const struct cm_path *path,
-	const struct cm_message *m, uint16_t *reason)
+			  const struct cm_message *m, uint16_t *reason)
 {
 	struct side *s = ctx;
 
@@ -82,10 +82,10 @@ static uint32_t side_random(void *ctx)
 }
 
 static const struct cm_ops side_ops = {.send = side_send,
-	.request = side_request,
-	.event = side_event,
-	.guid = side_guid,
-	.random = side_random};
+				       .request = side_request,
+				       .event = side_event,
+				       .guid = side_guid,
+				       .random = side_random};
 
 static void side_start(struct side *s, uint8_t number, const struct cm_limits *limits)
 {
@@ -160,7 +160,7 @@ void sent_nothing(const struct side *s)
 		return;
 	cm_mad_parse(s->outbox[s->taken], CM_MAD_BYTES, &m);
 	fail_msg("%u messages were sent and not looked at, the first: %s", s->sent - s->taken,
-		cm_type_name(m.type));
+		 cm_type_name(m.type));
 }
 
 static void deliver_by(struct side *s, struct cm_path *path, const struct cm_message *m)

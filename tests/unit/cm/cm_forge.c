@@ -128,6 +128,6 @@ void forge(void)
 	good = cm_mad_parse(mad, n, &m) == CM_WELL_FORMED;
 	cm_receive(world.cm[to], world.now, &path, mad, n);
 	if (!good &&
-		(cm_counters(world.cm[to])->mad_malformed != malformed + 1 || world.sent != sent))
+	    (cm_counters(world.cm[to])->mad_malformed != malformed + 1 || world.sent != sent))
 		world_fail("a malformed message was not just counted");
 }

@@ -45,8 +45,8 @@ void owner_fail(const struct owner *o, const char *what)
 	if (o->live)
 		cm_connection_info(o->c, &info);
 	snprintf(text, sizeof(text), "owner %u (%s %s of side %u, in %s, state %u) %s", o->number,
-		o->active ? "active" : "passive", o->sidr ? "SIDR" : "REQ", o->side, info.state,
-		o->state, what);
+		 o->active ? "active" : "passive", o->sidr ? "SIDR" : "REQ", o->side, info.state,
+		 o->state, what);
 	world_fail(text);
 }
 
@@ -110,13 +110,13 @@ static struct cm_end end_of(struct owner *o, struct card *card)
 {
 	*card = (struct card){.number = o->number, .partner = o->partner};
 	return (struct cm_end){.qpn = o->qpn,
-		.psn = (uint32_t)world_random() & 0xffffff,
-		.responder_resources = 1,
-		.initiator_depth = 1,
-		.retry_count = 7,
-		.rnr_retry_count = 7,
-		.private_data = card,
-		.private_bytes = sizeof(*card)};
+			       .psn = (uint32_t)world_random() & 0xffffff,
+			       .responder_resources = 1,
+			       .initiator_depth = 1,
+			       .retry_count = 7,
+			       .rnr_retry_count = 7,
+			       .private_data = card,
+			       .private_bytes = sizeof(*card)};
 }
 
 bool owner_start(unsigned int side)
@@ -131,11 +131,11 @@ bool owner_start(unsigned int side)
 	end = end_of(o, &card);
 	o->sidr = per_mille(world.config->resolutions);
 	if (o->sidr)
-		o->c = cm_send_sidr_req(
-			world.cm[side], world.now, o, &path, SERVICE, &card, sizeof(card));
+		o->c = cm_send_sidr_req(world.cm[side], world.now, o, &path, SERVICE, &card,
+					sizeof(card));
 	else
 		o->c = cm_send_req(world.cm[side], world.now, o, &path, SERVICE,
-			per_mille(200) ? CM_UC : CM_RC, &end);
+				   per_mille(200) ? CM_UC : CM_RC, &end);
 	if (o->c)
 		look(o);
 	else if (errno != ENOSPC)
@@ -383,7 +383,7 @@ static void check_card(struct owner *o, const struct cm_message *m)
 }
 
 void *owner_request(void *ctx, struct cm_connection *c, const struct cm_path *path,
-	const struct cm_message *m, uint16_t *reason)
+		    const struct cm_message *m, uint16_t *reason)
 {
 	uint32_t dice = world.config->kind ? 100 : below(100);
 	struct owner *o = dice < 7 ? NULL : owner_new(ctx == &world.cm[1], false);
@@ -408,8 +408,8 @@ void *owner_request(void *ctx, struct cm_connection *c, const struct cm_path *pa
 }
 
 /* What is the same for all events. */
-static void check_event(
-	const void *ctx, const struct owner *o, struct cm_connection *c, const struct cm_event *e)
+static void check_event(const void *ctx, const struct owner *o, struct cm_connection *c,
+			const struct cm_event *e)
 {
 	bool has_message = e->type != CM_EVENT_REQ_TIMEOUT && e->type != CM_EVENT_REP_TIMEOUT &&
 			   e->type != CM_EVENT_DREQ_TIMEOUT && e->type != CM_EVENT_SIDR_TIMEOUT &&

@@ -12,7 +12,8 @@ struct world world;
 void world_fail(const char *what)
 {
 	fail_msg("%s, seed %llu, at %llu us: %s", world.config->name,
-		(unsigned long long)world.config->seed, (unsigned long long)(world.now / US), what);
+		 (unsigned long long)world.config->seed, (unsigned long long)(world.now / US),
+		 what);
 	abort(); /* does not come here */
 }
 
@@ -94,10 +95,10 @@ static uint32_t world_ids(void *ctx)
 }
 
 static const struct cm_ops world_ops = {.send = world_send,
-	.request = owner_request,
-	.event = owner_event,
-	.guid = world_guid,
-	.random = world_ids};
+					.request = owner_request,
+					.event = owner_event,
+					.guid = world_guid,
+					.random = world_ids};
 
 static void deliver(void)
 {
@@ -128,7 +129,7 @@ static void watch(void)
 		if (connections > world.result->connections_most)
 			world.result->connections_most = connections;
 		if (connections > world.config->limits.connections &&
-			world.config->limits.connections)
+		    world.config->limits.connections)
 			world_fail("more connections than the limit");
 		if (orphans > connections)
 			world_fail("more orphans than connections");
@@ -142,7 +143,7 @@ static void turn(unsigned int *started)
 
 	deliver();
 	while (*started < config->attempts && world.open < config->at_once &&
-		owner_start(*started & 1))
+	       owner_start(*started & 1))
 		++*started;
 	owners_act();
 	while (world.open && per_mille(config->forged))

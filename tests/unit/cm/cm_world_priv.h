@@ -70,7 +70,7 @@ struct cm_path world_path(unsigned int from);
 
 /* Callbacks of the managers, ctx: the side. */
 void *owner_request(void *ctx, struct cm_connection *c, const struct cm_path *path,
-	const struct cm_message *m, uint16_t *reason);
+		    const struct cm_message *m, uint16_t *reason);
 void owner_event(void *ctx, void *owner, struct cm_connection *c, const struct cm_event *e);
 /* A new attempt from a side; false: no place. */
 bool owner_start(unsigned int side);

@@ -206,7 +206,8 @@ static inline uint64_t mad_field_any(const struct mad_field *f, uint64_t random)
 /* A message of a type with these values in its fields, these bytes in its GIDs and its additional
  * information. */
 static inline void mad_fill(struct cm_message *m, uint16_t type,
-	uint64_t (*value)(const struct mad_field *f), void (*fill)(uint8_t *p, unsigned int n))
+			    uint64_t (*value)(const struct mad_field *f),
+			    void (*fill)(uint8_t *p, unsigned int n))
 {
 	unsigned int i;
 

@@ -50,11 +50,11 @@ static void op_port(void *ctx, struct control_port_reply *out)
 	struct node_device *d = ctx;
 
 	*out = (struct control_port_reply){.state = d->node->down[d->index] ? 1 : 4,
-		.max_mtu = 5,
-		.active_mtu = d->node->active_mtu,
-		.speed_mbps = d->node->speed_mbps,
-		.gid_count = GIDS,
-		.pkey_count = 1};
+					   .max_mtu = 5,
+					   .active_mtu = d->node->active_mtu,
+					   .speed_mbps = d->node->speed_mbps,
+					   .gid_count = GIDS,
+					   .pkey_count = 1};
 }
 
 static int op_gid(void *ctx, uint32_t index, uint8_t gid[16])
@@ -116,8 +116,8 @@ static void op_send(void *ctx, const struct cm_path *path, const uint8_t mad[CM_
 			assert_true(wire_last - wire_first < WIRE);
 			*f = (struct flying){.to = &node[n]};
 			f->path = (struct cm_path){.device = (uint16_t)d->index,
-				.gid_index = (uint16_t)g,
-				.hop_limit = 64};
+						   .gid_index = (uint16_t)g,
+						   .hop_limit = 64};
 			memcpy(f->path.sgid, path->dgid, 16);
 			memcpy(f->path.dgid, path->sgid, 16);
 			memcpy(f->mad, mad, sizeof(f->mad));
@@ -153,15 +153,16 @@ void services_start(const struct cm_service_limits *limits)
 		for (unsigned int d = 0; d < DEVICES; d++) {
 			node[n].devices[d] = (struct node_device){&node[n], d};
 			devices[d] = (struct cm_device){.name = "shca",
-				.guid = 0x0200000000000000 + n * 16 + d,
-				.ctx = &node[n].devices[d],
-				.port = op_port,
-				.gid = op_gid,
-				.source = op_source,
-				.resolve = op_resolve,
-				.send = op_send,
-				.gives_credits = op_gives_credits,
-				.peer_gives_no_credits = op_peer_gives_no_credits};
+							.guid = 0x0200000000000000 + n * 16 + d,
+							.ctx = &node[n].devices[d],
+							.port = op_port,
+							.gid = op_gid,
+							.source = op_source,
+							.resolve = op_resolve,
+							.send = op_send,
+							.gives_credits = op_gives_credits,
+							.peer_gives_no_credits =
+								op_peer_gives_no_credits};
 			devices[d].name[4] = (char)('0' + d);
 		}
 		node[n].s = cm_service_create(devices, DEVICES, limits);
@@ -259,19 +260,20 @@ void pass(uint64_t ns)
 }
 
 int command_with(struct channel *ch, uint32_t number, const void *body, size_t in,
-	const void *extra, size_t extra_bytes, void *response, size_t out)
+		 const void *extra, size_t extra_bytes, void *response, size_t out)
 {
 	struct rdma_ucm_cmd_hdr h = {.cmd = number, .in = (uint16_t)in, .out = (uint16_t)out};
-	struct iovec iov[3] = {{&h, sizeof(h)}, {(void *)(uintptr_t)body, in},
-		{(void *)(uintptr_t)extra, extra_bytes}};
+	struct iovec iov[3] = {{&h, sizeof(h)},
+			       {(void *)(uintptr_t)body, in},
+			       {(void *)(uintptr_t)extra, extra_bytes}};
 	union {
 		struct cmsghdr head;
 		char bytes[CMSG_SPACE(sizeof(int))];
 	} control = {0};
 	struct msghdr m = {.msg_iov = iov,
-		.msg_iovlen = 3,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control)};
+			   .msg_iovlen = 3,
+			   .msg_control = &control,
+			   .msg_controllen = sizeof(control)};
 	struct {
 		struct cm_channel_reply head;
 		uint8_t bytes[CM_CHANNEL_BYTES_MAX];
@@ -282,11 +284,11 @@ int command_with(struct channel *ch, uint32_t number, const void *body, size_t i
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	control.head = (struct cmsghdr){.cmsg_level = SOL_SOCKET,
-		.cmsg_type = SCM_RIGHTS,
-		.cmsg_len = CMSG_LEN(sizeof(int))};
+					.cmsg_type = SCM_RIGHTS,
+					.cmsg_len = CMSG_LEN(sizeof(int))};
 	memcpy(CMSG_DATA(&control.head), &pair[1], sizeof(int));
-	assert_int_equal(
-		sendmsg(ch->fd, &m, MSG_NOSIGNAL), (ssize_t)(sizeof(h) + in + extra_bytes));
+	assert_int_equal(sendmsg(ch->fd, &m, MSG_NOSIGNAL),
+			 (ssize_t)(sizeof(h) + in + extra_bytes));
 	close(pair[1]);
 	turn(ch->node);
 	n = recv(pair[0], &reply, sizeof(reply), MSG_DONTWAIT);
@@ -306,7 +308,7 @@ int command_with(struct channel *ch, uint32_t number, const void *body, size_t i
 }
 
 int command(struct channel *ch, uint32_t number, const void *body, size_t in, void *response,
-	size_t out)
+	    size_t out)
 {
 	return command_with(ch, number, body, in, NULL, 0, response, out);
 }
@@ -380,9 +382,9 @@ union ucm_address address_of(const char *text, uint16_t port)
 	memset(&a, 0, sizeof(a));
 	if (!strncmp(text, "gid:", 4)) {
 		a.ib = (struct ucm_sockaddr_ib){.family = UCM_AF_IB,
-			.pkey = htons(0xffff),
-			.sid = htobe64((uint64_t)RDMA_PS_TCP << 16 | port),
-			.sid_mask = UINT64_MAX};
+						.pkey = htons(0xffff),
+						.sid = htobe64((uint64_t)RDMA_PS_TCP << 16 | port),
+						.sid_mask = UINT64_MAX};
 		assert_int_equal(inet_pton(AF_INET6, text + 4, a.ib.gid), 1);
 	} else if (strchr(text, ':')) {
 		a.v6.sin6_family = AF_INET6;
@@ -416,7 +418,7 @@ int bind_ip(struct channel *ch, uint32_t id, const char *address, uint16_t port)
 }
 
 static int resolve_addr(struct channel *ch, uint32_t id, const union ucm_address *source,
-	const union ucm_address *destination, uint32_t timeout_ms)
+			const union ucm_address *destination, uint32_t timeout_ms)
 {
 	struct rdma_ucm_resolve_addr in = {.id = id, .timeout_ms = timeout_ms};
 
@@ -429,7 +431,7 @@ static int resolve_addr(struct channel *ch, uint32_t id, const union ucm_address
 }
 
 int resolve_ip(struct channel *ch, uint32_t id, const char *source, const char *destination,
-	uint16_t port, uint32_t timeout_ms)
+	       uint16_t port, uint32_t timeout_ms)
 {
 	struct rdma_ucm_resolve_ip in = {.id = id, .timeout_ms = timeout_ms};
 	union ucm_address s = {.family = 0}, d = address_of(destination, port);
@@ -460,12 +462,12 @@ int listen_id(struct channel *ch, uint32_t id, uint32_t backlog)
 static struct rdma_ucm_conn_param param(uint32_t qpn, const char *data)
 {
 	struct rdma_ucm_conn_param p = {.qp_num = qpn,
-		.private_data_len = (uint8_t)(data ? strlen(data) : 0),
-		.responder_resources = 4,
-		.initiator_depth = 2,
-		.retry_count = 7,
-		.rnr_retry_count = 6,
-		.valid = 1};
+					.private_data_len = (uint8_t)(data ? strlen(data) : 0),
+					.responder_resources = 4,
+					.initiator_depth = 2,
+					.retry_count = 7,
+					.rnr_retry_count = 6,
+					.valid = 1};
 
 	if (data)
 		memcpy(p.private_data, data, p.private_data_len);
@@ -526,8 +528,8 @@ int query_route(struct channel *ch, uint32_t id, struct rdma_ucm_query_route_res
 	return RUN(QUERY_ROUTE, in, out);
 }
 
-int query_addr(
-	struct channel *ch, uint32_t id, uint32_t option, struct rdma_ucm_query_addr_resp *out)
+int query_addr(struct channel *ch, uint32_t id, uint32_t option,
+	       struct rdma_ucm_query_addr_resp *out)
 {
 	struct rdma_ucm_query in = {.id = id, .option = option};
 
@@ -535,22 +537,22 @@ int query_addr(
 }
 
 int set_option(struct channel *ch, uint32_t id, uint32_t level, uint32_t name, const void *value,
-	uint32_t bytes)
+	       uint32_t bytes)
 {
 	struct rdma_ucm_set_option in = {.id = id,
-		.level = level,
-		.optname = name,
-		.optlen = bytes,
-		.optval = (uintptr_t)value};
+					 .level = level,
+					 .optname = name,
+					 .optlen = bytes,
+					 .optval = (uintptr_t)value};
 
-	return command_with(
-		ch, RDMA_USER_CM_CMD_SET_OPTION, &in, sizeof(in), value, bytes, NULL, 0);
+	return command_with(ch, RDMA_USER_CM_CMD_SET_OPTION, &in, sizeof(in), value, bytes, NULL,
+			    0);
 }
 
 /* ---- whole exchanges ---- */
 
-static struct end listener_of(
-	unsigned int n, uint16_t ps, uint8_t qp_type, const char *address, uint16_t port)
+static struct end listener_of(unsigned int n, uint16_t ps, uint8_t qp_type, const char *address,
+			      uint16_t port)
 {
 	struct end l = {.ch = open_channel(n)};
 
@@ -560,8 +562,8 @@ static struct end listener_of(
 	return l;
 }
 
-static struct end caller_of(
-	unsigned int n, uint16_t ps, uint8_t qp_type, const char *destination, uint16_t port)
+static struct end caller_of(unsigned int n, uint16_t ps, uint8_t qp_type, const char *destination,
+			    uint16_t port)
 {
 	struct end c = {.ch = open_channel(n)};
 

@@ -83,10 +83,10 @@ void turn(struct node *n);
 
 /* Writes a command and reads the reply: its status. */
 int command(struct channel *ch, uint32_t number, const void *body, size_t in, void *response,
-	size_t out);
+	    size_t out);
 /* With bytes behind the body. */
 int command_with(struct channel *ch, uint32_t number, const void *body, size_t in,
-	const void *extra, size_t extra_bytes, void *response, size_t out);
+		 const void *extra, size_t extra_bytes, void *response, size_t out);
 /* Does a byte wait in the channel? Takes none. */
 bool readable(const struct channel *ch);
 /* GET_EVENT: status; takes the byte when the reply says so. */
@@ -102,7 +102,7 @@ int destroy_id(struct channel *ch, uint32_t id, uint32_t *events);
 int bind_ip(struct channel *ch, uint32_t id, const char *address, uint16_t port);
 int bind_any(struct channel *ch, uint32_t id, const union ucm_address *a);
 int resolve_ip(struct channel *ch, uint32_t id, const char *source, const char *destination,
-	uint16_t port, uint32_t timeout_ms);
+	       uint16_t port, uint32_t timeout_ms);
 int resolve_route(struct channel *ch, uint32_t id);
 int listen_id(struct channel *ch, uint32_t id, uint32_t backlog);
 int connect_id(struct channel *ch, uint32_t id, uint32_t qpn, const char *data);
@@ -113,10 +113,10 @@ int reject_id(struct channel *ch, uint32_t id, uint8_t reason, const char *data)
 int disconnect_id(struct channel *ch, uint32_t id);
 int init_qp_attr(struct channel *ch, uint32_t id, uint32_t state, struct ib_uverbs_qp_attr *attr);
 int query_route(struct channel *ch, uint32_t id, struct rdma_ucm_query_route_resp *out);
-int query_addr(
-	struct channel *ch, uint32_t id, uint32_t option, struct rdma_ucm_query_addr_resp *out);
+int query_addr(struct channel *ch, uint32_t id, uint32_t option,
+	       struct rdma_ucm_query_addr_resp *out);
 int set_option(struct channel *ch, uint32_t id, uint32_t level, uint32_t name, const void *value,
-	uint32_t bytes);
+	       uint32_t bytes);
 
 /* The address as text and a port; AF_IB if it begins with "gid:" (port space TCP). */
 union ucm_address address_of(const char *text, uint16_t port);

@@ -11,8 +11,8 @@
 static void timeout__of_ack_delay_and_path(void **state)
 {
 	static const uint8_t rows[][3] = {{15, 17, 17}, {16, 17, 18}, {17, 17, 18}, {17, 16, 18},
-		{17, 15, 17}, {0, 0, 2}, {1, 0, 2}, {30, 31, 31}, {31, 31, 31}, {31, 30, 31},
-		{31, 0, 31}};
+					  {17, 15, 17}, {0, 0, 2},    {1, 0, 2},    {30, 31, 31},
+					  {31, 31, 31}, {31, 30, 31}, {31, 0, 31}};
 
 	(void)state;
 	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -432,8 +432,8 @@ static void sidr__is_no_connection(void **state)
 	c = cm_send_sidr_req(client.cm, now, &client, &path, SERVICE, NULL, 0);
 	take(&client, CM_SIDR_REQ);
 	m = (struct cm_message){.type = CM_REP,
-		.local_id = 5,
-		.remote_id = message_of(&client, c, CM_REP).local_id};
+				.local_id = 5,
+				.remote_id = message_of(&client, c, CM_REP).local_id};
 	m.rep.qpn = 99;
 	deliver(&client, &m);
 	assert_int_equal(take(&client, CM_REJ).rej.reason, CM_REJ_INVALID_COMM_ID);

@@ -437,9 +437,9 @@ static void connect__ack_timeout_adds_the_peers_delay(void **state)
 {
 	static const struct {
 		uint8_t path, delay, timeout;
-	} rows[] = {{17, 0, 17}, {17, 15, 17}, {17, 16, 18}, {17, 17, 18}, {17, 18, 19},
-		{17, 19, 19}, {17, 31, 31}, {31, 31, 31}, {31, 30, 31}, {30, 31, 31}, {0, 0, 2},
-		{0, 5, 5}};
+	} rows[] = {{17, 0, 17},  {17, 15, 17}, {17, 16, 18}, {17, 17, 18},
+		    {17, 18, 19}, {17, 19, 19}, {17, 31, 31}, {31, 31, 31},
+		    {31, 30, 31}, {30, 31, 31}, {0, 0, 2},    {0, 5, 5}};
 
 	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct cm_path path = path_between(&client, &server);

@@ -29,8 +29,8 @@ static int start(void **state)
 }
 
 /* A message of the capture, in the conversation that we have. */
-static struct cm_message captured(
-	unsigned int which, uint32_t local_id, uint32_t remote_id, uint64_t transaction)
+static struct cm_message captured(unsigned int which, uint32_t local_id, uint32_t remote_id,
+				  uint64_t transaction)
 {
 	struct cm_message m = golden_message[which];
 
@@ -42,7 +42,7 @@ static struct cm_message captured(
 
 /* s has sent what the kernel sent; IDs and transaction as here. */
 static void check_sent(struct side *s, unsigned int which, uint32_t local_id, uint32_t remote_id,
-	uint64_t transaction)
+		       uint64_t transaction)
 {
 	struct cm_message expected = captured(which, local_id, remote_id, transaction);
 	struct cm_message m = take(s, golden_message[which].type);
@@ -53,7 +53,7 @@ static void check_sent(struct side *s, unsigned int which, uint32_t local_id, ui
 	for (unsigned int i = 0; i < CM_MAD_BYTES; i++)
 		if (as_sent[i] != as_captured[i])
 			fail_msg("%s: byte %u is %02x, the kernel's %02x", cm_type_name(m.type), i,
-				as_sent[i], as_captured[i]);
+				 as_sent[i], as_captured[i]);
 }
 
 static struct cm_end end_of_req(void)
@@ -61,14 +61,14 @@ static struct cm_end end_of_req(void)
 	const struct cm_req *r = &golden_message[REQ].req;
 
 	return (struct cm_end){.qpn = r->qpn,
-		.psn = r->psn,
-		.qkey = r->qkey,
-		.responder_resources = r->responder_resources,
-		.initiator_depth = r->initiator_depth,
-		.retry_count = r->retry_count,
-		.rnr_retry_count = r->rnr_retry_count,
-		.private_data = golden_message[REQ].private_data,
-		.private_bytes = golden_message[REQ].private_bytes};
+			       .psn = r->psn,
+			       .qkey = r->qkey,
+			       .responder_resources = r->responder_resources,
+			       .initiator_depth = r->initiator_depth,
+			       .retry_count = r->retry_count,
+			       .rnr_retry_count = r->rnr_retry_count,
+			       .private_data = golden_message[REQ].private_data,
+			       .private_bytes = golden_message[REQ].private_bytes};
 }
 
 static struct cm_end end_of_rep(void)
@@ -76,11 +76,11 @@ static struct cm_end end_of_rep(void)
 	const struct cm_rep *r = &golden_message[REP].rep;
 
 	return (struct cm_end){.qpn = r->qpn,
-		.psn = r->psn,
-		.qkey = r->qkey,
-		.responder_resources = r->responder_resources,
-		.initiator_depth = r->initiator_depth,
-		.rnr_retry_count = r->rnr_retry_count};
+			       .psn = r->psn,
+			       .qkey = r->qkey,
+			       .responder_resources = r->responder_resources,
+			       .initiator_depth = r->initiator_depth,
+			       .rnr_retry_count = r->rnr_retry_count};
 }
 
 static uint32_t local_id(const struct cm_connection *c)
@@ -143,8 +143,8 @@ static void exchange__active_as_the_kernel(void **state)
 	(void)state;
 	path.rate = p->rate;
 	path.flow_label = p->flow_label;
-	c = cm_send_req(
-		client.cm, now, &client, &path, golden_message[REQ].req.service_id, CM_RC, &end);
+	c = cm_send_req(client.cm, now, &client, &path, golden_message[REQ].req.service_id, CM_RC,
+			&end);
 	assert_non_null(c);
 	ours = local_id(c);
 	assert_int_equal(cm_mad_parse(client.outbox[0], CM_MAD_BYTES, &m), CM_WELL_FORMED);
@@ -162,8 +162,8 @@ static void exchange__active_as_the_kernel(void **state)
 	assert_true(info.retry_count == 7 && info.rnr_retry_count == 7);
 
 	assert_int_equal(cm_send_dreq(c, now, NULL, 0), 0);
-	assert_int_equal(
-		cm_mad_parse(client.outbox[client.taken], CM_MAD_BYTES, &m), CM_WELL_FORMED);
+	assert_int_equal(cm_mad_parse(client.outbox[client.taken], CM_MAD_BYTES, &m),
+			 CM_WELL_FORMED);
 	transaction = m.transaction;
 	check_sent(&client, DREQ, ours, theirs, transaction);
 	m = captured(DREP, theirs, ours, transaction);

@@ -17,13 +17,13 @@ static void run(const struct world_config *config, unsigned int seeds)
 		world_run(&c, &r);
 		print_message("%s, seed %llu: %u forged, %u and %u established, %u REJs, malformed "
 			      "%llu, stray %llu, duplicate %llu, stale %llu, full %llu\n",
-			c.name, (unsigned long long)c.seed, r.forged, r.established[0],
-			r.established[1], r.sent[CM_REJ],
-			(unsigned long long)r.counters[0].mad_malformed,
-			(unsigned long long)r.counters[0].mad_stray,
-			(unsigned long long)r.counters[0].duplicate,
-			(unsigned long long)r.counters[0].stale,
-			(unsigned long long)r.counters[0].dropped_full);
+			      c.name, (unsigned long long)c.seed, r.forged, r.established[0],
+			      r.established[1], r.sent[CM_REJ],
+			      (unsigned long long)r.counters[0].mad_malformed,
+			      (unsigned long long)r.counters[0].mad_stray,
+			      (unsigned long long)r.counters[0].duplicate,
+			      (unsigned long long)r.counters[0].stale,
+			      (unsigned long long)r.counters[0].dropped_full);
 		assert_true(r.forged > c.attempts);
 		assert_true(r.established[0] > 0 && r.established[1] > 0);
 		assert_true(r.counters[0].mad_malformed && r.counters[1].mad_malformed);
@@ -35,13 +35,13 @@ static void run(const struct world_config *config, unsigned int seeds)
 static void fuzz__among_the_kind(void **state)
 {
 	const struct world_config config = {.name = "forged, kind",
-		.seed = 100,
-		.attempts = 2000,
-		.at_once = 40,
-		.loss = {50, 50},
-		.resolutions = 100,
-		.kind = true,
-		.forged = 500};
+					    .seed = 100,
+					    .attempts = 2000,
+					    .at_once = 40,
+					    .loss = {50, 50},
+					    .resolutions = 100,
+					    .kind = true,
+					    .forged = 500};
 
 	(void)state;
 	run(&config, 3);
@@ -50,14 +50,14 @@ static void fuzz__among_the_kind(void **state)
 static void fuzz__among_the_unkind(void **state)
 {
 	const struct world_config config = {.name = "forged, unkind",
-		.seed = 200,
-		.attempts = 2000,
-		.at_once = 40,
-		.loss = {50, 50},
-		.duplicated = 50,
-		.late = 10,
-		.resolutions = 100,
-		.forged = 500};
+					    .seed = 200,
+					    .attempts = 2000,
+					    .at_once = 40,
+					    .loss = {50, 50},
+					    .duplicated = 50,
+					    .late = 10,
+					    .resolutions = 100,
+					    .forged = 500};
 
 	(void)state;
 	run(&config, 3);
@@ -67,14 +67,14 @@ static void fuzz__among_the_unkind(void **state)
 static void fuzz__flood(void **state)
 {
 	const struct world_config config = {.name = "forged, flood",
-		.seed = 300,
-		.attempts = 300,
-		.at_once = 20,
-		.loss = {50, 50},
-		.resolutions = 100,
-		.qpns_again = true,
-		.forged = 900,
-		.limits = {.connections = 64, .unanswered = 8}};
+					    .seed = 300,
+					    .attempts = 300,
+					    .at_once = 20,
+					    .loss = {50, 50},
+					    .resolutions = 100,
+					    .qpns_again = true,
+					    .forged = 900,
+					    .limits = {.connections = 64, .unanswered = 8}};
 
 	(void)state;
 	run(&config, 3);

@@ -54,8 +54,8 @@ static struct world {
 	bool kills;
 } w;
 
-static const uint8_t gid[SIDES][16] = {
-	{[10] = 0xff, 0xff, 10, 0, 0, 1}, {[10] = 0xff, 0xff, 10, 0, 0, 2}};
+static const uint8_t gid[SIDES][16] = {{[10] = 0xff, 0xff, 10, 0, 0, 1},
+				       {[10] = 0xff, 0xff, 10, 0, 0, 2}};
 
 static uint32_t any(uint32_t below)
 {
@@ -171,8 +171,8 @@ static void has_ended(struct end *e)
 		let_go(e);
 }
 
-static void program_event(
-	void *ctx, void *owner, struct cm_connection *c, const struct cm_event *event)
+static void program_event(void *ctx, void *owner, struct cm_connection *c,
+			  const struct cm_event *event)
 {
 	struct end *e = owner;
 
@@ -220,7 +220,7 @@ static void program_event(
 }
 
 static void *program_request(void *ctx, struct cm_connection *c, const struct cm_path *path,
-	const struct cm_message *m, uint16_t *reason)
+			     const struct cm_message *m, uint16_t *reason)
 {
 	struct end *e;
 	uint32_t number;
@@ -254,10 +254,10 @@ static uint32_t program_random(void *ctx)
 }
 
 static const struct cm_ops ops = {.send = wire_send,
-	.request = program_request,
-	.event = program_event,
-	.guid = program_guid,
-	.random = program_random};
+				  .request = program_request,
+				  .event = program_event,
+				  .guid = program_guid,
+				  .random = program_random};
 
 static void begin(uint32_t number)
 {
@@ -282,8 +282,8 @@ static void answer(struct end *e)
 	struct cm_end said = {.qpn = 2 + number};
 
 	if (e->sidr) {
-		cm_send_sidr_rep(
-			e->c, w.now, e->refuses ? CM_SIDR_REJECTED : CM_SIDR_VALID, 5, 6, NULL, 0);
+		cm_send_sidr_rep(e->c, w.now, e->refuses ? CM_SIDR_REJECTED : CM_SIDR_VALID, 5, 6,
+				 NULL, 0);
 		e->established = !e->refuses;
 		e->failed = e->refuses;
 		let_go(e);
@@ -368,7 +368,7 @@ static void check_ends(uint32_t number, uint64_t seed)
 	if (c->failed && (s->failed || !s->asked))
 		return;
 	fail_msg("seed %ju: connection %u: client established %d failed %d, server %d %d",
-		(uintmax_t)seed, number, c->established, c->failed, s->established, s->failed);
+		 (uintmax_t)seed, number, c->established, c->failed, s->established, s->failed);
 }
 
 static void run(uint64_t seed, unsigned int loss_of_100, bool kills)
@@ -396,8 +396,8 @@ static void run(uint64_t seed, unsigned int loss_of_100, bool kills)
 		established += w.end[i][CLIENT].established && w.end[i][SERVER].established;
 	}
 	print_message("seed %ju: %u established, %u lost, %u doubled, %ju s of virtual time\n",
-		(uintmax_t)seed, established, w.lost, w.doubled,
-		(uintmax_t)(w.now / (1000 * (uint64_t)MS)));
+		      (uintmax_t)seed, established, w.lost, w.doubled,
+		      (uintmax_t)(w.now / (1000 * (uint64_t)MS)));
 	for (int side = 0; side < SIDES; side++) {
 		assert_true(cm_expire(w.cm[side], w.now) == UINT64_MAX);
 		assert_int_equal(cm_counters(w.cm[side])->mad_malformed, 0);

@@ -42,11 +42,11 @@ static void run_kind(const struct world_config *config)
 static void lossy__nothing_lost(void **state)
 {
 	const struct world_config config = {.name = "nothing lost",
-		.seed = 1,
-		.attempts = ATTEMPTS / 5,
-		.at_once = 50,
-		.resolutions = 100,
-		.kind = true};
+					    .seed = 1,
+					    .attempts = ATTEMPTS / 5,
+					    .at_once = 50,
+					    .resolutions = 100,
+					    .kind = true};
 
 	(void)state;
 	run_kind(&config);
@@ -55,11 +55,11 @@ static void lossy__nothing_lost(void **state)
 static void lossy__five_percent(void **state)
 {
 	const struct world_config config = {.name = "5 % lost",
-		.seed = 2,
-		.attempts = ATTEMPTS,
-		.at_once = 50,
-		.loss = {50, 50},
-		.kind = true};
+					    .seed = 2,
+					    .attempts = ATTEMPTS,
+					    .at_once = 50,
+					    .loss = {50, 50},
+					    .kind = true};
 
 	(void)state;
 	run_kind(&config);
@@ -68,13 +68,13 @@ static void lossy__five_percent(void **state)
 static void lossy__duplicated_and_reordered(void **state)
 {
 	const struct world_config config = {.name = "5 % lost, 20 % twice",
-		.seed = 3,
-		.attempts = ATTEMPTS,
-		.at_once = 50,
-		.loss = {50, 50},
-		.duplicated = 200,
-		.resolutions = 100,
-		.kind = true};
+					    .seed = 3,
+					    .attempts = ATTEMPTS,
+					    .at_once = 50,
+					    .loss = {50, 50},
+					    .duplicated = 200,
+					    .resolutions = 100,
+					    .kind = true};
 
 	(void)state;
 	run_kind(&config);
@@ -84,14 +84,14 @@ static void lossy__duplicated_and_reordered(void **state)
 static void lossy__very_late(void **state)
 {
 	const struct world_config config = {.name = "2 % late by up to 20 s",
-		.seed = 4,
-		.attempts = ATTEMPTS,
-		.at_once = 50,
-		.loss = {50, 50},
-		.duplicated = 100,
-		.late = 20,
-		.resolutions = 100,
-		.kind = true};
+					    .seed = 4,
+					    .attempts = ATTEMPTS,
+					    .at_once = 50,
+					    .loss = {50, 50},
+					    .duplicated = 100,
+					    .late = 20,
+					    .resolutions = 100,
+					    .kind = true};
 	struct world_result r;
 
 	(void)state;
@@ -117,13 +117,13 @@ static void run_unkind(const struct world_config *config)
 static void lossy__unkind(void **state)
 {
 	const struct world_config config = {.name = "unkind, 5 % lost",
-		.seed = 10,
-		.attempts = ATTEMPTS / 5,
-		.at_once = 50,
-		.loss = {50, 50},
-		.duplicated = 50,
-		.late = 10,
-		.resolutions = 100};
+					    .seed = 10,
+					    .attempts = ATTEMPTS / 5,
+					    .at_once = 50,
+					    .loss = {50, 50},
+					    .duplicated = 50,
+					    .late = 10,
+					    .resolutions = 100};
 
 	(void)state;
 	run_unkind(&config);
@@ -133,11 +133,11 @@ static void lossy__unkind(void **state)
 static void lossy__qpns_again(void **state)
 {
 	const struct world_config config = {.name = "unkind, few QPNs",
-		.seed = 20,
-		.attempts = ATTEMPTS / 5,
-		.at_once = 20,
-		.loss = {50, 50},
-		.qpns_again = true};
+					    .seed = 20,
+					    .attempts = ATTEMPTS / 5,
+					    .at_once = 20,
+					    .loss = {50, 50},
+					    .qpns_again = true};
 
 	(void)state;
 	run_unkind(&config);
@@ -146,13 +146,13 @@ static void lossy__qpns_again(void **state)
 static void lossy__hardly_anything_arrives(void **state)
 {
 	const struct world_config config = {.name = "unkind, 60 % lost",
-		.seed = 30,
-		.attempts = ATTEMPTS / 10,
-		.at_once = 50,
-		.loss = {600, 600},
-		.duplicated = 50,
-		.late = 50,
-		.resolutions = 100};
+					    .seed = 30,
+					    .attempts = ATTEMPTS / 10,
+					    .at_once = 50,
+					    .loss = {600, 600},
+					    .duplicated = 50,
+					    .late = 50,
+					    .resolutions = 100};
 
 	(void)state;
 	run_unkind(&config);
@@ -161,12 +161,12 @@ static void lossy__hardly_anything_arrives(void **state)
 static void lossy__little_room(void **state)
 {
 	const struct world_config config = {.name = "unkind, room for 30",
-		.seed = 40,
-		.attempts = ATTEMPTS / 5,
-		.at_once = 40,
-		.loss = {50, 50},
-		.resolutions = 100,
-		.limits = {.connections = 30, .unanswered = 4}};
+					    .seed = 40,
+					    .attempts = ATTEMPTS / 5,
+					    .at_once = 40,
+					    .loss = {50, 50},
+					    .resolutions = 100,
+					    .limits = {.connections = 30, .unanswered = 4}};
 
 	(void)state;
 	run_unkind(&config);
@@ -176,20 +176,20 @@ static void lossy__little_room(void **state)
 static void lossy__one_side_is_mute(void **state)
 {
 	const struct world_config config = {.name = "side 1 is not heard",
-		.seed = 50,
-		.attempts = 400,
-		.at_once = 50,
-		.loss = {0, 1000},
-		.resolutions = 100,
-		.kind = true};
+					    .seed = 50,
+					    .attempts = 400,
+					    .at_once = 50,
+					    .loss = {0, 1000},
+					    .resolutions = 100,
+					    .kind = true};
 	struct world_result r;
 
 	(void)state;
 	world_run(&config, &r);
 	print(&config, &r);
 	assert_int_equal(r.established[0] + r.established[1] + r.resolved, 0);
-	assert_int_equal(
-		r.events[CM_EVENT_REQ_TIMEOUT] + r.events[CM_EVENT_SIDR_TIMEOUT], config.attempts);
+	assert_int_equal(r.events[CM_EVENT_REQ_TIMEOUT] + r.events[CM_EVENT_SIDR_TIMEOUT],
+			 config.attempts);
 }
 
 int main(void)

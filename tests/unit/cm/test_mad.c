@@ -55,17 +55,9 @@ static void random_message(struct cm_message *m, uint16_t type)
 static void mad__sizes(void **state)
 {
 	static const uint8_t room[] = {
-		[CM_REQ] = 92,
-		[CM_MRA] = 222,
-		[CM_REJ] = 148,
-		[CM_REP] = 196,
-		[CM_RTU] = 224,
-		[CM_DREQ] = 220,
-		[CM_DREP] = 224,
-		[CM_SIDR_REQ] = 216,
-		[CM_SIDR_REP] = 136,
-		[CM_LAP] = 168,
-		[CM_APR] = 148,
+		[CM_REQ] = 92,	     [CM_MRA] = 222,  [CM_REJ] = 148,  [CM_REP] = 196,
+		[CM_RTU] = 224,	     [CM_DREQ] = 220, [CM_DREP] = 224, [CM_SIDR_REQ] = 216,
+		[CM_SIDR_REP] = 136, [CM_LAP] = 168,  [CM_APR] = 148,
 	};
 	unsigned int type;
 
@@ -136,13 +128,13 @@ static void check_value(uint16_t type, const struct mad_field *f, uint64_t v)
 	cm_mad_build(&m, mad);
 	if (memcmp(mad, expected, sizeof(mad)))
 		fail_msg("%s = %#llx of %s: other bits than the standard's", f->name,
-			(unsigned long long)v, cm_type_name(type));
+			 (unsigned long long)v, cm_type_name(type));
 	assert_int_equal(cm_mad_parse(mad, sizeof(mad), &back), CM_WELL_FORMED);
 	as_received(&m);
 	if (memcmp(&back, &m, sizeof(m)))
 		fail_msg("%s = %#llx of %s: reads back as %#llx, or something else is different",
-			f->name, (unsigned long long)v, cm_type_name(type),
-			(unsigned long long)mad_field_get(&back, f));
+			 f->name, (unsigned long long)v, cm_type_name(type),
+			 (unsigned long long)mad_field_get(&back, f));
 }
 
 /* Lowest, highest, and each single bit. */
@@ -183,7 +175,7 @@ static void mad__reserved_values_refused(void **state)
 			cm_mad_build(&m, mad);
 			poke(mad, f, v);
 			assert_int_equal(cm_mad_parse(mad, sizeof(mad), &back),
-				good ? CM_WELL_FORMED : CM_BAD_FIELD);
+					 good ? CM_WELL_FORMED : CM_BAD_FIELD);
 			refused += !good;
 		}
 	}
@@ -240,8 +232,8 @@ static void mad__blobs_in_place(void **state)
 		cm_mad_build(&m, mad);
 		assert_memory_equal(mad + layout.private_at, m.private_data, m.private_bytes);
 		if (layout.info_at)
-			assert_memory_equal(
-				mad + layout.info_at, (uint8_t *)&m + layout.info, INFO_ROOM);
+			assert_memory_equal(mad + layout.info_at, (uint8_t *)&m + layout.info,
+					    INFO_ROOM);
 		round_trip(&m);
 	}
 }
@@ -252,17 +244,11 @@ static void mad__header_checked(void **state)
 		uint8_t at, value;
 		enum cm_malformed result;
 	} rows[] = {
-		{0, 2, CM_NO_CM_MAD},
-		{1, 0x81, CM_NO_CM_MAD}, /* subnet management */
-		{1, 3, CM_NO_CM_MAD},
-		{2, 1, CM_NO_CM_MAD},
-		{3, 1, CM_NOT_SEND},	/* Get() */
+		{0, 2, CM_NO_CM_MAD},	{1, 0x81, CM_NO_CM_MAD}, /* subnet management */
+		{1, 3, CM_NO_CM_MAD},	{2, 1, CM_NO_CM_MAD},	 {3, 1, CM_NOT_SEND}, /* Get() */
 		{3, 0x81, CM_NOT_SEND}, /* GetResp() */
-		{3, 0x83, CM_NOT_SEND},
-		{16, 1, CM_UNKNOWN},
-		{17, 0x0f, CM_UNKNOWN},
-		{17, 0x1b, CM_UNKNOWN},
-		{17, 0, CM_UNKNOWN},
+		{3, 0x83, CM_NOT_SEND}, {16, 1, CM_UNKNOWN},	 {17, 0x0f, CM_UNKNOWN},
+		{17, 0x1b, CM_UNKNOWN}, {17, 0, CM_UNKNOWN},
 	};
 	uint8_t mad[CM_MAD_BYTES];
 	struct cm_message m, back;
@@ -291,8 +277,8 @@ static void mad__cut_anywhere(void **state)
 		random_message(&m, type);
 		cm_mad_build(&m, mad);
 		for (n = 0; n < CM_MAD_BYTES; n++)
-			assert_int_equal(
-				cm_mad_parse(guard_copy(guard, mad, n), n, &back), CM_TOO_SHORT);
+			assert_int_equal(cm_mad_parse(guard_copy(guard, mad, n), n, &back),
+					 CM_TOO_SHORT);
 		assert_int_equal(cm_mad_parse(guard_copy(guard, mad, n), n, &back), CM_WELL_FORMED);
 		assert_int_equal(cm_mad_parse(mad, 4096, &back), CM_WELL_FORMED);
 	}
@@ -455,10 +441,10 @@ static void same_addresses(const struct cm_ip_addressing *a, const struct cm_ip_
 
 static void ip__both_versions(void **state)
 {
-	static const uint8_t v6[16] = {
-		0x20, 1, 0x0d, 0xb8, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1};
-	static const uint8_t expected4[CM_IP_BYTES] = {
-		0, 0x40, 0x12, 0x34, [16] = 10, 222, 0, 1, [32] = 10, 222, 0, 2};
+	static const uint8_t v6[16] = {0x20, 1, 0x0d, 0xb8, 4,	5,  6,	7,
+				       8,    9, 10,   11,   12, 13, 14, 1};
+	static const uint8_t expected4[CM_IP_BYTES] = {0, 0x40, 0x12,	   0x34, [16] = 10, 222,
+						       0, 1,	[32] = 10, 222,	 0,	    2};
 	struct cm_ip_addressing a = {.version = 4, .source_port = 0x1234}, back;
 	uint8_t bytes[CM_IP_BYTES];
 

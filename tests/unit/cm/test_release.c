@@ -161,9 +161,9 @@ static void kill_at(const struct row *row, bool lost)
 	if (!row->anything) {
 		if (side->events == side->read)
 			fail_msg("step %d, %s dies%s: nothing was told", row->step,
-				row->client_dies ? "client" : "server", lost ? ", lost" : "");
+				 row->client_dies ? "client" : "server", lost ? ", lost" : "");
 		while (progress(side->told[side->read % TOLD].type) &&
-			side->read + 1 < side->events)
+		       side->read + 1 < side->events)
 			side->read++;
 		heard(side, row->told);
 	}

@@ -33,11 +33,23 @@ static void bind__whose_address(void **state)
 	static const struct {
 		const char *address;
 		int status;
-	} cases[] = {{"0.0.0.0", 0}, {"127.0.0.1", 0}, {"10.0.0.1", 0}, {"10.1.0.1", 0},
-		{"10.0.0.2", -EADDRNOTAVAIL}, {"192.0.2.1", -EADDRNOTAVAIL}, {"::", 0}, {"::1", 0},
-		{"fd00::1", 0}, {"fd00:1::1", 0}, {"fe80::1:0", 0}, {"fd00::2", -EADDRNOTAVAIL},
-		{"::ffff:10.0.0.1", 0}, {"gid:::", 0}, {"gid:fd00::1", 0},
-		{"gid:::ffff:10.0.0.1", 0}, {"gid:fd00::2", -EADDRNOTAVAIL}};
+	} cases[] = {{"0.0.0.0", 0},
+		     {"127.0.0.1", 0},
+		     {"10.0.0.1", 0},
+		     {"10.1.0.1", 0},
+		     {"10.0.0.2", -EADDRNOTAVAIL},
+		     {"192.0.2.1", -EADDRNOTAVAIL},
+		     {"::", 0},
+		     {"::1", 0},
+		     {"fd00::1", 0},
+		     {"fd00:1::1", 0},
+		     {"fe80::1:0", 0},
+		     {"fd00::2", -EADDRNOTAVAIL},
+		     {"::ffff:10.0.0.1", 0},
+		     {"gid:::", 0},
+		     {"gid:fd00::1", 0},
+		     {"gid:::ffff:10.0.0.1", 0},
+		     {"gid:fd00::2", -EADDRNOTAVAIL}};
 	uint32_t id;
 
 	(void)state;
@@ -72,22 +84,22 @@ static void bind__malformed(void **state)
 	in.reserved = 1;
 	assert_int_equal(command(&ch, RDMA_USER_CM_CMD_BIND, &in, sizeof(in), NULL, 0), -EINVAL);
 	ip.addr.sin6_family = UCM_AF_IB;
-	assert_int_equal(
-		command(&ch, RDMA_USER_CM_CMD_BIND_IP, &ip, sizeof(ip), NULL, 0), -EAFNOSUPPORT);
+	assert_int_equal(command(&ch, RDMA_USER_CM_CMD_BIND_IP, &ip, sizeof(ip), NULL, 0),
+			 -EAFNOSUPPORT);
 	ip.addr.sin6_family = AF_UNIX;
-	assert_int_equal(
-		command(&ch, RDMA_USER_CM_CMD_BIND_IP, &ip, sizeof(ip), NULL, 0), -EAFNOSUPPORT);
+	assert_int_equal(command(&ch, RDMA_USER_CM_CMD_BIND_IP, &ip, sizeof(ip), NULL, 0),
+			 -EAFNOSUPPORT);
 	memcpy(&r.dst_addr, &a, sizeof(a.v4));
-	assert_int_equal(
-		command(&ch, RDMA_USER_CM_CMD_RESOLVE_ADDR, &r, sizeof(r), NULL, 0), -EINVAL);
+	assert_int_equal(command(&ch, RDMA_USER_CM_CMD_RESOLVE_ADDR, &r, sizeof(r), NULL, 0),
+			 -EINVAL);
 	r.dst_size = sizeof(a.v4);
 	r.src_size = 3;
-	assert_int_equal(
-		command(&ch, RDMA_USER_CM_CMD_RESOLVE_ADDR, &r, sizeof(r), NULL, 0), -EINVAL);
+	assert_int_equal(command(&ch, RDMA_USER_CM_CMD_RESOLVE_ADDR, &r, sizeof(r), NULL, 0),
+			 -EINVAL);
 	r.src_size = 0;
 	r.reserved = 1;
-	assert_int_equal(
-		command(&ch, RDMA_USER_CM_CMD_RESOLVE_ADDR, &r, sizeof(r), NULL, 0), -EINVAL);
+	assert_int_equal(command(&ch, RDMA_USER_CM_CMD_RESOLVE_ADDR, &r, sizeof(r), NULL, 0),
+			 -EINVAL);
 }
 
 /* Two bind to port 5000, one after the other. */
@@ -98,15 +110,17 @@ static void bind__shared_ports(void **state)
 		bool reuse, afonly;
 		int status;
 	} cases[] = {{"0.0.0.0", "0.0.0.0", false, false, -EADDRNOTAVAIL},
-		{"10.0.0.1", "10.0.0.1", false, false, -EADDRINUSE},
-		{"10.0.0.1", "10.1.0.1", false, false, 0},
-		{"10.0.0.1", "0.0.0.0", false, false, -EADDRNOTAVAIL},
-		{"0.0.0.0", "10.0.0.1", false, false, -EADDRNOTAVAIL},
-		{"0.0.0.0", "0.0.0.0", true, false, 0}, {"10.0.0.1", "10.0.0.1", true, false, 0},
-		{"0.0.0.0", "::", false, false, -EADDRNOTAVAIL}, {"0.0.0.0", "::", false, true, 0},
-		{"10.0.0.1", "fd00::1", false, false, 0},
-		{"gid:fd00::1", "fd00::1", false, false, 0},
-		{"gid:fd00::1", "gid:fd00::1", false, false, -EADDRINUSE}};
+		     {"10.0.0.1", "10.0.0.1", false, false, -EADDRINUSE},
+		     {"10.0.0.1", "10.1.0.1", false, false, 0},
+		     {"10.0.0.1", "0.0.0.0", false, false, -EADDRNOTAVAIL},
+		     {"0.0.0.0", "10.0.0.1", false, false, -EADDRNOTAVAIL},
+		     {"0.0.0.0", "0.0.0.0", true, false, 0},
+		     {"10.0.0.1", "10.0.0.1", true, false, 0},
+		     {"0.0.0.0", "::", false, false, -EADDRNOTAVAIL},
+		     {"0.0.0.0", "::", false, true, 0},
+		     {"10.0.0.1", "fd00::1", false, false, 0},
+		     {"gid:fd00::1", "fd00::1", false, false, 0},
+		     {"gid:fd00::1", "gid:fd00::1", false, false, -EADDRINUSE}};
 
 	(void)state;
 	ch = open_channel(0);
@@ -124,7 +138,7 @@ static void bind__shared_ports(void **state)
 		/* Only one may listen, if they share all. */
 		if (cases[i].reuse) {
 			assert_int_equal(listen_id(&ch, a, 1),
-				cases[i].first[0] == '0' ? -EADDRNOTAVAIL : -EADDRINUSE);
+					 cases[i].first[0] == '0' ? -EADDRNOTAVAIL : -EADDRINUSE);
 			assert_int_equal(destroy_id(&ch, b, NULL), 0);
 			b = fresh(RDMA_PS_TCP);
 			assert_int_equal(listen_id(&ch, a, 1), 0);
@@ -180,7 +194,7 @@ static void bind__shared_by_many(void **state)
 		assert_int_equal(
 			set_option(&ch, id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &on, 4), 0);
 		assert_int_equal(bind_ip(&ch, id, "0.0.0.0", 7174),
-			i < UCM_PORT_SHARERS ? 0 : -EADDRNOTAVAIL);
+				 i < UCM_PORT_SHARERS ? 0 : -EADDRNOTAVAIL);
 	}
 	assert_int_equal(bind_ip(&ch, id, "0.0.0.0", 7175), 0);
 }
@@ -209,12 +223,13 @@ static void bind__service_ids(void **state)
 		int status;
 		uint16_t space;
 	} cases[] = {{RDMA_PS_IB, 0x1060000, 0xffffffffffff0000, 0, RDMA_PS_TCP},
-		{RDMA_PS_IB, 0x13f1234, UINT64_MAX, 0, RDMA_PS_IB},
-		{RDMA_PS_IB, 0x1111234, UINT64_MAX, 0, RDMA_PS_UDP},
-		{RDMA_PS_IB, 0, 0, 0, RDMA_PS_IB}, {RDMA_PS_TCP, 0, 0, 0, RDMA_PS_TCP},
-		{RDMA_PS_TCP, 0x1111234, UINT64_MAX, -EPROTONOSUPPORT, 0},
-		{RDMA_PS_IB, 0x1234567800000000, UINT64_MAX, -EPROTONOSUPPORT, 0},
-		{RDMA_PS_UDP, 0x1061234, UINT64_MAX, -EPROTONOSUPPORT, 0}};
+		     {RDMA_PS_IB, 0x13f1234, UINT64_MAX, 0, RDMA_PS_IB},
+		     {RDMA_PS_IB, 0x1111234, UINT64_MAX, 0, RDMA_PS_UDP},
+		     {RDMA_PS_IB, 0, 0, 0, RDMA_PS_IB},
+		     {RDMA_PS_TCP, 0, 0, 0, RDMA_PS_TCP},
+		     {RDMA_PS_TCP, 0x1111234, UINT64_MAX, -EPROTONOSUPPORT, 0},
+		     {RDMA_PS_IB, 0x1234567800000000, UINT64_MAX, -EPROTONOSUPPORT, 0},
+		     {RDMA_PS_UDP, 0x1061234, UINT64_MAX, -EPROTONOSUPPORT, 0}};
 
 	(void)state;
 	ch = open_channel(0);
@@ -243,18 +258,23 @@ static void resolve__device_and_gid(void **state)
 		const char *source, *destination, *chosen;
 		unsigned int device;
 		int status;
-	} cases[] = {{NULL, "10.0.0.2", "10.0.0.1", 0, 0}, {NULL, "10.1.0.2", "10.1.0.1", 1, 0},
-		{"10.1.0.1", "10.1.0.2", "10.1.0.1", 1, 0},
-		{"10.0.0.1", "10.1.0.2", NULL, 0, -ENETUNREACH},
-		{"0.0.0.0", "10.1.0.2", "10.1.0.1", 1, 0},
-		{NULL, "192.0.2.7", NULL, 0, -ENETUNREACH}, {NULL, "fd00::2", "fd00::1", 0, 0},
-		{NULL, "fd00:1::2", "fd00:1::1", 1, 0}, {NULL, "fd09::2", NULL, 0, -ENETUNREACH},
-		{NULL, "gid:fd00:1::2", "gid:fd00:1::1", 1, 0},
-		{"fd00::1", "10.0.0.2", NULL, 0, -EINVAL},
-		{"10.0.0.2", "10.0.0.2", NULL, 0, -EADDRNOTAVAIL},
-		{NULL, "10.1.0.1", "10.1.0.1", 1, 0}, {NULL, "127.0.0.1", "127.0.0.1", 0, 0},
-		{NULL, "0.0.0.0", "127.0.0.1", 0, 0}, {NULL, "::1", "::1", 0, 0},
-		{"10.1.0.1", "127.0.0.1", "127.0.0.1", 1, 0}};
+	} cases[] = {{NULL, "10.0.0.2", "10.0.0.1", 0, 0},
+		     {NULL, "10.1.0.2", "10.1.0.1", 1, 0},
+		     {"10.1.0.1", "10.1.0.2", "10.1.0.1", 1, 0},
+		     {"10.0.0.1", "10.1.0.2", NULL, 0, -ENETUNREACH},
+		     {"0.0.0.0", "10.1.0.2", "10.1.0.1", 1, 0},
+		     {NULL, "192.0.2.7", NULL, 0, -ENETUNREACH},
+		     {NULL, "fd00::2", "fd00::1", 0, 0},
+		     {NULL, "fd00:1::2", "fd00:1::1", 1, 0},
+		     {NULL, "fd09::2", NULL, 0, -ENETUNREACH},
+		     {NULL, "gid:fd00:1::2", "gid:fd00:1::1", 1, 0},
+		     {"fd00::1", "10.0.0.2", NULL, 0, -EINVAL},
+		     {"10.0.0.2", "10.0.0.2", NULL, 0, -EADDRNOTAVAIL},
+		     {NULL, "10.1.0.1", "10.1.0.1", 1, 0},
+		     {NULL, "127.0.0.1", "127.0.0.1", 0, 0},
+		     {NULL, "0.0.0.0", "127.0.0.1", 0, 0},
+		     {NULL, "::1", "::1", 0, 0},
+		     {"10.1.0.1", "127.0.0.1", "127.0.0.1", 1, 0}};
 
 	(void)state;
 	ch = open_channel(0);
@@ -443,9 +463,10 @@ static void route__rate_of_each_speed(void **state)
 	static const struct {
 		uint32_t mbps;
 		uint8_t code;
-	} rows[] = {{0, 2}, {2500, 2}, {5000, 5}, {10000, 3}, {20000, 6}, {24999, 6}, {25000, 15},
-		{40000, 7}, {50000, 20}, {56000, 12}, {100000, 16}, {200000, 17}, {300000, 18},
-		{400000, 21}, {600000, 22}, {800000, 23}, {1200000, 24}, {UINT32_MAX, 24}};
+	} rows[] = {{0, 2},	  {2500, 2},	 {5000, 5},	  {10000, 3},	{20000, 6},
+		    {24999, 6},	  {25000, 15},	 {40000, 7},	  {50000, 20},	{56000, 12},
+		    {100000, 16}, {200000, 17},	 {300000, 18},	  {400000, 21}, {600000, 22},
+		    {800000, 23}, {1200000, 24}, {UINT32_MAX, 24}};
 
 	(void)state;
 	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

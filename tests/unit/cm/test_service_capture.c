@@ -45,8 +45,8 @@ static void level(struct cm_message *m)
 
 /* The one message that a node has sent since `sent`; IDs and transaction are as here, all else as
  * in the capture. */
-static struct cm_message check_sent(
-	unsigned int n, unsigned int *sent, unsigned int which, uint32_t local, uint32_t remote)
+static struct cm_message check_sent(unsigned int n, unsigned int *sent, unsigned int which,
+				    uint32_t local, uint32_t remote)
 {
 	struct cm_message expected = golden_message[which], m, as_sent;
 	uint8_t a[CM_MAD_BYTES], b[CM_MAD_BYTES];
@@ -66,13 +66,13 @@ static struct cm_message check_sent(
 	for (i = 0; i < CM_MAD_BYTES; i++)
 		if (a[i] != b[i])
 			fail_msg("%s: byte %u is %02x, the kernel's %02x", cm_type_name(m.type), i,
-				b[i], a[i]);
+				 b[i], a[i]);
 	return as_sent;
 }
 
 /* A node hears what the other's kernel said, as part of this conversation. */
-static void hear(
-	unsigned int n, unsigned int which, uint32_t local, uint32_t remote, uint64_t transaction)
+static void hear(unsigned int n, unsigned int which, uint32_t local, uint32_t remote,
+		 uint64_t transaction)
 {
 	struct cm_message m = golden_message[which];
 	struct cm_path path = {.gid_index = GID_V4, .hop_limit = 64};
@@ -92,11 +92,11 @@ static void hear(
 static struct rdma_ucm_conn_param param(uint32_t qpn)
 {
 	return (struct rdma_ucm_conn_param){.qp_num = qpn,
-		.responder_resources = 1,
-		.initiator_depth = 1,
-		.retry_count = 7,
-		.rnr_retry_count = 7,
-		.valid = 1};
+					    .responder_resources = 1,
+					    .initiator_depth = 1,
+					    .retry_count = 7,
+					    .rnr_retry_count = 7,
+					    .valid = 1};
 }
 
 static void capture__client_as_the_kernel(void **state)
@@ -159,8 +159,8 @@ static void capture__server_as_the_kernel(void **state)
 	assert_int_equal(init_qp_attr(&l.ch, e.id, UCM_QPS_RTS, &attr), 0);
 	assert_int_equal(attr.sq_psn, golden_message[REQ].req.psn);
 	assert_int_equal(attr.timeout, 17);
-	assert_int_equal(
-		command(&l.ch, RDMA_USER_CM_CMD_ACCEPT, &accept, sizeof(accept), NULL, 0), 0);
+	assert_int_equal(command(&l.ch, RDMA_USER_CM_CMD_ACCEPT, &accept, sizeof(accept), NULL, 0),
+			 0);
 	m = check_sent(SERVER, &sent, REP, 0, theirs);
 	assert_true(m.transaction == transaction);
 

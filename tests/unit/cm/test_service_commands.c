@@ -74,8 +74,8 @@ static void commands__lengths(void **state)
 				command(&ch, r->number, body, r->least, out, r->out_least - 1u),
 				-ENOSPC);
 		/* Longer than the structure: what is too much is not looked at. */
-		assert_int_equal(
-			command(&ch, r->number, body, r->body + 4u, out, r->out_least), r->unbound);
+		assert_int_equal(command(&ch, r->number, body, r->body + 4u, out, r->out_least),
+				 r->unbound);
 		if (r->number != RDMA_USER_CM_CMD_DESTROY_ID)
 			assert_int_equal(destroy_id(&ch, id, NULL), 0);
 	}
@@ -98,14 +98,14 @@ static void commands__whose_identifier(void **state)
 			continue;
 		fill(body, r, 4711);
 		if (r->number == RDMA_USER_CM_CMD_BIND || r->number == RDMA_USER_CM_CMD_CONNECT ||
-			r->number == RDMA_USER_CM_CMD_RESOLVE_ADDR ||
-			r->number == RDMA_USER_CM_CMD_JOIN_IP_MCAST ||
-			r->number == RDMA_USER_CM_CMD_JOIN_MCAST)
+		    r->number == RDMA_USER_CM_CMD_RESOLVE_ADDR ||
+		    r->number == RDMA_USER_CM_CMD_JOIN_IP_MCAST ||
+		    r->number == RDMA_USER_CM_CMD_JOIN_MCAST)
 			continue; /* their bodies are checked before: below */
 		assert_int_equal(command(&other, r->number, body, r->body, out, 512), -ENOENT);
 		fill(body, r, id);
 		assert_int_equal(command(&other, r->number, body, r->body, out, 512),
-			own_rule ? -ENOENT : -EINVAL);
+				 own_rule ? -ENOENT : -EINVAL);
 	}
 	assert_int_equal(destroy_id(&mine, id, NULL), 0);
 	assert_int_equal(connect_id(&mine, id, 1, ""), -ENOENT);
@@ -121,8 +121,8 @@ static void commands__unknown(void **state)
 
 	(void)state;
 	for (unsigned int i = 0; i < 5; i++)
-		assert_int_equal(
-			command(&ch, numbers[i], body, sizeof(body), body, sizeof(body)), -EINVAL);
+		assert_int_equal(command(&ch, numbers[i], body, sizeof(body), body, sizeof(body)),
+				 -EINVAL);
 }
 
 static void create__port_spaces(void **state)
@@ -132,15 +132,15 @@ static void create__port_spaces(void **state)
 		uint8_t type;
 		int status;
 	} cases[] = {{RDMA_PS_TCP, 2, 0}, {RDMA_PS_UDP, 4, 0}, {RDMA_PS_IPOIB, 4, 0},
-		{RDMA_PS_IB, 2, 0}, {RDMA_PS_IB, 4, 0}, {RDMA_PS_TCP, 77, 0}, {0, 2, -EINVAL},
-		{0x107, 2, -EINVAL}};
+		     {RDMA_PS_IB, 2, 0},  {RDMA_PS_IB, 4, 0},  {RDMA_PS_TCP, 77, 0},
+		     {0, 2, -EINVAL},	  {0x107, 2, -EINVAL}};
 	struct channel ch = open_channel(0);
 	uint32_t id;
 
 	(void)state;
 	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		assert_int_equal(
-			create_id(&ch, 1, cases[i].ps, cases[i].type, &id), cases[i].status);
+		assert_int_equal(create_id(&ch, 1, cases[i].ps, cases[i].type, &id),
+				 cases[i].status);
 }
 
 static void create__limits(void **state)
@@ -309,8 +309,8 @@ static void query__path(void **state)
 	assert_int_equal(record[56], 0x90);
 	assert_int_equal(command(&c.ch, RDMA_USER_CM_CMD_QUERY, &in, sizeof(in), &path, 8), 0);
 	assert_int_equal(c.ch.bytes, 8);
-	assert_int_equal(
-		command(&c.ch, RDMA_USER_CM_CMD_QUERY, &in, sizeof(in), &path, 7), -ENOSPC);
+	assert_int_equal(command(&c.ch, RDMA_USER_CM_CMD_QUERY, &in, sizeof(in), &path, 7),
+			 -ENOSPC);
 }
 
 /* Who was asked knows both GIDs. */
@@ -392,11 +392,11 @@ static void options__of_identifiers(void **state)
 	assert_int_equal(set_option(&l.ch, id, RDMA_OPTION_IB, 2, zero, 4), -ENOSYS);
 	/* More bytes than there are. */
 	lies.id = id;
-	assert_int_equal(
-		command(&l.ch, RDMA_USER_CM_CMD_SET_OPTION, &lies, sizeof(lies), NULL, 0), -EINVAL);
+	assert_int_equal(command(&l.ch, RDMA_USER_CM_CMD_SET_OPTION, &lies, sizeof(lies), NULL, 0),
+			 -EINVAL);
 	lies.optlen = UINT32_MAX;
-	assert_int_equal(
-		command(&l.ch, RDMA_USER_CM_CMD_SET_OPTION, &lies, sizeof(lies), NULL, 0), -EINVAL);
+	assert_int_equal(command(&l.ch, RDMA_USER_CM_CMD_SET_OPTION, &lies, sizeof(lies), NULL, 0),
+			 -EINVAL);
 }
 
 static void options__reach_the_queue_pair(void **state)

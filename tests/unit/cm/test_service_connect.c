@@ -12,15 +12,16 @@ static void check_attributes(struct end *c, struct channel *server, uint32_t ser
 
 	assert_int_equal(init_qp_attr(&c->ch, c->id, UCM_QPS_INIT, &a), 0);
 	assert_int_equal(a.qp_state, UCM_QPS_INIT);
-	assert_int_equal(
-		a.qp_attr_mask, QP_ATTR_STATE | QP_ATTR_PKEY_INDEX | QP_ATTR_PORT | QP_ATTR_ACCESS);
-	assert_int_equal(a.qp_access_flags,
-		UCM_ACCESS_REMOTE_WRITE | UCM_ACCESS_REMOTE_READ | UCM_ACCESS_REMOTE_ATOMIC);
+	assert_int_equal(a.qp_attr_mask,
+			 QP_ATTR_STATE | QP_ATTR_PKEY_INDEX | QP_ATTR_PORT | QP_ATTR_ACCESS);
+	assert_int_equal(a.qp_access_flags, UCM_ACCESS_REMOTE_WRITE | UCM_ACCESS_REMOTE_READ |
+						    UCM_ACCESS_REMOTE_ATOMIC);
 	assert_int_equal(a.port_num, 1);
 	assert_int_equal(init_qp_attr(&c->ch, c->id, UCM_QPS_RTR, &a), 0);
-	assert_int_equal(a.qp_attr_mask,
-		QP_ATTR_STATE | QP_ATTR_AV | QP_ATTR_PATH_MTU | QP_ATTR_DEST_QPN | QP_ATTR_RQ_PSN |
-			QP_ATTR_MAX_DEST_RD_ATOMIC | QP_ATTR_MIN_RNR_TIMER);
+	assert_int_equal(a.qp_attr_mask, QP_ATTR_STATE | QP_ATTR_AV | QP_ATTR_PATH_MTU |
+						 QP_ATTR_DEST_QPN | QP_ATTR_RQ_PSN |
+						 QP_ATTR_MAX_DEST_RD_ATOMIC |
+						 QP_ATTR_MIN_RNR_TIMER);
 	assert_int_equal(init_qp_attr(server, server_id, UCM_QPS_RTR, &b), 0);
 	assert_int_equal(a.dest_qp_num, 0x222);
 	assert_int_equal(b.dest_qp_num, 0x111);
@@ -149,13 +150,8 @@ static void connect__gids_to_any(void **state)
 }
 
 static const char *const self[][2] = {
-	{"127.0.0.1", "127.0.0.1"},
-	{"0.0.0.0", "127.0.0.1"},
-	{"0.0.0.0", "0.0.0.0"},
-	{"::", "::1"},
-	{"10.0.0.1", "10.0.0.1"},
-	{"0.0.0.0", "10.1.0.1"},
-	{"::", "fd00:1::1"},
+	{"127.0.0.1", "127.0.0.1"}, {"0.0.0.0", "127.0.0.1"}, {"0.0.0.0", "0.0.0.0"}, {"::", "::1"},
+	{"10.0.0.1", "10.0.0.1"},   {"0.0.0.0", "10.1.0.1"},  {"::", "fd00:1::1"},
 };
 
 static void connect__to_oneself(void **state)
@@ -311,17 +307,17 @@ static void notify__established(void **state)
 	struct rdma_ucm_notify in = {.id = id, .event = UCM_QP_COMM_EST};
 
 	(void)state;
-	assert_int_equal(
-		command(&l.ch, RDMA_USER_CM_CMD_NOTIFY, &in, sizeof(in), NULL, 0), -EINVAL);
+	assert_int_equal(command(&l.ch, RDMA_USER_CM_CMD_NOTIFY, &in, sizeof(in), NULL, 0),
+			 -EINVAL);
 	assert_int_equal(accept_id(&l.ch, id, 300, 0x222, ""), 0);
 	assert_int_equal(command(&l.ch, RDMA_USER_CM_CMD_NOTIFY, &in, sizeof(in), NULL, 0), 0);
 	assert_int_equal(expect_event(&l.ch, UCM_EVENT_ESTABLISHED).uid, 300);
 	in.event = 6;
-	assert_int_equal(
-		command(&l.ch, RDMA_USER_CM_CMD_NOTIFY, &in, sizeof(in), NULL, 0), -EINVAL);
+	assert_int_equal(command(&l.ch, RDMA_USER_CM_CMD_NOTIFY, &in, sizeof(in), NULL, 0),
+			 -EINVAL);
 	in = (struct rdma_ucm_notify){.id = l.id, .event = UCM_QP_COMM_EST};
-	assert_int_equal(
-		command(&l.ch, RDMA_USER_CM_CMD_NOTIFY, &in, sizeof(in), NULL, 0), -EINVAL);
+	assert_int_equal(command(&l.ch, RDMA_USER_CM_CMD_NOTIFY, &in, sizeof(in), NULL, 0),
+			 -EINVAL);
 }
 
 /* REQ and REP say what each queue pair does, whatever the programs say; each is told of its peer.

@@ -165,8 +165,8 @@ static void sidr__lengths(void **state)
 static void sidr__own_qkey(void **state)
 {
 	struct end l = ib_listener(UCM_QPT_UD);
-	struct rdma_ucm_accept in = {
-		.uid = 300, .conn_param = {.qp_num = 0x222, .qkey = 0x777, .valid = 1}};
+	struct rdma_ucm_accept in = {.uid = 300,
+				     .conn_param = {.qp_num = 0x222, .qkey = 0x777, .valid = 1}};
 	struct rdma_ucm_event_resp e;
 
 	(void)state;
@@ -178,8 +178,8 @@ static void sidr__own_qkey(void **state)
 		assert_int_equal(connect_id(&c.ch, c.id, 0x111, "hello"), 0);
 		in.id = requested(&l, &e);
 		assert_int_equal(e.param.ud.private_data_len, 216);
-		assert_int_equal(
-			command(&l.ch, RDMA_USER_CM_CMD_ACCEPT, &in, sizeof(in), NULL, 0), 0);
+		assert_int_equal(command(&l.ch, RDMA_USER_CM_CMD_ACCEPT, &in, sizeof(in), NULL, 0),
+				 0);
 		settle();
 		if (knows) {
 			e = expect_event(&c.ch, UCM_EVENT_ADDR_ERROR);
@@ -206,8 +206,8 @@ static void sidr__for_a_connection(void **state)
 
 /* ---- groups ---- */
 
-static int join_ip(
-	struct channel *ch, uint32_t id, uint64_t uid, const char *group, uint32_t *number)
+static int join_ip(struct channel *ch, uint32_t id, uint64_t uid, const char *group,
+		   uint32_t *number)
 {
 	union ucm_address a = address_of(group, 0);
 	struct rdma_ucm_join_ip_mcast in = {.id = id, .uid = uid};
@@ -221,13 +221,13 @@ static int join_ip(
 }
 
 static int join_flags(struct channel *ch, uint32_t id, uint64_t uid, const char *group,
-	uint16_t flags, uint32_t *number)
+		      uint16_t flags, uint32_t *number)
 {
 	union ucm_address a = address_of(group, 0);
 	struct rdma_ucm_join_mcast in = {.id = id,
-		.uid = uid,
-		.join_flags = flags,
-		.addr_size = (uint16_t)ucm_address_bytes(&a)};
+					 .uid = uid,
+					 .join_flags = flags,
+					 .addr_size = (uint16_t)ucm_address_bytes(&a)};
 	struct rdma_ucm_create_id_resp out = {0};
 	int ret;
 

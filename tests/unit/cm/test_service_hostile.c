@@ -212,8 +212,8 @@ static void commands__bounded(void **state)
 	turn(&node[0]);
 	assert_int_equal(cm_service_counters(node[0].s)->command_malformed, UCM_COMMANDS_PER_TURN);
 	assert_int_equal(create_id(&other, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
-	assert_int_equal(
-		cm_service_counters(node[0].s)->command_malformed, 2 * UCM_COMMANDS_PER_TURN);
+	assert_int_equal(cm_service_counters(node[0].s)->command_malformed,
+			 2 * UCM_COMMANDS_PER_TURN);
 }
 
 static void bytes__at_random(void **state)
@@ -232,8 +232,8 @@ static void bytes__at_random(void **state)
 			bytes[k] = (uint8_t)draw(256);
 		if (draw(4) && n > 8) { /* with a head that passes */
 			struct rdma_ucm_cmd_hdr h = {.cmd = draw(24),
-				.in = (uint16_t)(n - 8 - draw(2)),
-				.out = (uint16_t)draw(1200)};
+						     .in = (uint16_t)(n - 8 - draw(2)),
+						     .out = (uint16_t)draw(1200)};
 
 			memcpy(bytes, &h, sizeof(h));
 		}
@@ -259,10 +259,13 @@ static void open_hostile(unsigned int k)
 
 static const char *some_address(void)
 {
-	static const char *const addresses[] = {"0.0.0.0", "127.0.0.1", "10.0.0.1", "10.0.0.2",
-		"10.1.0.1", "10.1.0.2", "192.0.2.1", "::", "::1", "fd00::1", "fd00::2", "fd00:1::2",
-		"239.1.2.3", "ff0e::1", "gid:::", "gid:fd00::1", "gid:fd00::2",
-		"gid:::ffff:10.0.0.2"};
+	static const char *const addresses[] = {
+		"0.0.0.0",     "127.0.0.1",   "10.0.0.1",
+		"10.0.0.2",    "10.1.0.1",    "10.1.0.2",
+		"192.0.2.1",   "::",	      "::1",
+		"fd00::1",     "fd00::2",     "fd00:1::2",
+		"239.1.2.3",   "ff0e::1",     "gid:::",
+		"gid:fd00::1", "gid:fd00::2", "gid:::ffff:10.0.0.2"};
 
 	return addresses[draw(sizeof(addresses) / sizeof(addresses[0]))];
 }
@@ -404,9 +407,11 @@ static void fill_body(uint32_t number, union body *b)
 static uint32_t some_command(void)
 {
 	/* Often what makes something. */
-	static const uint32_t often[] = {RDMA_USER_CM_CMD_CREATE_ID, RDMA_USER_CM_CMD_RESOLVE_IP,
-		RDMA_USER_CM_CMD_RESOLVE_ROUTE, RDMA_USER_CM_CMD_CONNECT, RDMA_USER_CM_CMD_LISTEN,
-		RDMA_USER_CM_CMD_GET_EVENT, RDMA_USER_CM_CMD_ACCEPT, CM_COMMAND_RELEASE_ID};
+	static const uint32_t often[] = {
+		RDMA_USER_CM_CMD_CREATE_ID,	RDMA_USER_CM_CMD_RESOLVE_IP,
+		RDMA_USER_CM_CMD_RESOLVE_ROUTE, RDMA_USER_CM_CMD_CONNECT,
+		RDMA_USER_CM_CMD_LISTEN,	RDMA_USER_CM_CMD_GET_EVENT,
+		RDMA_USER_CM_CMD_ACCEPT,	CM_COMMAND_RELEASE_ID};
 
 	return draw(2) ? often[draw(8)] : draw(24);
 }
@@ -567,7 +572,7 @@ static void commands__at_random(void **state)
 		const struct cm_counters *c = cm_service_counters(node[n].s);
 
 		printf("node %u: %llu commands, %llu refused\n", n, (unsigned long long)c->command,
-			(unsigned long long)c->command_refused);
+		       (unsigned long long)c->command_refused);
 		cm_census(node[n].s->cm, &connections, &orphans);
 		assert_int_equal(connections, 0);
 		assert_int_equal(node[n].s->resolve_due, UINT64_MAX);

@@ -58,11 +58,12 @@ static void listen__families(void **state)
 	static const struct {
 		const char *bound, *destination;
 		bool only, served;
-	} cases[] = {{"0.0.0.0", "fd00::2", false, false}, {"0.0.0.0", "10.0.0.2", false, true},
-		{"::", "10.0.0.2", false, true}, {"::", "10.0.0.2", true, false},
-		{"::", "fd00::2", true, true}, {"10.0.0.2", "10.0.0.2", false, true},
+	} cases[] = {
+		{"0.0.0.0", "fd00::2", false, false},  {"0.0.0.0", "10.0.0.2", false, true},
+		{"::", "10.0.0.2", false, true},       {"::", "10.0.0.2", true, false},
+		{"::", "fd00::2", true, true},	       {"10.0.0.2", "10.0.0.2", false, true},
 		{"fd00::2", "10.0.0.2", false, false}, {"127.0.0.1", "10.0.0.2", false, true},
-		{"gid:::", "10.0.0.2", false, true}, {"0.0.0.0", "gid:fd00::2", false, false}};
+		{"gid:::", "10.0.0.2", false, true},   {"0.0.0.0", "gid:fd00::2", false, false}};
 	int32_t one = 1;
 
 	(void)state;
@@ -72,8 +73,8 @@ static void listen__families(void **state)
 		assert_int_equal(create_id(&l.ch, 100, RDMA_PS_TCP, UCM_QPT_RC, &l.id), 0);
 		if (cases[i].only)
 			assert_int_equal(set_option(&l.ch, l.id, RDMA_OPTION_ID,
-						 RDMA_OPTION_ID_AFONLY, &one, 4),
-				0);
+						    RDMA_OPTION_ID_AFONLY, &one, 4),
+					 0);
 		assert_int_equal(bind_ip(&l.ch, l.id, cases[i].bound, 7174), 0);
 		assert_int_equal(listen_id(&l.ch, l.id, 0), 0);
 		c = caller(0, RDMA_PS_TCP, cases[i].destination, 7174);
@@ -83,7 +84,7 @@ static void listen__families(void **state)
 			expect_event(&l.ch, UCM_EVENT_CONNECT_REQUEST);
 		else
 			assert_int_equal(expect_event(&c.ch, UCM_EVENT_REJECTED).status,
-				CM_REJ_INVALID_SERVICE_ID);
+					 CM_REJ_INVALID_SERVICE_ID);
 		close_channel(&c.ch);
 		close_channel(&l.ch);
 		settle();
@@ -99,7 +100,7 @@ static void listen__transport(void **state)
 	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
 	settle();
 	assert_int_equal(expect_event(&c.ch, UCM_EVENT_REJECTED).status,
-		CM_REJ_INVALID_TRANSPORT_SERVICE_TYPE);
+			 CM_REJ_INVALID_TRANSPORT_SERVICE_TYPE);
 	expect_no_event(&l.ch);
 }
 
@@ -261,11 +262,11 @@ static void listen__flood(void **state)
 	memcpy(ip.source, path.dgid, 16);
 	cm_ip_build(&ip, m.private_data);
 	m.req = (struct cm_req){.service_id = (uint64_t)RDMA_PS_TCP << 16 | 7174,
-		.guid = 77,
-		.mtu = 3,
-		.pkey = 0xffff,
-		.local_timeout = 20,
-		.remote_timeout = 20};
+				.guid = 77,
+				.mtu = 3,
+				.pkey = 0xffff,
+				.local_timeout = 20,
+				.remote_timeout = 20};
 	memcpy(m.req.path.local_gid, path.dgid, 16);
 	memcpy(m.req.path.remote_gid, path.sgid, 16);
 	for (uint32_t i = 0; i < 10000; i++) {
@@ -508,9 +509,13 @@ static void device__which_identifiers_are_on_one(void **state)
 	static const struct {
 		const char *address;
 		uint32_t flags;
-	} cases[] = {{"10.0.0.2", CM_CHANNEL_ON_DEVICE}, {"fd00::2", CM_CHANNEL_ON_DEVICE},
-		{"gid:fd00::2", CM_CHANNEL_ON_DEVICE}, {"0.0.0.0", 0}, {"::", 0}, {"127.0.0.1", 0},
-		{"10.9.9.9", 0}};
+	} cases[] = {{"10.0.0.2", CM_CHANNEL_ON_DEVICE},
+		     {"fd00::2", CM_CHANNEL_ON_DEVICE},
+		     {"gid:fd00::2", CM_CHANNEL_ON_DEVICE},
+		     {"0.0.0.0", 0},
+		     {"::", 0},
+		     {"127.0.0.1", 0},
+		     {"10.9.9.9", 0}};
 	struct channel ch = open_channel(1);
 	uint32_t id;
 

@@ -108,11 +108,11 @@ static int accept_it(const struct rdma_ucm_event_resp *e)
 {
 	uint64_t uid = e->param.conn.qp_num - 1;
 	struct rdma_ucm_accept in = {.id = e->id,
-		.uid = UID_SERVER + uid,
-		.conn_param = {.qp_num = (uint32_t)uid + 1,
-			.private_data_len = sizeof(uid),
-			.rnr_retry_count = 7,
-			.valid = 1}};
+				     .uid = UID_SERVER + uid,
+				     .conn_param = {.qp_num = (uint32_t)uid + 1,
+						    .private_data_len = sizeof(uid),
+						    .rnr_retry_count = 7,
+						    .valid = 1}};
 
 	memcpy(in.conn_param.private_data, &uid, sizeof(uid));
 	return command(&w.server.ch, RDMA_USER_CM_CMD_ACCEPT, &in, sizeof(in), NULL, 0);

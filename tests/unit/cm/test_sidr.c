@@ -90,8 +90,8 @@ static void sidr__that_nobody_serves_is_refused(void **state)
 	server.reason = 0xffff;
 	deliver(&server, &req);
 	carry(&server, CM_SIDR_REP);
-	assert_int_equal(
-		heard(&client, CM_EVENT_SIDR_REP)->message.sidr_rep.status, CM_SIDR_UNSUPPORTED);
+	assert_int_equal(heard(&client, CM_EVENT_SIDR_REP)->message.sidr_rep.status,
+			 CM_SIDR_UNSUPPORTED);
 	wind_up(c, NULL);
 }
 
@@ -169,8 +169,8 @@ static void sidr__calls_out_of_turn_are_refused(void **state)
 	assert_int_equal(cm_send_sidr_rep(c, now, 0, 0, 0, NULL, 0), -EINVAL);
 	assert_int_equal(cm_send_sidr_rep(server.requested, now, 0, 0, 0, data, 255), -EINVAL);
 	assert_int_equal(cm_reject(c, now, CM_REJ_CONSUMER, NULL, 0, NULL, 0), -EINVAL);
-	assert_int_equal(
-		cm_reject(server.requested, now, CM_REJ_CONSUMER, NULL, 0, NULL, 0), -EINVAL);
+	assert_int_equal(cm_reject(server.requested, now, CM_REJ_CONSUMER, NULL, 0, NULL, 0),
+			 -EINVAL);
 	check_state(server.requested, "SIDR_REQ_RCVD");
 	wind_up(c, server.requested);
 }

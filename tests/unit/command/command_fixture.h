@@ -69,20 +69,20 @@ static inline void command_fixture_poll(void *ctx)
 /* Before command_fixture_make(): all as new, with modules that poll when the CEU waits for them. */
 static inline void command_fixture_new(struct command_fixture *f)
 {
-	*f = (struct command_fixture){
-		.lets_go = true, .hooks = {.ctx = f, .quiesce = command_fixture_poll}};
+	*f = (struct command_fixture){.lets_go = true,
+				      .hooks = {.ctx = f, .quiesce = command_fixture_poll}};
 }
 
 static inline void command_fixture_make(struct command_fixture *f)
 {
 	struct ceu_config config = {.engine_count = 1, .hooks = f->hooks};
 	struct v2p_config v2p = {.name = "command",
-		.mpts = TABLE,
-		.mtts = 1024,
-		.mpt_cache_lines = 4,
-		.mtt_cache_lines = 4,
-		.counters = &f->counters,
-		.socket = SOCKET_ID_ANY};
+				 .mpts = TABLE,
+				 .mtts = 1024,
+				 .mpt_cache_lines = 4,
+				 .mtt_cache_lines = 4,
+				 .counters = &f->counters,
+				 .socket = SOCKET_ID_ANY};
 
 	command_fixture_eal();
 
@@ -121,16 +121,16 @@ static inline void command_fixture_free(struct command_fixture *f)
 static inline struct ceu_qp command_qp(struct command_fixture *f, enum qp_service service)
 {
 	return (struct ceu_qp){.service = (uint8_t)service,
-		.client = 3,
-		.pd = 0x77,
-		.cqn_snd = 0x101,
-		.cqn_rcv = 0x102,
-		.sq = f->sq,
-		.sq_bytes = sizeof(f->sq),
-		.rq = f->rq,
-		.rq_stride = 64,
-		.rq_entries = 4,
-		.record = &f->record};
+			       .client = 3,
+			       .pd = 0x77,
+			       .cqn_snd = 0x101,
+			       .cqn_rcv = 0x102,
+			       .sq = f->sq,
+			       .sq_bytes = sizeof(f->sq),
+			       .rq = f->rq,
+			       .rq_stride = 64,
+			       .rq_entries = 4,
+			       .record = &f->record};
 }
 
 static inline void command_make_qp(struct command_fixture *f, uint32_t qpn, enum qp_service service)
@@ -150,23 +150,23 @@ static inline struct ceu_modify command_attributes(void)
 {
 	return (struct ceu_modify){
 		.attr = {.access = 0xf,
-			.qkey = 0x1234,
-			.dest_qpn = 0x456,
-			.rq_psn = 0xabcdef,
-			.sq_psn = 0xfedcba,
-			.path_mtu = 3,
-			.timeout = 14,
-			.retry_cnt = 5,
-			.rnr_retry = 6,
-			.min_rnr_timer = 12,
-			.max_rd_atomic = 4,
-			.max_dest_rd_atomic = 8,
-			.dgid = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 2},
-			.traffic_class = 0x20,
-			.port = 1},
+			 .qkey = 0x1234,
+			 .dest_qpn = 0x456,
+			 .rq_psn = 0xabcdef,
+			 .sq_psn = 0xfedcba,
+			 .path_mtu = 3,
+			 .timeout = 14,
+			 .retry_cnt = 5,
+			 .rnr_retry = 6,
+			 .min_rnr_timer = 12,
+			 .max_rd_atomic = 4,
+			 .max_dest_rd_atomic = 8,
+			 .dgid = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 2},
+			 .traffic_class = 0x20,
+			 .port = 1},
 		.path = {.dst_mac = {2, 0, 0, 0, 0, 2},
-			.src_mac = {2, 0, 0, 0, 0, 1},
-			.src_ip = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 1}},
+			 .src_mac = {2, 0, 0, 0, 0, 1},
+			 .src_ip = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 1}},
 	};
 }
 

@@ -35,15 +35,15 @@ static enum ceu_status move(uint8_t op, uint32_t mask)
 
 static void to_rts(void)
 {
-	assert_int_equal(
-		move(CEU_RST2INIT, QP_ATTR_PKEY_INDEX | QP_ATTR_PORT | QP_ATTR_ACCESS), CEU_OK);
+	assert_int_equal(move(CEU_RST2INIT, QP_ATTR_PKEY_INDEX | QP_ATTR_PORT | QP_ATTR_ACCESS),
+			 CEU_OK);
 	assert_int_equal(move(CEU_INIT2RTR, QP_ATTR_AV | QP_ATTR_PATH_MTU | QP_ATTR_DEST_QPN |
 						    QP_ATTR_RQ_PSN | QP_ATTR_MAX_DEST_RD_ATOMIC |
 						    QP_ATTR_MIN_RNR_TIMER),
-		CEU_OK);
+			 CEU_OK);
 	assert_int_equal(move(CEU_RTR2RTS, QP_ATTR_SQ_PSN | QP_ATTR_TIMEOUT | QP_ATTR_RETRY_CNT |
 						   QP_ATTR_RNR_RETRY | QP_ATTR_MAX_RD_ATOMIC),
-		CEU_OK);
+			 CEU_OK);
 }
 
 /* The context, and the compiler sees that it is there. */
@@ -101,7 +101,7 @@ static void qp__query_tells_what_was_set(void **state)
 	assert_int_equal(got.timeout, want.attr.timeout);
 	assert_memory_equal(got.dgid, want.attr.dgid, 16);
 	assert_int_equal(ceu_exec(f.ceu, CEU_QUERY_QP, QPN ^ 0x10, NULL, 0, &got, sizeof(got)),
-		CEU_BAD_PARAM);
+			 CEU_BAD_PARAM);
 	command_free_qp(&f, QPN);
 }
 
@@ -135,8 +135,8 @@ static void qp__sqd_turns(void **state)
 	to_rts();
 	q = found();
 	for (unsigned int i = 1; i < 600; i++) { /* never 0, which means "not drained" */
-		assert_int_equal(
-			move(CEU_RTS2SQD, i % 2 ? QP_ATTR_EN_SQD_ASYNC_NOTIFY : 0), CEU_OK);
+		assert_int_equal(move(CEU_RTS2SQD, i % 2 ? QP_ATTR_EN_SQD_ASYNC_NOTIFY : 0),
+				 CEU_OK);
 		assert_int_equal(q->sqd_notify, i % 2);
 		assert_int_equal(q->sqd_turn, (i - 1) % 255 + 1);
 		assert_int_equal(move(CEU_SQD2RTS, 0), CEU_OK);
@@ -147,8 +147,8 @@ static void qp__sqd_turns(void **state)
 /* What the path and the timers are for must be over; the rest may change at once. */
 static void qp__sqd2sqd_only_when_drained(void **state)
 {
-	static const uint32_t bits[] = {
-		QP_ATTR_AV, QP_ATTR_TIMEOUT, QP_ATTR_RETRY_CNT, QP_ATTR_RNR_RETRY};
+	static const uint32_t bits[] = {QP_ATTR_AV, QP_ATTR_TIMEOUT, QP_ATTR_RETRY_CNT,
+					QP_ATTR_RNR_RETRY};
 	struct qp *q;
 
 	(void)state;
@@ -191,8 +191,8 @@ static void qp__path_flips(void **state)
 	modify.attr.mask = QP_ATTR_AV;
 	modify.attr.dgid[15] ^= 0xff;
 	f.quiesced = 0;
-	assert_int_equal(
-		ceu_exec(f.ceu, CEU_SQD2SQD, QPN, &modify, sizeof(modify), NULL, 0), CEU_OK);
+	assert_int_equal(ceu_exec(f.ceu, CEU_SQD2SQD, QPN, &modify, sizeof(modify), NULL, 0),
+			 CEU_OK);
 	assert_int_equal(f.quiesced, 1);
 	assert_ptr_not_equal(qp_path(q), old);
 	assert_memory_equal(old, &before, sizeof(before));
@@ -229,7 +229,7 @@ static void qp__number_is_reused_only_when_let_go(void **state)
 	assert_null(qp_find(&f.qps, QPN));
 	assert_int_equal(ceu_tidy(f.ceu), 1);
 	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_QP, next, &make, sizeof(make), NULL, 0),
-		CEU_BAD_SYS_STATE);
+			 CEU_BAD_SYS_STATE);
 	f.qps.qps[QPN & (TABLE - 1)].closed = QP_CLOSED_ALL;
 	assert_int_equal(ceu_tidy(f.ceu), 0);
 	command_make_qp(&f, next, SERVICE_RC);
@@ -253,16 +253,16 @@ static void qp__stuck_in_its_reset_is_freed(void **state)
 		assert_int_equal(move(CEU_2RST, 0), CEU_BAD_SYS_STATE);
 		assert_int_equal(move(CEU_2RST, 0), CEU_BAD_PARAM);
 		assert_int_equal(ceu_exec(f.ceu, CEU_QUERY_QP, QPN, NULL, 0, &out, sizeof(out)),
-			CEU_BAD_PARAM);
+				 CEU_BAD_PARAM);
 		assert_int_equal(ceu_exec(f.ceu, CEU_HW2SW_QP, QPN ^ 0x100, NULL, 0, NULL, 0),
-			CEU_BAD_PARAM);
+				 CEU_BAD_PARAM);
 		if (late) {
 			f.qps.qps[QPN & (TABLE - 1)].closed = QP_CLOSED_ALL;
 			assert_int_equal(ceu_tidy(f.ceu), 0);
 		}
 		command_free_qp(&f, QPN);
-		assert_int_equal(
-			ceu_exec(f.ceu, CEU_HW2SW_QP, QPN, NULL, 0, NULL, 0), CEU_BAD_PARAM);
+		assert_int_equal(ceu_exec(f.ceu, CEU_HW2SW_QP, QPN, NULL, 0, NULL, 0),
+				 CEU_BAD_PARAM);
 		assert_int_equal(ceu_tidy(f.ceu), !late);
 		assert_int_equal(
 			ceu_exec(f.ceu, CEU_SW2HW_QP, QPN ^ 0x100, &make, sizeof(make), NULL, 0),
@@ -282,7 +282,7 @@ static void qp__refused_parameters(void **state)
 		struct ceu_qp make = command_qp(&f, SERVICE_RC);                                   \
 		make.field = value;                                                                \
 		assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_QP, QPN, &make, sizeof(make), NULL, 0), \
-			CEU_BAD_PARAM);                                                            \
+				 CEU_BAD_PARAM);                                                   \
 	} while (0)
 	REFUSED(service, 3);
 	REFUSED(engine, 1);
@@ -321,8 +321,8 @@ static void mpt__rights_and_place(void **state)
 	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_MPT, 3, &e, sizeof(e), NULL, 0), CEU_BAD_PARAM);
 	e.length = 64;
 	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_MPT, 3, &e, sizeof(e), NULL, 0), CEU_OK);
-	assert_int_equal(
-		ceu_exec(f.ceu, CEU_SW2HW_MPT, 3, &e, sizeof(e), NULL, 0), CEU_BAD_SYS_STATE);
+	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_MPT, 3, &e, sizeof(e), NULL, 0),
+			 CEU_BAD_SYS_STATE);
 	assert_int_equal(
 		v2p_map(&port, V2P_EE_DATA, 9, KEY, 0x1010, 16, ACCESS_LOCAL_WRITE, &addr, &run),
 		V2P_SUCCESS);
@@ -331,8 +331,8 @@ static void mpt__rights_and_place(void **state)
 	f.quiesced = 0;
 	assert_int_equal(ceu_exec(f.ceu, CEU_HW2SW_MPT, KEY, NULL, 0, NULL, 0), CEU_OK);
 	assert_int_equal(f.quiesced, 1);
-	assert_int_equal(
-		v2p_map(&port, V2P_EE_DATA, 9, KEY, 0x1010, 16, 0, &addr, &run), V2P_KEY_ERR);
+	assert_int_equal(v2p_map(&port, V2P_EE_DATA, 9, KEY, 0x1010, 16, 0, &addr, &run),
+			 V2P_KEY_ERR);
 }
 
 static void batch__waits_once(void **state)
@@ -483,7 +483,7 @@ static void eq__made_mapped_and_removed(void **state)
 
 		mask.types = 1ull << type;
 		assert_int_equal(cq_exec(CEU_MAP_EQ, 1, &mask, sizeof(mask)),
-			known ? CEU_OK : CEU_BAD_PARAM);
+				 known ? CEU_OK : CEU_BAD_PARAM);
 	}
 	assert_int_equal(cq_exec(CEU_MAP_EQ, 2, &mask, sizeof(mask)), CEU_BAD_PARAM);
 	assert_int_equal(cq_exec(CEU_MAP_EQ, CLIENTS_MAX, &mask, sizeof(mask)), CEU_BAD_PARAM);

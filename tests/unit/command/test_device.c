@@ -92,8 +92,8 @@ static uint8_t box[8192] __attribute__((aligned(8))), out[8192] __attribute__((a
 
 static enum ceu_status exec(uint16_t op, uint32_t modifier, uint32_t in, uint32_t out_bytes)
 {
-	return ceu_exec(
-		f.ceu, op, modifier, in ? box : NULL, in, out_bytes ? out : NULL, out_bytes);
+	return ceu_exec(f.ceu, op, modifier, in ? box : NULL, in, out_bytes ? out : NULL,
+			out_bytes);
 }
 
 /* One byte too few or too many is another mailbox, whatever is in it. */
@@ -108,17 +108,17 @@ static void forms__sizes(void **state)
 		for (unsigned int k = 0; k < 3; k++) {
 			if (c->in || off[k] > 0)
 				assert_int_equal(exec(c->op, 0, (uint32_t)(c->in + off[k]), c->out),
-					CEU_BAD_PARAM);
+						 CEU_BAD_PARAM);
 			if (c->out || off[k] > 0)
 				assert_int_equal(exec(c->op, 0, c->in, (uint32_t)(c->out + off[k])),
-					CEU_BAD_PARAM);
+						 CEU_BAD_PARAM);
 		}
 		if (c->in) /* promised, not given */
-			assert_int_equal(
-				ceu_exec(f.ceu, c->op, 0, NULL, c->in, out, c->out), CEU_BAD_PARAM);
+			assert_int_equal(ceu_exec(f.ceu, c->op, 0, NULL, c->in, out, c->out),
+					 CEU_BAD_PARAM);
 		if (c->out)
-			assert_int_equal(
-				ceu_exec(f.ceu, c->op, 0, box, c->in, NULL, c->out), CEU_BAD_PARAM);
+			assert_int_equal(ceu_exec(f.ceu, c->op, 0, box, c->in, NULL, c->out),
+					 CEU_BAD_PARAM);
 		if (c->in && !c->maybe)
 			assert_int_equal(exec(c->op, 0, 0, c->out), CEU_BAD_PARAM);
 	}
@@ -139,14 +139,14 @@ static void forms__the_rest_does_not_exist(void **state)
 static struct ceu_init_hca init(void)
 {
 	return (struct ceu_init_hca){.qpc_base = 0x40000000,
-		.srqc_base = 0,
-		.cqc_base = 0x40000,
-		.mtt_base = 0x40000000,
-		.log_qps = 14,
-		.log_srqs = 4,
-		.log_cqs = 4,
-		.log_mpts = 4,
-		.log_mtts = 10};
+				     .srqc_base = 0,
+				     .cqc_base = 0x40000,
+				     .mtt_base = 0x40000000,
+				     .log_qps = 14,
+				     .log_srqs = 4,
+				     .log_cqs = 4,
+				     .log_mpts = 4,
+				     .log_mtts = 10};
 }
 
 static enum ceu_status exec_init(const struct ceu_init_hca *in)
@@ -163,7 +163,7 @@ static void init__nothing_works_before_and_after(void **state)
 		for (unsigned int i = 0; i < FORMS; i++)
 			if (!forms[i].always)
 				assert_int_equal(exec(forms[i].op, QPN, forms[i].in, forms[i].out),
-					CEU_BAD_SYS_STATE);
+						 CEU_BAD_SYS_STATE);
 		assert_int_equal(exec(CEU_NOP, 0, 0, 0), CEU_OK);
 		assert_int_equal(exec(CEU_QUERY_DEV_LIM, 0, 0, sizeof(struct ceu_dev_lim)), CEU_OK);
 		assert_int_equal(exec(CEU_QUERY_ADAPTER, 0, 0, sizeof(struct ceu_adapter)), CEU_OK);
@@ -226,8 +226,8 @@ static void query__limits(void **state)
 	ceu_set_mtu_max(f.ceu, 3);
 	assert_int_equal(ceu_exec(f.ceu, CEU_QUERY_DEV_LIM, 0, NULL, 0, &lim, sizeof(lim)), CEU_OK);
 	assert_int_equal(lim.max_mtu, 3);
-	assert_int_equal(
-		ceu_exec(f.ceu, CEU_QUERY_ADAPTER, 0, NULL, 0, &adapter, sizeof(adapter)), CEU_OK);
+	assert_int_equal(ceu_exec(f.ceu, CEU_QUERY_ADAPTER, 0, NULL, 0, &adapter, sizeof(adapter)),
+			 CEU_OK);
 	assert_string_equal(adapter.board_id, "softhca");
 }
 
@@ -267,13 +267,13 @@ static void map__refused_parameters(void **state)
 	assert_int_equal(map(CEU_ICM_CONTEXTS | 65, virt_of(0), CEU_ICM_PAGES), CEU_BAD_PARAM);
 	assert_int_equal(map(1, virt_of(0), CEU_ICM_PAGES), CEU_BAD_PARAM);
 	assert_int_equal(map(3u << 24 | 1, virt_of(0), CEU_ICM_PAGES), CEU_BAD_PARAM);
-	assert_int_equal(
-		map(CEU_ICM_CONTEXTS | 1, virt_of(0) + 4096, CEU_ICM_PAGES), CEU_BAD_PARAM);
-	assert_int_equal(
-		map(CEU_ICM_CONTEXTS | 1, virt_of(f.qps.icm.chunks), CEU_ICM_PAGES), CEU_BAD_PARAM);
+	assert_int_equal(map(CEU_ICM_CONTEXTS | 1, virt_of(0) + 4096, CEU_ICM_PAGES),
+			 CEU_BAD_PARAM);
+	assert_int_equal(map(CEU_ICM_CONTEXTS | 1, virt_of(f.qps.icm.chunks), CEU_ICM_PAGES),
+			 CEU_BAD_PARAM);
 	assert_int_equal(map(CEU_ICM_CONTEXTS | 1, virt_of(0), CEU_ICM_PAGES - 1), CEU_BAD_PARAM);
-	assert_int_equal(
-		map(CEU_ICM_CONTEXTS | 1, virt_of(0), CEU_ICM_PAGES | 1 << 12), CEU_BAD_PARAM);
+	assert_int_equal(map(CEU_ICM_CONTEXTS | 1, virt_of(0), CEU_ICM_PAGES | 1 << 12),
+			 CEU_BAD_PARAM);
 	assert_int_equal(f.qps.icm.mapped, 0);
 	assert_int_equal(map(CEU_ICM_CONTEXTS | 1, virt_of(0), CEU_ICM_PAGES), CEU_OK);
 	assert_int_equal(map(CEU_ICM_CONTEXTS | 1, virt_of(0), CEU_ICM_PAGES), CEU_BAD_SYS_STATE);
@@ -314,10 +314,10 @@ static void unmap__refused_parameters(void **state)
 	up();
 	assert_int_equal(map(CEU_ICM_CONTEXTS | 1, virt_of(0), CEU_ICM_PAGES), CEU_OK);
 	assert_int_equal(ceu_exec(f.ceu, CEU_UNMAP_ICM, CEU_ICM_CONTEXTS, &in, sizeof(in), NULL, 0),
-		CEU_BAD_PARAM);
+			 CEU_BAD_PARAM);
 	in.reserved = 0;
-	assert_int_equal(
-		ceu_exec(f.ceu, CEU_UNMAP_ICM, 0, &in, sizeof(in), NULL, 0), CEU_BAD_PARAM);
+	assert_int_equal(ceu_exec(f.ceu, CEU_UNMAP_ICM, 0, &in, sizeof(in), NULL, 0),
+			 CEU_BAD_PARAM);
 	assert_int_equal(unmap(virt_of(0), 0), CEU_BAD_PARAM);
 	assert_int_equal(unmap(virt_of(0), 63), CEU_BAD_PARAM);
 	assert_int_equal(unmap(virt_of(0), 65), CEU_BAD_PARAM);
@@ -336,11 +336,11 @@ static void unmap__not_while_a_number_is_live(void **state)
 	struct ceu_qp make = command_qp(&f, SERVICE_RC);
 
 	(void)state;
-	assert_int_not_equal(
-		CEU_ICM_CHUNK_BYTES % sizeof(struct qp), 0); /* so one lies across a border */
+	assert_int_not_equal(CEU_ICM_CHUNK_BYTES % sizeof(struct qp),
+			     0); /* so one lies across a border */
 	up();
 	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_QP, qpn, &make, sizeof(make), NULL, 0),
-		CEU_BAD_SYS_STATE);
+			 CEU_BAD_SYS_STATE);
 	assert_int_equal(ceu_map_context(f.ceu, CEU_CONTEXT_QP, qpn), CEU_OK);
 	assert_int_equal(f.qps.icm.mapped, 2);
 	command_make_qp(&f, qpn, SERVICE_RC);
@@ -423,9 +423,28 @@ static uint32_t rng(void)
 /* A word that may mean something. */
 static uint32_t word(void)
 {
-	static const uint32_t values[] = {0, 1, 2, 14, 31, 32, 64, 65, 0xffff, 0x40000, 0x40000000,
-		0x7fffffff, 0x80000000, UINT32_MAX, QPN, QPN + 1, CEU_ICM_CONTEXTS | 1,
-		CEU_ICM_CONTEXTS, CEU_ICM_CONTEXTS | 64, 1u << 24, 4096, 8192};
+	static const uint32_t values[] = {0,
+					  1,
+					  2,
+					  14,
+					  31,
+					  32,
+					  64,
+					  65,
+					  0xffff,
+					  0x40000,
+					  0x40000000,
+					  0x7fffffff,
+					  0x80000000,
+					  UINT32_MAX,
+					  QPN,
+					  QPN + 1,
+					  CEU_ICM_CONTEXTS | 1,
+					  CEU_ICM_CONTEXTS,
+					  CEU_ICM_CONTEXTS | 64,
+					  1u << 24,
+					  4096,
+					  8192};
 	uint32_t i = rng() % (sizeof(values) / sizeof(values[0]) + 6);
 
 	return i < sizeof(values) / sizeof(values[0]) ? values[i] : rng() & 0xff;
@@ -470,8 +489,8 @@ static void noise__every_field(void **state)
 			ceu_trim_contexts(f.ceu);
 	}
 	print_message("%u done, %u of bad parameters, %u in a wrong state\n",
-		(unsigned int)answers[CEU_OK], (unsigned int)answers[CEU_BAD_PARAM],
-		(unsigned int)answers[CEU_BAD_SYS_STATE]);
+		      (unsigned int)answers[CEU_OK], (unsigned int)answers[CEU_BAD_PARAM],
+		      (unsigned int)answers[CEU_BAD_SYS_STATE]);
 	assert_true(answers[CEU_OK] > 1000);
 	assert_int_equal(answers[CEU_BAD_OP], 0);
 	for (uint32_t i = 0, mapped = 0; i < f.qps.icm.chunks; i++) {
@@ -487,8 +506,8 @@ int main(void)
 #define RAW(name) cmocka_unit_test_setup_teardown(name, setup_raw, teardown)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(forms__sizes, setup_started, teardown),
-		cmocka_unit_test_setup_teardown(
-			forms__the_rest_does_not_exist, setup_started, teardown),
+		cmocka_unit_test_setup_teardown(forms__the_rest_does_not_exist, setup_started,
+						teardown),
 		RAW(init__nothing_works_before_and_after),
 		RAW(init__refused_parameters),
 		RAW(query__limits),

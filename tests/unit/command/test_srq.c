@@ -45,11 +45,11 @@ static int teardown(void **state)
 static struct ceu_srq good(void)
 {
 	return (struct ceu_srq){.pd = 0x88,
-		.client = 3,
-		.entries = 4,
-		.stride = 64,
-		.ring = f.rq,
-		.record = &f.srq_record};
+				.client = 3,
+				.entries = 4,
+				.stride = 64,
+				.ring = f.rq,
+				.record = &f.srq_record};
 }
 
 static enum ceu_status make(uint32_t srqn, const struct ceu_srq *in)

@@ -46,14 +46,14 @@ static enum ceu_status write_mtt(uint32_t count, uint64_t first, uint64_t page)
 static struct mpt_entry region(void)
 {
 	return (struct mpt_entry){.key = KEY,
-		.pd = PD,
-		.access = ACCESS_LOCAL_WRITE,
-		.flags = MPT_PAGES | MPT_OWNS_PAGES,
-		.start = 0x1800,
-		.length = 0x2000,
-		.first_offset = 0x800,
-		.mtt_first = 510,
-		.log_page = 12};
+				  .pd = PD,
+				  .access = ACCESS_LOCAL_WRITE,
+				  .flags = MPT_PAGES | MPT_OWNS_PAGES,
+				  .start = 0x1800,
+				  .length = 0x2000,
+				  .first_offset = 0x800,
+				  .mtt_first = 510,
+				  .log_page = 12};
 }
 
 static enum ceu_status make(const struct mpt_entry *m)

@@ -66,8 +66,8 @@ static uint32_t mask_of(const char *s)
 }
 
 /* True if the transition exists; to RST and ERR no attributes belong. */
-static bool expect(
-	enum qp_state from, enum qp_state to, int service, uint32_t *required, uint32_t *optional)
+static bool expect(enum qp_state from, enum qp_state to, int service, uint32_t *required,
+		   uint32_t *optional)
 {
 	*required = *optional = 0;
 	if (to == QP_RST || to == QP_ERR)
@@ -117,13 +117,13 @@ static void modify__every_transition_and_mask(void **state)
 			for (int service = 0; service < 3; service++) {
 				uint32_t required, optional;
 				bool exists = expect((enum qp_state)from, (enum qp_state)to,
-					service, &required, &optional);
+						     service, &required, &optional);
 				bool ok = attempt((enum qp_state)from, (enum qp_state)to, service,
 						  required) == CEU_OK;
 
 				if (ok != exists)
 					fail_msg("%d to %d of service %d: %s", from, to, service,
-						ok ? "allowed" : "refused");
+						 ok ? "allowed" : "refused");
 				rows += exists;
 				if (!exists)
 					continue;
@@ -139,14 +139,14 @@ static void modify__every_transition_and_mask(void **state)
 					if (ok != want)
 						fail_msg("%d to %d of service %d with '%c' "
 							 "changed: %s",
-							from, to, service, letters[i].letter,
-							ok ? "allowed" : "refused");
+							 from, to, service, letters[i].letter,
+							 ok ? "allowed" : "refused");
 					tries++;
 				}
-				assert_int_equal(
-					attempt((enum qp_state)from, (enum qp_state)to, service,
-						required | optional | QP_ATTR_STATE),
-					CEU_OK);
+				assert_int_equal(attempt((enum qp_state)from, (enum qp_state)to,
+							 service,
+							 required | optional | QP_ATTR_STATE),
+						 CEU_OK);
 			}
 	print_message("%u transitions, %u masks\n", rows, tries);
 	assert_true(rows > 60);
@@ -161,8 +161,8 @@ static void modify__wrong_current_state_is_refused(void **state)
 	qp_find(&f.qps, QPN)->state = QP_RTS;
 	modify.attr.mask = QP_ATTR_CUR_STATE;
 	modify.attr.cur_state = QP_SQD;
-	assert_int_equal(
-		ceu_exec(f.ceu, CEU_RTS2RTS, QPN, &modify, sizeof(modify), NULL, 0), CEU_BAD_PARAM);
+	assert_int_equal(ceu_exec(f.ceu, CEU_RTS2RTS, QPN, &modify, sizeof(modify), NULL, 0),
+			 CEU_BAD_PARAM);
 	command_free_qp(&f, QPN);
 }
 
@@ -170,8 +170,8 @@ static void modify__wrong_current_state_is_refused(void **state)
 static void modify__each_opcode_from_each_state(void **state)
 {
 	static const uint8_t ops[] = {CEU_RST2INIT, CEU_INIT2INIT, CEU_INIT2RTR, CEU_RTR2RTS,
-		CEU_RTS2RTS, CEU_SQERR2RTS, CEU_2ERR, CEU_RTS2SQD, CEU_SQD2RTS, CEU_2RST,
-		CEU_SQD2SQD};
+				      CEU_RTS2RTS,  CEU_SQERR2RTS, CEU_2ERR,	 CEU_RTS2SQD,
+				      CEU_SQD2RTS,  CEU_2RST,	   CEU_SQD2SQD};
 	struct ceu_modify modify = {0};
 	unsigned int accepted = 0;
 
@@ -181,7 +181,7 @@ static void modify__each_opcode_from_each_state(void **state)
 			command_make_qp(&f, QPN, SERVICE_UD);
 			qp_find(&f.qps, QPN)->state = (uint8_t)from;
 			accepted += ceu_exec(f.ceu, ops[i], QPN, &modify, sizeof(modify), NULL,
-					    0) == CEU_OK;
+					     0) == CEU_OK;
 			command_free_qp(&f, QPN);
 		}
 	/* 7 to RST, 6 to ERR, and those that require nothing: INIT2INIT, INIT2RTR, RTS2RTS,
@@ -198,7 +198,7 @@ static void ranges__boundaries(void **state)
 	} cases[] = {
 #define FIELD(bit, field, good, bad)                                                               \
 	{bit, offsetof(struct control_qp_attr, field),                                             \
-		sizeof(((struct control_qp_attr *)0)->field), good, bad}
+	 sizeof(((struct control_qp_attr *)0)->field), good, bad}
 		FIELD(QP_ATTR_ACCESS, access, 0xf, 0x10),
 		FIELD(QP_ATTR_ACCESS, access, 0, 0x80000000),
 		FIELD(QP_ATTR_PATH_MTU, path_mtu, 5, 6),
@@ -222,8 +222,8 @@ static void ranges__boundaries(void **state)
 			command_make_qp(&f, QPN, SERVICE_RC);
 			qp_find(&f.qps, QPN)->state = QP_INIT;
 			assert_int_equal(ceu_exec(f.ceu, CEU_INIT2RTR, QPN, &modify, sizeof(modify),
-						 NULL, 0),
-				good ? CEU_OK : CEU_BAD_PARAM);
+						  NULL, 0),
+					 good ? CEU_OK : CEU_BAD_PARAM);
 			command_free_qp(&f, QPN);
 		}
 }
@@ -238,10 +238,10 @@ static void ranges__address_of_another_family(void **state)
 	command_make_qp(&f, QPN, SERVICE_RC);
 	qp_find(&f.qps, QPN)->state = QP_INIT;
 	assert_int_equal(ceu_exec(f.ceu, CEU_INIT2RTR, QPN, &modify, sizeof(modify), NULL, 0),
-		CEU_BAD_PARAM);
+			 CEU_BAD_PARAM);
 	memset(modify.attr.dgid, 0, 16);
 	assert_int_equal(ceu_exec(f.ceu, CEU_INIT2RTR, QPN, &modify, sizeof(modify), NULL, 0),
-		CEU_BAD_PARAM);
+			 CEU_BAD_PARAM);
 	command_free_qp(&f, QPN);
 }
 

@@ -90,10 +90,10 @@ static inline bool take_event(struct eqe *out)
 static inline bool post(uint32_t number, bool solicited)
 {
 	struct cqe entry = {.my_qpn = number,
-		.remote_qpn = ~number,
-		.byte_count = number * 3,
-		.opcode = 0x0a,
-		.is_send = 1};
+			    .remote_qpn = ~number,
+			    .byte_count = number * 3,
+			    .opcode = 0x0a,
+			    .is_send = 1};
 
 	return cq_post(&completion, &counters, CQN, &entry, solicited);
 }

@@ -7,13 +7,13 @@
 static void cq_post__entry(void **state)
 {
 	struct cqe in = {.my_qpn = 1,
-			   .remote_qpn = 2,
-			   .rlid_flags = 3,
-			   .imm_or_error = 4,
-			   .byte_count = 5,
-			   .wqe_offset = 6,
-			   .opcode = 7,
-			   .is_send = 1},
+			 .remote_qpn = 2,
+			 .rlid_flags = 3,
+			 .imm_or_error = 4,
+			 .byte_count = 5,
+			 .wqe_offset = 6,
+			 .opcode = 7,
+			 .is_send = 1},
 		   out;
 
 	assert_false(take_cqe(&out));
@@ -296,8 +296,8 @@ static void cq_place__held(void **state)
 	assert_int_equal(cq_place(&completion, &counters, CQN, &place), COMPLETION_READY);
 	hold();
 	assert_int_equal(cq_place(&completion, &counters, CQN, &other), COMPLETION_NOT_READY);
-	assert_int_equal(
-		cq_fill(&completion, &counters, CQN, place, &in, false), COMPLETION_NOT_READY);
+	assert_int_equal(cq_fill(&completion, &counters, CQN, place, &in, false),
+			 COMPLETION_NOT_READY);
 	assert_int_equal(counter_read(&counters, COUNTER_cq_not_ready), 2);
 	assert_int_equal(cq_release(&completion, &counters, CQN), 0);
 	assert_int_equal(cq_fill(&completion, &counters, CQN, place, &in, false), COMPLETION_READY);

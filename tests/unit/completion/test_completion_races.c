@@ -56,7 +56,7 @@ static bool wrote(const void *at)
 /* Runs f with `other` in the midst of it, in each order in turn, from the same beginning; then
  * `check`. */
 static void each_order(void **state, void (*begin)(void), void (*f)(void), void (*other)(void),
-	void (*check)(void))
+		       void (*check)(void))
 {
 	bool came_by = true;
 

@@ -20,14 +20,14 @@ static void *producer(void *arg)
 	for (uint32_t i = 0; i < EACH; i++) {
 		uint32_t number = me << 24 | i;
 		struct cqe entry = {.my_qpn = number,
-			.remote_qpn = ~number,
-			.byte_count = number * 3,
-			.opcode = 0x0a};
+				    .remote_qpn = ~number,
+				    .byte_count = number * 3,
+				    .opcode = 0x0a};
 
 		/* As a client keeps its queues from overrunning: by how much it posts */
 		while (__atomic_load_n(&posted, __ATOMIC_RELAXED) -
-				__atomic_load_n(&record.consumer_index, __ATOMIC_ACQUIRE) >=
-			ENTRIES - PRODUCERS) {
+			       __atomic_load_n(&record.consumer_index, __ATOMIC_ACQUIRE) >=
+		       ENTRIES - PRODUCERS) {
 			completion_notify(&completion, &own[me]);
 			sched_yield();
 		}
@@ -38,8 +38,7 @@ static void *producer(void *arg)
 			completion_notify(&completion, &own[me]);
 	}
 	for (unsigned i = 0;
-		i < 100 || __atomic_load_n(&completion.touched, __ATOMIC_SEQ_CST) != UINT32_MAX;
-		i++) {
+	     i < 100 || __atomic_load_n(&completion.touched, __ATOMIC_SEQ_CST) != UINT32_MAX; i++) {
 		completion_notify(&completion, &own[me]);
 		sched_yield();
 	}
@@ -74,7 +73,7 @@ static void take_all(struct seen *s)
 		uint32_t p = c.my_qpn >> 24;
 
 		if (p >= PRODUCERS || (c.my_qpn & 0xffffff) != s->next[p] ||
-			c.remote_qpn != ~c.my_qpn || c.byte_count != c.my_qpn * 3)
+		    c.remote_qpn != ~c.my_qpn || c.byte_count != c.my_qpn * 3)
 			s->wrong++;
 		else
 			s->next[p]++;

@@ -60,18 +60,25 @@ static void eq_owe__comes_when_there_is_room(void **state)
 	static const struct {
 		enum eqe_type type;
 		uint32_t number;
-	} late[] = {{EQE_PORT_CHANGE, 0}, {EQE_COMM_EST, 0x1001}, {EQE_SQ_DRAINED, 0x1001},
-		{EQE_WQ_CATAS_ERROR, 0x1001}, {EQE_WQ_INVAL_REQ_ERROR, 0x1001},
-		{EQE_WQ_ACCESS_ERROR, 0x1001}, {EQE_LAST_WQE, 0x1001}, {EQE_LAST_WQE, 0x203f},
-		{EQE_SRQ_ERROR, 0x3000}, {EQE_SRQ_LIMIT, 0x3000}, {EQE_CQ_ERROR, 0xfff002}};
+	} late[] = {{EQE_PORT_CHANGE, 0},
+		    {EQE_COMM_EST, 0x1001},
+		    {EQE_SQ_DRAINED, 0x1001},
+		    {EQE_WQ_CATAS_ERROR, 0x1001},
+		    {EQE_WQ_INVAL_REQ_ERROR, 0x1001},
+		    {EQE_WQ_ACCESS_ERROR, 0x1001},
+		    {EQE_LAST_WQE, 0x1001},
+		    {EQE_LAST_WQE, 0x203f},
+		    {EQE_SRQ_ERROR, 0x3000},
+		    {EQE_SRQ_LIMIT, 0x3000},
+		    {EQE_CQ_ERROR, 0xfff002}};
 	const unsigned n = sizeof(late) / sizeof(late[0]);
 	struct eqe ev;
 
 	fill_eq();
 	for (unsigned twice = 0; twice < 2; twice++)
 		for (unsigned i = 0; i < n; i++)
-			assert_false(eq_post(
-				&completion, &counters, CLIENT, late[i].type, late[i].number));
+			assert_false(eq_post(&completion, &counters, CLIENT, late[i].type,
+					     late[i].number));
 	assert_int_equal(counter_read(&counters, COUNTER_eq_overruns), 2 * n);
 	completion_notify(&completion, &counters);
 	for (uint32_t i = 0; i < EQ_ENTRIES; i++) {
@@ -138,8 +145,8 @@ static void eq_owe__half_of_an_object(void **state)
 static void eq_owe__a_part_at_a_time(void **state)
 {
 	enum { LOOK = 1024 };
-	static const uint32_t came_in[] = {
-		0x10000 + LOOK - 1, 0x10000 + LOOK, 0x10000 + 4 * LOOK - 1};
+	static const uint32_t came_in[] = {0x10000 + LOOK - 1, 0x10000 + LOOK,
+					   0x10000 + 4 * LOOK - 1};
 	static const unsigned turns[] = {1, 1, 2};
 	struct eqe ev;
 

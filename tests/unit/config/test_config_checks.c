@@ -25,11 +25,11 @@ static void contradictions__refused(void **state)
 		{{"hca1.address=10.0.0.1/24,10.0.0.1/8"}, "an address is named twice"},
 		{{"hca0.port=tap", "hca0.device=t0"}, "only a ring port has a peer"},
 		{{"hca0.port=tap", "hca0.device=t0", "hca0.peer=", "hca1.port=tap",
-			 "hca1.device=t0", "hca1.peer="},
-			"its device is also that of"},
+		  "hca1.device=t0", "hca1.peer="},
+		 "its device is also that of"},
 		{{"hca0.address="}, "has no address"},
 		{{"daemon.packet_buffers=2558"},
-			"packet_buffers: 2558 are too few, 2559 are needed"},
+		 "packet_buffers: 2558 are too few, 2559 are needed"},
 		{{"daemon.clone_buffers=510"}, "clone_buffers: 510 are too few"},
 	};
 
@@ -41,7 +41,7 @@ static void contradictions__refused(void **state)
 		for (unsigned k = 0; k < SETS_MAX && rows[i].set[k]; k++)
 			assert_int_equal(config_set(&c, rows[i].set[k], &error), 0);
 		if (config_check(&c, "test", &error) != -EINVAL ||
-			!strstr(error.text, rows[i].reason))
+		    !strstr(error.text, rows[i].reason))
 			fail_msg("row %u: '%s', expected '%s'", i, error.text, rows[i].reason);
 		assert_int_equal(strncmp(error.text, "test: ", 6), 0);
 	}
@@ -49,9 +49,9 @@ static void contradictions__refused(void **state)
 
 static void both_ends_of_a_memif__accepted(void **state)
 {
-	static const char *const sets[] = {"hca0.port=memif", "hca0.device=/tmp/m",
-		"hca0.peer=", "hca0.memif_server=yes", "hca1.port=memif", "hca1.device=/tmp/m",
-		"hca1.peer="};
+	static const char *const sets[] = {
+		"hca0.port=memif", "hca0.device=/tmp/m", "hca0.peer=", "hca0.memif_server=yes",
+		"hca1.port=memif", "hca1.device=/tmp/m", "hca1.peer="};
 	struct config_error error;
 	struct config c;
 
@@ -94,9 +94,9 @@ static void buffers__follow_engines(void **state)
 
 static void places__the_more_particular_wins(void **state)
 {
-	static const char *const sets[] = {"hca0.engines=2", "hca1.engines=2",
-		"hca0.lcore.segmentation.1=5", "hca0.lcore.segmentation=4",
-		"hca0.stages=all on lcore 3"};
+	static const char *const sets[] = {
+		"hca0.engines=2", "hca1.engines=2", "hca0.lcore.segmentation.1=5",
+		"hca0.lcore.segmentation=4", "hca0.stages=all on lcore 3"};
 	struct config_error error;
 	struct config c;
 
@@ -130,8 +130,8 @@ static void port_types__are_in_the_order_of_their_enum(void **state)
 	static const struct {
 		const char *name;
 		enum port_type type;
-	} rows[] = {{"ring", PORT_RING}, {"memif", PORT_MEMIF}, {"af_packet", PORT_AF_PACKET},
-		{"tap", PORT_TAP}, {"af_xdp", PORT_AF_XDP}, {"pci", PORT_PCI}};
+	} rows[] = {{"ring", PORT_RING}, {"memif", PORT_MEMIF},	  {"af_packet", PORT_AF_PACKET},
+		    {"tap", PORT_TAP},	 {"af_xdp", PORT_AF_XDP}, {"pci", PORT_PCI}};
 	struct config c;
 	struct reason why;
 
@@ -139,8 +139,8 @@ static void port_types__are_in_the_order_of_their_enum(void **state)
 	config_defaults(&c);
 	for (unsigned i = 0; i < PORT_TYPE_COUNT; i++) {
 		assert_int_equal(setting_parse(setting_find(SCOPE_HCA, "port"), "port",
-					 rows[i].name, &c.hca[0], &why),
-			0);
+					       rows[i].name, &c.hca[0], &why),
+				 0);
 		assert_int_equal(c.hca[0].port.type, rows[i].type);
 	}
 }

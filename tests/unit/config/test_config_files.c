@@ -33,10 +33,10 @@ static void file__accepted(void **state)
 
 	assert_int_equal(
 		read_text(&c,
-			"# comment\n\n[daemon]   # another\n  poll=busy # and one\n"
-			"socket = /tmp/x.sock\n\n[hca a]\npeer = a\naddress = 10.0.0.1/24\n"
-			"loss = .25\ncapture =\nlcore.header_parse = 3\n",
-			&error),
+			  "# comment\n\n[daemon]   # another\n  poll=busy # and one\n"
+			  "socket = /tmp/x.sock\n\n[hca a]\npeer = a\naddress = 10.0.0.1/24\n"
+			  "loss = .25\ncapture =\nlcore.header_parse = 3\n",
+			  &error),
 		0);
 	assert_int_equal(c.hcas, 1);
 	assert_string_equal(c.hca[0].name, "a");
@@ -92,9 +92,9 @@ static void file__refused_with_its_line(void **state)
 		else
 			snprintf(place, sizeof(place), "%s: ", path);
 		if (ret != -EINVAL || strncmp(error.text, place, strlen(place)) != 0 ||
-			!strstr(error.text, rows[i].reason))
+		    !strstr(error.text, rows[i].reason))
 			fail_msg("row %u: %d '%s', expected '%s%s'", i, ret, ret ? error.text : "",
-				place, rows[i].reason);
+				 place, rows[i].reason);
 	}
 }
 

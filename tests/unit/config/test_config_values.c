@@ -81,7 +81,7 @@ static void values__refused(void **state)
 		{"address", "::/64", "not the address of a host"},
 		{"address", "ff02::1/64", "not the address of a host"},
 		{"address", "10.0.0.1/24,10.0.0.2/24,10.0.0.3/24,10.0.0.4/24,10.0.0.5/24",
-			"more than 4 addresses"},
+		 "more than 4 addresses"},
 		{"gateway", "10.0.0.1/24", "not the IP address"},
 		{"gateway", "10.0.0.1, 10.0.0.2", "second gateway"},
 		{"mac", "02:00:00:00:00", "not of the form"},
@@ -106,9 +106,9 @@ static void values__refused(void **state)
 		struct reason why = {.text = ""};
 
 		if (set_hca(&c, rows[i].key, rows[i].value, &why) != -EINVAL ||
-			!strstr(why.text, rows[i].reason))
+		    !strstr(why.text, rows[i].reason))
 			fail_msg("%s = %s: '%s', expected '%s'", rows[i].key, rows[i].value,
-				why.text, rows[i].reason);
+				 why.text, rows[i].reason);
 	}
 }
 

@@ -123,10 +123,10 @@ static void multicast__limits_of_the_device(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			multicast__attached_once_detached_once, make, unmake),
-		cmocka_unit_test_setup_teardown(
-			multicast__readers_keep_a_group_that_goes, make, unmake),
+		cmocka_unit_test_setup_teardown(multicast__attached_once_detached_once, make,
+						unmake),
+		cmocka_unit_test_setup_teardown(multicast__readers_keep_a_group_that_goes, make,
+						unmake),
 		cmocka_unit_test_setup_teardown(multicast__a_place_is_used_again, make, unmake),
 		cmocka_unit_test_setup_teardown(multicast__limits_of_the_device, make, unmake),
 	};

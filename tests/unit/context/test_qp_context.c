@@ -90,13 +90,8 @@ static void qp_state__what_it_permits(void **state)
 {
 	static const struct {
 		bool sends, receives;
-	} rows[] = {[QP_RST] = {0, 0},
-		[QP_INIT] = {0, 0},
-		[QP_RTR] = {0, 1},
-		[QP_RTS] = {1, 1},
-		[QP_SQE] = {0, 1},
-		[QP_SQD] = {1, 1},
-		[QP_ERR] = {0, 0}};
+	} rows[] = {[QP_RST] = {0, 0}, [QP_INIT] = {0, 0}, [QP_RTR] = {0, 1}, [QP_RTS] = {1, 1},
+		    [QP_SQE] = {0, 1}, [QP_SQD] = {1, 1},  [QP_ERR] = {0, 0}};
 
 	for (enum qp_state s = QP_RST; s <= QP_ERR; s++) {
 		assert_int_equal(qp_sends(s), rows[s].sends);

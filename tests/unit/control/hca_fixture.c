@@ -46,8 +46,8 @@ static bool has_poller, has_server;
 int (*fixture_cm_adopt)(void *ctx, int fd);
 int fixture_node = SOCKET_ID_ANY;
 
-static uint16_t wire_rx(
-	struct link_port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t n)
+static uint16_t wire_rx(struct link_port *port, uint16_t queue, struct rte_mbuf **frames,
+			uint16_t n)
 {
 	uint16_t got = 0;
 
@@ -58,8 +58,8 @@ static uint16_t wire_rx(
 	return got;
 }
 
-static uint16_t wire_tx(
-	struct link_port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t n)
+static uint16_t wire_tx(struct link_port *port, uint16_t queue, struct rte_mbuf **frames,
+			uint16_t n)
 {
 	uint16_t done = 0;
 
@@ -78,17 +78,26 @@ static uint16_t wire_tx(
 
 void fixture_eal(void)
 {
-	char *argv[] = {"test", "--no-huge", "-m", "192", "--no-pci", "--no-shconf",
-		"--no-telemetry", "-l", "0", "--log-level=softhca:error",
-		"--log-level=lib.eal:error", NULL};
+	char *argv[] = {"test",
+			"--no-huge",
+			"-m",
+			"192",
+			"--no-pci",
+			"--no-shconf",
+			"--no-telemetry",
+			"-l",
+			"0",
+			"--log-level=softhca:error",
+			"--log-level=lib.eal:error",
+			NULL};
 
 	DIE_IF(rte_eal_init(sizeof(argv) / sizeof(argv[0]) - 1, argv) < 0);
-	packets = rte_pktmbuf_pool_create(
-		"packets", 4095, 0, MESSAGE_PRIV_BYTES, PACKET_ROOM_BYTES, SOCKET_ID_ANY);
-	descriptors = rte_pktmbuf_pool_create(
-		"descriptors", 4095, 0, MESSAGE_PRIV_BYTES, DESCRIPTOR_ROOM_BYTES, SOCKET_ID_ANY);
-	wire.pool = rte_pktmbuf_pool_create(
-		"wire", 2047, 0, MESSAGE_PRIV_BYTES, PACKET_ROOM_BYTES, SOCKET_ID_ANY);
+	packets = rte_pktmbuf_pool_create("packets", 4095, 0, MESSAGE_PRIV_BYTES, PACKET_ROOM_BYTES,
+					  SOCKET_ID_ANY);
+	descriptors = rte_pktmbuf_pool_create("descriptors", 4095, 0, MESSAGE_PRIV_BYTES,
+					      DESCRIPTOR_ROOM_BYTES, SOCKET_ID_ANY);
+	wire.pool = rte_pktmbuf_pool_create("wire", 2047, 0, MESSAGE_PRIV_BYTES, PACKET_ROOM_BYTES,
+					    SOCKET_ID_ANY);
 	DIE_IF(!packets || !descriptors || !wire.pool);
 }
 
@@ -118,7 +127,7 @@ static void quiesce(void *ctx)
 
 	(void)ctx;
 	while (__atomic_load_n(&polling, __ATOMIC_ACQUIRE) &&
-		__atomic_load_n(&polls, __ATOMIC_SEQ_CST) < seen + 2)
+	       __atomic_load_n(&polls, __ATOMIC_SEQ_CST) < seen + 2)
 		sched_yield();
 }
 
@@ -128,8 +137,8 @@ static void *serve_loop(void *arg)
 
 	while (__atomic_load_n(&serving, __ATOMIC_ACQUIRE)) {
 		control_poll(f->control, 2);
-		__atomic_store_n(
-			&clients_now, control_clients(f->control, NULL, 0), __ATOMIC_RELEASE);
+		__atomic_store_n(&clients_now, control_clients(f->control, NULL, 0),
+				 __ATOMIC_RELEASE);
 	}
 	return NULL;
 }
@@ -240,11 +249,11 @@ void fixture_start(struct fixture *f, const struct control_limits *limits, bool 
 	device.ceu = f->ceu;
 	device.ctx = f;
 	device.ops = (struct control_port_ops){.port = port_reply,
-		.gid = port_gid,
-		.resolve = port_resolve_,
-		.join = port_join_,
-		.leave = port_leave_,
-		.attribute = port_attribute};
+					       .gid = port_gid,
+					       .resolve = port_resolve_,
+					       .join = port_join_,
+					       .leave = port_leave_,
+					       .attribute = port_attribute};
 	DIE_IF(control_create(&config, &f->control));
 	polling = poll_pipeline;
 	serving = true;

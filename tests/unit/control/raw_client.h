@@ -65,9 +65,9 @@ static inline int raw_receive(int fd, void *body, size_t bytes)
 	} control;
 	struct iovec iov = {.iov_base = &m, .iov_len = sizeof(m)};
 	struct msghdr msg = {.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control)};
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
 	ssize_t n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
 	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
 
@@ -81,8 +81,8 @@ static inline int raw_receive(int fd, void *body, size_t bytes)
 		fail_msg("the daemon does not answer");
 	if (n <= 0)
 		return RAW_GONE;
-	assert_true(
-		n >= (ssize_t)sizeof(m.header) && (size_t)n == sizeof(m.header) + m.header.length);
+	assert_true(n >= (ssize_t)sizeof(m.header) &&
+		    (size_t)n == sizeof(m.header) + m.header.length);
 	assert_true(m.header.status <= 0);
 	if (m.header.status == 0 && body) {
 		assert_int_equal(m.header.length, bytes);
@@ -92,7 +92,7 @@ static inline int raw_receive(int fd, void *body, size_t bytes)
 }
 
 static inline int raw_call(int fd, uint32_t type, const void *body, uint32_t bytes, const int *fds,
-	unsigned int nfds, void *reply, size_t reply_bytes)
+			   unsigned int nfds, void *reply, size_t reply_bytes)
 {
 	struct {
 		struct control_header header;
@@ -175,10 +175,10 @@ static inline int raw_reg_mr(int fd, const struct control_mr *in, uint32_t *lkey
 static inline uint32_t raw_mr(int fd, uint32_t pd, uint32_t piece, uint64_t bytes, uint64_t iova)
 {
 	const struct control_mr in = {.pd = pd,
-		.iova = iova,
-		.access = ACCESS_LOCAL_WRITE,
-		.count = 1,
-		.run = {{.piece = piece, .bytes = bytes}}};
+				      .iova = iova,
+				      .access = ACCESS_LOCAL_WRITE,
+				      .count = 1,
+				      .run = {{.piece = piece, .bytes = bytes}}};
 	uint32_t lkey;
 
 	assert_int_equal(raw_reg_mr(fd, &in, &lkey), 0);
@@ -200,9 +200,9 @@ enum {
 static inline struct control_cq raw_cq_in(uint32_t lkey)
 {
 	return (struct control_cq){.log_entries = 4,
-		.lkey = lkey,
-		.buffer_va = RAW_IOVA + RAW_CQ,
-		.record_va = RAW_IOVA + RAW_RECORD};
+				   .lkey = lkey,
+				   .buffer_va = RAW_IOVA + RAW_CQ,
+				   .record_va = RAW_IOVA + RAW_RECORD};
 }
 
 static inline uint32_t raw_cq(int fd, uint32_t lkey)
@@ -218,15 +218,15 @@ static inline uint32_t raw_cq(int fd, uint32_t lkey)
 static inline struct control_qp raw_qp_in(uint32_t pd, uint32_t cqn, uint32_t lkey)
 {
 	return (struct control_qp){.pd = pd,
-		.send_cqn = cqn,
-		.recv_cqn = cqn,
-		.lkey = lkey,
-		.sq_bytes = 4096,
-		.rq_log_entries = 4,
-		.rq_stride = 64,
-		.sq_va = RAW_IOVA + RAW_SQ,
-		.rq_va = RAW_IOVA + RAW_RQ,
-		.record_va = RAW_IOVA + RAW_RECORD + 64};
+				   .send_cqn = cqn,
+				   .recv_cqn = cqn,
+				   .lkey = lkey,
+				   .sq_bytes = 4096,
+				   .rq_log_entries = 4,
+				   .rq_stride = 64,
+				   .sq_va = RAW_IOVA + RAW_SQ,
+				   .rq_va = RAW_IOVA + RAW_RQ,
+				   .record_va = RAW_IOVA + RAW_RECORD + 64};
 }
 
 static inline int raw_create_qp(int fd, const struct control_qp *in, uint32_t *qpn)
@@ -242,11 +242,11 @@ static inline int raw_create_qp(int fd, const struct control_qp *in, uint32_t *q
 static inline struct control_srq raw_srq_in(uint32_t pd, uint32_t lkey)
 {
 	return (struct control_srq){.pd = pd,
-		.lkey = lkey,
-		.log_entries = 4,
-		.stride = 64,
-		.ring_va = RAW_IOVA + RAW_SRQ,
-		.record_va = RAW_IOVA + RAW_RECORD + 256};
+				    .lkey = lkey,
+				    .log_entries = 4,
+				    .stride = 64,
+				    .ring_va = RAW_IOVA + RAW_SRQ,
+				    .record_va = RAW_IOVA + RAW_RECORD + 256};
 }
 
 static inline int raw_create_srq(int fd, const struct control_srq *in, uint32_t *srqn)

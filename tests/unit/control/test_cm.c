@@ -53,8 +53,8 @@ static void channel__is_handed_over_with_its_reply(void **state)
 	/* what comes now is nothing that the control socket reads, whatever it looks like */
 	for (int i = 0; i < 20; i++) {
 		assert_int_equal(send(fd, "ping", 4, 0), 4);
-		assert_int_equal(
-			poll(&(struct pollfd){.fd = theirs, .events = POLLIN}, 1, 5000), 1);
+		assert_int_equal(poll(&(struct pollfd){.fd = theirs, .events = POLLIN}, 1, 5000),
+				 1);
 		assert_int_equal(recv(theirs, text, sizeof(text), 0), 4);
 		assert_int_equal(send(theirs, "pong", 4, 0), 4);
 		assert_int_equal(recv(fd, text, sizeof(text), 0), 4);

@@ -48,8 +48,8 @@ static void header__each_field_wrong_ends_the_connection(void **state)
 		assert_int_equal(raw_receive(fd, NULL, 0), RAW_GONE);
 		close(fd);
 	}
-	assert_int_equal(
-		fixture_counter(&f, COUNTER_control_malformed), sizeof(wrong) / sizeof(wrong[0]));
+	assert_int_equal(fixture_counter(&f, COUNTER_control_malformed),
+			 sizeof(wrong) / sizeof(wrong[0]));
 	assert_true(fixture_wait_clients(&f, 0));
 }
 
@@ -100,16 +100,16 @@ static void order__hello_first_and_once(void **state)
 			continue;
 		fd = raw_connect(f.path);
 		assert_int_equal(raw_call(fd, type, body, body_bytes[type], &page,
-					 descriptors_of[type], NULL, 0),
-			RAW_GONE);
+					  descriptors_of[type], NULL, 0),
+				 RAW_GONE);
 		close(fd);
 	}
 	fd = raw_open(f.path, &hello);
 	assert_int_equal(raw_hello_with(fd, page, &hello), RAW_GONE);
 	close(fd);
 	fd = raw_open(f.path, &hello);
-	assert_int_equal(
-		raw_call(fd, CONTROL_OPEN_CM, &cm, sizeof(cm), NULL, 0, NULL, 0), RAW_GONE);
+	assert_int_equal(raw_call(fd, CONTROL_OPEN_CM, &cm, sizeof(cm), NULL, 0, NULL, 0),
+			 RAW_GONE);
 	close(fd);
 	close(page);
 }
@@ -188,17 +188,17 @@ static void descriptors__missing_or_too_many(void **state)
 	for (unsigned int n = 0; n <= 32; n += n < 6 ? 1 : 13) {
 		fd = raw_open(f.path, &hello);
 		assert_int_equal(raw_call(fd, CONTROL_ADD_PIECE, &in, sizeof(in), fds, n, NULL, 0),
-			n == 1 ? 0 : RAW_GONE);
+				 n == 1 ? 0 : RAW_GONE);
 		close(fd);
 		fd = raw_connect(f.path);
 		assert_int_equal(raw_call(fd, CONTROL_HELLO, &h, sizeof(h), fds, n, NULL, 0),
-			n == 1 ? -EINVAL : RAW_GONE);
+				 n == 1 ? -EINVAL : RAW_GONE);
 		close(fd);
 		if (n == 0)
 			continue;
 		fd = raw_open(f.path, &hello);
-		assert_int_equal(
-			raw_call(fd, CONTROL_QUERY_PORT, NULL, 0, fds, n, NULL, 0), RAW_GONE);
+		assert_int_equal(raw_call(fd, CONTROL_QUERY_PORT, NULL, 0, fds, n, NULL, 0),
+				 RAW_GONE);
 		close(fd);
 	}
 	assert_true(fixture_wait_clients(&f, 0));
@@ -218,9 +218,29 @@ static uint32_t rng(void)
 /* A number that may mean something: the client's own, a boundary, or noise. */
 static uint32_t interesting(const struct raw *r)
 {
-	const uint32_t values[] = {0, 1, 2, 3, 4, 5, 63, 64, 255, 256, 4096, 0x7fffffff, 0x80000000,
-		UINT32_MAX, r->pd, r->piece, r->lkey, r->cqn, r->qpn, r->srqn, r->hello.queue_pd,
-		RAW_IOVA, RAW_IOVA + RAW_SQ};
+	const uint32_t values[] = {0,
+				   1,
+				   2,
+				   3,
+				   4,
+				   5,
+				   63,
+				   64,
+				   255,
+				   256,
+				   4096,
+				   0x7fffffff,
+				   0x80000000,
+				   UINT32_MAX,
+				   r->pd,
+				   r->piece,
+				   r->lkey,
+				   r->cqn,
+				   r->qpn,
+				   r->srqn,
+				   r->hello.queue_pd,
+				   RAW_IOVA,
+				   RAW_IOVA + RAW_SQ};
 	uint32_t i = rng() % (sizeof(values) / sizeof(values[0]) + 4);
 
 	return i < sizeof(values) / sizeof(values[0]) ? values[i] : rng();
@@ -249,8 +269,8 @@ static void fields__boundaries_and_noise(void **state)
 			continue;
 		for (unsigned int w = 0; w < body_bytes[type] / 4u; w++)
 			body[w] = interesting(&r);
-		rc = raw_call(
-			r.fd, type, body, body_bytes[type], &memory, descriptors_of[type], NULL, 0);
+		rc = raw_call(r.fd, type, body, body_bytes[type], &memory, descriptors_of[type],
+			      NULL, 0);
 		if (rc == RAW_GONE)
 			fail_msg("message %u of type %u ended the connection", i, type);
 		refused += rc < 0;
@@ -263,8 +283,8 @@ static void fields__boundaries_and_noise(void **state)
 	in.number = bystander.qpn;
 	in.reserved = 0;
 	assert_int_equal(raw_call(bystander.fd, CONTROL_QUERY_QP, &in, sizeof(in), NULL, 0, &attr,
-				 sizeof(attr)),
-		0);
+				  sizeof(attr)),
+			 0);
 	close(memory);
 	close(r.fd);
 	close(bystander.fd);
@@ -321,9 +341,9 @@ static int open_with_bell(int fd)
 	uint8_t bytes[CONTROL_BYTES_MAX];
 	struct iovec iov = {.iov_base = bytes, .iov_len = sizeof(bytes)};
 	struct msghdr msg = {.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = &room,
-		.msg_controllen = sizeof(room)};
+			     .msg_iovlen = 1,
+			     .msg_control = &room,
+			     .msg_controllen = sizeof(room)};
 
 	raw_send(fd, &m, sizeof(m), &page, 1);
 	assert_true(recvmsg(fd, &msg, 0) > 0);
@@ -370,7 +390,7 @@ static void descriptors__that_do_not_close(void **state)
 	close(fd);
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(raw_number(bystander.fd, CONTROL_DESTROY_QP, bystander.qpn),
-			i ? -ENOENT : 0);
+				 i ? -ENOENT : 0);
 	close(bystander.fd);
 	assert_true(fixture_wait_clients(&f, 0));
 	assert_true(lingering_now_ms() - begun < LINGER_LEAST_MS);

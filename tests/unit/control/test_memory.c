@@ -221,8 +221,8 @@ static void mtt_space__blocks_never_overlap(void **state)
 			block[k].size = 0;
 			continue;
 		}
-		size = mtt_space_size(
-			1 + (control_random() & 1023) % (1 + (control_random() & 1023)));
+		size = mtt_space_size(1 +
+				      (control_random() & 1023) % (1 + (control_random() & 1023)));
 		if (!mtt_space_take(&s, size, &first)) {
 			refused++;
 			continue;

@@ -168,10 +168,8 @@ static void multicast__limits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(multicast__what_may_be_attached),
-		TEST(multicast__once_or_again),
-		TEST(multicast__attached_is_in_use),
-		TEST(multicast__ends_with_the_client),
+		TEST(multicast__what_may_be_attached), TEST(multicast__once_or_again),
+		TEST(multicast__attached_is_in_use),   TEST(multicast__ends_with_the_client),
 		cmocka_unit_test(multicast__limits),
 	};
 

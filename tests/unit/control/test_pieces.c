@@ -23,8 +23,8 @@ static int add(const struct raw *r, int fd, uint64_t offset, uint64_t bytes, uin
 }
 
 /* An MR of one run, as soon as it is there taken back. */
-static int reg(
-	const struct raw *r, uint32_t piece, uint64_t offset, uint64_t bytes, uint32_t access)
+static int reg(const struct raw *r, uint32_t piece, uint64_t offset, uint64_t bytes,
+	       uint32_t access)
 {
 	const struct control_mr in = {
 		.pd = r->pd, .access = access, .count = 1, .run = {{piece, 0, offset, bytes}}};
@@ -38,9 +38,16 @@ static void pieces__each_wrong_one(void **state)
 {
 	static const struct {
 		uint64_t offset, bytes;
-	} wrong[] = {{16 * PAGE, PAGE}, {15 * PAGE, 2 * PAGE}, {1, PAGE}, {512, PAGE}, {0, 0},
-		{UINT64_MAX - PAGE + 1, PAGE}, {1ull << 63, PAGE}, {0, UINT64_MAX - PAGE + 1},
-		{UINT64_MAX, UINT64_MAX}, {0, (1ull << 40) + PAGE}};
+	} wrong[] = {{16 * PAGE, PAGE},
+		     {15 * PAGE, 2 * PAGE},
+		     {1, PAGE},
+		     {512, PAGE},
+		     {0, 0},
+		     {UINT64_MAX - PAGE + 1, PAGE},
+		     {1ull << 63, PAGE},
+		     {0, UINT64_MAX - PAGE + 1},
+		     {UINT64_MAX, UINT64_MAX},
+		     {0, (1ull << 40) + PAGE}};
 	int fd = raw_memfd(16 * PAGE, 0);
 	struct control_piece in = {.bytes = PAGE};
 	uint32_t piece;
@@ -97,7 +104,7 @@ static uint32_t shared_piece(const struct raw *r, uint32_t **memory)
 
 /* What VirtToPhys says to an access; how many bytes lie there in one piece. */
 static enum v2p_state look(const struct raw *r, uint32_t lkey, uint64_t va, uint64_t bytes,
-	uint32_t **at, uint64_t *run)
+			   uint32_t **at, uint64_t *run)
 {
 	static struct counters counters;
 	static struct v2p_port port;
@@ -143,8 +150,8 @@ static void runs__scattered_pages(void **state)
 	assert_int_equal(look(&r, lkey, 0x10000000 + 2 * PAGE - 8, 4096, &at, &run), 0);
 	assert_int_equal(run, 8);
 	assert_int_equal(look(&r, lkey, 0x10000000 + 99, 4, &at, &run), V2P_LENGTH_ERR);
-	assert_int_equal(
-		look(&r, lkey, 0x10000000 + RUNS * PAGE - 3, 4, &at, &run), V2P_LENGTH_ERR);
+	assert_int_equal(look(&r, lkey, 0x10000000 + RUNS * PAGE - 3, 4, &at, &run),
+			 V2P_LENGTH_ERR);
 	assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, piece), -EBUSY);
 	assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, lkey), 0);
 	assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, piece), 0);
@@ -161,12 +168,15 @@ static void runs__page_sizes(void **state)
 		} run[3];
 		int log_page; /* 0: direct */
 	} rows[] = {
-		{{{0, 4}, {4, 8}, {12, 1}}, 0}, {{{8, 8}, {0, 8}}, 16},
-		{{{4, 4}, {16, 4}, {8, 4}}, 14}, {{{7, 1}, {24, 8}, {0, 8}}, 15},
-		{{{3, 2}, {9, 1}, {0, 1}}, 12}, {{{512, 512}, {0, 512}}, 21},
+		{{{0, 4}, {4, 8}, {12, 1}}, 0},
+		{{{8, 8}, {0, 8}}, 16},
+		{{{4, 4}, {16, 4}, {8, 4}}, 14},
+		{{{7, 1}, {24, 8}, {0, 8}}, 15},
+		{{{3, 2}, {9, 1}, {0, 1}}, 12},
+		{{{512, 512}, {0, 512}}, 21},
 		{{{511, 1}, {1024, 512}, {512, 3}}, 21},
 		{{{0, 512}, {1024, 1}, {513, 1}},
-			12}, /* the last where it were without the other */
+		 12}, /* the last where it were without the other */
 	};
 	int fd = raw_memfd(2048 * PAGE, 0);
 	uint32_t piece, lkey, whole, *at, *there;
@@ -184,8 +194,8 @@ static void runs__page_sizes(void **state)
 
 		for (int k = 0; k < 3; k++)
 			in.run[k] = (struct control_run){.piece = piece,
-				.offset = rows[i].run[k].offset * PAGE,
-				.bytes = rows[i].run[k].bytes * PAGE};
+							 .offset = rows[i].run[k].offset * PAGE,
+							 .bytes = rows[i].run[k].bytes * PAGE};
 		in.count -= !in.run[2].bytes;
 		assert_int_equal(raw_reg_mr(r.fd, &in, &lkey), 0);
 		assert_true(v2p_entry_get(&f.hca->v2p, lkey, &m));
@@ -214,7 +224,8 @@ static void runs__each_wrong_one(void **state)
 	piece = shared_piece(&r, &memory);
 #define RUNS(rc, ...)                                                                              \
 	do {                                                                                       \
-		in = (struct control_mr){.pd = r.pd,                                               \
+		in = (struct control_mr){                                                          \
+			.pd = r.pd,                                                                \
 			.access = 1,                                                               \
 			.count = 2,                                                                \
 			.run = {{piece, 0, 4 * PAGE, PAGE}, {piece, 0, 0, PAGE}}};                 \
@@ -232,16 +243,16 @@ static void runs__each_wrong_one(void **state)
 	RUNS(-EINVAL, in.run[1].bytes = UINT64_MAX - PAGE + 1);
 	RUNS(-ENOENT, in.run[1].piece++);
 	RUNS(-EINVAL, in.iova = UINT64_MAX - PAGE);
-	assert_int_equal(
-		raw_call(r.fd, CONTROL_ADD_RUNS, &more, sizeof(more), NULL, 0, NULL, 0), -EINVAL);
+	assert_int_equal(raw_call(r.fd, CONTROL_ADD_RUNS, &more, sizeof(more), NULL, 0, NULL, 0),
+			 -EINVAL);
 	more.count = CONTROL_RUNS_MAX + 1;
-	assert_int_equal(
-		raw_call(r.fd, CONTROL_ADD_RUNS, &more, sizeof(more), NULL, 0, NULL, 0), -EINVAL);
+	assert_int_equal(raw_call(r.fd, CONTROL_ADD_RUNS, &more, sizeof(more), NULL, 0, NULL, 0),
+			 -EINVAL);
 	/* Runs that are wrong are found out later, and are forgotten with the MR that they spoil.
 	 */
 	more.count = 1;
-	assert_int_equal(
-		raw_call(r.fd, CONTROL_ADD_RUNS, &more, sizeof(more), NULL, 0, NULL, 0), 0);
+	assert_int_equal(raw_call(r.fd, CONTROL_ADD_RUNS, &more, sizeof(more), NULL, 0, NULL, 0),
+			 0);
 	RUNS(-ENOENT, );
 	RUNS(0, );
 	munmap(memory, MAPPED_PAGES * PAGE);

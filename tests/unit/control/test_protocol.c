@@ -64,8 +64,8 @@ static void devices__are_listed_before_and_after_hello(void **state)
 	assert_true(fixture_wait_clients(&f, 0));
 }
 
-static int read_attribute(
-	int fd, const char *device, const char *name, struct control_attribute *out)
+static int read_attribute(int fd, const char *device, const char *name,
+			  struct control_attribute *out)
 {
 	struct control_read_attribute in = {0};
 
@@ -379,10 +379,10 @@ static void mr__bounds_and_rights(void **state)
 #define MR(field, value, rc)                                                                       \
 	do {                                                                                       \
 		in = (struct control_mr){.pd = r.pd,                                               \
-			.iova = 1,                                                                 \
-			.access = 1,                                                               \
-			.count = 1,                                                                \
-			.run = {{.piece = r.piece, .bytes = 4096}}};                               \
+					 .iova = 1,                                                \
+					 .access = 1,                                              \
+					 .count = 1,                                               \
+					 .run = {{.piece = r.piece, .bytes = 4096}}};              \
 		in.field = value;                                                                  \
 		assert_int_equal(                                                                  \
 			raw_call(r.fd, CONTROL_REG_MR, &in, sizeof(in), NULL, 0, NULL, 0), rc);    \
@@ -451,8 +451,8 @@ static void end__gives_everything_back(void **state)
 		raw_set_up(&goes, f.path);
 		close(goes.fd);
 		assert_int_equal(raw_call(stays.fd, CONTROL_QUERY_QP, &in, sizeof(in), NULL, 0,
-					 &attr, sizeof(attr)),
-			0);
+					  &attr, sizeof(attr)),
+				 0);
 		assert_true(fixture_wait_clients(&f, 1));
 	}
 	assert_int_equal(fixture_descriptors(), descriptors);
@@ -489,8 +489,8 @@ static void modify__others_are_served_while_one_waits(void **state)
 	assert_int_equal(raw_receive(waits.fd, &reply, sizeof(reply)), 0);
 	/* one that goes away while it waits */
 	__atomic_store_n(&f.resolve_again, 1 << 30, __ATOMIC_RELAXED);
-	m.header = (struct control_header){
-		.type = CONTROL_RESOLVE, .length = sizeof(struct control_resolve)};
+	m.header = (struct control_header){.type = CONTROL_RESOLVE,
+					   .length = sizeof(struct control_resolve)};
 	raw_send(waits.fd, &m, sizeof(m), NULL, 0);
 	close(waits.fd);
 	assert_true(fixture_wait_clients(&f, 1));
@@ -500,7 +500,8 @@ static void modify__others_are_served_while_one_waits(void **state)
 
 static void create__second_daemon_on_the_same_path(void **state)
 {
-	struct control_device device = {.name = "x",
+	struct control_device device = {
+		.name = "x",
 		.hca = f.hca,
 		.ceu = f.ceu,
 		.ops = {.port = (void *)1, .gid = (void *)1, .resolve = (void *)1}};

@@ -113,9 +113,13 @@ static void rights__are_the_clients(void **state)
 		uint32_t flags;
 		gid_t gid;
 		int rc;
-	} row[] = {{0600, 0, NOBODY, -EACCES}, {0604, 0, NOBODY, -EACCES},
-		{0604, PIECE_READ_ONLY, NOBODY, 0}, {0606, 0, NOBODY, 0},
-		{0660, 0, NOBODY, -EACCES}, {0660, 0, 0, 0}, {0606, 0, 0, -EACCES}};
+	} row[] = {{0600, 0, NOBODY, -EACCES},
+		   {0604, 0, NOBODY, -EACCES},
+		   {0604, PIECE_READ_ONLY, NOBODY, 0},
+		   {0606, 0, NOBODY, 0},
+		   {0660, 0, NOBODY, -EACCES},
+		   {0660, 0, 0, 0},
+		   {0606, 0, 0, -EACCES}};
 	int id;
 
 	(void)state;
@@ -149,8 +153,8 @@ static void namespace__of_a_process_that_has_gone(void **state)
 	strcpy(addr.sun_path, f.path);
 	if (child == 0)
 		_exit(unshare(CLONE_NEWIPC) ||
-			connect(fd, (struct sockaddr *)&addr, sizeof(addr)) ||
-			raw_hello_with(fd, page, &hello));
+		      connect(fd, (struct sockaddr *)&addr, sizeof(addr)) ||
+		      raw_hello_with(fd, page, &hello));
 	assert_int_equal(waitpid(child, &status, 0), child);
 	again.set_tid = (uintptr_t)&child;
 	next = status ? -1 : syscall(SYS_clone3, &again, sizeof(again));

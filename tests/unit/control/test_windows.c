@@ -72,8 +72,8 @@ static void alloc_mr__made_and_taken_back(void **state)
 	assert_int_equal(alloc_mr(r.fd, r.pd, WQE_REGISTER_PAGES + 1, &key), -EINVAL);
 	assert_int_equal(alloc_mr(r.fd, r.hello.queue_pd, WQE_REGISTER_PAGES, &key), 0);
 	cq = raw_cq_in(key); /* no queue lies where there is no memory */
-	assert_int_equal(
-		raw_call(r.fd, CONTROL_CREATE_CQ, &cq, sizeof(cq), NULL, 0, NULL, 0), -EINVAL);
+	assert_int_equal(raw_call(r.fd, CONTROL_CREATE_CQ, &cq, sizeof(cq), NULL, 0, NULL, 0),
+			 -EINVAL);
 	assert_int_equal(raw_number(r.fd, CONTROL_DEALLOC_MW, key), -ENOENT);
 	assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, key), 0);
 	assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, key), -ENOENT);
@@ -158,12 +158,12 @@ static void rereg__each_part_and_what_is_refused(void **state)
 #define REREG(rc, ...)                                                                             \
 	do {                                                                                       \
 		in = (struct control_rereg_mr){.lkey = lkey,                                       \
-			.mask = 7,                                                                 \
-			.mr = {.pd = pd,                                                           \
-				.iova = 0x5000,                                                    \
-				.access = ACCESS_REMOTE_READ,                                      \
-				.count = 1,                                                        \
-				.run = {{piece, 0, 4096, 8192}}}};                                 \
+					       .mask = 7,                                          \
+					       .mr = {.pd = pd,                                    \
+						      .iova = 0x5000,                              \
+						      .access = ACCESS_REMOTE_READ,                \
+						      .count = 1,                                  \
+						      .run = {{piece, 0, 4096, 8192}}}};           \
 		__VA_ARGS__;                                                                       \
 		assert_int_equal(rereg(r.fd, &in, &key), rc);                                      \
 	} while (0)

@@ -57,34 +57,37 @@ void *__wrap_rte_malloc_socket(const char *type, size_t size, unsigned align, in
 	return p;
 }
 
-struct rte_ring *__real_rte_ring_create(
-	const char *name, unsigned count, int socket, unsigned flags);
-struct rte_ring *__wrap_rte_ring_create(
-	const char *name, unsigned count, int socket, unsigned flags);
-struct rte_ring *__wrap_rte_ring_create(
-	const char *name, unsigned count, int socket, unsigned flags)
+struct rte_ring *__real_rte_ring_create(const char *name, unsigned count, int socket,
+					unsigned flags);
+struct rte_ring *__wrap_rte_ring_create(const char *name, unsigned count, int socket,
+					unsigned flags);
+struct rte_ring *__wrap_rte_ring_create(const char *name, unsigned count, int socket,
+					unsigned flags)
 {
 	return refused_on(socket) ? NULL : __real_rte_ring_create(name, count, socket, flags);
 }
 
-const struct rte_memzone *__real_rte_memzone_reserve_aligned(
-	const char *name, size_t bytes, int socket, unsigned flags, unsigned align);
-const struct rte_memzone *__wrap_rte_memzone_reserve_aligned(
-	const char *name, size_t bytes, int socket, unsigned flags, unsigned align);
-const struct rte_memzone *__wrap_rte_memzone_reserve_aligned(
-	const char *name, size_t bytes, int socket, unsigned flags, unsigned align)
+const struct rte_memzone *__real_rte_memzone_reserve_aligned(const char *name, size_t bytes,
+							     int socket, unsigned flags,
+							     unsigned align);
+const struct rte_memzone *__wrap_rte_memzone_reserve_aligned(const char *name, size_t bytes,
+							     int socket, unsigned flags,
+							     unsigned align);
+const struct rte_memzone *__wrap_rte_memzone_reserve_aligned(const char *name, size_t bytes,
+							     int socket, unsigned flags,
+							     unsigned align)
 {
 	return refused_on(socket)
 		       ? NULL
 		       : __real_rte_memzone_reserve_aligned(name, bytes, socket, flags, align);
 }
 
-struct rte_mempool *__real_rte_pktmbuf_pool_create(
-	const char *name, unsigned n, unsigned cache, uint16_t priv, uint16_t room, int socket);
-struct rte_mempool *__wrap_rte_pktmbuf_pool_create(
-	const char *name, unsigned n, unsigned cache, uint16_t priv, uint16_t room, int socket);
-struct rte_mempool *__wrap_rte_pktmbuf_pool_create(
-	const char *name, unsigned n, unsigned cache, uint16_t priv, uint16_t room, int socket)
+struct rte_mempool *__real_rte_pktmbuf_pool_create(const char *name, unsigned n, unsigned cache,
+						   uint16_t priv, uint16_t room, int socket);
+struct rte_mempool *__wrap_rte_pktmbuf_pool_create(const char *name, unsigned n, unsigned cache,
+						   uint16_t priv, uint16_t room, int socket);
+struct rte_mempool *__wrap_rte_pktmbuf_pool_create(const char *name, unsigned n, unsigned cache,
+						   uint16_t priv, uint16_t room, int socket)
 {
 	/* DPDK makes none on a node that this machine has not got. */
 	return refused_on(socket)

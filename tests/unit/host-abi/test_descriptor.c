@@ -43,9 +43,9 @@ static size_t receive_text(int *fd)
 	char text[16];
 	struct iovec iov = {.iov_base = text, .iov_len = sizeof(text)};
 	struct msghdr msg = {.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control)};
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
 	struct cmsghdr *c;
 
 	assert_int_equal(recvmsg(pair[1], &msg, MSG_DONTWAIT), 8);

@@ -16,11 +16,11 @@ struct frame {
 static struct frame good(uint8_t opcode)
 {
 	return (struct frame){.h = {.opcode = opcode,
-				      .psn = 7,
-				      .pkey = 0xffff,
-				      .dest_qp = fx->qp[0]->qpn,
-				      .syndrome = 0x1f},
-		.path = fx_path(false, false, true)};
+				    .psn = 7,
+				    .pkey = 0xffff,
+				    .dest_qp = fx->qp[0]->qpn,
+				    .syndrome = 0x1f},
+			      .path = fx_path(false, false, true)};
 }
 
 /* Puts it into the port; spoil(frame, offset of the BTH) may be NULL. */
@@ -38,13 +38,13 @@ static void receive(struct frame f, void (*spoil)(uint8_t *frame, unsigned bth))
 	memset(l2 + t.encap_bytes + n, 0x5a, f.payload + f.h.pad);
 	wire_stamp(l2, &t, end + 4 - t.encap_bytes, 3);
 	if (f.keep_icrc)
-		wire_icrc_store(
-			l2 + end, wire_icrc(l2 + t.l3_offset, end - t.l3_offset, t.is_ipv6));
+		wire_icrc_store(l2 + end,
+				wire_icrc(l2 + t.l3_offset, end - t.l3_offset, t.is_ipv6));
 	if (spoil)
 		spoil(l2, t.encap_bytes);
 	if (!f.keep_icrc)
-		wire_icrc_store(
-			l2 + end, wire_icrc(l2 + t.l3_offset, end - t.l3_offset, t.is_ipv6));
+		wire_icrc_store(l2 + end,
+				wire_icrc(l2 + t.l3_offset, end - t.l3_offset, t.is_ipv6));
 	m->data_len = m->pkt_len = end + 4 - f.cut;
 	assert_true(fx->port.rx_count < FX_PORT_FRAMES);
 	fx->port.rx[fx->port.rx_count++] = m;
@@ -168,8 +168,8 @@ static void hp_poll__pkey(void **state)
 	static const struct {
 		uint16_t theirs, ours;
 		bool passes;
-	} rows[] = {{0xffff, 0xffff, true}, {0x7fff, 0xffff, true}, {0xffff, 0x7fff, true},
-		{0x7fff, 0x7fff, false}, {0x8001, 0xffff, false}, {0, 0xffff, false}};
+	} rows[] = {{0xffff, 0xffff, true},  {0x7fff, 0xffff, true},  {0xffff, 0x7fff, true},
+		    {0x7fff, 0x7fff, false}, {0x8001, 0xffff, false}, {0, 0xffff, false}};
 
 	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
 		struct frame f = good(WIRE_RC_SEND_ONLY);

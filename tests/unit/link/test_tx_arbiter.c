@@ -105,12 +105,9 @@ static void txa_poll__slow_port(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		FX_TEST(txa_poll__alternates),
-		FX_TEST(txa_poll__one_ring_alone),
-		FX_TEST(txa_poll__port_takes_some),
-		FX_TEST(txa_poll__stuck_port),
-		FX_TEST(txa_poll__interrupted),
-		FX_TEST(txa_poll__slow_port),
+		FX_TEST(txa_poll__alternates),	    FX_TEST(txa_poll__one_ring_alone),
+		FX_TEST(txa_poll__port_takes_some), FX_TEST(txa_poll__stuck_port),
+		FX_TEST(txa_poll__interrupted),	    FX_TEST(txa_poll__slow_port),
 	};
 
 	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);

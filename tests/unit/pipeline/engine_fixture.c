@@ -119,11 +119,11 @@ static void make_qps(const struct fx_options *o)
 static void make_memory(uint32_t key, uint32_t access, uint64_t start, uint64_t length)
 {
 	struct mpt_entry m = {.key = key,
-		.pd = FX_PD,
-		.access = access,
-		.start = start,
-		.length = length,
-		.phys = fx->memory};
+			      .pd = FX_PD,
+			      .access = access,
+			      .start = start,
+			      .length = length,
+			      .phys = fx->memory};
 
 	assert_int_equal(v2p_write_mpt(&fx->h->v2p, &m), 0);
 }
@@ -258,24 +258,24 @@ struct rte_mbuf *fx_request(unsigned qp, uint8_t opcode, uint32_t length, uint32
 	struct rte_mbuf *m = rte_mbuf_raw_alloc(fx->descriptors);
 	bool huge = length > FX_MEMORY_BYTES;
 	struct wqe_data d = {.length = length,
-		.lkey = huge ? FX_HUGE_KEY : FX_KEY,
-		.addr = huge ? FX_HUGE_VA : FX_VA};
+			     .lkey = huge ? FX_HUGE_KEY : FX_KEY,
+			     .addr = huge ? FX_HUGE_VA : FX_VA};
 
 	if (!m) /* so that the compiler sees it, too */
 		abort();
 	*request_of(m) = (struct request){.qpn = fx->qp[qp]->qpn,
-		.opcode = opcode,
-		.service = fx->qp[qp]->service,
-		.flags = REQUEST_SIGNALED,
-		.wqe_offset = wqe_offset,
-		.wqe_bytes = 32,
-		.client = FX_CLIENT,
-		.length = length,
-		.data_first = 16,
-		.data_units = length ? 1 : 0,
-		.epoch = fx->qp[qp]->epoch,
-		.raddr = 0x1000,
-		.rkey = 0x99};
+					  .opcode = opcode,
+					  .service = fx->qp[qp]->service,
+					  .flags = REQUEST_SIGNALED,
+					  .wqe_offset = wqe_offset,
+					  .wqe_bytes = 32,
+					  .client = FX_CLIENT,
+					  .length = length,
+					  .data_first = 16,
+					  .data_units = length ? 1 : 0,
+					  .epoch = fx->qp[qp]->epoch,
+					  .raddr = 0x1000,
+					  .rkey = 0x99};
 	memset(request_wqe(m), 0, 32);
 	memcpy(request_wqe(m) + 16, &d, sizeof(d));
 	if (fx->qp[qp]->service == SERVICE_UD) {
@@ -417,7 +417,7 @@ void fx_assert_pattern(const uint8_t *p, uint32_t bytes, uint8_t seed)
 	for (uint32_t i = 0; i < bytes; i++)
 		if (p[i] != fx_pattern(seed, i))
 			fail_msg("byte %u of %u is %02x, not %02x", i, bytes, p[i],
-				fx_pattern(seed, i));
+				 fx_pattern(seed, i));
 }
 
 uint64_t fx_counter(enum counter which)

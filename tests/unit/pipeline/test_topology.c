@@ -17,8 +17,8 @@ static void topology__names_are_unique(void **state)
 	for (unsigned i = 0; i < MODULE_COUNT; i++)
 		for (unsigned k = 0; k < MODULE_COUNT; k++) {
 			assert_unique(module_infos[i].name, module_infos[k].name, i, k);
-			assert_unique(
-				module_infos[i].design_name, module_infos[k].design_name, i, k);
+			assert_unique(module_infos[i].design_name, module_infos[k].design_name, i,
+				      k);
 		}
 	for (unsigned i = 0; i < CHANNEL_COUNT; i++)
 		for (unsigned k = 0; k < CHANNEL_COUNT; k++)
@@ -35,7 +35,7 @@ static void topology__every_channel_has_two_ends(void **state)
 		assert_in_range(c->consumer, 0, MODULE_COUNT - 1);
 		assert_int_not_equal(c->producer, c->consumer);
 		snprintf(name, sizeof(name), "%s_%s", module_infos[c->producer].name,
-			module_infos[c->consumer].name);
+			 module_infos[c->consumer].name);
 		assert_string_equal(c->name, name);
 		assert_int_equal((c->depth + 1) & c->depth, 0); /* wastes nothing */
 		assert_true(c->depth + 1 >= 4 * BURST);
@@ -52,7 +52,7 @@ static void topology__calls_stay_within_a_stage(void **state)
 		assert_int_not_equal(c->caller, c->called);
 		assert_int_equal(module_infos[c->caller].stage, module_infos[c->called].stage);
 		snprintf(name, sizeof(name), "%s_%s", module_infos[c->caller].name,
-			module_infos[c->called].name);
+			 module_infos[c->called].name);
 		assert_string_equal(c->name, name);
 		assert_true(strlen(c->fifos) > 0 && strlen(c->text) > 0);
 	}

@@ -33,14 +33,14 @@ static struct rte_mempool *packets, *clones;
 
 static inline int start_eal(void **state)
 {
-	char *argv[] = {"test", "--no-huge", "-m", "64", "--no-pci", "--no-shconf",
-		"--no-telemetry", "--log-level=3", NULL};
+	char *argv[] = {"test",		  "--no-huge",	   "-m", "64", "--no-pci", "--no-shconf",
+			"--no-telemetry", "--log-level=3", NULL};
 
 	(void)state;
 	if (rte_eal_init(8, argv) < 0)
 		return -1;
-	packets = rte_pktmbuf_pool_create(
-		"packets", POOL_FRAMES, 0, PRIV_BYTES, PACKET_ROOM_BYTES, SOCKET_ID_ANY);
+	packets = rte_pktmbuf_pool_create("packets", POOL_FRAMES, 0, PRIV_BYTES, PACKET_ROOM_BYTES,
+					  SOCKET_ID_ANY);
 	clones = rte_pktmbuf_pool_create("clones", POOL_FRAMES, 0, PRIV_BYTES, 0, SOCKET_ID_ANY);
 	return packets && clones ? 0 : -1;
 }

@@ -48,8 +48,8 @@ static struct rte_mbuf *report_of(struct pair *p, const uint8_t *ip, bool leave)
 static void expect_v4_report(struct rte_mbuf *m, uint8_t type)
 {
 	static const uint8_t ether[14] = {1, 0, 0x5e, 0, 0, 22, 2, 0, 0, 0, 0, 1, 8, 0};
-	const uint8_t ip[24] = {0x46, 0xc0, 0, 40, 0, 0, 0x40, 0, 1, 2, 0, 0, 10, 0, 0, 1, 224, 0,
-		0, 22, 0x94, 4, 0, 0};
+	const uint8_t ip[24] = {0x46, 0xc0, 0, 40, 0,	0, 0x40, 0,  1,	   2, 0, 0,
+				10,   0,    0, 1,  224, 0, 0,	 22, 0x94, 4, 0, 0};
 	const uint8_t igmp[16] = {0x22, 0, 0, 0, 0, 0, 0, 1, type, 0, 0, 0, 239, 129, 2, 3};
 
 	assert_int_equal(rte_pktmbuf_data_len(m), 54);
@@ -92,11 +92,11 @@ static void expect_v6_report(struct rte_mbuf *m, uint8_t type)
 {
 	static const uint8_t ether[14] = {0x33, 0x33, 0, 0, 0, 0x16, 2, 0, 0, 0, 0, 1, 0x86, 0xdd};
 	static const uint8_t ip[48] = {0x60, 0, 0, 0, 0, 36, 0, 1,
-		/* fe80::ff:fe00:1, ff02::16 */
-		0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xfe, 0, 0, 1, 0xff, 2, 0, 0, 0, 0, 0,
-		0, 0, 0, 0, 0, 0, 0, 0, 0x16,
-		/* hop by hop */
-		58, 0, 5, 2, 0, 0, 1, 0};
+				       /* fe80::ff:fe00:1, ff02::16 */
+				       0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xfe, 0, 0, 1,
+				       0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x16,
+				       /* hop by hop */
+				       58, 0, 5, 2, 0, 0, 1, 0};
 	uint8_t mld[28] = {143, 0, 0, 0, 0, 0, 0, 1, type};
 
 	memcpy(mld + 12, group6, 16);
@@ -160,8 +160,9 @@ static void groups__said_when_the_link_is_up(void **state)
 static struct rte_mbuf *igmp_query(uint16_t bytes)
 {
 	static const uint8_t header[38] = {1, 0, 0x5e, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0,
-		/* IP */
-		0x46, 0xc0, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 10, 0, 0, 2, 224, 0, 0, 1, 0x94, 4, 0, 0};
+					   /* IP */
+					   0x46, 0xc0, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 10, 0, 0, 2,
+					   224, 0, 0, 1, 0x94, 4, 0, 0};
 	struct rte_mbuf *m = rte_pktmbuf_alloc(packets);
 
 	memcpy(grow(m, sizeof(header)), header, sizeof(header));
@@ -253,7 +254,8 @@ struct flaw {
 
 /* Each of them is counted; nothing is answered, whatever family (0: IPv4, 1: IPv6) asks. */
 static void each_malformed(const struct flaw *flaws, size_t n, unsigned int family,
-	struct rte_mbuf *(*new_query)(uint16_t bytes), void (*finish)(struct rte_mbuf *m))
+			   struct rte_mbuf *(*new_query)(uint16_t bytes),
+			   void (*finish)(struct rte_mbuf *m))
 {
 	struct pair p = open_default();
 
@@ -292,11 +294,12 @@ static void groups__igmp_malformed(void **state)
 static struct rte_mbuf *mld_query(uint16_t bytes)
 {
 	static const uint8_t header[62] = {0x33, 0x33, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x86, 0xdd,
-		/* IPv6 */
-		0x60, 0, 0, 0, 0, 0, 0, 1, 0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xfe, 0, 0,
-		2, 0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1,
-		/* hop by hop, router alert behind padding */
-		58, 0, 1, 0, 5, 2, 0, 0};
+					   /* IPv6 */
+					   0x60, 0, 0, 0, 0, 0, 0, 1, 0xfe, 0x80, 0, 0, 0, 0, 0, 0,
+					   0, 0, 0, 0xff, 0xfe, 0, 0, 2, 0xff, 2, 0, 0, 0, 0, 0, 0,
+					   0, 0, 0, 0, 0, 0, 0, 1,
+					   /* hop by hop, router alert behind padding */
+					   58, 0, 1, 0, 5, 2, 0, 0};
 	struct rte_mbuf *m = rte_pktmbuf_alloc(packets);
 
 	memcpy(grow(m, sizeof(header)), header, sizeof(header));

@@ -91,12 +91,12 @@ static void impairment__loss(void **state)
 static void impairment__same_seed_same_fate(void **state)
 {
 	struct port_impairment c = {.loss = 0.05,
-		.duplicate = 0.05,
-		.reorder = 0.05,
-		.corrupt = 0.05,
-		.delay_us = 100,
-		.jitter_us = 50,
-		.seed = 7};
+				    .duplicate = 0.05,
+				    .reorder = 0.05,
+				    .corrupt = 0.05,
+				    .delay_us = 100,
+				    .jitter_us = 50,
+				    .seed = 7};
 	static struct run first, second;
 
 	(void)state;

@@ -110,7 +110,9 @@ static void membership__left_and_joined_again(void **state)
 static void membership__not_of_those_that_everybody_is_in(void **state)
 {
 	static const uint8_t silent[][16] = {{[10] = 0xff, [11] = 0xff, 224, 0, 0, 1},
-		{0xff, 0x02, [15] = 1}, {0xff, 0x01, [15] = 9}, {0xff, 0x00, [15] = 9}};
+					     {0xff, 0x02, [15] = 1},
+					     {0xff, 0x01, [15] = 9},
+					     {0xff, 0x00, [15] = 9}};
 	bool first;
 
 	(void)state;
@@ -137,7 +139,7 @@ static void membership__general_query(void **state)
 	join(1, true, 10);
 	for (uint64_t now = 10; now < 3000; now++)
 		while (membership_due(&t, false, now, records) ||
-			membership_due(&t, true, now, records))
+		       membership_due(&t, true, now, records))
 			;
 	membership_query(&t, false, NULL, 0, 500, 3000);
 	when = t.next_ms;

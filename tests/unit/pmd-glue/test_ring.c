@@ -160,8 +160,8 @@ static void ring__own_frames_come_back(void **state)
 {
 	struct pair p = open_default();
 	struct link_port *link = port_link(p.a);
-	struct rte_mbuf *m[4] = {
-		roce_v4(2, 1, 0), roce_v4(1, 1, 1), roce_v4(1, 1, 2), roce_v4(2, 1, 3)};
+	struct rte_mbuf *m[4] = {roce_v4(2, 1, 0), roce_v4(1, 1, 1), roce_v4(1, 1, 2),
+				 roce_v4(2, 1, 3)};
 	struct rte_mbuf *got[4];
 
 	(void)state;

@@ -72,7 +72,7 @@ int read_event(int fd, struct rdma_ucm_event_resp *out)
 		struct rdma_ucm_cmd_hdr header;
 		struct rdma_ucm_get_event body;
 	} m = {{.cmd = RDMA_USER_CM_CMD_GET_EVENT, .in = sizeof(m.body), .out = sizeof(*out)},
-		{.response = (uintptr_t)out}};
+	       {.response = (uintptr_t)out}};
 
 	*out = (struct rdma_ucm_event_resp){.event = 0};
 	return write(fd, &m, sizeof(m)) == sizeof(m) ? 0 : -errno;
@@ -100,7 +100,7 @@ int migrate_id(int fd, uint32_t id, int from, uint16_t in)
 		struct rdma_ucm_cmd_hdr header;
 		struct rdma_ucm_migrate_id body;
 	} m = {{.cmd = RDMA_USER_CM_CMD_MIGRATE_ID, .in = in, .out = sizeof(out)},
-		{.id = id, .fd = (uint32_t)from, .response = (uintptr_t)&out}};
+	       {.id = id, .fd = (uint32_t)from, .response = (uintptr_t)&out}};
 
 	return write(fd, &m, sizeof(m)) == sizeof(m) ? 0 : -errno;
 }

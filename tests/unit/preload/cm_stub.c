@@ -51,13 +51,13 @@ static uint32_t event_id, event_counts_for;
 
 /* ---- answers ---- */
 
-static void reply_counting(
-	int to, int status, uint32_t flags, const void *bytes, size_t n, uint32_t counts_for)
+static void reply_counting(int to, int status, uint32_t flags, const void *bytes, size_t n,
+			   uint32_t counts_for)
 {
 	struct cm_channel_reply header = {
 		.status = status, .flags = flags, .bytes = (uint32_t)n, .counts_for = counts_for};
 	struct iovec iov[2] = {{.iov_base = &header, .iov_len = sizeof(header)},
-		{.iov_base = (void *)(uintptr_t)bytes, .iov_len = n}};
+			       {.iov_base = (void *)(uintptr_t)bytes, .iov_len = n}};
 	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
 
 	DIE_IF(sendmsg(to, &msg, MSG_NOSIGNAL) < 0);
@@ -92,7 +92,7 @@ static bool answer_command(int to, uint16_t room)
 	switch (answer.way) {
 	case STUB_ANSWER:
 		reply(to, answer.status, answer.flags, answer.bytes,
-			answer.n < room ? answer.n : room);
+		      answer.n < room ? answer.n : room);
 		return true;
 	case STUB_NO_REPLY:
 		return true;
@@ -124,9 +124,9 @@ static ssize_t receive(int fd, void *message, size_t room, int *passed)
 	} control;
 	struct iovec iov = {.iov_base = message, .iov_len = room};
 	struct msghdr msg = {.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control)};
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
 	ssize_t n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
 
@@ -162,10 +162,10 @@ static void serve_command(struct connection *c)
 		answer_event(c, to);
 	} else {
 		last = (struct stub_command){.cmd = m.header.cmd,
-			.in = m.header.in,
-			.out = m.header.out,
-			.bytes = (size_t)n - sizeof(m.header),
-			.channel = (unsigned int)c->channel};
+					     .in = m.header.in,
+					     .out = m.header.out,
+					     .bytes = (size_t)n - sizeof(m.header),
+					     .channel = (unsigned int)c->channel};
 		memcpy(last.body, m.body, last.bytes);
 		last_of[last.cmd % COMMANDS] = last;
 		if (!answer_command(to, m.header.out))
@@ -218,8 +218,8 @@ static void *serve(void *arg)
 		fds[0] = (struct pollfd){.fd = kick[0], .events = POLLIN};
 		fds[1] = (struct pollfd){.fd = listener, .events = POLLIN};
 		for (int i = 0; i < CONNECTIONS_MAX; i++)
-			fds[i + 2] = (struct pollfd){
-				.fd = paused ? -1 : connections[i].fd, .events = POLLIN};
+			fds[i + 2] = (struct pollfd){.fd = paused ? -1 : connections[i].fd,
+						     .events = POLLIN};
 		pthread_mutex_unlock(&lock);
 		poll(fds, CONNECTIONS_MAX + 2, -1);
 		pthread_mutex_lock(&lock);

@@ -37,7 +37,7 @@ static void accept_request(int fd, uint32_t id, uint64_t uid)
 		struct rdma_ucm_cmd_hdr header;
 		struct rdma_ucm_accept body;
 	} m = {{.cmd = RDMA_USER_CM_CMD_ACCEPT, .in = sizeof(m.body)},
-		{.uid = uid, .conn_param = {.valid = 1}, .id = id}};
+	       {.uid = uid, .conn_param = {.valid = 1}, .id = id}};
 
 	stub_set_answer(STUB_ANSWER, 0, 0, NULL, 0);
 	assert_int_equal(write(fd, &m, sizeof(m)), sizeof(m));
@@ -51,7 +51,7 @@ static int destroy_id(int fd, uint32_t id)
 		struct rdma_ucm_cmd_hdr header;
 		struct rdma_ucm_destroy_id body;
 	} m = {{.cmd = RDMA_USER_CM_CMD_DESTROY_ID, .in = sizeof(m.body), .out = sizeof(out)},
-		{.response = (uintptr_t)&out, .id = id}};
+	       {.response = (uintptr_t)&out, .id = id}};
 
 	return write(fd, &m, sizeof(m)) == sizeof(m) ? (int)out.events_reported : -errno;
 }

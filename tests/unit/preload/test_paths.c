@@ -63,10 +63,16 @@ static void paths__of_the_class_lead_into_the_tree(void **state)
 
 static void paths__of_others_stay(void **state)
 {
-	static const char *const others[] = {"", "/", "/sys/class", "/sys/class/infinibandage",
-		"/sys/class/infiniband_mad/umad0", "sys/class/infiniband", "/dev/infinibands",
-		"/home/softhca/infiniband", "/sys/devices/virtual/softhcas",
-		"/proc/self/root/sys/class/infiniband"};
+	static const char *const others[] = {"",
+					     "/",
+					     "/sys/class",
+					     "/sys/class/infinibandage",
+					     "/sys/class/infiniband_mad/umad0",
+					     "sys/class/infiniband",
+					     "/dev/infinibands",
+					     "/home/softhca/infiniband",
+					     "/sys/devices/virtual/softhcas",
+					     "/proc/self/root/sys/class/infiniband"};
 	char out[PATH_MAX], *long_path = malloc(PATH_MAX + 100);
 
 	(void)state;

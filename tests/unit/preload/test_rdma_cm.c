@@ -225,7 +225,7 @@ static void command__each_response(void **state)
 	} row[] = {
 #define ROW(name, type)                                                                            \
 	{RDMA_USER_CM_CMD_##name, sizeof(struct rdma_ucm_##type),                                  \
-		offsetof(struct rdma_ucm_##type, response)}
+	 offsetof(struct rdma_ucm_##type, response)}
 		ROW(CREATE_ID, create_id),
 		ROW(DESTROY_ID, destroy_id),
 		ROW(QUERY_ROUTE, query),
@@ -315,7 +315,7 @@ static void command__malformed(void **state)
 static void command__answered_with_nonsense(void **state)
 {
 	static const enum stub_way ways[] = {STUB_NO_REPLY, STUB_SHORT_REPLY, STUB_LONG_REPLY,
-		STUB_LYING_REPLY, STUB_ODD_STATUS};
+					     STUB_LYING_REPLY, STUB_ODD_STATUS};
 	int fd = open_device(0);
 	uint32_t id;
 

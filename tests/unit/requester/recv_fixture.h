@@ -44,12 +44,12 @@ static inline void put_expiry(unsigned qp, enum timer_kind kind)
 	struct rte_mbuf *m = rte_mbuf_raw_alloc(fx->descriptors);
 
 	if (kind == TIMER_LOSS)
-		fx->e->now_ns = RTE_MAX(
-			fx->e->now_ns, qp_quiet_since(fx->qp[qp]) + qp_timeout_ns(fx->qp[qp]));
+		fx->e->now_ns = RTE_MAX(fx->e->now_ns,
+					qp_quiet_since(fx->qp[qp]) + qp_timeout_ns(fx->qp[qp]));
 	*timer_event_of(m) = (struct timer_event){.qpn = fx->qp[qp]->qpn,
-		.timer = kind,
-		.expiry = TIMER_EXPIRED,
-		.epoch = fx->qp[qp]->epoch};
+						  .timer = kind,
+						  .expiry = TIMER_EXPIRED,
+						  .epoch = fx->qp[qp]->epoch};
 	fx_put(CHANNEL_TC_RRC, m);
 }
 

@@ -68,11 +68,11 @@ static inline void respond_with(unsigned qp, struct wire_headers h, uint32_t byt
 static inline void respond(unsigned qp, uint32_t psn, uint8_t syndrome, uint32_t msn)
 {
 	respond_with(qp,
-		(struct wire_headers){.opcode = WIRE_RC_ACK,
-			.psn = psn & PSN_MASK,
-			.syndrome = syndrome,
-			.msn = msn},
-		0, 0);
+		     (struct wire_headers){.opcode = WIRE_RC_ACK,
+					   .psn = psn & PSN_MASK,
+					   .syndrome = syndrome,
+					   .msn = msn},
+		     0, 0);
 	rrc_poll(fx->e);
 }
 

@@ -68,9 +68,9 @@ static void c9_159__operations_that_consume_a_receive(void **state)
 	static const struct {
 		uint8_t opcode;
 		bool consumes;
-	} rows[] = {{USER_SEND, true}, {USER_SEND_IMM, true}, {USER_SEND_INV, true},
-		{USER_RDMA_WRITE_IMM, true}, {USER_RDMA_WRITE, false}, {USER_RDMA_READ, false},
-		{USER_ATOMIC_CS, false}, {USER_ATOMIC_FA, false}};
+	} rows[] = {{USER_SEND, true},		 {USER_SEND_IMM, true},	   {USER_SEND_INV, true},
+		    {USER_RDMA_WRITE_IMM, true}, {USER_RDMA_WRITE, false}, {USER_RDMA_READ, false},
+		    {USER_ATOMIC_CS, false},	 {USER_ATOMIC_FA, false}};
 
 	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
 		fx->qp[i]->rrc.credits = CREDITS_CAME;

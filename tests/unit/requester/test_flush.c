@@ -26,7 +26,7 @@ static void rrc_poll__completion_lost(void **state)
 	struct cqe entry = {.opcode = USER_SEND, .is_send = 1};
 
 	while (cq_post(&fx->h->completion, stage_counters(fx->e, STAGE_SEGMENTATION), FX_CQN,
-		&entry, false))
+		       &entry, false))
 		;
 	sends(1);
 	assert_int_equal(qp_state(fx->qp[0]), QP_RTS);
@@ -149,9 +149,10 @@ static void rrc_poll__bad_request_behind_a_read(void **state)
 	bad_request(0, 64);
 	fx_assert_no_cqe();
 	respond_with(0,
-		(struct wire_headers){
-			.opcode = WIRE_RC_READ_RESP_ONLY, .psn = P(0), .syndrome = aeth_ack(31)},
-		8, 1);
+		     (struct wire_headers){.opcode = WIRE_RC_READ_RESP_ONLY,
+					   .psn = P(0),
+					   .syndrome = aeth_ack(31)},
+		     8, 1);
 	rrc_poll(fx->e);
 	fx_assert_cqe(USER_RDMA_READ, 0);
 	fx_assert_error(SYNDROME_LOCAL_QP_OP, 64);

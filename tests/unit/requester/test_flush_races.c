@@ -186,7 +186,8 @@ static void end_visit__flushed_meanwhile_a_local_operation(void **state)
 
 static void end_visit__flushed_meanwhile_a_bad_request_behind_a_packet(void **state)
 {
-	static const struct sent what[] = {{.opcode = USER_SEND, .length = 16},
+	static const struct sent what[] = {
+		{.opcode = USER_SEND, .length = 16},
 		{.opcode = USER_SEND, .length = 16, .outcome = OUTCOME_LOCAL_QP_OP}};
 
 	each_order(what, RTE_DIM(what));

@@ -107,10 +107,10 @@ static void local__completes_behind_a_read(void **state)
 	fx_assert_counter(binds, 1);
 	fx_assert_no_cqe();
 	respond_with(0,
-		(struct wire_headers){.opcode = WIRE_RC_READ_RESP_ONLY,
-			.psn = P(0),
-			.syndrome = aeth_ack(AETH_CREDIT_INVALID)},
-		8, 1);
+		     (struct wire_headers){.opcode = WIRE_RC_READ_RESP_ONLY,
+					   .psn = P(0),
+					   .syndrome = aeth_ack(AETH_CREDIT_INVALID)},
+		     8, 1);
 	rrc_poll(fx->e);
 	fx_assert_cqe(USER_RDMA_READ, 0);
 	fx_assert_cqe(USER_BIND_MW, 64);
@@ -152,12 +152,9 @@ static void local__a_bad_request_behind_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		FX_TEST(local__a_turn_is_so_many),
-		FX_TEST(local__without_buffers),
-		FX_TEST(local__completes_by_itself),
-		FX_TEST(local__completes_behind_a_read),
-		FX_TEST(local__done_before_the_failure),
-		FX_TEST(local__a_bad_request_behind_it),
+		FX_TEST(local__a_turn_is_so_many),	 FX_TEST(local__without_buffers),
+		FX_TEST(local__completes_by_itself),	 FX_TEST(local__completes_behind_a_read),
+		FX_TEST(local__done_before_the_failure), FX_TEST(local__a_bad_request_behind_it),
 	};
 
 	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);

@@ -173,6 +173,6 @@ int main(void)
 		cmocka_unit_test(mq_heads__a_read_and_a_packet_come),
 	};
 
-	return cmocka_run_group_tests_name(
-		"multi_queue_races", tests, mq_group_setup, mq_group_teardown);
+	return cmocka_run_group_tests_name("multi_queue_races", tests, mq_group_setup,
+					   mq_group_teardown);
 }

@@ -16,9 +16,10 @@ static void send_one(void)
 static void read_response(uint8_t opcode, uint32_t psn, uint32_t bytes)
 {
 	respond_with(0,
-		(struct wire_headers){
-			.opcode = opcode, .psn = psn, .syndrome = aeth_ack(AETH_CREDIT_INVALID)},
-		bytes, 1);
+		     (struct wire_headers){.opcode = opcode,
+					   .psn = psn,
+					   .syndrome = aeth_ack(AETH_CREDIT_INVALID)},
+		     bytes, 1);
 }
 
 static void buffer_enter(void)
@@ -145,16 +146,16 @@ static const struct {
 } rows[] = {
 	[PARK_BUFFER] = {COUNTER_park_buffer, "retransmit buffers", buffer_enter, buffer_leave},
 	[PARK_FENCE] = {COUNTER_park_fence, "READs and atomics before a fence", fence_enter,
-		read_leave},
+			read_leave},
 	[PARK_READS] = {COUNTER_park_reads, "fewer READs and atomics outstanding", reads_enter,
-		read_leave},
+			read_leave},
 	[PARK_CREDIT] = {COUNTER_park_credit, "credits", credit_enter, credit_leave},
 	[PARK_RNR] = {COUNTER_park_rnr, "the RNR timer", rnr_enter, rnr_leave},
 	[PARK_PSN] = {COUNTER_park_psn, "fewer PSNs outstanding", psn_enter, psn_leave},
 	[PARK_RETRANSMIT] = {COUNTER_park_retransmit, "retransmission", retransmit_enter,
-		retransmit_leave},
+			     retransmit_leave},
 	[PARK_WINDOW] = {COUNTER_park_window, "the window after a loss", window_enter,
-		window_leave},
+			 window_leave},
 	[PARK_DRAIN] = {COUNTER_park_drain, "leaving SQD", drain_enter, drain_leave},
 };
 
@@ -173,7 +174,7 @@ static void assert_parked(unsigned reason)
 
 	if (q->rtc.parked != reason || fx_counter(rows[reason].counter) != 1)
 		fail_msg("parked for %u, not %u; %s %lu", q->rtc.parked, reason,
-			counter_name(rows[reason].counter), fx_counter(rows[reason].counter));
+			 counter_name(rows[reason].counter), fx_counter(rows[reason].counter));
 	assert_non_null(q->rtc.head);
 	assert_string_equal(requester_waits_for(q), rows[reason].text);
 }
@@ -198,7 +199,7 @@ static void enter_and_leave(unsigned reason)
 	poll_requester(4);
 	if (q->rtc.parked || q->rtc.head)
 		fail_msg("%s: still parked for %u", counter_name(rows[reason].counter),
-			q->rtc.parked);
+			 q->rtc.parked);
 	assert_true(psn_after(q->rtc.next_psn, psn));
 	assert_string_equal(requester_waits_for(q), "nothing");
 }
@@ -255,11 +256,11 @@ static unsigned hooked_count(const struct rte_mempool *mp)
 }
 
 static const struct rte_mempool_ops hooked = {.name = "hooked",
-	.alloc = hooked_alloc,
-	.free = hooked_free,
-	.enqueue = hooked_enqueue,
-	.dequeue = hooked_dequeue,
-	.get_count = hooked_count};
+					      .alloc = hooked_alloc,
+					      .free = hooked_free,
+					      .enqueue = hooked_enqueue,
+					      .dequeue = hooked_dequeue,
+					      .get_count = hooked_count};
 
 /* From now on `change` happens once, when something is taken from that pool. */
 static void change_when_taken(struct rte_mempool *pool, void (*change)(void))

@@ -4,7 +4,7 @@
 #include "recv_fixture.h"
 
 static const uint8_t opcodes[] = {WIRE_RC_READ_RESP_FIRST, WIRE_RC_READ_RESP_MIDDLE,
-	WIRE_RC_READ_RESP_LAST, WIRE_RC_READ_RESP_ONLY};
+				  WIRE_RC_READ_RESP_LAST, WIRE_RC_READ_RESP_ONLY};
 enum { FIRST = 1, MIDDLE = 2, LAST = 4, ONLY = 8 };
 
 static void read_request(uint32_t packets)
@@ -16,9 +16,10 @@ static void read_request(uint32_t packets)
 static void response(uint8_t opcode, uint32_t psn)
 {
 	respond_with(0,
-		(struct wire_headers){
-			.opcode = opcode, .psn = psn, .syndrome = aeth_ack(AETH_CREDIT_INVALID)},
-		opcode == WIRE_RC_ATOMIC_ACK ? 0 : FX_MTU, 1);
+		     (struct wire_headers){.opcode = opcode,
+					   .psn = psn,
+					   .syndrome = aeth_ack(AETH_CREDIT_INVALID)},
+		     opcode == WIRE_RC_ATOMIC_ACK ? 0 : FX_MTU, 1);
 	rrc_poll(fx->e);
 }
 
@@ -87,10 +88,10 @@ static void c9_133__opcodes_after_asking_again(void **state)
 			bool last = at == packets - 1;
 
 			ask_again(packets, at,
-				last ? WIRE_RC_READ_RESP_ONLY : WIRE_RC_READ_RESP_FIRST);
+				  last ? WIRE_RC_READ_RESP_ONLY : WIRE_RC_READ_RESP_FIRST);
 			if (at)
 				ask_again(packets, at,
-					last ? WIRE_RC_READ_RESP_LAST : WIRE_RC_READ_RESP_MIDDLE);
+					  last ? WIRE_RC_READ_RESP_LAST : WIRE_RC_READ_RESP_MIDDLE);
 		}
 }
 
@@ -225,9 +226,9 @@ static void c9_135__syndromes_of_responses(void **state)
 	assert_int_equal(fx->memory[0], 0);
 	response(WIRE_RC_READ_RESP_FIRST, P(0));
 	respond_with(0,
-		(struct wire_headers){
-			.opcode = WIRE_RC_READ_RESP_MIDDLE, .psn = P(1), .syndrome = 0xff},
-		FX_MTU, 1);
+		     (struct wire_headers){
+			     .opcode = WIRE_RC_READ_RESP_MIDDLE, .psn = P(1), .syndrome = 0xff},
+		     FX_MTU, 1);
 	response(WIRE_RC_READ_RESP_LAST, P(2));
 	fx_assert_cqe(USER_RDMA_READ, 0);
 	for (unsigned i = 0; i < RTE_DIM(bad); i++) {
@@ -295,9 +296,10 @@ static void c9_061__the_largest_messages(void **state)
 	assert_false(take_packet(CHANNEL_RTC_RPG, &p));
 	assert_int_equal(q->rtc.parked, PARK_PSN);
 	respond_with(0,
-		(struct wire_headers){
-			.opcode = WIRE_RC_READ_RESP_FIRST, .psn = P(0), .syndrome = aeth_ack(31)},
-		256, 1);
+		     (struct wire_headers){.opcode = WIRE_RC_READ_RESP_FIRST,
+					   .psn = P(0),
+					   .syndrome = aeth_ack(31)},
+		     256, 1);
 	rrc_poll(fx->e);
 	assert_int_equal(q->rrc.unacked_psn, P(1));
 	rtc_poll(fx->e);

@@ -22,13 +22,13 @@ static void take_frame(struct got *g)
 	rte_pktmbuf_free(m);
 	assert_int_equal(wire_parse_frame(g->bytes, g->length, &g->f), WIRE_OK);
 	assert_int_equal(g->f.transport_end + WIRE_ICRC_BYTES, g->length);
-	icrc = wire_icrc(
-		g->bytes + g->f.l3_offset, g->f.transport_end - g->f.l3_offset, g->f.is_ipv6);
+	icrc = wire_icrc(g->bytes + g->f.l3_offset, g->f.transport_end - g->f.l3_offset,
+			 g->f.is_ipv6);
 	assert_true(wire_icrc_load(g->bytes + g->f.transport_end) == icrc);
 }
 
-static const uint32_t sizes[] = {
-	0, 1, 2, 3, 4, 5, 255, 256, 257, 258, 259, 260, 1000, FX_MTU - 1, FX_MTU};
+static const uint32_t sizes[] = {0,   1,   2,	3,   4,	   5,	       255,   256,
+				 257, 258, 259, 260, 1000, FX_MTU - 1, FX_MTU};
 
 /* Buffers that carried something before. */
 static void used_buffers(void)
@@ -92,8 +92,9 @@ static void rpg_poll__ipv6_vlan(void **state)
 
 static void rpg_poll__headers_of_each_operation(void **state)
 {
-	static const uint8_t users[] = {USER_SEND, USER_SEND_INV, USER_RDMA_WRITE,
-		USER_RDMA_WRITE_IMM, USER_RDMA_READ, USER_ATOMIC_CS, USER_ATOMIC_FA};
+	static const uint8_t users[] = {USER_SEND,	     USER_SEND_INV,  USER_RDMA_WRITE,
+					USER_RDMA_WRITE_IMM, USER_RDMA_READ, USER_ATOMIC_CS,
+					USER_ATOMIC_FA};
 	static struct got g;
 
 	for (unsigned i = 0; i < RTE_DIM(users); i++) {
@@ -147,13 +148,13 @@ static void rpg_poll__datagrams(void **state)
 	for (unsigned v6 = 0; v6 < 2; v6++) {
 		struct wire_path path = fx_path(v6, false, false);
 		struct wqe_ud u = {.port = 1,
-			.gid_index = v6,
-			.is_ipv6 = v6,
-			.traffic_class = 0x68,
-			.dmac = {2, 3, 4, 5, 6, 7},
-			.hop_limit = 9,
-			.qpn = 0x123456,
-			.qkey = v6 ? 0x80000000u : 0x4444};
+				   .gid_index = v6,
+				   .is_ipv6 = v6,
+				   .traffic_class = 0x68,
+				   .dmac = {2, 3, 4, 5, 6, 7},
+				   .hop_limit = 9,
+				   .qpn = 0x123456,
+				   .qkey = v6 ? 0x80000000u : 0x4444};
 
 		path.dst_ip[13] ^= 0x55; /* another one than the template's */
 		path.dst_ip[15] ^= 0xaa;

@@ -116,7 +116,7 @@ static void fill_cq(unsigned leave)
 
 	for (unsigned i = leave; i < CQ_ENTRIES; i++)
 		assert_true(cq_post(&fx->h->completion, stage_counters(fx->e, STAGE_SEGMENTATION),
-			FX_CQN, &entry, false));
+				    FX_CQN, &entry, false));
 }
 
 static void cq__lost_when_it_is_full(void **state)
@@ -264,7 +264,7 @@ static void rtc_poll__no_place_before_all_is_sent(void **state)
 	rtc_poll(fx->e);
 	assert_state(fx->qp[0]->rtc.head, RR_IDLE);
 	assert_true(cq_post(&fx->h->completion, stage_counters(fx->e, STAGE_SEGMENTATION), FX_CQN,
-		&entry, false));
+			    &entry, false));
 	assert_non_null(fx_cqe());
 	fx_unfill(CHANNEL_RTC_RPG);
 	rtc_poll(fx->e);

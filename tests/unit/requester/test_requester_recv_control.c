@@ -149,7 +149,8 @@ static void rrc_poll__response_that_is_not_intact(void **state)
 
 		memset(p, 7, BYTES);
 		wire_icrc_store(p + BYTES, wire_icrc(p, BYTES, false) + !right);
-		*arrival_of(m) = (struct arrival){.qpn = fx->qp[0]->qpn,
+		*arrival_of(m) = (struct arrival){
+			.qpn = fx->qp[0]->qpn,
 			.icrc_bytes = BYTES,
 			.headers = {.opcode = WIRE_RC_ACK, .psn = P(0), .syndrome = aeth_ack(31)}};
 		fx_put(CHANNEL_HP_RRC, m);
@@ -164,8 +165,8 @@ static void rrc_poll__for_nobody(void **state)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(fx->packets);
 
-	*arrival_of(m) = (struct arrival){
-		.qpn = fx->qp[0]->qpn ^ 0x800000, .headers = {.opcode = WIRE_RC_ACK, .psn = P(0)}};
+	*arrival_of(m) = (struct arrival){.qpn = fx->qp[0]->qpn ^ 0x800000,
+					  .headers = {.opcode = WIRE_RC_ACK, .psn = P(0)}};
 	fx_put(CHANNEL_HP_RRC, m);
 	sends(1);
 	rrc_poll(fx->e);
@@ -404,9 +405,10 @@ static void read_request(uint32_t bytes, uint32_t wqe_offset)
 static void read_response(uint8_t opcode, uint32_t psn, uint32_t bytes, uint8_t seed)
 {
 	respond_with(0,
-		(struct wire_headers){
-			.opcode = opcode, .psn = psn, .syndrome = aeth_ack(AETH_CREDIT_INVALID)},
-		bytes, seed);
+		     (struct wire_headers){.opcode = opcode,
+					   .psn = psn,
+					   .syndrome = aeth_ack(AETH_CREDIT_INVALID)},
+		     bytes, seed);
 	rrc_poll(fx->e);
 }
 
@@ -458,8 +460,8 @@ static void rrc_poll__atomic(void **state)
 	send_request(0, USER_ATOMIC_FA, 8, 64);
 	sent();
 	respond_with(0,
-		(struct wire_headers){.opcode = WIRE_RC_ATOMIC_ACK, .psn = P(0), .orig = orig}, 0,
-		0);
+		     (struct wire_headers){.opcode = WIRE_RC_ATOMIC_ACK, .psn = P(0), .orig = orig},
+		     0, 0);
 	rrc_poll(fx->e);
 	fx_assert_cqe(USER_ATOMIC_FA, 64);
 	assert_memory_equal(fx->memory, &orig, 8);

@@ -37,8 +37,8 @@ static void check_segments(unsigned op, uint32_t bytes, uint8_t base, uint32_t *
 		assert_int_equal(p->headers.dest_qp, fx->qp[0]->dest_qpn);
 		assert_int_equal(p->headers.dma_len, bytes);
 		assert_int_equal(p->payload_bytes, piece);
-		assert_memory_equal(
-			(uint8_t *)m->buf_addr + HEADROOM_BYTES, fx->memory + i * FX_MTU, piece);
+		assert_memory_equal((uint8_t *)m->buf_addr + HEADROOM_BYTES,
+				    fx->memory + i * FX_MTU, piece);
 		if (p->flags & PACKET_CRC)
 			assert_true(p->payload_crc == wire_crc(0, fx->memory + i * FX_MTU, piece));
 		*psn = psn_add(*psn, 1);
@@ -213,7 +213,7 @@ static void rtc_poll__fair_by_bytes(void **state)
 	for (unsigned round = 0; round < 240; round++) {
 		for (unsigned i = 1; i < 4; i++)
 			while (fx->qp[i]->ws.issued - fx->qp[i]->rtc.consumed < 40 &&
-				fx_ring_count(CHANNEL_DP_RTC) < 200) {
+			       fx_ring_count(CHANNEL_DP_RTC) < 200) {
 				send_request(i, USER_RDMA_WRITE, i * 700, 0);
 				fx->qp[i]->ws.issued++;
 			}
@@ -305,8 +305,8 @@ static void rtc_poll__waits_for_virt_to_phys(void **state)
 
 	fx_service(1, SERVICE_UC);
 	for (unsigned i = 0; i < 2; i++) {
-		assert_true(tpt_take(
-			&fx->h->v2p.mpt_cache, v2p_index(&fx->h->v2p, FX_KEY), NULL, &hold));
+		assert_true(tpt_take(&fx->h->v2p.mpt_cache, v2p_index(&fx->h->v2p, FX_KEY), NULL,
+				     &hold));
 		send_request(i, USER_SEND, 8 + 8 * i, 64 * i); /* not the same request */
 		for (unsigned n = 0; n < 3; n++)
 			segmentation_poll(fx->e);

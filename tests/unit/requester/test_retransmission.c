@@ -9,27 +9,28 @@ static void probe(unsigned qp)
 	struct rte_mbuf *m = rte_mbuf_raw_alloc(fx->descriptors);
 
 	*timer_event_of(m) = (struct timer_event){.qpn = fx->qp[qp]->qpn,
-		.timer = TIMER_LOSS,
-		.expiry = TIMER_PROBE,
-		.epoch = fx->qp[qp]->epoch};
+						  .timer = TIMER_LOSS,
+						  .expiry = TIMER_PROBE,
+						  .epoch = fx->qp[qp]->epoch};
 	fx_put(CHANNEL_TC_RRC, m);
 }
 
 static void acknowledge(uint32_t psn)
 {
 	respond_with(0,
-		(struct wire_headers){.opcode = WIRE_RC_ACK,
-			.psn = psn,
-			.syndrome = aeth_ack(AETH_CREDIT_INVALID)},
-		0, 0);
+		     (struct wire_headers){.opcode = WIRE_RC_ACK,
+					   .psn = psn,
+					   .syndrome = aeth_ack(AETH_CREDIT_INVALID)},
+		     0, 0);
 }
 
 static void nak(uint32_t psn)
 {
 	respond_with(0,
-		(struct wire_headers){
-			.opcode = WIRE_RC_ACK, .psn = psn, .syndrome = aeth_nak(AETH_NAK_SEQUENCE)},
-		0, 0);
+		     (struct wire_headers){.opcode = WIRE_RC_ACK,
+					   .psn = psn,
+					   .syndrome = aeth_nak(AETH_NAK_SEQUENCE)},
+		     0, 0);
 }
 
 /* A round trip of that time; nothing is outstanding afterwards. */
@@ -400,6 +401,6 @@ int main(void)
 		FX_TEST(walk__of_nothing_ends_after_2_31_packets),
 	};
 
-	return cmocka_run_group_tests_name(
-		"retransmission", tests, fx_group_setup, fx_group_teardown);
+	return cmocka_run_group_tests_name("retransmission", tests, fx_group_setup,
+					   fx_group_teardown);
 }

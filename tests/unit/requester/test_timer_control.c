@@ -130,7 +130,7 @@ static void tc_poll__restart_by_progress(void **state)
 		q->rrc.progress_ns = fx->e->now_ns;
 	}
 	assert_between(run(10 * ttr, &ev), q->rrc.progress_ns + ttr,
-		q->rrc.progress_ns + ttr + tick_ns() * 9 / 8);
+		       q->rrc.progress_ns + ttr + tick_ns() * 9 / 8);
 }
 
 static void tc_poll__stops_when_nothing_is_outstanding(void **state)
@@ -196,7 +196,7 @@ static void tc_poll__longer_than_a_turn(void **state)
 
 		command(0, TIMER_RNR, values[i]);
 		assert_between(run(50 * MS, &ev), start + values[i],
-			start + values[i] + tick_ns() * 9 / 8);
+			       start + values[i] + tick_ns() * 9 / 8);
 	}
 }
 
@@ -397,7 +397,7 @@ static void tc_poll__time_goes_back(void **state)
 	fx_assert_counter(timers_visited, 0);
 	for (unsigned i = 0; i < FX_QPS; i++) {
 		assert_between(run(2 * MS, &ev), start + (i + 1) * MS,
-			start + (i + 1) * MS + tick_ns() * 9 / 8);
+			       start + (i + 1) * MS + tick_ns() * 9 / 8);
 		assert_int_equal(ev.qpn, fx->qp[i]->qpn);
 	}
 }
@@ -534,7 +534,7 @@ static void loss_due__probes(void **state)
 	}
 	q->rrc.progress_ns = fx->e->now_ns; /* what came since puts it off */
 	assert_between(run(10 * MS, &ev), q->rrc.progress_ns + probe,
-		q->rrc.progress_ns + 2 * probe + tick_ns() * 9 / 8);
+		       q->rrc.progress_ns + 2 * probe + tick_ns() * 9 / 8);
 	assert_int_equal(ev.expiry, TIMER_PROBE);
 }
 
@@ -580,7 +580,7 @@ static void loss_due__no_probe_for_time_that_was_missed(void **state)
 	again = run(10 * MS, &ev); /* a tick of each look counts */
 	assert_int_equal(ev.expiry, TIMER_PROBE);
 	assert_between(again, q->rtc.busy_since_ns + 30 * MS + probe - 3 * tick_ns(),
-		q->rtc.busy_since_ns + 30 * MS + probe - tick_ns());
+		       q->rtc.busy_since_ns + 30 * MS + probe - tick_ns());
 	fx->e->now_ns += 10 * MS; /* the same from probe to probe, and from progress on */
 	tc_poll(fx->e);
 	assert_false(take_expiry(&ev));
@@ -648,8 +648,8 @@ static void loss_due__looks_for_a_round_trip(void **state)
 		assert_between(now - start, first * ((1 << i) - 1), first * ((2 << i) + i));
 	}
 	q->rrc.srtt_ns = 20 * MS;
-	assert_int_equal(
-		run(q->tc.deadline_ns[TIMER_LOSS] + 2 * tick_ns() - fx->e->now_ns, &ev), 0);
+	assert_int_equal(run(q->tc.deadline_ns[TIMER_LOSS] + 2 * tick_ns() - fx->e->now_ns, &ev),
+			 0);
 	assert_true(q->tc.deadline_ns[TIMER_LOSS] == start + qp_probe_ns(q, tick_ns()));
 }
 
@@ -740,9 +740,9 @@ int main(void)
 		FX_TEST(loss_due__no_timer_any_more),
 		FX_TEST(loss_due__probes),
 		FX_TEST_WITH(let_time_pass__not_before_the_port_was_looked_at,
-			(&(struct fx_options){.engines = 2, .name = "let_time_pass__port"})),
+			     (&(struct fx_options){.engines = 2, .name = "let_time_pass__port"})),
 		FX_TEST_WITH(let_time_pass__sleep_of_another_engine_is_not_missed,
-			(&(struct fx_options){.engines = 2, .name = "let_time_pass__sleep"})),
+			     (&(struct fx_options){.engines = 2, .name = "let_time_pass__sleep"})),
 		FX_TEST(let_time_pass__not_before_the_answers_were_taken),
 		FX_TEST(loss_due__probe_on_time),
 		FX_TEST(loss_due__no_probe_for_time_that_was_missed),

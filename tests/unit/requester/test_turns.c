@@ -202,7 +202,7 @@ static void visit__bounded_number(void **state)
 	rtc_poll(fx->e);
 	fx_assert_steps(looked_at(), before + BURST + 6);
 	for (uint32_t i = 0; i < BURST + 6;
-		i++) { /* flushed: the fixture knows only a few of them */
+	     i++) { /* flushed: the fixture knows only a few of them */
 		struct qp *q = qp_at(&fx->h->qps, i);
 
 		q->state = QP_ERR;
@@ -307,12 +307,17 @@ static void share__of_a_pool(void **state)
 		uint32_t held, left, few;
 		bool more;
 	} rows[] = {
-		{true, 0, 1, 4, true}, {true, 1, 1, 4, true}, {true, 2, 1, 4, false},
-		{true, 8, 8, 4, true}, {true, 9, 8, 4, false}, {true, 0, 0, 4, false},
+		{true, 0, 1, 4, true},
+		{true, 1, 1, 4, true},
+		{true, 2, 1, 4, false},
+		{true, 8, 8, 4, true},
+		{true, 9, 8, 4, false},
+		{true, 0, 0, 4, false},
 		{false, 0, 1, 4, true}, /* one to prove itself with */
 		{false, 0, 0, 4, false},
 		{false, 1, 4, 4, false}, /* the last quarter is for others */
-		{false, 1, 5, 4, true}, {false, 3, 12, 4, true},
+		{false, 1, 5, 4, true},
+		{false, 3, 12, 4, true},
 		{false, 4, 12, 4, false}, /* a few are enough */
 	};
 	struct qp *q = fx->qp[0];

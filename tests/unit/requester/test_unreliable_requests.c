@@ -132,10 +132,10 @@ static void datagram_to(uint8_t mac, uint8_t gid_index, bool ipv6, uint32_t qkey
 	request_of(m)->ud_offset = 32;
 	u = (struct wqe_ud *)(request_wqe(m) + 32);
 	*u = (struct wqe_ud){.gid_index = gid_index,
-		.is_ipv6 = ipv6,
-		.dmac = {[5] = mac},
-		.qkey = qkey,
-		.qpn = 0xff123456};
+			     .is_ipv6 = ipv6,
+			     .dmac = {[5] = mac},
+			     .qkey = qkey,
+			     .qpn = 0xff123456};
 	fx_put(CHANNEL_DP_RTC, m);
 	rtc_poll(fx->e);
 }

@@ -229,9 +229,10 @@ static void walk__stops(void **state)
 static void read_response(uint8_t opcode, uint32_t psn)
 {
 	respond_with(0,
-		(struct wire_headers){
-			.opcode = opcode, .psn = psn, .syndrome = aeth_ack(AETH_CREDIT_INVALID)},
-		FX_MTU, 1);
+		     (struct wire_headers){.opcode = opcode,
+					   .psn = psn,
+					   .syndrome = aeth_ack(AETH_CREDIT_INVALID)},
+		     FX_MTU, 1);
 	rrc_poll(fx->e);
 }
 

@@ -74,11 +74,11 @@ static void make_qp(struct qp *q, uint32_t qpn, uint32_t index, struct qp_record
 static void make_memory(uint32_t key, uint32_t access)
 {
 	struct mpt_entry m = {.key = key,
-		.pd = FX_PD,
-		.access = access,
-		.start = FX_VA,
-		.length = FX_MEMORY_BYTES,
-		.phys = fx->memory};
+			      .pd = FX_PD,
+			      .access = access,
+			      .start = FX_VA,
+			      .length = FX_MEMORY_BYTES,
+			      .phys = fx->memory};
 
 	assert_int_equal(v2p_write_mpt(&fx->v2p, &m), 0);
 }
@@ -96,31 +96,31 @@ static void make_tables(void)
 {
 	struct engine *e = &fx->e;
 	struct v2p_config v2p = {.name = "fx",
-		.mpts = 256,
-		.mtts = 256,
-		.mpt_cache_lines = 16,
-		.mtt_cache_lines = 4,
-		.counters = stage_counters(e, STAGE_RESPONDER_EXEC),
-		.socket = SOCKET_ID_ANY};
+				 .mpts = 256,
+				 .mtts = 256,
+				 .mpt_cache_lines = 16,
+				 .mtt_cache_lines = 4,
+				 .counters = stage_counters(e, STAGE_RESPONDER_EXEC),
+				 .socket = SOCKET_ID_ANY};
 
 	assert_int_equal(qp_table_create(&fx->qps, 16), 0);
 	assert_int_equal(v2p_create(&fx->v2p, &v2p), 0);
 	assert_int_equal(completion_create(&fx->completion, 64, 16, 16), 0);
 	e->qps = &fx->qps;
 	e->v2p = &fx->v2p;
-	fx->port = (struct v2p_port){
-		.v2p = &fx->v2p, .counters = stage_counters(e, STAGE_RESPONDER_EXEC)};
+	fx->port = (struct v2p_port){.v2p = &fx->v2p,
+				     .counters = stage_counters(e, STAGE_RESPONDER_EXEC)};
 	e->v2p_port[STAGE_RESPONDER_EXEC] = &fx->port;
 	e->completion = &fx->completion;
-	assert_int_equal(
-		cq_write(&fx->completion, FX_CQN, FX_CLIENT, fx->cq, 7, &fx->cq_record), 0);
+	assert_int_equal(cq_write(&fx->completion, FX_CQN, FX_CLIENT, fx->cq, 7, &fx->cq_record),
+			 0);
 	eq_write(&fx->completion, FX_CLIENT, fx->page, -1);
 }
 
 int fx_setup(void **state)
 {
-	static const enum channel_id channels[] = {
-		CHANNEL_HP_EE, CHANNEL_EE_RESPG, CHANNEL_RESPG_TXA};
+	static const enum channel_id channels[] = {CHANNEL_HP_EE, CHANNEL_EE_RESPG,
+						   CHANNEL_RESPG_TXA};
 	struct wire_path path;
 
 	machine_set_test(*state);
@@ -138,8 +138,8 @@ int fx_setup(void **state)
 	fx->rx = make_pool("fx_rx", RX_PACKETS);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(channel_create(&fx->e.channel[channels[i]], channels[i], "fx",
-					 false, SOCKET_ID_ANY),
-			0);
+						false, SOCKET_ID_ANY),
+				 0);
 	for (unsigned i = 0; i < WAKE_COUNT; i++)
 		wake_list_init(&fx->e.wake[i]);
 	make_memory(FX_KEY, ACCESS_LOCAL_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE |
@@ -158,8 +158,8 @@ int fx_setup(void **state)
 static void check_held(void)
 {
 	for (unsigned i = 0; i < helds; i++) {
-		assert_memory_equal(
-			rte_pktmbuf_mtod(held[i].m, void *), held[i].copy, held[i].bytes);
+		assert_memory_equal(rte_pktmbuf_mtod(held[i].m, void *), held[i].copy,
+				    held[i].bytes);
 		rte_pktmbuf_free(held[i].m);
 	}
 	helds = 0;
@@ -195,7 +195,7 @@ void fx_assert_pattern(const uint8_t *p, uint32_t bytes, uint8_t seed)
 	for (uint32_t i = 0; i < bytes; i++)
 		if (p[i] != fx_pattern(seed, i))
 			fail_msg("byte %u of %u is %02x, not %02x", i, bytes, p[i],
-				fx_pattern(seed, i));
+				 fx_pattern(seed, i));
 }
 
 static void fill_arrival(struct rte_mbuf *m, uint32_t qpn)
@@ -293,10 +293,10 @@ void fx_collect(void)
 void fx_send_read(uint32_t qpn, uint32_t psn, uint32_t packets)
 {
 	struct wire_headers h = {.opcode = WIRE_RC_READ_REQUEST,
-		.psn = psn & PSN_MASK,
-		.va = FX_VA,
-		.rkey = FX_KEY,
-		.dma_len = packets * FX_MTU};
+				 .psn = psn & PSN_MASK,
+				 .va = FX_VA,
+				 .rkey = FX_KEY,
+				 .dma_len = packets * FX_MTU};
 
 	fx_send_to(qpn, h, 0, 0);
 }
@@ -304,11 +304,11 @@ void fx_send_read(uint32_t qpn, uint32_t psn, uint32_t packets)
 struct wire_headers fx_write(uint32_t psn)
 {
 	return (struct wire_headers){.opcode = WIRE_RC_WRITE_ONLY,
-		.psn = psn & PSN_MASK,
-		.va = FX_VA,
-		.rkey = FX_KEY,
-		.dma_len = 4,
-		.ackreq = 1};
+				     .psn = psn & PSN_MASK,
+				     .va = FX_VA,
+				     .rkey = FX_KEY,
+				     .dma_len = 4,
+				     .ackreq = 1};
 }
 
 void fx_send_write(uint32_t qpn, uint32_t psn, uint32_t key)

@@ -82,7 +82,7 @@ static void completion__lost(void **state)
 	struct cqe entry = {.opcode = USER_RECV};
 
 	while (cq_post(&fx->completion, stage_counters(&fx->e, STAGE_RESPONDER_EXEC), FX_CQN,
-		&entry, false))
+		       &entry, false))
 		;
 	fx_post_simple(0, 100);
 	fx_send(4, 1, .opcode = WIRE_RC_SEND_ONLY, .psn = FX_PSN);
@@ -97,7 +97,7 @@ static void completion__lost_of_a_refusal(void **state)
 
 	(void)state;
 	while (cq_post(&fx->completion, stage_counters(&fx->e, STAGE_RESPONDER_EXEC), FX_CQN,
-		&entry, false))
+		       &entry, false))
 		;
 	fx_assert_event(EQE_CQ_ERROR, FX_CQN);
 	fx_post_simple(0, 4);
@@ -178,7 +178,7 @@ static void refusal__completes_no_receive_that_is_not_in_use(void **state)
 static void refusal__local_errors_raise_no_event(void **state)
 {
 	const struct wqe_data d[2] = {{.length = WQE_INLINE | 4, .lkey = FX_KEY, .addr = FX_VA},
-		{.length = 100, .lkey = 0x99, .addr = FX_VA}};
+				      {.length = 100, .lkey = 0x99, .addr = FX_VA}};
 
 	for (unsigned i = 0; i < 4; i++) { /* RC and UC */
 		if (i) {
@@ -191,8 +191,8 @@ static void refusal__local_errors_raise_no_event(void **state)
 			.psn = FX_PSN);
 		fx_poll(2);
 		assert_int_equal(fx->qp->state, QP_ERR);
-		fx_assert_cqe(
-			USER_INVALID, 0, i % 2 ? SYNDROME_LOCAL_PROT : SYNDROME_LOCAL_QP_OP, 0);
+		fx_assert_cqe(USER_INVALID, 0, i % 2 ? SYNDROME_LOCAL_PROT : SYNDROME_LOCAL_QP_OP,
+			      0);
 		fx_assert_no_cqe();
 		fx_assert_no_event();
 		assert_int_equal(fx->frame_count, i < 2);
@@ -248,10 +248,10 @@ static void leave__while_others_keep_the_ring_busy(void **state)
 static void atomic__memory_that_is_not_aligned(void **state)
 {
 	struct mpt_entry odd = {.key = 0x3303,
-		.pd = FX_PD,
-		.access = ACCESS_REMOTE_ATOMIC | ACCESS_LOCAL_WRITE,
-		.start = FX_VA,
-		.length = 64};
+				.pd = FX_PD,
+				.access = ACCESS_REMOTE_ATOMIC | ACCESS_LOCAL_WRITE,
+				.start = FX_VA,
+				.length = 64};
 
 	(void)state;
 	odd.phys = fx->memory + 4;
@@ -353,6 +353,6 @@ int main(void)
 		FX_TEST(read__pad_is_zero),
 	};
 
-	return cmocka_run_group_tests_name(
-		"responder: corners", tests, fx_group_setup, fx_group_teardown);
+	return cmocka_run_group_tests_name("responder: corners", tests, fx_group_setup,
+					   fx_group_teardown);
 }

@@ -461,6 +461,6 @@ int main(void)
 		FX_TEST(credits__a_qp_that_leaves_is_let_go),
 	};
 
-	return cmocka_run_group_tests_name(
-		"responder: credits", tests, fx_group_setup, fx_group_teardown);
+	return cmocka_run_group_tests_name("responder: credits", tests, fx_group_setup,
+					   fx_group_teardown);
 }

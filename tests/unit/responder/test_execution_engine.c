@@ -65,12 +65,12 @@ enum { WINDOW = 0x4711 };
 static void make_window(uint32_t pd, uint32_t flags)
 {
 	struct mpt_entry m = {.key = WINDOW,
-		.pd = pd,
-		.access = ACCESS_REMOTE_WRITE,
-		.flags = flags,
-		.start = FX_VA,
-		.length = 64,
-		.phys = fx->memory};
+			      .pd = pd,
+			      .access = ACCESS_REMOTE_WRITE,
+			      .flags = flags,
+			      .start = FX_VA,
+			      .length = 64,
+			      .phys = fx->memory};
 
 	assert_int_equal(v2p_write_mpt(&fx->v2p, &m), 0);
 }
@@ -201,17 +201,17 @@ enum { PAGES_KEY = 0x5522, PAGE = 4096 };
 /* A region of three pages: the fourth of memory, the second, and one that is missing. */
 static void make_pages(void)
 {
-	const uint64_t page[3] = {
-		(uintptr_t)fx->memory + 3 * PAGE, (uintptr_t)fx->memory + PAGE, 0};
+	const uint64_t page[3] = {(uintptr_t)fx->memory + 3 * PAGE, (uintptr_t)fx->memory + PAGE,
+				  0};
 	struct mpt_entry m = {.key = PAGES_KEY,
-		.pd = FX_PD,
-		.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE |
-			  ACCESS_REMOTE_ATOMIC,
-		.flags = MPT_PAGES,
-		.start = FX_VA,
-		.length = 3 * PAGE,
-		.mtt_first = 6,
-		.log_page = 12};
+			      .pd = FX_PD,
+			      .access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_READ |
+					ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC,
+			      .flags = MPT_PAGES,
+			      .start = FX_VA,
+			      .length = 3 * PAGE,
+			      .mtt_first = 6,
+			      .log_page = 12};
 
 	assert_int_equal(v2p_write_mtt(&fx->v2p, m.mtt_first, page, 3), 0);
 	assert_int_equal(v2p_write_mpt(&fx->v2p, &m), 0);
@@ -259,8 +259,8 @@ static void rc_write_imm__consumes_a_receive(void **state)
 
 static void rc_read__answered_in_packets(void **state)
 {
-	static const uint8_t opcodes[] = {
-		WIRE_RC_READ_RESP_FIRST, WIRE_RC_READ_RESP_MIDDLE, WIRE_RC_READ_RESP_LAST};
+	static const uint8_t opcodes[] = {WIRE_RC_READ_RESP_FIRST, WIRE_RC_READ_RESP_MIDDLE,
+					  WIRE_RC_READ_RESP_LAST};
 
 	(void)state;
 	for (unsigned i = 0; i < 600; i++)
@@ -323,8 +323,8 @@ static void rc_read__large_mtu_fused_copy_with_pad(void **state)
 		fx_poll(1);
 		fx_assert_pattern(fx->memory, 1, 4);
 		assert_memory_equal(fx_frame()->payload, fx->memory + 1, 4096);
-		assert_memory_equal(
-			fx->frames[fx->frame_next].payload, fx->memory + 4097, n - 1096);
+		assert_memory_equal(fx->frames[fx->frame_next].payload, fx->memory + 4097,
+				    n - 1096);
 		assert_int_equal(fx_frame()->bytes, n - 1096);
 	}
 }
@@ -581,6 +581,6 @@ int main(void)
 		FX_TEST(first_packet__raises_comm_est_once_in_rtr),
 	};
 
-	return cmocka_run_group_tests_name(
-		"responder: execution engine", tests, fx_group_setup, fx_group_teardown);
+	return cmocka_run_group_tests_name("responder: execution engine", tests, fx_group_setup,
+					   fx_group_teardown);
 }

@@ -136,8 +136,8 @@ static void opcode__middle_without_first(void **state)
 
 static void opcode__other_message_before_last(void **state)
 {
-	static const uint8_t bad[] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_ONLY, WIRE_RC_WRITE_MIDDLE,
-		WIRE_RC_READ_REQUEST, WIRE_RC_FETCH_ADD, WIRE_RC_WRITE_ONLY};
+	static const uint8_t bad[] = {WIRE_RC_SEND_FIRST,   WIRE_RC_SEND_ONLY, WIRE_RC_WRITE_MIDDLE,
+				      WIRE_RC_READ_REQUEST, WIRE_RC_FETCH_ADD, WIRE_RC_WRITE_ONLY};
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(bad); i++) {
@@ -209,10 +209,10 @@ static void length__last_is_empty_or_wrong(void **state)
 
 static void access__not_enabled_on_the_qp(void **state)
 {
-	static const uint8_t opcodes[] = {
-		WIRE_RC_WRITE_ONLY, WIRE_RC_READ_REQUEST, WIRE_RC_CMP_SWAP};
-	static const uint8_t rights[] = {
-		ACCESS_REMOTE_WRITE, ACCESS_REMOTE_READ, ACCESS_REMOTE_ATOMIC};
+	static const uint8_t opcodes[] = {WIRE_RC_WRITE_ONLY, WIRE_RC_READ_REQUEST,
+					  WIRE_RC_CMP_SWAP};
+	static const uint8_t rights[] = {ACCESS_REMOTE_WRITE, ACCESS_REMOTE_READ,
+					 ACCESS_REMOTE_ATOMIC};
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(opcodes); i++) {
@@ -468,11 +468,11 @@ static void storm__random_requests(void **state)
 		x ^= x >> 7;
 		x ^= x << 17;
 		h = (struct wire_headers){.opcode = x % 24,
-			.psn = psn_add(
-				fx->qp->ee.expected_psn, (x >> 8) % 16 < 3 ? (x >> 12) % 9 - 6 : 0),
-			.ackreq = x >> 40 & 1,
-			.va = FX_VA + (x >> 20) % FX_MEMORY_BYTES,
-			.dma_len = (x >> 44) % 1024};
+					  .psn = psn_add(fx->qp->ee.expected_psn,
+							 (x >> 8) % 16 < 3 ? (x >> 12) % 9 - 6 : 0),
+					  .ackreq = x >> 40 & 1,
+					  .va = FX_VA + (x >> 20) % FX_MEMORY_BYTES,
+					  .dma_len = (x >> 44) % 1024};
 		h.rkey = (x >> 30) % 16 ? FX_KEY : 0x99;
 		if (!(wire_opcodes[h.opcode].flags & WIRE_REQUEST) && h.opcode != 0x15)
 			continue;
@@ -484,7 +484,7 @@ static void storm__random_requests(void **state)
 			fx->qp->state = QP_RTS;
 		}
 		if ((x >> 25) % 4 == 0 &&
-			fx->record.rq_posted - fx->qp->rwm.consumed < FX_RQ_ENTRIES)
+		    fx->record.rq_posted - fx->qp->rwm.consumed < FX_RQ_ENTRIES)
 			fx_post_simple((x >> 9) % 4096, (x >> 28) % 1200);
 		fx_send(wire_opcodes[h.opcode].headers & WIRE_HAS_PAYLOAD
 				? ((x >> 36) % 4 ? FX_MTU : (x >> 37) % 300)
@@ -539,6 +539,6 @@ int main(void)
 		FX_TEST(storm__random_requests),
 	};
 
-	return cmocka_run_group_tests_name(
-		"responder: refusals", tests, fx_group_setup, fx_group_teardown);
+	return cmocka_run_group_tests_name("responder: refusals", tests, fx_group_setup,
+					   fx_group_teardown);
 }

@@ -59,8 +59,8 @@ static void c9_084__reserved_opcodes(void **state)
 
 static void c9_084__opcodes_that_are_no_requests(void **state)
 {
-	static const uint8_t opcodes[] = {
-		WIRE_RC_ACK, WIRE_RC_ATOMIC_ACK, WIRE_RC_READ_RESP_ONLY, WIRE_RC_READ_RESP_MIDDLE};
+	static const uint8_t opcodes[] = {WIRE_RC_ACK, WIRE_RC_ATOMIC_ACK, WIRE_RC_READ_RESP_ONLY,
+					  WIRE_RC_READ_RESP_MIDDLE};
 
 	(void)state;
 	for (unsigned message = EE_MESSAGE_NONE; message <= EE_MESSAGE_WRITE; message++) {
@@ -199,10 +199,10 @@ static void length__a_send_of_two_to_the_31(void **state)
 
 static void c9_082__what_the_queue_pair_allows(void **state)
 {
-	static const uint8_t opcodes[] = {
-		WIRE_RC_WRITE_ONLY, WIRE_RC_READ_REQUEST, WIRE_RC_FETCH_ADD};
-	static const uint8_t rights[] = {
-		ACCESS_REMOTE_WRITE, ACCESS_REMOTE_READ, ACCESS_REMOTE_ATOMIC};
+	static const uint8_t opcodes[] = {WIRE_RC_WRITE_ONLY, WIRE_RC_READ_REQUEST,
+					  WIRE_RC_FETCH_ADD};
+	static const uint8_t rights[] = {ACCESS_REMOTE_WRITE, ACCESS_REMOTE_READ,
+					 ACCESS_REMOTE_ATOMIC};
 
 	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
@@ -219,8 +219,8 @@ static void c9_082__what_the_queue_pair_allows(void **state)
 
 static void c9_086__reads_and_atomics_outstanding(void **state)
 {
-	static const uint8_t opcodes[] = {
-		WIRE_RC_READ_REQUEST, WIRE_RC_FETCH_ADD, WIRE_RC_CMP_SWAP};
+	static const uint8_t opcodes[] = {WIRE_RC_READ_REQUEST, WIRE_RC_FETCH_ADD,
+					  WIRE_RC_CMP_SWAP};
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(opcodes); i++) {

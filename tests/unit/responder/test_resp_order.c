@@ -127,14 +127,8 @@ static void duplicate__replaces_what_it_overlaps(void **state)
 	static const struct {
 		uint32_t psn, packets, old; /* is the old one, 10 to 19 with 13 next, kept? */
 	} rows[] = {
-		{5, 8, 1},
-		{5, 9, 0},
-		{13, 1, 0},
-		{12, 1, 1},
-		{10, 10, 0},
-		{16, 2, 0},
-		{19, 1, 0},
-		{20, 1, 1},
+		{5, 8, 1},   {5, 9, 0},	 {13, 1, 0}, {12, 1, 1},
+		{10, 10, 0}, {16, 2, 0}, {19, 1, 0}, {20, 1, 1},
 	};
 
 	(void)state;
@@ -229,15 +223,8 @@ static void fatal_nak__is_one_that_ends_the_queue_pair(void **state)
 	static const struct {
 		uint8_t syndrome, fatal;
 	} rows[] = {
-		{0, 0},
-		{1, 0},
-		{31, 0},
-		{0x20, 0},
-		{0x21, 0},
-		{0x60, 0},
-		{0x61, 1},
-		{0x62, 1},
-		{0x63, 1},
+		{0, 0},	   {1, 0},    {31, 0},	 {0x20, 0}, {0x21, 0},
+		{0x60, 0}, {0x61, 1}, {0x62, 1}, {0x63, 1},
 	};
 
 	(void)state;
@@ -268,6 +255,6 @@ int main(void)
 		FX_TEST(fatal_nak__is_one_that_ends_the_queue_pair),
 	};
 
-	return cmocka_run_group_tests_name(
-		"responder: order of answers", tests, fx_group_setup, fx_group_teardown);
+	return cmocka_run_group_tests_name("responder: order of answers", tests, fx_group_setup,
+					   fx_group_teardown);
 }

@@ -372,6 +372,6 @@ int main(void)
 		FX_TEST(ipv6_and_vlan__frames_are_right),
 	};
 
-	return cmocka_run_group_tests_name(
-		"responder: RespPktGen", tests, fx_group_setup, fx_group_teardown);
+	return cmocka_run_group_tests_name("responder: RespPktGen", tests, fx_group_setup,
+					   fx_group_teardown);
 }

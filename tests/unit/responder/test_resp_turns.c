@@ -308,10 +308,10 @@ static int alloc_nothing(struct rte_mempool *p)
 static void stock__one_by_one_is_as_many_as_are_wanted(void **state)
 {
 	static const struct rte_mempool_ops ops = {.name = "one_by_one",
-		.alloc = alloc_nothing,
-		.enqueue = enqueue,
-		.dequeue = dequeue_one,
-		.get_count = get_count};
+						   .alloc = alloc_nothing,
+						   .enqueue = enqueue,
+						   .dequeue = dequeue_one,
+						   .get_count = get_count};
 
 	(void)state;
 	real_ops = fx->e.packets->ops_index;
@@ -400,6 +400,6 @@ int main(void)
 		FX_TEST(answers__hold_a_share_of_the_buffers),
 	};
 
-	return cmocka_run_group_tests_name(
-		"responder: turns of answers", tests, fx_group_setup, fx_group_teardown);
+	return cmocka_run_group_tests_name("responder: turns of answers", tests, fx_group_setup,
+					   fx_group_teardown);
 }

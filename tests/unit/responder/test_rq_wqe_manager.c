@@ -221,6 +221,6 @@ int main(void)
 		FX_TEST(open__counts_wrap),
 	};
 
-	return cmocka_run_group_tests_name(
-		"responder: RQWQEManager", tests, fx_group_setup, fx_group_teardown);
+	return cmocka_run_group_tests_name("responder: RQWQEManager", tests, fx_group_setup,
+					   fx_group_teardown);
 }

@@ -17,13 +17,13 @@ static void use_srq(void)
 	c = stage_counters(&fx->e, STAGE_RESPONDER_EXEC);
 	record = (struct srq_record){0};
 	srq = (struct srq){.srqn = SRQN,
-		.pd = FX_PD,
-		.client = FX_CLIENT,
-		.stride = STRIDE,
-		.entries = ENTRIES,
-		.ring = fx->rq,
-		.record = &record,
-		.completion = &fx->completion};
+			   .pd = FX_PD,
+			   .client = FX_CLIENT,
+			   .stride = STRIDE,
+			   .entries = ENTRIES,
+			   .ring = fx->rq,
+			   .record = &record,
+			   .completion = &fx->completion};
 	for (int i = 0; i < 2; i++) {
 		struct qp *q = i ? fx->qp2 : fx->qp;
 
@@ -175,9 +175,9 @@ static void limit__event_once_when_fewer_are_left(void **state)
 static void send(uint32_t qpn, uint8_t opcode, uint32_t n, uint32_t bytes)
 {
 	fx_send_to(qpn,
-		(struct wire_headers){
-			.opcode = opcode, .psn = (FX_PSN + n) & PSN_MASK, .ackreq = 1},
-		bytes, 1);
+		   (struct wire_headers){
+			   .opcode = opcode, .psn = (FX_PSN + n) & PSN_MASK, .ackreq = 1},
+		   bytes, 1);
 }
 
 static void message__completes_with_its_tag_and_promises_no_credits(void **state)
@@ -375,6 +375,6 @@ int main(void)
 		FX_TEST(flush__after_a_failure_the_open_one_completes_first),
 	};
 
-	return cmocka_run_group_tests_name(
-		"responder: SRQ", tests, fx_group_setup, fx_group_teardown);
+	return cmocka_run_group_tests_name("responder: SRQ", tests, fx_group_setup,
+					   fx_group_teardown);
 }

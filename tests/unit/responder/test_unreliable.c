@@ -289,6 +289,6 @@ int main(void)
 		FX_TEST(ud_send__no_memory_for_the_grh),
 	};
 
-	return cmocka_run_group_tests_name(
-		"responder: UC and UD", tests, fx_group_setup, fx_group_teardown);
+	return cmocka_run_group_tests_name("responder: UC and UD", tests, fx_group_setup,
+					   fx_group_teardown);
 }

@@ -56,8 +56,8 @@ static inline void wqe_add_inline(struct wqe *w, uint32_t length, uint32_t claim
 }
 
 /* Makes the descriptor at `offset` name the next one. */
-static inline void wqe_link(
-	unsigned qp, uint32_t offset, uint32_t next, uint8_t opcode, uint32_t ee_nds)
+static inline void wqe_link(unsigned qp, uint32_t offset, uint32_t next, uint8_t opcode,
+			    uint32_t ee_nds)
 {
 	struct wqe_next *n = (struct wqe_next *)(fx->sq[qp] + offset);
 
@@ -77,8 +77,8 @@ static inline void ring_raw(uint32_t qpn, uint32_t word0, uint32_t units)
 		 phase = fx->doorbells / UAR_DOORBELLS & 1 ? 0 : DOORBELL_PHASE;
 	uint64_t w1 = qpn << DOORBELL_QPN_SHIFT | units;
 
-	__atomic_store_n(
-		&fx->page->uar.doorbell[slot], (word0 | phase) | w1 << 32, __ATOMIC_RELEASE);
+	__atomic_store_n(&fx->page->uar.doorbell[slot], (word0 | phase) | w1 << 32,
+			 __ATOMIC_RELEASE);
 	fx->doorbells++;
 }
 

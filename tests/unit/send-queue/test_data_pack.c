@@ -38,7 +38,7 @@ static void copy_in_pieces(struct rte_mbuf *m, uint32_t total, uint32_t mtu, uin
 		uint32_t piece = RTE_MIN(mtu, total - at), sum = 0x1234;
 
 		assert_int_equal(dp_copy(fx->e, fx->qp[0], m, dst + at, piece, crc ? &sum : NULL),
-			OUTCOME_OK);
+				 OUTCOME_OK);
 		if (crc)
 			assert_true(sum == wire_crc(0, dst + at, piece));
 		at += piece;

@@ -91,7 +91,7 @@ static void dbp_poll__queue_pair_may_not_send(void **state)
 		enum qp_state state;
 		bool taken;
 	} rows[] = {{QP_RST, false}, {QP_INIT, false}, {QP_RTR, false}, {QP_RTS, true},
-		{QP_SQE, true}, {QP_SQD, true}, {QP_ERR, true}};
+		    {QP_SQE, true},  {QP_SQD, true},   {QP_ERR, true}};
 
 	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
 		fx->qp[0]->state = rows[i].state;
@@ -167,8 +167,8 @@ static void dbp_poll__share_of_the_descriptors(void **state)
 {
 	static const struct {
 		uint32_t others, held, taken;
-	} rows[] = {{0, 0, 10}, {3, 0, 7}, {8, 0, 4}, {10, 0, 4}, {12, 0, 4}, {12, 3, 1},
-		{12, 4, 0}, {12, 6, 0}, {0, 5, 0}, {0, 4, 2}};
+	} rows[] = {{0, 0, 10}, {3, 0, 7},  {8, 0, 4},	{10, 0, 4}, {12, 0, 4},
+		    {12, 3, 1}, {12, 4, 0}, {12, 6, 0}, {0, 5, 0},  {0, 4, 2}};
 
 	fx->e->descriptor_share = 10;
 	for (unsigned i = 0; i < RTE_DIM(rows); i++) {

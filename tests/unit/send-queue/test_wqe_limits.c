@@ -15,8 +15,8 @@ enum wp_state {
 
 /* The descriptor parsed; behind it in its buffer lie the `bytes` at `stale`. Freed by the caller.
  */
-static struct rte_mbuf *parse_before(
-	const struct wqe *w, uint8_t opcode, const void *stale, uint32_t bytes)
+static struct rte_mbuf *parse_before(const struct wqe *w, uint8_t opcode, const void *stale,
+				     uint32_t bytes)
 {
 	struct rte_mbuf *m = fetched(w->qp, opcode, w->offset, w->bytes);
 

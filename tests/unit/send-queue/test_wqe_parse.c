@@ -26,14 +26,10 @@ static const struct operation {
 	uint8_t services; /* bits */
 	bool raddr, atomic;
 } operations[] = {
-	{USER_SEND, 7, false, false},
-	{USER_SEND_IMM, 7, false, false},
-	{USER_SEND_INV, 1, false, false},
-	{USER_RDMA_WRITE, 3, true, false},
-	{USER_RDMA_WRITE_IMM, 3, true, false},
-	{USER_RDMA_READ, 1, true, false},
-	{USER_ATOMIC_CS, 1, true, true},
-	{USER_ATOMIC_FA, 1, true, true},
+	{USER_SEND, 7, false, false},	       {USER_SEND_IMM, 7, false, false},
+	{USER_SEND_INV, 1, false, false},      {USER_RDMA_WRITE, 3, true, false},
+	{USER_RDMA_WRITE_IMM, 3, true, false}, {USER_RDMA_READ, 1, true, false},
+	{USER_ATOMIC_CS, 1, true, true},       {USER_ATOMIC_FA, 1, true, true},
 };
 
 static struct wqe build(const struct operation *o, enum qp_service service, uint32_t length)
@@ -119,8 +115,8 @@ static void wp_poll__undefined_operations(void **state)
 	fx_assert_counter(bad_wqe_opcode, 32 - RTE_DIM(operations) - 3);
 }
 
-static void refused(
-	const struct wqe *w, uint8_t opcode, enum wire_outcome outcome, enum counter why)
+static void refused(const struct wqe *w, uint8_t opcode, enum wire_outcome outcome,
+		    enum counter why)
 {
 	uint64_t before = fx_counter(why);
 	struct rte_mbuf *m = parse(w, opcode);

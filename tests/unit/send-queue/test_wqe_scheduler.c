@@ -82,7 +82,7 @@ static void ws_poll__chains_and_doorbells_mixed(void **state)
 			seen++;
 			fx->qp[qp]->rtc.consumed++;
 			wake_post(&fx->e->wake[WAKE_WS], &fx->qp[qp]->wake[WAKE_WS],
-				fx->qp[qp]->index);
+				  fx->qp[qp]->index);
 			rte_mbuf_raw_free(m);
 		}
 	}

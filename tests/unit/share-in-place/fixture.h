@@ -38,7 +38,7 @@ static inline struct view view_of(struct sharing *s, const void *addr)
 		const struct sharing_piece *p = &s->pieces[i];
 
 		assert_true(mmap(v.base + (p->addr - s->addr), p->bytes, protection,
-				    MAP_SHARED | MAP_FIXED, p->fd, (off_t)p->offset) != MAP_FAILED);
+				 MAP_SHARED | MAP_FIXED, p->fd, (off_t)p->offset) != MAP_FAILED);
 	}
 	v.at = v.base + ((uintptr_t)addr - s->addr);
 	return v;

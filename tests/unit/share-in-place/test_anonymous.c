@@ -152,8 +152,8 @@ static void refusals__are_the_kernels(void **state)
 	(void)state;
 	assert_true(mmap(NULL, 0, RW, SHARED, -1, 0) == MAP_FAILED && errno == EINVAL);
 	assert_true(mmap(NULL, PAGE, RW, SHARED, -1, 1) == MAP_FAILED && errno == EINVAL);
-	assert_true(
-		mmap(at + 1, PAGE, RW, SHARED | MAP_FIXED, -1, 0) == MAP_FAILED && errno == EINVAL);
+	assert_true(mmap(at + 1, PAGE, RW, SHARED | MAP_FIXED, -1, 0) == MAP_FAILED &&
+		    errno == EINVAL);
 	assert_true(mmap(at, PAGE, RW, SHARED | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED &&
 		    errno == EEXIST);
 	assert_true(mmap(NULL, 1ul << 60, RW, SHARED, -1, 0) == MAP_FAILED && errno == ENOMEM);

@@ -186,7 +186,7 @@ static void read_only__is_not_for_writing(void **state)
 	check(v.at, 2 * PAGE, 1);
 	for (unsigned int i = 0; i < v.s->count; i++)
 		assert_true(mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, v.s->pieces[i].fd,
-				    0) == MAP_FAILED);
+				 0) == MAP_FAILED);
 	/* The program itself may make it writable at any time. */
 	assert_int_equal(mprotect(at, PAGE, PROT_READ | PROT_WRITE), 0);
 	fill(at, PAGE, 2);
@@ -311,7 +311,7 @@ static void mixed__pieces_in_order(void **state)
 	(void)state;
 	assert_int_equal(ftruncate(fd, 4 * PAGE), 0);
 	assert_true(mmap(at + 4 * PAGE, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-			    fd, 0) != MAP_FAILED);
+			 fd, 0) != MAP_FAILED);
 	fill(at, 12 * PAGE, 1);
 	v = view_get(at, 12 * PAGE, true);
 	assert_int_equal(v.s->count, 3);
@@ -333,12 +333,12 @@ static void gone__is_left_alone(void **state)
 	(void)state;
 	/* mapped anew in the midst, and moved, and unmapped */
 	assert_true(mmap(at + 2 * PAGE, PAGE, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED);
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED);
 	at[2 * PAGE] = 77;
 	munmap(at + 3 * PAGE, PAGE);
 	at[5 * PAGE] = 55;
 	elsewhere = mremap(at + 5 * PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
-		map(PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1));
+			   map(PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1));
 	assert_true(elsewhere != MAP_FAILED && is_shared(elsewhere));
 	view_put(&v);
 	assert_int_equal(at[2 * PAGE], 77);
@@ -438,7 +438,7 @@ static void huge__private_and_shared(void **state)
 {
 	const size_t huge = 2 << 20;
 	uint8_t *at = mmap(NULL, 2 * huge, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
 	int fd = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB);
 	struct view v;
 

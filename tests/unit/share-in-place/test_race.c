@@ -126,7 +126,7 @@ static void swaps__lose_no_store(void **state)
 	(void)state;
 	assert_int_equal(pipe(fd), 0);
 	memory = mmap(NULL, (PAGES + 2) * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-		-1, 0);
+		      -1, 0);
 	assert_true(memory != MAP_FAILED);
 	assert_int_equal(pthread_create(&t[0], NULL, store, (void *)0), 0);
 	assert_int_equal(pthread_create(&t[1], NULL, store_deaf, (void *)1), 0);
@@ -148,7 +148,7 @@ static void swaps__lose_no_store(void **state)
 	for (int i = 0; i < 5; i++)
 		pthread_join(t[i], NULL);
 	print_message("%u swaps there and back, %lu stores, %lu by read(), %lu threads\n", ROUNDS,
-		stores, reads, born);
+		      stores, reads, born);
 	munmap(memory, (PAGES + 2) * PAGE);
 	close(fd[0]);
 	close(fd[1]);

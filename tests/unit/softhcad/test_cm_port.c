@@ -119,10 +119,10 @@ static void open__there_is_one_qp_1(void **state)
 	(void)state;
 	assert_true(fixture_wait_clients(&f, 1));
 	descriptors = fixture_descriptors();
-	assert_int_equal(
-		cm_port_open(raw_connect(f.path), "hca0", 0, &ops, &seen, &second), -EBUSY);
-	assert_int_equal(
-		cm_port_open(raw_connect(f.path), "none", 0, &ops, &seen, &second), -ENODEV);
+	assert_int_equal(cm_port_open(raw_connect(f.path), "hca0", 0, &ops, &seen, &second),
+			 -EBUSY);
+	assert_int_equal(cm_port_open(raw_connect(f.path), "none", 0, &ops, &seen, &second),
+			 -ENODEV);
 	assert_null(second);
 	assert_true(fixture_wait_clients(&f, 1));
 	assert_int_equal(fixture_descriptors(), descriptors);
@@ -273,10 +273,10 @@ static void send__goes_on_after_a_failure(void **state)
 	uint8_t mad[CM_MAD_BYTES] = {0};
 	struct softhca_sge sge = {.addr = 64, .length = CM_MAD_BYTES, .lkey = 0x777};
 	struct softhca_send_wr bad = {.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = SOFTHCA_WR_SEND,
-		.send_flags = SOFTHCA_SEND_SIGNALED,
-		.wr.ud = {.remote_qpn = 1, .remote_qkey = CM_QKEY}};
+				      .num_sge = 1,
+				      .opcode = SOFTHCA_WR_SEND,
+				      .send_flags = SOFTHCA_SEND_SIGNALED,
+				      .wr.ud = {.remote_qpn = 1, .remote_qkey = CM_QKEY}};
 
 	(void)state;
 	cm_port_send(p, 0, &path, mad);
@@ -299,10 +299,10 @@ static void receive__no_mad_of_a_stranger(void **state)
 	uint8_t mad[CM_MAD_BYTES] = {0};
 	struct softhca_sge sge = {.addr = (uintptr_t)mad, .length = CM_MAD_BYTES - 4};
 	struct softhca_send_wr wr = {.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = SOFTHCA_WR_SEND,
-		.send_flags = SOFTHCA_SEND_INLINE | SOFTHCA_SEND_SIGNALED,
-		.wr.ud = {.remote_qpn = 1, .remote_qkey = CM_QKEY}};
+				     .num_sge = 1,
+				     .opcode = SOFTHCA_WR_SEND,
+				     .send_flags = SOFTHCA_SEND_INLINE | SOFTHCA_SEND_SIGNALED,
+				     .wr.ud = {.remote_qpn = 1, .remote_qkey = CM_QKEY}};
 
 	(void)state;
 	wr.wr.ud.ah = handle_of(p, &path, seen.mac);
@@ -321,9 +321,9 @@ static void receive__not_from_qp_1(void **state)
 {
 	struct cm_port p = {.index = 2, .gids = 1, .ops = &ops, .ops_ctx = &seen};
 	struct softhca_wc wc = {.sl = SOFTHCA_WC_SL_IPV4,
-		.byte_len = GRH_BYTES + CM_MAD_BYTES,
-		.wc_flags = SOFTHCA_WC_GRH,
-		.src_qp = 2};
+				.byte_len = GRH_BYTES + CM_MAD_BYTES,
+				.wc_flags = SOFTHCA_WC_GRH,
+				.src_qp = 2};
 	uint8_t slot[SLOT_BYTES] = {[32] = 10, 0, 0, 9, 10, 0, 0, 1};
 
 	(void)state;

@@ -36,8 +36,8 @@ static struct {
 	int gid_rc[3], source_rc, resolve_rc;
 } fake;
 
-struct cm_service *cm_service_create(
-	const struct cm_device *devices, unsigned int count, const struct cm_service_limits *limits)
+struct cm_service *cm_service_create(const struct cm_device *devices, unsigned int count,
+				     const struct cm_service_limits *limits)
 {
 	(void)limits;
 	assert_int_equal(count, 1);
@@ -100,7 +100,7 @@ uint64_t cm_service_turn(struct cm_service *s, uint64_t now)
 }
 
 void cm_service_receive(struct cm_service *s, uint64_t now, const struct cm_path *path,
-	const uint8_t *mad, size_t bytes)
+			const uint8_t *mad, size_t bytes)
 {
 	assert_ptr_equal(s, &fake.service);
 	assert_true(now > 0);
@@ -204,9 +204,9 @@ static int start_with(int (*connect_to)(void *ctx), struct cm_thread **t)
 {
 	const struct cm_thread_device device = {
 		.control = {.name = "hca0",
-			.guid = 0x1234,
-			.ops = {.port = port, .gid = gid, .resolve = resolve},
-			.ctx = &fake},
+			    .guid = 0x1234,
+			    .ops = {.port = port, .gid = gid, .resolve = resolve},
+			    .ctx = &fake},
 		.source = source,
 		.would_ask = would_ask};
 	const struct cm_thread_config config = {
@@ -438,14 +438,10 @@ static void stop__leaves_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(turn__mads_go_out_and_come_in),
-		TEST(turn__when_it_is_due_and_not_else),
-		TEST(adopt__the_service_has_it),
-		TEST(start__fails_where_there_is_a_qp_1),
-		TEST(start__fails_without_a_service),
-		TEST(start__needs_a_connection),
-		TEST(stop__while_nobody_answers),
-		TEST(stop__in_the_middle_of_a_turn),
+		TEST(turn__mads_go_out_and_come_in),  TEST(turn__when_it_is_due_and_not_else),
+		TEST(adopt__the_service_has_it),      TEST(start__fails_where_there_is_a_qp_1),
+		TEST(start__fails_without_a_service), TEST(start__needs_a_connection),
+		TEST(stop__while_nobody_answers),     TEST(stop__in_the_middle_of_a_turn),
 		TEST(stop__leaves_nothing),
 	};
 

@@ -21,12 +21,12 @@ static struct rte_mempool *made[8];
 static int made_on[8];
 static unsigned made_count;
 
-struct rte_mempool *__real_rte_pktmbuf_pool_create(
-	const char *name, unsigned n, unsigned cache, uint16_t priv, uint16_t room, int socket);
-struct rte_mempool *__wrap_rte_pktmbuf_pool_create(
-	const char *name, unsigned n, unsigned cache, uint16_t priv, uint16_t room, int socket);
-struct rte_mempool *__wrap_rte_pktmbuf_pool_create(
-	const char *name, unsigned n, unsigned cache, uint16_t priv, uint16_t room, int socket)
+struct rte_mempool *__real_rte_pktmbuf_pool_create(const char *name, unsigned n, unsigned cache,
+						   uint16_t priv, uint16_t room, int socket);
+struct rte_mempool *__wrap_rte_pktmbuf_pool_create(const char *name, unsigned n, unsigned cache,
+						   uint16_t priv, uint16_t room, int socket);
+struct rte_mempool *__wrap_rte_pktmbuf_pool_create(const char *name, unsigned n, unsigned cache,
+						   uint16_t priv, uint16_t room, int socket)
 {
 	struct rte_mempool *pool =
 		__real_rte_pktmbuf_pool_create(name, n, cache, priv, room, NODE_ANY);
@@ -193,9 +193,18 @@ static void buffers__lie_on_the_nodes_of_the_engines(void **state)
 
 static int group_setup(void **state)
 {
-	char *argv[] = {"test", "--no-huge", "-m", "64", "--no-pci", "--no-shconf",
-		"--no-telemetry", "-l", "0", "--log-level=softhca:critical",
-		"--log-level=lib.eal:error", NULL};
+	char *argv[] = {"test",
+			"--no-huge",
+			"-m",
+			"64",
+			"--no-pci",
+			"--no-shconf",
+			"--no-telemetry",
+			"-l",
+			"0",
+			"--log-level=softhca:critical",
+			"--log-level=lib.eal:error",
+			NULL};
 
 	(void)state;
 	made_up_nodes(true);

@@ -36,7 +36,8 @@ static inline void pair_connect(struct pair *p, int side)
 {
 	struct ibv_qp *qp = p->qp[side];
 	bool ud = qp->qp_type == IBV_QPT_UD, rc = qp->qp_type == IBV_QPT_RC;
-	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
+	struct ibv_qp_attr a = {
+		.qp_state = IBV_QPS_INIT,
 		.qkey = PAIR_QKEY,
 		.qp_access_flags =
 			IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
@@ -53,25 +54,25 @@ static inline void pair_connect(struct pair *p, int side)
 
 	assert_int_equal(ibv_query_gid(p->ctx, 1, 0, &a.ah_attr.grh.dgid), 0);
 	assert_int_equal(ibv_modify_qp(qp, &a,
-				 IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-					 (ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS)),
-		0);
+				       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+					       (ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS)),
+			 0);
 	a.qp_state = IBV_QPS_RTR;
 	assert_int_equal(
 		ibv_modify_qp(qp, &a,
-			IBV_QP_STATE |
-				(ud ? 0
-				    : IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-							IBV_QP_RQ_PSN) |
-				(rc ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0)),
+			      IBV_QP_STATE |
+				      (ud ? 0
+					  : IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+						       IBV_QP_RQ_PSN) |
+				      (rc ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0)),
 		0);
 	a.qp_state = IBV_QPS_RTS;
 	assert_int_equal(
 		ibv_modify_qp(qp, &a,
-			IBV_QP_STATE | IBV_QP_SQ_PSN |
-				(rc ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-							IBV_QP_MAX_QP_RD_ATOMIC
-				    : 0)),
+			      IBV_QP_STATE | IBV_QP_SQ_PSN |
+				      (rc ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+						       IBV_QP_MAX_QP_RD_ATOMIC
+					  : 0)),
 		0);
 }
 
@@ -83,8 +84,9 @@ static inline void pair_open(struct pair *p, enum ibv_qp_type type)
 						   .max_send_sge = 4,
 						   .max_recv_sge = 4,
 						   .max_inline_data = 128},
-		.qp_type = type,
-		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS};
+					   .qp_type = type,
+					   .comp_mask = IBV_QP_INIT_ATTR_PD |
+							IBV_QP_INIT_ATTR_SEND_OPS_FLAGS};
 	struct ibv_ah_attr to = {.is_global = 1, .port_num = 1, .grh = {.hop_limit = 64}};
 
 	p->ctx = open_first();
@@ -95,8 +97,9 @@ static inline void pair_open(struct pair *p, enum ibv_qp_type type)
 	p->memory =
 		mmap(NULL, PAIR_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	p->mr = ibv_reg_mr(p->pd, p->memory, PAIR_BYTES,
-		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-			IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND);
+			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+				   IBV_ACCESS_MW_BIND);
 	assert_non_null(p->mr);
 	init.send_cq = init.recv_cq = ibv_cq_ex_to_cq(p->cq);
 	init.pd = p->pd;

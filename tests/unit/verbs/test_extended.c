@@ -212,9 +212,9 @@ static void rc__windows(void **state)
 	mw = ibv_alloc_mw(p.pd, IBV_MW_TYPE_2);
 	assert_non_null(mw);
 	info = (struct ibv_mw_bind_info){.mr = p.mr,
-		.addr = (uintptr_t)p.memory + FAR,
-		.length = 64,
-		.mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
+					 .addr = (uintptr_t)p.memory + FAR,
+					 .length = 64,
+					 .mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
 	ibv_wr_start(p.ex);
 	flags(&p, 1, IBV_SEND_SIGNALED);
 	ibv_wr_bind_mw(p.ex, mw, ibv_inc_rkey(mw->rkey) & 0xff, &info);
@@ -228,7 +228,8 @@ static void rc__windows(void **state)
 	receive(&p, 0x20000, 64, 100);
 	ibv_wr_start(p.ex);
 	flags(&p, 3, IBV_SEND_SIGNALED);
-	ibv_wr_bind_mw(p.ex, mw, mw->rkey,
+	ibv_wr_bind_mw(
+		p.ex, mw, mw->rkey,
 		&(struct ibv_mw_bind_info){.mr = p.mr, .addr = (uintptr_t)p.memory, .length = 8});
 	assert_int_equal(ibv_wr_complete(p.ex), 0);
 	wait_for(&p, 1, wc);
@@ -284,8 +285,8 @@ static void completions__field_by_field(void **state)
 			assert_int_equal(ibv_wc_read_wc_flags(p.cq), IBV_WC_GRH | IBV_WC_WITH_IMM);
 			assert_int_equal(ibv_wc_read_vendor_err(p.cq), 0);
 			assert_int_equal(ibv_wc_read_slid(p.cq), 0);
-			assert_int_equal(
-				ibv_wc_read_sl(p.cq), 10); /* IPv4, as RoCE hardware says it */
+			assert_int_equal(ibv_wc_read_sl(p.cq),
+					 10); /* IPv4, as RoCE hardware says it */
 			assert_int_equal(ibv_wc_read_dlid_path_bits(p.cq), 0);
 			receives++;
 		} while (ibv_next_poll(p.cq) == 0);
@@ -312,8 +313,8 @@ static void completions__errors(void **state)
 	for (uint64_t id = 7; id < 9; id++) {
 		assert_int_equal(start_poll(&p), 0);
 		assert_int_equal(p.cq->wr_id, id);
-		assert_int_equal(
-			p.cq->status, id == 7 ? IBV_WC_REM_ACCESS_ERR : IBV_WC_WR_FLUSH_ERR);
+		assert_int_equal(p.cq->status,
+				 id == 7 ? IBV_WC_REM_ACCESS_ERR : IBV_WC_WR_FLUSH_ERR);
 		assert_int_equal(ibv_wc_read_qp_num(p.cq), p.qp[0]->qp_num);
 		ibv_end_poll(p.cq);
 	}
@@ -323,14 +324,10 @@ static void completions__errors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(rc__every_operation),
-		TEST(data__all_forms),
-		TEST(batch__abort_posts_nothing),
-		TEST(batch__a_mistake_spoils_all),
-		TEST(ud__needs_an_address),
-		TEST(rc__windows),
-		TEST(completions__field_by_field),
-		TEST(completions__errors),
+		TEST(rc__every_operation),	   TEST(data__all_forms),
+		TEST(batch__abort_posts_nothing),  TEST(batch__a_mistake_spoils_all),
+		TEST(ud__needs_an_address),	   TEST(rc__windows),
+		TEST(completions__field_by_field), TEST(completions__errors),
 	};
 
 	fixture_eal();

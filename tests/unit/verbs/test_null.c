@@ -32,8 +32,8 @@ static void finish(struct pair *p, struct ibv_mr *none)
 	pair_close(p);
 }
 
-static void operate(
-	struct pair *p, enum ibv_wr_opcode op, struct ibv_sge *sge, int n, uint32_t rkey)
+static void operate(struct pair *p, enum ibv_wr_opcode op, struct ibv_sge *sge, int n,
+		    uint32_t rkey)
 {
 	struct ibv_send_wr wr = {.opcode = op, .sg_list = sge, .num_sge = n}, *bad;
 	struct ibv_wc wc[1];
@@ -131,8 +131,8 @@ static void null__is_nothing_to_peers(void **state)
 		;
 	assert_int_equal(wc.status, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(ibv_rereg_mr(none, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
-				 IBV_ACCESS_REMOTE_READ),
-		IBV_REREG_MR_ERR_INPUT);
+				      IBV_ACCESS_REMOTE_READ),
+			 IBV_REREG_MR_ERR_INPUT);
 	finish(&p, none);
 }
 

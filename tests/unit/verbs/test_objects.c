@@ -82,12 +82,13 @@ static void parent_domain__holds_its_parts(void **state)
 	struct ibv_td_init_attr none = {0};
 	struct ibv_td *td = ibv_alloc_td(ctx, &none);
 	struct ibv_parent_domain_init_attr attr = {.pd = pd,
-		.td = td,
-		.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
-			     IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT,
-		.alloc = allocate,
-		.free = release,
-		.pd_context = memory};
+						   .td = td,
+						   .comp_mask =
+							   IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
+							   IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT,
+						   .alloc = allocate,
+						   .free = release,
+						   .pd_context = memory};
 	struct ibv_pd *parent = ibv_alloc_parent_domain(ctx, &attr);
 	struct ibv_mr *mr;
 
@@ -178,8 +179,8 @@ static void region__rights(void **state)
 static void region__at_another_address(void **state)
 {
 	struct ibv_mr *mr = ibv_reg_mr_iova(pd, memory, BYTES, 0x1000, ALL);
-	struct ibv_mr *other = ibv_reg_mr_iova2(
-		pd, memory, BYTES, UINT64_MAX - 2 * BYTES, ALL | IBV_ACCESS_RELAXED_ORDERING);
+	struct ibv_mr *other = ibv_reg_mr_iova2(pd, memory, BYTES, UINT64_MAX - 2 * BYTES,
+						ALL | IBV_ACCESS_RELAXED_ORDERING);
 
 	(void)state;
 	assert_non_null(mr);
@@ -200,21 +201,21 @@ static void region__registered_again(void **state)
 	assert_int_equal(ibv_rereg_mr(mr, 0, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
 	assert_int_equal(errno, EINVAL);
 	assert_int_equal(ibv_rereg_mr(mr, 8, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
-	assert_int_equal(
-		ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, NULL, NULL, 0, 0),
+			 IBV_REREG_MR_ERR_INPUT);
 	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, memory, 0, 0),
-		IBV_REREG_MR_ERR_INPUT);
-	assert_int_equal(
-		ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, to, NULL, 0, 1), IBV_REREG_MR_ERR_INPUT);
+			 IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, to, NULL, 0, 1),
+			 IBV_REREG_MR_ERR_INPUT);
 	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
-				 IBV_ACCESS_REMOTE_WRITE),
-		IBV_REREG_MR_ERR_INPUT);
+				      IBV_ACCESS_REMOTE_WRITE),
+			 IBV_REREG_MR_ERR_INPUT);
 	assert_ptr_equal(mr->pd, pd);
 	assert_int_equal(ibv_rereg_mr(mr,
-				 IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_TRANSLATION |
-					 IBV_REREG_MR_CHANGE_ACCESS,
-				 to, memory + 1, 100, IBV_ACCESS_LOCAL_WRITE),
-		0);
+				      IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_TRANSLATION |
+					      IBV_REREG_MR_CHANGE_ACCESS,
+				      to, memory + 1, 100, IBV_ACCESS_LOCAL_WRITE),
+			 0);
 	assert_ptr_equal(mr->pd, to);
 	assert_ptr_equal(mr->addr, memory + 1);
 	assert_int_equal(mr->length, 100);
@@ -326,8 +327,8 @@ static void fields__of_new_objects(void **state)
 	struct ibv_ah_attr to = {.is_global = 1, .port_num = 1};
 	struct ibv_srq_init_attr srq_attr = {.srq_context = memory, .attr = {4, 1, 0}};
 	struct ibv_qp_init_attr qp_attr = {.qp_context = memory,
-		.cap = {.max_send_wr = 1, .max_send_sge = 1},
-		.qp_type = IBV_QPT_RC};
+					   .cap = {.max_send_wr = 1, .max_send_sge = 1},
+					   .qp_type = IBV_QPT_RC};
 	struct ibv_mr *mr[2];
 	struct ibv_mw *mw[2];
 	struct ibv_ah *ah[2];
@@ -437,14 +438,10 @@ static void handles__garbled_or_gone(void **state)
 		uint32_t *handle; /* NULL: it has none */
 		bool is_inline;
 	} rows[] = {
-		{end_qp, z.qp, &z.qp->handle, false},
-		{end_srq, z.srq, &z.srq->handle, false},
-		{end_cq, z.cq, &z.cq->handle, false},
-		{end_channel, z.channel, NULL, false},
-		{end_ah, z.ah, &z.ah->handle, false},
-		{end_mw, z.mw, &z.mw->handle, true},
-		{end_mr, z.mr, &z.mr->handle, false},
-		{end_td, z.td, NULL, true},
+		{end_qp, z.qp, &z.qp->handle, false}, {end_srq, z.srq, &z.srq->handle, false},
+		{end_cq, z.cq, &z.cq->handle, false}, {end_channel, z.channel, NULL, false},
+		{end_ah, z.ah, &z.ah->handle, false}, {end_mw, z.mw, &z.mw->handle, true},
+		{end_mr, z.mr, &z.mr->handle, false}, {end_td, z.td, NULL, true},
 		{end_pd, z.pd, &z.pd->handle, false},
 	};
 
@@ -512,10 +509,10 @@ static void handles__every_control_verb_looks(void **state)
 	assert_int_equal(ibv_detach_mcast(no, &gid, 0), EINVAL);
 	assert_int_equal(ibv_modify_srq(no, &srq_attr, IBV_SRQ_LIMIT), EINVAL);
 	assert_int_equal(ibv_query_srq(no, &srq_attr), EINVAL);
-	assert_int_equal(
-		ibv_rereg_mr(no, IBV_REREG_MR_CHANGE_PD, z.pd, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
-	assert_int_equal(
-		ibv_rereg_mr(z.mr, IBV_REREG_MR_CHANGE_PD, no, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(ibv_rereg_mr(no, IBV_REREG_MR_CHANGE_PD, z.pd, NULL, 0, 0),
+			 IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(ibv_rereg_mr(z.mr, IBV_REREG_MR_CHANGE_PD, no, NULL, 0, 0),
+			 IBV_REREG_MR_ERR_INPUT);
 	ibv_ack_cq_events(no, 1);
 	for (int type = IBV_EVENT_CQ_ERR; type <= IBV_EVENT_WQ_FATAL; type++) {
 		event = (struct ibv_async_event){.element.cq = no, .event_type = type};
@@ -570,10 +567,10 @@ static void events__of_objects(void **state)
 	struct ibv_srq *srq = ibv_create_srq(pd, &srq_attr);
 	struct ibv_cq *cq = ibv_create_cq(ctx, 16, NULL, NULL, 0);
 	struct ibv_qp_init_attr qp_attr = {.send_cq = cq,
-		.recv_cq = cq,
-		.srq = srq,
-		.cap = {.max_send_wr = 1, .max_send_sge = 1},
-		.qp_type = IBV_QPT_RC};
+					   .recv_cq = cq,
+					   .srq = srq,
+					   .cap = {.max_send_wr = 1, .max_send_sge = 1},
+					   .qp_type = IBV_QPT_RC};
 	struct ibv_qp *qp = ibv_create_qp(pd, &qp_attr);
 	struct ibv_qp_attr to = {.qp_state = IBV_QPS_INIT, .port_num = 1};
 	struct ibv_async_event event;
@@ -591,7 +588,7 @@ static void events__of_objects(void **state)
 	assert_int_equal(srq->events_completed, 1);
 	assert_int_equal(
 		ibv_modify_qp(qp, &to,
-			IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
 		0);
 	to.qp_state = IBV_QPS_ERR;
 	assert_int_equal(ibv_modify_qp(qp, &to, IBV_QP_STATE), 0);
@@ -630,7 +627,8 @@ static void events__of_a_cq_are_counted_in_it(void **state)
 {
 	struct ibv_comp_channel *channel = ibv_create_comp_channel(ctx);
 	struct ibv_cq *cq = ibv_create_cq(ctx, 2, memory, channel, 0), *from;
-	struct ibv_qp_init_attr init = {.send_cq = cq,
+	struct ibv_qp_init_attr init = {
+		.send_cq = cq,
 		.recv_cq = cq,
 		.cap = {.max_send_wr = 1, .max_recv_wr = 8, .max_send_sge = 1},
 		.qp_type = IBV_QPT_RC};
@@ -645,7 +643,7 @@ static void events__of_a_cq_are_counted_in_it(void **state)
 	(void)state;
 	assert_int_equal(
 		ibv_modify_qp(qp, &to,
-			IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
 		0);
 	for (int i = 0; i < 8; i++)
 		assert_int_equal(ibv_post_recv(qp, &wr, &bad), 0);

@@ -76,15 +76,15 @@ static void rc__every_operation(void **state)
 }
 
 /* One request of `length` bytes from `lkey` to `rkey`: how it completes. */
-static enum ibv_wc_status outcome(
-	struct pair *p, enum ibv_wr_opcode opcode, uint32_t length, uint32_t lkey, uint32_t rkey)
+static enum ibv_wc_status outcome(struct pair *p, enum ibv_wr_opcode opcode, uint32_t length,
+				  uint32_t lkey, uint32_t rkey)
 {
 	struct ibv_sge sge = {.addr = (uintptr_t)p->memory, .length = length, .lkey = lkey};
 	struct ibv_send_wr wr = {.sg_list = &sge,
-				   .num_sge = 1,
-				   .opcode = opcode,
-				   .send_flags = IBV_SEND_SIGNALED,
-				   .wr.rdma = {(uintptr_t)p->memory + FAR, rkey}},
+				 .num_sge = 1,
+				 .opcode = opcode,
+				 .send_flags = IBV_SEND_SIGNALED,
+				 .wr.rdma = {(uintptr_t)p->memory + FAR, rkey}},
 			   *bad;
 	struct ibv_wc wc;
 	double end = seconds() + 10;
@@ -125,7 +125,7 @@ static void region__of_no_length(void **state)
 		assert_int_equal(outcome(&p, rows[i].opcode, rows[i].length,
 					 rows[i].local ? empty->lkey : p.mr->lkey,
 					 rows[i].remote ? empty->rkey : p.mr->rkey),
-			rows[i].status);
+				 rows[i].status);
 		assert_int_equal(ibv_dereg_mr(empty), 0);
 		pair_close(&p);
 	}
@@ -149,29 +149,31 @@ static void rc__windows_in_a_list(void **state)
 	memset(p.memory, 'w', 8);
 	memset(wr, 0, sizeof(wr));
 	/* To ourselves goes what we have bound: through the other QP. */
-	wr[0] = (struct ibv_send_wr){.wr_id = 1,
+	wr[0] = (struct ibv_send_wr){
+		.wr_id = 1,
 		.opcode = IBV_WR_BIND_MW,
 		.send_flags = IBV_SEND_SIGNALED,
 		.bind_mw = {.mw = mw,
-			.rkey = ibv_inc_rkey(mw->rkey) & 0xff,
-			.bind_info = {.mr = p.mr,
-				.addr = (uintptr_t)p.memory + FAR,
-				.length = 64,
-				.mw_access_flags =
-					IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE}}};
+			    .rkey = ibv_inc_rkey(mw->rkey) & 0xff,
+			    .bind_info = {.mr = p.mr,
+					  .addr = (uintptr_t)p.memory + FAR,
+					  .length = 64,
+					  .mw_access_flags = IBV_ACCESS_REMOTE_WRITE |
+							     IBV_ACCESS_LOCAL_WRITE}}};
 	assert_int_equal(ibv_post_send(p.qp[1], wr, &bad), 0);
 	wait_for(&p, 1, wc);
 	assert_int_equal(wc[0].opcode, IBV_WC_BIND_MW);
-	wr[0] = (struct ibv_send_wr){.wr_id = 2,
+	wr[0] = (struct ibv_send_wr){
+		.wr_id = 2,
 		.next = &wr[1],
 		.sg_list = &sge,
 		.num_sge = 1,
 		.opcode = IBV_WR_RDMA_WRITE,
 		.wr.rdma = {(uintptr_t)p.memory + FAR, ibv_inc_rkey(mw->rkey)}};
 	wr[1] = (struct ibv_send_wr){.wr_id = 3,
-		.opcode = IBV_WR_SEND_WITH_INV,
-		.send_flags = IBV_SEND_SIGNALED,
-		.invalidate_rkey = ibv_inc_rkey(mw->rkey)};
+				     .opcode = IBV_WR_SEND_WITH_INV,
+				     .send_flags = IBV_SEND_SIGNALED,
+				     .invalidate_rkey = ibv_inc_rkey(mw->rkey)};
 	receive(&p, 0x20000, 64, 100);
 	assert_int_equal(ibv_post_send(p.qp[0], wr, &bad), 0);
 	wait_for(&p, 2, wc);
@@ -202,12 +204,12 @@ static void ud__long_lists(void **state)
 		receive(&p, FAR + (size_t)i * 64, 64, (uint64_t)(100 + i));
 		sge[i] = sge_of(&p, (size_t)i, 1);
 		wr[i] = (struct ibv_send_wr){.wr_id = (uint64_t)i,
-			.next = i + 1 < MANY ? &wr[i + 1] : NULL,
-			.sg_list = &sge[i],
-			.num_sge = 1,
-			.opcode = IBV_WR_SEND,
-			.send_flags = i + 1 == MANY ? IBV_SEND_SIGNALED : 0,
-			.wr.ud = {p.ah, p.qp[1]->qp_num, PAIR_QKEY}};
+					     .next = i + 1 < MANY ? &wr[i + 1] : NULL,
+					     .sg_list = &sge[i],
+					     .num_sge = 1,
+					     .opcode = IBV_WR_SEND,
+					     .send_flags = i + 1 == MANY ? IBV_SEND_SIGNALED : 0,
+					     .wr.ud = {p.ah, p.qp[1]->qp_num, PAIR_QKEY}};
 	}
 	assert_int_equal(ibv_post_send(p.qp[0], wr, &bad), 0);
 	wait_for(&p, MANY + 1, wc);
@@ -242,10 +244,10 @@ static void ud__to_a_group(void **state)
 	pair_open(&p, IBV_QPT_UD);
 	sge = sge_of(&p, 0, 5);
 	wr = (struct ibv_send_wr){.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = IBV_WR_SEND,
-		.send_flags = IBV_SEND_SIGNALED,
-		.wr.ud = {ibv_create_ah(p.pd, &to), 0xffffff, PAIR_QKEY}};
+				  .num_sge = 1,
+				  .opcode = IBV_WR_SEND,
+				  .send_flags = IBV_SEND_SIGNALED,
+				  .wr.ud = {ibv_create_ah(p.pd, &to), 0xffffff, PAIR_QKEY}};
 	assert_non_null(wr.wr.ud.ah);
 	assert_int_equal(ibv_resolve_eth_l2_from_gid(p.ctx, &to, mac, &vid), 0);
 	memcpy(p.memory, "hello", 5);
@@ -292,9 +294,9 @@ static void srq__many_at_once(void **state)
 		sge[i] = sge_of(&p, 0, 8);
 	for (uint32_t i = 0; i < 65; i++)
 		wr[i] = (struct ibv_recv_wr){.wr_id = i,
-			.next = i < 64 ? &wr[i + 1] : NULL,
-			.sg_list = sge,
-			.num_sge = 1};
+					     .next = i < 64 ? &wr[i + 1] : NULL,
+					     .sg_list = sge,
+					     .num_sge = 1};
 	wr[2].num_sge = (int)init.attr.max_sge + 1;
 	assert_int_equal(ibv_post_srq_recv(srq, wr, &bad), EINVAL);
 	assert_ptr_equal(bad, &wr[2]);
@@ -317,8 +319,8 @@ static void refuses(struct pair *p, struct ibv_send_wr *wr, int err)
 
 static void post__requests_that_cannot_be(void **state)
 {
-	static const int none[] = {
-		IBV_WR_TSO, IBV_WR_DRIVER1, 12, 13, 14, IBV_WR_ATOMIC_WRITE, 16, 1 << 20, -1};
+	static const int none[] = {IBV_WR_TSO, IBV_WR_DRIVER1, 12, 13, 14, IBV_WR_ATOMIC_WRITE,
+				   16,	       1 << 20,	       -1};
 	struct pair p;
 	struct ibv_sge sge[64];
 	struct ibv_send_wr good, wr;
@@ -328,9 +330,9 @@ static void post__requests_that_cannot_be(void **state)
 	for (int i = 0; i < 64; i++)
 		sge[i] = sge_of(&p, 0, 1);
 	good = (struct ibv_send_wr){.sg_list = sge,
-		.num_sge = 1,
-		.opcode = IBV_WR_RDMA_WRITE,
-		.wr.rdma = {(uintptr_t)p.memory + FAR, p.mr->rkey}};
+				    .num_sge = 1,
+				    .opcode = IBV_WR_RDMA_WRITE,
+				    .wr.rdma = {(uintptr_t)p.memory + FAR, p.mr->rkey}};
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
 		wr = good;
 		wr.opcode = none[i];
@@ -352,14 +354,14 @@ static void post__requests_that_cannot_be(void **state)
 static void ud__requests_that_cannot_be(void **state)
 {
 	static const int none[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD,
-		IBV_WR_BIND_MW, IBV_WR_LOCAL_INV, IBV_WR_SEND_WITH_INV};
+				   IBV_WR_BIND_MW,    IBV_WR_LOCAL_INV, IBV_WR_SEND_WITH_INV};
 	struct pair p;
 	struct ibv_send_wr good, wr;
 
 	(void)state;
 	pair_open(&p, IBV_QPT_UD);
-	good = (struct ibv_send_wr){
-		.opcode = IBV_WR_SEND, .wr.ud = {p.ah, p.qp[1]->qp_num, PAIR_QKEY}};
+	good = (struct ibv_send_wr){.opcode = IBV_WR_SEND,
+				    .wr.ud = {p.ah, p.qp[1]->qp_num, PAIR_QKEY}};
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
 		wr = good;
 		wr.opcode = none[i];
@@ -385,11 +387,12 @@ static void post__the_bad_one_of_a_list(void **state)
 		for (int at = 0; at < MANY; at += 3) {
 			for (int i = 0; i < MANY; i++) {
 				wr[i] = (struct ibv_send_wr){.wr_id = (uint64_t)i,
-					.next = i + 1 < MANY ? &wr[i + 1] : NULL,
-					.opcode = i == at ? IBV_WR_TSO
-						  : kind  ? IBV_WR_SEND
-							  : IBV_WR_RDMA_WRITE,
-					.send_flags = IBV_SEND_SIGNALED};
+							     .next = i + 1 < MANY ? &wr[i + 1]
+										  : NULL,
+							     .opcode = i == at ? IBV_WR_TSO
+								       : kind  ? IBV_WR_SEND
+									       : IBV_WR_RDMA_WRITE,
+							     .send_flags = IBV_SEND_SIGNALED};
 				if (kind) {
 					wr[i].wr.ud.ah = p.ah;
 					wr[i].wr.ud.remote_qpn = 0xfffffe; /* nobody */
@@ -422,8 +425,8 @@ static void post__queue_full(void **state)
 	for (int i = 0; i < 200; i++) {
 		/* Unsignaled: none leaves the queue. */
 		wr[i] = (struct ibv_send_wr){.next = i < 199 ? &wr[i + 1] : NULL,
-			.opcode = IBV_WR_RDMA_WRITE,
-			.wr.rdma = {(uintptr_t)p.memory, p.mr->rkey}};
+					     .opcode = IBV_WR_RDMA_WRITE,
+					     .wr.rdma = {(uintptr_t)p.memory, p.mr->rkey}};
 		recv[i] = (struct ibv_recv_wr){.next = i < 199 ? &recv[i + 1] : NULL};
 	}
 	assert_int_equal(ibv_post_send(p.qp[0], wr, &bad), ENOMEM);
@@ -453,7 +456,7 @@ static void post__states(void **state)
 	attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_INIT, .port_num = 1};
 	assert_int_equal(
 		ibv_modify_qp(p.qp[0], &attr,
-			IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
 		0);
 	assert_int_equal(ibv_post_recv(p.qp[0], &recv, &bad_recv), 0);
 	assert_int_equal(ibv_post_send(p.qp[0], &send, &bad), EINVAL);

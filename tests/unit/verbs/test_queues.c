@@ -123,8 +123,8 @@ static void cq_ex__what_is_not_there(void **state)
 		{.cqe = 5, .wc_flags = 1ull << 40},
 		{.cqe = 5, .comp_mask = 1u << 2},
 		{.cqe = 5,
-			.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
-			.flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN},
+		 .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+		 .flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN},
 	};
 	struct ibv_modify_cq_attr moderate = {.attr_mask = IBV_CQ_ATTR_MODERATE};
 
@@ -144,9 +144,9 @@ static void cq_ex__fields_as_asked(void **state)
 {
 	struct ibv_cq_init_attr_ex none = {.cqe = 5, .cq_context = &none};
 	struct ibv_cq_init_attr_ex all = {.cqe = 5,
-		.wc_flags = IBV_WC_STANDARD_FLAGS,
-		.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
-		.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED};
+					  .wc_flags = IBV_WC_STANDARD_FLAGS,
+					  .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+					  .flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED};
 	struct ibv_poll_cq_attr poll = {.comp_mask = 1};
 	struct ibv_cq_ex *a = ibv_create_cq_ex(ctx, &none), *b = ibv_create_cq_ex(ctx, &all);
 
@@ -174,17 +174,18 @@ static void cq_ex__fields_as_asked(void **state)
 static struct ibv_qp_init_attr_ex wanted(enum ibv_qp_type type)
 {
 	return (struct ibv_qp_init_attr_ex){.qp_context = &limits,
-		.send_cq = cq,
-		.recv_cq = cq,
-		.cap = {.max_send_wr = 10,
-			.max_recv_wr = 20,
-			.max_send_sge = 2,
-			.max_recv_sge = 3,
-			.max_inline_data = 50},
-		.qp_type = type,
-		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
-		.pd = pd,
-		.send_ops_flags = IBV_QP_EX_WITH_SEND};
+					    .send_cq = cq,
+					    .recv_cq = cq,
+					    .cap = {.max_send_wr = 10,
+						    .max_recv_wr = 20,
+						    .max_send_sge = 2,
+						    .max_recv_sge = 3,
+						    .max_inline_data = 50},
+					    .qp_type = type,
+					    .comp_mask = IBV_QP_INIT_ATTR_PD |
+							 IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+					    .pd = pd,
+					    .send_ops_flags = IBV_QP_EX_WITH_SEND};
 }
 
 static struct ibv_qp *make(enum ibv_qp_type type)
@@ -244,8 +245,13 @@ static void refused(const struct ibv_qp_init_attr_ex *wanted_attr, int err)
 
 static void qp__kinds_that_are_not_there(void **state)
 {
-	static const int types[] = {0, 1, IBV_QPT_UD + 1, IBV_QPT_RAW_PACKET, IBV_QPT_XRC_SEND,
-		IBV_QPT_XRC_RECV, IBV_QPT_DRIVER};
+	static const int types[] = {0,
+				    1,
+				    IBV_QPT_UD + 1,
+				    IBV_QPT_RAW_PACKET,
+				    IBV_QPT_XRC_SEND,
+				    IBV_QPT_XRC_RECV,
+				    IBV_QPT_DRIVER};
 	struct ibv_qp_init_attr_ex attr = wanted(IBV_QPT_RC);
 
 	(void)state;
@@ -283,8 +289,8 @@ static void qp_ex__operations(void **state)
 	const uint64_t two_way = IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
 				 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV;
 	const uint64_t of[] = {[IBV_QPT_RC] = one_way | writes | two_way,
-		[IBV_QPT_UC] = one_way | writes,
-		[IBV_QPT_UD] = one_way};
+			       [IBV_QPT_UC] = one_way | writes,
+			       [IBV_QPT_UD] = one_way};
 	struct ibv_qp *plain = make(IBV_QPT_RC);
 
 	(void)state;
@@ -327,9 +333,9 @@ static void qp__beyond_the_limits(void **state)
 #undef BEYOND
 	attr = wanted(IBV_QPT_RC);
 	attr.cap = (struct ibv_qp_cap){.max_send_wr = (uint32_t)limits.max_qp_wr,
-		.max_recv_wr = (uint32_t)limits.max_qp_wr,
-		.max_send_sge = (uint32_t)limits.max_sge,
-		.max_recv_sge = (uint32_t)limits.max_sge};
+				       .max_recv_wr = (uint32_t)limits.max_qp_wr,
+				       .max_send_sge = (uint32_t)limits.max_sge,
+				       .max_recv_sge = (uint32_t)limits.max_sge};
 	struct ibv_qp *qp = ibv_create_qp_ex(ctx, &attr);
 	assert_non_null(qp);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
@@ -348,15 +354,16 @@ enum {
 /* All attributes of a connection, each with a value of its own. */
 static struct ibv_qp_attr attributes(enum ibv_qp_state to)
 {
-	struct ibv_qp_attr a = {.qp_state = to,
+	struct ibv_qp_attr a = {
+		.qp_state = to,
 		.path_mtu = IBV_MTU_512,
 		.rq_psn = 0xabcdef,
 		.sq_psn = 0x123456,
 		.dest_qp_num = 0x1234,
 		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
 		.ah_attr = {.is_global = 1,
-			.port_num = 1,
-			.grh = {.flow_label = 0x12345, .hop_limit = 7, .traffic_class = 0x21}},
+			    .port_num = 1,
+			    .grh = {.flow_label = 0x12345, .hop_limit = 7, .traffic_class = 0x21}},
 		.max_rd_atomic = 3,
 		.max_dest_rd_atomic = 5,
 		.min_rnr_timer = 9,
@@ -547,9 +554,9 @@ static int send(struct ibv_qp *qp, struct ibv_ah *ah, int n, unsigned int flags)
 	uint8_t bytes[64];
 	struct ibv_sge sge[32];
 	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND,
-				   .sg_list = sge,
-				   .num_sge = n,
-				   .send_flags = flags},
+				 .sg_list = sge,
+				 .num_sge = n,
+				 .send_flags = flags},
 			   *bad;
 
 	for (int i = 0; i < 32; i++)
@@ -580,11 +587,8 @@ static void make_fail(struct ibv_qp *qp)
 static void qp__capacities_as_asked(void **state)
 {
 	static const struct ibv_qp_cap rows[] = {
-		{1, 1, 1, 1, 16},
-		{3, 5, 6, 7, 17},
-		{10, 20, 2, 3, 50},
-		{17, 33, 12, 9, 100},
-		{64, 128, 14, 14, 300},
+		{1, 1, 1, 1, 16},     {3, 5, 6, 7, 17},	      {10, 20, 2, 3, 50},
+		{17, 33, 12, 9, 100}, {64, 128, 14, 14, 300},
 	};
 	struct ibv_ah_attr to = {.is_global = 1, .port_num = 1};
 	struct ibv_ah *ah;
@@ -648,8 +652,8 @@ static void qp__inline_as_asked(void **state)
 
 static void srq__made_queried_limited(void **state)
 {
-	struct ibv_srq_init_attr init = {
-		.srq_context = &init, .attr = {.max_wr = 10, .max_sge = 3, .srq_limit = 99}};
+	struct ibv_srq_init_attr init = {.srq_context = &init,
+					 .attr = {.max_wr = 10, .max_sge = 3, .srq_limit = 99}};
 	struct ibv_srq *srq = ibv_create_srq(pd, &init);
 	struct ibv_srq_attr is, to = {.srq_limit = 4};
 	uint32_t number = 0;
@@ -712,9 +716,10 @@ static void srq__held_by_its_queue_pairs(void **state)
 static void srq__refused(void **state)
 {
 	struct ibv_srq_init_attr_ex attr = {.attr = {.max_wr = 10, .max_sge = 1},
-		.comp_mask = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE,
-		.srq_type = IBV_SRQT_BASIC,
-		.pd = pd};
+					    .comp_mask =
+						    IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE,
+					    .srq_type = IBV_SRQT_BASIC,
+					    .pd = pd};
 	struct ibv_srq_init_attr plain = {.attr = {.max_wr = 0, .max_sge = 1}};
 	struct ibv_srq *srq = ibv_create_srq_ex(ctx, &attr);
 

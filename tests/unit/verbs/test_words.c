@@ -51,29 +51,12 @@ static void words__are_those_of_the_installed_library(void **state)
 }
 
 static const enum ibv_rate rates[] = {
-	IBV_RATE_2_5_GBPS,
-	IBV_RATE_5_GBPS,
-	IBV_RATE_10_GBPS,
-	IBV_RATE_20_GBPS,
-	IBV_RATE_30_GBPS,
-	IBV_RATE_40_GBPS,
-	IBV_RATE_60_GBPS,
-	IBV_RATE_80_GBPS,
-	IBV_RATE_120_GBPS,
-	IBV_RATE_14_GBPS,
-	IBV_RATE_56_GBPS,
-	IBV_RATE_112_GBPS,
-	IBV_RATE_168_GBPS,
-	IBV_RATE_25_GBPS,
-	IBV_RATE_100_GBPS,
-	IBV_RATE_200_GBPS,
-	IBV_RATE_300_GBPS,
-	IBV_RATE_28_GBPS,
-	IBV_RATE_50_GBPS,
-	IBV_RATE_400_GBPS,
-	IBV_RATE_600_GBPS,
-	IBV_RATE_800_GBPS,
-	IBV_RATE_1200_GBPS,
+	IBV_RATE_2_5_GBPS, IBV_RATE_5_GBPS,   IBV_RATE_10_GBPS,	  IBV_RATE_20_GBPS,
+	IBV_RATE_30_GBPS,  IBV_RATE_40_GBPS,  IBV_RATE_60_GBPS,	  IBV_RATE_80_GBPS,
+	IBV_RATE_120_GBPS, IBV_RATE_14_GBPS,  IBV_RATE_56_GBPS,	  IBV_RATE_112_GBPS,
+	IBV_RATE_168_GBPS, IBV_RATE_25_GBPS,  IBV_RATE_100_GBPS,  IBV_RATE_200_GBPS,
+	IBV_RATE_300_GBPS, IBV_RATE_28_GBPS,  IBV_RATE_50_GBPS,	  IBV_RATE_400_GBPS,
+	IBV_RATE_600_GBPS, IBV_RATE_800_GBPS, IBV_RATE_1200_GBPS,
 };
 
 static void rates__there_and_back(void **state)
@@ -110,8 +93,8 @@ static void rates__known_values(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			words__are_those_of_the_installed_library, open_installed, close_installed),
+		cmocka_unit_test_setup_teardown(words__are_those_of_the_installed_library,
+						open_installed, close_installed),
 		cmocka_unit_test(rates__there_and_back),
 		cmocka_unit_test(rates__known_values),
 	};

@@ -89,11 +89,12 @@ static struct mpt_entry draw_entry(void)
 {
 	static const uint8_t log_pages[] = {12, 12, 21, 30};
 	struct mpt_entry m = {.key = draw_key(),
-		.pd = draw(3),
-		.access = draw(16),
-		.flags = draw(2) ? MPT_INVALIDATE_REMOTE : 0,
-		.start = draw(4) ? (uint64_t)draw(1 << 20) << draw(30) : UINT64_MAX - draw(1 << 16),
-		.length = (uint64_t)draw(1 << 16) << draw(20)};
+			      .pd = draw(3),
+			      .access = draw(16),
+			      .flags = draw(2) ? MPT_INVALIDATE_REMOTE : 0,
+			      .start = draw(4) ? (uint64_t)draw(1 << 20) << draw(30)
+					       : UINT64_MAX - draw(1 << 16),
+			      .length = (uint64_t)draw(1 << 16) << draw(20)};
 
 	if (draw(4) == 0)
 		m.start = 0;
@@ -118,7 +119,7 @@ static void step_write_mpt(void)
 	int expected = 0;
 
 	if (!(m.key & ~MPT_KEY_TAG) || m.start + m.length < m.start ||
-		(pages && m.mtt_first + pages_of(&m) > MTTS))
+	    (pages && m.mtt_first + pages_of(&m) > MTTS))
 		expected = -EINVAL;
 	else if (mapped(index) && r->owned)
 		expected = -EEXIST;
@@ -198,7 +199,7 @@ static void step_replace(void)
 	copy.key = copy.owned;
 	copy.length /= 2;
 	CHECK(v2p_entry_replace(&v2p, expected_key, &copy) ==
-		(expected_key == r->key ? V2P_SUCCESS : V2P_KEY_ERR));
+	      (expected_key == r->key ? V2P_SUCCESS : V2P_KEY_ERR));
 	if (expected_key == r->key)
 		*r = copy;
 }
@@ -250,10 +251,10 @@ static void step_icm(void)
 static void step_close(void)
 {
 	struct v2p_init init = {.mpt_base = (uint64_t)draw(9) * TPT_CHUNK_BYTES,
-		.mtt_base = (uint64_t)(11 + draw(9)) * TPT_CHUNK_BYTES,
-		.log_mpts = 13,
-		.log_mtts = 16,
-		.on_demand = true};
+				.mtt_base = (uint64_t)(11 + draw(9)) * TPT_CHUNK_BYTES,
+				.log_mpts = 13,
+				.log_mtts = 16,
+				.on_demand = true};
 
 	CHECK(v2p_init(&v2p, &init) == -EBUSY);
 	if (in_use(0) || in_use(1))
@@ -289,8 +290,8 @@ static enum v2p_state model_check(const struct access *a, uint64_t *offset)
 	return V2P_SUCCESS;
 }
 
-static enum v2p_state model_pages(
-	const struct mpt_entry *r, uint64_t offset, uint64_t length, uint64_t *addr, uint64_t *run)
+static enum v2p_state model_pages(const struct mpt_entry *r, uint64_t offset, uint64_t length,
+				  uint64_t *addr, uint64_t *run)
 {
 	uint64_t page = 1ull << r->log_page, at = r->first_offset + offset;
 	const uint64_t *mtt = &model.mtt[r->mtt_first + at / page];
@@ -309,10 +310,11 @@ static struct access draw_access(void)
 {
 	const struct mpt_entry *r = &model.mpt[draw_index()];
 	struct access a = {.pd = draw(8) ? r->pd : draw(3),
-		.key = draw(8) ? r->key : draw_key(),
-		.rights = draw(3) ? r->access & draw(16) : draw(16),
-		.va = r->start,
-		.length = draw(8) ? 1 + draw(5000) : (uint64_t)draw(1 << 30) << draw(34)};
+			   .key = draw(8) ? r->key : draw_key(),
+			   .rights = draw(3) ? r->access & draw(16) : draw(16),
+			   .va = r->start,
+			   .length =
+				   draw(8) ? 1 + draw(5000) : (uint64_t)draw(1 << 30) << draw(34)};
 
 	if (r->length && draw(8))
 		a.va += (uint64_t)draw(1 << 30) * 997 % r->length;
@@ -336,14 +338,14 @@ static void step_access(void)
 	if (a.length) {
 		expected = model_check(&a, &offset);
 		CHECK(v2p_check(&port, V2P_EE_DATA, a.pd, 0, a.key, a.va, a.length, a.rights) ==
-			expected);
+		      expected);
 		if (expected == V2P_SUCCESS && r->flags & MPT_PAGES)
 			expected = model_pages(r, offset, a.length, &expected_addr, &expected_run);
 		else if (expected == V2P_SUCCESS)
 			expected_addr = (uintptr_t)r->phys + offset;
 	}
 	CHECK(v2p_map(&port, V2P_EE_DATA, a.pd, a.key, a.va, a.length, a.rights, &addr, &run) ==
-		expected);
+	      expected);
 	if (expected == V2P_SUCCESS) {
 		CHECK((uintptr_t)addr == expected_addr);
 		CHECK(run == expected_run);
@@ -382,12 +384,12 @@ static uint64_t steps_wanted(void)
 static void agrees(uint32_t mpt_lines, uint32_t mtt_lines)
 {
 	struct v2p_config c = {.name = "model",
-		.mpts = MPTS,
-		.mtts = MTTS,
-		.mpt_cache_lines = mpt_lines,
-		.mtt_cache_lines = mtt_lines,
-		.counters = &counters,
-		.socket = SOCKET_ID_ANY};
+			       .mpts = MPTS,
+			       .mtts = MTTS,
+			       .mpt_cache_lines = mpt_lines,
+			       .mtt_cache_lines = mtt_lines,
+			       .counters = &counters,
+			       .socket = SOCKET_ID_ANY};
 	const char *text = getenv("SOFTHCA_SEED");
 	uint64_t n = steps_wanted() / 5, least = n / 100;
 
@@ -436,10 +438,8 @@ static void model__default_size(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(model__one_line),
-		cmocka_unit_test(model__one_set),
-		cmocka_unit_test(model__few_lines),
-		cmocka_unit_test(model__some_lines),
+		cmocka_unit_test(model__one_line),     cmocka_unit_test(model__one_set),
+		cmocka_unit_test(model__few_lines),    cmocka_unit_test(model__some_lines),
 		cmocka_unit_test(model__default_size),
 	};
 

@@ -39,11 +39,11 @@ static struct v2p_port *port(void)
 static int write_region(uint32_t key, uint32_t flags, uint8_t *phys)
 {
 	struct mpt_entry m = {.key = key,
-		.pd = FX_PD,
-		.access = ACCESS_LOCAL_WRITE | ALL | ACCESS_MW_BIND,
-		.flags = flags,
-		.start = START,
-		.length = PAGES * PAGE};
+			      .pd = FX_PD,
+			      .access = ACCESS_LOCAL_WRITE | ALL | ACCESS_MW_BIND,
+			      .flags = flags,
+			      .start = START,
+			      .length = PAGES * PAGE};
 
 	if (flags & MPT_PAGES) {
 		m.mtt_first = MTT_PAGED;
@@ -57,10 +57,10 @@ static int write_region(uint32_t key, uint32_t flags, uint8_t *phys)
 static int write_key(uint32_t key, uint32_t flags, uint32_t mtt_first, uint8_t pages_max)
 {
 	struct mpt_entry m = {.key = key,
-		.pd = FX_PD,
-		.flags = flags,
-		.mtt_first = mtt_first,
-		.pages_max = pages_max};
+			      .pd = FX_PD,
+			      .flags = flags,
+			      .mtt_first = mtt_first,
+			      .pages_max = pages_max};
 
 	return v2p_write_mpt(fx->e->v2p, &m);
 }
@@ -83,13 +83,13 @@ static void make(void)
 
 static enum v2p_state reach(uint32_t key, uint64_t va, uint64_t length, uint8_t **at, uint64_t *run)
 {
-	return v2p_request(
-		port(), V2P_EE_DATA, FX_PD, QPN, key, va, length, ACCESS_REMOTE_READ, at, run);
+	return v2p_request(port(), V2P_EE_DATA, FX_PD, QPN, key, va, length, ACCESS_REMOTE_READ, at,
+			   run);
 }
 
 /* An access of `length` bytes begins at an offset into `bytes`, and `run` of them follow there. */
-static void assert_reach(
-	uint32_t key, uint64_t va, uint64_t length, uint64_t offset, uint64_t expected_run)
+static void assert_reach(uint32_t key, uint64_t va, uint64_t length, uint64_t offset,
+			 uint64_t expected_run)
 {
 	uint64_t run;
 	uint8_t *at;
@@ -119,12 +119,12 @@ static uint32_t held(uint32_t key)
 static enum v2p_state bind(uint32_t key, uint32_t parent, uint64_t offset, uint64_t length)
 {
 	const struct v2p_bind b = {.key = key,
-		.parent = parent,
-		.pd = FX_PD,
-		.qpn = QPN,
-		.access = ACCESS_REMOTE_READ,
-		.start = START + offset,
-		.length = length};
+				   .parent = parent,
+				   .pd = FX_PD,
+				   .qpn = QPN,
+				   .access = ACCESS_REMOTE_READ,
+				   .start = START + offset,
+				   .length = length};
 
 	return v2p_bind(fx->e->v2p, &b);
 }
@@ -176,19 +176,19 @@ static uint64_t va_of(unsigned page)
 }
 
 /* Pages a, b, c of a region: nearly three pages from IOVA. */
-static enum v2p_state register_three(
-	uint32_t key, uint32_t parent, unsigned a, unsigned b, unsigned c)
+static enum v2p_state register_three(uint32_t key, uint32_t parent, unsigned a, unsigned b,
+				     unsigned c)
 {
 	const uint64_t page[] = {va_of(a), va_of(b), va_of(c)};
 	const struct v2p_registration r = {.key = key,
-		.parent = parent,
-		.pd = FX_PD,
-		.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_READ,
-		.iova = IOVA,
-		.length = 3 * PAGE - 0x100,
-		.page = page,
-		.pages = 3,
-		.log_page = 12};
+					   .parent = parent,
+					   .pd = FX_PD,
+					   .access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_READ,
+					   .iova = IOVA,
+					   .length = 3 * PAGE - 0x100,
+					   .page = page,
+					   .pages = 3,
+					   .log_page = 12};
 
 	return v2p_fast_register(port(), &r);
 }
@@ -240,13 +240,13 @@ static void fast__large_pages_of_a_region_in_pieces(void **state)
 {
 	uint64_t page = va_of(2);
 	struct v2p_registration r = {.key = FAST,
-		.parent = PAGED,
-		.pd = FX_PD,
-		.iova = IOVA,
-		.length = 2 * PAGE - 0x100,
-		.page = &page,
-		.pages = 1,
-		.log_page = 13};
+				     .parent = PAGED,
+				     .pd = FX_PD,
+				     .iova = IOVA,
+				     .length = 2 * PAGE - 0x100,
+				     .page = &page,
+				     .pages = 1,
+				     .log_page = 13};
 
 	make();
 	assert_int_equal(v2p_fast_register(port(), &r), V2P_SUCCESS); /* 1 and 2 */
@@ -262,12 +262,12 @@ static void fast__looks_at_so_many_pages_of_the_region(void **state)
 	enum { COUNT = 2 * V2P_FAST_PARENT_PAGES_MAX, FIRST = 1 << 12 };
 	const uint64_t page = 0;
 	struct mpt_entry m = {.key = LARGE,
-		.pd = FX_PD,
-		.access = ACCESS_MW_BIND,
-		.flags = MPT_PAGES,
-		.length = (uint64_t)COUNT * PAGE,
-		.mtt_first = FIRST,
-		.log_page = 12};
+			      .pd = FX_PD,
+			      .access = ACCESS_MW_BIND,
+			      .flags = MPT_PAGES,
+			      .length = (uint64_t)COUNT * PAGE,
+			      .mtt_first = FIRST,
+			      .log_page = 12};
 	struct v2p_registration r = {
 		.key = FAST, .parent = LARGE, .pd = FX_PD, .page = &page, .pages = 1};
 
@@ -281,7 +281,7 @@ static void fast__looks_at_so_many_pages_of_the_region(void **state)
 	for (r.log_page = 25; r.log_page >= 24; r.log_page--) {
 		r.length = 1ull << r.log_page;
 		assert_int_equal(v2p_fast_register(port(), &r),
-			r.log_page == 25 ? V2P_LENGTH_ERR : V2P_SUCCESS);
+				 r.log_page == 25 ? V2P_LENGTH_ERR : V2P_SUCCESS);
 	}
 }
 
@@ -383,7 +383,7 @@ static void race__tag_and_pages_belong_together(void **state)
 		uint8_t *at;
 
 		if (v2p_request(&mine, V2P_EE_DATA, FX_PD, QPN, FAST + tag, IOVA + i * PAGE, 8,
-			    ACCESS_REMOTE_READ, &at, &run) == V2P_SUCCESS)
+				ACCESS_REMOTE_READ, &at, &run) == V2P_SUCCESS)
 			wrong += at != bytes + pages[tag][i] * PAGE + 0x100;
 	}
 	pthread_join(thread, &ok);

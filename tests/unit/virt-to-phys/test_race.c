@@ -56,12 +56,12 @@ static void translate(struct v2p_port *port, bool may_wait, uint32_t key)
 
 	v2p_poll(port);
 	if (may_wait)
-		s = v2p_request(
-			port, V2P_EE_DATA, PD, 0, key, va, 64, ACCESS_REMOTE_READ, &addr, &run);
+		s = v2p_request(port, V2P_EE_DATA, PD, 0, key, va, 64, ACCESS_REMOTE_READ, &addr,
+				&run);
 	else
 		s = v2p_map(port, V2P_EE_DATA, PD, key, va, 64, ACCESS_REMOTE_READ, &addr, &run);
 	if (s == V2P_PD_ERR || s == V2P_FLAGS_ERR ||
-		(s == V2P_SUCCESS && (uintptr_t)addr != address_of(key)))
+	    (s == V2P_SUCCESS && (uintptr_t)addr != address_of(key)))
 		__atomic_fetch_add(&wrong, 1, __ATOMIC_RELAXED);
 }
 
@@ -86,12 +86,12 @@ static void make(uint32_t key)
 {
 	const uint64_t page[2] = {(uint64_t)key << 24, (uint64_t)key << 20};
 	struct mpt_entry m = {.key = key,
-		.pd = PD,
-		.access = 0xf,
-		.flags = MPT_INVALIDATE_REMOTE,
-		.start = (uint64_t)key * 2 * PAGE,
-		.length = 2 * PAGE,
-		.phys = (uint8_t *)((uintptr_t)key << 24)};
+			      .pd = PD,
+			      .access = 0xf,
+			      .flags = MPT_INVALIDATE_REMOTE,
+			      .start = (uint64_t)key * 2 * PAGE,
+			      .length = 2 * PAGE,
+			      .phys = (uint8_t *)((uintptr_t)key << 24)};
 
 	if (has_pages(key)) {
 		m.flags |= MPT_PAGES | MPT_OWNS_PAGES;
@@ -106,12 +106,12 @@ static void make(uint32_t key)
 static void race(uint32_t lines)
 {
 	struct v2p_config c = {.name = "race",
-		.mpts = 256,
-		.mtts = 512,
-		.mpt_cache_lines = lines,
-		.mtt_cache_lines = lines,
-		.counters = &counters[THREADS],
-		.socket = SOCKET_ID_ANY};
+			       .mpts = 256,
+			       .mtts = 512,
+			       .mpt_cache_lines = lines,
+			       .mtt_cache_lines = lines,
+			       .counters = &counters[THREADS],
+			       .socket = SOCKET_ID_ANY};
 	uint32_t owned[REGIONS] = {0};
 	pthread_t thread[THREADS];
 	uint64_t x = 99;

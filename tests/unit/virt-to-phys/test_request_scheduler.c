@@ -24,10 +24,10 @@ static struct {
 static void make_region(uint32_t key)
 {
 	struct mpt_entry m = {.key = key,
-		.pd = PD,
-		.access = 0xf,
-		.length = LEN,
-		.phys = (uint8_t *)((uintptr_t)key << 16)};
+			      .pd = PD,
+			      .access = 0xf,
+			      .length = LEN,
+			      .phys = (uint8_t *)((uintptr_t)key << 16)};
 
 	assert_int_equal(v2p_write_mpt(&f.v2p, &m), 0);
 }
@@ -36,12 +36,12 @@ static void make_paged(uint32_t key, uint32_t first)
 {
 	const uint64_t page[2] = {(uint64_t)key << 16, (uint64_t)key << 20};
 	struct mpt_entry m = {.key = key,
-		.pd = PD,
-		.access = 0xf,
-		.flags = MPT_PAGES,
-		.length = LEN,
-		.mtt_first = first,
-		.log_page = 12};
+			      .pd = PD,
+			      .access = 0xf,
+			      .flags = MPT_PAGES,
+			      .length = LEN,
+			      .mtt_first = first,
+			      .log_page = 12};
 
 	assert_int_equal(v2p_write_mtt(&f.v2p, first, page, 2), 0);
 	assert_int_equal(v2p_write_mpt(&f.v2p, &m), 0);
@@ -51,12 +51,12 @@ static void make_paged(uint32_t key, uint32_t first)
 static int setup(void **state)
 {
 	struct v2p_config c = {.name = "t",
-		.mpts = 256,
-		.mtts = 256,
-		.mpt_cache_lines = 1,
-		.mtt_cache_lines = 4,
-		.counters = &f.counters,
-		.socket = SOCKET_ID_ANY};
+			       .mpts = 256,
+			       .mtts = 256,
+			       .mpt_cache_lines = 1,
+			       .mtt_cache_lines = 4,
+			       .counters = &f.counters,
+			       .socket = SOCKET_ID_ANY};
 
 	(void)state;
 	memset(&f, 0, sizeof(f));
@@ -120,8 +120,8 @@ static void miss__of_a_region_without_memory(void **state)
 	make_region(0x7007); /* evicts it */
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(v2p_request(&f.port, V2P_WP_DATA, PD, 0, m.key, 5, 1 << 20,
-					 V2P_LOCAL_READ, &addr, &run),
-			i ? V2P_SUCCESS : V2P_PENDING);
+					     V2P_LOCAL_READ, &addr, &run),
+				 i ? V2P_SUCCESS : V2P_PENDING);
 		assert_int_equal(v2p_poll(&f.port), !i);
 	}
 	assert_ptr_equal(addr, f.v2p.zeroes);
@@ -168,8 +168,8 @@ static void refusal__comes_in_the_same_way(void **state)
 		assert_int_equal(ask(V2P_EE_DATA, A + 0x10000, 8), i ? V2P_KEY_ERR : V2P_PENDING);
 		assert_int_equal(ask(V2P_RRC_DATA, B, LEN - 4), i ? V2P_LENGTH_ERR : V2P_PENDING);
 		assert_int_equal(v2p_request(&f.port, V2P_WP_DATA, PD + 1, 0, C, 0, 1,
-					 ACCESS_REMOTE_READ, &addr, &run),
-			i ? V2P_PD_ERR : V2P_PENDING);
+					     ACCESS_REMOTE_READ, &addr, &run),
+				 i ? V2P_PD_ERR : V2P_PENDING);
 		assert_int_equal(v2p_poll(&f.port), i ? 0 : 3);
 	}
 }
@@ -208,8 +208,8 @@ static void order__ceu_first_others_in_turn(void **state)
 
 	(void)state;
 	for (unsigned round = 0; round < V2P_CHANNELS - 1; round++) {
-		static const uint32_t keys[V2P_CHANNELS] = {
-			A, B, C, 0x6006, 0x8008, 0x9009, 0xa00a, 0xb00b};
+		static const uint32_t keys[V2P_CHANNELS] = {A,	    B,	    C,	    0x6006,
+							    0x8008, 0x9009, 0xa00a, 0xb00b};
 
 		for (unsigned c = 4; c < V2P_CHANNELS && round == 0; c++)
 			make_region(keys[c]);
@@ -281,15 +281,15 @@ static void queues__one_for_each_kind_of_access(void **state)
 	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
 		assert_true(tpt_take(&f.v2p.mtt_cache, 0, NULL, &hold)); /* PAGED's pages */
 		assert_int_equal(v2p_request(&f.port, rows[i].channel, PD, 0, PAGED, 0, 8,
-					 rows[i].access, &at, &run),
-			V2P_PENDING);
+					     rows[i].access, &at, &run),
+				 V2P_PENDING);
 		for (unsigned q = 0; q < MTT_CLASSES; q++)
 			assert_int_equal(f.port.mtt[q].count, q == rows[i].queue);
 		tpt_release(&hold);
 		assert_int_equal(v2p_poll(&f.port), 1);
 		assert_int_equal(v2p_request(&f.port, rows[i].channel, PD, 0, PAGED, 0, 8,
-					 rows[i].access, &at, &run),
-			V2P_SUCCESS);
+					     rows[i].access, &at, &run),
+				 V2P_SUCCESS);
 	}
 }
 
@@ -313,8 +313,8 @@ static void check__needs_no_pages(void **state)
 	assert_int_equal(v2p_poll(p), 1);
 	assert_int_equal(ask(V2P_EE_DATA, PAGED, 8), V2P_PENDING);
 	assert_int_equal(v2p_check(p, V2P_WP_DATA, PD, 0, PAGED, 0, 8, access), V2P_SUCCESS);
-	assert_int_equal(
-		v2p_check(p, V2P_WP_DATA, PD, 0, PAGED, 0, UINT64_MAX, access), V2P_LENGTH_ERR);
+	assert_int_equal(v2p_check(p, V2P_WP_DATA, PD, 0, PAGED, 0, UINT64_MAX, access),
+			 V2P_LENGTH_ERR);
 	tpt_release(&pages);
 	assert_int_equal(v2p_poll(p), 1);
 	assert_int_equal(ask(V2P_EE_DATA, PAGED, 8), V2P_SUCCESS);

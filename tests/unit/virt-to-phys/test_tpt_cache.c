@@ -31,12 +31,12 @@ static struct {
 
 static void make(const struct kind *k, uint32_t lines)
 {
-	assert_int_equal(
-		tpt_table_create(&f.table, "t", LINES << 2, k->log_entry, SOCKET_ID_ANY), 0);
+	assert_int_equal(tpt_table_create(&f.table, "t", LINES << 2, k->log_entry, SOCKET_ID_ANY),
+			 0);
 	f.table.entries = LINES << 2;
 	assert_int_equal(tpt_table_map(&f.table, 0, f.memory, TPT_CHUNK_PAGES), 0);
-	assert_int_equal(
-		tpt_cache_create(&f.cache, "t", lines, k->words, &f.table, SOCKET_ID_ANY), 0);
+	assert_int_equal(tpt_cache_create(&f.cache, "t", lines, k->words, &f.table, SOCKET_ID_ANY),
+			 0);
 	memset(&f.counters, 0, sizeof(f.counters));
 	f.words = k->words;
 	for (uint64_t i = 0; i < LINES * f.words; i++)
@@ -314,8 +314,8 @@ static void large__is_empty_and_works(void **state)
 	const uint32_t lines = 1 << 17;
 
 	tpt_cache_destroy(&f.cache);
-	assert_int_equal(
-		tpt_cache_create(&f.cache, "t", lines, k->words, &f.table, SOCKET_ID_ANY), 0);
+	assert_int_equal(tpt_cache_create(&f.cache, "t", lines, k->words, &f.table, SOCKET_ID_ANY),
+			 0);
 	assert_true(f.cache.mapped_bytes > (size_t)lines * k->words * 8);
 	for (uint32_t line = 1; line < lines; line = line * 2 + 1)
 		assert_not_cached(line);

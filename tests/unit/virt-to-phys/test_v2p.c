@@ -12,7 +12,7 @@ static enum v2p_state map(uint32_t pd, uint32_t key, uint64_t va, uint64_t lengt
 	uint8_t *addr = bytes;
 	uint64_t run = 1;
 	enum v2p_state s = v2p_map(fx->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, pd, key, va,
-		length, access, &addr, &run);
+				   length, access, &addr, &run);
 
 	if (s != V2P_SUCCESS || length == 0)
 		assert_null(addr);
@@ -24,11 +24,11 @@ static enum v2p_state map(uint32_t pd, uint32_t key, uint64_t va, uint64_t lengt
 static int write_mpt(uint64_t start, uint64_t length, uint32_t access)
 {
 	struct mpt_entry m = {.key = KEY,
-		.pd = FX_PD,
-		.access = access,
-		.start = start,
-		.length = length,
-		.phys = bytes};
+			      .pd = FX_PD,
+			      .access = access,
+			      .start = start,
+			      .length = length,
+			      .phys = bytes};
 
 	return v2p_write_mpt(fx->e->v2p, &m);
 }
@@ -41,7 +41,7 @@ static void v2p_map__success(void **state)
 	assert_int_equal(write_mpt(1000, 64, ACCESS_LOCAL_WRITE), 0);
 	assert_int_equal(v2p_map(fx->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, FX_PD, KEY,
 				 1010, 54, ACCESS_LOCAL_WRITE, &addr, &run),
-		V2P_SUCCESS);
+			 V2P_SUCCESS);
 	assert_ptr_equal(addr, bytes + 10);
 	assert_int_equal(run, 54);
 }
@@ -89,7 +89,7 @@ static void v2p_map__each_right(void **state)
 		assert_int_equal(write_mpt(1000, 64, has), 0);
 		for (uint32_t needs = 0; needs < 16; needs++)
 			assert_int_equal(map(FX_PD, KEY, 1000, 1, needs),
-				(has & needs) == needs ? V2P_SUCCESS : V2P_FLAGS_ERR);
+					 (has & needs) == needs ? V2P_SUCCESS : V2P_FLAGS_ERR);
 		assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, KEY), 0);
 	}
 }
@@ -98,12 +98,12 @@ static void v2p_map__each_right(void **state)
 static void v2p_map__key_0_leads_nowhere(void **state)
 {
 	struct mpt_entry m = {.key = 5u << 28,
-		.pd = FX_PD,
-		.access = ACCESS_LOCAL_WRITE,
-		.flags = MPT_INVALIDATE_REMOTE,
-		.start = 1000,
-		.length = 64,
-		.phys = bytes};
+			      .pd = FX_PD,
+			      .access = ACCESS_LOCAL_WRITE,
+			      .flags = MPT_INVALIDATE_REMOTE,
+			      .start = 1000,
+			      .length = 64,
+			      .phys = bytes};
 
 	assert_int_equal(v2p_index(fx->e->v2p, m.key), 0);
 	assert_int_equal(v2p_write_mpt(fx->e->v2p, &m), 0);
@@ -188,18 +188,18 @@ static void v2p_invalidate__refusals(void **state)
 static void v2p_map__null_reads_zeroes_and_writes_nowhere(void **state)
 {
 	struct mpt_entry m = {.key = KEY,
-		.pd = FX_PD,
-		.access = ACCESS_LOCAL_WRITE,
-		.flags = MPT_NULL,
-		.length = UINT64_MAX};
+			      .pd = FX_PD,
+			      .access = ACCESS_LOCAL_WRITE,
+			      .flags = MPT_NULL,
+			      .length = UINT64_MAX};
 	struct v2p_port *port = fx->e->v2p_port[STAGE_SEGMENTATION];
 	uint8_t *read, *written;
 	uint64_t run;
 
 	assert_int_equal(v2p_write_mpt(fx->e->v2p, &m), 0);
 	assert_int_equal(v2p_request(port, V2P_WP_DATA, FX_PD, 0, KEY, 1ull << 63, 1 << 20,
-				 V2P_LOCAL_READ, &read, &run),
-		V2P_SUCCESS);
+				     V2P_LOCAL_READ, &read, &run),
+			 V2P_SUCCESS);
 	assert_int_equal(run, V2P_NULL_BYTES);
 	assert_int_equal(
 		v2p_map(port, V2P_RRC_DATA, FX_PD, KEY, 0, 5, ACCESS_LOCAL_WRITE, &written, &run),

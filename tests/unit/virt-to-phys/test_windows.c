@@ -34,8 +34,8 @@ static int write_entry(uint32_t key, uint32_t pd, uint32_t access, uint32_t flag
 
 static void make(void)
 {
-	assert_int_equal(
-		write_entry(REGION, FX_PD, ACCESS_LOCAL_WRITE | ALL | ACCESS_MW_BIND, 0), 0);
+	assert_int_equal(write_entry(REGION, FX_PD, ACCESS_LOCAL_WRITE | ALL | ACCESS_MW_BIND, 0),
+			 0);
 	assert_int_equal(
 		write_entry(OTHER, FX_PD + 1, ACCESS_LOCAL_WRITE | ALL | ACCESS_MW_BIND, 0), 0);
 	assert_int_equal(write_entry(WINDOW, FX_PD, 0, MPT_WINDOW_1), 0);
@@ -47,12 +47,12 @@ static void make(void)
 static struct v2p_bind bind_of(uint32_t key)
 {
 	return (struct v2p_bind){.key = key,
-		.parent = REGION,
-		.pd = FX_PD,
-		.qpn = QPN_1,
-		.access = ACCESS_REMOTE_READ,
-		.start = START + PAGE,
-		.length = PAGE};
+				 .parent = REGION,
+				 .pd = FX_PD,
+				 .qpn = QPN_1,
+				 .access = ACCESS_REMOTE_READ,
+				 .start = START + PAGE,
+				 .length = PAGE};
 }
 
 #define BIND(k, ...)                                                                               \
@@ -69,7 +69,7 @@ static enum v2p_state reach(uint32_t qpn, uint32_t key, uint64_t va, uint32_t ac
 	uint64_t run;
 
 	return v2p_request(fx->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, FX_PD, qpn, key, va,
-		1, access, at, &run);
+			   1, access, at, &run);
 }
 
 static void assert_reach(uint32_t key, uint64_t va, uint32_t access, uint64_t offset)
@@ -80,8 +80,8 @@ static void assert_reach(uint32_t key, uint64_t va, uint32_t access, uint64_t of
 	assert_ptr_equal(at, bytes + offset);
 }
 
-static void assert_no_reach(
-	uint32_t qpn, uint32_t key, uint64_t va, uint32_t access, enum v2p_state why)
+static void assert_no_reach(uint32_t qpn, uint32_t key, uint64_t va, uint32_t access,
+			    enum v2p_state why)
 {
 	uint8_t *at;
 
@@ -118,7 +118,7 @@ static void window_1__moves_and_is_taken_away(void **state)
 	assert_int_equal(held(REGION), 1);
 	/* any queue pair of the PD */
 	assert_int_equal(BIND(WINDOW | TAG(2), b->qpn = QPN_2, b->start = START, b->access = ALL),
-		V2P_SUCCESS);
+			 V2P_SUCCESS);
 	assert_int_equal(held(REGION), 1);
 	assert_no_reach(QPN_1, WINDOW | TAG(1), START + PAGE, ACCESS_REMOTE_READ, V2P_KEY_ERR);
 	assert_reach(WINDOW | TAG(2), START, ACCESS_REMOTE_ATOMIC, 0);
@@ -156,8 +156,8 @@ static void window_2__zero_based(void **state)
 	uint32_t key = WINDOW2 | TAG(1);
 
 	make();
-	assert_int_equal(
-		BIND(key, b->access = ACCESS_ZERO_BASED | ACCESS_REMOTE_WRITE), V2P_SUCCESS);
+	assert_int_equal(BIND(key, b->access = ACCESS_ZERO_BASED | ACCESS_REMOTE_WRITE),
+			 V2P_SUCCESS);
 	assert_reach(key, 0, ACCESS_REMOTE_WRITE, PAGE);
 	assert_reach(key, PAGE - 1, ACCESS_REMOTE_WRITE, 2 * PAGE - 1);
 	assert_no_reach(QPN_1, key, PAGE, ACCESS_REMOTE_WRITE, V2P_LENGTH_ERR);
@@ -187,10 +187,10 @@ static void bind__refusals(void **state)
 	assert_int_equal(BIND(WINDOW, b->access |= ACCESS_ZERO_BASED), V2P_FLAGS_ERR);
 	assert_int_equal(BIND(key, b->parent = 0x550b00), V2P_FLAGS_ERR);
 	assert_int_equal(BIND(key, b->parent = 0x550c00, b->start = 0), V2P_FLAGS_ERR);
-	assert_int_equal(
-		BIND(key, b->parent = 0x550a00, b->access = ACCESS_REMOTE_WRITE), V2P_FLAGS_ERR);
-	assert_int_equal(
-		BIND(key, b->parent = 0x550a00, b->access = ACCESS_REMOTE_ATOMIC), V2P_FLAGS_ERR);
+	assert_int_equal(BIND(key, b->parent = 0x550a00, b->access = ACCESS_REMOTE_WRITE),
+			 V2P_FLAGS_ERR);
+	assert_int_equal(BIND(key, b->parent = 0x550a00, b->access = ACCESS_REMOTE_ATOMIC),
+			 V2P_FLAGS_ERR);
 	assert_int_equal(BIND(key, b->length = 0), V2P_LENGTH_ERR);
 	assert_int_equal(BIND(key, b->start = START - 1), V2P_LENGTH_ERR);
 	assert_int_equal(BIND(key, b->length = BYTES - PAGE + 1), V2P_LENGTH_ERR);
@@ -228,14 +228,14 @@ static const uint64_t pages[] = {START + PAGE, START + 2 * PAGE};
 static struct v2p_registration registration(void)
 {
 	return (struct v2p_registration){.key = FAST | TAG(7),
-		.parent = REGION,
-		.pd = FX_PD,
-		.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_READ,
-		.iova = 0x70000100,
-		.length = PAGE,
-		.page = pages,
-		.pages = 2,
-		.log_page = 12};
+					 .parent = REGION,
+					 .pd = FX_PD,
+					 .access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_READ,
+					 .iova = 0x70000100,
+					 .length = PAGE,
+					 .page = pages,
+					 .pages = 2,
+					 .log_page = 12};
 }
 
 #define REGISTER(...)                                                                              \
@@ -267,8 +267,8 @@ static void fast__is_a_region_until_it_is_invalidated(void **state)
 	assert_int_equal(v2p_invalidate(v, FX_PD, QPN_2, key), V2P_SUCCESS);
 	assert_no_reach(QPN_1, key, 0x70000100, ACCESS_REMOTE_READ, V2P_KEY_ERR);
 	assert_int_equal(held(REGION), 0);
-	assert_int_equal(
-		REGISTER(r->key = FAST, r->access = 0, r->pages = 1, r->length = 1), V2P_SUCCESS);
+	assert_int_equal(REGISTER(r->key = FAST, r->access = 0, r->pages = 1, r->length = 1),
+			 V2P_SUCCESS);
 	assert_reach(FAST, 0x70000100, V2P_LOCAL_READ, PAGE + 0x100);
 	assert_int_equal(v2p_invalidate_mpt(v, FAST), 0);
 	assert_int_equal(held(REGION), 0);
@@ -318,7 +318,7 @@ static void entry__replaced_only_if_nobody_changed_it(void **state)
 	now = old;
 	now.key = WINDOW | TAG(5);
 	assert_int_equal(v2p_entry_replace(v, 0, &now),
-		V2P_KEY_ERR); /* as it was, but not the same any more */
+			 V2P_KEY_ERR); /* as it was, but not the same any more */
 	assert_true(v2p_entry_get(v, WINDOW, &now));
 	assert_int_equal(now.key, 0);
 	assert_int_equal(now.owned, WINDOW);

@@ -40,7 +40,7 @@ static uint32_t pd_of(unsigned i)
 static uint32_t kind_of(unsigned entry)
 {
 	static const uint32_t kinds[] = {MPT_WINDOW_1, MPT_WINDOW_2 | MPT_INVALIDATE_REMOTE,
-		MPT_FAST | MPT_INVALIDATE_REMOTE};
+					 MPT_FAST | MPT_INVALIDATE_REMOTE};
 
 	return kinds[entry / 2];
 }
@@ -49,10 +49,10 @@ static uint32_t kind_of(unsigned entry)
 static int region_make(unsigned i)
 {
 	struct mpt_entry m = {.key = REGION_KEY(i),
-		.pd = pd_of(i),
-		.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_READ | ACCESS_MW_BIND,
-		.start = START(i),
-		.length = BYTES};
+			      .pd = pd_of(i),
+			      .access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_READ | ACCESS_MW_BIND,
+			      .start = START(i),
+			      .length = BYTES};
 	uint64_t page[BYTES / PAGE];
 
 	if (i < 2) {
@@ -111,12 +111,12 @@ static void random_bind(unsigned i)
 {
 	unsigned region = rnd(REGIONS);
 	struct v2p_bind b = {.key = random_key(i),
-		.parent = REGION_KEY(region),
-		.pd = rnd(8) ? pd_of(i) : pd_of(i + 1),
-		.qpn = 1 + rnd(2),
-		.access = ACCESS_REMOTE_WRITE,
-		.start = START(region) + rnd(BYTES + PAGE) - PAGE / 2,
-		.length = rnd(6) ? rnd(BYTES / 2) : 0};
+			     .parent = REGION_KEY(region),
+			     .pd = rnd(8) ? pd_of(i) : pd_of(i + 1),
+			     .qpn = 1 + rnd(2),
+			     .access = ACCESS_REMOTE_WRITE,
+			     .start = START(region) + rnd(BYTES + PAGE) - PAGE / 2,
+			     .length = rnd(6) ? rnd(BYTES / 2) : 0};
 	bool type_2 = kind_of(i) & MPT_WINDOW_2, fits;
 	struct model *m = &model[i];
 
@@ -128,11 +128,11 @@ static void random_bind(unsigned i)
 	if (!fits)
 		return;
 	*m = (struct model){.key = b.length ? b.key : 0,
-		.region = region,
-		.start = b.start,
-		.length = b.length,
-		.offset = b.start - START(region),
-		.qpn = type_2 ? b.qpn : 0};
+			    .region = region,
+			    .start = b.start,
+			    .length = b.length,
+			    .offset = b.start - START(region),
+			    .qpn = type_2 ? b.qpn : 0};
 }
 
 static void random_register(unsigned i)
@@ -141,13 +141,13 @@ static void random_register(unsigned i)
 	bool scattered = rnd(2), inside_all = true;
 	uint64_t page[3];
 	struct v2p_registration r = {.key = random_key(i),
-		.parent = REGION_KEY(region),
-		.pd = pd_of(i),
-		.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE,
-		.iova = 0x7000000 + rnd(PAGE),
-		.page = page,
-		.pages = n,
-		.log_page = 12};
+				     .parent = REGION_KEY(region),
+				     .pd = pd_of(i),
+				     .access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE,
+				     .iova = 0x7000000 + rnd(PAGE),
+				     .page = page,
+				     .pages = n,
+				     .log_page = 12};
 	struct model *m = &model[i];
 	unsigned at[3] = {0};
 	bool fits;
@@ -161,16 +161,16 @@ static void random_register(unsigned i)
 	r.length = n * PAGE - r.iova % PAGE;
 	fits = kind_of(i) & MPT_FAST && !m->key && region_there[region] &&
 	       pd_of(region) == pd_of(i) && inside_all;
-	assert_int_equal(
-		v2p_fast_register(fx->e->v2p_port[STAGE_SEGMENTATION], &r) == V2P_SUCCESS, fits);
+	assert_int_equal(v2p_fast_register(fx->e->v2p_port[STAGE_SEGMENTATION], &r) == V2P_SUCCESS,
+			 fits);
 	if (fits)
 		*m = (struct model){.key = r.key,
-			.region = region,
-			.start = r.iova,
-			.length = r.length,
-			.offset = r.iova % PAGE,
-			.page = {at[0], at[1], at[2]},
-			.scattered = true};
+				    .region = region,
+				    .start = r.iova,
+				    .length = r.length,
+				    .offset = r.iova % PAGE,
+				    .page = {at[0], at[1], at[2]},
+				    .scattered = true};
 }
 
 static void random_invalidate(unsigned i)
@@ -232,7 +232,7 @@ static void random_access(unsigned i)
 		    va - m->start <= m->length && length <= m->length - (va - m->start);
 	uint8_t *at;
 	enum v2p_state s = v2p_request(fx->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, pd_of(i),
-		qpn, key, va, length, ACCESS_REMOTE_WRITE, &at, &run);
+				       qpn, key, va, length, ACCESS_REMOTE_WRITE, &at, &run);
 
 	assert_int_equal(s == V2P_SUCCESS, fits);
 	if (fits)
@@ -293,11 +293,11 @@ static void *changer(void *arg)
 	for (uint32_t n = 0; n < RACE_STEPS; n++) {
 		unsigned region = n & 2;
 		struct v2p_bind b = {.key = ENTRY_KEY(0),
-			.parent = REGION_KEY(region),
-			.pd = FX_PD,
-			.access = ACCESS_REMOTE_WRITE,
-			.start = START(region) + (region ? BYTES - 64 : 0),
-			.length = region ? 64 : BYTES};
+				     .parent = REGION_KEY(region),
+				     .pd = FX_PD,
+				     .access = ACCESS_REMOTE_WRITE,
+				     .start = START(region) + (region ? BYTES - 64 : 0),
+				     .length = region ? 64 : BYTES};
 
 		ok += v2p_bind(v, &b) == V2P_SUCCESS;
 		if (n % 3 == 0) {
@@ -323,10 +323,10 @@ static void *user(void *arg)
 			uint8_t *at;
 
 			if (v2p_request(&port, V2P_EE_DATA, FX_PD, 1, ENTRY_KEY(0), va, 64,
-				    ACCESS_REMOTE_WRITE, &at, &run) == V2P_SUCCESS)
+					ACCESS_REMOTE_WRITE, &at, &run) == V2P_SUCCESS)
 				wrong += at != memory[region] + BYTES - 64;
 			if (v2p_request(&port, V2P_EE_DATA, FX_PD, 1, ENTRY_KEY(0), START(2), 64,
-				    ACCESS_REMOTE_WRITE, &at, &run) == V2P_SUCCESS)
+					ACCESS_REMOTE_WRITE, &at, &run) == V2P_SUCCESS)
 				wrong++; /* nobody ever bound that */
 		}
 	}

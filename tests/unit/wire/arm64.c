@@ -55,7 +55,7 @@ static bool right(const char *form, unsigned n)
 
 	return wire_crc(state, p, n) == want && copies(state, p, n, want) &&
 	       wire_crc_combine(reference(state, p, head), reference(0, p + head, n - head),
-		       n - head) == want &&
+				n - head) == want &&
 	       icrc_as_portable(form, p, n);
 }
 

@@ -16,7 +16,7 @@ enum { GUARD_BYTES = 16384, GUARD_PAGE = 4096 };
 static inline uint8_t *guard_new(void)
 {
 	uint8_t *p = mmap(NULL, GUARD_BYTES + GUARD_PAGE, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED || mprotect(p + GUARD_BYTES, GUARD_PAGE, PROT_NONE))
 		abort();

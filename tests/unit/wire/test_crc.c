@@ -105,8 +105,8 @@ static void copy_lengths(copy_function copy)
 		assert_int_equal(copy(state, d, p, n), want);
 		assert_memory_equal(d, p, n);
 		assert_true(d[-1] == 0x5a && d[n] == 0x5a);
-		assert_int_equal(
-			copy(state, dst_guard - n, guard_copy(source_guard, p, n), n), want);
+		assert_int_equal(copy(state, dst_guard - n, guard_copy(source_guard, p, n), n),
+				 want);
 		assert_memory_equal(dst_guard - n, p, n);
 	}
 	guard_free(source_guard);
@@ -259,7 +259,7 @@ static void icrc_from_parts(void)
 			headers = wire_icrc_headers(bytes, header_bytes, ipv6);
 			sum = wire_crc_copy(0, payload, bytes + header_bytes, n);
 			assert_int_equal(~wire_crc_combine(headers, sum, n),
-				wire_icrc(bytes, header_bytes + n, ipv6));
+					 wire_icrc(bytes, header_bytes + n, ipv6));
 		}
 	}
 }

@@ -34,23 +34,23 @@ static void make_path(struct wire_path *path, bool ipv6, bool vlan)
 	path->ttl = WIRE_TTL_DEFAULT;
 	path->flow_label = 0x54321;
 	wire_address16(path->src_ip,
-		(const uint8_t *)(ipv6 ? "\xfd\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01"
-				       : "\x0a\xff\xff\x01"),
-		ipv6);
+		       (const uint8_t *)(ipv6 ? "\xfd\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01"
+					      : "\x0a\xff\xff\x01"),
+		       ipv6);
 	wire_address16(path->dst_ip,
-		(const uint8_t *)(ipv6 ? "\xfd\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x02"
-				       : "\x0a\xff\xff\x02"),
-		ipv6);
+		       (const uint8_t *)(ipv6 ? "\xfd\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x02"
+					      : "\x0a\xff\xff\x02"),
+		       ipv6);
 }
 
 /* A SEND Only with that many payload bytes. */
 static void make_frame(struct built *b, bool ipv6, bool vlan, unsigned int payload_bytes)
 {
 	struct wire_headers h = {.opcode = WIRE_RC_SEND_ONLY,
-		.pkey = 0xffff,
-		.dest_qp = 0x11,
-		.psn = 0xffffff,
-		.pad = (uint8_t)(-payload_bytes & 3)};
+				 .pkey = 0xffff,
+				 .dest_qp = 0x11,
+				 .psn = 0xffffff,
+				 .pad = (uint8_t)(-payload_bytes & 3)};
 	unsigned int padded = payload_bytes + h.pad;
 	struct wire_template t;
 	struct wire_path path;
@@ -67,8 +67,8 @@ static void make_frame(struct built *b, bool ipv6, bool vlan, unsigned int paylo
 	memset(b->frame + b->bth + WIRE_BTH_BYTES, 0xee, padded);
 	wire_write_transport(b->frame + b->bth, &h);
 	wire_stamp(b->frame, &t, b->bytes - b->bth, 0xfffe);
-	wire_icrc_store(
-		b->frame + b->bytes - 4, wire_icrc(b->frame + b->l3, b->bytes - 4 - b->l3, ipv6));
+	wire_icrc_store(b->frame + b->bytes - 4,
+			wire_icrc(b->frame + b->l3, b->bytes - 4 - b->l3, ipv6));
 }
 
 static enum wire_error parse(const struct built *b, struct wire_frame *f)
@@ -114,8 +114,8 @@ static void check_one(bool ipv6, bool vlan, unsigned int payload_bytes)
 	assert_int_equal(f.dst_ip[f.ip_bytes - 1], 2);
 	assert_int_equal(b.frame[-1], 0x5a);
 	assert_int_equal(b.frame[b.bytes], 0x5a);
-	assert_int_equal(
-		b.frame[b.bth + WIRE_BTH_BYTES], payload_bytes ? 0xee : b.frame[b.bytes - 4]);
+	assert_int_equal(b.frame[b.bth + WIRE_BTH_BYTES],
+			 payload_bytes ? 0xee : b.frame[b.bytes - 4]);
 }
 
 static void encap__four_encapsulations_all_lengths(void **state)
@@ -234,7 +234,7 @@ static void parse__each_way_to_be_refused(void **state)
 		got = parse(&b, &f);
 		if (got != c->want)
 			fail_msg("%s: %s, not %s", c->what, wire_error_name(got),
-				wire_error_name(c->want));
+				 wire_error_name(c->want));
 	}
 }
 

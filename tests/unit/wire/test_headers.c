@@ -106,8 +106,8 @@ static void headers__opcode_times_length(void **state)
 			assert_true(header_bytes <= bytes);
 			free(heap);
 			assert_int_equal(wire_read_transport(guard_copy(guard, wire, bytes), bytes,
-						 &h, &header_bytes),
-				want);
+							     &h, &header_bytes),
+					 want);
 		}
 	}
 	guard_free(guard);
@@ -116,8 +116,8 @@ static void headers__opcode_times_length(void **state)
 /* Rule C9-84 wants an answer to a reserved opcode, so the BTH must be there. */
 static void headers__reserved_opcode_gives_bth(void **state)
 {
-	static const uint8_t wire[12] = {
-		0x15, 0x80, 0xff, 0xff, 0, 0, 0x01, 0x23, 0x80, 0, 0x45, 0x67};
+	static const uint8_t wire[12] = {0x15, 0x80, 0xff, 0xff, 0,    0,
+					 0x01, 0x23, 0x80, 0,	 0x45, 0x67};
 	struct wire_headers h;
 	unsigned int bytes;
 
@@ -141,16 +141,17 @@ static void headers__version_must_be_zero(void **state)
 	for (tver = 0; tver < 16; tver++) {
 		wire[1] = tver;
 		assert_int_equal(wire_read_transport(wire, sizeof(wire), &h, &bytes),
-			tver ? WIRE_ERR_TVER : WIRE_OK);
+				 tver ? WIRE_ERR_TVER : WIRE_OK);
 		assert_int_equal(h.tver, tver);
 	}
 }
 
 static void headers__bytes_of_a_write_with_immediate(void **state)
 {
-	static const uint8_t want[32] = {0x0b, 0xf0, 0x7f, 0xff, 0xc0, 0x92, 0x34, 0x56, 0x80, 0xfe,
-		0xdc, 0xba, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0xca, 0xfe, 0xba, 0xbe,
-		0x80, 0, 0, 0, 1, 2, 3, 4};
+	static const uint8_t want[32] = {0x0b, 0xf0, 0x7f, 0xff, 0xc0, 0x92, 0x34, 0x56,
+					 0x80, 0xfe, 0xdc, 0xba, 0x11, 0x22, 0x33, 0x44,
+					 0x55, 0x66, 0x77, 0x88, 0xca, 0xfe, 0xba, 0xbe,
+					 0x80, 0,    0,	   0,	 1,    2,    3,	   4};
 	struct wire_headers h;
 	uint8_t wire[40];
 

@@ -101,7 +101,7 @@ static void opcode__who_consumes_a_receive(void **state)
 
 		if (op->defined)
 			assert_int_equal(!!(op->flags & WIRE_CONSUMES_RECV),
-				op->kind == WIRE_KIND_SEND || imm_write);
+					 op->kind == WIRE_KIND_SEND || imm_write);
 	}
 }
 
@@ -171,9 +171,10 @@ static void aeth__all_256_syndromes(void **state)
 
 static void aeth__credit_table(void **state)
 {
-	static const uint32_t seed[31] = {0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192,
-		256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576,
-		32768};
+	static const uint32_t seed[31] = {0,	1,    2,    3,	   4,	  6,	 8,    12,
+					  16,	24,   32,   48,	   64,	  96,	 128,  192,
+					  256,	384,  512,  768,   1024,  1536,	 2048, 3072,
+					  4096, 6144, 8192, 12288, 16384, 24576, 32768};
 	uint32_t posted;
 	unsigned int code;
 
@@ -194,9 +195,10 @@ static void aeth__credit_table(void **state)
 /* Codes 1.. in units of 10 us as IBTA lists them; code 0 is the longest. */
 static void aeth__rnr_table(void **state)
 {
-	static const uint32_t units[32] = {65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128,
-		192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384,
-		24576, 32768, 49152};
+	static const uint32_t units[32] = {65536, 1,	2,    3,     4,	    6,	   8,	  12,
+					   16,	  24,	32,   48,    64,    96,	   128,	  192,
+					   256,	  384,	512,  768,   1024,  1536,  2048,  3072,
+					   4096,  6144, 8192, 12288, 16384, 24576, 32768, 49152};
 	unsigned int code;
 
 	(void)state;

@@ -19,7 +19,7 @@ int ucm_gid_index(const struct cm_device *d, const uint8_t gid[16])
 
 /* Whose GID it is. False: nobody's. */
 static bool find_own(const struct cm_service *s, const uint8_t gid[16], const struct ucm_choice *on,
-	struct ucm_choice *c)
+		     struct ucm_choice *c)
 {
 	for (unsigned int i = 0; i < s->device_count; i++) {
 		int index;
@@ -251,7 +251,7 @@ static int resolve(struct ucm_id *id, const union ucm_address *source, uint32_t 
 }
 
 int ucm_resolve(struct ucm_id *id, const union ucm_address *source,
-	const union ucm_address *destination, uint32_t timeout_ms)
+		const union ucm_address *destination, uint32_t timeout_ms)
 {
 	union ucm_address before = id->destination;
 	int ret;
@@ -305,8 +305,8 @@ int ucm_do_bind(struct ucm_call *call, const struct rdma_ucm_bind *in, struct uc
 	return ret ? ret : bind_and_say(call, id, &source);
 }
 
-int ucm_do_resolve_ip(
-	struct ucm_call *call, const struct rdma_ucm_resolve_ip *in, struct ucm_none *out)
+int ucm_do_resolve_ip(struct ucm_call *call, const struct rdma_ucm_resolve_ip *in,
+		      struct ucm_none *out)
 {
 	union ucm_address source, destination;
 	struct ucm_id *id;
@@ -322,8 +322,8 @@ int ucm_do_resolve_ip(
 	return ucm_resolve(id, &source, &destination, in->timeout_ms);
 }
 
-int ucm_do_resolve_addr(
-	struct ucm_call *call, const struct rdma_ucm_resolve_addr *in, struct ucm_none *out)
+int ucm_do_resolve_addr(struct ucm_call *call, const struct rdma_ucm_resolve_addr *in,
+			struct ucm_none *out)
 {
 	union ucm_address source = {.family = AF_UNSPEC}, destination;
 	struct ucm_id *id;
@@ -331,7 +331,7 @@ int ucm_do_resolve_addr(
 
 	(void)out;
 	if (in->reserved ||
-		(in->src_size && ucm_address_copy(&source, &in->src_addr, in->src_size)))
+	    (in->src_size && ucm_address_copy(&source, &in->src_addr, in->src_size)))
 		return -EINVAL;
 	if (ucm_address_copy(&destination, &in->dst_addr, in->dst_size))
 		return -EINVAL;

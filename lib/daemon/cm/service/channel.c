@@ -78,9 +78,9 @@ static int receive(struct ucm_channel *ch, struct message *m)
 	union let_go_room control;
 	struct iovec iov = {.iov_base = m->bytes, .iov_len = sizeof(m->bytes)};
 	struct msghdr h = {.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes)};
+			   .msg_iovlen = 1,
+			   .msg_control = control.bytes,
+			   .msg_controllen = sizeof(control.bytes)};
 	ssize_t n = recvmsg(ch->fd, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
 	m->fd_count = 0;
@@ -110,7 +110,7 @@ static bool may_reply_to(int fd)
 static void reply(struct ucm_channel *ch, int fd, struct cm_channel_reply *head, const void *body)
 {
 	struct iovec iov[2] = {{.iov_base = head, .iov_len = sizeof(*head)},
-		{.iov_base = (void *)(uintptr_t)body, .iov_len = head->bytes}};
+			       {.iov_base = (void *)(uintptr_t)body, .iov_len = head->bytes}};
 	struct msghdr h = {.msg_iov = iov, .msg_iovlen = head->bytes ? 2 : 1};
 	bool quiet = ch->woken && TAILQ_EMPTY(&ch->events);
 

@@ -26,14 +26,14 @@ static int run_release_id(struct ucm_call *call, const void *in, void *out)
 
 static const struct command commands[] = {
 #define COMMAND(NAME, name, type, type_least, result, result_least)                                \
-	[RDMA_USER_CM_CMD_##NAME] = {                                                              \
-		sizeof(struct type), type_least, sizeof(struct result), result_least, run_##name},
+	[RDMA_USER_CM_CMD_##NAME] = {sizeof(struct type), type_least, sizeof(struct result),       \
+				     result_least, run_##name},
 #include "commands.def"
 };
 
-static const struct command release_id = {sizeof(struct rdma_ucm_destroy_id),
-	offsetof(struct rdma_ucm_destroy_id, reserved), sizeof(struct cm_channel_ticket),
-	sizeof(struct cm_channel_ticket), run_release_id};
+static const struct command release_id = {
+	sizeof(struct rdma_ucm_destroy_id), offsetof(struct rdma_ucm_destroy_id, reserved),
+	sizeof(struct cm_channel_ticket), sizeof(struct cm_channel_ticket), run_release_id};
 
 static const struct command *find(uint32_t number)
 {
@@ -43,7 +43,7 @@ static const struct command *find(uint32_t number)
 }
 
 int ucm_run(struct ucm_call *call, const uint8_t *message, size_t message_bytes,
-	struct ucm_largest *response, uint32_t *bytes)
+	    struct ucm_largest *response, uint32_t *bytes)
 {
 	struct rdma_ucm_cmd_hdr h;
 	/* Aligned, and with zeroes behind what came. */

@@ -58,10 +58,10 @@ static void fill_end(struct ucm_id *id, const struct rdma_ucm_conn_param *p, str
 }
 
 int ucm_request_data(const struct ucm_id *id, const struct rdma_ucm_conn_param *p,
-	uint8_t data[CM_PRIVATE_MAX], uint16_t type)
+		     uint8_t data[CM_PRIVATE_MAX], uint16_t type)
 {
 	struct cm_ip_addressing ip = {.version = id->source.family == AF_INET ? 4 : 6,
-		.source_port = ucm_address_port(&id->source)};
+				      .source_port = ucm_address_port(&id->source)};
 	unsigned int head = id->source.family == UCM_AF_IB ? 0 : CM_IP_BYTES;
 
 	if (head + p->private_data_len > cm_private_bytes(type))
@@ -93,7 +93,7 @@ static int send_req(struct ucm_id *id, const struct rdma_ucm_conn_param *p)
 	id->initiator_depth = p->initiator_depth;
 	id->connection =
 		cm_send_req(s->cm, s->now, id, &id->path, ucm_service_id(id, &id->destination),
-			id->qp_type == UCM_QPT_UC ? CM_UC : CM_RC, &end);
+			    id->qp_type == UCM_QPT_UC ? CM_UC : CM_RC, &end);
 	return id->connection ? 0 : -errno;
 }
 
@@ -186,8 +186,8 @@ int ucm_do_reject(struct ucm_call *call, const struct rdma_ucm_reject *in, struc
 }
 
 /* Begins to disconnect, or answers the peer who did. Neither: it is over already. */
-int ucm_do_disconnect(
-	struct ucm_call *call, const struct rdma_ucm_disconnect *in, struct ucm_none *out)
+int ucm_do_disconnect(struct ucm_call *call, const struct rdma_ucm_disconnect *in,
+		      struct ucm_none *out)
 {
 	struct ucm_id *id;
 	int ret = ucm_id_find_on_device(call->channel, in->id, &id);
@@ -222,8 +222,8 @@ int ucm_do_notify(struct ucm_call *call, const struct rdma_ucm_notify *in, struc
 /* ---- what the protocol tells ---- */
 
 /* An event with what a message says beside; no event where nobody would get it. */
-static struct ucm_event *event_with(
-	struct ucm_id *id, uint32_t type, int status, const struct cm_message *m)
+static struct ucm_event *event_with(struct ucm_id *id, uint32_t type, int status,
+				    const struct cm_message *m)
 {
 	struct rdma_ucm_conn_param *p;
 	struct ucm_event *e = id->uid ? ucm_event_new(id, type, status) : NULL;

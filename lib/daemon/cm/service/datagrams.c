@@ -25,8 +25,9 @@ int ucm_sidr_connect(struct ucm_id *id, const struct rdma_ucm_conn_param *p)
 	if (bytes < 0)
 		return bytes;
 	id->qpn = p->qp_num & 0xffffff;
-	id->connection = cm_send_sidr_req(s->cm, s->now, id, &id->path,
-		ucm_service_id(id, &id->destination), data, (uint8_t)bytes);
+	id->connection =
+		cm_send_sidr_req(s->cm, s->now, id, &id->path, ucm_service_id(id, &id->destination),
+				 data, (uint8_t)bytes);
 	return id->connection ? 0 : -errno;
 }
 
@@ -40,13 +41,13 @@ int ucm_sidr_accept(struct ucm_id *id, const struct rdma_ucm_conn_param *p)
 	if (p)
 		id->qpn = p->qp_num & 0xffffff;
 	return cm_send_sidr_rep(id->connection, id->channel->service->now, SIDR_SERVES, id->qpn,
-		id->qkey, p ? p->private_data : NULL, p ? p->private_data_len : 0);
+				id->qkey, p ? p->private_data : NULL, p ? p->private_data_len : 0);
 }
 
 int ucm_sidr_reject(struct ucm_id *id, const void *data, uint8_t bytes)
 {
-	return cm_send_sidr_rep(
-		id->connection, id->channel->service->now, SIDR_REJECTED, 0, 0, data, bytes);
+	return cm_send_sidr_rep(id->connection, id->channel->service->now, SIDR_REJECTED, 0, 0,
+				data, bytes);
 }
 
 static void on_answer(struct ucm_id *id, const struct cm_message *m)

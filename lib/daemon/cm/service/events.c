@@ -124,8 +124,8 @@ void ucm_event_private(uint8_t *to, uint8_t *length, const uint8_t *data, unsign
 	*length = (uint8_t)bytes;
 }
 
-int ucm_do_get_event(
-	struct ucm_call *call, const struct rdma_ucm_get_event *in, struct rdma_ucm_event_resp *out)
+int ucm_do_get_event(struct ucm_call *call, const struct rdma_ucm_get_event *in,
+		     struct rdma_ucm_event_resp *out)
 {
 	struct ucm_channel *ch = call->channel;
 	struct ucm_event *e = TAILQ_FIRST(&ch->events);

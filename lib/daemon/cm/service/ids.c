@@ -134,7 +134,7 @@ static int qp_type_of(const struct rdma_ucm_create_id *in, uint8_t *type)
 }
 
 int ucm_do_create_id(struct ucm_call *call, const struct rdma_ucm_create_id *in,
-	struct rdma_ucm_create_id_resp *out)
+		     struct rdma_ucm_create_id_resp *out)
 {
 	struct ucm_id *id;
 	uint8_t type;
@@ -156,7 +156,7 @@ int ucm_do_create_id(struct ucm_call *call, const struct rdma_ucm_create_id *in,
 }
 
 int ucm_do_destroy_id(struct ucm_call *call, const struct rdma_ucm_destroy_id *in,
-	struct rdma_ucm_destroy_id_resp *out)
+		      struct rdma_ucm_destroy_id_resp *out)
 {
 	struct ucm_id *id;
 	int ret = ucm_id_find(call->channel, in->id, &id);
@@ -171,8 +171,8 @@ int ucm_do_destroy_id(struct ucm_call *call, const struct rdma_ucm_destroy_id *i
 /* ---- moving to another channel ---- */
 
 /* The number in the low bits, so that the identifier is found; the rest is the secret. */
-int ucm_do_release_id(
-	struct ucm_call *call, const struct rdma_ucm_destroy_id *in, struct cm_channel_ticket *out)
+int ucm_do_release_id(struct ucm_call *call, const struct rdma_ucm_destroy_id *in,
+		      struct cm_channel_ticket *out)
 {
 	struct ucm_id *id;
 	int ret = ucm_id_find(call->channel, in->id, &id);
@@ -205,7 +205,7 @@ static void move(struct ucm_id *id, struct ucm_channel *to)
 }
 
 int ucm_do_migrate_id(struct ucm_call *call, const struct rdma_ucm_migrate_id *in,
-	struct rdma_ucm_migrate_resp *out)
+		      struct rdma_ucm_migrate_resp *out)
 {
 	struct ucm_channel *to = call->channel, *from;
 	uint64_t ticket = (uint64_t)in->fd << 32 | in->id;

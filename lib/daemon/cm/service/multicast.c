@@ -68,7 +68,7 @@ static void tell(struct ucm_membership *m, struct ucm_event *e, const uint8_t mg
 }
 
 static int join(struct ucm_channel *ch, uint32_t number, uint64_t uid,
-	const union ucm_address *group, struct rdma_ucm_create_id_resp *out)
+		const union ucm_address *group, struct rdma_ucm_create_id_resp *out)
 {
 	struct ucm_membership *m;
 	struct ucm_event *e;
@@ -98,7 +98,7 @@ static int join(struct ucm_channel *ch, uint32_t number, uint64_t uid,
 }
 
 int ucm_do_join_ip_mcast(struct ucm_call *call, const struct rdma_ucm_join_ip_mcast *in,
-	struct rdma_ucm_create_id_resp *out)
+			 struct rdma_ucm_create_id_resp *out)
 {
 	union ucm_address group;
 
@@ -109,7 +109,7 @@ int ucm_do_join_ip_mcast(struct ucm_call *call, const struct rdma_ucm_join_ip_mc
 }
 
 int ucm_do_join_mcast(struct ucm_call *call, const struct rdma_ucm_join_mcast *in,
-	struct rdma_ucm_create_id_resp *out)
+		      struct rdma_ucm_create_id_resp *out)
 {
 	union ucm_address group;
 
@@ -121,7 +121,7 @@ int ucm_do_join_mcast(struct ucm_call *call, const struct rdma_ucm_join_mcast *i
 }
 
 int ucm_do_leave_mcast(struct ucm_call *call, const struct rdma_ucm_destroy_id *in,
-	struct rdma_ucm_destroy_id_resp *out)
+		       struct rdma_ucm_destroy_id_resp *out)
 {
 	struct ucm_membership *m = ucm_number_find(&call->channel->service->memberships, in->id);
 

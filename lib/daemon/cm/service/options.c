@@ -100,8 +100,8 @@ static int set_path(struct ucm_id *id, const uint8_t *value, uint32_t bytes)
 	return 0;
 }
 
-int ucm_do_set_option(
-	struct ucm_call *call, const struct rdma_ucm_set_option *in, struct ucm_none *out)
+int ucm_do_set_option(struct ucm_call *call, const struct rdma_ucm_set_option *in,
+		      struct ucm_none *out)
 {
 	struct ucm_id *id;
 	int ret = ucm_id_find(call->channel, in->id, &id);

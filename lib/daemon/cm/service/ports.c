@@ -195,7 +195,7 @@ static int fit(const struct ucm_id *id, unsigned int device, const struct cm_ip_
 }
 
 struct ucm_id *ucm_port_listener(struct cm_service *s, uint64_t service_id, unsigned int device,
-	const struct cm_ip_addressing *ip)
+				 const struct cm_ip_addressing *ip)
 {
 	struct ucm_id *id, *best = NULL;
 	const struct ucm_port *p;

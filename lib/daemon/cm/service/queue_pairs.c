@@ -48,7 +48,7 @@ static void for_init(const struct ucm_id *id, struct ib_uverbs_qp_attr *out)
 }
 
 static void for_rtr(const struct ucm_id *id, const struct cm_connection_info *info,
-	struct ib_uverbs_qp_attr *out)
+		    struct ib_uverbs_qp_attr *out)
 {
 	out->qp_attr_mask =
 		QP_ATTR_STATE | QP_ATTR_AV | QP_ATTR_PATH_MTU | QP_ATTR_DEST_QPN | QP_ATTR_RQ_PSN;
@@ -63,7 +63,7 @@ static void for_rtr(const struct ucm_id *id, const struct cm_connection_info *in
 }
 
 static void for_rts(const struct ucm_id *id, const struct cm_connection_info *info,
-	struct ib_uverbs_qp_attr *out)
+		    struct ib_uverbs_qp_attr *out)
 {
 	out->qp_attr_mask = QP_ATTR_STATE | QP_ATTR_SQ_PSN;
 	out->sq_psn = info->remote_psn;
@@ -78,15 +78,15 @@ static void for_rts(const struct ucm_id *id, const struct cm_connection_info *in
 }
 
 /* Of a connection, in its states only. */
-static int for_connection(
-	const struct ucm_id *id, unsigned int qp_state, struct ib_uverbs_qp_attr *out)
+static int for_connection(const struct ucm_id *id, unsigned int qp_state,
+			  struct ib_uverbs_qp_attr *out)
 {
 	struct cm_connection_info info;
 
 	cm_connection_info(id->connection, &info);
 	if (qp_state == UCM_QPS_INIT &&
-		(knows_peer(info.state_number) || info.state_number == CONNECTION_REQ_SENT ||
-			info.state_number == CONNECTION_MRA_REQ_RCVD)) {
+	    (knows_peer(info.state_number) || info.state_number == CONNECTION_REQ_SENT ||
+	     info.state_number == CONNECTION_MRA_REQ_RCVD)) {
 		for_init(id, out);
 		return 0;
 	}
@@ -102,7 +102,7 @@ static int for_connection(
 }
 
 int ucm_do_init_qp_attr(struct ucm_call *call, const struct rdma_ucm_init_qp_attr *in,
-	struct ib_uverbs_qp_attr *out)
+			struct ib_uverbs_qp_attr *out)
 {
 	struct ucm_id *id;
 	int ret;

@@ -23,7 +23,8 @@ static uint64_t service_id_of(const struct cm_message *m)
 }
 
 static void take_addresses(struct ucm_id *id, const struct ucm_id *listener,
-	const struct cm_path *path, const struct cm_message *m, const struct cm_ip_addressing *ip)
+			   const struct cm_path *path, const struct cm_message *m,
+			   const struct cm_ip_addressing *ip)
 {
 	uint64_t sid = service_id_of(m);
 
@@ -83,7 +84,7 @@ static void fill_event(struct ucm_event *e, const struct cm_message *m, unsigned
 
 /* 0; or why this listener cannot serve it: a reason of its kind of message. */
 static uint16_t misfit(const struct ucm_id *listener, unsigned int device,
-	const struct cm_message *m, uint16_t preset)
+		       const struct cm_message *m, uint16_t preset)
 {
 	const struct cm_device *d = &listener->channel->service->devices[device];
 	struct control_port_reply port;
@@ -95,8 +96,8 @@ static uint16_t misfit(const struct ucm_id *listener, unsigned int device,
 }
 
 /* The identifier and its event; NULL: no room, nothing has changed. */
-static struct ucm_id *bring(
-	struct ucm_id *listener, struct cm_connection *c, const struct cm_message *m)
+static struct ucm_id *bring(struct ucm_id *listener, struct cm_connection *c,
+			    const struct cm_message *m)
 {
 	struct ucm_id *id;
 	struct ucm_event *e;
@@ -119,14 +120,14 @@ static struct ucm_id *bring(
 }
 
 void *ucm_request(void *ctx, struct cm_connection *c, const struct cm_path *path,
-	const struct cm_message *m, uint16_t *reason)
+		  const struct cm_message *m, uint16_t *reason)
 {
 	struct cm_service *s = ctx;
 	struct cm_ip_addressing ip;
 	bool has_ip = !cm_ip_parse(m->private_data, &ip);
 	uint16_t refused;
-	struct ucm_id *id, *listener = ucm_port_listener(
-				   s, service_id_of(m), path->device, has_ip ? &ip : NULL);
+	struct ucm_id *id, *listener = ucm_port_listener(s, service_id_of(m), path->device,
+							 has_ip ? &ip : NULL);
 
 	if (!listener)
 		return NULL;

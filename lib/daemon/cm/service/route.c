@@ -22,8 +22,8 @@ static uint8_t rate_code(uint32_t mbps)
 		uint32_t mbps;
 		uint8_t code;
 	} rates[] = {{1200000, 24}, {800000, 23}, {600000, 22}, {400000, 21}, {300000, 18},
-		{200000, 17}, {100000, 16}, {56000, 12}, {50000, 20}, {40000, 7}, {25000, 15},
-		{20000, 6}, {10000, 3}, {5000, 5}};
+		     {200000, 17},  {100000, 16}, {56000, 12},	{50000, 20},  {40000, 7},
+		     {25000, 15},   {20000, 6},	  {10000, 3},	{5000, 5}};
 
 	for (unsigned int i = 0; i < sizeof(rates) / sizeof(rates[0]); i++)
 		if (mbps >= rates[i].mbps)
@@ -88,8 +88,8 @@ static uint8_t life_of(const struct cm_path *path)
 
 /* ---- the commands ---- */
 
-int ucm_do_resolve_route(
-	struct ucm_call *call, const struct rdma_ucm_resolve_route *in, struct ucm_none *out)
+int ucm_do_resolve_route(struct ucm_call *call, const struct rdma_ucm_resolve_route *in,
+			 struct ucm_none *out)
 {
 	struct ucm_id *id;
 	int ret = ucm_id_find_on_device(call->channel, in->id, &id);
@@ -133,7 +133,7 @@ static void copy_ip(struct sockaddr_in6 *to, const union ucm_address *from)
 }
 
 int ucm_do_query_route(struct ucm_call *call, const struct rdma_ucm_query *in,
-	struct rdma_ucm_query_route_resp *out)
+		       struct rdma_ucm_query_route_resp *out)
 {
 	struct ucm_id *id;
 	int ret = ucm_id_find(call->channel, in->id, &id);
@@ -177,8 +177,8 @@ static void query_addr(const struct ucm_id *id, struct rdma_ucm_query_addr_resp 
 	memcpy(&out->dst_addr, &id->destination, out->dst_size);
 }
 
-static void query_one_gid(
-	const struct ucm_id *id, const union ucm_address *a, const uint8_t gid[16], void *out)
+static void query_one_gid(const struct ucm_id *id, const union ucm_address *a,
+			  const uint8_t gid[16], void *out)
 {
 	struct ucm_sockaddr_ib ib = {.family = UCM_AF_IB};
 
@@ -221,8 +221,8 @@ static void sa_path(const struct cm_path *path, uint8_t out[64])
 static void query_path(const struct ucm_id *id, struct ucm_call *call, uint8_t *out)
 {
 	struct rdma_ucm_query_path_resp head = {.num_paths = id->path_known};
-	struct ib_path_rec_data data = {
-		.flags = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL};
+	struct ib_path_rec_data data = {.flags = IB_PATH_GMP | IB_PATH_PRIMARY |
+						 IB_PATH_BIDIRECTIONAL};
 
 	memcpy(out, &head, sizeof(head));
 	call->bytes = sizeof(head);

@@ -68,8 +68,8 @@ static void fill_limits(struct cm_service_limits *limits)
 		limits->all_events = 131072;
 }
 
-struct cm_service *cm_service_create(
-	const struct cm_device *devices, unsigned int count, const struct cm_service_limits *limits)
+struct cm_service *cm_service_create(const struct cm_device *devices, unsigned int count,
+				     const struct cm_service_limits *limits)
 {
 	struct cm_service *s = calloc(1, sizeof(*s));
 
@@ -143,7 +143,7 @@ uint64_t cm_service_turn(struct cm_service *s, uint64_t now)
 }
 
 void cm_service_receive(struct cm_service *s, uint64_t now, const struct cm_path *path,
-	const uint8_t *mad, size_t bytes)
+			const uint8_t *mad, size_t bytes)
 {
 	s->now = now;
 	cm_receive(s->cm, now, path, mad, bytes);

@@ -220,7 +220,7 @@ void ucm_channel_wake(struct ucm_channel *ch);
 
 /* Runs a message; *bytes: of the response. Flags: in call. 0 or -errno for the program. */
 int ucm_run(struct ucm_call *call, const uint8_t *message, size_t message_bytes,
-	struct ucm_largest *response, uint32_t *bytes);
+	    struct ucm_largest *response, uint32_t *bytes);
 
 /* --- numbers.c --- */
 
@@ -283,14 +283,14 @@ void ucm_port_release(struct ucm_id *id);
 /* Who listens at a service ID, on that device, for a destination (NULL: none is said). The most
  * particular one; NULL: nobody. */
 struct ucm_id *ucm_port_listener(struct cm_service *s, uint64_t service_id, unsigned int device,
-	const struct cm_ip_addressing *ip);
+				 const struct cm_ip_addressing *ip);
 
 /* --- address.c --- */
 
 int ucm_bind(struct ucm_id *id, const union ucm_address *source);
 /* source may have no family: then one is chosen. */
 int ucm_resolve(struct ucm_id *id, const union ucm_address *source,
-	const union ucm_address *destination, uint32_t timeout_ms);
+		const union ucm_address *destination, uint32_t timeout_ms);
 /* Looks after those who wait for a next hop. */
 void ucm_resolve_turn(struct cm_service *s);
 /* Index of a device's GID; -1: not its. */
@@ -325,12 +325,12 @@ void ucm_event_private(uint8_t *to, uint8_t *length, const uint8_t *data, unsign
 
 extern const struct cm_ops ucm_cm_ops;
 void *ucm_request(void *ctx, struct cm_connection *c, const struct cm_path *path,
-	const struct cm_message *m, uint16_t *reason);
-void ucm_connection_event(
-	void *ctx, void *owner, struct cm_connection *c, const struct cm_event *e);
+		  const struct cm_message *m, uint16_t *reason);
+void ucm_connection_event(void *ctx, void *owner, struct cm_connection *c,
+			  const struct cm_event *e);
 /* The private data of a REQ or SIDR_REQ: head and the program's. Bytes; -EINVAL: too long. */
 int ucm_request_data(const struct ucm_id *id, const struct rdma_ucm_conn_param *p,
-	uint8_t data[CM_PRIVATE_MAX], uint16_t type);
+		     uint8_t data[CM_PRIVATE_MAX], uint16_t type);
 int ucm_sidr_connect(struct ucm_id *id, const struct rdma_ucm_conn_param *p);
 int ucm_sidr_accept(struct ucm_id *id, const struct rdma_ucm_conn_param *p);
 int ucm_sidr_reject(struct ucm_id *id, const void *data, uint8_t bytes);
@@ -347,7 +347,7 @@ void ucm_leave_all(struct ucm_id *id);
 #define COMMAND(NAME, name, body, body_least, response, response_least)                            \
 	int ucm_do_##name(struct ucm_call *call, const struct body *in, struct response *out);
 #include "commands.def"
-int ucm_do_release_id(
-	struct ucm_call *call, const struct rdma_ucm_destroy_id *in, struct cm_channel_ticket *out);
+int ucm_do_release_id(struct ucm_call *call, const struct rdma_ucm_destroy_id *in,
+		      struct cm_channel_ticket *out);
 
 #endif

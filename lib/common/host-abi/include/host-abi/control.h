@@ -355,7 +355,7 @@ static_assert(sizeof(struct control_header) == 16, "header");
 #define REQUEST(NAME, name, body, reply, fds)                                                      \
 	static_assert(sizeof(struct control_header) + (body) <= CONTROL_BYTES_MAX &&               \
 			      sizeof(struct control_header) + (reply) <= CONTROL_BYTES_MAX,        \
-		"every message fits");
+		      "every message fits");
 #include "host-abi/control_requests.def"
 
 #endif

@@ -12,8 +12,8 @@
 
 /* The message in `parts` parts with the descriptor fd, which stays the caller's; -1: with none. As
  * sendmsg(): bytes, or -1 with errno. */
-static inline ssize_t descriptor_send(
-	int socket, struct iovec *iov, size_t parts, int fd, int flags)
+static inline ssize_t descriptor_send(int socket, struct iovec *iov, size_t parts, int fd,
+				      int flags)
 {
 	union {
 		struct cmsghdr header;

@@ -130,7 +130,7 @@ struct wqe_register {
 static_assert(sizeof(struct wqe_bind) == 32, "two units");
 static_assert(sizeof(struct wqe_register) == 32, "two units");
 static_assert(16 + sizeof(struct wqe_register) + WQE_REGISTER_PAGES * 8 <= 63 * 16,
-	"the longest fits a descriptor");
+	      "the longest fits a descriptor");
 static_assert(sizeof(struct wqe_next) == 16 && sizeof(struct wqe_raddr) == 16, "one unit");
 static_assert(sizeof(struct wqe_atomic) == 16 && sizeof(struct wqe_data) == 16, "one unit");
 static_assert(sizeof(struct wqe_ud) == 48, "three units");

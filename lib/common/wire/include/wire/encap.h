@@ -72,7 +72,7 @@ static inline void wire_put_be16(uint8_t *p, uint32_t value)
  * IPv6. The UDP checksum is sent as 0.
  */
 static inline void wire_stamp(uint8_t *l2_start, const struct wire_template *t,
-	unsigned int bytes_after_udp, uint16_t ip_id)
+			      unsigned int bytes_after_udp, uint16_t ip_id)
 {
 	unsigned int n = t->encap_bytes;
 	unsigned int udp_bytes = bytes_after_udp + WIRE_UDP_BYTES;

@@ -65,7 +65,7 @@ unsigned int wire_write_transport(uint8_t *dst, const struct wire_headers *h);
  * WIRE_ERR_OPCODE    opcode not defined: only the BTH fields of *h are filled, *header_bytes is 12
  * WIRE_ERR_TVER      the same for a transport version other than 0
  */
-enum wire_error wire_read_transport(
-	const uint8_t *p, unsigned int bytes, struct wire_headers *h, unsigned int *header_bytes);
+enum wire_error wire_read_transport(const uint8_t *p, unsigned int bytes, struct wire_headers *h,
+				    unsigned int *header_bytes);
 
 #endif

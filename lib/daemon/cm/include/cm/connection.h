@@ -69,7 +69,7 @@ struct cm_ops {
 	 * cm_release() too.
 	 */
 	void *(*request)(void *ctx, struct cm_connection *c, const struct cm_path *path,
-		const struct cm_message *m, uint16_t *reason);
+			 const struct cm_message *m, uint16_t *reason);
 	/* Something happened to c. May call functions of cm, cm_release(c) too. */
 	void (*event)(void *ctx, void *owner, struct cm_connection *c, const struct cm_event *e);
 	/* CA GUID of a device. */
@@ -101,8 +101,8 @@ void cm_destroy(struct cm *cm);
 
 /* A MAD came to a device's QP 1; path: the way back to its sender (mtu, ack_timeout and rate are
  * not looked at). Any bytes. */
-void cm_receive(
-	struct cm *cm, uint64_t now, const struct cm_path *path, const uint8_t *mad, size_t bytes);
+void cm_receive(struct cm *cm, uint64_t now, const struct cm_path *path, const uint8_t *mad,
+		size_t bytes);
 /* Does what is due, a bounded part of it. Returns when it wants to be called next (not after now:
  * more is due); UINT64_MAX: never. Cheap if nothing is due. */
 uint64_t cm_expire(struct cm *cm, uint64_t now);
@@ -123,8 +123,8 @@ struct cm_end {
  * timeout (2^20 * 4.096 us). NULL with errno: ENOSPC (limit), ENOMEM, EINVAL (private data).
  */
 struct cm_connection *cm_send_req(struct cm *cm, uint64_t now, void *owner,
-	const struct cm_path *path, uint64_t service_id, enum cm_service_type type,
-	const struct cm_end *end);
+				  const struct cm_path *path, uint64_t service_id,
+				  enum cm_service_type type, const struct cm_end *end);
 
 /* Added to service_timeout (5 bits): only a REQ or REP that is repeated is answered by the MRA. */
 enum { CM_MRA_IF_REPEATED = 0x80 };
@@ -134,7 +134,7 @@ int cm_send_mra(struct cm_connection *c, uint64_t now, uint8_t service_timeout);
 int cm_send_rep(struct cm_connection *c, uint64_t now, const struct cm_end *end);
 int cm_send_rtu(struct cm_connection *c, uint64_t now, const void *private_data, uint8_t bytes);
 int cm_reject(struct cm_connection *c, uint64_t now, enum cm_reject_reason reason, const void *info,
-	uint8_t info_bytes, const void *private_data, uint8_t bytes);
+	      uint8_t info_bytes, const void *private_data, uint8_t bytes);
 int cm_send_dreq(struct cm_connection *c, uint64_t now, const void *private_data, uint8_t bytes);
 int cm_send_drep(struct cm_connection *c, uint64_t now, const void *private_data, uint8_t bytes);
 /* Data came before the RTU (IBV_EVENT_COMM_EST): as if the RTU had come. Tells the owner at once,
@@ -143,11 +143,12 @@ int cm_established(struct cm_connection *c, uint64_t now);
 
 /* Service ID resolution. As cm_send_req(); the answer ends it. */
 struct cm_connection *cm_send_sidr_req(struct cm *cm, uint64_t now, void *owner,
-	const struct cm_path *path, uint64_t service_id, const void *private_data, uint8_t bytes);
+				       const struct cm_path *path, uint64_t service_id,
+				       const void *private_data, uint8_t bytes);
 enum cm_sidr_status { CM_SIDR_VALID = 0, CM_SIDR_UNSUPPORTED = 1, CM_SIDR_REJECTED = 2 };
 /* Answers a SIDR_REQ, which ends it. status: enum cm_sidr_status or another. */
 int cm_send_sidr_rep(struct cm_connection *c, uint64_t now, uint8_t status, uint32_t qpn,
-	uint32_t qkey, const void *private_data, uint8_t bytes);
+		     uint32_t qkey, const void *private_data, uint8_t bytes);
 
 /*
  * The owner lets go, because it wants to or because it died: no event is reported any more, c must

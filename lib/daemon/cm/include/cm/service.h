@@ -51,7 +51,7 @@ struct cm_service_limits {
 
 /* devices: copied. NULL with errno: ENOMEM, or of epoll_create1(). */
 struct cm_service *cm_service_create(const struct cm_device *devices, unsigned int count,
-	const struct cm_service_limits *limits);
+				     const struct cm_service_limits *limits);
 /* Ends all channels. NULL is allowed. */
 void cm_service_destroy(struct cm_service *s);
 
@@ -65,7 +65,7 @@ int cm_service_fd(const struct cm_service *s);
 uint64_t cm_service_turn(struct cm_service *s, uint64_t now);
 /* A MAD came: as cm_receive(). */
 void cm_service_receive(struct cm_service *s, uint64_t now, const struct cm_path *path,
-	const uint8_t *mad, size_t bytes);
+			const uint8_t *mad, size_t bytes);
 
 /* For telemetry: fills up to n, returns how many identifiers there are. */
 struct cm_id_info {

@@ -116,17 +116,17 @@ struct control_client_info {
 	uint64_t bytes; /* of its pieces */
 };
 /* Fills up to n, returns how many clients there are. */
-unsigned int control_clients(
-	const struct control *c, struct control_client_info *info, unsigned int n);
+unsigned int control_clients(const struct control *c, struct control_client_info *info,
+			     unsigned int n);
 
 /*
  * For a connection manager: the queue pair `qpn` of a client of that user's. Does its receive queue
  * give end-to-end credits? False also: there is no such one. And: its peer has said that its own
  * gives none. Under the caller's lock.
  */
-bool control_gives_credits(
-	const struct control *c, unsigned int device, uint32_t uid, uint32_t qpn);
-void control_peer_gives_no_credits(
-	struct control *c, unsigned int device, uint32_t uid, uint32_t qpn);
+bool control_gives_credits(const struct control *c, unsigned int device, uint32_t uid,
+			   uint32_t qpn);
+void control_peer_gives_no_credits(struct control *c, unsigned int device, uint32_t uid,
+				   uint32_t qpn);
 
 #endif

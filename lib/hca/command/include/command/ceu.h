@@ -199,9 +199,9 @@ struct ceu_event_mask {
 };
 #define CEU_EVENTS_ALL                                                                             \
 	(1u << EQE_COMM_EST | 1u << EQE_SQ_DRAINED | 1u << EQE_CQ_ERROR |                          \
-		1u << EQE_WQ_CATAS_ERROR | 1u << EQE_LOCAL_CATAS_ERROR | 1u << EQE_PORT_CHANGE |   \
-		1u << EQE_WQ_INVAL_REQ_ERROR | 1u << EQE_WQ_ACCESS_ERROR | 1u << EQE_SRQ_ERROR |   \
-		1u << EQE_LAST_WQE | 1u << EQE_SRQ_LIMIT)
+	 1u << EQE_WQ_CATAS_ERROR | 1u << EQE_LOCAL_CATAS_ERROR | 1u << EQE_PORT_CHANGE |          \
+	 1u << EQE_WQ_INVAL_REQ_ERROR | 1u << EQE_WQ_ACCESS_ERROR | 1u << EQE_SRQ_ERROR |          \
+	 1u << EQE_LAST_WQE | 1u << EQE_SRQ_LIMIT)
 
 struct ceu_eq {
 	struct client_page *page;
@@ -257,7 +257,7 @@ void ceu_set_mtu_max(struct ceu *ceu, uint8_t mtu_code);
  * structure (0 and NULL where it has none). CEU_OK, or why not; then nothing has changed.
  */
 enum ceu_status ceu_exec(struct ceu *ceu, uint16_t op, uint32_t modifier, const void *in,
-	uint32_t in_bytes, void *out, uint32_t out_bytes);
+			 uint32_t in_bytes, void *out, uint32_t out_bytes);
 
 /* What a driver does before all else: INIT_HCA with everything that QUERY_DEV_LIM allows. */
 enum ceu_status ceu_start(struct ceu *ceu);
@@ -303,8 +303,8 @@ struct ceu_transition {
 	uint32_t required, optional; /* enum qp_attr_mask; QP_ATTR_STATE is always allowed */
 };
 /* The row, or NULL: there is no such transition for that service. Read only, static. */
-const struct ceu_transition *ceu_transition_find(
-	enum qp_state from, enum qp_state to, enum qp_service service);
+const struct ceu_transition *ceu_transition_find(enum qp_state from, enum qp_state to,
+						 enum qp_service service);
 
 /*
  * The peer of this queue pair has said, when they were connected, that its receive queue gives no

@@ -106,7 +106,7 @@ bool cq_table_unlisted(const struct completion *c, uint32_t first, uint32_t end)
 /* CEU: SW2HW_CQ / HW2SW_CQ. index = cqn & cq_mask. 0, -EEXIST, -EINVAL / -ENOENT. Caller quiesces
  * after removing. */
 int cq_write(struct completion *c, uint32_t cqn, uint32_t client, struct cqe *buffer,
-	uint32_t log_entries, struct cq_record *record);
+	     uint32_t log_entries, struct cq_record *record);
 int cq_remove(struct completion *c, uint32_t cqn);
 
 /*
@@ -149,23 +149,23 @@ int cq_release(struct completion *c, struct counters *counters, uint32_t cqn);
  *   cq_fill: writes *entry there (all fields but owner). `solicited`: also wakes a CQ armed for
  * solicited events only; error completions always do.
  */
-enum completion_answer cq_place(
-	struct completion *c, struct counters *counters, uint32_t cqn, uint64_t *place);
+enum completion_answer cq_place(struct completion *c, struct counters *counters, uint32_t cqn,
+				uint64_t *place);
 enum completion_answer cq_fill(struct completion *c, struct counters *counters, uint32_t cqn,
-	uint64_t place, const struct cqe *entry, bool solicited);
+			       uint64_t place, const struct cqe *entry, bool solicited);
 
 /*
  * All steps of a completion in one go, for who cannot wait. Returns false if it was lost, as above;
  * so it is when the CQ is held and its backlog full.
  */
 bool cq_post(struct completion *c, struct counters *counters, uint32_t cqn, const struct cqe *entry,
-	bool solicited);
+	     bool solicited);
 
 /* All steps of an event. Data path or control thread. False if its queue is gone, does not take
  * the type, or was full: then the event is owed, but for EQE_COMPLETION, which the caller raises
  * again. */
 bool eq_post(struct completion *c, struct counters *counters, uint32_t client, enum eqe_type type,
-	uint32_t number);
+	     uint32_t number);
 
 /*
  * Between polls, on every lcore that completes something: raises the completion events of the CQs

@@ -55,8 +55,8 @@ static inline uint32_t multicast_chain(const struct multicast_table *t, const ui
 }
 
 /* The group, or NULL: nobody is attached. Any lcore; not to be kept over polls. */
-static inline struct multicast_group *multicast_find(
-	const struct multicast_table *t, const uint8_t mgid[16])
+static inline struct multicast_group *multicast_find(const struct multicast_table *t,
+						     const uint8_t mgid[16])
 {
 	struct multicast_group *g =
 		__atomic_load_n(&t->chain[multicast_chain(t, mgid)], __ATOMIC_ACQUIRE);

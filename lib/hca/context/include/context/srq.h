@@ -81,8 +81,8 @@ static inline bool srq_limit_reached(struct srq *s, uint32_t left)
 {
 	uint32_t limit = __atomic_load_n(&s->limit, __ATOMIC_RELAXED);
 
-	return limit > left && __atomic_compare_exchange_n(
-				       &s->limit, &limit, 0, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+	return limit > left && __atomic_compare_exchange_n(&s->limit, &limit, 0, 0,
+							   __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
 
 #endif

@@ -18,15 +18,15 @@ struct link_port {
 	 * overwrite, but its data may be shared with the sender and must not be written to. Stage:
 	 * header_parse. Returns how many.
 	 */
-	uint16_t (*rx_burst)(
-		struct link_port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t n);
+	uint16_t (*rx_burst)(struct link_port *port, uint16_t queue, struct rte_mbuf **frames,
+			     uint16_t n);
 	/*
 	 * Sends up to n frames, one segment each, refcnt 1 or more. Takes ownership of one
 	 * reference to each frame taken and returns how many; the rest stay with the caller. The
 	 * port never changes data, length or private area of a frame. Stage: header_parse.
 	 */
-	uint16_t (*tx_burst)(
-		struct link_port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t n);
+	uint16_t (*tx_burst)(struct link_port *port, uint16_t queue, struct rte_mbuf **frames,
+			     uint16_t n);
 };
 
 #endif

@@ -29,8 +29,8 @@ struct channel {
 
 /* Makes the ring "<prefix>_<channel name>". multi_producer: several engines feed it. 0, -ENOMEM,
  * -EEXIST. */
-int channel_create(
-	struct channel *c, enum channel_id id, const char *prefix, bool multi_producer, int socket);
+int channel_create(struct channel *c, enum channel_id id, const char *prefix, bool multi_producer,
+		   int socket);
 /* Frees the ring and every mbuf in it. */
 void channel_destroy(struct channel *c);
 
@@ -54,8 +54,9 @@ static inline void channel_note_used(struct channel *c, unsigned used)
 {
 	uint32_t high = __atomic_load_n(&c->high_water, __ATOMIC_RELAXED);
 
-	while (unlikely(used > high) && !__atomic_compare_exchange_n(&c->high_water, &high, used,
-						true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	while (unlikely(used > high) &&
+	       !__atomic_compare_exchange_n(&c->high_water, &high, used, true, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED))
 		;
 }
 

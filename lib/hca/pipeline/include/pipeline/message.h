@@ -140,8 +140,8 @@ enum timer_expiry { TIMER_EXPIRED, TIMER_PROBE };
 
 _Static_assert(sizeof(struct request) <= MESSAGE_SENDER_BYTES, "fits its half");
 _Static_assert(sizeof(struct packet) <= MESSAGE_SENDER_BYTES, "fits its half");
-_Static_assert(
-	sizeof(struct arrival) <= MESSAGE_PRIV_BYTES - MESSAGE_SENDER_BYTES, "fits its half");
+_Static_assert(sizeof(struct arrival) <= MESSAGE_PRIV_BYTES - MESSAGE_SENDER_BYTES,
+	       "fits its half");
 _Static_assert(MESSAGE_SENDER_BYTES % 64 == 0, "the halves share no cache line");
 
 static inline struct request *request_of(struct rte_mbuf *m)

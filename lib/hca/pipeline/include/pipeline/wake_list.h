@@ -44,8 +44,8 @@ static inline void wake_post(struct wake_list *l, struct wake_link *link, uint32
 	head = __atomic_load_n(&l->head, __ATOMIC_RELAXED);
 	do {
 		link->next = head;
-	} while (!__atomic_compare_exchange_n(
-		&l->head, &head, index, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&l->head, &head, index, true, __ATOMIC_SEQ_CST,
+					      __ATOMIC_RELAXED));
 }
 
 /* Takes the whole list: the first index or WAKE_END. Consumer only. Walk it with wake_next(). */

@@ -40,7 +40,7 @@ bool dbp_pending(struct engine *e);
  */
 #define DP_PENDING OUTCOME_COUNT
 enum wire_outcome dp_copy(struct engine *e, const struct qp *q, struct rte_mbuf *m, uint8_t *dst,
-	uint32_t bytes, uint32_t *crc);
+			  uint32_t bytes, uint32_t *crc);
 
 /* Descriptors of a client have gone back to the pool; any stage of the engine. */
 static inline void descriptors_return(struct engine *e, uint32_t client, uint32_t n)
@@ -72,8 +72,8 @@ static inline struct qp *request_qp(struct engine *e, enum stage_id stage, struc
 }
 
 /* Lists of requests in a QP, each of one module. */
-static inline void requests_append(
-	struct rte_mbuf **head, struct rte_mbuf **tail, struct rte_mbuf *m)
+static inline void requests_append(struct rte_mbuf **head, struct rte_mbuf **tail,
+				   struct rte_mbuf *m)
 {
 	request_of(m)->next = NULL;
 	if (*head)

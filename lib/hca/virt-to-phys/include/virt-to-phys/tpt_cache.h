@@ -67,7 +67,7 @@ struct tpt_hold {
 /* An empty cache of `lines` (a power of two) in front of the table. A large one lies in memory that
  * the kernel may give in huge pages, if EAL has none. 0 or -ENOMEM. */
 int tpt_cache_create(struct tpt_cache *c, const char *name, uint32_t lines, uint8_t words,
-	const struct tpt_table *table, int socket);
+		     const struct tpt_table *table, int socket);
 void tpt_cache_destroy(struct tpt_cache *c);
 
 static inline uint64_t *tpt_line(const struct tpt_cache *c, uint32_t set, unsigned way)
@@ -102,8 +102,8 @@ static inline void tpt_used(struct tpt_set *s, uint32_t way)
 enum tpt_result tpt_read(const struct tpt_cache *c, uint32_t line, uint64_t *out);
 
 /* Look-up: takes the line's set. False: busy. Who gets it calls tpt_release(), soon. */
-bool tpt_take(
-	const struct tpt_cache *c, uint32_t line, struct counters *counters, struct tpt_hold *hold);
+bool tpt_take(const struct tpt_cache *c, uint32_t line, struct counters *counters,
+	      struct tpt_hold *hold);
 void tpt_release(struct tpt_hold *hold);
 
 /* Match: TPT_HIT: out is the cached line; TPT_MISS: it is what memory holds, nothing was filled;

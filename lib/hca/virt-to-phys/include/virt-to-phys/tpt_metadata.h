@@ -33,8 +33,8 @@ struct tpt_table {
 };
 
 /* The directory, all pages invalid. 0 or -ENOMEM. */
-int tpt_table_create(
-	struct tpt_table *t, const char *name, uint32_t entries_max, uint8_t log_entry, int socket);
+int tpt_table_create(struct tpt_table *t, const char *name, uint32_t entries_max, uint8_t log_entry,
+		     int socket);
 void tpt_table_destroy(struct tpt_table *t);
 
 /* Bytes of ICM that so many entries cover: whole chunks. */

@@ -270,8 +270,8 @@ bool v2p_entry_get(const struct v2p *v, uint32_t key, struct mpt_entry *copy);
  * entry or the new one. Any lcore. V2P_SUCCESS; V2P_KEY_ERR: somebody was faster; look again;
  * V2P_PENDING: another lcore holds the set.
  */
-enum v2p_state v2p_entry_replace(
-	struct v2p *v, uint32_t expected_key, const struct mpt_entry *entry);
+enum v2p_state v2p_entry_replace(struct v2p *v, uint32_t expected_key,
+				 const struct mpt_entry *entry);
 
 /* ---- memory windows, fast registration: windows.c; data path, any lcore ---- */
 
@@ -367,7 +367,8 @@ static inline bool mpt_is(const struct mpt_entry *m, uint32_t key)
 /* The rest of v2p_map_cached(): the key's entry lies in this way of the set, whose sequence number
  * was `seq` before. */
 static inline bool mpt_allows(const struct mpt_entry *m, struct tpt_set *s, uint32_t way,
-	uint32_t seq, uint32_t pd, uint64_t va, uint64_t length, uint32_t access, uint8_t **addr)
+			      uint32_t seq, uint32_t pd, uint64_t va, uint64_t length,
+			      uint32_t access, uint8_t **addr)
 {
 	const uint32_t rights = (access & ~V2P_RELATIVE) | V2P_PLAIN;
 	uint64_t at = va, bytes;
@@ -392,7 +393,7 @@ static inline bool mpt_allows(const struct mpt_entry *m, struct tpt_set *s, uint
 
 /* Looks into the second way of the key's set. */
 bool v2p_map_second(const struct v2p *v, uint32_t pd, uint32_t key, uint64_t va, uint64_t length,
-	uint32_t access, uint8_t **addr);
+		    uint32_t access, uint8_t **addr);
 
 /*
  * The short way of all look-ups, which most accesses take: the entry is cached, plain, and allows
@@ -401,7 +402,7 @@ bool v2p_map_second(const struct v2p *v, uint32_t pd, uint32_t key, uint64_t va,
  * them).
  */
 static inline bool v2p_map_cached(const struct v2p *v, uint32_t pd, uint32_t key, uint64_t va,
-	uint64_t length, uint32_t access, uint8_t **addr)
+				  uint64_t length, uint32_t access, uint8_t **addr)
 {
 	const struct tpt_cache *c = &v->mpt_cache;
 	uint32_t n = v2p_index(v, key) & c->set_mask, seq;
@@ -422,7 +423,8 @@ static inline void v2p_count(struct v2p_port *port, enum v2p_channel channel)
 /* The short way alone, of `length` > 0 bytes of one's own memory. False: nothing has happened yet,
  * v2p_request() tells more. */
 static inline bool v2p_map_short(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
-	uint32_t key, uint64_t va, uint64_t length, uint32_t access, uint8_t **addr)
+				 uint32_t key, uint64_t va, uint64_t length, uint32_t access,
+				 uint8_t **addr)
 {
 	if (unlikely(!v2p_map_cached(port->v2p, pd, key, va, length, access, addr)))
 		return false;
@@ -431,8 +433,8 @@ static inline bool v2p_map_short(struct v2p_port *port, enum v2p_channel channel
 }
 
 enum v2p_state v2p_request_slow(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
-	uint32_t qpn, uint32_t key, uint64_t va, uint64_t length, uint32_t access, uint8_t **addr,
-	uint64_t *run);
+				uint32_t qpn, uint32_t key, uint64_t va, uint64_t length,
+				uint32_t access, uint8_t **addr, uint64_t *run);
 
 /*
  * Checks the access [va, va + length) under `key` for someone of protection domain `pd` who needs
@@ -445,8 +447,9 @@ enum v2p_state v2p_request_slow(struct v2p_port *port, enum v2p_channel channel,
  * gets the answer. Until then the channel takes no other that is not cached; other channels go on.
  */
 static inline enum v2p_state v2p_request(struct v2p_port *port, enum v2p_channel channel,
-	uint32_t pd, uint32_t qpn, uint32_t key, uint64_t va, uint64_t length, uint32_t access,
-	uint8_t **addr, uint64_t *run)
+					 uint32_t pd, uint32_t qpn, uint32_t key, uint64_t va,
+					 uint64_t length, uint32_t access, uint8_t **addr,
+					 uint64_t *run)
 {
 	*run = length;
 	*addr = NULL;
@@ -460,7 +463,8 @@ static inline enum v2p_state v2p_request(struct v2p_port *port, enum v2p_channel
 
 /* The same for an access to one's own memory. */
 static inline enum v2p_state v2p_map(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
-	uint32_t key, uint64_t va, uint64_t length, uint32_t access, uint8_t **addr, uint64_t *run)
+				     uint32_t key, uint64_t va, uint64_t length, uint32_t access,
+				     uint8_t **addr, uint64_t *run)
 {
 	return v2p_request(port, channel, pd, 0, key, va, length, access, addr, run);
 }
@@ -468,7 +472,8 @@ static inline enum v2p_state v2p_map(struct v2p_port *port, enum v2p_channel cha
 /* The check alone: of an access whose addresses nobody wants yet, of any length. The same answers,
  * V2P_PENDING among them. */
 static inline enum v2p_state v2p_check(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
-	uint32_t qpn, uint32_t key, uint64_t va, uint64_t length, uint32_t access)
+				       uint32_t qpn, uint32_t key, uint64_t va, uint64_t length,
+				       uint32_t access)
 {
 	uint64_t run;
 	uint8_t *addr;
@@ -478,8 +483,8 @@ static inline enum v2p_state v2p_check(struct v2p_port *port, enum v2p_channel c
 	v2p_count(port, channel);
 	if (likely(v2p_map_cached(port->v2p, pd, key, va, length, access, &addr)))
 		return V2P_SUCCESS;
-	return v2p_request_slow(
-		port, channel, pd, qpn, key, va, length, access | V2P_CHECK_ONLY, &addr, &run);
+	return v2p_request_slow(port, channel, pd, qpn, key, va, length, access | V2P_CHECK_ONLY,
+				&addr, &run);
 }
 
 unsigned v2p_poll_pending(struct v2p_port *port);

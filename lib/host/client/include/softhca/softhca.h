@@ -65,8 +65,8 @@ struct softhca_device_info {
  * n entries and returns how many there are. -ENOENT, -ECONNREFUSED (no daemon there), -EPROTO
  * (daemon of another version), or what socket calls say.
  */
-SOFTHCA_API int softhca_device_list(
-	const char *socket_path, struct softhca_device_info *list, unsigned int n);
+SOFTHCA_API int softhca_device_list(const char *socket_path, struct softhca_device_info *list,
+				    unsigned int n);
 
 /*
  * What the file `name` below /sys/class/infiniband/DEVICE/ would hold now, such as
@@ -75,7 +75,7 @@ SOFTHCA_API int softhca_device_list(
  * -ENOENT (no such file, or no daemon), -ENODEV, -ECONNREFUSED, -ENOTCONN, -ENOSPC.
  */
 SOFTHCA_API int softhca_read_attribute(const char *socket_path, const char *device,
-	const char *name, char *text, unsigned int bytes);
+				       const char *name, char *text, unsigned int bytes);
 
 /*
  * Opens device `device` (NULL or "": the first) of the daemon at `socket_path` (NULL: environment
@@ -167,12 +167,12 @@ struct softhca_mr {
  * (too many MRs, or mappings of the daemon's, or pages of MRs that are scattered), ENOMEM, EAGAIN
  * (a thread of the process does not stop), EFBIG (RLIMIT_FSIZE is set).
  */
-SOFTHCA_API struct softhca_mr *softhca_reg_mr(
-	struct softhca_pd *pd, void *addr, size_t length, unsigned int access);
+SOFTHCA_API struct softhca_mr *softhca_reg_mr(struct softhca_pd *pd, void *addr, size_t length,
+					      unsigned int access);
 /* The same, but `iova` is the address that names its first byte in requests, here and of peers
  * (0 with ZERO_BASED). */
-SOFTHCA_API struct softhca_mr *softhca_reg_mr_iova(
-	struct softhca_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access);
+SOFTHCA_API struct softhca_mr *softhca_reg_mr_iova(struct softhca_pd *pd, void *addr, size_t length,
+						   uint64_t iova, unsigned int access);
 /* 0, -EBUSY (a window is bound to it, or a fast-registered region lies over it). When it returns,
  * nothing accesses the memory through these keys any more. */
 SOFTHCA_API int softhca_dereg_mr(struct softhca_mr *mr);
@@ -189,7 +189,7 @@ enum softhca_rereg_flags {
  * for one of softhca_alloc_mr() or of no bytes), or as softhca_reg_mr().
  */
 SOFTHCA_API int softhca_rereg_mr(struct softhca_mr *mr, unsigned int flags, struct softhca_pd *pd,
-	void *addr, size_t length, unsigned int access);
+				 void *addr, size_t length, unsigned int access);
 
 /*
  * A region without memory, invalid, for SOFTHCA_WR_REG_MR with at most so many pages; addr and
@@ -243,8 +243,8 @@ SOFTHCA_API int softhca_channel_fd(const struct softhca_channel *channel);
  * A CQ must have room for every work request that may complete into it: an overflow loses
  * completions, is reported as SOFTHCA_EVENT_CQ_ERR, and the CQ takes none from then on.
  */
-SOFTHCA_API struct softhca_cq *softhca_create_cq(
-	struct softhca_context *ctx, uint32_t entries, void *user, struct softhca_channel *channel);
+SOFTHCA_API struct softhca_cq *softhca_create_cq(struct softhca_context *ctx, uint32_t entries,
+						 void *user, struct softhca_channel *channel);
 /* 0, -EBUSY while QPs use it. Waits until all of its events are acknowledged. */
 SOFTHCA_API int softhca_destroy_cq(struct softhca_cq *cq);
 SOFTHCA_API void *softhca_cq_user(const struct softhca_cq *cq);
@@ -351,8 +351,8 @@ SOFTHCA_API int softhca_req_notify_cq(struct softhca_cq *cq, int solicited_only)
  * must be acknowledged. 0; -EAGAIN: the descriptor is O_NONBLOCK and no event waits; -EINTR; -EIO:
  * the daemon has gone.
  */
-SOFTHCA_API int softhca_get_cq_event(
-	struct softhca_channel *channel, struct softhca_cq **cq, void **user);
+SOFTHCA_API int softhca_get_cq_event(struct softhca_channel *channel, struct softhca_cq **cq,
+				     void **user);
 SOFTHCA_API void softhca_ack_cq_events(struct softhca_cq *cq, unsigned int events);
 
 enum softhca_event_type {
@@ -406,8 +406,8 @@ struct softhca_srq_init_attr {
  * A QP that is destroyed or reset in the middle of a message gives its request back, uncompleted:
  * it counts against max_wr no more.
  */
-SOFTHCA_API struct softhca_srq *softhca_create_srq(
-	struct softhca_pd *pd, struct softhca_srq_init_attr *attr);
+SOFTHCA_API struct softhca_srq *softhca_create_srq(struct softhca_pd *pd,
+						   struct softhca_srq_init_attr *attr);
 /* 0, -EBUSY while QPs use it. */
 SOFTHCA_API int softhca_destroy_srq(struct softhca_srq *srq);
 SOFTHCA_API uint32_t softhca_srq_number(const struct softhca_srq *srq);
@@ -450,8 +450,8 @@ struct softhca_qp_init_attr {
 };
 /* NULL with errno: EINVAL (beyond the device's limits), ENOSPC, ENOMEM; EPERM, EBUSY (QP 1). The QP
  * is in RST. */
-SOFTHCA_API struct softhca_qp *softhca_create_qp(
-	struct softhca_pd *pd, struct softhca_qp_init_attr *attr);
+SOFTHCA_API struct softhca_qp *softhca_create_qp(struct softhca_pd *pd,
+						 struct softhca_qp_init_attr *attr);
 /* 0; -EBUSY: it is attached to a multicast group. Completions not polled yet are discarded. */
 SOFTHCA_API int softhca_destroy_qp(struct softhca_qp *qp);
 SOFTHCA_API uint32_t softhca_qp_number(const struct softhca_qp *qp);
@@ -532,8 +532,8 @@ struct softhca_qp_attr {
  * address (to RTR; may take seconds); -EPERM: a controlled Q_Key, one with the top bit, is for
  * root.
  */
-SOFTHCA_API int softhca_modify_qp(
-	struct softhca_qp *qp, const struct softhca_qp_attr *attr, uint32_t mask);
+SOFTHCA_API int softhca_modify_qp(struct softhca_qp *qp, const struct softhca_qp_attr *attr,
+				  uint32_t mask);
 /* All attributes as the daemon has them now; `mask` of the answer is implied by the service. 0. */
 SOFTHCA_API int softhca_query_qp(struct softhca_qp *qp, struct softhca_qp_attr *attr);
 
@@ -544,8 +544,8 @@ struct softhca_endpoint {
 	uint8_t gid[16];
 };
 /* Fills *local for the peer: number, a random PSN, GID `gid_index`. 0, -ENOENT. */
-SOFTHCA_API int softhca_local_endpoint(
-	struct softhca_qp *qp, uint32_t gid_index, struct softhca_endpoint *local);
+SOFTHCA_API int softhca_local_endpoint(struct softhca_qp *qp, uint32_t gid_index,
+				       struct softhca_endpoint *local);
 
 /* Choices of a connection; softhca_connect_defaults() fills it. */
 struct softhca_connect_attr {
@@ -560,8 +560,8 @@ struct softhca_connect_attr {
 	uint32_t flow_label;
 	uint32_t qkey; /* UD; default 0x11111111 */
 };
-SOFTHCA_API void softhca_connect_defaults(
-	struct softhca_context *ctx, struct softhca_connect_attr *attr);
+SOFTHCA_API void softhca_connect_defaults(struct softhca_context *ctx,
+					  struct softhca_connect_attr *attr);
 /*
  * RST → INIT, with the rights (or Q_Key) of `attr` (NULL: defaults): from now on receives may be
  * posted. 0 or -errno.
@@ -573,21 +573,23 @@ SOFTHCA_API int softhca_init_qp(struct softhca_qp *qp, const struct softhca_conn
  * in INIT. 0, or as softhca_modify_qp().
  */
 SOFTHCA_API int softhca_connect_qp(struct softhca_qp *qp, const struct softhca_endpoint *local,
-	const struct softhca_endpoint *remote, const struct softhca_connect_attr *attr);
+				   const struct softhca_endpoint *remote,
+				   const struct softhca_connect_attr *attr);
 
 /* An address for UD sends; asks the daemon for the next hop. NULL with errno: EHOSTUNREACH, EINVAL,
  * ENOMEM. */
-SOFTHCA_API struct softhca_ah *softhca_create_ah(
-	struct softhca_pd *pd, const struct softhca_ah_attr *attr);
+SOFTHCA_API struct softhca_ah *softhca_create_ah(struct softhca_pd *pd,
+						 const struct softhca_ah_attr *attr);
 /* The same for who knows the next hop's Ethernet address and a GID index that there is: asks
  * nobody. NULL with errno: ENOMEM. */
-SOFTHCA_API struct softhca_ah *softhca_create_ah_by(
-	struct softhca_pd *pd, const struct softhca_ah_attr *attr, const uint8_t mac[6]);
+SOFTHCA_API struct softhca_ah *softhca_create_ah_by(struct softhca_pd *pd,
+						    const struct softhca_ah_attr *attr,
+						    const uint8_t mac[6]);
 SOFTHCA_API int softhca_destroy_ah(struct softhca_ah *ah);
 /* The next hop's Ethernet address on the way there, as an address handle would have it. 0,
  * -EHOSTUNREACH, -EINVAL. */
-SOFTHCA_API int softhca_resolve(
-	struct softhca_context *ctx, const struct softhca_ah_attr *attr, uint8_t mac[6]);
+SOFTHCA_API int softhca_resolve(struct softhca_context *ctx, const struct softhca_ah_attr *attr,
+				uint8_t mac[6]);
 
 /*
  * Attaches a UD QP, in any state, to the multicast group mgid (an IPv6 address in ff00::/8, or
@@ -705,8 +707,8 @@ struct softhca_recv_wr {
  * doorbells), -EIO (the daemon has gone). On failure *bad_wr (may be NULL) is the first request
  * that was not posted; those before it were.
  */
-SOFTHCA_API int softhca_post_send(
-	struct softhca_qp *qp, struct softhca_send_wr *wr, struct softhca_send_wr **bad_wr);
+SOFTHCA_API int softhca_post_send(struct softhca_qp *qp, struct softhca_send_wr *wr,
+				  struct softhca_send_wr **bad_wr);
 
 /*
  * The same, request by request: start, add any number, end or abort. In between the send queue is
@@ -728,18 +730,18 @@ struct softhca_mw_bind {
 };
 /* Posts the bind of a window of type 1; its rkey is from now on what it will be. 0, -EINVAL (type
  * 2), or as softhca_post_send(). */
-SOFTHCA_API int softhca_bind_mw(
-	struct softhca_qp *qp, struct softhca_mw *mw, const struct softhca_mw_bind *bind);
+SOFTHCA_API int softhca_bind_mw(struct softhca_qp *qp, struct softhca_mw *mw,
+				const struct softhca_mw_bind *bind);
 
 /* Posts receive requests. 0, -EINVAL (too many entries; a QP with an SRQ), -ENOMEM (queue full),
  * -EIO; *bad_wr as above. */
-SOFTHCA_API int softhca_post_recv(
-	struct softhca_qp *qp, struct softhca_recv_wr *wr, struct softhca_recv_wr **bad_wr);
+SOFTHCA_API int softhca_post_recv(struct softhca_qp *qp, struct softhca_recv_wr *wr,
+				  struct softhca_recv_wr **bad_wr);
 
 /* The same into an SRQ, whatever the state of its QPs. -ENOMEM: max_wr are posted and not polled.
  */
-SOFTHCA_API int softhca_post_srq_recv(
-	struct softhca_srq *srq, struct softhca_recv_wr *wr, struct softhca_recv_wr **bad_wr);
+SOFTHCA_API int softhca_post_srq_recv(struct softhca_srq *srq, struct softhca_recv_wr *wr,
+				      struct softhca_recv_wr **bad_wr);
 
 /* ---- words ---- */
 
