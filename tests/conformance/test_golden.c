@@ -28,26 +28,29 @@ static const struct {
 	const char *name, *reason;
 } differences[DIFFERENCES] = {
 	[ACKREQ] = {"AckReq",
-		"which packets ask for an ACK is the requester's choice (DESIGN 3); that "
-		"peer: a message's last"},
+		    "which packets ask for an ACK is the requester's choice (DESIGN 3); that "
+		    "peer: a message's last"},
 	[CREDITS] = {"credits", "we give end-to-end credits (C9-150), that peer 11111b"},
 	[UNSOLICITED_ACK] = {"unsolicited ACK", "it tells new credits (C9-152)"},
 	[ACK_COALESCED] = {"ACK coalesced",
-		"one ACK acknowledges all before it (C9-134); that peer "
-		"answers each duplicate too"},
-	[RNR_THEN_SILENCE] = {"silence behind an RNR NAK",
-		"one NAK for a PSN is enough; that peer answers the rest of the message with a "
-		"sequence NAK, which its requester must ignore (C9-128)"},
-	[READ_AGAIN_AS_FIRST] = {"READ asked again answered from FIRST",
-		"a response message begins with FIRST (C9-99, C9-117); that peer goes on with "
-		"MIDDLE"},
+			   "one ACK acknowledges all before it (C9-134); that peer "
+			   "answers each duplicate too"},
+	[RNR_THEN_SILENCE] =
+		{"silence behind an RNR NAK",
+		 "one NAK for a PSN is enough; that peer answers the rest of the message with a "
+		 "sequence NAK, which its requester must ignore (C9-128)"},
+	[READ_AGAIN_AS_FIRST] =
+		{"READ asked again answered from FIRST",
+		 "a response message begins with FIRST (C9-99, C9-117); that peer goes on with "
+		 "MIDDLE"},
 	[SEND_TOO_LONG] = {"SEND longer than the receive",
-		"an invalid request (C9-91); that peer: a remote operational error"},
-	[LIMITED_START] = {"limited start",
-		"without credits yet a request goes limited, as C9-156 asks, until an answer says "
-		"11111b; that peer sends at will from the start: an ACK of the PSN before the "
-		"first "
-		"says 11111b here"},
+			   "an invalid request (C9-91); that peer: a remote operational error"},
+	[LIMITED_START] =
+		{"limited start",
+		 "without credits yet a request goes limited, as C9-156 asks, until an answer says "
+		 "11111b; that peer sends at will from the start: an ACK of the PSN before the "
+		 "first "
+		 "says 11111b here"},
 };
 /* Left out altogether: cm_rping, which is the connection manager's. In timing the standard leaves
  * more open (the peer waits for its timer where a gap in a READ's responses could tell, its RNR
@@ -116,7 +119,7 @@ static unsigned first_ours(const struct replay *r)
 #define wrong(r, ...)                                                                              \
 	do {                                                                                       \
 		print_error("%s as the %s, frame %u, event %u: ", (r)->g->name,                    \
-			(r)->us ? "server" : "client", first_ours(r), (r)->event);                 \
+			    (r)->us ? "server" : "client", first_ours(r), (r)->event);             \
 		fail_msg(__VA_ARGS__);                                                             \
 	} while (0)
 
@@ -143,7 +146,7 @@ static void load_frames(struct replay *r)
 		if (wire_parse_frame(f->bytes, f->length, &f->f) != WIRE_OK)
 			continue; /* not RoCE */
 		if (f->f.h.dest_qp != r->g->side[0].identity.qpn &&
-			f->f.h.dest_qp != r->g->side[1].identity.qpn)
+		    f->f.h.dest_qp != r->g->side[1].identity.qpn)
 			continue; /* another QP's */
 		f->who =
 			memcmp(f->f.src_ip, &own(r)->identity.ip[16 - f->f.ip_bytes], f->f.ip_bytes)
@@ -203,13 +206,13 @@ static void post(struct replay *r, const struct golden_event *e)
 	const struct frame *next = &r->frame[first(r, OUR_REQUEST)];
 	uint32_t at = SENDS_AT + (e->wr_id - 1) % 50 * BUFFER;
 	struct sim_wr wr = {.opcode = e->opcode,
-		.solicited = e->solicited,
-		.imm = e->opcode == USER_SEND_INV ? e->key : e->imm,
-		.remote = e->remote,
-		.swap_add = e->swap_add,
-		.compare = e->compare,
-		.sge = {{at, e->bytes, 0}},
-		.sges = e->bytes != 0};
+			    .solicited = e->solicited,
+			    .imm = e->opcode == USER_SEND_INV ? e->key : e->imm,
+			    .remote = e->remote,
+			    .swap_add = e->swap_add,
+			    .compare = e->compare,
+			    .sge = {{at, e->bytes, 0}},
+			    .sges = e->bytes != 0};
 
 	if (e->key && e->opcode != USER_SEND_INV) { /* a key of its own: what the capture says */
 		wr.rkey = e->key;
@@ -265,7 +268,7 @@ static void prove_sent(struct replay *r, const struct golden_event *e, const str
 		wrong(r, "%u bytes instead of %u", c->byte_count, e->bytes);
 	if (p->opcode == USER_RDMA_READ)
 		prove(r, SENDS_AT + (e->wr_id - 1) % 50 * BUFFER, 99, p->remote - READS_AT,
-			e->bytes);
+		      e->bytes);
 }
 
 /* Which of the peer's requests fills our receive k. */
@@ -277,15 +280,15 @@ static uint32_t message_of(const struct replay *r, unsigned k)
 		const struct golden_event *e = &peer->events[i];
 
 		if (e->kind == GOLDEN_POST && e->opcode != USER_RDMA_WRITE &&
-			e->opcode < USER_RDMA_READ && k-- == 0)
+		    e->opcode < USER_RDMA_READ && k-- == 0)
 			return e->wr_id;
 	}
 	return 0;
 }
 
 /* `k`: which receive it is, from 0. */
-static void prove_received(
-	struct replay *r, const struct golden_event *e, const struct cqe *c, unsigned k)
+static void prove_received(struct replay *r, const struct golden_event *e, const struct cqe *c,
+			   unsigned k)
 {
 	uint32_t at = RECEIVES_AT + k * BUFFER;
 	char grh[81];
@@ -295,7 +298,7 @@ static void prove_received(
 	if (c->opcode != (e->syndrome ? USER_INVALID : e->opcode))
 		wrong(r, "receive %u: %#x, syndrome %#x", k, c->opcode, c->imm_or_error);
 	if (e->syndrome == SYNDROME_LOCAL_QP_OP && r->g->recv_bytes < BUFFER &&
-		(c->imm_or_error & 0xff) == SYNDROME_LOCAL_LENGTH)
+	    (c->imm_or_error & 0xff) == SYNDROME_LOCAL_LENGTH)
 		differs(SEND_TOO_LONG);
 	else if (e->syndrome && (c->imm_or_error & 0xff) != e->syndrome)
 		wrong(r, "receive %u: syndrome %#x", k, c->imm_or_error & 0xff);
@@ -304,7 +307,7 @@ static void prove_received(
 	if (c->byte_count != e->bytes)
 		wrong(r, "receive %u: %u bytes instead of %u", k, c->byte_count, e->bytes);
 	if ((e->opcode == USER_RECV_IMM || e->opcode == USER_RECV_RDMA_IMM) &&
-		c->imm_or_error != e->imm)
+	    c->imm_or_error != e->imm)
 		wrong(r, "receive %u: immediate %#x", k, c->imm_or_error);
 	if (r->g->service != SERVICE_UD) {
 		if (e->opcode != USER_RECV_RDMA_IMM)
@@ -373,8 +376,8 @@ static bool may_miss(const struct replay *r, const struct frame *f, uint32_t upt
 }
 
 /* NULL: the same packet but for permitted differences; else what differs. */
-static const char *compare(
-	const struct replay *r, const struct frame *f, const struct rig_packet *p)
+static const char *compare(const struct replay *r, const struct frame *f,
+			   const struct rig_packet *p)
 {
 	struct wire_headers a = f->f.h, b = p->h;
 
@@ -404,7 +407,7 @@ static const char *compare(
 	if (memcmp(&a, &b, sizeof(a)))
 		return "a header field";
 	if (f->f.payload_bytes != p->bytes ||
-		memcmp(f->bytes + f->f.payload_offset, p->payload, p->bytes))
+	    memcmp(f->bytes + f->f.payload_offset, p->payload, p->bytes))
 		return "payload";
 	if (f->f.sport != p->sport || f->f.tos != p->tos || f->f.ttl != p->ttl)
 		return "UDP source port, TOS or TTL";
@@ -420,8 +423,8 @@ static void match(struct replay *r, const struct rig_packet *p)
 
 	if (plain_ack(&p->h)) {
 		if ((!r->acks && p->h.psn == psn_sub(r->g->side[!r->us].identity.psn, 1)) ||
-			(r->acks && p->h.psn == r->acked &&
-				!plain_ack(&r->frame[first(r, OUR_RESPONSE)].f.h))) {
+		    (r->acks && p->h.psn == r->acked &&
+		     !plain_ack(&r->frame[first(r, OUR_RESPONSE)].f.h))) {
 			differs(UNSOLICITED_ACK);
 			return;
 		}
@@ -432,7 +435,7 @@ static void match(struct replay *r, const struct rig_packet *p)
 		f = &r->frame[first(r, request ? OUR_REQUEST : OUR_RESPONSE)];
 		if (f == &r->frame[r->frames])
 			wrong(r, "we sent %s PSN %#x syndrome %#x; that side nothing more",
-				wire_opcode_name(p->h.opcode), p->h.psn, p->h.syndrome);
+			      wire_opcode_name(p->h.opcode), p->h.psn, p->h.syndrome);
 		what = compare(r, f, p);
 		if (!what || !may_miss(r, f, r->acked, r->acks))
 			break;
@@ -440,10 +443,10 @@ static void match(struct replay *r, const struct rig_packet *p)
 	}
 	if (what)
 		wrong(r,
-			"%s differs: we sent %s PSN %#x syndrome %#x MSN %u, that side %s PSN %#x "
-			"syndrome %#x MSN %u",
-			what, wire_opcode_name(p->h.opcode), p->h.psn, p->h.syndrome, p->h.msn,
-			wire_opcode_name(f->f.h.opcode), f->f.h.psn, f->f.h.syndrome, f->f.h.msn);
+		      "%s differs: we sent %s PSN %#x syndrome %#x MSN %u, that side %s PSN %#x "
+		      "syndrome %#x MSN %u",
+		      what, wire_opcode_name(p->h.opcode), p->h.psn, p->h.syndrome, p->h.msn,
+		      wire_opcode_name(f->f.h.opcode), f->f.h.psn, f->f.h.syndrome, f->f.h.msn);
 	f->done = true;
 }
 
@@ -453,7 +456,7 @@ static void post_late(struct replay *r, const struct frame *f)
 	const struct frame *answer = &r->frame[first(r, OUR_RESPONSE)];
 
 	if (r->g->late && r->us && wire_opcodes[f->f.h.opcode].flags & WIRE_START &&
-		plain_ack(&answer->f.h))
+	    plain_ack(&answer->f.h))
 		post_receive(r);
 }
 
@@ -523,13 +526,13 @@ static void prove_memory(struct replay *r)
 	const struct golden_side *client = &r->g->side[0];
 
 	if (own(r)->memory_bytes &&
-		memcmp(r->s->node[0].memory + ATOMICS_AT, own(r)->memory, own(r)->memory_bytes))
+	    memcmp(r->s->node[0].memory + ATOMICS_AT, own(r)->memory, own(r)->memory_bytes))
 		wrong(r, "the atomics' words are wrong");
 	for (unsigned i = 0; r->us && i < client->event_count; i++) {
 		const struct golden_event *e = &client->events[i];
 
 		if (e->kind == GOLDEN_POST && !e->key &&
-			(e->opcode == USER_RDMA_WRITE || e->opcode == USER_RDMA_WRITE_IMM))
+		    (e->opcode == USER_RDMA_WRITE || e->opcode == USER_RDMA_WRITE_IMM))
 			prove(r, e->remote, e->wr_id, 0, e->bytes);
 	}
 }
@@ -539,12 +542,12 @@ static void make_window(struct replay *r)
 {
 	const struct golden_side *g = own(r);
 	struct mpt_entry m = {.pd = 2,
-		.access = ACCESS_REMOTE_WRITE | ACCESS_LOCAL_WRITE,
-		.flags = MPT_INVALIDATE_REMOTE,
-		.key = g->window_key,
-		.start = g->window_va,
-		.length = BUFFER,
-		.phys = r->s->node[0].memory + WINDOW_AT};
+			      .access = ACCESS_REMOTE_WRITE | ACCESS_LOCAL_WRITE,
+			      .flags = MPT_INVALIDATE_REMOTE,
+			      .key = g->window_key,
+			      .start = g->window_va,
+			      .length = BUFFER,
+			      .phys = r->s->node[0].memory + WINDOW_AT};
 	uint32_t index = v2p_index(&r->s->node[0].hca->v2p, g->window_key);
 
 	if (g->window_key)
@@ -615,8 +618,8 @@ static void one_scenario(void **state)
 static void golden__each_permitted_difference_is_needed(void **state)
 {
 	for (unsigned d = 0; d < DIFFERENCES; d++) {
-		print_message(
-			"%6u times: %s: %s\n", seen[d], differences[d].name, differences[d].reason);
+		print_message("%6u times: %s: %s\n", seen[d], differences[d].name,
+			      differences[d].reason);
 		assert_true(seen[d] > 0);
 	}
 }
@@ -639,8 +642,8 @@ int main(void)
 		snprintf(names[n], sizeof(names[n]), "golden__%s", golden_scenarios[n].name);
 		for (char *c = names[n]; *c; c++)
 			*c = *c == '.' || *c == '-' ? '_' : *c;
-		tests[n] = (struct CMUnitTest){
-			names[n], one_scenario, hand_over, NULL, (void *)&golden_scenarios[n]};
+		tests[n] = (struct CMUnitTest){names[n], one_scenario, hand_over, NULL,
+					       (void *)&golden_scenarios[n]};
 	}
 	tests[n++] =
 		(struct CMUnitTest)cmocka_unit_test(golden__each_permitted_difference_is_needed);

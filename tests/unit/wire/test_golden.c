@@ -37,7 +37,7 @@ static size_t each_roce_frame(frame_test test)
 				continue;
 			if (error != WIRE_OK)
 				fail_msg("%s frame %zu: %s", golden.captures[c].name, i + 1,
-					wire_error_name(error));
+					 wire_error_name(error));
 			roce++;
 			test(g, &f);
 		}
@@ -61,7 +61,7 @@ static void check_icrc_in_parts(const struct golden_frame *g, const struct wire_
 	uint32_t payload = wire_crc(0, g->bytes + f->payload_offset, rest);
 
 	assert_int_equal(~wire_crc_combine(headers, payload, rest),
-		wire_icrc_load(g->bytes + f->transport_end));
+			 wire_icrc_load(g->bytes + f->transport_end));
 }
 
 static void golden__every_frame_parses(void **state)
@@ -87,8 +87,8 @@ static void golden__icrc_in_every_form(void **state)
 	assert_int_equal(wire_crc_select(chosen), 0);
 }
 
-static void path_of_frame(
-	struct wire_path *path, const struct golden_frame *g, const struct wire_frame *f)
+static void path_of_frame(struct wire_path *path, const struct golden_frame *g,
+			  const struct wire_frame *f)
 {
 	memset(path, 0, sizeof(*path));
 	memcpy(path->dst_mac, g->bytes, 6);
@@ -123,7 +123,7 @@ static void check_rebuilt(const struct golden_frame *g, const struct wire_frame 
 	memset(built + at + f->payload_bytes, 0, f->h.pad);
 	at += f->payload_bytes + f->h.pad;
 	wire_icrc_store(built + at,
-		wire_icrc(built + template.l3_offset, at - template.l3_offset, f->is_ipv6));
+			wire_icrc(built + template.l3_offset, at - template.l3_offset, f->is_ipv6));
 	assert_memory_equal(built, g->bytes, end);
 	assert_int_equal(built[end], 0xa5);
 }
@@ -151,7 +151,7 @@ static void check_cuts(const struct golden_frame *g, const struct wire_frame *f)
 		assert_int_equal(wire_parse_frame(heap, n, &cut), WIRE_ERR_TRUNCATED);
 		free(heap);
 		assert_int_equal(wire_parse_frame(guard_copy(guard, g->bytes, n), n, &cut),
-			WIRE_ERR_TRUNCATED);
+				 WIRE_ERR_TRUNCATED);
 	}
 	assert_int_equal(wire_parse_frame(guard_copy(guard, g->bytes, n), n, &cut), WIRE_OK);
 	assert_int_equal(cut.payload_bytes, f->payload_bytes);
@@ -214,7 +214,7 @@ static bool find_qpns(const struct golden_capture *capture, uint32_t qpn[2])
 		any = true;
 		side = !memcmp(first, f.src_ip, f.ip_bytes);
 		if (wire_opcodes[f.h.opcode].service == WIRE_SERVICE_UD ||
-			(qpn[side] && qpn[side] != f.h.dest_qp))
+		    (qpn[side] && qpn[side] != f.h.dest_qp))
 			return false;
 		qpn[side] = f.h.dest_qp;
 	}
@@ -237,8 +237,8 @@ static void golden__source_port_of_connections(void **state)
 			continue;
 		checked++;
 		for (i = 0; i < capture->count; i++)
-			if (!wire_parse_frame(
-				    capture->frames[i].bytes, capture->frames[i].length, &f))
+			if (!wire_parse_frame(capture->frames[i].bytes, capture->frames[i].length,
+					      &f))
 				assert_int_equal(f.sport, wire_udp_source_port(qpn[0], qpn[1]));
 	}
 	assert_true(checked >= 20);
