@@ -12,7 +12,7 @@ static const struct named_text counter_texts[] = {
 
 static const struct named_text port_counter_texts[] = {
 #define CM_PORT_COUNTER(name, text) {#name, text},
-#include "cm_port.def"
+#include "cm-thread/cm_port.def"
 	{NULL, NULL},
 };
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <rte_telemetry.h>
 #include "base/ip.h"
-#include "cm_thread.h"
+#include "cm-thread/cm_thread.h"
 #include "daemon.h"
 #include "telemetry.h"
 
@@ -91,7 +91,7 @@ static struct rte_tel_data *port_counters_of(const struct cm_port_counters *c)
 	if (!p)
 		return NULL;
 #define CM_PORT_COUNTER(name, text) rte_tel_data_add_dict_u64(p, #name, c->name);
-#include "cm_port.def"
+#include "cm-thread/cm_port.def"
 	return p;
 }
 

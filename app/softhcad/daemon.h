@@ -8,13 +8,13 @@
  */
 #include <pthread.h>
 #include <stdint.h>
-#include "clock.h"
-#include "cm_thread.h"
+#include "lcore/clock.h"
+#include "cm-thread/cm_thread.h"
 #include "command/ceu.h"
 #include "config/config.h"
 #include "control/control.h"
 #include "hca/hca.h"
-#include "lcore_loop.h"
+#include "lcore/lcore_loop.h"
 #include "pmd-glue/port.h"
 
 struct daemon;

@@ -11,7 +11,7 @@
  */
 #include <pthread.h>
 #include "cm/service.h"
-#include "cm_port.h"
+#include "cm-thread/cm_port.h"
 #include "control/control.h"
 
 struct cm_thread;

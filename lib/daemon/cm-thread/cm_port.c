@@ -8,7 +8,7 @@
 #include "base/ip.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "cm_port.h"
+#include "cm-thread/cm_port.h"
 #include "softhca/softhca.h"
 
 enum {

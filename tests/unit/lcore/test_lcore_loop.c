@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "clock.h"
+#include "lcore/clock.h"
 
 static uint64_t test_clock_ns(const struct clock *c);
 

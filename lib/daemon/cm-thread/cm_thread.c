@@ -13,7 +13,7 @@
 #include "base/let_go.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "cm_thread.h"
+#include "cm-thread/cm_thread.h"
 
 enum {
 	WATCH_SERVICE,

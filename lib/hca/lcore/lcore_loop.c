@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <rte_pause.h>
 #include "base/log.h"
-#include "lcore_loop.h"
+#include "lcore/lcore_loop.h"
 #include "send-queue/send_queue.h"
 
 enum {

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <rte_rcu_qsbr.h>
 #include "base/limits.h"
-#include "clock.h"
+#include "lcore/clock.h"
 #include "hca/hca.h"
 
 enum {

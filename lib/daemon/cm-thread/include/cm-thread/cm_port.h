@@ -26,7 +26,7 @@ struct cm_port_ops {
 
 struct cm_port_counters {
 #define CM_PORT_COUNTER(name, text) uint64_t name;
-#include "cm_port.def"
+#include "cm-thread/cm_port.def"
 };
 
 /*

@@ -8,7 +8,7 @@
 #include <sys/eventfd.h>
 #include "../control/hca_test.h"
 #include "../control/raw_client.h"
-#include "cm_thread.h"
+#include "cm-thread/cm_thread.h"
 
 enum { WAIT_MS = 5000, MS_NS = 1000000 };
 
