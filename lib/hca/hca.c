@@ -137,8 +137,7 @@ static void engine_destroy(struct engine *e)
 	for (unsigned i = 0; i < CHANNEL_COUNT; i++)
 		channel_destroy(&e->channel[i]);
 	link_destroy(e);
-	if (e->module[MODULE_EE])
-		responder_destroy(e);
+	responder_destroy(e);
 	requester_destroy(e);
 	send_queue_destroy(e);
 }

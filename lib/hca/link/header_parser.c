@@ -193,7 +193,7 @@ unsigned hp_poll(struct engine *e)
 {
 	uint64_t now_ns = engine_now(e);
 	struct rte_mbuf *m[BURST], *request[BURST], *response[BURST];
-	struct hp *hp = e->module[MODULE_HP];
+	struct hp *hp = e->hp;
 	unsigned room, n, requests = 0, responses = 0;
 
 	if (unlikely(hp->waits) && !multicast_deliver(e)) {

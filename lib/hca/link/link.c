@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The header_parse stage: transmit, then receive. */
-#include <rte_malloc.h>
 #include "link_priv.h"
 
 int link_create(struct engine *e)
@@ -13,8 +12,7 @@ int link_create(struct engine *e)
 void link_destroy(struct engine *e)
 {
 	hp_destroy(e);
-	rte_free(e->module[MODULE_TXA]);
-	e->module[MODULE_TXA] = NULL;
+	txa_destroy(e);
 }
 
 unsigned header_parse_poll(struct engine *e)

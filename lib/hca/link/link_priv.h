@@ -77,6 +77,7 @@ static inline bool multicast_kept(const struct hp *hp, const struct rte_mbuf *m)
 unsigned rxa_take(struct engine *e, struct rte_mbuf **frames, unsigned room);
 
 int txa_create(struct engine *e);
+void txa_destroy(struct engine *e);
 unsigned txa_poll(struct engine *e);
 
 #endif

@@ -15,18 +15,18 @@
 
 int hp_create(struct engine *e)
 {
-	e->module[MODULE_HP] = engine_alloc(e, "hp", sizeof(struct hp));
-	return e->module[MODULE_HP] ? 0 : -ENOMEM;
+	e->hp = engine_alloc(e, "hp", sizeof(struct hp));
+	return e->hp ? 0 : -ENOMEM;
 }
 
 void hp_destroy(struct engine *e)
 {
-	struct hp *hp = e->module[MODULE_HP];
+	struct hp *hp = e->hp;
 
 	if (hp)
 		rte_pktmbuf_free_bulk(hp->waiting + hp->first, hp->waits - hp->first);
 	rte_free(hp);
-	e->module[MODULE_HP] = NULL;
+	e->hp = NULL;
 }
 
 /* Whom it is for; NULL: nobody. */
@@ -42,7 +42,7 @@ static const struct multicast_group *group_of(const struct engine *e, struct rte
 
 void multicast_keep(struct engine *e, struct rte_mbuf *m)
 {
-	struct hp *hp = e->module[MODULE_HP];
+	struct hp *hp = e->hp;
 
 	if (!group_of(e, m)) {
 		count(hp_counters(e), COUNTER_drop_rx_multicast);
@@ -116,7 +116,7 @@ static bool deliver_one(struct engine *e, struct hp *hp, struct rte_mbuf *m)
 
 bool multicast_deliver(struct engine *e)
 {
-	struct hp *hp = e->module[MODULE_HP];
+	struct hp *hp = e->hp;
 
 	for (; hp->first < hp->waits; hp->first++) {
 		struct rte_mbuf *m = hp->waiting[hp->first];

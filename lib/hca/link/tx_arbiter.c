@@ -21,8 +21,14 @@ struct txa {
 
 int txa_create(struct engine *e)
 {
-	e->module[MODULE_TXA] = engine_alloc(e, "txa", sizeof(struct txa));
-	return e->module[MODULE_TXA] ? 0 : -ENOMEM;
+	e->txa = engine_alloc(e, "txa", sizeof(struct txa));
+	return e->txa ? 0 : -ENOMEM;
+}
+
+void txa_destroy(struct engine *e)
+{
+	rte_free(e->txa);
+	e->txa = NULL;
 }
 
 /* Gives the port what waits. True: nothing waits any more. */
@@ -61,7 +67,7 @@ static bool send_waiting(struct engine *e, struct txa *t)
 unsigned txa_poll(struct engine *e)
 {
 	static const enum channel_id inputs[] = {CHANNEL_RPG_TXA, CHANNEL_RESPG_TXA};
-	struct txa *t = e->module[MODULE_TXA];
+	struct txa *t = e->txa;
 	unsigned total = 0, idle = 0;
 
 	while (idle < RTE_DIM(inputs) && total < 4 * BURST) {

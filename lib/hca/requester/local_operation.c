@@ -12,8 +12,11 @@
  * lies before fails, such a request is flushed though it has been executed: behind the first error
  * all is (IBTA 10.3.1.6), and flushed says nothing about the key.
  */
+#include "host-abi/wqe.h"
+#include "local_operation.h"
 #include "request_resolution.h"
-#include "rtc_visit.h"
+#include "send-queue/send_queue.h"
+#include "virt-to-phys/v2p.h"
 
 /* The request's units, behind the next unit. */
 static const void *units(const struct visit *v)

@@ -5,7 +5,7 @@
 #include <rte_common.h>
 #include <rte_malloc.h>
 #include "multi_queue.h"
-#include "requester_priv.h"
+#include "requester/requester.h"
 
 static void *reserve(const struct engine *e, const char *what, size_t bytes)
 {

@@ -21,6 +21,9 @@
 #include <rte_branch_prediction.h>
 #include "base/assert.h"
 #include "context/qp_list.h"
+#include "pipeline/engine.h"
+#include "pipeline/message.h"
+#include "wire/psn.h"
 
 #define MQ_NIL	  0xffffffffu
 #define MQ_CLOSED 0xfffffffeu
@@ -228,6 +231,25 @@ static inline void re_pop(struct multi_queue *mq, struct mq_list *l)
 
 	mq_unlink(l, &mq->re[i].next);
 	mq_give(&mq->re_free, i);
+}
+
+/* Is the READ at the head of its queue older than the packet at the head of theirs (or alone)? A
+ * local operation has the PSN of what it stands behind: a READ of the same is older. */
+static inline bool read_is_older(const struct sw_element *sw, const struct rd_element *rd)
+{
+	return rd && (!sw || psn_before_eq(rd->psn, sw->psn));
+}
+
+/* The packet asks for an acknowledgement. It may be in MultiQueue already, where the walk looks at
+ * that. RequesterTransControl; packet_asks(): RequesterRecvControl. */
+static inline void packet_ask(struct packet *p)
+{
+	__atomic_store_n(&p->headers.ackreq, 1, __ATOMIC_RELAXED);
+}
+
+static inline bool packet_asks(const struct packet *p)
+{
+	return __atomic_load_n(&p->headers.ackreq, __ATOMIC_RELAXED);
 }
 
 #endif

@@ -9,7 +9,10 @@
  * short frame is cheaper to run over once more as a whole.
  */
 #include <errno.h>
-#include "requester_priv.h"
+#include "context/qp_context.h"
+#include "pipeline/message.h"
+#include "req_pkt_gen.h"
+#include "wire/crc.h"
 
 struct rpg {
 	uint16_t ip_id; /* IPv4 identification of the last packet */
@@ -17,8 +20,14 @@ struct rpg {
 
 int rpg_create(struct engine *e)
 {
-	e->module[MODULE_RPG] = engine_alloc(e, "rpg", sizeof(struct rpg));
-	return e->module[MODULE_RPG] ? 0 : -ENOMEM;
+	e->rpg = engine_alloc(e, "rpg", sizeof(struct rpg));
+	return e->rpg ? 0 : -ENOMEM;
+}
+
+void rpg_destroy(struct engine *e)
+{
+	rte_free(e->rpg);
+	e->rpg = NULL;
 }
 
 /* The template of a datagram: the port's address of that index, to the destination of its address
@@ -59,7 +68,7 @@ static inline void finish_icrc(struct rte_mbuf *m)
 /* Makes the frame; the payload lies at HEADROOM_BYTES of the buffer. */
 static void build(struct engine *e, const struct qp *q, struct rte_mbuf *m)
 {
-	struct rpg *g = e->module[MODULE_RPG];
+	struct rpg *g = e->rpg;
 	struct packet *p = packet_of(m);
 	const struct wire_template *t = &qp_path(q)->template;
 	struct wire_template datagram;

@@ -6,8 +6,10 @@
  * The place in the CQ is reserved when the message has been sent, not before: one that stayed empty
  * for as long as a message takes would hold up the completions of all other QPs behind it.
  */
+#include "completion/completion.h"
 #include "request_resolution.h"
 #include "pipeline/machine.h"
+#include "send_completion.h"
 
 #define MACHINE	      rr_machine
 #define MACHINE_NAME  "RequestResolution"

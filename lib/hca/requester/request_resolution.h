@@ -9,7 +9,8 @@
  * Stage segmentation; nothing here waits.
  */
 #include <stdbool.h>
-#include "requester_priv.h"
+#include "context/qp_context.h"
+#include "pipeline/message.h"
 
 enum rr_state {
 #define STATE(id, text) RR_##id,

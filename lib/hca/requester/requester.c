@@ -2,7 +2,13 @@
 /* The segmentation and requester_recv stages: their modules, made and polled. */
 #include <errno.h>
 #include <rte_malloc.h>
-#include "requester_priv.h"
+#include "multi_queue.h"
+#include "req_pkt_gen.h"
+#include "requester/requester.h"
+#include "requester_recv_control.h"
+#include "requester_trans_control.h"
+#include "timer_control.h"
+#include "virt-to-phys/v2p.h"
 
 int requester_create(struct engine *e)
 {
@@ -22,12 +28,9 @@ int requester_create(struct engine *e)
 void requester_destroy(struct engine *e)
 {
 	tc_destroy(e);
-	rtc_destroy(e);
 	rrc_destroy(e);
-	for (unsigned i = MODULE_RTC; i <= MODULE_TC; i++) {
-		rte_free(e->module[i]);
-		e->module[i] = NULL;
-	}
+	rpg_destroy(e);
+	rtc_destroy(e);
 	mq_destroy(e);
 }
 

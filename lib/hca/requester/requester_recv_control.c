@@ -10,8 +10,20 @@
 #include <errno.h>
 #include <rte_memcpy.h>
 #include "pipeline/machine.h"
+#include "completion/completion.h"
+#include "host-abi/wqe.h"
+#include "outstanding.h"
+#include "requester_recv_control.h"
+#include "requester_trans_control.h"
+#include "retransmission.h"
 #include "rrc.h"
+#include "rrc_timers.h"
 #include "scatter_entry_manager.h"
+#include "send-queue/send_queue.h"
+#include "send_completion.h"
+#include "timer_control.h"
+#include "virt-to-phys/v2p.h"
+#include "wire/aeth.h"
 
 #define MACHINE	      rrc_machine
 #define MACHINE_NAME  "RequesterRecvControl"
@@ -26,16 +38,23 @@ int rrc_create(struct engine *e)
 	if (!c)
 		return -ENOMEM;
 	qp_list_init(&c->retransmit, e->qps, offsetof(struct qp, rrc.retransmit));
-	e->module[MODULE_RRC] = c;
+	e->rrc = c;
 	return 0;
 }
 
 void rrc_destroy(struct engine *e)
 {
-	struct rrc *c = e->module[MODULE_RRC];
+	struct rrc *c = e->rrc;
 
 	if (c)
 		rte_pktmbuf_free_bulk(c->held, c->holds);
+	rte_free(c);
+	e->rrc = NULL;
+}
+
+bool rrc_holds_responses(const struct engine *e)
+{
+	return e->rrc->holds != 0;
 }
 
 /* The states are entered one after another in straight-line code; only debug builds keep account.
@@ -43,7 +62,7 @@ void rrc_destroy(struct engine *e)
 #ifdef SOFTHCA_DEBUG
 void rrc_enter(struct engine *e, enum rrc_state next)
 {
-	struct rrc *c = e->module[MODULE_RRC];
+	struct rrc *c = e->rrc;
 
 	MACHINE_STEP(rrc_machine, c->state, next);
 	c->state = next;
@@ -440,7 +459,7 @@ static enum wire_outcome scatter(struct engine *e, struct qp *q, struct rd_eleme
 		s = v2p_map(e->v2p_port[STAGE_REQUESTER_RECV], V2P_RRC_DATA, q->pd, entry.lkey,
 			    entry.addr, piece, ACCESS_LOCAL_WRITE, &to, &run);
 		if (unlikely(s == V2P_PENDING)) {
-			((struct rrc *)e->module[MODULE_RRC])->again = true;
+			e->rrc->again = true;
 			return RRC_AGAIN;
 		}
 		if (unlikely(s != V2P_SUCCESS)) {
@@ -672,7 +691,7 @@ static void take_response(struct engine *e, struct qp *q, struct rte_mbuf *m)
 /* False: it comes again. */
 static bool take_arrival(struct engine *e, struct rte_mbuf *m)
 {
-	struct rrc *c = e->module[MODULE_RRC];
+	struct rrc *c = e->rrc;
 	struct qp *q = qp_find(e->qps, arrival_of(m)->qpn);
 
 	c->again = false;
@@ -688,7 +707,7 @@ static bool take_arrival(struct engine *e, struct rte_mbuf *m)
 /* What was held, and nothing else before that is done; else what has arrived. */
 static unsigned take_burst(struct engine *e, struct rte_mbuf **m)
 {
-	struct rrc *c = e->module[MODULE_RRC];
+	struct rrc *c = e->rrc;
 	unsigned n = c->holds;
 
 	if (likely(!n))
@@ -700,7 +719,7 @@ static unsigned take_burst(struct engine *e, struct rte_mbuf **m)
 
 static unsigned take_responses(struct engine *e)
 {
-	struct rrc *c = e->module[MODULE_RRC];
+	struct rrc *c = e->rrc;
 	struct rte_mbuf *m[BURST];
 	unsigned n = take_burst(e, m);
 

@@ -13,10 +13,16 @@
  * The table of transitions is requester_trans_control.def.
  */
 #include <errno.h>
+#include "local_operation.h"
+#include "outstanding.h"
 #include "pipeline/machine.h"
 #include "request_resolution.h"
-#include "rtc_visit.h"
+#include "requester/requester.h"
+#include "requester_trans_control.h"
+#include "segmentation.h"
+#include "send-queue/send_queue.h"
 #include "send_credits.h"
+#include "timer_control.h"
 
 #define MACHINE	      rtc_machine
 #define MACHINE_NAME  "RequesterTransControl"
@@ -31,28 +37,30 @@ int rtc_create(struct engine *e)
 	if (!t)
 		return -ENOMEM;
 	qp_list_init(&t->active, e->qps, offsetof(struct qp, rtc.active));
-	e->module[MODULE_RTC] = t;
+	e->rtc = t;
 	return 0;
 }
 
 void rtc_destroy(struct engine *e)
 {
-	struct rtc *t = e->module[MODULE_RTC];
+	struct rtc *t = e->rtc;
 
 	if (t)
 		rte_mempool_put_bulk(e->packets, (void **)t->spare, t->spares);
+	rte_free(t);
+	e->rtc = NULL;
 }
 
 unsigned requester_stock(const struct engine *e)
 {
-	return ((const struct rtc *)e->module[MODULE_RTC])->spares;
+	return e->rtc->spares;
 }
 
 /* ---- queue pairs in turn ---- */
 
 static void active_add(struct engine *e, struct qp *q)
 {
-	qp_list_add(&((struct rtc *)e->module[MODULE_RTC])->active, q);
+	qp_list_add(&e->rtc->active, q);
 }
 
 static void let_go(struct engine *e, struct qp *q)
@@ -448,7 +456,7 @@ static uint32_t visit_qp(struct engine *e, struct qp *q, unsigned *room, uint32_
 {
 	uint32_t quantum = RTE_MIN(turn, most);
 	struct visit v = {.e = e,
-			  .t = e->module[MODULE_RTC],
+			  .t = e->rtc,
 			  .q = q,
 			  .room = *room,
 			  .quantum = quantum,
@@ -472,7 +480,7 @@ static uint32_t visit_qp(struct engine *e, struct qp *q, unsigned *room, uint32_
  */
 unsigned rtc_poll(struct engine *e)
 {
-	struct rtc *t = e->module[MODULE_RTC];
+	struct rtc *t = e->rtc;
 	unsigned room = channel_room(&e->channel[CHANNEL_RTC_RPG]), before = room, visits = 0, n;
 	uint32_t left = e->settings.quantum_bytes, turn;
 	struct qp *q;

@@ -12,11 +12,17 @@
  * only when ReqPktGen has taken the last of them: otherwise new packets would overtake old ones,
  * and each of those draws another NAK.
  */
+#include "multi_queue.h"
+#include "outstanding.h"
+#include "requester_trans_control.h"
+#include "host-abi/wqe.h"
+#include "retransmission.h"
 #include "rrc.h"
+#include "rrc_timers.h"
 
 static void retransmit_add(struct engine *e, struct qp *q)
 {
-	qp_list_add(&((struct rrc *)e->module[MODULE_RRC])->retransmit, q);
+	qp_list_add(&e->rrc->retransmit, q);
 }
 
 void retransmit_from(struct engine *e, struct qp *q, uint32_t psn)
@@ -274,7 +280,7 @@ static unsigned retransmit_some(struct engine *e, struct qp *q, unsigned room)
 
 unsigned retransmit_poll(struct engine *e)
 {
-	struct rrc *c = e->module[MODULE_RRC];
+	struct rrc *c = e->rrc;
 	unsigned room = channel_room(&e->channel[CHANNEL_RRC_RPG]), n = 0, visits = BURST;
 	struct qp *q;
 

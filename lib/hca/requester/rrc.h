@@ -5,12 +5,26 @@
  * What the files of RequesterRecvControl share: requester_recv_control.c takes responses and bad
  * requests, rrc_timers.c expiries and wakes. Stage requester_recv.
  */
-#include "requester_priv.h"
+#include "context/qp_list.h"
+#include "pipeline/message.h"
+#include "wire/error.h"
 
 enum rrc_state {
 #define STATE(id, text) RRC_##id,
 #include "requester_recv_control.def"
 };
+
+/* RequesterRecvControl's own state. */
+struct rrc {
+	uint8_t state;		      /* enum rrc_state; in debug builds only */
+	bool again;		      /* VirtToPhys has a request of the response in hand pending */
+	struct rte_mbuf *held[BURST]; /* responses that come again at the next poll, in order */
+	unsigned holds;
+	struct qp_list retransmit; /* queue pairs that retransmit */
+};
+
+/* As an outcome: the response comes again. */
+#define RRC_AGAIN OUTCOME_COUNT
 
 static inline struct counters *rrc_counters(struct engine *e)
 {
@@ -44,11 +58,5 @@ void rrc_bad_requests(struct engine *e, struct qp *q);
 /* RequesterTransControl has executed a local operation, perhaps after the acknowledgement of what
  * it stands behind: then it completes now. */
 void rrc_release_local(struct engine *e, struct qp *q);
-
-/* rrc_timers.c: up to a burst of expiries. Returns how many. */
-unsigned rrc_take_expiries(struct engine *e);
-
-/* All wakes: QPs that go away, failed, or have new settings. */
-void rrc_take_wakes(struct engine *e);
 
 #endif

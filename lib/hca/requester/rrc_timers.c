@@ -4,7 +4,14 @@
  * expiries mean by the time that they arrive, what changes in a QP's state ask for. Sends nothing
  * itself. Stage requester_recv.
  */
+#include "multi_queue.h"
+#include "outstanding.h"
+#include "requester_trans_control.h"
+#include "retransmission.h"
 #include "rrc.h"
+#include "rrc_timers.h"
+#include "send-queue/send_queue.h"
+#include "timer_control.h"
 
 #define PROBES_MAX 16 /* doublings of the time between two probes */
 

@@ -5,7 +5,11 @@
  * What the files of RequesterTransControl share: requester_trans_control.c judges and takes turns,
  * segmentation.c makes packets, local_operation.c executes what sends none. Stage segmentation.
  */
-#include "requester_priv.h"
+#include "completion/completion.h"
+#include "context/qp_list.h"
+#include "pipeline/message.h"
+#include "multi_queue.h"
+#include "requester_trans_control.h"
 
 enum rtc_state {
 #define STATE(id, text) RTC_##id,
@@ -108,16 +112,5 @@ static inline void rtc_spend(struct visit *v, uint32_t bytes)
 
 	v->quantum -= RTE_MIN(v->quantum, cost);
 }
-
-/* The state LOCAL. local_operation.c */
-enum rtc_state rtc_local(struct visit *v);
-
-/* The states that make packets; each makes one and returns the next state. segmentation.c */
-enum rtc_state rtc_rc_seg(struct visit *v);
-enum rtc_state rtc_rc_store_entry(struct visit *v);
-enum rtc_state rtc_ucud_seg(struct visit *v);
-
-/* Passes what was made to ReqPktGen. */
-void rtc_out_flush(struct engine *e);
 
 #endif

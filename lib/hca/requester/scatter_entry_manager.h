@@ -5,7 +5,8 @@
  * ScatterEntryManager (seed 000 3.4.5.4.1): the scatter entries of READ and atomic requests, at the
  * head of MultiQueue's third queue. Commands of RequesterRecvControl; stage requester_recv.
  */
-#include "requester_priv.h"
+#include "context/qp_context.h"
+#include "multi_queue.h"
 
 static inline void sem_note(struct engine *e)
 {

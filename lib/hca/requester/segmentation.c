@@ -5,13 +5,16 @@
  * qp.rtc's sequence numbers and the producer's side of qp.mq. Stage segmentation. Judges nothing
  * but whether there is room.
  */
+#include "host-abi/wqe.h"
+#include "req_pkt_gen.h"
 #include "request_resolution.h"
-#include "rtc_visit.h"
+#include "segmentation.h"
+#include "send-queue/send_queue.h"
 #include "send_credits.h"
 
 void rtc_out_flush(struct engine *e)
 {
-	struct rtc *t = e->module[MODULE_RTC];
+	struct rtc *t = e->rtc;
 
 	if (t->out_count)
 		channel_put(&e->channel[CHANNEL_RTC_RPG], t->out, t->out_count);

@@ -3,7 +3,9 @@
  * The completion of a send descriptor: RequesterRecvControl writes it for RC (stage
  * requester_recv); for UC and UD the request-resolution machine does (stage segmentation).
  */
-#include "requester_priv.h"
+#include "completion/completion.h"
+#include "host-abi/wqe.h"
+#include "send_completion.h"
 
 void requester_cqe(struct cqe *out, const struct qp *q, uint32_t qpn, enum wire_outcome outcome,
 		   uint32_t wqe_offset, uint8_t user_opcode, uint32_t length)

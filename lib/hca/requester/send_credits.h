@@ -6,7 +6,9 @@
  * request go, how far, and when may the queue go on behind a limited one. RequesterTransControl's;
  * stage segmentation. What credits came is RequesterRecvControl's (rrc.credits).
  */
-#include "requester_priv.h"
+#include "outstanding.h"
+#include "host-abi/wqe.h"
+#include "pipeline/message.h"
 
 /* A request without credit (C9-162), sent as far as it may be: nothing goes behind it until an
  * acknowledgement covers it or credits come. Its packet is the last one sent. */

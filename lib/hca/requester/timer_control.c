@@ -17,7 +17,11 @@
  */
 #include <errno.h>
 #include <rte_malloc.h>
-#include "requester_priv.h"
+#include "multi_queue.h"
+#include "outstanding.h"
+#include "requester/requester.h"
+#include "requester_recv_control.h"
+#include "timer_control.h"
 
 #define TC_END 0xffffffffu
 
@@ -52,7 +56,7 @@ int tc_create(struct engine *e)
 	struct tc *t = engine_alloc(e, "tc", sizeof(*t));
 	size_t bytes;
 
-	e->module[MODULE_TC] = t;
+	e->tc = t;
 	if (!t)
 		return -ENOMEM;
 	t->slots = rte_align32pow2(e->settings.timer_slots);
@@ -68,15 +72,17 @@ int tc_create(struct engine *e)
 
 void tc_destroy(struct engine *e)
 {
-	struct tc *t = e->module[MODULE_TC];
+	struct tc *t = e->tc;
 
 	if (t)
 		rte_free(t->slot);
+	rte_free(t);
+	e->tc = NULL;
 }
 
 unsigned requester_timers_armed(const struct engine *e)
 {
-	const struct tc *t = e->module[MODULE_TC];
+	const struct tc *t = e->tc;
 
 	return t->armed;
 }
@@ -124,9 +130,8 @@ static void note_what_was_missed(struct engine *e, struct tc *t, uint64_t passed
 /* RequesterRecvControl has taken the answers that were put by then, and holds none back. */
 static bool answers_taken(const struct engine *e, const struct tc *t)
 {
-	const struct rrc *c = e->module[MODULE_RRC];
-
-	return ring_taken_to(e->channel[CHANNEL_HP_RRC].ring, t->heard_put) && !c->holds;
+	return ring_taken_to(e->channel[CHANNEL_HP_RRC].ring, t->heard_put) &&
+	       !rrc_holds_responses(e);
 }
 
 /*
@@ -147,7 +152,7 @@ static void let_time_pass(struct engine *e, struct tc *t)
 
 static void lift(struct engine *e, struct qp *q, enum timer_kind kind)
 {
-	struct tc *t = e->module[MODULE_TC];
+	struct tc *t = e->tc;
 	uint32_t next = q->tc.next[kind], prev = q->tc.prev[kind];
 
 	if (next != TC_END)
@@ -160,7 +165,7 @@ static void lift(struct engine *e, struct qp *q, enum timer_kind kind)
 
 static void wheel_remove(struct engine *e, struct qp *q, enum timer_kind kind)
 {
-	struct tc *t = e->module[MODULE_TC];
+	struct tc *t = e->tc;
 
 	lift(e, q, kind);
 	t->armed--;
@@ -187,7 +192,7 @@ static uint32_t slot_for(const struct tc *t, uint64_t tick)
 /* Onto the wheel that its deadline asks for. */
 static void lay(struct engine *e, struct qp *q, enum timer_kind kind)
 {
-	struct tc *t = e->module[MODULE_TC];
+	struct tc *t = e->tc;
 	uint64_t tick = RTE_MAX((q->tc.deadline_ns[kind] >> t->shift) + 1, t->tick + 1);
 	uint32_t slot = slot_for(t, tick), me = q->index << 1 | kind, head = t->slot[slot];
 
@@ -201,7 +206,7 @@ static void lay(struct engine *e, struct qp *q, enum timer_kind kind)
 
 static void wheel_insert(struct engine *e, struct qp *q, enum timer_kind kind, uint64_t deadline_ns)
 {
-	struct tc *t = e->module[MODULE_TC];
+	struct tc *t = e->tc;
 
 	q->tc.deadline_ns[kind] = deadline_ns;
 	lay(e, q, kind);
@@ -307,7 +312,7 @@ static uint64_t probe_due(const struct engine *e, const struct qp *q, uint64_t n
  */
 static void loss_due(struct engine *e, struct qp *q)
 {
-	const struct tc *t = e->module[MODULE_TC];
+	const struct tc *t = e->tc;
 	uint64_t tick = e->settings.timer_tick_ns, ttr = qp_timeout_ns(q), now = t->now_ns;
 	uint64_t expires = qp_quiet_since(q) + ttr, look, probes;
 	bool may = !q->rrc.rnr_waiting;
@@ -341,7 +346,7 @@ static void due(struct engine *e, struct qp *q, enum timer_kind kind)
 /* The time of this slot has come. Returns entries that were due. */
 static unsigned slot_due(struct engine *e, uint32_t slot)
 {
-	struct tc *t = e->module[MODULE_TC];
+	struct tc *t = e->tc;
 	uint32_t entry = t->slot[slot];
 	unsigned n = 0;
 
@@ -365,7 +370,7 @@ static unsigned slot_due(struct engine *e, uint32_t slot)
 /* All slots of one wheel whose time has come with the ticks after `from`, up to `to`. */
 static unsigned level_due(struct engine *e, uint32_t level, uint64_t from, uint64_t to)
 {
-	const struct tc *t = e->module[MODULE_TC];
+	const struct tc *t = e->tc;
 	uint32_t slots = t->slots;
 	uint64_t passed;
 	unsigned n = 0;
@@ -381,7 +386,7 @@ static unsigned level_due(struct engine *e, uint32_t level, uint64_t from, uint6
 
 unsigned tc_poll(struct engine *e)
 {
-	struct tc *t = e->module[MODULE_TC];
+	struct tc *t = e->tc;
 	uint64_t now, from;
 	unsigned n;
 

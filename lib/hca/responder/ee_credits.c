@@ -23,7 +23,7 @@ static inline bool gives_credits(const struct engine *e, const struct qp *qp)
 
 static struct qp_list *starved(struct engine *e)
 {
-	return &((struct execution_engine *)e->module[MODULE_EE])->starved;
+	return &e->ee->starved;
 }
 
 uint8_t ee_ack_syndrome(struct engine *e, struct qp *qp)
@@ -88,7 +88,7 @@ static bool look(struct engine *e, struct execution_engine *ee, struct qp *qp)
 
 unsigned ee_offer_credits(struct engine *e)
 {
-	struct execution_engine *ee = e->module[MODULE_EE];
+	struct execution_engine *ee = e->ee;
 	uint32_t last = ee->starved.tail;
 	unsigned looked = 0, sent = 0;
 	struct qp *qp;

@@ -320,7 +320,7 @@ static inline void prefetch_burst(struct engine *e, struct rte_mbuf **burst, uns
 
 unsigned ee_poll(struct engine *e)
 {
-	struct execution_engine *ee = e->module[MODULE_EE];
+	struct execution_engine *ee = e->ee;
 	struct counters *c = stage_counters(e, STAGE_RESPONDER_EXEC);
 	unsigned room = RTE_MIN(channel_room(&e->channel[CHANNEL_EE_RESPG]), (unsigned)BURST);
 	struct rte_mbuf *burst[BURST];
@@ -355,16 +355,16 @@ int ee_create(struct engine *e)
 	if (!ee)
 		return -ENOMEM;
 	qp_list_init(&ee->starved, e->qps, offsetof(struct qp, ee.starved));
-	e->module[MODULE_EE] = ee;
+	e->ee = ee;
 	return 0;
 }
 
 void ee_destroy(struct engine *e)
 {
-	struct execution_engine *ee = e->module[MODULE_EE];
+	struct execution_engine *ee = e->ee;
 
 	if (ee)
 		rte_pktmbuf_free_bulk(ee->held, ee->holds);
 	rte_free(ee);
-	e->module[MODULE_EE] = NULL;
+	e->ee = NULL;
 }

@@ -297,7 +297,7 @@ static void end_turn(struct engine *e, struct resp_pkt_gen *p, struct qp *qp)
 
 void respg_forget(struct engine *e, struct qp *qp)
 {
-	struct resp_pkt_gen *p = e->module[MODULE_RESPG];
+	struct resp_pkt_gen *p = e->respg;
 
 	p->held -= order_purge(qp);
 	if (!qp->respg.active.listed)
@@ -381,7 +381,7 @@ static unsigned take_burst(struct engine *e, struct resp_pkt_gen *p, struct coun
 
 bool respg_is_full(const struct engine *e, const struct qp *qp)
 {
-	const struct resp_pkt_gen *p = e->module[MODULE_RESPG];
+	const struct resp_pkt_gen *p = e->respg;
 	bool waits = qp->respg.head || qp->ee.reads_issued != qp->respg.reads_done;
 
 	return p->held >= (waits ? p->held_max / 2 : p->held_max);
@@ -389,7 +389,7 @@ bool respg_is_full(const struct engine *e, const struct qp *qp)
 
 unsigned respg_poll(struct engine *e)
 {
-	struct resp_pkt_gen *p = e->module[MODULE_RESPG];
+	struct resp_pkt_gen *p = e->respg;
 	struct counters *c = stage_counters(e, STAGE_RESPONDER_EXEC);
 	unsigned waiting = ring_used(e->channel[CHANNEL_EE_RESPG].ring);
 	bool active = qp_list_first(&p->active) != NULL;
@@ -420,7 +420,7 @@ int respg_create(struct engine *e)
 	qp_list_init(&p->active, e->qps, offsetof(struct qp, respg.active));
 	p->quantum_left = e->settings.quantum_bytes;
 	p->held_max = e->packets->size / HELD_SHARE / e->pool_engines;
-	e->module[MODULE_RESPG] = p;
+	e->respg = p;
 	return 0;
 }
 
@@ -436,15 +436,17 @@ static void free_waiting(struct engine *e, struct resp_pkt_gen *p)
 
 unsigned responder_stock(const struct engine *e)
 {
-	return ((const struct resp_pkt_gen *)e->module[MODULE_RESPG])->spares;
+	return e->respg->spares;
 }
 
 void respg_destroy(struct engine *e)
 {
-	struct resp_pkt_gen *p = e->module[MODULE_RESPG];
+	struct resp_pkt_gen *p = e->respg;
 
+	if (!p)
+		return;
 	free_waiting(e, p);
 	rte_pktmbuf_free_bulk(p->spare, p->spares);
 	rte_free(p);
-	e->module[MODULE_RESPG] = NULL;
+	e->respg = NULL;
 }

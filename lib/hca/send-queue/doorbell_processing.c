@@ -26,13 +26,19 @@ struct dbp {
 
 int dbp_create(struct engine *e)
 {
-	e->module[MODULE_DBP] = engine_alloc(e, "dbp", sizeof(struct dbp));
-	return e->module[MODULE_DBP] ? 0 : -ENOMEM;
+	e->dbp = engine_alloc(e, "dbp", sizeof(struct dbp));
+	return e->dbp ? 0 : -ENOMEM;
+}
+
+void dbp_destroy(struct engine *e)
+{
+	rte_free(e->dbp);
+	e->dbp = NULL;
 }
 
 void dbp_set_client(struct engine *e, uint32_t client, struct uar_page *uar)
 {
-	struct dbp *d = e->module[MODULE_DBP];
+	struct dbp *d = e->dbp;
 
 	if (uar) {
 		d->fifo[client].consumer = 0;
@@ -62,7 +68,7 @@ static inline bool peek(const struct doorbell_fifo *f, const struct uar_page *ua
 
 void dbp_set_asleep(struct engine *e, bool asleep)
 {
-	struct dbp *d = e->module[MODULE_DBP];
+	struct dbp *d = e->dbp;
 	uint32_t end = __atomic_load_n(&d->end, __ATOMIC_ACQUIRE);
 
 	if (d->asleep == asleep)
@@ -78,7 +84,7 @@ void dbp_set_asleep(struct engine *e, bool asleep)
 
 bool dbp_pending(struct engine *e)
 {
-	struct dbp *d = e->module[MODULE_DBP];
+	struct dbp *d = e->dbp;
 	uint32_t end = __atomic_load_n(&d->end, __ATOMIC_ACQUIRE);
 	uint64_t doorbell;
 
@@ -182,7 +188,7 @@ static unsigned client_share(const struct engine *e, uint32_t client, unsigned n
 /* Takes up to n doorbells of one client. Returns how many descriptors went to out[]. */
 static unsigned take_client(struct engine *e, uint32_t client, struct rte_mbuf **out, unsigned n)
 {
-	struct dbp *d = e->module[MODULE_DBP];
+	struct dbp *d = e->dbp;
 	struct counters *c = stage_counters(e, STAGE_DOORBELL_WQE);
 	struct uar_page *uar = client_uar(d, client);
 	struct doorbell_fifo *f = &d->fifo[client];
@@ -216,7 +222,7 @@ static unsigned take_client(struct engine *e, uint32_t client, struct rte_mbuf *
 
 unsigned dbp_poll(struct engine *e)
 {
-	struct dbp *d = e->module[MODULE_DBP];
+	struct dbp *d = e->dbp;
 	struct channel *out = &e->channel[CHANNEL_DBP_WS];
 	uint32_t end = __atomic_load_n(&d->end, __ATOMIC_ACQUIRE);
 	unsigned room = RTE_MIN(channel_room(out), (unsigned)BURST);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The doorbell_wqe stage: its modules in the order in which a descriptor passes them. */
-#include <rte_malloc.h>
 #include "send_queue_priv.h"
 
 int send_queue_create(struct engine *e)
@@ -17,10 +16,8 @@ int send_queue_create(struct engine *e)
 void send_queue_destroy(struct engine *e)
 {
 	wp_destroy(e);
-	for (unsigned i = MODULE_DBP; i <= MODULE_DP; i++) {
-		rte_free(e->module[i]);
-		e->module[i] = NULL;
-	}
+	ws_destroy(e);
+	dbp_destroy(e);
 }
 
 unsigned doorbell_wqe_poll(struct engine *e)

@@ -15,7 +15,9 @@ unsigned wp_poll(struct engine *e);
 unsigned dp_poll(struct engine *e);
 
 int dbp_create(struct engine *e);
+void dbp_destroy(struct engine *e);
 int ws_create(struct engine *e);
+void ws_destroy(struct engine *e);
 int wp_create(struct engine *e);
 void wp_destroy(struct engine *e);
 

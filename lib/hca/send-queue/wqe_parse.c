@@ -46,18 +46,20 @@ struct parse {
 
 int wp_create(struct engine *e)
 {
-	e->module[MODULE_WP] = engine_alloc(e, "wp", sizeof(struct wp));
-	return e->module[MODULE_WP] ? 0 : -ENOMEM;
+	e->wp = engine_alloc(e, "wp", sizeof(struct wp));
+	return e->wp ? 0 : -ENOMEM;
 }
 
 void wp_destroy(struct engine *e)
 {
-	struct wp *w = e->module[MODULE_WP];
+	struct wp *w = e->wp;
 
 	if (w && w->spare)
 		rte_mbuf_raw_free(w->spare);
 	if (w && w->held)
 		rte_mbuf_raw_free(w->held);
+	rte_free(w);
+	e->wp = NULL;
 }
 
 static inline bool is_atomic(uint8_t opcode)
@@ -390,7 +392,7 @@ static bool fetch_next(struct engine *e, const struct qp *q, struct rte_mbuf *m,
 static unsigned parse_chain(struct engine *e, struct qp *q, struct rte_mbuf *m,
 			    struct rte_mbuf **out, unsigned room, struct rte_mbuf **rest)
 {
-	struct wp *w = e->module[MODULE_WP];
+	struct wp *w = e->wp;
 	unsigned allowed = RTE_MIN(room, request_of(m)->allowance);
 	unsigned n = 0;
 
@@ -421,7 +423,7 @@ static unsigned parse_chain(struct engine *e, struct qp *q, struct rte_mbuf *m,
 static unsigned take_request(struct engine *e, struct rte_mbuf *m, struct rte_mbuf **out,
 			     unsigned room)
 {
-	struct wp *w = e->module[MODULE_WP];
+	struct wp *w = e->wp;
 	bool chain = request_chains(m);
 	uint32_t client = request_of(m)->client;
 	struct qp *q = request_qp(e, STAGE_DOORBELL_WQE, m);
@@ -448,7 +450,7 @@ static unsigned take_request(struct engine *e, struct rte_mbuf *m, struct rte_mb
 /* What was held, and nothing else before that is parsed; else what WQEScheduler gives. */
 static bool take_one(struct engine *e, struct rte_mbuf **m)
 {
-	struct wp *w = e->module[MODULE_WP];
+	struct wp *w = e->wp;
 
 	w->again = false;
 	if (likely(!w->held))
@@ -460,7 +462,7 @@ static bool take_one(struct engine *e, struct rte_mbuf **m)
 
 unsigned wp_poll(struct engine *e)
 {
-	const struct wp *w = e->module[MODULE_WP];
+	const struct wp *w = e->wp;
 	struct channel *out = &e->channel[CHANNEL_WP_DP];
 	unsigned room = RTE_MIN(channel_room(out), 2u * BURST);
 	unsigned back = channel_room(&e->channel[CHANNEL_WP_WS]);

@@ -26,15 +26,21 @@ int ws_create(struct engine *e)
 	if (!w)
 		return -ENOMEM;
 	qp_list_init(&w->ready, e->qps, offsetof(struct qp, ws.ready));
-	e->module[MODULE_WS] = w;
+	e->ws = w;
 	return 0;
+}
+
+void ws_destroy(struct engine *e)
+{
+	rte_free(e->ws);
+	e->ws = NULL;
 }
 
 /* A QP with something in its list, no chain at WQEParse, and not parked. */
 static void ready_if(struct engine *e, struct qp *q)
 {
 	if (q->ws.head && !q->ws.chain && !q->ws.parked)
-		qp_list_add(&((struct ws *)e->module[MODULE_WS])->ready, q);
+		qp_list_add(&e->ws->ready, q);
 }
 
 void wit_set(struct qp *q)
@@ -153,7 +159,7 @@ static unsigned hand_over(struct engine *e, struct qp *q, struct rte_mbuf **out,
 static unsigned schedule(struct engine *e)
 {
 	struct channel *out = &e->channel[CHANNEL_WS_WP];
-	struct ws *w = e->module[MODULE_WS];
+	struct ws *w = e->ws;
 	unsigned room = RTE_MIN(channel_room(out), (unsigned)BURST), visits = 0;
 	struct rte_mbuf *m[BURST];
 	unsigned n = 0;

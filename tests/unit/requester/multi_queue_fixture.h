@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include "../eal.h"
-#include "requester_priv.h"
+#include "multi_queue.h"
 
 static struct engine mq_engine;
 

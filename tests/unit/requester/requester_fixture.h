@@ -4,7 +4,16 @@
 /* Requests going out and responses coming in, for the tests of both stages of the requester. */
 #include <stdlib.h>
 #include "engine_fixture.h"
-#include "requester_priv.h"
+#include "completion/completion.h"
+#include "multi_queue.h"
+#include "outstanding.h"
+#include "req_pkt_gen.h"
+#include "requester/requester.h"
+#include "requester_recv_control.h"
+#include "requester_trans_control.h"
+#include "send-queue/send_queue.h"
+#include "timer_control.h"
+#include "wire/aeth.h"
 
 /* Hands one request to RequesterTransControl, as DataPack does. */
 static inline void send_request(unsigned qp, uint8_t opcode, uint32_t length, uint32_t wqe_offset)

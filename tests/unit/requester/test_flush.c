@@ -2,6 +2,7 @@
 /* What becomes of requests when their queue pair fails or goes away: each completes once, in order.
  */
 #include "recv_fixture.h"
+#include "send_completion.h"
 
 static void rrc_poll__flush_in_order(void **state)
 {

@@ -3,6 +3,8 @@
  * one, the other one does its own; by one thread, so that each order surely comes by. */
 #include "../intruder.h"
 #include "context/qp_list.h"
+#include "pipeline/engine.h"
+#include "pipeline/message.h"
 
 #define __atomic_load_n(...)		 (other_lcore(), __atomic_load_n(__VA_ARGS__))
 #define __atomic_compare_exchange_n(...) (other_lcore(), __atomic_compare_exchange_n(__VA_ARGS__))

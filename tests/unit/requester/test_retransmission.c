@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Probes, round trips, and how much may be outstanding after losses. */
 #include "recv_fixture.h"
+#include "retransmission.h"
 
 #define US 1000ull
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* TimerControl alone, in virtual time: commands in RTC_TC, expiries in TC_RRC. */
 #include "engine_fixture.h"
-#include "requester_priv.h"
+#include "outstanding.h"
+#include "requester/requester.h"
+#include "rrc.h"
+#include "timer_control.h"
 
 #define US 1000ull
 #define MS 1000000ull
@@ -488,7 +491,7 @@ static void let_time_pass__sleep_of_another_engine_is_not_missed(void **state)
  * that come since. */
 static void let_time_pass__not_before_the_answers_were_taken(void **state)
 {
-	struct rrc *c = fx->e->module[MODULE_RRC];
+	struct rrc *c = fx->e->rrc;
 	struct timer_event ev;
 
 	set_rnr(MS);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The walk over what is outstanding, when it is sent again: how far, in which order, whose turn. */
 #include "recv_fixture.h"
+#include "retransmission.h"
 
 enum { EACH = 16 }; /* packets of one turn; the last one asks for an acknowledgement */
 

@@ -7,7 +7,7 @@
  */
 #include "pipeline/engine.h"
 
-/* Makes the modules' own state in e->module[]. 0 or -ENOMEM. Control thread. */
+/* Makes the modules' own state. 0 or -ENOMEM. Control thread. */
 int link_create(struct engine *e);
 void link_destroy(struct engine *e);
 

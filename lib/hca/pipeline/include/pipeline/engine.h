@@ -16,7 +16,19 @@
 #include "pipeline/channel.h"
 #include "pipeline/wake_list.h"
 
+struct dbp;
+struct execution_engine;
+struct hp;
+struct multi_queue;
 struct multicast_table;
+struct resp_pkt_gen;
+struct rpg;
+struct rrc;
+struct rtc;
+struct tc;
+struct txa;
+struct wp;
+struct ws;
 struct qp_table;
 struct v2p;
 struct v2p_port;
@@ -79,7 +91,18 @@ struct engine {
 	uint32_t held_total;		 /* descriptors in use; atomic */
 	uint32_t held[CLIENTS_MAX];	 /* the same by client; atomic */
 
-	void *module[MODULE_COUNT]; /* each module's own state, made by <module>_create */
+	/* The modules' own state: <module>_create() makes it, no other module looks inside. */
+	struct dbp *dbp;
+	struct ws *ws;
+	struct wp *wp;
+	struct rtc *rtc;
+	struct rpg *rpg;
+	struct rrc *rrc;
+	struct tc *tc;
+	struct execution_engine *ee;
+	struct resp_pkt_gen *respg;
+	struct hp *hp;
+	struct txa *txa;
 	struct multi_queue *mq; /* RequesterTransControl produces, RequesterRecvControl consumes */
 	struct channel channel[CHANNEL_COUNT];
 	struct wake_list wake[WAKE_COUNT];

@@ -9,7 +9,7 @@
 
 struct qp;
 
-/* Makes the modules' own state in e->module[] and e->mq. 0 or -ENOMEM. Control thread. */
+/* Makes the modules' own state and MultiQueue. 0 or -ENOMEM. Control thread. */
 int requester_create(struct engine *e);
 void requester_destroy(struct engine *e);
 

@@ -10,7 +10,7 @@
 struct engine;
 struct qp;
 
-/* Makes the modules' own state in e->module[]. 0 or -ENOMEM. Control thread. */
+/* Makes the modules' own state. 0 or -ENOMEM. Control thread. */
 int responder_create(struct engine *e);
 void responder_destroy(struct engine *e);
 

@@ -12,7 +12,7 @@
 
 struct uar_page;
 
-/* Makes the modules' own state in e->module[]. 0 or -ENOMEM. Control thread. */
+/* Makes the modules' own state. 0 or -ENOMEM. Control thread. */
 int send_queue_create(struct engine *e);
 void send_queue_destroy(struct engine *e);
 

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REQUESTER_OUTSTANDING_H
+#define REQUESTER_OUTSTANDING_H
+/*
+ * What a queue pair has outstanding, and for how long none of it has been acknowledged: the clocks
+ * that its Loss timer and its probes go by. Written by RequesterTransControl and
+ * RequesterRecvControl; read by any stage of the requester.
+ */
+#include "context/qp_context.h"
+#include "pipeline/engine.h"
+#include "wire/psn.h"
+
+/* NPSN. Any stage of the requester. */
+static inline uint32_t qp_next_psn(const struct qp *q)
+{
+	return __atomic_load_n(&q->rtc.next_psn, __ATOMIC_ACQUIRE);
+}
+
+/* PSNs sent and not acknowledged. Any stage of the requester. */
+static inline uint32_t qp_outstanding(const struct qp *q)
+{
+	return psn_sub(qp_next_psn(q), __atomic_load_n(&q->rrc.unacked_psn, __ATOMIC_ACQUIRE));
+}
+
+/* Ttr of a QP in ns, 0: no timer (C9-140). */
+static inline uint64_t qp_timeout_ns(const struct qp *q)
+{
+	return q->timeout ? 4096ull << q->timeout : 0;
+}
+
+/*
+ * How long nothing may be acknowledged, while we look, before what is outstanding is sent again
+ * without counting down (a probe): several round trips, doubled with each probe, and never longer
+ * than Ttr. A
+ * responder tells a loss once, by one NAK; if that, or the packet that it asked for, is lost too,
+ * the transport timer would be the only other one to tell (C9-114, C9-139).
+ */
+#define PROBE_ROUND_TRIPS 4
+
+static inline uint64_t qp_probe_ns(const struct qp *q, uint64_t tick_ns)
+{
+	uint64_t srtt = __atomic_load_n(&q->rrc.srtt_ns, __ATOMIC_RELAXED), ns;
+
+	if (!srtt)
+		return qp_timeout_ns(q);
+	ns = (srtt * PROBE_ROUND_TRIPS + 2 * tick_ns)
+	     << __atomic_load_n(&q->rrc.probes, __ATOMIC_RELAXED);
+	return RTE_MIN(ns, qp_timeout_ns(q));
+}
+
+/* Since when nothing has been acknowledged, of what is outstanding. Stage requester_recv. */
+static inline uint64_t qp_quiet_since(const struct qp *q)
+{
+	return RTE_MAX(__atomic_load_n(&q->rrc.progress_ns, __ATOMIC_ACQUIRE),
+		       __atomic_load_n(&q->rtc.busy_since_ns, __ATOMIC_ACQUIRE));
+}
+
+/*
+ * For how much of `ns`, which began when engine_missed() was `missed_ns`, did we look for an
+ * acknowledgement? Time in which others had the CPU says nothing about the network, nor about a
+ * peer that shares it with us.
+ */
+static inline uint64_t qp_looked_ns(const struct engine *e, uint64_t ns, uint64_t missed_ns)
+{
+	return ns - RTE_MIN(ns, engine_missed(e) - missed_ns);
+}
+
+/* engine_missed() at qp_quiet_since(). */
+static inline uint64_t qp_quiet_missed(const struct qp *q)
+{
+	return RTE_MAX(__atomic_load_n(&q->rrc.progress_missed_ns, __ATOMIC_ACQUIRE),
+		       __atomic_load_n(&q->rtc.busy_missed_ns, __ATOMIC_ACQUIRE));
+}
+
+/* For how long. Another lcore's clock may be a round ahead of ours. */
+static inline uint64_t qp_quiet_ns(const struct engine *e, const struct qp *q)
+{
+	uint64_t since = qp_quiet_since(q);
+
+	return RTE_MAX(engine_now(e), since) - since;
+}
+
+/* Something was acknowledged, or is waited for anew. Stage requester_recv. */
+static inline void qp_progress(const struct engine *e, struct qp *q)
+{
+	__atomic_store_n(&q->rrc.progress_ns, engine_now(e), __ATOMIC_RELEASE);
+	__atomic_store_n(&q->rrc.progress_missed_ns, engine_missed(e), __ATOMIC_RELEASE);
+}
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REQUESTER_REQUESTER_RECV_CONTROL_H
+#define REQUESTER_REQUESTER_RECV_CONTROL_H
+/*
+ * RequesterRecvControl (seed 000 3.4.5): responses, bad requests, expired timers. HP_RRC, RTC_RRC,
+ * TC_RRC → RRC_RPG, RRC_TC, client memory, send completions. Stage requester_recv.
+ */
+#include <stdbool.h>
+#include "pipeline/engine.h"
+
+int rrc_create(struct engine *e); /* 0 or -ENOMEM */
+void rrc_destroy(struct engine *e);
+
+/* One poll of it. Returns elements taken and packets sent again. */
+unsigned rrc_poll(struct engine *e);
+
+/* Does it hold responses that VirtToPhys has pending? Stage requester_recv. */
+bool rrc_holds_responses(const struct engine *e);
+
+#endif

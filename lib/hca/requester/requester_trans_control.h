@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REQUESTER_REQUESTER_TRANS_CONTROL_H
+#define REQUESTER_REQUESTER_TRANS_CONTROL_H
+/*
+ * RequesterTransControl (seed 000 3.4.1): judges requests, has them cut into packets, parks queue
+ * pairs that may not go on. DP_RTC → RTC_RPG, RTC_RRC, RTC_TC. Stage segmentation.
+ */
+#include "context/qp_context.h"
+#include "pipeline/engine.h"
+
+int rtc_create(struct engine *e); /* 0 or -ENOMEM */
+void rtc_destroy(struct engine *e);
+
+/* One poll of it. Returns requests taken and packets made. */
+unsigned rtc_poll(struct engine *e);
+
+/* Why RequesterTransControl does not go on with a QP (qp.rtc.parked). */
+enum park_reason {
+	PARK_NONE,
+	PARK_BUFFER,
+	PARK_FENCE,
+	PARK_READS,
+	PARK_CREDIT,
+	PARK_RNR,
+	PARK_PSN,
+	PARK_RETRANSMIT,
+	PARK_WINDOW,
+	PARK_DRAIN,
+	PARK_REASONS
+};
+
+/* RequesterTransControl may wait for what has just changed: it stores `parked` and then looks at
+ * what we stored. */
+static inline void wake_sender(struct engine *e, struct qp *q)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&q->rtc.parked, __ATOMIC_RELAXED))
+		wake_post(&e->wake[WAKE_RTC], &q->wake[WAKE_RTC], q->index);
+}
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REQUESTER_RETRANSMISSION_H
+#define REQUESTER_RETRANSMISSION_H
+/*
+ * Go-back-N, and how much may be outstanding after a loss. Part of RequesterRecvControl; stage
+ * requester_recv.
+ */
+#include "context/qp_context.h"
+#include "pipeline/engine.h"
+
+/* Sends everything outstanding from `psn` on again, in PSN order, as far as the window allows, and
+ * the rest as that is acknowledged. RequesterTransControl adds nothing meanwhile. */
+void retransmit_from(struct engine *e, struct qp *q, uint32_t psn);
+
+/* A loss has shown, or the peer had no receive descriptor: halves the window. */
+void retransmit_cut(struct qp *q);
+
+/* `acked` PSNs were acknowledged: measures the round trip, opens the window. */
+void retransmit_acked(struct engine *e, struct qp *q, uint32_t acked);
+
+/* One poll of it. Returns packets sent again. */
+unsigned retransmit_poll(struct engine *e);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REQUESTER_TIMER_CONTROL_H
+#define REQUESTER_TIMER_CONTROL_H
+/*
+ * TimerControl (seed 000 3.4.2): the Loss and the RNR timer of each queue pair. RTC_TC, RRC_TC →
+ * TC_RRC. Stage requester_recv, except timer_set().
+ */
+#include <stdbool.h>
+#include "context/qp_context.h"
+#include "pipeline/engine.h"
+#include "pipeline/message.h"
+
+int tc_create(struct engine *e); /* 0 or -ENOMEM */
+void tc_destroy(struct engine *e);
+
+/* One poll of it: the wheels turn as far as time has passed. Returns commands taken and timers that
+ * were due. */
+unsigned tc_poll(struct engine *e);
+
+/*
+ * Commands TimerControl to set a timer of the QP, to expire in value_ns from now; if it runs
+ * already, it starts again. False: the channel `to` is full (there are always more events than
+ * places in the channels). Stage segmentation into RTC_TC, stage requester_recv into RRC_TC.
+ */
+bool timer_set(struct engine *e, enum channel_id to, const struct qp *q, enum timer_kind timer,
+	       uint64_t value_ns);
+
+/* Takes the QP's timers off the wheels: the QP goes away. */
+void tc_let_go(struct engine *e, struct qp *q);
+
+/* The settings that the QP's timers go by have changed: stops the RNR timer, and has the Loss timer
+ * look at the next tick whether it has to run, and for how long. */
+void tc_look_anew(struct engine *e, struct qp *q);
+
+/* A Loss timer looks so soon whether there is a round trip to go by. */
+#define FIRST_LOOK_TICKS 16
+
+#endif
