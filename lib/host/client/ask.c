@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The socket of the daemon: where it is, one request and its reply. Knows no context, takes no
- * lock; also linked into the library that shows /sys to programs (lib/host/preload). Any thread.
+ * The daemon's socket: finds it, exchanges one request and its reply. Knows no context and takes no
+ * lock; the preload library that shows /sys to programs links it too. Any thread.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "host-abi/descriptor.h"
 #include "softhca/softhca.h"
 
-/* Where a daemon listens that nobody told us of: the system's, else this user's own. */
+/* The system's daemon if it listens there, else this user's own. */
 static int default_socket(char out[ASK_PATH_BYTES])
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");

@@ -5,9 +5,12 @@
  * What the files of libsofthca share.
  *
  * Locks, in the order in which they may be taken:
- *   context.lock (object lists, memory) · context.rpc (control socket) · context.event_lock (event
- * queues) cq.lock · sq.lock, rq.lock or srq.lock · context.uar_lock: spin locks, held for a few
- * hundred cycles, no system call inside
+ *   context.lock                    object lists, memory
+ *   context.rpc                     control socket
+ *   context.event_lock              event queues
+ *   cq.lock                         } spin locks, held for a few hundred cycles,
+ *   sq.lock, rq.lock or srq.lock    } no system call inside
+ *   context.uar_lock                }
  */
 #include <errno.h>
 #include <pthread.h>
@@ -35,8 +38,7 @@ static inline uint32_t round_up(uint32_t n, uint32_t from)
 	return from;
 }
 
-/* Bytes of an entry that takes a receive request of so many scatter entries, at least one: they
- * stand between a next unit and a zero unit. */
+/* Bytes of a receive queue entry: a next unit, at least one scatter entry, and a zero unit. */
 static inline uint32_t receive_stride(uint32_t max_sge)
 {
 	return round_up((2 + (max_sge ? max_sge : 1)) * UNIT_BYTES, RECV_STRIDE_MIN);
@@ -76,44 +78,45 @@ enum node_kind {
 struct node {
 	struct node *next, *prev;
 	struct softhca_context *ctx;
-	uint32_t users; /* objects that depend on it; context.lock */
+	uint32_t users; /* dependent objects; context.lock */
 	uint8_t kind;	/* enum node_kind */
-	/* Of asynchronous events about it: taken by the user, acknowledged; event_lock. */
+	/* Asynchronous events about it: returned to the user, acknowledged; event_lock. */
 	uint32_t events, acked;
 };
 
-/* A part of a file in memory that the daemon has mapped, too (CONTROL_ADD_PIECE). Those of one file
- * and one kind do not overlap. */
+/* A part of a memory file that the daemon maps (CONTROL_ADD_PIECE). Pieces of one file and kind do
+ * not overlap. */
 struct file_piece {
 	uint64_t device, inode;
 	uint64_t offset, bytes; /* in the file */
-	uint64_t idle_since;	/* counts releases; users is 0 */
+	uint64_t idle_since;	/* context.releases when users became 0 */
 	uint32_t number;
 	uint32_t users; /* parts of regions */
 	bool writable;
-	bool kept; /* while it has no users, too */
+	bool kept; /* even without users */
 };
 
-/* Bytes of a piece. */
+/* A range of a piece. */
 struct region_part {
 	struct file_piece *piece;
 	uint64_t offset; /* in the piece */
 	uint64_t bytes;
 };
 
-/* Memory that the daemon maps, too. */
+/* Memory that the daemon maps as well. */
 struct region {
 	struct region *next;
-	struct sharing *sharing; /* memory that the program had before; NULL: softhca_alloc() */
+	struct sharing *sharing; /* of the program's own memory; NULL: from softhca_alloc() */
 	uint8_t *addr;
 	size_t bytes;
 	uint32_t users; /* MRs in it */
-	uint32_t count; /* of parts, which follow one another */
+	uint32_t count; /* of parts, consecutive in memory */
 	struct region_part *parts;
-	struct file_piece own; /* softhca_alloc(): its only part's */
+	struct file_piece own; /* softhca_alloc(): the piece of its only part */
 };
 
-/* Memory for queues: chunks of one region and one MR in the queue PD each, given out in pages. */
+/* Memory for queues: each chunk has one region and one MR in the queue PD, and is allocated by the
+ * page. */
 struct chunk {
 	struct chunk *next;
 	struct region *region;
@@ -122,7 +125,7 @@ struct chunk {
 	uint8_t used[]; /* by page */
 };
 
-/* A piece of a chunk. */
+/* Some pages of a chunk. */
 struct queue_memory {
 	struct chunk *chunk;
 	uint8_t *addr;
@@ -133,8 +136,8 @@ struct event_queue {
 	struct softhca_event *events;
 	uint32_t head, count, size; /* size: power of two */
 	uint32_t waiting;	    /* threads that read fd */
-	/* Semaphore eventfd: one for each event; of a channel also one when the daemon has gone,
-	 * for ever. */
+	/* Semaphore eventfd: one count per event; a channel's also has one for the daemon's death,
+	 * which is never consumed. */
 	int fd;
 };
 
@@ -146,8 +149,8 @@ struct softhca_context {
 	struct control_hello_reply hello;
 	struct client_page *page;
 	uint32_t dead;		 /* atomic: the daemon has gone */
-	uint32_t dead_announced; /* atomic: and those who wait are told */
-	bool told;		 /* event_lock: were told, by the last event of `async` */
+	uint32_t dead_announced; /* atomic: and the waiters were woken */
+	bool fatal_raised;	 /* event_lock: the last event of `async` is queued */
 
 	struct node *nodes[NODE_KINDS];
 	struct region *regions;	    /* of softhca_alloc(), and for queues */
@@ -236,13 +239,13 @@ struct work_queue {
 	uint64_t *wr_id;
 };
 
-/* Send requests written into a queue that no doorbell has told of yet. */
+/* Send requests written into a queue whose doorbell has not been rung yet. */
 struct posting {
-	uint32_t head;		 /* the queue's, once they are told of */
-	uint32_t room;		 /* requests that fit behind them */
-	struct wqe_next *before; /* the last of them, NULL: there are none */
+	uint32_t head;		 /* the queue's, after the doorbell */
+	uint32_t room;		 /* requests that still fit */
+	struct wqe_next *before; /* the last of them, or NULL */
 	uint32_t word0, word1;	 /* the doorbell of the first */
-	int rc;			 /* why the next was not taken */
+	int rc;			 /* why the next was refused */
 };
 
 struct softhca_srq {
@@ -284,27 +287,24 @@ struct softhca_qp {
 
 /* ---- context.c ---- */
 
-/*
- * One request and its reply. fd >= 0 goes with it; fd_out not NULL: takes the descriptor of the
- * reply. 0; -errno of the daemon; -ENOTCONN: it has gone.
- */
+/* ask(), one request at a time for the context. */
 int ctx_call(struct softhca_context *ctx, enum control_type type, const void *body, uint32_t bytes,
 	     void *reply, uint32_t reply_bytes, int fd, int *fd_out);
-/* Requests of one number: without, or with a number as reply. */
+/* The same, with one number as the request or as the reply. */
 int ctx_call_number(struct softhca_context *ctx, enum control_type type, uint32_t number);
 int ctx_call_for_number(struct softhca_context *ctx, enum control_type type, const void *body,
 			uint32_t bytes, uint32_t *number);
-/* Is the daemon there? Asks the socket; if not, everybody who waits for events is told. Takes
+/* Is the daemon alive? Checks the socket; if not, wakes everyone waiting for events. Takes
  * event_lock. */
 bool ctx_alive(struct softhca_context *ctx);
-/* The same where locks are held: only remembers that it has gone. */
+/* The same for callers that hold locks: only records the death. */
 bool ctx_gone(struct softhca_context *ctx);
 static inline bool ctx_dead(const struct softhca_context *ctx)
 {
 	return __atomic_load_n(&ctx->dead, __ATOMIC_RELAXED);
 }
 
-/* The port's facts as the API has them. */
+/* Converts the port's attributes to those of the API. */
 void port_attr_of(const struct control_port_reply *r, struct softhca_port_attr *attr);
 
 /* Object lists; context.lock is held. */
@@ -313,39 +313,39 @@ void node_remove(struct node *node);
 
 /* ---- memory.c ---- */
 
-/* A sealed memfd of that size, mapped. -1 with errno. */
+/* Creates a sealed memfd of that size and maps it. -1 with errno. */
 int sealed_memory(size_t bytes, void **addr);
 /* The region that holds [addr, addr + bytes), or NULL. context.lock is held. */
 struct region *region_of(struct softhca_context *ctx, const void *addr, size_t bytes);
-/* The runs of [addr, addr + bytes), which the region holds, for REG_MR or REREG_MR: tells the
- * daemon those that *in has no room for. 0, -errno. context.lock is held. */
+/* Fills *in with the runs of [addr, addr + bytes), which the region holds, for REG_MR or REREG_MR;
+ * sends the daemon those that do not fit. 0, -errno. context.lock is held. */
 int region_runs(struct softhca_context *ctx, const struct region *r, const void *addr, size_t bytes,
 		struct control_mr *in);
 
 /* ---- pieces.c ---- */
 
 struct sharing_piece;
-/* A piece that holds the file's byte `offset`, and what it holds of the next `bytes`; made if there
- * is none: then rather larger than asked for. The caller is counted among its users. 0, -errno of
- * the daemon or of fstat(); -ENOMEM. context.lock is held. */
+/* The piece that holds the file's byte `offset` and as many of the next `bytes` as it covers. If
+ * there is none, maps a new one, usually larger than requested. The caller becomes one of its
+ * users. 0, -errno of the daemon or of fstat(); -ENOMEM. context.lock is held. */
 int piece_get(struct softhca_context *ctx, const struct sharing_piece *file, uint64_t offset,
 	      uint64_t bytes, bool write, struct file_piece **out);
-/* One user less. Without users a piece goes, but for those of the pool: there the pages that are
- * no longer shared are free already, and the next registration will want it. */
+/* Drops one user. The last one's piece is dropped too, unless it belongs to the pool: there pages
+ * no longer shared are free already, and the next registration will need it. */
 void piece_put(struct softhca_context *ctx, struct file_piece *p);
-/* Forgets all; the daemon's part goes with the connection. */
+/* Frees all; the daemon frees its side with the connection. */
 void pieces_close(struct softhca_context *ctx);
 
 /* ---- shared.c ---- */
 
-/* The region for an MR of [addr, addr + bytes), made if there is none: the caller counts itself
- * among its users, or gives it to region_release(). `write`: the MR will have LOCAL_WRITE. NULL
- * with *err: as sharing_get(), or the daemon's. context.lock is held. */
+/* The region for an MR of [addr, addr + bytes), created if there is none; the caller counts itself
+ * as a user, or calls region_release(). `write`: the MR will have LOCAL_WRITE. NULL with *err: as
+ * sharing_get(), or the daemon's. context.lock is held. */
 struct region *region_for(struct softhca_context *ctx, const void *addr, size_t bytes, bool write,
 			  int *err);
-/* Drops it if it is of the program's memory and has no users. context.lock is held. */
+/* Frees it if it is of the program's memory and has no users. context.lock is held. */
 void region_release(struct softhca_context *ctx, struct region *r);
-/* Gives back what is shared; the daemon's part goes with the connection. */
+/* Returns what is shared; the daemon frees its side with the connection. */
 void shared_close(struct softhca_context *ctx);
 
 /* ---- memory.c, queues ---- */
@@ -353,34 +353,34 @@ void shared_close(struct softhca_context *ctx);
 /* Memory for queues, zeroed, page-aligned. 0, -errno. context.lock is held. */
 int queue_memory_get(struct softhca_context *ctx, size_t bytes, struct queue_memory *m);
 void queue_memory_put(struct softhca_context *ctx, struct queue_memory *m);
-/* Gives back all but its first page. */
+/* Frees all but its first page. */
 void queue_memory_keep_first(struct queue_memory *m);
-/* Unmaps everything; the daemon's part goes with the connection. */
+/* Unmaps everything; the daemon frees its side with the connection. */
 void memory_close(struct softhca_context *ctx);
 
 /* ---- cq.c ---- */
 
-/* Makes the CQ forget the completions of a QP that nobody produces for any more. */
+/* Drops the completions of a QP that nothing writes for any more. */
 void cq_forget(struct softhca_cq *cq, const struct softhca_qp *qp);
 void cq_free(struct softhca_cq *cq);
 
 /* ---- orphans.c ---- */
 
-/* The daemon has gone and the CQ is empty: up to n of the requests that would have completed into
- * it, as flushed; how many. No lock is held. */
+/* The daemon has died and the CQ is empty: returns up to n of the requests that would have
+ * completed into it, as flushed, and their number. No lock is held. */
 int flush_orphans(struct softhca_cq *cq, int n, struct softhca_wc *wc);
 
 /* ---- qp.c ---- */
 
 void qp_free(struct softhca_qp *qp);
 struct softhca_qp *qp_lookup(struct softhca_context *ctx, uint32_t number);
-/* The library has learned that the QP failed. */
+/* Records that the QP has failed. */
 void qp_failed(struct softhca_qp *qp, enum softhca_qp_state state);
 
 /* ---- srq.c ---- */
 
 void srq_free(struct softhca_srq *srq);
-/* The descriptor with that tag has completed: its wr_id. The tag is free again. */
+/* The wr_id of the descriptor with that tag, which has completed. The tag is free again. */
 uint64_t srq_retire(struct softhca_srq *srq, uint32_t tag);
 
 /* ---- post.c ---- */
@@ -391,23 +391,23 @@ void put_receive(const struct softhca_recv_wr *wr, uint8_t shift, uint32_t tag, 
 
 /* Rings one doorbell. 0; -EAGAIN: the daemon takes none; -EIO. */
 int ring(struct softhca_context *ctx, uint32_t word0, uint32_t word1);
-/* Makes the daemon look at the QP's receive queue, which it should flush. */
+/* Makes the daemon flush the QP's receive queue. */
 void ring_for_flush(struct softhca_qp *qp);
 
 /* ---- events.c ---- */
 
-/* Starts the thread unless it runs. 0, -errno. */
+/* Starts the thread unless it is running. 0, -errno. */
 int events_start(struct softhca_context *ctx);
 void events_stop(struct softhca_context *ctx);
-/* Sorts what lies in the event queue: all that was raised before the daemon's last answer.
+/* Dispatches everything in the event queue: all that was raised before the daemon's last reply.
  * context.lock is held. */
 void events_drain(struct softhca_context *ctx);
-/* Forgets events of a CQ, QP or SRQ that goes away and waits for the acknowledgement of those that
- * the user has taken. No lock is held. */
+/* Drops queued events of a CQ, QP or SRQ that is being destroyed, and waits until the user has
+ * acknowledged those he took. No lock is held. */
 void events_forget(struct node *object);
 int event_queue_create(struct event_queue *q);
 void event_queue_destroy(struct event_queue *q);
-/* The daemon has gone: wakes everybody who waits. */
+/* The daemon has died: wakes everyone who waits. */
 void events_dead(struct softhca_context *ctx);
 
 #endif

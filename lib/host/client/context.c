@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The connection to the daemon: opens, asks, closes; what is known of the device. Any thread; one
- * request at a time goes over the socket. When the daemon is gone every request fails with
- * -ENOTCONN from then on.
+ * The connection to the daemon: open, request, close; queries about the device. Any thread; one
+ * request at a time uses the socket. Once the daemon has died every request fails with -ENOTCONN.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -110,7 +109,7 @@ int ctx_call_for_number(struct softhca_context *ctx, enum control_type type, con
 
 /* ---- open and close ---- */
 
-/* HELLO: hands over the page with doorbells and event queue, gets the bell. 0, -errno. */
+/* HELLO: passes the page of doorbells and event queue, receives the bell. 0, -errno. */
 static int hello(struct softhca_context *ctx, const char *device)
 {
 	struct control_hello in = {.version = CONTROL_VERSION};
@@ -210,7 +209,7 @@ struct softhca_context *softhca_open_socket(int fd, const char *device)
 	return NULL;
 }
 
-/* The daemon drops its side with the connection: here only our memory is given back. */
+/* The daemon frees its side when the connection closes: only our memory is freed here. */
 static void free_nodes(struct softhca_context *ctx)
 {
 	while (ctx->nodes[NODE_QP]) {

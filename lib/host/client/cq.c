@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Completion queues: made, polled, armed. Polling is the hot path: an entry belongs to us when its
- * owner bit is clear; it is given back by setting the bit, and all entries of a call by one store
- * of the consumer index. Any thread.
+ * Completion queues: create, poll, arm. Polling is the hot path: an entry belongs to software while
+ * its owner bit is clear. It is returned by setting the bit, and one store of the consumer index
+ * returns all entries of a call. Any thread.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +10,10 @@
 
 enum {
 	CQ_ENTRIES_MIN = 2,
-	IDLE_POLLS = 1 << 15, /* empty polls between two looks at the socket */
+	IDLE_POLLS = 1 << 15, /* empty polls between two checks of the socket */
 };
 
-/* ---- made and destroyed ---- */
+/* ---- create and destroy ---- */
 
 static void give_all(struct cqe *buffer, uint32_t entries)
 {
@@ -43,7 +43,7 @@ static int cq_make(struct softhca_context *ctx, struct softhca_cq *cq)
 	if (rc)
 		return rc;
 	cq->node.ctx = ctx;
-	/* The record comes first: it stays when the buffer changes. */
+	/* The record comes first: it stays when the buffer is replaced. */
 	cq->record = (struct cq_record *)cq->memory.addr;
 	cq->buffer = (struct cqe *)(cq->record + 1);
 	rc = cq_register(cq);
@@ -138,7 +138,7 @@ uint32_t softhca_cq_entries(const struct softhca_cq *cq)
 	return __atomic_load_n(&cq->entries, __ATOMIC_RELAXED);
 }
 
-/* ---- polled ---- */
+/* ---- poll ---- */
 
 static const struct {
 	uint8_t opcode; /* enum softhca_wc_opcode */
@@ -205,11 +205,11 @@ static void fail(struct softhca_qp *qp, const struct cqe *e, struct softhca_wc *
 	wc->opcode = e->is_send ? SOFTHCA_WC_SEND : SOFTHCA_WC_RECV;
 	wc->byte_len = 0;
 	wc->wc_flags = 0;
-	/* RC fails as a whole; of UC and UD a failed send stops the send queue only. */
+	/* RC fails as a whole; on UC and UD a failed send stops only the send queue. */
 	qp_failed(qp, qp->type == SOFTHCA_QP_RC || !e->is_send ? SOFTHCA_QPS_ERR : SOFTHCA_QPS_SQE);
 }
 
-/* Which request completed; it and all before it leave the queue. */
+/* The wr_id of the completed request. It and all earlier ones leave the queue. */
 static inline uint64_t retire(struct work_queue *q, uint32_t offset)
 {
 	uint32_t index = offset >> q->shift & q->mask, tail = q->tail;
@@ -218,7 +218,7 @@ static inline uint64_t retire(struct work_queue *q, uint32_t offset)
 	return q->wr_id[index];
 }
 
-/* False: the QP has gone, the completion with it. */
+/* False: the QP is destroyed; drop its completion. */
 static inline bool take(struct softhca_cq *cq, const struct cqe *e, struct softhca_wc *wc)
 {
 	struct softhca_qp *qp = cq->last;
@@ -297,11 +297,10 @@ int softhca_poll_cq(struct softhca_cq *cq, int n, struct softhca_wc *wc)
 	return done;
 }
 
-/* ---- resized ---- */
+/* ---- resize ---- */
 
-/* The daemon writes into the new buffer already; what was there before goes to its place, after
- * which it is polled. What was promised but not written when the daemon changed over is written
- * there. */
+/* The daemon already writes into the new buffer; move over what the old one holds, then poll the
+ * new one. Completions that were due but unwritten when the daemon switched go to the new one. */
 static void change_over(struct softhca_cq *cq, struct cqe *to, uint32_t mask)
 {
 	spin_lock(&cq->lock);
@@ -316,7 +315,7 @@ static void change_over(struct softhca_cq *cq, struct cqe *to, uint32_t mask)
 	spin_unlock(&cq->lock);
 }
 
-/* Signaled requests of one send queue that were posted and whose completion was not polled. */
+/* Signaled requests of one send queue whose completions have not been polled. */
 static uint32_t signaled(struct work_queue *sq)
 {
 	uint32_t n = 0;
@@ -333,7 +332,7 @@ static uint32_t signaled(struct work_queue *sq)
 	return n;
 }
 
-/* Completions that lie in the CQ, or will, of what was sent. context.lock is held. */
+/* Completions of sends that are in the CQ or will be. context.lock is held. */
 static uint32_t owed(const struct softhca_cq *cq)
 {
 	uint32_t n = 0;
@@ -393,7 +392,7 @@ int softhca_resize_cq(struct softhca_cq *cq, uint32_t entries)
 	return rc;
 }
 
-/* ---- armed ---- */
+/* ---- arm ---- */
 
 int softhca_req_notify_cq(struct softhca_cq *cq, int solicited_only)
 {
@@ -403,7 +402,8 @@ int softhca_req_notify_cq(struct softhca_cq *cq, int solicited_only)
 		return -EINVAL;
 	__atomic_fetch_add(solicited_only ? &record->arm_solicited : &record->arm_next, 1,
 			   __ATOMIC_SEQ_CST);
-	/* Armed, then the caller polls once more: one of the two sides sees the other. */
+	/* Arm, then the caller polls once more: either it sees the completion or the daemon sees
+	 * the request. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return 0;
 }
@@ -418,7 +418,7 @@ void cq_forget(struct softhca_cq *cq, const struct softhca_qp *qp)
 			break;
 		if (e->my_qpn != qp->number)
 			continue;
-		e->my_qpn = 0; /* nobody's */
+		e->my_qpn = 0; /* no QP's */
 		if (qp->srq && !e->is_send)
 			srq_retire(qp->srq, e->wqe_offset);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a daemon has, for programs that have not opened a device yet. Any thread; one connection for
- * each call. */
+/* Lists a daemon's devices for programs that have not opened one. Any thread; one connection per
+ * call. */
 #include <string.h>
 #include <unistd.h>
 #include "ask.h"
@@ -23,7 +23,7 @@ static int describe(int fd, uint32_t index, struct control_device_reply *r)
 	struct control_list_devices in = {.version = CONTROL_VERSION, .index = index};
 	int rc = ask(fd, CONTROL_LIST_DEVICES, &in, sizeof(in), r, sizeof(*r), -1, NULL);
 
-	/* Who ends the connection at that request does not know it. */
+	/* A daemon that hangs up here does not know the request. */
 	return rc == -ENOTCONN ? -EPROTO : rc;
 }
 

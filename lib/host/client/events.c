@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Events: a thread takes what the daemon wrote into the event queue of the client's page and sorts
- * it into the channels and the asynchronous queue; each has a semaphore eventfd that the user waits
- * on. The thread also notices that the daemon has gone. It exists only once somebody made a channel
- * or asked for asynchronous events.
+ * Events: a thread takes what the daemon writes into the event queue of the client's page and sorts
+ * it into the channels and the asynchronous queue; each has a semaphore eventfd for the user to
+ * wait on. The thread also notices when the daemon dies. It is started by the first channel or
+ * request for asynchronous events.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -39,13 +39,13 @@ static void announce(const struct event_queue *q)
 {
 	uint64_t one = 1;
 
-	/* Fails only when 2^64 - 2 events wait. */
+	/* Fails only when 2^64 - 2 events are pending. */
 	if (write(q->fd, &one, sizeof(one)) < 0)
 		return;
 }
 
-/* Takes back one announcement. None is there: a reader has it already, finds nothing and waits on.
- */
+/* Takes back one announcement. If there is none a reader has it already, and will find the queue
+ * empty and wait again. */
 static void recant(const struct event_queue *q)
 {
 	uint64_t n;
@@ -90,7 +90,7 @@ static bool event_queue_take(struct event_queue *q, struct softhca_event *e)
 	return true;
 }
 
-/* What it is about, or NULL. */
+/* The object that the event is about, or NULL. */
 static struct node *event_node(const struct softhca_event *e)
 {
 	if (e->cq)
@@ -100,7 +100,7 @@ static struct node *event_node(const struct softhca_event *e)
 	return e->srq ? &e->srq->node : NULL;
 }
 
-/* event_lock is held. The user has it now: the object lives until he acknowledges. */
+/* The event is now the user's: its object lives until he acknowledges it. event_lock is held. */
 static void event_given(const struct softhca_context *ctx, bool async,
 			const struct softhca_event *e)
 {
@@ -110,7 +110,7 @@ static void event_given(const struct softhca_context *ctx, bool async,
 		event_node(e)->events++;
 }
 
-/* event_lock is held. The events of an object go away with it (drop), or only lose the pointer. */
+/* Drops an object's events, or only their pointers to it. event_lock is held. */
 static void event_queue_forget(struct event_queue *q, const struct node *object, bool drop)
 {
 	uint32_t kept = 0;
@@ -132,9 +132,9 @@ static void event_queue_forget(struct event_queue *q, const struct node *object,
 	q->count = kept;
 }
 
-/* Waits for one. It is counted before the lock is given up: from then on the object's destruction
- * waits for its acknowledgement. 0, -EAGAIN, -EINTR, -EIO (the daemon has gone and
- * nothing is left). */
+/* Waits for one event. It is counted before the lock is dropped: from then on the object's
+ * destruction waits for the acknowledgement. 0, -EAGAIN, -EINTR, -EIO (the daemon has died and no
+ * event is left). */
 static int event_queue_wait(struct softhca_context *ctx, struct event_queue *q,
 			    struct softhca_event *e)
 {
@@ -144,9 +144,9 @@ static int event_queue_wait(struct softhca_context *ctx, struct event_queue *q,
 
 	for (;;) {
 		if (ctx_dead(ctx))
-			ctx_alive(ctx); /* tells everybody, if nobody did */
+			ctx_alive(ctx); /* wakes all waiters, unless done already */
 		pthread_mutex_lock(&ctx->event_lock);
-		if (async && ctx->told && q->count == 0) { /* fd is not readable any more */
+		if (async && ctx->fatal_raised && q->count == 0) { /* fd is not readable any more */
 			pthread_mutex_unlock(&ctx->event_lock);
 			return -EIO;
 		}
@@ -156,11 +156,11 @@ static int event_queue_wait(struct softhca_context *ctx, struct event_queue *q,
 		pthread_mutex_lock(&ctx->event_lock);
 		q->waiting--;
 		got = !rc && event_queue_take(q, e);
-		gone = !rc && ctx->told && q->count == 0;
+		gone = !rc && ctx->fatal_raised && q->count == 0;
 		if (got)
 			event_given(ctx, async, e);
 		if (gone && (async ? q->waiting : !got))
-			announce(q); /* for the next who asks */
+			announce(q); /* for the next caller */
 		pthread_mutex_unlock(&ctx->event_lock);
 		if (rc || got)
 			return rc;
@@ -235,16 +235,17 @@ static void dispatch(struct softhca_context *ctx, const struct eqe *eqe)
 	}
 	if (e.qp && types[eqe->type].fails)
 		qp_failed(e.qp, SOFTHCA_QPS_ERR);
-	/* About an object that has gone, and the user wants to hear of none. */
+	/* The object is destroyed, and the user wants no events about such. */
 	if (ctx->acknowledges && of_object(eqe->type) && !event_node(&e))
 		return;
-	/* Nobody has asked for events, perhaps nobody ever will: as many as the daemon's queue
-	 * holds. */
+	/* If no one has asked for events yet, perhaps no one ever will: keep no more than the
+	 * daemon's queue holds. */
 	if (ctx->dispatching || ctx->async.count < EQ_ENTRIES)
 		event_queue_put(&ctx->async, &e);
 }
 
-/* The dispatcher asks without the lock: it may see one that another thread has just taken. */
+/* The dispatcher calls it without the lock: it may see an event that another thread has just
+ * taken. */
 static bool event_there(const struct softhca_context *ctx)
 {
 	uint32_t taken = __atomic_load_n(&ctx->eq_taken, __ATOMIC_RELAXED);
@@ -273,7 +274,7 @@ static void drain(struct softhca_context *ctx)
 	pthread_mutex_unlock(&ctx->lock);
 }
 
-/* Sleeps until the bell rings, the daemon goes or the context is closed. False: it is closed. */
+/* Sleeps until the bell rings, the daemon dies or the context is closed. False: closed. */
 static bool sleep_until_bell(struct softhca_context *ctx, struct sharing_worker *worker)
 {
 	struct pollfd p[3] = {{.fd = ctx->bell, .events = POLLIN},
@@ -284,7 +285,7 @@ static bool sleep_until_bell(struct softhca_context *ctx, struct sharing_worker 
 
 	__atomic_store_n(&ctx->page->waiting, 1, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	/* Who found it dead while ringing a doorbell has told nobody. */
+	/* A thread that found the daemon dead while ringing a doorbell woke no one. */
 	if (event_there(ctx) || ctx_dead(ctx))
 		return true;
 	sharing_worker_sleeps(worker);
@@ -310,7 +311,7 @@ static void *dispatcher(void *arg)
 		drain(ctx);
 	while (sleep_until_bell(ctx, worker) && !ctx_dead(ctx));
 	if (ctx_dead(ctx))
-		ctx_alive(ctx); /* tells everybody, if nobody did */
+		ctx_alive(ctx); /* wakes all waiters, unless done already */
 	drain(ctx);
 	sharing_worker_leave(worker);
 	return NULL;
@@ -350,7 +351,7 @@ void events_dead(struct softhca_context *ctx)
 	pthread_mutex_lock(&ctx->event_lock);
 	if (ctx->async.fd >= 0)
 		event_queue_put(&ctx->async, &fatal);
-	ctx->told = true;
+	ctx->fatal_raised = true;
 	for (struct node *n = ctx->nodes[NODE_CHANNEL]; n; n = n->next)
 		announce(&((struct softhca_channel *)n)->queue);
 	pthread_cond_broadcast(&ctx->acked);

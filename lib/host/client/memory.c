@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory that the daemon maps too: sealed memfds, one region and one piece each. What the user asks
- * for is a region of its own; queues share larger ones. Memory regions (MRs) are registered in the
- * former, and in regions of the program's own memory (shared.c). Any thread, never on the data
- * path.
+ * Memory that the daemon maps as well: sealed memfds, one region and one piece each.
+ * softhca_alloc() gets a region of its own; queues share larger ones. Memory regions (MRs) are
+ * registered in the former, and in regions of the program's own memory (shared.c). Any thread,
+ * never on the data path.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ int sealed_memory(size_t bytes, void **addr)
 	return -1;
 }
 
-/* Tells the daemon of the memfd, all of it. 0, -errno. */
+/* Registers the whole memfd with the daemon as a piece. 0, -errno. */
 static int own_piece(struct softhca_context *ctx, struct region *r, int fd)
 {
 	const struct control_piece in = {.bytes = r->bytes};
@@ -101,7 +101,7 @@ int region_runs(struct softhca_context *ctx, const struct region *r, const void 
 		struct control_mr *in)
 {
 	uint64_t from = (uint64_t)((const uint8_t *)addr - r->addr), to = from + bytes;
-	uint64_t at = 0; /* of the part, in the region */
+	uint64_t at = 0; /* offset of the part in the region */
 	int rc = 0;
 
 	for (uint32_t i = 0; i < r->count && !rc; at += r->parts[i++].bytes) {
@@ -120,7 +120,7 @@ int region_runs(struct softhca_context *ctx, const struct region *r, const void 
 	return rc;
 }
 
-/* Registers [addr, addr + bytes) of the region, which no bytes do not need. */
+/* Registers [addr, addr + bytes) of the region; of no region if bytes is 0. */
 static int mr_call(struct softhca_context *ctx, const struct region *r, const void *addr,
 		   size_t bytes, struct control_mr *in, uint32_t *lkey, uint32_t *rkey)
 {
@@ -187,7 +187,7 @@ int softhca_free(struct softhca_context *ctx, void *addr)
 	if (!addr)
 		return 0;
 	pthread_mutex_lock(&ctx->lock);
-	r = region_of(ctx, addr, 1); /* not the one that ends there */
+	r = region_of(ctx, addr, 1); /* not a region that ends there */
 	if (!r || r->addr != addr || is_chunk(ctx, r))
 		rc = -EINVAL;
 	else if (r->users)
@@ -362,7 +362,7 @@ static void chunk_free(struct softhca_context *ctx, struct chunk *c)
 
 	if (ctx_call_number(ctx, CONTROL_DEREG_MR, c->lkey) ||
 	    ctx_call_number(ctx, CONTROL_DROP_PIECE, c->region->own.number))
-		return; /* it stays ours until the end */
+		return; /* kept until the context is closed */
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
@@ -386,7 +386,7 @@ void queue_memory_put(struct softhca_context *ctx, struct queue_memory *m)
 	memset(c->used + m->first, 0, m->pages);
 	c->pages_used -= m->pages;
 	m->chunk = NULL;
-	/* One chunk of the usual size is kept for the next. */
+	/* Keep one chunk of the usual size for the next queue. */
 	if (c->pages_used == 0 && (c->next || ctx->chunks != c))
 		chunk_free(ctx, c);
 }

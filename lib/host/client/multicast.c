@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Queue pairs and multicast groups. The daemon knows who is attached; here nothing is kept. Any
- * thread, not the data path. */
+/* Attaches queue pairs to multicast groups. All state is the daemon's. Any thread, never on the
+ * data path. */
 #include <string.h>
 #include "client_priv.h"
 
@@ -21,5 +21,5 @@ int softhca_detach_mcast(struct softhca_qp *qp, const uint8_t mgid[16])
 {
 	int rc = ask(qp, CONTROL_DETACH_MCAST, mgid);
 
-	return rc == -ENOTCONN ? 0 : rc; /* all ended with the daemon */
+	return rc == -ENOTCONN ? 0 : rc; /* the attachment died with the daemon */
 }

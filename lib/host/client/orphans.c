@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What was posted and not done when the daemon went: it completes as flushed, as a driver does when
- * its device is lost. Receives of an SRQ stay there. Any thread, never hot.
+ * Completes the requests that were outstanding when the daemon died as flushed, as a driver does
+ * when its device is lost. Receives of an SRQ stay posted. Any thread, never hot.
  */
 #include "client_priv.h"
 
-/* Of one queue; the poller's lock is held, so that nobody else retires its requests. */
+/* Flushes one queue; the poller's lock is held, so that no one else retires its requests. */
 static int flush_queue(struct softhca_qp *qp, struct work_queue *q, enum softhca_wc_opcode opcode,
 		       int n, struct softhca_wc *wc)
 {

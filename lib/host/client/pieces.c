@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What of which file the daemon has mapped, for one context: each MR of the program's own memory
- * names bytes of these pieces. Large pieces, so that most registrations find theirs there.
- * context.lock is held. Any thread, never on the data path.
+ * Which parts of which files the daemon has mapped for one context: each MR of the program's own
+ * memory refers to ranges of these pieces. Pieces are large, so that most registrations find theirs
+ * mapped. context.lock is held. Any thread, never on the data path.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +10,9 @@
 #include "share-in-place/sharing.h"
 #include "client_priv.h"
 
-enum { IDLE_MAX = 1024 };	  /* pieces that are kept without users */
-#define GRANULE	    (64ull << 20) /* pieces begin and end at its multiples, or at the file's end */
-#define PIECE_BYTES (64ull << 30) /* of one piece at most */
+enum { IDLE_MAX = 1024 };	  /* pieces kept without users */
+#define GRANULE	    (64ull << 20) /* pieces begin and end at multiples, or at the end of the file */
+#define PIECE_BYTES (64ull << 30) /* of one piece, at most */
 
 /* ---- the list: by file, by kind, by offset ---- */
 
@@ -27,7 +27,7 @@ static int compare(const struct file_piece *a, const struct file_piece *b)
 	return a->offset < b->offset ? -1 : a->offset > b->offset;
 }
 
-/* Where the first piece behind `p` lies in the list. */
+/* The index of the first piece after `p` in the list. */
 static uint32_t behind(const struct softhca_context *ctx, const struct file_piece *p)
 {
 	uint32_t low = 0, high = ctx->piece_count;
@@ -48,7 +48,7 @@ static bool same_file(const struct file_piece *a, const struct file_piece *b)
 	return a->device == b->device && a->inode == b->inode && a->writable == b->writable;
 }
 
-/* The piece of the list that holds the byte p->offset of the file, or NULL. */
+/* The piece that holds byte p->offset of the file, or NULL. */
 static struct file_piece *find(const struct softhca_context *ctx, const struct file_piece *p)
 {
 	uint32_t i = behind(ctx, p);
@@ -99,7 +99,8 @@ static void drop(struct softhca_context *ctx, struct file_piece *p)
 		forget(ctx, p);
 }
 
-/* Drops the one without users for longest, if there are more than `most`. False: there are not. */
+/* Drops the piece that has been unused longest, if there are more than `most`. False: none
+ * dropped. */
 static bool drop_oldest(struct softhca_context *ctx, uint32_t most)
 {
 	struct file_piece *oldest = NULL;
@@ -127,8 +128,8 @@ static uint64_t round_to(uint64_t n, uint64_t step)
 	return (n + step - 1) & ~(step - 1);
 }
 
-/* How far a new piece from p->offset on, for `bytes` bytes, may reach: whole granules, inside of
- * the file, not into its neighbours. 0, -errno. */
+/* Sets how far a new piece from p->offset on, for `bytes` bytes, may reach: whole granules inside
+ * the file that do not overlap its neighbours. 0, -errno. */
 static int widen(const struct softhca_context *ctx, const struct sharing_piece *file,
 		 struct file_piece *p, uint64_t bytes)
 {
@@ -139,7 +140,7 @@ static int widen(const struct softhca_context *ctx, const struct sharing_piece *
 	const struct file_piece *next = i < ctx->piece_count ? ctx->pieces[i] : NULL;
 	struct stat st;
 
-	if (file->segment_bytes) { /* whole or not at all */
+	if (file->segment_bytes) { /* a segment is mapped whole */
 		p->offset = 0;
 		p->bytes = file->segment_bytes;
 		return 0;
@@ -153,7 +154,7 @@ static int widen(const struct softhca_context *ctx, const struct sharing_piece *
 		high = next->offset;
 	high = high < end ? high : end;
 	if (high <= p->offset)
-		return -EFAULT; /* the file has been cut off meanwhile */
+		return -EFAULT; /* the file was truncated meanwhile */
 	p->offset = low;
 	p->bytes = high - low < PIECE_BYTES ? high - low : PIECE_BYTES;
 	return 0;
@@ -211,7 +212,7 @@ int piece_get(struct softhca_context *ctx, const struct sharing_piece *file, uin
 		.device = file->device, .inode = file->inode, .offset = offset, .writable = true};
 	int rc = 0;
 
-	*out = find(ctx, &wanted); /* which may be read, too */
+	*out = find(ctx, &wanted); /* a writable one serves reads too */
 	wanted.writable = write;
 	if (!*out && !write)
 		*out = find(ctx, &wanted);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Posting: writes descriptors into the queues and rings doorbells. Hot path of the client: no
- * division, no system call but the one that wakes a sleeping daemon. Any thread.
+ * Posting: writes descriptors into the queues and rings doorbells. Hot path: no division, and no
+ * system call except to wake a sleeping daemon. Any thread.
  */
 #include <string.h>
 #include <sys/socket.h>
@@ -9,8 +9,8 @@
 #include "client_priv.h"
 
 enum {
-	RING_SPINS = 1000,   /* looks at a full doorbell FIFO before it yields */
-	RING_WAIT_MS = 2000, /* a daemon that takes none for so long takes none */
+	RING_SPINS = 1000,   /* polls of a full doorbell FIFO before yielding */
+	RING_WAIT_MS = 2000, /* after which the daemon counts as stuck */
 };
 
 /* ---- doorbells ---- */
@@ -43,7 +43,7 @@ static int wait_for_room(struct softhca_context *ctx)
 
 static void kick(struct softhca_context *ctx)
 {
-	/* Full: the daemon has not heard the last one yet, so it will. */
+	/* EAGAIN: the daemon has not read the last byte yet, so it will wake. */
 	if (send(ctx->bell, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
 	    (errno == EPIPE || errno == ECONNREFUSED))
 		__atomic_store_n(&ctx->dead, 1, __ATOMIC_RELAXED);
@@ -64,7 +64,7 @@ int ring(struct softhca_context *ctx, uint32_t word0, uint32_t word1)
 		}
 	}
 	phase = ctx->produced / UAR_DOORBELLS & 1 ? 0 : DOORBELL_PHASE;
-	/* An exchange, because it also is the fence between the doorbell and the look at
+	/* An exchange, because it is also the fence between the doorbell and the read of
 	 * daemon_asleep. */
 	__atomic_exchange_n(&uar->doorbell[ctx->produced % UAR_DOORBELLS],
 			    (uint64_t)word1 << 32 | word0 | phase, __ATOMIC_SEQ_CST);
@@ -105,7 +105,7 @@ static const struct operation {
 	[SOFTHCA_WR_SEND_WITH_INV] = {USER_SEND_INV, RC, 0},
 };
 
-/* The units between next and data. Returns where the data begins. */
+/* Writes the units between next and data. Returns where the data begins. */
 static inline uint8_t *put_headers(const struct softhca_qp *qp, const struct softhca_send_wr *wr,
 				   const struct operation *op, uint8_t *at)
 {
@@ -131,14 +131,14 @@ static inline uint8_t *put_headers(const struct softhca_qp *qp, const struct sof
 
 		*ud = wr->wr.ud.ah->ud;
 		ud->qpn = wr->wr.ud.remote_qpn;
-		/* The highest bit means: the QP's own. */
+		/* The top bit selects the QP's own Q_Key. */
 		ud->qkey = wr->wr.ud.remote_qkey >> 31 ? qp->qkey : wr->wr.ud.remote_qkey;
 		at += sizeof(*ud);
 	}
 	return at;
 }
 
-/* Returns where the WQE ends, NULL: longer than the QP takes. */
+/* Returns the end of the WQE, NULL: longer than the QP supports. */
 static uint8_t *put_inline(const struct softhca_qp *qp, const struct softhca_send_wr *wr,
 			   uint8_t *at)
 {
@@ -194,7 +194,7 @@ static uint8_t *put_register(const struct softhca_qp *qp, const struct softhca_s
 	return at + ((bytes + 15) & ~15u);
 }
 
-/* The units of a request that changes a key. Returns where the WQE ends, NULL: it cannot be. */
+/* The units of a request that changes a key. Returns the end of the WQE, NULL: invalid. */
 static uint8_t *put_local(const struct softhca_qp *qp, const struct softhca_send_wr *wr,
 			  uint8_t *at)
 {
@@ -216,7 +216,7 @@ static uint8_t *put_local(const struct softhca_qp *qp, const struct softhca_send
 	return at + sizeof(*u);
 }
 
-/* Writes a whole WQE. Returns its size in units; 0: the request is not one that this QP takes. */
+/* Writes a whole WQE. Returns its size in units; 0: the QP does not support the request. */
 static inline uint32_t put_wqe(const struct softhca_qp *qp, const struct softhca_send_wr *wr,
 			       const struct operation *op, uint8_t *wqe)
 {
@@ -271,7 +271,7 @@ static inline void posting_begin(const struct softhca_qp *qp, struct posting *p)
 	p->rc = send_state(qp);
 }
 
-/* One more; 0, or why not, as p->rc. */
+/* Adds one request. 0, or an error, which p->rc keeps. */
 static inline int posting_add(struct softhca_qp *qp, struct posting *p,
 			      const struct softhca_send_wr *wr)
 {
@@ -300,7 +300,7 @@ static inline int posting_add(struct softhca_qp *qp, struct posting *p,
 	return 0;
 }
 
-/* Tells the daemon of them. 0, or as ring(): then there are none. */
+/* Rings the doorbell for them. 0, or as ring(): then none is posted. */
 static inline int posting_ring(struct softhca_qp *qp, const struct posting *p)
 {
 	int rc = likely(p->before) ? ring(qp->node.ctx, p->word0, p->word1) : 0;
@@ -399,8 +399,8 @@ int softhca_post_recv(struct softhca_qp *qp, struct softhca_recv_wr *wr,
 		room--;
 	}
 	rq->head = head;
-	/* Posted first, then the state is looked at: whoever makes it an error looks at the queue
-	 * after. */
+	/* Post first, then look at the state: whoever sets it to error looks at the queue
+	 * afterwards. */
 	__atomic_store_n(&qp->record->rq_posted, head, __ATOMIC_RELEASE);
 	spin_unlock(&rq->lock);
 	if (unlikely(rc) && bad_wr)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queue pairs: made, moved through their states, connected; addresses of datagrams. Any thread, not
- * the data path.
+ * Queue pairs: create, modify, connect; addresses of datagrams. Any thread, never on the data path.
  *
  * Memory of a QP: send queue, receive queue, record. The stride of each queue is a power of two
- * that holds the largest request of the QP, so that an index is a shift and no request wraps around
- * the end.
+ * that holds the QP's largest request, so that an index needs only a shift and no request wraps
+ * around the end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,21 +16,21 @@ enum { SEND_STRIDE_MIN = 64, SEND_UNITS_MAX = 63, READS_DEFAULT = 16 };
 
 /* ---- sizes ---- */
 
-/* Units in front of the data, at most. */
+/* Most units in front of the data. */
 static uint32_t header_units(enum softhca_qp_type type)
 {
 	return type == SOFTHCA_QP_UD ? 4 : type == SOFTHCA_QP_UC ? 2 : 3;
 }
 
-/* And of inline data, which atomics do not have. */
+/* Most units in front of inline data, which atomics do not support. */
 static uint32_t inline_header_units(enum softhca_qp_type type)
 {
 	return type == SOFTHCA_QP_UD ? 4 : 2;
 }
 
-/* Programs size their arrays by what they asked for: a queue takes that and no more, whatever its
- * memory would hold. All but inline data that is no longer than the data segment in whose place it
- * stands: programs send that without having asked (rdma_xclient). */
+/* Programs size their arrays by what they asked for, so a queue accepts that and no more, whatever
+ * its memory would hold. Exception: inline data no longer than the data segment that it replaces,
+ * which programs send without asking (rdma_xclient). */
 static void take_as_asked(struct work_queue *q, uint32_t wrs, uint32_t sges, uint32_t inline_bytes)
 {
 	q->mask = round_up(wrs ? wrs : 1, 4) - 1;
@@ -40,7 +39,7 @@ static void take_as_asked(struct work_queue *q, uint32_t wrs, uint32_t sges, uin
 	q->max_inline = inline_bytes > UNIT_BYTES ? inline_bytes : UNIT_BYTES;
 }
 
-/* 0, -EINVAL: no descriptor is so long. */
+/* 0, -EINVAL: longer than any descriptor. */
 static int plan_sends(struct softhca_qp *qp, const struct softhca_qp_cap *cap)
 {
 	const enum softhca_qp_type type = (enum softhca_qp_type)qp->type;
@@ -56,13 +55,13 @@ static int plan_sends(struct softhca_qp *qp, const struct softhca_qp_cap *cap)
 	return 0;
 }
 
-/* The queues' geometry from what the user wants. 0, -EINVAL. */
+/* Computes the queues' geometry from what the user requests. 0, -EINVAL. */
 static int plan(const struct softhca_context *ctx, struct softhca_qp *qp,
 		struct softhca_qp_cap *cap)
 {
 	const struct control_hello_reply *limit = &ctx->hello;
 
-	if (qp->srq) /* they say nothing then */
+	if (qp->srq) /* they are ignored then */
 		cap->max_recv_wr = cap->max_recv_sge = 0;
 	if (cap->max_send_wr > limit->max_qp_wr || cap->max_recv_wr > limit->max_qp_wr ||
 	    cap->max_send_sge > limit->max_sge || cap->max_recv_sge > limit->max_sge ||
@@ -80,7 +79,7 @@ static size_t queue_bytes(const struct work_queue *q)
 	return q->shift ? ((size_t)q->mask + 1) << q->shift : 0;
 }
 
-/* ---- made and destroyed ---- */
+/* ---- create and destroy ---- */
 
 static int qp_register(struct softhca_qp *qp, enum softhca_qp_type type)
 {
@@ -204,8 +203,8 @@ int softhca_destroy_qp(struct softhca_qp *qp)
 	if (rc == -ENOTCONN)
 		rc = 0;
 	if (!rc) {
-		/* Nothing more is written for it. Whoever polls now is waited for by cq_forget()'s
-		 * lock, whoever polls later finds nothing of it; an SRQ's tags come back. */
+		/* Nothing more is written for it. cq_forget()'s lock waits for a poller that is
+		 * active now, a later one finds nothing of this QP; an SRQ gets its tags back. */
 		cq_forget(qp->send_cq, qp);
 		cq_forget(qp->recv_cq, qp);
 		__atomic_store_n(&ctx->qps[qp->number & ctx->qp_mask], NULL, __ATOMIC_RELEASE);
@@ -255,12 +254,12 @@ void qp_failed(struct softhca_qp *qp, enum softhca_qp_state state)
 			return;
 	} while (!__atomic_compare_exchange_n(&qp->state, &old, (uint8_t)state, false,
 					      __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE));
-	/* Receives posted just before were posted to a QP that had flushed already. */
+	/* Receives posted just before missed the flush: the QP had already entered ERR. */
 	if (state == SOFTHCA_QPS_ERR && qp->rq.buffer)
 		ring_for_flush(qp);
 }
 
-/* In RST the queues begin anew; what had completed is forgotten. */
+/* In RST the queues start afresh; completions not polled are dropped. */
 static void qp_reset(struct softhca_qp *qp)
 {
 	cq_forget(qp->send_cq, qp);
@@ -270,13 +269,13 @@ static void qp_reset(struct softhca_qp *qp)
 	__atomic_store_n(&qp->record->rq_posted, 0, __ATOMIC_RELEASE);
 }
 
-/* The daemon has made the transition; a failure that was noticed meanwhile is newer. */
+/* The daemon has made the transition; a failure noticed meanwhile takes precedence. */
 static void moved(struct softhca_qp *qp, uint8_t before, enum softhca_qp_state to)
 {
 	if (to == SOFTHCA_QPS_RESET) {
 		qp_reset(qp);
 		__atomic_store_n(&qp->state, (uint8_t)to, __ATOMIC_SEQ_CST);
-		/* What was raised in its former life must not be taken for its next one's. */
+		/* Events of its former life must not be taken for those of the next. */
 		pthread_mutex_lock(&qp->node.ctx->lock);
 		events_drain(qp->node.ctx);
 		pthread_mutex_unlock(&qp->node.ctx->lock);
@@ -364,7 +363,7 @@ int softhca_query_qp(struct softhca_qp *qp, struct softhca_qp_attr *attr)
 	return 0;
 }
 
-/* ---- connected by exchanged endpoints ---- */
+/* ---- connect by exchanging endpoints ---- */
 
 int softhca_local_endpoint(struct softhca_qp *qp, uint32_t gid_index,
 			   struct softhca_endpoint *local)
@@ -484,7 +483,7 @@ int softhca_connect_qp(struct softhca_qp *qp, const struct softhca_endpoint *loc
 
 /* ---- addresses ---- */
 
-/* Where the address handle does not say: groups are not to be routed, as IP has it. */
+/* Default where the address handle gives none: as in IP, multicast is not routed. */
 static uint8_t default_hops(const uint8_t gid[16])
 {
 	return ip_is_group(gid) ? 1 : 64;

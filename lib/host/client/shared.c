@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Regions of the program's own memory: lib/host/share-in-place makes it shareable, here each becomes parts of
- * pieces that the daemon has mapped (pieces.c). A region goes with the last MR in it. Any thread,
- * never on the data path.
+ * Regions of the program's own memory: lib/host/share-in-place makes it shareable, here it becomes
+ * parts of pieces that the daemon has mapped (pieces.c). A region is freed with its last MR. Any
+ * thread, never on the data path.
  */
 #include <stdlib.h>
 #include "share-in-place/sharing.h"
@@ -18,8 +18,8 @@ static struct region_part *part_new(struct region *r)
 	return &more[r->count++];
 }
 
-/* One file's part of the region, piece by piece. 0, -errno: what there is so far is the region's.
- */
+/* Adds one file's part of the region, piece by piece. 0, -errno: the region keeps what was
+ * added. */
 static int add_parts(struct softhca_context *ctx, struct region *r,
 		     const struct sharing_piece *file)
 {
@@ -53,7 +53,7 @@ static void region_free(struct softhca_context *ctx, struct region *r)
 	free(r);
 }
 
-/* The sharing is the region's, whatever comes of it. */
+/* Takes ownership of the sharing, also on failure. */
 static struct region *region_shared(struct softhca_context *ctx, struct sharing *s, int *err)
 {
 	struct region *r = calloc(1, sizeof(*r));

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shared receive queues: made, armed, posted to. Any thread; posting and completing are hot.
+ * Shared receive queues: create, arm, post. Any thread; posting and completing are hot.
  *
- * Descriptors complete in another order than that of the ring, so each carries a tag, and the tag
- * is what a completion brings back. There are max_wr tags, no more than places in the ring. A tag
- * is in use from post to completion, a place only until the daemon took the descriptor, so whoever
- * has a free tag has a free place. A tag that is lost with its queue pair (softhca_create_srq())
- * stays lost.
+ * Descriptors complete out of order, so each carries a tag, which its completion returns. There are
+ * max_wr tags, at most as many as slots in the ring. A tag is in use from post to completion, a
+ * slot only until the daemon takes the descriptor, so a free tag implies a free slot. A tag that is
+ * lost with its queue pair (softhca_create_srq()) stays lost.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +13,7 @@
 
 enum { ENTRIES_MIN = 4 };
 
-/* ---- made and destroyed ---- */
+/* ---- create and destroy ---- */
 
 static int srq_register(struct softhca_srq *srq)
 {
@@ -174,7 +173,7 @@ int softhca_query_srq(struct softhca_srq *srq, struct softhca_srq_attr *attr)
 	return 0;
 }
 
-/* ---- posted and completed ---- */
+/* ---- post and complete ---- */
 
 int softhca_post_srq_recv(struct softhca_srq *srq, struct softhca_recv_wr *wr,
 			  struct softhca_recv_wr **bad_wr)

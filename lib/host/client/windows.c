@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory windows, regions for fast registration or without memory, re-registration: the calls; what
- * is posted is in post.c. Any thread, never on the data path, but for softhca_bind_mw(), which
- * posts.
+ * Memory windows, regions for fast registration or without memory, re-registration. The work
+ * requests are written by post.c. Any thread, never on the data path, except softhca_bind_mw(),
+ * which posts.
  */
 #include <stdlib.h>
 #include "client_priv.h"
 
-/* Asks for a window of mw->type. context.lock is held. */
+/* Allocates a window of mw->type at the daemon. context.lock is held. */
 static int mw_make(struct softhca_pd *pd, struct mw_object *mw)
 {
 	struct softhca_context *ctx = pd->node.ctx;
@@ -81,7 +81,7 @@ int softhca_bind_mw(struct softhca_qp *qp, struct softhca_mw *mw,
 	return rc;
 }
 
-/* Asks for a region that has no memory of ours. context.lock is held. */
+/* Allocates a region without memory of its own at the daemon. context.lock is held. */
 static int mr_allocate(struct softhca_pd *pd, struct mr_object *mr, enum control_type type,
 		       const void *in, uint32_t bytes)
 {
@@ -132,7 +132,7 @@ struct softhca_mr *softhca_alloc_null_mr(struct softhca_pd *pd)
 	return allocated(pd, CONTROL_ALLOC_NULL_MR, &in, sizeof(in));
 }
 
-/* The MR has changed as asked: what we know of it. */
+/* The daemon has changed the MR: update our side. */
 static void mr_moved(struct mr_object *mr, const struct softhca_mr *to, struct region *region)
 {
 	struct region *before = mr->region;
@@ -168,7 +168,7 @@ static int mr_change(struct mr_object *mr, unsigned int flags, const struct soft
 
 	if (!r)
 		return rc;
-	if (r != mr->region) /* to reach new rights, perhaps */
+	if (r != mr->region) /* found another region, perhaps for new rights */
 		in.mask |= REREG_TRANSLATION;
 	in.mr = (struct control_mr){
 		.pd = to->pd->number, .iova = iova_of(mr, flags, to), .access = wanted};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* English for numbers. */
+/* Names of numbers. */
 #include "client_priv.h"
 
 #define WORD(table, i)                                                                             \
