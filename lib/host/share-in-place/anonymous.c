@@ -21,15 +21,15 @@
 
 enum {
 	FILES_MAX = 256,
-	FD_LOWEST = 4096, /* where programs do not look, unless they may have fewer */
+	FD_LOWEST = 4096, /* out of programs' way, where the limit permits */
 };
 
 enum file_state { FILE_FREE, FILE_BUSY, FILE_USED };
 struct file {
-	uint32_t state; /* enum file_state; atomic; whoever made it BUSY has it */
+	uint32_t state; /* enum file_state; atomic; BUSY: owned by the thread that set it */
 	int fd;
 	uint64_t device, inode;
-	/* Its mappings lie in between, and much else may: where to look first. Atomic. */
+	/* Its mappings lie in between, among others: where to look first. Atomic. */
 	uintptr_t start, end;
 };
 static struct file files[FILES_MAX];
@@ -66,13 +66,13 @@ static bool is_mapped(const struct file *f)
 	bool mapped;
 
 	if (vma_open(&reader))
-		return true; /* as far as we know */
+		return true; /* assume so */
 	mapped = maps(f, &reader, f->start, f->end) || maps(f, &reader, 0, UINTPTR_MAX);
 	vma_close(&reader);
 	return mapped;
 }
 
-/* The program may have closed the descriptor, and have another of that number. */
+/* The program may have closed the descriptor and reused its number. */
 static bool is_ours(const struct file *f)
 {
 	struct stat st;
@@ -109,7 +109,7 @@ static void remember(int fd, const struct stat *st, const void *at, size_t bytes
 {
 	struct file *f = take_free();
 
-	if (!f) { /* some may have been unmapped behind our back */
+	if (!f) { /* some may have been unmapped without our notice */
 		for (uint32_t i = 0; i < FILES_MAX; i++)
 			close_unless_mapped(&files[i]);
 		f = take_free();
@@ -177,7 +177,7 @@ static int moved_up(int fd)
 	return (int)up;
 }
 
-/* A file of at least so many bytes, whole pages. A descriptor; negative: there is none. */
+/* Creates a file of at least `bytes`, whole pages. Returns a descriptor, or a negative number. */
 static int make_file(size_t bytes, int flags, struct stat *st)
 {
 	const unsigned int huge =
@@ -192,7 +192,7 @@ static int make_file(size_t bytes, int flags, struct stat *st)
 		return fd;
 	if (fstatfs(fd, &fs) == 0 && getrlimit(RLIMIT_FSIZE, &limit) == 0) {
 		bytes = (bytes + (size_t)fs.f_bsize - 1) & ~((size_t)fs.f_bsize - 1);
-		/* Beyond the limit ftruncate() sends a signal. */
+		/* Beyond the limit ftruncate() raises a signal. */
 		if (bytes <= limit.rlim_cur && ftruncate(fd, (off_t)bytes) == 0 &&
 		    fstat(fd, st) == 0)
 			return fd;
@@ -201,7 +201,7 @@ static int make_file(size_t bytes, int flags, struct stat *st)
 	return -ENOMEM;
 }
 
-/* Huge pages: the kernel reserves them when they are mapped, so only once. */
+/* The kernel reserves huge pages when they are mapped, so map only once. */
 static void *map_huge(void *addr, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
 	struct stat st;
@@ -235,8 +235,8 @@ static bool replace(void *at, size_t bytes, int protection, int flags)
 	return false;
 }
 
-/* The kernel's own mapping comes first: whether, where and how it can be is the kernel's to say,
- * and it is what remains if there is no file. */
+/* The kernel's own mapping comes first: it decides whether, where and how, and it remains if no
+ * file can be created. */
 static void *map_small(void *addr, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
 	void *at = next_mmap(addr, bytes, protection, flags & ~MAP_POPULATE, fd, offset);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds the file behind a shared mapping: by the kernel's list of mapped files (root only), among
- * the process's own descriptors, by its path. Opens nothing that is not a file in memory: opening
- * a device may have effects.
+ * Finds the file behind a shared mapping: in the kernel's list of mapped files (root only), among
+ * the process's descriptors, by its path. Opens only files in memory, since opening a device may
+ * have side effects.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@ static bool is_same(const struct stat *st, const struct vma *v)
 	return st->st_ino == v->inode && (st->st_dev == v->device || v->device == VMA_SEGMENT);
 }
 
-/* What lies at a path, if it is the file that is looked for: a descriptor, or -1. */
+/* Opens the path if it is the wanted file: a descriptor, or -1. */
 static int open_path(const char *path, const struct vma *v, bool write, uint8_t *log_page)
 {
 	struct statfs fs;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What happens at fork(), see sharing.h. Where the system call that makes the child can be caught
- * (trap.h), everything does in its place; else in handlers of pthread_atfork(), as well as it can
+ * What happens at fork(), see sharing.h: all of it in place of the system call that makes the
+ * child, if that can be caught (trap.h); else in handlers of pthread_atfork(), as far as possible
  * there. The lock is held from the first to the last handler.
  */
 #include <fcntl.h>
@@ -23,18 +23,18 @@ enum {
 	TLS_BYTES = 8192,
 	FRAME_BELOW = 64 << 10,
 	FRAME_ABOVE = 1 << 20,
-	LOOK_AGAIN_NS = 10 * 1000 * 1000, /* does the child still live? */
+	LOOK_AGAIN_NS = 10 * 1000 * 1000, /* interval of checks that the child lives */
 };
 
-/* Pages that parent and child both store into at once: private from before the fork until after
+/* Pages that both parent and child store into at once: private from before the fork until after
  * it. */
 static struct vma aside[ASIDE_MAX];
 static unsigned int aside_count;
-static uint32_t *child_done; /* shared with the child: a futex, not 0 once it has its copies */
-static int child_alive[2];   /* without a trap: a pipe that ends when it has, or is dead */
+static uint32_t *child_done; /* shared with the child: a futex, nonzero once it has its copies */
+static int child_alive[2];   /* without a trap: a pipe that closes when it has them, or dies */
 static bool active, trapped; /* something is shared; the trap was set */
 static bool caught;	     /* and caught the call */
-static uint64_t mask;	     /* of the thread that forks */
+static uint64_t mask;	     /* of the forking thread */
 static struct vma_reader reader;
 
 /* ---- before ---- */
@@ -67,7 +67,7 @@ static uintptr_t page_of(uintptr_t addr)
 	return addr & ~(uintptr_t)(SHARING_PAGE - 1);
 }
 
-/* What the kernel stores for this thread, and the C library beside it. */
+/* The thread's descriptor: the kernel stores there, and so does the C library. */
 static void set_descriptor_aside(void)
 {
 	const uintptr_t self = (uintptr_t)pthread_self();
@@ -75,7 +75,7 @@ static void set_descriptor_aside(void)
 	set_aside(page_of(self - TLS_BYTES), page_of(self + TLS_BYTES));
 }
 
-/* The call will not be caught: parent and child both run on this thread's stack. */
+/* The call cannot be caught: parent and child will both run on this thread's stack. */
 static void go_without(uintptr_t sp)
 {
 	pthread_attr_t attr;
@@ -90,12 +90,12 @@ static void go_without(uintptr_t sp)
 	}
 	if (sp >= (uintptr_t)at && sp < (uintptr_t)at + bytes)
 		set_aside(page_of(sp - FRAME_BELOW), (uintptr_t)at + bytes);
-	else /* a stack of the program's own making */
+	else /* a stack that the program made */
 		set_aside(page_of(sp - FRAME_BELOW), page_of(sp + FRAME_ABOVE));
 	set_descriptor_aside();
 }
 
-/* Signals whose handlers would run between the fork and the child's copies wait. */
+/* Block signals whose handlers would run between the fork and the child's copies. */
 static void block_signals(void)
 {
 	const uint64_t all = ~(trap_needs() | signal_bit(SIGSEGV) | signal_bit(SIGBUS) |
@@ -111,7 +111,7 @@ static void before_fork(void)
 	static const struct trap_ops ops = {.forks = fork_caught, .lost = go_without};
 
 	sharing_lock();
-	if (idle.parts) /* else each child would copy it */
+	if (idle.parts) /* else each child would copy them */
 		sharing_reclaim();
 	active = part_count != 0 && pool.fd >= 0;
 	if (!active)
@@ -127,7 +127,7 @@ static void before_fork(void)
 
 /* ---- the parent ---- */
 
-/* Which bytes of a page are registered: they are the daemon's to write. */
+/* Marks which bytes of a page are registered, so the daemon's to write. */
 static void mark(uintptr_t page, uint8_t registered[SHARING_PAGE])
 {
 	memset(registered, 0, SHARING_PAGE);
@@ -141,7 +141,7 @@ static void mark(uintptr_t page, uint8_t registered[SHARING_PAGE])
 	}
 }
 
-/* The private bytes of a page that are not registered go to the pool. */
+/* Moves the private, unregistered bytes of a page to the pool. */
 static void join_page(uintptr_t page, uint64_t offset)
 {
 	uint8_t registered[SHARING_PAGE];
@@ -172,7 +172,7 @@ static void join_all(void)
 	aside_count = 0;
 }
 
-/* On a stack that is not among them. */
+/* Runs on a stack that is none of those pages. */
 static void join_stopped(void *arg)
 {
 	int rc = stop_others();
@@ -215,30 +215,30 @@ static void after_fork(void)
 
 /* ---- the child ---- */
 
-/* It must not go on: it would store into its parent's memory. */
+/* Must not continue: the child would store into its parent's memory. */
 static void die(void)
 {
-	static const char why[] = "softhca: a forked child cannot copy its memory and ends\n";
+	static const char why[] = "softhca: a forked child cannot copy its memory, exiting\n";
 
 	sys6(SYS_write, 2, (long)why, sizeof(why) - 1, 0, 0, 0);
 	sys6(SYS_exit_group, 127, 0, 0, 0, 0, 0);
 }
 
-/* No memory for a copy: a child that only starts a program may not need it. */
+/* No memory for a copy: unmap it, as a child that only starts a program may not need it. */
 static bool take_away(const struct vma *v)
 {
 	return sys6(SYS_mmap, (long)v->start, (long)(v->end - v->start), PROT_NONE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) < 0;
 }
 
-/* Everything of the pool that is still shared becomes private, or goes. */
+/* Makes all shared pool memory private, or unmaps it. */
 static void part_with_all(void)
 {
 	const bool lost = pool_lost();
 	uintptr_t at = 0;
 	struct vma v;
 
-	if (!lost) /* so that there is one to open */
+	if (!lost) /* to have a descriptor to open maps with */
 		sys6(SYS_close, pool.read_only_fd, 0, 0, 0, 0, 0);
 	if (vma_open(&reader))
 		die();
@@ -248,7 +248,7 @@ static void part_with_all(void)
 	vma_close(&reader);
 }
 
-/* Each page that is private by name becomes so in deed. */
+/* Touches every page of a private mapping, so that each becomes a copy. */
 static void own(const struct vma *v)
 {
 	const long bytes = (long)(v->end - v->start);
@@ -288,9 +288,9 @@ static void in_child(void)
 	mask_set(&mask, NULL);
 }
 
-/* ---- in the call's place ---- */
+/* ---- in place of the call ---- */
 
-/* A word that the child shares, to say that it has its copies. */
+/* A word shared with the child, in which it reports that it has its copies. */
 static bool word_open(void)
 {
 	long at = sys6(SYS_mmap, 0, SHARING_PAGE, PROT_READ | PROT_WRITE,
@@ -323,7 +323,7 @@ static void wait_for_word(long pid)
 		sys6(SYS_futex, (long)child_done, FUTEX_WAIT, 0, (long)&a_while, 0, 0);
 }
 
-/* The child's first steps. Its parent waits, all threads of it. */
+/* The child's first steps. All threads of its parent wait. */
 static void be_born(const struct trap_call *call)
 {
 	own_all();
@@ -334,9 +334,9 @@ static void be_born(const struct trap_call *call)
 	word_close();
 }
 
-/* Nobody of the parent runs until the child has its copies, so they are what was there at the
- * fork, and what the C library stores into them afterwards is the child's alone. Should a thread
- * not stop, only the first is not so. */
+/* No thread of the parent runs until the child has its copies, so they show the moment of the fork,
+ * and what the C library stores into them afterwards is the child's alone. A thread that does not
+ * stop breaks only the former. */
 static long fork_caught(const struct trap_call *call)
 {
 	long pid;
@@ -361,8 +361,8 @@ static long fork_caught(const struct trap_call *call)
 	return pid;
 }
 
-/* As early as possible: handlers of libraries that come later then run outside of ours in the
- * parent, and after ours in the child. */
+/* As early as possible: handlers of libraries loaded later then run outside ours in the parent, and
+ * after ours in the child. */
 static void __attribute__((constructor)) watch(void)
 {
 	pthread_atfork(before_fork, after_fork, in_child);
@@ -370,5 +370,5 @@ static void __attribute__((constructor)) watch(void)
 
 void fork_watch(void)
 {
-	/* Called so that a static library's constructor is linked. */
+	/* Called only so that a static library's constructor is linked. */
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The functions of libc that change the process's mappings, in front of libc's own: where the
- * program was linked with this library or has it preloaded. Each does what libc's does; shared
- * anonymous memory gets a file that can be passed on (anonymous.h), and private memory that is
- * shared through the pool stays private to the program's eyes: advice to drop it drops it, and what
- * is unmapped is freed. Any thread; no lock is waited for, since an allocator may hold its own.
+ * The functions of libc that change the process's mappings, in front of libc's own, in programs
+ * that are linked with this library or have it preloaded. Each does what libc's does; shared
+ * anonymous memory gets a file that can be passed on (anonymous.h), and private memory that lies in
+ * the pool still looks private to the program: advice to drop it drops it, and what is unmapped is
+ * freed. Any thread; never waits for a lock, since an allocator may be holding its own.
  *
- * What was not found yet is done by the system call: an allocator may call these before any
+ * Functions not found yet are replaced by the system call: an allocator may call these before any
  * constructor has run, and dlsym() may call the allocator.
  */
-#undef _FILE_OFFSET_BITS /* mmap() is to be mmap(), not another name of mmap64() */
+#undef _FILE_OFFSET_BITS /* keeps mmap() from becoming another name of mmap64() */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -64,8 +64,8 @@ static void gone(const void *at, size_t bytes)
 	sharing_unmapped(at, bytes);
 }
 
-/* Goes over what of [at, end) lies in the pool. `anew`: makes fresh memory of it, which reads as
- * zeroes: allocators count on that. False: there is none. */
+/* True if something of [at, end) lies in the pool. `anew`: replaces it with fresh memory, which
+ * allocators expect to read as zeroes. */
 static bool in_pool(uintptr_t at, uintptr_t end, bool anew)
 {
 	struct vma_reader reader;
@@ -124,7 +124,7 @@ SHOWN void *mremap(void *from, size_t from_bytes, size_t bytes, int flags, ...)
 	void *to, *at;
 
 	va_start(arguments, flags);
-	to = va_arg(arguments, void *); /* means something with MREMAP_FIXED only */
+	to = va_arg(arguments, void *); /* valid with MREMAP_FIXED only */
 	va_end(arguments);
 	at = next.mremap ? next.mremap(from, from_bytes, bytes, flags, to)
 			 : (void *)result(sys6(SYS_mremap, (long)from, (long)from_bytes,
@@ -134,7 +134,7 @@ SHOWN void *mremap(void *from, size_t from_bytes, size_t bytes, int flags, ...)
 	anonymous_moved(from, from_bytes, at, bytes);
 	if (flags & MREMAP_DONTUNMAP)
 		in_pool((uintptr_t)from, end_of(from, from_bytes), true);
-	else if (end_of(from, bytes) < end_of(from, from_bytes)) /* the tail goes where it was */
+	else if (end_of(from, bytes) < end_of(from, from_bytes)) /* the tail is unmapped in place */
 		gone((const void *)end_of(from, bytes),
 		     end_of(from, from_bytes) - end_of(from, bytes));
 	if (flags & MREMAP_FIXED)
@@ -151,17 +151,17 @@ static int next_madvise(void *at, size_t bytes, int advice)
 		       : (int)result(sys6(SYS_madvise, (long)at, (long)bytes, advice, 0, 0, 0));
 }
 
-/* Whether memory may be dropped is for the kernel to say: not if it is locked. An MR keeps the
- * pages that it had, as on other HCAs. */
+/* Only the kernel knows whether memory may be dropped: not if it is locked. An MR keeps the pages
+ * it had, as on other HCAs. */
 static int drop(void *at, size_t bytes, int advice)
 {
 	int rc = next_madvise(at, bytes, advice), error = errno;
 
-	/* ENOMEM: there was a hole among what it dropped. */
+	/* ENOMEM: there was a hole in the range that it dropped. */
 	if ((rc == 0 || error == ENOMEM) && pool.fd >= 0) {
 		if (in_pool((uintptr_t)at, end_of(at, bytes), true))
 			sharing_unmapped(at, bytes);
-		/* Another thread may have made it private meanwhile, with what it held. */
+		/* Another thread may have made it private meanwhile, with its contents. */
 		next_madvise(at, bytes, advice);
 	}
 	errno = error;
@@ -172,7 +172,7 @@ SHOWN int madvise(void *at, size_t bytes, int advice)
 {
 	if (advice == MADV_DONTNEED || advice == MADV_DONTNEED_LOCKED)
 		return drop(at, bytes, advice);
-	/* Pages of a file can only be freed at once. */
+	/* A file's pages can only be freed immediately. */
 	if (advice == MADV_FREE && in_pool((uintptr_t)at, end_of(at, bytes), false))
 		return drop(at, bytes, MADV_DONTNEED);
 	return next_madvise(at, bytes, advice);
@@ -183,7 +183,7 @@ int own_madvise(void *at, size_t bytes, int advice) __THROW
 
 bool interposed(void)
 {
-	__typeof__(&madvise) volatile theirs = madvise; /* the one that is found first */
+	__typeof__(&madvise) volatile theirs = madvise; /* the first in symbol order */
 
 	return theirs == own_madvise;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The pool: a file in memory that swapped pages lie in, its windows, and its parts in use. */
+/* The pool: the memfd that holds swapped pages, its windows, and its parts in use. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,13 +16,13 @@ uint32_t part_count;
 struct idle idle;
 static uint32_t part_room;
 
-static uint32_t next_window;   /* never used from here on */
+static uint32_t next_window;   /* unused from here on */
 static uint32_t *free_windows; /* used before */
 static uint32_t free_count, free_room;
 
 #define NO_WINDOW UINT64_MAX
 static uint64_t common = NO_WINDOW; /* the window of small pieces */
-static uint64_t common_at;	    /* where the next of them goes */
+static uint64_t common_at;	    /* where the next one goes */
 
 #define WINDOWS (1u << (POOL_LOG - WINDOW_LOG))
 
@@ -88,7 +88,7 @@ int pool_open(void)
 	return pool_limited() ? -EFBIG : make();
 }
 
-/* Room to give it back later, when it may be too late to allocate. */
+/* Reserves room for freeing a window later, when allocating may be impossible. */
 static bool window_reserve(void)
 {
 	uint32_t room = free_room ? free_room * 2 : 64;
@@ -157,7 +157,7 @@ int parts_reserve(uint32_t n)
 	return 0;
 }
 
-/* The first that ends after offset. */
+/* The first part that ends after offset. */
 static uint32_t part_at(uint64_t offset)
 {
 	uint32_t low = 0, high = part_count;
@@ -193,7 +193,7 @@ void parts_mark(uint64_t begin, uint64_t end)
 		parts[i].mapped = true;
 }
 
-/* Puts it on the account of idle ones (n = 1), or takes it off (-1), if it is one. */
+/* Adds an idle part to the idle account (n = 1) or removes it (-1). */
 static void account(const struct part *p, int n)
 {
 	if (p->users)
@@ -239,7 +239,7 @@ void part_add(uint64_t begin, uint64_t end, uintptr_t addr, bool alias)
 		insert(i, (struct part){.begin = begin, .end = end, .addr = addr, .alias = alias});
 }
 
-/* Makes a boundary between parts at that offset. */
+/* Splits the part at that offset. */
 static void cut(uint64_t offset)
 {
 	uint32_t i = part_at(offset);
@@ -264,7 +264,7 @@ void parts_use(uint64_t begin, uint64_t end, uintptr_t addr, int n)
 	cut(begin);
 	cut(end);
 	for (i = part_at(begin); at < end; at = parts[i++].end) {
-		/* Grown by mremap(): never swapped, but ours. */
+		/* Grown by mremap(): in the pool without having been swapped. */
 		alias = part_alias(at);
 		if (i == part_count || parts[i].begin > at)
 			insert(i, (struct part){.begin = at,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shares memory of the process, and takes it back; see sharing.h. */
+/* Shares memory of the process and makes it private again; see sharing.h. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 
 enum {
 	TRIES_MAX = 16,
-	KEEP_PART = 8,	       /* of the machine's memory: one in so many bytes */
-	KEEP_PARTS_MAX = 1024, /* each is a mapping, of which a process may have but so many */
+	KEEP_PART = 8,	       /* the reciprocal of the share of the machine's memory */
+	KEEP_PARTS_MAX = 1024, /* each is a mapping, of which a process has few */
 };
 #define KEEP_UNKNOWN UINT64_MAX
 uint64_t sharing_keep_max = KEEP_UNKNOWN;
@@ -46,7 +46,7 @@ static int allowed(const struct vma *v, uintptr_t at, bool write)
 	return write && !(v->protection & PROT_WRITE) ? -EFAULT : 0;
 }
 
-/* Swaps what is private of [at, end). 0, -errno. */
+/* Swaps the private parts of [at, end). 0, -errno. */
 static int make_shared(struct vma_reader *r, uintptr_t at, uintptr_t end, bool write)
 {
 	struct vma v;
@@ -84,7 +84,7 @@ static bool continues(const struct sharing *s, const struct vma *v, uint64_t off
 	       last->offset + last->bytes == offset;
 }
 
-/* Does the file have all pages of the piece? Its last one may be there in part only. */
+/* Does the file contain all pages of the piece? Its last page may be partial. */
 static int inside(const struct sharing_piece *p)
 {
 	const uint64_t page = 1ull << p->log_page;
@@ -98,7 +98,7 @@ static int inside(const struct sharing_piece *p)
 											 : -EFAULT;
 }
 
-/* Opens the file of a piece that is not the pool's, and widens the piece to its pages. */
+/* Opens the file of a piece outside the pool, and widens the piece to its pages. */
 static int piece_open(struct sharing_piece *p, const struct vma *v, bool write)
 {
 	uint64_t page;
@@ -139,7 +139,7 @@ static int add_piece(struct sharing *s, const struct vma *v, uintptr_t at, uintp
 	return pool_has(v) ? 0 : piece_open(p, v, s->writable);
 }
 
-/* Goes over [at, end): all of it must be shared by now. -ESTALE: it is not. */
+/* Walks [at, end), which must be shared throughout. -ESTALE: it is not. */
 static int walk(struct sharing *s, struct vma_reader *r, uintptr_t at, uintptr_t end, bool write,
 		bool add)
 {
@@ -189,7 +189,7 @@ static int use(const struct sharing *s, int n)
 	return 0;
 }
 
-/* Where the next part of the same window begins, or the window ends. */
+/* Where the next part in the window begins, or the window ends. */
 static uint64_t limit_of(uint32_t i)
 {
 	const uint64_t end = ((parts[i].begin >> WINDOW_LOG) + 1) << WINDOW_LOG;
@@ -205,7 +205,7 @@ static bool alone_in_window(uint32_t i)
 	       (i + 1 == part_count || parts[i + 1].begin >> WINDOW_LOG != window);
 }
 
-/* ---- what has no users any more ---- */
+/* ---- parts without users ---- */
 
 static void forget(uint32_t i)
 {
@@ -214,7 +214,7 @@ static void forget(uint32_t i)
 	part_remove(i);
 }
 
-/* Makes a part private; it is none then. False: still shared, to be tried again another time. */
+/* Makes a part private and removes it. False: still shared, try again later. */
 static bool give_back(uint32_t i)
 {
 	const struct part part = parts[i];
@@ -250,8 +250,8 @@ void sharing_reclaim(void)
 	}
 }
 
-/* The program has closed the pool, and gets another. What has no users becomes private while it is
- * known: the child of a later fork would share it. */
+/* The program has closed the pool and gets another. Parts without users become private while they
+ * are still known, lest the child of a later fork shares them. */
 static void part_with_lost(void)
 {
 	if (!idle.parts || !pool_lost())
@@ -290,7 +290,7 @@ static int64_t now_s(void)
 	return t.tv_sec;
 }
 
-/* Frees what the program has unmapped behind our back, as the C library's free() does. */
+/* Frees what was unmapped without our notice, as by the C library's free(). */
 static void collect(void)
 {
 	static int64_t last;
@@ -307,8 +307,7 @@ static void collect(void)
 			release(i);
 }
 
-/* A stack that is shared is no place to be for a child that fork() did not make: only while it
- * must. */
+/* A child not made by fork() would share a shared stack: make it private as soon as possible. */
 static void give_back_stack(void)
 {
 	for (uint32_t i = 0; i < part_count;) {
@@ -320,8 +319,8 @@ static void give_back_stack(void)
 	}
 }
 
-/* Something may have lost its users. What was swapped once stays so, up to a limit: it is often
- * registered again, and to copy it back takes as long as it took to copy it here. */
+/* Parts may have lost their users. They stay swapped, up to a limit: memory is often registered
+ * again, and copying it back costs as much as copying it here. */
 static void settle(void)
 {
 	const uint64_t max = keep_max();
@@ -339,8 +338,8 @@ static void settle(void)
 		;
 }
 
-/* What lay in [from, to) of a part that is mapped goes, unless this has been mapped elsewhere: a
- * mapping that grows there again is to find zeroes. */
+/* Frees [from, to) of a part that is still mapped, unless that range is mapped elsewhere: a mapping
+ * that grows there again must find zeroes. */
 static void free_within(const struct part *p, uintptr_t from, uintptr_t to)
 {
 	const uintptr_t start = p->addr, end = start + (p->end - p->begin);
@@ -425,7 +424,7 @@ static int share(struct sharing *s, bool write)
 	if (rc)
 		return rc;
 	rc = -ESTALE;
-	/* Other threads may map something else there at any moment. */
+	/* Other threads may change the mappings at any moment. */
 	for (int i = 0; i < TRIES_MAX && rc == -ESTALE; i++) {
 		vma_changed(&reader);
 		rc = make_shared(&reader, at, end, write);

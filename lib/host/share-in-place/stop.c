@@ -20,18 +20,18 @@ enum {
 	STOP_SIGNAL = 33,
 	THREADS_MAX = 1 << 16,
 	WORKERS_MAX = 64,
-	LOOK_AGAIN_NS = 2 * 1000 * 1000, /* for those who do not answer: are they still there? */
+	LOOK_AGAIN_NS = 2 * 1000 * 1000, /* interval of checks that missing threads still exist */
 	PATIENCE_S = 10,
 };
 
-/* One thread that was asked to stop. */
+/* A thread that was signalled to stop. */
 struct slot {
 	uint32_t tid;
-	uint32_t stopped; /* the stop's number, once it stands; atomic, the thread writes */
-	uint32_t gone;	  /* it has ended, or is none that runs the program's code */
+	uint32_t stopped; /* the stop's number, once stopped; atomic, the thread writes */
+	uint32_t gone;	  /* it has exited, or does not run the program's code */
 };
 
-static struct slot *slots; /* THREADS_MAX, of which only what is used exists */
+static struct slot *slots; /* THREADS_MAX, mapped, populated on use */
 static uint32_t slot_count;
 static uint32_t number;	 /* of the stop; odd while one lasts; atomic, a futex */
 static uint32_t arrived; /* counts threads that have stopped; atomic, a futex */
@@ -94,7 +94,7 @@ void sharing_worker_wakes(struct sharing_worker *w)
 	}
 }
 
-/* Is it a worker that sleeps? Then it is held. */
+/* Holds the thread if it is a sleeping worker. */
 static bool hold(uint32_t tid)
 {
 	for (unsigned int i = 0; i < WORKERS_MAX; i++) {
@@ -137,8 +137,8 @@ static void pass_on(int sig, siginfo_t *info, void *context)
 		former.handler(sig, info, context);
 }
 
-/* Says that the thread stands and waits for the stop's end. Its own stack may be among the pages
- * that change hands: once the word is said nothing is stored there. */
+/* Reports that the thread has stopped and waits for the end of the stop. Its own stack may be among
+ * the pages being swapped: nothing is stored there after the report. */
 static inline __attribute__((always_inline)) void stand(uint32_t *stopped, uint32_t now)
 {
 #ifdef __x86_64__
@@ -188,7 +188,7 @@ static void on_stop(int sig, siginfo_t *info, void *context)
 	}
 	now = __atomic_load_n(&number, __ATOMIC_SEQ_CST);
 	if (!(now & 1) || slot->tid != (uint32_t)sys6(SYS_gettid, 0, 0, 0, 0, 0, 0))
-		return; /* it comes too late */
+		return; /* too late */
 	stand(&slot->stopped, now);
 }
 
@@ -206,7 +206,7 @@ static void install(void)
 	installed = true;
 }
 
-/* Only when nobody can have one of ours pending: it would meet the default action. */
+/* Only when no signal of ours can be pending: it would meet the default action. */
 static void uninstall(void)
 {
 	if (installed)
@@ -225,7 +225,7 @@ static long ask_to_stop(struct slot *slot, long pid)
 	return sys6(SYS_rt_tgsigqueueinfo, pid, slot->tid, STOP_SIGNAL, (long)&info, 0, 0);
 }
 
-/* ---- who is there ---- */
+/* ---- enumerate the threads ---- */
 
 struct entry {
 	uint64_t inode;
@@ -252,19 +252,19 @@ static bool known(uint32_t tid)
 	return false;
 }
 
-/* Asks one thread. True: it was not known before and has to be waited for. */
+/* Signals one thread. True: it was not known before and must be waited for. */
 static bool meet(uint32_t tid, uint32_t self, long pid)
 {
 	if (tid == self || known(tid) || hold(tid) || slot_count == THREADS_MAX)
 		return false;
 	slots[slot_count] = (struct slot){.tid = tid};
 	if (ask_to_stop(&slots[slot_count], pid) < 0)
-		return false; /* it has just ended */
+		return false; /* it has just exited */
 	slot_count++;
 	return true;
 }
 
-/* Asks all that were not asked. Returns how many, or -errno. */
+/* Signals all threads not signalled yet. Returns their number, or -errno. */
 static long meet_all(uint32_t self, long pid)
 {
 	char buffer[4096] __attribute__((aligned(8)));
@@ -287,7 +287,8 @@ static long meet_all(uint32_t self, long pid)
 	return n < 0 ? n : met;
 }
 
-/* Has it ended, or is it a thread of the kernel's, which io_uring and vhost have in processes? */
+/* Has it exited, or is it one of the kernel's threads, which io_uring and vhost put in
+ * processes? */
 static bool runs_no_more(uint32_t tid)
 {
 	enum { KERNEL_FLAGS = 0x10 | 0x4000 | 0x200000 }; /* IO_WORKER, USER_WORKER, KTHREAD */
@@ -337,7 +338,7 @@ static int64_t now_s(void)
 	return t.tv_sec;
 }
 
-/* Waits for all that were asked. 0, -EAGAIN. */
+/* Waits for all that were signalled. 0, -EAGAIN. */
 static int wait_for_all(void)
 {
 	const struct timespec a_while = {.tv_nsec = LOOK_AGAIN_NS};
@@ -361,7 +362,7 @@ static int wait_for_all(void)
 	}
 }
 
-/* The number of threads is the number of links of their folder, less two. */
+/* The number of threads is the link count of their directory, less two. */
 static bool alone(void)
 {
 	struct stat st;

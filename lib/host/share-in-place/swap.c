@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Pages change hands: private ones into the pool, and back. Whoever copies pages must be the only
- * one that stores: the other threads are stopped, and what this thread stores itself, into its
- * stack or its descriptor, must not be among them. If it is, a helper thread does the work, for
- * which this one is a thread like any other.
+ * Swaps pages: private ones into the pool, and back. While pages are copied only the copying thread
+ * may store: the others are stopped, and what it stores itself, into its stack or descriptor, must
+ * not be among the pages. If it is, a helper thread does the copying and stops this one like any
+ * other.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -46,7 +46,7 @@ bool swap_is_ours(uintptr_t at, uintptr_t end)
 	       (at < self + OURS_BYTES && end > self - OURS_BYTES);
 }
 
-/* In reach of this thread's frames: a stack, if not surely this one. */
+/* Within reach of this thread's frames: a stack, though not surely this one. */
 bool swap_is_stack(uintptr_t at, uintptr_t end)
 {
 	const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
@@ -56,7 +56,7 @@ bool swap_is_stack(uintptr_t at, uintptr_t end)
 
 /* ---- locked memory ---- */
 
-/* Kilobytes that are locked, as the kernel counts. No stdio: others are stopped. */
+/* Kilobytes locked, as the kernel counts. No stdio: other threads are stopped. */
 static unsigned long locked(void)
 {
 	char text[4096];
@@ -79,8 +79,8 @@ static unsigned long locked(void)
 	return kilobytes;
 }
 
-/* Asks the kernel for what it refuses of locked memory, and of some other; that is quicker than to
- * read how much is locked. */
+/* Asks for something that the kernel refuses for locked memory (and some other): faster than
+ * reading how much is locked. */
 static bool may_be_locked(uintptr_t at)
 {
 	return sys6(SYS_madvise, (long)at, SHARING_PAGE, MADV_COLD, 0, 0, 0) < 0;
@@ -94,8 +94,8 @@ static void lock_again(const struct step *s, unsigned long before)
 
 /* ---- the moves ---- */
 
-/* Copies the pages into the pool, then maps the copy in their place. Nothing of this may store
- * anywhere but into registers and, of the helper's or another's, the stack that is not swapped. */
+/* Copies the pages into the pool and maps the copy in their place. Must store nowhere but in
+ * registers and a stack that is not being swapped (the helper's or another). */
 static long move_in(const struct step *s, int fd)
 {
 	uintptr_t at = s->at;
@@ -112,7 +112,7 @@ static long move_in(const struct step *s, int fd)
 		    MAP_SHARED | MAP_FIXED, fd, (long)s->offset);
 }
 
-/* Fresh pages in their place, then filled. In between they are empty: nothing here may read
+/* Maps fresh pages in place and fills them. They are empty in between: nothing here may read any
  * memory but this stack, which is not among them. */
 static long move_out(const struct step *s, int fd)
 {
@@ -131,7 +131,7 @@ static long move_out(const struct step *s, int fd)
 			n = -EIO;
 		at += n > 0 ? (uintptr_t)n : 0;
 	}
-	if (n < 0) /* as it was */
+	if (n < 0) /* restore the mapping */
 		sys6(SYS_mmap, (long)start, (long)bytes, protection, MAP_SHARED | MAP_FIXED, fd,
 		     (long)offset);
 	else if (protection != (PROT_READ | PROT_WRITE))
@@ -145,7 +145,7 @@ void swap_punch(uint64_t begin, uint64_t end)
 	     (long)(end - begin), 0, 0);
 }
 
-/* The others are stopped: is it still what it was? */
+/* With the others stopped: is the mapping still as it was? */
 static bool unchanged(const struct step *s)
 {
 	static struct vma_reader reader;
@@ -196,8 +196,7 @@ static int do_step(struct step *s)
 	return s->rc;
 }
 
-/* What lies below the main thread's stack grows down no more if its lowest page is swapped: it
- * should have some room below that stays. */
+/* The main thread's stack cannot grow down past a swapped lowest page: leave it some room below. */
 static void keep_stack_growing(const struct vma *v)
 {
 	volatile uint8_t *below = (volatile uint8_t *)(v->start - STACK_BELOW_BYTES);
@@ -218,7 +217,7 @@ static bool is_alias(const struct vma *v)
 	return v->inode && !(v->protection & PROT_WRITE);
 }
 
-/* The heap and .data are grown by nobody's mremap(): they need no window to grow in. */
+/* The heap and .data are not grown by mremap(), so they need no window. */
 static bool stays(const struct step *s, uintptr_t end)
 {
 	return end - s->at < HUGE_BYTES && !is_alias(&s->vma) &&
@@ -252,7 +251,7 @@ int swap_in(const struct vma *v, uintptr_t at, uintptr_t end, uintptr_t *next)
 	window = s.offset;
 	limit = small ? s.offset + (end - s.at) : window + (1ull << WINDOW_LOG);
 	if (!small)
-		s.offset += s.at & (HUGE_BYTES - 1); /* so that huge pages suit both */
+		s.offset += s.at & (HUGE_BYTES - 1); /* aligns huge pages in both */
 	*next = at;
 	while (s.at < end) {
 		s.end = lower(end, s.at + (SHARING_CHUNK > huge ? SHARING_CHUNK : huge));
@@ -263,7 +262,7 @@ int swap_in(const struct vma *v, uintptr_t at, uintptr_t end, uintptr_t *next)
 		s.offset += s.end - s.at;
 		*next = s.at = s.end;
 	}
-	if (rc) /* what was copied of the last step */
+	if (rc) /* what the last step copied */
 		swap_punch(s.offset, limit);
 	if (*next == at && !small)
 		pool_window_free(window);
@@ -272,8 +271,8 @@ int swap_in(const struct vma *v, uintptr_t at, uintptr_t end, uintptr_t *next)
 
 /* ---- out ---- */
 
-/* For constants and code, which may be ours: a private mapping of the same pool pages, then each
- * page is made its own copy. At no moment is anything else there, so nobody need be stopped. */
+/* For constants and code, perhaps our own: map the same pool pages privately, then make each page a
+ * copy. Contents are the same at all times, so no one need be stopped. */
 static long move_out_alias(const struct step *s, int fd)
 {
 	const long bytes = (long)(s->end - s->at);
@@ -309,7 +308,7 @@ static int step_out(struct step *s, bool alias)
 
 /* ---- out, in the child of a fork ---- */
 
-/* What the pool has in [offset, end) to `to`, which is empty. 0, -errno. */
+/* Reads [offset, end) of the pool to `to`, which is empty. 0, -errno. */
 static long read_all(uintptr_t to, uint64_t offset, uint64_t end)
 {
 	uint64_t at = offset;
@@ -333,7 +332,7 @@ static long read_all(uintptr_t to, uint64_t offset, uint64_t end)
 	return 0;
 }
 
-/* Whatever lies there, AddressSanitizer's red zones, too. */
+/* Copies everything there, AddressSanitizer's red zones included. */
 static void __attribute__((no_sanitize("address")))
 copy_all(uintptr_t to, uintptr_t from, size_t bytes)
 {
@@ -367,7 +366,7 @@ int swap_out_child(const struct vma *v, bool lost)
 
 /* ---- out, wherever it is mapped ---- */
 
-/* What of [begin, end) of the pool a mapping shows, made private. Returns how much, or -errno. */
+/* Makes what a mapping shows of [begin, end) of the pool private. Returns the bytes, or -errno. */
 static int64_t out_of(const struct vma *v, uint64_t begin, uint64_t end, bool alias)
 {
 	uint64_t low = v->offset > begin ? v->offset : begin;
@@ -387,8 +386,8 @@ static int64_t out_of(const struct vma *v, uint64_t begin, uint64_t end, bool al
 	return rc ? rc : (int64_t)(high - low);
 }
 
-/* Looks through mappings from `from` on, all of them or as long as they are the pool's. Returns
- * bytes made private, or -errno. */
+/* Visits the mappings from `from` on, all of them or only while they are the pool's. Returns bytes
+ * made private, or -errno. */
 static int64_t sweep(uintptr_t from, bool all, const struct part *part, uint64_t limit)
 {
 	static struct vma_reader reader;
@@ -424,7 +423,7 @@ bool swap_is_mapped(uint64_t begin, uint64_t end, uintptr_t addr)
 	bool mapped;
 
 	if (vma_open(&reader))
-		return true; /* as far as we know */
+		return true; /* assume so */
 	mapped = vma_find(&reader, addr, &v) && shows(&v, begin, end);
 	for (uintptr_t at = 0; !mapped && vma_find(&reader, at, &v); at = v.end)
 		mapped = shows(&v, begin, end);
@@ -436,7 +435,7 @@ void swap_mark(void)
 {
 	static struct vma_reader reader;
 	struct vma v;
-	const bool blind = vma_open(&reader); /* then all are, as far as we know */
+	const bool blind = vma_open(&reader); /* then assume that all are */
 
 	for (uint32_t i = 0; i < part_count; i++)
 		parts[i].mapped = blind;
@@ -448,7 +447,7 @@ void swap_mark(void)
 	vma_close(&reader);
 }
 
-/* Its copy takes the place of what v shows of [begin, end); the other threads are stopped. */
+/* Replaces what v shows of [begin, end) by a copy; the other threads are stopped. */
 static void copy_out(struct vma v, uint64_t begin, uint64_t end)
 {
 	const uint64_t low = v.offset > begin ? v.offset : begin;

@@ -2,8 +2,8 @@
 #ifndef SHARING_SYS_H
 #define SHARING_SYS_H
 /*
- * System calls that touch nothing but registers: no errno, no cancellation point, no table of
- * addresses. While pages change hands, memory may be old or not there yet. -errno on failure.
+ * System calls that touch nothing but registers: no errno, no cancellation point, no GOT. While
+ * pages are being swapped, memory may be stale or missing. -errno on failure.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -33,9 +33,9 @@ static inline __attribute__((always_inline)) long sys6(long n, long a, long b, l
 }
 
 /*
- * Stores into a page what is there, so that a private page becomes a copy of its own. Not by
- * __atomic_fetch_or(at, 0): clang makes a fence of it that stores nothing. Nor may
- * AddressSanitizer ask what lies there: the first byte of a page of a stack may be anything's.
+ * Stores into a page what it holds, so that a private page becomes a copy. Not by
+ * __atomic_fetch_or(at, 0), which clang turns into a fence that stores nothing. AddressSanitizer
+ * must not check it either: the first byte of a stack page may belong to anything.
  */
 static inline __attribute__((always_inline)) void touch(uintptr_t at)
 {

@@ -21,7 +21,7 @@ enum {
 
 bool trap_never;
 
-/* What must not change while pages of the process do: never shared, nobody knows its address. */
+/* Memory that must not change while pages are swapped: never shared, its address is private. */
 struct room {
 	uint8_t stack[STACK_BYTES];
 	uint8_t selector; /* the kernel reads it at each system call */
@@ -88,12 +88,12 @@ bool trap_on_own_stack(void (*fn)(void *arg), void *arg)
 
 static long dispatch(int on)
 {
-	/* The way back from the handler is always open. */
+	/* The return from the handler is always allowed. */
 	return sys6(SYS_prctl, DISPATCH, on, on ? (long)sharing_sigreturn : 0,
 		    on ? SIGRETURN_BYTES : 0, on ? (long)&room->selector : 0, 0);
 }
 
-/* The trap ends here, for the thread that it belongs to or for its child. */
+/* Ends the trap, in the thread that set it or in its child. */
 static void end(void)
 {
 	room->selector = ALLOW;
@@ -103,7 +103,7 @@ static void end(void)
 
 enum what { FORKS, MASKS, GOES_ON, CANNOT };
 
-/* The kernel stores the child's id on its own behalf, into pages that are still the parent's. */
+/* The kernel stores the child's id into pages that are still the parent's: do it ourselves. */
 static enum what look_at_clone(struct trap_call *call)
 {
 	const uint64_t flags = (uint64_t)call->argument[0];
@@ -143,7 +143,7 @@ static enum what look_at(struct trap_call *call)
 		return look_at_clone3(call);
 	case SYS_rt_sigprocmask:
 		return MASKS;
-	case -1: /* of another numbering */
+	case -1: /* of another ABI */
 	case SYS_vfork:
 	case SYS_rt_sigreturn:
 		return CANNOT;
@@ -158,7 +158,7 @@ long trap_fork(const struct trap_call *c)
 		    c->argument[4], c->argument[5]);
 }
 
-/* The mask of the thread is not ours but the one that it returns to. */
+/* Changes the mask to which the thread returns, not that of the handler. */
 static long set_mask(const struct trap_call *call, ucontext_t *u)
 {
 	const uint64_t *set = (const uint64_t *)call->argument[1];
@@ -198,8 +198,8 @@ static void pass_on(int sig, siginfo_t *info, void *context)
 	     sig, 0, 0, 0);
 }
 
-/* On our own stack. What is stored into the thread's context comes last: after a fork that is when
- * the child has a stack of its own, and the parent has waited for it. */
+/* Runs on our own stack. Stores into the thread's context come last: after a fork, the child has a
+ * stack of its own by then, and the parent has waited for it. */
 static void serve(void *context)
 {
 	ucontext_t *u = context;

@@ -4,17 +4,17 @@
 /*
  * Catches the system call by which fork() makes the child.
  *
- * Why. What has to happen at a fork cannot happen in a handler of pthread_atfork(). Those that run
- * before are too early: only then the C library takes its locks (of the allocator, of the streams,
- * and other libraries take theirs), so whoever stopped the other threads there would wait forever
- * for a lock that one of them holds. Those that run after are too late: the C library has already
- * written into the child's memory (arenas of the allocator, descriptors of threads) and given its
- * locks back in the parent. At the system call itself all locks are held by the thread that forks.
+ * Why. What has to happen at a fork cannot happen in a handler of pthread_atfork(). Handlers that
+ * run before the fork are too early: the C library takes its locks (of the allocator, of streams)
+ * only afterwards, as do other libraries, so stopping the other threads there would deadlock on a
+ * lock that one of them holds. Handlers that run after it are too late: the C library has already
+ * written into the child's memory (arenas of the allocator, thread descriptors) and released its
+ * locks in the parent. At the system call itself the forking thread holds all locks.
  *
- * How. Syscall user dispatch (Linux 5.11): a system call of this thread raises SIGSYS instead.
- * Armed by the last handler that runs before the fork, disarmed by the call that makes the child;
- * what comes in between (futexes, masks of signals) is done on the thread's behalf. A call that
- * cannot be done on its behalf (a thread is born, a handler of the program returns) ends the trap.
+ * How. Syscall user dispatch (Linux 5.11): a system call of this thread raises SIGSYS instead. The
+ * last handler before the fork arms it, the call that makes the child disarms it; calls in between
+ * (futexes, signal masks) are made on the thread's behalf. A call that cannot be (creating a
+ * thread, returning from a signal handler of the program) ends the trap.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,31 +22,32 @@
 /* The call that makes a child. */
 struct trap_call {
 	long number, argument[6];
-	int *child_tid; /* where the child's id goes in the child, or NULL: the caller's to store */
+	int *child_tid; /* where the caller stores the child's id, in the child; or NULL */
 };
 
 struct trap_ops {
-	/* In the call's place; on a stack of the trap's own, signals blocked. Makes the child by
+	/* Runs in place of the call, on the trap's stack, with signals blocked. Makes the child by
 	 * trap_fork() and returns its result, in parent and child. */
 	long (*forks)(const struct trap_call *call);
-	/* The trap ends before the fork; on a stack of its own. `sp`: where the thread's is. */
+	/* The trap ends before the fork; runs on a stack of its own. `sp`: the thread's. */
 	void (*lost)(uintptr_t sp);
 };
 
-/* Lets nobody be trapped: for tests. */
+/* Disables the trap: for tests. */
 extern bool trap_never;
 
 /* The signals that a thread must not block while it is trapped. */
 uint64_t trap_needs(void);
-/* For this thread; ops must stay. One at a time (the caller's lock). False: cannot be. */
+/* Arms it for this thread; ops must stay valid. One at a time (caller's lock). False:
+ * unsupported. */
 bool trap_arm(const struct trap_ops *ops);
-/* Makes the child. As the system call. */
+/* Makes the child; returns as the system call does. */
 long trap_fork(const struct trap_call *call);
 /* After the fork, in parent and child. Needed only after a successful trap_arm(). */
 void trap_disarm(void);
 
-/* Runs fn(arg) on a stack that is never shared: nothing is stored into the thread's meanwhile but
- * by fn itself. Signals should be blocked. Not for two threads at once. False: cannot be. */
+/* Runs fn(arg) on a stack that is never shared: only fn itself stores into the thread's. Signals
+ * should be blocked. Not for two threads at once. False: unsupported. */
 bool trap_on_own_stack(void (*fn)(void *arg), void *arg);
 
 #endif

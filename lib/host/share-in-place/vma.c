@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernel's mappings of this process: asks or reads. Any thread, one reader each. */
+/* The kernel's mappings of this process, by ioctl or as text. Any thread, one reader each. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static bool ask(struct vma_reader *r, uintptr_t addr, struct vma *out, long *rc)
 
 int vma_open(struct vma_reader *r)
 {
-	static int asks = -1; /* not known yet */
+	static int asks = -1; /* unknown */
 	struct vma any;
 	long rc =
 		sys6(SYS_openat, AT_FDCWD, (long)"/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0);
@@ -138,7 +138,7 @@ static void parse(const char *at, const char *end, struct vma *out)
 	out->device = device_of(major, minor, out->path);
 }
 
-/* The next line, without its end. False: there is none. */
+/* The next line, without its newline. False: none. */
 static bool line(struct vma_reader *r, const char **at, const char **end)
 {
 	for (;;) {
@@ -173,10 +173,10 @@ static bool read_from(struct vma_reader *r, uintptr_t addr, struct vma *out, boo
 
 		p++;
 		if (number(&p, 16) > addr) {
-			/* The first line seen may not be the first that matters. */
+			/* The first line read may lie beyond addr. */
 			*passed = first && start > addr;
 			parse(at, end, out);
-			r->begin = (size_t)(at - r->text); /* it may be asked for again */
+			r->begin = (size_t)(at - r->text); /* it may be needed again */
 			return true;
 		}
 		first = false;

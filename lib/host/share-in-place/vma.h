@@ -2,16 +2,16 @@
 #ifndef SHARING_VMA_H
 #define SHARING_VMA_H
 /*
- * The kernel's mappings of this process, in order of address. Asks the kernel one by one where it
- * can be asked (PROCMAP_QUERY, Linux 6.11), else reads /proc/self/maps. Allocates nothing: used
- * while other threads are stopped, perhaps in malloc().
+ * The kernel's mappings of this process, in order of address: queried one by one where possible
+ * (PROCMAP_QUERY, Linux 6.11), else read from /proc/self/maps. Allocates nothing: it is used while
+ * other threads are stopped, perhaps in malloc().
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* In place of a device: System V segments, whose inodes are their numbers, share one with files
- * that have the same. */
+/* The device of System V segments. Theirs is shared with files, whose inode may equal a segment's
+ * number. */
 #define VMA_SEGMENT UINT64_MAX
 
 struct vma {
@@ -20,30 +20,28 @@ struct vma {
 	uint64_t device, inode; /* 0: no file */
 	uint8_t protection;	/* PROT_* */
 	bool shared;
-	uint64_t page_bytes; /* 0: not known, see vma_page_bytes() */
+	uint64_t page_bytes; /* 0: unknown, see vma_page_bytes() */
 	char path[256];	     /* "" if none or too long; as in /proc/self/maps */
 };
 
 struct vma_reader {
 	int fd;
-	bool asks; /* the kernel answers questions */
+	bool asks; /* PROCMAP_QUERY works */
 	size_t begin, end;
 	char text[8192];
 };
 
-/* Lets readers read text even where the kernel could be asked: for tests. */
+/* Makes readers use the text form always: for tests. */
 extern bool vma_only_text;
 
 /* 0, -errno. */
 int vma_open(struct vma_reader *r);
 void vma_close(struct vma_reader *r);
-/* Mappings have changed since it was opened. */
+/* To be called when mappings have changed since it was opened. */
 void vma_changed(struct vma_reader *r);
-/* The mapping at addr, or the next after it. Addresses asked for may go down, at some cost. False:
- * there is none. */
+/* The mapping at addr, or the next one after it. Descending addresses cost more. False: none. */
 bool vma_find(struct vma_reader *r, uintptr_t addr, struct vma *out);
-/* Bytes of the huge pages that a mapping consists of, from smaps, 4096 if it is none or cannot be
- * known. Slow. */
+/* The huge page size of a mapping, from smaps; 4096 if it has none or that is unknown. Slow. */
 uint64_t vma_page_bytes(uintptr_t start);
 
 #endif
