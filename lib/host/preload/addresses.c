@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * getifaddrs(), in front of libc's (LD_PRELOAD): behind the kernel's addresses it lists those of
- * the daemon's devices, each as one of an interface of the device's name. Programs for RDMA look
- * there for addresses to bind to with librdmacm, and a RoCE device has an interface in the kernel
- * that has them. Any thread; no locks.
+ * getifaddrs(), in front of libc's (LD_PRELOAD): after the kernel's addresses it lists those of the
+ * daemon's devices, each as belonging to an interface of the device's name. RDMA programs look
+ * there for addresses to bind to with librdmacm, since a RoCE device usually has a kernel interface
+ * with them. Any thread; no locks.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -31,7 +31,7 @@ struct entry {
 	char name[IF_NAMESIZE];
 };
 
-/* What getifaddrs() adds, in one piece of memory that freeifaddrs() gives back. */
+/* What getifaddrs() adds, one allocation, freed by freeifaddrs(). */
 struct added {
 	struct entry entries[ADDRESSES];
 	unsigned int count;
@@ -40,9 +40,9 @@ struct added {
 /* ---- the devices' addresses ---- */
 
 /*
- * The address that the device has as GID `index`. The link-local one is left out: it names a
- * neighbour on one link, and the kernel does not know that link. The mask covers all of it, since
- * GIDs do not tell the subnet, and TCP does not reach it.
+ * The address of GID `index`. The link-local one is left out: it is meaningless without a link,
+ * which the kernel does not know. The mask covers all bits, since GIDs have no subnet, and TCP
+ * cannot reach it.
  */
 static bool read_address(const char *device, unsigned int index, struct entry *e)
 {
@@ -79,7 +79,7 @@ static bool is_same(const struct sockaddr *a, const union address *b)
 	return IN6_ARE_ADDR_EQUAL(&((const struct sockaddr_in6 *)a)->sin6_addr, &b->v6.sin6_addr);
 }
 
-/* One that is on lo does not count: who looks for interfaces leaves lo out. */
+/* An address on lo does not count: programs that look for interfaces skip lo. */
 static bool kernel_has(const struct ifaddrs *list, const union address *address)
 {
 	for (; list; list = list->ifa_next)
@@ -105,8 +105,8 @@ static void add_device(struct added *to, const struct softhca_device_info *devic
 /* ---- the list ---- */
 
 /*
- * Neither broadcast nor multicast: nobody announces services there. ifa_data, which means nothing
- * for an address, points to the entry itself: no entry of libc does, so it tells ours.
+ * Neither broadcast nor multicast: no one announces services there. ifa_data, which has no meaning
+ * for an address, points to the entry itself, which marks it as ours: libc's entries never do.
  */
 static void chain(struct added *a)
 {

@@ -8,14 +8,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { VIEW_CM_FDS = 1 << 16 }; /* higher ones are none */
+enum { VIEW_CM_FDS = 1 << 16 }; /* higher ones are never channels */
 
-extern uint64_t view_cm_marks[VIEW_CM_FDS / 64]; /* atomic: they were channels once */
+extern uint64_t view_cm_marks[VIEW_CM_FDS / 64]; /* atomic: fds that have been channels */
 
-/* Is this marked one still a channel? If not, the mark goes. fd: below VIEW_CM_FDS. errno stays. */
+/* Is this marked fd still a channel? If not, the mark is cleared. fd < VIEW_CM_FDS. Keeps errno. */
 bool view_cm_signed(int fd);
 
-/* Is it a channel? Costs nothing for nearly all. */
+/* Is it a channel? Nearly free for other descriptors. */
 static inline bool view_is_cm(int fd)
 {
 	return (unsigned int)fd < VIEW_CM_FDS &&
@@ -23,37 +23,38 @@ static inline bool view_is_cm(int fd)
 	       view_cm_signed(fd);
 }
 
-/* `to` has been made a copy of `from`; < 0: it was not. Gives back `to`. */
+/* `to` is now a copy of `from` (< 0: the copy failed). Returns `to`. */
 int view_cm_copied(int from, int to);
 
-/* Is a path into the tree the device? Is `path`, below the folder that is open as dir? */
+/* Does a path in the tree name the device? Does `path`, relative to the directory dir? */
 bool view_is_cm_path(const char *shown);
 bool view_is_cm_at(int dir, const char *path);
 
 /*
- * Opens the device. A descriptor; VIEW_NOT_SPECIAL: with these flags it is a file like any other;
- * -1 with errno: ENOENT (no daemon), ENODEV (it has gone, is of another version, or without a
+ * Opens the device. Returns a descriptor; VIEW_NOT_SPECIAL: with these flags it is an ordinary
+ * file;
+ * -1 with errno: ENOENT (no daemon), ENODEV (it has died, is of another version, or has no
  * connection manager), EACCES, EMFILE, ENFILE, ENOMEM.
  */
 int view_open_cm(int flags);
 
 /*
- * write() on a channel: does a command. n; -1 with errno of the command, or: EINVAL (no command),
- * ENODEV (the daemon has gone), EMFILE, ENFILE; of GET_EVENT, which waits for one: EAGAIN (none,
- * O_NONBLOCK), EINTR. When the daemon has gone GET_EVENT gives DEVICE_REMOVAL of each identifier
- * that is on a device, DESTROY_ID works, and after the last event the descriptor never polls as
- * readable.
+ * write() on a channel: executes a command. Returns n; -1 with errno of the command, or: EINVAL
+ * (not a command), ENODEV (the daemon has died), EMFILE, ENFILE; of GET_EVENT, which waits: EAGAIN
+ * (no event, O_NONBLOCK), EINTR. After the daemon's death GET_EVENT returns DEVICE_REMOVAL for each
+ * identifier that is bound to a device, DESTROY_ID works, and after the last event the descriptor
+ * never polls as readable.
  */
 ssize_t view_write_cm(int fd, const void *from, size_t n);
 
-/* read(): the device has none. */
+/* The device does not support read(). */
 static inline int view_read_cm(void)
 {
 	errno = EINVAL;
 	return -1;
 }
 
-/* What stat() says of the device. */
+/* The device number for stat(). */
 unsigned long view_cm_device_number(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Identifiers of channels; see cm_ids.h. A table by the daemon's numbers, which are 16 bits. One
- * word of each entry is changed by compare and swap alone, so that an event which is told counts
- * for an identifier before it is destroyed, or is not told.
+ * Identifiers of channels; see cm_ids.h. A table indexed by the daemon's numbers, which are 16
+ * bits. One word of each entry changes only by compare and swap, so that a reported event either
+ * counts for an identifier before it is destroyed, or is not reported.
  */
 #include <stddef.h>
 #include <string.h>
@@ -14,11 +14,11 @@ enum { KNOWN = 1, ON_DEVICE = 2, TOLD = 4, ONE_EVENT = 8 };
 struct entry {
 	uint64_t uid;
 	uint32_t channel;
-	uint32_t state; /* the bits above, and how many events in those above them; 0: free */
+	uint32_t state; /* the flags above, then the number of events; 0: free */
 };
 
 static struct entry entries[NUMBERS];
-static uint32_t end; /* none beyond has been used */
+static uint32_t end; /* entries from here on are unused */
 
 #define GET(field)	  __atomic_load_n(&(field), __ATOMIC_ACQUIRE)
 #define SET(field, value) __atomic_store_n(&(field), value, __ATOMIC_RELEASE)
@@ -28,7 +28,7 @@ static struct entry *find(uint32_t number)
 	return number < NUMBERS ? &entries[number] : NULL;
 }
 
-/* If it is known, and has none of the bits `unless`, gets those of `set`, and `add`. */
+/* If the entry is known and has none of the bits `unless`: sets those of `set` and adds `add`. */
 static bool change(struct entry *e, uint32_t unless, uint32_t set, uint32_t add)
 {
 	uint32_t state = GET(e->state);
@@ -41,7 +41,7 @@ static bool change(struct entry *e, uint32_t unless, uint32_t set, uint32_t add)
 	return true;
 }
 
-/* uid 0: it wants no events yet, as those that a request brings. */
+/* uid 0: it gets no events yet, like identifiers that connection requests bring. */
 static void made(uint32_t channel, uint32_t number, uint64_t uid)
 {
 	struct entry *e = find(number);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The functions of libc that take a descriptor, in front of libc's own (LD_PRELOAD): where it is an
- * open /dev/infiniband/rdma_cm they do what that device does (rdma_cm.c), and where it is a socket
- * of NETLINK_RDMA they answer (netlink.c); everything else is passed on untouched. Reading and what
- * takes a path alone: interpose.c. Any thread.
+ * The functions of libc that take a descriptor, in front of libc's own (LD_PRELOAD): on an open
+ * /dev/infiniband/rdma_cm they act as that device does (rdma_cm.c), on a NETLINK_RDMA socket they
+ * answer (netlink.c); all else is passed on untouched. Reading, and functions that take only a
+ * path, are in interpose.c. Any thread.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,9 +25,9 @@ SHOWN ssize_t write(int fd, const void *from, size_t bytes)
 	return NEXT(write)(fd, from, bytes);
 }
 
-/* ---- what it is ---- */
+/* ---- stat ---- */
 
-/* What a stat() of libc found, if it was of a channel, made to look like the device. */
+/* Makes the result of libc's stat() look like the device, if it was of a channel. */
 #define STAT_OF(fd, found, st)                                                                     \
 	({                                                                                         \
 		int stat_rc = (found);                                                             \
@@ -53,7 +53,7 @@ SHOWN int fstat64(int fd, struct stat64 *st)
 	return STAT_OF(fd, NEXT(fstat64)(fd, st), st);
 }
 
-/* As programs of before glibc 2.33 call them. */
+/* Called by programs built with glibc before 2.33. */
 SHOWN int __fxstat(int version, int fd, struct stat *st)
 {
 	return STAT_OF(fd, NEXT(__fxstat)(version, fd, st), st);
@@ -64,13 +64,13 @@ SHOWN int __fxstat64(int version, int fd, struct stat64 *st)
 	return STAT_OF(fd, NEXT(__fxstat64)(version, fd, st), st);
 }
 
-/* The descriptor that is meant, or -1: the path is. */
+/* The descriptor that is addressed, or -1: the path is. */
 static int meant(int dir, const char *path, int flags)
 {
 	return flags & AT_EMPTY_PATH && (!path || !path[0]) ? dir : -1;
 }
 
-/* A function whose path is its second argument, or, with AT_EMPTY_PATH, none. */
+/* A function whose path is its second argument, which AT_EMPTY_PATH makes optional. */
 #define DEFINE_STAT(name, types, names)                                                            \
 	SHOWN int name types                                                                       \
 	{                                                                                          \
@@ -133,7 +133,7 @@ SHOWN int dup3(int fd, int to, int flags)
 	return copied(fd, NEXT(dup3)(fd, to, flags));
 }
 
-/* What its argument is, an integer or a pointer, only the command knows. */
+/* Only the command knows whether its argument is an integer or a pointer. */
 #define DEFINE_FCNTL(name)                                                                         \
 	SHOWN int name(int fd, int command, ...)                                                   \
 	{                                                                                          \

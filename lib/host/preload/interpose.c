@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The functions of libc that take a path, in front of libc's own (LD_PRELOAD): each shows the
- * daemon's tree where the program asks for the kernel's RDMA files, and passes everything else on
- * untouched. Any thread. Does nothing before the first call and keeps nothing.
+ * daemon's tree where the program asks for the kernel's RDMA files, and passes all else on
+ * untouched. Any thread. Does nothing before the first call and holds no resources.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +22,7 @@
 
 /* ---- open ---- */
 
-/* The device, a live attribute, or VIEW_NOT_SPECIAL. dir: what path is relative to. */
+/* The device, a live attribute, or VIEW_NOT_SPECIAL. dir: the directory of a relative path. */
 static int open_special(int dir, const char *path, const char *shown, int flags)
 {
 	if (VIEWED(shown, path))
@@ -30,7 +30,7 @@ static int open_special(int dir, const char *path, const char *shown, int flags)
 	return view_is_cm_at(dir, path) ? view_open_cm(flags) : VIEW_NOT_SPECIAL;
 }
 
-/* What was opened: one of those, or what `call` gives. */
+/* Opens one of those, else evaluates `call`. */
 #define OPEN(dir, path, flags, call)                                                               \
 	({                                                                                         \
 		char tree[PATH_MAX];                                                               \
@@ -40,7 +40,7 @@ static int open_special(int dir, const char *path, const char *shown, int flags)
 		fd == VIEW_NOT_SPECIAL ? (call) : fd;                                              \
 	})
 
-/* Relative to a folder that may lie in the tree: what is opened there may be a live attribute. */
+/* Relative to a directory that may lie in the tree: the file opened may be a live attribute. */
 static bool is_below(int dir, const char *path)
 {
 	return path && path[0] != '/' && (dir != AT_FDCWD || view_cwd_is_tree());
@@ -77,7 +77,7 @@ static bool is_below(int dir, const char *path)
 		return is_below(dir, path) ? view_relive(opened, flags) : opened;                  \
 	}
 
-/* What programs call that were compiled with _FORTIFY_SOURCE. */
+/* Called by programs compiled with _FORTIFY_SOURCE. */
 int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);
 int __openat_2(int dir, const char *path, int flags);
@@ -108,8 +108,8 @@ DEFINE_OPEN_2(__open64_2)
 DEFINE_OPENAT_2(__openat_2)
 DEFINE_OPENAT_2(__openat64_2)
 
-/* fopen() opens inside of libc, where we are not asked. shown: the path of a live attribute, or one
- * relative to a folder of the tree. */
+/* fopen() opens the file inside libc, past us. shown: the path of a live attribute, or one relative
+ * to a directory of the tree. */
 static FILE *stream_of(const char *shown, const char *mode, bool *live)
 {
 	int flags = strchr(mode, 'e') ? O_CLOEXEC : 0, fd;
@@ -126,7 +126,7 @@ static FILE *stream_of(const char *shown, const char *mode, bool *live)
 	return f;
 }
 
-/* ... and is no file to be made. */
+/* ... and must not create a file. */
 static bool is_stream_of_ours(const char *shown, const char *path, const char *mode)
 {
 	return VIEWED(shown, path) || (mode[0] == 'r' && is_below(AT_FDCWD, path));
@@ -194,7 +194,7 @@ SHOWN void rewind(FILE *f)
 	NEXT(rewind)(f);
 }
 
-/* ---- all that only looks ---- */
+/* ---- functions that only look ---- */
 
 /* A function whose path is its first argument ... */
 #define DEFINE_FIRST(type, name, types, names)                                                     \
@@ -235,7 +235,7 @@ DEFINE_FIRST(ssize_t, getxattr, (const char *path, const char *name, void *value
 DEFINE_FIRST(ssize_t, lgetxattr, (const char *path, const char *name, void *value, size_t bytes),
 	     (shown, name, value, bytes))
 
-/* As programs of before glibc 2.33 call them. */
+/* Called by programs built with glibc before 2.33. */
 int __xstat(int version, const char *path, struct stat *st);
 int __xstat64(int version, const char *path, struct stat64 *st);
 int __lxstat(int version, const char *path, struct stat *st);
@@ -256,7 +256,7 @@ DEFINE_FIRST(ssize_t, readlinkat,
 	     (int dir, const char *restrict path, char *restrict to, size_t bytes),
 	     (dir, shown, to, bytes))
 
-/* What realpath() found below the tree is told as the program knows it. */
+/* Converts a result of realpath() in the tree to the path that the program knows. */
 static char *told(char *found)
 {
 	if (found)

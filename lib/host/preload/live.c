@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Live attributes: an empty file of the tree stands for a text that the daemon is asked for when it
- * is opened, as a kernel writes it when it is read, and again when it is read from the
- * beginning. The program gets a memfd with it. Any thread.
+ * Live attributes: an empty file of the tree stands for a text that the daemon is asked for
+ * whenever the file is opened, or read from its beginning, just as a kernel would generate it. The
+ * program gets a memfd with the text. Any thread.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 
 enum { TEXT_BYTES = 480, NAME_BYTES = 160, FDS_MARKED = 1024 };
 
-/* stat() as the kernel has it: ours would lead here again. */
+/* stat() by system call: ours would recurse. */
 static bool is_empty_file(const char *path)
 {
 	struct stat st;
@@ -55,7 +55,7 @@ static bool attribute_of(const char *shown, char device[32], const char **name)
 	return true;
 }
 
-/* Descriptors that were live attributes when we opened them; the program may have closed them. */
+/* Descriptors opened as live attributes; the program may have closed them since. */
 static uint64_t marks[FDS_MARKED / 64]; /* atomic */
 
 static void mark(int fd)
@@ -64,7 +64,7 @@ static void mark(int fd)
 		__atomic_fetch_or(&marks[fd / 64], 1ull << fd % 64, __ATOMIC_RELAXED);
 }
 
-/* It carries its name: whoever holds the descriptor can ask again. */
+/* The memfd is named after the attribute: whoever holds the descriptor can refresh it. */
 static int memory_with(const char *device, const char *name, const char *text, size_t bytes,
 		       int flags)
 {
@@ -84,7 +84,7 @@ static int memory_with(const char *device, const char *name, const char *text, s
 	return -1;
 }
 
-/* The attribute whose memory this is: device and name. False: it is something else by now. */
+/* The device and name of the attribute in this memfd. False: the fd is something else by now. */
 static bool attribute_behind(int fd, char device[32], char name[NAME_BYTES])
 {
 	static const char before[] = "/memfd:" NAME_PREFIX, after[] = " (deleted)";

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sockets of NETLINK_RDMA, in front of libc's functions (LD_PRELOAD): `rdma` of iproute2 asks there
- * which devices there are. A kernel without RDMA has no such protocol, one with RDMA does not know
- * ours. So the program gets a datagram socket that is connected to itself: what it sends is
- * answered at once, in the same call, and the answer waits in its own queue. Polling, closing and
- * inheriting are the socket's own. Any thread; no locks, no heap.
+ * NETLINK_RDMA sockets, in front of libc's functions (LD_PRELOAD): iproute2's `rdma` uses them to
+ * list devices. A kernel without RDMA has no such protocol, one with RDMA does not know our
+ * devices. So the program gets a datagram socket connected to itself: a request is answered within
+ * the call that sends it, and the answer waits in the socket's own queue. Polling, closing and
+ * inheriting need no help. Any thread; no locks, no heap.
  */
 #include <errno.h>
 #include <linux/netlink.h>
@@ -19,9 +19,9 @@
 
 enum { FDS_MARKED = 1024, REQUEST_BYTES = 4096 };
 
-static uint64_t marks[FDS_MARKED / 64]; /* atomic: they were such sockets once */
+static uint64_t marks[FDS_MARKED / 64]; /* atomic: fds that have been such sockets */
 
-/* As rdma_cm.c does: tells our socket from what else may have its number by now. */
+/* As in rdma_cm.c: tells our socket from whatever else may have its number by now. */
 static const struct linger netlink_sign = {.l_onoff = 1, .l_linger = 0x6e6c};
 
 static bool is_signed(int fd)
@@ -58,7 +58,7 @@ int view_netlink_copied(int from, int to)
 
 /* ---- opening ---- */
 
-/* The kernel chooses a name that nobody else has. */
+/* The kernel chooses a unique name. */
 static int connect_to_itself(int fd)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -93,7 +93,7 @@ SHOWN int socket(int domain, int type, int protocol)
 	return NEXT(socket)(domain, type, protocol);
 }
 
-/* ---- what it is ---- */
+/* ---- names and options ---- */
 
 static const struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
 
@@ -133,7 +133,7 @@ SHOWN int setsockopt(int fd, int level, int option, const void *value, socklen_t
 
 /* ---- requests ---- */
 
-/* What the program sends comes back as the answer. Never blocks: the queue that is full says so. */
+/* The answer to what the program sends. Never blocks: a full queue is EAGAIN. */
 static ssize_t answer(int fd, const void *from, size_t bytes)
 {
 	uint8_t to[NLDEV_ANSWER_BYTES];
@@ -189,7 +189,7 @@ SHOWN ssize_t writev(int fd, const struct iovec *part, int count)
 				   : NEXT(writev)(fd, part, count);
 }
 
-/* ---- answers: they come from the kernel ---- */
+/* ---- answers appear to come from the kernel ---- */
 
 SHOWN ssize_t recvfrom(int fd, void *restrict to, size_t bytes, int flags,
 		       struct sockaddr *restrict from, socklen_t *restrict from_bytes)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PRELOAD_NEXT_H
 #define PRELOAD_NEXT_H
-/* For files that stand in front of libc's functions. */
+/* For files that interpose libc's functions. */
 #include <dlfcn.h>
 
 #define SHOWN __attribute__((visibility("default")))
 
-/* The next function of that name and type behind us, found once. */
+/* The next library's function of that name and type, looked up once. */
 #define NEXT(name)                                                                                 \
 	({                                                                                         \
 		static __typeof__(&(name)) next;                                                   \

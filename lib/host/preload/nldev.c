@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The answers of a kernel's RDMA_NL_NLDEV (rdma/rdma_netlink.h) about the daemon's devices: which
- * there are, their ports, resources and counters. Asks the daemon each time. Nothing can be
- * changed this way (EOPNOTSUPP). Any thread; no locks, no heap.
+ * Answers a kernel's RDMA_NL_NLDEV requests (rdma/rdma_netlink.h) about the daemon's devices, their
+ * ports, resources and counters. Asks the daemon each time. Changes are refused (EOPNOTSUPP). Any
+ * thread; no locks, no heap.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ enum {
 	PHYS_STATE_DISABLED = 3,
 	PHYS_STATE_LINK_UP = 5,
 	TEXT_BYTES = 480,
-	/* Kept for what closes an answer: DONE, or the acknowledgement. */
+	/* Reserved for the end of an answer: DONE, or the acknowledgement. */
 	CLOSING_BYTES = NLMSG_SPACE(sizeof(struct nlmsgerr)),
 };
 
@@ -40,7 +40,7 @@ struct answer {
 /* What the request asks about. */
 struct question {
 	uint16_t command;
-	bool all;	 /* a dump */
+	bool all;	 /* a dump: all devices */
 	uint32_t device; /* else: this one */
 };
 
@@ -51,7 +51,7 @@ static bool room(const struct answer *a, size_t bytes)
 	return a->n + bytes + CLOSING_BYTES <= NLDEV_ANSWER_BYTES;
 }
 
-/* Left out where there is no room: room() is asked before. */
+/* Omitted where there is no room: callers check room() first. */
 static void put(struct answer *a, uint16_t type, const void *value, size_t bytes)
 {
 	struct nlattr h = {.nla_len = (uint16_t)(NLA_HDRLEN + bytes), .nla_type = type};
@@ -84,7 +84,7 @@ static void put_u64(struct answer *a, uint16_t type, uint64_t n)
 	put(a, type, &n, sizeof(n));
 }
 
-/* A nested attribute begins here; ended by end_nest() with what this returned. */
+/* Begins a nested attribute, which end_nest() ends, given the result. */
 static size_t nest(struct answer *a, uint16_t type)
 {
 	size_t at = a->n;
@@ -133,7 +133,7 @@ static void end(struct answer *a, size_t at)
 	memcpy(a->to + at, &bytes, sizeof(bytes));
 }
 
-/* What every answer ends with: DONE of a dump, else an error or 0. */
+/* Ends an answer: DONE for a dump, else an error or 0. */
 static void close_answer(struct answer *a, bool dump, int error)
 {
 	struct nlmsgerr e = {.error = error, .msg = *a->request};
@@ -145,7 +145,7 @@ static void close_answer(struct answer *a, bool dump, int error)
 	end(a, at);
 }
 
-/* ---- what there is to tell ---- */
+/* ---- devices, ports, resources, counters ---- */
 
 static void put_device(struct answer *a, const struct softhca_device_info *d)
 {
@@ -171,7 +171,7 @@ static void put_port(struct answer *a, const struct softhca_device_info *d)
 	       active ? PHYS_STATE_LINK_UP : PHYS_STATE_DISABLED);
 }
 
-/* The attribute is a line of names and numbers. */
+/* The attribute is a line of names and counts. */
 static void put_resources(struct answer *a, const struct softhca_device_info *d)
 {
 	char text[TEXT_BYTES] = "", name[16];
@@ -185,7 +185,7 @@ static void put_resources(struct answer *a, const struct softhca_device_info *d)
 	end_nest(a, all);
 }
 
-/* One that is 0 is left out: all of them are more than a datagram holds. */
+/* Counters of 0 are left out, since all do not fit a datagram. */
 static void put_counter(struct answer *a, const char *device, const char *name)
 {
 	char path[NAME_MAX + 32], text[TEXT_BYTES] = "";
@@ -199,7 +199,7 @@ static void put_counter(struct answer *a, const char *device, const char *name)
 		put_entry(a, RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY, name, value);
 }
 
-/* What getdents64() writes. */
+/* An entry of getdents64(). */
 struct entry {
 	uint64_t inode;
 	int64_t next;
@@ -242,7 +242,7 @@ static void put_counters(struct answer *a, const struct softhca_device_info *d)
 	end_nest(a, all);
 }
 
-/* NULL: we do not answer that. */
+/* NULL: a command that we do not answer. */
 static void (*teller(uint16_t command))(struct answer *, const struct softhca_device_info *)
 {
 	switch (command) {
@@ -261,7 +261,7 @@ static void (*teller(uint16_t command))(struct answer *, const struct softhca_de
 
 /* ---- requests ---- */
 
-/* Those that it asks for. 0; -ENODEV: the one it names is not there; -EOPNOTSUPP. */
+/* Puts in the devices that the question names. 0; -ENODEV: no such device; -EOPNOTSUPP. */
 static int tell(struct answer *a, const struct question *q)
 {
 	struct softhca_device_info list[DEVICES];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which paths we show and where they lead: the tree that the daemon keeps beside its socket
- * (host-abi/sysfs.h). Pure but for the environment, which is looked at once. Any thread.
+ * Which paths we show, and where they lead: to the tree that the daemon keeps beside its socket
+ * (host-abi/sysfs.h). Pure, except that the environment is read once. Any thread.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@ enum { ROOT_BYTES = ASK_PATH_BYTES + sizeof(SYSFS_TREE_SUFFIX) };
 static const char *const shown_folders[] = {SYSFS_CLASS, SYSFS_VERBS_CLASS, SYSFS_DEVICES,
 					    SYSFS_DEVICE_FOLDER};
 
-/* The name that the kernel has for it, so that what it tells us can be compared. */
+/* Resolves to the kernel's name for it, comparable with what the kernel reports. */
 static void resolve_links(char path[ROOT_BYTES])
 {
 	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_PATH | O_CLOEXEC);
@@ -36,7 +36,7 @@ static void resolve_links(char path[ROOT_BYTES])
 	path[n] = 0;
 }
 
-/* The tree. Every thread finds the same, whoever comes first. */
+/* The tree. Every thread finds the same, whichever comes first. */
 static const char *root(size_t *length)
 {
 	static char path[ROOT_BYTES];
@@ -57,7 +57,7 @@ static const char *root(size_t *length)
 	return path;
 }
 
-/* Without doubled slashes and "/./". False: too long. */
+/* Removes doubled slashes and "/./". False: too long. */
 static bool tidy(const char *path, char out[PATH_MAX])
 {
 	size_t n = 0;
@@ -94,7 +94,7 @@ const char *view_path(const char *path, char out[PATH_MAX])
 	const char *tree;
 	size_t length;
 
-	/* Nearly all paths end here. */
+	/* Nearly all paths stop here. */
 	if (!path || path[0] != '/' || !strstr(path, "infiniband"))
 		if (!path || path[0] != '/' || !strstr(path, "softhca"))
 			return path;
@@ -131,7 +131,7 @@ long view_back(char *text, long n)
 
 enum { CWD_UNKNOWN, CWD_ELSEWHERE, CWD_IN_TREE };
 
-static int cwd; /* atomic; unknown in a program that inherits it, too */
+static int cwd; /* atomic; also unknown in a program that inherits it */
 
 void view_cwd_changed(void)
 {

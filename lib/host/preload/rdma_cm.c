@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * /dev/infiniband/rdma_cm: an open one is a channel to the daemon's connection manager
- * (host-abi/cm_channel.h), and a command that the program writes is a message on it whose reply
- * this thread waits for. Polling, closing, inheriting and O_NONBLOCK are the socket's own.
+ * (host-abi/cm_channel.h). A command that the program writes is a message on it, whose reply this
+ * thread waits for. Polling, closing, inheriting and O_NONBLOCK are the socket's own.
  *
- * Keeps of a channel which descriptors are one, and what cm_ids.h does for the time when its daemon
- * has gone. Any thread; no locks, no heap.
+ * Remembers which descriptors are channels, and what cm_ids.h needs after the daemon's death. Any
+ * thread; no locks, no heap.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@
 
 uint64_t view_cm_marks[VIEW_CM_FDS / 64];
 
-/* Which channel a marked one is, from 1 on: copies are the same. */
+/* Number of the channel of a marked descriptor, from 1 on: copies have the same. */
 static uint32_t channel_of[VIEW_CM_FDS], channels; /* atomic */
 
 static uint32_t channel_at(int fd)
@@ -40,8 +40,8 @@ static uint32_t channel_at(int fd)
 	return __atomic_load_n(&channel_of[fd], __ATOMIC_RELAXED);
 }
 
-/* What tells a channel from what else may have its number by now: a setting that means nothing for
- * a Unix socket, and stays with it in copies and forks. */
+/* Tells a channel from whatever else may have its number by now: a socket option without effect on
+ * a Unix socket, which copies and forks inherit. */
 static const struct linger channel_sign = {.l_onoff = 1, .l_linger = 0x7264};
 
 bool view_cm_signed(int fd)
@@ -58,7 +58,7 @@ bool view_cm_signed(int fd)
 	return false;
 }
 
-/* False: its number is too high. */
+/* False: the descriptor's number is too high. */
 static bool mark(int fd, uint32_t channel)
 {
 	if (fd >= VIEW_CM_FDS)
@@ -99,7 +99,7 @@ bool view_is_cm_at(int dir, const char *path)
 	       view_is_tree(folder);
 }
 
-/* What open() of a device says when its driver is not there, or cannot. */
+/* What open() of a device returns when its driver is missing or fails. */
 static int open_error(int rc)
 {
 	switch (rc) {
@@ -148,21 +148,21 @@ int view_open_cm(int flags)
 	return rc ? -1 : fd;
 }
 
-/* The kernel's own device, if this machine has one, says its number to librdmacm by netlink. */
+/* If this machine has the kernel's device, netlink tells librdmacm its number. */
 unsigned long view_cm_device_number(void)
 {
 	struct stat st;
 
 	if (syscall(SYS_newfstatat, AT_FDCWD, SYSFS_RDMA_CM, &st, 0) == 0 && S_ISCHR(st.st_mode))
 		return st.st_rdev;
-	return makedev(1, 3); /* as stat() has it: the file is a link to /dev/null */
+	return makedev(1, 3); /* as stat() says: the file is a link to /dev/null */
 }
 
 /* ---- commands ---- */
 
 enum { NO_RESPONSE = -1, HANG_UP_MS = 100 };
 
-/* Where the pointer to the response lies in a command's body. */
+/* The offset of the response pointer in a command's body. */
 static int response_at(uint32_t command)
 {
 	switch (command) {
@@ -189,7 +189,7 @@ static int response_at(uint32_t command)
 	}
 }
 
-/* One command on its way. */
+/* A command in progress. */
 struct command {
 	struct rdma_ucm_cmd_hdr header;
 	const void *body; /* header.in bytes */
@@ -205,7 +205,7 @@ static bool means_gone(int error)
 	return error == EPIPE || error == ECONNRESET || error == ENOTCONN || error == EDESTADDRREQ;
 }
 
-/* Never EAGAIN: O_NONBLOCK is about events. */
+/* Never EAGAIN: O_NONBLOCK concerns only events. */
 static int send_command(int fd, struct command *c, int reply_to)
 {
 	struct iovec iov[3] = {
@@ -246,7 +246,7 @@ static int receive_reply(int from, struct command *c)
 	return reply.header.status;
 }
 
-/* No event waits in the channel: nor does the byte that says one does. */
+/* No event is pending in the channel: drain the byte that announces one. */
 static void make_quiet(int fd)
 {
 	char byte;
@@ -254,8 +254,8 @@ static void make_quiet(int fd)
 	(void)!recv(fd, &byte, sizeof(byte), MSG_DONTWAIT);
 }
 
-/* 0 or -errno: the daemon's answer, or why there is none. A thread that is cancelled is not while
- * it has descriptors, or an event that nobody else has seen. */
+/* Returns 0 or -errno: the daemon's answer, or why there is none. Cancellation is disabled while
+ * the thread has descriptors, or an event that no one else has seen. */
 static int run(int fd, struct command *c)
 {
 	int pair[2], rc, cancel;
@@ -264,7 +264,7 @@ static int run(int fd, struct command *c)
 		return -errno;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	rc = send_command(fd, c, pair[1]);
-	close(pair[1]); /* theirs is the last: if it goes, we know */
+	close(pair[1]); /* only the daemon's is left: its close is the daemon's death */
 	c->daemon_is_gone = means_gone(-rc);
 	if (!rc)
 		rc = receive_reply(pair[0], c);
@@ -281,11 +281,11 @@ static int run(int fd, struct command *c)
 
 /* ---- events ---- */
 
-/* Which channels a thread waits for: the first one does in recv(), which a signal may restart, as
- * the kernel does with its device; but one datagram wakes but one such thread. */
+/* Channels that a thread waits for: the first one waits in recv(), which a signal may restart, as
+ * with the kernel's device; but a datagram wakes only one such thread. */
 static uint64_t waited_for[VIEW_CM_FDS / 64]; /* atomic */
 
-/* -EAGAIN, -EINTR, -ENODEV; 0: look again. */
+/* -EAGAIN, -EINTR, -ENODEV; 0: try again. */
 static int wait_in_poll(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -321,8 +321,8 @@ static int wait_for_event(int fd)
 }
 
 /*
- * The daemon of this channel has gone, and the program knows. Who polls the descriptor would be
- * told so without end, and come back here; so it becomes a socket that is never readable.
+ * The channel's daemon has died, and the program knows. The descriptor would poll as readable for
+ * ever, so it is replaced by a socket that never is.
  */
 static void fall_silent(int fd)
 {
@@ -342,7 +342,7 @@ static void fall_silent(int fd)
 	close(silent);
 }
 
-/* No answer: is it that the daemon is about to go? Its descriptors close one after another. */
+/* No answer: is the daemon dying? Its descriptors close one after another. */
 static bool hangs_up(int fd)
 {
 	struct pollfd p = {.fd = fd};
@@ -350,7 +350,7 @@ static bool hangs_up(int fd)
 	return poll(&p, 1, HANG_UP_MS) == 1;
 }
 
-/* 0: an identifier's device is gone, which is its event; -ENODEV: all of them know. */
+/* 0: reports an identifier's device as removed; -ENODEV: all are reported. */
 static int get_removal(int fd, struct command *c)
 {
 	struct rdma_ucm_event_resp event;
@@ -384,7 +384,7 @@ static int get_event(int fd, struct command *c)
 	return c->daemon_is_gone ? get_removal(fd, c) : rc;
 }
 
-/* An identifier of a daemon that has gone can be given back, too. */
+/* Also destroys identifiers of a daemon that has died. */
 static int destroy(int fd, struct command *c)
 {
 	struct rdma_ucm_destroy_id in;
@@ -393,7 +393,7 @@ static int destroy(int fd, struct command *c)
 
 	if (c->header.in < offsetof(struct rdma_ucm_destroy_id, reserved))
 		return -EINVAL;
-	/* Before the daemon gives its number to another. */
+	/* Before the daemon reuses its number. */
 	memcpy(&in, c->body, offsetof(struct rdma_ucm_destroy_id, reserved));
 	out.events_reported = cm_ids_destroyed(channel_at(fd), in.id);
 	rc = run(fd, c);
@@ -405,9 +405,9 @@ static int destroy(int fd, struct command *c)
 	return 0;
 }
 
-/* ---- commands that take two, or more bytes ---- */
+/* ---- commands that need several messages ---- */
 
-/* The identifier's former channel gives it away for a ticket, with which this one takes it. */
+/* The identifier's former channel trades it for a ticket, with which the new one claims it. */
 static int migrate(int fd, struct command *c)
 {
 	const struct rdma_ucm_migrate_id *in = c->body;
@@ -456,9 +456,9 @@ static int set_option(int fd, struct command *c)
 	return run(fd, c);
 }
 
-/* ---- what the program writes ---- */
+/* ---- writes of the program ---- */
 
-/* 0; -EINVAL: that is no command. */
+/* 0; -EINVAL: not a command. */
 static int parse(struct command *c, const uint8_t *from, size_t n)
 {
 	uint64_t response;
