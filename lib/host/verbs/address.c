@@ -8,7 +8,7 @@
 #include "base/ip.h"
 #include "verbs_priv.h"
 
-/* False: without a global route there is nothing on this wire by which to find the peer. */
+/* False: without a global route nothing identifies the peer on this wire. */
 static bool address_of(const struct ibv_ah_attr *attr, struct softhca_ah_attr *to)
 {
 	const struct ibv_global_route *grh = &attr->grh;
@@ -66,7 +66,7 @@ VERBS_PUBLIC int ibv_destroy_ah(struct ibv_ah *ibv)
 	return 0;
 }
 
-/* The VLAN is the daemon's affair: 0xffff, none. */
+/* VLANs are the daemon's business: 0xffff, none. */
 VERBS_PUBLIC int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
 					     uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)
 {
@@ -90,8 +90,8 @@ struct route {
 };
 
 /*
- * The 40 bytes in front of a datagram hold its IPv6 header, or its IPv4 header in the last 20; the
- * first are zero then. False: neither.
+ * The 40 bytes in front of a datagram hold its IPv6 header, or zeroes and in the last 20 its IPv4
+ * header. False: neither.
  */
 static bool route_of(const struct ibv_grh *grh, struct route *out)
 {
@@ -114,7 +114,7 @@ static bool route_of(const struct ibv_grh *grh, struct route *out)
 	return true;
 }
 
-/* Which of our addresses it is, or -1. Address handles name no more than 256. */
+/* The GID index of one of our addresses, or -1. Address handles name at most 256. */
 static int index_of(struct shca_context *c, const union ibv_gid *wanted)
 {
 	union ibv_gid gid;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An open device: the table of operations through which the inline functions of verbs.h go, and
- * what is known of it. An operation that is not in the table is one that we do not support: verbs.h
- * tells the program so.
+ * An open device: the table of operations that the inline functions of verbs.h call, and what is
+ * known of the device. Operations missing from the table are unsupported, which verbs.h reports to
+ * the program.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "verbs_priv.h"
 
-/* Through struct ibv_context: verbs.h does not look whether they are there. */
+/* Through struct ibv_context: verbs.h does not check that they are present. */
 static const struct ibv_context_ops operations = {
 	.alloc_mw = shca_alloc_mw,
 	.bind_mw = shca_bind_mw,
@@ -39,7 +39,7 @@ static const struct verbs_context extended = {
 	.sz = sizeof(struct verbs_context),
 };
 
-/* ---- all that are open ---- */
+/* ---- all open contexts ---- */
 
 static struct shca_context *contexts;
 static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -52,7 +52,7 @@ static void enter(struct shca_context *c)
 	pthread_mutex_unlock(&contexts_lock);
 }
 
-/* True: no other has its connection. */
+/* True: no other context uses its connection. */
 static bool leave(struct shca_context *c)
 {
 	struct shca_context **at = &contexts;
@@ -68,15 +68,15 @@ static bool leave(struct shca_context *c)
 	return last;
 }
 
-/* ---- opened, imported, closed ---- */
+/* ---- open, import, close ---- */
 
-/* What the program holds for a kernel's descriptor: it can be duplicated, passed on and closed. */
+/* What the program gets for the kernel's descriptor: can be duplicated, passed on and closed. */
 static int identity(void)
 {
 	return memfd_create("softhca-verbs", MFD_CLOEXEC);
 }
 
-/* The public part, once the rest is there. */
+/* Fills in the public part; the rest is set up. */
 static struct ibv_context *show(struct shca_context *c, struct ibv_device *device, int cmd_fd)
 {
 	struct ibv_context *public = &c->verbs.context;
@@ -95,7 +95,7 @@ static struct ibv_context *show(struct shca_context *c, struct ibv_device *devic
 	return public;
 }
 
-/* Connected, with its events coming. 0, or an errno. */
+/* Connects and enables events. 0, or an errno. */
 static int connect_to(struct shca_context *c, const char *device, int *cmd_fd)
 {
 	int fd;

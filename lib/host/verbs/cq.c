@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Completion queues: made, resized, destroyed, polled (hot), armed. Any thread.
+ * Completion queues: create, resize, destroy, poll (hot), arm. Any thread.
  */
 #include <sched.h>
 #include <stdlib.h>
 #include "verbs_priv.h"
 
-/* Programs poll as if the device were not a program, too, which may need this very core: so many
- * empty polls, some microseconds, and the core is offered to others. */
+/* Programs poll as if the device were hardware, but it is a program too, and may need this very
+ * core: after this many empty polls, some microseconds, the core is yielded. */
 enum { POLLS_TO_YIELD = 512 };
 
-/* A completion of libsofthca is one of verbs: the same numbers at the same places. */
+/* libsofthca's completions are those of verbs: the same numbers at the same offsets. */
 #define SAME_PLACE(field)                                                                          \
 	static_assert(offsetof(struct softhca_wc, field) == offsetof(struct ibv_wc, field) &&      \
 			      sizeof(((struct softhca_wc *)0)->field) ==                           \
@@ -36,7 +36,7 @@ static_assert((int)SOFTHCA_WC_LOCAL_INV == (int)IBV_WC_LOCAL_INV, "opcodes");
 static_assert((int)SOFTHCA_WC_RECV_RDMA_WITH_IMM == (int)IBV_WC_RECV_RDMA_WITH_IMM, "opcodes");
 static_assert((int)SOFTHCA_WC_WITH_INV == (int)IBV_WC_WITH_INV, "flags");
 
-/* ---- made and destroyed ---- */
+/* ---- create and destroy ---- */
 
 static void channel_use(struct ibv_comp_channel *channel, int by)
 {
@@ -82,7 +82,7 @@ static struct shca_cq *make(struct ibv_context *c, uint32_t entries, void *user,
 VERBS_PUBLIC struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
 					  struct ibv_comp_channel *channel, int comp_vector)
 {
-	/* Negative numbers are large ones. */
+	/* Negative numbers become too large ones. */
 	struct shca_cq *cq =
 		make(context, (uint32_t)cqe, cq_context, channel, (uint32_t)comp_vector);
 
@@ -115,7 +115,7 @@ VERBS_PUBLIC int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 
 	if (!rc)
 		cq->cqe = (int)softhca_cq_entries(to_shca_cq(cq)->cq);
-	return verbs_status(rc == -EBUSY ? -EINVAL : rc); /* too small for what is in it */
+	return verbs_status(rc == -EBUSY ? -EINVAL : rc); /* too small for its contents */
 }
 
 VERBS_PUBLIC int ibv_destroy_cq(struct ibv_cq *ibv)
@@ -138,7 +138,7 @@ VERBS_PUBLIC int ibv_destroy_cq(struct ibv_cq *ibv)
 	return 0;
 }
 
-/* ---- polled and armed ---- */
+/* ---- poll and arm ---- */
 
 void found_empty(struct shca_cq *cq)
 {
@@ -162,7 +162,7 @@ int shca_poll_cq(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
 
 int shca_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
-	/* Without a channel nobody is to be told, which is no mistake. */
+	/* Without a channel there is no one to notify, which is no error. */
 	if (!cq->channel)
 		return 0;
 	return verbs_status(softhca_req_notify_cq(to_shca_cq(cq)->cq, solicited_only));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Extended completion queues: one completion at a time, field by field (hot). From a start_poll()
- * that found one until end_poll() the queue is this thread's, unless it was made for one thread.
+ * Extended completion queues: one completion at a time, field by field (hot). From a successful
+ * start_poll() until end_poll() this thread holds the queue, unless it is for a single thread.
  */
 #include <sched.h>
 #include "verbs_priv.h"
@@ -11,7 +11,7 @@ static struct shca_cq *of(struct ibv_cq_ex *cq)
 	return container(cq, struct shca_cq, ex);
 }
 
-/* 0, ENOENT: there is none; EIO: there will be none. */
+/* 0, ENOENT: the queue is empty; EIO: and will stay empty. */
 static inline int take(struct shca_cq *cq)
 {
 	int done = softhca_poll_cq(cq->cq, 1, &cq->now);

@@ -2,8 +2,8 @@
 /*
  * The list of devices: those of the daemon at SOFTHCA_SOCKET or its usual place. Any thread.
  *
- * The environment decides (softhca run): where no daemon listens there is no device, which is how
- * programs expect to hear that a machine has no hardware.
+ * The environment decides (softhca run): where no daemon listens there is no device, as programs
+ * expect of a machine without the hardware.
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -14,8 +14,8 @@
 #include <unistd.h>
 #include "verbs_priv.h"
 
-/* Those in a list or open: a device that is found again is the same object, as long as somebody
- * has it. */
+/* Devices in a list or open: a device that is found again is the same object as long as it has a
+ * user. */
 static struct shca_device *known;
 static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -64,7 +64,7 @@ static struct shca_device *device_new(const struct softhca_device_info *info)
 	return d;
 }
 
-/* With one user more. NULL: no memory. */
+/* Adds a user. NULL: no memory. */
 static struct shca_device *device_find(const struct softhca_device_info *info)
 {
 	struct shca_device *d;
@@ -82,7 +82,7 @@ static struct shca_device *device_find(const struct softhca_device_info *info)
 	return d;
 }
 
-/* All that the daemon has; *count of them. The caller frees. NULL with errno. */
+/* All devices of the daemon, *count of them. The caller frees. NULL with errno. */
 static struct softhca_device_info *ask_daemon(int *count)
 {
 	struct softhca_device_info *info = NULL, *more;
@@ -98,7 +98,7 @@ static struct softhca_device_info *ask_daemon(int *count)
 		info = more;
 		n = softhca_device_list(NULL, info, (unsigned int)room);
 	}
-	*count = n < 0 ? 0 : n; /* no daemon, or none that we understand */
+	*count = n < 0 ? 0 : n; /* no daemon, or an incompatible one */
 	return info;
 }
 
@@ -142,7 +142,7 @@ VERBS_PUBLIC int ibv_get_device_index(struct ibv_device *device)
 	return to_shca_device(device)->index;
 }
 
-/* ---- what programs look up beside the library ---- */
+/* ---- what programs look up besides the library ---- */
 
 const char *ibv_get_sysfs_path(void);
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
@@ -154,8 +154,8 @@ VERBS_PUBLIC const char *ibv_get_sysfs_path(void)
 	return path && path[0] ? path : "/sys";
 }
 
-/* What the file at `path` holds, or would hold if there were one: the daemon knows what belongs to
- * its devices. Bytes, -1 with errno. */
+/* What the file at `path` holds, or would hold if it existed: the daemon knows what belongs to its
+ * devices. Returns its length, -1 with errno. */
 static ssize_t read_sysfs(const char *path, char *buf, size_t size)
 {
 	static const char devices[] = "/sys/class/infiniband/";
@@ -183,7 +183,7 @@ static ssize_t read_sysfs(const char *path, char *buf, size_t size)
 	return n < 0 ? -1 : n;
 }
 
-/* The bytes without the end of line, as a string where there is room for its end; -1 with errno. */
+/* Reads it without the newline, terminated if there is room. Returns the length, -1 with errno. */
 VERBS_PUBLIC int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size)
 {
 	char path[IBV_SYSFS_PATH_MAX + IBV_SYSFS_NAME_MAX];
@@ -206,12 +206,12 @@ VERBS_PUBLIC int ibv_read_sysfs_file(const char *dir, const char *file, char *bu
 /* ---- providers and forks ---- */
 
 void ibv_register_driver(const char *name, void *init);
-/* What providers of old releases call when they are loaded: none is needed here. */
+/* Called by providers of old releases when they are loaded: none is needed here. */
 VERBS_PUBLIC void ibv_register_driver(const char *name, void *init)
 {
 }
 
-/* Registered memory is safe across fork() whether it is asked for or not: lib/host/share-in-place. */
+/* Registered memory is always safe across fork(): lib/host/share-in-place. */
 VERBS_PUBLIC int ibv_fork_init(void)
 {
 	return 0;

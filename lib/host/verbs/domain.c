@@ -2,10 +2,10 @@
 /*
  * Protection domains, thread domains, parent domains. Any thread.
  *
- * A thread domain promises that its objects are used by one thread at a time: our locks cost little
- * when nobody else wants them, so it changes nothing. A parent domain is its protection domain
- * under another name. The allocators that a program may give with it are for the queues of drivers
- * that allocate with malloc(): ours lie in memory that the daemon shares, they are not called.
+ * A thread domain promises that its objects are used by one thread at a time: our uncontended locks
+ * cost little, so it changes nothing. A parent domain is its protection domain under another name.
+ * The allocators that a program may give it are meant for queues that drivers allocate with
+ * malloc(): ours lie in memory shared with the daemon, so they are not called.
  */
 #include <stdlib.h>
 #include "verbs_priv.h"
@@ -82,7 +82,7 @@ VERBS_PUBLIC int ibv_dealloc_pd(struct ibv_pd *ibv)
 	return 0;
 }
 
-/* 0, or what is wrong with it. */
+/* 0, or an errno. */
 static int parent_domain_check(const struct ibv_context *c,
 			       const struct ibv_parent_domain_init_attr *attr)
 {

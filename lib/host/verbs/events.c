@@ -61,7 +61,7 @@ VERBS_PUBLIC int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_c
 
 /*
  * An object's count of acknowledged events is public: programs read it, and wait for it, under its
- * mutex. Counted first: once libsofthca knows, the object may be destroyed by another thread.
+ * mutex. It is updated first: once libsofthca knows, another thread may destroy the object.
  */
 static void count(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed,
 		  unsigned int events)
@@ -99,12 +99,12 @@ static enum subject subject_of(enum ibv_event_type type)
 	case IBV_EVENT_SRQ_ERR:
 	case IBV_EVENT_SRQ_LIMIT_REACHED:
 		return OF_SRQ;
-	default: /* of the port, or of all */
+	default: /* of the port, or of the device */
 		return OF_DEVICE;
 	}
 }
 
-/* Until it is acknowledged its object exists: libsofthca sees to it. */
+/* libsofthca keeps the object alive until the event is acknowledged. */
 VERBS_PUBLIC int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
 	struct softhca_event e;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a program holds: every object that it was given and has not given back. The control verbs
- * look here before they touch an object, so that a pointer to something else, an object that has
- * gone or one whose handle was overwritten is an error, as it is where a kernel keeps the objects.
- * Any thread, never on the data path.
+ * All objects that the program holds: created and not yet destroyed. The control verbs look an
+ * object up here before they touch it, so that a pointer to something else, a destroyed object or
+ * one with an overwritten handle is an error, as it is where a kernel keeps the objects. Any
+ * thread, never on the data path.
  *
- * A hash table of the objects' own structures by their addresses: what a program names is compared
- * with what is in there and not looked into. It grows with the number of objects. One lock.
+ * A hash table of the objects' own structures by address: a program's pointer is compared with its
+ * entries, not dereferenced. It grows with the number of objects. One lock.
  */
 #include <stdlib.h>
 #include "verbs_priv.h"
@@ -35,7 +35,7 @@ static void put(struct handle *h)
 	*bucket = h;
 }
 
-/* Without memory the chains become longer. */
+/* Out of memory the chains just become longer. */
 static void grow(void)
 {
 	struct handle **old = buckets, **new = calloc(bucket_count * 2, sizeof(*new)), *h;
@@ -55,7 +55,7 @@ static void grow(void)
 		free(old);
 }
 
-/* Where the pointer to it is, or NULL: it is nothing of ours. */
+/* Where the pointer to it is stored, or NULL: it is not ours. */
 static struct handle **find(const struct handle *h, enum handle_kind kind)
 {
 	for (struct handle **at = bucket_of(h); *at; at = &(*at)->next)
@@ -64,7 +64,7 @@ static struct handle **find(const struct handle *h, enum handle_kind kind)
 	return NULL;
 }
 
-/* ---- objects that the program has ---- */
+/* ---- objects of the program ---- */
 
 uint32_t handle_add(struct handle *h, enum handle_kind kind, const struct softhca_context *hca,
 		    uint32_t number, void *object)
@@ -160,7 +160,7 @@ void handles_forget(const struct softhca_context *hca)
 	pthread_mutex_unlock(&lock);
 }
 
-/* ---- objects that have gone, kept readable ---- */
+/* ---- destroyed objects, kept readable ---- */
 
 void handle_retire(struct handle *h, enum handle_kind kind)
 {

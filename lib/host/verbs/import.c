@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Contexts, protection domains and regions under another name in the same process: found by the
- * descriptor or number of the original. Any thread. Another process has a connection of its own to
- * the daemon: there is nothing to import there, EOPNOTSUPP.
+ * descriptor or number of the original. Any thread. Another process has its own connection to the
+ * daemon, so there is nothing to import: EOPNOTSUPP.
  *
- * As with a kernel it is for the program to say when nobody uses the object any more: whoever
- * deallocates it ends it for all, the others only unimport.
+ * As with a kernel, it is up to the program when an object is no longer used: deallocating it ends
+ * it for all, the others only unimport.
  */
 #include <stdlib.h>
 #include "verbs_priv.h"
 
-/* NULL with errno: none of the context has that number. */
+/* NULL with errno: the context has none of that number. */
 static void *find(const struct ibv_context *context, enum handle_kind kind, uint32_t number)
 {
 	void *object = handle_find(container(context, struct shca_context, verbs.context)->hca,
@@ -44,7 +44,7 @@ VERBS_PUBLIC void ibv_unimport_pd(struct ibv_pd *ibv)
 	free(to_shca_pd(ibv));
 }
 
-/* Its addr and length are not the importer's affair: NULL and 0. */
+/* The importer does not get addr and length: NULL and 0. */
 VERBS_PUBLIC struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
 {
 	struct softhca_mr *mr;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Attributes in the form in which a kernel passes them, which its headers define: librdmacm gets
- * them so and asks for ours.
+ * Attributes in the form in which a kernel passes them, defined by its headers: librdmacm receives
+ * that form and converts it to ours.
  */
 #include <string.h>
 #include <infiniband/sa.h>

@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include "verbs_priv.h"
 
-/* Rights that mean something here, and one that has no meaning for us but is no mistake. */
+/* Access rights that we support, and one without effect here that is no error. */
 enum {
 	ACCESS_OURS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 		      IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED,
 	ACCESS_NO_MATTER = IBV_ACCESS_HUGETLB,
 };
 
-/* 0, or what is wrong with the rights. Optional ones are ignored, which is what they are for. */
+/* 0, or an errno. Optional rights are ignored, as they are meant to be. */
 static int access_check(unsigned int access)
 {
 	access &= ~(unsigned int)IBV_ACCESS_OPTIONAL_RANGE;
@@ -26,7 +26,7 @@ static int access_check(unsigned int access)
 	return 0;
 }
 
-/* What the program sees of it. */
+/* Fills in what the program sees. */
 static void describe(struct shca_mr *mr, struct ibv_pd *pd)
 {
 	mr->ibv.context = pd->context;
@@ -51,7 +51,7 @@ struct ibv_mr *mr_show(struct ibv_pd *pd, struct softhca_mr *mr, uint32_t handle
 	return &shown->ibv;
 }
 
-/* `mr` for the program, or NULL with errno: it is taken back. */
+/* Wraps `mr` for the program; on failure frees it and returns NULL with errno. */
 static struct ibv_mr *shown_or_gone(struct ibv_pd *pd, struct softhca_mr *mr)
 {
 	struct ibv_mr *shown = mr ? mr_show(pd, mr, 0) : NULL;
@@ -116,7 +116,7 @@ static int rereg_check(int flags, const struct ibv_pd *pd, const void *addr, siz
 	return access_check(access);
 }
 
-/* All of ours are told apart before anything has changed, but for a daemon that dies. */
+/* All our own errors are found before anything changes, except the death of the daemon. */
 VERBS_PUBLIC int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr,
 			      size_t length, int access)
 {

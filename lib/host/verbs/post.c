@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Work requests: from the form of verbs to that of libsofthca (hot). Most are the same in both,
- * field by field, and go through untouched; those with a pointer to one of our objects are copied,
- * some at a time, on the stack. Never takes memory from the heap.
+ * Work requests: converts those of verbs to libsofthca's (hot). Most are identical, field by field,
+ * and go through untouched; those with a pointer to one of our objects are copied to the stack, a
+ * few at a time. Never allocates.
  */
 #include <string.h>
 #include "verbs_priv.h"
@@ -38,7 +38,7 @@ static_assert(sizeof(struct softhca_sge) == sizeof(struct ibv_sge), "entries of 
 static_assert((int)SOFTHCA_WR_SEND_WITH_INV == (int)IBV_WR_SEND_WITH_INV, "opcodes");
 static_assert((int)SOFTHCA_SEND_INLINE == (int)IBV_SEND_INLINE, "flags");
 
-/* Nothing that libsofthca knows: refused as EINVAL. */
+/* An opcode that libsofthca refuses with EINVAL. */
 enum { NO_OPCODE = 14 };
 
 void bind_info_convert(const struct ibv_mw_bind_info *from, struct softhca_mw_bind_info *to)
@@ -46,7 +46,7 @@ void bind_info_convert(const struct ibv_mw_bind_info *from, struct softhca_mw_bi
 	to->mr = from->mr ? to_shca_mr(from->mr)->mr : NULL;
 	to->addr = from->addr;
 	to->length = from->length;
-	/* Windows are there for peers; programs set it as they would for a region. */
+	/* Windows exist for peers; programs set this right as they would for a region. */
 	to->access = from->mw_access_flags & ~(uint32_t)IBV_ACCESS_LOCAL_WRITE;
 }
 
@@ -72,7 +72,7 @@ static void convert(enum ibv_qp_type type, const struct ibv_send_wr *from,
 	}
 }
 
-/* The first requests of a list that is not empty. *rest: those behind them. Returns as
+/* Posts the first requests of a list that is not empty. *rest: those after them. Returns as
  * ibv_post_send(). */
 static int post_chunk(struct shca_qp *qp, struct ibv_send_wr *list, struct ibv_send_wr **bad,
 		      struct ibv_send_wr **rest)

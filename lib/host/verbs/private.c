@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The private part of other libibverbs: programs are linked with libraries of providers (perftest
- * with libmlx5 and libefa, for one), which are linked with it and would not load without. Each of
- * private_symbols.def stands in the node of each release that distributions have; to be called is
- * not expected of any but the constructors' registration and the log, which do nothing.
+ * The private part of libibverbs: programs are linked with providers' libraries (perftest with
+ * libmlx5 and libefa, for one), which need its symbols to load. Each symbol of private_symbols.def
+ * is in the version node of each release that distributions ship. Only the constructors'
+ * registration and the log are expected to be called, and they do nothing.
  */
 #include "verbs_priv.h"
 
@@ -14,7 +14,7 @@ int verbs_private_refused(void)
 	return EOPNOTSUPP;
 }
 
-/* An alias in each node: a name of its own, then the name and node that it goes by. */
+/* An alias in each node: a unique name, then the name and node by which it is known. */
 #define IN_NODE(name, target, node)                                                                \
 	extern __typeof__(target) name##_in_##node                                                 \
 		__attribute__((alias(#target), visibility("default"), used));                      \
@@ -31,8 +31,8 @@ int verbs_private_refused(void)
 #undef PRIVATE
 
 /*
- * Of the private part, but programs call it (ibv_devinfo, pyverbs): the kind of an address as sysfs
- * numbers it, 1: RoCE v2. 0, or -1 with errno.
+ * Private, but called by programs (ibv_devinfo, pyverbs): the type of a GID as sysfs numbers it,
+ * 1: RoCE v2. 0, or -1 with errno.
  */
 int verbs_query_gid_type(struct ibv_context *c, uint8_t port, unsigned int index,
 			 unsigned int *type);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queue pairs: made, moved through their states, queried, destroyed. Any thread, not hot.
+ * Queue pairs: create, modify, query, destroy. Any thread, not hot.
  */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include "verbs_priv.h"
 
-/* ---- made and destroyed ---- */
+/* ---- create and destroy ---- */
 
-/* 0, EINVAL, EOPNOTSUPP: such a QP is none of ours. */
+/* 0, EINVAL, EOPNOTSUPP: not a QP that we support. */
 static int check(const struct ibv_qp_init_attr_ex *attr)
 {
 	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
@@ -145,7 +145,7 @@ VERBS_PUBLIC int ibv_destroy_qp(struct ibv_qp *ibv)
 	return 0;
 }
 
-/* On this wire a group has no LID. */
+/* A group has no LID on this wire. */
 VERBS_PUBLIC int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
 	if (!qp_known(qp))
@@ -167,7 +167,7 @@ VERBS_PUBLIC struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 
 /* ---- states and attributes ---- */
 
-/* The two number SQD and SQE the other way round. */
+/* verbs and libsofthca number SQD and SQE the other way round. */
 static uint32_t state_to(enum ibv_qp_state state)
 {
 	switch (state) {
@@ -193,7 +193,7 @@ static enum ibv_qp_state state_from(uint32_t state)
 }
 
 enum {
-	/* What a QP of ours has. */
+	/* The attributes of our QPs. */
 	ATTR_KNOWN = IBV_QP_STATE | IBV_QP_CUR_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY |
 		     IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY |
 		     IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
@@ -204,7 +204,7 @@ enum {
 		       IBV_ACCESS_REMOTE_ATOMIC,
 };
 
-/* What libsofthca has no field for, so could not refuse. */
+/* Checks values for which libsofthca has no field and so cannot refuse. */
 static int check_attributes(const struct ibv_qp_attr *attr, int mask)
 {
 	if (mask & IBV_QP_RATE_LIMIT)
@@ -213,7 +213,7 @@ static int check_attributes(const struct ibv_qp_attr *attr, int mask)
 		return EINVAL;
 	if (mask & IBV_QP_PKEY_INDEX && attr->pkey_index > UINT8_MAX)
 		return EINVAL;
-	/* RoCE has no other addresses. */
+	/* RoCE addresses are always global. */
 	if (mask & IBV_QP_AV && (!attr->ah_attr.is_global || attr->ah_attr.port_num != VERBS_PORT))
 		return EINVAL;
 	return 0;
@@ -255,7 +255,7 @@ VERBS_PUBLIC int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int 
 
 	if (rc)
 		return rc;
-	/* Of libsofthca the flag itself is the wish. */
+	/* For libsofthca the mask bit itself requests the event. */
 	if (!attr->en_sqd_async_notify)
 		mask &= ~IBV_QP_EN_SQD_ASYNC_NOTIFY;
 	attributes_to(attr, &to);
@@ -311,7 +311,7 @@ VERBS_PUBLIC int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int 
 	rc = qp_known(ibv) ? softhca_query_qp(qp->qp, &now) : -EINVAL;
 	if (rc)
 		return verbs_status(rc);
-	attributes_from(qp, &now, attr); /* all of them: they are known anyway */
+	attributes_from(qp, &now, attr); /* all attributes: they are known anyway */
 	if (attr_mask & IBV_QP_STATE)
 		ibv->state = attr->qp_state;
 	if (init_attr)

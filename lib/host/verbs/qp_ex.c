@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Extended queue pairs: requests made by calls, wr_start() to wr_complete() (hot). The send queue
- * is this thread's meanwhile. A request is written into it once it is whole: when its data is known
- * or, on UD and for those without data, when the next begins or the batch ends. A mistake shows at
- * wr_complete(), which then posts nothing. Takes memory only with the QP.
+ * Extended queue pairs: requests built by calls between wr_start() and wr_complete() (hot), during
+ * which this thread holds the send queue. A request is written into it once complete: when its data
+ * is known or, on UD and for requests without data, when the next begins or the batch ends. An
+ * error is reported by wr_complete(), which then posts nothing. Allocates only when the QP is
+ * created.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "verbs_priv.h"
 
-/* The request in the making. */
+/* The request being built. */
 struct shca_batch {
 	struct softhca_send_wr wr;
-	bool pending; /* there is one that is not written yet */
+	bool pending; /* not yet written */
 	bool is_ud;
 	uint32_t max_sge, max_inline;
-	struct softhca_sge *sge; /* max_sge, or 1, of them: its list, if it must wait */
-	uint8_t *data;		 /* max_inline bytes: the same of inline data */
+	struct softhca_sge *sge; /* room for max_sge (at least 1): its list, while pending */
+	uint8_t *data;		 /* max_inline bytes: its inline data, while pending */
 };
 
 static inline struct shca_qp *of(struct ibv_qp_ex *ex)
@@ -59,7 +60,7 @@ static void wr_abort(struct ibv_qp_ex *ex)
 	softhca_post_abort(qp->qp);
 }
 
-/* The next request begins. */
+/* Begins the next request. */
 static inline struct softhca_send_wr *begin(struct ibv_qp_ex *ex, enum softhca_wr_opcode opcode,
 					    uint32_t imm)
 {
@@ -73,11 +74,11 @@ static inline struct softhca_send_wr *begin(struct ibv_qp_ex *ex, enum softhca_w
 	b->wr.send_flags = ex->wr_flags & ~(unsigned int)IBV_SEND_INLINE;
 	b->wr.imm_data = imm;
 	if (b->is_ud)
-		b->wr.wr.ud.ah = NULL; /* refused until there is one */
+		b->wr.wr.ud.ah = NULL; /* refused until set */
 	return &b->wr;
 }
 
-/* The request cannot be: makes the batch fail. */
+/* The request is invalid: makes the batch fail. */
 static void spoil(struct shca_batch *b)
 {
 	b->wr.num_sge = -1;
@@ -243,7 +244,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 		set_inline(ex, addr, length);
 }
 
-/* ---- made with the QP ---- */
+/* ---- setup ---- */
 
 static const struct {
 	enum ibv_qp_type type;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the device, its port, its addresses and keys are. Any thread; asks the daemon for what may
+ * Attributes of the device, its port, its GIDs and P_Keys. Any thread; asks the daemon for what may
  * change.
  */
 #include <string.h>
@@ -8,18 +8,18 @@
 #include "verbs_priv.h"
 
 /*
- * Who made the device. Programs choose special treatment by these numbers: they must be nobody
- * else's. The vendor is an OUI that is locally administered, "SH" behind it.
+ * The maker of the device. Programs choose workarounds by these numbers, so they must be no one
+ * else's: the vendor is a locally administered OUI, ending in "SH".
  */
 enum { VENDOR_ID = 0x025348, VENDOR_PART_ID = 1, HW_VERSION = 1 };
 
 enum {
-	/* Address handles live in the program's memory: there is no limit but this one. */
+	/* Address handles live in the program's memory: this is the only limit. */
 	AH_MAX = 1 << 20,
-	/* 4.096 µs × 2^15 = 134 ms: a daemon that shares its cores may be kept waiting so long. */
+	/* 4.096 µs × 2^15 = 134 ms: how long a daemon that shares its cores may be delayed. */
 	ACK_DELAY = 15,
 	CLOCK_KHZ = 1000000,
-	/* As ports say it: 2 GiB, the most that a message may have. */
+	/* As ports report it: 2 GiB, the longest message. */
 	MESSAGE_BYTES_MAX = 1u << 31,
 	PORT_IS_UP = 5,
 	PORT_IS_DISABLED = 3,
@@ -97,7 +97,7 @@ int shca_query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex
 		.phys_port_cnt_ex = 1,
 	};
 
-	/* The first of the extensions has all of it up to here. */
+	/* The first version of the extension contains everything up to here. */
 	if ((input && input->comp_mask) || bytes < offsetof(struct ibv_device_attr_ex, odp_caps))
 		return EINVAL;
 	describe(to_shca_context(c), &full.orig_attr);
@@ -106,7 +106,7 @@ int shca_query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex
 	return 0;
 }
 
-/* The device's clock is that of the machine, in nanoseconds. */
+/* The device's clock is the machine's, in nanoseconds. */
 int shca_query_rt_values(struct ibv_context *c, struct ibv_values_ex *values)
 {
 	if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
@@ -118,7 +118,7 @@ int shca_query_rt_values(struct ibv_context *c, struct ibv_values_ex *values)
 
 /* ---- the port ---- */
 
-/* Lanes and speed of each as InfiniBand numbers them, slowest first. */
+/* Lanes and speed per lane as InfiniBand numbers them, slowest first. */
 static const struct {
 	uint32_t mbps;
 	uint8_t width, speed;
@@ -128,7 +128,7 @@ static const struct {
 	{56000, 2, 16}, {100000, 2, 32}, {200000, 2, 64}, {400000, 2, 128},
 };
 
-/* The fastest that is not faster than the port; slower than all: the slowest. */
+/* The fastest link that is not faster than the port, or else the slowest. */
 static void link_of(uint32_t mbps, struct ibv_port_attr *out)
 {
 	unsigned int i = 0;
@@ -139,7 +139,7 @@ static void link_of(uint32_t mbps, struct ibv_port_attr *out)
 	out->active_speed = links[i].speed;
 }
 
-/* Programs expect a table with room for addresses to come. */
+/* Programs expect a table with room for future addresses. */
 static uint32_t gid_places(const struct softhca_port_attr *a)
 {
 	enum { GID_PLACES_MIN = 16 };
@@ -176,9 +176,9 @@ int shca_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *a
 	return 0;
 }
 
-/* What programs knew of a port before the header made the function an inline one. */
+/* Port attributes before the header made the function inline. */
 enum { COMPAT_PORT_BYTES = offsetof(struct ibv_port_attr, port_cap_flags2) };
-static_assert(COMPAT_PORT_BYTES == 48, "as long as it was");
+static_assert(COMPAT_PORT_BYTES == 48, "the old size");
 
 VERBS_PUBLIC int ibv_query_port(struct ibv_context *context, uint8_t port,
 				struct _compat_ibv_port_attr *attr)
@@ -188,7 +188,7 @@ VERBS_PUBLIC int ibv_query_port(struct ibv_context *context, uint8_t port,
 
 /* ---- addresses ---- */
 
-/* 0; EINVAL: past the table; ENODATA: nothing there; or what asking the daemon gave. */
+/* 0; EINVAL: past the table; ENODATA: empty entry; or the daemon's error. */
 static int gid_at(struct ibv_context *c, uint32_t port, uint32_t index, union ibv_gid *gid)
 {
 	static const union ibv_gid none;
@@ -214,14 +214,14 @@ VERBS_PUBLIC int ibv_query_gid(struct ibv_context *context, uint8_t port, int in
 {
 	int rc = index < 0 ? EINVAL : gid_at(context, port, (uint32_t)index, gid);
 
-	if (rc == ENODATA) { /* an entry that is empty is one of zeros */
+	if (rc == ENODATA) { /* an empty entry reads as zeroes */
 		memset(gid, 0, sizeof(*gid));
 		return 0;
 	}
 	return verbs_minus_one(-rc);
 }
 
-/* One entry in the form that the caller knows, `bytes` long. */
+/* Writes one entry in the caller's version of the structure, `bytes` long. */
 static void gid_show(const union ibv_gid *gid, uint32_t port, uint32_t index, void *entry,
 		     size_t bytes)
 {
@@ -277,7 +277,7 @@ VERBS_PUBLIC ssize_t _ibv_query_gid_table(struct ibv_context *context,
 	return (ssize_t)n;
 }
 
-/* ---- keys of partitions: the default one, of a full member ---- */
+/* ---- partition keys: only the default, full member ---- */
 
 VERBS_PUBLIC int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Public functions for what this device does not have: they say so, as those of a driver without it
- * would. (What goes through the context's table is refused by verbs.h itself.)
+ * Public functions for features that this device lacks: they fail as those of a driver without the
+ * feature do. (verbs.h itself refuses what goes through the context's table.)
  */
 #include "verbs_priv.h"
 
@@ -11,7 +11,7 @@ static void *refused(void)
 	return NULL;
 }
 
-/* Vendors' enhanced connection establishment: there is nothing to agree upon. */
+/* Enhanced connection establishment is vendor-specific: there is nothing to negotiate. */
 VERBS_PUBLIC int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	return verbs_status(-EOPNOTSUPP);
@@ -23,7 +23,7 @@ VERBS_PUBLIC int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 	return verbs_status(-EOPNOTSUPP);
 }
 
-/* No promise: long copies may use stores that become visible in any order. */
+/* No guarantee: long copies may use stores that become visible in any order. */
 VERBS_PUBLIC int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op,
 					    uint32_t flags)
 {

@@ -32,7 +32,7 @@ VERBS_PUBLIC struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_in
 	return &srq->ibv;
 }
 
-/* verbs.h sends basic ones to ibv_create_srq(); the others are not ours. */
+/* verbs.h routes basic SRQs to ibv_create_srq(); other types are unsupported. */
 struct ibv_srq *shca_create_srq_ex(struct ibv_context *c, struct ibv_srq_init_attr_ex *attr)
 {
 	(void)c;
@@ -40,7 +40,7 @@ struct ibv_srq *shca_create_srq_ex(struct ibv_context *c, struct ibv_srq_init_at
 	return NULL;
 }
 
-/* Its size stays: IBV_DEVICE_SRQ_RESIZE is not among our capabilities. */
+/* The size is fixed: IBV_DEVICE_SRQ_RESIZE is not among our capabilities. */
 VERBS_PUBLIC int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int attr_mask)
 {
 	if (!srq_known(srq))

@@ -3,7 +3,7 @@
 #define VERBS_PRIV_H
 /*
  * What the files of the drop-in libibverbs share: its objects. Each begins with the public
- * structure that the program holds, and names the object of libsofthca that does the work.
+ * structure that the program holds, and refers to the object of libsofthca that does the work.
  *
  * Functions of the public interface return as their man pages say: pointers with errno, 0 or a
  * positive errno value (ibv_poll_cq(): a count or -1). Those of libsofthca return -errno.
@@ -16,7 +16,7 @@
 #include <infiniband/verbs.h>
 #include "softhca/softhca.h"
 
-/* The header turns some functions into macros; here they are defined. */
+/* The header defines macros of these names. */
 #undef ibv_query_port
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
@@ -29,7 +29,7 @@
 
 enum { VERBS_PORT = 1 };
 
-/* libsofthca's 0 or -errno as verbs have it; errno is set too, for callers that look there. */
+/* Converts 0 or -errno to 0 or errno; also sets errno, for callers that look there. */
 static inline int verbs_status(int rc)
 {
 	if (rc < 0)
@@ -37,7 +37,7 @@ static inline int verbs_status(int rc)
 	return rc < 0 ? -rc : rc;
 }
 
-/* The same for functions that say -1 with errno. */
+/* The same for functions that return -1 with errno. */
 static inline int verbs_minus_one(int rc)
 {
 	if (rc < 0)
@@ -46,9 +46,9 @@ static inline int verbs_minus_one(int rc)
 }
 
 /*
- * A device in somebody's list, or open: freed with the last of them. Providers' libraries that are
- * in the program (libmlx5, libefa) tell their own devices by a pointer right behind the public
- * structure: it must be readable, and not theirs.
+ * A device in a list, or open: freed with its last user. Providers' libraries in the program
+ * (libmlx5, libefa) recognise their own devices by a pointer right behind the public structure: it
+ * must be readable, and not theirs.
  */
 struct shca_device {
 	struct ibv_device ibv;
@@ -76,11 +76,11 @@ enum handle_kind {
 	HANDLE_KINDS
 };
 
-/* An object's place among all that the program holds: handles.c's alone. */
+/* An object's entry in handles.c, private to that file. */
 struct handle {
 	struct handle *next;
 	const struct softhca_context *hca;
-	void *object; /* libsofthca's: of PDs and MRs, which can be imported */
+	void *object; /* libsofthca's, for PDs and MRs, which can be imported */
 	uint32_t number;
 	enum handle_kind kind;
 	bool leaving; /* being destroyed */
@@ -89,7 +89,7 @@ struct handle {
 struct shca_context {
 	struct verbs_context verbs; /* ends with the struct ibv_context that the program holds */
 	struct handle handle;
-	struct softhca_context *hca; /* an imported context has its original's */
+	struct softhca_context *hca; /* shared with the original by an imported context */
 	struct shca_context *next;   /* of all that are open; context.c's lock */
 	struct softhca_device_attr attr;
 };
@@ -97,16 +97,16 @@ struct shca_context {
 struct shca_td {
 	struct ibv_td ibv;
 	struct handle handle;
-	uint32_t users; /* parent domains with it; atomic */
+	uint32_t users; /* parent domains that name it; atomic */
 };
 
 struct shca_pd {
 	struct ibv_pd ibv;
 	struct handle handle;
-	struct softhca_pd *pd;	/* a parent domain: its parent's */
-	struct shca_pd *parent; /* NULL: is no parent domain */
+	struct softhca_pd *pd;	/* of a parent domain: its parent's */
+	struct shca_pd *parent; /* NULL: not a parent domain */
 	struct shca_td *td;	/* a parent domain's; or NULL */
-	uint32_t users;		/* what names it: pd_hold(); atomic */
+	uint32_t users;		/* references, pd_hold(); atomic */
 };
 
 struct shca_mr {
@@ -134,8 +134,8 @@ struct shca_channel {
 };
 
 /*
- * CQs, SRQs and QPs: the `user` of libsofthca's object is this one, so that an event leads to it;
- * the program's own word for it is in the public structure.
+ * CQs, SRQs and QPs: the `user` pointer of libsofthca's object is this structure, so that an event
+ * leads to it; the program's own is in the public structure.
  */
 struct shca_cq {
 	union {
@@ -144,8 +144,8 @@ struct shca_cq {
 	};
 	struct handle handle;
 	struct softhca_cq *cq;
-	struct softhca_wc now; /* where an extended poll stands: cq_ex.c */
-	uint32_t empty;	       /* polls that found nothing; atomic */
+	struct softhca_wc now; /* current entry of an extended poll: cq_ex.c */
+	uint32_t empty;	       /* empty polls; atomic */
 	uint32_t polled;       /* atomic; 1: a thread is between start_poll() and end_poll() */
 	bool single_thread;
 };
@@ -221,33 +221,33 @@ static inline struct shca_qp *to_shca_qp(struct ibv_qp *qp)
 
 /* ---- handles.c ---- */
 
-/* `number`: what the program sees as the handle; 0: one that is new in this process, which comes
- * back. `object`: what handle_find() shall find. */
+/* `number`: the handle that the program sees; 0: a new one, unique in this process, which is
+ * returned. `object`: for handle_find(). */
 uint32_t handle_add(struct handle *h, enum handle_kind kind, const struct softhca_context *hca,
 		    uint32_t number, void *object);
-/* Is it an object of that kind that the program holds? It is not looked into if it is not.
- * `leaving`: one that is being destroyed, too. */
+/* Does the program hold such an object? The pointer is not dereferenced otherwise. `leaving`: also
+ * one that is being destroyed. */
 bool handle_known(const struct handle *h, enum handle_kind kind, bool leaving);
-/* The same, and from now on it is being destroyed: of two who want to, one may. */
+/* The same, and marks it as being destroyed: only one caller succeeds. */
 bool handle_take(struct handle *h, enum handle_kind kind);
-/* It was not destroyed after all; it was. */
+/* The destruction failed; it succeeded. */
 void handle_put_back(struct handle *h);
 void handle_remove(struct handle *h);
-/* What was added with it under that number, or NULL. */
+/* The object added under that number, or NULL. */
 void *handle_find(const struct softhca_context *hca, enum handle_kind kind, uint32_t number);
-/* All that is left of a connection that ends. */
+/* Removes all entries of a connection that ends. */
 void handles_forget(const struct softhca_context *hca);
 /*
- * Inline functions of verbs.h look into some objects before they call us. Those are never freed, so
- * that one that has gone can still be looked into, but used again. NULL: there are none.
+ * Inline functions of verbs.h dereference some objects before they call us. Those are never freed
+ * but reused, so that a destroyed one remains readable. NULL: none to reuse.
  */
 void handle_retire(struct handle *h, enum handle_kind kind);
 struct handle *handle_revive(enum handle_kind kind);
 
 /*
- * TYPE_known(): is it one that the program holds, with the handle that it was given? TYPE_there():
- * perhaps it is being destroyed, which waits for the program. TYPE_take(): it is known, and is
- * being destroyed from now on. The pointer may be anything.
+ * TYPE_known(): does the program hold it, with its original handle? TYPE_there(): also while it is
+ * being destroyed, which waits for the program. TYPE_take(): it is known, and being destroyed from
+ * now on. The pointer may be anything.
  */
 #define HANDLE_OF(ptr, type, member)                                                               \
 	((struct handle *)((uintptr_t)(ptr)-offsetof(type, member) + offsetof(type, handle)))
@@ -281,7 +281,7 @@ OBJECT(srq, ibv_srq, shca_srq, ibv, HANDLE_SRQ, o->handle == h->number)
 OBJECT(qp, ibv_qp, shca_qp, ibv, HANDLE_QP, o->handle == h->number)
 #undef OBJECT
 
-/* The answers to one that is not known. */
+/* Returned for unknown objects. */
 static inline int no_such_object(void)
 {
 	errno = EINVAL;
@@ -296,11 +296,11 @@ static inline void *none_for_no_such_object(void)
 
 /* ---- device.c ---- */
 
-/* One more, one less user of a device. */
+/* Adds or drops a user of a device. */
 void device_hold(struct shca_device *d);
 void device_release(struct shca_device *d);
 
-/* ---- what the context's table of operations points at ---- */
+/* ---- the context's operations ---- */
 
 /* query.c */
 int shca_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *attr, size_t bytes);
@@ -309,14 +309,14 @@ int shca_query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex
 int shca_query_rt_values(struct ibv_context *c, struct ibv_values_ex *values);
 
 /* context.c */
-/* Another context of the one that `cmd_fd`, a duplicate of its, names; it owns the descriptor from
- * then on. NULL with errno. */
+/* Opens the context named by `cmd_fd`, a duplicate of its descriptor, once more; owns the
+ * descriptor on success. NULL with errno. */
 struct ibv_context *context_import(int cmd_fd);
 
 /* domain.c */
-/* A domain of the program for one of libsofthca: `handle` 0: a new one. NULL with errno. */
+/* Wraps a PD of libsofthca for the program; `handle` 0: a new one. NULL with errno. */
 struct ibv_pd *pd_show(struct ibv_context *c, struct softhca_pd *pd, uint32_t handle);
-/* One more, one less object that names the domain: it is not deallocated before. */
+/* Adds or drops a reference to the PD, which cannot be deallocated while it has any. */
 void pd_hold(struct ibv_pd *pd);
 void pd_release(struct ibv_pd *pd);
 struct ibv_pd *shca_alloc_parent_domain(struct ibv_context *c,
@@ -336,9 +336,9 @@ int shca_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 struct ibv_cq_ex *shca_create_cq_ex(struct ibv_context *c, struct ibv_cq_init_attr_ex *attr);
 int shca_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 int shca_req_notify_cq(struct ibv_cq *cq, int solicited_only);
-/* A poll found nothing: lets others run now and then. */
+/* A poll found nothing: yields now and then. */
 void found_empty(struct shca_cq *cq);
-/* The functions of an extended CQ for what `wc_flags` want. */
+/* Sets the functions of an extended CQ that `wc_flags` request. */
 void cq_ex_fill(struct shca_cq *cq, uint64_t wc_flags);
 
 /* srq.c */
@@ -348,12 +348,12 @@ int shca_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_r
 
 /* qp.c, qp_ex.c, post.c */
 struct ibv_qp *shca_create_qp_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *attr);
-/* The wr_*() of a QP for what `ops` (IBV_QP_EX_WITH_*) want; 0, or EOPNOTSUPP: one is not ours. */
+/* Sets the wr_*() of a QP that `ops` (IBV_QP_EX_WITH_*) requests. 0, EOPNOTSUPP. */
 int qp_ex_fill(struct shca_qp *qp, uint64_t ops);
 void qp_ex_free(struct shca_qp *qp);
 int shca_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int shca_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
-/* What a window is to be bound to, in libsofthca's form. */
+/* Converts bind information to libsofthca's form. */
 void bind_info_convert(const struct ibv_mw_bind_info *from, struct softhca_mw_bind_info *to);
 
 #endif

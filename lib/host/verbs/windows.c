@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory windows: made, and those of type 1 bound. Type 2 are bound by work requests: post.c,
- * qp_ex.c. Any thread.
+ * Memory windows: allocation, and binding those of type 1. Type 2 is bound by work requests:
+ * post.c, qp_ex.c. Any thread.
  */
 #include <stdlib.h>
 #include "verbs_priv.h"
@@ -52,7 +52,7 @@ int shca_dealloc_mw(struct ibv_mw *ibv)
 	return 0;
 }
 
-/* verbs.h has looked at the window's type and the region's domain. */
+/* verbs.h has checked the window's type and the region's PD. */
 int shca_bind_mw(struct ibv_qp *qp, struct ibv_mw *ibv, struct ibv_mw_bind *bind)
 {
 	struct shca_mw *mw = to_shca_mw(ibv);

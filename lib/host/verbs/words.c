@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Enumerations as words, rates as numbers. Scripts look for the words in programs' output: they are
- * those that every libibverbs has had.
+ * Enumerations as strings, rates as numbers. Scripts search programs' output for these strings,
+ * which are those of every libibverbs.
  */
 #include "verbs_priv.h"
 
@@ -76,7 +76,7 @@ VERBS_PUBLIC const char *ibv_wc_status_str(enum ibv_wc_status status)
 
 /* ---- rates ---- */
 
-/* By code: as a multiple of 2.5 Gbit/s, rounded, and in Mbit/s. */
+/* By code: as a rounded multiple of 2.5 Gbit/s, and in Mbit/s. */
 static const struct {
 	int multiple, mbps;
 } rates[] = {
