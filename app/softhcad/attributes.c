@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 #include "attributes.h"
-#include "daemon.h"
-#include "telemetry.h"
+#include "device.h"
+#include "held.h"
 
 /* A text under way. */
 struct text {

@@ -7,7 +7,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "base/log.h"
+#include "cm-thread/cm_thread.h"
+#include "cm_start.h"
 #include "daemon.h"
+#include "device_ops.h"
 
 enum { START_MS_MAX = 10000 };
 
@@ -25,23 +28,18 @@ static bool would_ask(void *ctx, const uint8_t dgid[16])
 	return port_would_ask(v->port, dgid);
 }
 
-static unsigned int index_of(const struct device *v)
+static bool gives_credits(void *ctx, unsigned int device, uint32_t user, uint32_t qpn)
 {
-	return (unsigned int)(v - v->daemon->devices);
+	const struct daemon *d = ctx;
+
+	return control_gives_credits(d->control, device, user, qpn);
 }
 
-static bool gives_credits(void *ctx, uint32_t user, uint32_t qpn)
+static void peer_gives_no_credits(void *ctx, unsigned int device, uint32_t user, uint32_t qpn)
 {
-	const struct device *v = ctx;
+	const struct daemon *d = ctx;
 
-	return control_gives_credits(v->daemon->control, index_of(v), user, qpn);
-}
-
-static void peer_gives_no_credits(void *ctx, uint32_t user, uint32_t qpn)
-{
-	const struct device *v = ctx;
-
-	control_peer_gives_no_credits(v->daemon->control, index_of(v), user, qpn);
+	control_peer_gives_no_credits(d->control, device, user, qpn);
 }
 
 /* A client of our own, which needs no path to the socket. */
@@ -82,6 +80,8 @@ int cm_start(struct daemon *d)
 					   .devices = devices,
 					   .device_count = d->device_count,
 					   .connect = connect_to_self,
+					   .gives_credits = gives_credits,
+					   .peer_gives_no_credits = peer_gives_no_credits,
 					   .ctx = d};
 	struct cm_thread *cm;
 	int rc;
@@ -92,8 +92,6 @@ int cm_start(struct daemon *d)
 		device_describe(&d->devices[i], &devices[i].control);
 		devices[i].source = source_to;
 		devices[i].would_ask = would_ask;
-		devices[i].gives_credits = gives_credits;
-		devices[i].peer_gives_no_credits = peer_gives_no_credits;
 	}
 	rc = cm_thread_start(&c, &cm);
 	if (!rc) {

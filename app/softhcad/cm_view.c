@@ -6,11 +6,11 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
-#include <rte_telemetry.h>
 #include "base/ip.h"
 #include "cm-thread/cm_thread.h"
+#include "cm_view.h"
 #include "daemon.h"
-#include "telemetry.h"
+#include "dict.h"
 
 enum { IDS_LISTED_MAX = 32 };
 

@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One HCA of the daemon: its port, its tables and pipeline, its command unit, and what the control
- * socket asks about them. Control thread. */
+/* One HCA of the daemon: its port, its tables and pipeline, its command unit. Control thread. */
 #include <errno.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include <rte_memory.h>
-#include "attributes.h"
 #include "base/log.h"
 #include "base/nodes.h"
-#include "daemon.h"
+#include "device.h"
+#include "lcores.h"
+#include "pools.h"
 #include "wire/encap.h"
 
-enum { PORT_STATE_DOWN = 1, PORT_STATE_ACTIVE = 4 }; /* as IBV_PORT_* */
-
-/* 256 is 1, 4096 is 5; 0 if not even 256 fits. */
-static uint8_t mtu_code(uint16_t bytes)
+uint8_t device_mtu_code(uint16_t bytes)
 {
 	uint8_t code = 0;
 
@@ -38,10 +35,10 @@ static unsigned fill_gids(struct wire_path *gids, const struct port_info *info)
 }
 
 /* Everything on the nodes that placement has chosen; anywhere if they have too few hugepages. */
-static int create_near(struct device *v, struct hca_config *c)
+static int create_near(struct device *v, struct hca_config *c, const struct pools *pools)
 {
 	const struct hca_section *s = v->section;
-	const struct node_pools *own = pools_near(v->daemon, s->node);
+	const struct node_pools *own = pools_near(pools, s->node);
 	int ret;
 
 	c->socket = s->node;
@@ -49,7 +46,7 @@ static int create_near(struct device *v, struct hca_config *c)
 	c->descriptors = own->descriptors;
 	c->clones = own->clones;
 	for (unsigned e = 0; e < s->engines; e++) {
-		const struct node_pools *p = pools_near(v->daemon, s->engine_node[e]);
+		const struct node_pools *p = pools_near(pools, s->engine_node[e]);
 
 		c->place[e] = (struct engine_place){s->engine_node[e], p->packets, p->descriptors,
 						    p->clones, p->engines};
@@ -64,7 +61,7 @@ static int create_near(struct device *v, struct hca_config *c)
 	return hca_create(c, &v->hca);
 }
 
-static int make_hca(struct device *v, const struct port_info *info)
+static int make_hca(struct device *v, const struct port_info *info, const struct pools *pools)
 {
 	const struct hca_section *s = v->section;
 	struct hca_config c;
@@ -82,7 +79,7 @@ static int make_hca(struct device *v, const struct port_info *info)
 	c.settings = s->settings;
 	c.link = port_link(v->port);
 	c.gid_count = fill_gids(c.gids, info);
-	return create_near(v, &c);
+	return create_near(v, &c, pools);
 }
 
 static int make_ceu(struct device *v, const struct port_info *info)
@@ -95,8 +92,8 @@ static int make_ceu(struct device *v, const struct port_info *info)
 				     .engines = v->hca->engines,
 				     .engine_count = v->section->engines,
 				     .counters = &v->hca->counters,
-				     .mtu_code_max = mtu_code(info->path_mtu_bytes),
-				     .hooks = {.ctx = v->daemon, .quiesce = daemon_quiesce}};
+				     .mtu_code_max = device_mtu_code(info->path_mtu_bytes),
+				     .hooks = {.ctx = v->lcores, .quiesce = lcores_quiesce}};
 
 	int ret = ceu_create(&c, &v->ceu);
 
@@ -110,20 +107,21 @@ static int failed(const struct device *v, const char *what, int error)
 	return error;
 }
 
-int device_create(struct device *v, struct daemon *d, const struct hca_section *section)
+int device_create(struct device *v, const struct hca_section *section, const struct pools *pools,
+		  struct lcores *lcores)
 {
-	const struct node_pools *pools = pools_near(d, section->node);
+	const struct node_pools *near = pools_near(pools, section->node);
 	struct port_info info;
 	int ret;
 
-	*v = (struct device){.daemon = d, .section = section, .kick_fd = -1};
-	ret = port_create(&section->port, pools->packets, pools->clones, &v->port);
+	*v = (struct device){.section = section, .lcores = lcores, .kick_fd = -1};
+	ret = port_create(&section->port, near->packets, near->clones, &v->port);
 	if (!ret)
 		ret = port_start(v->port);
 	if (ret)
 		return failed(v, "port", ret);
 	port_info(v->port, &info);
-	ret = make_hca(v, &info);
+	ret = make_hca(v, &info, pools);
 	if (ret)
 		return failed(v, "tables and pipeline", ret);
 	ret = make_ceu(v, &info);
@@ -153,67 +151,7 @@ void device_destroy(struct device *v)
 	*v = (struct device){.kick_fd = -1};
 }
 
-/* control_port_ops; ctx: struct device */
-
-static void answer_port(void *ctx, struct control_port_reply *out)
-{
-	struct device *v = ctx;
-	struct port_info info;
-
-	port_info(v->port, &info);
-	*out = (struct control_port_reply){
-		.state = info.link_up && info.path_mtu_bytes ? PORT_STATE_ACTIVE : PORT_STATE_DOWN,
-		.max_mtu = mtu_code(MTU_BYTES_MAX),
-		.active_mtu = mtu_code(info.path_mtu_bytes),
-		.speed_mbps = info.link_speed_mbps,
-		.pkey_count = 1};
-	memcpy(out->mac, info.mac, sizeof(out->mac));
-}
-
-static int answer_gid(void *ctx, uint32_t index, uint8_t gid[16])
-{
-	struct device *v = ctx;
-
-	if (index >= v->hca->config.gid_count)
-		return -ENOENT;
-	memcpy(gid, v->hca->config.gids[index].src_ip, 16);
-	return 0;
-}
-
-static int answer_resolve(void *ctx, const uint8_t dgid[16], uint8_t mac[6])
-{
-	struct device *v = ctx;
-
-	return port_resolve(v->port, dgid, mac);
-}
-
-static int answer_join(void *ctx, const uint8_t mgid[16])
-{
-	struct device *v = ctx;
-
-	return port_join(v->port, mgid);
-}
-
-static void answer_leave(void *ctx, const uint8_t mgid[16])
-{
-	struct device *v = ctx;
-
-	port_leave(v->port, mgid);
-}
-
-static uint16_t answer_vlan(void *ctx)
-{
-	struct device *v = ctx;
-
-	return v->section->port.vlan;
-}
-
-static int answer_attribute(void *ctx, const char *name, char *text, unsigned int bytes)
-{
-	return attribute_read(ctx, name, text, bytes);
-}
-
-uint64_t device_guid(struct device *v)
+uint64_t device_guid(const struct device *v)
 {
 	const uint8_t *mac = v->hca->config.gids[0].src_mac;
 	const uint8_t eui[8] = {mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
@@ -224,23 +162,6 @@ uint64_t device_guid(struct device *v)
 	return guid;
 }
 
-void device_describe(struct device *v, struct control_device *out)
-{
-	*out = (struct control_device){.guid = device_guid(v),
-				       .hca = v->hca,
-				       .ceu = v->ceu,
-				       .kick_eventfd = v->kick_fd,
-				       .ops = {.port = answer_port,
-					       .gid = answer_gid,
-					       .resolve = answer_resolve,
-					       .vlan = answer_vlan,
-					       .join = answer_join,
-					       .leave = answer_leave,
-					       .attribute = answer_attribute},
-				       .ctx = v};
-	memcpy(out->name, v->section->name, sizeof(v->section->name));
-}
-
 void device_settle(struct device *v)
 {
 	struct port_info info;
@@ -249,15 +170,15 @@ void device_settle(struct device *v)
 	v->link_up = info.link_up;
 }
 
-void device_poll(struct device *v, unsigned index)
+bool device_poll(struct device *v)
 {
 	struct port_info info;
 
 	port_poll_control(v->port);
 	port_info(v->port, &info);
 	if (info.link_up == v->link_up)
-		return;
+		return false;
 	v->link_up = info.link_up;
-	ceu_set_mtu_max(v->ceu, mtu_code(info.path_mtu_bytes));
-	control_port_changed(v->daemon->control, index, info.link_up);
+	ceu_set_mtu_max(v->ceu, device_mtu_code(info.path_mtu_bytes));
+	return true;
 }

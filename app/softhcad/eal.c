@@ -16,8 +16,10 @@
 #include <rte_mbuf.h>
 #include <rte_mbuf_pool_ops.h>
 #include "base/log.h"
-#include "daemon.h"
+#include "eal.h"
+#include "hca/hca.h"
 #include "pipeline/message.h"
+#include "visible_pools.h"
 
 enum { ARGS_MAX = 48, ARG_BYTES = 2048, HUGE_2MIB_LOG = 21, HUGE_1GIB_LOG = 30 };
 
@@ -89,10 +91,11 @@ static bool hugepages_free(uint64_t bytes, int page_log)
 	return true;
 }
 
-static void add_memory(struct args *a, struct daemon *d)
+/* *reserved_mib: without hugepages. */
+static void add_memory(struct args *a, const struct config *config, uint32_t *reserved_mib)
 {
-	const struct daemon_config *c = &d->config.daemon;
-	uint32_t needed_mib = memory_needed_mib(&d->config);
+	const struct daemon_config *c = &config->daemon;
+	uint32_t needed_mib = memory_needed_mib(config);
 	uint64_t bytes = (uint64_t)needed_mib << 20;
 
 	if (c->hugepages_mib != CONFIG_HUGEPAGES_OFF && c->hugepages_mib != CONFIG_HUGEPAGES_AUTO) {
@@ -108,13 +111,13 @@ static void add_memory(struct args *a, struct daemon *d)
 		LOG(INFO, "memory: hugepages as needed, about %u MiB", needed_mib);
 		return;
 	}
-	d->memory_mib = c->memory_mib ? c->memory_mib : needed_mib;
+	*reserved_mib = c->memory_mib ? c->memory_mib : needed_mib;
 	add(a, "--no-huge");
 	add(a, "-m");
-	add(a, "%u", d->memory_mib);
+	add(a, "%u", *reserved_mib);
 	LOG(INFO, "memory: no hugepages (%s), %u MiB reserved",
 	    c->hugepages_mib == CONFIG_HUGEPAGES_OFF ? "off" : "not enough are free",
-	    d->memory_mib);
+	    *reserved_mib);
 }
 
 /* lcore 0 is the control thread's and floats over all CPUs; lcore i + 1 is bound to cpus[i]. */
@@ -155,14 +158,14 @@ static void add_devices(struct args *a, const struct config *c)
 		add(a, "--no-pci");
 }
 
-int eal_start(struct daemon *d, const struct config_cpus *cpus)
+int eal_start(const struct config *c, const struct config_cpus *cpus, uint32_t *memory_mib)
 {
 	static const char *const levels[] = {"error", "warning", "notice", "info", "debug"};
 	static struct args args; /* EAL keeps pointers into it */
 
 	add(&args, "softhcad");
 	add(&args, "--file-prefix");
-	add(&args, "%s", d->config.daemon.prefix);
+	add(&args, "%s", c->daemon.prefix);
 	add(&args, "--iova-mode=va");
 	/*
 	 * Of what is registered later the first pattern wins, of what is registered already the
@@ -172,10 +175,11 @@ int eal_start(struct daemon *d, const struct config_cpus *cpus)
 	add(&args, "--log-level=*:warning");
 	add(&args, "--log-level=lib.eal:error"); /* it warns of each kind of hugepages that is not
 						    there */
-	add(&args, "--log-level=softhca:%s", levels[d->config.daemon.log_level]);
+	add(&args, "--log-level=softhca:%s", levels[c->daemon.log_level]);
 	add_lcores(&args, cpus);
-	add_devices(&args, &d->config);
-	add_memory(&args, d);
+	add_devices(&args, c);
+	*memory_mib = 0;
+	add_memory(&args, c, memory_mib);
 	for (int i = 1; i < args.argc; i++)
 		LOG(DEBUG, "EAL argument: %s", args.text[i]);
 	if (rte_eal_init(args.argc, args.argv) < 0) {
@@ -210,10 +214,10 @@ static void remove_directory(const char *path)
  * looks at (the sockets of a memif port); one stop in eight ended in a SIGSEGV. The process ends
  * next, and what it leaves in the file system is removed here.
  */
-void eal_stop(const struct daemon *d)
+void eal_stop(const struct config *c)
 {
 	char directory[PATHS_BYTES_MAX];
 
-	if (paths_dpdk_directory(d->config.daemon.prefix, directory, sizeof(directory)) == 0)
+	if (paths_dpdk_directory(c->daemon.prefix, directory, sizeof(directory)) == 0)
 		remove_directory(directory);
 }

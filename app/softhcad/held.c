@@ -9,10 +9,11 @@
 #include <unistd.h>
 #include <rte_mempool.h>
 #include <rte_telemetry.h>
-#include "daemon.h"
+#include "device.h"
+#include "held.h"
+#include "lcores.h"
 #include "requester/requester.h"
 #include "responder/responder.h"
-#include "telemetry.h"
 
 /*
  * How many of `count` contexts, one each `stride` bytes, have a number (a uint32_t at `number`).
@@ -65,7 +66,7 @@ void held_put(struct device *v, struct rte_tel_data *to)
 	struct held_contexts contexts;
 
 	/* What the lcores wrote before this is seen after it. */
-	daemon_quiesce(v->daemon);
+	lcores_quiesce(v->lcores);
 	contexts = held_contexts(v);
 	for (unsigned i = 0; i < h->config.engines; i++) {
 		const struct engine *e = &h->engines[i];

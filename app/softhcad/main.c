@@ -10,7 +10,10 @@
 #include <rte_lcore.h>
 #include "base/log.h"
 #include "daemon.h"
+#include "eal.h"
+#include "notify.h"
 #include "options.h"
+#include "placement.h"
 
 static volatile int stop_requested;
 
@@ -43,21 +46,6 @@ static void raise_descriptors(void)
 		LOG(WARNING, "the limit of descriptors stays as it is: %s", strerror(errno));
 }
 
-static struct lcore_loop *allocate_loops(const struct config_cpus *cpus)
-{
-	struct lcore_loop *loops =
-		aligned_alloc(RTE_CACHE_LINE_SIZE, cpus->count * sizeof(struct lcore_loop));
-
-	if (!loops)
-		return NULL;
-	memset(loops, 0, cpus->count * sizeof(struct lcore_loop));
-	for (unsigned i = 0; i < cpus->count; i++) {
-		loops[i].cpu = cpus->cpu[i];
-		loops[i].wake_fd = loops[i].epoll_fd = -1;
-	}
-	return loops;
-}
-
 static uint64_t monotonic_ms(void)
 {
 	struct timespec now;
@@ -66,9 +54,9 @@ static uint64_t monotonic_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static int serve(struct daemon *d, uint64_t started_ms)
+static int serve(struct daemon *d, const struct config_cpus *cpus, uint64_t started_ms)
 {
-	if (daemon_start(d))
+	if (daemon_start(d, cpus))
 		return EXIT_CODE_FAILURE;
 	LOG(NOTICE, "ready after %u ms", (unsigned)(monotonic_ms() - started_ms));
 	notify_service("READY=1");
@@ -106,12 +94,9 @@ int main(int argc, char **argv)
 		LOG(ERR, "another daemon listens on %s", d.config.daemon.socket);
 		return EXIT_CODE_FAILURE;
 	}
-	d.loops = allocate_loops(&cpus);
-	d.loop_count = cpus.count;
-	if (!d.loops || eal_start(&d, &cpus))
+	if (eal_start(&d.config, &cpus, &d.memory_mib))
 		return EXIT_CODE_FAILURE;
-	code = serve(&d, started_ms);
-	eal_stop(&d);
-	free(d.loops);
+	code = serve(&d, &cpus, started_ms);
+	eal_stop(&d.config);
 	return code;
 }

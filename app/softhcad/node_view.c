@@ -2,28 +2,20 @@
 /* Where the engines lie, for telemetry: their NUMA nodes, and how far these are from their ports.
  * Under the daemon's lock. */
 #include <stdio.h>
-#include <rte_telemetry.h>
 #include "base/nodes.h"
-#include "daemon.h"
-#include "telemetry.h"
+#include "device.h"
+#include "dict.h"
+#include "node_view.h"
 
 static unsigned from_port(const struct hca_section *s, unsigned engine)
 {
 	return node_distance(s->engine_node[engine], s->port_node);
 }
 
-static struct rte_tel_data *new_numbers(void)
-{
-	struct rte_tel_data *a = rte_tel_data_alloc();
-
-	if (a)
-		rte_tel_data_start_array(a, RTE_TEL_INT_VAL);
-	return a;
-}
-
 void node_put(struct rte_tel_data *to, const struct hca_section *s)
 {
-	struct rte_tel_data *nodes = new_numbers(), *distances = new_numbers();
+	struct rte_tel_data *nodes = array_new(RTE_TEL_INT_VAL),
+			    *distances = array_new(RTE_TEL_INT_VAL);
 
 	rte_tel_data_add_dict_int(to, "node", s->port_node);
 	for (unsigned e = 0; nodes && distances && e < s->engines; e++) {
@@ -36,7 +28,7 @@ void node_put(struct rte_tel_data *to, const struct hca_section *s)
 
 static struct rte_tel_data *engine_of(const struct hca_section *s, unsigned engine)
 {
-	struct rte_tel_data *p = dict_new(), *cpus = new_numbers();
+	struct rte_tel_data *p = dict_new(), *cpus = array_new(RTE_TEL_INT_VAL);
 
 	if (!p)
 		return NULL;
@@ -49,13 +41,13 @@ static struct rte_tel_data *engine_of(const struct hca_section *s, unsigned engi
 	return p;
 }
 
-void engines_put(struct rte_tel_data *to, const struct daemon *d)
+void engines_put(struct rte_tel_data *to, const struct device *devices, unsigned count)
 {
 	struct rte_tel_data *engines = dict_new();
 	char name[CONFIG_NAME_BYTES + 16];
 
-	for (unsigned i = 0; engines && i < d->device_count; i++) {
-		const struct hca_section *s = d->devices[i].section;
+	for (unsigned i = 0; engines && i < count; i++) {
+		const struct hca_section *s = devices[i].section;
 
 		for (unsigned e = 0; e < s->engines; e++) {
 			snprintf(name, sizeof(name), "%s/%u", s->name, e);

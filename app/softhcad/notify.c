@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include "daemon.h"
+#include "notify.h"
 
 void notify_service(const char *state)
 {

@@ -8,7 +8,9 @@
 #include <string.h>
 #include "base/log.h"
 #include "base/nodes.h"
-#include "daemon.h"
+#include "device.h"
+#include "lcores.h"
+#include "placement.h"
 
 /* The last CPU that the process may run on, near that node if there is one: the first one often has
  * the interrupts. */
@@ -145,66 +147,68 @@ int placement_cpus(struct config *c, const char *sysfs, struct config_cpus *cpus
 	return ret;
 }
 
-static struct lcore_loop *loop_on(struct daemon *d, unsigned cpu)
+static struct lcore_loop *loop_on(struct lcores *l, unsigned cpu)
 {
-	for (unsigned i = 0; i < d->loop_count; i++) {
-		if (d->loops[i].cpu == cpu)
-			return &d->loops[i];
+	for (unsigned i = 0; i < l->count; i++) {
+		if (l->loops[i].cpu == cpu)
+			return &l->loops[i];
 	}
 	return NULL; /* not possible: placement_cpus() has listed it */
 }
 
-static int place_device(struct daemon *d, struct device *v)
+static int place_device(struct lcores *l, const struct device *v)
 {
 	int ret = 0;
 
 	for (unsigned e = 0; e < v->section->engines; e++) {
 		for (unsigned s = 0; s < STAGE_COUNT && !ret; s++)
-			ret = lcore_loop_place(loop_on(d, v->section->cpu[e][s]), v->hca,
+			ret = lcore_loop_place(loop_on(l, v->section->cpu[e][s]), v->hca,
 					       &v->hca->engines[e], s, v->kick_fd);
 	}
 	return ret;
 }
 
 /* HCAs joined by a ring give work to each other. */
-static bool hcas_meet(const struct daemon *d, const struct hca *a, const struct hca *b)
+static bool devices_meet(const struct device *a, const struct device *b)
 {
-	const struct device *va = NULL;
+	const struct port_config *p = &a->section->port;
 
-	if (a == b)
-		return true;
-	for (unsigned i = 0; i < d->device_count; i++) {
-		if (d->devices[i].hca == a)
-			va = &d->devices[i];
-	}
-	return va->section->port.type == PORT_RING &&
-	       strcmp(va->section->port.peer, b->config.name) == 0;
+	return a == b || (p->type == PORT_RING && strcmp(p->peer, b->section->name) == 0);
 }
 
-static bool loops_meet(const struct daemon *d, const struct lcore_loop *a,
-		       const struct lcore_loop *b)
+static bool is_on(const struct device *v, const struct lcore_loop *loop)
 {
-	for (unsigned i = 0; i < a->hca_count; i++) {
-		for (unsigned k = 0; k < b->hca_count; k++) {
-			if (hcas_meet(d, a->hcas[i], b->hcas[k]))
+	for (unsigned i = 0; i < loop->hca_count; i++) {
+		if (loop->hcas[i] == v->hca)
+			return true;
+	}
+	return false;
+}
+
+static bool loops_meet(const struct lcore_loop *a, const struct lcore_loop *b,
+		       const struct device *devices, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		for (unsigned k = 0; is_on(&devices[i], a) && k < count; k++) {
+			if (is_on(&devices[k], b) && devices_meet(&devices[i], &devices[k]))
 				return true;
 		}
 	}
 	return false;
 }
 
-int placement_apply(struct daemon *d)
+int placement_apply(struct lcores *l, const struct device *devices, unsigned count)
 {
 	int ret = 0;
 
-	for (unsigned i = 0; i < d->device_count && !ret; i++)
-		ret = place_device(d, &d->devices[i]);
-	for (unsigned a = 0; a < d->loop_count; a++) {
-		struct lcore_loop *l = &d->loops[a];
+	for (unsigned i = 0; i < count && !ret; i++)
+		ret = place_device(l, &devices[i]);
+	for (unsigned a = 0; a < l->count; a++) {
+		struct lcore_loop *loop = &l->loops[a];
 
-		for (unsigned b = 0; b < d->loop_count; b++) {
-			if (a != b && loops_meet(d, l, &d->loops[b]))
-				l->peers[l->peer_count++] = &d->loops[b];
+		for (unsigned b = 0; b < l->count; b++) {
+			if (a != b && loops_meet(loop, &l->loops[b], devices, count))
+				loop->peers[loop->peer_count++] = &l->loops[b];
 		}
 	}
 	return ret;

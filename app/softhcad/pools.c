@@ -7,8 +7,8 @@
 #include <rte_mbuf.h>
 #include "base/log.h"
 #include "base/nodes.h"
-#include "daemon.h"
 #include "pipeline/message.h"
+#include "pools.h"
 
 enum {
 #ifdef SOFTHCA_VISIBLE_POOLS
@@ -66,46 +66,46 @@ static int make_set(struct node_pools *p, const struct daemon_config *c, unsigne
 }
 
 /* The set of that node, a new one if it has none yet. */
-static struct node_pools *set_of(struct daemon *d, int node)
+static struct node_pools *set_of(struct pools *p, int node)
 {
-	for (unsigned i = 0; i < d->pool_sets; i++) {
-		if (d->pools[i].node == node)
-			return &d->pools[i];
+	for (unsigned i = 0; i < p->count; i++) {
+		if (p->set[i].node == node)
+			return &p->set[i];
 	}
-	d->pools[d->pool_sets] = (struct node_pools){.node = node, .first = d->pool_sets == 0};
-	return &d->pools[d->pool_sets++];
+	p->set[p->count] = (struct node_pools){.node = node, .first = p->count == 0};
+	return &p->set[p->count++];
 }
 
-int pools_make(struct daemon *d)
+int pools_make(struct pools *p, const struct config *c)
 {
 	unsigned engines = 0;
 	int ret = 0;
 
-	for (unsigned i = 0; i < d->config.hcas; i++) {
-		for (unsigned e = 0; e < d->config.hca[i].engines; e++, engines++)
-			set_of(d, d->config.hca[i].engine_node[e])->engines++;
+	for (unsigned i = 0; i < c->hcas; i++) {
+		for (unsigned e = 0; e < c->hca[i].engines; e++, engines++)
+			set_of(p, c->hca[i].engine_node[e])->engines++;
 	}
-	for (unsigned i = 0; i < d->pool_sets && !ret; i++)
-		ret = make_set(&d->pools[i], &d->config.daemon, engines);
+	for (unsigned i = 0; i < p->count && !ret; i++)
+		ret = make_set(&p->set[i], &c->daemon, engines);
 	return ret;
 }
 
-const struct node_pools *pools_near(const struct daemon *d, int node)
+const struct node_pools *pools_near(const struct pools *p, int node)
 {
-	for (unsigned i = 0; i < d->pool_sets; i++) {
-		if (d->pools[i].node == node)
-			return &d->pools[i];
+	for (unsigned i = 0; i < p->count; i++) {
+		if (p->set[i].node == node)
+			return &p->set[i];
 	}
-	return &d->pools[0];
+	return &p->set[0];
 }
 
-void pools_free(struct daemon *d)
+void pools_free(struct pools *p)
 {
-	for (; d->pool_sets; d->pool_sets--) {
-		const struct node_pools *p = &d->pools[d->pool_sets - 1];
+	for (; p->count; p->count--) {
+		const struct node_pools *set = &p->set[p->count - 1];
 
-		rte_mempool_free(p->clones);
-		rte_mempool_free(p->descriptors);
-		rte_mempool_free(p->packets);
+		rte_mempool_free(set->clones);
+		rte_mempool_free(set->descriptors);
+		rte_mempool_free(set->packets);
 	}
 }

@@ -7,12 +7,12 @@
  */
 #include <arpa/inet.h>
 #include <rte_telemetry.h>
+#include "context/qp_context.h"
 #include "context/srq.h"
-#include "daemon.h"
 #include "pipeline/message.h"
+#include "qp_view.h"
 #include "requester/requester.h"
 #include "responder/responder.h"
-#include "telemetry.h"
 
 /* The race detector need not hear of it: whatever is read here may change meanwhile. */
 #define UNGUARDED __attribute__((no_sanitize("thread")))

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "attributes.h"
 #include "base/log.h"
-#include "daemon.h"
+#include "device.h"
 #include "host-abi/sysfs.h"
 #include "sysfs_tree.h"
 
@@ -58,12 +58,12 @@ static void empty_folder(int fd, unsigned int depth)
 	closedir(dir);
 }
 
-void sysfs_tree_remove(const struct daemon *d)
+void sysfs_tree_remove(const char *socket_path)
 {
 	char root[PATH_BYTES];
 	int fd;
 
-	if (print_path(root, "%s" SYSFS_TREE_SUFFIX, d->config.daemon.socket))
+	if (print_path(root, "%s" SYSFS_TREE_SUFFIX, socket_path))
 		return;
 	fd = open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0)
@@ -187,7 +187,7 @@ static int show_device(int root, struct device *v, unsigned int index)
 	return ret ? ret : show_verbs(root, name, index);
 }
 
-static int show_all(struct daemon *d, const char *path)
+static int show_all(const char *path, struct device *devices, unsigned count)
 {
 	int root, ret;
 
@@ -199,21 +199,21 @@ static int show_all(struct daemon *d, const char *path)
 	ret = make_text(root, BELOW(SYSFS_VERBS_CLASS "/abi_version"), "6\n");
 	if (!ret)
 		ret = make_link(root, BELOW(SYSFS_RDMA_CM), "/dev/null");
-	for (unsigned i = 0; i < d->device_count && !ret; i++)
-		ret = show_device(root, &d->devices[i], i);
+	for (unsigned i = 0; i < count && !ret; i++)
+		ret = show_device(root, &devices[i], i);
 	close(root);
 	return ret;
 }
 
-void sysfs_tree_make(struct daemon *d)
+void sysfs_tree_make(const char *socket_path, struct device *devices, unsigned count)
 {
 	char path[PATH_BYTES];
 	mode_t mask = umask(022);
-	int ret = print_path(path, "%s" SYSFS_TREE_SUFFIX, d->config.daemon.socket);
+	int ret = print_path(path, "%s" SYSFS_TREE_SUFFIX, socket_path);
 
-	sysfs_tree_remove(d);
+	sysfs_tree_remove(socket_path);
 	if (!ret)
-		ret = show_all(d, path);
+		ret = show_all(path, devices, count);
 	umask(mask);
 	if (ret)
 		LOG(WARNING, "no files for programs that read /sys: %s: %s", path, strerror(-ret));

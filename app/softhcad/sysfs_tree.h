@@ -7,12 +7,12 @@
  * the socket may have them: other containers too, without asking; and because they go with the
  * daemon: a program that is killed leaves nothing behind. Control thread.
  */
-struct daemon;
+struct device;
 
 /* Makes the tree; what a former daemon left there goes. What cannot be made is logged and no
  * reason not to run. */
-void sysfs_tree_make(struct daemon *d);
+void sysfs_tree_make(const char *socket_path, struct device *devices, unsigned count);
 /* Removes it. */
-void sysfs_tree_remove(const struct daemon *d);
+void sysfs_tree_remove(const char *socket_path);
 
 #endif

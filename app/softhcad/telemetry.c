@@ -12,9 +12,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <rte_mempool.h>
-#include <rte_telemetry.h>
 #include "base/nodes.h"
+#include "cm_view.h"
 #include "daemon.h"
+#include "dict.h"
+#include "held.h"
+#include "node_view.h"
+#include "qp_view.h"
 #include "telemetry.h"
 #include "wire/crc.h"
 
@@ -64,38 +68,6 @@ static uint32_t second_number(const char *params, uint32_t otherwise)
 	return comma ? strtoul(comma + 1, NULL, 0) : otherwise;
 }
 
-struct rte_tel_data *dict_new(void)
-{
-	struct rte_tel_data *d = rte_tel_data_alloc();
-
-	if (d)
-		rte_tel_data_start_dict(d);
-	return d;
-}
-
-static struct rte_tel_data *new_strings(void)
-{
-	struct rte_tel_data *d = rte_tel_data_alloc();
-
-	if (d)
-		rte_tel_data_start_array(d, RTE_TEL_STRING_VAL);
-	return d;
-}
-
-void dict_put(struct rte_tel_data *to, const char *name, struct rte_tel_data *what)
-{
-	if (what)
-		rte_tel_data_add_dict_container(to, name, what, 0);
-}
-
-void dict_put_numbered(struct rte_tel_data *to, uint32_t number, struct rte_tel_data *what)
-{
-	char name[16];
-
-	snprintf(name, sizeof(name), "%u", number);
-	dict_put(to, name, what);
-}
-
 static void address_text(const struct port_address *a, char text[TEXT_BYTES])
 {
 	char ip[INET6_ADDRSTRLEN];
@@ -106,7 +78,7 @@ static void address_text(const struct port_address *a, char text[TEXT_BYTES])
 
 static struct rte_tel_data *addresses_of(const struct port_info *info)
 {
-	struct rte_tel_data *a = new_strings();
+	struct rte_tel_data *a = array_new(RTE_TEL_STRING_VAL);
 	char text[TEXT_BYTES];
 
 	for (unsigned i = 0; a && i < info->n_addresses; i++) {
@@ -167,7 +139,7 @@ static struct rte_tel_data *port_of(struct device *v)
 
 static struct rte_tel_data *stages_of(const struct lcore_loop *l)
 {
-	struct rte_tel_data *a = new_strings();
+	struct rte_tel_data *a = array_new(RTE_TEL_STRING_VAL);
 	char text[TEXT_BYTES];
 
 	for (unsigned i = 0; a && i < l->stage_count; i++) {
@@ -187,11 +159,11 @@ static struct rte_tel_data *stages_of(const struct lcore_loop *l)
 static struct rte_tel_data *lcore_of(const struct daemon *d, unsigned i)
 {
 	struct rte_tel_data *p = dict_new();
-	const struct lcore_loop *l = &d->loops[i];
+	const struct lcore_loop *l = &d->lcores.loops[i];
 
 	if (!p)
 		return NULL;
-	rte_tel_data_add_dict_u64(p, "busy_permille", d->busy_permille[i]);
+	rte_tel_data_add_dict_u64(p, "busy_permille", d->lcores.busy_permille[i]);
 	rte_tel_data_add_dict_u64(p, "rounds", __atomic_load_n(&l->rounds, __ATOMIC_RELAXED));
 	rte_tel_data_add_dict_u64(p, "sleeps", __atomic_load_n(&l->sleeps, __ATOMIC_RELAXED));
 	rte_tel_data_add_dict_string(p, "poll", l->adaptive ? "adaptive" : "busy");
@@ -268,10 +240,10 @@ static void put_memory(const struct daemon *d, struct rte_tel_data *to)
 	for (unsigned i = 0; contexts && i < d->device_count; i++)
 		put_contexts(&d->devices[i], contexts);
 	dict_put(m, "contexts", contexts);
-	for (unsigned i = 0; buffers && i < d->pool_sets; i++) {
-		put_pool(buffers, d->pools[i].node, d->pools[i].packets);
-		put_pool(buffers, d->pools[i].node, d->pools[i].descriptors);
-		put_pool(buffers, d->pools[i].node, d->pools[i].clones);
+	for (unsigned i = 0; buffers && i < d->pools.count; i++) {
+		put_pool(buffers, d->pools.set[i].node, d->pools.set[i].packets);
+		put_pool(buffers, d->pools.set[i].node, d->pools.set[i].descriptors);
+		put_pool(buffers, d->pools.set[i].node, d->pools.set[i].clones);
 	}
 	dict_put(m, "buffers", buffers);
 	dict_put(to, "memory", m);
@@ -284,13 +256,13 @@ static void put_status(struct daemon *d, struct rte_tel_data *to)
 	rte_tel_data_add_dict_string(to, "version", SOFTHCA_VERSION);
 	rte_tel_data_add_dict_int(to, "pid", getpid());
 	rte_tel_data_add_dict_string(to, "socket", d->config.daemon.socket);
-	rte_tel_data_add_dict_u64(to, "uptime_s", clock_now_ns(&d->clock) / 1000000000);
+	rte_tel_data_add_dict_u64(to, "uptime_s", clock_now_ns(&d->lcores.clock) / 1000000000);
 	rte_tel_data_add_dict_u64(to, "nodes", nodes_count());
 	rte_tel_data_add_dict_string(to, "crc", wire_crc_name());
 	for (unsigned i = 0; ports && i < d->device_count; i++)
 		dict_put(ports, d->devices[i].section->name, port_of(&d->devices[i]));
-	for (unsigned i = 0; lcores && i < d->loop_count; i++)
-		dict_put_numbered(lcores, d->loops[i].cpu, lcore_of(d, i));
+	for (unsigned i = 0; lcores && i < d->lcores.count; i++)
+		dict_put_numbered(lcores, d->lcores.loops[i].cpu, lcore_of(d, i));
 	dict_put(to, "ports", ports);
 	dict_put(to, "lcores", lcores);
 	put_memory(d, to);
@@ -381,7 +353,7 @@ static int show_qp(const struct device *v, uint32_t qpn, struct rte_tel_data *to
 	if (!q || qp_number(q) != qpn)
 		return -ENOENT;
 	dict_put(to, "qp", qp_of(q));
-	qp_view_put(to, q, clock_now_ns(&v->daemon->clock));
+	qp_view_put(to, q, clock_now_ns(&v->lcores->clock));
 	return 0;
 }
 
@@ -567,7 +539,7 @@ static int answer_topology(const char *command, const char *params, struct rte_t
 
 	rte_tel_data_start_dict(to);
 	if (d) {
-		engines_put(to, d);
+		engines_put(to, d->devices, d->device_count);
 		leave(d);
 	}
 	for (unsigned i = 0; modules && i < MODULE_COUNT; i++)

@@ -11,7 +11,7 @@
 #include <rte_mempool.h>
 #include <rte_ring.h>
 #include "base/ring_look.h"
-#include "daemon.h"
+#include "visible_pools.h"
 
 static int pool_alloc(struct rte_mempool *p)
 {

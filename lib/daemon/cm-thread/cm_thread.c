@@ -123,24 +123,31 @@ static int resolve(void *ctx, const uint8_t dgid[16])
 	return resolve_mac(ctx, dgid, mac);
 }
 
+static unsigned int index_of(const struct end *e)
+{
+	return (unsigned int)(e - e->thread->ends);
+}
+
 static bool gives_credits(void *ctx, uint32_t user, uint32_t qpn)
 {
-	struct end *e = ctx;
+	const struct end *e = ctx;
+	const struct cm_thread_config *c = &e->thread->config;
 	bool gives;
 
-	pthread_mutex_lock(e->thread->config.lock);
-	gives = e->device.gives_credits(e->device.control.ctx, user, qpn);
-	pthread_mutex_unlock(e->thread->config.lock);
+	pthread_mutex_lock(c->lock);
+	gives = c->gives_credits(c->ctx, index_of(e), user, qpn);
+	pthread_mutex_unlock(c->lock);
 	return gives;
 }
 
 static void peer_gives_no_credits(void *ctx, uint32_t user, uint32_t qpn)
 {
-	struct end *e = ctx;
+	const struct end *e = ctx;
+	const struct cm_thread_config *c = &e->thread->config;
 
-	pthread_mutex_lock(e->thread->config.lock);
-	e->device.peer_gives_no_credits(e->device.control.ctx, user, qpn);
-	pthread_mutex_unlock(e->thread->config.lock);
+	pthread_mutex_lock(c->lock);
+	c->peer_gives_no_credits(c->ctx, index_of(e), user, qpn);
+	pthread_mutex_unlock(c->lock);
 }
 
 static void send_mad(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES])

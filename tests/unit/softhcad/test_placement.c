@@ -11,7 +11,8 @@
 #include <rte_eal.h>
 #include <rte_mempool.h>
 #include "../made_up_nodes.h"
-#include "daemon.h"
+#include "placement.h"
+#include "pools.h"
 
 static char sysfs[64];
 static const char device[] = "0000:03:00.0";
@@ -161,22 +162,23 @@ static void an_engine__lies_where_most_of_its_stages_run(void **state)
 /* Two engines on node 0 and one on node 3: each node has its share of the buffers. */
 static void buffers__lie_on_the_nodes_of_the_engines(void **state)
 {
-	static struct daemon d;
+	static struct config c;
+	static struct pools pools;
 	struct config_cpus cpus;
 	const struct node_pools *near, *far;
 
 	(void)state;
-	one_hca(&d.config, 3, false);
-	lcores(&d.config, 0, 1);
-	lcores(&d.config, 7, 7);
-	d.config.daemon.packet_buffers = d.config.daemon.descriptor_buffers = 3000;
-	d.config.daemon.clone_buffers = 1500;
-	assert_int_equal(placement_cpus(&d.config, sysfs, &cpus), 0);
-	assert_int_equal(pools_make(&d), 0);
-	assert_int_equal(d.pool_sets, 2);
-	near = pools_near(&d, 0);
-	far = pools_near(&d, 3);
-	assert_ptr_equal(pools_near(&d, 1), near); /* nobody is there: the first one's */
+	one_hca(&c, 3, false);
+	lcores(&c, 0, 1);
+	lcores(&c, 7, 7);
+	c.daemon.packet_buffers = c.daemon.descriptor_buffers = 3000;
+	c.daemon.clone_buffers = 1500;
+	assert_int_equal(placement_cpus(&c, sysfs, &cpus), 0);
+	assert_int_equal(pools_make(&pools, &c), 0);
+	assert_int_equal(pools.count, 2);
+	near = pools_near(&pools, 0);
+	far = pools_near(&pools, 3);
+	assert_ptr_equal(pools_near(&pools, 1), near); /* nobody is there: the first one's */
 	assert_int_equal(node_of(near->packets), 0);
 	assert_int_equal(near->packets->size, 2000);
 	assert_string_equal(near->packets->name, "packets");
@@ -187,7 +189,7 @@ static void buffers__lie_on_the_nodes_of_the_engines(void **state)
 	assert_int_equal(far->clones->size, 500);
 	assert_string_equal(far->packets->name, "packets_3");
 	assert_int_equal(made_up.preferred, NODE_ANY);
-	pools_free(&d);
+	pools_free(&pools);
 	assert_null(rte_mempool_lookup("packets_3"));
 }
 

@@ -23,9 +23,6 @@ struct cm_thread_device {
 	int (*source)(void *ctx, const uint8_t dgid[16]);
 	/* cm_port_ops.would_ask; the same. */
 	bool (*would_ask)(void *ctx, const uint8_t dgid[16]);
-	/* cm_device's; the same. */
-	bool (*gives_credits)(void *ctx, uint32_t user, uint32_t qpn);
-	void (*peer_gives_no_credits)(void *ctx, uint32_t user, uint32_t qpn);
 };
 
 struct cm_thread_config {
@@ -34,6 +31,10 @@ struct cm_thread_config {
 	unsigned int device_count;
 	/* A connected control socket; -errno. Called in cm_thread_start(). */
 	int (*connect)(void *ctx);
+	/* control_gives_credits() and control_peer_gives_no_credits(), called with `lock` held.
+	 * device: its place in `devices`. */
+	bool (*gives_credits)(void *ctx, unsigned int device, uint32_t user, uint32_t qpn);
+	void (*peer_gives_no_credits)(void *ctx, unsigned int device, uint32_t user, uint32_t qpn);
 	void *ctx;
 };
 

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CM_START_H
+#define CM_START_H
+/* The daemon's connection manager. Control thread. */
+
+struct daemon;
+
+/* Starts it, if there shall be one, and serves the control socket, which is up, until it runs. 0 or
+ * -errno, logged. */
+int cm_start(struct daemon *d);
+
+/* control_config.cm_adopt; ctx: struct daemon. */
+int cm_adopt(void *ctx, int fd);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Makes, launches, ends the loops of the lcores; see lcores.h. What they do is lcore_loop.c's. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <rte_launch.h>
+#include <rte_malloc.h>
+#include "base/log.h"
+#include "lcores.h"
+
+enum {
+	SAMPLE_NS = 1000000000, /* busy shares are measured over this */
+	QUIESCE_SPINS = 64,	/* before the control thread begins to sleep */
+	QUIESCE_SLEEP_US = 20,
+};
+
+static int make_rcu(struct lcores *l)
+{
+	l->rcu = rte_zmalloc("rcu", rte_rcu_qsbr_get_memsize(LCORES_MAX), RTE_CACHE_LINE_SIZE);
+	return l->rcu ? rte_rcu_qsbr_init(l->rcu, LCORES_MAX) : -ENOMEM;
+}
+
+static int allocate_loops(struct lcores *l, const struct config_cpus *cpus)
+{
+	size_t bytes = cpus->count * sizeof(struct lcore_loop);
+
+	l->loops = aligned_alloc(RTE_CACHE_LINE_SIZE, bytes);
+	if (!l->loops)
+		return -ENOMEM;
+	memset(l->loops, 0, bytes);
+	l->count = cpus->count;
+	for (unsigned i = 0; i < l->count; i++) {
+		l->loops[i].cpu = cpus->cpu[i];
+		l->loops[i].wake_fd = l->loops[i].epoll_fd = -1;
+	}
+	return 0;
+}
+
+static int init_loop(struct lcores *l, unsigned i, const struct daemon_config *c)
+{
+	struct lcore_loop *loop = &l->loops[i];
+
+	loop->lcore = i + 1;
+	loop->thread = i;
+	loop->adaptive = c->poll == CONFIG_POLL_ADAPTIVE;
+	loop->spin_ns = c->idle_spin_us * 1000ull;
+	loop->sleep_ns_max = c->idle_sleep_us * 1000ull;
+	loop->clock = &l->clock;
+	loop->rcu = l->rcu;
+	loop->stop = &l->stop;
+	return lcore_loop_init(loop);
+}
+
+int lcores_create(struct lcores *l, const struct config_cpus *cpus, const struct daemon_config *c)
+{
+	int ret;
+
+	clock_start(&l->clock);
+	ret = make_rcu(l);
+	if (!ret)
+		ret = allocate_loops(l, cpus);
+	for (unsigned i = 0; i < l->count && !ret; i++)
+		ret = init_loop(l, i, c);
+	if (ret)
+		LOG(ERR, "lcores: %s", strerror(-ret));
+	return ret;
+}
+
+int lcores_launch(struct lcores *l)
+{
+	for (unsigned i = 0; i < l->count; i++) {
+		struct lcore_loop *loop = &l->loops[i];
+		int ret;
+
+		__atomic_store_n(&loop->handed, LOOP_READY, __ATOMIC_RELEASE);
+		ret = rte_eal_remote_launch(lcore_loop_run, loop, loop->lcore);
+		if (ret) {
+			LOG(ERR, "CPU %u: the lcore does not start: %s", loop->cpu, strerror(-ret));
+			return ret;
+		}
+		l->running++;
+		LOG(INFO, "CPU %u: %u stages of %u engines, %s", loop->cpu, loop->stage_count,
+		    loop->engine_count, loop->adaptive ? "adaptive" : "busy polling");
+	}
+	return 0;
+}
+
+static void wake_all(struct lcores *l)
+{
+	for (unsigned i = 0; i < l->running; i++)
+		lcore_loop_wake(&l->loops[i]);
+}
+
+void lcores_stop(struct lcores *l)
+{
+	__atomic_store_n(&l->stop, 1, __ATOMIC_SEQ_CST);
+	wake_all(l);
+	for (unsigned i = 0; i < l->running; i++) {
+		rte_eal_wait_lcore(l->loops[i].lcore);
+		if (__atomic_load_n(&l->loops[i].handed, __ATOMIC_ACQUIRE) != LOOP_ENDED)
+			LOG(ERR, "CPU %u: the lcore did not come back", l->loops[i].cpu);
+	}
+	l->running = 0;
+}
+
+void lcores_destroy(struct lcores *l)
+{
+	for (unsigned i = 0; i < l->count; i++)
+		lcore_loop_close(&l->loops[i]);
+	free(l->loops);
+	rte_free(l->rcu);
+	*l = (struct lcores){.count = 0};
+}
+
+static void wait_quiescent(struct lcores *l)
+{
+	uint64_t token = rte_rcu_qsbr_start(l->rcu);
+
+	wake_all(l);
+	for (unsigned spins = 0; !rte_rcu_qsbr_check(l->rcu, token, false); spins++) {
+		if (spins > QUIESCE_SPINS) /* an lcore may need our CPU to get there */
+			usleep(QUIESCE_SLEEP_US);
+	}
+}
+
+void lcores_quiesce(void *ctx)
+{
+	struct lcores *l = ctx;
+
+	/* The end of the round that each lcore was in, and of the next. */
+	wait_quiescent(l);
+	wait_quiescent(l);
+}
+
+void lcores_sample_busy(struct lcores *l)
+{
+	uint64_t now_ns = clock_now_ns(&l->clock), passed_ns = now_ns - l->sampled_ns;
+
+	if (passed_ns < SAMPLE_NS)
+		return;
+	for (unsigned i = 0; i < l->count; i++) {
+		uint64_t busy_ns = __atomic_load_n(&l->loops[i].busy_ns, __ATOMIC_RELAXED);
+
+		l->busy_permille[i] = (busy_ns - l->sampled_busy_ns[i]) * 1000 / passed_ns;
+		l->sampled_busy_ns[i] = busy_ns;
+	}
+	l->sampled_ns = now_ns;
+}

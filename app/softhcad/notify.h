@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef NOTIFY_H
+#define NOTIFY_H
+
+/* Tells the service manager ("READY=1", "STOPPING=1") through $NOTIFY_SOCKET, if there is one.
+ * Never fails. */
+void notify_service(const char *state);
+
+#endif
