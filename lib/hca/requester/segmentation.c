@@ -5,6 +5,7 @@
  * qp.rtc's sequence numbers and the producer's side of qp.mq. Stage segmentation. Judges nothing
  * but whether there is room.
  */
+#include "dp_copy.h"
 #include "host-abi/wqe.h"
 #include "req_pkt_gen.h"
 #include "request_resolution.h"
@@ -120,18 +121,25 @@ static __rte_noinline bool stock_fill(struct visit *v)
 	return true;
 }
 
-/* A packet buffer, from a stock that is filled by the burst and prefetched ahead. Raw: next,
- * nb_segs and refcnt are as every free buffer has them; ReqPktGen sets what a driver looks at. */
-static inline struct rte_mbuf *packet_alloc(struct visit *v)
+/* A packet buffer, from a stock that is filled by the burst and prefetched ahead; NULL: there is
+ * none, no room for it, or the turn is over. Raw: next, nb_segs and refcnt are as every free buffer
+ * has them; ReqPktGen sets what a driver looks at. */
+static inline struct rte_mbuf *packet_take(struct visit *v)
 {
 	struct rtc *t = v->t;
 
-	if (unlikely(!t->spares) && !stock_fill(v))
+	if (v->room == 0 || v->quantum == 0 || (unlikely(!t->spares) && !stock_fill(v)))
 		return NULL;
 	t->spares--;
 	if (likely(t->spares >= 2))
 		packet_prefetch(t->spare[t->spares - 2]);
 	return t->spare[t->spares];
+}
+
+/* The one taken last goes back into the stock. */
+static inline void packet_untake(struct visit *v)
+{
+	v->t->spares++;
 }
 
 /* AckReq: every ack_interval packets, and (end_visit) on the last packet of each turn, so that
@@ -145,39 +153,50 @@ static void choose_ackreq(struct visit *v, struct packet *p)
 		v->q->rtc.since_ack = 0;
 }
 
-/* The segment's bytes in a fresh packet, or NULL with *next telling where to go on. */
-static __rte_always_inline struct rte_mbuf *segment(struct visit *v, bool *last,
-						    enum rtc_state *next)
-{
-	uint32_t left = v->r->length - v->r->sent_bytes,
-		 bytes = RTE_MIN(left, (uint32_t)v->q->mtu_bytes), crc = 0;
-	bool first = v->r->sent_bytes == 0;
-	enum wire_outcome outcome;
-	struct rte_mbuf *m;
+/* What of its request the next packet carries. */
+struct segment {
+	uint32_t bytes;
+	bool first, last;
+};
 
-	*next = RTC_STALLED;
-	if (v->room == 0 || v->quantum == 0 || !(m = packet_alloc(v)))
-		return NULL;
-	*last = left == bytes;
-	outcome = dp_copy(v->e, v->q, v->m, (uint8_t *)m->buf_addr + HEADROOM_BYTES, bytes,
-			  bytes > CRC_WITH_COPY_BYTES ? &crc : NULL);
-	if (unlikely(outcome == DP_PENDING)) {
-		v->t->spares++;
-		return NULL;
-	}
-	if (unlikely(outcome != OUTCOME_OK)) {
-		v->r->outcome = outcome;
-		count(rtc_counters(v->e), COUNTER_bad_wqe_access);
-		v->t->spares++; /* back into the stock */
-		*next = v->q->service == SERVICE_RC ? RTC_RC_BAD_REQ : RTC_UCUD_CPL;
-		return NULL;
-	}
-	fill_packet(v, m, bytes, crc, first, *last);
+static inline struct segment segment_next(const struct visit *v)
+{
+	uint32_t left = v->r->length - v->r->sent_bytes;
+	uint32_t bytes = RTE_MIN(left, (uint32_t)v->q->mtu_bytes);
+
+	return (struct segment){
+		.bytes = bytes, .first = v->r->sent_bytes == 0, .last = left == bytes};
+}
+
+/* Fills the fresh packet m with the segment. If the answer is not DP_COPIED, m is the caller's as
+ * before. */
+static __rte_always_inline enum dp_answer segment_fill(struct visit *v, struct rte_mbuf *m,
+						       struct segment s)
+{
+	uint32_t crc = 0;
+	enum dp_answer answer;
+
+	answer = dp_copy(v->e, v->q, v->m, (uint8_t *)m->buf_addr + HEADROOM_BYTES, s.bytes,
+			 s.bytes > CRC_WITH_COPY_BYTES ? &crc : NULL);
+	if (unlikely(answer != DP_COPIED))
+		return answer;
+	fill_packet(v, m, s.bytes, crc, s.first, s.last);
 	v->r->flags |= REQUEST_STARTED;
-	rtc_spend(v, bytes);
+	rtc_spend(v, s.bytes);
 	count(rtc_counters(v->e), COUNTER_request_packets);
-	count_n(rtc_counters(v->e), COUNTER_request_bytes, bytes);
-	return m;
+	count_n(rtc_counters(v->e), COUNTER_request_bytes, s.bytes);
+	return DP_COPIED;
+}
+
+/* The bytes of the segment did not come: its packet goes back, the request waits or fails. */
+static enum rtc_state segment_unfilled(struct visit *v, enum dp_answer answer)
+{
+	packet_untake(v);
+	if (answer == DP_PENDING)
+		return RTC_STALLED;
+	v->r->outcome = OUTCOME_LOCAL_PROT;
+	count(rtc_counters(v->e), COUNTER_bad_wqe_access);
+	return v->q->service == SERVICE_RC ? RTC_RC_BAD_REQ : RTC_UCUD_CPL;
 }
 
 static void advance_psn(struct visit *v, uint32_t packets)
@@ -192,20 +211,23 @@ enum rtc_state rtc_rc_seg(struct visit *v)
 {
 	struct qp *q = v->q;
 	struct request *r = v->r;
-	uint8_t flags = 0;
-	enum rtc_state next;
+	struct segment s = segment_next(v);
+	enum dp_answer answer;
 	struct rte_mbuf *m;
-	bool last;
+	uint8_t flags = 0;
 
 	if (unlikely(!rtc_buffer_share(v->e->mq, q)))
 		return mq_count(&q->mq.sw) ? rtc_park(v, PARK_BUFFER) : RTC_STALLED;
 	if (unlikely(v->window == 0))
 		return rtc_park(v, PARK_WINDOW);
-	m = segment(v, &last, &next);
+	m = packet_take(v);
 	if (!m)
-		return next;
+		return RTC_STALLED;
+	answer = segment_fill(v, m, s);
+	if (unlikely(answer != DP_COPIED))
+		return segment_unfilled(v, answer);
 	choose_ackreq(v, packet_of(m));
-	if (last)
+	if (s.last)
 		flags = ELEMENT_LAST | (r->flags & REQUEST_SIGNALED ? ELEMENT_SIGNALED : 0);
 	rte_mbuf_refcnt_set(m, 2); /* one for the wire, one for MultiQueue */
 	sw_put(v->e->mq, &q->mq.sw,
@@ -217,9 +239,9 @@ enum rtc_state rtc_rc_seg(struct visit *v)
 				    .flags = flags});
 	advance_psn(v, 1);
 	out_put(v, m);
-	if (unlikely(r->flags & REQUEST_LIMITED) && limit(q, r, last))
+	if (unlikely(r->flags & REQUEST_LIMITED) && limit(q, r, s.last))
 		return rtc_park(v, PARK_CREDIT);
-	return last ? RTC_CXT_WB : RTC_RC_SEG;
+	return s.last ? RTC_CXT_WB : RTC_RC_SEG;
 }
 
 /* Keeps a READ's or atomic's scatter entries and the request itself, and sends it. */
@@ -227,7 +249,7 @@ enum rtc_state rtc_rc_store_entry(struct visit *v)
 {
 	struct qp *q = v->q;
 	struct request *r = v->r;
-	const struct wqe_data *d = (const struct wqe_data *)(request_wqe(v->m) + r->data_first);
+	const struct wqe_data *d = request_entries(v->m);
 	uint32_t packets = psn_packets(r->length, q->mtu_bytes); /* an atomic's response: 1 */
 	struct rd_element x = {.psn = q->rtc.next_psn,
 			       .packets = packets,
@@ -240,9 +262,9 @@ enum rtc_state rtc_rc_store_entry(struct visit *v)
 			       .opcode = r->opcode,
 			       .entries = r->data_units,
 			       .flags = r->flags & REQUEST_SIGNALED ? ELEMENT_SIGNALED : 0};
-	struct rte_mbuf *m;
+	struct rte_mbuf *m = packet_take(v);
 
-	if (v->room == 0 || v->quantum == 0 || !(m = packet_alloc(v)))
+	if (!m)
 		return RTC_STALLED;
 	for (unsigned i = 0; i < r->data_units; i++) {
 		struct re_element y = {.lkey = d[i].lkey, .addr = d[i].addr, .length = d[i].length};
@@ -300,8 +322,9 @@ static void datagram_address(const struct visit *v, struct packet *p)
 
 enum rtc_state rtc_ucud_seg(struct visit *v)
 {
-	bool ud = v->q->service == SERVICE_UD, last;
-	enum rtc_state next;
+	bool ud = v->q->service == SERVICE_UD;
+	struct segment s = segment_next(v);
+	enum dp_answer answer;
 	struct rte_mbuf *m;
 
 	if (ud && unlikely(!datagram_allowed(v))) {
@@ -309,14 +332,17 @@ enum rtc_state rtc_ucud_seg(struct visit *v)
 		v->r->outcome = OUTCOME_LOCAL_QP_OP;
 		return RTC_UCUD_CPL;
 	}
-	m = segment(v, &last, &next);
+	m = packet_take(v);
 	if (!m)
-		return next;
+		return RTC_STALLED;
+	answer = segment_fill(v, m, s);
+	if (unlikely(answer != DP_COPIED))
+		return segment_unfilled(v, answer);
 	if (ud)
 		datagram_address(v, packet_of(m));
 	advance_psn(v, 1);
 	out_put(v, m);
-	if (!last)
+	if (!s.last)
 		return RTC_UCUD_SEG;
 	resolution_begin(v->r);
 	return RTC_UCUD_CPL;

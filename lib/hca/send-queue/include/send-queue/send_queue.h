@@ -7,6 +7,7 @@
  */
 #include <stdint.h>
 #include "context/qp_context.h"
+#include "host-abi/wqe.h"
 #include "pipeline/engine.h"
 #include "pipeline/message.h"
 
@@ -29,18 +30,6 @@ void dbp_set_client(struct engine *e, uint32_t client, struct uar_page *uar);
 void dbp_set_asleep(struct engine *e, bool asleep);
 /* Is a doorbell waiting? The lcore itself, once more before it sleeps. */
 bool dbp_pending(struct engine *e);
-
-/*
- * DataPack's work for one segment: copies the next `bytes` of the request's message (they are
- * there: see request.length) to dst, without the gaps between its data units, and moves the
- * request's cursor. With crc not NULL the bytes' raw CRC from state 0 comes with them. Called by
- * RequesterTransControl (state RC_FWD, UCUD_FWD) on its stage. OUTCOME_OK, or OUTCOME_LOCAL_PROT:
- * the client has no right to what it named; the cursor is undefined then. DP_PENDING: VirtToPhys
- * says later; nothing has changed.
- */
-#define DP_PENDING OUTCOME_COUNT
-enum wire_outcome dp_copy(struct engine *e, const struct qp *q, struct rte_mbuf *m, uint8_t *dst,
-			  uint32_t bytes, uint32_t *crc);
 
 /* Descriptors of a client have gone back to the pool; any stage of the engine. */
 static inline void descriptors_return(struct engine *e, uint32_t client, uint32_t n)
@@ -98,6 +87,12 @@ static inline void requests_free(struct engine *e, struct rte_mbuf **head)
 static inline uint8_t *request_wqe(struct rte_mbuf *m)
 {
 	return (uint8_t *)m->buf_addr;
+}
+
+/* Its data units, if it has any and is not inline. */
+static inline const struct wqe_data *request_entries(struct rte_mbuf *m)
+{
+	return (const struct wqe_data *)(request_wqe(m) + request_of(m)->data_first);
 }
 
 #endif

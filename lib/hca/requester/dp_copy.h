@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REQUESTER_DP_COPY_H
+#define REQUESTER_DP_COPY_H
+/* The bytes of a segment, from the data units of its request into a packet. */
+#include "context/qp_context.h"
+#include "pipeline/engine.h"
+
+enum dp_answer {
+	DP_COPIED,
+	DP_PENDING, /* VirtToPhys has the memory pending: nothing has changed, ask again later */
+	DP_REFUSED, /* the client has no right to the memory that it named (counted); the request's
+		       cursor is undefined, it fails with OUTCOME_LOCAL_PROT */
+};
+
+/*
+ * Copies the next `bytes` of the request's message to dst, without the gaps between its data units,
+ * and moves the request's cursor on. The message has that many left (request.length). If crc is not
+ * NULL, *crc becomes the raw CRC of the bytes from state 0. Stage segmentation.
+ */
+enum dp_answer dp_copy(struct engine *e, const struct qp *q, struct rte_mbuf *m, uint8_t *dst,
+		       uint32_t bytes, uint32_t *crc);
+
+#endif
