@@ -35,7 +35,7 @@ enum {
 /* end is written last when made, first when removed; all atomic. */
 struct range {
 	uintptr_t start, end;
-	uint64_t page_bytes;
+	uint64_t page_bytes; /* 0: this place is free */
 	uint64_t faults;
 	uint64_t splits; /* of them replaced one by one: two mappings more, each */
 	int protection;
@@ -131,7 +131,7 @@ static int range_add(uint8_t *base, uint64_t bytes, uint64_t page_bytes, int pro
 
 	if (!ranges_allowed)
 		ranges_allowed = allowed();
-	while (i < RANGES_MAX && ranges[i].end)
+	while (i < RANGES_MAX && ranges[i].page_bytes)
 		i++;
 	if (i == RANGES_MAX || ranges_used >= ranges_allowed)
 		return -ENOSPC;
@@ -148,13 +148,18 @@ static int range_add(uint8_t *base, uint64_t bytes, uint64_t page_bytes, int pro
 	return 0;
 }
 
+void memory_unguard(uint32_t range)
+{
+	/* First the end: the address may be somebody else's as soon as it is free. */
+	__atomic_store_n(&ranges[range].end, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&ranges[range].start, 0, __ATOMIC_SEQ_CST);
+}
+
 void memory_forget(uint32_t range)
 {
 	struct range *r = &ranges[range];
 
-	/* First the end: the address may be somebody else's as soon as it is free. */
-	__atomic_store_n(&r->end, 0, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&r->start, 0, __ATOMIC_SEQ_CST);
+	r->page_bytes = 0;
 	__atomic_sub_fetch(&splits, __atomic_load_n(&r->splits, __ATOMIC_RELAXED),
 			   __ATOMIC_RELAXED);
 	ranges_used--;
@@ -306,8 +311,9 @@ void memory_unmap(struct mapping *m)
 {
 	if (!m->base)
 		return;
-	memory_forget(m->range);
+	memory_unguard(m->range);
 	munmap(m->base, m->bytes);
+	memory_forget(m->range);
 	*m = (struct mapping){0};
 }
 

@@ -168,6 +168,8 @@ static void set_defaults(struct control_config *config)
 		l->piece_bytes = 1ull << 40;
 	if (!l->client_bytes)
 		l->client_bytes = 4ull << 40;
+	if (!l->all_bytes)
+		l->all_bytes = 64ull << 40;
 }
 
 static int start(struct control *c)

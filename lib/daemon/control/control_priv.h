@@ -241,6 +241,7 @@ struct control {
 	unsigned int pending;
 	struct leaving *leaving; /* mappings of pieces that are gone: pieces.c */
 	uint64_t leaving_bytes;
+	uint64_t piece_bytes; /* of all clients' pieces and of what is leaving */
 	uint32_t connections;
 	char socket_path[108];
 };
@@ -314,12 +315,17 @@ uint32_t device_gid_count(const struct device *d);
 void device_port(const struct device *d, struct control_port_reply *out);
 
 /* pieces.c */
+/* May the client have `bytes` more? All pieces share the daemon's addresses, and nobody gets more
+ * of them than are left for the others. Before it says no, all that is leaving is unmapped. */
+bool piece_fits(const struct client *client, uint64_t bytes);
+/* A new piece of the client's, mapped. */
+void piece_mapped(struct piece *piece);
 /* Its mapping goes, bit by bit: pieces_leave(). The object stays. Nothing accesses it any more. */
 void piece_unmap(struct piece *piece);
 /* Unmaps some of what is leaving. True: there is more. */
 bool pieces_leave(struct control *c);
-/* Unmaps all of it. */
-void pieces_leave_all(struct control *c);
+/* Unmaps all of it. False: there was none. */
+bool pieces_leave_all(struct control *c);
 
 /* segments.c: is that process of the daemon's IPC namespace? */
 bool segments_same_namespace(pid_t pid);
@@ -349,7 +355,9 @@ void memory_populate(const struct mapping *m, uint64_t offset, uint64_t bytes, b
 int memory_mapped(void *at, uint64_t bytes, uint64_t page_bytes, int protection, struct mapping *m,
 		  const char **why);
 void memory_unmap(struct mapping *m);
-/* Its pages are no longer guarded; to be called before they are unmapped by hand. */
+/* To unmap by hand: its pages are no longer guarded; and then, when all of it is unmapped, it no
+ * longer counts against what the kernel lets a process map. */
+void memory_unguard(uint32_t range);
 void memory_forget(uint32_t range);
 /* Pages of it that were gone when touched. */
 uint64_t memory_faults(const struct mapping *m);

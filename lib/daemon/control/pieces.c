@@ -20,7 +20,50 @@ struct leaving {
 	struct leaving *next;
 	uint8_t *base;
 	uint64_t bytes;
+	uint32_t range; /* counts until all of it is unmapped */
 };
+
+static bool fits(const struct client *client, uint64_t bytes)
+{
+	const struct control *c = client->control;
+	const struct control_limits *limits = &c->config.limits;
+	uint64_t left = limits->all_bytes - c->piece_bytes;
+
+	return bytes <= limits->piece_bytes &&
+	       bytes <= limits->client_bytes - client->piece_bytes && bytes <= left &&
+	       client->piece_bytes <= left - bytes;
+}
+
+bool piece_fits(const struct client *client, uint64_t bytes)
+{
+	return fits(client, bytes) || (pieces_leave_all(client->control) && fits(client, bytes));
+}
+
+void piece_mapped(struct piece *piece)
+{
+	struct client *client = piece->object.client;
+
+	client_bind(client, piece->mapping.base, piece->mapping.bytes);
+	client->piece_bytes += piece->mapping.bytes;
+	client->control->piece_bytes += piece->mapping.bytes;
+}
+
+static int map_piece(const struct call *call, struct piece *piece)
+{
+	const struct control_piece *in = call->body;
+	struct client *client = call->client;
+	const char *why = "more than there is room for";
+	int rc = -ENOSPC;
+
+	if (piece_fits(client, in->bytes))
+		do
+			rc = memory_map_piece(call->fds[0], in->offset, in->bytes, piece->read_only,
+					      &piece->mapping, &why);
+		while (rc == -ENOSPC && pieces_leave_all(client->control));
+	if (rc)
+		LOG(WARNING, "client %u: piece refused: it is %s", client->id, why);
+	return rc;
+}
 
 int run_add_piece(struct call *call)
 {
@@ -29,27 +72,21 @@ int run_add_piece(struct call *call)
 	struct client *client = call->client;
 	const struct control_limits *limits = &client->control->config.limits;
 	struct piece *piece;
-	const char *why;
 	int rc;
 
 	if (in->flags & ~(uint32_t)PIECE_READ_ONLY || in->reserved || in->bytes == 0 ||
 	    in->bytes > limits->piece_bytes)
 		return -EINVAL;
-	if (in->bytes > limits->client_bytes - client->piece_bytes)
-		return -ENOSPC;
 	piece = object_make(client, OBJECT_PIECE, sizeof(*piece), &rc);
 	if (!piece)
 		return rc;
 	piece->read_only = in->flags & PIECE_READ_ONLY;
-	rc = memory_map_piece(call->fds[0], in->offset, in->bytes, piece->read_only,
-			      &piece->mapping, &why);
+	rc = map_piece(call, piece);
 	if (rc) {
-		LOG(WARNING, "client %u: piece refused: it is %s", client->id, why);
 		object_drop(&piece->object);
 		return rc;
 	}
-	client_bind(client, piece->mapping.base, piece->mapping.bytes);
-	client->piece_bytes += in->bytes;
+	piece_mapped(piece);
 	out->number = piece->object.number;
 	return 0;
 }
@@ -80,13 +117,16 @@ void piece_unmap(struct piece *piece)
 	client->piece_bytes -= piece->mapping.bytes;
 	l = malloc(sizeof(*l));
 	if (!l) {
+		c->piece_bytes -= piece->mapping.bytes;
 		memory_unmap(&piece->mapping);
 		return;
 	}
 	/* Nobody touches it any more, and nobody else gets its addresses before it is unmapped. */
-	memory_forget(piece->mapping.range);
-	*l = (struct leaving){
-		.next = c->leaving, .base = piece->mapping.base, .bytes = piece->mapping.bytes};
+	memory_unguard(piece->mapping.range);
+	*l = (struct leaving){.next = c->leaving,
+			      .base = piece->mapping.base,
+			      .bytes = piece->mapping.bytes,
+			      .range = piece->mapping.range};
 	c->leaving = l;
 	c->leaving_bytes += l->bytes;
 	piece->mapping = (struct mapping){0};
@@ -107,8 +147,10 @@ static void leave_some(struct control *c)
 	}
 	l->bytes -= bytes;
 	c->leaving_bytes -= bytes;
+	c->piece_bytes -= bytes;
 	if (l->bytes)
 		return;
+	memory_forget(l->range);
 	c->leaving = l->next;
 	free(l);
 }
@@ -134,8 +176,11 @@ bool pieces_leave(struct control *c)
 	return c->leaving;
 }
 
-void pieces_leave_all(struct control *c)
+bool pieces_leave_all(struct control *c)
 {
+	bool any = c->leaving;
+
 	while (c->leaving)
 		leave_some(c);
+	return any;
 }

@@ -115,7 +115,6 @@ int run_add_segment(struct call *call)
 {
 	const struct control_segment *in = call->body;
 	struct client *client = call->client;
-	const struct control_limits *limits = &client->control->config.limits;
 	uint64_t bytes = 0, page_bytes = 0;
 	struct piece *piece;
 	const char *why;
@@ -127,8 +126,10 @@ int run_add_segment(struct call *call)
 	rc = attach(client, in, &at, &bytes, &page_bytes);
 	if (rc)
 		return rc;
-	if (bytes > limits->piece_bytes || bytes > limits->client_bytes - client->piece_bytes)
+	if (!piece_fits(client, bytes)) {
+		LOG(WARNING, "client %u: segment refused: more than there is room for", client->id);
 		rc = -ENOSPC;
+	}
 	piece = rc ? NULL : object_make(client, OBJECT_PIECE, sizeof(*piece), &rc);
 	if (!piece) {
 		shmdt(at);
@@ -142,8 +143,7 @@ int run_add_segment(struct call *call)
 		object_drop(&piece->object);
 		return rc;
 	}
-	client_bind(client, piece->mapping.base, piece->mapping.bytes);
-	client->piece_bytes += bytes;
+	piece_mapped(piece);
 	*(struct control_number *)call->reply =
 		(struct control_number){.number = piece->object.number};
 	return 0;

@@ -90,6 +90,31 @@ static void ranges__are_reused(void **state)
 	close(fd);
 }
 
+/* What is being unmapped still counts among the mappings that the kernel lets a process have. */
+static void ranges__count_until_they_are_unmapped(void **state)
+{
+	static struct mapping m[1 << 16];
+	struct control c = {0};
+	struct client client = {.control = &c};
+	struct piece piece = {.object.client = &client};
+	int fd = raw_memfd(4096, 0);
+	uint32_t n = 0;
+	const char *why;
+
+	(void)state;
+	c.config.limits.client_bytes = 8192;
+	while (memory_map_piece(fd, 0, 4096, false, &m[n], &why) == 0)
+		n++;
+	piece.mapping = m[--n];
+	piece_unmap(&piece);
+	assert_int_equal(memory_map_piece(fd, 0, 4096, false, &m[n], &why), -ENOSPC);
+	assert_false(pieces_leave(&c));
+	assert_int_equal(memory_map_piece(fd, 0, 4096, false, &m[n], &why), 0);
+	for (; n != UINT32_MAX; n--)
+		memory_unmap(&m[n]);
+	close(fd);
+}
+
 static void numbers__grow_and_run_out(void **state)
 {
 	static struct object objects[65];
@@ -250,6 +275,7 @@ int main(void)
 		cmocka_unit_test(sigbus__pages_become_zero),
 		cmocka_unit_test(sigbus__elsewhere_kills),
 		cmocka_unit_test(ranges__are_reused),
+		cmocka_unit_test(ranges__count_until_they_are_unmapped),
 		cmocka_unit_test(numbers__grow_and_run_out),
 		cmocka_unit_test(numbers__one_is_kept),
 		cmocka_unit_test(numbers__never_all_ones),

@@ -421,12 +421,13 @@ static void huge__whole_pages(void **state)
 	close(r.fd);
 }
 
-/* What is unmapped leaves bit by bit, and others are served meanwhile; all of it comes back. */
+/* What is unmapped leaves bit by bit, and others are served meanwhile; all of it comes back. One
+ * client has four TiB at most, all have eight, of which some are left for the next. */
 static void limits__of_pieces(void **state)
 {
 	int fd = raw_memfd(PAGE, 0), large = raw_memfd(1ull << 40, 0);
 	uint32_t piece[10], last;
-	struct raw r;
+	struct raw r, other;
 
 	(void)state;
 	for (int round = 0; round < 2; round++) {
@@ -436,13 +437,20 @@ static void limits__of_pieces(void **state)
 				add(&r, i ? fd : large, 0, i ? PAGE : 1ull << 40, &piece[i]), 0);
 		assert_int_equal(add(&r, fd, 0, PAGE, NULL), -ENOSPC);
 		assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, piece[0]), 0);
-		/* Four TiB in all: they are three now, for a moment or two. */
+		/* They are three now, for a moment or two. */
 		for (int i = 0; i < 3; i++) {
 			assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, piece[i + 1]), 0);
 			assert_int_equal(add(&r, large, 0, 1ull << 40, &piece[i + 1]), 0);
 		}
 		assert_int_equal(add(&r, large, 0, 1ull << 40, &last), -ENOSPC);
+		raw_set_up(&other, f.path);
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(add(&other, large, 0, 1ull << 40, &last),
+					 i < 2 ? 0 : -ENOSPC);
 		close(r.fd);
+		assert_true(fixture_wait_clients(&f, 1));
+		assert_int_equal(add(&other, large, 0, 1ull << 40, &last), 0);
+		close(other.fd);
 		assert_true(fixture_wait_clients(&f, 0));
 	}
 	close(large);
@@ -476,7 +484,8 @@ static void limits__of_runs(void **state)
 
 static int start(void **state)
 {
-	static const struct control_limits limits = {.pieces = 10, .extents = 20};
+	static const struct control_limits limits = {
+		.pieces = 10, .extents = 20, .all_bytes = 8ull << 40};
 
 	fixture_start(&f, *state ? &limits : NULL, true);
 	return 0;
