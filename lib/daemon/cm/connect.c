@@ -117,7 +117,7 @@ static void first_rep(struct cm_connection *c, uint64_t now, const struct cm_pat
 		      const struct cm_message *m)
 {
 	struct cm *cm = c->cm;
-	struct cm_connection *old = cm_qpn_find(cm, m->rep.qpn, m->rep.guid, path, c);
+	struct cm_connection *old = cm_qpn_find(cm, m->rep.qpn, m->rep.guid, path);
 
 	if (m->rep.qpn < QPN_LEAST || !m->local_id) {
 		cm->counters.mad_malformed++;
@@ -276,7 +276,7 @@ void cm_on_req(struct cm *cm, uint64_t now, const struct cm_path *path, const st
 		repeated_req(same, path, m);
 		return;
 	}
-	old = cm_qpn_find(cm, m->req.qpn, m->req.guid, path, NULL);
+	old = cm_qpn_find(cm, m->req.qpn, m->req.guid, path);
 	if (old) {
 		cm->counters.stale++;
 		cm_refuse(cm, path, m, CM_REJ_STALE_CONNECTION, NULL, 0);

@@ -124,9 +124,8 @@ void cm_remote_add(struct cm_connection *c);
 void cm_qpn_add(struct cm_connection *c);
 struct cm_connection *cm_remote_find(const struct cm *cm, uint32_t id, uint64_t guid,
 				     const struct cm_path *path, bool sidr);
-/* except: not that one. */
 struct cm_connection *cm_qpn_find(const struct cm *cm, uint32_t qpn, uint64_t guid,
-				  const struct cm_path *path, const struct cm_connection *except);
+				  const struct cm_path *path);
 /* Not in it: nothing happens. */
 void cm_hash_remove(struct cm_hash *h, struct cm_node *n);
 void cm_hash_destroy(struct cm_hash *h);

@@ -235,15 +235,14 @@ void cm_qpn_add(struct cm_connection *c)
 }
 
 struct cm_connection *cm_qpn_find(const struct cm *cm, uint32_t qpn, uint64_t guid,
-				  const struct cm_path *path, const struct cm_connection *except)
+				  const struct cm_path *path)
 {
 	uint64_t hash = hash_of(cm, qpn, guid, path, false);
 
 	for (struct cm_node *n = chain_of(&cm->by_qpn, hash); n; n = n->next) {
 		struct cm_connection *c = CONNECTION_OF(n, by_qpn);
 
-		if (n->hash == hash && c != except && c->remote_qpn == qpn &&
-		    same_peer(c, guid, path))
+		if (n->hash == hash && c->remote_qpn == qpn && same_peer(c, guid, path))
 			return c;
 	}
 	return NULL;

@@ -45,6 +45,7 @@ static void bind__whose_address(void **state)
 		     {"fd00:1::1", 0},
 		     {"fe80::1:0", 0},
 		     {"fd00::2", -EADDRNOTAVAIL},
+		     {"::2", -EADDRNOTAVAIL},
 		     {"::ffff:10.0.0.1", 0},
 		     {"gid:::", 0},
 		     {"gid:fd00::1", 0},
@@ -210,8 +211,9 @@ static void bind__privileged_ports(void **state)
 	c->user = 1000;
 	id = fresh(RDMA_PS_TCP);
 	assert_int_equal(bind_ip(&ch, id, "0.0.0.0", 1023), -EACCES);
+	assert_int_equal(bind_ip(&ch, id, "0.0.0.0", 1024), 0);
 	c->user = 0;
-	assert_int_equal(bind_ip(&ch, id, "0.0.0.0", 1023), 0);
+	assert_int_equal(bind_ip(&ch, fresh(RDMA_PS_TCP), "0.0.0.0", 1023), 0);
 }
 
 /* AF_IB: the service ID's upper bits say the port space. */
@@ -258,27 +260,31 @@ static void resolve__device_and_gid(void **state)
 		const char *source, *destination, *chosen;
 		unsigned int device;
 		int status;
-	} cases[] = {{NULL, "10.0.0.2", "10.0.0.1", 0, 0},
-		     {NULL, "10.1.0.2", "10.1.0.1", 1, 0},
-		     {"10.1.0.1", "10.1.0.2", "10.1.0.1", 1, 0},
-		     {"10.0.0.1", "10.1.0.2", NULL, 0, -ENETUNREACH},
-		     {"0.0.0.0", "10.1.0.2", "10.1.0.1", 1, 0},
-		     {NULL, "192.0.2.7", NULL, 0, -ENETUNREACH},
-		     {NULL, "fd00::2", "fd00::1", 0, 0},
-		     {NULL, "fd00:1::2", "fd00:1::1", 1, 0},
-		     {NULL, "fd09::2", NULL, 0, -ENETUNREACH},
-		     {NULL, "gid:fd00:1::2", "gid:fd00:1::1", 1, 0},
-		     {"fd00::1", "10.0.0.2", NULL, 0, -EINVAL},
-		     {"10.0.0.2", "10.0.0.2", NULL, 0, -EADDRNOTAVAIL},
-		     {NULL, "10.1.0.1", "10.1.0.1", 1, 0},
-		     {NULL, "127.0.0.1", "127.0.0.1", 0, 0},
-		     {NULL, "0.0.0.0", "127.0.0.1", 0, 0},
-		     {NULL, "::1", "::1", 0, 0},
-		     {"10.1.0.1", "127.0.0.1", "127.0.0.1", 1, 0}};
+		const char *sgid; /* NULL: as chosen */
+	} cases[] = {{NULL, "10.0.0.2", "10.0.0.1", 0, 0, NULL},
+		     {NULL, "10.1.0.2", "10.1.0.1", 1, 0, NULL},
+		     {"10.1.0.1", "10.1.0.2", "10.1.0.1", 1, 0, NULL},
+		     {"10.0.0.1", "10.1.0.2", NULL, 0, -ENETUNREACH, NULL},
+		     {"0.0.0.0", "10.1.0.2", "10.1.0.1", 1, 0, NULL},
+		     {NULL, "192.0.2.7", NULL, 0, -ENETUNREACH, NULL},
+		     {NULL, "fd00::2", "fd00::1", 0, 0, NULL},
+		     {NULL, "fd00:1::2", "fd00:1::1", 1, 0, NULL},
+		     {NULL, "fd09::2", NULL, 0, -ENETUNREACH, NULL},
+		     {NULL, "gid:fd00:1::2", "gid:fd00:1::1", 1, 0, NULL},
+		     {"fd00::1", "10.0.0.2", NULL, 0, -EINVAL, NULL},
+		     {"10.0.0.2", "10.0.0.2", NULL, 0, -EADDRNOTAVAIL, NULL},
+		     {NULL, "10.1.0.1", "10.1.0.1", 1, 0, NULL},
+		     {"gid:fd00::1", "gid:fe80::1:0", "gid:fd00::1", 0, 0, NULL},
+		     {"gid:fe80::1:0", "gid:fd00::2", "gid:fe80::1:0", 0, 0, NULL},
+		     {NULL, "127.0.0.1", "127.0.0.1", 0, 0, "10.0.0.1"},
+		     {NULL, "0.0.0.0", "127.0.0.1", 0, 0, "10.0.0.1"},
+		     {NULL, "::1", "::1", 0, 0, "fe80::1:0"},
+		     {"10.1.0.1", "127.0.0.1", "127.0.0.1", 1, 0, "10.1.0.1"}};
 
 	(void)state;
 	ch = open_channel(0);
 	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rdma_ucm_query_route_resp route;
 		struct rdma_ucm_query_addr_resp addr;
 		uint8_t wanted[16], got[16];
 		union ucm_address a;
@@ -300,6 +306,10 @@ static void resolve__device_and_gid(void **state)
 		a = address_of(cases[i].chosen, 0);
 		ucm_address_gid(&a, wanted);
 		assert_memory_equal(got, wanted, 16);
+		a = address_of(cases[i].sgid ? cases[i].sgid : cases[i].chosen, 0);
+		ucm_address_gid(&a, wanted);
+		assert_int_equal(query_route(&ch, id, &route), 0);
+		assert_memory_equal(route.ib_route[0].sgid, wanted, 16);
 	}
 }
 
@@ -315,6 +325,9 @@ static void resolve__again(void **state)
 	node[0].resolve_result = -EHOSTUNREACH;
 	assert_int_equal(resolve_ip(&ch, id, NULL, "10.0.0.2", 7174, 10), 0);
 	assert_int_equal((int)expect_event(&ch, UCM_EVENT_ADDR_ERROR).status, -EHOSTUNREACH);
+	/* A group has no next hop that could be missing. */
+	assert_int_equal(resolve_ip(&ch, fresh(RDMA_PS_UDP), NULL, "ff0e::1", 7174, 10), 0);
+	expect_event(&ch, UCM_EVENT_ADDR_RESOLVED);
 	node[0].resolve_result = 0;
 	assert_int_equal(resolve_ip(&ch, id, NULL, "10.1.0.2", 7174, 10), 0);
 	expect_event(&ch, UCM_EVENT_ADDR_RESOLVED);

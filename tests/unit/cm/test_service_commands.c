@@ -4,6 +4,7 @@
  * options and questions.
  */
 #include <endian.h>
+#include <sys/mman.h>
 #include "service_fixture.h"
 
 enum {
@@ -211,6 +212,7 @@ static void probe__gids(void **state)
 	assert_in_range(be64toh(ib.sid), 0x1060000 + 32768, 0x1060000 + 60999);
 	assert_int_equal(ib.sid_mask, UINT64_MAX);
 	assert_int_equal(query_addr(&ch, id, RDMA_USER_CM_QUERY_GID, &addr), 0);
+	assert_memory_equal(&addr.src_addr, &ib, sizeof(ib));
 	/* Of any address there is no P_Key yet. */
 	assert_int_equal(create_id(&ch, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
 	assert_int_equal(bind_ip(&ch, id, "0.0.0.0", 0), 0);
@@ -311,12 +313,19 @@ static void query__path(void **state)
 	assert_int_equal(c.ch.bytes, 8);
 	assert_int_equal(command(&c.ch, RDMA_USER_CM_CMD_QUERY, &in, sizeof(in), &path, 7),
 			 -ENOSPC);
+	/* Where there is no route yet, whatever the room. */
+	assert_int_equal(create_id(&c.ch, 1, RDMA_PS_TCP, UCM_QPT_RC, &in.id), 0);
+	assert_int_equal(
+		command(&c.ch, RDMA_USER_CM_CMD_QUERY, &in, sizeof(in), &path, sizeof(path)), 0);
+	assert_int_equal(c.ch.bytes, 8);
+	assert_int_equal(path.count, 0);
 }
 
-/* Who was asked knows both GIDs. */
+/* Who was asked knows both GIDs, and its own address. */
 static void query__gids_of_a_request(void **state)
 {
 	struct rdma_ucm_query_addr_resp addr;
+	union ucm_address a = address_of("10.0.0.2", 7174);
 	struct ucm_sockaddr_ib ib;
 	struct end l, c;
 	uint32_t id = ask_ends(&l, &c);
@@ -330,9 +339,11 @@ static void query__gids_of_a_request(void **state)
 	memcpy(&ib, &addr.dst_addr, sizeof(ib));
 	gid_of(1, 0, GID_V4, gid);
 	assert_memory_equal(ib.gid, gid, 16);
+	assert_int_equal(query_addr(&l.ch, id, RDMA_USER_CM_QUERY_ADDR, &addr), 0);
+	assert_memory_equal(&addr.src_addr, &a, sizeof(a.v4));
 }
 
-/* A flow label that the program chose, in its own address. */
+/* A flow label that the program chose, and a scope, in its own address. */
 static void query__flow_label(void **state)
 {
 	struct channel ch = open_channel(0);
@@ -342,6 +353,7 @@ static void query__flow_label(void **state)
 
 	(void)state;
 	a.v6.sin6_flowinfo = htonl(0xf0012345); /* of which 20 bits are the label */
+	a.v6.sin6_scope_id = 5;
 	assert_int_equal(create_id(&ch, 200, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
 	assert_int_equal(bind_any(&ch, id, &a), 0);
 	assert_int_equal(resolve_ip(&ch, id, NULL, "fd00::2", 7174, 1000), 0);
@@ -350,6 +362,7 @@ static void query__flow_label(void **state)
 	expect_event(&ch, UCM_EVENT_ROUTE_RESOLVED);
 	assert_int_equal(query_route(&ch, id, &route), 0);
 	assert_int_equal(ntohl(route.ib_route[0].flow_label), 0x12345);
+	assert_int_equal(route.src_addr.sin6_scope_id, 5);
 }
 
 static int set_int(struct channel *ch, uint32_t id, uint32_t name, int32_t value)
@@ -437,6 +450,7 @@ static void options__path(void **state)
 	record[54] = 0x82;
 	assert_int_equal(create_id(&c.ch, 200, RDMA_PS_TCP, UCM_QPT_RC, &c.id), 0);
 	assert_int_equal(set_option(&c.ch, c.id, 1, 1, data, sizeof(data)), -EINVAL);
+	assert_int_equal(set_byte(&c.ch, c.id, RDMA_OPTION_ID_ACK_TIMEOUT, 0), 0);
 	assert_int_equal(resolve_ip(&c.ch, c.id, NULL, "10.0.0.2", 7174, 1000), 0);
 	expect_event(&c.ch, UCM_EVENT_ADDR_RESOLVED);
 	assert_int_equal(set_option(&c.ch, c.id, 1, 1, data, sizeof(data) - 1), -EINVAL);
@@ -451,10 +465,11 @@ static void options__path(void **state)
 	assert_int_equal(route.ib_route[0].hop_limit, 9);
 	assert_int_equal(route.ib_route[0].traffic_class, 8);
 	assert_int_equal(route.ib_route[0].mtu, 2);
+	assert_int_equal(route.ib_route[0].packet_life_time, 16);
 	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
 }
 
-/* A record's MTU counts if it says one that is smaller than the port's. */
+/* A record's MTU counts if it says one that is smaller than the port's. It names no hop limit. */
 static void options__mtu_of_a_path(void **state)
 {
 	static const uint8_t mtus[][2] = {{0x80, 3}, {0x81, 1}, {0x83, 3}, {0x84, 3}};
@@ -476,6 +491,7 @@ static void options__mtu_of_a_path(void **state)
 		expect_event(&ch, UCM_EVENT_ROUTE_RESOLVED);
 		assert_int_equal(query_route(&ch, id, &route), 0);
 		assert_int_equal(route.ib_route[0].mtu, mtus[i][1]);
+		assert_int_equal(route.ib_route[0].hop_limit, 64);
 	}
 }
 
@@ -522,9 +538,12 @@ static void services__leave_no_descriptor(void **state)
 {
 	unsigned int before = service_descriptors();
 	struct cm_service *s = cm_service_create(NULL, 0, NULL);
+	int file = memfd_create("no socket", 0);
 
 	(void)state;
 	assert_non_null(s);
+	assert_int_equal(cm_service_adopt(s, file), -ENOMEM);
+	close(file);
 	assert_int_equal(service_descriptors(), before + 1);
 	cm_service_destroy(s);
 	assert_int_equal(service_descriptors(), before);

@@ -205,6 +205,15 @@ static void reject__nobody_listens(void **state)
 	expect_no_event(&l.ch);
 }
 
+/* A kind of queue pair that a program may ask for and that nothing here connects. */
+static void connect__unknown_service(void **state)
+{
+	struct end c = ib_caller(9); /* XRC */
+
+	(void)state;
+	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), -EINVAL);
+}
+
 static void reject__wrong_service(void **state)
 {
 	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
@@ -273,7 +282,9 @@ static void disconnect__both_at_once(void **state)
 	assert_int_equal(expect_event(&c.ch, UCM_EVENT_DISCONNECTED).status, 0);
 	assert_int_equal(expect_event(&l.ch, UCM_EVENT_DISCONNECTED).status, 0);
 	assert_int_equal(disconnect_id(&l.ch, id), 0);
+	/* Each answers the other's, so that nobody asks twice. */
 	pass(30000ull * MS);
+	assert_int_equal(cm_counters(node[0].s->cm)->retry, 0);
 	expect_event(&c.ch, UCM_EVENT_TIMEWAIT_EXIT);
 	expect_event(&l.ch, UCM_EVENT_TIMEWAIT_EXIT);
 }
@@ -364,6 +375,7 @@ int main(void)
 		SERVICE_TEST(credits__are_the_queue_pairs_affair),
 		SERVICE_TEST(reject__by_program),
 		SERVICE_TEST(reject__nobody_listens),
+		SERVICE_TEST(connect__unknown_service),
 		SERVICE_TEST(reject__wrong_service),
 		SERVICE_TEST(unreachable__nobody_answers),
 		SERVICE_TEST(unreachable__no_rtu),

@@ -42,6 +42,7 @@ static void check_queue_pair(struct end *c)
 	assert_int_equal(attr.qp_attr_mask, 0x71);
 	assert_int_equal(attr.qkey, UCM_QKEY);
 	assert_int_equal(attr.port_num, 1);
+	assert_int_equal(attr.rq_psn, 0);
 }
 
 static void sidr(const char *bound, const char *destination, unsigned int gid_index)

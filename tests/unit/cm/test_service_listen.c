@@ -208,7 +208,7 @@ static void listen__nobody_answers(void **state)
 	struct end bad, good;
 	struct channel third;
 	struct rdma_ucm_event_resp e;
-	const struct ucm_channel *inside;
+	const struct ucm_channel *inside, *other;
 	uint32_t events, id = 0;
 
 	(void)state;
@@ -216,6 +216,7 @@ static void listen__nobody_answers(void **state)
 	bad = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
 	inside = LIST_FIRST(&node[1].s->channels);
 	good = listener(1, RDMA_PS_TCP, "0.0.0.0", 7175);
+	other = LIST_FIRST(&node[1].s->channels);
 	for (unsigned int i = 0; i < 10; i++) {
 		ask(i, 7174);
 		if (i == 1)
@@ -233,7 +234,10 @@ static void listen__nobody_answers(void **state)
 	pass(5000ull * MS); /* it is asked again */
 	expect_event(&good.ch, UCM_EVENT_CONNECT_REQUEST);
 	assert_int_equal(inside->unanswered, 4);
+	assert_int_equal(other->unanswered, 2);
 	third = open_channel(1);
+	assert_int_equal(migrate(&good.ch, &third, e.id, &events), 0);
+	assert_int_equal(other->unanswered, 2); /* that one was answered */
 	assert_int_equal(migrate(&bad.ch, &third, id, &events), 0);
 	assert_int_equal(inside->unanswered, 3);
 	assert_int_equal(migrate(&bad.ch, &third, bad.id, &events), 0);
@@ -281,6 +285,25 @@ static void listen__flood(void **state)
 	assert_int_equal(destroy_id(&l.ch, l.id, NULL), 0);
 	assert_int_equal(cm_service_ids(node[1].s, NULL, 0), 0);
 	assert_false(readable(&l.ch));
+}
+
+/* A program whose socket was full when an event came is woken when it has room again. */
+static void event__byte_that_found_no_room(void **state)
+{
+	struct channel ch = open_channel(0);
+	const struct ucm_channel *inside = LIST_FIRST(&node[0].s->channels);
+	uint8_t byte = 0;
+	uint32_t id;
+
+	(void)state;
+	assert_int_equal(create_id(&ch, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
+	while (send(inside->fd, &byte, 1, MSG_DONTWAIT) == 1)
+		;
+	assert_int_equal(resolve_ip(&ch, id, NULL, "10.0.0.2", 7174, 10), 0);
+	while (recv(ch.fd, &byte, 1, MSG_DONTWAIT) == 1)
+		;
+	assert_int_equal(create_id(&ch, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
+	expect_event(&ch, UCM_EVENT_ADDR_RESOLVED);
 }
 
 static void listen__destroyed_with_requests(void **state)
@@ -593,6 +616,7 @@ int main(void)
 		SERVICE_TEST(listen__nobody_answers),
 		SERVICE_TEST(listen__queue_is_full),
 		SERVICE_TEST(listen__flood),
+		SERVICE_TEST(event__byte_that_found_no_room),
 		SERVICE_TEST(listen__destroyed_with_requests),
 		SERVICE_TEST(listen__request_destroyed),
 		SERVICE_TEST(listen__peer_gives_up),

@@ -54,7 +54,7 @@ static void tell(struct ucm_membership *m, struct ucm_event *e, const uint8_t mg
 	struct cm_path path = {
 		.gid_index = id->at.gid_index,
 		.hop_limit = UCM_HOP_LIMIT,
-		.traffic_class = id->tos_set ? id->tos : 0,
+		.traffic_class = id->tos,
 	};
 
 	memcpy(path.dgid, mgid, sizeof(path.dgid));

@@ -46,7 +46,6 @@ static int set_id(struct ucm_id *id, uint32_t name, const uint8_t *value, uint32
 	switch (name) {
 	case RDMA_OPTION_ID_TOS:
 		id->tos = value[0];
-		id->tos_set = true;
 		return 0;
 	case RDMA_OPTION_ID_REUSEADDR:
 		return set_reuseaddr(id, number);

@@ -48,14 +48,14 @@ void ucm_path_make(struct ucm_id *id)
 {
 	struct cm_device *d = ucm_device(id);
 	struct control_port_reply port;
-	uint8_t timeout = id->timeout_set && id->timeout ? id->timeout : UCM_PACKET_LIFE + 1;
+	uint8_t timeout = id->timeout ? id->timeout : UCM_PACKET_LIFE + 1;
 
 	d->port(d->ctx, &port);
 	id->path = (struct cm_path){
 		.device = id->at.device,
 		.gid_index = id->at.gid_index,
 		.flow_label = ucm_flow_label(id),
-		.traffic_class = id->tos_set ? id->tos : 0,
+		.traffic_class = id->tos,
 		.hop_limit = UCM_HOP_LIMIT,
 		/* A port too narrow for any has none; a REQ must have one, and is refused then. */
 		.mtu = port.active_mtu ? (uint8_t)port.active_mtu : MTU_256,

@@ -128,8 +128,8 @@ struct ucm_id {
 	uint16_t port;
 	uint8_t state;	      /* enum ucm_state */
 	uint8_t qp_type;      /* enum ibv_qp_type */
-	uint8_t tos, timeout; /* of SET_OPTION */
-	bool tos_set, timeout_set, afonly_set;
+	uint8_t tos, timeout; /* of SET_OPTION; 0 until then */
+	bool timeout_set, afonly_set;
 	bool afonly, reuseaddr, srq;
 	bool path_known;
 	bool parting;				      /* the program asked to disconnect */
