@@ -8,7 +8,7 @@ CHECKED ?= build-checked
 MUTATED ?= build-mutation
 STRESSED ?= build-stress
 
-.PHONY: help deps deps-build build demo check conformance soak stress mutation bench format install clean
+.PHONY: help deps deps-build build demo check conformance soak stress mutation bench doc format install clean
 .NOTPARALLEL:
 
 help:
@@ -26,6 +26,7 @@ help:
 	@echo 'make mutation  breaks each checked condition in turn and tells which test notices (FILES="a.c b.c":'
 	@echo '              of these alone)'
 	@echo 'make bench    the benchmarks, each as a share of the physical limit'
+	@echo 'make doc      HTML and man pages in $(BUILD)/doc'
 	@echo 'make format   clang-format all C sources in place'
 	@echo 'make install  install under PREFIX ($(PREFIX)), fixed when $(BUILD)/ is configured'
 	@echo 'make clean    remove $(BUILD)/, $(CHECKED)/, $(MUTATED)/ and $(STRESSED)-*/'
@@ -86,6 +87,10 @@ $(CHECKED)/build.ninja:
 
 bench: deps-build build
 	meson test -C $(BUILD) --benchmark --verbose
+
+doc: build
+	./.ci/deps doc
+	./doc/generate $(BUILD) $(BUILD)/doc
 
 format:
 	git ls-files -z --cached --others --exclude-standard '*.c' '*.h' | \
