@@ -125,168 +125,86 @@ enum ceu_status ceu_status_of(int err)
 	return err == 0 ? CEU_OK : err == -EINVAL ? CEU_BAD_PARAM : CEU_BAD_SYS_STATE;
 }
 
-/* Sizes of the mailboxes; IN_MAYBE: or none. Commands that are not listed do not exist (yet). */
-enum { LISTED = 1, IN_MAYBE = 2 };
-static const struct command {
-	uint8_t flags;
+/* ---- the table of commands ---- */
+
+#define COMMAND(NAME, opcode, run, when)                                                           \
+	static enum ceu_status exec_##NAME(struct ceu *ceu, uint32_t modifier, const void *in,     \
+					   void *out)                                              \
+	{                                                                                          \
+		return run(ceu, modifier);                                                         \
+	}
+#define COMMAND_IN(NAME, opcode, run, type, when)                                                  \
+	static enum ceu_status exec_##NAME(struct ceu *ceu, uint32_t modifier, const void *in,     \
+					   void *out)                                              \
+	{                                                                                          \
+		return run(ceu, modifier, in);                                                     \
+	}
+#define COMMAND_OUT(NAME, opcode, run, type, when)                                                 \
+	static enum ceu_status exec_##NAME(struct ceu *ceu, uint32_t modifier, const void *in,     \
+					   void *out)                                              \
+	{                                                                                          \
+		return run(ceu, modifier, out);                                                    \
+	}
+#define COMMAND_MODIFY(NAME, opcode, to, mailbox)                                                  \
+	static enum ceu_status exec_##NAME(struct ceu *ceu, uint32_t modifier, const void *in,     \
+					   void *out)                                              \
+	{                                                                                          \
+		return ceu_qp_modify(ceu, CEU_##NAME, QP_##to, modifier, in);                      \
+	}
+#include "command/commands.def"
+
+struct command {
+	uint16_t op;
+	bool always;	 /* not only between INIT_HCA and CLOSE_HCA */
+	bool in_missing; /* is allowed */
 	uint16_t in_bytes, out_bytes;
-} commands[] = {
-	[CEU_QUERY_DEV_LIM] = {LISTED, 0, sizeof(struct ceu_dev_lim)},
-	[CEU_QUERY_ADAPTER] = {LISTED, 0, sizeof(struct ceu_adapter)},
-	[CEU_INIT_HCA] = {LISTED, sizeof(struct ceu_init_hca), 0},
-	[CEU_CLOSE_HCA] = {LISTED, 0, 0},
-	[CEU_MAP_ICM] = {LISTED, sizeof(struct ceu_map_icm), 0},
-	[CEU_UNMAP_ICM] = {LISTED, sizeof(struct ceu_unmap_icm), 0},
-	[CEU_SW2HW_MPT] = {LISTED, sizeof(struct mpt_entry), 0},
-	[CEU_HW2SW_MPT] = {LISTED, 0, 0},
-	[CEU_WRITE_MTT] = {LISTED, sizeof(struct ceu_write_mtt), 0},
-	[CEU_MAP_EQ] = {LISTED, sizeof(struct ceu_event_mask), 0},
-	[CEU_SW2HW_EQ] = {LISTED, sizeof(struct ceu_eq), 0},
-	[CEU_HW2SW_EQ] = {LISTED, 0, 0},
-	[CEU_SW2HW_CQ] = {LISTED, sizeof(struct ceu_cq), 0},
-	[CEU_HW2SW_CQ] = {LISTED, 0, 0},
-	[CEU_RESIZE_CQ] = {LISTED, sizeof(struct ceu_resize_cq), 0},
-	[CEU_RST2INIT] = {LISTED, sizeof(struct ceu_modify), 0},
-	[CEU_INIT2RTR] = {LISTED, sizeof(struct ceu_modify), 0},
-	[CEU_RTR2RTS] = {LISTED, sizeof(struct ceu_modify), 0},
-	[CEU_RTS2RTS] = {LISTED, sizeof(struct ceu_modify), 0},
-	[CEU_SQERR2RTS] = {LISTED, sizeof(struct ceu_modify), 0},
-	[CEU_2ERR] = {LISTED | IN_MAYBE, sizeof(struct ceu_modify), 0},
-	[CEU_RTS2SQD] = {LISTED, sizeof(struct ceu_modify), 0},
-	[CEU_SQD2RTS] = {LISTED, sizeof(struct ceu_modify), 0},
-	[CEU_2RST] = {LISTED | IN_MAYBE, sizeof(struct ceu_modify), 0},
-	[CEU_INIT2INIT] = {LISTED, sizeof(struct ceu_modify), 0},
-	[CEU_SQD2SQD] = {LISTED, sizeof(struct ceu_modify), 0},
-	[CEU_QUERY_QP] = {LISTED, 0, sizeof(struct control_qp_attr)},
-	[CEU_NOP] = {LISTED, 0, 0},
-	[CEU_SW2HW_QP] = {LISTED, sizeof(struct ceu_qp), 0},
-	[CEU_HW2SW_QP] = {LISTED, 0, 0},
-	[CEU_SW2HW_SRQ] = {LISTED, sizeof(struct ceu_srq), 0},
-	[CEU_HW2SW_SRQ] = {LISTED, 0, 0},
-	[CEU_ARM_SRQ] = {LISTED, sizeof(struct ceu_srq_limit), 0},
-	[CEU_QUERY_SRQ] = {LISTED, 0, sizeof(struct control_srq_attr)},
-	[CEU_ATTACH_MGM] = {LISTED, sizeof(struct ceu_multicast), 0},
-	[CEU_DETACH_MGM] = {LISTED, sizeof(struct ceu_multicast), 0},
+	/* in: NULL where it is missing */
+	enum ceu_status (*exec)(struct ceu *ceu, uint32_t modifier, const void *in, void *out);
 };
 
-static enum ceu_status check(uint16_t op, const void *in, uint32_t in_bytes, const void *out,
-			     uint32_t out_bytes)
-{
-	static const struct command none;
-	const struct command *c =
-		op < sizeof(commands) / sizeof(commands[0]) ? &commands[op] : &none;
+enum { UP, ALWAYS };
+enum { MUST, MAY };
 
-	if (!(c->flags & LISTED))
+static const struct command commands[] = {
+#define COMMAND(NAME, opcode, run, when) {opcode, when, MUST, 0, 0, exec_##NAME},
+#define COMMAND_IN(NAME, opcode, run, type, when)                                                  \
+	{opcode, when, MUST, sizeof(struct type), 0, exec_##NAME},
+#define COMMAND_OUT(NAME, opcode, run, type, when)                                                 \
+	{opcode, when, MUST, 0, sizeof(struct type), exec_##NAME},
+#define COMMAND_MODIFY(NAME, opcode, to, mailbox)                                                  \
+	{opcode, UP, mailbox, sizeof(struct ceu_modify), 0, exec_##NAME},
+#include "command/commands.def"
+};
+
+/* NULL: there is no such command. */
+static const struct command *find(uint16_t op)
+{
+	for (unsigned int i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (commands[i].op == op)
+			return &commands[i];
+	return NULL;
+}
+
+static enum ceu_status check(const struct ceu *ceu, const struct command *c, const void *in,
+			     uint32_t in_bytes, const void *out, uint32_t out_bytes)
+{
+	if (!c)
 		return CEU_BAD_OP;
-	if (in_bytes != c->in_bytes && !((c->flags & IN_MAYBE) && in_bytes == 0))
+	if (in_bytes != c->in_bytes && !(c->in_missing && in_bytes == 0))
 		return CEU_BAD_PARAM;
 	if (out_bytes != c->out_bytes || (in_bytes && !in) || (out_bytes && !out))
 		return CEU_BAD_PARAM;
-	return CEU_OK;
-}
-
-/* The part of the modifier that says which space, contexts or TPT. */
-#define ICM_SPACE (0xffu << 24)
-
-static enum ceu_status map_icm(struct ceu *ceu, uint32_t modifier, const struct ceu_map_icm *in)
-{
-	switch (modifier & ICM_SPACE) {
-	case CEU_ICM_CONTEXTS:
-		return ceu_icm_map(ceu, modifier & ~ICM_SPACE, in);
-	case CEU_ICM_TPT:
-		return ceu_icm_map_tpt(ceu, modifier & ~ICM_SPACE, in);
-	default:
-		return CEU_BAD_PARAM;
-	}
-}
-
-static enum ceu_status unmap_icm(struct ceu *ceu, uint32_t modifier, const struct ceu_unmap_icm *in)
-{
-	switch (modifier) {
-	case CEU_ICM_CONTEXTS:
-		return ceu_icm_unmap(ceu, in);
-	case CEU_ICM_TPT:
-		return ceu_icm_unmap_tpt(ceu, in);
-	default:
-		return CEU_BAD_PARAM;
-	}
-}
-
-/* Contexts and TPT are somewhere only between INIT_HCA and CLOSE_HCA. */
-static bool has_state_for(const struct ceu *ceu, uint16_t op)
-{
-	return ceu->up || op == CEU_INIT_HCA || op == CEU_NOP || op == CEU_QUERY_DEV_LIM ||
-	       op == CEU_QUERY_ADAPTER;
-}
-
-static enum ceu_status dispatch(struct ceu *ceu, uint16_t op, uint32_t modifier, const void *in,
-				uint32_t in_bytes, void *out)
-{
-	switch (op) {
-	case CEU_NOP:
-		return CEU_OK;
-	case CEU_QUERY_DEV_LIM:
-		return ceu_query_dev_lim(ceu, out);
-	case CEU_QUERY_ADAPTER:
-		return ceu_query_adapter(out);
-	case CEU_INIT_HCA:
-		return ceu_hca_init(ceu, in);
-	case CEU_CLOSE_HCA:
-		return ceu_hca_close(ceu);
-	case CEU_MAP_ICM:
-		return map_icm(ceu, modifier, in);
-	case CEU_UNMAP_ICM:
-		return unmap_icm(ceu, modifier, in);
-	case CEU_SW2HW_MPT:
-		return ceu_mpt_make(ceu, modifier, in);
-	case CEU_WRITE_MTT:
-		return ceu_mtt_write(ceu, modifier, in);
-	case CEU_HW2SW_MPT:
-		return ceu_mpt_free(ceu, modifier);
-	case CEU_MAP_EQ:
-		return ceu_eq_map(ceu, modifier, in);
-	case CEU_SW2HW_EQ:
-		return ceu_eq_make(ceu, modifier, in);
-	case CEU_HW2SW_EQ:
-		return ceu_eq_free(ceu, modifier);
-	case CEU_SW2HW_CQ:
-		return ceu_cq_make(ceu, modifier, in);
-	case CEU_HW2SW_CQ:
-		return ceu_cq_free(ceu, modifier);
-	case CEU_RESIZE_CQ:
-		return ceu_cq_resize(ceu, modifier, in);
-	case CEU_SW2HW_QP:
-		return ceu_qp_make(ceu, modifier, in);
-	case CEU_HW2SW_QP:
-		return ceu_qp_free(ceu, modifier);
-	case CEU_QUERY_QP:
-		return ceu_qp_query(ceu, modifier, out);
-	case CEU_SW2HW_SRQ:
-		return ceu_srq_make(ceu, modifier, in);
-	case CEU_HW2SW_SRQ:
-		return ceu_srq_free(ceu, modifier);
-	case CEU_ARM_SRQ:
-		return ceu_srq_arm(ceu, modifier, in);
-	case CEU_QUERY_SRQ:
-		return ceu_srq_query(ceu, modifier, out);
-	case CEU_ATTACH_MGM:
-		return ceu_group_attach(ceu, modifier, in);
-	case CEU_DETACH_MGM:
-		return ceu_group_detach(ceu, modifier, in);
-	default: /* listed, and none of the above: MODIFY_QP */
-		return ceu_qp_modify(ceu, op, modifier, in_bytes ? in : NULL);
-	}
+	return ceu->up || c->always ? CEU_OK : CEU_BAD_SYS_STATE;
 }
 
 enum ceu_status ceu_exec(struct ceu *ceu, uint16_t op, uint32_t modifier, const void *in,
 			 uint32_t in_bytes, void *out, uint32_t out_bytes)
 {
-	enum ceu_status status = check(op, in, in_bytes, out, out_bytes);
+	const struct command *c = find(op);
+	enum ceu_status status = check(ceu, c, in, in_bytes, out, out_bytes);
 
-	if (status == CEU_OK && !has_state_for(ceu, op))
-		status = CEU_BAD_SYS_STATE;
 	if (status == CEU_OK)
-		status = dispatch(ceu, op, modifier, in, in_bytes, out);
+		status = c->exec(ceu, modifier, in_bytes ? in : NULL, out);
 	count(ceu->config.counters, status == CEU_OK ? COUNTER_commands : COUNTER_commands_refused);
 	return status;
 }

@@ -10,9 +10,14 @@ static uint8_t log_of(uint32_t count)
 	return (uint8_t)__builtin_ctz(count);
 }
 
-enum ceu_status ceu_query_dev_lim(const struct ceu *ceu, struct ceu_dev_lim *out)
+enum ceu_status ceu_nop(struct ceu *ceu, uint32_t modifier)
 {
-	*out = (struct ceu_dev_lim){
+	return CEU_OK;
+}
+
+static struct ceu_dev_lim limits_of(const struct ceu *ceu)
+{
+	return (struct ceu_dev_lim){
 		.log_max_qps = log_of(ceu->config.qps->count),
 		.log_max_srqs = ceu->config.srqs ? log_of(ceu->config.srqs->count) : 0,
 		.log_max_cqs = log_of(ceu->config.completion->cq_count),
@@ -24,10 +29,15 @@ enum ceu_status ceu_query_dev_lim(const struct ceu *ceu, struct ceu_dev_lim *out
 		.max_mtu = ceu->config.mtu_code_max,
 		.log_min_page = 12,
 	};
+}
+
+enum ceu_status ceu_query_dev_lim(struct ceu *ceu, uint32_t modifier, struct ceu_dev_lim *out)
+{
+	*out = limits_of(ceu);
 	return CEU_OK;
 }
 
-enum ceu_status ceu_query_adapter(struct ceu_adapter *out)
+enum ceu_status ceu_query_adapter(struct ceu *ceu, uint32_t modifier, struct ceu_adapter *out)
 {
 	*out = (struct ceu_adapter){.board_id = "softhca"};
 	return CEU_OK;
@@ -64,16 +74,15 @@ static bool init_ok(const struct ceu *ceu, const struct ceu_init_hca *in)
 		{in->srqc_base, bytes_of(ceu_area(ceu, CEU_CONTEXT_SRQ))},
 		{in->cqc_base, bytes_of(ceu_area(ceu, CEU_CONTEXT_CQ))},
 	};
-	struct ceu_dev_lim lim;
+	const struct ceu_dev_lim lim = limits_of(ceu);
 
-	ceu_query_dev_lim(ceu, &lim);
 	return in->log_qps == lim.log_max_qps && in->log_srqs == lim.log_max_srqs &&
 	       in->log_cqs == lim.log_max_cqs && in->log_mpts == lim.log_max_mpts &&
 	       in->log_mtts == lim.log_max_mtts && !in->reserved[0] && !in->reserved[1] &&
 	       !in->reserved[2] && parts_ok(part, sizeof(part) / sizeof(part[0]));
 }
 
-enum ceu_status ceu_hca_init(struct ceu *ceu, const struct ceu_init_hca *in)
+enum ceu_status ceu_hca_init(struct ceu *ceu, uint32_t modifier, const struct ceu_init_hca *in)
 {
 	enum ceu_status status;
 
@@ -104,7 +113,7 @@ static bool in_use(const struct ceu *ceu)
 	return false;
 }
 
-enum ceu_status ceu_hca_close(struct ceu *ceu)
+enum ceu_status ceu_hca_close(struct ceu *ceu, uint32_t modifier)
 {
 	enum ceu_status status;
 

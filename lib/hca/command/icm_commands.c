@@ -76,7 +76,7 @@ static void unmap_one(struct ceu *ceu, uint64_t virt)
 }
 
 /* All or none: nobody has used what was mapped a moment ago. */
-enum ceu_status ceu_icm_map(struct ceu *ceu, uint32_t count, const struct ceu_map_icm *in)
+static enum ceu_status map_contexts(struct ceu *ceu, uint32_t count, const struct ceu_map_icm *in)
 {
 	enum ceu_status status = CEU_OK;
 	uint32_t done;
@@ -121,7 +121,7 @@ static enum ceu_status may_unmap(const struct ceu *ceu, uint64_t virt)
  * The first wait ends such polls: whoever has put a context into a list has done so. If none is in
  * one, whoever has just taken one from there is done with it after the second.
  */
-enum ceu_status ceu_icm_unmap(struct ceu *ceu, const struct ceu_unmap_icm *in)
+static enum ceu_status unmap_contexts(struct ceu *ceu, const struct ceu_unmap_icm *in)
 {
 	uint32_t chunks = in->pages / CEU_ICM_PAGES;
 	enum ceu_status status = CEU_OK;
@@ -140,6 +140,35 @@ enum ceu_status ceu_icm_unmap(struct ceu *ceu, const struct ceu_unmap_icm *in)
 	return CEU_OK;
 }
 
+/* The part of the modifier that says which space, contexts or TPT. */
+#define ICM_SPACE (0xffu << 24)
+
+enum ceu_status ceu_icm_map(struct ceu *ceu, uint32_t modifier, const struct ceu_map_icm *in)
+{
+	uint32_t chunks = modifier & ~ICM_SPACE;
+
+	switch (modifier & ICM_SPACE) {
+	case CEU_ICM_CONTEXTS:
+		return map_contexts(ceu, chunks, in);
+	case CEU_ICM_TPT:
+		return ceu_tpt_map(ceu, chunks, in);
+	default:
+		return CEU_BAD_PARAM;
+	}
+}
+
+enum ceu_status ceu_icm_unmap(struct ceu *ceu, uint32_t modifier, const struct ceu_unmap_icm *in)
+{
+	switch (modifier) {
+	case CEU_ICM_CONTEXTS:
+		return unmap_contexts(ceu, in);
+	case CEU_ICM_TPT:
+		return ceu_tpt_unmap(ceu, in);
+	default:
+		return CEU_BAD_PARAM;
+	}
+}
+
 /* Contexts that are in no use may still be in lists: that of the queue pairs' modules, which look
  * at them once more. Then their memory stays, as before the first mapping. */
 void ceu_icm_close(struct ceu *ceu, enum ceu_context kind)
@@ -152,7 +181,7 @@ void ceu_icm_close(struct ceu *ceu, enum ceu_context kind)
 						 .pages = CEU_ICM_PAGES};
 
 		if (m->chunk[i].mapped)
-			ceu_icm_unmap(ceu, &in);
+			unmap_contexts(ceu, &in);
 	}
 }
 

@@ -202,37 +202,25 @@ static bool av_ok(const struct ceu_modify *in)
 {
 	static const uint8_t none[16];
 
-	return memcmp(in->attr.dgid, none, 16) != 0 && in->attr.flow_label >> 20 == 0 &&
+	return memcmp(in->attr.dgid, none, 16) != 0 &&
 	       ip_is_v4_mapped(in->attr.dgid) == ip_is_v4_mapped(in->path.src_ip);
+}
+
+static bool in_range(uint32_t value, uint32_t least, uint32_t most)
+{
+	return value >= least && value <= most;
 }
 
 /* Every attribute that the mask names is in its range. */
 static bool attributes_ok(const struct ceu *ceu, const struct ceu_modify *in)
 {
 	const struct control_qp_attr *a = &in->attr;
-	const struct {
-		uint32_t bit, value, min, max;
-	} range[] = {
-		{QP_ATTR_ACCESS, a->access, 0, 0xf},
-		{QP_ATTR_PKEY_INDEX, a->pkey_index, 0, 0},
-		{QP_ATTR_PORT, a->port, 1, 1},
-		{QP_ATTR_PATH_MTU, a->path_mtu, 1, ceu->config.mtu_code_max},
-		{QP_ATTR_TIMEOUT, a->timeout, 0, 31},
-		{QP_ATTR_RETRY_CNT, a->retry_cnt, 0, 7},
-		{QP_ATTR_RNR_RETRY, a->rnr_retry, 0, 7},
-		{QP_ATTR_MIN_RNR_TIMER, a->min_rnr_timer, 0, 31},
-		{QP_ATTR_MAX_RD_ATOMIC, a->max_rd_atomic, 0, READS_MAX},
-		{QP_ATTR_MAX_DEST_RD_ATOMIC, a->max_dest_rd_atomic, 0, READS_MAX},
-		{QP_ATTR_RQ_PSN, a->rq_psn, 0, PSN_MASK},
-		{QP_ATTR_SQ_PSN, a->sq_psn, 0, PSN_MASK},
-		{QP_ATTR_DEST_QPN, a->dest_qpn, 0, (1u << QPN_BITS) - 1},
-	};
+	bool ok = !(a->mask & QP_ATTR_AV) || av_ok(in);
 
-	for (unsigned int i = 0; i < sizeof(range) / sizeof(range[0]); i++)
-		if ((a->mask & range[i].bit) &&
-		    (range[i].value < range[i].min || range[i].value > range[i].max))
-			return false;
-	return !(a->mask & QP_ATTR_AV) || av_ok(in);
+#define ATTRIBUTE(BIT, field, least, most, applied, in_sqd)                                        \
+	ok = ok && (!(a->mask & QP_ATTR_##BIT) || in_range(a->field, least, most));
+#include "qp_attributes.def"
+	return ok;
 }
 
 /* Ethernet to UDP of what this QP sends. A UD QP has no destination: each request brings its own.
@@ -268,65 +256,38 @@ static void set_path(struct ceu *ceu, struct qp *q, const struct ceu_modify *in,
 		ceu_quiesce(ceu);
 }
 
+static void set_mtu(struct qp *q, uint8_t code)
+{
+	q->mtu_code = code;
+	q->mtu_bytes = (uint16_t)(128u << code);
+}
+
 /* Copies the named attributes into the context. */
 static void apply(struct ceu *ceu, struct qp *q, const struct ceu_modify *in)
 {
 	const struct control_qp_attr *a = &in->attr;
-	uint32_t mask = a->mask;
 
-	if (mask & QP_ATTR_ACCESS)
-		q->access = (uint8_t)a->access;
-	if (mask & QP_ATTR_QKEY)
-		q->qkey = a->qkey;
-	if (mask & QP_ATTR_DEST_QPN)
-		q->dest_qpn = a->dest_qpn;
-	if (mask & QP_ATTR_PATH_MTU) {
-		q->mtu_code = a->path_mtu;
-		q->mtu_bytes = (uint16_t)(128u << a->path_mtu);
+#define CONTEXT(field) q->field = (__typeof__(q->field))a->field
+#define MTU(field)     set_mtu(q, a->field)
+#define PATH(field)    /* below, all at once */
+#define ENTERED(field) /* by prepare() */
+#define NOWHERE(field)
+#define ATTRIBUTE(BIT, field, least, most, applied, in_sqd)                                        \
+	if (a->mask & QP_ATTR_##BIT) {                                                             \
+		applied(field);                                                                    \
 	}
-	if (mask & QP_ATTR_TIMEOUT)
-		q->timeout = a->timeout;
-	if (mask & QP_ATTR_RETRY_CNT)
-		q->retry_cnt = a->retry_cnt;
-	if (mask & QP_ATTR_RNR_RETRY)
-		q->rnr_retry = a->rnr_retry;
-	if (mask & QP_ATTR_MIN_RNR_TIMER)
-		q->min_rnr_timer = a->min_rnr_timer;
-	if (mask & QP_ATTR_MAX_RD_ATOMIC)
-		q->max_rd_atomic = a->max_rd_atomic;
-	if (mask & QP_ATTR_MAX_DEST_RD_ATOMIC)
-		q->max_dest_rd_atomic = a->max_dest_rd_atomic;
-	if (mask & QP_ATTR_AV)
+#include "qp_attributes.def"
+	if (a->mask & QP_ATTR_AV)
 		set_path(ceu, q, in, true);
 }
 
 /* Remembers them for QUERY_QP. */
 static void remember(struct control_qp_attr *s, const struct control_qp_attr *a)
 {
-#define KEEP(bit, field)                                                                           \
-	do {                                                                                       \
-		if (a->mask & (bit))                                                               \
-			s->field = a->field;                                                       \
-	} while (0)
-	KEEP(QP_ATTR_ACCESS, access);
-	KEEP(QP_ATTR_QKEY, qkey);
-	KEEP(QP_ATTR_DEST_QPN, dest_qpn);
-	KEEP(QP_ATTR_PATH_MTU, path_mtu);
-	KEEP(QP_ATTR_TIMEOUT, timeout);
-	KEEP(QP_ATTR_RETRY_CNT, retry_cnt);
-	KEEP(QP_ATTR_RNR_RETRY, rnr_retry);
-	KEEP(QP_ATTR_MIN_RNR_TIMER, min_rnr_timer);
-	KEEP(QP_ATTR_MAX_RD_ATOMIC, max_rd_atomic);
-	KEEP(QP_ATTR_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
-	KEEP(QP_ATTR_PKEY_INDEX, pkey_index);
-	KEEP(QP_ATTR_PORT, port);
-	KEEP(QP_ATTR_RQ_PSN, rq_psn);
-	KEEP(QP_ATTR_SQ_PSN, sq_psn);
-	KEEP(QP_ATTR_AV, gid_index);
-	KEEP(QP_ATTR_AV, traffic_class);
-	KEEP(QP_ATTR_AV, hop_limit);
-	KEEP(QP_ATTR_AV, flow_label);
-#undef KEEP
+#define ATTRIBUTE(BIT, field, least, most, applied, in_sqd)                                        \
+	if (a->mask & QP_ATTR_##BIT)                                                               \
+		s->field = a->field;
+#include "qp_attributes.def"
 	if (a->mask & QP_ATTR_AV)
 		memcpy(s->dgid, a->dgid, 16);
 	s->mask |= a->mask & ~(uint32_t)(QP_ATTR_STATE | QP_ATTR_CUR_STATE);
@@ -340,8 +301,7 @@ static void prepare(struct ceu *ceu, struct qp *q, enum qp_state from, enum qp_s
 		q->epoch++;
 		q->pkey = 0xffff;
 		if (q->service == SERVICE_UD) {
-			q->mtu_code = ceu->config.mtu_code_max;
-			q->mtu_bytes = (uint16_t)(128u << q->mtu_code);
+			set_mtu(q, ceu->config.mtu_code_max);
 			set_path(ceu, q, in, false);
 		}
 	} else if (from == QP_INIT && to == QP_RTR) {
@@ -421,13 +381,6 @@ void ceu_peer_gives_no_credits(struct ceu *ceu, uint32_t qpn)
 		__atomic_or_fetch(&q->rrc.credits, CREDITS_UNLIMITED, __ATOMIC_RELEASE);
 }
 
-static const enum qp_state target[256] = {
-	[CEU_RST2INIT] = QP_INIT, [CEU_INIT2INIT] = QP_INIT, [CEU_INIT2RTR] = QP_RTR,
-	[CEU_RTR2RTS] = QP_RTS,	  [CEU_RTS2RTS] = QP_RTS,    [CEU_SQERR2RTS] = QP_RTS,
-	[CEU_SQD2RTS] = QP_RTS,	  [CEU_RTS2SQD] = QP_SQD,    [CEU_SQD2SQD] = QP_SQD,
-	[CEU_2ERR] = QP_ERR,	  [CEU_2RST] = QP_RST,
-};
-
 /* The mask has all that the row requires and nothing that it does not know. */
 static bool mask_ok(const struct ceu_transition *row, const struct control_qp_attr *a)
 {
@@ -438,10 +391,15 @@ static bool mask_ok(const struct ceu_transition *row, const struct control_qp_at
 	       (!(mask & QP_ATTR_CUR_STATE) || a->cur_state == row->from);
 }
 
-/* In SQD the path and the timers change only when nothing is under way that they are meant for. */
+/* In SQD some attributes change only when nothing is under way that they are meant for. */
 static bool must_be_drained(enum qp_state from, const struct control_qp_attr *a)
 {
-	const uint32_t bits = QP_ATTR_AV | QP_ATTR_TIMEOUT | QP_ATTR_RETRY_CNT | QP_ATTR_RNR_RETRY;
+	enum { ANY_TIME, DRAINED };
+	static const uint32_t bits = 0
+#define ATTRIBUTE(BIT, field, least, most, applied, in_sqd)                                        \
+	| (in_sqd == DRAINED ? QP_ATTR_##BIT : 0)
+#include "qp_attributes.def"
+		;
 
 	return from == QP_SQD && a->mask & bits;
 }
@@ -451,7 +409,7 @@ static bool is_drained(const struct qp *q)
 	return __atomic_load_n(&q->rtc.drained, __ATOMIC_ACQUIRE) == q->sqd_turn;
 }
 
-enum ceu_status ceu_qp_modify(struct ceu *ceu, uint16_t op, uint32_t qpn,
+enum ceu_status ceu_qp_modify(struct ceu *ceu, uint16_t op, enum qp_state to, uint32_t qpn,
 			      const struct ceu_modify *in)
 {
 	static const struct ceu_modify nothing;
@@ -463,21 +421,21 @@ enum ceu_status ceu_qp_modify(struct ceu *ceu, uint16_t op, uint32_t qpn,
 		return CEU_BAD_PARAM;
 	in = in ? in : &nothing;
 	from = qp_state(q);
-	row = ceu_transition_find(from, target[op], (enum qp_service)q->service);
+	row = ceu_transition_find(from, to, (enum qp_service)q->service);
 	if (!row || row->op != op)
 		return CEU_BAD_SYS_STATE;
 	if (!mask_ok(row, &in->attr) || !attributes_ok(ceu, in))
 		return CEU_BAD_PARAM;
 	if (must_be_drained(from, &in->attr) && !is_drained(q))
 		return CEU_BAD_SYS_STATE;
-	if (row->to == QP_RST)
+	if (to == QP_RST)
 		return reset(ceu, q);
-	if (row->to == QP_ERR) {
+	if (to == QP_ERR) {
 		qp_set_error(&ceu->config.engines[q->engine], q);
 		return CEU_OK;
 	}
 	apply(ceu, q, in);
-	prepare(ceu, q, from, (enum qp_state)row->to, in);
+	prepare(ceu, q, from, to, in);
 	remember(&ceu->shadow[q->index], &in->attr);
-	return enter(ceu, q, from, (enum qp_state)row->to);
+	return enter(ceu, q, from, to);
 }

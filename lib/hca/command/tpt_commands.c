@@ -83,7 +83,7 @@ static void unmap_chunks(struct v2p *v, const struct ceu_map_icm *in, uint32_t c
 		v2p_unmap_icm(v, in->chunk[i].virt, CEU_ICM_PAGES);
 }
 
-enum ceu_status ceu_icm_map_tpt(struct ceu *ceu, uint32_t count, const struct ceu_map_icm *in)
+enum ceu_status ceu_tpt_map(struct ceu *ceu, uint32_t count, const struct ceu_map_icm *in)
 {
 	struct v2p *v = ceu->config.v2p;
 	int err = 0;
@@ -100,7 +100,7 @@ enum ceu_status ceu_icm_map_tpt(struct ceu *ceu, uint32_t count, const struct ce
 	return ceu_status_of(err);
 }
 
-enum ceu_status ceu_icm_unmap_tpt(struct ceu *ceu, const struct ceu_unmap_icm *in)
+enum ceu_status ceu_tpt_unmap(struct ceu *ceu, const struct ceu_unmap_icm *in)
 {
 	struct v2p *v = ceu->config.v2p;
 	uint64_t at = in->virt, end = at + (uint64_t)in->pages * TPT_PAGE_BYTES;

@@ -358,8 +358,8 @@ static void batch__waits_once(void **state)
 static void exec__counts_what_it_refuses(void **state)
 {
 	(void)state;
-	assert_int_equal(ceu_exec(f.ceu, CEU_CONF_SPECIAL_QP, 0, NULL, 0, NULL, 0), CEU_BAD_OP);
-	assert_int_equal(ceu_exec(f.ceu, CEU_MAD_IFC, 0, NULL, 0, NULL, 0), CEU_BAD_OP);
+	assert_int_equal(ceu_exec(f.ceu, 0x23, 0, NULL, 0, NULL, 0), CEU_BAD_OP);
+	assert_int_equal(ceu_exec(f.ceu, 0x24, 0, NULL, 0, NULL, 0), CEU_BAD_OP);
 	assert_int_equal(ceu_exec(f.ceu, CEU_NOP, 0, NULL, 0, NULL, 0), CEU_OK);
 	assert_int_equal(counter_read(&f.counters, COUNTER_commands), 1);
 	assert_int_equal(counter_read(&f.counters, COUNTER_commands_refused), 2);

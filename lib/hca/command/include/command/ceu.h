@@ -20,61 +20,18 @@
 #include "host-abi/control.h"
 #include "virt-to-phys/v2p.h"
 
-/* Opcodes of the command interface. Mailbox (in), modifier -> effect. */
+/* Opcodes of the command interface; commands.def says what each takes and does. */
 enum ceu_op {
-	CEU_QUERY_DEV_LIM = 0x03, /* out: struct ceu_dev_lim */
-	CEU_QUERY_ADAPTER = 0x06, /* out: struct ceu_adapter */
-	CEU_INIT_HCA = 0x07,	  /* in: struct ceu_init_hca; before it and after CLOSE_HCA all but
-				     queries and NOP get BAD_SYS_STATE */
-	CEU_CLOSE_HCA = 0x08,	  /* BAD_SYS_STATE while there are contexts or MPT entries */
-	CEU_SW2HW_MPT = 0x0d,	  /* modifier: index, as the key says; in: struct mpt_entry */
-	CEU_HW2SW_MPT = 0x0f,	  /* modifier: key */
-	CEU_WRITE_MTT = 0x11,	  /* modifier: how many; in: struct ceu_write_mtt */
-	CEU_MAP_EQ = 0x12,	  /* modifier: EQN, bit 31: unmap; in: struct ceu_event_mask */
-	CEU_SW2HW_EQ = 0x13, /* modifier: EQN, which is the client's index; in: struct ceu_eq; it
-				takes completion events, others once mapped */
-	CEU_HW2SW_EQ = 0x14, /* modifier: EQN */
-	CEU_SW2HW_CQ = 0x16, /* modifier: CQN; in: struct ceu_cq */
-	CEU_HW2SW_CQ = 0x17, /* modifier: CQN */
-	CEU_RST2INIT = 0x19, /* MODIFY_QP: modifier: QPN; in: struct ceu_modify */
-	CEU_INIT2RTR = 0x1a,
-	CEU_RTR2RTS = 0x1b,
-	CEU_RTS2RTS = 0x1c,
-	CEU_SQERR2RTS = 0x1d,
-	CEU_2ERR = 0x1e, /* in: optional */
-	CEU_RTS2SQD = 0x1f,
-	CEU_SQD2RTS = 0x20,
-	CEU_2RST = 0x21,     /* in: optional */
-	CEU_QUERY_QP = 0x22, /* modifier: QPN; out: struct control_qp_attr */
-	CEU_CONF_SPECIAL_QP = 0x23,
-	CEU_MAD_IFC = 0x24,
-	CEU_RESIZE_CQ = 0x2c, /* modifier: CQN; in: struct ceu_resize_cq; BAD_SYS_STATE: what the
-				 client has not taken does not fit */
-	CEU_INIT2INIT = 0x2d,
-	CEU_NOP = 0x31,
-	CEU_SQD2SQD = 0x38,
-	CEU_UNMAP_ICM = 0xff9, /* modifier: CEU_ICM_*; in: struct ceu_unmap_icm; BAD_SYS_STATE if a
-				  number in it is in use, or was until just now */
-	CEU_MAP_ICM = 0xffa,   /* modifier: CEU_ICM_*, 23:0 how many; in: struct ceu_map_icm;
-				  BAD_NVMEM: there is no memory */
-	/* Ours: the modelled host writes this part of the context into ICM memory itself. */
-	CEU_SW2HW_QP = 0x70, /* modifier: QPN; in: struct ceu_qp; the context comes to be, in RST */
-	CEU_HW2SW_QP =
-		0x71, /* modifier: QPN; from any state; nothing touches its memory any more */
-	CEU_SW2HW_SRQ = 0x72, /* modifier: SRQN; in: struct ceu_srq */
-	CEU_HW2SW_SRQ = 0x73, /* modifier: SRQN; BAD_SYS_STATE while a QP uses it; nothing touches
-				 its memory any more */
-	CEU_ARM_SRQ = 0x74,   /* modifier: SRQN; in: struct ceu_srq_limit */
-	CEU_QUERY_SRQ = 0x75, /* modifier: SRQN; out: struct control_srq_attr */
-	/* Modifier: QPN of a UD QP; in: struct ceu_multicast. BAD_SYS_STATE: attached already, or
-	 * not; BAD_NVMEM: as many groups or queue pairs as there may be. */
-	CEU_ATTACH_MGM = 0x76,
-	CEU_DETACH_MGM = 0x77, /* the QP may have gone */
+#define COMMAND(NAME, opcode, run, when)	  CEU_##NAME = opcode,
+#define COMMAND_IN(NAME, opcode, run, in, when)	  CEU_##NAME = opcode,
+#define COMMAND_OUT(NAME, opcode, run, out, when) CEU_##NAME = opcode,
+#define COMMAND_MODIFY(NAME, opcode, to, mailbox) CEU_##NAME = opcode,
+#include "command/commands.def"
 };
 
 enum ceu_status {
 	CEU_OK = 0x00,
-	CEU_BAD_OP = 0x02,	  /* unknown, or not made yet */
+	CEU_BAD_OP = 0x02,	  /* unknown */
 	CEU_BAD_PARAM = 0x03,	  /* mailbox or modifier */
 	CEU_BAD_SYS_STATE = 0x04, /* the object is not in the state that the command needs */
 	CEU_BAD_NVMEM = 0x05,	  /* here: the daemon has no memory for contexts */
