@@ -18,6 +18,7 @@
 #include <rte_pause.h>
 #include "base/log.h"
 #include "lcore/lcore_loop.h"
+#include "pipeline/parking.h"
 #include "send-queue/send_queue.h"
 
 enum {
@@ -118,10 +119,10 @@ static unsigned poll_stages(struct lcore_loop *l)
 static void announce(struct lcore_loop *l, bool asleep)
 {
 	l->announced = asleep;
-	__atomic_store_n(&l->asleep, asleep, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&l->asleep, asleep, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < l->bell_count; i++)
 		dbp_set_asleep(l->bells[i], asleep);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	parking_fence();
 }
 
 static void sleep_once(struct lcore_loop *l)
@@ -134,7 +135,8 @@ static void sleep_once(struct lcore_loop *l)
 	 * at once. */
 	l->slept_ns = l->sleep_ns;
 	epoll_pwait2(l->epoll_fd, events, HCA_MAX + 1, &timeout, NULL);
-	__atomic_store_n(&l->asleep, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&l->asleep, 1, __ATOMIC_RELAXED);
+	parking_fence();
 	l->sleep_ns = RTE_MIN(2 * l->sleep_ns, l->sleep_ns_max);
 }
 
@@ -160,7 +162,7 @@ static void busy(struct lcore_loop *l)
 		announce(l, false);
 	if (!l->peer_count)
 		return;
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	parking_fence();
 	for (unsigned i = 0; i < l->peer_count; i++) {
 		if (__atomic_load_n(&l->peers[i]->asleep, __ATOMIC_RELAXED))
 			lcore_loop_wake(l->peers[i]);

@@ -16,6 +16,7 @@
 #include "local_operation.h"
 #include "outstanding.h"
 #include "pipeline/machine.h"
+#include "pipeline/parking.h"
 #include "request_resolution.h"
 #include "requester/requester.h"
 #include "requester_trans_control.h"
@@ -87,8 +88,7 @@ static void drain(struct engine *e, struct qp *q)
 		return;
 	if (q->rtc.head && request_of(q->rtc.head)->flags & REQUEST_STARTED)
 		return;
-	__atomic_store_n(&q->rtc.parked, PARK_DRAIN, __ATOMIC_SEQ_CST);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	park(&q->rtc.parked, PARK_DRAIN);
 	if (q->service == SERVICE_RC && (qp_outstanding(q) || mq_count(&q->mq.sw)))
 		return;
 	__atomic_store_n(&q->rtc.drained, turn, __ATOMIC_RELEASE);
@@ -108,7 +108,7 @@ static void take_wakes(struct engine *e)
 			let_go(e, q);
 			continue;
 		}
-		__atomic_store_n(&q->rtc.parked, PARK_NONE, __ATOMIC_RELAXED);
+		unpark(&q->rtc.parked);
 		active_add(e, q); /* without requests, too: it may be drained now */
 	}
 }
@@ -345,7 +345,7 @@ static bool arm_timer(struct engine *e, struct qp *q)
 {
 	uint64_t first = (uint64_t)FIRST_LOOK_TICKS * e->settings.timer_tick_ns;
 
-	if (likely(__atomic_load_n(&q->tc.armed[TIMER_LOSS], __ATOMIC_SEQ_CST)) || !q->timeout)
+	if (likely(__atomic_load_n(&q->tc.armed[TIMER_LOSS], __ATOMIC_RELAXED)) || !q->timeout)
 		return true;
 	first = RTE_MIN(first, qp_timeout_ns(q));
 	return timer_set(e, CHANNEL_RTC_TC, q, TIMER_LOSS, first);
@@ -386,17 +386,15 @@ static bool may_go_on(struct visit *v)
 	       (v->reason != PARK_BUFFER || rtc_buffer_share(v->e->mq, v->q));
 }
 
-/* Parks the QP and looks once more: RequesterRecvControl stores what it changed and then looks at
- * `parked`. */
+/* Sets the QP aside, unless what it waits for has come meanwhile. */
 static void park_qp(struct visit *v)
 {
 	struct qp *q = v->q;
 
-	__atomic_store_n(&q->rtc.parked, v->reason, __ATOMIC_SEQ_CST);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	park(&q->rtc.parked, v->reason);
 	count(rtc_counters(v->e), park_counters[v->reason]);
 	if (may_go_on(v)) {
-		__atomic_store_n(&q->rtc.parked, PARK_NONE, __ATOMIC_RELAXED);
+		unpark(&q->rtc.parked);
 		active_add(v->e, q);
 	}
 }
@@ -416,9 +414,9 @@ static void active_again(struct visit *v)
 }
 
 /*
- * After the QP's turn: its packets, its timer, those who wait for it, and itself. The fence stands
- * between what this turn stored (next_psn, the lists, consumed) and what others may just have
- * stored (armed, state, parked), each of whom has one too: one of the two sees the other.
+ * After the QP's turn: its packets, its timer, those who wait for it, and itself. One fence stands
+ * between what this turn has stored (next_psn, the lists, consumed) and three looks: at TimerControl,
+ * which may have stopped its Loss timer, at a QP that failed meanwhile, at WQEScheduler.
  */
 static void end_visit(struct visit *v, enum rtc_state state)
 {
@@ -430,7 +428,7 @@ static void end_visit(struct visit *v, enum rtc_state state)
 		q->rtc.since_ack = 0;
 	}
 	rtc_out_flush(v->e);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	parking_fence();
 	if (rc && qp_outstanding(q)) {
 		if (!arm_timer(v->e, q))
 			active_add(v->e, q);
@@ -441,7 +439,7 @@ static void end_visit(struct visit *v, enum rtc_state state)
 		rtc_done_flush(v);
 		descriptors_return(v->e, q->client, v->freed);
 	}
-	if (unlikely(__atomic_load_n(&q->ws.parked, __ATOMIC_SEQ_CST)))
+	if (unlikely(parked_here(&q->ws.parked)))
 		wake_post(&v->e->wake[WAKE_WS], &q->wake[WAKE_WS], q->index);
 	if (state == RTC_PARKED)
 		park_qp(v);

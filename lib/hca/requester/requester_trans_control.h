@@ -7,6 +7,7 @@
  */
 #include "context/qp_context.h"
 #include "pipeline/engine.h"
+#include "pipeline/parking.h"
 
 int rtc_create(struct engine *e); /* 0 or -ENOMEM */
 void rtc_destroy(struct engine *e);
@@ -29,12 +30,11 @@ enum park_reason {
 	PARK_REASONS
 };
 
-/* RequesterTransControl may wait for what has just changed: it stores `parked` and then looks at
- * what we stored. */
+/* What RequesterTransControl may have parked the QP for has changed: it looks at the QP again. Stage
+ * requester_recv. */
 static inline void wake_sender(struct engine *e, struct qp *q)
 {
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&q->rtc.parked, __ATOMIC_RELAXED))
+	if (parked(&q->rtc.parked))
 		wake_post(&e->wake[WAKE_RTC], &q->wake[WAKE_RTC], q->index);
 }
 

@@ -19,6 +19,7 @@
 #include <rte_malloc.h>
 #include "multi_queue.h"
 #include "outstanding.h"
+#include "pipeline/parking.h"
 #include "requester/requester.h"
 #include "requester_recv_control.h"
 #include "timer_control.h"
@@ -169,7 +170,7 @@ static void wheel_remove(struct engine *e, struct qp *q, enum timer_kind kind)
 
 	lift(e, q, kind);
 	t->armed--;
-	__atomic_store_n(&q->tc.armed[kind], 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&q->tc.armed[kind], 0, __ATOMIC_RELAXED);
 }
 
 /*
@@ -211,7 +212,7 @@ static void wheel_insert(struct engine *e, struct qp *q, enum timer_kind kind, u
 	q->tc.deadline_ns[kind] = deadline_ns;
 	lay(e, q, kind);
 	t->armed++;
-	__atomic_store_n(&q->tc.armed[kind], 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&q->tc.armed[kind], 1, __ATOMIC_RELAXED);
 }
 
 void tc_let_go(struct engine *e, struct qp *q)
@@ -306,9 +307,9 @@ static uint64_t probe_due(const struct engine *e, const struct qp *q, uint64_t n
 }
 
 /*
- * A Loss entry is due; it has been taken off. RequesterTransControl stores next_psn and then looks
- * at `armed`; here `armed` was cleared first: one of the two sees the other. Before the transport
- * timer there may be probes, see qp_probe_ns().
+ * A Loss entry is due; it has been taken off, which parks it (parking.h): RequesterTransControl sets
+ * the timer again when it has moved next_psn on and finds it not armed. Before the transport timer
+ * there may be probes, see qp_probe_ns().
  */
 static void loss_due(struct engine *e, struct qp *q)
 {
@@ -317,6 +318,7 @@ static void loss_due(struct engine *e, struct qp *q)
 	uint64_t expires = qp_quiet_since(q) + ttr, look, probes;
 	bool may = !q->rrc.rnr_waiting;
 
+	parking_fence();
 	if (!qp_outstanding(q) || !ttr || qp_state(q) == QP_ERR)
 		return;
 	probes = probe_due(e, q, now);

@@ -44,7 +44,7 @@ void dbp_set_client(struct engine *e, uint32_t client, struct uar_page *uar)
 		d->fifo[client].consumer = 0;
 		/* If this is just changing, the first doorbell waits for the sleep's end. */
 		__atomic_store_n(&uar->daemon_asleep, __atomic_load_n(&d->asleep, __ATOMIC_RELAXED),
-				 __ATOMIC_SEQ_CST);
+				 __ATOMIC_RELAXED);
 	}
 	__atomic_store_n(&d->fifo[client].uar, uar, __ATOMIC_RELEASE);
 	if (client >= d->end)
@@ -78,7 +78,7 @@ void dbp_set_asleep(struct engine *e, bool asleep)
 		struct uar_page *uar = client_uar(d, i);
 
 		if (uar)
-			__atomic_store_n(&uar->daemon_asleep, asleep, __ATOMIC_SEQ_CST);
+			__atomic_store_n(&uar->daemon_asleep, asleep, __ATOMIC_RELAXED);
 	}
 }
 

@@ -11,6 +11,7 @@
  * holds a few descriptors and nobody else's.
  */
 #include <errno.h>
+#include "pipeline/parking.h"
 #include "send_queue_priv.h"
 
 #define DEPTH_SCARCE 2 /* requests of one QP in the pipeline while descriptors are scarce */
@@ -74,7 +75,7 @@ static void take_wakes(struct engine *e)
 			let_go(e, q);
 			continue;
 		}
-		__atomic_store_n(&q->ws.parked, 0, __ATOMIC_RELAXED);
+		unpark(&q->ws.parked);
 		ready_if(e, q);
 	}
 }
@@ -116,9 +117,8 @@ static unsigned take_doorbells(struct engine *e)
 	return n;
 }
 
-/* How many requests the QP may have more in the pipeline; 0: parked. RequesterTransControl stores
- * `consumed`, then looks at `parked`; here it is the other way round, with a fence in between: one
- * of the two sees the other. */
+/* How many requests the QP may have more in the pipeline; 0: it is parked until
+ * RequesterTransControl has consumed some, or the CEU leaves SQD. */
 static uint32_t allowance(struct engine *e, struct qp *q)
 {
 	uint32_t depth = descriptors_scarce(e) ? DEPTH_SCARCE : e->settings.pipeline_depth;
@@ -126,12 +126,11 @@ static uint32_t allowance(struct engine *e, struct qp *q)
 
 	if (likely(held < depth && qp_state(q) != QP_SQD))
 		return depth - held;
-	__atomic_store_n(&q->ws.parked, 1, __ATOMIC_SEQ_CST);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	park(&q->ws.parked, 1);
 	held = q->ws.issued - __atomic_load_n(&q->rtc.consumed, __ATOMIC_ACQUIRE);
 	if (held >= depth || qp_state(q) == QP_SQD)
 		return 0;
-	__atomic_store_n(&q->ws.parked, 0, __ATOMIC_RELAXED);
+	unpark(&q->ws.parked);
 	return depth - held;
 }
 

@@ -322,7 +322,7 @@ static void rtc_poll__waits_for_virt_to_phys(void **state)
 	fx_assert_cqe(USER_SEND, 64);
 }
 
-static void parked(enum park_reason reason, enum counter counter)
+static void waits(enum park_reason reason, enum counter counter)
 {
 	fx_unfill(CHANNEL_RTC_RPG);
 	rtc_poll(fx->e);
@@ -346,7 +346,7 @@ static void rtc_poll__parks_for_a_fence(void **state)
 	send_request(0, USER_RDMA_READ, 8, 0);
 	rtc_poll(fx->e);
 	send_flags(0, USER_SEND, 8, REQUEST_FENCE);
-	parked(PARK_FENCE, COUNTER_park_fence);
+	waits(PARK_FENCE, COUNTER_park_fence);
 	fx->qp[0]->rrc.reads_done++;
 	goes_on();
 }
@@ -358,7 +358,7 @@ static void rtc_poll__parks_for_reads(void **state)
 	rtc_poll(fx->e);
 	assert_int_equal(fx_ring_count(CHANNEL_RTC_RPG), 4);
 	send_request(0, USER_RDMA_READ, 8, 0);
-	parked(PARK_READS, COUNTER_park_reads);
+	waits(PARK_READS, COUNTER_park_reads);
 	fx->qp[0]->rrc.reads_done++;
 	goes_on();
 }
@@ -367,7 +367,7 @@ static void rtc_poll__parks_for_rnr(void **state)
 {
 	fx->qp[0]->rrc.rnr_waiting = 1;
 	send_request(0, USER_SEND, 8, 0);
-	parked(PARK_RNR, COUNTER_park_rnr);
+	waits(PARK_RNR, COUNTER_park_rnr);
 	fx->qp[0]->rrc.rnr_waiting = 0;
 	goes_on();
 }
@@ -376,7 +376,7 @@ static void rtc_poll__parks_for_a_retransmission(void **state)
 {
 	fx->qp[0]->rrc.retransmitting = 1;
 	send_request(0, USER_SEND, 8, 0);
-	parked(PARK_RETRANSMIT, COUNTER_park_retransmit);
+	waits(PARK_RETRANSMIT, COUNTER_park_retransmit);
 	fx->qp[0]->rrc.retransmitting = 0;
 	goes_on();
 }
@@ -387,7 +387,7 @@ static void rtc_poll__parks_at_the_psn_window(void **state)
 
 	q->rtc.next_psn = psn_add(q->rrc.unacked_psn, PSN_WINDOW - 1);
 	send_request(0, USER_RDMA_WRITE, 2 * FX_MTU, 0);
-	parked(PARK_PSN, COUNTER_park_psn);
+	waits(PARK_PSN, COUNTER_park_psn);
 	q->rrc.unacked_psn = psn_sub(q->rtc.next_psn, 1);
 	wake_sender_of(0);
 	rtc_poll(fx->e);

@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <time.h>
+#include "pipeline/parking.h"
 #include "send_queue_fixture.h"
 
 enum { REQUESTS = 3000, REQUESTS_MIN = 20, SECONDS = 3 };
@@ -33,8 +34,7 @@ static void consume(struct qp *q, struct rte_mbuf *m)
 {
 	rte_mbuf_raw_free(m);
 	__atomic_store_n(&q->rtc.consumed, q->rtc.consumed + 1, __ATOMIC_RELEASE);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&q->ws.parked, __ATOMIC_SEQ_CST))
+	if (parked(&q->ws.parked))
 		wake_post(&fx->e->wake[WAKE_WS], &q->wake[WAKE_WS], q->index);
 }
 

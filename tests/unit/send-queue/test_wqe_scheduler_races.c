@@ -14,8 +14,8 @@ static void consume(void)
 {
 	struct qp *q = fx->qp[0];
 
-	__atomic_store_n(&q->rtc.consumed, q->rtc.consumed + 1, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&q->ws.parked, __ATOMIC_SEQ_CST))
+	__atomic_store_n(&q->rtc.consumed, q->rtc.consumed + 1, __ATOMIC_RELEASE);
+	if (parked(&q->ws.parked))
 		wake_post(&fx->e->wake[WAKE_WS], &q->wake[WAKE_WS], q->index);
 }
 
@@ -23,8 +23,8 @@ static void back_to_rts(void)
 {
 	struct qp *q = fx->qp[0];
 
-	__atomic_store_n(&q->state, QP_RTS, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&q->ws.parked, __ATOMIC_SEQ_CST))
+	__atomic_store_n(&q->state, QP_RTS, __ATOMIC_RELEASE);
+	if (parked(&q->ws.parked))
 		wake_post(&fx->e->wake[WAKE_WS], &q->wake[WAKE_WS], q->index);
 }
 

@@ -26,7 +26,7 @@ unsigned doorbell_wqe_poll(struct engine *e);
 void dbp_set_client(struct engine *e, uint32_t client, struct uar_page *uar);
 
 /* Tells the clients of this engine whether its lcore sleeps: they then kick it after a doorbell.
- * The lcore itself. */
+ * The lcore itself; behind it a parking_fence(), then it polls once more before it sleeps. */
 void dbp_set_asleep(struct engine *e, bool asleep);
 /* Is a doorbell waiting? The lcore itself, once more before it sleeps. */
 bool dbp_pending(struct engine *e);

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Parking by two threads: of one that parks and looks, and one that changes something and looks
+ * whether anybody is parked, at least one sees the other, time after time; and whoever sees the
+ * change sees what was written before it. Without the fences of parking.h this fails on x86, where
+ * two processors run it.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <cmocka.h>
+#include "pipeline/parking.h"
+
+enum { CELLS = 4096, ROUNDS = 256, SPINS = 2000, REASON = 3 };
+
+/* The two sides on cache lines of their own, as contexts have them. Many, so that the sides pass
+ * them without waiting for each other, and often come to the same one at the same time. */
+static struct {
+	uint8_t place __attribute__((aligned(64)));   /* the waiting side writes it */
+	uint32_t change __attribute__((aligned(64))); /* the round of the last change */
+	uint32_t data;				      /* written before `change` */
+} cells[CELLS];
+static bool saw_change[CELLS], saw_place[CELLS]; /* in this round */
+static uint32_t arrived;
+
+/* Both sides have come here for the n-th time. */
+static void meet(uint32_t n)
+{
+	__atomic_fetch_add(&arrived, 1, __ATOMIC_ACQ_REL);
+	for (unsigned i = 1; __atomic_load_n(&arrived, __ATOMIC_ACQUIRE) < 2 * n; i++)
+		if (i % SPINS == 0)
+			sched_yield();
+}
+
+static void *change_all(void *arg)
+{
+	for (uint32_t n = 1; n <= ROUNDS; n++) {
+		meet(2 * n - 1);
+		for (unsigned i = 0; i < CELLS; i++) {
+			cells[i].data = n;
+			__atomic_store_n(&cells[i].change, n, __ATOMIC_RELEASE);
+			saw_place[i] = parked(&cells[i].place);
+		}
+		meet(2 * n);
+	}
+	return NULL;
+}
+
+static void park_all(uint32_t n)
+{
+	for (unsigned i = 0; i < CELLS; i++) {
+		park(&cells[i].place, REASON);
+		saw_change[i] = __atomic_load_n(&cells[i].change, __ATOMIC_ACQUIRE) == n;
+		if (saw_change[i])
+			assert_int_equal(cells[i].data, n);
+	}
+}
+
+static void park__one_side_sees_the_other(void **state)
+{
+	unsigned lost = 0, both = 0;
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, change_all, NULL), 0);
+	for (uint32_t n = 1; n <= ROUNDS; n++) {
+		meet(2 * n - 1);
+		park_all(n);
+		meet(2 * n);
+		for (unsigned i = 0; i < CELLS; i++) {
+			lost += !saw_change[i] && !saw_place[i];
+			both += saw_change[i] && saw_place[i];
+			unpark(&cells[i].place);
+		}
+	}
+	pthread_join(thread, NULL);
+	print_message("%u times, both saw %u times\n", (unsigned)ROUNDS * CELLS, both);
+	assert_int_equal(lost, 0);
+}
+
+static void parked__until_unparked(void **state)
+{
+	uint8_t place = 0;
+
+	assert_false(parked(&place));
+	park(&place, REASON);
+	assert_int_equal(place, REASON);
+	assert_true(parked(&place));
+	unpark(&place);
+	assert_false(parked(&place));
+	assert_false(parked_here(&place));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(parked__until_unparked),
+		cmocka_unit_test(park__one_side_sees_the_other),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
