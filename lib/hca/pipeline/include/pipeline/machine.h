@@ -9,7 +9,7 @@
  *
  * A table is for a machine whose state is stored and looked at: one function a state returns the
  * next, or the state waits in a context for the next call. Steps of straight-line code have none:
- * a check of two constants cannot fail (lib/DEVIATIONS.md lists those of the seeds).
+ * a check of two constants cannot fail (doc/deviations.md lists those of the design).
  *
  * From it come the enum of its states and, in debug builds, the assertion that no other transition
  * is made and the record of which were: `make conformance` lists those that no test took. In
