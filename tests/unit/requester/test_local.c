@@ -75,6 +75,23 @@ static void local__without_buffers(void **state)
 	fx_assert_cqe(USER_BIND_MW, 64);
 }
 
+/* Another lcore holds what it needs: it goes on when that is over, and counts once. */
+static void local__waits_for_virt_to_phys(void **state)
+{
+	struct v2p *v = &fx->h->v2p;
+	struct tpt_hold hold;
+
+	make_window();
+	assert_true(tpt_take(&v->mpt_cache, v2p_index(v, WINDOW), NULL, &hold));
+	bind_by(0, 0, 0);
+	rtc_poll(fx->e);
+	tpt_release(&hold);
+	fx_assert_counter(binds, 0);
+	rtc_poll(fx->e);
+	fx_assert_counter(binds, 1);
+	fx_assert_counter(bad_bind, 0);
+}
+
 /* It completes though no packet comes; SQD waits for that, and is told. */
 static void local__completes_by_itself(void **state)
 {
@@ -153,6 +170,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FX_TEST(local__a_turn_is_so_many),	 FX_TEST(local__without_buffers),
+		FX_TEST(local__waits_for_virt_to_phys),	 FX_TEST(local__completes_behind_a_read),
 		FX_TEST(local__completes_by_itself),	 FX_TEST(local__completes_behind_a_read),
 		FX_TEST(local__done_before_the_failure), FX_TEST(local__a_bad_request_behind_it),
 	};

@@ -390,13 +390,15 @@ static void tc_poll__first_timer_after_a_rest(void **state)
 /* The clock of the lcore that polls may be behind that of another one. */
 static void tc_poll__time_goes_back(void **state)
 {
-	uint64_t start = fx->e->now_ns;
+	uint64_t start = fx->e->now_ns, missed_ns;
 	struct timer_event ev;
 
 	for (unsigned i = 0; i < FX_QPS; i++)
 		command(i, TIMER_RNR, (i + 1) * MS);
+	missed_ns = engine_missed(fx->e);
 	fx->e->now_ns -= 3 * tick_ns();
 	tc_poll(fx->e);
+	assert_int_equal(engine_missed(fx->e), missed_ns);
 	fx_assert_counter(timers_visited, 0);
 	for (unsigned i = 0; i < FX_QPS; i++) {
 		assert_between(run(2 * MS, &ev), start + (i + 1) * MS,

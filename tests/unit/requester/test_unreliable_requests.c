@@ -159,6 +159,7 @@ static void rtc_poll__qkey_of_a_datagram(void **state)
 	assert_true(take_packet(CHANNEL_RTC_RPG, &p));
 	assert_int_equal(p.headers.qkey, 0x11111111);
 	assert_int_equal(p.ud_gid, 1);
+	fx_assert_counter(multicast_requests, 0);
 }
 
 static void rtc_poll__datagram_from_no_address_of_ours(void **state)

@@ -63,7 +63,8 @@ static void o9_067__atomic_that_was_never_executed(void **state)
 static void o9_067__no_result_beyond_those_kept(void **state)
 {
 	(void)state;
-	fx->qp->ee.results[fx->qp->max_dest_rd_atomic] =
+	/* Of what the queue pair was before there may be some. */
+	fx->qp->ee.results[0] = fx->qp->ee.results[fx->qp->max_dest_rd_atomic] =
 		(struct atomic_result){.psn = 1 << 24 | (FX_PSN - 1), .orig = 5};
 	fx_send(0, 0, .opcode = WIRE_RC_FETCH_ADD, .psn = FX_PSN - 1, .va = FX_VA, .rkey = FX_KEY);
 	fx_poll(1);

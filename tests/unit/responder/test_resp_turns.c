@@ -360,6 +360,9 @@ static void answers__hold_a_share_of_the_buffers(void **state)
 			full = rte_mempool_in_use_count(fx->rx) == share;
 	}
 	assert_true(full);
+	fx_send_read(FX_QPN, FX_PSN, 8); /* nor is there room for a duplicate */
+	poll_with_room(0);
+	fx_assert_counter(drop_duplicate, 1);
 	drops = fx_counter(COUNTER_drop_answers_full);
 	for (unsigned i = 0; i < 2; i++) {
 		fx_send_read(FX_QPN2, psn_add(FX_PSN, 8 * i), 8);

@@ -378,6 +378,37 @@ static void wp_poll__key_that_may_become_good(void **state)
 	refused(&w, USER_SEND, OUTCOME_LOCAL_PROT, COUNTER_bad_wqe_access);
 }
 
+/* Another lcore holds what a READ to a region in pages needs: the request stays, and goes on when it is free. */
+static void wp_poll__waits_for_virt_to_phys(void **state)
+{
+	const struct mpt_entry region = {.key = 0x7707,
+					 .pd = FX_PD,
+					 .flags = MPT_PAGES,
+					 .access = ACCESS_LOCAL_WRITE,
+					 .start = FX_VA,
+					 .length = 8,
+					 .log_page = 12};
+	struct v2p *v = &fx->h->v2p;
+	struct wqe w = wqe_begin(0, 0, 0);
+	struct tpt_hold hold;
+	struct rte_mbuf *m;
+
+	wqe_add_raddr(&w);
+	assert_int_equal(v2p_write_mpt(v, &region), 0);
+	wqe_add_data(&w, region.key, FX_VA, 8);
+	assert_true(tpt_take(&v->mpt_cache, v2p_index(v, region.key), NULL, &hold));
+	fx_put(CHANNEL_WS_WP, fetched(0, USER_RDMA_READ, w.offset, w.bytes));
+	wp_poll(fx->e);
+	assert_null(fx_take(CHANNEL_WP_DP));
+	tpt_release(&hold);
+	for (int i = 0; i < 3; i++)
+		wp_poll(fx->e);
+	m = fx_take(CHANNEL_WP_DP);
+	assert_non_null(m);
+	assert_int_equal(request_of(m)->outcome, OUTCOME_OK);
+	rte_mbuf_raw_free(m);
+}
+
 static void wp_poll__queue_pair_in_error(void **state)
 {
 	static const enum qp_state states[] = {QP_ERR, QP_SQE};
@@ -558,6 +589,7 @@ int main(void)
 		FX_TEST(wp_poll__local_operations),
 		FX_TEST(wp_poll__local_operations_malformed),
 		FX_TEST(wp_poll__key_that_may_become_good),
+		FX_TEST(wp_poll__waits_for_virt_to_phys),
 		FX_TEST(wp_poll__queue_pair_in_error),
 		FX_TEST(wp_poll__chain_to_its_end),
 		FX_TEST(wp_poll__chain_given_back_at_the_allowance),
