@@ -69,7 +69,7 @@ int config_add_hca(struct config *c, const char *name, struct hca_section **out,
 		return refuse(why, "HCA '%s' exists already", name);
 	if (c->hcas == HCA_MAX)
 		return refuse(why, "more than %d HCAs", HCA_MAX);
-	*h = (struct hca_section){.settings.icrc_check = true};
+	memset(h, 0, sizeof(*h));
 	memset(h->cpu, 0xff, sizeof(h->cpu)); /* CONFIG_CPU_AUTO */
 	setting_defaults(SCOPE_HCA, h);
 	memcpy(h->name, name, strlen(name));

@@ -119,8 +119,6 @@ static int parse_uint(const struct setting *s, const char *value, void *field, s
 		return ret;
 	if (s->kind == KIND_POWER2 && (number & (number - 1)))
 		return refuse(why, "%.60s is not a power of two", value);
-	if (s->kind == KIND_MICROSECONDS)
-		number *= 1000;
 	memcpy(field, &number, s->bytes);
 	return 0;
 }
@@ -208,7 +206,6 @@ int setting_parse(const struct setting *s, const char *key, const char *value, v
 	switch (s->kind) {
 	case KIND_UINT:
 	case KIND_POWER2:
-	case KIND_MICROSECONDS:
 		return parse_uint(s, value, field, why);
 	case KIND_BOOL:
 		return parse_bool(value, field, why);

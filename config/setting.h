@@ -7,20 +7,19 @@
 enum setting_scope { SCOPE_DAEMON, SCOPE_HCA };
 
 enum setting_kind {
-	KIND_UINT,	   /* decimal, min..max; field of 1, 2, 4 or 8 bytes */
-	KIND_POWER2,	   /* the same, a power of two */
-	KIND_MICROSECONDS, /* the same; the field holds nanoseconds */
-	KIND_BOOL,	   /* yes or no */
-	KIND_PROBABILITY,  /* decimal fraction, 0..1; double */
-	KIND_CHOICE,	   /* one of the words in `unit`; the field holds its number, 4 bytes */
-	KIND_STRING,	   /* any text that fits */
-	KIND_PATH,	   /* the same; a file */
-	KIND_NAME,	   /* letters, digits, - and _ */
-	KIND_PERMISSIONS,  /* octal, as for chmod; 4 bytes */
-	KIND_HUGEPAGES,	   /* auto, off or MiB */
-	KIND_CPUS,	   /* list of CPUs and ranges of them: struct config_cpus */
-	KIND_ADDRESSES,	   /* addresses with prefix lengths: struct port_config */
-	KIND_GATEWAYS,	   /* addresses: struct port_config */
+	KIND_UINT,	  /* decimal, min..max; field of 1, 2, 4 or 8 bytes */
+	KIND_POWER2,	  /* the same, a power of two */
+	KIND_BOOL,	  /* yes or no */
+	KIND_PROBABILITY, /* decimal fraction, 0..1; double */
+	KIND_CHOICE,	  /* one of the words in `unit`; the field holds its number, 4 bytes */
+	KIND_STRING,	  /* any text that fits */
+	KIND_PATH,	  /* the same; a file */
+	KIND_NAME,	  /* letters, digits, - and _ */
+	KIND_PERMISSIONS, /* octal, as for chmod; 4 bytes */
+	KIND_HUGEPAGES,	  /* auto, off or MiB */
+	KIND_CPUS,	  /* list of CPUs and ranges of them: struct config_cpus */
+	KIND_ADDRESSES,	  /* addresses with prefix lengths: struct port_config */
+	KIND_GATEWAYS,	  /* addresses: struct port_config */
 	KIND_MAC,
 	KIND_STAGES,	/* auto, or "all on lcore N" */
 	KIND_PLACEMENT, /* a CPU; stage and engine stand in the key */

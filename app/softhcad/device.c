@@ -68,15 +68,8 @@ static int make_hca(struct device *v, const struct port_info *info, const struct
 
 	hca_config_defaults(&c);
 	memcpy(c.name, s->name, sizeof(s->name));
-	c.engines = s->engines;
-	c.qps = s->qps;
-	c.cqs = s->cqs;
-	c.srqs = s->srqs;
-	c.mpts = s->mpts;
-	c.mtts = s->mtts;
-	c.mpt_cache_bytes = s->mpt_cache_bytes;
-	c.mtt_cache_bytes = s->mtt_cache_bytes;
-	c.settings = s->settings;
+#define HCA_SETTING(key, kind, field, unit, def, min, max, doc) c.field = s->field;
+#include "hca/settings.def"
 	c.link = port_link(v->port);
 	c.gid_count = fill_gids(c.gids, info);
 	return create_near(v, &c, pools);

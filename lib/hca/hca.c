@@ -15,31 +15,14 @@
 
 void hca_config_defaults(struct hca_config *c)
 {
+	enum { no, yes };
+
 	*c = (struct hca_config){
 		.name = "hca0",
-		.engines = 1,
-		.qps = 1 << 14,
-		.cqs = 1 << 14,
-		.srqs = 1 << 10,
-		.mpts = 1 << 15,
-		.mtts = 1 << 22,
-		.mpt_cache_bytes = 512 << 10,
-		.mtt_cache_bytes = 512 << 10,
 		.socket = SOCKET_ID_ANY,
-		.settings =
-			{
-				.ack_interval = 16,
-				.quantum_bytes = 128 << 10,
-				.swpb_elements = 1024,
-				.rpb_elements = 4096,
-				.reb_elements = 16384,
-				.pipeline_depth = 64,
-				.timer_tick_ns = 16384,
-				.timer_slots = 4096,
-				.nt_copy_bytes = 0,
-				.e2e_credits = true,
-				.icrc_check = true,
-			},
+		.settings.icrc_check = true,
+#define HCA_SETTING(key, kind, field, unit, def, min, max, doc) .field = def,
+#include "hca/settings.def"
 	};
 }
 
@@ -60,9 +43,9 @@ static bool config_valid(const struct hca_config *c)
 	       power_of_two(c->mtt_cache_bytes, 1u << 30) && c->mtt_cache_bytes >= 32 &&
 	       c->packets && c->descriptors && c->link && c->gid_count <= GID_TABLE_MAX &&
 	       c->settings.swpb_elements && c->settings.rpb_elements &&
-	       c->settings.reb_elements >= SGE_MAX && c->settings.timer_tick_ns &&
-	       c->settings.timer_slots && c->settings.pipeline_depth && c->settings.ack_interval &&
-	       c->settings.quantum_bytes;
+	       c->settings.reb_elements >= SGE_MAX &&
+	       power_of_two(c->settings.timer_tick_ns, 1u << 26) && c->settings.timer_slots &&
+	       c->settings.pipeline_depth && c->settings.ack_interval && c->settings.quantum_bytes;
 }
 
 static int channels_create(struct hca *h, struct engine *e)

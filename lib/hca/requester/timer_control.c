@@ -17,6 +17,7 @@
  */
 #include <errno.h>
 #include <rte_malloc.h>
+#include "base/assert.h"
 #include "multi_queue.h"
 #include "outstanding.h"
 #include "pipeline/parking.h"
@@ -37,7 +38,7 @@ struct tc {
 	uint64_t heard_ns;  /* it goes on to this when the answers that had come by then */
 	uint32_t heard_put; /* (HP_RRC's count of puts) have been taken */
 	uint64_t tick;	    /* last tick handled, in ticks since 0 */
-	uint32_t shift;	    /* a tick is 2^shift ns: the setting, rounded down */
+	uint32_t shift;	    /* a tick is 2^shift ns: the setting */
 	uint32_t armed;	    /* entries on the wheels */
 	uint32_t slots;	    /* of each wheel; power of two */
 	uint32_t levels;    /* wheels */
@@ -61,7 +62,8 @@ int tc_create(struct engine *e)
 	if (!t)
 		return -ENOMEM;
 	t->slots = rte_align32pow2(e->settings.timer_slots);
-	t->shift = rte_log2_u32(e->settings.timer_tick_ns + 1) - 1;
+	ASSERT(rte_is_power_of_2(e->settings.timer_tick_ns));
+	t->shift = rte_log2_u32(e->settings.timer_tick_ns);
 	t->levels = levels_for(t->shift, t->slots);
 	bytes = (size_t)t->levels * t->slots * sizeof(uint32_t);
 	t->slot = rte_malloc_socket("tc_slots", bytes, RTE_CACHE_LINE_SIZE, e->socket);

@@ -43,6 +43,7 @@ static void hca_create__refuses_what_is_not_valid(void **state)
 	REFUSED(settings.rpb_elements, 0);
 	REFUSED(settings.reb_elements, SGE_MAX - 1);
 	REFUSED(settings.timer_tick_ns, 0);
+	REFUSED(settings.timer_tick_ns, 16000);
 	REFUSED(settings.timer_slots, 0);
 	REFUSED(settings.pipeline_depth, 0);
 	REFUSED(settings.ack_interval, 0);

@@ -357,7 +357,7 @@ static void tc_poll__sleeps_for_long(void **state)
 }
 
 /* The shortest tick and the least slots there are reach as far. */
-static struct fx_options least_wheel = {.timer_slots = 64, .timer_tick_ns = 1000};
+static struct fx_options least_wheel = {.timer_slots = 64, .timer_tick_ns = 1024};
 
 static void tc_poll__longest_time_with_the_least_wheels(void **state)
 {

@@ -53,7 +53,7 @@ struct hca {
 	struct counters counters; /* of the control thread */
 };
 
-/* Fills *c with the design's defaults (2^14 QPs, 2^15 MPTs, ...). */
+/* Fills *c with the defaults of hca/settings.def; pools, link and addresses remain to be given. */
 void hca_config_defaults(struct hca_config *c);
 
 /* 0, -ENOMEM, -EINVAL, -EEXIST (name in use). Control thread, EAL initialised. */
