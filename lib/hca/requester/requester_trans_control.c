@@ -191,7 +191,7 @@ static bool window_full(const struct visit *v)
 {
 	uint32_t packets = psn_packets(v->r->length, v->q->mtu_bytes), outstanding, answered;
 
-	if (v->r->opcode != USER_RDMA_READ)
+	if (!is_read(v->r))
 		packets = RTE_MIN(packets, v->e->mq->sw_free.size);
 	outstanding = qp_outstanding(v->q);
 	answered = __atomic_load_n(&v->q->rrc.read_packets, __ATOMIC_RELAXED); /* or more by now */

@@ -15,7 +15,7 @@
 #include "multi_queue.h"
 #include "outstanding.h"
 #include "requester_trans_control.h"
-#include "host-abi/wqe.h"
+#include "request_opcodes.h"
 #include "retransmission.h"
 #include "rrc.h"
 #include "rrc_timers.h"
@@ -143,9 +143,7 @@ static struct rte_mbuf *read_again(struct engine *e, const struct qp *q,
 	p->payload_bytes = 0;
 	p->flags = 0;
 	p->headers = (struct wire_headers){
-		.opcode = rd->opcode == USER_RDMA_READ	 ? WIRE_RC_READ_REQUEST
-			  : rd->opcode == USER_ATOMIC_CS ? WIRE_RC_CMP_SWAP
-							 : WIRE_RC_FETCH_ADD,
+		.opcode = request_opcodes[rd->opcode].only,
 		.ackreq = 1,
 		.psn = psn_add(rd->psn, done),
 		.dest_qp = q->dest_qpn,

@@ -8,6 +8,7 @@
 #include "dp_copy.h"
 #include "host-abi/wqe.h"
 #include "req_pkt_gen.h"
+#include "request_opcodes.h"
 #include "request_resolution.h"
 #include "segmentation.h"
 #include "send-queue/send_queue.h"
@@ -33,32 +34,12 @@ static void out_put(struct visit *v, struct rte_mbuf *m)
 	v->sent = true;
 }
 
-/* BTH opcode of each user operation: first, middle, last, only; RC. UC's are these plus 0x20
- * (IBTA 9.2). */
-static const struct {
-	uint8_t first, middle, last, only;
-} segment_opcodes[DOORBELL_OPCODE_MASK + 1] = {
-	[USER_SEND] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_LAST,
-		       WIRE_RC_SEND_ONLY},
-	[USER_SEND_IMM] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_LAST_IMM,
-			   WIRE_RC_SEND_ONLY_IMM},
-	[USER_SEND_INV] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_LAST_INV,
-			   WIRE_RC_SEND_ONLY_INV},
-	[USER_RDMA_WRITE] = {WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_LAST,
-			     WIRE_RC_WRITE_ONLY},
-	[USER_RDMA_WRITE_IMM] = {WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_LAST_IMM,
-				 WIRE_RC_WRITE_ONLY_IMM},
-	[USER_RDMA_READ] = {.only = WIRE_RC_READ_REQUEST},
-	[USER_ATOMIC_CS] = {.only = WIRE_RC_CMP_SWAP},
-	[USER_ATOMIC_FA] = {.only = WIRE_RC_FETCH_ADD},
-};
-
 static uint8_t segment_opcode(const struct request *r, bool first, bool last)
 {
-	uint8_t rc = first && last ? segment_opcodes[r->opcode].only
-		     : first	   ? segment_opcodes[r->opcode].first
-		     : last	   ? segment_opcodes[r->opcode].last
-				   : segment_opcodes[r->opcode].middle;
+	uint8_t rc = first && last ? request_opcodes[r->opcode].only
+		     : first	   ? request_opcodes[r->opcode].first
+		     : last	   ? request_opcodes[r->opcode].last
+				   : request_opcodes[r->opcode].middle;
 
 	switch ((enum qp_service)r->service) {
 	case SERVICE_RC:

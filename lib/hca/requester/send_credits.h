@@ -18,18 +18,16 @@ enum limited {
 	LIMITED_MESSAGE, /* a whole message */
 };
 
+/* A READ, an atomic: what max_rd_atomic counts. */
 static inline bool is_read(const struct request *r)
 {
-	return r->opcode >= USER_RDMA_READ;
+	return r->traits & USER_ANSWERED;
 }
 
 /* Does the request, as far as it goes, consume a receive descriptor of the peer (C9-159)? */
 static inline bool consumes_receive(const struct request *r)
 {
-	const uint32_t consume = 1u << USER_SEND | 1u << USER_SEND_IMM | 1u << USER_SEND_INV |
-				 1u << USER_RDMA_WRITE_IMM;
-
-	return consume >> r->opcode & 1;
+	return r->traits & USER_TAKES_RECEIVE;
 }
 
 /* The LSN: what the newest acknowledgement said; the additions begin again (C9-161). */
@@ -77,7 +75,7 @@ static inline void judge_credit(const struct qp *q, struct request *r)
  * with it. True: the rest of the message has to wait. */
 static inline bool limit(struct qp *q, struct request *r, bool last)
 {
-	if (r->opcode == USER_RDMA_WRITE_IMM && !last)
+	if (r->traits & USER_RADDR && !last)
 		return false;
 	r->flags &= ~REQUEST_LIMITED;
 	q->rtc.limited = last ? LIMITED_MESSAGE : LIMITED_REST;

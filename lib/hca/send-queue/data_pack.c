@@ -11,7 +11,7 @@
 /* Will the request send bytes from the memory of its gather entries? */
 static bool is_gathered(const struct request *r)
 {
-	return r->outcome == OUTCOME_OK && r->opcode < USER_RDMA_READ &&
+	return r->outcome == OUTCOME_OK && !(r->traits & USER_SCATTERS) &&
 	       !(r->flags & REQUEST_INLINE) && r->length;
 }
 

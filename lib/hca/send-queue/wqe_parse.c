@@ -62,27 +62,13 @@ void wp_destroy(struct engine *e)
 	e->wp = NULL;
 }
 
-static inline bool is_atomic(uint8_t opcode)
-{
-	return opcode == USER_ATOMIC_CS || opcode == USER_ATOMIC_FA;
-}
-
-/* What each user operation may be used on, and what it carries. */
 static const struct {
-	uint8_t services; /* bits 1 << enum qp_service */
-	uint8_t next;	  /* enum wp_state: where its own units are read; 0: it has none */
-} operations[DOORBELL_OPCODE_MASK + 1] = {
-	[USER_RDMA_WRITE] = {1 << SERVICE_RC | 1 << SERVICE_UC, WP_ADDR_SEG},
-	[USER_RDMA_WRITE_IMM] = {1 << SERVICE_RC | 1 << SERVICE_UC, WP_ADDR_SEG},
-	[USER_SEND] = {1 << SERVICE_RC | 1 << SERVICE_UC | 1 << SERVICE_UD, 0},
-	[USER_SEND_IMM] = {1 << SERVICE_RC | 1 << SERVICE_UC | 1 << SERVICE_UD, 0},
-	[USER_SEND_INV] = {1 << SERVICE_RC, 0},
-	[USER_RDMA_READ] = {1 << SERVICE_RC, WP_ADDR_SEG},
-	[USER_ATOMIC_CS] = {1 << SERVICE_RC, WP_ADDR_SEG},
-	[USER_ATOMIC_FA] = {1 << SERVICE_RC, WP_ADDR_SEG},
-	[USER_BIND_MW] = {1 << SERVICE_RC | 1 << SERVICE_UC, WP_LOCAL_SEG},
-	[USER_LOCAL_INV] = {1 << SERVICE_RC | 1 << SERVICE_UC, WP_LOCAL_SEG},
-	[USER_REG_MR] = {1 << SERVICE_RC | 1 << SERVICE_UC, WP_LOCAL_SEG},
+	uint8_t services; /* enum user_service */
+	uint8_t traits;	  /* enum user_trait */
+} operations[USER_OPCODES] = {
+#define OPERATION(id, code, services, traits, packets, wr, wc, call)                               \
+	[USER_##id] = {services, traits},
+#include "host-abi/user_opcodes.def"
 };
 
 static enum wp_state refuse(struct parse *p, enum wire_outcome outcome, enum counter why)
@@ -110,9 +96,11 @@ static enum wp_state next_seg(struct parse *p)
 {
 	const struct wqe_next *next = unit(p, sizeof(*next));
 	struct request *r = p->r;
+	uint8_t traits = operations[r->opcode].traits;
 	enum qp_state state = qp_state(p->q);
 
 	r->imm = next->imm;
+	r->traits = traits;
 	if (next->flags & WQE_SIGNALED || p->q->sq_signal_all)
 		r->flags |= REQUEST_SIGNALED;
 	if (next->flags & WQE_SOLICITED)
@@ -123,8 +111,10 @@ static enum wp_state next_seg(struct parse *p)
 	}
 	if (unlikely(!(operations[r->opcode].services & 1u << r->service)))
 		return refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe_opcode);
-	if (operations[r->opcode].next)
-		return operations[r->opcode].next;
+	if (traits & USER_RADDR)
+		return WP_ADDR_SEG;
+	if (unlikely(traits & USER_LOCAL))
+		return WP_LOCAL_SEG;
 	if (r->service == SERVICE_UD)
 		return WP_UD_SEG;
 	return p->at == r->wqe_bytes ? WP_IDLE : WP_JUDGE; /* no data: length 0 */
@@ -138,9 +128,9 @@ static enum wp_state addr_seg(struct parse *p)
 		return refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
 	p->r->raddr = u->addr;
 	p->r->rkey = u->rkey;
-	if (p->r->opcode < USER_RDMA_READ)
-		return WP_JUDGE;
-	return is_atomic(p->r->opcode) ? WP_ATOMIC_SEG : WP_FWD_DATA_SEG;
+	if (p->r->traits & USER_OPERANDS)
+		return WP_ATOMIC_SEG;
+	return p->r->traits & USER_SCATTERS ? WP_FWD_DATA_SEG : WP_JUDGE;
 }
 
 static enum wp_state atomic_seg(struct parse *p)
@@ -232,7 +222,7 @@ static enum wp_state inline_seg(struct parse *p)
  * copied; so is a key that a fast registration further ahead in the queue may still make good. */
 static enum v2p_state entries_allowed(struct parse *p, const struct wqe_data *d, uint32_t units)
 {
-	uint32_t access = p->r->opcode >= USER_RDMA_READ ? ACCESS_LOCAL_WRITE : V2P_LOCAL_READ;
+	uint32_t access = p->r->traits & USER_SCATTERS ? ACCESS_LOCAL_WRITE : V2P_LOCAL_READ;
 	enum v2p_state s;
 
 	for (uint32_t i = 0; i < units; i++) {
@@ -266,14 +256,14 @@ static enum wp_state data_seg(struct parse *p)
 			return refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
 		length += d[i].length;
 	}
-	if (is_atomic(p->r->opcode)) {
+	if (p->r->traits & USER_EIGHT_BYTES) {
 		if (unlikely(length < sizeof(uint64_t)))
 			return refuse(p, OUTCOME_LOCAL_LENGTH, COUNTER_bad_wqe_length);
 		length = sizeof(uint64_t);
 	}
 	if (unlikely(too_long(p, length)))
 		return refuse(p, OUTCOME_LOCAL_LENGTH, COUNTER_bad_wqe_length);
-	if (length > p->q->mtu_bytes || p->r->opcode >= USER_RDMA_READ)
+	if (length > p->q->mtu_bytes || p->r->traits & USER_SCATTERS)
 		s = entries_allowed(p, d, units);
 	if (unlikely(s == V2P_PENDING)) {
 		p->again = true;

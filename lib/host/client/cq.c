@@ -143,23 +143,12 @@ uint32_t softhca_cq_entries(const struct softhca_cq *cq)
 static const struct {
 	uint8_t opcode; /* enum softhca_wc_opcode */
 	uint8_t flags;
-} successes[32] = {
-	[USER_NOP] = {SOFTHCA_WC_SEND, 0},
-	[USER_RDMA_WRITE] = {SOFTHCA_WC_RDMA_WRITE, 0},
-	[USER_RDMA_WRITE_IMM] = {SOFTHCA_WC_RDMA_WRITE, 0},
-	[USER_SEND] = {SOFTHCA_WC_SEND, 0},
-	[USER_SEND_IMM] = {SOFTHCA_WC_SEND, 0},
-	[USER_SEND_INV] = {SOFTHCA_WC_SEND, 0},
-	[USER_RDMA_READ] = {SOFTHCA_WC_RDMA_READ, 0},
-	[USER_ATOMIC_CS] = {SOFTHCA_WC_COMP_SWAP, 0},
-	[USER_ATOMIC_FA] = {SOFTHCA_WC_FETCH_ADD, 0},
-	[USER_BIND_MW] = {SOFTHCA_WC_BIND_MW, 0},
-	[USER_LOCAL_INV] = {SOFTHCA_WC_LOCAL_INV, 0},
-	[USER_REG_MR] = {SOFTHCA_WC_REG_MR, 0},
-	[USER_RECV] = {SOFTHCA_WC_RECV, 0},
-	[USER_RECV_IMM] = {SOFTHCA_WC_RECV, SOFTHCA_WC_WITH_IMM},
-	[USER_RECV_RDMA_IMM] = {SOFTHCA_WC_RECV_RDMA_WITH_IMM, SOFTHCA_WC_WITH_IMM},
-	[USER_RECV_INV] = {SOFTHCA_WC_RECV, SOFTHCA_WC_WITH_INV},
+} successes[USER_OPCODES] = {
+#define SOFTHCA_WC_WITH_NOTHING 0
+#define OPERATION(id, code, services, traits, packets, wr, wc, call)                               \
+	[USER_##id] = {SOFTHCA_WC_##wc, 0},
+#define COMPLETION(id, code, wc, flags) [USER_##id] = {SOFTHCA_WC_##wc, SOFTHCA_WC_WITH_##flags},
+#include "host-abi/user_opcodes.def"
 };
 
 static uint32_t status_of(uint8_t syndrome)
@@ -243,12 +232,12 @@ static inline bool take(struct softhca_cq *cq, const struct cqe *e, struct softh
 		return true;
 	}
 	wc->status = SOFTHCA_WC_SUCCESS;
-	wc->opcode = successes[e->opcode & 31].opcode;
+	wc->opcode = successes[e->opcode & (USER_OPCODES - 1)].opcode;
 	wc->vendor_err = 0;
 	wc->byte_len = e->byte_count;
 	wc->imm_data = e->imm_or_error;
 	wc->src_qp = e->remote_qpn;
-	wc->wc_flags = successes[e->opcode & 31].flags |
+	wc->wc_flags = successes[e->opcode & (USER_OPCODES - 1)].flags |
 		       (e->rlid_flags & CQE_HAS_GRH ? SOFTHCA_WC_GRH : 0);
 	wc->pkey_index = 0;
 	wc->slid = (uint16_t)(e->rlid_flags >> 16);

@@ -82,43 +82,35 @@ void ring_for_flush(struct softhca_qp *qp)
 
 /* ---- send ---- */
 
-#define RC (1u << SOFTHCA_QP_RC)
-#define UC (1u << SOFTHCA_QP_UC)
-#define UD (1u << SOFTHCA_QP_UD)
-enum { RADDR = 1, ATOMIC = 2, NO_INLINE = 4, LOCAL = 8 };
+static_assert((int)SOFTHCA_QP_RC == (int)SERVICE_RC && (int)SOFTHCA_QP_UC == (int)SERVICE_UC &&
+		      (int)SOFTHCA_QP_UD == (int)SERVICE_UD,
+	      "the same numbers");
 
+/* By work request; those without a row have no service. */
 static const struct operation {
 	uint8_t user;	  /* enum user_opcode */
-	uint8_t services; /* that have it; 0: no such operation */
-	uint8_t units;	  /* RADDR … */
+	uint8_t services; /* enum user_service */
+	uint8_t traits;	  /* enum user_trait */
 } operations[16] = {
-	[SOFTHCA_WR_RDMA_WRITE] = {USER_RDMA_WRITE, RC | UC, RADDR},
-	[SOFTHCA_WR_RDMA_WRITE_WITH_IMM] = {USER_RDMA_WRITE_IMM, RC | UC, RADDR},
-	[SOFTHCA_WR_SEND] = {USER_SEND, RC | UC | UD, 0},
-	[SOFTHCA_WR_SEND_WITH_IMM] = {USER_SEND_IMM, RC | UC | UD, 0},
-	[SOFTHCA_WR_RDMA_READ] = {USER_RDMA_READ, RC, RADDR | NO_INLINE},
-	[SOFTHCA_WR_ATOMIC_CMP_AND_SWP] = {USER_ATOMIC_CS, RC, RADDR | ATOMIC | NO_INLINE},
-	[SOFTHCA_WR_ATOMIC_FETCH_AND_ADD] = {USER_ATOMIC_FA, RC, RADDR | ATOMIC | NO_INLINE},
-	[SOFTHCA_WR_LOCAL_INV] = {USER_LOCAL_INV, RC | UC, LOCAL},
-	[SOFTHCA_WR_BIND_MW] = {USER_BIND_MW, RC | UC, LOCAL},
-	[SOFTHCA_WR_REG_MR] = {USER_REG_MR, RC | UC, LOCAL},
-	[SOFTHCA_WR_SEND_WITH_INV] = {USER_SEND_INV, RC, 0},
+#define OPERATION(id, code, services, traits, packets, wr, wc, call)                               \
+	[SOFTHCA_WR_##wr] = {USER_##id, services, traits},
+#include "host-abi/user_opcodes.def"
 };
 
 /* Writes the units between next and data. Returns where the data begins. */
 static inline uint8_t *put_headers(const struct softhca_qp *qp, const struct softhca_send_wr *wr,
 				   const struct operation *op, uint8_t *at)
 {
-	if (op->units & RADDR) {
+	if (op->traits & USER_RADDR) {
 		struct wqe_raddr *raddr = (struct wqe_raddr *)at;
 
 		/* Both forms begin with the address. */
 		raddr->addr = wr->wr.rdma.remote_addr;
-		raddr->rkey = op->units & ATOMIC ? wr->wr.atomic.rkey : wr->wr.rdma.rkey;
+		raddr->rkey = op->traits & USER_OPERANDS ? wr->wr.atomic.rkey : wr->wr.rdma.rkey;
 		raddr->reserved = 0;
 		at += sizeof(*raddr);
 	}
-	if (op->units & ATOMIC) {
+	if (op->traits & USER_OPERANDS) {
 		struct wqe_atomic *atomic = (struct wqe_atomic *)at;
 		bool swap = op->user == USER_ATOMIC_CS;
 
@@ -230,12 +222,12 @@ static inline uint32_t put_wqe(const struct softhca_qp *qp, const struct softhca
 		     (qp->type == SOFTHCA_QP_UD && !wr->wr.ud.ah)))
 		return 0;
 	end = put_headers(qp, wr, op, wqe + sizeof(*next));
-	if (unlikely(op->units & LOCAL)) {
+	if (unlikely(op->traits & USER_LOCAL)) {
 		end = put_local(qp, wr, end);
 		if (!end)
 			return 0;
 	} else if (wr->send_flags & SOFTHCA_SEND_INLINE) {
-		end = op->units & NO_INLINE ? NULL : put_inline(qp, wr, end);
+		end = op->traits & USER_SCATTERS ? NULL : put_inline(qp, wr, end);
 		if (unlikely(!end))
 			return 0;
 	} else {

@@ -32,8 +32,11 @@ SAME_PLACE(sl);
 SAME_PLACE(dlid_path_bits);
 static_assert(sizeof(struct softhca_wc) == sizeof(struct ibv_wc), "completion");
 static_assert((int)SOFTHCA_WC_GENERAL_ERR == (int)IBV_WC_GENERAL_ERR, "statuses");
-static_assert((int)SOFTHCA_WC_LOCAL_INV == (int)IBV_WC_LOCAL_INV, "opcodes");
-static_assert((int)SOFTHCA_WC_RECV_RDMA_WITH_IMM == (int)IBV_WC_RECV_RDMA_WITH_IMM, "opcodes");
+#define OPERATION(id, code, services, traits, packets, wr, wc, call) COMPLETION(id, code, wc, )
+#define NATIVE_OPERATION(...)
+#define COMPLETION(id, code, wc, flags)                                                            \
+	static_assert((int)SOFTHCA_WC_##wc == (int)IBV_WC_##wc, "opcodes");
+#include "host-abi/user_opcodes.def"
 static_assert((int)SOFTHCA_WC_WITH_INV == (int)IBV_WC_WITH_INV, "flags");
 
 /* ---- create and destroy ---- */

@@ -35,11 +35,30 @@ SAME_PLACE(send_wr, wr.atomic.compare_add);
 SAME_PLACE(send_wr, wr.atomic.swap);
 SAME_PLACE(send_wr, wr.atomic.rkey);
 static_assert(sizeof(struct softhca_sge) == sizeof(struct ibv_sge), "entries of a list");
-static_assert((int)SOFTHCA_WR_SEND_WITH_INV == (int)IBV_WR_SEND_WITH_INV, "opcodes");
 static_assert((int)SOFTHCA_SEND_INLINE == (int)IBV_SEND_INLINE, "flags");
 
-/* An opcode that libsofthca refuses with EINVAL. */
-enum { NO_OPCODE = 14 };
+#define OPERATION(id, code, services, traits, packets, wr, wc, call)                               \
+	static_assert((int)SOFTHCA_WR_##wr == (int)IBV_WR_##wr, "opcodes");
+#define NATIVE_OPERATION(...)
+#include "host-abi/user_opcodes.def"
+
+#define OPERATION(id, code, services, traits, packets, wr, wc, call) | 1 << IBV_WR_##wr
+#define NATIVE_OPERATION(...)
+enum {
+	/* A bit for each opcode that libsofthca knows. */
+	KNOWN = 0
+#include "host-abi/user_opcodes.def"
+	,
+	/* Those whose work requests are the same in both. */
+	UNCHANGED = KNOWN & ~(1 << IBV_WR_BIND_MW),
+	/* Stands for all others: refused as EINVAL. */
+	NO_OPCODE = 16,
+};
+
+static inline bool is_one_of(uint32_t opcodes, enum ibv_wr_opcode opcode)
+{
+	return opcodes >> (opcode & 31) & 1;
+}
 
 void bind_info_convert(const struct ibv_mw_bind_info *from, struct softhca_mw_bind_info *to)
 {
@@ -56,7 +75,7 @@ static void convert(enum ibv_qp_type type, const struct ibv_send_wr *from,
 	to->wr_id = from->wr_id;
 	to->sg_list = (struct softhca_sge *)from->sg_list;
 	to->num_sge = from->num_sge;
-	to->opcode = from->opcode > IBV_WR_SEND_WITH_INV ? NO_OPCODE : from->opcode;
+	to->opcode = from->opcode < 32 && is_one_of(KNOWN, from->opcode) ? from->opcode : NO_OPCODE;
 	to->send_flags = from->send_flags;
 	to->imm_data = from->imm_data;
 	if (type == IBV_QPT_UD) {
@@ -110,7 +129,7 @@ int shca_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_w
 	if (ibv->qp_type == IBV_QPT_UD)
 		return post_converted(qp, wr, bad);
 	for (const struct ibv_send_wr *w = wr; w; w = w->next) {
-		if (unlikely(w->opcode >= IBV_WR_BIND_MW && w->opcode != IBV_WR_SEND_WITH_INV))
+		if (unlikely(!is_one_of(UNCHANGED, w->opcode)))
 			return post_converted(qp, wr, bad);
 	}
 	return -softhca_post_send(qp->qp, (struct softhca_send_wr *)wr,

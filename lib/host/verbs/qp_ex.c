@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "host-abi/wqe.h"
 #include "verbs_priv.h"
 
 /* The request being built. */
@@ -246,28 +247,18 @@ static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 
 /* ---- setup ---- */
 
-static const struct {
-	enum ibv_qp_type type;
-	uint64_t ops;
-} possible[] = {
-	{IBV_QPT_RC, IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
-			     IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
-			     IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-			     IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_LOCAL_INV |
-			     IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_SEND_WITH_INV},
-	{IBV_QPT_UC, IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
-			     IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
-			     IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW},
-	{IBV_QPT_UD, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM},
-};
-
-static bool can(enum ibv_qp_type type, uint64_t ops)
+/* The operations that queue pairs of a type have. */
+static uint64_t possible(enum ibv_qp_type type)
 {
-	for (size_t i = 0; i < sizeof(possible) / sizeof(possible[0]); i++) {
-		if (possible[i].type == type)
-			return !(ops & ~possible[i].ops);
-	}
-	return false;
+	uint8_t on = (uint8_t)(1 << (type - IBV_QPT_RC)); /* enum user_service */
+	uint64_t ops = 0;
+
+#define OPERATION(id, code, services, traits, packets, wr, wc, call)                               \
+	if ((services)&on)                                                                         \
+		ops |= IBV_QP_EX_WITH_##wr;
+#define NATIVE_OPERATION(...)
+#include "host-abi/user_opcodes.def"
+	return ops;
 }
 
 static struct shca_batch *batch_new(const struct shca_qp *qp)
@@ -288,33 +279,18 @@ static struct shca_batch *batch_new(const struct shca_qp *qp)
 
 static void fill_requests(struct ibv_qp_ex *ex, uint64_t ops)
 {
-	if (ops & IBV_QP_EX_WITH_SEND)
-		ex->wr_send = wr_send;
-	if (ops & IBV_QP_EX_WITH_SEND_WITH_IMM)
-		ex->wr_send_imm = wr_send_imm;
-	if (ops & IBV_QP_EX_WITH_SEND_WITH_INV)
-		ex->wr_send_inv = wr_send_inv;
-	if (ops & IBV_QP_EX_WITH_RDMA_WRITE)
-		ex->wr_rdma_write = wr_rdma_write;
-	if (ops & IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
-		ex->wr_rdma_write_imm = wr_rdma_write_imm;
-	if (ops & IBV_QP_EX_WITH_RDMA_READ)
-		ex->wr_rdma_read = wr_rdma_read;
-	if (ops & IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP)
-		ex->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
-	if (ops & IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
-		ex->wr_atomic_fetch_add = wr_atomic_fetch_add;
-	if (ops & IBV_QP_EX_WITH_LOCAL_INV)
-		ex->wr_local_inv = wr_local_inv;
-	if (ops & IBV_QP_EX_WITH_BIND_MW)
-		ex->wr_bind_mw = wr_bind_mw;
+#define OPERATION(id, code, services, traits, packets, wr, wc, call)                               \
+	if (ops & IBV_QP_EX_WITH_##wr)                                                             \
+		ex->wr_##call = wr_##call;
+#define NATIVE_OPERATION(...)
+#include "host-abi/user_opcodes.def"
 }
 
 int qp_ex_fill(struct shca_qp *qp, uint64_t ops)
 {
 	struct ibv_qp_ex *ex = &qp->ex;
 
-	if (!can(qp->ibv.qp_type, ops))
+	if (ops & ~possible(qp->ibv.qp_type))
 		return EOPNOTSUPP;
 	qp->batch = batch_new(qp);
 	if (!qp->batch)

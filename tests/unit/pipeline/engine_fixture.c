@@ -253,6 +253,11 @@ int fx_teardown(void **state)
 
 /* ---- elements ---- */
 
+static const uint8_t traits_of[USER_OPCODES] = {
+#define OPERATION(id, code, services, traits, packets, wr, wc, call) [USER_##id] = traits,
+#include "host-abi/user_opcodes.def"
+};
+
 struct rte_mbuf *fx_request(unsigned qp, uint8_t opcode, uint32_t length, uint32_t wqe_offset)
 {
 	struct rte_mbuf *m = rte_mbuf_raw_alloc(fx->descriptors);
@@ -274,6 +279,7 @@ struct rte_mbuf *fx_request(unsigned qp, uint8_t opcode, uint32_t length, uint32
 					  .data_first = 16,
 					  .data_units = length ? 1 : 0,
 					  .epoch = fx->qp[qp]->epoch,
+					  .traits = traits_of[opcode],
 					  .raddr = 0x1000,
 					  .rkey = 0x99};
 	memset(request_wqe(m), 0, 32);

@@ -260,7 +260,7 @@ enum { CONTROL_SERVICE_GSI = 3, CONTROL_GSI_QPN = 1 };
 #define CONTROL_QKEY_CONTROLLED (1u << 31)
 
 struct control_qp {
-	uint32_t service; /* 0 RC, 1 UC, 2 UD, CONTROL_SERVICE_GSI */
+	uint32_t service; /* enum qp_service, CONTROL_SERVICE_GSI */
 	uint32_t pd;
 	uint32_t send_cqn, recv_cqn;
 	uint32_t lkey;		 /* of the queue memory, in queue_pd */

@@ -16,26 +16,35 @@
 #include <stdint.h>
 #include <assert.h>
 
+/* The service of a queue pair. */
+enum qp_service { SERVICE_RC, SERVICE_UC, SERVICE_UD };
+
+/* What user_opcodes.def says of an operation: the services that have it ... */
+enum user_service {
+	USER_ON_RC = 1 << SERVICE_RC,
+	USER_ON_UC = 1 << SERVICE_UC,
+	USER_ON_UD = 1 << SERVICE_UD,
+};
+
+/* ... and what it is like. */
+enum user_trait {
+	USER_RADDR = 1 << 0,	     /* has a raddr unit */
+	USER_OPERANDS = 1 << 1,	     /* has an atomic unit */
+	USER_LOCAL = 1 << 2,	     /* has the units of a local operation; sends nothing */
+	USER_SCATTERS = 1 << 3,	     /* its data entries take what the peer answers; never inline */
+	USER_EIGHT_BYTES = 1 << 4,   /* moves just eight bytes, whatever its entries hold more */
+	USER_ANSWERED = 1 << 5,	     /* the peer answers each with a response of its own, for which
+				      * it has a bounded number of resources */
+	USER_TAKES_RECEIVE = 1 << 6, /* consumes a receive descriptor of the peer */
+};
+
 /* User opcodes (WQE, doorbell, CQE). */
 enum user_opcode {
 	USER_NOP = 0x00,
-	USER_RDMA_WRITE = 0x08,
-	USER_RDMA_WRITE_IMM = 0x09,
-	USER_SEND = 0x0a,
-	USER_SEND_IMM = 0x0b,
-	USER_SEND_INV = 0x0c, /* ours: SEND with invalidate */
-	USER_RDMA_READ = 0x10,
-	USER_ATOMIC_CS = 0x11,
-	USER_ATOMIC_FA = 0x12,
-	USER_BIND_MW = 0x18,
-	/* ours: local invalidate (next.imm: the key), fast registration */
-	USER_LOCAL_INV = 0x19,
-	USER_REG_MR = 0x1a,
-	/* in CQEs only (ours): what a receive completion was */
-	USER_RECV = 0x01,
-	USER_RECV_IMM = 0x02,
-	USER_RECV_RDMA_IMM = 0x03,
-	USER_RECV_INV = 0x04,
+#define OPERATION(id, code, services, traits, packets, wr, wc, call) USER_##id = code,
+#define COMPLETION(id, code, wc, flags)				     USER_##id = code,
+#include "host-abi/user_opcodes.def"
+	USER_OPCODES = 32,   /* all are below */
 	USER_INVALID = 0xff, /* error CQE */
 };
 
@@ -49,7 +58,7 @@ struct wqe_next {
 			     shared receive queue: the tag */
 };
 #define WQE_NEXT_NDA_SHIFT 6
-#define WQE_NEXT_OP_MASK   0x1fu
+#define WQE_NEXT_OP_MASK   (USER_OPCODES - 1u)
 #define WQE_NEXT_D	   (1u << 7)
 #define WQE_NEXT_F	   (1u << 6)
 #define WQE_NEXT_NDS_MASK  0x3fu

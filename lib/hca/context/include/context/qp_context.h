@@ -23,6 +23,7 @@
 #include "base/icm.h"
 #include "base/limits.h"
 #include "host-abi/doorbell.h"
+#include "host-abi/wqe.h"
 #include "pipeline/engine.h"
 #include "pipeline/wake_list.h"
 #include "wire/encap.h"
@@ -30,8 +31,6 @@
 struct srq;
 
 enum qp_state { QP_RST, QP_INIT, QP_RTR, QP_RTS, QP_SQE, QP_SQD, QP_ERR };
-enum qp_service { SERVICE_RC, SERVICE_UC, SERVICE_UD };
-
 /* Index lists inside MultiQueue: see requester/multi_queue.h. */
 struct mq_list {
 	uint32_t head;	   /* consumer's; the producer sets it when the list is empty */

@@ -54,7 +54,7 @@ struct request {
 	uint16_t ud_offset; /* of the ud units in the data room */
 	uint8_t sq_epoch;   /* of the QP when the doorbell was taken: what was rung for before
 			       SQERR2RTS is flushed */
-	uint8_t reserved;
+	uint8_t traits;	    /* enum user_trait of the opcode; WQEParse */
 	uint32_t allowance; /* WS→WP: requests that WQEParse may make of this chain in one go */
 	/* DataPack's cursor; RequesterTransControl advances it through dp_copy() */
 	uint32_t sent_bytes;  /* of the message already segmented */

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Joins the table of user operations, which does not know the wire, with the BTH opcodes. Constant. */
+#include "request_opcodes.h"
+#include "wire/opcode.h"
+
+const struct request_opcodes request_opcodes[USER_OPCODES] = {
+#define MESSAGE(first, middle, last, only)                                                         \
+	WIRE_RC_##first, WIRE_RC_##middle, WIRE_RC_##last, WIRE_RC_##only
+#define REQUEST(one)						     .only = WIRE_RC_##one
+#define NO_PACKETS						     0
+#define OPERATION(id, code, services, traits, packets, wr, wc, call) [USER_##id] = {packets},
+#include "host-abi/user_opcodes.def"
+};
