@@ -29,22 +29,52 @@ static void write_bth(uint8_t *p, const struct wire_headers *h)
 	put_be32(p + 8, (h->psn & MASK24) | (uint32_t)(h->ackreq ? BTH_ACKREQ : 0) << 24);
 }
 
-static uint8_t *write_reth(uint8_t *p, const struct wire_headers *h)
+static inline void write_deth(uint8_t *p, const struct wire_headers *h)
+{
+	put_be32(p, h->qkey);
+	put_be32(p + 4, h->src_qp & MASK24);
+}
+
+static inline void write_reth(uint8_t *p, const struct wire_headers *h)
 {
 	put_be64(p, h->va);
 	put_be32(p + 8, h->rkey);
 	put_be32(p + 12, h->dma_len);
-	return p + WIRE_RETH_BYTES;
 }
 
-static uint8_t *write_atomic(uint8_t *p, const struct wire_headers *h)
+static inline void write_atomic(uint8_t *p, const struct wire_headers *h)
 {
 	put_be64(p, h->va);
 	put_be32(p + 8, h->rkey);
 	put_be64(p + 12, h->swap_add);
 	put_be64(p + 20, h->compare);
-	return p + WIRE_ATOMIC_BYTES;
 }
+
+static inline void write_aeth(uint8_t *p, const struct wire_headers *h)
+{
+	put_be32(p, (uint32_t)h->syndrome << 24 | (h->msn & MASK24));
+}
+
+static inline void write_atomic_ack(uint8_t *p, const struct wire_headers *h)
+{
+	put_be64(p, h->orig);
+}
+
+static inline void write_imm(uint8_t *p, const struct wire_headers *h)
+{
+	memcpy(p, &h->imm, WIRE_IMM_BYTES);
+}
+
+static inline void write_ieth(uint8_t *p, const struct wire_headers *h)
+{
+	put_be32(p, h->invalidate_rkey);
+}
+
+#define WRITE_IF(headers, id, name, bytes)                                                         \
+	if ((headers)&WIRE_HAS_##id) {                                                             \
+		write_##name(p, h);                                                                \
+		p += (bytes);                                                                      \
+	}
 
 unsigned int wire_write_transport(uint8_t *dst, const struct wire_headers *h)
 {
@@ -53,29 +83,7 @@ unsigned int wire_write_transport(uint8_t *dst, const struct wire_headers *h)
 
 	ASSERT(op->defined);
 	write_bth(dst, h);
-	if (op->headers & WIRE_HAS_DETH) {
-		put_be32(p, h->qkey);
-		put_be32(p + 4, h->src_qp & MASK24);
-		p += WIRE_DETH_BYTES;
-	}
-	if (op->headers & WIRE_HAS_RETH)
-		p = write_reth(p, h);
-	if (op->headers & WIRE_HAS_ATOMIC)
-		p = write_atomic(p, h);
-	if (op->headers & WIRE_HAS_AETH) {
-		put_be32(p, (uint32_t)h->syndrome << 24 | (h->msn & MASK24));
-		p += WIRE_AETH_BYTES;
-	}
-	if (op->headers & WIRE_HAS_ATOMIC_ACK) {
-		put_be64(p, h->orig);
-		p += WIRE_ATOMIC_ACK_BYTES;
-	}
-	if (op->headers & WIRE_HAS_IMM) {
-		memcpy(p, &h->imm, WIRE_IMM_BYTES);
-		p += WIRE_IMM_BYTES;
-	}
-	if (op->headers & WIRE_HAS_IETH)
-		put_be32(p, h->invalidate_rkey);
+	WIRE_EXTENSIONS(WRITE_IF, op->headers)
 	return op->header_bytes;
 }
 
@@ -97,50 +105,58 @@ static void read_bth(const uint8_t *p, struct wire_headers *h)
 	h->psn = word2 & MASK24;
 }
 
-static const uint8_t *read_reth(const uint8_t *p, struct wire_headers *h)
+static inline void read_deth(const uint8_t *p, struct wire_headers *h)
+{
+	h->qkey = get_be32(p);
+	h->src_qp = get_be32(p + 4) & MASK24;
+}
+
+static inline void read_reth(const uint8_t *p, struct wire_headers *h)
 {
 	h->va = get_be64(p);
 	h->rkey = get_be32(p + 8);
 	h->dma_len = get_be32(p + 12);
-	return p + WIRE_RETH_BYTES;
 }
 
-static const uint8_t *read_atomic(const uint8_t *p, struct wire_headers *h)
+static inline void read_atomic(const uint8_t *p, struct wire_headers *h)
 {
 	h->va = get_be64(p);
 	h->rkey = get_be32(p + 8);
 	h->swap_add = get_be64(p + 12);
 	h->compare = get_be64(p + 20);
-	return p + WIRE_ATOMIC_BYTES;
 }
 
-/* All of them are known to be there. */
-static void read_extensions(const uint8_t *p, uint8_t headers, struct wire_headers *h)
+static inline void read_aeth(const uint8_t *p, struct wire_headers *h)
 {
-	if (headers & WIRE_HAS_DETH) {
-		h->qkey = get_be32(p);
-		h->src_qp = get_be32(p + 4) & MASK24;
-		p += WIRE_DETH_BYTES;
+	h->syndrome = p[0];
+	h->msn = get_be32(p) & MASK24;
+}
+
+static inline void read_atomic_ack(const uint8_t *p, struct wire_headers *h)
+{
+	h->orig = get_be64(p);
+}
+
+static inline void read_imm(const uint8_t *p, struct wire_headers *h)
+{
+	memcpy(&h->imm, p, WIRE_IMM_BYTES);
+}
+
+static inline void read_ieth(const uint8_t *p, struct wire_headers *h)
+{
+	h->invalidate_rkey = get_be32(p);
+}
+
+#define READ_IF(headers, id, name, bytes)                                                          \
+	if ((headers)&WIRE_HAS_##id) {                                                             \
+		read_##name(p, h);                                                                 \
+		p += (bytes);                                                                      \
 	}
-	if (headers & WIRE_HAS_RETH)
-		p = read_reth(p, h);
-	if (headers & WIRE_HAS_ATOMIC)
-		p = read_atomic(p, h);
-	if (headers & WIRE_HAS_AETH) {
-		h->syndrome = p[0];
-		h->msn = get_be32(p) & MASK24;
-		p += WIRE_AETH_BYTES;
-	}
-	if (headers & WIRE_HAS_ATOMIC_ACK) {
-		h->orig = get_be64(p);
-		p += WIRE_ATOMIC_ACK_BYTES;
-	}
-	if (headers & WIRE_HAS_IMM) {
-		memcpy(&h->imm, p, WIRE_IMM_BYTES);
-		p += WIRE_IMM_BYTES;
-	}
-	if (headers & WIRE_HAS_IETH)
-		h->invalidate_rkey = get_be32(p);
+
+/* All of them are known to be there. */
+static void read_extensions(const uint8_t *p, uint16_t headers, struct wire_headers *h)
+{
+	WIRE_EXTENSIONS(READ_IF, headers)
 }
 
 enum wire_error wire_read_transport(const uint8_t *p, unsigned int bytes, struct wire_headers *h,

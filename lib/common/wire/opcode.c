@@ -7,12 +7,7 @@
 
 #include <stddef.h>
 
-#define EXT_BYTES(h)                                                                               \
-	(((h)&WIRE_HAS_DETH ? WIRE_DETH_BYTES : 0) + ((h)&WIRE_HAS_RETH ? WIRE_RETH_BYTES : 0) +   \
-	 ((h)&WIRE_HAS_ATOMIC ? WIRE_ATOMIC_BYTES : 0) +                                           \
-	 ((h)&WIRE_HAS_AETH ? WIRE_AETH_BYTES : 0) +                                               \
-	 ((h)&WIRE_HAS_ATOMIC_ACK ? WIRE_ATOMIC_ACK_BYTES : 0) +                                   \
-	 ((h)&WIRE_HAS_IMM ? WIRE_IMM_BYTES : 0) + ((h)&WIRE_HAS_IETH ? WIRE_IETH_BYTES : 0))
+#define BYTES_IF(h, id, name, bytes) +((h)&WIRE_HAS_##id ? (bytes) : 0)
 
 #define ROW(id, text, service_, kind_, headers_, flags_)                                           \
 	[id] = {                                                                                   \
@@ -22,7 +17,7 @@
 		.kind = WIRE_KIND_##kind_,                                                         \
 		.headers = (headers_),                                                             \
 		.flags = (flags_),                                                                 \
-		.header_bytes = WIRE_BTH_BYTES + EXT_BYTES(headers_),                              \
+		.header_bytes = WIRE_BTH_BYTES + (0 WIRE_EXTENSIONS(BYTES_IF, headers_)),          \
 	}
 
 #define PAY	WIRE_HAS_PAYLOAD

@@ -100,7 +100,7 @@ static void rpg_poll__headers_of_each_operation(void **state)
 	for (unsigned i = 0; i < RTE_DIM(users); i++) {
 		struct rte_mbuf *m = fx_request(0, users[i], 8, 0);
 		struct request *r = request_of(m);
-		uint8_t headers;
+		uint16_t headers;
 
 		r->imm = 0x55667788;
 		r->swap_add = 0x1234567890abcdef;

@@ -31,18 +31,31 @@ enum wire_kind {
 	WIRE_KIND_COUNT,
 };
 
-/* wire_opcode.headers: extension headers, in the order in which they follow the BTH, and payload.
- */
+/* clang-format off */
+/* The extension headers, in the order in which they follow the BTH: ROW(arg, id, name, bytes).
+ * headers.c has a function to write and one to read each. */
+#define WIRE_EXTENSIONS(ROW, arg)                                                     \
+	ROW(arg, DETH, deth, 8)                /* Q_Key, source QP */                 \
+	ROW(arg, RETH, reth, 16)               /* VA, R_Key, DMA length */            \
+	ROW(arg, ATOMIC, atomic, 28)           /* VA, R_Key, swap/add, compare */     \
+	ROW(arg, AETH, aeth, 4)                /* syndrome, MSN */                    \
+	ROW(arg, ATOMIC_ACK, atomic_ack, 8)    /* the value before the operation */   \
+	ROW(arg, IMM, imm, 4)                  /* immediate data */                   \
+	ROW(arg, IETH, ieth, 4)                /* R_Key to invalidate */
+/* clang-format on */
+
+#define WIRE_EXTENSION_PLACE(arg, id, name, bytes) WIRE_PLACE_##id,
+#define WIRE_EXTENSION_MASK(arg, id, name, bytes)  WIRE_HAS_##id = 1 << WIRE_PLACE_##id,
+#define WIRE_EXTENSION_BYTES(arg, id, name, bytes) WIRE_##id##_BYTES = bytes,
+
+enum wire_header_place { WIRE_EXTENSIONS(WIRE_EXTENSION_PLACE, ) WIRE_PLACE_PAYLOAD, WIRE_PLACES };
+
+/* wire_opcode.headers: extension headers and payload. */
 enum wire_header_mask {
-	WIRE_HAS_DETH = 1 << 0,	      /*  8 bytes: Q_Key, source QP */
-	WIRE_HAS_RETH = 1 << 1,	      /* 16 bytes: VA, R_Key, DMA length */
-	WIRE_HAS_ATOMIC = 1 << 2,     /* 28 bytes: VA, R_Key, swap/add, compare */
-	WIRE_HAS_AETH = 1 << 3,	      /*  4 bytes: syndrome, MSN */
-	WIRE_HAS_ATOMIC_ACK = 1 << 4, /*  8 bytes: the value before the operation */
-	WIRE_HAS_IMM = 1 << 5,	      /*  4 bytes: immediate data */
-	WIRE_HAS_IETH = 1 << 6,	      /*  4 bytes: R_Key to invalidate */
-	WIRE_HAS_PAYLOAD = 1 << 7,    /* payload may follow (its length may be 0) */
+	WIRE_EXTENSIONS(WIRE_EXTENSION_MASK, )	    /* and: */
+	WIRE_HAS_PAYLOAD = 1 << WIRE_PLACE_PAYLOAD, /* payload may follow; its length may be 0 */
 };
+_Static_assert(WIRE_PLACES <= 16, "wire_opcode.headers has a bit for each");
 
 /* wire_opcode.flags. Exactly one of FIRST, MIDDLE, LAST, ONLY is set. */
 enum wire_opcode_flag {
@@ -104,13 +117,7 @@ enum wire_opcode_id {
 
 enum {
 	WIRE_BTH_BYTES = 12,
-	WIRE_DETH_BYTES = 8,
-	WIRE_RETH_BYTES = 16,
-	WIRE_ATOMIC_BYTES = 28,
-	WIRE_AETH_BYTES = 4,
-	WIRE_ATOMIC_ACK_BYTES = 8,
-	WIRE_IMM_BYTES = 4,
-	WIRE_IETH_BYTES = 4,
+	WIRE_EXTENSIONS(WIRE_EXTENSION_BYTES, ) /* and: */
 	WIRE_ICRC_BYTES = 4,
 	WIRE_TRANSPORT_BYTES_MAX = WIRE_BTH_BYTES + WIRE_ATOMIC_BYTES, /* the longest: atomics */
 	WIRE_CNP_RESERVED_BYTES = 16, /* zero bytes that a CNP carries as if they were payload */
@@ -121,10 +128,11 @@ struct wire_opcode {
 	bool defined;	      /* false: everything else is 0 */
 	uint8_t service;      /* enum wire_service */
 	uint8_t kind;	      /* enum wire_kind */
-	uint8_t headers;      /* enum wire_header_mask */
 	uint8_t flags;	      /* enum wire_opcode_flag */
+	uint16_t headers;     /* enum wire_header_mask */
 	uint8_t header_bytes; /* BTH and all extension headers */
 };
+_Static_assert(sizeof(struct wire_opcode) == 16, "found by a shift");
 
 /* Indexed by the BTH's opcode byte: all 256 may be looked up, most are not defined. Read only. */
 extern const struct wire_opcode wire_opcodes[256];
