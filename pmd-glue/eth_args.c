@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Device names, arguments and pools per driver. The numbers are from limits.md section 1 and from
+/* Device names, arguments and pools per driver. The numbers were measured, or are
  * what the drivers of DPDK 22.11 check. Control thread. */
 #include <stdio.h>
 #include <string.h>
@@ -63,7 +63,8 @@ static void af_packet_args(const struct port *port, char *args)
 		 frame, AF_PACKET_FRAMES);
 }
 
-/* Copying, not zero-copy: nothing of ours is mapped into the other process (DESIGN.md 4). */
+/* Copying, not zero-copy: nothing of ours is mapped into the other process
+ * (doc/architecture.md#trust). */
 static void memif_args(const struct port *port, char *args)
 {
 	const struct port_config *c = &port->config;

@@ -5,9 +5,10 @@
  * Keeps memif connections from changing under a data path that polls them.
  *
  * The memif driver of DPDK 22.11 sets up and tears down queues on EAL's interrupt thread, with no
- * regard to lcores inside its burst functions; a third of the disconnects crashed (limits.md 1).
- * While there is a memif port that thread is therefore kept waiting inside an alarm callback, the
- * gate, and let out only for windows, during which the data path is kept out of all memif ports:
+ * regard to lcores inside its burst functions; a third of the disconnects crashed (seen with DPDK
+ * 22.11). While there is a memif port that thread is therefore kept waiting inside an alarm
+ * callback, the gate, and let out only for windows, during which the data path is kept out of all
+ * memif ports:
  *
  *   control thread   takes the poll_lock of each queue of each memif port (the data path only
  *                    tries that lock, once per burst, and sees an idle wire when it fails),

@@ -5,8 +5,8 @@
  * One whole HCA (node 0 of a simulation) and a test that speaks for its peer (node 1), packet by
  * packet: packets in, packets out, completions, events, context fields. Virtual time.
  *
- * A test names its rule: c9_079__..., see rules.def; CONFORMANCE_TEST(f) registers it, so that the
- * matrix and the record of transitions know its name.
+ * A test names its rule: c9_079__..., see tests/conformance/rules; CONFORMANCE_TEST(f) registers
+ * it, so that the matrix and the record of transitions know its name.
  */
 #include <setjmp.h>
 #include <stdarg.h>

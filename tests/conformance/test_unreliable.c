@@ -8,7 +8,8 @@
 #define PSN 0x100u
 #define MTU 1024u
 
-/* ---- what a UC responder drops (seed 000 4.4.1.3; IBTA 9.8): never a word ---- */
+/* ---- what a UC responder drops (doc/transport.md#unreliable-service; IBTA 9.8): never a word ----
+ */
 
 /* Nothing came of what was sent: no answer, no completion, no event, no change of state. */
 static void assert_ignored(struct sim *s)

@@ -78,7 +78,7 @@ struct object *table_find(const struct table *t, uint32_t number, const struct c
 /* A random number from the kernel. */
 uint32_t control_random(void);
 
-/* MTT entries, given out in powers of two (seed 004 5.7.2), as buddies. */
+/* MTT entries, given out in powers of two (doc/virt-to-phys.md#mtt), as buddies. */
 enum { MTT_LOG_LEAST = 2, MTT_ORDERS = MTT_INDEX_BITS_MAX - MTT_LOG_LEAST + 1 };
 struct mtt_space {
 	uint64_t *free[MTT_ORDERS];  /* by log2 of the size, a bit for each free block */

@@ -2,8 +2,8 @@
 /*
  * The requests of the control socket on memory regions (MRs): which bytes of which pieces, and
  * where VirtToPhys finds them. An MR whose bytes follow one another in the daemon has a direct
- * entry; any other is a list of pages in the MTT, of the largest size that its memory allows (seed
- * 004 5.7.2). All that a request says is the client's word. Control thread.
+ * entry; any other is a list of pages in the MTT, of the largest size that its memory allows
+ * (doc/virt-to-phys.md#mtt). All that a request says is the client's word. Control thread.
  */
 #include <errno.h>
 #include <stdlib.h>

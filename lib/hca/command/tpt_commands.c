@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The CEU's commands on the TPT: what goes to VirtToPhys (seed 004 5.1). Control thread.
+ * The CEU's commands on the TPT: what goes to VirtToPhys (doc/virt-to-phys.md#commands-of-the-tpt).
+ * Control thread.
  */
 #include <errno.h>
 #include "ceu_priv.h"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * HeaderParser (seed 000 5): takes frames from the port and checks them in this order: lengths
- * before any field is used, opcode before any table is indexed, ICRC, queue pair, service, P_Key,
- * the peer's address. What passes goes to RequesterRecvControl (responses) or ExecutionEngine
- * (requests) of the engine that owns the queue pair; what does not is dropped by name. Datagrams to
- * multicast groups go through multicast.c. Reads QP contexts, writes none, never writes into a
- * frame. Stage header_parse.
+ * HeaderParser (doc/modules.md#headerparser): takes frames from the port and checks them in this
+ * order: lengths before any field is used, opcode before any table is indexed, ICRC, queue pair,
+ * service, P_Key, the peer's address. What passes goes to RequesterRecvControl (responses) or
+ * ExecutionEngine (requests) of the engine that owns the queue pair; what does not is dropped by
+ * name. Datagrams to multicast groups go through multicast.c. Reads QP contexts, writes none, never
+ * writes into a frame. Stage header_parse.
  *
- * The states of the seed (PARSE_BTH, PARSE_RETH, ...) are lib/common/wire's opcode table, which says what
- * headers follow.
+ * The states of the design (PARSE_BTH, PARSE_RETH, ...) are lib/common/wire's opcode table, which
+ * says what headers follow.
  */
 #include "link_priv.h"
 

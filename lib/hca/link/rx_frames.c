@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Link receive, the seed's 64To256Trans (seed 000 6.4.2): takes frames from the port. What is left
- * of it in software: words need no widening here. Stage header_parse.
+ * Link receive, 64To256Trans in the hardware design (doc/modules.md#link-receive): takes frames
+ * from the port. What is left of it in software: words need no widening here. Stage header_parse.
  */
 #include "link_priv.h"
 

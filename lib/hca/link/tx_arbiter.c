@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Link transmit, the seed's 256To64Trans (seed 000 6.4.1): takes frames in turn from request and
- * response generation and gives them to the port. Stage header_parse.
+ * Link transmit, 256To64Trans in the hardware design (doc/modules.md#link-transmit): takes frames
+ * in turn from request and response generation and gives them to the port. Stage header_parse.
  *
  * A port that takes nothing for STUCK_NS loses what waits: two HCAs that are joined could otherwise
  * wait for each other for ever, each with a full transmit side because the other one's receive side

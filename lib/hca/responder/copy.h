@@ -6,7 +6,7 @@
 #include <rte_branch_prediction.h>
 #include <rte_memcpy.h>
 
-/* Around the caches: pays for long messages whose destination lies in DRAM (limits.md, NT stores).
+/* Around the caches: pays for long messages whose destination lies in DRAM (wire/crc.h).
  * The fence orders it before the completion. */
 void copy_nt(uint8_t *dst, const uint8_t *src, size_t n);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ExecutionEngine's part in end-to-end flow control (C9-150 to C9-158, seed 002): the credits that
- * acknowledgements carry, and the acknowledgements that nobody asked for. Clients post receives
- * without a doorbell, so QPs whose peers believe to have no credits are in a list, and a few of
- * them are looked at now and then. Reads the clients' counts; writes qp->ee; what it has to say
- * goes to RespPktGen behind every answer before it (EE_RESPG). Stage responder_exec. Never promises
- * more than is posted.
+ * ExecutionEngine's part in end-to-end flow control (C9-150 to C9-158, doc/transport.md#credits):
+ * the credits that acknowledgements carry, and the acknowledgements that nobody asked for. Clients
+ * post receives without a doorbell, so QPs whose peers believe to have no credits are in a list,
+ * and a few of them are looked at now and then. Reads the clients' counts; writes qp->ee; what it
+ * has to say goes to RespPktGen behind every answer before it (EE_RESPG). Stage responder_exec.
+ * Never promises more than is posted.
  */
 #include "ee_work.h"
 

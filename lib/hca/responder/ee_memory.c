@@ -131,7 +131,7 @@ static struct write_addr load_addr(struct ee_work *w)
 	return wat_load(w->qp);
 }
 
-/* WRITE: what this packet brings (seed 001 9.7.4.1.5); the key may go between two packets. */
+/* WRITE: what this packet brings (C9-89); the key may go between two packets. */
 enum ee_state step_vtp_cmd(struct ee_work *w)
 {
 	const struct wire_headers *h = &w->a->headers;

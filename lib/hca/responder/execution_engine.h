@@ -2,8 +2,8 @@
 #ifndef RESPONDER_EXECUTION_ENGINE_H
 #define RESPONDER_EXECUTION_ENGINE_H
 /*
- * ExecutionEngine (seed 000 4.4.1): checks and executes requests in order. HP_EE → EE_RESPG, client
- * memory, receive completions. Stage responder_exec.
+ * ExecutionEngine (doc/modules.md#executionengine): checks and executes requests in order. HP_EE →
+ * EE_RESPG, client memory, receive completions. Stage responder_exec.
  *
  * What goes to RespPktGen is always a received mbuf, with what to answer in its arrival: so nothing
  * is allocated here, and n packets never make more than n elements.

@@ -2,8 +2,9 @@
 #ifndef RESPONDER_REQUEST_CHECK_H
 #define RESPONDER_REQUEST_CHECK_H
 /*
- * The header checks of ExecutionEngine (seed 000 4.4.1.1.1, rules C9-73 to C9-94) that need nothing
- * but the packet's headers and the context. They change nothing. Stage responder_exec.
+ * The header checks of ExecutionEngine (doc/modules.md#checks-of-executionengine, rules C9-73 to
+ * C9-94) that need nothing but the packet's headers and the context. They change nothing. Stage
+ * responder_exec.
  */
 #include "context/qp_context.h"
 #include "pipeline/message.h"

@@ -2,7 +2,7 @@
 #ifndef RESPONDER_RESP_PKT_GEN_H
 #define RESPONDER_RESP_PKT_GEN_H
 /*
- * RespPktGen (ResponsePacketGen, seed 000 4.4.4): turns what ExecutionEngine asks for into frames.
+ * RespPktGen (doc/modules.md#resppktgen): turns what ExecutionEngine asks for into frames.
  * EE_RESPG → RESPG_TXA. Stage responder_exec. What leaves is a complete frame with its ICRC, struct
  * packet with PACKET_BUILT.
  */

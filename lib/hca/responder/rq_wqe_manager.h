@@ -2,9 +2,9 @@
 #ifndef RESPONDER_RQ_WQE_MANAGER_H
 #define RESPONDER_RQ_WQE_MANAGER_H
 /*
- * RQWQEManager (seed 000 4.4.2): receive descriptors, fetched ahead from client memory into the
- * QP's own buffer, 512 bytes at most, and handed out entry by entry. ExecutionEngine's commands of
- * the seed are these functions; a call answers at once. Stage responder_exec.
+ * RQWQEManager (doc/modules.md#rqwqemanager): receive descriptors, fetched ahead from client memory
+ * into the QP's own buffer, 512 bytes at most, and handed out entry by entry. ExecutionEngine's
+ * commands of the design are these functions; a call answers at once. Stage responder_exec.
  *
  * Client memory is copied once and only the copy is looked at.
  */
@@ -77,7 +77,7 @@ static inline uint32_t rwm_wqe_offset(const struct qp *qp)
 enum rwm_result rwm_open_next(struct counters *c, struct qp *qp);
 
 /*
- * Makes sure that a descriptor is open (in use by a message): first half of the seed's
+ * Makes sure that a descriptor is open (in use by a message): first half of the design's
  * CMD_FETCH_ENTRY, fetching from memory when the buffer is used up. RWM_VALID_ENTRY (also when one
  * was open), RWM_INVALID_WQE, RWM_BAD_WQE, RWM_BAD_QUEUE.
  */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * DataPack (seed 000 2.4.5): makes one gapless byte stream of a request's data units. The hardware
- * moves the bytes into a FIFO ahead of RequesterTransControl; here DataPack only prefetches the
- * translation of the first data unit, and RequesterTransControl copies each segment when it may be
- * sent (dp_copy()). So a queue pair that has to wait holds a descriptor and not a megabyte, and each
- * byte is copied once. Stage doorbell_wqe.
+ * DataPack (doc/modules.md#datapack): makes one gapless byte stream of a request's data units. The
+ * hardware moves the bytes into a FIFO ahead of RequesterTransControl; here DataPack only
+ * prefetches the translation of the first data unit, and RequesterTransControl copies each segment
+ * when it may be sent (dp_copy()). So a queue pair that has to wait holds a descriptor and not a
+ * megabyte, and each byte is copied once. Stage doorbell_wqe.
  */
 #include "send_queue_priv.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * DoorbellProcessing (seed 000 2.4.1): takes doorbells from the clients' FIFOs, finds the queue
- * pair, fetches the descriptor that the doorbell names and passes both to WQEScheduler. Reads QP
- * contexts, writes none. Stage doorbell_wqe. A doorbell counts only for a queue pair of the client
- * that rang it. What it finds in a doorbell page it loads once.
+ * DoorbellProcessing (doc/modules.md#doorbellprocessing): takes doorbells from the clients' FIFOs,
+ * finds the queue pair, fetches the descriptor that the doorbell names and passes both to
+ * WQEScheduler. Reads QP contexts, writes none. Stage doorbell_wqe. A doorbell counts only for a
+ * queue pair of the client that rang it. What it finds in a doorbell page it loads once.
  */
 #include <errno.h>
 #include <string.h>

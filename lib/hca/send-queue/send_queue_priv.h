@@ -55,9 +55,9 @@ static inline bool request_chains(struct rte_mbuf *m)
 
 /*
  * WQEIndicatorTable: one flag for each QP (qp.ws.chain): a chain of its descriptors is in
- * WQEParse's hands, so the next doorbell has to wait (seed 000 2.4.4). WQEScheduler sets it when it
- * hands over a descriptor that names a next one; WQEParse clears it at the end of the chain, and
- * then a waiting doorbell makes the QP ready again.
+ * WQEParse's hands, so the next doorbell has to wait (doc/modules.md#wqeindicatortable).
+ * WQEScheduler sets it when it hands over a descriptor that names a next one; WQEParse clears it at
+ * the end of the chain, and then a waiting doorbell makes the QP ready again.
  */
 void wit_set(struct qp *q);
 void wit_clear(struct engine *e, struct qp *q);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * WQEParse (seed 000 2.4.3): walks the units of a descriptor, fills the request's metadata, checks
- * operation, lengths and entries, and follows the chain: the next descriptor is fetched at once and
- * parsed in the same go as long as WQEScheduler allowed; the rest of a chain goes back to it. Reads
- * QP contexts; counts qp.ws.issued; marks the WQEIndicatorTable. Stage doorbell_wqe.
+ * WQEParse (doc/modules.md#wqeparse): walks the units of a descriptor, fills the request's
+ * metadata, checks operation, lengths and entries, and follows the chain: the next descriptor is
+ * fetched at once and parsed in the same go as long as WQEScheduler allowed; the rest of a chain
+ * goes back to it. Reads QP contexts; counts qp.ws.issued; marks the WQEIndicatorTable. Stage
+ * doorbell_wqe.
  *
  * A bad descriptor is never an error here: it becomes a request with an outcome, which completes in
  * its turn behind RequesterTransControl, so that those before it complete first.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * WQEScheduler and WQEIndicatorTable (seed 000 2.4.2, 2.4.4): keeps the order of a queue pair's
- * descriptors. Q1 are the doorbells, Q2 the descriptors that WQEParse sends back in the midst of a
- * chain; Q2 goes first, and a doorbell waits while a chain of its queue pair is with WQEParse.
- * Stage doorbell_wqe.
+ * WQEScheduler and WQEIndicatorTable (doc/modules.md#wqescheduler): keeps the order of a queue
+ * pair's descriptors. Q1 are the doorbells, Q2 the descriptors that WQEParse sends back in the
+ * midst of a chain; Q2 goes first, and a doorbell waits while a chain of its queue pair is with
+ * WQEParse. Stage doorbell_wqe.
  *
  * Where the hardware lets one waiting doorbell hold up Q1, each queue pair here has a list of its
  * own, and queue pairs take turns. A queue pair that has `pipeline_depth` requests between here and

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The host's half of ICM (hw-interface: "ICM chunks of 256 KiB"): finds a chunk of memory when the
+ * The host's half of ICM (doc/virt-to-phys.md#tptmetadata): finds a chunk of memory when the
  * first entry in it is written, and maps it as MAP_ICM does. Control thread. Memory from EAL's
  * heap, which without hugepages is touched only where it is used.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The MPT (seed 004 5.6): entries come and go (CEU), change whole (data path), and are looked up
- * when the short way of v2p_map() does not do. Any lcore but where said otherwise.
+ * The MPT (doc/virt-to-phys.md#mpt): entries come and go (CEU), change whole (data path), and are
+ * looked up when the short way of v2p_map() does not do. Any lcore but where said otherwise.
  */
 #include <errno.h>
 #include <rte_pause.h>

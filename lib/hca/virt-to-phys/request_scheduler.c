@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The request scheduler (seed 004 5.2), the part of mpt_ram_ctl that deals with pending requests
- * (5.6.3.2), and mtt_req_scheduler (5.8): requests that cannot be answered at once wait here, one
- * for each channel of a port, and are completed at the beginning of the stage's next poll. Runs on
- * the stage's lcore; never waits.
+ * The request scheduler (doc/virt-to-phys.md#request-scheduler), the part of mpt_ram_ctl that deals
+ * with pending requests in the design, and mtt_req_scheduler: requests that cannot be answered at
+ * once wait here, one for each channel of a port, and are completed at the beginning of the stage's
+ * next poll. Runs on the stage's lcore; never waits.
  *
  * Requests that want pages are served in three queues: reading descriptors, reading data, writing
  * data. In one queue, data whose way is blocked would hold up the descriptor read that unblocks it:
- * the seed's deadlock (5.4.4).
+ * the deadlock of doc/virt-to-phys.md#pending-requests.
  */
 #include "base/assert.h"
 #include "v2p_priv.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mpt_ram and mtt_ram (seed 004 5.6.3.1, 5.7.3.1): the cache's three steps. Any lcore; see
+ * mpt_ram and mtt_ram (doc/virt-to-phys.md#tpt-cache): the cache's three steps. Any lcore; see
  * tpt_cache.h for who may touch what.
  */
 #include <errno.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * TPTMetaData's directories (seed 004 5.3): pages behind ICM addresses. Commands on the control
- * thread; entries are read and written by whoever holds their set of the cache, on any lcore.
+ * TPTMetaData's directories (doc/virt-to-phys.md#tptmetadata): pages behind ICM addresses. Commands
+ * on the control thread; entries are read and written by whoever holds their set of the cache, on
+ * any lcore.
  */
 #include <errno.h>
 #include <string.h>

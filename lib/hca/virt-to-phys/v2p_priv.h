@@ -49,8 +49,8 @@ static inline bool mpt_find(const struct tpt_cache *c, uint32_t index, uint64_t 
 	return true;
 }
 
-/* Match-Info against an entry, in the seed's order (5.5.3). V2P_SUCCESS: *offset is where in the
- * entry the access begins. */
+/* Match-Info against an entry, in the order of doc/virt-to-phys.md#match-info. V2P_SUCCESS: *offset
+ * is where in the entry the access begins. */
 static inline enum v2p_state mpt_check(const uint64_t *w, uint32_t pd, uint32_t key, uint64_t va,
 				       uint64_t length, uint32_t access, uint64_t *offset)
 {

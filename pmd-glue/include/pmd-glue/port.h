@@ -13,7 +13,6 @@
  * Between the two there are only single-producer single-consumer rings, no locks (the one
  * exception, memif, is explained in memif_gate.h).
  *
- * Source: DESIGN.md section 7.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Each kind of memory: shared with its contents, seen from both sides, private again afterwards
- * and as useful to the program as before (verbs.md 4.1). */
+ * and as useful to the program as before. */
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/ipc.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The request scheduler: what waits, in which order it is served, whose answer is believed; and the
- * seed's deadlock, with its cure.
+ * design's deadlock, with its cure.
  */
 #include <string.h>
 #include <setjmp.h>

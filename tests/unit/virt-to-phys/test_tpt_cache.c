@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The caches of MPT and MTT: each row of the seed's tables (004 5.6.3.1, 5.7.3.1), with a clean and
+ * The caches of MPT and MTT: each row of doc/virt-to-phys.md#tpt-cache, with a clean and
  * with a dirty victim, on a cache of one set; and of one line.
  */
 #include <string.h>

@@ -2,8 +2,9 @@
 #ifndef BASE_ICM_H
 #define BASE_ICM_H
 /*
- * ICM: memory of a table of contexts, in chunks of 256 KiB that are mapped on demand (seed 004
- * 5.4), so that a table may be large and yet cost only what is used of it.
+ * ICM: memory of a table of contexts, in chunks of 256 KiB that are mapped on demand
+ * (doc/virt-to-phys.md#tptmetadata), so that a table may be large and yet cost only what is used of
+ * it.
  *
  * The address space of the whole table is reserved at once: finding an entry is one indexing
  * operation, and whoever looks at one that has no memory, by a number that somebody made up, reads

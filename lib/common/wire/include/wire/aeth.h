@@ -72,7 +72,7 @@ static inline uint8_t aeth_nak(enum aeth_nak code)
 }
 
 /*
- * Credit count of each code, seed 002 table 17-8: what is added to the MSN to give the LSN.
+ * Credit count of each code, doc/transport.md#credits: what is added to the MSN to give the LSN.
  * aeth_credit_table[31] is AETH_CREDITS_UNLIMITED.
  */
 extern const uint32_t aeth_credit_table[32];
@@ -121,7 +121,7 @@ static inline unsigned int wire_mtu_code(uint32_t bytes)
 
 /*
  * Code of the largest path MTU for an interface that carries IP packets of if_mtu_bytes: it must
- * fit into if_mtu_bytes - 80 (golden/README). 0 when not even 256 does.
+ * fit into if_mtu_bytes - 80 (tests/golden/README.md). 0 when not even 256 does.
  */
 static inline unsigned int wire_mtu_code_of_port(uint32_t if_mtu_bytes)
 {

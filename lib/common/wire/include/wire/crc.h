@@ -66,7 +66,7 @@ static inline uint32_t wire_crc_copy(uint32_t state, void *dst, const void *src,
 
 /*
  * The same with stores that go around the caches; for large messages whose destination lies in
- * DRAM (limits.md: 1.3 to 1.6 times there, slower elsewhere). Such stores are NOT ordered with
+ * DRAM (measured: 1.3 to 1.6 times there, slower elsewhere). Such stores are NOT ordered with
  * later ones: call wire_crc_nt_fence() once, before anything tells another thread or process of the
  * data (a CQE, an ACK). A fence per packet would cost what is won. Short copies and forms without
  * such stores use ordinary ones.

@@ -60,11 +60,11 @@ enum wire_qp_hint {
 enum { WIRE_NO_SYNDROME = 0xff };
 
 struct wire_outcome_info {
-	const char *name;      /* for logs and traces */
-	uint8_t aeth_syndrome; /* the responder's AETH; WIRE_NO_SYNDROME when none. RNR: OR the
+	const char *name;	   /* for logs and traces */
+	uint8_t aeth_syndrome;	   /* the responder's AETH; WIRE_NO_SYNDROME when none. RNR: OR the
 				* timer code in. OK: ACK with invalid credits, replace the low 5
 				* bits */
-	uint8_t cqe_syndrome;  /* the requester's CQE (reference/hw-interface.md); 0 for OK and for
+	uint8_t cqe_syndrome;	   /* the requester's CQE (doc/formats.md); 0 for OK and for
 				* outcomes that are retried */
 	uint8_t recv_cqe_syndrome; /* CQE of the responder's receive WQE when one was taken; 0: none
 				    */
@@ -83,7 +83,7 @@ extern const struct wire_outcome_info wire_outcomes[OUTCOME_COUNT];
  */
 enum wire_outcome wire_outcome_of_nak(uint8_t nak_code);
 
-/* CQE syndromes (reference/hw-interface.md). */
+/* CQE syndromes (doc/formats.md#completion-syndromes). */
 enum wire_cqe_syndrome {
 	WIRE_CQE_OK = 0x00,
 	WIRE_CQE_LOCAL_LENGTH = 0x01,

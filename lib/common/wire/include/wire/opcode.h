@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Numbered as the engine's own metadata numbers services (reference/hw-interface.md). */
+/* Numbered as the engine's own metadata numbers services (doc/formats.md#queue-pair-context). */
 enum wire_service {
 	WIRE_SERVICE_RC,
 	WIRE_SERVICE_UC,

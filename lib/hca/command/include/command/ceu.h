@@ -9,7 +9,7 @@
  * checked here (attributes, transitions, ranges), addresses in the daemon come from the caller and
  * are trusted. Commands that take something away return when no lcore can still hold it.
  *
- * Source: reference/hw-interface.md, "CEU commands", "QP context".
+ * Formats: doc/formats.md#commands, doc/formats.md#queue-pair-context.
  */
 #include <stdbool.h>
 #include <stdint.h>

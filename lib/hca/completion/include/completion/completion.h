@@ -71,7 +71,7 @@ struct events_owed {
 	uint32_t mask;
 };
 
-/* What CompletionQueueMgt answers to who asks for a place (seed 003: cq_req_ready, cq_resp_valid).
+/* What CompletionQueueMgt answers to who asks for a place (doc/modules.md#request-resolution).
  */
 enum completion_answer {
 	COMPLETION_READY,
@@ -140,7 +140,7 @@ int cq_hold(struct completion *c, uint32_t cqn, struct cqe *backlog, uint32_t en
 int cq_release(struct completion *c, struct counters *counters, uint32_t cqn);
 
 /*
- * The steps of a completion, for callers that can wait (seed 003, CQ_REQ to FETCH_CQ_MR); never
+ * The steps of a completion, for callers that can wait (doc/modules.md#request-resolution); never
  * block. Data path, any stage. LOST, of any of them: it is over, the completion is lost (counted; a
  * full CQ gets a CQ_ERROR event and takes no more).
  *

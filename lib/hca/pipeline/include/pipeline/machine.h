@@ -4,8 +4,8 @@
 /*
  * State machines as tables. Each machine has one .def file that is its table of transitions:
  *
- *   STATE(ID, "what it waits for or does; the seed's name where it differs")
- *   EDGE(FROM, TO, "condition", "why: rule or seed section")
+ *   STATE(ID, "what it waits for or does; the design's name where it differs")
+ *   EDGE(FROM, TO, "condition", "why: a rule, or 'design'")
  *
  * A table is for a machine whose state is stored and looked at: one function a state returns the
  * next, or the state waits in a context for the next call. Steps of straight-line code have none:

@@ -29,7 +29,7 @@
 #define MESSAGE_SENDER_BYTES 192
 #define MESSAGE_PRIV_BYTES   384
 
-/* A send request, from doorbell to segmentation (seed 000 7.2.1, 7.2.3). */
+/* A send request, from doorbell to segmentation (doc/modules.md#channels-table). */
 struct request {
 	uint32_t qpn; /* full 24 bits; a QP whose context has another number is not the one meant */
 	uint8_t opcode;	 /* enum user_opcode */
@@ -76,7 +76,7 @@ struct request {
 #define REQUEST_LIMITED	  0x40 /* it had no credit when it was judged (C9-162) */
 #define REQUEST_LOCAL	  0x80 /* bind, local invalidate, fast registration: sends nothing */
 
-/* A packet to be sent (seed 000 7.2.6, 7.2.7). */
+/* A packet to be sent (doc/modules.md#channels-table). */
 struct packet {
 	uint32_t qpn; /* local */
 	uint32_t payload_bytes;
@@ -94,8 +94,8 @@ struct packet {
 #define PACKET_CRC   0x01
 #define PACKET_BUILT 0x02 /* the frame is complete: a retransmission, to be sent as it is */
 
-/* A packet received, HeaderParser to RequesterRecvControl and ExecutionEngine (seed
- * 000 7.2.8, 7.2.9); and what ExecutionEngine asks of RespPktGen (7.2.10). */
+/* A packet received, HeaderParser to RequesterRecvControl and ExecutionEngine
+ * (doc/modules.md#channels-table); and what ExecutionEngine asks of RespPktGen. */
 struct arrival {
 	uint32_t qpn;		 /* local, = headers.dest_qp */
 	uint16_t payload_offset; /* from rte_pktmbuf_mtod, bytes */
@@ -125,8 +125,8 @@ enum response_kind {
 	RESPONSE_ATOMIC
 };
 
-/* Timer commands and events (seed 000 7.1.4): to TimerControl, "set this timer"; from it, "this
- * timer has expired". */
+/* Timer commands and events (doc/modules.md#timercontrol): to TimerControl, "set this timer"; from
+ * it, "this timer has expired". */
 struct timer_event {
 	uint32_t qpn;
 	uint8_t timer;	/* enum timer_kind */

@@ -2,8 +2,8 @@
 #ifndef VIRT_TO_PHYS_TPT_CACHE_H
 #define VIRT_TO_PHYS_TPT_CACHE_H
 /*
- * The cache of MPT or MTT entries (seed 004 5.5, mpt_ram, mtt_ram): two ways, LRU, write-back,
- * write-allocate. The three steps of the seed are three functions: look-up (tpt_take() or, for
+ * The cache of MPT or MTT entries (doc/virt-to-phys.md#tpt-cache): two ways, LRU, write-back,
+ * write-allocate. The three steps of the design are three functions: look-up (tpt_take() or, for
  * readers, tpt_read()), match and update, select and replace. A refill is a write of what memory
  * holds.
  *

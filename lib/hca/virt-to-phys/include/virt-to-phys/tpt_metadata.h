@@ -2,9 +2,9 @@
 #ifndef VIRT_TO_PHYS_TPT_METADATA_H
 #define VIRT_TO_PHYS_TPT_METADATA_H
 /*
- * TPTMetaData (seed 004 5.3): where in memory the entries of the MPT and the MTT lie. Each table is
- * a range of ICM addresses; MAP_ICM puts pages of 4 KiB behind them, a directory holds the address
- * of each page and whether there is one.
+ * TPTMetaData (doc/virt-to-phys.md#tptmetadata): where in memory the entries of the MPT and the MTT
+ * lie. Each table is a range of ICM addresses; MAP_ICM puts pages of 4 KiB behind them, a directory
+ * holds the address of each page and whether there is one.
  *
  * Written by the control thread; read on any lcore, by whoever holds the set that an entry maps to
  * (tpt_cache.h): who takes a page away drops its entries from the cache afterwards, set by set, and

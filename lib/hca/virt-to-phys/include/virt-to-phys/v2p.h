@@ -2,8 +2,9 @@
 #ifndef VIRT_TO_PHYS_V2P_H
 #define VIRT_TO_PHYS_V2P_H
 /*
- * VirtToPhys: checks an access (key, protection domain, rights, bounds, in the seed's order: seed
- * 004, seed 000 7.1.3) and translates it. "Physical address" means the address in the daemon.
+ * VirtToPhys: checks an access (key, protection domain, rights, bounds, in the order of
+ * doc/virt-to-phys.md#match-info) and translates it. "Physical address" means the address in the
+ * daemon.
  *
  * The entries of the MPT (one for each key) and of the MTT (one for each page of those that are not
  * contiguous) lie in ICM memory, which MAP_ICM brings (tpt_metadata.h), behind one cache for each
@@ -41,7 +42,8 @@ enum v2p_state {
 	V2P_PENDING = 5 /* the entry is not there yet: the same request again at the next poll */
 };
 
-/* Who asks: the channels of the request scheduler (seed 004 5.2.2), the numbers of REQ_SOUR. */
+/* Who asks: the channels of the request scheduler (doc/virt-to-phys.md#request-scheduler), the
+ * numbers of REQ_SOUR. */
 enum v2p_channel {
 	V2P_CEU,
 	V2P_DBP_WQE,
@@ -72,7 +74,7 @@ enum v2p_channel {
 
 /*
  * MPT entry, 64 bytes. The memory of an entry is one contiguous piece of a client's region
- * ("coalesced": one page as large as the entry; the seed's PHYSICAL), or, with MPT_PAGES, pages
+ * ("coalesced": one page as large as the entry; the design's PHYSICAL), or, with MPT_PAGES, pages
  * that the MTT names.
  *
  * Of an entry with MPT_CHANGES, the fields marked (c) change on the data path; its `access` is 0,
