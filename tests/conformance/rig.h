@@ -5,14 +5,12 @@
  * One whole HCA (node 0 of a simulation) and a test that speaks for its peer (node 1), packet by
  * packet: packets in, packets out, completions, events, context fields. Virtual time.
  *
- * A test names its rule: c9_079__..., see tests/conformance/rules; CONFORMANCE_TEST(f) registers
+ * A test names its rule: c9_079__..., see tests/conformance/rules; TEST() registers
  * it, so that the matrix and the record of transitions know its name.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include "pipeline/machine.h"
 #include "sim.h"
 #include "wire/aeth.h"
@@ -118,9 +116,7 @@ void rig_expect_refusal(struct sim *s, unsigned qp, uint32_t psn, enum aeth_nak 
 /* ---- names ---- */
 
 int rig_begin_test(void **state); /* tells the record of transitions which test runs */
-#define CONFORMANCE_TEST(f)                                                                        \
-	{                                                                                          \
-#f, f, rig_begin_test, NULL, (void *)(uintptr_t) #f                                \
-	}
+#undef TEST
+#define TEST(name) TEST_WITH(name, rig_begin_test, NULL)
 
 #endif

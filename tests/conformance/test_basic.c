@@ -99,42 +99,49 @@ static void all_sizes(uint8_t service, uint8_t opcode, bool recv)
 	sim_destroy(s);
 }
 
-static void rc__write(void **state)
+#define TEST_THREE_WAYS(name)                                                                      \
+	static void name(void **state);                                                            \
+	TEST_AS(name, name, contiguous, NULL, #name)                                               \
+	TEST_AS(name##_paged, name, paged, NULL, #name)                                            \
+	TEST_AS(name##_busy, name, busy, NULL, #name)                                              \
+	static void name(void **state)
+
+TEST_THREE_WAYS(rc__write)
 {
 	all_sizes(SERVICE_RC, USER_RDMA_WRITE, false);
 }
 
-static void rc__write_imm(void **state)
+TEST_THREE_WAYS(rc__write_imm)
 {
 	all_sizes(SERVICE_RC, USER_RDMA_WRITE_IMM, true);
 }
 
-static void rc__send(void **state)
+TEST_THREE_WAYS(rc__send)
 {
 	all_sizes(SERVICE_RC, USER_SEND, true);
 }
 
-static void rc__send_imm(void **state)
+TEST_THREE_WAYS(rc__send_imm)
 {
 	all_sizes(SERVICE_RC, USER_SEND_IMM, true);
 }
 
-static void rc__read(void **state)
+TEST_THREE_WAYS(rc__read)
 {
 	all_sizes(SERVICE_RC, USER_RDMA_READ, false);
 }
 
-static void uc__write(void **state)
+TEST_THREE_WAYS(uc__write)
 {
 	all_sizes(SERVICE_UC, USER_RDMA_WRITE, false);
 }
 
-static void uc__send(void **state)
+TEST_THREE_WAYS(uc__send)
 {
 	all_sizes(SERVICE_UC, USER_SEND, true);
 }
 
-static void rc__atomics(void **state)
+TEST_THREE_WAYS(rc__atomics)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 	struct sim *s = sim_for(&p);
@@ -167,7 +174,7 @@ static void rc__atomics(void **state)
 	sim_destroy(s);
 }
 
-static void ud__send(void **state)
+TEST_THREE_WAYS(ud__send)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 	struct sim_wr wr = {.opcode = USER_SEND_IMM,
@@ -197,7 +204,7 @@ static void ud__send(void **state)
 	sim_destroy(s);
 }
 
-static void rc__inline_and_chain_of_doorbells(void **state)
+TEST_THREE_WAYS(rc__inline_and_chain_of_doorbells)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 	struct sim *s = sim_for(&p);
@@ -220,7 +227,7 @@ static void rc__inline_and_chain_of_doorbells(void **state)
 }
 
 /* A packet over a page border, and somebody holds the second page: it is executed anew, whole. */
-static void rc__write_over_a_page_that_is_held(void **state)
+TEST(rc__write_over_a_page_that_is_held)
 {
 	enum { FIRST_MTT = 64, PAGE = 4096, AT = 4 * PAGE - 100, BYTES = 200 };
 	struct sim_params p = SIM_PARAMS_DEFAULT;
@@ -242,25 +249,4 @@ static void rc__write_over_a_page_that_is_held(void **state)
 	expect(s, 0, USER_RDMA_WRITE, offset);
 	assert_memory_equal(s->node[1].memory + AT, s->node[0].memory, BYTES);
 	sim_destroy(s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define WAY(f, way)   {#f, f, way, NULL, (void *)(uintptr_t) #f}
-#define THREE_WAYS(f) WAY(f, contiguous), WAY(f, paged), WAY(f, busy)
-		THREE_WAYS(rc__write),
-		THREE_WAYS(rc__write_imm),
-		THREE_WAYS(rc__send),
-		THREE_WAYS(rc__send_imm),
-		THREE_WAYS(rc__read),
-		THREE_WAYS(rc__atomics),
-		THREE_WAYS(uc__write),
-		THREE_WAYS(uc__send),
-		THREE_WAYS(ud__send),
-		THREE_WAYS(rc__inline_and_chain_of_doorbells),
-		CONFORMANCE_TEST(rc__write_over_a_page_that_is_held),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -115,7 +115,7 @@ static void stopped_and_taken_up(enum qp_service service, const struct sim_wr *b
 	end(s);
 }
 
-static void uc__local_protection_error_stops_the_send_queue(void **state)
+TEST(uc__local_protection_error_stops_the_send_queue)
 {
 	struct sim_wr bad = {.opcode = USER_SEND, .sge = {{0, 64, 0x777}}, .sges = 1};
 
@@ -124,7 +124,7 @@ static void uc__local_protection_error_stops_the_send_queue(void **state)
 	stopped_and_taken_up(SERVICE_UC, &bad, SYNDROME_LOCAL_PROT);
 }
 
-static void uc__bad_operation_stops_the_send_queue(void **state)
+TEST(uc__bad_operation_stops_the_send_queue)
 {
 	struct sim_wr bad = {.opcode = USER_RDMA_READ, .sge = {{0, 64, 0}}, .sges = 1};
 
@@ -133,7 +133,7 @@ static void uc__bad_operation_stops_the_send_queue(void **state)
 	stopped_and_taken_up(SERVICE_UC, &bad, SYNDROME_LOCAL_QP_OP);
 }
 
-static void uc__too_long_a_message_stops_the_send_queue(void **state)
+TEST(uc__too_long_a_message_stops_the_send_queue)
 {
 	struct sim_wr bad = {
 		.opcode = USER_RDMA_WRITE, .sge = {{0, 0x7fffffff, 0}, {0, 2, 0}}, .sges = 2};
@@ -141,14 +141,14 @@ static void uc__too_long_a_message_stops_the_send_queue(void **state)
 	stopped_and_taken_up(SERVICE_UC, &bad, SYNDROME_LOCAL_LENGTH);
 }
 
-static void ud__local_protection_error_stops_the_send_queue(void **state)
+TEST(ud__local_protection_error_stops_the_send_queue)
 {
 	struct sim_wr bad = {.opcode = USER_SEND, .sge = {{0, 64, 0x777}}, .sges = 1};
 
 	stopped_and_taken_up(SERVICE_UD, &bad, SYNDROME_LOCAL_PROT);
 }
 
-static void ud__bad_operation_stops_the_send_queue(void **state)
+TEST(ud__bad_operation_stops_the_send_queue)
 {
 	struct sim_wr bad = {.opcode = USER_RDMA_WRITE, .sge = {{0, 64, 0}}, .sges = 1};
 
@@ -156,7 +156,7 @@ static void ud__bad_operation_stops_the_send_queue(void **state)
 }
 
 /* What was rung for before SQERR2RTS is flushed even if it is looked at only then. */
-static void uc__stale_doorbells_are_flushed(void **state)
+TEST(uc__stale_doorbells_are_flushed)
 {
 	struct sim *s = make(SERVICE_UC);
 	struct sim_wr good = send_of(s, 64), bad = good;
@@ -184,7 +184,7 @@ static void uc__stale_doorbells_are_flushed(void **state)
 }
 
 /* A QP in SQE may go to ERR, and then everything is flushed. */
-static void uc__error_after_sqe(void **state)
+TEST(uc__error_after_sqe)
 {
 	struct sim *s = make(SERVICE_UC);
 	struct sim_wr bad = {.opcode = USER_RDMA_READ, .sge = {{0, 64, 0}}, .sges = 1};
@@ -202,7 +202,7 @@ static void uc__error_after_sqe(void **state)
 	end(s);
 }
 
-static void rc__never_enters_sqe(void **state)
+TEST(rc__never_enters_sqe)
 {
 	struct sim *s = make(SERVICE_RC);
 	struct sim_wr bad = {.opcode = USER_SEND, .sge = {{0, 64, 0x777}}, .sges = 1};
@@ -214,7 +214,7 @@ static void rc__never_enters_sqe(void **state)
 
 /* ---- a UD sender ---- */
 
-static void ud__one_mtu_and_not_more(void **state)
+TEST(ud__one_mtu_and_not_more)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 	struct sim_wr wr;
@@ -235,7 +235,7 @@ static void ud__one_mtu_and_not_more(void **state)
 }
 
 /* A Q_Key with the top bit set is not sent: that of the QP is, which only who may set it chose. */
-static void ud__privileged_qkey_is_that_of_the_qp(void **state)
+TEST(ud__privileged_qkey_is_that_of_the_qp)
 {
 	struct sim *s = make(SERVICE_UD);
 	struct sim_wr wr = send_of(s, 64);
@@ -253,7 +253,7 @@ static void ud__privileged_qkey_is_that_of_the_qp(void **state)
 
 /* QP 1 of two HCAs, as connection managers use it: numbers in the reserved range, a Q_Key that is
  * controlled. */
-static void gsi__datagrams_between_qps_1(void **state)
+TEST(gsi__datagrams_between_qps_1)
 {
 	const struct sim_identity identity[2] = {
 		{.qpn = 1, .psn = 7, .key = 0x1234500, .ip = {[10] = 0xff, 0xff, 10, 0, 0, 1}},
@@ -284,7 +284,7 @@ static void gsi__datagrams_between_qps_1(void **state)
 	end(s);
 }
 
-static void ud__inline_and_empty(void **state)
+TEST(ud__inline_and_empty)
 {
 	struct sim *s = make(SERVICE_UD);
 	struct sim_wr wr = send_of(s, 60);
@@ -304,7 +304,7 @@ static void ud__inline_and_empty(void **state)
 }
 
 /* Unsignaled requests complete nothing, and what follows them still does, in order. */
-static void uc__unsignaled_requests_complete_nothing(void **state)
+TEST(uc__unsignaled_requests_complete_nothing)
 {
 	struct sim *s = make(SERVICE_UC);
 	struct sim_wr quiet = send_of(s, 3000), wr = quiet;
@@ -319,25 +319,4 @@ static void uc__unsignaled_requests_complete_nothing(void **state)
 	for (unsigned i = 0; i < 5; i++)
 		expect(s, 1, USER_RECV, i * SIM_RQ_STRIDE);
 	end(s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CONFORMANCE_TEST(uc__local_protection_error_stops_the_send_queue),
-		CONFORMANCE_TEST(uc__bad_operation_stops_the_send_queue),
-		CONFORMANCE_TEST(uc__too_long_a_message_stops_the_send_queue),
-		CONFORMANCE_TEST(ud__local_protection_error_stops_the_send_queue),
-		CONFORMANCE_TEST(ud__bad_operation_stops_the_send_queue),
-		CONFORMANCE_TEST(uc__stale_doorbells_are_flushed),
-		CONFORMANCE_TEST(uc__error_after_sqe),
-		CONFORMANCE_TEST(rc__never_enters_sqe),
-		CONFORMANCE_TEST(ud__one_mtu_and_not_more),
-		CONFORMANCE_TEST(ud__privileged_qkey_is_that_of_the_qp),
-		CONFORMANCE_TEST(gsi__datagrams_between_qps_1),
-		CONFORMANCE_TEST(ud__inline_and_empty),
-		CONFORMANCE_TEST(uc__unsignaled_requests_complete_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static struct sim_wr write_of(uint32_t bytes)
 		.opcode = USER_RDMA_WRITE, .remote = 1 << 20, .sge = {{0, bytes, 0}}, .sges = 1};
 }
 
-static void bad_request__completes_in_its_turn_and_flushes_the_rest(void **state)
+TEST(bad_request__completes_in_its_turn_and_flushes_the_rest)
 {
 	struct sim *s = make(1);
 	struct sim_wr good = write_of(5000), bad = write_of(5000), worse = write_of(64);
@@ -63,7 +63,7 @@ static void bad_request__completes_in_its_turn_and_flushes_the_rest(void **state
 	end(s);
 }
 
-static void bad_request__short_message_with_a_bad_key(void **state)
+TEST(bad_request__short_message_with_a_bad_key)
 {
 	struct sim *s = make(1);
 	struct sim_wr bad = write_of(64);
@@ -73,7 +73,7 @@ static void bad_request__short_message_with_a_bad_key(void **state)
 	end(s);
 }
 
-static void bad_request__operation_not_allowed(void **state)
+TEST(bad_request__operation_not_allowed)
 {
 	struct sim *s = make(1);
 	struct sim_wr bad = write_of(64);
@@ -99,7 +99,7 @@ static void refused(struct sim *s, const struct sim_wr *bad, uint32_t syndrome)
 	end(s);
 }
 
-static void c9_089__write_with_a_bad_rkey(void **state)
+TEST(c9_089__write_with_a_bad_rkey)
 {
 	struct sim *s = make(1);
 	struct sim_wr bad = write_of(9000);
@@ -108,7 +108,7 @@ static void c9_089__write_with_a_bad_rkey(void **state)
 	refused(s, &bad, SYNDROME_REMOTE_ACCESS);
 }
 
-static void c9_089__read_with_a_bad_rkey(void **state)
+TEST(c9_089__read_with_a_bad_rkey)
 {
 	struct sim *s = make(1);
 	struct sim_wr bad = write_of(9000);
@@ -118,7 +118,7 @@ static void c9_089__read_with_a_bad_rkey(void **state)
 	refused(s, &bad, SYNDROME_REMOTE_ACCESS);
 }
 
-static void c9_091__send_longer_than_the_receive(void **state)
+TEST(c9_091__send_longer_than_the_receive)
 {
 	struct sim *s = make(1);
 	struct sim_wr bad = write_of(9000);
@@ -128,7 +128,7 @@ static void c9_091__send_longer_than_the_receive(void **state)
 	refused(s, &bad, SYNDROME_REMOTE_INVAL_REQ);
 }
 
-static void c9_132__rnr_retry_exhausted(void **state)
+TEST(c9_132__rnr_retry_exhausted)
 {
 	struct sim *s = make(1);
 	struct sim_wr wr = write_of(3000);
@@ -139,7 +139,7 @@ static void c9_132__rnr_retry_exhausted(void **state)
 	end(s);
 }
 
-static void c9_128__rnr_then_the_same_request(void **state)
+TEST(c9_128__rnr_then_the_same_request)
 {
 	struct sim *s = make(1);
 	struct sim_wr wr = write_of(3000);
@@ -157,7 +157,7 @@ static void c9_128__rnr_then_the_same_request(void **state)
 	end(s);
 }
 
-static void c9_142__retry_exhausted_and_nobody_else_waits(void **state)
+TEST(c9_142__retry_exhausted_and_nobody_else_waits)
 {
 	struct sim *s = make(2);
 	struct sim_wr wr = write_of(3000);
@@ -213,19 +213,19 @@ static void dead_peers(uint8_t opcode, uint32_t bytes)
 	sim_destroy(s);
 }
 
-static void isolation__dead_peers_leave_packet_buffers(void **state)
+TEST(isolation__dead_peers_leave_packet_buffers)
 {
 	dead_peers(USER_RDMA_WRITE, 20000);
 }
 
-static void isolation__dead_peers_leave_read_buffers(void **state)
+TEST(isolation__dead_peers_leave_read_buffers)
 {
 	dead_peers(USER_RDMA_READ, 20000);
 }
 
 /* More doorbells than there are descriptors, for a QP whose peer is gone: its timer still runs, all
  * of them complete in error, and then the client's other QP is served. */
-static void isolation__doorbells_beyond_the_descriptors(void **state)
+TEST(isolation__doorbells_beyond_the_descriptors)
 {
 	struct sim *s = make(2);
 	struct sim_node *n = &s->node[0];
@@ -254,7 +254,7 @@ static void isolation__doorbells_beyond_the_descriptors(void **state)
 	end(s);
 }
 
-static void c9_061__message_of_more_than_2_to_the_23_packets_is_refused(void **state)
+TEST(c9_061__message_of_more_than_2_to_the_23_packets_is_refused)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 	struct sim_wr wr = write_of(1u << 30);
@@ -269,7 +269,7 @@ static void c9_061__message_of_more_than_2_to_the_23_packets_is_refused(void **s
 	end(s);
 }
 
-static void doorbells__random_bits(void **state)
+TEST(doorbells__random_bits)
 {
 	struct sim *s = make(2);
 	struct sim_node *n = &s->node[0];
@@ -295,7 +295,7 @@ static void doorbells__random_bits(void **state)
 	end(s);
 }
 
-static void descriptors__random_bytes(void **state)
+TEST(descriptors__random_bytes)
 {
 	for (unsigned seed = 0; seed < 40; seed++) {
 		struct sim *s = make(1);
@@ -324,7 +324,7 @@ static void descriptors__random_bytes(void **state)
 	}
 }
 
-static void destroy__under_load(void **state)
+TEST(destroy__under_load)
 {
 	for (unsigned after = 0; after < 30; after++) {
 		struct sim *s = make(2);
@@ -352,28 +352,4 @@ static void destroy__under_load(void **state)
 		assert_null(qp_find(&s->node[after & 1].hca->qps, qpn));
 		end(s);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CONFORMANCE_TEST(bad_request__completes_in_its_turn_and_flushes_the_rest),
-		CONFORMANCE_TEST(bad_request__short_message_with_a_bad_key),
-		CONFORMANCE_TEST(bad_request__operation_not_allowed),
-		CONFORMANCE_TEST(c9_089__write_with_a_bad_rkey),
-		CONFORMANCE_TEST(c9_089__read_with_a_bad_rkey),
-		CONFORMANCE_TEST(c9_091__send_longer_than_the_receive),
-		CONFORMANCE_TEST(c9_128__rnr_then_the_same_request),
-		CONFORMANCE_TEST(c9_132__rnr_retry_exhausted),
-		CONFORMANCE_TEST(c9_142__retry_exhausted_and_nobody_else_waits),
-		CONFORMANCE_TEST(isolation__dead_peers_leave_packet_buffers),
-		CONFORMANCE_TEST(isolation__dead_peers_leave_read_buffers),
-		CONFORMANCE_TEST(isolation__doorbells_beyond_the_descriptors),
-		CONFORMANCE_TEST(c9_061__message_of_more_than_2_to_the_23_packets_is_refused),
-		CONFORMANCE_TEST(doorbells__random_bits),
-		CONFORMANCE_TEST(descriptors__random_bytes),
-		CONFORMANCE_TEST(destroy__under_load),
-	};
-
-	return cmocka_run_group_tests_name("errors", tests, NULL, NULL);
 }

@@ -188,7 +188,7 @@ static void share(const struct flow flow[QPS + 1], int side, uint8_t first, uint
 	}
 }
 
-static void fairness__writes(void **state)
+TEST(fairness__writes)
 {
 	static const struct flow flow[QPS + 1] = {
 		{.opcode = USER_RDMA_WRITE, .bytes = GIB, .depth = 1},
@@ -201,7 +201,7 @@ static void fairness__writes(void **state)
 }
 
 /* A fifth one, which now and then has a packet to send, makes turns end in the midst. */
-static void fairness__beside_a_light_one(void **state)
+TEST(fairness__beside_a_light_one)
 {
 	static const struct flow flow[QPS + 1] = {
 		{.opcode = USER_RDMA_WRITE, .bytes = GIB, .depth = 1},
@@ -214,7 +214,7 @@ static void fairness__beside_a_light_one(void **state)
 	share(flow, 0, WIRE_RC_SEND_FIRST, WIRE_RC_WRITE_ONLY_IMM);
 }
 
-static void fairness__sends_beside_a_long_write(void **state)
+TEST(fairness__sends_beside_a_long_write)
 {
 	static const struct flow flow[QPS + 1] = {
 		{.opcode = USER_RDMA_WRITE, .bytes = GIB, .depth = 1},
@@ -227,7 +227,7 @@ static void fairness__sends_beside_a_long_write(void **state)
 }
 
 /* The READs of one queue pair take nothing from the others; and theirs come. */
-static void fairness__reads_of_one(void **state)
+TEST(fairness__reads_of_one)
 {
 	static const struct flow flow[QPS + 1] = {
 		{.opcode = USER_RDMA_WRITE, .bytes = GIB, .depth = 1},
@@ -240,7 +240,7 @@ static void fairness__reads_of_one(void **state)
 }
 
 /* The responder's side: the bytes of READ responses. */
-static void fairness__read_responses(void **state)
+TEST(fairness__read_responses)
 {
 	static const struct flow flow[QPS + 1] = {
 		{.opcode = USER_RDMA_READ, .bytes = GIB, .depth = 1},
@@ -250,17 +250,4 @@ static void fairness__read_responses(void **state)
 	};
 
 	share(flow, 1, WIRE_RC_READ_RESP_FIRST, WIRE_RC_READ_RESP_ONLY);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CONFORMANCE_TEST(fairness__writes),
-		CONFORMANCE_TEST(fairness__beside_a_light_one),
-		CONFORMANCE_TEST(fairness__sends_beside_a_long_write),
-		CONFORMANCE_TEST(fairness__reads_of_one),
-		CONFORMANCE_TEST(fairness__read_responses),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

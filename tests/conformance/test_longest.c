@@ -37,7 +37,7 @@ static struct sim_params params(uint8_t mtu, unsigned qps)
 }
 
 /* Each is begun, and the peer is told how long it is. */
-static void c9_072__two_gibibytes_at_every_mtu(void **state)
+TEST(c9_072__two_gibibytes_at_every_mtu)
 {
 	for (uint8_t mtu = 1; mtu <= 5; mtu++) {
 		struct sim_params p = params(mtu, KINDS);
@@ -68,7 +68,7 @@ static void c9_072__two_gibibytes_at_every_mtu(void **state)
 /* A READ with 2^23 responses is all that may be outstanding; it is sent again as a whole, once for
  * each timeout, and then from where its responses end; behind its first response there is room for
  * one PSN more. */
-static void c9_061__exactly_the_window(void **state)
+TEST(c9_061__exactly_the_window)
 {
 	struct sim_params p = params(1, 1);
 	struct sim *s = peer_create(&p);
@@ -101,7 +101,7 @@ static void c9_061__exactly_the_window(void **state)
 
 /* While its responses come nothing goes that would lie more than 2^23 PSNs behind its first: it
  * would be taken for something older, and for done. */
-static void c9_061__no_psn_looks_older_than_the_read_before_it(void **state)
+TEST(c9_061__no_psn_looks_older_than_the_read_before_it)
 {
 	struct sim_params p = params(1, 1);
 	struct sim *s = peer_create(&p);
@@ -136,7 +136,7 @@ static void expect_responses(struct sim *s, uint32_t first, unsigned n)
 
 /* The responder: when such a READ is asked for again its PSN lies 2^23 before the expected one, and
  * it is answered from there again. */
-static void c9_061__asked_for_again_across_the_window(void **state)
+TEST(c9_061__asked_for_again_across_the_window)
 {
 	struct sim_params p = params(1, 1);
 	struct sim *s = rig_create(&p);
@@ -200,12 +200,12 @@ static void all_of_it(uint8_t opcode, uint8_t mtu)
 	rig_end(s);
 }
 
-static void c9_072__a_read_of_two_gibibytes_is_answered_in_full(void **state)
+TEST(c9_072__a_read_of_two_gibibytes_is_answered_in_full)
 {
 	all_of_it(USER_RDMA_READ, 5);
 }
 
-static void c9_072__every_operation_in_full_at_every_mtu(void **state)
+TEST(c9_072__every_operation_in_full_at_every_mtu)
 {
 	if (!getenv("SOFTHCA_LONGEST"))
 		skip();
@@ -214,18 +214,4 @@ static void c9_072__every_operation_in_full_at_every_mtu(void **state)
 			print_message("MTU %u, opcode 0x%02x\n", 128u << mtu, kinds[i].opcode);
 			all_of_it(kinds[i].opcode, mtu);
 		}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CONFORMANCE_TEST(c9_072__two_gibibytes_at_every_mtu),
-		CONFORMANCE_TEST(c9_061__exactly_the_window),
-		CONFORMANCE_TEST(c9_061__no_psn_looks_older_than_the_read_before_it),
-		CONFORMANCE_TEST(c9_061__asked_for_again_across_the_window),
-		CONFORMANCE_TEST(c9_072__a_read_of_two_gibibytes_is_answered_in_full),
-		CONFORMANCE_TEST(c9_072__every_operation_in_full_at_every_mtu),
-	};
-
-	return cmocka_run_group_tests_name("longest", tests, NULL, NULL);
 }

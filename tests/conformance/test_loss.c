@@ -245,50 +245,36 @@ static void seeds(uint64_t first, uint64_t count, struct sim_faults faults)
 		one_run(i, faults);
 }
 
-static void c9_146__perfect_wire(void **state)
+TEST(c9_146__perfect_wire)
 {
 	seeds(1, 5, (struct sim_faults){0});
 }
 
-static void c9_146__loss(void **state)
+TEST(c9_146__loss)
 {
 	seeds(100, 20, (struct sim_faults){.loss_ppm = 10000});
 }
 
-static void c9_146__duplication(void **state)
+TEST(c9_146__duplication)
 {
 	seeds(200, 20, (struct sim_faults){.duplicate_ppm = 10000});
 }
 
-static void c9_146__reordering(void **state)
+TEST(c9_146__reordering)
 {
 	seeds(300, 20, (struct sim_faults){.reorder_ppm = 10000});
 }
 
-static void c9_146__corruption(void **state)
+TEST(c9_146__corruption)
 {
 	seeds(400, 10, (struct sim_faults){.corrupt_ppm = 10000});
 }
 
-static void c9_146__everything_at_once(void **state)
+TEST(c9_146__everything_at_once)
 {
 	seeds(500, 40,
 	      (struct sim_faults){.loss_ppm = 10000,
 				  .duplicate_ppm = 10000,
 				  .reorder_ppm = 10000,
 				  .corrupt_ppm = 1000});
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CONFORMANCE_TEST(c9_146__perfect_wire),
-		CONFORMANCE_TEST(c9_146__loss),
-		CONFORMANCE_TEST(c9_146__duplication),
-		CONFORMANCE_TEST(c9_146__reordering),
-		CONFORMANCE_TEST(c9_146__corruption),
-		CONFORMANCE_TEST(c9_146__everything_at_once),
-	};
-
-	return cmocka_run_group_tests_name("loss", tests, NULL, NULL);
 }

@@ -51,7 +51,7 @@ static void all_masks(const char *name, const struct step *steps, unsigned count
 }
 
 #define MASKS(name, ...)                                                                           \
-	static void masks__##name(void **state)                                                    \
+	TEST(masks__##name)                                                                        \
 	{                                                                                          \
 		const struct step steps[] = {__VA_ARGS__};                                         \
                                                                                                    \
@@ -71,24 +71,11 @@ MASKS(fetch_and_add, {USER_ATOMIC_FA, 8})
 MASKS(four_in_flight, {USER_SEND, 2 * MTU}, {USER_RDMA_READ, 3 * MTU}, {USER_ATOMIC_FA, 8},
       {USER_RDMA_WRITE, 2 * MTU})
 
-int main(void)
+static int read_choice(void **state)
 {
 	const char *chosen = getenv("SOFTHCA_MASKS");
-	const struct CMUnitTest tests[] = {
-		CONFORMANCE_TEST(masks__send),
-		CONFORMANCE_TEST(masks__send_imm),
-		CONFORMANCE_TEST(masks__send_of_three),
-		CONFORMANCE_TEST(masks__write),
-		CONFORMANCE_TEST(masks__write_of_three),
-		CONFORMANCE_TEST(masks__write_imm),
-		CONFORMANCE_TEST(masks__read),
-		CONFORMANCE_TEST(masks__read_of_four),
-		CONFORMANCE_TEST(masks__compare_and_swap),
-		CONFORMANCE_TEST(masks__fetch_and_add),
-		CONFORMANCE_TEST(masks__four_in_flight),
-	};
 
-	if (chosen && sscanf(chosen, "%u,%u", &forward_bits, &back_bits) != 2)
-		return 2;
-	return cmocka_run_group_tests_name("masks", tests, NULL, NULL);
+	return chosen && sscanf(chosen, "%u,%u", &forward_bits, &back_bits) != 2;
 }
+
+TEST_GROUP(.setup = read_choice);

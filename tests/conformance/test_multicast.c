@@ -145,7 +145,7 @@ static void to_those_attached(bool ipv6, uint32_t bytes)
 	end(s);
 }
 
-static void multicast__to_each_queue_pair_attached_once(void **state)
+TEST(multicast__to_each_queue_pair_attached_once)
 {
 	to_those_attached(false, MESSAGE);
 	to_those_attached(true, MESSAGE);
@@ -153,7 +153,7 @@ static void multicast__to_each_queue_pair_attached_once(void **state)
 	to_those_attached(true, 0);
 }
 
-static void multicast__the_sender_if_attached(void **state)
+TEST(multicast__the_sender_if_attached)
 {
 	struct sim *s = make();
 
@@ -166,7 +166,7 @@ static void multicast__the_sender_if_attached(void **state)
 	end(s);
 }
 
-static void multicast__nobody_listens(void **state)
+TEST(multicast__nobody_listens)
 {
 	struct sim *s = make();
 
@@ -179,7 +179,7 @@ static void multicast__nobody_listens(void **state)
 	end(s);
 }
 
-static void multicast__detached(void **state)
+TEST(multicast__detached)
 {
 	struct sim *s = make();
 
@@ -204,7 +204,7 @@ static void multicast__detached(void **state)
 }
 
 /* A datagram to a queue pair's own number is not for the group, whoever is in it. */
-static void multicast__unicast_goes_to_one(void **state)
+TEST(multicast__unicast_goes_to_one)
 {
 	struct sim *s = make();
 	struct sim_wr wr = {.opcode = USER_SEND,
@@ -230,7 +230,7 @@ static void multicast__unicast_goes_to_one(void **state)
 
 /* ---- one's fault is not the others' ---- */
 
-static void multicast__q_key_of_each(void **state)
+TEST(multicast__q_key_of_each)
 {
 	struct sim *s = make();
 
@@ -245,7 +245,7 @@ static void multicast__q_key_of_each(void **state)
 	end(s);
 }
 
-static void multicast__no_receive_no_state_no_partition(void **state)
+TEST(multicast__no_receive_no_state_no_partition)
 {
 	struct sim *s = make();
 
@@ -282,7 +282,7 @@ static void corrupted(uint32_t bytes)
 	end(s);
 }
 
-static void multicast__a_damaged_one_is_nobodys(void **state)
+TEST(multicast__a_damaged_one_is_nobodys)
 {
 	corrupted(MESSAGE);
 	corrupted(BIG);
@@ -291,7 +291,7 @@ static void multicast__a_damaged_one_is_nobodys(void **state)
 /* ---- many ---- */
 
 /* More references than HP_EE has places: HeaderParser waits, and nobody misses one. */
-static void multicast__each_of_many_to_each(void **state)
+TEST(multicast__each_of_many_to_each)
 {
 	enum { MESSAGES = 100 };
 	struct sim *s = make();
@@ -318,7 +318,7 @@ static void multicast__each_of_many_to_each(void **state)
 }
 
 /* Frames and references lie in every ring when the queue pairs leave, as any client may. */
-static void multicast__destroyed_while_they_come(void **state)
+TEST(multicast__destroyed_while_they_come)
 {
 	struct sim *s = make();
 	struct cqe c;
@@ -343,7 +343,7 @@ static void multicast__destroyed_while_they_come(void **state)
 }
 
 /* Clones run out: some miss some, which is counted, and all is well again. */
-static void multicast__without_buffers(void **state)
+TEST(multicast__without_buffers)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 	unsigned n = 0;
@@ -369,23 +369,4 @@ static void multicast__without_buffers(void **state)
 	rte_pktmbuf_free_bulk(held, n);
 	(void)received(s, 1, MESSAGE);
 	end(s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CONFORMANCE_TEST(multicast__to_each_queue_pair_attached_once),
-		CONFORMANCE_TEST(multicast__the_sender_if_attached),
-		CONFORMANCE_TEST(multicast__nobody_listens),
-		CONFORMANCE_TEST(multicast__detached),
-		CONFORMANCE_TEST(multicast__unicast_goes_to_one),
-		CONFORMANCE_TEST(multicast__q_key_of_each),
-		CONFORMANCE_TEST(multicast__no_receive_no_state_no_partition),
-		CONFORMANCE_TEST(multicast__a_damaged_one_is_nobodys),
-		CONFORMANCE_TEST(multicast__each_of_many_to_each),
-		CONFORMANCE_TEST(multicast__destroyed_while_they_come),
-		CONFORMANCE_TEST(multicast__without_buffers),
-	};
-
-	return cmocka_run_group_tests_name("multicast", tests, NULL, NULL);
 }

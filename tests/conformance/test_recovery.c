@@ -80,7 +80,7 @@ static struct sim *stream(unsigned messages, struct loss loss, struct sim_faults
 
 /* Packets made before the retransmission go before it, those made after it behind it: one loss is
  * one NAK, and no packet comes twice. */
-static void recovery__one_loss_draws_one_nak_and_no_duplicate(void **state)
+TEST(recovery__one_loss_draws_one_nak_and_no_duplicate)
 {
 	for (unsigned at = 2000; at < 2064; at += 7) {
 		struct sim *s = stream(400, (struct loss){.number = at}, (struct sim_faults){0});
@@ -95,7 +95,7 @@ static void recovery__one_loss_draws_one_nak_and_no_duplicate(void **state)
 /* The responder tells a loss once. If the packet that it asked for is lost too, what is outstanding
  * goes out again after some round trips: long before the transport timer, and not counted as one
  * of its retries. */
-static void recovery__the_repeated_packet_lost_too(void **state)
+TEST(recovery__the_repeated_packet_lost_too)
 {
 	for (unsigned again = 1; again <= 3; again++) {
 		struct sim *s = stream(400, (struct loss){.number = 3000, .again = again},
@@ -108,7 +108,7 @@ static void recovery__the_repeated_packet_lost_too(void **state)
 	}
 }
 
-static void recovery__the_nak_lost(void **state)
+TEST(recovery__the_nak_lost)
 {
 	struct sim *s =
 		stream(400, (struct loss){.number = 3000, .naks = 1}, (struct sim_faults){0});
@@ -119,7 +119,7 @@ static void recovery__the_nak_lost(void **state)
 	rig_end(s);
 }
 
-static void recovery__no_probe_without_a_loss(void **state)
+TEST(recovery__no_probe_without_a_loss)
 {
 	struct sim *s = stream(400, (struct loss){0}, (struct sim_faults){0});
 
@@ -130,7 +130,7 @@ static void recovery__no_probe_without_a_loss(void **state)
 }
 
 /* Time in which others had the CPU tells of no loss; a loss shows all the same. */
-static void recovery__no_probe_for_others_having_the_cpu(void **state)
+TEST(recovery__no_probe_for_others_having_the_cpu)
 {
 	for (uint64_t steal = 100 * US; steal <= 50 * MS; steal *= 5) {
 		struct sim *s =
@@ -149,7 +149,7 @@ static void recovery__no_probe_for_others_having_the_cpu(void **state)
 
 /* How much may be outstanding follows the rate of loss, so that go-back-N wastes little; and no
  * loss waits for the transport timer. */
-static void recovery__what_go_back_n_wastes_is_bounded(void **state)
+TEST(recovery__what_go_back_n_wastes_is_bounded)
 {
 	static const struct {
 		uint32_t loss_ppm, waste; /* per cent of the packets wanted */
@@ -184,7 +184,7 @@ static uint32_t take_all(struct sim *s, uint32_t psn, bool answer)
 
 /* A peer without receives would throw away all that comes behind the first packet again. So each
  * RNR NAK halves what goes out at once, as a loss does; the rest goes when that is acknowledged. */
-static void recovery__after_rnr_not_all_at_once(void **state)
+TEST(recovery__after_rnr_not_all_at_once)
 {
 	enum { PACKETS = 512 };
 	const uint32_t end = PEER_PSN + PACKETS;
@@ -207,19 +207,4 @@ static void recovery__after_rnr_not_all_at_once(void **state)
 	rig_expect_cqe(s, USER_SEND, 0, 0);
 	assert_int_equal(sim_counter(s, 0, COUNTER_loss_timeouts), 0);
 	rig_end(s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CONFORMANCE_TEST(recovery__one_loss_draws_one_nak_and_no_duplicate),
-		CONFORMANCE_TEST(recovery__the_repeated_packet_lost_too),
-		CONFORMANCE_TEST(recovery__the_nak_lost),
-		CONFORMANCE_TEST(recovery__no_probe_without_a_loss),
-		CONFORMANCE_TEST(recovery__no_probe_for_others_having_the_cpu),
-		CONFORMANCE_TEST(recovery__what_go_back_n_wastes_is_bounded),
-		CONFORMANCE_TEST(recovery__after_rnr_not_all_at_once),
-	};
-
-	return cmocka_run_group_tests_name("recovery", tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ static void no_cqe_for(struct sim *s, uint64_t ns)
 
 /* ---- C9-60 ---- */
 
-static void c9_060__a_push_completes_with_its_last_acknowledgement(void **state)
+TEST(c9_060__a_push_completes_with_its_last_acknowledgement)
 {
 	static const uint8_t opcodes[] = {USER_SEND, USER_SEND_IMM, USER_SEND_INV, USER_RDMA_WRITE,
 					  USER_RDMA_WRITE_IMM};
@@ -36,7 +36,7 @@ static void c9_060__a_push_completes_with_its_last_acknowledgement(void **state)
 	}
 }
 
-static void c9_060__a_read_completes_with_its_last_response(void **state)
+TEST(c9_060__a_read_completes_with_its_last_response)
 {
 	struct sim *s = peer_make();
 
@@ -51,7 +51,7 @@ static void c9_060__a_read_completes_with_its_last_response(void **state)
 	rig_end(s);
 }
 
-static void c9_060__an_atomic_completes_with_its_response(void **state)
+TEST(c9_060__an_atomic_completes_with_its_response)
 {
 	struct sim *s = peer_make();
 	struct sim_node *n = &s->node[0];
@@ -72,7 +72,7 @@ static void c9_060__an_atomic_completes_with_its_response(void **state)
 }
 
 /* Later requests answered first complete nothing out of order. */
-static void c9_060__completions_come_in_order(void **state)
+TEST(c9_060__completions_come_in_order)
 {
 	struct sim *s = peer_make();
 
@@ -96,7 +96,7 @@ static void c9_060__completions_come_in_order(void **state)
 	rig_end(s);
 }
 
-static void c9_060__unsignaled_requests_complete_silently(void **state)
+TEST(c9_060__unsignaled_requests_complete_silently)
 {
 	static const uint8_t opcodes[] = {USER_RDMA_WRITE, USER_RDMA_READ, USER_ATOMIC_CS,
 					  USER_SEND};
@@ -175,7 +175,7 @@ static void asked(uint64_t seed, struct engine_settings *settings)
 	rig_end(s);
 }
 
-static void c9_060__nothing_waits_for_an_ack_that_was_not_asked_for(void **state)
+TEST(c9_060__nothing_waits_for_an_ack_that_was_not_asked_for)
 {
 	struct hca_config c;
 
@@ -191,7 +191,7 @@ static void c9_060__nothing_waits_for_an_ack_that_was_not_asked_for(void **state
 		asked(seed, &c.settings);
 }
 
-static void ack_request__at_least_every_interval(void **state)
+TEST(ack_request__at_least_every_interval)
 {
 	struct hca_config c;
 	struct sim_params p = peer_params();
@@ -222,7 +222,7 @@ static void ack_request__at_least_every_interval(void **state)
 
 /* A peer that never answered is not sent everything: it stops, having asked,
  * and goes on. */
-static void ack_request__where_it_stops_for_buffers(void **state)
+TEST(ack_request__where_it_stops_for_buffers)
 {
 	struct sim *s = peer_make();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 40 * MTU);
@@ -245,7 +245,7 @@ static void ack_request__where_it_stops_for_buffers(void **state)
 
 /* ---- what may be sent: fence, READs outstanding ---- */
 
-static void fence__waits_for_reads_and_atomics_only(void **state)
+TEST(fence__waits_for_reads_and_atomics_only)
 {
 	static const uint8_t slow[] = {USER_RDMA_READ, USER_ATOMIC_CS, USER_ATOMIC_FA};
 
@@ -276,7 +276,7 @@ static void fence__waits_for_reads_and_atomics_only(void **state)
 	}
 }
 
-static void fence__waits_for_all_of_them(void **state)
+TEST(fence__waits_for_all_of_them)
 {
 	struct sim *s = peer_make();
 	struct sim_wr rd = peer_wr(USER_RDMA_READ, 2 * MTU);
@@ -300,7 +300,7 @@ static void fence__waits_for_all_of_them(void **state)
 	rig_end(s);
 }
 
-static void no_fence__overtakes_nothing_and_waits_for_nothing(void **state)
+TEST(no_fence__overtakes_nothing_and_waits_for_nothing)
 {
 	struct sim *s = peer_make();
 	struct sim_wr rd = peer_wr(USER_RDMA_READ, MTU), wr = peer_wr(USER_RDMA_WRITE, MTU);
@@ -347,7 +347,7 @@ static void max_rd_atomic(uint8_t most)
 	rig_end(s);
 }
 
-static void max_rd_atomic__is_never_exceeded(void **state)
+TEST(max_rd_atomic__is_never_exceeded)
 {
 	max_rd_atomic(1);
 	max_rd_atomic(2);
@@ -356,7 +356,7 @@ static void max_rd_atomic__is_never_exceeded(void **state)
 	max_rd_atomic(READS_MAX);
 }
 
-static void max_rd_atomic__of_0_refuses_them(void **state)
+TEST(max_rd_atomic__of_0_refuses_them)
 {
 	struct sim_params p = peer_params();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 1);
@@ -379,7 +379,7 @@ static void max_rd_atomic__of_0_refuses_them(void **state)
 
 /* A peer that has not answered yet holds one buffer for READs, however many may
  * be outstanding: dead peers leave the others theirs. */
-static void max_rd_atomic__one_until_the_peer_has_answered(void **state)
+TEST(max_rd_atomic__one_until_the_peer_has_answered)
 {
 	struct sim *s = peer_make();
 	struct sim_wr rd = peer_wr(USER_RDMA_READ, MTU), fa = peer_wr(USER_ATOMIC_FA, 8);
@@ -401,7 +401,7 @@ static void max_rd_atomic__one_until_the_peer_has_answered(void **state)
 }
 
 /* READs count to a queue pair's turn as well: another one comes in between. */
-static void turns__of_queue_pairs_that_read(void **state)
+TEST(turns__of_queue_pairs_that_read)
 {
 	struct sim_params p = peer_params();
 	struct sim_wr rd = peer_wr(USER_RDMA_READ, 1), wr = peer_wr(USER_RDMA_WRITE, 1);
@@ -438,7 +438,7 @@ static void turns__of_queue_pairs_that_read(void **state)
 
 /* ---- C9-134: coalesced acknowledgements ---- */
 
-static void c9_134__one_ack_for_many_requests(void **state)
+TEST(c9_134__one_ack_for_many_requests)
 {
 	for (unsigned upto = 0; upto < 10; upto++) {
 		struct sim *s = peer_make();
@@ -499,7 +499,7 @@ static void implied(uint8_t opcode, uint32_t responses)
 	rig_end(s);
 }
 
-static void c9_134__an_ack_behind_a_read_is_an_implied_nak(void **state)
+TEST(c9_134__an_ack_behind_a_read_is_an_implied_nak)
 {
 	implied(USER_RDMA_READ, 1);
 	implied(USER_RDMA_READ, 3);
@@ -508,7 +508,7 @@ static void c9_134__an_ack_behind_a_read_is_an_implied_nak(void **state)
 }
 
 /* The oldest of several: only what is in front of it is acknowledged. */
-static void c9_134__the_oldest_read_counts(void **state)
+TEST(c9_134__the_oldest_read_counts)
 {
 	struct sim *s = peer_make();
 	struct sim_wr rd = peer_wr(USER_RDMA_READ, 2 * MTU), wr = peer_wr(USER_RDMA_WRITE, 1);
@@ -560,7 +560,7 @@ static void ineffective(struct sim *s, uint32_t psn)
 	assert_int_equal(q->rrc.rnr_waiting, 0);
 }
 
-static void c9_136__ghost_acknowledgements_are_dropped(void **state)
+TEST(c9_136__ghost_acknowledgements_are_dropped)
 {
 	struct sim *s = peer_make();
 	uint32_t ghosts[] = {PSN + 2, PSN + 3, PSN + 1000, PSN + 0x7ffffe};
@@ -577,7 +577,7 @@ static void c9_136__ghost_acknowledgements_are_dropped(void **state)
 	rig_end(s);
 }
 
-static void c9_136__with_nothing_outstanding_too(void **state)
+TEST(c9_136__with_nothing_outstanding_too)
 {
 	struct sim *s = peer_make();
 
@@ -592,7 +592,7 @@ static void c9_136__with_nothing_outstanding_too(void **state)
 	rig_end(s);
 }
 
-static void c9_138__duplicate_acknowledgements_do_no_harm(void **state)
+TEST(c9_138__duplicate_acknowledgements_do_no_harm)
 {
 	struct sim *s = peer_make();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 2 * MTU);
@@ -618,7 +618,7 @@ static void c9_138__duplicate_acknowledgements_do_no_harm(void **state)
 	rig_end(s);
 }
 
-static void c9_145__duplicates_of_every_kind_are_dropped(void **state)
+TEST(c9_145__duplicates_of_every_kind_are_dropped)
 {
 	struct sim *s = peer_make();
 	uint32_t before[] = {PSN + 1, PSN, PSN - 1, PSN - 1000, PSN + 2 - 0x800000};
@@ -642,7 +642,7 @@ static void c9_145__duplicates_of_every_kind_are_dropped(void **state)
 
 /* ---- C9-133: what is not valid as a packet ---- */
 
-static void c9_133__invalid_response_packets_are_dropped(void **state)
+TEST(c9_133__invalid_response_packets_are_dropped)
 {
 	struct sim *s = peer_make();
 	struct wire_headers h = rig_headers(s, 0, WIRE_RC_ACK, PSN, 0, 0), bad;
@@ -678,7 +678,7 @@ static void c9_133__invalid_response_packets_are_dropped(void **state)
 }
 
 /* Long responses have their ICRC checked late, right before the copy. */
-static void c9_133__a_damaged_read_response_writes_nothing(void **state)
+TEST(c9_133__a_damaged_read_response_writes_nothing)
 {
 	struct sim_params p = peer_params();
 	uint8_t before[2048];
@@ -700,7 +700,7 @@ static void c9_133__a_damaged_read_response_writes_nothing(void **state)
 }
 
 /* Responses to a queue pair whose service knows none. */
-static void c9_133__other_services_take_no_responses(void **state)
+TEST(c9_133__other_services_take_no_responses)
 {
 	struct sim_params p = peer_params();
 	struct sim *s;
@@ -718,7 +718,7 @@ static void c9_133__other_services_take_no_responses(void **state)
 	rig_end(s);
 }
 
-static void c9_133__a_queue_pair_in_error_takes_no_responses(void **state)
+TEST(c9_133__a_queue_pair_in_error_takes_no_responses)
 {
 	struct sim *s = peer_make();
 
@@ -731,38 +731,4 @@ static void c9_133__a_queue_pair_in_error_takes_no_responses(void **state)
 	no_cqe_for(s, MS);
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_qp_state), 2);
 	rig_end(s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CONFORMANCE_TEST(c9_060__a_push_completes_with_its_last_acknowledgement),
-		CONFORMANCE_TEST(c9_060__a_read_completes_with_its_last_response),
-		CONFORMANCE_TEST(c9_060__an_atomic_completes_with_its_response),
-		CONFORMANCE_TEST(c9_060__completions_come_in_order),
-		CONFORMANCE_TEST(c9_060__unsignaled_requests_complete_silently),
-		CONFORMANCE_TEST(c9_060__nothing_waits_for_an_ack_that_was_not_asked_for),
-		CONFORMANCE_TEST(ack_request__at_least_every_interval),
-		CONFORMANCE_TEST(ack_request__where_it_stops_for_buffers),
-		CONFORMANCE_TEST(fence__waits_for_reads_and_atomics_only),
-		CONFORMANCE_TEST(fence__waits_for_all_of_them),
-		CONFORMANCE_TEST(no_fence__overtakes_nothing_and_waits_for_nothing),
-		CONFORMANCE_TEST(max_rd_atomic__is_never_exceeded),
-		CONFORMANCE_TEST(max_rd_atomic__of_0_refuses_them),
-		CONFORMANCE_TEST(turns__of_queue_pairs_that_read),
-		CONFORMANCE_TEST(max_rd_atomic__one_until_the_peer_has_answered),
-		CONFORMANCE_TEST(c9_134__one_ack_for_many_requests),
-		CONFORMANCE_TEST(c9_134__an_ack_behind_a_read_is_an_implied_nak),
-		CONFORMANCE_TEST(c9_134__the_oldest_read_counts),
-		CONFORMANCE_TEST(c9_136__ghost_acknowledgements_are_dropped),
-		CONFORMANCE_TEST(c9_136__with_nothing_outstanding_too),
-		CONFORMANCE_TEST(c9_138__duplicate_acknowledgements_do_no_harm),
-		CONFORMANCE_TEST(c9_145__duplicates_of_every_kind_are_dropped),
-		CONFORMANCE_TEST(c9_133__invalid_response_packets_are_dropped),
-		CONFORMANCE_TEST(c9_133__a_damaged_read_response_writes_nothing),
-		CONFORMANCE_TEST(c9_133__other_services_take_no_responses),
-		CONFORMANCE_TEST(c9_133__a_queue_pair_in_error_takes_no_responses),
-	};
-
-	return cmocka_run_group_tests_name("requester_acks", tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static void expect_first_only(struct sim *s, const struct sim_wr *wr, uint32_t p
 
 /* ---- C9-153, C9-156 ---- */
 
-static void c9_153__no_credits_given_send_at_will(void **state)
+TEST(c9_153__no_credits_given_send_at_will)
 {
 	struct sim *s = peer_make();
 	uint32_t psn = PSN;
@@ -59,7 +59,7 @@ static void c9_153__no_credits_given_send_at_will(void **state)
 	rig_end(s);
 }
 
-static void c9_153__credits_are_obeyed(void **state)
+TEST(c9_153__credits_are_obeyed)
 {
 	struct sim_wr wr = peer_wr(USER_SEND, 2 * MTU);
 	struct sim *s = make(3);
@@ -85,7 +85,7 @@ static void c9_153__credits_are_obeyed(void **state)
 }
 
 /* What the peer's REQ or REP said, before any acknowledgement. */
-static void c9_153__none_announced_when_connected_send_at_will(void **state)
+TEST(c9_153__none_announced_when_connected_send_at_will)
 {
 	struct sim_params p = peer_params();
 	struct sim *s = peer_create_without_credits(&p);
@@ -105,7 +105,7 @@ static void c9_153__none_announced_when_connected_send_at_will(void **state)
 	rig_end(s);
 }
 
-static void c9_156__no_initial_credits_is_limited(void **state)
+TEST(c9_156__no_initial_credits_is_limited)
 {
 	struct sim_params p = peer_params();
 	struct sim_wr wr = peer_wr(USER_SEND, 3 * MTU);
@@ -126,7 +126,7 @@ static void c9_156__no_initial_credits_is_limited(void **state)
 }
 
 /* The peer may be in RTS first: initial credits that come to a queue pair in RTR count. */
-static void c9_156__initial_credits_while_in_rtr(void **state)
+TEST(c9_156__initial_credits_while_in_rtr)
 {
 	struct sim_params p = peer_params();
 	struct sim_wr wr = peer_wr(USER_SEND, 2 * MTU);
@@ -175,12 +175,12 @@ static void without(uint8_t code)
 	}
 }
 
-static void c9_159__without_credits_one_consuming_request_at_a_time(void **state)
+TEST(c9_159__without_credits_one_consuming_request_at_a_time)
 {
 	without(0);
 }
 
-static void c9_159__what_consumes_no_receive_needs_no_credit(void **state)
+TEST(c9_159__what_consumes_no_receive_needs_no_credit)
 {
 	static const uint8_t free[] = {USER_RDMA_WRITE, USER_RDMA_READ, USER_ATOMIC_CS,
 				       USER_ATOMIC_FA, USER_RDMA_WRITE};
@@ -210,7 +210,7 @@ static void c9_159__what_consumes_no_receive_needs_no_credit(void **state)
 
 /* ---- C9-160 ---- */
 
-static void c9_160__nothing_passes_a_limited_request(void **state)
+TEST(c9_160__nothing_passes_a_limited_request)
 {
 	static const uint8_t behind[] = {USER_RDMA_WRITE, USER_RDMA_READ, USER_ATOMIC_CS,
 					 USER_RDMA_WRITE_IMM, USER_SEND};
@@ -251,7 +251,7 @@ static const uint16_t credit_table[31] = {0,	1,    2,    3,	   4,	  6,	 8,    12
 					  4096, 6144, 8192, 12288, 16384, 24576, 32768};
 
 /* An MSN so far back that MSN + credits = 3, for each code; none is ahead of what was sent. */
-static void c9_161__lsn_is_msn_plus_credits(void **state)
+TEST(c9_161__lsn_is_msn_plus_credits)
 {
 	for (uint8_t code = 0; code < 31; code++) {
 		struct sim_params p = peer_params();
@@ -274,7 +274,7 @@ static void c9_161__lsn_is_msn_plus_credits(void **state)
 	}
 }
 
-static void c9_161__what_consumes_no_receive_adds_one(void **state)
+TEST(c9_161__what_consumes_no_receive_adds_one)
 {
 	static const uint8_t free[] = {USER_RDMA_WRITE, USER_RDMA_READ, USER_ATOMIC_CS,
 				       USER_ATOMIC_FA};
@@ -305,7 +305,7 @@ static void c9_161__what_consumes_no_receive_adds_one(void **state)
 }
 
 /* Note 11: a newer acknowledgement takes the additions back. */
-static void c9_161__a_newer_lsn_takes_the_place_of_the_old(void **state)
+TEST(c9_161__a_newer_lsn_takes_the_place_of_the_old)
 {
 	struct sim *s = make(2);
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 1), snd = peer_wr(USER_SEND, 2 * MTU);
@@ -329,7 +329,7 @@ static void c9_161__a_newer_lsn_takes_the_place_of_the_old(void **state)
 	rig_end(s);
 }
 
-static void c9_161__ssn_msn_and_lsn_wrap(void **state)
+TEST(c9_161__ssn_msn_and_lsn_wrap)
 {
 	for (uint32_t before = 0; before < 5; before++) {
 		struct sim_params p = peer_params();
@@ -358,7 +358,7 @@ static void c9_161__ssn_msn_and_lsn_wrap(void **state)
 /* The MSN counts requests of ours: one that names a request which was not sent cannot be. Its
  * credits would carry the LSN anywhere; from half of the numbers on, every later acknowledgement
  * would be taken for an older one. */
-static void c9_161__an_msn_that_cannot_be_gives_no_credits(void **state)
+TEST(c9_161__an_msn_that_cannot_be_gives_no_credits)
 {
 	static const uint32_t msn[] = {1, 2, 100, 0x7ffffe, 0x7fffff};
 
@@ -390,7 +390,7 @@ static void c9_161__an_msn_that_cannot_be_gives_no_credits(void **state)
 
 /* ---- C9-162, C9-163 ---- */
 
-static void c9_163__a_limited_send_is_one_packet(void **state)
+TEST(c9_163__a_limited_send_is_one_packet)
 {
 	for (unsigned i = 0; i < 3; i++)
 		for (unsigned packets = 2; packets <= 4; packets++) {
@@ -410,7 +410,7 @@ static void c9_163__a_limited_send_is_one_packet(void **state)
 
 /* The receive that the first packet took is none that is posted any more: it
  * goes on all the same, if need be with one packet for each acknowledgement. */
-static void c9_163__it_goes_on_when_its_receive_was_the_last(void **state)
+TEST(c9_163__it_goes_on_when_its_receive_was_the_last)
 {
 	struct sim *s = make(0);
 	struct sim_wr wr = peer_wr(USER_SEND, 4 * MTU);
@@ -432,7 +432,7 @@ static void c9_163__it_goes_on_when_its_receive_was_the_last(void **state)
 	rig_end(s);
 }
 
-static void c9_162__a_limited_write_with_immediate_goes_whole(void **state)
+TEST(c9_162__a_limited_write_with_immediate_goes_whole)
 {
 	for (unsigned packets = 1; packets <= 5; packets++) {
 		struct sim *s = make(0);
@@ -460,7 +460,7 @@ static void c9_162__a_limited_write_with_immediate_goes_whole(void **state)
 
 /* What is in front of it may still be outstanding; its acknowledgement is not
  * of the SEND. */
-static void c9_162__acknowledgements_of_what_is_before_it(void **state)
+TEST(c9_162__acknowledgements_of_what_is_before_it)
 {
 	struct sim *s = make(0);
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 2 * MTU), snd = peer_wr(USER_SEND, 2 * MTU);
@@ -485,7 +485,7 @@ static void c9_162__acknowledgements_of_what_is_before_it(void **state)
 }
 
 /* Credits of a message that is under way do not matter any more. */
-static void c9_162__a_message_that_began_with_credit_ends(void **state)
+TEST(c9_162__a_message_that_began_with_credit_ends)
 {
 	struct sim *s = make(1);
 	struct sim_wr wr = peer_wr(USER_SEND, 6 * MTU);
@@ -505,7 +505,7 @@ static void c9_162__a_message_that_began_with_credit_ends(void **state)
 
 /* ---- C9-144, C9-164 ---- */
 
-static void c9_144__credits_of_duplicate_acknowledgements(void **state)
+TEST(c9_144__credits_of_duplicate_acknowledgements)
 {
 	struct sim *s = make(0);
 	struct sim_wr one = peer_wr(USER_SEND, 1), wr = peer_wr(USER_SEND, 2 * MTU);
@@ -530,7 +530,7 @@ static void c9_144__credits_of_duplicate_acknowledgements(void **state)
 
 /* Nothing but credits is taken of an unsolicited acknowledgement, at any time.
  */
-static void c9_164__always_ready_for_unsolicited_acknowledgements(void **state)
+TEST(c9_164__always_ready_for_unsolicited_acknowledgements)
 {
 	struct sim *s = make(1);
 	struct sim_wr wr = peer_wr(USER_SEND, 2 * MTU);
@@ -557,7 +557,7 @@ static void c9_164__always_ready_for_unsolicited_acknowledgements(void **state)
 }
 
 /* A ghost that is not the initial one gives nothing. */
-static void c9_136__ghosts_give_no_credits(void **state)
+TEST(c9_136__ghosts_give_no_credits)
 {
 	struct sim *s = make(0);
 	struct sim_wr wr = peer_wr(USER_SEND, 2 * MTU);
@@ -607,7 +607,7 @@ static void aeth_of(uint8_t opcode, uint8_t request)
 	rig_end(s);
 }
 
-static void c9_161__every_aeth_carries_credits(void **state)
+TEST(c9_161__every_aeth_carries_credits)
 {
 	aeth_of(WIRE_RC_READ_RESP_FIRST, USER_RDMA_READ);
 	aeth_of(WIRE_RC_READ_RESP_ONLY, USER_RDMA_READ);
@@ -615,7 +615,7 @@ static void c9_161__every_aeth_carries_credits(void **state)
 }
 
 /* The low bits of a NAK or an RNR NAK are no credits. */
-static void c9_161__naks_carry_no_credits(void **state)
+TEST(c9_161__naks_carry_no_credits)
 {
 	struct sim *s = make(0);
 	struct sim_wr wr = peer_wr(USER_SEND, 3 * MTU);
@@ -637,7 +637,7 @@ static void c9_161__naks_carry_no_credits(void **state)
 
 /* A limited SEND whose packet is lost is sent again by the timer, and counted
  * as ever. */
-static void c9_164__a_limited_send_is_repeated_without_credit(void **state)
+TEST(c9_164__a_limited_send_is_repeated_without_credit)
 {
 	struct sim_params p = peer_params();
 	struct sim_wr wr = peer_wr(USER_SEND, 2 * MTU);
@@ -661,7 +661,7 @@ static void c9_164__a_limited_send_is_repeated_without_credit(void **state)
 }
 
 /* What was sent with credit is sent again when there is none left. */
-static void c9_164__retransmission_needs_no_credit(void **state)
+TEST(c9_164__retransmission_needs_no_credit)
 {
 	struct sim *s = make(3);
 	struct sim_wr wr = peer_wr(USER_SEND, 2 * MTU);
@@ -679,37 +679,4 @@ static void c9_164__retransmission_needs_no_credit(void **state)
 	rig_expect_cqe(s, USER_SEND, 0, SIM_STRIDE);
 	rig_expect_cqe(s, USER_SEND, 0, 2 * SIM_STRIDE);
 	rig_end(s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CONFORMANCE_TEST(c9_153__no_credits_given_send_at_will),
-		CONFORMANCE_TEST(c9_153__credits_are_obeyed),
-		CONFORMANCE_TEST(c9_153__none_announced_when_connected_send_at_will),
-		CONFORMANCE_TEST(c9_156__no_initial_credits_is_limited),
-		CONFORMANCE_TEST(c9_156__initial_credits_while_in_rtr),
-		CONFORMANCE_TEST(c9_159__without_credits_one_consuming_request_at_a_time),
-		CONFORMANCE_TEST(c9_159__what_consumes_no_receive_needs_no_credit),
-		CONFORMANCE_TEST(c9_160__nothing_passes_a_limited_request),
-		CONFORMANCE_TEST(c9_161__lsn_is_msn_plus_credits),
-		CONFORMANCE_TEST(c9_161__what_consumes_no_receive_adds_one),
-		CONFORMANCE_TEST(c9_161__a_newer_lsn_takes_the_place_of_the_old),
-		CONFORMANCE_TEST(c9_161__ssn_msn_and_lsn_wrap),
-		CONFORMANCE_TEST(c9_161__an_msn_that_cannot_be_gives_no_credits),
-		CONFORMANCE_TEST(c9_163__a_limited_send_is_one_packet),
-		CONFORMANCE_TEST(c9_163__it_goes_on_when_its_receive_was_the_last),
-		CONFORMANCE_TEST(c9_162__a_limited_write_with_immediate_goes_whole),
-		CONFORMANCE_TEST(c9_162__acknowledgements_of_what_is_before_it),
-		CONFORMANCE_TEST(c9_162__a_message_that_began_with_credit_ends),
-		CONFORMANCE_TEST(c9_144__credits_of_duplicate_acknowledgements),
-		CONFORMANCE_TEST(c9_164__always_ready_for_unsolicited_acknowledgements),
-		CONFORMANCE_TEST(c9_136__ghosts_give_no_credits),
-		CONFORMANCE_TEST(c9_161__every_aeth_carries_credits),
-		CONFORMANCE_TEST(c9_161__naks_carry_no_credits),
-		CONFORMANCE_TEST(c9_164__a_limited_send_is_repeated_without_credit),
-		CONFORMANCE_TEST(c9_164__retransmission_needs_no_credit),
-	};
-
-	return cmocka_run_group_tests_name("requester_credits", tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@ static enum ceu_status modify(struct sim *s, uint8_t op, uint32_t mask)
 	return ceu_exec(s->node[0].ceu, op, s->node[0].qp[0].qpn, &m, sizeof(m), NULL, 0);
 }
 
-static void sqd__drains_says_so_and_goes_on(void **state)
+TEST(sqd__drains_says_so_and_goes_on)
 {
 	struct sim *s = peer_make();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 3 * MTU), rd = peer_wr(USER_RDMA_READ, MTU);
@@ -48,7 +48,7 @@ static void sqd__drains_says_so_and_goes_on(void **state)
 	rig_end(s);
 }
 
-static void sqd__no_event_unless_asked_for(void **state)
+TEST(sqd__no_event_unless_asked_for)
 {
 	struct sim *s = peer_make();
 
@@ -64,7 +64,7 @@ static void sqd__no_event_unless_asked_for(void **state)
 }
 
 /* A loss while it drains: sent again, as ever. */
-static void sqd__sends_again_while_it_drains(void **state)
+TEST(sqd__sends_again_while_it_drains)
 {
 	struct sim *s = peer_make();
 	struct sim_wr wr = peer_wr(USER_SEND, 2 * MTU);
@@ -82,7 +82,7 @@ static void sqd__sends_again_while_it_drains(void **state)
 	rig_end(s);
 }
 
-static void sqd__error_while_it_drains(void **state)
+TEST(sqd__error_while_it_drains)
 {
 	struct sim *s = peer_make();
 	struct sim_wr wr = peer_wr(USER_SEND, 8);
@@ -97,16 +97,4 @@ static void sqd__error_while_it_drains(void **state)
 	peer_expect_error(s, SYNDROME_WR_FLUSH, SIM_STRIDE);
 	rig_no_event(s);
 	rig_end(s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CONFORMANCE_TEST(sqd__drains_says_so_and_goes_on),
-		CONFORMANCE_TEST(sqd__no_event_unless_asked_for),
-		CONFORMANCE_TEST(sqd__sends_again_while_it_drains),
-		CONFORMANCE_TEST(sqd__error_while_it_drains),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

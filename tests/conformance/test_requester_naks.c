@@ -41,7 +41,7 @@ static void expect_good(struct sim *s, const struct sim_wr wr[REQUESTS], unsigne
 
 /* ---- each kind at each place ---- */
 
-static void c9_135__sequence_error_at_each_place(void **state)
+TEST(c9_135__sequence_error_at_each_place)
 {
 	struct sim_params p = peer_params();
 	struct sim_wr wr[REQUESTS];
@@ -85,22 +85,22 @@ static void fatal(uint8_t code, uint8_t syndrome)
 	}
 }
 
-static void c9_135__invalid_request_at_each_place(void **state)
+TEST(c9_135__invalid_request_at_each_place)
 {
 	fatal(AETH_NAK_INVALID_REQUEST, SYNDROME_REMOTE_INVAL_REQ);
 }
 
-static void c9_135__remote_access_at_each_place(void **state)
+TEST(c9_135__remote_access_at_each_place)
 {
 	fatal(AETH_NAK_REMOTE_ACCESS, SYNDROME_REMOTE_ACCESS);
 }
 
-static void c9_135__remote_operation_at_each_place(void **state)
+TEST(c9_135__remote_operation_at_each_place)
 {
 	fatal(AETH_NAK_REMOTE_OPERATION, SYNDROME_REMOTE_OP);
 }
 
-static void c9_128__rnr_at_each_place_then_the_same_request(void **state)
+TEST(c9_128__rnr_at_each_place_then_the_same_request)
 {
 	struct sim_params p = peer_params();
 	struct sim_wr wr[REQUESTS];
@@ -121,7 +121,7 @@ static void c9_128__rnr_at_each_place_then_the_same_request(void **state)
 }
 
 /* Any kind of request may be answered so. */
-static void c9_128__rnr_of_reads_and_atomics(void **state)
+TEST(c9_128__rnr_of_reads_and_atomics)
 {
 	static const uint8_t opcodes[] = {USER_RDMA_READ, USER_ATOMIC_CS, USER_ATOMIC_FA};
 
@@ -150,7 +150,7 @@ static void c9_128__rnr_of_reads_and_atomics(void **state)
 }
 
 /* A NAK behind a READ without answer is first of all an implied NAK of the READ. */
-static void c9_134__a_nak_behind_a_read(void **state)
+TEST(c9_134__a_nak_behind_a_read)
 {
 	static const uint8_t syndromes[] = {0x60, 0x61, 0x62, 0x63};
 
@@ -194,7 +194,7 @@ static void dropped(struct sim *s, const struct sim_wr wr[REQUESTS], uint8_t syn
 	assert_int_equal(q->rrc.rnr_waiting, 0);
 }
 
-static void c9_120__reserved_nak_codes_are_dropped(void **state)
+TEST(c9_120__reserved_nak_codes_are_dropped)
 {
 	struct sim_params p = peer_params();
 	struct sim_wr wr[REQUESTS];
@@ -209,7 +209,7 @@ static void c9_120__reserved_nak_codes_are_dropped(void **state)
 	rig_end(s);
 }
 
-static void c9_120__and_it_sends_again_by_its_timer(void **state)
+TEST(c9_120__and_it_sends_again_by_its_timer)
 {
 	struct sim_params p = peer_params();
 	struct sim_wr wr[REQUESTS];
@@ -223,7 +223,7 @@ static void c9_120__and_it_sends_again_by_its_timer(void **state)
 	rig_end(s);
 }
 
-static void c9_135__reserved_syndromes_are_dropped(void **state)
+TEST(c9_135__reserved_syndromes_are_dropped)
 {
 	struct sim_params p = peer_params();
 	struct sim_wr wr[REQUESTS];
@@ -242,7 +242,7 @@ static void c9_135__reserved_syndromes_are_dropped(void **state)
 
 /* ---- C9-132: the RNR counter ---- */
 
-static void c9_132__the_rnr_counter_ends_it(void **state)
+TEST(c9_132__the_rnr_counter_ends_it)
 {
 	for (uint8_t most = 0; most < 7; most++) {
 		struct sim_params p = peer_params();
@@ -266,7 +266,7 @@ static void c9_132__the_rnr_counter_ends_it(void **state)
 	}
 }
 
-static void c9_132__of_7_is_for_ever(void **state)
+TEST(c9_132__of_7_is_for_ever)
 {
 	struct sim_params p = peer_params();
 	struct sim_wr wr[REQUESTS];
@@ -281,7 +281,7 @@ static void c9_132__of_7_is_for_ever(void **state)
 	rig_end(s);
 }
 
-static void c9_132__it_is_loaded_again_when_a_request_clears(void **state)
+TEST(c9_132__it_is_loaded_again_when_a_request_clears)
 {
 	struct sim_params p = peer_params();
 	struct sim_wr wr[REQUESTS];
@@ -301,7 +301,7 @@ static void c9_132__it_is_loaded_again_when_a_request_clears(void **state)
 }
 
 /* The two counters are not one. */
-static void c9_132__timeouts_do_not_count(void **state)
+TEST(c9_132__timeouts_do_not_count)
 {
 	struct sim_params p = peer_params();
 	struct sim_wr wr[REQUESTS];
@@ -323,7 +323,7 @@ static void c9_132__timeouts_do_not_count(void **state)
 }
 
 /* The rest of an RNR NAKed message draws sequence errors: they change nothing. */
-static void c9_130__sequence_errors_do_not_shorten_the_wait(void **state)
+TEST(c9_130__sequence_errors_do_not_shorten_the_wait)
 {
 	struct sim_params p = peer_params();
 	struct sim_wr wr[REQUESTS];
@@ -342,7 +342,7 @@ static void c9_130__sequence_errors_do_not_shorten_the_wait(void **state)
 
 /* ---- C9-137: the retry counter ---- */
 
-static void c9_137__sequence_errors_count_down(void **state)
+TEST(c9_137__sequence_errors_count_down)
 {
 	for (uint8_t most = 0; most <= 7; most++) {
 		struct sim_params p = peer_params();
@@ -368,7 +368,7 @@ static void c9_137__sequence_errors_count_down(void **state)
 	}
 }
 
-static void c9_137__reloaded_whenever_a_request_clears(void **state)
+TEST(c9_137__reloaded_whenever_a_request_clears)
 {
 	struct sim_params p = peer_params();
 	struct sim_wr wr[REQUESTS];
@@ -388,7 +388,7 @@ static void c9_137__reloaded_whenever_a_request_clears(void **state)
 }
 
 /* One counter for both: a timeout uses up what a NAK left. */
-static void c9_137__naks_and_timeouts_share_the_counter(void **state)
+TEST(c9_137__naks_and_timeouts_share_the_counter)
 {
 	struct sim_params p = peer_params();
 	struct sim_wr wr[REQUESTS];
@@ -409,7 +409,7 @@ static void c9_137__naks_and_timeouts_share_the_counter(void **state)
 }
 
 /* Implied NAKs are retries as well. */
-static void c9_137__implied_naks_count_down(void **state)
+TEST(c9_137__implied_naks_count_down)
 {
 	struct sim_params p = peer_params();
 	struct sim_wr rd = peer_wr(USER_RDMA_READ, 1), wr = peer_wr(USER_RDMA_WRITE, 1);
@@ -433,7 +433,7 @@ static void c9_137__implied_naks_count_down(void **state)
 
 /* A slow peer: what it had received before the READ came again is acknowledged one by one for long,
  * and none of that is about the second READ. */
-static void c9_137__a_slow_peer_is_no_lost_one(void **state)
+TEST(c9_137__a_slow_peer_is_no_lost_one)
 {
 	struct sim_params p = peer_params();
 	struct sim_wr rd = peer_wr(USER_RDMA_READ, 1), wr = peer_wr(USER_RDMA_WRITE, 1);
@@ -460,7 +460,7 @@ static void c9_137__a_slow_peer_is_no_lost_one(void **state)
 }
 
 /* Duplicates on their way draw the same NAK again: each round of packets is sent once. */
-static void c9_137__one_loss_is_one_retry(void **state)
+TEST(c9_137__one_loss_is_one_retry)
 {
 	struct sim_params p = peer_params();
 	struct sim_wr wr[REQUESTS];
@@ -486,7 +486,7 @@ static void c9_137__one_loss_is_one_retry(void **state)
 
 /* After a loss half as much may be on its way: so much comes again, and what follows up to a packet
  * that asks for an acknowledgement; with that acknowledgement more. */
-static void retransmission__of_more_than_a_burst(void **state)
+TEST(retransmission__of_more_than_a_burst)
 {
 	struct sim *s = peer_make();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 150 * MTU), late = peer_wr(USER_SEND, 1);
@@ -511,7 +511,7 @@ static void retransmission__of_more_than_a_burst(void **state)
 }
 
 /* What is acknowledged while it is being sent again is not sent any more, and not lost. */
-static void retransmission__overtaken_by_its_acknowledgement(void **state)
+TEST(retransmission__overtaken_by_its_acknowledgement)
 {
 	for (unsigned delay = 0; delay < 5; delay++) {
 		struct sim *s = peer_make();
@@ -536,7 +536,7 @@ static void retransmission__overtaken_by_its_acknowledgement(void **state)
 }
 
 /* The first part of a message fails: it completes once, though the rest was never sent. */
-static void c9_135__a_message_that_is_not_all_sent_completes_once(void **state)
+TEST(c9_135__a_message_that_is_not_all_sent_completes_once)
 {
 	static const uint8_t codes[] = {AETH_NAK_REMOTE_ACCESS, AETH_NAK_INVALID_REQUEST};
 
@@ -560,7 +560,7 @@ static void c9_135__a_message_that_is_not_all_sent_completes_once(void **state)
 }
 
 /* Errors are completed though nobody asked for completions; what is flushed, too. */
-static void c9_135__unsignaled_requests_fail_aloud(void **state)
+TEST(c9_135__unsignaled_requests_fail_aloud)
 {
 	struct sim *s = peer_make();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 1), rd = peer_wr(USER_RDMA_READ, 1);
@@ -581,7 +581,7 @@ static void c9_135__unsignaled_requests_fail_aloud(void **state)
 }
 
 /* Posted while it waits: it comes behind what is outstanding, never in its place. */
-static void c9_128__nothing_new_under_an_old_psn(void **state)
+TEST(c9_128__nothing_new_under_an_old_psn)
 {
 	struct sim_params p = peer_params();
 	struct sim_wr wr[REQUESTS], late = peer_wr(USER_RDMA_WRITE, 3);
@@ -602,7 +602,7 @@ static void c9_128__nothing_new_under_an_old_psn(void **state)
 
 /* The same with an RNR NAK: the READ is asked for again, now or later, but what was not ready has
  * its time. */
-static void c9_130__rnr_behind_an_unanswered_read(void **state)
+TEST(c9_130__rnr_behind_an_unanswered_read)
 {
 	struct sim *s = peer_make();
 	struct sim_wr rd = peer_wr(USER_RDMA_READ, 2 * MTU), wr = peer_wr(USER_SEND, 1);
@@ -627,39 +627,4 @@ static void c9_130__rnr_behind_an_unanswered_read(void **state)
 	rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
 	rig_expect_cqe(s, USER_SEND, 0, SIM_STRIDE);
 	rig_end(s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CONFORMANCE_TEST(c9_135__sequence_error_at_each_place),
-		CONFORMANCE_TEST(c9_135__invalid_request_at_each_place),
-		CONFORMANCE_TEST(c9_135__remote_access_at_each_place),
-		CONFORMANCE_TEST(c9_135__remote_operation_at_each_place),
-		CONFORMANCE_TEST(c9_128__rnr_at_each_place_then_the_same_request),
-		CONFORMANCE_TEST(c9_128__rnr_of_reads_and_atomics),
-		CONFORMANCE_TEST(c9_134__a_nak_behind_a_read),
-		CONFORMANCE_TEST(c9_120__reserved_nak_codes_are_dropped),
-		CONFORMANCE_TEST(c9_120__and_it_sends_again_by_its_timer),
-		CONFORMANCE_TEST(c9_135__reserved_syndromes_are_dropped),
-		CONFORMANCE_TEST(c9_132__the_rnr_counter_ends_it),
-		CONFORMANCE_TEST(c9_132__of_7_is_for_ever),
-		CONFORMANCE_TEST(c9_132__it_is_loaded_again_when_a_request_clears),
-		CONFORMANCE_TEST(c9_132__timeouts_do_not_count),
-		CONFORMANCE_TEST(c9_130__sequence_errors_do_not_shorten_the_wait),
-		CONFORMANCE_TEST(c9_137__sequence_errors_count_down),
-		CONFORMANCE_TEST(c9_137__reloaded_whenever_a_request_clears),
-		CONFORMANCE_TEST(c9_137__naks_and_timeouts_share_the_counter),
-		CONFORMANCE_TEST(c9_137__implied_naks_count_down),
-		CONFORMANCE_TEST(c9_137__a_slow_peer_is_no_lost_one),
-		CONFORMANCE_TEST(c9_137__one_loss_is_one_retry),
-		CONFORMANCE_TEST(retransmission__of_more_than_a_burst),
-		CONFORMANCE_TEST(retransmission__overtaken_by_its_acknowledgement),
-		CONFORMANCE_TEST(c9_135__a_message_that_is_not_all_sent_completes_once),
-		CONFORMANCE_TEST(c9_135__unsignaled_requests_fail_aloud),
-		CONFORMANCE_TEST(c9_128__nothing_new_under_an_old_psn),
-		CONFORMANCE_TEST(c9_130__rnr_behind_an_unanswered_read),
-	};
-
-	return cmocka_run_group_tests_name("requester_naks", tests, NULL, NULL);
 }

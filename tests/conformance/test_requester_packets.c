@@ -35,7 +35,7 @@ static uint32_t through(struct sim *s, const struct sim_wr *wr, uint32_t psn, ui
 	return next;
 }
 
-static void c9_062__every_request_packet_carries_its_psn(void **state)
+TEST(c9_062__every_request_packet_carries_its_psn)
 {
 	static const uint8_t opcodes[] = {USER_SEND,	   USER_SEND_IMM,	USER_SEND_INV,
 					  USER_RDMA_WRITE, USER_RDMA_WRITE_IMM, USER_RDMA_READ,
@@ -52,7 +52,7 @@ static void c9_062__every_request_packet_carries_its_psn(void **state)
 	rig_end(s);
 }
 
-static void c9_064__the_psn_of_a_packet_is_the_current_one(void **state)
+TEST(c9_064__the_psn_of_a_packet_is_the_current_one)
 {
 	struct sim *s = peer_make();
 	struct sim_wr a = peer_wr(USER_RDMA_WRITE, 3 * MTU), b = peer_wr(USER_SEND, 1);
@@ -72,7 +72,7 @@ static void c9_064__the_psn_of_a_packet_is_the_current_one(void **state)
 	rig_end(s);
 }
 
-static void c9_065__the_first_request_has_the_initial_psn(void **state)
+TEST(c9_065__the_first_request_has_the_initial_psn)
 {
 	static const uint32_t psns[] = {0, 1, 0x7fffff, 0x800000, 0xfffffe, 0xffffff};
 
@@ -88,7 +88,7 @@ static void c9_065__the_first_request_has_the_initial_psn(void **state)
 	}
 }
 
-static void c9_066__the_hole_behind_a_read(void **state)
+TEST(c9_066__the_hole_behind_a_read)
 {
 	struct sim *s = peer_make();
 	uint32_t psn = PSN;
@@ -110,7 +110,7 @@ static void c9_066__the_hole_behind_a_read(void **state)
 	rig_end(s);
 }
 
-static void c9_066__atomics_leave_no_hole(void **state)
+TEST(c9_066__atomics_leave_no_hole)
 {
 	struct sim *s = peer_make();
 	struct sim_wr cs = peer_wr(USER_ATOMIC_CS, 8), fa = peer_wr(USER_ATOMIC_FA, 8);
@@ -121,7 +121,7 @@ static void c9_066__atomics_leave_no_hole(void **state)
 }
 
 /* From each PSN before the wrap: WRITE, READ, WRITE, all outstanding across it. */
-static void c9_066__psn_wraps_at_2_to_the_24(void **state)
+TEST(c9_066__psn_wraps_at_2_to_the_24)
 {
 	for (uint32_t before = 0; before < 12; before++) {
 		struct sim_params p = peer_params();
@@ -152,7 +152,7 @@ static void c9_066__psn_wraps_at_2_to_the_24(void **state)
 	}
 }
 
-static void retransmission__across_the_wrap(void **state)
+TEST(retransmission__across_the_wrap)
 {
 	struct sim_params p = peer_params();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 3 * MTU);
@@ -206,14 +206,14 @@ static void window(uint8_t opcode, uint32_t bytes, uint32_t psns)
 	rig_end(s);
 }
 
-static void c9_061__writes_stop_at_2_to_the_23_psns(void **state)
+TEST(c9_061__writes_stop_at_2_to_the_23_psns)
 {
 	window(USER_RDMA_WRITE, 1, 1);
 	window(USER_RDMA_WRITE, 4 * MTU, 4);
 	window(USER_SEND, 4 * MTU + 1, 5);
 }
 
-static void c9_061__read_responses_count(void **state)
+TEST(c9_061__read_responses_count)
 {
 	window(USER_RDMA_READ, 1, 1);
 	window(USER_RDMA_READ, 0, 1);
@@ -242,12 +242,12 @@ static void sizes(const uint8_t *opcodes, unsigned n, uint8_t mtu, bool solicite
 	rig_end(s);
 }
 
-static void c9_067__sequences_of_opcodes_at_each_boundary(void **state)
+TEST(c9_067__sequences_of_opcodes_at_each_boundary)
 {
 	sizes(all_pushes, 5, 1, false);
 }
 
-static void c9_067__messages_follow_each_other_whole(void **state)
+TEST(c9_067__messages_follow_each_other_whole)
 {
 	struct sim *s = peer_make();
 	uint32_t psn = PSN;
@@ -266,18 +266,18 @@ static void c9_067__messages_follow_each_other_whole(void **state)
 	rig_end(s);
 }
 
-static void c9_068__solicited_event_in_the_last_packet_only(void **state)
+TEST(c9_068__solicited_event_in_the_last_packet_only)
 {
 	sizes(all_pushes, 5, 1, true);
 }
 
-static void c9_068__no_solicited_event_unless_asked_for(void **state)
+TEST(c9_068__no_solicited_event_unless_asked_for)
 {
 	sizes(two_sided, 3, 1, false);
 }
 
 /* Each path MTU: message lengths around its multiples. */
-static void c9_069__first_and_middle_packets_are_full(void **state)
+TEST(c9_069__first_and_middle_packets_are_full)
 {
 	for (uint8_t mtu = 1; mtu <= 5; mtu++) {
 		uint32_t bytes = 128u << mtu, psn = PSN, msn = 0;
@@ -297,7 +297,7 @@ static void c9_069__first_and_middle_packets_are_full(void **state)
 	}
 }
 
-static void c9_070__only_packets_have_0_to_mtu_bytes(void **state)
+TEST(c9_070__only_packets_have_0_to_mtu_bytes)
 {
 	struct sim *s = peer_make();
 	uint32_t psn = PSN;
@@ -311,7 +311,7 @@ static void c9_070__only_packets_have_0_to_mtu_bytes(void **state)
 	rig_end(s);
 }
 
-static void c9_071__last_packets_have_1_to_mtu_bytes(void **state)
+TEST(c9_071__last_packets_have_1_to_mtu_bytes)
 {
 	struct sim *s = peer_make();
 	uint32_t psn = PSN;
@@ -325,7 +325,7 @@ static void c9_071__last_packets_have_1_to_mtu_bytes(void **state)
 	rig_end(s);
 }
 
-static void gather__entries_that_packets_share(void **state)
+TEST(gather__entries_that_packets_share)
 {
 	static const uint32_t cuts[][4] = {{1, 2, 3, 600},   {255, 2, 255, 1}, {256, 256, 256, 256},
 					   {0, 300, 0, 300}, {300, 0, 0, 1},   {0, 0, 0, 5},
@@ -344,7 +344,7 @@ static void gather__entries_that_packets_share(void **state)
 	rig_end(s);
 }
 
-static void inline_data__is_as_good_as_entries(void **state)
+TEST(inline_data__is_as_good_as_entries)
 {
 	struct sim *s = peer_make();
 	uint32_t psn = PSN;
@@ -375,7 +375,7 @@ static uint32_t huge_region(struct sim *s, void *at, uint64_t bytes)
 	return key;
 }
 
-static void c9_072__dma_length_up_to_2_to_the_31(void **state)
+TEST(c9_072__dma_length_up_to_2_to_the_31)
 {
 	const uint64_t half = 1u << 30;
 	struct sim_params p = peer_params();
@@ -419,7 +419,7 @@ static void c9_072__dma_length_up_to_2_to_the_31(void **state)
 
 /* ---- C9-146, as far as it is about packets: the other services by the same rules ---- */
 
-static void uc__the_same_packets_and_no_waiting(void **state)
+TEST(uc__the_same_packets_and_no_waiting)
 {
 	struct sim_params p = peer_params();
 	uint32_t psn = PSN;
@@ -443,32 +443,4 @@ static void uc__the_same_packets_and_no_waiting(void **state)
 	rig_silent(s, MS);
 	rig_no_cqe(s);
 	rig_end(s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CONFORMANCE_TEST(c9_061__writes_stop_at_2_to_the_23_psns),
-		CONFORMANCE_TEST(c9_061__read_responses_count),
-		CONFORMANCE_TEST(c9_062__every_request_packet_carries_its_psn),
-		CONFORMANCE_TEST(c9_064__the_psn_of_a_packet_is_the_current_one),
-		CONFORMANCE_TEST(c9_065__the_first_request_has_the_initial_psn),
-		CONFORMANCE_TEST(c9_066__the_hole_behind_a_read),
-		CONFORMANCE_TEST(c9_066__atomics_leave_no_hole),
-		CONFORMANCE_TEST(c9_066__psn_wraps_at_2_to_the_24),
-		CONFORMANCE_TEST(retransmission__across_the_wrap),
-		CONFORMANCE_TEST(c9_067__sequences_of_opcodes_at_each_boundary),
-		CONFORMANCE_TEST(c9_067__messages_follow_each_other_whole),
-		CONFORMANCE_TEST(c9_068__solicited_event_in_the_last_packet_only),
-		CONFORMANCE_TEST(c9_068__no_solicited_event_unless_asked_for),
-		CONFORMANCE_TEST(c9_069__first_and_middle_packets_are_full),
-		CONFORMANCE_TEST(c9_070__only_packets_have_0_to_mtu_bytes),
-		CONFORMANCE_TEST(c9_071__last_packets_have_1_to_mtu_bytes),
-		CONFORMANCE_TEST(gather__entries_that_packets_share),
-		CONFORMANCE_TEST(inline_data__is_as_good_as_entries),
-		CONFORMANCE_TEST(c9_072__dma_length_up_to_2_to_the_31),
-		CONFORMANCE_TEST(uc__the_same_packets_and_no_waiting),
-	};
-
-	return cmocka_run_group_tests_name("requester_packets", tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@ static void assert_untouched(struct sim *s, uint64_t from, uint64_t to)
 
 /* ---- where the data goes ---- */
 
-static void c9_146__read_data_arrives_intact(void **state)
+TEST(c9_146__read_data_arrives_intact)
 {
 	static const uint32_t lengths[] = {0, 1, 2, 3, MTU - 1, MTU, MTU + 1, 2 * MTU, 3 * MTU + 5};
 	struct sim *s = peer_make();
@@ -53,7 +53,7 @@ static void c9_146__read_data_arrives_intact(void **state)
 
 /* Scatter entries that end within packets, and packets that end within entries.
  */
-static void scatter__entries_that_packets_share(void **state)
+TEST(scatter__entries_that_packets_share)
 {
 	static const uint32_t cuts[][4] = {{1, 2, 3, 600},   {255, 2, 255, 1}, {256, 256, 256, 256},
 					   {0, 300, 0, 300}, {300, 0, 0, 1},   {0, 0, 0, 5},
@@ -88,7 +88,7 @@ static void scatter__entries_that_packets_share(void **state)
 }
 
 /* Several READs outstanding: each into its own entries. */
-static void scatter__entries_of_several_reads(void **state)
+TEST(scatter__entries_of_several_reads)
 {
 	struct sim *s = peer_make();
 	struct sim_wr rd = peer_wr(USER_RDMA_READ, 0);
@@ -113,7 +113,7 @@ static void scatter__entries_of_several_reads(void **state)
 	rig_end(s);
 }
 
-static void scatter__local_memory_that_is_not_allowed(void **state)
+TEST(scatter__local_memory_that_is_not_allowed)
 {
 	struct sim *s = peer_make();
 	struct sim_wr rd = peer_wr(USER_RDMA_READ, MTU);
@@ -133,7 +133,7 @@ static void scatter__local_memory_that_is_not_allowed(void **state)
 	rig_end(s);
 }
 
-static void atomics__results_of_several(void **state)
+TEST(atomics__results_of_several)
 {
 	struct sim *s = peer_make();
 	uint64_t got;
@@ -157,7 +157,7 @@ static void atomics__results_of_several(void **state)
 }
 
 /* The result over two entries; what is beyond 8 bytes is not written. */
-static void atomics__result_over_two_entries(void **state)
+TEST(atomics__result_over_two_entries)
 {
 	struct sim *s = peer_make();
 	struct sim_wr wr = peer_wr(USER_ATOMIC_FA, 8);
@@ -212,7 +212,7 @@ static void answer_rest(struct sim *s, uint32_t psn, uint32_t bytes, uint32_t fr
 }
 
 /* Response `lost` of five never comes; the one behind it tells. */
-static void c9_134__a_lost_response_is_asked_for_again(void **state)
+TEST(c9_134__a_lost_response_is_asked_for_again)
 {
 	for (uint32_t i = 0; i < 2 * (RESPONSES - 1); i++) {
 		uint32_t lost = i / 2;
@@ -247,7 +247,7 @@ static void c9_134__a_lost_response_is_asked_for_again(void **state)
 }
 
 /* The last one is lost: an acknowledgement of what is behind the READ tells. */
-static void c9_134__a_lost_last_response(void **state)
+TEST(c9_134__a_lost_last_response)
 {
 	for (uint32_t i = 0; i < 2 * RESPONSES; i++) {
 		uint32_t got = i / 2;
@@ -277,7 +277,7 @@ static void c9_134__a_lost_last_response(void **state)
 }
 
 /* Nothing behind it: the Loss timer tells. */
-static void c9_139__lost_responses_by_the_timer(void **state)
+TEST(c9_139__lost_responses_by_the_timer)
 {
 	for (uint32_t i = 0; i < 2 * RESPONSES; i++) {
 		uint32_t got = i / 2;
@@ -297,7 +297,7 @@ static void c9_139__lost_responses_by_the_timer(void **state)
 }
 
 /* A part of the rest is lost, and a part of that. */
-static void c9_134__rests_of_rests(void **state)
+TEST(c9_134__rests_of_rests)
 {
 	struct sim *s = peer_make();
 
@@ -318,7 +318,7 @@ static void c9_134__rests_of_rests(void **state)
 
 /* A NAK of a sequence error that means the READ request, or something in its
  * midst. */
-static void c9_137__a_read_asked_for_again_after_a_nak(void **state)
+TEST(c9_137__a_read_asked_for_again_after_a_nak)
 {
 	for (uint32_t i = 0; i < 2 * RESPONSES; i++) {
 		uint32_t got = i / 2;
@@ -343,7 +343,7 @@ static void c9_137__a_read_asked_for_again_after_a_nak(void **state)
 	}
 }
 
-static void c9_134__an_atomic_whose_answer_is_lost_is_repeated_as_it_was(void **state)
+TEST(c9_134__an_atomic_whose_answer_is_lost_is_repeated_as_it_was)
 {
 	struct sim *s = peer_make();
 	struct sim_wr cs = peer_wr(USER_ATOMIC_CS, 8), wr = peer_wr(USER_RDMA_WRITE, 1);
@@ -365,7 +365,7 @@ static void c9_134__an_atomic_whose_answer_is_lost_is_repeated_as_it_was(void **
 
 /* ---- duplicates ---- */
 
-static void c9_145__duplicate_responses_write_nothing(void **state)
+TEST(c9_145__duplicate_responses_write_nothing)
 {
 	struct sim *s = peer_make();
 	static uint8_t garbage[MTU];
@@ -421,7 +421,7 @@ static void misfit(const struct sim_wr *wr, uint32_t before, uint8_t opcode, uin
 	rig_end(s);
 }
 
-static void c9_135__read_responses_of_a_wrong_length(void **state)
+TEST(c9_135__read_responses_of_a_wrong_length)
 {
 	const struct sim_wr rd = peer_wr(USER_RDMA_READ, 2 * MTU + 8);
 	const struct sim_wr none = peer_wr(USER_RDMA_READ, 0), one = peer_wr(USER_RDMA_READ, 8);
@@ -440,7 +440,7 @@ static void c9_135__read_responses_of_a_wrong_length(void **state)
 	misfit(&one, 0, 0x10, 0, 9);
 }
 
-static void c9_135__a_wrong_length_is_a_bad_response(void **state)
+TEST(c9_135__a_wrong_length_is_a_bad_response)
 {
 	struct sim *s = peer_make();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 1);
@@ -497,7 +497,7 @@ static void wrong_kind(uint8_t asked, uint8_t answered)
 	rig_end(s);
 }
 
-static void c9_135__responses_of_the_wrong_kind(void **state)
+TEST(c9_135__responses_of_the_wrong_kind)
 {
 	wrong_kind(USER_RDMA_READ, WIRE_RC_ACK);
 	wrong_kind(USER_RDMA_READ, WIRE_RC_ATOMIC_ACK);
@@ -510,7 +510,7 @@ static void c9_135__responses_of_the_wrong_kind(void **state)
 }
 
 /* A response for a WRITE in front of a READ is none for the READ. */
-static void c9_135__read_responses_for_a_write_in_front(void **state)
+TEST(c9_135__read_responses_for_a_write_in_front)
 {
 	struct sim *s = peer_make();
 
@@ -531,7 +531,7 @@ static void c9_135__read_responses_for_a_write_in_front(void **state)
 
 /* An error in the midst of a READ's responses comes as an Acknowledge with a
  * NAK code (C9-100). */
-static void c9_135__a_nak_in_place_of_a_response(void **state)
+TEST(c9_135__a_nak_in_place_of_a_response)
 {
 	for (uint32_t got = 0; got < 3; got++) {
 		struct sim *s = peer_make();
@@ -554,7 +554,7 @@ static void c9_135__a_nak_in_place_of_a_response(void **state)
 	}
 }
 
-static void c9_135__read_responses_in_a_wrong_order(void **state)
+TEST(c9_135__read_responses_in_a_wrong_order)
 {
 	const struct sim_wr rd = peer_wr(USER_RDMA_READ, 3 * MTU),
 			    one = peer_wr(USER_RDMA_READ, MTU);
@@ -571,31 +571,4 @@ static void c9_135__read_responses_in_a_wrong_order(void **state)
 	misfit(&one, 0, 0x0d, 0, MTU); /* first, middle, last instead of only */
 	misfit(&one, 0, 0x0e, 0, MTU);
 	misfit(&one, 0, 0x0f, 0, MTU);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CONFORMANCE_TEST(c9_146__read_data_arrives_intact),
-		CONFORMANCE_TEST(scatter__entries_that_packets_share),
-		CONFORMANCE_TEST(scatter__entries_of_several_reads),
-		CONFORMANCE_TEST(scatter__local_memory_that_is_not_allowed),
-		CONFORMANCE_TEST(atomics__results_of_several),
-		CONFORMANCE_TEST(atomics__result_over_two_entries),
-		CONFORMANCE_TEST(c9_134__a_lost_response_is_asked_for_again),
-		CONFORMANCE_TEST(c9_134__a_lost_last_response),
-		CONFORMANCE_TEST(c9_139__lost_responses_by_the_timer),
-		CONFORMANCE_TEST(c9_134__rests_of_rests),
-		CONFORMANCE_TEST(c9_137__a_read_asked_for_again_after_a_nak),
-		CONFORMANCE_TEST(c9_134__an_atomic_whose_answer_is_lost_is_repeated_as_it_was),
-		CONFORMANCE_TEST(c9_145__duplicate_responses_write_nothing),
-		CONFORMANCE_TEST(c9_135__read_responses_of_a_wrong_length),
-		CONFORMANCE_TEST(c9_135__a_wrong_length_is_a_bad_response),
-		CONFORMANCE_TEST(c9_135__responses_of_the_wrong_kind),
-		CONFORMANCE_TEST(c9_135__read_responses_for_a_write_in_front),
-		CONFORMANCE_TEST(c9_135__a_nak_in_place_of_a_response),
-		CONFORMANCE_TEST(c9_135__read_responses_in_a_wrong_order),
-	};
-
-	return cmocka_run_group_tests_name("requester_reads", tests, NULL, NULL);
 }

@@ -53,7 +53,7 @@ static void assert_detected(uint8_t timeout, uint64_t after)
 /* ---- C9-139 to C9-141 ---- */
 
 /* Every timeout but the shortest, of which a part of a tick is more than 4 Ttr. */
-static void c9_141__loss_is_detected_between_1_and_4_ttr(void **state)
+TEST(c9_141__loss_is_detected_between_1_and_4_ttr)
 {
 	static const uint8_t timeouts[] = {2, 3, 4, 5, 6, 8, 10, 12, 14, 17, 20, 24, 28, 31};
 
@@ -79,7 +79,7 @@ static void c9_141__loss_is_detected_between_1_and_4_ttr(void **state)
 
 /* The same with a round trip measured, when probes send again long before: they are not the
  * timer, which counts the retries, and do not put it off. */
-static void c9_141__between_1_and_4_ttr_with_a_measured_round_trip(void **state)
+TEST(c9_141__between_1_and_4_ttr_with_a_measured_round_trip)
 {
 	static const uint8_t timeouts[] = {8, 10, 14, 17};
 
@@ -112,7 +112,7 @@ static void c9_141__between_1_and_4_ttr_with_a_measured_round_trip(void **state)
 	}
 }
 
-static void c9_140__timeout_0_is_off(void **state)
+TEST(c9_140__timeout_0_is_off)
 {
 	struct sim *s = make(0, 0);
 
@@ -130,7 +130,7 @@ static void c9_140__timeout_0_is_off(void **state)
 }
 
 /* Each kind of request starts it. */
-static void c9_139__every_kind_of_request_is_timed(void **state)
+TEST(c9_139__every_kind_of_request_is_timed)
 {
 	static const uint8_t opcodes[] = {USER_SEND,	   USER_SEND_IMM,	USER_SEND_INV,
 					  USER_RDMA_WRITE, USER_RDMA_WRITE_IMM, USER_RDMA_READ,
@@ -154,7 +154,7 @@ static void c9_139__every_kind_of_request_is_timed(void **state)
 }
 
 /* Everything from the oldest on is sent again, in order, what is acknowledged is not. */
-static void c9_139__the_oldest_and_all_behind_it_again(void **state)
+TEST(c9_139__the_oldest_and_all_behind_it_again)
 {
 	struct sim *s = make(8, 7);
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 2 * MTU), rd = peer_wr(USER_RDMA_READ, 2 * MTU);
@@ -185,7 +185,7 @@ static void c9_139__the_oldest_and_all_behind_it_again(void **state)
 /* Restarted by each acknowledgement while responses are outstanding. */
 /* Every packet buffer waits, for an acknowledgement, or for one to be answered with, and so nobody
  * takes frames from the port: what is not acknowledged fails all the same, and all goes on. */
-static void c9_139__expires_while_the_port_is_not_looked_at(void **state)
+TEST(c9_139__expires_while_the_port_is_not_looked_at)
 {
 	enum { QPS = 6, READS = 128 };
 	struct sim_params p = peer_params();
@@ -212,7 +212,7 @@ static void c9_139__expires_while_the_port_is_not_looked_at(void **state)
 	rig_end(s);
 }
 
-static void c9_139__an_acknowledgement_restarts_it(void **state)
+TEST(c9_139__an_acknowledgement_restarts_it)
 {
 	struct sim *s = make(8, 7);
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 10 * MTU);
@@ -234,7 +234,7 @@ static void c9_139__an_acknowledgement_restarts_it(void **state)
 	rig_end(s);
 }
 
-static void c9_139__read_responses_restart_it(void **state)
+TEST(c9_139__read_responses_restart_it)
 {
 	struct sim *s = make(8, 7);
 
@@ -250,7 +250,7 @@ static void c9_139__read_responses_restart_it(void **state)
 
 /* It rests while nothing is outstanding: a request posted at any time afterwards has its full
  * time. */
-static void c9_139__a_request_has_its_full_time(void **state)
+TEST(c9_139__a_request_has_its_full_time)
 {
 	for (unsigned i = 1; i <= 12; i++) {
 		struct sim *s = make(8, 7);
@@ -272,7 +272,7 @@ static void c9_139__a_request_has_its_full_time(void **state)
 }
 
 /* What is sent behind it does not put it off. */
-static void c9_139__new_requests_do_not_postpone_it(void **state)
+TEST(c9_139__new_requests_do_not_postpone_it)
 {
 	struct sim *s = make(8, 7);
 	struct rig_packet got;
@@ -304,7 +304,7 @@ static void c9_139__new_requests_do_not_postpone_it(void **state)
 }
 
 /* One timer for each send queue: those of other queue pairs go on. */
-static void c9_139__each_send_queue_has_its_own(void **state)
+TEST(c9_139__each_send_queue_has_its_own)
 {
 	struct sim_params p = peer_params();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 1);
@@ -339,7 +339,7 @@ static void c9_139__each_send_queue_has_its_own(void **state)
 
 /* ---- C9-142, C9-143 ---- */
 
-static void c9_143__as_many_times_as_the_counter_says(void **state)
+TEST(c9_143__as_many_times_as_the_counter_says)
 {
 	for (uint8_t most = 0; most <= 7; most++) {
 		struct sim *s = make(8, most);
@@ -378,7 +378,7 @@ static void c9_143__as_many_times_as_the_counter_says(void **state)
 	}
 }
 
-static void c9_142__reloaded_when_a_request_clears(void **state)
+TEST(c9_142__reloaded_when_a_request_clears)
 {
 	struct sim *s = make(8, 2);
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, MTU);
@@ -404,7 +404,7 @@ static void c9_142__reloaded_when_a_request_clears(void **state)
 }
 
 /* A READ that moves on has not failed, however often a part of it is lost. */
-static void c9_142__reloaded_by_each_read_response(void **state)
+TEST(c9_142__reloaded_by_each_read_response)
 {
 	struct sim *s = make(8, 1);
 	struct rig_packet got;
@@ -422,7 +422,7 @@ static void c9_142__reloaded_by_each_read_response(void **state)
 }
 
 /* Duplicates and ghosts are no progress. */
-static void c9_142__not_reloaded_by_duplicates(void **state)
+TEST(c9_142__not_reloaded_by_duplicates)
 {
 	struct sim *s = make(8, 2);
 	struct rig_packet got;
@@ -439,7 +439,7 @@ static void c9_142__not_reloaded_by_duplicates(void **state)
 }
 
 /* Retry counters of a queue pair that was idle are full. */
-static void c9_142__reloaded_by_the_last_acknowledgement(void **state)
+TEST(c9_142__reloaded_by_the_last_acknowledgement)
 {
 	struct sim *s = make(8, 1);
 	struct rig_packet got;
@@ -455,7 +455,7 @@ static void c9_142__reloaded_by_the_last_acknowledgement(void **state)
 }
 
 /* An answer in time ends everything, whatever was sent again meanwhile. */
-static void c9_142__a_late_answer_counts(void **state)
+TEST(c9_142__a_late_answer_counts)
 {
 	struct sim *s = make(8, 7);
 	struct sim_wr wr = peer_wr(USER_SEND, 2 * MTU);
@@ -482,7 +482,7 @@ static const uint32_t rnr_table[32] = {65536, 1,    2,	  3,	 4,	6,     8,     12
 				       256,   384,  512,  768,	 1024,	1536,  2048,  3072,
 				       4096,  6144, 8192, 12288, 16384, 24576, 32768, 49152};
 
-static void c9_130__it_waits_at_least_that_long(void **state)
+TEST(c9_130__it_waits_at_least_that_long)
 {
 	for (uint8_t code = 0; code < 32; code++) {
 		uint64_t wait = rnr_table[code] * 10 * US, start, after;
@@ -507,7 +507,7 @@ static void c9_130__it_waits_at_least_that_long(void **state)
 }
 
 /* The Loss timer does not interfere: nothing is sent, nothing is counted. */
-static void c9_130__the_loss_timer_does_not_shorten_it(void **state)
+TEST(c9_130__the_loss_timer_does_not_shorten_it)
 {
 	struct sim *s = make(4, 1); /* Ttr 65 µs */
 	struct rig_packet got;
@@ -525,7 +525,7 @@ static void c9_130__the_loss_timer_does_not_shorten_it(void **state)
 }
 
 /* A second RNR NAK begins a new wait. */
-static void c9_130__each_nak_has_its_own_time(void **state)
+TEST(c9_130__each_nak_has_its_own_time)
 {
 	struct sim *s = make(14, 7);
 	struct rig_packet got;
@@ -545,7 +545,7 @@ static void c9_130__each_nak_has_its_own_time(void **state)
 }
 
 /* The queue pair fails while its RNR timer runs: nothing is sent afterwards. */
-static void c9_130__nothing_after_an_error(void **state)
+TEST(c9_130__nothing_after_an_error)
 {
 	struct sim *s = make(8, 7);
 
@@ -578,7 +578,7 @@ static uint64_t wait_interrupted(struct sim *s, struct rig_packet *got)
 }
 
 /* Timers go by the world's time, whoever has the CPU. */
-static void c9_139__on_time_on_a_busy_machine(void **state)
+TEST(c9_139__on_time_on_a_busy_machine)
 {
 	struct sim *s = make(18, 7); /* 1.07 s */
 	struct rig_packet got;
@@ -595,7 +595,7 @@ static void c9_139__on_time_on_a_busy_machine(void **state)
 
 /* The answers came while others had the CPU: they are looked at before any timer expires, however
  * many lie before one. */
-static void c9_139__answers_that_lie_there_come_first(void **state)
+TEST(c9_139__answers_that_lie_there_come_first)
 {
 	enum { BEFORE = 100, TIMEOUT = 8 };
 	struct sim_params p = peer_params();
@@ -622,35 +622,4 @@ static void c9_139__answers_that_lie_there_come_first(void **state)
 	for (unsigned i = 0; i <= BEFORE; i++)
 		assert_true(sim_poll_cq(s, 0, &(struct cqe){0}));
 	rig_end(s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CONFORMANCE_TEST(c9_141__loss_is_detected_between_1_and_4_ttr),
-		CONFORMANCE_TEST(c9_141__between_1_and_4_ttr_with_a_measured_round_trip),
-		CONFORMANCE_TEST(c9_140__timeout_0_is_off),
-		CONFORMANCE_TEST(c9_139__every_kind_of_request_is_timed),
-		CONFORMANCE_TEST(c9_139__the_oldest_and_all_behind_it_again),
-		CONFORMANCE_TEST(c9_139__expires_while_the_port_is_not_looked_at),
-		CONFORMANCE_TEST(c9_139__an_acknowledgement_restarts_it),
-		CONFORMANCE_TEST(c9_139__read_responses_restart_it),
-		CONFORMANCE_TEST(c9_139__a_request_has_its_full_time),
-		CONFORMANCE_TEST(c9_139__new_requests_do_not_postpone_it),
-		CONFORMANCE_TEST(c9_139__each_send_queue_has_its_own),
-		CONFORMANCE_TEST(c9_143__as_many_times_as_the_counter_says),
-		CONFORMANCE_TEST(c9_142__reloaded_when_a_request_clears),
-		CONFORMANCE_TEST(c9_142__reloaded_by_each_read_response),
-		CONFORMANCE_TEST(c9_142__not_reloaded_by_duplicates),
-		CONFORMANCE_TEST(c9_142__reloaded_by_the_last_acknowledgement),
-		CONFORMANCE_TEST(c9_142__a_late_answer_counts),
-		CONFORMANCE_TEST(c9_130__it_waits_at_least_that_long),
-		CONFORMANCE_TEST(c9_130__the_loss_timer_does_not_shorten_it),
-		CONFORMANCE_TEST(c9_130__each_nak_has_its_own_time),
-		CONFORMANCE_TEST(c9_130__nothing_after_an_error),
-		CONFORMANCE_TEST(c9_139__on_time_on_a_busy_machine),
-		CONFORMANCE_TEST(c9_139__answers_that_lie_there_come_first),
-	};
-
-	return cmocka_run_group_tests_name("requester_timers", tests, NULL, NULL);
 }

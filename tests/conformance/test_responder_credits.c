@@ -26,7 +26,7 @@ static void expect_credits(struct sim *s, uint32_t psn, uint32_t msn, uint8_t co
 	assert_int_equal(aeth_value(p.h.syndrome), code);
 }
 
-static void c9_155__initial_credits_carry_initial_psn_minus_one(void **state)
+TEST(c9_155__initial_credits_carry_initial_psn_minus_one)
 {
 	struct sim *s = make(0);
 
@@ -43,7 +43,7 @@ static void c9_155__initial_credits_carry_initial_psn_minus_one(void **state)
 }
 
 /* In SQD as in RTS: counted, and told unasked. */
-static void c9_155__credits_in_sqd(void **state)
+TEST(c9_155__credits_in_sqd)
 {
 	struct sim *s = make(PSN);
 
@@ -59,7 +59,7 @@ static void c9_155__credits_in_sqd(void **state)
 }
 
 /* Those of RST do not count, those of INIT do. */
-static void c9_155__zero_in_rst_counted_from_init_on(void **state)
+TEST(c9_155__zero_in_rst_counted_from_init_on)
 {
 	struct sim *s = make(PSN);
 
@@ -74,7 +74,7 @@ static void c9_155__zero_in_rst_counted_from_init_on(void **state)
 	rig_end(s);
 }
 
-static void c9_152__unsolicited_ack_repeats_the_last_positive_one(void **state)
+TEST(c9_152__unsolicited_ack_repeats_the_last_positive_one)
 {
 	struct sim *s = make(PSN);
 
@@ -92,7 +92,7 @@ static void c9_152__unsolicited_ack_repeats_the_last_positive_one(void **state)
 	rig_end(s);
 }
 
-static void c9_080__no_unsolicited_ack_while_a_nak_is_out(void **state)
+TEST(c9_080__no_unsolicited_ack_while_a_nak_is_out)
 {
 	struct sim *s = make(PSN);
 
@@ -106,7 +106,7 @@ static void c9_080__no_unsolicited_ack_while_a_nak_is_out(void **state)
 	rig_end(s);
 }
 
-static void c9_114__no_unsolicited_ack_while_an_rnr_nak_is_out(void **state)
+TEST(c9_114__no_unsolicited_ack_while_an_rnr_nak_is_out)
 {
 	struct sim *s = make(PSN);
 
@@ -120,7 +120,7 @@ static void c9_114__no_unsolicited_ack_while_an_rnr_nak_is_out(void **state)
 	rig_end(s);
 }
 
-static void c9_150_2_1__none_where_they_are_off(void **state)
+TEST(c9_150_2_1__none_where_they_are_off)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -131,7 +131,7 @@ static void c9_150_2_1__none_where_they_are_off(void **state)
 	rig_end(s);
 }
 
-static void c9_157_2_1__only_what_consumes_a_receive_costs_a_credit(void **state)
+TEST(c9_157_2_1__only_what_consumes_a_receive_costs_a_credit)
 {
 	struct sim *s = make(PSN);
 	struct rig_packet p;
@@ -155,7 +155,7 @@ static void c9_157_2_1__only_what_consumes_a_receive_costs_a_credit(void **state
 }
 
 /* MSN plus credits, the LSN, is the same before, within and after a message. */
-static void c9_161__the_lsn_does_not_step_back_within_a_message(void **state)
+TEST(c9_161__the_lsn_does_not_step_back_within_a_message)
 {
 	static const uint8_t opcodes[] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE,
 					  WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_LAST};
@@ -177,7 +177,7 @@ static void c9_161__the_lsn_does_not_step_back_within_a_message(void **state)
 
 /* Two HCAs: acknowledgements within a long message do not hold up the next one, for which a receive
  * was posted and told of before. */
-static void c9_161__the_next_message_does_not_wait(void **state)
+TEST(c9_161__the_next_message_does_not_wait)
 {
 	enum { LONG = 300 * 1024 };
 	struct sim_params p = SIM_PARAMS_DEFAULT;
@@ -199,7 +199,7 @@ static void c9_161__the_next_message_does_not_wait(void **state)
 	sim_destroy(s);
 }
 
-static void c9_158_2_1__encoded_as_tabled(void **state)
+TEST(c9_158_2_1__encoded_as_tabled)
 {
 	struct sim *s = make(PSN);
 	uint32_t psn = PSN;
@@ -217,23 +217,4 @@ static void c9_158_2_1__encoded_as_tabled(void **state)
 		post(s, 1);
 	}
 	rig_end(s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CONFORMANCE_TEST(c9_155__initial_credits_carry_initial_psn_minus_one),
-		CONFORMANCE_TEST(c9_155__credits_in_sqd),
-		CONFORMANCE_TEST(c9_155__zero_in_rst_counted_from_init_on),
-		CONFORMANCE_TEST(c9_152__unsolicited_ack_repeats_the_last_positive_one),
-		CONFORMANCE_TEST(c9_080__no_unsolicited_ack_while_a_nak_is_out),
-		CONFORMANCE_TEST(c9_114__no_unsolicited_ack_while_an_rnr_nak_is_out),
-		CONFORMANCE_TEST(c9_150_2_1__none_where_they_are_off),
-		CONFORMANCE_TEST(c9_157_2_1__only_what_consumes_a_receive_costs_a_credit),
-		CONFORMANCE_TEST(c9_161__the_lsn_does_not_step_back_within_a_message),
-		CONFORMANCE_TEST(c9_161__the_next_message_does_not_wait),
-		CONFORMANCE_TEST(c9_158_2_1__encoded_as_tabled),
-	};
-
-	return cmocka_run_group_tests_name("responder: credits", tests, NULL, NULL);
 }

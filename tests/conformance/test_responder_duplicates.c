@@ -75,7 +75,7 @@ static void fill(struct sim *s, uint64_t at, uint32_t bytes, uint32_t seed)
 /* ---- SEND and WRITE ---- */
 
 /* Acknowledged with the most recent PSN and MSN, and not executed again. */
-static void c9_105__duplicate_write_is_not_executed_again(void **state)
+TEST(c9_105__duplicate_write_is_not_executed_again)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -94,7 +94,7 @@ static void c9_105__duplicate_write_is_not_executed_again(void **state)
 	rig_end(s);
 }
 
-static void c9_105__duplicate_send_takes_no_receive(void **state)
+TEST(c9_105__duplicate_send_takes_no_receive)
 {
 	static const uint8_t opcodes[] = {WIRE_RC_SEND_ONLY, WIRE_RC_SEND_ONLY_IMM,
 					  WIRE_RC_SEND_ONLY_INV, WIRE_RC_WRITE_ONLY_IMM};
@@ -121,7 +121,7 @@ static void c9_105__duplicate_send_takes_no_receive(void **state)
 }
 
 /* Without AckReq, too: the rule wants a response for the duplicate. */
-static void c9_102__valid_duplicates_without_ackreq_are_answered(void **state)
+TEST(c9_102__valid_duplicates_without_ackreq_are_answered)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -149,7 +149,7 @@ static void duplicates_within(struct sim *s, const uint8_t *opcodes, uint64_t at
 	}
 }
 
-static void c9_103__duplicates_within_a_message(void **state)
+TEST(c9_103__duplicates_within_a_message)
 {
 	static const uint8_t sends[] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_LAST};
 	static const uint8_t writes[] = {WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE,
@@ -166,7 +166,7 @@ static void c9_103__duplicates_within_a_message(void **state)
 }
 
 /* In one burst with a new request: one acknowledgement, of the new one. */
-static void c9_105__duplicates_in_front_of_new_requests(void **state)
+TEST(c9_105__duplicates_in_front_of_new_requests)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -186,7 +186,7 @@ static void c9_105__duplicates_in_front_of_new_requests(void **state)
 
 /* A duplicate of what is no request is dropped, one of each SEND and WRITE opcode is acknowledged
  * (C9-102): the ACK says that the PSN was executed, not what lies in the duplicate. */
-static void c9_106__wrong_duplicates_are_dropped(void **state)
+TEST(c9_106__wrong_duplicates_are_dropped)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t dropped = 0;
@@ -233,7 +233,7 @@ static void with_a_bad_key(struct sim *s, uint8_t opcode, uint32_t psn, uint32_t
 /* No NAK for a duplicate, whatever it is: in the wrong sequence, of a wrong length, with a wrong
  * key, disabled meanwhile. SENDs and WRITEs are acknowledged, an atomic's result is given again,
  * a READ that cannot be answered is dropped. */
-static void c9_115__no_nak_for_a_duplicate(void **state)
+TEST(c9_115__no_nak_for_a_duplicate)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -275,7 +275,7 @@ static void c9_115__no_nak_for_a_duplicate(void **state)
 
 /* ---- READ ---- */
 
-static void c9_107__read_again_whole_and_in_part(void **state)
+TEST(c9_107__read_again_whole_and_in_part)
 {
 	static const struct {
 		uint32_t packet, packets, bytes;
@@ -305,7 +305,7 @@ static void c9_107__read_again_whole_and_in_part(void **state)
 	rig_end(s);
 }
 
-static void c9_107__zero_length_read_again(void **state)
+TEST(c9_107__zero_length_read_again)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -318,7 +318,7 @@ static void c9_107__zero_length_read_again(void **state)
 }
 
 /* More than what was executed is asked for: that is no duplicate of anything. */
-static void c9_108__read_beyond_what_was_executed(void **state)
+TEST(c9_108__read_beyond_what_was_executed)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -336,7 +336,7 @@ static void c9_108__read_beyond_what_was_executed(void **state)
 }
 
 /* The key has gone, or READ is disabled: silence, and the connection stays. */
-static void c9_108__read_that_is_refused_now(void **state)
+TEST(c9_108__read_that_is_refused_now)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t key = rig_region(s, AT, 3 * MTU, ACCESS_REMOTE_READ, 0);
@@ -360,7 +360,7 @@ static void c9_108__read_that_is_refused_now(void **state)
 }
 
 /* The key goes while the answer is under way: it stops, without a NAK. */
-static void c9_109__read_refused_in_its_midst(void **state)
+TEST(c9_109__read_refused_in_its_midst)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t bytes = 1 << 20, packets = bytes / MTU, n = 1;
@@ -390,7 +390,7 @@ static void c9_109__read_refused_in_its_midst(void **state)
 /* ---- the order of answers ---- */
 
 /* READs and atomics in front of the acknowledgement of what follows them. */
-static void c9_104__reads_and_atomics_before_the_ack_of_later_ones(void **state)
+TEST(c9_104__reads_and_atomics_before_the_ack_of_later_ones)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 	unsigned later;
@@ -417,7 +417,7 @@ static void c9_104__reads_and_atomics_before_the_ack_of_later_ones(void **state)
 	rig_end(s);
 }
 
-static void c9_110__duplicates_are_answered_in_psn_order(void **state)
+TEST(c9_110__duplicates_are_answered_in_psn_order)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -485,7 +485,7 @@ static void interrupted(struct sim *s, bool is_new)
 	assert_int_equal(rig_epsn(s, 0), PSN + 3 + packets);
 }
 
-static void c9_110__earlier_duplicate_interrupts_a_duplicate(void **state)
+TEST(c9_110__earlier_duplicate_interrupts_a_duplicate)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -493,7 +493,7 @@ static void c9_110__earlier_duplicate_interrupts_a_duplicate(void **state)
 	rig_end(s);
 }
 
-static void c9_110__earlier_duplicate_interrupts_a_new_read(void **state)
+TEST(c9_110__earlier_duplicate_interrupts_a_new_read)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -502,7 +502,7 @@ static void c9_110__earlier_duplicate_interrupts_a_new_read(void **state)
 }
 
 /* The peer asks again for the answer that is under way: it begins again where it asks. */
-static void c9_110__same_read_asked_for_again_while_it_is_answered(void **state)
+TEST(c9_110__same_read_asked_for_again_while_it_is_answered)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t big = 1 << 20, packets = big / MTU, from = 500;
@@ -524,7 +524,7 @@ static void c9_110__same_read_asked_for_again_while_it_is_answered(void **state)
 }
 
 /* A peer that asks again and again gets no more of our memory for it than a few entries. */
-static void duplicates__flood_of_reads_is_bounded(void **state)
+TEST(duplicates__flood_of_reads_is_bounded)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t big = 1 << 20, packets = big / MTU;
@@ -549,7 +549,7 @@ static void duplicates__flood_of_reads_is_bounded(void **state)
 
 /* ---- atomics ---- */
 
-static void o9_066__result_is_replayed_not_executed(void **state)
+TEST(o9_066__result_is_replayed_not_executed)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -575,7 +575,7 @@ static void o9_066__result_is_replayed_not_executed(void **state)
 }
 
 /* As many as may be outstanding are remembered, past the wrap of PSNs. */
-static void o9_066__all_results_that_may_be_outstanding(void **state)
+TEST(o9_066__all_results_that_may_be_outstanding)
 {
 	struct sim_params params = SIM_PARAMS_DEFAULT;
 	struct sim *s;
@@ -636,7 +636,7 @@ static void spend(struct sim *s, uint32_t psn, uint64_t at, uint32_t key, uint32
 
 /* All of the 2^23 PSNs that may be outstanding (C9-61) were executed, no response arrived: the
  * oldest comes again. */
-static void c9_078__the_oldest_of_all_that_may_be_outstanding(void **state)
+TEST(c9_078__the_oldest_of_all_that_may_be_outstanding)
 {
 	uint64_t at;
 	uint32_t key;
@@ -655,7 +655,7 @@ static void c9_078__the_oldest_of_all_that_may_be_outstanding(void **state)
 }
 
 /* The PSN comes round: results of its earlier life are no answers to what has it now. */
-static void o9_066__results_of_a_psn_that_came_round(void **state)
+TEST(o9_066__results_of_a_psn_that_came_round)
 {
 	uint64_t at;
 	uint32_t key;
@@ -681,7 +681,7 @@ static void o9_066__results_of_a_psn_that_came_round(void **state)
 	rig_end(s);
 }
 
-static void o9_067__unknown_atomics_are_dropped(void **state)
+TEST(o9_067__unknown_atomics_are_dropped)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -702,7 +702,7 @@ static void o9_067__unknown_atomics_are_dropped(void **state)
 }
 
 /* PSN 0 of a connection that has executed no atomic: nothing is remembered. */
-static void o9_067__nothing_remembered_of_psn_0(void **state)
+TEST(o9_067__nothing_remembered_of_psn_0)
 {
 	struct sim_params params = SIM_PARAMS_DEFAULT;
 	struct sim *s;
@@ -719,7 +719,7 @@ static void o9_067__nothing_remembered_of_psn_0(void **state)
 }
 
 /* A result that is not there any more cannot be given again. */
-static void o9_068__forgotten_result_is_dropped(void **state)
+TEST(o9_068__forgotten_result_is_dropped)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -738,7 +738,7 @@ static void o9_068__forgotten_result_is_dropped(void **state)
 }
 
 /* After a reset nothing is remembered. */
-static void o9_068__results_do_not_outlive_the_connection(void **state)
+TEST(o9_068__results_do_not_outlive_the_connection)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -751,38 +751,4 @@ static void o9_068__results_do_not_outlive_the_connection(void **state)
 	rig_silent(s, 100 * US);
 	assert_true(*counter_of(s) == 1);
 	rig_end(s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CONFORMANCE_TEST(c9_102__valid_duplicates_without_ackreq_are_answered),
-		CONFORMANCE_TEST(c9_103__duplicates_within_a_message),
-		CONFORMANCE_TEST(c9_104__reads_and_atomics_before_the_ack_of_later_ones),
-		CONFORMANCE_TEST(c9_105__duplicate_write_is_not_executed_again),
-		CONFORMANCE_TEST(c9_105__duplicate_send_takes_no_receive),
-		CONFORMANCE_TEST(c9_105__duplicates_in_front_of_new_requests),
-		CONFORMANCE_TEST(c9_106__wrong_duplicates_are_dropped),
-		CONFORMANCE_TEST(c9_107__read_again_whole_and_in_part),
-		CONFORMANCE_TEST(c9_107__zero_length_read_again),
-		CONFORMANCE_TEST(c9_108__read_beyond_what_was_executed),
-		CONFORMANCE_TEST(c9_108__read_that_is_refused_now),
-		CONFORMANCE_TEST(c9_109__read_refused_in_its_midst),
-		CONFORMANCE_TEST(c9_110__duplicates_are_answered_in_psn_order),
-		CONFORMANCE_TEST(c9_110__earlier_duplicate_interrupts_a_duplicate),
-		CONFORMANCE_TEST(c9_110__earlier_duplicate_interrupts_a_new_read),
-		CONFORMANCE_TEST(c9_110__same_read_asked_for_again_while_it_is_answered),
-		CONFORMANCE_TEST(c9_115__no_nak_for_a_duplicate),
-		CONFORMANCE_TEST(duplicates__flood_of_reads_is_bounded),
-		CONFORMANCE_TEST(o9_066__result_is_replayed_not_executed),
-		CONFORMANCE_TEST(o9_066__all_results_that_may_be_outstanding),
-		CONFORMANCE_TEST(c9_078__the_oldest_of_all_that_may_be_outstanding),
-		CONFORMANCE_TEST(o9_066__results_of_a_psn_that_came_round),
-		CONFORMANCE_TEST(o9_067__unknown_atomics_are_dropped),
-		CONFORMANCE_TEST(o9_067__nothing_remembered_of_psn_0),
-		CONFORMANCE_TEST(o9_068__forgotten_result_is_dropped),
-		CONFORMANCE_TEST(o9_068__results_do_not_outlive_the_connection),
-	};
-
-	return cmocka_run_group_tests_name("responder_duplicates", tests, NULL, NULL);
 }

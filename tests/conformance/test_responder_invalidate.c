@@ -23,7 +23,7 @@ static void invalidate(struct sim *s, uint8_t opcode, uint32_t psn, uint32_t key
 }
 
 /* The capture: a WRITE through a window, its invalidation, a WRITE again. */
-static void send_inv__as_captured(void **state)
+TEST(send_inv__as_captured)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t key = rig_window(s, AT, LEN), at;
@@ -52,7 +52,7 @@ static uint32_t key_now(struct sim *s, uint32_t key)
 	return m.key;
 }
 
-static void send_inv__nobody_finds_the_key_good_once_it_completed(void **state)
+TEST(send_inv__nobody_finds_the_key_good_once_it_completed)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t key = rig_window(s, AT, LEN);
@@ -75,7 +75,7 @@ static void send_inv__nobody_finds_the_key_good_once_it_completed(void **state)
 }
 
 /* Another lcore holds the key's set: all of the packet waits, and then counts once. */
-static void send_inv__the_key_is_held_elsewhere(void **state)
+TEST(send_inv__the_key_is_held_elsewhere)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 	struct v2p *v = &s->node[0].hca->v2p;
@@ -101,7 +101,7 @@ static void send_inv__the_key_is_held_elsewhere(void **state)
 /* A region, a number that is no key, none (windows: test_windows): what came before is
  * acknowledged, the SEND is neither acknowledged nor refused; its receive fails, and with it the
  * queue pair. */
-static void send_inv__a_key_that_is_not_to_be_invalidated_draws_no_nak(void **state)
+TEST(send_inv__a_key_that_is_not_to_be_invalidated_draws_no_nak)
 {
 	for (unsigned i = 0; i < 3; i++) {
 		struct sim *s = rig_make(SERVICE_RC);
@@ -121,7 +121,7 @@ static void send_inv__a_key_that_is_not_to_be_invalidated_draws_no_nak(void **st
 }
 
 /* Two HCAs: the requester's completion, too. */
-static void send_inv__between_two_hcas(void **state)
+TEST(send_inv__between_two_hcas)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 	struct sim *s = sim_create(&p);
@@ -149,17 +149,4 @@ static void send_inv__between_two_hcas(void **state)
 	assert_int_equal(c.opcode, USER_INVALID);
 	assert_int_equal(c.imm_or_error & 0xff, SYNDROME_REMOTE_ACCESS);
 	sim_destroy(s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CONFORMANCE_TEST(send_inv__as_captured),
-		CONFORMANCE_TEST(send_inv__nobody_finds_the_key_good_once_it_completed),
-		CONFORMANCE_TEST(send_inv__the_key_is_held_elsewhere),
-		CONFORMANCE_TEST(send_inv__a_key_that_is_not_to_be_invalidated_draws_no_nak),
-		CONFORMANCE_TEST(send_inv__between_two_hcas),
-	};
-
-	return cmocka_run_group_tests_name("responder: invalidate", tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@ static void write_one(struct sim *s, uint32_t psn)
 
 /* ---- MSN ---- */
 
-static void c9_147__msn_in_every_aeth(void **state)
+TEST(c9_147__msn_in_every_aeth)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -79,7 +79,7 @@ static void messages(struct sim *s, uint32_t msn)
 	rig_expect_ack(s, PSN + 10, aeth_ack(0), msn + 5);
 }
 
-static void c9_148__counts_new_messages_from_zero_and_wraps(void **state)
+TEST(c9_148__counts_new_messages_from_zero_and_wraps)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -93,7 +93,7 @@ static void c9_148__counts_new_messages_from_zero_and_wraps(void **state)
 	rig_end(s);
 }
 
-static void c9_149__msn_in_naks_and_answers_to_duplicates(void **state)
+TEST(c9_149__msn_in_naks_and_answers_to_duplicates)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -113,7 +113,7 @@ static void c9_149__msn_in_naks_and_answers_to_duplicates(void **state)
 
 /* ---- credits ---- */
 
-static void c9_150_2_1__every_queue_gives_its_own_credits(void **state)
+TEST(c9_150_2_1__every_queue_gives_its_own_credits)
 {
 	struct sim *s = with_credits(4);
 
@@ -132,7 +132,7 @@ static void c9_150_2_1__every_queue_gives_its_own_credits(void **state)
 }
 
 /* Seed 002's table, whose codes stand for these counts. */
-static void c9_158_2_1__each_count_of_receives(void **state)
+TEST(c9_158_2_1__each_count_of_receives)
 {
 	static const uint32_t counts[] = {0,  1,  2,  3,  4,   6,   8,	 12,  16, 24,
 					  32, 48, 64, 96, 128, 192, 256, 384, 512};
@@ -161,7 +161,7 @@ static void c9_158_2_1__each_count_of_receives(void **state)
  * One less for each SEND and WRITE with immediate, with the packet that completes it: until then
  * the MSN does not count the message, and LSN = MSN + credits must not step back (C9-161).
  */
-static void c9_157_2_1__one_for_each_message_that_takes_a_receive(void **state)
+TEST(c9_157_2_1__one_for_each_message_that_takes_a_receive)
 {
 	struct sim *s = with_credits(1);
 
@@ -182,7 +182,7 @@ static void c9_157_2_1__one_for_each_message_that_takes_a_receive(void **state)
 }
 
 /* None in RST and INIT; those posted in INIT are told in RTR. */
-static void c9_155__credits_by_state(void **state)
+TEST(c9_155__credits_by_state)
 {
 	struct sim *s = with_credits(1);
 
@@ -253,7 +253,7 @@ static uint32_t take_answers(struct sim *s, uint32_t una)
 	return una;
 }
 
-static void c9_146__at_most_once_in_order_intact(void **state)
+TEST(c9_146__at_most_once_in_order_intact)
 {
 	enum { TOTAL = 90 };
 
@@ -287,20 +287,4 @@ static void c9_146__at_most_once_in_order_intact(void **state)
 		assert_true(*(uint64_t *)(s->node[0].memory + AT) == TOTAL / 3);
 		rig_end(s);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CONFORMANCE_TEST(c9_146__at_most_once_in_order_intact),
-		CONFORMANCE_TEST(c9_147__msn_in_every_aeth),
-		CONFORMANCE_TEST(c9_148__counts_new_messages_from_zero_and_wraps),
-		CONFORMANCE_TEST(c9_149__msn_in_naks_and_answers_to_duplicates),
-		CONFORMANCE_TEST(c9_150_2_1__every_queue_gives_its_own_credits),
-		CONFORMANCE_TEST(c9_155__credits_by_state),
-		CONFORMANCE_TEST(c9_157_2_1__one_for_each_message_that_takes_a_receive),
-		CONFORMANCE_TEST(c9_158_2_1__each_count_of_receives),
-	};
-
-	return cmocka_run_group_tests_name("responder_msn", tests, NULL, NULL);
 }

@@ -52,7 +52,7 @@ static void access_refused(struct sim *s, unsigned i, uint32_t key, uint64_t at)
 	rig_untouched(s, 0, 4 * MTU);
 }
 
-static void c9_089__wrong_key_right_or_domain(void **state)
+TEST(c9_089__wrong_key_right_or_domain)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t own = s->node[0].key;
@@ -84,7 +84,7 @@ static void c9_089__wrong_key_right_or_domain(void **state)
 }
 
 /* A region from MTU to 3 MTU: what begins before it, ends behind it, or wraps is outside. */
-static void c9_089__bounds_of_the_region(void **state)
+TEST(c9_089__bounds_of_the_region)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t key = rig_region(s, MTU, 2 * MTU, 0xf, 0);
@@ -119,7 +119,7 @@ static void c9_089__bounds_of_the_region(void **state)
 
 /* The key goes before packet n of a WRITE: that one is refused, what came before has been written.
  */
-static void c9_089__key_taken_away_meanwhile(void **state)
+TEST(c9_089__key_taken_away_meanwhile)
 {
 	static const uint8_t opcodes[] = {WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE,
 					  WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_LAST,
@@ -149,7 +149,7 @@ static void c9_089__key_taken_away_meanwhile(void **state)
 	rig_end(s);
 }
 
-static void c9_090__what_precedes_is_done_before_the_nak(void **state)
+TEST(c9_090__what_precedes_is_done_before_the_nak)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -198,7 +198,7 @@ static void send_into(struct sim *s, uint32_t room, uint32_t bad)
 	rig_untouched(s, RECV + 2 * MTU + 100, MTU);
 }
 
-static void c9_091__send_longer_than_its_receive_at_each_packet(void **state)
+TEST(c9_091__send_longer_than_its_receive_at_each_packet)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -215,7 +215,7 @@ static void c9_091__send_longer_than_its_receive_at_each_packet(void **state)
 }
 
 /* A SEND without payload fits into a receive without entries; so does a WRITE with immediate. */
-static void c9_091__empty_receive_is_enough_for_nothing(void **state)
+TEST(c9_091__empty_receive_is_enough_for_nothing)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -232,7 +232,7 @@ static void c9_091__empty_receive_is_enough_for_nothing(void **state)
 
 /* ---- C9-95, C9-116: what is acknowledged, and when ---- */
 
-static void c9_095__ack_carries_the_most_recent_psn(void **state)
+TEST(c9_095__ack_carries_the_most_recent_psn)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -246,7 +246,7 @@ static void c9_095__ack_carries_the_most_recent_psn(void **state)
 	rig_end(s);
 }
 
-static void c9_116__ackreq_on_any_packet_draws_an_ack(void **state)
+TEST(c9_116__ackreq_on_any_packet_draws_an_ack)
 {
 	static const uint8_t opcodes[] = {WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE,
 					  WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_LAST};
@@ -270,7 +270,7 @@ static void c9_116__ackreq_on_any_packet_draws_an_ack(void **state)
 }
 
 /* One answer may serve several that ask; its PSN is that of the last or greater. */
-static void c9_116__one_ack_for_several_that_ask(void **state)
+TEST(c9_116__one_ack_for_several_that_ask)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -316,7 +316,7 @@ static struct rig_packet draw_nak(struct sim *s, const struct nak *n)
 	return p;
 }
 
-static void c9_111__nak_has_the_expected_psn(void **state)
+TEST(c9_111__nak_has_the_expected_psn)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -330,7 +330,7 @@ static void c9_111__nak_has_the_expected_psn(void **state)
 	rig_end(s);
 }
 
-static void c9_113_a1__nak_has_the_acknowledge_opcode(void **state)
+TEST(c9_113_a1__nak_has_the_acknowledge_opcode)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -343,7 +343,7 @@ static void c9_113_a1__nak_has_the_acknowledge_opcode(void **state)
 	rig_end(s);
 }
 
-static void c9_119__syndromes_as_tabled(void **state)
+TEST(c9_119__syndromes_as_tabled)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -359,7 +359,7 @@ static void c9_119__syndromes_as_tabled(void **state)
 	rig_end(s);
 }
 
-static void c9_119_a1__top_bit_is_zero(void **state)
+TEST(c9_119_a1__top_bit_is_zero)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -393,7 +393,7 @@ static void refused_behind(struct sim *s, unsigned access, uint32_t before)
 	rig_expect_refusal(s, 0, PSN + before, AETH_NAK_REMOTE_ACCESS, before);
 }
 
-static void c9_124__remote_access_error_has_the_psn_of_its_request(void **state)
+TEST(c9_124__remote_access_error_has_the_psn_of_its_request)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -404,7 +404,7 @@ static void c9_124__remote_access_error_has_the_psn_of_its_request(void **state)
 }
 
 /* The bounds or the key fail in the midst of a WRITE: the PSN is that packet's, not the first's. */
-static void c9_124__in_the_midst_of_a_write(void **state)
+TEST(c9_124__in_the_midst_of_a_write)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -430,7 +430,7 @@ static void c9_124__in_the_midst_of_a_write(void **state)
 	rig_end(s);
 }
 
-static void o9_073__remote_access_error_of_an_atomic_has_its_psn(void **state)
+TEST(o9_073__remote_access_error_of_an_atomic_has_its_psn)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -440,7 +440,7 @@ static void o9_073__remote_access_error_of_an_atomic_has_its_psn(void **state)
 	rig_end(s);
 }
 
-static void c9_125__invalid_request_has_the_psn_of_its_request(void **state)
+TEST(c9_125__invalid_request_has_the_psn_of_its_request)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -458,7 +458,7 @@ static void c9_125__invalid_request_has_the_psn_of_its_request(void **state)
 
 /* The responder's own memory refuses: the receive's key is wrong, or its second MTU lies outside of
  * the region. */
-static void c9_126__remote_operational_error(void **state)
+TEST(c9_126__remote_operational_error)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -487,7 +487,7 @@ static void c9_126__remote_operational_error(void **state)
 }
 
 /* A receive descriptor with an inline unit is none. */
-static void c9_126__receive_descriptor_that_is_none(void **state)
+TEST(c9_126__receive_descriptor_that_is_none)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -503,7 +503,7 @@ static void c9_126__receive_descriptor_that_is_none(void **state)
 
 /* A client that armed for solicited completions is woken by those that the peer's bit marks, by
  * each kind of message that completes a receive, and once. */
-static void events__a_received_solicited_bit(void **state)
+TEST(events__a_received_solicited_bit)
 {
 	static const uint8_t opcodes[] = {WIRE_RC_SEND_ONLY, WIRE_RC_SEND_ONLY_IMM,
 					  WIRE_RC_SEND_ONLY_INV, WIRE_RC_WRITE_ONLY_IMM};
@@ -528,7 +528,7 @@ static void events__a_received_solicited_bit(void **state)
 }
 
 /* The client says that it posted more than its queue holds: nothing can be trusted. */
-static void events__catastrophe_of_a_receive_queue(void **state)
+TEST(events__catastrophe_of_a_receive_queue)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -545,7 +545,7 @@ static void events__catastrophe_of_a_receive_queue(void **state)
 
 /* ---- C9-113, C9-129: receiver not ready ---- */
 
-static void c9_113__rnr_nak_has_the_psn_of_its_packet(void **state)
+TEST(c9_113__rnr_nak_has_the_psn_of_its_packet)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -566,7 +566,7 @@ static void c9_113__rnr_nak_has_the_psn_of_its_packet(void **state)
 }
 
 /* A WRITE with immediate needs its receive with its last packet only. */
-static void c9_113__rnr_nak_of_a_write_with_immediate(void **state)
+TEST(c9_113__rnr_nak_of_a_write_with_immediate)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -587,7 +587,7 @@ static void c9_113__rnr_nak_of_a_write_with_immediate(void **state)
 	rig_end(s);
 }
 
-static void c9_129__each_timer_code(void **state)
+TEST(c9_129__each_timer_code)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -607,7 +607,7 @@ static void c9_129__each_timer_code(void **state)
 }
 
 /* Rule 89's text: a WRITE's length is checked packet by packet. */
-static void c9_089__write_is_checked_packet_by_packet(void **state)
+TEST(c9_089__write_is_checked_packet_by_packet)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t key = rig_region(s, 0, MTU + 100, 0xf, 0);
@@ -619,37 +619,4 @@ static void c9_089__write_is_checked_packet_by_packet(void **state)
 	rig_expect_refusal(s, 0, PSN + 1, AETH_NAK_REMOTE_ACCESS, 0);
 	rig_untouched(s, MTU, MTU);
 	rig_end(s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CONFORMANCE_TEST(c9_089__write_is_checked_packet_by_packet),
-		CONFORMANCE_TEST(c9_089__wrong_key_right_or_domain),
-		CONFORMANCE_TEST(c9_089__bounds_of_the_region),
-		CONFORMANCE_TEST(c9_089__key_taken_away_meanwhile),
-		CONFORMANCE_TEST(c9_090__what_precedes_is_done_before_the_nak),
-		CONFORMANCE_TEST(c9_091__send_longer_than_its_receive_at_each_packet),
-		CONFORMANCE_TEST(c9_091__empty_receive_is_enough_for_nothing),
-		CONFORMANCE_TEST(c9_095__ack_carries_the_most_recent_psn),
-		CONFORMANCE_TEST(c9_111__nak_has_the_expected_psn),
-		CONFORMANCE_TEST(c9_113__rnr_nak_has_the_psn_of_its_packet),
-		CONFORMANCE_TEST(c9_113__rnr_nak_of_a_write_with_immediate),
-		CONFORMANCE_TEST(c9_113_a1__nak_has_the_acknowledge_opcode),
-		CONFORMANCE_TEST(c9_116__ackreq_on_any_packet_draws_an_ack),
-		CONFORMANCE_TEST(c9_116__one_ack_for_several_that_ask),
-		CONFORMANCE_TEST(c9_119__syndromes_as_tabled),
-		CONFORMANCE_TEST(c9_119_a1__top_bit_is_zero),
-		CONFORMANCE_TEST(c9_124__remote_access_error_has_the_psn_of_its_request),
-		CONFORMANCE_TEST(c9_124__in_the_midst_of_a_write),
-		CONFORMANCE_TEST(o9_073__remote_access_error_of_an_atomic_has_its_psn),
-		CONFORMANCE_TEST(c9_125__invalid_request_has_the_psn_of_its_request),
-		CONFORMANCE_TEST(c9_126__remote_operational_error),
-		CONFORMANCE_TEST(c9_126__receive_descriptor_that_is_none),
-		CONFORMANCE_TEST(c9_129__each_timer_code),
-		CONFORMANCE_TEST(events__a_received_solicited_bit),
-		CONFORMANCE_TEST(events__catastrophe_of_a_receive_queue),
-	};
-
-	return cmocka_run_group_tests_name("responder_naks", tests, NULL, NULL);
 }

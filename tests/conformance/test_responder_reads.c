@@ -98,13 +98,13 @@ static void all_lengths(uint8_t mtu_code, uint32_t psn)
 	rig_end(s);
 }
 
-static void c9_096__psns_follow_each_other_past_the_wrap(void **state)
+TEST(c9_096__psns_follow_each_other_past_the_wrap)
 {
 	for (uint32_t psn = 0xffffd0; psn <= 0xffffff; psn += 7)
 		all_lengths(1, psn);
 }
 
-static void c9_097__aeth_in_the_first_and_the_last_packet(void **state)
+TEST(c9_097__aeth_in_the_first_and_the_last_packet)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 	struct rig_packet p;
@@ -123,7 +123,7 @@ static void c9_097__aeth_in_the_first_and_the_last_packet(void **state)
 	rig_end(s);
 }
 
-static void c9_098__aeth_in_the_only_packet(void **state)
+TEST(c9_098__aeth_in_the_only_packet)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 	struct rig_packet p;
@@ -135,13 +135,13 @@ static void c9_098__aeth_in_the_only_packet(void **state)
 	rig_end(s);
 }
 
-static void c9_099__lengths_at_each_mtu(void **state)
+TEST(c9_099__lengths_at_each_mtu)
 {
 	for (uint8_t mtu = 1; mtu <= 5; mtu++)
 		all_lengths(mtu, PSN);
 }
 
-static void c9_099__zero_length_is_one_only_packet(void **state)
+TEST(c9_099__zero_length_is_one_only_packet)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -153,7 +153,7 @@ static void c9_099__zero_length_is_one_only_packet(void **state)
 }
 
 /* A long one, packet by packet. */
-static void c9_117__long_answer_is_whole_and_in_order(void **state)
+TEST(c9_117__long_answer_is_whole_and_in_order)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -165,7 +165,7 @@ static void c9_117__long_answer_is_whole_and_in_order(void **state)
 	rig_end(s);
 }
 
-static void c9_118__many_short_reads_each_with_an_aeth(void **state)
+TEST(c9_118__many_short_reads_each_with_an_aeth)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -179,7 +179,7 @@ static void c9_118__many_short_reads_each_with_an_aeth(void **state)
 
 /* ---- C9-100, C9-112: the memory goes while it is read ---- */
 
-static void c9_100__error_in_the_midst_ends_the_answer_with_a_nak(void **state)
+TEST(c9_100__error_in_the_midst_ends_the_answer_with_a_nak)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t key = rig_region(s, 0, BIG, ACCESS_REMOTE_READ, 0), next = PSN;
@@ -210,7 +210,7 @@ static void c9_100__error_in_the_midst_ends_the_answer_with_a_nak(void **state)
 
 /* It waits behind another one when its key goes: the NAK has its first PSN, and comes in its turn;
  * what was executed behind it is not acknowledged. */
-static void c9_112__nak_has_the_psn_of_the_response_that_failed(void **state)
+TEST(c9_112__nak_has_the_psn_of_the_response_that_failed)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t key = rig_region(s, 0, BIG, ACCESS_REMOTE_READ, 0), packets = BIG / MTU;
@@ -230,7 +230,7 @@ static void c9_112__nak_has_the_psn_of_the_response_that_failed(void **state)
 
 /* ---- C9-101: what comes behind a READ ---- */
 
-static void c9_101__read_is_validated_before_later_requests_run(void **state)
+TEST(c9_101__read_is_validated_before_later_requests_run)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -247,7 +247,7 @@ static void c9_101__read_is_validated_before_later_requests_run(void **state)
 }
 
 /* WRITEs, SENDs, an atomic and a NAK behind a READ: executed, answered when its turn comes. */
-static void c9_101__later_requests_wait_for_their_acknowledgement(void **state)
+TEST(c9_101__later_requests_wait_for_their_acknowledgement)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t next = PSN + BIG / MTU;
@@ -273,7 +273,7 @@ static void c9_101__later_requests_wait_for_their_acknowledgement(void **state)
 }
 
 /* Nor may an acknowledgement that nobody asked for overtake it. */
-static void c9_101__unsolicited_acknowledgements_wait_too(void **state)
+TEST(c9_101__unsolicited_acknowledgements_wait_too)
 {
 	struct sim_params params = SIM_PARAMS_DEFAULT;
 	struct sim *s = rig_create(&params);
@@ -289,7 +289,7 @@ static void c9_101__unsolicited_acknowledgements_wait_too(void **state)
 
 /* ---- turns, shortage, and the end of a QP with answers waiting ---- */
 
-static void reads__two_queue_pairs_take_turns(void **state)
+TEST(reads__two_queue_pairs_take_turns)
 {
 	struct sim_params params = SIM_PARAMS_DEFAULT;
 	uint32_t got[2] = {0, 0}, turns = 0, last = 2;
@@ -317,7 +317,7 @@ static void reads__two_queue_pairs_take_turns(void **state)
 }
 
 /* No packet buffer is free for a while: the answer goes on where it stopped. */
-static void reads__go_on_after_a_shortage_of_buffers(void **state)
+TEST(reads__go_on_after_a_shortage_of_buffers)
 {
 	struct sim_params params = SIM_PARAMS_DEFAULT;
 	struct rte_mbuf *held[255];
@@ -338,7 +338,7 @@ static void reads__go_on_after_a_shortage_of_buffers(void **state)
 	rig_end(s);
 }
 
-static void reads__stop_with_their_queue_pair(void **state)
+TEST(reads__stop_with_their_queue_pair)
 {
 	static const enum qp_state ends[] = {QP_RST, QP_ERR};
 	struct sim *s = rig_make(SERVICE_RC);
@@ -371,7 +371,7 @@ static void atomic(struct sim *s, uint8_t opcode, uint32_t psn, uint64_t at, uin
 	rig_send(s, h, NULL, 0);
 }
 
-static void c9_063__atomics_do_what_they_say(void **state)
+TEST(c9_063__atomics_do_what_they_say)
 {
 	static const struct {
 		uint8_t opcode;
@@ -403,7 +403,7 @@ static void c9_063__atomics_do_what_they_say(void **state)
 }
 
 /* Addresses that are no multiple of 8 are refused, nothing is written. */
-static void c9_093__atomics_are_aligned(void **state)
+TEST(c9_093__atomics_are_aligned)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -414,29 +414,4 @@ static void c9_093__atomics_are_aligned(void **state)
 		rig_untouched(s, AT, 16);
 	}
 	rig_end(s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CONFORMANCE_TEST(c9_063__atomics_do_what_they_say),
-		CONFORMANCE_TEST(c9_093__atomics_are_aligned),
-		CONFORMANCE_TEST(c9_096__psns_follow_each_other_past_the_wrap),
-		CONFORMANCE_TEST(c9_097__aeth_in_the_first_and_the_last_packet),
-		CONFORMANCE_TEST(c9_098__aeth_in_the_only_packet),
-		CONFORMANCE_TEST(c9_099__lengths_at_each_mtu),
-		CONFORMANCE_TEST(c9_099__zero_length_is_one_only_packet),
-		CONFORMANCE_TEST(c9_100__error_in_the_midst_ends_the_answer_with_a_nak),
-		CONFORMANCE_TEST(c9_101__read_is_validated_before_later_requests_run),
-		CONFORMANCE_TEST(c9_101__later_requests_wait_for_their_acknowledgement),
-		CONFORMANCE_TEST(c9_101__unsolicited_acknowledgements_wait_too),
-		CONFORMANCE_TEST(c9_112__nak_has_the_psn_of_the_response_that_failed),
-		CONFORMANCE_TEST(c9_117__long_answer_is_whole_and_in_order),
-		CONFORMANCE_TEST(c9_118__many_short_reads_each_with_an_aeth),
-		CONFORMANCE_TEST(reads__two_queue_pairs_take_turns),
-		CONFORMANCE_TEST(reads__go_on_after_a_shortage_of_buffers),
-		CONFORMANCE_TEST(reads__stop_with_their_queue_pair),
-	};
-
-	return cmocka_run_group_tests_name("responder_reads", tests, NULL, NULL);
 }

@@ -47,7 +47,7 @@ static void responses_in_order(struct sim *s, uint32_t psn)
 	rig_silent(s, MS);
 }
 
-static void c9_062__each_response_packet_has_its_psn(void **state)
+TEST(c9_062__each_response_packet_has_its_psn)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -55,7 +55,7 @@ static void c9_062__each_response_packet_has_its_psn(void **state)
 	rig_end(s);
 }
 
-static void c9_063__responses_in_the_order_of_the_requests_past_the_wrap(void **state)
+TEST(c9_063__responses_in_the_order_of_the_requests_past_the_wrap)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 
@@ -69,7 +69,7 @@ static void c9_063__responses_in_the_order_of_the_requests_past_the_wrap(void **
 }
 
 /* A request of any kind, alone, is acknowledged. */
-static void c9_063__every_kind_of_request_is_acknowledged(void **state)
+TEST(c9_063__every_kind_of_request_is_acknowledged)
 {
 	static const struct {
 		uint8_t opcode, answer;
@@ -101,7 +101,7 @@ static void c9_063__every_kind_of_request_is_acknowledged(void **state)
 
 /* ---- C9-74, C9-75, C9-77 ---- */
 
-static void c9_074__psn_is_compared_before_execution(void **state)
+TEST(c9_074__psn_is_compared_before_execution)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -146,14 +146,14 @@ static void expected_psn(uint8_t mtu_code)
 	rig_end(s);
 }
 
-static void c9_075__expected_psn_after_reads_and_others(void **state)
+TEST(c9_075__expected_psn_after_reads_and_others)
 {
 	for (uint8_t mtu = 1; mtu <= 5; mtu++)
 		expected_psn(mtu);
 }
 
 /* WRITEs and atomics on the same word by turns: each finds what the one before it has left. */
-static void c9_077__expected_requests_are_executed_in_order(void **state)
+TEST(c9_077__expected_requests_are_executed_in_order)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -188,7 +188,7 @@ static void dropped_in_state(struct sim *s)
 	assert_true(sim_counter(s, 0, COUNTER_drop_qp_state) == before + 2);
 }
 
-static void c9_076__no_state_but_a_receiving_one_moves_the_expected_psn(void **state)
+TEST(c9_076__no_state_but_a_receiving_one_moves_the_expected_psn)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -214,7 +214,7 @@ static void c9_076__no_state_but_a_receiving_one_moves_the_expected_psn(void **s
 }
 
 /* The first packet in RTR tells the client, once; in RTS it knows. */
-static void events__communication_established(void **state)
+TEST(events__communication_established)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -233,7 +233,7 @@ static void events__communication_established(void **state)
 }
 
 /* Bad packets do not move it either. */
-static void c9_076__bad_packets_leave_the_expected_psn(void **state)
+TEST(c9_076__bad_packets_leave_the_expected_psn)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 	struct wire_headers h;
@@ -255,7 +255,7 @@ static void c9_076__bad_packets_leave_the_expected_psn(void **state)
 
 /* ---- C9-78, C9-79: regions ---- */
 
-static void c9_078__duplicates_of_each_kind_are_answered(void **state)
+TEST(c9_078__duplicates_of_each_kind_are_answered)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -281,7 +281,7 @@ static void c9_078__duplicates_of_each_kind_are_answered(void **state)
 }
 
 /* 2^23 PSNs before the expected one are duplicates, all others are not in the valid region. */
-static void c9_079__borders_of_the_valid_region(void **state)
+TEST(c9_079__borders_of_the_valid_region)
 {
 	static const struct {
 		uint32_t ahead;
@@ -306,7 +306,7 @@ static void c9_079__borders_of_the_valid_region(void **state)
 	rig_end(s);
 }
 
-static void c9_079__gap_draws_a_nak_with_the_expected_psn(void **state)
+TEST(c9_079__gap_draws_a_nak_with_the_expected_psn)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -323,7 +323,7 @@ static void c9_079__gap_draws_a_nak_with_the_expected_psn(void **state)
 }
 
 /* All that came before the gap is done and answered in front of the NAK. */
-static void c9_079__what_precedes_is_done_before_the_nak(void **state)
+TEST(c9_079__what_precedes_is_done_before_the_nak)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t packets = 40;
@@ -355,7 +355,7 @@ static void open_gap(struct sim *s)
 	rig_expect_nak(s, PSN + 1, AETH_NAK_SEQUENCE, 1);
 }
 
-static void c9_080__silence_until_the_expected_request(void **state)
+TEST(c9_080__silence_until_the_expected_request)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -376,7 +376,7 @@ static void c9_080__silence_until_the_expected_request(void **state)
 	rig_end(s);
 }
 
-static void c9_080__a_valid_duplicate_is_answered_in_the_silence(void **state)
+TEST(c9_080__a_valid_duplicate_is_answered_in_the_silence)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -390,7 +390,7 @@ static void c9_080__a_valid_duplicate_is_answered_in_the_silence(void **state)
 }
 
 /* The request with the expected PSN may itself be bad: it draws its own NAK. */
-static void c9_114__the_expected_request_may_draw_a_nak(void **state)
+TEST(c9_114__the_expected_request_may_draw_a_nak)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -401,7 +401,7 @@ static void c9_114__the_expected_request_may_draw_a_nak(void **state)
 }
 
 /* The same after an RNR NAK: what was on its way behind it is dropped without a word. */
-static void c9_114__silence_after_an_rnr_nak(void **state)
+TEST(c9_114__silence_after_an_rnr_nak)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -419,7 +419,7 @@ static void c9_114__silence_after_an_rnr_nak(void **state)
 	rig_end(s);
 }
 
-static void c9_121__nak_tells_the_expected_psn_past_the_wrap(void **state)
+TEST(c9_121__nak_tells_the_expected_psn_past_the_wrap)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 	struct sim *s;
@@ -436,7 +436,7 @@ static void c9_121__nak_tells_the_expected_psn_past_the_wrap(void **state)
 }
 
 /* Before any packet has come, too. */
-static void c9_121__gap_at_the_first_packet(void **state)
+TEST(c9_121__gap_at_the_first_packet)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -446,7 +446,7 @@ static void c9_121__gap_at_the_first_packet(void **state)
 	rig_end(s);
 }
 
-static void c9_122__all_but_the_expected_and_duplicates_are_dropped(void **state)
+TEST(c9_122__all_but_the_expected_and_duplicates_are_dropped)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -460,7 +460,7 @@ static void c9_122__all_but_the_expected_and_duplicates_are_dropped(void **state
 	rig_end(s);
 }
 
-static void c9_123__duplicates_are_served_after_the_nak(void **state)
+TEST(c9_123__duplicates_are_served_after_the_nak)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -481,7 +481,7 @@ static void c9_123__duplicates_are_served_after_the_nak(void **state)
 }
 
 /* Only the expected PSN ends it: a duplicate is answered, and draws no second NAK afterwards. */
-static void c9_114__no_second_nak_before_the_expected_request(void **state)
+TEST(c9_114__no_second_nak_before_the_expected_request)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 
@@ -494,34 +494,4 @@ static void c9_114__no_second_nak_before_the_expected_request(void **state)
 	write_at(s, PSN + 1, AT + 64, 64);
 	rig_expect_ack(s, PSN + 1, aeth_ack(0), 2);
 	rig_end(s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CONFORMANCE_TEST(c9_114__no_second_nak_before_the_expected_request),
-		CONFORMANCE_TEST(c9_062__each_response_packet_has_its_psn),
-		CONFORMANCE_TEST(c9_063__responses_in_the_order_of_the_requests_past_the_wrap),
-		CONFORMANCE_TEST(c9_063__every_kind_of_request_is_acknowledged),
-		CONFORMANCE_TEST(c9_074__psn_is_compared_before_execution),
-		CONFORMANCE_TEST(c9_075__expected_psn_after_reads_and_others),
-		CONFORMANCE_TEST(c9_076__no_state_but_a_receiving_one_moves_the_expected_psn),
-		CONFORMANCE_TEST(c9_076__bad_packets_leave_the_expected_psn),
-		CONFORMANCE_TEST(c9_077__expected_requests_are_executed_in_order),
-		CONFORMANCE_TEST(c9_078__duplicates_of_each_kind_are_answered),
-		CONFORMANCE_TEST(c9_079__borders_of_the_valid_region),
-		CONFORMANCE_TEST(c9_079__gap_draws_a_nak_with_the_expected_psn),
-		CONFORMANCE_TEST(c9_079__what_precedes_is_done_before_the_nak),
-		CONFORMANCE_TEST(c9_080__silence_until_the_expected_request),
-		CONFORMANCE_TEST(c9_080__a_valid_duplicate_is_answered_in_the_silence),
-		CONFORMANCE_TEST(c9_114__the_expected_request_may_draw_a_nak),
-		CONFORMANCE_TEST(c9_114__silence_after_an_rnr_nak),
-		CONFORMANCE_TEST(c9_121__nak_tells_the_expected_psn_past_the_wrap),
-		CONFORMANCE_TEST(c9_121__gap_at_the_first_packet),
-		CONFORMANCE_TEST(c9_122__all_but_the_expected_and_duplicates_are_dropped),
-		CONFORMANCE_TEST(c9_123__duplicates_are_served_after_the_nak),
-		CONFORMANCE_TEST(events__communication_established),
-	};
-
-	return cmocka_run_group_tests_name("responder_sequence", tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static void taken(struct sim *s, struct wire_headers h)
 	memset(s->node[0].memory + AT, 0, 64);
 }
 
-static void edge__pkey(void **state)
+TEST(edge__pkey)
 {
 	/* ours is full member of the default partition: any member of it may talk to us */
 	static const struct {
@@ -75,7 +75,7 @@ static void edge__pkey(void **state)
 	rig_end(s);
 }
 
-static void edge__version_and_bits(void **state)
+TEST(edge__version_and_bits)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 	struct wire_headers h = rig_headers(s, 0, WIRE_RC_WRITE_ONLY, PSN, AT, 64);
@@ -98,7 +98,7 @@ static void edge__version_and_bits(void **state)
 }
 
 /* Short and long packets: their ICRCs are checked in different places. */
-static void edge__icrc(void **state)
+TEST(edge__icrc)
 {
 	static const uint32_t lengths[] = {0, 64, 512, 516, 1000, 1024};
 	struct sim *s = rig_make(SERVICE_RC);
@@ -135,18 +135,18 @@ static void from_the_peer_only(bool ipv6)
 	rig_end(s);
 }
 
-static void edge__source_address_ipv4(void **state)
+TEST(edge__source_address_ipv4)
 {
 	from_the_peer_only(false);
 }
 
-static void edge__source_address_ipv6(void **state)
+TEST(edge__source_address_ipv6)
 {
 	from_the_peer_only(true);
 }
 
 /* The other family's address with the same bytes at its end is another. */
-static void edge__source_address_of_the_other_family(void **state)
+TEST(edge__source_address_of_the_other_family)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 	uint8_t peer[16], own[16];
@@ -162,7 +162,7 @@ static void edge__source_address_of_the_other_family(void **state)
 	rig_end(s);
 }
 
-static void edge__unknown_queue_pair(void **state)
+TEST(edge__unknown_queue_pair)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 	struct wire_headers h = rig_headers(s, 0, WIRE_RC_WRITE_ONLY, PSN, AT, 64);
@@ -177,7 +177,7 @@ static void edge__unknown_queue_pair(void **state)
 
 /* Every opcode against every service: only its own opcodes, and RC's reserved ones, come through.
  */
-static void edge__opcode_against_service(void **state)
+TEST(edge__opcode_against_service)
 {
 	for (enum qp_service service = SERVICE_RC; service <= SERVICE_UD; service++) {
 		struct sim *s = rig_make(service);
@@ -209,7 +209,7 @@ static bool cut_the_frame(struct sim *s, int from, const uint8_t *frame, unsigne
 	return true;
 }
 
-static void edge__cut_frames(void **state)
+TEST(edge__cut_frames)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 	unsigned cut;
@@ -234,7 +234,7 @@ static void uc_executed(struct sim *s, uint32_t messages)
 	assert_int_equal(sim_counter(s, 0, COUNTER_executed), messages);
 }
 
-static void uc__nothing_is_answered(void **state)
+TEST(uc__nothing_is_answered)
 {
 	static const uint8_t opcodes[] = {WIRE_UC_WRITE_ONLY, WIRE_UC_SEND_ONLY,
 					  WIRE_UC_SEND_ONLY_IMM, WIRE_UC_WRITE_ONLY_IMM};
@@ -251,7 +251,7 @@ static void uc__nothing_is_answered(void **state)
 
 /* The next first or only packet is taken whatever its PSN; the rest of a message only if it goes
  * on. */
-static void uc__a_gap_costs_its_message(void **state)
+TEST(uc__a_gap_costs_its_message)
 {
 	struct sim *s = rig_make(SERVICE_UC);
 	struct cqe c;
@@ -277,7 +277,7 @@ static void uc__a_gap_costs_its_message(void **state)
 }
 
 /* A new message begins within one: that one is given up. */
-static void uc__a_first_packet_ends_the_message_before(void **state)
+TEST(uc__a_first_packet_ends_the_message_before)
 {
 	struct sim *s = rig_make(SERVICE_UC);
 
@@ -295,7 +295,7 @@ static void uc__a_first_packet_ends_the_message_before(void **state)
 }
 
 /* What RC would refuse is dropped with its message, and the connection goes on. */
-static void uc__bad_requests_are_dropped_with_their_message(void **state)
+TEST(uc__bad_requests_are_dropped_with_their_message)
 {
 	struct sim *s = rig_make(SERVICE_UC);
 	struct wire_headers h;
@@ -336,7 +336,7 @@ static void uc__bad_requests_are_dropped_with_their_message(void **state)
 	rig_end(s);
 }
 
-static void uc__states(void **state)
+TEST(uc__states)
 {
 	struct sim *s = rig_make(SERVICE_UC);
 
@@ -361,7 +361,7 @@ static void uc__states(void **state)
 }
 
 /* The receiver's own fault ends the QP, on UC and UD too. */
-static void unreliable__own_memory_refused(void **state)
+TEST(unreliable__own_memory_refused)
 {
 	static const enum qp_service services[] = {SERVICE_UC, SERVICE_UD};
 
@@ -380,7 +380,7 @@ static void unreliable__own_memory_refused(void **state)
 
 /* ---- UD ---- */
 
-static void ud__message_behind_the_grh(void **state)
+TEST(ud__message_behind_the_grh)
 {
 	for (int ipv6 = 0; ipv6 <= 1; ipv6++) {
 		struct sim_params p = SIM_PARAMS_DEFAULT;
@@ -415,7 +415,7 @@ static void ud__message_behind_the_grh(void **state)
 	}
 }
 
-static void ud__wrong_qkey(void **state)
+TEST(ud__wrong_qkey)
 {
 	struct sim *s = rig_make(SERVICE_UD);
 	struct wire_headers h = rig_headers(s, 0, WIRE_UD_SEND_ONLY, PSN, 0, 0);
@@ -435,7 +435,7 @@ static void ud__wrong_qkey(void **state)
 }
 
 /* Too short for the message and the 40 bytes before it: dropped, and the receive stays. */
-static void ud__receives_too_short_or_missing(void **state)
+TEST(ud__receives_too_short_or_missing)
 {
 	struct sim *s = rig_make(SERVICE_UD);
 
@@ -454,7 +454,7 @@ static void ud__receives_too_short_or_missing(void **state)
 	rig_end(s);
 }
 
-static void ud__states(void **state)
+TEST(ud__states)
 {
 	struct sim *s = rig_make(SERVICE_UD);
 
@@ -473,31 +473,4 @@ static void ud__states(void **state)
 	request(s, WIRE_UD_SEND_ONLY, PSN, 0, 64);
 	quiet(s);
 	rig_end(s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CONFORMANCE_TEST(edge__pkey),
-		CONFORMANCE_TEST(edge__version_and_bits),
-		CONFORMANCE_TEST(edge__icrc),
-		CONFORMANCE_TEST(edge__source_address_ipv4),
-		CONFORMANCE_TEST(edge__source_address_ipv6),
-		CONFORMANCE_TEST(edge__source_address_of_the_other_family),
-		CONFORMANCE_TEST(edge__unknown_queue_pair),
-		CONFORMANCE_TEST(edge__opcode_against_service),
-		CONFORMANCE_TEST(edge__cut_frames),
-		CONFORMANCE_TEST(uc__nothing_is_answered),
-		CONFORMANCE_TEST(uc__a_gap_costs_its_message),
-		CONFORMANCE_TEST(uc__a_first_packet_ends_the_message_before),
-		CONFORMANCE_TEST(uc__bad_requests_are_dropped_with_their_message),
-		CONFORMANCE_TEST(uc__states),
-		CONFORMANCE_TEST(unreliable__own_memory_refused),
-		CONFORMANCE_TEST(ud__message_behind_the_grh),
-		CONFORMANCE_TEST(ud__wrong_qkey),
-		CONFORMANCE_TEST(ud__receives_too_short_or_missing),
-		CONFORMANCE_TEST(ud__states),
-	};
-
-	return cmocka_run_group_tests_name("responder_unreliable", tests, NULL, NULL);
 }

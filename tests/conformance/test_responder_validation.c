@@ -123,7 +123,7 @@ static void try_in_sequence(struct sim *s, const struct kind *r, enum progress w
 	memset(s->node[0].memory + AT, 0, MTU);
 }
 
-static void c9_081__each_opcode_in_each_state_of_a_message(void **state)
+TEST(c9_081__each_opcode_in_each_state_of_a_message)
 {
 	struct sim *s = make(3);
 
@@ -138,7 +138,7 @@ static void c9_081__each_opcode_in_each_state_of_a_message(void **state)
 }
 
 /* After a message that ended, whatever it was, one may begin and none goes on. */
-static void c9_081__after_a_message_has_ended(void **state)
+TEST(c9_081__after_a_message_has_ended)
 {
 	static const uint8_t ends[] = {WIRE_RC_SEND_LAST,    WIRE_RC_SEND_ONLY_IMM,
 				       WIRE_RC_WRITE_LAST,   WIRE_RC_WRITE_LAST_IMM,
@@ -171,7 +171,7 @@ static void c9_081__after_a_message_has_ended(void **state)
 }
 
 /* The receive that the broken message had taken completes in error, the others are flushed. */
-static void c9_081__receive_of_a_broken_message_completes_in_error(void **state)
+TEST(c9_081__receive_of_a_broken_message_completes_in_error)
 {
 	struct sim *s = make(3);
 
@@ -198,7 +198,7 @@ static uint8_t right_for(uint8_t opcode)
 }
 
 /* Every function is enabled by its own right, and by no other. */
-static void c9_082__each_function_needs_its_own_right(void **state)
+TEST(c9_082__each_function_needs_its_own_right)
 {
 	struct sim *s = make(3);
 
@@ -225,7 +225,7 @@ static void c9_082__each_function_needs_its_own_right(void **state)
 }
 
 /* WRITE is taken away from the QP in the midst of a message. */
-static void c9_083__function_disabled_meanwhile(void **state)
+TEST(c9_083__function_disabled_meanwhile)
 {
 	static const uint8_t rest[] = {WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_LAST,
 				       WIRE_RC_WRITE_LAST_IMM};
@@ -248,7 +248,7 @@ static void c9_083__function_disabled_meanwhile(void **state)
 
 /* ---- C9-84: reserved opcodes ---- */
 
-static void c9_084__reserved_opcode_of_the_rc_range(void **state)
+TEST(c9_084__reserved_opcode_of_the_rc_range)
 {
 	static const uint8_t reserved[] = {0x15, 0x18, 0x19, 0x1a, 0x1b, 0x1c, 0x1d, 0x1e, 0x1f};
 	struct sim *s = make(3);
@@ -315,18 +315,18 @@ static void all_lengths(uint8_t mtu_code)
 	rig_end(s);
 }
 
-static void c9_092__lengths_by_opcode_mtu_1024(void **state)
+TEST(c9_092__lengths_by_opcode_mtu_1024)
 {
 	all_lengths(3);
 }
 
-static void c9_092__lengths_by_opcode_smallest_and_largest_mtu(void **state)
+TEST(c9_092__lengths_by_opcode_smallest_and_largest_mtu)
 {
 	all_lengths(1);
 	all_lengths(5);
 }
 
-static void c9_093__requests_without_payload_bring_none(void **state)
+TEST(c9_093__requests_without_payload_bring_none)
 {
 	static const uint8_t opcodes[] = {WIRE_RC_READ_REQUEST, WIRE_RC_CMP_SWAP,
 					  WIRE_RC_FETCH_ADD};
@@ -342,7 +342,7 @@ static void c9_093__requests_without_payload_bring_none(void **state)
 }
 
 /* The packets of a WRITE bring what its RETH said, not more, not less. */
-static void c9_093__write_is_as_long_as_its_reth_says(void **state)
+TEST(c9_093__write_is_as_long_as_its_reth_says)
 {
 	static const struct {
 		uint32_t dma_len;
@@ -385,7 +385,7 @@ static void c9_093__write_is_as_long_as_its_reth_says(void **state)
 	rig_end(s);
 }
 
-static void c9_093__write_of_more_than_2_to_the_31(void **state)
+TEST(c9_093__write_of_more_than_2_to_the_31)
 {
 	struct sim *s = make(3);
 
@@ -399,7 +399,7 @@ static void c9_093__write_of_more_than_2_to_the_31(void **state)
 	rig_end(s);
 }
 
-static void c9_094__read_of_more_than_2_to_the_31(void **state)
+TEST(c9_094__read_of_more_than_2_to_the_31)
 {
 	struct sim *s = make(3);
 
@@ -417,7 +417,7 @@ static void c9_094__read_of_more_than_2_to_the_31(void **state)
 
 /* First and middle packets have no pad. The length that goes with a pad is wrong as well: a packet
  * is a whole number of words. */
-static void c9_085__pad_in_first_and_middle(void **state)
+TEST(c9_085__pad_in_first_and_middle)
 {
 	static const uint8_t opcodes[] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE,
 					  WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE};
@@ -442,7 +442,7 @@ static void c9_085__pad_in_first_and_middle(void **state)
 }
 
 /* The other packets may have one, and it is no part of the message. */
-static void c9_085__pad_elsewhere_is_cut_off(void **state)
+TEST(c9_085__pad_elsewhere_is_cut_off)
 {
 	struct sim *s = make(3);
 	struct cqe c;
@@ -508,7 +508,7 @@ static void try_faults(struct sim *s, const struct faults *f)
 	assert_int_equal(rig_state(s, 0), f->syndrome == SEQUENCE ? QP_RTS : QP_ERR);
 }
 
-static void c9_073__of_two_faults_the_earlier_check_wins(void **state)
+TEST(c9_073__of_two_faults_the_earlier_check_wins)
 {
 	const struct faults rows[] = {
 		{"PSN, reserved", 0x1f, 1, 0, 0, 0, NOTHING, 0xe, false, 0, SEQUENCE},
@@ -564,7 +564,7 @@ static void c9_073__of_two_faults_the_earlier_check_wins(void **state)
 
 /* ---- C9-86, C9-87 ---- */
 
-static void c9_086__one_read_or_atomic_too_many(void **state)
+TEST(c9_086__one_read_or_atomic_too_many)
 {
 	static const uint8_t limits[] = {0, 1, 4, 16};
 	static const uint8_t last[] = {WIRE_RC_READ_REQUEST, WIRE_RC_CMP_SWAP, WIRE_RC_FETCH_ADD};
@@ -590,7 +590,7 @@ static void c9_086__one_read_or_atomic_too_many(void **state)
 }
 
 /* What was answered makes room again; WRITEs need none. */
-static void c9_086__answered_reads_make_room(void **state)
+TEST(c9_086__answered_reads_make_room)
 {
 	struct sim *s = make(3);
 
@@ -609,7 +609,7 @@ static void c9_086__answered_reads_make_room(void **state)
 
 /* All that precedes is done when the NAK leaves, and READs and atomics are answered in front of
  * it. */
-static void c9_087__what_precedes_is_done_before_the_nak(void **state)
+TEST(c9_087__what_precedes_is_done_before_the_nak)
 {
 	struct sim *s = make(3);
 	struct wire_headers h;
@@ -637,7 +637,7 @@ static void c9_087__what_precedes_is_done_before_the_nak(void **state)
 }
 
 /* A long READ in front of the bad request is answered to its end. */
-static void c9_087__long_read_before_the_nak(void **state)
+TEST(c9_087__long_read_before_the_nak)
 {
 	struct sim *s = make(1);
 	uint32_t bytes = 100000, packets = (bytes + 255) / 256;
@@ -655,7 +655,7 @@ static void c9_087__long_read_before_the_nak(void **state)
 
 /* ---- C9-88 ---- */
 
-static void c9_088__no_key_is_looked_at_without_a_length(void **state)
+TEST(c9_088__no_key_is_looked_at_without_a_length)
 {
 	static const uint8_t opcodes[] = {WIRE_RC_WRITE_ONLY, WIRE_RC_WRITE_ONLY_IMM,
 					  WIRE_RC_READ_REQUEST};
@@ -679,32 +679,4 @@ static void c9_088__no_key_is_looked_at_without_a_length(void **state)
 		}
 	}
 	rig_end(s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CONFORMANCE_TEST(c9_073__of_two_faults_the_earlier_check_wins),
-		CONFORMANCE_TEST(c9_081__each_opcode_in_each_state_of_a_message),
-		CONFORMANCE_TEST(c9_081__after_a_message_has_ended),
-		CONFORMANCE_TEST(c9_081__receive_of_a_broken_message_completes_in_error),
-		CONFORMANCE_TEST(c9_082__each_function_needs_its_own_right),
-		CONFORMANCE_TEST(c9_083__function_disabled_meanwhile),
-		CONFORMANCE_TEST(c9_084__reserved_opcode_of_the_rc_range),
-		CONFORMANCE_TEST(c9_085__pad_in_first_and_middle),
-		CONFORMANCE_TEST(c9_085__pad_elsewhere_is_cut_off),
-		CONFORMANCE_TEST(c9_086__one_read_or_atomic_too_many),
-		CONFORMANCE_TEST(c9_086__answered_reads_make_room),
-		CONFORMANCE_TEST(c9_087__what_precedes_is_done_before_the_nak),
-		CONFORMANCE_TEST(c9_087__long_read_before_the_nak),
-		CONFORMANCE_TEST(c9_088__no_key_is_looked_at_without_a_length),
-		CONFORMANCE_TEST(c9_092__lengths_by_opcode_mtu_1024),
-		CONFORMANCE_TEST(c9_092__lengths_by_opcode_smallest_and_largest_mtu),
-		CONFORMANCE_TEST(c9_093__requests_without_payload_bring_none),
-		CONFORMANCE_TEST(c9_093__write_is_as_long_as_its_reth_says),
-		CONFORMANCE_TEST(c9_093__write_of_more_than_2_to_the_31),
-		CONFORMANCE_TEST(c9_094__read_of_more_than_2_to_the_31),
-	};
-
-	return cmocka_run_group_tests_name("responder_validation", tests, NULL, NULL);
 }

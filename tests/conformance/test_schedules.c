@@ -104,7 +104,7 @@ static void one_schedule(struct sim *s, uint64_t seed)
 	traffic_run(&t);
 }
 
-static void c9_146__random_schedules(void **state)
+TEST(c9_146__random_schedules)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 	const char *chosen = getenv("SOFTHCA_SEEDS");
@@ -135,13 +135,4 @@ static void c9_146__random_schedules(void **state)
 	for (int i = 0; i < 3; i++)
 		sim_destroy(s[i]);
 	print_message("schedules: seeds %lu to %lu passed\n", first, first + count - 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CONFORMANCE_TEST(c9_146__random_schedules),
-	};
-
-	return cmocka_run_group_tests_name("schedules", tests, NULL, NULL);
 }

@@ -80,7 +80,7 @@ static void end(struct sim *s)
 
 /* Interleaved messages of several queue pairs: descriptors are taken in the order of the ring, as
  * messages begin, and complete as they end. */
-static void srq__descriptors_go_in_order_to_whoever_opens_a_message(void **state)
+TEST(srq__descriptors_go_in_order_to_whoever_opens_a_message)
 {
 	struct sim *s = scripted(SERVICE_RC);
 	uint32_t qpn = s->node[0].qp[0].qpn, tag = post(s, 0);
@@ -109,7 +109,7 @@ static void srq__descriptors_go_in_order_to_whoever_opens_a_message(void **state
 	rig_end(s);
 }
 
-static void c9_158_2_1__with_an_srq_every_credit_is_11111b(void **state)
+TEST(c9_158_2_1__with_an_srq_every_credit_is_11111b)
 {
 	struct sim *s = scripted(SERVICE_RC);
 	struct rig_packet p;
@@ -133,7 +133,7 @@ static void c9_158_2_1__with_an_srq_every_credit_is_11111b(void **state)
 	rig_end(s);
 }
 
-static void c9_150_2_1__with_an_srq_nothing_is_offered(void **state)
+TEST(c9_150_2_1__with_an_srq_nothing_is_offered)
 {
 	struct sim *s = scripted(SERVICE_RC);
 
@@ -144,7 +144,7 @@ static void c9_150_2_1__with_an_srq_nothing_is_offered(void **state)
 	rig_end(s);
 }
 
-static void srq__empty_is_rnr_and_one_post_serves_one(void **state)
+TEST(srq__empty_is_rnr_and_one_post_serves_one)
 {
 	struct sim *s = scripted(SERVICE_RC);
 	uint32_t tag;
@@ -166,7 +166,7 @@ static void srq__empty_is_rnr_and_one_post_serves_one(void **state)
 	rig_end(s);
 }
 
-static void srq__limit_event_once_and_again_when_armed_again(void **state)
+TEST(srq__limit_event_once_and_again_when_armed_again)
 {
 	struct sim *s = scripted(SERVICE_RC);
 	uint32_t srqn = s->node[0].srq.srqn, psn = PSN;
@@ -200,7 +200,7 @@ static void srq__limit_event_once_and_again_when_armed_again(void **state)
 }
 
 /* A queue pair in ERR gives back what it holds and takes no more; the others go on. */
-static void srq__in_err_the_held_one_is_flushed_then_last_wqe(void **state)
+TEST(srq__in_err_the_held_one_is_flushed_then_last_wqe)
 {
 	struct sim *s = scripted(SERVICE_RC);
 	uint32_t qpn = s->node[0].qp[0].qpn, tag = post(s, 0);
@@ -225,7 +225,7 @@ static void srq__in_err_the_held_one_is_flushed_then_last_wqe(void **state)
 	rig_end(s);
 }
 
-static void srq__after_a_fatal_nak_last_wqe_follows_the_error(void **state)
+TEST(srq__after_a_fatal_nak_last_wqe_follows_the_error)
 {
 	struct sim *s = scripted(SERVICE_RC);
 	uint32_t qpn = s->node[0].qp[0].qpn, tag = sim_post_srq_recv(s, 0, 0, 10);
@@ -242,7 +242,7 @@ static void srq__after_a_fatal_nak_last_wqe_follows_the_error(void **state)
 }
 
 /* A reset in the midst of a message: what the queue pair held is lost, the SRQ is not. */
-static void srq__reset_loses_the_held_one_alone(void **state)
+TEST(srq__reset_loses_the_held_one_alone)
 {
 	struct sim *s = scripted(SERVICE_RC);
 	uint32_t tag = post(s, 0);
@@ -257,7 +257,7 @@ static void srq__reset_loses_the_held_one_alone(void **state)
 	rig_end(s);
 }
 
-static void srq__uc_message_given_up_leaves_it_to_the_next(void **state)
+TEST(srq__uc_message_given_up_leaves_it_to_the_next)
 {
 	struct sim *s = scripted(SERVICE_UC);
 	uint32_t tag = post(s, 0);
@@ -276,7 +276,7 @@ static void srq__uc_message_given_up_leaves_it_to_the_next(void **state)
 	rig_end(s);
 }
 
-static void srq__uc_given_up_and_in_err_is_flushed(void **state)
+TEST(srq__uc_given_up_and_in_err_is_flushed)
 {
 	struct sim *s = scripted(SERVICE_UC);
 	uint32_t tag = post(s, 0);
@@ -288,7 +288,7 @@ static void srq__uc_given_up_and_in_err_is_flushed(void **state)
 	rig_end(s);
 }
 
-static void srq__ud_messages_of_several_queue_pairs(void **state)
+TEST(srq__ud_messages_of_several_queue_pairs)
 {
 	struct sim *s = pair(SERVICE_UD);
 	struct sim_wr wr = {
@@ -317,7 +317,7 @@ static void srq__ud_messages_of_several_queue_pairs(void **state)
 
 /* A client that says it posted more than the ring holds loses the SRQ and the queue pairs that need
  * it; those that hold a descriptor finish their message. */
-static void srq__hostile_count_ends_it(void **state)
+TEST(srq__hostile_count_ends_it)
 {
 	struct sim *s = scripted(SERVICE_RC);
 	uint32_t qpn = s->node[0].qp[0].qpn, tag = post(s, 0);
@@ -446,7 +446,7 @@ static void under_loss(uint64_t seed)
 	end(s);
 }
 
-static void srq__under_loss_each_descriptor_completes_once(void **state)
+TEST(srq__under_loss_each_descriptor_completes_once)
 {
 	const char *chosen = getenv("SOFTHCA_SEEDS");
 	uint64_t first = 1, count = 6;
@@ -458,7 +458,7 @@ static void srq__under_loss_each_descriptor_completes_once(void **state)
 }
 
 /* The peer dies under load: of what was posted everything completes or is still posted. */
-static void srq__errors_under_load_lose_no_descriptor(void **state)
+TEST(srq__errors_under_load_lose_no_descriptor)
 {
 	struct sim *s = pair(SERVICE_RC);
 	struct sim_wr wr = {.opcode = USER_SEND, .sge = {{0, 5000, 0}}, .sges = 1};
@@ -491,26 +491,4 @@ static void srq__errors_under_load_lose_no_descriptor(void **state)
 	sim_run(s, 10 * US);
 	assert_int_equal(count_events(s, 0, EQE_LAST_WQE), QPS);
 	end(s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CONFORMANCE_TEST(srq__descriptors_go_in_order_to_whoever_opens_a_message),
-		CONFORMANCE_TEST(c9_158_2_1__with_an_srq_every_credit_is_11111b),
-		CONFORMANCE_TEST(c9_150_2_1__with_an_srq_nothing_is_offered),
-		CONFORMANCE_TEST(srq__empty_is_rnr_and_one_post_serves_one),
-		CONFORMANCE_TEST(srq__limit_event_once_and_again_when_armed_again),
-		CONFORMANCE_TEST(srq__in_err_the_held_one_is_flushed_then_last_wqe),
-		CONFORMANCE_TEST(srq__after_a_fatal_nak_last_wqe_follows_the_error),
-		CONFORMANCE_TEST(srq__reset_loses_the_held_one_alone),
-		CONFORMANCE_TEST(srq__uc_message_given_up_leaves_it_to_the_next),
-		CONFORMANCE_TEST(srq__uc_given_up_and_in_err_is_flushed),
-		CONFORMANCE_TEST(srq__ud_messages_of_several_queue_pairs),
-		CONFORMANCE_TEST(srq__hostile_count_ends_it),
-		CONFORMANCE_TEST(srq__under_loss_each_descriptor_completes_once),
-		CONFORMANCE_TEST(srq__errors_under_load_lose_no_descriptor),
-	};
-
-	return cmocka_run_group_tests_name("shared receive queues", tests, NULL, NULL);
 }

@@ -430,7 +430,7 @@ static void chosen(uint64_t *first, uint64_t *count)
 		fail_msg("SOFTHCA_SEEDS=first,count");
 }
 
-static void srq__no_request_is_lost_with_a_queue_pair(void **state)
+TEST(srq__no_request_is_lost_with_a_queue_pair)
 {
 	uint64_t first = 1, count = 400;
 
@@ -438,20 +438,10 @@ static void srq__no_request_is_lost_with_a_queue_pair(void **state)
 	lives(SERVICE_RC, first, count);
 }
 
-static void srq__no_request_is_lost_with_a_uc_queue_pair(void **state)
+TEST(srq__no_request_is_lost_with_a_uc_queue_pair)
 {
 	uint64_t first = 1, count = 200;
 
 	chosen(&first, &count);
 	lives(SERVICE_UC, first, count);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CONFORMANCE_TEST(srq__no_request_is_lost_with_a_queue_pair),
-		CONFORMANCE_TEST(srq__no_request_is_lost_with_a_uc_queue_pair),
-	};
-
-	return cmocka_run_group_tests_name("lives of an SRQ", tests, NULL, NULL);
 }

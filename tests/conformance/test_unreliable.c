@@ -36,7 +36,7 @@ static struct sim *uc_rig(void)
 	return s;
 }
 
-static void uc__is_never_answered(void **state)
+TEST(uc__is_never_answered)
 {
 	struct sim *s = uc_rig();
 
@@ -49,7 +49,7 @@ static void uc__is_never_answered(void **state)
 	rig_end(s);
 }
 
-static void uc__gap_drops_the_message(void **state)
+TEST(uc__gap_drops_the_message)
 {
 	struct sim *s = uc_rig();
 
@@ -62,7 +62,7 @@ static void uc__gap_drops_the_message(void **state)
 }
 
 /* A repeated packet is a gap, too: UC knows no duplicates. */
-static void uc__repeated_packet_drops_the_message(void **state)
+TEST(uc__repeated_packet_drops_the_message)
 {
 	struct sim *s = uc_rig();
 
@@ -75,7 +75,7 @@ static void uc__repeated_packet_drops_the_message(void **state)
 	rig_end(s);
 }
 
-static void uc__middle_and_last_without_a_first(void **state)
+TEST(uc__middle_and_last_without_a_first)
 {
 	static const uint8_t opcodes[] = {WIRE_UC_SEND_MIDDLE,	 WIRE_UC_SEND_LAST,
 					  WIRE_UC_SEND_LAST_IMM, WIRE_UC_WRITE_MIDDLE,
@@ -90,7 +90,7 @@ static void uc__middle_and_last_without_a_first(void **state)
 }
 
 /* A message that begins while another is not at its end: that one is given up, this one taken. */
-static void uc__message_that_begins_in_anothers_midst(void **state)
+TEST(uc__message_that_begins_in_anothers_midst)
 {
 	struct sim *s = uc_rig();
 
@@ -105,7 +105,7 @@ static void uc__message_that_begins_in_anothers_midst(void **state)
 }
 
 /* After a gap the next message counts, wherever its PSN is. */
-static void uc__psn_of_a_first_is_taken_as_it_comes(void **state)
+TEST(uc__psn_of_a_first_is_taken_as_it_comes)
 {
 	struct sim *s = uc_rig();
 
@@ -117,7 +117,7 @@ static void uc__psn_of_a_first_is_taken_as_it_comes(void **state)
 	rig_end(s);
 }
 
-static void uc__wrong_lengths_are_dropped(void **state)
+TEST(uc__wrong_lengths_are_dropped)
 {
 	static const struct {
 		uint8_t opcode;
@@ -138,7 +138,7 @@ static void uc__wrong_lengths_are_dropped(void **state)
 	rig_end(s);
 }
 
-static void uc__refused_access_is_dropped(void **state)
+TEST(uc__refused_access_is_dropped)
 {
 	struct sim *s = uc_rig();
 	struct wire_headers h = rig_headers(s, 0, WIRE_UC_WRITE_ONLY, PSN, 4096, 8);
@@ -154,7 +154,7 @@ static void uc__refused_access_is_dropped(void **state)
 	rig_end(s);
 }
 
-static void uc__longer_than_the_receive_or_none_posted(void **state)
+TEST(uc__longer_than_the_receive_or_none_posted)
 {
 	struct sim *s = rig_make(SERVICE_UC);
 
@@ -170,7 +170,7 @@ static void uc__longer_than_the_receive_or_none_posted(void **state)
 }
 
 /* Nor does it know READ, atomics, invalidation; nor a packet from elsewhere or of another P_Key. */
-static void uc__foreign_packets_are_dropped(void **state)
+TEST(uc__foreign_packets_are_dropped)
 {
 	static const uint8_t opcodes[] = {WIRE_RC_SEND_ONLY, WIRE_RC_READ_REQUEST,
 					  WIRE_RC_FETCH_ADD, WIRE_RC_SEND_ONLY_INV,
@@ -206,7 +206,7 @@ static void datagram(struct sim *s, uint8_t opcode, uint32_t psn, uint32_t bytes
 
 /* Forty bytes in front of the message, the IP header at their end; who sent it in the completion.
  */
-static void ud__grh_and_sender(void **state)
+TEST(ud__grh_and_sender)
 {
 	static const uint8_t zeros[20];
 	struct sim *s = rig_make(SERVICE_UD);
@@ -232,7 +232,7 @@ static void ud__grh_and_sender(void **state)
 }
 
 /* Each datagram stands for itself: no PSN is expected. The last one is of a whole MTU. */
-static void ud__any_psn(void **state)
+TEST(ud__any_psn)
 {
 	static const uint32_t psns[] = {9, 9, 3, 0xffffff, 0};
 	struct sim *s = rig_make(SERVICE_UD);
@@ -246,7 +246,7 @@ static void ud__any_psn(void **state)
 	rig_end(s);
 }
 
-static void ud__dropped_without_a_word(void **state)
+TEST(ud__dropped_without_a_word)
 {
 	struct sim *s = rig_make(SERVICE_UD);
 	struct wire_headers h = rig_headers(s, 0, WIRE_UD_SEND_ONLY, 5, 0, 0);
@@ -274,25 +274,4 @@ static void ud__dropped_without_a_word(void **state)
 	rig_send(s, h, NULL, 4);
 	assert_int_equal(rig_expect_cqe(s, USER_RECV, 0, 0).byte_count, 44);
 	rig_end(s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CONFORMANCE_TEST(uc__is_never_answered),
-		CONFORMANCE_TEST(uc__gap_drops_the_message),
-		CONFORMANCE_TEST(uc__repeated_packet_drops_the_message),
-		CONFORMANCE_TEST(uc__middle_and_last_without_a_first),
-		CONFORMANCE_TEST(uc__message_that_begins_in_anothers_midst),
-		CONFORMANCE_TEST(uc__psn_of_a_first_is_taken_as_it_comes),
-		CONFORMANCE_TEST(uc__wrong_lengths_are_dropped),
-		CONFORMANCE_TEST(uc__refused_access_is_dropped),
-		CONFORMANCE_TEST(uc__longer_than_the_receive_or_none_posted),
-		CONFORMANCE_TEST(uc__foreign_packets_are_dropped),
-		CONFORMANCE_TEST(ud__grh_and_sender),
-		CONFORMANCE_TEST(ud__any_psn),
-		CONFORMANCE_TEST(ud__dropped_without_a_word),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -161,7 +161,7 @@ static struct sim *two(unsigned qps)
 	return s;
 }
 
-static void window__the_peer_writes_within_it(void **state)
+TEST(window__the_peer_writes_within_it)
 {
 	struct sim *s = two(2);
 	uint32_t key = window_2(s) | TAG(1), at = post_bind_of(s, 0, key, region(s));
@@ -178,7 +178,7 @@ static void window__the_peer_writes_within_it(void **state)
 	sim_destroy(s);
 }
 
-static void window_2__through_its_queue_pair_alone(void **state)
+TEST(window_2__through_its_queue_pair_alone)
 {
 	struct sim *s = two(2);
 	uint32_t key = window_2(s) | TAG(1), at = post_bind_of(s, 0, key, region(s));
@@ -191,7 +191,7 @@ static void window_2__through_its_queue_pair_alone(void **state)
 	sim_destroy(s);
 }
 
-static void window_1__through_any_queue_pair_until_it_moves(void **state)
+TEST(window_1__through_any_queue_pair_until_it_moves)
 {
 	struct sim *s = two(2);
 	uint32_t lkey = region(s), window = window_1(s), at;
@@ -212,7 +212,7 @@ static void window_1__through_any_queue_pair_until_it_moves(void **state)
 	sim_destroy(s);
 }
 
-static void window_2__invalidated_locally(void **state)
+TEST(window_2__invalidated_locally)
 {
 	struct sim *s = two(1);
 	uint32_t lkey = region(s), window = window_2(s), at[3];
@@ -233,7 +233,7 @@ static void window_2__invalidated_locally(void **state)
 
 /* Three pages in another order than their addresses: what is written through a window over them
  * goes to two of them. */
-static void window_2__over_pages(void **state)
+TEST(window_2__over_pages)
 {
 	static struct ceu_write_mtt mtt;
 	struct sim *s = two(1);
@@ -268,7 +268,7 @@ static void window_2__over_pages(void **state)
 	sim_destroy(s);
 }
 
-static void window_2__invalidated_by_the_peer(void **state)
+TEST(window_2__invalidated_by_the_peer)
 {
 	struct sim *s = two(1);
 	uint32_t lkey = region(s), key = window_2(s) | TAG(1), at;
@@ -288,7 +288,7 @@ static void window_2__invalidated_by_the_peer(void **state)
 
 /* One of type 1, and one that another queue pair has bound: both sides fail, neither by a NAK, and
  * the window stays. */
-static void window__not_invalidated_by_the_peer(void **state)
+TEST(window__not_invalidated_by_the_peer)
 {
 	for (unsigned type = 1; type <= 2; type++) {
 		struct sim *s = two(2);
@@ -308,7 +308,7 @@ static void window__not_invalidated_by_the_peer(void **state)
 	}
 }
 
-static void fast__registered_used_and_invalidated_in_order(void **state)
+TEST(fast__registered_used_and_invalidated_in_order)
 {
 	struct sim *s = two(1);
 	uint32_t lkey = region(s), key = fast(s), at[5];
@@ -344,7 +344,7 @@ static void fast__registered_used_and_invalidated_in_order(void **state)
 
 /* ---- order: the peer is scripted ---- */
 
-static void local__completes_behind_what_is_outstanding(void **state)
+TEST(local__completes_behind_what_is_outstanding)
 {
 	struct sim *s = peer_make();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 8);
@@ -366,7 +366,7 @@ static void local__completes_behind_what_is_outstanding(void **state)
 	rig_end(s);
 }
 
-static void local__completes_behind_a_read(void **state)
+TEST(local__completes_behind_a_read)
 {
 	struct sim *s = peer_make();
 	struct sim_wr rd = peer_wr(USER_RDMA_READ, 2 * MTU);
@@ -414,7 +414,7 @@ static struct sim *read_then_invalidate(bool fence)
 	return s;
 }
 
-static void local_inv__fence_waits_for_reads(void **state)
+TEST(local_inv__fence_waits_for_reads)
 {
 	struct sim *s = read_then_invalidate(true);
 
@@ -426,7 +426,7 @@ static void local_inv__fence_waits_for_reads(void **state)
 	rig_end(s);
 }
 
-static void local_inv__without_a_fence_takes_the_key_from_a_read(void **state)
+TEST(local_inv__without_a_fence_takes_the_key_from_a_read)
 {
 	struct sim *s = read_then_invalidate(false);
 
@@ -437,7 +437,7 @@ static void local_inv__without_a_fence_takes_the_key_from_a_read(void **state)
 	rig_end(s);
 }
 
-static void local__sent_again_is_only_what_was_sent(void **state)
+TEST(local__sent_again_is_only_what_was_sent)
 {
 	struct sim *s = peer_make();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 8);
@@ -466,7 +466,7 @@ static void local__sent_again_is_only_what_was_sent(void **state)
 
 /* ---- errors ---- */
 
-static void bind__refused_ends_the_queue_pair_in_its_turn(void **state)
+TEST(bind__refused_ends_the_queue_pair_in_its_turn)
 {
 	struct sim *s = peer_make();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 8);
@@ -491,7 +491,7 @@ static void bind__refused_ends_the_queue_pair_in_its_turn(void **state)
 	rig_end(s);
 }
 
-static void local__each_refusal_has_its_counter(void **state)
+TEST(local__each_refusal_has_its_counter)
 {
 	static const struct {
 		uint8_t opcode;
@@ -519,7 +519,7 @@ static void local__each_refusal_has_its_counter(void **state)
 	}
 }
 
-static void local__flushed_in_err_is_not_executed(void **state)
+TEST(local__flushed_in_err_is_not_executed)
 {
 	struct sim *s = peer_make();
 	uint32_t lkey = region(s), key = window_2(s) | TAG(1);
@@ -535,7 +535,7 @@ static void local__flushed_in_err_is_not_executed(void **state)
 }
 
 /* Executed, and what lies before it fails: it is flushed; what lies behind fails: it is not. */
-static void local__between_failures(void **state)
+TEST(local__between_failures)
 {
 	struct sim *s = peer_make();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 8);
@@ -560,7 +560,7 @@ static void local__between_failures(void **state)
 
 /* In ERR all that has not completed is flushed in order, what was executed out of the peer's sight
  * too: flushed says nothing about the key. Its owner takes the key away. */
-static void local__flushed_though_executed(void **state)
+TEST(local__flushed_though_executed)
 {
 	struct sim *s = peer_make();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 8);
@@ -583,7 +583,7 @@ static void local__flushed_though_executed(void **state)
 }
 
 /* Unsignaled: executed in its turn, and silent; one that fails is not. */
-static void local__unsignaled(void **state)
+TEST(local__unsignaled)
 {
 	struct sim *s = two(1);
 	uint32_t lkey = region(s), window = window_2(s), at;
@@ -600,7 +600,7 @@ static void local__unsignaled(void **state)
 	sim_destroy(s);
 }
 
-static void local__of_a_uc_queue_pair(void **state)
+TEST(local__of_a_uc_queue_pair)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 	uint32_t lkey, window, at[3];
@@ -625,7 +625,7 @@ static void local__of_a_uc_queue_pair(void **state)
 
 /* ---- little room ---- */
 
-static void local__more_than_a_turn_allows(void **state)
+TEST(local__more_than_a_turn_allows)
 {
 	struct sim_params p = peer_params();
 	struct hca_config c;
@@ -642,7 +642,7 @@ static void local__more_than_a_turn_allows(void **state)
 	rig_end(s);
 }
 
-static void local__more_than_there_are_buffers(void **state)
+TEST(local__more_than_there_are_buffers)
 {
 	struct sim_params p = peer_params();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 8);
@@ -669,7 +669,7 @@ static void local__more_than_there_are_buffers(void **state)
 	rig_end(s);
 }
 
-static void local__drained_only_when_completed(void **state)
+TEST(local__drained_only_when_completed)
 {
 	struct sim *s = peer_make();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 8);
@@ -693,35 +693,4 @@ static void local__drained_only_when_completed(void **state)
 	rig_expect_event(s, EQE_SQ_DRAINED, s->node[0].qp[0].qpn);
 	rig_no_cqe(s);
 	rig_end(s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CONFORMANCE_TEST(window__the_peer_writes_within_it),
-		CONFORMANCE_TEST(window_2__through_its_queue_pair_alone),
-		CONFORMANCE_TEST(window_1__through_any_queue_pair_until_it_moves),
-		CONFORMANCE_TEST(window_2__invalidated_locally),
-		CONFORMANCE_TEST(window_2__over_pages),
-		CONFORMANCE_TEST(window_2__invalidated_by_the_peer),
-		CONFORMANCE_TEST(window__not_invalidated_by_the_peer),
-		CONFORMANCE_TEST(fast__registered_used_and_invalidated_in_order),
-		CONFORMANCE_TEST(local__completes_behind_what_is_outstanding),
-		CONFORMANCE_TEST(local__completes_behind_a_read),
-		CONFORMANCE_TEST(local_inv__fence_waits_for_reads),
-		CONFORMANCE_TEST(local_inv__without_a_fence_takes_the_key_from_a_read),
-		CONFORMANCE_TEST(local__sent_again_is_only_what_was_sent),
-		CONFORMANCE_TEST(bind__refused_ends_the_queue_pair_in_its_turn),
-		CONFORMANCE_TEST(local__each_refusal_has_its_counter),
-		CONFORMANCE_TEST(local__flushed_in_err_is_not_executed),
-		CONFORMANCE_TEST(local__between_failures),
-		CONFORMANCE_TEST(local__flushed_though_executed),
-		CONFORMANCE_TEST(local__unsignaled),
-		CONFORMANCE_TEST(local__of_a_uc_queue_pair),
-		CONFORMANCE_TEST(local__more_than_a_turn_allows),
-		CONFORMANCE_TEST(local__more_than_there_are_buffers),
-		CONFORMANCE_TEST(local__drained_only_when_completed),
-	};
-
-	return cmocka_run_group_tests_name("memory windows", tests, NULL, NULL);
 }

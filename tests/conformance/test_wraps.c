@@ -77,17 +77,17 @@ static void wraps(bool psn, bool msn)
 			wrap(psn ? below : 0, msn ? 1 + below % TRAFFIC_OPS : 0, how & 1, how >> 1);
 }
 
-static void c9_066__psn_wraps_between_two_hcas(void **state)
+TEST(c9_066__psn_wraps_between_two_hcas)
 {
 	wraps(true, false);
 }
 
-static void wrap__msn_and_ssn(void **state)
+TEST(wrap__msn_and_ssn)
 {
 	wraps(false, true);
 }
 
-static void wrap__all_of_them(void **state)
+TEST(wrap__all_of_them)
 {
 	wraps(true, true);
 }
@@ -101,13 +101,4 @@ static int end(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CONFORMANCE_TEST(c9_066__psn_wraps_between_two_hcas),
-		CONFORMANCE_TEST(wrap__msn_and_ssn),
-		CONFORMANCE_TEST(wrap__all_of_them),
-	};
-
-	return cmocka_run_group_tests_name("wraps", tests, NULL, end);
-}
+TEST_GROUP(.teardown = end);

@@ -8,10 +8,7 @@
  * wrong fails the test with the label that traffic_begin() was given, which must say how to
  * reproduce it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test.h"
 #include "sim.h"
 
 enum {

@@ -3,11 +3,9 @@
 #define UNIT_DESCRIPTORS_H
 /* For tests that look whether descriptors or threads leak. */
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+
+#include "test.h"
 
 /* . and .. are among them. */
 static inline unsigned int folder_entries(const char *path)

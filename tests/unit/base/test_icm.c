@@ -2,11 +2,9 @@
 /* Chunks of table memory: which entries lie where, what mapping and unmapping do, and that memory
  * is there only while it is mapped. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include <string.h>
 #include <sys/mman.h>
 #include "base/icm.h"
@@ -26,7 +24,7 @@ static unsigned int resident(uint32_t chunk)
 	return n;
 }
 
-static void reserve__touches_nothing(void **state)
+TEST(reserve__touches_nothing)
 {
 	(void)state;
 	assert_int_equal(icm_reserve(&m, 1 << 17, 1792), 0);
@@ -40,7 +38,7 @@ static void reserve__touches_nothing(void **state)
 }
 
 /* A number that somebody made up finds zeroes. */
-static void reserve__unmapped_reads_as_zero(void **state)
+TEST(reserve__unmapped_reads_as_zero)
 {
 	uint32_t word;
 
@@ -52,7 +50,7 @@ static void reserve__unmapped_reads_as_zero(void **state)
 	icm_release(&m);
 }
 
-static void map__and_unmap(void **state)
+TEST(map__and_unmap)
 {
 	(void)state;
 	assert_int_equal(icm_reserve(&m, 4096, 128), 0); /* two chunks */
@@ -81,7 +79,7 @@ static void map__and_unmap(void **state)
 }
 
 /* 262144 / 1792 = 146.28: entry 146 lies in two chunks and needs both. */
-static void entry__across_a_border(void **state)
+TEST(entry__across_a_border)
 {
 	(void)state;
 	assert_int_equal(icm_reserve(&m, 1024, 1792), 0);
@@ -107,7 +105,7 @@ static void entry__across_a_border(void **state)
 }
 
 /* Every entry lies in the chunks that say so. */
-static void entry__both_ways(void **state)
+TEST(entry__both_ways)
 {
 	static const uint32_t sizes[] = {64, 128, 1792, 2048};
 
@@ -124,17 +122,4 @@ static void entry__both_ways(void **state)
 		assert_int_equal(icm_last(&m, m.entries - 1), m.chunks - 1);
 		icm_release(&m);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reserve__touches_nothing),
-		cmocka_unit_test(reserve__unmapped_reads_as_zero),
-		cmocka_unit_test(map__and_unmap),
-		cmocka_unit_test(entry__across_a_border),
-		cmocka_unit_test(entry__both_ways),
-	};
-
-	return cmocka_run_group_tests_name("icm", tests, NULL, NULL);
 }

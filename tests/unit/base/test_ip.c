@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What an IP address in 16 bytes is: version, group, host, at the borders of each range. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include <arpa/inet.h>
 #include "base/ip.h"
 
@@ -21,7 +19,7 @@ static const uint8_t *ip(const char *text)
 	return out;
 }
 
-static void map_v4__is_as_text_has_it(void **state)
+TEST(map_v4__is_as_text_has_it)
 {
 	uint8_t mapped[16], bytes[17] = {0, 10, 222, 0, 1};
 
@@ -32,7 +30,7 @@ static void map_v4__is_as_text_has_it(void **state)
 	assert_memory_equal(mapped, ip("10.222.0.1"), 16);
 }
 
-static void is_v4_mapped__every_byte_of_the_prefix_counts(void **state)
+TEST(is_v4_mapped__every_byte_of_the_prefix_counts)
 {
 	uint8_t other[16];
 
@@ -48,7 +46,7 @@ static void is_v4_mapped__every_byte_of_the_prefix_counts(void **state)
 	}
 }
 
-static void is_group__of_both_families(void **state)
+TEST(is_group__of_both_families)
 {
 	(void)state;
 	assert_true(ip_is_group(ip("ff00::")));
@@ -63,7 +61,7 @@ static void is_group__of_both_families(void **state)
 	assert_false(ip_is_group(ip("::224.0.0.1")));
 }
 
-static void is_host__of_both_families(void **state)
+TEST(is_host__of_both_families)
 {
 	(void)state;
 	assert_true(ip_is_host(ip("1.0.0.0")));
@@ -77,16 +75,4 @@ static void is_host__of_both_families(void **state)
 	assert_false(ip_is_host(ip("255.255.255.255")));
 	assert_false(ip_is_host(ip("::")));
 	assert_false(ip_is_host(ip("ff02::1")));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(map_v4__is_as_text_has_it),
-		cmocka_unit_test(is_v4_mapped__every_byte_of_the_prefix_counts),
-		cmocka_unit_test(is_group__of_both_families),
-		cmocka_unit_test(is_host__of_both_families),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Closing without waiting: all is closed, by one thread or many, whatever some of them wait for. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <poll.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include "../descriptors.h"
 #include "../lingering.h"
 #include "base/let_go.h"
@@ -21,7 +19,7 @@ static void wait_threads(unsigned int n)
 	assert_true(folder_entries("/proc/self/task") <= n);
 }
 
-static void let_go__a_burst(void **state)
+TEST(let_go__a_burst)
 {
 	unsigned int before = open_descriptors();
 
@@ -34,7 +32,7 @@ static void let_go__a_burst(void **state)
 	}
 }
 
-static void let_go__behind_some_that_wait(void **state)
+TEST(let_go__behind_some_that_wait)
 {
 	unsigned int before = open_descriptors(), threads = folder_entries("/proc/self/task");
 	uint64_t begun = lingering_now_ms();
@@ -57,14 +55,4 @@ static void let_go__behind_some_that_wait(void **state)
 	assert_int_equal(open_descriptors(), before);
 	wait_threads(threads);
 	assert_true(lingering_now_ms() - begun < LINGER_LEAST_MS);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(let_go__a_burst),
-		cmocka_unit_test(let_go__behind_some_that_wait),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

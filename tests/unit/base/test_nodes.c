@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* NUMA nodes: what is asked of libnuma, what of it is believed, and when nothing is asked at all.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test.h"
 #include "../made_up_nodes.h"
 
 static int none(void)
@@ -27,7 +24,10 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void nodes__are_as_libnuma_says(void **state)
+#undef TEST
+#define TEST(name) TEST_WITH(name, set_up, tear_down)
+
+TEST(nodes__are_as_libnuma_says)
 {
 	(void)state;
 	assert_int_equal(nodes_count(), MADE_UP_NODES);
@@ -41,7 +41,7 @@ static void nodes__are_as_libnuma_says(void **state)
 	assert_int_equal(node_distance(0, MADE_UP_NODES), 0);
 }
 
-static void memory__is_bound_and_moves_if_it_is_small(void **state)
+TEST(memory__is_bound_and_moves_if_it_is_small)
 {
 	char memory[4096];
 
@@ -76,7 +76,7 @@ static void assert_nothing_is_placed(void)
 	assert_int_equal(made_up.preferred, NODE_ANY);
 }
 
-static void memory__stays_where_numactl_puts_it(void **state)
+TEST(memory__stays_where_numactl_puts_it)
 {
 	(void)state;
 	made_up.policy = true;
@@ -85,7 +85,7 @@ static void memory__stays_where_numactl_puts_it(void **state)
 	assert_nothing_is_placed();
 }
 
-static void a_machine_without_numa__has_one_node(void **state)
+TEST(a_machine_without_numa__has_one_node)
 {
 	const struct nodes_calls calls = {.available = none,
 					  .bind = made_up_bind,
@@ -101,7 +101,7 @@ static void a_machine_without_numa__has_one_node(void **state)
 }
 
 /* libnuma itself: only what holds on every machine. */
-static void this_machine__has_nodes(void **state)
+TEST(this_machine__has_nodes)
 {
 	unsigned int cpu = 0;
 
@@ -112,19 +112,4 @@ static void this_machine__has_nodes(void **state)
 		cpu++;
 	assert_int_equal(node_distance(node_of_cpu(cpu), node_of_cpu(cpu)), 10);
 	assert_false(node_cpu_allowed(1u << 20));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(nodes__are_as_libnuma_says),
-		TEST(memory__is_bound_and_moves_if_it_is_small),
-		TEST(memory__stays_where_numactl_puts_it),
-		TEST(a_machine_without_numa__has_one_node),
-		TEST(this_machine__has_nodes),
-	};
-
-	return cmocka_run_group_tests_name("nodes", tests, NULL, NULL);
 }

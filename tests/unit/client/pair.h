@@ -5,14 +5,12 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <time.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include "../control/hca_test.h"
 #include "softhca/softhca.h"
 

@@ -27,7 +27,10 @@ static void put_last(struct pair *p, uint64_t wr_id)
 	put(p, &wr, &wc);
 }
 
-static void batch__all_or_the_last_signaled(void **state)
+#undef TEST
+#define TEST(name) TEST_WITH(name, start, stop)
+
+TEST(batch__all_or_the_last_signaled)
 {
 	struct pair p;
 	struct softhca_wc wc;
@@ -56,7 +59,7 @@ static void batch__all_or_the_last_signaled(void **state)
 	pair_close(&p);
 }
 
-static void batch__aborted_or_empty_is_nothing(void **state)
+TEST(batch__aborted_or_empty_is_nothing)
 {
 	struct pair p;
 	struct softhca_sge sge;
@@ -78,7 +81,7 @@ static void batch__aborted_or_empty_is_nothing(void **state)
 	pair_close(&p);
 }
 
-static void batch__fails_as_a_whole(void **state)
+TEST(batch__fails_as_a_whole)
 {
 	struct pair p;
 	struct softhca_sge sge;
@@ -105,7 +108,7 @@ static void batch__fails_as_a_whole(void **state)
 	pair_close(&p);
 }
 
-static void batch__queue_pair_not_ready(void **state)
+TEST(batch__queue_pair_not_ready)
 {
 	struct pair p;
 	struct softhca_sge sge;
@@ -146,7 +149,7 @@ static void *poster(void *arg)
 	return NULL;
 }
 
-static void batch__of_several_threads(void **state)
+TEST(batch__of_several_threads)
 {
 	struct pair p;
 	pthread_t thread[THREADS];
@@ -163,18 +166,4 @@ static void batch__of_several_threads(void **state)
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
 	pair_close(&p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(batch__all_or_the_last_signaled, start, stop),
-		cmocka_unit_test_setup_teardown(batch__aborted_or_empty_is_nothing, start, stop),
-		cmocka_unit_test_setup_teardown(batch__fails_as_a_whole, start, stop),
-		cmocka_unit_test_setup_teardown(batch__queue_pair_not_ready, start, stop),
-		cmocka_unit_test_setup_teardown(batch__of_several_threads, start, stop),
-	};
-
-	fixture_eal();
-	return cmocka_run_group_tests_name("client_batch", tests, NULL, NULL);
 }

@@ -47,7 +47,7 @@ static void *poll_on(void *arg)
 }
 
 /* Every completion once, in order, while another thread polls and the size changes all the time. */
-static void resize__under_load(void **state)
+TEST(resize__under_load)
 {
 	static const uint32_t sizes[] = {32, 4096, 64, 1024, 128};
 	double end = seconds() + 40;
@@ -93,7 +93,7 @@ static void wait_written(uint64_t n)
 				 (unsigned)n);
 }
 
-static void resize__keeps_what_was_not_polled(void **state)
+TEST(resize__keeps_what_was_not_polled)
 {
 	struct softhca_wc wc[40];
 	struct pair p;
@@ -131,7 +131,7 @@ static void resize__keeps_what_was_not_polled(void **state)
 /* A completion that finds no place: the CQ is in error, and so is the QP that has lost it. */
 /* What is underway counts as if it were there: the answer does not depend on who is faster.
  * Unsignaled requests bring nothing. */
-static void resize__leaves_room_for_what_is_underway(void **state)
+TEST(resize__leaves_room_for_what_is_underway)
 {
 	struct pair p;
 	struct softhca_wc wc[8];
@@ -187,20 +187,20 @@ static void overrun(enum softhca_qp_type type)
 	pair_close(&p);
 }
 
-static void overrun__ends_the_cq_and_the_qp(void **state)
+TEST(overrun__ends_the_cq_and_the_qp)
 {
 	(void)state;
 	overrun(SOFTHCA_QP_RC);
 }
 
-static void overrun__uc(void **state)
+TEST(overrun__uc)
 {
 	(void)state;
 	overrun(SOFTHCA_QP_UC);
 }
 
 /* Of receives, too. */
-static void overrun__of_receives(void **state)
+TEST(overrun__of_receives)
 {
 	struct pair p;
 	struct softhca_event e[2];
@@ -227,7 +227,7 @@ static void overrun__of_receives(void **state)
 }
 
 /* An event of a QP's former life, not yet looked at when it is reset, says nothing of the next. */
-static void events__of_a_former_life(void **state)
+TEST(events__of_a_former_life)
 {
 	struct softhca_qp_attr reset = {.state = SOFTHCA_QPS_RESET};
 	struct softhca_endpoint end[2];
@@ -271,7 +271,7 @@ static void *post_all(void *arg)
 }
 
 /* Armed, looked at once more, asleep until the event: whoever sleeps is woken. */
-static void arm__no_wake_up_is_lost(void **state)
+TEST(arm__no_wake_up_is_lost)
 {
 	struct pollfd fd = {.events = POLLIN};
 	struct softhca_wc wc[8];
@@ -302,21 +302,4 @@ static void arm__no_wake_up_is_lost(void **state)
 	pthread_join(thread, NULL);
 	assert_true(sleeps > 10);
 	pair_close(&p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(resize__under_load),
-		TEST(resize__keeps_what_was_not_polled),
-		TEST(resize__leaves_room_for_what_is_underway),
-		TEST(overrun__ends_the_cq_and_the_qp),
-		TEST(overrun__uc),
-		TEST(overrun__of_receives),
-		TEST(events__of_a_former_life),
-		TEST(arm__no_wake_up_is_lost),
-	};
-
-	fixture_eal();
-	return cmocka_run_group_tests_name("client_cq", tests, NULL, NULL);
 }

@@ -4,7 +4,10 @@
 #include <unistd.h>
 #include "pair.h"
 
-static void devices__listed_without_opening(void **state)
+#undef TEST
+#define TEST(name) TEST_WITH(name, start, stop)
+
+TEST(devices__listed_without_opening)
 {
 	struct softhca_device_info list[3];
 
@@ -22,7 +25,7 @@ static void devices__listed_without_opening(void **state)
 	assert_true(fixture_wait_clients(&f, 0));
 }
 
-static void devices__of_the_socket_in_the_environment(void **state)
+TEST(devices__of_the_socket_in_the_environment)
 {
 	struct softhca_device_info one;
 
@@ -34,7 +37,7 @@ static void devices__of_the_socket_in_the_environment(void **state)
 	unsetenv("SOFTHCA_SOCKET");
 }
 
-static void attributes__read_without_opening(void **state)
+TEST(attributes__read_without_opening)
 {
 	char text[480];
 
@@ -45,17 +48,4 @@ static void attributes__read_without_opening(void **state)
 	assert_int_equal(softhca_read_attribute(f.path, "hca0", "x", text, 480), -ENOENT);
 	assert_int_equal(softhca_read_attribute(f.path, "hca9", "answer", text, 480), -ENODEV);
 	assert_int_equal(softhca_read_attribute("/nowhere", "hca0", "x", text, 480), -ENOENT);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(devices__listed_without_opening, start, stop),
-		cmocka_unit_test_setup_teardown(devices__of_the_socket_in_the_environment, start,
-						stop),
-		cmocka_unit_test_setup_teardown(attributes__read_without_opening, start, stop),
-	};
-
-	fixture_eal();
-	return cmocka_run_group_tests_name("client_devices", tests, NULL, NULL);
 }

@@ -46,7 +46,10 @@ static void *destroy(void *qp)
 	return NULL;
 }
 
-static void destruction__waits_for_the_acknowledgement(void **state)
+#undef TEST
+#define TEST(name) TEST_WITH(name, start, stop)
+
+TEST(destruction__waits_for_the_acknowledgement)
 {
 	struct softhca_event e;
 	pthread_t thread;
@@ -73,7 +76,7 @@ static void destruction__waits_for_the_acknowledgement(void **state)
 }
 
 /* Nobody took it: nobody will, and the descriptor does not say that it is there. */
-static void destruction__takes_back_what_was_not_taken(void **state)
+TEST(destruction__takes_back_what_was_not_taken)
 {
 	struct softhca_event e;
 	struct pollfd fd;
@@ -90,7 +93,7 @@ static void destruction__takes_back_what_was_not_taken(void **state)
 }
 
 /* Who does not acknowledge learns of it, but not of what it was, and waits for nothing. */
-static void destruction__without_acknowledgements(void **state)
+TEST(destruction__without_acknowledgements)
 {
 	struct softhca_event e;
 	struct pollfd fd;
@@ -105,18 +108,4 @@ static void destruction__without_acknowledgements(void **state)
 	assert_null(e.qp);
 	softhca_ack_async_event(&e);
 	close_without(&p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(destruction__waits_for_the_acknowledgement, start,
-						stop),
-		cmocka_unit_test_setup_teardown(destruction__takes_back_what_was_not_taken, start,
-						stop),
-		cmocka_unit_test_setup_teardown(destruction__without_acknowledgements, start, stop),
-	};
-
-	fixture_eal();
-	return cmocka_run_group_tests_name("client_events", tests, NULL, NULL);
 }

@@ -71,7 +71,7 @@ static int socket_of_another(uid_t user)
 	return fd;
 }
 
-static void gsi__one_with_the_number_1(void **state)
+TEST(gsi__one_with_the_number_1)
 {
 	struct gsi g, other;
 
@@ -94,7 +94,7 @@ static void gsi__one_with_the_number_1(void **state)
 	softhca_close(other.ctx);
 }
 
-static void gsi__a_qp_type_too_far(void **state)
+TEST(gsi__a_qp_type_too_far)
 {
 	struct gsi g;
 
@@ -140,7 +140,7 @@ static struct softhca_wc poll_for(struct gsi *g, int n)
 	return received;
 }
 
-static void gsi__takes_what_has_its_qkey(void **state)
+TEST(gsi__takes_what_has_its_qkey)
 {
 	struct softhca_ah_attr to = {.hop_limit = 64};
 	uint8_t mad[MAD_BYTES], *memory;
@@ -184,7 +184,7 @@ static void gsi__takes_what_has_its_qkey(void **state)
 	softhca_close(g.ctx);
 }
 
-static void gsi__not_for_others(void **state)
+TEST(gsi__not_for_others)
 {
 	struct gsi g;
 
@@ -198,7 +198,7 @@ static void gsi__not_for_others(void **state)
 	softhca_close(g.ctx);
 }
 
-static void qkey__controlled_ones_not_for_others(void **state)
+TEST(qkey__controlled_ones_not_for_others)
 {
 	struct softhca_qp_attr attr = {.state = SOFTHCA_QPS_INIT, .qkey = GSI_QKEY, .port = 1};
 	uint32_t mask =
@@ -218,7 +218,7 @@ static void qkey__controlled_ones_not_for_others(void **state)
 	softhca_close(g.ctx);
 }
 
-static void open_socket__keeps_none_that_fails(void **state)
+TEST_WITH(open_socket__keeps_none_that_fails, NULL, NULL)
 {
 	int pair[2];
 	char byte;
@@ -231,19 +231,4 @@ static void open_socket__keeps_none_that_fails(void **state)
 	while (recv(pair[1], &byte, 1, 0) > 0) /* HELLO, and then nobody is there */
 		;
 	close(pair[1]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(gsi__one_with_the_number_1),
-		TEST(gsi__a_qp_type_too_far),
-		TEST(gsi__takes_what_has_its_qkey),
-		TEST(gsi__not_for_others),
-		TEST(qkey__controlled_ones_not_for_others),
-		cmocka_unit_test(open_socket__keeps_none_that_fails),
-	};
-
-	fixture_eal();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

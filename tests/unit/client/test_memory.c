@@ -48,7 +48,10 @@ static void there_and_back(struct pair *p, uint8_t *at, size_t bytes)
 	assert_memory_equal(p->memory, at, bytes);
 }
 
-static void each_kind__there_and_back(void **state)
+#undef TEST
+#define TEST(name) TEST_WITH(name, start, stop)
+
+TEST(each_kind__there_and_back)
 {
 	uint8_t stack[BYTES], *heap = malloc(BYTES);
 	uint8_t *anonymous =
@@ -77,7 +80,7 @@ static void each_kind__there_and_back(void **state)
 	close(fd);
 }
 
-static void constants__are_read_only(void **state)
+TEST(constants__are_read_only)
 {
 	struct softhca_mr *mr;
 	struct pair p;
@@ -99,7 +102,7 @@ static void constants__are_read_only(void **state)
 	pair_close(&p);
 }
 
-static void iova__names_the_first_byte(void **state)
+TEST(iova__names_the_first_byte)
 {
 	uint8_t *heap = malloc(BYTES);
 	struct softhca_mr *mr, *zero;
@@ -138,7 +141,7 @@ static void iova__names_the_first_byte(void **state)
 }
 
 /* Small ones in the same pages, by two contexts, given back in any order and by closing. */
-static void contexts__share_pages(void **state)
+TEST(contexts__share_pages)
 {
 	enum { N = 64 };
 	struct softhca_mr *mr[2][N];
@@ -175,7 +178,7 @@ static void contexts__share_pages(void **state)
 }
 
 /* Mappings of two files and of the heap behind one another, no two of them in order: one MR. */
-static void scattered__is_one_region(void **state)
+TEST(scattered__is_one_region)
 {
 	enum { PAGE = 4096, PAGES = 40 };
 	int fd[2];
@@ -203,7 +206,7 @@ static void scattered__is_one_region(void **state)
 	close(fd[1]);
 }
 
-static void times__printed(void **state)
+TEST(times__printed)
 {
 	static const size_t sizes[] = {4096, 1 << 20, 16 << 20};
 	struct pair p;
@@ -232,19 +235,4 @@ static void times__printed(void **state)
 		munmap(at, sizes[i]);
 	}
 	pair_close(&p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(each_kind__there_and_back, start, stop),
-		cmocka_unit_test_setup_teardown(constants__are_read_only, start, stop),
-		cmocka_unit_test_setup_teardown(iova__names_the_first_byte, start, stop),
-		cmocka_unit_test_setup_teardown(contexts__share_pages, start, stop),
-		cmocka_unit_test_setup_teardown(scattered__is_one_region, start, stop),
-		cmocka_unit_test_setup_teardown(times__printed, start, stop),
-	};
-
-	fixture_eal();
-	return cmocka_run_group_tests_name("client_memory", tests, NULL, NULL);
 }

@@ -3,11 +3,9 @@
  * The library against memory instead of a daemon: what lies in the send queue, the receive queue
  * and the doorbell FIFO after posts; what polling makes of completions that the test writes.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -142,7 +140,7 @@ static const void *unit(uint32_t index, uint32_t n)
 	return qp->sq.buffer + (index << SHIFT) + n * 16;
 }
 
-static void send__write_with_list_of_entries(void **state)
+TEST_WITH(send__write_with_list_of_entries, setup, teardown)
 {
 	struct softhca_send_wr wr = {.wr_id = 77,
 				     .sg_list = sges,
@@ -175,7 +173,7 @@ static void send__write_with_list_of_entries(void **state)
 	assert_false(doorbell_waits());
 }
 
-static void send__atomics(void **state)
+TEST_WITH(send__atomics, setup, teardown)
 {
 	struct softhca_send_wr wr = {
 		.sg_list = sges,
@@ -199,7 +197,7 @@ static void send__atomics(void **state)
 	assert_int_equal(atomic->swap_add, 0x20);
 }
 
-static void send__inline(void **state)
+TEST_WITH(send__inline, setup, teardown)
 {
 	static const uint8_t bytes[100] = {1, 2, 3, 4, 5, 6, 7, [99] = 99};
 	struct softhca_sge parts[2] = {{(uintptr_t)bytes, 3, 0}, {(uintptr_t)bytes + 3, 97, 0}};
@@ -225,7 +223,7 @@ static void send__inline(void **state)
 	assert_false(doorbell_waits());
 }
 
-static void send__datagram(void **state)
+TEST_WITH(send__datagram, setup, teardown)
 {
 	struct softhca_ah ah = {
 		.ud = {.port = 1, .hop_limit = 9, .dmac = {1, 2, 3, 4, 5, 6}, .flow_label = 7}};
@@ -251,7 +249,7 @@ static void send__datagram(void **state)
 }
 
 /* A list is one doorbell; each descriptor names the next, around the end of the queue. */
-static void send__list_is_a_chain(void **state)
+TEST_WITH(send__list_is_a_chain, setup, teardown)
 {
 	struct softhca_send_wr wr[4];
 	struct softhca_wc wc[8];
@@ -292,7 +290,7 @@ static void send__list_is_a_chain(void **state)
 	}
 }
 
-static void send__full_queue_and_bad_request_in_a_list(void **state)
+TEST_WITH(send__full_queue_and_bad_request_in_a_list, setup, teardown)
 {
 	struct softhca_send_wr wr[ENTRIES + 1], *bad;
 
@@ -332,7 +330,7 @@ static void send__full_queue_and_bad_request_in_a_list(void **state)
 	assert_int_equal(softhca_post_send(qp, &wr[ENTRIES], NULL), -EINVAL);
 }
 
-static void doorbells__phase_over_many_rounds_and_kick(void **state)
+TEST_WITH(doorbells__phase_over_many_rounds_and_kick, setup, teardown)
 {
 	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_SEND};
 	char byte;
@@ -355,7 +353,7 @@ static void doorbells__phase_over_many_rounds_and_kick(void **state)
 	}
 }
 
-static void doorbells__full_fifo_of_a_dead_daemon(void **state)
+TEST_WITH(doorbells__full_fifo_of_a_dead_daemon, setup, teardown)
 {
 	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_SEND}, *bad = NULL;
 	uint32_t head;
@@ -374,7 +372,7 @@ static void doorbells__full_fifo_of_a_dead_daemon(void **state)
 	assert_int_equal(softhca_post_send(qp, &wr, NULL), -EIO);
 }
 
-static void receive__entries_terminator_and_count(void **state)
+TEST_WITH(receive__entries_terminator_and_count, setup, teardown)
 {
 	struct softhca_recv_wr wr[2] = {{.wr_id = 5, .next = &wr[1], .sg_list = sges, .num_sge = 4},
 					{.wr_id = 6}};
@@ -402,7 +400,7 @@ static void receive__entries_terminator_and_count(void **state)
 	assert_int_equal(softhca_post_recv(qp, &wr[1], &bad), -EINVAL);
 }
 
-static void poll__every_kind_of_completion(void **state)
+TEST_WITH(poll__every_kind_of_completion, setup, teardown)
 {
 	static const struct {
 		uint8_t user;
@@ -449,7 +447,7 @@ static void poll__every_kind_of_completion(void **state)
 	assert_int_equal(softhca_poll_cq(cq, 1, &wc), 0);
 }
 
-static void poll__error_fails_the_qp_and_asks_for_the_flush(void **state)
+TEST_WITH(poll__error_fails_the_qp_and_asks_for_the_flush, setup, teardown)
 {
 	static const uint8_t syndromes[][2] = {
 		{SYNDROME_LOCAL_LENGTH, SOFTHCA_WC_LOC_LEN_ERR},
@@ -492,7 +490,7 @@ static void poll__error_fails_the_qp_and_asks_for_the_flush(void **state)
 	assert_false(doorbell_waits());
 }
 
-static void poll__completions_of_nobody_are_skipped(void **state)
+TEST_WITH(poll__completions_of_nobody_are_skipped, setup, teardown)
 {
 	struct softhca_wc wc[4];
 
@@ -553,7 +551,7 @@ static void complete_tag(uint32_t tag)
 	complete(USER_RECV, false, 0)->wqe_offset = tag;
 }
 
-static void srq__tags_find_requests_in_any_order(void **state)
+TEST_WITH(srq__tags_find_requests_in_any_order, setup, teardown)
 {
 	struct softhca_srq *srq = use_srq();
 	struct softhca_recv_wr wr[ENTRIES + 1], *bad;
@@ -592,7 +590,7 @@ static void srq__tags_find_requests_in_any_order(void **state)
 	srq_unmake(srq);
 }
 
-static void srq__refused_requests(void **state)
+TEST_WITH(srq__refused_requests, setup, teardown)
 {
 	struct softhca_srq *srq = use_srq();
 	struct softhca_recv_wr wr[2] = {{.wr_id = 1, .next = &wr[1], .sg_list = sges, .num_sge = 4},
@@ -613,7 +611,7 @@ static void srq__refused_requests(void **state)
 	srq_unmake(srq);
 }
 
-static void srq__tags_of_forgotten_completions_come_back(void **state)
+TEST_WITH(srq__tags_of_forgotten_completions_come_back, setup, teardown)
 {
 	struct softhca_srq *srq = use_srq();
 	struct softhca_recv_wr wr = {.wr_id = 7};
@@ -633,7 +631,7 @@ static void srq__tags_of_forgotten_completions_come_back(void **state)
 	srq_unmake(srq);
 }
 
-static void poll__dead_daemon_is_noticed(void **state)
+TEST_WITH(poll__dead_daemon_is_noticed, setup, teardown)
 {
 	struct softhca_wc wc;
 	int rc = 0;
@@ -653,7 +651,7 @@ static void poll__dead_daemon_is_noticed(void **state)
 }
 
 /* Of both queues, around their ends, as many as asked for; then there are no more. */
-static void poll__dead_daemon_flushes(void **state)
+TEST_WITH(poll__dead_daemon_flushes, setup, teardown)
 {
 	struct softhca_send_wr send = {.opcode = SOFTHCA_WR_RDMA_WRITE};
 	struct softhca_recv_wr recv = {0};
@@ -692,7 +690,7 @@ static void assert_armed(uint32_t next, uint32_t solicited)
 	assert_int_equal(cq->record->arm_solicited, solicited);
 }
 
-static void arm__each_kind_is_counted(void **state)
+TEST_WITH(arm__each_kind_is_counted, setup, teardown)
 {
 	(void)state;
 	assert_int_equal(softhca_req_notify_cq(cq, 0), 0);
@@ -705,7 +703,7 @@ static void arm__each_kind_is_counted(void **state)
 	assert_int_equal(softhca_req_notify_cq(cq, 0), -EINVAL);
 }
 
-static void words__for_every_number(void **state)
+TEST(words__for_every_number)
 {
 	(void)state;
 	for (uint32_t i = 0; i <= SOFTHCA_WC_GENERAL_ERR; i++)
@@ -721,7 +719,7 @@ static void words__for_every_number(void **state)
 }
 
 /* Memory may begin where another piece ends: the address is the one, not the other. */
-static void memory__freed_beside_another_piece(void **state)
+TEST_WITH(memory__freed_beside_another_piece, setup, teardown)
 {
 	struct control_header reply = {.type = CONTROL_DROP_PIECE};
 	uint8_t *at = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -739,33 +737,4 @@ static void memory__freed_beside_another_piece(void **state)
 		assert_int_equal(softhca_free(ctx, at + i * 4096), 0);
 	}
 	assert_null(ctx->regions);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(send__write_with_list_of_entries),
-		TEST(send__atomics),
-		TEST(send__inline),
-		TEST(send__datagram),
-		TEST(send__list_is_a_chain),
-		TEST(send__full_queue_and_bad_request_in_a_list),
-		TEST(doorbells__phase_over_many_rounds_and_kick),
-		TEST(doorbells__full_fifo_of_a_dead_daemon),
-		TEST(receive__entries_terminator_and_count),
-		TEST(poll__every_kind_of_completion),
-		TEST(poll__error_fails_the_qp_and_asks_for_the_flush),
-		TEST(poll__completions_of_nobody_are_skipped),
-		TEST(srq__tags_find_requests_in_any_order),
-		TEST(srq__refused_requests),
-		TEST(srq__tags_of_forgotten_completions_come_back),
-		TEST(memory__freed_beside_another_piece),
-		TEST(poll__dead_daemon_is_noticed),
-		TEST(poll__dead_daemon_flushes),
-		TEST(arm__each_kind_is_counted),
-		cmocka_unit_test(words__for_every_number),
-	};
-
-	return cmocka_run_group_tests_name("client_rings", tests, NULL, NULL);
 }

@@ -3,11 +3,9 @@
  * events, the daemon's end. */
 #include <errno.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -18,7 +16,7 @@
 #include <unistd.h>
 #include "pair.h"
 
-static void rc__write_read_atomic(void **state)
+TEST(rc__write_read_atomic)
 {
 	struct pair p;
 	struct softhca_wc wc;
@@ -68,7 +66,7 @@ static void rc__write_read_atomic(void **state)
 	pair_close(&p);
 }
 
-static void rc__send_receive_inline_imm(void **state)
+TEST(rc__send_receive_inline_imm)
 {
 	struct pair p;
 	struct softhca_wc wc[2];
@@ -102,7 +100,7 @@ static void rc__send_receive_inline_imm(void **state)
 
 /* Lists longer than one doorbell's chain, unsignaled ones in between, many times around the queue.
  */
-static void rc__lists_around_the_ring(void **state)
+TEST(rc__lists_around_the_ring)
 {
 	struct pair p;
 	struct softhca_send_wr wr[16];
@@ -133,7 +131,7 @@ static void rc__lists_around_the_ring(void **state)
 	pair_close(&p);
 }
 
-static void rc__bad_rkey_then_flush_both_queues(void **state)
+TEST(rc__bad_rkey_then_flush_both_queues)
 {
 	struct pair p;
 	struct softhca_wc wc[8];
@@ -171,7 +169,7 @@ static void rc__bad_rkey_then_flush_both_queues(void **state)
 	pair_close(&p);
 }
 
-static void rc__reset_and_connect_again(void **state)
+TEST(rc__reset_and_connect_again)
 {
 	struct pair p;
 	struct softhca_wc wc;
@@ -201,7 +199,7 @@ static void rc__reset_and_connect_again(void **state)
 }
 
 /* One queue pair is both ends: requester and responder of the same context, one wire. */
-static void rc__connected_to_itself(void **state)
+TEST(rc__connected_to_itself)
 {
 	struct pair p;
 	struct softhca_wc wc[2];
@@ -243,7 +241,7 @@ static void rc__connected_to_itself(void **state)
 	pair_close(&p);
 }
 
-static void ud__send_with_grh(void **state)
+TEST(ud__send_with_grh)
 {
 	struct pair p;
 	struct softhca_ah_attr attr = {.hop_limit = 3};
@@ -281,7 +279,7 @@ static void ud__send_with_grh(void **state)
 	pair_close(&p);
 }
 
-static void events__armed_cq_wakes(void **state)
+TEST(events__armed_cq_wakes)
 {
 	struct pair p;
 	struct softhca_sge sge;
@@ -343,7 +341,7 @@ static void send_shared(struct pair *p, int from, uint32_t value, uint64_t wr_id
 	assert_int_equal(wc[0].wr_id, wr_id);
 }
 
-static void srq__receives_limit_and_last_wqe(void **state)
+TEST(srq__receives_limit_and_last_wqe)
 {
 	struct softhca_qp_attr error = {.state = SOFTHCA_QPS_ERR};
 	struct softhca_srq_attr attr;
@@ -382,7 +380,7 @@ static void srq__receives_limit_and_last_wqe(void **state)
 }
 
 /* Many times around the ring, with what completes unpolled when its QP goes. */
-static void srq__goes_on_through_queue_pairs_that_come_and_go(void **state)
+TEST(srq__goes_on_through_queue_pairs_that_come_and_go)
 {
 	struct softhca_qp_attr reset = {.state = SOFTHCA_QPS_RESET};
 	struct softhca_endpoint end[2];
@@ -411,7 +409,7 @@ static void srq__goes_on_through_queue_pairs_that_come_and_go(void **state)
 	pair_close(&p);
 }
 
-static void srq__refused(void **state)
+TEST(srq__refused)
 {
 	struct softhca_srq_init_attr attr = {.max_wr = 0};
 	struct softhca_device_attr device;
@@ -435,7 +433,7 @@ static void srq__refused(void **state)
 	assert_int_equal(softhca_close(p.ctx), 0);
 }
 
-static void connect__waits_for_the_next_hop(void **state)
+TEST(connect__waits_for_the_next_hop)
 {
 	struct pair p;
 
@@ -446,7 +444,7 @@ static void connect__waits_for_the_next_hop(void **state)
 	pair_close(&p);
 }
 
-static void connect__nobody_there(void **state)
+TEST(connect__nobody_there)
 {
 	struct pair p;
 	struct softhca_endpoint end,
@@ -463,7 +461,7 @@ static void connect__nobody_there(void **state)
 	pair_close(&p);
 }
 
-static void daemon__dies(void **state)
+TEST(daemon__dies)
 {
 	struct pair p;
 	struct softhca_event event;
@@ -496,7 +494,7 @@ static void daemon__dies(void **state)
 }
 
 /* What was posted completes as flushed, once, each queue in its order, SRQs not at all. */
-static void daemon__dies_with_work_to_do(void **state)
+TEST(daemon__dies_with_work_to_do)
 {
 	struct pair p;
 	struct softhca_wc wc[16];
@@ -555,7 +553,7 @@ static void child_main(void)
 	}
 }
 
-static void client__killed_while_posting(void **state)
+TEST(client__killed_while_posting)
 {
 	struct pair p;
 	struct softhca_wc wc;
@@ -584,29 +582,4 @@ static void client__killed_while_posting(void **state)
 	}
 	assert_int_equal(fixture_counter(&f, COUNTER_clients_gone), 10);
 	pair_close(&p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(rc__write_read_atomic),
-		TEST(rc__send_receive_inline_imm),
-		TEST(rc__lists_around_the_ring),
-		TEST(rc__bad_rkey_then_flush_both_queues),
-		TEST(rc__reset_and_connect_again),
-		TEST(rc__connected_to_itself),
-		TEST(ud__send_with_grh),
-		TEST(events__armed_cq_wakes),
-		TEST(srq__receives_limit_and_last_wqe),
-		TEST(srq__goes_on_through_queue_pairs_that_come_and_go),
-		TEST(srq__refused),
-		TEST(connect__waits_for_the_next_hop),
-		TEST(connect__nobody_there),
-		TEST(client__killed_while_posting),
-		TEST(daemon__dies),
-		TEST(daemon__dies_with_work_to_do),
-	};
-
-	fixture_eal();
-	return cmocka_run_group_tests_name("client_traffic", tests, NULL, NULL);
 }

@@ -63,7 +63,7 @@ static void invalidate(struct pair *p, int qp, uint32_t rkey)
 	post(p, qp, &wr);
 }
 
-static void type_1__bound_moved_and_deallocated(void **state)
+TEST(type_1__bound_moved_and_deallocated)
 {
 	struct pair p;
 	struct softhca_mw *mw, *two;
@@ -105,7 +105,7 @@ static void type_1__bound_moved_and_deallocated(void **state)
 }
 
 /* As libibverbs' ibv_inc_rkey(), which programs have inline. */
-static void inc_rkey__changes_eight_bits(void **state)
+TEST(inc_rkey__changes_eight_bits)
 {
 	(void)state;
 	assert_int_equal(softhca_inc_rkey(0x12345678), 0x12345679);
@@ -113,7 +113,7 @@ static void inc_rkey__changes_eight_bits(void **state)
 	assert_int_equal(softhca_inc_rkey(0xffffffff), 0xffffff00);
 }
 
-static void type_2__bound_and_invalidated(void **state)
+TEST(type_2__bound_and_invalidated)
 {
 	struct pair p;
 	struct softhca_mw *mw;
@@ -146,7 +146,7 @@ static void type_2__bound_and_invalidated(void **state)
 	pair_close(&p);
 }
 
-static void fast__registered_by_a_work_request(void **state)
+TEST(fast__registered_by_a_work_request)
 {
 	struct pair p;
 	struct softhca_mr *mr;
@@ -200,7 +200,7 @@ static void fast__registered_by_a_work_request(void **state)
 	pair_close(&p);
 }
 
-static void rereg__rights_range_and_domain(void **state)
+TEST(rereg__rights_range_and_domain)
 {
 	struct pair p;
 	struct softhca_pd *pd;
@@ -238,7 +238,7 @@ static void rereg__rights_range_and_domain(void **state)
 }
 
 /* A client that goes with windows bound, and one that closes with all of it. */
-static void end__with_everything_bound(void **state)
+TEST(end__with_everything_bound)
 {
 	for (int round = 0; round < 10; round++) {
 		struct pair p;
@@ -257,16 +257,4 @@ static void end__with_everything_bound(void **state)
 		assert_int_equal(softhca_close(p.ctx), 0);
 		assert_true(fixture_wait_clients(&f, 0));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(type_1__bound_moved_and_deallocated), TEST(inc_rkey__changes_eight_bits),
-		TEST(type_2__bound_and_invalidated),	   TEST(fast__registered_by_a_work_request),
-		TEST(rereg__rights_range_and_domain),	   TEST(end__with_everything_bound),
-	};
-
-	fixture_eal();
-	return cmocka_run_group_tests_name("client_windows", tests, NULL, NULL);
 }

@@ -86,7 +86,7 @@ static void wait_received(struct cm_port *p, uint64_t now, unsigned int n)
 	assert_int_equal(seen.received, n);
 }
 
-static void send__comes_back_with_the_way_back(void **state)
+TEST(send__comes_back_with_the_way_back)
 {
 	struct cm_port *p = open_port();
 	struct cm_path path = to_self();
@@ -111,7 +111,7 @@ static void send__comes_back_with_the_way_back(void **state)
 	cm_port_close(p);
 }
 
-static void open__there_is_one_qp_1(void **state)
+TEST(open__there_is_one_qp_1)
 {
 	struct cm_port *p = open_port(), *second = NULL;
 	unsigned int descriptors;
@@ -132,7 +132,7 @@ static void open__there_is_one_qp_1(void **state)
 }
 
 /* More than the send queue holds: what finds it full waits, nothing is lost. */
-static void send__a_burst(void **state)
+TEST(send__a_burst)
 {
 	struct cm_port *p = open_port();
 	struct cm_path path = to_self();
@@ -151,7 +151,7 @@ static void send__a_burst(void **state)
 	cm_port_close(p);
 }
 
-static void send__waits_for_the_next_hop(void **state)
+TEST(send__waits_for_the_next_hop)
 {
 	struct cm_port *p = open_port();
 	struct cm_path path = to_self();
@@ -187,7 +187,7 @@ static void send__waits_for_the_next_hop(void **state)
 }
 
 /* To many addresses that nobody has asked for yet, only so fast; to others always. */
-static void send__asks_for_few(void **state)
+TEST(send__asks_for_few)
 {
 	struct cm_port *p = open_port();
 	struct cm_path path = to_self();
@@ -212,7 +212,7 @@ static void send__asks_for_few(void **state)
 	cm_port_close(p);
 }
 
-static void send__not_everywhere(void **state)
+TEST(send__not_everywhere)
 {
 	static const uint8_t no[][16] = {
 		{0},
@@ -241,7 +241,7 @@ static void send__not_everywhere(void **state)
 
 /* An address's handle is kept, while the next hop stays the same; the control socket, whose thread
  * may be busy with others or wait for an answer from the wire, is not asked. */
-static void send__remembers_addresses(void **state)
+TEST(send__remembers_addresses)
 {
 	struct cm_port *p = open_port();
 	struct cm_path path = to_self();
@@ -266,7 +266,7 @@ static void send__remembers_addresses(void **state)
 }
 
 /* A send that failed stops the queue; it goes on. */
-static void send__goes_on_after_a_failure(void **state)
+TEST(send__goes_on_after_a_failure)
 {
 	struct cm_port *p = open_port();
 	struct cm_path path = to_self();
@@ -292,7 +292,7 @@ static void send__goes_on_after_a_failure(void **state)
 	cm_port_close(p);
 }
 
-static void receive__no_mad_of_a_stranger(void **state)
+TEST(receive__no_mad_of_a_stranger)
 {
 	struct cm_port *p = open_port();
 	struct cm_path path = to_self();
@@ -317,7 +317,7 @@ static void receive__no_mad_of_a_stranger(void **state)
 }
 
 /* Who has the Q_Key of QP 1, but is another. */
-static void receive__not_from_qp_1(void **state)
+TEST(receive__not_from_qp_1)
 {
 	struct cm_port p = {.index = 2, .gids = 1, .ops = &ops, .ops_ctx = &seen};
 	struct softhca_wc wc = {.sl = SOFTHCA_WC_SL_IPV4,
@@ -338,7 +338,7 @@ static void receive__not_from_qp_1(void **state)
 	assert_int_equal(seen.received, 1);
 }
 
-static void receive__the_way_back_over_ipv6(void **state)
+TEST_WITH(receive__the_way_back_over_ipv6, NULL, NULL)
 {
 	struct cm_port p = {.index = 2, .gids = 2};
 	const struct softhca_wc wc = {.sl = SOFTHCA_WC_SL_IPV6};
@@ -364,7 +364,7 @@ static void receive__the_way_back_over_ipv6(void **state)
 	assert_false(path_back(&p, &wc, grh, &path));
 }
 
-static void turn__the_daemon_lets_go(void **state)
+TEST(turn__the_daemon_lets_go)
 {
 	struct cm_port *p = open_port();
 	struct cm_path path = to_self();
@@ -383,25 +383,4 @@ static void turn__the_daemon_lets_go(void **state)
 	cm_port_send(p, 0, &path, mad);
 	cm_port_turn(p, 0);
 	cm_port_close(p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(send__comes_back_with_the_way_back),
-		TEST(open__there_is_one_qp_1),
-		TEST(send__a_burst),
-		TEST(send__waits_for_the_next_hop),
-		TEST(send__not_everywhere),
-		TEST(send__asks_for_few),
-		TEST(receive__not_from_qp_1),
-		TEST(send__remembers_addresses),
-		TEST(send__goes_on_after_a_failure),
-		TEST(receive__no_mad_of_a_stranger),
-		cmocka_unit_test(receive__the_way_back_over_ipv6),
-		TEST(turn__the_daemon_lets_go),
-	};
-
-	fixture_eal();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -266,7 +266,7 @@ static unsigned turns(void)
 
 /* ---- tests ---- */
 
-static void turn__mads_go_out_and_come_in(void **state)
+TEST(turn__mads_go_out_and_come_in)
 {
 	const struct cm_port_counters *c;
 	struct cm_thread *t = start_thread();
@@ -292,7 +292,7 @@ static void turn__mads_go_out_and_come_in(void **state)
 	end_thread(t);
 }
 
-static void turn__when_it_is_due_and_not_else(void **state)
+TEST(turn__when_it_is_due_and_not_else)
 {
 	struct cm_thread *t = start_thread();
 	unsigned before;
@@ -309,7 +309,7 @@ static void turn__when_it_is_due_and_not_else(void **state)
 	end_thread(t);
 }
 
-static void adopt__the_service_has_it(void **state)
+TEST(adopt__the_service_has_it)
 {
 	struct cm_thread *t = start_thread();
 	int pair[2];
@@ -327,7 +327,7 @@ static void adopt__the_service_has_it(void **state)
 	end_thread(t);
 }
 
-static void start__fails_where_there_is_a_qp_1(void **state)
+TEST(start__fails_where_there_is_a_qp_1)
 {
 	struct cm_thread *t = start_thread(), *second = NULL;
 
@@ -342,7 +342,7 @@ static void start__fails_where_there_is_a_qp_1(void **state)
 	assert_true(fixture_wait_clients(&f, 0));
 }
 
-static void start__fails_without_a_service(void **state)
+TEST(start__fails_without_a_service)
 {
 	struct cm_thread *t = NULL;
 
@@ -357,7 +357,7 @@ static void start__fails_without_a_service(void **state)
 	end_thread(t);
 }
 
-static void start__needs_a_connection(void **state)
+TEST(start__needs_a_connection)
 {
 	struct cm_thread *t = NULL;
 	unsigned descriptors;
@@ -373,7 +373,7 @@ static void start__needs_a_connection(void **state)
 
 /* The control thread ends it while it waits for an answer; channels that it has not taken are
  * closed. */
-static void stop__while_nobody_answers(void **state)
+TEST(stop__while_nobody_answers)
 {
 	struct cm_thread *t = NULL;
 	unsigned descriptors;
@@ -403,7 +403,7 @@ static void *stops(void *t)
 }
 
 /* The thread is about to take what is to wake it from the pipe, and has looked whether to stop. */
-static void stop__in_the_middle_of_a_turn(void **state)
+TEST(stop__in_the_middle_of_a_turn)
 {
 	struct cm_thread *t = start_thread();
 	pthread_t stopper;
@@ -419,7 +419,7 @@ static void stop__in_the_middle_of_a_turn(void **state)
 	end_thread(t);
 }
 
-static void stop__leaves_nothing(void **state)
+TEST(stop__leaves_nothing)
 {
 	unsigned descriptors;
 
@@ -433,18 +433,4 @@ static void stop__leaves_nothing(void **state)
 	assert_int_equal(fixture_descriptors(), descriptors);
 	cm_thread_stop(NULL);
 	cm_thread_destroy(NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(turn__mads_go_out_and_come_in),  TEST(turn__when_it_is_due_and_not_else),
-		TEST(adopt__the_service_has_it),      TEST(start__fails_where_there_is_a_qp_1),
-		TEST(start__fails_without_a_service), TEST(start__needs_a_connection),
-		TEST(stop__while_nobody_answers),     TEST(stop__in_the_middle_of_a_turn),
-		TEST(stop__leaves_nothing),
-	};
-
-	fixture_eal();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,11 +6,9 @@
  * them in the test's hand: each side's messages wait in its outbox until the test carries, loses or
  * forges them. Owners are told into a log.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include "cm/connection.h"
 
 enum {
@@ -54,10 +52,8 @@ struct side {
 };
 
 /* A case on a fresh pair. */
-#define PAIR_TEST(name)                                                                            \
-	{                                                                                          \
-#name, name, pair_setup, pair_teardown, (void *)#name                              \
-	}
+#undef TEST
+#define TEST(name) TEST_WITH(name, pair_setup, pair_teardown)
 
 extern struct side client, server;
 extern uint64_t now;

@@ -3,12 +3,9 @@
 #define TESTS_UNIT_CM_WORLD_PRIV_H
 /* What the files of cm_world share: cm_world.c the wire and the clock, cm_owner.c who connects,
  * cm_forge.c what else comes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
+#include "test.h"
 #include "cm_world.h"
 
 enum {

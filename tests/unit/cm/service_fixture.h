@@ -9,11 +9,9 @@
  * has their d in these addresses, and groups.
  */
 #include <arpa/inet.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -61,7 +59,8 @@ extern struct node node[2];
 extern uint64_t now;
 
 /* A case on fresh services. */
-#define SERVICE_TEST(name) cmocka_unit_test_setup_teardown(name, services_setup, services_teardown)
+#undef TEST
+#define TEST(name) TEST_WITH(name, services_setup, services_teardown)
 
 int services_setup(void **state);
 /* Channels that the test did not close are closed; nothing may be left then. */

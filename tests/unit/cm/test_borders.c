@@ -8,7 +8,7 @@
 #include "cm_fixture.h"
 
 /* As a kernel adds them: the larger exponent, one more if the other is less than two below. */
-static void timeout__of_ack_delay_and_path(void **state)
+TEST(timeout__of_ack_delay_and_path)
 {
 	static const uint8_t rows[][3] = {{15, 17, 17}, {16, 17, 18}, {17, 17, 18}, {17, 16, 18},
 					  {17, 15, 17}, {0, 0, 2},    {1, 0, 2},    {30, 31, 31},
@@ -39,7 +39,7 @@ static void timeout__of_ack_delay_and_path(void **state)
 }
 
 /* A path of one hop, or of none, stays in the subnet. */
-static void req__of_a_near_peer(void **state)
+TEST(req__of_a_near_peer)
 {
 	static const uint8_t hops[][2] = {{0, 1}, {1, 1}, {2, 0}, {255, 0}};
 
@@ -59,7 +59,7 @@ static void req__of_a_near_peer(void **state)
 }
 
 /* QPs 0 and 1 are nobody's to connect; 2 is the first. */
-static void qpn__the_first_that_connects(void **state)
+TEST(qpn__the_first_that_connects)
 {
 	struct cm_connection *c, *s;
 	struct cm_message m;
@@ -83,7 +83,7 @@ static void qpn__the_first_that_connects(void **state)
 }
 
 /* What was sent last is sent again, if it answers; while the owner thinks, nothing is. */
-static void repeated__rep(void **state)
+TEST(repeated__rep)
 {
 	struct cm_connection *c, *s;
 	struct cm_message rep, m;
@@ -113,7 +113,7 @@ static void repeated__rep(void **state)
 	wind_up(c, s);
 }
 
-static void repeated__req(void **state)
+TEST(repeated__req)
 {
 	struct cm_connection *c = ask(), *s;
 	struct cm_message req = take(&client, CM_REQ), m;
@@ -137,7 +137,7 @@ static void repeated__req(void **state)
 }
 
 /* REP and RTU go one way each: the other side's are about no connection. */
-static void role__of_the_other_side(void **state)
+TEST(role__of_the_other_side)
 {
 	struct cm_connection *c, *s;
 	struct cm_message m;
@@ -160,7 +160,7 @@ static void role__of_the_other_side(void **state)
 }
 
 /* A REQ between other GIDs than those of its IP header: the REJ says which would be right. */
-static void refused__gid_and_service_type(void **state)
+TEST(refused__gid_and_service_type)
 {
 	struct cm_connection *c = ask();
 	struct cm_message req = take(&client, CM_REQ), m = req;
@@ -185,7 +185,7 @@ static void refused__gid_and_service_type(void **state)
 }
 
 /* An MRA must be about what its receiver waits for. */
-static void mra__about_something_else(void **state)
+TEST(mra__about_something_else)
 {
 	struct cm_connection *c = ask();
 	struct cm_message req = take(&client, CM_REQ), m;
@@ -208,7 +208,7 @@ static void mra__about_something_else(void **state)
 }
 
 /* An alternate path can be refused to an established connection only. */
-static void lap__before_it_is_established(void **state)
+TEST(lap__before_it_is_established)
 {
 	struct cm_connection *c, *s;
 	struct cm_message m;
@@ -229,7 +229,7 @@ static void lap__before_it_is_established(void **state)
 	wind_up(c, s);
 }
 
-static void private__too_long(void **state)
+TEST(private__too_long)
 {
 	static const uint8_t data[256];
 	struct cm_connection *c, *s;
@@ -262,7 +262,7 @@ static void private__too_long(void **state)
 }
 
 /* Only requests that we reject are counted as such, not answers. */
-static void rejected__counts_requests(void **state)
+TEST(rejected__counts_requests)
 {
 	struct cm_connection *c, *s;
 
@@ -294,7 +294,7 @@ static void answered_within(bool sidr, uint8_t hops, uint8_t limit)
 	wind_up(c, server.requested);
 }
 
-static void hop_limit__of_an_answer(void **state)
+TEST(hop_limit__of_an_answer)
 {
 	(void)state;
 	for (unsigned int sidr = 0; sidr < 2; sidr++) {
@@ -304,7 +304,7 @@ static void hop_limit__of_an_answer(void **state)
 }
 
 /* A message at another device is about none of this one's connections. */
-static void device__is_part_of_the_name(void **state)
+TEST(device__is_part_of_the_name)
 {
 	struct cm_path path = path_between(&client, &server);
 	struct cm_connection *c, *s;
@@ -340,7 +340,7 @@ static void rep_only(struct side *s, struct cm_connection *c)
 }
 
 /* Answered in request() by somebody who then does not want it, in both ways to say so. */
-static void request__answered_and_left(void **state)
+TEST(request__answered_and_left)
 {
 	(void)state;
 	for (unsigned int i = 0; i < 2; i++) {
@@ -362,7 +362,7 @@ static void request__answered_and_left(void **state)
 }
 
 /* Who was only asked for patience is not answered yet. */
-static void unanswered__with_mra(void **state)
+TEST(unanswered__with_mra)
 {
 	const struct cm_limits limits = {.unanswered = 1};
 	struct cm_connection *c, *other_c, *s;
@@ -389,7 +389,7 @@ static void unanswered__with_mra(void **state)
 }
 
 /* A peer that never heard of our ID gives its own and its GUID; that is for time-outs alone. */
-static void rej__without_our_id(void **state)
+TEST(rej__without_our_id)
 {
 	struct cm_connection *c, *s;
 	struct cm_message m;
@@ -422,7 +422,7 @@ static void rej__without_our_id(void **state)
 }
 
 /* The ID of a SIDR_REQ is no connection's. */
-static void sidr__is_no_connection(void **state)
+TEST(sidr__is_no_connection)
 {
 	struct cm_path path = path_between(&client, &server);
 	struct cm_connection *c;
@@ -445,29 +445,4 @@ static void sidr__is_no_connection(void **state)
 	check_state(c, "SIDR_REQ_SENT");
 	assert_int_equal(cm_counters(client.cm)->mad_stray, 2);
 	wind_up(c, NULL);
-}
-
-static const struct CMUnitTest tests[] = {
-	PAIR_TEST(timeout__of_ack_delay_and_path),
-	PAIR_TEST(req__of_a_near_peer),
-	PAIR_TEST(qpn__the_first_that_connects),
-	PAIR_TEST(repeated__rep),
-	PAIR_TEST(repeated__req),
-	PAIR_TEST(role__of_the_other_side),
-	PAIR_TEST(refused__gid_and_service_type),
-	PAIR_TEST(mra__about_something_else),
-	PAIR_TEST(lap__before_it_is_established),
-	PAIR_TEST(private__too_long),
-	PAIR_TEST(rejected__counts_requests),
-	PAIR_TEST(hop_limit__of_an_answer),
-	PAIR_TEST(device__is_part_of_the_name),
-	PAIR_TEST(request__answered_and_left),
-	PAIR_TEST(unanswered__with_mra),
-	PAIR_TEST(rej__without_our_id),
-	PAIR_TEST(sidr__is_no_connection),
-};
-
-int main(void)
-{
-	return cmocka_run_group_tests_name("cm borders", tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "cm_fixture.h"
 
-static void connect__both_ends_learn_of_each_other(void **state)
+TEST(connect__both_ends_learn_of_each_other)
 {
 	struct cm_connection_info at_client, at_server;
 	struct cm_connection *c, *s;
@@ -35,7 +35,7 @@ static void connect__both_ends_learn_of_each_other(void **state)
 	wind_up(c, s);
 }
 
-static void connect__req_is_as_the_capture_has_it(void **state)
+TEST(connect__req_is_as_the_capture_has_it)
 {
 	struct cm_connection *c = ask();
 	struct cm_message m = take(&client, CM_REQ);
@@ -54,7 +54,7 @@ static void connect__req_is_as_the_capture_has_it(void **state)
 }
 
 /* As the capture has it: the answers carry the request's transaction, the DREQ one of its own. */
-static void connect__transactions_belong_to_exchanges(void **state)
+TEST(connect__transactions_belong_to_exchanges)
 {
 	struct cm_connection *c, *s;
 	struct cm_message req, m;
@@ -84,7 +84,7 @@ static void connect__transactions_belong_to_exchanges(void **state)
 }
 
 /* max_cm_retries 15: 16 REQs, each 2^20 * 4.096 us after the one before, then the end. */
-static void cm_12_9_5__req_is_sent_16_times(void **state)
+TEST(cm_12_9_5__req_is_sent_16_times)
 {
 	struct cm_connection *c = ask();
 	struct cm_message first = take(&client, CM_REQ), m;
@@ -110,7 +110,7 @@ static void cm_12_9_5__req_is_sent_16_times(void **state)
 	wind_up(c, NULL);
 }
 
-static void cm_12_9_6__rep_is_sent_16_times(void **state)
+TEST(cm_12_9_6__rep_is_sent_16_times)
 {
 	struct cm_connection *c, *s;
 	struct cm_message first, m;
@@ -133,7 +133,7 @@ static void cm_12_9_6__rep_is_sent_16_times(void **state)
 	wind_up(c, s);
 }
 
-static void rep__times_out_after_an_mra_too(void **state)
+TEST(rep__times_out_after_an_mra_too)
 {
 	struct cm_connection *c, *s;
 
@@ -147,7 +147,7 @@ static void rep__times_out_after_an_mra_too(void **state)
 	wind_up(c, s);
 }
 
-static void req__times_out_after_an_mra_too(void **state)
+TEST(req__times_out_after_an_mra_too)
 {
 	struct cm_connection *c, *s;
 
@@ -160,7 +160,7 @@ static void req__times_out_after_an_mra_too(void **state)
 	wind_up(c, s);
 }
 
-static void req__repeated_is_answered_again(void **state)
+TEST(req__repeated_is_answered_again)
 {
 	struct cm_connection *c = ask(), *s;
 	struct cm_message req = take(&client, CM_REQ), first, again;
@@ -189,7 +189,7 @@ static void req__repeated_is_answered_again(void **state)
 	wind_up(c, NULL);
 }
 
-static void req__repeated_in_timewait_is_stale(void **state)
+TEST(req__repeated_in_timewait_is_stale)
 {
 	struct cm_connection *c = ask(), *s;
 	struct cm_message req = take(&client, CM_REQ), m;
@@ -207,7 +207,7 @@ static void req__repeated_in_timewait_is_stale(void **state)
 	wind_up(c, s);
 }
 
-static void rep__repeated_is_answered_again(void **state)
+TEST(rep__repeated_is_answered_again)
 {
 	struct cm_connection *c, *s;
 	struct cm_message rep, m;
@@ -235,7 +235,7 @@ static void rep__repeated_is_answered_again(void **state)
 }
 
 /* 12.9.8.3: what nobody knows; a kernel's REP would otherwise be repeated for a minute. */
-static void rep__of_nothing_is_rejected(void **state)
+TEST(rep__of_nothing_is_rejected)
 {
 	struct cm_message rep = {.type = CM_REP, .local_id = 7, .remote_id = 8}, m;
 
@@ -251,7 +251,7 @@ static void rep__of_nothing_is_rejected(void **state)
 	check_empty();
 }
 
-static void rep__without_id_or_qp_is_not_taken(void **state)
+TEST(rep__without_id_or_qp_is_not_taken)
 {
 	struct cm_connection *c, *s;
 	struct cm_message rep, bad;
@@ -272,7 +272,7 @@ static void rep__without_id_or_qp_is_not_taken(void **state)
 	wind_up(c, s);
 }
 
-static void mra__of_req_buys_its_time_once(void **state)
+TEST(mra__of_req_buys_its_time_once)
 {
 	uint64_t longer = ((uint64_t)4096 << 24) + RESPONSE_NS;
 	struct cm_connection *c, *s;
@@ -297,7 +297,7 @@ static void mra__of_req_buys_its_time_once(void **state)
 	wind_up(c, s);
 }
 
-static void mra__of_rep_buys_its_time_once(void **state)
+TEST(mra__of_rep_buys_its_time_once)
 {
 	uint64_t longer = ((uint64_t)4096 << 24) + RESPONSE_NS;
 	struct cm_connection *c, *s;
@@ -318,7 +318,7 @@ static void mra__of_rep_buys_its_time_once(void **state)
 }
 
 /* As kernels do: programs take their time, and who waits patiently need not know. */
-static void mra__may_wait_for_the_repetition(void **state)
+TEST(mra__may_wait_for_the_repetition)
 {
 	struct cm_connection *c, *s;
 
@@ -333,7 +333,7 @@ static void mra__may_wait_for_the_repetition(void **state)
 	wind_up(c, s);
 }
 
-static void mra__of_something_else_is_not_taken(void **state)
+TEST(mra__of_something_else_is_not_taken)
 {
 	struct cm_connection *c, *s;
 	struct cm_message m;
@@ -365,7 +365,7 @@ static void mra__of_something_else_is_not_taken(void **state)
 	wind_up(c, s);
 }
 
-static void established__by_data(void **state)
+TEST(established__by_data)
 {
 	struct cm_connection *c, *s;
 
@@ -380,7 +380,7 @@ static void established__by_data(void **state)
 	wind_up(c, s);
 }
 
-static void established__after_mra_by_data_or_rtu(void **state)
+TEST(established__after_mra_by_data_or_rtu)
 {
 	struct cm_connection *c, *s;
 
@@ -394,7 +394,7 @@ static void established__after_mra_by_data_or_rtu(void **state)
 	wind_up(c, s);
 }
 
-static void connect__after_an_mra(void **state)
+TEST(connect__after_an_mra)
 {
 	struct cm_connection *c, *s;
 
@@ -405,7 +405,7 @@ static void connect__after_an_mra(void **state)
 }
 
 /* The peer says how long and how often; nobody has to wait for hours, though. */
-static void rep__waits_as_the_req_says_within_bounds(void **state)
+TEST(rep__waits_as_the_req_says_within_bounds)
 {
 	static const struct {
 		uint8_t said, waits;
@@ -433,7 +433,7 @@ static void rep__waits_as_the_req_says_within_bounds(void **state)
 }
 
 /* What the peer takes to acknowledge, and there and back on the wire, rounded as kernels do. */
-static void connect__ack_timeout_adds_the_peers_delay(void **state)
+TEST(connect__ack_timeout_adds_the_peers_delay)
 {
 	static const struct {
 		uint8_t path, delay, timeout;
@@ -461,7 +461,7 @@ static void connect__ack_timeout_adds_the_peers_delay(void **state)
 	}
 }
 
-static void connect__hop_limits(void **state)
+TEST(connect__hop_limits)
 {
 	struct cm_path path = path_between(&client, &server);
 	struct cm_path back = path_between(&server, &client);
@@ -484,7 +484,7 @@ static void connect__hop_limits(void **state)
 }
 
 /* Messages that only the other end can have sent. */
-static void connect__each_end_has_its_messages(void **state)
+TEST(connect__each_end_has_its_messages)
 {
 	struct cm_connection *c, *s;
 	struct cm_message m;
@@ -503,7 +503,7 @@ static void connect__each_end_has_its_messages(void **state)
 	wind_up(c, s);
 }
 
-static void connect__times_are_the_limits(void **state)
+TEST(connect__times_are_the_limits)
 {
 	struct cm_connection *c;
 
@@ -521,7 +521,7 @@ static void connect__times_are_the_limits(void **state)
 	wind_up(c, NULL);
 }
 
-static void connect__calls_out_of_turn_are_refused(void **state)
+TEST(connect__calls_out_of_turn_are_refused)
 {
 	static const char long_data[255];
 	struct cm_end long_end = client_end;
@@ -553,7 +553,7 @@ static void connect__calls_out_of_turn_are_refused(void **state)
 }
 
 /* Peer to peer is not supported: requests that cross are two connections. */
-static void connect__crossing_requests_are_two_connections(void **state)
+TEST(connect__crossing_requests_are_two_connections)
 {
 	struct cm_path back = path_between(&server, &client);
 	struct cm_connection *c, *s, *c2, *s2;
@@ -572,38 +572,4 @@ static void connect__crossing_requests_are_two_connections(void **state)
 	cm_release(c2, now);
 	cm_release(s2, now);
 	wind_up(c, s);
-}
-
-static const struct CMUnitTest tests[] = {
-	PAIR_TEST(connect__both_ends_learn_of_each_other),
-	PAIR_TEST(connect__req_is_as_the_capture_has_it),
-	PAIR_TEST(connect__transactions_belong_to_exchanges),
-	PAIR_TEST(cm_12_9_5__req_is_sent_16_times),
-	PAIR_TEST(cm_12_9_6__rep_is_sent_16_times),
-	PAIR_TEST(rep__times_out_after_an_mra_too),
-	PAIR_TEST(req__times_out_after_an_mra_too),
-	PAIR_TEST(req__repeated_is_answered_again),
-	PAIR_TEST(req__repeated_in_timewait_is_stale),
-	PAIR_TEST(rep__repeated_is_answered_again),
-	PAIR_TEST(rep__of_nothing_is_rejected),
-	PAIR_TEST(rep__without_id_or_qp_is_not_taken),
-	PAIR_TEST(mra__of_req_buys_its_time_once),
-	PAIR_TEST(mra__of_rep_buys_its_time_once),
-	PAIR_TEST(mra__may_wait_for_the_repetition),
-	PAIR_TEST(mra__of_something_else_is_not_taken),
-	PAIR_TEST(established__by_data),
-	PAIR_TEST(established__after_mra_by_data_or_rtu),
-	PAIR_TEST(connect__after_an_mra),
-	PAIR_TEST(rep__waits_as_the_req_says_within_bounds),
-	PAIR_TEST(connect__ack_timeout_adds_the_peers_delay),
-	PAIR_TEST(connect__hop_limits),
-	PAIR_TEST(connect__each_end_has_its_messages),
-	PAIR_TEST(connect__times_are_the_limits),
-	PAIR_TEST(connect__calls_out_of_turn_are_refused),
-	PAIR_TEST(connect__crossing_requests_are_two_connections),
-};
-
-int main(void)
-{
-	return cmocka_run_group_tests_name("cm connect", tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "cm_fixture.h"
 
-static void disconnect__both_wait_and_are_over(void **state)
+TEST(disconnect__both_wait_and_are_over)
 {
 	struct cm_connection *c, *s;
 
@@ -31,7 +31,7 @@ static void disconnect__both_wait_and_are_over(void **state)
 }
 
 /* 12.9.8.4: also when the connection is long forgotten. */
-static void dreq__repeated_is_answered_again(void **state)
+TEST(dreq__repeated_is_answered_again)
 {
 	struct cm_connection *c, *s;
 	struct cm_message dreq, drep, m;
@@ -66,7 +66,7 @@ static void dreq__repeated_is_answered_again(void **state)
 }
 
 /* The DREP that answered both DREQs got lost: who is in time-wait by its own DREQ answers, too. */
-static void dreq__in_timewait_after_our_own_is_answered(void **state)
+TEST(dreq__in_timewait_after_our_own_is_answered)
 {
 	struct cm_connection *c, *s;
 	struct cm_message m;
@@ -81,7 +81,7 @@ static void dreq__in_timewait_after_our_own_is_answered(void **state)
 	wind_up(c, s);
 }
 
-static void dreq__is_sent_16_times(void **state)
+TEST(dreq__is_sent_16_times)
 {
 	struct cm_connection *c, *s;
 
@@ -98,7 +98,7 @@ static void dreq__is_sent_16_times(void **state)
 	wind_up(c, s);
 }
 
-static void dreq__instead_of_the_rtu(void **state)
+TEST(dreq__instead_of_the_rtu)
 {
 	struct cm_connection *c, *s;
 
@@ -124,7 +124,7 @@ static void dreq__instead_of_the_rtu(void **state)
 }
 
 /* The server was established by data and disconnects before the client has sent its RTU. */
-static void dreq__before_our_rtu_is_for_later(void **state)
+TEST(dreq__before_our_rtu_is_for_later)
 {
 	struct cm_connection *c, *s;
 
@@ -143,7 +143,7 @@ static void dreq__before_our_rtu_is_for_later(void **state)
 	wind_up(c, s);
 }
 
-static void disconnect__both_at_once(void **state)
+TEST(disconnect__both_at_once)
 {
 	struct cm_connection *c, *s;
 
@@ -162,7 +162,7 @@ static void disconnect__both_at_once(void **state)
 	wind_up(c, s);
 }
 
-static void disconnect__both_let_go_at_once(void **state)
+TEST(disconnect__both_let_go_at_once)
 {
 	struct cm_connection *c, *s;
 
@@ -177,7 +177,7 @@ static void disconnect__both_let_go_at_once(void **state)
 	check_empty();
 }
 
-static void drep__unasked_is_not_taken(void **state)
+TEST(drep__unasked_is_not_taken)
 {
 	struct cm_connection *c, *s;
 	struct cm_message m;
@@ -193,7 +193,7 @@ static void drep__unasked_is_not_taken(void **state)
 }
 
 /* What a stranger who does not see the wire may try: each number is right but one. */
-static void dreq__forged_changes_nothing(void **state)
+TEST(dreq__forged_changes_nothing)
 {
 	struct cm_connection *c, *s;
 	struct cm_message m, forged;
@@ -225,7 +225,7 @@ static void dreq__forged_changes_nothing(void **state)
 }
 
 /* Whoever is over, and whoever only resolves, has no connection to disconnect. */
-static void dreq__of_no_connection_is_answered(void **state)
+TEST(dreq__of_no_connection_is_answered)
 {
 	struct cm_path path = path_between(&client, &server);
 	struct cm_connection *c, *s;
@@ -260,7 +260,7 @@ static void dreq__of_no_connection_is_answered(void **state)
 }
 
 /* An ACK timeout of 31 would keep a connection for two hours. */
-static void timewait__is_bounded(void **state)
+TEST(timewait__is_bounded)
 {
 	static const struct {
 		uint8_t said, waits;
@@ -295,7 +295,7 @@ static void timewait__is_bounded(void **state)
 	}
 }
 
-static void lap__is_refused(void **state)
+TEST(lap__is_refused)
 {
 	struct cm_connection *c, *s;
 	struct cm_message m;
@@ -321,25 +321,4 @@ static void lap__is_refused(void **state)
 	check_state(c, "ESTABLISHED");
 	check_state(s, "ESTABLISHED");
 	wind_up(c, s);
-}
-
-static const struct CMUnitTest tests[] = {
-	PAIR_TEST(disconnect__both_wait_and_are_over),
-	PAIR_TEST(dreq__repeated_is_answered_again),
-	PAIR_TEST(dreq__in_timewait_after_our_own_is_answered),
-	PAIR_TEST(dreq__is_sent_16_times),
-	PAIR_TEST(dreq__instead_of_the_rtu),
-	PAIR_TEST(dreq__before_our_rtu_is_for_later),
-	PAIR_TEST(disconnect__both_at_once),
-	PAIR_TEST(disconnect__both_let_go_at_once),
-	PAIR_TEST(drep__unasked_is_not_taken),
-	PAIR_TEST(dreq__forged_changes_nothing),
-	PAIR_TEST(dreq__of_no_connection_is_answered),
-	PAIR_TEST(timewait__is_bounded),
-	PAIR_TEST(lap__is_refused),
-};
-
-int main(void)
-{
-	return cmocka_run_group_tests_name("cm disconnect", tests, NULL, NULL);
 }

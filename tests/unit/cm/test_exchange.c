@@ -91,7 +91,7 @@ static uint32_t local_id(const struct cm_connection *c)
 	return info.local_id;
 }
 
-static void exchange__passive_as_the_kernel(void **state)
+TEST_WITH(exchange__passive_as_the_kernel, start, pair_teardown)
 {
 	const uint64_t transaction = golden_message[REQ].transaction;
 	const uint32_t theirs = golden_message[REQ].local_id;
@@ -128,7 +128,7 @@ static void exchange__passive_as_the_kernel(void **state)
 	wind_up(NULL, c);
 }
 
-static void exchange__active_as_the_kernel(void **state)
+TEST_WITH(exchange__active_as_the_kernel, start, pair_teardown)
 {
 	const struct cm_mad_path *p = &golden_message[REQ].req.path;
 	const uint32_t theirs = golden_message[REP].local_id;
@@ -174,17 +174,4 @@ static void exchange__active_as_the_kernel(void **state)
 	wind_up(c, NULL);
 }
 
-#define EXCHANGE(name)                                                                             \
-	{                                                                                          \
-#name, name, start, pair_teardown, (void *)#name                                   \
-	}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EXCHANGE(exchange__passive_as_the_kernel),
-		EXCHANGE(exchange__active_as_the_kernel),
-	};
-
-	return cmocka_run_group_tests_name("cm exchange", tests, load, NULL);
-}
+TEST_GROUP(.setup = load);

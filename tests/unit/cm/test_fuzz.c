@@ -32,7 +32,7 @@ static void run(const struct world_config *config, unsigned int seeds)
 	}
 }
 
-static void fuzz__among_the_kind(void **state)
+TEST(fuzz__among_the_kind)
 {
 	const struct world_config config = {.name = "forged, kind",
 					    .seed = 100,
@@ -47,7 +47,7 @@ static void fuzz__among_the_kind(void **state)
 	run(&config, 3);
 }
 
-static void fuzz__among_the_unkind(void **state)
+TEST(fuzz__among_the_unkind)
 {
 	const struct world_config config = {.name = "forged, unkind",
 					    .seed = 200,
@@ -64,7 +64,7 @@ static void fuzz__among_the_unkind(void **state)
 }
 
 /* Mostly forgers: what they make fills the little room that there is. */
-static void fuzz__flood(void **state)
+TEST(fuzz__flood)
 {
 	const struct world_config config = {.name = "forged, flood",
 					    .seed = 300,
@@ -78,15 +78,4 @@ static void fuzz__flood(void **state)
 
 	(void)state;
 	run(&config, 3);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fuzz__among_the_kind),
-		cmocka_unit_test(fuzz__among_the_unkind),
-		cmocka_unit_test(fuzz__flood),
-	};
-
-	return cmocka_run_group_tests_name("cm fuzz", tests, NULL, NULL);
 }

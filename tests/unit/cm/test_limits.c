@@ -37,7 +37,7 @@ static uint32_t connections_of(const struct side *s)
 }
 
 /* Programs that do not answer, or strangers that do not mean it. */
-static void flood__of_reqs_is_bounded_and_counted(void **state)
+TEST(flood__of_reqs_is_bounded_and_counted)
 {
 	struct cm_connection *c, *s;
 	struct cm_message m;
@@ -62,7 +62,7 @@ static void flood__of_reqs_is_bounded_and_counted(void **state)
 	assert_int_equal(server.requests, 1 + 1024 + 1);
 }
 
-static void flood__of_sidr_reqs_counts_with_them(void **state)
+TEST(flood__of_sidr_reqs_counts_with_them)
 {
 	struct cm_message m = {.type = CM_SIDR_REQ};
 
@@ -82,7 +82,7 @@ static void flood__of_sidr_reqs_counts_with_them(void **state)
 }
 
 /* Patience is no answer. */
-static void flood__counts_requests_with_an_mra(void **state)
+TEST(flood__counts_requests_with_an_mra)
 {
 	struct cm_message m = a_req(1, 2);
 
@@ -96,7 +96,7 @@ static void flood__counts_requests_with_an_mra(void **state)
 }
 
 /* Requests that nobody serves leave nothing behind. */
-static void flood__of_unserved_reqs_takes_no_room(void **state)
+TEST(flood__of_unserved_reqs_takes_no_room)
 {
 	server.serves = NULL;
 	for (uint32_t i = 1; i <= 2000; i++) {
@@ -109,7 +109,7 @@ static void flood__of_unserved_reqs_takes_no_room(void **state)
 }
 
 /* The last eighth is for our own programs. */
-static void limit__of_connections(void **state)
+TEST(limit__of_connections)
 {
 	struct cm_path path;
 	struct cm_message m;
@@ -134,7 +134,7 @@ static void limit__of_connections(void **state)
 }
 
 /* Of many that are due at once some wait for the next call. */
-static void limit__of_what_is_done_at_once(void **state)
+TEST(limit__of_what_is_done_at_once)
 {
 	enum { MANY = CM_EXPIRED_MOST + 100 };
 	static struct cm_connection *c[MANY];
@@ -158,7 +158,7 @@ static void limit__of_what_is_done_at_once(void **state)
 	check_empty();
 }
 
-static void limit__of_one_connection(void **state)
+TEST(limit__of_one_connection)
 {
 	struct cm_connection *c;
 
@@ -172,7 +172,7 @@ static void limit__of_one_connection(void **state)
 	check_empty();
 }
 
-static void limit__leaves_ids_their_random_bits(void **state)
+TEST(limit__leaves_ids_their_random_bits)
 {
 	restart(&(struct cm_limits){.connections = UINT32_MAX});
 	assert_int_equal(client.cm->places.bits, 24);
@@ -180,7 +180,7 @@ static void limit__leaves_ids_their_random_bits(void **state)
 	client.taken = client.sent;
 }
 
-static void receive__what_is_malformed_is_counted(void **state)
+TEST(receive__what_is_malformed_is_counted)
 {
 	struct cm_path path = path_between(&server, &client);
 	struct cm_message m = a_req(1, 2);
@@ -194,7 +194,7 @@ static void receive__what_is_malformed_is_counted(void **state)
 	assert_int_equal(server.requests, 0);
 }
 
-static void receive__any_bytes(void **state)
+TEST(receive__any_bytes)
 {
 	struct cm_path path = path_between(&server, &client);
 	uint8_t mad[CM_MAD_BYTES];
@@ -220,7 +220,7 @@ static void receive__any_bytes(void **state)
 /* --- the tables --- */
 
 /* 1000 IDs in turn: none comes twice, places are used again as late as can be. */
-static void id__is_not_used_again_soon(void **state)
+TEST(id__is_not_used_again_soon)
 {
 	enum { N = 1000 };
 	static uint32_t id[N];
@@ -242,7 +242,7 @@ static void id__is_not_used_again_soon(void **state)
 	wind_up(first, NULL);
 }
 
-static void id__of_a_place_that_is_used_again_finds_nothing(void **state)
+TEST(id__of_a_place_that_is_used_again_finds_nothing)
 {
 	struct cm_connection *c, *s;
 	struct cm_message m;
@@ -265,7 +265,7 @@ static void id__of_a_place_that_is_used_again_finds_nothing(void **state)
 }
 
 /* Due times set, moved and cancelled at random: they come in order, each once. */
-static void timers__come_in_order(void **state)
+TEST(timers__come_in_order)
 {
 	enum { N = 500, STEPS = 20000 };
 	static struct cm_connection *c[N];
@@ -317,7 +317,7 @@ static void release_both(struct side *s, struct cm_connection *c, const struct c
 	s->on_event = NULL;
 }
 
-static void expire__of_one_may_let_go_of_another(void **state)
+TEST(expire__of_one_may_let_go_of_another)
 {
 	pair_of[0] = ask();
 	pair_of[1] = ask();
@@ -327,7 +327,7 @@ static void expire__of_one_may_let_go_of_another(void **state)
 	assert_int_equal(cm_counters(client.cm)->timeout, 1);
 }
 
-static void expire__says_when_it_wants_to_be_called(void **state)
+TEST(expire__says_when_it_wants_to_be_called)
 {
 	struct cm_connection *c;
 
@@ -342,7 +342,7 @@ static void expire__says_when_it_wants_to_be_called(void **state)
 }
 
 /* Many of one peer: each found, none of them another's. */
-static void hash__finds_each_of_many(void **state)
+TEST(hash__finds_each_of_many)
 {
 	enum { N = 3000 };
 	static struct cm_connection *c[N];
@@ -375,7 +375,7 @@ static void hash__finds_each_of_many(void **state)
 	check_empty();
 }
 
-static void destroy__with_all_that_there_is(void **state)
+TEST(destroy__with_all_that_there_is)
 {
 	struct cm_connection *c, *s;
 
@@ -385,29 +385,4 @@ static void destroy__with_all_that_there_is(void **state)
 	ask();
 	take(&client, CM_REQ);
 	cm_destroy(NULL);
-}
-
-static const struct CMUnitTest tests[] = {
-	PAIR_TEST(flood__of_reqs_is_bounded_and_counted),
-	PAIR_TEST(flood__of_sidr_reqs_counts_with_them),
-	PAIR_TEST(flood__counts_requests_with_an_mra),
-	PAIR_TEST(flood__of_unserved_reqs_takes_no_room),
-	PAIR_TEST(limit__of_connections),
-	PAIR_TEST(limit__of_one_connection),
-	PAIR_TEST(limit__of_what_is_done_at_once),
-	PAIR_TEST(limit__leaves_ids_their_random_bits),
-	PAIR_TEST(receive__what_is_malformed_is_counted),
-	PAIR_TEST(receive__any_bytes),
-	PAIR_TEST(id__is_not_used_again_soon),
-	PAIR_TEST(id__of_a_place_that_is_used_again_finds_nothing),
-	PAIR_TEST(timers__come_in_order),
-	PAIR_TEST(expire__of_one_may_let_go_of_another),
-	PAIR_TEST(expire__says_when_it_wants_to_be_called),
-	PAIR_TEST(hash__finds_each_of_many),
-	PAIR_TEST(destroy__with_all_that_there_is),
-};
-
-int main(void)
-{
-	return cmocka_run_group_tests_name("cm limits", tests, NULL, NULL);
 }

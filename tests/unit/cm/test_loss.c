@@ -5,14 +5,12 @@
  * nothing is left. Programs take their time, refuse, ask for patience, resolve services, and, in
  * one of the tests, are killed at any moment. A failure prints the seed.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include "cm/connection.h"
 
 enum { CLIENT, SERVER, SIDES };
@@ -407,30 +405,19 @@ static void run(uint64_t seed, unsigned int loss_of_100, bool kills)
 	free(w.heap);
 }
 
-static void loss__of_5_in_100_leaves_nothing_behind(void **state)
+TEST(loss__of_5_in_100_leaves_nothing_behind)
 {
 	for (uint64_t seed = 1; seed <= 3; seed++)
 		run(seed, 5, false);
 }
 
-static void loss__of_30_in_100_leaves_nothing_behind(void **state)
+TEST(loss__of_30_in_100_leaves_nothing_behind)
 {
 	run(4, 30, false);
 }
 
-static void loss__and_programs_that_are_killed(void **state)
+TEST(loss__and_programs_that_are_killed)
 {
 	for (uint64_t seed = 5; seed <= 7; seed++)
 		run(seed, 5, true);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(loss__of_5_in_100_leaves_nothing_behind),
-		cmocka_unit_test(loss__of_30_in_100_leaves_nothing_behind),
-		cmocka_unit_test(loss__and_programs_that_are_killed),
-	};
-
-	return cmocka_run_group_tests_name("cm loss", tests, NULL, NULL);
 }

@@ -39,7 +39,7 @@ static void run_kind(const struct world_config *config)
 	assert_int_equal(r.events[CM_EVENT_REJ], 0);
 }
 
-static void lossy__nothing_lost(void **state)
+TEST(lossy__nothing_lost)
 {
 	const struct world_config config = {.name = "nothing lost",
 					    .seed = 1,
@@ -52,7 +52,7 @@ static void lossy__nothing_lost(void **state)
 	run_kind(&config);
 }
 
-static void lossy__five_percent(void **state)
+TEST(lossy__five_percent)
 {
 	const struct world_config config = {.name = "5 % lost",
 					    .seed = 2,
@@ -65,7 +65,7 @@ static void lossy__five_percent(void **state)
 	run_kind(&config);
 }
 
-static void lossy__duplicated_and_reordered(void **state)
+TEST(lossy__duplicated_and_reordered)
 {
 	const struct world_config config = {.name = "5 % lost, 20 % twice",
 					    .seed = 3,
@@ -81,7 +81,7 @@ static void lossy__duplicated_and_reordered(void **state)
 }
 
 /* A repetition that comes after its connection is gone makes another, which the peer rejects. */
-static void lossy__very_late(void **state)
+TEST(lossy__very_late)
 {
 	const struct world_config config = {.name = "2 % late by up to 20 s",
 					    .seed = 4,
@@ -114,7 +114,7 @@ static void run_unkind(const struct world_config *config)
 	}
 }
 
-static void lossy__unkind(void **state)
+TEST(lossy__unkind)
 {
 	const struct world_config config = {.name = "unkind, 5 % lost",
 					    .seed = 10,
@@ -130,7 +130,7 @@ static void lossy__unkind(void **state)
 }
 
 /* Stale connections: a QPN comes back while the peer still has its old connection. */
-static void lossy__qpns_again(void **state)
+TEST(lossy__qpns_again)
 {
 	const struct world_config config = {.name = "unkind, few QPNs",
 					    .seed = 20,
@@ -143,7 +143,7 @@ static void lossy__qpns_again(void **state)
 	run_unkind(&config);
 }
 
-static void lossy__hardly_anything_arrives(void **state)
+TEST(lossy__hardly_anything_arrives)
 {
 	const struct world_config config = {.name = "unkind, 60 % lost",
 					    .seed = 30,
@@ -158,7 +158,7 @@ static void lossy__hardly_anything_arrives(void **state)
 	run_unkind(&config);
 }
 
-static void lossy__little_room(void **state)
+TEST(lossy__little_room)
 {
 	const struct world_config config = {.name = "unkind, room for 30",
 					    .seed = 40,
@@ -173,7 +173,7 @@ static void lossy__little_room(void **state)
 }
 
 /* One cannot be heard at all: everything ends by time-outs, and its peer believes what it may. */
-static void lossy__one_side_is_mute(void **state)
+TEST(lossy__one_side_is_mute)
 {
 	const struct world_config config = {.name = "side 1 is not heard",
 					    .seed = 50,
@@ -190,21 +190,4 @@ static void lossy__one_side_is_mute(void **state)
 	assert_int_equal(r.established[0] + r.established[1] + r.resolved, 0);
 	assert_int_equal(r.events[CM_EVENT_REQ_TIMEOUT] + r.events[CM_EVENT_SIDR_TIMEOUT],
 			 config.attempts);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lossy__nothing_lost),
-		cmocka_unit_test(lossy__five_percent),
-		cmocka_unit_test(lossy__duplicated_and_reordered),
-		cmocka_unit_test(lossy__very_late),
-		cmocka_unit_test(lossy__unkind),
-		cmocka_unit_test(lossy__qpns_again),
-		cmocka_unit_test(lossy__hardly_anything_arrives),
-		cmocka_unit_test(lossy__little_room),
-		cmocka_unit_test(lossy__one_side_is_mute),
-	};
-
-	return cmocka_run_group_tests_name("cm lossy", tests, NULL, NULL);
 }

@@ -3,16 +3,13 @@
  * Messages of the connection manager to and from MADs: against the captures, against a second
  * table of all fields, cut, and mutated.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <errno.h>
-#include <cmocka.h>
 
+#include "test.h"
 #include "capture.h"
 #include "golden_group.h"
 #include "guard.h"
@@ -52,7 +49,7 @@ static void random_message(struct cm_message *m, uint16_t type)
 	fill(m->private_data, m->private_bytes);
 }
 
-static void mad__sizes(void **state)
+TEST(mad__sizes)
 {
 	static const uint8_t room[] = {
 		[CM_REQ] = 92,	     [CM_MRA] = 222,  [CM_REJ] = 148,  [CM_REP] = 196,
@@ -92,7 +89,7 @@ static void round_trip(struct cm_message *m)
 	assert_memory_equal(again, mad, sizeof(mad));
 }
 
-static void mad__random_messages_come_back(void **state)
+TEST(mad__random_messages_come_back)
 {
 	struct cm_message m;
 	unsigned int i;
@@ -138,7 +135,7 @@ static void check_value(uint16_t type, const struct mad_field *f, uint64_t v)
 }
 
 /* Lowest, highest, and each single bit. */
-static void mad__each_field_alone(void **state)
+TEST(mad__each_field_alone)
 {
 	unsigned int i, bit;
 	uint16_t type;
@@ -158,7 +155,7 @@ static void mad__each_field_alone(void **state)
 	}
 }
 
-static void mad__reserved_values_refused(void **state)
+TEST(mad__reserved_values_refused)
 {
 	uint8_t mad[CM_MAD_BYTES];
 	struct cm_message m, back;
@@ -183,7 +180,7 @@ static void mad__reserved_values_refused(void **state)
 }
 
 /* Bits that no field has change nothing of what is read. */
-static void mad__reserved_bits_ignored(void **state)
+TEST(mad__reserved_bits_ignored)
 {
 	uint8_t mad[CM_MAD_BYTES], mask[CM_MAD_BYTES];
 	struct cm_message m, back;
@@ -213,7 +210,7 @@ static void mad__reserved_bits_ignored(void **state)
 }
 
 /* Additional information and private data in full, each byte where it belongs. */
-static void mad__blobs_in_place(void **state)
+TEST(mad__blobs_in_place)
 {
 	uint8_t mad[CM_MAD_BYTES];
 	struct cm_message m;
@@ -238,7 +235,7 @@ static void mad__blobs_in_place(void **state)
 	}
 }
 
-static void mad__header_checked(void **state)
+TEST(mad__header_checked)
 {
 	static const struct {
 		uint8_t at, value;
@@ -264,7 +261,7 @@ static void mad__header_checked(void **state)
 }
 
 /* Behind the guard nothing can be read: every length is refused before a byte is used. */
-static void mad__cut_anywhere(void **state)
+TEST(mad__cut_anywhere)
 {
 	uint8_t *guard = guard_new();
 	uint8_t mad[CM_MAD_BYTES];
@@ -300,7 +297,7 @@ static void mutate(uint8_t *mad)
 }
 
 /* Whatever came: no stray access (guard, sanitizers), and what is well formed can be built. */
-static void mad__mutations(void **state)
+TEST(mad__mutations)
 {
 	unsigned long results[CM_MALFORMED_END] = {0};
 	uint8_t mad[CM_MAD_BYTES], again[CM_MAD_BYTES];
@@ -364,7 +361,7 @@ static void check_rebuilt(const uint8_t *mad, unsigned int n, unsigned int count
 	assert_memory_equal(built, mad, CM_MAD_BYTES);
 }
 
-static void golden__rebuilt_byte_for_byte(void **state)
+TEST(golden__rebuilt_byte_for_byte)
 {
 	(void)state;
 	assert_int_equal(each_mad(check_rebuilt), 5);
@@ -424,7 +421,7 @@ static void check_golden_values(const uint8_t *mad, unsigned int n, unsigned int
 	}
 }
 
-static void golden__values(void **state)
+TEST(golden__values)
 {
 	(void)state;
 	assert_int_equal(each_mad(check_golden_values), 5);
@@ -439,7 +436,7 @@ static void same_addresses(const struct cm_ip_addressing *a, const struct cm_ip_
 	assert_memory_equal(a->destination, b->destination, sizeof(a->destination));
 }
 
-static void ip__both_versions(void **state)
+TEST(ip__both_versions)
 {
 	static const uint8_t v6[16] = {0x20, 1, 0x0d, 0xb8, 4,	5,  6,	7,
 				       8,    9, 10,   11,   12, 13, 14, 1};
@@ -467,7 +464,7 @@ static void ip__both_versions(void **state)
 	same_addresses(&back, &a);
 }
 
-static void ip__strangers_refused(void **state)
+TEST(ip__strangers_refused)
 {
 	struct cm_ip_addressing a;
 	uint8_t bytes[CM_IP_BYTES];
@@ -484,25 +481,4 @@ static void ip__strangers_refused(void **state)
 			assert_int_equal(cm_ip_parse(bytes, &a), good ? 0 : -EPROTO);
 		}
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(mad__sizes),
-		cmocka_unit_test(mad__random_messages_come_back),
-		cmocka_unit_test(mad__each_field_alone),
-		cmocka_unit_test(mad__reserved_values_refused),
-		cmocka_unit_test(mad__reserved_bits_ignored),
-		cmocka_unit_test(mad__blobs_in_place),
-		cmocka_unit_test(mad__header_checked),
-		cmocka_unit_test(mad__cut_anywhere),
-		cmocka_unit_test(mad__mutations),
-		cmocka_unit_test(golden__rebuilt_byte_for_byte),
-		cmocka_unit_test(golden__values),
-		cmocka_unit_test(ip__both_versions),
-		cmocka_unit_test(ip__strangers_refused),
-	};
-
-	return cmocka_run_group_tests(tests, golden_setup, golden_teardown);
 }

@@ -19,7 +19,7 @@ static uint16_t refused(const struct cm_message *req)
 	return m.rej.reason;
 }
 
-static void request__that_cannot_be_served_is_rejected(void **state)
+TEST(request__that_cannot_be_served_is_rejected)
 {
 	struct cm_connection *c = ask();
 	struct cm_message req = take(&client, CM_REQ), m;
@@ -54,7 +54,7 @@ static void request__that_cannot_be_served_is_rejected(void **state)
 	wind_up(c, server.requested);
 }
 
-static void request__that_nobody_serves_is_rejected(void **state)
+TEST(request__that_nobody_serves_is_rejected)
 {
 	struct cm_connection *c = ask();
 	struct cm_message req = take(&client, CM_REQ), m;
@@ -95,7 +95,7 @@ static void reject_and_release_it(struct side *s, struct cm_connection *c)
 	cm_release(c, now);
 }
 
-static void request__may_answer_at_once(void **state)
+TEST(request__may_answer_at_once)
 {
 	struct cm_connection *c;
 
@@ -142,7 +142,7 @@ static void release_client(struct side *s, struct cm_connection *c, const struct
 }
 
 /* In each event, of its own connection: nothing touches it afterwards (run it under ASan). */
-static void event__may_let_go(void **state)
+TEST(event__may_let_go)
 {
 	struct cm_connection *c, *s;
 
@@ -193,7 +193,7 @@ static void event__may_let_go(void **state)
 }
 
 /* What the owner says gets there, and answers repetitions until the peer must have heard it. */
-static void reject__of_req_is_kept(void **state)
+TEST(reject__of_req_is_kept)
 {
 	struct cm_connection *c = ask();
 	struct cm_message req = take(&client, CM_REQ), m;
@@ -249,7 +249,7 @@ static void kept_for(uint8_t mra, bool repeated, uint64_t ns)
 }
 
 /* Who was told to be patient repeats its REQ that much later. */
-static void reject__is_kept_as_long_as_the_peer_is_patient(void **state)
+TEST(reject__is_kept_as_long_as_the_peer_is_patient)
 {
 	uint64_t usual = 16 * RESPONSE_NS;
 
@@ -291,7 +291,7 @@ static void kept_by_client_for(uint8_t mra, bool repeated, uint64_t ns)
 	wind_up(NULL, NULL);
 }
 
-static void reject__of_rep_is_kept_as_long_too(void **state)
+TEST(reject__of_rep_is_kept_as_long_too)
 {
 	uint64_t usual = 16 * RESPONSE_NS;
 
@@ -301,7 +301,7 @@ static void reject__of_rep_is_kept_as_long_too(void **state)
 	kept_by_client_for(20 | CM_MRA_IF_REPEATED, true, usual + RESPONSE_NS);
 }
 
-static void reject__of_rep_is_kept(void **state)
+TEST(reject__of_rep_is_kept)
 {
 	struct cm_connection *c, *s;
 	struct cm_message m;
@@ -326,7 +326,7 @@ static void reject__of_rep_is_kept(void **state)
 }
 
 /* The peer may be established already, and would never ask again. */
-static void reject__after_rep_is_repeated_unasked(void **state)
+TEST(reject__after_rep_is_repeated_unasked)
 {
 	struct cm_connection *c, *s;
 	struct cm_message m;
@@ -357,7 +357,7 @@ static void reject__after_rep_is_repeated_unasked(void **state)
 }
 
 /* An RTU, a REQ or a DREQ for what was rejected after the REP: the REJ again. */
-static void reject__after_rep_answers_what_comes(void **state)
+TEST(reject__after_rep_answers_what_comes)
 {
 	struct cm_connection *c = ask(), *s;
 	struct cm_message req = take(&client, CM_REQ), m;
@@ -381,7 +381,7 @@ static void reject__after_rep_answers_what_comes(void **state)
 	wind_up(c, NULL);
 }
 
-static void rej__ends_each_state(void **state)
+TEST(rej__ends_each_state)
 {
 	static const struct {
 		void (*until)(struct cm_connection **c, struct cm_connection **s);
@@ -421,7 +421,7 @@ static void rej__ends_each_state(void **state)
 	}
 }
 
-static void rej__in_dreq_sent_ends_it(void **state)
+TEST(rej__in_dreq_sent_ends_it)
 {
 	struct cm_connection *c, *s;
 	struct cm_message m;
@@ -439,7 +439,7 @@ static void rej__in_dreq_sent_ends_it(void **state)
 }
 
 /* Kernels answer a REQ with a REJ that has no ID of its own. */
-static void rej__of_req_needs_no_local_id(void **state)
+TEST(rej__of_req_needs_no_local_id)
 {
 	struct cm_connection *c, *s;
 	struct cm_message m;
@@ -455,7 +455,7 @@ static void rej__of_req_needs_no_local_id(void **state)
 }
 
 /* Who takes its REQ back does not know our ID: its GUID says whose request it was. */
-static void rej__timeout_finds_the_request_by_guid(void **state)
+TEST(rej__timeout_finds_the_request_by_guid)
 {
 	struct cm_connection *c, *s;
 	struct cm_message m, bad;
@@ -482,7 +482,7 @@ static void rej__timeout_finds_the_request_by_guid(void **state)
 }
 
 /* A part of a GUID is none. */
-static void rej__timeout_needs_the_whole_guid(void **state)
+TEST(rej__timeout_needs_the_whole_guid)
 {
 	struct cm_connection *c, *s;
 	struct cm_message m;
@@ -501,7 +501,7 @@ static void rej__timeout_needs_the_whole_guid(void **state)
 }
 
 /* If it names the connection, that is the one. */
-static void rej__timeout_of_the_rep_names_the_request(void **state)
+TEST(rej__timeout_of_the_rep_names_the_request)
 {
 	struct cm_connection *c, *s;
 	struct cm_message m;
@@ -516,7 +516,7 @@ static void rej__timeout_of_the_rep_names_the_request(void **state)
 	wind_up(c, s);
 }
 
-static void reject__calls_out_of_turn_are_refused(void **state)
+TEST(reject__calls_out_of_turn_are_refused)
 {
 	static const uint8_t bytes[255];
 	struct cm_connection *c, *s;
@@ -534,7 +534,7 @@ static void reject__calls_out_of_turn_are_refused(void **state)
 	wind_up(c, s);
 }
 
-static void rej__forged_changes_nothing(void **state)
+TEST(rej__forged_changes_nothing)
 {
 	struct cm_connection *c, *s;
 	struct cm_message m, forged;
@@ -561,7 +561,7 @@ static void rej__forged_changes_nothing(void **state)
 }
 
 /* 12.9.8.3.1: the peer has forgotten the connection that its QP had. */
-static void cm_12_9_8__req_of_a_connected_qp_is_stale(void **state)
+TEST(cm_12_9_8__req_of_a_connected_qp_is_stale)
 {
 	struct cm_connection *c, *s, *c2;
 	struct cm_message req, forged;
@@ -593,7 +593,7 @@ static void cm_12_9_8__req_of_a_connected_qp_is_stale(void **state)
 	wind_up(c, s);
 }
 
-static void stale__only_established_connections_end(void **state)
+TEST(stale__only_established_connections_end)
 {
 	struct cm_connection *c, *s, *c2;
 	struct cm_message req;
@@ -607,7 +607,7 @@ static void stale__only_established_connections_end(void **state)
 	wind_up(c, s);
 }
 
-static void stale__rep_of_a_connected_qp(void **state)
+TEST(stale__rep_of_a_connected_qp)
 {
 	struct cm_connection *c, *s, *c2;
 	struct cm_message req, rep, m;
@@ -631,7 +631,7 @@ static void stale__rep_of_a_connected_qp(void **state)
 	wind_up(c, s);
 }
 
-static void request__with_the_id_of_another_is_rejected(void **state)
+TEST(request__with_the_id_of_another_is_rejected)
 {
 	struct cm_connection *c = ask(), *s;
 	struct cm_message req = take(&client, CM_REQ), m;
@@ -646,7 +646,7 @@ static void request__with_the_id_of_another_is_rejected(void **state)
 }
 
 /* A quarter of the limit; rejections beyond it are not kept, and the state is over at once. */
-static void reject__kept_ones_are_bounded(void **state)
+TEST(reject__kept_ones_are_bounded)
 {
 	static void (*const until[])(struct cm_connection * *c, struct cm_connection * *s) = {
 		until_req, until_mra_of_req, until_rep, until_mra_of_rep};
@@ -676,7 +676,7 @@ static void reject__kept_ones_are_bounded(void **state)
 }
 
 /* One that is over makes room for the next. */
-static void reject__kept_ones_go(void **state)
+TEST(reject__kept_ones_go)
 {
 	struct cm_connection *c, *s;
 
@@ -689,36 +689,4 @@ static void reject__kept_ones_go(void **state)
 		check_state(s, "TIMEWAIT");
 		wind_up(c, s);
 	}
-}
-
-static const struct CMUnitTest tests[] = {
-	PAIR_TEST(request__that_cannot_be_served_is_rejected),
-	PAIR_TEST(request__that_nobody_serves_is_rejected),
-	PAIR_TEST(request__may_answer_at_once),
-	PAIR_TEST(event__may_let_go),
-	PAIR_TEST(reject__of_req_is_kept),
-	PAIR_TEST(reject__is_kept_as_long_as_the_peer_is_patient),
-	PAIR_TEST(reject__of_rep_is_kept_as_long_too),
-	PAIR_TEST(reject__of_rep_is_kept),
-	PAIR_TEST(reject__after_rep_is_repeated_unasked),
-	PAIR_TEST(reject__after_rep_answers_what_comes),
-	PAIR_TEST(rej__ends_each_state),
-	PAIR_TEST(rej__in_dreq_sent_ends_it),
-	PAIR_TEST(rej__of_req_needs_no_local_id),
-	PAIR_TEST(rej__timeout_finds_the_request_by_guid),
-	PAIR_TEST(rej__timeout_needs_the_whole_guid),
-	PAIR_TEST(rej__timeout_of_the_rep_names_the_request),
-	PAIR_TEST(reject__calls_out_of_turn_are_refused),
-	PAIR_TEST(rej__forged_changes_nothing),
-	PAIR_TEST(cm_12_9_8__req_of_a_connected_qp_is_stale),
-	PAIR_TEST(stale__only_established_connections_end),
-	PAIR_TEST(stale__rep_of_a_connected_qp),
-	PAIR_TEST(request__with_the_id_of_another_is_rejected),
-	PAIR_TEST(reject__kept_ones_are_bounded),
-	PAIR_TEST(reject__kept_ones_go),
-};
-
-int main(void)
-{
-	return cmocka_run_group_tests_name("cm reject", tests, NULL, NULL);
 }

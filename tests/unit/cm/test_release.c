@@ -176,7 +176,7 @@ static void kill_at(const struct row *row, bool lost)
 	side->read = side->events;
 }
 
-static void kill__at_each_step(void **state)
+TEST(kill__at_each_step)
 {
 	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		cm_destroy(client.cm);
@@ -186,7 +186,7 @@ static void kill__at_each_step(void **state)
 	}
 }
 
-static void kill__at_each_step_and_the_first_word_is_lost(void **state)
+TEST(kill__at_each_step_and_the_first_word_is_lost)
 {
 	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		/* The server's program has not answered yet: only its answer will show it. */
@@ -200,7 +200,7 @@ static void kill__at_each_step_and_the_first_word_is_lost(void **state)
 }
 
 /* The REJ that takes the REQ back is lost: the server's REP finds nobody, who says so. */
-static void kill__of_the_client_shows_when_the_server_answers(void **state)
+TEST(kill__of_the_client_shows_when_the_server_answers)
 {
 	struct cm_connection *c, *s;
 	struct cm_message m;
@@ -219,7 +219,7 @@ static void kill__of_the_client_shows_when_the_server_answers(void **state)
 }
 
 /* The whole daemon of the peer dies and comes back without memory. */
-static void kill__of_the_daemon_is_found_by_the_dreq(void **state)
+TEST(kill__of_the_daemon_is_found_by_the_dreq)
 {
 	struct cm_connection *c, *s;
 
@@ -233,7 +233,7 @@ static void kill__of_the_daemon_is_found_by_the_dreq(void **state)
 }
 
 /* ... or by the first request that it makes with the old QP. */
-static void kill__of_the_daemon_is_found_by_its_next_request(void **state)
+TEST(kill__of_the_daemon_is_found_by_its_next_request)
 {
 	struct cm_connection *c, *s, *c2;
 
@@ -251,7 +251,7 @@ static void kill__of_the_daemon_is_found_by_its_next_request(void **state)
 }
 
 /* What kernels say, too: cm_release() in each state. */
-static void release__says_what_kernels_say(void **state)
+TEST(release__says_what_kernels_say)
 {
 	static const struct {
 		enum step step;
@@ -289,18 +289,4 @@ static void release__says_what_kernels_say(void **state)
 		sent_nothing(side);
 		wind_up(says[i].client ? NULL : c, says[i].client ? s : NULL);
 	}
-}
-
-static const struct CMUnitTest tests[] = {
-	PAIR_TEST(kill__at_each_step),
-	PAIR_TEST(kill__at_each_step_and_the_first_word_is_lost),
-	PAIR_TEST(kill__of_the_client_shows_when_the_server_answers),
-	PAIR_TEST(kill__of_the_daemon_is_found_by_the_dreq),
-	PAIR_TEST(kill__of_the_daemon_is_found_by_its_next_request),
-	PAIR_TEST(release__says_what_kernels_say),
-};
-
-int main(void)
-{
-	return cmocka_run_group_tests_name("cm release", tests, NULL, NULL);
 }

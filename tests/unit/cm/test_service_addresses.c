@@ -28,7 +28,7 @@ static int afonly(uint32_t id, int32_t on)
 	return set_option(&ch, id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &on, sizeof(on));
 }
 
-static void bind__whose_address(void **state)
+TEST(bind__whose_address)
 {
 	static const struct {
 		const char *address;
@@ -63,7 +63,7 @@ static void bind__whose_address(void **state)
 	}
 }
 
-static void bind__malformed(void **state)
+TEST(bind__malformed)
 {
 	struct rdma_ucm_bind in = {.id = 0};
 	union ucm_address a = address_of("10.0.0.1", 0);
@@ -104,7 +104,7 @@ static void bind__malformed(void **state)
 }
 
 /* Two bind to port 5000, one after the other. */
-static void bind__shared_ports(void **state)
+TEST(bind__shared_ports)
 {
 	static const struct {
 		const char *first, *second;
@@ -160,7 +160,7 @@ static uint16_t port_of(uint32_t id)
 	return ntohs(route.src_addr.sin6_port);
 }
 
-static void bind__ephemeral_ports(void **state)
+TEST(bind__ephemeral_ports)
 {
 	static uint8_t seen[65536];
 	uint32_t id;
@@ -183,7 +183,7 @@ static void bind__ephemeral_ports(void **state)
 }
 
 /* A port is shared by so many and no more, since who binds to it is compared with all of them. */
-static void bind__shared_by_many(void **state)
+TEST(bind__shared_by_many)
 {
 	int32_t on = 1;
 	uint32_t id;
@@ -200,7 +200,7 @@ static void bind__shared_by_many(void **state)
 	assert_int_equal(bind_ip(&ch, id, "0.0.0.0", 7175), 0);
 }
 
-static void bind__privileged_ports(void **state)
+TEST(bind__privileged_ports)
 {
 	struct ucm_channel *c;
 	uint32_t id;
@@ -217,7 +217,7 @@ static void bind__privileged_ports(void **state)
 }
 
 /* AF_IB: the service ID's upper bits say the port space. */
-static void bind__service_ids(void **state)
+TEST(bind__service_ids)
 {
 	static const struct {
 		uint16_t ps;
@@ -254,7 +254,7 @@ static void bind__service_ids(void **state)
 	}
 }
 
-static void resolve__device_and_gid(void **state)
+TEST(resolve__device_and_gid)
 {
 	static const struct {
 		const char *source, *destination, *chosen;
@@ -314,7 +314,7 @@ static void resolve__device_and_gid(void **state)
 }
 
 /* A second try after one that found no way. */
-static void resolve__again(void **state)
+TEST(resolve__again)
 {
 	uint32_t id;
 
@@ -334,7 +334,7 @@ static void resolve__again(void **state)
 	assert_int_equal(resolve_ip(&ch, id, NULL, "10.1.0.2", 7174, 10), -EINVAL);
 }
 
-static void resolve__late_next_hop(void **state)
+TEST(resolve__late_next_hop)
 {
 	uint32_t id;
 
@@ -355,7 +355,7 @@ static void resolve__late_next_hop(void **state)
 	expect_event(&ch, UCM_EVENT_ADDR_RESOLVED);
 }
 
-static void resolve__times_out(void **state)
+TEST(resolve__times_out)
 {
 	uint32_t id;
 	uint64_t start;
@@ -380,7 +380,7 @@ static void resolve__times_out(void **state)
 }
 
 /* To ourselves goes what is active, of the family that is asked for. */
-static void resolve__loopback_device(void **state)
+TEST(resolve__loopback_device)
 {
 	struct rdma_ucm_query_addr_resp addr;
 	uint32_t id;
@@ -399,7 +399,7 @@ static void resolve__loopback_device(void **state)
 }
 
 /* Whoever reads no events gets no more of them. */
-static void resolve__too_many_events(void **state)
+TEST(resolve__too_many_events)
 {
 	struct cm_service_limits limits = {.events = 3};
 	uint32_t id;
@@ -421,7 +421,7 @@ static void resolve__too_many_events(void **state)
 }
 
 /* One that has many unread leaves room for others'. */
-static void resolve__events_of_others(void **state)
+TEST(resolve__events_of_others)
 {
 	struct cm_service_limits limits = {.all_events = 8};
 	uint32_t id;
@@ -441,7 +441,7 @@ static void resolve__events_of_others(void **state)
 }
 
 /* Many that wait for a next hop are asked for in turn, a bounded number at once. */
-static void resolve__many(void **state)
+TEST(resolve__many)
 {
 	enum { MANY = 10 * UCM_RESOLVES_PER_TURN };
 	const int before = 1 << 20;
@@ -471,7 +471,7 @@ static void resolve__many(void **state)
 }
 
 /* The code of the fastest rate that the port reaches, as enum ibv_rate has them. */
-static void route__rate_of_each_speed(void **state)
+TEST(route__rate_of_each_speed)
 {
 	static const struct {
 		uint32_t mbps;
@@ -492,28 +492,4 @@ static void route__rate_of_each_speed(void **state)
 		assert_int_equal(route.ib_route[0].rate, rows[i].code);
 		close_channel(&c.ch);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SERVICE_TEST(bind__whose_address),
-		SERVICE_TEST(bind__malformed),
-		SERVICE_TEST(bind__shared_ports),
-		SERVICE_TEST(bind__ephemeral_ports),
-		SERVICE_TEST(bind__shared_by_many),
-		SERVICE_TEST(bind__privileged_ports),
-		SERVICE_TEST(bind__service_ids),
-		SERVICE_TEST(resolve__device_and_gid),
-		SERVICE_TEST(resolve__again),
-		SERVICE_TEST(resolve__late_next_hop),
-		SERVICE_TEST(resolve__times_out),
-		SERVICE_TEST(resolve__loopback_device),
-		SERVICE_TEST(resolve__too_many_events),
-		SERVICE_TEST(resolve__events_of_others),
-		SERVICE_TEST(resolve__many),
-		SERVICE_TEST(route__rate_of_each_speed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,7 +99,7 @@ static struct rdma_ucm_conn_param param(uint32_t qpn)
 					    .valid = 1};
 }
 
-static void capture__client_as_the_kernel(void **state)
+TEST_WITH(capture__client_as_the_kernel, services_setup, services_teardown)
 {
 	const uint32_t theirs = golden_message[REP].local_id;
 	struct end c = {.ch = open_channel(CLIENT)};
@@ -139,7 +139,7 @@ static void capture__client_as_the_kernel(void **state)
 	assert_int_equal(node[CLIENT].sent, sent);
 }
 
-static void capture__server_as_the_kernel(void **state)
+TEST_WITH(capture__server_as_the_kernel, services_setup, services_teardown)
 {
 	const uint64_t transaction = golden_message[REQ].transaction;
 	const uint32_t theirs = golden_message[REQ].local_id;
@@ -176,13 +176,4 @@ static void capture__server_as_the_kernel(void **state)
 	assert_int_equal(node[SERVER].sent, sent);
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, services_setup, services_teardown)
-	const struct CMUnitTest tests[] = {
-		T(capture__client_as_the_kernel),
-		T(capture__server_as_the_kernel),
-	};
-
-	return cmocka_run_group_tests(tests, load, NULL);
-}
+TEST_GROUP(.setup = load);

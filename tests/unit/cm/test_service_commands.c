@@ -54,7 +54,7 @@ static void fill(uint8_t *body, const struct row *r, uint32_t id)
 		memcpy(body + r->id_at, &id, sizeof(id));
 }
 
-static void commands__lengths(void **state)
+TEST(commands__lengths)
 {
 	struct channel ch = open_channel(0);
 	uint8_t body[512], out[1024];
@@ -82,7 +82,7 @@ static void commands__lengths(void **state)
 	}
 }
 
-static void commands__whose_identifier(void **state)
+TEST(commands__whose_identifier)
 {
 	struct channel mine = open_channel(0), other = open_channel(0);
 	uint8_t body[512], out[1024];
@@ -114,7 +114,7 @@ static void commands__whose_identifier(void **state)
 	assert_int_equal(resolve_ip(&mine, id, NULL, "gid:fd00::2", 1, 1), -ENOENT);
 }
 
-static void commands__unknown(void **state)
+TEST(commands__unknown)
 {
 	static const uint32_t numbers[] = {23, 24, 0xff, 0x101, UINT32_MAX};
 	struct channel ch = open_channel(0);
@@ -126,7 +126,7 @@ static void commands__unknown(void **state)
 				 -EINVAL);
 }
 
-static void create__port_spaces(void **state)
+TEST(create__port_spaces)
 {
 	static const struct {
 		uint16_t ps;
@@ -144,7 +144,7 @@ static void create__port_spaces(void **state)
 				 cases[i].status);
 }
 
-static void create__limits(void **state)
+TEST(create__limits)
 {
 	struct cm_service_limits limits = {.channels = 2, .ids = 3};
 	struct channel a, b;
@@ -172,7 +172,7 @@ static void create__limits(void **state)
 	assert_int_equal(id[3], 0); /* the lowest */
 }
 
-static void create__numbers_grow_and_end(void **state)
+TEST(create__numbers_grow_and_end)
 {
 	struct channel ch;
 	uint32_t next = 0, room = UCM_NUMBERS, id;
@@ -191,7 +191,7 @@ static void create__numbers_grow_and_end(void **state)
 }
 
 /* How librdmacm finds out whether AF_IB is known. */
-static void probe__gids(void **state)
+TEST(probe__gids)
 {
 	struct channel ch = open_channel(0);
 	union ucm_address any = {.family = 0};
@@ -221,7 +221,7 @@ static void probe__gids(void **state)
 	assert_int_equal(ib.pkey, 0);
 }
 
-static void query__address(void **state)
+TEST(query__address)
 {
 	struct channel ch = open_channel(0);
 	struct rdma_ucm_query_addr_resp addr;
@@ -269,7 +269,7 @@ static void query__address(void **state)
 	assert_int_equal(command(&ch, RDMA_USER_CM_CMD_QUERY, &in, sizeof(in), out, 512), -ENOSYS);
 }
 
-static void query__path(void **state)
+TEST(query__path)
 {
 	struct end c = caller(0, RDMA_PS_TCP, "10.1.0.2", 7174);
 	struct rdma_ucm_query in = {.id = c.id, .option = RDMA_USER_CM_QUERY_PATH};
@@ -322,7 +322,7 @@ static void query__path(void **state)
 }
 
 /* Who was asked knows both GIDs, and its own address. */
-static void query__gids_of_a_request(void **state)
+TEST(query__gids_of_a_request)
 {
 	struct rdma_ucm_query_addr_resp addr;
 	union ucm_address a = address_of("10.0.0.2", 7174);
@@ -344,7 +344,7 @@ static void query__gids_of_a_request(void **state)
 }
 
 /* A flow label that the program chose, and a scope, in its own address. */
-static void query__flow_label(void **state)
+TEST(query__flow_label)
 {
 	struct channel ch = open_channel(0);
 	union ucm_address a = address_of("fd00::1", 0);
@@ -375,7 +375,7 @@ static int set_byte(struct channel *ch, uint32_t id, uint32_t name, uint8_t valu
 	return set_option(ch, id, RDMA_OPTION_ID, name, &value, sizeof(value));
 }
 
-static void options__of_identifiers(void **state)
+TEST(options__of_identifiers)
 {
 	struct end l = listener(0, RDMA_PS_TCP, "0.0.0.0", 7174);
 	struct rdma_ucm_set_option lies = {.optlen = 1};
@@ -412,7 +412,7 @@ static void options__of_identifiers(void **state)
 			 -EINVAL);
 }
 
-static void options__reach_the_queue_pair(void **state)
+TEST(options__reach_the_queue_pair)
 {
 	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
 	struct end c = {.ch = open_channel(0)};
@@ -433,7 +433,7 @@ static void options__reach_the_queue_pair(void **state)
 	assert_int_equal(attr.timeout, 14);
 }
 
-static void options__path(void **state)
+TEST(options__path)
 {
 	struct end c = {.ch = open_channel(0)};
 	struct ib_path_rec_data data[2];
@@ -470,7 +470,7 @@ static void options__path(void **state)
 }
 
 /* A record's MTU counts if it says one that is smaller than the port's. It names no hop limit. */
-static void options__mtu_of_a_path(void **state)
+TEST(options__mtu_of_a_path)
 {
 	static const uint8_t mtus[][2] = {{0x80, 3}, {0x81, 1}, {0x83, 3}, {0x84, 3}};
 	struct channel ch = open_channel(0);
@@ -496,7 +496,7 @@ static void options__mtu_of_a_path(void **state)
 }
 
 /* Each command where its identifier's state does not allow it. */
-static void states__wrong(void **state)
+TEST(states__wrong)
 {
 	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
 	struct rdma_ucm_connect invalid = {.id = c.id};
@@ -534,7 +534,7 @@ static void states__wrong(void **state)
 	assert_int_equal(disconnect_id(&c.ch, c.id), 0); /* as a kernel: nothing to do */
 }
 
-static void services__leave_no_descriptor(void **state)
+TEST(services__leave_no_descriptor)
 {
 	unsigned int before = service_descriptors();
 	struct cm_service *s = cm_service_create(NULL, 0, NULL);
@@ -550,7 +550,7 @@ static void services__leave_no_descriptor(void **state)
 }
 
 /* An accept with too much data fails, and the peer is rejected. */
-static void accept__fails(void **state)
+TEST(accept__fails)
 {
 	struct end l, c;
 	struct ib_uverbs_qp_attr attr;
@@ -565,30 +565,4 @@ static void accept__fails(void **state)
 	settle();
 	assert_int_equal(expect_event(&c.ch, UCM_EVENT_REJECTED).status, CM_REJ_CONSUMER);
 	assert_int_equal(accept_id(&l.ch, id, 300, 0x222, ""), -EINVAL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SERVICE_TEST(commands__lengths),
-		SERVICE_TEST(commands__whose_identifier),
-		SERVICE_TEST(commands__unknown),
-		SERVICE_TEST(create__port_spaces),
-		SERVICE_TEST(create__limits),
-		SERVICE_TEST(create__numbers_grow_and_end),
-		SERVICE_TEST(probe__gids),
-		SERVICE_TEST(query__address),
-		SERVICE_TEST(query__path),
-		SERVICE_TEST(query__gids_of_a_request),
-		SERVICE_TEST(query__flow_label),
-		SERVICE_TEST(services__leave_no_descriptor),
-		SERVICE_TEST(options__of_identifiers),
-		SERVICE_TEST(options__reach_the_queue_pair),
-		SERVICE_TEST(options__path),
-		SERVICE_TEST(options__mtu_of_a_path),
-		SERVICE_TEST(states__wrong),
-		SERVICE_TEST(accept__fails),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,43 +107,43 @@ static void life(const char *bound, const char *destination, unsigned int room)
 	assert_int_equal(events, 1);
 }
 
-static void connect__ipv4(void **state)
+TEST(connect__ipv4)
 {
 	(void)state;
 	life("10.0.0.2", "10.0.0.2", 56);
 }
 
-static void connect__ipv4_to_any(void **state)
+TEST(connect__ipv4_to_any)
 {
 	(void)state;
 	life("0.0.0.0", "10.1.0.2", 56);
 }
 
-static void connect__ipv6(void **state)
+TEST(connect__ipv6)
 {
 	(void)state;
 	life("fd00::2", "fd00::2", 56);
 }
 
-static void connect__ipv6_to_any(void **state)
+TEST(connect__ipv6_to_any)
 {
 	(void)state;
 	life("::", "fd00::2", 56);
 }
 
-static void connect__ipv4_to_any_ipv6(void **state)
+TEST(connect__ipv4_to_any_ipv6)
 {
 	(void)state;
 	life("::", "10.0.0.2", 56);
 }
 
-static void connect__gids(void **state)
+TEST(connect__gids)
 {
 	(void)state;
 	life("gid:fd00::2", "gid:fd00::2", 92);
 }
 
-static void connect__gids_to_any(void **state)
+TEST(connect__gids_to_any)
 {
 	(void)state;
 	life("gid:::", "gid:::ffff:10.0.0.2", 92);
@@ -154,7 +154,7 @@ static const char *const self[][2] = {
 	{"10.0.0.1", "10.0.0.1"},   {"0.0.0.0", "10.1.0.1"},  {"::", "fd00:1::1"},
 };
 
-static void connect__to_oneself(void **state)
+TEST(connect__to_oneself)
 {
 	(void)state;
 	for (unsigned int i = 0; i < sizeof(self) / sizeof(self[0]); i++) {
@@ -170,7 +170,7 @@ static void connect__to_oneself(void **state)
 	}
 }
 
-static void reject__by_program(void **state)
+TEST(reject__by_program)
 {
 	static const uint8_t reasons[][2] = {{0, 28}, {28, 28}, {35, 35}};
 
@@ -192,7 +192,7 @@ static void reject__by_program(void **state)
 	}
 }
 
-static void reject__nobody_listens(void **state)
+TEST(reject__nobody_listens)
 {
 	struct end c, l;
 
@@ -206,7 +206,7 @@ static void reject__nobody_listens(void **state)
 }
 
 /* A kind of queue pair that a program may ask for and that nothing here connects. */
-static void connect__unknown_service(void **state)
+TEST(connect__unknown_service)
 {
 	struct end c = ib_caller(9); /* XRC */
 
@@ -214,7 +214,7 @@ static void connect__unknown_service(void **state)
 	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), -EINVAL);
 }
 
-static void reject__wrong_service(void **state)
+TEST(reject__wrong_service)
 {
 	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
 	struct end c = ib_caller(UCM_QPT_UC);
@@ -227,7 +227,7 @@ static void reject__wrong_service(void **state)
 	close_channel(&l.ch);
 }
 
-static void unreachable__nobody_answers(void **state)
+TEST(unreachable__nobody_answers)
 {
 	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
 	struct rdma_ucm_event_resp e;
@@ -243,7 +243,7 @@ static void unreachable__nobody_answers(void **state)
 }
 
 /* A client that vanishes before its RTU: the server is told. */
-static void unreachable__no_rtu(void **state)
+TEST(unreachable__no_rtu)
 {
 	struct end l, c;
 	uint32_t id = ask_ends(&l, &c);
@@ -255,7 +255,7 @@ static void unreachable__no_rtu(void **state)
 	assert_int_equal((int)expect_event(&l.ch, UCM_EVENT_UNREACHABLE).status, -ETIMEDOUT);
 }
 
-static void disconnect__nobody_answers(void **state)
+TEST(disconnect__nobody_answers)
 {
 	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
 	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
@@ -269,7 +269,7 @@ static void disconnect__nobody_answers(void **state)
 	expect_event(&c.ch, UCM_EVENT_TIMEWAIT_EXIT);
 }
 
-static void disconnect__both_at_once(void **state)
+TEST(disconnect__both_at_once)
 {
 	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
 	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
@@ -289,7 +289,7 @@ static void disconnect__both_at_once(void **state)
 	expect_event(&l.ch, UCM_EVENT_TIMEWAIT_EXIT);
 }
 
-static void disconnect__destroyed_instead(void **state)
+TEST(disconnect__destroyed_instead)
 {
 	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
 	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
@@ -311,7 +311,7 @@ static void disconnect__destroyed_instead(void **state)
 }
 
 /* The data of a QP came before the RTU, and its program says so. */
-static void notify__established(void **state)
+TEST(notify__established)
 {
 	struct end l, c;
 	uint32_t id = ask_ends(&l, &c);
@@ -333,7 +333,7 @@ static void notify__established(void **state)
 
 /* REQ and REP say what each queue pair does, whatever the programs say; each is told of its peer.
  */
-static void credits__are_the_queue_pairs_affair(void **state)
+TEST(credits__are_the_queue_pairs_affair)
 {
 	(void)state;
 	for (unsigned int both = 0; both < 4; both++) {
@@ -359,31 +359,4 @@ static void credits__are_the_queue_pairs_affair(void **state)
 		assert_int_equal(destroy_id(&l.ch, l.id, NULL), 0);
 		pass(600000ull * MS);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SERVICE_TEST(connect__ipv4),
-		SERVICE_TEST(connect__ipv4_to_any),
-		SERVICE_TEST(connect__ipv6),
-		SERVICE_TEST(connect__ipv6_to_any),
-		SERVICE_TEST(connect__ipv4_to_any_ipv6),
-		SERVICE_TEST(connect__gids),
-		SERVICE_TEST(connect__gids_to_any),
-		SERVICE_TEST(connect__to_oneself),
-		SERVICE_TEST(credits__are_the_queue_pairs_affair),
-		SERVICE_TEST(reject__by_program),
-		SERVICE_TEST(reject__nobody_listens),
-		SERVICE_TEST(connect__unknown_service),
-		SERVICE_TEST(reject__wrong_service),
-		SERVICE_TEST(unreachable__nobody_answers),
-		SERVICE_TEST(unreachable__no_rtu),
-		SERVICE_TEST(disconnect__nobody_answers),
-		SERVICE_TEST(disconnect__both_at_once),
-		SERVICE_TEST(disconnect__destroyed_instead),
-		SERVICE_TEST(notify__established),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,19 +71,19 @@ static void sidr(const char *bound, const char *destination, unsigned int gid_in
 	assert_int_equal(connections, 0);
 }
 
-static void sidr__ipv4(void **state)
+TEST(sidr__ipv4)
 {
 	(void)state;
 	sidr("0.0.0.0", "10.0.0.2", GID_V4);
 }
 
-static void sidr__ipv6(void **state)
+TEST(sidr__ipv6)
 {
 	(void)state;
 	sidr("fd00::2", "fd00::2", GID_V6);
 }
 
-static void sidr__rejected(void **state)
+TEST(sidr__rejected)
 {
 	struct end l = listener(1, RDMA_PS_UDP, "0.0.0.0", 7174);
 	struct end c = caller(0, RDMA_PS_UDP, "10.0.0.2", 7174);
@@ -98,7 +98,7 @@ static void sidr__rejected(void **state)
 }
 
 /* An accept without parameters says what is known: no queue pair. */
-static void sidr__accepted_without_parameters(void **state)
+TEST(sidr__accepted_without_parameters)
 {
 	struct end l = listener(1, RDMA_PS_UDP, "0.0.0.0", 7174);
 	struct end c = caller(0, RDMA_PS_UDP, "10.0.0.2", 7174);
@@ -112,7 +112,7 @@ static void sidr__accepted_without_parameters(void **state)
 	assert_int_equal(e.param.ud.qkey, UCM_QKEY);
 }
 
-static void sidr__too_many_connections(void **state)
+TEST(sidr__too_many_connections)
 {
 	struct cm_service_limits limits = {.protocol = {.connections = 1}};
 	struct end c, d;
@@ -127,7 +127,7 @@ static void sidr__too_many_connections(void **state)
 	assert_int_equal(node[0].s->counters.command_refused, 1);
 }
 
-static void sidr__nobody(void **state)
+TEST(sidr__nobody)
 {
 	struct end c = caller(0, RDMA_PS_UDP, "10.0.0.2", 7174);
 
@@ -142,7 +142,7 @@ static void sidr__nobody(void **state)
 	assert_int_equal((int)expect_event(&c.ch, UCM_EVENT_UNREACHABLE).status, -ETIMEDOUT);
 }
 
-static void sidr__lengths(void **state)
+TEST(sidr__lengths)
 {
 	struct end l = listener(1, RDMA_PS_UDP, "0.0.0.0", 7174);
 	struct end c = caller(0, RDMA_PS_UDP, "10.0.0.2", 7174);
@@ -163,7 +163,7 @@ static void sidr__lengths(void **state)
 }
 
 /* With GIDs a program may say its Q_Key; one that does not fit to the peer's is an error there. */
-static void sidr__own_qkey(void **state)
+TEST(sidr__own_qkey)
 {
 	struct end l = ib_listener(UCM_QPT_UD);
 	struct rdma_ucm_accept in = {.uid = 300,
@@ -194,7 +194,7 @@ static void sidr__own_qkey(void **state)
 	assert_int_equal(confirm_id(&l.ch, in.id), -EINVAL);
 }
 
-static void sidr__for_a_connection(void **state)
+TEST(sidr__for_a_connection)
 {
 	struct end l = listener(1, RDMA_PS_TCP, "gid:::", 7174), c = ib_caller(UCM_QPT_UD);
 
@@ -265,7 +265,7 @@ static void check_joined(struct channel *ch, uint64_t uid, uint32_t number, cons
 	assert_int_equal(e.param.ud.ah_attr.grh.hop_limit, 64);
 }
 
-static void join__groups(void **state)
+TEST(join__groups)
 {
 	struct channel ch = open_channel(0);
 	uint32_t id, number[4], events;
@@ -298,7 +298,7 @@ static void join__groups(void **state)
 	assert_int_equal(leave(&ch, number[1], &events), -ENOENT);
 }
 
-static void join__refused(void **state)
+TEST(join__refused)
 {
 	struct channel ch = open_channel(0), other = open_channel(0);
 	struct end c = caller(0, RDMA_PS_UDP, "10.0.0.2", 7174);
@@ -320,7 +320,7 @@ static void join__refused(void **state)
 	assert_int_equal(leave(&other, number, &events), -EINVAL);
 }
 
-static void join__limits(void **state)
+TEST(join__limits)
 {
 	struct cm_service_limits limits = {.ids = 4, .events = 2};
 	struct channel ch;
@@ -341,7 +341,7 @@ static void join__limits(void **state)
 }
 
 /* A membership goes where its identifier goes. */
-static void join__moves(void **state)
+TEST(join__moves)
 {
 	struct channel a = open_channel(0), b = open_channel(0);
 	struct rdma_ucm_destroy_id give;
@@ -364,25 +364,4 @@ static void join__moves(void **state)
 	check_joined(&b, 7, number, "239.1.2.3");
 	assert_int_equal(leave(&b, number, &events), 0);
 	assert_int_equal(events, 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SERVICE_TEST(sidr__ipv4),
-		SERVICE_TEST(sidr__ipv6),
-		SERVICE_TEST(sidr__rejected),
-		SERVICE_TEST(sidr__accepted_without_parameters),
-		SERVICE_TEST(sidr__too_many_connections),
-		SERVICE_TEST(sidr__nobody),
-		SERVICE_TEST(sidr__lengths),
-		SERVICE_TEST(sidr__own_qkey),
-		SERVICE_TEST(sidr__for_a_connection),
-		SERVICE_TEST(join__groups),
-		SERVICE_TEST(join__refused),
-		SERVICE_TEST(join__limits),
-		SERVICE_TEST(join__moves),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

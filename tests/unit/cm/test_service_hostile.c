@@ -52,7 +52,7 @@ static int replied(int fd)
 	return recv(fd, &reply, sizeof(reply), MSG_DONTWAIT) < 0 ? 1 : reply.status;
 }
 
-static void descriptors__of_every_kind(void **state)
+TEST(descriptors__of_every_kind)
 {
 	struct channel ch = open_channel(0), other = open_channel(0);
 	struct rdma_ucm_cmd_hdr h = {.cmd = RDMA_USER_CM_CMD_GET_EVENT, .in = 8, .out = 1000};
@@ -117,7 +117,7 @@ static void descriptors__of_every_kind(void **state)
 
 /* The descriptor was a copy, and the other one is closed only later: nobody is told of a channel
  * that has ended. */
-static void descriptors__copied(void **state)
+TEST(descriptors__copied)
 {
 	struct channel other = open_channel(0);
 	struct pollfd p = {.fd = cm_service_fd(node[0].s), .events = POLLIN};
@@ -139,7 +139,7 @@ static void descriptors__copied(void **state)
 
 /* Descriptors whose last close waits, wherever they are put: in a command, more than are taken, in
  * the queue of the socket for the reply, in that of the channel. Nobody else waits for them. */
-static void descriptors__that_do_not_close(void **state)
+TEST(descriptors__that_do_not_close)
 {
 	struct channel bad = open_channel(0), ended = open_channel(0), good = open_channel(0);
 	uint64_t begun = lingering_now_ms();
@@ -178,7 +178,7 @@ static void descriptors__that_do_not_close(void **state)
 }
 
 /* Whoever does not read its replies loses them; nobody waits for it. */
-static void replies__not_read(void **state)
+TEST(replies__not_read)
 {
 	struct channel ch = open_channel(0);
 	struct rdma_ucm_cmd_hdr h = {.cmd = RDMA_USER_CM_CMD_GET_EVENT, .in = 8, .out = 1000};
@@ -200,7 +200,7 @@ static void replies__not_read(void **state)
 }
 
 /* A turn serves a bounded number of commands of one channel, others come in between. */
-static void commands__bounded(void **state)
+TEST(commands__bounded)
 {
 	struct channel ch = open_channel(0), other = open_channel(0);
 	uint8_t byte = 1;
@@ -216,7 +216,7 @@ static void commands__bounded(void **state)
 			 2 * UCM_COMMANDS_PER_TURN);
 }
 
-static void bytes__at_random(void **state)
+TEST(bytes__at_random)
 {
 	struct channel ch = open_channel(0);
 	uint8_t bytes[1024];
@@ -533,7 +533,7 @@ static void check_bytes(void)
 			assert_true(TAILQ_EMPTY(&c->events) || c->woken);
 }
 
-static void commands__at_random(void **state)
+TEST(commands__at_random)
 {
 	const char *said = getenv("SOFTHCA_SEED");
 	uint32_t connections, orphans;
@@ -583,19 +583,4 @@ static void commands__at_random(void **state)
 		for (uint32_t i = 0; i < node[n].s->memberships.room; i++)
 			assert_null(node[n].s->memberships.at[i]);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SERVICE_TEST(descriptors__of_every_kind),
-		SERVICE_TEST(descriptors__copied),
-		SERVICE_TEST(descriptors__that_do_not_close),
-		SERVICE_TEST(replies__not_read),
-		SERVICE_TEST(commands__bounded),
-		SERVICE_TEST(bytes__at_random),
-		SERVICE_TEST(commands__at_random),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,7 +37,7 @@ static void take_byte(struct channel *ch)
 	assert_int_equal(recv(ch->fd, &byte, 1, MSG_DONTWAIT), 1);
 }
 
-static void listen__without_an_address(void **state)
+TEST(listen__without_an_address)
 {
 	struct end l = {.ch = open_channel(1)};
 	struct rdma_ucm_query_route_resp route;
@@ -53,7 +53,7 @@ static void listen__without_an_address(void **state)
 	join_ends(&l, &c);
 }
 
-static void listen__families(void **state)
+TEST(listen__families)
 {
 	static const struct {
 		const char *bound, *destination;
@@ -91,7 +91,7 @@ static void listen__families(void **state)
 	}
 }
 
-static void listen__transport(void **state)
+TEST(listen__transport)
 {
 	struct end l = listener(1, RDMA_PS_TCP, "gid:::", 7174);
 	struct end c = ib_caller(UCM_QPT_UC);
@@ -104,7 +104,7 @@ static void listen__transport(void **state)
 	expect_no_event(&l.ch);
 }
 
-static void listen__unreliable_connection(void **state)
+TEST(listen__unreliable_connection)
 {
 	struct end l = ib_listener(UCM_QPT_UC), c = ib_caller(UCM_QPT_UC);
 	struct ib_uverbs_qp_attr attr;
@@ -131,21 +131,21 @@ static void rejected_for_mtu(unsigned int from, uint32_t mtu, const char *addres
 }
 
 /* A peer whose packets are larger than our port's. */
-static void listen__mtu(void **state)
+TEST(listen__mtu)
 {
 	(void)state;
 	rejected_for_mtu(0, 5, "10.0.0.2");
 }
 
 /* A port through which no packet fits, to itself. */
-static void listen__no_mtu(void **state)
+TEST(listen__no_mtu)
 {
 	(void)state;
 	rejected_for_mtu(1, 0, "127.0.0.1");
 }
 
 /* What does not fit into the backlog is forgotten, and comes again. */
-static void listen__backlog(void **state)
+TEST(listen__backlog)
 {
 	struct end l = {.ch = open_channel(1)}, c[5];
 	struct rdma_ucm_event_resp e;
@@ -173,7 +173,7 @@ static void listen__backlog(void **state)
 }
 
 /* Strangers' requests are bounded by the channel's queue as well. */
-static void listen__queue_is_full(void **state)
+TEST(listen__queue_is_full)
 {
 	struct cm_service_limits limits = {.events = 3};
 	struct end l, c;
@@ -202,7 +202,7 @@ static void ask(unsigned int n, uint16_t port)
 
 /* A program that answers none of its requests, read or not, leaves half of the room for those of
  * others; what moves to another channel counts there. */
-static void listen__nobody_answers(void **state)
+TEST(listen__nobody_answers)
 {
 	struct cm_service_limits limits = {.protocol = {.unanswered = 7}};
 	struct end bad, good;
@@ -251,7 +251,7 @@ static void listen__nobody_answers(void **state)
 }
 
 /* A flood from one peer: bounded, counted, and gone with the listener. */
-static void listen__flood(void **state)
+TEST(listen__flood)
 {
 	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
 	struct cm_ip_addressing ip = {.version = 4, .source_port = 7};
@@ -288,7 +288,7 @@ static void listen__flood(void **state)
 }
 
 /* A program whose socket was full when an event came is woken when it has room again. */
-static void event__byte_that_found_no_room(void **state)
+TEST(event__byte_that_found_no_room)
 {
 	struct channel ch = open_channel(0);
 	const struct ucm_channel *inside = LIST_FIRST(&node[0].s->channels);
@@ -306,7 +306,7 @@ static void event__byte_that_found_no_room(void **state)
 	expect_event(&ch, UCM_EVENT_ADDR_RESOLVED);
 }
 
-static void listen__destroyed_with_requests(void **state)
+TEST(listen__destroyed_with_requests)
 {
 	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
 	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
@@ -325,7 +325,7 @@ static void listen__destroyed_with_requests(void **state)
 	assert_int_equal(cm_service_ids(node[1].s, NULL, 0), 0);
 }
 
-static void listen__request_destroyed(void **state)
+TEST(listen__request_destroyed)
 {
 	struct end l, c;
 	uint32_t id = ask_ends(&l, &c);
@@ -339,7 +339,7 @@ static void listen__request_destroyed(void **state)
 }
 
 /* The peer gives up before anybody has accepted: no event, the accept fails. */
-static void listen__peer_gives_up(void **state)
+TEST(listen__peer_gives_up)
 {
 	struct end l, c;
 	uint32_t id = ask_ends(&l, &c);
@@ -353,7 +353,7 @@ static void listen__peer_gives_up(void **state)
 
 /* ---- the byte ---- */
 
-static void byte__one_for_all_events(void **state)
+TEST(byte__one_for_all_events)
 {
 	struct end a = {.ch = open_channel(0)};
 	struct rdma_ucm_get_event in = {.response = 1};
@@ -380,7 +380,7 @@ static void byte__one_for_all_events(void **state)
 
 /* ---- moving ---- */
 
-static void migrate__with_events(void **state)
+TEST(migrate__with_events)
 {
 	struct channel a = open_channel(0), b = open_channel(0);
 	uint32_t id, other, events;
@@ -404,7 +404,7 @@ static void migrate__with_events(void **state)
 	assert_int_equal(events, 2);
 }
 
-static void migrate__others_stay(void **state)
+TEST(migrate__others_stay)
 {
 	struct channel a = open_channel(0), b = open_channel(0);
 	uint32_t id, other, events;
@@ -424,7 +424,7 @@ static void migrate__others_stay(void **state)
 	expect_no_event(&a);
 }
 
-static void migrate__listener_with_requests(void **state)
+TEST(migrate__listener_with_requests)
 {
 	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
 	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
@@ -443,7 +443,7 @@ static void migrate__listener_with_requests(void **state)
 	expect_event(&c.ch, UCM_EVENT_CONNECT_RESPONSE);
 }
 
-static void migrate__tickets(void **state)
+TEST(migrate__tickets)
 {
 	struct channel a = open_channel(0), b = open_channel(0);
 	struct cm_channel_ticket first, second;
@@ -471,7 +471,7 @@ static void migrate__tickets(void **state)
 	assert_int_equal(take(&a, first.ticket, &events), -ENOENT);
 }
 
-static void migrate__no_room(void **state)
+TEST(migrate__no_room)
 {
 	struct cm_service_limits limits = {.ids = 1};
 	struct channel a, b;
@@ -491,7 +491,7 @@ static void migrate__no_room(void **state)
 /* ---- the end of a program ---- */
 
 /* With identifiers in every state. */
-static void death__in_every_state(void **state)
+TEST(death__in_every_state)
 {
 	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174), c, d;
 	struct channel ch;
@@ -527,7 +527,7 @@ static void death__in_every_state(void **state)
 }
 
 /* What a library has to know in case the daemon goes. */
-static void device__which_identifiers_are_on_one(void **state)
+TEST(device__which_identifiers_are_on_one)
 {
 	static const struct {
 		const char *address;
@@ -560,7 +560,7 @@ static void device__which_identifiers_are_on_one(void **state)
 }
 
 /* A request's counts for its listener. */
-static void device__which_identifier_an_event_counts_for(void **state)
+TEST(device__which_identifier_an_event_counts_for)
 {
 	struct end l = listener(1, RDMA_PS_TCP, "10.0.0.2", 7174);
 	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
@@ -581,7 +581,7 @@ static void device__which_identifier_an_event_counts_for(void **state)
 	assert_int_equal(c.ch.counts_for, 0);
 }
 
-static void telemetry__identifiers(void **state)
+TEST(telemetry__identifiers)
 {
 	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
 	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
@@ -601,36 +601,4 @@ static void telemetry__identifiers(void **state)
 	gid_of(2, 0, GID_V4, gid);
 	assert_memory_equal(info[0].destination, gid, 16);
 	assert_int_equal(cm_service_ids(node[1].s, info, 1), 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SERVICE_TEST(listen__without_an_address),
-		SERVICE_TEST(listen__families),
-		SERVICE_TEST(listen__transport),
-		SERVICE_TEST(listen__unreliable_connection),
-		SERVICE_TEST(listen__mtu),
-		SERVICE_TEST(listen__no_mtu),
-		SERVICE_TEST(listen__backlog),
-		SERVICE_TEST(listen__nobody_answers),
-		SERVICE_TEST(listen__queue_is_full),
-		SERVICE_TEST(listen__flood),
-		SERVICE_TEST(event__byte_that_found_no_room),
-		SERVICE_TEST(listen__destroyed_with_requests),
-		SERVICE_TEST(listen__request_destroyed),
-		SERVICE_TEST(listen__peer_gives_up),
-		SERVICE_TEST(byte__one_for_all_events),
-		SERVICE_TEST(migrate__with_events),
-		SERVICE_TEST(migrate__others_stay),
-		SERVICE_TEST(migrate__listener_with_requests),
-		SERVICE_TEST(migrate__tickets),
-		SERVICE_TEST(migrate__no_room),
-		SERVICE_TEST(death__in_every_state),
-		SERVICE_TEST(device__which_identifiers_are_on_one),
-		SERVICE_TEST(device__which_identifier_an_event_counts_for),
-		SERVICE_TEST(telemetry__identifiers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -271,7 +271,10 @@ static int setup(void **state)
 	return services_setup(state);
 }
 
-static void lossy__kind(void **state)
+#undef TEST
+#define TEST(name) TEST_WITH(name, setup, services_teardown)
+
+TEST(lossy__kind)
 {
 	(void)state;
 	run(1, true, ATTEMPTS);
@@ -280,7 +283,7 @@ static void lossy__kind(void **state)
 	assert_int_equal(w.ended[UCM_EVENT_REJECTED] + w.ended[UCM_EVENT_UNREACHABLE], 0);
 }
 
-static void lossy__unkind(void **state)
+TEST(lossy__unkind)
 {
 	(void)state;
 	run(2, false, ATTEMPTS / 5);
@@ -288,7 +291,7 @@ static void lossy__unkind(void **state)
 	assert_true(w.ended[UCM_EVENT_REJECTED] > ATTEMPTS / 400);
 }
 
-static void lossy__forged(void **state)
+TEST(lossy__forged)
 {
 	(void)state;
 	w.forged = true;
@@ -296,16 +299,4 @@ static void lossy__forged(void **state)
 	assert_true(w.established > 0);
 	assert_true(cm_service_counters(node[1].s)->mad_stray > 1000);
 	assert_true(cm_service_counters(node[1].s)->mad_malformed > 0);
-}
-
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, services_teardown)
-	const struct CMUnitTest tests[] = {
-		T(lossy__kind),
-		T(lossy__unkind),
-		T(lossy__forged),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

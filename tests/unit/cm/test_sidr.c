@@ -14,7 +14,7 @@ static struct cm_connection *resolve(void)
 	return c;
 }
 
-static void sidr__tells_the_qp(void **state)
+TEST(sidr__tells_the_qp)
 {
 	struct cm_connection_info info;
 	struct cm_connection *c = resolve();
@@ -40,7 +40,7 @@ static void sidr__tells_the_qp(void **state)
 	wind_up(c, server.requested);
 }
 
-static void sidr__repeated_is_answered_again(void **state)
+TEST(sidr__repeated_is_answered_again)
 {
 	struct cm_connection *c = resolve();
 	struct cm_message req = take(&client, CM_SIDR_REQ), first, again;
@@ -63,7 +63,7 @@ static void sidr__repeated_is_answered_again(void **state)
 	wind_up(c, NULL);
 }
 
-static void sidr__req_is_sent_16_times(void **state)
+TEST(sidr__req_is_sent_16_times)
 {
 	struct cm_connection *c = resolve();
 
@@ -77,7 +77,7 @@ static void sidr__req_is_sent_16_times(void **state)
 	wind_up(c, NULL);
 }
 
-static void sidr__that_nobody_serves_is_refused(void **state)
+TEST(sidr__that_nobody_serves_is_refused)
 {
 	struct cm_connection *c = resolve();
 	struct cm_message req = take(&client, CM_SIDR_REQ);
@@ -95,7 +95,7 @@ static void sidr__that_nobody_serves_is_refused(void **state)
 	wind_up(c, NULL);
 }
 
-static void sidr__let_go_is_refused_or_forgotten(void **state)
+TEST(sidr__let_go_is_refused_or_forgotten)
 {
 	struct cm_connection *c = resolve();
 
@@ -119,7 +119,7 @@ static void refuse_it(struct side *s, struct cm_connection *c)
 	cm_release(c, now);
 }
 
-static void sidr__callbacks_may_let_go(void **state)
+TEST(sidr__callbacks_may_let_go)
 {
 	client.on_event = release_it;
 	server.on_request = refuse_it;
@@ -132,7 +132,7 @@ static void sidr__callbacks_may_let_go(void **state)
 	wind_up(NULL, NULL);
 }
 
-static void sidr__answers_of_others_are_not_taken(void **state)
+TEST(sidr__answers_of_others_are_not_taken)
 {
 	struct cm_connection *c = resolve(), *r;
 	struct cm_message rep = {.type = CM_SIDR_REP}, m;
@@ -156,7 +156,7 @@ static void sidr__answers_of_others_are_not_taken(void **state)
 	wind_up(c, NULL);
 }
 
-static void sidr__calls_out_of_turn_are_refused(void **state)
+TEST(sidr__calls_out_of_turn_are_refused)
 {
 	struct cm_path path = path_between(&client, &server);
 	struct cm_connection *c;
@@ -175,7 +175,7 @@ static void sidr__calls_out_of_turn_are_refused(void **state)
 	wind_up(c, server.requested);
 }
 
-static void sidr__kept_answers_are_bounded(void **state)
+TEST(sidr__kept_answers_are_bounded)
 {
 	struct cm_connection *c;
 
@@ -189,21 +189,4 @@ static void sidr__kept_answers_are_bounded(void **state)
 	heard(&client, CM_EVENT_SIDR_REP);
 	check_state(server.requested, "IDLE");
 	wind_up(c, server.requested);
-}
-
-static const struct CMUnitTest tests[] = {
-	PAIR_TEST(sidr__tells_the_qp),
-	PAIR_TEST(sidr__repeated_is_answered_again),
-	PAIR_TEST(sidr__req_is_sent_16_times),
-	PAIR_TEST(sidr__that_nobody_serves_is_refused),
-	PAIR_TEST(sidr__let_go_is_refused_or_forgotten),
-	PAIR_TEST(sidr__callbacks_may_let_go),
-	PAIR_TEST(sidr__answers_of_others_are_not_taken),
-	PAIR_TEST(sidr__calls_out_of_turn_are_refused),
-	PAIR_TEST(sidr__kept_answers_are_bounded),
-};
-
-int main(void)
-{
-	return cmocka_run_group_tests_name("cm sidr", tests, NULL, NULL);
 }

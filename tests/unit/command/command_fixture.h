@@ -4,7 +4,8 @@
 /* The tables that a CEU writes; no lcores. */
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include <rte_memory.h>
 #include "../eal.h"
 #include "command/ceu.h"

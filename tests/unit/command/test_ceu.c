@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the CEU's commands write into the tables, what they refuse, and how things go away. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include "command_fixture.h"
 
 static struct command_fixture f;
@@ -56,7 +54,10 @@ static struct qp *found(void)
 	return q;
 }
 
-static void qp__context_after_rts(void **state)
+#undef TEST
+#define TEST(name) TEST_WITH(name, setup, teardown)
+
+TEST(qp__context_after_rts)
 {
 	const struct ceu_modify want = command_attributes();
 	struct qp *q;
@@ -84,7 +85,7 @@ static void qp__context_after_rts(void **state)
 	command_free_qp(&f, QPN);
 }
 
-static void qp__query_tells_what_was_set(void **state)
+TEST(qp__query_tells_what_was_set)
 {
 	const struct ceu_modify want = command_attributes();
 	struct control_qp_attr got;
@@ -105,7 +106,7 @@ static void qp__query_tells_what_was_set(void **state)
 	command_free_qp(&f, QPN);
 }
 
-static void qp__reset_clears_and_keeps_the_number(void **state)
+TEST(qp__reset_clears_and_keeps_the_number)
 {
 	struct qp *q;
 
@@ -126,7 +127,7 @@ static void qp__reset_clears_and_keeps_the_number(void **state)
 	command_free_qp(&f, QPN);
 }
 
-static void qp__sqd_turns(void **state)
+TEST(qp__sqd_turns)
 {
 	struct qp *q;
 
@@ -145,7 +146,7 @@ static void qp__sqd_turns(void **state)
 }
 
 /* What the path and the timers are for must be over; the rest may change at once. */
-static void qp__sqd2sqd_only_when_drained(void **state)
+TEST(qp__sqd2sqd_only_when_drained)
 {
 	static const uint32_t bits[] = {QP_ATTR_AV, QP_ATTR_TIMEOUT, QP_ATTR_RETRY_CNT,
 					QP_ATTR_RNR_RETRY};
@@ -173,7 +174,7 @@ static void qp__sqd2sqd_only_when_drained(void **state)
 
 /* Whoever looks at the path while it changes sees the old one, untouched, or the new one; nobody
  * looks at the old one any more when the command returns. */
-static void qp__path_flips(void **state)
+TEST(qp__path_flips)
 {
 	struct ceu_modify modify = command_attributes();
 	const struct qp_path *old;
@@ -200,7 +201,7 @@ static void qp__path_flips(void **state)
 	command_free_qp(&f, QPN);
 }
 
-static void qp__error_wakes_every_module_once(void **state)
+TEST(qp__error_wakes_every_module_once)
 {
 	struct qp *q;
 
@@ -217,7 +218,7 @@ static void qp__error_wakes_every_module_once(void **state)
 	command_free_qp(&f, QPN);
 }
 
-static void qp__number_is_reused_only_when_let_go(void **state)
+TEST(qp__number_is_reused_only_when_let_go)
 {
 	struct ceu_qp make = command_qp(&f, SERVICE_RC);
 	const uint32_t next = QPN ^ 0x100; /* the same place */
@@ -240,7 +241,7 @@ static void qp__number_is_reused_only_when_let_go(void **state)
 
 /* Some module holds it for ever: the command fails, but the QP can be destroyed, at once or when it
  * has left. */
-static void qp__stuck_in_its_reset_is_freed(void **state)
+TEST(qp__stuck_in_its_reset_is_freed)
 {
 	struct ceu_qp make = command_qp(&f, SERVICE_RC);
 	struct control_qp_attr out;
@@ -274,7 +275,7 @@ static void qp__stuck_in_its_reset_is_freed(void **state)
 	command_free_qp(&f, QPN ^ 0x100);
 }
 
-static void qp__refused_parameters(void **state)
+TEST(qp__refused_parameters)
 {
 	(void)state;
 #define REFUSED(field, value)                                                                      \
@@ -301,7 +302,7 @@ static void qp__refused_parameters(void **state)
 	assert_null(qp_find(&f.qps, QPN));
 }
 
-static void mpt__rights_and_place(void **state)
+TEST(mpt__rights_and_place)
 {
 	enum { KEY = 0xab0355 }; /* of index 3 */
 	uint8_t memory[64], *addr;
@@ -335,7 +336,7 @@ static void mpt__rights_and_place(void **state)
 			 V2P_KEY_ERR);
 }
 
-static void batch__waits_once(void **state)
+TEST(batch__waits_once)
 {
 	(void)state;
 	for (uint32_t i = 0; i < TABLE; i++)
@@ -355,7 +356,7 @@ static void batch__waits_once(void **state)
 	assert_int_equal(f.quiesced, 0);
 }
 
-static void exec__counts_what_it_refuses(void **state)
+TEST(exec__counts_what_it_refuses)
 {
 	(void)state;
 	assert_int_equal(ceu_exec(f.ceu, 0x23, 0, NULL, 0, NULL, 0), CEU_BAD_OP);
@@ -370,7 +371,7 @@ static enum ceu_status cq_exec(uint16_t op, uint32_t cqn, const void *in, uint32
 	return ceu_exec(f.ceu, op, cqn, in, bytes, NULL, 0);
 }
 
-static void cq__made_and_removed(void **state)
+TEST(cq__made_and_removed)
 {
 	struct cqe buffer[16];
 	struct cq_record record;
@@ -410,7 +411,7 @@ static void complete_meanwhile(void *ctx)
 	assert_true(cq_post(&f.completion, &f.counters, 0x105, &entry, false));
 }
 
-static void cq__resized(void **state)
+TEST(cq__resized)
 {
 	static struct cqe buffer[16], larger[64];
 	static struct cq_record record;
@@ -454,7 +455,7 @@ static void cq__resized(void **state)
 	f.hooks.quiesce = command_fixture_poll;
 }
 
-static void eq__made_mapped_and_removed(void **state)
+TEST(eq__made_mapped_and_removed)
 {
 	struct client_page *page = zeroed(sizeof(*page));
 	struct ceu_eq eq = {.page = page, .eventfd = -1};
@@ -493,29 +494,4 @@ static void eq__made_mapped_and_removed(void **state)
 	assert_int_equal(cq_exec(CEU_HW2SW_EQ, 1, NULL, 0), CEU_BAD_PARAM);
 	assert_int_equal(cq_exec(CEU_HW2SW_EQ, CLIENTS_MAX, NULL, 0), CEU_BAD_PARAM);
 	free(page);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(qp__context_after_rts),
-		TEST(qp__query_tells_what_was_set),
-		TEST(qp__reset_clears_and_keeps_the_number),
-		TEST(qp__sqd_turns),
-		TEST(qp__sqd2sqd_only_when_drained),
-		TEST(qp__path_flips),
-		TEST(qp__error_wakes_every_module_once),
-		TEST(qp__number_is_reused_only_when_let_go),
-		TEST(qp__stuck_in_its_reset_is_freed),
-		TEST(qp__refused_parameters),
-		TEST(mpt__rights_and_place),
-		TEST(batch__waits_once),
-		TEST(exec__counts_what_it_refuses),
-		TEST(cq__made_and_removed),
-		TEST(cq__resized),
-		TEST(eq__made_mapped_and_removed),
-	};
-
-	return cmocka_run_group_tests_name("command_ceu", tests, NULL, NULL);
 }

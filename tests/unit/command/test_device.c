@@ -3,11 +3,9 @@
  * The device as its driver sees it, by raw mailboxes: nothing works before INIT_HCA and after
  * CLOSE_HCA, sizes and modifiers of every command, chunks of contexts mapped and given back.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include "command_fixture.h"
 
 #define BIG (1u << 14) /* QPs: many chunks */
@@ -96,8 +94,11 @@ static enum ceu_status exec(uint16_t op, uint32_t modifier, uint32_t in, uint32_
 			out_bytes);
 }
 
+#undef TEST
+#define TEST(name) TEST_WITH(name, setup_raw, teardown)
+
 /* One byte too few or too many is another mailbox, whatever is in it. */
-static void forms__sizes(void **state)
+TEST_WITH(forms__sizes, setup_started, teardown)
 {
 	(void)state;
 	memset(box, 0, sizeof(box));
@@ -124,7 +125,7 @@ static void forms__sizes(void **state)
 	}
 }
 
-static void forms__the_rest_does_not_exist(void **state)
+TEST_WITH(forms__the_rest_does_not_exist, setup_started, teardown)
 {
 	bool known[0x10000] = {false};
 
@@ -154,7 +155,7 @@ static enum ceu_status exec_init(const struct ceu_init_hca *in)
 	return ceu_exec(f.ceu, CEU_INIT_HCA, 0, in, sizeof(*in), NULL, 0);
 }
 
-static void init__nothing_works_before_and_after(void **state)
+TEST(init__nothing_works_before_and_after)
 {
 	const struct ceu_init_hca in = init();
 
@@ -173,7 +174,7 @@ static void init__nothing_works_before_and_after(void **state)
 	}
 }
 
-static void init__refused_parameters(void **state)
+TEST(init__refused_parameters)
 {
 	struct ceu_init_hca in = init();
 
@@ -206,7 +207,7 @@ static void init__refused_parameters(void **state)
 	assert_int_equal(exec_init(&in), CEU_OK);
 }
 
-static void query__limits(void **state)
+TEST(query__limits)
 {
 	struct ceu_dev_lim lim;
 	struct ceu_adapter adapter;
@@ -259,7 +260,7 @@ static void up(void)
 	assert_int_equal(exec_init(&in), CEU_OK);
 }
 
-static void map__refused_parameters(void **state)
+TEST(map__refused_parameters)
 {
 	(void)state;
 	up();
@@ -281,7 +282,7 @@ static void map__refused_parameters(void **state)
 }
 
 /* All chunks of a list, or none. */
-static void map__list(void **state)
+TEST(map__list)
 {
 	struct ceu_map_icm in;
 
@@ -306,7 +307,7 @@ static void map__list(void **state)
 	assert_int_equal(f.qps.icm.mapped, 0);
 }
 
-static void unmap__refused_parameters(void **state)
+TEST(unmap__refused_parameters)
 {
 	struct ceu_unmap_icm in = {.virt = virt_of(0), .pages = CEU_ICM_PAGES, .reserved = 1};
 
@@ -330,7 +331,7 @@ static void unmap__refused_parameters(void **state)
 }
 
 /* A context needs its memory first, and keeps it until it has gone for everybody. */
-static void unmap__not_while_a_number_is_live(void **state)
+TEST(unmap__not_while_a_number_is_live)
 {
 	const uint32_t index = CEU_ICM_CHUNK_BYTES / sizeof(struct qp), qpn = 0x120000 | index;
 	struct ceu_qp make = command_qp(&f, SERVICE_RC);
@@ -361,7 +362,7 @@ static void unmap__not_while_a_number_is_live(void **state)
 }
 
 /* A module may just be posting the context of a QP that it had let go of. */
-static void unmap__not_while_it_is_in_a_wake_list(void **state)
+TEST(unmap__not_while_it_is_in_a_wake_list)
 {
 	(void)state;
 	up();
@@ -379,7 +380,7 @@ static void unmap__not_while_it_is_in_a_wake_list(void **state)
 	assert_int_equal(unmap(init().cqc_base, CEU_ICM_PAGES), CEU_OK);
 }
 
-static void trim__gives_back_all_but_one(void **state)
+TEST(trim__gives_back_all_but_one)
 {
 	(void)state;
 	up();
@@ -459,7 +460,7 @@ static bool has_addresses(uint16_t op)
 
 /* Every field of every command at boundaries and at random, in any order, while there are queue
  * pairs: each gets an answer and is counted, and the memory of contexts stays accounted for. */
-static void noise__every_field(void **state)
+TEST(noise__every_field)
 {
 	uint64_t answers[6] = {0};
 
@@ -499,26 +500,4 @@ static void noise__every_field(void **state)
 		if (i == f.qps.icm.chunks - 1)
 			assert_int_equal(mapped, f.qps.icm.mapped);
 	}
-}
-
-int main(void)
-{
-#define RAW(name) cmocka_unit_test_setup_teardown(name, setup_raw, teardown)
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(forms__sizes, setup_started, teardown),
-		cmocka_unit_test_setup_teardown(forms__the_rest_does_not_exist, setup_started,
-						teardown),
-		RAW(init__nothing_works_before_and_after),
-		RAW(init__refused_parameters),
-		RAW(query__limits),
-		RAW(map__refused_parameters),
-		RAW(map__list),
-		RAW(unmap__refused_parameters),
-		RAW(unmap__not_while_a_number_is_live),
-		RAW(unmap__not_while_it_is_in_a_wake_list),
-		RAW(trim__gives_back_all_but_one),
-		RAW(noise__every_field),
-	};
-
-	return cmocka_run_group_tests_name("command_device", tests, NULL, NULL);
 }

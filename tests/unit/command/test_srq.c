@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The CEU's commands on shared receive queues: what they write, what they refuse, the limit. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include "command_fixture.h"
 
 enum { SRQN = 0x456703 };
@@ -77,7 +75,10 @@ static struct control_srq_attr query(void)
 	return out;
 }
 
-static void srq__context_and_query(void **state)
+#undef TEST
+#define TEST(name) TEST_WITH(name, setup, teardown)
+
+TEST(srq__context_and_query)
 {
 	struct ceu_srq in = good();
 	struct srq *s;
@@ -111,7 +112,7 @@ static void srq__context_and_query(void **state)
 	assert_int_equal(srq_find(&f.srqs, SRQN ^ 0x100)->state, SRQ_READY);
 }
 
-static void srq__refused_parameters(void **state)
+TEST(srq__refused_parameters)
 {
 	struct ceu_srq in;
 
@@ -137,7 +138,7 @@ static void srq__refused_parameters(void **state)
 	assert_int_equal(arm(SRQN, 1), CEU_BAD_PARAM);
 }
 
-static void srq__stays_while_queue_pairs_use_it(void **state)
+TEST(srq__stays_while_queue_pairs_use_it)
 {
 	struct ceu_qp qp = command_qp(&f, SERVICE_RC);
 	struct ceu_srq in = good();
@@ -182,7 +183,7 @@ static void srq__stays_while_queue_pairs_use_it(void **state)
 }
 
 /* What a QP holds of its SRQ comes back before the QP goes. */
-static void srq__gets_back_what_a_queue_pair_holds(void **state)
+TEST(srq__gets_back_what_a_queue_pair_holds)
 {
 	struct ceu_qp qp = command_qp(&f, SERVICE_RC);
 	struct ceu_srq in = good();
@@ -208,7 +209,7 @@ static void srq__gets_back_what_a_queue_pair_holds(void **state)
 	assert_int_equal(given_back, 2);
 }
 
-static void batch__srq_goes_with_its_queue_pairs(void **state)
+TEST(batch__srq_goes_with_its_queue_pairs)
 {
 	struct ceu_qp qp = command_qp(&f, SERVICE_UD);
 	struct ceu_srq in = good();
@@ -227,7 +228,7 @@ static void batch__srq_goes_with_its_queue_pairs(void **state)
 	assert_true(f.quiesced > 0);
 }
 
-static void arm__raises_the_event_at_once_if_below(void **state)
+TEST(arm__raises_the_event_at_once_if_below)
 {
 	struct ceu_srq in = good();
 
@@ -248,19 +249,4 @@ static void arm__raises_the_event_at_once_if_below(void **state)
 	assert_int_equal(page->eq[0].number, SRQN);
 	assert_int_equal(page->eq[1].owner, 0);
 	assert_int_equal(counter_read(&f.counters, COUNTER_srq_limits), 1);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(srq__context_and_query),
-		TEST(srq__refused_parameters),
-		TEST(srq__stays_while_queue_pairs_use_it),
-		TEST(srq__gets_back_what_a_queue_pair_holds),
-		TEST(batch__srq_goes_with_its_queue_pairs),
-		TEST(arm__raises_the_event_at_once_if_below),
-	};
-
-	return cmocka_run_group_tests_name("command_srq", tests, NULL, NULL);
 }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The TPT by raw mailboxes: regions of pages, chunks of ICM, what CLOSE_HCA wants. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include "command_fixture.h"
 
 enum { KEY = 0x7703, PD = 9, MPT_BASE = 0, MTT_BASE = CEU_ICM_CHUNK_BYTES };
@@ -70,7 +68,10 @@ static enum v2p_state map(uint64_t va, uint64_t length, uintptr_t *addr, uint64_
 	return s;
 }
 
-static void mtt__pages_of_a_region(void **state)
+#undef TEST
+#define TEST(name) TEST_WITH(name, setup, teardown)
+
+TEST(mtt__pages_of_a_region)
 {
 	const struct mpt_entry m = region();
 	uintptr_t addr;
@@ -92,7 +93,7 @@ static void mtt__pages_of_a_region(void **state)
 	assert_int_equal(map(0x3800, 1, &addr, &run), V2P_LENGTH_ERR);
 }
 
-static void mtt__goes_with_its_region(void **state)
+TEST(mtt__goes_with_its_region)
 {
 	struct mpt_entry m = region();
 	uintptr_t addr;
@@ -111,7 +112,7 @@ static void mtt__goes_with_its_region(void **state)
 	assert_int_equal(map(0x1800, 8, &addr, &run), V2P_SUCCESS);
 }
 
-static void mtt__refused_parameters(void **state)
+TEST(mtt__refused_parameters)
 {
 	struct mpt_entry m;
 
@@ -154,7 +155,7 @@ static enum ceu_status unmap_icm(uint64_t virt, uint32_t pages)
 	return exec(CEU_UNMAP_ICM, CEU_ICM_TPT, &in, sizeof(in));
 }
 
-static void icm__mapped_and_given_back(void **state)
+TEST(icm__mapped_and_given_back)
 {
 	const struct mpt_entry m = region();
 
@@ -175,7 +176,7 @@ static void icm__mapped_and_given_back(void **state)
 	assert_int_equal(f.v2p.chunks, 1);
 }
 
-static void icm__refused_parameters(void **state)
+TEST(icm__refused_parameters)
 {
 	(void)state;
 	assert_int_equal(map_icm(0, MPT_BASE, 0), CEU_BAD_PARAM);
@@ -189,7 +190,7 @@ static void icm__refused_parameters(void **state)
 	assert_int_equal(unmap_icm(MPT_BASE, 128), CEU_BAD_PARAM); /* it has one chunk */
 }
 
-static void close__not_while_there_are_regions(void **state)
+TEST(close__not_while_there_are_regions)
 {
 	const struct mpt_entry m = region();
 
@@ -205,7 +206,7 @@ static void close__not_while_there_are_regions(void **state)
 }
 
 /* Keys for fast registrations, with MTT entries to put pages into. */
-static void fast__keys_with_pages_of_their_own(void **state)
+TEST(fast__keys_with_pages_of_their_own)
 {
 	const uint32_t flags = MPT_FAST | MPT_INVALIDATE_REMOTE | MPT_OWNS_PAGES;
 	struct mpt_entry m;
@@ -226,20 +227,4 @@ static void fast__keys_with_pages_of_their_own(void **state)
 	MAKE(CEU_OK, m.mtt_first = 1020);
 	assert_int_equal(exec(CEU_HW2SW_MPT, KEY, NULL, 0), CEU_OK);
 #undef MAKE
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(mtt__pages_of_a_region),
-		TEST(mtt__goes_with_its_region),
-		TEST(mtt__refused_parameters),
-		TEST(icm__mapped_and_given_back),
-		TEST(icm__refused_parameters),
-		TEST(close__not_while_there_are_regions),
-		TEST(fast__keys_with_pages_of_their_own),
-	};
-
-	return cmocka_run_group_tests_name("command_tpt", tests, NULL, NULL);
 }

@@ -4,11 +4,9 @@
  * attribute missing and with each foreign one added, against a table written here independently,
  * from ibv_modify_qp()'s description.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include <string.h>
 #include "command_fixture.h"
 
@@ -107,7 +105,7 @@ static enum ceu_status attempt(enum qp_state from, enum qp_state to, int service
 	return status;
 }
 
-static void modify__every_transition_and_mask(void **state)
+TEST(modify__every_transition_and_mask)
 {
 	unsigned int rows = 0, tries = 0;
 
@@ -152,7 +150,7 @@ static void modify__every_transition_and_mask(void **state)
 	assert_true(rows > 60);
 }
 
-static void modify__wrong_current_state_is_refused(void **state)
+TEST(modify__wrong_current_state_is_refused)
 {
 	struct ceu_modify modify = command_attributes();
 
@@ -167,7 +165,7 @@ static void modify__wrong_current_state_is_refused(void **state)
 }
 
 /* A command that belongs to another transition than the QP's state allows. */
-static void modify__each_opcode_from_each_state(void **state)
+TEST(modify__each_opcode_from_each_state)
 {
 	static const uint8_t ops[] = {CEU_RST2INIT, CEU_INIT2INIT, CEU_INIT2RTR, CEU_RTR2RTS,
 				      CEU_RTS2RTS,  CEU_SQERR2RTS, CEU_2ERR,	 CEU_RTS2SQD,
@@ -189,7 +187,7 @@ static void modify__each_opcode_from_each_state(void **state)
 	assert_int_equal(accepted, 7 + 6 + 7);
 }
 
-static void ranges__boundaries(void **state)
+TEST(ranges__boundaries)
 {
 	static const struct {
 		uint32_t bit;
@@ -228,7 +226,7 @@ static void ranges__boundaries(void **state)
 		}
 }
 
-static void ranges__address_of_another_family(void **state)
+TEST(ranges__address_of_another_family)
 {
 	struct ceu_modify modify = command_attributes();
 
@@ -259,15 +257,4 @@ static int teardown(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(modify__every_transition_and_mask),
-		cmocka_unit_test(modify__wrong_current_state_is_refused),
-		cmocka_unit_test(modify__each_opcode_from_each_state),
-		cmocka_unit_test(ranges__boundaries),
-		cmocka_unit_test(ranges__address_of_another_family),
-	};
-
-	return cmocka_run_group_tests_name("command_transitions", tests, setup, teardown);
-}
+TEST_GROUP(.setup = setup, .teardown = teardown);

@@ -2,15 +2,13 @@
 #ifndef COMPLETION_FIXTURE_H
 #define COMPLETION_FIXTURE_H
 /* A completion and event queue manager with one client, whose queues lie here. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include <rte_common.h>
 #include <rte_memory.h>
 #include "../eal.h"
@@ -26,16 +24,18 @@ static struct cq_record record;
 static int pipes[2];
 static uint32_t cq_taken, eq_taken;
 
-static inline int fx_group_setup(void **state)
+static int fx_group_setup(void **state)
 {
 	return unit_eal(state);
 }
 
-static inline int fx_group_teardown(void **state)
+static int fx_group_teardown(void **state)
 {
 	rte_eal_cleanup();
 	return 0;
 }
+
+TEST_GROUP(.setup = fx_group_setup, .teardown = fx_group_teardown);
 
 static inline int fx_setup(void **state)
 {
@@ -59,7 +59,8 @@ static inline int fx_teardown(void **state)
 	return 0;
 }
 
-#define FX_TEST(f) cmocka_unit_test_setup_teardown(f, fx_setup, fx_teardown)
+#undef TEST
+#define TEST(name) TEST_WITH(name, fx_setup, fx_teardown)
 
 /* The client: takes a completion; takes an event. False: there is none. */
 static inline bool take_cqe(struct cqe *out)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include "completion_fixture.h"
 
-static void cq_post__entry(void **state)
+TEST(cq_post__entry)
 {
 	struct cqe in = {.my_qpn = 1,
 			 .remote_qpn = 2,
@@ -24,7 +24,7 @@ static void cq_post__entry(void **state)
 	assert_int_equal(counter_read(&counters, COUNTER_cqes), 1);
 }
 
-static void cq_post__wraps(void **state)
+TEST(cq_post__wraps)
 {
 	struct cqe c;
 
@@ -37,7 +37,7 @@ static void cq_post__wraps(void **state)
 	}
 }
 
-static void cq_post__overrun(void **state)
+TEST(cq_post__overrun)
 {
 	struct eqe ev;
 	struct cqe c;
@@ -62,7 +62,7 @@ static void cq_post__overrun(void **state)
 }
 
 /* An index that the client made up: at worst its own queue suffers. */
-static void cq_post__hostile_consumer_index(void **state)
+TEST(cq_post__hostile_consumer_index)
 {
 	record.consumer_index = 0x80000000;
 	for (uint32_t i = 0; i < 3 * ENTRIES; i++)
@@ -70,7 +70,7 @@ static void cq_post__hostile_consumer_index(void **state)
 	assert_true(counter_read(&counters, COUNTER_cq_overruns) > 0);
 }
 
-static void cq_post__unknown_queue(void **state)
+TEST(cq_post__unknown_queue)
 {
 	struct cqe entry = {0};
 
@@ -87,7 +87,7 @@ static void hold(void)
 	assert_int_equal(cq_hold(&completion, CQN, backlog, ENTRIES), 0);
 }
 
-static void cq_hold__refusals(void **state)
+TEST(cq_hold__refusals)
 {
 	assert_int_equal(cq_hold(&completion, 0, backlog, 2 * ENTRIES), -ENOENT);
 	assert_int_equal(cq_hold(&completion, CQN + 64, backlog, 2 * ENTRIES), -ENOENT);
@@ -102,7 +102,7 @@ static void cq_hold__refusals(void **state)
 
 /* Who cannot wait finds its completions in the CQ when it is released, in order, and the client is
  * woken as if they had just come. */
-static void cq_hold__keeps_completions(void **state)
+TEST(cq_hold__keeps_completions)
 {
 	struct eqe ev;
 	struct cqe c;
@@ -131,7 +131,7 @@ static void cq_hold__keeps_completions(void **state)
 }
 
 /* What was put aside wakes a client that armed for solicited events only as it would have done. */
-static void cq_hold__solicited_or_not(void **state)
+TEST(cq_hold__solicited_or_not)
 {
 	struct eqe ev;
 
@@ -149,7 +149,7 @@ static void cq_hold__solicited_or_not(void **state)
 }
 
 /* Contexts that are in the list of touched ones are not given back. */
-static void cq_table_unlisted__until_it_is_served(void **state)
+TEST(cq_table_unlisted__until_it_is_served)
 {
 	const uint32_t index = CQN & (64 - 1);
 
@@ -164,7 +164,7 @@ static void cq_table_unlisted__until_it_is_served(void **state)
 }
 
 /* As many as the CQ has places: what is more would not have fitted there either. */
-static void cq_hold__backlog_full(void **state)
+TEST(cq_hold__backlog_full)
 {
 	struct eqe ev;
 	struct cqe c;
@@ -184,7 +184,7 @@ static void cq_hold__backlog_full(void **state)
 }
 
 /* The CQ was not empty when it was held. */
-static void cq_release__overruns(void **state)
+TEST(cq_release__overruns)
 {
 	struct eqe ev;
 
@@ -208,7 +208,7 @@ static void bring_over(struct cqe *to, uint32_t entries)
 }
 
 /* Entries not taken, one promised but not written, one that comes meanwhile, one after. */
-static void cq_resize__keeps_order(void **state)
+TEST(cq_resize__keeps_order)
 {
 	static struct cqe larger[4 * ENTRIES];
 	struct cqe in = {.my_qpn = 102, .opcode = 7, .is_send = 1}, c;
@@ -250,7 +250,7 @@ static void cq_resize__keeps_order(void **state)
 }
 
 /* Exactly as many as are there is enough; one place fewer is not. */
-static void cq_resize__smaller(void **state)
+TEST(cq_resize__smaller)
 {
 	static struct cqe smaller[ENTRIES];
 	struct cqe c;
@@ -272,7 +272,7 @@ static void cq_resize__smaller(void **state)
 	assert_int_equal(counter_read(&counters, COUNTER_cq_overruns), 1);
 }
 
-static void cq_place__step_by_step(void **state)
+TEST(cq_place__step_by_step)
 {
 	struct cqe in = {.my_qpn = 9, .opcode = 7, .is_send = 1}, out;
 	uint64_t place;
@@ -288,7 +288,7 @@ static void cq_place__step_by_step(void **state)
 }
 
 /* Each step waits while the CQ is held; a place stays reserved. */
-static void cq_place__held(void **state)
+TEST(cq_place__held)
 {
 	struct cqe in = {.my_qpn = 9, .opcode = 7, .is_send = 1}, out;
 	uint64_t place, other;
@@ -304,7 +304,7 @@ static void cq_place__held(void **state)
 	assert_true(take_cqe(&out));
 }
 
-static void cq_place__full_or_gone(void **state)
+TEST(cq_place__full_or_gone)
 {
 	struct cqe in = {.my_qpn = 9}, out;
 	uint64_t place = 0, other;
@@ -325,7 +325,7 @@ static void cq_place__full_or_gone(void **state)
 	assert_int_equal(cq_fill(&completion, &counters, CQN, place, &in, false), COMPLETION_LOST);
 }
 
-static void cq_write__refusals(void **state)
+TEST(cq_write__refusals)
 {
 	assert_int_equal(cq_write(&completion, 0, 0, cq, LOG, &record), -EINVAL);
 	assert_int_equal(cq_write(&completion, 9, 0, cq, 25, &record), -EINVAL);
@@ -355,7 +355,7 @@ static unsigned events_of(bool solicited, uint8_t opcode)
 	return n;
 }
 
-static void arm__once(void **state)
+TEST(arm__once)
 {
 	assert_int_equal(events_of(false, 1), 0);
 	record.arm_next = 1;
@@ -366,7 +366,7 @@ static void arm__once(void **state)
 	assert_int_equal(events_of(true, 1), 0);
 }
 
-static void arm__solicited_only(void **state)
+TEST(arm__solicited_only)
 {
 	record.arm_solicited = 1;
 	assert_int_equal(events_of(false, 1), 0);
@@ -377,7 +377,7 @@ static void arm__solicited_only(void **state)
 
 /* Armed for any and for solicited ones, in either order: any completion draws the event, the only
  * one. */
-static void arm__the_stronger_stays(void **state)
+TEST(arm__the_stronger_stays)
 {
 	record.arm_next = 1;
 	assert_int_equal(events_of(false, 0), 1);
@@ -391,7 +391,7 @@ static void arm__the_stronger_stays(void **state)
 }
 
 /* One place is one place. */
-static void cq_post__last_place(void **state)
+TEST(cq_post__last_place)
 {
 	struct cqe c;
 
@@ -405,7 +405,7 @@ static void cq_post__last_place(void **state)
 }
 
 /* What an overrun CQ gets while it is held is lost, as before. */
-static void cq_hold__after_an_overrun(void **state)
+TEST(cq_hold__after_an_overrun)
 {
 	for (uint32_t i = 0; i <= ENTRIES; i++)
 		post(i, false);
@@ -417,7 +417,7 @@ static void cq_hold__after_an_overrun(void **state)
 	assert_false(post(8, false)); /* and stays overrun */
 }
 
-static void cq_hold__sizes_of_backlogs(void **state)
+TEST(cq_hold__sizes_of_backlogs)
 {
 	assert_int_equal(cq_hold(&completion, CQN, backlog, CQ_STOP_BACKLOG + 1), -EINVAL);
 	assert_int_equal(cq_hold(&completion, CQN, backlog, CQ_STOP_BACKLOG), 0);
@@ -426,7 +426,7 @@ static void cq_hold__sizes_of_backlogs(void **state)
 }
 
 /* Of a CQ that has gone since nobody is told. */
-static void arm__of_a_queue_that_has_gone(void **state)
+TEST(arm__of_a_queue_that_has_gone)
 {
 	struct eqe ev;
 
@@ -439,7 +439,7 @@ static void arm__of_a_queue_that_has_gone(void **state)
 
 /* No room for the event: it comes when there is some, and only if it is still what was armed for.
  */
-static void arm__waits_for_room(void **state)
+TEST(arm__waits_for_room)
 {
 	struct eqe ev;
 
@@ -472,7 +472,7 @@ static size_t mapped(void)
 	return pages;
 }
 
-static void completion_destroy__gives_its_address_space_back(void **state)
+TEST(completion_destroy__gives_its_address_space_back)
 {
 	static struct completion c;
 	size_t before;
@@ -485,38 +485,4 @@ static void completion_destroy__gives_its_address_space_back(void **state)
 		completion_destroy(&c);
 		assert_int_equal(mapped(), before);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(cq_post__entry),
-		FX_TEST(cq_post__wraps),
-		FX_TEST(cq_post__overrun),
-		FX_TEST(cq_post__hostile_consumer_index),
-		FX_TEST(cq_post__unknown_queue),
-		FX_TEST(cq_post__last_place),
-		FX_TEST(cq_hold__after_an_overrun),
-		FX_TEST(cq_hold__sizes_of_backlogs),
-		FX_TEST(arm__of_a_queue_that_has_gone),
-		FX_TEST(arm__waits_for_room),
-		FX_TEST(cq_hold__refusals),
-		FX_TEST(cq_hold__keeps_completions),
-		FX_TEST(cq_hold__solicited_or_not),
-		FX_TEST(cq_table_unlisted__until_it_is_served),
-		FX_TEST(cq_hold__backlog_full),
-		FX_TEST(cq_release__overruns),
-		FX_TEST(cq_resize__keeps_order),
-		FX_TEST(cq_resize__smaller),
-		FX_TEST(cq_place__step_by_step),
-		FX_TEST(cq_place__held),
-		FX_TEST(cq_place__full_or_gone),
-		FX_TEST(cq_write__refusals),
-		FX_TEST(completion_destroy__gives_its_address_space_back),
-		FX_TEST(arm__once),
-		FX_TEST(arm__solicited_only),
-		FX_TEST(arm__the_stronger_stays),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

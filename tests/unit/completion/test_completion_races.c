@@ -120,7 +120,7 @@ static void nothing(void)
 {
 }
 
-static void cq_post__two_at_once(void **state)
+TEST(cq_post__two_at_once)
 {
 	each_order(state, nothing, post_1, post_2, take_both);
 }
@@ -146,7 +146,7 @@ static void event_of_each(void)
 }
 
 /* Both CQs are in the list of those whose clients may want to know. */
-static void cq_post__to_two_queues(void **state)
+TEST(cq_post__to_two_queues)
 {
 	each_order(state, two_armed, post_1, post_elsewhere, event_of_each);
 }
@@ -168,7 +168,7 @@ static void released_both(void)
 	take_both();
 }
 
-static void cq_post__two_into_a_backlog(void **state)
+TEST(cq_post__two_into_a_backlog)
 {
 	each_order(state, hold, post_1, post_2, released_both);
 }
@@ -190,12 +190,12 @@ static void in_order(void)
 	assert_false(take_cqe(&c));
 }
 
-static void cq_release__while_one_is_posted(void **state)
+TEST(cq_release__while_one_is_posted)
 {
 	each_order(state, hold_with_one, let_go, post_2, in_order);
 }
 
-static void cq_post__while_it_is_released(void **state)
+TEST(cq_post__while_it_is_released)
 {
 	each_order(state, hold_with_one, post_2, let_go, in_order);
 }
@@ -221,7 +221,7 @@ static void aside_or_lost(void)
 	assert_int_equal(counter_read(&counters, COUNTER_cq_overruns), 1);
 }
 
-static void cq_post__too_many_while_it_is_released(void **state)
+TEST(cq_post__too_many_while_it_is_released)
 {
 	each_order(state, hold_full, post_one_more, let_go, aside_or_lost);
 }
@@ -244,7 +244,7 @@ static void write_at_last(void)
 		write_entry(&backlog[1], &entry, LOG_WRITTEN);
 }
 
-static void cq_release__waits_for_the_entry(void **state)
+TEST(cq_release__waits_for_the_entry)
 {
 	hold_with_one();
 	__atomic_add_fetch(&completion.cqs[CQN & completion.cq_mask].stop, 1, __ATOMIC_RELAXED);
@@ -281,7 +281,7 @@ static void two_events(void)
 	assert_int_equal(ev.number, 3);
 }
 
-static void eq_post__two_at_once(void **state)
+TEST(eq_post__two_at_once)
 {
 	each_order(state, nothing, event_1, event_2, two_events);
 }
@@ -327,13 +327,13 @@ static void two_come(void)
 }
 
 /* Of one object: its word keeps both. */
-static void eq_owe__two_at_once(void **state)
+TEST(eq_owe__two_at_once)
 {
 	each_order(state, both_full, owe_first, owe_second, two_come);
 }
 
 /* To two clients: both are in the list of those that owe. */
-static void eq_owe__to_two_clients_at_once(void **state)
+TEST(eq_owe__to_two_clients_at_once)
 {
 	each_order(state, both_full, owe_first, owe_elsewhere, two_come);
 }
@@ -363,7 +363,7 @@ static void nobody_is_told(void)
 }
 
 /* The client goes while it is served. */
-static void completion_notify__while_the_client_goes(void **state)
+TEST(completion_notify__while_the_client_goes)
 {
 	each_order(state, one_owed, notify, go, nobody_is_told);
 }
@@ -374,13 +374,13 @@ static void owe_another(void)
 }
 
 /* More is owed while the object is looked at. */
-static void eq_owe__while_it_is_paid(void **state)
+TEST(eq_owe__while_it_is_paid)
 {
 	each_order(state, one_owed, notify, owe_another, two_come);
 }
 
 /* One lcore serves at a time: the others do not wait. */
-static void completion_notify__one_serves(void **state)
+TEST(completion_notify__one_serves)
 {
 	struct eqe ev;
 
@@ -395,7 +395,7 @@ static void completion_notify__one_serves(void **state)
 }
 
 /* What costs nothing when there is nothing to do: others' cache lines stay theirs. */
-static void completion_notify__leaves_lines_alone(void **state)
+TEST(completion_notify__leaves_lines_alone)
 {
 	writes = 0;
 	notify();
@@ -414,7 +414,7 @@ static void completion_notify__leaves_lines_alone(void **state)
 }
 
 /* A page comes for an object of which something is owed, and for no other. */
-static void eq_owe__touches_no_other_objects(void **state)
+TEST(eq_owe__touches_no_other_objects)
 {
 	const uint64_t *word = completion.owed_of[EVENT_OF_QP].word;
 
@@ -429,27 +429,4 @@ static void eq_owe__touches_no_other_objects(void **state)
 	assert_false(wrote(&word[0]));
 	assert_false(wrote(&word[1]));
 	assert_int_equal(counter_read(&counters, COUNTER_events_owed), 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(cq_post__two_at_once),
-		FX_TEST(cq_post__to_two_queues),
-		FX_TEST(cq_post__two_into_a_backlog),
-		FX_TEST(cq_release__while_one_is_posted),
-		FX_TEST(cq_post__while_it_is_released),
-		FX_TEST(cq_post__too_many_while_it_is_released),
-		FX_TEST(cq_release__waits_for_the_entry),
-		FX_TEST(eq_post__two_at_once),
-		FX_TEST(eq_owe__two_at_once),
-		FX_TEST(eq_owe__to_two_clients_at_once),
-		FX_TEST(eq_owe__while_it_is_paid),
-		FX_TEST(completion_notify__while_the_client_goes),
-		FX_TEST(completion_notify__one_serves),
-		FX_TEST(completion_notify__leaves_lines_alone),
-		FX_TEST(eq_owe__touches_no_other_objects),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

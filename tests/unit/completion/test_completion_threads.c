@@ -82,7 +82,7 @@ static void take_all(struct seen *s)
 }
 
 /* The client: arms, takes what is there, and then moves only when an event came. */
-static void cq_post__many_producers_and_a_sleeping_client(void **state)
+TEST(cq_post__many_producers_and_a_sleeping_client)
 {
 	struct seen s = {0};
 	pthread_t thread[PRODUCERS + 1];
@@ -118,13 +118,4 @@ static void cq_post__many_producers_and_a_sleeping_client(void **state)
 	}
 	assert_int_equal(counter_read(&holders, COUNTER_cq_overruns), 0);
 	assert_true(sleeps > 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(cq_post__many_producers_and_a_sleeping_client),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

@@ -4,7 +4,7 @@
 #include "completion_fixture.h"
 #include "completion_priv.h"
 
-static void eq_post__wraps_and_overruns(void **state)
+TEST(eq_post__wraps_and_overruns)
 {
 	struct eqe ev;
 
@@ -25,7 +25,7 @@ static void eq_post__wraps_and_overruns(void **state)
 	assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 5));
 }
 
-static void eq_post__nobody_there(void **state)
+TEST(eq_post__nobody_there)
 {
 	eq_remove(&completion, CLIENT);
 	assert_false(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 5));
@@ -55,7 +55,7 @@ static void drain_eq(void)
 }
 
 /* Events that find no room come when there is some: each once for each object. */
-static void eq_owe__comes_when_there_is_room(void **state)
+TEST(eq_owe__comes_when_there_is_room)
 {
 	static const struct {
 		enum eqe_type type;
@@ -99,7 +99,7 @@ static void eq_owe__comes_when_there_is_room(void **state)
 }
 
 /* A client that makes room by and by gets all of them by and by. */
-static void eq_owe__place_by_place(void **state)
+TEST(eq_owe__place_by_place)
 {
 	bool came[64] = {false};
 	struct eqe ev = {0};
@@ -123,7 +123,7 @@ static void eq_owe__place_by_place(void **state)
 }
 
 /* Of a QP's two events one finds room, and the other waits for the next. */
-static void eq_owe__half_of_an_object(void **state)
+TEST(eq_owe__half_of_an_object)
 {
 	struct eqe ev;
 
@@ -142,7 +142,7 @@ static void eq_owe__half_of_an_object(void **state)
 }
 
 /* No lcore is kept for long: so many objects are looked at in one turn. */
-static void eq_owe__a_part_at_a_time(void **state)
+TEST(eq_owe__a_part_at_a_time)
 {
 	enum { LOOK = 1024 };
 	static const uint32_t came_in[] = {0x10000 + LOOK - 1, 0x10000 + LOOK,
@@ -169,7 +169,7 @@ static void eq_owe__a_part_at_a_time(void **state)
 }
 
 /* Looking for one client takes nothing from another. */
-static void eq_owe__to_two_clients(void **state)
+TEST(eq_owe__to_two_clients)
 {
 	static struct client_page other __attribute__((aligned(4096)));
 
@@ -192,7 +192,7 @@ static void eq_owe__to_two_clients(void **state)
 }
 
 /* A new client begins with nothing to be woken for. */
-static void eq_write__begins_anew(void **state)
+TEST(eq_write__begins_anew)
 {
 	assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 1));
 	eq_remove(&completion, CLIENT);
@@ -206,7 +206,7 @@ static void eq_write__begins_anew(void **state)
 }
 
 /* What was owed of an object that has gone, or to a client that has, is not told to others. */
-static void eq_owe__not_to_others(void **state)
+TEST(eq_owe__not_to_others)
 {
 	struct eqe ev;
 
@@ -244,7 +244,7 @@ static void eq_owe__not_to_others(void **state)
 }
 
 /* The client's index runs wild: nobody spins, nobody writes elsewhere. */
-static void eq_owe__hostile_consumer_index(void **state)
+TEST(eq_owe__hostile_consumer_index)
 {
 	fill_eq();
 	eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 0x1007);
@@ -254,7 +254,7 @@ static void eq_owe__hostile_consumer_index(void **state)
 	assert_int_equal(counter_read(&counters, COUNTER_events_owed), 0);
 }
 
-static void eq_has_room__when_it_takes_events(void **state)
+TEST(eq_has_room__when_it_takes_events)
 {
 	assert_true(eq_has_room(&completion, CLIENT));
 	assert_false(eq_has_room(&completion, CLIENT + 1)); /* nobody there */
@@ -265,7 +265,7 @@ static void eq_has_room__when_it_takes_events(void **state)
 }
 
 /* Who raises them looks again by itself, or they are of the whole device: nothing is kept. */
-static void eq_owe__of_no_object(void **state)
+TEST(eq_owe__of_no_object)
 {
 	fill_eq();
 	eq_post(&completion, &counters, CLIENT, EQE_COMPLETION, 0x1001);
@@ -274,7 +274,7 @@ static void eq_owe__of_no_object(void **state)
 }
 
 /* The client takes no events of that type any more. */
-static void eq_owe__of_a_type_not_taken(void **state)
+TEST(eq_owe__of_a_type_not_taken)
 {
 	struct eqe ev;
 
@@ -289,7 +289,7 @@ static void eq_owe__of_a_type_not_taken(void **state)
 	assert_int_equal(counter_read(&counters, COUNTER_events_unmapped), 2);
 }
 
-static void eq_map__types(void **state)
+TEST(eq_map__types)
 {
 	struct eqe ev;
 
@@ -306,7 +306,7 @@ static void eq_map__types(void **state)
 }
 
 /* Only a client that says that it sleeps is woken, once. */
-static void completion_notify__wakes_a_waiting_client(void **state)
+TEST(completion_notify__wakes_a_waiting_client)
 {
 	uint64_t got[4];
 
@@ -323,7 +323,7 @@ static void completion_notify__wakes_a_waiting_client(void **state)
 }
 
 /* A client's bell rings whoever came before or after it. */
-static void completion_notify__each_client(void **state)
+TEST(completion_notify__each_client)
 {
 	static const uint32_t others[] = {CLIENT + 1, 0, CLIENTS_MAX - 1};
 	static struct client_page other __attribute__((aligned(4096)));
@@ -344,36 +344,11 @@ static void completion_notify__each_client(void **state)
 }
 
 /* It went between the event and the bell. */
-static void completion_notify__client_that_has_gone(void **state)
+TEST(completion_notify__client_that_has_gone)
 {
 	page.waiting = 1;
 	assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 1));
 	eq_remove(&completion, CLIENT);
 	completion_notify(&completion, &counters);
 	assert_int_equal(page.waiting, 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(eq_post__wraps_and_overruns),
-		FX_TEST(eq_post__nobody_there),
-		FX_TEST(eq_owe__comes_when_there_is_room),
-		FX_TEST(eq_owe__place_by_place),
-		FX_TEST(eq_owe__half_of_an_object),
-		FX_TEST(eq_owe__a_part_at_a_time),
-		FX_TEST(eq_owe__to_two_clients),
-		FX_TEST(eq_write__begins_anew),
-		FX_TEST(eq_owe__not_to_others),
-		FX_TEST(eq_owe__hostile_consumer_index),
-		FX_TEST(eq_has_room__when_it_takes_events),
-		FX_TEST(eq_owe__of_no_object),
-		FX_TEST(eq_owe__of_a_type_not_taken),
-		FX_TEST(eq_map__types),
-		FX_TEST(completion_notify__wakes_a_waiting_client),
-		FX_TEST(completion_notify__each_client),
-		FX_TEST(completion_notify__client_that_has_gone),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

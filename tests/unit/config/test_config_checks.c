@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How settings fit together, what follows from them, and the paths that both programs agree on. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include "setting.h"
 
 enum { SETS_MAX = 8 };
 
-static void contradictions__refused(void **state)
+TEST(contradictions__refused)
 {
 	static const struct {
 		const char *set[SETS_MAX], *reason;
@@ -47,7 +45,7 @@ static void contradictions__refused(void **state)
 	}
 }
 
-static void both_ends_of_a_memif__accepted(void **state)
+TEST(both_ends_of_a_memif__accepted)
 {
 	static const char *const sets[] = {
 		"hca0.port=memif", "hca0.device=/tmp/m", "hca0.peer=", "hca0.memif_server=yes",
@@ -61,7 +59,7 @@ static void both_ends_of_a_memif__accepted(void **state)
 	assert_int_equal(config_check(&c, "test", &error), 0);
 }
 
-static void queues__follow_engines(void **state)
+TEST(queues__follow_engines)
 {
 	struct config_error error;
 	struct config c;
@@ -73,7 +71,7 @@ static void queues__follow_engines(void **state)
 	assert_int_equal(c.hca[0].port.queues, 2);
 }
 
-static void buffers__follow_engines(void **state)
+TEST(buffers__follow_engines)
 {
 	struct config_error error;
 	struct config c;
@@ -92,7 +90,7 @@ static void buffers__follow_engines(void **state)
 	assert_int_equal(c.daemon.descriptor_buffers, 8189);
 }
 
-static void places__the_more_particular_wins(void **state)
+TEST(places__the_more_particular_wins)
 {
 	static const char *const sets[] = {
 		"hca0.engines=2", "hca1.engines=2", "hca0.lcore.segmentation.1=5",
@@ -110,7 +108,7 @@ static void places__the_more_particular_wins(void **state)
 	assert_int_equal(c.hca[1].cpu[1][STAGE_HEADER_PARSE], CONFIG_CPU_AUTO);
 }
 
-static void at_most_hca_max(void **state)
+TEST(at_most_hca_max)
 {
 	struct hca_section *h;
 	struct reason why;
@@ -125,7 +123,7 @@ static void at_most_hca_max(void **state)
 	assert_int_equal(config_add_hca(&c, "more", &h, &why), -EINVAL);
 }
 
-static void port_types__are_in_the_order_of_their_enum(void **state)
+TEST(port_types__are_in_the_order_of_their_enum)
 {
 	static const struct {
 		const char *name;
@@ -145,7 +143,7 @@ static void port_types__are_in_the_order_of_their_enum(void **state)
 	}
 }
 
-static void paths__agree(void **state)
+TEST(paths__agree)
 {
 	char text[PATHS_BYTES_MAX], other[PATHS_BYTES_MAX];
 
@@ -162,20 +160,4 @@ static void paths__agree(void **state)
 	assert_int_equal(paths_prefix("a.sock", other, sizeof(other)), 0);
 	assert_string_equal(text, other);
 	assert_int_equal(paths_telemetry("name", text, 10), -ENAMETOOLONG);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(contradictions__refused),
-		cmocka_unit_test(both_ends_of_a_memif__accepted),
-		cmocka_unit_test(queues__follow_engines),
-		cmocka_unit_test(buffers__follow_engines),
-		cmocka_unit_test(places__the_more_particular_wins),
-		cmocka_unit_test(at_most_hca_max),
-		cmocka_unit_test(port_types__are_in_the_order_of_their_enum),
-		cmocka_unit_test(paths__agree),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

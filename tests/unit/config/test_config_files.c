@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files and --set: what comes out, and that each refusal names the line. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include "setting.h"
 
 static char path[] = "/tmp/softhca-test-config.XXXXXX";
@@ -26,7 +24,7 @@ static int read_text(struct config *c, const char *text, struct config_error *er
 
 #define A_RING "[hca a]\npeer = a\naddress = 10.0.0.1/24\n"
 
-static void file__accepted(void **state)
+TEST(file__accepted)
 {
 	struct config_error error;
 	struct config c;
@@ -48,7 +46,7 @@ static void file__accepted(void **state)
 	assert_int_equal(c.hca[0].cpu[0][STAGE_SEGMENTATION], CONFIG_CPU_AUTO);
 }
 
-static void file__refused_with_its_line(void **state)
+TEST(file__refused_with_its_line)
 {
 	static const struct {
 		const char *text;
@@ -98,7 +96,7 @@ static void file__refused_with_its_line(void **state)
 	}
 }
 
-static void file__long_lines(void **state)
+TEST(file__long_lines)
 {
 	struct config_error error;
 	struct config c;
@@ -121,7 +119,7 @@ static void file__long_lines(void **state)
 	assert_non_null(strstr(error.text, ":2: the key is too long"));
 }
 
-static void file__missing(void **state)
+TEST(file__missing)
 {
 	struct config_error error;
 	struct config c;
@@ -131,7 +129,7 @@ static void file__missing(void **state)
 	assert_true(config_read(&c, "/tmp", &error) < 0);
 }
 
-static void set__changes_one_setting(void **state)
+TEST(set__changes_one_setting)
 {
 	struct config_error error;
 	struct config c;
@@ -147,7 +145,7 @@ static void set__changes_one_setting(void **state)
 	assert_string_equal(c.hca[1].port.capture_path, "/tmp/a=b.pcapng");
 }
 
-static void set__refused(void **state)
+TEST(set__refused)
 {
 	static const struct {
 		const char *assignment, *reason;
@@ -172,7 +170,7 @@ static void set__refused(void **state)
 	}
 }
 
-static void printed__is_the_file_in_the_tree(void **state)
+TEST(printed__is_the_file_in_the_tree)
 {
 	static char printed[65536], stored[65536];
 	FILE *out = fmemopen(printed, sizeof(printed), "w");
@@ -187,7 +185,7 @@ static void printed__is_the_file_in_the_tree(void **state)
 	assert_string_equal(stored, printed);
 }
 
-static void printed__reads_back_as_the_defaults(void **state)
+TEST(printed__reads_back_as_the_defaults)
 {
 	struct config built_in, read;
 	struct config_error error;
@@ -201,7 +199,7 @@ static void printed__reads_back_as_the_defaults(void **state)
 	assert_memory_equal(&built_in, &read, sizeof(read));
 }
 
-static void profiles__are_accepted(void **state)
+TEST(profiles__are_accepted)
 {
 	static const char *const names[] = {"demo", "af_packet", "memif", "pci"};
 	struct config_error error;
@@ -216,7 +214,7 @@ static void profiles__are_accepted(void **state)
 	}
 }
 
-static void help__names_every_setting(void **state)
+TEST(help__names_every_setting)
 {
 	static char text[65536];
 	FILE *out = fmemopen(text, sizeof(text), "w");
@@ -240,20 +238,4 @@ static int remove_file(void **state)
 	return unlink(path);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(file__accepted),
-		cmocka_unit_test(file__refused_with_its_line),
-		cmocka_unit_test(file__long_lines),
-		cmocka_unit_test(file__missing),
-		cmocka_unit_test(set__changes_one_setting),
-		cmocka_unit_test(set__refused),
-		cmocka_unit_test(printed__is_the_file_in_the_tree),
-		cmocka_unit_test(printed__reads_back_as_the_defaults),
-		cmocka_unit_test(profiles__are_accepted),
-		cmocka_unit_test(help__names_every_setting),
-	};
-
-	return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+TEST_GROUP(.setup = make_file, .teardown = remove_file);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Each kind of value: accepted into its field, or refused with a reason. One row for each. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include "setting.h"
 
 static int set_daemon(struct config *c, const char *key, const char *value, struct reason *why)
@@ -17,7 +15,7 @@ static int set_hca(struct config *c, const char *key, const char *value, struct 
 	return setting_parse(setting_find(SCOPE_HCA, key), key, value, &c->hca[0], why);
 }
 
-static void every_row_parses_its_default(void **state)
+TEST(every_row_parses_its_default)
 {
 	struct config c;
 
@@ -30,7 +28,7 @@ static void every_row_parses_its_default(void **state)
 	assert_int_equal(c.daemon.hugepages_mib, CONFIG_HUGEPAGES_AUTO);
 }
 
-static void every_key_is_named_once_and_explained(void **state)
+TEST(every_key_is_named_once_and_explained)
 {
 	for (unsigned i = 0; i < setting_count; i++) {
 		size_t length = strlen(settings[i].doc);
@@ -43,7 +41,7 @@ static void every_key_is_named_once_and_explained(void **state)
 	}
 }
 
-static void values__refused(void **state)
+TEST(values__refused)
 {
 	static const struct {
 		const char *key, *value, *reason;
@@ -112,7 +110,7 @@ static void values__refused(void **state)
 	}
 }
 
-static void addresses__both_families_and_spaces(void **state)
+TEST(addresses__both_families_and_spaces)
 {
 	static const uint8_t v4[16] = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 7};
 	struct reason why;
@@ -130,7 +128,7 @@ static void addresses__both_families_and_spaces(void **state)
 	assert_true(c.hca[0].port.has_gateway_v4 && c.hca[0].port.has_gateway_v6);
 }
 
-static void mac__accepted(void **state)
+TEST(mac__accepted)
 {
 	static const uint8_t expected[6] = {0x02, 0xab, 0, 0, 0, 0xff};
 	struct reason why;
@@ -141,7 +139,7 @@ static void mac__accepted(void **state)
 	assert_memory_equal(c.hca[0].port.mac, expected, 6);
 }
 
-static void cpus__list_and_ranges(void **state)
+TEST(cpus__list_and_ranges)
 {
 	struct reason why;
 	struct config c;
@@ -157,7 +155,7 @@ static void cpus__list_and_ranges(void **state)
 	assert_int_equal(set_daemon(&c, "lcores", "1-", &why), -EINVAL);
 }
 
-static void socket__permissions_and_group(void **state)
+TEST(socket__permissions_and_group)
 {
 	struct reason why;
 	struct config c = {0};
@@ -179,7 +177,7 @@ static void socket__permissions_and_group(void **state)
 	assert_int_equal(set_daemon(&c, "socket_group", "a b", &why), -EINVAL);
 }
 
-static void hugepages__words_and_sizes(void **state)
+TEST(hugepages__words_and_sizes)
 {
 	struct reason why;
 	struct config c;
@@ -193,7 +191,7 @@ static void hugepages__words_and_sizes(void **state)
 	assert_int_equal(set_daemon(&c, "hugepages", "on", &why), -EINVAL);
 }
 
-static void text__longest_that_fits(void **state)
+TEST(text__longest_that_fits)
 {
 	char path[PATHS_BYTES_MAX + 1];
 	struct reason why;
@@ -206,21 +204,4 @@ static void text__longest_that_fits(void **state)
 	path[PATHS_BYTES_MAX - 1] = '\0';
 	assert_int_equal(set_daemon(&c, "socket", path, &why), 0);
 	assert_string_equal(c.daemon.socket, path);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_row_parses_its_default),
-		cmocka_unit_test(every_key_is_named_once_and_explained),
-		cmocka_unit_test(values__refused),
-		cmocka_unit_test(addresses__both_families_and_spaces),
-		cmocka_unit_test(mac__accepted),
-		cmocka_unit_test(cpus__list_and_ranges),
-		cmocka_unit_test(socket__permissions_and_group),
-		cmocka_unit_test(hugepages__words_and_sizes),
-		cmocka_unit_test(text__longest_that_fits),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,7 +49,10 @@ static unsigned listeners(const uint8_t *mgid)
 	return n;
 }
 
-static void multicast__attached_once_detached_once(void **state)
+#undef TEST
+#define TEST(name) TEST_WITH(name, make, unmake)
+
+TEST(multicast__attached_once_detached_once)
 {
 	assert_null(multicast_find(table, group(1, true)));
 	assert_int_equal(multicast_detach(table, group(1, true), 7), -ENOENT);
@@ -74,7 +77,7 @@ static void multicast__attached_once_detached_once(void **state)
 
 /* Who has a group when it goes may read it, and goes on along its chain, until the table is told
  * that nobody has. */
-static void multicast__readers_keep_a_group_that_goes(void **state)
+TEST(multicast__readers_keep_a_group_that_goes)
 {
 	struct multicast_group *held[3];
 
@@ -93,7 +96,7 @@ static void multicast__readers_keep_a_group_that_goes(void **state)
 	assert_int_equal(listeners(group(1, false)), 1);
 }
 
-static void multicast__a_place_is_used_again(void **state)
+TEST(multicast__a_place_is_used_again)
 {
 	for (unsigned i = 1; i <= MULTICAST_QPS_MAX; i++)
 		assert_int_equal(multicast_attach(table, group(3, true), i), 0);
@@ -105,7 +108,7 @@ static void multicast__a_place_is_used_again(void **state)
 	assert_int_equal(multicast_attach(table, group(3, true), 50), -ENOMEM);
 }
 
-static void multicast__limits_of_the_device(void **state)
+TEST(multicast__limits_of_the_device)
 {
 	for (unsigned n = 0; n < MULTICAST_GROUPS_MAX; n++)
 		assert_int_equal(multicast_attach(table, group(n, true), 1), 0);
@@ -118,18 +121,4 @@ static void multicast__limits_of_the_device(void **state)
 	assert_int_equal(multicast_attach(table, group(9000, true), 1), 0);
 	for (unsigned n = 0; n < 1024; n++)
 		assert_int_equal(listeners(group(n, true)) > 1, true);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(multicast__attached_once_detached_once, make,
-						unmake),
-		cmocka_unit_test_setup_teardown(multicast__readers_keep_a_group_that_goes, make,
-						unmake),
-		cmocka_unit_test_setup_teardown(multicast__a_place_is_used_again, make, unmake),
-		cmocka_unit_test_setup_teardown(multicast__limits_of_the_device, make, unmake),
-	};
-
-	return cmocka_run_group_tests_name("multicast", tests, fx_group_setup, fx_group_teardown);
 }

@@ -3,10 +3,8 @@
  * HeaderParser and the CEU do. For ThreadSanitizer, and for who reads what was freed. */
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include "context/multicast.h"
 
 enum { GROUPS = 12, QPS = 5, ROUNDS = 6000, KEPT = 0 };
@@ -71,7 +69,7 @@ static void quiesce(void)
 	multicast_reap(&table);
 }
 
-static void multicast__changes_under_the_reader(void **state)
+TEST(multicast__changes_under_the_reader)
 {
 	uint32_t attached[GROUPS][QPS] = {{0}}, random = 1;
 	uint8_t mgid[16];
@@ -105,13 +103,4 @@ static void multicast__changes_under_the_reader(void **state)
 	assert_true(wrong == 0);
 	assert_true(missed == 0);
 	multicast_table_destroy(&table);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(multicast__changes_under_the_reader),
-	};
-
-	return cmocka_run_group_tests_name("multicast threads", tests, NULL, NULL);
 }

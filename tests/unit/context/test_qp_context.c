@@ -18,7 +18,7 @@ static unsigned woken(struct qp *q)
 	return n;
 }
 
-static void qp_set_error__from_each_state(void **state)
+TEST(qp_set_error__from_each_state)
 {
 	struct qp *q = fx->qp[0];
 
@@ -33,7 +33,7 @@ static void qp_set_error__from_each_state(void **state)
 }
 
 /* The first one ends the QP and says so; those that follow are lost in silence. */
-static void qp_completion_lost__once(void **state)
+TEST(qp_completion_lost__once)
 {
 	struct qp *q = fx->qp[0];
 	const struct eqe *e = &fx->page->eq[0];
@@ -48,7 +48,7 @@ static void qp_completion_lost__once(void **state)
 	assert_int_equal(e->number, q->qpn);
 }
 
-static void qp_find__whole_number(void **state)
+TEST(qp_find__whole_number)
 {
 	uint32_t qpn = fx->qp[0]->qpn;
 
@@ -59,7 +59,7 @@ static void qp_find__whole_number(void **state)
 }
 
 /* From RTS and SQD alone. */
-static void qp_set_sqe__from_each_state(void **state)
+TEST(qp_set_sqe__from_each_state)
 {
 	struct qp *q = fx->qp[0];
 
@@ -72,7 +72,7 @@ static void qp_set_sqe__from_each_state(void **state)
 	}
 }
 
-static void qp_closing__all_modules_let_go(void **state)
+TEST(qp_closing__all_modules_let_go)
 {
 	struct qp *q = fx->qp[0];
 
@@ -86,7 +86,7 @@ static void qp_closing__all_modules_let_go(void **state)
 	assert_true(hca_qp_closed(q));
 }
 
-static void qp_state__what_it_permits(void **state)
+TEST(qp_state__what_it_permits)
 {
 	static const struct {
 		bool sends, receives;
@@ -128,7 +128,7 @@ static void assert_list(struct qp_list *l, const uint32_t *want, unsigned n)
 }
 
 /* Any two, in any order, then one of them comes back. */
-static void qp_list__order_after_removals(void **state)
+TEST(qp_list__order_after_removals)
 {
 	static struct qp qps[LISTED];
 	struct qp_list l;
@@ -150,7 +150,7 @@ static void qp_list__order_after_removals(void **state)
 }
 
 /* The first ones have been taken: what they left behind in the others is not looked at. */
-static void qp_list__removed_after_takes(void **state)
+TEST(qp_list__removed_after_takes)
 {
 	static const uint32_t want[] = {3, 5};
 	static struct qp qps[LISTED];
@@ -165,7 +165,7 @@ static void qp_list__removed_after_takes(void **state)
 }
 
 /* One that was put in front is a neighbour like any other. */
-static void qp_list__removed_behind_one_put_first(void **state)
+TEST(qp_list__removed_behind_one_put_first)
 {
 	static const uint32_t want[] = {0, 3, 4, 5}, alone[] = {1};
 	static struct qp qps[LISTED];
@@ -183,7 +183,7 @@ static void qp_list__removed_behind_one_put_first(void **state)
 
 /* When a client with thousands of QPs goes, each of them must cost the same: nothing but the
  * neighbours is looked at. */
-static void qp_list__removal_looks_at_neighbours_only(void **state)
+TEST(qp_list__removal_looks_at_neighbours_only)
 {
 	static const uint32_t want[] = {0, 1, 2, 3, 5};
 	static struct qp qps[LISTED];
@@ -194,22 +194,4 @@ static void qp_list__removal_looks_at_neighbours_only(void **state)
 	qp_list_remove(&l, &qps[4]);
 	qps[1].ee.starved.next = 2;
 	assert_list(&l, want, 5);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(qp_set_error__from_each_state),
-		FX_TEST(qp_set_sqe__from_each_state),
-		FX_TEST(qp_completion_lost__once),
-		FX_TEST(qp_find__whole_number),
-		FX_TEST(qp_closing__all_modules_let_go),
-		FX_TEST(qp_state__what_it_permits),
-		FX_TEST(qp_list__order_after_removals),
-		FX_TEST(qp_list__removed_after_takes),
-		FX_TEST(qp_list__removed_behind_one_put_first),
-		FX_TEST(qp_list__removal_looks_at_neighbours_only),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

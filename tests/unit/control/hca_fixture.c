@@ -76,7 +76,7 @@ static uint16_t wire_tx(struct link_port *port, uint16_t queue, struct rte_mbuf 
 	return done;
 }
 
-void fixture_eal(void)
+static void fixture_eal(void)
 {
 	char *argv[] = {"test",
 			"--no-huge",
@@ -100,6 +100,14 @@ void fixture_eal(void)
 					    SOCKET_ID_ANY);
 	DIE_IF(!packets || !descriptors || !wire.pool);
 }
+
+static int fixture_group(void **state)
+{
+	fixture_eal();
+	return 0;
+}
+
+TEST_GROUP(.setup = fixture_group);
 
 static uint64_t now_ns(void)
 {

@@ -31,8 +31,7 @@ extern int (*fixture_cm_adopt)(void *ctx, int fd);
 /* The NUMA node of the engines that are started; at first any. */
 extern int fixture_node;
 
-/* Starts EAL. Once per program. */
-void fixture_eal(void);
+/* EAL is started once for each program (TEST_GROUP). */
 /* limits may be NULL. Exits on failure. */
 void fixture_start(struct fixture *f, const struct control_limits *limits, bool poll_pipeline);
 void fixture_stop(struct fixture *f);

@@ -3,11 +3,9 @@
 #define HCA_TEST_H
 /* For test programs each of whose tests has a daemon of its own (hca_fixture.h): f is that of the
  * test that runs, and the one that libraries find. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include "hca_fixture.h"
 
 static struct fixture f;
@@ -27,6 +25,7 @@ static int stop(void **state)
 	return 0;
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+#undef TEST
+#define TEST(name) TEST_WITH(name, start, stop)
 
 #endif

@@ -11,7 +11,8 @@
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include "host-abi/control.h"
 #include "host-abi/doorbell.h"
 

@@ -40,7 +40,7 @@ static int open_cm(int fd, uint32_t version, uint32_t reserved)
 	return raw_call(fd, CONTROL_OPEN_CM, &in, sizeof(in), NULL, 0, NULL, 0);
 }
 
-static void channel__is_handed_over_with_its_reply(void **state)
+TEST_WITH(channel__is_handed_over_with_its_reply, start_with_cm, stop_with_cm)
 {
 	int fd = raw_connect(f.path), theirs;
 	char text[8] = "";
@@ -68,7 +68,7 @@ static void channel__is_handed_over_with_its_reply(void **state)
 	close(fd);
 }
 
-static void channel__refused_stays_a_connection(void **state)
+TEST_WITH(channel__refused_stays_a_connection, start_with_cm, stop_with_cm)
 {
 	int fd = raw_connect(f.path), page = raw_memfd(sizeof(struct client_page), RAW_SEALS);
 	unsigned int before = fixture_descriptors();
@@ -88,7 +88,7 @@ static void channel__refused_stays_a_connection(void **state)
 	close(fd);
 }
 
-static void channel__without_a_connection_manager(void **state)
+TEST(channel__without_a_connection_manager)
 {
 	int fd = raw_connect(f.path);
 
@@ -98,7 +98,7 @@ static void channel__without_a_connection_manager(void **state)
 }
 
 /* The client has not waited for the reply: the connection manager finds it gone. */
-static void channel__client_gone_at_once(void **state)
+TEST_WITH(channel__client_gone_at_once, start_with_cm, stop_with_cm)
 {
 	struct {
 		struct control_header header;
@@ -127,7 +127,7 @@ static void channel__client_gone_at_once(void **state)
 
 /* The receive queue of an RC queue pair of its own gives them, an SRQ gives none; and only whose it
  * is may ask, and tell of its peer. */
-static void credits__of_the_users_queue_pairs(void **state)
+TEST(credits__of_the_users_queue_pairs)
 {
 	const uint32_t me = getuid();
 	struct control_qp in;
@@ -160,19 +160,4 @@ static void credits__of_the_users_queue_pairs(void **state)
 	control_peer_gives_no_credits(f.control, 0, me, r.qpn);
 	assert_int_equal(*credits, CREDITS_UNLIMITED);
 	close(r.fd);
-}
-
-int main(void)
-{
-#define CM_TEST(name) cmocka_unit_test_setup_teardown(name, start_with_cm, stop_with_cm)
-	const struct CMUnitTest tests[] = {
-		CM_TEST(channel__is_handed_over_with_its_reply),
-		CM_TEST(channel__refused_stays_a_connection),
-		TEST(channel__without_a_connection_manager),
-		CM_TEST(channel__client_gone_at_once),
-		TEST(credits__of_the_users_queue_pairs),
-	};
-
-	fixture_eal();
-	return cmocka_run_group_tests_name("control_cm", tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static const uint8_t descriptors_of[CONTROL_TYPE_END] = {
 #include "host-abi/control_requests.def"
 };
 
-static void header__each_field_wrong_ends_the_connection(void **state)
+TEST(header__each_field_wrong_ends_the_connection)
 {
 	static const struct control_header wrong[] = {
 		{.type = 0},
@@ -53,7 +53,7 @@ static void header__each_field_wrong_ends_the_connection(void **state)
 	assert_true(fixture_wait_clients(&f, 0));
 }
 
-static void body__each_length_but_the_right_one_ends_the_connection(void **state)
+TEST(body__each_length_but_the_right_one_ends_the_connection)
 {
 	uint8_t bytes[CONTROL_BYTES_MAX + 100] __attribute__((aligned(8))) = {0};
 	struct control_hello_reply hello;
@@ -86,7 +86,7 @@ static void body__each_length_but_the_right_one_ends_the_connection(void **state
 	assert_true(fixture_wait_clients(&f, 0));
 }
 
-static void order__hello_first_and_once(void **state)
+TEST(order__hello_first_and_once)
 {
 	struct control_hello_reply hello;
 	struct control_open_cm cm = {.version = CONTROL_VERSION};
@@ -114,7 +114,7 @@ static void order__hello_first_and_once(void **state)
 	close(page);
 }
 
-static void hello__each_wrong_page_is_refused(void **state)
+TEST(hello__each_wrong_page_is_refused)
 {
 	const size_t right = sizeof(struct client_page);
 	const struct {
@@ -172,7 +172,7 @@ static void hello__each_wrong_page_is_refused(void **state)
 	close(fd);
 }
 
-static void descriptors__missing_or_too_many(void **state)
+TEST(descriptors__missing_or_too_many)
 {
 	struct control_hello_reply hello;
 	const struct control_piece in = {.bytes = 4096};
@@ -248,7 +248,7 @@ static uint32_t interesting(const struct raw *r)
 
 /* Well-formed messages with each word at boundaries, its own numbers and noise. The daemon answers
  * all of them. */
-static void fields__boundaries_and_noise(void **state)
+TEST(fields__boundaries_and_noise)
 {
 	struct raw r, bystander;
 	int memory = raw_memfd(8192, RAW_SEALS);
@@ -291,7 +291,7 @@ static void fields__boundaries_and_noise(void **state)
 }
 
 /* Wholly random packets. */
-static void packets__noise(void **state)
+TEST(packets__noise)
 {
 	struct control_hello_reply hello;
 
@@ -311,7 +311,7 @@ static void packets__noise(void **state)
 }
 
 /* Many requests without reading one reply: the daemon neither waits nor grows. */
-static void replies__never_read(void **state)
+TEST(replies__never_read)
 {
 	struct raw bystander;
 	struct control_hello_reply hello;
@@ -354,7 +354,7 @@ static int open_with_bell(int fd)
 
 /* Descriptors whose last close waits: with a message, too many with one, left in the queue, and
  * over the bell. Nobody else waits. */
-static void descriptors__that_do_not_close(void **state)
+TEST(descriptors__that_do_not_close)
 {
 	const struct control_header query = {.type = CONTROL_QUERY_PORT}, bad = {.type = 0};
 	uint64_t begun = lingering_now_ms();
@@ -400,7 +400,7 @@ static void descriptors__that_do_not_close(void **state)
 }
 
 /* Its bell is not closed yet, for others do not close: nobody listens to it any more. */
-static void bell__of_a_client_that_has_gone(void **state)
+TEST(bell__of_a_client_that_has_gone)
 {
 	enum { SLOW = 30 };
 	struct pollfd control = {.fd = control_fd(f.control), .events = POLLIN};
@@ -421,7 +421,7 @@ static void bell__of_a_client_that_has_gone(void **state)
 
 /* The daemon (which is in this process) has no descriptor left: who connects is told so, and who is
  * connected does not notice. */
-static void descriptors__none_left(void **state)
+TEST(descriptors__none_left)
 {
 	enum { FEW = 512 };
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
@@ -459,24 +459,4 @@ static void descriptors__none_left(void **state)
 	close(raw_open(f.path, &hello));
 	close(bystander.fd);
 	assert_true(fixture_wait_clients(&f, 0));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(header__each_field_wrong_ends_the_connection),
-		TEST(body__each_length_but_the_right_one_ends_the_connection),
-		TEST(order__hello_first_and_once),
-		TEST(hello__each_wrong_page_is_refused),
-		TEST(descriptors__missing_or_too_many),
-		TEST(fields__boundaries_and_noise),
-		TEST(packets__noise),
-		TEST(replies__never_read),
-		TEST(descriptors__that_do_not_close),
-		TEST(bell__of_a_client_that_has_gone),
-		TEST(descriptors__none_left),
-	};
-
-	fixture_eal();
-	return cmocka_run_group_tests_name("control_hostile", tests, NULL, NULL);
 }

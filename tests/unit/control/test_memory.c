@@ -27,7 +27,7 @@ static void map_and_cut(struct mapping *m)
 	close(sealed);
 }
 
-static void sigbus__pages_become_zero(void **state)
+TEST(sigbus__pages_become_zero)
 {
 	struct mapping m;
 	uint64_t total = memory_faults_total();
@@ -48,7 +48,7 @@ static void sigbus__pages_become_zero(void **state)
 	assert_null(m.base);
 }
 
-static void sigbus__elsewhere_kills(void **state)
+TEST(sigbus__elsewhere_kills)
 {
 	pid_t child = fork();
 	int status;
@@ -71,7 +71,7 @@ static void sigbus__elsewhere_kills(void **state)
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
 }
 
-static void ranges__are_reused(void **state)
+TEST(ranges__are_reused)
 {
 	struct mapping m[3];
 	int fd = raw_memfd(4096, RAW_SEALS);
@@ -91,7 +91,7 @@ static void ranges__are_reused(void **state)
 }
 
 /* What is being unmapped still counts among the mappings that the kernel lets a process have. */
-static void ranges__count_until_they_are_unmapped(void **state)
+TEST(ranges__count_until_they_are_unmapped)
 {
 	static struct mapping m[1 << 16];
 	struct control c = {0};
@@ -115,7 +115,7 @@ static void ranges__count_until_they_are_unmapped(void **state)
 	close(fd);
 }
 
-static void numbers__grow_and_run_out(void **state)
+TEST(numbers__grow_and_run_out)
 {
 	static struct object objects[65];
 	struct table t;
@@ -142,7 +142,7 @@ static void numbers__grow_and_run_out(void **state)
 }
 
 /* What a table keeps, nobody gets by chance: neither that number nor its place. */
-static void numbers__one_is_kept(void **state)
+TEST(numbers__one_is_kept)
 {
 	static struct object objects[16], kept, second;
 	struct table t;
@@ -168,7 +168,7 @@ static void numbers__one_is_kept(void **state)
 }
 
 /* All ones is the QPN of multicast packets. */
-static void numbers__never_all_ones(void **state)
+TEST(numbers__never_all_ones)
 {
 	static struct object objects[4];
 	uint32_t seen = 0;
@@ -190,7 +190,7 @@ static void numbers__never_all_ones(void **state)
 
 /* Keys: a tag below the place. What lies above both differs at each reuse and is not zero, so that
  * no tag that an owner may choose makes it 0 or somebody's former key. */
-static void numbers__keys_reused(void **state)
+TEST(numbers__keys_reused)
 {
 	static struct object objects[16];
 	const uint32_t tag = (1u << KEY_TAG_BITS) - 1;
@@ -220,7 +220,7 @@ static void numbers__keys_reused(void **state)
 }
 
 /* MTT entries in blocks of any size, in any order: none is given twice, all come back as one. */
-static void mtt_space__blocks_never_overlap(void **state)
+TEST(mtt_space__blocks_never_overlap)
 {
 	enum { ENTRIES = 4096, BLOCKS = 64 };
 	static struct {
@@ -267,21 +267,4 @@ static void mtt_space__blocks_never_overlap(void **state)
 	assert_true(mtt_space_take(&s, ENTRIES, &first));
 	assert_int_equal(first, 0);
 	mtt_space_destroy(&s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sigbus__pages_become_zero),
-		cmocka_unit_test(sigbus__elsewhere_kills),
-		cmocka_unit_test(ranges__are_reused),
-		cmocka_unit_test(ranges__count_until_they_are_unmapped),
-		cmocka_unit_test(numbers__grow_and_run_out),
-		cmocka_unit_test(numbers__one_is_kept),
-		cmocka_unit_test(numbers__never_all_ones),
-		cmocka_unit_test(numbers__keys_reused),
-		cmocka_unit_test(mtt_space__blocks_never_overlap),
-	};
-
-	return cmocka_run_group_tests_name("control_memory", tests, NULL, NULL);
 }

@@ -43,7 +43,7 @@ static void assert_attached(uint32_t groups, uint32_t members)
 	assert_int_equal(f.joined, members);
 }
 
-static void multicast__what_may_be_attached(void **state)
+TEST(multicast__what_may_be_attached)
 {
 	struct raw r, other;
 	uint32_t qpn;
@@ -70,7 +70,7 @@ static void multicast__what_may_be_attached(void **state)
 	close(r.fd);
 }
 
-static void multicast__once_or_again(void **state)
+TEST(multicast__once_or_again)
 {
 	struct raw r;
 	uint32_t qpn[2];
@@ -94,7 +94,7 @@ static void multicast__once_or_again(void **state)
 }
 
 /* As a kernel has it (ibv_destroy_qp(3)). */
-static void multicast__attached_is_in_use(void **state)
+TEST(multicast__attached_is_in_use)
 {
 	struct raw r;
 	uint32_t qpn;
@@ -109,7 +109,7 @@ static void multicast__attached_is_in_use(void **state)
 	close(r.fd);
 }
 
-static void multicast__ends_with_the_client(void **state)
+TEST(multicast__ends_with_the_client)
 {
 	struct raw r, other;
 	uint32_t qpn;
@@ -132,7 +132,7 @@ static void multicast__ends_with_the_client(void **state)
 	assert_attached(0, 0);
 }
 
-static void multicast__limits(void **state)
+TEST_WITH(multicast__limits, NULL, NULL)
 {
 	const struct control_limits limits = {.attachments = 2};
 	uint8_t third[16];
@@ -163,16 +163,4 @@ static void multicast__limits(void **state)
 	assert_true(fixture_wait_clients(&f, 0));
 	assert_attached(0, 0);
 	fixture_stop(&f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(multicast__what_may_be_attached), TEST(multicast__once_or_again),
-		TEST(multicast__attached_is_in_use),   TEST(multicast__ends_with_the_client),
-		cmocka_unit_test(multicast__limits),
-	};
-
-	fixture_eal();
-	return cmocka_run_group_tests_name("multicast", tests, NULL, NULL);
 }

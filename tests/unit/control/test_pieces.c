@@ -34,7 +34,26 @@ static int reg(const struct raw *r, uint32_t piece, uint64_t offset, uint64_t by
 	return rc ? rc : raw_number(r->fd, CONTROL_DEREG_MR, lkey);
 }
 
-static void pieces__each_wrong_one(void **state)
+static int start(void **state)
+{
+	static const struct control_limits limits = {
+		.pieces = 10, .extents = 20, .all_bytes = 8ull << 40};
+
+	fixture_start(&f, *state ? &limits : NULL, true);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	fixture_stop(&f);
+	return 0;
+}
+
+#undef TEST
+#define TEST(name) TEST_STATE(name, start, stop, NULL)
+
+TEST(pieces__each_wrong_one)
 {
 	static const struct {
 		uint64_t offset, bytes;
@@ -73,7 +92,7 @@ static void pieces__each_wrong_one(void **state)
 	close(r.fd);
 }
 
-static void file__ends_within_a_page(void **state)
+TEST(file__ends_within_a_page)
 {
 	int fd = raw_memfd(PAGE + 16, 0);
 	struct raw r;
@@ -118,7 +137,7 @@ static enum v2p_state look(const struct raw *r, uint32_t lkey, uint64_t va, uint
 }
 
 /* Pages of a file in any order: more of them than one message and than one WRITE_MTT takes. */
-static void runs__scattered_pages(void **state)
+TEST(runs__scattered_pages)
 {
 	enum { RUNS = 1500 };
 	struct control_mr in = {.iova = 0x10000000 + 100, .access = 0xf};
@@ -160,7 +179,7 @@ static void runs__scattered_pages(void **state)
 }
 
 /* The largest page that all breaks allow; none where the bytes follow one another anyhow. */
-static void runs__page_sizes(void **state)
+TEST(runs__page_sizes)
 {
 	static const struct {
 		struct {
@@ -212,7 +231,7 @@ static void runs__page_sizes(void **state)
 	close(r.fd);
 }
 
-static void runs__each_wrong_one(void **state)
+TEST(runs__each_wrong_one)
 {
 	struct control_runs more = {0};
 	uint32_t *memory, piece, lkey;
@@ -260,7 +279,7 @@ static void runs__each_wrong_one(void **state)
 }
 
 /* MTT entries run out for one client, not for another, and come back. */
-static void runs__pages_run_out(void **state)
+TEST(runs__pages_run_out)
 {
 	struct control_mr in = {.access = 1, .count = 2};
 	uint64_t bytes = 8192 * PAGE; /* of 65536 pages that there may be */
@@ -304,7 +323,7 @@ int fstatfs(int fd, struct statfs *out)
 
 /* Only what lies in memory: a disk or a program behind a file system could stop the data path. Nor
  * is such a program asked what it is: it need not answer. */
-static void descriptors__that_are_no_memory(void **state)
+TEST(descriptors__that_are_no_memory)
 {
 	char disk[] = "/var/tmp/regions-XXXXXX";
 	struct raw r;
@@ -332,7 +351,7 @@ static void descriptors__that_are_no_memory(void **state)
 	close(r.fd);
 }
 
-static void read_only__takes_no_rights_to_write(void **state)
+TEST(read_only__takes_no_rights_to_write)
 {
 	struct control_piece in = {.bytes = PAGE};
 	int fd = raw_memfd(4 * PAGE, 0), weak;
@@ -372,7 +391,7 @@ static void read_only__takes_no_rights_to_write(void **state)
 }
 
 /* Cut and punched after it was given: queues lie in it. The daemon survives, the client goes. */
-static void memory__cut_under_the_queues(void **state)
+TEST(memory__cut_under_the_queues)
 {
 	int fd = memfd_create("cut", MFD_CLOEXEC);
 	struct control_cq cq;
@@ -402,7 +421,7 @@ static void memory__cut_under_the_queues(void **state)
 }
 
 /* Pieces of huge pages are whole huge pages; nothing is set aside for what nobody touches. */
-static void huge__whole_pages(void **state)
+TEST(huge__whole_pages)
 {
 	const uint64_t huge = 2 << 20;
 	int fd = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB);
@@ -423,7 +442,7 @@ static void huge__whole_pages(void **state)
 
 /* What is unmapped leaves bit by bit, and others are served meanwhile; all of it comes back. One
  * client has four TiB at most, all have eight, of which some are left for the next. */
-static void limits__of_pieces(void **state)
+TEST_STATE(limits__of_pieces, start, stop, &f)
 {
 	int fd = raw_memfd(PAGE, 0), large = raw_memfd(1ull << 40, 0);
 	uint32_t piece[10], last;
@@ -457,7 +476,7 @@ static void limits__of_pieces(void **state)
 	close(fd);
 }
 
-static void limits__of_runs(void **state)
+TEST_STATE(limits__of_runs, start, stop, &f)
 {
 	struct control_runs more = {.count = 15};
 	struct control_mr in = {.count = 1};
@@ -480,42 +499,4 @@ static void limits__of_runs(void **state)
 		;
 	assert_int_equal(raw_reg_mr(r.fd, &in, &lkey), -ENOSPC);
 	close(r.fd);
-}
-
-static int start(void **state)
-{
-	static const struct control_limits limits = {
-		.pieces = 10, .extents = 20, .all_bytes = 8ull << 40};
-
-	fixture_start(&f, *state ? &limits : NULL, true);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	fixture_stop(&f);
-	return 0;
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
-	const struct CMUnitTest tests[] = {
-		TEST(pieces__each_wrong_one),
-		TEST(file__ends_within_a_page),
-		TEST(runs__scattered_pages),
-		TEST(runs__page_sizes),
-		TEST(runs__each_wrong_one),
-		TEST(runs__pages_run_out),
-		TEST(descriptors__that_are_no_memory),
-		TEST(read_only__takes_no_rights_to_write),
-		TEST(memory__cut_under_the_queues),
-		TEST(huge__whole_pages),
-		cmocka_unit_test_prestate_setup_teardown(limits__of_pieces, start, stop, &f),
-		cmocka_unit_test_prestate_setup_teardown(limits__of_runs, start, stop, &f),
-	};
-
-	fixture_eal();
-	return cmocka_run_group_tests_name("control_regions", tests, NULL, NULL);
 }

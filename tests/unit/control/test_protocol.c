@@ -9,7 +9,7 @@
 #include "hca_test.h"
 #include "raw_client.h"
 
-static void objects__go_in_order_only(void **state)
+TEST(objects__go_in_order_only)
 {
 	struct raw r;
 
@@ -41,7 +41,7 @@ static int list_device(int fd, uint32_t version, uint32_t index, struct control_
 	return raw_call(fd, CONTROL_LIST_DEVICES, &in, sizeof(in), NULL, 0, out, sizeof(*out));
 }
 
-static void devices__are_listed_before_and_after_hello(void **state)
+TEST(devices__are_listed_before_and_after_hello)
 {
 	struct control_device_reply d = {0};
 	int fd = raw_connect(f.path), page = raw_memfd(sizeof(struct client_page), RAW_SEALS);
@@ -74,7 +74,7 @@ static int read_attribute(int fd, const char *device, const char *name,
 	return raw_call(fd, CONTROL_READ_ATTRIBUTE, &in, sizeof(in), NULL, 0, out, sizeof(*out));
 }
 
-static void attributes__are_read_before_hello(void **state)
+TEST(attributes__are_read_before_hello)
 {
 	struct control_attribute a = {0};
 	int fd = raw_connect(f.path);
@@ -94,7 +94,7 @@ static void attributes__are_read_before_hello(void **state)
 	close(fd);
 }
 
-static void objects__are_the_clients_own(void **state)
+TEST(objects__are_the_clients_own)
 {
 	struct raw a, b;
 	struct control_qp in;
@@ -118,7 +118,7 @@ static void objects__are_the_clients_own(void **state)
 	close(b.fd);
 }
 
-static void numbers__change_on_reuse(void **state)
+TEST(numbers__change_on_reuse)
 {
 	struct raw r;
 	uint32_t mask = f.hca->qps.mask, seen[8], n = 0;
@@ -143,7 +143,7 @@ static void numbers__change_on_reuse(void **state)
 	close(r.fd);
 }
 
-static void limits__of_one_client(void **state)
+TEST(limits__of_one_client)
 {
 	struct raw a, b;
 	uint32_t n = 0;
@@ -169,7 +169,7 @@ static void limits__of_one_client(void **state)
 }
 
 /* Every -EINVAL of queue memory. */
-static void memory__of_queues_is_checked(void **state)
+TEST(memory__of_queues_is_checked)
 {
 	struct raw r;
 	struct control_cq cq;
@@ -263,7 +263,7 @@ static void memory__of_queues_is_checked(void **state)
 }
 
 /* The new buffer is checked as the first one was; the MR of the former one is free. */
-static void resize__checks_and_memory(void **state)
+TEST(resize__checks_and_memory)
 {
 	struct raw r;
 	struct control_resize_cq in;
@@ -307,7 +307,7 @@ static void resize__checks_and_memory(void **state)
 }
 
 /* Who may use, change and destroy an SRQ, and when. */
-static void srq__belongs_to_its_client_and_outlives_its_users(void **state)
+TEST(srq__belongs_to_its_client_and_outlives_its_users)
 {
 	struct raw r, stranger;
 	struct control_qp qp;
@@ -349,7 +349,7 @@ static void srq__belongs_to_its_client_and_outlives_its_users(void **state)
 	close(stranger.fd);
 }
 
-static void srq__limit_of_one_client(void **state)
+TEST(srq__limit_of_one_client)
 {
 	struct control_srq in;
 	struct raw r;
@@ -369,7 +369,7 @@ static void srq__limit_of_one_client(void **state)
 		assert_int_equal(f.hca->srqs.srqs[i].srqn, 0);
 }
 
-static void mr__bounds_and_rights(void **state)
+TEST(mr__bounds_and_rights)
 {
 	struct raw r;
 	struct control_mr in;
@@ -413,7 +413,7 @@ static void mr__bounds_and_rights(void **state)
 
 /* A client that dies leaves nothing behind, and another works on through it. */
 /* The doorbell page and what is registered go to the node of the engine that serves the client. */
-static void memory__lies_near_the_engine(void **state)
+TEST(memory__lies_near_the_engine)
 {
 	bool page = false, piece = false;
 	struct raw r;
@@ -436,7 +436,7 @@ static void memory__lies_near_the_engine(void **state)
 	made_up_nodes(false);
 }
 
-static void end__gives_everything_back(void **state)
+TEST(end__gives_everything_back)
 {
 	struct raw stays, goes;
 	unsigned int descriptors;
@@ -470,7 +470,7 @@ static void end__gives_everything_back(void **state)
 	close(stays.fd);
 }
 
-static void modify__others_are_served_while_one_waits(void **state)
+TEST(modify__others_are_served_while_one_waits)
 {
 	struct raw waits, other;
 	struct {
@@ -498,7 +498,7 @@ static void modify__others_are_served_while_one_waits(void **state)
 	close(other.fd);
 }
 
-static void create__second_daemon_on_the_same_path(void **state)
+TEST(create__second_daemon_on_the_same_path)
 {
 	struct control_device device = {
 		.name = "x",
@@ -513,28 +513,4 @@ static void create__second_daemon_on_the_same_path(void **state)
 	assert_int_equal(control_create(&config, &c), -EADDRINUSE);
 	config.device_count = 0;
 	assert_int_equal(control_create(&config, &c), -EINVAL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(objects__go_in_order_only),
-		TEST(devices__are_listed_before_and_after_hello),
-		TEST(attributes__are_read_before_hello),
-		TEST(objects__are_the_clients_own),
-		TEST(numbers__change_on_reuse),
-		TEST(limits__of_one_client),
-		TEST(memory__of_queues_is_checked),
-		TEST(resize__checks_and_memory),
-		TEST(srq__belongs_to_its_client_and_outlives_its_users),
-		TEST(srq__limit_of_one_client),
-		TEST(mr__bounds_and_rights),
-		TEST(memory__lies_near_the_engine),
-		TEST(end__gives_everything_back),
-		TEST(modify__others_are_served_while_one_waits),
-		TEST(create__second_daemon_on_the_same_path),
-	};
-
-	fixture_eal();
-	return cmocka_run_group_tests_name("control_protocol", tests, NULL, NULL);
 }

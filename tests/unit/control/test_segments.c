@@ -43,7 +43,24 @@ static int segment(int mode)
 	return id;
 }
 
-static void segment__is_attached_while_the_piece_lives(void **state)
+static int start(void **state)
+{
+	(void)state;
+	fixture_start(&f, NULL, true);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	fixture_stop(&f);
+	return 0;
+}
+
+#undef TEST
+#define TEST(name) TEST_WITH(name, start, stop)
+
+TEST(segment__is_attached_while_the_piece_lives)
 {
 	int id = segment(0600);
 	uint32_t piece, lkey;
@@ -69,7 +86,7 @@ static void segment__is_attached_while_the_piece_lives(void **state)
 	shmctl(id, IPC_RMID, NULL);
 }
 
-static void wrong__refused(void **state)
+TEST(wrong__refused)
 {
 	int id = segment(0600), gone = segment(0600);
 	uint32_t piece;
@@ -106,7 +123,7 @@ static int asked_by(uid_t uid, gid_t gid, bool elsewhere, int id, uint32_t flags
 	return -WEXITSTATUS(status);
 }
 
-static void rights__are_the_clients(void **state)
+TEST(rights__are_the_clients)
 {
 	static const struct {
 		int mode;
@@ -137,7 +154,7 @@ static void rights__are_the_clients(void **state)
 }
 
 /* Numbers of processes are used again: of which namespace a client is, is judged as it connects. */
-static void namespace__of_a_process_that_has_gone(void **state)
+TEST(namespace__of_a_process_that_has_gone)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	struct control_hello_reply hello;
@@ -173,32 +190,4 @@ static void namespace__of_a_process_that_has_gone(void **state)
 	assert_int_equal(rc, -EPERM);
 	if (next < 0)
 		skip(); /* nobody may choose a number here */
-}
-
-static int start(void **state)
-{
-	(void)state;
-	fixture_start(&f, NULL, true);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	fixture_stop(&f);
-	return 0;
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
-	const struct CMUnitTest tests[] = {
-		TEST(segment__is_attached_while_the_piece_lives),
-		TEST(wrong__refused),
-		TEST(rights__are_the_clients),
-		TEST(namespace__of_a_process_that_has_gone),
-	};
-
-	fixture_eal();
-	return cmocka_run_group_tests_name("control_segments", tests, NULL, NULL);
 }

@@ -30,7 +30,7 @@ static int alloc_mr(int fd, uint32_t pd, uint32_t pages, uint32_t *key)
 	return rc;
 }
 
-static void mw__made_and_taken_back(void **state)
+TEST(mw__made_and_taken_back)
 {
 	struct raw r, stranger;
 	uint32_t key[2];
@@ -58,7 +58,7 @@ static void mw__made_and_taken_back(void **state)
 	close(stranger.fd);
 }
 
-static void alloc_mr__made_and_taken_back(void **state)
+TEST(alloc_mr__made_and_taken_back)
 {
 	struct control_cq cq;
 	struct raw r;
@@ -80,7 +80,7 @@ static void alloc_mr__made_and_taken_back(void **state)
 	close(r.fd);
 }
 
-static void limit__is_shared_with_mrs(void **state)
+TEST(limit__is_shared_with_mrs)
 {
 	uint32_t key, n = 1; /* of the queues */
 	struct raw r;
@@ -114,7 +114,7 @@ static unsigned alloc_all(struct raw *r, uint32_t *key)
 	return n;
 }
 
-static void alloc_mr__pages_are_shared_out(void **state)
+TEST(alloc_mr__pages_are_shared_out)
 {
 	uint32_t key, one;
 	struct raw r, other;
@@ -142,7 +142,7 @@ static int rereg(int fd, const struct control_rereg_mr *in, uint32_t *key)
 	return rc;
 }
 
-static void rereg__each_part_and_what_is_refused(void **state)
+TEST(rereg__each_part_and_what_is_refused)
 {
 	struct control_rereg_mr in;
 	struct raw r;
@@ -196,18 +196,4 @@ static void rereg__each_part_and_what_is_refused(void **state)
 	assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, piece), 0);
 	assert_int_equal(raw_number(r.fd, CONTROL_FREE_PD, pd), 0);
 	close(r.fd);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(mw__made_and_taken_back),
-		TEST(alloc_mr__made_and_taken_back),
-		TEST(limit__is_shared_with_mrs),
-		TEST(alloc_mr__pages_are_shared_out),
-		TEST(rereg__each_part_and_what_is_refused),
-	};
-
-	fixture_eal();
-	return cmocka_run_group_tests_name("control_windows", tests, NULL, NULL);
 }

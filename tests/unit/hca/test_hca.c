@@ -26,7 +26,7 @@ static void refused(const struct hca_config *c)
 		refused(&c);                                                                       \
 	} while (0)
 
-static void hca_create__refuses_what_is_not_valid(void **state)
+TEST(hca_create__refuses_what_is_not_valid)
 {
 	REFUSED(engines, 0);
 	REFUSED(engines, ENGINES_MAX + 1);
@@ -51,7 +51,7 @@ static void hca_create__refuses_what_is_not_valid(void **state)
 }
 
 /* Several beside each other, of several engines, again and again: nothing stays behind. */
-static void hca_create__and_destroy(void **state)
+TEST(hca_create__and_destroy)
 {
 	for (unsigned round = 0; round < 3; round++) {
 		struct hca_config c = sound();
@@ -75,7 +75,7 @@ static void hca_create__and_destroy(void **state)
 	}
 }
 
-static void hca_create__name_in_use(void **state)
+TEST(hca_create__name_in_use)
 {
 	struct hca_config c = sound();
 	struct hca *h = NULL;
@@ -86,7 +86,7 @@ static void hca_create__name_in_use(void **state)
 	hca_poll(fx->h, FX_START_NS); /* the first one is as it was */
 }
 
-static void hca_counter__sums_stages_and_control(void **state)
+TEST(hca_counter__sums_stages_and_control)
 {
 	for (unsigned s = 0; s < STAGE_COUNT; s++)
 		count_n(stage_counters(fx->e, s), COUNTER_events, 1u << s);
@@ -94,7 +94,7 @@ static void hca_counter__sums_stages_and_control(void **state)
 	assert_int_equal(hca_counter(fx->h, COUNTER_events), 100 + (1u << STAGE_COUNT) - 1);
 }
 
-static void hca_poll_stage__counts_polls(void **state)
+TEST(hca_poll_stage__counts_polls)
 {
 	struct stage *s = &fx->e->stage[STAGE_SEGMENTATION];
 
@@ -105,17 +105,4 @@ static void hca_poll_stage__counts_polls(void **state)
 	assert_true(hca_poll_stage(fx->e, STAGE_SEGMENTATION) > 0);
 	assert_int_equal(s->polls, 2);
 	assert_int_equal(s->busy_polls, 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(hca_create__refuses_what_is_not_valid),
-		FX_TEST(hca_create__and_destroy),
-		FX_TEST(hca_create__name_in_use),
-		FX_TEST(hca_counter__sums_stages_and_control),
-		FX_TEST(hca_poll_stage__counts_polls),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

@@ -186,7 +186,7 @@ static struct hca_config other(unsigned engines)
 	return c;
 }
 
-static void hca_destroy__gives_everything_back(void **state)
+TEST(hca_destroy__gives_everything_back)
 {
 	for (unsigned engines = 1; engines <= 3; engines++) {
 		struct in_use before = in_use(), with;
@@ -207,7 +207,7 @@ static void hca_destroy__gives_everything_back(void **state)
 
 /* Each allocation in turn is the one for which there is no more: the HCA is refused, and what was
  * there already is given back. */
-static void hca_create__without_memory(void **state)
+TEST(hca_create__without_memory)
 {
 	struct in_use before = in_use();
 	struct hca_config c = other(2);
@@ -235,7 +235,7 @@ static void hca_create__without_memory(void **state)
 
 /* Each engine on the node that it is told, what they share on the HCA's, nothing just anywhere;
  * contexts, which get their memory later, are bound. */
-static void hca_create__on_the_nodes_it_is_told(void **state)
+TEST(hca_create__on_the_nodes_it_is_told)
 {
 	const struct icm *qps;
 	struct hca_config c = other(2);
@@ -262,15 +262,4 @@ static void hca_create__on_the_nodes_it_is_told(void **state)
 	assert_int_equal(made_up.preferred, NODE_ANY);
 	hca_destroy(h);
 	made_up_nodes(false);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(hca_destroy__gives_everything_back),
-		FX_TEST(hca_create__without_memory),
-		FX_TEST(hca_create__on_the_nodes_it_is_told),
-	};
-
-	return cmocka_run_group_tests_name("hca_memory", tests, fx_group_setup, fx_group_teardown);
 }

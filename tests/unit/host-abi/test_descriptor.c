@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A descriptor that travels with a message: it arrives, or none does. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -60,7 +58,7 @@ static size_t receive_text(int *fd)
 	return (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 }
 
-static void send__with_a_descriptor(void **state)
+TEST(send__with_a_descriptor)
 {
 	struct stat ours, theirs;
 	int fd = -1;
@@ -74,7 +72,7 @@ static void send__with_a_descriptor(void **state)
 	close(fd);
 }
 
-static void send__with_none(void **state)
+TEST(send__with_none)
 {
 	int fd;
 
@@ -83,7 +81,7 @@ static void send__with_none(void **state)
 	assert_int_equal(receive_text(&fd), 0);
 }
 
-static void send__fails_as_sendmsg(void **state)
+TEST(send__fails_as_sendmsg)
 {
 	struct iovec iov = {.iov_base = "a", .iov_len = 1};
 
@@ -95,13 +93,4 @@ static void send__fails_as_sendmsg(void **state)
 	assert_int_equal(errno, EAGAIN);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(send__with_a_descriptor),
-		cmocka_unit_test(send__with_none),
-		cmocka_unit_test(send__fails_as_sendmsg),
-	};
-
-	return cmocka_run_group_tests(tests, make, unmake);
-}
+TEST_GROUP(.setup = make, .teardown = unmake);

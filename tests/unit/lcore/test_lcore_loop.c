@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* An lcore's loop, with a clock of ours and stages that only remember when they were polled. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
+#include "test.h"
 #include "lcore/clock.h"
 
 static uint64_t test_clock_ns(const struct clock *c);
@@ -67,7 +64,7 @@ static void run(struct lcore_loop *l)
 }
 
 /* The engine's time is the world's, whoever had the CPU in the midst of a round. */
-static void lcore_loop_run__all_time_passes(void **state)
+TEST(lcore_loop_run__all_time_passes)
 {
 	static struct lcore_loop l;
 	uint64_t at_ns = 5000;
@@ -81,7 +78,7 @@ static void lcore_loop_run__all_time_passes(void **state)
 }
 
 /* What it sleeps of its own accord it tells, no more than passed and no more than it wanted. */
-static void lcore_loop_run__tells_how_long_it_slept(void **state)
+TEST(lcore_loop_run__tells_how_long_it_slept)
 {
 	static struct lcore_loop l;
 
@@ -96,14 +93,4 @@ static void lcore_loop_run__tells_how_long_it_slept(void **state)
 	assert_int_equal(slept_ns[3], 50000 + 1000);
 	assert_int_equal(slept_ns[4], 50000 + 1000 + 80000);
 	lcore_loop_close(&l);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lcore_loop_run__all_time_passes),
-		cmocka_unit_test(lcore_loop_run__tells_how_long_it_slept),
-	};
-
-	return cmocka_run_group_tests_name("lcore_loop", tests, NULL, NULL);
 }

@@ -72,7 +72,7 @@ static void passed(enum channel_id to)
 	rte_pktmbuf_free(m);
 }
 
-static void hp_poll__requests_and_responses(void **state)
+TEST(hp_poll__requests_and_responses)
 {
 	for (unsigned opcode = 0; opcode <= WIRE_RC_SEND_ONLY_INV; opcode++) {
 		if (!wire_opcodes[opcode].defined)
@@ -82,7 +82,7 @@ static void hp_poll__requests_and_responses(void **state)
 	}
 }
 
-static void hp_poll__metadata(void **state)
+TEST(hp_poll__metadata)
 {
 	struct frame f = good(WIRE_RC_WRITE_ONLY_IMM);
 	struct rte_mbuf *m;
@@ -114,7 +114,7 @@ static void flip_payload(uint8_t *frame, unsigned bth)
 	frame[bth + 20] ^= 1;
 }
 
-static void hp_poll__bad_icrc(void **state)
+TEST(hp_poll__bad_icrc)
 {
 	struct frame f = good(WIRE_RC_SEND_ONLY);
 
@@ -143,7 +143,7 @@ static void assert_icrc_bytes(uint32_t payload, bool later)
 	rte_pktmbuf_free(m);
 }
 
-static void hp_poll__icrc_of_long_payloads_later(void **state)
+TEST(hp_poll__icrc_of_long_payloads_later)
 {
 	struct frame f = good(WIRE_RC_SEND_ONLY);
 
@@ -163,7 +163,7 @@ static void hp_poll__icrc_of_long_payloads_later(void **state)
 	assert_icrc_bytes(513, false);
 }
 
-static void hp_poll__pkey(void **state)
+TEST(hp_poll__pkey)
 {
 	static const struct {
 		uint16_t theirs, ours;
@@ -184,7 +184,7 @@ static void hp_poll__pkey(void **state)
 	}
 }
 
-static void hp_poll__queue_pair(void **state)
+TEST(hp_poll__queue_pair)
 {
 	const uint32_t qpns[] = {0, 1, fx->qp[0]->qpn + 64, fx->qp[0]->qpn ^ 0x800000, 0xffffff};
 
@@ -197,7 +197,7 @@ static void hp_poll__queue_pair(void **state)
 	}
 }
 
-static void hp_poll__service(void **state)
+TEST(hp_poll__service)
 {
 	static const uint8_t opcodes[] = {WIRE_RC_SEND_ONLY, WIRE_UC_SEND_ONLY, WIRE_UD_SEND_ONLY};
 
@@ -212,7 +212,7 @@ static void hp_poll__service(void **state)
 		}
 }
 
-static void hp_poll__peer_address(void **state)
+TEST(hp_poll__peer_address)
 {
 	struct frame f = good(WIRE_RC_SEND_ONLY);
 
@@ -231,7 +231,7 @@ static void hp_poll__peer_address(void **state)
 
 static struct fx_options ipv6 = {.ipv6 = true};
 
-static void hp_poll__peer_address_ipv6(void **state)
+TEST_OPTIONS(hp_poll__peer_address_ipv6, &ipv6)
 {
 	for (unsigned i = 0; i < 16; i++) {
 		struct frame f = good(WIRE_RC_SEND_ONLY);
@@ -246,7 +246,7 @@ static void hp_poll__peer_address_ipv6(void **state)
 }
 
 /* The same last bytes in the other family are another address. */
-static void hp_poll__peer_address_of_the_other_family(void **state)
+TEST(hp_poll__peer_address_of_the_other_family)
 {
 	struct frame f = good(WIRE_RC_SEND_ONLY);
 	struct wire_path path = fx_path(false, false, true);
@@ -257,7 +257,7 @@ static void hp_poll__peer_address_of_the_other_family(void **state)
 	dropped(COUNTER_drop_rx_address);
 }
 
-static void hp_poll__peer_address_of_the_other_family_ipv6(void **state)
+TEST_OPTIONS(hp_poll__peer_address_of_the_other_family_ipv6, &ipv6)
 {
 	struct frame f = good(WIRE_RC_SEND_ONLY);
 	struct wire_path path = fx_path(true, false, true);
@@ -268,7 +268,7 @@ static void hp_poll__peer_address_of_the_other_family_ipv6(void **state)
 	dropped(COUNTER_drop_rx_address);
 }
 
-static void hp_poll__truncated(void **state)
+TEST(hp_poll__truncated)
 {
 	for (uint16_t cut = 1; cut < 60; cut++) {
 		struct frame f = good(WIRE_RC_WRITE_ONLY);
@@ -301,7 +301,7 @@ static void udp_length(uint8_t *frame, unsigned bth)
 }
 
 /* Each way not to be a RoCE packet has its own counter. */
-static void hp_poll__no_roce_packet(void **state)
+TEST(hp_poll__no_roce_packet)
 {
 	static const struct {
 		void (*spoil)(uint8_t *frame, unsigned bth);
@@ -325,7 +325,7 @@ static void ip_checksum(uint8_t *frame, unsigned bth)
 	frame[bth - 8 - 10] ^= 1;
 }
 
-static void hp_poll__checksum(void **state)
+TEST(hp_poll__checksum)
 {
 	receive(good(WIRE_RC_SEND_ONLY), ip_checksum);
 	dropped(COUNTER_drop_rx_checksum);
@@ -346,7 +346,7 @@ static void tver(uint8_t *frame, unsigned bth)
 	frame[bth + 1] |= 1;
 }
 
-static void hp_poll__opcode(void **state)
+TEST(hp_poll__opcode)
 {
 	receive(good(WIRE_RC_SEND_ONLY), opcode_reserved);
 	dropped(COUNTER_drop_rx_opcode);
@@ -359,7 +359,7 @@ static void hp_poll__opcode(void **state)
 	dropped(COUNTER_drop_rx_service);
 }
 
-static void hp_poll__congestion_notification(void **state)
+TEST(hp_poll__congestion_notification)
 {
 	struct frame f = good(WIRE_CNP);
 
@@ -383,12 +383,12 @@ static void stalls(enum channel_id full)
 	assert_int_equal(hp_poll(fx->e), 1);
 }
 
-static void hp_poll__stalls_when_requests_are_full(void **state)
+TEST(hp_poll__stalls_when_requests_are_full)
 {
 	stalls(CHANNEL_HP_EE);
 }
 
-static void hp_poll__stalls_when_responses_are_full(void **state)
+TEST(hp_poll__stalls_when_responses_are_full)
 {
 	stalls(CHANNEL_HP_RRC);
 }
@@ -408,7 +408,7 @@ static void poll_with(unsigned n, uint64_t now_ns)
 
 /* Timers learn until when the port was looked at: it had no more, or cannot have held any of then,
  * or there was no room for what it had, for long. */
-static void hp_poll__tells_what_it_has_heard(void **state)
+TEST(hp_poll__tells_what_it_has_heard)
 {
 	struct engine *e = fx->e;
 
@@ -443,7 +443,7 @@ static void hp_poll__tells_what_it_has_heard(void **state)
 	fx_unfill(CHANNEL_HP_RRC);
 }
 
-static void hp_poll__order_and_bursts(void **state)
+TEST(hp_poll__order_and_bursts)
 {
 	for (unsigned i = 0; i < 100; i++) {
 		struct frame f = good(WIRE_RC_SEND_ONLY);
@@ -492,7 +492,7 @@ static void receive_for(unsigned qp, uint8_t opcode)
 	receive(f, NULL);
 }
 
-static void hp_poll__hands_over_to_the_other_engine(void **state)
+TEST_OPTIONS(hp_poll__hands_over_to_the_other_engine, &two_engines)
 {
 	static const struct {
 		uint8_t opcode;
@@ -519,7 +519,7 @@ static void hp_poll__hands_over_to_the_other_engine(void **state)
 }
 
 /* Its ring has no room: dropped and given back, and only that one. */
-static void hp_poll__ring_of_the_other_engine_is_full(void **state)
+TEST_OPTIONS(hp_poll__ring_of_the_other_engine_is_full, &two_engines)
 {
 	static const enum channel_id rings[] = {CHANNEL_HP_EE, CHANNEL_HP_RRC};
 
@@ -565,7 +565,7 @@ static void taken_for(struct rte_mbuf *m, unsigned qp)
 	rte_pktmbuf_free(m);
 }
 
-static void hp_poll__group_over_engines(void **state)
+TEST_OPTIONS(hp_poll__group_over_engines, &two_engines)
 {
 	struct rte_mbuf *m;
 
@@ -594,7 +594,7 @@ static void hp_poll__group_over_engines(void **state)
 }
 
 /* What does not fit waits, and frames in the port with it; behind it all goes on. */
-static void hp_poll__group_waits_for_room(void **state)
+TEST(hp_poll__group_waits_for_room)
 {
 	for (unsigned i = 0; i < 3; i++)
 		listen_to_group(i);
@@ -617,7 +617,7 @@ static void hp_poll__group_waits_for_room(void **state)
 }
 
 /* Left in HeaderParser when the HCA ends: given back (fx_teardown() looks). */
-static void hp_poll__group_waits_at_the_end(void **state)
+TEST(hp_poll__group_waits_at_the_end)
 {
 	listen_to_group(0);
 	listen_to_group(1);
@@ -627,7 +627,7 @@ static void hp_poll__group_waits_at_the_end(void **state)
 	fx_assert_counter(multicast_copies, 1);
 }
 
-static void hp_poll__group_nobody_or_damaged(void **state)
+TEST(hp_poll__group_nobody_or_damaged)
 {
 	struct frame f = good(WIRE_UD_SEND_ONLY);
 
@@ -651,38 +651,4 @@ static void hp_poll__group_nobody_or_damaged(void **state)
 	receive_for_group(NULL);
 	dropped(COUNTER_rx_multicast);
 	fx_assert_counter(multicast_copies, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(hp_poll__requests_and_responses),
-		FX_TEST(hp_poll__metadata),
-		FX_TEST(hp_poll__bad_icrc),
-		FX_TEST(hp_poll__icrc_of_long_payloads_later),
-		FX_TEST(hp_poll__pkey),
-		FX_TEST(hp_poll__queue_pair),
-		FX_TEST(hp_poll__service),
-		FX_TEST(hp_poll__peer_address),
-		FX_TEST_WITH(hp_poll__peer_address_ipv6, &ipv6),
-		FX_TEST(hp_poll__peer_address_of_the_other_family),
-		FX_TEST_WITH(hp_poll__peer_address_of_the_other_family_ipv6, &ipv6),
-		FX_TEST(hp_poll__truncated),
-		FX_TEST(hp_poll__no_roce_packet),
-		FX_TEST(hp_poll__checksum),
-		FX_TEST(hp_poll__opcode),
-		FX_TEST(hp_poll__congestion_notification),
-		FX_TEST(hp_poll__stalls_when_requests_are_full),
-		FX_TEST(hp_poll__stalls_when_responses_are_full),
-		FX_TEST(hp_poll__tells_what_it_has_heard),
-		FX_TEST(hp_poll__order_and_bursts),
-		FX_TEST_WITH(hp_poll__hands_over_to_the_other_engine, &two_engines),
-		FX_TEST_WITH(hp_poll__ring_of_the_other_engine_is_full, &two_engines),
-		FX_TEST_WITH(hp_poll__group_over_engines, &two_engines),
-		FX_TEST(hp_poll__group_waits_for_room),
-		FX_TEST(hp_poll__group_waits_at_the_end),
-		FX_TEST(hp_poll__group_nobody_or_damaged),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

@@ -14,7 +14,7 @@ static void put(enum channel_id to, unsigned n, uint32_t first)
 	}
 }
 
-static void txa_poll__alternates(void **state)
+TEST(txa_poll__alternates)
 {
 	put(CHANNEL_RPG_TXA, 3 * BURST, 0);
 	put(CHANNEL_RESPG_TXA, 3 * BURST, 1000);
@@ -30,7 +30,7 @@ static void txa_poll__alternates(void **state)
 	fx_assert_counter(tx_bytes, 6 * BURST * 100);
 }
 
-static void txa_poll__one_ring_alone(void **state)
+TEST(txa_poll__one_ring_alone)
 {
 	for (unsigned i = 0; i < 5; i++) {
 		put(i & 1 ? CHANNEL_RPG_TXA : CHANNEL_RESPG_TXA, 1, i);
@@ -40,7 +40,7 @@ static void txa_poll__one_ring_alone(void **state)
 	assert_int_equal(txa_poll(fx->e), 0);
 }
 
-static void txa_poll__port_takes_some(void **state)
+TEST(txa_poll__port_takes_some)
 {
 	fx->port.tx_room = 3;
 	put(CHANNEL_RPG_TXA, 10, 0);
@@ -54,7 +54,7 @@ static void txa_poll__port_takes_some(void **state)
 }
 
 /* The port takes nothing: for 2 ms all waits, then what waits here is lost by name. */
-static void txa_poll__stuck_port(void **state)
+TEST(txa_poll__stuck_port)
 {
 	fx->port.tx_room = 0;
 	put(CHANNEL_RPG_TXA, 2 * BURST, 0);
@@ -75,7 +75,7 @@ static void txa_poll__stuck_port(void **state)
 }
 
 /* While others have the CPU nobody tries: that does not make a port stuck. */
-static void txa_poll__interrupted(void **state)
+TEST(txa_poll__interrupted)
 {
 	fx->port.tx_room = 0;
 	put(CHANNEL_RPG_TXA, BURST, 0);
@@ -90,7 +90,7 @@ static void txa_poll__interrupted(void **state)
 }
 
 /* A port that takes a frame now and then is slow, not stuck. */
-static void txa_poll__slow_port(void **state)
+TEST(txa_poll__slow_port)
 {
 	put(CHANNEL_RPG_TXA, 10, 0);
 	for (unsigned i = 0; i < 20; i++) {
@@ -100,15 +100,4 @@ static void txa_poll__slow_port(void **state)
 	}
 	fx_assert_counter(drop_tx_stuck, 0);
 	assert_int_equal(fx->port.tx_count, 10);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(txa_poll__alternates),	    FX_TEST(txa_poll__one_ring_alone),
-		FX_TEST(txa_poll__port_takes_some), FX_TEST(txa_poll__stuck_port),
-		FX_TEST(txa_poll__interrupted),	    FX_TEST(txa_poll__slow_port),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

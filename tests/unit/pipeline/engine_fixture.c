@@ -13,16 +13,18 @@ struct fx *fx;
 static struct rte_mbuf *hidden[FX_PACKETS + FX_DESCRIPTORS];
 static unsigned hidden_count;
 
-int fx_group_setup(void **state)
+static int fx_group_setup(void **state)
 {
 	return unit_eal(state);
 }
 
-int fx_group_teardown(void **state)
+static int fx_group_teardown(void **state)
 {
 	rte_eal_cleanup();
 	return 0;
 }
+
+TEST_GROUP(.setup = fx_group_setup, .teardown = fx_group_teardown);
 
 /* ---- the port ---- */
 

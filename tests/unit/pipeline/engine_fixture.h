@@ -7,12 +7,10 @@
  * at the rings behind it. Everything is reached through `fx`. Teardown closes the queue pairs and
  * proves that every mbuf came back.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include <rte_mempool.h>
 #include "hca/hca.h"
 #include "host-abi/control.h"
@@ -75,7 +73,7 @@ struct fx {
 
 extern struct fx *fx;
 
-/* What a test may have otherwise; as the initial state of the test (FX_TEST_WITH). */
+/* What a test may have otherwise; as the initial state of the test (TEST_OPTIONS). */
 struct fx_options {
 	uint32_t qps;	  /* size of the table; 0: 64 */
 	unsigned engines; /* 0: 1; the queue pairs belong to the first one */
@@ -84,14 +82,12 @@ struct fx_options {
 	const char *name;		     /* of the test, for the record of transitions */
 };
 
-int fx_group_setup(void **state);
-int fx_group_teardown(void **state);
 int fx_setup(void **state);
 int fx_teardown(void **state);
 
-#define FX_TEST(f) FX_TEST_WITH(f, (&(struct fx_options){.name = #f}))
-#define FX_TEST_WITH(f, options)                                                                   \
-	cmocka_unit_test_prestate_setup_teardown(f, fx_setup, fx_teardown, options)
+#undef TEST
+#define TEST(f)			    TEST_OPTIONS(f, (&(struct fx_options){.name = #f}))
+#define TEST_OPTIONS(name, options) TEST_STATE(name, fx_setup, fx_teardown, options)
 
 /* The path of the queue pairs: from us to the peer, or back. */
 struct wire_path fx_path(bool ipv6, bool vlan, bool towards_us);

@@ -5,14 +5,11 @@
  * change sees what was written before it. Without the fences of parking.h this fails on x86, where
  * two processors run it.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
-#include <cmocka.h>
+#include "test.h"
 #include "pipeline/parking.h"
 
 enum { CELLS = 4096, ROUNDS = 256, SPINS = 2000, REASON = 3 };
@@ -60,7 +57,7 @@ static void park_all(uint32_t n)
 	}
 }
 
-static void park__one_side_sees_the_other(void **state)
+TEST(park__one_side_sees_the_other)
 {
 	unsigned lost = 0, both = 0;
 	pthread_t thread;
@@ -81,7 +78,7 @@ static void park__one_side_sees_the_other(void **state)
 	assert_int_equal(lost, 0);
 }
 
-static void parked__until_unparked(void **state)
+TEST(parked__until_unparked)
 {
 	uint8_t place = 0;
 
@@ -92,14 +89,4 @@ static void parked__until_unparked(void **state)
 	unpark(&place);
 	assert_false(parked(&place));
 	assert_false(parked_here(&place));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parked__until_unparked),
-		cmocka_unit_test(park__one_side_sees_the_other),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

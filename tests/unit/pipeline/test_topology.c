@@ -9,7 +9,7 @@ static void assert_unique(const char *a, const char *b, unsigned i, unsigned k)
 		fail_msg("%s stands twice in topology.def", a);
 }
 
-static void topology__names_are_unique(void **state)
+TEST_WITH(topology__names_are_unique, NULL, NULL)
 {
 	for (unsigned i = 0; i < STAGE_COUNT; i++)
 		for (unsigned k = 0; k < STAGE_COUNT; k++)
@@ -25,7 +25,7 @@ static void topology__names_are_unique(void **state)
 			assert_unique(channel_infos[i].name, channel_infos[k].name, i, k);
 }
 
-static void topology__every_channel_has_two_ends(void **state)
+TEST_WITH(topology__every_channel_has_two_ends, NULL, NULL)
 {
 	for (unsigned i = 0; i < CHANNEL_COUNT; i++) {
 		const struct channel_info *c = &channel_infos[i];
@@ -43,7 +43,7 @@ static void topology__every_channel_has_two_ends(void **state)
 	}
 }
 
-static void topology__calls_stay_within_a_stage(void **state)
+TEST_WITH(topology__calls_stay_within_a_stage, NULL, NULL)
 {
 	for (unsigned i = 0; i < CALL_COUNT; i++) {
 		const struct call_info *c = &call_infos[i];
@@ -58,7 +58,7 @@ static void topology__calls_stay_within_a_stage(void **state)
 	}
 }
 
-static void topology__every_module_has_a_stage_and_a_neighbour(void **state)
+TEST_WITH(topology__every_module_has_a_stage_and_a_neighbour, NULL, NULL)
 {
 	unsigned modules[STAGE_COUNT] = {0};
 
@@ -78,7 +78,7 @@ static void topology__every_module_has_a_stage_and_a_neighbour(void **state)
 		assert_true(modules[s] > 0);
 }
 
-static void channel__counts(void **state)
+TEST(channel__counts)
 {
 	struct channel *c = &fx->e->channel[CHANNEL_DBP_WS];
 	unsigned depth = channel_infos[CHANNEL_DBP_WS].depth;
@@ -102,7 +102,7 @@ static void channel__counts(void **state)
 	assert_int_equal(c->empty, 1);
 }
 
-static void channel__keeps_the_order_and_all(void **state)
+TEST(channel__keeps_the_order_and_all)
 {
 	struct channel *c = &fx->e->channel[CHANNEL_DBP_WS];
 	uint32_t in = 0, out = 0;
@@ -125,7 +125,7 @@ static void channel__keeps_the_order_and_all(void **state)
 	assert_int_equal(in, out + rte_ring_count(c->ring));
 }
 
-static void channel_try_put__takes_what_fits(void **state)
+TEST(channel_try_put__takes_what_fits)
 {
 	struct channel *c = &fx->e->channel[CHANNEL_HP_EE];
 	struct rte_mbuf *m[5];
@@ -140,7 +140,7 @@ static void channel_try_put__takes_what_fits(void **state)
 	rte_pktmbuf_free_bulk(m + 3, 2);
 }
 
-static void counters__names_and_sentences(void **state)
+TEST_WITH(counters__names_and_sentences, NULL, NULL)
 {
 	for (unsigned i = 0; i < COUNTER_COUNT; i++) {
 		assert_true(strlen(counter_name(i)) > 0);
@@ -148,20 +148,4 @@ static void counters__names_and_sentences(void **state)
 		for (unsigned k = 0; k < COUNTER_COUNT; k++)
 			assert_unique(counter_name(i), counter_name(k), i, k);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(topology__names_are_unique),
-		cmocka_unit_test(topology__every_channel_has_two_ends),
-		cmocka_unit_test(topology__calls_stay_within_a_stage),
-		cmocka_unit_test(topology__every_module_has_a_stage_and_a_neighbour),
-		cmocka_unit_test(counters__names_and_sentences),
-		FX_TEST(channel__counts),
-		FX_TEST(channel__keeps_the_order_and_all),
-		FX_TEST(channel_try_put__takes_what_fits),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

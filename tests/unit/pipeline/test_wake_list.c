@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Wake lists: once each, nothing lost, many posters and one consumer. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <string.h>
 #include <pthread.h>
 #include <sched.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include "pipeline/wake_list.h"
 
 enum { QPS = 16, POSTERS = 3, ROUNDS = 30000 };
@@ -36,7 +34,7 @@ static unsigned take(uint32_t *bits)
 	return n;
 }
 
-static void wake_post__once_each(void **state)
+TEST(wake_post__once_each)
 {
 	uint32_t bits;
 
@@ -50,7 +48,7 @@ static void wake_post__once_each(void **state)
 	assert_int_equal(take(&bits), 0);
 }
 
-static void wake_next__may_be_posted_again(void **state)
+TEST(wake_next__may_be_posted_again)
 {
 	uint32_t i, bits;
 
@@ -99,7 +97,7 @@ static void consume(void)
 	}
 }
 
-static void wake_list__nothing_lost(void **state)
+TEST(wake_list__nothing_lost)
 {
 	pthread_t thread[POSTERS];
 	bool last = false;
@@ -117,15 +115,4 @@ static void wake_list__nothing_lost(void **state)
 	for (unsigned p = 0; p < POSTERS; p++)
 		for (unsigned i = 0; i < QPS; i++)
 			assert_int_equal(seen[p][i], stored[p][i]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(wake_post__once_each),
-		cmocka_unit_test(wake_next__may_be_posted_again),
-		cmocka_unit_test(wake_list__nothing_lost),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

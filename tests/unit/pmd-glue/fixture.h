@@ -5,12 +5,10 @@
  * What the pmd-glue tests share: EAL without hugepages or root, pools, ring ports, frames. One
  * thread plays both the data path and the control thread.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
+
+#include "test.h"
 
 #include <rte_arp.h>
 #include <rte_eal.h>
@@ -31,7 +29,7 @@ enum {
 
 static struct rte_mempool *packets, *clones;
 
-static inline int start_eal(void **state)
+static int start_eal(void **state)
 {
 	char *argv[] = {"test",		  "--no-huge",	   "-m", "64", "--no-pci", "--no-shconf",
 			"--no-telemetry", "--log-level=3", NULL};
@@ -45,13 +43,15 @@ static inline int start_eal(void **state)
 	return packets && clones ? 0 : -1;
 }
 
-static inline int stop_eal(void **state)
+static int stop_eal(void **state)
 {
 	(void)state;
 	rte_mempool_free(packets);
 	rte_mempool_free(clones);
 	return rte_eal_cleanup();
 }
+
+TEST_GROUP(.setup = start_eal, .teardown = stop_eal);
 
 /* Every buffer is back in its pool. */
 static inline void assert_no_leak(void)

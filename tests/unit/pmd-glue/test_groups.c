@@ -63,7 +63,7 @@ static void expect_v4_report(struct rte_mbuf *m, uint8_t type)
 	rte_pktmbuf_free(m);
 }
 
-static void groups__igmp_reports(void **state)
+TEST(groups__igmp_reports)
 {
 	struct pair p = open_default();
 
@@ -109,7 +109,7 @@ static void expect_v6_report(struct rte_mbuf *m, uint8_t type)
 	rte_pktmbuf_free(m);
 }
 
-static void groups__mld_reports(void **state)
+TEST(groups__mld_reports)
 {
 	struct pair p = open_default();
 
@@ -120,7 +120,7 @@ static void groups__mld_reports(void **state)
 	close_pair(&p);
 }
 
-static void groups__a_port_without_ipv4_says_nothing_of_it(void **state)
+TEST(groups__a_port_without_ipv4_says_nothing_of_it)
 {
 	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
 	struct pair p;
@@ -135,7 +135,7 @@ static void groups__a_port_without_ipv4_says_nothing_of_it(void **state)
 }
 
 /* Joined while the link is down: said when it is up. */
-static void groups__said_when_the_link_is_up(void **state)
+TEST(groups__said_when_the_link_is_up)
 {
 	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
 	struct pair p;
@@ -199,7 +199,7 @@ static void query(struct pair *p, struct rte_mbuf *m)
 	expect_count(p, m, PORT_COUNTER_queries);
 }
 
-static void groups__igmp_queries(void **state)
+TEST(groups__igmp_queries)
 {
 	struct pair p = open_default();
 	struct membership *joined;
@@ -273,7 +273,7 @@ static void each_malformed(const struct flaw *flaws, size_t n, unsigned int fami
 	close_pair(&p);
 }
 
-static void groups__igmp_malformed(void **state)
+TEST(groups__igmp_malformed)
 {
 	static const struct flaw flaws[] = {
 		{.bytes = 12, .spoilt = 24},		   /* header's checksum */
@@ -316,7 +316,7 @@ static void finish_mld(struct rte_mbuf *m)
 	memcpy(at(m, 64), &sum, 2);
 }
 
-static void groups__mld_queries(void **state)
+TEST(groups__mld_queries)
 {
 	struct pair p = open_default();
 	struct membership *joined;
@@ -347,7 +347,7 @@ static void groups__mld_queries(void **state)
 	close_pair(&p);
 }
 
-static void groups__mld_malformed(void **state)
+TEST(groups__mld_malformed)
 {
 	static const struct flaw flaws[] = {
 		{.bytes = 28, .spoilt = 64},		  /* checksum */
@@ -385,7 +385,7 @@ static void drain(struct port *port)
 	assert_int_equal(receive(port, none, 1), 0);
 }
 
-static void groups__frames_come_back_to_who_listens(void **state)
+TEST(groups__frames_come_back_to_who_listens)
 {
 	struct pair p = open_default();
 	struct rte_mbuf *sent, *got[2];
@@ -417,7 +417,7 @@ static void groups__frames_come_back_to_who_listens(void **state)
 }
 
 /* Among others, in order, each where it belongs; with a capture's or a sender's references. */
-static void groups__in_the_midst_of_a_burst(void **state)
+TEST(groups__in_the_midst_of_a_burst)
 {
 	static const uint32_t at_b[] = {0, 1, 2, 4, 5};
 	struct pair p = open_default();
@@ -449,7 +449,7 @@ static void groups__in_the_midst_of_a_burst(void **state)
 }
 
 /* Not taken by the wire: nothing of it has come back, and it comes once when it is sent later. */
-static void groups__the_wire_is_full(void **state)
+TEST(groups__the_wire_is_full)
 {
 	struct pair p = open_default();
 	struct rte_mbuf *m, *got[BURST];
@@ -477,7 +477,7 @@ static void groups__the_wire_is_full(void **state)
 }
 
 /* Its own receiver is behind: the wire has it nevertheless. */
-static void groups__own_receiver_is_behind(void **state)
+TEST(groups__own_receiver_is_behind)
 {
 	struct pair p = open_default();
 	struct rte_mbuf *got[BURST];
@@ -499,7 +499,7 @@ static void groups__own_receiver_is_behind(void **state)
 }
 
 /* A port whose wire leads back to itself gets each once. */
-static void groups__wire_to_itself(void **state)
+TEST(groups__wire_to_itself)
 {
 	struct port_config c = ring_config("a", "a", 1);
 	struct port *port = open_port(&c);
@@ -514,25 +514,4 @@ static void groups__wire_to_itself(void **state)
 	rte_pktmbuf_free(got[0]);
 	port_destroy(port);
 	assert_no_leak();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(groups__igmp_reports),
-		cmocka_unit_test(groups__mld_reports),
-		cmocka_unit_test(groups__a_port_without_ipv4_says_nothing_of_it),
-		cmocka_unit_test(groups__said_when_the_link_is_up),
-		cmocka_unit_test(groups__igmp_queries),
-		cmocka_unit_test(groups__igmp_malformed),
-		cmocka_unit_test(groups__mld_queries),
-		cmocka_unit_test(groups__mld_malformed),
-		cmocka_unit_test(groups__frames_come_back_to_who_listens),
-		cmocka_unit_test(groups__in_the_midst_of_a_burst),
-		cmocka_unit_test(groups__the_wire_is_full),
-		cmocka_unit_test(groups__own_receiver_is_behind),
-		cmocka_unit_test(groups__wire_to_itself),
-	};
-
-	return cmocka_run_group_tests_name("pmd-glue groups", tests, start_eal, stop_eal);
 }

@@ -63,7 +63,7 @@ static bool around(uint64_t value, double expected)
 	return value > expected * 0.75 && value < expected * 1.25;
 }
 
-static void impairment__off_is_not_wanted(void **state)
+TEST(impairment__off_is_not_wanted)
 {
 	struct port_impairment c = {.seed = 9};
 
@@ -73,7 +73,7 @@ static void impairment__off_is_not_wanted(void **state)
 	assert_true(impairment_wanted(&c));
 }
 
-static void impairment__loss(void **state)
+TEST(impairment__loss)
 {
 	struct port_impairment c = {.loss = 0.1, .seed = 42};
 	static struct run r;
@@ -88,7 +88,7 @@ static void impairment__loss(void **state)
 	assert_int_equal(r.n, 0);
 }
 
-static void impairment__same_seed_same_fate(void **state)
+TEST(impairment__same_seed_same_fate)
 {
 	struct port_impairment c = {.loss = 0.05,
 				    .duplicate = 0.05,
@@ -110,7 +110,7 @@ static void impairment__same_seed_same_fate(void **state)
 	assert_memory_not_equal(first.tag, second.tag, sizeof(first.tag));
 }
 
-static void impairment__settings_do_not_shift_each_other(void **state)
+TEST(impairment__settings_do_not_shift_each_other)
 {
 	struct port_impairment c = {.loss = 0.1, .seed = 42};
 	static struct run alone, together;
@@ -125,7 +125,7 @@ static void impairment__settings_do_not_shift_each_other(void **state)
 	assert_int_equal(together.count[PORT_COUNTER_impaired_delayed], together.n);
 }
 
-static void impairment__duplicate(void **state)
+TEST(impairment__duplicate)
 {
 	struct port_impairment c = {.duplicate = 0.2, .seed = 1};
 	static struct run r;
@@ -136,7 +136,7 @@ static void impairment__duplicate(void **state)
 	assert_int_equal(r.n, FRAMES + r.count[PORT_COUNTER_impaired_duplicated]);
 }
 
-static void impairment__reorder(void **state)
+TEST(impairment__reorder)
 {
 	struct port_impairment c = {.reorder = 0.1, .seed = 1};
 	bool seen[FRAMES] = {false};
@@ -157,7 +157,7 @@ static void impairment__reorder(void **state)
 	assert_true(late > FRAMES / 20);
 }
 
-static void impairment__last_frame_is_not_held_for_ever(void **state)
+TEST(impairment__last_frame_is_not_held_for_ever)
 {
 	struct port_impairment c = {.reorder = 1, .seed = 1};
 	struct impairment *imp = impairment_create(&c, 0, packets, count, 1000000);
@@ -171,7 +171,7 @@ static void impairment__last_frame_is_not_held_for_ever(void **state)
 	assert_no_leak();
 }
 
-static void impairment__corrupt_flips_one_bit_in_a_copy(void **state)
+TEST(impairment__corrupt_flips_one_bit_in_a_copy)
 {
 	struct port_impairment c = {.corrupt = 1, .seed = 3};
 	struct impairment *imp = impairment_create(&c, 0, packets, count, 1000000);
@@ -201,7 +201,7 @@ static void impairment__corrupt_flips_one_bit_in_a_copy(void **state)
 	assert_no_leak();
 }
 
-static void impairment__delay(void **state)
+TEST(impairment__delay)
 {
 	struct port_impairment c = {.delay_us = 100, .seed = 1};
 	struct impairment *imp = impairment_create(&c, 0, packets, count, 1000000);
@@ -219,7 +219,7 @@ static void impairment__delay(void **state)
 	assert_no_leak();
 }
 
-static void impairment__full_line_is_back_pressure(void **state)
+TEST(impairment__full_line_is_back_pressure)
 {
 	struct port_impairment impair = {.delay_us = 1000000, .seed = 1};
 	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
@@ -237,7 +237,7 @@ static void impairment__full_line_is_back_pressure(void **state)
 	close_pair(&p);
 }
 
-static void impairment__through_a_port(void **state)
+TEST(impairment__through_a_port)
 {
 	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
 	struct rte_mbuf *got[4];
@@ -258,23 +258,4 @@ static void impairment__through_a_port(void **state)
 	assert_int_equal(arrived, FRAMES - LOST_OF_SEED_42);
 	assert_int_equal(port_counter(p.a, PORT_COUNTER_impaired_lost), LOST_OF_SEED_42);
 	close_pair(&p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(impairment__off_is_not_wanted),
-		cmocka_unit_test(impairment__loss),
-		cmocka_unit_test(impairment__same_seed_same_fate),
-		cmocka_unit_test(impairment__settings_do_not_shift_each_other),
-		cmocka_unit_test(impairment__duplicate),
-		cmocka_unit_test(impairment__reorder),
-		cmocka_unit_test(impairment__last_frame_is_not_held_for_ever),
-		cmocka_unit_test(impairment__corrupt_flips_one_bit_in_a_copy),
-		cmocka_unit_test(impairment__delay),
-		cmocka_unit_test(impairment__full_line_is_back_pressure),
-		cmocka_unit_test(impairment__through_a_port),
-	};
-
-	return cmocka_run_group_tests(tests, start_eal, stop_eal);
 }

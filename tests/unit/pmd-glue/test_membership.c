@@ -53,7 +53,10 @@ static void due(uint64_t now_ms, bool v6, uint8_t type, unsigned int n)
 	nothing_due(now_ms);
 }
 
-static void membership__a_change_is_reported_twice(void **state)
+#undef TEST
+#define TEST(name) TEST_WITH(name, begin, end)
+
+TEST(membership__a_change_is_reported_twice)
 {
 	(void)state;
 	for (int v6 = 0; v6 < 2; v6++) {
@@ -75,7 +78,7 @@ static void membership__a_change_is_reported_twice(void **state)
 	}
 }
 
-static void membership__users_are_counted(void **state)
+TEST(membership__users_are_counted)
 {
 	bool first = true;
 
@@ -93,7 +96,7 @@ static void membership__users_are_counted(void **state)
 }
 
 /* The newest change is what is said. */
-static void membership__left_and_joined_again(void **state)
+TEST(membership__left_and_joined_again)
 {
 	(void)state;
 	join(1, false, 10);
@@ -107,7 +110,7 @@ static void membership__left_and_joined_again(void **state)
 	assert_int_equal(t.count, 1);
 }
 
-static void membership__not_of_those_that_everybody_is_in(void **state)
+TEST(membership__not_of_those_that_everybody_is_in)
 {
 	static const uint8_t silent[][16] = {{[10] = 0xff, [11] = 0xff, 224, 0, 0, 1},
 					     {0xff, 0x02, [15] = 1},
@@ -129,7 +132,7 @@ static void membership__not_of_those_that_everybody_is_in(void **state)
 	assert_int_equal(t.count, 0);
 }
 
-static void membership__general_query(void **state)
+TEST(membership__general_query)
 {
 	uint64_t when;
 
@@ -156,7 +159,7 @@ static void membership__general_query(void **state)
 	due(20001, true, MEMBERSHIP_IS_EXCLUDE, 1);
 }
 
-static void membership__query_of_a_group(void **state)
+TEST(membership__query_of_a_group)
 {
 	(void)state;
 	join(1, false, 10);
@@ -179,7 +182,7 @@ static void membership__query_of_a_group(void **state)
 
 /* Programs that join and leave as fast as they can while nothing can be reported, since the link is
  * down: what is remembered of that is bounded, and of groups that are joined nothing is lost. */
-static void membership__joined_and_left_on_and_on(void **state)
+TEST(membership__joined_and_left_on_and_on)
 {
 	unsigned int left = 0, n;
 
@@ -205,7 +208,7 @@ static void membership__joined_and_left_on_and_on(void **state)
 }
 
 /* Queries without end that want their answers at once get some of them. */
-static void membership__flood_of_general_queries(void **state)
+TEST(membership__flood_of_general_queries)
 {
 	unsigned int reports = 0;
 
@@ -222,7 +225,7 @@ static void membership__flood_of_general_queries(void **state)
 	assert_in_range(reports, 15, 2000 / MEMBERSHIP_GENERAL_MS + 1);
 }
 
-static void membership__as_often_as_the_querier_wants(void **state)
+TEST(membership__as_often_as_the_querier_wants)
 {
 	uint64_t now = 400;
 	unsigned int n = 0;
@@ -238,7 +241,7 @@ static void membership__as_often_as_the_querier_wants(void **state)
 	assert_int_equal(n, 5);
 }
 
-static void membership__many_in_several_reports(void **state)
+TEST(membership__many_in_several_reports)
 {
 	enum { MANY = 2 * MEMBERSHIP_RECORDS_MAX + 10 };
 	unsigned int reports = 0, n, total = 0;
@@ -263,7 +266,7 @@ static void membership__many_in_several_reports(void **state)
 	assert_int_equal(t.count, 0);
 }
 
-static void membership__announced_anew(void **state)
+TEST(membership__announced_anew)
 {
 	(void)state;
 	join(1, false, 10);
@@ -273,25 +276,4 @@ static void membership__announced_anew(void **state)
 	due(3000, false, MEMBERSHIP_TO_EXCLUDE, 1);
 	due(5000, false, MEMBERSHIP_TO_EXCLUDE, 1);
 	nothing_due(9000);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(membership__a_change_is_reported_twice),
-		TEST(membership__users_are_counted),
-		TEST(membership__left_and_joined_again),
-		TEST(membership__not_of_those_that_everybody_is_in),
-		TEST(membership__general_query),
-		TEST(membership__query_of_a_group),
-		TEST(membership__joined_and_left_on_and_on),
-		TEST(membership__flood_of_general_queries),
-		TEST(membership__as_often_as_the_querier_wants),
-		TEST(membership__many_in_several_reports),
-		TEST(membership__announced_anew),
-	};
-
-	return cmocka_run_group_tests_name("pmd-glue membership", tests, start_eal, stop_eal);
 }

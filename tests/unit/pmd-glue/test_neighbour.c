@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The neighbour table, row by row of its state table, in virtual time. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "test.h"
 #include "neighbour.h"
 
 static struct neighbours table;
@@ -40,7 +37,10 @@ static unsigned int due(uint64_t now_ms)
 	return n;
 }
 
-static void neighbour__asked_then_known(void **state)
+#undef TEST
+#define TEST(name) TEST_WITH(name, reset, NULL)
+
+TEST(neighbour__asked_then_known)
 {
 	uint8_t mac[6];
 
@@ -55,7 +55,7 @@ static void neighbour__asked_then_known(void **state)
 	assert_int_equal(due(100000), 0);
 }
 
-static void neighbour__unanswered_fails_and_is_forgotten(void **state)
+TEST(neighbour__unanswered_fails_and_is_forgotten)
 {
 	unsigned int asked = 0;
 	uint64_t now = 0;
@@ -74,7 +74,7 @@ static void neighbour__unanswered_fails_and_is_forgotten(void **state)
 	assert_int_equal(due(now + NEIGHBOUR_HOLD_MS), 1);
 }
 
-static void neighbour__late_answer_counts(void **state)
+TEST(neighbour__late_answer_counts)
 {
 	uint8_t mac[6];
 
@@ -87,7 +87,7 @@ static void neighbour__late_answer_counts(void **state)
 	assert_int_equal(neighbour_find(&table, ip(1), 2402, mac), 0);
 }
 
-static void neighbour__stale_is_used_and_asked_again(void **state)
+TEST(neighbour__stale_is_used_and_asked_again)
 {
 	uint64_t old = NEIGHBOUR_FRESH_MS + 1;
 	uint8_t mac[6];
@@ -108,7 +108,7 @@ static void neighbour__stale_is_used_and_asked_again(void **state)
 	assert_int_equal(neighbour_find(&table, ip(1), 3 * old + 2400, mac), -EHOSTUNREACH);
 }
 
-static void neighbour__unasked_is_not_learnt(void **state)
+TEST(neighbour__unasked_is_not_learnt)
 {
 	uint8_t mac[6];
 
@@ -120,7 +120,7 @@ static void neighbour__unasked_is_not_learnt(void **state)
 	assert_int_equal(neighbour_find(&table, ip(2), 0, mac), 0);
 }
 
-static void neighbour__flood_forgets_the_oldest(void **state)
+TEST(neighbour__flood_forgets_the_oldest)
 {
 	uint8_t mac[6];
 
@@ -134,7 +134,7 @@ static void neighbour__flood_forgets_the_oldest(void **state)
 	assert_int_equal(table.n_timed, 0);
 }
 
-static void neighbour__table_full_of_questions(void **state)
+TEST(neighbour__table_full_of_questions)
 {
 	uint8_t mac[6];
 
@@ -156,7 +156,7 @@ static void neighbour__table_full_of_questions(void **state)
 	assert_int_equal(due(0), 0);
 }
 
-static void neighbour__forget(void **state)
+TEST(neighbour__forget)
 {
 	uint8_t mac[6];
 
@@ -167,20 +167,4 @@ static void neighbour__forget(void **state)
 	assert_int_equal(neighbour_find(&table, ip(1), 0, mac), -EAGAIN);
 	assert_int_equal(due(0), 2);
 	assert_int_equal(table.n_timed, 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(neighbour__asked_then_known, reset),
-		cmocka_unit_test_setup(neighbour__unanswered_fails_and_is_forgotten, reset),
-		cmocka_unit_test_setup(neighbour__late_answer_counts, reset),
-		cmocka_unit_test_setup(neighbour__stale_is_used_and_asked_again, reset),
-		cmocka_unit_test_setup(neighbour__unasked_is_not_learnt, reset),
-		cmocka_unit_test_setup(neighbour__flood_forgets_the_oldest, reset),
-		cmocka_unit_test_setup(neighbour__table_full_of_questions, reset),
-		cmocka_unit_test_setup(neighbour__forget, reset),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

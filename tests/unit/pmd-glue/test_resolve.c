@@ -34,7 +34,7 @@ static void expect_mac(const uint8_t mac[6], uint8_t last)
 	assert_memory_equal(mac, expected, 6);
 }
 
-static void resolve__arp(void **state)
+TEST(resolve__arp)
 {
 	struct pair p = open_default();
 	struct port_address a;
@@ -53,7 +53,7 @@ static void resolve__arp(void **state)
 	close_pair(&p);
 }
 
-static void resolve__neighbour_discovery(void **state)
+TEST(resolve__neighbour_discovery)
 {
 	struct pair p = open_default();
 	struct port_address a;
@@ -70,7 +70,7 @@ static void resolve__neighbour_discovery(void **state)
 }
 
 /* The address that each port has of its own accord: of MAC 02:00:00:00:00:last. */
-static void resolve__link_local(void **state)
+TEST(resolve__link_local)
 {
 	const uint8_t address[16] = {0xfe, 0x80, [11] = 0xff, [12] = 0xfe, [15] = 2};
 	struct pair p = open_default();
@@ -90,7 +90,7 @@ static void resolve__link_local(void **state)
 	close_pair(&p);
 }
 
-static void resolve__link_local_configured_counts_once(void **state)
+TEST(resolve__link_local_configured_counts_once)
 {
 	struct port_config a = ring_config("a", "a", 1);
 	struct port_info info;
@@ -118,7 +118,7 @@ static void expect_source(const struct port *port, int expected, const char *tex
 }
 
 /* 0: fe80::ff:fe00:1, 1: 10.0.0.1/24, 2: fd00::1/64, 3: 10.0.1.9/24, 4: fd00:0:0:1::9/64 */
-static void source__of_every_destination(void **state)
+TEST(source__of_every_destination)
 {
 	struct port_config a = ring_config("a", "a", 1);
 	struct port *port;
@@ -156,7 +156,7 @@ static void source__of_every_destination(void **state)
 	assert_no_leak();
 }
 
-static void resolve__with_vlan(void **state)
+TEST(resolve__with_vlan)
 {
 	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
 	struct port_address address;
@@ -173,7 +173,7 @@ static void resolve__with_vlan(void **state)
 	close_pair(&p);
 }
 
-static void resolve__own_and_groups_at_once(void **state)
+TEST(resolve__own_and_groups_at_once)
 {
 	static const uint8_t group_v4[16] = {[10] = 0xff, 0xff, 239, 0x81, 2, 3};
 	static const uint8_t group_v6[16] = {0xff, 2, [12] = 1, 2, 3, 4};
@@ -192,7 +192,7 @@ static void resolve__own_and_groups_at_once(void **state)
 	close_pair(&p);
 }
 
-static void resolve__gateway(void **state)
+TEST(resolve__gateway)
 {
 	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
 	uint8_t far_v4[16] = {[10] = 0xff, 0xff, 192, 168, 0, 1}, far_v6[16] = {0xfe, 0xc0, 1};
@@ -256,7 +256,7 @@ static struct rte_mbuf *ping_v6(void)
 	return m;
 }
 
-static void ping__is_answered(void **state)
+TEST(ping__is_answered)
 {
 	struct pair p = open_default();
 
@@ -337,7 +337,7 @@ static void expect_ignored(struct pair *p, struct rte_mbuf *m, enum port_counter
 	assert_int_equal(port_counter(p->b, PORT_COUNTER_neighbour_learnt), 0);
 }
 
-static void arp__malformed_is_ignored(void **state)
+TEST(arp__malformed_is_ignored)
 {
 	static const struct {
 		uint8_t offset, value;
@@ -362,7 +362,7 @@ static void arp__malformed_is_ignored(void **state)
 	close_pair(&p);
 }
 
-static void arp__reply_nobody_asked_for_is_not_learnt(void **state)
+TEST(arp__reply_nobody_asked_for_is_not_learnt)
 {
 	struct pair p = open_default();
 	struct rte_mbuf *m = arp_request();
@@ -377,7 +377,7 @@ static void arp__reply_nobody_asked_for_is_not_learnt(void **state)
 	close_pair(&p);
 }
 
-static void nd__malformed_is_ignored(void **state)
+TEST(nd__malformed_is_ignored)
 {
 	/* offset in the frame, value; the checksum is right again afterwards */
 	static const struct {
@@ -419,7 +419,7 @@ static void nd__malformed_is_ignored(void **state)
 	close_pair(&p);
 }
 
-static void nd__duplicate_address_detection_is_answered_to_all(void **state)
+TEST(nd__duplicate_address_detection_is_answered_to_all)
 {
 	struct pair p = open_default();
 	struct rte_mbuf *m = solicitation();
@@ -440,7 +440,7 @@ static void nd__duplicate_address_detection_is_answered_to_all(void **state)
 	close_pair(&p);
 }
 
-static void ping__malformed_is_ignored(void **state)
+TEST(ping__malformed_is_ignored)
 {
 	struct pair p = open_default();
 	struct rte_mbuf *m;
@@ -465,7 +465,7 @@ static void ping__malformed_is_ignored(void **state)
 	close_pair(&p);
 }
 
-static void control__flood_is_bounded(void **state)
+TEST(control__flood_is_bounded)
 {
 	struct pair p = open_default();
 
@@ -478,27 +478,4 @@ static void control__flood_is_bounded(void **state)
 	}
 	assert_int_equal(port_counter(p.b, PORT_COUNTER_drop_rx_control_full), 600 - 256);
 	close_pair(&p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(resolve__arp),
-		cmocka_unit_test(resolve__neighbour_discovery),
-		cmocka_unit_test(resolve__link_local),
-		cmocka_unit_test(resolve__link_local_configured_counts_once),
-		cmocka_unit_test(source__of_every_destination),
-		cmocka_unit_test(resolve__with_vlan),
-		cmocka_unit_test(resolve__own_and_groups_at_once),
-		cmocka_unit_test(resolve__gateway),
-		cmocka_unit_test(ping__is_answered),
-		cmocka_unit_test(arp__malformed_is_ignored),
-		cmocka_unit_test(arp__reply_nobody_asked_for_is_not_learnt),
-		cmocka_unit_test(nd__malformed_is_ignored),
-		cmocka_unit_test(nd__duplicate_address_detection_is_answered_to_all),
-		cmocka_unit_test(ping__malformed_is_ignored),
-		cmocka_unit_test(control__flood_is_bounded),
-	};
-
-	return cmocka_run_group_tests(tests, start_eal, stop_eal);
 }

@@ -9,7 +9,7 @@ static struct pair open_default(void)
 	return open_pair(&a, &b);
 }
 
-static void ring__moves_an_unshared_frame_itself(void **state)
+TEST(ring__moves_an_unshared_frame_itself)
 {
 	struct pair p = open_default();
 	struct rte_mbuf *sent = roce_v4(2, 1, 7), *got[2];
@@ -24,7 +24,7 @@ static void ring__moves_an_unshared_frame_itself(void **state)
 }
 
 /* Kept by its sender alone: the receiver has the other half of its private area. */
-static void ring__passes_a_kept_frame_as_it_is(void **state)
+TEST(ring__passes_a_kept_frame_as_it_is)
 {
 	struct pair p = open_default();
 	struct rte_mbuf *sent = roce_v4(2, 1, 7), *got[2];
@@ -40,7 +40,7 @@ static void ring__passes_a_kept_frame_as_it_is(void **state)
 	close_pair(&p);
 }
 
-static void ring__clones_a_shared_frame(void **state)
+TEST(ring__clones_a_shared_frame)
 {
 	struct pair p = open_default();
 	struct rte_mbuf *sent = roce_v4(2, 1, 7), *got[2];
@@ -66,7 +66,7 @@ static void ring__clones_a_shared_frame(void **state)
 	close_pair(&p);
 }
 
-static void ring__receiver_may_outlive_sender(void **state)
+TEST(ring__receiver_may_outlive_sender)
 {
 	struct pair p = open_default();
 	struct rte_mbuf *sent = roce_v4(2, 1, 7), *got[1];
@@ -81,7 +81,7 @@ static void ring__receiver_may_outlive_sender(void **state)
 	close_pair(&p);
 }
 
-static void ring__clones_a_shared_clone(void **state)
+TEST(ring__clones_a_shared_clone)
 {
 	struct pair p = open_default();
 	struct rte_mbuf *direct = roce_v4(2, 1, 9), *got[1];
@@ -102,7 +102,7 @@ static void ring__clones_a_shared_clone(void **state)
 	close_pair(&p);
 }
 
-static void ring__full_is_short_and_in_order(void **state)
+TEST(ring__full_is_short_and_in_order)
 {
 	struct pair p = open_default();
 	struct link_port *link = port_link(p.a);
@@ -136,7 +136,7 @@ static void ring__full_is_short_and_in_order(void **state)
 	close_pair(&p);
 }
 
-static void ring__no_clones_left_is_short(void **state)
+TEST(ring__no_clones_left_is_short)
 {
 	struct pair p = open_default();
 	struct rte_mbuf *hoard[POOL_FRAMES], *sent = roce_v4(2, 1, 7), *got[1];
@@ -156,7 +156,7 @@ static void ring__no_clones_left_is_short(void **state)
 	close_pair(&p);
 }
 
-static void ring__own_frames_come_back(void **state)
+TEST(ring__own_frames_come_back)
 {
 	struct pair p = open_default();
 	struct link_port *link = port_link(p.a);
@@ -177,7 +177,7 @@ static void ring__own_frames_come_back(void **state)
 	close_pair(&p);
 }
 
-static void ring__to_itself(void **state)
+TEST(ring__to_itself)
 {
 	struct port_config c = ring_config("solo", "solo", 1);
 	struct port *port = open_port(&c);
@@ -191,7 +191,7 @@ static void ring__to_itself(void **state)
 	assert_no_leak();
 }
 
-static void ring__lone_port_drops(void **state)
+TEST(ring__lone_port_drops)
 {
 	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
 	struct port *first = open_port(&a), *second;
@@ -220,7 +220,7 @@ static void ring__lone_port_drops(void **state)
 	assert_no_leak();
 }
 
-static void config__contradictions_are_refused(void **state)
+TEST(config__contradictions_are_refused)
 {
 	struct port_config good = ring_config("a", "b", 1), c;
 	struct port *port, *twin;
@@ -280,7 +280,7 @@ static uint8_t *at(struct rte_mbuf *m, uint32_t offset)
 	return rte_pktmbuf_mtod_offset(m, uint8_t *, offset);
 }
 
-static void classify__ipv4(void **state)
+TEST(classify__ipv4)
 {
 	struct pair p = open_default();
 	struct rte_mbuf *m;
@@ -327,7 +327,7 @@ static void classify__ipv4(void **state)
 	close_pair(&p);
 }
 
-static void classify__ipv6(void **state)
+TEST(classify__ipv6)
 {
 	struct pair p = open_default();
 	struct rte_mbuf *m;
@@ -357,7 +357,7 @@ static struct rte_mbuf *tagged(struct rte_mbuf *m, uint16_t tci)
 	return m;
 }
 
-static void classify__vlan(void **state)
+TEST(classify__vlan)
 {
 	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
 	struct pair p = open_default();
@@ -375,7 +375,7 @@ static void classify__vlan(void **state)
 	close_pair(&p);
 }
 
-static void capture__has_both_directions(void **state)
+TEST(capture__has_both_directions)
 {
 	static const char path[] = "pmd_glue_capture_test.pcapng";
 	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
@@ -406,27 +406,4 @@ static void capture__has_both_directions(void **state)
 	fclose(f);
 	remove(path);
 	assert_int_equal(packets_seen, 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ring__moves_an_unshared_frame_itself),
-		cmocka_unit_test(ring__passes_a_kept_frame_as_it_is),
-		cmocka_unit_test(ring__clones_a_shared_frame),
-		cmocka_unit_test(ring__receiver_may_outlive_sender),
-		cmocka_unit_test(ring__clones_a_shared_clone),
-		cmocka_unit_test(ring__full_is_short_and_in_order),
-		cmocka_unit_test(ring__no_clones_left_is_short),
-		cmocka_unit_test(ring__own_frames_come_back),
-		cmocka_unit_test(ring__to_itself),
-		cmocka_unit_test(ring__lone_port_drops),
-		cmocka_unit_test(config__contradictions_are_refused),
-		cmocka_unit_test(classify__ipv4),
-		cmocka_unit_test(classify__ipv6),
-		cmocka_unit_test(classify__vlan),
-		cmocka_unit_test(capture__has_both_directions),
-	};
-
-	return cmocka_run_group_tests(tests, start_eal, stop_eal);
 }

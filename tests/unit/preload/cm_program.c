@@ -3,12 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/types.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include "../descriptors.h"
 #include "cm_program.h"
 #include "cm_stub.h"
@@ -124,3 +122,17 @@ void start_waiter(struct waiter *w, int fd)
 	assert_true(stub_wait_empty(before + 1));
 	usleep(20000);
 }
+
+static int daemon_starts(void **state)
+{
+	stub_start();
+	return 0;
+}
+
+static int daemon_stops(void **state)
+{
+	stub_stop();
+	return 0;
+}
+
+TEST_GROUP(.setup = daemon_starts, .teardown = daemon_stops);

@@ -6,12 +6,16 @@
 #include <pthread.h>
 #include <stdint.h>
 
-#define DEVICE		   "/dev/infiniband/rdma_cm"
-#define PROGRAM_TEST(name) cmocka_unit_test_setup_teardown(name, program_start, program_stop)
+#include "test.h"
+
+#define DEVICE "/dev/infiniband/rdma_cm"
 
 /* No test leaves a descriptor behind, here or there. */
 int program_start(void **state);
 int program_stop(void **state);
+
+#undef TEST
+#define TEST(name) TEST_WITH(name, program_start, program_stop)
 
 /* With these flags beside O_RDWR and O_CLOEXEC. */
 int open_device(int flags);

@@ -3,11 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include "cm_program.h"
 #include "cm_stub.h"
 #include "host-abi/cm_channel.h"
@@ -82,7 +80,7 @@ static void three_identifiers(int fd)
 	assert_int_equal(get_event(fd), 0);
 }
 
-static void removal__of_who_is_on_a_device(void **state)
+TEST(removal__of_who_is_on_a_device)
 {
 	int fd = open_device(0);
 	struct waiter w;
@@ -105,7 +103,7 @@ static void removal__of_who_is_on_a_device(void **state)
 }
 
 /* A request's event counts for the listener; who has not accepted it is not told of it. */
-static void removal__of_requests(void **state)
+TEST(removal__of_requests)
 {
 	int fd = open_device(O_NONBLOCK);
 
@@ -130,7 +128,7 @@ static void removal__of_requests(void **state)
 }
 
 /* Neither of one that was destroyed, before or after. */
-static void removal__not_of_the_destroyed(void **state)
+TEST(removal__not_of_the_destroyed)
 {
 	uint32_t reported = 5;
 	int fd = open_device(O_NONBLOCK);
@@ -147,7 +145,7 @@ static void removal__not_of_the_destroyed(void **state)
 }
 
 /* Each channel has its own, copies are the same one, and a migrated identifier is the new one's. */
-static void removal__by_channels(void **state)
+TEST(removal__by_channels)
 {
 	const uint64_t ticket = 1;
 	int first = open_device(O_NONBLOCK), second = open_device(O_NONBLOCK), copy;
@@ -174,7 +172,7 @@ static void removal__by_channels(void **state)
 }
 
 /* The reply's socket goes before the channel does. */
-static void removal__in_the_midst_of_a_command(void **state)
+TEST(removal__in_the_midst_of_a_command)
 {
 	uint32_t reported = 1;
 	int fd = open_device(0);
@@ -191,7 +189,7 @@ static void removal__in_the_midst_of_a_command(void **state)
 }
 
 /* A new daemon gives the same numbers again. */
-static void removal__not_of_the_next_daemon(void **state)
+TEST(removal__not_of_the_next_daemon)
 {
 	int old = open_device(O_NONBLOCK), fd;
 
@@ -210,22 +208,4 @@ static void removal__not_of_the_next_daemon(void **state)
 	assert_int_equal(destroy_id(fd, 3), 1);
 	close(old);
 	close(fd);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		PROGRAM_TEST(removal__of_who_is_on_a_device),
-		PROGRAM_TEST(removal__of_requests),
-		PROGRAM_TEST(removal__not_of_the_destroyed),
-		PROGRAM_TEST(removal__by_channels),
-		PROGRAM_TEST(removal__in_the_midst_of_a_command),
-		PROGRAM_TEST(removal__not_of_the_next_daemon),
-	};
-	int failed;
-
-	stub_start();
-	failed = cmocka_run_group_tests_name("preload_cm_removal", tests, NULL, NULL);
-	stub_stop();
-	return failed;
 }

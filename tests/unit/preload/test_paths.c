@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which paths are shown, and where they lead: of a daemon whose socket is a.sock in a new folder.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include "view.h"
 
 static char folder[] = "/tmp/softhca-view.XXXXXX";
@@ -48,7 +46,7 @@ static void expect(const char *path, const char *below)
 	assert_true(view_is_tree(shown));
 }
 
-static void paths__of_the_class_lead_into_the_tree(void **state)
+TEST(paths__of_the_class_lead_into_the_tree)
 {
 	(void)state;
 	expect("/sys/class/infiniband", "/sys/class/infiniband");
@@ -61,7 +59,7 @@ static void paths__of_the_class_lead_into_the_tree(void **state)
 	expect("/sys/class/infiniband/a/.", "/sys/class/infiniband/a/.");
 }
 
-static void paths__of_others_stay(void **state)
+TEST(paths__of_others_stay)
 {
 	static const char *const others[] = {"",
 					     "/",
@@ -88,7 +86,7 @@ static void paths__of_others_stay(void **state)
 	free(long_path);
 }
 
-static void paths__of_the_tree_lead_back(void **state)
+TEST(paths__of_the_tree_lead_back)
 {
 	char text[PATH_MAX];
 	long n = snprintf(text, sizeof(text), "%s/sys/class/infiniband/a", tree);
@@ -104,13 +102,4 @@ static void paths__of_the_tree_lead_back(void **state)
 	assert_false(view_is_tree(text));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(paths__of_the_class_lead_into_the_tree),
-		cmocka_unit_test(paths__of_others_stay),
-		cmocka_unit_test(paths__of_the_tree_lead_back),
-	};
-
-	return cmocka_run_group_tests_name("preload_paths", tests, start, stop);
-}
+TEST_GROUP(.setup = start, .teardown = stop);

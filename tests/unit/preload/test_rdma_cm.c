@@ -6,10 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +16,8 @@
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include "../descriptors.h"
 #include "cm_program.h"
 #include "cm_stub.h"
@@ -37,7 +35,7 @@ static int listen_id(int fd)
 
 /* ---- the file ---- */
 
-static void device__is_a_character_device(void **state)
+TEST(device__is_a_character_device)
 {
 	struct stat st;
 	struct dirent *e;
@@ -60,7 +58,7 @@ int __open64_2(const char *path, int flags);
 int __openat_2(int dir, const char *path, int flags);
 int __openat64_2(int dir, const char *path, int flags);
 
-static void open__each_way(void **state)
+TEST(open__each_way)
 {
 	int folder = open("/dev/infiniband", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -89,7 +87,7 @@ static void open__each_way(void **state)
 	close(folder);
 }
 
-static void open__flags(void **state)
+TEST(open__flags)
 {
 	static const int wanted[] = {0, O_CLOEXEC, O_NONBLOCK, O_CLOEXEC | O_NONBLOCK};
 
@@ -105,7 +103,7 @@ static void open__flags(void **state)
 }
 
 /* With these it is a file like others. */
-static void open__not_to_be_used(void **state)
+TEST(open__not_to_be_used)
 {
 	int fd = open(DEVICE, O_PATH | O_CLOEXEC);
 
@@ -126,7 +124,7 @@ static void expect_no_open(int error)
 	assert_int_equal(errno, error);
 }
 
-static void open__refused(void **state)
+TEST(open__refused)
 {
 	char path[100];
 
@@ -159,7 +157,7 @@ int __fxstat64(int version, int fd, struct stat64 *st);
 int __fxstatat(int version, int dir, const char *path, struct stat *st, int flags);
 int __fxstatat64(int version, int dir, const char *path, struct stat64 *st, int flags);
 
-static void stat__of_an_open_one(void **state)
+TEST(stat__of_an_open_one)
 {
 	int fd = open_device(0), plain = open("/dev/zero", O_RDWR | O_CLOEXEC);
 	struct stat by_path, st;
@@ -192,7 +190,7 @@ static void stat__of_an_open_one(void **state)
 
 /* ---- commands ---- */
 
-static void command__and_its_response(void **state)
+TEST(command__and_its_response)
 {
 	int fd = open_device(0);
 	struct stub_command c;
@@ -217,7 +215,7 @@ static void command__and_its_response(void **state)
 }
 
 /* Where the pointer to the response lies differs from command to command. */
-static void command__each_response(void **state)
+TEST(command__each_response)
 {
 	static const struct {
 		uint32_t cmd;
@@ -278,7 +276,7 @@ static void expect_error(int fd, const void *bytes, size_t n, int error)
 	assert_int_equal(errno, error);
 }
 
-static void command__malformed(void **state)
+TEST(command__malformed)
 {
 	struct {
 		struct rdma_ucm_cmd_hdr header;
@@ -312,7 +310,7 @@ static void command__malformed(void **state)
 	close(fd);
 }
 
-static void command__answered_with_nonsense(void **state)
+TEST(command__answered_with_nonsense)
 {
 	static const enum stub_way ways[] = {STUB_NO_REPLY, STUB_SHORT_REPLY, STUB_LONG_REPLY,
 					     STUB_LYING_REPLY, STUB_ODD_STATUS};
@@ -329,7 +327,7 @@ static void command__answered_with_nonsense(void **state)
 	close(fd);
 }
 
-static void option__goes_along(void **state)
+TEST(option__goes_along)
 {
 	struct rdma_ucm_set_option in = {.id = 7, .level = 1, .optname = 1};
 	struct {
@@ -363,7 +361,7 @@ static void option__goes_along(void **state)
 	close(fd);
 }
 
-static void migrate__in_two_steps(void **state)
+TEST(migrate__in_two_steps)
 {
 	const uint64_t ticket = 0x1122334455667788;
 	const uint16_t whole = sizeof(struct rdma_ucm_migrate_id);
@@ -402,7 +400,7 @@ static void migrate__in_two_steps(void **state)
 
 /* ---- events ---- */
 
-static void event__none_without_waiting(void **state)
+TEST(event__none_without_waiting)
 {
 	int fd = open_device(O_NONBLOCK);
 
@@ -426,7 +424,7 @@ static void event__none_without_waiting(void **state)
 	close(fd);
 }
 
-static void event__waited_for(void **state)
+TEST(event__waited_for)
 {
 	int fd = open_device(0);
 	struct waiter w;
@@ -443,7 +441,7 @@ static void event__waited_for(void **state)
 }
 
 /* Two events at once wake two threads, though there is but one byte. */
-static void event__two_threads(void **state)
+TEST(event__two_threads)
 {
 	int fd = open_device(0);
 	struct waiter w[3];
@@ -480,7 +478,7 @@ static void interrupt(struct waiter *w, int flags)
 	}
 }
 
-static void event__signals_interrupt_or_not(void **state)
+TEST(event__signals_interrupt_or_not)
 {
 	int fd = open_device(0);
 	struct waiter w;
@@ -498,7 +496,7 @@ static void event__signals_interrupt_or_not(void **state)
 	close(fd);
 }
 
-static void event__cancelled_while_waiting(void **state)
+TEST(event__cancelled_while_waiting)
 {
 	int fd = open_device(0);
 	unsigned int before = open_descriptors();
@@ -527,7 +525,7 @@ static void event__cancelled_while_waiting(void **state)
 	close(fd);
 }
 
-static void event__room_for_commands_is_waited_for(void **state)
+TEST(event__room_for_commands_is_waited_for)
 {
 	int fd = open_device(O_NONBLOCK), status, got = 0;
 	pid_t child[40];
@@ -554,7 +552,7 @@ static void event__room_for_commands_is_waited_for(void **state)
 
 /* ---- the daemon goes ---- */
 
-static void gone__a_thread_that_waits_is_told(void **state)
+TEST(gone__a_thread_that_waits_is_told)
 {
 	int fd = open_device(0);
 	struct waiter w;
@@ -570,7 +568,7 @@ static void gone__a_thread_that_waits_is_told(void **state)
 }
 
 /* Who polls is woken once, is told, and then sleeps, and with epoll too. */
-static void gone__no_program_spins(void **state)
+TEST(gone__no_program_spins)
 {
 	int fd = open_device(O_NONBLOCK), set = epoll_create1(EPOLL_CLOEXEC);
 	struct epoll_event event = {.events = EPOLLIN};
@@ -595,7 +593,7 @@ static void gone__no_program_spins(void **state)
 	close(fd);
 }
 
-static void gone__in_the_midst_of_a_command(void **state)
+TEST(gone__in_the_midst_of_a_command)
 {
 	int fd = open_device(0);
 
@@ -608,7 +606,7 @@ static void gone__in_the_midst_of_a_command(void **state)
 }
 
 /* With an event's byte unread. */
-static void gone__with_an_event_waiting(void **state)
+TEST(gone__with_an_event_waiting)
 {
 	int fd = open_device(O_NONBLOCK);
 
@@ -622,7 +620,7 @@ static void gone__with_an_event_waiting(void **state)
 
 /* ---- descriptors ---- */
 
-static void number__used_for_something_else(void **state)
+TEST(number__used_for_something_else)
 {
 	int fd = open_device(0), other, pair[2];
 	struct stat st;
@@ -647,7 +645,7 @@ static void number__used_for_something_else(void **state)
 	close(pair[1]);
 }
 
-static void copies__are_channels(void **state)
+TEST(copies__are_channels)
 {
 	int fd = open_device(0), copy, high = 900;
 
@@ -681,7 +679,7 @@ static void copies__are_channels(void **state)
 	close(fd);
 }
 
-static void fork__shares_the_channel(void **state)
+TEST(fork__shares_the_channel)
 {
 	int fd = open_device(0), status;
 	pid_t child;
@@ -710,41 +708,4 @@ static void fork__shares_the_channel(void **state)
 	close(fd);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		PROGRAM_TEST(device__is_a_character_device),
-		PROGRAM_TEST(open__each_way),
-		PROGRAM_TEST(open__flags),
-		PROGRAM_TEST(open__not_to_be_used),
-		PROGRAM_TEST(open__refused),
-		PROGRAM_TEST(stat__of_an_open_one),
-		PROGRAM_TEST(command__and_its_response),
-		PROGRAM_TEST(command__each_response),
-		PROGRAM_TEST(command__malformed),
-		PROGRAM_TEST(command__answered_with_nonsense),
-		PROGRAM_TEST(option__goes_along),
-		PROGRAM_TEST(migrate__in_two_steps),
-		PROGRAM_TEST(event__none_without_waiting),
-		PROGRAM_TEST(event__waited_for),
-		PROGRAM_TEST(event__two_threads),
-		PROGRAM_TEST(event__signals_interrupt_or_not),
-		PROGRAM_TEST(event__cancelled_while_waiting),
-		PROGRAM_TEST(event__room_for_commands_is_waited_for),
-		PROGRAM_TEST(gone__a_thread_that_waits_is_told),
-		PROGRAM_TEST(gone__no_program_spins),
-		PROGRAM_TEST(gone__in_the_midst_of_a_command),
-		PROGRAM_TEST(gone__with_an_event_waiting),
-		PROGRAM_TEST(number__used_for_something_else),
-		PROGRAM_TEST(copies__are_channels),
-		PROGRAM_TEST(fork__shares_the_channel),
-	};
-	int failed;
-
-	stub_start();
-	failed = cmocka_run_group_tests_name("preload_rdma_cm", tests, NULL, NULL);
-	stub_stop();
-	return failed;
 }

@@ -2,27 +2,27 @@
 #ifndef MULTI_QUEUE_FIXTURE_H
 #define MULTI_QUEUE_FIXTURE_H
 /* A MultiQueue and nothing else of an engine. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include "../eal.h"
 #include "multi_queue.h"
 
 static struct engine mq_engine;
 
-static inline int mq_group_setup(void **state)
+static int mq_group_setup(void **state)
 {
 	return unit_eal(state);
 }
 
-static inline int mq_group_teardown(void **state)
+static int mq_group_teardown(void **state)
 {
 	rte_eal_cleanup();
 	return 0;
 }
+
+TEST_GROUP(.setup = mq_group_setup, .teardown = mq_group_teardown);
 
 /* One at a time. */
 static inline struct multi_queue *multi_queue_make(uint32_t size)

@@ -31,7 +31,7 @@ static void assert_limited(void)
 	assert_int_equal(fx->qp[0]->rtc.parked, PARK_CREDIT);
 }
 
-static void c9_153__no_credits_given_send_at_will(void **state)
+TEST(c9_153__no_credits_given_send_at_will)
 {
 	fx->qp[0]->rrc.credits = CREDITS_UNLIMITED;
 	for (unsigned i = 0; i < 20; i++)
@@ -39,7 +39,7 @@ static void c9_153__no_credits_given_send_at_will(void **state)
 	assert_packets(20);
 }
 
-static void c9_156__before_any_credits_came(void **state)
+TEST(c9_156__before_any_credits_came)
 {
 	fx->qp[0]->rrc.credits = 0;
 	send_request(0, USER_SEND, 8, 0);
@@ -52,7 +52,7 @@ static void c9_156__before_any_credits_came(void **state)
 	assert_limited();
 }
 
-static void c9_159__what_needs_no_receive_goes_without_credit(void **state)
+TEST(c9_159__what_needs_no_receive_goes_without_credit)
 {
 	fx->qp[0]->rrc.credits = CREDITS_CAME;
 	send_request(0, USER_RDMA_WRITE, 3 * FX_MTU, 0);
@@ -63,7 +63,7 @@ static void c9_159__what_needs_no_receive_goes_without_credit(void **state)
 }
 
 /* Each operation by itself, without credit: two of those that consume a receive do not go. */
-static void c9_159__operations_that_consume_a_receive(void **state)
+TEST(c9_159__operations_that_consume_a_receive)
 {
 	static const struct {
 		uint8_t opcode;
@@ -81,7 +81,7 @@ static void c9_159__operations_that_consume_a_receive(void **state)
 	}
 }
 
-static void c9_160__nothing_goes_past_a_limited_request(void **state)
+TEST(c9_160__nothing_goes_past_a_limited_request)
 {
 	fx->qp[0]->rrc.credits = CREDITS_CAME;
 	send_request(0, USER_SEND, 8, 0);
@@ -96,7 +96,7 @@ static void c9_160__nothing_goes_past_a_limited_request(void **state)
 
 /* LSN = 2; each of the three adds one; so the two SENDs have the two credits and the third has
  * none. */
-static void c9_161__lsn_grows_with_what_needs_no_receive(void **state)
+TEST(c9_161__lsn_grows_with_what_needs_no_receive)
 {
 	credits_come(2);
 	send_request(0, USER_RDMA_WRITE, 8, 0);
@@ -115,7 +115,7 @@ static void c9_161__lsn_grows_with_what_needs_no_receive(void **state)
 }
 
 /* The additions begin again with each newer LSN, as the standard's note 11 says. */
-static void c9_161__newer_lsn_replaces_the_older(void **state)
+TEST(c9_161__newer_lsn_replaces_the_older)
 {
 	credits_come(1);
 	send_request(0, USER_RDMA_WRITE, 8, 0);
@@ -132,7 +132,7 @@ static void c9_161__newer_lsn_replaces_the_older(void **state)
 	assert_int_equal(fx->qp[0]->rtc.limited, 0);
 }
 
-static void c9_161__lsn_wraps(void **state)
+TEST(c9_161__lsn_wraps)
 {
 	fx->qp[0]->rtc.ssn = PSN_MASK;
 	credits_come(0xfffffe);
@@ -149,7 +149,7 @@ static void c9_161__lsn_wraps(void **state)
 }
 
 /* One packet goes, and asks; its ACK says that it has taken a receive: then the rest goes. */
-static void c9_162__limited_send_of_several_packets(void **state)
+TEST(c9_162__limited_send_of_several_packets)
 {
 	fx->qp[0]->rrc.credits = CREDITS_CAME;
 	send_request(0, USER_SEND, 3 * FX_MTU, 0);
@@ -165,7 +165,7 @@ static void c9_162__limited_send_of_several_packets(void **state)
 	assert_limited();
 }
 
-static void c9_162__limited_send_gets_its_credit(void **state)
+TEST(c9_162__limited_send_gets_its_credit)
 {
 	fx->qp[0]->rrc.credits = CREDITS_CAME;
 	send_request(0, USER_SEND, 3 * FX_MTU, 0);
@@ -178,7 +178,7 @@ static void c9_162__limited_send_gets_its_credit(void **state)
 	fx_assert_counter(park_credit, 2); /* once for each time that it had to wait */
 }
 
-static void c9_163__limited_write_with_immediate(void **state)
+TEST(c9_163__limited_write_with_immediate)
 {
 	fx->qp[0]->rrc.credits = CREDITS_CAME;
 	fx->e->settings.ack_interval = 100;
@@ -192,7 +192,7 @@ static void c9_163__limited_write_with_immediate(void **state)
 }
 
 /* It stops in the midst for want of room, and stays limited. */
-static void c9_163__limited_write_in_two_turns(void **state)
+TEST(c9_163__limited_write_in_two_turns)
 {
 	fx->qp[0]->rrc.credits = CREDITS_CAME;
 	fx_fill(CHANNEL_RTC_RPG, 1);
@@ -212,7 +212,7 @@ static void assert_lsn(uint32_t lsn)
 	assert_int_equal(fx->qp[0]->rrc.credits, CREDITS_CAME | (lsn & PSN_MASK));
 }
 
-static void c9_161__lsn_is_msn_plus_credits(void **state)
+TEST(c9_161__lsn_is_msn_plus_credits)
 {
 	sends(4);
 	fx->qp[0]->rrc.credits = 0;
@@ -226,7 +226,7 @@ static void c9_161__lsn_is_msn_plus_credits(void **state)
 	assert_lsn(1);
 }
 
-static void c9_144__credits_of_duplicate_acks(void **state)
+TEST(c9_144__credits_of_duplicate_acks)
 {
 	sends(3);
 	fx->qp[0]->rrc.credits = 0;
@@ -238,7 +238,7 @@ static void c9_144__credits_of_duplicate_acks(void **state)
 }
 
 /* What was overtaken says nothing any more. */
-static void c9_164__credits_of_a_late_ack(void **state)
+TEST(c9_164__credits_of_a_late_ack)
 {
 	sends(3);
 	fx->qp[0]->rrc.credits = 0;
@@ -248,7 +248,7 @@ static void c9_164__credits_of_a_late_ack(void **state)
 }
 
 /* The initial unsolicited ACK has the initial PSN - 1; of it only MSN and credits count. */
-static void c9_155__initial_credits(void **state)
+TEST(c9_155__initial_credits)
 {
 	fx->qp[0]->rrc.credits = 0;
 	respond(0, P(0) - 1, aeth_ack(3), 0); /* before anything was sent */
@@ -261,7 +261,7 @@ static void c9_155__initial_credits(void **state)
 	fx_assert_counter(acks, 0);
 }
 
-static void c9_164__initial_credits_while_still_in_rtr(void **state)
+TEST(c9_164__initial_credits_while_still_in_rtr)
 {
 	fx->qp[0]->rrc.credits = 0;
 	fx->qp[0]->state = QP_RTR;
@@ -274,7 +274,7 @@ static void c9_164__initial_credits_while_still_in_rtr(void **state)
 	fx_assert_counter(drop_qp_state, 3);
 }
 
-static void c9_164__unsolicited_ack_wakes_the_sender(void **state)
+TEST(c9_164__unsolicited_ack_wakes_the_sender)
 {
 	fx->qp[0]->rrc.credits = 0;
 	fx->qp[0]->rtc.parked = PARK_CREDIT;
@@ -284,7 +284,7 @@ static void c9_164__unsolicited_ack_wakes_the_sender(void **state)
 	fx->qp[0]->rtc.parked = PARK_NONE;
 }
 
-static void c9_153__unlimited_from_then_on(void **state)
+TEST(c9_153__unlimited_from_then_on)
 {
 	sends(3);
 	fx->qp[0]->rrc.credits = 0;
@@ -296,7 +296,7 @@ static void c9_153__unlimited_from_then_on(void **state)
 }
 
 /* A peer that gives no credits may count its messages as it likes. */
-static void c9_153__unlimited_whatever_the_msn(void **state)
+TEST(c9_153__unlimited_whatever_the_msn)
 {
 	sends(1);
 	fx->qp[0]->rrc.credits = 0;
@@ -305,7 +305,7 @@ static void c9_153__unlimited_whatever_the_msn(void **state)
 	fx_assert_counter(ack_msn_ahead, 0);
 }
 
-static void c9_164__retransmission_needs_no_credit(void **state)
+TEST(c9_164__retransmission_needs_no_credit)
 {
 	fx->qp[0]->rrc.credits = CREDITS_CAME;
 	send_request(0, USER_SEND, 2 * FX_MTU, 0);
@@ -319,33 +319,4 @@ static void c9_164__retransmission_needs_no_credit(void **state)
 	assert_int_equal(mq_count(&fx->qp[0]->mq.sw), 1);
 	respond(0, P(1), aeth_ack(0), 1);
 	fx_assert_cqe(USER_SEND, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(c9_153__no_credits_given_send_at_will),
-		FX_TEST(c9_156__before_any_credits_came),
-		FX_TEST(c9_159__what_needs_no_receive_goes_without_credit),
-		FX_TEST(c9_159__operations_that_consume_a_receive),
-		FX_TEST(c9_160__nothing_goes_past_a_limited_request),
-		FX_TEST(c9_161__lsn_grows_with_what_needs_no_receive),
-		FX_TEST(c9_161__newer_lsn_replaces_the_older),
-		FX_TEST(c9_161__lsn_wraps),
-		FX_TEST(c9_162__limited_send_of_several_packets),
-		FX_TEST(c9_162__limited_send_gets_its_credit),
-		FX_TEST(c9_163__limited_write_with_immediate),
-		FX_TEST(c9_163__limited_write_in_two_turns),
-		FX_TEST(c9_161__lsn_is_msn_plus_credits),
-		FX_TEST(c9_144__credits_of_duplicate_acks),
-		FX_TEST(c9_164__credits_of_a_late_ack),
-		FX_TEST(c9_155__initial_credits),
-		FX_TEST(c9_164__initial_credits_while_still_in_rtr),
-		FX_TEST(c9_164__unsolicited_ack_wakes_the_sender),
-		FX_TEST(c9_153__unlimited_from_then_on),
-		FX_TEST(c9_153__unlimited_whatever_the_msn),
-		FX_TEST(c9_164__retransmission_needs_no_credit),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

@@ -70,7 +70,7 @@ static void gathered(const uint32_t *lengths, unsigned n)
 		gathered(lengths, RTE_DIM(lengths));                                               \
 	} while (0)
 
-static void dp_copy__gathers(void **state)
+TEST(dp_copy__gathers)
 {
 	GATHERED(1);
 	GATHERED(1024);
@@ -79,7 +79,7 @@ static void dp_copy__gathers(void **state)
 	GATHERED(4096, 4097, 3);
 }
 
-static void dp_copy__entries_without_bytes(void **state)
+TEST(dp_copy__entries_without_bytes)
 {
 	GATHERED(0, 10);
 	GATHERED(0, 0, 0, 1, 0);
@@ -89,7 +89,7 @@ static void dp_copy__entries_without_bytes(void **state)
 	GATHERED(0, 10, 0, 20, 30, 0);
 }
 
-static void dp_copy__thirty_entries(void **state)
+TEST(dp_copy__thirty_entries)
 {
 	uint32_t lengths[SGE_MAX];
 
@@ -98,7 +98,7 @@ static void dp_copy__thirty_entries(void **state)
 	gathered(lengths, SGE_MAX);
 }
 
-static void dp_copy__inline(void **state)
+TEST(dp_copy__inline)
 {
 	struct wqe w = wqe_begin(0, 0, 0);
 	struct rte_mbuf *m;
@@ -112,7 +112,7 @@ static void dp_copy__inline(void **state)
 	rte_mbuf_raw_free(m);
 }
 
-static void dp_copy__key_revoked_in_between(void **state)
+TEST(dp_copy__key_revoked_in_between)
 {
 	static const uint32_t lengths[] = {1000, 1000};
 	uint8_t dst[1024];
@@ -127,7 +127,7 @@ static void dp_copy__key_revoked_in_between(void **state)
 }
 
 /* Another lcore holds what is needed: the segment is copied later, as a whole. */
-static void dp_copy__waits_for_virt_to_phys(void **state)
+TEST(dp_copy__waits_for_virt_to_phys)
 {
 	static const uint32_t lengths[] = {100, 100};
 	struct v2p *v = fx->e->v2p;
@@ -150,7 +150,7 @@ static void dp_copy__waits_for_virt_to_phys(void **state)
 	rte_mbuf_raw_free(m);
 }
 
-static void dp_copy__entry_outside_of_its_memory(void **state)
+TEST(dp_copy__entry_outside_of_its_memory)
 {
 	struct wqe w = wqe_begin(0, 0, 0);
 	uint8_t dst[64];
@@ -168,7 +168,7 @@ static void dp_copy__entry_outside_of_its_memory(void **state)
 	rte_mbuf_raw_free(m);
 }
 
-static void dp_copy__no_bytes(void **state)
+TEST(dp_copy__no_bytes)
 {
 	struct rte_mbuf *m = fx_request(0, USER_SEND, 0, 0);
 	uint32_t crc = 7;
@@ -176,20 +176,4 @@ static void dp_copy__no_bytes(void **state)
 	assert_int_equal(dp_copy(fx->e, fx->qp[0], m, NULL, 0, &crc), DP_COPIED);
 	assert_int_equal(crc, 0);
 	rte_mbuf_raw_free(m);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(dp_copy__gathers),
-		FX_TEST(dp_copy__entries_without_bytes),
-		FX_TEST(dp_copy__thirty_entries),
-		FX_TEST(dp_copy__inline),
-		FX_TEST(dp_copy__key_revoked_in_between),
-		FX_TEST(dp_copy__waits_for_virt_to_phys),
-		FX_TEST(dp_copy__entry_outside_of_its_memory),
-		FX_TEST(dp_copy__no_bytes),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

@@ -34,7 +34,7 @@ static void assert_not_drained(unsigned qp)
 	fx_assert_counter(events, 0);
 }
 
-static void sqd__idle_queue_is_drained_at_once(void **state)
+TEST(sqd__idle_queue_is_drained_at_once)
 {
 	enter_sqd(0, true);
 	assert_drained(0, 1);
@@ -49,7 +49,7 @@ static void sqd__idle_queue_is_drained_at_once(void **state)
 	assert_drained(0, 2);
 }
 
-static void sqd__event_only_if_asked_for(void **state)
+TEST(sqd__event_only_if_asked_for)
 {
 	enter_sqd(0, false);
 	assert_drained(0, 0);
@@ -57,7 +57,7 @@ static void sqd__event_only_if_asked_for(void **state)
 
 /* Drained when all is acknowledged: RequesterRecvControl's progress wakes the QP, though it has no
  * requests. */
-static void sqd__waits_for_acknowledgements(void **state)
+TEST(sqd__waits_for_acknowledgements)
 {
 	send_request(0, USER_SEND, 2 * FX_MTU, 0);
 	assert_packets(2);
@@ -72,7 +72,7 @@ static void sqd__waits_for_acknowledgements(void **state)
 	assert_drained(0, 1);
 }
 
-static void sqd__message_that_has_begun_is_finished(void **state)
+TEST(sqd__message_that_has_begun_is_finished)
 {
 	struct packet p;
 
@@ -125,7 +125,7 @@ static void unreliable_drains(enum qp_service service)
 }
 
 /* A message that goes on in turns: not drained between them. */
-static void sqd__not_drained_within_a_message(void **state)
+TEST(sqd__not_drained_within_a_message)
 {
 	fx_service(0, SERVICE_UC);
 	fx->e->settings.quantum_bytes = FX_MTU;
@@ -138,17 +138,17 @@ static void sqd__not_drained_within_a_message(void **state)
 	assert_int_equal(fx_ring_count(CHANNEL_RTC_RPG), 3);
 }
 
-static void sqd__uc(void **state)
+TEST(sqd__uc)
 {
 	unreliable_drains(SERVICE_UC);
 }
 
-static void sqd__ud(void **state)
+TEST(sqd__ud)
 {
 	unreliable_drains(SERVICE_UD);
 }
 
-static void sqd__error_flushes_what_waits(void **state)
+TEST(sqd__error_flushes_what_waits)
 {
 	enter_sqd(0, false);
 	send_request(0, USER_SEND, 8, 64);
@@ -161,7 +161,7 @@ static void sqd__error_flushes_what_waits(void **state)
 }
 
 /* It fails while it drains: nothing is drained any more. */
-static void sqd__error_while_it_drains(void **state)
+TEST(sqd__error_while_it_drains)
 {
 	sends(1);
 	enter_sqd(0, true);
@@ -175,7 +175,7 @@ static void sqd__error_while_it_drains(void **state)
 }
 
 /* SQD2SQD has changed the counters: they count from now on. */
-static void sqd__retry_counters_reloaded(void **state)
+TEST(sqd__retry_counters_reloaded)
 {
 	struct qp *q = fx->qp[0];
 
@@ -194,7 +194,7 @@ static void sqd__retry_counters_reloaded(void **state)
 }
 
 /* A Loss timer that was set with a long timeout does not outlive it. */
-static void sqd__timer_set_anew(void **state)
+TEST(sqd__timer_set_anew)
 {
 	struct qp *q = fx->qp[0];
 	struct rte_mbuf *m;
@@ -224,7 +224,7 @@ static void sqd__timer_set_anew(void **state)
 
 /* The RNR NAK of a packet that was sent twice may come before the acknowledgement of the other: the
  * wait outlives what it was for. It ends with its timer. */
-static void sqd__ends_a_wait_for_nothing(void **state)
+TEST(sqd__ends_a_wait_for_nothing)
 {
 	struct qp *q = fx->qp[0];
 
@@ -246,24 +246,4 @@ static void sqd__ends_a_wait_for_nothing(void **state)
 		requester_recv_poll(fx->e);
 	}
 	assert_int_equal(fx_ring_count(CHANNEL_RTC_RPG), 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(sqd__idle_queue_is_drained_at_once),
-		FX_TEST(sqd__event_only_if_asked_for),
-		FX_TEST(sqd__waits_for_acknowledgements),
-		FX_TEST(sqd__message_that_has_begun_is_finished),
-		FX_TEST(sqd__not_drained_within_a_message),
-		FX_TEST(sqd__uc),
-		FX_TEST(sqd__ud),
-		FX_TEST(sqd__error_flushes_what_waits),
-		FX_TEST(sqd__error_while_it_drains),
-		FX_TEST(sqd__retry_counters_reloaded),
-		FX_TEST(sqd__timer_set_anew),
-		FX_TEST(sqd__ends_a_wait_for_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

@@ -14,7 +14,7 @@ static void wake_rrc(unsigned qp)
 }
 
 /* The peer is not proven any more, less may be outstanding, and the time begins anew. */
-static void loss__what_it_changes(void **state)
+TEST(loss__what_it_changes)
 {
 	struct qp *q = fx->qp[0];
 
@@ -29,7 +29,7 @@ static void loss__what_it_changes(void **state)
 }
 
 /* Another lcore's clock is ahead of ours: no time has passed. */
-static void loss__not_before_its_time(void **state)
+TEST(loss__not_before_its_time)
 {
 	struct qp *q = fx->qp[0];
 
@@ -43,7 +43,7 @@ static void loss__not_before_its_time(void **state)
 }
 
 /* A wait for the receiver may take longer than Ttr. */
-static void loss__not_while_the_receiver_is_not_ready(void **state)
+TEST(loss__not_while_the_receiver_is_not_ready)
 {
 	struct qp *q = fx->qp[0];
 
@@ -58,7 +58,7 @@ static void loss__not_while_the_receiver_is_not_ready(void **state)
 }
 
 /* C9-140: with a timeout of 0 there is no timer, though one was set with another. */
-static void c9_140__no_timer(void **state)
+TEST(c9_140__no_timer)
 {
 	struct qp *q = fx->qp[0];
 
@@ -77,7 +77,7 @@ static void c9_140__no_timer(void **state)
 }
 
 /* For a queue pair that is gone, and for one that has begun anew since. */
-static void expiry__of_another_time(void **state)
+TEST(expiry__of_another_time)
 {
 	struct rte_mbuf *m;
 
@@ -97,7 +97,7 @@ static void expiry__of_another_time(void **state)
 	fx_assert_counter(loss_timeouts, 1);
 }
 
-static void expiry__in_err(void **state)
+TEST(expiry__in_err)
 {
 	struct qp *q = fx->qp[0];
 
@@ -113,7 +113,7 @@ static void expiry__in_err(void **state)
 /* ---- RNR ---- */
 
 /* The peer was there: the Loss timer counts from now on (C9-139). */
-static void rnr__what_it_changes(void **state)
+TEST(rnr__what_it_changes)
 {
 	struct qp *q = fx->qp[0];
 
@@ -133,7 +133,7 @@ static void rnr__what_it_changes(void **state)
 }
 
 /* As if the NAK had been lost: it counts nothing down, and nobody waits for a timer that is not. */
-static void rnr__no_room_for_the_timer(void **state)
+TEST(rnr__no_room_for_the_timer)
 {
 	struct qp *q = fx->qp[0];
 
@@ -149,7 +149,7 @@ static void rnr__no_room_for_the_timer(void **state)
 
 /* ---- settings that change in SQD ---- */
 
-static void settings__count_from_now_on(void **state)
+TEST(settings__count_from_now_on)
 {
 	struct qp *q = fx->qp[0];
 	uint64_t before = q->rrc.progress_ns;
@@ -170,7 +170,7 @@ static void settings__count_from_now_on(void **state)
 
 /* The Loss timer was armed for long: it rests, or, if something is sent again by then, it is on
  * time with that. */
-static void settings__loss_timer(void **state)
+TEST(settings__loss_timer)
 {
 	struct qp *q = fx->qp[0];
 	uint64_t tick = fx->e->settings.timer_tick_ns, start;
@@ -208,22 +208,4 @@ static void settings__loss_timer(void **state)
 	assert_in_range(fx->e->now_ns - start, qp_timeout_ns(q), qp_timeout_ns(q) + 2 * tick);
 	tc_let_go(fx->e, q);
 	fx_unfill(CHANNEL_TC_RRC);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(loss__what_it_changes),
-		FX_TEST(loss__not_before_its_time),
-		FX_TEST(loss__not_while_the_receiver_is_not_ready),
-		FX_TEST(c9_140__no_timer),
-		FX_TEST(expiry__of_another_time),
-		FX_TEST(expiry__in_err),
-		FX_TEST(rnr__what_it_changes),
-		FX_TEST(rnr__no_room_for_the_timer),
-		FX_TEST(settings__count_from_now_on),
-		FX_TEST(settings__loss_timer),
-	};
-
-	return cmocka_run_group_tests_name("expiries", tests, fx_group_setup, fx_group_teardown);
 }

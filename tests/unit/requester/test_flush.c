@@ -4,7 +4,7 @@
 #include "recv_fixture.h"
 #include "send_completion.h"
 
-static void rrc_poll__flush_in_order(void **state)
+TEST(rrc_poll__flush_in_order)
 {
 	send_request(0, USER_SEND, 8, 0);
 	send_request(0, USER_RDMA_READ, 2 * FX_MTU, 64);
@@ -22,7 +22,7 @@ static void rrc_poll__flush_in_order(void **state)
 }
 
 /* Whose completion finds no place is in error: nobody would ever hear of its requests. */
-static void rrc_poll__completion_lost(void **state)
+TEST(rrc_poll__completion_lost)
 {
 	struct cqe entry = {.opcode = USER_SEND, .is_send = 1};
 
@@ -37,7 +37,7 @@ static void rrc_poll__completion_lost(void **state)
 }
 
 /* A message in several packets fails once, wherever its packets are. */
-static void rrc_poll__failing_message_completes_once(void **state)
+TEST(rrc_poll__failing_message_completes_once)
 {
 	for (unsigned nak_at = 0; nak_at < 4; nak_at++) {
 		unsigned qp = nak_at;
@@ -55,7 +55,7 @@ static void rrc_poll__failing_message_completes_once(void **state)
 }
 
 /* The rest of the message was never sent: it comes as a bad request later. */
-static void rrc_poll__failing_message_half_sent_completes_once(void **state)
+TEST(rrc_poll__failing_message_half_sent_completes_once)
 {
 	fx_fill(CHANNEL_RTC_RPG, 2);
 	send_request(0, USER_RDMA_WRITE, 4 * FX_MTU, 0);
@@ -71,7 +71,7 @@ static void rrc_poll__failing_message_half_sent_completes_once(void **state)
 }
 
 /* A bad request completes behind those before it. */
-static void rrc_poll__bad_request_in_its_turn(void **state)
+TEST(rrc_poll__bad_request_in_its_turn)
 {
 	struct rte_mbuf *m = fx_request(0, USER_SEND, 8, 128);
 
@@ -90,7 +90,7 @@ static void rrc_poll__bad_request_in_its_turn(void **state)
 }
 
 /* A request whose queue pair has begun anew, or is another one, completes nowhere. */
-static void rrc_poll__stale_bad_request(void **state)
+TEST(rrc_poll__stale_bad_request)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		struct rte_mbuf *m = fx_request(0, USER_SEND, 8, 0);
@@ -123,7 +123,7 @@ static void bad_request(unsigned qp, uint32_t wqe_offset)
 }
 
 /* In ERR all requests are flushed, those that are wrong, too. */
-static void rrc_poll__second_bad_request_is_flushed(void **state)
+TEST(rrc_poll__second_bad_request_is_flushed)
 {
 	bad_request_with(0, 0, OUTCOME_LOCAL_PROT);
 	bad_request(0, 64);
@@ -132,7 +132,7 @@ static void rrc_poll__second_bad_request_is_flushed(void **state)
 	fx_assert_no_cqe();
 }
 
-static void rrc_poll__bad_request_behind_a_nak_is_flushed(void **state)
+TEST(rrc_poll__bad_request_behind_a_nak_is_flushed)
 {
 	sends(1);
 	bad_request(0, 64);
@@ -143,7 +143,7 @@ static void rrc_poll__bad_request_behind_a_nak_is_flushed(void **state)
 }
 
 /* A READ before it counts, too. */
-static void rrc_poll__bad_request_behind_a_read(void **state)
+TEST(rrc_poll__bad_request_behind_a_read)
 {
 	send_request(0, USER_RDMA_READ, 8, 0);
 	sent();
@@ -160,7 +160,7 @@ static void rrc_poll__bad_request_behind_a_read(void **state)
 }
 
 /* It waits for what is outstanding; the flush is the end of that. */
-static void rrc_poll__flush_ends_a_bad_requests_wait(void **state)
+TEST(rrc_poll__flush_ends_a_bad_requests_wait)
 {
 	sends(2);
 	bad_request(0, 128);
@@ -174,7 +174,7 @@ static void rrc_poll__flush_ends_a_bad_requests_wait(void **state)
 }
 
 /* Nobody asks any more for what the CEU is just taking away. */
-static void requester_complete__without_a_number(void **state)
+TEST(requester_complete__without_a_number)
 {
 	struct qp *q = fx->qp[0];
 	uint32_t qpn = q->qpn;
@@ -202,7 +202,7 @@ static void close_qp(unsigned qp)
 /* Packets, READs, their entries, a bad request, a timer: nothing of them is left, nothing
  * completes.
  */
-static void rrc_let_go__with_everything_outstanding(void **state)
+TEST(rrc_let_go__with_everything_outstanding)
 {
 	struct qp *q = fx->qp[0];
 
@@ -223,7 +223,7 @@ static void rrc_let_go__with_everything_outstanding(void **state)
 }
 
 /* It is in the list of those that retransmit: only when it is out of it, it can be used again. */
-static void rrc_let_go__in_the_midst_of_a_retransmission(void **state)
+TEST(rrc_let_go__in_the_midst_of_a_retransmission)
 {
 	sends(2);
 	fx_fill(CHANNEL_RRC_RPG, 0);
@@ -234,25 +234,4 @@ static void rrc_let_go__in_the_midst_of_a_retransmission(void **state)
 	rrc_poll(fx->e);
 	assert_true(closed(0));
 	assert_no_retransmission();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(rrc_poll__flush_in_order),
-		FX_TEST(rrc_poll__completion_lost),
-		FX_TEST(rrc_poll__failing_message_completes_once),
-		FX_TEST(rrc_poll__failing_message_half_sent_completes_once),
-		FX_TEST(rrc_poll__bad_request_in_its_turn),
-		FX_TEST(rrc_poll__stale_bad_request),
-		FX_TEST(rrc_poll__bad_request_behind_a_read),
-		FX_TEST(rrc_poll__second_bad_request_is_flushed),
-		FX_TEST(rrc_poll__bad_request_behind_a_nak_is_flushed),
-		FX_TEST(rrc_poll__flush_ends_a_bad_requests_wait),
-		FX_TEST(requester_complete__without_a_number),
-		FX_TEST(rrc_let_go__with_everything_outstanding),
-		FX_TEST(rrc_let_go__in_the_midst_of_a_retransmission),
-	};
-
-	return cmocka_run_group_tests_name("flush", tests, fx_group_setup, fx_group_teardown);
 }

@@ -156,52 +156,39 @@ static void each_order(const struct sent *what, unsigned n)
 	assert_true(orders > 1000);
 }
 
-static void end_visit__flushed_meanwhile_a_packet(void **state)
+TEST(end_visit__flushed_meanwhile_a_packet)
 {
 	static const struct sent what[] = {{.opcode = USER_SEND, .length = 16}};
 
 	each_order(what, RTE_DIM(what));
 }
 
-static void end_visit__flushed_meanwhile_the_end_of_a_message(void **state)
+TEST(end_visit__flushed_meanwhile_the_end_of_a_message)
 {
 	static const struct sent what[] = {{.opcode = USER_RDMA_WRITE, .length = 2 * FX_MTU}};
 
 	each_order(what, RTE_DIM(what));
 }
 
-static void end_visit__flushed_meanwhile_a_read(void **state)
+TEST(end_visit__flushed_meanwhile_a_read)
 {
 	static const struct sent what[] = {{.opcode = USER_RDMA_READ, .length = 16}};
 
 	each_order(what, RTE_DIM(what));
 }
 
-static void end_visit__flushed_meanwhile_a_local_operation(void **state)
+TEST(end_visit__flushed_meanwhile_a_local_operation)
 {
 	static const struct sent what[] = {{.opcode = USER_LOCAL_INV, .flags = REQUEST_LOCAL}};
 
 	each_order(what, RTE_DIM(what));
 }
 
-static void end_visit__flushed_meanwhile_a_bad_request_behind_a_packet(void **state)
+TEST(end_visit__flushed_meanwhile_a_bad_request_behind_a_packet)
 {
 	static const struct sent what[] = {
 		{.opcode = USER_SEND, .length = 16},
 		{.opcode = USER_SEND, .length = 16, .outcome = OUTCOME_LOCAL_QP_OP}};
 
 	each_order(what, RTE_DIM(what));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(end_visit__flushed_meanwhile_a_packet),
-		FX_TEST(end_visit__flushed_meanwhile_the_end_of_a_message),
-		FX_TEST(end_visit__flushed_meanwhile_a_read),
-		FX_TEST(end_visit__flushed_meanwhile_a_local_operation),
-		FX_TEST(end_visit__flushed_meanwhile_a_bad_request_behind_a_packet),
-	};
-
-	return cmocka_run_group_tests_name("flush_races", tests, fx_group_setup, fx_group_teardown);
 }

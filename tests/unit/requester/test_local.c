@@ -36,7 +36,7 @@ static void wake_rrc(unsigned qp)
 }
 
 /* They are no bytes, and yet a turn has an end. */
-static void local__a_turn_is_so_many(void **state)
+TEST(local__a_turn_is_so_many)
 {
 	static const unsigned done[] = {2, 4, 5, 5};
 
@@ -52,7 +52,7 @@ static void local__a_turn_is_so_many(void **state)
 
 /* All buffers are another's: who completes nothing needs none; who needs one, and has none himself,
  * is not parked, for nobody would wake him. */
-static void local__without_buffers(void **state)
+TEST(local__without_buffers)
 {
 	make_window();
 	for (unsigned i = 0; i < 8; i++)
@@ -76,7 +76,7 @@ static void local__without_buffers(void **state)
 }
 
 /* Another lcore holds what it needs: it goes on when that is over, and counts once. */
-static void local__waits_for_virt_to_phys(void **state)
+TEST(local__waits_for_virt_to_phys)
 {
 	struct v2p *v = &fx->h->v2p;
 	struct tpt_hold hold;
@@ -93,7 +93,7 @@ static void local__waits_for_virt_to_phys(void **state)
 }
 
 /* It completes though no packet comes; SQD waits for that, and is told. */
-static void local__completes_by_itself(void **state)
+TEST(local__completes_by_itself)
 {
 	struct qp *q = fx->qp[0];
 
@@ -114,7 +114,7 @@ static void local__completes_by_itself(void **state)
 	assert_int_equal(q->rtc.drained, q->sqd_turn);
 }
 
-static void local__completes_behind_a_read(void **state)
+TEST(local__completes_behind_a_read)
 {
 	make_window();
 	send_request(0, USER_RDMA_READ, 8, 0);
@@ -134,7 +134,7 @@ static void local__completes_behind_a_read(void **state)
 }
 
 /* All before it was done when the queue pair failed: it was, too. */
-static void local__done_before_the_failure(void **state)
+TEST(local__done_before_the_failure)
 {
 	make_window();
 	bind_by(0, REQUEST_SIGNALED, 64);
@@ -146,7 +146,7 @@ static void local__done_before_the_failure(void **state)
 }
 
 /* The bad request behind it arrives first, the word that it is there later. */
-static void local__a_bad_request_behind_it(void **state)
+TEST(local__a_bad_request_behind_it)
 {
 	struct rte_mbuf *m = fx_request(0, USER_SEND, 8, 128);
 
@@ -164,16 +164,4 @@ static void local__a_bad_request_behind_it(void **state)
 	rrc_poll(fx->e);
 	fx_assert_cqe(USER_BIND_MW, 64);
 	fx_assert_error(SYNDROME_LOCAL_LENGTH, 128);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(local__a_turn_is_so_many),	 FX_TEST(local__without_buffers),
-		FX_TEST(local__waits_for_virt_to_phys),	 FX_TEST(local__completes_behind_a_read),
-		FX_TEST(local__completes_by_itself),	 FX_TEST(local__completes_behind_a_read),
-		FX_TEST(local__done_before_the_failure), FX_TEST(local__a_bad_request_behind_it),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

@@ -20,7 +20,7 @@ static uint32_t take(struct multi_queue *mq, struct mq_list *l)
 	return psn;
 }
 
-static void sw_put__keeps_the_order(void **state)
+TEST(sw_put__keeps_the_order)
 {
 	struct multi_queue *mq = multi_queue_make(8);
 	struct mq_list l = {0};
@@ -36,7 +36,7 @@ static void sw_put__keeps_the_order(void **state)
 	multi_queue_unmake();
 }
 
-static void sw_pop__empty_and_refill(void **state)
+TEST(sw_pop__empty_and_refill)
 {
 	struct multi_queue *mq = multi_queue_make(4);
 	struct mq_list l = {0};
@@ -52,7 +52,7 @@ static void sw_pop__empty_and_refill(void **state)
 	multi_queue_unmake();
 }
 
-static void sw_put__lists_that_share_the_pool_stay_apart(void **state)
+TEST(sw_put__lists_that_share_the_pool_stay_apart)
 {
 	struct multi_queue *mq = multi_queue_make(6);
 	struct mq_list l[3] = {0};
@@ -75,7 +75,7 @@ static void sw_put__lists_that_share_the_pool_stay_apart(void **state)
 	multi_queue_unmake();
 }
 
-static void rd_put__keeps_the_order(void **state)
+TEST(rd_put__keeps_the_order)
 {
 	struct multi_queue *mq = multi_queue_make(4);
 	struct mq_list rd = {0}, re = {0};
@@ -100,7 +100,7 @@ static void rd_put__keeps_the_order(void **state)
 }
 
 /* Indices are given out in the order in which they came back, each once. */
-static void mq_alloc__fifo_wraps(void **state)
+TEST(mq_alloc__fifo_wraps)
 {
 	struct multi_queue *mq = multi_queue_make(4);
 	struct mq_free *f = &mq->sw_free;
@@ -145,7 +145,7 @@ static void wrap_counts(uint32_t size)
 	multi_queue_unmake();
 }
 
-static void mq_alloc__counts_wrap(void **state)
+TEST(mq_alloc__counts_wrap)
 {
 	wrap_counts(4);
 	wrap_counts(64);
@@ -153,7 +153,7 @@ static void mq_alloc__counts_wrap(void **state)
 	wrap_counts(63);
 }
 
-static void sw_put__counts_wrap(void **state)
+TEST(sw_put__counts_wrap)
 {
 	struct multi_queue *mq = multi_queue_make(4);
 	struct mq_list l = {.produced = UINT32_MAX - 1, .consumed = UINT32_MAX - 1};
@@ -171,7 +171,7 @@ static void sw_put__counts_wrap(void **state)
 
 /* The one-element race, step by step. The producer has seen that the list is not empty; before it
  * links, the consumer takes the last element: the new one must become the head. */
-static void mq_link__consumer_was_first(void **state)
+TEST(mq_link__consumer_was_first)
 {
 	struct multi_queue *mq = multi_queue_make(4);
 	struct mq_list l = {0};
@@ -190,7 +190,7 @@ static void mq_link__consumer_was_first(void **state)
 
 /* Having taken the last element, the consumer leaves the head alone: the producer may have set it
  * meanwhile. */
-static void mq_unlink__last_leaves_the_head_to_the_producer(void **state)
+TEST(mq_unlink__last_leaves_the_head_to_the_producer)
 {
 	struct multi_queue *mq = multi_queue_make(4);
 	struct mq_list l = {0};
@@ -201,21 +201,4 @@ static void mq_unlink__last_leaves_the_head_to_the_producer(void **state)
 	assert_int_equal(l.head, 3);
 	assert_int_equal(mq_count(&l), 0);
 	multi_queue_unmake();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sw_put__keeps_the_order),
-		cmocka_unit_test(sw_pop__empty_and_refill),
-		cmocka_unit_test(sw_put__lists_that_share_the_pool_stay_apart),
-		cmocka_unit_test(rd_put__keeps_the_order),
-		cmocka_unit_test(mq_alloc__fifo_wraps),
-		cmocka_unit_test(mq_alloc__counts_wrap),
-		cmocka_unit_test(sw_put__counts_wrap),
-		cmocka_unit_test(mq_link__consumer_was_first),
-		cmocka_unit_test(mq_unlink__last_leaves_the_head_to_the_producer),
-	};
-
-	return cmocka_run_group_tests(tests, mq_group_setup, mq_group_teardown);
 }

@@ -74,7 +74,7 @@ static void take_first(void)
 }
 
 /* The producer links a second element while the consumer takes the only one. */
-static void sw_pop__a_second_one_comes(void **state)
+TEST(sw_pop__a_second_one_comes)
 {
 	unsigned at = 0;
 	bool during;
@@ -96,7 +96,7 @@ static void sw_pop__a_second_one_comes(void **state)
 }
 
 /* The consumer takes the only element while the producer links a second one behind it. */
-static void sw_put__the_first_one_goes(void **state)
+TEST(sw_put__the_first_one_goes)
 {
 	unsigned at = 0;
 	bool during;
@@ -156,25 +156,12 @@ static void heads_while(void (*f)(void), uint32_t older)
 	assert_true(at > 4);
 }
 
-static void mq_heads__a_packet_and_a_read_come(void **state)
+TEST(mq_heads__a_packet_and_a_read_come)
 {
 	heads_while(put_packet_and_read, 1);
 }
 
-static void mq_heads__a_read_and_a_packet_come(void **state)
+TEST(mq_heads__a_read_and_a_packet_come)
 {
 	heads_while(put_read_and_packet, 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sw_pop__a_second_one_comes),
-		cmocka_unit_test(sw_put__the_first_one_goes),
-		cmocka_unit_test(mq_heads__a_packet_and_a_read_come),
-		cmocka_unit_test(mq_heads__a_read_and_a_packet_come),
-	};
-
-	return cmocka_run_group_tests_name("multi_queue_races", tests, mq_group_setup,
-					   mq_group_teardown);
 }

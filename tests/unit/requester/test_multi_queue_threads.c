@@ -97,31 +97,20 @@ static void stress(unsigned queues, uint32_t pool)
 	multi_queue_unmake();
 }
 
-static void multi_queue__one_element_race(void **state)
+TEST(multi_queue__one_element_race)
 {
 	stress(1, 1);
 	stress(1, 2);
 	stress(1, 3);
 }
 
-static void multi_queue__queues_share_a_small_pool(void **state)
+TEST(multi_queue__queues_share_a_small_pool)
 {
 	stress(QUEUES, 2);
 	stress(QUEUES, QUEUES + 1);
 }
 
-static void multi_queue__plenty(void **state)
+TEST(multi_queue__plenty)
 {
 	stress(2, 64);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(multi_queue__one_element_race),
-		cmocka_unit_test(multi_queue__queues_share_a_small_pool),
-		cmocka_unit_test(multi_queue__plenty),
-	};
-
-	return cmocka_run_group_tests(tests, mq_group_setup, mq_group_teardown);
 }

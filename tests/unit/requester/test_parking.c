@@ -204,7 +204,7 @@ static void enter_and_leave(unsigned reason)
 	assert_string_equal(requester_waits_for(q), "nothing");
 }
 
-static void parking__every_reason_is_entered_and_left(void **state)
+TEST(parking__every_reason_is_entered_and_left)
 {
 	assert_int_equal(RTE_DIM(rows), PARK_REASONS);
 	for (unsigned reason = PARK_NONE + 1; reason < PARK_REASONS; reason++) {
@@ -317,7 +317,7 @@ static void rnr_over(void)
 	fx->qp[0]->rrc.rnr_waiting = 0;
 }
 
-static void park_qp__rnr_ends_meanwhile(void **state)
+TEST(park_qp__rnr_ends_meanwhile)
 {
 	sends(1);
 	fx->qp[0]->rrc.rnr_waiting = 1;
@@ -326,7 +326,7 @@ static void park_qp__rnr_ends_meanwhile(void **state)
 	assert_noticed(COUNTER_park_rnr);
 }
 
-static void park_qp__stays_when_nothing_has_changed(void **state)
+TEST(park_qp__stays_when_nothing_has_changed)
 {
 	sends(1);
 	fx->qp[0]->rrc.rnr_waiting = 1;
@@ -335,7 +335,7 @@ static void park_qp__stays_when_nothing_has_changed(void **state)
 	assert_stays(PARK_RNR);
 }
 
-static void park_qp__buffers_come_meanwhile(void **state)
+TEST(park_qp__buffers_come_meanwhile)
 {
 	buffer_enter();
 	change_meanwhile(buffer_leave);
@@ -343,7 +343,7 @@ static void park_qp__buffers_come_meanwhile(void **state)
 }
 
 /* It may be sent as far as the peer is concerned, but there is still no buffer. */
-static void park_qp__stays_without_buffers(void **state)
+TEST(park_qp__stays_without_buffers)
 {
 	buffer_enter();
 	change_meanwhile(nothing);
@@ -357,7 +357,7 @@ static void rnr_over_without_buffers(void)
 	fx->e->mq->sw_free.size = 1;
 }
 
-static void park_qp__another_reason_meanwhile(void **state)
+TEST(park_qp__another_reason_meanwhile)
 {
 	uint32_t size = fx->e->mq->sw_free.size;
 
@@ -381,7 +381,7 @@ static void window_opens(void)
 	fx->qp[0]->rrc.window = 4 << 4;
 }
 
-static void park_qp__window_opens_meanwhile(void **state)
+TEST(park_qp__window_opens_meanwhile)
 {
 	sends(2);
 	fx->qp[0]->rrc.window = 2 << 4;
@@ -396,7 +396,7 @@ static void read_comes(void)
 	rrc_poll(fx->e);
 }
 
-static void park_qp__read_completes_meanwhile(void **state)
+TEST(park_qp__read_completes_meanwhile)
 {
 	reads_enter();
 	change_meanwhile(read_comes);
@@ -408,7 +408,7 @@ static void rts_again(void)
 	fx->qp[0]->state = QP_RTS;
 }
 
-static void park_qp__rts_meanwhile(void **state)
+TEST(park_qp__rts_meanwhile)
 {
 	sends(1);
 	drain_enter();
@@ -417,7 +417,7 @@ static void park_qp__rts_meanwhile(void **state)
 }
 
 /* In SQD it waits though it could be sent. */
-static void park_qp__stays_in_sqd(void **state)
+TEST(park_qp__stays_in_sqd)
 {
 	sends(1);
 	drain_enter();
@@ -433,7 +433,7 @@ static void error_meanwhile(void)
 }
 
 /* The queue pair fails: its requests are flushed, whatever they waited for. */
-static void park_qp__error_meanwhile(void **state)
+TEST(park_qp__error_meanwhile)
 {
 	struct rte_mbuf *m;
 
@@ -459,7 +459,7 @@ static void error_and_flush(void)
 
 /* It fails when a packet is about to be made: that is kept after the flush, and flushed by another.
  */
-static void end_visit__error_while_a_packet_is_made(void **state)
+TEST(end_visit__error_while_a_packet_is_made)
 {
 	change_when_taken(fx->packets, error_and_flush);
 	send_request(0, USER_SEND, 16, 640);
@@ -470,24 +470,4 @@ static void end_visit__error_while_a_packet_is_made(void **state)
 	rrc_poll(fx->e);
 	fx_assert_error(SYNDROME_WR_FLUSH, 640);
 	assert_int_equal(mq_count(&fx->qp[0]->mq.sw), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(parking__every_reason_is_entered_and_left),
-		FX_TEST(park_qp__rnr_ends_meanwhile),
-		FX_TEST(park_qp__stays_when_nothing_has_changed),
-		FX_TEST(park_qp__buffers_come_meanwhile),
-		FX_TEST(park_qp__stays_without_buffers),
-		FX_TEST(park_qp__another_reason_meanwhile),
-		FX_TEST(park_qp__window_opens_meanwhile),
-		FX_TEST(park_qp__read_completes_meanwhile),
-		FX_TEST(park_qp__rts_meanwhile),
-		FX_TEST(park_qp__stays_in_sqd),
-		FX_TEST(park_qp__error_meanwhile),
-		FX_TEST(end_visit__error_while_a_packet_is_made),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

@@ -45,7 +45,7 @@ static void assert_next(uint32_t index, uint8_t mask)
 	assert_int_equal(fx_counter(COUNTER_drop_resp_opcode), drops);
 }
 
-static void c9_133__opcodes_of_read_responses(void **state)
+TEST(c9_133__opcodes_of_read_responses)
 {
 	for (uint32_t packets = 1; packets <= 4; packets++) {
 		fx->qp[0]->rtc.next_psn = fx->qp[0]->rrc.unacked_psn = FX_PSN;
@@ -81,7 +81,7 @@ static void ask_again(uint32_t packets, uint32_t at, uint8_t begin)
 	fx_assert_no_cqe();
 }
 
-static void c9_133__opcodes_after_asking_again(void **state)
+TEST(c9_133__opcodes_after_asking_again)
 {
 	for (uint32_t packets = 2; packets <= 5; packets++)
 		for (uint32_t at = 0; at < packets; at++) {
@@ -96,7 +96,7 @@ static void c9_133__opcodes_after_asking_again(void **state)
 }
 
 /* What was asked for again from its midst does not let the next READ begin anew. */
-static void c9_133__asking_again_ends_with_the_read(void **state)
+TEST(c9_133__asking_again_ends_with_the_read)
 {
 	ask_again(4, 2, WIRE_RC_READ_RESP_FIRST);
 	fx->qp[0]->rtc.next_psn = fx->qp[0]->rrc.unacked_psn = FX_PSN;
@@ -109,7 +109,7 @@ static void c9_133__asking_again_ends_with_the_read(void **state)
 }
 
 /* Nor does it let a READ behind it begin anew. */
-static void c9_133__asking_again_is_about_one_read(void **state)
+TEST(c9_133__asking_again_is_about_one_read)
 {
 	read_request(4);
 	send_request(0, USER_RDMA_READ, 4 * FX_MTU, 64);
@@ -128,7 +128,7 @@ static void c9_133__asking_again_is_about_one_read(void **state)
 }
 
 /* Nothing that precedes is released by what is dropped, and no credits are taken. */
-static void c9_133__an_impossible_response_changes_nothing(void **state)
+TEST(c9_133__an_impossible_response_changes_nothing)
 {
 	fx->qp[0]->rrc.credits = 0;
 	send_request(0, USER_RDMA_WRITE, 8, 0);
@@ -150,7 +150,7 @@ static void c9_133__an_impossible_response_changes_nothing(void **state)
 }
 
 /* A READ or atomic further on has answered: the oldest one's response is lost. */
-static void c9_134__response_of_a_later_read(void **state)
+TEST(c9_134__response_of_a_later_read)
 {
 	send_request(0, USER_RDMA_WRITE, 8, 0);
 	send_request(0, USER_RDMA_READ, FX_MTU, 64);
@@ -163,7 +163,7 @@ static void c9_134__response_of_a_later_read(void **state)
 	assert_retransmission(WIRE_RC_FETCH_ADD, P(2));
 }
 
-static void c9_134__response_of_a_later_read_begins_with_its_first(void **state)
+TEST(c9_134__response_of_a_later_read_begins_with_its_first)
 {
 	for (unsigned i = 0; i < 4; i++)
 		send_request(0, USER_RDMA_READ, (i & 1 ? 1 : 2) * FX_MTU, 64 * i);
@@ -180,7 +180,7 @@ static void c9_134__response_of_a_later_read_begins_with_its_first(void **state)
 }
 
 /* Credits come with the responses that have an AETH. */
-static void c9_158__credits_of_responses(void **state)
+TEST(c9_158__credits_of_responses)
 {
 	struct wire_headers h = {
 		.opcode = WIRE_RC_READ_RESP_FIRST, .syndrome = aeth_ack(3), .msn = 5, .psn = P(0)};
@@ -208,7 +208,7 @@ static void c9_158__credits_of_responses(void **state)
 }
 
 /* A response with an AETH that is no ACK (C9-120, C9-135); a MIDDLE has none. */
-static void c9_135__syndromes_of_responses(void **state)
+TEST(c9_135__syndromes_of_responses)
 {
 	static const uint8_t bad[] = {0x20, 0x40, 0x5f, 0x60, 0x63, 0x64, 0x7f, 0x80, 0x9f, 0xff};
 
@@ -245,7 +245,7 @@ static void c9_135__syndromes_of_responses(void **state)
 }
 
 /* An acknowledgement of any kind has no payload. */
-static void c9_133__acknowledgements_with_payload(void **state)
+TEST(c9_133__acknowledgements_with_payload)
 {
 	struct wire_headers h = {.opcode = WIRE_RC_ACK, .syndrome = aeth_ack(3), .psn = P(0)};
 
@@ -268,7 +268,7 @@ static void c9_133__acknowledgements_with_payload(void **state)
 }
 
 /* The network doubles an RNR NAK: one wait, one retry. */
-static void c9_132__doubled_rnr_nak(void **state)
+TEST(c9_132__doubled_rnr_nak)
 {
 	send_request(0, USER_SEND, 8, 0);
 	sent();
@@ -282,7 +282,7 @@ static void c9_132__doubled_rnr_nak(void **state)
 }
 
 /* A READ of 2^31 bytes with an MTU of 256 has 2^23 responses: alone it fits. */
-static void c9_061__the_largest_messages(void **state)
+TEST(c9_061__the_largest_messages)
 {
 	struct qp *q = fx->qp[0];
 	struct packet p;
@@ -307,7 +307,7 @@ static void c9_061__the_largest_messages(void **state)
 	assert_int_equal(p.headers.psn, psn_add(FX_PSN, PSN_WINDOW));
 }
 
-static void c9_061__a_message_longer_than_the_window(void **state)
+TEST(c9_061__a_message_longer_than_the_window)
 {
 	fx->qp[0]->mtu_bytes = 256;
 	fx_fill(CHANNEL_RTC_RPG, 4);
@@ -315,25 +315,4 @@ static void c9_061__a_message_longer_than_the_window(void **state)
 	rtc_poll(fx->e);
 	assert_int_equal(fx->qp[0]->rtc.parked, PARK_NONE);
 	assert_int_equal(mq_count(&fx->qp[0]->mq.sw), 4);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(c9_133__opcodes_of_read_responses),
-		FX_TEST(c9_133__opcodes_after_asking_again),
-		FX_TEST(c9_133__asking_again_ends_with_the_read),
-		FX_TEST(c9_133__asking_again_is_about_one_read),
-		FX_TEST(c9_133__an_impossible_response_changes_nothing),
-		FX_TEST(c9_134__response_of_a_later_read),
-		FX_TEST(c9_134__response_of_a_later_read_begins_with_its_first),
-		FX_TEST(c9_158__credits_of_responses),
-		FX_TEST(c9_135__syndromes_of_responses),
-		FX_TEST(c9_133__acknowledgements_with_payload),
-		FX_TEST(c9_132__doubled_rnr_nak),
-		FX_TEST(c9_061__the_largest_messages),
-		FX_TEST(c9_061__a_message_longer_than_the_window),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

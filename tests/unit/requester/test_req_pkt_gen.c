@@ -70,27 +70,27 @@ static void frames_of_all_sizes(const struct fx_options *o)
 static struct fx_options ipv4, ipv6 = {.ipv6 = true}, vlan = {.vlan = true},
 			       ipv6_vlan = {.ipv6 = true, .vlan = true};
 
-static void rpg_poll__ipv4(void **state)
+TEST_OPTIONS(rpg_poll__ipv4, &ipv4)
 {
 	frames_of_all_sizes(&ipv4);
 }
 
-static void rpg_poll__ipv6(void **state)
+TEST_OPTIONS(rpg_poll__ipv6, &ipv6)
 {
 	frames_of_all_sizes(&ipv6);
 }
 
-static void rpg_poll__vlan(void **state)
+TEST_OPTIONS(rpg_poll__vlan, &vlan)
 {
 	frames_of_all_sizes(&vlan);
 }
 
-static void rpg_poll__ipv6_vlan(void **state)
+TEST_OPTIONS(rpg_poll__ipv6_vlan, &ipv6_vlan)
 {
 	frames_of_all_sizes(&ipv6_vlan);
 }
 
-static void rpg_poll__headers_of_each_operation(void **state)
+TEST(rpg_poll__headers_of_each_operation)
 {
 	static const uint8_t users[] = {USER_SEND,	     USER_SEND_INV,  USER_RDMA_WRITE,
 					USER_RDMA_WRITE_IMM, USER_RDMA_READ, USER_ATOMIC_CS,
@@ -139,7 +139,7 @@ static struct rte_mbuf *datagram(const struct wqe_ud *u, uint32_t length)
 	return m;
 }
 
-static void rpg_poll__datagrams(void **state)
+TEST(rpg_poll__datagrams)
 {
 	static struct got g;
 
@@ -177,7 +177,7 @@ static void rpg_poll__datagrams(void **state)
 	}
 }
 
-static void rpg_poll__datagram_without_hop_limit(void **state)
+TEST(rpg_poll__datagram_without_hop_limit)
 {
 	struct wire_path path = fx_path(false, false, false);
 	struct wqe_ud u = {.dmac = {2}, .qpn = 5};
@@ -191,7 +191,7 @@ static void rpg_poll__datagram_without_hop_limit(void **state)
 	assert_int_equal(g.f.ttl, WIRE_TTL_DEFAULT);
 }
 
-static void rpg_poll__datagram_from_an_address_that_is_not_there(void **state)
+TEST(rpg_poll__datagram_from_an_address_that_is_not_there)
 {
 	struct wqe_ud u = {.gid_index = 2, .qpn = 5, .dmac = {2}};
 
@@ -203,7 +203,7 @@ static void rpg_poll__datagram_from_an_address_that_is_not_there(void **state)
 	assert_int_equal(qp_state(fx->qp[0]), QP_SQE);
 }
 
-static void rpg_poll__output_full(void **state)
+TEST(rpg_poll__output_full)
 {
 	static struct got g;
 
@@ -220,7 +220,7 @@ static void rpg_poll__output_full(void **state)
 }
 
 /* One poll makes all that there is room for, however many bursts. */
-static void rpg_poll__several_bursts(void **state)
+TEST(rpg_poll__several_bursts)
 {
 	for (unsigned i = 0; i < 2 * BURST + 5; i++) {
 		struct rte_mbuf *m = rte_pktmbuf_alloc(fx->packets);
@@ -236,7 +236,7 @@ static void rpg_poll__several_bursts(void **state)
 }
 
 /* A packet kept for retransmission goes out again byte for byte. */
-static void rpg_poll__built_frames_pass_unchanged(void **state)
+TEST(rpg_poll__built_frames_pass_unchanged)
 {
 	static struct got a, b;
 	struct sw_element *sw;
@@ -254,7 +254,7 @@ static void rpg_poll__built_frames_pass_unchanged(void **state)
 }
 
 /* Go-back-N over a READ: the packets behind it must not overtake its request. */
-static void rpg_poll__retransmissions_in_order(void **state)
+TEST(rpg_poll__retransmissions_in_order)
 {
 	static struct got g;
 
@@ -274,7 +274,7 @@ static void rpg_poll__retransmissions_in_order(void **state)
 	}
 }
 
-static void rpg_poll__queue_pair_gone(void **state)
+TEST(rpg_poll__queue_pair_gone)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(fx->packets);
 
@@ -286,7 +286,7 @@ static void rpg_poll__queue_pair_gone(void **state)
 }
 
 /* It was reset, and has the same number in its next life. */
-static void rpg_poll__queue_pair_reset_meanwhile(void **state)
+TEST(rpg_poll__queue_pair_reset_meanwhile)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(fx->packets);
 
@@ -296,26 +296,4 @@ static void rpg_poll__queue_pair_reset_meanwhile(void **state)
 	fx_put(CHANNEL_RTC_RPG, m);
 	assert_int_equal(rpg_poll(fx->e), 1);
 	assert_int_equal(fx_ring_count(CHANNEL_RPG_TXA), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST_WITH(rpg_poll__ipv4, &ipv4),
-		FX_TEST_WITH(rpg_poll__ipv6, &ipv6),
-		FX_TEST_WITH(rpg_poll__vlan, &vlan),
-		FX_TEST_WITH(rpg_poll__ipv6_vlan, &ipv6_vlan),
-		FX_TEST(rpg_poll__headers_of_each_operation),
-		FX_TEST(rpg_poll__datagrams),
-		FX_TEST(rpg_poll__datagram_without_hop_limit),
-		FX_TEST(rpg_poll__datagram_from_an_address_that_is_not_there),
-		FX_TEST(rpg_poll__output_full),
-		FX_TEST(rpg_poll__several_bursts),
-		FX_TEST(rpg_poll__built_frames_pass_unchanged),
-		FX_TEST(rpg_poll__retransmissions_in_order),
-		FX_TEST(rpg_poll__queue_pair_gone),
-		FX_TEST(rpg_poll__queue_pair_reset_meanwhile),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

@@ -54,7 +54,7 @@ static struct rte_mbuf *sent(void)
 /* ---- alone ---- */
 
 /* What is signaled or has failed needs a completion; a local operation is no different. */
-static void begin__need_cpl(void **state)
+TEST(begin__need_cpl)
 {
 	static const struct {
 		uint8_t flags;
@@ -80,7 +80,7 @@ static void begin__need_cpl(void **state)
 	}
 }
 
-static void cq__all_states_to_idle(void **state)
+TEST(cq__all_states_to_idle)
 {
 	struct rte_mbuf *m = sent();
 
@@ -93,7 +93,7 @@ static void cq__all_states_to_idle(void **state)
 	rte_mbuf_raw_free(m);
 }
 
-static void cq__each_state_waits_until_it_is_ready(void **state)
+TEST(cq__each_state_waits_until_it_is_ready)
 {
 	struct rte_mbuf *m = sent();
 
@@ -119,7 +119,7 @@ static void fill_cq(unsigned leave)
 				    FX_CQN, &entry, false));
 }
 
-static void cq__lost_when_it_is_full(void **state)
+TEST(cq__lost_when_it_is_full)
 {
 	struct rte_mbuf *m = sent();
 
@@ -134,7 +134,7 @@ static void cq__lost_when_it_is_full(void **state)
 	rte_mbuf_raw_free(m);
 }
 
-static void cq__gone(void **state)
+TEST(cq__gone)
 {
 	struct rte_mbuf *m = sent();
 
@@ -146,7 +146,7 @@ static void cq__gone(void **state)
 
 /* ---- reset ---- */
 
-static void reset__from_any_state(void **state)
+TEST(reset__from_any_state)
 {
 	for (enum rr_state s = RR_IDLE; s <= RR_FETCH_CQ_MR; s++) {
 		struct rte_mbuf *m = s == RR_IDLE ? request(REQUEST_SIGNALED) : sent();
@@ -163,7 +163,7 @@ static void reset__from_any_state(void **state)
 }
 
 /* A queue pair that goes away does not leave a hole in a CQ that is just held: it waits. */
-static void reset__waits_for_a_held_cq(void **state)
+TEST(reset__waits_for_a_held_cq)
 {
 	struct qp *q = fx->qp[0];
 	struct rte_mbuf *m = sent();
@@ -185,7 +185,7 @@ static void reset__waits_for_a_held_cq(void **state)
 }
 
 /* One whose place is not reserved yet loses its completion: nobody asks for it any more. */
-static void reset__before_a_place_is_reserved(void **state)
+TEST(reset__before_a_place_is_reserved)
 {
 	struct qp *q = fx->qp[0];
 	struct rte_mbuf *m = sent();
@@ -205,7 +205,7 @@ static void unreliable(unsigned qp, uint32_t length, uint32_t wqe_offset)
 }
 
 /* Its message has been sent; it does not send it again, and what comes behind it waits. */
-static void rtc_poll__waits_for_its_cq(void **state)
+TEST(rtc_poll__waits_for_its_cq)
 {
 	hold_cq();
 	unreliable(0, 8, 0);
@@ -223,7 +223,7 @@ static void rtc_poll__waits_for_its_cq(void **state)
 }
 
 /* The outcome is what it was when the message had been sent, whatever becomes of the QP since. */
-static void rtc_poll__error_while_it_waits_for_its_cq(void **state)
+TEST(rtc_poll__error_while_it_waits_for_its_cq)
 {
 	hold_cq();
 	unreliable(0, 8, 0);
@@ -238,7 +238,7 @@ static void rtc_poll__error_while_it_waits_for_its_cq(void **state)
 }
 
 /* A QP whose CQ is held stops nobody else. */
-static void rtc_poll__others_go_on(void **state)
+TEST(rtc_poll__others_go_on)
 {
 	fx->qp[0]->cqn_snd = FX_CQN + 1;
 	assert_int_equal(
@@ -255,7 +255,7 @@ static void rtc_poll__others_go_on(void **state)
 
 /* The place is reserved when the message has been sent: one that is stuck in its midst holds up
  * nobody's completions. */
-static void rtc_poll__no_place_before_all_is_sent(void **state)
+TEST(rtc_poll__no_place_before_all_is_sent)
 {
 	struct cqe entry = {.opcode = USER_RECV};
 
@@ -269,24 +269,4 @@ static void rtc_poll__no_place_before_all_is_sent(void **state)
 	fx_unfill(CHANNEL_RTC_RPG);
 	rtc_poll(fx->e);
 	fx_assert_cqe(USER_SEND, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(begin__need_cpl),
-		FX_TEST(cq__all_states_to_idle),
-		FX_TEST(cq__each_state_waits_until_it_is_ready),
-		FX_TEST(cq__lost_when_it_is_full),
-		FX_TEST(cq__gone),
-		FX_TEST(reset__from_any_state),
-		FX_TEST(reset__waits_for_a_held_cq),
-		FX_TEST(reset__before_a_place_is_reserved),
-		FX_TEST(rtc_poll__waits_for_its_cq),
-		FX_TEST(rtc_poll__error_while_it_waits_for_its_cq),
-		FX_TEST(rtc_poll__others_go_on),
-		FX_TEST(rtc_poll__no_place_before_all_is_sent),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

@@ -5,7 +5,7 @@
 
 /* ---- acknowledgements ---- */
 
-static void rrc_poll__ack_completes(void **state)
+TEST(rrc_poll__ack_completes)
 {
 	sends(3);
 	fx->e->now_ns += 5000;
@@ -18,7 +18,7 @@ static void rrc_poll__ack_completes(void **state)
 	fx_assert_counter(acks, 1);
 }
 
-static void rrc_poll__ack_of_many(void **state)
+TEST(rrc_poll__ack_of_many)
 {
 	sends(20); /* over the PSN's wrap */
 	respond_ack(0, P(18));
@@ -30,7 +30,7 @@ static void rrc_poll__ack_of_many(void **state)
 }
 
 /* References are given up by the burst: none is kept, none twice. */
-static void rrc_poll__ack_of_more_than_a_burst(void **state)
+TEST(rrc_poll__ack_of_more_than_a_burst)
 {
 	sends(1);
 	respond_ack(0, P(0));
@@ -44,7 +44,7 @@ static void rrc_poll__ack_of_more_than_a_burst(void **state)
 	assert_int_equal(rte_mempool_in_use_count(fx->packets), requester_stock(fx->e));
 }
 
-static void rrc_poll__unsignaled(void **state)
+TEST(rrc_poll__unsignaled)
 {
 	struct rte_mbuf *m = fx_request(0, USER_SEND, 16, 0);
 
@@ -57,7 +57,7 @@ static void rrc_poll__unsignaled(void **state)
 }
 
 /* In the midst of a message: released, not completed. */
-static void rrc_poll__ack_within_a_message(void **state)
+TEST(rrc_poll__ack_within_a_message)
 {
 	send_request(0, USER_RDMA_WRITE, 4 * FX_MTU, 64);
 	sent();
@@ -68,7 +68,7 @@ static void rrc_poll__ack_within_a_message(void **state)
 	fx_assert_cqe(USER_RDMA_WRITE, 64);
 }
 
-static void rrc_poll__duplicate_ack(void **state)
+TEST(rrc_poll__duplicate_ack)
 {
 	sends(3);
 	respond_ack(0, P(1));
@@ -79,7 +79,7 @@ static void rrc_poll__duplicate_ack(void **state)
 	fx_assert_counter(ack_duplicate, 1);
 }
 
-static void rrc_poll__ghost_ack(void **state)
+TEST(rrc_poll__ghost_ack)
 {
 	sends(3);
 	respond_ack(0, P(3));
@@ -89,7 +89,7 @@ static void rrc_poll__ghost_ack(void **state)
 	assert_int_equal(mq_count(&fx->qp[0]->mq.sw), 3);
 }
 
-static void rrc_poll__reserved_syndromes(void **state)
+TEST(rrc_poll__reserved_syndromes)
 {
 	static const uint8_t syndromes[] = {0x40, 0x5f, 0x65, 0x7f, 0x80, 0xff, 0x64};
 
@@ -102,7 +102,7 @@ static void rrc_poll__reserved_syndromes(void **state)
 	assert_int_equal(qp_state(fx->qp[0]), QP_RTS);
 }
 
-static void rrc_poll__wakes_the_sender(void **state)
+TEST(rrc_poll__wakes_the_sender)
 {
 	sends(1);
 	fx->qp[0]->rtc.parked = PARK_BUFFER;
@@ -116,7 +116,7 @@ static void rrc_poll__wakes_the_sender(void **state)
 }
 
 /* Before RTS credits are all that an ACK can bring, and only to a QP that has use for them. */
-static void rrc_poll__not_in_a_state_to_receive(void **state)
+TEST(rrc_poll__not_in_a_state_to_receive)
 {
 	static const enum qp_state states[] = {QP_INIT, QP_RTR, QP_ERR, QP_RTR};
 	struct qp *q = fx->qp[0];
@@ -138,7 +138,7 @@ static void rrc_poll__not_in_a_state_to_receive(void **state)
 }
 
 /* A response whose ICRC HeaderParser left to us. */
-static void rrc_poll__response_that_is_not_intact(void **state)
+TEST(rrc_poll__response_that_is_not_intact)
 {
 	enum { BYTES = 100 };
 
@@ -161,7 +161,7 @@ static void rrc_poll__response_that_is_not_intact(void **state)
 	fx_assert_cqe(USER_SEND, 0);
 }
 
-static void rrc_poll__for_nobody(void **state)
+TEST(rrc_poll__for_nobody)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(fx->packets);
 
@@ -176,7 +176,7 @@ static void rrc_poll__for_nobody(void **state)
 
 /* ---- NAKs ---- */
 
-static void rrc_poll__sequence_nak(void **state)
+TEST(rrc_poll__sequence_nak)
 {
 	sends(5);
 	respond(0, P(2), aeth_nak(AETH_NAK_SEQUENCE), 0);
@@ -203,7 +203,7 @@ static void rrc_poll__sequence_nak(void **state)
 
 /* For how long the same NAK says nothing new: as an answer takes, but at least 500 us, and twice as
  * long after the next try. */
-static void rrc_poll__repeated_nak(void **state)
+TEST(rrc_poll__repeated_nak)
 {
 	static const uint32_t srtt_ns[] = {0, 1000, 10000000};
 	struct qp *q = fx->qp[0];
@@ -250,22 +250,22 @@ static void fatal(enum aeth_nak code, uint8_t syndrome, enum counter counter)
 	assert_no_retransmission();
 }
 
-static void rrc_poll__invalid_request_nak(void **state)
+TEST(rrc_poll__invalid_request_nak)
 {
 	fatal(AETH_NAK_INVALID_REQUEST, SYNDROME_REMOTE_INVAL_REQ, COUNTER_nak_invalid_received);
 }
 
-static void rrc_poll__remote_access_nak(void **state)
+TEST(rrc_poll__remote_access_nak)
 {
 	fatal(AETH_NAK_REMOTE_ACCESS, SYNDROME_REMOTE_ACCESS, COUNTER_nak_access_received);
 }
 
-static void rrc_poll__remote_operation_nak(void **state)
+TEST(rrc_poll__remote_operation_nak)
 {
 	fatal(AETH_NAK_REMOTE_OPERATION, SYNDROME_REMOTE_OP, COUNTER_nak_operation_received);
 }
 
-static void rrc_poll__rnr_nak(void **state)
+TEST(rrc_poll__rnr_nak)
 {
 	struct rte_mbuf *m;
 
@@ -290,7 +290,7 @@ static void rrc_poll__rnr_nak(void **state)
 	assert_no_retransmission();
 }
 
-static void rrc_poll__rnr_retries_run_out(void **state)
+TEST(rrc_poll__rnr_retries_run_out)
 {
 	sends(2);
 	for (unsigned i = 0; i < 2; i++) {
@@ -305,7 +305,7 @@ static void rrc_poll__rnr_retries_run_out(void **state)
 	fx_assert_counter(rnr_retry_exceeded, 1);
 }
 
-static void rrc_poll__rnr_for_ever(void **state)
+TEST(rrc_poll__rnr_for_ever)
 {
 	fx->qp[0]->rnr_retry = fx->qp[0]->rrc.rnr_left = 7;
 	sends(1);
@@ -322,7 +322,7 @@ static void rrc_poll__rnr_for_ever(void **state)
 
 /* ---- the Loss timer ---- */
 
-static void rrc_poll__loss_timer_sends_again_until_retries_run_out(void **state)
+TEST(rrc_poll__loss_timer_sends_again_until_retries_run_out)
 {
 	sends(2);
 	for (unsigned i = 0; i < 3; i++) {
@@ -340,7 +340,7 @@ static void rrc_poll__loss_timer_sends_again_until_retries_run_out(void **state)
 	assert_int_equal(qp_state(fx->qp[0]), QP_ERR);
 }
 
-static void rrc_poll__progress_reloads_the_retries(void **state)
+TEST(rrc_poll__progress_reloads_the_retries)
 {
 	sends(2);
 	for (unsigned i = 0; i < 3; i++)
@@ -350,7 +350,7 @@ static void rrc_poll__progress_reloads_the_retries(void **state)
 	assert_int_equal(fx->qp[0]->rrc.retry_left, 3);
 }
 
-static void rrc_poll__loss_timer_with_nothing_outstanding(void **state)
+TEST(rrc_poll__loss_timer_with_nothing_outstanding)
 {
 	sends(1);
 	respond_ack(0, P(0));
@@ -361,7 +361,7 @@ static void rrc_poll__loss_timer_with_nothing_outstanding(void **state)
 
 /* After a pause of the lcore responses and an expiry wait together: what came counts, though not
  * all is acknowledged. */
-static void rrc_poll__loss_timer_disproved_by_what_came(void **state)
+TEST(rrc_poll__loss_timer_disproved_by_what_came)
 {
 	struct qp *q = fx->qp[0];
 
@@ -376,7 +376,7 @@ static void rrc_poll__loss_timer_disproved_by_what_came(void **state)
 }
 
 /* More than the ring takes: the rest follows, in order, and the sender waits meanwhile. */
-static void rrc_poll__retransmission_ring_full(void **state)
+TEST(rrc_poll__retransmission_ring_full)
 {
 	sends(5);
 	fx_fill(CHANNEL_RRC_RPG, 2);
@@ -412,7 +412,7 @@ static void read_response(uint8_t opcode, uint32_t psn, uint32_t bytes, uint8_t 
 	rrc_poll(fx->e);
 }
 
-static void rrc_poll__read(void **state)
+TEST(rrc_poll__read)
 {
 	read_request(2 * FX_MTU + 10, 64);
 	read_response(WIRE_RC_READ_RESP_FIRST, P(0), FX_MTU, 1);
@@ -429,7 +429,7 @@ static void rrc_poll__read(void **state)
 }
 
 /* Scattered over entries, some of them empty, across packets. */
-static void rrc_poll__read_into_entries(void **state)
+TEST(rrc_poll__read_into_entries)
 {
 	static const uint32_t lengths[] = {10, 0, FX_MTU, 0, FX_MTU - 10 + 5, 3};
 	struct rte_mbuf *m = fx_request(0, USER_RDMA_READ, 2 * FX_MTU + 8, 0);
@@ -453,7 +453,7 @@ static void rrc_poll__read_into_entries(void **state)
 	assert_int_equal(mq_count(&fx->qp[0]->mq.re), 0);
 }
 
-static void rrc_poll__atomic(void **state)
+TEST(rrc_poll__atomic)
 {
 	uint64_t orig = 0x1122334455667788;
 
@@ -468,7 +468,7 @@ static void rrc_poll__atomic(void **state)
 }
 
 /* The second of three is lost: the third draws a request from the missing one on. */
-static void rrc_poll__read_response_lost(void **state)
+TEST(rrc_poll__read_response_lost)
 {
 	struct packet p;
 
@@ -491,7 +491,7 @@ static void rrc_poll__read_response_lost(void **state)
 }
 
 /* Later responses of the same gap ask once. */
-static void rrc_poll__gap_asks_once(void **state)
+TEST(rrc_poll__gap_asks_once)
 {
 	read_request(5 * FX_MTU, 64);
 	read_response(WIRE_RC_READ_RESP_MIDDLE, P(1), FX_MTU, 1);
@@ -503,7 +503,7 @@ static void rrc_poll__gap_asks_once(void **state)
 }
 
 /* Another gap in the same READ is asked for at once. */
-static void rrc_poll__next_gap_asks_again(void **state)
+TEST(rrc_poll__next_gap_asks_again)
 {
 	struct qp *q = fx->qp[0];
 
@@ -519,7 +519,7 @@ static void rrc_poll__next_gap_asks_again(void **state)
 }
 
 /* An ACK of what came behind a READ says that the READ's response was lost. */
-static void rrc_poll__implied_nak(void **state)
+TEST(rrc_poll__implied_nak)
 {
 	send_request(0, USER_SEND, 8, 0);
 	send_request(0, USER_RDMA_READ, 2 * FX_MTU, 64);
@@ -534,7 +534,7 @@ static void rrc_poll__implied_nak(void **state)
 	assert_no_retransmission();
 }
 
-static void rrc_poll__read_response_acknowledges_what_is_before(void **state)
+TEST(rrc_poll__read_response_acknowledges_what_is_before)
 {
 	send_request(0, USER_SEND, 8, 0);
 	send_request(0, USER_RDMA_READ, 8, 64);
@@ -547,7 +547,7 @@ static void rrc_poll__read_response_acknowledges_what_is_before(void **state)
 	assert_int_equal(fx->qp[0]->rrc.unacked_psn, P(2));
 }
 
-static void rrc_poll__duplicate_read_response(void **state)
+TEST(rrc_poll__duplicate_read_response)
 {
 	read_request(2 * FX_MTU, 0);
 	read_response(WIRE_RC_READ_RESP_FIRST, P(0), FX_MTU, 1);
@@ -557,7 +557,7 @@ static void rrc_poll__duplicate_read_response(void **state)
 	assert_no_retransmission();
 }
 
-static void rrc_poll__nak_of_a_read(void **state)
+TEST(rrc_poll__nak_of_a_read)
 {
 	read_request(8, 64);
 	respond(0, P(0), aeth_nak(AETH_NAK_REMOTE_ACCESS), 0);
@@ -567,7 +567,7 @@ static void rrc_poll__nak_of_a_read(void **state)
 }
 
 /* A READ that failed after some of its responses (C9-100). */
-static void rrc_poll__nak_in_the_midst_of_a_read(void **state)
+TEST(rrc_poll__nak_in_the_midst_of_a_read)
 {
 	read_request(3 * FX_MTU, 64);
 	read_response(WIRE_RC_READ_RESP_FIRST, P(0), FX_MTU, 1);
@@ -576,7 +576,7 @@ static void rrc_poll__nak_in_the_midst_of_a_read(void **state)
 	fx_assert_no_cqe();
 }
 
-static void rrc_poll__response_of_the_wrong_length(void **state)
+TEST(rrc_poll__response_of_the_wrong_length)
 {
 	read_request(2 * FX_MTU, 64);
 	read_response(WIRE_RC_READ_RESP_FIRST, P(0), FX_MTU - 4, 1);
@@ -586,7 +586,7 @@ static void rrc_poll__response_of_the_wrong_length(void **state)
 	assert_int_equal(fx->memory[0], 0);
 }
 
-static void rrc_poll__response_of_the_wrong_kind(void **state)
+TEST(rrc_poll__response_of_the_wrong_kind)
 {
 	struct wire_headers atomic = {.opcode = WIRE_RC_ATOMIC_ACK, .psn = P(0)};
 
@@ -609,7 +609,7 @@ static void rrc_poll__response_of_the_wrong_kind(void **state)
 	fx_assert_no_cqe();
 }
 
-static void rrc_poll__read_response_without_a_read(void **state)
+TEST(rrc_poll__read_response_without_a_read)
 {
 	sends(1);
 	read_response(WIRE_RC_READ_RESP_ONLY, P(0), 8, 1);
@@ -617,7 +617,7 @@ static void rrc_poll__read_response_without_a_read(void **state)
 	fx_assert_no_cqe();
 }
 
-static void rrc_poll__read_into_memory_that_is_gone(void **state)
+TEST(rrc_poll__read_into_memory_that_is_gone)
 {
 	read_request(8, 64);
 	assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, FX_KEY), 0);
@@ -636,7 +636,7 @@ static void assert_retries_spent(unsigned wqe_offset)
 	assert_no_retransmission();
 }
 
-static void rrc_poll__sequence_naks_run_out(void **state)
+TEST(rrc_poll__sequence_naks_run_out)
 {
 	sends(1);
 	fx->qp[0]->rrc.retry_left = 0;
@@ -644,7 +644,7 @@ static void rrc_poll__sequence_naks_run_out(void **state)
 	assert_retries_spent(0);
 }
 
-static void rrc_poll__implied_naks_run_out(void **state)
+TEST(rrc_poll__implied_naks_run_out)
 {
 	read_request(8, 0);
 	send_request(0, USER_SEND, 8, 64);
@@ -654,7 +654,7 @@ static void rrc_poll__implied_naks_run_out(void **state)
 	assert_retries_spent(0);
 }
 
-static void rrc_poll__missing_responses_run_out(void **state)
+TEST(rrc_poll__missing_responses_run_out)
 {
 	read_request(3 * FX_MTU, 0);
 	fx->qp[0]->rrc.retry_left = 0;
@@ -663,7 +663,7 @@ static void rrc_poll__missing_responses_run_out(void **state)
 }
 
 /* A NAK of what lies behind an unanswered READ: the READ comes first. */
-static void rrc_poll__nak_behind_a_lost_response(void **state)
+TEST(rrc_poll__nak_behind_a_lost_response)
 {
 	read_request(8, 0);
 	send_request(0, USER_SEND, 8, 64);
@@ -676,7 +676,7 @@ static void rrc_poll__nak_behind_a_lost_response(void **state)
 }
 
 /* But the wait that an RNR NAK asks for comes first (C9-130). */
-static void rrc_poll__rnr_behind_a_lost_response(void **state)
+TEST(rrc_poll__rnr_behind_a_lost_response)
 {
 	read_request(8, 0);
 	send_request(0, USER_SEND, 8, 64);
@@ -689,14 +689,14 @@ static void rrc_poll__rnr_behind_a_lost_response(void **state)
 	assert_retransmission(WIRE_RC_READ_REQUEST, P(0));
 }
 
-static void rrc_poll__read_of_nothing(void **state)
+TEST(rrc_poll__read_of_nothing)
 {
 	read_request(0, 64);
 	read_response(WIRE_RC_READ_RESP_ONLY, P(0), 0, 0);
 	fx_assert_cqe(USER_RDMA_READ, 64);
 }
 
-static void rrc_poll__atomic_without_room(void **state)
+TEST(rrc_poll__atomic_without_room)
 {
 	struct rte_mbuf *m = fx_request(0, USER_ATOMIC_FA, 8, 64);
 	struct wqe_data d = {4, FX_KEY, FX_VA};
@@ -709,7 +709,7 @@ static void rrc_poll__atomic_without_room(void **state)
 	fx_assert_error(SYNDROME_LOCAL_LENGTH, 64);
 }
 
-static void rrc_poll__no_packet_buffer_for_a_read(void **state)
+TEST(rrc_poll__no_packet_buffer_for_a_read)
 {
 	read_request(8, 64);
 	fx_exhaust(fx->packets, 0);
@@ -719,60 +719,4 @@ static void rrc_poll__no_packet_buffer_for_a_read(void **state)
 	fx_refill();
 	rrc_poll(fx->e);
 	assert_retransmission(WIRE_RC_READ_REQUEST, P(0));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(rrc_poll__ack_completes),
-		FX_TEST(rrc_poll__ack_of_many),
-		FX_TEST(rrc_poll__ack_of_more_than_a_burst),
-		FX_TEST(rrc_poll__unsignaled),
-		FX_TEST(rrc_poll__ack_within_a_message),
-		FX_TEST(rrc_poll__duplicate_ack),
-		FX_TEST(rrc_poll__ghost_ack),
-		FX_TEST(rrc_poll__reserved_syndromes),
-		FX_TEST(rrc_poll__wakes_the_sender),
-		FX_TEST(rrc_poll__not_in_a_state_to_receive),
-		FX_TEST(rrc_poll__for_nobody),
-		FX_TEST(rrc_poll__response_that_is_not_intact),
-		FX_TEST(rrc_poll__sequence_nak),
-		FX_TEST(rrc_poll__repeated_nak),
-		FX_TEST(rrc_poll__invalid_request_nak),
-		FX_TEST(rrc_poll__remote_access_nak),
-		FX_TEST(rrc_poll__remote_operation_nak),
-		FX_TEST(rrc_poll__rnr_nak),
-		FX_TEST(rrc_poll__rnr_retries_run_out),
-		FX_TEST(rrc_poll__rnr_for_ever),
-		FX_TEST(rrc_poll__loss_timer_sends_again_until_retries_run_out),
-		FX_TEST(rrc_poll__progress_reloads_the_retries),
-		FX_TEST(rrc_poll__loss_timer_with_nothing_outstanding),
-		FX_TEST(rrc_poll__loss_timer_disproved_by_what_came),
-		FX_TEST(rrc_poll__retransmission_ring_full),
-		FX_TEST(rrc_poll__read),
-		FX_TEST(rrc_poll__read_into_entries),
-		FX_TEST(rrc_poll__atomic),
-		FX_TEST(rrc_poll__read_response_lost),
-		FX_TEST(rrc_poll__gap_asks_once),
-		FX_TEST(rrc_poll__next_gap_asks_again),
-		FX_TEST(rrc_poll__implied_nak),
-		FX_TEST(rrc_poll__read_response_acknowledges_what_is_before),
-		FX_TEST(rrc_poll__duplicate_read_response),
-		FX_TEST(rrc_poll__nak_of_a_read),
-		FX_TEST(rrc_poll__nak_in_the_midst_of_a_read),
-		FX_TEST(rrc_poll__response_of_the_wrong_length),
-		FX_TEST(rrc_poll__response_of_the_wrong_kind),
-		FX_TEST(rrc_poll__read_response_without_a_read),
-		FX_TEST(rrc_poll__read_into_memory_that_is_gone),
-		FX_TEST(rrc_poll__sequence_naks_run_out),
-		FX_TEST(rrc_poll__implied_naks_run_out),
-		FX_TEST(rrc_poll__missing_responses_run_out),
-		FX_TEST(rrc_poll__nak_behind_a_lost_response),
-		FX_TEST(rrc_poll__rnr_behind_a_lost_response),
-		FX_TEST(rrc_poll__read_of_nothing),
-		FX_TEST(rrc_poll__atomic_without_room),
-		FX_TEST(rrc_poll__no_packet_buffer_for_a_read),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

@@ -70,18 +70,18 @@ static void segment_all(enum qp_service service, uint8_t base)
 	fx_assert_no_cqe();
 }
 
-static void rtc_poll__segments_of_rc(void **state)
+TEST(rtc_poll__segments_of_rc)
 {
 	segment_all(SERVICE_RC, 0);
 }
 
-static void rtc_poll__segments_of_uc(void **state)
+TEST(rtc_poll__segments_of_uc)
 {
 	segment_all(SERVICE_UC, 0x20);
 }
 
 /* A READ takes as many PSNs as its response has packets. */
-static void rtc_poll__psn_hole_after_a_read(void **state)
+TEST(rtc_poll__psn_hole_after_a_read)
 {
 	static const uint32_t packets[] = {1, 1, 1, 1, 2, 2, 3};
 	uint32_t psn = FX_PSN;
@@ -109,7 +109,7 @@ static void rtc_poll__psn_hole_after_a_read(void **state)
 	assert_int_equal(fx->qp[0]->rtc.reads_issued, RTE_DIM(sizes));
 }
 
-static void rtc_poll__atomics(void **state)
+TEST(rtc_poll__atomics)
 {
 	struct rte_mbuf *m = fx_request(0, USER_ATOMIC_CS, 8, 0);
 	struct packet p = {0};
@@ -127,7 +127,7 @@ static void rtc_poll__atomics(void **state)
 	assert_int_equal(p.headers.psn, FX_PSN + 1);
 }
 
-static void rtc_poll__solicited_on_the_last_packet(void **state)
+TEST(rtc_poll__solicited_on_the_last_packet)
 {
 	struct packet p;
 
@@ -140,7 +140,7 @@ static void rtc_poll__solicited_on_the_last_packet(void **state)
 }
 
 /* Every ack_interval packets, and on the last one of a turn. */
-static void rtc_poll__ackreq(void **state)
+TEST(rtc_poll__ackreq)
 {
 	struct packet p;
 
@@ -153,7 +153,7 @@ static void rtc_poll__ackreq(void **state)
 	}
 }
 
-static void rtc_poll__ackreq_at_the_end_of_each_turn(void **state)
+TEST(rtc_poll__ackreq_at_the_end_of_each_turn)
 {
 	struct packet p;
 
@@ -167,7 +167,7 @@ static void rtc_poll__ackreq_at_the_end_of_each_turn(void **state)
 	}
 }
 
-static void rtc_poll__arms_the_loss_timer(void **state)
+TEST(rtc_poll__arms_the_loss_timer)
 {
 	struct rte_mbuf *m;
 
@@ -204,7 +204,7 @@ static void drain(uint64_t bytes[4])
 
 /* One queue pair has a message of 1 GiB, three have short ones: bytes are what is shared, also when
  * the full ring cuts turns short. */
-static void rtc_poll__fair_by_bytes(void **state)
+TEST(rtc_poll__fair_by_bytes)
 {
 	uint64_t bytes[4] = {0};
 
@@ -233,7 +233,7 @@ static void rtc_poll__fair_by_bytes(void **state)
 }
 
 /* A queue pair whose peer is dead leaves others theirs. */
-static void rtc_poll__buffer_share(void **state)
+TEST(rtc_poll__buffer_share)
 {
 	fx->e->mq->sw_free.size = 16;
 	send_request(0, USER_RDMA_WRITE, 100 * FX_MTU, 0);
@@ -255,7 +255,7 @@ static void rtc_poll__buffer_share(void **state)
 	assert_int_equal(mq_count(&fx->qp[0]->mq.sw), 9);
 }
 
-static void rtc_poll__output_full(void **state)
+TEST(rtc_poll__output_full)
 {
 	struct packet p;
 
@@ -274,7 +274,7 @@ static void rtc_poll__output_full(void **state)
 	assert_false(take_packet(CHANNEL_RTC_RPG, &p));
 }
 
-static void rtc_poll__no_packet_buffer(void **state)
+TEST(rtc_poll__no_packet_buffer)
 {
 	fx_exhaust(fx->packets, 0);
 	send_request(0, USER_RDMA_WRITE, 3 * FX_MTU, 0);
@@ -286,7 +286,7 @@ static void rtc_poll__no_packet_buffer(void **state)
 	assert_int_equal(fx_ring_count(CHANNEL_RTC_RPG), 3);
 }
 
-static void rtc_poll__timer_ring_full(void **state)
+TEST(rtc_poll__timer_ring_full)
 {
 	fx_fill(CHANNEL_RTC_TC, 0);
 	send_request(0, USER_SEND, 8, 0);
@@ -299,7 +299,7 @@ static void rtc_poll__timer_ring_full(void **state)
 /* ---- parking ---- */
 
 /* Another lcore holds what is needed to translate: the packet is made when that is over. */
-static void rtc_poll__waits_for_virt_to_phys(void **state)
+TEST(rtc_poll__waits_for_virt_to_phys)
 {
 	struct tpt_hold hold;
 
@@ -341,7 +341,7 @@ static void goes_on(void)
 	assert_int_equal(fx_ring_count(CHANNEL_RTC_RPG), 1);
 }
 
-static void rtc_poll__parks_for_a_fence(void **state)
+TEST(rtc_poll__parks_for_a_fence)
 {
 	send_request(0, USER_RDMA_READ, 8, 0);
 	rtc_poll(fx->e);
@@ -351,7 +351,7 @@ static void rtc_poll__parks_for_a_fence(void **state)
 	goes_on();
 }
 
-static void rtc_poll__parks_for_reads(void **state)
+TEST(rtc_poll__parks_for_reads)
 {
 	for (unsigned i = 0; i < 4; i++)
 		send_request(0, i & 1 ? USER_ATOMIC_FA : USER_RDMA_READ, 8, 0);
@@ -363,7 +363,7 @@ static void rtc_poll__parks_for_reads(void **state)
 	goes_on();
 }
 
-static void rtc_poll__parks_for_rnr(void **state)
+TEST(rtc_poll__parks_for_rnr)
 {
 	fx->qp[0]->rrc.rnr_waiting = 1;
 	send_request(0, USER_SEND, 8, 0);
@@ -372,7 +372,7 @@ static void rtc_poll__parks_for_rnr(void **state)
 	goes_on();
 }
 
-static void rtc_poll__parks_for_a_retransmission(void **state)
+TEST(rtc_poll__parks_for_a_retransmission)
 {
 	fx->qp[0]->rrc.retransmitting = 1;
 	send_request(0, USER_SEND, 8, 0);
@@ -381,7 +381,7 @@ static void rtc_poll__parks_for_a_retransmission(void **state)
 	goes_on();
 }
 
-static void rtc_poll__parks_at_the_psn_window(void **state)
+TEST(rtc_poll__parks_at_the_psn_window)
 {
 	struct qp *q = fx->qp[0];
 
@@ -395,7 +395,7 @@ static void rtc_poll__parks_at_the_psn_window(void **state)
 }
 
 /* Others do not notice. */
-static void rtc_poll__parked_queue_pair_stops_nobody(void **state)
+TEST(rtc_poll__parked_queue_pair_stops_nobody)
 {
 	fx->qp[0]->rrc.rnr_waiting = 1;
 	send_request(0, USER_SEND, 8, 0);
@@ -417,7 +417,7 @@ static void assert_bad(uint32_t wqe_offset, enum wire_outcome outcome)
 	rte_mbuf_raw_free(m);
 }
 
-static void rtc_poll__bad_request_and_what_follows(void **state)
+TEST(rtc_poll__bad_request_and_what_follows)
 {
 	struct rte_mbuf *m = fx_request(0, USER_SEND, 8, 64);
 
@@ -433,7 +433,7 @@ static void rtc_poll__bad_request_and_what_follows(void **state)
 	fx_assert_no_cqe(); /* they complete in their turn */
 }
 
-static void rtc_poll__flushes_in_error(void **state)
+TEST(rtc_poll__flushes_in_error)
 {
 	send_request(0, USER_SEND, 8, 0);
 	fx->qp[0]->state = QP_ERR;
@@ -442,7 +442,7 @@ static void rtc_poll__flushes_in_error(void **state)
 	assert_bad(0, OUTCOME_FLUSH);
 }
 
-static void rtc_poll__memory_refused_in_the_midst(void **state)
+TEST(rtc_poll__memory_refused_in_the_midst)
 {
 	struct rte_mbuf *m = fx_request(0, USER_SEND, 2 * FX_MTU, 64);
 
@@ -454,7 +454,7 @@ static void rtc_poll__memory_refused_in_the_midst(void **state)
 	fx_assert_counter(bad_wqe_access, 1);
 }
 
-static void rtc_poll__bad_request_ring_full(void **state)
+TEST(rtc_poll__bad_request_ring_full)
 {
 	struct rte_mbuf *m = fx_request(0, USER_SEND, 8, 64);
 
@@ -468,7 +468,7 @@ static void rtc_poll__bad_request_ring_full(void **state)
 }
 
 /* A READ finds no place for its entries: its turn comes again, until there is one. */
-static void rtc_poll__no_read_buffer(void **state)
+TEST(rtc_poll__no_read_buffer)
 {
 	uint32_t size = fx->e->mq->re_free.size;
 
@@ -487,7 +487,7 @@ static void rtc_poll__no_read_buffer(void **state)
 	assert_int_equal(fx_ring_count(CHANNEL_RTC_RPG), 1);
 }
 
-static void rtc_poll__read_not_allowed(void **state)
+TEST(rtc_poll__read_not_allowed)
 {
 	fx->qp[0]->max_rd_atomic = 0;
 	send_request(0, USER_RDMA_READ, 8, 64);
@@ -496,7 +496,7 @@ static void rtc_poll__read_not_allowed(void **state)
 	assert_bad(64, OUTCOME_LOCAL_QP_OP);
 }
 
-static void rtc_poll__unreliable_output_full(void **state)
+TEST(rtc_poll__unreliable_output_full)
 {
 	fx_service(0, SERVICE_UC);
 	fx_fill(CHANNEL_RTC_RPG, 1);
@@ -509,47 +509,11 @@ static void rtc_poll__unreliable_output_full(void **state)
 	fx_assert_cqe(USER_SEND, 64);
 }
 
-static void rtc_poll__stale_request(void **state)
+TEST(rtc_poll__stale_request)
 {
 	send_request(0, USER_SEND, 8, 0);
 	fx->qp[0]->epoch++;
 	rtc_poll(fx->e);
 	assert_int_equal(fx_ring_count(CHANNEL_RTC_RPG), 0);
 	fx_assert_counter(drop_stale_wqe, 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(rtc_poll__segments_of_rc),
-		FX_TEST(rtc_poll__segments_of_uc),
-		FX_TEST(rtc_poll__psn_hole_after_a_read),
-		FX_TEST(rtc_poll__atomics),
-		FX_TEST(rtc_poll__solicited_on_the_last_packet),
-		FX_TEST(rtc_poll__ackreq),
-		FX_TEST(rtc_poll__ackreq_at_the_end_of_each_turn),
-		FX_TEST(rtc_poll__arms_the_loss_timer),
-		FX_TEST(rtc_poll__fair_by_bytes),
-		FX_TEST(rtc_poll__buffer_share),
-		FX_TEST(rtc_poll__output_full),
-		FX_TEST(rtc_poll__no_packet_buffer),
-		FX_TEST(rtc_poll__timer_ring_full),
-		FX_TEST(rtc_poll__waits_for_virt_to_phys),
-		FX_TEST(rtc_poll__parks_for_a_fence),
-		FX_TEST(rtc_poll__parks_for_reads),
-		FX_TEST(rtc_poll__parks_for_rnr),
-		FX_TEST(rtc_poll__parks_for_a_retransmission),
-		FX_TEST(rtc_poll__parks_at_the_psn_window),
-		FX_TEST(rtc_poll__parked_queue_pair_stops_nobody),
-		FX_TEST(rtc_poll__bad_request_and_what_follows),
-		FX_TEST(rtc_poll__flushes_in_error),
-		FX_TEST(rtc_poll__memory_refused_in_the_midst),
-		FX_TEST(rtc_poll__bad_request_ring_full),
-		FX_TEST(rtc_poll__no_read_buffer),
-		FX_TEST(rtc_poll__read_not_allowed),
-		FX_TEST(rtc_poll__unreliable_output_full),
-		FX_TEST(rtc_poll__stale_request),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

@@ -49,7 +49,7 @@ static void round_trip(unsigned *psn, uint64_t ns)
 }
 
 /* The acknowledgements of what went out together come together, however far the peer is. */
-static void round_trip__is_not_the_distance_of_two_acknowledgements(void **state)
+TEST(round_trip__is_not_the_distance_of_two_acknowledgements)
 {
 	struct qp *q = fx->qp[0];
 
@@ -64,7 +64,7 @@ static void round_trip__is_not_the_distance_of_two_acknowledgements(void **state
 }
 
 /* One after the other while packets keep coming; each counts an eighth. */
-static void round_trip__in_a_stream(void **state)
+TEST(round_trip__in_a_stream)
 {
 	struct qp *q = fx->qp[0];
 
@@ -88,7 +88,7 @@ static void round_trip__in_a_stream(void **state)
 }
 
 /* What was outstanding at a loss comes twice: none is measured until it is acknowledged. */
-static void round_trip__not_of_what_came_twice(void **state)
+TEST(round_trip__not_of_what_came_twice)
 {
 	struct qp *q = fx->qp[0];
 	unsigned psn = 5;
@@ -109,7 +109,7 @@ static void round_trip__not_of_what_came_twice(void **state)
 }
 
 /* Nor does the peer's wait for a receive descriptor count, nor overflow. */
-static void round_trip__without_waits(void **state)
+TEST(round_trip__without_waits)
 {
 	struct qp *q = fx->qp[0];
 	unsigned psn = 0;
@@ -129,7 +129,7 @@ static void round_trip__without_waits(void **state)
 	assert_int_equal(q->rrc.srtt_ns, UINT32_MAX / 8);
 }
 
-static void probe__sends_again_and_counts_nothing_down(void **state)
+TEST(probe__sends_again_and_counts_nothing_down)
 {
 	struct qp *q = fx->qp[0];
 	unsigned psn = 0;
@@ -151,7 +151,7 @@ static void probe__sends_again_and_counts_nothing_down(void **state)
 }
 
 /* The next one waits twice as long; an acknowledgement ends that. Never longer than Ttr. */
-static void probe__each_waits_twice_as_long(void **state)
+TEST(probe__each_waits_twice_as_long)
 {
 	uint64_t tick = fx->e->settings.timer_tick_ns, first;
 	struct qp *q = fx->qp[0];
@@ -179,7 +179,7 @@ static void probe__each_waits_twice_as_long(void **state)
 }
 
 /* A peer that is slow to answer, and NAKs when it does: what probes draw uses up no retries. */
-static void probe__a_nak_that_it_draws_does_not_count(void **state)
+TEST(probe__a_nak_that_it_draws_does_not_count)
 {
 	struct qp *q = fx->qp[0];
 	unsigned psn = 0;
@@ -210,7 +210,7 @@ static void probe__a_nak_that_it_draws_does_not_count(void **state)
 }
 
 /* After a pause of the lcore responses and an expiry wait together: the responses count. */
-static void probe__disproved_by_what_came(void **state)
+TEST(probe__disproved_by_what_came)
 {
 	unsigned psn = 0;
 
@@ -224,7 +224,7 @@ static void probe__disproved_by_what_came(void **state)
 	fx_assert_counter(loss_probes, 0);
 }
 
-static void probe__not_while_the_receiver_is_not_ready(void **state)
+TEST(probe__not_while_the_receiver_is_not_ready)
 {
 	unsigned psn = 0;
 
@@ -240,7 +240,7 @@ static void probe__not_while_the_receiver_is_not_ready(void **state)
 }
 
 /* What is sent again just now need not be once more; nor before it is time. */
-static void probe__not_too_soon(void **state)
+TEST(probe__not_too_soon)
 {
 	struct qp *q = fx->qp[0];
 	unsigned psn = 0;
@@ -265,7 +265,7 @@ static void probe__not_too_soon(void **state)
 }
 
 /* The doublings end, though nothing ever comes: the time stays one that can be told. */
-static void probe__for_ever(void **state)
+TEST(probe__for_ever)
 {
 	uint64_t tick = fx->e->settings.timer_tick_ns, ns;
 	struct qp *q = fx->qp[0];
@@ -286,7 +286,7 @@ static void probe__for_ever(void **state)
 }
 
 /* The wheel: an entry with a round trip to go by comes due long before Ttr. */
-static void probe__comes_from_the_wheel(void **state)
+TEST(probe__comes_from_the_wheel)
 {
 	struct qp *q = fx->qp[0];
 	struct rte_mbuf *m;
@@ -308,7 +308,7 @@ static void probe__comes_from_the_wheel(void **state)
 	tc_let_go(fx->e, q);
 }
 
-static void window__halved_by_a_loss_and_grown_by_a_sixteenth(void **state)
+TEST(window__halved_by_a_loss_and_grown_by_a_sixteenth)
 {
 	struct qp *q = fx->qp[0];
 
@@ -331,7 +331,7 @@ static void window__halved_by_a_loss_and_grown_by_a_sixteenth(void **state)
 	q->rtc.next_psn = q->rrc.unacked_psn;
 }
 
-static void window__parks_and_goes_on(void **state)
+TEST(window__parks_and_goes_on)
 {
 	struct qp *q = fx->qp[0];
 
@@ -347,7 +347,7 @@ static void window__parks_and_goes_on(void **state)
 
 /* Everything is acknowledged in the midst of a retransmission, and a turn of the sender's that had
  * begun before it puts another packet behind: that is the next one, not what lay there before. */
-static void walk__goes_on_behind_an_emptied_queue(void **state)
+TEST(walk__goes_on_behind_an_emptied_queue)
 {
 	struct qp *q = fx->qp[0];
 
@@ -371,7 +371,7 @@ static void walk__goes_on_behind_an_emptied_queue(void **state)
 
 /* The channel's counts have gone far since the QP's last retransmission, and this one finds that
  * everything was acknowledged. */
-static void walk__of_nothing_ends_after_2_31_packets(void **state)
+TEST(walk__of_nothing_ends_after_2_31_packets)
 {
 	struct channel *c = &fx->e->channel[CHANNEL_RRC_RPG];
 	struct qp *q = fx->qp[0];
@@ -379,29 +379,4 @@ static void walk__of_nothing_ends_after_2_31_packets(void **state)
 	c->put = c->taken = 0x80000005;
 	expire(0, TIMER_RNR);
 	assert_int_equal(q->rrc.retransmitting, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(probe__sends_again_and_counts_nothing_down),
-		FX_TEST(probe__each_waits_twice_as_long),
-		FX_TEST(probe__a_nak_that_it_draws_does_not_count),
-		FX_TEST(probe__disproved_by_what_came),
-		FX_TEST(probe__not_while_the_receiver_is_not_ready),
-		FX_TEST(probe__not_too_soon),
-		FX_TEST(probe__for_ever),
-		FX_TEST(probe__comes_from_the_wheel),
-		FX_TEST(window__halved_by_a_loss_and_grown_by_a_sixteenth),
-		FX_TEST(window__parks_and_goes_on),
-		FX_TEST(round_trip__is_not_the_distance_of_two_acknowledgements),
-		FX_TEST(round_trip__in_a_stream),
-		FX_TEST(round_trip__not_of_what_came_twice),
-		FX_TEST(round_trip__without_waits),
-		FX_TEST(walk__goes_on_behind_an_emptied_queue),
-		FX_TEST(walk__of_nothing_ends_after_2_31_packets),
-	};
-
-	return cmocka_run_group_tests_name("retransmission", tests, fx_group_setup,
-					   fx_group_teardown);
 }

@@ -79,7 +79,7 @@ static void assert_between(uint64_t t, uint64_t from, uint64_t to)
 		fail_msg("fired at %lu, not within [%lu, %lu]", t, from, to);
 }
 
-static void tc_poll__fires_within_a_tick(void **state)
+TEST(tc_poll__fires_within_a_tick)
 {
 	struct timer_event ev;
 
@@ -102,7 +102,7 @@ static void tc_poll__fires_within_a_tick(void **state)
 	fx_assert_counter(timers_visited, 20); /* each when it is due and not before */
 }
 
-static void tc_poll__loss_fires_again_until_let_go(void **state)
+TEST(tc_poll__loss_fires_again_until_let_go)
 {
 	uint64_t ttr = qp_timeout_ns(fx->qp[0]), last = fx->e->now_ns;
 	struct timer_event ev;
@@ -121,7 +121,7 @@ static void tc_poll__loss_fires_again_until_let_go(void **state)
 }
 
 /* Progress restarts it, though nobody tells TimerControl. */
-static void tc_poll__restart_by_progress(void **state)
+TEST(tc_poll__restart_by_progress)
 {
 	struct qp *q = fx->qp[0];
 	uint64_t ttr = qp_timeout_ns(q);
@@ -136,7 +136,7 @@ static void tc_poll__restart_by_progress(void **state)
 		       q->rrc.progress_ns + ttr + tick_ns() * 9 / 8);
 }
 
-static void tc_poll__stops_when_nothing_is_outstanding(void **state)
+TEST(tc_poll__stops_when_nothing_is_outstanding)
 {
 	struct qp *q = fx->qp[0];
 	struct timer_event ev;
@@ -149,7 +149,7 @@ static void tc_poll__stops_when_nothing_is_outstanding(void **state)
 }
 
 /* While the RNR timer runs, the Loss timer is silent but stays armed. */
-static void tc_poll__loss_waits_for_rnr(void **state)
+TEST(tc_poll__loss_waits_for_rnr)
 {
 	struct qp *q = fx->qp[0];
 	uint64_t ttr = qp_timeout_ns(q);
@@ -163,7 +163,7 @@ static void tc_poll__loss_waits_for_rnr(void **state)
 	assert_true(run(2 * tick_ns(), &ev) != 0);
 }
 
-static void tc_poll__both_timers_of_a_queue_pair(void **state)
+TEST(tc_poll__both_timers_of_a_queue_pair)
 {
 	struct timer_event ev;
 
@@ -175,7 +175,7 @@ static void tc_poll__both_timers_of_a_queue_pair(void **state)
 	assert_int_equal(ev.timer, TIMER_LOSS);
 }
 
-static void tc_poll__set_again_moves_it(void **state)
+TEST(tc_poll__set_again_moves_it)
 {
 	uint64_t start = fx->e->now_ns;
 	struct timer_event ev;
@@ -189,7 +189,7 @@ static void tc_poll__set_again_moves_it(void **state)
 /* 64 slots of 16 µs: a turn of the wheel is 1 ms. */
 static struct fx_options small_wheel = {.timer_slots = 64};
 
-static void tc_poll__longer_than_a_turn(void **state)
+TEST_OPTIONS(tc_poll__longer_than_a_turn, &small_wheel)
 {
 	static const uint64_t values[] = {1048576 - 16384, 1048576, 1048577, 5 * MS, 33 * MS + 7};
 
@@ -204,7 +204,7 @@ static void tc_poll__longer_than_a_turn(void **state)
 }
 
 /* Time stands still for long, as when the lcore slept: everything due fires at once. */
-static void tc_poll__time_jumps(void **state)
+TEST_OPTIONS(tc_poll__time_jumps, &small_wheel)
 {
 	struct timer_event ev;
 	unsigned fired = 0;
@@ -233,7 +233,7 @@ static struct fx_options many = {.qps = 1 << 14};
 
 /* 2^14 queue pairs armed one after the other: each fires once, within its tick, and no slot of the
  * wheel holds more than those that are due in the same tick. */
-static void tc_poll__many_queue_pairs(void **state)
+TEST_OPTIONS(tc_poll__many_queue_pairs, &many)
 {
 	static uint64_t due[1 << 14];
 	static uint8_t slot[65536], fired[1 << 14];
@@ -308,7 +308,7 @@ static void disarm_many(uint32_t count)
 }
 
 /* Timers far ahead cost a tick nothing, none or 2^15 of them: 8.6 s for many turns of wheel 0. */
-static void tc_poll__flat_cost_of_a_tick(void **state)
+TEST_OPTIONS(tc_poll__flat_cost_of_a_tick, &many)
 {
 	static const uint32_t counts[] = {0, 1 << 10, 1 << 14};
 
@@ -323,7 +323,7 @@ static void tc_poll__flat_cost_of_a_tick(void **state)
 }
 
 /* On its way to wheel 0 an entry is looked at once for each wheel, and not all of them together. */
-static void tc_poll__an_entry_costs_a_visit_for_each_wheel(void **state)
+TEST_OPTIONS(tc_poll__an_entry_costs_a_visit_for_each_wheel, &many)
 {
 	uint32_t count = fx->h->qps.count;
 	uint64_t most, visits;
@@ -337,7 +337,7 @@ static void tc_poll__an_entry_costs_a_visit_for_each_wheel(void **state)
 }
 
 /* Seven days without a tick, as in a machine that was suspended. */
-static void tc_poll__sleeps_for_long(void **state)
+TEST(tc_poll__sleeps_for_long)
 {
 	uint64_t longest = 4096ull << 31, start;
 	struct timer_event ev;
@@ -359,7 +359,7 @@ static void tc_poll__sleeps_for_long(void **state)
 /* The shortest tick and the least slots there are reach as far. */
 static struct fx_options least_wheel = {.timer_slots = 64, .timer_tick_ns = 1024};
 
-static void tc_poll__longest_time_with_the_least_wheels(void **state)
+TEST_OPTIONS(tc_poll__longest_time_with_the_least_wheels, &least_wheel)
 {
 	uint64_t longest = 4096ull << 31, start = fx->e->now_ns, least = UINT64_MAX;
 	struct timer_event ev;
@@ -377,7 +377,7 @@ static void tc_poll__longest_time_with_the_least_wheels(void **state)
 }
 
 /* Nothing was armed for long: the first timer is not laid by where the wheels stood then. */
-static void tc_poll__first_timer_after_a_rest(void **state)
+TEST(tc_poll__first_timer_after_a_rest)
 {
 	uint64_t most;
 
@@ -388,7 +388,7 @@ static void tc_poll__first_timer_after_a_rest(void **state)
 }
 
 /* The clock of the lcore that polls may be behind that of another one. */
-static void tc_poll__time_goes_back(void **state)
+TEST(tc_poll__time_goes_back)
 {
 	uint64_t start = fx->e->now_ns, missed_ns;
 	struct timer_event ev;
@@ -408,7 +408,7 @@ static void tc_poll__time_goes_back(void **state)
 }
 
 /* Three neighbours in a slot, two of them taken off in any order: the third fires. */
-static void tc_let_go__in_any_order(void **state)
+TEST(tc_let_go__in_any_order)
 {
 	for (unsigned first = 0; first < 3; first++)
 		for (unsigned second = 0; second < 3; second++) {
@@ -431,7 +431,7 @@ static void tc_let_go__in_any_order(void **state)
 /* ---- the Loss timer's looks ---- */
 
 /* The timeout is turned off, or the queue pair fails, while the timer runs. */
-static void loss_due__no_timer_any_more(void **state)
+TEST(loss_due__no_timer_any_more)
 {
 	struct timer_event ev;
 
@@ -454,7 +454,8 @@ static void set_rnr(uint64_t ns)
 }
 
 /* Time passes as far as the port was looked at, at the queues of all engines. */
-static void let_time_pass__not_before_the_port_was_looked_at(void **state)
+TEST_OPTIONS(let_time_pass__not_before_the_port_was_looked_at,
+	     (&(struct fx_options){.engines = 2, .name = "let_time_pass__port"}))
 {
 	struct timer_event ev;
 
@@ -472,7 +473,8 @@ static void let_time_pass__not_before_the_port_was_looked_at(void **state)
 }
 
 /* An engine that sleeps for want of work keeps the time of the others, but misses none of it. */
-static void let_time_pass__sleep_of_another_engine_is_not_missed(void **state)
+TEST_OPTIONS(let_time_pass__sleep_of_another_engine_is_not_missed,
+	     (&(struct fx_options){.engines = 2, .name = "let_time_pass__sleep"}))
 {
 	struct engine *e = fx->e;
 	uint64_t missed_ns;
@@ -491,7 +493,7 @@ static void let_time_pass__sleep_of_another_engine_is_not_missed(void **state)
 
 /* And as far as the answers have been taken that had come by then, and none is held back; not those
  * that come since. */
-static void let_time_pass__not_before_the_answers_were_taken(void **state)
+TEST(let_time_pass__not_before_the_answers_were_taken)
 {
 	struct rrc *c = fx->e->rrc;
 	struct timer_event ev;
@@ -515,7 +517,7 @@ static void let_time_pass__not_before_the_answers_were_taken(void **state)
 
 /* The round trip is known: probes before the timer, each when twice the time has passed that the
  * probe has (the count that doubles that is RequesterRecvControl's). */
-static void loss_due__probes(void **state)
+TEST(loss_due__probes)
 {
 	struct qp *q = fx->qp[0];
 	uint64_t start = fx->e->now_ns, probe, last;
@@ -544,7 +546,7 @@ static void loss_due__probes(void **state)
 }
 
 /* It is exactly time for a probe. */
-static void loss_due__probe_on_time(void **state)
+TEST(loss_due__probe_on_time)
 {
 	struct qp *q = fx->qp[0];
 	uint64_t probe;
@@ -563,7 +565,7 @@ static void loss_due__probe_on_time(void **state)
 
 /* While others have the CPU nobody looks, and a peer may not get it either: that is no time to
  * probe by. The transport timer goes by all of it. */
-static void loss_due__no_probe_for_time_that_was_missed(void **state)
+TEST(loss_due__no_probe_for_time_that_was_missed)
 {
 	struct qp *q = fx->qp[0];
 	uint64_t probe, again;
@@ -600,7 +602,7 @@ static void loss_due__no_probe_for_time_that_was_missed(void **state)
 }
 
 /* No room for a probe: it comes with the next tick, not after another wait. */
-static void loss_due__probe_without_room(void **state)
+TEST(loss_due__probe_without_room)
 {
 	struct qp *q = fx->qp[0];
 	struct timer_event ev;
@@ -618,7 +620,7 @@ static void loss_due__probe_without_room(void **state)
 }
 
 /* None while the RNR timer runs. */
-static void loss_due__no_probe_in_an_rnr_wait(void **state)
+TEST(loss_due__no_probe_in_an_rnr_wait)
 {
 	struct qp *q = fx->qp[0];
 	struct timer_event ev;
@@ -636,7 +638,7 @@ static void loss_due__no_probe_in_an_rnr_wait(void **state)
 
 /* As long as no round trip is known the entry looks for one, less and less often; it is not looked
  * at before its time when one is. */
-static void loss_due__looks_for_a_round_trip(void **state)
+TEST(loss_due__looks_for_a_round_trip)
 {
 	uint64_t first = FIRST_LOOK_TICKS * tick_ns(), start = fx->e->now_ns, now;
 	struct qp *q = fx->qp[0];
@@ -659,7 +661,7 @@ static void loss_due__looks_for_a_round_trip(void **state)
 }
 
 /* A command or an entry of a queue pair that is gone does nothing. */
-static void tc_let_go__takes_entries_off(void **state)
+TEST(tc_let_go__takes_entries_off)
 {
 	struct timer_event ev;
 
@@ -678,7 +680,7 @@ static void tc_let_go__takes_entries_off(void **state)
 	assert_false(take_expiry(&ev));
 }
 
-static void tc_poll__stale_commands(void **state)
+TEST(tc_poll__stale_commands)
 {
 	struct qp old = *fx->qp[0];
 
@@ -690,7 +692,7 @@ static void tc_poll__stale_commands(void **state)
 	assert_false(requester_timers_armed(fx->e));
 }
 
-static void tc_poll__output_full(void **state)
+TEST(tc_poll__output_full)
 {
 	struct timer_event ev;
 
@@ -705,7 +707,7 @@ static void tc_poll__output_full(void **state)
 	assert_true(take_expiry(&ev) || run(4 * tick_ns(), &ev) != 0);
 }
 
-static void tc_poll__no_buffer(void **state)
+TEST(tc_poll__no_buffer)
 {
 	struct timer_event ev;
 
@@ -716,45 +718,4 @@ static void tc_poll__no_buffer(void **state)
 	assert_false(take_expiry(&ev));
 	fx_refill();
 	assert_true(run(4 * tick_ns(), &ev) != 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(tc_poll__fires_within_a_tick),
-		FX_TEST(tc_poll__loss_fires_again_until_let_go),
-		FX_TEST(tc_poll__restart_by_progress),
-		FX_TEST(tc_poll__stops_when_nothing_is_outstanding),
-		FX_TEST(tc_poll__loss_waits_for_rnr),
-		FX_TEST(tc_poll__both_timers_of_a_queue_pair),
-		FX_TEST(tc_poll__set_again_moves_it),
-		FX_TEST_WITH(tc_poll__longer_than_a_turn, &small_wheel),
-		FX_TEST_WITH(tc_poll__time_jumps, &small_wheel),
-		FX_TEST_WITH(tc_poll__many_queue_pairs, &many),
-		FX_TEST_WITH(tc_poll__flat_cost_of_a_tick, &many),
-		FX_TEST_WITH(tc_poll__an_entry_costs_a_visit_for_each_wheel, &many),
-		FX_TEST(tc_let_go__takes_entries_off),
-		FX_TEST(tc_poll__stale_commands),
-		FX_TEST(tc_poll__output_full),
-		FX_TEST(tc_poll__no_buffer),
-		FX_TEST(tc_poll__sleeps_for_long),
-		FX_TEST_WITH(tc_poll__longest_time_with_the_least_wheels, &least_wheel),
-		FX_TEST(tc_poll__first_timer_after_a_rest),
-		FX_TEST(tc_poll__time_goes_back),
-		FX_TEST(tc_let_go__in_any_order),
-		FX_TEST(loss_due__no_timer_any_more),
-		FX_TEST(loss_due__probes),
-		FX_TEST_WITH(let_time_pass__not_before_the_port_was_looked_at,
-			     (&(struct fx_options){.engines = 2, .name = "let_time_pass__port"})),
-		FX_TEST_WITH(let_time_pass__sleep_of_another_engine_is_not_missed,
-			     (&(struct fx_options){.engines = 2, .name = "let_time_pass__sleep"})),
-		FX_TEST(let_time_pass__not_before_the_answers_were_taken),
-		FX_TEST(loss_due__probe_on_time),
-		FX_TEST(loss_due__no_probe_for_time_that_was_missed),
-		FX_TEST(loss_due__probe_without_room),
-		FX_TEST(loss_due__no_probe_in_an_rnr_wait),
-		FX_TEST(loss_due__looks_for_a_round_trip),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

@@ -35,7 +35,7 @@ static void assert_no_more(void)
 
 /* The end of a poll cuts the turn of queue pair 1 short: it goes on first, for the rest of it, and
  * then it is 2's. */
-static void turn__goes_on_first_for_what_is_left(void **state)
+TEST(turn__goes_on_first_for_what_is_left)
 {
 	short_turns();
 	write_of(0, 4);
@@ -55,7 +55,7 @@ static void turn__goes_on_first_for_what_is_left(void **state)
 	assert_no_more();
 }
 
-static void turn__goes_on_first_after_a_full_ring(void **state)
+TEST(turn__goes_on_first_after_a_full_ring)
 {
 	short_turns();
 	fx_fill(CHANNEL_RTC_RPG, 2);
@@ -72,7 +72,7 @@ static void turn__goes_on_first_after_a_full_ring(void **state)
 
 /* A queue pair that waits for the ring of timers is in the list already: what was left of its turn
  * is nobody else's. */
-static void turn__waiting_for_its_timer(void **state)
+TEST(turn__waiting_for_its_timer)
 {
 	short_turns();
 	fx_fill(CHANNEL_RTC_TC, 0);
@@ -89,7 +89,7 @@ static void turn__waiting_for_its_timer(void **state)
 }
 
 /* A READ costs something, too: turns end. */
-static void turn__ends_with_reads(void **state)
+TEST(turn__ends_with_reads)
 {
 	fx->qp[0]->max_rd_atomic = 16;
 	fx->e->settings.quantum_bytes = 3 * 64;
@@ -117,12 +117,12 @@ static void long_message(uint8_t last_opcode)
 }
 
 /* More than a burst in one turn. */
-static void turn__of_many_packets(void **state)
+TEST(turn__of_many_packets)
 {
 	long_message(WIRE_RC_WRITE_LAST);
 }
 
-static void turn__of_many_packets_unreliable(void **state)
+TEST(turn__of_many_packets_unreliable)
 {
 	fx_service(0, SERVICE_UC);
 	long_message(WIRE_UC_WRITE_LAST);
@@ -136,7 +136,7 @@ static uint64_t looked_at(void)
 	return machine_taken("RequesterTransControl", RTC_IDLE, RTC_RESP_CXT);
 }
 
-static void visit__none_without_room(void **state)
+TEST(visit__none_without_room)
 {
 	uint64_t before = looked_at();
 
@@ -149,7 +149,7 @@ static void visit__none_without_room(void **state)
 	fx_assert_steps(looked_at(), before + 1);
 }
 
-static void visit__none_when_the_quantum_is_spent(void **state)
+TEST(visit__none_when_the_quantum_is_spent)
 {
 	uint64_t before = looked_at();
 
@@ -165,7 +165,7 @@ static void visit__none_when_the_quantum_is_spent(void **state)
 }
 
 /* What comes behind a request that waits is not looked at either. */
-static void visit__none_while_parked(void **state)
+TEST(visit__none_while_parked)
 {
 	fx->qp[0]->rrc.rnr_waiting = 1;
 	write_of(0, 1);
@@ -183,7 +183,7 @@ static void visit__none_while_parked(void **state)
 static struct fx_options more_qps = {.qps = 128};
 
 /* However many queue pairs have requests, a poll looks at so many of them. */
-static void visit__bounded_number(void **state)
+TEST_OPTIONS(visit__bounded_number, &more_qps)
 {
 	uint64_t before = looked_at();
 
@@ -221,7 +221,7 @@ static void assert_no_timer(void)
 	assert_int_equal(fx_ring_count(CHANNEL_RTC_TC), 0);
 }
 
-static void end_visit__timer_of_what_is_outstanding(void **state)
+TEST(end_visit__timer_of_what_is_outstanding)
 {
 	fx->qp[0]->tc.armed[TIMER_LOSS] = 1; /* runs already */
 	write_of(0, 1);
@@ -247,7 +247,7 @@ static void end_visit__timer_of_what_is_outstanding(void **state)
 	assert_int_equal(fx_ring_count(CHANNEL_RTC_TC), 1);
 }
 
-static void end_visit__wakes_nobody_for_nothing(void **state)
+TEST(end_visit__wakes_nobody_for_nothing)
 {
 	write_of(0, 1);
 	rtc_poll(fx->e);
@@ -261,7 +261,7 @@ static void end_visit__wakes_nobody_for_nothing(void **state)
 }
 
 /* Since when it waits for an acknowledgement: since something has been outstanding. */
-static void visit__busy_since(void **state)
+TEST(visit__busy_since)
 {
 	struct qp *q = fx->qp[0];
 
@@ -279,7 +279,7 @@ static void visit__busy_since(void **state)
 }
 
 /* A queue pair that is taken away is closed only when no list names it. */
-static void let_go__not_while_in_the_list(void **state)
+TEST(let_go__not_while_in_the_list)
 {
 	struct qp *q = fx->qp[0];
 
@@ -300,7 +300,7 @@ static void let_go__not_while_in_the_list(void **state)
 /* ---- shares ---- */
 
 /* Of a pool of 16. */
-static void share__of_a_pool(void **state)
+TEST(share__of_a_pool)
 {
 	static const struct {
 		bool proven;
@@ -332,7 +332,7 @@ static void share__of_a_pool(void **state)
 }
 
 /* Nothing is held and nothing is left: nobody would wake it, so its turn comes again. */
-static void share__no_buffer_at_all(void **state)
+TEST(share__no_buffer_at_all)
 {
 	uint32_t size = fx->e->mq->sw_free.size;
 
@@ -347,7 +347,7 @@ static void share__no_buffer_at_all(void **state)
 }
 
 /* Entries of READs: exactly as many as are left will do; one too many waits for those before. */
-static void share__read_entries(void **state)
+TEST(share__read_entries)
 {
 	fx->e->mq->re_free.size = 1;
 	send_request(0, USER_RDMA_READ, 8, 0);
@@ -366,7 +366,7 @@ static void share__read_entries(void **state)
 
 /* ---- how many PSNs ---- */
 
-static void window__ends_in_the_midst_of_a_message(void **state)
+TEST(window__ends_in_the_midst_of_a_message)
 {
 	fx->qp[0]->rrc.window = 4 << 4;
 	write_of(0, 10);
@@ -381,7 +381,7 @@ static void window__ends_in_the_midst_of_a_message(void **state)
 }
 
 /* Of a long message only what there are buffers for can be outstanding, of a READ all responses. */
-static void c9_61__psns_of_a_long_message(void **state)
+TEST(c9_61__psns_of_a_long_message)
 {
 	uint32_t buffers = fx->e->mq->sw_free.size;
 	struct qp *q = fx->qp[0];
@@ -410,7 +410,7 @@ static void c9_61__psns_of_a_long_message(void **state)
 /* ---- metadata ---- */
 
 /* Long payloads come with the CRC of their copy, short ones with none. */
-static void segment__crc_of_long_payloads(void **state)
+TEST(segment__crc_of_long_payloads)
 {
 	static const uint32_t sizes[] = {1, 255, 256, 257, 1000};
 	struct packet p = {0};
@@ -425,32 +425,4 @@ static void segment__crc_of_long_payloads(void **state)
 		assert_int_equal(!!(p.flags & PACKET_CRC), crc);
 		assert_true(p.payload_crc == (crc ? wire_crc(0, fx->memory, sizes[i]) : 0));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(turn__goes_on_first_for_what_is_left),
-		FX_TEST(turn__goes_on_first_after_a_full_ring),
-		FX_TEST(turn__waiting_for_its_timer),
-		FX_TEST(turn__ends_with_reads),
-		FX_TEST(turn__of_many_packets),
-		FX_TEST(turn__of_many_packets_unreliable),
-		FX_TEST(visit__none_without_room),
-		FX_TEST(visit__none_when_the_quantum_is_spent),
-		FX_TEST(visit__none_while_parked),
-		FX_TEST_WITH(visit__bounded_number, &more_qps),
-		FX_TEST(end_visit__timer_of_what_is_outstanding),
-		FX_TEST(end_visit__wakes_nobody_for_nothing),
-		FX_TEST(visit__busy_since),
-		FX_TEST(let_go__not_while_in_the_list),
-		FX_TEST(share__of_a_pool),
-		FX_TEST(share__no_buffer_at_all),
-		FX_TEST(share__read_entries),
-		FX_TEST(window__ends_in_the_midst_of_a_message),
-		FX_TEST(c9_61__psns_of_a_long_message),
-		FX_TEST(segment__crc_of_long_payloads),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

@@ -15,7 +15,7 @@ static void unreliable(uint32_t wqe_offset, enum wire_outcome outcome, uint8_t s
 	fx_put(CHANNEL_DP_RTC, m);
 }
 
-static void rtc_poll__unreliable_errors_complete_at_once(void **state)
+TEST(rtc_poll__unreliable_errors_complete_at_once)
 {
 	unreliable(64, OUTCOME_LOCAL_LENGTH, 0);
 	unreliable(128, OUTCOME_OK, 0);
@@ -37,7 +37,7 @@ static void sqerr2rts(void)
 
 /* What was rung for before is flushed and does not stop the queue again; what comes after it is
  * sent. */
-static void rtc_poll__send_queue_taken_up_again(void **state)
+TEST(rtc_poll__send_queue_taken_up_again)
 {
 	unreliable(0, OUTCOME_LOCAL_PROT, 0);
 	rtc_poll(fx->e);
@@ -68,7 +68,7 @@ static void rtc_poll__send_queue_taken_up_again(void **state)
 }
 
 /* Its client sees the state not later than the completion. */
-static void rtc_poll__sqe_before_its_completion(void **state)
+TEST(rtc_poll__sqe_before_its_completion)
 {
 	struct cqe backlog[1 << FX_CQ_LOG];
 
@@ -83,7 +83,7 @@ static void rtc_poll__sqe_before_its_completion(void **state)
 }
 
 /* In SQD what has begun goes on; if it fails then, what is behind it is flushed, not held back. */
-static void rtc_poll__sqe_from_sqd(void **state)
+TEST(rtc_poll__sqe_from_sqd)
 {
 	struct rte_mbuf *m;
 
@@ -103,7 +103,7 @@ static void rtc_poll__sqe_from_sqd(void **state)
 }
 
 /* ERR stays ERR, where bad requests are flushed, too; a reliable QP never enters SQE. */
-static void rtc_poll__never_sqe(void **state)
+TEST(rtc_poll__never_sqe)
 {
 	struct rte_mbuf *m;
 
@@ -146,7 +146,7 @@ static void datagram(uint8_t gid_index, bool ipv6, uint32_t qkey)
 }
 
 /* A Q_Key with the top bit set means that of the QP. */
-static void rtc_poll__qkey_of_a_datagram(void **state)
+TEST(rtc_poll__qkey_of_a_datagram)
 {
 	struct packet p = {0};
 
@@ -162,7 +162,7 @@ static void rtc_poll__qkey_of_a_datagram(void **state)
 	fx_assert_counter(multicast_requests, 0);
 }
 
-static void rtc_poll__datagram_from_no_address_of_ours(void **state)
+TEST(rtc_poll__datagram_from_no_address_of_ours)
 {
 	static const struct {
 		uint8_t gid;
@@ -181,26 +181,10 @@ static void rtc_poll__datagram_from_no_address_of_ours(void **state)
 }
 
 /* Its client has not had the destination resolved. */
-static void rtc_poll__datagram_to_no_address(void **state)
+TEST(rtc_poll__datagram_to_no_address)
 {
 	datagram_to(0, 0, false, 0);
 	fx_assert_error(SYNDROME_LOCAL_QP_OP, 64);
 	fx_assert_counter(bad_wqe_address, 1);
 	fx_assert_counter(request_packets, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(rtc_poll__unreliable_errors_complete_at_once),
-		FX_TEST(rtc_poll__send_queue_taken_up_again),
-		FX_TEST(rtc_poll__sqe_before_its_completion),
-		FX_TEST(rtc_poll__sqe_from_sqd),
-		FX_TEST(rtc_poll__never_sqe),
-		FX_TEST(rtc_poll__qkey_of_a_datagram),
-		FX_TEST(rtc_poll__datagram_from_no_address_of_ours),
-		FX_TEST(rtc_poll__datagram_to_no_address),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

@@ -30,7 +30,7 @@ static void assert_again(unsigned first, unsigned end)
 
 /* As much as the window allows, up to a packet that asks for an acknowledgement; when that comes,
  * more. */
-static void window__paces_the_walk(void **state)
+TEST(window__paces_the_walk)
 {
 	struct qp *q = fx->qp[0];
 
@@ -55,7 +55,7 @@ static void window__paces_the_walk(void **state)
 }
 
 /* What was acknowledged meanwhile is not sent again, though the walk stood still before it. */
-static void window__acknowledged_beyond_the_walk(void **state)
+TEST(window__acknowledged_beyond_the_walk)
 {
 	turns(6);
 	nak(P(4));
@@ -66,7 +66,7 @@ static void window__acknowledged_beyond_the_walk(void **state)
 }
 
 /* What it stands still for is lost: a probe or the Loss timer begins anew. */
-static void window__a_lost_tail(void **state)
+TEST(window__a_lost_tail)
 {
 	struct qp *q = fx->qp[0];
 	struct rte_mbuf *m;
@@ -91,7 +91,7 @@ static void window__a_lost_tail(void **state)
 }
 
 /* A peer without receives threw all of it away, and would again. */
-static void window__after_an_rnr_wait(void **state)
+TEST(window__after_an_rnr_wait)
 {
 	turns(6);
 	respond(0, P(0), aeth_rnr(1), 0);
@@ -102,7 +102,7 @@ static void window__after_an_rnr_wait(void **state)
 }
 
 /* A peer that NAKs one packet after the other makes little work. */
-static void window__naks_of_each_packet(void **state)
+TEST(window__naks_of_each_packet)
 {
 	enum { NAKS = 64 };
 
@@ -119,7 +119,7 @@ static void window__naks_of_each_packet(void **state)
 }
 
 /* A local operation lies between packets: it has none, and nothing is sent for it. */
-static void walk__passes_what_has_no_packet(void **state)
+TEST(walk__passes_what_has_no_packet)
 {
 	struct qp *q = fx->qp[0];
 	const struct sw_element local = {.psn = P(2), .opcode = USER_LOCAL_INV};
@@ -132,7 +132,7 @@ static void walk__passes_what_has_no_packet(void **state)
 }
 
 /* Everything has gone out again, when a turn of the sender's that had begun before adds more. */
-static void walk__more_comes_behind(void **state)
+TEST(walk__more_comes_behind)
 {
 	struct qp *q = fx->qp[0];
 
@@ -148,7 +148,7 @@ static void walk__more_comes_behind(void **state)
 }
 
 /* All is acknowledged before any of it could go out again. */
-static void walk__ends_when_all_is_acknowledged(void **state)
+TEST(walk__ends_when_all_is_acknowledged)
 {
 	sends(3);
 	fx_fill(CHANNEL_RRC_RPG, 0);
@@ -160,7 +160,7 @@ static void walk__ends_when_all_is_acknowledged(void **state)
 }
 
 /* The last packet is on its way: the sender may go on, and is told so. */
-static void walk__ends_for_each_when_its_last_is_taken(void **state)
+TEST(walk__ends_for_each_when_its_last_is_taken)
 {
 	struct qp *q = fx->qp[0];
 
@@ -180,7 +180,7 @@ static void walk__ends_for_each_when_its_last_is_taken(void **state)
 }
 
 /* Room for one at a time: they take turns. */
-static void walk__takes_turns(void **state)
+TEST(walk__takes_turns)
 {
 	unsigned from[2] = {0};
 	struct packet p = {0};
@@ -207,7 +207,7 @@ static void walk__takes_turns(void **state)
 }
 
 /* In its midst the peer says that it is not ready, or the queue pair fails: nothing more goes. */
-static void walk__stops(void **state)
+TEST(walk__stops)
 {
 	for (unsigned qp = 0; qp < 2; qp++) {
 		for (unsigned i = 0; i < 4; i++)
@@ -239,7 +239,7 @@ static void read_response(uint8_t opcode, uint32_t psn)
 
 /* A READ may begin anew in its midst only where it was asked for again: not where it would have
  * been, had there been a buffer, nor where it was when one behind it was asked for. */
-static void c9_133__asked_again_where(void **state)
+TEST(c9_133__asked_again_where)
 {
 	struct qp *q = fx->qp[0];
 
@@ -276,7 +276,7 @@ static void c9_133__asked_again_where(void **state)
 }
 
 /* An atomic is the same again. */
-static void walk__of_atomics(void **state)
+TEST(walk__of_atomics)
 {
 	static const uint8_t user[] = {USER_ATOMIC_CS, USER_ATOMIC_FA};
 	static const uint8_t wire[] = {WIRE_RC_CMP_SWAP, WIRE_RC_FETCH_ADD};
@@ -306,7 +306,7 @@ static void walk__of_atomics(void **state)
 }
 
 /* The responses of a READ count, as they come. */
-static void window__of_a_read(void **state)
+TEST(window__of_a_read)
 {
 	struct qp *q = fx->qp[0];
 
@@ -325,26 +325,4 @@ static void window__of_a_read(void **state)
 		read_response(i ? WIRE_RC_READ_RESP_MIDDLE : WIRE_RC_READ_RESP_FIRST, P(i));
 	}
 	assert_retransmission(WIRE_RC_SEND_ONLY, P(4));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(window__paces_the_walk),
-		FX_TEST(window__acknowledged_beyond_the_walk),
-		FX_TEST(window__a_lost_tail),
-		FX_TEST(window__naks_of_each_packet),
-		FX_TEST(window__of_a_read),
-		FX_TEST(window__after_an_rnr_wait),
-		FX_TEST(walk__passes_what_has_no_packet),
-		FX_TEST(walk__more_comes_behind),
-		FX_TEST(walk__ends_when_all_is_acknowledged),
-		FX_TEST(walk__ends_for_each_when_its_last_is_taken),
-		FX_TEST(walk__takes_turns),
-		FX_TEST(walk__stops),
-		FX_TEST(walk__of_atomics),
-		FX_TEST(c9_133__asked_again_where),
-	};
-
-	return cmocka_run_group_tests_name("walk", tests, fx_group_setup, fx_group_teardown);
 }

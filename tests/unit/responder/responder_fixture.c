@@ -19,17 +19,19 @@ static struct {
 static unsigned helds;
 static struct wire_template to_us;
 
-int fx_group_setup(void **state)
+static int fx_group_setup(void **state)
 {
 	return unit_eal(state);
 }
 
-int fx_group_teardown(void **state)
+static int fx_group_teardown(void **state)
 {
 	(void)state;
 	rte_eal_cleanup();
 	return 0;
 }
+
+TEST_GROUP(.setup = fx_group_setup, .teardown = fx_group_teardown);
 
 static struct wire_path path_of(bool ipv6, bool towards_us)
 {

@@ -6,12 +6,10 @@
  * registered twice: rkey with all rights, and read-only; receive queue of RQ_ENTRIES descriptors,
  * data units chosen by the test.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include <rte_mempool.h>
 #include "base/counters.h"
 #include "completion/completion.h"
@@ -75,16 +73,12 @@ struct fx {
 
 extern struct fx *fx;
 
-int fx_group_setup(void **state);
-int fx_group_teardown(void **state);
 int fx_setup(void **state);
 int fx_teardown(void **state);
 
 /* The name goes to fx_setup(), for the record of transitions. */
-#define FX_TEST(f)                                                                                 \
-	{                                                                                          \
-#f, f, fx_setup, fx_teardown, (void *)(uintptr_t) #f                               \
-	}
+#undef TEST
+#define TEST(name) TEST_WITH(name, fx_setup, fx_teardown)
 
 /* Puts a request into HP_EE: headers as they are but for dest_qp and pad; payload: a pattern that
  * begins with `seed`. */

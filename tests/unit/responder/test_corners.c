@@ -16,32 +16,32 @@ static void send_duplicate(struct wire_headers h, bool answered)
 	fx_assert_counter(duplicate_requests, answered);
 }
 
-static void duplicate__reserved_opcode(void **state)
+TEST(duplicate__reserved_opcode)
 {
 	(void)state;
 	send_duplicate((struct wire_headers){.opcode = 0x15}, false);
 }
 
-static void duplicate__no_request(void **state)
+TEST(duplicate__no_request)
 {
 	(void)state;
 	send_duplicate((struct wire_headers){.opcode = WIRE_RC_ACK}, false);
 }
 
-static void duplicate__send(void **state)
+TEST(duplicate__send)
 {
 	(void)state;
 	send_duplicate((struct wire_headers){.opcode = WIRE_RC_SEND_ONLY}, true);
 }
 
-static void duplicate__write(void **state)
+TEST(duplicate__write)
 {
 	(void)state;
 	send_duplicate((struct wire_headers){.opcode = WIRE_RC_WRITE_ONLY}, true);
 }
 
 /* The answer that waits must not be given up for one that cannot be given. */
-static void c9_108__duplicate_read_with_a_bad_key(void **state)
+TEST(c9_108__duplicate_read_with_a_bad_key)
 {
 	(void)state;
 	send_duplicate(
@@ -50,7 +50,7 @@ static void c9_108__duplicate_read_with_a_bad_key(void **state)
 		false);
 }
 
-static void o9_067__atomic_that_was_never_executed(void **state)
+TEST(o9_067__atomic_that_was_never_executed)
 {
 	(void)state;
 	fx->qp->rq_psn = 1;
@@ -60,7 +60,7 @@ static void o9_067__atomic_that_was_never_executed(void **state)
 	fx_assert_counter(drop_duplicate, 1);
 }
 
-static void o9_067__no_result_beyond_those_kept(void **state)
+TEST(o9_067__no_result_beyond_those_kept)
 {
 	(void)state;
 	/* Of what the queue pair was before there may be some. */
@@ -78,7 +78,7 @@ static void wake(struct qp *q)
 }
 
 /* The message is there, but nobody will ever hear of it: the queue pair is in error. */
-static void completion__lost(void **state)
+TEST(completion__lost)
 {
 	struct cqe entry = {.opcode = USER_RECV};
 
@@ -92,7 +92,7 @@ static void completion__lost(void **state)
 }
 
 /* A request is refused, and the completion that says so is lost: the queue pair fails once. */
-static void completion__lost_of_a_refusal(void **state)
+TEST(completion__lost_of_a_refusal)
 {
 	struct cqe entry = {.opcode = USER_RECV};
 
@@ -110,7 +110,7 @@ static void completion__lost_of_a_refusal(void **state)
 }
 
 /* As others are told: of the QP's own queue, of none. */
-static void receives__that_are_left(void **state)
+TEST(receives__that_are_left)
 {
 	(void)state;
 	assert_int_equal(responder_receives(fx->qp), 0);
@@ -124,7 +124,7 @@ static void receives__that_are_left(void **state)
 	assert_int_equal(responder_receives(fx->qp), 0);
 }
 
-static void flush__of_a_full_queue(void **state)
+TEST(flush__of_a_full_queue)
 {
 	(void)state;
 	for (unsigned i = 0; i < FX_RQ_ENTRIES; i++)
@@ -138,7 +138,7 @@ static void flush__of_a_full_queue(void **state)
 	assert_int_equal(wake_take(&fx->e.wake[WAKE_EE]), WAKE_END); /* it is done */
 }
 
-static void flush__of_an_impossible_count(void **state)
+TEST(flush__of_an_impossible_count)
 {
 	(void)state;
 	fx->record.rq_posted = FX_RQ_ENTRIES + 1;
@@ -148,7 +148,7 @@ static void flush__of_an_impossible_count(void **state)
 	fx_assert_counter(bad_recv_wqe, 1);
 }
 
-static void wake__of_a_queue_pair_that_receives_flushes_nothing(void **state)
+TEST(wake__of_a_queue_pair_that_receives_flushes_nothing)
 {
 	static const uint8_t states[] = {QP_RTR, QP_RTS, QP_SQD, QP_SQE, QP_INIT};
 
@@ -163,7 +163,7 @@ static void wake__of_a_queue_pair_that_receives_flushes_nothing(void **state)
 	fx_assert_no_event();
 }
 
-static void refusal__completes_no_receive_that_is_not_in_use(void **state)
+TEST(refusal__completes_no_receive_that_is_not_in_use)
 {
 	(void)state;
 	fx_post_simple(0, 100);
@@ -176,7 +176,7 @@ static void refusal__completes_no_receive_that_is_not_in_use(void **state)
 	fx_assert_no_cqe();
 }
 
-static void refusal__local_errors_raise_no_event(void **state)
+TEST(refusal__local_errors_raise_no_event)
 {
 	const struct wqe_data d[2] = {{.length = WQE_INLINE | 4, .lkey = FX_KEY, .addr = FX_VA},
 				      {.length = 100, .lkey = 0x99, .addr = FX_VA}};
@@ -200,7 +200,7 @@ static void refusal__local_errors_raise_no_event(void **state)
 	}
 }
 
-static void refusal__uc_of_an_impossible_count(void **state)
+TEST(refusal__uc_of_an_impossible_count)
 {
 	(void)state;
 	fx->qp->service = SERVICE_UC;
@@ -214,7 +214,7 @@ static void refusal__uc_of_an_impossible_count(void **state)
 }
 
 /* A quiet QP goes at once; others' answers never keep one. */
-static void leave__while_others_keep_the_ring_busy(void **state)
+TEST(leave__while_others_keep_the_ring_busy)
 {
 	struct channel *out = &fx->e.channel[CHANNEL_RESPG_TXA];
 	struct rte_mbuf *m;
@@ -246,7 +246,7 @@ static void leave__while_others_keep_the_ring_busy(void **state)
 }
 
 /* An MR whose address is odd against its memory: the CPU has no atomic for it. */
-static void atomic__memory_that_is_not_aligned(void **state)
+TEST(atomic__memory_that_is_not_aligned)
 {
 	struct mpt_entry odd = {.key = 0x3303,
 				.pd = FX_PD,
@@ -265,7 +265,7 @@ static void atomic__memory_that_is_not_aligned(void **state)
 	assert_int_equal(fx->qp->state, QP_ERR);
 }
 
-static void atomic__follows_the_ack_of_what_precedes(void **state)
+TEST(atomic__follows_the_ack_of_what_precedes)
 {
 	(void)state;
 	fx_send_write(FX_QPN, FX_PSN, FX_KEY);
@@ -277,7 +277,7 @@ static void atomic__follows_the_ack_of_what_precedes(void **state)
 }
 
 /* Owed once more in the same burst, after it has been paid. */
-static void ack__owed_on_both_sides_of_an_atomic(void **state)
+TEST(ack__owed_on_both_sides_of_an_atomic)
 {
 	(void)state;
 	fx_send_write(FX_QPN, FX_PSN, FX_KEY);
@@ -292,7 +292,7 @@ static void ack__owed_on_both_sides_of_an_atomic(void **state)
 	assert_int_equal(fx->qp->ee.ack_pending | fx->qp2->ee.ack_pending, 0);
 }
 
-static void send__that_fills_its_buffer(void **state)
+TEST(send__that_fills_its_buffer)
 {
 	(void)state;
 	fx_post_simple(0, 100);
@@ -306,7 +306,7 @@ static void send__that_fills_its_buffer(void **state)
 }
 
 /* A peer must not see what was in the buffer before. */
-static void read__pad_is_zero(void **state)
+TEST(read__pad_is_zero)
 {
 	struct rte_mbuf *all[255];
 	unsigned n = 0;
@@ -325,35 +325,4 @@ static void read__pad_is_zero(void **state)
 		fx_poll(1); /* the pads are looked at where frames are collected */
 		assert_int_equal(fx_frame()->bytes, 249 + i);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(duplicate__reserved_opcode),
-		FX_TEST(duplicate__no_request),
-		FX_TEST(duplicate__send),
-		FX_TEST(duplicate__write),
-		FX_TEST(c9_108__duplicate_read_with_a_bad_key),
-		FX_TEST(o9_067__atomic_that_was_never_executed),
-		FX_TEST(o9_067__no_result_beyond_those_kept),
-		FX_TEST(completion__lost),
-		FX_TEST(completion__lost_of_a_refusal),
-		FX_TEST(receives__that_are_left),
-		FX_TEST(flush__of_a_full_queue),
-		FX_TEST(flush__of_an_impossible_count),
-		FX_TEST(wake__of_a_queue_pair_that_receives_flushes_nothing),
-		FX_TEST(refusal__completes_no_receive_that_is_not_in_use),
-		FX_TEST(refusal__local_errors_raise_no_event),
-		FX_TEST(refusal__uc_of_an_impossible_count),
-		FX_TEST(leave__while_others_keep_the_ring_busy),
-		FX_TEST(atomic__memory_that_is_not_aligned),
-		FX_TEST(atomic__follows_the_ack_of_what_precedes),
-		FX_TEST(ack__owed_on_both_sides_of_an_atomic),
-		FX_TEST(send__that_fills_its_buffer),
-		FX_TEST(read__pad_is_zero),
-	};
-
-	return cmocka_run_group_tests_name("responder: corners", tests, fx_group_setup,
-					   fx_group_teardown);
 }

@@ -32,7 +32,7 @@ static void send_write(uint32_t psn, uint8_t ackreq)
 		.rkey = FX_KEY, .dma_len = 4, .ackreq = ackreq);
 }
 
-static void c9_155__initial_credits_with_the_psn_before_the_first(void **state)
+TEST(c9_155__initial_credits_with_the_psn_before_the_first)
 {
 	(void)state;
 	fx_post_simple(0, 100);
@@ -47,7 +47,7 @@ static void c9_155__initial_credits_with_the_psn_before_the_first(void **state)
 	fx_assert_no_event();
 }
 
-static void c9_155__none_before_receives_are_posted(void **state)
+TEST(c9_155__none_before_receives_are_posted)
 {
 	(void)state;
 	enter_rtr();
@@ -59,7 +59,7 @@ static void c9_155__none_before_receives_are_posted(void **state)
 	fx_assert_no_frame();
 }
 
-static void c9_152__after_none_were_left(void **state)
+TEST(c9_152__after_none_were_left)
 {
 	(void)state;
 	enter_rtr();
@@ -76,7 +76,7 @@ static void c9_152__after_none_were_left(void **state)
 	fx_assert_counter(acks_unsolicited, 1);
 }
 
-static void c9_157__the_last_receive_is_taken_and_another_posted(void **state)
+TEST(c9_157__the_last_receive_is_taken_and_another_posted)
 {
 	(void)state;
 	fx_post_simple(0, 100);
@@ -92,7 +92,7 @@ static void c9_157__the_last_receive_is_taken_and_another_posted(void **state)
 }
 
 /* It is the message's that the MSN does not count yet; the next one has none. */
-static void c9_161__a_descriptor_in_use_is_credit_for_its_message(void **state)
+TEST(c9_161__a_descriptor_in_use_is_credit_for_its_message)
 {
 	(void)state;
 	fx->e.settings.e2e_credits = true;
@@ -107,7 +107,7 @@ static void c9_161__a_descriptor_in_use_is_credit_for_its_message(void **state)
 	fx_assert_no_frame();
 }
 
-static void credits__another_acknowledgement_tells_first(void **state)
+TEST(credits__another_acknowledgement_tells_first)
 {
 	(void)state;
 	enter_rtr();
@@ -120,7 +120,7 @@ static void credits__another_acknowledgement_tells_first(void **state)
 	fx_assert_counter(acks_unsolicited, 0);
 }
 
-static void c9_080__silent_while_a_sequence_nak_is_out(void **state)
+TEST(c9_080__silent_while_a_sequence_nak_is_out)
 {
 	(void)state;
 	enter_rtr();
@@ -136,7 +136,7 @@ static void c9_080__silent_while_a_sequence_nak_is_out(void **state)
 	fx_assert_no_frame();
 }
 
-static void c9_114__silent_while_an_rnr_nak_is_out(void **state)
+TEST(c9_114__silent_while_an_rnr_nak_is_out)
 {
 	(void)state;
 	enter_rtr();
@@ -153,7 +153,7 @@ static void c9_114__silent_while_an_rnr_nak_is_out(void **state)
 	fx_assert_no_frame();
 }
 
-static void c9_101__never_in_front_of_a_read(void **state)
+TEST(c9_101__never_in_front_of_a_read)
 {
 	enum { PACKETS = 200 };
 
@@ -178,7 +178,7 @@ static void c9_101__never_in_front_of_a_read(void **state)
  * so neither goes back from one packet to the next, no MSN counts what is answered later, and their
  * sum, the LSN, stays true. What came since is told by later ones, or at the end.
  */
-static void c9_158__every_aeth_tells_credits_and_msn_of_its_request(void **state)
+TEST(c9_158__every_aeth_tells_credits_and_msn_of_its_request)
 {
 	enum { PACKETS = 200 };
 	const struct fx_frame *f;
@@ -211,7 +211,7 @@ static void c9_158__every_aeth_tells_credits_and_msn_of_its_request(void **state
 	fx_assert_no_frame();
 }
 
-static void c9_149__a_nak_that_waited_keeps_its_msn(void **state)
+TEST(c9_149__a_nak_that_waited_keeps_its_msn)
 {
 	enum { PACKETS = 200 };
 
@@ -226,7 +226,7 @@ static void c9_149__a_nak_that_waited_keeps_its_msn(void **state)
 	fx_assert_no_frame();
 }
 
-static void credits__only_where_they_are_given(void **state)
+TEST(credits__only_where_they_are_given)
 {
 	(void)state;
 	fx_post_simple(0, 100);
@@ -247,7 +247,7 @@ static void credits__only_where_they_are_given(void **state)
 	fx_assert_no_frame();
 }
 
-static void credits__waits_for_room_and_buffers(void **state)
+TEST(credits__waits_for_room_and_buffers)
 {
 	struct channel *out = &fx->e.channel[CHANNEL_RESPG_TXA];
 	struct channel *answers = &fx->e.channel[CHANNEL_EE_RESPG];
@@ -297,7 +297,7 @@ static struct qp *make_more(unsigned i)
 	return q;
 }
 
-static void credits__a_few_are_looked_at_in_turn(void **state)
+TEST(credits__a_few_are_looked_at_in_turn)
 {
 	unsigned before;
 
@@ -320,7 +320,7 @@ static void credits__a_few_are_looked_at_in_turn(void **state)
 }
 
 /* While there is nothing to find, looks become seldom, down to one every 16 us. */
-static void credits__looks_become_seldom(void **state)
+TEST(credits__looks_become_seldom)
 {
 	(void)state;
 	fx->e.settings.e2e_credits = true;
@@ -342,7 +342,7 @@ static bool listed(void)
 	return fx->qp->ee.starved.listed;
 }
 
-static void credits__the_first_look_is_at_once_and_the_next_later(void **state)
+TEST(credits__the_first_look_is_at_once_and_the_next_later)
 {
 	(void)state;
 	fx->e.settings.e2e_credits = true;
@@ -369,7 +369,7 @@ static void credits__the_first_look_is_at_once_and_the_next_later(void **state)
 }
 
 /* They have become seldom, one finds something, and the next is soon again. */
-static void credits__looks_become_frequent_again(void **state)
+TEST(credits__looks_become_frequent_again)
 {
 	(void)state;
 	enter_rtr();
@@ -386,7 +386,7 @@ static void credits__looks_become_frequent_again(void **state)
 	fx_assert_ack(FX_PSN, aeth_ack(1), 1);
 }
 
-static void credits__nobody_is_listed_who_needs_no_look(void **state)
+TEST(credits__nobody_is_listed_who_needs_no_look)
 {
 	static const uint8_t states[] = {QP_RST, QP_INIT};
 
@@ -411,7 +411,7 @@ static void credits__nobody_is_listed_who_needs_no_look(void **state)
 	}
 }
 
-static void credits__a_qp_that_leaves_is_let_go(void **state)
+TEST(credits__a_qp_that_leaves_is_let_go)
 {
 	(void)state;
 	fx->e.settings.e2e_credits = true;
@@ -435,32 +435,4 @@ static void credits__a_qp_that_leaves_is_let_go(void **state)
 	poll_slowly(10);
 	assert_int_equal(fx->frame_count, 4);
 	assert_false(qp_at(&fx->qps, 7)->ee.starved.listed);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(c9_155__initial_credits_with_the_psn_before_the_first),
-		FX_TEST(c9_155__none_before_receives_are_posted),
-		FX_TEST(c9_152__after_none_were_left),
-		FX_TEST(c9_157__the_last_receive_is_taken_and_another_posted),
-		FX_TEST(c9_161__a_descriptor_in_use_is_credit_for_its_message),
-		FX_TEST(credits__another_acknowledgement_tells_first),
-		FX_TEST(c9_080__silent_while_a_sequence_nak_is_out),
-		FX_TEST(c9_114__silent_while_an_rnr_nak_is_out),
-		FX_TEST(c9_101__never_in_front_of_a_read),
-		FX_TEST(c9_158__every_aeth_tells_credits_and_msn_of_its_request),
-		FX_TEST(c9_149__a_nak_that_waited_keeps_its_msn),
-		FX_TEST(credits__only_where_they_are_given),
-		FX_TEST(credits__waits_for_room_and_buffers),
-		FX_TEST(credits__a_few_are_looked_at_in_turn),
-		FX_TEST(credits__looks_become_seldom),
-		FX_TEST(credits__the_first_look_is_at_once_and_the_next_later),
-		FX_TEST(credits__looks_become_frequent_again),
-		FX_TEST(credits__nobody_is_listed_who_needs_no_look),
-		FX_TEST(credits__a_qp_that_leaves_is_let_go),
-	};
-
-	return cmocka_run_group_tests_name("responder: credits", tests, fx_group_setup,
-					   fx_group_teardown);
 }

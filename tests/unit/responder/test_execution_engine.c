@@ -4,7 +4,7 @@
 
 #define ACK_NO_CREDITS 31
 
-static void rc_send_only__writes_and_completes(void **state)
+TEST(rc_send_only__writes_and_completes)
 {
 	(void)state;
 	fx->keep_rx = true;
@@ -20,7 +20,7 @@ static void rc_send_only__writes_and_completes(void **state)
 	fx_assert_counter(executed_bytes, 99);
 }
 
-static void rc_send__scatters_three_packets_over_entries(void **state)
+TEST(rc_send__scatters_three_packets_over_entries)
 {
 	const struct wqe_data d[] = {
 		{100, FX_KEY, FX_VA}, {0, FX_KEY, FX_VA}, {500, FX_KEY, FX_VA + 1000}};
@@ -43,7 +43,7 @@ static void rc_send__scatters_three_packets_over_entries(void **state)
 	fx_assert_no_frame(); /* nobody asked */
 }
 
-static void rc_send_last_imm__completes_whole_message(void **state)
+TEST(rc_send_last_imm__completes_whole_message)
 {
 	(void)state;
 	fx_post_simple(0, 1000);
@@ -82,7 +82,7 @@ static void write_window(uint32_t psn)
 	fx_poll(1);
 }
 
-static void rc_send_inv__invalidates_the_key(void **state)
+TEST(rc_send_inv__invalidates_the_key)
 {
 	(void)state;
 	make_window(FX_PD, MPT_INVALIDATE_REMOTE);
@@ -102,7 +102,7 @@ static void rc_send_inv__invalidates_the_key(void **state)
 	fx_assert_ack(0, aeth_nak(AETH_NAK_REMOTE_ACCESS), 2);
 }
 
-static void rc_send_inv__with_the_last_packet(void **state)
+TEST(rc_send_inv__with_the_last_packet)
 {
 	(void)state;
 	make_window(FX_PD, MPT_INVALIDATE_REMOTE);
@@ -119,7 +119,7 @@ static void rc_send_inv__with_the_last_packet(void **state)
 	fx_assert_ack(0, aeth_nak(AETH_NAK_REMOTE_ACCESS), 1);
 }
 
-static void rc_send_inv__a_key_that_is_not_to_be_invalidated(void **state)
+TEST(rc_send_inv__a_key_that_is_not_to_be_invalidated)
 {
 	static const struct {
 		uint32_t key, pd, flags;
@@ -152,7 +152,7 @@ static void rc_send_inv__a_key_that_is_not_to_be_invalidated(void **state)
 }
 
 /* An error before that leaves the key as it is. */
-static void rc_send_inv__not_when_the_message_fails(void **state)
+TEST(rc_send_inv__not_when_the_message_fails)
 {
 	(void)state;
 	make_window(FX_PD, MPT_INVALIDATE_REMOTE);
@@ -163,7 +163,7 @@ static void rc_send_inv__not_when_the_message_fails(void **state)
 	assert_true(fx_key_is_valid(WINDOW));
 }
 
-static void rc_write_only__writes_and_is_acknowledged(void **state)
+TEST(rc_write_only__writes_and_is_acknowledged)
 {
 	(void)state;
 	fx->keep_rx = true;
@@ -175,7 +175,7 @@ static void rc_write_only__writes_and_is_acknowledged(void **state)
 	fx_assert_no_cqe();
 }
 
-static void rc_write__address_is_kept_over_packets(void **state)
+TEST(rc_write__address_is_kept_over_packets)
 {
 	uint32_t total = 2 * FX_MTU + 5;
 
@@ -217,7 +217,7 @@ static void make_pages(void)
 	assert_int_equal(v2p_write_mpt(&fx->v2p, &m), 0);
 }
 
-static void rc_write__crosses_a_page_border(void **state)
+TEST(rc_write__crosses_a_page_border)
 {
 	(void)state;
 	make_pages();
@@ -232,7 +232,7 @@ static void rc_write__crosses_a_page_border(void **state)
 	assert_int_equal(fx->memory[PAGE + 100], 0xee);
 }
 
-static void rc_write__into_a_page_that_is_not_there(void **state)
+TEST(rc_write__into_a_page_that_is_not_there)
 {
 	(void)state;
 	make_pages();
@@ -243,7 +243,7 @@ static void rc_write__into_a_page_that_is_not_there(void **state)
 	assert_int_equal(fx_counter(COUNTER_v2p_length_error), 1);
 }
 
-static void rc_write_imm__consumes_a_receive(void **state)
+TEST(rc_write_imm__consumes_a_receive)
 {
 	(void)state;
 	fx_post_simple(512, 1);
@@ -257,7 +257,7 @@ static void rc_write_imm__consumes_a_receive(void **state)
 	fx_assert_ack(FX_PSN + 1, ACK_NO_CREDITS, 1);
 }
 
-static void rc_read__answered_in_packets(void **state)
+TEST(rc_read__answered_in_packets)
 {
 	static const uint8_t opcodes[] = {WIRE_RC_READ_RESP_FIRST, WIRE_RC_READ_RESP_MIDDLE,
 					  WIRE_RC_READ_RESP_LAST};
@@ -287,7 +287,7 @@ static void rc_read__answered_in_packets(void **state)
 }
 
 /* Another lcore holds what the READ needs: it goes on when that is over, each time. */
-static void rc_read__waits_for_virt_to_phys(void **state)
+TEST(rc_read__waits_for_virt_to_phys)
 {
 	struct tpt_hold hold;
 	uint64_t made;
@@ -310,7 +310,7 @@ static void rc_read__waits_for_virt_to_phys(void **state)
 	assert_int_equal(fx->qp->state, QP_RTS);
 }
 
-static void rc_read__large_mtu_fused_copy_with_pad(void **state)
+TEST(rc_read__large_mtu_fused_copy_with_pad)
 {
 	(void)state;
 	fx->qp->mtu_bytes = 4096;
@@ -329,7 +329,7 @@ static void rc_read__large_mtu_fused_copy_with_pad(void **state)
 	}
 }
 
-static void rc_read__zero_length_is_one_only_without_key_check(void **state)
+TEST(rc_read__zero_length_is_one_only_without_key_check)
 {
 	const struct fx_frame *f;
 
@@ -360,7 +360,7 @@ static void assert_atomic(uint32_t psn, uint64_t orig, uint32_t msn)
 	assert_int_equal(f->h.msn, msn);
 }
 
-static void rc_atomic__executes_and_replays(void **state)
+TEST(rc_atomic__executes_and_replays)
 {
 	uint64_t *p = (uint64_t *)(fx->memory + 16);
 
@@ -384,7 +384,7 @@ static void rc_atomic__executes_and_replays(void **state)
 	fx_assert_counter(duplicate_requests, 1);
 }
 
-static void rc_ack__precedes_a_read_and_follows_it(void **state)
+TEST(rc_ack__precedes_a_read_and_follows_it)
 {
 	(void)state;
 	fx_send(8, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY,
@@ -400,7 +400,7 @@ static void rc_ack__precedes_a_read_and_follows_it(void **state)
 	fx_assert_no_frame();
 }
 
-static void rc_ack__carries_credits(void **state)
+TEST(rc_ack__carries_credits)
 {
 	(void)state;
 	fx->e.settings.e2e_credits = true;
@@ -411,7 +411,7 @@ static void rc_ack__carries_credits(void **state)
 	fx_assert_ack(FX_PSN, aeth_ack(aeth_credit_code(3)), 1);
 }
 
-static void rc_ack__one_for_each_qp(void **state)
+TEST(rc_ack__one_for_each_qp)
 {
 	struct wire_headers h = fx_write(FX_PSN);
 
@@ -428,7 +428,7 @@ static void rc_ack__one_for_each_qp(void **state)
 	fx_assert_counter(acks_sent, 2);
 }
 
-static void rc_duplicate_write__not_executed_but_acknowledged(void **state)
+TEST(rc_duplicate_write__not_executed_but_acknowledged)
 {
 	(void)state;
 	for (unsigned i = 0; i < 3; i++)
@@ -448,7 +448,7 @@ static void rc_duplicate_write__not_executed_but_acknowledged(void **state)
 	fx_assert_counter(executed, 3);
 }
 
-static void rc_duplicate_read__read_again_with_its_own_psns(void **state)
+TEST(rc_duplicate_read__read_again_with_its_own_psns)
 {
 	const struct fx_frame *f;
 
@@ -479,7 +479,7 @@ static void rc_duplicate_read__read_again_with_its_own_psns(void **state)
 
 /* The ACK of a duplicate has the PSN of the last request: in front of the answer to a duplicate
  * READ it would deny that one. */
-static void c9_105__ack_of_a_duplicate_waits_for_the_read_behind_it(void **state)
+TEST(c9_105__ack_of_a_duplicate_waits_for_the_read_behind_it)
 {
 	(void)state;
 	fx_send(8, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY,
@@ -525,19 +525,19 @@ static void results_are_kept(unsigned most)
 	fx_assert_counter(executed, most + 2);
 }
 
-static void o9_067__results_of_max_dest_rd_atomic_are_kept(void **state)
+TEST(o9_067__results_of_max_dest_rd_atomic_are_kept)
 {
 	(void)state;
 	results_are_kept(3);
 }
 
-static void o9_067__results_beyond_the_context_are_kept(void **state)
+TEST(o9_067__results_beyond_the_context_are_kept)
 {
 	(void)state;
 	results_are_kept(READS_MAX);
 }
 
-static void first_packet__raises_comm_est_once_in_rtr(void **state)
+TEST(first_packet__raises_comm_est_once_in_rtr)
 {
 	(void)state;
 	fx->qp->state = QP_RTR;
@@ -548,39 +548,4 @@ static void first_packet__raises_comm_est_once_in_rtr(void **state)
 	fx_assert_event(EQE_COMM_EST, FX_QPN);
 	fx_assert_no_event();
 	fx_assert_counter(executed, 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(rc_send_only__writes_and_completes),
-		FX_TEST(rc_send__scatters_three_packets_over_entries),
-		FX_TEST(rc_send_last_imm__completes_whole_message),
-		FX_TEST(rc_send_inv__invalidates_the_key),
-		FX_TEST(rc_send_inv__with_the_last_packet),
-		FX_TEST(rc_send_inv__a_key_that_is_not_to_be_invalidated),
-		FX_TEST(rc_send_inv__not_when_the_message_fails),
-		FX_TEST(rc_write_only__writes_and_is_acknowledged),
-		FX_TEST(rc_write__crosses_a_page_border),
-		FX_TEST(rc_write__into_a_page_that_is_not_there),
-		FX_TEST(rc_write__address_is_kept_over_packets),
-		FX_TEST(rc_write_imm__consumes_a_receive),
-		FX_TEST(rc_read__answered_in_packets),
-		FX_TEST(rc_read__waits_for_virt_to_phys),
-		FX_TEST(rc_read__large_mtu_fused_copy_with_pad),
-		FX_TEST(rc_read__zero_length_is_one_only_without_key_check),
-		FX_TEST(rc_atomic__executes_and_replays),
-		FX_TEST(rc_ack__precedes_a_read_and_follows_it),
-		FX_TEST(rc_ack__carries_credits),
-		FX_TEST(rc_ack__one_for_each_qp),
-		FX_TEST(rc_duplicate_write__not_executed_but_acknowledged),
-		FX_TEST(rc_duplicate_read__read_again_with_its_own_psns),
-		FX_TEST(c9_105__ack_of_a_duplicate_waits_for_the_read_behind_it),
-		FX_TEST(o9_067__results_of_max_dest_rd_atomic_are_kept),
-		FX_TEST(o9_067__results_beyond_the_context_are_kept),
-		FX_TEST(first_packet__raises_comm_est_once_in_rtr),
-	};
-
-	return cmocka_run_group_tests_name("responder: execution engine", tests, fx_group_setup,
-					   fx_group_teardown);
 }

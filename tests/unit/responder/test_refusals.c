@@ -21,7 +21,7 @@ static void assert_refused(uint8_t syndrome, enum eqe_type event)
 	assert_int_equal(fx->memory[0], 0xee);
 }
 
-static void gap__one_nak_then_silence(void **state)
+TEST(gap__one_nak_then_silence)
 {
 	struct wire_headers h = fx_write(FX_PSN);
 
@@ -48,7 +48,7 @@ static void gap__one_nak_then_silence(void **state)
 }
 
 /* Only the expected packet ends the silence; duplicates are answered in it. */
-static void c9_114__no_second_nak_after_a_duplicate(void **state)
+TEST(c9_114__no_second_nak_after_a_duplicate)
 {
 	struct wire_headers h = fx_write(FX_PSN);
 	static const uint32_t psns[] = {0, 2, 0, 3, 2};
@@ -66,7 +66,7 @@ static void c9_114__no_second_nak_after_a_duplicate(void **state)
 }
 
 /* And a NAK for the sequence would overtake the wait after an RNR NAK. */
-static void c9_114__no_nak_after_an_rnr_nak_and_a_duplicate(void **state)
+TEST(c9_114__no_nak_after_an_rnr_nak_and_a_duplicate)
 {
 	(void)state;
 	fx_send(4, 0, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY,
@@ -82,7 +82,7 @@ static void c9_114__no_nak_after_an_rnr_nak_and_a_duplicate(void **state)
 	fx_assert_no_frame();
 }
 
-static void send__rnr_until_posted(void **state)
+TEST(send__rnr_until_posted)
 {
 	(void)state;
 	fx_send(FX_MTU, 1, .opcode = WIRE_RC_SEND_FIRST, .psn = FX_PSN);
@@ -99,7 +99,7 @@ static void send__rnr_until_posted(void **state)
 	fx_assert_counter(nak_rnr_sent, 1);
 }
 
-static void write_imm__rnr_at_its_last_packet(void **state)
+TEST(write_imm__rnr_at_its_last_packet)
 {
 	(void)state;
 	fx_send(FX_MTU, 1, .opcode = WIRE_RC_WRITE_FIRST, .psn = FX_PSN, .va = FX_VA,
@@ -116,7 +116,7 @@ static void write_imm__rnr_at_its_last_packet(void **state)
 	fx_assert_cqe(USER_RECV_RDMA_IMM, FX_MTU + 8, 0, 0);
 }
 
-static void opcode__reserved(void **state)
+TEST(opcode__reserved)
 {
 	(void)state;
 	fx_send(8, 1, .opcode = 0x15, .psn = FX_PSN);
@@ -124,7 +124,7 @@ static void opcode__reserved(void **state)
 	fx_assert_counter(nak_invalid_sent, 1);
 }
 
-static void opcode__middle_without_first(void **state)
+TEST(opcode__middle_without_first)
 {
 	(void)state;
 	fx_post_simple(0, 4000);
@@ -134,7 +134,7 @@ static void opcode__middle_without_first(void **state)
 	fx_assert_cqe(USER_INVALID, 0, SYNDROME_WR_FLUSH, 0);
 }
 
-static void opcode__other_message_before_last(void **state)
+TEST(opcode__other_message_before_last)
 {
 	static const uint8_t bad[] = {WIRE_RC_SEND_FIRST,   WIRE_RC_SEND_ONLY, WIRE_RC_WRITE_MIDDLE,
 				      WIRE_RC_READ_REQUEST, WIRE_RC_FETCH_ADD, WIRE_RC_WRITE_ONLY};
@@ -157,7 +157,7 @@ static void opcode__other_message_before_last(void **state)
 	}
 }
 
-static void length__does_not_fit_the_opcode(void **state)
+TEST(length__does_not_fit_the_opcode)
 {
 	static const struct {
 		uint8_t opcode;
@@ -190,7 +190,7 @@ static void length__does_not_fit_the_opcode(void **state)
 	}
 }
 
-static void length__last_is_empty_or_wrong(void **state)
+TEST(length__last_is_empty_or_wrong)
 {
 	(void)state;
 	for (unsigned n = 0; n < 10; n += 9) {
@@ -207,7 +207,7 @@ static void length__last_is_empty_or_wrong(void **state)
 	}
 }
 
-static void access__not_enabled_on_the_qp(void **state)
+TEST(access__not_enabled_on_the_qp)
 {
 	static const uint8_t opcodes[] = {WIRE_RC_WRITE_ONLY, WIRE_RC_READ_REQUEST,
 					  WIRE_RC_CMP_SWAP};
@@ -226,7 +226,7 @@ static void access__not_enabled_on_the_qp(void **state)
 	}
 }
 
-static void access__rkey_violations(void **state)
+TEST(access__rkey_violations)
 {
 	static const struct {
 		uint8_t opcode;
@@ -258,7 +258,7 @@ static void access__rkey_violations(void **state)
 	}
 }
 
-static void access__zero_length_write_checks_no_key(void **state)
+TEST(access__zero_length_write_checks_no_key)
 {
 	(void)state;
 	fx_send(0, 0, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN, .va = 1, .rkey = 0x999,
@@ -267,7 +267,7 @@ static void access__zero_length_write_checks_no_key(void **state)
 	fx_assert_ack(FX_PSN, 31, 1);
 }
 
-static void access__key_gone_in_the_midst_of_a_write(void **state)
+TEST(access__key_gone_in_the_midst_of_a_write)
 {
 	(void)state;
 	fx_send(FX_MTU, 1, .opcode = WIRE_RC_WRITE_FIRST, .psn = FX_PSN, .va = FX_VA,
@@ -280,7 +280,7 @@ static void access__key_gone_in_the_midst_of_a_write(void **state)
 	assert_int_equal(fx->memory[FX_MTU], 0xee);
 }
 
-static void atomic__unaligned(void **state)
+TEST(atomic__unaligned)
 {
 	(void)state;
 	fx_send(0, 0, .opcode = WIRE_RC_FETCH_ADD, .psn = FX_PSN, .va = FX_VA + 4, .rkey = FX_KEY,
@@ -288,7 +288,7 @@ static void atomic__unaligned(void **state)
 	assert_refused(invalid, EQE_WQ_INVAL_REQ_ERROR);
 }
 
-static void read__more_than_max_dest_rd_atomic(void **state)
+TEST(read__more_than_max_dest_rd_atomic)
 {
 	(void)state;
 	fx->qp->max_dest_rd_atomic = 2;
@@ -303,7 +303,7 @@ static void read__more_than_max_dest_rd_atomic(void **state)
 	assert_int_equal(fx->qp->state, QP_ERR);
 }
 
-static void send__longer_than_the_buffers(void **state)
+TEST(send__longer_than_the_buffers)
 {
 	(void)state;
 	fx_post_simple(0, FX_MTU + 3);
@@ -318,7 +318,7 @@ static void send__longer_than_the_buffers(void **state)
 	assert_int_equal(fx->memory[FX_MTU], 0xee);
 }
 
-static void send__local_protection_error(void **state)
+TEST(send__local_protection_error)
 {
 	const struct wqe_data d = {.length = 100, .lkey = FX_READ_KEY, .addr = FX_VA};
 
@@ -330,7 +330,7 @@ static void send__local_protection_error(void **state)
 	fx_assert_no_event();
 }
 
-static void send__bad_descriptor(void **state)
+TEST(send__bad_descriptor)
 {
 	const struct wqe_data d = {.length = WQE_INLINE | 4, .lkey = FX_KEY, .addr = FX_VA};
 
@@ -342,7 +342,7 @@ static void send__bad_descriptor(void **state)
 	fx_assert_counter(bad_recv_wqe, 1);
 }
 
-static void send__client_claims_too_many(void **state)
+TEST(send__client_claims_too_many)
 {
 	(void)state;
 	fx->record.rq_posted = FX_RQ_ENTRIES + 1;
@@ -354,7 +354,7 @@ static void send__client_claims_too_many(void **state)
 	fx_assert_no_frame();
 }
 
-static void nak__follows_what_is_owed(void **state)
+TEST(nak__follows_what_is_owed)
 {
 	(void)state;
 	fx_send(8, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY,
@@ -370,7 +370,7 @@ static void nak__follows_what_is_owed(void **state)
 	fx_assert_counter(drop_qp_state, 1);
 }
 
-static void duplicate__never_draws_a_nak(void **state)
+TEST(duplicate__never_draws_a_nak)
 {
 	(void)state;
 	fx_send(8, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN - 1, .va = FX_VA, .rkey = 0x99,
@@ -382,7 +382,7 @@ static void duplicate__never_draws_a_nak(void **state)
 	assert_int_equal(fx->qp->state, QP_RTS);
 }
 
-static void state__packets_are_dropped(void **state)
+TEST(state__packets_are_dropped)
 {
 	static const uint8_t states[] = {QP_RST, QP_INIT, QP_ERR};
 	struct wire_headers h = fx_write(FX_PSN);
@@ -400,7 +400,7 @@ static void state__packets_are_dropped(void **state)
 	assert_int_equal(fx->memory[0], 0xee);
 }
 
-static void error__flushes_open_receive_first_and_again(void **state)
+TEST(error__flushes_open_receive_first_and_again)
 {
 	(void)state;
 	fx_post_simple(0, 1000);
@@ -421,7 +421,7 @@ static void error__flushes_open_receive_first_and_again(void **state)
 	fx_assert_no_cqe();
 }
 
-static void error__flush_is_bounded_per_poll(void **state)
+TEST(error__flush_is_bounded_per_poll)
 {
 	(void)state;
 	fx->qp->rq_entries = 128;
@@ -433,7 +433,7 @@ static void error__flush_is_bounded_per_poll(void **state)
 	assert_int_equal(fx->qp->rwm.consumed, 100);
 }
 
-static void output_full__no_packet_is_taken(void **state)
+TEST(output_full__no_packet_is_taken)
 {
 	struct channel *out = &fx->e.channel[CHANNEL_RESPG_TXA];
 	struct wire_headers h = fx_write(FX_PSN);
@@ -456,7 +456,7 @@ static void output_full__no_packet_is_taken(void **state)
 
 /* Anything that HeaderParser may let through, in any order: no crash, nothing lost, PSNs never go
  * back. */
-static void storm__random_requests(void **state)
+TEST(storm__random_requests)
 {
 	uint64_t x = 88172645463325252ull;
 	struct wire_headers h;
@@ -505,40 +505,4 @@ static void storm__random_requests(void **state)
 	assert_int_equal(rte_mempool_in_use_count(fx->rx), 0);
 	assert_true(fx_counter(COUNTER_executed) > 100);
 	assert_true(fx_counter(COUNTER_nak_invalid_sent) > 100);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(gap__one_nak_then_silence),
-		FX_TEST(c9_114__no_second_nak_after_a_duplicate),
-		FX_TEST(c9_114__no_nak_after_an_rnr_nak_and_a_duplicate),
-		FX_TEST(send__rnr_until_posted),
-		FX_TEST(write_imm__rnr_at_its_last_packet),
-		FX_TEST(opcode__reserved),
-		FX_TEST(opcode__middle_without_first),
-		FX_TEST(opcode__other_message_before_last),
-		FX_TEST(length__does_not_fit_the_opcode),
-		FX_TEST(length__last_is_empty_or_wrong),
-		FX_TEST(access__not_enabled_on_the_qp),
-		FX_TEST(access__rkey_violations),
-		FX_TEST(access__zero_length_write_checks_no_key),
-		FX_TEST(access__key_gone_in_the_midst_of_a_write),
-		FX_TEST(atomic__unaligned),
-		FX_TEST(read__more_than_max_dest_rd_atomic),
-		FX_TEST(send__longer_than_the_buffers),
-		FX_TEST(send__local_protection_error),
-		FX_TEST(send__bad_descriptor),
-		FX_TEST(send__client_claims_too_many),
-		FX_TEST(nak__follows_what_is_owed),
-		FX_TEST(duplicate__never_draws_a_nak),
-		FX_TEST(state__packets_are_dropped),
-		FX_TEST(error__flushes_open_receive_first_and_again),
-		FX_TEST(error__flush_is_bounded_per_poll),
-		FX_TEST(output_full__no_packet_is_taken),
-		FX_TEST(storm__random_requests),
-	};
-
-	return cmocka_run_group_tests_name("responder: refusals", tests, fx_group_setup,
-					   fx_group_teardown);
 }

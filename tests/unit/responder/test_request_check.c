@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The header checks alone: each limit on both of its sides. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include "host-abi/control.h"
 #include "request_check.h"
 
@@ -41,9 +39,12 @@ static bool continues(uint8_t opcode, uint32_t bytes)
 	return allowed(opcode, bytes, 0);
 }
 
+#undef TEST
+#define TEST(name) TEST_WITH(name, setup, NULL)
+
 /* Nothing of what the table says of such an opcode may be believed: it reads like a SEND's middle.
  */
-static void c9_084__reserved_opcodes(void **state)
+TEST(c9_084__reserved_opcodes)
 {
 	(void)state;
 	for (unsigned message = EE_MESSAGE_NONE; message <= EE_MESSAGE_WRITE; message++) {
@@ -57,7 +58,7 @@ static void c9_084__reserved_opcodes(void **state)
 	}
 }
 
-static void c9_084__opcodes_that_are_no_requests(void **state)
+TEST(c9_084__opcodes_that_are_no_requests)
 {
 	static const uint8_t opcodes[] = {WIRE_RC_ACK, WIRE_RC_ATOMIC_ACK, WIRE_RC_READ_RESP_ONLY,
 					  WIRE_RC_READ_RESP_MIDDLE};
@@ -71,7 +72,7 @@ static void c9_084__opcodes_that_are_no_requests(void **state)
 	}
 }
 
-static void c9_081__a_message_is_continued_or_begun(void **state)
+TEST(c9_081__a_message_is_continued_or_begun)
 {
 	static const struct {
 		uint8_t opcode, message, fits;
@@ -98,7 +99,7 @@ static void c9_081__a_message_is_continued_or_begun(void **state)
 	}
 }
 
-static void c9_081__reads_and_atomics_stand_alone(void **state)
+TEST(c9_081__reads_and_atomics_stand_alone)
 {
 	(void)state;
 	assert_true(allowed(WIRE_RC_READ_REQUEST, 0, 1));
@@ -111,7 +112,7 @@ static void c9_081__reads_and_atomics_stand_alone(void **state)
 	}
 }
 
-static void c9_092__length_of_an_only_packet(void **state)
+TEST(c9_092__length_of_an_only_packet)
 {
 	(void)state;
 	assert_true(allowed(WIRE_RC_SEND_ONLY, 0, 0));
@@ -121,7 +122,7 @@ static void c9_092__length_of_an_only_packet(void **state)
 	assert_false(allowed(WIRE_RC_WRITE_ONLY, MTU + 1, MTU + 1));
 }
 
-static void c9_092__length_of_a_last_packet(void **state)
+TEST(c9_092__length_of_a_last_packet)
 {
 	(void)state;
 	qp.ee.message = EE_MESSAGE_SEND;
@@ -131,7 +132,7 @@ static void c9_092__length_of_a_last_packet(void **state)
 	assert_false(continues(WIRE_RC_SEND_LAST, MTU + 1));
 }
 
-static void c9_092__length_of_a_first_or_middle_packet(void **state)
+TEST(c9_092__length_of_a_first_or_middle_packet)
 {
 	static const uint32_t wrong[] = {0, MTU - 1, MTU + 1, 2 * MTU};
 
@@ -145,14 +146,14 @@ static void c9_092__length_of_a_first_or_middle_packet(void **state)
 	assert_true(continues(WIRE_RC_SEND_MIDDLE, MTU));
 }
 
-static void length__no_payload_where_the_opcode_has_none(void **state)
+TEST(length__no_payload_where_the_opcode_has_none)
 {
 	(void)state;
 	assert_false(allowed(WIRE_RC_READ_REQUEST, 4, 4));
 	assert_false(allowed(WIRE_RC_FETCH_ADD, 8, 0));
 }
 
-static void c9_093__a_write_brings_what_was_announced(void **state)
+TEST(c9_093__a_write_brings_what_was_announced)
 {
 	(void)state;
 	assert_true(allowed(WIRE_RC_WRITE_ONLY, 8, 8));
@@ -170,7 +171,7 @@ static void c9_093__a_write_brings_what_was_announced(void **state)
 	assert_false(continues(WIRE_RC_WRITE_LAST, MTU - 1));
 }
 
-static void c9_094__dma_length_of_two_to_the_31(void **state)
+TEST(c9_094__dma_length_of_two_to_the_31)
 {
 	(void)state;
 	assert_true(allowed(WIRE_RC_WRITE_FIRST, MTU, MESSAGE_BYTES_MAX));
@@ -180,7 +181,7 @@ static void c9_094__dma_length_of_two_to_the_31(void **state)
 }
 
 /* A SEND announces no length: what has come is counted. */
-static void length__a_send_of_two_to_the_31(void **state)
+TEST(length__a_send_of_two_to_the_31)
 {
 	(void)state;
 	qp.ee.message = EE_MESSAGE_SEND;
@@ -197,7 +198,7 @@ static void length__a_send_of_two_to_the_31(void **state)
 	assert_true(allowed(WIRE_RC_SEND_ONLY, MTU, 0));
 }
 
-static void c9_082__what_the_queue_pair_allows(void **state)
+TEST(c9_082__what_the_queue_pair_allows)
 {
 	static const uint8_t opcodes[] = {WIRE_RC_WRITE_ONLY, WIRE_RC_READ_REQUEST,
 					  WIRE_RC_FETCH_ADD};
@@ -217,7 +218,7 @@ static void c9_082__what_the_queue_pair_allows(void **state)
 	assert_true(allowed(WIRE_RC_SEND_ONLY, MTU, 0));
 }
 
-static void c9_086__reads_and_atomics_outstanding(void **state)
+TEST(c9_086__reads_and_atomics_outstanding)
 {
 	static const uint8_t opcodes[] = {WIRE_RC_READ_REQUEST, WIRE_RC_FETCH_ADD,
 					  WIRE_RC_CMP_SWAP};
@@ -244,7 +245,7 @@ static void c9_086__reads_and_atomics_outstanding(void **state)
 	}
 }
 
-static void atomic__address_of_eight_bytes(void **state)
+TEST(atomic__address_of_eight_bytes)
 {
 	(void)state;
 	for (unsigned i = 0; i <= 8; i++) {
@@ -261,7 +262,7 @@ static bool duplicate_allowed(uint32_t psn, uint32_t dma_len)
 	return request_check_duplicate_read(&qp, &a);
 }
 
-static void c9_108__duplicate_read_within_what_was_executed(void **state)
+TEST(c9_108__duplicate_read_within_what_was_executed)
 {
 	(void)state;
 	qp.ee.expected_psn = 2;
@@ -276,7 +277,7 @@ static void c9_108__duplicate_read_within_what_was_executed(void **state)
 }
 
 /* With a large MTU its packets would fit into what was executed. */
-static void c9_108__duplicate_read_of_more_than_two_to_the_31(void **state)
+TEST(c9_108__duplicate_read_of_more_than_two_to_the_31)
 {
 	(void)state;
 	qp.mtu_bytes = 4096;
@@ -284,28 +285,4 @@ static void c9_108__duplicate_read_of_more_than_two_to_the_31(void **state)
 	assert_true(duplicate_allowed(0, MESSAGE_BYTES_MAX));
 	assert_false(duplicate_allowed(0, MESSAGE_BYTES_MAX + 1));
 	assert_false(duplicate_allowed(0, UINT32_MAX));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(c9_084__reserved_opcodes, setup),
-		cmocka_unit_test_setup(c9_084__opcodes_that_are_no_requests, setup),
-		cmocka_unit_test_setup(c9_081__a_message_is_continued_or_begun, setup),
-		cmocka_unit_test_setup(c9_081__reads_and_atomics_stand_alone, setup),
-		cmocka_unit_test_setup(c9_092__length_of_an_only_packet, setup),
-		cmocka_unit_test_setup(c9_092__length_of_a_last_packet, setup),
-		cmocka_unit_test_setup(c9_092__length_of_a_first_or_middle_packet, setup),
-		cmocka_unit_test_setup(length__no_payload_where_the_opcode_has_none, setup),
-		cmocka_unit_test_setup(c9_093__a_write_brings_what_was_announced, setup),
-		cmocka_unit_test_setup(c9_094__dma_length_of_two_to_the_31, setup),
-		cmocka_unit_test_setup(length__a_send_of_two_to_the_31, setup),
-		cmocka_unit_test_setup(c9_082__what_the_queue_pair_allows, setup),
-		cmocka_unit_test_setup(c9_086__reads_and_atomics_outstanding, setup),
-		cmocka_unit_test_setup(atomic__address_of_eight_bytes, setup),
-		cmocka_unit_test_setup(c9_108__duplicate_read_within_what_was_executed, setup),
-		cmocka_unit_test_setup(c9_108__duplicate_read_of_more_than_two_to_the_31, setup),
-	};
-
-	return cmocka_run_group_tests_name("responder: request check", tests, NULL, NULL);
 }

@@ -57,7 +57,7 @@ static void assert_done(unsigned reads)
 	assert_int_equal(fx->qp->respg.reads_done, reads);
 }
 
-static void new_answers__in_the_order_they_came(void **state)
+TEST(new_answers__in_the_order_they_came)
 {
 	(void)state;
 	put(RESPONSE_READ, 10, 5);
@@ -73,7 +73,7 @@ static void new_answers__in_the_order_they_came(void **state)
 	assert_list(0, NULL);
 }
 
-static void purge__gives_all_up_and_counts_it(void **state)
+TEST(purge__gives_all_up_and_counts_it)
 {
 	(void)state;
 	put(RESPONSE_READ, 10, 5);
@@ -89,7 +89,7 @@ static void purge__gives_all_up_and_counts_it(void **state)
 	order_purge(fx->qp);
 }
 
-static void ack__supersedes_the_one_it_is_behind(void **state)
+TEST(ack__supersedes_the_one_it_is_behind)
 {
 	struct arrival *a;
 
@@ -105,7 +105,7 @@ static void ack__supersedes_the_one_it_is_behind(void **state)
 }
 
 /* A NAK carries the PSN that is expected: what a duplicate draws after it says less. */
-static void ack__of_before_does_not_supersede_a_nak(void **state)
+TEST(ack__of_before_does_not_supersede_a_nak)
 {
 	struct arrival *nak;
 
@@ -122,7 +122,7 @@ static void ack__of_before_does_not_supersede_a_nak(void **state)
 }
 
 /* Asked for from within what is left: the old answer would give the same packets twice. */
-static void duplicate__replaces_what_it_overlaps(void **state)
+TEST(duplicate__replaces_what_it_overlaps)
 {
 	static const struct {
 		uint32_t psn, packets, old; /* is the old one, 10 to 19 with 13 next, kept? */
@@ -147,7 +147,7 @@ static void duplicate__replaces_what_it_overlaps(void **state)
 	}
 }
 
-static void duplicate__of_an_atomic(void **state)
+TEST(duplicate__of_an_atomic)
 {
 	(void)state;
 	put(RESPONSE_ATOMIC, 10, 0);
@@ -165,7 +165,7 @@ static void duplicate__of_an_atomic(void **state)
 
 /* The ACK of a duplicate carries the PSN of the last request, which may be the READ's that is asked
  * for again. */
-static void duplicate__leaves_acknowledgements(void **state)
+TEST(duplicate__leaves_acknowledgements)
 {
 	(void)state;
 	put(RESPONSE_READ, 10, 5);
@@ -176,7 +176,7 @@ static void duplicate__leaves_acknowledgements(void **state)
 	order_purge(fx->qp);
 }
 
-static void duplicate__replaces_several_and_the_last(void **state)
+TEST(duplicate__replaces_several_and_the_last)
 {
 	(void)state;
 	put(RESPONSE_READ, 0xfffffe, 2);
@@ -191,7 +191,7 @@ static void duplicate__replaces_several_and_the_last(void **state)
 }
 
 /* In the midst of the list, where one in front of it and one behind it stay. */
-static void duplicate__replaces_one_between_others(void **state)
+TEST(duplicate__replaces_one_between_others)
 {
 	(void)state;
 	put(RESPONSE_READ, 10, 2);
@@ -203,7 +203,7 @@ static void duplicate__replaces_one_between_others(void **state)
 	order_purge(fx->qp);
 }
 
-static void duplicate__beyond_the_bound_is_dropped(void **state)
+TEST(duplicate__beyond_the_bound_is_dropped)
 {
 	(void)state;
 	for (uint32_t i = 0; i < order_duplicates_max(fx->qp); i++)
@@ -218,7 +218,7 @@ static void duplicate__beyond_the_bound_is_dropped(void **state)
 	order_purge(fx->qp);
 }
 
-static void fatal_nak__is_one_that_ends_the_queue_pair(void **state)
+TEST(fatal_nak__is_one_that_ends_the_queue_pair)
 {
 	static const struct {
 		uint8_t syndrome, fatal;
@@ -237,24 +237,4 @@ static void fatal_nak__is_one_that_ends_the_queue_pair(void **state)
 		put(RESPONSE_READ, 10, 2);
 	}
 	order_purge(fx->qp);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(new_answers__in_the_order_they_came),
-		FX_TEST(purge__gives_all_up_and_counts_it),
-		FX_TEST(ack__supersedes_the_one_it_is_behind),
-		FX_TEST(ack__of_before_does_not_supersede_a_nak),
-		FX_TEST(duplicate__replaces_what_it_overlaps),
-		FX_TEST(duplicate__of_an_atomic),
-		FX_TEST(duplicate__leaves_acknowledgements),
-		FX_TEST(duplicate__replaces_several_and_the_last),
-		FX_TEST(duplicate__replaces_one_between_others),
-		FX_TEST(duplicate__beyond_the_bound_is_dropped),
-		FX_TEST(fatal_nak__is_one_that_ends_the_queue_pair),
-	};
-
-	return cmocka_run_group_tests_name("responder: order of answers", tests, fx_group_setup,
-					   fx_group_teardown);
 }

@@ -22,7 +22,7 @@ static void assert_answer(uint32_t psn, uint32_t packets)
 	assert_read(WIRE_RC_READ_RESP_LAST, psn + packets - 1);
 }
 
-static void long_reads__take_turns(void **state)
+TEST(long_reads__take_turns)
 {
 	unsigned changes = 0, packets = 0;
 	uint32_t next[2] = {FX_PSN, FX_PSN + 1000};
@@ -45,7 +45,7 @@ static void long_reads__take_turns(void **state)
 	fx_assert_no_frame();
 }
 
-static void acks__wait_behind_a_read_and_are_superseded(void **state)
+TEST(acks__wait_behind_a_read_and_are_superseded)
 {
 	(void)state;
 	fx_send_read(FX_QPN, FX_PSN, 200);
@@ -61,7 +61,7 @@ static void acks__wait_behind_a_read_and_are_superseded(void **state)
 	fx_assert_no_frame();
 }
 
-static void short_answers__of_others_are_not_held_up(void **state)
+TEST(short_answers__of_others_are_not_held_up)
 {
 	struct wire_headers h = fx_write(FX_PSN);
 	unsigned i;
@@ -78,7 +78,7 @@ static void short_answers__of_others_are_not_held_up(void **state)
 	fx_poll(10);
 }
 
-static void no_buffer__goes_on_later(void **state)
+TEST(no_buffer__goes_on_later)
 {
 	struct rte_mbuf *all[255];
 	unsigned n = 0;
@@ -103,7 +103,7 @@ static void no_buffer__goes_on_later(void **state)
 	fx_assert_no_frame();
 }
 
-static void no_room__goes_on_later(void **state)
+TEST(no_room__goes_on_later)
 {
 	struct channel *out = &fx->e.channel[CHANNEL_RESPG_TXA];
 	struct rte_mbuf *m;
@@ -127,7 +127,7 @@ static void no_room__goes_on_later(void **state)
 	fx_assert_no_frame();
 }
 
-static void key_gone__naks_in_the_midst(void **state)
+TEST(key_gone__naks_in_the_midst)
 {
 	uint32_t done;
 
@@ -146,7 +146,7 @@ static void key_gone__naks_in_the_midst(void **state)
 	assert_false(fx->qp->respg.active.listed);
 }
 
-static void key_gone__duplicate_ends_in_silence(void **state)
+TEST(key_gone__duplicate_ends_in_silence)
 {
 	(void)state;
 	fx_send_read(FX_QPN, FX_PSN, 100);
@@ -161,7 +161,7 @@ static void key_gone__duplicate_ends_in_silence(void **state)
 	fx_assert_counter(drop_duplicate, 1);
 }
 
-static void duplicate_read__replaces_its_unfinished_answer(void **state)
+TEST(duplicate_read__replaces_its_unfinished_answer)
 {
 	(void)state;
 	fx_send_read(FX_QPN, FX_PSN, 200);
@@ -178,7 +178,7 @@ static void duplicate_read__replaces_its_unfinished_answer(void **state)
 	assert_int_equal(fx->qp->ee.reads_issued, fx->qp->respg.reads_done);
 }
 
-static void duplicate_read__interrupts_a_later_answer(void **state)
+TEST(duplicate_read__interrupts_a_later_answer)
 {
 	uint32_t done;
 
@@ -211,7 +211,7 @@ static struct rte_mbuf *make_answer(enum response_kind kind, uint32_t psn, bool 
 	return m;
 }
 
-static void duplicate_reads__are_bounded_and_sorted(void **state)
+TEST(duplicate_reads__are_bounded_and_sorted)
 {
 	struct counters *c = stage_counters(&fx->e, STAGE_RESPONDER_EXEC);
 	uint32_t last = 0;
@@ -235,7 +235,7 @@ static void duplicate_reads__are_bounded_and_sorted(void **state)
 
 /* New READs and what is acknowledged between them may fill the list alone: the answer that is asked
  * for again must not be lost with its repetition. */
-static void duplicate_read__replaces_in_a_full_list(void **state)
+TEST(duplicate_read__replaces_in_a_full_list)
 {
 	struct counters *c = stage_counters(&fx->e, STAGE_RESPONDER_EXEC);
 	const uint32_t full = order_duplicates_max(fx->qp);
@@ -256,7 +256,7 @@ static void duplicate_read__replaces_in_a_full_list(void **state)
 	order_purge(fx->qp);
 }
 
-static void qp_error__gives_up_a_read(void **state)
+TEST(qp_error__gives_up_a_read)
 {
 	(void)state;
 	fx_send_read(FX_QPN, FX_PSN, 200);
@@ -276,7 +276,7 @@ static void close_qp(struct qp *q)
 	wake_post(&fx->e.wake[WAKE_EE], &q->wake[WAKE_EE], q->index);
 }
 
-static void qp_closed__is_let_go_at_once(void **state)
+TEST(qp_closed__is_let_go_at_once)
 {
 	(void)state;
 	fx->qp2->rq_psn = psn_add(FX_PSN, 1000);
@@ -294,7 +294,7 @@ static void qp_closed__is_let_go_at_once(void **state)
 	assert_int_equal(fx->qp2->closed, 0);
 }
 
-static void qp_closed__waits_for_answers_in_the_ring(void **state)
+TEST(qp_closed__waits_for_answers_in_the_ring)
 {
 	struct channel *out = &fx->e.channel[CHANNEL_RESPG_TXA];
 	struct rte_mbuf *m;
@@ -315,7 +315,7 @@ static void qp_closed__waits_for_answers_in_the_ring(void **state)
 	assert_int_equal(fx->qp->closed, 1u << WAKE_EE);
 }
 
-static void qp_closed__in_the_midst_of_the_list(void **state)
+TEST(qp_closed__in_the_midst_of_the_list)
 {
 	struct qp *q[3] = {fx->qp, fx->qp2, qp_at(&fx->qps, 5)};
 
@@ -335,7 +335,7 @@ static void qp_closed__in_the_midst_of_the_list(void **state)
 	assert_false(q[0]->respg.active.listed);
 }
 
-static void ipv6_and_vlan__frames_are_right(void **state)
+TEST(ipv6_and_vlan__frames_are_right)
 {
 	struct wire_path path = {
 		.is_ipv6 = true, .has_vlan = true, .vlan_tci = 5, .ttl = 3, .sport = 0xc000};
@@ -349,29 +349,4 @@ static void ipv6_and_vlan__frames_are_right(void **state)
 	fx_assert_ack(FX_PSN, 31, 1);
 	assert_read(WIRE_RC_READ_RESP_ONLY, FX_PSN + 1);
 	fx_assert_no_frame();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(long_reads__take_turns),
-		FX_TEST(acks__wait_behind_a_read_and_are_superseded),
-		FX_TEST(short_answers__of_others_are_not_held_up),
-		FX_TEST(no_buffer__goes_on_later),
-		FX_TEST(no_room__goes_on_later),
-		FX_TEST(key_gone__naks_in_the_midst),
-		FX_TEST(key_gone__duplicate_ends_in_silence),
-		FX_TEST(duplicate_read__replaces_its_unfinished_answer),
-		FX_TEST(duplicate_read__interrupts_a_later_answer),
-		FX_TEST(duplicate_reads__are_bounded_and_sorted),
-		FX_TEST(duplicate_read__replaces_in_a_full_list),
-		FX_TEST(qp_error__gives_up_a_read),
-		FX_TEST(qp_closed__is_let_go_at_once),
-		FX_TEST(qp_closed__waits_for_answers_in_the_ring),
-		FX_TEST(qp_closed__in_the_midst_of_the_list),
-		FX_TEST(ipv6_and_vlan__frames_are_right),
-	};
-
-	return cmocka_run_group_tests_name("responder: RespPktGen", tests, fx_group_setup,
-					   fx_group_teardown);
 }

@@ -45,7 +45,7 @@ static struct qp *more_qp(unsigned i)
 	return q;
 }
 
-static void turn__is_a_quantum(void **state)
+TEST(turn__is_a_quantum)
 {
 	(void)state;
 	fx->qp2->rq_psn = 1000;
@@ -61,7 +61,7 @@ static void turn__is_a_quantum(void **state)
 }
 
 /* And a packet that goes beyond it is its last. */
-static void turn__ends_with_the_packet_that_exceeds_it(void **state)
+TEST(turn__ends_with_the_packet_that_exceeds_it)
 {
 	(void)state;
 	fx->e.settings.quantum_bytes = FX_MTU + 1;
@@ -75,7 +75,7 @@ static void turn__ends_with_the_packet_that_exceeds_it(void **state)
 	assert_packets(1002, 2);
 }
 
-static void turn__goes_on_where_there_was_no_room(void **state)
+TEST(turn__goes_on_where_there_was_no_room)
 {
 	(void)state;
 	fx->qp2->rq_psn = 1000;
@@ -90,7 +90,7 @@ static void turn__goes_on_where_there_was_no_room(void **state)
 	fx_poll(5);
 }
 
-static void turn__of_a_qp_that_leaves_is_nobody_elses(void **state)
+TEST(turn__of_a_qp_that_leaves_is_nobody_elses)
 {
 	struct qp *third = more_qp(0);
 
@@ -112,7 +112,7 @@ static void turn__of_a_qp_that_leaves_is_nobody_elses(void **state)
 }
 
 /* It must be in no list when its number is free for another one. */
-static void leave__from_behind_one_that_waits_for_room(void **state)
+TEST(leave__from_behind_one_that_waits_for_room)
 {
 	(void)state;
 	fx_send_read(FX_QPN, FX_PSN, 16);
@@ -128,7 +128,7 @@ static void leave__from_behind_one_that_waits_for_room(void **state)
 	assert_int_equal(rte_mempool_in_use_count(fx->rx), 1);
 }
 
-static void answers__of_a_queue_pair_that_is_reset_are_dropped(void **state)
+TEST(answers__of_a_queue_pair_that_is_reset_are_dropped)
 {
 	(void)state;
 	fx_send_read(FX_QPN, FX_PSN, 16);
@@ -139,7 +139,7 @@ static void answers__of_a_queue_pair_that_is_reset_are_dropped(void **state)
 	assert_int_equal(rte_mempool_in_use_count(fx->rx), 0);
 }
 
-static void answers__of_a_former_number_are_dropped(void **state)
+TEST(answers__of_a_former_number_are_dropped)
 {
 	(void)state;
 	fx_send_read(FX_QPN, FX_PSN, 16);
@@ -150,7 +150,7 @@ static void answers__of_a_former_number_are_dropped(void **state)
 	assert_int_equal(rte_mempool_in_use_count(fx->rx), 0);
 }
 
-static void answers__in_the_ring_are_dropped_after_a_reset(void **state)
+TEST(answers__in_the_ring_are_dropped_after_a_reset)
 {
 	(void)state;
 	fx_send_write(FX_QPN, FX_PSN, FX_KEY);
@@ -160,7 +160,7 @@ static void answers__in_the_ring_are_dropped_after_a_reset(void **state)
 	fx_assert_counter(drop_qp_state, 1);
 }
 
-static void answers__leave_in_rtr(void **state)
+TEST(answers__leave_in_rtr)
 {
 	(void)state;
 	fx->qp->state = QP_RTR;
@@ -174,7 +174,7 @@ static void answers__leave_in_rtr(void **state)
 }
 
 /* The NAK is still in the ring, the QP in ERR already. */
-static void c9_087__a_read_before_a_nak_is_answered(void **state)
+TEST(c9_087__a_read_before_a_nak_is_answered)
 {
 	(void)state;
 	fx_send_read(FX_QPN, FX_PSN, 6);
@@ -188,7 +188,7 @@ static void c9_087__a_read_before_a_nak_is_answered(void **state)
 }
 
 /* It ends with one NAK, its own, and the client hears of one error. */
-static void c9_100__a_read_fails_before_a_nak(void **state)
+TEST(c9_100__a_read_fails_before_a_nak)
 {
 	(void)state;
 	fx_send_read(FX_QPN, FX_PSN, 100);
@@ -205,7 +205,7 @@ static void c9_100__a_read_fails_before_a_nak(void **state)
 }
 
 /* In ERR what waits behind a READ is worth nothing, unless it is the NAK that ends it all. */
-static void error__an_ack_at_the_end_does_not_keep_a_read(void **state)
+TEST(error__an_ack_at_the_end_does_not_keep_a_read)
 {
 	(void)state;
 	fx_send_read(FX_QPN, FX_PSN, 16);
@@ -225,7 +225,7 @@ static void put_acks(uint32_t psn, unsigned n)
 	}
 }
 
-static void room__is_shared_by_reads_and_short_answers(void **state)
+TEST(room__is_shared_by_reads_and_short_answers)
 {
 	unsigned acks = 0;
 
@@ -241,7 +241,7 @@ static void room__is_shared_by_reads_and_short_answers(void **state)
 	fx_poll(3);
 }
 
-static void room__is_all_for_short_answers_without_reads(void **state)
+TEST(room__is_all_for_short_answers_without_reads)
 {
 	(void)state;
 	fx->qp2->rq_psn = 1000;
@@ -251,7 +251,7 @@ static void room__is_all_for_short_answers_without_reads(void **state)
 }
 
 /* An ACK that nobody asked for acknowledges all: it must not overtake those in the ring. */
-static void c9_101__credits_wait_for_what_is_in_the_ring(void **state)
+TEST(c9_101__credits_wait_for_what_is_in_the_ring)
 {
 	(void)state;
 	fx->e.settings.e2e_credits = true;
@@ -273,7 +273,7 @@ static void c9_101__credits_wait_for_what_is_in_the_ring(void **state)
 	fx_assert_no_frame();
 }
 
-static void idle__takes_no_buffers(void **state)
+TEST(idle__takes_no_buffers)
 {
 	(void)state;
 	fx_poll(3);
@@ -305,7 +305,7 @@ static int alloc_nothing(struct rte_mempool *p)
 	return 0;
 }
 
-static void stock__one_by_one_is_as_many_as_are_wanted(void **state)
+TEST(stock__one_by_one_is_as_many_as_are_wanted)
 {
 	static const struct rte_mempool_ops ops = {.name = "one_by_one",
 						   .alloc = alloc_nothing,
@@ -324,7 +324,7 @@ static void stock__one_by_one_is_as_many_as_are_wanted(void **state)
 	fx->e.packets->ops_index = real_ops;
 }
 
-static void destroy__frees_what_waits(void **state)
+TEST(destroy__frees_what_waits)
 {
 	(void)state; /* the teardown looks for mbufs that are missing */
 	fx_send_read(FX_QPN, FX_PSN, 16);
@@ -336,7 +336,7 @@ static void destroy__frees_what_waits(void **state)
 /* However many READs peers may have outstanding: a share of the packet buffers waits here, in
  * all engines that take from them, and a READ too many is as good as lost; not the first of a queue
  * pair that has none. */
-static void answers__hold_a_share_of_the_buffers(void **state)
+TEST(answers__hold_a_share_of_the_buffers)
 {
 	const unsigned share = fx->e.packets->size / 16;
 	uint32_t psn = FX_PSN;
@@ -377,32 +377,4 @@ static void answers__hold_a_share_of_the_buffers(void **state)
 	fx_poll(1);
 	assert_packets(psn, 8);
 	fx_assert_no_frame();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(turn__is_a_quantum),
-		FX_TEST(turn__ends_with_the_packet_that_exceeds_it),
-		FX_TEST(turn__goes_on_where_there_was_no_room),
-		FX_TEST(turn__of_a_qp_that_leaves_is_nobody_elses),
-		FX_TEST(leave__from_behind_one_that_waits_for_room),
-		FX_TEST(answers__of_a_queue_pair_that_is_reset_are_dropped),
-		FX_TEST(answers__of_a_former_number_are_dropped),
-		FX_TEST(answers__in_the_ring_are_dropped_after_a_reset),
-		FX_TEST(answers__leave_in_rtr),
-		FX_TEST(c9_087__a_read_before_a_nak_is_answered),
-		FX_TEST(c9_100__a_read_fails_before_a_nak),
-		FX_TEST(error__an_ack_at_the_end_does_not_keep_a_read),
-		FX_TEST(room__is_shared_by_reads_and_short_answers),
-		FX_TEST(room__is_all_for_short_answers_without_reads),
-		FX_TEST(c9_101__credits_wait_for_what_is_in_the_ring),
-		FX_TEST(idle__takes_no_buffers),
-		FX_TEST(stock__one_by_one_is_as_many_as_are_wanted),
-		FX_TEST(destroy__frees_what_waits),
-		FX_TEST(answers__hold_a_share_of_the_buffers),
-	};
-
-	return cmocka_run_group_tests_name("responder: turns of answers", tests, fx_group_setup,
-					   fx_group_teardown);
 }

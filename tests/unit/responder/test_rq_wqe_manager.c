@@ -12,7 +12,7 @@ static void use_queue(uint32_t entries, uint32_t stride)
 	fx->qp->rq_stride = stride;
 }
 
-static void open__nothing_posted_or_no_queue(void **state)
+TEST(open__nothing_posted_or_no_queue)
 {
 	(void)state;
 	use_queue(4, 64);
@@ -23,7 +23,7 @@ static void open__nothing_posted_or_no_queue(void **state)
 	assert_int_equal(rwm_available(fx->qp), 0);
 }
 
-static void open__fetches_what_is_posted_and_never_wraps(void **state)
+TEST(open__fetches_what_is_posted_and_never_wraps)
 {
 	struct qp *q = fx->qp;
 
@@ -49,7 +49,7 @@ static void open__fetches_what_is_posted_and_never_wraps(void **state)
 	assert_int_equal(rwm_open(c, q), RWM_INVALID_WQE);
 }
 
-static void open__largest_descriptor_has_thirty_entries(void **state)
+TEST(open__largest_descriptor_has_thirty_entries)
 {
 	struct wqe_data d[SGE_MAX];
 	struct rwm_entry entry;
@@ -74,7 +74,7 @@ static void open__largest_descriptor_has_thirty_entries(void **state)
 	assert_int_equal(rwm_fetch_entry(q, &entry), RWM_INVALID_ENTRY);
 }
 
-static void fetch_entry__end_of_the_stride_is_an_end(void **state)
+TEST(fetch_entry__end_of_the_stride_is_an_end)
 {
 	const struct wqe_data d[3] = {{1, FX_KEY, FX_VA}, {2, FX_KEY, FX_VA}, {3, FX_KEY, FX_VA}};
 	struct rwm_entry entry;
@@ -94,7 +94,7 @@ static void fetch_entry__end_of_the_stride_is_an_end(void **state)
 }
 
 /* What is behind it was left there by another descriptor. */
-static void fetch_entry__nothing_counts_behind_the_terminator(void **state)
+TEST(fetch_entry__nothing_counts_behind_the_terminator)
 {
 	const struct wqe_data d[] = {
 		{7, FX_KEY, FX_VA}, {0, 0, 0}, {WQE_INLINE | 9, FX_KEY, FX_VA}, {9, FX_KEY, FX_VA}};
@@ -111,7 +111,7 @@ static void fetch_entry__nothing_counts_behind_the_terminator(void **state)
 }
 
 /* Only 16 zero bytes end a descriptor. */
-static void fetch_entry__zero_in_part_is_no_end(void **state)
+TEST(fetch_entry__zero_in_part_is_no_end)
 {
 	const struct wqe_data d[] = {
 		{0, FX_KEY, 0}, {0, 0, FX_VA}, {7, 0, 0}, {0, FX_KEY, FX_VA}, {9, FX_KEY, FX_VA}};
@@ -132,7 +132,7 @@ static void fetch_entry__zero_in_part_is_no_end(void **state)
 }
 
 /* The client takes its count back while a message has a descriptor: nothing is left to promise. */
-static void available__count_goes_back_while_one_is_open(void **state)
+TEST(available__count_goes_back_while_one_is_open)
 {
 	(void)state;
 	use_queue(4, 64);
@@ -148,7 +148,7 @@ static void available__count_goes_back_while_one_is_open(void **state)
 	assert_int_equal(rwm_available(fx->qp), 4);
 }
 
-static void rewind__starts_the_descriptor_again(void **state)
+TEST(rewind__starts_the_descriptor_again)
 {
 	struct rwm_entry entry;
 
@@ -164,7 +164,7 @@ static void rewind__starts_the_descriptor_again(void **state)
 	assert_int_equal(entry.bytes, 100);
 }
 
-static void open__client_changes_memory_after_the_fetch(void **state)
+TEST(open__client_changes_memory_after_the_fetch)
 {
 	(void)state;
 	use_queue(4, 64);
@@ -177,7 +177,7 @@ static void open__client_changes_memory_after_the_fetch(void **state)
 	assert_int_equal(fx->qp->rwm.length, 200);
 }
 
-static void open__refuses_a_count_beyond_the_queue(void **state)
+TEST(open__refuses_a_count_beyond_the_queue)
 {
 	(void)state;
 	use_queue(4, 64);
@@ -188,7 +188,7 @@ static void open__refuses_a_count_beyond_the_queue(void **state)
 	assert_int_equal(rwm_open(c, fx->qp), RWM_BAD_QUEUE);
 }
 
-static void open__counts_wrap(void **state)
+TEST(open__counts_wrap)
 {
 	(void)state;
 	use_queue(4, 64);
@@ -203,24 +203,4 @@ static void open__counts_wrap(void **state)
 	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
 	assert_int_equal(fx->qp->rwm.length, 22);
 	assert_int_equal(rwm_wqe_offset(fx->qp), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(open__nothing_posted_or_no_queue),
-		FX_TEST(open__fetches_what_is_posted_and_never_wraps),
-		FX_TEST(open__largest_descriptor_has_thirty_entries),
-		FX_TEST(fetch_entry__end_of_the_stride_is_an_end),
-		FX_TEST(fetch_entry__nothing_counts_behind_the_terminator),
-		FX_TEST(fetch_entry__zero_in_part_is_no_end),
-		FX_TEST(available__count_goes_back_while_one_is_open),
-		FX_TEST(rewind__starts_the_descriptor_again),
-		FX_TEST(open__client_changes_memory_after_the_fetch),
-		FX_TEST(open__refuses_a_count_beyond_the_queue),
-		FX_TEST(open__counts_wrap),
-	};
-
-	return cmocka_run_group_tests_name("responder: RQWQEManager", tests, fx_group_setup,
-					   fx_group_teardown);
 }

@@ -59,7 +59,7 @@ static void assert_cqe(uint32_t qpn, uint8_t opcode, uint32_t error, uint32_t ta
 	assert_int_equal(e->wqe_offset, tag);
 }
 
-static void open__takes_one_and_never_ahead(void **state)
+TEST(open__takes_one_and_never_ahead)
 {
 	(void)state;
 	use_srq();
@@ -86,7 +86,7 @@ static void open__takes_one_and_never_ahead(void **state)
 	fx_assert_counter(srq_taken, 3);
 }
 
-static void open__place_is_free_once_taken(void **state)
+TEST(open__place_is_free_once_taken)
 {
 	(void)state;
 	use_srq();
@@ -105,7 +105,7 @@ static void open__place_is_free_once_taken(void **state)
 	assert_int_equal(rwm_open(c, fx->qp2), RWM_INVALID_WQE);
 }
 
-static void open__counts_wrap(void **state)
+TEST(open__counts_wrap)
 {
 	(void)state;
 	use_srq();
@@ -121,7 +121,7 @@ static void open__counts_wrap(void **state)
 	assert_int_equal(rwm_open(c, fx->qp), RWM_INVALID_WQE);
 }
 
-static void rewind__keeps_it_for_the_next_message(void **state)
+TEST(rewind__keeps_it_for_the_next_message)
 {
 	(void)state;
 	use_srq();
@@ -137,7 +137,7 @@ static void rewind__keeps_it_for_the_next_message(void **state)
 	assert_int_equal(srq.consumed, 1);
 }
 
-static void open__impossible_count_ends_the_srq_for_good(void **state)
+TEST(open__impossible_count_ends_the_srq_for_good)
 {
 	(void)state;
 	use_srq();
@@ -153,7 +153,7 @@ static void open__impossible_count_ends_the_srq_for_good(void **state)
 	fx_assert_counter(srq_errors, 1);
 }
 
-static void limit__event_once_when_fewer_are_left(void **state)
+TEST(limit__event_once_when_fewer_are_left)
 {
 	(void)state;
 	use_srq();
@@ -180,7 +180,7 @@ static void send(uint32_t qpn, uint8_t opcode, uint32_t n, uint32_t bytes)
 		   bytes, 1);
 }
 
-static void message__completes_with_its_tag_and_promises_no_credits(void **state)
+TEST(message__completes_with_its_tag_and_promises_no_credits)
 {
 	(void)state;
 	use_srq();
@@ -199,7 +199,7 @@ static void message__completes_with_its_tag_and_promises_no_credits(void **state
 	fx_assert_pattern(fx->memory + 2000, 100, 1);
 }
 
-static void message__keys_are_of_the_srqs_domain(void **state)
+TEST(message__keys_are_of_the_srqs_domain)
 {
 	(void)state;
 	use_srq();
@@ -215,7 +215,7 @@ static void message__keys_are_of_the_srqs_domain(void **state)
 	assert_cqe(FX_QPN, USER_INVALID, SYNDROME_LOCAL_PROT, TAG + 1);
 }
 
-static void message__none_posted_is_rnr(void **state)
+TEST(message__none_posted_is_rnr)
 {
 	(void)state;
 	use_srq();
@@ -229,7 +229,7 @@ static void message__none_posted_is_rnr(void **state)
 	assert_cqe(FX_QPN, USER_RECV, 0, TAG);
 }
 
-static void message__bad_descriptor_hurts_its_taker_alone(void **state)
+TEST(message__bad_descriptor_hurts_its_taker_alone)
 {
 	struct wqe_data inlined = {.length = WQE_INLINE | 8, .lkey = 1, .addr = 1};
 
@@ -248,7 +248,7 @@ static void message__bad_descriptor_hurts_its_taker_alone(void **state)
 	fx_assert_counter(bad_recv_wqe, 1);
 }
 
-static void message__impossible_count_fails_the_queue_pair(void **state)
+TEST(message__impossible_count_fails_the_queue_pair)
 {
 	(void)state;
 	use_srq();
@@ -263,7 +263,7 @@ static void message__impossible_count_fails_the_queue_pair(void **state)
 	assert_int_equal(qp_state(fx->qp), QP_ERR);
 }
 
-static void flush__gives_back_what_it_holds_then_says_it_was_the_last(void **state)
+TEST(flush__gives_back_what_it_holds_then_says_it_was_the_last)
 {
 	(void)state;
 	use_srq();
@@ -286,7 +286,7 @@ static void flush__gives_back_what_it_holds_then_says_it_was_the_last(void **sta
 	fx_assert_no_event();
 }
 
-static void wake__of_one_that_receives_is_not_its_last(void **state)
+TEST(wake__of_one_that_receives_is_not_its_last)
 {
 	(void)state;
 	use_srq();
@@ -302,7 +302,7 @@ static void wake__of_one_that_receives_is_not_its_last(void **state)
 }
 
 /* The CEU moves it to ERR only to reset or destroy it. */
-static void flush__says_nothing_of_one_that_goes(void **state)
+TEST(flush__says_nothing_of_one_that_goes)
 {
 	(void)state;
 	use_srq();
@@ -317,7 +317,7 @@ static void flush__says_nothing_of_one_that_goes(void **state)
 	assert_int_equal(fx->qp->ee.flushed, EE_FLUSHED);
 }
 
-static void flush__after_a_failure_the_open_one_completes_first(void **state)
+TEST(flush__after_a_failure_the_open_one_completes_first)
 {
 	(void)state;
 	use_srq();
@@ -332,7 +332,7 @@ static void flush__after_a_failure_the_open_one_completes_first(void **state)
 }
 
 /* Another queue pair's receive queue uses up what a poll may write. */
-static void flush__waits_for_its_turn(void **state)
+TEST(flush__waits_for_its_turn)
 {
 	unsigned polls = 0;
 
@@ -352,29 +352,4 @@ static void flush__waits_for_its_turn(void **state)
 	fx_assert_event(EQE_LAST_WQE, FX_QPN);
 	fx_assert_no_event();
 	assert_int_equal(fx->qp2->rwm.consumed, 128);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(open__takes_one_and_never_ahead),
-		FX_TEST(open__place_is_free_once_taken),
-		FX_TEST(open__counts_wrap),
-		FX_TEST(rewind__keeps_it_for_the_next_message),
-		FX_TEST(open__impossible_count_ends_the_srq_for_good),
-		FX_TEST(limit__event_once_when_fewer_are_left),
-		FX_TEST(message__completes_with_its_tag_and_promises_no_credits),
-		FX_TEST(message__keys_are_of_the_srqs_domain),
-		FX_TEST(message__none_posted_is_rnr),
-		FX_TEST(message__bad_descriptor_hurts_its_taker_alone),
-		FX_TEST(message__impossible_count_fails_the_queue_pair),
-		FX_TEST(flush__gives_back_what_it_holds_then_says_it_was_the_last),
-		FX_TEST(wake__of_one_that_receives_is_not_its_last),
-		FX_TEST(flush__waits_for_its_turn),
-		FX_TEST(flush__says_nothing_of_one_that_goes),
-		FX_TEST(flush__after_a_failure_the_open_one_completes_first),
-	};
-
-	return cmocka_run_group_tests_name("responder: SRQ", tests, fx_group_setup,
-					   fx_group_teardown);
 }

@@ -12,7 +12,7 @@ static void as_ud(void)
 	fx->qp->service = SERVICE_UD;
 }
 
-static void uc_send_and_write__executed_without_an_answer(void **state)
+TEST(uc_send_and_write__executed_without_an_answer)
 {
 	(void)state;
 	as_uc();
@@ -31,7 +31,7 @@ static void uc_send_and_write__executed_without_an_answer(void **state)
 	fx_assert_pattern(fx->memory + 4096, 6, 4);
 }
 
-static void uc_gap__drops_until_the_next_first_and_reuses_the_receive(void **state)
+TEST(uc_gap__drops_until_the_next_first_and_reuses_the_receive)
 {
 	(void)state;
 	as_uc();
@@ -49,7 +49,7 @@ static void uc_gap__drops_until_the_next_first_and_reuses_the_receive(void **sta
 	fx_assert_no_frame();
 }
 
-static void uc_gap__first_in_the_midst_begins_anew(void **state)
+TEST(uc_gap__first_in_the_midst_begins_anew)
 {
 	(void)state;
 	as_uc();
@@ -65,7 +65,7 @@ static void uc_gap__first_in_the_midst_begins_anew(void **state)
 }
 
 /* The message is given up for good: nothing that comes late may go into its buffer. */
-static void uc_gap__the_missing_packet_comes_late(void **state)
+TEST(uc_gap__the_missing_packet_comes_late)
 {
 	(void)state;
 	as_uc();
@@ -80,7 +80,7 @@ static void uc_gap__the_missing_packet_comes_late(void **state)
 	assert_int_equal(fx->memory[FX_MTU], 0xee);
 }
 
-static void uc__last_without_a_first(void **state)
+TEST(uc__last_without_a_first)
 {
 	(void)state;
 	as_uc();
@@ -93,7 +93,7 @@ static void uc__last_without_a_first(void **state)
 }
 
 /* A packet that is refused costs its message: what follows must not complete it. */
-static void uc__refused_in_the_midst(void **state)
+TEST(uc__refused_in_the_midst)
 {
 	(void)state;
 	as_uc();
@@ -111,7 +111,7 @@ static void uc__refused_in_the_midst(void **state)
 	fx_assert_pattern(fx->memory, 7, 9);
 }
 
-static void uc__no_receive_posted(void **state)
+TEST(uc__no_receive_posted)
 {
 	(void)state;
 	as_uc();
@@ -124,7 +124,7 @@ static void uc__no_receive_posted(void **state)
 	assert_int_equal(fx->qp->state, QP_RTS);
 }
 
-static void uc__refused_requests_are_dropped(void **state)
+TEST(uc__refused_requests_are_dropped)
 {
 	(void)state;
 	as_uc();
@@ -149,7 +149,7 @@ static void uc__refused_requests_are_dropped(void **state)
 	fx_assert_cqe(USER_RECV, 10, 0, 0); /* the receive was given back */
 }
 
-static void uc__local_error_ends_the_qp(void **state)
+TEST(uc__local_error_ends_the_qp)
 {
 	const struct wqe_data d = {.length = 100, .lkey = 0x99, .addr = FX_VA};
 
@@ -174,7 +174,7 @@ static void assert_ud_completion(uint32_t byte_count, uint32_t sl)
 	assert_int_equal(c->rlid_flags, CQE_HAS_GRH | sl);
 }
 
-static void ud_send__grh_of_ipv4(void **state)
+TEST(ud_send__grh_of_ipv4)
 {
 	static const uint8_t zeros[20];
 
@@ -194,7 +194,7 @@ static void ud_send__grh_of_ipv4(void **state)
 	fx_assert_no_frame();
 }
 
-static void ud_send__grh_of_ipv6(void **state)
+TEST(ud_send__grh_of_ipv6)
 {
 	(void)state;
 	as_ud();
@@ -210,7 +210,7 @@ static void ud_send__grh_of_ipv6(void **state)
 	fx_assert_pattern(fx->memory + 40, 7, 6);
 }
 
-static void ud_send__dropped(void **state)
+TEST(ud_send__dropped)
 {
 	(void)state;
 	as_ud();
@@ -231,7 +231,7 @@ static void ud_send__dropped(void **state)
 	fx_assert_cqe(USER_RECV_IMM, 46, 3, 0);
 }
 
-static void ud_send__reserved_opcode(void **state)
+TEST(ud_send__reserved_opcode)
 {
 	(void)state;
 	as_ud();
@@ -243,7 +243,7 @@ static void ud_send__reserved_opcode(void **state)
 	fx_assert_counter(drop_ud_qkey, 1);
 }
 
-static void ud_send__the_first_one_is_no_connection(void **state)
+TEST(ud_send__the_first_one_is_no_connection)
 {
 	(void)state;
 	as_ud();
@@ -256,7 +256,7 @@ static void ud_send__the_first_one_is_no_connection(void **state)
 }
 
 /* Memory is refused for the GRH, and there is no payload that it could be refused for. */
-static void ud_send__no_memory_for_the_grh(void **state)
+TEST(ud_send__no_memory_for_the_grh)
 {
 	const struct wqe_data d = {.length = 100, .lkey = 0x99, .addr = FX_VA};
 
@@ -267,28 +267,4 @@ static void ud_send__no_memory_for_the_grh(void **state)
 	fx_poll(1);
 	fx_assert_cqe(USER_INVALID, 0, SYNDROME_LOCAL_PROT, 0);
 	assert_int_equal(fx->qp->state, QP_ERR);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(uc_send_and_write__executed_without_an_answer),
-		FX_TEST(uc_gap__drops_until_the_next_first_and_reuses_the_receive),
-		FX_TEST(uc_gap__first_in_the_midst_begins_anew),
-		FX_TEST(uc_gap__the_missing_packet_comes_late),
-		FX_TEST(uc__last_without_a_first),
-		FX_TEST(uc__refused_in_the_midst),
-		FX_TEST(uc__no_receive_posted),
-		FX_TEST(uc__refused_requests_are_dropped),
-		FX_TEST(uc__local_error_ends_the_qp),
-		FX_TEST(ud_send__grh_of_ipv4),
-		FX_TEST(ud_send__grh_of_ipv6),
-		FX_TEST(ud_send__dropped),
-		FX_TEST(ud_send__reserved_opcode),
-		FX_TEST(ud_send__the_first_one_is_no_connection),
-		FX_TEST(ud_send__no_memory_for_the_grh),
-	};
-
-	return cmocka_run_group_tests_name("responder: UC and UD", tests, fx_group_setup,
-					   fx_group_teardown);
 }

@@ -2,7 +2,7 @@
 /* DataPack: passes requests on in order, as far as there is room. */
 #include "send_queue_fixture.h"
 
-static void dp_poll__bad_requests_pass_through(void **state)
+TEST(dp_poll__bad_requests_pass_through)
 {
 	struct rte_mbuf *m = fx_request(0, USER_SEND, 0, 64);
 
@@ -15,7 +15,7 @@ static void dp_poll__bad_requests_pass_through(void **state)
 }
 
 /* Of these nothing is copied: entries go on in the descriptor itself. */
-static void dp_poll__reads_atomics_and_empty_sends(void **state)
+TEST(dp_poll__reads_atomics_and_empty_sends)
 {
 	static const uint8_t opcodes[] = {USER_RDMA_READ, USER_ATOMIC_FA, USER_SEND};
 
@@ -26,7 +26,7 @@ static void dp_poll__reads_atomics_and_empty_sends(void **state)
 		assert_descriptor(CHANNEL_DP_RTC, 0, i * 64);
 }
 
-static void dp_poll__output_full(void **state)
+TEST(dp_poll__output_full)
 {
 	fx_fill(CHANNEL_DP_RTC, 1);
 	fx_put(CHANNEL_WP_DP, fx_request(0, USER_SEND, 10, 0));
@@ -37,15 +37,4 @@ static void dp_poll__output_full(void **state)
 	fx_unfill(CHANNEL_DP_RTC);
 	assert_int_equal(dp_poll(fx->e), 1);
 	assert_descriptor(CHANNEL_DP_RTC, 0, 64);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(dp_poll__bad_requests_pass_through),
-		FX_TEST(dp_poll__reads_atomics_and_empty_sends),
-		FX_TEST(dp_poll__output_full),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

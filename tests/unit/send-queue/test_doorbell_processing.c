@@ -2,7 +2,7 @@
 /* DoorbellProcessing alone: doorbells in the client's page, descriptors in DBP_WS. */
 #include "send_queue_fixture.h"
 
-static void dbp_poll__takes_a_doorbell(void **state)
+TEST(dbp_poll__takes_a_doorbell)
 {
 	struct wqe w = wqe_begin(2, 640, WQE_SIGNALED);
 	struct rte_mbuf *m;
@@ -25,7 +25,7 @@ static void dbp_poll__takes_a_doorbell(void **state)
 	assert_int_equal(fx->page->uar.consumer_index, 1);
 }
 
-static void dbp_poll__input_empty(void **state)
+TEST(dbp_poll__input_empty)
 {
 	assert_int_equal(dbp_poll(fx->e), 0);
 	assert_false(dbp_pending(fx->e));
@@ -39,7 +39,7 @@ static void dbp_poll__input_empty(void **state)
 }
 
 /* Six rounds of the FIFO: an entry counts once in each round, and an old one never. */
-static void dbp_poll__phase_wraps(void **state)
+TEST(dbp_poll__phase_wraps)
 {
 	for (uint32_t i = 0; i < 6 * UAR_DOORBELLS; i++) {
 		ring(i % FX_QPS, USER_SEND, i % 512 * 16, 16);
@@ -51,7 +51,7 @@ static void dbp_poll__phase_wraps(void **state)
 	fx_assert_counter(doorbells, 6 * UAR_DOORBELLS);
 }
 
-static void dbp_poll__full_fifo_in_bursts(void **state)
+TEST(dbp_poll__full_fifo_in_bursts)
 {
 	uint32_t got = 0;
 
@@ -76,7 +76,7 @@ static void refused(uint32_t qpn, uint32_t offset, uint32_t units, enum counter 
 	assert_false(dbp_pending(fx->e)); /* consumed all the same */
 }
 
-static void dbp_poll__foreign_queue_pair(void **state)
+TEST(dbp_poll__foreign_queue_pair)
 {
 	fx->qp[1]->client = FX_CLIENT + 1;
 	refused(fx->qp[1]->qpn, 0, 1, COUNTER_drop_doorbell_qpn);
@@ -85,7 +85,7 @@ static void dbp_poll__foreign_queue_pair(void **state)
 	refused(0xffffff, 0, 1, COUNTER_drop_doorbell_qpn);
 }
 
-static void dbp_poll__queue_pair_may_not_send(void **state)
+TEST(dbp_poll__queue_pair_may_not_send)
 {
 	static const struct {
 		enum qp_state state;
@@ -106,7 +106,7 @@ static void dbp_poll__queue_pair_may_not_send(void **state)
 }
 
 /* So that RequesterTransControl knows what was rung for before SQERR2RTS. */
-static void dbp_poll__epoch_of_the_send_queue(void **state)
+TEST(dbp_poll__epoch_of_the_send_queue)
 {
 	struct rte_mbuf *m;
 
@@ -118,7 +118,7 @@ static void dbp_poll__epoch_of_the_send_queue(void **state)
 	rte_mbuf_raw_free(m);
 }
 
-static void dbp_poll__descriptor_outside_of_the_queue(void **state)
+TEST(dbp_poll__descriptor_outside_of_the_queue)
 {
 	uint32_t qpn = fx->qp[0]->qpn;
 
@@ -137,7 +137,7 @@ static void dbp_poll__descriptor_outside_of_the_queue(void **state)
 	refused(qpn, 0, 0, COUNTER_drop_doorbell_size);
 }
 
-static void dbp_poll__nop_wakes_the_responder(void **state)
+TEST(dbp_poll__nop_wakes_the_responder)
 {
 	ring_raw(fx->qp[3]->qpn, USER_NOP, 0);
 	assert_int_equal(dbp_poll(fx->e), 0);
@@ -148,7 +148,7 @@ static void dbp_poll__nop_wakes_the_responder(void **state)
 }
 
 /* One that names a descriptor is no such doorbell: WQEParse refuses it. */
-static void dbp_poll__nop_with_a_descriptor(void **state)
+TEST(dbp_poll__nop_with_a_descriptor)
 {
 	struct rte_mbuf *m;
 
@@ -163,7 +163,7 @@ static void dbp_poll__nop_with_a_descriptor(void **state)
 }
 
 /* Others hold so many: the client gets what is left, a few in any case, and no more than that. */
-static void dbp_poll__share_of_the_descriptors(void **state)
+TEST(dbp_poll__share_of_the_descriptors)
 {
 	static const struct {
 		uint32_t others, held, taken;
@@ -188,7 +188,7 @@ static void dbp_poll__share_of_the_descriptors(void **state)
 }
 
 /* A client is asked once in a poll, also when all that it rings is refused. */
-static void dbp_poll__refused_doorbells_in_bursts(void **state)
+TEST(dbp_poll__refused_doorbells_in_bursts)
 {
 	for (unsigned poll = 1; poll <= 8; poll++) {
 		for (unsigned i = 0; i < 2 * BURST; i++)
@@ -200,7 +200,7 @@ static void dbp_poll__refused_doorbells_in_bursts(void **state)
 	}
 }
 
-static void dbp_poll__output_full(void **state)
+TEST(dbp_poll__output_full)
 {
 	fx_fill(CHANNEL_DBP_WS, 2);
 	for (unsigned i = 0; i < 5; i++)
@@ -214,7 +214,7 @@ static void dbp_poll__output_full(void **state)
 		assert_descriptor(CHANNEL_DBP_WS, 0, i * 16);
 }
 
-static void dbp_poll__no_descriptor_buffer(void **state)
+TEST(dbp_poll__no_descriptor_buffer)
 {
 	fx_exhaust(fx->descriptors, 0);
 	ring(0, USER_SEND, 0, 16);
@@ -229,7 +229,7 @@ static void dbp_poll__no_descriptor_buffer(void **state)
 }
 
 /* A client that floods does not keep another one from its turn. */
-static void dbp_poll__clients_in_turn(void **state)
+TEST(dbp_poll__clients_in_turn)
 {
 	struct uar_page *other = aligned_alloc(4096, sizeof(*other));
 	uint64_t w1 = fx->qp[1]->qpn << DOORBELL_QPN_SHIFT | 1;
@@ -254,7 +254,7 @@ static void dbp_poll__clients_in_turn(void **state)
 	free(other);
 }
 
-static void dbp_set_asleep__tells_the_clients(void **state)
+TEST(dbp_set_asleep__tells_the_clients)
 {
 	dbp_set_asleep(fx->e, true);
 	assert_int_equal(fx->page->uar.daemon_asleep, 1);
@@ -263,7 +263,7 @@ static void dbp_set_asleep__tells_the_clients(void **state)
 }
 
 /* What the next client finds where one has left. */
-static void dbp_set_client__begins_anew(void **state)
+TEST(dbp_set_client__begins_anew)
 {
 	ring(0, USER_SEND, 0, 16);
 	ring(0, USER_SEND, 16, 16);
@@ -283,7 +283,7 @@ static void dbp_set_client__begins_anew(void **state)
 }
 
 /* One with a lower number comes: those above are still listened to. */
-static void dbp_set_client__below_another(void **state)
+TEST(dbp_set_client__below_another)
 {
 	struct uar_page *other = aligned_alloc(4096, sizeof(*other));
 
@@ -298,38 +298,11 @@ static void dbp_set_client__below_another(void **state)
 }
 
 /* Said once: the clients' pages are not written to for nothing. */
-static void dbp_set_asleep__once(void **state)
+TEST(dbp_set_asleep__once)
 {
 	dbp_set_asleep(fx->e, true);
 	fx->page->uar.daemon_asleep = 0;
 	dbp_set_asleep(fx->e, true);
 	assert_int_equal(fx->page->uar.daemon_asleep, 0);
 	dbp_set_asleep(fx->e, false);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(dbp_poll__takes_a_doorbell),
-		FX_TEST(dbp_poll__input_empty),
-		FX_TEST(dbp_poll__phase_wraps),
-		FX_TEST(dbp_poll__full_fifo_in_bursts),
-		FX_TEST(dbp_poll__foreign_queue_pair),
-		FX_TEST(dbp_poll__queue_pair_may_not_send),
-		FX_TEST(dbp_poll__epoch_of_the_send_queue),
-		FX_TEST(dbp_poll__descriptor_outside_of_the_queue),
-		FX_TEST(dbp_poll__nop_wakes_the_responder),
-		FX_TEST(dbp_poll__output_full),
-		FX_TEST(dbp_poll__no_descriptor_buffer),
-		FX_TEST(dbp_poll__clients_in_turn),
-		FX_TEST(dbp_set_asleep__tells_the_clients),
-		FX_TEST(dbp_set_asleep__once),
-		FX_TEST(dbp_set_client__begins_anew),
-		FX_TEST(dbp_set_client__below_another),
-		FX_TEST(dbp_poll__nop_with_a_descriptor),
-		FX_TEST(dbp_poll__share_of_the_descriptors),
-		FX_TEST(dbp_poll__refused_doorbells_in_bursts),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

@@ -111,7 +111,7 @@ static uint32_t schedule(struct qp *q, bool *lost)
 	return consumed;
 }
 
-static void ws_poll__no_wake_is_lost(void **state)
+TEST(ws_poll__no_wake_is_lost)
 {
 	struct qp *q = fx->qp[0];
 	uint32_t consumed;
@@ -135,13 +135,4 @@ static void ws_poll__no_wake_is_lost(void **state)
 	fx->e->held[FX_CLIENT] = fx->e->held_total = 0; /* they were not counted */
 	print_message("%u of %u requests\n", consumed, (unsigned)REQUESTS);
 	assert_false(lost);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(ws_poll__no_wake_is_lost),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

@@ -44,7 +44,7 @@ static void assert_outcome(struct rte_mbuf *m, enum wire_outcome outcome, uint32
 /* ---- the end of a descriptor ---- */
 
 /* An address unit and inline data that were another descriptor's do not complete this one. */
-static void end__address_unit_of_another_descriptor(void **state)
+TEST(end__address_unit_of_another_descriptor)
 {
 	struct {
 		struct wqe_ud u;
@@ -59,7 +59,7 @@ static void end__address_unit_of_another_descriptor(void **state)
 }
 
 /* A WRITE without data stays one, whatever was inline before. */
-static void end__inline_data_of_another_descriptor(void **state)
+TEST(end__inline_data_of_another_descriptor)
 {
 	const uint32_t stale[4] = {WQE_INLINE | 4, 1, 2, 3};
 	struct wqe w = wqe_begin(0, 0, 0);
@@ -72,7 +72,7 @@ static void end__inline_data_of_another_descriptor(void **state)
 }
 
 /* A SEND without data is done with its first unit. */
-static void end__send_without_data(void **state)
+TEST(end__send_without_data)
 {
 	uint64_t before = machine_taken("WQEParse", WP_NEXT_SEG, WP_IDLE);
 	struct wqe w = wqe_begin(0, 0, 0);
@@ -82,7 +82,7 @@ static void end__send_without_data(void **state)
 }
 
 /* An entry that was another descriptor's is not checked. */
-static void end__entry_of_another_descriptor(void **state)
+TEST(end__entry_of_another_descriptor)
 {
 	const struct wqe_data stale = {.length = 1, .lkey = 0xdead, .addr = FX_VA};
 	struct wqe w = wqe_begin(0, 0, 0);
@@ -101,7 +101,7 @@ static void end__entry_of_another_descriptor(void **state)
 
 /* All descriptors that end with the queue, wherever they begin: all of their bytes come along and
  * none from behind the queue, where nothing is mapped. */
-static void fetch__up_to_the_end_of_the_queue(void **state)
+TEST(fetch__up_to_the_end_of_the_queue)
 {
 	enum { PAGE = 4096 };
 	struct qp *q = fx->qp[0];
@@ -139,7 +139,7 @@ static uint8_t flags_of(uint32_t wqe_flags)
 	return flags;
 }
 
-static void flags__only_what_is_asked_for(void **state)
+TEST(flags__only_what_is_asked_for)
 {
 	assert_int_equal(flags_of(0), 0);
 	assert_int_equal(flags_of(WQE_SIGNALED), REQUEST_SIGNALED);
@@ -151,7 +151,7 @@ static void flags__only_what_is_asked_for(void **state)
 
 /* ---- lengths and rights ---- */
 
-static void inline__write(void **state)
+TEST(inline__write)
 {
 	struct wqe w = wqe_begin(0, 0, 0);
 	struct rte_mbuf *m;
@@ -163,7 +163,7 @@ static void inline__write(void **state)
 	assert_outcome(m, OUTCOME_OK, 20);
 }
 
-static void inline__datagram_longer_than_the_mtu(void **state)
+TEST(inline__datagram_longer_than_the_mtu)
 {
 	const struct wqe_ud u = {.dmac = {2}, .qpn = 5};
 
@@ -183,7 +183,7 @@ static void inline__datagram_longer_than_the_mtu(void **state)
 }
 
 /* To be sent memory need only be readable, though it is looked at before. */
-static void access__long_message_from_read_only_memory(void **state)
+TEST(access__long_message_from_read_only_memory)
 {
 	struct wqe w = wqe_begin(0, 0, 0);
 
@@ -192,7 +192,7 @@ static void access__long_message_from_read_only_memory(void **state)
 }
 
 /* One packet is checked when it is copied, more of them here. */
-static void access__looked_at_before_the_first_of_several_packets(void **state)
+TEST(access__looked_at_before_the_first_of_several_packets)
 {
 	struct wqe w = wqe_begin(0, 0, 0);
 
@@ -206,7 +206,7 @@ static void access__looked_at_before_the_first_of_several_packets(void **state)
 /* ---- a chain behind a single descriptor ---- */
 
 /* The single one is parsed first; that ends no chain: the doorbell behind the chain still waits. */
-static void chain__behind_a_single_descriptor(void **state)
+TEST(chain__behind_a_single_descriptor)
 {
 	static const uint32_t order[] = {0, 64, 128, 192, 256, 512};
 
@@ -230,23 +230,4 @@ static void chain__behind_a_single_descriptor(void **state)
 		wake_post(&fx->e->wake[WAKE_WS], &fx->qp[0]->wake[WAKE_WS], fx->qp[0]->index);
 		ws_poll(fx->e);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(end__address_unit_of_another_descriptor),
-		FX_TEST(end__inline_data_of_another_descriptor),
-		FX_TEST(end__send_without_data),
-		FX_TEST(end__entry_of_another_descriptor),
-		FX_TEST(fetch__up_to_the_end_of_the_queue),
-		FX_TEST(flags__only_what_is_asked_for),
-		FX_TEST(inline__write),
-		FX_TEST(inline__datagram_longer_than_the_mtu),
-		FX_TEST(access__long_message_from_read_only_memory),
-		FX_TEST(access__looked_at_before_the_first_of_several_packets),
-		FX_TEST(chain__behind_a_single_descriptor),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

@@ -71,7 +71,7 @@ static void assert_parsed(struct rte_mbuf *m, const struct operation *o, enum qp
 	assert_int_equal(((struct wqe_data *)(request_wqe(m) + r->data_first))->length, 100);
 }
 
-static void wp_poll__every_operation_on_every_service(void **state)
+TEST(wp_poll__every_operation_on_every_service)
 {
 	unsigned refused = 0;
 
@@ -95,7 +95,7 @@ static void wp_poll__every_operation_on_every_service(void **state)
 	fx_assert_counter(wqes, 3 * RTE_DIM(operations));
 }
 
-static void wp_poll__undefined_operations(void **state)
+TEST(wp_poll__undefined_operations)
 {
 	for (uint8_t opcode = 0; opcode <= DOORBELL_OPCODE_MASK; opcode++) {
 		struct wqe w = wqe_begin(0, 0, 0);
@@ -129,7 +129,7 @@ static void refused(const struct wqe *w, uint8_t opcode, enum wire_outcome outco
 	rte_mbuf_raw_free(m);
 }
 
-static void wp_poll__unit_missing(void **state)
+TEST(wp_poll__unit_missing)
 {
 	struct wqe w = wqe_begin(0, 0, 0);
 
@@ -145,7 +145,7 @@ static void wp_poll__unit_missing(void **state)
 	refused(&w, USER_SEND, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
 }
 
-static void wp_poll__entries_at_the_limit(void **state)
+TEST(wp_poll__entries_at_the_limit)
 {
 	struct wqe w = wqe_begin(0, 0, 0);
 	struct rte_mbuf *m;
@@ -161,7 +161,7 @@ static void wp_poll__entries_at_the_limit(void **state)
 	refused(&w, USER_SEND, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
 }
 
-static void wp_poll__no_entries(void **state)
+TEST(wp_poll__no_entries)
 {
 	struct wqe w = wqe_begin(0, 0, 0);
 	struct rte_mbuf *m = parse(&w, USER_SEND);
@@ -171,7 +171,7 @@ static void wp_poll__no_entries(void **state)
 	rte_mbuf_raw_free(m);
 }
 
-static void wp_poll__inline(void **state)
+TEST(wp_poll__inline)
 {
 	static const uint32_t sizes[] = {0, 1, 12, 13, 500};
 
@@ -189,7 +189,7 @@ static void wp_poll__inline(void **state)
 	}
 }
 
-static void wp_poll__inline_too_long(void **state)
+TEST(wp_poll__inline_too_long)
 {
 	static const uint32_t claims[] = {13, 28, 1000, 0x7fffffff};
 
@@ -201,7 +201,7 @@ static void wp_poll__inline_too_long(void **state)
 	}
 }
 
-static void wp_poll__inline_where_data_comes_back(void **state)
+TEST(wp_poll__inline_where_data_comes_back)
 {
 	struct wqe w = wqe_begin(0, 0, 0);
 
@@ -219,7 +219,7 @@ static struct wqe of_lengths(uint32_t first, uint32_t second)
 	return w;
 }
 
-static void wp_poll__message_length_at_the_limit(void **state)
+TEST(wp_poll__message_length_at_the_limit)
 {
 	struct wqe w = of_lengths(0x7fffffff, 1); /* 2^31: C9-72 */
 
@@ -240,7 +240,7 @@ static void wp_poll__message_length_at_the_limit(void **state)
 	refused(&w, USER_SEND, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
 }
 
-static void wp_poll__datagram_longer_than_the_mtu(void **state)
+TEST(wp_poll__datagram_longer_than_the_mtu)
 {
 	struct operation send = {USER_SEND, 7, false, false};
 	struct wqe w;
@@ -255,14 +255,14 @@ static void wp_poll__datagram_longer_than_the_mtu(void **state)
 	refused(&w, USER_SEND, OUTCOME_LOCAL_LENGTH, COUNTER_bad_wqe_length);
 }
 
-static void wp_poll__atomic_needs_eight_bytes(void **state)
+TEST(wp_poll__atomic_needs_eight_bytes)
 {
 	struct wqe w = build(&operations[7], SERVICE_RC, 7);
 
 	refused(&w, USER_ATOMIC_FA, OUTCOME_LOCAL_LENGTH, COUNTER_bad_wqe_length);
 }
 
-static void wp_poll__local_access(void **state)
+TEST(wp_poll__local_access)
 {
 	struct wqe w = wqe_begin(0, 0, 0);
 
@@ -299,7 +299,7 @@ static void local(const struct wqe *w, uint8_t opcode, uint32_t first)
 	rte_mbuf_raw_free(m);
 }
 
-static void wp_poll__local_operations(void **state)
+TEST(wp_poll__local_operations)
 {
 	struct wqe_bind bind = {.key = 1};
 	struct wqe_register reg = {.pages = 3};
@@ -329,7 +329,7 @@ static void wp_poll__local_operations(void **state)
 	refused(&w, USER_BIND_MW, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe_opcode);
 }
 
-static void wp_poll__local_operations_malformed(void **state)
+TEST(wp_poll__local_operations_malformed)
 {
 	struct wqe_bind bind = {.key = 1};
 	struct wqe_register reg = {.pages = 3};
@@ -362,7 +362,7 @@ static void wp_poll__local_operations_malformed(void **state)
 }
 
 /* A key that a fast registration may make good before the request's turn comes. */
-static void wp_poll__key_that_may_become_good(void **state)
+TEST(wp_poll__key_that_may_become_good)
 {
 	struct mpt_entry fast = {
 		.key = 0x7707, .pd = FX_PD, .flags = MPT_FAST | MPT_INVALIDATE_REMOTE};
@@ -379,7 +379,7 @@ static void wp_poll__key_that_may_become_good(void **state)
 }
 
 /* Another lcore holds what a READ to a region in pages needs: the request stays, and goes on when it is free. */
-static void wp_poll__waits_for_virt_to_phys(void **state)
+TEST(wp_poll__waits_for_virt_to_phys)
 {
 	const struct mpt_entry region = {.key = 0x7707,
 					 .pd = FX_PD,
@@ -409,7 +409,7 @@ static void wp_poll__waits_for_virt_to_phys(void **state)
 	rte_mbuf_raw_free(m);
 }
 
-static void wp_poll__queue_pair_in_error(void **state)
+TEST(wp_poll__queue_pair_in_error)
 {
 	static const enum qp_state states[] = {QP_ERR, QP_SQE};
 
@@ -434,7 +434,7 @@ static void chain_of_six(void)
 	}
 }
 
-static void wp_poll__chain_to_its_end(void **state)
+TEST(wp_poll__chain_to_its_end)
 {
 	struct rte_mbuf *first;
 
@@ -460,7 +460,7 @@ static void wp_poll__chain_to_its_end(void **state)
 	assert_int_equal(fx->qp[0]->ws.issued, 5);
 }
 
-static void wp_poll__chain_given_back_at_the_allowance(void **state)
+TEST(wp_poll__chain_given_back_at_the_allowance)
 {
 	struct rte_mbuf *m;
 
@@ -478,7 +478,7 @@ static void wp_poll__chain_given_back_at_the_allowance(void **state)
 	assert_int_equal(fx->qp[0]->ws.issued, 3);
 }
 
-static void wp_poll__next_descriptor_with_a_doorbell_of_its_own(void **state)
+TEST(wp_poll__next_descriptor_with_a_doorbell_of_its_own)
 {
 	wqe_empty_send(0, 0);
 	wqe_link(0, 0, 64, USER_SEND, 1 | WQE_NEXT_D);
@@ -489,7 +489,7 @@ static void wp_poll__next_descriptor_with_a_doorbell_of_its_own(void **state)
 	assert_null(fx_take(CHANNEL_WP_WS));
 }
 
-static void wp_poll__next_descriptor_outside_of_the_queue(void **state)
+TEST(wp_poll__next_descriptor_outside_of_the_queue)
 {
 	static const uint32_t offsets[] = {FX_SQ_BYTES, 0xffffffc0u, FX_SQ_BYTES - 64};
 
@@ -508,7 +508,7 @@ static void wp_poll__next_descriptor_outside_of_the_queue(void **state)
 }
 
 /* A chain that bites its own tail goes round at the pace of its allowance, and stops nobody. */
-static void wp_poll__endless_chain(void **state)
+TEST(wp_poll__endless_chain)
 {
 	wqe_empty_send(0, 0);
 	wqe_link(0, 0, 0, USER_SEND, 1);
@@ -521,7 +521,7 @@ static void wp_poll__endless_chain(void **state)
 	assert_int_equal(fx_ring_count(CHANNEL_WP_WS), 1);
 }
 
-static void wp_poll__output_full(void **state)
+TEST(wp_poll__output_full)
 {
 	chain_of_six();
 	fx_fill(CHANNEL_WP_DP, 0);
@@ -535,7 +535,7 @@ static void wp_poll__output_full(void **state)
 	assert_descriptor(CHANNEL_WP_WS, 0, 128);
 }
 
-static void wp_poll__way_back_full(void **state)
+TEST(wp_poll__way_back_full)
 {
 	fx_fill(CHANNEL_WP_WS, 0);
 	wqe_empty_send(0, 0);
@@ -547,7 +547,7 @@ static void wp_poll__way_back_full(void **state)
 	assert_descriptor(CHANNEL_WP_DP, 0, 0);
 }
 
-static void wp_poll__no_descriptor_buffer(void **state)
+TEST(wp_poll__no_descriptor_buffer)
 {
 	chain_of_six();
 	fx->qp[0]->ws.chain = 1;
@@ -561,7 +561,7 @@ static void wp_poll__no_descriptor_buffer(void **state)
 	fx_assert_counter(wqe_descriptor_empty, 1);
 }
 
-static void wp_poll__stale_descriptor(void **state)
+TEST(wp_poll__stale_descriptor)
 {
 	wqe_empty_send(0, 0);
 	fx_put(CHANNEL_WS_WP, fetched(0, USER_SEND, 0, 16));
@@ -569,38 +569,4 @@ static void wp_poll__stale_descriptor(void **state)
 	wp_poll(fx->e);
 	assert_null(fx_take(CHANNEL_WP_DP));
 	fx_assert_counter(drop_stale_wqe, 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(wp_poll__every_operation_on_every_service),
-		FX_TEST(wp_poll__undefined_operations),
-		FX_TEST(wp_poll__unit_missing),
-		FX_TEST(wp_poll__entries_at_the_limit),
-		FX_TEST(wp_poll__no_entries),
-		FX_TEST(wp_poll__inline),
-		FX_TEST(wp_poll__inline_too_long),
-		FX_TEST(wp_poll__inline_where_data_comes_back),
-		FX_TEST(wp_poll__message_length_at_the_limit),
-		FX_TEST(wp_poll__datagram_longer_than_the_mtu),
-		FX_TEST(wp_poll__atomic_needs_eight_bytes),
-		FX_TEST(wp_poll__local_access),
-		FX_TEST(wp_poll__local_operations),
-		FX_TEST(wp_poll__local_operations_malformed),
-		FX_TEST(wp_poll__key_that_may_become_good),
-		FX_TEST(wp_poll__waits_for_virt_to_phys),
-		FX_TEST(wp_poll__queue_pair_in_error),
-		FX_TEST(wp_poll__chain_to_its_end),
-		FX_TEST(wp_poll__chain_given_back_at_the_allowance),
-		FX_TEST(wp_poll__next_descriptor_with_a_doorbell_of_its_own),
-		FX_TEST(wp_poll__next_descriptor_outside_of_the_queue),
-		FX_TEST(wp_poll__endless_chain),
-		FX_TEST(wp_poll__output_full),
-		FX_TEST(wp_poll__way_back_full),
-		FX_TEST(wp_poll__no_descriptor_buffer),
-		FX_TEST(wp_poll__stale_descriptor),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

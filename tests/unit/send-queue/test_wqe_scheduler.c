@@ -7,7 +7,7 @@ static void put(unsigned qp, uint32_t offset)
 	fx_put(CHANNEL_DBP_WS, fetched(qp, USER_SEND, offset, 16));
 }
 
-static void ws_poll__keeps_the_order(void **state)
+TEST(ws_poll__keeps_the_order)
 {
 	for (unsigned i = 0; i < 20; i++)
 		put(0, i * 64);
@@ -19,7 +19,7 @@ static void ws_poll__keeps_the_order(void **state)
 }
 
 /* A chain is with WQEParse: the doorbells behind it wait until its end, others' do not. */
-static void ws_poll__doorbell_waits_for_the_chain(void **state)
+TEST(ws_poll__doorbell_waits_for_the_chain)
 {
 	struct rte_mbuf *m;
 
@@ -52,7 +52,7 @@ static void poll_both(unsigned times)
 
 /* Chains of 1 to 7 and single doorbells mixed, several queue pairs, little allowance: everything
  * comes out once, each queue pair's in the order of its posts. */
-static void ws_poll__chains_and_doorbells_mixed(void **state)
+TEST(ws_poll__chains_and_doorbells_mixed)
 {
 	uint32_t posted[3] = {0}, got[3] = {0}, total = 0, seen = 0;
 	struct rte_mbuf *m;
@@ -89,7 +89,7 @@ static void ws_poll__chains_and_doorbells_mixed(void **state)
 	assert_int_equal(seen, total);
 }
 
-static void ws_poll__parked_at_pipeline_depth_and_woken(void **state)
+TEST(ws_poll__parked_at_pipeline_depth_and_woken)
 {
 	struct qp *q = fx->qp[0];
 
@@ -117,7 +117,7 @@ static void ws_poll__parked_at_pipeline_depth_and_woken(void **state)
 }
 
 /* All doorbells at once: no more than the depth goes ahead. */
-static void ws_poll__depth_is_the_bound(void **state)
+TEST(ws_poll__depth_is_the_bound)
 {
 	fx->e->settings.pipeline_depth = 4;
 	for (unsigned i = 0; i < 30; i++)
@@ -128,7 +128,7 @@ static void ws_poll__depth_is_the_bound(void **state)
 }
 
 /* When more than half of the descriptors are in use a queue pair has two of them on their way. */
-static void ws_poll__little_ahead_when_descriptors_are_scarce(void **state)
+TEST(ws_poll__little_ahead_when_descriptors_are_scarce)
 {
 	fx->e->descriptor_share = 40;
 	for (unsigned i = 0; i < 20; i++)
@@ -143,7 +143,7 @@ static void ws_poll__little_ahead_when_descriptors_are_scarce(void **state)
 	fx->e->held_total -= 1;
 }
 
-static void ws_poll__held_back_in_sqd(void **state)
+TEST(ws_poll__held_back_in_sqd)
 {
 	fx->qp[0]->state = QP_SQD;
 	put(0, 0);
@@ -156,7 +156,7 @@ static void ws_poll__held_back_in_sqd(void **state)
 }
 
 /* With little room each queue pair still has its turn. */
-static void ws_poll__queue_pairs_in_turn(void **state)
+TEST(ws_poll__queue_pairs_in_turn)
 {
 	unsigned counts[4] = {0};
 	struct rte_mbuf *m;
@@ -180,7 +180,7 @@ static void ws_poll__queue_pairs_in_turn(void **state)
 		assert_in_range(counts[qp], 9, 11);
 }
 
-static void ws_poll__output_full(void **state)
+TEST(ws_poll__output_full)
 {
 	fx_fill(CHANNEL_WS_WP, 0);
 	put(0, 0);
@@ -193,7 +193,7 @@ static void ws_poll__output_full(void **state)
 	assert_descriptor(CHANNEL_WS_WP, 0, 64);
 }
 
-static void ws_poll__stale_descriptor(void **state)
+TEST(ws_poll__stale_descriptor)
 {
 	put(0, 0);
 	put(1, 0);
@@ -206,7 +206,7 @@ static void ws_poll__stale_descriptor(void **state)
 	fx_assert_counter(drop_stale_wqe, 2);
 }
 
-static void ws_poll__lets_go_of_a_closed_queue_pair(void **state)
+TEST(ws_poll__lets_go_of_a_closed_queue_pair)
 {
 	struct qp *q = fx->qp[0];
 
@@ -225,7 +225,7 @@ static void ws_poll__lets_go_of_a_closed_queue_pair(void **state)
 
 /* Descriptor buffers run out under WQEParse while several doorbells of one queue pair are on
  * their way: their order stays. */
-static void ws_poll__order_without_descriptor_buffers(void **state)
+TEST(ws_poll__order_without_descriptor_buffers)
 {
 	for (unsigned i = 0; i < 4; i++)
 		put(0, i * 64);
@@ -240,7 +240,7 @@ static void ws_poll__order_without_descriptor_buffers(void **state)
 }
 
 /* What cannot go on is not in the list of those that are visited. */
-static void ws_poll__no_visits_in_vain(void **state)
+TEST(ws_poll__no_visits_in_vain)
 {
 	struct qp *q = fx->qp[0];
 
@@ -264,7 +264,7 @@ static void ws_poll__no_visits_in_vain(void **state)
 }
 
 /* The rest of a chain comes back: in front of the doorbell that waits, and of those to come. */
-static void ws_poll__rest_of_a_chain_goes_first(void **state)
+TEST(ws_poll__rest_of_a_chain_goes_first)
 {
 	static const uint32_t order[] = {64, 512, 576};
 
@@ -289,7 +289,7 @@ static void ws_poll__rest_of_a_chain_goes_first(void **state)
 	assert_descriptor(CHANNEL_WS_WP, 1, 128);
 }
 
-static void ws_poll__rest_of_a_stale_chain(void **state)
+TEST(ws_poll__rest_of_a_stale_chain)
 {
 	fx_put(CHANNEL_WP_WS, fetched(0, USER_SEND, 64, 16));
 	fx->qp[0]->epoch++;
@@ -299,7 +299,7 @@ static void ws_poll__rest_of_a_stale_chain(void **state)
 }
 
 /* A queue pair that is taken away is closed only when no list names it. */
-static void ws_poll__not_closed_while_in_the_list(void **state)
+TEST(ws_poll__not_closed_while_in_the_list)
 {
 	struct qp *q = fx->qp[0];
 
@@ -329,7 +329,7 @@ static unsigned parked(void)
 }
 
 /* However many queue pairs there are, a poll visits BURST of them: each visit parks one. */
-static void ws_poll__visits_are_bounded(void **state)
+TEST_OPTIONS(ws_poll__visits_are_bounded, &more_qps)
 {
 	fx_fill(CHANNEL_WS_WP, 0); /* all of them come into the list first */
 	for (uint32_t i = 0; i < BURST + 6; i++) {
@@ -360,29 +360,4 @@ static void ws_poll__visits_are_bounded(void **state)
 	ws_poll(fx->e);
 	assert_int_equal(fx_ring_count(CHANNEL_WS_WP), BURST + 6);
 	fx_unfill(CHANNEL_WS_WP);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(ws_poll__keeps_the_order),
-		FX_TEST(ws_poll__doorbell_waits_for_the_chain),
-		FX_TEST(ws_poll__chains_and_doorbells_mixed),
-		FX_TEST(ws_poll__parked_at_pipeline_depth_and_woken),
-		FX_TEST(ws_poll__depth_is_the_bound),
-		FX_TEST(ws_poll__little_ahead_when_descriptors_are_scarce),
-		FX_TEST(ws_poll__held_back_in_sqd),
-		FX_TEST(ws_poll__queue_pairs_in_turn),
-		FX_TEST(ws_poll__output_full),
-		FX_TEST(ws_poll__stale_descriptor),
-		FX_TEST(ws_poll__lets_go_of_a_closed_queue_pair),
-		FX_TEST(ws_poll__order_without_descriptor_buffers),
-		FX_TEST(ws_poll__no_visits_in_vain),
-		FX_TEST(ws_poll__rest_of_a_chain_goes_first),
-		FX_TEST(ws_poll__rest_of_a_stale_chain),
-		FX_TEST(ws_poll__not_closed_while_in_the_list),
-		FX_TEST_WITH(ws_poll__visits_are_bounded, &more_qps),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

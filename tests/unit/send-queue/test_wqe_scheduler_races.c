@@ -67,7 +67,7 @@ static void at_its_depth(void)
 	assert_descriptor(CHANNEL_WS_WP, 0, 0);
 }
 
-static void ws_poll__consumed_while_it_is_parked(void **state)
+TEST(ws_poll__consumed_while_it_is_parked)
 {
 	goes_on(state, at_its_depth, consume);
 }
@@ -77,17 +77,7 @@ static void in_sqd(void)
 	fx->qp[0]->state = QP_SQD;
 }
 
-static void ws_poll__rts_while_it_is_parked(void **state)
+TEST(ws_poll__rts_while_it_is_parked)
 {
 	goes_on(state, in_sqd, back_to_rts);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(ws_poll__consumed_while_it_is_parked),
-		FX_TEST(ws_poll__rts_while_it_is_parked),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

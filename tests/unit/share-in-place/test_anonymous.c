@@ -51,7 +51,7 @@ static void over_a_fork(uint8_t *at, size_t bytes)
 	check(at, bytes, 2);
 }
 
-static void mapping__is_shared_by_parent_and_child(void **state)
+TEST(mapping__is_shared_by_parent_and_child)
 {
 	uint8_t *at = map(BYTES - 100, 0);
 	struct view v = view_get(at, BYTES, true);
@@ -74,7 +74,7 @@ static void mapping__is_shared_by_parent_and_child(void **state)
 	munmap(at, BYTES);
 }
 
-static void advice__means_what_it_did(void **state)
+TEST(advice__means_what_it_did)
 {
 	uint8_t *at = map(BYTES, MAP_NORESERVE | MAP_POPULATE);
 
@@ -88,7 +88,7 @@ static void advice__means_what_it_did(void **state)
 	munmap(at, BYTES);
 }
 
-static void descriptor__goes_with_the_last_mapping(void **state)
+TEST(descriptor__goes_with_the_last_mapping)
 {
 	uint8_t *at = map(PAGE, 0), *gap;
 	unsigned int before;
@@ -123,7 +123,7 @@ static void descriptor__goes_with_the_last_mapping(void **state)
 }
 
 /* A daemon closes all that it does not know; the number is somebody else's soon. */
-static void descriptor__closed_by_the_program(void **state)
+TEST(descriptor__closed_by_the_program)
 {
 	uint8_t *at;
 	pid_t child = fork();
@@ -143,7 +143,7 @@ static void descriptor__closed_by_the_program(void **state)
 	wait_for(child);
 }
 
-static void refusals__are_the_kernels(void **state)
+TEST(refusals__are_the_kernels)
 {
 	const struct rlimit little = {.rlim_cur = PAGE, .rlim_max = RLIM_INFINITY};
 	uint8_t *at = map(BYTES, 0);
@@ -168,7 +168,7 @@ static void refusals__are_the_kernels(void **state)
 	munmap(at, BYTES);
 }
 
-static void many__all_of_them_work(void **state)
+TEST(many__all_of_them_work)
 {
 	enum { MANY = 300 };
 	static uint8_t *at[MANY];
@@ -188,7 +188,7 @@ static void many__all_of_them_work(void **state)
 }
 
 /* Of a System V segment the other side learns the number. */
-static void segment__is_named(void **state)
+TEST(segment__is_named)
 {
 	int id = shmget(IPC_PRIVATE, BYTES - 100, 0666);
 	uint8_t *at = shmat(id, NULL, 0);
@@ -211,7 +211,7 @@ static void segment__is_named(void **state)
 	shmdt(at);
 }
 
-static void huge__where_there_are_some(void **state)
+TEST(huge__where_there_are_some)
 {
 	const size_t huge = 2 << 20;
 	uint8_t *at = mmap(NULL, huge, RW, SHARED | MAP_HUGETLB, -1, 0);
@@ -222,20 +222,4 @@ static void huge__where_there_are_some(void **state)
 	over_a_fork(at, huge);
 	assert_int_equal(vma_at(at).end - vma_at(at).start, huge);
 	munmap(at, huge);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(mapping__is_shared_by_parent_and_child),
-		cmocka_unit_test(advice__means_what_it_did),
-		cmocka_unit_test(descriptor__goes_with_the_last_mapping),
-		cmocka_unit_test(descriptor__closed_by_the_program),
-		cmocka_unit_test(refusals__are_the_kernels),
-		cmocka_unit_test(many__all_of_them_work),
-		cmocka_unit_test(segment__is_named),
-		cmocka_unit_test(huge__where_there_are_some),
-	};
-
-	return cmocka_run_group_tests_name("sharing_anonymous", tests, NULL, NULL);
 }

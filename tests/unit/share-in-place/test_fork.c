@@ -25,7 +25,7 @@ static bool pool_is_gone(const void *at)
 }
 
 /* Heap, .data, stack and constants at once; the parent has stored before the child looks. */
-static void child__has_its_own(void **state)
+TEST(child__has_its_own)
 {
 	static const uint8_t constant[PAGE] = {7};
 	uint8_t *heap = malloc(100000), stack[2 * PAGE];
@@ -104,7 +104,7 @@ static void *daemon_writes(void *arg)
 
 /* On the stack, beside variables that change all the time: what the daemon writes is not lost,
  * nor is anything of the thread's own. */
-static void stack__while_the_daemon_writes(void **state)
+TEST(stack__while_the_daemon_writes)
 {
 	volatile uint64_t before = 0, words[10] = {0}, after = 0;
 	struct view v;
@@ -139,7 +139,7 @@ static void *fork_in_thread(void *arg)
 	return NULL;
 }
 
-static void thread__forks(void **state)
+TEST(thread__forks)
 {
 	pthread_t t;
 
@@ -148,7 +148,7 @@ static void thread__forks(void **state)
 }
 
 /* A child that dies before it has copied, and one that nobody waits for. */
-static void child__killed_at_any_moment(void **state)
+TEST(child__killed_at_any_moment)
 {
 	uint8_t *at =
 		mmap(NULL, 8 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -172,7 +172,7 @@ static void child__killed_at_any_moment(void **state)
 	munmap(at, 8 << 20);
 }
 
-static void spawn__needs_nothing(void **state)
+TEST(spawn__needs_nothing)
 {
 	char *argv[] = {"true", NULL};
 	uint8_t *heap = calloc(1, 1000), stack[100] = {0};
@@ -205,7 +205,7 @@ static void *store(void *arg)
 }
 
 /* Threads that store go on while another forks. */
-static void others__store_on(void **state)
+TEST(others__store_on)
 {
 	uint64_t *words = calloc(1000, 8);
 	struct view v = view_get(words, 8000, true);
@@ -228,19 +228,10 @@ static void others__store_on(void **state)
 	free(words);
 }
 
-int main(void)
+static int without_trap(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(child__has_its_own),
-		cmocka_unit_test(stack__while_the_daemon_writes),
-		cmocka_unit_test(thread__forks),
-		cmocka_unit_test(child__killed_at_any_moment),
-		cmocka_unit_test(spawn__needs_nothing),
-		cmocka_unit_test(others__store_on),
-	};
-
-	int failed = cmocka_run_group_tests_name("sharing_fork", tests, NULL, NULL);
-
 	trap_never = true;
-	return failed + cmocka_run_group_tests_name("sharing_fork_untrapped", tests, NULL, NULL);
+	return 0;
 }
+
+TEST_GROUP(.again = without_trap);

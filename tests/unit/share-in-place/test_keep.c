@@ -47,7 +47,7 @@ static uint64_t pool_bytes(void)
 	return (uint64_t)st.st_blocks * 512;
 }
 
-static void again__lies_where_it_lay(void **state)
+TEST(again__lies_where_it_lay)
 {
 	uint8_t *at = kept(1);
 	const uint64_t offset = share(at, BYTES);
@@ -65,7 +65,7 @@ static void again__lies_where_it_lay(void **state)
 }
 
 /* What allocators rely on. */
-static void dropped__reads_as_zeroes(void **state)
+TEST(dropped__reads_as_zeroes)
 {
 	static const int advice[] = {MADV_DONTNEED, MADV_FREE};
 
@@ -91,7 +91,7 @@ static void dropped__reads_as_zeroes(void **state)
 }
 
 /* The kernel drops what there is, and says that there is a hole. */
-static void dropped__with_a_hole(void **state)
+TEST(dropped__with_a_hole)
 {
 	uint8_t *at = kept(1);
 
@@ -112,7 +112,7 @@ static void *reclaim_always(void *done)
 	return NULL;
 }
 
-static void dropped__while_it_becomes_private(void **state)
+TEST(dropped__while_it_becomes_private)
 {
 	pthread_t other;
 	bool done = false;
@@ -132,7 +132,7 @@ static void dropped__while_it_becomes_private(void **state)
 	pthread_join(other, NULL);
 }
 
-static void locked__is_not_dropped(void **state)
+TEST(locked__is_not_dropped)
 {
 	uint8_t *at = kept(1);
 
@@ -145,7 +145,7 @@ static void locked__is_not_dropped(void **state)
 }
 
 /* Not of the pool: the advice is the kernel's. */
-static void advice__about_other_memory(void **state)
+TEST(advice__about_other_memory)
 {
 	int fd = memfd_create("other", MFD_CLOEXEC);
 	uint8_t *at, *pool_is_there = kept(1);
@@ -162,7 +162,7 @@ static void advice__about_other_memory(void **state)
 	munmap(pool_is_there, BYTES);
 }
 
-static void unmapped__is_freed(void **state)
+TEST(unmapped__is_freed)
 {
 	uint8_t *at = kept(1), *there = map();
 
@@ -195,7 +195,7 @@ static void unmapped__is_freed(void **state)
 }
 
 /* What has gone does not come back, nor does it take memory. */
-static void unmapped__in_part(void **state)
+TEST(unmapped__in_part)
 {
 	uint8_t *at = kept(1);
 
@@ -214,7 +214,7 @@ static void unmapped__in_part(void **state)
 	assert_int_equal(pool_bytes(), 0);
 }
 
-static void moved__leaves_fresh_memory(void **state)
+TEST(moved__leaves_fresh_memory)
 {
 	uint8_t *at = kept(1);
 	uint8_t *to = mremap(at, BYTES, BYTES, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL);
@@ -234,7 +234,7 @@ static void moved__leaves_fresh_memory(void **state)
 }
 
 /* As a daemon closes all: what is kept is private to the next fork's child nevertheless. */
-static void pool__closed_by_the_program(void **state)
+TEST(pool__closed_by_the_program)
 {
 	pid_t child = fork(), grandchild;
 
@@ -262,7 +262,7 @@ static void pool__closed_by_the_program(void **state)
 }
 
 /* A store beyond the limit would be a signal. */
-static void file_size__limited_later(void **state)
+TEST(file_size__limited_later)
 {
 	const struct rlimit little = {.rlim_cur = PAGE, .rlim_max = PAGE};
 	pid_t child = fork();
@@ -283,7 +283,7 @@ static void file_size__limited_later(void **state)
 	wait_for(child);
 }
 
-static void limit__the_oldest_go(void **state)
+TEST(limit__the_oldest_go)
 {
 	uint8_t *at[4];
 
@@ -303,7 +303,7 @@ static void limit__the_oldest_go(void **state)
 	assert_int_equal(pool_bytes(), 0);
 }
 
-static void many__are_limited_in_number(void **state)
+TEST(many__are_limited_in_number)
 {
 	enum { MANY = 1100 };
 	uint8_t *at = mmap(NULL, 2 * MANY * PAGE, RW, PRIVATE, -1, 0);
@@ -325,7 +325,7 @@ static void many__are_limited_in_number(void **state)
 	assert_int_equal(pool_bytes(), 0);
 }
 
-static void fork__makes_it_private(void **state)
+TEST(fork__makes_it_private)
 {
 	uint8_t *at = kept(1);
 	pid_t child = fork();
@@ -343,7 +343,7 @@ static void fork__makes_it_private(void **state)
 }
 
 /* One mapping here, one file offset after the other for who maps it elsewhere. */
-static void small_ones__lie_side_by_side(void **state)
+TEST(small_ones__lie_side_by_side)
 {
 	static uint8_t data[40 * PAGE] __attribute__((aligned(PAGE))) = {1};
 	struct view v[20];
@@ -366,7 +366,7 @@ static void small_ones__lie_side_by_side(void **state)
 }
 
 /* A child that was made without fork() would run on it. */
-static void stack__is_not_kept(void **state)
+TEST(stack__is_not_kept)
 {
 	uint8_t here[3 * PAGE];
 
@@ -377,7 +377,7 @@ static void stack__is_not_kept(void **state)
 	check(here, sizeof(here), 1);
 }
 
-static void not_interposed__nothing_is_kept(void **state)
+TEST(not_interposed__nothing_is_kept)
 {
 	(void)state;
 	assert_true(interposed());
@@ -392,28 +392,10 @@ static void not_interposed__nothing_is_kept(void **state)
 	sharing_keep_max = UINT64_MAX - 1;
 }
 
-int main(void)
+static int keep_all(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(again__lies_where_it_lay),
-		cmocka_unit_test(dropped__reads_as_zeroes),
-		cmocka_unit_test(dropped__with_a_hole),
-		cmocka_unit_test(dropped__while_it_becomes_private),
-		cmocka_unit_test(locked__is_not_dropped),
-		cmocka_unit_test(advice__about_other_memory),
-		cmocka_unit_test(unmapped__is_freed),
-		cmocka_unit_test(unmapped__in_part),
-		cmocka_unit_test(moved__leaves_fresh_memory),
-		cmocka_unit_test(pool__closed_by_the_program),
-		cmocka_unit_test(file_size__limited_later),
-		cmocka_unit_test(limit__the_oldest_go),
-		cmocka_unit_test(many__are_limited_in_number),
-		cmocka_unit_test(fork__makes_it_private),
-		cmocka_unit_test(small_ones__lie_side_by_side),
-		cmocka_unit_test(stack__is_not_kept),
-		cmocka_unit_test(not_interposed__nothing_is_kept),
-	};
-
 	sharing_keep_max = UINT64_MAX - 1;
-	return cmocka_run_group_tests_name("sharing_keep", tests, NULL, NULL);
+	return 0;
 }
+
+TEST_GROUP(.setup = keep_all);

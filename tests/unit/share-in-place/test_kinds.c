@@ -37,7 +37,7 @@ static void private_there_and_back(uint8_t *at, size_t bytes)
 	check(at, bytes, 9);
 }
 
-static void anonymous__there_and_back(void **state)
+TEST(anonymous__there_and_back)
 {
 	uint8_t *at = map(64 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 
@@ -54,7 +54,7 @@ static void anonymous__there_and_back(void **state)
 	munmap(at, 64 * PAGE);
 }
 
-static void data_and_bss__there_and_back(void **state)
+TEST(data_and_bss__there_and_back)
 {
 	(void)state;
 	private_there_and_back(data + 7, 2 * PAGE);
@@ -62,7 +62,7 @@ static void data_and_bss__there_and_back(void **state)
 	private_there_and_back(data, 1);
 }
 
-static void heap__small_ones_share_pages(void **state)
+TEST(heap__small_ones_share_pages)
 {
 	enum { N = 200, BYTES = 100 };
 	uint8_t *at[N];
@@ -90,7 +90,7 @@ static void heap__small_ones_share_pages(void **state)
 	}
 }
 
-static void heap__realloc_free_trim_calloc(void **state)
+TEST(heap__realloc_free_trim_calloc)
 {
 	uint8_t *at = malloc(100000), *big = malloc(1 << 20), *again;
 	struct view v;
@@ -124,7 +124,7 @@ static void heap__realloc_free_trim_calloc(void **state)
 	free(again);
 }
 
-static void overlapping__any_order(void **state)
+TEST(overlapping__any_order)
 {
 	uint8_t *at = map(32 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	struct view a, b, c;
@@ -154,7 +154,7 @@ static void overlapping__any_order(void **state)
 	munmap(at, 32 * PAGE);
 }
 
-static void same__twice(void **state)
+TEST(same__twice)
 {
 	uint8_t *at = map(PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	struct view a = view_get(at, PAGE, true), b = view_get(at, PAGE, true);
@@ -170,7 +170,7 @@ static void same__twice(void **state)
 	munmap(at, PAGE);
 }
 
-static void read_only__is_not_for_writing(void **state)
+TEST(read_only__is_not_for_writing)
 {
 	uint8_t *at = map(2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	struct sharing *s;
@@ -202,7 +202,7 @@ static void read_only__is_not_for_writing(void **state)
 	munmap(at, 2 * PAGE);
 }
 
-static void nothing__is_refused(void **state)
+TEST(nothing__is_refused)
 {
 	uint8_t *at = map(8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	struct sharing *s;
@@ -221,7 +221,7 @@ static void nothing__is_refused(void **state)
 	munmap(at, 8 * PAGE);
 }
 
-static void private_file__there_and_back(void **state)
+TEST(private_file__there_and_back)
 {
 	char path[] = "/tmp/sharing-XXXXXX";
 	int fd = mkstemp(path);
@@ -265,7 +265,7 @@ static void shared__passes_on_the_file(uint8_t *at, size_t bytes)
 	assert_true(is_shared(at));
 }
 
-static void shared__passed_on(void **state)
+TEST(shared__passed_on)
 {
 	int fd = memfd_create("theirs", MFD_CLOEXEC);
 	uint8_t *at;
@@ -302,7 +302,7 @@ static void shared__passed_on(void **state)
 	shmdt(at);
 }
 
-static void mixed__pieces_in_order(void **state)
+TEST(mixed__pieces_in_order)
 {
 	int fd = memfd_create("theirs", MFD_CLOEXEC);
 	uint8_t *at = map(12 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
@@ -324,7 +324,7 @@ static void mixed__pieces_in_order(void **state)
 	close(fd);
 }
 
-static void gone__is_left_alone(void **state)
+TEST(gone__is_left_alone)
 {
 	uint8_t *at = map(8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	struct view v = view_get(at, 8 * PAGE, true);
@@ -364,7 +364,7 @@ static unsigned long kilobytes_locked(void)
 	return kilobytes;
 }
 
-static void locked__stays_locked(void **state)
+TEST(locked__stays_locked)
 {
 	uint8_t *at = map(4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	unsigned long before;
@@ -381,7 +381,7 @@ static void locked__stays_locked(void **state)
 	munmap(at, 4 * PAGE);
 }
 
-static void stack__of_this_thread(void **state)
+TEST(stack__of_this_thread)
 {
 	uint8_t here[3 * PAGE];
 	struct view v;
@@ -404,7 +404,7 @@ static void *stack_in_thread(void *arg)
 	return NULL;
 }
 
-static void stack__of_a_thread(void **state)
+TEST(stack__of_a_thread)
 {
 	pthread_t t;
 
@@ -420,7 +420,7 @@ static unsigned int deep(unsigned int n)
 	return n ? deep(n - 1) + here[n % PAGE] : 0;
 }
 
-static void stack__grows_while_shared(void **state)
+TEST(stack__grows_while_shared)
 {
 	uint8_t here[PAGE] = {0};
 	struct view v = view_get(here, sizeof(here), true);
@@ -434,7 +434,7 @@ static void stack__grows_while_shared(void **state)
 }
 
 /* Huge pages, where the system has some to give. Private ones become small ones. */
-static void huge__private_and_shared(void **state)
+TEST(huge__private_and_shared)
 {
 	const size_t huge = 2 << 20;
 	uint8_t *at = mmap(NULL, 2 * huge, PROT_READ | PROT_WRITE,
@@ -477,29 +477,11 @@ static int with_text(void **state)
 	return 0;
 }
 
-#define KINDS                                                                                      \
-	cmocka_unit_test(anonymous__there_and_back),                                               \
-		cmocka_unit_test(data_and_bss__there_and_back),                                    \
-		cmocka_unit_test(heap__small_ones_share_pages),                                    \
-		cmocka_unit_test(heap__realloc_free_trim_calloc),                                  \
-		cmocka_unit_test(overlapping__any_order), cmocka_unit_test(same__twice),           \
-		cmocka_unit_test(read_only__is_not_for_writing),                                   \
-		cmocka_unit_test(nothing__is_refused),                                             \
-		cmocka_unit_test(private_file__there_and_back),                                    \
-		cmocka_unit_test(shared__passed_on), cmocka_unit_test(mixed__pieces_in_order),     \
-		cmocka_unit_test(gone__is_left_alone), cmocka_unit_test(locked__stays_locked),     \
-		cmocka_unit_test(stack__of_this_thread), cmocka_unit_test(stack__of_a_thread),     \
-		cmocka_unit_test(stack__grows_while_shared),                                       \
-		cmocka_unit_test(huge__private_and_shared)
-
-int main(void)
+static int keep_nothing(void **state)
 {
-	const struct CMUnitTest tests[] = {KINDS};
-	int failed;
-
 	sharing_keep_max = 0;
-	failed = cmocka_run_group_tests_name("sharing_kinds", tests, NULL, NULL);
-
-	/* Once more as on a kernel that cannot be asked for one mapping. */
-	return failed + cmocka_run_group_tests_name("sharing_kinds_text", tests, with_text, NULL);
+	return 0;
 }
+
+/* Once more as on a kernel that cannot be asked for one mapping. */
+TEST_GROUP(.setup = keep_nothing, .again = with_text);

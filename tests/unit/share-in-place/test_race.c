@@ -117,7 +117,7 @@ static void *bear(void *arg)
 	return NULL;
 }
 
-static void swaps__lose_no_store(void **state)
+TEST(swaps__lose_no_store)
 {
 	pthread_t t[5];
 	uint8_t n = 1, zero = 0;
@@ -172,7 +172,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-static void workers__are_held(void **state)
+TEST(workers__are_held)
 {
 	static uint64_t words[1000];
 	pthread_t t;
@@ -209,7 +209,7 @@ static void *share_often(void *arg)
 }
 
 /* Threads that share at the same time, what lies in the same pages. */
-static void sharers__at_the_same_time(void **state)
+TEST(sharers__at_the_same_time)
 {
 	uint8_t *at = malloc(1000);
 	pthread_t t[3];
@@ -224,7 +224,7 @@ static void sharers__at_the_same_time(void **state)
 }
 
 /* The C library's own use of the signal goes on. */
-static void setuid__still_reaches_all(void **state)
+TEST(setuid__still_reaches_all)
 {
 	pthread_t t;
 
@@ -245,15 +245,11 @@ static void setuid__still_reaches_all(void **state)
 	free(memory);
 }
 
-int main(void)
+/* There and back each time. */
+static int keep_nothing(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(swaps__lose_no_store),
-		cmocka_unit_test(workers__are_held),
-		cmocka_unit_test(sharers__at_the_same_time),
-		cmocka_unit_test(setuid__still_reaches_all),
-	};
-
-	sharing_keep_max = 0; /* there and back each time */
-	return cmocka_run_group_tests_name("sharing_race", tests, NULL, NULL);
+	sharing_keep_max = 0;
+	return 0;
 }
+
+TEST_GROUP(.setup = keep_nothing);

@@ -42,7 +42,7 @@ static void *share_a_little(void *arg)
 }
 
 /* The child's C library ends the other threads: not those of the parent. */
-static void other_threads__are_not_ended(void **state)
+TEST(other_threads__are_not_ended)
 {
 	pthread_t t;
 
@@ -78,7 +78,7 @@ static void *count(void *arg)
 	return NULL;
 }
 
-static void child__is_of_one_moment(void **state)
+TEST(child__is_of_one_moment)
 {
 	uint8_t *at = mmap(NULL, FAR, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct view v;
@@ -118,7 +118,7 @@ static void *allocate(void *arg)
 }
 
 /* The allocator's lists lie between the registered memory, its roots elsewhere. */
-static void child__can_allocate(void **state)
+TEST(child__can_allocate)
 {
 	struct view v[32];
 	void *at[32];
@@ -176,7 +176,7 @@ static void *fork_on_shared_stack(void *stack)
 	return NULL;
 }
 
-static void stack__registered_as_a_whole(void **state)
+TEST(stack__registered_as_a_whole)
 {
 	void *stack =
 		mmap(NULL, 256 << 10, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -192,7 +192,7 @@ static void stack__registered_as_a_whole(void **state)
 	munmap(stack, 256 << 10);
 }
 
-static void child__without_descriptors(void **state)
+TEST(child__without_descriptors)
 {
 	uint8_t *at = calloc(1, 10000);
 	struct view v = view_get(at, 10000, true);
@@ -229,7 +229,7 @@ static void child__without_descriptors(void **state)
 
 /* As daemons close all; something else has the number now. The last test: what is shared stays so.
  */
-static void child__of_a_lost_pool(void **state)
+TEST(child__of_a_lost_pool)
 {
 	uint8_t *at =
 		mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -320,7 +320,7 @@ static void fork_traceless(void)
 	assert_false(wrong);
 }
 
-static void trap__leaves_no_trace(void **state)
+TEST(trap__leaves_no_trace)
 {
 	uint8_t heap[100] = {0};
 	struct view v = view_get(heap, 100, true);
@@ -336,7 +336,7 @@ static void trap__leaves_no_trace(void **state)
 }
 
 /* A child of a child, and a child that is not made. */
-static void forks__of_any_kind(void **state)
+TEST(forks__of_any_kind)
 {
 	uint8_t *heap = calloc(1, 100);
 	struct view v = view_get(heap, 100, true);
@@ -387,20 +387,11 @@ static bool possible(void)
 	return true;
 }
 
-int main(void)
+static int skip_if_impossible(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(other_threads__are_not_ended),
-		cmocka_unit_test(child__is_of_one_moment),
-		cmocka_unit_test(child__can_allocate),
-		cmocka_unit_test(stack__registered_as_a_whole),
-		cmocka_unit_test(child__without_descriptors),
-		cmocka_unit_test(trap__leaves_no_trace),
-		cmocka_unit_test(forks__of_any_kind),
-		cmocka_unit_test(child__of_a_lost_pool),
-	};
-
 	if (!possible())
-		return 77;
-	return cmocka_run_group_tests_name("sharing_trap", tests, NULL, NULL);
+		exit(77);
+	return 0;
 }
+
+TEST_GROUP(.setup = skip_if_impossible);

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where engines, ports and buffers go on a machine with several nodes (../made_up_nodes.h). */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include <rte_eal.h>
 #include <rte_mempool.h>
 #include "../made_up_nodes.h"
@@ -115,7 +113,7 @@ static const struct row {
 	{3, 0, 1, 3, {0, 1, 0}, 3},	  /* nothing near */
 };
 
-static void engines__are_placed_near_their_ports(void **state)
+TEST(engines__are_placed_near_their_ports)
 {
 	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -140,7 +138,7 @@ static void engines__are_placed_near_their_ports(void **state)
 }
 
 /* Three stages on node 2, one on node 0, one where there is room: the list's CPU on node 0. */
-static void an_engine__lies_where_most_of_its_stages_run(void **state)
+TEST(an_engine__lies_where_most_of_its_stages_run)
 {
 	struct config_cpus cpus;
 	struct config c;
@@ -160,7 +158,7 @@ static void an_engine__lies_where_most_of_its_stages_run(void **state)
 }
 
 /* Two engines on node 0 and one on node 3: each node has its share of the buffers. */
-static void buffers__lie_on_the_nodes_of_the_engines(void **state)
+TEST(buffers__lie_on_the_nodes_of_the_engines)
 {
 	static struct config c;
 	static struct pools pools;
@@ -219,13 +217,4 @@ static int group_teardown(void **state)
 	return remove_sysfs();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(engines__are_placed_near_their_ports),
-		cmocka_unit_test(an_engine__lies_where_most_of_its_stages_run),
-		cmocka_unit_test(buffers__lie_on_the_nodes_of_the_engines),
-	};
-
-	return cmocka_run_group_tests_name("placement", tests, group_setup, group_teardown);
-}
+TEST_GROUP(.setup = group_setup, .teardown = group_teardown);

@@ -4,15 +4,13 @@
 /* Two queue pairs of one context, connected to each other through a whole daemon. */
 #include <errno.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include <infiniband/verbs.h>
 #include <sys/mman.h>
 #include "../control/hca_test.h"

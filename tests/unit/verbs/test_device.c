@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Devices, ports, addresses, keys and domains of the drop-in, against a whole daemon. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include <infiniband/verbs.h>
 #include "../control/hca_fixture.h"
 
@@ -47,7 +45,10 @@ static int stop(void **state)
 
 /* ---- the list ---- */
 
-static void list__no_daemon_no_device(void **state)
+#undef TEST
+#define TEST(name) TEST_WITH(name, start, stop)
+
+TEST(list__no_daemon_no_device)
 {
 	struct ibv_device **list;
 	int n = 7;
@@ -62,7 +63,7 @@ static void list__no_daemon_no_device(void **state)
 }
 
 /* An open device outlives the list from which it was opened; numbers need not be asked for. */
-static void list__devices_live_while_open(void **state)
+TEST(list__devices_live_while_open)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_context *c;
@@ -82,7 +83,7 @@ static void list__devices_live_while_open(void **state)
 }
 
 /* Found again, a device that somebody has is the same; one that nobody has had meanwhile is new. */
-static void list__a_device_keeps_its_identity(void **state)
+TEST(list__a_device_keeps_its_identity)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 
@@ -96,7 +97,7 @@ static void list__a_device_keeps_its_identity(void **state)
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
 const char *ibv_get_sysfs_path(void);
 
-static void sysfs__lines_without_their_end(void **state)
+TEST(sysfs__lines_without_their_end)
 {
 	char text[64];
 	int n;
@@ -111,7 +112,7 @@ static void sysfs__lines_without_their_end(void **state)
 	assert_int_equal(ibv_read_sysfs_file("/nowhere", "comm", text, 64), -1);
 }
 
-static void open__daemon_has_gone(void **state)
+TEST(open__daemon_has_gone)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 
@@ -125,7 +126,7 @@ static void open__daemon_has_gone(void **state)
 
 /* ---- the device ---- */
 
-static void device__what_it_is(void **state)
+TEST(device__what_it_is)
 {
 	struct ibv_device_attr a;
 
@@ -154,7 +155,7 @@ static void device__what_it_is(void **state)
 }
 
 /* As much as the caller has room for, and what we do not know is zero. */
-static void device_ex__of_all_lengths(void **state)
+TEST(device_ex__of_all_lengths)
 {
 	enum { FIRST = offsetof(struct ibv_device_attr_ex, odp_caps) };
 	struct verbs_context *v = verbs_get_ctx_op(ctx, query_device_ex);
@@ -181,7 +182,7 @@ static void device_ex__of_all_lengths(void **state)
 	assert_int_equal(v->query_device_ex(ctx, &input, &whole, sizeof(whole)), EINVAL);
 }
 
-static void values__clock(void **state)
+TEST(values__clock)
 {
 	struct ibv_values_ex now = {.comp_mask = IBV_VALUES_MASK_RAW_CLOCK},
 			     other = {.comp_mask = IBV_VALUES_MASK_RESERVED};
@@ -195,7 +196,7 @@ static void values__clock(void **state)
 
 /* ---- the port ---- */
 
-static void port__what_it_is(void **state)
+TEST(port__what_it_is)
 {
 	struct ibv_port_attr a;
 
@@ -218,7 +219,7 @@ static void port__what_it_is(void **state)
 
 /* The function, which old programs are linked with, knows a shorter structure; the inline one says
  * how long the caller's is. */
-static void port__of_all_lengths(void **state)
+TEST(port__of_all_lengths)
 {
 	enum { COMPAT = offsetof(struct ibv_port_attr, port_cap_flags2) };
 	struct verbs_context *v = verbs_get_ctx_op(ctx, query_port);
@@ -243,7 +244,7 @@ static void port__of_all_lengths(void **state)
 
 /* ---- addresses and partitions ---- */
 
-static void gid__one_by_one(void **state)
+TEST(gid__one_by_one)
 {
 	static const union ibv_gid none;
 	struct ibv_gid_entry e;
@@ -268,7 +269,7 @@ static void gid__one_by_one(void **state)
 	assert_int_equal(ibv_query_gid_ex(ctx, 1, 0, &e, 1), EOPNOTSUPP);
 }
 
-static void gid__table(void **state)
+TEST(gid__table)
 {
 	/* As a program has it whose header has one field more. */
 	struct {
@@ -291,7 +292,7 @@ static void gid__table(void **state)
 	assert_int_equal(ibv_query_gid_table(ctx, entry, 4, 1), -EOPNOTSUPP);
 }
 
-static void pkey__the_default_one(void **state)
+TEST(pkey__the_default_one)
 {
 	__be16 pkey = 0;
 
@@ -303,26 +304,4 @@ static void pkey__the_default_one(void **state)
 	assert_int_equal(ibv_get_pkey_index(ctx, 1, 0xffff), 0);
 	assert_int_equal(ibv_get_pkey_index(ctx, 1, 0x1234), -1);
 	assert_int_equal(ibv_get_pkey_index(ctx, 2, 0xffff), -1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(list__no_daemon_no_device, start, stop),
-		cmocka_unit_test_setup_teardown(list__devices_live_while_open, start, stop),
-		cmocka_unit_test_setup_teardown(list__a_device_keeps_its_identity, start, stop),
-		cmocka_unit_test_setup_teardown(sysfs__lines_without_their_end, start, stop),
-		cmocka_unit_test_setup_teardown(open__daemon_has_gone, start, stop),
-		cmocka_unit_test_setup_teardown(device__what_it_is, start, stop),
-		cmocka_unit_test_setup_teardown(device_ex__of_all_lengths, start, stop),
-		cmocka_unit_test_setup_teardown(values__clock, start, stop),
-		cmocka_unit_test_setup_teardown(port__what_it_is, start, stop),
-		cmocka_unit_test_setup_teardown(port__of_all_lengths, start, stop),
-		cmocka_unit_test_setup_teardown(gid__one_by_one, start, stop),
-		cmocka_unit_test_setup_teardown(gid__table, start, stop),
-		cmocka_unit_test_setup_teardown(pkey__the_default_one, start, stop),
-	};
-
-	fixture_eal();
-	return cmocka_run_group_tests_name("verbs_device", tests, NULL, NULL);
 }

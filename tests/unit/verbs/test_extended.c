@@ -11,7 +11,7 @@ static void flags(struct pair *p, uint64_t wr_id, unsigned int wr_flags)
 	p->ex->wr_flags = wr_flags;
 }
 
-static void rc__every_operation(void **state)
+TEST(rc__every_operation)
 {
 	struct pair p;
 	struct ibv_wc wc[4];
@@ -69,7 +69,7 @@ static void rc__every_operation(void **state)
 
 /* All forms of data, on a connection, where they are written at once, and on UD, where they wait
  * for the address: before it and behind it. */
-static void data__all_forms(void **state)
+TEST(data__all_forms)
 {
 	(void)state;
 	for (int kind = 0; kind < 3; kind++) {
@@ -118,7 +118,7 @@ static void data__all_forms(void **state)
 	}
 }
 
-static void batch__abort_posts_nothing(void **state)
+TEST(batch__abort_posts_nothing)
 {
 	struct pair p;
 	struct ibv_wc wc;
@@ -146,7 +146,7 @@ static void batch__abort_posts_nothing(void **state)
 }
 
 /* Each kind of mistake, with a good request before and behind it. */
-static void batch__a_mistake_spoils_all(void **state)
+TEST(batch__a_mistake_spoils_all)
 {
 	struct pair p;
 	struct ibv_sge sge[64];
@@ -186,7 +186,7 @@ static void batch__a_mistake_spoils_all(void **state)
 	pair_close(&p);
 }
 
-static void ud__needs_an_address(void **state)
+TEST(ud__needs_an_address)
 {
 	struct pair p;
 
@@ -200,7 +200,7 @@ static void ud__needs_an_address(void **state)
 	pair_close(&p);
 }
 
-static void rc__windows(void **state)
+TEST(rc__windows)
 {
 	struct pair p;
 	struct ibv_mw *mw;
@@ -250,7 +250,7 @@ static int start_poll(struct pair *p)
 	return rc;
 }
 
-static void completions__field_by_field(void **state)
+TEST(completions__field_by_field)
 {
 	struct pair p;
 	int receives = 0, sends = 0;
@@ -297,7 +297,7 @@ static void completions__field_by_field(void **state)
 	pair_close(&p);
 }
 
-static void completions__errors(void **state)
+TEST(completions__errors)
 {
 	struct pair p;
 
@@ -319,17 +319,4 @@ static void completions__errors(void **state)
 		ibv_end_poll(p.cq);
 	}
 	pair_close(&p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(rc__every_operation),	   TEST(data__all_forms),
-		TEST(batch__abort_posts_nothing),  TEST(batch__a_mistake_spoils_all),
-		TEST(ud__needs_an_address),	   TEST(rc__windows),
-		TEST(completions__field_by_field), TEST(completions__errors),
-	};
-
-	fixture_eal();
-	return cmocka_run_group_tests_name("verbs_extended", tests, NULL, NULL);
 }

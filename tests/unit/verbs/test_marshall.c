@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Attributes in the kernel's form: every field comes over, none into another. Each byte of the
  * source has a value of its own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include <infiniband/sa.h>
 #include <infiniband/verbs.h>
 #include <rdma/ib_user_sa.h>
@@ -44,7 +42,7 @@ static void check_ah(const struct ibv_ah_attr *to, const struct ib_uverbs_ah_att
 	SAME(port_num);
 }
 
-static void from_kernel__address(void **state)
+TEST(from_kernel__address)
 {
 	struct ib_uverbs_ah_attr src;
 	struct ibv_ah_attr dst;
@@ -55,7 +53,7 @@ static void from_kernel__address(void **state)
 	check_ah(&dst, &src);
 }
 
-static void from_kernel__queue_pair(void **state)
+TEST(from_kernel__queue_pair)
 {
 	struct ib_uverbs_qp_attr src;
 	struct ibv_qp_attr dst;
@@ -94,7 +92,7 @@ static void from_kernel__queue_pair(void **state)
 	SAME(alt_timeout);
 }
 
-static void path_record__there_and_back(void **state)
+TEST(path_record__there_and_back)
 {
 	struct ib_user_path_rec src, back;
 	struct ibv_sa_path_rec dst;
@@ -124,15 +122,4 @@ static void path_record__there_and_back(void **state)
 	SAME(preference);
 	ibv_copy_path_rec_to_kern(&back, &dst);
 	assert_memory_equal(&back, &src, sizeof(src));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(from_kernel__address),
-		cmocka_unit_test(from_kernel__queue_pair),
-		cmocka_unit_test(path_record__there_and_back),
-	};
-
-	return cmocka_run_group_tests_name("verbs_marshall", tests, NULL, NULL);
 }

@@ -45,7 +45,7 @@ static void operate(struct pair *p, enum ibv_wr_opcode op, struct ibv_sge *sge, 
 	wait_for(p, 1, wc);
 }
 
-static void null__is_read_as_zeroes(void **state)
+TEST(null__is_read_as_zeroes)
 {
 	struct ibv_sge sge[3];
 	struct ibv_mr *none;
@@ -62,7 +62,7 @@ static void null__is_read_as_zeroes(void **state)
 	finish(&p, none);
 }
 
-static void null__discards_what_is_read_into_it(void **state)
+TEST(null__discards_what_is_read_into_it)
 {
 	struct ibv_sge sge[3];
 	struct ibv_mr *none;
@@ -84,7 +84,7 @@ static void null__discards_what_is_read_into_it(void **state)
 	finish(&p, none);
 }
 
-static void null__takes_a_message(void **state)
+TEST(null__takes_a_message)
 {
 	struct ibv_recv_wr wr = {.num_sge = 3}, *bad;
 	struct ibv_sge sge[3], from;
@@ -111,7 +111,7 @@ static void null__takes_a_message(void **state)
 }
 
 /* It is for its owner's own lists. */
-static void null__is_nothing_to_peers(void **state)
+TEST(null__is_nothing_to_peers)
 {
 	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE, .num_sge = 1}, *bad;
 	struct ibv_sge sge;
@@ -134,17 +134,4 @@ static void null__is_nothing_to_peers(void **state)
 				      IBV_ACCESS_REMOTE_READ),
 			 IBV_REREG_MR_ERR_INPUT);
 	finish(&p, none);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(null__is_read_as_zeroes),
-		TEST(null__discards_what_is_read_into_it),
-		TEST(null__takes_a_message),
-		TEST(null__is_nothing_to_peers),
-	};
-
-	fixture_eal();
-	return cmocka_run_group_tests_name("verbs_null", tests, NULL, NULL);
 }

@@ -5,15 +5,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include <infiniband/verbs.h>
 #include "../control/hca_fixture.h"
 #include "first.h"
@@ -55,7 +53,10 @@ static int stop(void **state)
 
 /* ---- domains ---- */
 
-static void domain__in_use(void **state)
+#undef TEST
+#define TEST(name) TEST_WITH(name, start, stop)
+
+TEST(domain__in_use)
 {
 	struct ibv_pd *own = ibv_alloc_pd(ctx);
 	struct ibv_mr *mr = ibv_reg_mr(own, memory, BYTES, IBV_ACCESS_LOCAL_WRITE);
@@ -77,7 +78,7 @@ static void release(struct ibv_pd *d, void *context, void *at, uint64_t type)
 {
 }
 
-static void parent_domain__holds_its_parts(void **state)
+TEST(parent_domain__holds_its_parts)
 {
 	struct ibv_td_init_attr none = {0};
 	struct ibv_td *td = ibv_alloc_td(ctx, &none);
@@ -106,7 +107,7 @@ static void parent_domain__holds_its_parts(void **state)
 	assert_int_equal(ibv_dealloc_td(td), 0);
 }
 
-static void parent_domain__refused(void **state)
+TEST(parent_domain__refused)
 {
 	struct ibv_td_init_attr td = {.comp_mask = 1};
 	struct ibv_parent_domain_init_attr attr = {0};
@@ -130,7 +131,7 @@ static void parent_domain__refused(void **state)
 
 /* ---- regions ---- */
 
-static void region__rights(void **state)
+TEST(region__rights)
 {
 	static const struct {
 		unsigned int access;
@@ -176,7 +177,7 @@ static void region__rights(void **state)
 	}
 }
 
-static void region__at_another_address(void **state)
+TEST(region__at_another_address)
 {
 	struct ibv_mr *mr = ibv_reg_mr_iova(pd, memory, BYTES, 0x1000, ALL);
 	struct ibv_mr *other = ibv_reg_mr_iova2(pd, memory, BYTES, UINT64_MAX - 2 * BYTES,
@@ -191,7 +192,7 @@ static void region__at_another_address(void **state)
 	assert_int_equal(ibv_dereg_mr(other), 0);
 }
 
-static void region__registered_again(void **state)
+TEST(region__registered_again)
 {
 	struct ibv_pd *to = ibv_alloc_pd(ctx);
 	struct ibv_mr *mr = ibv_reg_mr(pd, memory, BYTES, ALL);
@@ -227,7 +228,7 @@ static void region__registered_again(void **state)
 
 /* ---- windows, addresses, channels ---- */
 
-static void window__of_both_types(void **state)
+TEST(window__of_both_types)
 {
 	(void)state;
 	for (int type = IBV_MW_TYPE_1; type <= IBV_MW_TYPE_2; type++) {
@@ -245,7 +246,7 @@ static void window__of_both_types(void **state)
 	FAILS(ibv_alloc_mw(pd, 3), EINVAL);
 }
 
-static void address__needs_a_global_route(void **state)
+TEST(address__needs_a_global_route)
 {
 	struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};
 	uint8_t mac[ETHERNET_LL_SIZE] = {0};
@@ -273,7 +274,7 @@ static void address__needs_a_global_route(void **state)
 }
 
 /* From ::ffff:a.b.c.d as it lies in front of a datagram: behind 20 zeros, as an IPv4 header. */
-static void address__of_who_sent(void **state)
+TEST(address__of_who_sent)
 {
 	struct ibv_wc wc = {.wc_flags = IBV_WC_GRH, .sl = 3};
 	struct ibv_ah_attr attr;
@@ -322,7 +323,7 @@ static void address__of_who_sent(void **state)
 		assert_int_equal(pthread_mutex_unlock(&(object)->mutex), 0);                       \
 	} while (0)
 
-static void fields__of_new_objects(void **state)
+TEST(fields__of_new_objects)
 {
 	struct ibv_ah_attr to = {.is_global = 1, .port_num = 1};
 	struct ibv_srq_init_attr srq_attr = {.srq_context = memory, .attr = {4, 1, 0}};
@@ -425,7 +426,7 @@ DESTROYER(end_mr, ibv_mr, ibv_dereg_mr)
 DESTROYER(end_td, ibv_td, ibv_dealloc_td)
 DESTROYER(end_pd, ibv_pd, ibv_dealloc_pd)
 
-static void handles__garbled_or_gone(void **state)
+TEST(handles__garbled_or_gone)
 {
 	static uint64_t nothing[64];
 	struct zoo z;
@@ -461,7 +462,7 @@ static void handles__garbled_or_gone(void **state)
 	}
 }
 
-static void handles__every_control_verb_looks(void **state)
+TEST(handles__every_control_verb_looks)
 {
 	static uint64_t nothing[64];
 	void *no = nothing;
@@ -530,7 +531,7 @@ static void handles__every_control_verb_looks(void **state)
 	end_mw(z.mw), end_mr(z.mr), end_td(z.td), end_pd(z.pd);
 }
 
-static void channel__in_use(void **state)
+TEST(channel__in_use)
 {
 	struct ibv_comp_channel *channel = ibv_create_comp_channel(ctx);
 	struct ibv_cq *cq = ibv_create_cq(ctx, 16, memory, channel, 0);
@@ -560,7 +561,7 @@ static struct ibv_async_event next_event(void)
 }
 
 /* Each names the program's own object, which goes once it is acknowledged. */
-static void events__of_objects(void **state)
+TEST(events__of_objects)
 {
 	struct ibv_srq_init_attr srq_attr = {.srq_context = memory, .attr = {4, 1, 0}};
 	struct ibv_srq_attr limit = {.srq_limit = 2};
@@ -623,7 +624,7 @@ static void *watch(void *arg)
 }
 
 /* The receives of a QP that fails overflow a CQ of two entries: events of both kinds come. */
-static void events__of_a_cq_are_counted_in_it(void **state)
+TEST(events__of_a_cq_are_counted_in_it)
 {
 	struct ibv_comp_channel *channel = ibv_create_comp_channel(ctx);
 	struct ibv_cq *cq = ibv_create_cq(ctx, 2, memory, channel, 0), *from;
@@ -669,7 +670,7 @@ static void events__of_a_cq_are_counted_in_it(void **state)
 	assert_int_equal(ibv_destroy_comp_channel(channel), 0);
 }
 
-static void events__the_daemon_dies(void **state)
+TEST(events__the_daemon_dies)
 {
 	struct pollfd fd = {.fd = ctx->async_fd, .events = POLLIN};
 	struct ibv_async_event event;
@@ -687,7 +688,7 @@ static void events__the_daemon_dies(void **state)
 
 /* ---- under another name, and not at all ---- */
 
-static void import__lives_beside_the_original(void **state)
+TEST(import__lives_beside_the_original)
 {
 	struct ibv_mr *mr = ibv_reg_mr(pd, memory, BYTES, ALL);
 	struct ibv_context *c = ibv_import_device(dup(ctx->cmd_fd));
@@ -715,7 +716,7 @@ static void import__lives_beside_the_original(void **state)
 	assert_int_equal(ibv_query_port(ctx, 1, &(struct ibv_port_attr){0}), 0);
 }
 
-static void import__of_nothing(void **state)
+TEST(import__of_nothing)
 {
 	int fd = open("/dev/null", O_RDONLY);
 
@@ -725,7 +726,7 @@ static void import__of_nothing(void **state)
 	FAILS(ibv_import_device(fd), EBADF);
 }
 
-static void refused__as_a_driver_does(void **state)
+TEST(refused__as_a_driver_does)
 {
 	(void)state;
 	FAILS(ibv_reg_dmabuf_mr(pd, 0, BYTES, 0, 0, ALL), EOPNOTSUPP);
@@ -735,32 +736,4 @@ static void refused__as_a_driver_does(void **state)
 	assert_int_equal(ibv_advise_mr(pd, 0, 0, NULL, 0), EOPNOTSUPP);
 	assert_int_equal(ibv_fork_init(), 0);
 	assert_int_equal(ibv_is_fork_initialized(), IBV_FORK_UNNEEDED);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(domain__in_use, start, stop),
-		cmocka_unit_test_setup_teardown(parent_domain__holds_its_parts, start, stop),
-		cmocka_unit_test_setup_teardown(parent_domain__refused, start, stop),
-		cmocka_unit_test_setup_teardown(region__rights, start, stop),
-		cmocka_unit_test_setup_teardown(region__at_another_address, start, stop),
-		cmocka_unit_test_setup_teardown(region__registered_again, start, stop),
-		cmocka_unit_test_setup_teardown(window__of_both_types, start, stop),
-		cmocka_unit_test_setup_teardown(address__needs_a_global_route, start, stop),
-		cmocka_unit_test_setup_teardown(address__of_who_sent, start, stop),
-		cmocka_unit_test_setup_teardown(fields__of_new_objects, start, stop),
-		cmocka_unit_test_setup_teardown(handles__garbled_or_gone, start, stop),
-		cmocka_unit_test_setup_teardown(handles__every_control_verb_looks, start, stop),
-		cmocka_unit_test_setup_teardown(channel__in_use, start, stop),
-		cmocka_unit_test_setup_teardown(events__of_objects, start, stop),
-		cmocka_unit_test_setup_teardown(events__of_a_cq_are_counted_in_it, start, stop),
-		cmocka_unit_test_setup_teardown(events__the_daemon_dies, start, stop),
-		cmocka_unit_test_setup_teardown(import__lives_beside_the_original, start, stop),
-		cmocka_unit_test_setup_teardown(import__of_nothing, start, stop),
-		cmocka_unit_test_setup_teardown(refused__as_a_driver_does, start, stop),
-	};
-
-	fixture_eal();
-	return cmocka_run_group_tests_name("verbs_objects", tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@ enum { FAR = 0x10000, MANY = 40 };
 
 /* ---- what arrives ---- */
 
-static void rc__every_operation(void **state)
+TEST(rc__every_operation)
 {
 	struct pair p;
 	struct ibv_sge from[6];
@@ -96,7 +96,7 @@ static enum ibv_wc_status outcome(struct pair *p, enum ibv_wr_opcode opcode, uin
 }
 
 /* A region of no bytes has a key, for requests of no bytes. */
-static void region__of_no_length(void **state)
+TEST(region__of_no_length)
 {
 	static const struct {
 		enum ibv_wr_opcode opcode;
@@ -133,7 +133,7 @@ static void region__of_no_length(void **state)
 
 /* A window of type 2: bound, used, invalidated by a send, all by requests in one list. Some
  * programs give the new tag alone in the bind's key. */
-static void rc__windows_in_a_list(void **state)
+TEST(rc__windows_in_a_list)
 {
 	struct pair p;
 	struct ibv_mw *mw;
@@ -189,7 +189,7 @@ static void rc__windows_in_a_list(void **state)
 }
 
 /* Datagrams are posted some at a time; all of a list arrive, in order. */
-static void ud__long_lists(void **state)
+TEST(ud__long_lists)
 {
 	struct pair p;
 	struct ibv_sge sge[MANY];
@@ -228,7 +228,7 @@ static void ud__long_lists(void **state)
 }
 
 /* To a group: to those attached, the sender's own queue pair, too, and to nobody else. */
-static void ud__to_a_group(void **state)
+TEST(ud__to_a_group)
 {
 	union ibv_gid mgid = {.raw = {[10] = 0xff, [11] = 0xff, 239, 1, 2, 3}}, bad = {{0}};
 	struct ibv_ah_attr to = {.is_global = 1, .port_num = 1, .grh = {.dgid = mgid}};
@@ -275,7 +275,7 @@ static void ud__to_a_group(void **state)
 	pair_close(&p);
 }
 
-static void srq__many_at_once(void **state)
+TEST(srq__many_at_once)
 {
 	struct ibv_srq_init_attr init = {.attr = {.max_wr = 8, .max_sge = 2}};
 	struct ibv_recv_wr wr[65], *bad = NULL;
@@ -317,7 +317,7 @@ static void refuses(struct pair *p, struct ibv_send_wr *wr, int err)
 	assert_ptr_equal(bad, wr);
 }
 
-static void post__requests_that_cannot_be(void **state)
+TEST(post__requests_that_cannot_be)
 {
 	static const int none[] = {IBV_WR_TSO, IBV_WR_DRIVER1, 12, 13, 14, IBV_WR_ATOMIC_WRITE,
 				   16,	       1 << 20,	       -1};
@@ -351,7 +351,7 @@ static void post__requests_that_cannot_be(void **state)
 	pair_close(&p);
 }
 
-static void ud__requests_that_cannot_be(void **state)
+TEST(ud__requests_that_cannot_be)
 {
 	static const int none[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD,
 				   IBV_WR_BIND_MW,    IBV_WR_LOCAL_INV, IBV_WR_SEND_WITH_INV};
@@ -375,7 +375,7 @@ static void ud__requests_that_cannot_be(void **state)
 
 /* Those before the bad one are posted, wherever in the list it is: the connections' lists go
  * through as they are, datagrams' in pieces. */
-static void post__the_bad_one_of_a_list(void **state)
+TEST(post__the_bad_one_of_a_list)
 {
 	(void)state;
 	for (int kind = 0; kind < 2; kind++) {
@@ -413,7 +413,7 @@ static void post__the_bad_one_of_a_list(void **state)
 	}
 }
 
-static void post__queue_full(void **state)
+TEST(post__queue_full)
 {
 	struct pair p;
 	struct ibv_send_wr wr[200], *bad = NULL;
@@ -436,7 +436,7 @@ static void post__queue_full(void **state)
 	pair_close(&p);
 }
 
-static void post__states(void **state)
+TEST(post__states)
 {
 	struct pair p;
 	struct ibv_sge sge[16];
@@ -461,24 +461,4 @@ static void post__states(void **state)
 	assert_int_equal(ibv_post_recv(p.qp[0], &recv, &bad_recv), 0);
 	assert_int_equal(ibv_post_send(p.qp[0], &send, &bad), EINVAL);
 	pair_close(&p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(rc__every_operation),
-		TEST(region__of_no_length),
-		TEST(rc__windows_in_a_list),
-		TEST(ud__long_lists),
-		TEST(ud__to_a_group),
-		TEST(srq__many_at_once),
-		TEST(post__requests_that_cannot_be),
-		TEST(ud__requests_that_cannot_be),
-		TEST(post__the_bad_one_of_a_list),
-		TEST(post__queue_full),
-		TEST(post__states),
-	};
-
-	fixture_eal();
-	return cmocka_run_group_tests_name("verbs_posts", tests, NULL, NULL);
 }

@@ -2,14 +2,12 @@
 /* Completion queues, queue pairs and SRQs of the drop-in: what they are made with, what is refused
  * and how, states and attributes. Against a whole daemon; nothing is sent. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include <infiniband/verbs.h>
 #include "../control/hca_fixture.h"
 #include "first.h"
@@ -46,7 +44,10 @@ static int stop(void **state)
 
 /* ---- completion queues ---- */
 
-static void cq__sizes(void **state)
+#undef TEST
+#define TEST(name) TEST_WITH(name, start, stop)
+
+TEST(cq__sizes)
 {
 	static const int good[] = {1, 2, 3, 100, 4096};
 	static const int bad[] = {0, -1, INT32_MIN};
@@ -77,7 +78,7 @@ static void cq__sizes(void **state)
 	assert_true(cq->cqe >= 1 && cq->cqe < 500);
 }
 
-static void cq__vectors(void **state)
+TEST(cq__vectors)
 {
 	static const int bad[] = {-1, 1000, INT32_MAX};
 
@@ -91,7 +92,7 @@ static void cq__vectors(void **state)
 }
 
 /* A channel is counted in by each CQ, of both kinds, and busy until the last has gone. */
-static void cq__holds_its_channel(void **state)
+TEST(cq__holds_its_channel)
 {
 	struct ibv_comp_channel *channel = ibv_create_comp_channel(ctx);
 	struct ibv_cq_init_attr_ex attr = {.cqe = 5, .channel = channel};
@@ -112,7 +113,7 @@ static void cq__holds_its_channel(void **state)
 	assert_int_equal(ibv_req_notify_cq(cq, 0), 0);
 }
 
-static void cq_ex__what_is_not_there(void **state)
+TEST(cq_ex__what_is_not_there)
 {
 	const struct ibv_cq_init_attr_ex bad[] = {
 		{.cqe = 5, .wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP},
@@ -140,7 +141,7 @@ static void cq_ex__what_is_not_there(void **state)
 }
 
 /* Fields that were not asked for have no function; those of every CQ do. */
-static void cq_ex__fields_as_asked(void **state)
+TEST(cq_ex__fields_as_asked)
 {
 	struct ibv_cq_init_attr_ex none = {.cqe = 5, .cq_context = &none};
 	struct ibv_cq_init_attr_ex all = {.cqe = 5,
@@ -199,7 +200,7 @@ static struct ibv_qp *make(enum ibv_qp_type type)
 	return qp;
 }
 
-static void qp__made_as_wanted(void **state)
+TEST(qp__made_as_wanted)
 {
 	(void)state;
 	for (enum ibv_qp_type type = IBV_QPT_RC; type <= IBV_QPT_UD; type++) {
@@ -243,7 +244,7 @@ static void refused(const struct ibv_qp_init_attr_ex *wanted_attr, int err)
 	assert_memory_equal(&attr, wanted_attr, sizeof(attr));
 }
 
-static void qp__kinds_that_are_not_there(void **state)
+TEST(qp__kinds_that_are_not_there)
 {
 	static const int types[] = {0,
 				    1,
@@ -281,7 +282,7 @@ static void qp__kinds_that_are_not_there(void **state)
 }
 
 /* wr_*() that a service does not have would be called through NULL. */
-static void qp_ex__operations(void **state)
+TEST(qp_ex__operations)
 {
 	const uint64_t one_way = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
 	const uint64_t writes = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
@@ -312,7 +313,7 @@ static void qp_ex__operations(void **state)
 	}
 }
 
-static void qp__beyond_the_limits(void **state)
+TEST(qp__beyond_the_limits)
 {
 	struct ibv_qp_init_attr_ex attr;
 
@@ -394,7 +395,7 @@ static enum ibv_qp_state state_of(struct ibv_qp *qp)
 	return attr.qp_state;
 }
 
-static void states__there_and_back(void **state)
+TEST(states__there_and_back)
 {
 	struct ibv_qp *qp = make(IBV_QPT_RC);
 
@@ -425,7 +426,7 @@ static void states__there_and_back(void **state)
 }
 
 /* qp->state is what the last modification or query of the state said, whatever else was asked. */
-static void states__public_state_by_the_mask(void **state)
+TEST(states__public_state_by_the_mask)
 {
 	struct ibv_qp *qp = make(IBV_QPT_RC);
 	struct ibv_qp_init_attr init;
@@ -444,7 +445,7 @@ static void states__public_state_by_the_mask(void **state)
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 }
 
-static void states__attributes_come_back(void **state)
+TEST(states__attributes_come_back)
 {
 	struct ibv_qp *qp = make(IBV_QPT_RC);
 	struct ibv_qp_attr is, was = attributes(IBV_QPS_RTS);
@@ -480,7 +481,7 @@ static void states__attributes_come_back(void **state)
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 }
 
-static void states__datagrams(void **state)
+TEST(states__datagrams)
 {
 	struct ibv_qp *qp = make(IBV_QPT_UD);
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = 0x1ee7};
@@ -498,7 +499,7 @@ static void states__datagrams(void **state)
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 }
 
-static void states__addresses_that_cannot_be(void **state)
+TEST(states__addresses_that_cannot_be)
 {
 	struct ibv_qp *qp = make(IBV_QPT_RC);
 	struct ibv_qp_attr a = attributes(IBV_QPS_RTR);
@@ -528,7 +529,7 @@ static void states__addresses_that_cannot_be(void **state)
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 }
 
-static void states__places_in_init(void **state)
+TEST(states__places_in_init)
 {
 	struct ibv_qp *qp = make(IBV_QPT_RC);
 	struct ibv_qp_attr a = attributes(IBV_QPS_INIT);
@@ -584,7 +585,7 @@ static void make_fail(struct ibv_qp *qp)
 }
 
 /* Neither less nor more: programs size their arrays by what they asked for. */
-static void qp__capacities_as_asked(void **state)
+TEST(qp__capacities_as_asked)
 {
 	static const struct ibv_qp_cap rows[] = {
 		{1, 1, 1, 1, 16},     {3, 5, 6, 7, 17},	      {10, 20, 2, 3, 50},
@@ -627,7 +628,7 @@ static void qp__capacities_as_asked(void **state)
 
 /* More inline than was asked for is refused, but for what stands in the place of one entry, 16
  * bytes: programs rely on that (rdma_xclient). */
-static void qp__inline_as_asked(void **state)
+TEST(qp__inline_as_asked)
 {
 	static const int asked[] = {0, 16, 20, 31};
 
@@ -650,7 +651,7 @@ static void qp__inline_as_asked(void **state)
 
 /* ---- shared receive queues ---- */
 
-static void srq__made_queried_limited(void **state)
+TEST(srq__made_queried_limited)
 {
 	struct ibv_srq_init_attr init = {.srq_context = &init,
 					 .attr = {.max_wr = 10, .max_sge = 3, .srq_limit = 99}};
@@ -685,7 +686,7 @@ static void srq__made_queried_limited(void **state)
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 }
 
-static void srq__held_by_its_queue_pairs(void **state)
+TEST(srq__held_by_its_queue_pairs)
 {
 	struct ibv_srq_init_attr init = {.attr = {.max_wr = 10, .max_sge = 1}};
 	struct ibv_srq *srq = ibv_create_srq(pd, &init);
@@ -713,7 +714,7 @@ static void srq__held_by_its_queue_pairs(void **state)
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 }
 
-static void srq__refused(void **state)
+TEST(srq__refused)
 {
 	struct ibv_srq_init_attr_ex attr = {.attr = {.max_wr = 10, .max_sge = 1},
 					    .comp_mask =
@@ -741,35 +742,4 @@ static void srq__refused(void **state)
 		(struct ibv_srq_attr){.max_wr = 1, .max_sge = (uint32_t)limits.max_srq_sge + 1};
 	assert_null(ibv_create_srq(pd, &plain));
 	assert_int_equal(errno, EINVAL);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(cq__sizes),
-		TEST(cq__vectors),
-		TEST(cq__holds_its_channel),
-		TEST(cq_ex__what_is_not_there),
-		TEST(cq_ex__fields_as_asked),
-		TEST(qp__made_as_wanted),
-		TEST(qp__kinds_that_are_not_there),
-		TEST(qp_ex__operations),
-		TEST(qp__beyond_the_limits),
-		TEST(states__there_and_back),
-		TEST(states__public_state_by_the_mask),
-		TEST(states__attributes_come_back),
-		TEST(states__datagrams),
-		TEST(states__addresses_that_cannot_be),
-		TEST(states__places_in_init),
-		TEST(qp__capacities_as_asked),
-		TEST(qp__inline_as_asked),
-		TEST(srq__made_queried_limited),
-		TEST(srq__held_by_its_queue_pairs),
-		TEST(srq__refused),
-	};
-
-	fixture_eal();
-	return cmocka_run_group_tests_name("verbs_queues", tests, NULL, NULL);
 }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Enumerations as words, rates as numbers. */
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include <infiniband/verbs.h>
 
 /* The machine's own libibverbs, beside the drop-in that this program is linked with. */
@@ -37,7 +35,7 @@ static void same_words(const char *function, words ours, int last)
 }
 #define SAME_WORDS(function, last) same_words(#function, (words)function, last)
 
-static void words__are_those_of_the_installed_library(void **state)
+TEST_WITH(words__are_those_of_the_installed_library, open_installed, close_installed)
 {
 	(void)state;
 	if (!installed) {
@@ -59,7 +57,7 @@ static const enum ibv_rate rates[] = {
 	IBV_RATE_600_GBPS, IBV_RATE_800_GBPS, IBV_RATE_1200_GBPS,
 };
 
-static void rates__there_and_back(void **state)
+TEST(rates__there_and_back)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
@@ -71,7 +69,7 @@ static void rates__there_and_back(void **state)
 }
 
 /* The examples of the man pages, and codes that are none. */
-static void rates__known_values(void **state)
+TEST(rates__known_values)
 {
 	(void)state;
 	assert_int_equal(ibv_rate_to_mult(IBV_RATE_5_GBPS), 2);
@@ -88,16 +86,4 @@ static void rates__known_values(void **state)
 	assert_int_equal(mult_to_ibv_rate(3), IBV_RATE_MAX);
 	assert_int_equal(mbps_to_ibv_rate(0), IBV_RATE_MAX);
 	assert_int_equal(mbps_to_ibv_rate(1), IBV_RATE_MAX);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(words__are_those_of_the_installed_library,
-						open_installed, close_installed),
-		cmocka_unit_test(rates__there_and_back),
-		cmocka_unit_test(rates__known_values),
-	};
-
-	return cmocka_run_group_tests_name("verbs_words", tests, NULL, NULL);
 }

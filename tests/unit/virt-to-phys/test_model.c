@@ -9,11 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include <rte_common.h>
 #include <rte_memory.h>
 #include "../eal.h"
@@ -405,43 +403,34 @@ static void agrees(uint32_t mpt_lines, uint32_t mtt_lines)
 	v2p_destroy(&v2p);
 }
 
-static void model__one_line(void **state)
+TEST(model__one_line)
 {
 	(void)state;
 	agrees(1, 1);
 }
 
-static void model__one_set(void **state)
+TEST(model__one_set)
 {
 	(void)state;
 	agrees(2, 2);
 }
 
-static void model__few_lines(void **state)
+TEST(model__few_lines)
 {
 	(void)state;
 	agrees(8, 4);
 }
 
-static void model__some_lines(void **state)
+TEST(model__some_lines)
 {
 	(void)state;
 	agrees(64, 64);
 }
 
-static void model__default_size(void **state)
+TEST(model__default_size)
 {
 	(void)state;
 	agrees(V2P_MPT_CACHE_LINES, V2P_MTT_CACHE_LINES);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(model__one_line),     cmocka_unit_test(model__one_set),
-		cmocka_unit_test(model__few_lines),    cmocka_unit_test(model__some_lines),
-		cmocka_unit_test(model__default_size),
-	};
-
-	return cmocka_run_group_tests_name("v2p_model", tests, unit_eal, NULL);
-}
+TEST_GROUP(.setup = unit_eal);

@@ -131,7 +131,7 @@ static enum v2p_state bind(uint32_t key, uint32_t parent, uint64_t offset, uint6
 
 /* ---- windows ---- */
 
-static void window__over_pages(void **state)
+TEST(window__over_pages)
 {
 	struct v2p *v = fx->e->v2p;
 
@@ -155,7 +155,7 @@ static void window__over_pages(void **state)
 	assert_int_equal(v2p_invalidate_mpt(v, PAGED), 0);
 }
 
-static void window__whose_page_is_missing(void **state)
+TEST(window__whose_page_is_missing)
 {
 	const uint64_t none = 0;
 
@@ -193,7 +193,7 @@ static enum v2p_state register_three(uint32_t key, uint32_t parent, unsigned a, 
 	return v2p_fast_register(port(), &r);
 }
 
-static void fast__pages_in_any_order(void **state)
+TEST(fast__pages_in_any_order)
 {
 	struct v2p *v = fx->e->v2p;
 
@@ -224,7 +224,7 @@ static void fast__pages_in_any_order(void **state)
 	assert_int_equal(held(PAGED), 0);
 }
 
-static void fast__invalidated_by_the_control_side(void **state)
+TEST(fast__invalidated_by_the_control_side)
 {
 	struct v2p *v = fx->e->v2p;
 
@@ -236,7 +236,7 @@ static void fast__invalidated_by_the_control_side(void **state)
 	assert_int_equal(v2p_invalidate_mpt(v, FLAT), 0);
 }
 
-static void fast__large_pages_of_a_region_in_pieces(void **state)
+TEST(fast__large_pages_of_a_region_in_pieces)
 {
 	uint64_t page = va_of(2);
 	struct v2p_registration r = {.key = FAST,
@@ -257,7 +257,7 @@ static void fast__large_pages_of_a_region_in_pieces(void **state)
 }
 
 /* Nobody holds up an lcore with pages that are large where the region's are small. */
-static void fast__looks_at_so_many_pages_of_the_region(void **state)
+TEST(fast__looks_at_so_many_pages_of_the_region)
 {
 	enum { COUNT = 2 * V2P_FAST_PARENT_PAGES_MAX, FIRST = 1 << 12 };
 	const uint64_t page = 0;
@@ -285,7 +285,7 @@ static void fast__looks_at_so_many_pages_of_the_region(void **state)
 	}
 }
 
-static void fast__refusals(void **state)
+TEST(fast__refusals)
 {
 	const uint32_t flags = MPT_FAST | MPT_INVALIDATE_REMOTE | MPT_OWNS_PAGES;
 	struct v2p *v = fx->e->v2p;
@@ -312,7 +312,7 @@ static void fast__refusals(void **state)
 }
 
 /* No ICM behind the MTT entries: the claim is given up again. */
-static void fast__without_memory_for_its_pages(void **state)
+TEST(fast__without_memory_for_its_pages)
 {
 	const uint64_t none = 0;
 	const uint32_t first = 1u << 17;
@@ -328,7 +328,7 @@ static void fast__without_memory_for_its_pages(void **state)
 }
 
 /* Another work request is in the midst of it. */
-static void fast__claimed(void **state)
+TEST(fast__claimed)
 {
 	struct v2p *v = fx->e->v2p;
 	struct mpt_entry m;
@@ -365,7 +365,7 @@ static void *changer(void *arg)
 	return (void *)ok;
 }
 
-static void race__tag_and_pages_belong_together(void **state)
+TEST(race__tag_and_pages_belong_together)
 {
 	static const unsigned pages[2][3] = {{5, 0, 1}, {6, 3, 2}};
 	static struct counters counters;
@@ -390,22 +390,4 @@ static void race__tag_and_pages_belong_together(void **state)
 	assert_int_equal(wrong, 0);
 	assert_int_equal((uintptr_t)ok, RACE_STEPS);
 	assert_int_equal(held(FLAT), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(window__over_pages),
-		FX_TEST(window__whose_page_is_missing),
-		FX_TEST(fast__pages_in_any_order),
-		FX_TEST(fast__invalidated_by_the_control_side),
-		FX_TEST(fast__large_pages_of_a_region_in_pieces),
-		FX_TEST(fast__looks_at_so_many_pages_of_the_region),
-		FX_TEST(fast__refusals),
-		FX_TEST(fast__without_memory_for_its_pages),
-		FX_TEST(fast__claimed),
-		FX_TEST(race__tag_and_pages_belong_together),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

@@ -4,11 +4,9 @@
  * with caches so small that every set is fought for: no answer may name another region's memory.
  * Meant for TSan, too.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <rte_memory.h>
@@ -136,24 +134,16 @@ static void race(uint32_t lines)
 	v2p_destroy(&v2p);
 }
 
-static void race__one_line(void **state)
+TEST(race__one_line)
 {
 	(void)state;
 	race(1);
 }
 
-static void race__few_lines(void **state)
+TEST(race__few_lines)
 {
 	(void)state;
 	race(8);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(race__one_line),
-		cmocka_unit_test(race__few_lines),
-	};
-
-	return cmocka_run_group_tests_name("v2p_race", tests, unit_eal, NULL);
-}
+TEST_GROUP(.setup = unit_eal);

@@ -4,11 +4,9 @@
  * design's deadlock, with its cure.
  */
 #include <string.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include <rte_memory.h>
 #include "../eal.h"
 #include "virt-to-phys/v2p.h"
@@ -90,7 +88,10 @@ static enum v2p_state ask(enum v2p_channel channel, uint32_t key, uint64_t va)
 	return s;
 }
 
-static void hit__is_answered_at_once(void **state)
+#undef TEST
+#define TEST(name) TEST_WITH(name, setup, teardown)
+
+TEST(hit__is_answered_at_once)
 {
 	(void)state;
 	assert_int_equal(ask(V2P_EE_DATA, 0x6006, 8), V2P_SUCCESS);
@@ -98,7 +99,7 @@ static void hit__is_answered_at_once(void **state)
 	assert_int_equal(v2p_poll(&f.port), 0);
 }
 
-static void miss__waits_for_the_next_poll(void **state)
+TEST(miss__waits_for_the_next_poll)
 {
 	(void)state;
 	assert_int_equal(ask(V2P_EE_DATA, A, 8), V2P_PENDING);
@@ -109,7 +110,7 @@ static void miss__waits_for_the_next_poll(void **state)
 	assert_int_equal(v2p_poll(&f.port), 0);
 }
 
-static void miss__of_a_region_without_memory(void **state)
+TEST(miss__of_a_region_without_memory)
 {
 	struct mpt_entry m = {.key = 0x8008, .pd = PD, .flags = MPT_NULL, .length = UINT64_MAX};
 	uint64_t run;
@@ -128,7 +129,7 @@ static void miss__of_a_region_without_memory(void **state)
 	assert_int_equal(run, V2P_NULL_BYTES);
 }
 
-static void miss__holds_back_its_channel_alone(void **state)
+TEST(miss__holds_back_its_channel_alone)
 {
 	(void)state;
 	assert_int_equal(ask(V2P_EE_DATA, A, 8), V2P_PENDING);
@@ -141,7 +142,7 @@ static void miss__holds_back_its_channel_alone(void **state)
 }
 
 /* With one line, what one channel refills another evicts: the answers come all the same. */
-static void miss__makes_progress_with_one_line(void **state)
+TEST(miss__makes_progress_with_one_line)
 {
 	static const uint32_t keys[] = {A, B, C};
 
@@ -158,7 +159,7 @@ static void miss__makes_progress_with_one_line(void **state)
 	}
 }
 
-static void refusal__comes_in_the_same_way(void **state)
+TEST(refusal__comes_in_the_same_way)
 {
 	uint64_t run;
 	uint8_t *addr;
@@ -174,7 +175,7 @@ static void refusal__comes_in_the_same_way(void **state)
 	}
 }
 
-static void result__of_another_request_is_dropped(void **state)
+TEST(result__of_another_request_is_dropped)
 {
 	(void)state;
 	assert_int_equal(ask(V2P_EE_DATA, A, 8), V2P_PENDING);
@@ -184,7 +185,7 @@ static void result__of_another_request_is_dropped(void **state)
 	assert_int_equal(ask(V2P_EE_DATA, B, 8), V2P_SUCCESS);
 }
 
-static void result__is_not_believed_after_an_invalidation(void **state)
+TEST(result__is_not_believed_after_an_invalidation)
 {
 	(void)state;
 	assert_int_equal(ask(V2P_EE_DATA, A, 8), V2P_PENDING);
@@ -202,7 +203,7 @@ static uint32_t cached(void)
 	return (uint32_t)tpt_line(&f.v2p.mpt_cache, 0, 0)[MPT_WORD_KEY_PD];
 }
 
-static void order__ceu_first_others_in_turn(void **state)
+TEST(order__ceu_first_others_in_turn)
 {
 	unsigned last[V2P_CHANNELS] = {0};
 
@@ -228,7 +229,7 @@ static void order__ceu_first_others_in_turn(void **state)
 		assert_int_equal(last[c], 1); /* each was the last once */
 }
 
-static void held_set__keeps_a_request_waiting(void **state)
+TEST(held_set__keeps_a_request_waiting)
 {
 	struct tpt_hold hold;
 
@@ -243,7 +244,7 @@ static void held_set__keeps_a_request_waiting(void **state)
 	assert_int_equal(ask(V2P_EE_DATA, B, 8), V2P_SUCCESS); /* a miss is none of that */
 }
 
-static void pages__answered_at_once_or_later(void **state)
+TEST(pages__answered_at_once_or_later)
 {
 	(void)state;
 	assert_int_equal(ask(V2P_EE_DATA, PAGED, 8), V2P_PENDING);
@@ -253,7 +254,7 @@ static void pages__answered_at_once_or_later(void **state)
 }
 
 /* Which of the three queues a request waits in when its pages are held. */
-static void queues__one_for_each_kind_of_access(void **state)
+TEST(queues__one_for_each_kind_of_access)
 {
 	static const struct {
 		enum v2p_channel channel;
@@ -294,7 +295,7 @@ static void queues__one_for_each_kind_of_access(void **state)
 }
 
 /* The check alone waits for its entry, not for pages, and is not mistaken for the access. */
-static void check__needs_no_pages(void **state)
+TEST(check__needs_no_pages)
 {
 	struct tpt_hold entry, pages;
 	struct v2p_port *p = &f.port;
@@ -344,38 +345,16 @@ static bool data_waits_for_a_descriptor(bool merged)
 	return read;
 }
 
-static void deadlock__in_one_queue(void **state)
+TEST(deadlock__in_one_queue)
 {
 	(void)state;
 	assert_false(data_waits_for_a_descriptor(true));
 }
 
-static void deadlock__not_in_three(void **state)
+TEST(deadlock__not_in_three)
 {
 	(void)state;
 	assert_true(data_waits_for_a_descriptor(false));
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(hit__is_answered_at_once),
-		TEST(miss__waits_for_the_next_poll),
-		TEST(miss__of_a_region_without_memory),
-		TEST(miss__holds_back_its_channel_alone),
-		TEST(miss__makes_progress_with_one_line),
-		TEST(refusal__comes_in_the_same_way),
-		TEST(result__of_another_request_is_dropped),
-		TEST(result__is_not_believed_after_an_invalidation),
-		TEST(order__ceu_first_others_in_turn),
-		TEST(held_set__keeps_a_request_waiting),
-		TEST(pages__answered_at_once_or_later),
-		TEST(queues__one_for_each_kind_of_access),
-		TEST(check__needs_no_pages),
-		TEST(deadlock__in_one_queue),
-		TEST(deadlock__not_in_three),
-	};
-
-	return cmocka_run_group_tests_name("request_scheduler", tests, unit_eal, NULL);
-}
+TEST_GROUP(.setup = unit_eal);

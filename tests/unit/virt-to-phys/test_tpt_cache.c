@@ -4,11 +4,9 @@
  * with a dirty victim, on a cache of one set; and of one line.
  */
 #include <string.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include <rte_memory.h>
 #include "../eal.h"
 #include "virt-to-phys/tpt_cache.h"
@@ -121,7 +119,15 @@ static bool is_dirty(uint32_t line)
 	return f.cache.sets[0].tag[way] & TPT_DIRTY;
 }
 
-static void read_hit(void **state)
+/* Each for entries of both sizes. */
+#undef TEST
+#define TEST(name)                                                                                 \
+	static void name(void **state);                                                            \
+	TEST_AS(mpt_##name, name, setup, teardown, &mpt)                                           \
+	TEST_AS(mtt_##name, name, setup, teardown, &mtt)                                           \
+	static void name(void **state)
+
+TEST(read_hit)
 {
 	(void)state;
 	refill(3);
@@ -133,7 +139,7 @@ static void read_hit(void **state)
 	assert_int_equal(f.cache.sets[0].seq, 4);
 }
 
-static void read_miss__changes_nothing(void **state)
+TEST(read_miss__changes_nothing)
 {
 	struct tpt_hold hold;
 	uint64_t w[TPT_WORDS_MAX];
@@ -149,7 +155,7 @@ static void read_miss__changes_nothing(void **state)
 	assert_cached(3, 1003);
 }
 
-static void write_hit__clean_line(void **state)
+TEST(write_hit__clean_line)
 {
 	(void)state;
 	refill(3);
@@ -162,7 +168,7 @@ static void write_hit__clean_line(void **state)
 	assert_int_equal(counter_read(&f.counters, COUNTER_v2p_write_backs), 0);
 }
 
-static void write_hit__dirty_line(void **state)
+TEST(write_hit__dirty_line)
 {
 	(void)state;
 	write_line(3, 7);
@@ -172,7 +178,7 @@ static void write_hit__dirty_line(void **state)
 	assert_memory_has(3, 1003);
 }
 
-static void write_miss__empty_way(void **state)
+TEST(write_miss__empty_way)
 {
 	(void)state;
 	write_line(3, 7);
@@ -183,7 +189,7 @@ static void write_miss__empty_way(void **state)
 	assert_memory_has(4, 1004);
 }
 
-static void write_miss__clean_victim(void **state)
+TEST(write_miss__clean_victim)
 {
 	(void)state;
 	refill(3);
@@ -196,7 +202,7 @@ static void write_miss__clean_victim(void **state)
 	assert_int_equal(counter_read(&f.counters, COUNTER_v2p_write_backs), 0);
 }
 
-static void write_miss__dirty_victim(void **state)
+TEST(write_miss__dirty_victim)
 {
 	(void)state;
 	write_line(3, 7);
@@ -209,7 +215,7 @@ static void write_miss__dirty_victim(void **state)
 	assert_int_equal(counter_read(&f.counters, COUNTER_v2p_write_backs), 1);
 }
 
-static void refill__clean_victim(void **state)
+TEST(refill__clean_victim)
 {
 	(void)state;
 	refill(3);
@@ -223,7 +229,7 @@ static void refill__clean_victim(void **state)
 	assert_int_equal(counter_read(&f.counters, COUNTER_v2p_write_backs), 0);
 }
 
-static void refill__dirty_victim(void **state)
+TEST(refill__dirty_victim)
 {
 	(void)state;
 	write_line(3, 7);
@@ -238,7 +244,7 @@ static void refill__dirty_victim(void **state)
 	assert_int_equal(counter_read(&f.counters, COUNTER_v2p_write_backs), 1);
 }
 
-static void held__nobody_else_gets_in(void **state)
+TEST(held__nobody_else_gets_in)
 {
 	struct tpt_hold hold, other;
 	uint64_t w[TPT_WORDS_MAX];
@@ -252,7 +258,7 @@ static void held__nobody_else_gets_in(void **state)
 	assert_cached(3, 1003);
 }
 
-static void one_line__is_its_own_victim(void **state)
+TEST(one_line__is_its_own_victim)
 {
 	teardown(state);
 	make(*state, 1);
@@ -266,7 +272,7 @@ static void one_line__is_its_own_victim(void **state)
 	assert_int_equal(f.cache.sets[0].tag[1], 0);
 }
 
-static void drop__what_is_unmapped_is_gone(void **state)
+TEST(drop__what_is_unmapped_is_gone)
 {
 	uint32_t per_line = 1u << f.cache.log_group;
 	struct tpt_hold hold;
@@ -290,7 +296,7 @@ static void drop__what_is_unmapped_is_gone(void **state)
 	assert_memory_has(3, 1003);
 }
 
-static void write_back__to_a_page_that_is_gone_is_none(void **state)
+TEST(write_back__to_a_page_that_is_gone_is_none)
 {
 	(void)state;
 	write_line(3, 7);
@@ -301,14 +307,8 @@ static void write_back__to_a_page_that_is_gone_is_none(void **state)
 	assert_int_equal(counter_read(&f.counters, COUNTER_v2p_write_backs), 0);
 }
 
-#define BOTH(test)                                                                                 \
-	{"mpt_" #test, test, setup, teardown, &mpt},                                               \
-	{                                                                                          \
-		"mtt_" #test, test, setup, teardown, &mtt                                          \
-	}
-
 /* Memory of its own: as it is made, used and given back. */
-static void large__is_empty_and_works(void **state)
+TEST(large__is_empty_and_works)
 {
 	const struct kind *k = *state;
 	const uint32_t lines = 1 << 17;
@@ -325,24 +325,4 @@ static void large__is_empty_and_works(void **state)
 	assert_cached(LINES - 1, 7);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		BOTH(read_hit),
-		BOTH(read_miss__changes_nothing),
-		BOTH(write_hit__clean_line),
-		BOTH(write_hit__dirty_line),
-		BOTH(write_miss__empty_way),
-		BOTH(write_miss__clean_victim),
-		BOTH(write_miss__dirty_victim),
-		BOTH(refill__clean_victim),
-		BOTH(refill__dirty_victim),
-		BOTH(held__nobody_else_gets_in),
-		BOTH(one_line__is_its_own_victim),
-		BOTH(drop__what_is_unmapped_is_gone),
-		BOTH(write_back__to_a_page_that_is_gone_is_none),
-		BOTH(large__is_empty_and_works),
-	};
-
-	return cmocka_run_group_tests_name("tpt_cache", tests, unit_eal, NULL);
-}
+TEST_GROUP(.setup = unit_eal);

@@ -33,7 +33,7 @@ static int write_mpt(uint64_t start, uint64_t length, uint32_t access)
 	return v2p_write_mpt(fx->e->v2p, &m);
 }
 
-static void v2p_map__success(void **state)
+TEST(v2p_map__success)
 {
 	uint8_t *addr;
 	uint64_t run;
@@ -46,7 +46,7 @@ static void v2p_map__success(void **state)
 	assert_int_equal(run, 54);
 }
 
-static void v2p_map__bounds(void **state)
+TEST(v2p_map__bounds)
 {
 	assert_int_equal(write_mpt(1000, 64, 0), 0);
 	assert_int_equal(map(FX_PD, KEY, 1000, 64, 0), V2P_SUCCESS);
@@ -59,7 +59,7 @@ static void v2p_map__bounds(void **state)
 	assert_int_equal(map(FX_PD, KEY, UINT64_MAX, 1, 0), V2P_LENGTH_ERR);
 }
 
-static void v2p_map__bounds_at_the_wrap(void **state)
+TEST(v2p_map__bounds_at_the_wrap)
 {
 	assert_int_equal(write_mpt(UINT64_MAX - 99, 64, 0), 0);
 	assert_int_equal(map(FX_PD, KEY, UINT64_MAX - 99, 64, 0), V2P_SUCCESS);
@@ -71,7 +71,7 @@ static void v2p_map__bounds_at_the_wrap(void **state)
 	assert_int_equal(map(FX_PD, KEY, 5, UINT64_MAX - 10, 0), V2P_LENGTH_ERR);
 }
 
-static void v2p_map__refusals_in_order(void **state)
+TEST(v2p_map__refusals_in_order)
 {
 	assert_int_equal(write_mpt(1000, 64, ACCESS_REMOTE_READ), 0);
 	/* everything wrong: the key is said; and so on */
@@ -83,7 +83,7 @@ static void v2p_map__refusals_in_order(void **state)
 	assert_int_equal(map(FX_PD, KEY, 0, 100, ACCESS_REMOTE_READ), V2P_LENGTH_ERR);
 }
 
-static void v2p_map__each_right(void **state)
+TEST(v2p_map__each_right)
 {
 	for (uint32_t has = 0; has < 16; has++) {
 		assert_int_equal(write_mpt(1000, 64, has), 0);
@@ -95,7 +95,7 @@ static void v2p_map__each_right(void **state)
 }
 
 /* Not even to the entry with index 0 that is invalid, but has kept its rights. */
-static void v2p_map__key_0_leads_nowhere(void **state)
+TEST(v2p_map__key_0_leads_nowhere)
 {
 	struct mpt_entry m = {.key = 5u << 28,
 			      .pd = FX_PD,
@@ -114,13 +114,13 @@ static void v2p_map__key_0_leads_nowhere(void **state)
 }
 
 /* Nothing is accessed, so nothing is checked (C9-88). */
-static void v2p_map__zero_length(void **state)
+TEST(v2p_map__zero_length)
 {
 	assert_int_equal(map(99, 12345, 77, 0, 0xf), V2P_SUCCESS);
 	assert_int_equal(map(0, 0, UINT64_MAX, 0, 0), V2P_SUCCESS);
 }
 
-static void v2p_write_mpt__refusals(void **state)
+TEST(v2p_write_mpt__refusals)
 {
 	struct mpt_entry none = {.key = 0, .length = 10}, tag = {.key = MPT_KEY_TAG, .length = 10};
 
@@ -132,7 +132,7 @@ static void v2p_write_mpt__refusals(void **state)
 	assert_int_equal(write_mpt(1000, 64, 0), -EEXIST);
 }
 
-static void v2p_invalidate_mpt__revokes(void **state)
+TEST(v2p_invalidate_mpt__revokes)
 {
 	assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, KEY), -ENOENT);
 	assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, 0), -ENOENT);
@@ -152,7 +152,7 @@ static int write_flags(uint32_t key, uint32_t flags)
 	return v2p_write_mpt(fx->e->v2p, &m);
 }
 
-static void v2p_invalidate__takes_the_key_and_not_the_index(void **state)
+TEST(v2p_invalidate__takes_the_key_and_not_the_index)
 {
 	struct v2p *v = fx->e->v2p;
 
@@ -170,7 +170,7 @@ static void v2p_invalidate__takes_the_key_and_not_the_index(void **state)
 	assert_int_equal(v2p_invalidate_mpt(v, KEY + 0x10000), 0);
 }
 
-static void v2p_invalidate__refusals(void **state)
+TEST(v2p_invalidate__refusals)
 {
 	struct v2p *v = fx->e->v2p;
 
@@ -185,7 +185,7 @@ static void v2p_invalidate__refusals(void **state)
 	assert_int_equal(write_flags(KEY, MPT_FLAGS + 1), -EINVAL);
 }
 
-static void v2p_map__null_reads_zeroes_and_writes_nowhere(void **state)
+TEST(v2p_map__null_reads_zeroes_and_writes_nowhere)
 {
 	struct mpt_entry m = {.key = KEY,
 			      .pd = FX_PD,
@@ -215,7 +215,7 @@ static void v2p_map__null_reads_zeroes_and_writes_nowhere(void **state)
 	assert_int_equal(v2p_write_mpt(fx->e->v2p, &m), -EINVAL);
 }
 
-static void v2p_count_error__by_name(void **state)
+TEST(v2p_count_error__by_name)
 {
 	struct counters *c = stage_counters(fx->e, STAGE_SEGMENTATION);
 
@@ -231,25 +231,4 @@ static void v2p_count_error__by_name(void **state)
 	fx_assert_counter(v2p_pd_error, 2);
 	fx_assert_counter(v2p_flags_error, 3);
 	fx_assert_counter(v2p_length_error, 4);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(v2p_map__success),
-		FX_TEST(v2p_map__bounds),
-		FX_TEST(v2p_map__bounds_at_the_wrap),
-		FX_TEST(v2p_map__refusals_in_order),
-		FX_TEST(v2p_map__each_right),
-		FX_TEST(v2p_map__key_0_leads_nowhere),
-		FX_TEST(v2p_map__zero_length),
-		FX_TEST(v2p_write_mpt__refusals),
-		FX_TEST(v2p_invalidate_mpt__revokes),
-		FX_TEST(v2p_invalidate__takes_the_key_and_not_the_index),
-		FX_TEST(v2p_invalidate__refusals),
-		FX_TEST(v2p_map__null_reads_zeroes_and_writes_nowhere),
-		FX_TEST(v2p_count_error__by_name),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

@@ -94,7 +94,7 @@ static uint32_t held(uint32_t key)
 	return fx->e->v2p->bound[v2p_index(fx->e->v2p, key)];
 }
 
-static void window__is_for_peers_and_within_its_bounds(void **state)
+TEST(window__is_for_peers_and_within_its_bounds)
 {
 	uint32_t key = WINDOW | TAG(1);
 
@@ -111,7 +111,7 @@ static void window__is_for_peers_and_within_its_bounds(void **state)
 	assert_no_reach(QPN_1, WINDOW, START + PAGE, ACCESS_REMOTE_READ, V2P_KEY_ERR);
 }
 
-static void window_1__moves_and_is_taken_away(void **state)
+TEST(window_1__moves_and_is_taken_away)
 {
 	make();
 	assert_int_equal(BIND(WINDOW | TAG(1)), V2P_SUCCESS);
@@ -129,7 +129,7 @@ static void window_1__moves_and_is_taken_away(void **state)
 	assert_no_reach(QPN_1, WINDOW | TAG(3), START, ACCESS_REMOTE_READ, V2P_KEY_ERR);
 }
 
-static void window_2__belongs_to_its_queue_pair(void **state)
+TEST(window_2__belongs_to_its_queue_pair)
 {
 	uint32_t key = WINDOW2 | TAG(9);
 	struct v2p *v = fx->e->v2p;
@@ -151,7 +151,7 @@ static void window_2__belongs_to_its_queue_pair(void **state)
 	assert_int_equal(v2p_invalidate(v, FX_PD, QPN_2, WINDOW2 | TAG(10)), V2P_SUCCESS);
 }
 
-static void window_2__zero_based(void **state)
+TEST(window_2__zero_based)
 {
 	uint32_t key = WINDOW2 | TAG(1);
 
@@ -164,7 +164,7 @@ static void window_2__zero_based(void **state)
 	assert_no_reach(QPN_1, key, START + PAGE, ACCESS_REMOTE_WRITE, V2P_LENGTH_ERR);
 }
 
-static void bind__refusals(void **state)
+TEST(bind__refusals)
 {
 	struct v2p *v = fx->e->v2p;
 	uint32_t key = WINDOW2 | TAG(1);
@@ -202,7 +202,7 @@ static void bind__refusals(void **state)
 	assert_int_equal(BIND(key), V2P_KEY_ERR); /* is not there any more */
 }
 
-static void region__stays_while_something_lies_over_it(void **state)
+TEST(region__stays_while_something_lies_over_it)
 {
 	struct v2p *v = fx->e->v2p;
 
@@ -246,7 +246,7 @@ static struct v2p_registration registration(void)
 		v2p_fast_register(fx->e->v2p_port[STAGE_SEGMENTATION], r);                         \
 	})
 
-static void fast__is_a_region_until_it_is_invalidated(void **state)
+TEST(fast__is_a_region_until_it_is_invalidated)
 {
 	struct v2p *v = fx->e->v2p;
 	uint32_t key = FAST | TAG(7);
@@ -274,7 +274,7 @@ static void fast__is_a_region_until_it_is_invalidated(void **state)
 	assert_int_equal(held(REGION), 0);
 }
 
-static void fast__refusals(void **state)
+TEST(fast__refusals)
 {
 	static const uint64_t gap[] = {START, START + 2 * PAGE};
 	static const uint64_t odd[] = {START + 1, START + 1 + PAGE};
@@ -305,7 +305,7 @@ static void fast__refusals(void **state)
 	assert_int_equal(held(REGION), 0);
 }
 
-static void entry__replaced_only_if_nobody_changed_it(void **state)
+TEST(entry__replaced_only_if_nobody_changed_it)
 {
 	struct v2p *v = fx->e->v2p;
 	struct mpt_entry old, now;
@@ -330,21 +330,4 @@ static void entry__replaced_only_if_nobody_changed_it(void **state)
 	assert_false(v2p_entry_get(v, WINDOW, &old));
 	assert_int_equal(write_entry(WINDOW, FX_PD, 0, MPT_WINDOW_1), 0);
 	assert_int_equal(v2p_entry_replace(v, 0, &now), V2P_KEY_ERR);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(window__is_for_peers_and_within_its_bounds),
-		FX_TEST(window_1__moves_and_is_taken_away),
-		FX_TEST(window_2__belongs_to_its_queue_pair),
-		FX_TEST(window_2__zero_based),
-		FX_TEST(bind__refusals),
-		FX_TEST(region__stays_while_something_lies_over_it),
-		FX_TEST(fast__is_a_region_until_it_is_invalidated),
-		FX_TEST(fast__refusals),
-		FX_TEST(entry__replaced_only_if_nobody_changed_it),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

@@ -251,7 +251,7 @@ static void make_all(void)
 	}
 }
 
-static void random__as_a_plain_model(void **state)
+TEST(random__as_a_plain_model)
 {
 	seed = 0x2545f4914f6cdd1d;
 	make_all();
@@ -333,7 +333,7 @@ static void *user(void *arg)
 	return (void *)wrong;
 }
 
-static void race__readers_see_one_entry_or_none(void **state)
+TEST(race__readers_see_one_entry_or_none)
 {
 	pthread_t threads[2];
 	void *ok, *wrong;
@@ -360,14 +360,4 @@ static void race__readers_see_one_entry_or_none(void **state)
 	assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, ENTRY_KEY(0)), 0);
 	for (unsigned i = 0; i < REGIONS; i++) /* nothing is counted any more */
 		assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, REGION_KEY(i)), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FX_TEST(random__as_a_plain_model),
-		FX_TEST(race__readers_see_one_entry_or_none),
-	};
-
-	return cmocka_run_group_tests(tests, fx_group_setup, fx_group_teardown);
 }

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Every form of the CRC against ISA-L: all lengths, any alignment, nothing touched outside. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <pthread.h>
-#include <cmocka.h>
+
+#include "test.h"
 #include <isa-l/crc.h>
 
 #include "guard.h"
@@ -82,7 +80,7 @@ static void all_lengths(void)
 	guard_free(guard);
 }
 
-static void crc__all_lengths(void **state)
+TEST(crc__all_lengths)
 {
 	(void)state;
 	each_form(all_lengths);
@@ -123,13 +121,13 @@ static void copy_nt_all_lengths(void)
 	copy_lengths(wire_crc_ops.crc_copy_nt);
 }
 
-static void crc_copy__all_lengths(void **state)
+TEST(crc_copy__all_lengths)
 {
 	(void)state;
 	each_form(copy_all_lengths);
 }
 
-static void crc_copy_nt__all_lengths(void **state)
+TEST(crc_copy_nt__all_lengths)
 {
 	(void)state;
 	each_form(copy_nt_all_lengths);
@@ -167,7 +165,7 @@ static void copy_of_changing_source(void)
 	}
 }
 
-static void crc_copy__sums_what_it_stored(void **state)
+TEST(crc_copy__sums_what_it_stored)
 {
 	pthread_t thread;
 
@@ -193,7 +191,7 @@ static void combine_all_lengths(void)
 	}
 }
 
-static void crc_combine__all_lengths(void **state)
+TEST(crc_combine__all_lengths)
 {
 	(void)state;
 	each_form(combine_all_lengths);
@@ -237,7 +235,7 @@ static void icrc_all_lengths(void)
 	guard_free(guard);
 }
 
-static void icrc__all_lengths(void **state)
+TEST(icrc__all_lengths)
 {
 	(void)state;
 	each_form(icrc_all_lengths);
@@ -264,13 +262,13 @@ static void icrc_from_parts(void)
 	}
 }
 
-static void icrc__from_headers_and_copied_payload(void **state)
+TEST(icrc__from_headers_and_copied_payload)
 {
 	(void)state;
 	each_form(icrc_from_parts);
 }
 
-static void icrc__stored_little_endian(void **state)
+TEST(icrc__stored_little_endian)
 {
 	uint8_t stored[4];
 
@@ -280,7 +278,7 @@ static void icrc__stored_little_endian(void **state)
 	assert_int_equal(wire_icrc_load(stored), 0x11223344);
 }
 
-static void select__unknown_name(void **state)
+TEST(select__unknown_name)
 {
 	const char *chosen = wire_crc_name();
 
@@ -290,19 +288,4 @@ static void select__unknown_name(void **state)
 	assert_string_equal(wire_crc_name(), chosen);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(crc__all_lengths),
-		cmocka_unit_test(crc_copy__all_lengths),
-		cmocka_unit_test(crc_copy_nt__all_lengths),
-		cmocka_unit_test(crc_copy__sums_what_it_stored),
-		cmocka_unit_test(crc_combine__all_lengths),
-		cmocka_unit_test(icrc__all_lengths),
-		cmocka_unit_test(icrc__from_headers_and_copied_payload),
-		cmocka_unit_test(icrc__stored_little_endian),
-		cmocka_unit_test(select__unknown_name),
-	};
-
-	return cmocka_run_group_tests(tests, setup, NULL);
-}
+TEST_GROUP(.setup = setup);

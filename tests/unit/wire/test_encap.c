@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Templates, stamping and the frame parser: all four encapsulations, and each way to be refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "test.h"
 #include "wire/crc.h"
 #include "wire/encap.h"
 
@@ -118,7 +115,7 @@ static void check_one(bool ipv6, bool vlan, unsigned int payload_bytes)
 			 payload_bytes ? 0xee : b.frame[b.bytes - 4]);
 }
 
-static void encap__four_encapsulations_all_lengths(void **state)
+TEST(encap__four_encapsulations_all_lengths)
 {
 	unsigned int n;
 	unsigned int i;
@@ -129,7 +126,7 @@ static void encap__four_encapsulations_all_lengths(void **state)
 			check_one(i & 1, i & 2, n);
 }
 
-static void encap__stamp_writes_exactly_the_header(void **state)
+TEST(encap__stamp_writes_exactly_the_header)
 {
 	uint8_t memory[256];
 	struct wire_template t;
@@ -150,7 +147,7 @@ static void encap__stamp_writes_exactly_the_header(void **state)
 	}
 }
 
-static void encap__ipv6_first_word(void **state)
+TEST(encap__ipv6_first_word)
 {
 	struct built b;
 
@@ -159,7 +156,7 @@ static void encap__ipv6_first_word(void **state)
 	assert_memory_equal(b.frame + b.l3, "\x66\x85\x43\x21", 4);
 }
 
-static void encap__every_ip_id_has_a_right_checksum(void **state)
+TEST(encap__every_ip_id_has_a_right_checksum)
 {
 	struct wire_template t;
 	struct wire_path path;
@@ -215,7 +212,7 @@ static const struct change changes[] = {
 	{"IPv6 wrong UDP checksum", 1, UDP, 7, 1, WIRE_ERR_CHECKSUM},
 };
 
-static void parse__each_way_to_be_refused(void **state)
+TEST(parse__each_way_to_be_refused)
 {
 	struct wire_frame f;
 	struct built b;
@@ -238,7 +235,7 @@ static void parse__each_way_to_be_refused(void **state)
 	}
 }
 
-static void parse__ipv4_header_checksum(void **state)
+TEST(parse__ipv4_header_checksum)
 {
 	struct wire_frame f;
 	struct built b;
@@ -249,7 +246,7 @@ static void parse__ipv4_header_checksum(void **state)
 	assert_int_equal(parse(&b, &f), WIRE_ERR_CHECKSUM);
 }
 
-static void parse__right_udp_checksum(void **state)
+TEST(parse__right_udp_checksum)
 {
 	struct wire_frame f;
 	struct built b;
@@ -269,7 +266,7 @@ static void parse__right_udp_checksum(void **state)
 	assert_int_equal(parse(&b, &f), WIRE_ERR_CHECKSUM);
 }
 
-static void parse__pad_beyond_payload(void **state)
+TEST(parse__pad_beyond_payload)
 {
 	struct wire_frame f;
 	struct built b;
@@ -280,7 +277,7 @@ static void parse__pad_beyond_payload(void **state)
 	assert_int_equal(parse(&b, &f), WIRE_ERR_LENGTH);
 }
 
-static void parse__not_a_whole_number_of_words(void **state)
+TEST(parse__not_a_whole_number_of_words)
 {
 	struct wire_frame f;
 	struct built b;
@@ -293,7 +290,7 @@ static void parse__not_a_whole_number_of_words(void **state)
 	assert_int_equal(parse(&b, &f), WIRE_ERR_LENGTH);
 }
 
-static void parse__longer_than_any_packet(void **state)
+TEST(parse__longer_than_any_packet)
 {
 	struct wire_frame f;
 	struct built b;
@@ -303,7 +300,7 @@ static void parse__longer_than_any_packet(void **state)
 	assert_int_equal(parse(&b, &f), WIRE_ERR_LENGTH);
 }
 
-static void parse__reserved_opcode_keeps_bth_and_offsets(void **state)
+TEST(parse__reserved_opcode_keeps_bth_and_offsets)
 {
 	struct wire_frame f;
 	struct built b;
@@ -320,7 +317,7 @@ static void parse__reserved_opcode_keeps_bth_and_offsets(void **state)
 	assert_int_equal(f.src_ip[3], 1);
 }
 
-static void parse__congestion_notification(void **state)
+TEST(parse__congestion_notification)
 {
 	struct wire_frame f;
 	struct built b;
@@ -332,7 +329,7 @@ static void parse__congestion_notification(void **state)
 	assert_int_equal(f.payload_bytes, WIRE_CNP_RESERVED_BYTES);
 }
 
-static void source_port__in_range(void **state)
+TEST(source_port__in_range)
 {
 	uint32_t i;
 
@@ -344,25 +341,4 @@ static void source_port__in_range(void **state)
 	}
 	assert_int_equal(wire_udp_source_port_of_flow(0xfffff), 0xc000 | (0x3fff ^ 0x3f));
 	assert_int_equal(wire_udp_source_port(0x111, 0x222), wire_udp_source_port(0x222, 0x111));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(encap__four_encapsulations_all_lengths),
-		cmocka_unit_test(encap__stamp_writes_exactly_the_header),
-		cmocka_unit_test(encap__ipv6_first_word),
-		cmocka_unit_test(encap__every_ip_id_has_a_right_checksum),
-		cmocka_unit_test(parse__each_way_to_be_refused),
-		cmocka_unit_test(parse__ipv4_header_checksum),
-		cmocka_unit_test(parse__right_udp_checksum),
-		cmocka_unit_test(parse__pad_beyond_payload),
-		cmocka_unit_test(parse__not_a_whole_number_of_words),
-		cmocka_unit_test(parse__longer_than_any_packet),
-		cmocka_unit_test(parse__reserved_opcode_keeps_bth_and_offsets),
-		cmocka_unit_test(parse__congestion_notification),
-		cmocka_unit_test(source_port__in_range),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,15 +3,12 @@
  * Every RoCE frame of every golden capture: it parses, its ICRC is right, built again from what was
  * parsed it is the same, and cut anywhere it is refused without a byte read behind the cut.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "test.h"
 #include "golden_group.h"
 #include "guard.h"
 #include "wire/crc.h"
@@ -64,7 +61,7 @@ static void check_icrc_in_parts(const struct golden_frame *g, const struct wire_
 			 wire_icrc_load(g->bytes + f->transport_end));
 }
 
-static void golden__every_frame_parses(void **state)
+TEST(golden__every_frame_parses)
 {
 	(void)state;
 	assert_true(golden.count >= 40);
@@ -72,7 +69,7 @@ static void golden__every_frame_parses(void **state)
 	assert_int_equal(each_roce_frame(check_icrc), 1439);
 }
 
-static void golden__icrc_in_every_form(void **state)
+TEST(golden__icrc_in_every_form)
 {
 	const char *chosen = wire_crc_name();
 	unsigned int i;
@@ -128,7 +125,7 @@ static void check_rebuilt(const struct golden_frame *g, const struct wire_frame 
 	assert_int_equal(built[end], 0xa5);
 }
 
-static void golden__built_again_is_the_same(void **state)
+TEST(golden__built_again_is_the_same)
 {
 	(void)state;
 	each_roce_frame(check_rebuilt);
@@ -157,7 +154,7 @@ static void check_cuts(const struct golden_frame *g, const struct wire_frame *f)
 	assert_int_equal(cut.payload_bytes, f->payload_bytes);
 }
 
-static void golden__cut_anywhere_is_truncated(void **state)
+TEST(golden__cut_anywhere_is_truncated)
 {
 	(void)state;
 	each_roce_frame(check_cuts);
@@ -174,7 +171,7 @@ static void check_ethernet_padding(const struct golden_frame *g, const struct wi
 	assert_int_equal(padded.payload_bytes, f->payload_bytes);
 }
 
-static void golden__ethernet_padding_is_ignored(void **state)
+TEST(golden__ethernet_padding_is_ignored)
 {
 	(void)state;
 	each_roce_frame(check_ethernet_padding);
@@ -187,7 +184,7 @@ static void check_ud_source_port(const struct golden_frame *g, const struct wire
 		assert_int_equal(f->sport, wire_udp_source_port_ud(f->h.src_qp));
 }
 
-static void golden__source_port_of_ud(void **state)
+TEST(golden__source_port_of_ud)
 {
 	(void)state;
 	each_roce_frame(check_ud_source_port);
@@ -221,7 +218,7 @@ static bool find_qpns(const struct golden_capture *capture, uint32_t qpn[2])
 	return qpn[0] && qpn[1];
 }
 
-static void golden__source_port_of_connections(void **state)
+TEST(golden__source_port_of_connections)
 {
 	unsigned int checked = 0;
 	struct wire_frame f;
@@ -251,24 +248,8 @@ static void check_payload_allowed(const struct golden_frame *g, const struct wir
 		assert_int_equal(f->payload_bytes + f->h.pad, 0);
 }
 
-static void golden__only_payload_opcodes_carry_payload(void **state)
+TEST(golden__only_payload_opcodes_carry_payload)
 {
 	(void)state;
 	each_roce_frame(check_payload_allowed);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(golden__every_frame_parses),
-		cmocka_unit_test(golden__icrc_in_every_form),
-		cmocka_unit_test(golden__built_again_is_the_same),
-		cmocka_unit_test(golden__cut_anywhere_is_truncated),
-		cmocka_unit_test(golden__ethernet_padding_is_ignored),
-		cmocka_unit_test(golden__source_port_of_ud),
-		cmocka_unit_test(golden__source_port_of_connections),
-		cmocka_unit_test(golden__only_payload_opcodes_carry_payload),
-	};
-
-	return cmocka_run_group_tests(tests, golden_setup, golden_teardown);
 }

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* BTH and extension headers: every opcode × every length, there and back; the bytes of a few. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "test.h"
 #include "guard.h"
 #include "wire/headers.h"
 
@@ -58,7 +55,7 @@ static void keep_carried(struct wire_headers *h)
 		h->invalidate_rkey = 0;
 }
 
-static void headers__there_and_back(void **state)
+TEST(headers__there_and_back)
 {
 	struct wire_headers h;
 	struct wire_headers back;
@@ -81,7 +78,7 @@ static void headers__there_and_back(void **state)
 	}
 }
 
-static void headers__opcode_times_length(void **state)
+TEST(headers__opcode_times_length)
 {
 	uint8_t *guard = guard_new();
 	struct wire_headers h;
@@ -114,7 +111,7 @@ static void headers__opcode_times_length(void **state)
 }
 
 /* Rule C9-84 wants an answer to a reserved opcode, so the BTH must be there. */
-static void headers__reserved_opcode_gives_bth(void **state)
+TEST(headers__reserved_opcode_gives_bth)
 {
 	static const uint8_t wire[12] = {0x15, 0x80, 0xff, 0xff, 0,    0,
 					 0x01, 0x23, 0x80, 0,	 0x45, 0x67};
@@ -130,7 +127,7 @@ static void headers__reserved_opcode_gives_bth(void **state)
 	assert_int_equal(h.ackreq, 1);
 }
 
-static void headers__version_must_be_zero(void **state)
+TEST(headers__version_must_be_zero)
 {
 	uint8_t wire[16] = {WIRE_RC_ACK};
 	struct wire_headers h;
@@ -146,7 +143,7 @@ static void headers__version_must_be_zero(void **state)
 	}
 }
 
-static void headers__bytes_of_a_write_with_immediate(void **state)
+TEST(headers__bytes_of_a_write_with_immediate)
 {
 	static const uint8_t want[32] = {0x0b, 0xf0, 0x7f, 0xff, 0xc0, 0x92, 0x34, 0x56,
 					 0x80, 0xfe, 0xdc, 0xba, 0x11, 0x22, 0x33, 0x44,
@@ -159,17 +156,4 @@ static void headers__bytes_of_a_write_with_immediate(void **state)
 	fill(&h, WIRE_RC_WRITE_ONLY_IMM);
 	assert_int_equal(wire_write_transport(wire, &h), sizeof(want));
 	assert_memory_equal(wire, want, sizeof(want));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(headers__there_and_back),
-		cmocka_unit_test(headers__opcode_times_length),
-		cmocka_unit_test(headers__reserved_opcode_gives_bth),
-		cmocka_unit_test(headers__version_must_be_zero),
-		cmocka_unit_test(headers__bytes_of_a_write_with_immediate),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

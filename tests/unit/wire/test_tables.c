@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Opcode, outcome, credit, RNR and MTU tables, all rows; PSN arithmetic around the wrap. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "test.h"
 #include "wire/aeth.h"
 #include "wire/error.h"
 #include "wire/opcode.h"
@@ -17,7 +14,7 @@ static unsigned int bits(unsigned int v)
 	return (unsigned int)__builtin_popcount(v);
 }
 
-static void opcode__every_row_is_consistent(void **state)
+TEST(opcode__every_row_is_consistent)
 {
 	unsigned int defined = 0;
 	unsigned int i;
@@ -48,7 +45,7 @@ static void opcode__every_row_is_consistent(void **state)
 	assert_int_equal(defined, 23 + 12 + 2 + 1);
 }
 
-static void opcode__uc_is_rc_without_responses(void **state)
+TEST(opcode__uc_is_rc_without_responses)
 {
 	unsigned int i;
 
@@ -60,7 +57,7 @@ static void opcode__uc_is_rc_without_responses(void **state)
 	}
 }
 
-static void opcode__header_bytes_as_specified(void **state)
+TEST(opcode__header_bytes_as_specified)
 {
 	static const struct {
 		uint8_t opcode;
@@ -90,7 +87,7 @@ static void opcode__header_bytes_as_specified(void **state)
 		assert_int_equal(wire_opcodes[rows[i].opcode].header_bytes, rows[i].bytes);
 }
 
-static void opcode__who_consumes_a_receive(void **state)
+TEST(opcode__who_consumes_a_receive)
 {
 	unsigned int i;
 
@@ -105,7 +102,7 @@ static void opcode__who_consumes_a_receive(void **state)
 	}
 }
 
-static void outcome__every_row_is_filled(void **state)
+TEST(outcome__every_row_is_filled)
 {
 	unsigned int i;
 
@@ -123,7 +120,7 @@ static void outcome__every_row_is_filled(void **state)
 	}
 }
 
-static void outcome__nak_codes_come_back(void **state)
+TEST(outcome__nak_codes_come_back)
 {
 	unsigned int i;
 
@@ -138,7 +135,7 @@ static void outcome__nak_codes_come_back(void **state)
 		assert_int_equal(wire_outcome_of_nak((uint8_t)i), OUTCOME_BAD_RESP);
 }
 
-static void error__every_one_has_a_name(void **state)
+TEST(error__every_one_has_a_name)
 {
 	unsigned int i;
 
@@ -149,7 +146,7 @@ static void error__every_one_has_a_name(void **state)
 }
 
 /* Bits 7:5 decide, and for NAKs the code (rules C9-119, C9-120). */
-static void aeth__all_256_syndromes(void **state)
+TEST(aeth__all_256_syndromes)
 {
 	unsigned int s;
 
@@ -169,7 +166,7 @@ static void aeth__all_256_syndromes(void **state)
 	}
 }
 
-static void aeth__credit_table(void **state)
+TEST(aeth__credit_table)
 {
 	static const uint32_t seed[31] = {0,	1,    2,    3,	   4,	  6,	 8,    12,
 					  16,	24,   32,   48,	   64,	  96,	 128,  192,
@@ -193,7 +190,7 @@ static void aeth__credit_table(void **state)
 }
 
 /* Codes 1.. in units of 10 us as IBTA lists them; code 0 is the longest. */
-static void aeth__rnr_table(void **state)
+TEST(aeth__rnr_table)
 {
 	static const uint32_t units[32] = {65536, 1,	2,    3,     4,	    6,	   8,	  12,
 					   16,	  24,	32,   48,    64,    96,	   128,	  192,
@@ -206,7 +203,7 @@ static void aeth__rnr_table(void **state)
 		assert_int_equal(aeth_rnr_ns((uint8_t)code), units[code] * 10000u);
 }
 
-static void mtu__codes_and_bytes(void **state)
+TEST(mtu__codes_and_bytes)
 {
 	unsigned int code;
 	uint32_t bytes;
@@ -228,7 +225,7 @@ static void mtu__codes_and_bytes(void **state)
 	assert_int_equal(wire_mtu_code_of_port(335), 0);
 }
 
-static void psn__wraps_at_24_bits(void **state)
+TEST(psn__wraps_at_24_bits)
 {
 	(void)state;
 	assert_int_equal(psn_add(0xffffff, 1), 0);
@@ -241,7 +238,7 @@ static void psn__wraps_at_24_bits(void **state)
 	assert_int_equal(psn_diff(0xff000005, 0x3), 2);
 }
 
-static void psn__order_around_the_wrap(void **state)
+TEST(psn__order_around_the_wrap)
 {
 	uint32_t base;
 	uint32_t a;
@@ -259,7 +256,7 @@ static void psn__order_around_the_wrap(void **state)
 	}
 }
 
-static void psn__packets_of_a_message(void **state)
+TEST(psn__packets_of_a_message)
 {
 	uint32_t mtu;
 
@@ -271,26 +268,4 @@ static void psn__packets_of_a_message(void **state)
 		assert_int_equal(psn_packets(mtu + 1, mtu), 2);
 		assert_int_equal(psn_packets(1u << 31, mtu), (1u << 31) / mtu);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(opcode__every_row_is_consistent),
-		cmocka_unit_test(opcode__uc_is_rc_without_responses),
-		cmocka_unit_test(opcode__header_bytes_as_specified),
-		cmocka_unit_test(opcode__who_consumes_a_receive),
-		cmocka_unit_test(outcome__every_row_is_filled),
-		cmocka_unit_test(outcome__nak_codes_come_back),
-		cmocka_unit_test(error__every_one_has_a_name),
-		cmocka_unit_test(aeth__all_256_syndromes),
-		cmocka_unit_test(aeth__credit_table),
-		cmocka_unit_test(aeth__rnr_table),
-		cmocka_unit_test(mtu__codes_and_bytes),
-		cmocka_unit_test(psn__wraps_at_24_bits),
-		cmocka_unit_test(psn__order_around_the_wrap),
-		cmocka_unit_test(psn__packets_of_a_message),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

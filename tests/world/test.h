@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TESTS_WORLD_TEST_H
+#define TESTS_WORLD_TEST_H
+/*
+ * Tests that register themselves. A test program is its tests: no table of them, no main().
+ *
+ *	TEST(psn__wraps)
+ *	{
+ *		assert_int_equal(...);
+ *	}
+ *
+ * They run in the order in which they stand in the file, under cmocka. A fixture's header says
+ * what each of its tests begins and ends with:
+ *
+ *	#undef TEST
+ *	#define TEST(name) TEST_WITH(name, fx_setup, fx_teardown)
+ *
+ * and the program, or its fixture, what happens once for all of them: TEST_GROUP(.setup = ...).
+ * A program whose tests are rows of a table at run time writes its own main().
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* One registered test; sorted by line. */
+struct test {
+	struct CMUnitTest unit;
+	int line;
+};
+
+/* What a program does before its first test and after its last; NULL: nothing. With `again`, all
+ * tests run a second time, set up by that function. */
+struct test_group {
+	CMFixtureFunction setup, teardown, again;
+};
+
+extern const struct test_group test_group __attribute__((weak));
+
+#define TEST_GROUP(...) const struct test_group test_group = {__VA_ARGS__}
+
+/* A test without setup and teardown, until a fixture's header defines it anew. */
+#define TEST(name) TEST_WITH(name, NULL, NULL)
+/* *state begins as the name of the test. */
+#define TEST_WITH(name, setup, teardown) TEST_STATE(name, setup, teardown, #name)
+/* *state begins as `initial`. */
+#define TEST_STATE(name, setup, teardown, initial)                                                 \
+	static void name(void **state);                                                            \
+	TEST_AS(name, name, setup, teardown, initial)                                              \
+	static void name(void **state)
+/* Registers a function under a name, at file scope: once more, or with other arguments. */
+#define TEST_AS(name, function, setup, teardown, initial)                                          \
+	static const struct test name##_test = {                                                   \
+		{#name, function, setup, teardown, (void *)(uintptr_t)(initial)}, __LINE__};       \
+	static const struct test *const name##_at __attribute__((used, section("world_tests"))) =  \
+		&name##_test;
+
+#endif
