@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `softhca cm`: the connection manager's identifiers, what it and its QPs 1 counted. */
 #include <stdio.h>
-#include "table.h"
+#include "columns.h"
 #include "view.h"
 
 static const struct named_text counter_texts[] = {
@@ -18,26 +18,13 @@ static const struct named_text port_counter_texts[] = {
 
 static void print_ids(const json_t *answer)
 {
-	json_t *ids = json_object_get(answer, "ids"), *id;
+	static const struct column columns[] = {CM_ID_VIEW(COLUMN)};
+	const struct objects_table t = {NULL, columns, COUNT_OF(columns), NULL, NULL};
 	unsigned long long count = number_of(answer, "id_count");
-	const char *place;
-	struct table t;
 
 	printf("%llu identifiers\n", count);
-	table_begin(&t, ">id|>pid|space|state|hca|local|remote|>qpn");
-	json_object_foreach(ids, place, id)
-	{
-		table_add(&t, "%llu", number_of(id, "id"));
-		table_add(&t, "%llu", number_of(id, "pid"));
-		table_add(&t, "%s", text_of(id, "space"));
-		table_add(&t, "%s", text_of(id, "state"));
-		table_add(&t, "%s", text_of(id, "hca"));
-		table_add(&t, "%s", text_of(id, "local"));
-		table_add(&t, "%s", text_of(id, "remote"));
-		table_add(&t, "%llu", number_of(id, "qpn"));
-	}
-	table_end(&t, stdout, "  ");
-	print_rest(ids, count);
+	print_objects(json_object_get(answer, "ids"), &t, "  ");
+	print_rest(json_object_get(answer, "ids"), count);
 }
 
 static void print_cm(const json_t *answer, bool all)

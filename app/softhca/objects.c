@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "columns.h"
 #include "table.h"
 #include "view.h"
 
@@ -62,27 +63,10 @@ static int for_each_hca(struct connection *c, const struct request *r,
 
 static void print_qps(json_t *qps)
 {
-	struct table t;
-	const char *qpn;
-	json_t *q;
+	static const struct column columns[] = {QP_VIEW(COLUMN)};
+	const struct objects_table t = {">qpn", columns, COUNT_OF(columns), NULL, NULL};
 
-	table_begin(
-		&t,
-		">qpn|service|state|>client|>engine|>peer qpn|>mtu|>next psn|>unacked psn|>parked");
-	json_object_foreach(qps, qpn, q)
-	{
-		table_add(&t, "%s", qpn);
-		table_add(&t, "%s", text_of(q, "service"));
-		table_add(&t, "%s", text_of(q, "state"));
-		table_add(&t, "%llu", number_of(q, "client"));
-		table_add(&t, "%llu", number_of(q, "engine"));
-		table_add(&t, "%llu", number_of(q, "dest_qpn"));
-		table_add(&t, "%llu", number_of(q, "mtu"));
-		table_add(&t, "%llu", number_of(q, "next_psn"));
-		table_add(&t, "%llu", number_of(q, "unacked_psn"));
-		table_add(&t, "%llu", number_of(q, "parked"));
-	}
-	table_end(&t, stdout, "  ");
+	print_objects(qps, &t, "  ");
 }
 
 static void print_value(struct table *t, const char *key, const json_t *value)
@@ -142,39 +126,30 @@ int view_qp(struct connection *c, const struct request *r)
 	return for_each_hca(c, r, show_qp);
 }
 
-static void print_fifos(const json_t *answer)
+static void print_calls(json_t *calls)
 {
 	struct table t;
 	const char *name;
-	json_t *f, *s;
+	json_t *count;
 
-	table_begin(&t, "fifo|>depth|>used|>high water|>put|>full|>empty");
-	json_object_foreach(json_object_get(answer, "fifos"), name, f)
-	{
-		table_add(&t, "%s", name);
-		table_add(&t, "%llu", number_of(f, "depth"));
-		table_add(&t, "%llu", number_of(f, "used"));
-		table_add(&t, "%llu", number_of(f, "high_water"));
-		table_add(&t, "%llu", number_of(f, "put"));
-		table_add(&t, "%llu", number_of(f, "full"));
-		table_add(&t, "%llu", number_of(f, "empty"));
-	}
-	table_end(&t, stdout, "  ");
 	table_begin(&t, "call|>commands");
-	json_object_foreach(json_object_get(answer, "calls"), name, f)
+	json_object_foreach(calls, name, count)
 	{
-		table_add(&t, "%s", name);
-		table_add(&t, "%" JSON_INTEGER_FORMAT, json_integer_value(f));
+		print_value(&t, name, count);
 	}
 	table_end(&t, stdout, "  ");
-	table_begin(&t, "stage|>polls|>with work");
-	json_object_foreach(json_object_get(answer, "stages"), name, s)
-	{
-		table_add(&t, "%s", name);
-		table_add(&t, "%llu", number_of(s, "polls"));
-		table_add(&t, "%llu", number_of(s, "busy_polls"));
-	}
-	table_end(&t, stdout, "  ");
+}
+
+static void print_fifos(const json_t *answer)
+{
+	static const struct column of_fifo[] = {CHANNEL_VIEW(COLUMN)};
+	static const struct column of_stage[] = {STAGE_VIEW(COLUMN)};
+	const struct objects_table fifos = {"fifo", of_fifo, COUNT_OF(of_fifo), NULL, NULL};
+	const struct objects_table stages = {"stage", of_stage, COUNT_OF(of_stage), NULL, NULL};
+
+	print_objects(json_object_get(answer, "fifos"), &fifos, "  ");
+	print_calls(json_object_get(answer, "calls"));
+	print_objects(json_object_get(answer, "stages"), &stages, "  ");
 }
 
 static int show_fifos(struct connection *c, const struct request *r, const char *hca)

@@ -3,41 +3,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "columns.h"
 #include "pipeline/topology.h"
 #include "table.h"
 #include "view.h"
 
-enum { CPUS_MAX = 64, TEXT_BYTES = 512 };
+enum { CPUS_MAX = 64 };
 
-static void join(const json_t *array, char text[TEXT_BYTES])
+static void node_text(long long node, char text[CELL_BYTES])
 {
-	size_t used = 0;
-
-	text[0] = '\0';
-	for (size_t i = 0; i < json_array_size(array) && used < TEXT_BYTES; i++)
-		used += snprintf(text + used, TEXT_BYTES - used, "%s%s", i ? " " : "",
-				 json_string_value(json_array_get(array, i)));
-}
-
-static void speed_text(unsigned long long mbps, char text[TEXT_BYTES])
-{
-	if (mbps == 0)
-		snprintf(text, TEXT_BYTES, "-");
-	else if (mbps % 1000)
-		snprintf(text, TEXT_BYTES, "%llu Mbit/s", mbps);
-	else
-		snprintf(text, TEXT_BYTES, "%llu Gbit/s", mbps / 1000);
-}
-
-static void node_text(long long node, char text[TEXT_BYTES])
-{
-	snprintf(text, TEXT_BYTES, node < 0 ? "-" : "%lld", node);
+	snprintf(text, CELL_BYTES, node < 0 ? "-" : "%lld", node);
 }
 
 /* The nodes of a port's engines, and how far each is from the port: "0 1" and "10 21". */
 static void print_engines(json_t *ports)
 {
-	char text[TEXT_BYTES];
+	char text[CELL_BYTES];
 	struct table t;
 	const char *hca;
 	json_t *p;
@@ -63,34 +44,25 @@ static void print_engines(json_t *ports)
 	table_end(&t, stdout, "  ");
 }
 
+static void addresses_text(const json_t *port, char text[CELL_BYTES])
+{
+	const json_t *addresses = json_object_get(port, "addresses");
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < json_array_size(addresses) && used < CELL_BYTES; i++)
+		used += snprintf(text + used, CELL_BYTES - used, "%s%s", i ? " " : "",
+				 json_string_value(json_array_get(addresses, i)));
+}
+
 static void print_ports(json_t *ports)
 {
-	struct table t;
-	char text[TEXT_BYTES];
-	const char *hca;
-	json_t *p;
+	static const struct column columns[] = {PORT_VIEW(COLUMN)};
+	const struct objects_table t = {"hca", columns, COUNT_OF(columns), "addresses",
+					addresses_text};
 
 	puts("\nports");
-	table_begin(&t, "hca|type|device|node|link|speed|>mtu|>path mtu|mac|addresses");
-	json_object_foreach(ports, hca, p)
-	{
-		const char *device = text_of(p, "device");
-
-		table_add(&t, "%s", hca);
-		table_add(&t, "%s", text_of(p, "type"));
-		table_add(&t, "%s", *device ? device : text_of(p, "peer"));
-		node_text(json_integer_value(json_object_get(p, "node")), text);
-		table_add(&t, "%s", text);
-		table_add(&t, "%s", text_of(p, "link"));
-		speed_text(number_of(p, "speed_mbps"), text);
-		table_add(&t, "%s", text);
-		table_add(&t, "%llu", number_of(p, "mtu"));
-		table_add(&t, "%llu", number_of(p, "path_mtu"));
-		table_add(&t, "%s", text_of(p, "mac"));
-		join(json_object_get(p, "addresses"), text);
-		table_add(&t, "%s", text);
-	}
-	table_end(&t, stdout, "  ");
+	print_objects(ports, &t, "  ");
 }
 
 /* "hca0.0.doorbell_wqe"; there is always a dot. */
@@ -102,12 +74,13 @@ static const char *stage_at(const json_t *stages, size_t i)
 }
 
 /* Stages of one engine together: "hca0.0: all" or "hca0.0: doorbell_wqe segmentation". */
-static void stages_text(const json_t *stages, char text[TEXT_BYTES])
+static void stages_text(const json_t *lcore, char text[CELL_BYTES])
 {
+	const json_t *stages = json_object_get(lcore, "stages");
 	size_t used = 0, count = json_array_size(stages), next;
 
 	text[0] = '\0';
-	for (size_t i = 0; i < count && used < TEXT_BYTES; i = next) {
+	for (size_t i = 0; i < count && used < CELL_BYTES; i = next) {
 		const char *first = stage_at(stages, i);
 		size_t length = strrchr(first, '.') - first + 1;
 
@@ -115,39 +88,29 @@ static void stages_text(const json_t *stages, char text[TEXT_BYTES])
 			if (strncmp(stage_at(stages, next), first, length) != 0)
 				break;
 		}
-		used += snprintf(text + used, TEXT_BYTES - used, "%s%.*s:%s", i ? ", " : "",
+		used += snprintf(text + used, CELL_BYTES - used, "%s%.*s:%s", i ? ", " : "",
 				 (int)length - 1, first, next - i == STAGE_COUNT ? " all" : "");
-		for (size_t k = i; k < next && next - i < STAGE_COUNT && used < TEXT_BYTES; k++)
-			used += snprintf(text + used, TEXT_BYTES - used, " %s",
+		for (size_t k = i; k < next && next - i < STAGE_COUNT && used < CELL_BYTES; k++)
+			used += snprintf(text + used, CELL_BYTES - used, " %s",
 					 stage_at(stages, k) + length);
 	}
 }
 
 static void print_lcores(json_t *lcores, bool probe)
 {
-	const char *cpu;
-	json_t *l;
-	struct table t;
-	char text[TEXT_BYTES];
+	static const struct column columns[] = {LCORE_VIEW(COLUMN)};
+	const struct objects_table t = {">cpu", columns, COUNT_OF(columns), "stages", stages_text};
 	unsigned cpus[CPUS_MAX], count = 0;
+	const char *cpu;
+	json_t *lcore;
 
 	puts("\nlcores");
-	table_begin(&t, ">cpu|>node|poll|>busy %|>sleeps|stages");
-	json_object_foreach(lcores, cpu, l)
+	print_objects(lcores, &t, "  ");
+	json_object_foreach(lcores, cpu, lcore)
 	{
-		unsigned long long busy = number_of(l, "busy_permille");
-
 		if (count < CPUS_MAX)
 			cpus[count++] = strtoul(cpu, NULL, 10);
-		table_add(&t, "%s", cpu);
-		table_add(&t, "%llu", number_of(l, "node"));
-		table_add(&t, "%s", text_of(l, "poll"));
-		table_add(&t, "%llu.%llu", busy / 10, busy % 10);
-		table_add(&t, "%llu", number_of(l, "sleeps"));
-		stages_text(json_object_get(l, "stages"), text);
-		table_add(&t, "%s", text);
 	}
-	table_end(&t, stdout, "  ");
 	warn_distance(cpus, count, probe);
 }
 
@@ -175,51 +138,29 @@ static void print_contexts(json_t *hcas)
 
 static void print_memory(const json_t *memory)
 {
-	json_t *pools = json_object_get(memory, "buffers"), *pool;
-	const char *name;
-	struct table t;
+	static const struct column columns[] = {POOL_VIEW(COLUMN)};
+	const struct objects_table t = {"buffers", columns, COUNT_OF(columns), NULL, NULL};
 
 	printf("\nmemory  %llu MiB resident", number_of(memory, "resident_kib") / 1024);
 	if (strcmp(text_of(memory, "hugepages"), "yes") == 0)
 		puts(", beside hugepages");
 	else
 		printf(", no hugepages, %llu MiB reserved\n", number_of(memory, "reserved_mib"));
-	table_begin(&t, "buffers|>node|>number|>free");
-	json_object_foreach(pools, name, pool)
-	{
-		table_add(&t, "%s", name);
-		table_add(&t, "%llu", number_of(pool, "node"));
-		table_add(&t, "%llu", number_of(pool, "buffers"));
-		table_add(&t, "%llu", number_of(pool, "free"));
-	}
-	table_end(&t, stdout, "  ");
+	print_objects(json_object_get(memory, "buffers"), &t, "  ");
 	print_contexts(json_object_get(memory, "contexts"));
 }
 
 static void print_clients(const json_t *status)
 {
-	json_t *clients = json_object_get(status, "clients"), *c;
-	const char *index;
+	static const struct column columns[] = {CLIENT_VIEW(COLUMN)};
+	const struct objects_table t = {NULL, columns, COUNT_OF(columns), NULL, NULL};
 	unsigned long long count = number_of(status, "client_count");
-	struct table t;
 
 	printf("\nclients  %llu\n", count);
 	if (count == 0)
 		return;
-	table_begin(&t, ">pid|>uid|hca|>QPs|>CQs|>SRQs|>MRs|>MiB");
-	json_object_foreach(clients, index, c)
-	{
-		table_add(&t, "%llu", number_of(c, "pid"));
-		table_add(&t, "%llu", number_of(c, "uid"));
-		table_add(&t, "%s", text_of(c, "hca"));
-		table_add(&t, "%llu", number_of(c, "qps"));
-		table_add(&t, "%llu", number_of(c, "cqs"));
-		table_add(&t, "%llu", number_of(c, "srqs"));
-		table_add(&t, "%llu", number_of(c, "mrs"));
-		table_add(&t, "%.1f", number_of(c, "bytes") / 1048576.0);
-	}
-	table_end(&t, stdout, "  ");
-	print_rest(clients, count);
+	print_objects(json_object_get(status, "clients"), &t, "  ");
+	print_rest(json_object_get(status, "clients"), count);
 }
 
 int view_status(struct connection *c, const struct request *r)

@@ -3,8 +3,8 @@
  * graphviz. */
 #include <stdio.h>
 #include <string.h>
+#include "columns.h"
 #include "pipeline/topology.h"
-#include "table.h"
 #include "view.h"
 
 enum { BOX_COLUMNS = 90, TEXT_BYTES = 512 };
@@ -96,20 +96,21 @@ static void draw_dot(void)
 }
 
 /* "all on 3", or the CPU of each stage. */
-static void cpus_text(const json_t *cpus, char text[TEXT_BYTES])
+static void cpus_text(const json_t *engine, char text[CELL_BYTES])
 {
+	const json_t *cpus = json_object_get(engine, "cpus");
 	size_t used = 0;
 	bool same = true;
 
 	for (size_t i = 1; i < json_array_size(cpus); i++)
 		same = same && json_equal(json_array_get(cpus, i), json_array_get(cpus, 0));
 	if (same) {
-		snprintf(text, TEXT_BYTES, "all on %" JSON_INTEGER_FORMAT,
+		snprintf(text, CELL_BYTES, "all on %" JSON_INTEGER_FORMAT,
 			 json_integer_value(json_array_get(cpus, 0)));
 		return;
 	}
-	for (size_t i = 0; i < json_array_size(cpus) && i < STAGE_COUNT && used < TEXT_BYTES; i++)
-		used += snprintf(text + used, TEXT_BYTES - used, "%s%s on %" JSON_INTEGER_FORMAT,
+	for (size_t i = 0; i < json_array_size(cpus) && i < STAGE_COUNT && used < CELL_BYTES; i++)
+		used += snprintf(text + used, CELL_BYTES - used, "%s%s on %" JSON_INTEGER_FORMAT,
 				 i ? ", " : "", stage_infos[i].name,
 				 json_integer_value(json_array_get(cpus, i)));
 }
@@ -117,25 +118,11 @@ static void cpus_text(const json_t *cpus, char text[TEXT_BYTES])
 /* Which CPU and node each engine runs on. */
 static void print_places(json_t *engines)
 {
-	char text[TEXT_BYTES];
-	struct table t;
-	const char *name;
-	json_t *e;
+	static const struct column columns[] = {ENGINE_VIEW(COLUMN)};
+	const struct objects_table t = {"engine", columns, COUNT_OF(columns), "stages, CPUs",
+					cpus_text};
 
-	table_begin(&t, "engine|>port's node|>node|>distance|stages, CPUs");
-	json_object_foreach(engines, name, e)
-	{
-		long long port = json_integer_value(json_object_get(e, "port_node"));
-		unsigned long long distance = number_of(e, "distance");
-
-		table_add(&t, "%s", name);
-		table_add(&t, port < 0 ? "-" : "%lld", port);
-		table_add(&t, "%llu", number_of(e, "node"));
-		table_add(&t, distance ? "%llu" : "-", distance);
-		cpus_text(json_object_get(e, "cpus"), text);
-		table_add(&t, "%s", text);
-	}
-	table_end(&t, stdout, "");
+	print_objects(engines, &t, "");
 }
 
 /* The drawing needs no daemon; where there is one, it also says where all this runs. */

@@ -10,9 +10,9 @@
 #include "cm-thread/cm_thread.h"
 #include "cm_view.h"
 #include "daemon.h"
-#include "dict.h"
+#include "views.h"
 
-enum { IDS_LISTED_MAX = 32 };
+enum { IDS_LISTED_MAX = 32, ADDRESS_BYTES = INET6_ADDRSTRLEN + 16 };
 
 /* RDMA_PS_*, of rdma/rdma_user_cm.h */
 static const char *space_name(uint16_t space)
@@ -31,33 +31,17 @@ static const char *space_name(uint16_t space)
 	}
 }
 
-static void put_address(struct rte_tel_data *to, const char *name, const uint8_t ip[16],
-			uint16_t port)
+static const char *address_text(char text[ADDRESS_BYTES], const uint8_t ip[16], uint16_t port)
 {
 	bool is_v4 = ip_is_v4_mapped(ip);
-	char address[INET6_ADDRSTRLEN], text[INET6_ADDRSTRLEN + 16];
+	char address[INET6_ADDRSTRLEN];
 
 	inet_ntop(is_v4 ? AF_INET : AF_INET6, is_v4 ? ip + IP_V4_AT : ip, address, sizeof(address));
-	snprintf(text, sizeof(text), is_v4 ? "%s:%u" : "[%s]:%u", address, port);
-	rte_tel_data_add_dict_string(to, name, text);
+	snprintf(text, ADDRESS_BYTES, is_v4 ? "%s:%u" : "[%s]:%u", address, port);
+	return text;
 }
 
-static struct rte_tel_data *id_of(const struct cm_id_info *id)
-{
-	struct rte_tel_data *p = dict_new();
-
-	if (!p)
-		return NULL;
-	rte_tel_data_add_dict_u64(p, "id", id->id);
-	rte_tel_data_add_dict_int(p, "pid", id->pid);
-	rte_tel_data_add_dict_string(p, "space", space_name(id->port_space));
-	rte_tel_data_add_dict_string(p, "state", id->state);
-	rte_tel_data_add_dict_string(p, "hca", id->device);
-	put_address(p, "local", id->source, id->source_port);
-	put_address(p, "remote", id->destination, id->destination_port);
-	rte_tel_data_add_dict_u64(p, "qpn", id->qpn);
-	return p;
-}
+VIEW_OF(id_of, cm_id_info, CM_ID_VIEW)
 
 static void put_ids(struct rte_tel_data *to, const struct cm_service *s)
 {

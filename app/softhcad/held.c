@@ -8,12 +8,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <rte_mempool.h>
-#include <rte_telemetry.h>
 #include "device.h"
 #include "held.h"
 #include "lcores.h"
 #include "requester/requester.h"
 #include "responder/responder.h"
+#include "views.h"
 
 /*
  * How many of `count` contexts, one each `stride` bytes, have a number (a uint32_t at `number`).
@@ -59,34 +59,39 @@ static uint64_t in_fifos(const struct engine *e)
 	return n;
 }
 
-void held_put(struct device *v, struct rte_tel_data *to)
+struct held {
+	struct held_contexts contexts;
+	uint64_t leaving, timers, elements, descriptors, in_fifos, events, stock;
+};
+
+static struct held held_of(const struct device *v)
 {
 	const struct hca *h = v->hca;
-	uint64_t timers = 0, elements = 0, descriptors = 0, fifos = 0, stock = 0;
-	struct held_contexts contexts;
+	struct held held = {.contexts = held_contexts(v),
+			    .leaving = ceu_leaving(v->ceu),
+			    .events =
+				    h->events->populated_size - rte_mempool_avail_count(h->events)};
 
-	/* What the lcores wrote before this is seen after it. */
-	lcores_quiesce(v->lcores);
-	contexts = held_contexts(v);
 	for (unsigned i = 0; i < h->config.engines; i++) {
 		const struct engine *e = &h->engines[i];
 
-		timers += requester_timers_armed(e);
-		elements += requester_elements(e);
-		descriptors += __atomic_load_n(&e->held_total, __ATOMIC_RELAXED);
-		fifos += in_fifos(e);
-		stock += requester_stock(e) + responder_stock(e);
+		held.timers += requester_timers_armed(e);
+		held.elements += requester_elements(e);
+		held.descriptors += __atomic_load_n(&e->held_total, __ATOMIC_RELAXED);
+		held.in_fifos += in_fifos(e);
+		held.stock += requester_stock(e) + responder_stock(e);
 	}
+	return held;
+}
+
+void held_put(struct device *v, struct rte_tel_data *to)
+{
+	struct held held;
+	const struct held *it = &held;
+
+	/* What the lcores wrote before this is seen after it. */
+	lcores_quiesce(v->lcores);
+	held = held_of(v);
 	rte_tel_data_add_dict_string(to, "hca", v->section->name);
-	rte_tel_data_add_dict_u64(to, "qps", contexts.qps);
-	rte_tel_data_add_dict_u64(to, "leaving", ceu_leaving(v->ceu));
-	rte_tel_data_add_dict_u64(to, "srqs", contexts.srqs);
-	rte_tel_data_add_dict_u64(to, "cqs", contexts.cqs);
-	rte_tel_data_add_dict_u64(to, "timers", timers);
-	rte_tel_data_add_dict_u64(to, "retransmit_elements", elements);
-	rte_tel_data_add_dict_u64(to, "descriptors", descriptors);
-	rte_tel_data_add_dict_u64(to, "in_fifos", fifos);
-	rte_tel_data_add_dict_u64(to, "events",
-				  h->events->populated_size - rte_mempool_avail_count(h->events));
-	rte_tel_data_add_dict_u64(to, "stock", stock); /* packets kept for what comes next */
+	HELD_VIEW(PUT)
 }

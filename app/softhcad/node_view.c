@@ -4,41 +4,34 @@
 #include <stdio.h>
 #include "base/nodes.h"
 #include "device.h"
-#include "dict.h"
 #include "node_view.h"
-
-static unsigned from_port(const struct hca_section *s, unsigned engine)
-{
-	return node_distance(s->engine_node[engine], s->port_node);
-}
+#include "views.h"
 
 void node_put(struct rte_tel_data *to, const struct hca_section *s)
 {
-	struct rte_tel_data *nodes = array_new(RTE_TEL_INT_VAL),
-			    *distances = array_new(RTE_TEL_INT_VAL);
+	struct rte_tel_data *nodes = array_new(RTE_TEL_INT_VAL);
+	struct rte_tel_data *distances = array_new(RTE_TEL_INT_VAL);
 
-	rte_tel_data_add_dict_int(to, "node", s->port_node);
 	for (unsigned e = 0; nodes && distances && e < s->engines; e++) {
 		rte_tel_data_add_array_int(nodes, s->engine_node[e]);
-		rte_tel_data_add_array_int(distances, (int)from_port(s, e));
+		rte_tel_data_add_array_int(distances,
+					   (int)node_distance(s->engine_node[e], s->port_node));
 	}
 	dict_put(to, "engine_nodes", nodes);
 	dict_put(to, "distances", distances);
 }
 
-static struct rte_tel_data *engine_of(const struct hca_section *s, unsigned engine)
+static struct rte_tel_data *engine_of(const struct hca_section *it, unsigned e)
 {
-	struct rte_tel_data *p = dict_new(), *cpus = array_new(RTE_TEL_INT_VAL);
+	struct rte_tel_data *to = dict_new(), *cpus = array_new(RTE_TEL_INT_VAL);
 
-	if (!p)
+	if (!to)
 		return NULL;
+	ENGINE_VIEW(PUT)
 	for (unsigned i = 0; cpus && i < STAGE_COUNT; i++)
-		rte_tel_data_add_array_int(cpus, s->cpu[engine][i]);
-	rte_tel_data_add_dict_int(p, "node", s->engine_node[engine]);
-	rte_tel_data_add_dict_int(p, "port_node", s->port_node);
-	rte_tel_data_add_dict_u64(p, "distance", from_port(s, engine));
-	dict_put(p, "cpus", cpus);
-	return p;
+		rte_tel_data_add_array_int(cpus, it->cpu[e][i]);
+	dict_put(to, "cpus", cpus);
+	return to;
 }
 
 void engines_put(struct rte_tel_data *to, const struct device *devices, unsigned count)

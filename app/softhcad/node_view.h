@@ -6,7 +6,7 @@ struct device;
 struct hca_section;
 struct rte_tel_data;
 
-/* The NUMA nodes of a port and of the engines behind it, and their distances, into the port's
+/* The NUMA nodes of the engines behind a port, and their distances from it, into the port's
  * dictionary. */
 void node_put(struct rte_tel_data *to, const struct hca_section *s);
 

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef QP_VIEW_H
 #define QP_VIEW_H
+/* Queue pairs, into dictionaries. Telemetry's threads, under the daemon's lock. */
 #include <stdint.h>
 
-struct qp;
+struct device;
 struct rte_tel_data;
 
-/* All about one queue pair that is in use, and what it waits for, into a dictionary. now_ns: the
- * daemon's clock. Telemetry's threads, under the daemon's lock. */
-void qp_view_put(struct rte_tel_data *to, const struct qp *q, uint64_t now_ns);
+/* Those in use, the first ones, and how many there are. */
+void qps_put(const struct device *v, struct rte_tel_data *to);
+
+/* All about one, and what it waits for. 0; -ENOENT: there is no such one. */
+int qp_put(const struct device *v, uint32_t qpn, struct rte_tel_data *to);
 
 #endif

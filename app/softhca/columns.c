@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See columns.h. */
+#include <string.h>
+#include "columns.h"
+#include "table.h"
+#include "view.h"
+
+static void add_speed(struct table *t, unsigned long long mbps)
+{
+	if (mbps == 0)
+		table_add(t, "-");
+	else if (mbps % 1000)
+		table_add(t, "%llu Mbit/s", mbps);
+	else
+		table_add(t, "%llu Gbit/s", mbps / 1000);
+}
+
+static void add_cell(struct table *t, const json_t *object, const struct column *c)
+{
+	long long value = json_integer_value(json_object_get(object, c->key));
+
+	switch (c->unit) {
+	case UNIT_TEXT:
+		table_add(t, "%s", text_of(object, c->key));
+		break;
+	case UNIT_ID:
+	case UNIT_LEVEL:
+	case UNIT_COUNT:
+	case UNIT_BYTES:
+	case UNIT_KIB:
+	case UNIT_MIB:
+	case UNIT_SECONDS:
+	case UNIT_MS:
+		table_add(t, "%llu", value);
+		break;
+	case UNIT_MEMORY:
+		table_add(t, "%.1f", value / 1048576.0);
+		break;
+	case UNIT_MBPS:
+		add_speed(t, value);
+		break;
+	case UNIT_PERMILLE:
+		table_add(t, "%lld.%lld", value / 10, value % 10);
+		break;
+	case UNIT_NODE:
+		table_add(t, value < 0 ? "-" : "%lld", value);
+		break;
+	case UNIT_DISTANCE:
+		table_add(t, value ? "%lld" : "-", value);
+		break;
+	}
+}
+
+static void begin(struct table *table, const struct objects_table *t)
+{
+	char head[CELL_BYTES];
+	size_t used = snprintf(head, sizeof(head), "%s", t->name ? t->name : "");
+
+	for (unsigned i = 0; i < t->count && used < sizeof(head); i++) {
+		const struct column *c = &t->columns[i];
+
+		if (c->heading)
+			used += snprintf(head + used, sizeof(head) - used, "%s%s%s",
+					 used ? "|" : "", c->unit == UNIT_TEXT ? "" : ">",
+					 c->heading);
+	}
+	if (t->last && used < sizeof(head))
+		snprintf(head + used, sizeof(head) - used, "|%s", t->last);
+	table_begin(table, head);
+}
+
+void print_objects(json_t *objects, const struct objects_table *t, const char *margin)
+{
+	char text[CELL_BYTES];
+	struct table table;
+	const char *name;
+	json_t *object;
+
+	begin(&table, t);
+	json_object_foreach(objects, name, object)
+	{
+		if (t->name)
+			table_add(&table, "%s", name);
+		for (unsigned i = 0; i < t->count; i++) {
+			if (t->columns[i].heading)
+				add_cell(&table, object, &t->columns[i]);
+		}
+		if (t->last) {
+			t->last_text(object, text);
+			table_add(&table, "%s", text);
+		}
+	}
+	table_end(&table, stdout, margin);
+}

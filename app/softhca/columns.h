@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef COLUMNS_H
+#define COLUMNS_H
+/* Tables made from the lists of views.def: PORT_VIEW(COLUMN) is the columns of a table of ports. */
+#include <jansson.h>
+#include "../views.def"
+
+enum { CELL_BYTES = 512 };
+
+enum unit {
+	UNIT_TEXT,
+	UNIT_ID,
+	UNIT_LEVEL,
+	UNIT_COUNT,
+	UNIT_BYTES,
+	UNIT_MEMORY,
+	UNIT_KIB,
+	UNIT_MIB,
+	UNIT_MBPS,
+	UNIT_SECONDS,
+	UNIT_MS,
+	UNIT_PERMILLE,
+	UNIT_NODE,
+	UNIT_DISTANCE,
+};
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+struct column {
+	const char *key, *heading; /* heading NULL: not in the table */
+	enum unit unit;
+};
+#define COLUMN(key, heading, unit, read) {#key, heading, UNIT_##unit},
+
+/* A table of objects. */
+struct objects_table {
+	const char *name; /* heading of what they are called by; '>' in front: a number; NULL: they
+			   * have no names to be shown */
+	const struct column *columns;
+	unsigned count;
+	/* A last column, of what the objects hold beside single values; NULL: none. */
+	const char *last;
+	void (*last_text)(const json_t *object, char text[CELL_BYTES]);
+};
+
+/* Prints the objects, an answer's dictionary of dictionaries, as a table behind that margin. */
+void print_objects(json_t *objects, const struct objects_table *t, const char *margin);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The pipeline for telemetry: its table, and what an engine has counted in it. A number may be a
+ * moment old. Changes nothing. */
+#include "base/ring_look.h"
+#include "pipeline/engine.h"
+#include "pipeline_view.h"
+#include "views.h"
+
+VIEW_OF(channel_of, channel, CHANNEL_VIEW)
+VIEW_OF(stage_of, stage, STAGE_VIEW)
+
+void pipeline_put(const struct engine *e, struct rte_tel_data *to)
+{
+	struct rte_tel_data *channels = dict_new();
+	struct rte_tel_data *stages = dict_new(), *calls = dict_new();
+
+	rte_tel_data_add_dict_u64(to, "engine", e->index);
+	rte_tel_data_add_dict_u64(to, "engines", e->count);
+	for (unsigned i = 0; channels && i < CHANNEL_COUNT; i++)
+		dict_put(channels, channel_infos[i].name, channel_of(&e->channel[i]));
+	for (unsigned i = 0; stages && i < STAGE_COUNT; i++)
+		dict_put(stages, stage_infos[i].name, stage_of(&e->stage[i]));
+	for (unsigned i = 0; calls && i < CALL_COUNT; i++)
+		rte_tel_data_add_dict_u64(
+			calls, call_infos[i].name,
+			e->stage[module_infos[call_infos[i].caller].stage].calls[i]);
+	dict_put(to, "fifos", channels);
+	dict_put(to, "calls", calls);
+	dict_put(to, "stages", stages);
+}
+
+VIEW_OF(edge_of, channel_info, EDGE_VIEW)
+VIEW_OF(call_of, call_info, CALL_VIEW)
+VIEW_OF(module_of, module_info, MODULE_VIEW)
+
+void topology_put(struct rte_tel_data *to)
+{
+	struct rte_tel_data *modules = dict_new();
+	struct rte_tel_data *channels = dict_new(), *calls = dict_new();
+
+	for (unsigned i = 0; modules && i < MODULE_COUNT; i++)
+		dict_put(modules, module_infos[i].name, module_of(&module_infos[i]));
+	for (unsigned i = 0; channels && i < CHANNEL_COUNT; i++)
+		dict_put(channels, channel_infos[i].name, edge_of(&channel_infos[i]));
+	for (unsigned i = 0; calls && i < CALL_COUNT; i++)
+		dict_put(calls, call_infos[i].name, call_of(&call_infos[i]));
+	dict_put(to, "modules", modules);
+	dict_put(to, "channels", channels);
+	dict_put(to, "calls", calls);
+}
