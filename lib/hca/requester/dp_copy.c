@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * dp_copy(): DataPack's work on one segment (seed 000 2.4.5, table 2.10), done when
+ * dp_copy(): DataPack's work on one segment (doc/modules.md#datapack), done when
  * RequesterTransControl has judged that the segment may be sent. Reads the client's memory through
  * VirtToPhys; writes the packet and the request's cursor. Stage segmentation.
  */

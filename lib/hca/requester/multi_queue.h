@@ -2,12 +2,12 @@
 #ifndef REQUESTER_MULTI_QUEUE_H
 #define REQUESTER_MULTI_QUEUE_H
 /*
- * MultiQueue (seed 000 3.4.3): the retransmit buffers. Three element pools (Send/Write packets,
- * Read requests, Read scatter entries), each with a free FIFO, and in each QP a list of each kind.
- * RequesterTransControl puts elements at the tail, RequesterRecvControl takes them from the head;
- * they may run on different lcores, without locks.
+ * MultiQueue (doc/modules.md#multiqueue): the retransmit buffers. Three element pools (Send/Write
+ * packets, Read requests, Read scatter entries), each with a free FIFO, and in each QP a list of
+ * each kind. RequesterTransControl puts elements at the tail, RequesterRecvControl takes them from
+ * the head; they may run on different lcores, without locks.
  *
- * The seed's one-element race (3.4.3.4.4): the consumer frees the last element while the producer
+ * The race over one element: the consumer frees the last element while the producer
  * links a new one behind it. Here the two meet in one atomic operation on the element's `next`:
  *   - the producer swings it from NIL to the new element; if it finds CLOSED, the consumer was
  * first and the list is empty: the new element becomes the head;

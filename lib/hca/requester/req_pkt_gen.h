@@ -2,7 +2,8 @@
 #ifndef REQUESTER_REQ_PKT_GEN_H
 #define REQUESTER_REQ_PKT_GEN_H
 /*
- * ReqPktGen (seed 000 3.4.4): packets become frames. RTC_RPG, RRC_RPG → RPG_TXA. Stage segmentation.
+ * ReqPktGen (doc/modules.md#reqpktgen): packets become frames. RTC_RPG, RRC_RPG → RPG_TXA. Stage
+ * segmentation.
  */
 #include "pipeline/engine.h"
 

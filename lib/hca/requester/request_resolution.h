@@ -2,7 +2,7 @@
 #ifndef REQUESTER_REQUEST_RESOLUTION_H
 #define REQUESTER_REQUEST_RESOLUTION_H
 /*
- * Request resolution (seed 003, ReqTransCore_Thread_2): completes UC and UD requests. When the
+ * Request resolution (doc/modules.md#request-resolution): completes UC and UD requests. When the
  * message has been sent or has failed, RequesterTransControl (UCUD_CPL) takes the request through
  * it: a place in the CQ, then the completion. The state lies in the request, so that one whose CQ
  * is held goes on where it was. RC requests stay in IDLE: RequesterRecvControl completes them.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RequesterTransControl (seed 000 3.4.1): judges whether a request may be sent, has it cut into
- * packets (segmentation.c), arms the Loss timer, completes UC and UD requests. Writes qp.rtc. Stage
- * segmentation.
+ * RequesterTransControl (doc/modules.md#requestertranscontrol): judges whether a request may be
+ * sent, has it cut into packets (segmentation.c), arms the Loss timer, completes UC and UD
+ * requests. Writes qp.rtc. Stage segmentation.
  *
  * Requests wait in a list of their queue pair; queue pairs take turns, each for a quantum of bytes.
  * A turn that the end of a poll or a full ring cuts short goes on first at the next poll, for what
@@ -415,8 +415,9 @@ static void active_again(struct visit *v)
 
 /*
  * After the QP's turn: its packets, its timer, those who wait for it, and itself. One fence stands
- * between what this turn has stored (next_psn, the lists, consumed) and three looks: at TimerControl,
- * which may have stopped its Loss timer, at a QP that failed meanwhile, at WQEScheduler.
+ * between what this turn has stored (next_psn, the lists, consumed) and three looks: at
+ * TimerControl, which may have stopped its Loss timer, at a QP that failed meanwhile, at
+ * WQEScheduler.
  */
 static void end_visit(struct visit *v, enum rtc_state state)
 {

@@ -2,8 +2,9 @@
 #ifndef REQUESTER_REQUESTER_TRANS_CONTROL_H
 #define REQUESTER_REQUESTER_TRANS_CONTROL_H
 /*
- * RequesterTransControl (seed 000 3.4.1): judges requests, has them cut into packets, parks queue
- * pairs that may not go on. DP_RTC → RTC_RPG, RTC_RRC, RTC_TC. Stage segmentation.
+ * RequesterTransControl (doc/modules.md#requestertranscontrol): judges requests, has them cut into
+ * packets, parks queue pairs that may not go on. DP_RTC → RTC_RPG, RTC_RRC, RTC_TC. Stage
+ * segmentation.
  */
 #include "context/qp_context.h"
 #include "pipeline/engine.h"
@@ -30,8 +31,8 @@ enum park_reason {
 	PARK_REASONS
 };
 
-/* What RequesterTransControl may have parked the QP for has changed: it looks at the QP again. Stage
- * requester_recv. */
+/* What RequesterTransControl may have parked the QP for has changed: it looks at the QP again.
+ * Stage requester_recv. */
 static inline void wake_sender(struct engine *e, struct qp *q)
 {
 	if (parked(&q->rtc.parked))

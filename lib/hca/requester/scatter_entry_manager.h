@@ -2,8 +2,9 @@
 #ifndef REQUESTER_SCATTER_ENTRY_MANAGER_H
 #define REQUESTER_SCATTER_ENTRY_MANAGER_H
 /*
- * ScatterEntryManager (seed 000 3.4.5.4.1): the scatter entries of READ and atomic requests, at the
- * head of MultiQueue's third queue. Commands of RequesterRecvControl; stage requester_recv.
+ * ScatterEntryManager (doc/modules.md#scatterentrymanager): the scatter entries of READ and atomic
+ * requests, at the head of MultiQueue's third queue. Commands of RequesterRecvControl; stage
+ * requester_recv.
  */
 #include "context/qp_context.h"
 #include "multi_queue.h"
