@@ -28,7 +28,8 @@ help:
 	@echo 'make bench    the benchmarks, each as a share of the physical limit'
 	@echo 'make doc      HTML and man pages in $(BUILD)/doc'
 	@echo 'make format   clang-format all C sources in place'
-	@echo 'make install  install under PREFIX ($(PREFIX)), fixed when $(BUILD)/ is configured'
+	@echo 'make install  install under PREFIX ($(PREFIX)), fixed when $(BUILD)/ is configured; man pages, too,'
+	@echo '              if make doc has built them'
 	@echo 'make clean    remove $(BUILD)/, $(CHECKED)/, $(MUTATED)/ and $(STRESSED)-*/'
 
 deps:
@@ -98,6 +99,8 @@ format:
 
 install: build
 	meson install -C $(BUILD) --no-rebuild
+	[ ! -d $(BUILD)/doc/man ] || \
+		{ mkdir -p $(DESTDIR)$(PREFIX)/share/man && cp -r $(BUILD)/doc/man/. $(DESTDIR)$(PREFIX)/share/man; }
 
 clean:
 	rm -rf $(BUILD) $(CHECKED) $(MUTATED) $(STRESSED)-address $(STRESSED)-thread
