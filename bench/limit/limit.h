@@ -36,7 +36,7 @@ enum { LIMIT_REPETITIONS_MAX = 64 };
  * 4096 bytes, from and to the same 64 KiB again and again (all in the cache). Sender: an mbuf,
  * headers from a template, one fused copy + CRC. A ring. Receiver: ICRC check fused with the copy
  * to its place, free. Returns 0 if memory is short, -1 if a packet came out wrong (a fault of
- * ours). Source: the measurements, section 4, "fused copy+crc both sides".
+ * ours).
  */
 double limit_bulk_bytes_per_s(const struct limit_params *params);
 
@@ -44,8 +44,7 @@ double limit_bulk_bytes_per_s(const struct limit_params *params);
  * Messages per second of one core that plays both sides: RDMA writes of 64 bytes, an
  * acknowledgement for each. Requester: WQE, QP context, headers from a template, payload, ICRC. A
  * ring. Responder: ICRC, PSN and memory region checked, payload stored, acknowledgement with ICRC.
- * A ring. Requester: ICRC checked, WQE retired, CQE written. Returns as above. Source: section 5,
- * "1 QP, vector ICRC".
+ * A ring. Requester: ICRC checked, WQE retired, CQE written. Returns as above.
  */
 double limit_messages_per_s(const struct limit_params *params);
 

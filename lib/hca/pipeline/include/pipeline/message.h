@@ -7,11 +7,13 @@
  * room, headers in its headroom, metadata in its private area. Which form of the private area is
  * valid follows from the channel:
  *
- *   DBP_WS WS_WP WP_WS WP_DP DP_RTC RTC_RRC   struct request   (descriptor pool; data room: the
- * WQE's units) RTC_RPG RRC_RPG RPG_TXA RESPG_TXA         struct packet    (packet pool; data room:
- * payload, later the frame) HP_RRC HP_EE EE_RESPG                     struct arrival   (the frame
- * as received; data room not ours to write) RTC_TC RRC_TC TC_RRC                      struct
- * timer_event (descriptor pool; data room unused)
+ *   DBP_WS WS_WP WP_WS WP_DP DP_RTC RTC_RRC   struct request      descriptor pool; data room: the
+ *                                                                  units of the WQE
+ *   RTC_RPG RRC_RPG RPG_TXA RESPG_TXA          struct packet       packet pool; data room: payload,
+ *                                                                  later the frame
+ *   HP_RRC HP_EE EE_RESPG                      struct arrival      the frame as received; its data
+ *                                                                  room is not ours to write
+ *   RTC_TC RRC_TC TC_RRC                       struct timer_event  descriptor pool; data room unused
  *
  * Whoever takes an mbuf from a ring owns it: passes it on or frees it.
  */
