@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ICM chunks on anonymous memory. Asks the kernel for huge pages where a table is large enough for
- * them: contexts are looked up by number, at random. Control thread.
+ * ICM chunks on anonymous memory. Asks the kernel for huge pages if a table is large enough: contexts
+ * are looked up by number, at random. Control thread.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ int icm_reserve(struct icm *m, uint32_t entries, uint32_t entry_bytes)
 		return -ENOMEM;
 	}
 	m->base = (uint8_t *)(((uintptr_t)at + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1));
-	if (bytes >= HUGE_BYTES) /* advice: who does not take it has small pages */
+	if (bytes >= HUGE_BYTES) /* a hint: small pages do, too */
 		(void)madvise(m->base, (size_t)chunks * ICM_CHUNK_BYTES, MADV_HUGEPAGE);
 	return 0;
 }
@@ -79,8 +79,8 @@ void icm_leave(struct icm *m, uint32_t index)
 	}
 }
 
-/* Memory that is there, before a thread that must not wait touches it. A kernel before 5.14 does
- * not know the advice: then it is written. Nothing lives there yet. */
+/* Populates memory before a thread that must not fault touches it. Kernels before 5.14 lack the
+ * advice: there the memory, which is unused yet, is written. */
 static int populate(uint8_t *at)
 {
 	if (madvise(at, ICM_CHUNK_BYTES, MADV_POPULATE_WRITE) == 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Closing descriptors where it does not matter how long that takes: let_go.h. One thread empties
- * the queue, another stands by: if something waits while the first has been closing one descriptor
- * for too long, it takes over and makes a new one that stands by. Whoever was late ends when it is
- * through, or with the process: nobody joins it.
+ * Closes descriptors where it may take as long as it likes: let_go.h. One thread empties the queue,
+ * another stands by: if descriptors wait while the first has been closing one for too long, it takes
+ * over and creates a new standby. A late thread exits when its close returns, or with the process;
+ * no one joins it.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -19,21 +19,21 @@ enum { STACK_BYTES = 128 * 1024, PATIENCE_MS = 10 };
 
 static struct {
 	pthread_mutex_t lock;
-	pthread_cond_t more, late, done; /* for who closes, who stands by, who waits for all */
+	pthread_cond_t more, late, done; /* for the closer, the standby, let_go_finish() */
 	int fd[LET_GO_MOST];		 /* a ring */
-	uint32_t put, taken;		 /* count on */
+	uint32_t put, taken;		 /* free running */
 	uint32_t closing, threads;
-	uint32_t turn;	/* of the thread that empties the queue; 0: there is none yet */
-	bool busy;	/* it is closing ... */
+	uint32_t turn;	/* number of the thread that empties the queue; 0: none yet */
+	bool busy;	/* closing ... */
 	uint64_t since; /* ... since then, ms */
-	bool standby;	/* a thread stands by, or is about to */
+	bool standby;	/* there is a standby thread, or will be */
 	bool warned;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER,
 	 .more = PTHREAD_COND_INITIALIZER,
 	 .late = PTHREAD_COND_INITIALIZER,
 	 .done = PTHREAD_COND_INITIALIZER};
 
-/* ---- all with the lock ---- */
+/* ---- with the lock held ---- */
 
 static uint64_t now_ms(void)
 {
@@ -45,7 +45,7 @@ static uint64_t now_ms(void)
 
 static void *run(void *arg);
 
-/* One that stands by. Signals are for others. */
+/* Adds a standby thread, with all signals blocked. */
 static void add_thread(void)
 {
 	sigset_t none, before;
@@ -54,7 +54,7 @@ static void add_thread(void)
 
 	if (all.threads == LET_GO_THREADS) {
 		if (!all.warned)
-			LOG(WARNING, "programs have sent descriptors that do not close");
+			LOG(WARNING, "too many descriptors from programs take long to close");
 		all.warned = true;
 		return;
 	}
@@ -77,7 +77,7 @@ static bool is_late(void)
 	return all.busy && now_ms() - all.since >= PATIENCE_MS;
 }
 
-/* While something waits it looks again and again. */
+/* Polls while descriptors are waiting. */
 static void stand_by(void)
 {
 	while (all.turn && (all.put == all.taken || !is_late())) {
@@ -142,7 +142,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* ---- for everybody ---- */
+/* ---- the interface ---- */
 
 void let_go(int fd)
 {

@@ -24,7 +24,7 @@ static bool may_run(int cpu)
 	return sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_ISSET(cpu, &set);
 }
 
-/* MOVE_ALL takes CAP_SYS_NICE; without it only pages that are ours alone move. */
+/* MOVE_ALL needs CAP_SYS_NICE; without it only pages that no one else maps move. */
 static long bind_pages(void *at, size_t bytes, int node, bool move)
 {
 	unsigned long mask[MASK_WORDS] = {0};
@@ -48,7 +48,7 @@ static const struct nodes_calls machine = {
 };
 
 static const struct nodes_calls *asked = &machine;
-static unsigned int count; /* 0: not asked yet */
+static unsigned int count; /* 0: unknown yet */
 static bool placing;	   /* memory is ours to place */
 
 void nodes_use(const struct nodes_calls *calls)

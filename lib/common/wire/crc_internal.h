@@ -16,10 +16,10 @@
 
 enum {
 	CRC_ROWS = 16,		      /* remainder of the length by 16 */
-	CRC_BLOCKS = 32,	      /* whole 16-byte blocks a message may have + 1 */
-	CRC_COLUMNS = CRC_BLOCKS + 3, /* 31 whole, one partly filled, three empty behind it */
+	CRC_BLOCKS = 32,	      /* most whole 16-byte blocks of a message + 1 */
+	CRC_COLUMNS = CRC_BLOCKS + 3, /* 31 whole, one partly filled, then three empty */
 	CRC_SHIFT_BYTES_MAX = 4100,
-	CRC_STRIDE_MAX = 256, /* what a vector form folds at a time, at the most */
+	CRC_STRIDE_MAX = 256, /* most that a vector form folds at a time */
 	ICRC_MASKED_BYTES = 64,
 	ICRC_MASK_BYTES = ICRC_MASKED_BYTES + CRC_STRIDE_MAX,
 };
@@ -31,8 +31,7 @@ enum {
 /* State after the eight ff bytes with which every ICRC begins; the test checks it. */
 #define ICRC_START 0xdebb20e3u
 
-/* The lower and the upper 64 bits of a block; as multipliers: residues in the upper half of each.
- */
+/* The lower and upper 64 bits of a block; as multipliers: residues in the upper half of each. */
 struct crc_fold {
 	uint64_t lo;
 	uint64_t hi;
@@ -40,8 +39,8 @@ struct crc_fold {
 
 struct crc_tables {
 	/*
-	 * finish[r][c]: multiplies a block of a message whose length is r modulo 16, with
-	 * CRC_BLOCKS - 2 - c whole blocks behind it, by x^(8d + 32).
+		 * finish[r][c]: multiplies a block of a message whose length is r modulo 16,
+		 * followed by CRC_BLOCKS - 2 - c whole blocks, by x^(8d + 32).
 	 */
 	struct crc_fold finish[CRC_ROWS][CRC_COLUMNS] __attribute__((aligned(64)));
 	struct crc_fold fold256;		 /* moves a block forward by 256 bytes */
@@ -55,8 +54,8 @@ struct crc_tables {
 extern struct crc_tables crc_tables;
 
 /*
- * What routers may change counts as ones: OR this over the first 64 bytes. [0] IPv4, [1] IPv6.
- * Zeros follow for whoever masks more.
+ * Fields that routers may change count as ones: OR this over the first 64 bytes. [0] IPv4, [1]
+ * IPv6. Followed by zeroes for forms that mask more.
  */
 extern const uint8_t icrc_mask[2][ICRC_MASK_BYTES];
 
@@ -66,7 +65,7 @@ static inline const struct crc_fold *crc_finish(size_t n)
 	return &crc_tables.finish[n % 16][CRC_BLOCKS - 1 - n / 16];
 }
 
-/* The next sizeof(type) bytes: loaded once, shifted to their place, copied unless dst is NULL. */
+/* The next sizeof(type) bytes: loaded once, shifted into place, copied unless dst is NULL. */
 #define CRC_PIECE(into, type, shift)                                                               \
 	do {                                                                                       \
 		type piece;                                                                        \
@@ -81,8 +80,8 @@ static inline const struct crc_fold *crc_finish(size_t n)
 	} while (0)
 
 /*
- * The two halves of a block of which only n = 0..15 bytes are there, zeros behind them. Of RoCE
- * packets only 0, 4, 8 and 12 remain. For little-endian machines.
+ * The two halves of a block of which only n = 0..15 bytes exist, padded with zeroes. For RoCE
+ * packets n is 0, 4, 8 or 12. For little-endian machines.
  */
 static inline __attribute__((always_inline)) struct crc_fold
 crc_load_partial(const uint8_t *p, size_t n, uint8_t *dst)

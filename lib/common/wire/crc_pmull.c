@@ -54,7 +54,7 @@ VEC void vec_store(uint8_t *p, vec v)
 	vst1q_u8(p, vreinterpretq_u8_u64(v));
 }
 
-/* There are no such stores of single vectors. */
+/* ARMv8 has no non-temporal store of one vector. */
 VEC void vec_stream(uint8_t *p, vec v)
 {
 	vec_store(p, v);

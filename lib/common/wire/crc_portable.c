@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * CRC-32 in portable C: sixteen independent table look-ups per sixteen bytes. For machines without
- * carry-less multiplication, and a second opinion in the tests. Reads crc_tables, keeps no state;
- * any stage.
+ * carry-less multiplication, and as a second opinion in the tests. Reads crc_tables, keeps no
+ * state; any stage.
  */
 #include "crc_internal.h"
 
 #include <endian.h>
 
-/* The compiler must not load a value again: what is summed is what is stored. */
+/* Keeps the compiler from loading a value twice: the sum is of what is stored. */
 #define LOADED_ONCE(v) __asm__("" : "+r"(v))
 
-/* The look-ups of eight bytes that have `behind` of the sixteen behind them. */
+/* The look-ups of eight bytes that `behind` of the sixteen bytes follow. */
 static uint32_t look_up(uint64_t word, unsigned int behind)
 {
 	uint32_t(*const t)[256] = crc_tables.slice + behind;

@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The CRC by carry-less multiplication, for vectors of any width. Each vector form
- * (crc_vpclmul512.c, crc_vpclmul256.c, crc_pclmul.c) defines what stands below and then includes
- * this file, which gives it crc(), crc_copy(), crc_copy_nt(), icrc(), icrc_headers() and
+ * (crc_vpclmul512.c, crc_vpclmul256.c, crc_pclmul.c, crc_pmull.c) defines the names below and then
+ * includes this file, which defines crc(), crc_copy(), crc_copy_nt(), icrc(), icrc_headers() and
  * CRC_VECTOR_OPS.
  *
- *   FORM              attributes of a function that may use the form's instructions
- *   vec               the vector type
- *   VECTOR            its size in bytes: 16, 32 or 64
- *   LANES             how many of them are folded side by side, to hide the latency of the
- * multiplier LOADED_ONCE(v)    keeps the compiler from loading v again: what is summed is what is
- * stored vec_zero(), vec_state(state)       zero; the state in the first four bytes vec_xor(a, b),
- * vec_or(a, b) vec_load(p), vec_store(p, v)       any alignment vec_stream(p, v) around the caches,
- * p aligned to VECTOR vec_partial(p, n, dst)             0 < n < VECTOR bytes, zeros behind them;
- * stored unless dst is NULL vec_factors(f)                     the multipliers of VECTOR / 16
- * blocks vec_same_factors(f)                the same multipliers for each block vec_fold_onto(sum,
- * v, factors)     sum + the blocks of v, each times its factors vec_reduce(sum) a sum of finished
- * blocks modulo P
+ *   FORM                         attributes of functions that use the form's instructions
+ *   vec                          the vector type
+ *   VECTOR                       its size in bytes: 16, 32 or 64
+ *   LANES                        vectors folded side by side, to hide the multiplier's latency
+ *   LOADED_ONCE(v)               keeps the compiler from loading v twice: the sum is of what is
+ *                                stored
+ *   vec_zero(), vec_state(state) zero; the state in the first four bytes
+ *   vec_xor(a, b), vec_or(a, b)
+ *   vec_load(p), vec_store(p, v) any alignment
+ *   vec_stream(p, v)             non-temporal, p aligned to VECTOR
+ *   vec_partial(p, n, dst)       0 < n < VECTOR bytes, padded with zeroes; stored unless dst is
+ *   NULL vec_factors(f)               the multipliers of VECTOR / 16 blocks
+ *   vec_same_factors(f)          the same multipliers for each block
+ *   vec_fold_onto(sum, v, f)     sum + the blocks of v, each times its factors
+ *   vec_reduce(sum)              a sum of finished blocks modulo P
  *
- * Long messages are folded STRIDE bytes at a time; what remains (less than two strides, folded sums
+ * Long messages are folded STRIDE bytes at a time; the rest (less than two strides, folded sums
  * included) is multiplied straight to the end of the message, all vectors independently of each
  * other (crc_internal.h), so that a small packet costs little more than one reduction. No byte
- * outside of the message is touched. Reads crc_tables, keeps no state; any stage.
+ * outside the message is touched. Reads crc_tables, keeps no state; any stage.
  */
 #define INLINE FORM static inline __attribute__((always_inline))
 
-/* The lanes live in registers, at -O2, too. */
+/* Keeps the lanes in registers, also at -O2. */
 #ifdef __clang__
 #define EACH_LANE _Pragma("unroll")
 #else
@@ -36,7 +39,7 @@ enum store { STORE_NONE, STORE_CACHED, STORE_NT };
 
 enum {
 	STRIDE = VECTOR * LANES,
-	NT_BYTES_MIN = 1024, /* below this, going around the caches cannot pay */
+	NT_BYTES_MIN = 1024, /* below this, non-temporal stores cannot pay */
 };
 
 _Static_assert(STRIDE == 128 || STRIDE == 256, "crc_tables has multipliers for these");
@@ -57,9 +60,9 @@ INLINE vec load_vector(const uint8_t *p, uint8_t *dst, size_t i, enum store stor
 }
 
 /*
- * v, which begins `at` bytes into a message of less than a stride, with the mask over it. mask:
- * what to OR over the first bytes (icrc_mask), or NULL; zeros follow it, so that only 64-byte
- * vectors, of which the first takes it all, have to ask where it ends.
+ * v, which begins `at` bytes into a message of less than a stride, with the mask over it. mask: to
+ * OR over the first bytes (icrc_mask), or NULL. Zeroes follow the mask, so only 64-byte vectors,
+ * the first of which uses all of it, need to check where it ends.
  */
 INLINE vec masked(vec v, const uint8_t *mask, size_t at)
 {
@@ -68,7 +71,8 @@ INLINE vec masked(vec v, const uint8_t *mask, size_t at)
 	return vec_or(v, vec_load(mask + at));
 }
 
-/* Sum of the first n - n % STRIDE >= STRIDE bytes, each block multiplied to the end of all n. */
+/* Sum of the first n - n % STRIDE >= STRIDE bytes, each block multiplied to the end of the n
+ * bytes. */
 INLINE vec run_long(vec first, const uint8_t *p, size_t n, uint8_t *dst, enum store store,
 		    const uint8_t *mask, const struct crc_fold *factors)
 {
@@ -153,7 +157,7 @@ FORM static uint32_t crc_copy(uint32_t state, void *dst, const void *src, size_t
 
 FORM static uint32_t crc_copy_nt(uint32_t state, void *dst, const void *src, size_t n)
 {
-	size_t head = -(uintptr_t)dst % VECTOR; /* such stores must be aligned */
+	size_t head = -(uintptr_t)dst % VECTOR; /* non-temporal stores must be aligned */
 	const uint8_t *p = src;
 	uint8_t *d = dst;
 

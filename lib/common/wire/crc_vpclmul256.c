@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * CRC-32 with VPCLMULQDQ on the 32-byte vectors of AVX2 (crc_vector.h): Zen 3, and Intel's client
- * cores, which have no AVX-512.
+ * CRC-32 with VPCLMULQDQ on the 32-byte vectors of AVX2 (crc_vector.h): for Zen 3, and Intel's
+ * client cores, which lack AVX-512.
  */
 #include "crc_x86.h"
 
@@ -48,7 +48,7 @@ VEC void vec_stream(uint8_t *p, vec v)
 	_mm256_stream_si256((__m256i *)p, v);
 }
 
-/* AVX2 has no masked loads of bytes: one whole block if there is one, and the part behind it. */
+/* AVX2 has no masked loads of bytes: a whole block if there is one, then the rest. */
 VEC vec vec_partial(const uint8_t *p, size_t n, uint8_t *dst)
 {
 	__m128i whole;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef WIRE_CRC_X86_H
 #define WIRE_CRC_X86_H
-/* Blocks of 16 bytes in SSE registers: what the three x86 forms have in common. */
+/* Blocks of 16 bytes in SSE registers: common to the three x86 forms. */
 #include "crc_internal.h"
 
 #include <immintrin.h>
@@ -34,7 +34,7 @@ CRC_X86 uint32_t crc_block_reduce(__m128i sum)
 	return crc_block_barrett(_mm_xor_si128(sum, _mm_clmulepi64_si128(sum, factor, 0x00)));
 }
 
-/* n = 0..15 bytes, zeros behind them. */
+/* n = 0..15 bytes, padded with zeroes. */
 CRC_X86 __m128i crc_block_partial(const uint8_t *p, size_t n, uint8_t *dst)
 {
 	struct crc_fold halves = crc_load_partial(p, n, dst);

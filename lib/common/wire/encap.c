@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Ethernet, VLAN, IPv4, IPv6, UDP around a RoCE packet: templates for sending, the parser for
- * receiving. No state, never keeps a pointer but those it returns. Stages: header_parse (parse);
- * whoever builds packets stamps (inline in the header); templates are built on the slow path.
+ * receiving. No state, keeps no pointers. Stages: header_parse (parse); whoever builds packets
+ * stamps (inline in the header); templates are built on the slow path.
  */
 #include "wire/encap.h"
 
@@ -114,7 +114,7 @@ uint16_t wire_udp_source_port_ud(uint32_t local_qpn)
 	return (uint16_t)(0xc000 + ((local_qpn * 0x61c88647u) >> 18));
 }
 
-/* Ethernet and VLAN tag: sets l3_offset, is_ipv6, VLAN. */
+/* Ethernet and VLAN tag: sets l3_offset, is_ipv6 and the VLAN. */
 static enum wire_error parse_l2(const uint8_t *frame, unsigned int bytes, struct wire_frame *out)
 {
 	unsigned int type;
@@ -137,7 +137,7 @@ static enum wire_error parse_l2(const uint8_t *frame, unsigned int bytes, struct
 }
 
 /*
- * A ones' complement sum cares neither for byte order nor for the width it is done in: it is -0
+ * A ones' complement sum depends neither on byte order nor on the width of the addition: it is -0
  * when the plain sum, never 0 here, is a multiple of 2^16 - 1.
  */
 static bool ipv4_checksum_ok(const uint8_t *l3)
@@ -148,7 +148,7 @@ static bool ipv4_checksum_ok(const uint8_t *l3)
 	return sum % 0xffff == 0;
 }
 
-/* l3: `bytes` readable from there. *udp_bytes: what the IP header says lies behind it. */
+/* l3: `bytes` readable from there. *udp_bytes: the length of what follows, by the IP header. */
 static enum wire_error parse_ipv4(const uint8_t *l3, unsigned int bytes, struct wire_frame *out,
 				  unsigned int *udp_bytes)
 {
@@ -160,7 +160,7 @@ static enum wire_error parse_ipv4(const uint8_t *l3, unsigned int bytes, struct 
 		return WIRE_ERR_VERSION;
 	if (l3[9] != IP_PROTOCOL_UDP)
 		return WIRE_ERR_NOT_ROCE;
-	if (l3[0] != 0x45) /* options, and the ICRC knows of none */
+	if (l3[0] != 0x45) /* options, for which the ICRC is not defined */
 		return WIRE_ERR_VERSION;
 	if (get_be16(l3 + 6) & IPV4_MF_AND_OFFSET)
 		return WIRE_ERR_FRAGMENT;
@@ -204,7 +204,7 @@ static enum wire_error parse_ipv6(const uint8_t *l3, unsigned int bytes, struct 
 	return WIRE_OK;
 }
 
-/* The rare peer that sends a UDP checksum: pseudo header, UDP header, data. */
+/* For the rare peer that sends a UDP checksum: pseudo header, UDP header, data. */
 static bool udp_checksum_ok(const uint8_t *udp, unsigned int udp_bytes, const struct wire_frame *f)
 {
 	uint64_t sum = sum_words(f->src_ip, 2u * f->ip_bytes); /* the destination follows */
@@ -241,7 +241,7 @@ static enum wire_error parse_transport(const uint8_t *frame, struct wire_frame *
 	out->payload_bytes = (uint16_t)(bytes - header_bytes);
 	if (error != WIRE_OK)
 		return error;
-	/* A packet is a whole number of words (the pad is there for that). */
+	/* A packet is a whole number of words, hence the pad. */
 	if (out->h.pad > out->payload_bytes || (out->payload_bytes & 3))
 		return WIRE_ERR_LENGTH;
 	out->payload_bytes -= out->h.pad;
@@ -263,7 +263,7 @@ enum wire_error wire_parse_frame(const uint8_t *frame, unsigned int bytes, struc
 		error = parse_ipv4(frame + out->l3_offset, bytes - out->l3_offset, out, &udp_bytes);
 	if (error != WIRE_OK)
 		return error;
-	/* Offsets have 16 bits, and no packet is as long as that. */
+	/* Offsets have 16 bits; no packet is longer than that. */
 	if (udp_bytes > FRAME_BYTES_MAX)
 		return WIRE_ERR_LENGTH;
 	udp_offset = out->l3_offset + (out->is_ipv6 ? WIRE_IPV6_BYTES : WIRE_IPV4_BYTES);

@@ -16,9 +16,9 @@
 		n, aeth, WIRE_CQE_##cqe, WIRE_CQE_##recv_cqe, WIRE_QP_##req_qp, WIRE_QP_##resp_qp}
 
 /*
- * Columns: what the responder answers; what the requester's WQE completes with; what the
- * responder's receive WQE completes with; what becomes of the requester's and of the responder's
- * QP. RNR and SEQUENCE are retried: they complete nothing themselves.
+ * Columns: the responder's answer; the completion of the requester's WQE; the completion of the
+ * responder's receive WQE; the fate of the requester's and of the responder's QP. RNR and SEQUENCE
+ * are retried: they complete nothing themselves.
  */
 const struct wire_outcome_info wire_outcomes[OUTCOME_COUNT] = {
 	ROW(OK, "ok", AETH_CREDIT_INVALID, OK, OK, STAYS, STAYS),

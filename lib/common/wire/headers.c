@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Writing and reading BTH and extension headers, driven by the opcode table. Reads and writes only
- * what it is handed; keeps no state. Stages: header_parse (read), segmentation and responder_exec
- * (write).
+ * Writes and reads BTH and extension headers, driven by the opcode table. Touches only what it is
+ * handed; keeps no state. Stages: header_parse (read), segmentation and responder_exec (write).
  */
 #include "wire/headers.h"
 
@@ -153,7 +152,7 @@ static inline void read_ieth(const uint8_t *p, struct wire_headers *h)
 		p += (bytes);                                                                      \
 	}
 
-/* All of them are known to be there. */
+/* All of them are known to be present. */
 static void read_extensions(const uint8_t *p, uint16_t headers, struct wire_headers *h)
 {
 	WIRE_EXTENSIONS(READ_IF, headers)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The opcode table. A service's opcodes come from one list per service, so that RC and UC cannot
- * drift apart. Constant data and a name look-up; called on every stage that sees packets.
+ * The opcode table, generated from one list for RC and UC, so that they cannot drift apart.
+ * Constant data and a name look-up; called on every stage that sees packets.
  */
 #include "wire/opcode.h"
 
@@ -27,7 +27,7 @@
 #define RQ_RECV (WIRE_REQUEST | WIRE_CONSUMES_RECV)
 #define RS	WIRE_RESPONSE
 
-/* What RC and UC have in common; they differ in the upper three bits of the opcode. */
+/* Common to RC and UC, whose opcodes differ in the upper three bits. */
 #define SEND_AND_WRITE(S)                                                                          \
 	ROW(WIRE_##S##_SEND_FIRST, #S " SEND First", S, SEND, PAY, WIRE_FIRST | RQ_RECV),          \
 		ROW(WIRE_##S##_SEND_MIDDLE, #S " SEND Middle", S, SEND, PAY,                       \

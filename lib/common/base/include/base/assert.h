@@ -2,7 +2,7 @@
 #ifndef BASE_ASSERT_H
 #define BASE_ASSERT_H
 /*
- * Assertions are for our own mistakes only: never on what a client or the wire supplied.
+ * Assertions catch our own mistakes only: never assert on what a client or the wire supplied.
  * They cost nothing in a release build.
  */
 #include <stdio.h>

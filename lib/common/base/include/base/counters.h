@@ -6,7 +6,7 @@
  * has one.
  *
  * A struct counters has ONE writing lcore at a time (a stage instance, or the control thread);
- * readers (telemetry) sum over all of them and may see a value that is a moment old.
+ * readers (telemetry) sum over all of them and may see slightly stale values.
  */
 #include <stdint.h>
 
@@ -38,7 +38,7 @@ static inline uint64_t counter_read(const struct counters *c, enum counter which
 
 /* Name as it appears in `softhca counters`; static storage. */
 const char *counter_name(enum counter which);
-/* One sentence that explains it; static storage. */
+/* Its sentence; static storage. */
 const char *counter_text(enum counter which);
 
 #endif

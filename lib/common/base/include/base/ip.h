@@ -2,15 +2,15 @@
 #ifndef BASE_IP_H
 #define BASE_IP_H
 /*
- * IP addresses of both versions in 16 bytes, as on the wire: an IPv4 address a.b.c.d stands as
- * ::ffff:a.b.c.d ("v4-mapped", RFC 4291, 2.5.5.2), which is also how a GID of RoCEv2 holds it.
- * Pure; any stage. No DPDK: the libraries of programs include it.
+ * IP addresses of both versions in 16 bytes, as on the wire: an IPv4 address a.b.c.d is written
+ * ::ffff:a.b.c.d ("v4-mapped", RFC 4291, 2.5.5.2), as in a GID of RoCEv2. Pure; any stage. No DPDK:
+ * the libraries of programs include it.
  */
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-enum { IP_V4_AT = 12 }; /* where the four bytes of a v4-mapped address lie */
+enum { IP_V4_AT = 12 }; /* offset of the four bytes of a v4-mapped address */
 
 static const uint8_t ip_v4_prefix[IP_V4_AT] = {[10] = 0xff, [11] = 0xff};
 
@@ -32,7 +32,7 @@ static inline bool ip_is_group(const uint8_t ip[16])
 	return ip[0] == 0xff || ((ip[IP_V4_AT] & 0xf0) == 0xe0 && ip_is_v4_mapped(ip));
 }
 
-/* An address that a host may have: neither a group's, nor ::, nor v4-mapped 0.0.0.0/8 or
+/* A unicast address: neither multicast, nor ::, nor v4-mapped 0.0.0.0/8 or
  * 240.0.0.0/4. */
 static inline bool ip_is_host(const uint8_t ip[16])
 {

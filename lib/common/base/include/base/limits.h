@@ -2,7 +2,7 @@
 #ifndef BASE_LIMITS_H
 #define BASE_LIMITS_H
 /*
- * Every compile-time limit of softhca, related by arithmetic. Run-time limits are settings
+ * All compile-time limits of softhca, related by arithmetic. Run-time limits are settings
  * (config/settings.def) and never exceed these.
  */
 enum {
@@ -17,13 +17,13 @@ enum {
 	PSN_BITS = 24,
 	QPN_BITS = 24,
 	CQN_BITS = 24,
-	CQ_LOG_MAX = 24,	      /* places of one CQ */
-	MULTICAST_QPN = 0xffffff,     /* of a datagram to a multicast group; no queue pair has it */
-	MULTICAST_GROUPS_MAX = 8192,  /* groups of one HCA that queue pairs listen to */
+	CQ_LOG_MAX = 24,	      /* log2 of the entries of one CQ */
+	MULTICAST_QPN = 0xffffff,     /* of a datagram to a multicast group, not of a queue pair */
+	MULTICAST_GROUPS_MAX = 8192,  /* groups of one HCA with attached queue pairs */
 	MULTICAST_QPS_MAX = 128,      /* queue pairs of one group */
 	MULTICAST_ATTACH_MAX = 32768, /* attachments of one HCA */
 	QPN_INDEX_BITS_MAX = 17,      /* at least 7 bits of a QPN change on reuse */
-	KEY_TAG_BITS = 8,	      /* of a key, the lowest: v2p.h */
+	KEY_TAG_BITS = 8,	      /* the lowest bits of a key: v2p.h */
 	KEY_INDEX_BITS_MAX = 20, /* at least 12 bits of a key change on reuse: the tag, and what
 				   lies above the index */
 	MTT_INDEX_BITS_MAX = 24, /* 64 GiB in pages of 4 KiB */
@@ -32,7 +32,7 @@ enum {
 	WQE_BYTES_MAX = WQE_UNITS_MAX * WQE_UNIT_BYTES,
 	SGE_MAX = 30,	      /* data units of one WQE (doc/modules.md#rqwqemanager) */
 	READS_MAX = 128,      /* max_rd_atomic and max_dest_rd_atomic */
-	RESULTS_KEPT = 16,    /* of atomics in a QP's context; more lie elsewhere */
+	RESULTS_KEPT = 16,    /* of atomics in a QP's context; others are kept elsewhere */
 	RQ_FETCH_BYTES = 512, /* one prefetch of RQWQEManager (doc/modules.md#rqwqemanager) */
 	HEADROOM_BYTES = 128, /* room for Ethernet .. AtomicETH in front of a payload */
 	FRAME_BYTES_MAX = HEADROOM_BYTES + MTU_BYTES_MAX + 4 /* ICRC */,

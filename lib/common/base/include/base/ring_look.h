@@ -2,16 +2,15 @@
 #ifndef BASE_RING_LOOK_H
 #define BASE_RING_LOOK_H
 /*
- * How full a ring is, for one of its two sides while the other one may be at work. The same as
- * DPDK's rte_ring_count() and its like, which read the indices as plain words: these read them
- * atomically, relaxed, at the same cost. What is in the ring is only to be believed once it was
- * dequeued.
+ * The fill level of a ring, for one of its two sides while the other may be at work. The same as
+ * DPDK's rte_ring_count() and its kind, but these read the indices atomically, relaxed, at the same
+ * cost, not as plain words. Trust the contents of the ring only after dequeuing them.
  */
 #include <stdbool.h>
 #include <stdint.h>
 #include <rte_ring.h>
 
-/* Places in use. Exact for nobody but who stops both sides: the producer may see too many, the
+/* Entries in use. Exact only while both sides are stopped: the producer may see too many, the
  * consumer too few. */
 static inline unsigned ring_used(const struct rte_ring *r)
 {
@@ -28,13 +27,13 @@ static inline bool ring_empty(const struct rte_ring *r)
 	       __atomic_load_n(&r->cons.tail, __ATOMIC_RELAXED);
 }
 
-/* How many were ever put, free running. Whoever reads this sees that they are there. */
+/* Entries ever enqueued, free running. An acquire: they are visible to the caller. */
 static inline uint32_t ring_put_count(const struct rte_ring *r)
 {
 	return __atomic_load_n(&r->prod.tail, __ATOMIC_ACQUIRE);
 }
 
-/* Has the consumer taken all that had been put when ring_put_count() said `count`? */
+/* Has the consumer taken everything that ring_put_count() counted in `count`? */
 static inline bool ring_taken_to(const struct rte_ring *r, uint32_t count)
 {
 	return (int32_t)(__atomic_load_n(&r->cons.tail, __ATOMIC_RELAXED) - count) >= 0;

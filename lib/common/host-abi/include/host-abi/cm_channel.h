@@ -2,22 +2,22 @@
 #ifndef HOST_ABI_CM_CHANNEL_H
 #define HOST_ABI_CM_CHANNEL_H
 /*
- * The channel that stands for an open /dev/infiniband/rdma_cm. A connection to the control socket
- * whose first request is CONTROL_OPEN_CM becomes one with the reply: lib/host/preload gives its
- * descriptor to the program, which polls and closes it as if it were the device's.
+ * The channel behind an open /dev/infiniband/rdma_cm. A connection to the control socket whose
+ * first request is CONTROL_OPEN_CM becomes one with the reply: lib/host/preload gives its
+ * descriptor to the program, which polls and closes it like the device's.
  *
  * A command is one message: struct rdma_ucm_cmd_hdr and the body that the program wrote
- * (SET_OPTION: and the option's bytes behind it), with one descriptor, a SOCK_SEQPACKET socket. To
- * that goes the reply: struct cm_channel_reply and the bytes for the response pointer. Nothing of a
- * command goes over the channel in the other direction: there, one byte is sent when an event comes
- * while none waits, so that the descriptor is readable while events wait. The first reply to a
- * command of the channel after its last event went away, mostly that to the command that took it,
- * has CM_CHANNEL_QUIET: the library then receives that byte, without waiting.
+ * (SET_OPTION: followed by the option's bytes), with one descriptor, a SOCK_SEQPACKET socket. The
+ * reply goes to that socket: struct cm_channel_reply and the bytes for the response pointer. The
+ * channel itself carries only one byte back, sent when an event arrives and none was pending, so
+ * that the descriptor is readable while events are pending. The first reply to a command of the
+ * channel after its last event was taken, usually the reply that took it, has CM_CHANNEL_QUIET: the
+ * library then receives that byte, without waiting.
  *
  * Whoever holds the descriptor may use the channel's identifiers. They end with its last copy.
- * GET_EVENT without an event is answered -EAGAIN; waiting is the library's. So is what happens once
- * the daemon has gone: for that it is told which identifiers are on a device, and which one an
- * event counts for.
+ * GET_EVENT without an event is answered -EAGAIN; the library waits. It also handles the daemon's
+ * death: to that end it is told which identifiers are bound to a device, and for which one an event
+ * counts.
  */
 #include <assert.h>
 #include <stdint.h>
@@ -25,11 +25,11 @@
 
 enum {
 	CM_CHANNEL_BYTES_MAX = 1024, /* of a command or a reply */
-	/* Ours, behind the kernel's: MIGRATE_ID comes in two steps. CM_COMMAND_RELEASE_ID on the
-	 * channel that has the identifier (body: struct rdma_ucm_destroy_id, response unused) gives
-	 * a struct cm_channel_ticket; MIGRATE_ID on the new channel has the ticket's low half in
-	 * `id` and the high one in `fd`. A ticket is good once; until it is used the identifier
-	 * stays where it is. */
+	/* Ours, beyond the kernel's: MIGRATE_ID takes two steps. CM_COMMAND_RELEASE_ID on the
+	 * channel that has the identifier (body: struct rdma_ucm_destroy_id, response unused)
+	 * returns a struct cm_channel_ticket; MIGRATE_ID on the new channel has the ticket's low
+	 * half in `id` and the high one in `fd`. A ticket is valid once; until it is used the
+	 * identifier does not move. */
 	CM_COMMAND_RELEASE_ID = 0x100,
 };
 
@@ -38,16 +38,16 @@ struct cm_channel_ticket {
 };
 
 enum cm_channel_flags {
-	CM_CHANNEL_QUIET = 1,	    /* no event waits any more: take the byte from the channel */
-	CM_CHANNEL_QUIET_THERE = 2, /* MIGRATE_ID: the events that went with the identifier were
-				       the last of the channel that it came from: the byte there */
-	CM_CHANNEL_ON_DEVICE = 4,   /* BIND_IP, BIND: the identifier is on a device now */
+	CM_CHANNEL_QUIET = 1,	    /* no event is pending: take the byte from the channel */
+	CM_CHANNEL_QUIET_THERE = 2, /* MIGRATE_ID: the identifier took the former channel's last
+					events along: take the byte there */
+	CM_CHANNEL_ON_DEVICE = 4,   /* BIND_IP, BIND: the identifier is bound to a device */
 };
 
 struct cm_channel_reply {
 	int32_t status;	     /* 0 or -errno */
 	uint32_t flags;	     /* enum cm_channel_flags */
-	uint32_t bytes;	     /* that follow; at most what the command's header allowed (out) */
+	uint32_t bytes;	     /* that follow; at most the command header's `out` */
 	uint32_t counts_for; /* GET_EVENT: number of the identifier, + 1; else 0 */
 };
 

@@ -7,13 +7,13 @@
  * (status 0 or -errno) and, if status is 0, its reply body. Descriptors travel by SCM_RIGHTS with
  * the request or reply that names them. A malformed request (unknown type, wrong length, status or
  * reserved not 0, wrong number of descriptors, out of order: control_when()) ends the connection.
- * Everything the client made is torn down when the connection ends.
+ * Everything the client created is destroyed when the connection ends.
  *
- * The bell: a Unix SOCK_DGRAM pair that the daemon makes, one for each client. The daemon writes a
- * datagram into it when it has put events into the client's event queue and client_page.waiting was
- * set; the client writes one when it rang a doorbell and uar_page.daemon_asleep was set. Its
- * content means nothing; a full socket may be taken for success. (Not an eventfd: a descriptor that
- * both sides write could be drained, filled or made blocking by a hostile one.)
+ * The bell: a Unix SOCK_DGRAM pair that the daemon creates for each client. The daemon writes a
+ * datagram into it after putting events into the client's event queue if client_page.waiting was
+ * set; the client writes one after ringing a doorbell if uar_page.daemon_asleep was set. The
+ * content is ignored; a full socket counts as success. (Not an eventfd: a hostile side could drain,
+ * fill or make blocking a descriptor that both sides write.)
  */
 #include <stdint.h>
 #include <assert.h>
@@ -21,7 +21,7 @@
 #define CONTROL_VERSION	  8u
 #define CONTROL_BYTES_MAX 512
 
-/* CONTROL_HELLO and so on: bodies, replies and descriptors stand in control_requests.def. */
+/* CONTROL_HELLO and so on: control_requests.def has their bodies, replies and descriptors. */
 enum control_type {
 	CONTROL_TYPE_NONE, /* no request */
 #define REQUEST(NAME, name, body, reply, fds) CONTROL_##NAME,
@@ -29,7 +29,7 @@ enum control_type {
 	CONTROL_TYPE_END,
 };
 
-/* When a request may come: HELLO comes once. */
+/* When a request is valid: HELLO is valid once. */
 enum control_time {
 	CONTROL_BEFORE_HELLO = 1,
 	CONTROL_AFTER_HELLO = 2,
@@ -69,8 +69,7 @@ struct control_hello {
 
 struct control_hello_reply {
 	uint32_t version;
-	uint32_t queue_pd; /* the PD in which queue memory (SQ, RQ, CQ, records) must be registered
-			    */
+	uint32_t queue_pd; /* the PD to register queue memory in (SQ, RQ, CQ, records) */
 	uint32_t max_qp, max_cq, max_mr, max_pd;
 	uint32_t max_qp_wr, max_cqe, max_sge, max_inline_bytes;
 	uint32_t max_rd_atomic;
@@ -79,10 +78,10 @@ struct control_hello_reply {
 	uint64_t max_mr_bytes;
 	char device[32];
 	uint32_t max_srq, max_srq_wr;
-	uint32_t max_mw;	     /* of the same numbers as MRs */
+	uint32_t max_mw;	     /* MWs and MRs share it */
 	uint32_t max_fast_reg_pages; /* of one fast registration */
-	uint32_t max_mcast_groups;   /* multicast groups that QPs are attached to ... */
-	uint32_t max_mcast_qps;	     /* ... QPs of one group, and of all of them */
+	uint32_t max_mcast_groups;   /* multicast groups with attached QPs ... */
+	uint32_t max_mcast_qps;	     /* ... QPs of one group, and attachments in all */
 	uint32_t max_mcast_attach;
 	uint32_t reserved;
 };
@@ -97,7 +96,7 @@ struct control_port_reply {
 	uint8_t pad[2];
 };
 
-/* The daemon's devices, one by one, for who has opened none. */
+/* The daemon's devices, one by one, for clients without an open device. */
 struct control_list_devices {
 	uint32_t version;
 	uint32_t index; /* from 0 */
@@ -125,7 +124,7 @@ struct control_open_cm {
 struct control_attribute {
 	uint32_t bytes;
 	uint32_t reserved;
-	char text[480]; /* ends with a newline, not with 0 */
+	char text[480]; /* ends with a newline, not with a NUL */
 };
 
 struct control_gid_reply {
@@ -135,11 +134,11 @@ struct control_gid_reply {
 };
 
 /*
- * A piece of client memory: a part of a file in memory (memfd, tmpfs, hugetlbfs; sealed or not:
- * what a client takes away from itself reads as zeroes, and it is disconnected), mapped into the
- * daemon once. It costs address space alone: what no MR covers is never touched, so that a piece
- * may be much larger than what is registered in it. It keeps the file's memory alive. offset and
- * bytes are multiples of the file's page size, inside the file.
+ * A piece of client memory: a part of a memory file (memfd, tmpfs, hugetlbfs, sealed or not: if a
+ * client takes memory away, the daemon reads zeroes and disconnects it), mapped into the daemon
+ * once. It costs only address space: what no MR covers is never touched, so a piece may be much
+ * larger than what is registered in it. It keeps the file's memory alive. offset and bytes are
+ * multiples of the file's page size, inside the file.
  */
 enum piece_flags {
 	PIECE_READ_ONLY = 1, /* the descriptor may be read-only; no MR in it has LOCAL_WRITE */
@@ -150,8 +149,8 @@ struct control_piece {
 	uint32_t reserved;
 };
 
-/* A piece that is a whole segment of System V shared memory, of the daemon's IPC namespace, that
- * the client may attach. */
+/* A piece that is a whole System V shared memory segment in the daemon's IPC namespace, which the
+ * client may attach. */
 struct control_segment {
 	uint32_t id;	/* of shmget() */
 	uint32_t flags; /* enum piece_flags */
@@ -164,7 +163,7 @@ struct control_run {
 	uint64_t offset, bytes;
 };
 
-/* Runs in front of those that the next REG_MR or REREG_MR brings itself. */
+/* Runs that precede those of the next REG_MR or REREG_MR. */
 enum { CONTROL_RUNS_MAX = 16 };
 struct control_runs {
 	uint32_t count; /* 1..CONTROL_RUNS_MAX */
@@ -178,21 +177,20 @@ enum access_flags {
 	ACCESS_REMOTE_WRITE = 2,
 	ACCESS_REMOTE_READ = 4,
 	ACCESS_REMOTE_ATOMIC = 8,
-	ACCESS_MW_BIND = 16,	/* windows and fast-registered regions may lie over it */
+	ACCESS_MW_BIND = 16,	/* windows and fast-registered regions may refer to it */
 	ACCESS_ZERO_BASED = 32, /* its addresses begin at 0 */
 };
 
 /*
- * The memory of an MR: runs, one behind the other, in any order and of any pieces. Where one ends
- * and the next begins elsewhere, the second begins at a page of 4 KiB, and the bytes so far, with
- * the offset of the first in its page, are whole pages: so every mapping of a program's lies.
+ * The memory of an MR: consecutive runs, in any order and of any pieces. Where a run does not
+ * continue the previous one in its piece, it begins at a page of 4 KiB, and the bytes so far, plus
+ * the offset of the first in its page, are whole pages: as all mappings of a program are.
  */
 struct control_mr {
 	uint32_t pd;
 	uint32_t access;
-	uint64_t iova;	/* the virtual address that names its first byte */
-	uint32_t count; /* of run[], 0..CONTROL_RUNS_MAX: behind those of ADD_RUNS; no run: no bytes
-			 */
+	uint64_t iova;	/* the virtual address of its first byte */
+	uint32_t count; /* of run[], 0..CONTROL_RUNS_MAX, after those of ADD_RUNS; 0: no bytes */
 	uint32_t reserved;
 	struct control_run run[CONTROL_RUNS_MAX];
 };
@@ -205,10 +203,10 @@ struct control_mr_reply {
 /* A key for fast registrations (REG_MR): invalid until one; it names no memory of its own. */
 struct control_alloc_mr {
 	uint32_t pd;
-	uint32_t pages; /* most that a registration will have, 1..max_fast_reg_pages */
+	uint32_t pages; /* most in one registration, 1..max_fast_reg_pages */
 };
 
-/* What is to change of an MR; the keys stay. */
+/* What to change of an MR; the keys stay. */
 enum rereg_mask {
 	REREG_TRANSLATION = 1, /* runs, iova */
 	REREG_PD = 2,
@@ -218,10 +216,10 @@ enum rereg_mask {
 struct control_rereg_mr {
 	uint32_t lkey;
 	uint32_t mask;	      /* enum rereg_mask, at least one */
-	struct control_mr mr; /* the rest is not looked at */
+	struct control_mr mr; /* other fields are ignored */
 };
 
-/* A memory window, bound to nothing. */
+/* An unbound memory window. */
 struct control_mw {
 	uint32_t pd;
 	uint32_t type; /* 1 or 2 (2B) */
@@ -235,10 +233,10 @@ struct control_cq {
 };
 
 /*
- * The CQ goes on in another buffer. Entries that the client has not taken stay in the former one:
- * after the reply it copies each, in order, to the place of its index in the new one, unless its
- * owner bit says "hardware": then it will be written there. The record stays where it is. Nothing
- * touches the former buffer after the reply.
+ * Moves the CQ to another buffer. Entries that the client has not taken stay in the old one: after
+ * the reply it copies each, in order, to its index in the new one, unless its owner bit says
+ * "hardware", in which case it will be written there. The record stays where it is. Nothing touches
+ * the old buffer after the reply.
  */
 struct control_resize_cq {
 	uint32_t cqn;
@@ -249,14 +247,14 @@ struct control_resize_cq {
 };
 
 /*
- * QP 1 of the HCA, the general services interface, where connection managers talk to each other: a
- * UD QP with the number 1. There is one; only the daemon itself may make it (-EPERM), once
- * (-EBUSY).
+ * QP 1 of the HCA, the general services interface, through which connection managers talk to each
+ * other: a UD QP with the number 1. There is one; only the daemon itself may create it (-EPERM),
+ * once (-EBUSY).
  */
 enum { CONTROL_SERVICE_GSI = 3, CONTROL_GSI_QPN = 1 };
 
-/* Q_Keys with this bit are controlled: only the daemon itself and root give them to a QP (-EPERM).
- * A send request that has it sends the QP's own Q_Key. */
+/* Q_Keys with this bit are controlled: only the daemon itself and root may set them on a QP
+ * (-EPERM). A send request that carries it uses the QP's own Q_Key. */
 #define CONTROL_QKEY_CONTROLLED (1u << 31)
 
 struct control_qp {
@@ -269,10 +267,10 @@ struct control_qp {
 	uint32_t rq_stride;	 /* bytes, multiple of 16, 48..512 */
 	uint64_t sq_va, rq_va, record_va;
 	uint32_t sq_signal_all;
-	uint32_t srqn; /* receives come from this SRQ, rq_log_entries is 0xff then; 0: none */
+	uint32_t srqn; /* source of receives (rq_log_entries is then 0xff); 0: none */
 };
 
-/* A shared receive queue; its memory as that of a QP's receive queue. */
+/* A shared receive queue; its memory is like a QP's receive queue. */
 struct control_srq {
 	uint32_t pd;   /* of the local keys in its descriptors */
 	uint32_t lkey; /* of the queue memory, in queue_pd */
@@ -283,21 +281,21 @@ struct control_srq {
 
 struct control_srq_limit {
 	uint32_t srqn;
-	uint32_t limit; /* EQE_SRQ_LIMIT once fewer descriptors are left, perhaps now; 0: never */
+	uint32_t limit; /* EQE_SRQ_LIMIT when fewer descriptors are left, perhaps now; 0: never */
 };
 
 struct control_srq_attr {
 	uint32_t entries;
 	uint32_t limit;	    /* as armed; 0 after the event */
 	uint32_t available; /* descriptors posted and not taken */
-	uint32_t error;	    /* 1: given up, see EQE_SRQ_ERROR */
+	uint32_t error;	    /* 1: failed, see EQE_SRQ_ERROR */
 };
 
 /* Attribute mask: the bits of ibv_qp_attr_mask. */
 enum qp_attr_mask {
 	QP_ATTR_STATE = 1 << 0,
 	QP_ATTR_CUR_STATE = 1 << 1,
-	QP_ATTR_EN_SQD_ASYNC_NOTIFY = 1 << 2, /* EQE_SQ_DRAINED is wanted; has no value */
+	QP_ATTR_EN_SQD_ASYNC_NOTIFY = 1 << 2, /* requests EQE_SQ_DRAINED; no value */
 	QP_ATTR_ACCESS = 1 << 3,
 	QP_ATTR_PKEY_INDEX = 1 << 4,
 	QP_ATTR_PORT = 1 << 5,

@@ -17,7 +17,7 @@ struct cqe {
 	uint32_t imm_or_error; /* immediate data or invalidated key; on error 15:8 vendor error ·
 				  7:0 syndrome */
 	uint32_t byte_count;
-	uint32_t wqe_offset; /* where the WQE lies in its work queue, bytes; SRQ: its tag */
+	uint32_t wqe_offset; /* byte offset of the WQE in its work queue; SRQ: its tag */
 	uint8_t opcode;	     /* enum user_opcode; USER_INVALID on error */
 	uint8_t is_send;
 	uint8_t reserved2;
@@ -26,8 +26,8 @@ struct cqe {
 static_assert(sizeof(struct cqe) == 32, "completion queue entry");
 #define CQE_OWNER_HW 0x80u
 #define CQE_HAS_GRH  (1u << 15)
-/* The sl of a datagram: what stands in the place of the GRH (A17.4.5.1 wants it told). The numbers
- * are those of RoCE hardware, by which UCX knows where the addresses are. */
+/* The sl of a datagram: which header takes the place of the GRH (A17.4.5.1 wants it reported). The
+ * numbers are those of RoCE hardware, by which UCX finds the addresses. */
 #define CQE_SL_IPV6 9u
 #define CQE_SL_IPV4 10u
 

@@ -10,7 +10,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-/* The message in `parts` parts with the descriptor fd, which stays the caller's; -1: with none. As
+/* Sends the message in `parts` parts with the descriptor fd, which stays the caller's; -1: none. As
  * sendmsg(): bytes, or -1 with errno. */
 static inline ssize_t descriptor_send(int socket, struct iovec *iov, size_t parts, int fd,
 				      int flags)

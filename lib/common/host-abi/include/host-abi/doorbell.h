@@ -4,15 +4,17 @@
 /*
  * The doorbell and the page that carries it.
  *
- * A client has one UAR page of 4 KiB: a FIFO of 64-bit doorbells that it alone produces and
- * DoorbellProcessing alone consumes. A doorbell names the first descriptor of one post call; the
- * rest of the call is linked by the descriptors' next units. Little-endian, written with one 64-bit
- * store (release).
+ * A client has one UAR page of 4 KiB: a FIFO of 64-bit doorbells that only it produces and only
+ * DoorbellProcessing consumes. A doorbell names the first descriptor of one post call; the
+ * descriptors' next units link the rest. Little-endian, written with one 64-bit store (release).
  *
- *   word 0   31:8 offset of the first WQE in the send queue, 16-byte units
- *            7    phase (ours; reserved in the modelled hardware): the FIFO entry is valid when it
- * differs from the phase of the round before; the first round is 1 5    F, fence 4:0  user opcode
- * of that WQE word 1   31:8 QPN 7:0  size of that WQE, 16-byte units
+ *   word 0   31:8  offset of the first WQE in the send queue, 16-byte units
+ *            7     phase (ours; reserved in the modelled hardware): the entry is valid when it
+ *                  differs from the phase of the previous round; the first round has 1
+ *            5     F, fence
+ *            4:0   user opcode of that WQE
+ *   word 1   31:8  QPN
+ *            7:0   size of that WQE, 16-byte units
  */
 #include <stdint.h>
 #include <assert.h>
@@ -30,8 +32,7 @@
 struct uar_page {
 	uint32_t consumer_index; /* daemon writes: doorbells taken since the page was set up */
 	uint8_t pad0[60];
-	uint32_t daemon_asleep; /* daemon writes: not 0: send a byte through the bell after the
-				   doorbell */
+	uint32_t daemon_asleep; /* daemon writes; nonzero: ring the bell after the doorbell */
 	uint8_t pad1[60];
 	uint8_t reserved[UAR_BYTES - 128 - UAR_DOORBELLS * 8];
 	uint64_t doorbell[UAR_DOORBELLS]; /* client writes */
@@ -43,7 +44,7 @@ static_assert(sizeof(struct uar_page) == UAR_BYTES, "one page");
 /* Event types (EQE type byte). */
 enum eqe_type {
 	EQE_COMPLETION = 0x00, /* number = CQN */
-	EQE_COMM_EST = 0x02,   /* number = QPN, as are those below unless said otherwise */
+	EQE_COMM_EST = 0x02,   /* number = QPN, also below unless noted */
 	EQE_SQ_DRAINED = 0x03,
 	EQE_CQ_ERROR = 0x04, /* number = CQN */
 	EQE_WQ_CATAS_ERROR = 0x05,
@@ -52,7 +53,7 @@ enum eqe_type {
 	EQE_WQ_INVAL_REQ_ERROR = 0x10,
 	EQE_WQ_ACCESS_ERROR = 0x11,
 	/* ours: */
-	EQE_SRQ_ERROR = 0x12, /* number = SRQN: its count was impossible, it gives nothing more */
+	EQE_SRQ_ERROR = 0x12, /* number = SRQN: failed, its count was impossible */
 	EQE_LAST_WQE = 0x13,  /* a QP with an SRQ, in ERR, has completed its last descriptor */
 	EQE_SRQ_LIMIT = 0x14, /* number = SRQN: fewer descriptors than the limit are left */
 };
@@ -62,15 +63,15 @@ struct eqe {
 	uint32_t number;
 	uint8_t type;
 	uint8_t reserved[10];
-	uint8_t owner; /* phase: valid when it equals 1 in the first round of the ring, 0 in the
-			  second, and so on; memory starts as 0 */
+	uint8_t owner; /* phase: valid when 1 in the first round of the ring, 0 in the second, and
+				so on; memory starts as 0 */
 };
 static_assert(sizeof(struct eqe) == 16, "event queue entry");
 
 /*
  * What a client shares with HELLO: one sealed memfd of exactly sizeof(struct client_page). The
- * event queue is produced by the daemon and consumed by the client. After writing entries the
- * daemon rings the client's bell (control.h) if `waiting` is set (and clears it).
+ * daemon produces events, the client consumes them. After writing entries the daemon rings the
+ * client's bell (control.h) if `waiting` is set, and clears it.
  */
 struct client_page {
 	struct uar_page uar;
@@ -82,7 +83,7 @@ struct client_page {
 static_assert(sizeof(struct client_page) == 8192 + EQ_ENTRIES * 16, "client page layout");
 
 /*
- * Doorbell records: 64-byte lines in client memory beside the queues, aligned to 64.
+ * Doorbell records: 64-byte lines in client memory next to the queues, aligned to 64.
  */
 struct qp_record {
 	uint32_t rq_posted; /* client writes: receive WQEs posted since RST, free running */
@@ -97,15 +98,15 @@ struct srq_record {
 static_assert(sizeof(struct srq_record) == 64, "one cache line");
 
 /*
- * Two cache lines: the index changes with every poll, arming is rare. A new value of one of the
- * counts arms once; the event that it draws disarms both. So to arm for solicited completions takes
- * nothing from a CQ that is armed for any (IBTA 11.4.2.2).
+ * Two cache lines: the index changes with every poll, arming is rare. A new value of either count
+ * arms once; the event disarms both. So arming for solicited completions does not weaken a CQ that
+ * is armed for any (IBTA 11.4.2.2).
  */
 struct cq_record {
 	uint32_t consumer_index; /* client writes: entries taken, free running */
 	uint8_t pad0[60];
 	uint32_t arm_next;	/* client writes: times armed for the next completion */
-	uint32_t arm_solicited; /* client writes: times armed for the next solicited one or error */
+	uint32_t arm_solicited; /* client writes: times armed for the next solicited or failed */
 	uint8_t pad1[56];
 };
 static_assert(sizeof(struct cq_record) == 128, "two cache lines");

@@ -2,8 +2,8 @@
 #ifndef HOST_ABI_SYSFS_H
 #define HOST_ABI_SYSFS_H
 /*
- * The tree of files that the daemon keeps beside its control socket and lib/host/preload shows to
- * programs in place of the kernel's:
+ * The tree of files that the daemon keeps next to its control socket, and that lib/host/preload
+ * shows to programs in place of the kernel's:
  *
  *	SOCKET.sysfs/sys/class/infiniband/hca0 -> the device below sys/devices
  *	SOCKET.sysfs/sys/class/infiniband_verbs/{abi_version, uverbs0 ->}
@@ -13,8 +13,8 @@
  *	SOCKET.sysfs/dev/infiniband/uverbs0 -> /dev/null        a character device, nothing more
  *	SOCKET.sysfs/dev/infiniband/rdma_cm -> /dev/null        opened: a channel (cm_channel.h)
  *
- * A file that is empty is live: what it holds is asked of the daemon (CONTROL_READ_ATTRIBUTE) when
- * it is opened, by its path below .../infiniband/DEVICE/.
+ * An empty file is live: its content is requested from the daemon (CONTROL_READ_ATTRIBUTE) when it
+ * is opened, by its path below .../infiniband/DEVICE/.
  */
 #define SYSFS_TREE_SUFFIX   ".sysfs"
 #define SYSFS_DEVICES	    "/sys/devices/virtual/softhca"

@@ -2,10 +2,15 @@
 #ifndef WIRE_AETH_H
 #define WIRE_AETH_H
 /*
- * The AETH syndrome (rules C9-119, C9-120, C9-129, C9-158), the codes within it, and the code of
- * the path MTU. 7    6:5  4:0 0    00   ACK,     credit code (31: no credits given) 0    01   RNR
- * NAK, timer code 0    11   NAK,     NAK code 0..4 All else is reserved; who receives it drops the
- * packet.
+ * The AETH syndrome (rules C9-119, C9-120, C9-129, C9-158), the codes in it, and the code of the
+ * path MTU.
+ *
+ *   7    6:5   4:0
+ *   0    00    ACK, credit code (31: no credits given)
+ *   0    01    RNR NAK, timer code
+ *   0    11    NAK, NAK code 0..4
+ *
+ * All else is reserved; receivers drop the packet.
  */
 #include <stdint.h>
 
@@ -27,10 +32,10 @@ enum aeth_nak {
 
 enum {
 	AETH_VALUE_MASK = 0x1f,
-	AETH_CREDIT_INVALID = 31, /* credit code: the responder gives no credits (SRQ) */
+	AETH_CREDIT_INVALID = 31, /* credit code: the responder grants no credits (SRQ) */
 };
 
-/* aeth_credits() of AETH_CREDIT_INVALID: send at will. */
+/* aeth_credits() of AETH_CREDIT_INVALID: no limit. */
 #define AETH_CREDITS_UNLIMITED UINT32_MAX
 
 /* Kind of a received syndrome: AETH_RESERVED also for a NAK code that is not defined. */
@@ -72,12 +77,12 @@ static inline uint8_t aeth_nak(enum aeth_nak code)
 }
 
 /*
- * Credit count of each code, doc/transport.md#credits: what is added to the MSN to give the LSN.
+ * Credit count of each code, doc/transport.md#credits: added to the MSN it gives the LSN.
  * aeth_credit_table[31] is AETH_CREDITS_UNLIMITED.
  */
 extern const uint32_t aeth_credit_table[32];
 
-/* The wait in ns that each RNR timer code asks for (C9-129): 10 us .. 655.36 ms (code 0). */
+/* The wait in ns requested by each RNR timer code (C9-129): 10 us .. 655.36 ms (code 0). */
 extern const uint32_t aeth_rnr_ns_table[32];
 
 /* Credits of a code (low 5 bits count). */
@@ -86,7 +91,7 @@ static inline uint32_t aeth_credits(uint8_t credit_code)
 	return aeth_credit_table[credit_code & AETH_VALUE_MASK];
 }
 
-/* Greatest code that promises no more than `posted` receive WQEs: 0..30. Never 31. */
+/* Greatest code that grants no more than `posted` receive WQEs: 0..30. Never 31. */
 static inline uint8_t aeth_credit_code(uint32_t posted)
 {
 	unsigned int top;
@@ -111,7 +116,7 @@ static inline uint32_t wire_mtu_bytes(unsigned int code)
 	return code >= 1 && code <= 5 ? 128u << code : 0;
 }
 
-/* Code 1..5 of a path MTU in bytes; 0 when there is no such MTU. */
+/* Code 1..5 of a path MTU in bytes; 0: no such MTU. */
 static inline unsigned int wire_mtu_code(uint32_t bytes)
 {
 	if (bytes < 256 || bytes > 4096 || (bytes & (bytes - 1)))
@@ -121,7 +126,7 @@ static inline unsigned int wire_mtu_code(uint32_t bytes)
 
 /*
  * Code of the largest path MTU for an interface that carries IP packets of if_mtu_bytes: it must
- * fit into if_mtu_bytes - 80 (tests/golden/README.md). 0 when not even 256 does.
+ * fit into if_mtu_bytes - 80 (tests/golden/README.md). 0: not even 256 fits.
  */
 static inline unsigned int wire_mtu_code_of_port(uint32_t if_mtu_bytes)
 {

@@ -4,9 +4,9 @@
 /*
  * CRC-32 (zlib's polynomial, reflected), alone, fused with a copy, and as the ICRC of RoCEv2.
  *
- * A state is the raw register: no inversion on the way in or out. A CRC begins with WIRE_CRC_INIT
- * and is ~state at the end. Several forms stand behind one table of functions; the fastest that the
- * CPU has is chosen before main(): "vpclmul512" (VPCLMULQDQ with AVX-512), "vpclmul256" (with
+ * A state is the raw register: not inverted on input or output. A CRC begins with WIRE_CRC_INIT and
+ * is ~state at the end. There are several forms behind one table of functions; the fastest that the
+ * CPU supports is chosen before main(): "vpclmul512" (VPCLMULQDQ with AVX-512), "vpclmul256" (with
  * AVX2), "pclmul" (SSE4.1), "pmull" (ARMv8), "portable".
  *
  * Ways to an ICRC:
@@ -45,7 +45,7 @@ void wire_crc_init(void);
 int wire_crc_select(const char *name);
 /* Name of the chosen form; static storage. */
 const char *wire_crc_name(void);
-/* Name of the i-th form that this build has, fastest first; NULL behind the last. */
+/* Name of the i-th form in this build, fastest first; NULL after the last. */
 const char *wire_crc_form(unsigned int i);
 
 /* State after n more bytes. Any n, any alignment. */
@@ -65,11 +65,11 @@ static inline uint32_t wire_crc_copy(uint32_t state, void *dst, const void *src,
 }
 
 /*
- * The same with stores that go around the caches; for large messages whose destination lies in
- * DRAM (measured: 1.3 to 1.6 times there, slower elsewhere). Such stores are NOT ordered with
- * later ones: call wire_crc_nt_fence() once, before anything tells another thread or process of the
- * data (a CQE, an ACK). A fence per packet would cost what is won. Short copies and forms without
- * such stores use ordinary ones.
+ * The same with non-temporal stores; for large messages whose destination lies in DRAM (measured:
+ * 1.3 to 1.6 times as fast there, slower elsewhere). Such stores are NOT ordered with later ones:
+ * call wire_crc_nt_fence() once, before another thread or process learns of the data (a CQE, an
+ * ACK). A fence per packet would cost more than is gained. Short copies, and forms without such
+ * stores, use ordinary ones.
  */
 static inline uint32_t wire_crc_copy_nt(uint32_t state, void *dst, const void *src, size_t n)
 {

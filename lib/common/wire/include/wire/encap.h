@@ -3,7 +3,7 @@
 #define WIRE_ENCAP_H
 /*
  * RoCEv2 encapsulation: Ethernet, optional VLAN tag, IPv4 or IPv6, UDP port 4791.
- * Sending: a path is turned once into a template (per connected QP or per address handle), which is
+ * Sending: a path is converted once to a template (per connected QP or address handle), which is
  * stamped in front of each packet. Receiving: a whole frame is parsed and checked.
  */
 #include <stdbool.h>
@@ -26,7 +26,7 @@ enum {
 	WIRE_TTL_DEFAULT = 64,
 };
 
-/* Where packets go, in host byte order but for the addresses, which are byte strings. */
+/* Where packets go, in host byte order, except the addresses, which are byte strings. */
 struct wire_path {
 	uint8_t dst_mac[6];
 	uint8_t src_mac[6];
@@ -37,7 +37,7 @@ struct wire_path {
 	uint8_t tos;	     /* traffic class of the address handle */
 	uint8_t ttl;	     /* hop limit */
 	uint32_t flow_label; /* 20 bits, IPv6 only; Linux peers send 0 */
-	uint8_t src_ip[16];  /* an IPv4 address stands as ::ffff:a.b.c.d */
+	uint8_t src_ip[16];  /* an IPv4 address is ::ffff:a.b.c.d */
 	uint8_t dst_ip[16];
 };
 
@@ -66,10 +66,10 @@ static inline void wire_put_be16(uint8_t *p, uint32_t value)
 }
 
 /*
- * Writes the t->encap_bytes bytes in front of a packet, no byte before or behind them (the payload
- * may already be in place), with the lengths and the IPv4 checksum of this packet.
- * bytes_after_udp: BTH .. ICRC, both included. ip_id: IPv4 identification, host order; ignored for
- * IPv6. The UDP checksum is sent as 0.
+ * Writes the t->encap_bytes bytes in front of a packet, and no byte before or after them (the
+ * payload may be in place), with the lengths and the IPv4 checksum of this packet. bytes_after_udp:
+ * BTH .. ICRC, both included. ip_id: IPv4 identification, host order; ignored for IPv6. The UDP
+ * checksum is 0.
  */
 static inline void wire_stamp(uint8_t *l2_start, const struct wire_template *t,
 			      unsigned int bytes_after_udp, uint16_t ip_id)
@@ -99,9 +99,9 @@ static inline void wire_stamp(uint8_t *l2_start, const struct wire_template *t,
 /* UDP source port of a connected QP (RC, UC); 0xc000..0xffff. Receivers ignore it; routers hash it.
  */
 uint16_t wire_udp_source_port(uint32_t local_qpn, uint32_t remote_qpn);
-/* The same from a flow label of 20 bits that the address handle gives. */
+/* The same from the address handle's 20-bit flow label. */
 uint16_t wire_udp_source_port_of_flow(uint32_t flow_label);
-/* The same of a UD QP. */
+/* The same for a UD QP. */
 uint16_t wire_udp_source_port_ud(uint32_t local_qpn);
 
 /* A parsed frame. Offsets count from the first byte of the Ethernet header. */
@@ -109,7 +109,7 @@ struct wire_frame {
 	struct wire_headers h;
 	uint16_t l3_offset;	   /* IP header: 14 or 18 */
 	uint16_t transport_offset; /* BTH */
-	uint16_t payload_offset;   /* behind the last extension header */
+	uint16_t payload_offset;   /* after the last extension header */
 	uint16_t payload_bytes;	   /* pad not counted */
 	uint16_t transport_end;	   /* the ICRC: 4 bytes, little-endian */
 	uint16_t vlan_tci;	   /* 0 when has_vlan is 0 */
@@ -124,18 +124,17 @@ struct wire_frame {
 };
 
 /*
- * Parses a whole Ethernet frame of `bytes` bytes. The end comes from the IP and UDP lengths:
- * padding of the frame behind them is ignored. Every length is checked before what it covers is
- * read; nothing outside of frame[0..bytes) is read. Does NOT check the ICRC (wire/crc.h), P_Key,
- * QP, or whether the payload's length fits the opcode: those have answers of their own (rules
- * C9-92, C9-93). Returns WIRE_OK, or why not (each value of enum wire_error is possible). After
- * WIRE_ERR_OPCODE and WIRE_ERR_TVER, *out is filled but for payload_offset and payload_bytes, which
- * take the BTH as the only header, pad not removed, and for the fields of extension headers. After
- * any other error *out means nothing.
+ * Parses a whole Ethernet frame of `bytes` bytes. The IP and UDP lengths determine its end: padding
+ * after it is ignored. Every length is checked before the bytes that it covers are read; nothing
+ * outside frame[0..bytes) is read. Does NOT check the ICRC (wire/crc.h), the P_Key, the QP, or
+ * whether the payload's length fits the opcode: those have their own responses (rules C9-92,
+ * C9-93). Returns any value of enum wire_error. After WIRE_ERR_OPCODE and WIRE_ERR_TVER, *out is
+ * filled, except the fields of extension headers; payload_offset and payload_bytes assume that the
+ * BTH is the only header and include the pad. After any other error *out is undefined.
  */
 enum wire_error wire_parse_frame(const uint8_t *frame, unsigned int bytes, struct wire_frame *out);
 
-/* An address of a parsed frame as 16 bytes (IPv4 as ::ffff:a.b.c.d), to compare with a path's. */
+/* An address of a parsed frame as 16 bytes (IPv4 as ::ffff:a.b.c.d), comparable with a path's. */
 static inline void wire_address16(uint8_t dst[16], const uint8_t *ip, bool is_ipv6)
 {
 	if (is_ipv6)

@@ -4,8 +4,8 @@
 /*
  * The two enums of what can go wrong on the wire:
  *  - enum wire_error: why a frame could not be parsed. Such a frame is dropped and counted;
- *  - enum wire_outcome: what the protocol says about a request or a work request. ONE table maps
- *    it to the AETH syndrome, the CQE syndrome, and what becomes of the queue pair.
+ *  - enum wire_outcome: the protocol's verdict on a request or a work request. ONE table maps it to
+ *    the AETH syndrome, the CQE syndrome, and the fate of the queue pair.
  */
 #include <stdint.h>
 
@@ -26,48 +26,44 @@ enum wire_error {
 /* Name for logs and tests, "wire_error?" when out of range; static storage. */
 const char *wire_error_name(enum wire_error error);
 
-/* What the protocol says. Remote ones are drawn from the responder's view, and told by its NAK. */
+/* The protocol's verdict. Remote ones are the responder's, reported by its NAK. */
 enum wire_outcome {
 	OUTCOME_OK,
 	OUTCOME_RNR,		  /* no receive WQE now: try again later */
-	OUTCOME_SEQUENCE,	  /* PSN ahead of what is expected: send again from there */
+	OUTCOME_SEQUENCE,	  /* PSN ahead of the expected one: retransmit from there */
 	OUTCOME_INVALID_REQUEST,  /* malformed, not allowed, or longer than the receive buffers */
 	OUTCOME_REMOTE_ACCESS,	  /* R_Key, bounds, rights, PD */
-	OUTCOME_REMOTE_OPERATION, /* the responder itself failed while executing */
-	OUTCOME_LOCAL_LENGTH, /* a message longer than its own local buffers or the port allow */
-	OUTCOME_LOCAL_QP_OP,  /* the WQE itself is wrong, or the engine failed */
-	OUTCOME_LOCAL_PROT,   /* L_Key, bounds, rights, PD of a local buffer */
-	OUTCOME_LOCAL_ACCESS, /* responder's own memory failed a remote operation (C10 local access)
-			       */
-	OUTCOME_FLUSH,	      /* given back because the QP is in ERR or SQE */
-	OUTCOME_RETRY_EXC,    /* the peer did not answer retry_cnt + 1 times */
+	OUTCOME_REMOTE_OPERATION, /* the responder failed while executing */
+	OUTCOME_LOCAL_LENGTH,	/* a message longer than its own local buffers or the port allow */
+	OUTCOME_LOCAL_QP_OP,	/* the WQE itself is wrong, or the engine failed */
+	OUTCOME_LOCAL_PROT,	/* L_Key, bounds, rights, PD of a local buffer */
+	OUTCOME_LOCAL_ACCESS,	/* own memory failed a remote operation (C10 local access) */
+	OUTCOME_FLUSH,		/* flushed because the QP is in ERR or SQE */
+	OUTCOME_RETRY_EXC,	/* the peer did not answer retry_cnt + 1 times */
 	OUTCOME_RNR_RETRY_EXC,	/* the peer was not ready rnr_retry + 1 times */
-	OUTCOME_BAD_RESP,	/* a response that fits nothing that was asked */
-	OUTCOME_REMOTE_ABORTED, /* the peer gave the operation up */
+	OUTCOME_BAD_RESP,	/* a response that fits no request */
+	OUTCOME_REMOTE_ABORTED, /* the peer aborted the operation */
 	OUTCOME_MW_BIND,	/* a memory window could not be bound */
-	OUTCOME_BAD_INVALIDATE, /* the key that a SEND names is not to be invalidated */
+	OUTCOME_BAD_INVALIDATE, /* the key in a SEND must not be invalidated */
 	OUTCOME_COUNT,
 };
 
 /* What an outcome does to a queue pair, on either side. */
 enum wire_qp_hint {
 	WIRE_QP_STAYS, /* state unchanged */
-	WIRE_QP_ERROR, /* RC goes to ERR; a UC or UD send queue goes to SQE, a receive queue to ERR
-			*/
+	WIRE_QP_ERROR, /* RC: to ERR; UC, UD: send queue to SQE, receive queue to ERR */
 };
 
-/* The value of wire_outcome_info.aeth_syndrome where an outcome draws no NAK. */
+/* The value of wire_outcome_info.aeth_syndrome of outcomes without a NAK. */
 enum { WIRE_NO_SYNDROME = 0xff };
 
 struct wire_outcome_info {
-	const char *name;	   /* for logs and traces */
-	uint8_t aeth_syndrome;	   /* the responder's AETH; WIRE_NO_SYNDROME when none. RNR: OR the
-				* timer code in. OK: ACK with invalid credits, replace the low 5
-				* bits */
-	uint8_t cqe_syndrome;	   /* the requester's CQE (doc/formats.md); 0 for OK and for
-				* outcomes that are retried */
-	uint8_t recv_cqe_syndrome; /* CQE of the responder's receive WQE when one was taken; 0: none
-				    */
+	const char *name;      /* for logs and traces */
+	uint8_t aeth_syndrome; /* the responder's AETH, or WIRE_NO_SYNDROME. RNR: OR in the timer
+					code. OK: ACK with invalid credits, replace 4:0 */
+	uint8_t cqe_syndrome;  /* the requester's CQE (doc/formats.md); 0 for OK and for
+					outcomes that are retried */
+	uint8_t recv_cqe_syndrome; /* CQE of the responder's receive WQE if one was taken; 0: none */
 	uint8_t requester_qp;	   /* enum wire_qp_hint for the requester's QP */
 	uint8_t responder_qp; /* enum wire_qp_hint for the responder's QP (RC; UC and UD drop) */
 };
@@ -78,8 +74,8 @@ extern const struct wire_outcome_info wire_outcomes[OUTCOME_COUNT];
 /*
  * What a received NAK means to the requester. nak_code: low 5 bits of the syndrome (aeth.h).
  * Returns OUTCOME_SEQUENCE, OUTCOME_INVALID_REQUEST, OUTCOME_REMOTE_ACCESS,
- * OUTCOME_REMOTE_OPERATION, or OUTCOME_BAD_RESP for a code that RC does not know (rule C9-120:
- * drop such a packet).
+ * OUTCOME_REMOTE_OPERATION, or OUTCOME_BAD_RESP for a code unknown to RC (rule C9-120: drop the
+ * packet).
  */
 enum wire_outcome wire_outcome_of_nak(uint8_t nak_code);
 

@@ -2,15 +2,15 @@
 #ifndef WIRE_HEADERS_H
 #define WIRE_HEADERS_H
 /*
- * BTH and extension headers, parsed, in host byte order. The big-endian forms never leave lib/common/wire.
+ * BTH and extension headers, parsed, in host byte order. Big-endian forms never leave this folder.
  */
 #include <stdint.h>
 #include "wire/error.h"
 #include "wire/opcode.h"
 
 /*
- * One for all opcodes; wire_opcodes[opcode].headers says which fields mean something, the others
- * are 0 after parsing and ignored when writing. Hot fields first.
+ * One structure for all opcodes; wire_opcodes[opcode].headers says which fields are valid, the
+ * others are 0 after parsing and ignored when writing. Hot fields first.
  */
 struct wire_headers {
 	/* BTH */
@@ -33,15 +33,14 @@ struct wire_headers {
 	uint64_t va;
 	uint32_t rkey;
 	uint32_t dma_len; /* bytes */
-	/* ImmDt: the four bytes as they stand on the wire, never swapped, as in ibverbs' imm_data
-	 */
+	/* ImmDt: the four bytes as on the wire, never swapped, like ibverbs' imm_data */
 	uint32_t imm;
 	uint32_t invalidate_rkey; /* IETH */
 	/* DETH */
 	uint32_t qkey;
 	uint32_t src_qp; /* 24 bits */
 	/* AtomicETH */
-	uint64_t swap_add; /* CmpSwap: the new value; FetchAdd: what is added */
+	uint64_t swap_add; /* CmpSwap: the new value; FetchAdd: the addend */
 	uint64_t compare;
 	/* AtomicAckETH */
 	uint64_t orig; /* the value before the operation */
@@ -50,20 +49,19 @@ struct wire_headers {
 _Static_assert(sizeof(struct wire_headers) <= 96, "parsed headers fit the metadata of an mbuf");
 
 /*
- * Writes the BTH and the extension headers that h->opcode carries to dst, which has room for
+ * Writes the BTH and the extension headers of h->opcode to dst, which has room for
  * WIRE_TRANSPORT_BYTES_MAX. h->opcode must be a defined one (our own choice, asserted). Reserved
- * bits are written 0. Exactly the returned number of bytes is written (12..40), nothing behind
- * them.
+ * bits are written as 0. Returns the number of bytes written, 12..40; none beyond are touched.
  */
 unsigned int wire_write_transport(uint8_t *dst, const struct wire_headers *h);
 
 /*
- * Reads BTH and extension headers from p, of which `bytes` may be read (ICRC not among them).
- * Fills *h (ownership stays with the caller) and *header_bytes (12..40).
- * WIRE_OK            all headers of the opcode are there
- * WIRE_ERR_TRUNCATED fewer bytes than the headers need; *h is all 0
- * WIRE_ERR_OPCODE    opcode not defined: only the BTH fields of *h are filled, *header_bytes is 12
- * WIRE_ERR_TVER      the same for a transport version other than 0
+ * Reads BTH and extension headers from p, of which `bytes` may be read (excluding the ICRC). Fills
+ * the caller's *h and *header_bytes (12..40).
+ *   WIRE_OK             all headers of the opcode are present
+ *   WIRE_ERR_TRUNCATED  fewer bytes than the headers need; *h is all 0
+ *   WIRE_ERR_OPCODE     opcode not defined: only the BTH fields are filled, *header_bytes is 12
+ *   WIRE_ERR_TVER       the same for a transport version other than 0
  */
 enum wire_error wire_read_transport(const uint8_t *p, unsigned int bytes, struct wire_headers *h,
 				    unsigned int *header_bytes);

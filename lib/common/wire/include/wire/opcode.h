@@ -3,8 +3,8 @@
 #define WIRE_OPCODE_H
 /*
  * The BTH opcodes of RC, UC and UD, and the congestion notification packet: ONE table says which
- * headers each carries and what part of which message it is. Nothing else in the project knows.
- * (IBTA volume 1, 9.2; rules C9-67, C9-68.)
+ * headers each carries and which part of which message it is. (IBTA volume 1, 9.2; rules C9-67,
+ * C9-68.)
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@ enum wire_service {
 	WIRE_SERVICE_COUNT,
 };
 
-/* What the message is that a packet belongs to. */
+/* The kind of message that a packet belongs to. */
 enum wire_kind {
 	WIRE_KIND_SEND,
 	WIRE_KIND_WRITE,
@@ -65,8 +65,8 @@ enum wire_opcode_flag {
 	WIRE_ONLY = 1 << 3,
 	WIRE_REQUEST = 1 << 4,	     /* to the responder (ExecutionEngine) */
 	WIRE_RESPONSE = 1 << 5,	     /* to the requester (RequesterRecvControl) */
-	WIRE_CONSUMES_RECV = 1 << 6, /* this packet makes its message need a receive WQE: every
-				      * SEND packet, and a WRITE's last or only with immediate */
+	WIRE_CONSUMES_RECV = 1 << 6, /* the message needs a receive WQE because of this packet:
+					      * every SEND packet, a last or only WRITE with imm */
 	WIRE_START = WIRE_FIRST | WIRE_ONLY, /* test with &: begins a message */
 	WIRE_END = WIRE_LAST | WIRE_ONLY,    /* test with &: ends a message */
 };
@@ -134,7 +134,7 @@ struct wire_opcode {
 };
 _Static_assert(sizeof(struct wire_opcode) == 16, "found by a shift");
 
-/* Indexed by the BTH's opcode byte: all 256 may be looked up, most are not defined. Read only. */
+/* Indexed by the BTH's opcode byte: all 256 are valid indices, most are not defined. Read only. */
 extern const struct wire_opcode wire_opcodes[256];
 
 /* Name of an opcode byte for logs and counters, "reserved" when not defined; static storage. */
