@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
-#include "base/let_go.h"
+#include "base/close_later.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "cm-thread/cm_thread.h"
@@ -224,7 +224,7 @@ static void adopt_channels(struct cm_thread *t)
 			continue;
 		if (cm_service_adopt(t->service, fd)) {
 			LOG(WARNING, "no room for another channel of the connection manager");
-			let_go_connection(fd);
+			close_later_socket(fd);
 		}
 	}
 }
@@ -416,7 +416,7 @@ static void close_channels(struct cm_thread *t)
 
 	while (t->pipe[0] >= 0 && read(t->pipe[0], &fd, sizeof(fd)) == sizeof(fd))
 		if (fd >= 0)
-			let_go_connection(fd);
+			close_later_socket(fd);
 }
 
 void cm_thread_destroy(struct cm_thread *t)

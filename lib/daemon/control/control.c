@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include "base/let_go.h"
+#include "base/close_later.h"
 #include "control_priv.h"
 
 enum { BELL_DRAIN_MAX = 64 };
@@ -272,9 +272,9 @@ static void client_end(struct client *client)
 		c->pending--;
 	control_unwatch(c, client->fd);
 	if (client->handed_over)
-		let_go(client->fd);
+		close_later(client->fd);
 	else
-		let_go_connection(client->fd);
+		close_later_socket(client->fd);
 	if (client->next)
 		client->next->prev = client->prev;
 	if (client->prev)
@@ -295,7 +295,7 @@ static void refuse_one(struct control *c)
 	fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd >= 0) {
 		LOG(WARNING, "no descriptor for another client");
-		let_go_connection(fd);
+		close_later_socket(fd);
 	}
 	spare_open(c);
 }
@@ -316,7 +316,7 @@ static void accept_clients(struct control *c)
 		}
 		if (control_adopt(c, fd)) {
 			LOG(WARNING, "no room for another client");
-			let_go_connection(fd);
+			close_later_socket(fd);
 		}
 	}
 }
@@ -324,7 +324,7 @@ static void accept_clients(struct control *c)
 /* Takes a message, whatever it brings. False: there is none. */
 static bool drain(int fd)
 {
-	union let_go_room room;
+	union close_later_control room;
 	char byte;
 	struct iovec iov = {.iov_base = &byte, .iov_len = sizeof(byte)};
 	struct msghdr msg = {.msg_iov = &iov,
@@ -334,7 +334,7 @@ static bool drain(int fd)
 
 	if (recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0)
 		return false;
-	let_go_receive(&msg, NULL, 0);
+	close_later_receive(&msg, NULL, 0);
 	return true;
 }
 

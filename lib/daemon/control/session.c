@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "base/let_go.h"
+#include "base/close_later.h"
 #include "control_priv.h"
 #include "host-abi/descriptor.h"
 
@@ -21,13 +21,13 @@ struct descriptors {
 static void close_all(struct descriptors *d)
 {
 	for (unsigned int i = 0; i < d->count; i++)
-		let_go(d->fd[i]);
+		close_later(d->fd[i]);
 	d->count = 0;
 }
 
 static void take_descriptors(struct msghdr *msg, struct descriptors *d)
 {
-	unsigned int n = let_go_receive(msg, d->fd, MESSAGE_FDS_MAX);
+	unsigned int n = close_later_receive(msg, d->fd, MESSAGE_FDS_MAX);
 
 	d->count = n < MESSAGE_FDS_MAX ? n : MESSAGE_FDS_MAX;
 	d->truncated = n > MESSAGE_FDS_MAX || msg->msg_flags & MSG_CTRUNC;
@@ -36,7 +36,7 @@ static void take_descriptors(struct msghdr *msg, struct descriptors *d)
 /* Bytes received; 0: the client has gone; -EAGAIN: nothing there; -errno. */
 static ssize_t receive(struct client *client, struct message *m, struct descriptors *d)
 {
-	union let_go_room control;
+	union close_later_control control;
 	struct iovec iov = {.iov_base = m, .iov_len = sizeof(*m)};
 	struct msghdr msg = {.msg_iov = &iov,
 			     .msg_iovlen = 1,

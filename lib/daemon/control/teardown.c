@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "base/let_go.h"
+#include "base/close_later.h"
 #include "control_priv.h"
 
 static void take_away(struct ceu *ceu, uint8_t op, const struct object *list)
@@ -87,7 +87,7 @@ void client_teardown(struct client *client)
 	client->run_count = client->run_room = client->extents = 0;
 	if (client->bell >= 0) {
 		control_unwatch(client->control, client->bell);
-		let_go(client->bell);
+		close_later(client->bell);
 	}
 	client->bell = -1;
 	client->queue_pd = NULL;

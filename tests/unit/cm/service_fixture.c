@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "../descriptors.h"
-#include "base/let_go.h"
+#include "base/close_later.h"
 #include "service_fixture.h"
 
 struct node node[2];
@@ -197,7 +197,7 @@ int services_teardown(void **state)
 
 unsigned int service_descriptors(void)
 {
-	let_go_finish();
+	close_later_finish();
 	return open_descriptors();
 }
 

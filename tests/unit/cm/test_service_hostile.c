@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "../lingering.h"
-#include "base/let_go.h"
+#include "base/close_later.h"
 #include "service_fixture.h"
 
 enum { COMMANDS = 100000, HOSTILE = 6 };
@@ -173,7 +173,7 @@ TEST(descriptors__that_do_not_close)
 	assert_true(lingering_now_ms() - begun < LINGER_LEAST_MS);
 	for (int i = 0; i < 4; i++)
 		close(peer[i]);
-	let_go_finish();
+	close_later_finish();
 	assert_true(lingering_now_ms() - begun < LINGER_LEAST_MS);
 }
 

@@ -12,7 +12,7 @@
 #include <rte_errno.h>
 #include <rte_mbuf.h>
 #include "../descriptors.h"
-#include "base/let_go.h"
+#include "base/close_later.h"
 #include "hca_fixture.h"
 #include "link/link_port.h"
 #include "pipeline/message.h"
@@ -315,7 +315,7 @@ bool fixture_wait_clients(struct fixture *f, unsigned int n)
 
 unsigned int fixture_descriptors(void)
 {
-	let_go_finish();
+	close_later_finish();
 	return open_descriptors();
 }
 

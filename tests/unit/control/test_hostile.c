@@ -10,7 +10,7 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include "../lingering.h"
-#include "base/let_go.h"
+#include "base/close_later.h"
 #include "hca_test.h"
 #include "raw_client.h"
 
@@ -337,7 +337,7 @@ static int open_with_bell(int fd)
 		struct control_hello body;
 	} m = {{.type = CONTROL_HELLO, .length = sizeof(m.body)}, {.version = CONTROL_VERSION}};
 	int page = raw_memfd(sizeof(struct client_page), RAW_SEALS), bell = -1;
-	union let_go_room room;
+	union close_later_control room;
 	uint8_t bytes[CONTROL_BYTES_MAX];
 	struct iovec iov = {.iov_base = bytes, .iov_len = sizeof(bytes)};
 	struct msghdr msg = {.msg_iov = &iov,
@@ -347,7 +347,7 @@ static int open_with_bell(int fd)
 
 	raw_send(fd, &m, sizeof(m), &page, 1);
 	assert_true(recvmsg(fd, &msg, 0) > 0);
-	assert_int_equal(let_go_receive(&msg, &bell, 1), 1);
+	assert_int_equal(close_later_receive(&msg, &bell, 1), 1);
 	close(page);
 	return bell;
 }
@@ -370,7 +370,7 @@ TEST(descriptors__that_do_not_close)
 		for (unsigned int i = 1; i < n; i++)
 			fds[i] = fds[0];
 		raw_send(fd, &query, sizeof(query), fds, n);
-		let_go(fds[0]); /* the last copy may be ours */
+		close_later(fds[0]); /* the last copy may be ours */
 		assert_int_equal(raw_receive(fd, NULL, 0), RAW_GONE);
 		close(fd);
 	}
@@ -378,14 +378,14 @@ TEST(descriptors__that_do_not_close)
 	fds[0] = lingering(&peer[2]);
 	raw_send(fd, &bad, sizeof(bad), NULL, 0);
 	raw_send(fd, &query, sizeof(query), fds, 1);
-	let_go(fds[0]);
+	close_later(fds[0]);
 	assert_int_equal(raw_receive(fd, NULL, 0), RAW_GONE);
 	close(fd);
 	fd = raw_connect(f.path);
 	bell = open_with_bell(fd);
 	fds[0] = lingering(&peer[3]);
 	raw_send(bell, &bad, 1, fds, 1);
-	let_go(fds[0]);
+	close_later(fds[0]);
 	close(bell);
 	close(fd);
 	for (int i = 0; i < 4; i++)
@@ -396,7 +396,7 @@ TEST(descriptors__that_do_not_close)
 	assert_true(lingering_now_ms() - begun < LINGER_LEAST_MS);
 	for (int i = 0; i < 4; i++)
 		close(peer[i]);
-	let_go_finish();
+	close_later_finish();
 }
 
 /* Its bell is not closed yet, for others do not close: nobody listens to it any more. */
@@ -408,7 +408,7 @@ TEST(bell__of_a_client_that_has_gone)
 
 	(void)state;
 	for (int i = 0; i < SLOW; i++)
-		let_go(lingering(&peer[i]));
+		close_later(lingering(&peer[i]));
 	close(fd);
 	assert_true(fixture_wait_clients(&f, 0));
 	send(bell, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL); /* fails if it is closed by now */
@@ -416,7 +416,7 @@ TEST(bell__of_a_client_that_has_gone)
 	close(bell);
 	for (int i = 0; i < SLOW; i++)
 		close(peer[i]);
-	let_go_finish();
+	close_later_finish();
 }
 
 /* The daemon (which is in this process) has no descriptor left: who connects is told so, and who is
@@ -440,7 +440,7 @@ TEST(descriptors__none_left)
 		setsockopt(client[i], SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
 	}
 	assert_true(fixture_wait_clients(&f, 1));
-	let_go_finish();
+	close_later_finish();
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	low = (struct rlimit){.rlim_cur = (rlim_t)client[2] + 20, .rlim_max = before.rlim_max};
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include "base/let_go.h"
+#include "base/close_later.h"
 #include "ucm.h"
 
 int cm_service_adopt(struct cm_service *s, int fd)
@@ -50,7 +50,7 @@ void ucm_channel_close(struct ucm_channel *ch)
 	s->channel_count--;
 	/* Whoever handed it over may have a copy still: closing alone would leave it in the set. */
 	epoll_ctl(s->epoll, EPOLL_CTL_DEL, ch->fd, NULL);
-	let_go_connection(ch->fd);
+	close_later_socket(ch->fd);
 	free(ch);
 }
 
@@ -75,7 +75,7 @@ struct message {
 /* 1: one was received; 0: none waits; -1: the channel is over. */
 static int receive(struct ucm_channel *ch, struct message *m)
 {
-	union let_go_room control;
+	union close_later_control control;
 	struct iovec iov = {.iov_base = m->bytes, .iov_len = sizeof(m->bytes)};
 	struct msghdr h = {.msg_iov = &iov,
 			   .msg_iovlen = 1,
@@ -86,7 +86,7 @@ static int receive(struct ucm_channel *ch, struct message *m)
 	m->fd_count = 0;
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -1;
-	m->fd_count = let_go_receive(&h, &m->fd, 1);
+	m->fd_count = close_later_receive(&h, &m->fd, 1);
 	m->length = (size_t)n;
 	m->cut = h.msg_flags & (MSG_TRUNC | MSG_CTRUNC);
 	/* An empty message looks like the end; a command it is not. */
@@ -161,7 +161,7 @@ void ucm_channel_serve(struct ucm_channel *ch)
 			break;
 		answer(ch, &m);
 		if (m.fd_count)
-			let_go(m.fd);
+			close_later(m.fd);
 	}
 	/* A byte that found no room before. */
 	if (!TAILQ_EMPTY(&ch->events))

@@ -3,11 +3,10 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <poll.h>
-
 #include "test.h"
 #include "../descriptors.h"
 #include "../lingering.h"
-#include "base/let_go.h"
+#include "base/close_later.h"
 
 enum { BURST = 500 };
 
@@ -19,20 +18,20 @@ static void wait_threads(unsigned int n)
 	assert_true(folder_entries("/proc/self/task") <= n);
 }
 
-TEST(let_go__a_burst)
+TEST(close_later__a_burst)
 {
 	unsigned int before = open_descriptors();
 
 	(void)state;
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i < BURST; i++)
-			let_go(open("/dev/null", O_RDONLY | O_CLOEXEC));
-		let_go_finish();
+			close_later(open("/dev/null", O_RDONLY | O_CLOEXEC));
+		close_later_finish();
 		assert_int_equal(open_descriptors(), before);
 	}
 }
 
-TEST(let_go__behind_some_that_wait)
+TEST(close_later__behind_some_that_wait)
 {
 	unsigned int before = open_descriptors(), threads = folder_entries("/proc/self/task");
 	uint64_t begun = lingering_now_ms();
@@ -43,15 +42,15 @@ TEST(let_go__behind_some_that_wait)
 	for (int i = 0; i < 8; i++)
 		fd[i] = lingering(&peer[i]);
 	for (int i = 0; i < 8; i++)
-		let_go(fd[i]);
+		close_later(fd[i]);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
-	let_go(pair[1]);
+	close_later(pair[1]);
 	assert_int_equal(recv(pair[0], &byte, 1, 0), 0); /* until it is closed */
 	close(pair[0]);
 	assert_true(lingering_now_ms() - begun < LINGER_LEAST_MS);
 	for (int i = 0; i < 8; i++)
 		close(peer[i]);
-	let_go_finish();
+	close_later_finish();
 	assert_int_equal(open_descriptors(), before);
 	wait_threads(threads);
 	assert_true(lingering_now_ms() - begun < LINGER_LEAST_MS);

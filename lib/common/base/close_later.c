@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Closes descriptors where it may take as long as it likes: let_go.h. One thread empties the queue,
+ * Closes descriptors where it may take as long as it likes: close_later.h. One thread empties the queue,
  * another stands by: if descriptors wait while the first has been closing one for too long, it takes
  * over and creates a new standby. A late thread exits when its close returns, or with the process;
  * no one joins it.
@@ -12,15 +12,15 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "base/let_go.h"
+#include "base/close_later.h"
 #include "base/log.h"
 
 enum { STACK_BYTES = 128 * 1024, PATIENCE_MS = 10 };
 
 static struct {
 	pthread_mutex_t lock;
-	pthread_cond_t more, late, done; /* for the closer, the standby, let_go_finish() */
-	int fd[LET_GO_MOST];		 /* a ring */
+	pthread_cond_t more, late, done; /* for the closer, the standby, close_later_finish() */
+	int fd[CLOSE_LATER_MAX];	 /* a ring */
 	uint32_t put, taken;		 /* free running */
 	uint32_t closing, threads;
 	uint32_t turn;	/* number of the thread that empties the queue; 0: none yet */
@@ -52,7 +52,7 @@ static void add_thread(void)
 	pthread_attr_t attr;
 	pthread_t thread;
 
-	if (all.threads == LET_GO_THREADS) {
+	if (all.threads == CLOSE_LATER_THREADS) {
 		if (!all.warned)
 			LOG(WARNING, "too many descriptors from programs take long to close");
 		all.warned = true;
@@ -104,7 +104,7 @@ static void close_next(uint32_t turn)
 
 	while (all.taken == all.put)
 		pthread_cond_wait(&all.more, &all.lock);
-	fd = all.fd[all.taken++ % LET_GO_MOST];
+	fd = all.fd[all.taken++ % CLOSE_LATER_MAX];
 	if (!all.standby)
 		add_thread();
 	all.busy = true;
@@ -144,24 +144,24 @@ static void *run(void *arg)
 
 /* ---- the interface ---- */
 
-void let_go(int fd)
+void close_later(int fd)
 {
 	pthread_mutex_lock(&all.lock);
-	if (all.put - all.taken < LET_GO_MOST)
-		all.fd[all.put++ % LET_GO_MOST] = fd;
+	if (all.put - all.taken < CLOSE_LATER_MAX)
+		all.fd[all.put++ % CLOSE_LATER_MAX] = fd;
 	if (!all.threads)
 		add_thread();
 	pthread_cond_signal(all.busy ? &all.late : &all.more);
 	pthread_mutex_unlock(&all.lock);
 }
 
-void let_go_connection(int fd)
+void close_later_socket(int fd)
 {
 	shutdown(fd, SHUT_RDWR);
-	let_go(fd);
+	close_later(fd);
 }
 
-unsigned int let_go_receive(struct msghdr *m, int *fds, unsigned int most)
+unsigned int close_later_receive(struct msghdr *m, int *fds, unsigned int most)
 {
 	unsigned int count = 0;
 
@@ -177,13 +177,13 @@ unsigned int let_go_receive(struct msghdr *m, int *fds, unsigned int most)
 			if (count < most)
 				fds[count] = fd;
 			else
-				let_go(fd);
+				close_later(fd);
 		}
 	}
 	return count;
 }
 
-void let_go_finish(void)
+void close_later_finish(void)
 {
 	pthread_mutex_lock(&all.lock);
 	while (all.closing || all.taken != all.put)
