@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* QP 1 of one HCA, for the connection manager: see cm_port.h. Knows no connection and no state of
- * any: MADs in, MADs out. The CM thread. */
+/* QP 1 of one HCA, for the connection manager: see cm_port.h. MADs in, MADs out; knows nothing of
+ * connections. CM thread. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -12,19 +12,19 @@
 #include "softhca/softhca.h"
 
 enum {
-	RECEIVES = 1024, /* a burst of so many MADs may come before the thread wakes */
+	RECEIVES = 1024, /* largest burst of MADs before the thread wakes */
 	SENDS = 256,
 	GRH_BYTES = 40,
 	SLOT_BYTES = 320, /* GRH and MAD, in whole cache lines */
 	BATCH = 16,	  /* completions taken, and receives posted, at once */
 	TURN_BATCHES = 16,
-	AHS = 128,	      /* addresses remembered, a power of two */
-	WAITING_MAX = 1024,   /* MADs that wait ... */
-	WAITING_HOP_MAX = 64, /* ... and those of them that wait for a next hop */
+	AHS = 128,	      /* cached address handles, a power of two */
+	WAITING_MAX = 1024,   /* waiting MADs ... */
+	WAITING_HOP_MAX = 64, /* ... and those of them waiting for a next hop */
 	WAIT_NS = 100000000,
 	RETRY_NS = 1000000,
-	ASKS = 64,	   /* next hops not known that may be asked for at once, ... */
-	ASK_NS = 50000000, /* ... and one more in each such time */
+	ASKS = 64,	   /* unknown next hops that may be resolved at once, ... */
+	ASK_NS = 50000000, /* ... and one more per this interval */
 	QPN = 1,
 };
 
@@ -32,7 +32,7 @@ enum {
 struct waiting {
 	struct waiting *next;
 	uint64_t until_ns;
-	bool hop; /* it is the next hop that it waits for */
+	bool hop; /* waiting for the next hop */
 	struct cm_path path;
 	uint8_t mad[CM_MAD_BYTES];
 };
@@ -40,7 +40,7 @@ struct waiting {
 struct remembered {
 	struct softhca_ah_attr attr;
 	uint8_t mac[6];
-	struct softhca_ah *ah; /* NULL: nothing is remembered here */
+	struct softhca_ah *ah; /* NULL: empty */
 };
 
 struct cm_port {
@@ -56,17 +56,17 @@ struct cm_port {
 	struct softhca_mr *mr;
 	uint8_t *memory; /* RECEIVES slots */
 	bool dead;
-	bool more; /* has come than the last turn took in */
+	bool more; /* more arrived than the last turn took */
 	uint8_t gid[GID_TABLE_MAX][16];
 	unsigned int gids;
 	struct remembered ahs[AHS];
 	struct waiting *first, **end;
 	unsigned int waiting, waiting_hop;
-	uint64_t asked_ns; /* all that was asked for, each ASK_NS after the one before */
+	uint64_t asked_ns; /* when the last request counts, each ASK_NS after the previous one */
 	struct cm_port_counters counters;
 };
 
-/* ---- made ---- */
+/* ---- create ---- */
 
 static int post_receives(struct cm_port *p, const uint64_t *slot, unsigned int n)
 {
@@ -141,7 +141,7 @@ static int bring_up(struct cm_port *p)
 	return rc;
 }
 
-/* They do not change while the daemon runs. */
+/* GIDs do not change while the daemon runs. */
 static int learn_gids(struct cm_port *p)
 {
 	int rc = 0;
@@ -215,7 +215,7 @@ static void died(struct cm_port *p, const char *why)
 
 /* ---- addresses ---- */
 
-/* The way back to the sender of a datagram, out of its IP header. False: it is for nobody here. */
+/* The path to a datagram's sender, from its IP header. False: not addressed to us. */
 static bool path_back(const struct cm_port *p, const struct softhca_wc *wc, const uint8_t *grh,
 		      struct cm_path *path)
 {
@@ -270,9 +270,9 @@ static struct softhca_ah *handle_of(struct cm_port *p, const struct cm_path *pat
 	return r->ah;
 }
 
-/* ---- sent ---- */
+/* ---- send ---- */
 
-/* Takes the completions of what was sent; a failure stops the queue, which is taken up again. */
+/* Takes completions of sends; a failure stops the queue, which is then restarted. */
 static void reap(struct cm_port *p)
 {
 	struct softhca_qp_attr attr = {.state = SOFTHCA_QPS_RTS};
@@ -309,7 +309,7 @@ static int post(struct cm_port *p, struct softhca_ah *ah, const uint8_t *mad)
 	return rc == -ENOMEM ? -EAGAIN : rc;
 }
 
-/* 0: sent. -EAGAIN: the send queue is full; -EINPROGRESS: the next hop is being asked for;
+/* 0: sent. -EAGAIN: the send queue is full; -EINPROGRESS: the next hop is being resolved;
  * -EHOSTUNREACH; -EIO. */
 static int transmit(struct cm_port *p, const struct cm_path *path, const uint8_t *mad)
 {
@@ -353,8 +353,8 @@ static void put_off(struct cm_port *p, uint64_t now_ns, const struct cm_path *pa
 	p->counters.waited++;
 }
 
-/* Whoever sends with false addresses makes us answer these: they shall not fill the table of those
- * who are being asked for. */
+/* Limits new resolutions: a sender with forged addresses makes us answer these, and must not fill
+ * the table of pending resolutions. */
 static bool may_ask(struct cm_port *p, uint64_t now_ns, const uint8_t dgid[16])
 {
 	if (!p->ops->would_ask(p->ops_ctx, dgid))
@@ -387,7 +387,7 @@ void cm_port_send(struct cm_port *p, uint64_t now_ns, const struct cm_path *path
 		p->counters.dropped_hop++;
 }
 
-/* Tries what waits again. */
+/* Retries waiting MADs. */
 static void send_waiting(struct cm_port *p, uint64_t now_ns)
 {
 	struct waiting **at = &p->first;
@@ -412,7 +412,7 @@ static void send_waiting(struct cm_port *p, uint64_t now_ns)
 	p->end = at;
 }
 
-/* ---- received ---- */
+/* ---- receive ---- */
 
 static void take(struct cm_port *p, const struct softhca_wc *wc)
 {
@@ -428,7 +428,7 @@ static void take(struct cm_port *p, const struct softhca_wc *wc)
 	p->ops->receive(p->ops_ctx, &path, grh + GRH_BYTES, CM_MAD_BYTES);
 }
 
-/* Returns whether there may be more. */
+/* True: there may be more. */
 static bool take_batch(struct cm_port *p)
 {
 	struct softhca_wc wc[BATCH];
@@ -452,7 +452,7 @@ static bool take_batch(struct cm_port *p)
 	return n == BATCH;
 }
 
-/* The CQ is armed anew before it is polled: what comes after that wakes us. */
+/* Rearms the CQ before it is polled: later completions wake us. */
 static void take_events(struct cm_port *p)
 {
 	struct softhca_cq *cq;

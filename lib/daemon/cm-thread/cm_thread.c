@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The connection manager's thread: see cm_thread.h. Decides nothing: takes MADs and commands to the
- * service, and its MADs to the ports. */
+/* The connection manager's thread: see cm_thread.h. Decides nothing: passes MADs and commands to
+ * the service, and its MADs to the ports. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -28,8 +28,8 @@ struct end {
 	struct cm_thread *thread;
 	struct cm_thread_device device;
 	struct cm_port *port;
-	int socket; /* its connection until it is opened ... */
-	int copy;   /* ... and a copy of it, to end what waits for an answer */
+	int socket; /* its connection, until it is opened ... */
+	int copy;   /* ... and a copy, to interrupt a wait for an answer */
 };
 
 struct cm_thread {
@@ -52,7 +52,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-/* ---- what the service asks of a device; struct cm_device ---- */
+/* ---- the callbacks of struct cm_device ---- */
 
 static void port_of(void *ctx, struct control_port_reply *out)
 {
@@ -220,7 +220,7 @@ static void adopt_channels(struct cm_thread *t)
 	for (unsigned int i = 0; i < ADOPTED_PER_TURN; i++) {
 		if (read(t->pipe[0], &fd, sizeof(fd)) != sizeof(fd))
 			return;
-		if (fd < 0) /* only wakes us */
+		if (fd < 0) /* only a wake-up */
 			continue;
 		if (cm_service_adopt(t->service, fd)) {
 			LOG(WARNING, "no room for another channel of the connection manager");
@@ -229,7 +229,7 @@ static void adopt_channels(struct cm_thread *t)
 	}
 }
 
-/* All that is to do between two waits. Returns when the next one ends at the latest. */
+/* Everything between two waits. Returns when the next one must end at the latest. */
 static uint64_t take_turn(struct cm_thread *t)
 {
 	uint64_t due;
@@ -283,7 +283,7 @@ static int set_up(struct cm_thread *t)
 	return service ? 0 : -ENOMEM;
 }
 
-/* Nobody finds the service any more, then it goes; it may still want to send while it does. */
+/* Unpublishes the service, then destroys it; it may still send while that happens. */
 static void take_down(struct cm_thread *t)
 {
 	struct cm_service *service = t->service;
@@ -312,7 +312,7 @@ static void *run(void *arg)
 	while (works && !stopping(t)) {
 		uint64_t due = take_turn(t);
 
-		/* Looked at again: the turn may have taken what was to wake us. */
+		/* Check again: the turn may have consumed the wake-up. */
 		if (!stopping(t))
 			wait_until(t, due);
 	}
@@ -320,7 +320,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* ---- the control thread's side ---- */
+/* ---- called by the control thread ---- */
 
 static int connect_ports(struct cm_thread *t)
 {
@@ -337,7 +337,7 @@ static int connect_ports(struct cm_thread *t)
 	return 0;
 }
 
-/* Signals are for the control thread. */
+/* The control thread handles signals. */
 static int create_thread(struct cm_thread *t)
 {
 	sigset_t all, before;

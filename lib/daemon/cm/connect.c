@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The three-way handshake on both sides (IBTA volume 1, 12.9.5 and 12.9.6): REQ, REP, RTU, and the
- * MRA that asks for patience; repetitions of each; stale connections. CM thread.
+ * MRA that asks for more time; repetitions of each; stale connections. CM thread.
  */
 #include <errno.h>
 #include <string.h>
@@ -9,13 +9,13 @@
 #include "connection_priv.h"
 
 enum {
-	QPN_LEAST = 2, /* 0 and 1 connect to nobody */
+	QPN_LEAST = 2, /* 0 and 1 are not for connections */
 	LID_NONE = 0xffff,
 	PKEY_DEFAULT = 0xffff,
 };
 
-/* Time until a QP asks again, of both its parts: what the peer takes to acknowledge, and there and
- * back on the wire; rounded to the next exponent from the half up. */
+/* Time until a QP retransmits, as an exponent rounded to nearest: the peer's ACK delay plus the
+ * round trip on the wire. */
 static uint8_t ack_timeout(unsigned int delay, unsigned int life)
 {
 	uint64_t sum = ((uint64_t)1 << delay) + ((uint64_t)2 << life);
@@ -26,7 +26,7 @@ static uint8_t ack_timeout(unsigned int delay, unsigned int life)
 	return (uint8_t)(exponent > 31 ? 31 : exponent);
 }
 
-/* --- who asks --- */
+/* --- active side --- */
 
 static void fill_req(const struct cm_connection *c, enum cm_service_type type,
 		     const struct cm_end *end, struct cm_req *r)
@@ -93,7 +93,7 @@ struct cm_connection *cm_send_req(struct cm *cm, uint64_t now, void *owner,
 	return c;
 }
 
-/* A REP that is of use: what it says becomes the connection's. */
+/* Copies an acceptable REP to the connection. */
 static void take_rep(struct cm_connection *c, const struct cm_message *m)
 {
 	const struct cm_rep *r = &m->rep;
@@ -130,7 +130,7 @@ static void first_rep(struct cm_connection *c, uint64_t now, const struct cm_pat
 	}
 }
 
-/* A REP again: the peer has not got what answered the first. */
+/* A repeated REP: the peer has not received our answer to the first. */
 static void repeated_rep(struct cm_connection *c)
 {
 	c->cm->counters.duplicate++;
@@ -169,9 +169,9 @@ int cm_send_rtu(struct cm_connection *c, uint64_t now, const void *private_data,
 	return 0;
 }
 
-/* --- who is asked --- */
+/* --- passive side --- */
 
-/* 0; or why not. */
+/* 0, or the reason to reject. */
 static enum cm_reject_reason judge(const struct cm_path *path, const struct cm_req *r)
 {
 	if (r->service_type != CM_RC && r->service_type != CM_UC)
@@ -182,7 +182,7 @@ static enum cm_reject_reason judge(const struct cm_path *path, const struct cm_r
 	return 0;
 }
 
-/* What the REQ says of its end becomes the connection's. */
+/* Copies the REQ's parameters to the connection. */
 static void take_req(struct cm_connection *c, const struct cm_message *m)
 {
 	const struct cm_req *r = &m->req;
@@ -239,7 +239,8 @@ static void first_req(struct cm *cm, uint64_t now, const struct cm_path *path,
 	cm_forget(c);
 }
 
-/* The ID of a connection again: the peer has not got what answered its REQ, or has forgotten. */
+/* A REQ with the ID of a connection: the peer missed our answer, or has forgotten the
+ * connection. */
 static void repeated_req(struct cm_connection *c, const struct cm_path *path,
 			 const struct cm_message *m)
 {
@@ -338,7 +339,7 @@ void cm_on_rtu(struct cm *cm, uint64_t now, const struct cm_path *path, const st
 	}
 }
 
-/* --- patience --- */
+/* --- more time --- */
 
 int cm_send_mra(struct cm_connection *c, uint64_t now, uint8_t service_timeout)
 {
@@ -360,7 +361,7 @@ int cm_send_mra(struct cm_connection *c, uint64_t now, uint8_t service_timeout)
 	return 0;
 }
 
-/* An MRA buys time once for each message that it answers. */
+/* An MRA extends the timeout once per message that it answers. */
 void cm_on_mra(struct cm *cm, uint64_t now, const struct cm_path *path, const struct cm_message *m)
 {
 	struct cm_connection *c = cm_find_pair(cm, path, m);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connections as such: how they come and go, who owns them, what is due when, and which exchange a
- * MAD belongs to. The exchanges themselves: connect.c, disconnect.c, reject.c, sidr.c. CM thread;
- * sends and tells by the callbacks of its user only.
+ * Connections as such: creation and end, owners, timers, and which exchange a MAD belongs to. The
+ * exchanges themselves are in connect.c, disconnect.c, reject.c, sidr.c. CM thread; sends and
+ * reports only through its user's callbacks.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static const char *const state_name[] = {
 #include "connection.def"
 };
 
-/* --- all of it --- */
+/* --- the whole --- */
 
 struct cm *cm_create(const struct cm_ops *ops, void *ctx, const struct cm_limits *limits)
 {
@@ -184,7 +184,7 @@ void cm_forget(struct cm_connection *c)
 	cm_settle(c);
 }
 
-/* What the peer has to hear of it. */
+/* Sends the peer what its release requires. */
 static void part(struct cm_connection *c, uint64_t now)
 {
 	switch ((enum cm_state)c->state) {
@@ -245,7 +245,7 @@ bool cm_ask_owner(struct cm_connection *c, uint64_t now, const struct cm_message
 		return true;
 	if (c->state == asked_in)
 		return false;
-	cm_release(c, now); /* answered by who does not want to have it */
+	cm_release(c, now); /* answered by an owner that does not keep it */
 	return true;
 }
 
@@ -305,7 +305,7 @@ void cm_enter_timewait(struct cm_connection *c, uint64_t now)
 	cm_timer_set(c, now + cm_time_of(cm_clamp(timeout, 0, CM_TIMEWAIT_MOST)));
 }
 
-/* As long as the peer may ask again if it gets none of the answers. */
+/* As long as the peer may repeat its request if it receives no answer. */
 static uint64_t keeping_time(const struct cm_connection *c)
 {
 	uint64_t patience = c->mra_sent ? cm_time_of(c->service_timeout) : 0;
@@ -327,7 +327,7 @@ void cm_keep_answer(struct cm_connection *c, uint64_t now, unsigned int repeats)
 	cm_timer_set(c, now + (repeats ? cm_time_of(c->cm->response_timeout) : keeping_time(c)));
 }
 
-/* Repeated unasked, or over. */
+/* Repeats the answer unasked, or ends. */
 static void timewait_expired(struct cm_connection *c, uint64_t now)
 {
 	bool kept = c->kept;
@@ -341,7 +341,7 @@ static void timewait_expired(struct cm_connection *c, uint64_t now)
 	}
 	cm_step(c, CM_IDLE);
 	if (kept)
-		cm_settle(c); /* its owner knows that it is over since it gave the answer */
+		cm_settle(c); /* its owner considers it over since the answer */
 	else
 		cm_tell(c, CM_EVENT_TIMEWAIT_EXIT, NULL);
 }
@@ -479,7 +479,7 @@ void cm_receive(struct cm *cm, uint64_t now, const struct cm_path *path, const u
 		[CM_SIDR_REQ] = cm_on_sidr_req,
 		[CM_SIDR_REP] = cm_on_sidr_rep,
 		[CM_LAP] = cm_on_lap,
-		[CM_APR] = NULL, /* we never ask */
+		[CM_APR] = NULL, /* we never send LAP */
 	};
 	struct cm_message m;
 

@@ -2,33 +2,33 @@
 #ifndef CM_CONNECTION_PRIV_H
 #define CM_CONNECTION_PRIV_H
 /*
- * What the files of the protocol share: a connection, the tables it is found by, and what its
- * handlers are made of. connection.c: life, time, owner; tables.c: finding and timers; connect.c,
- * disconnect.c, reject.c, sidr.c: the exchanges.
+ * What the files of the protocol share: a connection, the tables by which it is found, and the
+ * building blocks of its handlers. connection.c: life, time, owner; tables.c: look-up and timers;
+ * connect.c, disconnect.c, reject.c, sidr.c: the exchanges.
  *
- * Re-entrancy: the owner is called only by cm_receive(), cm_expire() and cm_established(), and
- * each of them calls it last: after cm_tell() the connection may be gone. Only ops->request() is
- * followed by more work on the connection, which `in_request` keeps from going.
+ * Re-entrancy: the owner is called only from cm_receive(), cm_expire() and cm_established(), and
+ * last by each: after cm_tell() the connection may be freed. Only ops->request() is followed by
+ * more work on the connection, which `in_request` keeps alive.
  */
 #include "cm/connection.h"
 
-/* All the times of the protocol. Those of 5 bits are exponents: 4.096 us * 2^n. */
+/* The times of the protocol. Those of 5 bits are exponents: 4.096 us * 2^n. */
 enum {
-	CM_RESPONSE_TIMEOUT = 20, /* what we promise and expect in REQs: 4.3 s */
+	CM_RESPONSE_TIMEOUT = 20, /* promised and expected in REQs: 4.3 s */
 	CM_RETRIES = 15,	  /* at most as many as fit into max_cm_retries */
-	CM_RESPONSE_LEAST = 8,	  /* what a peer may ask of us at least: 1 ms ... */
-	CM_RESPONSE_MOST = 23,	  /* ... and at most: 34 s, 16 times for each REP */
+	CM_RESPONSE_LEAST = 8,	  /* least that a peer may request: 1 ms ... */
+	CM_RESPONSE_MOST = 23,	  /* ... and most: 34 s, 16 times for each REP */
 	CM_SERVICE_MOST = 26,	  /* of an MRA: 275 s; kernels say 24 */
-	CM_TARGET_ACK_DELAY = 15, /* what a REP says of our device: 134 ms */
-	CM_ACK_TIMEOUT = 17,	  /* where a path says none: 0.54 s */
+	CM_TARGET_ACK_DELAY = 15, /* our device's, in a REP: 134 ms */
+	CM_ACK_TIMEOUT = 17,	  /* if a path has none: 0.54 s */
 	CM_TIMEWAIT_MOST = 21,	  /* 8.6 s */
 	CM_KEPT_MOST = 25,	  /* 137 s: how long a rejection is kept for repetitions */
-	CM_REJECT_REPEATS = 3,	  /* of a REJ that nothing makes the peer ask for again */
+	CM_REJECT_REPEATS = 3,	  /* of a REJ that the peer has no reason to request again */
 	CM_CONNECTIONS = 65536,
 	CM_UNANSWERED = 1024,
 	CM_PLACE_BITS_MOST = 24, /* communication IDs have 8 random bits at least */
 	CM_HOP_LIMIT = 64,
-	CM_EXPIRED_MOST = 1024, /* in one call of cm_expire(): messages that came wait meanwhile */
+	CM_EXPIRED_MOST = 1024, /* in one call of cm_expire(), while received messages wait */
 };
 
 enum cm_state {
@@ -48,18 +48,18 @@ struct cm_hash {
 	uint32_t buckets, count; /* buckets: a power of two */
 };
 
-/* Communication IDs: a place in the low bits, random ones above. Places that became free are taken
- * again in that order, latest last. */
+/* Communication IDs: an index in the low bits, random bits above. Freed indices are reused in the
+ * order in which they were freed. */
 struct cm_places {
 	struct cm_connection **at;
-	uint32_t *last; /* ID that the place had last */
-	uint32_t *next; /* free place that follows; UINT32_MAX: none */
+	uint32_t *last; /* the index's last ID */
+	uint32_t *next; /* next free index; UINT32_MAX: none */
 	uint32_t first_free, last_free;
 	uint32_t count, most;
 	unsigned int bits;
 };
 
-/* Connections by time, a binary heap of as much room as there are places. */
+/* Connections by time, a binary heap with room for all places. */
 struct cm_timers {
 	struct cm_connection **heap; /* from 1 on */
 	uint32_t count;
@@ -68,19 +68,19 @@ struct cm_timers {
 struct cm_connection {
 	struct cm *cm;
 	void *owner;
-	uint32_t *share; /* of its owner: requests not answered yet; NULL: nobody counts */
+	uint32_t *share; /* its owner's count of unanswered requests; NULL: not counted */
 	bool owned;
-	bool in_request; /* ops->request() is at it: do not free */
+	bool in_request; /* ops->request() is running: do not free */
 	bool passive;	 /* began with the peer's REQ or SIDR_REQ */
 	bool sidr;	 /* service ID resolution */
-	bool kept;	 /* in TIMEWAIT only to answer repetitions by `mad`: REJ or SIDR_REP */
+	bool kept;	 /* in TIMEWAIT only to repeat `mad`, a REJ or SIDR_REP */
 	uint8_t state;	 /* enum cm_state */
-	uint8_t retries; /* how often `mad` may be sent again */
+	uint8_t retries; /* resends of `mad` left */
 	uint8_t max_retries;
-	uint8_t response_timeout; /* for answers to ours, exponent */
-	uint8_t peer_waits;	  /* so long for ours, exponent */
-	bool mra_fresh;		  /* an MRA came since `mad` was sent last */
-	bool mra_sent;		  /* the peer waits longer than it says in its messages: */
+	uint8_t response_timeout; /* for answers to our messages, exponent */
+	uint8_t peer_waits;	  /* for our answers, exponent */
+	bool mra_fresh;		  /* an MRA arrived since `mad` was last sent */
+	bool mra_sent;		  /* we sent an MRA, so the peer waits longer: */
 	uint8_t service_timeout;  /* by that, exponent */
 	struct cm_path path;
 	uint32_t local_id, remote_id; /* remote: 0 while unknown */
@@ -92,7 +92,7 @@ struct cm_connection {
 	uint64_t due;	  /* if in the heap */
 	uint32_t heap_at; /* 0: not */
 	struct cm_node by_remote, by_qpn;
-	uint8_t mad[CM_MAD_BYTES]; /* the last that was sent on purpose: to be sent again */
+	uint8_t mad[CM_MAD_BYTES]; /* the last message, for resending */
 };
 
 struct cm {
@@ -119,18 +119,18 @@ int cm_place_take(struct cm *cm, struct cm_connection *c);
 void cm_place_free(struct cm *cm, struct cm_connection *c);
 struct cm_connection *cm_place_find(const struct cm_places *p, uint32_t id);
 
-/* Both keys have a number that the peer chose, its GUID (SIDR: 0), its GID and our device. */
+/* Both keys contain a number chosen by the peer, its GUID (SIDR: 0), its GID and our device. */
 void cm_remote_add(struct cm_connection *c);
 void cm_qpn_add(struct cm_connection *c);
 struct cm_connection *cm_remote_find(const struct cm *cm, uint32_t id, uint64_t guid,
 				     const struct cm_path *path, bool sidr);
 struct cm_connection *cm_qpn_find(const struct cm *cm, uint32_t qpn, uint64_t guid,
 				  const struct cm_path *path);
-/* Not in it: nothing happens. */
+/* A no-op if n is not in it. */
 void cm_hash_remove(struct cm_hash *h, struct cm_node *n);
 void cm_hash_destroy(struct cm_hash *h);
 
-/* Moves it if it has one already. */
+/* Moves an existing timer. */
 void cm_timer_set(struct cm_connection *c, uint64_t due);
 void cm_timer_cancel(struct cm_connection *c);
 
@@ -138,11 +138,11 @@ void cm_timer_cancel(struct cm_connection *c);
 
 /* A new connection in IDLE, owned by owner. NULL with errno: ENOSPC, ENOMEM. */
 struct cm_connection *cm_connection_new(struct cm *cm, const struct cm_path *path, void *owner);
-/* Makes a transition; nothing else but the counts and tables that depend on the state. */
+/* Makes a transition and updates the counts and tables that depend on the state. */
 void cm_step(struct cm_connection *c, enum cm_state next);
-/* c is freed if nobody owns it and it is over. */
+/* Frees c if it is over and has no owner. */
 void cm_settle(struct cm_connection *c);
-/* Tells the owner; without one, settles. The last thing done with c. */
+/* Notifies the owner, or settles without one. c must not be used afterwards. */
 void cm_tell(struct cm_connection *c, enum cm_event_type type, const struct cm_message *m);
 /* The connection that a message names; NULL: none, or it is another peer's. Its remote ID must be
  * m's local ID, or unknown. */
@@ -151,24 +151,24 @@ struct cm_connection *cm_find_pair(const struct cm *cm, const struct cm_path *pa
 
 uint64_t cm_time_of(unsigned int exponent); /* ns */
 uint8_t cm_clamp(uint8_t value, uint8_t least, uint8_t most);
-/* Waits for the answer to c->mad, as often as max_retries says. */
+/* Starts waiting for the answer to c->mad, with max_retries resends. */
 void cm_await_answer(struct cm_connection *c, uint64_t now);
-/* Time-wait begins. */
+/* Enters time-wait. */
 void cm_enter_timewait(struct cm_connection *c, uint64_t now);
-/* It goes on for answering repetitions by c->mad, if not too many do; else it is over. */
+/* Keeps c to repeat c->mad on request, if not too many are kept; else it is over. */
 void cm_keep_answer(struct cm_connection *c, uint64_t now, unsigned int repeats);
 
 /* An empty message of the connection. */
 void cm_message_begin(const struct cm_connection *c, struct cm_message *m, enum cm_type type);
 /* 0; -EINVAL: too long. */
 int cm_message_private(struct cm_message *m, const void *data, uint8_t bytes);
-/* Sends it, and keeps it to be sent again. */
+/* Sends it, and keeps it for resending. */
 void cm_send_kept(struct cm_connection *c, const struct cm_message *m);
 void cm_send_again(struct cm_connection *c);
-/* Sends an answer to who has no connection. */
+/* Sends an answer outside any connection. */
 void cm_send_to(struct cm *cm, const struct cm_path *path, const struct cm_message *m);
 
-/* --- the exchanges: what to do when a message came, or no answer --- */
+/* --- the exchanges: handlers of messages and timeouts --- */
 
 void cm_on_req(struct cm *cm, uint64_t now, const struct cm_path *path, const struct cm_message *m);
 void cm_on_mra(struct cm *cm, uint64_t now, const struct cm_path *path, const struct cm_message *m);
@@ -186,24 +186,24 @@ void cm_on_sidr_rep(struct cm *cm, uint64_t now, const struct cm_path *path,
 		    const struct cm_message *m);
 
 /*
- * Asks ops->request() for an owner of c, which the request m made. false: nobody serves it, c is as
- * it was and has no owner; *reason says why. true: c is taken care of, and may be gone.
+ * Calls ops->request() to find an owner for c, made for the request m. False: there is none, c is
+ * unchanged and *reason says why. True: c is handled, and may be freed.
  */
 bool cm_ask_owner(struct cm_connection *c, uint64_t now, const struct cm_message *m,
 		  uint16_t *reason);
-/* May a request of a stranger make a connection now? If not, that is counted. */
+/* May a peer's request create a connection now? A refusal is counted. */
 bool cm_room_for_stranger(struct cm *cm);
-/* A connection that nobody served is forgotten. */
+/* Frees a connection that no one serves. */
 void cm_forget(struct cm_connection *c);
 
-/* A REJ to who has no connection here. */
+/* Sends a REJ outside any connection. */
 void cm_refuse(struct cm *cm, const struct cm_path *path, const struct cm_message *m,
 	       enum cm_reject_reason reason, const void *info, uint8_t info_bytes);
-/* The REJ again, about the message that came, if a REJ is what c sent last. */
+/* Repeats the REJ about the message that arrived, if c's last message was a REJ. */
 void cm_reject_again(struct cm_connection *c, enum cm_about about);
-/* A REJ because its peer does not answer. */
+/* Sends a REJ because the peer does not answer. */
 void cm_reject_timeout(struct cm_connection *c, uint64_t now);
-/* A peer has a new connection with the QP of an old one, which ends if it is established. */
+/* A peer has connected the QP of an established connection anew: disconnects the old one. */
 void cm_disconnect_stale(struct cm_connection *c, uint64_t now);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How connections end in good order (IBTA volume 1, 12.9.7): DREQ and DREP on both sides; and the
- * loading of alternate paths, which is refused. CM thread.
+ * Orderly disconnection (IBTA volume 1, 12.9.7): DREQ and DREP on both sides; alternate paths are
+ * refused here, too. CM thread.
  */
 #include <errno.h>
 #include "connection_priv.h"
@@ -44,7 +44,7 @@ int cm_send_drep(struct cm_connection *c, uint64_t now, const void *private_data
 	return 0;
 }
 
-/* A DREP to who has no connection here, or none any more. */
+/* Sends a DREP outside any connection. */
 static void answer_dreq(struct cm *cm, const struct cm_path *path, const struct cm_message *dreq)
 {
 	struct cm_message m = {
@@ -57,7 +57,7 @@ static void answer_dreq(struct cm *cm, const struct cm_path *path, const struct 
 	cm_send_to(cm, path, &m);
 }
 
-/* A DREQ again: the peer has not got the DREP. If ours is still kept, it has the private data. */
+/* A repeated DREQ: the peer missed the DREP. If that is still kept, it has the private data. */
 static void repeated_dreq(struct cm_connection *c, const struct cm_path *path,
 			  const struct cm_message *m)
 {
@@ -119,7 +119,7 @@ void cm_on_dreq(struct cm *cm, uint64_t now, const struct cm_path *path, const s
 	case CM_SIDR_REQ_SENT:
 	case CM_SIDR_REQ_RCVD:
 	case CM_STATE_COUNT:
-		cm->counters.mad_stray++; /* too early: its sender repeats it */
+		cm->counters.mad_stray++; /* too early: its sender will repeat it */
 		return;
 	}
 }

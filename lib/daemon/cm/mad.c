@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages of the connection manager to and from MADs. One table of rows per message says which
- * bits are which member (IBTA volume 1, tables 106 to 120); the same rows read and write. Reads
- * and writes only what it is handed, keeps no state, trusts no byte. Runs in the daemon's CM
- * thread, and wherever a test wants it.
+ * Converts messages of the connection manager to and from MADs. One table of rows per message maps
+ * bits to members (IBTA volume 1, tables 106 to 120); the same rows read and write. Touches only
+ * what it is handed, keeps no state, trusts no byte. CM thread, and tests.
  */
 #include "cm/mad.h"
 
@@ -24,11 +23,11 @@ enum {
 	AT_STATUS = 4,
 	AT_TRANSACTION = 8,
 	AT_ATTRIBUTE = 16,
-	INFO_BYTES = 72, /* room for additional information, in all messages that have some */
+	INFO_BYTES = 72, /* additional information, in messages that have it */
 	GID_BYTES = 16,
 };
 
-/* A member and its place: `bits` from bit `bit` (0 is the highest) of byte `byte` on. */
+/* A member and its position: `bits` from bit `bit` (0 is the highest) of byte `byte` on. */
 struct row {
 	uint8_t byte, bit, bits;
 	uint8_t size; /* of the member; GID_BYTES: a string of bytes, copied */
@@ -50,8 +49,7 @@ struct row {
 		AT(byte + 42, 0, 4, m.sl), AT(byte + 42, 4, 1, m.subnet_local),                    \
 		AT(byte + 43, 0, 5, m.ack_timeout)
 
-/* Both EE context numbers belong to RD and stay 0; a vendor's options in bytes 5 to 7 are not
- * looked at. */
+/* Both EE context numbers belong to RD and stay 0; vendors' options in bytes 5 to 7 are ignored. */
 static const struct row req_rows[] = {
 	AT(0, 0, 32, local_id),
 	AT(8, 0, 64, req.service_id),
@@ -106,7 +104,7 @@ static const struct row rep_rows[] = {
 	AT(28, 0, 64, rep.guid),
 };
 
-/* RTU, DREP, and of a LAP what we want to know. */
+/* RTU, DREP, and the part of a LAP that we use. */
 static const struct row id_rows[] = {
 	AT(0, 0, 32, local_id),
 	AT(4, 0, 32, remote_id),
@@ -137,8 +135,8 @@ static const struct row apr_rows[] = {
 	AT(9, 0, 8, apr.status),
 };
 
-/* A message: its rows, where its additional information is (0: it has none) and its private data,
- * which goes on to the end of the MAD. */
+/* A message: its rows, the offset of its additional information (0: none) and of its private data,
+ * which extends to the end of the MAD. */
 struct format {
 	const char *name;
 	const struct row *rows;
@@ -204,14 +202,14 @@ static uint64_t get_bits(const uint8_t *p, unsigned int bit, unsigned int bits)
 	return bits == 64 ? v : v & ((1ull << bits) - 1);
 }
 
-/* As get_bits(). What is there is 0 before. */
+/* As get_bits(). The bits must be 0 before. */
 static void put_bits(uint8_t *p, unsigned int bit, unsigned int bits, uint64_t v)
 {
 	unsigned int bytes = (bit + bits + 7) / 8;
 
 	ASSERT(bits == 64 || v >> bits == 0);
 	if (bits < 64)
-		v &= (1ull << bits) - 1; /* a release build spoils no neighbour */
+		v &= (1ull << bits) - 1; /* protects the neighbours in release builds */
 	v <<= 8 * bytes - bit - bits;
 	for (; bytes; v >>= 8)
 		p[--bytes] |= (uint8_t)v;
@@ -257,7 +255,7 @@ static void write_row(const struct row *r, uint8_t *data, const struct cm_messag
 	put_bits(data + r->byte, r->bit, r->bits, v);
 }
 
-/* What the rows cannot say: values that the standard reserves. */
+/* Checks for reserved values, which the rows cannot express. */
 static bool values_allowed(const struct cm_message *m)
 {
 	switch (m->type) {
@@ -272,7 +270,7 @@ static bool values_allowed(const struct cm_message *m)
 	}
 }
 
-/* Whose is it? The attribute modifier is not asked: a peer puts a vendor's options into it. */
+/* The attribute modifier is ignored: peers put vendors' options into it. */
 static enum cm_malformed read_header(const uint8_t *mad, struct cm_message *m)
 {
 	if (mad[0] != BASE_VERSION || mad[1] != CLASS_CM || mad[2] != CLASS_VERSION)
@@ -352,7 +350,7 @@ int cm_ip_parse(const uint8_t bytes[CM_IP_BYTES], struct cm_ip_addressing *out)
 		return -EPROTO;
 	out->version = version;
 	out->source_port = (uint16_t)get_bits(bytes + AT_PORT, 0, 16);
-	if (version == 4) { /* in the last four bytes; what is before them is reserved */
+	if (version == 4) { /* in the last four bytes; the others are reserved */
 		ip_map_v4(bytes + AT_SOURCE + IP_V4_AT, out->source);
 		ip_map_v4(bytes + AT_DESTINATION + IP_V4_AT, out->destination);
 	} else {

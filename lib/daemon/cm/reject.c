@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How connections end otherwise (IBTA volume 1, 12.6.7): REJs that are sent because their owner or
- * a time-out wants it, those that strangers get, and those that come. CM thread.
+ * Rejection (IBTA volume 1, 12.6.7): REJs sent for the owner or after a timeout, those sent outside
+ * any connection, and those received. CM thread.
  */
 #include <errno.h>
 #include <string.h>
@@ -39,7 +39,7 @@ int cm_reject(struct cm_connection *c, uint64_t now, enum cm_reject_reason reaso
 	cm_send_kept(c, &m);
 	if (c->passive)
 		c->cm->counters.rejected++;
-	/* The peer repeats its REQ or REP, if it has not got the REJ, but never an RTU. */
+	/* A peer that missed the REJ repeats its REQ or REP, but never an RTU. */
 	if (c->state == CM_REQ_SENT || c->state == CM_MRA_REQ_RCVD)
 		cm_step(c, CM_IDLE);
 	else
@@ -47,7 +47,7 @@ int cm_reject(struct cm_connection *c, uint64_t now, enum cm_reject_reason reaso
 	return 0;
 }
 
-/* Its GUID is how a peer that has not heard of our communication ID finds what is meant. */
+/* A peer that does not know our communication ID finds the connection by our GUID. */
 void cm_reject_timeout(struct cm_connection *c, uint64_t now)
 {
 	uint64_t guid = __builtin_bswap64(c->cm->ops->guid(c->cm->ctx, c->path.device));

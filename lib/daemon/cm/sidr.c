@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Service ID resolution (IBTA volume 1, 12.11): SIDR_REQ and SIDR_REP, which make no connection:
- * they tell which QP serves, and its Q_Key. CM thread.
+ * Service ID resolution (IBTA volume 1, 12.11): SIDR_REQ and SIDR_REP create no connection, they
+ * find the serving QP and its Q_Key. CM thread.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How connections are found, in constant time: by their communication ID (a place in a table), by
- * what the peer calls them or its QP (hash chains under a secret seed), and by when they are due (a
- * binary heap). None of it knows the protocol. CM thread.
+ * Finds connections in constant time: by communication ID (an index), by the peer's ID or QP (hash
+ * chains with a secret seed), and by time (a binary heap). Knows nothing of the protocol. CM
+ * thread.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ void cm_places_destroy(struct cm_places *p)
 	free(p->next);
 }
 
-/* Behind all others that are free. */
+/* Appends it to the free list. */
 static void make_free(struct cm_places *p, uint32_t place)
 {
 	p->at[place] = NULL;
@@ -54,7 +54,7 @@ static int enlarge(void *array, size_t count, size_t size)
 	return 0;
 }
 
-/* Twice as many places, and room in the heap for as many. */
+/* Doubles the places and the heap's room. */
 static int grow(struct cm *cm)
 {
 	struct cm_places *p = &cm->places;
@@ -74,7 +74,7 @@ static int grow(struct cm *cm)
 	return 0;
 }
 
-/* Not the ID that the place had last, and not 0, which means none. */
+/* A random ID, but not the place's last one, and not 0, which means none. */
 static uint32_t pick(const struct cm *cm, uint32_t place)
 {
 	const struct cm_places *p = &cm->places;
@@ -121,7 +121,7 @@ static uint64_t mix(uint64_t hash, uint64_t word)
 	return hash ^ hash >> 29;
 }
 
-/* A stranger chooses all but the seed: without it, chains cannot be made long on purpose. */
+/* Peers choose everything but the seed, without which they cannot build long chains. */
 static uint64_t hash_of(const struct cm *cm, uint32_t number, uint64_t guid,
 			const struct cm_path *path, bool sidr)
 {
@@ -144,7 +144,7 @@ static void chain(struct cm_node **bucket, struct cm_node *n)
 	*bucket = n;
 }
 
-/* If there is no memory, the chains get longer and no more. */
+/* Out of memory, the chains just get longer. */
 static void spread(struct cm_hash *h)
 {
 	uint32_t buckets = h->buckets ? h->buckets * 2 : FIRST_BUCKETS;
@@ -171,7 +171,7 @@ static void hash_add(struct cm_hash *h, struct cm_node *n, uint64_t hash)
 	if (h->count >= h->buckets)
 		spread(h);
 	if (!h->buckets)
-		return; /* no memory for any: repetitions and stale connections go unnoticed */
+		return; /* out of memory: repetitions and stale connections go unnoticed */
 	n->hash = hash;
 	chain(&h->bucket[hash & (h->buckets - 1)], n);
 	h->count++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Binding and resolving: which device and GID an address means, how a destination is reached, and
- * waiting for its next hop. Runs in the CM thread.
+ * Binding and resolving: maps addresses to devices and GIDs, destinations to routes, and waits for
+ * next hops. Runs in the CM thread.
  */
 #include <errno.h>
 #include "base/ip.h"
@@ -17,7 +17,7 @@ int ucm_gid_index(const struct cm_device *d, const uint8_t gid[16])
 	return -1;
 }
 
-/* Whose GID it is. False: nobody's. */
+/* The device that has this GID. False: none. */
 static bool find_own(const struct cm_service *s, const uint8_t gid[16], const struct ucm_choice *on,
 		     struct ucm_choice *c)
 {
@@ -75,7 +75,7 @@ static bool active(const struct cm_device *d)
 	return port.state == 4;
 }
 
-/* The first GID that can stand for an address of that family. False: none. */
+/* The first GID usable as an address of that family. False: none. */
 static bool first_gid(const struct cm_device *d, uint16_t family, struct ucm_choice *c)
 {
 	for (uint16_t i = 0; i < 256 && !d->gid(d->ctx, i, c->sgid); i++) {
@@ -86,7 +86,7 @@ static bool first_gid(const struct cm_device *d, uint16_t family, struct ucm_cho
 	return false;
 }
 
-/* To ourselves: any GID of the device does, of an active one if there is. */
+/* To ourselves: any GID of the device will do, preferably an active one. */
 static int choose_loopback(const struct ucm_id *id, struct ucm_choice *c)
 {
 	const struct cm_service *s = id->channel->service;
@@ -111,7 +111,7 @@ static int choose_loopback(const struct ucm_id *id, struct ucm_choice *c)
 	return 0;
 }
 
-/* The device that has a way to dgid, and the GID it goes by. */
+/* The device with a route to dgid, and its source GID. */
 static int choose(const struct ucm_id *id, const uint8_t dgid[16], struct ucm_choice *c)
 {
 	const struct cm_service *s = id->channel->service;
@@ -169,7 +169,7 @@ static void resolved(struct ucm_id *id, int status)
 	ucm_event_tell(id, UCM_EVENT_ADDR_RESOLVED, 0);
 }
 
-/* Those who must go on waiting go behind all others. */
+/* Identifiers that must keep waiting move to the end of the list. */
 void ucm_resolve_turn(struct cm_service *s)
 {
 	struct ucm_id *last = TAILQ_LAST(&s->resolving, ucm_resolving), *id = NULL;
@@ -207,7 +207,7 @@ static void start(struct ucm_id *id, uint32_t timeout_ms)
 		s->resolve_due = s->now + UCM_RESOLVE_PERIOD_NS;
 }
 
-/* A source of the destination's family and scope, where the program names none. */
+/* Picks a source of the destination's family and scope if the program names none. */
 static int bind_for(struct ucm_id *id, const union ucm_address *source)
 {
 	union ucm_address any = {.family = id->destination.family};
@@ -256,7 +256,7 @@ int ucm_resolve(struct ucm_id *id, const union ucm_address *source,
 	union ucm_address before = id->destination;
 	int ret;
 
-	/* Of what is under way nothing changes. */
+	/* An identifier in progress does not change. */
 	if (id->state != UCM_IDLE && id->state != UCM_BOUND)
 		return -EINVAL;
 	if (ucm_events_full(id->channel))

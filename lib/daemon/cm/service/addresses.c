@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What can be said of an address alone: IPv4, IPv6, and GIDs with service IDs (AF_IB). Pure.
+ * Properties of addresses alone: IPv4, IPv6, and GIDs with service IDs (AF_IB). Pure.
  */
 #include <arpa/inet.h>
 #include <endian.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Channels: sockets of programs, found ready by epoll. A message is a command and brings the socket
- * that the reply goes to; nothing of it is trusted. A program that does not take its replies or its
- * wake-up byte loses them, and nobody waits for it. Runs in the CM thread.
+ * Channels: sockets of programs, polled by epoll. A message is a command and carries the socket for
+ * the reply; nothing of it is trusted. A program that does not take its replies or its wake-up byte
+ * loses them: no one waits for it. Runs in the CM thread.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ void ucm_channel_close(struct ucm_channel *ch)
 	ASSERT(TAILQ_EMPTY(&ch->events) && !ch->id_count);
 	LIST_REMOVE(ch, of_service);
 	s->channel_count--;
-	/* Whoever handed it over may have a copy still: closing alone would leave it in the set. */
+	/* The program may still have a copy: closing alone would leave it in the epoll set. */
 	epoll_ctl(s->epoll, EPOLL_CTL_DEL, ch->fd, NULL);
 	close_later_socket(ch->fd);
 	free(ch);
@@ -67,12 +67,12 @@ void ucm_channel_wake(struct ucm_channel *ch)
 struct message {
 	uint8_t bytes[CM_CHANNEL_BYTES_MAX];
 	size_t length;
-	bool cut; /* longer than any command, or more descriptors than we have room for */
-	int fd;	  /* the first one, if any came */
-	unsigned int fd_count; /* that came */
+	bool cut;	       /* longer than any command, or too many descriptors */
+	int fd;		       /* the first one, if any came */
+	unsigned int fd_count; /* received */
 };
 
-/* 1: one was received; 0: none waits; -1: the channel is over. */
+/* 1: received; 0: none pending; -1: the channel has ended. */
 static int receive(struct ucm_channel *ch, struct message *m)
 {
 	union close_later_control control;
@@ -89,11 +89,11 @@ static int receive(struct ucm_channel *ch, struct message *m)
 	m->fd_count = close_later_receive(&h, &m->fd, 1);
 	m->length = (size_t)n;
 	m->cut = h.msg_flags & (MSG_TRUNC | MSG_CTRUNC);
-	/* An empty message looks like the end; a command it is not. */
+	/* An empty message looks like end-of-file; it is not a command. */
 	return n || m->fd_count || m->cut ? 1 : -1;
 }
 
-/* Only to what a library would make for it: nobody else's service gets words from a daemon. */
+/* Reply only to the kind of socket that the library creates: a daemon must not write to others. */
 static bool may_reply_to(int fd)
 {
 	int domain = 0, type = 0;
@@ -163,7 +163,7 @@ void ucm_channel_serve(struct ucm_channel *ch)
 		if (m.fd_count)
 			close_later(m.fd);
 	}
-	/* A byte that found no room before. */
+	/* Retry a wake-up byte that found no room. */
 	if (!TAILQ_EMPTY(&ch->events))
 		ucm_channel_wake(ch);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The table of commands, made from commands.def: checks lengths before a handler sees anything, and
- * cuts responses to what the program has room for. Runs in the CM thread.
+ * The table of commands, from commands.def: checks lengths before a handler sees anything, and
+ * truncates responses to the room that the program has. Runs in the CM thread.
  */
 #include <errno.h>
 #include <rdma/ib_user_verbs.h>
@@ -46,7 +46,7 @@ int ucm_run(struct ucm_call *call, const uint8_t *message, size_t message_bytes,
 	    struct ucm_largest *response, uint32_t *bytes)
 {
 	struct rdma_ucm_cmd_hdr h;
-	/* Aligned, and with zeroes behind what came. */
+	/* Aligned, and zero-padded. */
 	_Alignas(8) uint8_t body[CM_CHANNEL_BYTES_MAX] = {0};
 	_Alignas(8) struct ucm_largest whole = {{0}};
 	const struct command *c;

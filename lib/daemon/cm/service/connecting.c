@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connecting, accepting, rejecting and disconnecting: commands to the protocol, and what the
- * protocol tells to events. Queue pairs are the program's own affair. Runs in the CM thread.
+ * Connecting, accepting, rejecting and disconnecting: turns commands into protocol calls, and
+ * protocol events into events. Queue pairs are up to the program. Runs in the CM thread.
  */
 #include <errno.h>
 #include "ucm.h"
@@ -19,9 +19,9 @@ static uint64_t now_of(const struct ucm_id *id)
 }
 
 /*
- * The bit of end-to-end flow control in REQ and REP says whether the sender's receive queue gives
- * credits, which is the queue pair's affair and not the program's word (conn_param.flow_control).
- * Programs are told the peer's.
+ * The end-to-end flow control bit in REQ and REP says whether the sender's receive queue grants
+ * credits, which depends on the queue pair, not on the program (conn_param.flow_control). Programs
+ * are given the peer's bit.
  */
 static bool gives_credits(const struct ucm_id *id)
 {
@@ -38,7 +38,7 @@ static void take_peers_word(const struct ucm_id *id, bool peer_gives_credits)
 		d->peer_gives_no_credits(d->ctx, id->channel->user, id->qpn);
 }
 
-/* What we say of our end. */
+/* Fills in our side's parameters. */
 static void fill_end(struct ucm_id *id, const struct rdma_ucm_conn_param *p, struct cm_end *end)
 {
 	id->qpn = p->qp_num & 0xffffff;
@@ -119,7 +119,8 @@ int ucm_do_connect(struct ucm_call *call, const struct rdma_ucm_connect *in, str
 	return ret;
 }
 
-/* Passive side, with what it says; the other confirms what the program has done with its QP. */
+/* The passive side sends its parameters; the active side confirms that the program has set up its
+ * QP. */
 static int send_rep(struct ucm_id *id, const struct rdma_ucm_conn_param *p)
 {
 	struct cm_end end;
@@ -185,7 +186,7 @@ int ucm_do_reject(struct ucm_call *call, const struct rdma_ucm_reject *in, struc
 	return reject_it(id, reason, in->private_data, in->private_data_len);
 }
 
-/* Begins to disconnect, or answers the peer who did. Neither: it is over already. */
+/* Disconnects, or answers the peer's DREQ. If neither is possible it is over already. */
 int ucm_do_disconnect(struct ucm_call *call, const struct rdma_ucm_disconnect *in,
 		      struct ucm_none *out)
 {
@@ -219,9 +220,9 @@ int ucm_do_notify(struct ucm_call *call, const struct rdma_ucm_notify *in, struc
 	return cm_established(id->connection, now_of(id));
 }
 
-/* ---- what the protocol tells ---- */
+/* ---- events of the protocol ---- */
 
-/* An event with what a message says beside; no event where nobody would get it. */
+/* An event with a message's private data; NULL if no one would receive it. */
 static struct ucm_event *event_with(struct ucm_id *id, uint32_t type, int status,
 				    const struct cm_message *m)
 {
@@ -278,7 +279,7 @@ void ucm_connection_event(void *ctx, void *owner, struct cm_connection *c, const
 
 	(void)ctx;
 	ASSERT(id->connection == c);
-	/* As a kernel: what comes late is nobody's any more. */
+	/* As in a kernel: late events are dropped. */
 	if (id->state != (last ? UCM_DISCONNECT : UCM_CONNECT))
 		return;
 	switch (e->type) {
@@ -296,7 +297,7 @@ void ucm_connection_event(void *ctx, void *owner, struct cm_connection *c, const
 		ucm_event_tell(id, UCM_EVENT_UNREACHABLE, -ETIMEDOUT);
 		return;
 	case CM_EVENT_DREQ:
-		/* Both disconnect at once: the program will not do it again. */
+		/* Both sides disconnect at once: the program will not call again. */
 		if (id->parting)
 			cm_send_drep(c, now_of(id), NULL, 0);
 		on_disconnect(id, 0);

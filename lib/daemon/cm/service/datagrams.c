@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * UD identifiers: a connection is the answer to which QP serves, and how it is reached (service ID
+ * UD identifiers: connecting means finding out which QP serves and how to reach it (service ID
  * resolution). Runs in the CM thread.
  */
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Events: made, queued in their channel, read. Each counts for one identifier, which takes them
- * along where it goes. Runs in the CM thread.
+ * Events: creation, the channel's queue, GET_EVENT. Each counts for one identifier and moves with
+ * it. Runs in the CM thread.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ void ucm_event_tell(struct ucm_id *id, uint32_t type, int status)
 {
 	struct ucm_event *e;
 
-	/* Nobody has accepted it: whoever does will be told then that it is over. */
+	/* Not accepted yet: whoever accepts it will then be told that it is over. */
 	if (!id->uid)
 		return;
 	e = ucm_event_new(id, type, status);

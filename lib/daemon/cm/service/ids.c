@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Identifiers: their making and end, their states (ids.def), and moving them to another channel.
- * Runs in the CM thread.
+ * Identifiers: creation and end, states (ids.def), and migration to another channel. Runs in the CM
+ * thread.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -168,9 +168,9 @@ int ucm_do_destroy_id(struct ucm_call *call, const struct rdma_ucm_destroy_id *i
 	return 0;
 }
 
-/* ---- moving to another channel ---- */
+/* ---- migration to another channel ---- */
 
-/* The number in the low bits, so that the identifier is found; the rest is the secret. */
+/* The low bits are the number, to find the identifier; the rest is secret. */
 int ucm_do_release_id(struct ucm_call *call, const struct rdma_ucm_destroy_id *in,
 		      struct cm_channel_ticket *out)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Multicast groups of UD identifiers. On Ethernet there is nobody to ask: a group follows from the
- * address, and the program's library attaches its QP by itself, at which the device joins. Runs in
- * the CM thread.
+ * Multicast groups of UD identifiers. On Ethernet there is no one to ask: the group follows from
+ * the address, and the program's library attaches its QP itself, which makes the device join. Runs
+ * in the CM thread.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Numbers of identifiers and memberships: an array that grows, the lowest free number first, as
- * programs know it of a kernel. Runs in the CM thread.
+ * Numbers of identifiers and memberships: a growing array, lowest free number first, as programs
+ * are used to from kernels. Runs in the CM thread.
  */
 #include <stdlib.h>
 #include "ucm.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * SET_OPTION. The option's bytes stand behind the body of the command. Runs in the CM thread.
+ * SET_OPTION. The option's bytes follow the body of the command. Runs in the CM thread.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -56,7 +56,7 @@ static int set_id(struct ucm_id *id, uint32_t name, const uint8_t *value, uint32
 	}
 }
 
-/* A path record (IBTA 15.2.5.16) between the same ends; what it says of the way is taken. */
+/* Takes the path attributes of a path record (IBTA 15.2.5.16) between the same ends. */
 static int take_record(struct ucm_id *id, const uint8_t record[64])
 {
 	uint32_t hop;

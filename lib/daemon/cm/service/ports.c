@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ports: who has which in each port space, by the rules of a kernel's: addresses that differ may
- * have the same port, SO_REUSEADDR's like, IPv4 beside IPv6 if both are only that. Runs in the CM
+ * Port spaces: who owns which port, by a kernel's rules: different addresses may share a port, so
+ * may users of SO_REUSEADDR, and IPv4 and IPv6 if each is restricted to its family. Runs in the CM
  * thread.
  */
 #include <endian.h>
@@ -62,7 +62,7 @@ void ucm_port_release(struct ucm_id *id)
 	id->port_space = 0;
 }
 
-/* 0; -EADDRINUSE; -EADDRNOTAVAIL (one of them is for any address: a kernel's errno for that). */
+/* 0; -EADDRINUSE; -EADDRNOTAVAIL (one is for any address, as in a kernel). */
 static int conflict(const struct ucm_id *id, const struct ucm_id *other, bool reuse)
 {
 	if (other->state != UCM_LISTENING && reuse && other->reuseaddr)
@@ -94,7 +94,7 @@ static int check(const struct ucm_id *id, const struct ucm_port *p, bool reuse)
 	return ret ? ret : check_list(id, &p->bound, reuse);
 }
 
-/* A free one from a random place on; not the one that was given last. */
+/* Takes the first free port from a random one on, except the last one assigned. */
 static int take_any(struct ucm_id *id, uint16_t space)
 {
 	struct cm_service *s = id->channel->service;
@@ -113,7 +113,7 @@ static int take_any(struct ucm_id *id, uint16_t space)
 	return -EADDRNOTAVAIL;
 }
 
-/* Of an AF_IB address: the service ID and its mask say which; 0: none that we know. */
+/* The port space of an AF_IB address, by its service ID and mask; 0: unknown. */
 static uint16_t space_of_sid(struct ucm_id *id)
 {
 	static const uint16_t spaces[] = {RDMA_PS_IB, RDMA_PS_TCP, RDMA_PS_UDP};
@@ -172,7 +172,7 @@ int ucm_port_listen(struct ucm_id *id)
 	return 0;
 }
 
-/* How well a listener fits to a destination; 0: not. */
+/* How well a listener matches a destination; 0: not at all. */
 static int fit(const struct ucm_id *id, unsigned int device, const struct cm_ip_addressing *ip)
 {
 	uint16_t family = id->source.family;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * INIT_QP_ATTR: what the program has to give its QP for each state, in the form that a kernel
- * passes (lib/host/verbs reads it in marshall.c). A PSN that one side says is the one at which the other
- * begins to send. Runs in the CM thread.
+ * INIT_QP_ATTR: the attributes with which the program must modify its QP to each state, in the
+ * kernel's form (read by lib/host/verbs/marshall.c). The PSN that one side announces is the first
+ * that the other sends. Runs in the CM thread.
  */
 #include <errno.h>
 #include "ucm.h"
@@ -13,7 +13,7 @@ enum {
 #include "../connection.def"
 };
 
-/* Has the message come that says what the peer's end is? */
+/* Have the peer's parameters arrived? */
 static bool knows_peer(unsigned int state)
 {
 	switch (state) {
@@ -77,7 +77,7 @@ static void for_rts(const struct ucm_id *id, const struct cm_connection_info *in
 	out->max_rd_atomic = id->initiator_depth;
 }
 
-/* Of a connection, in its states only. */
+/* For a connection, in its states only. */
 static int for_connection(const struct ucm_id *id, unsigned int qp_state,
 			  struct ib_uverbs_qp_attr *out)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests of peers: which listener a REQ or SIDR_REQ is for, and the identifier and event that
- * come of it. What a listener's program does not take from its backlog is forgotten, and the peer
- * repeats it. Runs in the CM thread.
+ * Peers' requests: which listener a REQ or SIDR_REQ is for, and the identifier and event created
+ * for it. Requests beyond a listener's backlog are dropped, and the peer repeats them. Runs in the
+ * CM thread.
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -60,7 +60,7 @@ static void take_path(struct ucm_id *id, const struct cm_path *path, const struc
 	id->peer_gives_credits = m->req.flow_control;
 }
 
-/* What the program is told. */
+/* The contents of the event. */
 static void fill_event(struct ucm_event *e, const struct cm_message *m, unsigned int head)
 {
 	const uint8_t *data = m->private_data + head;
@@ -82,7 +82,7 @@ static void fill_event(struct ucm_event *e, const struct cm_message *m, unsigned
 	c->qp_num = m->req.qpn;
 }
 
-/* 0; or why this listener cannot serve it: a reason of its kind of message. */
+/* 0, or the reason, by kind of message, why this listener cannot serve it. */
 static uint16_t misfit(const struct ucm_id *listener, unsigned int device,
 		       const struct cm_message *m, uint16_t preset)
 {
@@ -95,7 +95,7 @@ static uint16_t misfit(const struct ucm_id *listener, unsigned int device,
 	return m->type == CM_REQ && m->req.mtu > port.active_mtu ? CM_REJ_INVALID_MTU : 0;
 }
 
-/* The identifier and its event; NULL: no room, nothing has changed. */
+/* Creates the identifier and its event. NULL: no room, nothing has changed. */
 static struct ucm_id *bring(struct ucm_id *listener, struct cm_connection *c,
 			    const struct cm_message *m)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Paths, and the questions about addresses, paths and GIDs. A path on Ethernet needs nobody's
- * answer: it follows from the addresses and the port. Runs in the CM thread.
+ * Paths, and queries of addresses, paths and GIDs. A path on Ethernet needs no query: it follows
+ * from the addresses and the port. Runs in the CM thread.
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -12,10 +12,10 @@ enum {
 	SELECT_EXACTLY = 2, /* of MTU, rate and packet life time in a path record */
 	FLOW_LABEL_MASK = 0xfffff,
 	MTU_256 = 1,
-	UNKNOWN_DEVICE_INDEX = UINT32_MAX, /* librdmacm then goes by the GUID */
+	UNKNOWN_DEVICE_INDEX = UINT32_MAX, /* librdmacm then uses the GUID */
 };
 
-/* Path records have codes for rates (enum ibv_rate): the fastest one that the port reaches. */
+/* The code of a path record (enum ibv_rate) for the fastest rate that the port reaches. */
 static uint8_t rate_code(uint32_t mbps)
 {
 	static const struct {
@@ -31,7 +31,7 @@ static uint8_t rate_code(uint32_t mbps)
 	return 2;
 }
 
-/* Flows that differ should look so on the wire: from the ports, both the same way. */
+/* Derived from the ports, so that different flows differ on the wire; the same both ways. */
 uint32_t ucm_flow_label(const struct ucm_id *id)
 {
 	uint32_t label, x = ucm_address_port(&id->source), y = ucm_address_port(&id->destination);
@@ -41,7 +41,7 @@ uint32_t ucm_flow_label(const struct ucm_id *id)
 		if (label)
 			return label;
 	}
-	return (x * 31 + y) & FLOW_LABEL_MASK; /* as a kernel: the capture has it */
+	return (x * 31 + y) & FLOW_LABEL_MASK; /* as in a kernel, by captures */
 }
 
 void ucm_path_make(struct ucm_id *id)
@@ -57,7 +57,8 @@ void ucm_path_make(struct ucm_id *id)
 		.flow_label = ucm_flow_label(id),
 		.traffic_class = id->tos,
 		.hop_limit = UCM_HOP_LIMIT,
-		/* A port too narrow for any has none; a REQ must have one, and is refused then. */
+		/* A port too small for any MTU has none; a REQ must name one, and will be
+		 * refused. */
 		.mtu = port.active_mtu ? (uint8_t)port.active_mtu : MTU_256,
 		.ack_timeout = timeout,
 		.rate = rate_code(port.speed_mbps),
@@ -80,7 +81,7 @@ void ucm_ah_attr(const struct cm_path *path, struct ib_uverbs_ah_attr *out)
 	memcpy(out->grh.dgid, path->dgid, sizeof(out->grh.dgid));
 }
 
-/* The packet life time that an ACK timeout was made from. */
+/* The packet lifetime from which an ACK timeout was computed. */
 static uint8_t life_of(const struct cm_path *path)
 {
 	return path->ack_timeout ? path->ack_timeout - 1 : 0;
@@ -126,7 +127,7 @@ static void user_path(const struct cm_path *path, struct ib_user_path_rec *out)
 	memcpy(out->sgid, path->sgid, sizeof(out->sgid));
 }
 
-/* IPv4 and IPv6 only: AF_IB is longer than the place for it. */
+/* IPv4 and IPv6 only: AF_IB addresses do not fit. */
 static void copy_ip(struct sockaddr_in6 *to, const union ucm_address *from)
 {
 	memcpy(to, from, from->family == AF_INET ? sizeof(from->v4) : sizeof(from->v6));

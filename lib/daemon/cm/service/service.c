@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The service as a whole: its making, its turns, what the protocol asks of it, and what telemetry
- * is told. Runs in the CM thread.
+ * The service as a whole: creation, turns, callbacks for the protocol, telemetry. Runs in the CM
+ * thread.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ uint32_t ucm_random(void)
 {
 	uint32_t word = 0;
 
-	/* Without entropy there are no secrets, but numbers that differ. */
+	/* Without entropy there are no secrets, but the numbers differ. */
 	if (getrandom(&word, sizeof(word), GRND_NONBLOCK) != sizeof(word))
 		word = (uint32_t)rand();
 	return word;

@@ -5,11 +5,11 @@
  * What the files of the service share: channels, identifiers, events, ports (prefix ucm: user's
  * side of the connection manager).
  *
- * An identifier belongs to one channel. Those of requests are made when the request comes, have no
- * number until their event is read, and belong to the listener's channel. All numbers fit into 16
- * bits: librdmacm's index has no room for more.
+ * An identifier belongs to one channel. Those of connection requests are created with the request,
+ * belong to the listener's channel and have no number until their event is read. All numbers fit
+ * into 16 bits, like librdmacm's index.
  *
- * All of it is the CM thread's alone. No function here waits.
+ * All of it belongs to the CM thread. No function here blocks.
  */
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -25,23 +25,23 @@ enum {
 	UCM_AF_IB = 27, /* as in linux/socket.h; not glibc's */
 	UCM_NUMBERS = 65536,
 	UCM_NO_NUMBER = UINT32_MAX,
-	UCM_SPACES = 4, /* of ports */
+	UCM_SPACES = 4, /* port spaces */
 	UCM_PORTS = 65536,
-	UCM_PORT_SHARERS = 1024,   /* identifiers at one port: who asks looks at all of them */
-	UCM_BACKLOG = 1024,	   /* where a program asks for none, or for more */
+	UCM_PORT_SHARERS = 1024,   /* identifiers at one port, all visited by checks */
+	UCM_BACKLOG = 1024,	   /* default, and most */
 	UCM_COMMANDS_PER_TURN = 8, /* of one channel */
 	UCM_CHANNELS_PER_TURN = 64,
-	UCM_QKEY = 0x01234567, /* of all UD identifiers, unless the program says another */
+	UCM_QKEY = 0x01234567, /* default of UD identifiers */
 	UCM_HOP_LIMIT = 64,
 	UCM_PACKET_LIFE = 16, /* 4.096 us * 2^16, a kernel's for RoCE */
-	UCM_MRA_TIMEOUT = 24, /* how long a program may think: 4.096 us * 2^24 */
+	UCM_MRA_TIMEOUT = 24, /* time for programs to answer: 4.096 us * 2^24 */
 	UCM_PKEY = 0xffff,
-	UCM_RESOLVE_PERIOD_NS = 1000000, /* between two looks whether a next hop is known ... */
-	UCM_RESOLVES_PER_TURN = 64,	 /* ... for so many at once */
+	UCM_RESOLVE_PERIOD_NS = 1000000, /* between checks of pending next hops ... */
+	UCM_RESOLVES_PER_TURN = 64,	 /* ... this many at once */
 	UCM_MULTICAST_QPN = 0xffffff,
 };
 
-/* Values of a kernel's interfaces that its public headers do not name. */
+/* Kernel interface values without names in its public headers. */
 enum { UCM_QPT_RC = 2, UCM_QPT_UC = 3, UCM_QPT_UD = 4 };
 enum { UCM_QPS_INIT = 1, UCM_QPS_RTR = 2, UCM_QPS_RTS = 3, UCM_QPS_SQD = 4, UCM_QPS_ERR = 6 };
 enum { UCM_ACCESS_REMOTE_WRITE = 2, UCM_ACCESS_REMOTE_READ = 4, UCM_ACCESS_REMOTE_ATOMIC = 8 };
@@ -60,7 +60,7 @@ enum ucm_event_type {
 	UCM_EVENT_TIMEWAIT_EXIT = 15,
 };
 
-/* The address of a program that speaks of GIDs and service IDs (a kernel's rdma/ib.h). */
+/* An address of GID and service ID (the kernel's rdma/ib.h). */
 struct ucm_sockaddr_ib {
 	uint16_t family, pkey; /* pkey and all that follow: big-endian */
 	uint32_t flowinfo;
@@ -101,8 +101,8 @@ TAILQ_HEAD(ucm_event_queue, ucm_event);
 
 struct ucm_event {
 	TAILQ_ENTRY(ucm_event) of_channel, of_id;
-	struct ucm_id *id;		   /* for whom it counts */
-	struct ucm_id *request;		   /* the identifier that it brings; NULL: none */
+	struct ucm_id *id;	/* the identifier it counts for */
+	struct ucm_id *request; /* a new identifier, delivered by this event; NULL: none */
 	struct ucm_membership *membership; /* NULL: of none */
 	struct rdma_ucm_event_resp body;
 };
@@ -113,18 +113,18 @@ struct ucm_id {
 	struct ucm_channel *channel;
 	struct cm_connection *connection; /* NULL: none; ours until cm_release() */
 	struct ucm_event_queue events;	  /* those that count for it */
-	struct ucm_event *brought_by;	  /* a request's, until it is read */
+	struct ucm_event *brought_by;	  /* the event of a new identifier, until read */
 	LIST_HEAD(, ucm_membership) memberships;
 	uint64_t uid;	 /* 0: no events */
-	uint64_t ticket; /* 0: none is out */
+	uint64_t ticket; /* 0: none issued */
 	uint64_t deadline;
-	uint32_t number; /* UCM_NO_NUMBER: nobody knows it yet */
+	uint32_t number; /* UCM_NO_NUMBER: not known to the program yet */
 	uint32_t events_reported;
-	uint32_t backlog; /* requests that may still come */
-	uint32_t psn;	  /* 24 bits: at which the peer begins */
+	uint32_t backlog; /* room for further requests */
+	uint32_t psn;	  /* 24 bits: the peer's first */
 	uint32_t qpn, qkey;
 	uint16_t space;	     /* RDMA_PS_* of CREATE_ID */
-	uint16_t port_space; /* of its port; 0: it has none */
+	uint16_t port_space; /* of its port; 0: none */
 	uint16_t port;
 	uint8_t state;	      /* enum ucm_state */
 	uint8_t qp_type;      /* enum ibv_qp_type */
@@ -134,7 +134,7 @@ struct ucm_id {
 	bool path_known;
 	bool parting;				      /* the program asked to disconnect */
 	bool peer_gives_credits;		      /* a request's sender */
-	uint8_t responder_resources, initiator_depth; /* that INIT_QP_ATTR tells */
+	uint8_t responder_resources, initiator_depth; /* for INIT_QP_ATTR */
 	struct ucm_choice at;
 	struct ucm_choice pending; /* while in ADDR_QUERY */
 	struct cm_path path;
@@ -153,13 +153,13 @@ struct ucm_channel {
 	int fd;
 	int32_t pid;
 	uint32_t user;
-	bool woken; /* a byte of ours is on its way that no QUIET has taken back */
+	bool woken; /* a wake-up byte is pending that no QUIET has cancelled */
 };
 
-/* Numbers of one kind and who has them. The lowest that is free is taken. */
+/* Numbers of one kind and their owners, lowest free number first. */
 struct ucm_numbers {
 	void **at;
-	uint32_t room, low; /* low: none below is free */
+	uint32_t room, low; /* low: all below are used */
 };
 
 /* A port of a port space. */
@@ -175,7 +175,7 @@ struct cm_service {
 	struct cm_service_limits limits;
 	int epoll;
 	uint64_t now;
-	uint64_t resolve_due; /* UINT64_MAX: nobody waits for a next hop */
+	uint64_t resolve_due; /* UINT64_MAX: no pending next hop */
 	uint32_t channel_count;
 	uint32_t id_count, event_count; /* of all channels */
 	LIST_HEAD(, ucm_channel) channels;
@@ -184,7 +184,7 @@ struct cm_service {
 	struct ucm_numbers ids, memberships;
 	uint16_t last_port;
 	struct cm_counters counters; /* ours alone */
-	struct cm_counters *sum;     /* with the protocol's, for who asks */
+	struct cm_counters *sum;     /* with the protocol's, for telemetry */
 };
 
 /* What a command works on. */
@@ -196,12 +196,12 @@ struct ucm_largest {
 };
 struct ucm_call {
 	struct ucm_channel *channel;
-	const uint8_t *extra; /* behind the body */
+	const uint8_t *extra; /* bytes after the body */
 	uint32_t extra_bytes;
-	uint32_t out;	     /* bytes that the program has room for */
-	uint32_t flags;	     /* enum cm_channel_flags, but QUIET */
+	uint32_t out;	     /* room for the response, bytes */
+	uint32_t flags;	     /* enum cm_channel_flags, except QUIET */
 	uint32_t counts_for; /* as struct cm_channel_reply */
-	uint32_t bytes;	     /* of the response, if not all of its structure */
+	uint32_t bytes;	     /* of the response, if shorter than its structure */
 };
 
 /* --- service.c --- */
@@ -210,33 +210,33 @@ uint32_t ucm_random(void);
 
 /* --- channel.c --- */
 
-/* What a channel has to say, a bounded number of commands. It may be gone afterwards. */
+/* Serves a bounded number of a channel's commands. May free the channel. */
 void ucm_channel_serve(struct ucm_channel *ch);
 void ucm_channel_close(struct ucm_channel *ch);
-/* An event waits: the program is told, if it does not know yet. */
+/* Wakes the program for a pending event, unless already done. */
 void ucm_channel_wake(struct ucm_channel *ch);
 
 /* --- commands.c --- */
 
-/* Runs a message; *bytes: of the response. Flags: in call. 0 or -errno for the program. */
+/* Executes a message; *bytes: of the response. Flags: in call. 0 or -errno for the program. */
 int ucm_run(struct ucm_call *call, const uint8_t *message, size_t message_bytes,
 	    struct ucm_largest *response, uint32_t *bytes);
 
 /* --- numbers.c --- */
 
-/* UCM_NO_NUMBER: all are taken, or no memory. */
+/* UCM_NO_NUMBER: none left, or no memory. */
 uint32_t ucm_number_take(struct ucm_numbers *n, void *who);
 void ucm_number_free(struct ucm_numbers *n, uint32_t number);
-/* NULL: nobody's. */
+/* NULL: not in use. */
 void *ucm_number_find(const struct ucm_numbers *n, uint32_t number);
 
 /* --- ids.c --- */
 
-/* NULL: the channel has too many, or no memory. Without a number. */
+/* Has no number yet. NULL: the channel has too many, or no memory. */
 struct ucm_id *ucm_id_new(struct ucm_channel *ch, uint16_t space, uint8_t qp_type);
-/* True: it may have no more identifiers or memberships. */
+/* True: the channel may have no more identifiers or memberships. */
 bool ucm_ids_full(const struct ucm_channel *ch);
-/* A channel has `by` more of them now, or less. */
+/* Adds `by` to the channel's count of them. */
 void ucm_ids_count(struct ucm_channel *ch, uint32_t by);
 /* 0; -ENOENT; -EINVAL: of another channel. */
 int ucm_id_find(struct ucm_channel *ch, uint32_t number, struct ucm_id **id);
@@ -246,27 +246,27 @@ void ucm_id_step(struct ucm_id *id, enum ucm_state next);
 void ucm_id_destroy(struct ucm_id *id);
 const char *ucm_state_name(unsigned int state);
 struct cm_device *ucm_device(const struct ucm_id *id);
-/* Its device and GIDs are decided. */
+/* Sets its device and GIDs. */
 void ucm_id_choose(struct ucm_id *id, const struct ucm_choice *choice);
 
-/* --- addresses.c: what can be said of an address alone --- */
+/* --- addresses.c: properties of addresses --- */
 
-/* Bytes of its structure; 0: of no known family. */
+/* Bytes of its structure; 0: unknown family. */
 unsigned int ucm_address_bytes(const union ucm_address *a);
-/* 0; -EINVAL: more bytes than we have, or not its family's number. */
+/* 0; -EINVAL: too long, or not its family's length. */
 int ucm_address_copy(union ucm_address *to, const void *from, size_t bytes);
-/* Of a command with room for IPv4 and IPv6 alone; which of them, or none, the caller looks. */
+/* From a command with room for only IPv4 and IPv6; the caller checks the family. */
 void ucm_address_copy_ip(union ucm_address *to, const struct sockaddr_in6 *from);
 bool ucm_address_zero(const union ucm_address *a);
 bool ucm_address_loopback(const union ucm_address *a);
-/* Zero or loopback: no device follows from it. */
+/* Zero or loopback: implies no device. */
 bool ucm_address_any(const union ucm_address *a);
 bool ucm_address_same_host(const union ucm_address *a, const union ucm_address *b);
 bool ucm_address_multicast(const union ucm_address *a);
 uint16_t ucm_address_port(const union ucm_address *a);
 void ucm_address_set_port(union ucm_address *a, uint16_t port);
 void ucm_address_gid(const union ucm_address *a, uint8_t gid[16]);
-/* Sets host, and family if it has none. */
+/* Sets the host, and the family if there is none. */
 void ucm_address_set_gid(union ucm_address *a, const uint8_t gid[16]);
 void ucm_address_set_loopback(union ucm_address *a);
 uint64_t ucm_service_id(const struct ucm_id *id, const union ucm_address *a);
@@ -274,49 +274,49 @@ void ucm_ip_address(union ucm_address *a, uint8_t version, const uint8_t gid[16]
 
 /* --- ports.c --- */
 
-/* Gives the identifier the port of its source address, or one that is free. 0; -EADDRINUSE;
+/* Binds the identifier to the port of its source address, or to a free one. 0; -EADDRINUSE;
  * -EADDRNOTAVAIL; -EACCES; -EPROTONOSUPPORT. */
 int ucm_port_bind(struct ucm_id *id);
-/* It listens at its port from now on. 0; -EADDRINUSE; -EADDRNOTAVAIL. */
+/* Listens at its port. 0; -EADDRINUSE; -EADDRNOTAVAIL. */
 int ucm_port_listen(struct ucm_id *id);
 void ucm_port_release(struct ucm_id *id);
-/* Who listens at a service ID, on that device, for a destination (NULL: none is said). The most
- * particular one; NULL: nobody. */
+/* The listener at a service ID, on that device, for a destination (NULL: none given), the most
+ * specific one; NULL: none. */
 struct ucm_id *ucm_port_listener(struct cm_service *s, uint64_t service_id, unsigned int device,
 				 const struct cm_ip_addressing *ip);
 
 /* --- address.c --- */
 
 int ucm_bind(struct ucm_id *id, const union ucm_address *source);
-/* source may have no family: then one is chosen. */
+/* Chooses the source if it has no family. */
 int ucm_resolve(struct ucm_id *id, const union ucm_address *source,
 		const union ucm_address *destination, uint32_t timeout_ms);
-/* Looks after those who wait for a next hop. */
+/* Continues identifiers that wait for a next hop. */
 void ucm_resolve_turn(struct cm_service *s);
-/* Index of a device's GID; -1: not its. */
+/* Index of a device's GID; -1: not one of its. */
 int ucm_gid_index(const struct cm_device *d, const uint8_t gid[16]);
 
 /* --- route.c --- */
 
-/* The path to the destination as the port is now. */
+/* Sets the path to the destination, by the port's present attributes. */
 void ucm_path_make(struct ucm_id *id);
 uint32_t ucm_flow_label(const struct ucm_id *id);
 void ucm_ah_attr(const struct cm_path *path, struct ib_uverbs_ah_attr *out);
 
 /* --- events.c --- */
 
-/* NULL: no memory, or the channel has too many. Not queued yet. */
+/* NULL: no memory, or the channel has too many. Not queued. */
 struct ucm_event *ucm_event_new(struct ucm_id *id, uint32_t type, int status);
 void ucm_event_post(struct ucm_event *e);
-/* Both; forgotten if there is no uid. */
+/* Creates and queues an event, unless there is no uid. */
 void ucm_event_tell(struct ucm_id *id, uint32_t type, int status);
-/* True: no more events may be asked for. */
+/* True: no more events may be created on request. */
 bool ucm_events_full(const struct ucm_channel *ch);
-/* Out of all lists. */
+/* Removes it from all lists and frees it. */
 void ucm_event_free(struct ucm_event *e);
-/* To another channel, with the requests among them, in their order. */
+/* Moves events, including connection requests, to another channel, in order. */
 void ucm_events_move(struct ucm_id *id, struct ucm_channel *to);
-/* Forgets those of an identifier, with the requests among them; of a membership, if not NULL. */
+/* Drops events of an identifier, including connection requests; only m's if not NULL. */
 void ucm_events_drop(struct ucm_id *id, const struct ucm_membership *m);
 /* The private data of an event. */
 void ucm_event_private(uint8_t *to, uint8_t *length, const uint8_t *data, unsigned int bytes);
@@ -328,14 +328,15 @@ void *ucm_request(void *ctx, struct cm_connection *c, const struct cm_path *path
 		  const struct cm_message *m, uint16_t *reason);
 void ucm_connection_event(void *ctx, void *owner, struct cm_connection *c,
 			  const struct cm_event *e);
-/* The private data of a REQ or SIDR_REQ: head and the program's. Bytes; -EINVAL: too long. */
+/* The private data of a REQ or SIDR_REQ: header and the program's. Returns its length; -EINVAL: too
+ * long. */
 int ucm_request_data(const struct ucm_id *id, const struct rdma_ucm_conn_param *p,
 		     uint8_t data[CM_PRIVATE_MAX], uint16_t type);
 int ucm_sidr_connect(struct ucm_id *id, const struct rdma_ucm_conn_param *p);
 int ucm_sidr_accept(struct ucm_id *id, const struct rdma_ucm_conn_param *p);
 int ucm_sidr_reject(struct ucm_id *id, const void *data, uint8_t bytes);
 void ucm_sidr_event(struct ucm_id *id, const struct cm_event *e);
-/* qkey 0: the one that all have. 0; -EINVAL: it has another. */
+/* qkey 0: the default. 0; -EINVAL: it has another. */
 int ucm_set_qkey(struct ucm_id *id, uint32_t qkey);
 
 /* --- multicast.c --- */

@@ -3,11 +3,11 @@
 #define CM_THREAD_H
 /*
  * The thread of the connection manager: QP 1 of each device (cm_port.h) on one side, the programs'
- * channels (cm/service.h) on the other, and nothing to do between two waits.
+ * channels (cm/service.h) on the other.
  *
- * Locks: the thread holds its own one whenever it does not wait in poll(); holding it, it takes the
- * daemon's for moments (what a port knows), and waits for answers of the control socket. So nobody
- * who holds the daemon's lock, and never the control thread, may take this one: cm_thread_enter().
+ * Locks: the thread holds its own lock except in poll(); holding it, it briefly takes the daemon's
+ * (to query ports), and waits for the control socket. So no holder of the daemon's lock, and never
+ * the control thread, may take this one: cm_thread_enter().
  */
 #include <pthread.h>
 #include "cm/service.h"
@@ -32,41 +32,41 @@ struct cm_thread_config {
 	/* A connected control socket; -errno. Called in cm_thread_start(). */
 	int (*connect)(void *ctx);
 	/* control_gives_credits() and control_peer_gives_no_credits(), called with `lock` held.
-	 * device: its place in `devices`. */
+	 * device: its index in `devices`. */
 	bool (*gives_credits)(void *ctx, unsigned int device, uint32_t user, uint32_t qpn);
 	void (*peer_gives_no_credits)(void *ctx, unsigned int device, uint32_t user, uint32_t qpn);
 	void *ctx;
 };
 
 /*
- * Starts it. It then opens the devices, which takes answers of the control socket: the caller has
- * to serve that until cm_thread_state() is another. 0, or -errno: nothing has been started.
+ * Starts it. It then opens the devices, for which the caller must serve the control socket until
+ * cm_thread_state() changes. 0, or -errno: nothing has been started.
  */
 int cm_thread_start(const struct cm_thread_config *config, struct cm_thread **out);
 
 enum cm_thread_state {
 	CM_THREAD_STARTING,
 	CM_THREAD_RUNS,
-	CM_THREAD_FAILED, /* logged; nothing is left to do but to stop it */
+	CM_THREAD_FAILED, /* logged; it can only be stopped */
 };
 /* Any thread. */
 enum cm_thread_state cm_thread_state(const struct cm_thread *t);
 
-/* Gives it the socket of a new channel. Never waits. 0; -EUSERS: it has not taken the last ones
- * yet, -ENODEV: it has failed; fd stays the caller's. Control thread. */
+/* Passes it the socket of a new channel. Never blocks. 0; -EUSERS: it has not taken the last ones
+ * yet; -ENODEV: it has failed; fd then stays the caller's. Control thread. */
 int cm_thread_adopt(struct cm_thread *t, int fd);
 
-/* Ends the thread, its channels, its QPs 1. NULL is allowed. While the control socket and the HCAs
- * are still there; nobody need serve it. Control thread, without the daemon's lock. */
+/* Ends the thread, its channels and its QPs 1. NULL is allowed. The control socket and the HCAs must
+ * still exist, but need not be served. Control thread, without the daemon's lock. */
 void cm_thread_stop(struct cm_thread *t);
-/* Frees what is left of a thread that was stopped. NULL is allowed. */
+/* Frees a stopped thread. NULL is allowed. */
 void cm_thread_destroy(struct cm_thread *t);
 
-/* For telemetry: the service and the ports stand still until cm_thread_leave(). NULL: there is
- * none (any more); cm_thread_leave() is due all the same. */
+/* For telemetry: locks the service and the ports until cm_thread_leave(). NULL: there is no service
+ * (any more), but cm_thread_leave() must still be called. */
 const struct cm_service *cm_thread_enter(struct cm_thread *t);
 void cm_thread_leave(struct cm_thread *t);
-/* Between the two: of port i, below the number of devices. */
+/* Between the two: the counters of port i < number of devices. */
 const struct cm_port_counters *cm_thread_port(const struct cm_thread *t, unsigned int i,
 					      const char **device);
 

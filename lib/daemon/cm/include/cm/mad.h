@@ -2,8 +2,8 @@
 #ifndef CM_MAD_H
 #define CM_MAD_H
 /*
- * The messages of the connection manager as they are in a MAD on QP 1 (IBTA volume 1, chapters 12
- * and 13; annex A11 for the IP addresses in the private data): to and from structures in host byte
+ * The messages of the connection manager as MADs on QP 1 (IBTA volume 1, chapters 12 and 13; annex
+ * A11 for the IP addresses in the private data), converted to and from structures in host byte
  * order. Pure functions, any thread.
  */
 #include <stdbool.h>
@@ -34,7 +34,7 @@ enum cm_type {
 /* Transport service types of a REQ. */
 enum cm_service_type { CM_RC = 0, CM_UC = 1 };
 
-/* Reasons of a REJ (12.6.7.2) that this connection manager gives; others may be received. */
+/* Reasons of a REJ (12.6.7.2) that we send; others may be received. */
 enum cm_reject_reason {
 	CM_REJ_NO_QP = 1,
 	CM_REJ_NO_RESOURCES = 3,
@@ -51,7 +51,7 @@ enum cm_reject_reason {
 	CM_REJ_DUPLICATE_LOCAL_COMM_ID = 30,
 };
 
-/* Which message a REJ or an MRA is about. */
+/* Which message a REJ or an MRA answers. */
 enum cm_about { CM_ABOUT_REQ = 0, CM_ABOUT_REP = 1, CM_ABOUT_OTHER = 2 };
 
 /* One of the two paths of a REQ or LAP. */
@@ -151,10 +151,10 @@ struct cm_message {
 	uint8_t private_data[CM_PRIVATE_MAX];
 };
 
-/* How much private data a message of that type has room for (REQ 92, REJ 148, REP 196, ...); 0:
+/* Room for private data in a message of that type (REQ 92, REJ 148, REP 196, ...); 0:
  * none, or no such type. */
 unsigned int cm_private_bytes(uint16_t type);
-/* The type's name as the standard has it ("REQ"); "?" for others. */
+/* The type's name in the standard ("REQ"); "?" for others. */
 const char *cm_type_name(uint16_t type);
 
 enum cm_malformed {
@@ -168,15 +168,15 @@ enum cm_malformed {
 };
 
 /*
- * Any bytes from the wire; more than 256 are not looked at. *out is complete if CM_WELL_FORMED is
- * returned. What is reserved is not looked at, and neither is what a vendor may say of its
- * extensions (attribute modifier, bytes 5 to 7 of a REQ). MADs with a reserved or unsupported
- * transport service type are well formed: that is a reason to reject.
+ * Any bytes from the wire; bytes beyond 256 are ignored. *out is complete if CM_WELL_FORMED is
+ * returned. Reserved fields are ignored, and so are those that vendors use for extensions
+ * (attribute modifier, bytes 5 to 7 of a REQ). MADs with a reserved or unsupported transport
+ * service type are well formed: that is a reason to reject.
  */
 enum cm_malformed cm_mad_parse(const uint8_t *bytes, size_t n, struct cm_message *out);
 
-/* m's fields hold what fits into their bits, none a value for which cm_mad_parse() says
- * CM_BAD_FIELD; private_bytes <= cm_private_bytes(). What is reserved is 0. */
+/* m's values fit their fields, none is one that cm_mad_parse() calls CM_BAD_FIELD; private_bytes <=
+ * cm_private_bytes(). Reserved fields are 0. */
 void cm_mad_build(const struct cm_message *m, uint8_t mad[CM_MAD_BYTES]);
 
 /*
@@ -189,7 +189,7 @@ struct cm_ip_addressing {
 	uint16_t source_port;
 	uint8_t source[16], destination[16];
 };
-/* 0; -EPROTO: it is not of major version 0, IP version 4 or 6. */
+/* 0; -EPROTO: not major version 0, IP version 4 or 6. */
 int cm_ip_parse(const uint8_t bytes[CM_IP_BYTES], struct cm_ip_addressing *out);
 void cm_ip_build(const struct cm_ip_addressing *a, uint8_t bytes[CM_IP_BYTES]);
 
