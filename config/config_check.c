@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What one setting alone cannot show: how the settings of a configuration fit together. Also fills
- * in what follows from others. Pure but for the environment that default paths come from. */
+/* Checks how the settings of a configuration fit together, and fills in derived values. Pure,
+ * except for the environment, which decides default paths. */
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
@@ -8,19 +8,18 @@
 
 enum {
 	MTU_BYTES_LEAST = MTU_BYTES_MIN + PORT_ROCE_OVERHEAD,
-	/* Buffers of an engine: full rings between its modules, receive queues, caches of lcores.
-	 */
-	PACKETS_OF_ENGINE = 1023, /* and those that wait for their acknowledgement */
-	PACKETS_OF_LCORE = 768,	  /* what the cache of an lcore may keep from the others */
+	/* Buffers of an engine: full rings between its modules, receive queues, lcores' caches. */
+	PACKETS_OF_ENGINE = 1023, /* plus those waiting for acknowledgement */
+	PACKETS_OF_LCORE = 768,	  /* most that an lcore's cache withholds from others */
 	DESCRIPTORS_OF_ENGINE = 2047,
 	CLONES_OF_ENGINE = 1023,
-	BUFFERS_LEAST = 511, /* of each kind: less than the caches of lcores may keep */
+	BUFFERS_LEAST = 511, /* of each kind */
 };
 
 static int refuse_hca(struct reason *why, const struct hca_section *h, const char *key,
 		      const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Blames the line of that setting. */
+/* Reports the line of that setting. */
 static int refuse_hca(struct reason *why, const struct hca_section *h, const char *key,
 		      const char *format, ...)
 {
@@ -113,7 +112,7 @@ static int check_pair(const struct hca_section *a, const struct hca_section *b, 
 	return 0;
 }
 
-/* The engine that a place is given to must exist. */
+/* The engine of a placement must exist. */
 static int check_places(const struct hca_section *h, struct reason *why)
 {
 	for (unsigned e = h->engines; e < ENGINES_MAX; e++) {
@@ -127,7 +126,7 @@ static int check_places(const struct hca_section *h, struct reason *why)
 	return 0;
 }
 
-/* The more particular a setting, the more it counts: one engine, all engines, all stages. */
+/* The most specific setting wins: one engine, all engines, all stages. */
 static void fill_places(struct hca_section *h)
 {
 	for (unsigned e = 0; e < h->engines; e++) {
@@ -150,8 +149,8 @@ static int fill_number(struct reason *why, const char *key, uint32_t *number, ui
 	return 0;
 }
 
-/* CPUs that an HCA's stages are spread over, at least one for each engine: the lcore of each keeps
- * buffers in a cache of its own. */
+/* CPUs that an HCA's stages are spread over, at least one per engine: each lcore has a buffer cache
+ * of its own. */
 static uint32_t lcores_of(const struct hca_section *h)
 {
 	uint32_t n = 0;
@@ -168,8 +167,8 @@ static uint32_t lcores_of(const struct hca_section *h)
 	return n;
 }
 
-/* A pool that retransmit buffers alone could empty would leave nothing for acknowledgements:
- * refused. */
+/* Refuses a pool that the retransmit buffers alone could exhaust, leaving none for
+ * acknowledgements. */
 static int fill_buffers(struct config *c, struct reason *why)
 {
 	struct daemon_config *d = &c->daemon;

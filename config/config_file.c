@@ -2,9 +2,9 @@
 /*
  * Builds a struct config: from the built-in HCAs, from a file, from --set options.
  *
- * rte_cfgfile reads files but does not say where something stands. So a file is scanned first:
- * lines that rte_cfgfile would refuse, cut or fold are refused here with their number, and the n-th
- * section and entry that rte_cfgfile delivers are those of the n-th such line of the scan.
+ * rte_cfgfile parses files but gives no positions. So a file is scanned first: lines that
+ * rte_cfgfile would refuse, truncate or fold are refused here with their number, and its n-th
+ * section and entry are those of the n-th such line of the scan.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -15,13 +15,13 @@
 #include "setting.h"
 
 enum {
-	LINE_BYTES = CFG_NAME_LEN + CFG_VALUE_LEN, /* what rte_cfgfile reads, with a margin */
+	LINE_BYTES = CFG_NAME_LEN + CFG_VALUE_LEN, /* as rte_cfgfile, with a margin */
 	LINES_MAX = 4096,
-	ENTRIES_MAX = 256, /* of one section; there are fewer settings */
+	ENTRIES_MAX = 256, /* per section; there are fewer settings */
 	COMMENT = '#',
 };
 
-/* Line numbers of what rte_cfgfile will deliver: each section, followed by its entries. */
+/* Line numbers of what rte_cfgfile will return: each section, followed by its entries. */
 struct scan {
 	const char *path;
 	unsigned items;
@@ -102,7 +102,7 @@ void config_defaults(struct config *c)
 	}
 }
 
-/* Cuts a comment and the white space at both ends. Returns the first character. */
+/* Strips a comment and the white space at both ends. Returns the first character. */
 static char *trim(char *line)
 {
 	char *end;
@@ -115,7 +115,7 @@ static char *trim(char *line)
 	return line;
 }
 
-/* Judges one line by its form. 1: a section or an entry; 0: nothing on it; -EINVAL. */
+/* Classifies one line. 1: a section or an entry; 0: blank; -EINVAL. */
 static int scan_line(char *line, bool in_section, struct reason *why)
 {
 	char *equals;
@@ -186,7 +186,7 @@ static int scan_file(struct scan *scan, struct config_error *error)
 	return ret;
 }
 
-/* What a section's name means: its scope, and the struct that its settings go to. */
+/* Maps a section's name to its scope and the struct of its settings. */
 static int open_section(struct config *c, const char *name, enum setting_scope *scope, void **base,
 			struct reason *why)
 {
@@ -235,7 +235,7 @@ static bool appears_before(const struct rte_cfgfile_entry *entries, int n)
 	return false;
 }
 
-/* One section as rte_cfgfile delivers it; scan->at stands on its line. */
+/* One section as rte_cfgfile returns it; scan->at is at its line. */
 static int apply_section(struct config *c, struct rte_cfgfile *file, int index, struct scan *scan,
 			 struct config_error *error)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Paths of the control and telemetry sockets. Reads the environment and the user's number; creates
- * one directory at most. */
+/* Paths of the control and telemetry sockets. Reads the environment and the user ID; creates at
+ * most one directory. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Values that say where things are: IP and MAC addresses, CPUs, the lcores of stages. Pure: no
- * files, no logging. */
+/* Values of places: IP and MAC addresses, CPUs, the lcores of stages. Pure: no files, no
+ * logging. */
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
@@ -22,7 +22,7 @@ static bool next_word(const char **list, char word[WORD_BYTES])
 	while (length && isspace((unsigned char)from[length - 1]))
 		length--;
 	if (length >= WORD_BYTES)
-		length = WORD_BYTES - 1; /* longer than anything that is accepted */
+		length = WORD_BYTES - 1; /* longer than anything accepted */
 	memcpy(word, from, length);
 	word[length] = '\0';
 	return length > 0;

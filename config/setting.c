@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* settings.def as arrays, the search in them, and the value parser that all kinds go through. Pure:
- * no files, no logging. */
+/* settings.def as arrays, look-up, and the parser of values of all kinds. Pure: no files, no
+ * logging. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -109,7 +109,7 @@ int parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *out, st
 	return 0;
 }
 
-/* Fields are little-endian on every machine that DPDK and our formats are built for. */
+/* All machines that DPDK and our formats support are little-endian. */
 static int parse_uint(const struct setting *s, const char *value, void *field, struct reason *why)
 {
 	uint64_t number;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CONFIG_SETTING_H
 #define CONFIG_SETTING_H
-/* settings.def as data, inside of config/ only. */
+/* settings.def as data, private to config/. */
 #include "config/config.h"
 
 enum setting_scope { SCOPE_DAEMON, SCOPE_HCA };
@@ -22,7 +22,7 @@ enum setting_kind {
 	KIND_GATEWAYS,	  /* addresses: struct port_config */
 	KIND_MAC,
 	KIND_STAGES,	/* auto, or "all on lcore N" */
-	KIND_PLACEMENT, /* a CPU; stage and engine stand in the key */
+	KIND_PLACEMENT, /* a CPU; the key contains stage and engine */
 };
 
 struct setting {
@@ -45,7 +45,7 @@ extern const unsigned setting_count;
 extern const struct default_hca default_hcas[];
 extern const unsigned default_hca_count;
 
-/* Why something was refused; without the file, which the caller knows. */
+/* Why something was refused; without the file name, which the caller knows. */
 struct reason {
 	char text[256];
 	unsigned line; /* only set by config_check's functions; 0: none */
@@ -54,7 +54,7 @@ struct reason {
 /* Always returns -EINVAL, so that a parser can end with it. */
 int refuse(struct reason *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The setting that a key means, or NULL. "lcore.header_parse.1" means the row lcore.STAGE[.ENGINE].
+/* The setting of a key, or NULL. "lcore.header_parse.1" means the row lcore.STAGE[.ENGINE].
  */
 const struct setting *setting_find(enum setting_scope scope, const char *key);
 
@@ -62,39 +62,39 @@ const struct setting *setting_find(enum setting_scope scope, const char *key);
 int setting_parse(const struct setting *s, const char *key, const char *value, void *base,
 		  struct reason *why);
 
-/* Parsers of the kinds that are about addresses. 0; -EINVAL with *why. */
+/* Parsers of addresses. 0; -EINVAL with *why. */
 int parse_addresses(const char *value, struct port_config *port, struct reason *why);
 int parse_gateways(const char *value, struct port_config *port, struct reason *why);
 int parse_mac(const char *value, uint8_t mac[6], struct reason *why);
 
-/* Parsers of the kinds that are about places. 0; -EINVAL with *why. */
+/* Parsers of CPUs and placements. 0; -EINVAL with *why. */
 int parse_cpus(const char *value, struct config_cpus *cpus, struct reason *why);
 int parse_stages(const char *value, int16_t *cpu, struct reason *why);
 int parse_placement(const char *key, const char *value, struct hca_section *hca,
 		    struct reason *why);
 
-/* A decimal number and nothing else. 0; -EINVAL with *why. */
+/* Parses a decimal number. 0; -EINVAL with *why. */
 int parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *out, struct reason *why);
 
-/* True if it may name an HCA or a prefix: a letter first, then letters, digits, - and _. */
+/* May it name an HCA or a prefix? a letter first, then letters, digits, - and _. */
 bool name_is_valid(const char *name);
 
 /* Sets all settings of a scope to their defaults. */
 void setting_defaults(enum setting_scope scope, void *base);
 
-/* A new HCA with default settings at the end of *c. 0; -EINVAL with *why (name, too many). */
+/* Appends an HCA with default settings to *c. 0; -EINVAL with *why (name, too many). */
 int config_add_hca(struct config *c, const char *name, struct hca_section **out,
 		   struct reason *why);
 
 /* The HCA of that name, or NULL. */
 struct hca_section *config_find_hca(struct config *c, const char *name);
 
-/* Remembers the line that a setting (NULL: the section itself) of an HCA was read from; and gives
- * it back, the section's when the setting was not in the file. */
+/* Records the line from which an HCA's setting (NULL: the section itself) was read; and returns it,
+ * or the section's if the setting was not in the file. */
 void setting_note_line(struct hca_section *h, const struct setting *s, unsigned line);
 unsigned setting_line(const struct hca_section *h, const char *key);
 
-/* True for an opening line of the HCAs in default_hcas[]. */
+/* Does row i of default_hcas[] begin an HCA? */
 bool default_hca_begins(unsigned i);
 
 #endif

@@ -3,8 +3,7 @@
 #define CONFIG_CONFIG_H
 /*
  * The configuration of a daemon: the built-in defaults, then a file, then --set options, then
- * checks over all of it. Every setting stands once, in settings.def. Slow path, one thread; needs
- * no EAL.
+ * checks of the whole. All settings are in settings.def. Slow path, one thread; needs no EAL.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,12 +16,12 @@
 #include "pmd-glue/port.h"
 
 enum {
-	CONFIG_NAME_BYTES = 9,	  /* HCA name: short, since it is part of the names of rings */
+	CONFIG_NAME_BYTES = 9,	  /* HCA name: short, as ring names contain it */
 	CONFIG_PREFIX_BYTES = 32, /* name among DPDK processes */
 	CONFIG_CPU_MAX = 1023,	  /* highest CPU number that can be named */
 	CONFIG_CPU_AUTO = -1,	  /* no CPU named: the daemon places the stage */
 	CONFIG_ERROR_BYTES = 512,
-	CONFIG_LINES_MAX = 64, /* settings of one section that a line is remembered of */
+	CONFIG_LINES_MAX = 64, /* settings of a section whose line is remembered */
 };
 
 /* Values of daemon_config.hugepages_mib that are not a size. */
@@ -40,10 +39,10 @@ enum config_poll { CONFIG_POLL_ADAPTIVE, CONFIG_POLL_BUSY };
 
 struct config_cpus {
 	uint16_t cpu[LCORES_MAX]; /* in the order written, each once */
-	unsigned count;		  /* 0: none named */
+	unsigned count;		  /* 0: none given */
 };
 
-/* Section [daemon]; settings.def explains each. After config_check() no path or name is empty. */
+/* Section [daemon]; see settings.def. After config_check() no path or name is empty. */
 struct daemon_config {
 	char socket[PATHS_BYTES_MAX];
 	uint32_t socket_mode; /* permissions */
@@ -69,16 +68,17 @@ struct hca_section {
 	struct engine_settings settings;
 	int16_t stages_cpu; /* `stages`: a CPU or CONFIG_CPU_AUTO */
 	/*
-	 * CPU of each stage of each engine, or CONFIG_CPU_AUTO. While a file is read, the row
-	 * ENGINES_MAX holds what is said for all engines; config_check() merges it into the others.
+		 * CPU of each stage of each engine, or CONFIG_CPU_AUTO. While a file is read, row
+		 * ENGINES_MAX holds the settings for all engines; config_check() merges it into the
+		 * others.
 	 */
 	int16_t cpu[ENGINES_MAX + 1][STAGE_COUNT];
 	/*
-	 * NUMA nodes, filled in by the daemon when all CPUs are known: of the port's device (-1:
-	 * unknown), of what the whole HCA shares, of each engine.
+		 * NUMA nodes, filled in by the daemon once all CPUs are known: of the port's device
+		 * (-1: unknown), of what all engines share, of each engine.
 	 */
 	int port_node, node, engine_node[ENGINES_MAX];
-	/* Where settings were read, by their place in settings.def; the last one: the section. 0:
+	/* Lines of the settings, by their index in settings.def; the last one: the section's. 0:
 	 * not in a file. */
 	uint16_t line[CONFIG_LINES_MAX];
 };
@@ -93,24 +93,23 @@ struct config_error {
 	char text[CONFIG_ERROR_BYTES]; /* "FILE:LINE: reason", without a newline */
 };
 
-/* The built-in configuration, which is also what config_print() prints. Not checked yet. */
+/* The built-in configuration, as config_print() prints it. Not checked yet. */
 void config_defaults(struct config *c);
 
 /*
- * Reads a file into *c, which is set up from scratch: nothing of the built-in HCAs remains. Not
- * checked yet. 0; -ENOENT and other -errno of opening it; -EINVAL: refused. *error says where and
- * why in both cases.
+ * Reads a file into *c, from scratch: nothing of the built-in HCAs remains. Not checked yet. 0;
+ * -ENOENT and other -errno of opening it; -EINVAL: refused. *error says where and why in all cases.
  */
 int config_read(struct config *c, const char *path, struct config_error *error);
 
-/* One --set option, "daemon.key=value" or "NAME.key=value" with the name of an HCA. 0; -EINVAL with
- * *error. */
+/* Applies one --set option, "daemon.key=value" or "NAME.key=value" with the name of an HCA. 0;
+ * -EINVAL with *error. */
 int config_set(struct config *c, const char *assignment, struct config_error *error);
 
 /*
- * Checks what one setting alone cannot show (ring peers, addresses, devices, places) and fills in
- * what follows from the rest (socket, prefix, queues, places). `origin` stands in front of errors
- * that have no line, such as the file's name. 0; -EINVAL with *error.
+ * Checks how settings fit together (ring peers, addresses, devices, placements) and fills in
+ * derived values (socket, prefix, queues, placements). `origin` precedes errors without a line,
+ * such as the file's name. 0; -EINVAL with *error.
  */
 int config_check(struct config *c, const char *origin, struct config_error *error);
 

@@ -2,7 +2,7 @@
 #ifndef CONFIG_PATHS_H
 #define CONFIG_PATHS_H
 /*
- * Where a daemon is found: what softhcad and the command-line tool must agree on. Needs no EAL and
+ * Where to find a daemon: shared by softhcad and the command-line tool. Needs no EAL and
  * no DPDK library.
  */
 #include <stddef.h>
@@ -10,16 +10,14 @@
 enum { PATHS_BYTES_MAX = 108 }; /* what a Unix socket address holds, terminator included */
 
 /*
- * The control socket when none is configured: /run/softhca/softhca.sock for root; for others
- * softhca/softhca.sock in $XDG_RUNTIME_DIR, or /tmp/softhca-UID/softhca.sock where that is not set.
- * 0; -ENAMETOOLONG.
+ * The default control socket: /run/softhca/softhca.sock for root; for others softhca/softhca.sock
+ * in $XDG_RUNTIME_DIR, or /tmp/softhca-UID/softhca.sock if that is unset. 0; -ENAMETOOLONG.
  */
 int paths_default_socket(char *out, size_t bytes);
 
 /*
- * The name of the daemon of that control socket among DPDK processes, when none is configured:
- * "softhca" for the default socket, else "softhca-" and eight hexadecimal digits made from the
- * path. 0; -ENAMETOOLONG.
+ * The default DPDK process name of the daemon at that control socket: "softhca" for the default
+ * socket, else "softhca-" and eight hexadecimal digits of a hash of the path. 0; -ENAMETOOLONG.
  */
 int paths_prefix(const char *control_socket, char *out, size_t bytes);
 
@@ -30,7 +28,7 @@ int paths_dpdk_directory(const char *prefix, char *out, size_t bytes);
 /* The telemetry socket of that name, in this directory. 0; -ENAMETOOLONG. */
 int paths_telemetry(const char *prefix, char *out, size_t bytes);
 
-/* Makes the directory that a file is to lie in, one level, mode 0755, if it is missing. 0 or
+/* Creates the directory of a file, one level, mode 0755, if it is missing. 0 or
  * -errno. */
 int paths_make_directory_of(const char *file);
 
