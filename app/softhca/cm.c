@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `softhca cm`: the connection manager's identifiers, what it and its QPs 1 counted. */
+/* `softhca cm`: the connection manager's identifiers and counters. */
 #include <stdio.h>
 #include "columns.h"
 #include "view.h"

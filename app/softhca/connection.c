@@ -45,14 +45,14 @@ void connection_close(struct connection *c)
 	c->fd = -1;
 }
 
-/* Takes the value out of {"/softhca/...": value}; null: the daemon refused. */
+/* Extracts the value of {"/softhca/...": value}; null: the daemon refused. */
 static json_t *unwrap(const char *answer, const char *key)
 {
 	json_error_t error;
 	json_t *whole = json_loads(answer, 0, &error), *value;
 
 	if (!whole) {
-		fprintf(stderr, "softhca: the answer is no JSON: %s\n", error.text);
+		fprintf(stderr, "softhca: the answer is not JSON: %s\n", error.text);
 		return NULL;
 	}
 	value = json_incref(json_object_get(whole, key));
@@ -81,6 +81,6 @@ json_t *connection_ask(struct connection *c, const char *command, const char *pa
 	if (value && !json_is_null(value))
 		return value;
 	json_decref(value);
-	fprintf(stderr, "softhca: the daemon has nothing to say to %s\n", request);
+	fprintf(stderr, "softhca: the daemon does not answer %s\n", request);
 	return NULL;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CONNECTION_H
 #define CONNECTION_H
-/* A connection to DPDK's telemetry socket of a daemon: one command, one JSON answer. */
+/* A connection to a daemon's telemetry socket (DPDK's): one command, one JSON answer. */
 #include <jansson.h>
 
 enum { ANSWER_BYTES_MAX = 65536 };
 
 struct connection {
 	int fd;
-	char answer[ANSWER_BYTES_MAX]; /* the last one as received, terminated */
+	char answer[ANSWER_BYTES_MAX]; /* the last one, as received, NUL-terminated */
 };
 
 /* Connects to that telemetry socket. 0 or -errno. */
@@ -16,8 +16,8 @@ int connection_open(struct connection *c, const char *path);
 void connection_close(struct connection *c);
 
 /*
- * Sends "/softhca/<command>" with parameters (NULL or "": none). The answer's value, which the
- * caller releases with json_decref(); or NULL: the reason has been printed to stderr.
+ * Sends "/softhca/<command>" with parameters (NULL or "": none). Returns the answer's value, to be
+ * freed with json_decref(), or NULL after printing the reason to stderr.
  */
 json_t *connection_ask(struct connection *c, const char *command, const char *parameters);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How far CPUs are apart: by what the kernel says about caches and, if asked to, by handing a cache
- * line to and fro. Handing packets over between CPUs that share no L3 cache costs
- * several times as much.
+ * The distance between CPUs: from the kernel's view of the caches and, on request, by bouncing a
+ * cache line. Passing packets between CPUs without a common L3 cache costs several times as much.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -13,7 +12,7 @@
 #include "view.h"
 
 enum {
-	ROUND_TRIPS = 20000, /* in batches, of which the fastest counts: others may use the CPUs */
+	ROUND_TRIPS = 20000, /* in batches, the fastest of which counts: the CPUs may be shared */
 	BATCH = 200,
 	FAR_NS = 250,
 	GIVE_UP_NS = 1000000000,
@@ -29,7 +28,7 @@ static bool read_line(const char *path, char *text, int bytes)
 	return got;
 }
 
-/* Do the kernel's lists of CPUs that share an L3 cache differ? Unknown is no. */
+/* Do the two CPUs' lists of L3 sharers differ? Unknown counts as no. */
 static bool caches_differ(unsigned a, unsigned b)
 {
 	static const char format[] = "/sys/devices/system/cpu/cpu%u/cache/index3/shared_cpu_list";
@@ -43,7 +42,7 @@ static bool caches_differ(unsigned a, unsigned b)
 }
 
 struct ping {
-	uint32_t flag __attribute__((aligned(64))); /* atomic: number of the last hand-over */
+	uint32_t flag __attribute__((aligned(64))); /* atomic: number of the last bounce */
 	uint32_t over __attribute__((aligned(64))); /* atomic: one side gave up */
 	unsigned cpu[2];
 	uint64_t took_ns; /* of one round trip; 0: not measured */
@@ -62,7 +61,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Waits until the other side has written `number`. False: somebody gave up. */
+/* Waits until the other side has written `number`. False: one side gave up. */
 static bool await(struct ping *ping, uint32_t number)
 {
 	uint64_t start = now_ns();
@@ -77,7 +76,7 @@ static bool await(struct ping *ping, uint32_t number)
 	return true;
 }
 
-/* Each side waits for its parity and hands the line back. */
+/* Each side waits for its parity and bounces the line back. */
 static void *play(void *argument)
 {
 	const struct player *p = argument;
@@ -101,7 +100,7 @@ static void *play(void *argument)
 	return NULL;
 }
 
-/* One round trip of a cache line, ns; 0: could not be measured. */
+/* One round trip of a cache line, ns; 0: measurement failed. */
 static uint64_t measure(unsigned a, unsigned b)
 {
 	struct ping ping = {.cpu = {a, b}};
@@ -120,7 +119,7 @@ static void report(unsigned a, unsigned b, bool probe)
 	uint64_t ns = probe ? measure(a, b) : 0;
 
 	if (ns)
-		printf("  CPU %u <-> CPU %u: %llu ns for a cache line there and back\n", a, b,
+		printf("  CPU %u <-> CPU %u: %llu ns for a cache line's round trip\n", a, b,
 		       (unsigned long long)ns);
 	if (ns > FAR_NS)
 		printf("  warning: CPU %u and CPU %u are far apart: stages that touch the same "

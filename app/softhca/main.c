@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* softhca, the command-line tool: asks a running softhcad through DPDK's telemetry socket. Loads no
- * DPDK library. */
+/* softhca, the command-line tool: queries a running softhcad through DPDK's telemetry socket. Loads
+ * no DPDK library. */
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static const struct command {
 	{"topology", view_topology, true},
 };
 
-/* Which daemon. */
+/* The daemon to query. */
 struct target {
 	const char *socket, *prefix;
 };
@@ -43,22 +43,22 @@ static void print_usage(FILE *out)
 {
 	fputs("usage: softhca [--socket PATH | --prefix NAME] [--hca NAME] [--json] COMMAND\n"
 	      "       softhca run [-v] [--socket PATH] [--] PROGRAM [ARGUMENT]...\n\n"
-	      "  status [--probe]  ports, lcores, memory, clients; --probe measures how far lcores "
-	      "are apart\n"
-	      "  qp [QPN]          queue pairs, or all about one (with --hca)\n"
+	      "  status [--probe]  ports, lcores, memory, clients; --probe measures the lcores' "
+	      "distances\n"
+	      "  qp [QPN]          queue pairs, or one in full (with --hca)\n"
 	      "  fifos             channels between modules: occupancy, high-water mark, full, "
 	      "empty\n"
-	      "  counters [--all]  counters that are not 0, or all, with what they count\n"
-	      "  held              what is held for the clients; the connection manager is one\n"
-	      "  cm [--all]        the connection manager: identifiers of programs, counters\n"
-	      "  topology [--dot]  the pipeline, drawn from its table, and where a daemon runs it; "
+	      "  counters [--all]  nonzero counters; all, with their descriptions\n"
+	      "  held              resources held for clients, including the connection manager\n"
+	      "  cm [--all]        the connection manager: programs' identifiers, counters\n"
+	      "  topology [--dot]  the pipeline, drawn from its table, and its placement; "
 	      "--dot for graphviz\n"
-	      "  run               a program written to libibverbs, on these devices (softhca run "
+	      "  run               runs a libibverbs program on these devices (softhca run "
 	      "--help)\n\n"
 	      "  --socket PATH     control socket of the daemon, as given to softhcad\n"
-	      "  --prefix NAME     the daemon's name among DPDK processes, if daemon.prefix is "
+	      "  --prefix NAME     the daemon's DPDK process name, if daemon.prefix is "
 	      "set\n"
-	      "  --json            print the daemon's answers as they come\n"
+	      "  --json            print the daemon's answers as JSON\n"
 	      "  --help, --version\n\n"
 	      "exit status: 0; 1 no daemon, or it refused; 2 usage\n",
 	      out);
@@ -107,7 +107,7 @@ static int run(const struct command *command, const struct target *target, const
 	return code;
 }
 
-/* -1: go on; else the exit code. */
+/* -1: continue; else the exit code. */
 static int parse(int argc, char **argv, struct target *target, struct request *r)
 {
 	int option;
@@ -161,7 +161,7 @@ int main(int argc, char **argv)
 	if (code >= 0)
 		return code;
 	if (optind == argc)
-		return refuse("which command?", "");
+		return refuse("missing command", "");
 	if (strcmp(argv[optind], "qp") == 0 && optind + 2 == argc)
 		r.object = argv[argc - 1];
 	else if (optind + 1 != argc)
@@ -170,5 +170,5 @@ int main(int argc, char **argv)
 		if (strcmp(argv[optind], commands[i].name) == 0)
 			return run(&commands[i], &target, &r);
 	}
-	return refuse("there is no command ", argv[optind]);
+	return refuse("unknown command ", argv[optind]);
 }

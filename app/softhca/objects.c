@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `softhca qp`, `fifos`, `counters` and `held`: one table for each HCA (and engine). */
+/* `softhca qp`, `fifos`, `counters` and `held`: one table per HCA (and engine). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ void print_rest(const json_t *listed, unsigned long long count)
 		printf("  and %llu more\n", count - json_object_size(listed));
 }
 
-/* Calls show() for the HCA that was asked for, or for each. */
+/* Calls show() for the requested HCA, or for each. */
 static int for_each_hca(struct connection *c, const struct request *r,
 			int (*show)(struct connection *c, const struct request *r, const char *hca))
 {
@@ -78,7 +78,7 @@ static void print_value(struct table *t, const char *key, const json_t *value)
 		table_add(t, "%lld", json_integer_value(value));
 }
 
-/* All fields of one QP, whatever they are. */
+/* Prints all fields of one QP. */
 static void print_one_qp(json_t *answer)
 {
 	struct table t;
@@ -181,8 +181,7 @@ int view_fifos(struct connection *c, const struct request *r)
 	return for_each_hca(c, r, show_fifos);
 }
 
-/* Counters in the order of their table, with their sentences; those that are 0 only if all are
- * wanted. */
+/* Prints counters in the order of their table, with their sentences; zeroes only if `all`. */
 void print_counters(const json_t *counters, const struct named_text *texts, bool all)
 {
 	struct table t;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* softhca run: sets the environment of a libibverbs program and becomes it; see run.h. */
+/* softhca run: sets the environment of a libibverbs program and executes it; see run.h. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>
@@ -25,7 +25,7 @@ enum {
 #define PRELOAD "libsofthca-preload.so"
 
 struct run {
-	const char *socket, *libdir; /* as given; NULL: not */
+	const char *socket, *libdir; /* as given, or NULL */
 	bool verbose;
 };
 
@@ -38,19 +38,19 @@ static void usage(FILE *out)
 {
 	fputs("usage: softhca run [-v] [--socket PATH] [--libdir FOLDER] [--] PROGRAM "
 	      "[ARGUMENT]...\n\n"
-	      "Runs a program written to libibverbs, and all that it starts, on softhca's "
+	      "Runs a libibverbs program, and all that it starts, on softhca's "
 	      "devices.\n\n"
-	      "  -v, --verbose     say what is set, and which devices there are\n"
-	      "  --socket PATH     control socket of the daemon (SOFTHCA_SOCKET, or as usual)\n"
-	      "  --libdir FOLDER   where " DROP_IN " and " PRELOAD " lie\n"
-	      "                    (SOFTHCA_LIBDIR, or where they were installed or built)\n\n"
+	      "  -v, --verbose     show the environment and the devices\n"
+	      "  --socket PATH     control socket of the daemon (SOFTHCA_SOCKET, or the default)\n"
+	      "  --libdir FOLDER   folder of " DROP_IN " and " PRELOAD "\n"
+	      "                    (SOFTHCA_LIBDIR, or as installed or built)\n\n"
 	      "exit status: the program's; 125 softhca run failed, 126 PROGRAM cannot be run, 127 "
 	      "it "
 	      "is not there\n",
 	      out);
 }
 
-/* -1: go on; else the exit code. */
+/* -1: continue; else the exit code. */
 static int parse(int argc, char **argv, struct run *r)
 {
 	enum { OPTION_SOCKET = 256, OPTION_LIBDIR };
@@ -61,7 +61,7 @@ static int parse(int argc, char **argv, struct run *r)
 						{0}};
 	int option;
 
-	/* +: what follows PROGRAM is PROGRAM's. */
+	/* +: arguments after PROGRAM are PROGRAM's. */
 	while ((option = getopt_long(argc, argv, "+vh", options, NULL)) != -1) {
 		switch (option) {
 		case 'v':
@@ -83,12 +83,12 @@ static int parse(int argc, char **argv, struct run *r)
 	}
 	if (optind < argc)
 		return -1;
-	fputs("softhca run: which program?\n", stderr);
+	fputs("softhca run: missing PROGRAM\n", stderr);
 	usage(stderr);
 	return EXIT_FAILED;
 }
 
-/* ---- where the libraries are ---- */
+/* ---- find the libraries ---- */
 
 static bool found(struct libraries *l, const char *drop_in, const char *preload)
 {
@@ -113,8 +113,8 @@ static void own_folder(char out[PATH_MAX])
 		*slash = 0;
 }
 
-/* Beside this program in a build folder; where they are relative to it once installed, wherever
- * that tree was moved to; where they were meant to be. */
+/* Next to this program in a build folder; relative to it as installed, so the tree may be moved; at
+ * the configured path. */
 static bool find_usual(struct libraries *l)
 {
 	char here[PATH_MAX], a[PATH_MAX + 64], b[PATH_MAX + 64];
@@ -145,15 +145,15 @@ static int find_libraries(const struct run *r, struct libraries *l)
 			l->preload);
 		return EXIT_FAILED;
 	}
-	/* The folder by its name, the libraries in it by theirs: a link keeps its name. */
+	/* Resolve the folder only, so that links in it keep their names. */
 	shorten(l->folder);
 	snprintf(l->drop_in, PATH_MAX, "%.4000s/" DROP_IN, l->folder);
 	shorten(l->preload);
 	if (!strpbrk(l->drop_in, " :") && !strpbrk(l->preload, " :"))
 		return 0;
 	fprintf(stderr,
-		"softhca run: the dynamic loader takes no folder with a blank or colon in "
-		"its name: %s\n",
+		"softhca run: the dynamic loader accepts no folder name with a blank or colon: "
+		"%s\n",
 		l->folder);
 	return EXIT_FAILED;
 }
@@ -178,7 +178,7 @@ static int socket_path(const struct run *r, char out[PATH_MAX])
 	return n >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
-/* In the short form of an IPv6 address: ::ffff:192.168.77.1 is an IPv4 address's. */
+/* Prints the short form of an IPv6 address: ::ffff:192.168.77.1 for an IPv4 address. */
 static void show_gid(const char *socket, const char *device, unsigned int index)
 {
 	char name[32], text[64] = "", gid[INET6_ADDRSTRLEN];
@@ -202,9 +202,10 @@ static void show_devices(const char *socket, const struct softhca_device_info *l
 		for (unsigned int gid = 0; gid < list[i].port.gid_count; gid++)
 			show_gid(socket, list[i].name, gid);
 	}
-	fputs("softhca run: as on every RoCE device, connections go by GID. A program that asks "
-	      "for an index\n"
-	      "softhca run: (ibv_rc_pingpong -g 1) and gets none fails to modify its QP to RTR.\n",
+	fputs("softhca run: as on every RoCE device, connections use GIDs. Give programs that take "
+	      "a "
+	      "GID index\n"
+	      "softhca run: one (ibv_rc_pingpong -g 1), or they fail to modify their QP to RTR.\n",
 	      stderr);
 }
 
@@ -221,9 +222,9 @@ static int find_daemon(const struct run *r, char path[PATH_MAX])
 		return 0;
 	}
 	fprintf(stderr,
-		n == -EPROTO ? "softhca run: the daemon at %s is of another version (%s)\n"
+		n == -EPROTO ? "softhca run: the daemon at %s has another version (%s)\n"
 			     : "softhca run: no daemon answers at %s: %s\n"
-			       "Start one (softhcad), or say where it listens: --socket or "
+			       "Start one (softhcad), or name its socket: --socket or "
 			       "SOFTHCA_SOCKET.\n",
 		path, strerror(-n));
 	return EXIT_FAILED;
@@ -242,7 +243,7 @@ static int set(const struct run *r, const char *name, const char *value)
 	return 0;
 }
 
-/* In front of what is there already. */
+/* Prepends to the present value. */
 static int put_before(const struct run *r, const char *name, const char *value)
 {
 	const char *old = getenv(name);
@@ -262,15 +263,15 @@ static int set_environment(const struct run *r, const struct libraries *l, const
 	char preload[2 * PATH_MAX];
 	int code = set(r, "SOFTHCA_SOCKET", socket);
 
-	/* For programs that load libibverbs.so by name, later; and for those that are linked with
-	 * it, whatever search path they carry. */
+	/* For programs that load libibverbs.so by name later; and for those linked with it,
+	 * whatever their search path. */
 	if (!code)
 		code = put_before(r, "LD_LIBRARY_PATH", l->folder);
 	snprintf(preload, sizeof(preload), "%s:%s", l->drop_in, l->preload);
 	if (!code)
 		code = put_before(r, "LD_PRELOAD", preload);
-	/* A program with AddressSanitizer would not start: it wants its runtime to come before
-	 * what is preloaded. Ours is no allocator, so either order is right. */
+	/* A program with AddressSanitizer would refuse to start: it requires its runtime to come
+	 * before preloaded libraries. Ours replace no allocator, so either order works. */
 	return code ? code : put_before(r, "ASAN_OPTIONS", "verify_asan_link_order=0");
 }
 

@@ -15,7 +15,7 @@ static void node_text(long long node, char text[CELL_BYTES])
 	snprintf(text, CELL_BYTES, node < 0 ? "-" : "%lld", node);
 }
 
-/* The nodes of a port's engines, and how far each is from the port: "0 1" and "10 21". */
+/* The nodes of a port's engines, and their distances from the port: "0 1" and "10 21". */
 static void print_engines(json_t *ports)
 {
 	char text[CELL_BYTES];
@@ -65,7 +65,7 @@ static void print_ports(json_t *ports)
 	print_objects(ports, &t, "  ");
 }
 
-/* "hca0.0.doorbell_wqe"; there is always a dot. */
+/* "hca0.0.doorbell_wqe"; always with a dot. */
 static const char *stage_at(const json_t *stages, size_t i)
 {
 	const char *text = json_string_value(json_array_get(stages, i));
@@ -114,7 +114,7 @@ static void print_lcores(json_t *lcores, bool probe)
 	warn_distance(cpus, count, probe);
 }
 
-/* Chunks of 256 KiB: used of how many there may be. */
+/* Chunks of 256 KiB: used, of the maximum. */
 static void print_contexts(json_t *hcas)
 {
 	static const char *const kinds[] = {"qps", "srqs", "cqs"};
@@ -143,7 +143,7 @@ static void print_memory(const json_t *memory)
 
 	printf("\nmemory  %llu MiB resident", number_of(memory, "resident_kib") / 1024);
 	if (strcmp(text_of(memory, "hugepages"), "yes") == 0)
-		puts(", beside hugepages");
+		puts(", plus hugepages");
 	else
 		printf(", no hugepages, %llu MiB reserved\n", number_of(memory, "reserved_mib"));
 	print_objects(json_object_get(memory, "buffers"), &t, "  ");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aligned tables. Out of memory ends the program: there is nothing to clean up. */
+/* Aligned tables. Exits when out of memory: there is nothing to clean up. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TABLE_H
 #define TABLE_H
-/* A table of text with aligned columns. Collected first, printed at the end. */
+/* A table of text with aligned columns. Collected first, then printed. */
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -9,16 +9,16 @@ enum { TABLE_COLUMNS_MAX = 16 };
 
 struct table {
 	unsigned columns, cells;
-	bool right[TABLE_COLUMNS_MAX]; /* numbers stand at the right */
+	bool right[TABLE_COLUMNS_MAX]; /* numbers are right-aligned */
 	char **cell;		       /* `cells` of them, row by row; the first row is the head */
 };
 
-/* Starts a table with that head, a list of words separated by '|'; words with a '>' in front are
- * columns of numbers. */
+/* Starts a table with that head, a list of words separated by '|'; a leading '>' marks a column of
+ * numbers. */
 void table_begin(struct table *t, const char *head);
-/* Adds the next cell, from left to right, line by line. */
+/* Adds the next cell, row by row. */
 void table_add(struct table *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Prints the table, each line behind the margin, and frees it. Nothing but the head: prints "none".
+/* Prints the table, each line after the margin, and frees it. Without rows: prints "none".
  */
 void table_end(struct table *t, FILE *out, const char *margin);
 

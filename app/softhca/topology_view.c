@@ -9,8 +9,8 @@
 
 enum { BOX_COLUMNS = 90, TEXT_BYTES = 512 };
 
-/* The channels that a module feeds, with a double arrow where they leave the stage, and the modules
- * that it calls or that call it: "--> tc   ==> rpg   <-> sem". */
+/* The channels that a module feeds, with a double arrow if they leave the stage, and the modules
+ * that it calls or is called by: "--> tc   ==> rpg   <-> sem". */
 static void outputs(unsigned module, char text[TEXT_BYTES])
 {
 	size_t used = 0;
@@ -115,7 +115,7 @@ static void cpus_text(const json_t *engine, char text[CELL_BYTES])
 				 json_integer_value(json_array_get(cpus, i)));
 }
 
-/* Which CPU and node each engine runs on. */
+/* The CPUs and node of each engine. */
 static void print_places(json_t *engines)
 {
 	static const struct column columns[] = {ENGINE_VIEW(COLUMN)};
@@ -125,7 +125,7 @@ static void print_places(json_t *engines)
 	print_objects(engines, &t, "");
 }
 
-/* The drawing needs no daemon; where there is one, it also says where all this runs. */
+/* The drawing needs no daemon; if there is one, its placement is shown, too. */
 static int draw_all(struct connection *c)
 {
 	json_t *answer;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The attributes of a device as sysfs has them: names, forms and units are those of the kernel's
- * RDMA class, which is what programs parse; see attributes.h. Reads port and counters, changes
- * nothing. Control thread.
+ * The attributes of a device as sysfs has them: names, formats and units are those of the kernel's
+ * RDMA class, which programs parse; see attributes.h. Reads port and counters, changes nothing.
+ * Control thread.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include "device.h"
 #include "held.h"
 
-/* A text under way. */
+/* A text being written. */
 struct text {
 	char *at;
 	unsigned int bytes;
@@ -25,9 +25,9 @@ struct attribute {
 	const char *name;
 	bool live;
 	int (*write)(struct device *v, struct text *out, unsigned int i);
-	unsigned int (*count)(struct device *v); /* of a folder's entries; NULL: no folder */
+	unsigned int (*count)(struct device *v); /* of a folder's entries; NULL: not a folder */
 	const char *(*entry)(unsigned int i);	 /* their names; NULL: numbers */
-	unsigned int number;			 /* passed to write when it is no folder */
+	unsigned int number;			 /* passed to write() if not a folder */
 };
 
 static int say(struct text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -89,7 +89,7 @@ static int write_numa(struct device *v, struct text *out, unsigned int i)
 	return say(out, "-1\n");
 }
 
-/* All that there are: nothing is near to a device that is a program. */
+/* All CPUs: a device that is a program is near to none in particular. */
 static int write_cpus(struct device *v, struct text *out, unsigned int as_list)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
@@ -131,7 +131,7 @@ static int write_physical_state(struct device *v, struct text *out, unsigned int
 	return say(out, is_active(v) ? "5: LinkUp\n" : "3: Disabled\n");
 }
 
-/* Lanes and kind of lane, the nearest from below, as lib/host/verbs shows it. An unknown speed is shown
+/* Lanes and kind of lane, rounded down, as lib/host/verbs shows it. An unknown speed is shown
  * as the slowest. */
 static int write_rate(struct device *v, struct text *out, unsigned int i)
 {
@@ -179,7 +179,7 @@ static int write_gid_type(struct device *v, struct text *out, unsigned int i)
 	return say(out, "RoCE v2\n");
 }
 
-/* The kernel's interface where there is one. A name must stand there: programs want it. */
+/* The kernel's interface, if there is one. Programs require some name. */
 static int write_gid_interface(struct device *v, struct text *out, unsigned int i)
 {
 	const struct port_config *p = &v->section->port;
@@ -200,8 +200,8 @@ static int write_pkey(struct device *v, struct text *out, unsigned int i)
 
 /* ---- counters ---- */
 
-/* Those of the HCA and of its port are files of one folder. A name that both have would hide all
- * of /sys; here the compiler refuses it. */
+/* Those of the HCA and of its port are files of one folder. A name in both would hide all of /sys;
+ * here the compiler refuses it. */
 enum {
 #define COUNTER(name, text)	 FILE_##name,
 #define PORT_COUNTER(name, text) FILE_##name,
@@ -229,7 +229,7 @@ static int write_counter(struct device *v, struct text *out, unsigned int i)
 	return say(out, "%llu\n", (unsigned long long)value);
 }
 
-/* The counters of the standard: sums of ours. Those that cannot be anything but 0 have none. */
+/* The standard's counters, as sums of ours. Those that are always 0 have no terms. */
 struct standard_counter {
 	const char *name;
 	uint32_t divisor;
@@ -265,7 +265,7 @@ static const struct standard_counter standard_counters[] = {
 	 1,
 	 {HCA(drop_rx_full)},
 	 {PORT(driver_rx_missed), PORT(driver_rx_no_buffer)}},
-	{"link_downed", 2, {0}, {PORT(link_changes)}}, /* up and down again counts 2 */
+	{"link_downed", 2, {0}, {PORT(link_changes)}}, /* down and up again counts 2 */
 	{"port_rcv_constraint_errors", 1, {HCA(drop_rx_pkey)}, {0}},
 	{"port_xmit_constraint_errors", 1, {0}, {0}},
 	{"symbol_error", 1, {0}, {0}},
@@ -302,7 +302,7 @@ static int write_standard(struct device *v, struct text *out, unsigned int i)
 
 /* ---- resources ---- */
 
-/* No file of a kernel: what lib/host/preload tells `rdma resource` by netlink, under its names. */
+/* Not in a kernel's sysfs: what lib/host/preload reports to `rdma resource` by netlink. */
 static int write_resources(struct device *v, struct text *out, unsigned int i)
 {
 	struct held_contexts held = held_contexts(v);
@@ -319,7 +319,7 @@ static const struct attribute attributes[] = {
 	{.name = "sys_image_guid", .write = write_guid},
 	{.name = "node_desc", .write = write_description},
 	{.name = "fw_ver", .write = write_version},
-	{.name = "hw_rev", .write = write_hex, .number = 1}, /* lib/host/verbs says so, too */
+	{.name = "hw_rev", .write = write_hex, .number = 1}, /* as in lib/host/verbs */
 	{.name = "hca_type", .write = write_board},
 	{.name = "board_id", .write = write_board},
 	{.name = "resources", .live = true, .write = write_resources},

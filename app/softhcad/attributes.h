@@ -3,8 +3,8 @@
 #define ATTRIBUTES_H
 /*
  * What the files below /sys/class/infiniband/DEVICE/ would hold if a kernel knew the device: one
- * table of names and of who writes their texts. The tree on disk (sysfs_tree.h) and the control
- * socket (CONTROL_READ_ATTRIBUTE) are made from it. Control thread.
+ * table of names and functions. The tree on disk (sysfs_tree.h) and the control socket's answers
+ * (CONTROL_READ_ATTRIBUTE) are generated from it. Control thread.
  */
 #include <stdbool.h>
 
@@ -13,13 +13,13 @@ struct device;
 enum { ATTRIBUTE_TEXT_MAX = 480, ATTRIBUTE_NAME_MAX = 96 };
 
 /*
- * The text of an attribute, ends with a newline, no 0. name: "fw_ver", "ports/1/gids/0"; those of
- * the device below it begin with "device/". Bytes; -ENOENT: there is no such attribute.
+ * Writes the text of an attribute, ending with a newline, not NUL-terminated. name: "fw_ver",
+ * "ports/1/gids/0"; "device/..." for the underlying device. Returns its length; -ENOENT: unknown.
  */
 int attribute_read(struct device *v, const char *name, char *text, unsigned int bytes);
 
-/* Calls visit for each attribute there is. live: its text may change. Returns the first value that
- * is not 0, or 0. */
+/* Calls visit for each attribute. live: its text may change. Returns the first nonzero result, or
+ * 0. */
 int attributes_each(struct device *v,
 		    int (*visit)(void *ctx, struct device *v, const char *name, bool live),
 		    void *ctx);

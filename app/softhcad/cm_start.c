@@ -42,7 +42,7 @@ static void peer_gives_no_credits(void *ctx, unsigned int device, uint32_t user,
 	control_peer_gives_no_credits(d->control, device, user, qpn);
 }
 
-/* A client of our own, which needs no path to the socket. */
+/* Connects to ourselves, which needs no socket path. */
 static int connect_to_self(void *ctx)
 {
 	struct daemon *d = ctx;
@@ -58,7 +58,7 @@ static int connect_to_self(void *ctx)
 	return rc;
 }
 
-/* It asks the control socket for its QPs, and we are who answers. */
+/* The thread requests its QPs over the control socket, which we serve. */
 static void serve_while_it_starts(struct daemon *d)
 {
 	struct pollfd control = {.fd = control_fd(d->control), .events = POLLIN};
@@ -95,12 +95,12 @@ int cm_start(struct daemon *d)
 	}
 	rc = cm_thread_start(&c, &cm);
 	if (!rc) {
-		__atomic_store_n(&d->cm, cm, __ATOMIC_RELEASE); /* telemetry looks already */
+		__atomic_store_n(&d->cm, cm, __ATOMIC_RELEASE); /* telemetry may already look */
 		serve_while_it_starts(d);
 		rc = cm_thread_state(d->cm) == CM_THREAD_RUNS ? 0 : -EIO;
 	}
 	if (rc)
-		LOG(ERR, "the connection manager does not start: %s", strerror(-rc));
+		LOG(ERR, "cannot start the connection manager: %s", strerror(-rc));
 	else
 		LOG(INFO, "connection manager: QP 1 of %u HCA%s", d->device_count,
 		    d->device_count == 1 ? "" : "s");

@@ -5,8 +5,8 @@
 
 struct daemon;
 
-/* Starts it, if there shall be one, and serves the control socket, which is up, until it runs. 0 or
- * -errno, logged. */
+/* Starts it, if configured, and serves the control socket, which is up, until it runs. 0 or -errno,
+ * logged. */
 int cm_start(struct daemon *d);
 
 /* control_config.cm_adopt; ctx: struct daemon. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The connection manager for telemetry: programs' identifiers, what was counted. Telemetry's
- * threads, without the daemon's lock (cm_thread.h says why); changes nothing.
+ * The connection manager for telemetry: programs' identifiers, counters. Telemetry's threads,
+ * without the daemon's lock (cm_thread.h says why); changes nothing.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -49,7 +49,7 @@ static void put_ids(struct rte_tel_data *to, const struct cm_service *s)
 	unsigned count = cm_service_ids(s, info, IDS_LISTED_MAX);
 	struct rte_tel_data *ids = dict_new();
 
-	/* Not under their own numbers, which are unique in their channels only. */
+	/* Keyed by index, since their numbers are unique only within channels. */
 	for (unsigned i = 0; ids && i < count && i < IDS_LISTED_MAX; i++)
 		dict_put_numbered(ids, i, id_of(&info[i]));
 	rte_tel_data_add_dict_u64(to, "id_count", count);

@@ -5,7 +5,7 @@
 struct daemon;
 struct rte_tel_data;
 
-/* The connection manager, into a dictionary. Telemetry's threads, without the daemon's lock. */
+/* Puts the connection manager into a dictionary. Telemetry's threads, without the daemon's lock. */
 void cm_put(struct daemon *d, struct rte_tel_data *to);
 
 #endif

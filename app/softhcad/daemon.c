@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Makes a running daemon out of a configuration, runs it, takes it apart. Control thread. */
+/* Starts a daemon from a configuration, runs it, stops it. Control thread. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -18,9 +18,9 @@
 #include "telemetry.h"
 
 enum {
-	POLL_MS = 1,	    /* turn of the ports that talk to a network */
-	POLL_QUIET_MS = 10, /* turn when all ports are rings and no client asked anything lately */
-	QUICK_TURNS = 50,   /* of POLL_MS after a client asked something: it may need a next hop */
+	POLL_MS = 1,	    /* period of ports on a network */
+	POLL_QUIET_MS = 10, /* period if all ports are rings and no client sent a request lately */
+	QUICK_TURNS = 50,   /* of POLL_MS after a client's request: it may need a next hop */
 };
 
 static int make_devices(struct daemon *d)
@@ -51,8 +51,8 @@ static int make_control(struct daemon *d)
 
 	for (unsigned i = 0; i < d->device_count; i++)
 		device_describe(&d->devices[i], &devices[i]);
-	/* What clients look at is there before they can connect. Where another daemon listens the
-	 * tree is that one's, and the socket will not be had. */
+	/* Clients' files are created before clients can connect. Where another daemon listens the
+	 * tree is that one's, and creating the socket will fail. */
 	if (!ret && !daemon_is_running(d->config.daemon.socket)) {
 		sysfs_tree_make(d->config.daemon.socket, d->devices, d->device_count);
 		d->shown = true;
@@ -95,7 +95,7 @@ int daemon_start(struct daemon *d, const struct config_cpus *cpus)
 	if (!ret)
 		ret = make_control(d);
 	if (!ret)
-		ret = telemetry_start(d); /* at once: who finds the socket asks it */
+		ret = telemetry_start(d); /* at once: whoever finds the socket will query it */
 	if (!ret)
 		ret = cm_start(d);
 	if (ret)
@@ -103,7 +103,7 @@ int daemon_start(struct daemon *d, const struct config_cpus *cpus)
 	return ret;
 }
 
-/* Clients go first: the modules must let go of their queue pairs, and only running lcores can. */
+/* Clients first: modules must release their queue pairs, which only running lcores can do. */
 void daemon_stop(struct daemon *d)
 {
 	cm_thread_stop(d->cm); /* first: telemetry may be waiting for it, and it for us */
@@ -123,7 +123,7 @@ void daemon_stop(struct daemon *d)
 	pthread_mutex_destroy(&d->lock);
 }
 
-/* Does somebody beside our own clients ask the ports things? */
+/* May others than our own clients send to the ports? */
 static bool has_network(const struct daemon *d)
 {
 	for (unsigned i = 0; i < d->device_count; i++) {
@@ -135,7 +135,7 @@ static bool has_network(const struct daemon *d)
 	return false;
 }
 
-/* All that the control thread does between two waits. Returns how many messages it had from
+/* All that the control thread does between two waits. Returns the number of messages from
  * clients. */
 static int take_turn(struct daemon *d)
 {

@@ -34,7 +34,7 @@ static unsigned fill_gids(struct wire_path *gids, const struct port_info *info)
 	return info->n_addresses;
 }
 
-/* Everything on the nodes that placement has chosen; anywhere if they have too few hugepages. */
+/* Creates it on the nodes chosen by placement; anywhere if they have too few hugepages. */
 static int create_near(struct device *v, struct hca_config *c, const struct pools *pools)
 {
 	const struct hca_section *s = v->section;
@@ -54,7 +54,7 @@ static int create_near(struct device *v, struct hca_config *c, const struct pool
 	ret = hca_create(c, &v->hca);
 	if (ret != -ENOMEM || nodes_count() == 1)
 		return ret;
-	LOG(WARNING, "hca %s: its nodes have no memory for it: it lies elsewhere", s->name);
+	LOG(WARNING, "hca %s: not enough memory on its nodes, using others", s->name);
 	c->socket = SOCKET_ID_ANY;
 	for (unsigned e = 0; e < s->engines; e++)
 		c->place[e].socket = SOCKET_ID_ANY;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef DEVICE_H
 #define DEVICE_H
-/* One HCA of the daemon with its port, of one section [hca NAME]. Control thread. */
+/* One HCA of the daemon with its port, from one section [hca NAME]. Control thread. */
 #include <stdbool.h>
 #include <stdint.h>
 #include "command/ceu.h"
@@ -19,28 +19,27 @@ struct device {
 	struct port *port;
 	struct hca *hca;
 	struct ceu *ceu;
-	int kick_fd; /* the control socket writes it when a client rings although we sleep; -1: not
-		      * made */
+	int kick_fd; /* written by the control socket if a client rings while we sleep; -1: none */
 	bool link_up;
 };
 
-/* Makes port, HCA and CEU. 0 or -errno, logged: nothing remains. */
+/* Creates port, HCA and CEU. 0 or -errno, logged, with nothing left. */
 int device_create(struct device *v, const struct hca_section *section, const struct pools *pools,
 		  struct lcores *lcores);
 void device_destroy(struct device *v);
 
-/* Takes the link as it is: only what changes from now on is an event. Once all devices are made
- * (the other end of a ring is one), before a client is let in. */
+/* Records the state of the link: only later changes are events. To be called when all devices exist
+ * (one may be the other end of a ring), before clients are accepted. */
 void device_settle(struct device *v);
 
-/* The port's turn: about every millisecond. Has the link gone up or down (v->link_up)? */
+/* Polls the port, about every millisecond. Has the link state changed (v->link_up)? */
 bool device_poll(struct device *v);
 
 /* EUI-64 of its MAC address. */
 uint64_t device_guid(const struct device *v);
 
-/* An MTU as the standard codes it: 1 for 256 bytes to 5 for 4096, what lies between rounded down; 0
- * if not even 256 fits. */
+/* The standard's code of an MTU: 1 for 256 bytes to 5 for 4096, rounded down; 0 if not even 256
+ * fits. */
 uint8_t device_mtu_code(uint16_t bytes);
 
 #endif

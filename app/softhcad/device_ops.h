@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef DEVICE_OPS_H
 #define DEVICE_OPS_H
-/* What the control socket asks about a device. Control thread. */
+/* The control socket's callbacks for a device. Control thread. */
 struct control_device;
 struct device;
 
-/* The device as control_create() wants it; its ctx is v, which must stay where it is. */
+/* Describes the device to control_create(); its ctx is v, which must not move. */
 void device_describe(struct device *v, struct control_device *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * EAL from the configuration: memory with or without hugepages, one lcore for each CPU in use and a
- * floating one for the control thread, only the PCI devices that are named. Control thread.
+ * EAL from the configuration: memory with or without hugepages, one lcore per CPU in use and a
+ * floating one for the control thread, only the named PCI devices. Control thread.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -31,7 +31,7 @@ struct args {
 
 static void add(struct args *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The number of arguments is bounded by HCA_MAX and known to fit. */
+/* The number of arguments is bounded by HCA_MAX and fits. */
 static void add(struct args *a, const char *format, ...)
 {
 	va_list arguments;
@@ -43,7 +43,7 @@ static void add(struct args *a, const char *format, ...)
 	a->argc++;
 }
 
-/* Upper estimate of what one HCA takes; contexts lie elsewhere (base/icm.h). */
+/* Upper estimate for one HCA; contexts are allocated elsewhere (base/icm.h). */
 static uint64_t hca_bytes(const struct hca_section *h)
 {
 	uint64_t tables = (uint64_t)h->mpts * (sizeof(struct mpt_entry) + 1) +
@@ -63,7 +63,7 @@ static uint64_t pool_bytes(uint64_t buffers, unsigned room)
 	return buffers * (64 + sizeof(struct rte_mbuf) + MESSAGE_PRIV_BYTES + room + 64);
 }
 
-/* What the configuration needs, with a quarter more for fragments. */
+/* What the configuration needs, plus a quarter for fragmentation. */
 static uint32_t memory_needed_mib(const struct config *c)
 {
 	uint64_t bytes = 16u << 20;
@@ -76,8 +76,8 @@ static uint32_t memory_needed_mib(const struct config *c)
 	return (bytes + bytes / 4) >> 20;
 }
 
-/* Could we have that many hugepages? Maps them, which reserves but does not touch them, and gives
- * them back. */
+/* Are that many hugepages free? Maps them, which reserves without touching them, and unmaps
+ * them. */
 static bool hugepages_free(uint64_t bytes, int page_log)
 {
 	uint64_t page = 1ull << page_log;
@@ -91,7 +91,7 @@ static bool hugepages_free(uint64_t bytes, int page_log)
 	return true;
 }
 
-/* *reserved_mib: without hugepages. */
+/* *reserved_mib: set if there are no hugepages. */
 static void add_memory(struct args *a, const struct config *config, uint32_t *reserved_mib)
 {
 	const struct daemon_config *c = &config->daemon;
@@ -116,11 +116,10 @@ static void add_memory(struct args *a, const struct config *config, uint32_t *re
 	add(a, "-m");
 	add(a, "%u", *reserved_mib);
 	LOG(INFO, "memory: no hugepages (%s), %u MiB reserved",
-	    c->hugepages_mib == CONFIG_HUGEPAGES_OFF ? "off" : "not enough are free",
-	    *reserved_mib);
+	    c->hugepages_mib == CONFIG_HUGEPAGES_OFF ? "off" : "not enough free", *reserved_mib);
 }
 
-/* lcore 0 is the control thread's and floats over all CPUs; lcore i + 1 is bound to cpus[i]. */
+/* lcore 0 is the control thread's and not bound; lcore i + 1 is bound to cpus[i]. */
 static void add_lcores(struct args *a, const struct config_cpus *cpus)
 {
 	char text[ARG_BYTES];
@@ -168,13 +167,12 @@ int eal_start(const struct config *c, const struct config_cpus *cpus, uint32_t *
 	add(&args, "%s", c->daemon.prefix);
 	add(&args, "--iova-mode=va");
 	/*
-	 * Of what is registered later the first pattern wins, of what is registered already the
-	 * last. Telemetry misses its version 1, which nobody uses.
+		 * Of patterns for types registered later the first wins, for types registered
+		 * already the last. Telemetry complains about its version 1, which no one uses.
 	 */
 	add(&args, "--log-level=lib.telemetry:error");
 	add(&args, "--log-level=*:warning");
-	add(&args, "--log-level=lib.eal:error"); /* it warns of each kind of hugepages that is not
-						    there */
+	add(&args, "--log-level=lib.eal:error"); /* it warns of each missing kind of hugepages */
 	add(&args, "--log-level=softhca:%s", levels[c->daemon.log_level]);
 	add_lcores(&args, cpus);
 	add_devices(&args, c);
@@ -183,7 +181,7 @@ int eal_start(const struct config *c, const struct config_cpus *cpus, uint32_t *
 	for (int i = 1; i < args.argc; i++)
 		LOG(DEBUG, "EAL argument: %s", args.text[i]);
 	if (rte_eal_init(args.argc, args.argv) < 0) {
-		LOG(ERR, "EAL does not start: %s", rte_strerror(rte_errno));
+		LOG(ERR, "cannot start EAL: %s", rte_strerror(rte_errno));
 		return -rte_errno;
 	}
 #ifdef SOFTHCA_VISIBLE_POOLS
@@ -193,7 +191,7 @@ int eal_start(const struct config *c, const struct config_cpus *cpus, uint32_t *
 #endif
 }
 
-/* EAL leaves its files behind; they are ours by name, and we held their lock. */
+/* EAL leaves its files behind; they have our prefix, and we held their lock. */
 static void remove_directory(const char *path)
 {
 	DIR *directory = opendir(path);
@@ -211,8 +209,8 @@ static void remove_directory(const char *path)
 
 /*
  * Not rte_eal_cleanup(): it unmaps memory that EAL's interrupt thread, which nothing stops, still
- * looks at (the sockets of a memif port); one stop in eight ended in a SIGSEGV. The process ends
- * next, and what it leaves in the file system is removed here.
+ * uses (the sockets of a memif port); one stop in eight ended in a SIGSEGV. The process is about to
+ * exit, and its files are removed here.
  */
 void eal_stop(const struct config *c)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What an HCA holds for its clients, counted where it is held: contexts, timers, buffers. All of it
- * is 0 when no client is there and what was under way has come to its end; what is not has leaked,
- * but for QP 1 and two CQs of the connection manager, a client as others. A telemetry thread, under
- * the daemon's lock; changes nothing.
+ * Resources that an HCA holds for its clients, counted at the source: contexts, timers, buffers.
+ * All are 0 without clients once everything in flight has finished; the rest has leaked, except QP
+ * 1 and two CQs of the connection manager, a client like any other. A telemetry thread, under the
+ * daemon's lock; changes nothing.
  */
 #include <sys/mman.h>
 #include <unistd.h>
@@ -16,9 +16,9 @@
 #include "views.h"
 
 /*
- * How many of `count` contexts, one each `stride` bytes, have a number (a uint32_t at `number`).
- * Looks only at pages that are in memory: most of a table has never been touched, and looking would
- * make it take memory.
+ * The number of `count` contexts of `stride` bytes that have a nonzero number (a uint32_t at
+ * `number`). Reads only resident pages: most of a table has never been touched, and reading would
+ * populate it.
  */
 static uint64_t in_use(const void *number, size_t stride, uint32_t count)
 {
@@ -89,7 +89,7 @@ void held_put(struct device *v, struct rte_tel_data *to)
 	struct held held;
 	const struct held *it = &held;
 
-	/* What the lcores wrote before this is seen after it. */
+	/* Makes what the lcores wrote before visible. */
 	lcores_quiesce(v->lcores);
 	held = held_of(v);
 	rte_tel_data_add_dict_string(to, "hca", v->section->name);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Makes, launches, ends the loops of the lcores; see lcores.h. What they do is lcore_loop.c's. */
+/* Creates, launches and ends the loops of the lcores (lcores.h). The loop itself is in
+ * lcore_loop.c. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,8 @@
 #include "lcores.h"
 
 enum {
-	SAMPLE_NS = 1000000000, /* busy shares are measured over this */
-	QUIESCE_SPINS = 64,	/* before the control thread begins to sleep */
+	SAMPLE_NS = 1000000000, /* interval over which busy shares are measured */
+	QUIESCE_SPINS = 64,	/* before the control thread starts to sleep */
 	QUIESCE_SLEEP_US = 20,
 };
 
@@ -76,7 +77,7 @@ int lcores_launch(struct lcores *l)
 		__atomic_store_n(&loop->handed, LOOP_READY, __ATOMIC_RELEASE);
 		ret = rte_eal_remote_launch(lcore_loop_run, loop, loop->lcore);
 		if (ret) {
-			LOG(ERR, "CPU %u: the lcore does not start: %s", loop->cpu, strerror(-ret));
+			LOG(ERR, "CPU %u: cannot start the lcore: %s", loop->cpu, strerror(-ret));
 			return ret;
 		}
 		l->running++;
@@ -99,7 +100,7 @@ void lcores_stop(struct lcores *l)
 	for (unsigned i = 0; i < l->running; i++) {
 		rte_eal_wait_lcore(l->loops[i].lcore);
 		if (__atomic_load_n(&l->loops[i].handed, __ATOMIC_ACQUIRE) != LOOP_ENDED)
-			LOG(ERR, "CPU %u: the lcore did not come back", l->loops[i].cpu);
+			LOG(ERR, "CPU %u: the lcore did not return", l->loops[i].cpu);
 	}
 	l->running = 0;
 }
@@ -128,7 +129,7 @@ void lcores_quiesce(void *ctx)
 {
 	struct lcores *l = ctx;
 
-	/* The end of the round that each lcore was in, and of the next. */
+	/* Wait for the end of each lcore's current round, and of the next. */
 	wait_quiescent(l);
 	wait_quiescent(l);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef LCORES_H
 #define LCORES_H
-/* The daemon's lcores: a loop on each CPU in use, and what they have in common. Control thread,
- * but for what says otherwise. */
+/* The daemon's lcores: a loop on each CPU in use, and what the loops share. Control thread, unless
+ * noted. */
 #include <stdint.h>
 #include "config/config.h"
 #include "lcore/clock.h"
@@ -14,17 +14,18 @@ struct lcores {
 	struct lcore_loop *loops; /* one for each CPU in use, index = EAL lcore - 1 */
 	unsigned count;
 	unsigned running; /* loops that have been launched */
-	uint32_t stop;	  /* atomic: not 0 ends the loops */
+	uint32_t stop;	  /* atomic: nonzero ends the loops */
 	/* Busy share of each loop over the last second, in 1/1000. Written under the daemon's lock. */
 	uint32_t busy_permille[LCORES_MAX];
 	uint64_t sampled_busy_ns[LCORES_MAX], sampled_ns;
 };
 
-/* Makes a loop for each CPU, without stages as yet, and starts the clock. EAL is up. 0; -ENOMEM or
- * another -errno: lcores_destroy() is due all the same. */
+/* Creates a loop per CPU, without stages yet, and starts the clock. EAL is up. 0; -ENOMEM or
+ * another
+ * -errno, after which lcores_destroy() must still be called. */
 int lcores_create(struct lcores *l, const struct config_cpus *cpus, const struct daemon_config *c);
 
-/* Launches the loops, which have their stages. 0 or -errno, logged. */
+/* Launches the loops, which must have their stages. 0 or -errno, logged. */
 int lcores_launch(struct lcores *l);
 
 /* Ends the loops and waits for them. */
@@ -33,11 +34,11 @@ void lcores_stop(struct lcores *l);
 /* Frees what lcores_create() made. The loops have ended. */
 void lcores_destroy(struct lcores *l);
 
-/* Waits until every lcore has finished the round it was in, and another one. ctx: struct lcores.
+/* Waits until every lcore has finished its current round, and another one. ctx: struct lcores.
  * Control thread, or a telemetry thread under the daemon's lock. */
 void lcores_quiesce(void *ctx);
 
-/* Measures the busy shares, once a second. Under the daemon's lock. */
+/* Updates the busy shares, once a second. Under the daemon's lock. */
 void lcores_sample_busy(struct lcores *l);
 
 #endif

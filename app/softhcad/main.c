@@ -22,7 +22,7 @@ static void request_stop(int number)
 	stop_requested = number;
 }
 
-/* A second signal during a stop that hangs ends the process. */
+/* A second signal kills the process, in case stopping hangs. */
 static void catch_signals(void)
 {
 	struct sigaction action = {.sa_handler = request_stop, .sa_flags = (int)SA_RESETHAND};
@@ -33,8 +33,8 @@ static void catch_signals(void)
 	sigaction(SIGPIPE, &action, NULL);
 }
 
-/* A client takes some descriptors, a channel of the connection manager one: as many as we may have,
- * not what a shell has chosen for programs that use select(). */
+/* A client takes several descriptors, a channel of the connection manager one: allow the hard
+ * limit, not the soft one, which suits programs that use select(). */
 static void raise_descriptors(void)
 {
 	struct rlimit limit;
@@ -43,7 +43,7 @@ static void raise_descriptors(void)
 		return;
 	limit.rlim_cur = limit.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &limit))
-		LOG(WARNING, "the limit of descriptors stays as it is: %s", strerror(errno));
+		LOG(WARNING, "cannot raise the limit of descriptors: %s", strerror(errno));
 }
 
 static uint64_t monotonic_ms(void)
@@ -84,7 +84,7 @@ int main(int argc, char **argv)
 	}
 	catch_signals();
 	rte_openlog_stream(stderr);
-	/* EAL gets the same as an argument; until then this counts. */
+	/* EAL gets the same as an argument; this applies until then. */
 	rte_log_set_level(softhca_logtype, RTE_LOG_ERR + d.config.daemon.log_level);
 	LOG(NOTICE, "softhcad %s", SOFTHCA_VERSION);
 	raise_descriptors();

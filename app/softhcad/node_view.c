@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where the engines lie, for telemetry: their NUMA nodes, and how far these are from their ports.
- * Under the daemon's lock. */
+/* Placement of the engines for telemetry: their NUMA nodes and distances from their ports. Under
+ * the daemon's lock. */
 #include <stdio.h>
 #include "base/nodes.h"
 #include "device.h"

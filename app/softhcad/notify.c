@@ -23,7 +23,7 @@ void notify_service(const char *state)
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return;
-	/* Nobody to tell if this fails. */
+	/* No one to report a failure to. */
 	(void)!sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&address,
 		      offsetof(struct sockaddr_un, sun_path) + length);
 	close(fd);

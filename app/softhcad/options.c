@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The command line of softhcad: finds the configuration, changes it as told, has it checked. Starts
+/* The command line of softhcad: reads the configuration, applies options, checks the result. Starts
  * nothing. */
 #include <getopt.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static const struct option long_options[] = {
 	{0},
 };
 
-/* What the command line asks for. */
+/* The request of the command line. */
 struct request {
 	const char *file, *socket;
 	const char *set[SETS_MAX];
@@ -40,9 +40,9 @@ static void print_usage(FILE *out)
 static void print_help(void)
 {
 	print_usage(stdout);
-	fputs("\nThe softhca daemon: one or more RDMA HCAs in software. Without -c it runs what "
-	      "--print-config prints:\n"
-	      "two HCAs joined to each other, which needs no device, no root and no hugepages.\n\n"
+	fputs("\nThe softhca daemon: one or more RDMA HCAs in software. Without -c it runs the\n"
+	      "configuration printed by --print-config: two HCAs connected to each other, which\n"
+	      "need no device, no root and no hugepages.\n\n"
 	      "  -c, --config FILE        read the configuration from FILE\n"
 	      "      --set SECTION.KEY=VALUE  change one setting; SECTION is daemon or the name of "
 	      "an HCA\n"
@@ -100,7 +100,7 @@ static enum options_outcome parse(int argc, char **argv, struct request *r)
 			print_help();
 			return OPTIONS_DONE;
 		default:
-			return refuse_usage(NULL); /* getopt_long has said why */
+			return refuse_usage(NULL); /* getopt_long() has printed the reason */
 		}
 	}
 	return optind < argc ? refuse_usage("unexpected argument") : OPTIONS_RUN;

@@ -7,10 +7,10 @@
 /* Exit codes of softhcad. */
 enum { EXIT_CODE_OK = 0, EXIT_CODE_FAILURE = 1, EXIT_CODE_USAGE = 2 };
 
-/* What to do after the options were read. */
+/* What to do after reading the options. */
 enum options_outcome {
 	OPTIONS_RUN,   /* *config is complete and checked */
-	OPTIONS_DONE,  /* everything asked for has been printed: exit 0 */
+	OPTIONS_DONE,  /* everything requested has been printed: exit 0 */
 	OPTIONS_USAGE, /* refused, the reason has been printed: exit 2 */
 };
 

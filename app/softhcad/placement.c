@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which CPU each stage instance runs on, and which lcores give work to which. Control thread,
+/* Assigns stage instances to CPUs, and tells lcores which others they pass work to. Control thread,
  * before the lcores run. */
 #include <errno.h>
 #include <limits.h>
@@ -12,8 +12,8 @@
 #include "lcores.h"
 #include "placement.h"
 
-/* The last CPU that the process may run on, near that node if there is one: the first one often has
- * the interrupts. */
+/* The last CPU on which the process may run, near that node if possible: the first one often
+ * handles the interrupts. */
 static unsigned last_cpu(int node)
 {
 	unsigned last = 0, nearest = UINT_MAX;
@@ -32,8 +32,8 @@ static unsigned last_cpu(int node)
 	return last;
 }
 
-/* Of those in the list the one that has the fewest engines; of these the one nearest to the node;
- * of these the first. used: engines on each. */
+/* The CPU of the list with the fewest engines; of these the nearest to the node; of these the
+ * first. used: engines on each. */
 static unsigned choose(const struct config_cpus *list, const unsigned used[], int node)
 {
 	unsigned best = 0;
@@ -48,7 +48,7 @@ static unsigned choose(const struct config_cpus *list, const unsigned used[], in
 	return best;
 }
 
-/* Stages of the engine that have no place go to that CPU. Were there any? */
+/* Assigns the engine's unplaced stages to that CPU. Were there any? */
 static bool fill_engine(int16_t cpus[STAGE_COUNT], unsigned cpu)
 {
 	bool used = false;
@@ -62,8 +62,8 @@ static bool fill_engine(int16_t cpus[STAGE_COUNT], unsigned cpu)
 	return used;
 }
 
-/* Engines without a place are spread over the CPUs of the list, near their ports; all stages of an
- * engine stay together. Without a list each HCA has one CPU. */
+/* Spreads unplaced engines over the CPUs of the list, near their ports; all stages of an engine
+ * stay together. Without a list each HCA has one CPU. */
 static void fill_auto(struct config *c, const char *sysfs)
 {
 	unsigned used[LCORES_MAX] = {0};
@@ -83,7 +83,7 @@ static void fill_auto(struct config *c, const char *sysfs)
 	}
 }
 
-/* The node that most of an engine's stages run on. */
+/* The node on which most of an engine's stages run. */
 static int node_of_engine(const int16_t cpus[STAGE_COUNT])
 {
 	unsigned best = 0, most = 0;
@@ -101,8 +101,8 @@ static int node_of_engine(const int16_t cpus[STAGE_COUNT])
 	return node_of_cpu(cpus[best]);
 }
 
-/* An engine lies near its lcores; what they share, and what belongs to the port, near the port, or
- * near the first engine if the port is nowhere. */
+/* An engine's memory is near its lcores; what engines share, and what belongs to the port, near the
+ * port, or near the first engine if the port's node is unknown. */
 static void fill_nodes(struct config *c)
 {
 	for (unsigned i = 0; i < c->hcas; i++) {
@@ -168,7 +168,7 @@ static int place_device(struct lcores *l, const struct device *v)
 	return ret;
 }
 
-/* HCAs joined by a ring give work to each other. */
+/* HCAs connected by a ring pass work to each other. */
 static bool devices_meet(const struct device *a, const struct device *b)
 {
 	const struct port_config *p = &a->section->port;

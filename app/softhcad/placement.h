@@ -8,13 +8,13 @@ struct device;
 struct lcores;
 
 /*
- * Lists the CPUs that the configuration needs, each once; fills in stages that have no place, near
- * their ports, and the NUMA nodes of ports (as read below `sysfs`), HCAs and engines. 0; -EINVAL (a
- * CPU that this process may not use; logged to stderr).
+ * Lists the CPUs that the configuration needs, each once; places unplaced stages near their ports,
+ * and fills in the NUMA nodes of ports (from `sysfs`), HCAs and engines. 0; -EINVAL (a CPU that
+ * this process may not use; logged to stderr).
  */
 int placement_cpus(struct config *c, const char *sysfs, struct config_cpus *cpus);
 
-/* Gives the loops their stages and their peers. 0 or -errno. */
+/* Sets the loops' stages and peers. 0 or -errno. */
 int placement_apply(struct lcores *l, const struct device *devices, unsigned count);
 
 #endif

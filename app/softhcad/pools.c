@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The buffers of the daemon: a set of pools on each node that has engines, each set as large as the
- * node's share of them. Control thread. */
+/* The buffers of the daemon: a set of pools on each node with engines, as large as the node's share
+ * of them. Control thread. */
 #include <errno.h>
 #include <stdio.h>
 #include <rte_eal.h>
@@ -14,7 +14,7 @@ enum {
 #ifdef SOFTHCA_VISIBLE_POOLS
 	POOL_CACHE = 0, /* see visible_pools.c */
 #else
-	POOL_CACHE = 512, /* mbufs that an lcore keeps of a pool */
+	POOL_CACHE = 512, /* mbufs of a pool that an lcore may keep */
 #endif
 };
 
@@ -29,7 +29,7 @@ static struct rte_mempool *create(const char *name, uint32_t buffers, uint16_t r
 	return pool;
 }
 
-/* Elsewhere if the node has not enough hugepages. */
+/* Falls back to other nodes if this one has too few hugepages. */
 static struct rte_mempool *make_pool(const struct node_pools *p, const char *what, uint32_t buffers,
 				     uint16_t room)
 {
@@ -39,7 +39,7 @@ static struct rte_mempool *make_pool(const struct node_pools *p, const char *wha
 	snprintf(name, sizeof(name), p->first ? "%s" : "%s_%d", what, p->node);
 	pool = create(name, buffers, room, p->node);
 	if (!pool && nodes_count() > 1) {
-		LOG(WARNING, "node %d has no memory for %u %s: they lie elsewhere", p->node,
+		LOG(WARNING, "node %d: not enough memory for %u %s, using other nodes", p->node,
 		    buffers, what);
 		pool = create(name, buffers, room, NODE_ANY);
 	}
@@ -65,7 +65,7 @@ static int make_set(struct node_pools *p, const struct daemon_config *c, unsigne
 	return 0;
 }
 
-/* The set of that node, a new one if it has none yet. */
+/* The set of that node, created if necessary. */
 static struct node_pools *set_of(struct pools *p, int node)
 {
 	for (unsigned i = 0; i < p->count; i++) {

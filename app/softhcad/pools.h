@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef POOLS_H
 #define POOLS_H
-/* The buffers of the daemon, on each node that has engines. Control thread. */
+/* The buffers of the daemon, on each node with engines. Control thread. */
 #include <stdbool.h>
 #include "config/config.h"
 
@@ -18,11 +18,11 @@ struct pools {
 	unsigned count;
 };
 
-/* Makes the buffers, near the engines as placement_cpus() has placed them. 0; -ENOMEM, logged:
- * pools_free() is due all the same. */
+/* Creates the buffers, near the engines as placed by placement_cpus(). 0; -ENOMEM, logged, after
+ * which pools_free() must still be called. */
 int pools_make(struct pools *p, const struct config *c);
 
-/* The set of that node; the first one where it has none of its own. */
+/* The set of that node; the first one if it has none. */
 const struct node_pools *pools_near(const struct pools *p, int node);
 
 void pools_free(struct pools *p);

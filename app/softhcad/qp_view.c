@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queue pairs for telemetry: a list of those in use, and all about one, down to what each module
- * knows of it: what a queue pair that stands still waits for must be seen from outside. Each number
- * may be a moment old, and they are not of one moment. A telemetry thread, under the daemon's lock:
- * the context and the client's memory stay meanwhile. Changes nothing.
+ * Queue pairs for telemetry: a list of those in use, and everything about one, down to each module's
+ * state: what a stuck queue pair waits for must be visible from outside. Values may be slightly
+ * stale, and not of one moment. A telemetry thread, under the daemon's lock: the context and the
+ * client's memory stay meanwhile. Changes nothing.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -19,12 +19,12 @@
 
 enum { QPS_LISTED_MAX = 48 };
 
-/* The race detector need not hear of it: whatever is read here may change meanwhile. */
+/* Hidden from the race detector: everything read here may change meanwhile. */
 #define UNGUARDED __attribute__((no_sanitize("thread")))
-/* A field that an lcore writes meanwhile; read once. */
+/* A field that an lcore may write concurrently; read once. */
 #define NOW(field) (*(const volatile __typeof__(field) *)&(field))
 
-/* ---- one among many ---- */
+/* ---- the list ---- */
 
 static const char *state_name(unsigned state)
 {
@@ -43,8 +43,8 @@ static const char *service_name(unsigned service)
 UNGUARDED VIEW_OF(qp_of, qp, QP_VIEW)
 
 	/*
- * The next QP in use from index `from` on, or NULL. Looks only at pages that are in memory: most of
- * the table has never been touched, and looking at it would make it take memory.
+ * The next QP in use from index `from` on, or NULL. Reads only resident pages: most of the table
+ * has never been touched, and reading would populate it.
  */
 	static const struct qp *next_qp(const struct qp_table *t, uint32_t from)
 {
@@ -78,7 +78,7 @@ void qps_put(const struct device *v, struct rte_tel_data *to)
 	dict_put(to, "qps", qps);
 }
 
-/* ---- all about one ---- */
+/* ---- one queue pair ---- */
 
 static const char *ip_text(char text[INET6_ADDRSTRLEN], const uint8_t ip[16])
 {
@@ -92,7 +92,7 @@ static uint64_t ms_since(uint64_t then_ns, uint64_t now_ns)
 
 UNGUARDED static void put_srq(struct rte_tel_data *to, const struct srq *it){QP_SRQ_VIEW(PUT)}
 
-/* In ms from now; a timer that is late says so. One that is not armed has no such value. */
+/* In ms from now, negative if late. A timer that is not armed has no value. */
 UNGUARDED static void put_due(struct rte_tel_data *to, const char *key, const struct qp *q,
 			      enum timer_kind kind, uint64_t now_ns)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writes and removes the tree of sysfs_tree.h. Follows no link that it did not make. Control
+/* Writes and removes the tree of sysfs_tree.h. Follows no link that it did not create. Control
  * thread. */
 #include <dirent.h>
 #include <errno.h>
@@ -71,9 +71,9 @@ void sysfs_tree_remove(const char *socket_path)
 	rmdir(root);
 }
 
-/* ---- making; each takes a path below the root, which is open as *ctx ---- */
+/* ---- creating; each takes a path below the root, which is open as *ctx ---- */
 
-/* The folders on the way to path. */
+/* Creates the parent folders of path. */
 static int make_way(int root, const char *path)
 {
 	char folder[PATH_BYTES];
@@ -135,7 +135,7 @@ static int show_attribute(void *ctx, struct device *v, const char *name, bool li
 	return make_file(*(int *)ctx, path, text, n);
 }
 
-/* The class leads to the device, and the device to what it sits on. */
+/* Links the class to the device, and the device to its parent. */
 static int show_links(int root, const char *device)
 {
 	char path[PATH_BYTES], to[PATH_BYTES];
@@ -216,5 +216,6 @@ void sysfs_tree_make(const char *socket_path, struct device *devices, unsigned c
 		ret = show_all(path, devices, count);
 	umask(mask);
 	if (ret)
-		LOG(WARNING, "no files for programs that read /sys: %s: %s", path, strerror(-ret));
+		LOG(WARNING, "cannot create files for programs that read /sys: %s: %s", path,
+		    strerror(-ret));
 }

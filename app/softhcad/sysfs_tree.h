@@ -2,15 +2,14 @@
 #ifndef SYSFS_TREE_H
 #define SYSFS_TREE_H
 /*
- * The files beside the control socket that programs see as /sys/class/infiniband and
- * /dev/infiniband (host-abi/sysfs.h says what lies where). Beside the socket, because who may have
- * the socket may have them: other containers too, without asking; and because they go with the
- * daemon: a program that is killed leaves nothing behind. Control thread.
+ * The files next to the control socket that programs see as /sys/class/infiniband and
+ * /dev/infiniband (layout: host-abi/sysfs.h). Whoever has the socket has the files, including other
+ * containers; and they go with the daemon, so a killed program leaves nothing behind. Control
+ * thread.
  */
 struct device;
 
-/* Makes the tree; what a former daemon left there goes. What cannot be made is logged and no
- * reason not to run. */
+/* Creates the tree, and removes what a former daemon left. Failures are logged but not fatal. */
 void sysfs_tree_make(const char *socket_path, struct device *devices, unsigned count);
 /* Removes it. */
 void sysfs_tree_remove(const char *socket_path);

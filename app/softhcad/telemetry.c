@@ -2,7 +2,7 @@
 /*
  * The daemon's state as DPDK telemetry commands, for `softhca` and dpdk-telemetry.py alike. Runs in
  * telemetry's own threads, under the daemon's lock; reads, never changes anything. The data path's
- * counters may be a moment old.
+ * counters may be slightly stale.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static void leave(struct daemon *d)
 	pthread_mutex_unlock(&served_lock);
 }
 
-/* The device that the first parameter names; none named: the first. NULL: there is no such one. */
+/* The device named by the first parameter, or the first. NULL: no such device. */
 static struct device *find_device(struct daemon *d, const char *params)
 {
 	size_t length = params ? strcspn(params, ",") : 0;
@@ -152,7 +152,7 @@ static int answer_held(const char *command, const char *params, struct rte_tel_d
 }
 
 /* Without the daemon's lock: the connection manager's thread may be waiting for the control thread,
- * and we shall wait for it. */
+ * and we for it. */
 static int answer_cm(const char *command, const char *params, struct rte_tel_data *to)
 {
 	int ret = -ENODEV;
@@ -191,7 +191,7 @@ int telemetry_start(struct daemon *d)
 		{"/softhca/fifos", "Channels of an engine. Parameters: HCA[,ENGINE]", answer_fifos},
 		{"/softhca/counters", "Counters of an HCA and its port. Parameters: HCA",
 		 answer_counters},
-		{"/softhca/held", "What an HCA holds for its clients. Parameters: HCA",
+		{"/softhca/held", "Resources that an HCA holds for its clients. Parameters: HCA",
 		 answer_held},
 		{"/softhca/cm", "The connection manager. No parameters", answer_cm},
 		{"/softhca/topology", "Modules, channels, where they run. No parameters",

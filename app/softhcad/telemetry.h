@@ -8,7 +8,7 @@ struct daemon;
 /* Registers the commands; they answer from now on, under d->lock. 0 or -errno. */
 int telemetry_start(struct daemon *d);
 
-/* From here on the commands answer nothing. */
+/* Disables the commands. */
 void telemetry_stop(void);
 
 #endif

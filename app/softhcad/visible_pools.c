@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * For builds under ThreadSanitizer alone: packet pools whose hand-over from one lcore to another
- * the detector can see. DPDK's own pools do the same (a ring of free buffers), in a library that is
- * not instrumented: there each buffer that changes its lcore would look like a race. Nothing else
- * of DPDK's stands between two accesses of ours without being inlined into our code.
+ * For builds with ThreadSanitizer only: packet pools whose hand-over between lcores the detector
+ * can see. DPDK's own pools work the same way (a ring of free buffers), but in a library that is
+ * not instrumented: there each buffer that changes lcores would look like a race. All other parts
+ * of DPDK between two accesses of ours are inlined into our code.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef VISIBLE_POOLS_H
 #define VISIBLE_POOLS_H
 
-/* The name of the kind of packet pools that ThreadSanitizer sees through. In its builds only. */
+/* The name of the packet pool ops visible to ThreadSanitizer. In its builds only. */
 const char *visible_pools(void);
 
 #endif
