@@ -245,9 +245,24 @@ static int judge(struct client *client, const struct control_mr *in, const struc
 	return 0;
 }
 
+/* Populating an extent brings in whole pages, and the kernel clears each: huge ones are counted as
+ * such, however little of them the MR has. */
+static uint64_t populated_bytes(const struct mr_memory *m)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < m->count; i++) {
+		const struct extent *x = &m->extents[i];
+		uint64_t page_bytes = x->piece->mapping.page_bytes;
+
+		bytes += (x->offset % page_bytes + x->bytes + page_bytes - 1) & ~(page_bytes - 1);
+	}
+	return bytes;
+}
+
 static void populate(const struct mr_memory *m, uint32_t access)
 {
-	if (m->length > POPULATE_BYTES_MAX)
+	if (populated_bytes(m) > POPULATE_BYTES_MAX)
 		return;
 	for (uint32_t i = 0; i < m->count; i++)
 		memory_populate(&m->extents[i].piece->mapping, m->extents[i].offset,

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include "hca_fixture.h"
@@ -436,6 +437,37 @@ TEST(huge__whole_pages)
 	assert_int_equal(add(&r, fd, 0, PAGE, NULL), -EINVAL);
 	assert_int_equal(add(&r, fd, 0, 2 * huge, &piece), 0);
 	assert_int_equal(reg(&r, piece, huge + 5, huge - 5, 0xf), 0);
+	close(fd);
+	close(r.fd);
+}
+
+/* An MR that has a little of each of many huge pages brings none of them in. */
+TEST(huge__little_of_many)
+{
+	enum { PAGES = 33 };
+	const uint64_t huge = 2 << 20;
+	int fd = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB);
+	struct control_runs more = {.count = 1};
+	struct control_mr in = {.access = 1};
+	struct stat st;
+	uint32_t piece, lkey;
+	struct raw r;
+
+	(void)state;
+	if (fd < 0 || ftruncate(fd, PAGES * (off_t)huge) || fallocate(fd, 0, 0, (off_t)huge) ||
+	    fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)huge))
+		skip(); /* not one is free */
+	raw_set_up(&r, f.path);
+	in.pd = r.pd;
+	assert_int_equal(add(&r, fd, 0, PAGES * huge, &piece), 0);
+	for (uint32_t i = 0; i < PAGES; i++) {
+		more.run[0] = (struct control_run){piece, 0, i * huge, PAGE};
+		assert_int_equal(
+			raw_call(r.fd, CONTROL_ADD_RUNS, &more, sizeof(more), NULL, 0, NULL, 0), 0);
+	}
+	assert_int_equal(raw_reg_mr(r.fd, &in, &lkey), 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_blocks, 0);
 	close(fd);
 	close(r.fd);
 }
