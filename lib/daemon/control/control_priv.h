@@ -207,9 +207,10 @@ struct client {
 	uint32_t id;	/* for logs: counts connections */
 	pid_t pid;
 	uid_t uid;
-	bool own;      /* this process itself */
-	bool same_ipc; /* of the daemon's IPC namespace as it connected: its pid may be another's
-			  now */
+	bool own; /* this process itself */
+	/* As it connected, for its pid may be another's now: of the daemon's IPC namespace? May it
+	 * attach any segment? */
+	bool same_ipc, ipc_owner;
 	struct client *next, *prev;
 	struct mapping page;
 	struct pd *queue_pd;
@@ -327,8 +328,10 @@ bool pieces_leave(struct control *c);
 /* Unmaps all of it. False: there was none. */
 bool pieces_leave_all(struct control *c);
 
-/* segments.c: is that process of the daemon's IPC namespace? */
+/* segments.c: is that process of the daemon's IPC namespace? May it attach any segment there,
+ * whatever the segment's mode (CAP_IPC_OWNER in the daemon's user namespace)? */
 bool segments_same_namespace(pid_t pid);
+bool segments_all_allowed(pid_t pid);
 
 /* objects.c: this memory of the client's, which is mapped, shall lie on the node of the engine that
  * serves the client. */

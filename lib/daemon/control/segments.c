@@ -9,7 +9,7 @@
  * client in another has none that we could attach. Control thread.
  */
 #include <errno.h>
-#include <limits.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,16 +24,38 @@
 #ifndef SO_PEERGROUPS
 #define SO_PEERGROUPS 59
 #endif
-enum { GROUPS_MAX = 64, HUGE_BYTES = 2 << 20, HUGE_BYTES_MAX = 1 << 30 };
+enum { GROUPS_MAX = 64, HUGE_BYTES_MAX = 1 << 30 };
+
+static bool same_namespace(pid_t pid, const char *kind)
+{
+	char path[64], own[64];
+	struct stat theirs, ours;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)pid, kind);
+	snprintf(own, sizeof(own), "/proc/self/ns/%s", kind);
+	return pid > 0 && stat(path, &theirs) == 0 && stat(own, &ours) == 0 &&
+	       theirs.st_ino == ours.st_ino && theirs.st_dev == ours.st_dev;
+}
 
 bool segments_same_namespace(pid_t pid)
 {
-	char path[64];
-	struct stat theirs, ours;
+	return same_namespace(pid, "ipc");
+}
 
-	snprintf(path, sizeof(path), "/proc/%d/ns/ipc", (int)pid);
-	return pid > 0 && stat(path, &theirs) == 0 && stat("/proc/self/ns/ipc", &ours) == 0 &&
-	       theirs.st_ino == ours.st_ino && theirs.st_dev == ours.st_dev;
+bool segments_all_allowed(pid_t pid)
+{
+	unsigned long long effective = 0;
+	char line[128];
+	FILE *file;
+
+	snprintf(line, sizeof(line), "/proc/%d/status", (int)pid);
+	file = same_namespace(pid, "user") ? fopen(line, "re") : NULL;
+	if (!file)
+		return false;
+	while (fgets(line, sizeof(line), file) && sscanf(line, "CapEff: %llx", &effective) != 1)
+		;
+	fclose(file);
+	return effective >> CAP_IPC_OWNER & 1;
 }
 
 static bool in_group(int socket, gid_t a, gid_t b)
@@ -59,7 +81,7 @@ static bool allowed(const struct client *client, const struct ipc_perm *segment,
 	const unsigned int wanted = read_only ? 4 : 6;
 	unsigned int granted = segment->mode;
 
-	if (client->uid == 0)
+	if (client->ipc_owner)
 		return true;
 	if (client->uid == segment->uid || client->uid == segment->cuid)
 		granted >>= 6;
@@ -68,23 +90,25 @@ static bool allowed(const struct client *client, const struct ipc_perm *segment,
 	return (granted & wanted) == wanted;
 }
 
-/* Of what size its pages are, nobody tells; but the kernel refuses to remap from within one, even
- * to where it is. (Advice would tell, too, but split the mapping: one attachment more.) */
-static uint64_t page_bytes_of(void *at, uint64_t bytes)
+/* Nobody tells how large its pages are, but the kernel refuses to treat a part of one differently
+ * from the rest. Where it does not refuse, that splits the mapping: so this is asked of a second
+ * attachment. 0: no answer. */
+static uint64_t page_bytes_of(int id)
 {
 	uint64_t page = 1u << V2P_LOG_PAGE_MIN;
+	void *probe = shmat(id, NULL, SHM_RDONLY);
+	int rc;
 
-	if (bytes <= page)
-		return madvise(at, page, MADV_DONTDUMP) ? HUGE_BYTES : page;
-	while (page < HUGE_BYTES_MAX &&
-	       mremap((uint8_t *)at + page, 1u << V2P_LOG_PAGE_MIN, 1u << V2P_LOG_PAGE_MIN, 0) ==
-		       MAP_FAILED &&
-	       errno == EINVAL)
+	if (probe == (void *)-1)
+		return 0;
+	while ((rc = madvise(probe, page, MADV_DONTDUMP)) && errno == EINVAL &&
+	       page < HUGE_BYTES_MAX)
 		page *= 2;
-	return page;
+	shmdt(probe);
+	return rc ? 0 : page;
 }
 
-/* All of a segment, attached. 0; -EPERM: of another namespace; -EACCES; -errno of shmat(). */
+/* All of a segment, attached. 0; -EPERM: of another namespace; -EACCES; -ENOSPC; -errno of shmat(). */
 static int attach(const struct client *client, const struct control_segment *in, void **at,
 		  uint64_t *bytes, uint64_t *page_bytes)
 {
@@ -102,11 +126,12 @@ static int attach(const struct client *client, const struct control_segment *in,
 		rc = -errno;
 	else if (!allowed(client, &segment.shm_perm, read_only))
 		rc = -EACCES;
+	else if (!(*page_bytes = page_bytes_of((int)in->id)))
+		rc = -ENOSPC;
 	if (rc) {
 		shmdt(*at);
 		return rc;
 	}
-	*page_bytes = page_bytes_of(*at, segment.shm_segsz);
 	*bytes = (segment.shm_segsz + *page_bytes - 1) & ~(*page_bytes - 1);
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <linux/capability.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
@@ -14,7 +15,7 @@
 #include "hca_fixture.h"
 #include "raw_client.h"
 
-enum { BYTES = 5000, NOBODY = 65534 };
+enum { BYTES = 5000, HUGE = 2 << 20, NOBODY = 65534 };
 static struct fixture f;
 
 static int add(int fd, int id, uint32_t flags, uint32_t *piece)
@@ -86,6 +87,36 @@ TEST(segment__is_attached_while_the_piece_lives)
 	shmctl(id, IPC_RMID, NULL);
 }
 
+/* As long as the pages that hold it, whatever was asked for. */
+TEST(segment__in_huge_pages)
+{
+	static const uint64_t pages[] = {1, 1, 2, 3};
+	uint32_t piece;
+	struct raw r;
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	for (unsigned int i = 0; i < 4; i++) {
+		struct control_mr in = {.pd = r.pd, .access = 1, .count = 1};
+		uint64_t bytes = (i ? pages[i] : 0) * HUGE + (i ? 0 : BYTES);
+		int id = shmget(IPC_PRIVATE, bytes, 0600 | SHM_HUGETLB);
+		uint32_t lkey, beyond;
+
+		if (id < 0)
+			skip(); /* none set aside, or not for us */
+		assert_int_equal(add(r.fd, id, 0, &piece), 0);
+		assert_int_equal(attached(id), 1);
+		shmctl(id, IPC_RMID, NULL);
+		in.run[0] = (struct control_run){piece, 0, 0, pages[i] * HUGE};
+		assert_int_equal(raw_reg_mr(r.fd, &in, &lkey), 0);
+		in.run[0].bytes++;
+		assert_int_equal(raw_reg_mr(r.fd, &in, &beyond), -EINVAL);
+		assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, lkey), 0);
+		assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, piece), 0);
+	}
+	close(r.fd);
+}
+
 TEST(wrong__refused)
 {
 	int id = segment(0600), gone = segment(0600);
@@ -151,6 +182,41 @@ TEST(rights__are_the_clients)
 	assert_int_equal(asked_by(0, 0, false, id, 0), 0);
 	assert_int_equal(asked_by(0, 0, true, id, 0), -EPERM);
 	shmctl(id, IPC_RMID, NULL);
+}
+
+/* The superuser of a container that has been left no rights over others' segments. */
+TEST(rights__of_a_superuser_without_them)
+{
+	struct __user_cap_header_struct version = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct none[2] = {{0}};
+	struct control_hello_reply hello;
+	uint32_t piece;
+	int status, pipes[2], id = -1;
+	pid_t owner;
+
+	(void)state;
+	if (geteuid())
+		skip(); /* no superuser */
+	assert_int_equal(pipe(pipes), 0);
+	owner = fork();
+	if (owner == 0) {
+		status = setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY);
+		id = status ? -1 : shmget(IPC_PRIVATE, BYTES, 0600);
+		_exit(write(pipes[1], &id, sizeof(id)) != sizeof(id));
+	}
+	assert_int_equal(read(pipes[0], &id, sizeof(id)), sizeof(id));
+	waitpid(owner, &status, 0);
+	assert_int_equal(asked_by(0, 0, false, id, 0), 0);
+	owner = fork();
+	if (owner == 0)
+		_exit(syscall(SYS_capset, &version, none)
+			      ? 255
+			      : -add(raw_open(f.path, &hello), id, 0, &piece));
+	waitpid(owner, &status, 0);
+	shmctl(id, IPC_RMID, NULL);
+	close(pipes[0]);
+	close(pipes[1]);
+	assert_int_equal(WEXITSTATUS(status), EACCES);
 }
 
 /* Numbers of processes are used again: of which namespace a client is, is judged as it connects. */
