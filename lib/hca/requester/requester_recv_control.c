@@ -162,6 +162,7 @@ static void give_up(struct engine *e, struct qp *q, enum wire_outcome first, uin
 {
 	bool reported = q->rrc.fatal;
 
+	q->rrc.flushed = 1;
 	if (first != OUTCOME_FLUSH || (last && !reported))
 		requester_complete(e, q, STAGE_REQUESTER_RECV, first, offset, opcode, 0);
 	if (first != OUTCOME_FLUSH || reported)
@@ -188,7 +189,8 @@ void rrc_flush(struct engine *e, struct qp *q, enum wire_outcome first)
 	struct rd_element *rd;
 
 	rrc_enter(e, RRC_FLUSH);
-	rrc_release_local(e, q);
+	if (!q->rrc.flushed) /* else a local operation has come late, behind what was given up */
+		rrc_release_local(e, q);
 	while (mq_heads(e->mq, &q->mq.sw, &q->mq.rd, &sw, &rd)) {
 		if (read_is_older(sw, rd)) {
 			give_up(e, q, first, rd->wqe_offset, rd->opcode, true);

@@ -28,7 +28,7 @@ static void atomic_operation(void);
 
 /* The visit does `turn[0]` operations, the flush `turn[1]`, the visit `turn[2]`; then the flush
  * ends, then the visit. Who ends sooner leaves the rest to the other one. */
-enum { TURNS = 3, STACK_BYTES = 256 * 1024 };
+enum { TURNS = 3, STACK_BYTES = 256 * 1024, WINDOW = 0x4404 };
 
 static ucontext_t visit_lcore, flush_lcore;
 static unsigned turn[TURNS], turns;
@@ -91,7 +91,7 @@ static void begin_anew(void)
 	fx_unfill(CHANNEL_RTC_RPG);
 	fx_unfill(CHANNEL_RTC_TC);
 	q->state = QP_RTS;
-	q->rtc.flushing = 0;
+	q->rtc.flushing = q->rrc.flushed = 0;
 	q->rtc.next_psn = q->rrc.unacked_psn = FX_PSN;
 	q->rtc.ssn = 1;
 	q->rrc.reads_done = q->rtc.reads_issued;
@@ -106,11 +106,16 @@ struct sent {
 
 static void put(const struct sent *what, unsigned n)
 {
+	const struct wqe_bind bind = {
+		.key = WINDOW}; /* to nothing: that can be done again and again */
+
 	for (unsigned i = 0; i < n; i++) {
 		struct rte_mbuf *m = fx_request(0, what[i].opcode, what[i].length, 64 * i);
 
 		request_of(m)->flags |= what[i].flags;
 		request_of(m)->outcome = what[i].outcome;
+		if (what[i].opcode == USER_BIND_MW)
+			memcpy(request_wqe(m) + request_of(m)->data_first, &bind, sizeof(bind));
 		fx_put(CHANNEL_DP_RTC, m);
 	}
 }
@@ -119,7 +124,9 @@ static void put(const struct sent *what, unsigned n)
 static unsigned order(const struct sent *what, unsigned n, const unsigned at[TURNS])
 {
 	struct qp *q = fx->qp[0];
+	bool flushed = false, late = false;
 	unsigned taken, done = 0;
+	const struct cqe *c;
 
 	begin_anew();
 	put(what, n);
@@ -128,11 +135,15 @@ static unsigned order(const struct sent *what, unsigned n, const unsigned at[TUR
 		rtc_poll(fx->e);
 		rrc_poll(fx->e);
 	}
-	while (fx_cqe())
+	while ((c = fx_cqe())) {
+		flushed = flushed || c->opcode == USER_INVALID;
+		late = late || (flushed && c->opcode != USER_INVALID);
 		done++;
-	if (done != n)
+	}
+	if (done != n || late)
 		print_error("after %u, %u, %u operations:\n", at[0], at[1], at[2]);
 	assert_int_equal(done, n);
+	assert_false(late); /* none succeeds behind one that was flushed */
 	assert_int_equal(mq_count(&q->mq.sw) + mq_count(&q->mq.rd) + mq_count(&q->mq.re), 0);
 	assert_null(q->rrc.bad_head);
 	return taken;
@@ -180,6 +191,17 @@ TEST(end_visit__flushed_meanwhile_a_read)
 TEST(end_visit__flushed_meanwhile_a_local_operation)
 {
 	static const struct sent what[] = {{.opcode = USER_LOCAL_INV, .flags = REQUEST_LOCAL}};
+
+	each_order(what, RTE_DIM(what));
+}
+
+TEST(end_visit__flushed_meanwhile_a_local_operation_behind_a_packet)
+{
+	static const struct sent what[] = {{.opcode = USER_SEND, .length = 16},
+					   {.opcode = USER_BIND_MW, .flags = REQUEST_LOCAL}};
+	const struct mpt_entry window = {.key = WINDOW, .pd = FX_PD, .flags = MPT_WINDOW_1};
+
+	assert_int_equal(v2p_write_mpt(&fx->h->v2p, &window), 0);
 
 	each_order(what, RTE_DIM(what));
 }

@@ -171,6 +171,7 @@ struct qp {
 		uint8_t proven;		 /* atomic: the peer has answered since the last timeout */
 		uint8_t retransmitting;	 /* atomic: go-back-N is under way, nothing new may be sent
 					    in between */
+		uint8_t flushed;	 /* something was given up: nothing behind it succeeds */
 		uint32_t retransmit_psn; /* go-back-N: the next to send again */
 		uint32_t retransmit_put; /* RRC_RPG's count of puts when its last packet went in */
 		struct mq_cursor cursor; /* where it lies */
