@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # More programs that are written to libibverbs or librdmacm, as Debian packages them, unmodified:
-# fio, MPICH on UCX, uDAPL's dtest, librpma, Gloo; between two HCAs of a daemon
+# fio, MPICH on UCX, uDAPL's dtest, librpma, Gloo, libiscsi with tgt; between two HCAs of a daemon
 # and between two daemons. And perftest between programs in two network namespaces with a wire
 # between them. Each part is left out where its package is not there; without any: skipped.
 . "$(dirname "$0")/lib.sh"
@@ -100,6 +100,42 @@ with_gloo() {
 	kill "$server" 2>/dev/null
 }
 
+tgt() { tgtadm --control-port "$TGT_CONTROL" --lld iser --mode "$@"; }
+
+# tgt's server of SCSI over iSER: a target of one disk, for the initiator whose name is $INITIATOR.
+# It does not end by SIGTERM while it has a target. libiscsi takes the memory of its connection from
+# malloc() and sets a part of it: under meson's MALLOC_PERTURB_ it follows what it finds there and
+# crashes. Neither end has it here.
+TGT_CONTROL=$$ INITIATOR=iqn.2026-01.example:initiator DISK=iqn.2026-01.example:disk
+serve_disk() {
+	start server "$TOOL" run --socket "$server_socket" -- env -u MALLOC_PERTURB_ tgtd -f --control-port "$TGT_CONTROL" \
+		--iscsi portal=127.0.0.1:$TCP_PORT --iser port=$((TCP_PORT + 1)),pool_sz_mb=16
+	server=$started
+	wait_for 20 tgt target --op show >/dev/null 2>&1 &&
+		tgt target --op new --tid 1 --targetname $DISK &&
+		tgt logicalunit --op new --tid 1 --lun 1 --backing-store "$SCRATCH/disk" &&
+		tgt target --op bind --tid 1 --initiator-address ALL &&
+		tgt target --op bind --tid 1 --initiator-name $INITIATOR
+}
+
+# The server moves the data: by WRITE for a disk that is read, by READ for one that is written.
+with_tgt() {
+	local program url
+	port
+	url=iser://$server_ip:$((TCP_PORT + 1))/$DISK/1
+	truncate -s 16M "$SCRATCH/disk"
+	check "$place: tgt, a disk over iSER" serve_disk
+	for program in iscsi-readcapacity16 'iscsi-test-cu --dataloss --test=ALL.Write10.Simple' \
+		'iscsi-test-cu --test=ALL.Read10.Simple'; do
+		# shellcheck disable=SC2086
+		check "$place: $program" hca "$client_socket" env -u MALLOC_PERTURB_ $program \
+			-i $INITIATOR $url
+	done
+	kill -KILL "$server"
+	wait "$server" 2>/dev/null
+	port
+}
+
 listens_on_b_or_gone() {
 	on "$HOST_B" ss -Htln "sport = :$1" | grep -q . || not_running "$2"
 }
@@ -131,6 +167,7 @@ all() {
 	! have dtest || with_dtest
 	[ ! -x "$SCRATCH/rpma" ] || with_rpma
 	[ ! -x "$SCRATCH/gloo" ] || with_gloo
+	! have tgtd || ! have iscsi-test-cu || with_tgt
 	check "$place: nothing is left" wait_for 10 nothing_left
 }
 
