@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * port_resolve, its questions on the wire, and the way of the control thread's frames to the data
+ * port_resolve, its requests on the wire, and the path of the control thread's frames to the data
  * path. Control thread.
  */
 #include <errno.h>
@@ -117,8 +117,7 @@ void learn(struct port *port, const uint8_t ip[16], const uint8_t mac[6], bool c
 		control_count(port, PORT_COUNTER_neighbour_learnt);
 }
 
-/* Whose address is to be known for ip, which is neither ours nor a group's; NULL: no route leads
- * there. */
+/* The next hop to resolve for ip, which is neither ours nor a group; NULL: no route. */
 static const uint8_t *whom_to_ask(const struct port *port, const uint8_t ip[16])
 {
 	const uint8_t *hop = route_next_hop(port, ip);

@@ -3,8 +3,8 @@
 #define PMD_GLUE_CAPTURE_H
 /*
  * Capture of a port's frames, both directions, to a pcapng file. The data path copies frames into
- * mbufs of a pool of the capture's own and puts them on a ring; the control thread writes the file.
- * When it cannot keep up frames are missing in the file (counted), never on the wire.
+ * mbufs of the capture's own pool and puts them on a ring; the control thread writes the file. If
+ * it cannot keep up, frames are missing in the file (counted), never on the wire.
  *
  * The blocks are written here and not by librte_pcapng because that knows an interface only by its
  * ethdev number, which a ring port does not have, and lists every ethdev in every file.
@@ -27,7 +27,7 @@ enum capture_direction {
  */
 int capture_open(struct port *port);
 
-/* Writes what is left and closes. Control thread, port stopped. Nothing if there is no capture. */
+/* Writes what is left and closes. Control thread, port stopped. A no-op without a capture. */
 void capture_close(struct port *port);
 
 /* Copies n frames; leaves them as they are. Queue's lcore. */

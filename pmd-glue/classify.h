@@ -2,11 +2,10 @@
 #ifndef PMD_GLUE_CLASSIFY_H
 #define PMD_GLUE_CLASSIFY_H
 /*
- * What a received frame is: decided by comparing a handful of fields, because each RoCE frame
- * passes here. The answer is the name of the counter: rx_roce is for the HCA, rx_arp, rx_icmp,
- * rx_icmpv6, rx_igmp and rx_mld for the control thread, the rest are drops. Reads nothing beyond
- * data_len; never writes. What a RoCE frame says behind its UDP header is the HCA's business.
- * Queue's lcore.
+ * Classifies received frames by comparing a handful of fields, since each RoCE frame passes here.
+ * The result is the name of a counter: rx_roce is for the HCA, rx_arp, rx_icmp, rx_icmpv6, rx_igmp
+ * and rx_mld for the control thread, the rest are drops. Reads nothing beyond data_len; never
+ * writes. What follows the UDP header of a RoCE frame is the HCA's business. Queue's lcore.
  */
 #include <string.h>
 
@@ -137,7 +136,7 @@ static inline enum port_counter_id classify(const struct port_filter *f, const s
 		return PORT_COUNTER_drop_rx_not_our_mac;
 	type = load16(p + 12);
 	if (unlikely(type == rte_cpu_to_be_16(RTE_ETHER_TYPE_VLAN))) {
-		/* VLAN id 0 is a priority tag: untagged as far as membership goes. */
+		/* VLAN id 0 is only a priority tag: treat as untagged. */
 		if ((load16(p + 14) & rte_cpu_to_be_16(0x0fff)) != f->vlan_be)
 			return PORT_COUNTER_drop_rx_not_our_vlan;
 		type = load16(p + 16);

@@ -2,8 +2,8 @@
 #ifndef PMD_GLUE_CONTROL_H
 #define PMD_GLUE_CONTROL_H
 /*
- * What the files of the control thread's side share: routes, asking, answering, and what the kernel
- * knows about an interface. Control thread only.
+ * Shared by the files of the control thread's side: routes, requests, answers, and the kernel's
+ * view of an interface. Control thread only.
  */
 #include <rte_ether.h>
 #include <rte_mbuf.h>
@@ -25,21 +25,21 @@ void multicast_mac(const uint8_t ip[16], uint8_t mac[6]);
 /* Whether some address of the port has ip in its prefix (IPv6 link-local: always). */
 bool route_is_on_link(const struct port *port, const uint8_t ip[16]);
 
-/* The address to ask for, to reach ip; NULL if there is no route. */
+/* The next hop to ip; NULL: no route. */
 const uint8_t *route_next_hop(const struct port *port, const uint8_t ip[16]);
 
-/* The port's address to speak from to ip of the same family: one with ip in its prefix, else the
+/* The port's source address for ip, of the same family: one with ip in its prefix, else the
  * first of the family; NULL if there is none. */
 const struct port_address *route_source(const struct port *port, const uint8_t ip[16]);
 
 /* ---- ask.c ---- */
 
-/* Sends the ARP request or neighbour solicitation for ip. Lost is lost: it will be repeated. */
+/* Sends the ARP request or neighbour solicitation for ip. May be lost: it will be repeated. */
 void ask_for(struct port *port, const uint8_t ip[16]);
 
 /*
- * A frame of `bytes` behind its Ethernet (and VLAN) header, zeroed; *l3 points behind those.
- * NULL, counted: no buffer. The caller owns it until control_send.
+ * Allocates a frame with `bytes` zeroed bytes after its Ethernet (and VLAN) header; *l3 points to
+ * them. NULL, counted: no buffer. The caller owns it until control_send.
  */
 struct rte_mbuf *control_frame(struct port *port, const uint8_t dst_mac[6], uint16_t type,
 			       uint16_t bytes, void **l3);
@@ -47,14 +47,14 @@ struct rte_mbuf *control_frame(struct port *port, const uint8_t dst_mac[6], uint
 /* Passes a frame to the data path for sending; takes ownership. */
 void control_send(struct port *port, struct rte_mbuf *m);
 
-/* Remembers ip's MAC if it is sane; create: even if nobody asked. */
+/* Records ip's MAC if it is sane; create: even if unsolicited. */
 void learn(struct port *port, const uint8_t ip[16], const uint8_t mac[6], bool create);
 
 /* ---- answer_v4.c, answer_v6.c ---- */
 
 /*
- * One frame as received, l3: its header behind Ethernet and VLAN, `bytes` from there to the end.
- * None of it is to be trusted. The caller keeps the frame; answers are frames of their own.
+ * One received frame, l3: its header after Ethernet and VLAN, `bytes` from there to the end. All of
+ * it is untrusted. The caller keeps the frame; answers are new frames.
  */
 void answer_arp(struct port *port, const struct rte_ether_hdr *ether, const uint8_t *l3,
 		uint32_t bytes);
@@ -73,7 +73,7 @@ int kernel_set_mtu(const char *name, uint16_t mtu_bytes);
 int kernel_mac(const char *name, uint8_t mac[6]);
 /* Administratively up and with carrier. */
 bool kernel_is_running(const char *name);
-/* Whether the port shares its interface with the kernel: then that answers for its own addresses.
+/* Whether the port shares its interface with the kernel, which then answers for its own addresses.
  */
 bool kernel_shares(enum port_type type);
 /* Notes in port->kernel_has which of the port's addresses the kernel has on that interface. */

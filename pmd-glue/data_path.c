@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The seldom parts of receiving and transmitting: frames that are not RoCE, frames to the port
+ * The rare parts of receiving and transmitting: frames that are not RoCE, frames to the port
  * itself, the control thread's frames, impairment, capture. Queue's lcore; never blocks.
  */
 #include <rte_cycles.h>
@@ -73,9 +73,10 @@ uint16_t make_receivable(struct port_queue *q, struct rte_mbuf *const *frames,
 			 struct rte_mbuf **out, uint16_t n)
 {
 	/*
-	 * A frame that only its sender keeps as well (for a retransmission) may go as it is: the
-	 * receiver uses the other half of its private area. Held twice, an earlier transmission of
-	 * it is still on its way; and impairment makes duplicates by reference.
+		 * A frame that otherwise only its sender holds (for a retransmission) may go as it
+		 * is: the receiver uses the other half of its private area. If it is held twice, an
+		 * earlier transmission of it is still in flight; and impairment duplicates by
+		 * reference.
 	 */
 	const uint16_t as_it_is = q->impair ? 1 : 2;
 	uint16_t n_shared = 0;
@@ -93,7 +94,7 @@ uint16_t make_receivable(struct port_queue *q, struct rte_mbuf *const *frames,
 		n_shared = 0;
 	}
 	for (i = 0; i < n; i++) {
-		/* Read anew: references only ever go away here, so used <= n_shared holds. */
+		/* Read again: references only decrease, so used <= n_shared holds. */
 		if (rte_mbuf_refcnt_read(frames[i]) <= as_it_is) {
 			out[i] = frames[i];
 			continue;
@@ -108,7 +109,7 @@ uint16_t make_receivable(struct port_queue *q, struct rte_mbuf *const *frames,
 	return i;
 }
 
-/* Frames to the port itself: back to the receiver of the same queue. Short when that is behind. */
+/* Loops frames to the port itself back to the receiver of the same queue, as far as it has room. */
 static uint16_t tx_loop(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
 {
 	struct rte_mbuf *out[BURST];
@@ -135,8 +136,8 @@ static uint16_t count_inward(const struct port_queue *q, struct rte_mbuf *const 
 	return i;
 }
 
-/* RoCE to a group that this port may listen to, too, and that the wire does not bring back. What
- * the control thread sends to groups is for others. */
+/* Is it RoCE to a group that this port may listen to, too, which the wire does not return? The
+ * control thread's frames to groups are for others. */
 static bool loops_too(const struct port *port, const struct rte_mbuf *m)
 {
 	return __atomic_load_n(&port->listens, __ATOMIC_RELAXED) && !port->wire_returns &&
@@ -212,7 +213,7 @@ uint16_t tx_captured(struct port_queue *q, struct rte_mbuf **frames, uint16_t n,
 {
 	uint16_t sent;
 
-	/* Hold on to them: once sent they are gone, but only those taken shall be in the file. */
+	/* Keep references: sent frames may be freed, but only those taken belong in the file. */
 	for (uint16_t i = 0; i < n; i++)
 		rte_mbuf_refcnt_update(frames[i], 1);
 	sent = tx_with_loop(q, frames, n, raw);
@@ -260,6 +261,6 @@ void send_errands(struct port_queue *q)
 	if (n == 0)
 		return;
 	sent = q->port->driver->tx_plain(q, out, n);
-	/* Whoever asked asks again: not worth a place to wait. */
+	/* The requester will ask again: not worth queueing. */
 	rte_pktmbuf_free_bulk(&out[sent], n - sent);
 }

@@ -2,10 +2,10 @@
 #ifndef PMD_GLUE_DATA_PATH_H
 #define PMD_GLUE_DATA_PATH_H
 /*
- * What receiving and transmitting have in common over all port types. The hot parts are inline and
- * take the raw burst function as an argument, so that each type compiles to straight code; what
- * happens seldom (impairment, capture, loop, frames of the control thread) is in data_path.c behind
- * one branch. Queue's lcore.
+ * Receiving and transmitting, common to all port types. The hot parts are inline and take the raw
+ * burst function as an argument, so that each type compiles to straight code; rare cases
+ * (impairment, capture, loop, frames of the control thread) are in data_path.c behind one branch.
+ * Queue's lcore.
  */
 #include <rte_prefetch.h>
 
@@ -16,7 +16,7 @@
 
 typedef uint16_t raw_burst(struct port_queue *q, struct rte_mbuf **frames, uint16_t n);
 
-/* link_port functions of a port that is not started: nothing comes, what is sent is dropped. */
+/* link_port functions of a port that is not started: receives nothing, drops what is sent. */
 uint16_t stopped_rx_burst(struct link_port *link, uint16_t queue, struct rte_mbuf **frames,
 			  uint16_t n);
 uint16_t stopped_tx_burst(struct link_port *link, uint16_t queue, struct rte_mbuf **frames,
@@ -25,14 +25,14 @@ uint16_t stopped_tx_burst(struct link_port *link, uint16_t queue, struct rte_mbu
 /* A received frame that is not for the HCA: counted, then passed to the control thread or freed. */
 void take_out(struct port_queue *q, struct rte_mbuf *m, enum port_counter_id what);
 
-/* Sends what the control thread and the impairment have ready. */
+/* Sends frames queued by the control thread and the impairment. */
 void send_errands(struct port_queue *q);
 
 /*
- * Frames that may be shared with their sender, made fit for a receiver in this daemon: out[i] is
- * frames[i] if nobody but its sender has it as well, else a clone with a private area of its own,
- * which took over the reference. Returns how many from the front were done; fewer than n only if
- * clones ran out. In place (out == frames) is not allowed.
+ * Makes frames that may be shared with their sender fit for a receiver in this daemon: out[i] is
+ * frames[i] if only its sender also holds it, else a clone with its own private area, which takes
+ * over the reference. Returns how many from the front were done; fewer than n only if clones ran
+ * out. out == frames is not allowed.
  */
 uint16_t make_receivable(struct port_queue *q, struct rte_mbuf *const *frames,
 			 struct rte_mbuf **out, uint16_t n);
@@ -41,12 +41,13 @@ uint16_t make_receivable(struct port_queue *q, struct rte_mbuf *const *frames,
 uint16_t tx_with_loop(struct port_queue *q, struct rte_mbuf **frames, uint16_t n, raw_burst *raw);
 /* The same while a capture runs. */
 uint16_t tx_captured(struct port_queue *q, struct rte_mbuf **frames, uint16_t n, raw_burst *raw);
-/* The same while the link is down: drops them. */
+/* The same while the link is down: drops the frames. */
 uint16_t tx_nowhere(struct port_queue *q, struct rte_mbuf **frames, uint16_t n);
 /* tx_burst with impairment. */
 uint16_t tx_impaired(struct port_queue *q, struct rte_mbuf **frames, uint16_t n);
 
-/* Whether send_errands or the loop have something; a look at lines that are nearly always ours. */
+/* Is anything queued for send_pending() or on the loop? Reads lines that are nearly always
+ * cached. */
 static inline bool has_errands(const struct port_queue *q)
 {
 	return q->impair || (q->from_control && !ring_empty(q->from_control)) ||
@@ -86,7 +87,7 @@ static __rte_always_inline uint16_t rx_frames(struct port_queue *q, struct rte_m
 
 	if (unlikely(has_errands(q))) {
 		send_errands(q);
-		/* Half of the burst at most, so that neither starves. */
+		/* At most half of the burst, so that neither starves. */
 		got = rte_ring_sc_dequeue_burst(q->loop, (void **)frames, (n + 1) / 2, NULL);
 	}
 	got += raw(q, frames + got, n - got);
@@ -97,7 +98,7 @@ static __rte_always_inline uint16_t rx_frames(struct port_queue *q, struct rte_m
 	return sort_out(q, frames, got);
 }
 
-/* For one other on the wire: neither for this port itself nor for a group. One branch for both. */
+/* Is it for the wire alone, neither for this port itself nor for a group? One branch for both. */
 static inline bool is_outward(uint64_t own, const struct rte_mbuf *m)
 {
 	uint64_t to = load_mac(rte_pktmbuf_mtod(m, const uint8_t *));
@@ -105,7 +106,7 @@ static inline bool is_outward(uint64_t own, const struct rte_mbuf *m)
 	return likely(((to != own) & ~to & 1) != 0);
 }
 
-/* How many frames from the front are that. */
+/* How many frames from the front are for the wire alone. */
 static inline uint16_t count_outward(const struct port_queue *q, struct rte_mbuf *const *frames,
 				     uint16_t n)
 {

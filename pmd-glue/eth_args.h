@@ -2,8 +2,8 @@
 #ifndef PMD_GLUE_ETH_ARGS_H
 #define PMD_GLUE_ETH_ARGS_H
 /*
- * What each driver wants to hear before it can carry RoCE: device names and arguments, and buffers
- * of its own where ours do not fit. Control thread.
+ * What each driver needs to carry RoCE: device names and arguments, and buffers of its own where
+ * ours do not fit. Control thread.
  */
 #include "port_internal.h"
 
@@ -16,8 +16,8 @@ void eth_args_name(const struct port *port, char name[PORT_DEVICE_BYTES]);
 void eth_args(const struct port *port, char args[ETH_ARGS_BYTES]);
 
 /*
- * The pool that receive queues take from: packet_pool, or for af_xdp one of the port's own, whose
- * elements fit into a page as that needs. NULL: no memory.
+ * The pool of the receive queues: packet_pool, or for af_xdp one of the port's own, whose elements
+ * fit into a page, as af_xdp requires. NULL: no memory.
  */
 struct rte_mempool *eth_rx_pool(struct port *port);
 

@@ -106,8 +106,7 @@ static int find_device(struct port *port)
 	if (rte_eth_dev_get_port_by_name(port->eth_name, &port->eth_id) == 0) {
 		if (port->config.type == PORT_PCI)
 			return 0;
-		LOG(ERR, "port %s: there is a device %s already", port->config.name,
-		    port->eth_name);
+		LOG(ERR, "port %s: device %s exists already", port->config.name, port->eth_name);
 		return -EEXIST;
 	}
 	error = rte_eal_hotplug_add(bus, port->eth_name, args);
@@ -282,7 +281,7 @@ static void eth_hear(struct port *port)
 	free(mac);
 }
 
-/* Neighbour solicitations come to groups; a driver that cannot let all groups in lets all in. */
+/* Neighbour solicitations are multicast; drivers without allmulticast become promiscuous. */
 static void hear_groups(struct port *port)
 {
 	bool v6 = false;
@@ -420,7 +419,7 @@ const struct port_driver eth_port_driver = {
 
 /* ---- memif ---- */
 
-/* The socket file of a server that is gone would keep the driver from making its own. */
+/* A stale socket file would keep the driver from creating its own. */
 static void remove_stale_socket(const struct port *port)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -454,13 +453,13 @@ static void memif_destroy(struct port *port)
 	memif_gate_leave(port);
 }
 
-/* A client starts only if its server answers; until then it is started anew now and then. */
+/* A client starts only if its server answers; until then starting is retried periodically. */
 static void memif_try(struct port *port)
 {
 	port->eth_waiting = rte_eth_dev_start(port->eth_id) != 0;
 }
 
-/* When to give up on what memif_try() began; the longer time lets a handshake end. */
+/* When to give up on memif_try(); the longer time lets a handshake complete. */
 static uint64_t next_kick(const struct port *port, uint64_t now_ms)
 {
 	enum { CONNECT_MS = 100, HANDSHAKE_MS = 2000 };
@@ -477,7 +476,7 @@ static int memif_start(struct port *port)
 		return 0;
 	if (port->config.memif_server)
 		return refused(port, "start", EIO);
-	LOG(NOTICE, "port %s: waits for a server at %s", port->config.name, port->config.device);
+	LOG(NOTICE, "port %s: waiting for a server at %s", port->config.name, port->config.device);
 	return 0;
 }
 
@@ -489,7 +488,7 @@ static void memif_stop(struct port *port)
 	port->eth_waiting = false;
 }
 
-/* A client whose server is not there, or went away: stop what is left and connect again. */
+/* A client without a server (any more): stop what is left and reconnect. */
 static void memif_reconnect(struct port *port)
 {
 	memif_keep_out(port);

@@ -2,19 +2,18 @@
 #ifndef PMD_GLUE_GROUPS_H
 #define PMD_GLUE_GROUPS_H
 /*
- * A port's multicast groups: the messages by which routers and switches learn of them, IGMPv3 (RFC
- * 3376) and MLDv2 (RFC 3810), and the queries that come. Nothing received is trusted. Control
- * thread.
+ * A port's multicast groups: the messages that inform routers and switches, IGMPv3 (RFC 3376) and
+ * MLDv2 (RFC 3810), and the queries received. Nothing received is trusted. Control thread.
  */
 #include <rte_ether.h>
 
 #include "port_internal.h"
 
-/* Reports what is due. Cheap if nothing is. */
+/* Sends reports that are due. Cheap if none is. */
 void groups_turn(struct port *port, uint64_t now_ms);
 
-/* igmp.c, mld.c: one report of n records, 1 at least; lost is lost. Ports without an address to
- * speak from say nothing. */
+/* igmp.c, mld.c: send one report of n >= 1 records; it may be lost. Ports without a source address
+ * send nothing. */
 void igmp_report(struct port *port, const struct membership_record *records, unsigned int n);
 void mld_report(struct port *port, const struct membership_record *records, unsigned int n);
 

@@ -7,8 +7,8 @@
  * the `now` it is given (TSC cycles, never running back). Runs on the lcore of the queue; no locks.
  * Never writes to a frame it was given: a duplicate is a second reference, corruption a copy.
  *
- * Each frame draws the same number of random numbers whatever its fate, so that one setting does
- * not shift the dice of another: a run with loss and delay loses the same frames as one with loss.
+ * Each frame takes the same number of random numbers whatever its fate, so that one setting does
+ * not affect another: a run with loss and delay loses the same frames as one with loss.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,10 +35,10 @@ struct impairment *impairment_create(const struct port_impairment *config, unsig
 /* Frees it with all frames in it. NULL is allowed. */
 void impairment_destroy(struct impairment *imp);
 
-/* Whether anything is set at all. */
+/* Whether any impairment is set. */
 bool impairment_wanted(const struct port_impairment *config);
 
-/* Whether impairment_take may be called: there is room for all that one frame may set free. */
+/* Whether impairment_take may be called: there is room for all frames that one may release. */
 bool impairment_has_room(const struct impairment *imp);
 
 /* Takes ownership of one reference to m. */
@@ -47,7 +47,7 @@ void impairment_take(struct impairment *imp, struct rte_mbuf *m, uint64_t now);
 /* Up to n frames that may be sent now, in order; they stay queued until impairment_sent. */
 uint16_t impairment_due(struct impairment *imp, uint64_t now, struct rte_mbuf **out, uint16_t n);
 
-/* The first n of those were taken by the wire, with their references. */
+/* The wire has taken the first n of those, with their references. */
 void impairment_sent(struct impairment *imp, uint16_t n);
 
 /* Nothing queued or held back. */

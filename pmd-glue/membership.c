@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The host's part of IGMPv3 and MLDv2 but for the formats: membership.h. Control thread. */
+/* The host part of IGMPv3 and MLDv2, without the formats: membership.h. Control thread. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +66,7 @@ static uint8_t robustness(const struct memberships *t, bool v6)
 	return t->robustness[v6] ? t->robustness[v6] : MEMBERSHIP_ROBUSTNESS;
 }
 
-/* The last change takes the place of one whose reports are not all out yet. */
+/* The last change replaces one whose reports have not all been sent. */
 static void change(struct memberships *t, struct membership *m, uint64_t now_ms)
 {
 	if (!membership_is_reported(m->ip))
@@ -114,7 +114,7 @@ void membership_announce(struct memberships *t, uint64_t now_ms)
 		change(t, &t->entry[i], now_ms);
 }
 
-/* An answer within delay_ms, never 0; one that is due before stays. */
+/* Schedules an answer within delay_ms, never 0, unless one is due earlier. */
 static uint64_t answer_by(uint64_t open_ms, uint32_t delay_ms, uint64_t now_ms)
 {
 	uint64_t when_ms = now_ms + 1 + (delay_ms ? rte_rand_max(delay_ms) : 0);
@@ -139,7 +139,7 @@ void membership_query(struct memberships *t, bool v6, const uint8_t *group, uint
 	}
 }
 
-/* One report of m's change goes out now. */
+/* Accounts for one report of m's change being sent. */
 static void reported(struct memberships *t, struct membership *m, uint64_t now_ms)
 {
 	if (--m->changes) {
@@ -169,7 +169,7 @@ static unsigned int changes_due(struct memberships *t, bool v6, uint64_t now_ms,
 	return n;
 }
 
-/* A general query asks for all, one by one. */
+/* A general query requests all groups. */
 static void spread_general(struct memberships *t, bool v6, uint64_t now_ms)
 {
 	if (!t->general_ms[v6] || t->general_ms[v6] > now_ms)

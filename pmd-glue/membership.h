@@ -2,25 +2,25 @@
 #ifndef PMD_GLUE_MEMBERSHIP_H
 #define PMD_GLUE_MEMBERSHIP_H
 /*
- * The multicast groups that a port listens to, and when routers and switches are to be told what of
- * them: the host's part of IGMPv3 (RFC 3376 5) and MLDv2 (RFC 3810 6), which differ in their
- * formats only. All groups are joined for any source. Sends nothing itself, knows no clock: times
- * are milliseconds of the caller's. Control thread.
+ * The multicast groups that a port listens to, and when to inform routers and switches: the host
+ * part of IGMPv3 (RFC 3376 5) and MLDv2 (RFC 3810 6), which differ only in their formats. All
+ * groups are joined for any source. Sends nothing itself, has no clock: times are the caller's
+ * milliseconds. Control thread.
  *
- * Joining and leaving is reported at once and, since reports get lost, again within a second, as
- * often as the robustness says; queries are answered after a random delay, so that not everybody
- * does it at the same time.
+ * Joining and leaving is reported at once and, since reports may be lost, again within a second, as
+ * often as the robustness says; queries are answered after a random delay, so that not all hosts
+ * answer at the same time.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 enum {
 	MEMBERSHIP_ROBUSTNESS = 2,   /* reports of a change, unless a querier wants more */
-	MEMBERSHIP_REPEAT_MS = 1000, /* at most between two of them */
+	MEMBERSHIP_REPEAT_MS = 1000, /* most between two of them */
 	MEMBERSHIP_RECORDS_MAX = 60, /* in one report: MLD's fit into 1280 bytes */
-	MEMBERSHIP_LEFT_MAX = 1024,  /* groups remembered to report that they were left; others are
-					found out by the next query */
-	MEMBERSHIP_GENERAL_MS = 100, /* at least between two answers to general queries */
+	MEMBERSHIP_LEFT_MAX = 1024,  /* left groups whose leaving is reported; others are discovered
+					by the next query */
+	MEMBERSHIP_GENERAL_MS = 100, /* least between two answers to general queries */
 };
 
 /* The same numbers in both protocols. */
@@ -38,17 +38,17 @@ struct membership_record {
 struct membership {
 	uint8_t ip[16];	    /* IPv4 as ::ffff:a.b.c.d */
 	uint32_t users;	    /* 0: left, which is still being reported */
-	uint8_t changes;    /* reports of the last change still to come */
+	uint8_t changes;    /* reports of the last change still to send */
 	uint64_t change_ms; /* when the next one is due */
-	uint64_t answer_ms; /* when a query for it is to be answered; 0: none is open */
+	uint64_t answer_ms; /* when to answer a query for it; 0: none pending */
 };
 
 struct memberships {
 	struct membership *entry;
 	unsigned int count, room;
-	unsigned int left;	 /* of them without users */
-	uint64_t general_ms[2];	 /* by family, [1] is IPv6: when a general query is to be
-				    answered; 0: none is open */
+	unsigned int left;	 /* of them, without users */
+	uint64_t general_ms[2];	 /* by family, [1] is IPv6: when to answer a general query; 0: none
+					pending */
 	uint64_t answered_ms[2]; /* when the last one was; 0: never */
 	uint8_t robustness[2];	 /* 0: MEMBERSHIP_ROBUSTNESS */
 	uint64_t next_ms;	 /* nothing is due before */
@@ -56,15 +56,15 @@ struct memberships {
 
 void membership_free(struct memberships *t);
 
-/* One more user of a group. 0, -ENOMEM. *first: nobody listened to it before. */
+/* Adds a user of a group. 0, -ENOMEM. *first: it is the first one. */
 int membership_join(struct memberships *t, const uint8_t ip[16], uint64_t now_ms, bool *first);
-/* One user less of a group that has some. True: it was the last one. */
+/* Removes a user of a group that has some. True: it was the last one. */
 bool membership_leave(struct memberships *t, const uint8_t ip[16], uint64_t now_ms);
-/* The link has come up, whoever is at the other end: joins are reported anew. */
+/* The link has come up, perhaps to another peer: joins are reported anew. */
 void membership_announce(struct memberships *t, uint64_t now_ms);
 
-/* A query came. group: NULL if it is general. robustness: 0 if it does not say. delay_ms: answers
- * come within that. */
+/* A query arrived. group: NULL if general. robustness: 0 if not given. delay_ms: answers are due
+ * within that time. */
 void membership_query(struct memberships *t, bool v6, const uint8_t *group, uint8_t robustness,
 		      uint32_t delay_ms, uint64_t now_ms);
 

@@ -17,14 +17,14 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	/* under lock */
-	bool inside;	    /* the interrupt thread is inside the callback */
+	bool inside;	    /* the interrupt thread is in the callback */
 	uint64_t visits;    /* times it entered */
-	bool let_out;	    /* it may go for one window */
-	bool abolished;	    /* it may go and not come back */
+	bool let_out;	    /* it may leave for one window */
+	bool abolished;	    /* it may leave for good */
 	uint64_t window_us; /* length of that window */
 	/* control thread only */
-	bool open;	     /* a window is open: the data path is kept out */
-	uint64_t last_visit; /* the visit that ends it */
+	bool open;	     /* a window is open: the data path is excluded */
+	uint64_t last_visit; /* the visit that ended it */
 	uint64_t next_ms;    /* when to open the next one */
 	struct port *port[PORTS_MAX];
 	unsigned int n_ports;
@@ -98,7 +98,7 @@ int memif_gate_join(struct port *port)
 		error = shut();
 
 	if (error) {
-		LOG(ERR, "port %s: EAL's interrupt thread does not answer", port->config.name);
+		LOG(ERR, "port %s: EAL's interrupt thread does not respond", port->config.name);
 		abolish();
 		return error;
 	}
@@ -200,7 +200,7 @@ void memif_gate_shut(void)
 	if (!gate.open)
 		return;
 	pthread_mutex_lock(&gate.lock);
-	/* However long it takes: as long as that thread is out, nobody else may touch memif. */
+	/* However long it takes: while that thread is out, no one else may touch memif. */
 	while (!wait_for_visit(gate.last_visit))
 		LOG(WARNING, "EAL's interrupt thread is slow; memif ports wait for it");
 	pthread_mutex_unlock(&gate.lock);

@@ -38,8 +38,8 @@ static bool is_better(const struct neighbour *e, const struct neighbour *than)
 	return e->state == NEIGHBOUR_FREE || e->learnt_ms < than->learnt_ms;
 }
 
-/* A free entry, else the one known longest ago; never one that somebody waits for. NULL: there is
- * none, or too many wait already for one more to be asked for. */
+/* A free entry, else the one known longest; never one that is being waited for. NULL: there is
+ * none, or too many are pending already. */
 static struct neighbour *make_room(struct neighbours *t, const uint8_t ip[16], bool to_ask)
 {
 	struct neighbour *oldest = NULL;
@@ -116,7 +116,7 @@ bool neighbour_learn(struct neighbours *t, const uint8_t ip[16], const uint8_t m
 	return changed;
 }
 
-/* Whether e has to be asked for now; moves it on when its time is over. */
+/* Whether to send a request for e now; expires it when its time is over. */
 static bool step(struct neighbours *t, struct neighbour *e, uint64_t now_ms)
 {
 	uint64_t wait_ms;

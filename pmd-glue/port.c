@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The life of a port, and the control thread's turn on it. What depends on the type of port is
- * behind struct port_driver; what lies on the data path is in data_path.h. Control thread.
+ * The life of a port, and the control thread's turn on it. struct port_driver has what depends on
+ * the type of port; data_path.h has the data path. Control thread.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -125,7 +125,7 @@ static void make_filter(struct port *port)
 	memcpy(padded, port->mac, 6);
 	f->mac = load_mac(padded);
 	f->vlan_be = rte_cpu_to_be_16(port->config.vlan);
-	/* The link-local one, which is seldom asked for, last. */
+	/* The link-local address is rarely looked up, so it comes last. */
 	for (unsigned int i = 1; i <= port->n_own; i++) {
 		const struct port_address *a = &port->own[i % port->n_own];
 
@@ -168,7 +168,7 @@ static void choose_mac(struct port *port)
 	port->mac[0] = 0x02;
 }
 
-/* The MAC is known. An address that is configured although we have it already counts once. */
+/* The MAC is known. A configured address that we have already counts once. */
 static void list_own_addresses(struct port *port)
 {
 	const uint8_t *mac = port->mac;
@@ -302,7 +302,7 @@ void port_set_link(struct port *port, bool up)
 		return;
 	__atomic_store_n(&port->link_up, up, __ATOMIC_RELAXED);
 	control_count(port, PORT_COUNTER_link_changes);
-	/* Whoever comes back at the other end may be somebody else. */
+	/* The peer may be another one when the link returns. */
 	if (!up)
 		neighbour_forget(&port->neighbours);
 	else
@@ -333,7 +333,7 @@ void port_info(struct port *port, struct port_info *info)
 	info->n_addresses = port->n_own;
 }
 
-/* One frame that the data path took out: behind Ethernet and VLAN to whoever answers it. */
+/* Dispatches one frame from the data path to whatever answers it. */
 static void take_frame(struct port *port, const struct rte_mbuf *m)
 {
 	const struct rte_ether_hdr *ether = rte_pktmbuf_mtod(m, const struct rte_ether_hdr *);
@@ -341,7 +341,7 @@ static void take_frame(struct port *port, const struct rte_mbuf *m)
 	uint32_t bytes = m->data_len - RTE_ETHER_HDR_LEN;
 	uint16_t type = ether->ether_type;
 
-	/* classify() saw to the lengths of both headers. */
+	/* classify() has checked the lengths of both headers. */
 	if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_VLAN)) {
 		type = load16(l3 + 2);
 		l3 += VLAN_BYTES;

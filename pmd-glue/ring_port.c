@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ring ports: two HCAs of one daemon, joined by a pair of rings per queue, or one HCA joined with
- * itself by one ring. No driver in between: transmit hands the receiver the very frame, or a clone
+ * Ring ports: two HCAs of one daemon, connected by a pair of rings per queue, or one HCA looped
+ * back by one ring. No driver in between: transmit passes the receiver the very frame, or a clone
  * if the sender keeps a reference. A full ring is back pressure, never loss. While the other end is
  * not started the link is down and frames are dropped, as on a cable.
  *
- * The wire outlives either end: it goes with the second of the two ports.
+ * The wire outlives either end: it is freed with the second of the two ports.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include "data_path.h"
 
 struct ring_wire {
-	struct port *end[2];			 /* control; NULL: not there (any more) */
+	struct port *end[2];			 /* control; NULL: none (any more) */
 	struct rte_ring *to[2][PORT_QUEUES_MAX]; /* frames towards end i */
 	bool self;				 /* both ends are the same port */
 };
@@ -72,7 +72,7 @@ static uint16_t ring_tx_plain(struct port_queue *q, struct rte_mbuf **frames, ui
 	return tx_frames_plain(q, frames, n, ring_raw_tx);
 }
 
-/* The port that config->peer names, if it names this one and still waits; or NULL. */
+/* The port that config->peer names, if it names this one and is not connected yet; or NULL. */
 static struct port *find_peer(const struct port *port)
 {
 	for (unsigned int i = 0; i < PORTS_MAX; i++) {
@@ -188,7 +188,7 @@ static int ring_start(struct port *port)
 	return 0;
 }
 
-/* This end no longer receives: what is on the way to it is lost, and no more shall be sent. */
+/* This end no longer receives: frames in flight to it are lost, and no more may be sent. */
 static void ring_stop(struct port *port)
 {
 	void *m;
