@@ -248,7 +248,7 @@ uint16_t tx_impaired(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
 	return taken;
 }
 
-void send_errands(struct port_queue *q)
+void send_pending(struct port_queue *q)
 {
 	struct rte_mbuf *out[BURST];
 	uint16_t n, sent;

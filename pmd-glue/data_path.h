@@ -26,7 +26,7 @@ uint16_t stopped_tx_burst(struct link_port *link, uint16_t queue, struct rte_mbu
 void take_out(struct port_queue *q, struct rte_mbuf *m, enum port_counter_id what);
 
 /* Sends frames queued by the control thread and the impairment. */
-void send_errands(struct port_queue *q);
+void send_pending(struct port_queue *q);
 
 /*
  * Makes frames that may be shared with their sender fit for a receiver in this daemon: out[i] is
@@ -48,7 +48,7 @@ uint16_t tx_impaired(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
 
 /* Is anything queued for send_pending() or on the loop? Reads lines that are nearly always
  * cached. */
-static inline bool has_errands(const struct port_queue *q)
+static inline bool has_pending(const struct port_queue *q)
 {
 	return q->impair || (q->from_control && !ring_empty(q->from_control)) ||
 	       !ring_empty(q->loop);
@@ -85,8 +85,8 @@ static __rte_always_inline uint16_t rx_frames(struct port_queue *q, struct rte_m
 {
 	uint16_t got = 0;
 
-	if (unlikely(has_errands(q))) {
-		send_errands(q);
+	if (unlikely(has_pending(q))) {
+		send_pending(q);
 		/* At most half of the burst, so that neither starves. */
 		got = rte_ring_sc_dequeue_burst(q->loop, (void **)frames, (n + 1) / 2, NULL);
 	}
