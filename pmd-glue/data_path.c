@@ -73,10 +73,10 @@ uint16_t make_receivable(struct port_queue *q, struct rte_mbuf *const *frames,
 			 struct rte_mbuf **out, uint16_t n)
 {
 	/*
-		 * A frame that otherwise only its sender holds (for a retransmission) may go as it
-		 * is: the receiver uses the other half of its private area. If it is held twice, an
-		 * earlier transmission of it is still in flight; and impairment duplicates by
-		 * reference.
+	 * A frame that otherwise only its sender holds (for a retransmission) may go as it
+	 * is: the receiver uses the other half of its private area. If it is held twice, an
+	 * earlier transmission of it is still in flight; and impairment duplicates by
+	 * reference.
 	 */
 	const uint16_t as_it_is = q->impair ? 1 : 2;
 	uint16_t n_shared = 0;

@@ -167,8 +167,8 @@ int eal_start(const struct config *c, const struct config_cpus *cpus, uint32_t *
 	add(&args, "%s", c->daemon.prefix);
 	add(&args, "--iova-mode=va");
 	/*
-		 * Of patterns for types registered later the first wins, for types registered
-		 * already the last. Telemetry complains about its version 1, which no one uses.
+	 * Of patterns for types registered later the first wins, for types registered
+	 * already the last. Telemetry complains about its version 1, which no one uses.
 	 */
 	add(&args, "--log-level=lib.telemetry:error");
 	add(&args, "--log-level=*:warning");

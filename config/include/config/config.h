@@ -68,14 +68,14 @@ struct hca_section {
 	struct engine_settings settings;
 	int16_t stages_cpu; /* `stages`: a CPU or CONFIG_CPU_AUTO */
 	/*
-		 * CPU of each stage of each engine, or CONFIG_CPU_AUTO. While a file is read, row
-		 * ENGINES_MAX holds the settings for all engines; config_check() merges it into the
-		 * others.
+	 * CPU of each stage of each engine, or CONFIG_CPU_AUTO. While a file is read, row
+	 * ENGINES_MAX holds the settings for all engines; config_check() merges it into the
+	 * others.
 	 */
 	int16_t cpu[ENGINES_MAX + 1][STAGE_COUNT];
 	/*
-		 * NUMA nodes, filled in by the daemon once all CPUs are known: of the port's device
-		 * (-1: unknown), of what all engines share, of each engine.
+	 * NUMA nodes, filled in by the daemon once all CPUs are known: of the port's device
+	 * (-1: unknown), of what all engines share, of each engine.
 	 */
 	int port_node, node, engine_node[ENGINES_MAX];
 	/* Lines of the settings, by their index in settings.def; the last one: the section's. 0:

@@ -39,8 +39,8 @@ struct crc_fold {
 
 struct crc_tables {
 	/*
-		 * finish[r][c]: multiplies a block of a message whose length is r modulo 16,
-		 * followed by CRC_BLOCKS - 2 - c whole blocks, by x^(8d + 32).
+	 * finish[r][c]: multiplies a block of a message whose length is r modulo 16,
+	 * followed by CRC_BLOCKS - 2 - c whole blocks, by x^(8d + 32).
 	 */
 	struct crc_fold finish[CRC_ROWS][CRC_COLUMNS] __attribute__((aligned(64)));
 	struct crc_fold fold256;		 /* moves a block forward by 256 bytes */

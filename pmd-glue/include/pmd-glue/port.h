@@ -74,8 +74,7 @@ struct port_config {
 	 * socket's path. PCI: the address, 0000:03:00.0. ring: unused.
 	 */
 	char device[PORT_DEVICE_BYTES];
-	char peer
-		[PORT_NAME_BYTES]; /* ring: name of the port at the other end; its own loops it back */
+	char peer[PORT_NAME_BYTES]; /* ring: name of the port at the other end; may be its own */
 	bool memif_server;
 	uint32_t memif_id;
 	uint8_t mac[6]; /* all zero: the device's own (ring, memif, tap: made from address[0]) */
@@ -86,13 +85,12 @@ struct port_config {
 	uint8_t gateway_v6[16];
 	uint16_t vlan; /* 0: untagged */
 	/*
-		 * Requested interface MTU. 0: what RoCE with path MTU 4096 needs, or the driver's
-		 * closest; except on af_packet and af_xdp, where 0 keeps the kernel's setting.
+	 * Requested interface MTU. 0: what RoCE with path MTU 4096 needs, or the driver's
+	 * closest; except on af_packet and af_xdp, where 0 keeps the kernel's setting.
 	 */
 	uint16_t mtu_bytes;
-	unsigned int
-		queues; /* 1..PORT_QUEUES_MAX; ring: the same at both ends, queue i is connected to i */
-	int socket;	/* NUMA node for rings and queues, or SOCKET_ID_ANY */
+	unsigned int queues; /* 1..PORT_QUEUES_MAX; ring: queue i is connected to queue i */
+	int socket;	     /* NUMA node for rings and queues, or SOCKET_ID_ANY */
 	struct port_impairment impairment;
 	char capture_path[PORT_PATH_BYTES]; /* pcapng file of both directions; empty: none */
 };

@@ -62,11 +62,11 @@ struct cm_ops {
 	/* Sends a MAD to QP 1 at the path's other end. It may be lost. Must not call cm. */
 	void (*send)(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES]);
 	/*
-		 * A new REQ or SIDR_REQ has arrived. Returns the connection's owner, who serves its
-		 * service ID; NULL: no one does, and *reason is the answer (REQ: preset to
-		 * CM_REJ_INVALID_SERVICE_ID; SIDR_REQ: a status, preset to 1). If it is set to 0
-		 * there is no answer: the request is dropped and counted (dropped_full), since the
-		 * sender will repeat it. May call functions of cm for c, also cm_release().
+	 * A new REQ or SIDR_REQ has arrived. Returns the connection's owner, who serves its
+	 * service ID; NULL: no one does, and *reason is the answer (REQ: preset to
+	 * CM_REJ_INVALID_SERVICE_ID; SIDR_REQ: a status, preset to 1). If it is set to 0
+	 * there is no answer: the request is dropped and counted (dropped_full), since the
+	 * sender will repeat it. May call functions of cm for c, also cm_release().
 	 */
 	void *(*request)(void *ctx, struct cm_connection *c, const struct cm_path *path,
 			 const struct cm_message *m, uint16_t *reason);
