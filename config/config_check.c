@@ -194,6 +194,18 @@ static int fill_buffers(struct config *c, struct reason *why)
 	return ret;
 }
 
+/* Both ends of a ring have to agree: what one omits the other does not check. The peer of a ring
+ * port exists. */
+static enum icrc_mode icrc_mode(struct config *c, const struct hca_section *h)
+{
+	if (h->icrc == CONFIG_ICRC_ALWAYS)
+		return ICRC_ALWAYS;
+	if (h->port.type != PORT_RING ||
+	    config_find_hca(c, h->port.peer)->icrc == CONFIG_ICRC_ALWAYS)
+		return ICRC_TO_OTHERS;
+	return ICRC_NEVER;
+}
+
 static int check_all(struct config *c, struct reason *why)
 {
 	int ret = fill_daemon(&c->daemon, why);
@@ -211,6 +223,8 @@ static int check_all(struct config *c, struct reason *why)
 		ret = check_port(c, &c->hca[i], why);
 		for (unsigned k = 0; k <= i && !ret; k++)
 			ret = check_pair(&c->hca[k], &c->hca[i], why);
+		if (!ret)
+			c->hca[i].settings.icrc = icrc_mode(c, &c->hca[i]);
 	}
 	return ret ? ret : fill_buffers(c, why);
 }

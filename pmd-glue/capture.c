@@ -14,6 +14,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "capture.h"
+#include "pipeline/icrc.h"
 #include "port_internal.h"
 
 enum { CAPTURE_BUFFERS = 1023, OPTION_END = 0, OPTION_IF_NAME = 2, OPTION_IF_TSRESOL = 9 };
@@ -130,6 +131,7 @@ void capture_frames(struct port_queue *q, struct rte_mbuf *const *frames, uint16
 			queue_count(q, PORT_COUNTER_capture_missed, 1);
 			continue;
 		}
+		icrc_complete(copy);
 		copy->tx_offload = now;
 		copy->packet_type = direction;
 		rte_ring_sp_enqueue(q->capture, copy);

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "data_path.h"
 #include "impairment.h"
+#include "pipeline/icrc.h"
 
 uint16_t stopped_rx_burst(struct link_port *link, uint16_t queue, struct rte_mbuf **frames,
 			  uint16_t n)
@@ -64,7 +65,7 @@ static void clone_in_place(struct rte_mbuf *clone, struct rte_mbuf *m)
 	clone->data_len = m->data_len;
 	clone->pkt_len = m->data_len;
 	clone->port = m->port;
-	clone->ol_flags = RTE_MBUF_F_INDIRECT;
+	clone->ol_flags = RTE_MBUF_F_INDIRECT | (m->ol_flags & ICRC_OMITTED);
 	clone->tx_offload = 0;
 	clone->packet_type = 0;
 }

@@ -22,14 +22,19 @@
 #include "data_path.h"
 #include "eth_args.h"
 #include "memif_gate.h"
+#include "pipeline/icrc.h"
 
 enum { ETH_DESCRIPTORS = 1024 };
 
 /* ---- data path ---- */
 
+/* Whatever bits a driver leaves in a buffer: its ICRC has to be checked. */
 static uint16_t eth_raw_rx(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
 {
-	return rte_eth_rx_burst(q->eth_id, q->id, frames, n);
+	n = rte_eth_rx_burst(q->eth_id, q->id, frames, n);
+	for (uint16_t i = 0; i < n; i++)
+		frames[i]->ol_flags &= ~ICRC_OMITTED;
+	return n;
 }
 
 static uint16_t eth_raw_tx(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)

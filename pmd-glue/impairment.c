@@ -7,6 +7,7 @@
 #include <rte_mbuf.h>
 
 #include "impairment.h"
+#include "pipeline/icrc.h"
 
 struct waiting {
 	struct rte_mbuf *m;
@@ -125,7 +126,8 @@ static struct fate draw_fate(struct impairment *imp)
 	return f;
 }
 
-/* A copy of m with one bit behind the Ethernet header flipped; m itself if there is no buffer. */
+/* A copy of m with one bit behind the Ethernet header flipped, which its ICRC tells; m itself if
+ * there is no buffer. */
 static struct rte_mbuf *corrupted(struct impairment *imp, struct rte_mbuf *m, uint64_t bit)
 {
 	struct rte_mbuf *copy;
@@ -140,6 +142,7 @@ static struct rte_mbuf *corrupted(struct impairment *imp, struct rte_mbuf *m, ui
 		return m;
 	}
 	rte_pktmbuf_free(m);
+	icrc_complete(copy);
 	bits = (rte_pktmbuf_data_len(copy) - RTE_ETHER_HDR_LEN) * 8;
 	bit %= bits;
 	*rte_pktmbuf_mtod_offset(copy, uint8_t *, RTE_ETHER_HDR_LEN + bit / 8) ^= 1 << (bit % 8);

@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include <rte_cycles.h>
+#include <rte_errno.h>
 #include <rte_malloc.h>
+#include <rte_mbuf_dyn.h>
 #include <rte_random.h>
 
 #include "base/log.h"
@@ -18,6 +20,7 @@
 #include "data_path.h"
 #include "groups.h"
 #include "impairment.h"
+#include "pipeline/icrc.h"
 #include "port_check.h"
 
 static struct port *ports[PORTS_MAX];
@@ -211,6 +214,17 @@ static int build(struct port *port)
 	return port->config.capture_path[0] ? capture_open(port) : 0;
 }
 
+/* Nobody else in this process gives the bit another meaning. */
+static int reserve_icrc_mark(void)
+{
+	static const struct rte_mbuf_dynflag mark = {.name = "softhca_icrc_omitted"};
+
+	if (rte_mbuf_dynflag_register_bitnum(&mark, ICRC_OMITTED_BIT) == ICRC_OMITTED_BIT)
+		return 0;
+	LOG(ERR, "bit %d of mbuf flags is not free: %s", ICRC_OMITTED_BIT, rte_strerror(rte_errno));
+	return -rte_errno;
+}
+
 int port_create(const struct port_config *config, struct rte_mempool *packet_pool,
 		struct rte_mempool *clone_pool, struct port **out)
 {
@@ -220,6 +234,8 @@ int port_create(const struct port_config *config, struct rte_mempool *packet_poo
 	error = port_check_config(config);
 	if (!error)
 		error = port_check_pools(config, packet_pool, clone_pool);
+	if (!error)
+		error = reserve_icrc_mark();
 	if (error)
 		return error;
 	slot = find_slot(config->name);

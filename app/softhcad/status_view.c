@@ -35,6 +35,10 @@ static struct rte_tel_data *addresses_of(const struct port_info *info)
 	return a;
 }
 
+/* Which frames have an ICRC. */
+static const char *const icrc_names[] = {
+	[ICRC_ALWAYS] = "all", [ICRC_TO_OTHERS] = "to others", [ICRC_NEVER] = "none"};
+
 static const char *mac_text(char text[18], const uint8_t mac[6])
 {
 	snprintf(text, 18, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4],

@@ -20,7 +20,7 @@ void hca_config_defaults(struct hca_config *c)
 	*c = (struct hca_config){
 		.name = "hca0",
 		.socket = SOCKET_ID_ANY,
-		.settings.icrc_check = true,
+		.settings.icrc = ICRC_ALWAYS,
 #define HCA_SETTING(key, kind, field, unit, def, min, max, doc) .field = def,
 #include "hca/settings.def"
 	};

@@ -91,7 +91,9 @@ static uint64_t reorder_delay(struct sim *s)
 	return delay;
 }
 
-static void wire_put(struct sim *s, int to, const uint8_t *frame, unsigned bytes, uint64_t delay_ns)
+/* mark: ICRC_OMITTED or 0. What is corrupted has an ICRC, by which it shows. */
+static void wire_put(struct sim *s, int to, const uint8_t *frame, unsigned bytes, uint64_t mark,
+		     uint64_t delay_ns)
 {
 	struct sim_wire_end *end = &s->end[to];
 	struct rte_mbuf *m;
@@ -99,13 +101,17 @@ static void wire_put(struct sim *s, int to, const uint8_t *frame, unsigned bytes
 	if (end->count == SIM_WIRE_FRAMES || !(m = rte_pktmbuf_alloc(s->packets)))
 		return;
 	memcpy(rte_pktmbuf_append(m, bytes), frame, bytes);
-	if (hurt(s, s->faults.corrupt_ppm))
+	m->ol_flags |= mark;
+	if (hurt(s, s->faults.corrupt_ppm)) {
+		icrc_complete(m);
 		*rte_pktmbuf_mtod_offset(m, uint8_t *, 14 + sim_random(s) % (bytes - 14)) ^=
 			1u << sim_random(s) % 8;
+	}
 	end->queue[end->count++] = (struct sim_frame){m, s->now_ns + WIRE_NS + delay_ns};
 }
 
-void sim_wire_send(struct sim *s, int from, const uint8_t *frame, unsigned bytes)
+static void send_marked(struct sim *s, int from, const uint8_t *frame, unsigned bytes,
+			uint64_t mark)
 {
 	uint64_t mask = from ? s->faults.drop_mask_b : s->faults.drop_mask;
 	uint64_t number = s->end[from].sent++;
@@ -118,11 +124,16 @@ void sim_wire_send(struct sim *s, int from, const uint8_t *frame, unsigned bytes
 	}
 	if (hurt(s, s->faults.loss_ppm))
 		return;
-	wire_put(s, !from, frame, bytes, reorder_delay(s));
+	wire_put(s, !from, frame, bytes, mark, reorder_delay(s));
 	if (frame[0] & 1) /* to a group: ports bring it back, too */
-		wire_put(s, from, frame, bytes, 0);
+		wire_put(s, from, frame, bytes, mark, 0);
 	if (chance(s, s->faults.duplicate_ppm))
-		wire_put(s, !from, frame, bytes, random_delay(s));
+		wire_put(s, !from, frame, bytes, mark, random_delay(s));
+}
+
+void sim_wire_send(struct sim *s, int from, const uint8_t *frame, unsigned bytes)
+{
+	send_marked(s, from, frame, bytes, 0);
 }
 
 static uint16_t sim_tx(struct link_port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t n)
@@ -133,8 +144,8 @@ static uint16_t sim_tx(struct link_port *port, uint16_t queue, struct rte_mbuf *
 	for (unsigned i = 0; i < n; i++) {
 		if (s->wire_room && s->end[!end->node].count >= s->wire_room)
 			return i;
-		sim_wire_send(end->sim, end->node, rte_pktmbuf_mtod(frames[i], const uint8_t *),
-			      frames[i]->data_len);
+		send_marked(end->sim, end->node, rte_pktmbuf_mtod(frames[i], const uint8_t *),
+			    frames[i]->data_len, frames[i]->ol_flags & ICRC_OMITTED);
 		rte_pktmbuf_free(frames[i]);
 	}
 	return n;

@@ -3,7 +3,7 @@
  * Random schedules: a few operations of mixed kinds (unsignaled, fenced, inline, scattered, empty)
  * on one to three QPs, both directions at once, receives posted late, over a wire that loses,
  * duplicates, delays, reorders and corrupts, with any MTU, credits on or off, PSNs that start just
- * below the wrap. A schedule follows from its seed alone; SOFTHCA_SEEDS=first,count chooses; the
+ * below the wrap, ICRCs computed or omitted. A schedule follows from its seed alone; SOFTHCA_SEEDS=first,count chooses; the
  * seed is printed when one fails. One simulation serves all of them, its QPs are reset in between:
  * `make soak` runs many millions.
  */
@@ -92,8 +92,12 @@ static void one_schedule(struct sim *s, uint64_t seed)
 	p.timeout = 8 + sim_random(s) % 2;
 	p.min_rnr_timer = 1 + sim_random(s) % 8;
 	p.max_rd_atomic = 1 + sim_random(s) % 4;
-	for (int n = 0; n < 2; n++)
-		s->node[n].hca->engines[0].settings.e2e_credits = sim_random(s) & 1;
+	for (int n = 0; n < 2; n++) {
+		struct engine_settings *settings = &s->node[n].hca->engines[0].settings;
+
+		settings->e2e_credits = sim_random(s) & 1;
+		settings->icrc = seed / 3 & 1 ? ICRC_NEVER : ICRC_ALWAYS;
+	}
 	sim_reset(s, &p);
 	s->faults = random_faults(s);
 	traffic_begin(&t, s, "SOFTHCA_SEEDS=%lu,1", (unsigned long)seed);

@@ -36,6 +36,7 @@ enum config_log_level {
 	CONFIG_LOG_DEBUG
 };
 enum config_poll { CONFIG_POLL_ADAPTIVE, CONFIG_POLL_BUSY };
+enum config_icrc { CONFIG_ICRC_AUTO, CONFIG_ICRC_ALWAYS };
 
 struct config_cpus {
 	uint16_t cpu[LCORES_MAX]; /* in the order written, each once */
@@ -65,8 +66,9 @@ struct hca_section {
 		port; /* port.name is the HCA's; port.queues is filled in by config_check() */
 	uint32_t qps, cqs, srqs, mpts, mtts, mpt_cache_bytes, mtt_cache_bytes; /* powers of two */
 	uint32_t engines;
-	struct engine_settings settings;
-	int16_t stages_cpu; /* `stages`: a CPU or CONFIG_CPU_AUTO */
+	uint32_t icrc;			 /* enum config_icrc */
+	struct engine_settings settings; /* .icrc is filled in by config_check() */
+	int16_t stages_cpu;		 /* `stages`: a CPU or CONFIG_CPU_AUTO */
 	/*
 	 * CPU of each stage of each engine, or CONFIG_CPU_AUTO. While a file is read, row
 	 * ENGINES_MAX holds the settings for all engines; config_check() merges it into the

@@ -80,6 +80,7 @@ void wire_template_build(struct wire_template *t, const struct wire_path *path)
 	p += 2;
 	t->l3_offset = (uint8_t)(p - t->bytes);
 	t->is_ipv6 = path->is_ipv6;
+	t->to_self = memcmp(path->dst_mac, path->src_mac, sizeof(path->dst_mac)) == 0;
 	if (path->is_ipv6) {
 		build_ipv6(p, path);
 		p += WIRE_IPV6_BYTES;

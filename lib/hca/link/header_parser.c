@@ -29,14 +29,16 @@ static const enum counter parse_counters[WIRE_ERR_COUNT] = {
 /* Payloads longer than this leave the check of their ICRC to the copy: see arrival_intact(). */
 #define ICRC_HERE_BYTES 512
 
-static bool icrc_later(const struct wire_frame *f)
+static bool icrc_later(const struct rte_mbuf *m, const struct wire_frame *f)
 {
-	return f->payload_bytes > ICRC_HERE_BYTES;
+	return f->payload_bytes > ICRC_HERE_BYTES && !(m->ol_flags & ICRC_OMITTED);
 }
 
-static bool icrc_wrong(struct engine *e, const uint8_t *frame, const struct wire_frame *f)
+static bool icrc_wrong(const struct rte_mbuf *m, const struct wire_frame *f)
 {
-	if (icrc_later(f) || !e->settings.icrc_check)
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+
+	if (f->payload_bytes > ICRC_HERE_BYTES || m->ol_flags & ICRC_OMITTED)
 		return false;
 	return wire_icrc(frame + f->l3_offset, f->transport_end - f->l3_offset, f->is_ipv6) !=
 	       wire_icrc_load(frame + f->transport_end);
@@ -76,7 +78,7 @@ static bool admitted(struct engine *e, const struct qp *q, const struct wire_fra
 }
 
 /* Fills the metadata. */
-static void describe(struct engine *e, struct rte_mbuf *m, const struct wire_frame *f)
+static void describe(struct rte_mbuf *m, const struct wire_frame *f)
 {
 	struct arrival *a = arrival_of(m);
 
@@ -87,8 +89,7 @@ static void describe(struct engine *e, struct rte_mbuf *m, const struct wire_fra
 	a->is_ipv6 = f->is_ipv6;
 	a->response = RESPONSE_NONE;
 	a->headers = f->h;
-	a->icrc_bytes =
-		icrc_later(f) && e->settings.icrc_check ? f->transport_end - f->l3_offset : 0;
+	a->icrc_bytes = icrc_later(m, f) ? f->transport_end - f->l3_offset : 0;
 	a->next = NULL;
 }
 
@@ -99,7 +100,7 @@ static void take_numberless(struct engine *e, struct rte_mbuf *m, const struct w
 		count(hp_counters(e), COUNTER_drop_rx_qpn);
 		return;
 	}
-	describe(e, m, f);
+	describe(m, f);
 	multicast_keep(e, m);
 }
 
@@ -119,7 +120,7 @@ static struct qp *parse(struct engine *e, struct rte_mbuf *m)
 		count(hp_counters(e), parse_counters[error]);
 		return NULL;
 	}
-	if (unlikely(icrc_wrong(e, frame, &f))) {
+	if (unlikely(icrc_wrong(m, &f))) {
 		count(hp_counters(e), COUNTER_drop_rx_icrc);
 		return NULL;
 	}
@@ -134,7 +135,7 @@ static struct qp *parse(struct engine *e, struct rte_mbuf *m)
 	}
 	if (!admitted(e, q, &f))
 		return NULL;
-	describe(e, m, &f);
+	describe(m, &f);
 	return q;
 }
 

@@ -6,7 +6,8 @@
  * made before must not fall between the repeated ones. Stage segmentation.
  *
  * The payload's CRC came with its copy (packet.payload_crc), so only the headers are read here; a
- * short frame is cheaper to run over once more as a whole.
+ * short frame is cheaper to run over once more as a whole. A frame that stays in this daemon has no
+ * ICRC (pipeline/icrc.h).
  */
 #include <errno.h>
 #include "context/qp_context.h"
@@ -65,8 +66,9 @@ static inline void finish_icrc(struct rte_mbuf *m)
 	wire_icrc_store(payload + bytes + pad, crc);
 }
 
-/* Makes the frame; the payload lies at HEADROOM_BYTES of the buffer. */
-static void build(struct engine *e, const struct qp *q, struct rte_mbuf *m)
+/* Makes the frame; the payload lies at HEADROOM_BYTES of the buffer. True: its ICRC is missing
+ * still. */
+static bool build(struct engine *e, const struct qp *q, struct rte_mbuf *m)
 {
 	struct rpg *g = e->rpg;
 	struct packet *p = packet_of(m);
@@ -87,10 +89,15 @@ static void build(struct engine *e, const struct qp *q, struct rte_mbuf *m)
 	memset(payload + bytes, 0, pad);
 	p->l3_offset = t->l3_offset;
 	p->is_ipv6 = t->is_ipv6;
-	m->ol_flags = 0;
 	m->data_off = l2 - (uint8_t *)m->buf_addr;
 	m->data_len = m->pkt_len = payload + bytes + pad + WIRE_ICRC_BYTES - l2;
 	p->flags |= PACKET_BUILT;
+	m->ol_flags = 0;
+	if (!icrc_omitted(e->settings.icrc, t))
+		return true;
+	m->ol_flags = ICRC_OMITTED;
+	wire_icrc_store(payload + bytes + pad, 0);
+	return false;
 }
 
 /* Builds and passes on what came through one channel. */
@@ -98,7 +105,7 @@ static unsigned take(struct engine *e, enum channel_id from, unsigned room)
 {
 	struct rte_mbuf *m[BURST];
 	unsigned n = channel_take(&e->channel[from], m, RTE_MIN(room, (unsigned)BURST)), out = 0;
-	uint64_t fresh = 0; /* those built here, by bit */
+	uint64_t unfinished = 0; /* those built here that lack their ICRC, by bit */
 
 	for (unsigned i = 0; i < n; i++) {
 		struct packet *p = packet_of(m[i]);
@@ -115,12 +122,11 @@ static unsigned take(struct engine *e, enum channel_id from, unsigned room)
 			rte_pktmbuf_free(m[i]);
 			continue;
 		}
-		build(e, q, m[i]);
-		fresh |= 1ull << out;
+		unfinished |= (uint64_t)build(e, q, m[i]) << out;
 		m[out++] = m[i];
 	}
-	for (; fresh; fresh &= fresh - 1)
-		finish_icrc(m[rte_bsf64(fresh)]);
+	for (; unfinished; unfinished &= unfinished - 1)
+		finish_icrc(m[rte_bsf64(unfinished)]);
 	if (out)
 		channel_put(&e->channel[CHANNEL_RPG_TXA], m, out);
 	return n;

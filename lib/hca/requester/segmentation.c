@@ -54,7 +54,7 @@ static uint8_t segment_opcode(const struct request *r, bool first, bool last)
 
 /* A packet with the headers of this segment. `m` is a fresh buffer. */
 static __rte_always_inline void fill_packet(struct visit *v, struct rte_mbuf *m, uint32_t bytes,
-					    uint32_t crc, bool first, bool last)
+					    const uint32_t *crc, bool first, bool last)
 {
 	const struct request *r = v->r;
 	struct packet *p = packet_of(m);
@@ -63,8 +63,8 @@ static __rte_always_inline void fill_packet(struct visit *v, struct rte_mbuf *m,
 	p->qpn = qp_number(v->q);
 	p->epoch = v->q->epoch;
 	p->payload_bytes = bytes;
-	p->payload_crc = crc;
-	p->flags = bytes > CRC_WITH_COPY_BYTES ? PACKET_CRC : 0;
+	p->payload_crc = crc ? *crc : 0;
+	p->flags = crc ? PACKET_CRC : 0;
 	h->opcode = segment_opcode(r, first, last);
 	h->ackreq = 0;
 	h->se = last && r->flags & REQUEST_SOLICITED ? 1 : 0;
@@ -149,16 +149,22 @@ static inline struct segment segment_next(const struct visit *v)
 		.bytes = bytes, .first = v->r->sent_bytes == 0, .last = left == bytes};
 }
 
+/* Is the CRC of a segment's payload to come with its copy? */
+static inline bool crc_with_copy(const struct visit *v, uint32_t bytes)
+{
+	return bytes > CRC_WITH_COPY_BYTES &&
+	       !icrc_omitted(v->e->settings.icrc, &qp_path(v->q)->template);
+}
+
 /* Fills the fresh packet m with the segment. If the answer is not DP_COPIED, m is the caller's as
  * before. */
 static __rte_always_inline enum dp_answer segment_fill(struct visit *v, struct rte_mbuf *m,
 						       struct segment s)
 {
-	uint32_t crc = 0;
+	uint32_t sum = 0, *crc = crc_with_copy(v, s.bytes) ? &sum : NULL;
 	enum dp_answer answer;
 
-	answer = dp_copy(v->e, v->q, v->m, (uint8_t *)m->buf_addr + HEADROOM_BYTES, s.bytes,
-			 s.bytes > CRC_WITH_COPY_BYTES ? &crc : NULL);
+	answer = dp_copy(v->e, v->q, v->m, (uint8_t *)m->buf_addr + HEADROOM_BYTES, s.bytes, crc);
 	if (unlikely(answer != DP_COPIED))
 		return answer;
 	fill_packet(v, m, s.bytes, crc, s.first, s.last);
@@ -252,7 +258,7 @@ enum rtc_state rtc_rc_store_entry(struct visit *v)
 
 		re_put(v->e->mq, &q->mq.re, &y);
 	}
-	fill_packet(v, m, 0, 0, true, true);
+	fill_packet(v, m, 0, NULL, true, true);
 	packet_of(m)->headers.ackreq = 1;
 	q->rtc.since_ack = 0;
 	rtc_spend(v, 0);

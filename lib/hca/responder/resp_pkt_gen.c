@@ -73,10 +73,11 @@ static inline struct rte_mbuf *next_buffer(const struct resp_pkt_gen *p)
 
 /*
  * Puts the headers in front of the payload, which stands at the data start with its zero pad, and
- * the ICRC behind it. crc: state of payload and pad from 0, or NULL: computed here.
+ * the ICRC behind it, unless it is omitted. crc: state of payload and pad from 0, or NULL: computed
+ * here.
  */
-static inline void seal(struct resp_pkt_gen *p, const struct qp *qp, const struct wire_headers *h,
-			uint32_t payload_bytes, const uint32_t *crc)
+static inline void seal(struct engine *e, struct resp_pkt_gen *p, const struct qp *qp,
+			const struct wire_headers *h, uint32_t payload_bytes, const uint32_t *crc)
 {
 	const struct wire_template *t = &qp_path(qp)->template;
 	unsigned header_bytes = wire_opcodes[h->opcode].header_bytes;
@@ -88,19 +89,21 @@ static inline void seal(struct resp_pkt_gen *p, const struct qp *qp, const struc
 	uint8_t *l2 = bth - t->encap_bytes;
 	uint8_t *l3 = l2 + t->l3_offset;
 	struct packet *packet = packet_of(m);
-	uint32_t icrc;
+	bool omitted = icrc_omitted(e->settings.icrc, t);
+	uint32_t icrc = 0;
 
 	wire_stamp(l2, t, after_udp, ++p->ip_id);
 	wire_write_transport(bth, h);
-	if (crc)
+	if (!omitted && crc)
 		icrc = ~wire_crc_combine(
 			wire_icrc_headers(l3, (unsigned)(payload - l3), t->is_ipv6), *crc, body);
-	else
+	else if (!omitted)
 		icrc = wire_icrc(l3, (unsigned)(payload - l3) + body, t->is_ipv6);
 	wire_icrc_store(payload + body, icrc);
 	m->data_off = (uint16_t)(m->data_off - (payload - l2));
 	m->data_len = (uint16_t)(t->encap_bytes + after_udp);
 	m->pkt_len = m->data_len;
+	m->ol_flags = omitted ? ICRC_OMITTED : 0;
 	packet->qpn = qp_number(qp);
 	packet->payload_bytes = payload_bytes;
 	packet->flags = PACKET_BUILT;
@@ -130,29 +133,29 @@ static void count_nak(struct counters *c, uint8_t syndrome)
 	      aeth_kind(syndrome) == AETH_RNR ? COUNTER_nak_rnr_sent : naks[aeth_value(syndrome)]);
 }
 
-static inline void answer_ack(struct resp_pkt_gen *p, struct counters *c, const struct qp *qp,
-			      uint32_t psn, uint8_t syndrome, uint32_t msn)
+static inline void answer_ack(struct engine *e, struct resp_pkt_gen *p, struct counters *c,
+			      const struct qp *qp, uint32_t psn, uint8_t syndrome, uint32_t msn)
 {
 	struct wire_headers h = response_headers(qp, WIRE_RC_ACK, psn);
 
 	h.syndrome = syndrome;
 	h.msn = msn;
-	seal(p, qp, &h, 0, NULL);
+	seal(e, p, qp, &h, 0, NULL);
 	if (likely(aeth_kind(syndrome) == AETH_ACK))
 		count(c, COUNTER_acks_sent);
 	else
 		count_nak(c, syndrome);
 }
 
-static void answer_atomic(struct resp_pkt_gen *p, struct counters *c, const struct qp *qp,
-			  const struct arrival *a)
+static void answer_atomic(struct engine *e, struct resp_pkt_gen *p, struct counters *c,
+			  const struct qp *qp, const struct arrival *a)
 {
 	struct wire_headers h = response_headers(qp, WIRE_RC_ATOMIC_ACK, a->response_psn);
 
 	h.syndrome = a->syndrome;
 	h.msn = a->msn;
 	h.orig = a->orig;
-	seal(p, qp, &h, 0, NULL);
+	seal(e, p, qp, &h, 0, NULL);
 	count(c, COUNTER_acks_sent);
 }
 
@@ -200,7 +203,7 @@ static enum v2p_state read_packet(struct engine *e, struct resp_pkt_gen *p, stru
 	struct wire_headers h = response_headers(
 		qp, read_opcode(a->done_packets == 0, bytes == left), order_next_psn(a));
 	uint8_t *payload = rte_pktmbuf_mtod(next_buffer(p), uint8_t *);
-	bool fused = bytes > SMALL_BYTES;
+	bool fused = bytes > SMALL_BYTES && !icrc_omitted(e->settings.icrc, &qp_path(qp)->template);
 	uint32_t crc = 0;
 	enum v2p_state s = copy_read(e, qp, a, payload, bytes, fused ? &crc : NULL);
 
@@ -212,7 +215,7 @@ static enum v2p_state read_packet(struct engine *e, struct resp_pkt_gen *p, stru
 	memset(payload + bytes, 0, h.pad);
 	if (fused && h.pad)
 		crc = wire_crc(crc, payload + bytes, h.pad);
-	seal(p, qp, &h, bytes, fused ? &crc : NULL);
+	seal(e, p, qp, &h, bytes, fused ? &crc : NULL);
 	a->done_bytes += bytes;
 	a->done_packets++;
 	return V2P_SUCCESS;
@@ -232,7 +235,7 @@ static void fail_read(struct engine *e, struct resp_pkt_gen *p, struct counters 
 	const struct arrival *a = arrival_of(qp->respg.head);
 	uint32_t msn = a->done_packets ? a->msn : psn_sub(a->msn, 1);
 
-	answer_ack(p, c, qp, order_next_psn(a), aeth_nak(AETH_NAK_REMOTE_ACCESS), msn);
+	answer_ack(e, p, c, qp, order_next_psn(a), aeth_nak(AETH_NAK_REMOTE_ACCESS), msn);
 	p->held -= order_purge(qp);
 	if (qp_set_error(e, qp))
 		eq_post(e->completion, c, qp->client, EQE_WQ_ACCESS_ERROR, qp_number(qp));
@@ -275,10 +278,10 @@ static void serve_head(struct engine *e, struct resp_pkt_gen *p, struct counters
 		serve_read(e, p, c, qp);
 		return;
 	case RESPONSE_ATOMIC:
-		answer_atomic(p, c, qp, a);
+		answer_atomic(e, p, c, qp, a);
 		break;
 	case RESPONSE_ACK:
-		answer_ack(p, c, qp, a->response_psn, a->syndrome, a->msn);
+		answer_ack(e, p, c, qp, a->response_psn, a->syndrome, a->msn);
 		break;
 	case RESPONSE_NONE:
 		break;
@@ -357,10 +360,10 @@ static inline struct rte_mbuf *take_up(struct engine *e, struct resp_pkt_gen *p,
 		return NULL;
 	}
 	if (a->response == RESPONSE_ATOMIC) {
-		answer_atomic(p, c, qp, a);
+		answer_atomic(e, p, c, qp, a);
 		order_account(qp, a);
 	} else {
-		answer_ack(p, c, qp, a->response_psn, a->syndrome, a->msn);
+		answer_ack(e, p, c, qp, a->response_psn, a->syndrome, a->msn);
 	}
 	return m;
 }

@@ -126,7 +126,8 @@ enum port_counter_id {
  *
  * 0; -EINVAL: the configuration is inconsistent (see the log); -EEXIST: name is taken;
  * -ENODEV: no such device or its driver is missing; -ENOTSUP: the device lacks support (queues,
- * MTU); -ENOMEM; -EIO: the driver refused.
+ * MTU); -ENOMEM; -EIO: the driver refused; -EBUSY: another user of DPDK has the mbuf flag of
+ * pipeline/icrc.h.
  */
 int port_create(const struct port_config *config, struct rte_mempool *packet_pool,
 		struct rte_mempool *clone_pool, struct port **out);

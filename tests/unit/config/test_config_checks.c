@@ -9,6 +9,16 @@
 
 enum { SETS_MAX = 8 };
 
+/* The default configuration with settings, up to the first NULL. Not checked. */
+static void configure(struct config *c, const char *const set[SETS_MAX])
+{
+	struct config_error error;
+
+	config_defaults(c);
+	for (unsigned k = 0; k < SETS_MAX && set[k]; k++)
+		assert_int_equal(config_set(c, set[k], &error), 0);
+}
+
 TEST(contradictions__refused)
 {
 	static const struct {
@@ -35,9 +45,7 @@ TEST(contradictions__refused)
 		struct config_error error;
 		struct config c;
 
-		config_defaults(&c);
-		for (unsigned k = 0; k < SETS_MAX && rows[i].set[k]; k++)
-			assert_int_equal(config_set(&c, rows[i].set[k], &error), 0);
+		configure(&c, rows[i].set);
 		if (config_check(&c, "test", &error) != -EINVAL ||
 		    !strstr(error.text, rows[i].reason))
 			fail_msg("row %u: '%s', expected '%s'", i, error.text, rows[i].reason);
@@ -57,6 +65,34 @@ TEST(both_ends_of_a_memif__accepted)
 	for (unsigned i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
 		assert_int_equal(config_set(&c, sets[i], &error), 0);
 	assert_int_equal(config_check(&c, "test", &error), 0);
+}
+
+TEST(icrc__follows_both_ends)
+{
+	static const struct {
+		const char *set[SETS_MAX];
+		enum icrc_mode mode[2];
+	} rows[] = {
+		{{NULL}, {ICRC_NEVER, ICRC_NEVER}},
+		{{"hca0.icrc=always"}, {ICRC_ALWAYS, ICRC_TO_OTHERS}},
+		{{"hca1.icrc=always"}, {ICRC_TO_OTHERS, ICRC_ALWAYS}},
+		{{"hca0.icrc=always", "hca1.icrc=always"}, {ICRC_ALWAYS, ICRC_ALWAYS}},
+		{{"hca0.peer=hca0", "hca1.peer=hca1", "hca1.icrc=always"},
+		 {ICRC_NEVER, ICRC_ALWAYS}},
+		{{"hca0.port=memif", "hca0.device=/tmp/m", "hca0.peer=", "hca1.peer=hca1"},
+		 {ICRC_TO_OTHERS, ICRC_NEVER}},
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct config_error error;
+		struct config c;
+
+		configure(&c, rows[i].set);
+		assert_int_equal(config_check(&c, "test", &error), 0);
+		for (unsigned k = 0; k < 2; k++)
+			if (c.hca[k].settings.icrc != rows[i].mode[k])
+				fail_msg("row %u: hca%u has mode %u", i, k, c.hca[k].settings.icrc);
+	}
 }
 
 TEST(queues__follow_engines)

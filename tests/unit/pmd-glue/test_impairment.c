@@ -2,6 +2,7 @@
 /* Impairment in virtual time (1 cycle = 1 us), and through a ring port. */
 #include "fixture.h"
 #include "impairment.h"
+#include "pipeline/icrc.h"
 
 enum { FRAMES = 1000, LOST_OF_SEED_42 = 105 };
 
@@ -197,6 +198,34 @@ TEST(impairment__corrupt_flips_one_bit_in_a_copy)
 		rte_pktmbuf_free(m);
 		rte_pktmbuf_free(sent);
 	}
+	impairment_destroy(imp);
+	assert_no_leak();
+}
+
+/* What is not checked for an ICRC would arrive corrupted: such a frame gets one first. */
+TEST(impairment__corrupt_frames_have_an_icrc)
+{
+	struct port_impairment c = {.corrupt = 1, .seed = 3};
+	struct impairment *imp = impairment_create(&c, 0, packets, count, 1000000);
+	unsigned int wrong = 0;
+
+	(void)state;
+	for (unsigned int i = 0; i < 100; i++) {
+		struct rte_mbuf *sent = roce_v4(2, 1, i), *m;
+		const uint8_t *l3;
+
+		sent->ol_flags |= ICRC_OMITTED;
+		impairment_take(imp, sent, i);
+		assert_int_equal(impairment_due(imp, i, &m, 1), 1);
+		impairment_sent(imp, 1);
+		assert_false(m->ol_flags & ICRC_OMITTED);
+		l3 = rte_pktmbuf_mtod(m, const uint8_t *) + RTE_ETHER_HDR_LEN;
+		wrong += wire_icrc(l3, m->data_len - RTE_ETHER_HDR_LEN - 4, false) !=
+			 wire_icrc_load(l3 + m->data_len - RTE_ETHER_HDR_LEN - 4);
+		rte_pktmbuf_free(m);
+	}
+	/* but for flips of what routers may change: 56 of 480 bits */
+	assert_in_range(wrong, 75, 99);
 	impairment_destroy(imp);
 	assert_no_leak();
 }

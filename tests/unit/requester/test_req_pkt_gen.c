@@ -4,11 +4,12 @@
 
 struct got {
 	struct wire_frame f;
+	bool icrc_omitted;
 	uint8_t bytes[FRAME_BYTES_MAX];
 	uint32_t length;
 };
 
-/* The next frame, parsed, its ICRC computed anew. */
+/* The next frame, parsed, its ICRC computed anew; when it has none, as it will be captured. */
 static void take_frame(struct got *g)
 {
 	struct rte_mbuf *m = fx_take(CHANNEL_RPG_TXA);
@@ -17,6 +18,12 @@ static void take_frame(struct got *g)
 	assert_non_null(m);
 	assert_int_equal(m->nb_segs, 1);
 	assert_int_equal(m->pkt_len, m->data_len);
+	g->icrc_omitted = m->ol_flags & ICRC_OMITTED;
+	if (g->icrc_omitted)
+		assert_int_equal(
+			wire_icrc_load(rte_pktmbuf_mtod_offset(m, uint8_t *, m->data_len - 4)), 0);
+	icrc_complete(m);
+	assert_false(m->ol_flags & ICRC_OMITTED);
 	g->length = m->data_len;
 	memcpy(g->bytes, rte_pktmbuf_mtod(m, void *), g->length);
 	rte_pktmbuf_free(m);
@@ -41,16 +48,18 @@ static void used_buffers(void)
 	rte_pktmbuf_free_bulk(m, FX_PACKETS);
 }
 
-static void frames_of_all_sizes(const struct fx_options *o)
+static void frames_of_all_sizes(const struct fx_options *o, enum icrc_mode icrc)
 {
 	static struct got g;
 
+	fx->e->settings.icrc = icrc;
 	fx_fill_memory(0, FX_MTU, 77);
 	used_buffers();
 	for (unsigned i = 0; i < RTE_DIM(sizes); i++) {
 		send_request(0, USER_SEND_IMM, sizes[i], 0);
 		segmentation_poll(fx->e);
 		take_frame(&g);
+		assert_int_equal(g.icrc_omitted, icrc == ICRC_NEVER);
 		assert_int_equal(g.f.is_ipv6, o->ipv6);
 		assert_int_equal(g.f.has_vlan, o->vlan);
 		if (o->vlan)
@@ -72,22 +81,47 @@ static struct fx_options ipv4, ipv6 = {.ipv6 = true}, vlan = {.vlan = true},
 
 TEST_OPTIONS(rpg_poll__ipv4, &ipv4)
 {
-	frames_of_all_sizes(&ipv4);
+	frames_of_all_sizes(&ipv4, ICRC_ALWAYS);
 }
 
 TEST_OPTIONS(rpg_poll__ipv6, &ipv6)
 {
-	frames_of_all_sizes(&ipv6);
+	frames_of_all_sizes(&ipv6, ICRC_ALWAYS);
 }
 
 TEST_OPTIONS(rpg_poll__vlan, &vlan)
 {
-	frames_of_all_sizes(&vlan);
+	frames_of_all_sizes(&vlan, ICRC_ALWAYS);
 }
 
 TEST_OPTIONS(rpg_poll__ipv6_vlan, &ipv6_vlan)
 {
-	frames_of_all_sizes(&ipv6_vlan);
+	frames_of_all_sizes(&ipv6_vlan, ICRC_ALWAYS);
+}
+
+TEST_OPTIONS(rpg_poll__ipv4_without_icrc, &ipv4)
+{
+	frames_of_all_sizes(&ipv4, ICRC_NEVER);
+}
+
+TEST_OPTIONS(rpg_poll__ipv6_vlan_without_icrc, &ipv6_vlan)
+{
+	frames_of_all_sizes(&ipv6_vlan, ICRC_NEVER);
+}
+
+/* Short and long, to the port itself and to others. */
+TEST(rpg_poll__icrc_to_others)
+{
+	static struct got g;
+
+	fx->e->settings.icrc = ICRC_TO_OTHERS;
+	for (unsigned i = 0; i < 4; i++) {
+		fx->qp[0]->path[0].template.to_self = i & 1;
+		send_request(0, USER_SEND, i & 2 ? FX_MTU : 5, 0);
+		segmentation_poll(fx->e);
+		take_frame(&g);
+		assert_int_equal(g.icrc_omitted, i & 1);
+	}
 }
 
 TEST(rpg_poll__headers_of_each_operation)
@@ -189,6 +223,27 @@ TEST(rpg_poll__datagram_without_hop_limit)
 	segmentation_poll(fx->e);
 	take_frame(&g);
 	assert_int_equal(g.f.ttl, WIRE_TTL_DEFAULT);
+}
+
+/* Each datagram says where it goes. */
+TEST(rpg_poll__datagrams_icrc_to_others)
+{
+	struct wire_path path = fx_path(false, false, false);
+	struct wqe_ud u = {.qpn = 5};
+	static struct got g;
+
+	fx->h->config.gids[0].src_mac[0] = 2;
+	fx->e->settings.icrc = ICRC_TO_OTHERS;
+	fx_service(0, SERVICE_UD);
+	memcpy(u.dip, path.dst_ip, 16);
+	for (unsigned i = 0; i < 4; i++) {
+		memcpy(u.dmac, fx->e->gids[0].src_mac, 6);
+		u.dmac[5] ^= i & 1;
+		fx_put(CHANNEL_DP_RTC, datagram(&u, i & 2 ? 500 : 10));
+		segmentation_poll(fx->e);
+		take_frame(&g);
+		assert_int_equal(g.icrc_omitted, !(i & 1));
+	}
 }
 
 TEST(rpg_poll__datagram_from_an_address_that_is_not_there)

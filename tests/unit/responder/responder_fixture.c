@@ -268,6 +268,8 @@ static void collect(struct rte_mbuf *m)
 	assert_true(fx->frame_count <= FX_FRAMES);
 	assert_int_equal(m->nb_segs, 1);
 	assert_int_equal(m->pkt_len, m->data_len);
+	assert_int_equal(!!(m->ol_flags & ICRC_OMITTED), fx->e.settings.icrc == ICRC_NEVER);
+	icrc_complete(m);
 	assert_int_equal(wire_parse_frame(frame, m->data_len, &f), WIRE_OK);
 	assert_int_equal(f.transport_end + 4, m->data_len);
 	icrc = wire_icrc(frame + f.l3_offset, f.transport_end - f.l3_offset, f.is_ipv6);

@@ -350,3 +350,19 @@ TEST(ipv6_and_vlan__frames_are_right)
 	assert_read(WIRE_RC_READ_RESP_ONLY, FX_PSN + 1);
 	fx_assert_no_frame();
 }
+
+/* The fixture looks for the mark. */
+TEST(icrc__is_omitted)
+{
+	(void)state;
+	fx->e.settings.icrc = ICRC_NEVER;
+	fx->qp->mtu_bytes = 1024;
+	fx_send_write(FX_QPN, FX_PSN, FX_KEY);
+	fx_send_read(FX_QPN, FX_PSN + 1, 3);
+	fx_send_read(FX_QPN, FX_PSN + 2, 1);
+	fx_poll(1);
+	fx_assert_ack(FX_PSN, 31, 1);
+	assert_read(WIRE_RC_READ_RESP_ONLY, FX_PSN + 1);
+	assert_read(WIRE_RC_READ_RESP_ONLY, FX_PSN + 2);
+	fx_assert_no_frame();
+}

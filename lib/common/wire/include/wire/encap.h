@@ -46,7 +46,7 @@ struct wire_template {
 	uint8_t encap_bytes; /* Ethernet .. UDP header: 42, 46, 62 or 66 */
 	uint8_t l3_offset;   /* of the IP header: 14 or 18 */
 	uint8_t is_ipv6;     /* 0 or 1 */
-	uint8_t reserved;
+	uint8_t to_self;     /* 1: the source's MAC address is the destination's */
 	uint32_t ip_sum; /* IPv4: ones' complement sum of the header without length, id, checksum */
 	uint8_t bytes[72];
 };

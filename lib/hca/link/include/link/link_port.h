@@ -15,15 +15,17 @@ struct link_port {
 	 * or IPv6, whole in one segment) that arrived for this HCA on receive queue `queue`. All
 	 * else has been taken out by the port. Ownership of the mbufs goes to the caller; each has
 	 * a private area of its own (MESSAGE_PRIV_BYTES) whose second half the caller may
-	 * overwrite, but its data may be shared with the sender and must not be written to. Stage:
-	 * header_parse. Returns how many.
+	 * overwrite, but its data may be shared with the sender and must not be written to. Only
+	 * frames of this daemon have ICRC_OMITTED (pipeline/icrc.h), and those that were sent with
+	 * it keep it. Stage: header_parse. Returns how many.
 	 */
 	uint16_t (*rx_burst)(struct link_port *port, uint16_t queue, struct rte_mbuf **frames,
 			     uint16_t n);
 	/*
 	 * Sends up to n frames, one segment each, refcnt 1 or more. Takes ownership of one
 	 * reference to each frame taken and returns how many; the rest stay with the caller. The
-	 * port never changes data, length or private area of a frame. Stage: header_parse.
+	 * port never changes data, length or private area of a frame. One with ICRC_OMITTED
+	 * may go nowhere but to a port of this daemon. Stage: header_parse.
 	 */
 	uint16_t (*tx_burst)(struct link_port *port, uint16_t queue, struct rte_mbuf **frames,
 			     uint16_t n);

@@ -14,6 +14,7 @@
 #include "base/counters.h"
 #include "base/limits.h"
 #include "pipeline/channel.h"
+#include "pipeline/icrc.h"
 #include "pipeline/wake_list.h"
 
 struct dbp;
@@ -49,7 +50,7 @@ struct engine_settings {
 	uint32_t nt_copy_bytes; /* messages at least this long are written with non-temporal stores;
 				   0: never */
 	bool e2e_credits;	/* generate end-to-end credits; false: 11111b */
-	bool icrc_check;	/* always true but in benchmarks */
+	enum icrc_mode icrc;
 };
 
 /* What a stage instance counts and knows. One writer: the lcore that runs it. */

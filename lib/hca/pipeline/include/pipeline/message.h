@@ -164,7 +164,8 @@ static inline struct arrival *arrival_of(struct rte_mbuf *m)
 /*
  * Checks the ICRC of a frame whose check HeaderParser left to whoever copies the payload: right
  * before the copy, so that the payload comes into the cache once and not twice. To be called before
- * anything in the packet is believed. Short frames were checked by HeaderParser.
+ * anything in the packet is believed. Short frames were checked by HeaderParser; those with
+ * ICRC_OMITTED need no check.
  */
 static inline bool arrival_intact(struct rte_mbuf *m)
 {

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PIPELINE_ICRC_H
+#define PIPELINE_ICRC_H
+/*
+ * ICRC as an offload. A frame that does not leave the memory of this daemon needs none, as no
+ * packet on a loopback device needs a checksum: its sender marks it instead of computing one, its
+ * receiver believes the mark instead of checking one.
+ *
+ * The mark is worth as much as the ICRC because nobody outside can set it: it lies in the mbuf, no
+ * client has mbufs in its memory, and a port with a driver clears it in all that it receives. Who
+ * copies a marked frame to show or change it (capture, impairment) completes the copy first.
+ */
+#include <rte_mbuf.h>
+#include "wire/crc.h"
+#include "wire/encap.h"
+
+/* Which frames an HCA sends without ICRC. */
+enum icrc_mode {
+	ICRC_ALWAYS,	/* none */
+	ICRC_TO_OTHERS, /* those to the port's own MAC address, which come back at once */
+	ICRC_NEVER,	/* all: the port is joined to one of this daemon */
+};
+
+/*
+ * The mark, in rte_mbuf.ol_flags: the last four bytes are zeroes in place of the ICRC. The highest
+ * of the bits that DPDK leaves to applications; ports reserve it by
+ * rte_mbuf_dynflag_register_bitnum().
+ */
+#define ICRC_OMITTED_BIT 40
+#define ICRC_OMITTED	 (1ull << ICRC_OMITTED_BIT)
+
+_Static_assert(ICRC_OMITTED >= RTE_MBUF_F_FIRST_FREE && ICRC_OMITTED <= RTE_MBUF_F_LAST_FREE,
+	       "DPDK has no meaning for it");
+
+/* Does a frame with this encapsulation go without ICRC? Any stage. */
+static inline bool icrc_omitted(enum icrc_mode mode, const struct wire_template *t)
+{
+	return mode == ICRC_NEVER || (mode == ICRC_TO_OTHERS && t->to_self);
+}
+
+/* Gives a frame of this daemon, a copy in one segment that nobody else sees, the ICRC that was
+ * omitted, if it was. Any stage. */
+static inline void icrc_complete(struct rte_mbuf *m)
+{
+	enum { TYPE_AT = 12, TYPE_VLAN = 0x81, TYPE_IPV6 = 0x86 };
+	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
+	unsigned end = m->data_len - WIRE_ICRC_BYTES, l3 = WIRE_ETHERNET_BYTES;
+
+	if (!(m->ol_flags & ICRC_OMITTED))
+		return;
+	m->ol_flags &= ~ICRC_OMITTED;
+	if (frame[TYPE_AT] == TYPE_VLAN)
+		l3 += WIRE_VLAN_BYTES;
+	wire_icrc_store(frame + end, wire_icrc(frame + l3, end - l3, frame[l3 - 2] == TYPE_IPV6));
+}
+
+#endif

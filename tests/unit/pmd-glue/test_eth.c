@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ports with a driver, for which DPDK's null device stands. */
+#include "fixture.h"
+#include "pipeline/icrc.h"
+
+/* What the driver receives, in buffers that have the mark from their last use. */
+static uint16_t receive_marked(uint16_t port, uint16_t queue, struct rte_mbuf **frames, uint16_t n,
+			       uint16_t room, void *arg)
+{
+	(void)port, (void)queue, (void)room, (void)arg;
+	rte_pktmbuf_free_bulk(frames, n);
+	for (uint16_t i = 0; i < n; i++) {
+		frames[i] = roce_v4(1, 2, i);
+		frames[i]->ol_flags |= ICRC_OMITTED;
+	}
+	return n;
+}
+
+TEST(eth__never_receives_the_mark_of_an_omitted_icrc)
+{
+	struct port_config c = ring_config("e", "", 1);
+	struct rte_mbuf *got[BURST];
+	struct port *port;
+	uint16_t id, n;
+
+	(void)state;
+	assert_int_equal(port_eal_vdev("net_null0", ""), 0);
+	c.type = PORT_PCI; /* any device that is there already */
+	strcpy(c.device, "net_null0");
+	port = open_port(&c);
+	assert_int_equal(rte_eth_dev_get_port_by_name(c.device, &id), 0);
+	assert_non_null(rte_eth_add_rx_callback(id, 0, receive_marked, NULL));
+	n = receive(port, got, BURST);
+	assert_int_equal(n, BURST);
+	for (uint16_t i = 0; i < n; i++)
+		assert_false(got[i]->ol_flags & ICRC_OMITTED);
+	rte_pktmbuf_free_bulk(got, n);
+	port_destroy(port);
+	assert_int_equal(port_eal_remove("vdev", c.device), 0);
+}
