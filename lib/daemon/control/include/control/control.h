@@ -60,7 +60,7 @@ struct control_limits {
 					 MULTICAST_GROUPS_MAX */
 	uint64_t piece_bytes;	      /* of one piece, and of one MR: 1 TiB */
 	uint64_t client_bytes;	      /* of all pieces of one client: 4 TiB */
-	uint64_t all_bytes;	      /* of all pieces of all clients: 64 TiB, half of what a process
+	uint64_t all_bytes; /* of all pieces of all clients: 64 TiB, half of what a process
 					 has; one has at most as much as is left */
 };
 
