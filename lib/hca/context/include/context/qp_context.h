@@ -3,20 +3,20 @@
 #define CONTEXT_QP_CONTEXT_H
 /*
  * CxtMgt: the QP contexts. One cache line (or a few) per writer; each field has exactly one writing
- * module, named at its group (reference: "who reads and writes what"). Everybody may read; fields
- * that another lcore reads while they change are accessed with __atomic builtins.
+ * module, named at its group. Any module may read; fields that another lcore reads while they
+ * change are accessed with __atomic builtins.
  *
- * The one exception is `state`. Rule: the CEU makes every transition that a client asks for;
- * RequesterRecvControl and ExecutionEngine may move it to ERR, with qp_set_error(), whoever has
- * lost a completion of it with qp_completion_lost(), and RequesterTransControl a UC or UD QP to
- * SQE, with qp_set_sqe(); nothing else. All of them use compare-and-swap on the value they judged
- * by, so that no transition undoes another one: ERR is left only through RST, which the CEU enters
- * when nothing in flight names the QP any more.
+ * The one exception is `state`. The CEU makes every transition that a client requests;
+ * RequesterRecvControl and ExecutionEngine may move the QP to ERR with qp_set_error(), any stage
+ * that loses one of its completions with qp_completion_lost(), and RequesterTransControl a UC or UD
+ * QP to SQE with qp_set_sqe(); nothing else changes it. All use compare-and-swap on the value they
+ * checked, so that no transition undoes another: ERR is left only through RST, which the CEU enters
+ * when nothing in flight names the QP.
  *
- * A QPN has 24 bits: the low ones are the index in the table, the rest change with each reuse and
- * are random, so that QPNs cannot be guessed and a packet or descriptor for a former QP finds
- * another number in the context and is dropped. The one exception is QP 1 (GSI), whose number
- * stands in the standard: its place is nobody else's.
+ * A QPN has 24 bits: the low ones are the index in the table, the rest are random and change with
+ * each reuse, so that QPNs cannot be guessed, and a packet or descriptor for a former QP finds
+ * another number in the context and is dropped. The one exception is QP 1 (GSI), whose number the
+ * standard fixes: its index is reserved.
  */
 #include <stdint.h>
 #include <rte_mbuf.h>
@@ -39,7 +39,7 @@ struct mq_list {
 	uint32_t produced; /* producer */
 };
 
-/* A place in the two lists of packets: element, and its number in the list (free running). */
+/* A position in the two lists of packets: element, and its number in the list (free running). */
 struct mq_cursor {
 	uint32_t sw, sw_place, rd, rd_place;
 };
@@ -47,15 +47,14 @@ struct mq_cursor {
 /* A QP's place in one of the lists of qp_list.h. */
 struct qp_link {
 	uint32_t next;	      /* QP index */
-	uint32_t before : 24; /* QP index; of the first one it means nothing */
+	uint32_t before : 24; /* QP index; undefined for the first one */
 	uint32_t listed : 8;  /* 1 while it is in the list */
 };
 _Static_assert(sizeof(struct qp_link) == 8 && QPN_INDEX_BITS_MAX <= 24, "lists cost 8 bytes each");
 
-/* rrc.credits: the LSN that the newest AETH with credits gave, and: */
-#define CREDITS_CAME (1u << 24) /* one came at all */
-#define CREDITS_UNLIMITED                                                                          \
-	(1u << 25) /* the peer gives none, send at will: 11111b came, or its CM said so */
+/* rrc.credits: the LSN granted by the newest AETH with credits, and: */
+#define CREDITS_CAME	  (1u << 24) /* any such AETH has arrived */
+#define CREDITS_UNLIMITED (1u << 25) /* no limit: 11111b received, or set by the peer's CM */
 
 /* An atomic's result, kept for its duplicates. */
 struct atomic_result {
@@ -63,15 +62,14 @@ struct atomic_result {
 	uint64_t orig;
 };
 
-/* What ExecutionEngine has done with the receive queue. */
+/* The state of ExecutionEngine's receive queue. */
 enum ee_flushed {
 	EE_NOT_FLUSHED,
-	EE_FLUSHED, /* with an SRQ, in ERR: what it held was given back, EQE_LAST_WQE was raised */
-	EE_LEAVING, /* the CEU took the QP away; ee.answers_put: answers put into EE_RESPG by then
-		     */
+	EE_FLUSHED, /* with an SRQ, in ERR: its descriptors were dropped, EQE_LAST_WQE was raised */
+	EE_LEAVING, /* being destroyed; ee.answers_put: answers put into EE_RESPG by then */
 };
 
-/* Where a QP's packets go and come from. */
+/* The path of a QP's packets. */
 struct qp_path {
 	struct wire_template template; /* RC, UC: Ethernet … UDP of every packet; UD: without
 					  destination */
@@ -88,24 +86,23 @@ struct qp {
 	uint16_t mtu_bytes;
 	uint16_t pkey;
 	uint16_t client;	      /* index of the client that owns it */
-	uint8_t retry_cnt, rnr_retry; /* 3 bits each; rnr_retry 7: for ever */
+	uint8_t retry_cnt, rnr_retry; /* 3 bits each; rnr_retry 7: infinite */
 	uint8_t timeout;	      /* 5 bits: 4.096 µs × 2^timeout, 0: off */
 	uint8_t min_rnr_timer;	      /* 5 bits, code */
 	uint8_t max_rd_atomic, max_dest_rd_atomic;
 	uint8_t sq_signal_all;
 	uint8_t sq_epoch;   /* bumped by SQERR2RTS; atomic */
 	uint8_t access;	    /* enum access_flags: REMOTE_* enabled on the QP */
-	uint8_t path_now;   /* atomic: the one of path[] that counts */
-	uint8_t sqd_notify; /* EQE_SQ_DRAINED is wanted */
-	uint8_t going;	    /* atomic: in ERR only to give back what it holds before it is reset or
-			       destroyed; no EQE_LAST_WQE is wanted */
+	uint8_t path_now;   /* atomic: current path[] */
+	uint8_t sqd_notify; /* EQE_SQ_DRAINED requested */
+	uint8_t going; /* atomic: in ERR only to release resources before reset or destruction; no
+				  EQE_LAST_WQE */
 	uint32_t pd;
 	uint32_t dest_qpn;
 	uint32_t qkey;
 	uint32_t cqn_snd, cqn_rcv;
 	uint16_t engine;  /* index of the engine that owns it */
-	uint8_t sqd_turn; /* atomic: which time in SQD this is, never 0; changes before it is
-			     entered */
+	uint8_t sqd_turn; /* atomic: number of this stay in SQD, never 0; changes on entry */
 	uint8_t *sq; /* send queue in the daemon's address space; its MR stays while the QP lives */
 	uint32_t sq_bytes;
 	uint32_t rq_stride;  /* bytes */
@@ -114,15 +111,15 @@ struct qp {
 	uint32_t index;	     /* of this context in the table */
 	struct qp_record *record; /* in client memory: read once, bound, never trusted */
 	uint32_t sq_psn, rq_psn;  /* initial PSNs */
-	struct srq *srq; /* receives come from there, rq_stride is its stride; NULL: from rq */
-	uint32_t rq_pd;	 /* of the local keys in receive descriptors: the SRQ's, or pd */
-	/* The responder goes on sending in SQD, where the path may change: the CEU writes the other
-	 * one and then flips path_now. Read through qp_path(). */
+	struct srq *srq;	  /* source of receives, with rq_stride; NULL: rq */
+	uint32_t rq_pd;		  /* of the local keys in receive descriptors: the SRQ's, or pd */
+	/* The responder keeps sending in SQD, where the path may change: the CEU writes the other
+	 * entry and then flips path_now. Read through qp_path(). */
 	struct qp_path path[2] __rte_cache_aligned;
 
 	struct wake_link wake[WAKE_COUNT]; /* wake_list.h */
-	/* Bits 1 << enum wake_target, atomic: the modules that have let go of a QP whose qpn became
-	 * 0. A number is reused only when all have: then nothing in flight, no list and no timer
+	/* Bits 1 << enum wake_target, atomic: the modules that have released a QP whose qpn became
+	 * 0. A number is reused only once all have: then nothing in flight, no list and no timer
 	 * can name the QP. */
 	uint32_t closed;
 
@@ -130,8 +127,8 @@ struct qp {
 	struct {
 		struct rte_mbuf *head, *tail; /* doorbells waiting in turn */
 		uint32_t issued;	      /* requests passed to DataPack, free running */
-		struct qp_link ready;	      /* QPs that have work */
-		uint8_t chain;	/* WQEIndicatorTable's flag: a chain is in WQEParse's hands */
+		struct qp_link ready;	      /* QPs with work */
+		uint8_t chain;	/* WQEIndicatorTable's flag: WQEParse is working on a chain */
 		uint8_t parked; /* atomic: waits for RequesterTransControl to consume */
 	} ws __rte_cache_aligned;
 
@@ -144,15 +141,15 @@ struct qp {
 		uint32_t reads_issued; /* READ and atomic requests, free running; atomic */
 		uint32_t since_ack;    /* packets since the last AckReq */
 		uint8_t parked;	       /* atomic: enum park_reason; RequesterRecvControl wakes it */
-		uint8_t flushing;      /* a bad request went by: all later ones are flushed */
-		uint8_t limited; /* enum limited: a request that had no credit is on its way */
+		uint8_t flushing;      /* after a bad request: all later ones are flushed */
+		uint8_t limited;       /* enum limited: a request without credit is in flight */
 		uint8_t drained; /* atomic: sqd_turn when the queue was found drained, else 0 */
-		struct qp_link active;	 /* QPs that have requests */
+		struct qp_link active;	 /* QPs with requests */
 		uint64_t busy_since_ns;	 /* when the QP last began to have packets outstanding;
 					    atomic */
 		uint64_t busy_missed_ns; /* engine_missed() then; atomic */
-		uint32_t credits_seen;	 /* rrc.credits as it was looked at last */
-		uint32_t lsn; /* its LSN, +1 for each request sent since that needs no receive */
+		uint32_t credits_seen;	 /* rrc.credits when last read */
+		uint32_t lsn; /* its LSN, +1 per request sent since that needs no receive */
 	} rtc __rte_cache_aligned;
 
 	/* ---- RequesterRecvControl (requester_recv) ---- */
@@ -161,43 +158,40 @@ struct qp {
 		uint32_t reads_done;  /* READ and atomic requests completed, free running; atomic */
 		uint32_t credits;     /* LSN, CREDITS_*; atomic; RequesterTransControl reads; the
 					 CEU may add CREDITS_UNLIMITED */
-		uint32_t credit_msn;  /* the MSN that came with it */
+		uint32_t credit_msn;  /* the MSN received with it */
 		uint32_t window; /* PSNs that may be outstanding, in sixteenths, after a loss or RNR
 				    NAK; 0: any number; atomic; RequesterTransControl reads */
 		uint8_t retry_left, rnr_left;
-		uint8_t rnr_waiting;	 /* atomic: RNR timer runs, nothing may be sent */
-		uint8_t fatal;		 /* of the request that failed and completed so, more
-					    comes: no second completion */
-		uint8_t proven;		 /* atomic: the peer has answered since the last timeout */
-		uint8_t retransmitting;	 /* atomic: go-back-N is under way, nothing new may be sent
-					    in between */
-		uint8_t flushed;	 /* something was given up: nothing behind it succeeds */
-		uint32_t retransmit_psn; /* go-back-N: the next to send again */
-		uint32_t retransmit_put; /* RRC_RPG's count of puts when its last packet went in */
-		struct mq_cursor cursor; /* where it lies */
+		uint8_t rnr_waiting;	/* atomic: RNR timer runs, nothing may be sent */
+		uint8_t fatal;		/* a request failed and completed: further errors do
+						not complete it again */
+		uint8_t proven;		/* atomic: the peer has answered since the last timeout */
+		uint8_t retransmitting; /* atomic: go-back-N in progress, nothing new may be sent */
+		uint8_t flushed;	/* a request failed: no later one succeeds */
+		uint32_t retransmit_psn; /* go-back-N: next to retransmit */
+		uint32_t retransmit_put; /* RRC_RPG's count of puts then */
+		struct mq_cursor cursor; /* its position */
 		uint32_t recover_psn;	 /* NPSN at the last loss */
-		uint8_t recovering;	 /* not all before it is acknowledged */
-		uint32_t mark_psn; /* a round trip is over when this is acknowledged: NPSN when it
-				      began */
-		uint32_t srtt_ns;  /* smoothed round trip; 0: not known; atomic; TimerControl
+		uint8_t recovering;	 /* recover_psn not reached yet */
+		uint32_t mark_psn; /* NPSN at the start of the measured round trip, which ends when it is
+					acknowledged */
+		uint32_t srtt_ns;      /* smoothed round trip; 0: not known; atomic; TimerControl
 				      reads */
-		uint64_t mark_ns;  /* and began then; 0: none is measured */
-		uint8_t probes;	   /* since the last progress; atomic; TimerControl reads */
+		uint64_t mark_ns;      /* its start; 0: none is measured */
+		uint8_t probes;	       /* since the last progress; atomic; TimerControl reads */
 		uint32_t read_packets; /* responses of the oldest READ that have arrived; atomic;
 					  RequesterTransControl reads */
-		uint32_t
-			read_asked; /* how many had, when it was asked for again last; 0: was not */
-		uint32_t nak_psn;   /* the last sequence NAK acted upon, plus one; 0: none */
-		uint64_t nak_ns;    /* and when */
-		uint32_t gap_psn; /* a missing read response that was asked for again, plus one; 0:
-				     none */
-		uint64_t progress_ns;	     /* last time that an acknowledgement advanced; atomic;
+		uint32_t read_asked;   /* read_packets at the last re-request; 0: none */
+		uint32_t nak_psn;      /* the last sequence NAK acted upon, plus one; 0: none */
+		uint64_t nak_ns;       /* and when */
+		uint32_t gap_psn; /* a missing read response requested again, plus one; 0: none */
+		uint64_t progress_ns;	     /* when an acknowledgement last advanced; atomic;
 						TimerControl reads */
 		uint64_t progress_missed_ns; /* engine_missed() then; atomic */
-		struct rte_mbuf *bad_head, *bad_tail; /* bad requests whose turn has not come */
-		uint32_t entry_bytes;		      /* of the first scatter entry already used */
-		uint32_t scattered; /* bytes of the response in turn that are written already */
-		struct qp_link retransmit; /* QPs that retransmit */
+		struct rte_mbuf *bad_head, *bad_tail; /* bad requests not due yet */
+		uint32_t entry_bytes;		      /* used of the first scatter entry */
+		uint32_t scattered;		      /* bytes written of the current response */
+		struct qp_link retransmit;	      /* QPs that retransmit */
 	} rrc __rte_cache_aligned;
 
 	/* ---- MultiQueue lists: producer RequesterTransControl, consumer RequesterRecvControl ----
@@ -221,25 +215,24 @@ struct qp {
 	struct {
 		uint32_t expected_psn; /* EPSN; atomic: QUERY_QP reads */
 		uint32_t msn;
-		uint8_t nak_sent; /* a sequence or RNR NAK is out: silence until the expected PSN */
-		uint8_t message;  /* enum ee_message in progress */
-		uint8_t ack_pending;  /* an ACK is owed at the end of this burst */
+		uint8_t nak_sent; /* a sequence or RNR NAK was sent: silence until the expected PSN */
+		uint8_t message;      /* enum ee_message in progress */
+		uint8_t ack_pending;  /* send an ACK at the end of this burst */
 		uint8_t comm_est;     /* EQE_COMM_EST was raised */
-		uint8_t atomic_next;  /* next place in results: qp_result() */
-		uint8_t results_used; /* places written since the reset; no others mean anything */
+		uint8_t atomic_next;  /* next index in results: qp_result() */
+		uint8_t results_used; /* valid results, since the reset */
 		uint8_t flushed; /* enum ee_flushed: the receive queue was flushed in ERR; atomic */
-		uint8_t reads_issued; /* READs handed to RespPktGen, free running; respg.reads_done
-				       */
-		uint8_t credits_told; /* the last AETH gave the peer credit for a message to come */
+		uint8_t reads_issued; /* READs passed to RespPktGen, free running; respg.reads_done */
+		uint8_t credits_told;	 /* the last AETH granted credit for another message */
 		uint32_t received_bytes; /* of the message in progress */
-		uint32_t answers_put;	 /* leaving: mbufs put into EE_RESPG by then */
+		uint32_t answers_put;	 /* when leaving: mbufs put into EE_RESPG */
 		uint32_t psn_laps;	 /* how often expected_psn has wrapped */
 		/* WriteAddrTable */
 		uint64_t write_va;
 		uint32_t write_rkey;
-		uint32_t write_left; /* bytes of RETH.DMALen still to come */
+		uint32_t write_left; /* bytes of RETH.DMALen still to arrive */
 		struct atomic_result results[RESULTS_KEPT];
-		struct qp_link starved; /* QPs whose peers were told that they have no credits */
+		struct qp_link starved; /* QPs whose peers have run out of credits */
 	} ee __rte_cache_aligned;
 
 	/* ---- RQWQEManager (responder_exec) ---- */
@@ -256,8 +249,8 @@ struct qp {
 
 	/* ---- RespPktGen (responder_exec) ---- */
 	struct {
-		struct rte_mbuf *head, *tail; /* what waits behind a long read */
-		struct qp_link active;	      /* QPs whose answers wait */
+		struct rte_mbuf *head, *tail; /* answers waiting behind a long read */
+		struct qp_link active;	      /* QPs with waiting answers */
 		uint8_t reads_done;	      /* free running */
 	} respg __rte_cache_aligned;
 } __rte_cache_aligned;
@@ -266,25 +259,27 @@ struct qp {
 _Static_assert(sizeof(struct qp) <= 2048, "a QP costs at most 2 KiB");
 
 struct qp_table {
-	struct icm icm; /* where the contexts lie */
+	struct icm icm; /* memory of the contexts */
 	struct qp *qps;
-	/* READS_MAX - RESULTS_KEPT for each context: the results that have no place in it. Takes
-	 * memory where it is written. ExecutionEngine's. */
+	/* READS_MAX - RESULTS_KEPT per context: results that do not fit into it. Allocated on first
+	 * write. ExecutionEngine's. */
 	struct atomic_result *results;
 	uint32_t count; /* power of two */
 	uint32_t mask;
 };
 
-/* Reserves address space for `count` contexts, a power of two; they have memory once their chunks
- * are mapped. 0 or -ENOMEM. Control thread. */
+/* Reserves address space for `count` contexts, a power of two; their memory is mapped by chunks. 0
+ * or
+ * -ENOMEM. Control thread. */
 int qp_table_create(struct qp_table *t, uint32_t count);
 void qp_table_destroy(struct qp_table *t);
 
-/* None of the contexts [first, end), which nobody uses any more, is in a wake list: after the next
- * quiescent state of all lcores their memory may go. Control thread, after such a state. */
+/* True if none of the contexts [first, end), which are no longer used, is in a wake list: their
+ * memory may be freed after the next quiescent state of all lcores. Control thread, after such a
+ * state. */
 bool qp_table_unlisted(const struct qp_table *t, uint32_t first, uint32_t end);
 
-/* The context that a 24-bit number means, or NULL. Any lcore. */
+/* The context of a 24-bit number, or NULL. Any lcore. */
 static inline struct qp *qp_find(const struct qp_table *t, uint32_t qpn)
 {
 	struct qp *q = &t->qps[qpn & t->mask];
@@ -292,13 +287,13 @@ static inline struct qp *qp_find(const struct qp_table *t, uint32_t qpn)
 	return likely(__atomic_load_n(&q->qpn, __ATOMIC_ACQUIRE) == qpn && qpn != 0) ? q : NULL;
 }
 
-/* The number of a QP that a module still holds: 0 once the CEU has given it up. */
+/* The number of a QP that a module still holds: 0 once the CEU has destroyed it. */
 static inline uint32_t qp_number(const struct qp *q)
 {
 	return __atomic_load_n(&q->qpn, __ATOMIC_RELAXED);
 }
 
-/* The place `i` of a QP's results, below max_dest_rd_atomic. */
+/* Entry i of a QP's results, i < max_dest_rd_atomic. */
 static inline struct atomic_result *qp_result(const struct qp_table *t, struct qp *q, unsigned i)
 {
 	if (likely(i < RESULTS_KEPT))
@@ -316,13 +311,13 @@ static inline enum qp_state qp_state(const struct qp *q)
 	return (enum qp_state)__atomic_load_n(&q->state, __ATOMIC_ACQUIRE);
 }
 
-/* The path to send by and to receive from. Any lcore; not to be kept over polls. */
+/* The current path. Any lcore; not to be kept across polls. */
 static inline const struct qp_path *qp_path(const struct qp *q)
 {
 	return &q->path[__atomic_load_n(&q->path_now, __ATOMIC_ACQUIRE)];
 }
 
-/* C9-150.2.1, C9-158.2.1: a receive queue of its own gives end-to-end credits, an SRQ gives none.
+/* C9-150.2.1, C9-158.2.1: a QP's own receive queue grants end-to-end credits, an SRQ grants none.
  */
 static inline bool qp_may_give_credits(const struct qp *q)
 {
@@ -342,7 +337,7 @@ static inline bool qp_receives(enum qp_state s)
 	return s == QP_RTR || s == QP_RTS || s == QP_SQD || s == QP_SQE;
 }
 
-/* The QP at that index has been given up by the CEU: let go of it. */
+/* The CEU has destroyed the QP at that index: release it. */
 static inline bool qp_closing(const struct qp *q)
 {
 	return __atomic_load_n(&q->qpn, __ATOMIC_ACQUIRE) == 0;
@@ -356,23 +351,23 @@ static inline void qp_close(struct qp *q, enum wake_target module)
 #define QP_CLOSED_ALL ((1u << WAKE_COUNT) - 1)
 
 /*
- * Moves a UC or UD QP to SQE: a send request has failed. Receiving goes on; what is behind the
- * request is flushed until the CEU takes the send queue up again (SQERR2RTS). From RTS and SQD
- * only: false if it is in another state, which stays. Stage segmentation, which then looks at
- * ws.parked as after each turn: WQEScheduler may hold back in SQD what is to be flushed.
+ * Moves a UC or UD QP to SQE: a send request has failed. Receiving continues; later requests are
+ * flushed until the CEU restarts the send queue (SQERR2RTS). From RTS and SQD only: false if the QP
+ * is in another state, which stays. Stage segmentation, which then checks ws.parked as after each
+ * turn: in SQD, WQEScheduler may hold back requests that must be flushed.
  */
 bool qp_set_sqe(struct qp *q);
 
 /*
- * Moves the QP to ERR from any state but RST and makes every module of its engine look at it, so
- * that all of them flush. Data path or control thread. False if it was in ERR or RST already.
+ * Moves the QP to ERR from any state but RST and wakes every module of its engine, so that all of
+ * them flush. Data path or control thread. False if it was in ERR or RST already.
  */
 bool qp_set_error(struct engine *e, struct qp *q);
 
 /*
  * A completion of the QP was lost: its CQ has overrun. A queue whose completions cannot be reported
  * has failed (IBTA volume 1, 11.6.3.1, local work queue catastrophic error): the QP goes to ERR,
- * the client is told, once. Any stage that completes.
+ * and the client gets one event. Any stage that completes.
  */
 void qp_completion_lost(struct engine *e, struct counters *c, struct qp *q);
 

@@ -6,23 +6,23 @@
  * doc/virt-to-phys.md#match-info) and translates it. "Physical address" means the address in the
  * daemon.
  *
- * The entries of the MPT (one for each key) and of the MTT (one for each page of those that are not
- * contiguous) lie in ICM memory, which MAP_ICM brings (tpt_metadata.h), behind one cache for each
- * (tpt_cache.h) that all lcores share.
+ * The entries of the MPT (one per key) and of the MTT (one per page of non-contiguous regions) are
+ * in ICM memory, provided by MAP_ICM (tpt_metadata.h), behind one cache each (tpt_cache.h), shared
+ * by all lcores.
  *
- * Entries change through the CEU (control thread). Only those of memory windows and fast-registered
+ * Entries are changed by the CEU (control thread). Only those of memory windows and fast-registered
  * regions (MPT_CHANGES) change on the data path, too: windows.c. Look-ups run on any lcore without
- * locks. An address that v2p_map() gave is good until the end of the current poll of the stage:
- * invalidation waits for every lcore to pass a quiescent state before the memory goes away.
- * Nothing on the data path waits for another lcore: what is held elsewhere is V2P_PENDING.
+ * locks. An address returned by v2p_map() is valid until the end of the stage's current poll:
+ * invalidation waits for every lcore to pass a quiescent state before the memory is freed. Nothing
+ * on the data path waits for another lcore: what is held elsewhere is V2P_PENDING.
  *
  * A key, lkey == rkey:
- *   31:8+n   random, differs with each reuse of the index; at least four bits (n <= 20)
+ *   31:8+n   random, changes with each reuse of the index; at least four bits (n <= 20)
  *   7+n:8    index of the MPT entry
- *   7:0      tag. Whoever binds a window or registers fast chooses it anew, libibverbs' programs by
- *            ibv_inc_rkey(), which knows these bits alone; of other keys it is random
- * All but the tag are the entry's for as long as its owner has it (mpt_entry.owned). They are not
- * all zero, so that no choice of a tag makes the key 0, which no entry has.
+ *   7:0      tag. Chosen anew by whoever binds a window or registers fast (in programs by
+ *            ibv_inc_rkey(), which changes only these bits); random in other keys
+ * All but the tag belong to the entry while it has an owner (mpt_entry.owned). They are never all
+ * zero, so that no tag makes the key 0, which no entry has.
  */
 #include <stdint.h>
 #include <stdbool.h>
@@ -39,11 +39,11 @@ enum v2p_state {
 	V2P_KEY_ERR = 2,
 	V2P_FLAGS_ERR = 3,
 	V2P_PD_ERR = 4,
-	V2P_PENDING = 5 /* the entry is not there yet: the same request again at the next poll */
+	V2P_PENDING = 5 /* the entry is not available yet: repeat the request at the next poll */
 };
 
-/* Who asks: the channels of the request scheduler (doc/virt-to-phys.md#request-scheduler), the
- * numbers of REQ_SOUR. */
+/* The requesters: the channels of the request scheduler (doc/virt-to-phys.md#request-scheduler),
+ * with the numbers of REQ_SOUR. */
 enum v2p_channel {
 	V2P_CEU,
 	V2P_DBP_WQE,
@@ -57,13 +57,13 @@ enum v2p_channel {
 };
 
 /* What an access needs: the bits of enum access_flags, or to read one's own memory, which every
- * entry allows but a window's: that is there for peers alone. */
+ * entry allows except a window's: windows are for peers only. */
 #define V2P_LOCAL_READ 0x100u
 /* Of an entry alone: not one of MPT_NOT_PLAIN. */
 #define V2P_PLAIN 0x200u
 /* With them: the address is an offset into the region (RELATIVE ADDR; without it ABSOLUTE ADDR). */
 #define V2P_RELATIVE (1u << 26)
-/* Of a request alone: nobody wants the addresses. */
+/* Of a request only: the addresses are not needed. */
 #define V2P_CHECK_ONLY (1u << 25)
 
 #define MPT_KEY_TAG ((1u << KEY_TAG_BITS) - 1)
@@ -73,12 +73,12 @@ enum v2p_channel {
 #define V2P_LOG_PAGE_MAX 30
 
 /*
- * MPT entry, 64 bytes. The memory of an entry is one contiguous piece of a client's region
- * ("coalesced": one page as large as the entry; the design's PHYSICAL), or, with MPT_PAGES, pages
- * that the MTT names.
+ * MPT entry, 64 bytes. The memory of an entry is one contiguous range of a client's region
+ * ("coalesced": one page as large as the entry; the design's PHYSICAL) or, with MPT_PAGES, the
+ * pages named by the MTT.
  *
- * Of an entry with MPT_CHANGES, the fields marked (c) change on the data path; its `access` is 0,
- * so that no look-up takes the short way, and `rights` says what it allows.
+ * In an entry with MPT_CHANGES the fields marked (c) change on the data path; its `access` is 0, so
+ * that no look-up takes the fast path, and `rights` holds its rights.
  */
 struct mpt_entry {
 	uint32_t key; /* 0: invalid */
@@ -89,38 +89,38 @@ struct mpt_entry {
 	uint64_t length; /* bytes; (c) */
 	union {
 		uint8_t *phys;	       /* daemon address of `start`; (c) */
-		uint64_t first_offset; /* MPT_PAGES: of `start`, from the first page on; (c) */
+		uint64_t first_offset; /* MPT_PAGES: of `start` in the first page; (c) */
 	};
 	uint32_t mtt_first; /* MPT_PAGES, MPT_OWNS_PAGES: first page's MTT entry; windows: (c) */
 	uint32_t owned;	    /* the key from SW2HW_MPT to HW2SW_MPT, also while `key` is 0 */
 	uint32_t version;   /* grows with each change: v2p_entry_replace() */
-	uint32_t parent;    /* (c) key of the region whose memory it is; 0: none */
-	uint32_t qpn;	    /* (c) type 2: the queue pair that it is bound to */
+	uint32_t parent;    /* (c) key of the region that owns the memory; 0: none */
+	uint32_t qpn;	    /* (c) type 2: the queue pair that bound it */
 	uint16_t rights;    /* (c) enum access_flags and V2P_LOCAL_READ */
 	uint8_t log_page;   /* MPT_PAGES: V2P_LOG_PAGE_MIN to V2P_LOG_PAGE_MAX; (c) */
-	uint8_t pages_max;  /* MPT_FAST with MPT_OWNS_PAGES: MTT entries that it has to itself */
+	uint8_t pages_max;  /* MPT_FAST with MPT_OWNS_PAGES: MTT entries of its own */
 };
 
 /* A peer may invalidate it by a SEND, and its owner by a local invalidate: windows of type 2,
  * fast-registered regions; not an ordinary region. */
 #define MPT_INVALIDATE_REMOTE 1u
-#define MPT_WINDOW_1	      2u /* memory window, type 1: any queue pair of its PD may use it */
-#define MPT_WINDOW_2	      4u /* type 2B: the queue pair alone through which it was bound */
-#define MPT_FAST	      8u /* region that a work request registers */
+#define MPT_WINDOW_1	      2u	 /* memory window, type 1: for any queue pair of its PD */
+#define MPT_WINDOW_2	      4u	 /* type 2B: only for the queue pair that bound it */
+#define MPT_FAST	      8u	 /* region registered by a work request */
 #define MPT_PAGES	      (1u << 16) /* through the MTT */
 #define MPT_OWNS_PAGES	      (1u << 17) /* HW2SW_MPT invalidates its MTT entries, too */
 #define MPT_CLAIMED	      (1u << 18) /* a fast registration is writing its MTT entries */
-#define MPT_NULL	      (1u << 19) /* no memory: reads give zeroes, what is written is gone */
+#define MPT_NULL	      (1u << 19) /* no memory: reads return zeroes, writes are discarded */
 #define MPT_WINDOW	      (MPT_WINDOW_1 | MPT_WINDOW_2)
 #define MPT_CHANGES	      (MPT_WINDOW | MPT_FAST)
 #define MPT_FLAGS	      (MPT_INVALIDATE_REMOTE | MPT_CHANGES | MPT_PAGES | MPT_OWNS_PAGES | MPT_NULL)
-/* Where what is checked is not all there is to say. */
+/* Entries for which the checks of the fast path do not suffice. */
 #define MPT_NOT_PLAIN (MPT_PAGES | MPT_CHANGES | MPT_NULL)
 
 _Static_assert(sizeof(struct mpt_entry) == 64, "one cache line");
 
-/* May a region whose first virtual address is `start` have these rights? What peers may write must
- * be writable for its owner, too (IBTA 10.6.3.1); one that is zero-based begins at 0. */
+/* May a region that begins at virtual address `start` have these rights? What peers may write must
+ * be writable for its owner (IBTA 10.6.3.1); a zero-based one begins at 0. */
 static inline bool mpt_access_ok(uint32_t access, uint64_t start)
 {
 	const uint32_t writes = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC;
@@ -135,7 +135,7 @@ static inline bool mpt_access_ok(uint32_t access, uint64_t start)
 /* An MTT entry: the page's daemon address | MTT_PRESENT. */
 #define MTT_PRESENT 1ull
 
-/* The words of an entry that an access is checked by. */
+/* The words of an entry against which an access is checked. */
 enum {
 	MPT_WORD_KEY_PD,
 	MPT_WORD_ACCESS_FLAGS,
@@ -151,7 +151,7 @@ struct v2p;
 
 enum v2p_slot_state { V2P_SLOT_IDLE, V2P_SLOT_MPT, V2P_SLOT_MTT, V2P_SLOT_DONE };
 
-/* A channel's pending request: waits for its entry, for its pages, or for whoever made it. */
+/* A channel's pending request: waits for its entry, for its pages, or to be collected. */
 struct v2p_slot {
 	uint8_t state; /* enum v2p_slot_state */
 	uint32_t pd, qpn, key, access;
@@ -164,7 +164,7 @@ struct v2p_slot {
 	uint64_t run;
 };
 
-/* What requests that want pages are kept apart by: each class has its own queue. */
+/* Classes of requests for pages; each has its own queue. */
 enum mtt_class { MTT_READ_WQE, MTT_READ_DATA, MTT_WRITE_DATA, MTT_CLASSES };
 
 struct mtt_queue {
@@ -172,14 +172,14 @@ struct mtt_queue {
 	uint8_t channel[V2P_CHANNELS];
 };
 
-/* How one stage of one engine, or the control thread, asks; touched by its lcore alone. */
+/* The port of one stage of one engine, or of the control thread; used only by its lcore. */
 struct v2p_port {
 	struct v2p *v2p;
-	struct counters *counters; /* of whoever asks */
-	uint8_t pending;	   /* channels with a request that waits, a bit each */
-	uint8_t selected;	   /* channel that has the first turn at the next poll */
+	struct counters *counters; /* of the requester */
+	uint8_t pending;	   /* channels with a pending request, a bit each */
+	uint8_t selected;	   /* channel served first at the next poll */
 	uint8_t mtt_selected;	   /* enum mtt_class, the same */
-	bool pend_misses; /* a miss waits as in the hardware; false: it is refilled at once */
+	bool pend_misses; /* a miss is pending as in the hardware; false: it is filled at once */
 	bool merged;	  /* one queue for all classes: the test that shows why there are three */
 	struct mtt_queue mtt[MTT_CLASSES];
 	struct v2p_slot slot[V2P_CHANNELS];
@@ -191,21 +191,21 @@ struct v2p {
 	struct tpt_cache mpt_cache, mtt_cache;
 	struct tpt_table mpt, mtt;
 	struct v2p_port ceu; /* the control thread's */
-	uint32_t *bound; /* by index, atomic: entries over the memory of that one, V2P_LEAVING */
-	uint32_t *live;	 /* entries in use, by chunk of the MPT; control thread */
-	void **chunk;	 /* memory that the HCA itself found for ICM; icm.c */
+	uint32_t *bound;     /* by index, atomic: entries referring to that one, V2P_LEAVING */
+	uint32_t *live;	     /* entries in use, by chunk of the MPT; control thread */
+	void **chunk;	     /* ICM memory allocated by the HCA itself; icm.c */
 	uint32_t chunks;
 	int socket;
 	bool on_demand;		/* it does so when an entry without memory is first written */
-	uint8_t *zeroes, *sink; /* what entries with MPT_NULL lead to, V2P_NULL_BYTES each */
+	uint8_t *zeroes, *sink; /* the memory behind entries with MPT_NULL, V2P_NULL_BYTES each */
 	uint32_t generation __attribute__((aligned(64))); /* atomic: grows with each change */
 	bool open;					  /* from INIT_HCA to CLOSE_HCA */
 };
 
-/* At most so many bytes of an entry with MPT_NULL are given at once: more than a packet has. */
+/* Most bytes of an entry with MPT_NULL translated at once: more than a packet. */
 #define V2P_NULL_BYTES 8192
 
-#define V2P_LEAVING (1u << 31) /* HW2SW_MPT has begun: nothing more is bound to it */
+#define V2P_LEAVING (1u << 31) /* HW2SW_MPT has begun: no more binds to it */
 
 struct v2p_config {
 	const char *name;
@@ -214,62 +214,62 @@ struct v2p_config {
 	struct counters *counters;		   /* the control thread's */
 	int socket;
 };
-/* Pages of the MTT that one translation looks at, at most: bounds *run. */
+/* Most MTT pages that one translation reads: bounds *run. */
 enum { V2P_RUN_PAGES_MAX = 16 };
 
 #define V2P_MPT_CACHE_LINES (512u << 10 >> 6)
 #define V2P_MTT_CACHE_LINES (512u << 10 >> 5)
 
-/* INIT_HCA: where in ICM the tables lie. */
+/* INIT_HCA: position of the tables in ICM. */
 struct v2p_init {
 	uint64_t mpt_base, mtt_base; /* multiples of 256 KiB; the tables do not overlap */
 	uint8_t log_mpts, log_mtts;  /* at most what the HCA was configured for */
-	bool on_demand; /* the HCA finds memory itself; else the host maps it (MAP_ICM) */
+	bool on_demand; /* the HCA allocates memory itself; else the host maps it (MAP_ICM) */
 };
 
-/* Makes tables and caches, and initialises them (INIT_HCA), ICM on demand. 0, -EINVAL, -ENOMEM. */
+/* Creates tables and caches; INIT_HCA with ICM on demand. 0, -EINVAL, -ENOMEM. */
 int v2p_create(struct v2p *v, const struct v2p_config *config);
 void v2p_destroy(struct v2p *v);
 
 /* ---- the CEU's side; control thread ---- */
 
-/* INIT_HCA. 0, -EBUSY: it is open, -EINVAL. */
+/* INIT_HCA. 0, -EBUSY: already open, -EINVAL. */
 int v2p_init(struct v2p *v, const struct v2p_init *init);
 /* CLOSE_HCA: all ICM is unmapped and, if it was the HCA's own, freed; the caller quiesces. 0,
- * -EBUSY: it is not open, or has entries in the MPT. */
+ * -EBUSY: not open, or the MPT has entries. */
 int v2p_close(struct v2p *v);
-/* MAP_ICM: the chunk (TPT_CHUNK_PAGES pages) at `virt` is at `memory` (4-KiB aligned; zeroed here;
- * NULL: memory of the HCA's own) until UNMAP_ICM or CLOSE_HCA. 0, -EINVAL, -EEXIST, -ENOMEM. */
+/* MAP_ICM: maps the chunk (TPT_CHUNK_PAGES pages) at `virt` to `memory` (4-KiB aligned; zeroed
+ * here; NULL: the HCA allocates it) until UNMAP_ICM or CLOSE_HCA. 0, -EINVAL, -EEXIST, -ENOMEM. */
 int v2p_map_icm(struct v2p *v, uint64_t virt, void *memory, uint32_t pages);
-/* UNMAP_ICM of a chunk: what is in the MTT there is gone; its memory is the caller's again, at
- * once: only who holds a set touches it. 0, -EINVAL, -ENOENT, -EBUSY: the MPT has entries there. */
+/* UNMAP_ICM of a chunk: MTT entries there are lost; its memory is the caller's again at once, since
+ * only holders of a set access it. 0, -EINVAL, -ENOENT, -EBUSY: the MPT has entries there. */
 int v2p_unmap_icm(struct v2p *v, uint64_t virt, uint32_t pages);
 /* Could all chunks of a range be unmapped? The same answers. */
 int v2p_may_unmap_icm(const struct v2p *v, uint64_t virt, uint32_t pages);
 
-/* SW2HW_MPT and HW2SW_MPT. The caller chose entry->key, which says the index, and quiesces
- * after invalidating. 0, -EEXIST (index in use), -EINVAL (wraps, nothing in the key but a tag,
- * unknown flags, pages outside of the MTT), -ENOENT (no ICM there), -ENOMEM. */
+/* SW2HW_MPT and HW2SW_MPT. The caller chose entry->key, which contains the index, and quiesces
+ * after invalidating. 0, -EEXIST (index in use), -EINVAL (wraps, key with only a tag, unknown
+ * flags, pages outside the MTT), -ENOENT (no ICM there), -ENOMEM. */
 int v2p_write_mpt(struct v2p *v, const struct mpt_entry *entry);
-/* `key` as it was given to v2p_write_mpt(). 0 (also when it is invalid already), -ENOENT, -EBUSY:
- * windows or fast-registered regions lie over its memory. */
+/* `key` as given to v2p_write_mpt(). 0 (also if it is invalid already), -ENOENT, -EBUSY: windows or
+ * fast-registered regions refer to its memory. */
 int v2p_invalidate_mpt(struct v2p *v, uint32_t key);
-/* WRITE_MTT: addresses of pages, 4-KiB aligned; 0: none there. 0, -EINVAL, -ENOENT, -ENOMEM. */
+/* WRITE_MTT: addresses of pages, 4-KiB aligned; 0: none. 0, -EINVAL, -ENOENT, -ENOMEM. */
 int v2p_write_mtt(struct v2p *v, uint32_t first, const uint64_t *pages, uint32_t count);
 
-/* ---- whole entries: windows.c stands on these alone ---- */
+/* ---- whole entries: windows.c uses only these ---- */
 
 /* A consistent copy of the entry at the key's index, whatever its tag. Any lcore. V2P_SUCCESS;
- * V2P_KEY_ERR: nobody owns it under these bits of the key above the tag; V2P_PENDING: another lcore
- * holds the set. */
+ * V2P_KEY_ERR: it has no owner under these bits of the key above the tag; V2P_PENDING: another
+ * lcore holds the set. */
 enum v2p_state v2p_entry_try(const struct v2p *v, uint32_t key, struct mpt_entry *copy);
-/* The same for the control thread, which waits until the set is free. False: nobody owns it. */
+/* The same for the control thread, which waits until the set is free. False: it has no owner. */
 bool v2p_entry_get(const struct v2p *v, uint32_t key, struct mpt_entry *copy);
 
 /*
- * Puts *entry, made from a copy of v2p_entry_try(), in its place, if nobody has changed it since
- * (entry->version says so) and its key is still `expected_key` (0: invalid). Readers see the old
- * entry or the new one. Any lcore. V2P_SUCCESS; V2P_KEY_ERR: somebody was faster; look again;
+ * Replaces the entry by *entry, modified from a copy of v2p_entry_try(), if it has not changed
+ * since (entry->version) and its key is still `expected_key` (0: invalid). Readers see the old
+ * entry or the new one. Any lcore. V2P_SUCCESS; V2P_KEY_ERR: it has changed, look again;
  * V2P_PENDING: another lcore holds the set.
  */
 enum v2p_state v2p_entry_replace(struct v2p *v, uint32_t expected_key,
@@ -277,31 +277,31 @@ enum v2p_state v2p_entry_replace(struct v2p *v, uint32_t expected_key,
 
 /* ---- memory windows, fast registration: windows.c; data path, any lcore ---- */
 
-/* A bind, as the work request says; pd, qpn are those of the queue pair. */
+/* A bind, as in the work request; pd and qpn are the queue pair's. */
 struct v2p_bind {
 	uint32_t key;	 /* of the window, with its new tag */
-	uint32_t parent; /* the region's; not looked at if length is 0 */
+	uint32_t parent; /* the region's; ignored if length is 0 */
 	uint32_t pd, qpn;
 	uint32_t access; /* remote rights and ACCESS_ZERO_BASED (type 2) */
 	uint64_t start;	 /* first byte, as an address of the region */
-	uint64_t length; /* 0: type 1 is bound to nothing, its key invalid */
+	uint64_t length; /* 0: unbinds type 1, its key becomes invalid */
 };
 
 /*
  * Binds a window (IBTA 10.6.7.2). V2P_PENDING: nothing has happened yet, another lcore holds a set.
- * A window of type 1 may be bound to something, which it leaves; one of type 2 must be invalid.
+ * A window of type 1 may be bound already and is rebound; one of type 2 must be invalid.
  * V2P_SUCCESS; V2P_KEY_ERR: no such window or region, or another work request was faster, or the
- * region is about to go, or the window of type 2 is bound; V2P_PD_ERR: window, region and queue
- * pair are not of one PD; V2P_FLAGS_ERR: not among these rights, the region allows no windows, is
- * itself zero-based, or lacks local write for a remote one; V2P_LENGTH_ERR: outside of the region,
- * or type 2 without length.
+ * region is being deregistered, or the window of type 2 is bound; V2P_PD_ERR: window, region and
+ * queue pair have different PDs; V2P_FLAGS_ERR: invalid rights, or the region allows no windows, is
+ * itself zero-based, or lacks local write for a remote one; V2P_LENGTH_ERR: outside the region, or
+ * type 2 with length 0.
  */
 enum v2p_state v2p_bind(struct v2p *v, const struct v2p_bind *b);
 
 /*
  * A fast registration: `pages` pages of 2^log_page bytes of a registered region become a region of
- * their own. The first byte lies iova % page bytes into the first page. Pages that follow one
- * another in the daemon's memory become one piece; any others go into the MTT entries that
+ * of their own. The first byte lies iova % page bytes into the first page. Pages that are
+ * consecutive in the daemon's memory become one range; others go into the MTT entries that
  * SW2HW_MPT gave the key (MPT_OWNS_PAGES).
  */
 struct v2p_registration {
@@ -317,31 +317,29 @@ struct v2p_registration {
 
 /*
  * V2P_PENDING: as for v2p_bind(). The entry is claimed, its pages are written, it becomes valid:
- * three changes, between which the caller waits for sets that others hold. Who has read the
- * pages looks whether the entry is still what it was when it led there.
+ * three changes, between which the caller waits for sets that others hold. A reader of the pages
+ * checks afterwards that the entry has not changed.
  *
- * V2P_SUCCESS; V2P_KEY_ERR, V2P_PD_ERR, V2P_FLAGS_ERR: as for v2p_bind(), the entry being one that
- * must be invalid; V2P_LENGTH_ERR: a page outside of the parent or not aligned, or that the parent
- * has in pieces; larger than the parent's, and together more of these than
- * V2P_FAST_PARENT_PAGES_MAX; not as many as the length needs; more than the key was made for, or
- * not in one piece, and it has no MTT entries or the daemon's addresses are not multiples of 4 KiB;
- * no length, or the address wraps.
+ * V2P_SUCCESS; V2P_KEY_ERR, V2P_PD_ERR, V2P_FLAGS_ERR: as for v2p_bind(), where the entry must be
+ * invalid; V2P_LENGTH_ERR: a page outside the parent, not aligned, or not contiguous in it; pages
+ * larger than the parent's that cover more than V2P_FAST_PARENT_PAGES_MAX of those; not as many as
+ * the length needs; more than the key was allocated for; scattered, and it has no MTT entries or
+ * the daemon's addresses are not multiples of 4 KiB; length 0, or the address wraps.
  */
 enum { V2P_FAST_PARENT_PAGES_MAX = 4096 };
 enum v2p_state v2p_fast_register(struct v2p_port *port, const struct v2p_registration *r);
 
 /*
- * SEND with invalidate, from the peer of the queue pair, or a work request of its owner. The key is
- * good for nothing from now on: accesses under it get V2P_KEY_ERR (one that another lcore has begun
- * may still end). The index stays with the control side until HW2SW_MPT. V2P_SUCCESS; V2P_KEY_ERR:
- * no such key, or another was faster; V2P_PD_ERR: of another PD, or bound to another queue pair;
- * V2P_FLAGS_ERR: it does not allow that;
- * V2P_PENDING: as for v2p_bind().
+ * SEND with invalidate, from the queue pair's peer, or a work request of its owner. The key becomes
+ * invalid: accesses under it get V2P_KEY_ERR (one in progress on another lcore may still complete).
+ * The index stays with the control side until HW2SW_MPT. V2P_SUCCESS; V2P_KEY_ERR: no such key, or
+ * another request was faster; V2P_PD_ERR: of another PD, or bound to another queue pair;
+ * V2P_FLAGS_ERR: the entry does not permit it; V2P_PENDING: as for v2p_bind().
  */
 enum v2p_state v2p_invalidate(struct v2p *v, uint32_t pd, uint32_t qpn, uint32_t key);
 
-/* May a work request that stands before an access in its queue still make the key a good one? Then
- * it is not to be refused ahead of its turn. V2P_SUCCESS: yes; V2P_KEY_ERR; V2P_PENDING. */
+/* Might a work request that precedes an access in its queue still make the key valid? Then the
+ * access must not be refused before its turn. V2P_SUCCESS: yes; V2P_KEY_ERR; V2P_PENDING. */
 enum v2p_state v2p_may_become(const struct v2p *v, uint32_t key);
 
 /* Counts a refusal by its name. */
@@ -349,13 +347,13 @@ void v2p_count_error(struct counters *c, enum v2p_state s);
 
 /* ---- translation ---- */
 
-/* Where in the MPT a key's entry lies. Any lcore: INIT_HCA may change how many there are. */
+/* The index of a key's entry. Any lcore: INIT_HCA may change the number of entries. */
 static inline uint32_t v2p_index(const struct v2p *v, uint32_t key)
 {
 	return key >> KEY_TAG_BITS & __atomic_load_n(&v->mask, __ATOMIC_RELAXED);
 }
 
-/* Where a set's lines begin. */
+/* The first line of a set. */
 static inline const uint64_t *mpt_lines(const struct tpt_cache *c, uint32_t set)
 {
 	return c->lines + (size_t)set * TPT_WAYS * MPT_WORDS;
@@ -366,7 +364,7 @@ static inline bool mpt_is(const struct mpt_entry *m, uint32_t key)
 	return __atomic_load_n(&m->key, __ATOMIC_ACQUIRE) == key;
 }
 
-/* The rest of v2p_map_cached(): the key's entry lies in this way of the set, whose sequence number
+/* The rest of v2p_map_cached(): the key's entry is in this way of the set, whose sequence number
  * was `seq` before. */
 static inline bool mpt_allows(const struct mpt_entry *m, struct tpt_set *s, uint32_t way,
 			      uint32_t seq, uint32_t pd, uint64_t va, uint64_t length,
@@ -393,15 +391,14 @@ static inline bool mpt_allows(const struct mpt_entry *m, struct tpt_set *s, uint
 	return true;
 }
 
-/* Looks into the second way of the key's set. */
+/* The same for the second way of the key's set. */
 bool v2p_map_second(const struct v2p *v, uint32_t pd, uint32_t key, uint64_t va, uint64_t length,
 		    uint32_t access, uint8_t **addr);
 
 /*
- * The short way of all look-ups, which most accesses take: the entry is cached, plain, and allows
- * the access. False: something of that is not so, the long way finds out what. It looks at as few
- * words as will do. Not at tags: a line whose words name a key is that key's (tpt_drop() clears
- * them).
+ * The fast path of all look-ups, taken by most accesses: the entry is cached, plain, and allows the
+ * access. False: not so, and the slow path finds out why. It reads as few words as possible, and no
+ * tags: a line whose words name a key is that key's (tpt_drop() clears them).
  */
 static inline bool v2p_map_cached(const struct v2p *v, uint32_t pd, uint32_t key, uint64_t va,
 				  uint64_t length, uint32_t access, uint8_t **addr)
