@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RequesterTransControl (doc/modules.md#requestertranscontrol): judges whether a request may be
- * sent, has it cut into packets (segmentation.c), arms the Loss timer, completes UC and UD
- * requests. Writes qp.rtc. Stage segmentation.
+ * RequesterTransControl (doc/modules.md#requestertranscontrol): decides whether a request may be
+ * sent, has it segmented (segmentation.c), arms the Loss timer, completes UC and UD requests.
+ * Writes qp.rtc. Stage segmentation.
  *
  * Requests wait in a list of their queue pair; queue pairs take turns, each for a quantum of bytes.
- * A turn that the end of a poll or a full ring cuts short goes on first at the next poll, for what
- * is left of it: bytes are shared evenly, however turns and polls fall together.
- * A queue pair that may not go on is parked with its reason and woken by RequesterRecvControl: it
- * holds descriptors, no packets, and nobody waits for it.
+ * A turn cut short by the end of a poll or a full ring is resumed first at the next poll, for the
+ * rest of its bytes: bandwidth is shared evenly, however turns and polls coincide. A queue pair
+ * that must wait is parked with the reason and woken by RequesterRecvControl: it holds descriptors,
+ * but no packets, and blocks no one.
  *
  * The table of transitions is requester_trans_control.def.
  */
@@ -57,7 +57,7 @@ unsigned requester_stock(const struct engine *e)
 	return e->rtc->spares;
 }
 
-/* ---- queue pairs in turn ---- */
+/* ---- scheduling queue pairs ---- */
 
 static void active_add(struct engine *e, struct qp *q)
 {
@@ -67,7 +67,7 @@ static void active_add(struct engine *e, struct qp *q)
 static void let_go(struct engine *e, struct qp *q)
 {
 	if (q->rtc.head && !resolution_abandon(e, q, q->rtc.head)) {
-		active_add(e, q); /* looks again */
+		active_add(e, q); /* check again */
 		return;
 	}
 	requests_free(e, &q->rtc.head);
@@ -76,9 +76,9 @@ static void let_go(struct engine *e, struct qp *q)
 }
 
 /*
- * A QP in SQD is drained when no message is in the midst and all that was sent is acknowledged. As
- * long as it is not, it is parked, so that RequesterRecvControl wakes it with each progress. The
- * turn is read before the state: then it is not a later one than that in which the QP is drained.
+ * A QP in SQD is drained when no message is half sent and everything sent is acknowledged. Until
+ * then it is parked, so that RequesterRecvControl wakes it with each progress. The turn is read
+ * before the state, so that it is not later than the one in which the QP is drained.
  */
 static void drain(struct engine *e, struct qp *q)
 {
@@ -109,7 +109,7 @@ static void take_wakes(struct engine *e)
 			continue;
 		}
 		unpark(&q->rtc.parked);
-		active_add(e, q); /* without requests, too: it may be drained now */
+		active_add(e, q); /* even without requests: it may be drained now */
 	}
 }
 
@@ -132,8 +132,8 @@ static unsigned take_requests(struct engine *e)
 
 /* ---- the states ---- */
 
-/* A UC or UD QP may have left SQE (SQERR2RTS) since a request failed. What was rung for before that
- * is flushed; the first request rung for since takes the queue up again. */
+/* A UC or UD QP may have left SQE (SQERR2RTS) since a request failed. Requests posted before that
+ * are flushed; the first one posted since restarts the queue. */
 static void take_up(const struct visit *v, enum qp_state state)
 {
 	if (qp_sends(state) && v->r->sq_epoch == __atomic_load_n(&v->q->sq_epoch, __ATOMIC_ACQUIRE))
@@ -145,13 +145,13 @@ static enum rtc_state resp_cxt(struct visit *v)
 	bool rc = v->q->service == SERVICE_RC;
 	enum qp_state state = qp_state(v->q);
 
-	if (v->r->resolution != RR_IDLE) /* UC, UD; its outcome is known: it goes on there */
+	if (v->r->resolution != RR_IDLE) /* UC, UD: its outcome is known, continue there */
 		return RTC_UCUD_CPL;
 	if (unlikely(state == QP_SQD) && !(v->r->flags & REQUEST_STARTED))
 		return rtc_park(v, PARK_DRAIN);
 	if (!rc)
 		take_up(v, state);
-	if (unlikely(!qp_sends(state) || v->q->rtc.flushing)) /* whatever is wrong with it */
+	if (unlikely(!qp_sends(state) || v->q->rtc.flushing)) /* whatever else is wrong with it */
 		return RTC_FLUSH;
 	if (unlikely(v->r->outcome != OUTCOME_OK))
 		return rc ? RTC_RC_BAD_REQ : RTC_UCUD_CPL;
@@ -183,9 +183,9 @@ static enum rtc_state judge_read(struct visit *v, uint32_t reads)
 }
 
 /*
- * Would the PSNs outstanding become more than C9-61 allows? The responses of a READ count; of a
- * message only as many packets as there are buffers for. Nor may a PSN come to lie more than 2^23
- * behind the first one of a READ whose responses are coming: which is older could not be told.
+ * Would more PSNs be outstanding than C9-61 allows? The responses of a READ count; of a message
+ * only as many packets as there are buffers. Nor may a PSN lie more than 2^23 after the first one
+ * of a READ whose responses are arriving: which is older could not be told.
  */
 static bool window_full(const struct visit *v)
 {
@@ -194,7 +194,8 @@ static bool window_full(const struct visit *v)
 	if (!is_read(v->r))
 		packets = RTE_MIN(packets, v->e->mq->sw_free.size);
 	outstanding = qp_outstanding(v->q);
-	answered = __atomic_load_n(&v->q->rrc.read_packets, __ATOMIC_RELAXED); /* or more by now */
+	answered = __atomic_load_n(&v->q->rrc.read_packets,
+				   __ATOMIC_RELAXED); /* perhaps more by now */
 	return outstanding + packets > PSN_WINDOW ||
 	       outstanding + answered + packets > PSN_WINDOW + 1;
 }
@@ -228,7 +229,7 @@ static __rte_always_inline enum rtc_state rc_judge_msg(struct visit *v)
 	return is_read(v->r) ? judge_read(v, reads) : RTC_RC_SEG;
 }
 
-/* A UC or UD request that failed stops the queue, before its client can see so. */
+/* A failed UC or UD request stops the queue before its client can see the failure. */
 static void ucud_fail(struct visit *v)
 {
 	if (v->r->outcome != OUTCOME_FLUSH) {
@@ -238,7 +239,7 @@ static void ucud_fail(struct visit *v)
 	resolution_begin(v->r);
 }
 
-/* UC and UD requests complete when they are sent. */
+/* UC and UD requests complete once sent. */
 static enum rtc_state ucud_cpl(struct visit *v)
 {
 	if (unlikely(v->r->outcome != OUTCOME_OK) && v->r->resolution == RR_IDLE)
@@ -246,8 +247,8 @@ static enum rtc_state ucud_cpl(struct visit *v)
 	return resolution_complete(v->e, v->q, v->m) ? RTC_CXT_WB : RTC_STALLED;
 }
 
-/* A bad request goes to RequesterRecvControl, which completes it when all before it has completed;
- * what comes after it is flushed the same way. */
+/* A bad request is passed to RequesterRecvControl, which completes it once all before it have
+ * completed; later requests are flushed the same way. */
 static enum rtc_state rc_bad_req(struct visit *v)
 {
 	struct channel *out = &v->e->channel[CHANNEL_RTC_RRC];
@@ -312,8 +313,8 @@ static inline enum rtc_state went(enum rtc_state from, enum rtc_state to)
 	return to;
 }
 
-/* The requests of a visit, until there are no more or one may not go on. What most of them go
- * through, an RC message, stands in its order: comparisons instead of a jump for each state. */
+/* Serves a visit's requests until there are no more or one must wait. The states of most of them,
+ * RC messages, come first, in order: comparisons instead of a jump per state. */
 static inline enum rtc_state serve(struct visit *v)
 {
 	enum rtc_state state = RTC_IDLE;
@@ -339,8 +340,8 @@ static inline enum rtc_state serve(struct visit *v)
 
 /* ---- a visit ---- */
 
-/* The Loss timer: set when it is not armed and something is outstanding. False: no room or no
- * buffer, try again. */
+/* Sets the Loss timer if it is not armed and something is outstanding. False: no room or no buffer,
+ * try again. */
 static bool arm_timer(struct engine *e, struct qp *q)
 {
 	uint64_t first = (uint64_t)FIRST_LOOK_TICKS * e->settings.timer_tick_ns;
@@ -363,7 +364,7 @@ static const enum counter park_counters[PARK_REASONS] = {
 	[PARK_DRAIN] = COUNTER_park_drain,
 };
 
-/* PSNs that the QP may send more; after losses that is bounded, but never to nothing. */
+/* How many more PSNs the QP may send; bounded after losses, but never 0. */
 static uint32_t window_left(const struct qp *q)
 {
 	uint32_t window = __atomic_load_n(&q->rrc.window, __ATOMIC_RELAXED) >> 4, outstanding;
@@ -374,7 +375,7 @@ static uint32_t window_left(const struct qp *q)
 	return window - RTE_MIN(window, outstanding);
 }
 
-/* Has what the QP was parked for changed meanwhile? */
+/* Has the condition for which the QP was parked changed meanwhile? */
 static bool may_go_on(struct visit *v)
 {
 	v->window = window_left(v->q);
@@ -386,7 +387,7 @@ static bool may_go_on(struct visit *v)
 	       (v->reason != PARK_BUFFER || rtc_buffer_share(v->e->mq, v->q));
 }
 
-/* Sets the QP aside, unless what it waits for has come meanwhile. */
+/* Parks the QP, unless what it waits for has happened meanwhile. */
 static void park_qp(struct visit *v)
 {
 	struct qp *q = v->q;
@@ -399,8 +400,8 @@ static void park_qp(struct visit *v)
 	}
 }
 
-/* There is more to send: in what is left of this turn, or when the others have had theirs. A QP
- * that waits for something else than its bytes holds up nobody. */
+/* There is more to send: in the rest of this turn, or after the others' turns. A QP that waits for
+ * anything but its bytes delays no one. */
 static void active_again(struct visit *v)
 {
 	uint32_t left = v->later + v->quantum;
@@ -414,9 +415,9 @@ static void active_again(struct visit *v)
 }
 
 /*
- * After the QP's turn: its packets, its timer, those who wait for it, and itself. One fence stands
- * between what this turn has stored (next_psn, the lists, consumed) and three looks: at
- * TimerControl, which may have stopped its Loss timer, at a QP that failed meanwhile, at
+ * Ends the QP's turn: its packets, its timer, those who wait for it, and itself. One fence
+ * separates the stores of this turn (next_psn, the lists, consumed) from three checks: of
+ * TimerControl, which may have stopped its Loss timer, of a QP that failed meanwhile, and of
  * WQEScheduler.
  */
 static void end_visit(struct visit *v, enum rtc_state state)
@@ -449,7 +450,8 @@ static void end_visit(struct visit *v, enum rtc_state state)
 	drain(v->e, q);
 }
 
-/* One QP's turn, of `turn` bytes, of which this poll can do `most`. Returns how many it used. */
+/* Runs one QP's turn of `turn` bytes, at most `most` of them in this poll. Returns the bytes
+ * used. */
 static uint32_t visit_qp(struct engine *e, struct qp *q, unsigned *room, uint32_t turn,
 			 uint32_t most)
 {
@@ -474,8 +476,8 @@ static uint32_t visit_qp(struct engine *e, struct qp *q, unsigned *room, uint32_
 }
 
 /*
- * QPs take turns until a quantum of bytes is spent, in all: more in one poll would only push what
- * was just copied out of the caches before the next stages read it.
+ * QPs take turns until a quantum of bytes is spent in all: more in one poll would push what was
+ * just copied out of the caches before the next stages read it.
  */
 unsigned rtc_poll(struct engine *e)
 {

@@ -4,13 +4,13 @@
  * TIMER_RETRANS (seed 000 3.4.5.3): go-back-N over MultiQueue's two queues in PSN order. Reads
  * elements, releases none. Stage requester_recv.
  *
- * No more goes out than the window allows (below): then the walk stands still, behind a packet that
- * asks for an acknowledgement, until something is acknowledged. Should that packet be lost, a probe
- * or the Loss timer begins anew.
+ * No more is in flight than the window allows (below): then the walk pauses, after a packet that
+ * requests an acknowledgement, until something is acknowledged. If that packet is lost, a probe or
+ * the Loss timer starts again.
  *
- * The packets go through a channel of their own (RRC_RPG), so RequesterTransControl may send again
- * only when ReqPktGen has taken the last of them: otherwise new packets would overtake old ones,
- * and each of those draws another NAK.
+ * The packets have a channel of their own (RRC_RPG), so RequesterTransControl may send again only
+ * when ReqPktGen has taken the last of them: otherwise new packets would overtake old ones, and
+ * each of them would draw another NAK.
  */
 #include "multi_queue.h"
 #include "outstanding.h"
@@ -35,22 +35,22 @@ void retransmit_from(struct engine *e, struct qp *q, uint32_t psn)
 		.rd = MQ_NIL,
 		.rd_place = q->mq.rd.consumed,
 	}; /* begins at the heads, skips what lies before psn */
-	/* If nothing is to be sent again after all: there is nothing to wait for. */
+	/* In case nothing needs to be retransmitted: there is nothing to wait for. */
 	q->rrc.retransmit_put = (uint32_t)e->channel[CHANNEL_RRC_RPG].put;
 	__atomic_store_n(&q->rrc.retransmitting, 1, __ATOMIC_SEQ_CST);
 	retransmit_add(e, q);
 }
 
 /*
- * What go-back-N wastes is what is on its way when a packet is lost, or when the peer has no
- * receive for it and throws away what is behind, too. So after a loss or an RNR NAK half as much
- * may be, and a sixteenth of what is acknowledged more: that settles at an eighth of the packets
- * between two losses, whatever the rate of loss, and so at a waste of about an eighth; but not
- * below WINDOW_MIN, which a round trip through the pipeline wants.
+ * Go-back-N wastes what is in flight when a packet is lost, or when the peer has no receive for it
+ * and drops what follows. So halve the window after a loss or an RNR NAK; then grow it by 1/16 of
+ * each ACK. It settles at an eighth of the packets between two losses, whatever the rate of loss,
+ * so about an eighth is wasted; but it never falls below WINDOW_MIN, which a round trip through the
+ * pipeline needs.
  */
 #define WINDOW_MIN 32
 
-/* PSNs that may be on their way. */
+/* PSNs that may be in flight. */
 static uint32_t window_of(const struct qp *q)
 {
 	return q->rrc.window ? q->rrc.window >> 4 : UINT32_MAX;
@@ -69,10 +69,10 @@ void retransmit_cut(struct qp *q)
 #define ROUND_TRIP_NS_MAX (UINT32_MAX / 8) /* eight of them fit into 32 bits */
 
 /*
- * A round trip begins with an acknowledgement and ends when something is acknowledged that was sent
- * after it; not what was on its way already: the acknowledgements of one burst come close together,
- * however far the peer is. Nor while nothing is outstanding, when the client's pauses would count.
- * Those in which packets were sent twice do not count.
+ * A round trip begins with an acknowledgement and ends when something sent after it is
+ * acknowledged; not something in flight already: the acknowledgements of a burst come close
+ * together, however far the peer is. None is measured while nothing is outstanding, when the
+ * client's pauses would count, and those with retransmissions do not count.
  */
 static void measure(struct engine *e, struct qp *q)
 {
@@ -95,8 +95,8 @@ static void measure(struct engine *e, struct qp *q)
 	}
 }
 
-/* Where the walk goes on: behind what has been acknowledged meanwhile. By the number outstanding,
- * because 2^23 of them have no before and after. */
+/* Where the walk continues: after what has been acknowledged meanwhile. Counts outstanding PSNs,
+ * since 2^23 of them have no before and after. */
 static uint32_t walk_psn(const struct qp *q)
 {
 	uint32_t unacked = q->rrc.unacked_psn, psn = q->rrc.retransmit_psn;
@@ -123,10 +123,10 @@ void retransmit_acked(struct engine *e, struct qp *q, uint32_t acked)
 		window = 0;
 	__atomic_store_n(&q->rrc.window, window, __ATOMIC_RELAXED);
 	if (q->rrc.retransmitting && within_window(q))
-		retransmit_add(e, q); /* if it stood still */
+		retransmit_add(e, q); /* if it had paused */
 }
 
-/* A READ asked for again, from the first response that has not come; an atomic as it was. */
+/* A READ requested again from the first missing response on, or an atomic, unchanged. */
 static struct rte_mbuf *read_again(struct engine *e, const struct qp *q,
 				   const struct rd_element *rd, uint32_t done)
 {
@@ -157,30 +157,30 @@ static struct rte_mbuf *read_again(struct engine *e, const struct qp *q,
 	return m;
 }
 
-/* The element at a cursor's place in a list: where it was left, or the head if that has been
- * released since or nothing lay behind it then. MQ_NIL: the list ends there. */
+/* The element at a cursor's position in a list: where it was left, or the head if that has been
+ * released or nothing followed it then. MQ_NIL: the end of the list. */
 static uint32_t cursor_at(const struct mq_list *l, uint32_t *index, uint32_t *place)
 {
 	uint32_t consumed = __atomic_load_n(&l->consumed, __ATOMIC_ACQUIRE);
 	uint32_t produced = __atomic_load_n(&l->produced, __ATOMIC_ACQUIRE);
 
 	if (*place != produced && (*index == MQ_NIL || (int32_t)(*place - consumed) < 0)) {
-		*place = consumed; /* an empty list has no head: it is an element long given back */
+		*place = consumed; /* an empty list has no head, only a stale element */
 		*index =
 			consumed == produced ? MQ_NIL : __atomic_load_n(&l->head, __ATOMIC_ACQUIRE);
 	}
 	return *index;
 }
 
-/* One more reference to a packet that was kept. */
+/* Takes another reference to a kept packet. */
 static struct rte_mbuf *packet_again(const struct sw_element *sw)
 {
 	rte_mbuf_refcnt_update(sw->m, 1);
 	return sw->m;
 }
 
-/* The READ or atomic at the cursor. Of the oldest one some responses may have come: it is asked for
- * from there on, and the answer may begin anew there. */
+/* The READ or atomic at the cursor. The oldest one may have some of its responses: it is requested
+ * from there on, and the response may begin afresh there. */
 static struct rte_mbuf *asked_again(struct engine *e, struct qp *q, const struct rd_element *rd)
 {
 	bool oldest = q->rrc.cursor.rd_place == q->mq.rd.consumed;
@@ -203,8 +203,8 @@ static void cursor_next(struct mq_cursor *c, const struct sw_element *sw,
 	}
 }
 
-/* The next packet to send again, and what follows it; NULL: none is left, or no buffer. The cursor
- * stays at it: the next call finds that it lies before what is to be sent. */
+/* The next packet to retransmit, and what follows it; NULL: none left, or no buffer. The cursor
+ * stays at it: the next call skips it, as it lies before the next PSN. */
 static struct rte_mbuf *walk_next(struct engine *e, struct qp *q)
 {
 	struct mq_cursor *c = &q->rrc.cursor;
@@ -231,7 +231,7 @@ static struct rte_mbuf *walk_next(struct engine *e, struct qp *q)
 	}
 }
 
-/* Fills m[] with up to `room` packets of the walk. *wait: it has to stand still behind the last. */
+/* Fills m[] with up to `room` packets of the walk. *wait: it must pause after the last. */
 static unsigned walk(struct engine *e, struct qp *q, struct rte_mbuf **m, unsigned room, bool *wait)
 {
 	unsigned n = 0;
@@ -242,7 +242,7 @@ static unsigned walk(struct engine *e, struct qp *q, struct rte_mbuf **m, unsign
 	return n;
 }
 
-/* All has been handed to ReqPktGen; has it taken the last one? */
+/* All packets have been passed to ReqPktGen; has it taken the last one? */
 static bool handed_over(const struct engine *e, const struct qp *q)
 {
 	uint64_t taken = __atomic_load_n(&e->channel[CHANNEL_RRC_RPG].taken, __ATOMIC_ACQUIRE);
@@ -264,8 +264,8 @@ static unsigned retransmit_some(struct engine *e, struct qp *q, unsigned room)
 		q->rrc.retransmit_put = (uint32_t)out->put;
 	}
 	count_n(rrc_counters(e), COUNTER_retransmitted_packets, n);
-	/* To the end of what is outstanding: a turn of the sender's that had begun before may have
-	 * added more since the walk began. */
+	/* To the end of what is outstanding: a turn of the sender that was in progress may have
+	 * added packets since the walk began. */
 	if (psn_before(q->rrc.retransmit_psn, qp_next_psn(q)) || !handed_over(e, q)) {
 		if (!wait)
 			retransmit_add(e, q);
