@@ -307,7 +307,7 @@ static enum rtc_state step(struct visit *v, enum rtc_state state)
 	return state;
 }
 
-static inline enum rtc_state went(enum rtc_state from, enum rtc_state to)
+static inline enum rtc_state rtc_transition(enum rtc_state from, enum rtc_state to)
 {
 	MACHINE_STEP(rtc_machine, from, to);
 	return to;
@@ -321,19 +321,19 @@ static inline enum rtc_state serve(struct visit *v)
 
 	while (v->q->rtc.head) {
 		if (state == RTC_IDLE)
-			state = went(state, idle(v));
+			state = rtc_transition(state, idle(v));
 		if (state == RTC_RESP_CXT)
-			state = went(state, resp_cxt(v));
+			state = rtc_transition(state, resp_cxt(v));
 		if (state == RTC_RC_JUDGE_MSG)
-			state = went(state, rc_judge_msg(v));
+			state = rtc_transition(state, rc_judge_msg(v));
 		while (state == RTC_RC_SEG)
-			state = went(state, rtc_rc_seg(v));
+			state = rtc_transition(state, rtc_rc_seg(v));
 		if (state == RTC_PARKED || state == RTC_STALLED)
 			break;
 		if (likely(state == RTC_CXT_WB))
-			state = went(state, cxt_wb(v));
+			state = rtc_transition(state, cxt_wb(v));
 		else
-			state = went(state, step(v, state));
+			state = rtc_transition(state, step(v, state));
 	}
 	return state;
 }

@@ -301,7 +301,7 @@ static enum wp_state step(struct parse *p, enum wp_state state)
 	return WP_IDLE;
 }
 
-static inline enum wp_state went(enum wp_state from, enum wp_state to)
+static inline enum wp_state wp_transition(enum wp_state from, enum wp_state to)
 {
 	MACHINE_STEP(wp_machine, from, to);
 	return to;
@@ -310,18 +310,18 @@ static inline enum wp_state went(enum wp_state from, enum wp_state to)
 /* What most descriptors consist of stands in its order: comparisons instead of a jump for each. */
 static inline void parse(struct parse *p)
 {
-	enum wp_state state = went(WP_IDLE, WP_NEXT_SEG);
+	enum wp_state state = wp_transition(WP_IDLE, WP_NEXT_SEG);
 
-	state = went(state, next_seg(p));
+	state = wp_transition(state, next_seg(p));
 	while (state != WP_IDLE) {
 		if (state == WP_ADDR_SEG)
-			state = went(state, addr_seg(p));
+			state = wp_transition(state, addr_seg(p));
 		if (state == WP_JUDGE)
-			state = went(state, judge(p));
+			state = wp_transition(state, judge(p));
 		if (likely(state == WP_DATA_SEG_CMD || state == WP_FWD_DATA_SEG))
-			state = went(state, data_seg(p));
+			state = wp_transition(state, data_seg(p));
 		else if (state != WP_IDLE)
-			state = went(state, step(p, state));
+			state = wp_transition(state, step(p, state));
 	}
 }
 
