@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ReqPktGen (seed 000 3.4.4): puts the headers in front of the payload, pads, and finishes the
- * ICRC. New packets from RequesterTransControl and retransmissions from RequesterRecvControl end in
- * RPG_TXA. New ones go first: of a queue pair that retransmits none are made meanwhile, and those
- * made before must not fall between the repeated ones. Stage segmentation.
+ * ReqPktGen (doc/modules.md#reqpktgen): puts the headers in front of the payload, pads, and
+ * finishes the ICRC. New packets from RequesterTransControl and retransmissions from
+ * RequesterRecvControl end in RPG_TXA. New ones go first: of a queue pair that retransmits none are
+ * made meanwhile, and those made before must not fall between the repeated ones. Stage
+ * segmentation.
  *
  * The payload's CRC came with its copy (packet.payload_crc), so only the headers are read here; a
  * short frame is cheaper to run over once more as a whole. A frame that stays in this daemon has no

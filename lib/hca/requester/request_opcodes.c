@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Joins the table of user operations, which does not know the wire, with the BTH opcodes. Constant. */
+/* Joins the table of user operations, which does not know the wire, with the BTH opcodes.
+ * Constant. */
 #include "request_opcodes.h"
 #include "wire/opcode.h"
 

@@ -2,8 +2,9 @@
 #ifndef REQUESTER_REQUESTER_RECV_CONTROL_H
 #define REQUESTER_REQUESTER_RECV_CONTROL_H
 /*
- * RequesterRecvControl (seed 000 3.4.5): responses, bad requests, expired timers. HP_RRC, RTC_RRC,
- * TC_RRC → RRC_RPG, RRC_TC, client memory, send completions. Stage requester_recv.
+ * RequesterRecvControl (doc/modules.md#requesterrecvcontrol): responses, bad requests, expired
+ * timers. HP_RRC, RTC_RRC, TC_RRC → RRC_RPG, RRC_TC, client memory, send completions. Stage
+ * requester_recv.
  */
 #include <stdbool.h>
 #include "pipeline/engine.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Retransmission, RequesterRecvControl's states NAK_RETRANS, ACK_LOSS_RETRANS, READ_RETRANS and
- * TIMER_RETRANS (seed 000 3.4.5.3): go-back-N over MultiQueue's two queues in PSN order. Reads
- * elements, releases none. Stage requester_recv.
+ * TIMER_RETRANS (doc/modules.md#requesterrecvcontrol): go-back-N over MultiQueue's two queues in
+ * PSN order. Reads elements, releases none. Stage requester_recv.
  *
  * No more is in flight than the window allows (below): then the walk pauses, after a packet that
  * requests an acknowledgement, until something is acknowledged. If that packet is lost, a probe or
@@ -12,12 +12,10 @@
  * when ReqPktGen has taken the last of them: otherwise new packets would overtake old ones, and
  * each of them would draw another NAK.
  */
-#include "multi_queue.h"
 #include "outstanding.h"
 #include "requester_trans_control.h"
 #include "request_opcodes.h"
 #include "retransmission.h"
-#include "rrc.h"
 #include "rrc_timers.h"
 
 static void retransmit_add(struct engine *e, struct qp *q)
@@ -64,6 +62,12 @@ void retransmit_cut(struct qp *q)
 	q->rrc.recovering = 1;
 	__atomic_store_n(&q->rrc.window, RTE_MAX(half, (uint32_t)WINDOW_MIN) << 4,
 			 __ATOMIC_RELAXED);
+}
+
+void retransmit_lost(struct engine *e, struct qp *q, uint32_t psn)
+{
+	retransmit_cut(q);
+	retransmit_from(e, q, psn);
 }
 
 #define ROUND_TRIP_NS_MAX (UINT32_MAX / 8) /* eight of them fit into 32 bits */
@@ -284,7 +288,7 @@ unsigned retransmit_poll(struct engine *e)
 
 	while (n < room && visits-- && (q = qp_list_take(&c->retransmit))) {
 		if (unlikely(qp_closing(q)))
-			rrc_let_go(e, q);
+			rrc_free_qp(e, q);
 		else if (qp_sends(qp_state(q)) && !q->rrc.rnr_waiting)
 			n += retransmit_some(e, q, room - n);
 	}

@@ -15,6 +15,9 @@ void retransmit_from(struct engine *e, struct qp *q, uint32_t psn);
 /* A loss has shown, or the peer had no receive descriptor: halves the window. */
 void retransmit_cut(struct qp *q);
 
+/* Both: a loss has shown, from `psn` on. */
+void retransmit_lost(struct engine *e, struct qp *q, uint32_t psn);
+
 /* `acked` PSNs were acknowledged: measures the round trip, opens the window. */
 void retransmit_acked(struct engine *e, struct qp *q, uint32_t acked);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RequesterRecvControl's timers and wakes (seed 000 3.4.5.3, TIMER_RETRANS): what TimerControl's
- * expiries mean by the time that they arrive, what changes in a QP's state ask for. Sends nothing
- * itself. Stage requester_recv.
+ * RequesterRecvControl's states TIMER_RETRANS, PROBE, RNR_RETRANS, and its wakes
+ * (doc/modules.md#requesterrecvcontrol): what TimerControl's expiries mean by the time that they
+ * arrive, and what changes in a QP's state ask for. Stage requester_recv.
  */
-#include "multi_queue.h"
 #include "outstanding.h"
 #include "requester_trans_control.h"
 #include "retransmission.h"
-#include "rrc.h"
+#include "rrc_acks.h"
+#include "rrc_release.h"
 #include "rrc_timers.h"
 #include "send-queue/send_queue.h"
 #include "timer_control.h"
@@ -27,21 +27,35 @@ static bool timer_matters(const struct engine *e, const struct qp *q, const stru
 	       (ev->expiry == TIMER_PROBE || qp_quiet_ns(e, q) >= qp_timeout_ns(q));
 }
 
-/* Nothing was acknowledged for several round trips: again, on top of what the timers demand. */
-static void probe(struct engine *e, struct qp *q)
+enum rrc_state rrc_step_timer_retrans(struct rrc_work *w)
+{
+	struct qp *q = w->q;
+
+	count(w->c, COUNTER_loss_timeouts);
+	__atomic_store_n(&q->rrc.proven, 0, __ATOMIC_RELAXED);
+	q->rrc.gap_psn = 0;
+	return rrc_retry(w, q->rrc.unacked_psn);
+}
+
+/* Nothing was acknowledged for several round trips: more than the timers demand. */
+static bool probe_matters(const struct engine *e, const struct qp *q)
 {
 	uint64_t soon = qp_probe_ns(q, e->settings.timer_tick_ns);
 	uint64_t looked = qp_looked_ns(e, qp_quiet_ns(e, q), qp_quiet_missed(q));
 
-	if (q->rrc.retransmit.listed || looked < soon)
-		return;
-	rrc_enter(e, RRC_TIMER_RETRANS);
-	count(rrc_counters(e), COUNTER_loss_probes);
+	return !q->rrc.retransmit.listed && looked >= soon;
+}
+
+enum rrc_state rrc_step_probe(struct rrc_work *w)
+{
+	struct qp *q = w->q;
+
+	count(w->c, COUNTER_loss_probes);
 	if (q->rrc.probes < PROBES_MAX)
 		__atomic_store_n(&q->rrc.probes, q->rrc.probes + 1, __ATOMIC_RELAXED);
 	q->rrc.nak_psn = q->rrc.gap_psn = 0;
-	rrc_send_again(e, q, q->rrc.unacked_psn);
-	rrc_enter(e, RRC_IDLE);
+	retransmit_lost(w->e, q, q->rrc.unacked_psn);
+	return RRC_IDLE;
 }
 
 /* The end of the retransmission wakes the sender. */
@@ -52,21 +66,26 @@ static void end_rnr_wait(struct engine *e, struct qp *q)
 	retransmit_from(e, q, q->rrc.unacked_psn);
 }
 
-static void expired(struct engine *e, struct qp *q, enum timer_kind kind)
+enum rrc_state rrc_step_rnr_retrans(struct rrc_work *w)
 {
-	if (kind == TIMER_RNR) {
-		rrc_enter(e, RRC_NAK_RETRANS);
-		count(rrc_counters(e), COUNTER_rnr_timeouts);
-		retransmit_cut(q);
-		end_rnr_wait(e, q);
-	} else {
-		rrc_enter(e, RRC_TIMER_RETRANS);
-		count(rrc_counters(e), COUNTER_loss_timeouts);
-		__atomic_store_n(&q->rrc.proven, 0, __ATOMIC_RELAXED);
-		q->rrc.gap_psn = 0;
-		rrc_retry(e, q, q->rrc.unacked_psn);
-	}
-	rrc_enter(e, RRC_IDLE);
+	count(w->c, COUNTER_rnr_timeouts);
+	retransmit_cut(w->q);
+	end_rnr_wait(w->e, w->q);
+	return RRC_IDLE;
+}
+
+static void take_expiry(struct engine *e, struct qp *q, const struct timer_event *ev)
+{
+	struct rrc_work w = {.e = e, .c = rrc_counters(e), .q = q};
+
+	if (!timer_matters(e, q, ev))
+		return;
+	if (ev->timer == TIMER_RNR)
+		rrc_run(&w, RRC_RNR_RETRANS);
+	else if (ev->expiry == TIMER_EXPIRED)
+		rrc_run(&w, RRC_TIMER_RETRANS);
+	else if (probe_matters(e, q))
+		rrc_run(&w, RRC_PROBE);
 }
 
 unsigned rrc_take_expiries(struct engine *e)
@@ -78,31 +97,18 @@ unsigned rrc_take_expiries(struct engine *e)
 		const struct timer_event *ev = timer_event_of(m[i]);
 		struct qp *q = qp_find(e->qps, ev->qpn);
 
-		if (q && q->epoch == ev->epoch && timer_matters(e, q, ev)) {
-			if (ev->expiry == TIMER_PROBE)
-				probe(e, q);
-			else
-				expired(e, q, ev->timer);
-		}
+		if (q && q->epoch == ev->epoch)
+			take_expiry(e, q, ev);
 		rte_mbuf_raw_free(m[i]);
 	}
 	return n;
 }
 
-void rrc_let_go(struct engine *e, struct qp *q)
+void rrc_free_qp(struct engine *e, struct qp *q)
 {
-	struct sw_element *sw;
-
-	while ((sw = sw_head(e->mq, &q->mq.sw))) {
-		rte_pktmbuf_free(sw->m);
-		sw_pop(e->mq, &q->mq.sw);
-	}
-	while (mq_count(&q->mq.rd))
-		rd_pop(e->mq, &q->mq.rd);
-	while (mq_count(&q->mq.re))
-		re_pop(e->mq, &q->mq.re);
+	rrc_release_all(e, q);
 	requests_free(e, &q->rrc.bad_head);
-	tc_let_go(e, q);
+	tc_stop(e, q);
 	if (!q->rrc.retransmit.listed)
 		qp_close(q, WAKE_RRC);
 }
@@ -115,7 +121,7 @@ static void settings_changed(struct engine *e, struct qp *q)
 {
 	q->rrc.retry_left = q->retry_cnt;
 	q->rrc.rnr_left = q->rnr_retry;
-	tc_look_anew(e, q);
+	tc_restart(e, q);
 	if (unlikely(q->rrc.rnr_waiting))
 		end_rnr_wait(e, q);
 }
@@ -128,6 +134,14 @@ static void local_done(struct engine *e, struct qp *q)
 	wake_sender(e, q);
 }
 
+static void failed(struct engine *e, struct qp *q)
+{
+	struct rrc_work w = {.e = e, .c = rrc_counters(e), .q = q, .outcome = OUTCOME_FLUSH};
+
+	rrc_run(&w, RRC_FLUSH);
+	rrc_bad_requests(e, q);
+}
+
 void rrc_take_wakes(struct engine *e)
 {
 	uint32_t i = wake_take(&e->wake[WAKE_RRC]);
@@ -137,11 +151,9 @@ void rrc_take_wakes(struct engine *e)
 
 		i = wake_next(&q->wake[WAKE_RRC]);
 		if (unlikely(qp_closing(q))) {
-			rrc_let_go(e, q);
+			rrc_free_qp(e, q);
 		} else if (qp_state(q) == QP_ERR) {
-			rrc_flush(e, q, OUTCOME_FLUSH);
-			rrc_enter(e, RRC_IDLE);
-			rrc_bad_requests(e, q);
+			failed(e, q);
 		} else {
 			local_done(e, q);
 			if (qp_state(q) == QP_SQD && !qp_outstanding(q))

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef REQUESTER_RRC_TIMERS_H
 #define REQUESTER_RRC_TIMERS_H
-/* RequesterRecvControl's timers and wakes. Stage requester_recv. */
-#include "context/qp_context.h"
-#include "pipeline/engine.h"
+/* RequesterRecvControl: expired timers and wakes. Stage requester_recv. */
+#include "rrc_work.h"
 
 /* Takes up to a burst of expiries. Returns how many. */
 unsigned rrc_take_expiries(struct engine *e);
 
-/* Takes all wakes: QPs that go away, have failed, or have new settings. */
+/* Takes all wakes: QPs that go away, have failed, have new settings or executed a local
+ * operation. */
 void rrc_take_wakes(struct engine *e);
 
-/* Frees what it holds of a QP that the CEU took away. */
-void rrc_let_go(struct engine *e, struct qp *q);
+/* Frees what RequesterRecvControl holds of a QP that the CEU took away. */
+void rrc_free_qp(struct engine *e, struct qp *q);
+
+/* The steps; each returns the next state. */
+enum rrc_state rrc_step_timer_retrans(struct rrc_work *w);
+enum rrc_state rrc_step_probe(struct rrc_work *w);
+enum rrc_state rrc_step_rnr_retrans(struct rrc_work *w);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RequesterTransControl's states RC_SEG, RC_STORE_ENTRY, UCUD_SEG (seed 000 3.4.1.1.2): cuts a
- * request into packets of the path MTU, numbers them, keeps RC packets in MultiQueue. Writes
+ * RequesterTransControl's states RC_SEG, RC_STORE_ENTRY, UCUD_SEG (doc/modules.md#segmentation):
+ * cuts a request into packets of the path MTU, numbers them, keeps RC packets in MultiQueue. Writes
  * qp.rtc's sequence numbers and the producer's side of qp.mq. Stage segmentation. Judges nothing
  * but whether there is room.
  */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * TimerControl (seed 000 3.4.2): two timers for each QP, Loss and RNR, on a hierarchy of hashed
- * wheels. A slot of wheel 0 is one tick wide, one of each further wheel 8 times as wide as one of
- * the wheel before. An entry lies on the first wheel that reaches as far as its deadline; when
- * the time of its slot comes it is due, or near enough for a wheel before that one. So setting,
- * restarting and stopping are O(1), an entry is looked at once for each wheel at most, and a tick
- * costs what is due, not how many QPs have armed timers. Stage requester_recv.
+ * TimerControl (doc/modules.md#timercontrol): two timers for each QP, Loss and RNR, on a hierarchy
+ * of hashed wheels. A slot of wheel 0 is one tick wide, one of each further wheel 8 times as wide
+ * as one of the wheel before. An entry lies on the first wheel that reaches as far as its deadline;
+ * when the time of its slot comes it is due, or near enough for a wheel before that one. So
+ * setting, restarting and stopping are O(1), an entry is looked at once for each wheel at most, and
+ * a tick costs what is due, not how many QPs have armed timers. Stage requester_recv.
  *
  * A Loss timer is set when a QP begins to have packets outstanding. A restart costs nothing:
  * RequesterRecvControl notes the time of the last progress in the QP (rrc.progress_ns), and an
@@ -217,16 +217,16 @@ static void wheel_insert(struct engine *e, struct qp *q, enum timer_kind kind, u
 	__atomic_store_n(&q->tc.armed[kind], 1, __ATOMIC_RELAXED);
 }
 
-void tc_let_go(struct engine *e, struct qp *q)
+void tc_stop(struct engine *e, struct qp *q)
 {
 	for (unsigned kind = TIMER_LOSS; kind <= TIMER_RNR; kind++)
 		if (q->tc.armed[kind])
 			wheel_remove(e, q, kind);
 }
 
-void tc_look_anew(struct engine *e, struct qp *q)
+void tc_restart(struct engine *e, struct qp *q)
 {
-	tc_let_go(e, q);
+	tc_stop(e, q);
 	wheel_insert(e, q, TIMER_LOSS, engine_now(e));
 }
 
@@ -308,34 +308,40 @@ static uint64_t probe_due(const struct engine *e, const struct qp *q, uint64_t n
 	return now + soon - RTE_MIN(looked, soon);
 }
 
+/* Tells RequesterRecvControl that the Loss timer has expired, or that it is time for a probe; but
+ * not while the peer has us wait. Returns when the next of the two is due. */
+static uint64_t loss_tell(struct engine *e, struct qp *q, uint64_t now)
+{
+	uint64_t ttr = qp_timeout_ns(q), tick = e->settings.timer_tick_ns;
+	uint64_t expires = qp_quiet_since(q) + ttr, probe = probe_due(e, q, now);
+
+	if (q->rrc.rnr_waiting)
+		return RTE_MIN(expires, probe);
+	if (expires <= now)
+		return now + (expire(e, q, TIMER_LOSS, TIMER_EXPIRED) ? ttr : tick);
+	if (probe <= now && expire(e, q, TIMER_LOSS, TIMER_PROBE)) {
+		q->tc.probed_ns = now;
+		q->tc.probed_missed_ns = engine_missed(e);
+		probe = now + 2 * qp_probe_ns(q, tick);
+	}
+	return RTE_MIN(expires, probe);
+}
+
 /*
- * A Loss entry is due; it has been taken off, which parks it (parking.h): RequesterTransControl sets
- * the timer again when it has moved next_psn on and finds it not armed. Before the transport timer
- * there may be probes, see qp_probe_ns().
+ * A Loss entry is due; it has been taken off, which parks it (parking.h): RequesterTransControl
+ * sets the timer again when it has moved next_psn on and finds it not armed. Before the transport
+ * timer there may be probes, see qp_probe_ns().
  */
 static void loss_due(struct engine *e, struct qp *q)
 {
-	const struct tc *t = e->tc;
-	uint64_t tick = e->settings.timer_tick_ns, ttr = qp_timeout_ns(q), now = t->now_ns;
-	uint64_t expires = qp_quiet_since(q) + ttr, look, probes;
-	bool may = !q->rrc.rnr_waiting;
+	uint64_t now = e->tc->now_ns, next;
 
 	parking_fence();
-	if (!qp_outstanding(q) || !ttr || qp_state(q) == QP_ERR)
+	if (!qp_outstanding(q) || !q->timeout || qp_state(q) == QP_ERR)
 		return;
-	probes = probe_due(e, q, now);
-	if (expires <= now && may) {
-		expires = now + (expire(e, q, TIMER_LOSS, TIMER_EXPIRED) ? ttr : tick);
-		probes = expires;
-	} else if (probes <= now && may && expire(e, q, TIMER_LOSS, TIMER_PROBE)) {
-		q->tc.probed_ns = now;
-		q->tc.probed_missed_ns = engine_missed(e);
-		probes = now + 2 * qp_probe_ns(q, tick);
-	}
-	probes = RTE_MIN(expires, probes);
-	look = look_again(e, q);
-	probes = RTE_MIN(look, probes);
-	wheel_insert(e, q, TIMER_LOSS, RTE_MAX(probes, now + tick));
+	next = loss_tell(e, q, now);
+	next = RTE_MIN(next, look_again(e, q));
+	wheel_insert(e, q, TIMER_LOSS, RTE_MAX(next, now + e->settings.timer_tick_ns));
 }
 
 static void due(struct engine *e, struct qp *q, enum timer_kind kind)

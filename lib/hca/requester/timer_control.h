@@ -2,8 +2,8 @@
 #ifndef REQUESTER_TIMER_CONTROL_H
 #define REQUESTER_TIMER_CONTROL_H
 /*
- * TimerControl (seed 000 3.4.2): the Loss and the RNR timer of each queue pair. RTC_TC, RRC_TC →
- * TC_RRC. Stage requester_recv, except timer_set().
+ * TimerControl (doc/modules.md#timercontrol): the Loss and the RNR timer of each queue pair.
+ * RTC_TC, RRC_TC → TC_RRC. Stage requester_recv, except timer_set().
  */
 #include <stdbool.h>
 #include "context/qp_context.h"
@@ -26,11 +26,11 @@ bool timer_set(struct engine *e, enum channel_id to, const struct qp *q, enum ti
 	       uint64_t value_ns);
 
 /* Takes the QP's timers off the wheels: the QP goes away. */
-void tc_let_go(struct engine *e, struct qp *q);
+void tc_stop(struct engine *e, struct qp *q);
 
 /* The settings that the QP's timers go by have changed: stops the RNR timer, and has the Loss timer
  * look at the next tick whether it has to run, and for how long. */
-void tc_look_anew(struct engine *e, struct qp *q);
+void tc_restart(struct engine *e, struct qp *q);
 
 /* A Loss timer looks so soon whether there is a round trip to go by. */
 #define FIRST_LOOK_TICKS 16

@@ -206,6 +206,6 @@ TEST(settings__loss_timer)
 		tc_poll(fx->e);
 	}
 	assert_in_range(fx->e->now_ns - start, qp_timeout_ns(q), qp_timeout_ns(q) + 2 * tick);
-	tc_let_go(fx->e, q);
+	tc_stop(fx->e, q);
 	fx_unfill(CHANNEL_TC_RRC);
 }

@@ -202,7 +202,7 @@ static void close_qp(unsigned qp)
 /* Packets, READs, their entries, a bad request, a timer: nothing of them is left, nothing
  * completes.
  */
-TEST(rrc_let_go__with_everything_outstanding)
+TEST(rrc_free_qp__with_everything_outstanding)
 {
 	struct qp *q = fx->qp[0];
 
@@ -223,7 +223,7 @@ TEST(rrc_let_go__with_everything_outstanding)
 }
 
 /* It is in the list of those that retransmit: only when it is out of it, it can be used again. */
-TEST(rrc_let_go__in_the_midst_of_a_retransmission)
+TEST(rrc_free_qp__that_retransmits)
 {
 	sends(2);
 	fx_fill(CHANNEL_RRC_RPG, 0);

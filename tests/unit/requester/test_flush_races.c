@@ -14,11 +14,12 @@ static void atomic_operation(void);
 #define __atomic_thread_fence(x) (atomic_operation(), __atomic_thread_fence(x))
 #define __atomic_compare_exchange_n(...)                                                           \
 	(atomic_operation(), __atomic_compare_exchange_n(__VA_ARGS__))
-#undef fail /* cmocka's */
 #include "requester_trans_control.c"
 #include "segmentation.c"
 #include "local_operation.c"
 #include "requester_recv_control.c"
+#include "rrc_acks.c"
+#include "rrc_release.c"
 #include "rrc_timers.c"
 #undef __atomic_load_n
 #undef __atomic_store_n

@@ -305,7 +305,7 @@ TEST(probe__comes_from_the_wheel)
 	assert_non_null(m);
 	assert_int_equal(timer_event_of(m)->expiry, TIMER_PROBE);
 	rte_mbuf_raw_free(m);
-	tc_let_go(fx->e, q);
+	tc_stop(fx->e, q);
 }
 
 TEST(window__halved_by_a_loss_and_grown_by_a_sixteenth)

@@ -3,7 +3,7 @@
 #include "engine_fixture.h"
 #include "outstanding.h"
 #include "requester/requester.h"
-#include "rrc.h"
+#include "rrc_work.h"
 #include "timer_control.h"
 
 #define US 1000ull
@@ -115,7 +115,7 @@ TEST(tc_poll__loss_fires_again_until_let_go)
 		assert_int_equal(ev.timer, TIMER_LOSS);
 		last = t;
 	}
-	tc_let_go(fx->e, fx->qp[0]);
+	tc_stop(fx->e, fx->qp[0]);
 	assert_int_equal(run(10 * ttr, &ev), 0);
 	assert_false(requester_timers_armed(fx->e));
 }
@@ -304,7 +304,7 @@ static void arm_many(uint32_t count, uint64_t ns, uint64_t apart)
 static void disarm_many(uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
-		tc_let_go(fx->e, qp_at(&fx->h->qps, i));
+		tc_stop(fx->e, qp_at(&fx->h->qps, i));
 }
 
 /* Timers far ahead cost a tick nothing, none or 2^15 of them: 8.6 s for many turns of wheel 0. */
@@ -408,7 +408,7 @@ TEST(tc_poll__time_goes_back)
 }
 
 /* Three neighbours in a slot, two of them taken off in any order: the third fires. */
-TEST(tc_let_go__in_any_order)
+TEST(tc_stop__in_any_order)
 {
 	for (unsigned first = 0; first < 3; first++)
 		for (unsigned second = 0; second < 3; second++) {
@@ -418,9 +418,9 @@ TEST(tc_let_go__in_any_order)
 				continue;
 			for (unsigned i = 0; i < 3; i++)
 				command(i, TIMER_RNR, MS);
-			tc_let_go(fx->e, fx->qp[first]);
-			tc_let_go(fx->e, fx->qp[second]);
-			tc_let_go(fx->e, fx->qp[second]); /* has none: nothing happens */
+			tc_stop(fx->e, fx->qp[first]);
+			tc_stop(fx->e, fx->qp[second]);
+			tc_stop(fx->e, fx->qp[second]); /* has none: nothing happens */
 			assert_true(run(2 * MS, &ev) != 0);
 			assert_int_equal(ev.qpn, fx->qp[3 - first - second]->qpn);
 			assert_int_equal(run(2 * MS, &ev), 0);
@@ -661,7 +661,7 @@ TEST(loss_due__looks_for_a_round_trip)
 }
 
 /* A command or an entry of a queue pair that is gone does nothing. */
-TEST(tc_let_go__takes_entries_off)
+TEST(tc_stop__takes_entries_off)
 {
 	struct timer_event ev;
 
@@ -669,7 +669,7 @@ TEST(tc_let_go__takes_entries_off)
 		command(i, TIMER_RNR, MS);
 		arm_loss(i);
 	}
-	tc_let_go(fx->e, fx->qp[1]);
+	tc_stop(fx->e, fx->qp[1]);
 	assert_int_equal(fx->qp[1]->tc.armed[TIMER_LOSS] | fx->qp[1]->tc.armed[TIMER_RNR], 0);
 	fx->e->now_ns += 10 * MS;
 	tc_poll(fx->e);

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RequesterRecvControl's states for acknowledgements and NAKs
+ * (doc/modules.md#requesterrecvcontrol), and what counts as a try: an ACK releases, a sequence NAK
+ * sends again, an RNR NAK waits, any other NAK ends the queue pair. Stage requester_recv.
+ */
+#include "outstanding.h"
+#include "retransmission.h"
+#include "rrc_acks.h"
+#include "rrc_release.h"
+#include "timer_control.h"
+#include "wire/aeth.h"
+
+/* ---- tries ---- */
+
+enum rrc_state rrc_retry(struct rrc_work *w, uint32_t psn)
+{
+	struct qp *q = w->q;
+
+	if (q->rrc.retry_left == 0) {
+		count(w->c, COUNTER_retry_exceeded);
+		return rrc_fail(w, OUTCOME_RETRY_EXC);
+	}
+	q->rrc.retry_left--;
+	qp_progress(w->e, q);
+	retransmit_lost(w->e, q, psn);
+	return RRC_IDLE;
+}
+
+/* The same because of a NAK. One that a probe has drawn is no try: the transport timer, which
+ * probes do not put off, counts what makes no progress. */
+static enum rrc_state retry_nak(struct rrc_work *w, uint32_t psn)
+{
+	if (likely(!w->q->rrc.probes))
+		return rrc_retry(w, psn);
+	retransmit_lost(w->e, w->q, psn);
+	return RRC_IDLE;
+}
+
+/*
+ * What was on its way when the retransmission began may draw the same NAK again, from a peer whose
+ * silence a duplicate ends (C9-80; ours keeps it, C9-114). Such a repetition says nothing new: it
+ * neither counts as a try nor starts over, for as long as an answer takes. Before a round trip was
+ * measured that is a guess, doubled with each try in vain: others may keep the peer from its CPU.
+ * If the repeated packet itself was lost, a probe or the Loss timer finds out.
+ */
+#define NAK_REPEAT_NS 250000
+
+static bool says_nothing_new(const struct engine *e, const struct qp *q)
+{
+	uint64_t ns = q->rrc.srtt_ns ? qp_probe_ns(q, e->settings.timer_tick_ns) : 0;
+	unsigned tries = q->retry_cnt > q->rrc.retry_left ? q->retry_cnt - q->rrc.retry_left : 0;
+
+	return engine_now(e) - q->rrc.nak_ns < RTE_MAX(ns, (uint64_t)NAK_REPEAT_NS << tries);
+}
+
+/* Once: until that READ moves on, more of them say nothing new. */
+enum rrc_state rrc_step_implied_nak(struct rrc_work *w)
+{
+	struct qp *q = w->q;
+	uint32_t psn = q->rrc.unacked_psn;
+
+	if (q->rrc.gap_psn == psn + 1 && says_nothing_new(w->e, q))
+		return RRC_IDLE;
+	q->rrc.gap_psn = psn + 1;
+	q->rrc.nak_ns = engine_now(w->e);
+	return retry_nak(w, psn);
+}
+
+/* ---- acknowledgements ---- */
+
+/*
+ * LSN = MSN + credits (C9-161), unless a newer acknowledgement overtook this one, or the MSN, which
+ * is the SSN of the request done last, is that of one not sent yet. A peer that once said that it
+ * gives no credits is sent to at will from then on (C9-153).
+ */
+void rrc_take_credits(struct rrc_work *w)
+{
+	const struct wire_headers *h = &w->a->headers;
+	struct qp *q = w->q;
+	uint32_t old = q->rrc.credits, credits = aeth_credits(aeth_value(h->syndrome));
+
+	if (old & CREDITS_UNLIMITED ||
+	    (old & CREDITS_CAME && psn_before(h->msn, q->rrc.credit_msn)))
+		return;
+	if (unlikely(credits != AETH_CREDITS_UNLIMITED &&
+		     !psn_before(h->msn, __atomic_load_n(&q->rtc.ssn, __ATOMIC_RELAXED)))) {
+		count(w->c, COUNTER_ack_msn_ahead);
+		return;
+	}
+	q->rrc.credit_msn = h->msn;
+	__atomic_store_n(&q->rrc.credits,
+			 credits == AETH_CREDITS_UNLIMITED
+				 ? CREDITS_UNLIMITED
+				 : CREDITS_CAME | psn_add(h->msn, credits),
+			 __ATOMIC_RELEASE);
+}
+
+static void ack_release(struct rrc_work *w)
+{
+	rrc_take_credits(w);
+	count(w->c, COUNTER_acks);
+	rrc_release(w->e, w->q, w->a->headers.psn);
+}
+
+enum rrc_state rrc_step_ack_release_normal(struct rrc_work *w)
+{
+	ack_release(w);
+	return RRC_IDLE;
+}
+
+enum rrc_state rrc_step_ack_release_exception(struct rrc_work *w)
+{
+	ack_release(w);
+	return RRC_ACK_LOSS_RETRANS;
+}
+
+/* ---- NAKs ---- */
+
+static enum rrc_state nak_rnr(struct rrc_work *w)
+{
+	count(w->c, COUNTER_nak_rnr_received);
+	if (w->q->rrc.rnr_waiting) /* the network doubled it: nothing was sent since (C9-132) */
+		return RRC_SILENT_DROP;
+	if (w->q->rrc.rnr_left != 0)
+		return RRC_RESET_TIMER;
+	count(w->c, COUNTER_rnr_retry_exceeded);
+	return rrc_fail(w, OUTCOME_RNR_RETRY_EXC);
+}
+
+static enum rrc_state nak_fatal(struct rrc_work *w)
+{
+	static const enum counter counters[OUTCOME_COUNT] = {
+		[OUTCOME_INVALID_REQUEST] = COUNTER_nak_invalid_received,
+		[OUTCOME_REMOTE_ACCESS] = COUNTER_nak_access_received,
+		[OUTCOME_REMOTE_OPERATION] = COUNTER_nak_operation_received,
+	};
+
+	count(w->c, counters[w->outcome]);
+	return rrc_fail(w, w->outcome);
+}
+
+/*
+ * What precedes is released. What is older and still there is a READ that lost a response, unless
+ * it is that one which failed (C9-100): it is asked for again with the rest, for RNR when the wait
+ * is over (C9-130).
+ */
+enum rrc_state rrc_step_nak_implicit_release(struct rrc_work *w)
+{
+	uint32_t psn = w->a->headers.psn;
+
+	rrc_release(w->e, w->q, psn_sub(psn, 1));
+	if (w->outcome == OUTCOME_RNR)
+		return nak_rnr(w);
+	if (psn != w->q->rrc.unacked_psn)
+		return RRC_ACK_LOSS_RETRANS;
+	return w->outcome == OUTCOME_SEQUENCE ? RRC_NAK_RETRANS : nak_fatal(w);
+}
+
+/* Has it TimerControl set the RNR timer. If there is no room for the command, it is as if the NAK
+ * had been lost: the Loss timer sends again, and another NAK comes. */
+enum rrc_state rrc_step_reset_timer(struct rrc_work *w)
+{
+	uint64_t ns = aeth_rnr_ns(aeth_value(w->a->headers.syndrome));
+	struct qp *q = w->q;
+
+	if (!timer_set(w->e, CHANNEL_RRC_TC, q, TIMER_RNR, ns))
+		return RRC_IDLE;
+	if (q->rnr_retry != 7)
+		q->rrc.rnr_left--;
+	__atomic_store_n(&q->rrc.rnr_waiting, 1, __ATOMIC_RELEASE);
+	qp_progress(w->e, q);
+	return RRC_IDLE;
+}
+
+enum rrc_state rrc_step_nak_retrans(struct rrc_work *w)
+{
+	uint32_t psn = w->a->headers.psn;
+	struct qp *q = w->q;
+
+	count(w->c, COUNTER_nak_sequence_received);
+	if (q->rrc.rnr_waiting) /* the rest of the message behind an RNR NAK draws this one */
+		return RRC_IDLE;
+	if (q->rrc.nak_psn == psn + 1 && says_nothing_new(w->e, q))
+		return RRC_IDLE;
+	q->rrc.nak_psn = psn + 1;
+	q->rrc.nak_ns = engine_now(w->e);
+	return retry_nak(w, psn);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RequesterRecvControl's states READ_* (doc/modules.md#requesterrecvcontrol): the responses to
+ * READs and atomics are written through the scatter entries of their request, which completes with
+ * the last one. Reads the frame, never writes into it. Stage requester_recv.
+ */
+#include <rte_memcpy.h>
+#include "host-abi/wqe.h"
+#include "outstanding.h"
+#include "rrc_acks.h"
+#include "rrc_reads.h"
+#include "rrc_release.h"
+#include "scatter_entry_manager.h"
+#include "virt-to-phys/v2p.h"
+#include "wire/aeth.h"
+
+/* The READ or atomic that a response of that PSN belongs to, or NULL. */
+static struct rd_element *asked_for(struct engine *e, struct qp *q, uint32_t psn)
+{
+	uint32_t left = mq_count(&q->mq.rd);
+	uint32_t i = __atomic_load_n(&q->mq.rd.head, __ATOMIC_ACQUIRE);
+
+	for (; left; left--) {
+		struct rd_element *rd = &e->mq->rd[i];
+
+		if (psn_in(psn, rd->psn, rd->packets))
+			return rd;
+		i = __atomic_load_n(&rd->next, __ATOMIC_ACQUIRE);
+	}
+	return NULL;
+}
+
+/*
+ * May the response to `rd` have this opcode at its PSN? FIRST, MIDDLE, LAST or ONLY by its place; a
+ * READ asked for again from some response on begins with FIRST (ONLY) there, as a request of its
+ * own, or with MIDDLE (LAST), as if it went on.
+ */
+static bool is_possible(const struct qp *q, const struct rd_element *rd, bool head,
+			const struct wire_headers *h)
+{
+	const struct wire_opcode *op = &wire_opcodes[h->opcode];
+	uint32_t index = psn_sub(h->psn, rd->psn);
+	bool again = head && index == q->rrc.read_asked;
+
+	if (rd->opcode != USER_RDMA_READ)
+		return op->kind == WIRE_KIND_ATOMIC_ACK;
+	if (op->kind != WIRE_KIND_READ_RESP ||
+	    !!(op->flags & WIRE_END) != (index + 1 == rd->packets))
+		return false;
+	return op->flags & WIRE_START ? index == 0 || again : index != 0;
+}
+
+/* Bytes that the response number `index` of a READ has to carry. */
+static uint32_t response_bytes(const struct qp *q, const struct rd_element *rd, uint32_t index)
+{
+	uint32_t left = rd->length - index * q->mtu_bytes;
+
+	return RTE_MIN(left, (uint32_t)q->mtu_bytes);
+}
+
+static enum rrc_state read_fail(struct rrc_work *w, enum wire_outcome outcome)
+{
+	w->outcome = outcome;
+	return RRC_READ_FLUSH;
+}
+
+/* The next response of the READ or atomic at the head: where its data lie. */
+static enum rrc_state response_in_turn(struct rrc_work *w)
+{
+	const struct arrival *a = w->a;
+
+	if (w->rd->opcode != USER_RDMA_READ) {
+		w->data = (const uint8_t *)&a->headers.orig;
+		w->bytes = sizeof(a->headers.orig);
+		return RRC_READ_FETCH_ENTRY;
+	}
+	if (unlikely(a->payload_bytes != response_bytes(w->q, w->rd, w->q->rrc.read_packets))) {
+		count(w->c, COUNTER_drop_resp_length);
+		return read_fail(w, OUTCOME_BAD_RESP);
+	}
+	w->data = rte_pktmbuf_mtod_offset(w->m, const uint8_t *, a->payload_offset);
+	w->bytes = a->payload_bytes;
+	return likely(w->bytes) ? RRC_READ_FETCH_ENTRY : RRC_READ_RELEASE_ENTRY;
+}
+
+/*
+ * A response that cannot be changes nothing (C9-133). Else what came before the READ is done; then
+ * its place in it: those that have come were acknowledged by that, so this one is none of them.
+ */
+enum rrc_state rrc_step_read_implicit_release(struct rrc_work *w)
+{
+	const struct wire_headers *h = &w->a->headers;
+	struct qp *q = w->q;
+	struct rd_element *head = rd_head(w->e->mq, &q->mq.rd), *rd = asked_for(w->e, q, h->psn);
+
+	if (unlikely(!rd || !is_possible(q, rd, rd == head, h)))
+		return rrc_drop(w, COUNTER_drop_resp_opcode);
+	if (wire_opcodes[h->opcode].headers & WIRE_HAS_AETH) {
+		if (unlikely(aeth_kind(h->syndrome) != AETH_ACK)) /* C9-120, C9-135 */
+			return rrc_drop(w, COUNTER_drop_ack_syndrome);
+		rrc_take_credits(w);
+	}
+	rrc_release(w->e, q, psn_sub(head->psn, 1));
+	if (unlikely(h->psn != psn_add(head->psn, q->rrc.read_packets)))
+		return RRC_READ_RETRANS;
+	w->rd = head;
+	return response_in_turn(w);
+}
+
+enum rrc_state rrc_step_read_fetch_entry(struct rrc_work *w)
+{
+	if (unlikely(sem_fetch(w->e, w->q, &w->rd->entries, &w->entry) != SEM_VALID_ENTRY))
+		return read_fail(w, OUTCOME_LOCAL_LENGTH);
+	return RRC_READ_SCATTER;
+}
+
+/* Those bytes are left out that were written when the response came before. */
+enum rrc_state rrc_step_read_scatter(struct rrc_work *w)
+{
+	uint32_t done = w->q->rrc.scattered, piece = RTE_MIN(w->bytes - done, w->entry.length);
+	enum v2p_state s;
+	uint8_t *to;
+	uint64_t run;
+
+	s = v2p_map(w->e->v2p_port[STAGE_REQUESTER_RECV], V2P_RRC_DATA, w->q->pd, w->entry.lkey,
+		    w->entry.addr, piece, ACCESS_LOCAL_WRITE, &to, &run);
+	if (unlikely(s == V2P_PENDING)) {
+		w->again = true;
+		return RRC_IDLE;
+	}
+	if (unlikely(s != V2P_SUCCESS)) {
+		v2p_count_error(w->c, s);
+		return read_fail(w, OUTCOME_LOCAL_PROT);
+	}
+	w->piece = RTE_MIN(piece, (uint32_t)run);
+	rte_memcpy(to, w->data + done, w->piece);
+	return RRC_READ_UPDATE_ENTRY;
+}
+
+/* All of a READ's response is written. */
+static enum rrc_state response_done(struct rrc_work *w)
+{
+	uint32_t packets = w->q->rrc.read_packets + 1;
+
+	count_n(w->c, COUNTER_read_bytes, w->bytes);
+	w->q->rrc.gap_psn = 0;
+	__atomic_store_n(&w->q->rrc.read_packets, packets, __ATOMIC_RELAXED); /* before UPSN */
+	if (packets == w->rd->packets)
+		return RRC_READ_RELEASE_ENTRY;
+	rrc_advance(w->e, w->q, psn_add(w->a->headers.psn, 1));
+	return RRC_IDLE;
+}
+
+enum rrc_state rrc_step_read_update_entry(struct rrc_work *w)
+{
+	struct qp *q = w->q;
+
+	sem_update(w->e, q, w->piece);
+	q->rrc.scattered += w->piece;
+	if (q->rrc.scattered < w->bytes)
+		return RRC_READ_FETCH_ENTRY;
+	q->rrc.scattered = 0;
+	return w->rd->opcode == USER_RDMA_READ ? response_done(w) : RRC_READ_RELEASE_ENTRY;
+}
+
+enum rrc_state rrc_step_read_release_entry(struct rrc_work *w)
+{
+	rrc_release_read(w->e, w->q, w->rd);
+	return RRC_IDLE;
+}
+
+enum rrc_state rrc_step_read_flush(struct rrc_work *w)
+{
+	return rrc_fail(w, w->outcome);
+}

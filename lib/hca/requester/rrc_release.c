@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RequesterRecvControl: takes what is outstanding out of MultiQueue, in order: acknowledged packets
+ * and answered READs, which complete their requests, and everything when the queue pair fails
+ * (state FLUSH). Writes qp.rrc and the consumer's side of qp.mq. Stage requester_recv.
+ */
+#include "outstanding.h"
+#include "retransmission.h"
+#include "rrc_release.h"
+#include "scatter_entry_manager.h"
+#include "send_completion.h"
+
+static void complete_ok(struct engine *e, struct qp *q, uint8_t flags, uint32_t wqe_offset,
+			uint8_t opcode, uint32_t length)
+{
+	if (flags & ELEMENT_SIGNALED)
+		requester_complete(e, q, STAGE_REQUESTER_RECV, OUTCOME_OK, wqe_offset, opcode,
+				   length);
+}
+
+void rrc_advance(struct engine *e, struct qp *q, uint32_t unacked)
+{
+	uint32_t acked;
+
+	if (unacked == q->rrc.unacked_psn)
+		return;
+	acked = psn_sub(unacked, q->rrc.unacked_psn);
+	__atomic_store_n(&q->rrc.unacked_psn, unacked, __ATOMIC_RELEASE);
+	qp_progress(e, q);
+	__atomic_store_n(&q->rrc.proven, 1, __ATOMIC_RELAXED);
+	q->rrc.retry_left = q->retry_cnt;
+	q->rrc.rnr_left = q->rnr_retry;
+	retransmit_acked(e, q, acked);
+}
+
+/* Our references to acknowledged packets. They are freed in batches: each lies in cache lines that
+ * nobody has touched since it was sent, and the misses of a batch overlap. */
+struct released {
+	struct rte_mbuf *m[BURST];
+	unsigned count;
+};
+
+static void released_free(struct released *r)
+{
+	if (r->count)
+		rte_pktmbuf_free_bulk(r->m, r->count);
+	r->count = 0;
+}
+
+static inline void released_add(struct released *r, struct rte_mbuf *m)
+{
+	if (unlikely(!m)) /* a local operation */
+		return;
+	if (unlikely(r->count == BURST))
+		released_free(r);
+	rte_prefetch0(m);
+	rte_prefetch0((char *)m + RTE_CACHE_LINE_SIZE);
+	r->m[r->count++] = m;
+}
+
+void rrc_release(struct engine *e, struct qp *q, uint32_t upto)
+{
+	uint32_t unacked = q->rrc.unacked_psn;
+	struct rd_element *rd = rd_head(e->mq, &q->mq.rd);
+	struct released done;
+	struct sw_element *sw;
+
+	done.count = 0;
+	while ((sw = sw_head(e->mq, &q->mq.sw)) && psn_before_eq(sw->psn, upto) &&
+	       !read_is_older(sw, rd)) {
+		uint8_t flags = sw->flags;
+
+		released_add(&done, sw->m);
+		complete_ok(e, q, flags, sw->wqe_offset, sw->opcode, sw->length);
+		unacked = psn_add(sw->psn, 1);
+		sw_pop(e->mq, &q->mq.sw);
+	}
+	released_free(&done);
+	if (rd && psn_before_eq(rd->psn, upto))
+		unacked = psn_add(rd->psn, q->rrc.read_packets);
+	rrc_advance(e, q, unacked);
+}
+
+bool rrc_read_in_the_way(struct engine *e, const struct qp *q, uint32_t upto)
+{
+	const struct rd_element *rd = rd_head(e->mq, &q->mq.rd);
+
+	return rd && psn_before_eq(rd->psn, upto);
+}
+
+void rrc_release_local(struct engine *e, struct qp *q)
+{
+	rrc_release(e, q, psn_sub(q->rrc.unacked_psn, 1));
+}
+
+void rrc_release_read(struct engine *e, struct qp *q, struct rd_element *rd)
+{
+	uint32_t unacked = psn_add(rd->psn, rd->packets);
+
+	complete_ok(e, q, rd->flags, rd->wqe_offset, rd->opcode, rd->length);
+	sem_release(e, q, rd->entries);
+	rd_pop(e->mq, &q->mq.rd);
+	__atomic_store_n(&q->rrc.read_packets, 0, __ATOMIC_RELAXED);
+	q->rrc.read_asked = 0;
+	q->rrc.gap_psn = 0;
+	__atomic_store_n(&q->rrc.reads_done, q->rrc.reads_done + 1, __ATOMIC_RELEASE);
+	rrc_advance(e, q, unacked);
+	rrc_release_local(e, q);
+}
+
+/*
+ * The QP is in ERR: the request, or a packet of it, will not be done; `last`: nothing of it comes
+ * behind. The first one completes as `first`, the others as flushed. A request in several packets
+ * completes once: the one that failed, with the packet that did; others with their last packet or,
+ * if that was never sent, as a bad request later. What comes next in order belongs to the same
+ * request until its last packet did.
+ */
+static void give_up(struct engine *e, struct qp *q, enum wire_outcome first, uint32_t offset,
+		    uint8_t opcode, bool last)
+{
+	bool reported = q->rrc.fatal;
+
+	q->rrc.flushed = 1;
+	if (first != OUTCOME_FLUSH || (last && !reported))
+		requester_complete(e, q, STAGE_REQUESTER_RECV, first, offset, opcode, 0);
+	if (first != OUTCOME_FLUSH || reported)
+		q->rrc.fatal = !last;
+}
+
+/*
+ * The context's numbers are not kept up any more: ERR is left through RST only.
+ *
+ * RequesterTransControl may be in the middle of a visit that began before ERR: it puts an element,
+ * then moves NPSN past it, and at the end wakes us if NPSN is not UPSN. So NPSN is read before the
+ * lists: what comes too late for them leaves the two apart.
+ */
+enum rrc_state rrc_step_flush(struct rrc_work *w)
+{
+	struct engine *e = w->e;
+	struct qp *q = w->q;
+	enum wire_outcome first = w->outcome;
+	uint32_t next_psn = qp_next_psn(q);
+	struct sw_element *sw;
+	struct rd_element *rd;
+
+	if (!q->rrc.flushed) /* else a local operation has come late, behind what was given up */
+		rrc_release_local(e, q);
+	while (mq_heads(e->mq, &q->mq.sw, &q->mq.rd, &sw, &rd)) {
+		if (read_is_older(sw, rd)) {
+			give_up(e, q, first, rd->wqe_offset, rd->opcode, true);
+			sem_release(e, q, rd->entries);
+			rd_pop(e->mq, &q->mq.rd);
+		} else {
+			give_up(e, q, first, sw->wqe_offset, sw->opcode, sw->flags & ELEMENT_LAST);
+			rte_pktmbuf_free(sw->m);
+			sw_pop(e->mq, &q->mq.sw);
+		}
+		first = OUTCOME_FLUSH;
+	}
+	__atomic_store_n(&q->rrc.unacked_psn, next_psn, __ATOMIC_RELEASE);
+	return RRC_IDLE;
+}
+
+void rrc_release_all(struct engine *e, struct qp *q)
+{
+	struct sw_element *sw;
+
+	while ((sw = sw_head(e->mq, &q->mq.sw))) {
+		rte_pktmbuf_free(sw->m);
+		sw_pop(e->mq, &q->mq.sw);
+	}
+	while (mq_count(&q->mq.rd))
+		rd_pop(e->mq, &q->mq.rd);
+	while (mq_count(&q->mq.re))
+		re_pop(e->mq, &q->mq.re);
+}
