@@ -116,6 +116,9 @@ static int choose(const struct ucm_id *id, const uint8_t dgid[16], struct ucm_ch
 {
 	const struct cm_service *s = id->channel->service;
 
+	/* AF_IB may name one of each; no packet has an IPv6 source and an IPv4 destination. */
+	if (id->at.chosen && ip_is_v4_mapped(id->at.sgid) != ip_is_v4_mapped(dgid))
+		return -ENETUNREACH;
 	if (find_own(s, dgid, &id->at, c)) {
 		if (id->at.chosen)
 			*c = id->at;
