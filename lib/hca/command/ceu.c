@@ -177,7 +177,7 @@ static const struct command commands[] = {
 };
 
 /* NULL: there is no such command. */
-static const struct command *find(uint16_t op)
+static const struct command *ceu_command_find(uint16_t op)
 {
 	for (unsigned int i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		if (commands[i].op == op)
@@ -200,7 +200,7 @@ static enum ceu_status check(const struct ceu *ceu, const struct command *c, con
 enum ceu_status ceu_exec(struct ceu *ceu, uint16_t op, uint32_t modifier, const void *in,
 			 uint32_t in_bytes, void *out, uint32_t out_bytes)
 {
-	const struct command *c = find(op);
+	const struct command *c = ceu_command_find(op);
 	enum ceu_status status = check(ceu, c, in, in_bytes, out, out_bytes);
 
 	if (status == CEU_OK)

@@ -356,7 +356,7 @@ static enum ceu_status reset(struct ceu *ceu, struct qp *q)
 }
 
 /* Moves to `to` unless a module has meanwhile moved it to ERR or SQE. */
-static enum ceu_status enter(struct ceu *ceu, struct qp *q, enum qp_state from, enum qp_state to)
+static enum ceu_status qp_enter(struct ceu *ceu, struct qp *q, enum qp_state from, enum qp_state to)
 {
 	struct engine *e = &ceu->config.engines[q->engine];
 	uint8_t expected = (uint8_t)from;
@@ -437,5 +437,5 @@ enum ceu_status ceu_qp_modify(struct ceu *ceu, uint16_t op, enum qp_state to, ui
 	apply(ceu, q, in);
 	prepare(ceu, q, from, to, in);
 	remember(&ceu->shadow[q->index], &in->attr);
-	return enter(ceu, q, from, to);
+	return qp_enter(ceu, q, from, to);
 }

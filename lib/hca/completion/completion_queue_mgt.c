@@ -139,7 +139,7 @@ static bool full(struct cq *q, uint64_t produced)
 
 /* Reserves a place, or fails when the client has not consumed enough. The client's index is looked
  * at only when the last one seen leaves no room. */
-static bool reserve(struct cq *q, uint64_t *place)
+static bool cq_reserve(struct cq *q, uint64_t *place)
 {
 	uint64_t produced = __atomic_load_n(&q->produced, __ATOMIC_RELAXED);
 
@@ -217,7 +217,7 @@ enum completion_answer cq_place(struct completion *c, struct counters *counters,
 	struct cq *q = open_cq(c, counters, cqn, &answer);
 
 	if (unlikely(q && (__atomic_load_n(&q->stop, __ATOMIC_RELAXED) & CQ_STOP_OVERRUN ||
-			   !reserve(q, place)))) {
+			   !cq_reserve(q, place)))) {
 		lost(c, counters, q);
 		return COMPLETION_LOST;
 	}
@@ -269,7 +269,7 @@ bool cq_post(struct completion *c, struct counters *counters, uint32_t cqn, cons
 	stop = __atomic_load_n(&q->stop, __ATOMIC_ACQUIRE);
 	if (unlikely(stop & CQ_STOP_HELD))
 		return post_backlog(c, counters, q, entry, solicited);
-	if (unlikely(stop || !reserve(q, &place)))
+	if (unlikely(stop || !cq_reserve(q, &place)))
 		return lost(c, counters, q);
 	fill(c, counters, q, place, entry, solicited);
 	return true;
@@ -323,7 +323,7 @@ static void unlog(struct completion *c, struct counters *counters, struct cq *q,
 
 	while (!__atomic_load_n((const uint32_t *)&entry->opcode, __ATOMIC_ACQUIRE))
 		rte_pause();
-	if (reserve(q, &place))
+	if (cq_reserve(q, &place))
 		fill(c, counters, q, place, entry, entry->reserved2 & LOG_SOLICITED);
 	else
 		lost(c, counters, q);

@@ -43,7 +43,7 @@ bool eq_has_room(const struct completion *c, uint32_t client)
 			       EQ_ENTRIES;
 }
 
-static bool reserve(struct eq *q, struct client_page *page, uint32_t *place)
+static bool eq_reserve(struct eq *q, struct client_page *page, uint32_t *place)
 {
 	uint32_t produced = __atomic_load_n(&q->produced, __ATOMIC_RELAXED);
 
@@ -88,7 +88,7 @@ bool eq_post(struct completion *c, struct counters *counters, uint32_t client, e
 	page = __atomic_load_n(&q->page, __ATOMIC_ACQUIRE);
 	if (!page)
 		return false;
-	if (likely(reserve(q, page, &place))) {
+	if (likely(eq_reserve(q, page, &place))) {
 		fill(c, counters, client, page, place, type, number);
 		return true;
 	}

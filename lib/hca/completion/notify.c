@@ -23,7 +23,7 @@ static void notify_one(struct eq *q)
 		return; /* its counter is full: it is readable as it is */
 }
 
-static void serve(struct completion *c, struct counters *counters)
+static void notify_serve(struct completion *c, struct counters *counters)
 {
 	bool touched = __atomic_load_n(&c->touched, __ATOMIC_RELAXED) != LIST_END;
 	bool owing = __atomic_load_n(&c->owing, __ATOMIC_RELAXED) != LIST_END;
@@ -41,7 +41,7 @@ static void serve(struct completion *c, struct counters *counters)
 
 void completion_notify(struct completion *c, struct counters *counters)
 {
-	serve(c, counters);
+	notify_serve(c, counters);
 	if (likely(!__atomic_load_n(&c->notify, __ATOMIC_RELAXED)))
 		return;
 	if (!__atomic_exchange_n(&c->notify, 0, __ATOMIC_SEQ_CST))

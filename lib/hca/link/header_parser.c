@@ -78,7 +78,7 @@ static bool admitted(struct engine *e, const struct qp *q, const struct wire_fra
 }
 
 /* Fills the metadata. */
-static void describe(struct rte_mbuf *m, const struct wire_frame *f)
+static void hp_describe(struct rte_mbuf *m, const struct wire_frame *f)
 {
 	struct arrival *a = arrival_of(m);
 
@@ -100,13 +100,13 @@ static void take_numberless(struct engine *e, struct rte_mbuf *m, const struct w
 		count(hp_counters(e), COUNTER_drop_rx_qpn);
 		return;
 	}
-	describe(m, f);
+	hp_describe(m, f);
 	multicast_keep(e, m);
 }
 
 /* Checks one frame. The queue pair it is for, or NULL: it is kept for multicast_deliver(), or it
  * was counted and is to be freed. */
-static struct qp *parse(struct engine *e, struct rte_mbuf *m)
+static struct qp *hp_parse(struct engine *e, struct rte_mbuf *m)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
 	struct wire_frame f;
@@ -135,7 +135,7 @@ static struct qp *parse(struct engine *e, struct rte_mbuf *m)
 	}
 	if (!admitted(e, q, &f))
 		return NULL;
-	describe(m, &f);
+	hp_describe(m, &f);
 	return q;
 }
 
@@ -209,7 +209,7 @@ unsigned hp_poll(struct engine *e)
 
 		if (i + 1 < n)
 			rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], void *));
-		q = parse(e, m[i]);
+		q = hp_parse(e, m[i]);
 		if (unlikely(!q)) {
 			if (!multicast_kept(hp, m[i]))
 				rte_pktmbuf_free(m[i]);

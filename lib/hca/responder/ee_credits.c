@@ -59,7 +59,7 @@ static inline bool may_tell(const struct qp *qp)
 
 /* An acknowledgement that no packet asked for, of everything executed. It has no received frame to
  * travel in: false, there is no buffer for it. */
-static bool tell(struct engine *e, struct execution_engine *ee, struct qp *qp)
+static bool ee_announce_credits(struct engine *e, struct execution_engine *ee, struct qp *qp)
 {
 	uint32_t expected = qp->ee.comm_est ? qp->ee.expected_psn : qp->rq_psn;
 	struct rte_mbuf *m = rte_pktmbuf_alloc(e->clones);
@@ -80,7 +80,7 @@ static bool look(struct engine *e, struct execution_engine *ee, struct qp *qp)
 
 	if (!qp_receives(qp_state(qp)) || qp->ee.credits_told)
 		return false;
-	told = may_tell(qp) && tell(e, ee, qp);
+	told = may_tell(qp) && ee_announce_credits(e, ee, qp);
 	if (!told)
 		qp_list_add(&ee->starved, qp);
 	return told;

@@ -278,8 +278,8 @@ static inline bool execute(struct engine *e, struct execution_engine *ee, struct
 }
 
 /* What was held comes before what has arrived since. */
-static inline unsigned take(struct engine *e, struct execution_engine *ee, struct rte_mbuf **burst,
-			    unsigned room)
+static inline unsigned ee_take(struct engine *e, struct execution_engine *ee,
+			       struct rte_mbuf **burst, unsigned room)
 {
 	unsigned n = RTE_MIN(ee->holds, room);
 
@@ -324,7 +324,7 @@ unsigned ee_poll(struct engine *e)
 	struct counters *c = stage_counters(e, STAGE_RESPONDER_EXEC);
 	unsigned room = RTE_MIN(channel_room(&e->channel[CHANNEL_EE_RESPG]), (unsigned)BURST);
 	struct rte_mbuf *burst[BURST];
-	unsigned n = take(e, ee, burst, room);
+	unsigned n = ee_take(e, ee, burst, room);
 
 	if (n == 0)
 		return 0;

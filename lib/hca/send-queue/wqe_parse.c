@@ -308,7 +308,7 @@ static inline enum wp_state wp_transition(enum wp_state from, enum wp_state to)
 }
 
 /* What most descriptors consist of stands in its order: comparisons instead of a jump for each. */
-static inline void parse(struct parse *p)
+static inline void wp_parse(struct parse *p)
 {
 	enum wp_state state = wp_transition(WP_IDLE, WP_NEXT_SEG);
 
@@ -339,7 +339,7 @@ static bool parse_descriptor(struct engine *e, const struct qp *q, struct rte_mb
 	p.r->entry = 0;
 	p.r->resolution = 0;
 	p.r->entry_bytes = 0;
-	parse(&p);
+	wp_parse(&p);
 	return !p.again;
 }
 
