@@ -27,7 +27,7 @@ static void print_folded(FILE *out, const char *margin, const char *text)
 }
 
 /* The sentence, then unit and range in parentheses, if any. */
-static void describe(const struct setting *s, char *text, size_t bytes)
+static void setting_describe(const struct setting *s, char *text, size_t bytes)
 {
 	bool ranged = s->max > 0 && s->kind != KIND_PROBABILITY && s->kind != KIND_PERMISSIONS;
 
@@ -68,7 +68,7 @@ static void print_section(FILE *out, enum setting_scope scope, const char *hca, 
 
 		if (s->scope != scope || (!explained && !value))
 			continue;
-		describe(s, text, sizeof(text));
+		setting_describe(s, text, sizeof(text));
 		if (explained) {
 			fputc('\n', out);
 			print_folded(out, "# ", text);
@@ -105,7 +105,7 @@ static void help_scope(FILE *out, enum setting_scope scope)
 
 		if (s->scope != scope)
 			continue;
-		describe(s, text, sizeof(text));
+		setting_describe(s, text, sizeof(text));
 		fprintf(out, "  %s =%s%s\n", s->key, *s->def ? " " : "", s->def);
 		print_folded(out, "      ", text);
 	}

@@ -164,7 +164,7 @@ static void take_echo_request(struct port *port, const struct message *msg)
 		send_echo_reply(port, msg);
 }
 
-static bool parse(struct message *msg, uint32_t bytes)
+static bool icmpv6_parse(struct message *msg, uint32_t bytes)
 {
 	uint32_t sum;
 
@@ -189,7 +189,7 @@ void answer_icmpv6(struct port *port, const struct rte_ether_hdr *ether, const u
 	};
 	bool nd;
 
-	if (!parse(&msg, bytes)) {
+	if (!icmpv6_parse(&msg, bytes)) {
 		control_count(port, PORT_COUNTER_drop_icmp_malformed);
 		return;
 	}

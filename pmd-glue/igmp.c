@@ -88,7 +88,7 @@ void igmp_report(struct port *port, const struct membership_record *records, uns
 }
 
 /* Behind the IP header, if that and both checksums hold and it is no fragment; else NULL. */
-static const uint8_t *parse(const uint8_t *l3, uint32_t bytes, uint16_t *igmp_bytes)
+static const uint8_t *igmp_parse(const uint8_t *l3, uint32_t bytes, uint16_t *igmp_bytes)
 {
 	const struct rte_ipv4_hdr *ip = (const struct rte_ipv4_hdr *)l3;
 	uint32_t header = (l3[0] & 0xf) * 4u, total;
@@ -124,7 +124,7 @@ void take_igmp(struct port *port, const uint8_t *l3, uint32_t bytes)
 	static const uint8_t everything[4];
 	uint8_t group[16];
 	uint16_t n;
-	const uint8_t *query = parse(l3, bytes, &n);
+	const uint8_t *query = igmp_parse(l3, bytes, &n);
 	bool v3, general;
 
 	if (!query || (query[0] == IGMP_QUERY && n > IGMP_BYTES_MIN && n < IGMP_V3_QUERY_BYTES)) {

@@ -115,7 +115,7 @@ static bool alerts(const uint8_t *options, uint32_t bytes)
 
 /* The ICMPv6 message behind a hop-by-hop header; NULL: it is none, or lengths or checksum are
  * wrong. */
-static const uint8_t *parse(const uint8_t *l3, uint32_t bytes, uint16_t *icmp_bytes)
+static const uint8_t *mld_parse(const uint8_t *l3, uint32_t bytes, uint16_t *icmp_bytes)
 {
 	const struct rte_ipv6_hdr *ip = (const struct rte_ipv6_hdr *)l3;
 	const uint8_t *options = l3 + sizeof(*ip);
@@ -151,7 +151,7 @@ void take_mld(struct port *port, const uint8_t *l3, uint32_t bytes)
 {
 	static const uint8_t everything[16];
 	uint16_t n;
-	const uint8_t *query = parse(l3, bytes, &n), *group;
+	const uint8_t *query = mld_parse(l3, bytes, &n), *group;
 	bool v2;
 
 	if (!query ||

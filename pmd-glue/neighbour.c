@@ -21,8 +21,8 @@ static bool is_timed(enum neighbour_state state)
 	return state == NEIGHBOUR_ASKED || state == NEIGHBOUR_STALE || state == NEIGHBOUR_FAILED;
 }
 
-static void enter(struct neighbours *t, struct neighbour *e, enum neighbour_state state,
-		  uint64_t next_ms)
+static void neighbour_enter(struct neighbours *t, struct neighbour *e, enum neighbour_state state,
+			    uint64_t next_ms)
 {
 	t->n_timed += is_timed(state);
 	t->n_timed -= is_timed(e->state);
@@ -55,7 +55,7 @@ static struct neighbour *make_room(struct neighbours *t, const uint8_t ip[16], b
 	}
 	if (!oldest || (to_ask && asked >= NEIGHBOURS_ASKED_MAX))
 		return NULL;
-	enter(t, oldest, NEIGHBOUR_FREE, 0);
+	neighbour_enter(t, oldest, NEIGHBOUR_FREE, 0);
 	memset(oldest, 0, sizeof(*oldest));
 	memcpy(oldest->ip, ip, 16);
 	return oldest;
@@ -70,7 +70,7 @@ int neighbour_find(struct neighbours *t, const uint8_t ip[16], uint64_t now_ms, 
 		if (!e)
 			return -ENOSPC;
 		e->learnt_ms = now_ms;
-		enter(t, e, NEIGHBOUR_ASKED, now_ms);
+		neighbour_enter(t, e, NEIGHBOUR_ASKED, now_ms);
 		return -EAGAIN;
 	}
 	switch (e->state) {
@@ -82,7 +82,7 @@ int neighbour_find(struct neighbours *t, const uint8_t ip[16], uint64_t now_ms, 
 	case NEIGHBOUR_KNOWN:
 		if (now_ms - e->learnt_ms > NEIGHBOUR_FRESH_MS) {
 			e->tries = 0;
-			enter(t, e, NEIGHBOUR_STALE, now_ms);
+			neighbour_enter(t, e, NEIGHBOUR_STALE, now_ms);
 		}
 		break;
 	case NEIGHBOUR_STALE:
@@ -112,7 +112,7 @@ bool neighbour_learn(struct neighbours *t, const uint8_t ip[16], const uint8_t m
 	memcpy(e->mac, mac, 6);
 	e->learnt_ms = now_ms;
 	e->tries = 0;
-	enter(t, e, NEIGHBOUR_KNOWN, 0);
+	neighbour_enter(t, e, NEIGHBOUR_KNOWN, 0);
 	return changed;
 }
 
@@ -124,11 +124,11 @@ static bool step(struct neighbours *t, struct neighbour *e, uint64_t now_ms)
 	if (!is_timed(e->state) || now_ms < e->next_ms)
 		return false;
 	if (e->state == NEIGHBOUR_FAILED) {
-		enter(t, e, NEIGHBOUR_FREE, 0);
+		neighbour_enter(t, e, NEIGHBOUR_FREE, 0);
 		return false;
 	}
 	if (e->tries == NEIGHBOUR_TRIES) {
-		enter(t, e, NEIGHBOUR_FAILED, now_ms + NEIGHBOUR_HOLD_MS);
+		neighbour_enter(t, e, NEIGHBOUR_FAILED, now_ms + NEIGHBOUR_HOLD_MS);
 		return false;
 	}
 	wait_ms = (uint64_t)NEIGHBOUR_FIRST_WAIT_MS << e->tries++;
@@ -155,6 +155,6 @@ void neighbour_forget(struct neighbours *t)
 		struct neighbour *e = &t->entry[i];
 
 		if (e->state != NEIGHBOUR_ASKED)
-			enter(t, e, NEIGHBOUR_FREE, 0);
+			neighbour_enter(t, e, NEIGHBOUR_FREE, 0);
 	}
 }

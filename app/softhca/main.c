@@ -87,7 +87,8 @@ static int telemetry_path(const struct target *target, char *path, size_t bytes)
 	return ret ? ret : paths_telemetry(prefix, path, bytes);
 }
 
-static int run(const struct command *command, const struct target *target, const struct request *r)
+static int run_command(const struct command *command, const struct target *target,
+		       const struct request *r)
 {
 	static struct connection connection;
 	char path[PATHS_BYTES_MAX];
@@ -108,7 +109,7 @@ static int run(const struct command *command, const struct target *target, const
 }
 
 /* -1: continue; else the exit code. */
-static int parse(int argc, char **argv, struct target *target, struct request *r)
+static int parse_arguments(int argc, char **argv, struct target *target, struct request *r)
 {
 	int option;
 
@@ -157,7 +158,7 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "run") == 0)
 		return run_program(argc - 1, argv + 1);
-	code = parse(argc, argv, &target, &r);
+	code = parse_arguments(argc, argv, &target, &r);
 	if (code >= 0)
 		return code;
 	if (optind == argc)
@@ -168,7 +169,7 @@ int main(int argc, char **argv)
 		return refuse("unexpected argument ", argv[optind + 1]);
 	for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (strcmp(argv[optind], commands[i].name) == 0)
-			return run(&commands[i], &target, &r);
+			return run_command(&commands[i], &target, &r);
 	}
 	return refuse("unknown command ", argv[optind]);
 }

@@ -51,7 +51,7 @@ static void usage(FILE *out)
 }
 
 /* -1: continue; else the exit code. */
-static int parse(int argc, char **argv, struct run *r)
+static int run_parse_arguments(int argc, char **argv, struct run *r)
 {
 	enum { OPTION_SOCKET = 256, OPTION_LIBDIR };
 	static const struct option options[] = {{"verbose", no_argument, NULL, 'v'},
@@ -280,7 +280,7 @@ int run_program(int argc, char **argv)
 	static struct libraries libraries;
 	char socket[PATH_MAX];
 	struct run r = {.socket = NULL};
-	int code = parse(argc, argv, &r);
+	int code = run_parse_arguments(argc, argv, &r);
 
 	if (code >= 0)
 		return code;

@@ -54,7 +54,7 @@ static uint64_t monotonic_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static int serve(struct daemon *d, const struct config_cpus *cpus, uint64_t started_ms)
+static int daemon_serve(struct daemon *d, const struct config_cpus *cpus, uint64_t started_ms)
 {
 	if (daemon_start(d, cpus))
 		return EXIT_CODE_FAILURE;
@@ -96,7 +96,7 @@ int main(int argc, char **argv)
 	}
 	if (eal_start(&d.config, &cpus, &d.memory_mib))
 		return EXIT_CODE_FAILURE;
-	code = serve(&d, &cpus, started_ms);
+	code = daemon_serve(&d, &cpus, started_ms);
 	eal_stop(&d.config);
 	return code;
 }

@@ -67,7 +67,7 @@ static enum options_outcome refuse_usage(const char *reason)
 	return OPTIONS_USAGE;
 }
 
-static enum options_outcome parse(int argc, char **argv, struct request *r)
+static enum options_outcome options_parse(int argc, char **argv, struct request *r)
 {
 	int option;
 
@@ -130,7 +130,7 @@ enum options_outcome options_read(int argc, char **argv, struct config *config)
 {
 	struct request request = {.file = NULL};
 	struct config_error error;
-	enum options_outcome outcome = parse(argc, argv, &request);
+	enum options_outcome outcome = options_parse(argc, argv, &request);
 
 	if (outcome != OPTIONS_RUN)
 		return outcome;

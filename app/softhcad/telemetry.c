@@ -21,7 +21,7 @@ static struct daemon *served; /* NULL: not running */
 static pthread_mutex_t served_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* The daemon, locked; or NULL. */
-static struct daemon *enter(void)
+static struct daemon *telemetry_enter(void)
 {
 	pthread_mutex_lock(&served_lock);
 	if (served)
@@ -31,7 +31,7 @@ static struct daemon *enter(void)
 	return served;
 }
 
-static void leave(struct daemon *d)
+static void telemetry_leave(struct daemon *d)
 {
 	pthread_mutex_unlock(&d->lock);
 	pthread_mutex_unlock(&served_lock);
@@ -63,19 +63,19 @@ static uint32_t second_number(const char *params, uint32_t otherwise)
 
 static int answer_status(const char *command, const char *params, struct rte_tel_data *to)
 {
-	struct daemon *d = enter();
+	struct daemon *d = telemetry_enter();
 
 	rte_tel_data_start_dict(to);
 	if (!d)
 		return -ENODEV;
 	status_put(d, to);
-	leave(d);
+	telemetry_leave(d);
 	return 0;
 }
 
 static int answer_qp(const char *command, const char *params, struct rte_tel_data *to)
 {
-	struct daemon *d = enter();
+	struct daemon *d = telemetry_enter();
 	uint32_t qpn = second_number(params, 0);
 	struct device *v = d ? find_device(d, params) : NULL;
 	int ret = -ENODEV;
@@ -90,13 +90,13 @@ static int answer_qp(const char *command, const char *params, struct rte_tel_dat
 			qps_put(v, to);
 	}
 	if (d)
-		leave(d);
+		telemetry_leave(d);
 	return ret;
 }
 
 static int answer_fifos(const char *command, const char *params, struct rte_tel_data *to)
 {
-	struct daemon *d = enter();
+	struct daemon *d = telemetry_enter();
 	uint32_t engine = second_number(params, 0);
 	struct device *v = d ? find_device(d, params) : NULL;
 	int ret = -ENODEV;
@@ -108,7 +108,7 @@ static int answer_fifos(const char *command, const char *params, struct rte_tel_
 		ret = 0;
 	}
 	if (d)
-		leave(d);
+		telemetry_leave(d);
 	return ret;
 }
 
@@ -127,27 +127,27 @@ static void put_counters(const struct device *v, struct rte_tel_data *to)
 
 static int answer_counters(const char *command, const char *params, struct rte_tel_data *to)
 {
-	struct daemon *d = enter();
+	struct daemon *d = telemetry_enter();
 	struct device *v = d ? find_device(d, params) : NULL;
 
 	rte_tel_data_start_dict(to);
 	if (v)
 		put_counters(v, to);
 	if (d)
-		leave(d);
+		telemetry_leave(d);
 	return v ? 0 : -ENODEV;
 }
 
 static int answer_held(const char *command, const char *params, struct rte_tel_data *to)
 {
-	struct daemon *d = enter();
+	struct daemon *d = telemetry_enter();
 	struct device *v = d ? find_device(d, params) : NULL;
 
 	rte_tel_data_start_dict(to);
 	if (v)
 		held_put(v, to);
 	if (d)
-		leave(d);
+		telemetry_leave(d);
 	return v ? 0 : -ENODEV;
 }
 
@@ -169,12 +169,12 @@ static int answer_cm(const char *command, const char *params, struct rte_tel_dat
 
 static int answer_topology(const char *command, const char *params, struct rte_tel_data *to)
 {
-	struct daemon *d = enter();
+	struct daemon *d = telemetry_enter();
 
 	rte_tel_data_start_dict(to);
 	if (d) {
 		engines_put(to, d->devices, d->device_count);
-		leave(d);
+		telemetry_leave(d);
 	}
 	topology_put(to);
 	return 0;

@@ -43,7 +43,7 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-static void *run(void *arg);
+static void *close_later_run(void *arg);
 
 /* Adds a standby thread, with all signals blocked. */
 static void add_thread(void)
@@ -63,7 +63,7 @@ static void add_thread(void)
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
 	pthread_sigmask(SIG_SETMASK, &none, &before);
-	if (pthread_create(&thread, &attr, run, NULL) == 0) {
+	if (pthread_create(&thread, &attr, close_later_run, NULL) == 0) {
 		pthread_setname_np(thread, "softhca-close");
 		all.threads++;
 		all.standby = true;
@@ -122,7 +122,7 @@ static void close_next(uint32_t turn)
 		pthread_cond_broadcast(&all.done);
 }
 
-static void *run(void *arg)
+static void *close_later_run(void *arg)
 {
 	uint32_t turn;
 

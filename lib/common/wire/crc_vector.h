@@ -126,8 +126,8 @@ INLINE vec run_short(vec sum, vec first, const uint8_t *p, size_t n, uint8_t *ds
 }
 
 /* State after n bytes at p, masked, and stored to dst as `store` says. */
-INLINE uint32_t run(uint32_t state, const uint8_t *p, size_t n, uint8_t *dst, enum store store,
-		    const uint8_t *mask)
+INLINE uint32_t crc_run(uint32_t state, const uint8_t *p, size_t n, uint8_t *dst, enum store store,
+			const uint8_t *mask)
 {
 	const struct crc_fold *factors = crc_finish(n < STRIDE ? n : STRIDE + n % STRIDE);
 	size_t folded = n - n % STRIDE;
@@ -147,12 +147,12 @@ INLINE uint32_t run(uint32_t state, const uint8_t *p, size_t n, uint8_t *dst, en
 
 FORM static uint32_t crc(uint32_t state, const void *p, size_t n)
 {
-	return run(state, p, n, NULL, STORE_NONE, NULL);
+	return crc_run(state, p, n, NULL, STORE_NONE, NULL);
 }
 
 FORM static uint32_t crc_copy(uint32_t state, void *dst, const void *src, size_t n)
 {
-	return run(state, src, n, dst, STORE_CACHED, NULL);
+	return crc_run(state, src, n, dst, STORE_CACHED, NULL);
 }
 
 FORM static uint32_t crc_copy_nt(uint32_t state, void *dst, const void *src, size_t n)
@@ -163,13 +163,13 @@ FORM static uint32_t crc_copy_nt(uint32_t state, void *dst, const void *src, siz
 
 	if (n < NT_BYTES_MIN)
 		return crc_copy(state, dst, src, n);
-	state = run(state, p, head, d, STORE_CACHED, NULL);
-	return run(state, p + head, n - head, d + head, STORE_NT, NULL);
+	state = crc_run(state, p, head, d, STORE_CACHED, NULL);
+	return crc_run(state, p + head, n - head, d + head, STORE_NT, NULL);
 }
 
 FORM static uint32_t icrc_headers(const uint8_t *l3, unsigned int n, bool ipv6)
 {
-	return run(ICRC_START, l3, n, NULL, STORE_NONE, icrc_mask[ipv6]);
+	return crc_run(ICRC_START, l3, n, NULL, STORE_NONE, icrc_mask[ipv6]);
 }
 
 FORM static uint32_t icrc(const uint8_t *l3, unsigned int n, bool ipv6)

@@ -414,7 +414,7 @@ static void send_waiting(struct cm_port *p, uint64_t now_ns)
 
 /* ---- receive ---- */
 
-static void take(struct cm_port *p, const struct softhca_wc *wc)
+static void cm_port_take(struct cm_port *p, const struct softhca_wc *wc)
 {
 	const uint8_t *grh = p->memory + wc->wr_id * SLOT_BYTES;
 	struct cm_path path;
@@ -444,7 +444,7 @@ static bool take_batch(struct cm_port *p)
 			died(p, softhca_wc_status_str(wc[i].status));
 			return false;
 		}
-		take(p, &wc[i]);
+		cm_port_take(p, &wc[i]);
 		slot[i] = wc[i].wr_id;
 	}
 	if (post_receives(p, slot, (unsigned int)n))

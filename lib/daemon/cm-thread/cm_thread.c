@@ -303,7 +303,7 @@ static bool stopping(const struct cm_thread *t)
 	return __atomic_load_n(&t->stop, __ATOMIC_ACQUIRE);
 }
 
-static void *run(void *arg)
+static void *cm_thread_run(void *arg)
 {
 	struct cm_thread *t = arg;
 	bool works = set_up(t) == 0;
@@ -345,7 +345,7 @@ static int create_thread(struct cm_thread *t)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = -pthread_create(&t->thread, NULL, run, t);
+	rc = -pthread_create(&t->thread, NULL, cm_thread_run, t);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!rc) {
 		t->created = true;

@@ -250,7 +250,7 @@ struct cm_connection *cm_qpn_find(const struct cm *cm, uint32_t qpn, uint64_t gu
 
 /* --- timers --- */
 
-static void put(struct cm_timers *t, uint32_t at, struct cm_connection *c)
+static void heap_put(struct cm_timers *t, uint32_t at, struct cm_connection *c)
 {
 	t->heap[at] = c;
 	c->heap_at = at;
@@ -259,8 +259,8 @@ static void put(struct cm_timers *t, uint32_t at, struct cm_connection *c)
 static void up(struct cm_timers *t, uint32_t at, struct cm_connection *c)
 {
 	for (; at > 1 && t->heap[at / 2]->due > c->due; at /= 2)
-		put(t, at, t->heap[at / 2]);
-	put(t, at, c);
+		heap_put(t, at, t->heap[at / 2]);
+	heap_put(t, at, c);
 }
 
 static void down(struct cm_timers *t, uint32_t at, struct cm_connection *c)
@@ -274,10 +274,10 @@ static void down(struct cm_timers *t, uint32_t at, struct cm_connection *c)
 			child++;
 		if (t->heap[child]->due >= c->due)
 			break;
-		put(t, at, t->heap[child]);
+		heap_put(t, at, t->heap[child]);
 		at = child;
 	}
-	put(t, at, c);
+	heap_put(t, at, c);
 }
 
 static void place(struct cm_timers *t, uint32_t at, struct cm_connection *c)

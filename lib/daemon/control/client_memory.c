@@ -264,7 +264,7 @@ static const char *piece_wrong(int fd, uint64_t offset, uint64_t bytes, uint64_t
 }
 
 /* Address space for `bytes`, its address congruent to `offset` modulo `align`. NULL: none. */
-static uint8_t *reserve(uint64_t bytes, uint64_t offset, uint64_t align)
+static uint8_t *range_reserve(uint64_t bytes, uint64_t offset, uint64_t align)
 {
 	const uint64_t slack = align - PAGE_BYTES;
 	uint64_t before;
@@ -293,7 +293,7 @@ int memory_map_piece(int fd, uint64_t offset, uint64_t bytes, bool read_only, st
 	if (*why)
 		return -EINVAL;
 	*why = "too large for the daemon's addresses";
-	base = reserve(bytes, offset, align > page_bytes ? align : page_bytes);
+	base = range_reserve(bytes, offset, align > page_bytes ? align : page_bytes);
 	if (!base)
 		return -ENOMEM;
 	/* Of huge pages none are set aside: what is not there is the client's loss, as ever. */

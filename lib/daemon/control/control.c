@@ -384,7 +384,7 @@ static void look_for_faults(struct control *c)
 
 /* ---- the turn ---- */
 
-static unsigned int serve(struct control *c, const struct epoll_event *ev)
+static unsigned int control_serve(struct control *c, const struct epoll_event *ev)
 {
 	const struct source *source = ev->data.ptr;
 	struct client *client = source->client;
@@ -440,7 +440,7 @@ int control_poll(struct control *c, int timeout_ms)
 		return -errno;
 	done = retry_pending(c);
 	for (int i = 0; i < n; i++)
-		done += serve(c, &events[i]);
+		done += control_serve(c, &events[i]);
 	look_for_faults(c);
 	bury(c);
 	done += pieces_leave(c);

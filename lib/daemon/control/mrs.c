@@ -270,7 +270,7 @@ static void populate(const struct mr_memory *m, uint32_t access)
 }
 
 /* Takes over what is said in *in, and tells the CEU. 0, -errno: the CEU knows none. */
-static int enter(struct mr *mr, const struct control_mr *in)
+static int mr_enter(struct mr *mr, const struct control_mr *in)
 {
 	struct client *client = mr->object.client;
 	const struct mr_memory *m = &mr->memory;
@@ -310,7 +310,7 @@ static int reg_mr(struct client *client, const struct control_mr *in, struct mr_
 	if (!mr)
 		return rc;
 	mr->memory = *m;
-	rc = enter(mr, in);
+	rc = mr_enter(mr, in);
 	if (rc) {
 		mr->memory = (struct mr_memory){0};
 		object_drop(&mr->object);
@@ -390,7 +390,7 @@ static int rereg(struct mr *mr, const struct control_rereg_mr *in, struct mr_mem
 		*m = before;
 	}
 	mr->pd->object.users--;
-	rc = enter(mr, &to);
+	rc = mr_enter(mr, &to);
 	mr->pd->object.users++;
 	populate(&mr->memory, to.access);
 	return rc;

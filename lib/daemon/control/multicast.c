@@ -11,7 +11,7 @@
 #include "control_priv.h"
 
 /* The pointer to the QP's attachment to that group; to NULL: there is none. */
-static struct attachment **find(struct qp_object *qp, const uint8_t mgid[16])
+static struct attachment **multicast_attachment(struct qp_object *qp, const uint8_t mgid[16])
 {
 	struct attachment **at = &qp->groups;
 
@@ -76,7 +76,7 @@ int run_attach_mcast(struct call *call)
 		return -ENOENT;
 	if (!ip_is_group(in->mgid))
 		return -EINVAL;
-	if (*find(qp, in->mgid))
+	if (*multicast_attachment(qp, in->mgid))
 		return 0;
 	if (client->attachments >= client->control->config.limits.attachments)
 		return -ENOMEM;
@@ -103,7 +103,7 @@ int run_detach_mcast(struct call *call)
 
 	if (!qp)
 		return -ENOENT;
-	at = find(qp, in->mgid);
+	at = multicast_attachment(qp, in->mgid);
 	if (!*at)
 		return -EINVAL;
 	leave(qp, at);

@@ -68,8 +68,8 @@ static uint32_t count_of(const struct client *client, enum object_kind kind)
 	return client->counts[kind];
 }
 
-static void *make(struct client *client, enum object_kind kind, size_t bytes,
-		  int (*add)(struct table *, struct object *), int *err)
+static void *object_make_in(struct client *client, enum object_kind kind, size_t bytes,
+			    int (*add)(struct table *, struct object *), int *err)
 {
 	struct object *o;
 
@@ -94,12 +94,12 @@ static void *make(struct client *client, enum object_kind kind, size_t bytes,
 
 void *object_make(struct client *client, enum object_kind kind, size_t bytes, int *err)
 {
-	return make(client, kind, bytes, table_add, err);
+	return object_make_in(client, kind, bytes, table_add, err);
 }
 
 void *object_make_kept(struct client *client, enum object_kind kind, size_t bytes, int *err)
 {
-	return make(client, kind, bytes, table_add_kept, err);
+	return object_make_in(client, kind, bytes, table_add_kept, err);
 }
 
 void object_drop(struct object *o)

@@ -94,7 +94,7 @@ static struct counters *refusals_of(const struct client *client)
 }
 
 /* Runs client->request. -EAGAIN: it must be asked again; else it has been answered. */
-static int run(struct client *client, const int *fds)
+static int session_run(struct client *client, const int *fds)
 {
 	const struct control_header *h = &client->request.header;
 	const struct request_row *row = &request_rows[h->type];
@@ -150,7 +150,7 @@ static bool serve_one(struct client *client)
 		    wrong);
 		count(&client->control->devices[0].config.hca->counters, COUNTER_control_malformed);
 		client->gone = true;
-	} else if (run(client, d.fd) == -EAGAIN) {
+	} else if (session_run(client, d.fd) == -EAGAIN) {
 		set_pending(client, true);
 	}
 	close_all(&d);
@@ -168,7 +168,7 @@ unsigned int session_serve(struct client *client)
 
 unsigned int session_retry(struct client *client)
 {
-	if (!client->pending || client->gone || run(client, NULL) == -EAGAIN)
+	if (!client->pending || client->gone || session_run(client, NULL) == -EAGAIN)
 		return 0;
 	set_pending(client, false);
 	return 1;

@@ -18,7 +18,7 @@ void port_attr_of(const struct control_port_reply *r, struct softhca_port_attr *
 }
 
 /* Device `index`: 0, -ENODEV, or -errno. */
-static int describe(int fd, uint32_t index, struct control_device_reply *r)
+static int device_query(int fd, uint32_t index, struct control_device_reply *r)
 {
 	struct control_list_devices in = {.version = CONTROL_VERSION, .index = index};
 	int rc = ask(fd, CONTROL_LIST_DEVICES, &in, sizeof(in), r, sizeof(*r), -1, NULL);
@@ -44,12 +44,12 @@ int softhca_device_list(const char *socket_path, struct softhca_device_info *lis
 
 	if (fd < 0)
 		return fd;
-	rc = describe(fd, 0, &r);
+	rc = device_query(fd, 0, &r);
 	for (uint32_t i = 0; !rc && i < n; i++) {
 		info_of(&r, i, &list[i]);
 		if (i + 1 == r.count)
 			break;
-		rc = describe(fd, i + 1, &r);
+		rc = device_query(fd, i + 1, &r);
 	}
 	close(fd);
 	return rc ? rc : (int)r.count;

@@ -49,7 +49,7 @@ static bool same_file(const struct file_piece *a, const struct file_piece *b)
 }
 
 /* The piece that holds byte p->offset of the file, or NULL. */
-static struct file_piece *find(const struct softhca_context *ctx, const struct file_piece *p)
+static struct file_piece *piece_find(const struct softhca_context *ctx, const struct file_piece *p)
 {
 	uint32_t i = behind(ctx, p);
 	struct file_piece *before = i ? ctx->pieces[i - 1] : NULL;
@@ -160,7 +160,8 @@ static int widen(const struct softhca_context *ctx, const struct sharing_piece *
 	return 0;
 }
 
-static int tell(struct softhca_context *ctx, const struct sharing_piece *file, struct file_piece *p)
+static int piece_register(struct softhca_context *ctx, const struct sharing_piece *file,
+			  struct file_piece *p)
 {
 	const uint32_t flags = p->writable ? 0 : PIECE_READ_ONLY;
 	const struct control_piece part = {.offset = p->offset, .bytes = p->bytes, .flags = flags};
@@ -190,7 +191,7 @@ static int add(struct softhca_context *ctx, const struct sharing_piece *file,
 	p->kept = !file->owned;
 	rc = widen(ctx, file, p, bytes);
 	if (!rc)
-		rc = tell(ctx, file, p);
+		rc = piece_register(ctx, file, p);
 	if (!rc) {
 		rc = insert(ctx, p);
 		if (rc)
@@ -212,10 +213,10 @@ int piece_get(struct softhca_context *ctx, const struct sharing_piece *file, uin
 		.device = file->device, .inode = file->inode, .offset = offset, .writable = true};
 	int rc = 0;
 
-	*out = find(ctx, &wanted); /* a writable one serves reads too */
+	*out = piece_find(ctx, &wanted); /* a writable one serves reads too */
 	wanted.writable = write;
 	if (!*out && !write)
-		*out = find(ctx, &wanted);
+		*out = piece_find(ctx, &wanted);
 	if (!*out)
 		rc = add(ctx, file, &wanted, bytes, out);
 	if (!rc)

@@ -58,7 +58,7 @@ static bool attribute_of(const char *shown, char device[32], const char **name)
 /* Descriptors opened as live attributes; the program may have closed them since. */
 static uint64_t marks[FDS_MARKED / 64]; /* atomic */
 
-static void mark(int fd)
+static void live_mark(int fd)
 {
 	if (fd < FDS_MARKED)
 		__atomic_fetch_or(&marks[fd / 64], 1ull << fd % 64, __ATOMIC_RELAXED);
@@ -76,7 +76,7 @@ static int memory_with(const char *device, const char *name, const char *text, s
 	if (fd < 0)
 		return -1;
 	if (syscall(SYS_pwrite64, fd, text, bytes, 0l) == (ssize_t)bytes) {
-		mark(fd);
+		live_mark(fd);
 		return fd;
 	}
 	close(fd);

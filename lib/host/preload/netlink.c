@@ -44,7 +44,7 @@ bool view_is_netlink(int fd)
 	       (__atomic_load_n(&marks[fd / 64], __ATOMIC_RELAXED) >> fd % 64 & 1) && is_signed(fd);
 }
 
-static void mark(int fd)
+static void netlink_mark(int fd)
 {
 	__atomic_fetch_or(&marks[fd / 64], 1ull << fd % 64, __ATOMIC_RELAXED);
 }
@@ -52,7 +52,7 @@ static void mark(int fd)
 int view_netlink_copied(int from, int to)
 {
 	if (to >= 0 && to < FDS_MARKED && view_is_netlink(from))
-		mark(to);
+		netlink_mark(to);
 	return to;
 }
 
@@ -82,7 +82,7 @@ static int open_ours(int flags)
 		errno = EMFILE;
 		return -1;
 	}
-	mark(fd);
+	netlink_mark(fd);
 	return fd;
 }
 

@@ -52,7 +52,7 @@ static bool room(const struct answer *a, size_t bytes)
 }
 
 /* Omitted where there is no room: callers check room() first. */
-static void put(struct answer *a, uint16_t type, const void *value, size_t bytes)
+static void nldev_put(struct answer *a, uint16_t type, const void *value, size_t bytes)
 {
 	struct nlattr h = {.nla_len = (uint16_t)(NLA_HDRLEN + bytes), .nla_type = type};
 
@@ -66,22 +66,22 @@ static void put(struct answer *a, uint16_t type, const void *value, size_t bytes
 
 static void put_text(struct answer *a, uint16_t type, const char *text)
 {
-	put(a, type, text, strlen(text) + 1);
+	nldev_put(a, type, text, strlen(text) + 1);
 }
 
 static void put_u8(struct answer *a, uint16_t type, uint8_t n)
 {
-	put(a, type, &n, sizeof(n));
+	nldev_put(a, type, &n, sizeof(n));
 }
 
 static void put_u32(struct answer *a, uint16_t type, uint32_t n)
 {
-	put(a, type, &n, sizeof(n));
+	nldev_put(a, type, &n, sizeof(n));
 }
 
 static void put_u64(struct answer *a, uint16_t type, uint64_t n)
 {
-	put(a, type, &n, sizeof(n));
+	nldev_put(a, type, &n, sizeof(n));
 }
 
 /* Begins a nested attribute, which end_nest() ends, given the result. */
@@ -89,7 +89,7 @@ static size_t nest(struct answer *a, uint16_t type)
 {
 	size_t at = a->n;
 
-	put(a, type | NLA_F_NESTED, "", 0);
+	nldev_put(a, type | NLA_F_NESTED, "", 0);
 	return at;
 }
 
@@ -262,7 +262,7 @@ static void (*teller(uint16_t command))(struct answer *, const struct softhca_de
 /* ---- requests ---- */
 
 /* Puts in the devices that the question names. 0; -ENODEV: no such device; -EOPNOTSUPP. */
-static int tell(struct answer *a, const struct question *q)
+static int nldev_report(struct answer *a, const struct question *q)
 {
 	struct softhca_device_info list[DEVICES];
 	int n = softhca_device_list(NULL, list, DEVICES);
@@ -315,7 +315,8 @@ static void answer_one(struct answer *a, const uint8_t *attributes, size_t bytes
 	struct question q = {.command = RDMA_NL_GET_OP(h->nlmsg_type),
 			     .all = (h->nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP,
 			     .device = device_in(attributes, bytes)};
-	int error = RDMA_NL_GET_CLIENT(h->nlmsg_type) == RDMA_NL_NLDEV ? tell(a, &q) : -EOPNOTSUPP;
+	int error = RDMA_NL_GET_CLIENT(h->nlmsg_type) == RDMA_NL_NLDEV ? nldev_report(a, &q)
+								       : -EOPNOTSUPP;
 
 	if (q.all || error || h->nlmsg_flags & NLM_F_ACK)
 		close_answer(a, q.all, error);

@@ -59,7 +59,7 @@ bool view_cm_signed(int fd)
 }
 
 /* False: the descriptor's number is too high. */
-static bool mark(int fd, uint32_t channel)
+static bool cm_mark(int fd, uint32_t channel)
 {
 	if (fd >= VIEW_CM_FDS)
 		return false;
@@ -71,7 +71,7 @@ static bool mark(int fd, uint32_t channel)
 int view_cm_copied(int from, int to)
 {
 	if (to >= 0 && view_is_cm(from))
-		mark(to, channel_at(from));
+		cm_mark(to, channel_at(from));
 	return to;
 }
 
@@ -129,7 +129,7 @@ static int make_channel(int fd, int flags)
 		return -errno;
 	if (!(flags & O_CLOEXEC) && fcntl(fd, F_SETFD, 0))
 		return -errno;
-	return mark(fd, __atomic_add_fetch(&channels, 1, __ATOMIC_RELAXED)) ? 0 : -EMFILE;
+	return cm_mark(fd, __atomic_add_fetch(&channels, 1, __ATOMIC_RELAXED)) ? 0 : -EMFILE;
 }
 
 int view_open_cm(int flags)
@@ -256,7 +256,7 @@ static void make_quiet(int fd)
 
 /* Returns 0 or -errno: the daemon's answer, or why there is none. Cancellation is disabled while
  * the thread has descriptors, or an event that no one else has seen. */
-static int run(int fd, struct command *c)
+static int cm_command_run(int fd, struct command *c)
 {
 	int pair[2], rc, cancel;
 
@@ -370,7 +370,7 @@ static int get_event(int fd, struct command *c)
 	int rc;
 
 	for (;;) {
-		rc = run(fd, c);
+		rc = cm_command_run(fd, c);
 		if (rc == -ENODEV && !c->daemon_is_gone)
 			c->daemon_is_gone = hangs_up(fd);
 		if (rc != -EAGAIN)
@@ -396,7 +396,7 @@ static int destroy(int fd, struct command *c)
 	/* Before the daemon reuses its number. */
 	memcpy(&in, c->body, offsetof(struct rdma_ucm_destroy_id, reserved));
 	out.events_reported = cm_ids_destroyed(channel_at(fd), in.id);
-	rc = run(fd, c);
+	rc = cm_command_run(fd, c);
 	if (rc != -ENODEV || (!c->daemon_is_gone && !hangs_up(fd)))
 		return rc;
 	if (c->header.out < sizeof(out) || !c->response)
@@ -428,13 +428,13 @@ static int migrate(int fd, struct command *c)
 	if (!view_is_cm(from))
 		return fcntl(from, F_GETFD) < 0 ? -EBADF : -EINVAL;
 	give = (struct rdma_ucm_destroy_id){.id = take.id};
-	rc = run(from, &release);
+	rc = cm_command_run(from, &release);
 	if (rc)
 		return rc;
 	take.id = (uint32_t)ticket.ticket;
 	take.fd = (uint32_t)(ticket.ticket >> 32);
 	c->body = &take;
-	rc = run(fd, c);
+	rc = cm_command_run(fd, c);
 	if (!rc)
 		cm_ids_moved(give.id, channel_at(fd));
 	if (c->reply.flags & CM_CHANNEL_QUIET_THERE)
@@ -453,13 +453,13 @@ static int set_option(int fd, struct command *c)
 		return -EINVAL;
 	c->option = (const void *)(uintptr_t)in.optval;
 	c->option_bytes = in.optlen;
-	return run(fd, c);
+	return cm_command_run(fd, c);
 }
 
 /* ---- writes of the program ---- */
 
 /* 0; -EINVAL: not a command. */
-static int parse(struct command *c, const uint8_t *from, size_t n)
+static int cm_command_parse(struct command *c, const uint8_t *from, size_t n)
 {
 	uint64_t response;
 	int at;
@@ -484,7 +484,7 @@ static int parse(struct command *c, const uint8_t *from, size_t n)
 ssize_t view_write_cm(int fd, const void *from, size_t n)
 {
 	struct command c = {.header = {0}};
-	int error = errno, rc = from ? parse(&c, from, n) : -EFAULT;
+	int error = errno, rc = from ? cm_command_parse(&c, from, n) : -EFAULT;
 
 	if (rc)
 		;
@@ -497,7 +497,7 @@ ssize_t view_write_cm(int fd, const void *from, size_t n)
 	else if (c.header.cmd == RDMA_USER_CM_CMD_SET_OPTION)
 		rc = set_option(fd, &c);
 	else
-		rc = run(fd, &c);
+		rc = cm_command_run(fd, &c);
 	errno = rc ? -rc : error;
 	return rc ? -1 : (ssize_t)n;
 }

@@ -37,7 +37,7 @@ static uint32_t files_end; /* one past the highest ever used; atomic */
 
 /* ---- the table ---- */
 
-static bool take(struct file *f, uint32_t expected)
+static bool file_take(struct file *f, uint32_t expected)
 {
 	return __atomic_compare_exchange_n(&f->state, &expected, FILE_BUSY, false, __ATOMIC_ACQUIRE,
 					   __ATOMIC_RELAXED);
@@ -82,7 +82,7 @@ static bool is_ours(const struct file *f)
 
 static void close_unless_mapped(struct file *f)
 {
-	if (!take(f, FILE_USED))
+	if (!file_take(f, FILE_USED))
 		return;
 	if (is_mapped(f)) {
 		give(f, FILE_USED);
@@ -96,7 +96,7 @@ static void close_unless_mapped(struct file *f)
 static struct file *take_free(void)
 {
 	for (uint32_t i = 0; i < FILES_MAX; i++) {
-		if (!take(&files[i], FILE_FREE))
+		if (!file_take(&files[i], FILE_FREE))
 			continue;
 		if (i >= __atomic_load_n(&files_end, __ATOMIC_RELAXED))
 			__atomic_store_n(&files_end, i + 1, __ATOMIC_RELEASE);

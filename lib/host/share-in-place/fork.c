@@ -128,7 +128,7 @@ static void before_fork(void)
 /* ---- the parent ---- */
 
 /* Marks which bytes of a page are registered, so the daemon's to write. */
-static void mark(uintptr_t page, uint8_t registered[SHARING_PAGE])
+static void fork_mark(uintptr_t page, uint8_t registered[SHARING_PAGE])
 {
 	memset(registered, 0, SHARING_PAGE);
 	for (const struct sharing *s = sharings; s; s = s->next) {
@@ -147,7 +147,7 @@ static void join_page(uintptr_t page, uint64_t offset)
 	uint8_t registered[SHARING_PAGE];
 	size_t at = 0, end;
 
-	mark(page, registered);
+	fork_mark(page, registered);
 	while (at < SHARING_PAGE) {
 		end = at;
 		while (end < SHARING_PAGE && registered[end] == registered[at])

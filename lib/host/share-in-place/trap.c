@@ -200,7 +200,7 @@ static void pass_on(int sig, siginfo_t *info, void *context)
 
 /* Runs on our own stack. Stores into the thread's context come last: after a fork, the child has a
  * stack of its own by then, and the parent has waited for it. */
-static void serve(void *context)
+static void trap_serve(void *context)
 {
 	ucontext_t *u = context;
 	greg_t *r = u->uc_mcontext.gregs;
@@ -235,7 +235,7 @@ static void on_call(int sig, siginfo_t *info, void *context)
 	room->call = (struct trap_call){
 		.number = info->si_arch == AUDIT_ARCH_X86_64 ? info->si_syscall : -1,
 		.argument = {r[REG_RDI], r[REG_RSI], r[REG_RDX], r[REG_R10], r[REG_R8], r[REG_R9]}};
-	sharing_on_stack(serve, context, room->stack + STACK_BYTES);
+	sharing_on_stack(trap_serve, context, room->stack + STACK_BYTES);
 }
 
 uint64_t trap_needs(void)
@@ -298,7 +298,7 @@ struct work {
 	void *arg;
 };
 
-static void *run(void *arg)
+static void *trap_run(void *arg)
 {
 	const struct work *w = arg;
 
@@ -311,7 +311,7 @@ bool trap_on_own_stack(void (*fn)(void *arg), void *arg)
 	struct work w = {fn, arg};
 	pthread_t helper;
 
-	return room_open() && !pthread_create(&helper, NULL, run, &w) &&
+	return room_open() && !pthread_create(&helper, NULL, trap_run, &w) &&
 	       !pthread_join(helper, NULL);
 }
 

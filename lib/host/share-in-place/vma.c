@@ -106,7 +106,7 @@ static uint64_t number(const char **at, unsigned int base)
 }
 
 /* start-end rwxp offset major:minor inode      path */
-static void parse(const char *at, const char *end, struct vma *out)
+static void vma_parse(const char *at, const char *end, struct vma *out)
 {
 	uint64_t major, minor;
 	size_t n;
@@ -175,7 +175,7 @@ static bool read_from(struct vma_reader *r, uintptr_t addr, struct vma *out, boo
 		if (number(&p, 16) > addr) {
 			/* The first line read may lie beyond addr. */
 			*passed = first && start > addr;
-			parse(at, end, out);
+			vma_parse(at, end, out);
 			r->begin = (size_t)(at - r->text); /* it may be needed again */
 			return true;
 		}

@@ -44,7 +44,7 @@ static const struct verbs_context extended = {
 static struct shca_context *contexts;
 static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void enter(struct shca_context *c)
+static void context_enter(struct shca_context *c)
 {
 	pthread_mutex_lock(&contexts_lock);
 	c->next = contexts;
@@ -91,7 +91,7 @@ static struct ibv_context *show(struct shca_context *c, struct ibv_device *devic
 	pthread_mutex_init(&public->mutex, NULL);
 	device_hold(to_shca_device(device));
 	handle_add(&c->handle, HANDLE_CONTEXT, c->hca, 0, NULL);
-	enter(c);
+	context_enter(c);
 	return public;
 }
 

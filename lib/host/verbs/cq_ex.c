@@ -12,7 +12,7 @@ static struct shca_cq *of(struct ibv_cq_ex *cq)
 }
 
 /* 0, ENOENT: the queue is empty; EIO: and will stay empty. */
-static inline int take(struct shca_cq *cq)
+static inline int cq_ex_take(struct shca_cq *cq)
 {
 	int done = softhca_poll_cq(cq->cq, 1, &cq->now);
 
@@ -27,12 +27,12 @@ static inline int take(struct shca_cq *cq)
 
 static int start_single(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
-	return unlikely(attr && attr->comp_mask) ? EINVAL : take(of(ex));
+	return unlikely(attr && attr->comp_mask) ? EINVAL : cq_ex_take(of(ex));
 }
 
 static int next_poll(struct ibv_cq_ex *ex)
 {
-	return take(of(ex));
+	return cq_ex_take(of(ex));
 }
 
 static void end_single(struct ibv_cq_ex *ex)

@@ -27,7 +27,7 @@ static struct handle **bucket_of(const struct handle *h)
 	return &buckets[(hash >> 32) & (bucket_count - 1)];
 }
 
-static void put(struct handle *h)
+static void handle_put(struct handle *h)
 {
 	struct handle **bucket = bucket_of(h);
 
@@ -48,7 +48,7 @@ static void grow(void)
 	for (size_t i = 0; i < n; i++) {
 		while ((h = old[i])) {
 			old[i] = h->next;
-			put(h);
+			handle_put(h);
 		}
 	}
 	if (old != first_buckets)
@@ -56,7 +56,7 @@ static void grow(void)
 }
 
 /* Where the pointer to it is stored, or NULL: it is not ours. */
-static struct handle **find(const struct handle *h, enum handle_kind kind)
+static struct handle **handle_slot(const struct handle *h, enum handle_kind kind)
 {
 	for (struct handle **at = bucket_of(h); *at; at = &(*at)->next)
 		if (*at == h)
@@ -76,7 +76,7 @@ uint32_t handle_add(struct handle *h, enum handle_kind kind, const struct softhc
 			     .object = object};
 	if (++used > bucket_count)
 		grow();
-	put(h);
+	handle_put(h);
 	pthread_mutex_unlock(&lock);
 	return h->number;
 }
@@ -86,14 +86,14 @@ bool handle_known(const struct handle *h, enum handle_kind kind, bool leaving)
 	bool known;
 
 	pthread_mutex_lock(&lock);
-	known = find(h, kind) && (leaving || !h->leaving);
+	known = handle_slot(h, kind) && (leaving || !h->leaving);
 	pthread_mutex_unlock(&lock);
 	return known;
 }
 
-static bool leave(struct handle *h, enum handle_kind kind)
+static bool handle_leave(struct handle *h, enum handle_kind kind)
 {
-	if (!find(h, kind) || h->leaving)
+	if (!handle_slot(h, kind) || h->leaving)
 		return false;
 	h->leaving = true;
 	return true;
@@ -104,7 +104,7 @@ bool handle_take(struct handle *h, enum handle_kind kind)
 	bool taken;
 
 	pthread_mutex_lock(&lock);
-	taken = leave(h, kind);
+	taken = handle_leave(h, kind);
 	pthread_mutex_unlock(&lock);
 	return taken;
 }
@@ -121,7 +121,7 @@ void handle_remove(struct handle *h)
 	struct handle **at;
 
 	pthread_mutex_lock(&lock);
-	at = find(h, h->kind);
+	at = handle_slot(h, h->kind);
 	if (at) {
 		*at = h->next;
 		used--;

@@ -11,7 +11,7 @@
 #include "verbs_priv.h"
 
 /* NULL with errno: the context has none of that number. */
-static void *find(const struct ibv_context *context, enum handle_kind kind, uint32_t number)
+static void *import_find(const struct ibv_context *context, enum handle_kind kind, uint32_t number)
 {
 	void *object = handle_find(container(context, struct shca_context, verbs.context)->hca,
 				   kind, number);
@@ -32,7 +32,7 @@ VERBS_PUBLIC struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t 
 
 	if (!context_known(context))
 		return none_for_no_such_object();
-	pd = find(context, HANDLE_PD, pd_handle);
+	pd = import_find(context, HANDLE_PD, pd_handle);
 	return pd ? pd_show(context, pd, pd_handle) : NULL;
 }
 
@@ -52,7 +52,7 @@ VERBS_PUBLIC struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
 
 	if (!pd_known(pd))
 		return none_for_no_such_object();
-	mr = find(pd->context, HANDLE_MR, mr_handle);
+	mr = import_find(pd->context, HANDLE_MR, mr_handle);
 	ibv = mr ? mr_show(pd, mr, mr_handle) : NULL;
 	if (ibv) {
 		ibv->addr = NULL;

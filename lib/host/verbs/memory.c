@@ -27,7 +27,7 @@ static int access_check(unsigned int access)
 }
 
 /* Fills in what the program sees. */
-static void describe(struct shca_mr *mr, struct ibv_pd *pd)
+static void mr_describe(struct shca_mr *mr, struct ibv_pd *pd)
 {
 	mr->ibv.context = pd->context;
 	mr->ibv.pd = pd;
@@ -47,7 +47,7 @@ struct ibv_mr *mr_show(struct ibv_pd *pd, struct softhca_mr *mr, uint32_t handle
 	shown->mr = mr;
 	handle_add(&shown->handle, HANDLE_MR, to_shca_context(pd->context)->hca, handle, mr);
 	pd_hold(pd);
-	describe(shown, pd);
+	mr_describe(shown, pd);
 	return &shown->ibv;
 }
 
@@ -139,7 +139,7 @@ VERBS_PUBLIC int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, 
 		pd_hold(pd);
 		pd_release(ibv->pd);
 	}
-	describe(mr, moves ? pd : ibv->pd);
+	mr_describe(mr, moves ? pd : ibv->pd);
 	return 0;
 }
 

@@ -28,7 +28,7 @@ static inline struct shca_qp *of(struct ibv_qp_ex *ex)
 
 /* ---- a batch ---- */
 
-static inline void put(struct shca_qp *qp)
+static inline void batch_put(struct shca_qp *qp)
 {
 	qp->batch->pending = false;
 	softhca_post_add(qp->qp, &qp->batch->wr);
@@ -37,7 +37,7 @@ static inline void put(struct shca_qp *qp)
 static inline void put_pending(struct shca_qp *qp)
 {
 	if (unlikely(qp->batch->pending))
-		put(qp);
+		batch_put(qp);
 }
 
 static void wr_start(struct ibv_qp_ex *ex)
@@ -186,7 +186,7 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct i
 	b->wr.num_sge = (int)num_sge;
 	if (!b->is_ud) {
 		b->wr.sg_list = (struct softhca_sge *)list;
-		put(of(ex));
+		batch_put(of(ex));
 		return;
 	}
 	memcpy(b->sge, list, num_sge * sizeof(*list));
@@ -201,7 +201,7 @@ static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint3
 	b->wr.num_sge = 1;
 	b->wr.sg_list = b->sge;
 	if (!b->is_ud)
-		put(of(ex));
+		batch_put(of(ex));
 }
 
 /* Inline data, in one piece. */
@@ -214,7 +214,7 @@ static inline void set_inline(struct ibv_qp_ex *ex, const void *data, size_t byt
 	b->wr.sg_list = b->sge;
 	b->sge[0] = (struct softhca_sge){.addr = (uintptr_t)data, .length = (uint32_t)bytes};
 	if (!b->is_ud)
-		put(of(ex));
+		batch_put(of(ex));
 }
 
 static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,

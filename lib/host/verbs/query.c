@@ -39,7 +39,7 @@ static int at_most_int(uint64_t n)
 	return n > INT32_MAX ? INT32_MAX : (int)n;
 }
 
-static void describe(struct shca_context *c, struct ibv_device_attr *out)
+static void device_attr_fill(struct shca_context *c, struct ibv_device_attr *out)
 {
 	const struct softhca_device_attr *a = &c->attr;
 	__be64 guid = to_shca_device(c->verbs.context.device)->guid;
@@ -84,7 +84,7 @@ VERBS_PUBLIC int ibv_query_device(struct ibv_context *context, struct ibv_device
 {
 	if (!context_known(context))
 		return no_such_object();
-	describe(to_shca_context(context), attr);
+	device_attr_fill(to_shca_context(context), attr);
 	return 0;
 }
 
@@ -100,7 +100,7 @@ int shca_query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex
 	/* The first version of the extension contains everything up to here. */
 	if ((input && input->comp_mask) || bytes < offsetof(struct ibv_device_attr_ex, odp_caps))
 		return EINVAL;
-	describe(to_shca_context(c), &full.orig_attr);
+	device_attr_fill(to_shca_context(c), &full.orig_attr);
 	memset(attr, 0, bytes);
 	memcpy(attr, &full, bytes < sizeof(full) ? bytes : sizeof(full));
 	return 0;

@@ -35,7 +35,7 @@ static const struct command release_id = {
 	sizeof(struct rdma_ucm_destroy_id), offsetof(struct rdma_ucm_destroy_id, reserved),
 	sizeof(struct cm_channel_ticket), sizeof(struct cm_channel_ticket), run_release_id};
 
-static const struct command *find(uint32_t number)
+static const struct command *ucm_command_find(uint32_t number)
 {
 	if (number < sizeof(commands) / sizeof(commands[0]))
 		return &commands[number];
@@ -58,7 +58,7 @@ int ucm_run(struct ucm_call *call, const uint8_t *message, size_t message_bytes,
 	memcpy(&h, message, sizeof(h));
 	if (h.in > message_bytes - sizeof(h))
 		return -EINVAL;
-	c = find(h.cmd);
+	c = ucm_command_find(h.cmd);
 	if (!c || h.in < c->body_least)
 		return -EINVAL;
 	if (h.out < c->response_least)

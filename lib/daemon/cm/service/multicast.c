@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include "ucm.h"
 
-static void leave(struct ucm_membership *m)
+static void ucm_membership_leave(struct ucm_membership *m)
 {
 	struct ucm_id *id = m->id;
 
@@ -22,7 +22,7 @@ static void leave(struct ucm_membership *m)
 void ucm_leave_all(struct ucm_id *id)
 {
 	while (!LIST_EMPTY(&id->memberships))
-		leave(LIST_FIRST(&id->memberships));
+		ucm_membership_leave(LIST_FIRST(&id->memberships));
 }
 
 static struct ucm_membership *membership_new(struct ucm_id *id, uint64_t uid)
@@ -47,7 +47,8 @@ static struct ucm_membership *membership_new(struct ucm_id *id, uint64_t uid)
 	return m;
 }
 
-static void tell(struct ucm_membership *m, struct ucm_event *e, const uint8_t mgid[16])
+static void ucm_multicast_event(struct ucm_membership *m, struct ucm_event *e,
+				const uint8_t mgid[16])
 {
 	struct ucm_id *id = m->id;
 	struct rdma_ucm_ud_param *p = &e->body.param.ud;
@@ -88,12 +89,12 @@ static int join(struct ucm_channel *ch, uint32_t number, uint64_t uid,
 		return -ENOMEM;
 	e = ucm_event_new(id, UCM_EVENT_MULTICAST_JOIN, 0);
 	if (!e) {
-		leave(m);
+		ucm_membership_leave(m);
 		return -ENOMEM;
 	}
 	ucm_address_gid(group, mgid);
 	out->id = m->number;
-	tell(m, e, mgid);
+	ucm_multicast_event(m, e, mgid);
 	return 0;
 }
 
@@ -130,6 +131,6 @@ int ucm_do_leave_mcast(struct ucm_call *call, const struct rdma_ucm_destroy_id *
 	if (m->id->channel != call->channel)
 		return -EINVAL;
 	out->events_reported = m->events_reported;
-	leave(m);
+	ucm_membership_leave(m);
 	return 0;
 }

@@ -42,7 +42,7 @@ static struct ucm_port *own_port(const struct ucm_id *id)
 	return port_of(id->channel->service, id->port_space, id->port);
 }
 
-static void take(struct ucm_id *id, uint16_t space, uint16_t port)
+static void ucm_port_take(struct ucm_id *id, uint16_t space, uint16_t port)
 {
 	struct ucm_port *p = port_of(id->channel->service, space, port);
 
@@ -107,7 +107,7 @@ static int take_any(struct ucm_id *id, uint16_t space)
 		if (port == s->last_port || port_of(s, space, port)->count)
 			continue;
 		s->last_port = port;
-		take(id, space, port);
+		ucm_port_take(id, space, port);
 		return 0;
 	}
 	return -EADDRNOTAVAIL;
@@ -153,7 +153,7 @@ int ucm_port_bind(struct ucm_id *id)
 	p = port_of(id->channel->service, space, port);
 	ret = p->count < UCM_PORT_SHARERS ? check(id, p, id->reuseaddr) : -EADDRNOTAVAIL;
 	if (!ret)
-		take(id, space, port);
+		ucm_port_take(id, space, port);
 	return ret;
 }
 

@@ -149,7 +149,7 @@ void cm_service_receive(struct cm_service *s, uint64_t now, const struct cm_path
 	cm_receive(s->cm, now, path, mad, bytes);
 }
 
-static void describe(const struct ucm_id *id, struct cm_id_info *info)
+static void ucm_id_describe(const struct ucm_id *id, struct cm_id_info *info)
 {
 	*info = (struct cm_id_info){
 		.id = id->number,
@@ -175,7 +175,7 @@ unsigned int cm_service_ids(const struct cm_service *s, struct cm_id_info *info,
 	LIST_FOREACH (ch, &s->channels, of_service) {
 		LIST_FOREACH (id, &ch->ids, of_channel) {
 			if (count < n)
-				describe(id, &info[count]);
+				ucm_id_describe(id, &info[count]);
 			count++;
 		}
 	}
