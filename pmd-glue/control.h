@@ -69,8 +69,6 @@ void answer_icmpv6(struct port *port, const struct rte_ether_hdr *ether, const u
 int kernel_mtu(const char *name);
 /* 0 or -errno. */
 int kernel_set_mtu(const char *name, uint16_t mtu_bytes);
-/* 0 or -errno. */
-int kernel_mac(const char *name, uint8_t mac[6]);
 /* Administratively up and with carrier. */
 bool kernel_is_running(const char *name);
 /* Whether the port shares its interface with the kernel, which then answers for its own addresses.

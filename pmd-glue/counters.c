@@ -8,12 +8,6 @@ static const char *const names[PORT_COUNTER_COUNT] = {
 #undef PORT_COUNTER
 };
 
-static const char *const texts[PORT_COUNTER_COUNT] = {
-#define PORT_COUNTER(name, text) [PORT_COUNTER_##name] = text,
-#include "pmd-glue/port_counters.def"
-#undef PORT_COUNTER
-};
-
 uint64_t port_counter(const struct port *port, unsigned int i)
 {
 	uint64_t sum = __atomic_load_n(&port->control_count[i], __ATOMIC_RELAXED);
@@ -26,9 +20,4 @@ uint64_t port_counter(const struct port *port, unsigned int i)
 const char *port_counter_name(unsigned int i)
 {
 	return names[i];
-}
-
-const char *port_counter_text(unsigned int i)
-{
-	return texts[i];
 }

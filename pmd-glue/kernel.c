@@ -45,16 +45,6 @@ int kernel_set_mtu(const char *name, uint16_t mtu_bytes)
 	return ask_kernel(SIOCSIFMTU, name, &r);
 }
 
-int kernel_mac(const char *name, uint8_t mac[6])
-{
-	struct ifreq r = {0};
-	int error = ask_kernel(SIOCGIFHWADDR, name, &r);
-
-	if (!error)
-		memcpy(mac, r.ifr_hwaddr.sa_data, 6);
-	return error;
-}
-
 bool kernel_is_running(const char *name)
 {
 	struct ifreq r = {0};

@@ -41,15 +41,6 @@ const char *port_type_name(enum port_type type)
 	return (unsigned int)type < PORT_TYPE_COUNT ? type_names[type] : NULL;
 }
 
-int port_type_parse(const char *name)
-{
-	for (int i = 0; i < PORT_TYPE_COUNT; i++) {
-		if (strcmp(type_names[i], name) == 0)
-			return i;
-	}
-	return -1;
-}
-
 struct port *port_at(unsigned int i)
 {
 	return ports[i];
@@ -305,11 +296,6 @@ void port_destroy(struct port *port)
 struct link_port *port_link(struct port *port)
 {
 	return &port->link;
-}
-
-const char *port_name(const struct port *port)
-{
-	return port->config.name;
 }
 
 void port_set_link(struct port *port, bool up)

@@ -8,18 +8,7 @@ static const char *const names[COUNTER_COUNT] = {
 #undef COUNTER
 };
 
-static const char *const texts[COUNTER_COUNT] = {
-#define COUNTER(name, text) [COUNTER_##name] = text,
-#include "base/counters.def"
-#undef COUNTER
-};
-
 const char *counter_name(enum counter which)
 {
 	return names[which];
-}
-
-const char *counter_text(enum counter which)
-{
-	return texts[which];
 }

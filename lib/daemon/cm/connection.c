@@ -98,7 +98,8 @@ struct cm_connection *cm_connection_new(struct cm *cm, const struct cm_path *pat
 	return c;
 }
 
-void cm_settle(struct cm_connection *c)
+/* Frees c if it is over and has no owner. */
+static void cm_settle(struct cm_connection *c)
 {
 	if (c->owned || c->in_request || c->state != CM_IDLE)
 		return;

@@ -140,8 +140,6 @@ void cm_timer_cancel(struct cm_connection *c);
 struct cm_connection *cm_connection_new(struct cm *cm, const struct cm_path *path, void *owner);
 /* Makes a transition and updates the counts and tables that depend on the state. */
 void cm_step(struct cm_connection *c, enum cm_state next);
-/* Frees c if it is over and has no owner. */
-void cm_settle(struct cm_connection *c);
 /* Notifies the owner, or settles without one. c must not be used afterwards. */
 void cm_tell(struct cm_connection *c, enum cm_event_type type, const struct cm_message *m);
 /* The connection that a message names; NULL: none, or it is another peer's. Its remote ID must be

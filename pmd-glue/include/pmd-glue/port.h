@@ -147,8 +147,6 @@ void port_destroy(struct port *port);
 /* What the HCA sends and receives through; valid until port_destroy. */
 struct link_port *port_link(struct port *port);
 
-const char *port_name(const struct port *port);
-
 /* Fills in a snapshot of the port. Never fails. */
 void port_info(struct port *port, struct port_info *info);
 
@@ -195,9 +193,8 @@ int port_capture_flush(struct port *port);
 
 /* Value of counter i (enum port_counter_id), summed over the queues; may be slightly stale. */
 uint64_t port_counter(const struct port *port, unsigned int i);
-/* Name and sentence of a counter; static storage. i < PORT_COUNTER_COUNT. */
+/* Name of a counter; static storage. i < PORT_COUNTER_COUNT. */
 const char *port_counter_name(unsigned int i);
-const char *port_counter_text(unsigned int i);
 
 /*
  * The NUMA node of a port's device, read below `sysfs` ("/sys"); the port need not exist. -1:
@@ -207,16 +204,5 @@ int port_node(const struct port_config *config, const char *sysfs);
 
 /* "ring", "memif", ... for a type; NULL if invalid. */
 const char *port_type_name(enum port_type type);
-/* The reverse; -1 if there is none. */
-int port_type_parse(const char *name);
-
-/*
- * Adds a virtual device to the running EAL, so that nothing needs to be on its command line: name
- * is the driver's with a number appended ("net_af_packet0"), args as in --vdev. 0; -EEXIST: the
- * name is taken; -ENODEV: no such driver, or it refused.
- */
-int port_eal_vdev(const char *name, const char *args);
-/* Removes a device. bus: "vdev" or "pci". 0 or -errno. */
-int port_eal_remove(const char *bus, const char *name);
 
 #endif

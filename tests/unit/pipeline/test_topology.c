@@ -140,11 +140,10 @@ TEST(channel_try_put__takes_what_fits)
 	rte_pktmbuf_free_bulk(m + 3, 2);
 }
 
-TEST_WITH(counters__names_and_sentences, NULL, NULL)
+TEST_WITH(counters__names, NULL, NULL)
 {
 	for (unsigned i = 0; i < COUNTER_COUNT; i++) {
 		assert_true(strlen(counter_name(i)) > 0);
-		assert_true(strlen(counter_text(i)) > 8);
 		for (unsigned k = 0; k < COUNTER_COUNT; k++)
 			assert_unique(counter_name(i), counter_name(k), i, k);
 	}

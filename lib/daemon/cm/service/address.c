@@ -7,7 +7,8 @@
 #include "base/ip.h"
 #include "ucm.h"
 
-int ucm_gid_index(const struct cm_device *d, const uint8_t gid[16])
+/* Index of a device's GID; -1: not one of its. */
+static int gid_index_of(const struct cm_device *d, const uint8_t gid[16])
 {
 	uint8_t other[16];
 
@@ -26,7 +27,7 @@ static bool find_own(const struct cm_service *s, const uint8_t gid[16], const st
 
 		if (on->chosen && on->device != i)
 			continue;
-		index = ucm_gid_index(&s->devices[i], gid);
+		index = gid_index_of(&s->devices[i], gid);
 		if (index < 0)
 			continue;
 		*c = (struct ucm_choice){
@@ -253,8 +254,9 @@ static int resolve(struct ucm_id *id, const union ucm_address *source, uint32_t 
 	return ret;
 }
 
-int ucm_resolve(struct ucm_id *id, const union ucm_address *source,
-		const union ucm_address *destination, uint32_t timeout_ms)
+/* Chooses the source if it has no family. */
+static int resolve_to(struct ucm_id *id, const union ucm_address *source,
+		      const union ucm_address *destination, uint32_t timeout_ms)
 {
 	union ucm_address before = id->destination;
 	int ret;
@@ -322,7 +324,7 @@ int ucm_do_resolve_ip(struct ucm_call *call, const struct rdma_ucm_resolve_ip *i
 	ucm_address_copy_ip(&destination, &in->dst_addr);
 	if (source.family == UCM_AF_IB || destination.family == UCM_AF_IB)
 		return -EAFNOSUPPORT;
-	return ucm_resolve(id, &source, &destination, in->timeout_ms);
+	return resolve_to(id, &source, &destination, in->timeout_ms);
 }
 
 int ucm_do_resolve_addr(struct ucm_call *call, const struct rdma_ucm_resolve_addr *in,
@@ -339,5 +341,5 @@ int ucm_do_resolve_addr(struct ucm_call *call, const struct rdma_ucm_resolve_add
 	if (ucm_address_copy(&destination, &in->dst_addr, in->dst_size))
 		return -EINVAL;
 	ret = ucm_id_find(call->channel, in->id, &id);
-	return ret ? ret : ucm_resolve(id, &source, &destination, in->timeout_ms);
+	return ret ? ret : resolve_to(id, &source, &destination, in->timeout_ms);
 }

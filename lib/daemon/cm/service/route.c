@@ -32,7 +32,7 @@ static uint8_t rate_code(uint32_t mbps)
 }
 
 /* Derived from the ports, so that different flows differ on the wire; the same both ways. */
-uint32_t ucm_flow_label(const struct ucm_id *id)
+static uint32_t flow_label_of(const struct ucm_id *id)
 {
 	uint32_t label, x = ucm_address_port(&id->source), y = ucm_address_port(&id->destination);
 
@@ -54,7 +54,7 @@ void ucm_path_make(struct ucm_id *id)
 	id->path = (struct cm_path){
 		.device = id->at.device,
 		.gid_index = id->at.gid_index,
-		.flow_label = ucm_flow_label(id),
+		.flow_label = flow_label_of(id),
 		.traffic_class = id->tos,
 		.hop_limit = UCM_HOP_LIMIT,
 		/* A port too small for any MTU has none; a REQ must name one, and will be

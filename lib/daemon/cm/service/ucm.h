@@ -288,19 +288,13 @@ struct ucm_id *ucm_port_listener(struct cm_service *s, uint64_t service_id, unsi
 /* --- address.c --- */
 
 int ucm_bind(struct ucm_id *id, const union ucm_address *source);
-/* Chooses the source if it has no family. */
-int ucm_resolve(struct ucm_id *id, const union ucm_address *source,
-		const union ucm_address *destination, uint32_t timeout_ms);
 /* Continues identifiers that wait for a next hop. */
 void ucm_resolve_turn(struct cm_service *s);
-/* Index of a device's GID; -1: not one of its. */
-int ucm_gid_index(const struct cm_device *d, const uint8_t gid[16]);
 
 /* --- route.c --- */
 
 /* Sets the path to the destination, by the port's present attributes. */
 void ucm_path_make(struct ucm_id *id);
-uint32_t ucm_flow_label(const struct ucm_id *id);
 void ucm_ah_attr(const struct cm_path *path, struct ib_uverbs_ah_attr *out);
 
 /* --- events.c --- */

@@ -38,7 +38,5 @@ static inline uint64_t counter_read(const struct counters *c, enum counter which
 
 /* Name as it appears in `softhca counters`; static storage. */
 const char *counter_name(enum counter which);
-/* Its sentence; static storage. */
-const char *counter_text(enum counter which);
 
 #endif
