@@ -330,11 +330,11 @@ TEST(receive__not_from_qp_1)
 	memset(&seen, 0, sizeof(seen));
 	memcpy(p.gid[0], own_gid, 16);
 	p.memory = slot;
-	take(&p, &wc);
+	cm_port_take(&p, &wc);
 	assert_int_equal(seen.received, 0);
 	assert_int_equal(p.counters.dropped_stranger, 1);
 	wc.src_qp = 1;
-	take(&p, &wc);
+	cm_port_take(&p, &wc);
 	assert_int_equal(seen.received, 1);
 }
 
