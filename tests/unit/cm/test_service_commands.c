@@ -287,6 +287,7 @@ TEST(query__path)
 	gid_of(2, 1, GID_V4, dgid);
 	assert_int_equal(query_route(&c.ch, c.id, &route), 0);
 	assert_int_equal(route.num_paths, 1);
+	assert_int_equal(ntohs(route.dst_addr.sin6_port), 7174);
 	assert_memory_equal(r->sgid, sgid, 16);
 	assert_memory_equal(r->dgid, dgid, 16);
 	assert_int_equal(r->mtu, 3);
@@ -321,10 +322,11 @@ TEST(query__path)
 	assert_int_equal(path.count, 0);
 }
 
-/* Who was asked knows both GIDs, and its own address. */
+/* Who was asked knows both GIDs, its own address and the way. */
 TEST(query__gids_of_a_request)
 {
 	struct rdma_ucm_query_addr_resp addr;
+	struct rdma_ucm_query_route_resp route;
 	union ucm_address a = address_of("10.0.0.2", 7174);
 	struct ucm_sockaddr_ib ib;
 	struct end l, c;
@@ -341,6 +343,8 @@ TEST(query__gids_of_a_request)
 	assert_memory_equal(ib.gid, gid, 16);
 	assert_int_equal(query_addr(&l.ch, id, RDMA_USER_CM_QUERY_ADDR, &addr), 0);
 	assert_memory_equal(&addr.src_addr, &a, sizeof(a.v4));
+	assert_int_equal(query_route(&l.ch, id, &route), 0);
+	assert_int_equal(route.num_paths, 1);
 }
 
 /* A flow label that the program chose, and a scope, in its own address. */
@@ -466,6 +470,8 @@ TEST(options__path)
 	assert_int_equal(route.ib_route[0].traffic_class, 8);
 	assert_int_equal(route.ib_route[0].mtu, 2);
 	assert_int_equal(route.ib_route[0].packet_life_time, 16);
+	assert_int_equal(set_option(&c.ch, c.id, 1, 1, data, sizeof(data)),
+			 -EINVAL); /* it has one */
 	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
 }
 
@@ -514,6 +520,7 @@ TEST(states__wrong)
 	assert_int_equal(disconnect_id(&c.ch, c.id), -EINVAL);
 	assert_int_equal(init_qp_attr(&c.ch, c.id, 7, &attr), -EINVAL);
 	assert_int_equal(init_qp_attr(&c.ch, c.id, UCM_QPS_INIT, &attr), 0);
+	assert_int_equal(init_qp_attr(&c.ch, c.id, UCM_QPS_ERR, &attr), 0);
 	assert_int_equal(attr.qp_access_flags, 0);
 	assert_int_equal(attr.qp_attr_mask, 0x39);
 	assert_int_equal(

@@ -289,6 +289,24 @@ TEST(disconnect__both_at_once)
 	expect_event(&l.ch, UCM_EVENT_TIMEWAIT_EXIT);
 }
 
+/* As before, but the first one's request was lost: it answers the other's all the same. */
+TEST(disconnect__both_but_one_is_lost)
+{
+	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
+	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+	uint32_t id = join_ends(&l, &c);
+
+	(void)state;
+	node[1].deaf = true;
+	assert_int_equal(disconnect_id(&c.ch, c.id), 0);
+	settle();
+	node[1].deaf = false;
+	assert_int_equal(disconnect_id(&l.ch, id), 0);
+	settle();
+	assert_int_equal(expect_event(&c.ch, UCM_EVENT_DISCONNECTED).status, 0);
+	assert_int_equal(expect_event(&l.ch, UCM_EVENT_DISCONNECTED).status, 0);
+}
+
 TEST(disconnect__destroyed_instead)
 {
 	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);

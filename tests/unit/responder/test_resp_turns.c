@@ -364,6 +364,10 @@ TEST(answers__hold_a_share_of_the_buffers)
 	poll_with_room(0);
 	fx_assert_counter(drop_duplicate, 1);
 	drops = fx_counter(COUNTER_drop_answers_full);
+	fx_send_write(FX_QPN, psn, FX_KEY); /* takes no buffer */
+	poll_with_room(0);
+	fx_assert_counter(drop_answers_full, drops);
+	psn = psn_add(psn, 1);
 	for (unsigned i = 0; i < 2; i++) {
 		fx_send_read(FX_QPN2, psn_add(FX_PSN, 8 * i), 8);
 		poll_with_room(0);
