@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Client memory in the daemon: maps sealed memfds, and files in memory that are not sealed, and
- * survives what their owner does to them.
+ * Client memory in the daemon: maps memory files, sealed or not, and survives whatever their owner
+ * does to them.
  *
- * A page that cannot be had any more (cut off, no memory, no hugepage left) kills its reader with
- * SIGBUS. The handler finds the mapping in a table that needs no lock, puts zeroes in the place of
- * the page and returns: the access goes on, what it reads or writes is the client's loss. After a
- * few such pages the whole mapping is replaced, so that a client cannot use up the daemon's
- * mappings. The control thread disconnects the client afterwards.
+ * Accessing a page that is no longer available (file truncated, out of memory or hugepages) raises
+ * SIGBUS. The handler finds the mapping in a table that needs no lock, maps zeroes in place of the
+ * page and returns: the access continues, and its data is the client's loss. After a few such pages
+ * the whole mapping is replaced, so that a client cannot use up the daemon's mappings. The control
+ * thread disconnects the client afterwards.
  *
- * Everything but the handler: control thread.
+ * Everything except the handler: control thread.
  */
 #include <errno.h>
 #include <fcntl.h>

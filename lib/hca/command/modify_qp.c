@@ -26,8 +26,8 @@ static void clear_data_path(struct qp *q)
 }
 
 /*
- * Taking a QP from the data path has three steps: it is given up (nobody finds it by its number any
- * more); once every lcore has polled, all modules are told to let go of it; it has left when all of
+ * Taking a QP off the data path has three steps: its number is cleared, so that it is no longer
+ * found; once every lcore has polled, all modules are asked to release it; it has left when all of
  * them have.
  */
 static void give_up(struct qp *q)

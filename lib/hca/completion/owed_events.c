@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * EventQueueMgt: events that found their client's event queue full. One word for each object keeps
- * them until there is room, so a client that does not look at its events loses none of what must
- * not be lost (a QP's last descriptor, an SRQ's limit, an error), and costs no memory that grows.
+ * EventQueueMgt: events that did not fit into their client's event queue. One word per object keeps
+ * them until there is room, so a client that ignores its events loses none of those that must not
+ * be lost (a QP's last descriptor, an SRQ's limit, an error), and cannot make memory grow.
  *
  * Written by whoever raises events, on any stage; served between polls, a part of the objects at a
- * time, so that no lcore is kept for long.
+ * time, so as not to keep an lcore long.
  */
 #include <rte_branch_prediction.h>
 #include "completion_priv.h"
 
-enum { LOOK_MAX = 1024 }; /* objects looked at in one turn */
+enum { LOOK_MAX = 1024 }; /* objects visited in one turn */
 
 static const struct {
-	uint8_t bit; /* in its object's word; 0: it is of no object */
+	uint8_t bit; /* in its object's word; 0: not of an object */
 	uint8_t of;  /* enum event_object */
 } owed_as[32] = {
 	[EQE_COMM_EST] = {1, EVENT_OF_QP},	   [EQE_SQ_DRAINED] = {2, EVENT_OF_QP},
@@ -23,7 +23,7 @@ static const struct {
 	[EQE_CQ_ERROR] = {1, EVENT_OF_CQ},
 };
 
-/* The other way round: what a word's bits say, the lowest first. */
+/* The reverse: the event of each bit of a word, lowest first. */
 static const uint8_t type_of[EVENT_OBJECTS][8] = {
 	[EVENT_OF_QP] = {EQE_COMM_EST, EQE_SQ_DRAINED, EQE_WQ_CATAS_ERROR, EQE_WQ_INVAL_REQ_ERROR,
 			 EQE_WQ_ACCESS_ERROR, EQE_LAST_WQE},
@@ -31,7 +31,7 @@ static const uint8_t type_of[EVENT_OBJECTS][8] = {
 	[EVENT_OF_CQ] = {EQE_CQ_ERROR},
 };
 
-/* A word: number, client, which client of that index, types. */
+/* A word: number, client, the client's generation, types. */
 #define OWNER_MASK	(~(uint64_t)0xff)
 #define CLIENT_OF(word) ((uint32_t)((word) >> 16 & 0xffffff))
 #define NUMBER_OF(word) ((uint32_t)((word) >> 40))
@@ -56,7 +56,7 @@ static void list(struct completion *c, uint32_t client)
 					      __ATOMIC_RELAXED));
 }
 
-/* Of a former object of that index nothing is owed any more. */
+/* Drops pending events of a former object of that index. */
 static void note(struct events_owed *owed, uint64_t owner, uint32_t number, uint8_t bit)
 {
 	uint64_t *word = &owed->word[number & owed->mask];
@@ -91,7 +91,7 @@ void eq_forget(struct completion *c, enum event_object of, uint32_t index)
 		__atomic_store_n(word, 0, __ATOMIC_SEQ_CST);
 }
 
-/* Raises what a word says; what finds no room is owed again. */
+/* Raises the events of a word; those that find no room stay pending. */
 static void pay(struct completion *c, struct counters *counters, enum event_object of,
 		uint64_t word)
 {
@@ -101,7 +101,7 @@ static void pay(struct completion *c, struct counters *counters, enum event_obje
 			count(counters, COUNTER_events_owed);
 }
 
-/* Looks at an object for a client. */
+/* Visits an object for a client. */
 static void look(struct completion *c, struct counters *counters, uint32_t client,
 		 enum event_object of, uint32_t index)
 {
@@ -109,12 +109,13 @@ static void look(struct completion *c, struct counters *counters, uint32_t clien
 
 	if (likely(word == 0) || CLIENT_OF(word) != client)
 		return;
-	word = __atomic_exchange_n(at, 0, __ATOMIC_SEQ_CST); /* it may have grown meanwhile */
+	word = __atomic_exchange_n(at, 0,
+				   __ATOMIC_SEQ_CST); /* bits may have been added meanwhile */
 	if ((word & OWNER_MASK) == owner_of(c, client, NUMBER_OF(word)))
 		pay(c, counters, of, word);
 }
 
-/* Looks at the next of all objects: kind after kind. */
+/* Visits the next object, kind after kind. */
 static void look_next(struct completion *c, struct counters *counters, uint32_t client,
 		      struct eq *q)
 {
@@ -135,7 +136,7 @@ static void look_at_port(struct completion *c, struct counters *counters, uint32
 		count(counters, COUNTER_events_owed);
 }
 
-/* A part of what the client may be owed. False: there is nothing left to look at. */
+/* Serves a part of a client's objects. False: none is left to visit. */
 static bool serve_client(struct completion *c, struct counters *counters, uint32_t client)
 {
 	struct eq *q = &c->eqs[client];
@@ -152,7 +153,7 @@ static bool serve_client(struct completion *c, struct counters *counters, uint32
 	return true;
 }
 
-/* A client without room is looked at again in the next round: that costs a load of its index. */
+/* A client without room is visited again in the next round, at the cost of a load of its index. */
 void completion_serve_owed(struct completion *c, struct counters *counters)
 {
 	uint32_t client = __atomic_exchange_n(&c->owing, LIST_END, __ATOMIC_SEQ_CST), next;
@@ -163,7 +164,7 @@ void completion_serve_owed(struct completion *c, struct counters *counters)
 		next = q->next_owing;
 		__atomic_store_n(&q->listed, 0, __ATOMIC_SEQ_CST);
 		if (!__atomic_load_n(&q->page, __ATOMIC_ACQUIRE))
-			q->kinds_left = 0; /* the client has gone */
+			q->kinds_left = 0; /* the client has disconnected */
 		else if (!eq_has_room(c, client) || serve_client(c, counters, client))
 			list(c, client);
 	}

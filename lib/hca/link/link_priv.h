@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef LINK_PRIV_H
 #define LINK_PRIV_H
-/* What the modules of the header_parse stage share with each other and with nobody else. */
+/* Private to the modules of the header_parse stage. */
 #include "context/multicast.h"
 #include "context/qp_context.h"
 #include "link/link.h"
@@ -10,13 +10,13 @@
 #include "wire/crc.h"
 #include "wire/encap.h"
 
-/* For how long something has not gone on. */
+/* How long something has been stalled. */
 struct stall {
-	uint64_t ns, tried_ns; /* for so long, at which try; tried_ns 0: it goes on */
+	uint64_t ns, tried_ns; /* duration; last try, 0: not stalled */
 };
 
-/* It did not go on at this try, either: is it more than limit_ns by now? No try counts for more
- * than a quarter: others may have had our CPU. */
+/* Stalled at this try, too: has it lasted more than limit_ns? No try counts for more than a quarter
+ * of that, as we may have been preempted. */
 static inline bool stall_exceeds(struct stall *s, uint64_t now_ns, uint64_t limit_ns)
 {
 	uint64_t passed = s->tried_ns ? now_ns - s->tried_ns : 0;
@@ -31,8 +31,7 @@ static inline void stall_ends(struct stall *s)
 	*s = (struct stall){0};
 }
 
-/* HeaderParser's own state: datagrams to multicast groups that have not gone to all their queue
- * pairs yet. */
+/* HeaderParser's state: datagrams to multicast groups not delivered to all queue pairs yet. */
 struct hp {
 	struct rte_mbuf *waiting[BURST];
 	unsigned waits, first; /* those from `first` on */
@@ -61,10 +60,10 @@ void hp_destroy(struct engine *e);
 unsigned hp_poll(struct engine *e);
 
 /* multicast.c */
-/* m is a datagram to DestQP 0xffffff, its arrival is filled in: it is kept if somebody listens to
- * its group, or counted. */
+/* m is a datagram to DestQP 0xffffff with its arrival filled in: keeps it if queue pairs are
+ * attached to its group, else counts it. */
 void multicast_keep(struct engine *e, struct rte_mbuf *m);
-/* Hands what was kept to the queue pairs. False: HP_EE is full, more is to be done. */
+/* Delivers kept datagrams to the queue pairs. False: HP_EE is full, some are left. */
 bool multicast_deliver(struct engine *e);
 
 /* Has multicast_keep() just taken it? */
@@ -73,7 +72,7 @@ static inline bool multicast_kept(const struct hp *hp, const struct rte_mbuf *m)
 	return hp->waits && hp->waiting[hp->waits - 1] == m;
 }
 
-/* rx_frames.c: up to `room` frames, which are the caller's. Returns how many. */
+/* rx_frames.c: receives up to `room` frames, owned by the caller. Returns their number. */
 unsigned rxa_take(struct engine *e, struct rte_mbuf **frames, unsigned room);
 
 int txa_create(struct engine *e);

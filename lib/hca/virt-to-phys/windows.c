@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Memory windows and fast-registered regions (IBTA 10.6.7): entries that work requests bind to a
- * registered region's memory and invalidate again. Any lcore, data path; no locks. What meets a
- * cache set that another lcore holds is V2P_PENDING, and has changed nothing: every change is a
- * copy of the entry, judged and replaced as a whole if nobody else has changed it meanwhile. Two
- * work requests that change one entry at the same moment are their client's mistake: the second is
- * refused.
+ * registered region's memory and invalidate again. Any lcore, data path; no locks. An operation
+ * that finds a cache set held by another lcore is V2P_PENDING and has changed nothing: every change
+ * is made to a copy of the entry, which is checked and replaces it as a whole unless it has changed
+ * meanwhile. Two work requests that change one entry at the same time are their client's mistake:
+ * the second is refused.
  *
  * A fast registration of pages in any order is three changes, as its pages lie in the MTT: the
  * entry is claimed, the pages are written, it becomes valid.
  *
- * The memory stays the region's. `bound` counts who lies over it, from before the entry says so to
- * after it does no longer; HW2SW_MPT begins by swinging that count from 0 to V2P_LEAVING, so that
- * either the region stays or nothing comes after. Who counts has found the key and the PD of a live
- * region, so nobody can hold up another client's.
+ * The memory stays the region's. `bound` counts the entries that refer to it, from before an entry
+ * does until after it no longer does; HW2SW_MPT begins by changing that count from 0 to
+ * V2P_LEAVING, so that either the region stays or no reference follows. Counting requires the key
+ * and the PD of a live region, so no client can block another's.
  */
 #include <rte_pause.h>
 #include "v2p_priv.h"
@@ -21,7 +21,7 @@
 #define REMOTE_RIGHTS (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC)
 #define REMOTE_WRITES (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC)
 
-/* Counts one more entry over a region. False: it is about to go. */
+/* Adds a reference to a region. False: it is being deregistered. */
 static bool parent_hold(struct v2p *v, uint32_t parent)
 {
 	uint32_t *bound = &v->bound[v2p_index(v, parent)];
@@ -41,8 +41,7 @@ void v2p_parent_release(struct v2p *v, uint32_t parent)
 		__atomic_fetch_sub(&v->bound[v2p_index(v, parent)], 1, __ATOMIC_SEQ_CST);
 }
 
-/* Puts the entry in the place of `old`; its memory, if any, is counted, that of the old one no
- * longer. */
+/* Replaces `old` by the entry, and moves the reference, if any, from the old parent to the new. */
 static enum v2p_state exchange(struct v2p *v, const struct mpt_entry *old, struct mpt_entry *entry)
 {
 	enum v2p_state s;
@@ -103,7 +102,7 @@ static bool inside(const struct mpt_entry *m, uint64_t start, uint64_t length)
 
 /* ---- windows ---- */
 
-/* What is wrong with the request as such. */
+/* Checks the request as such. */
 static enum v2p_state bind_judge(const struct mpt_entry *w, const struct v2p_bind *b)
 {
 	bool type_2 = w->flags & MPT_WINDOW_2;
@@ -173,7 +172,7 @@ enum v2p_state v2p_bind(struct v2p *v, const struct v2p_bind *b)
 
 /* ---- fast registration ---- */
 
-/* How many pages the region needs; 0: it cannot be. */
+/* The number of pages that the region needs; 0: invalid. */
 static uint64_t pages_needed(const struct v2p_registration *r)
 {
 	uint64_t page = 1ull << r->log_page, first = r->iova & (page - 1);
@@ -216,7 +215,7 @@ static bool too_many(const struct v2p_registration *r, const struct mpt_entry *p
 	       (uint64_t)r->pages << (r->log_page - parent->log_page) > V2P_FAST_PARENT_PAGES_MAX;
 }
 
-/* The same of all pages. */
+/* The same for all pages. */
 static enum v2p_state pages_find(struct v2p_port *port, const struct v2p_registration *r,
 				 const struct mpt_entry *parent, uint64_t *address)
 {
@@ -265,7 +264,7 @@ static enum v2p_state registration_judge(const struct mpt_entry *f,
 	return V2P_SUCCESS;
 }
 
-/* The entry as it will be, but for where its memory lies. */
+/* The new entry, except for its memory. */
 static struct mpt_entry registered(const struct mpt_entry *f, const struct v2p_registration *r)
 {
 	struct mpt_entry e = emptied(f);
@@ -279,7 +278,7 @@ static struct mpt_entry registered(const struct mpt_entry *f, const struct v2p_r
 	return e;
 }
 
-/* What was claimed is not left so. */
+/* Releases the claim. */
 static enum v2p_state finish(struct v2p *v, const struct mpt_entry *claimed,
 			     struct mpt_entry *entry)
 {

@@ -72,11 +72,11 @@ unsigned hca_poll(struct hca *h, uint64_t now_ns);
 uint64_t hca_counter(const struct hca *h, enum counter which);
 
 /*
- * Taking a QP away (the CEU's 2RST and destruction), in this order, on the control thread:
- *   1. __atomic_store qp->qpn = 0: from now on nobody finds it; messages in the rings that name it
- * are dropped;
- *   2. wait until every lcore has polled: nobody holds a pointer found before;
- *   3. hca_close_qp(): every module is told to let go of it (lists, buffers, timers);
+ * Taking a QP off the data path (the CEU's 2RST and destruction), on the control thread:
+ *   1. __atomic_store qp->qpn = 0: it is no longer found; messages in the rings that name it are
+ *      dropped;
+ *   2. wait until every lcore has polled: none holds a pointer found before;
+ *   3. hca_close_qp(): asks every module to release it (lists, buffers, timers);
  *   4. poll hca_qp_closed() until true: all of them have; the context may be zeroed and reused.
  */
 void hca_close_qp(struct hca *h, struct qp *q);
@@ -84,12 +84,11 @@ bool hca_qp_closed(const struct qp *q);
 
 /* The engine that serves a client: its doorbells and all its QPs (qp.engine). */
 unsigned hca_client_engine(const struct hca *h, uint32_t client);
-/* The NUMA node of that engine, where the client's queues and pages shall lie; NODE_ANY: nowhere in
- * particular. */
+/* The NUMA node of that engine, for the client's queues and pages; NODE_ANY: any. */
 int hca_client_node(const struct hca *h, uint32_t client);
 
-/* A client's doorbell page joins or leaves what DoorbellProcessing polls; index < CLIENTS_MAX.
- * After removal the caller quiesces before the page goes away. Control thread. */
+/* Adds or removes a client's doorbell page to or from those that DoorbellProcessing polls; index <
+ * CLIENTS_MAX. After removal the caller quiesces before freeing the page. Control thread. */
 void hca_client_attach(struct hca *h, uint32_t client, struct uar_page *uar);
 void hca_client_detach(struct hca *h, uint32_t client);
 

@@ -17,23 +17,23 @@ struct hca;
 struct ceu;
 struct control;
 
-/* Where the port's facts come from; ctx is the device's. */
+/* Callbacks for the port; ctx is the device's. */
 struct control_port_ops {
-	/* Fills *out, all of it but gid_count. */
+	/* Fills *out, except gid_count. */
 	void (*port)(void *ctx, struct control_port_reply *out);
 	/* GID `index` as 16 bytes; 0, -ENOENT. The first -ENOENT ends the table. */
 	int (*gid)(void *ctx, uint32_t index, uint8_t gid[16]);
-	/* MAC of the next hop towards dgid. 0; -EAGAIN: asked, poll again; -EHOSTUNREACH. Never
-	 * waits. */
+	/* MAC of the next hop towards dgid. 0; -EAGAIN: being resolved, poll again; -EHOSTUNREACH.
+	 * Never blocks. */
 	int (*resolve)(void *ctx, const uint8_t dgid[16], uint8_t mac[6]);
-	/* VLAN that the port sends with: its TCI, 0: none. May be NULL. */
+	/* VLAN of sent frames: its TCI, 0: none. May be NULL. */
 	uint16_t (*vlan)(void *ctx);
-	/* A queue pair listens to the multicast group mgid from now on, or one that did no longer
-	 * does: called once for each. 0, -ENOMEM. May be NULL, both. */
+	/* A queue pair joins or leaves the multicast group mgid: called once for each. 0, -ENOMEM.
+	 * Both may be NULL. */
 	int (*join)(void *ctx, const uint8_t mgid[16]);
 	void (*leave)(void *ctx, const uint8_t mgid[16]);
-	/* The text of an attribute, as in sysfs, written without the 0. Bytes; -ENOENT: there is no
-	 * such one. May be NULL: there is none. */
+	/* Writes the text of an attribute, as in sysfs, not NUL-terminated. Returns its length;
+	 * -ENOENT: unknown. May be NULL: no attributes. */
 	int (*attribute)(void *ctx, const char *name, char *text, unsigned int bytes);
 };
 
@@ -44,7 +44,7 @@ struct control_device {
 	struct hca *hca;
 	struct ceu *ceu;
 	/* Written when a client rings its bell because uar_page.daemon_asleep is set; an eventfd of
-	 * the daemon, non-blocking, never given to anybody; -1: none. */
+	 * the daemon, non-blocking, never passed to clients; -1: none. */
 	int kick_eventfd;
 	struct control_port_ops ops;
 	void *ctx;
@@ -54,7 +54,7 @@ struct control_device {
 struct control_limits {
 	uint32_t pds;		      /* 1024 */
 	uint32_t pieces;	      /* of memory: 16384 */
-	uint32_t extents;	      /* stretches of pieces that its MRs consist of: 2^18 */
+	uint32_t extents;	      /* ranges of pieces in its MRs: 2^18 */
 	uint32_t mrs, cqs, srqs, qps; /* three quarters of the table, at least 1 */
 	uint32_t attachments;	      /* of its QPs to multicast groups: three quarters of
 					 MULTICAST_GROUPS_MAX */
@@ -91,21 +91,20 @@ int control_create(const struct control_config *config, struct control **out);
 void control_destroy(struct control *c);
 
 /*
- * Serves what has arrived, waits at most timeout_ms (0: not at all, -1: until something comes) for
- * it. While a next hop is being resolved it returns after at most a millisecond. Returns messages
- * handled, one more if there is something left to unmap, or -EINTR.
+ * Serves requests, after waiting at most timeout_ms for the first (0: not at all, -1: for ever).
+ * While a next hop is being resolved it returns after at most a millisecond. Returns the number of
+ * messages handled, plus one if something is left to unmap, or -EINTR.
  */
 int control_poll(struct control *c, int timeout_ms);
 
-/* Becomes readable when control_poll() has something to do; for an outer poll loop. Stays the
- * module's. */
+/* Readable when control_poll() has something to do; for an outer poll loop. Owned by the module. */
 int control_fd(const struct control *c);
 
-/* Takes over a connected SOCK_SEQPACKET socket as a new client: socket activation and tests. 0,
- * -EUSERS, -ENOMEM; then fd stays the caller's. */
+/* Makes a connected SOCK_SEQPACKET socket a new client: socket activation and tests. 0; -EUSERS,
+ * -ENOMEM: fd stays the caller's. */
 int control_adopt(struct control *c, int fd);
 
-/* Tells all clients that the port of a device came up or went down. */
+/* Notifies all clients that the port of a device came up or went down. */
 void control_port_changed(struct control *c, unsigned int device, bool up);
 
 /* What `softhca clients` shows; the caller's copy. */
@@ -117,14 +116,14 @@ struct control_client_info {
 	uint32_t pds, pieces, mrs, cqs, srqs, qps;
 	uint64_t bytes; /* of its pieces */
 };
-/* Fills up to n, returns how many clients there are. */
+/* Fills up to n, returns the number of clients. */
 unsigned int control_clients(const struct control *c, struct control_client_info *info,
 			     unsigned int n);
 
 /*
- * For a connection manager: the queue pair `qpn` of a client of that user's. Does its receive queue
- * give end-to-end credits? False also: there is no such one. And: its peer has said that its own
- * gives none. Under the caller's lock.
+ * For a connection manager, about queue pair `qpn` of a client of that user. The first: does its
+ * receive queue grant end-to-end credits? False also if it does not exist. The second: its peer's
+ * grants none. Under the caller's lock.
  */
 bool control_gives_credits(const struct control *c, unsigned int device, uint32_t uid,
 			   uint32_t qpn);

@@ -216,33 +216,33 @@ void ceu_set_mtu_max(struct ceu *ceu, uint8_t mtu_code);
 enum ceu_status ceu_exec(struct ceu *ceu, uint16_t op, uint32_t modifier, const void *in,
 			 uint32_t in_bytes, void *out, uint32_t out_bytes);
 
-/* What a driver does before all else: INIT_HCA with everything that QUERY_DEV_LIM allows. */
+/* A driver's first command: INIT_HCA with everything that QUERY_DEV_LIM allows. */
 enum ceu_status ceu_start(struct ceu *ceu);
 
-/* What it does before it makes a context: MAP_ICM of the chunks that the number lies in, unless
- * they are mapped; SW2HW_* refuses contexts without memory with BAD_SYS_STATE. */
+/* Before it creates a context: MAP_ICM of the chunks that contain the number, unless mapped;
+ * SW2HW_* refuses contexts without memory with BAD_SYS_STATE. */
 enum ceu_context { CEU_CONTEXT_QP, CEU_CONTEXT_SRQ, CEU_CONTEXT_CQ, CEU_CONTEXTS };
 enum ceu_status ceu_map_context(struct ceu *ceu, enum ceu_context kind, uint32_t number);
 
-/* And now and then: UNMAP_ICM of chunks in which no number is in use, but for one of each kind.
- * Waits for the data path if there are some. Returns how many it gave back. */
+/* Periodically: UNMAP_ICM of chunks without used numbers, keeping one of each kind. Waits for the
+ * data path if there are any. Returns the number unmapped. */
 uint32_t ceu_trim_contexts(struct ceu *ceu);
 
 /*
- * Between these two, commands that take something away (HW2SW_*, unmap) return at once;
- * ceu_batch_end() waits once for all of them. Until it returned, nothing that they held may be
+ * Between these two, commands that remove something (HW2SW_*, unmap) return at once;
+ * ceu_batch_end() waits once for all of them. Until it returns, nothing that they held may be
  * reused or unmapped. Not nested.
  */
 void ceu_batch_begin(struct ceu *ceu);
 void ceu_batch_end(struct ceu *ceu);
 
 /*
- * Looks again at QPs that HW2SW_QP took and some module still had to let go of (struct qp, closed).
- * Until it has, the index is refused to SW2HW_QP with BAD_SYS_STATE. To be called now and then.
- * Returns how many still wait.
+ * Checks QPs removed by HW2SW_QP that some module has not released yet (struct qp, closed). Until
+ * all have, SW2HW_QP of the index is refused with BAD_SYS_STATE. To be called periodically. Returns
+ * the number still waiting.
  */
 uint32_t ceu_tidy(struct ceu *ceu);
-/* How many waited when it was called last. */
+/* The result of the last call. */
 uint32_t ceu_leaving(const struct ceu *ceu);
 
 /* The opcode that moves a QP from one state to another; CEU_BAD_TRANSITION if none does. */

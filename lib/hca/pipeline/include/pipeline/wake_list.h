@@ -2,10 +2,10 @@
 #ifndef PIPELINE_WAKE_LIST_H
 #define PIPELINE_WAKE_LIST_H
 /*
- * "Look at this queue pair again": how a module wakes another one for a parked QP, and how the
- * control thread makes the modules notice a change of state. The hardware polls contexts instead.
- * Not a channel: it carries no message, only the fact, at most once for each QP and target; so it
- * can neither overflow nor allocate.
+ * Wake lists: how a module wakes another one for a parked QP, and how the control thread makes the
+ * modules notice a change of state. The hardware polls contexts instead. Not a channel: it carries
+ * no message, only the fact, at most once per QP and target, so it can neither overflow nor
+ * allocate.
  *
  * Many posters, one consumer (the stage of the target module). Lock-free: a stack of QP indices
  * linked through the QPs.

@@ -7,20 +7,19 @@
  * readers, tpt_read()), match and update, select and replace. A refill is a write of what memory
  * holds.
  *
- * Any lcore, without locks. A set has a sequence number. Readers look at it before and after: even
- * and the same means that what they read belongs together. Who changes a set (refill, CEU write,
- * write-back of a victim) takes it first, by making the number odd; who finds it odd has lost the
- * race and comes again later: nothing here waits. Only who holds a set touches the memory (ICM) of
- * entries that map to it, so that cache and memory need no other agreement.
+ * Any lcore, without locks. A set has a sequence number. Readers check it before and after: if it
+ * is even and unchanged, what they read is consistent. A writer (refill, CEU write, write-back of a
+ * victim) takes the set first, by making the number odd; others that find it odd retry later:
+ * nothing here waits. Only the holder of a set accesses the memory (ICM) of entries that map to it,
+ * which keeps cache and memory coherent.
  *
- * Who holds a set copies at most three lines (in, out, the victim's to memory), calls nothing that
- * blocks and holds no other set meanwhile: it is over in three DRAM accesses, about half a
- * microsecond, unless the kernel takes the holder's CPU away. So the data path does not wait for
- * it: the request scheduler keeps the request (V2P_PENDING), and whoever made it comes again at its
- * next poll. Only the control thread waits, and a fast registration of scattered pages once it has
- * begun to write them (windows.c).
+ * The holder of a set copies at most three lines (in, out, the victim's to memory), calls nothing
+ * that blocks and holds no other set: it takes three DRAM accesses, about half a microsecond,
+ * unless the holder is preempted. So the data path does not wait for it: the request scheduler
+ * keeps the request (V2P_PENDING), to be repeated at the next poll. Only the control thread waits,
+ * and a fast registration of scattered pages once it has begun to write them (windows.c).
  *
- * Headers and lines lie apart: a hit costs one line of headers (four sets) and the entry's own.
+ * Headers and lines are separate: a hit costs one line of headers (four sets) and the entry's own.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -101,18 +100,18 @@ static inline void tpt_used(struct tpt_set *s, uint32_t way)
  */
 enum tpt_result tpt_read(const struct tpt_cache *c, uint32_t line, uint64_t *out);
 
-/* Look-up: takes the line's set. False: busy. Who gets it calls tpt_release(), soon. */
+/* Look-up: takes the line's set. False: busy. True: call tpt_release() soon. */
 bool tpt_take(const struct tpt_cache *c, uint32_t line, struct counters *counters,
 	      struct tpt_hold *hold);
 void tpt_release(struct tpt_hold *hold);
 
-/* Match: TPT_HIT: out is the cached line; TPT_MISS: it is what memory holds, nothing was filled;
+/* Match: TPT_HIT: out is the cached line; TPT_MISS: out is from memory, nothing was filled;
  * TPT_NOWHERE. */
 enum tpt_result tpt_match(struct tpt_hold *hold, uint64_t *out);
 /* Update: a write hit changes the line and makes it dirty. The hold is a hit. */
 void tpt_update(struct tpt_hold *hold, const uint64_t *words);
 /* Select and replace: a write miss (dirty) or a refill puts the line into the way that is free or
- * was not used last; a dirty victim goes back to memory. The hold is a miss, then a hit. */
+ * least recently used; a dirty victim is written back. The hold is a miss, then a hit. */
 void tpt_replace(struct tpt_hold *hold, const uint64_t *words, bool dirty);
 
 /* Write hit or write miss of a whole line. */
