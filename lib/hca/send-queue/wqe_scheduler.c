@@ -55,8 +55,8 @@ void wit_clear(struct engine *e, struct qp *q)
 	ready_if(e, q);
 }
 
-/* The CEU has given the QP up: free what waits; done when no list names it. */
-static void let_go(struct engine *e, struct qp *q)
+/* The CEU has destroyed the QP: frees its requests; done when no list names it. */
+static void ws_release(struct engine *e, struct qp *q)
 {
 	requests_free(e, &q->ws.head);
 	if (!q->ws.ready.listed)
@@ -72,7 +72,7 @@ static void take_wakes(struct engine *e)
 
 		i = wake_next(&q->wake[WAKE_WS]);
 		if (unlikely(qp_closing(q))) {
-			let_go(e, q);
+			ws_release(e, q);
 			continue;
 		}
 		unpark(&q->ws.parked);
@@ -166,7 +166,7 @@ static unsigned schedule(struct engine *e)
 
 	while (n < room && visits++ < BURST && (q = qp_list_take(&w->ready))) {
 		if (unlikely(qp_closing(q)))
-			let_go(e, q);
+			ws_release(e, q);
 		else
 			n += hand_over(e, q, m + n, room - n);
 	}

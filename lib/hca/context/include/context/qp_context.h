@@ -173,7 +173,8 @@ struct qp {
 		struct mq_cursor cursor; /* its position */
 		uint32_t recover_psn;	 /* NPSN at the last loss */
 		uint8_t recovering;	 /* recover_psn not reached yet */
-		uint32_t mark_psn; /* NPSN at the start of the measured round trip, which ends when it is
+		uint32_t
+			mark_psn; /* NPSN at the start of the measured round trip, which ends when it is
 					acknowledged */
 		uint32_t srtt_ns;      /* smoothed round trip; 0: not known; atomic; TimerControl
 				      reads */
