@@ -51,7 +51,7 @@ struct sim_wr peer_wr(uint8_t opcode, uint32_t bytes)
 			    .sge = {{0, bytes, 0}},
 			    .sges = 1};
 
-	if (opcode >= USER_RDMA_READ)
+	if (sim_traits[opcode] & USER_SCATTERS)
 		wr.sge[0].offset = PEER_INTO;
 	if (opcode == USER_ATOMIC_CS || opcode == USER_ATOMIC_FA) {
 		wr.sge[0].length = 8;
@@ -162,7 +162,6 @@ static void check_headers(struct sim *s, const struct sim_wr *wr, const struct r
 			  bool first, bool last)
 {
 	bool atomic = wr->opcode == USER_ATOMIC_CS || wr->opcode == USER_ATOMIC_FA;
-	bool write = wr->opcode == USER_RDMA_WRITE || wr->opcode == USER_RDMA_WRITE_IMM;
 	const struct sim_node *peer = &s->node[1];
 
 	assert_int_equal(p->h.dest_qp, peer->qp[0].qpn);
@@ -172,7 +171,7 @@ static void check_headers(struct sim *s, const struct sim_wr *wr, const struct r
 	assert_int_equal(p->h.se, last && wr->solicited);
 	if (sim_context(s, 0, 0)->service != SERVICE_RC)
 		assert_int_equal(p->h.ackreq, 0);
-	if ((write && first) || wr->opcode >= USER_RDMA_READ) {
+	if (sim_traits[wr->opcode] & USER_RADDR && first) {
 		assert_int_equal(p->h.va, (uintptr_t)peer->memory + wr->remote);
 		assert_int_equal(p->h.rkey, wr->rkey ? wr->rkey : peer->key);
 		if (!atomic)
@@ -194,7 +193,7 @@ uint32_t peer_expect_from(struct sim *s, const struct sim_wr *wr, uint32_t psn, 
 	uint32_t length = peer_length(wr), count = packets_of(s, length), mtu = mtu_of(s);
 	struct rig_packet p;
 
-	if (wr->opcode >= USER_RDMA_READ) {
+	if (sim_traits[wr->opcode] & USER_SCATTERS) {
 		p = rig_expect(s, expected_opcode(wr, true, true, SERVICE_RC), psn);
 		check_headers(s, wr, &p, true, true);
 		assert_int_equal(p.bytes, 0);

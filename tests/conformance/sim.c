@@ -430,6 +430,11 @@ static void connect_qp(struct sim *s, int node, unsigned i)
 	sim_modify(s, node, i, QP_RTS, 0);
 }
 
+const uint8_t sim_traits[USER_OPCODES] = {
+#define OPERATION(id, code, services, traits, packets, wr, wc, call) [USER_##id] = traits,
+#include "host-abi/user_opcodes.def"
+};
+
 uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr)
 {
 	struct sim_node *n = &s->node[node], *peer = &s->node[!node];
@@ -439,8 +444,7 @@ uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr)
 	struct wqe_next next = {.flags = (wr->unsignaled ? 0 : WQE_SIGNALED) |
 					 (wr->solicited ? WQE_SOLICITED : 0),
 				.imm = wr->imm};
-	bool remote = (wr->opcode & ~1) == USER_RDMA_WRITE ||
-		      (wr->opcode >= USER_RDMA_READ && wr->opcode < USER_BIND_MW);
+	uint8_t traits = sim_traits[wr->opcode];
 	uint32_t slot = n->doorbells % UAR_DOORBELLS,
 		 phase = n->doorbells / UAR_DOORBELLS & 1 ? 0 : DOORBELL_PHASE;
 	uint64_t w0, w1;
@@ -451,14 +455,14 @@ uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr)
 		memcpy(w + at, wr->units, wr->unit_bytes);
 		at += wr->unit_bytes;
 	}
-	if (remote) {
+	if (traits & USER_RADDR) {
 		struct wqe_raddr r = {.addr = peer->va + wr->remote,
 				      .rkey = wr->rkey ? wr->rkey : peer->key};
 
 		memcpy(w + at, &r, sizeof(r));
 		at += sizeof(r);
 	}
-	if (wr->opcode == USER_ATOMIC_CS || wr->opcode == USER_ATOMIC_FA) {
+	if (traits & USER_OPERANDS) {
 		struct wqe_atomic a = {wr->swap_add, wr->compare};
 
 		memcpy(w + at, &a, sizeof(a));

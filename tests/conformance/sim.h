@@ -192,6 +192,9 @@ struct sim_wr {
 	const uint8_t *ud_group; /* 16 bytes; NULL: to the peer */
 };
 
+/* enum user_trait of each operation. */
+extern const uint8_t sim_traits[USER_OPCODES];
+
 /* Posts one send request and rings. Returns the WQE's offset, which names it in its completion. */
 uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr);
 /* Posts a receive of at most two entries. */

@@ -229,7 +229,7 @@ static void post(struct replay *r, const struct golden_event *e)
 	}
 	for (uint32_t i = 0; i < e->bytes; i++)
 		r->s->node[0].memory[at + i] =
-			e->opcode < USER_RDMA_READ ? pattern(r, e->wr_id, i) : 0xee;
+			!(sim_traits[e->opcode] & USER_SCATTERS) ? pattern(r, e->wr_id, i) : 0xee;
 	r->wqe[e->wr_id] = sim_post(r->s, 0, 0, &wr);
 }
 
@@ -280,7 +280,7 @@ static uint32_t message_of(const struct replay *r, unsigned k)
 		const struct golden_event *e = &peer->events[i];
 
 		if (e->kind == GOLDEN_POST && e->opcode != USER_RDMA_WRITE &&
-		    e->opcode < USER_RDMA_READ && k-- == 0)
+		    !(sim_traits[e->opcode] & USER_SCATTERS) && k-- == 0)
 			return e->wr_id;
 	}
 	return 0;

@@ -336,7 +336,7 @@ TEST(gather__entries_that_packets_share)
 	for (unsigned i = 0; i < 8; i++) {
 		struct sim_wr wr = peer_wr(all_pushes[i % 5], 0);
 
-		wr.sges = 4 - (wr.opcode >= USER_RDMA_READ);
+		wr.sges = 4 - !!(sim_traits[wr.opcode] & USER_SCATTERS);
 		for (unsigned k = 0; k < 4; k++)
 			wr.sge[k] = (struct sim_sge){k * 5003 + i, cuts[i][k], 0};
 		psn = through(s, &wr, psn, i + 1);

@@ -485,7 +485,7 @@ static void wrong_kind(uint8_t asked, uint8_t answered)
 		assert_int_equal(c.imm_or_error & 0xff, SYNDROME_BAD_RESP);
 	} else if (asked == USER_RDMA_READ) {
 		peer_read_responses(s, PSN, 8, 0, 0, 1);
-	} else if (asked >= USER_RDMA_READ) {
+	} else if (sim_traits[asked] & USER_SCATTERS) {
 		peer_atomic_response(s, PSN, 1, 1);
 	} else {
 		peer_ack(s, PSN, 1);

@@ -145,7 +145,7 @@ TEST(c9_139__every_kind_of_request_is_timed)
 		peer_expect(s, &wr, PSN, NULL);
 		assert_detected(8, wait_packet(s, &got, 5 * ttr_ns(8), 0));
 		assert_int_equal(got.h.psn, PSN);
-		if (opcodes[i] < USER_RDMA_READ)
+		if (!(sim_traits[opcodes[i]] & USER_SCATTERS))
 			peer_expect_from(s, &wr, PSN, 1, NULL);
 		peer_nak(s, PSN, AETH_NAK_REMOTE_OPERATION, 0);
 		peer_expect_error(s, SYNDROME_REMOTE_OP, 0);

@@ -65,12 +65,12 @@ static void add(struct traffic *t, int node, unsigned qp, uint32_t mtu, bool las
 	struct sim *s = t->s;
 	struct traffic_op *o =
 		traffic_add(t, node, qp, kinds[sim_random(s) % 7], random_bytes(s, mtu));
-	bool writes = o->opcode < USER_RDMA_READ;
+	bool writes = !(sim_traits[o->opcode] & USER_SCATTERS);
 
 	o->fence = sim_random(s) % 4 == 0;
 	o->unsignaled = !last && sim_random(s) % 4 == 0;
 	o->is_inline = writes && o->bytes <= TRAFFIC_INLINE_MAX && sim_random(s) % 2;
-	if (!o->is_inline && o->bytes && o->opcode < USER_ATOMIC_CS)
+	if (!o->is_inline && o->bytes && !(sim_traits[o->opcode] & USER_EIGHT_BYTES))
 		o->pieces = 1 + sim_random(s) % 4;
 	if (o->pieces > 1 && o->bytes > o->pieces * TRAFFIC_PIECE_MAX)
 		o->pieces = 4;

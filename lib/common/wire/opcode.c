@@ -20,12 +20,13 @@
 		.header_bytes = WIRE_BTH_BYTES + (0 WIRE_EXTENSIONS(BYTES_IF, headers_)),          \
 	}
 
-#define PAY	WIRE_HAS_PAYLOAD
-#define IMM	WIRE_HAS_IMM
-#define RETH	WIRE_HAS_RETH
-#define RQ	WIRE_REQUEST
-#define RQ_RECV (WIRE_REQUEST | WIRE_CONSUMES_RECV)
-#define RS	WIRE_RESPONSE
+#define PAY	    WIRE_HAS_PAYLOAD
+#define IMM	    WIRE_HAS_IMM
+#define RETH	    WIRE_HAS_RETH
+#define RQ	    WIRE_REQUEST
+#define RQ_RECV	    (WIRE_REQUEST | WIRE_CONSUMES_RECV)
+#define RQ_ANSWERED (WIRE_REQUEST | WIRE_ANSWERED)
+#define RS	    WIRE_RESPONSE
 
 /* Common to RC and UC, whose opcodes differ in the upper three bits. */
 #define SEND_AND_WRITE(S)                                                                          \
@@ -52,7 +53,7 @@
 
 const struct wire_opcode wire_opcodes[256] = {
 	SEND_AND_WRITE(RC),
-	ROW(WIRE_RC_READ_REQUEST, "RC RDMA READ Request", RC, READ, RETH, WIRE_ONLY | RQ),
+	ROW(WIRE_RC_READ_REQUEST, "RC RDMA READ Request", RC, READ, RETH, WIRE_ONLY | RQ_ANSWERED),
 	ROW(WIRE_RC_READ_RESP_FIRST, "RC RDMA READ Response First", RC, READ_RESP,
 	    WIRE_HAS_AETH | PAY, WIRE_FIRST | RS),
 	ROW(WIRE_RC_READ_RESP_MIDDLE, "RC RDMA READ Response Middle", RC, READ_RESP, PAY,
@@ -64,8 +65,8 @@ const struct wire_opcode wire_opcodes[256] = {
 	ROW(WIRE_RC_ACK, "RC Acknowledge", RC, ACK, WIRE_HAS_AETH, WIRE_ONLY | RS),
 	ROW(WIRE_RC_ATOMIC_ACK, "RC ATOMIC Acknowledge", RC, ATOMIC_ACK,
 	    WIRE_HAS_AETH | WIRE_HAS_ATOMIC_ACK, WIRE_ONLY | RS),
-	ROW(WIRE_RC_CMP_SWAP, "RC CmpSwap", RC, ATOMIC, WIRE_HAS_ATOMIC, WIRE_ONLY | RQ),
-	ROW(WIRE_RC_FETCH_ADD, "RC FetchAdd", RC, ATOMIC, WIRE_HAS_ATOMIC, WIRE_ONLY | RQ),
+	ROW(WIRE_RC_CMP_SWAP, "RC CmpSwap", RC, ATOMIC, WIRE_HAS_ATOMIC, WIRE_ONLY | RQ_ANSWERED),
+	ROW(WIRE_RC_FETCH_ADD, "RC FetchAdd", RC, ATOMIC, WIRE_HAS_ATOMIC, WIRE_ONLY | RQ_ANSWERED),
 	ROW(WIRE_RC_SEND_LAST_INV, "RC SEND Last with Invalidate", RC, SEND, WIRE_HAS_IETH | PAY,
 	    WIRE_LAST | RQ_RECV),
 	ROW(WIRE_RC_SEND_ONLY_INV, "RC SEND Only with Invalidate", RC, SEND, WIRE_HAS_IETH | PAY,

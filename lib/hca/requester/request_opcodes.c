@@ -7,7 +7,7 @@
 const struct request_opcodes request_opcodes[USER_OPCODES] = {
 #define MESSAGE(first, middle, last, only)                                                         \
 	WIRE_RC_##first, WIRE_RC_##middle, WIRE_RC_##last, WIRE_RC_##only
-#define REQUEST(one)						     .only = WIRE_RC_##one
+#define REQUEST(one, kind)					     .only = WIRE_RC_##one, .answer = WIRE_KIND_##kind
 #define NO_PACKETS						     0
 #define OPERATION(id, code, services, traits, packets, wr, wc, call) [USER_##id] = {packets},
 #include "host-abi/user_opcodes.def"

@@ -8,6 +8,8 @@
 struct request_opcodes {
 	uint8_t first, middle, last; /* 0 for what goes in one packet */
 	uint8_t only;
+	uint8_t answer; /* enum wire_kind; of what has a response of its own */
+	uint8_t reserved[3];
 };
 
 /* By enum user_opcode. UC's and UD's are these plus a constant (IBTA 9.2). */

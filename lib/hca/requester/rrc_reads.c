@@ -5,8 +5,8 @@
  * the last one. Reads the frame, never writes into it. Stage requester_recv.
  */
 #include <rte_memcpy.h>
-#include "host-abi/wqe.h"
 #include "outstanding.h"
+#include "request_opcodes.h"
 #include "rrc_acks.h"
 #include "rrc_reads.h"
 #include "rrc_release.h"
@@ -30,6 +30,12 @@ static struct rd_element *asked_for(struct engine *e, struct qp *q, uint32_t psn
 	return NULL;
 }
 
+/* By READ responses, not by an atomic's result. */
+static inline bool is_answered_by_data(const struct rd_element *rd)
+{
+	return request_opcodes[rd->opcode].answer == WIRE_KIND_READ_RESP;
+}
+
 /*
  * May the response to `rd` have this opcode at its PSN? FIRST, MIDDLE, LAST or ONLY by its place; a
  * READ asked for again from some response on begins with FIRST (ONLY) there, as a request of its
@@ -42,9 +48,7 @@ static bool is_possible(const struct qp *q, const struct rd_element *rd, bool he
 	uint32_t index = psn_sub(h->psn, rd->psn);
 	bool again = head && index == q->rrc.read_asked;
 
-	if (rd->opcode != USER_RDMA_READ)
-		return op->kind == WIRE_KIND_ATOMIC_ACK;
-	if (op->kind != WIRE_KIND_READ_RESP ||
+	if (op->kind != request_opcodes[rd->opcode].answer ||
 	    !!(op->flags & WIRE_END) != (index + 1 == rd->packets))
 		return false;
 	return op->flags & WIRE_START ? index == 0 || again : index != 0;
@@ -69,7 +73,7 @@ static enum rrc_state response_in_turn(struct rrc_work *w)
 {
 	const struct arrival *a = w->a;
 
-	if (w->rd->opcode != USER_RDMA_READ) {
+	if (!is_answered_by_data(w->rd)) {
 		w->data = (const uint8_t *)&a->headers.orig;
 		w->bytes = sizeof(a->headers.orig);
 		return RRC_READ_FETCH_ENTRY;
@@ -160,7 +164,7 @@ enum rrc_state rrc_step_read_update_entry(struct rrc_work *w)
 	if (q->rrc.scattered < w->bytes)
 		return RRC_READ_FETCH_ENTRY;
 	q->rrc.scattered = 0;
-	return w->rd->opcode == USER_RDMA_READ ? response_done(w) : RRC_READ_RELEASE_ENTRY;
+	return is_answered_by_data(w->rd) ? response_done(w) : RRC_READ_RELEASE_ENTRY;
 }
 
 enum rrc_state rrc_step_read_release_entry(struct rrc_work *w)

@@ -34,12 +34,12 @@ static bool duplicate_read(struct ee_work *w)
 
 /* The saved result, never a second execution (o9-66). One that is 2^24 PSNs old is of another
  * request (o9-67). */
-static bool duplicate_atomic(struct ee_work *w)
+static bool duplicate_result(struct ee_work *w)
 {
 	const struct atomic_result *result;
 	uint64_t psn = ee_long_psn(w->qp, w->a->headers.psn);
 
-	w->respond = RESPONSE_ATOMIC;
+	w->respond = answer_of(w->op);
 	for (unsigned i = 0; i < w->qp->ee.results_used; i++) {
 		result = qp_result(w->e->qps, w->qp, i);
 		if (result->psn == psn) {
@@ -56,14 +56,12 @@ enum ee_state step_duplicate(struct ee_work *w)
 
 	w->duplicate = true;
 	w->respond = RESPONSE_ACK;
-	if (w->op->defined) {
-		if (w->op->kind == WIRE_KIND_READ)
-			answer = duplicate_read(w);
-		else if (w->op->kind == WIRE_KIND_ATOMIC)
-			answer = duplicate_atomic(w);
-		else
-			answer = w->op->kind == WIRE_KIND_SEND || w->op->kind == WIRE_KIND_WRITE;
-	}
+	if (w->op->kind == WIRE_KIND_READ)
+		answer = duplicate_read(w);
+	else if (w->op->flags & WIRE_ANSWERED)
+		answer = duplicate_result(w);
+	else
+		answer = w->op->flags & WIRE_REQUEST;
 	if (unlikely(w->again))
 		return EE_IDLE;
 	if (!answer) {

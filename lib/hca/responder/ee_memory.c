@@ -239,7 +239,7 @@ enum ee_state step_atomic(struct ee_work *w)
 	w->a->orig = execute_atomic((uint64_t *)w->addr, h);
 	keep_result(w->e, qp, ee_long_psn(qp, h->psn), w->a->orig);
 	pay_ack(w->e, w->ee, qp); /* of what precedes, before the PSN moves on */
-	w->respond = RESPONSE_ATOMIC;
+	w->respond = answer_of(w->op);
 	return EE_CXT_WB;
 }
 

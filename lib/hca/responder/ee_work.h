@@ -84,6 +84,12 @@ static inline enum ee_state fail(struct ee_work *w, enum wire_outcome outcome)
 	return EE_ASYNC_ERROR;
 }
 
+/* The response of a request that has one of its own. */
+static inline enum response_kind answer_of(const struct wire_opcode *op)
+{
+	return op->headers & WIRE_HAS_ATOMIC ? RESPONSE_ATOMIC : RESPONSE_READ;
+}
+
 /* What VirtToPhys did not grant. */
 static inline enum ee_state refused(struct ee_work *w, enum v2p_state s, enum wire_outcome outcome)
 {

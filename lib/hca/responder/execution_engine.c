@@ -132,11 +132,6 @@ static inline enum ee_state step_check_psn(struct ee_work *w)
 	return EE_DROP;
 }
 
-static inline bool answered_explicitly(const struct wire_opcode *op)
-{
-	return op->kind == WIRE_KIND_READ || op->kind == WIRE_KIND_ATOMIC;
-}
-
 static inline enum ee_state step_check_request(struct ee_work *w)
 {
 	w->outcome = request_check(w->qp, w->a, w->op);
@@ -147,11 +142,12 @@ static inline enum ee_state step_check_request(struct ee_work *w)
 	w->respond = w->a->headers.ackreq ? RESPONSE_ACK : RESPONSE_NONE;
 	if (w->op->flags & WIRE_CONSUMES_RECV)
 		return EE_ENTRY_FETCH;
-	if (unlikely(answered_explicitly(w->op) && respg_is_full(w->e, w->qp))) {
+	if (unlikely(w->op->flags & WIRE_ANSWERED && respg_is_full(w->e, w->qp))) {
 		count(w->c, COUNTER_drop_answers_full);
 		return EE_DROP;
 	}
-	return w->op->kind == WIRE_KIND_ATOMIC ? EE_ATOMIC : EE_VTP_CMD;
+	return w->op->kind == WIRE_KIND_WRITE || w->op->kind == WIRE_KIND_READ ? EE_VTP_CMD
+									       : EE_ATOMIC;
 }
 
 static inline enum ee_state step_cxt_wb(struct ee_work *w)
@@ -182,7 +178,7 @@ static void answer_explicitly(struct ee_work *w)
 	const struct wire_headers *h = &w->a->headers;
 	struct qp *qp = w->qp;
 
-	w->a->length = h->dma_len;
+	w->a->length = w->op->kind == WIRE_KIND_READ ? h->dma_len : 0;
 	w->a->va = h->va;
 	w->a->rkey = h->rkey;
 	response_set_duplicate(w->a, w->duplicate);

@@ -110,7 +110,7 @@ static enum wp_state next_seg(struct parse *p)
 		r->outcome = OUTCOME_FLUSH;
 		return WP_IDLE;
 	}
-	if (unlikely(!(operations[r->opcode].services & 1u << r->service)))
+	if (unlikely(!(operations[r->opcode].services >> r->service & 1)))
 		return refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe_opcode);
 	if (traits & USER_RADDR)
 		return WP_ADDR_SEG;
@@ -129,9 +129,9 @@ static enum wp_state addr_seg(struct parse *p)
 		return refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
 	p->r->raddr = u->addr;
 	p->r->rkey = u->rkey;
-	if (p->r->traits & USER_OPERANDS)
-		return WP_ATOMIC_SEG;
-	return p->r->traits & USER_SCATTERS ? WP_FWD_DATA_SEG : WP_JUDGE;
+	if (likely(!(p->r->traits & (USER_OPERANDS | USER_SCATTERS))))
+		return WP_JUDGE;
+	return p->r->traits & USER_OPERANDS ? WP_ATOMIC_SEG : WP_FWD_DATA_SEG;
 }
 
 static enum wp_state atomic_seg(struct parse *p)
@@ -198,19 +198,26 @@ static enum wp_state judge(struct parse *p)
 /* The longest message has as many packets as may be outstanding, at the smallest path MTU. */
 _Static_assert(MESSAGE_BYTES_MAX / 256 == PSN_WINDOW, "C9-61 and C9-72 are one");
 
-static bool too_long(const struct parse *p, uint64_t length)
+/* Is that a length the request can have? Of what is longer than eight bytes those operations that
+ * move just eight take the first. */
+static inline bool length_fits(const struct parse *p, uint64_t *length)
 {
-	return length > (p->r->service == SERVICE_UD ? p->q->mtu_bytes : MESSAGE_BYTES_MAX);
+	if (p->r->traits & USER_EIGHT_BYTES) {
+		if (unlikely(*length < sizeof(uint64_t)))
+			return false;
+		*length = sizeof(uint64_t);
+	}
+	return *length <= (p->r->service == SERVICE_UD ? p->q->mtu_bytes : MESSAGE_BYTES_MAX);
 }
 
 static enum wp_state inline_seg(struct parse *p)
 {
 	const struct wqe_inline *u = unit(p, sizeof(*u));
-	uint32_t length = u->length & ~WQE_INLINE;
+	uint64_t length = u->length & ~WQE_INLINE;
 
 	if (unlikely(length > p->r->wqe_bytes - p->at))
 		return refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
-	if (unlikely(too_long(p, length)))
+	if (unlikely(!length_fits(p, &length)))
 		return refuse(p, OUTCOME_LOCAL_LENGTH, COUNTER_bad_wqe_length);
 	p->r->flags |= REQUEST_INLINE;
 	p->r->data_first = p->at;
@@ -257,12 +264,7 @@ static enum wp_state data_seg(struct parse *p)
 			return refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
 		length += d[i].length;
 	}
-	if (p->r->traits & USER_EIGHT_BYTES) {
-		if (unlikely(length < sizeof(uint64_t)))
-			return refuse(p, OUTCOME_LOCAL_LENGTH, COUNTER_bad_wqe_length);
-		length = sizeof(uint64_t);
-	}
-	if (unlikely(too_long(p, length)))
+	if (unlikely(!length_fits(p, &length)))
 		return refuse(p, OUTCOME_LOCAL_LENGTH, COUNTER_bad_wqe_length);
 	if (length > p->q->mtu_bytes || p->r->traits & USER_SCATTERS)
 		s = entries_allowed(p, d, units);
