@@ -130,11 +130,14 @@ void retransmit_acked(struct engine *e, struct qp *q, uint32_t acked)
 		retransmit_add(e, q); /* if it had paused */
 }
 
-/* A READ requested again from the first missing response on, or an atomic, unchanged. */
+/* A READ requested again from the first missing response on; other requests unchanged. Those that
+ * carry data carry the eight bytes of swap_add. */
 static struct rte_mbuf *read_again(struct engine *e, const struct qp *q,
 				   const struct rd_element *rd, uint32_t done)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(e->packets);
+	uint8_t opcode = request_opcodes[rd->opcode].only;
+	bool carries = wire_opcodes[opcode].headers & WIRE_HAS_PAYLOAD;
 	struct packet *p;
 
 	if (!m) {
@@ -144,17 +147,18 @@ static struct rte_mbuf *read_again(struct engine *e, const struct qp *q,
 	p = packet_of(m);
 	p->qpn = qp_number(q);
 	p->epoch = q->epoch;
-	p->payload_bytes = 0;
+	p->payload_bytes = carries ? sizeof(rd->swap_add) : 0;
 	p->flags = 0;
+	memcpy((uint8_t *)m->buf_addr + HEADROOM_BYTES, &rd->swap_add, sizeof(rd->swap_add));
 	p->headers = (struct wire_headers){
-		.opcode = request_opcodes[rd->opcode].only,
+		.opcode = opcode,
 		.ackreq = 1,
 		.psn = psn_add(rd->psn, done),
 		.dest_qp = q->dest_qpn,
 		.pkey = q->pkey,
 		.va = rd->raddr + (uint64_t)done * q->mtu_bytes,
 		.rkey = rd->rkey,
-		.dma_len = rd->length - done * q->mtu_bytes,
+		.dma_len = carries ? sizeof(rd->swap_add) : rd->length - done * q->mtu_bytes,
 		.swap_add = rd->swap_add,
 		.compare = rd->compare,
 	};

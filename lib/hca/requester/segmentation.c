@@ -231,34 +231,60 @@ enum rtc_state rtc_rc_seg(struct visit *v)
 	return s.last ? RTC_CXT_WB : RTC_RC_SEG;
 }
 
-/* Keeps a READ's or atomic's scatter entries and the request itself, and sends it. */
+/* What the answer to a READ or atomic is scattered to. */
+static void keep_entries(struct visit *v)
+{
+	const struct wqe_data *d = request_entries(v->m);
+
+	for (unsigned i = 0; i < v->r->data_units; i++) {
+		struct re_element y = {.lkey = d[i].lkey, .addr = d[i].addr, .length = d[i].length};
+
+		re_put(v->e->mq, &v->q->mq.re, &y);
+	}
+}
+
+/* The data of an ATOMIC WRITE: into its packet, and, to send them again, into the request. */
+static enum dp_answer carry(struct visit *v, struct rte_mbuf *m)
+{
+	uint8_t *data = (uint8_t *)m->buf_addr + HEADROOM_BYTES;
+	enum dp_answer answer = dp_copy(v->e, v->q, v->m, data, v->r->length, NULL);
+
+	if (likely(answer == DP_COPIED))
+		memcpy(&v->r->swap_add, data, sizeof(v->r->swap_add));
+	return answer;
+}
+
+/* Sends a request that is answered by a response of its own, and keeps what it takes to send it
+ * again and to take the answer. */
 enum rtc_state rtc_rc_store_entry(struct visit *v)
 {
 	struct qp *q = v->q;
 	struct request *r = v->r;
-	const struct wqe_data *d = request_entries(v->m);
+	bool scatters = r->traits & USER_SCATTERS;
 	uint32_t packets = psn_packets(r->length, q->mtu_bytes); /* an atomic's response: 1 */
 	struct rd_element x = {.psn = q->rtc.next_psn,
 			       .packets = packets,
-			       .length = r->length,
+			       .length = scatters ? r->length : 0,
 			       .raddr = r->raddr,
 			       .rkey = r->rkey,
 			       .wqe_offset = r->wqe_offset,
-			       .swap_add = r->swap_add,
 			       .compare = r->compare,
 			       .opcode = r->opcode,
-			       .entries = r->data_units,
+			       .entries = scatters ? r->data_units : 0,
 			       .flags = r->flags & REQUEST_SIGNALED ? ELEMENT_SIGNALED : 0};
 	struct rte_mbuf *m = packet_take(v);
+	enum dp_answer answer = DP_COPIED;
 
 	if (!m)
 		return RTC_STALLED;
-	for (unsigned i = 0; i < r->data_units; i++) {
-		struct re_element y = {.lkey = d[i].lkey, .addr = d[i].addr, .length = d[i].length};
-
-		re_put(v->e->mq, &q->mq.re, &y);
-	}
-	fill_packet(v, m, 0, NULL, true, true);
+	if (scatters)
+		keep_entries(v);
+	else
+		answer = carry(v, m);
+	if (unlikely(answer != DP_COPIED))
+		return segment_unfilled(v, answer);
+	x.swap_add = r->swap_add;
+	fill_packet(v, m, scatters ? 0 : r->length, NULL, true, true);
 	packet_of(m)->headers.ackreq = 1;
 	q->rtc.since_ack = 0;
 	rtc_spend(v, 0);
