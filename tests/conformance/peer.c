@@ -148,6 +148,7 @@ static uint8_t expected_opcode(const struct sim_wr *wr, bool first, bool last, u
 		[USER_RDMA_READ] = {0, 0, 0, 0x0c},
 		[USER_ATOMIC_CS] = {0, 0, 0, 0x13},
 		[USER_ATOMIC_FA] = {0, 0, 0, 0x14},
+		[USER_ATOMIC_WRITE] = {0, 0, 0, 0x1d},
 	};
 	static const uint8_t services[] = {
 		[SERVICE_RC] = 0, [SERVICE_UC] = 0x20, [SERVICE_UD] = 0x60};

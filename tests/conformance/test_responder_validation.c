@@ -250,7 +250,7 @@ TEST(c9_083__function_disabled_meanwhile)
 
 TEST(c9_084__reserved_opcode_of_the_rc_range)
 {
-	static const uint8_t reserved[] = {0x15, 0x18, 0x19, 0x1a, 0x1b, 0x1c, 0x1d, 0x1e, 0x1f};
+	static const uint8_t reserved[] = {0x15, 0x18, 0x19, 0x1a, 0x1b, 0x1c, 0x1e, 0x1f};
 	struct sim *s = make(3);
 
 	for (unsigned i = 0; i < sizeof(reserved); i++) {

@@ -200,12 +200,21 @@ enum ee_state step_store_addr(struct ee_work *w)
 	return EE_CXT_WB;
 }
 
-static uint64_t execute_atomic(uint64_t *p, const struct wire_headers *h)
+static uint64_t execute_atomic(struct ee_work *w, uint64_t *p)
 {
-	uint64_t expected = h->compare;
+	const struct wire_headers *h = &w->a->headers;
+	uint64_t expected = h->compare, value;
 
-	if (h->opcode == WIRE_RC_FETCH_ADD)
+	switch (h->opcode) {
+	case WIRE_RC_ATOMIC_WRITE:
+		memcpy(&value, rte_pktmbuf_mtod_offset(w->m, uint8_t *, w->a->payload_offset),
+		       sizeof(value));
+		/* Behind all that was written before, for whoever sees it. */
+		__atomic_store_n(p, value, __ATOMIC_RELEASE);
+		return 0;
+	case WIRE_RC_FETCH_ADD:
 		return __atomic_fetch_add(p, h->swap_add, __ATOMIC_SEQ_CST);
+	}
 	__atomic_compare_exchange_n(p, &expected, h->swap_add, false, __ATOMIC_SEQ_CST,
 				    __ATOMIC_SEQ_CST);
 	return expected;
@@ -226,9 +235,11 @@ enum ee_state step_atomic(struct ee_work *w)
 {
 	struct wire_headers *h = &w->a->headers;
 	struct qp *qp = w->qp;
+	uint32_t access =
+		w->op->kind == WIRE_KIND_ATOMIC ? ACCESS_REMOTE_ATOMIC : ACCESS_REMOTE_WRITE;
 	enum v2p_state s = v2p_request(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->pd,
-				       qp_number(qp), h->rkey, h->va, sizeof(uint64_t),
-				       ACCESS_REMOTE_ATOMIC, &w->addr, &w->run);
+				       qp_number(qp), h->rkey, h->va, sizeof(uint64_t), access,
+				       &w->addr, &w->run);
 
 	if (unlikely(s != V2P_SUCCESS))
 		return refused(w, s, OUTCOME_REMOTE_ACCESS);
@@ -236,7 +247,7 @@ enum ee_state step_atomic(struct ee_work *w)
 	 * atomic for it. */
 	if ((uintptr_t)w->addr % sizeof(uint64_t))
 		return fail(w, OUTCOME_INVALID_REQUEST);
-	w->a->orig = execute_atomic((uint64_t *)w->addr, h);
+	w->a->orig = execute_atomic(w, (uint64_t *)w->addr);
 	keep_result(w->e, qp, ee_long_psn(qp, h->psn), w->a->orig);
 	pay_ack(w->e, w->ee, qp); /* of what precedes, before the PSN moves on */
 	w->respond = answer_of(w->op);

@@ -63,6 +63,9 @@ static bool kind_allows(const struct qp *qp, const struct arrival *a, const stru
 	case WIRE_KIND_ATOMIC:
 		return qp->access & ACCESS_REMOTE_ATOMIC && a->headers.va % 8 == 0 &&
 		       has_resource(qp);
+	case WIRE_KIND_ATOMIC_WRITE:
+		return qp->access & ACCESS_REMOTE_WRITE && a->headers.va % 8 == 0 &&
+		       a->headers.dma_len == 8 && a->payload_bytes == 8 && has_resource(qp);
 	case WIRE_KIND_READ_RESP:
 	case WIRE_KIND_ATOMIC_ACK:
 	case WIRE_KIND_ACK:

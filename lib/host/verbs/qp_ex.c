@@ -148,6 +148,19 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t re
 	wr->wr.atomic.rkey = rkey;
 }
 
+static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
+			    const void *atomic_wr)
+{
+	struct shca_batch *b = of(ex)->batch;
+
+	rdma(ex, SOFTHCA_WR_ATOMIC_WRITE, rkey, remote_addr, 0);
+	b->wr.send_flags |= SOFTHCA_SEND_INLINE;
+	b->wr.num_sge = 1;
+	b->wr.sg_list = b->sge;
+	b->sge[0] = (struct softhca_sge){.addr = (uintptr_t)atomic_wr, .length = sizeof(uint64_t)};
+	batch_put(of(ex));
+}
+
 static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
 		       const struct ibv_mw_bind_info *bind_info)
 {

@@ -30,6 +30,7 @@ static const struct operation {
 	{USER_SEND_INV, 1, false, false},      {USER_RDMA_WRITE, 3, true, false},
 	{USER_RDMA_WRITE_IMM, 3, true, false}, {USER_RDMA_READ, 1, true, false},
 	{USER_ATOMIC_CS, 1, true, true},       {USER_ATOMIC_FA, 1, true, true},
+	{USER_ATOMIC_WRITE, 1, true, false},
 };
 
 static struct wqe build(const struct operation *o, enum qp_service service, uint32_t length)
@@ -54,7 +55,7 @@ static void assert_parsed(struct rte_mbuf *m, const struct operation *o, enum qp
 
 	assert_int_equal(r->outcome, OUTCOME_OK);
 	assert_int_equal(r->service, service);
-	assert_int_equal(r->length, o->atomic ? 8 : 100);
+	assert_int_equal(r->length, o->atomic || o->opcode == USER_ATOMIC_WRITE ? 8 : 100);
 	assert_int_equal(r->data_units, 1);
 	assert_int_equal(r->imm, 0x01020304);
 	assert_int_equal(r->flags, REQUEST_SIGNALED | REQUEST_SOLICITED);
@@ -90,7 +91,7 @@ TEST(wp_poll__every_operation_on_every_service)
 			}
 			rte_mbuf_raw_free(m);
 		}
-	assert_int_equal(refused, 4 + 6);
+	assert_int_equal(refused, 5 + 7);
 	fx_assert_counter(bad_wqe_opcode, refused);
 	fx_assert_counter(wqes, 3 * RTE_DIM(operations));
 }

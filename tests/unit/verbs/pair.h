@@ -107,9 +107,10 @@ static inline void pair_open(struct pair *p, enum ibv_qp_type type)
 				       IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_BIND_MW |
 				       IBV_QP_EX_WITH_LOCAL_INV;
 	if (type == IBV_QPT_RC)
-		init.send_ops_flags |=
-			IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-			IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV;
+		init.send_ops_flags |= IBV_QP_EX_WITH_RDMA_READ |
+				       IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+				       IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
+				       IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_ATOMIC_WRITE;
 	for (int i = 0; i < 2; i++) {
 		p->qp[i] = ibv_create_qp_ex(p->ctx, &init);
 		assert_non_null(p->qp[i]);

@@ -42,6 +42,7 @@ TEST(rc__every_operation)
 	ibv_wr_set_sge(p.ex, key, (uintptr_t)p.memory + 24, 8);
 	ibv_wr_atomic_fetch_add(p.ex, p.mr->rkey, (uintptr_t)&far[4], 60);
 	ibv_wr_set_sge(p.ex, key, (uintptr_t)p.memory + 32, 8);
+	ibv_wr_atomic_write(p.ex, p.mr->rkey, (uintptr_t)&far[5], "ATOMIC W");
 	ibv_wr_rdma_write(p.ex, p.mr->rkey, (uintptr_t)&far[9]); /* of nothing */
 	ibv_wr_send(p.ex);
 	ibv_wr_set_sge(p.ex, key, (uintptr_t)p.memory + 40, 8);
@@ -55,6 +56,7 @@ TEST(rc__every_operation)
 	assert_int_equal(far[3], 55);
 	assert_int_equal(*(uint64_t *)(p.memory + 24), 5);
 	assert_int_equal(far[4], 66);
+	assert_memory_equal(&far[5], "ATOMIC W", 8);
 	assert_int_equal(*(uint64_t *)(p.memory + 32), 6);
 	assert_memory_equal(p.memory + 0x20000, "ffffffff", 8);
 	for (int i = 0; i < 4; i++) {

@@ -288,7 +288,8 @@ TEST(qp_ex__operations)
 	const uint64_t writes = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
 				IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW;
 	const uint64_t two_way = IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-				 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV;
+				 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
+				 IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_ATOMIC_WRITE;
 	const uint64_t of[] = {[IBV_QPT_RC] = one_way | writes | two_way,
 			       [IBV_QPT_UC] = one_way | writes,
 			       [IBV_QPT_UD] = one_way};

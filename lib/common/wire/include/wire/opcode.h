@@ -22,11 +22,12 @@ enum wire_service {
 enum wire_kind {
 	WIRE_KIND_SEND,
 	WIRE_KIND_WRITE,
-	WIRE_KIND_READ,	      /* READ request */
-	WIRE_KIND_READ_RESP,  /* READ response */
-	WIRE_KIND_ATOMIC,     /* CmpSwap, FetchAdd */
-	WIRE_KIND_ATOMIC_ACK, /* its response */
-	WIRE_KIND_ACK,	      /* ACK, NAK, RNR NAK */
+	WIRE_KIND_READ,		/* READ request */
+	WIRE_KIND_READ_RESP,	/* READ response */
+	WIRE_KIND_ATOMIC,	/* CmpSwap, FetchAdd */
+	WIRE_KIND_ATOMIC_ACK,	/* its response */
+	WIRE_KIND_ATOMIC_WRITE, /* IBTA 1.6, annex A19; its response: that of a READ of nothing */
+	WIRE_KIND_ACK,		/* ACK, NAK, RNR NAK */
 	WIRE_KIND_CNP,
 	WIRE_KIND_COUNT,
 };
@@ -97,6 +98,7 @@ enum wire_opcode_id {
 	WIRE_RC_FETCH_ADD = 0x14,
 	WIRE_RC_SEND_LAST_INV = 0x16,
 	WIRE_RC_SEND_ONLY_INV = 0x17,
+	WIRE_RC_ATOMIC_WRITE = 0x1d,
 
 	WIRE_UC_SEND_FIRST = 0x20,
 	WIRE_UC_SEND_MIDDLE = 0x21,

@@ -291,6 +291,7 @@ enum softhca_wc_opcode {
 	SOFTHCA_WC_FETCH_ADD = 4,
 	SOFTHCA_WC_BIND_MW = 5,
 	SOFTHCA_WC_LOCAL_INV = 6,
+	SOFTHCA_WC_ATOMIC_WRITE = 9,
 	SOFTHCA_WC_REG_MR = 15,
 	SOFTHCA_WC_RECV = 128, /* test with &: a receive */
 	SOFTHCA_WC_RECV_RDMA_WITH_IMM = 129,
@@ -625,6 +626,10 @@ enum softhca_wr_opcode {
 	SOFTHCA_WR_BIND_MW = 8,
 	SOFTHCA_WR_SEND_WITH_INV = 9,
 	SOFTHCA_WR_REG_MR = 12,
+	/* The first eight bytes of the entries, inline or not, become visible at the peer at once,
+	 * behind the data of all requests before. wr.rdma; a multiple of 8. RC; needs
+	 * SOFTHCA_ACCESS_REMOTE_WRITE there, and counts as a READ (max_rd_atomic). */
+	SOFTHCA_WR_ATOMIC_WRITE = 15,
 };
 
 enum softhca_send_flags {
