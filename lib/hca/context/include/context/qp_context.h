@@ -173,13 +173,12 @@ struct qp {
 		struct mq_cursor cursor; /* its position */
 		uint32_t recover_psn;	 /* NPSN at the last loss */
 		uint8_t recovering;	 /* recover_psn not reached yet */
-		uint32_t
-			mark_psn; /* NPSN at the start of the measured round trip, which ends when it is
-					acknowledged */
-		uint32_t srtt_ns;      /* smoothed round trip; 0: not known; atomic; TimerControl
+		uint32_t mark_psn; /* NPSN at the start of the round trip being measured, which ends
+					when it is acknowledged */
+		uint32_t srtt_ns;  /* smoothed round trip; 0: not known; atomic; TimerControl
 				      reads */
-		uint64_t mark_ns;      /* its start; 0: none is measured */
-		uint8_t probes;	       /* since the last progress; atomic; TimerControl reads */
+		uint64_t mark_ns;  /* its start; 0: none is measured */
+		uint8_t probes;	   /* since the last progress; atomic; TimerControl reads */
 		uint32_t read_packets; /* responses of the oldest READ that have arrived; atomic;
 					  RequesterTransControl reads */
 		uint32_t read_asked;   /* read_packets at the last re-request; 0: none */
