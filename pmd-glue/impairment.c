@@ -163,7 +163,7 @@ static void line_up(struct impairment *imp, struct rte_mbuf *m, uint64_t now, ui
 		count(imp, PORT_COUNTER_impaired_delayed);
 }
 
-/* One frame passed (or time did): lets go of those held long enough. */
+/* A frame or time has passed: releases frames held long enough. */
 static void release_held(struct impairment *imp, unsigned int passed, uint64_t now)
 {
 	unsigned int kept = 0;

@@ -23,7 +23,7 @@
  * thread (alarms, other drivers' interrupts) waits for the next window. A peer's death is noticed
  * at the next window; until then its memory stays mapped, so polling it is harmless.
  *
- * Control thread only, but for the callback.
+ * Control thread only, except the callback.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -16,7 +16,7 @@
 struct limit_params {
 	/* Length of one repetition, 1 or more. */
 	unsigned int repetition_ms;
-	/* The median of so many is returned, 1..LIMIT_REPETITIONS_MAX. */
+	/* Number of repetitions, 1..LIMIT_REPETITIONS_MAX; the median is returned. */
 	unsigned int repetitions;
 	/*
 	 * Messages: ICRCs in a pass of their own over each burst, instead of packet by packet. A

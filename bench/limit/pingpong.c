@@ -14,7 +14,7 @@
 #include "limit_measure.h"
 
 enum {
-	WARM_UP_DIVISOR = 10, /* one round trip in so many is run first and not counted */
+	WARM_UP_DIVISOR = 10, /* warm-up: the round trips divided by this, not counted */
 	ROUND_TRIPS_MAX = 1000000,
 };
 

@@ -140,7 +140,7 @@ static int post_some(struct flow *f, uint32_t qp)
 	struct flow_qp *q = &f->q[qp];
 	uint64_t n = room(f, q);
 
-	/* Whole lists, so that a doorbell is worth it, but for the last one. */
+	/* Whole lists, except the last one, so that each doorbell pays. */
 	if (n > f->list)
 		n = f->list;
 	if (n == 0 || (n < f->list && n < q->goal - q->posted))

@@ -32,7 +32,7 @@ struct flow {
 	size_t stride;
 	uint32_t slots;
 	uint32_t list;	 /* requests of one post call */
-	uint32_t cq_mod; /* one completion for so many */
+	uint32_t cq_mod; /* messages per completion */
 	bool verify;
 	uint32_t qps;
 	struct flow_qp *q;

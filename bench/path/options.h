@@ -22,7 +22,7 @@ struct options {
 	uint32_t tx_depth, rx_depth; /* requests outstanding on a QP */
 	uint32_t inline_bytes;	     /* messages up to this length are sent inline */
 	uint32_t post_list;	     /* requests posted by one call */
-	uint32_t cq_mod;	     /* one completion for so many requests */
+	uint32_t cq_mod;	     /* requests per completion */
 	bool bidirectional;
 	bool srq;    /* all QPs of a side receive through one SRQ */
 	bool events; /* sleep for completions instead of polling */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef STAGE_COUNTED_H
 #define STAGE_COUNTED_H
-/* A workload in rounds of so many messages, all alike. */
+/* A workload in identical rounds of `messages` messages. */
 #include "rig.h"
 #include "workload.h"
 

@@ -84,7 +84,7 @@ static void poll_all(struct rig *r, struct tally *t)
 	}
 }
 
-/* Runs for so many cycles, and then until nothing is outstanding. 0 or -1. */
+/* Runs for `cycles`, and then until nothing is outstanding. 0 or -1. */
 static int run(struct rig *r, const struct workload *w, uint64_t cycles, struct tally *t)
 {
 	uint64_t end = rte_rdtsc() + cycles, idle = 0;

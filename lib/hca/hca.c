@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Puts one HCA together: tables, engines with their channels and modules. Control thread, but for
+ * Assembles one HCA: tables, engines with their channels and modules. Control thread, except
  * hca_poll_stage(), the one place where a stage's name becomes a call.
  */
 #include <errno.h>

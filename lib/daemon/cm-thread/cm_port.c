@@ -290,7 +290,7 @@ static void reap(struct cm_port *p)
 		}
 	} while (n == BATCH);
 	if (n < 0)
-		died(p, "the daemon has let go of it");
+		died(p, "its connection to the daemon has ended");
 	else if (failed && softhca_modify_qp(p->qp, &attr, SOFTHCA_QP_STATE))
 		died(p, "it cannot send any more");
 }
@@ -436,7 +436,7 @@ static bool take_batch(struct cm_port *p)
 	int n = softhca_poll_cq(p->recv_cq, BATCH, wc);
 
 	if (n < 0) {
-		died(p, "the daemon has let go of it");
+		died(p, "its connection to the daemon has ended");
 		return false;
 	}
 	for (int i = 0; i < n; i++) {
@@ -462,7 +462,7 @@ static void take_events(struct cm_port *p)
 	while ((rc = softhca_get_cq_event(p->channel, &cq, NULL)) == 0)
 		n++;
 	if (rc == -EIO)
-		died(p, "the daemon has let go of it");
+		died(p, "its connection to the daemon has ended");
 	if (!n)
 		return;
 	softhca_ack_cq_events(p->recv_cq, n);

@@ -107,7 +107,7 @@ int memory_guard(void)
 	return 0;
 }
 
-/* Each range is a mapping of the kernel's, of which a process may have only so many: half of them
+/* Each range is a kernel mapping, and their number per process is limited: half of them
  * are left for everything else, and for ranges that are split. */
 static uint32_t allowed(void)
 {

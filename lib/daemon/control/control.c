@@ -54,7 +54,7 @@ static bool in_use(const struct sockaddr_un *addr)
 	return used;
 }
 
-/* Who may connect; nobody can before it listens. */
+/* Sets who may connect; no one can before it listens. */
 static int set_access(const char *path, unsigned int mode, const char *group)
 {
 	const struct group *g;

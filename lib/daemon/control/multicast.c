@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The requests of the control socket on multicast groups. A QP's groups stand in its object, so
- * that they end with it; the port is told of each attachment. As with a kernel's verbs, attaching
+ * that they end with it; the port gets each attachment. As with a kernel's verbs, attaching
  * again changes nothing, and a QP that is attached cannot be destroyed. Control thread.
  */
 #include <errno.h>

@@ -34,8 +34,8 @@ static int queues(const struct client *client, const struct mr *mr, const struct
 	return make->rq ? 0 : -EINVAL;
 }
 
-/* Gives the new object a number whose place the data path has let go of, and makes the context. 0;
- * -EAGAIN: the data path has not let go of the former QP 1 yet. */
+/* Gives the new object a number whose index the data path has released, and creates the context. 0;
+ * -EAGAIN: the data path has not released the former QP 1 yet. */
 static int make_context(struct client *client, struct qp_object *qp, const struct ceu_qp *make)
 {
 	struct device *d = client->device;

@@ -5,7 +5,7 @@
 #include "command/ceu.h"
 
 enum {
-	CEU_WAIT_MAX = 10000, /* quiescent states that a module may need to let go of a QP */
+	CEU_WAIT_MAX = 10000, /* most quiescent states that a module needs to release a QP */
 };
 
 /* A QP on its way out; then it is in ceu.leaving. */
@@ -60,9 +60,9 @@ struct srq *ceu_srq_find(const struct ceu *ceu, uint32_t srqn);
 bool ceu_receive_ring_ok(uint32_t entries, uint32_t stride);
 /* Waits until every lcore has polled. */
 void ceu_quiesce(struct ceu *ceu);
-/* Tells every module to let go of a QP that was given up, after every lcore has polled. */
+/* Asks every module to release a QP whose number was cleared, after every lcore has polled. */
 void ceu_qp_tell(struct ceu *ceu, struct qp *q);
-/* Has every module let go of a QP that was given up? Then clears their fields. */
+/* Has every module released that QP? If so, clears their fields. */
 bool ceu_qp_left(struct ceu *ceu, struct qp *q);
 
 #endif

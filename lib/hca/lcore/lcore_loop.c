@@ -170,7 +170,7 @@ static void busy(struct lcore_loop *l)
 }
 
 /* The sleep that we wanted, as far as it came to one. The scheduler may have made it longer, or
- * kept the CPU from us in the midst of a round: the modules know that from what they are not told.
+ * preempted us during a round: the modules infer that from the time not reported as sleep.
  */
 static void tell_sleep(struct lcore_loop *l, uint64_t passed_ns)
 {

@@ -208,7 +208,7 @@ static enum v2p_state page_find(struct v2p_port *port, const struct mpt_entry *p
 	return V2P_SUCCESS;
 }
 
-/* The lcore serves nobody else while it looks at the parent's pages: so many, no more. */
+/* The lcore does nothing else while it reads the parent's pages, so their number is bounded. */
 static bool too_many(const struct v2p_registration *r, const struct mpt_entry *parent)
 {
 	return parent->flags & MPT_PAGES && r->log_page > parent->log_page &&

@@ -74,7 +74,8 @@ struct control_config {
 	const struct control_device *devices; /* copied */
 	struct control_limits limits;
 	/* Takes over a client's connection as a channel of the connection manager
-	 * (host-abi/cm_channel.h), before the client is told. 0: fd is the callee's; -EUSERS,
+	 * (host-abi/cm_channel.h), before the client gets its reply. 0: fd is the callee's;
+	 * -EUSERS,
 	 * -ENOMEM, another -errno for the client: it stays the caller's. NULL: there is no
 	 * connection manager. */
 	int (*cm_adopt)(void *ctx, int fd);

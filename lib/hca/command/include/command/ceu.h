@@ -182,7 +182,7 @@ struct ceu_hooks {
 	/* Returns once every lcore has finished the poll it was in and begun another, or is not
 	 * running. NULL: no stage polls, none holds anything. */
 	void (*quiesce)(void *ctx);
-	/* Called when all modules have let go of a QP, before their fields of it are cleared. */
+	/* Called when all modules have released a QP, before their fields of it are cleared. */
 	void (*release_qp)(void *ctx, struct qp *q);
 };
 
