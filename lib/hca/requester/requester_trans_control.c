@@ -166,20 +166,20 @@ static enum rtc_state flush(struct visit *v)
 	return v->q->service == SERVICE_RC ? RTC_RC_BAD_REQ : RTC_UCUD_CPL;
 }
 
-static enum rtc_state judge_read(struct visit *v, uint32_t reads)
+/* READs and atomics whose responses have not all come. */
+static inline uint32_t reads_outstanding(const struct qp *q)
+{
+	return q->rtc.reads_issued - __atomic_load_n(&q->rrc.reads_done, __ATOMIC_ACQUIRE);
+}
+
+/* Are there buffers for one more READ or atomic of the QP, which has `reads` of them
+ * outstanding? */
+static bool read_buffers(const struct visit *v, uint32_t reads)
 {
 	const struct multi_queue *mq = v->e->mq;
 
-	if (unlikely(v->q->max_rd_atomic == 0)) {
-		v->r->outcome = OUTCOME_LOCAL_QP_OP;
-		return RTC_RC_BAD_REQ;
-	}
-	if (reads >= v->q->max_rd_atomic)
-		return rtc_park(v, PARK_READS);
-	if (!rtc_share(v->q, &mq->rd_free, reads, 1) ||
-	    mq_free_count(&mq->re_free) < v->r->data_units)
-		return reads ? rtc_park(v, PARK_READS) : RTC_STALLED;
-	return RTC_RC_STORE_ENTRY;
+	return rtc_share(v->q, &mq->rd_free, reads, 1) &&
+	       mq_free_count(&mq->re_free) >= v->r->data_units;
 }
 
 /*
@@ -200,33 +200,73 @@ static bool window_full(const struct visit *v)
 	       outstanding + answered + packets > PSN_WINDOW + 1;
 }
 
-static __rte_always_inline enum rtc_state rc_judge_msg(struct visit *v)
+/* What a READ or atomic has to wait for. One without buffers waits for the responses to others; if
+ * there are none, nobody would wake it, and it tries again (judge_read()). */
+static enum park_reason read_waits_for(const struct visit *v)
 {
-	struct qp *q = v->q;
-	uint32_t reads =
-		q->rtc.reads_issued - __atomic_load_n(&q->rrc.reads_done, __ATOMIC_ACQUIRE);
+	uint32_t reads = reads_outstanding(v->q);
+
+	if (unlikely(v->q->max_rd_atomic == 0) || reads == 0)
+		return PARK_NONE; /* the former fails */
+	return reads >= v->q->max_rd_atomic || !read_buffers(v, reads) ? PARK_READS : PARK_NONE;
+}
+
+/* What the request at work has to wait for, as things are; PARK_NONE: it may go on. Changes
+ * nothing; look_at_credits() has been called. */
+static __rte_always_inline enum park_reason waits_for(const struct visit *v)
+{
+	const struct qp *q = v->q;
+	uint8_t flags = v->r->flags;
 
 	if (__atomic_load_n(&q->rrc.rnr_waiting, __ATOMIC_ACQUIRE))
-		return rtc_park(v, PARK_RNR);
+		return PARK_RNR;
 	if (__atomic_load_n(&q->rrc.retransmitting, __ATOMIC_ACQUIRE))
-		return rtc_park(v, PARK_RETRANSMIT);
+		return PARK_RETRANSMIT;
 	if (unlikely(v->window == 0))
-		return rtc_park(v, PARK_WINDOW);
-	look_at_credits(q);
+		return PARK_WINDOW;
 	if (unlikely(q->rtc.limited) && stays_limited(q))
-		return rtc_park(v, PARK_CREDIT);
-	if (v->r->flags & REQUEST_STARTED)
-		return RTC_RC_SEG;
-	if (v->r->flags & (REQUEST_FENCE | REQUEST_LOCAL)) {
-		if (v->r->flags & REQUEST_FENCE && reads)
-			return rtc_park(v, PARK_FENCE);
-		if (v->r->flags & REQUEST_LOCAL)
-			return RTC_LOCAL;
+		return PARK_CREDIT;
+	if (flags & REQUEST_STARTED)
+		return PARK_NONE;
+	if (flags & (REQUEST_FENCE | REQUEST_LOCAL)) {
+		if (flags & REQUEST_FENCE && reads_outstanding(q))
+			return PARK_FENCE;
+		if (flags & REQUEST_LOCAL)
+			return PARK_NONE;
 	}
 	if (unlikely(window_full(v)))
-		return rtc_park(v, PARK_PSN);
-	judge_credit(q, v->r);
-	return is_read(v->r) ? judge_read(v, reads) : RTC_RC_SEG;
+		return PARK_PSN;
+	return is_read(v->r) ? read_waits_for(v) : PARK_NONE;
+}
+
+/* A READ or atomic that need not wait. With others outstanding, its buffers have been looked at. */
+static enum rtc_state judge_read(struct visit *v)
+{
+	if (unlikely(v->q->max_rd_atomic == 0)) {
+		v->r->outcome = OUTCOME_LOCAL_QP_OP;
+		return RTC_RC_BAD_REQ;
+	}
+	if (unlikely(reads_outstanding(v->q) == 0 && !read_buffers(v, 0)))
+		return RTC_STALLED;
+	return RTC_RC_STORE_ENTRY;
+}
+
+static __rte_always_inline enum rtc_state rc_judge_msg(struct visit *v)
+{
+	enum park_reason reason;
+
+	look_at_credits(v->q);
+	reason = waits_for(v);
+	if (unlikely(reason != PARK_NONE))
+		return rtc_park(v, reason);
+	if (unlikely(v->q->rtc.limited))
+		v->q->rtc.limited = LIMITED_NOT;
+	if (v->r->flags & REQUEST_STARTED)
+		return RTC_RC_SEG;
+	if (unlikely(v->r->flags & REQUEST_LOCAL))
+		return RTC_LOCAL;
+	judge_credit(v->q, v->r);
+	return is_read(v->r) ? judge_read(v) : RTC_RC_SEG;
 }
 
 /* A failed UC or UD request stops the queue before its client can see the failure. */
@@ -279,63 +319,54 @@ static inline enum rtc_state idle(struct visit *v)
 	return RTC_RESP_CXT;
 }
 
-/* The states that serve() does not name. */
-static enum rtc_state step(struct visit *v, enum rtc_state state)
-{
-	switch (state) {
-	case RTC_FLUSH:
-		return flush(v);
-	case RTC_RC_STORE_ENTRY:
-		return rtc_rc_store_entry(v);
-	case RTC_LOCAL:
-		return rtc_local(v);
-	case RTC_RC_BAD_REQ:
-		return rc_bad_req(v);
-	case RTC_UCUD_SEG:
-		return rtc_ucud_seg(v);
-	case RTC_UCUD_CPL:
-		return ucud_cpl(v);
-	case RTC_IDLE:
-	case RTC_RESP_CXT:
-	case RTC_RC_JUDGE_MSG:
-	case RTC_RC_SEG:
-	case RTC_CXT_WB:
-	case RTC_PARKED:
-	case RTC_STALLED:
-		break;
-	}
-	return state;
-}
-
-static inline enum rtc_state rtc_transition(enum rtc_state from, enum rtc_state to)
-{
-	MACHINE_STEP(rtc_machine, from, to);
-	return to;
-}
-
-/* Serves a visit's requests until there are no more or one must wait. The states of most of them,
- * RC messages, come first, in order: comparisons instead of a jump per state. */
+/* Serves a visit's requests until there are no more (IDLE) or one must wait (PARKED, STALLED). */
 static inline enum rtc_state serve(struct visit *v)
 {
-	enum rtc_state state = RTC_IDLE;
+	enum rtc_state state = RTC_IDLE, next = RTC_IDLE;
 
-	while (v->q->rtc.head) {
-		if (state == RTC_IDLE)
-			state = rtc_transition(state, idle(v));
-		if (state == RTC_RESP_CXT)
-			state = rtc_transition(state, resp_cxt(v));
-		if (state == RTC_RC_JUDGE_MSG)
-			state = rtc_transition(state, rc_judge_msg(v));
-		while (state == RTC_RC_SEG)
-			state = rtc_transition(state, rtc_rc_seg(v));
-		if (state == RTC_PARKED || state == RTC_STALLED)
+	for (;; state = next) {
+		switch (state) {
+		case RTC_IDLE:
+			if (!v->q->rtc.head)
+				return state;
+			next = idle(v);
 			break;
-		if (likely(state == RTC_CXT_WB))
-			state = rtc_transition(state, cxt_wb(v));
-		else
-			state = rtc_transition(state, step(v, state));
+		case RTC_RESP_CXT:
+			next = resp_cxt(v);
+			break;
+		case RTC_FLUSH:
+			next = flush(v);
+			break;
+		case RTC_RC_JUDGE_MSG:
+			next = rc_judge_msg(v);
+			break;
+		case RTC_RC_SEG:
+			next = rtc_rc_seg(v);
+			break;
+		case RTC_RC_STORE_ENTRY:
+			next = rtc_rc_store_entry(v);
+			break;
+		case RTC_LOCAL:
+			next = rtc_local(v);
+			break;
+		case RTC_RC_BAD_REQ:
+			next = rc_bad_req(v);
+			break;
+		case RTC_UCUD_SEG:
+			next = rtc_ucud_seg(v);
+			break;
+		case RTC_UCUD_CPL:
+			next = ucud_cpl(v);
+			break;
+		case RTC_CXT_WB:
+			next = cxt_wb(v);
+			break;
+		case RTC_PARKED:
+		case RTC_STALLED:
+			return state;
+		}
+		MACHINE_STEP(rtc_machine, state, next);
 	}
-	return state;
 }
 
 /* ---- a visit ---- */
@@ -375,16 +406,16 @@ static uint32_t window_left(const struct qp *q)
 	return window - RTE_MIN(window, outstanding);
 }
 
-/* Has the condition for which the QP was parked changed meanwhile? */
-static bool may_go_on(struct visit *v)
+/* Has what the QP was parked for happened? In ERR a request waits for nothing: it is flushed. */
+static bool may_go_on(const struct visit *v)
 {
-	v->window = window_left(v->q);
 	if (v->reason == PARK_DRAIN)
 		return qp_state(v->q) != QP_SQD;
 	if (qp_state(v->q) == QP_ERR)
 		return true;
-	return rc_judge_msg(v) != RTC_PARKED &&
-	       (v->reason != PARK_BUFFER || rtc_buffer_share(v->e->mq, v->q));
+	if (v->reason == PARK_BUFFER && !rtc_buffer_share(v->e->mq, v->q))
+		return false;
+	return waits_for(v) == PARK_NONE;
 }
 
 /* Parks the QP, unless what it waits for has happened meanwhile. */
@@ -394,6 +425,8 @@ static void park_qp(struct visit *v)
 
 	park(&q->rtc.parked, v->reason);
 	count(rtc_counters(v->e), park_counters[v->reason]);
+	v->window = window_left(q);
+	look_at_credits(q);
 	if (may_go_on(v)) {
 		unpark(&q->rtc.parked);
 		active_add(v->e, q);

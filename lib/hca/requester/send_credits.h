@@ -52,14 +52,11 @@ static inline bool has_credit(const struct qp *q, uint32_t ssn)
 
 /* Must the queue still wait for its limited request? That one has credit by now, or was executed,
  * or its first packet has taken a receive descriptor: then its rest needs none. */
-static inline bool stays_limited(struct qp *q)
+static inline bool stays_limited(const struct qp *q)
 {
 	uint32_t ssn = q->rtc.limited == LIMITED_REST ? q->rtc.ssn : psn_sub(q->rtc.ssn, 1);
 
-	if (qp_outstanding(q) && !has_credit(q, ssn))
-		return true;
-	q->rtc.limited = LIMITED_NOT;
-	return false;
+	return qp_outstanding(q) && !has_credit(q, ssn);
 }
 
 /* A request without credit goes all the same, as far as C9-162 lets it (limit()). */
