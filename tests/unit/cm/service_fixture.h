@@ -18,7 +18,7 @@
 #include <unistd.h>
 #include "cm/service.h"
 #include "host-abi/cm_channel.h"
-#include "service/ucm.h"
+#include "service/addresses.h"
 
 enum { MS = 1000000, DEVICES = 2, GIDS = 3 };
 enum { GID_LINK, GID_V4, GID_V6 };

@@ -5,7 +5,12 @@
  */
 #include <errno.h>
 #include "base/ip.h"
-#include "ucm.h"
+#include "address.h"
+#include "addresses.h"
+#include "commands.h"
+#include "events.h"
+#include "ids.h"
+#include "ports.h"
 
 /* Index of a device's GID; -1: not one of its. */
 static int gid_index_of(const struct cm_device *d, const uint8_t gid[16])

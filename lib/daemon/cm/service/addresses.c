@@ -6,7 +6,7 @@
 #include <endian.h>
 #include <errno.h>
 #include "base/ip.h"
-#include "ucm.h"
+#include "addresses.h"
 
 unsigned int ucm_address_bytes(const union ucm_address *a)
 {

@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include "base/close_later.h"
-#include "ucm.h"
+#include "channel.h"
+#include "commands.h"
+#include "events.h"
+#include "ids.h"
 
 int cm_service_adopt(struct cm_service *s, int fd)
 {
@@ -52,14 +55,6 @@ void ucm_channel_close(struct ucm_channel *ch)
 	epoll_ctl(s->epoll, EPOLL_CTL_DEL, ch->fd, NULL);
 	close_later_socket(ch->fd);
 	free(ch);
-}
-
-void ucm_channel_wake(struct ucm_channel *ch)
-{
-	static const uint8_t byte = 1;
-
-	if (!ch->woken)
-		ch->woken = send(ch->fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
 }
 
 /* ---- a message ---- */

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 #include <rdma/ib_user_verbs.h>
-#include "ucm.h"
+#include "commands.h"
 
 struct command {
 	uint16_t body, body_least, response, response_least;

@@ -4,7 +4,13 @@
  * protocol events into events. Queue pairs are up to the program. Runs in the CM thread.
  */
 #include <errno.h>
-#include "ucm.h"
+#include "addresses.h"
+#include "commands.h"
+#include "connecting.h"
+#include "datagrams.h"
+#include "events.h"
+#include "ids.h"
+#include "requests.h"
 
 enum { REJECT_VENDOR_OPTION = 35, RETRIES_MOST = 7 };
 
@@ -55,24 +61,6 @@ static void fill_end(struct ucm_id *id, const struct rdma_ucm_conn_param *p, str
 		.private_data = p->private_data,
 		.private_bytes = p->private_data_len,
 	};
-}
-
-int ucm_request_data(const struct ucm_id *id, const struct rdma_ucm_conn_param *p,
-		     uint8_t data[CM_PRIVATE_MAX], uint16_t type)
-{
-	struct cm_ip_addressing ip = {.version = id->source.family == AF_INET ? 4 : 6,
-				      .source_port = ucm_address_port(&id->source)};
-	unsigned int head = id->source.family == UCM_AF_IB ? 0 : CM_IP_BYTES;
-
-	if (head + p->private_data_len > cm_private_bytes(type))
-		return -EINVAL;
-	memcpy(data + head, p->private_data, p->private_data_len);
-	if (!head)
-		return p->private_data_len;
-	ucm_address_gid(&id->source, ip.source);
-	ucm_address_gid(&id->destination, ip.destination);
-	cm_ip_build(&ip, data);
-	return (int)head + p->private_data_len;
 }
 
 static int send_req(struct ucm_id *id, const struct rdma_ucm_conn_param *p)

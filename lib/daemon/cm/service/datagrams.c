@@ -4,7 +4,11 @@
  * resolution). Runs in the CM thread.
  */
 #include <errno.h>
-#include "ucm.h"
+#include "addresses.h"
+#include "datagrams.h"
+#include "events.h"
+#include "requests.h"
+#include "route.h"
 
 enum { SIDR_SERVES = 0, SIDR_REJECTED = 2 };
 

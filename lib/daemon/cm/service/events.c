@@ -5,7 +5,18 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include "ucm.h"
+#include "commands.h"
+#include "events.h"
+#include "ids.h"
+#include "numbers.h"
+
+void ucm_channel_wake(struct ucm_channel *ch)
+{
+	static const uint8_t byte = 1;
+
+	if (!ch->woken)
+		ch->woken = send(ch->fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
+}
 
 bool ucm_events_full(const struct ucm_channel *ch)
 {

@@ -5,7 +5,12 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include "ucm.h"
+#include "commands.h"
+#include "events.h"
+#include "ids.h"
+#include "multicast.h"
+#include "numbers.h"
+#include "ports.h"
 
 #define MACHINE	      ucm_id_machine
 #define MACHINE_NAME  "Identifier"

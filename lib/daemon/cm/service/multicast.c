@@ -6,7 +6,14 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include "ucm.h"
+#include "addresses.h"
+#include "commands.h"
+#include "datagrams.h"
+#include "events.h"
+#include "ids.h"
+#include "multicast.h"
+#include "numbers.h"
+#include "route.h"
 
 static void ucm_membership_leave(struct ucm_membership *m)
 {

@@ -4,7 +4,8 @@
  * are used to from kernels. Runs in the CM thread.
  */
 #include <stdlib.h>
-#include "ucm.h"
+#include <sys/random.h>
+#include "numbers.h"
 
 static bool grow(struct ucm_numbers *n)
 {
@@ -47,4 +48,14 @@ void ucm_number_free(struct ucm_numbers *n, uint32_t number)
 void *ucm_number_find(const struct ucm_numbers *n, uint32_t number)
 {
 	return number < n->room ? n->at[number] : NULL;
+}
+
+uint32_t ucm_random(void)
+{
+	uint32_t word = 0;
+
+	/* Without entropy there are no secrets, but the numbers differ. */
+	if (getrandom(&word, sizeof(word), GRND_NONBLOCK) != sizeof(word))
+		word = (uint32_t)rand();
+	return word;
 }

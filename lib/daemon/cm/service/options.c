@@ -4,7 +4,10 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include "ucm.h"
+#include "commands.h"
+#include "events.h"
+#include "ids.h"
+#include "route.h"
 
 static int set_reuseaddr(struct ucm_id *id, bool on)
 {

@@ -6,7 +6,9 @@
  */
 #include <endian.h>
 #include <errno.h>
-#include "ucm.h"
+#include "addresses.h"
+#include "numbers.h"
+#include "ports.h"
 
 /* Service IDs of the IP port spaces (IBTA A11.3): 00000000 01 PP port. */
 #define SPACE_MASK	 (~0xffffull)

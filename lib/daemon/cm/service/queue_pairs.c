@@ -5,7 +5,10 @@
  * that the other sends. Runs in the CM thread.
  */
 #include <errno.h>
-#include "ucm.h"
+#include "commands.h"
+#include "datagrams.h"
+#include "ids.h"
+#include "route.h"
 
 /* connection.def's, as cm_connection_info() numbers them. */
 enum {

@@ -8,7 +8,13 @@
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
-#include "ucm.h"
+#include "address.h"
+#include "addresses.h"
+#include "commands.h"
+#include "events.h"
+#include "ids.h"
+#include "ports.h"
+#include "requests.h"
 
 static uint8_t qp_type_of(const struct cm_message *m)
 {
@@ -172,4 +178,22 @@ int ucm_do_listen(struct ucm_call *call, const struct rdma_ucm_listen *in, struc
 	id->backlog = in->backlog && in->backlog < UCM_BACKLOG ? in->backlog : UCM_BACKLOG;
 	ucm_id_step(id, UCM_LISTENING);
 	return 0;
+}
+
+int ucm_request_data(const struct ucm_id *id, const struct rdma_ucm_conn_param *p,
+		     uint8_t data[CM_PRIVATE_MAX], uint16_t type)
+{
+	struct cm_ip_addressing ip = {.version = id->source.family == AF_INET ? 4 : 6,
+				      .source_port = ucm_address_port(&id->source)};
+	unsigned int head = id->source.family == UCM_AF_IB ? 0 : CM_IP_BYTES;
+
+	if (head + p->private_data_len > cm_private_bytes(type))
+		return -EINVAL;
+	memcpy(data + head, p->private_data, p->private_data_len);
+	if (!head)
+		return p->private_data_len;
+	ucm_address_gid(&id->source, ip.source);
+	ucm_address_gid(&id->destination, ip.destination);
+	cm_ip_build(&ip, data);
+	return (int)head + p->private_data_len;
 }

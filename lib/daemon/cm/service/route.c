@@ -6,7 +6,11 @@
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
-#include "ucm.h"
+#include "addresses.h"
+#include "commands.h"
+#include "events.h"
+#include "ids.h"
+#include "route.h"
 
 enum {
 	SELECT_EXACTLY = 2, /* of MTU, rate and packet life time in a path record */

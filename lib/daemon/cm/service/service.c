@@ -7,19 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <unistd.h>
-#include "ucm.h"
-
-uint32_t ucm_random(void)
-{
-	uint32_t word = 0;
-
-	/* Without entropy there are no secrets, but the numbers differ. */
-	if (getrandom(&word, sizeof(word), GRND_NONBLOCK) != sizeof(word))
-		word = (uint32_t)rand();
-	return word;
-}
+#include "address.h"
+#include "addresses.h"
+#include "channel.h"
+#include "connecting.h"
+#include "ids.h"
+#include "numbers.h"
+#include "requests.h"
 
 static void op_send(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES])
 {
@@ -44,7 +39,7 @@ static uint32_t op_random(void *ctx)
 	return ucm_random();
 }
 
-const struct cm_ops ucm_cm_ops = {
+static const struct cm_ops ucm_cm_ops = {
 	.send = op_send,
 	.request = ucm_request,
 	.event = ucm_connection_event,
