@@ -3,7 +3,18 @@
 #include <string.h>
 #include "columns.h"
 #include "table.h"
-#include "view.h"
+
+unsigned long long number_of(const json_t *object, const char *key)
+{
+	return json_integer_value(json_object_get(object, key));
+}
+
+const char *text_of(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
+}
 
 static void add_speed(struct table *t, unsigned long long mbps)
 {
@@ -91,4 +102,10 @@ void print_objects(json_t *objects, const struct objects_table *t, const char *m
 		}
 	}
 	table_end(&table, stdout, margin);
+}
+
+void print_rest(const json_t *listed, unsigned long long count)
+{
+	if (json_object_size(listed) < count)
+		printf("  and %llu more\n", count - json_object_size(listed));
 }

@@ -46,4 +46,11 @@ struct objects_table {
 /* Prints the objects, an answer's dictionary of dictionaries, as a table behind that margin. */
 void print_objects(json_t *objects, const struct objects_table *t, const char *margin);
 
+/* A number or a text of an answer; 0 or "" if missing. */
+unsigned long long number_of(const json_t *object, const char *key);
+const char *text_of(const json_t *object, const char *key);
+
+/* Prints below a table how many of `count` objects the daemon did not list. */
+void print_rest(const json_t *listed, unsigned long long count);
+
 #endif

@@ -21,24 +21,6 @@ static const struct named_text port_counter_texts[] = {
 	{NULL, NULL},
 };
 
-unsigned long long number_of(const json_t *object, const char *key)
-{
-	return json_integer_value(json_object_get(object, key));
-}
-
-const char *text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text ? text : "";
-}
-
-void print_rest(const json_t *listed, unsigned long long count)
-{
-	if (json_object_size(listed) < count)
-		printf("  and %llu more\n", count - json_object_size(listed));
-}
-
 /* Calls show() for the requested HCA, or for each. */
 static int for_each_hca(struct connection *c, const struct request *r,
 			int (*show)(struct connection *c, const struct request *r, const char *hca))

@@ -34,13 +34,6 @@ struct named_text {
 /* Prints a table of the nonzero counters, or of all, with their sentences. */
 void print_counters(const json_t *counters, const struct named_text *texts, bool all);
 
-/* A number or a text of an answer; 0 or "" if missing. */
-unsigned long long number_of(const json_t *object, const char *key);
-const char *text_of(const json_t *object, const char *key);
-
-/* Prints below a table how many of `count` objects the daemon did not list. */
-void print_rest(const json_t *listed, unsigned long long count);
-
 /* distance.c: warns on stdout if two of these CPUs share no L3 cache; with probe also measures
  * them. */
 void warn_distance(const unsigned *cpus, unsigned count, bool probe);
