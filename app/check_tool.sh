@@ -60,8 +60,8 @@ expect 0 '192.168.77.1/24' --socket "$socket" status
 expect 0 ', crc ' --socket "$socket" status
 expect 0 '1 queue pairs' --socket "$socket" qp # the connection manager's
 expect 0 'peer qpn' --socket "$socket" qp
-expect 1 'nothing to say' --socket "$socket" --hca hca0 qp 77
-expect 1 'nothing to say' --socket "$socket" --hca nosuch counters
+expect 1 'does not answer' --socket "$socket" --hca hca0 qp 77
+expect 1 'does not answer' --socket "$socket" --hca nosuch counters
 expect 0 'hca1, engine 1' --socket "$socket" fifos
 expect 0 'what it counts' --socket "$socket" counters
 expect 0 'drop_rx_icrc' --socket "$socket" counters --all
