@@ -73,6 +73,12 @@ static bool replace(struct range *r, uintptr_t addr)
 		from = r->start;
 		bytes = r->end - r->start;
 	} else {
+		/* Of a file whose pages are said to be larger than how it is mapped allows, no more
+		 * than is mapped. */
+		if (from < r->start)
+			from = r->start;
+		if (bytes > r->end - from)
+			bytes = r->end - from;
 		__atomic_add_fetch(&r->splits, 1, __ATOMIC_RELAXED);
 		__atomic_add_fetch(&splits, 1, __ATOMIC_RELAXED);
 	}

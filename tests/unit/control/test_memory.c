@@ -48,6 +48,36 @@ TEST(sigbus__pages_become_zero)
 	assert_null(m.base);
 }
 
+/* A file's pages may be said to be larger than where it is mapped allows (tmpfs with huge pages):
+ * what lies around the mapping is left alone. */
+TEST(sigbus__within_the_mapping)
+{
+	enum { PAGE = 4096 };
+	uint8_t *at =
+		mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int cut = memfd_create("cut", MFD_CLOEXEC);
+	struct mapping m;
+	const char *why;
+
+	(void)state;
+	assert_int_equal(memory_guard(), 0);
+	memset(at, 7, 3 * PAGE);
+	assert_int_equal(ftruncate(cut, PAGE), 0);
+	assert_ptr_equal(
+		mmap(at + PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, cut, 0),
+		at + PAGE);
+	assert_int_equal(ftruncate(cut, 0), 0);
+	assert_int_equal(memory_mapped(at + PAGE, PAGE, 4 * PAGE, PROT_READ | PROT_WRITE, &m, &why),
+			 0);
+	assert_int_equal(((volatile uint8_t *)at)[PAGE], 0);
+	assert_int_equal(at[0], 7);
+	assert_int_equal(at[2 * PAGE], 7);
+	memory_unmap(&m);
+	munmap(at, PAGE);
+	munmap(at + 2 * PAGE, PAGE);
+	close(cut);
+}
+
 TEST(sigbus__elsewhere_kills)
 {
 	pid_t child = fork();
