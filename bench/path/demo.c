@@ -77,8 +77,8 @@ static bool allowed(uint8_t service, enum kind kind, uint32_t size)
 {
 	const struct kind_info *k = &kinds[kind];
 
-	if (k->atomic)
-		return service == SOFTHCA_QP_RC && size == 8;
+	if (k->bytes)
+		return service == SOFTHCA_QP_RC && size == k->bytes;
 	if (service == SOFTHCA_QP_UC)
 		return kind == KIND_SEND || kind == KIND_WRITE;
 	if (service == SOFTHCA_QP_UD)

@@ -14,6 +14,7 @@ enum kind {
 	KIND_READ,
 	KIND_CMP_SWAP,
 	KIND_FETCH_ADD,
+	KIND_ATOMIC_WRITE,
 	KIND_COUNT
 };
 
@@ -25,7 +26,8 @@ struct kind_info {
 			     */
 	bool imm;	    /* carries immediate data */
 	bool inbound;	    /* data flow to the requester: a READ or an atomic */
-	bool atomic;	    /* 8 bytes, changes one word at the other side */
+	bool atomic;	    /* changes one word at the other side and brings back what it was */
+	uint8_t bytes;	    /* the one size that it has, aligned to it, on RC; 0: any */
 };
 
 extern const struct kind_info kinds[KIND_COUNT];

@@ -90,7 +90,6 @@ static uint32_t draw_size(uint64_t *random)
 
 static void expect_atomic(struct lane *l, struct lane_op *op, uint64_t *random)
 {
-	op->size = 8;
 	op->offset = 0;
 	op->operand = draw(random);
 	if (op->kind == KIND_FETCH_ADD) {
@@ -111,6 +110,10 @@ static void choose(struct lane *l, uint64_t n, uint64_t *random)
 	op->offset = draw(random) % LANE_OFFSETS;
 	op->key = verify_key(l->s->seed, (uint64_t)l->direction << 32 | l->qp, n);
 	op->left = kinds[op->kind].receives ? 2 : 1;
+	if (kinds[op->kind].bytes) {
+		op->size = kinds[op->kind].bytes;
+		op->offset &= ~(op->size - 1);
+	}
 	if (kinds[op->kind].atomic)
 		expect_atomic(l, op, random);
 	else
@@ -193,8 +196,9 @@ static int check_requested(struct lane *l, const struct lane_op *op, uint64_t n)
 	}
 	if (op->kind == KIND_READ)
 		return verify_message(mine(l, n) + op->offset, op->size, op->key, "READ", n);
-	if (op->kind == KIND_WRITE)
-		return verify_message(theirs(l, n) + op->offset, op->size, op->key, "WRITE", n);
+	if (op->kind == KIND_WRITE || op->kind == KIND_ATOMIC_WRITE)
+		return verify_message(theirs(l, n) + op->offset, op->size, op->key,
+				      kinds[op->kind].name, n);
 	return 0;
 }
 

@@ -63,7 +63,7 @@ static const char help_text[] =
 	"       softhca-perf TEST [options] SERVER    the client\n"
 	"       softhca-perf TEST [options] --pair DEV1,DEV2   both sides in one process\n"
 	"       softhca-perf --demo | --soak N | --dead-peer   [options] --pair DEV1,DEV2\n"
-	"TEST: {write,write_imm,send,send_imm,read,atomic}_{bw,lat}\n"
+	"TEST: {write,write_imm,send,send_imm,read,atomic,atomic_write}_{bw,lat}\n"
 	"  -s, --size BYTES         of a message (65536; latency 8; atomics are always 8)\n"
 	"  -a, --all                all sizes from 2 to 2^23\n"
 	"  -n, --iters N            messages of a queue pair (5000; latency 1000)\n"
@@ -129,8 +129,10 @@ static int parse_test(struct options *o, const char *text)
 		const char *name;
 		enum kind kind;
 	} tests[] = {
-		{"write_imm", KIND_WRITE_IMM}, {"write", KIND_WRITE}, {"send_imm", KIND_SEND_IMM},
-		{"send", KIND_SEND},	       {"read", KIND_READ},   {"atomic", KIND_FETCH_ADD},
+		{"write_imm", KIND_WRITE_IMM}, {"write", KIND_WRITE},
+		{"send_imm", KIND_SEND_IMM},   {"send", KIND_SEND},
+		{"read", KIND_READ},	       {"atomic_write", KIND_ATOMIC_WRITE},
+		{"atomic", KIND_FETCH_ADD},
 	};
 
 	for (unsigned i = 0; i < sizeof(tests) / sizeof(*tests); i++) {
@@ -306,8 +308,8 @@ static void settle(struct options *o)
 
 	if (o->size == UINT32_MAX)
 		o->size = lat ? 8 : o->service == SOFTHCA_QP_UD ? 1024 : 65536;
-	if (kinds[o->kind].atomic)
-		o->size = 8;
+	if (kinds[o->kind].bytes)
+		o->size = kinds[o->kind].bytes;
 	if (o->iterations == UINT32_MAX)
 		o->iterations = lat ? 1000 : 5000;
 	if (o->qps == UINT32_MAX)
@@ -352,7 +354,9 @@ static int check(const struct options *o)
 		return usage("latency is measured on one queue pair", NULL);
 	if (o->mode == MODE_LAT && !k->inbound && !k->receives && o->size == 0)
 		return usage("nobody can see a write of no bytes arrive", NULL);
-	if (o->all_sizes && k->atomic)
+	if (o->service != SOFTHCA_QP_RC && k->bytes)
+		return usage("atomics need RC", NULL);
+	if (o->all_sizes && k->bytes)
 		return usage("atomics have one size", NULL);
 	if (o->srq && (o->mode >= MODE_DEMO || !k->receives))
 		return usage("--srq is for tests that receive", NULL);
