@@ -430,11 +430,6 @@ static void connect_qp(struct sim *s, int node, unsigned i)
 	sim_modify(s, node, i, QP_RTS, 0);
 }
 
-const uint8_t sim_traits[USER_OPCODES] = {
-#define OPERATION(id, code, services, traits, packets, wr, wc, call) [USER_##id] = traits,
-#include "host-abi/user_opcodes.def"
-};
-
 uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr)
 {
 	struct sim_node *n = &s->node[node], *peer = &s->node[!node];

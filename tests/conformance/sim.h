@@ -193,7 +193,10 @@ struct sim_wr {
 };
 
 /* enum user_trait of each operation. */
-extern const uint8_t sim_traits[USER_OPCODES];
+static const uint8_t sim_traits[USER_OPCODES] = {
+#define OPERATION(id, code, services, traits, packets, wr, wc, call) [USER_##id] = traits,
+#include "host-abi/user_opcodes.def"
+};
 
 /* Posts one send request and rings. Returns the WQE's offset, which names it in its completion. */
 uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr);
