@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ports with a driver, for which DPDK's null device stands. */
+#include <rte_dev.h>
 #include "fixture.h"
 #include "pipeline/icrc.h"
 
@@ -24,7 +25,7 @@ TEST(eth__never_receives_the_mark_of_an_omitted_icrc)
 	uint16_t id, n;
 
 	(void)state;
-	assert_int_equal(port_eal_vdev("net_null0", ""), 0);
+	assert_int_equal(rte_eal_hotplug_add("vdev", "net_null0", ""), 0);
 	c.type = PORT_PCI; /* any device that is there already */
 	strcpy(c.device, "net_null0");
 	port = open_port(&c);
@@ -36,5 +37,5 @@ TEST(eth__never_receives_the_mark_of_an_omitted_icrc)
 		assert_false(got[i]->ol_flags & ICRC_OMITTED);
 	rte_pktmbuf_free_bulk(got, n);
 	port_destroy(port);
-	assert_int_equal(port_eal_remove("vdev", c.device), 0);
+	assert_int_equal(rte_eal_hotplug_remove("vdev", c.device), 0);
 }
