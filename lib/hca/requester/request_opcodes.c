@@ -5,10 +5,11 @@
 #include "wire/opcode.h"
 
 const struct request_opcodes request_opcodes[USER_OPCODES] = {
-#define MESSAGE(first, middle, last, only)                                                         \
-	WIRE_RC_##first, WIRE_RC_##middle, WIRE_RC_##last, WIRE_RC_##only
+#define MESSAGE(first_, middle_, last_, only_)                                                     \
+	.first = WIRE_RC_##first_, .middle = WIRE_RC_##middle_, .last = WIRE_RC_##last_,           \
+	.only = WIRE_RC_##only_
 #define REQUEST(one, kind)					     .only = WIRE_RC_##one, .answer = WIRE_KIND_##kind
-#define NO_PACKETS						     0
+#define NO_PACKETS						     .only = 0
 #define OPERATION(id, code, services, traits, packets, wr, wc, call) [USER_##id] = {packets},
 #include "host-abi/user_opcodes.def"
 };
