@@ -11,6 +11,7 @@
  * watches, and none takes a wake-up away from another.
  */
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -79,6 +80,7 @@ int lcore_loop_place(struct lcore_loop *l, struct hca *h, struct engine *e, enum
 	if (id != STAGE_DOORBELL_WQE)
 		return 0;
 	add_engine(l->bells, &l->bell_count, e);
+	dbp_set_cpu(e, l->cpu);
 	return watch(l, kick_fd);
 }
 
@@ -140,12 +142,31 @@ static void sleep_once(struct lcore_loop *l)
 	l->sleep_ns = RTE_MIN(2 * l->sleep_ns, l->sleep_ns_max);
 }
 
-/* The round found nothing. */
+static enum dbp_crowd crowd(const struct lcore_loop *l)
+{
+	enum dbp_crowd most = CROWD_NONE, one;
+
+	for (unsigned i = 0; i < l->bell_count; i++) {
+		one = dbp_crowd(l->bells[i], l->cpu);
+		most = RTE_MAX(most, one);
+	}
+	return most;
+}
+
+/*
+ * The round found nothing. With fewer CPUs than pollers, what we spin away is what a client lacks
+ * to send us the next work: we yield to one that yields in turn, and sleep at once for one that
+ * spins, as only a doorbell's wake-up preempts it.
+ */
 static void idle(struct lcore_loop *l)
 {
+	enum dbp_crowd who = crowd(l);
+
 	if (!l->idle_since_ns)
 		l->idle_since_ns = l->now_ns;
-	if (!l->adaptive || l->now_ns - l->idle_since_ns < l->spin_ns)
+	if (who == CROWD_YIELDS)
+		sched_yield();
+	else if (!l->adaptive || (who == CROWD_NONE && l->now_ns - l->idle_since_ns < l->spin_ns))
 		rte_pause();
 	else if (!l->announced)
 		announce(l, true); /* and look once more */

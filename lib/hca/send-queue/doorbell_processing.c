@@ -14,6 +14,7 @@
 struct doorbell_fifo {
 	struct uar_page *uar; /* atomic; control thread writes */
 	uint32_t consumer;
+	uint64_t rung_ns; /* when a doorbell was taken last; 0: never */
 };
 
 struct dbp {
@@ -21,6 +22,7 @@ struct dbp {
 			  writes */
 	uint32_t next; /* client to begin with, for fairness */
 	bool asleep;
+	uint32_t cpu; /* of the lcore, plus 1; 0: not known */
 	struct doorbell_fifo fifo[CLIENTS_MAX];
 };
 
@@ -42,6 +44,8 @@ void dbp_set_client(struct engine *e, uint32_t client, struct uar_page *uar)
 
 	if (uar) {
 		d->fifo[client].consumer = 0;
+		d->fifo[client].rung_ns = 0;
+		__atomic_store_n(&uar->daemon_cpu, d->cpu, __ATOMIC_RELAXED);
 		/* If this is just changing, the first doorbell waits for the sleep's end. */
 		__atomic_store_n(&uar->daemon_asleep, __atomic_load_n(&d->asleep, __ATOMIC_RELAXED),
 				 __ATOMIC_RELAXED);
@@ -80,6 +84,37 @@ void dbp_set_asleep(struct engine *e, bool asleep)
 		if (uar)
 			__atomic_store_n(&uar->daemon_asleep, asleep, __ATOMIC_RELAXED);
 	}
+}
+
+void dbp_set_cpu(struct engine *e, unsigned cpu)
+{
+	e->dbp->cpu = cpu + 1;
+}
+
+static enum dbp_crowd crowd_of(const struct uar_page *uar, unsigned cpu)
+{
+	if (__atomic_load_n(&uar->client_cpu, __ATOMIC_RELAXED) != cpu + 1)
+		return CROWD_NONE;
+	return __atomic_load_n(&uar->client_yields, __ATOMIC_RELAXED) ? CROWD_YIELDS : CROWD_SPINS;
+}
+
+enum dbp_crowd dbp_crowd(const struct engine *e, unsigned cpu)
+{
+	const struct dbp *d = e->dbp;
+	uint32_t end = __atomic_load_n(&d->end, __ATOMIC_ACQUIRE);
+	uint64_t now_ns = engine_now(e);
+	enum dbp_crowd most = CROWD_NONE, one;
+
+	for (uint32_t i = 0; i < end; i++) {
+		const struct doorbell_fifo *f = &d->fifo[i];
+		const struct uar_page *uar = __atomic_load_n(&f->uar, __ATOMIC_ACQUIRE);
+
+		if (!uar || !f->rung_ns || now_ns > f->rung_ns + DBP_ACTIVE_NS)
+			continue;
+		one = crowd_of(uar, cpu);
+		most = RTE_MAX(most, one);
+	}
+	return most;
 }
 
 bool dbp_pending(struct engine *e)
@@ -214,6 +249,7 @@ static unsigned take_client(struct engine *e, uint32_t client, struct rte_mbuf *
 	}
 	if (unlikely(refused))
 		rte_mempool_put_bulk(e->descriptors, (void **)&m[got], refused);
+	f->rung_ns = engine_now(e);
 	descriptors_take(e, client, got);
 	count_n(c, COUNTER_doorbells, bells);
 	__atomic_store_n(&uar->consumer_index, f->consumer, __ATOMIC_RELEASE);

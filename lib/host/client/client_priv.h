@@ -299,6 +299,22 @@ int ctx_call_for_number(struct softhca_context *ctx, enum control_type type, con
 bool ctx_alive(struct softhca_context *ctx);
 /* The same for callers that hold locks: only records the death. */
 bool ctx_gone(struct softhca_context *ctx);
+/* The CPU that this thread is on, plus 1, as in uar_page; 0: not known. glibc has it from the
+ * kernel's restartable sequences, without a system call. */
+static inline uint32_t cpu_here(void)
+{
+	return (uint32_t)(sched_getcpu() + 1);
+}
+
+/* Tells the daemon where this thread is: it does not spin on a CPU that its clients lack. */
+static inline void tell_cpu(struct softhca_context *ctx)
+{
+	uint32_t *told = &ctx->page->uar.client_cpu, cpu = cpu_here();
+
+	if (unlikely(__atomic_load_n(told, __ATOMIC_RELAXED) != cpu))
+		__atomic_store_n(told, cpu, __ATOMIC_RELAXED);
+}
+
 static inline bool ctx_dead(const struct softhca_context *ctx)
 {
 	return __atomic_load_n(&ctx->dead, __ATOMIC_RELAXED);

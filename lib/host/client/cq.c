@@ -253,6 +253,32 @@ static inline bool ours(const struct cqe *e)
 		 (uint32_t)CQE_OWNER_HW << 24);
 }
 
+/* The CQ is empty, and the daemon needs the CPU that we are on. It does the same for us while it
+ * sees that we do. */
+static __attribute__((noinline)) void yield_to_daemon(struct softhca_context *ctx)
+{
+	struct uar_page *uar = &ctx->page->uar;
+
+	tell_cpu(ctx);
+	if (!__atomic_load_n(&uar->client_yields, __ATOMIC_RELAXED))
+		__atomic_store_n(&uar->client_yields, 1, __ATOMIC_RELAXED);
+	sched_yield();
+}
+
+/* What has come may be what we yielded for. */
+static inline void yielded_enough(struct softhca_context *ctx)
+{
+	struct uar_page *uar = &ctx->page->uar;
+
+	if (unlikely(__atomic_load_n(&uar->client_yields, __ATOMIC_RELAXED)))
+		__atomic_store_n(&uar->client_yields, 0, __ATOMIC_RELAXED);
+}
+
+static inline bool on_daemons_cpu(const struct softhca_context *ctx)
+{
+	return cpu_here() == __atomic_load_n(&ctx->page->uar.daemon_cpu, __ATOMIC_RELAXED);
+}
+
 int softhca_poll_cq(struct softhca_cq *cq, int n, struct softhca_wc *wc)
 {
 	uint32_t consumed;
@@ -274,6 +300,7 @@ int softhca_poll_cq(struct softhca_cq *cq, int n, struct softhca_wc *wc)
 		cq->consumed = consumed;
 		cq->idle = 0;
 		__atomic_store_n(&cq->record->consumer_index, consumed, __ATOMIC_RELEASE);
+		yielded_enough(cq->node.ctx);
 	} else if (unlikely(++cq->idle >= IDLE_POLLS || ctx_dead(cq->node.ctx))) {
 		cq->idle = 0;
 		spin_unlock(&cq->lock);
@@ -281,6 +308,10 @@ int softhca_poll_cq(struct softhca_cq *cq, int n, struct softhca_wc *wc)
 			return 0;
 		done = flush_orphans(cq, n, wc);
 		return done ? done : -EIO;
+	} else if (unlikely(on_daemons_cpu(cq->node.ctx))) {
+		spin_unlock(&cq->lock);
+		yield_to_daemon(cq->node.ctx);
+		return 0;
 	}
 	spin_unlock(&cq->lock);
 	return done;

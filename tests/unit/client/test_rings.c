@@ -738,3 +738,33 @@ TEST_WITH(memory__freed_beside_another_piece, setup, teardown)
 	}
 	assert_null(ctx->regions);
 }
+
+/* Polling an empty CQ on the daemon's CPU yields, which the page tells until something comes; a
+ * doorbell tells where it was rung. */
+TEST_WITH(poll__leaves_the_daemon_its_cpu, setup, teardown)
+{
+	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_SEND, .wr_id = 7};
+	struct uar_page *uar = &ctx->page->uar;
+	struct softhca_wc wc;
+	cpu_set_t all, one;
+
+	(void)state;
+	sched_getaffinity(0, sizeof(all), &all);
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	assert_int_equal(softhca_post_send(qp, &wr, NULL), 0);
+	assert_int_equal(uar->client_cpu, sched_getcpu() + 1);
+	assert_int_equal(softhca_poll_cq(cq, 1, &wc), 0);
+	assert_int_equal(uar->client_yields, 0); /* the daemon's CPU is not known */
+	uar->daemon_cpu = sched_getcpu() + 2;
+	assert_int_equal(softhca_poll_cq(cq, 1, &wc), 0);
+	assert_int_equal(uar->client_yields, 0);
+	uar->daemon_cpu = sched_getcpu() + 1;
+	assert_int_equal(softhca_poll_cq(cq, 1, &wc), 0);
+	assert_int_equal(uar->client_yields, 1);
+	complete(USER_SEND, true, 0);
+	assert_int_equal(softhca_poll_cq(cq, 1, &wc), 1);
+	assert_int_equal(uar->client_yields, 0);
+	sched_setaffinity(0, sizeof(all), &all);
+}

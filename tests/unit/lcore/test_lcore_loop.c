@@ -39,6 +39,17 @@ void dbp_set_asleep(struct engine *e, bool asleep)
 {
 }
 
+static enum dbp_crowd crowd_now;
+
+enum dbp_crowd dbp_crowd(const struct engine *e, unsigned cpu)
+{
+	return crowd_now;
+}
+
+void dbp_set_cpu(struct engine *e, unsigned cpu)
+{
+}
+
 void completion_notify(struct completion *c, struct counters *counters)
 {
 }
@@ -93,4 +104,28 @@ TEST(lcore_loop_run__tells_how_long_it_slept)
 	assert_int_equal(slept_ns[3], 50000 + 1000);
 	assert_int_equal(slept_ns[4], 50000 + 1000 + 80000);
 	lcore_loop_close(&l);
+}
+
+/* With time to spin for: it sleeps at once where a client spins, and never where one yields. */
+TEST(lcore_loop_run__leaves_its_cpu_to_clients)
+{
+	static const struct {
+		enum dbp_crowd crowd;
+		bool sleeps;
+	} rows[] = {{CROWD_NONE, false}, {CROWD_YIELDS, false}, {CROWD_SPINS, true}};
+
+	work = 0;
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		struct lcore_loop l = {.bells = {&engine}, .bell_count = 1};
+
+		assert_int_equal(lcore_loop_init(&l), 0);
+		l.adaptive = true;
+		l.spin_ns = 1000000000;
+		l.sleep_ns_max = 80000;
+		crowd_now = rows[i].crowd;
+		run(&l);
+		assert_int_equal(l.sleeps > 0, rows[i].sleeps);
+		lcore_loop_close(&l);
+	}
+	crowd_now = CROWD_NONE;
 }

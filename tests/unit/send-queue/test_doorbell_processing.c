@@ -306,3 +306,36 @@ TEST(dbp_set_asleep__once)
 	assert_int_equal(fx->page->uar.daemon_asleep, 0);
 	dbp_set_asleep(fx->e, false);
 }
+
+/* A client on the lcore's CPU counts while it has rung of late. */
+TEST(dbp_crowd__of_those_who_ring)
+{
+	struct uar_page *uar = &fx->page->uar;
+	static const struct {
+		uint32_t cpu, yields;
+		uint64_t later_ns;
+		enum dbp_crowd crowd;
+	} rows[] = {
+		{0, 0, 0, CROWD_NONE},	 {3, 0, 0, CROWD_NONE}, {4, 0, 0, CROWD_SPINS},
+		{4, 1, 0, CROWD_YIELDS}, {3, 1, 0, CROWD_NONE}, {4, 0, DBP_ACTIVE_NS, CROWD_SPINS},
+		{4, 0, 1, CROWD_NONE},
+	};
+
+	uar->client_cpu = 4;
+	assert_int_equal(dbp_crowd(fx->e, 3), CROWD_NONE); /* has never rung */
+	ring(0, USER_SEND, 0, 16);
+	assert_int_equal(dbp_poll(fx->e), 1);
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		uar->client_cpu = rows[i].cpu;
+		uar->client_yields = rows[i].yields;
+		fx->e->now_ns += rows[i].later_ns;
+		assert_int_equal(dbp_crowd(fx->e, 3), rows[i].crowd);
+	}
+}
+
+TEST(dbp_set_cpu__tells_clients_that_come)
+{
+	dbp_set_cpu(fx->e, 3);
+	dbp_set_client(fx->e, FX_CLIENT, &fx->page->uar);
+	assert_int_equal(fx->page->uar.daemon_cpu, 4);
+}

@@ -33,8 +33,14 @@ struct uar_page {
 	uint32_t consumer_index; /* daemon writes: doorbells taken since the page was set up */
 	uint8_t pad0[60];
 	uint32_t daemon_asleep; /* daemon writes; nonzero: ring the bell after the doorbell */
-	uint8_t pad1[60];
-	uint8_t reserved[UAR_BYTES - 128 - UAR_DOORBELLS * 8];
+	/* Daemon writes: the CPU of the lcore that takes these doorbells, plus 1; 0: not known. A
+	 * client that polls an empty CQ there yields. */
+	uint32_t daemon_cpu;
+	uint8_t pad1[56];
+	uint32_t client_cpu;	/* client writes: where it rang last, plus 1; 0: not known */
+	uint32_t client_yields; /* client writes; nonzero: it yields between polls of an empty CQ */
+	uint8_t pad2[56];
+	uint8_t reserved[UAR_BYTES - 192 - UAR_DOORBELLS * 8];
 	uint64_t doorbell[UAR_DOORBELLS]; /* client writes */
 };
 static_assert(sizeof(struct uar_page) == UAR_BYTES, "one page");

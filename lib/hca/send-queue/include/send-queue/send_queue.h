@@ -28,6 +28,23 @@ void dbp_set_client(struct engine *e, uint32_t client, struct uar_page *uar);
 /* Tells the clients of this engine whether its lcore sleeps: they then kick it after a doorbell.
  * The lcore itself; behind it a parking_fence(), then it polls once more before it sleeps. */
 void dbp_set_asleep(struct engine *e, bool asleep);
+/* Is there a client that an lcore without work should leave its CPU to? */
+enum dbp_crowd {
+	CROWD_NONE,
+	CROWD_YIELDS, /* it polls an empty CQ on this CPU, and yields in turn */
+	CROWD_SPINS,  /* it may poll its memory, and gives the CPU back only when preempted */
+};
+
+enum { DBP_ACTIVE_NS = 10000000 }; /* whoever rang within this time may be polling */
+
+/*
+ * Looks at the clients of this engine that rang of late and said that they did so on this CPU: the
+ * most demanding of them. The lcore itself, when it finds no work. A client that lies makes the
+ * lcore sleep early, which the next doorbell ends.
+ */
+enum dbp_crowd dbp_crowd(const struct engine *e, unsigned cpu);
+/* Tells the clients of this engine which CPU its lcore has. Control thread, before it runs. */
+void dbp_set_cpu(struct engine *e, unsigned cpu);
 /* Is a doorbell waiting? The lcore itself, once more before it sleeps. */
 bool dbp_pending(struct engine *e);
 
