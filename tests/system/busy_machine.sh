@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Others take the CPU from the daemon, again and again, while data flows without losses: nothing is
-# sent twice. One lcore has everything, so that what the machine itself takes is no different.
+# sent twice. One lcore has everything, so that what the machine itself takes is no different. Then
+# programs that poll take its CPU.
 . "$(dirname "$0")/lib.sh"
 
 cpu=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*\([0-9]*\).*/\1/p' /proc/self/status)
@@ -40,6 +41,12 @@ done
 kill "$thief"
 wait "$thief"
 kill -CONT "$victim"
+# Client and lcore poll on one CPU: whichever finds nothing leaves it to the other.
+for test in 'send_lat -n 2000' 'write_lat -n 2000' 'read_lat -n 2000'; do
+	# shellcheck disable=SC2086
+	check "on the lcore's CPU: $test" taskset -c "$cpu" timeout 60 "$PERF" $test --verify -u 22 \
+		--socket "$SCRATCH/ring.sock" --pair left,right
+done
 check 'nothing was sent twice' [ -z "$(losses | tee /dev/stderr)" ]
 check 'the daemon ends cleanly' stop "$victim"
 finish
