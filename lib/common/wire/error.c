@@ -11,39 +11,34 @@
 
 #define NAK(code) (0x60 | AETH_NAK_##code)
 #define NO_NAK	  WIRE_NO_SYNDROME
-#define ROW(o, n, aeth, cqe, recv_cqe, req_qp, resp_qp)                                            \
-	[OUTCOME_##o] = {                                                                          \
-		n, aeth, WIRE_CQE_##cqe, WIRE_CQE_##recv_cqe, WIRE_QP_##req_qp, WIRE_QP_##resp_qp}
+#define STAYS	  false
+#define FAILS	  true
+#define ROW(o, aeth, cqe, recv_cqe, responder)                                                     \
+	[OUTCOME_##o] = {aeth, SYNDROME_##cqe, SYNDROME_##recv_cqe, responder}
 
 /*
  * Columns: the responder's answer; the completion of the requester's WQE; the completion of the
- * responder's receive WQE; the fate of the requester's and of the responder's QP. RNR and SEQUENCE
- * are retried: they complete nothing themselves.
+ * responder's receive WQE; the fate of the responder's queue pair. RNR and SEQUENCE are retried:
+ * they complete nothing themselves.
  */
 const struct wire_outcome_info wire_outcomes[OUTCOME_COUNT] = {
-	ROW(OK, "ok", AETH_CREDIT_INVALID, OK, OK, STAYS, STAYS),
-	ROW(RNR, "rnr", 0x20, OK, OK, STAYS, STAYS),
-	ROW(SEQUENCE, "sequence", NAK(SEQUENCE), OK, OK, STAYS, STAYS),
-	ROW(INVALID_REQUEST, "invalid_request", NAK(INVALID_REQUEST), REMOTE_INVAL_REQ, LOCAL_QP_OP,
-	    ERROR, ERROR),
-	ROW(REMOTE_ACCESS, "remote_access", NAK(REMOTE_ACCESS), REMOTE_ACCESS, LOCAL_ACCESS, ERROR,
-	    ERROR),
-	ROW(REMOTE_OPERATION, "remote_operation", NAK(REMOTE_OPERATION), REMOTE_OP, LOCAL_QP_OP,
-	    ERROR, ERROR),
-	ROW(LOCAL_LENGTH, "local_length", NAK(INVALID_REQUEST), LOCAL_LENGTH, LOCAL_LENGTH, ERROR,
-	    ERROR),
-	ROW(LOCAL_QP_OP, "local_qp_op", NAK(REMOTE_OPERATION), LOCAL_QP_OP, LOCAL_QP_OP, ERROR,
-	    ERROR),
-	ROW(LOCAL_PROT, "local_prot", NAK(REMOTE_OPERATION), LOCAL_PROT, LOCAL_PROT, ERROR, ERROR),
-	ROW(LOCAL_ACCESS, "local_access", NAK(REMOTE_ACCESS), LOCAL_ACCESS, LOCAL_ACCESS, ERROR,
-	    ERROR),
-	ROW(FLUSH, "flush", NO_NAK, WR_FLUSH, WR_FLUSH, STAYS, STAYS),
-	ROW(RETRY_EXC, "retry_exceeded", NO_NAK, RETRY_EXC, OK, ERROR, STAYS),
-	ROW(RNR_RETRY_EXC, "rnr_retry_exceeded", NO_NAK, RNR_RETRY_EXC, OK, ERROR, STAYS),
-	ROW(BAD_RESP, "bad_response", NO_NAK, BAD_RESP, OK, ERROR, STAYS),
-	ROW(REMOTE_ABORTED, "remote_aborted", NO_NAK, REMOTE_ABORTED, REMOTE_ABORTED, ERROR, ERROR),
-	ROW(MW_BIND, "mw_bind", NO_NAK, MW_BIND, OK, ERROR, STAYS),
-	ROW(BAD_INVALIDATE, "bad_invalidate", NO_NAK, OK, LOCAL_ACCESS, STAYS, ERROR),
+	ROW(OK, AETH_CREDIT_INVALID, OK, OK, STAYS),
+	ROW(RNR, 0x20, OK, OK, STAYS),
+	ROW(SEQUENCE, NAK(SEQUENCE), OK, OK, STAYS),
+	ROW(INVALID_REQUEST, NAK(INVALID_REQUEST), REMOTE_INVAL_REQ, LOCAL_QP_OP, FAILS),
+	ROW(REMOTE_ACCESS, NAK(REMOTE_ACCESS), REMOTE_ACCESS, LOCAL_ACCESS, FAILS),
+	ROW(REMOTE_OPERATION, NAK(REMOTE_OPERATION), REMOTE_OP, LOCAL_QP_OP, FAILS),
+	ROW(LOCAL_LENGTH, NAK(INVALID_REQUEST), LOCAL_LENGTH, LOCAL_LENGTH, FAILS),
+	ROW(LOCAL_QP_OP, NAK(REMOTE_OPERATION), LOCAL_QP_OP, LOCAL_QP_OP, FAILS),
+	ROW(LOCAL_PROT, NAK(REMOTE_OPERATION), LOCAL_PROT, LOCAL_PROT, FAILS),
+	ROW(LOCAL_ACCESS, NAK(REMOTE_ACCESS), LOCAL_ACCESS, LOCAL_ACCESS, FAILS),
+	ROW(FLUSH, NO_NAK, WR_FLUSH, WR_FLUSH, STAYS),
+	ROW(RETRY_EXC, NO_NAK, RETRY_EXC, OK, STAYS),
+	ROW(RNR_RETRY_EXC, NO_NAK, RNR_RETRY_EXC, OK, STAYS),
+	ROW(BAD_RESP, NO_NAK, BAD_RESP, OK, STAYS),
+	ROW(REMOTE_ABORTED, NO_NAK, REMOTE_ABORTED, REMOTE_ABORTED, FAILS),
+	ROW(MW_BIND, NO_NAK, MW_BIND, OK, STAYS),
+	ROW(BAD_INVALIDATE, NO_NAK, OK, LOCAL_ACCESS, FAILS),
 };
 
 enum wire_outcome wire_outcome_of_nak(uint8_t nak_code)

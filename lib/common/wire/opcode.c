@@ -13,20 +13,21 @@
 	[id] = {                                                                                   \
 		.name = text,                                                                      \
 		.defined = true,                                                                   \
-		.service = WIRE_SERVICE_##service_,                                                \
+		.service = SERVICE_##service_,                                                     \
 		.kind = WIRE_KIND_##kind_,                                                         \
 		.headers = (headers_),                                                             \
 		.flags = (flags_),                                                                 \
 		.header_bytes = WIRE_BTH_BYTES + (0 WIRE_EXTENSIONS(BYTES_IF, headers_)),          \
 	}
 
-#define PAY	    WIRE_HAS_PAYLOAD
-#define IMM	    WIRE_HAS_IMM
-#define RETH	    WIRE_HAS_RETH
-#define RQ	    WIRE_REQUEST
-#define RQ_RECV	    (WIRE_REQUEST | WIRE_CONSUMES_RECV)
-#define RQ_ANSWERED (WIRE_REQUEST | WIRE_ANSWERED)
-#define RS	    WIRE_RESPONSE
+#define SERVICE_NONE WIRE_SERVICE_NONE
+#define PAY	     WIRE_HAS_PAYLOAD
+#define IMM	     WIRE_HAS_IMM
+#define RETH	     WIRE_HAS_RETH
+#define RQ	     WIRE_REQUEST
+#define RQ_RECV	     (WIRE_REQUEST | WIRE_CONSUMES_RECV)
+#define RQ_ANSWERED  (WIRE_REQUEST | WIRE_ANSWERED)
+#define RS	     WIRE_RESPONSE
 
 /* Common to RC and UC, whose opcodes differ in the upper three bits. */
 #define SEND_AND_WRITE(S)                                                                          \
@@ -77,7 +78,7 @@ const struct wire_opcode wire_opcodes[256] = {
 	ROW(WIRE_UD_SEND_ONLY, "UD SEND Only", UD, SEND, WIRE_HAS_DETH | PAY, WIRE_ONLY | RQ_RECV),
 	ROW(WIRE_UD_SEND_ONLY_IMM, "UD SEND Only with Immediate", UD, SEND,
 	    WIRE_HAS_DETH | IMM | PAY, WIRE_ONLY | RQ_RECV),
-	ROW(WIRE_CNP, "CNP", CNP, CNP, PAY, WIRE_ONLY),
+	ROW(WIRE_CNP, "CNP", NONE, CNP, PAY, WIRE_ONLY),
 };
 
 const char *wire_opcode_name(uint8_t opcode)

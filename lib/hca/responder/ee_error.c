@@ -116,7 +116,7 @@ static void refuse_rc(struct ee_work *w)
 		bury(w);
 	else
 		hand_over(w->ee, w->qp, w->m, RESPONSE_ACK, w->qp->ee.expected_psn, syndrome);
-	if (info->responder_qp == WIRE_QP_ERROR)
+	if (info->responder_fails)
 		fail_qp(w);
 }
 

@@ -180,7 +180,7 @@ TEST(golden__ethernet_padding_is_ignored)
 static void check_ud_source_port(const struct golden_frame *g, const struct wire_frame *f)
 {
 	(void)g;
-	if (wire_opcodes[f->h.opcode].service == WIRE_SERVICE_UD)
+	if (wire_opcodes[f->h.opcode].service == SERVICE_UD)
 		assert_int_equal(f->sport, wire_udp_source_port_ud(f->h.src_qp));
 }
 
@@ -210,7 +210,7 @@ static bool find_qpns(const struct golden_capture *capture, uint32_t qpn[2])
 			memcpy(first, f.src_ip, f.ip_bytes);
 		any = true;
 		side = !memcmp(first, f.src_ip, f.ip_bytes);
-		if (wire_opcodes[f.h.opcode].service == WIRE_SERVICE_UD ||
+		if (wire_opcodes[f.h.opcode].service == SERVICE_UD ||
 		    (qpn[side] && qpn[side] != f.h.dest_qp))
 			return false;
 		qpn[side] = f.h.dest_qp;

@@ -32,6 +32,7 @@ static_assert(sizeof(struct cqe) == 32, "completion queue entry");
 #define CQE_SL_IPV4 10u
 
 enum cqe_syndrome {
+	SYNDROME_OK = 0x00,
 	SYNDROME_LOCAL_LENGTH = 0x01,
 	SYNDROME_LOCAL_QP_OP = 0x02,
 	SYNDROME_LOCAL_EEC_OP = 0x03,

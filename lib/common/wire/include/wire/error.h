@@ -7,7 +7,9 @@
  *  - enum wire_outcome: the protocol's verdict on a request or a work request. ONE table maps it to
  *    the AETH syndrome, the CQE syndrome, and the fate of the queue pair.
  */
+#include <stdbool.h>
 #include <stdint.h>
+#include "host-abi/cqe.h"
 
 /* Why wire_parse_frame() or wire_read_transport() refused a packet. */
 enum wire_error {
@@ -48,24 +50,16 @@ enum wire_outcome {
 	OUTCOME_COUNT,
 };
 
-/* What an outcome does to a queue pair, on either side. */
-enum wire_qp_hint {
-	WIRE_QP_STAYS, /* state unchanged */
-	WIRE_QP_ERROR, /* RC: to ERR; UC, UD: send queue to SQE, receive queue to ERR */
-};
-
 /* The value of wire_outcome_info.aeth_syndrome of outcomes without a NAK. */
 enum { WIRE_NO_SYNDROME = 0xff };
 
 struct wire_outcome_info {
-	const char *name;      /* for logs and traces */
-	uint8_t aeth_syndrome; /* the responder's AETH, or WIRE_NO_SYNDROME. RNR: OR in the timer
-					code. OK: ACK with invalid credits, replace 4:0 */
-	uint8_t cqe_syndrome;  /* the requester's CQE (doc/formats.md); 0 for OK and for
-					outcomes that are retried */
-	uint8_t recv_cqe_syndrome; /* CQE of the responder's receive WQE if one was taken; 0: none */
-	uint8_t requester_qp;	   /* enum wire_qp_hint for the requester's QP */
-	uint8_t responder_qp; /* enum wire_qp_hint for the responder's QP (RC; UC and UD drop) */
+	uint8_t aeth_syndrome;	   /* the responder's AETH, or WIRE_NO_SYNDROME. RNR: OR in the
+				    * timer code. OK: ACK with invalid credits, replace 4:0 */
+	uint8_t cqe_syndrome;	   /* enum cqe_syndrome of the requester's CQE; OK for outcomes that
+				    * are retried */
+	uint8_t recv_cqe_syndrome; /* of the responder's receive WQE if one was taken; OK: none */
+	bool responder_fails;	   /* the responder's QP goes to ERR (RC; UC and UD drop) */
 };
 
 /* Indexed by enum wire_outcome. Read only. */
@@ -78,24 +72,5 @@ extern const struct wire_outcome_info wire_outcomes[OUTCOME_COUNT];
  * packet).
  */
 enum wire_outcome wire_outcome_of_nak(uint8_t nak_code);
-
-/* CQE syndromes (doc/formats.md#completion-syndromes). */
-enum wire_cqe_syndrome {
-	WIRE_CQE_OK = 0x00,
-	WIRE_CQE_LOCAL_LENGTH = 0x01,
-	WIRE_CQE_LOCAL_QP_OP = 0x02,
-	WIRE_CQE_LOCAL_EEC_OP = 0x03,
-	WIRE_CQE_LOCAL_PROT = 0x04,
-	WIRE_CQE_WR_FLUSH = 0x05,
-	WIRE_CQE_MW_BIND = 0x06,
-	WIRE_CQE_BAD_RESP = 0x10,
-	WIRE_CQE_LOCAL_ACCESS = 0x11,
-	WIRE_CQE_REMOTE_INVAL_REQ = 0x12,
-	WIRE_CQE_REMOTE_ACCESS = 0x13,
-	WIRE_CQE_REMOTE_OP = 0x14,
-	WIRE_CQE_RETRY_EXC = 0x15,
-	WIRE_CQE_RNR_RETRY_EXC = 0x16,
-	WIRE_CQE_REMOTE_ABORTED = 0x22,
-};
 
 #endif

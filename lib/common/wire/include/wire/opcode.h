@@ -8,15 +8,10 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include "host-abi/wqe.h"
 
-/* Numbered as the engine's own metadata numbers services (doc/formats.md#queue-pair-context). */
-enum wire_service {
-	WIRE_SERVICE_RC,
-	WIRE_SERVICE_UC,
-	WIRE_SERVICE_UD,
-	WIRE_SERVICE_CNP, /* belongs to no queue pair's service: congestion notification */
-	WIRE_SERVICE_COUNT,
-};
+/* What wire_opcode.service says of a CNP: it belongs to the service of no queue pair. */
+#define WIRE_SERVICE_NONE 0xff
 
 /* The kind of message that a packet belongs to. */
 enum wire_kind {
@@ -130,7 +125,7 @@ enum {
 struct wire_opcode {
 	const char *name;     /* as IBTA spells it; NULL when not defined */
 	bool defined;	      /* false: everything else is 0 */
-	uint8_t service;      /* enum wire_service */
+	uint8_t service;      /* enum qp_service, or WIRE_SERVICE_NONE */
 	uint8_t kind;	      /* enum wire_kind */
 	uint8_t flags;	      /* enum wire_opcode_flag */
 	uint16_t headers;     /* enum wire_header_mask */
