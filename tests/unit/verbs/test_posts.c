@@ -71,6 +71,11 @@ TEST(rc__every_operation)
 			assert_int_equal(wc[i].imm_data, htonl(0x22222));
 		}
 	}
+	wr[5].opcode = IBV_WR_ATOMIC_WRITE;
+	assert_int_equal(ibv_post_send(p.qp[0], &wr[5], &bad), 0);
+	wait_for(&p, 1, wc);
+	assert_int_equal(wc[0].opcode, IBV_WC_ATOMIC_WRITE);
+	assert_memory_equal(&far[5], "ffffffff", 8);
 	nothing_more(&p);
 	pair_close(&p);
 }
@@ -319,8 +324,7 @@ static void refuses(struct pair *p, struct ibv_send_wr *wr, int err)
 
 TEST(post__requests_that_cannot_be)
 {
-	static const int none[] = {IBV_WR_TSO, IBV_WR_DRIVER1, 12, 13, 14, IBV_WR_ATOMIC_WRITE,
-				   16,	       1 << 20,	       -1};
+	static const int none[] = {IBV_WR_TSO, IBV_WR_DRIVER1, 12, 13, 14, 16, 1 << 20, -1};
 	struct pair p;
 	struct ibv_sge sge[64];
 	struct ibv_send_wr good, wr;
@@ -353,8 +357,10 @@ TEST(post__requests_that_cannot_be)
 
 TEST(ud__requests_that_cannot_be)
 {
-	static const int none[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD,
-				   IBV_WR_BIND_MW,    IBV_WR_LOCAL_INV, IBV_WR_SEND_WITH_INV};
+	static const int none[] = {
+		IBV_WR_RDMA_WRITE,  IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD,
+		IBV_WR_BIND_MW,	    IBV_WR_LOCAL_INV, IBV_WR_SEND_WITH_INV,
+		IBV_WR_ATOMIC_WRITE};
 	struct pair p;
 	struct ibv_send_wr good, wr;
 
