@@ -237,7 +237,9 @@ int control_adopt(struct control *c, int fd)
 	client->uid = who.uid;
 	client->own = who.pid == getpid();
 	client->same_ipc = segments_same_namespace(who.pid);
-	client->ipc_owner = segments_all_allowed(who.pid);
+	/* The capabilities are those of what the process executes by now, which may be a setuid
+	 * program: only a superuser who connected has the rights that they stand for. */
+	client->ipc_owner = who.uid == 0 && segments_all_allowed(who.pid);
 	client->socket_source = (struct source){.kind = SOURCE_CLIENT, .client = client};
 	client->bell_source = (struct source){.kind = SOURCE_BELL, .client = client};
 	rc = control_watch(c, fd, &client->socket_source, EPOLLRDHUP);

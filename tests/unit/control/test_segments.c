@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <linux/capability.h>
 #include <linux/sched.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/ipc.h>
@@ -217,6 +218,36 @@ TEST(rights__of_a_superuser_without_them)
 	close(pipes[0]);
 	close(pipes[1]);
 	assert_int_equal(WEXITSTATUS(status), EACCES);
+}
+
+static void *connect_as_nobody(void *fd)
+{
+	/* The system call itself: the C library would change all threads. */
+	if (syscall(SYS_setresuid, NOBODY, NOBODY, NOBODY) == 0)
+		*(int *)fd = raw_connect(f.path);
+	return NULL;
+}
+
+/* A user who connects and then executes a setuid program has a process with every capability, as a
+ * thread of ours has here: it is the user who asks, all the same. */
+TEST(rights__of_a_user_whose_process_has_more)
+{
+	int id = segment(0600), page = raw_memfd(sizeof(struct client_page), RAW_SEALS), fd = -1;
+	struct control_hello_reply hello;
+	uint32_t piece;
+	pthread_t user;
+
+	(void)state;
+	if (geteuid())
+		skip(); /* no superuser */
+	assert_int_equal(pthread_create(&user, NULL, connect_as_nobody, &fd), 0);
+	pthread_join(user, NULL);
+	assert_true(fd >= 0);
+	assert_int_equal(raw_hello_with(fd, page, &hello), 0);
+	assert_int_equal(add(fd, id, 0, &piece), -EACCES);
+	shmctl(id, IPC_RMID, NULL);
+	close(page);
+	close(fd);
 }
 
 /* Numbers of processes are used again: of which namespace a client is, is judged as it connects. */
