@@ -316,7 +316,8 @@ void device_port(const struct device *d, struct control_port_reply *out);
 
 /* pieces.c */
 /* May the client have `bytes` more? All pieces share the daemon's address space, and no client may
- * have more of it than is left for others. Before refusing, unmaps everything that is leaving. */
+ * have more of it than is left for others. If they fit only without what is leaving, unmaps as much
+ * of that as they need. */
 bool piece_fits(const struct client *client, uint64_t bytes);
 /* Accounts for a new, mapped piece of the client. */
 void piece_mapped(struct piece *piece);

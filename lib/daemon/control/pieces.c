@@ -23,20 +23,48 @@ struct leaving {
 	uint32_t range; /* counts until all of it is unmapped */
 };
 
-static bool fits(const struct client *client, uint64_t bytes)
+/* The last bytes first: what is left keeps its beginning. */
+static void leave_some(struct control *c)
 {
-	const struct control *c = client->control;
-	const struct control_limits *limits = &c->config.limits;
-	uint64_t left = limits->all_bytes - c->piece_bytes;
+	struct leaving *l = c->leaving;
+	uint64_t bytes = l->bytes < LEAVE_BYTES ? l->bytes : LEAVE_BYTES;
 
-	return bytes <= limits->piece_bytes &&
-	       bytes <= limits->client_bytes - client->piece_bytes && bytes <= left &&
-	       client->piece_bytes <= left - bytes;
+	/* Pages as large as a GiB go with the rest, whole. */
+	if (munmap(l->base + (l->bytes - bytes), bytes)) {
+		bytes = l->bytes;
+		munmap(l->base, bytes);
+	}
+	l->bytes -= bytes;
+	c->leaving_bytes -= bytes;
+	c->piece_bytes -= bytes;
+	if (l->bytes)
+		return;
+	memory_forget(l->range);
+	c->leaving = l->next;
+	free(l);
+}
+
+/* Is there room for them beside `taken` bytes, and then still as much as the client has by now? */
+static bool fits(const struct client *client, uint64_t bytes, uint64_t taken)
+{
+	uint64_t left = client->control->config.limits.all_bytes - taken;
+
+	return bytes <= left && client->piece_bytes <= left - bytes;
 }
 
 bool piece_fits(const struct client *client, uint64_t bytes)
 {
-	return fits(client, bytes) || (pieces_leave_all(client->control) && fits(client, bytes));
+	struct control *c = client->control;
+	const struct control_limits *limits = &c->config.limits;
+
+	/* Unmapping takes the time of all clients: nobody makes us do it for a request that is
+	 * refused anyway. */
+	if (bytes > limits->piece_bytes || bytes > limits->client_bytes - client->piece_bytes ||
+	    !fits(client, bytes, c->piece_bytes - c->leaving_bytes))
+		return false;
+	while (!fits(client, bytes, c->piece_bytes))
+		leave_some(c);
+	return true;
 }
 
 void piece_mapped(struct piece *piece)
@@ -132,27 +160,6 @@ void piece_unmap(struct piece *piece)
 	piece->mapping = (struct mapping){0};
 	if (c->leaving_bytes > c->config.limits.client_bytes) /* address space is not for ever */
 		pieces_leave_all(c);
-}
-
-/* The last bytes first: what is left keeps its beginning. */
-static void leave_some(struct control *c)
-{
-	struct leaving *l = c->leaving;
-	uint64_t bytes = l->bytes < LEAVE_BYTES ? l->bytes : LEAVE_BYTES;
-
-	/* Pages as large as a GiB go with the rest, whole. */
-	if (munmap(l->base + (l->bytes - bytes), bytes)) {
-		bytes = l->bytes;
-		munmap(l->base, bytes);
-	}
-	l->bytes -= bytes;
-	c->leaving_bytes -= bytes;
-	c->piece_bytes -= bytes;
-	if (l->bytes)
-		return;
-	memory_forget(l->range);
-	c->leaving = l->next;
-	free(l);
 }
 
 static uint64_t now_ns(void)

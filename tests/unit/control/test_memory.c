@@ -145,6 +145,36 @@ TEST(ranges__count_until_they_are_unmapped)
 	close(fd);
 }
 
+/* A request waits for what is leaving only if that gets it room, and no longer than until then. */
+TEST(pieces__wait_for_no_more_than_they_need)
+{
+	static const struct {
+		uint64_t bytes, left; /* MiB: asked for, and still leaving afterwards */
+		bool fits;
+	} row[] = {{1 << 11, 96, false}, /* more than a piece may have */
+		   {513, 96, false},	 /* than the client may */
+		   {257, 96, false},	 /* than all may */
+		   {160, 96, true},	 {161, 64, true}, {256, 0, true}};
+	struct control c = {0};
+	struct client client = {.control = &c};
+	struct piece piece = {.object.client = &client};
+	int fd = raw_memfd(96 << 20, 0);
+	const char *why;
+
+	(void)state;
+	c.config.limits.piece_bytes = 1 << 30;
+	c.config.limits.client_bytes = 512 << 20;
+	c.config.limits.all_bytes = 256 << 20;
+	assert_int_equal(memory_map_piece(fd, 0, 96 << 20, false, &piece.mapping, &why), 0);
+	c.piece_bytes = client.piece_bytes = 96 << 20;
+	piece_unmap(&piece);
+	for (unsigned int i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		assert_int_equal(piece_fits(&client, row[i].bytes << 20), row[i].fits);
+		assert_int_equal(c.leaving_bytes >> 20, row[i].left);
+	}
+	close(fd);
+}
+
 TEST(numbers__grow_and_run_out)
 {
 	static struct object objects[65];
