@@ -200,6 +200,7 @@ TEST(atomic_write__sends_eight_bytes)
 		assert_int_equal(p.h.rkey, s->node[1].key);
 		assert_int_equal(p.h.dma_len, 8);
 		assert_int_equal(p.h.ackreq, 1);
+		assert_int_equal(sim_counter(s, 0, COUNTER_request_bytes), 8 * (i + 1));
 		rig_silent(s, 100 * US);
 		rig_no_cqe(s);
 		answer(s, PSN + i, i + 1);

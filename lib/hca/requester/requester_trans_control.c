@@ -177,9 +177,9 @@ static inline uint32_t reads_outstanding(const struct qp *q)
 static bool read_buffers(const struct visit *v, uint32_t reads)
 {
 	const struct multi_queue *mq = v->e->mq;
+	uint32_t entries = v->r->traits & USER_SCATTERS ? v->r->data_units : 0;
 
-	return rtc_share(v->q, &mq->rd_free, reads, 1) &&
-	       mq_free_count(&mq->re_free) >= v->r->data_units;
+	return rtc_share(v->q, &mq->rd_free, reads, 1) && mq_free_count(&mq->re_free) >= entries;
 }
 
 /*

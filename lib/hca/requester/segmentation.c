@@ -292,6 +292,7 @@ enum rtc_state rtc_rc_store_entry(struct visit *v)
 	rd_put(v->e->mq, &q->mq.rd, &x);
 	advance_psn(v, packets);
 	count(rtc_counters(v->e), COUNTER_request_packets);
+	count_n(rtc_counters(v->e), COUNTER_request_bytes, scatters ? 0 : r->length);
 	out_put(v, m);
 	return RTC_CXT_WB;
 }

@@ -33,13 +33,15 @@ static bool duplicate_read(struct ee_work *w)
 }
 
 /* The saved result, never a second execution (o9-66). One that is 2^24 PSNs old is of another
- * request (o9-67). */
+ * request (o9-67). An answer that would have to wait needs room like any other. */
 static bool duplicate_result(struct ee_work *w)
 {
 	const struct atomic_result *result;
 	uint64_t psn = ee_long_psn(w->qp, w->a->headers.psn);
 
 	w->respond = answer_of(w->op);
+	if ((w->respond == RESPONSE_READ || w->qp->respg.head) && respg_is_full(w->e, w->qp))
+		return false;
 	for (unsigned i = 0; i < w->qp->ee.results_used; i++) {
 		result = qp_result(w->e->qps, w->qp, i);
 		if (result->psn == psn) {

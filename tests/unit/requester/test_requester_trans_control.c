@@ -467,7 +467,8 @@ TEST(rtc_poll__bad_request_ring_full)
 	assert_bad(64, OUTCOME_LOCAL_QP_OP);
 }
 
-/* A READ finds no place for its entries: its turn comes again, until there is one. */
+/* A READ finds no place for its entries: its turn comes again, until there is one. An ATOMIC WRITE
+ * has none to keep. */
 TEST(rtc_poll__no_read_buffer)
 {
 	uint32_t size = fx->e->mq->re_free.size;
@@ -485,6 +486,11 @@ TEST(rtc_poll__no_read_buffer)
 	fx_refill();
 	rtc_poll(fx->e);
 	assert_int_equal(fx_ring_count(CHANNEL_RTC_RPG), 1);
+	fx->e->mq->re_free.size = 0;
+	send_request(1, USER_ATOMIC_WRITE, 8, 0);
+	rtc_poll(fx->e);
+	assert_int_equal(fx_ring_count(CHANNEL_RTC_RPG), 2);
+	fx->e->mq->re_free.size = size;
 }
 
 TEST(rtc_poll__read_not_allowed)

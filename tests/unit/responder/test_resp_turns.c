@@ -339,6 +339,7 @@ TEST(destroy__frees_what_waits)
 TEST(answers__hold_a_share_of_the_buffers)
 {
 	const unsigned share = fx->e.packets->size / 16;
+	struct wire_headers atomic = fx_write(FX_PSN);
 	uint32_t psn = FX_PSN;
 	unsigned sent = 0;
 	bool full = false;
@@ -349,6 +350,11 @@ TEST(answers__hold_a_share_of_the_buffers)
 	fx->e.pool_engines = 2;
 	assert_int_equal(respg_create(&fx->e), 0);
 	fx->qp->max_dest_rd_atomic = READS_MAX;
+	atomic.opcode = WIRE_RC_ATOMIC_WRITE;
+	atomic.dma_len = 8;
+	fx_send_to(FX_QPN, atomic, 8, 0);
+	poll_with_room(1);
+	psn = psn_add(psn, 1);
 	for (; !full && sent < READS_MAX; sent++) {
 		uint64_t dropped = fx_counter(COUNTER_drop_answers_full);
 
@@ -360,9 +366,12 @@ TEST(answers__hold_a_share_of_the_buffers)
 			full = rte_mempool_in_use_count(fx->rx) == share;
 	}
 	assert_true(full);
-	fx_send_read(FX_QPN, FX_PSN, 8); /* nor is there room for a duplicate */
+	fx_send_read(FX_QPN, psn_add(FX_PSN, 1), 8); /* nor is there room for a duplicate, */
 	poll_with_room(0);
 	fx_assert_counter(drop_duplicate, 1);
+	fx_send_to(FX_QPN, atomic, 8, 0); /* of whatever kind */
+	poll_with_room(0);
+	fx_assert_counter(drop_duplicate, 2);
 	drops = fx_counter(COUNTER_drop_answers_full);
 	fx_send_write(FX_QPN, psn, FX_KEY); /* takes no buffer */
 	poll_with_room(0);
