@@ -2,8 +2,8 @@
 #ifndef UNIT_INTRUDER_H
 #define UNIT_INTRUDER_H
 /*
- * What another lcore does in the midst of a function, by one thread, so that each order surely
- * comes by. A test includes this and then the module's source, with macros that call other_lcore()
+ * What another lcore does in the middle of a function, in one thread, so that each order
+ * is tried. A test includes this and then the module's source, with macros that call other_lcore()
  * before each of its atomic operations; it sets the intruder, and at which operation it comes.
  */
 #include <stddef.h>

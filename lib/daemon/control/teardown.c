@@ -15,8 +15,8 @@ static void take_away(struct ceu *ceu, uint8_t op, const struct object *list)
 		ceu_exec(ceu, op, o->number, NULL, 0, NULL, 0);
 }
 
-/* What lies over regions goes first; a work request that binds one more may be in the midst of it,
- * and no region goes before it is out. */
+/* Windows and fast registrations go first; a work request may be in the middle of adding another,
+ * and no region goes before that request has finished. */
 static void take_away_windows(struct ceu *ceu, const struct client *client)
 {
 	bool any = client->objects[OBJECT_MW];

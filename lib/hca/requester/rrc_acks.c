@@ -41,7 +41,7 @@ static enum rrc_state retry_nak(struct rrc_work *w, uint32_t psn)
  * What was on its way when the retransmission began may draw the same NAK again, from a peer whose
  * silence a duplicate ends (C9-80; ours keeps it, C9-114). Such a repetition says nothing new: it
  * neither counts as a try nor starts over, for as long as an answer takes. Before a round trip was
- * measured that is a guess, doubled with each try in vain: others may keep the peer from its CPU.
+ * measured that is a guess, doubled with each failed try: others may keep the peer from its CPU.
  * If the repeated packet itself was lost, a probe or the Loss timer finds out.
  */
 #define NAK_REPEAT_NS 250000
@@ -72,7 +72,7 @@ enum rrc_state rrc_step_implied_nak(struct rrc_work *w)
 /*
  * LSN = MSN + credits (C9-161), unless a newer acknowledgement overtook this one, or the MSN, which
  * is the SSN of the request done last, is that of one not sent yet. A peer that once said that it
- * gives no credits is sent to at will from then on (C9-153).
+ * gives no credits is no longer limited by them (C9-153).
  */
 void rrc_take_credits(struct rrc_work *w)
 {
@@ -142,7 +142,7 @@ static enum rrc_state nak_fatal(struct rrc_work *w)
 
 /*
  * What precedes is released. What is older and still there is a READ that lost a response, unless
- * it is that one which failed (C9-100): it is asked for again with the rest, for RNR when the wait
+ * that READ itself failed (C9-100): it is requested again with the rest, for RNR when the wait
  * is over (C9-130).
  */
 enum rrc_state rrc_step_nak_implicit_release(struct rrc_work *w)
@@ -157,7 +157,7 @@ enum rrc_state rrc_step_nak_implicit_release(struct rrc_work *w)
 	return w->outcome == OUTCOME_SEQUENCE ? RRC_NAK_RETRANS : nak_fatal(w);
 }
 
-/* Has it TimerControl set the RNR timer. If there is no room for the command, it is as if the NAK
+/* Tells TimerControl to set the RNR timer. If there is no room for the command, it is as if the NAK
  * had been lost: the Loss timer sends again, and another NAK comes. */
 enum rrc_state rrc_step_reset_timer(struct rrc_work *w)
 {

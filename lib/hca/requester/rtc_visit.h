@@ -61,7 +61,7 @@ static inline enum rtc_state rtc_park(struct visit *v, enum park_reason reason)
  * May a QP that holds `held` of a pool's elements have one more? A QP whose peer answers
  * (rrc.proven) gets as much as is left free. One whose peer has not answered yet, or not since the
  * last timeout, gets a few, and not from the last quarter of the pool: that is there for those who
- * make progress, however many peers are dead; but for a single element, with which it can prove
+ * make progress, however many peers are dead. Its first element may come from there, to prove
  * itself.
  */
 static inline bool rtc_share(const struct qp *q, const struct mq_free *f, uint32_t held,
@@ -105,7 +105,7 @@ static inline void rtc_free_descriptor(struct visit *v)
 	v->freed++;
 }
 
-/* Takes so many bytes off the QP's turn; few count as a cache line, so that turns end. */
+/* Charges `bytes` to the QP's turn, 64 at least, so that every turn ends. */
 static inline void rtc_spend(struct visit *v, uint32_t bytes)
 {
 	uint32_t cost = RTE_MAX(bytes, 64u);

@@ -41,8 +41,8 @@ static inline void look_at_credits(struct qp *q)
 	}
 }
 
-/* Has the request of that number a credit? While none came at all: no (C9-156), for the LSN is 0
- * then, and of what is added to it there is less than of requests. */
+/* Does the request of that number have a credit? Not before any came (C9-156), for the LSN is 0
+ * then, and fewer additions are made to it than there are requests. */
 static inline bool has_credit(const struct qp *q, uint32_t ssn)
 {
 	if (q->rtc.credits_seen & CREDITS_UNLIMITED)

@@ -108,7 +108,7 @@ static void note_what_was_heard(struct engine *e, struct tc *t)
 	t->heard_put = ring_put_count(e->channel[CHANNEL_HP_RRC].ring);
 }
 
-/* How long those slept whom heard_by_all() waits for. */
+/* How long, in total, the engines slept that heard_by_all() waits for. */
 static uint64_t slept_by_all(const struct engine *e)
 {
 	uint64_t ns = 0;
@@ -138,7 +138,7 @@ static bool answers_taken(const struct engine *e, const struct tc *t)
 }
 
 /*
- * Timers go by the world's time, whoever had our CPU meanwhile; but never ahead of the answers:
+ * Timers follow real time, even while others had our CPU, but never run ahead of the answers:
  * time passes when RequesterRecvControl has taken those that had arrived by then.
  */
 static void let_time_pass(struct engine *e, struct tc *t)

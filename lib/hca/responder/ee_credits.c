@@ -2,18 +2,17 @@
 /*
  * ExecutionEngine's part in end-to-end flow control (C9-150 to C9-158, doc/transport.md#credits):
  * the credits that acknowledgements carry, and the acknowledgements that nobody asked for. Clients
- * post receives without a doorbell, so QPs whose peers believe to have no credits are in a list,
- * and a few of them are looked at now and then. Reads the clients' counts; writes qp->ee; what it
- * has to say goes to RespPktGen behind every answer before it (EE_RESPG). Stage responder_exec.
+ * post receives without a doorbell, so QPs whose peers know of no credits are on a list,
+ * and a few of them are polled now and then. Reads the clients' counts; writes qp->ee; what it
+ * has to send goes to RespPktGen after every earlier answer (EE_RESPG). Stage responder_exec.
  * Never promises more than is posted.
  */
 #include "ee_work.h"
 
 enum {
 	LOOK_QPS = 4,	/* QPs looked at in one go */
-	LOOK_NS = 1000, /* and not again before; while nothing is found, up to */
-	LOOK_NS_MAX =
-		16 * LOOK_NS, /* so: QPs that never post receives shall cost nobody anything */
+	LOOK_NS = 1000, /* from one look to the next; while none finds anything, up to */
+	LOOK_NS_MAX = 16 * LOOK_NS, /* this: QPs that never post receives must cost others little */
 };
 
 static inline bool gives_credits(const struct engine *e, const struct qp *qp)
@@ -50,7 +49,7 @@ void ee_forget_credits(struct engine *e, struct qp *qp)
 	qp_list_remove(starved(e), qp);
 }
 
-/* Is it allowed to acknowledge now? While a NAK is out the peer must not hear anything else before
+/* May it acknowledge now? While a NAK is outstanding, the peer must hear nothing else until
  * it has sent again (C9-80, C9-114). */
 static inline bool may_tell(const struct qp *qp)
 {
@@ -58,7 +57,7 @@ static inline bool may_tell(const struct qp *qp)
 }
 
 /* An acknowledgement that no packet asked for, of everything executed. It has no received frame to
- * travel in: false, there is no buffer for it. */
+ * carry it: false if there is no buffer for one. */
 static bool ee_announce_credits(struct engine *e, struct execution_engine *ee, struct qp *qp)
 {
 	uint32_t expected = qp->ee.comm_est ? qp->ee.expected_psn : qp->rq_psn;
@@ -73,7 +72,7 @@ static bool ee_announce_credits(struct engine *e, struct execution_engine *ee, s
 }
 
 /* One that is in the list: true, an acknowledgement is on its way. It goes to the end of the list
- * unless its peer knows of credits now. */
+ * unless its peer knows of credits now, or it no longer receives. */
 static bool look(struct engine *e, struct execution_engine *ee, struct qp *qp)
 {
 	bool told;

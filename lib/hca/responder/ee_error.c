@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ExecutionEngine's steps off the main road: duplicates, refusals, and giving back receive
+ * ExecutionEngine's steps off the fast path: duplicates, refusals, and flushing receive
  * descriptors when a QP is in ERR. Stage responder_exec.
  */
 #include "completion/completion.h"
@@ -74,7 +74,7 @@ enum ee_state step_duplicate(struct ee_work *w)
 	return EE_GEN_RESP;
 }
 
-/* An error of this side's own making: it ends the QP whatever its service. */
+/* A local error: fatal to the QP, whatever its service. */
 static bool is_local(enum wire_outcome o)
 {
 	return o == OUTCOME_LOCAL_PROT || o == OUTCOME_LOCAL_QP_OP;
@@ -108,7 +108,7 @@ static void refuse_rc(struct ee_work *w)
 	uint8_t syndrome = info->aeth_syndrome;
 
 	if (w->outcome == OUTCOME_RNR) {
-		/* The rest of the message in flight is not to draw a NAK that would overtake the
+		/* The rest of the message in flight must not draw a NAK that would cut short the
 		 * wait. */
 		w->qp->ee.nak_sent = 1;
 		syndrome = aeth_rnr(w->qp->min_rnr_timer);
@@ -148,7 +148,7 @@ enum ee_state step_async_error(struct ee_work *w)
 	return EE_IDLE;
 }
 
-/* With an SRQ: gives back the one descriptor that the QP may hold, then says that it takes no more,
+/* With an SRQ: flushes the one descriptor that the QP may hold, then raises EQE_LAST_WQE,
  * once. Returns what was written, 0 or 1. */
 static unsigned flush_shared(struct engine *e, struct counters *c, struct qp *qp, unsigned budget)
 {
@@ -193,7 +193,7 @@ static unsigned flush(struct engine *e, struct counters *c, struct qp *qp, unsig
 }
 
 /*
- * The CEU took the QP away: lets go of it. Its number may come back at once, so this waits until
+ * The CEU has destroyed the QP: releases it. Its number may be reused at once, so this waits until
  * the answers that are in EE_RESPG now have been taken from there, and dropped.
  */
 static void let_go(struct engine *e, struct qp *qp)

@@ -48,7 +48,7 @@ static inline bool is_long(const struct ee_work *w, uint64_t message_bytes)
 	return unlikely(limit && message_bytes >= limit);
 }
 
-/* Writes so many bytes into the entries of the open descriptor. */
+/* Writes `bytes` bytes of src into the entries of the open descriptor. */
 static enum wire_outcome scatter(struct ee_work *w, const uint8_t *src, uint32_t bytes, bool nt)
 {
 	while (bytes) {
@@ -119,7 +119,7 @@ static inline enum ee_state vtp_read(struct ee_work *w)
 
 	if (unlikely(s != V2P_SUCCESS))
 		return refused(w, s, OUTCOME_REMOTE_ACCESS);
-	pay_ack(w->e, w->ee, w->qp); /* of what precedes, before the PSN moves on */
+	pay_ack(w->e, w->ee, w->qp); /* for earlier requests, before the PSN advances */
 	w->respond = RESPONSE_READ;
 	w->psns = psn_packets(h->dma_len, w->qp->mtu_bytes);
 	return EE_CXT_WB;
@@ -209,7 +209,7 @@ static uint64_t execute_atomic(struct ee_work *w, uint64_t *p)
 	case WIRE_RC_ATOMIC_WRITE:
 		memcpy(&value, rte_pktmbuf_mtod_offset(w->m, uint8_t *, w->a->payload_offset),
 		       sizeof(value));
-		/* Behind all that was written before, for whoever sees it. */
+		/* Release: a reader that sees it sees all earlier writes, too. */
 		__atomic_store_n(p, value, __ATOMIC_RELEASE);
 		return 0;
 	case WIRE_RC_FETCH_ADD:
@@ -243,18 +243,18 @@ enum ee_state step_atomic(struct ee_work *w)
 
 	if (unlikely(s != V2P_SUCCESS))
 		return refused(w, s, OUTCOME_REMOTE_ACCESS);
-	/* A region registered under an address that is odd against its memory: the CPU has no
+	/* The peer's address is aligned, but the memory behind it is not: the CPU has no
 	 * atomic for it. */
 	if ((uintptr_t)w->addr % sizeof(uint64_t))
 		return fail(w, OUTCOME_INVALID_REQUEST);
 	w->a->orig = execute_atomic(w, (uint64_t *)w->addr);
 	keep_result(w->e, qp, ee_long_psn(qp, h->psn), w->a->orig);
-	pay_ack(w->e, w->ee, qp); /* of what precedes, before the PSN moves on */
+	pay_ack(w->e, w->ee, qp); /* for earlier requests, before the PSN advances */
 	w->respond = answer_of(w->op);
 	return EE_CXT_WB;
 }
 
-/* SEND with invalidate: after the data, before the completion. If the key is not to be invalidated,
+/* SEND with invalidate: after the data, before the completion. If the key may not be invalidated,
  * the receive fails and with it the QP, without a NAK (IBTA 9.9.6.3, class J). */
 static enum wire_outcome invalidate(struct ee_work *w)
 {

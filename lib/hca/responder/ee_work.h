@@ -24,19 +24,19 @@ enum ee_state {
 	EE_STATES,
 };
 
-/* An ACK owed at the end of the burst, and the mbuf that will carry it to RespPktGen. */
+/* An ACK deferred to the end of the burst, and the mbuf that will carry it to RespPktGen. */
 struct owed_ack {
 	struct qp *qp;
 	struct rte_mbuf *m;
 };
 
-/* The module's own state: valid within one burst, but for what is held and who is starved. */
+/* The module's own state: out, dead and owed last for one burst, the rest persists. */
 struct execution_engine {
 	struct rte_mbuf *out[BURST];  /* to EE_RESPG, in order */
 	struct rte_mbuf *dead[BURST]; /* to be freed */
 	struct owed_ack owed[BURST];  /* qp->ee.ack_pending is the place in it, plus one */
 	unsigned outs, deads, owes;
-	struct rte_mbuf *held[BURST]; /* packets that come again at the next poll, in order */
+	struct rte_mbuf *held[BURST]; /* packets to be retried at the next poll, in order */
 	unsigned holds;
 	struct qp_list starved; /* ee_credits.c */
 	uint64_t look_ns;	/* when to look at it next */
@@ -84,13 +84,13 @@ static inline enum ee_state fail(struct ee_work *w, enum wire_outcome outcome)
 	return EE_ASYNC_ERROR;
 }
 
-/* The response of a request that has one of its own. */
+/* The kind of response to a request that a plain ACK does not answer. */
 static inline enum response_kind answer_of(const struct wire_opcode *op)
 {
 	return op->headers & WIRE_HAS_ATOMIC ? RESPONSE_ATOMIC : RESPONSE_READ;
 }
 
-/* What VirtToPhys did not grant. */
+/* The next state when VirtToPhys has not granted the access. */
 static inline enum ee_state refused(struct ee_work *w, enum v2p_state s, enum wire_outcome outcome)
 {
 	if (s == V2P_PENDING) {
@@ -101,7 +101,7 @@ static inline enum ee_state refused(struct ee_work *w, enum v2p_state s, enum wi
 	return fail(w, outcome);
 }
 
-/* Hands a received mbuf over as the carrier of an answer; its arrival says what else. */
+/* Hands over an mbuf to carry an answer to RespPktGen; its arrival describes the rest. */
 static inline void hand_over(struct execution_engine *ee, struct qp *qp, struct rte_mbuf *m,
 			     uint8_t response, uint32_t psn, uint8_t syndrome)
 {
@@ -117,7 +117,7 @@ static inline void hand_over(struct execution_engine *ee, struct qp *qp, struct 
 	ee->out[ee->outs++] = m;
 }
 
-/* If an ACK is owed it goes out now: PSN of the most recent executed request (C9-95). */
+/* Hands over the pending ACK, if any, with the PSN of the request executed last (C9-95). */
 static inline void pay_ack(struct engine *e, struct execution_engine *ee, struct qp *qp)
 {
 	struct owed_ack *o;
@@ -130,8 +130,8 @@ static inline void pay_ack(struct engine *e, struct execution_engine *ee, struct
 		  ee_ack_syndrome(e, qp));
 }
 
-/* A PSN from EPSN - 2^23 to EPSN as a number that does not wrap, so that a PSN which came round is
- * another one. It begins behind 2^24 and is never 0. */
+/* A PSN from EPSN - 2^23 to EPSN as a number that does not wrap, so that a PSN that has wrapped is
+ * another number. It is at least 2^23, so never 0. */
 static inline uint64_t ee_long_psn(const struct qp *qp, uint32_t psn)
 {
 	uint64_t expected = (1 + (uint64_t)qp->ee.psn_laps) << 24 | qp->ee.expected_psn;

@@ -3,9 +3,9 @@
  * ExecutionEngine: takes requests from HP_EE, checks them in the order of the standard's flow chart
  * (C9-73), executes them in client memory, writes receive completions, and tells RespPktGen what to
  * answer (EE_RESPG). Stage responder_exec. Reads the frame, never writes into it; never waits;
- * never allocates. A packet whose memory VirtToPhys cannot tell at once is held, and those behind
+ * allocates only to offer credits. A packet whose translation is pending is held, with those behind
  * it; at the next poll it passes all states anew. Until VirtToPhys has answered nothing of it
- * counts: bytes that were copied already are copied once more to the same place.
+ * counts: bytes that were already copied are copied again to the same place.
  *
  * Each packet passes the states below, one step function each. The hardware's pairs "command,
  * response" (FETCH_CXT RESP_CXT, VTP_CMD VTP_RESP, ENTRY_FETCH ENTRY_RESP) are one state here,
@@ -43,7 +43,7 @@ static inline void set_expected(struct qp *qp, uint32_t psn)
 	__atomic_store_n(&qp->ee.expected_psn, psn, __ATOMIC_RELAXED);
 }
 
-/* The first packet of a connection: takes up the initial PSN, and tells the client if it does not
+/* The first packet of a connection: adopts the initial PSN, and raises COMM_EST if the QP is still
  * know yet. */
 static void first_packet(struct ee_work *w, enum qp_state state)
 {
@@ -171,7 +171,7 @@ static inline enum ee_state step_cxt_wb(struct ee_work *w)
 }
 
 /* Hands over a READ's or an atomic's answer. What was executed before a new one has been
- * acknowledged in front of it; an ACK that is owed has a PSN behind a duplicate's, and comes after
+ * acknowledged already; a pending ACK has a later PSN than a duplicate, and comes after it
  * (C9-105). */
 static void answer_explicitly(struct ee_work *w)
 {
@@ -250,7 +250,7 @@ static inline enum ee_state step(struct ee_work *w, enum ee_state state)
 	return EE_IDLE;
 }
 
-/* False: the packet comes again, and the receive descriptor is where it was before. */
+/* False: the packet must be retried; the receive descriptor is as it was before. */
 static inline bool execute(struct engine *e, struct execution_engine *ee, struct counters *c,
 			   struct rte_mbuf *m)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Header checks of ExecutionEngine: pure functions of a packet's headers and its QP's context.
- * Stage responder_exec. Never touch payload, client memory or the context's contents.
+ * Stage responder_exec. Never read payload or client memory, never write the context.
  */
 #include "base/assert.h"
 #include "host-abi/control.h"

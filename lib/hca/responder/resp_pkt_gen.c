@@ -312,9 +312,9 @@ void respg_forget(struct engine *e, struct qp *qp)
 }
 
 /*
- * Is what waits for this QP worth nothing any more? In ERR an answer is still given to what
+ * May all that waits for this QP be dropped? In ERR an answer is still given to what
  * precedes a NAK of ExecutionEngine's (C9-87); while EE_RESPG holds something that NAK may be still
- * to come. Something does wait.
+ * to come. The list is not empty.
  */
 static bool is_void(struct engine *e, const struct qp *qp)
 {

@@ -90,7 +90,7 @@ static inline enum rwm_result rwm_open(struct counters *c, struct qp *qp)
  * descriptor is open. RWM_VALID_ENTRY (*out filled), RWM_INVALID_ENTRY. */
 enum rwm_result rwm_fetch_entry(struct qp *qp, struct rwm_entry *out);
 
-/* CMD_UPDATE_ENTRY: so many bytes of the current entry are used, fewer than it had. */
+/* CMD_UPDATE_ENTRY: `bytes` more of the current entry are used, not all that it had left. */
 static inline void rwm_update_entry(struct qp *qp, uint32_t bytes)
 {
 	qp->rwm.entry_bytes += bytes;

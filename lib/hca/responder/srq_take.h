@@ -8,7 +8,7 @@
  * A queue pair takes one descriptor when a message opens, none ahead: what one does not need
  * another can have. Once taken it is the queue pair's until it completes; a message that is given
  * up (UC, UD) leaves it to the next message. If the queue pair is reset or destroyed meanwhile, it
- * is lost without a completion, as the standard allows (10.3.1): who wants it back moves the queue
+ * is lost without a completion, as the standard allows (10.3.1): to get it back, move the queue
  * pair to ERR first and waits for EQE_LAST_WQE.
  */
 #include "rq_wqe_manager.h"

@@ -67,7 +67,7 @@ int services_setup(void **state);
 int services_teardown(void **state);
 void services_start(const struct cm_service_limits *limits);
 
-/* Open ones of this process, once all that was let go is closed. */
+/* Open descriptors of this process, after all deferred closes. */
 unsigned int service_descriptors(void);
 
 /* A channel of node[n]. */
