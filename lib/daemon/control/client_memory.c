@@ -209,7 +209,8 @@ int memory_mapped(void *at, uint64_t bytes, uint64_t page_bytes, int protection,
 {
 	int rc;
 
-	*m = (struct mapping){.base = at, .bytes = bytes, .page_bytes = page_bytes};
+	*m = (struct mapping){
+		.base = at, .bytes = bytes, .page_bytes = page_bytes, .populate_bytes = page_bytes};
 	rc = range_add(m->base, bytes, page_bytes, protection, &m->range);
 	if (rc) {
 		*why = "one too many";
@@ -241,10 +242,20 @@ int memory_map(int fd, uint64_t bytes, unsigned int flags, struct mapping *m, co
 	return rc;
 }
 
+/* What populating a page of the file may bring in: tmpfs says so if it has huge pages for it,
+ * though accesses fault and ranges end by small ones. */
+static uint64_t populate_bytes_of(const struct stat *st, uint64_t page_bytes)
+{
+	uint64_t bytes = (uint64_t)st->st_blksize;
+
+	return bytes > page_bytes && !(bytes & (bytes - 1)) ? bytes : page_bytes;
+}
+
 /* The file must lie in memory: one on a disk or of a driver could make the data path wait, or
  * anything else that its file system has in mind. It need not fill its last page. NULL, or what is
  * wrong. */
-static const char *piece_wrong(int fd, uint64_t offset, uint64_t bytes, uint64_t *page_bytes)
+static const char *piece_wrong(int fd, uint64_t offset, uint64_t bytes, uint64_t *page_bytes,
+			       uint64_t *populate_bytes)
 {
 	struct statfs fs;
 	struct stat st;
@@ -266,6 +277,7 @@ static const char *piece_wrong(int fd, uint64_t offset, uint64_t bytes, uint64_t
 	end = ((uint64_t)st.st_size + *page_bytes - 1) & ~(*page_bytes - 1);
 	if (offset > end || bytes > end - offset)
 		return "beyond its file's end";
+	*populate_bytes = populate_bytes_of(&st, *page_bytes);
 	return NULL;
 }
 
@@ -291,11 +303,12 @@ int memory_map_piece(int fd, uint64_t offset, uint64_t bytes, bool read_only, st
 		     const char **why)
 {
 	const int protection = read_only ? PROT_READ : PROT_READ | PROT_WRITE;
-	uint64_t page_bytes, align = bytes < LARGE_BYTES ? HUGE_BYTES : LARGE_BYTES;
+	uint64_t page_bytes, populate_bytes = 0;
+	uint64_t align = bytes < LARGE_BYTES ? HUGE_BYTES : LARGE_BYTES;
 	uint8_t *base;
 	int rc;
 
-	*why = piece_wrong(fd, offset, bytes, &page_bytes);
+	*why = piece_wrong(fd, offset, bytes, &page_bytes, &populate_bytes);
 	if (*why)
 		return -EINVAL;
 	*why = "too large for the daemon's addresses";
@@ -310,7 +323,10 @@ int memory_map_piece(int fd, uint64_t offset, uint64_t bytes, bool read_only, st
 		munmap(base, bytes);
 		return rc;
 	}
-	return memory_mapped(base, bytes, page_bytes, protection, m, why);
+	rc = memory_mapped(base, bytes, page_bytes, protection, m, why);
+	if (!rc)
+		m->populate_bytes = populate_bytes;
+	return rc;
 }
 
 void memory_unmap(struct mapping *m)

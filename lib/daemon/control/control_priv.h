@@ -104,7 +104,8 @@ struct mapping {
 	uint8_t *base;
 	uint64_t bytes;
 	uint64_t page_bytes;
-	uint32_t range; /* in the SIGBUS handler's table */
+	uint64_t populate_bytes; /* what populating a page may bring in: page_bytes or more */
+	uint32_t range;		 /* in the SIGBUS handler's table */
 };
 
 /* A part of a client's file. Its users are MRs, one count for each of their extents. */

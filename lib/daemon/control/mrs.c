@@ -246,16 +246,17 @@ static int judge(struct client *client, const struct control_mr *in, const struc
 }
 
 /* Populating an extent brings in whole pages, and the kernel clears each: huge ones are counted as
- * such, however little of them the MR has. */
+ * such, however little of them the MR has. Where one begins, the piece's address tells, which is
+ * congruent to its offset in the file. */
 static uint64_t populated_bytes(const struct mr_memory *m)
 {
 	uint64_t bytes = 0;
 
 	for (uint32_t i = 0; i < m->count; i++) {
 		const struct extent *x = &m->extents[i];
-		uint64_t page_bytes = x->piece->mapping.page_bytes;
+		uint64_t page = x->piece->mapping.populate_bytes;
 
-		bytes += (x->offset % page_bytes + x->bytes + page_bytes - 1) & ~(page_bytes - 1);
+		bytes += ((uintptr_t)address_of(x) % page + x->bytes + page - 1) & ~(page - 1);
 	}
 	return bytes;
 }

@@ -24,7 +24,7 @@
 #ifndef SO_PEERGROUPS
 #define SO_PEERGROUPS 59
 #endif
-enum { GROUPS_MAX = 64, HUGE_BYTES_MAX = 1 << 30 };
+enum { GROUPS_MAX = 64, HUGE_BYTES_MAX = 1 << 30, SEGMENT_POPULATE_BYTES = 2 << 20 };
 
 static bool same_namespace(pid_t pid, const char *kind)
 {
@@ -168,6 +168,9 @@ int run_add_segment(struct call *call)
 		object_drop(&piece->object);
 		return rc;
 	}
+	/* Nobody tells whether the kernel has huge pages for segments in small ones: as if it had. */
+	if (page_bytes < SEGMENT_POPULATE_BYTES)
+		piece->mapping.populate_bytes = SEGMENT_POPULATE_BYTES;
 	piece_mapped(piece);
 	*(struct control_number *)call->reply =
 		(struct control_number){.number = piece->object.number};

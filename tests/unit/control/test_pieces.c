@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <linux/mount.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -442,18 +443,16 @@ TEST(huge__whole_pages)
 }
 
 /* An MR that has a little of each of many huge pages brings none of them in. */
-TEST(huge__little_of_many)
+static void little_of_many(int fd)
 {
 	enum { PAGES = 33 };
 	const uint64_t huge = 2 << 20;
-	int fd = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB);
 	struct control_runs more = {.count = 1};
 	struct control_mr in = {.access = 1};
 	struct stat st;
 	uint32_t piece, lkey;
 	struct raw r;
 
-	(void)state;
 	if (fd < 0 || ftruncate(fd, PAGES * (off_t)huge) || fallocate(fd, 0, 0, (off_t)huge) ||
 	    fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)huge))
 		skip(); /* not one is free */
@@ -470,6 +469,29 @@ TEST(huge__little_of_many)
 	assert_int_equal(st.st_blocks, 0);
 	close(fd);
 	close(r.fd);
+}
+
+TEST(huge__little_of_many)
+{
+	(void)state;
+	little_of_many(memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB));
+}
+
+/* Of a tmpfs that has huge pages wherever it can, mounted nowhere. */
+TEST(huge__little_of_many_in_tmpfs)
+{
+	int context = (int)syscall(SYS_fsopen, "tmpfs", FSOPEN_CLOEXEC), mount, fd;
+
+	(void)state;
+	if (context < 0 ||
+	    syscall(SYS_fsconfig, context, FSCONFIG_SET_STRING, "huge", "always", 0) ||
+	    syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
+		skip(); /* nobody may mount here, or no huge pages */
+	mount = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, 0);
+	fd = openat(mount, "huge", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	close(mount);
+	close(context);
+	little_of_many(fd);
 }
 
 /* What is unmapped leaves bit by bit, and others are served meanwhile; all of it comes back. One
