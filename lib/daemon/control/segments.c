@@ -108,32 +108,46 @@ static uint64_t page_bytes_of(int id)
 	return rc ? 0 : page;
 }
 
-/* All of a segment, attached. 0; -EPERM: of another namespace; -EACCES; -ENOSPC; -errno of shmat(). */
+/* May the client have it, as the number says now, and in pages of this size? Tells its bytes. 0;
+ * -EACCES; -ENOSPC: no room for it; -errno of shmctl(). */
+static int judge(const struct client *client, const struct control_segment *in, uint64_t page_bytes,
+		 uint64_t *bytes)
+{
+	struct shmid_ds segment;
+
+	if (shmctl((int)in->id, IPC_STAT, &segment))
+		return -errno;
+	if (!allowed(client, &segment.shm_perm, in->flags & PIECE_READ_ONLY))
+		return -EACCES;
+	*bytes = ((uint64_t)segment.shm_segsz + page_bytes - 1) & ~(page_bytes - 1);
+	if (piece_fits(client, *bytes))
+		return 0;
+	LOG(WARNING, "client %u: segment refused: more than there is room for", client->id);
+	return -ENOSPC;
+}
+
+/* All of a segment, attached. 0; -EPERM: of another namespace; as judge(); -errno of shmat(). */
 static int attach(const struct client *client, const struct control_segment *in, void **at,
 		  uint64_t *bytes, uint64_t *page_bytes)
 {
-	const bool read_only = in->flags & PIECE_READ_ONLY;
-	struct shmid_ds segment;
-	int rc = 0;
+	int rc;
 
 	if (!client->same_ipc || !segments_same_namespace(client->pid))
 		return -EPERM;
-	*at = shmat((int)in->id, NULL, read_only ? SHM_RDONLY : 0);
+	/* Attaching is not without effect: with kernel.shm_rmid_forced the last to detach destroys
+	 * a segment. So that of a stranger is not even attached. */
+	rc = judge(client, in, 1, bytes);
+	if (rc)
+		return rc;
+	*at = shmat((int)in->id, NULL, in->flags & PIECE_READ_ONLY ? SHM_RDONLY : 0);
 	if (*at == (void *)-1)
 		return -errno;
-	/* From here on the number belongs to no other segment. */
-	if (shmctl((int)in->id, IPC_STAT, &segment))
-		rc = -errno;
-	else if (!allowed(client, &segment.shm_perm, read_only))
-		rc = -EACCES;
-	else if (!(*page_bytes = page_bytes_of((int)in->id)))
-		rc = -ENOSPC;
-	if (rc) {
+	/* From here on the number belongs to no other segment; until here it might have changed. */
+	*page_bytes = page_bytes_of((int)in->id);
+	rc = *page_bytes ? judge(client, in, *page_bytes, bytes) : -ENOSPC;
+	if (rc)
 		shmdt(*at);
-		return rc;
-	}
-	*bytes = (segment.shm_segsz + *page_bytes - 1) & ~(*page_bytes - 1);
-	return 0;
+	return rc;
 }
 
 int run_add_segment(struct call *call)
@@ -151,11 +165,7 @@ int run_add_segment(struct call *call)
 	rc = attach(client, in, &at, &bytes, &page_bytes);
 	if (rc)
 		return rc;
-	if (!piece_fits(client, bytes)) {
-		LOG(WARNING, "client %u: segment refused: more than there is room for", client->id);
-		rc = -ENOSPC;
-	}
-	piece = rc ? NULL : object_make(client, OBJECT_PIECE, sizeof(*piece), &rc);
+	piece = object_make(client, OBJECT_PIECE, sizeof(*piece), &rc);
 	if (!piece) {
 		shmdt(at);
 		return rc;

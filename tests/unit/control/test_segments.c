@@ -37,6 +37,16 @@ static unsigned long attached(int id)
 	return segment.shm_nattch;
 }
 
+/* A segment that is refused was never attached either: by kernel.shm_rmid_forced, leaving one that
+ * nobody else has destroys it. */
+static void assert_untouched(int id)
+{
+	struct shmid_ds segment;
+
+	assert_int_equal(shmctl(id, IPC_STAT, &segment), 0);
+	assert_int_equal(segment.shm_atime, 0);
+}
+
 static int segment(int mode)
 {
 	int id = shmget(IPC_PRIVATE, BYTES, mode);
@@ -121,6 +131,7 @@ TEST(segment__in_huge_pages)
 TEST(wrong__refused)
 {
 	int id = segment(0600), gone = segment(0600);
+	int large = shmget(IPC_PRIVATE, (1ull << 40) + BYTES, 0600 | SHM_NORESERVE);
 	uint32_t piece;
 	struct raw r;
 
@@ -130,8 +141,11 @@ TEST(wrong__refused)
 	assert_int_equal(add(r.fd, id, 2, &piece), -EINVAL);
 	assert_int_equal(add(r.fd, gone, 0, &piece), -EINVAL);
 	assert_int_equal(add(r.fd, -1, 0, &piece), -EINVAL);
-	assert_int_equal(attached(id), 0);
+	assert_int_equal(add(r.fd, large, 0, &piece), -ENOSPC);
+	assert_untouched(id);
+	assert_untouched(large);
 	shmctl(id, IPC_RMID, NULL);
+	shmctl(large, IPC_RMID, NULL);
 	close(r.fd);
 }
 
@@ -177,6 +191,8 @@ TEST(rights__are_the_clients)
 	for (unsigned int i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		id = segment(row[i].mode);
 		assert_int_equal(asked_by(NOBODY, row[i].gid, false, id, row[i].flags), row[i].rc);
+		if (row[i].rc)
+			assert_untouched(id);
 		shmctl(id, IPC_RMID, NULL);
 	}
 	id = segment(0666);
