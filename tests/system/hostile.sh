@@ -31,8 +31,7 @@ held() {
 }
 
 all_back() {
-	held >"$SCRATCH/after"
-	diff "$SCRATCH/before" "$SCRATCH/after"
+	held >"$SCRATCH/after" && diff "$SCRATCH/before" "$SCRATCH/after"
 }
 
 # Counters that are not 0: name and sum over both HCAs.
@@ -63,7 +62,8 @@ soaks() {
 
 check 'a first run fills the stocks' perf --soak 500
 wait_for 10 all_back >/dev/null 2>&1
-held >"$SCRATCH/before"
+note_held() { held >"$SCRATCH/before"; }
+check 'what is held before' note_held
 start victim1 perf write_bw --verify -s 20000 -D $((seconds + 2))
 victim1=$started
 start victim2 perf send_bw --verify -s 3000 -D $((seconds + 2))

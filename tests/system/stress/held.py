@@ -21,9 +21,12 @@ held = [a for a in answers if 'retransmit_elements' in a]
 stock = sum(a['stock'] for a in held)
 out = process(sys.argv[1])
 out['clients'] = status['client_count']
-for name in ('packets', 'descriptors', 'clones'):
-    pool = status['memory'][name]
-    out[f'{name} in use'] = pool['buffers'] - pool['free'] - (stock if name == 'packets' else 0)
+pools = status['memory']['buffers']
+for kind in ('packets', 'descriptors', 'clones'):
+    of_kind = [pool for name, pool in pools.items() if name.startswith(kind)]  # one for each node
+    assert of_kind, kind
+    used = sum(pool['buffers'] - pool['free'] for pool in of_kind)
+    out[f'{kind} in use'] = used - (stock if kind == 'packets' else 0)
 for a in held:
     for name, value in a.items():
         if name not in ('hca', 'stock'):
