@@ -130,16 +130,21 @@ static uint32_t allowed(void)
 	return most / 2 < RANGES_MAX ? (uint32_t)(most / 2) : RANGES_MAX;
 }
 
+bool memory_full(void)
+{
+	if (!ranges_allowed)
+		ranges_allowed = allowed();
+	return ranges_used >= ranges_allowed;
+}
+
 static int range_add(uint8_t *base, uint64_t bytes, uint64_t page_bytes, int protection,
 		     uint32_t *index)
 {
 	uint32_t i = ranges_first;
 
-	if (!ranges_allowed)
-		ranges_allowed = allowed();
 	while (i < RANGES_MAX && ranges[i].page_bytes)
 		i++;
-	if (i == RANGES_MAX || ranges_used >= ranges_allowed)
+	if (i == RANGES_MAX || memory_full())
 		return -ENOSPC;
 	ranges_used++;
 	ranges[i].page_bytes = page_bytes;

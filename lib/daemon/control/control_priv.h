@@ -320,6 +320,9 @@ void device_port(const struct device *d, struct control_port_reply *out);
  * have more of it than is left for others. If they fit only without what is leaving, unmaps as much
  * of that as they need. */
 bool piece_fits(const struct client *client, uint64_t bytes);
+/* Before client memory is mapped: if that would be one mapping too many, unmaps what is leaving
+ * until there is one less. */
+void pieces_make_way(struct control *c);
 /* Accounts for a new, mapped piece of the client. */
 void piece_mapped(struct piece *piece);
 /* Starts unmapping it, bit by bit: pieces_leave(). The object stays. Nothing may access it any
@@ -327,8 +330,8 @@ void piece_mapped(struct piece *piece);
 void piece_unmap(struct piece *piece);
 /* Unmaps some of what is leaving. True: there is more. */
 bool pieces_leave(struct control *c);
-/* Unmaps all of it. False: there was none. */
-bool pieces_leave_all(struct control *c);
+/* Unmaps all of it. */
+void pieces_leave_all(struct control *c);
 
 /* segments.c: is that process in the daemon's IPC namespace? May it attach any segment there,
  * whatever its mode (CAP_IPC_OWNER in the daemon's user namespace)? */
@@ -363,6 +366,8 @@ void memory_unmap(struct mapping *m);
  * it against the kernel's limit of mappings. */
 void memory_unguard(uint32_t range);
 void memory_forget(uint32_t range);
+/* Has the process as many mappings as it may guard? Then another one is refused: -ENOSPC. */
+bool memory_full(void);
 /* Pages of it that were missing when touched. */
 uint64_t memory_faults(const struct mapping *m);
 /* The same for all mappings ever. */

@@ -261,6 +261,7 @@ int run_hello(struct call *call)
 			  : &client->control->devices[0];
 	if (!d)
 		return -ENODEV;
+	pieces_make_way(client->control);
 	rc = memory_map(call->fds[0], sizeof(struct client_page), MEMORY_SEAL_SEALED, &client->page,
 			&why);
 	if (rc) {

@@ -67,6 +67,12 @@ bool piece_fits(const struct client *client, uint64_t bytes)
 	return true;
 }
 
+void pieces_make_way(struct control *c)
+{
+	while (memory_full() && c->leaving)
+		leave_some(c);
+}
+
 void piece_mapped(struct piece *piece)
 {
 	struct client *client = piece->object.client;
@@ -83,11 +89,11 @@ static int map_piece(const struct call *call, struct piece *piece)
 	const char *why = "more than there is room for";
 	int rc = -ENOSPC;
 
-	if (piece_fits(client, in->bytes))
-		do
-			rc = memory_map_piece(call->fds[0], in->offset, in->bytes, piece->read_only,
-					      &piece->mapping, &why);
-		while (rc == -ENOSPC && pieces_leave_all(client->control));
+	if (piece_fits(client, in->bytes)) {
+		pieces_make_way(client->control);
+		rc = memory_map_piece(call->fds[0], in->offset, in->bytes, piece->read_only,
+				      &piece->mapping, &why);
+	}
 	if (rc)
 		LOG(WARNING, "client %u: piece refused: it is %s", client->id, why);
 	return rc;
@@ -183,11 +189,8 @@ bool pieces_leave(struct control *c)
 	return c->leaving;
 }
 
-bool pieces_leave_all(struct control *c)
+void pieces_leave_all(struct control *c)
 {
-	bool any = c->leaving;
-
 	while (c->leaving)
 		leave_some(c);
-	return any;
 }

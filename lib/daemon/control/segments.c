@@ -171,6 +171,7 @@ int run_add_segment(struct call *call)
 		return rc;
 	}
 	piece->read_only = in->flags & PIECE_READ_ONLY;
+	pieces_make_way(client->control);
 	rc = memory_mapped(at, bytes, page_bytes,
 			   piece->read_only ? PROT_READ : PROT_READ | PROT_WRITE, &piece->mapping,
 			   &why);

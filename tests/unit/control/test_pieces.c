@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <linux/mount.h>
 #include <sys/eventfd.h>
+#include <sys/ipc.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -36,12 +38,12 @@ static int reg(const struct raw *r, uint32_t piece, uint64_t offset, uint64_t by
 	return rc ? rc : raw_number(r->fd, CONTROL_DEREG_MR, lkey);
 }
 
+static struct control_limits few = {.pieces = 10, .extents = 20, .all_bytes = 8ull << 40};
+static struct control_limits many = {.pieces = 1 << 17};
+
 static int start(void **state)
 {
-	static const struct control_limits limits = {
-		.pieces = 10, .extents = 20, .all_bytes = 8ull << 40};
-
-	fixture_start(&f, *state ? &limits : NULL, true);
+	fixture_start(&f, *state, true);
 	return 0;
 }
 
@@ -496,7 +498,7 @@ TEST(huge__little_of_many_in_tmpfs)
 
 /* What is unmapped leaves bit by bit, and others are served meanwhile; all of it comes back. One
  * client has four TiB at most, all have eight, of which some are left for the next. */
-TEST_STATE(limits__of_pieces, start, stop, &f)
+TEST_STATE(limits__of_pieces, start, stop, &few)
 {
 	int fd = raw_memfd(PAGE, 0), large = raw_memfd(1ull << 40, 0);
 	uint32_t piece[10], last;
@@ -530,7 +532,7 @@ TEST_STATE(limits__of_pieces, start, stop, &f)
 	close(fd);
 }
 
-TEST_STATE(limits__of_runs, start, stop, &f)
+TEST_STATE(limits__of_runs, start, stop, &few)
 {
 	struct control_runs more = {.count = 15};
 	struct control_mr in = {.count = 1};
@@ -553,4 +555,38 @@ TEST_STATE(limits__of_runs, start, stop, &f)
 		;
 	assert_int_equal(raw_reg_mr(r.fd, &in, &lkey), -ENOSPC);
 	close(r.fd);
+}
+
+/* For one of the kernel's mappings, too, a request waits while any is leaving. */
+TEST_STATE(limits__of_mappings, start, stop, &many)
+{
+	const struct control_segment shared = {.id = (uint32_t)shmget(IPC_PRIVATE, PAGE, 0600)};
+	int fd = raw_memfd(PAGE, 0), large = raw_memfd(1ull << 40, 0), late = raw_connect(f.path);
+	int page = raw_memfd(sizeof(struct client_page), RAW_SEALS);
+	struct control_hello_reply hello;
+	struct control_number out;
+	uint32_t piece[3];
+	struct raw r;
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	for (int i = 0; i < 3; i++) /* so large that they take a while to leave */
+		assert_int_equal(add(&r, large, 0, 1ull << 40, &piece[i]), 0);
+	while (add(&r, fd, 0, PAGE, NULL) == 0)
+		;
+	raw_number(r.fd, CONTROL_DROP_PIECE, piece[0]);
+	assert_int_equal(raw_hello_with(late, page, &hello), 0);
+	raw_number(r.fd, CONTROL_DROP_PIECE, piece[1]);
+	assert_int_equal(raw_call(r.fd, CONTROL_ADD_SEGMENT, &shared, sizeof(shared), NULL, 0, &out,
+				  sizeof(out)),
+			 0);
+	raw_number(r.fd, CONTROL_DROP_PIECE, piece[2]);
+	assert_int_equal(add(&r, fd, 0, PAGE, NULL), 0);
+	assert_int_equal(add(&r, fd, 0, PAGE, NULL), -ENOSPC);
+	shmctl((int)shared.id, IPC_RMID, NULL);
+	close(large);
+	close(page);
+	close(late);
+	close(r.fd);
+	close(fd);
 }
