@@ -62,28 +62,30 @@ static struct range *range_of(uintptr_t addr)
 	return NULL;
 }
 
-/* Async-signal-safe. */
+/* Async-signal-safe. False: the address is no longer in the range, which is being removed. The start
+ * is read first, since it is removed last. */
 static bool replace(struct range *r, uintptr_t addr)
 {
-	uint64_t nth = __atomic_add_fetch(&r->faults, 1, __ATOMIC_RELAXED);
-	uintptr_t from = addr & ~(uintptr_t)(r->page_bytes - 1);
-	size_t bytes = r->page_bytes;
+	uintptr_t start = __atomic_load_n(&r->start, __ATOMIC_ACQUIRE);
+	uintptr_t end = __atomic_load_n(&r->end, __ATOMIC_ACQUIRE);
+	uintptr_t page = addr & ~(uintptr_t)(r->page_bytes - 1);
+	uint64_t nth;
 
-	if (nth > FAULTS_BEFORE_WHOLE || __atomic_load_n(&splits, __ATOMIC_RELAXED) >= SPLITS_MAX) {
-		from = r->start;
-		bytes = r->end - r->start;
-	} else {
+	if (addr < start || addr >= end)
+		return false;
+	nth = __atomic_add_fetch(&r->faults, 1, __ATOMIC_RELAXED);
+	if (nth <= FAULTS_BEFORE_WHOLE && __atomic_load_n(&splits, __ATOMIC_RELAXED) < SPLITS_MAX) {
 		/* Of a file whose pages are said to be larger than how it is mapped allows, no more
 		 * than is mapped. */
-		if (from < r->start)
-			from = r->start;
-		if (bytes > r->end - from)
-			bytes = r->end - from;
+		if (start < page)
+			start = page;
+		if (end - page > r->page_bytes)
+			end = page + r->page_bytes;
 		__atomic_add_fetch(&r->splits, 1, __ATOMIC_RELAXED);
 		__atomic_add_fetch(&splits, 1, __ATOMIC_RELAXED);
 	}
 	__atomic_add_fetch(&faults_total, 1, __ATOMIC_RELAXED);
-	return mmap((void *)from, bytes, r->protection,
+	return mmap((void *)start, end - start, r->protection,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != MAP_FAILED;
 }
 

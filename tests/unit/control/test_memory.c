@@ -78,6 +78,29 @@ TEST(sigbus__within_the_mapping)
 	close(cut);
 }
 
+/* Nor is more replaced than the page that failed, though the mapping begins within it. */
+TEST(sigbus__within_the_page)
+{
+	enum { PAGE = 4096 };
+	uint8_t *room =
+		mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *at = (uint8_t *)(((uintptr_t)room | (4 * PAGE - 1)) + 1 - PAGE);
+	int cut = memfd_create("cut", MFD_CLOEXEC);
+	struct mapping m;
+	const char *why;
+
+	(void)state;
+	assert_int_equal(memory_guard(), 0);
+	memset(room, 7, 8 * PAGE);
+	assert_ptr_equal(mmap(at, PAGE, PROT_READ, MAP_SHARED | MAP_FIXED, cut, 0), at);
+	assert_int_equal(memory_mapped(at, 2 * PAGE, 4 * PAGE, PROT_READ, &m, &why), 0);
+	assert_int_equal(((volatile uint8_t *)at)[0], 0);
+	assert_int_equal(at[PAGE], 7);
+	memory_unmap(&m);
+	munmap(room, 8 * PAGE);
+	close(cut);
+}
+
 TEST(sigbus__elsewhere_kills)
 {
 	pid_t child = fork();
