@@ -7,9 +7,9 @@
  * change are accessed with __atomic builtins.
  *
  * The one exception is `state`. The CEU makes every transition that a client requests;
- * RequesterRecvControl and ExecutionEngine may move the QP to ERR with qp_set_error(), any stage
- * that loses one of its completions with qp_completion_lost(), and RequesterTransControl a UC or UD
- * QP to SQE with qp_set_sqe(); nothing else changes it. All use compare-and-swap on the value they
+ * RequesterRecvControl, ExecutionEngine and RespPktGen may move the QP to ERR with
+ * qp_set_error(), any stage that loses one of its completions with qp_completion_lost(), and
+ * RequesterTransControl a UC or UD QP to SQE with qp_set_sqe(); nothing else changes it. All use compare-and-swap on the value they
  * checked, so that no transition undoes another: ERR is left only through RST, which the CEU enters
  * when nothing in flight names the QP.
  *
