@@ -26,4 +26,15 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 fi
 check 'the daemon lives' kill -0 "$daemon"
 check 'the daemon ends cleanly' stop "$daemon"
+
+# A kernel that gives files in memory huge pages tells so by their block size, which binds nobody.
+huge=/sys/kernel/mm/transparent_hugepage/shmem_enabled
+if [ "$(id -u)" = 0 ] && before=$(grep -o '\[.*\]' $huge 2>/dev/null | tr -d '[]') &&
+	trap 'echo "$before" >$huge; clean_up' EXIT && echo always 2>/dev/null >$huge; then
+	daemon ring -c "$SCRATCH/ring.conf"
+	daemon=$started
+	check 'memory, where files in memory have huge pages' timeout 100 \
+		"$PROGRAM" "$SCRATCH/ring.sock" left right 16
+	check 'the daemon ends cleanly, too' stop "$daemon"
+fi
 finish

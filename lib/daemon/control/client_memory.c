@@ -185,17 +185,19 @@ static const char *memfd_wrong(int fd, uint64_t bytes, unsigned int flags, uint6
 {
 	int seals = fcntl(fd, F_GET_SEALS);
 	int wanted = F_SEAL_SHRINK | F_SEAL_GROW | (flags & MEMORY_SEAL_SEALED ? F_SEAL_SEAL : 0);
+	struct statfs fs;
 	struct stat st;
 
 	if (seals < 0)
 		return "not a memfd";
 	if ((seals & wanted) != wanted)
 		return "not sealed against shrinking and growing";
-	if (fstat(fd, &st))
+	if (fstat(fd, &st) || fstatfs(fd, &fs))
 		return "cannot be asked for its size";
 	if (bytes == 0 || (uint64_t)st.st_size != bytes)
 		return "of another size than said";
-	*page_bytes = st.st_blksize > PAGE_BYTES ? (uint64_t)st.st_blksize : PAGE_BYTES;
+	/* Not st_blksize: tmpfs tells its transparent huge pages there, which bind nobody. */
+	*page_bytes = fs.f_type == HUGETLBFS_MAGIC ? (uint64_t)fs.f_bsize : PAGE_BYTES;
 	if (*page_bytes & (*page_bytes - 1) || bytes % *page_bytes)
 		return "not a whole number of pages";
 	return NULL;
