@@ -70,8 +70,8 @@ TEST_WITH(channel__is_handed_over_with_its_reply, start_with_cm, stop_with_cm)
 
 TEST_WITH(channel__refused_stays_a_connection, start_with_cm, stop_with_cm)
 {
-	int fd = raw_connect(f.path), page = raw_memfd(sizeof(struct client_page), RAW_SEALS);
 	unsigned int before = fixture_descriptors();
+	int fd = raw_connect(f.path), page = raw_memfd(sizeof(struct client_page), RAW_SEALS);
 
 	(void)state;
 	assert_int_equal(open_cm(fd, CONTROL_VERSION + 1, 0), -EPROTO);
@@ -81,7 +81,7 @@ TEST_WITH(channel__refused_stays_a_connection, start_with_cm, stop_with_cm)
 	__atomic_store_n(&adopt_answer, -EAGAIN, __ATOMIC_RELAXED);
 	assert_int_equal(open_cm(fd, CONTROL_VERSION, 0), -ENOMEM);
 	assert_int_equal(adopted, -1);
-	assert_int_equal(fixture_descriptors(), before + 1); /* the daemon's end */
+	assert_int_equal(fixture_descriptors(), before + 3); /* ours, and the daemon's end */
 	assert_int_equal(fixture_counter(&f, COUNTER_control_refused), 4);
 	assert_int_equal(raw_hello_with(fd, page, NULL), 0);
 	close(page);
