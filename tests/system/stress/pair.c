@@ -237,8 +237,11 @@ static bool wait_over(struct world *w, struct pair *p, const char *what, bool er
 				marked[side] = post_marker(p, side);
 		if (!error && (p->end[0].error || p->end[1].error))
 			return false;
-		if (marked[0] && marked[1] && over(&p->end[0]) && over(&p->end[1]))
+		if (marked[0] && marked[1] && over(&p->end[0]) && over(&p->end[1])) {
+			while (poll_all(w)) /* what came to one end while the other was polled */
+				;
 			return true;
+		}
 		if (!n)
 			usleep(100);
 	}

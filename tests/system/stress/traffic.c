@@ -527,7 +527,7 @@ static unsigned poll_cq(struct pair *p, unsigned side, struct softhca_cq *cq)
 	return n > 0 ? (unsigned)n : 0;
 }
 
-/* Receives first: when a request has completed its message has been received. */
+/* What one end receives after its poll may complete at the other in the same call. */
 unsigned pair_poll(struct pair *p)
 {
 	unsigned n = 0;
