@@ -23,6 +23,12 @@
 #include "send-queue/send_queue.h"
 
 enum {
+	CONTENDED_NS = 20000, /* a yield that took longer than this let somebody else run */
+	CONTENDED_FOR_NS = 1000000000, /* seeing anew costs a time slice */
+	UNCONTENDED_FOR_NS = 1000000,
+};
+
+enum {
 	CLOCK_GRAIN_NS = 256, /* an engine that several lcores share is not told of less */
 };
 
@@ -154,21 +160,41 @@ static enum dbp_crowd crowd(const struct lcore_loop *l)
 }
 
 /*
+ * Does anybody else want our CPU? A client's word is not enough to take the lcore's spinning away
+ * from all others: if nobody runs while we yield, the claim is void for a while. One who does run
+ * has his share of the CPU anyway.
+ */
+static bool contended(struct lcore_loop *l)
+{
+	uint64_t before_ns;
+
+	if (l->now_ns < l->probe_ns)
+		return l->contended;
+	before_ns = clock_now_ns(l->clock);
+	sched_yield();
+	l->contended = clock_now_ns(l->clock) - before_ns > CONTENDED_NS;
+	l->probe_ns = l->now_ns + (l->contended ? CONTENDED_FOR_NS : UNCONTENDED_FOR_NS);
+	return l->contended;
+}
+
+/*
  * The round found nothing. With fewer CPUs than pollers, what we spin away is what a client lacks
- * to send us the next work: we yield to one that yields in turn, and sleep at once for one that
- * spins, as only a doorbell's wake-up preempts it.
+ * to send us the next work: while we would spin, we yield to one that yields in turn, and sleep at
+ * once for one that spins on our CPU, as only a doorbell's wake-up preempts it.
  */
 static void idle(struct lcore_loop *l)
 {
-	enum dbp_crowd who = crowd(l);
+	enum dbp_crowd who = l->adaptive ? crowd(l) : CROWD_NONE;
 
 	if (!l->idle_since_ns)
 		l->idle_since_ns = l->now_ns;
-	if (who == CROWD_YIELDS)
-		sched_yield();
-	else if (!l->adaptive || (who == CROWD_NONE && l->now_ns - l->idle_since_ns < l->spin_ns))
-		rte_pause();
-	else if (!l->announced)
+	if (!l->adaptive ||
+	    (l->now_ns - l->idle_since_ns < l->spin_ns && !(who == CROWD_SPINS && contended(l)))) {
+		if (who == CROWD_YIELDS)
+			sched_yield();
+		else
+			rte_pause();
+	} else if (!l->announced)
 		announce(l, true); /* and look once more */
 	else
 		sleep_once(l);

@@ -249,7 +249,8 @@ static unsigned take_client(struct engine *e, uint32_t client, struct rte_mbuf *
 	}
 	if (unlikely(refused))
 		rte_mempool_put_bulk(e->descriptors, (void **)&m[got], refused);
-	f->rung_ns = engine_now(e);
+	if (got)
+		f->rung_ns = engine_now(e);
 	descriptors_take(e, client, got);
 	count_n(c, COUNTER_doorbells, bells);
 	__atomic_store_n(&uar->consumer_index, f->consumer, __ATOMIC_RELEASE);

@@ -274,9 +274,14 @@ static inline void yielded_enough(struct softhca_context *ctx)
 		__atomic_store_n(&uar->client_yields, 0, __ATOMIC_RELAXED);
 }
 
+/* Is the lcore's thread waiting for the CPU that we are on? */
 static inline bool on_daemons_cpu(const struct softhca_context *ctx)
 {
-	return cpu_here() == __atomic_load_n(&ctx->page->uar.daemon_cpu, __ATOMIC_RELAXED);
+	const struct uar_page *uar = &ctx->page->uar;
+	uint32_t here = cpu_here();
+
+	return here && here == __atomic_load_n(&uar->daemon_cpu, __ATOMIC_RELAXED) &&
+	       !__atomic_load_n(&uar->daemon_asleep, __ATOMIC_RELAXED);
 }
 
 int softhca_poll_cq(struct softhca_cq *cq, int n, struct softhca_wc *wc)
@@ -308,7 +313,7 @@ int softhca_poll_cq(struct softhca_cq *cq, int n, struct softhca_wc *wc)
 			return 0;
 		done = flush_orphans(cq, n, wc);
 		return done ? done : -EIO;
-	} else if (unlikely(on_daemons_cpu(cq->node.ctx))) {
+	} else if (unlikely(n > 0 && on_daemons_cpu(cq->node.ctx))) {
 		spin_unlock(&cq->lock);
 		yield_to_daemon(cq->node.ctx);
 		return 0;

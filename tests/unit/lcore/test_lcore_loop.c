@@ -7,11 +7,16 @@
 
 static uint64_t test_clock_ns(const struct clock *c);
 
+static int test_yield(void);
+
 #define clock_now_ns test_clock_ns
+#define sched_yield  test_yield
 #include "lcore_loop.c"
 #undef clock_now_ns
+#undef sched_yield
 
 enum { ROUNDS = 5 };
+#define TEN_S 10000000000ull
 
 /* How long each round lasts, and at which time its stage was polled. */
 static const uint64_t lasts_ns[ROUNDS] = {1000, 20000000, 1000, 3000000000ull, 1000};
@@ -24,6 +29,17 @@ static uint64_t world_ns;
 static uint64_t test_clock_ns(const struct clock *c)
 {
 	return world_ns;
+}
+
+/* How long others run while we yield, and how often we did. */
+static uint64_t yield_ns;
+static unsigned yields;
+
+static int test_yield(void)
+{
+	world_ns += yield_ns;
+	yields++;
+	return 0;
 }
 
 unsigned hca_poll_stage(struct engine *e, enum stage_id stage)
@@ -106,25 +122,38 @@ TEST(lcore_loop_run__tells_how_long_it_slept)
 	lcore_loop_close(&l);
 }
 
-/* With time to spin for: it sleeps at once where a client spins, and never where one yields. */
+/* It sleeps at once only where somebody really wants its CPU, and yields only while it would spin. */
 TEST(lcore_loop_run__leaves_its_cpu_to_clients)
 {
 	static const struct {
 		enum dbp_crowd crowd;
-		bool sleeps;
-	} rows[] = {{CROWD_NONE, false}, {CROWD_YIELDS, false}, {CROWD_SPINS, true}};
+		bool adaptive;
+		uint64_t spin_ns, yield_ns;
+		bool sleeps, yields;
+	} rows[] = {
+		{CROWD_NONE, true, TEN_S, 3000000, false, false},
+		{CROWD_NONE, true, 0, 3000000, true, false},
+		{CROWD_YIELDS, true, TEN_S, 3000000, false, true},
+		{CROWD_YIELDS, true, 0, 3000000, true, false},
+		{CROWD_SPINS, true, TEN_S, 3000000, true, true},
+		{CROWD_SPINS, true, TEN_S, 1000, false, true},
+		{CROWD_SPINS, false, TEN_S, 3000000, false, false},
+	};
 
 	work = 0;
 	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
 		struct lcore_loop l = {.bells = {&engine}, .bell_count = 1};
 
 		assert_int_equal(lcore_loop_init(&l), 0);
-		l.adaptive = true;
-		l.spin_ns = 1000000000;
+		l.adaptive = rows[i].adaptive;
+		l.spin_ns = rows[i].spin_ns;
 		l.sleep_ns_max = 80000;
 		crowd_now = rows[i].crowd;
+		yield_ns = rows[i].yield_ns;
+		yields = 0;
 		run(&l);
 		assert_int_equal(l.sleeps > 0, rows[i].sleeps);
+		assert_int_equal(yields > 0, rows[i].yields);
 		lcore_loop_close(&l);
 	}
 	crowd_now = CROWD_NONE;

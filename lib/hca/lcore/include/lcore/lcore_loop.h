@@ -58,6 +58,8 @@ struct lcore_loop {
 	uint64_t idle_since_ns;	     /* 0: the last round found work */
 	uint64_t sleep_ns;	     /* of the next sleep */
 	bool announced;		     /* clients and peers know that we may sleep */
+	bool contended;		     /* somebody else ran when we last yielded to see */
+	uint64_t probe_ns;	     /* when to see again */
 	/* Read by telemetry, relaxed. */
 	uint64_t rounds, sleeps;
 	uint64_t busy_ns; /* in rounds that found work */

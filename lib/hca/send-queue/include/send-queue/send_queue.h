@@ -39,8 +39,8 @@ enum { DBP_ACTIVE_NS = 10000000 }; /* whoever rang within this time may be polli
 
 /*
  * Looks at the clients of this engine that rang of late and said that they did so on this CPU: the
- * most demanding of them. The lcore itself, when it finds no work. A client that lies makes the
- * lcore sleep early, which the next doorbell ends.
+ * most demanding of them. The lcore itself, when it finds no work. A client may lie: the lcore
+ * looks whether anybody wants its CPU before it sleeps early.
  */
 enum dbp_crowd dbp_crowd(const struct engine *e, unsigned cpu);
 /* Tells the clients of this engine which CPU its lcore has. Control thread, before it runs. */
