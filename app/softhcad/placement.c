@@ -185,6 +185,15 @@ static bool is_on(const struct device *v, const struct lcore_loop *loop)
 	return false;
 }
 
+static unsigned lcores_of(const struct lcores *l, const struct device *v)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < l->count; i++)
+		n += is_on(v, &l->loops[i]);
+	return n;
+}
+
 static bool loops_meet(const struct lcore_loop *a, const struct lcore_loop *b,
 		       const struct device *devices, unsigned count)
 {
@@ -201,8 +210,10 @@ int placement_apply(struct lcores *l, const struct device *devices, unsigned cou
 {
 	int ret = 0;
 
-	for (unsigned i = 0; i < count && !ret; i++)
+	for (unsigned i = 0; i < count && !ret; i++) {
 		ret = place_device(l, &devices[i]);
+		devices[i].hca->completion.one_lcore = lcores_of(l, &devices[i]) == 1;
+	}
 	for (unsigned a = 0; a < l->count; a++) {
 		struct lcore_loop *loop = &l->loops[a];
 

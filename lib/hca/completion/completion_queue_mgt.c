@@ -180,11 +180,16 @@ static inline void write_entry(struct cqe *to, const struct cqe *entry, uint32_t
 			 __ATOMIC_RELEASE);
 }
 
+/* `alone`: the caller's thread is the one that serves arms. Otherwise the entry must be visible
+ * before the mark is looked at: the lcore that clears the mark then finds the arm, or the client
+ * that arms later finds the entry. */
 static inline void fill(struct completion *c, struct counters *counters, struct cq *q,
-			uint64_t place, const struct cqe *entry, bool solicited)
+			uint64_t place, const struct cqe *entry, bool solicited, bool alone)
 {
 	write_entry(&q->buffer[place & q->mask], entry, 0);
 	count(counters, COUNTER_cqes);
+	if (!alone)
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	touch(c, q, solicited || entry->opcode == USER_INVALID);
 }
 
@@ -231,7 +236,7 @@ enum completion_answer cq_fill(struct completion *c, struct counters *counters, 
 	struct cq *q = open_cq(c, counters, cqn, &answer);
 
 	if (likely(q != NULL))
-		fill(c, counters, q, place, entry, solicited);
+		fill(c, counters, q, place, entry, solicited, c->one_lcore);
 	return answer;
 }
 
@@ -271,7 +276,7 @@ bool cq_post(struct completion *c, struct counters *counters, uint32_t cqn, cons
 		return post_backlog(c, counters, q, entry, solicited);
 	if (unlikely(stop || !cq_reserve(q, &place)))
 		return lost(c, counters, q);
-	fill(c, counters, q, place, entry, solicited);
+	fill(c, counters, q, place, entry, solicited, c->one_lcore);
 	return true;
 }
 
@@ -324,7 +329,7 @@ static void unlog(struct completion *c, struct counters *counters, struct cq *q,
 	while (!__atomic_load_n((const uint32_t *)&entry->opcode, __ATOMIC_ACQUIRE))
 		rte_pause();
 	if (cq_reserve(q, &place))
-		fill(c, counters, q, place, entry, entry->reserved2 & LOG_SOLICITED);
+		fill(c, counters, q, place, entry, entry->reserved2 & LOG_SOLICITED, false);
 	else
 		lost(c, counters, q);
 }

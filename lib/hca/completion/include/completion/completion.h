@@ -89,6 +89,7 @@ struct completion {
 	uint32_t touched; /* atomic: list of touched CQs, newest first */
 	uint32_t owing;	  /* atomic: list of event queues with pending events, newest first */
 	uint32_t serving; /* atomic: 1 while an lcore serves arms and pending events */
+	bool one_lcore;	  /* all stages of the HCA run on one; set before they do, false at first */
 	uint32_t eq_end; /* one past the highest client that ever had an event queue; control thread
 			    writes */
 	struct icm icm;	 /* memory of the CQ contexts */
