@@ -73,14 +73,14 @@ TEST(icrc__follows_both_ends)
 		const char *set[SETS_MAX];
 		enum icrc_mode mode[2];
 	} rows[] = {
-		{{NULL}, {ICRC_ALWAYS, ICRC_ALWAYS}},
-		{{"hca1.icrc=auto"}, {ICRC_ALWAYS, ICRC_TO_OTHERS}},
-		{{"hca0.icrc=auto"}, {ICRC_TO_OTHERS, ICRC_ALWAYS}},
-		{{"hca0.icrc=auto", "hca1.icrc=auto"}, {ICRC_NEVER, ICRC_NEVER}},
-		{{"hca0.peer=hca0", "hca1.peer=hca1", "hca0.icrc=auto"}, {ICRC_NEVER, ICRC_ALWAYS}},
-		{{"hca0.icrc=auto", "hca0.port=memif", "hca0.device=/tmp/m",
-		  "hca0.peer=", "hca1.peer=hca1"},
-		 {ICRC_TO_OTHERS, ICRC_ALWAYS}},
+		{{NULL}, {ICRC_NEVER, ICRC_NEVER}},
+		{{"hca0.icrc=always"}, {ICRC_ALWAYS, ICRC_TO_OTHERS}},
+		{{"hca1.icrc=always"}, {ICRC_TO_OTHERS, ICRC_ALWAYS}},
+		{{"hca0.icrc=always", "hca1.icrc=always"}, {ICRC_ALWAYS, ICRC_ALWAYS}},
+		{{"hca0.peer=hca0", "hca1.peer=hca1", "hca1.icrc=always"},
+		 {ICRC_NEVER, ICRC_ALWAYS}},
+		{{"hca0.port=memif", "hca0.device=/tmp/m", "hca0.peer=", "hca1.peer=hca1"},
+		 {ICRC_TO_OTHERS, ICRC_NEVER}},
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -24,7 +24,7 @@ TEST(every_row_parses_its_default)
 	assert_int_equal(c.hca[0].qps, 16384);
 	assert_int_equal(c.hca[0].settings.timer_tick_ns, 16384);
 	assert_true(c.hca[0].settings.e2e_credits);
-	assert_int_equal(c.hca[0].icrc, CONFIG_ICRC_ALWAYS);
+	assert_int_equal(c.hca[0].icrc, CONFIG_ICRC_AUTO);
 	assert_int_equal(c.hca[0].cpu[0][0], CONFIG_CPU_AUTO);
 	assert_int_equal(c.daemon.hugepages_mib, CONFIG_HUGEPAGES_AUTO);
 }
