@@ -416,7 +416,7 @@ static unsigned int retry_pending(struct control *c)
 	return n;
 }
 
-static void bury(struct control *c)
+static void free_clients(struct control *c)
 {
 	struct client *next;
 
@@ -444,7 +444,7 @@ int control_poll(struct control *c, int timeout_ms)
 	for (int i = 0; i < n; i++)
 		done += control_serve(c, &events[i]);
 	look_for_faults(c);
-	bury(c);
+	free_clients(c);
 	done += pieces_leave(c);
 	for (unsigned int i = 0; i < c->config.device_count; i++) {
 		ceu_tidy(c->devices[i].config.ceu);

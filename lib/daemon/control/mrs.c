@@ -114,7 +114,7 @@ static uint8_t *address_of(const struct extent *x)
  * as the MR counts from its first page and in the daemon. 0, -EINVAL: none of 4 KiB or more. A
  * break is where an extent does not follow the one before it, even if it lies where it would
  * without that one: no page reaches beyond the extents that it begins in and that follow it. */
-static int lay_out(struct mr_memory *m)
+static int find_page_size(struct mr_memory *m)
 {
 	uint8_t *first = m->count ? address_of(&m->extents[0]) : NULL;
 	uintptr_t end = (uintptr_t)first; /* of the extent before */
@@ -221,7 +221,7 @@ static int memory_take(struct client *client, const struct control_mr *in, struc
 	client->extents += m->count;
 	for (uint32_t i = 0; i < m->count; i++)
 		m->extents[i].piece->object.users++;
-	rc = m->length > client->control->config.limits.piece_bytes ? -EINVAL : lay_out(m);
+	rc = m->length > client->control->config.limits.piece_bytes ? -EINVAL : find_page_size(m);
 	if (!rc && m->log_page) {
 		pages = pages_of(m);
 		rc = pages > UINT32_MAX ? -ENOSPC : mtt_take(client, (uint32_t)pages, m);

@@ -20,7 +20,7 @@ static struct attachment **multicast_attachment(struct qp_object *qp, const uint
 	return at;
 }
 
-static enum ceu_status tell_ceu(const struct qp_object *qp, uint8_t op, const uint8_t mgid[16])
+static enum ceu_status ceu_group(const struct qp_object *qp, uint8_t op, const uint8_t mgid[16])
 {
 	struct ceu_multicast in;
 
@@ -37,7 +37,7 @@ static int enter(const struct qp_object *qp, const uint8_t mgid[16])
 
 	if (rc)
 		return rc;
-	rc = ceu_errno(tell_ceu(qp, CEU_ATTACH_MGM, mgid));
+	rc = ceu_errno(ceu_group(qp, CEU_ATTACH_MGM, mgid));
 	if (rc && d->ops.leave)
 		d->ops.leave(d->ctx, mgid);
 	return rc;
@@ -51,7 +51,7 @@ static void leave(struct qp_object *qp, struct attachment **at)
 	struct attachment *a = *at;
 
 	*at = a->next;
-	tell_ceu(qp, CEU_DETACH_MGM, a->mgid);
+	ceu_group(qp, CEU_DETACH_MGM, a->mgid);
 	if (d->ops.leave)
 		d->ops.leave(d->ctx, a->mgid);
 	client->attachments--;

@@ -9,7 +9,7 @@
 #include "base/close_later.h"
 #include "control_priv.h"
 
-static void take_away(struct ceu *ceu, uint8_t op, const struct object *list)
+static void remove_objects(struct ceu *ceu, uint8_t op, const struct object *list)
 {
 	for (const struct object *o = list; o; o = o->next)
 		ceu_exec(ceu, op, o->number, NULL, 0, NULL, 0);
@@ -17,11 +17,11 @@ static void take_away(struct ceu *ceu, uint8_t op, const struct object *list)
 
 /* Windows and fast registrations go first; a work request may be in the middle of adding another,
  * and no region goes before that request has finished. */
-static void take_away_windows(struct ceu *ceu, const struct client *client)
+static void remove_windows(struct ceu *ceu, const struct client *client)
 {
 	bool any = client->objects[OBJECT_MW];
 
-	take_away(ceu, CEU_HW2SW_MPT, client->objects[OBJECT_MW]);
+	remove_objects(ceu, CEU_HW2SW_MPT, client->objects[OBJECT_MW]);
 	for (const struct object *o = client->objects[OBJECT_MR]; o; o = o->next) {
 		if (!((const struct mr *)o)->memory.extents) {
 			mpt_leave(o);
@@ -43,10 +43,10 @@ static void leave_data_path(struct client *client)
 	ceu_batch_begin(ceu);
 	for (struct object *o = client->objects[OBJECT_QP]; o; o = o->next)
 		multicast_leave_all((struct qp_object *)o);
-	take_away(ceu, CEU_HW2SW_QP, client->objects[OBJECT_QP]);
-	take_away(ceu, CEU_HW2SW_SRQ, client->objects[OBJECT_SRQ]); /* which no QP uses now */
-	take_away(ceu, CEU_HW2SW_CQ, client->objects[OBJECT_CQ]);
-	take_away_windows(ceu, client);
+	remove_objects(ceu, CEU_HW2SW_QP, client->objects[OBJECT_QP]);
+	remove_objects(ceu, CEU_HW2SW_SRQ, client->objects[OBJECT_SRQ]); /* which no QP uses now */
+	remove_objects(ceu, CEU_HW2SW_CQ, client->objects[OBJECT_CQ]);
+	remove_windows(ceu, client);
 	for (const struct object *o = client->objects[OBJECT_MR]; o; o = o->next)
 		if (((const struct mr *)o)->memory.extents)
 			mpt_leave(o);

@@ -64,7 +64,7 @@ static void active_add(struct engine *e, struct qp *q)
 	qp_list_add(&e->rtc->active, q);
 }
 
-static void let_go(struct engine *e, struct qp *q)
+static void rtc_release(struct engine *e, struct qp *q)
 {
 	if (q->rtc.head && !resolution_abandon(e, q, q->rtc.head)) {
 		active_add(e, q); /* check again */
@@ -105,7 +105,7 @@ static void take_wakes(struct engine *e)
 
 		i = wake_next(&q->wake[WAKE_RTC]);
 		if (unlikely(qp_closing(q))) {
-			let_go(e, q);
+			rtc_release(e, q);
 			continue;
 		}
 		unpark(&q->rtc.parked);
@@ -134,7 +134,7 @@ static unsigned take_requests(struct engine *e)
 
 /* A UC or UD QP may have left SQE (SQERR2RTS) since a request failed. Requests posted before that
  * are flushed; the first one posted since restarts the queue. */
-static void take_up(const struct visit *v, enum qp_state state)
+static void leave_sqe(const struct visit *v, enum qp_state state)
 {
 	if (qp_sends(state) && v->r->sq_epoch == __atomic_load_n(&v->q->sq_epoch, __ATOMIC_ACQUIRE))
 		v->q->rtc.flushing = 0;
@@ -150,7 +150,7 @@ static enum rtc_state resp_cxt(struct visit *v)
 	if (unlikely(state == QP_SQD) && !(v->r->flags & REQUEST_STARTED))
 		return rtc_park(v, PARK_DRAIN);
 	if (!rc)
-		take_up(v, state);
+		leave_sqe(v, state);
 	if (unlikely(!qp_sends(state) || v->q->rtc.flushing)) /* whatever else is wrong with it */
 		return RTC_FLUSH;
 	if (unlikely(v->r->outcome != OUTCOME_OK))
@@ -202,7 +202,7 @@ static bool window_full(const struct visit *v)
 
 /* What a READ or atomic has to wait for. One without buffers waits for the responses to others; if
  * there are none, nobody would wake it, and it tries again (judge_read()). */
-static enum park_reason read_waits_for(const struct visit *v)
+static enum park_reason park_reason_of_read(const struct visit *v)
 {
 	uint32_t reads = reads_outstanding(v->q);
 
@@ -213,7 +213,7 @@ static enum park_reason read_waits_for(const struct visit *v)
 
 /* What the request at work has to wait for, as things are; PARK_NONE: it may go on. Changes
  * nothing; look_at_credits() has been called. */
-static __rte_always_inline enum park_reason waits_for(const struct visit *v)
+static __rte_always_inline enum park_reason park_reason_of(const struct visit *v)
 {
 	const struct qp *q = v->q;
 	uint8_t flags = v->r->flags;
@@ -236,7 +236,7 @@ static __rte_always_inline enum park_reason waits_for(const struct visit *v)
 	}
 	if (unlikely(window_full(v)))
 		return PARK_PSN;
-	return is_read(v->r) ? read_waits_for(v) : PARK_NONE;
+	return is_read(v->r) ? park_reason_of_read(v) : PARK_NONE;
 }
 
 /* A READ or atomic that need not wait. With others outstanding, its buffers have been looked at. */
@@ -256,7 +256,7 @@ static __rte_always_inline enum rtc_state rc_judge_msg(struct visit *v)
 	enum park_reason reason;
 
 	look_at_credits(v->q);
-	reason = waits_for(v);
+	reason = park_reason_of(v);
 	if (unlikely(reason != PARK_NONE))
 		return rtc_park(v, reason);
 	if (unlikely(v->q->rtc.limited))
@@ -407,7 +407,7 @@ static uint32_t window_left(const struct qp *q)
 }
 
 /* Has what the QP was parked for happened? In ERR a request waits for nothing: it is flushed. */
-static bool may_go_on(const struct visit *v)
+static bool may_continue(const struct visit *v)
 {
 	if (v->reason == PARK_DRAIN)
 		return qp_state(v->q) != QP_SQD;
@@ -415,7 +415,7 @@ static bool may_go_on(const struct visit *v)
 		return true;
 	if (v->reason == PARK_BUFFER && !rtc_buffer_share(v->e->mq, v->q))
 		return false;
-	return waits_for(v) == PARK_NONE;
+	return park_reason_of(v) == PARK_NONE;
 }
 
 /* Parks the QP, unless what it waits for has happened meanwhile. */
@@ -427,7 +427,7 @@ static void park_qp(struct visit *v)
 	count(rtc_counters(v->e), park_counters[v->reason]);
 	v->window = window_left(q);
 	look_at_credits(q);
-	if (may_go_on(v)) {
+	if (may_continue(v)) {
 		unpark(&q->rtc.parked);
 		active_add(v->e, q);
 	}
@@ -525,7 +525,7 @@ unsigned rtc_poll(struct engine *e)
 		turn = t->turn_left ? t->turn_left : e->settings.quantum_bytes;
 		t->turn_left = 0;
 		if (unlikely(qp_closing(q)))
-			let_go(e, q);
+			rtc_release(e, q);
 		else
 			left -= visit_qp(e, q, &room, turn, left);
 	}

@@ -189,7 +189,7 @@ static struct rte_mbuf *packet_again(const struct sw_element *sw)
 
 /* The READ or atomic at the cursor. The oldest one may have some of its responses: it is requested
  * from there on, and the response may begin afresh there. */
-static struct rte_mbuf *asked_again(struct engine *e, struct qp *q, const struct rd_element *rd)
+static struct rte_mbuf *read_request(struct engine *e, struct qp *q, const struct rd_element *rd)
 {
 	bool oldest = q->rrc.cursor.rd_place == q->mq.rd.consumed;
 	struct rte_mbuf *m = read_again(e, q, rd, oldest ? q->rrc.read_packets : 0);
@@ -232,7 +232,7 @@ static struct rte_mbuf *walk_next(struct engine *e, struct qp *q)
 			cursor_next(c, sw, rd, read);
 			continue;
 		}
-		m = read ? asked_again(e, q, rd) : packet_again(sw);
+		m = read ? read_request(e, q, rd) : packet_again(sw);
 		if (m)
 			q->rrc.retransmit_psn = psn_add(last, 1);
 		return m;

@@ -46,7 +46,7 @@ static enum rrc_state retry_nak(struct rrc_work *w, uint32_t psn)
  */
 #define NAK_REPEAT_NS 250000
 
-static bool says_nothing_new(const struct engine *e, const struct qp *q)
+static bool nak_is_repeated(const struct engine *e, const struct qp *q)
 {
 	uint64_t ns = q->rrc.srtt_ns ? qp_probe_ns(q, e->settings.timer_tick_ns) : 0;
 	unsigned tries = q->retry_cnt > q->rrc.retry_left ? q->retry_cnt - q->rrc.retry_left : 0;
@@ -60,7 +60,7 @@ enum rrc_state rrc_step_implied_nak(struct rrc_work *w)
 	struct qp *q = w->q;
 	uint32_t psn = q->rrc.unacked_psn;
 
-	if (q->rrc.gap_psn == psn + 1 && says_nothing_new(w->e, q))
+	if (q->rrc.gap_psn == psn + 1 && nak_is_repeated(w->e, q))
 		return RRC_IDLE;
 	q->rrc.gap_psn = psn + 1;
 	q->rrc.nak_ns = engine_now(w->e);
@@ -181,7 +181,7 @@ enum rrc_state rrc_step_nak_retrans(struct rrc_work *w)
 	count(w->c, COUNTER_nak_sequence_received);
 	if (q->rrc.rnr_waiting) /* the rest of the message behind an RNR NAK draws this one */
 		return RRC_IDLE;
-	if (q->rrc.nak_psn == psn + 1 && says_nothing_new(w->e, q))
+	if (q->rrc.nak_psn == psn + 1 && nak_is_repeated(w->e, q))
 		return RRC_IDLE;
 	q->rrc.nak_psn = psn + 1;
 	q->rrc.nak_ns = engine_now(w->e);

@@ -15,7 +15,7 @@
 #include "wire/aeth.h"
 
 /* The READ or atomic that a response of that PSN belongs to, or NULL. */
-static struct rd_element *asked_for(struct engine *e, struct qp *q, uint32_t psn)
+static struct rd_element *read_of_psn(struct engine *e, struct qp *q, uint32_t psn)
 {
 	uint32_t left = mq_count(&q->mq.rd);
 	uint32_t i = __atomic_load_n(&q->mq.rd.head, __ATOMIC_ACQUIRE);
@@ -95,7 +95,7 @@ enum rrc_state rrc_step_read_implicit_release(struct rrc_work *w)
 {
 	const struct wire_headers *h = &w->a->headers;
 	struct qp *q = w->q;
-	struct rd_element *head = rd_head(w->e->mq, &q->mq.rd), *rd = asked_for(w->e, q, h->psn);
+	struct rd_element *head = rd_head(w->e->mq, &q->mq.rd), *rd = read_of_psn(w->e, q, h->psn);
 
 	if (unlikely(!rd || !is_possible(q, rd, rd == head, h)))
 		return rrc_drop(w, COUNTER_drop_resp_opcode);

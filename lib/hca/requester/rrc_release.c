@@ -115,8 +115,8 @@ void rrc_release_read(struct engine *e, struct qp *q, struct rd_element *rd)
  * if that was never sent, as a bad request later. What comes next in order belongs to the same
  * request until its last packet did.
  */
-static void give_up(struct engine *e, struct qp *q, enum wire_outcome first, uint32_t offset,
-		    uint8_t opcode, bool last)
+static void complete_failed(struct engine *e, struct qp *q, enum wire_outcome first,
+			    uint32_t offset, uint8_t opcode, bool last)
 {
 	bool reported = q->rrc.fatal;
 
@@ -147,11 +147,12 @@ enum rrc_state rrc_step_flush(struct rrc_work *w)
 		rrc_release_local(e, q);
 	while (mq_heads(e->mq, &q->mq.sw, &q->mq.rd, &sw, &rd)) {
 		if (read_is_older(sw, rd)) {
-			give_up(e, q, first, rd->wqe_offset, rd->opcode, true);
+			complete_failed(e, q, first, rd->wqe_offset, rd->opcode, true);
 			sem_release(e, q, rd->entries);
 			rd_pop(e->mq, &q->mq.rd);
 		} else {
-			give_up(e, q, first, sw->wqe_offset, sw->opcode, sw->flags & ELEMENT_LAST);
+			complete_failed(e, q, first, sw->wqe_offset, sw->opcode,
+					sw->flags & ELEMENT_LAST);
 			rte_pktmbuf_free(sw->m);
 			sw_pop(e->mq, &q->mq.sw);
 		}

@@ -118,7 +118,7 @@ static inline struct rte_mbuf *packet_take(struct visit *v)
 }
 
 /* The one taken last goes back into the stock. */
-static inline void packet_untake(struct visit *v)
+static inline void packet_put_back(struct visit *v)
 {
 	v->t->spares++;
 }
@@ -178,7 +178,7 @@ static __rte_always_inline enum dp_answer segment_fill(struct visit *v, struct r
 /* The bytes of the segment did not come: its packet goes back, the request waits or fails. */
 static enum rtc_state segment_unfilled(struct visit *v, enum dp_answer answer)
 {
-	packet_untake(v);
+	packet_put_back(v);
 	if (answer == DP_PENDING)
 		return RTC_STALLED;
 	v->r->outcome = OUTCOME_LOCAL_PROT;

@@ -33,7 +33,7 @@ enum {
 };
 
 struct tc {
-	uint64_t now_ns;    /* the time that timers go by: see let_time_pass() */
+	uint64_t now_ns;    /* the time that timers go by: see advance_clock() */
 	uint64_t slept_ns;  /* slept_by_all() when it last went on */
 	uint64_t heard_ns;  /* it goes on to this when the answers that had come by then */
 	uint32_t heard_put; /* (HP_RRC's count of puts) have been taken */
@@ -102,7 +102,7 @@ static uint64_t heard_by_all(const struct engine *e)
 	return ns;
 }
 
-static void note_what_was_heard(struct engine *e, struct tc *t)
+static void record_heard(struct engine *e, struct tc *t)
 {
 	t->heard_ns = heard_by_all(e);
 	t->heard_put = ring_put_count(e->channel[CHANNEL_HP_RRC].ring);
@@ -119,7 +119,7 @@ static uint64_t slept_by_all(const struct engine *e)
 }
 
 /* More than a tick between two looks is missed, unless we slept. Nothing was before the first. */
-static void note_what_was_missed(struct engine *e, struct tc *t, uint64_t passed_ns)
+static void record_missed(struct engine *e, struct tc *t, uint64_t passed_ns)
 {
 	uint64_t slept_ns = slept_by_all(e);
 	uint64_t looked_ns = e->settings.timer_tick_ns + slept_ns - t->slept_ns;
@@ -141,19 +141,19 @@ static bool answers_taken(const struct engine *e, const struct tc *t)
  * Timers follow real time, even while others had our CPU, but never run ahead of the answers:
  * time passes when RequesterRecvControl has taken those that had arrived by then.
  */
-static void let_time_pass(struct engine *e, struct tc *t)
+static void advance_clock(struct engine *e, struct tc *t)
 {
 	if (t->heard_ns <= t->now_ns)
-		note_what_was_heard(e, t);
+		record_heard(e, t);
 	if (t->heard_ns <= t->now_ns || !answers_taken(e, t))
 		return;
-	note_what_was_missed(e, t, t->heard_ns - t->now_ns);
+	record_missed(e, t, t->heard_ns - t->now_ns);
 	t->now_ns = t->heard_ns;
 }
 
 /* ---- the wheels ---- */
 
-static void lift(struct engine *e, struct qp *q, enum timer_kind kind)
+static void wheel_unlink(struct engine *e, struct qp *q, enum timer_kind kind)
 {
 	struct tc *t = e->tc;
 	uint32_t next = q->tc.next[kind], prev = q->tc.prev[kind];
@@ -170,7 +170,7 @@ static void wheel_remove(struct engine *e, struct qp *q, enum timer_kind kind)
 {
 	struct tc *t = e->tc;
 
-	lift(e, q, kind);
+	wheel_unlink(e, q, kind);
 	t->armed--;
 	__atomic_store_n(&q->tc.armed[kind], 0, __ATOMIC_RELAXED);
 }
@@ -193,7 +193,7 @@ static uint32_t slot_for(const struct tc *t, uint64_t tick)
 }
 
 /* Onto the wheel that its deadline asks for. */
-static void lay(struct engine *e, struct qp *q, enum timer_kind kind)
+static void wheel_link(struct engine *e, struct qp *q, enum timer_kind kind)
 {
 	struct tc *t = e->tc;
 	uint64_t tick = RTE_MAX((q->tc.deadline_ns[kind] >> t->shift) + 1, t->tick + 1);
@@ -212,7 +212,7 @@ static void wheel_insert(struct engine *e, struct qp *q, enum timer_kind kind, u
 	struct tc *t = e->tc;
 
 	q->tc.deadline_ns[kind] = deadline_ns;
-	lay(e, q, kind);
+	wheel_link(e, q, kind);
 	t->armed++;
 	__atomic_store_n(&q->tc.armed[kind], 1, __ATOMIC_RELAXED);
 }
@@ -288,7 +288,7 @@ static bool expire(struct engine *e, const struct qp *q, enum timer_kind kind,
 }
 
 /* While no round trip is known to go by, the entry looks a few times whether one is. */
-static uint64_t look_again(const struct engine *e, const struct qp *q)
+static uint64_t next_look(const struct engine *e, const struct qp *q)
 {
 	uint64_t quiet = qp_quiet_ns(e, q);
 	uint64_t first = (uint64_t)FIRST_LOOK_TICKS * e->settings.timer_tick_ns;
@@ -310,7 +310,7 @@ static uint64_t probe_due(const struct engine *e, const struct qp *q, uint64_t n
 
 /* Tells RequesterRecvControl that the Loss timer has expired, or that it is time for a probe; but
  * not while the peer has us wait. Returns when the next of the two is due. */
-static uint64_t loss_tell(struct engine *e, struct qp *q, uint64_t now)
+static uint64_t report_loss(struct engine *e, struct qp *q, uint64_t now)
 {
 	uint64_t ttr = qp_timeout_ns(q), tick = e->settings.timer_tick_ns;
 	uint64_t expires = qp_quiet_since(q) + ttr, probe = probe_due(e, q, now);
@@ -339,8 +339,8 @@ static void loss_due(struct engine *e, struct qp *q)
 	parking_fence();
 	if (!qp_outstanding(q) || !q->timeout || qp_state(q) == QP_ERR)
 		return;
-	next = loss_tell(e, q, now);
-	next = RTE_MIN(next, look_again(e, q));
+	next = report_loss(e, q, now);
+	next = RTE_MIN(next, next_look(e, q));
 	wheel_insert(e, q, TIMER_LOSS, RTE_MAX(next, now + e->settings.timer_tick_ns));
 }
 
@@ -369,8 +369,8 @@ static unsigned slot_due(struct engine *e, uint32_t slot)
 			due(e, q, kind);
 			n++;
 		} else {
-			lift(e, q, kind);
-			lay(e, q, kind);
+			wheel_unlink(e, q, kind);
+			wheel_link(e, q, kind);
 		}
 		count(stage_counters(e, STAGE_REQUESTER_RECV), COUNTER_timers_visited);
 	}
@@ -400,7 +400,7 @@ unsigned tc_poll(struct engine *e)
 	uint64_t now, from;
 	unsigned n;
 
-	let_time_pass(e, t);
+	advance_clock(e, t);
 	now = t->now_ns >> t->shift;
 	if (!t->armed)
 		t->tick = now;

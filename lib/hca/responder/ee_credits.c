@@ -32,8 +32,8 @@ uint8_t ee_ack_syndrome(struct engine *e, struct qp *qp)
 	if (!gives_credits(e, qp))
 		return aeth_ack(AETH_CREDIT_INVALID);
 	credits = rwm_credits(qp);
-	qp->ee.credits_told = credits > qp->rwm.open;
-	if (unlikely(!qp->ee.credits_told))
+	qp->ee.credits_granted = credits > qp->rwm.open;
+	if (unlikely(!qp->ee.credits_granted))
 		qp_list_add(starved(e), qp);
 	return aeth_ack(aeth_credit_code(credits));
 }
@@ -51,7 +51,7 @@ void ee_forget_credits(struct engine *e, struct qp *qp)
 
 /* May it acknowledge now? While a NAK is outstanding, the peer must hear nothing else until
  * it has sent again (C9-80, C9-114). */
-static inline bool may_tell(const struct qp *qp)
+static inline bool may_announce(const struct qp *qp)
 {
 	return !qp->ee.nak_sent && rwm_available(qp) > 0;
 }
@@ -73,16 +73,16 @@ static bool ee_announce_credits(struct engine *e, struct execution_engine *ee, s
 
 /* One that is in the list: true, an acknowledgement is on its way. It goes to the end of the list
  * unless its peer knows of credits now, or it no longer receives. */
-static bool look(struct engine *e, struct execution_engine *ee, struct qp *qp)
+static bool check_credits(struct engine *e, struct execution_engine *ee, struct qp *qp)
 {
-	bool told;
+	bool announced;
 
-	if (!qp_receives(qp_state(qp)) || qp->ee.credits_told)
+	if (!qp_receives(qp_state(qp)) || qp->ee.credits_granted)
 		return false;
-	told = may_tell(qp) && ee_announce_credits(e, ee, qp);
-	if (!told)
+	announced = may_announce(qp) && ee_announce_credits(e, ee, qp);
+	if (!announced)
 		qp_list_add(&ee->starved, qp);
-	return told;
+	return announced;
 }
 
 unsigned ee_offer_credits(struct engine *e)
@@ -96,13 +96,13 @@ unsigned ee_offer_credits(struct engine *e)
 		return 0;
 	if (channel_room(&e->channel[CHANNEL_EE_RESPG]) < LOOK_QPS)
 		return 0;
-	ee->outs = 0;
+	ee->out_count = 0;
 	do {
 		qp = qp_list_take(&ee->starved);
-		sent += look(e, ee, qp);
+		sent += check_credits(e, ee, qp);
 	} while (++looked < LOOK_QPS && qp->index != last); /* at most all of them, once */
-	if (ee->outs)
-		channel_put(&e->channel[CHANNEL_EE_RESPG], ee->out, ee->outs);
+	if (ee->out_count)
+		channel_put(&e->channel[CHANNEL_EE_RESPG], ee->out, ee->out_count);
 	ee->look_gap_ns = sent || !ee->look_gap_ns ? LOOK_NS : 2 * ee->look_gap_ns;
 	ee->look_gap_ns = RTE_MIN(ee->look_gap_ns, (uint32_t)LOOK_NS_MAX);
 	ee->look_ns = engine_now(e) + ee->look_gap_ns;

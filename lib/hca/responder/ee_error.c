@@ -113,9 +113,9 @@ static void refuse_rc(struct ee_work *w)
 		w->qp->ee.nak_sent = 1;
 		syndrome = aeth_rnr(w->qp->min_rnr_timer);
 	}
-	pay_ack(w->e, w->ee, w->qp);
+	send_ack(w->e, w->ee, w->qp);
 	if (syndrome == WIRE_NO_SYNDROME)
-		bury(w);
+		free_packet(w);
 	else
 		hand_over(w->ee, w->qp, w->m, RESPONSE_ACK, w->qp->ee.expected_psn, syndrome);
 	if (info->responder_fails)
@@ -144,7 +144,7 @@ enum ee_state step_async_error(struct ee_work *w)
 		abandon_message(w);
 		count_quiet_drop(w);
 	}
-	bury(w);
+	free_packet(w);
 	return EE_IDLE;
 }
 
@@ -196,7 +196,7 @@ static unsigned flush(struct engine *e, struct counters *c, struct qp *qp, unsig
  * The CEU has destroyed the QP: releases it. Its number may be reused at once, so this waits until
  * the answers that are in EE_RESPG now have been taken from there, and dropped.
  */
-static void let_go(struct engine *e, struct qp *qp)
+static void ee_release(struct engine *e, struct qp *qp)
 {
 	struct channel *answers = &e->channel[CHANNEL_EE_RESPG];
 
@@ -224,7 +224,7 @@ unsigned ee_wakes(struct engine *e)
 
 		index = wake_next(&qp->wake[WAKE_EE]);
 		if (unlikely(qp_closing(qp)))
-			let_go(e, qp);
+			ee_release(e, qp);
 		else if (state == QP_ERR && qp->srq)
 			written += flush_shared(e, c, qp, EE_FLUSH_BUDGET - written);
 		else if (state == QP_ERR)

@@ -119,7 +119,7 @@ static inline enum ee_state vtp_read(struct ee_work *w)
 
 	if (unlikely(s != V2P_SUCCESS))
 		return refused(w, s, OUTCOME_REMOTE_ACCESS);
-	pay_ack(w->e, w->ee, w->qp); /* for earlier requests, before the PSN advances */
+	send_ack(w->e, w->ee, w->qp); /* for earlier requests, before the PSN advances */
 	w->respond = RESPONSE_READ;
 	w->psns = psn_packets(h->dma_len, w->qp->mtu_bytes);
 	return EE_CXT_WB;
@@ -249,7 +249,7 @@ enum ee_state step_atomic(struct ee_work *w)
 		return fail(w, OUTCOME_INVALID_REQUEST);
 	w->a->orig = execute_atomic(w, (uint64_t *)w->addr);
 	keep_result(w->e, qp, ee_long_psn(qp, h->psn), w->a->orig);
-	pay_ack(w->e, w->ee, qp); /* for earlier requests, before the PSN advances */
+	send_ack(w->e, w->ee, qp); /* for earlier requests, before the PSN advances */
 	w->respond = answer_of(w->op);
 	return EE_CXT_WB;
 }

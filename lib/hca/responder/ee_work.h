@@ -25,19 +25,19 @@ enum ee_state {
 };
 
 /* An ACK deferred to the end of the burst, and the mbuf that will carry it to RespPktGen. */
-struct owed_ack {
+struct deferred_ack {
 	struct qp *qp;
 	struct rte_mbuf *m;
 };
 
-/* The module's own state: out, dead and owed last for one burst, the rest persists. */
+/* The module's state. out, done and deferred last for one burst, the rest persists. */
 struct execution_engine {
-	struct rte_mbuf *out[BURST];  /* to EE_RESPG, in order */
-	struct rte_mbuf *dead[BURST]; /* to be freed */
-	struct owed_ack owed[BURST];  /* qp->ee.ack_pending is the place in it, plus one */
-	unsigned outs, deads, owes;
-	struct rte_mbuf *held[BURST]; /* packets to be retried at the next poll, in order */
-	unsigned holds;
+	struct rte_mbuf *out[BURST];	     /* to EE_RESPG, in order */
+	struct rte_mbuf *done[BURST];	     /* to free */
+	struct deferred_ack deferred[BURST]; /* qp->ee.ack_pending is the index, plus one */
+	unsigned out_count, done_count, deferred_count;
+	struct rte_mbuf *held[BURST]; /* packets to retry at the next poll, in order */
+	unsigned held_count;
 	struct qp_list starved; /* ee_credits.c */
 	uint64_t look_ns;	/* when to look at it next */
 	uint32_t look_gap_ns;	/* between two looks */
@@ -67,9 +67,9 @@ struct ee_work {
 	uint32_t entry_bytes; /* ... and in its entry */
 };
 
-static inline void bury(struct ee_work *w)
+static inline void free_packet(struct ee_work *w)
 {
-	w->ee->dead[w->ee->deads++] = w->m;
+	w->ee->done[w->ee->done_count++] = w->m;
 }
 
 /* Commands to another module. */
@@ -114,17 +114,17 @@ static inline void hand_over(struct execution_engine *ee, struct qp *qp, struct 
 	a->done_bytes = 0;
 	a->done_packets = 0;
 	a->next = NULL;
-	ee->out[ee->outs++] = m;
+	ee->out[ee->out_count++] = m;
 }
 
 /* Hands over the pending ACK, if any, with the PSN of the request executed last (C9-95). */
-static inline void pay_ack(struct engine *e, struct execution_engine *ee, struct qp *qp)
+static inline void send_ack(struct engine *e, struct execution_engine *ee, struct qp *qp)
 {
-	struct owed_ack *o;
+	struct deferred_ack *o;
 
 	if (!qp->ee.ack_pending)
 		return;
-	o = &ee->owed[qp->ee.ack_pending - 1];
+	o = &ee->deferred[qp->ee.ack_pending - 1];
 	qp->ee.ack_pending = 0;
 	hand_over(ee, qp, o->m, RESPONSE_ACK, psn_sub(qp->ee.expected_psn, 1),
 		  ee_ack_syndrome(e, qp));

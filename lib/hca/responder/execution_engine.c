@@ -27,14 +27,14 @@
 #include "pipeline/machine_define.h"
 
 /* One ACK for each QP and burst: the first mbuf that asks for it is kept, later ones are freed. */
-static inline void owe_ack(struct ee_work *w)
+static inline void defer_ack(struct ee_work *w)
 {
 	if (w->qp->ee.ack_pending) {
-		bury(w);
+		free_packet(w);
 		return;
 	}
-	w->ee->owed[w->ee->owes++] = (struct owed_ack){.qp = w->qp, .m = w->m};
-	w->qp->ee.ack_pending = (uint8_t)w->ee->owes;
+	w->ee->deferred[w->ee->deferred_count++] = (struct deferred_ack){.qp = w->qp, .m = w->m};
+	w->qp->ee.ack_pending = (uint8_t)w->ee->deferred_count;
 }
 
 /* QUERY_QP reads it. */
@@ -191,10 +191,10 @@ static inline enum ee_state step_gen_resp(struct ee_work *w)
 {
 	switch (w->respond) {
 	case RESPONSE_NONE:
-		bury(w);
+		free_packet(w);
 		break;
 	case RESPONSE_ACK:
-		owe_ack(w);
+		defer_ack(w);
 		break;
 	case RESPONSE_READ:
 	case RESPONSE_ATOMIC:
@@ -206,7 +206,7 @@ static inline enum ee_state step_gen_resp(struct ee_work *w)
 
 static enum ee_state step_drop(struct ee_work *w)
 {
-	bury(w);
+	free_packet(w);
 	return EE_IDLE;
 }
 
@@ -277,22 +277,22 @@ static inline bool execute(struct engine *e, struct execution_engine *ee, struct
 static inline unsigned ee_take(struct engine *e, struct execution_engine *ee,
 			       struct rte_mbuf **burst, unsigned room)
 {
-	unsigned n = RTE_MIN(ee->holds, room);
+	unsigned n = RTE_MIN(ee->held_count, room);
 
-	if (likely(!ee->holds))
+	if (likely(!ee->held_count))
 		return channel_take(&e->channel[CHANNEL_HP_EE], burst, room);
 	memcpy(burst, ee->held, n * sizeof(burst[0]));
-	ee->holds -= n;
-	memmove(ee->held, ee->held + n, ee->holds * sizeof(burst[0]));
+	ee->held_count -= n;
+	memmove(ee->held, ee->held + n, ee->held_count * sizeof(burst[0]));
 	return n;
 }
 
 /* The rest of what was taken, in front of what is held. */
 static void hold(struct execution_engine *ee, struct rte_mbuf **rest, unsigned n)
 {
-	memmove(ee->held + n, ee->held, ee->holds * sizeof(rest[0]));
+	memmove(ee->held + n, ee->held, ee->held_count * sizeof(rest[0]));
 	memcpy(ee->held, rest, n * sizeof(rest[0]));
-	ee->holds += n;
+	ee->held_count += n;
 }
 
 /* First pass over a burst: the lines that the second will want. An unknown QPN or key only warms a
@@ -324,23 +324,23 @@ unsigned ee_poll(struct engine *e)
 
 	if (n == 0)
 		return 0;
-	ee->outs = ee->deads = ee->owes = 0;
+	ee->out_count = ee->done_count = ee->deferred_count = 0;
 	prefetch_burst(e, burst, n);
 	for (unsigned i = 0; i < n; i++) {
 		if (unlikely(!arrival_intact(burst[i]))) {
 			count(c, COUNTER_drop_rx_icrc);
-			ee->dead[ee->deads++] = burst[i];
+			ee->done[ee->done_count++] = burst[i];
 		} else if (unlikely(!execute(e, ee, c, burst[i]))) {
 			hold(ee, burst + i, n - i);
 			break;
 		}
 	}
-	for (unsigned i = 0; i < ee->owes; i++)
-		pay_ack(e, ee, ee->owed[i].qp);
-	if (ee->outs)
-		channel_put(&e->channel[CHANNEL_EE_RESPG], ee->out, ee->outs);
-	if (ee->deads)
-		rte_pktmbuf_free_bulk(ee->dead, ee->deads);
+	for (unsigned i = 0; i < ee->deferred_count; i++)
+		send_ack(e, ee, ee->deferred[i].qp);
+	if (ee->out_count)
+		channel_put(&e->channel[CHANNEL_EE_RESPG], ee->out, ee->out_count);
+	if (ee->done_count)
+		rte_pktmbuf_free_bulk(ee->done, ee->done_count);
 	return n;
 }
 
@@ -360,7 +360,7 @@ void ee_destroy(struct engine *e)
 	struct execution_engine *ee = e->ee;
 
 	if (ee)
-		rte_pktmbuf_free_bulk(ee->held, ee->holds);
+		rte_pktmbuf_free_bulk(ee->held, ee->held_count);
 	rte_free(ee);
 	e->ee = NULL;
 }

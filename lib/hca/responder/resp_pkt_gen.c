@@ -344,8 +344,8 @@ static void serve_active(struct engine *e, struct resp_pkt_gen *p, struct counte
 
 /* Takes up one answer: a short one for an idle QP leaves at once. Returns the mbuf if it is done
  * with. */
-static inline struct rte_mbuf *take_up(struct engine *e, struct resp_pkt_gen *p, struct counters *c,
-				       struct rte_mbuf *m)
+static inline struct rte_mbuf *accept_answer(struct engine *e, struct resp_pkt_gen *p,
+					     struct counters *c, struct rte_mbuf *m)
 {
 	struct arrival *a = arrival_of(m);
 	struct qp *qp = qp_find(e->qps, a->qpn);
@@ -377,7 +377,7 @@ static unsigned take_burst(struct engine *e, struct resp_pkt_gen *p, struct coun
 	for (unsigned i = 0; i < n; i++)
 		rte_prefetch0(&qp_at(e->qps, arrival_of(burst[i])->qpn & e->qps->mask)->respg);
 	for (unsigned i = 0; i < n; i++)
-		burst[i] = take_up(e, p, c, burst[i]);
+		burst[i] = accept_answer(e, p, c, burst[i]);
 	rte_pktmbuf_free_bulk(burst, n); /* it skips what is NULL */
 	return n;
 }

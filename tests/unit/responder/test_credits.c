@@ -163,7 +163,7 @@ TEST(c9_101__never_in_front_of_a_read)
 		.dma_len = PACKETS * FX_MTU);
 	fx_poll(1);
 	assert_true(fx->frame_count < PACKETS);
-	fx->qp->ee.credits_told = 0; /* as if the last to leave had said so */
+	fx->qp->ee.credits_granted = 0; /* as if the last to leave had said so */
 	fx_post_simple(0, 100);
 	poll_slowly(10);
 	for (unsigned i = 0; i < PACKETS; i++)
@@ -402,7 +402,7 @@ TEST(credits__nobody_is_listed_who_needs_no_look)
 	send_write(FX_PSN + 1, 1);
 	fx_poll(1);
 	assert_false(listed());
-	fx->qp->ee.credits_told = 0;
+	fx->qp->ee.credits_granted = 0;
 	for (unsigned i = 0; i < sizeof(states); i++) {
 		fx->qp->state = states[i];
 		wake(fx->qp);

@@ -223,7 +223,7 @@ struct qp {
 		uint8_t results_used; /* valid results, since the reset */
 		uint8_t flushed; /* enum ee_flushed: the receive queue was flushed in ERR; atomic */
 		uint8_t reads_issued; /* READs passed to RespPktGen, free running; respg.reads_done */
-		uint8_t credits_told;	 /* the last AETH granted credit for another message */
+		uint8_t credits_granted; /* the last AETH granted credit for another message */
 		uint32_t received_bytes; /* of the message in progress */
 		uint32_t answers_put;	 /* when leaving: mbufs put into EE_RESPG */
 		uint32_t psn_laps;	 /* how often expected_psn has wrapped */
