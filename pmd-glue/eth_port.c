@@ -215,7 +215,7 @@ static bool wants_mac_of_its_own(const struct port *port)
 	return memcmp(port->config.mac, none, 6) != 0;
 }
 
-static void hear_everything(struct port *port)
+static void enable_promiscuous(struct port *port)
 {
 	int error = rte_eth_promiscuous_enable(port->eth_id);
 
@@ -253,19 +253,19 @@ static int set_mac(struct port *port)
 	/* The address of a shared interface is the kernel's: leave it, and listen to all. */
 	if (kernel_shares(port->config.type) ||
 	    rte_eth_dev_default_mac_addr_set(port->eth_id, (struct rte_ether_addr *)port->mac) != 0)
-		hear_everything(port);
+		enable_promiscuous(port);
 	return 0;
 }
 
-static void hear_all_groups(struct port *port)
+static void enable_allmulticast(struct port *port)
 {
 	port->eth_hears_groups = true;
 	if (rte_eth_allmulticast_enable(port->eth_id) != 0)
-		hear_everything(port);
+		enable_promiscuous(port);
 }
 
 /* The groups joined, and those that queries for all come to. */
-static void eth_hear(struct port *port)
+static void set_group_filter(struct port *port)
 {
 	static const uint8_t always[2][16] = {{[10] = 0xff, [11] = 0xff, 224, 0, 0, 1},
 					      {0xff, 0x02, [15] = 1}};
@@ -282,19 +282,19 @@ static void eth_hear(struct port *port)
 		if (g->entry[i].users)
 			multicast_mac(g->entry[i].ip, mac[n++].addr_bytes);
 	if (!mac || rte_eth_dev_set_mc_addr_list(port->eth_id, mac, n) != 0)
-		hear_all_groups(port);
+		enable_allmulticast(port);
 	free(mac);
 }
 
 /* Neighbour solicitations are multicast; drivers without allmulticast become promiscuous. */
-static void hear_groups(struct port *port)
+static void receive_groups(struct port *port)
 {
 	bool v6 = false;
 
 	for (unsigned int i = 0; i < port->n_own; i++)
 		v6 |= port->own[i].v6 && !port->kernel_has[i];
 	if (v6 && is_filtered(port->config.type))
-		hear_all_groups(port);
+		enable_allmulticast(port);
 }
 
 static int eth_create(struct port *port)
@@ -354,7 +354,7 @@ static int eth_start(struct port *port)
 			return refused(port, "MTU", error);
 		}
 	}
-	hear_groups(port);
+	receive_groups(port);
 	port_set_link(port, eth_link_is_up(port));
 	if (!port_link_is_up(port) && kernel_shares(port->config.type))
 		LOG(WARNING, "port %s: interface %s is down or has no carrier", port->config.name,
@@ -416,7 +416,7 @@ const struct port_driver eth_port_driver = {
 	.stop = eth_stop,
 	.poll = eth_poll,
 	.speed_mbps = eth_speed,
-	.hear = eth_hear,
+	.update_groups = set_group_filter,
 	.rx_burst = eth_rx_burst,
 	.tx_burst = eth_tx_burst,
 	.tx_plain = eth_tx_plain,
@@ -496,11 +496,11 @@ static void memif_stop(struct port *port)
 /* A client without a server (any more): stop what is left and reconnect. */
 static void memif_reconnect(struct port *port)
 {
-	memif_keep_out(port);
+	memif_exclude(port);
 	if (!port->eth_waiting)
 		eth_stop(port);
 	memif_try(port);
-	memif_let_in(port);
+	memif_admit(port);
 }
 
 static void memif_poll(struct port *port, uint64_t now_ms)

@@ -5,10 +5,10 @@
 #include "control.h"
 #include "groups.h"
 
-static void hear(struct port *port)
+static void update_groups(struct port *port)
 {
-	if (port->driver->hear)
-		port->driver->hear(port);
+	if (port->driver->update_groups)
+		port->driver->update_groups(port);
 }
 
 /* Frames to groups come back to the port while it listens to any. */
@@ -30,7 +30,7 @@ int port_join(struct port *port, const uint8_t ip[16])
 		return error;
 	control_count(port, PORT_COUNTER_groups_joined);
 	listen_if_joined(port);
-	hear(port);
+	update_groups(port);
 	return 0;
 }
 
@@ -40,7 +40,7 @@ void port_leave(struct port *port, const uint8_t ip[16])
 		return;
 	control_count(port, PORT_COUNTER_groups_left);
 	listen_if_joined(port);
-	hear(port);
+	update_groups(port);
 }
 
 void groups_turn(struct port *port, uint64_t now_ms)

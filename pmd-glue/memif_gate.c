@@ -19,7 +19,7 @@ static struct {
 	/* under lock */
 	bool inside;	    /* the interrupt thread is in the callback */
 	uint64_t visits;    /* times it entered */
-	bool let_out;	    /* it may leave for one window */
+	bool may_leave;	    /* it may leave for one window */
 	bool abolished;	    /* it may leave for good */
 	uint64_t window_us; /* length of that window */
 	/* control thread only */
@@ -38,10 +38,10 @@ static void gate_callback(void *arg)
 	gate.inside = true;
 	gate.visits++;
 	pthread_cond_broadcast(&gate.changed);
-	while (!gate.let_out && !gate.abolished)
+	while (!gate.may_leave && !gate.abolished)
 		pthread_cond_wait(&gate.changed, &gate.lock);
 	gate.inside = false;
-	gate.let_out = false;
+	gate.may_leave = false;
 	if (!gate.abolished)
 		rte_eal_alarm_set(gate.window_us, gate_callback, NULL);
 	pthread_cond_broadcast(&gate.changed);
@@ -69,7 +69,7 @@ static int shut(void)
 	bool done;
 
 	gate.abolished = false;
-	gate.let_out = false;
+	gate.may_leave = false;
 	if (rte_eal_alarm_set(1, gate_callback, NULL) != 0)
 		return -ENOTSUP;
 	pthread_mutex_lock(&gate.lock);
@@ -119,23 +119,23 @@ void memif_gate_leave(struct port *port)
 	}
 }
 
-void memif_keep_out(struct port *port)
+void memif_exclude(struct port *port)
 {
 	for (unsigned int i = 0; i < port->config.queues; i++) {
 		struct port_queue *q = &port->queue[i];
 
 		/* Say so first: a lcore that polls in a tight loop would win each race for the
 		 * lock. */
-		__atomic_store_n(&q->keep_out, true, __ATOMIC_RELAXED);
+		__atomic_store_n(&q->excluded, true, __ATOMIC_RELAXED);
 		while (!rte_spinlock_trylock(&q->poll_lock))
 			sched_yield();
 	}
 }
 
-void memif_let_in(struct port *port)
+void memif_admit(struct port *port)
 {
 	for (unsigned int i = 0; i < port->config.queues; i++) {
-		__atomic_store_n(&port->queue[i].keep_out, false, __ATOMIC_RELAXED);
+		__atomic_store_n(&port->queue[i].excluded, false, __ATOMIC_RELAXED);
 		rte_spinlock_unlock(&port->queue[i].poll_lock);
 	}
 }
@@ -146,12 +146,12 @@ static void open_window(void)
 
 	for (unsigned int i = 0; i < gate.n_ports; i++) {
 		any_up |= port_link_is_up(gate.port[i]);
-		memif_keep_out(gate.port[i]);
+		memif_exclude(gate.port[i]);
 	}
 	pthread_mutex_lock(&gate.lock);
 	gate.window_us = any_up ? MEMIF_WINDOW_UP_US : MEMIF_WINDOW_DOWN_US;
 	gate.last_visit = gate.visits + 1;
-	gate.let_out = true;
+	gate.may_leave = true;
 	pthread_cond_broadcast(&gate.changed);
 	pthread_mutex_unlock(&gate.lock);
 	gate.open = true;
@@ -167,7 +167,7 @@ static void end_window(uint64_t now_ms)
 
 		any_up |= up;
 		all_up &= up || !gate.port[i]->started;
-		memif_let_in(gate.port[i]);
+		memif_admit(gate.port[i]);
 	}
 	gate.next_ms = now_ms;
 	if (all_up)

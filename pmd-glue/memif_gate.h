@@ -45,14 +45,14 @@ int memif_gate_join(struct port *port);
 /* Opens it for good with the last one. Nothing if the port never joined. */
 void memif_gate_leave(struct port *port);
 
-/* Keeps the data path out of a port until memif_let_in: it sees an idle wire. Waits for a burst. */
-void memif_keep_out(struct port *port);
-void memif_let_in(struct port *port);
+/* Keeps the data path out of a port until memif_admit: it sees an idle wire. Waits for a burst. */
+void memif_exclude(struct port *port);
+void memif_admit(struct port *port);
 
 /* Whether the lcore of q may poll; if so it calls memif_leave afterwards. */
 static inline bool memif_enter(struct port_queue *q)
 {
-	return !__atomic_load_n(&q->keep_out, __ATOMIC_RELAXED) &&
+	return !__atomic_load_n(&q->excluded, __ATOMIC_RELAXED) &&
 	       rte_spinlock_trylock(&q->poll_lock);
 }
 

@@ -54,7 +54,7 @@ struct port_queue {
 	struct rte_ring *loop;		    /* create */
 	struct rte_ring *capture;	    /* control; NULL: no capture */
 	struct impairment *impair;	    /* create; NULL: none */
-	bool keep_out;			    /* control, atomic: wants the poll_lock; memif only */
+	bool excluded;			    /* control, atomic: wants the poll_lock; memif only */
 	rte_spinlock_t poll_lock;	    /* memif only, see memif_gate.h */
 	uint64_t count[PORT_COUNTER_COUNT]; /* queue */
 } __rte_cache_aligned;
@@ -70,7 +70,7 @@ struct port_driver {
 	uint16_t (*rx_burst)(struct link_port *, uint16_t, struct rte_mbuf **, uint16_t);
 	uint16_t (*tx_burst)(struct link_port *, uint16_t, struct rte_mbuf **, uint16_t);
 	/* The port's groups have changed: lets their frames in. NULL: nothing keeps them out. */
-	void (*hear)(struct port *port);
+	void (*update_groups)(struct port *port);
 	/* tx_burst without impairment and locks; runs on the queue's lcore */
 	uint16_t (*tx_plain)(struct port_queue *, struct rte_mbuf **, uint16_t);
 };

@@ -30,9 +30,10 @@ struct attribute {
 	unsigned int number;			 /* passed to write() if not a folder */
 };
 
-static int say(struct text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int put_text(struct text *out, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
-static int say(struct text *out, const char *format, ...)
+static int put_text(struct text *out, const char *format, ...)
 {
 	va_list arguments;
 	int n;
@@ -47,46 +48,46 @@ static int say(struct text *out, const char *format, ...)
 
 static int write_node_type(struct device *v, struct text *out, unsigned int i)
 {
-	return say(out, "1: CA\n");
+	return put_text(out, "1: CA\n");
 }
 
 static int write_guid(struct device *v, struct text *out, unsigned int i)
 {
 	uint64_t guid = device_guid(v);
 
-	return say(out, "%04x:%04x:%04x:%04x\n", (unsigned)(guid >> 48),
-		   (unsigned)(guid >> 32 & 0xffff), (unsigned)(guid >> 16 & 0xffff),
-		   (unsigned)(guid & 0xffff));
+	return put_text(out, "%04x:%04x:%04x:%04x\n", (unsigned)(guid >> 48),
+			(unsigned)(guid >> 32 & 0xffff), (unsigned)(guid >> 16 & 0xffff),
+			(unsigned)(guid & 0xffff));
 }
 
 static int write_description(struct device *v, struct text *out, unsigned int i)
 {
-	return say(out, "softhca %s\n", v->section->name);
+	return put_text(out, "softhca %s\n", v->section->name);
 }
 
 static int write_version(struct device *v, struct text *out, unsigned int i)
 {
-	return say(out, "%s\n", SOFTHCA_VERSION);
+	return put_text(out, "%s\n", SOFTHCA_VERSION);
 }
 
 static int write_board(struct device *v, struct text *out, unsigned int i)
 {
-	return say(out, "softhca\n");
+	return put_text(out, "softhca\n");
 }
 
 static int write_number(struct device *v, struct text *out, unsigned int i)
 {
-	return say(out, "%u\n", i);
+	return put_text(out, "%u\n", i);
 }
 
 static int write_hex(struct device *v, struct text *out, unsigned int i)
 {
-	return say(out, "0x%x\n", i);
+	return put_text(out, "0x%x\n", i);
 }
 
 static int write_numa(struct device *v, struct text *out, unsigned int i)
 {
-	return say(out, "-1\n");
+	return put_text(out, "-1\n");
 }
 
 /* All CPUs: a device that is a program is near to none in particular. */
@@ -97,12 +98,12 @@ static int write_cpus(struct device *v, struct text *out, unsigned int as_list)
 	int n;
 
 	if (as_list)
-		return say(out, "0-%ld\n", cpus - 1);
+		return put_text(out, "0-%ld\n", cpus - 1);
 	for (long word = (cpus - 1) / 32; word >= 0; word--) {
 		long left = cpus - word * 32;
 
-		n = say(&rest, word ? "%08x," : "%08x\n",
-			left >= 32 ? UINT32_MAX : (1u << left) - 1);
+		n = put_text(&rest, word ? "%08x," : "%08x\n",
+			     left >= 32 ? UINT32_MAX : (1u << left) - 1);
 		if (n < 0)
 			return n;
 		rest.at += n;
@@ -123,12 +124,12 @@ static bool is_active(struct device *v)
 
 static int write_state(struct device *v, struct text *out, unsigned int i)
 {
-	return say(out, is_active(v) ? "4: ACTIVE\n" : "1: DOWN\n");
+	return put_text(out, is_active(v) ? "4: ACTIVE\n" : "1: DOWN\n");
 }
 
 static int write_physical_state(struct device *v, struct text *out, unsigned int i)
 {
-	return say(out, is_active(v) ? "5: LinkUp\n" : "3: Disabled\n");
+	return put_text(out, is_active(v) ? "5: LinkUp\n" : "3: Disabled\n");
 }
 
 /* Lanes and kind of lane, rounded down, as lib/host/verbs shows it. An unknown speed is shown
@@ -150,12 +151,12 @@ static int write_rate(struct device *v, struct text *out, unsigned int i)
 	port_info(v->port, &info);
 	while (info.link_speed_mbps < rates[k].mbps)
 		k++;
-	return say(out, "%s\n", rates[k].text);
+	return put_text(out, "%s\n", rates[k].text);
 }
 
 static int write_link_layer(struct device *v, struct text *out, unsigned int i)
 {
-	return say(out, "Ethernet\n");
+	return put_text(out, "Ethernet\n");
 }
 
 /* ---- addresses ---- */
@@ -169,14 +170,15 @@ static int write_gid(struct device *v, struct text *out, unsigned int i)
 {
 	const uint8_t *g = v->hca->config.gids[i].src_ip;
 
-	return say(out, "%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x\n",
-		   g[0], g[1], g[2], g[3], g[4], g[5], g[6], g[7], g[8], g[9], g[10], g[11], g[12],
-		   g[13], g[14], g[15]);
+	return put_text(out,
+			"%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x\n",
+			g[0], g[1], g[2], g[3], g[4], g[5], g[6], g[7], g[8], g[9], g[10], g[11],
+			g[12], g[13], g[14], g[15]);
 }
 
 static int write_gid_type(struct device *v, struct text *out, unsigned int i)
 {
-	return say(out, "RoCE v2\n");
+	return put_text(out, "RoCE v2\n");
 }
 
 /* The kernel's interface, if there is one. Programs require some name. */
@@ -185,7 +187,7 @@ static int write_gid_interface(struct device *v, struct text *out, unsigned int 
 	const struct port_config *p = &v->section->port;
 	bool kernel = p->type == PORT_AF_PACKET || p->type == PORT_AF_XDP || p->type == PORT_TAP;
 
-	return say(out, "%s\n", kernel ? p->device : v->section->name);
+	return put_text(out, "%s\n", kernel ? p->device : v->section->name);
 }
 
 static unsigned int count_one(struct device *v)
@@ -195,7 +197,7 @@ static unsigned int count_one(struct device *v)
 
 static int write_pkey(struct device *v, struct text *out, unsigned int i)
 {
-	return say(out, "0xffff\n");
+	return put_text(out, "0xffff\n");
 }
 
 /* ---- counters ---- */
@@ -226,7 +228,7 @@ static int write_counter(struct device *v, struct text *out, unsigned int i)
 	uint64_t value = i < COUNTER_COUNT ? hca_counter(v->hca, i)
 					   : port_counter(v->port, i - COUNTER_COUNT);
 
-	return say(out, "%llu\n", (unsigned long long)value);
+	return put_text(out, "%llu\n", (unsigned long long)value);
 }
 
 /* The standard's counters, as sums of ours. Those that are always 0 have no terms. */
@@ -297,7 +299,7 @@ static int write_standard(struct device *v, struct text *out, unsigned int i)
 		value += hca_counter(v->hca, c->sum[k] - 1);
 	for (unsigned k = 0; c->port_sum[k]; k++)
 		value += port_counter(v->port, c->port_sum[k] - 1);
-	return say(out, "%llu\n", (unsigned long long)(value / c->divisor));
+	return put_text(out, "%llu\n", (unsigned long long)(value / c->divisor));
 }
 
 /* ---- resources ---- */
@@ -307,8 +309,8 @@ static int write_resources(struct device *v, struct text *out, unsigned int i)
 {
 	struct held_contexts held = held_contexts(v);
 
-	return say(out, "qp %llu cq %llu srq %llu\n", (unsigned long long)held.qps,
-		   (unsigned long long)held.cqs, (unsigned long long)held.srqs);
+	return put_text(out, "qp %llu cq %llu srq %llu\n", (unsigned long long)held.qps,
+			(unsigned long long)held.cqs, (unsigned long long)held.srqs);
 }
 
 /* ---- the table ---- */

@@ -26,7 +26,7 @@ struct run {
 	struct flow flow[2];
 	unsigned flows;
 	struct waiter waiter;
-	bool said;	 /* our sources are done and the other side was told */
+	bool announced;	 /* our sources are done and the other side was told */
 	uint64_t theirs; /* messages that the other process has sent, ever */
 	uint64_t start_ns, deadline_ns, done_ns;
 	uint64_t peak_ns, peak_messages; /* where the current stretch began */
@@ -109,7 +109,7 @@ static bool arrived(const struct run *r)
 		return true;
 	if (wait_idle_ns(&r->waiter) <= (r->p->verify ? SETTLE_VERIFY_NS : SETTLE_NS))
 		return false;
-	return r->s->sides == 2 ? r->said : exchange_waits(r->s->socket);
+	return r->s->sides == 2 ? r->announced : exchange_waits(r->s->socket);
 }
 
 /* One stretch, from both sides being ready to all completions. 0 or -1. */
@@ -119,7 +119,7 @@ static int transfer(struct run *r)
 
 	if (exchange_sync(r->s->socket, 0, NULL))
 		return -1;
-	r->said = false;
+	r->announced = false;
 	r->start_ns = r->peak_ns = now_ns();
 	r->peak_messages = posted(r);
 	if (r->p->messages == 0 && !r->p->verify)
@@ -132,18 +132,18 @@ static int transfer(struct run *r)
 			return -1;
 		if (++turns % CLOCK_EVERY == 0)
 			note_time(r, now_ns());
-		if (!r->said && all_done(r, flow_source_done)) {
-			r->said = true;
+		if (!r->announced && all_done(r, flow_source_done)) {
+			r->announced = true;
 			r->done_ns = now_ns();
-			if (exchange_say(r->s->socket, posted(r)))
+			if (exchange_put(r->s->socket, posted(r)))
 				return -1;
 		}
 		if (wait_turn(&r->waiter, progress))
 			return -1;
-		if (r->said && arrived(r))
+		if (r->announced && arrived(r))
 			break;
 	}
-	return exchange_hear(r->s->socket, &r->theirs);
+	return exchange_get(r->s->socket, &r->theirs);
 }
 
 static int check_arrival(const struct run *r)

@@ -157,7 +157,7 @@ int exchange_endpoints(int socket, const struct endpoint *mine, struct endpoint 
 	return 0;
 }
 
-int exchange_say(int socket, uint64_t value)
+int exchange_put(int socket, uint64_t value)
 {
 	char text[NUMBER_TEXT + 1];
 
@@ -167,7 +167,7 @@ int exchange_say(int socket, uint64_t value)
 	return send_all(socket, text, NUMBER_TEXT);
 }
 
-int exchange_hear(int socket, uint64_t *value)
+int exchange_get(int socket, uint64_t *value)
 {
 	char text[NUMBER_TEXT + 1];
 
@@ -191,7 +191,7 @@ int exchange_sync(int socket, uint64_t mine, uint64_t *theirs)
 {
 	uint64_t ignored;
 
-	if (exchange_say(socket, mine))
+	if (exchange_put(socket, mine))
 		return -1;
-	return exchange_hear(socket, theirs ? theirs : &ignored);
+	return exchange_get(socket, theirs ? theirs : &ignored);
 }

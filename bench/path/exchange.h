@@ -26,8 +26,8 @@ int exchange_endpoints(int socket, const struct endpoint *mine, struct endpoint 
 
 /* A step that both must reach, with a number for the other: say without waiting, then hear. 0 or
  * -1. */
-int exchange_say(int socket, uint64_t value);
-int exchange_hear(int socket, uint64_t *value);
+int exchange_put(int socket, uint64_t value);
+int exchange_get(int socket, uint64_t *value);
 /* Has the other said something (or gone away)? */
 bool exchange_waits(int socket);
 

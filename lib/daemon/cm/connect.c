@@ -110,7 +110,7 @@ static void take_rep(struct cm_connection *c, const struct cm_message *m)
 	c->timeout = ack_timeout(r->target_ack_delay, c->timeout ? c->timeout - 1u : 0);
 	cm_qpn_add(c);
 	cm_step(c, CM_REP_RCVD);
-	cm_tell(c, CM_EVENT_REP, m);
+	cm_notify(c, CM_EVENT_REP, m);
 }
 
 static void first_rep(struct cm_connection *c, uint64_t now, const struct cm_path *path,
@@ -320,7 +320,7 @@ int cm_established(struct cm_connection *c, uint64_t now)
 	if (c->state != CM_REP_SENT && c->state != CM_MRA_REP_RCVD)
 		return -EINVAL;
 	cm_step(c, CM_ESTABLISHED);
-	cm_tell(c, CM_EVENT_RTU, NULL);
+	cm_notify(c, CM_EVENT_RTU, NULL);
 	return 0;
 }
 
@@ -332,7 +332,7 @@ void cm_on_rtu(struct cm *cm, uint64_t now, const struct cm_path *path, const st
 		cm->counters.mad_stray++;
 	} else if (c->state == CM_REP_SENT || c->state == CM_MRA_REP_RCVD) {
 		cm_step(c, CM_ESTABLISHED);
-		cm_tell(c, CM_EVENT_RTU, m);
+		cm_notify(c, CM_EVENT_RTU, m);
 	} else {
 		cm->counters.duplicate++;
 		cm_reject_again(c, CM_ABOUT_OTHER);

@@ -168,7 +168,7 @@ static void orphan(struct cm_connection *c)
 	c->cm->orphans++;
 }
 
-void cm_tell(struct cm_connection *c, enum cm_event_type type, const struct cm_message *m)
+void cm_notify(struct cm_connection *c, enum cm_event_type type, const struct cm_message *m)
 {
 	struct cm_event e = {.type = type, .message = m};
 
@@ -344,7 +344,7 @@ static void timewait_expired(struct cm_connection *c, uint64_t now)
 	if (kept)
 		cm_settle(c); /* its owner considers it over since the answer */
 	else
-		cm_tell(c, CM_EVENT_TIMEWAIT_EXIT, NULL);
+		cm_notify(c, CM_EVENT_TIMEWAIT_EXIT, NULL);
 }
 
 static void give_up(struct cm_connection *c, uint64_t now)
@@ -354,20 +354,20 @@ static void give_up(struct cm_connection *c, uint64_t now)
 	case CM_REQ_SENT:
 	case CM_MRA_REQ_RCVD:
 		cm_reject_timeout(c, now);
-		cm_tell(c, CM_EVENT_REQ_TIMEOUT, NULL);
+		cm_notify(c, CM_EVENT_REQ_TIMEOUT, NULL);
 		return;
 	case CM_REP_SENT:
 	case CM_MRA_REP_RCVD:
 		cm_reject_timeout(c, now);
-		cm_tell(c, CM_EVENT_REP_TIMEOUT, NULL);
+		cm_notify(c, CM_EVENT_REP_TIMEOUT, NULL);
 		return;
 	case CM_DREQ_SENT:
 		cm_enter_timewait(c, now);
-		cm_tell(c, CM_EVENT_DREQ_TIMEOUT, NULL);
+		cm_notify(c, CM_EVENT_DREQ_TIMEOUT, NULL);
 		return;
 	case CM_SIDR_REQ_SENT:
 		cm_step(c, CM_IDLE);
-		cm_tell(c, CM_EVENT_SIDR_TIMEOUT, NULL);
+		cm_notify(c, CM_EVENT_SIDR_TIMEOUT, NULL);
 		return;
 	case CM_IDLE:
 	case CM_REQ_RCVD:

@@ -7,7 +7,7 @@
  * connect.c, disconnect.c, reject.c, sidr.c: the exchanges.
  *
  * Re-entrancy: the owner is called only from cm_receive(), cm_expire() and cm_established(), and
- * last by each: after cm_tell() the connection may be freed. Only ops->request() is followed by
+ * last by each: after cm_notify() the connection may be freed. Only ops->request() is followed by
  * more work on the connection, which `in_request` keeps alive.
  */
 #include "cm/connection.h"
@@ -141,7 +141,7 @@ struct cm_connection *cm_connection_new(struct cm *cm, const struct cm_path *pat
 /* Makes a transition and updates the counts and tables that depend on the state. */
 void cm_step(struct cm_connection *c, enum cm_state next);
 /* Notifies the owner, or settles without one. c must not be used afterwards. */
-void cm_tell(struct cm_connection *c, enum cm_event_type type, const struct cm_message *m);
+void cm_notify(struct cm_connection *c, enum cm_event_type type, const struct cm_message *m);
 /* The connection that a message names; NULL: none, or it is another peer's. Its remote ID must be
  * m's local ID, or unknown. */
 struct cm_connection *cm_find_pair(const struct cm *cm, const struct cm_path *path,

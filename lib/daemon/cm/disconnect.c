@@ -80,7 +80,7 @@ static void first_dreq(struct cm_connection *c, uint64_t now, const struct cm_me
 	c->transaction = m->transaction;
 	cm_step(c, CM_DREQ_RCVD);
 	if (c->owned)
-		cm_tell(c, CM_EVENT_DREQ, m);
+		cm_notify(c, CM_EVENT_DREQ, m);
 	else
 		cm_send_drep(c, now, NULL, 0);
 }
@@ -132,7 +132,7 @@ void cm_on_drep(struct cm *cm, uint64_t now, const struct cm_path *path, const s
 		cm->counters.mad_stray++;
 	} else if (c->state == CM_DREQ_SENT || c->state == CM_DREQ_RCVD) {
 		cm_enter_timewait(c, now);
-		cm_tell(c, CM_EVENT_DREP, m);
+		cm_notify(c, CM_EVENT_DREP, m);
 	} else {
 		cm->counters.duplicate++;
 	}

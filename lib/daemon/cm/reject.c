@@ -110,19 +110,19 @@ void cm_on_rej(struct cm *cm, uint64_t now, const struct cm_path *path, const st
 			cm_enter_timewait(c, now);
 		else
 			cm_step(c, CM_IDLE);
-		cm_tell(c, CM_EVENT_REJ, m);
+		cm_notify(c, CM_EVENT_REJ, m);
 		return;
 	case CM_REQ_RCVD:
 	case CM_MRA_REQ_SENT:
 		cm_step(c, CM_IDLE);
-		cm_tell(c, CM_EVENT_REJ, m);
+		cm_notify(c, CM_EVENT_REJ, m);
 		return;
 	case CM_REP_RCVD:
 	case CM_MRA_REP_SENT:
 	case CM_ESTABLISHED:
 	case CM_DREQ_SENT:
 		cm_enter_timewait(c, now);
-		cm_tell(c, CM_EVENT_REJ, m);
+		cm_notify(c, CM_EVENT_REJ, m);
 		return;
 	case CM_IDLE:
 	case CM_DREQ_RCVD:

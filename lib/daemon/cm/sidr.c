@@ -48,7 +48,7 @@ void cm_on_sidr_rep(struct cm *cm, uint64_t now, const struct cm_path *path,
 	c->remote_qpn = m->sidr_rep.qpn;
 	c->remote_qkey = m->sidr_rep.qkey;
 	cm_step(c, CM_IDLE);
-	cm_tell(c, CM_EVENT_SIDR_REP, m);
+	cm_notify(c, CM_EVENT_SIDR_REP, m);
 }
 
 static void fill_sidr_rep(const struct cm_connection *c, uint8_t status, struct cm_message *m)

@@ -58,7 +58,7 @@ uint32_t ceu_tidy(struct ceu *ceu)
 		uint32_t index = ceu->leaving[i];
 		struct qp *q = qp_at(ceu->config.qps, index);
 
-		if (ceu->busy[index] == QP_TOLD && ceu_qp_left(ceu, q)) {
+		if (ceu->busy[index] == QP_NOTIFIED && ceu_qp_left(ceu, q)) {
 			q->epoch++;
 			ceu->busy[index] = QP_NOT_LEAVING;
 			ceu_context_leave(ceu, CEU_CONTEXT_QP, index);
@@ -87,21 +87,21 @@ static void settle_now(struct ceu *ceu)
 	for (uint32_t i = 0; i < ceu->leaving_count; i++) {
 		uint32_t index = ceu->leaving[i];
 
-		if (ceu->busy[index] == QP_GIVEN_UP) {
-			ceu->busy[index] = QP_TOLD;
-			ceu_qp_tell(ceu, qp_at(ceu->config.qps, index));
+		if (ceu->busy[index] == QP_UNLISTED) {
+			ceu->busy[index] = QP_NOTIFIED;
+			ceu_qp_notify(ceu, qp_at(ceu->config.qps, index));
 		}
 	}
 	if (ceu->config.multicast)
 		multicast_reap(ceu->config.multicast);
 	ceu_tidy(ceu);
-	ceu->owed = false;
+	ceu->settle_due = false;
 }
 
 void ceu_settle(struct ceu *ceu)
 {
 	if (ceu->batch)
-		ceu->owed = true;
+		ceu->settle_due = true;
 	else
 		settle_now(ceu);
 }
@@ -116,7 +116,7 @@ void ceu_batch_end(struct ceu *ceu)
 {
 	ASSERT(ceu->batch);
 	ceu->batch = false;
-	if (ceu->owed)
+	if (ceu->settle_due)
 		settle_now(ceu);
 }
 

@@ -9,7 +9,7 @@ enum {
 };
 
 /* A QP on its way out; then it is in ceu.leaving. */
-enum leaving { QP_NOT_LEAVING, QP_GIVEN_UP, QP_TOLD };
+enum leaving { QP_NOT_LEAVING, QP_UNLISTED, QP_NOTIFIED };
 
 struct ceu {
 	struct ceu_config config;
@@ -21,7 +21,7 @@ struct ceu {
 	bool up;		  /* from INIT_HCA to CLOSE_HCA */
 	bool may_trim;		  /* some chunk of contexts has come out of use */
 	bool batch;
-	bool owed; /* something was taken away in this batch: quiesce at its end */
+	bool settle_due; /* something was taken away in this batch: quiesce at its end */
 };
 
 /* Waits for the data path, now or at the end of the batch. */
@@ -61,7 +61,7 @@ bool ceu_receive_ring_ok(uint32_t entries, uint32_t stride);
 /* Waits until every lcore has polled. */
 void ceu_quiesce(struct ceu *ceu);
 /* Asks every module to release a QP whose number was cleared, after every lcore has polled. */
-void ceu_qp_tell(struct ceu *ceu, struct qp *q);
+void ceu_qp_notify(struct ceu *ceu, struct qp *q);
 /* Has every module released that QP? If so, clears their fields. */
 bool ceu_qp_left(struct ceu *ceu, struct qp *q);
 

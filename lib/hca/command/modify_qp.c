@@ -30,13 +30,13 @@ static void clear_data_path(struct qp *q)
  * found; once every lcore has polled, all modules are asked to release it; it has left when all of
  * them have.
  */
-static void give_up(struct qp *q)
+static void unlist_qp(struct qp *q)
 {
 	__atomic_store_n(&q->state, QP_RST, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&q->qpn, 0, __ATOMIC_SEQ_CST);
 }
 
-void ceu_qp_tell(struct ceu *ceu, struct qp *q)
+void ceu_qp_notify(struct ceu *ceu, struct qp *q)
 {
 	__atomic_store_n(&q->closed, 0, __ATOMIC_SEQ_CST);
 	wake_all(&ceu->config.engines[q->engine], q);
@@ -134,7 +134,7 @@ static void give_back_shared(struct ceu *ceu, struct qp *q)
 	if (!q->srq || state == QP_RST || state == QP_INIT || ceu->batch ||
 	    !ceu->config.hooks.quiesce)
 		return;
-	__atomic_store_n(&q->going, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&q->leaving, 1, __ATOMIC_RELAXED);
 	qp_set_error(&ceu->config.engines[q->engine], q);
 	for (unsigned int i = 0; i < CEU_WAIT_MAX; i++) {
 		if (__atomic_load_n(&q->ee.flushed, __ATOMIC_ACQUIRE) == EE_FLUSHED)
@@ -173,9 +173,9 @@ enum ceu_status ceu_qp_free(struct ceu *ceu, uint32_t qpn)
 	if (!q)
 		return free_stuck(ceu, qpn);
 	give_back_shared(ceu, q);
-	give_up(q);
+	unlist_qp(q);
 	leave_srq(q);
-	ceu->busy[q->index] = QP_GIVEN_UP;
+	ceu->busy[q->index] = QP_UNLISTED;
 	ceu->leaving[ceu->leaving_count++] = q->index;
 	ceu_settle(ceu);
 	return CEU_OK;
@@ -336,21 +336,21 @@ static enum ceu_status reset(struct ceu *ceu, struct qp *q)
 	if (qp_state(q) == QP_RST)
 		return CEU_OK;
 	give_back_shared(ceu, q);
-	give_up(q);
+	unlist_qp(q);
 	ceu_quiesce(ceu);
-	ceu_qp_tell(ceu, q);
+	ceu_qp_notify(ceu, q);
 	for (unsigned int i = 0; i < CEU_WAIT_MAX && !left; i++) {
 		ceu_quiesce(ceu);
 		left = ceu_qp_left(ceu, q);
 	}
 	if (!left) { /* some module still holds it: it stays given up and can only be freed */
 		ceu->shadow[q->index].qpn = qpn;
-		ceu->busy[q->index] = QP_TOLD;
+		ceu->busy[q->index] = QP_NOTIFIED;
 		ceu->leaving[ceu->leaving_count++] = q->index;
 		return CEU_BAD_SYS_STATE;
 	}
 	eq_forget(ceu->config.completion, EVENT_OF_QP, q->index); /* of its former life */
-	q->going = 0;
+	q->leaving = 0;
 	__atomic_store_n(&q->qpn, qpn, __ATOMIC_RELEASE);
 	return CEU_OK;
 }

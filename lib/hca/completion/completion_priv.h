@@ -4,16 +4,17 @@
 /* What the two modules of this folder share. */
 #include "completion/completion.h"
 
-#define LIST_END 0xffffffffu /* of the lists of touched CQs and of event queues that owe */
+#define LIST_END                                                                                   \
+	0xffffffffu /* of the lists of touched CQs and of event queues with pending events */
 
-/* These two by one lcore at a time, struct completion, `serving`. */
+/* One lcore at a time calls these two: struct completion, `serving`. */
 /* Raises the events of touched CQs that are armed. */
 void completion_serve_arms(struct completion *c, struct counters *counters);
-/* Writes events that were owed and have room now. */
-void completion_serve_owed(struct completion *c, struct counters *counters);
+/* Writes pending events for which there is room now. */
+void completion_write_pending(struct completion *c, struct counters *counters);
 
-/* An event found no place: it is owed, unless it is of no object (EQE_COMPLETION). */
-void eq_owe(struct completion *c, uint32_t client, enum eqe_type type, uint32_t number);
+/* The event found no place: it becomes pending, unless it belongs to no object (EQE_COMPLETION). */
+void eq_defer(struct completion *c, uint32_t client, enum eqe_type type, uint32_t number);
 bool eq_has_room(const struct completion *c, uint32_t client);
 
 #endif

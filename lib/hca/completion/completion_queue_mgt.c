@@ -17,13 +17,13 @@ int completion_create(struct completion *c, uint32_t cqs, uint32_t qps, uint32_t
 	int err;
 
 	*c = (struct completion){
-		.cq_count = cqs, .cq_mask = cqs - 1, .touched = LIST_END, .owing = LIST_END};
+		.cq_count = cqs, .cq_mask = cqs - 1, .touched = LIST_END, .pending_eqs = LIST_END};
 	err = icm_reserve(&c->icm, cqs, sizeof(struct cq));
 	c->cqs = (struct cq *)c->icm.base;
 	for (unsigned i = 0; i < EVENT_OBJECTS && !err; i++) {
-		err = icm_reserve(&c->owed_of[i].icm, objects[i], sizeof(uint64_t));
-		c->owed_of[i].word = (uint64_t *)c->owed_of[i].icm.base;
-		c->owed_of[i].mask = objects[i] - 1;
+		err = icm_reserve(&c->pending[i].icm, objects[i], sizeof(uint64_t));
+		c->pending[i].word = (uint64_t *)c->pending[i].icm.base;
+		c->pending[i].mask = objects[i] - 1;
 	}
 	return err;
 }
@@ -32,7 +32,7 @@ void completion_destroy(struct completion *c)
 {
 	icm_release(&c->icm);
 	for (unsigned i = 0; i < EVENT_OBJECTS; i++)
-		icm_release(&c->owed_of[i].icm);
+		icm_release(&c->pending[i].icm);
 	*c = (struct completion){0};
 }
 

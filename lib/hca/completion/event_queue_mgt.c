@@ -15,7 +15,7 @@ void eq_write(struct completion *c, uint32_t client, struct client_page *page, i
 	__atomic_store_n(&q->produced, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&q->notify, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&q->mask, UINT32_MAX, __ATOMIC_RELAXED);
-	__atomic_store_n(&q->port_owed, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&q->port_pending, 0, __ATOMIC_RELAXED);
 	q->eventfd = eventfd;
 	q->generation++;
 	if (client >= c->eq_end)
@@ -93,6 +93,6 @@ bool eq_post(struct completion *c, struct counters *counters, uint32_t client, e
 		return true;
 	}
 	count(counters, COUNTER_eq_overruns);
-	eq_owe(c, client, type, number);
+	eq_defer(c, client, type, number);
 	return false;
 }

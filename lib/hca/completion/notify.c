@@ -26,16 +26,16 @@ static void notify_one(struct eq *q)
 static void notify_serve(struct completion *c, struct counters *counters)
 {
 	bool touched = __atomic_load_n(&c->touched, __ATOMIC_RELAXED) != LIST_END;
-	bool owing = __atomic_load_n(&c->owing, __ATOMIC_RELAXED) != LIST_END;
+	bool pending = __atomic_load_n(&c->pending_eqs, __ATOMIC_RELAXED) != LIST_END;
 
-	if (likely(!touched && !owing))
+	if (likely(!touched && !pending))
 		return;
 	if (__atomic_exchange_n(&c->serving, 1, __ATOMIC_SEQ_CST))
 		return; /* another lcore is at it, or will look again in its next round */
 	if (touched)
 		completion_serve_arms(c, counters);
-	if (unlikely(owing))
-		completion_serve_owed(c, counters);
+	if (unlikely(pending))
+		completion_write_pending(c, counters);
 	__atomic_store_n(&c->serving, 0, __ATOMIC_SEQ_CST);
 }
 

@@ -101,14 +101,14 @@ void lcore_loop_wake(struct lcore_loop *l)
 }
 
 /* The time of an engine only goes forward, whoever of its lcores tells it. */
-static void tell_time(struct lcore_loop *l)
+static void publish_time(struct lcore_loop *l)
 {
 	for (unsigned i = 0; i < l->engine_count; i++) {
 		struct engine *e = l->engines[i];
-		uint64_t told_ns = __atomic_load_n(&e->now_ns, __ATOMIC_RELAXED);
+		uint64_t published_ns = __atomic_load_n(&e->now_ns, __ATOMIC_RELAXED);
 
-		while (l->now_ns > told_ns + CLOCK_GRAIN_NS &&
-		       !__atomic_compare_exchange_n(&e->now_ns, &told_ns, l->now_ns, true,
+		while (l->now_ns > published_ns + CLOCK_GRAIN_NS &&
+		       !__atomic_compare_exchange_n(&e->now_ns, &published_ns, l->now_ns, true,
 						    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			;
 	}
@@ -219,7 +219,7 @@ static void busy(struct lcore_loop *l)
 /* The sleep that we wanted, as far as it came to one. The scheduler may have made it longer, or
  * preempted us during a round: the modules infer that from the time not reported as sleep.
  */
-static void tell_sleep(struct lcore_loop *l, uint64_t passed_ns)
+static void publish_sleep(struct lcore_loop *l, uint64_t passed_ns)
 {
 	uint64_t slept_ns = RTE_MIN(passed_ns, l->slept_ns);
 
@@ -236,8 +236,8 @@ static void begin_round(struct lcore_loop *l, bool was_busy)
 		__atomic_store_n(&l->busy_ns, l->busy_ns + passed_ns, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->rounds, l->rounds + 1, __ATOMIC_RELAXED);
 	l->now_ns = now_ns;
-	tell_sleep(l, passed_ns);
-	tell_time(l);
+	publish_sleep(l, passed_ns);
+	publish_time(l);
 }
 
 int lcore_loop_run(void *loop)

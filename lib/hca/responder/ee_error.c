@@ -164,7 +164,7 @@ static unsigned flush_shared(struct engine *e, struct counters *c, struct qp *qp
 		rwm_release_wqe(qp);
 	}
 	__atomic_store_n(&qp->ee.flushed, EE_FLUSHED, __ATOMIC_RELEASE); /* the CEU may wait */
-	if (!__atomic_load_n(&qp->going, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&qp->leaving, __ATOMIC_RELAXED))
 		eq_post(e->completion, c, qp->client, EQE_LAST_WQE, qp_number(qp));
 	return 1;
 }

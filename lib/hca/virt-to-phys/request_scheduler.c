@@ -207,8 +207,8 @@ static inline bool is_plain(const union mpt_line *m)
 
 /* The entry is cached and plain: *r says how the request ends. Such a request, which is refused or
  * met the entry just as it changed, does not care who waits in its channel's place. */
-static bool look_again(const struct v2p *v, uint32_t pd, uint32_t key, uint64_t va, uint64_t length,
-		       uint32_t access, uint8_t **addr, enum v2p_state *r)
+static bool retry_cached(const struct v2p *v, uint32_t pd, uint32_t key, uint64_t va,
+			 uint64_t length, uint32_t access, uint8_t **addr, enum v2p_state *r)
 {
 	union mpt_line m;
 	uint64_t offset;
@@ -231,7 +231,7 @@ enum v2p_state v2p_request_slow(struct v2p_port *port, enum v2p_channel channel,
 	uint64_t offset;
 	enum v2p_state r;
 
-	if (look_again(port->v2p, pd, key, va, length, access, addr, &r))
+	if (retry_cached(port->v2p, pd, key, va, length, access, addr, &r))
 		return r;
 	if (s->state == V2P_SLOT_DONE &&
 	    take_result(port, s, same_request(s, pd, qpn, key, va, length, access), addr, run, &r))

@@ -307,12 +307,12 @@ static inline uint32_t cpu_here(void)
 }
 
 /* Tells the daemon where this thread is: it does not spin on a CPU that its clients lack. */
-static inline void tell_cpu(struct softhca_context *ctx)
+static inline void publish_cpu(struct softhca_context *ctx)
 {
-	uint32_t *told = &ctx->page->uar.client_cpu, cpu = cpu_here();
+	uint32_t *published = &ctx->page->uar.client_cpu, cpu = cpu_here();
 
-	if (unlikely(__atomic_load_n(told, __ATOMIC_RELAXED) != cpu))
-		__atomic_store_n(told, cpu, __ATOMIC_RELAXED);
+	if (unlikely(__atomic_load_n(published, __ATOMIC_RELAXED) != cpu))
+		__atomic_store_n(published, cpu, __ATOMIC_RELAXED);
 }
 
 static inline bool ctx_dead(const struct softhca_context *ctx)

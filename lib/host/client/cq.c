@@ -259,7 +259,7 @@ static __attribute__((noinline)) void yield_to_daemon(struct softhca_context *ct
 {
 	struct uar_page *uar = &ctx->page->uar;
 
-	tell_cpu(ctx);
+	publish_cpu(ctx);
 	if (!__atomic_load_n(&uar->client_yields, __ATOMIC_RELAXED))
 		__atomic_store_n(&uar->client_yields, 1, __ATOMIC_RELAXED);
 	sched_yield();
@@ -358,7 +358,7 @@ static uint32_t signaled(struct work_queue *sq)
 }
 
 /* Completions of sends that are in the CQ or will be. context.lock is held. */
-static uint32_t owed(const struct softhca_cq *cq)
+static uint32_t sends_due(const struct softhca_cq *cq)
 {
 	uint32_t n = 0;
 
@@ -409,7 +409,7 @@ int softhca_resize_cq(struct softhca_cq *cq, uint32_t entries)
 		return -EINVAL;
 	entries = round_up(entries, CQ_ENTRIES_MIN);
 	pthread_mutex_lock(&ctx->lock);
-	if (entries < cq->entries && owed(cq) > entries)
+	if (entries < cq->entries && sends_due(cq) > entries)
 		rc = -EBUSY;
 	else if (entries != cq->entries)
 		rc = cq_resize(cq, entries);

@@ -63,7 +63,7 @@ int ring(struct softhca_context *ctx, uint32_t word0, uint32_t word1)
 			return rc;
 		}
 	}
-	tell_cpu(ctx);
+	publish_cpu(ctx);
 	phase = ctx->produced / UAR_DOORBELLS & 1 ? 0 : DOORBELL_PHASE;
 	/* An exchange, because it is also the fence between the doorbell and the read of
 	 * daemon_asleep. */

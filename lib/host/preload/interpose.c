@@ -257,7 +257,7 @@ DEFINE_FIRST(ssize_t, readlinkat,
 	     (dir, shown, to, bytes))
 
 /* Converts a result of realpath() in the tree to the path that the program knows. */
-static char *told(char *found)
+static char *path_shown(char *found)
 {
 	if (found)
 		found[view_back(found, (long)strlen(found))] = 0;
@@ -270,7 +270,7 @@ SHOWN char *realpath(const char *restrict path, char *restrict resolved)
 	const char *shown = view_path(path, tree);
 	char *found = NEXT(realpath)(shown, resolved);
 
-	return VIEWED(shown, path) || is_below(AT_FDCWD, path) ? told(found) : found;
+	return VIEWED(shown, path) || is_below(AT_FDCWD, path) ? path_shown(found) : found;
 }
 
 SHOWN char *canonicalize_file_name(const char *path)
@@ -286,7 +286,7 @@ SHOWN char *__realpath_chk(const char *path, char *resolved, size_t bytes)
 	const char *shown = view_path(path, tree);
 	char *found = NEXT(__realpath_chk)(shown, resolved, bytes);
 
-	return VIEWED(shown, path) || is_below(AT_FDCWD, path) ? told(found) : found;
+	return VIEWED(shown, path) || is_below(AT_FDCWD, path) ? path_shown(found) : found;
 }
 
 ssize_t __readlink_chk(const char *path, char *to, size_t bytes, size_t room);
@@ -315,17 +315,17 @@ SHOWN int fchdir(int fd)
 
 SHOWN char *getcwd(char *to, size_t bytes)
 {
-	return told(NEXT(getcwd)(to, bytes));
+	return path_shown(NEXT(getcwd)(to, bytes));
 }
 
 SHOWN char *get_current_dir_name(void)
 {
-	return told(NEXT(get_current_dir_name)());
+	return path_shown(NEXT(get_current_dir_name)());
 }
 
 char *__getcwd_chk(char *to, size_t bytes, size_t room);
 
 SHOWN char *__getcwd_chk(char *to, size_t bytes, size_t room)
 {
-	return told(NEXT(__getcwd_chk)(to, bytes, room));
+	return path_shown(NEXT(__getcwd_chk)(to, bytes, room));
 }

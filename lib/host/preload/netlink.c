@@ -97,7 +97,7 @@ SHOWN int socket(int domain, int type, int protocol)
 
 static const struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
 
-static void tell_name(const struct sockaddr_nl *name, void *to, socklen_t *bytes)
+static void copy_name(const struct sockaddr_nl *name, void *to, socklen_t *bytes)
 {
 	memcpy(to, name, *bytes < sizeof(*name) ? *bytes : sizeof(*name));
 	*bytes = sizeof(*name);
@@ -120,7 +120,7 @@ SHOWN int getsockname(int fd, struct sockaddr *restrict to, socklen_t *restrict 
 	if (!view_is_netlink(fd))
 		return NEXT(getsockname)(fd, to, bytes);
 	own.nl_pid = (uint32_t)getpid();
-	tell_name(&own, to, bytes);
+	copy_name(&own, to, bytes);
 	return 0;
 }
 
@@ -199,7 +199,7 @@ SHOWN ssize_t recvfrom(int fd, void *restrict to, size_t bytes, int flags,
 		NEXT(recvfrom)(fd, to, bytes, flags, ours ? NULL : from, ours ? NULL : from_bytes);
 
 	if (ours && n >= 0)
-		tell_name(&kernel, from, from_bytes);
+		copy_name(&kernel, from, from_bytes);
 	return n;
 }
 
@@ -210,7 +210,7 @@ SHOWN ssize_t recvmsg(int fd, struct msghdr *m, int flags)
 
 	if (n >= 0 && m->msg_name && view_is_netlink(fd)) {
 		m->msg_namelen = room;
-		tell_name(&kernel, m->msg_name, &m->msg_namelen);
+		copy_name(&kernel, m->msg_name, &m->msg_namelen);
 	}
 	return n;
 }

@@ -76,7 +76,7 @@ static void set_descriptor_aside(void)
 }
 
 /* The call cannot be caught: parent and child will both run on this thread's stack. */
-static void go_without(uintptr_t sp)
+static void set_stack_aside(uintptr_t sp)
 {
 	pthread_attr_t attr;
 	void *at = NULL;
@@ -108,7 +108,7 @@ static long fork_caught(const struct trap_call *call);
 
 static void before_fork(void)
 {
-	static const struct trap_ops ops = {.forks = fork_caught, .lost = go_without};
+	static const struct trap_ops ops = {.forks = fork_caught, .lost = set_stack_aside};
 
 	sharing_lock();
 	if (idle.parts) /* else each child would copy them */
@@ -122,7 +122,7 @@ static void before_fork(void)
 	block_signals();
 	trapped = trap_arm(&ops);
 	if (!trapped)
-		go_without((uintptr_t)__builtin_frame_address(0));
+		set_stack_aside((uintptr_t)__builtin_frame_address(0));
 }
 
 /* ---- the parent ---- */
@@ -216,7 +216,7 @@ static void after_fork(void)
 /* ---- the child ---- */
 
 /* Must not continue: the child would store into its parent's memory. */
-static void die(void)
+static void abort_child(void)
 {
 	static const char why[] = "softhca: a forked child cannot copy its memory, exiting\n";
 
@@ -225,7 +225,7 @@ static void die(void)
 }
 
 /* No memory for a copy: unmap it, as a child that only starts a program may not need it. */
-static bool take_away(const struct vma *v)
+static bool unmap_lost(const struct vma *v)
 {
 	return sys6(SYS_mmap, (long)v->start, (long)(v->end - v->start), PROT_NONE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) < 0;
@@ -241,10 +241,10 @@ static void part_with_all(void)
 	if (!lost) /* to have a descriptor to open maps with */
 		sys6(SYS_close, pool.read_only_fd, 0, 0, 0, 0, 0);
 	if (vma_open(&reader))
-		die();
+		abort_child();
 	for (; vma_find(&reader, at, &v); at = v.end)
-		if (pool_has(&v) && swap_out_child(&v, lost) && take_away(&v))
-			die();
+		if (pool_has(&v) && swap_out_child(&v, lost) && unmap_lost(&v))
+			abort_child();
 	vma_close(&reader);
 }
 
@@ -305,7 +305,7 @@ static void word_close(void)
 	sys6(SYS_munmap, (long)child_done, SHARING_PAGE, 0, 0, 0, 0);
 }
 
-static bool lives(long pid)
+static bool is_alive(long pid)
 {
 	siginfo_t info;
 	long rc;
@@ -319,12 +319,12 @@ static void wait_for_word(long pid)
 {
 	const struct timespec a_while = {.tv_nsec = LOOK_AGAIN_NS};
 
-	while (!__atomic_load_n(child_done, __ATOMIC_SEQ_CST) && lives(pid))
+	while (!__atomic_load_n(child_done, __ATOMIC_SEQ_CST) && is_alive(pid))
 		sys6(SYS_futex, (long)child_done, FUTEX_WAIT, 0, (long)&a_while, 0, 0);
 }
 
 /* The child's first steps. All threads of its parent wait. */
-static void be_born(const struct trap_call *call)
+static void start_child(const struct trap_call *call)
 {
 	own_all();
 	if (call->child_tid)
@@ -349,7 +349,7 @@ static long fork_caught(const struct trap_call *call)
 	set_descriptor_aside();
 	pid = trap_fork(call);
 	if (pid == 0) {
-		be_born(call);
+		start_child(call);
 		return 0;
 	}
 	if (pid > 0)

@@ -351,15 +351,15 @@ static void free_within(const struct part *p, uintptr_t from, uintptr_t to)
 		swap_punch(begin, stop);
 }
 
-static bool lay_in(const struct part *p, uintptr_t from, uintptr_t to)
+static bool idle_within(const struct part *p, uintptr_t from, uintptr_t to)
 {
 	return !p->users && p->addr < to && p->addr + (p->end - p->begin) > from;
 }
 
-static bool any_lay_in(uintptr_t from, uintptr_t to)
+static bool any_idle_within(uintptr_t from, uintptr_t to)
 {
 	for (uint32_t i = 0; i < part_count; i++)
-		if (lay_in(&parts[i], from, to))
+		if (idle_within(&parts[i], from, to))
 			return true;
 	return false;
 }
@@ -368,7 +368,7 @@ static void free_unmapped(uintptr_t from, uintptr_t to)
 {
 	swap_mark();
 	for (uint32_t i = 0; i < part_count;) {
-		if (lay_in(&parts[i], from, to)) {
+		if (idle_within(&parts[i], from, to)) {
 			if (!parts[i].mapped) {
 				release(i);
 				continue;
@@ -387,7 +387,7 @@ void sharing_unmapped(const void *at, size_t bytes)
 
 	if (!__atomic_load_n(&idle.parts, __ATOMIC_RELAXED) || pthread_mutex_trylock(&lock))
 		return;
-	if (any_lay_in(from, to) && !pool_lost())
+	if (any_idle_within(from, to) && !pool_lost())
 		free_unmapped(from, to);
 	pthread_mutex_unlock(&lock);
 	errno = error;

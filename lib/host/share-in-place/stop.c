@@ -139,7 +139,7 @@ static void pass_on(int sig, siginfo_t *info, void *context)
 
 /* Reports that the thread has stopped and waits for the end of the stop. Its own stack may be among
  * the pages being swapped: nothing is stored there after the report. */
-static inline __attribute__((always_inline)) void stand(uint32_t *stopped, uint32_t now)
+static inline __attribute__((always_inline)) void stay_stopped(uint32_t *stopped, uint32_t now)
 {
 #ifdef __x86_64__
 	__asm__ volatile("movl %[now], (%[stopped])\n\t"
@@ -189,7 +189,7 @@ static void on_stop(int sig, siginfo_t *info, void *context)
 	now = __atomic_load_n(&number, __ATOMIC_SEQ_CST);
 	if (!(now & 1) || slot->tid != (uint32_t)sys6(SYS_gettid, 0, 0, 0, 0, 0, 0))
 		return; /* too late */
-	stand(&slot->stopped, now);
+	stay_stopped(&slot->stopped, now);
 }
 
 static void install(void)

@@ -15,7 +15,7 @@ static void flush(struct qp *q, enum wake_target t)
 {
 	if (t != WAKE_EE || qp_state(q) != QP_ERR)
 		return;
-	assert_int_equal(q->going, 1);
+	assert_int_equal(q->leaving, 1);
 	q->ee.flushed = EE_FLUSHED;
 	given_back++;
 }
@@ -202,7 +202,7 @@ TEST(srq__gets_back_what_a_queue_pair_holds)
 	q->state = QP_RTS;
 	assert_int_equal(ceu_exec(f.ceu, CEU_2RST, QPN, NULL, 0, NULL, 0), CEU_OK);
 	assert_int_equal(given_back, 1);
-	assert_int_equal(q->going, 0);
+	assert_int_equal(q->leaving, 0);
 	assert_int_equal(q->state, QP_RST);
 	q->state = QP_RTR;
 	command_free_qp(&f, QPN);

@@ -21,7 +21,7 @@ static void paused(void);
 #undef fill
 #include "completion_queue_mgt.c"
 #include "notify.c"
-#include "owed_events.c"
+#include "pending_events.c"
 #undef __atomic_load_n
 #undef __atomic_compare_exchange_n
 #undef __atomic_exchange_n
@@ -322,8 +322,8 @@ static void two_come(void)
 	page.eq_consumer = other_page.eq_consumer = EQ_ENTRIES;
 	for (unsigned i = 0; i < 4; i++)
 		completion_notify(&completion, &counters);
-	assert_int_equal(counter_read(&counters, COUNTER_events_owed), 2);
-	assert_int_equal(completion.owing, LIST_END);
+	assert_int_equal(counter_read(&counters, COUNTER_events_delayed), 2);
+	assert_int_equal(completion.pending_eqs, LIST_END);
 }
 
 /* Of one object: its word keeps both. */
@@ -359,7 +359,7 @@ static void nobody_is_told(void)
 {
 	notify();
 	notify();
-	assert_int_equal(completion.owing, LIST_END);
+	assert_int_equal(completion.pending_eqs, LIST_END);
 }
 
 /* The client goes while it is served. */
@@ -370,7 +370,7 @@ TEST(completion_notify__while_the_client_goes)
 
 static void owe_another(void)
 {
-	eq_owe(&completion, CLIENT, EQE_LAST_WQE, 0x1001);
+	eq_defer(&completion, CLIENT, EQE_LAST_WQE, 0x1001);
 }
 
 /* More is owed while the object is looked at. */
@@ -404,19 +404,19 @@ TEST(completion_notify__leaves_lines_alone)
 	writes = 0;
 	notify();
 	assert_true(wrote(&completion.touched));
-	assert_false(wrote(&completion.owing));
+	assert_false(wrote(&completion.pending_eqs));
 	fill_eq(CLIENT);
 	owe_first();
 	writes = 0;
 	notify();
-	assert_true(wrote(&completion.owing));
+	assert_true(wrote(&completion.pending_eqs));
 	assert_false(wrote(&completion.touched));
 }
 
 /* A page comes for an object of which something is owed, and for no other. */
 TEST(eq_owe__touches_no_other_objects)
 {
-	const uint64_t *word = completion.owed_of[EVENT_OF_QP].word;
+	const uint64_t *word = completion.pending[EVENT_OF_QP].word;
 
 	both_full();
 	owe_elsewhere();
@@ -428,5 +428,5 @@ TEST(eq_owe__touches_no_other_objects)
 	assert_true(wrote(&word[2]));
 	assert_false(wrote(&word[0]));
 	assert_false(wrote(&word[1]));
-	assert_int_equal(counter_read(&counters, COUNTER_events_owed), 1);
+	assert_int_equal(counter_read(&counters, COUNTER_events_delayed), 1);
 }

@@ -31,7 +31,7 @@ TEST(eq_post__nobody_there)
 	assert_false(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 5));
 	assert_false(eq_post(&completion, &counters, CLIENT + 1, EQE_COMM_EST, 5));
 	assert_int_equal(counter_read(&counters, COUNTER_events), 0);
-	assert_int_equal(completion.owing, LIST_END); /* and nothing is owed to nobody */
+	assert_int_equal(completion.pending_eqs, LIST_END); /* and nothing is owed to nobody */
 }
 
 static void fill_eq(void)
@@ -94,8 +94,8 @@ TEST(eq_owe__comes_when_there_is_room)
 		assert_int_equal(ev.number, late[i].number);
 	}
 	assert_false(take_event(&ev));
-	assert_int_equal(counter_read(&counters, COUNTER_events_owed), n);
-	assert_int_equal(completion.owing, UINT32_MAX); /* nobody looks any more */
+	assert_int_equal(counter_read(&counters, COUNTER_events_delayed), n);
+	assert_int_equal(completion.pending_eqs, UINT32_MAX); /* nobody looks any more */
 }
 
 /* A client that makes room by and by gets all of them by and by. */
@@ -132,13 +132,13 @@ TEST(eq_owe__half_of_an_object)
 	eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 0x1001);
 	assert_true(take_event(&ev));
 	completion_notify(&completion, &counters);
-	assert_int_equal(counter_read(&counters, COUNTER_events_owed), 1);
+	assert_int_equal(counter_read(&counters, COUNTER_events_delayed), 1);
 	drain_eq();
 	completion_notify(&completion, &counters);
 	completion_notify(&completion, &counters);
 	assert_true(take_event(&ev));
 	assert_int_equal(ev.type, EQE_LAST_WQE);
-	assert_int_equal(counter_read(&counters, COUNTER_events_owed), 2);
+	assert_int_equal(counter_read(&counters, COUNTER_events_delayed), 2);
 }
 
 /* No lcore is kept for long: so many objects are looked at in one turn. */
@@ -183,11 +183,11 @@ TEST(eq_owe__to_two_clients)
 	drain_eq();
 	for (unsigned i = 0; i < 3; i++)
 		completion_notify(&completion, &counters);
-	assert_int_equal(counter_read(&counters, COUNTER_events_owed), 1);
+	assert_int_equal(counter_read(&counters, COUNTER_events_delayed), 1);
 	__atomic_store_n(&other.eq_consumer, EQ_ENTRIES, __ATOMIC_RELEASE);
 	for (unsigned i = 0; i < 3; i++)
 		completion_notify(&completion, &counters);
-	assert_int_equal(counter_read(&counters, COUNTER_events_owed), 2);
+	assert_int_equal(counter_read(&counters, COUNTER_events_delayed), 2);
 	assert_int_equal(other.eq[0].number, 0x1002);
 }
 
@@ -229,7 +229,7 @@ TEST(eq_owe__not_to_others)
 	eq_post(&completion, &counters, CLIENT, EQE_PORT_CHANGE, 1);
 	eq_remove(&completion, CLIENT);
 	completion_notify(&completion, &counters);
-	assert_int_equal(completion.owing, UINT32_MAX);
+	assert_int_equal(completion.pending_eqs, UINT32_MAX);
 	memset(&page, 0, sizeof(page));
 	eq_taken = 0;
 	eq_write(&completion, CLIENT, &page, pipes[1]);
@@ -251,7 +251,7 @@ TEST(eq_owe__hostile_consumer_index)
 	page.eq_consumer = 0x80000000;
 	for (unsigned i = 0; i < 8; i++)
 		completion_notify(&completion, &counters);
-	assert_int_equal(counter_read(&counters, COUNTER_events_owed), 0);
+	assert_int_equal(counter_read(&counters, COUNTER_events_delayed), 0);
 }
 
 TEST(eq_has_room__when_it_takes_events)
@@ -270,7 +270,7 @@ TEST(eq_owe__of_no_object)
 	fill_eq();
 	eq_post(&completion, &counters, CLIENT, EQE_COMPLETION, 0x1001);
 	eq_post(&completion, &counters, CLIENT, EQE_LOCAL_CATAS_ERROR, 0x1001);
-	assert_int_equal(completion.owing, LIST_END);
+	assert_int_equal(completion.pending_eqs, LIST_END);
 }
 
 /* The client takes no events of that type any more. */
@@ -285,7 +285,7 @@ TEST(eq_owe__of_a_type_not_taken)
 	drain_eq();
 	completion_notify(&completion, &counters);
 	assert_false(take_event(&ev));
-	assert_int_equal(counter_read(&counters, COUNTER_events_owed), 0);
+	assert_int_equal(counter_read(&counters, COUNTER_events_delayed), 0);
 	assert_int_equal(counter_read(&counters, COUNTER_events_unmapped), 2);
 }
 

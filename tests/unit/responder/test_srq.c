@@ -309,7 +309,7 @@ TEST(flush__says_nothing_of_one_that_goes)
 	post(0, 1000);
 	send(FX_QPN, WIRE_RC_SEND_FIRST, 0, FX_MTU);
 	fx_poll(1);
-	fx->qp->going = 1;
+	fx->qp->leaving = 1;
 	assert_true(qp_set_error(&fx->e, fx->qp));
 	fx_poll(1);
 	assert_cqe(FX_QPN, USER_INVALID, SYNDROME_WR_FLUSH, TAG);

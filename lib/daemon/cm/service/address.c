@@ -166,7 +166,7 @@ static void resolved(struct ucm_id *id, int status)
 {
 	if (status) {
 		ucm_id_step(id, UCM_BOUND);
-		ucm_event_tell(id, UCM_EVENT_ADDR_ERROR, status);
+		ucm_event_report(id, UCM_EVENT_ADDR_ERROR, status);
 		return;
 	}
 	ucm_id_choose(id, &id->pending);
@@ -175,7 +175,7 @@ static void resolved(struct ucm_id *id, int status)
 	else if (ucm_address_any(&id->source))
 		ucm_address_set_gid(&id->source, id->at.sgid);
 	ucm_id_step(id, UCM_ADDR_RESOLVED);
-	ucm_event_tell(id, UCM_EVENT_ADDR_RESOLVED, 0);
+	ucm_event_report(id, UCM_EVENT_ADDR_RESOLVED, 0);
 }
 
 /* Identifiers that must keep waiting move to the end of the list. */

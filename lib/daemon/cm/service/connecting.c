@@ -36,7 +36,7 @@ static bool gives_credits(const struct ucm_id *id)
 	return id->qp_type == UCM_QPT_RC && d->gives_credits(d->ctx, id->channel->user, id->qpn);
 }
 
-static void take_peers_word(const struct ucm_id *id, bool peer_gives_credits)
+static void pass_flow_control(const struct ucm_id *id, bool peer_gives_credits)
 {
 	const struct cm_device *d = ucm_device(id);
 
@@ -118,7 +118,7 @@ static int send_rep(struct ucm_id *id, const struct rdma_ucm_conn_param *p)
 	ret = cm_send_rep(id->connection, now_of(id), &end);
 	if (ret)
 		return ret;
-	take_peers_word(id, id->peer_gives_credits);
+	pass_flow_control(id, id->peer_gives_credits);
 	id->responder_resources = p->responder_resources;
 	id->initiator_depth = p->initiator_depth;
 	return 0;
@@ -232,7 +232,7 @@ static void on_rep(struct ucm_id *id, const struct cm_message *m)
 
 	id->responder_resources = r->initiator_depth;
 	id->initiator_depth = r->responder_resources;
-	take_peers_word(id, r->flow_control);
+	pass_flow_control(id, r->flow_control);
 	cm_send_mra(id->connection, now_of(id), UCM_MRA_TIMEOUT | CM_MRA_IF_REPEATED);
 	if (!e)
 		return;
@@ -257,7 +257,7 @@ static void on_rej(struct ucm_id *id, const struct cm_message *m)
 static void on_disconnect(struct ucm_id *id, int status)
 {
 	ucm_id_step(id, UCM_DISCONNECT);
-	ucm_event_tell(id, UCM_EVENT_DISCONNECTED, status);
+	ucm_event_report(id, UCM_EVENT_DISCONNECTED, status);
 }
 
 void ucm_connection_event(void *ctx, void *owner, struct cm_connection *c, const struct cm_event *e)
@@ -275,14 +275,14 @@ void ucm_connection_event(void *ctx, void *owner, struct cm_connection *c, const
 		on_rep(id, e->message);
 		return;
 	case CM_EVENT_RTU:
-		ucm_event_tell(id, UCM_EVENT_ESTABLISHED, 0);
+		ucm_event_report(id, UCM_EVENT_ESTABLISHED, 0);
 		return;
 	case CM_EVENT_REJ:
 		on_rej(id, e->message);
 		return;
 	case CM_EVENT_REQ_TIMEOUT:
 	case CM_EVENT_REP_TIMEOUT:
-		ucm_event_tell(id, UCM_EVENT_UNREACHABLE, -ETIMEDOUT);
+		ucm_event_report(id, UCM_EVENT_UNREACHABLE, -ETIMEDOUT);
 		return;
 	case CM_EVENT_DREQ:
 		/* Both sides disconnect at once: the program will not call again. */
@@ -297,7 +297,7 @@ void ucm_connection_event(void *ctx, void *owner, struct cm_connection *c, const
 		on_disconnect(id, -ETIMEDOUT);
 		return;
 	case CM_EVENT_TIMEWAIT_EXIT:
-		ucm_event_tell(id, UCM_EVENT_TIMEWAIT_EXIT, 0);
+		ucm_event_report(id, UCM_EVENT_TIMEWAIT_EXIT, 0);
 		return;
 	case CM_EVENT_SIDR_REP:
 	case CM_EVENT_SIDR_TIMEOUT:

@@ -61,7 +61,7 @@ static void on_answer(struct ucm_id *id, const struct cm_message *m)
 	struct ucm_event *e;
 
 	if (!r->status && ucm_set_qkey(id, r->qkey)) {
-		ucm_event_tell(id, UCM_EVENT_ADDR_ERROR, -EINVAL);
+		ucm_event_report(id, UCM_EVENT_ADDR_ERROR, -EINVAL);
 		return;
 	}
 	if (!id->uid)
@@ -84,5 +84,5 @@ void ucm_sidr_event(struct ucm_id *id, const struct cm_event *e)
 	if (e->type == CM_EVENT_SIDR_REP)
 		on_answer(id, e->message);
 	else
-		ucm_event_tell(id, UCM_EVENT_UNREACHABLE, -ETIMEDOUT);
+		ucm_event_report(id, UCM_EVENT_UNREACHABLE, -ETIMEDOUT);
 }

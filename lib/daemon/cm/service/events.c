@@ -61,7 +61,7 @@ void ucm_event_post(struct ucm_event *e)
 	queue(e, e->id->channel);
 }
 
-void ucm_event_tell(struct ucm_id *id, uint32_t type, int status)
+void ucm_event_report(struct ucm_id *id, uint32_t type, int status)
 {
 	struct ucm_event *e;
 
@@ -82,7 +82,7 @@ static void unlink_event(struct ucm_event *e)
 	TAILQ_REMOVE(&e->id->events, e, of_id);
 	if (!e->request)
 		return;
-	e->request->brought_by = NULL;
+	e->request->announced_by = NULL;
 	e->id->backlog++;
 }
 

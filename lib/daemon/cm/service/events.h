@@ -8,7 +8,7 @@
 struct ucm_event *ucm_event_new(struct ucm_id *id, uint32_t type, int status);
 void ucm_event_post(struct ucm_event *e);
 /* Creates and queues an event, unless there is no uid. */
-void ucm_event_tell(struct ucm_id *id, uint32_t type, int status);
+void ucm_event_report(struct ucm_id *id, uint32_t type, int status);
 /* True: no more events may be created on request. */
 bool ucm_events_full(const struct ucm_channel *ch);
 /* Removes it from all lists and frees it. */

@@ -106,8 +106,8 @@ void ucm_id_destroy(struct ucm_id *id)
 		TAILQ_REMOVE(&s->resolving, id, resolving);
 	ucm_id_step(id, UCM_GONE);
 	ucm_events_drop(id, NULL);
-	if (id->brought_by)
-		ucm_event_free(id->brought_by);
+	if (id->announced_by)
+		ucm_event_free(id->announced_by);
 	ucm_leave_all(id);
 	ucm_port_release(id);
 	if (id->number != UCM_NO_NUMBER)

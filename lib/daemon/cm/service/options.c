@@ -98,7 +98,7 @@ static int set_path(struct ucm_id *id, const uint8_t *value, uint32_t bytes)
 	if (ret)
 		return ret;
 	ucm_id_step(id, UCM_ROUTE_RESOLVED);
-	ucm_event_tell(id, UCM_EVENT_ROUTE_RESOLVED, 0);
+	ucm_event_report(id, UCM_EVENT_ROUTE_RESOLVED, 0);
 	return 0;
 }
 

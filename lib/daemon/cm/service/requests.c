@@ -102,8 +102,8 @@ static uint16_t misfit(const struct ucm_id *listener, unsigned int device,
 }
 
 /* Creates the identifier and its event. NULL: no room, nothing has changed. */
-static struct ucm_id *bring(struct ucm_id *listener, struct cm_connection *c,
-			    const struct cm_message *m)
+static struct ucm_id *request_new(struct ucm_id *listener, struct cm_connection *c,
+				  const struct cm_message *m)
 {
 	struct ucm_id *id;
 	struct ucm_event *e;
@@ -121,7 +121,7 @@ static struct ucm_id *bring(struct ucm_id *listener, struct cm_connection *c,
 	}
 	fill_event(e, m, listener->source.family == UCM_AF_IB ? 0 : CM_IP_BYTES);
 	e->request = id;
-	id->brought_by = e;
+	id->announced_by = e;
 	return id;
 }
 
@@ -142,7 +142,7 @@ void *ucm_request(void *ctx, struct cm_connection *c, const struct cm_path *path
 		*reason = refused;
 		return NULL;
 	}
-	id = bring(listener, c, m);
+	id = request_new(listener, c, m);
 	if (!id) {
 		*reason = 0;
 		s->counters.request_dropped++;
@@ -153,7 +153,7 @@ void *ucm_request(void *ctx, struct cm_connection *c, const struct cm_path *path
 	id->connection = c;
 	ucm_id_step(id, UCM_CONNECT);
 	listener->backlog--;
-	ucm_event_post(id->brought_by);
+	ucm_event_post(id->announced_by);
 	if (m->type == CM_REQ)
 		cm_send_mra(c, s->now, UCM_MRA_TIMEOUT | CM_MRA_IF_REPEATED);
 	return id;

@@ -108,7 +108,7 @@ int ucm_do_resolve_route(struct ucm_call *call, const struct rdma_ucm_resolve_ro
 		return -ENOMEM;
 	ucm_path_make(id);
 	ucm_id_step(id, UCM_ROUTE_RESOLVED);
-	ucm_event_tell(id, UCM_EVENT_ROUTE_RESOLVED, 0);
+	ucm_event_report(id, UCM_EVENT_ROUTE_RESOLVED, 0);
 	return 0;
 }
 

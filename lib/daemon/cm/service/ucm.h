@@ -113,7 +113,7 @@ struct ucm_id {
 	struct ucm_channel *channel;
 	struct cm_connection *connection; /* NULL: none; ours until cm_release() */
 	struct ucm_event_queue events;	  /* those that count for it */
-	struct ucm_event *brought_by;	  /* the event of a new identifier, until read */
+	struct ucm_event *announced_by;	  /* the event of a new identifier, until read */
 	LIST_HEAD(, ucm_membership) memberships;
 	uint64_t uid;	 /* 0: no events */
 	uint64_t ticket; /* 0: none issued */

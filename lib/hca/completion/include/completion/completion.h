@@ -49,11 +49,11 @@ struct eq {
 	int eventfd;		  /* written to wake the client: the daemon's end of its bell */
 	uint32_t notify;	  /* atomic: entries written since the last notification */
 	uint32_t mask; /* atomic: bit 1 << enum eqe_type: asynchronous events that it accepts */
-	/* Events pending for the client because its queue was full, see struct events_owed. */
-	uint32_t owing;	     /* atomic: some event became pending since the last scan */
-	uint32_t listed;     /* atomic: it is in the list of queues with pending events */
-	uint32_t next_owing; /* that list, by client */
-	uint32_t port_owed;  /* atomic: 1 + number of the last EQE_PORT_CHANGE, 0: none */
+	/* Events pending for the client because its queue was full, see struct pending_events. */
+	uint32_t newly_pending; /* atomic: some event became pending since the last scan */
+	uint32_t listed;	/* atomic: it is in the list of queues with pending events */
+	uint32_t next_pending;	/* that list, by client */
+	uint32_t port_pending;	/* atomic: 1 + number of the last EQE_PORT_CHANGE, 0: none */
 	/* Written by the serving lcore: kinds of objects still to scan, and the index in the
 	 * first. */
 	uint32_t kinds_left, look_at;
@@ -66,7 +66,7 @@ struct eq {
  * written as soon as there is room; a type is pending at most once per object.
  */
 enum event_object { EVENT_OF_QP, EVENT_OF_SRQ, EVENT_OF_CQ, EVENT_OBJECTS };
-struct events_owed {
+struct pending_events {
 	struct icm icm; /* of uint64_t, never mapped: a page is allocated on first write */
 	uint64_t *word; /* by index; atomic */
 	uint32_t mask;
@@ -85,15 +85,15 @@ struct completion {
 	uint32_t cq_count; /* power of two */
 	uint32_t cq_mask;
 	struct eq eqs[CLIENTS_MAX];
-	uint32_t notify;  /* atomic: some eq.notify is set */
-	uint32_t touched; /* atomic: list of touched CQs, newest first */
-	uint32_t owing;	  /* atomic: list of event queues with pending events, newest first */
-	uint32_t serving; /* atomic: 1 while an lcore serves arms and pending events */
-	bool one_lcore;	  /* all stages of the HCA run on one; set before they do, false at first */
+	uint32_t notify;      /* atomic: some eq.notify is set */
+	uint32_t touched;     /* atomic: list of touched CQs, newest first */
+	uint32_t pending_eqs; /* atomic: list of event queues with pending events, newest first */
+	uint32_t serving;     /* atomic: 1 while an lcore serves arms and pending events */
+	bool one_lcore;	 /* all stages of the HCA run on one; set before they do, false at first */
 	uint32_t eq_end; /* one past the highest client that ever had an event queue; control thread
 			    writes */
 	struct icm icm;	 /* memory of the CQ contexts */
-	struct events_owed owed_of[EVENT_OBJECTS];
+	struct pending_events pending[EVENT_OBJECTS];
 };
 
 /* Reserves address space for `cqs` CQ contexts, for a device with `qps` QPs and `srqs` SRQs; powers of

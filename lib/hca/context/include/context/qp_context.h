@@ -95,7 +95,7 @@ struct qp {
 	uint8_t access;	    /* enum access_flags: REMOTE_* enabled on the QP */
 	uint8_t path_now;   /* atomic: current path[] */
 	uint8_t sqd_notify; /* EQE_SQ_DRAINED requested */
-	uint8_t going; /* atomic: in ERR only to release resources before reset or destruction; no
+	uint8_t leaving; /* atomic: in ERR only to release resources before reset or destruction; no
 				  EQE_LAST_WQE */
 	uint32_t pd;
 	uint32_t dest_qpn;

@@ -15,7 +15,7 @@ enum { LOOK_MAX = 1024 }; /* objects visited in one turn */
 static const struct {
 	uint8_t bit; /* in its object's word; 0: not of an object */
 	uint8_t of;  /* enum event_object */
-} owed_as[32] = {
+} pending_as[32] = {
 	[EQE_COMM_EST] = {1, EVENT_OF_QP},	   [EQE_SQ_DRAINED] = {2, EVENT_OF_QP},
 	[EQE_WQ_CATAS_ERROR] = {4, EVENT_OF_QP},   [EQE_WQ_INVAL_REQ_ERROR] = {8, EVENT_OF_QP},
 	[EQE_WQ_ACCESS_ERROR] = {16, EVENT_OF_QP}, [EQE_LAST_WQE] = {32, EVENT_OF_QP},
@@ -49,17 +49,17 @@ static void list(struct completion *c, uint32_t client)
 
 	if (__atomic_exchange_n(&q->listed, 1, __ATOMIC_SEQ_CST))
 		return;
-	head = __atomic_load_n(&c->owing, __ATOMIC_RELAXED);
+	head = __atomic_load_n(&c->pending_eqs, __ATOMIC_RELAXED);
 	do {
-		q->next_owing = head;
-	} while (!__atomic_compare_exchange_n(&c->owing, &head, client, true, __ATOMIC_SEQ_CST,
-					      __ATOMIC_RELAXED));
+		q->next_pending = head;
+	} while (!__atomic_compare_exchange_n(&c->pending_eqs, &head, client, true,
+					      __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
 }
 
-/* Drops pending events of a former object of that index. */
-static void note(struct events_owed *owed, uint64_t owner, uint32_t number, uint8_t bit)
+/* Marks the event pending. Drops those of a former object of that index. */
+static void note(struct pending_events *pending, uint64_t owner, uint32_t number, uint8_t bit)
 {
-	uint64_t *word = &owed->word[number & owed->mask];
+	uint64_t *word = &pending->word[number & pending->mask];
 	uint64_t before = __atomic_load_n(word, __ATOMIC_RELAXED), after;
 
 	do {
@@ -68,72 +68,72 @@ static void note(struct events_owed *owed, uint64_t owner, uint32_t number, uint
 					      __ATOMIC_RELAXED));
 }
 
-void eq_owe(struct completion *c, uint32_t client, enum eqe_type type, uint32_t number)
+void eq_defer(struct completion *c, uint32_t client, enum eqe_type type, uint32_t number)
 {
 	struct eq *q = &c->eqs[client];
 
 	if (type == EQE_PORT_CHANGE)
-		__atomic_store_n(&q->port_owed, 1 + number, __ATOMIC_SEQ_CST);
-	else if (owed_as[type].bit && number != 0)
-		note(&c->owed_of[owed_as[type].of], owner_of(c, client, number), number,
-		     owed_as[type].bit);
+		__atomic_store_n(&q->port_pending, 1 + number, __ATOMIC_SEQ_CST);
+	else if (pending_as[type].bit && number != 0)
+		note(&c->pending[pending_as[type].of], owner_of(c, client, number), number,
+		     pending_as[type].bit);
 	else
 		return;
-	__atomic_store_n(&q->owing, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&q->newly_pending, 1, __ATOMIC_SEQ_CST);
 	list(c, client);
 }
 
 void eq_forget(struct completion *c, enum event_object of, uint32_t index)
 {
-	uint64_t *word = &c->owed_of[of].word[index];
+	uint64_t *word = &c->pending[of].word[index];
 
 	if (__atomic_load_n(word, __ATOMIC_RELAXED))
 		__atomic_store_n(word, 0, __ATOMIC_SEQ_CST);
 }
 
 /* Raises the events of a word; those that find no room stay pending. */
-static void pay(struct completion *c, struct counters *counters, enum event_object of,
-		uint64_t word)
+static void raise_events(struct completion *c, struct counters *counters, enum event_object of,
+			 uint64_t word)
 {
 	for (unsigned bits = (uint8_t)word; bits; bits &= bits - 1)
 		if (eq_post(c, counters, CLIENT_OF(word),
 			    (enum eqe_type)type_of[of][__builtin_ctz(bits)], NUMBER_OF(word)))
-			count(counters, COUNTER_events_owed);
+			count(counters, COUNTER_events_delayed);
 }
 
 /* Visits an object for a client. */
-static void look(struct completion *c, struct counters *counters, uint32_t client,
-		 enum event_object of, uint32_t index)
+static void visit_object(struct completion *c, struct counters *counters, uint32_t client,
+			 enum event_object of, uint32_t index)
 {
-	uint64_t *at = &c->owed_of[of].word[index], word = __atomic_load_n(at, __ATOMIC_RELAXED);
+	uint64_t *at = &c->pending[of].word[index], word = __atomic_load_n(at, __ATOMIC_RELAXED);
 
 	if (likely(word == 0) || CLIENT_OF(word) != client)
 		return;
 	word = __atomic_exchange_n(at, 0,
 				   __ATOMIC_SEQ_CST); /* bits may have been added meanwhile */
 	if ((word & OWNER_MASK) == owner_of(c, client, NUMBER_OF(word)))
-		pay(c, counters, of, word);
+		raise_events(c, counters, of, word);
 }
 
 /* Visits the next object, kind after kind. */
-static void look_next(struct completion *c, struct counters *counters, uint32_t client,
-		      struct eq *q)
+static void visit_next(struct completion *c, struct counters *counters, uint32_t client,
+		       struct eq *q)
 {
 	enum event_object of = EVENT_OBJECTS - q->kinds_left;
 
-	look(c, counters, client, of, q->look_at);
-	if (q->look_at++ == c->owed_of[of].mask) {
+	visit_object(c, counters, client, of, q->look_at);
+	if (q->look_at++ == c->pending[of].mask) {
 		q->look_at = 0;
 		q->kinds_left--;
 	}
 }
 
-static void look_at_port(struct completion *c, struct counters *counters, uint32_t client)
+static void raise_port_change(struct completion *c, struct counters *counters, uint32_t client)
 {
-	uint32_t owed = __atomic_exchange_n(&c->eqs[client].port_owed, 0, __ATOMIC_SEQ_CST);
+	uint32_t pending = __atomic_exchange_n(&c->eqs[client].port_pending, 0, __ATOMIC_SEQ_CST);
 
-	if (owed && eq_post(c, counters, client, EQE_PORT_CHANGE, owed - 1))
-		count(counters, COUNTER_events_owed);
+	if (pending && eq_post(c, counters, client, EQE_PORT_CHANGE, pending - 1))
+		count(counters, COUNTER_events_delayed);
 }
 
 /* Serves a part of a client's objects. False: none is left to visit. */
@@ -142,26 +142,26 @@ static bool serve_client(struct completion *c, struct counters *counters, uint32
 	struct eq *q = &c->eqs[client];
 
 	if (q->kinds_left == 0) {
-		if (!__atomic_exchange_n(&q->owing, 0, __ATOMIC_SEQ_CST))
+		if (!__atomic_exchange_n(&q->newly_pending, 0, __ATOMIC_SEQ_CST))
 			return false;
 		q->kinds_left = EVENT_OBJECTS;
 		q->look_at = 0;
-		look_at_port(c, counters, client);
+		raise_port_change(c, counters, client);
 	}
 	for (unsigned i = 0; i < LOOK_MAX && q->kinds_left && eq_has_room(c, client); i++)
-		look_next(c, counters, client, q);
+		visit_next(c, counters, client, q);
 	return true;
 }
 
 /* A client without room is visited again in the next round, at the cost of a load of its index. */
-void completion_serve_owed(struct completion *c, struct counters *counters)
+void completion_write_pending(struct completion *c, struct counters *counters)
 {
-	uint32_t client = __atomic_exchange_n(&c->owing, LIST_END, __ATOMIC_SEQ_CST), next;
+	uint32_t client = __atomic_exchange_n(&c->pending_eqs, LIST_END, __ATOMIC_SEQ_CST), next;
 
 	for (; client != LIST_END; client = next) {
 		struct eq *q = &c->eqs[client];
 
-		next = q->next_owing;
+		next = q->next_pending;
 		__atomic_store_n(&q->listed, 0, __ATOMIC_SEQ_CST);
 		if (!__atomic_load_n(&q->page, __ATOMIC_ACQUIRE))
 			q->kinds_left = 0; /* the client has disconnected */
