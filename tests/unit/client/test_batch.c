@@ -28,7 +28,7 @@ static void put_last(struct pair *p, uint64_t wr_id)
 }
 
 #undef TEST
-#define TEST(name) TEST_WITH(name, start, stop)
+#define TEST(name) TEST_STATE(name, start, stop, NULL)
 
 TEST(batch__all_or_the_last_signaled)
 {

@@ -5,7 +5,7 @@
 #include "pair.h"
 
 #undef TEST
-#define TEST(name) TEST_WITH(name, start, stop)
+#define TEST(name) TEST_STATE(name, start, stop, NULL)
 
 TEST(devices__listed_without_opening)
 {

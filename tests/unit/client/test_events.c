@@ -47,7 +47,7 @@ static void *destroy(void *qp)
 }
 
 #undef TEST
-#define TEST(name) TEST_WITH(name, start, stop)
+#define TEST(name) TEST_STATE(name, start, stop, NULL)
 
 TEST(destruction__waits_for_the_acknowledgement)
 {

@@ -49,7 +49,7 @@ static void there_and_back(struct pair *p, uint8_t *at, size_t bytes)
 }
 
 #undef TEST
-#define TEST(name) TEST_WITH(name, start, stop)
+#define TEST(name) TEST_STATE(name, start, stop, NULL)
 
 TEST(each_kind__there_and_back)
 {

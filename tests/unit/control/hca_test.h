@@ -2,7 +2,8 @@
 #ifndef HCA_TEST_H
 #define HCA_TEST_H
 /* For test programs each of whose tests has a daemon of its own (hca_fixture.h): f is that of the
- * test that runs, and the one that libraries find. */
+ * test that runs, and the one that libraries find. TEST_STATE(name, start, stop, &limits) sets its
+ * struct control_limits. */
 #include <stdlib.h>
 
 #include "test.h"
@@ -12,8 +13,7 @@ static struct fixture f;
 
 static int start(void **state)
 {
-	(void)state;
-	fixture_start(&f, NULL, true);
+	fixture_start(&f, *state, true);
 	setenv("SOFTHCA_SOCKET", f.path, 1);
 	return 0;
 }
@@ -26,6 +26,6 @@ static int stop(void **state)
 }
 
 #undef TEST
-#define TEST(name) TEST_WITH(name, start, stop)
+#define TEST(name) TEST_STATE(name, start, stop, NULL)
 
 #endif

@@ -40,7 +40,7 @@ static int open_cm(int fd, uint32_t version, uint32_t reserved)
 	return raw_call(fd, CONTROL_OPEN_CM, &in, sizeof(in), NULL, 0, NULL, 0);
 }
 
-TEST_WITH(channel__is_handed_over_with_its_reply, start_with_cm, stop_with_cm)
+TEST_STATE(channel__is_handed_over_with_its_reply, start_with_cm, stop_with_cm, NULL)
 {
 	int fd = raw_connect(f.path), theirs;
 	char text[8] = "";
@@ -68,7 +68,7 @@ TEST_WITH(channel__is_handed_over_with_its_reply, start_with_cm, stop_with_cm)
 	close(fd);
 }
 
-TEST_WITH(channel__refused_stays_a_connection, start_with_cm, stop_with_cm)
+TEST_STATE(channel__refused_stays_a_connection, start_with_cm, stop_with_cm, NULL)
 {
 	unsigned int before = fixture_descriptors();
 	int fd = raw_connect(f.path), page = raw_memfd(sizeof(struct client_page), RAW_SEALS);
@@ -98,7 +98,7 @@ TEST(channel__without_a_connection_manager)
 }
 
 /* The client has not waited for the reply: the connection manager finds it gone. */
-TEST_WITH(channel__client_gone_at_once, start_with_cm, stop_with_cm)
+TEST_STATE(channel__client_gone_at_once, start_with_cm, stop_with_cm, NULL)
 {
 	struct {
 		struct control_header header;

@@ -132,15 +132,15 @@ TEST(multicast__ends_with_the_client)
 	assert_attached(0, 0);
 }
 
-TEST_WITH(multicast__limits, NULL, NULL)
+static struct control_limits limits = {.attachments = 2};
+
+TEST_STATE(multicast__limits, start, stop, &limits)
 {
-	const struct control_limits limits = {.attachments = 2};
 	uint8_t third[16];
 	struct raw r;
 	uint32_t qpn;
 
 	(void)state;
-	fixture_start(&f, &limits, true);
 	memcpy(third, v6, 16);
 	third[15]++;
 	raw_set_up(&r, f.path);
@@ -162,5 +162,4 @@ TEST_WITH(multicast__limits, NULL, NULL)
 	close(r.fd);
 	assert_true(fixture_wait_clients(&f, 0));
 	assert_attached(0, 0);
-	fixture_stop(&f);
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Pieces of files and MRs in them: what is accepted, what is refused, where VirtToPhys finds the
  * bytes, and what a hostile client can do to the memory that it gave. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <linux/mount.h>
@@ -13,11 +10,10 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
-#include "hca_fixture.h"
+#include "hca_test.h"
 #include "raw_client.h"
 
 enum { PAGE = 4096 };
-static struct fixture f;
 
 static int add(const struct raw *r, int fd, uint64_t offset, uint64_t bytes, uint32_t *piece)
 {
@@ -40,22 +36,6 @@ static int reg(const struct raw *r, uint32_t piece, uint64_t offset, uint64_t by
 
 static struct control_limits few = {.pieces = 10, .extents = 20, .all_bytes = 8ull << 40};
 static struct control_limits many = {.pieces = 1 << 17};
-
-static int start(void **state)
-{
-	fixture_start(&f, *state, true);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	fixture_stop(&f);
-	return 0;
-}
-
-#undef TEST
-#define TEST(name) TEST_STATE(name, start, stop, NULL)
 
 TEST(pieces__each_wrong_one)
 {

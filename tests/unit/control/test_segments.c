@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Pieces that are System V segments: attached for those who may attach them, and for nobody else,
  * though the daemon itself may attach them all. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <linux/capability.h>
 #include <linux/sched.h>
 #include <pthread.h>
@@ -13,11 +10,10 @@
 #include <sys/shm.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include "hca_fixture.h"
+#include "hca_test.h"
 #include "raw_client.h"
 
 enum { BYTES = 5000, HUGE = 2 << 20, NOBODY = 65534 };
-static struct fixture f;
 
 static int add(int fd, int id, uint32_t flags, uint32_t *piece)
 {
@@ -54,23 +50,6 @@ static int segment(int mode)
 	assert_true(id >= 0);
 	return id;
 }
-
-static int start(void **state)
-{
-	(void)state;
-	fixture_start(&f, NULL, true);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	fixture_stop(&f);
-	return 0;
-}
-
-#undef TEST
-#define TEST(name) TEST_WITH(name, start, stop)
 
 TEST(segment__is_attached_while_the_piece_lives)
 {

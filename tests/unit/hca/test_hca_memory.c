@@ -10,6 +10,7 @@
 #include <rte_ring.h>
 #include "../made_up_nodes.h"
 #include "engine_fixture.h"
+#include "wrap.h"
 
 static unsigned allocations, refused_at; /* 0: none is refused */
 static int64_t mapped_bytes, pieces;	 /* mmap() and calloc(), less what was given back */
@@ -31,24 +32,18 @@ static bool refused_on(int node)
 	return refused();
 }
 
-void *__real_rte_zmalloc(const char *type, size_t size, unsigned align);
-void *__wrap_rte_zmalloc(const char *type, size_t size, unsigned align);
-void *__wrap_rte_zmalloc(const char *type, size_t size, unsigned align)
+WRAP(void *, rte_zmalloc, const char *type, size_t size, unsigned align)
 {
 	return refused_on(NODE_ANY) ? NULL : __real_rte_zmalloc(type, size, align);
 }
 
-void *__real_rte_zmalloc_socket(const char *type, size_t size, unsigned align, int socket);
-void *__wrap_rte_zmalloc_socket(const char *type, size_t size, unsigned align, int socket);
-void *__wrap_rte_zmalloc_socket(const char *type, size_t size, unsigned align, int socket)
+WRAP(void *, rte_zmalloc_socket, const char *type, size_t size, unsigned align, int socket)
 {
 	return refused_on(socket) ? NULL : __real_rte_zmalloc_socket(type, size, align, socket);
 }
 
 /* Filled with what was there before, as far as anybody may rely on it. */
-void *__real_rte_malloc_socket(const char *type, size_t size, unsigned align, int socket);
-void *__wrap_rte_malloc_socket(const char *type, size_t size, unsigned align, int socket);
-void *__wrap_rte_malloc_socket(const char *type, size_t size, unsigned align, int socket)
+WRAP(void *, rte_malloc_socket, const char *type, size_t size, unsigned align, int socket)
 {
 	void *p = refused_on(socket) ? NULL : __real_rte_malloc_socket(type, size, align, socket);
 
@@ -57,37 +52,22 @@ void *__wrap_rte_malloc_socket(const char *type, size_t size, unsigned align, in
 	return p;
 }
 
-struct rte_ring *__real_rte_ring_create(const char *name, unsigned count, int socket,
-					unsigned flags);
-struct rte_ring *__wrap_rte_ring_create(const char *name, unsigned count, int socket,
-					unsigned flags);
-struct rte_ring *__wrap_rte_ring_create(const char *name, unsigned count, int socket,
-					unsigned flags)
+WRAP(struct rte_ring *, rte_ring_create, const char *name, unsigned count, int socket,
+     unsigned flags)
 {
 	return refused_on(socket) ? NULL : __real_rte_ring_create(name, count, socket, flags);
 }
 
-const struct rte_memzone *__real_rte_memzone_reserve_aligned(const char *name, size_t bytes,
-							     int socket, unsigned flags,
-							     unsigned align);
-const struct rte_memzone *__wrap_rte_memzone_reserve_aligned(const char *name, size_t bytes,
-							     int socket, unsigned flags,
-							     unsigned align);
-const struct rte_memzone *__wrap_rte_memzone_reserve_aligned(const char *name, size_t bytes,
-							     int socket, unsigned flags,
-							     unsigned align)
+WRAP(const struct rte_memzone *, rte_memzone_reserve_aligned, const char *name, size_t bytes,
+     int socket, unsigned flags, unsigned align)
 {
 	return refused_on(socket)
 		       ? NULL
 		       : __real_rte_memzone_reserve_aligned(name, bytes, socket, flags, align);
 }
 
-struct rte_mempool *__real_rte_pktmbuf_pool_create(const char *name, unsigned n, unsigned cache,
-						   uint16_t priv, uint16_t room, int socket);
-struct rte_mempool *__wrap_rte_pktmbuf_pool_create(const char *name, unsigned n, unsigned cache,
-						   uint16_t priv, uint16_t room, int socket);
-struct rte_mempool *__wrap_rte_pktmbuf_pool_create(const char *name, unsigned n, unsigned cache,
-						   uint16_t priv, uint16_t room, int socket)
+WRAP(struct rte_mempool *, rte_pktmbuf_pool_create, const char *name, unsigned n, unsigned cache,
+     uint16_t priv, uint16_t room, int socket)
 {
 	/* DPDK makes none on a node that this machine has not got. */
 	return refused_on(socket)
@@ -95,9 +75,7 @@ struct rte_mempool *__wrap_rte_pktmbuf_pool_create(const char *name, unsigned n,
 		       : __real_rte_pktmbuf_pool_create(name, n, cache, priv, room, NODE_ANY);
 }
 
-void *__real_mmap64(void *at, size_t bytes, int protection, int flags, int fd, off_t offset);
-void *__wrap_mmap64(void *at, size_t bytes, int protection, int flags, int fd, off_t offset);
-void *__wrap_mmap64(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
+WRAP(void *, mmap64, void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
 	void *p = refused() ? MAP_FAILED : __real_mmap64(at, bytes, protection, flags, fd, offset);
 
@@ -106,17 +84,13 @@ void *__wrap_mmap64(void *at, size_t bytes, int protection, int flags, int fd, o
 	return p;
 }
 
-int __real_munmap(void *at, size_t bytes);
-int __wrap_munmap(void *at, size_t bytes);
-int __wrap_munmap(void *at, size_t bytes)
+WRAP(int, munmap, void *at, size_t bytes)
 {
 	mapped_bytes -= (int64_t)bytes;
 	return __real_munmap(at, bytes);
 }
 
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size)
+WRAP(void *, calloc, size_t n, size_t size)
 {
 	void *p = refused() ? NULL : __real_calloc(n, size);
 
@@ -124,9 +98,7 @@ void *__wrap_calloc(size_t n, size_t size)
 	return p;
 }
 
-void __real_free(void *p);
-void __wrap_free(void *p);
-void __wrap_free(void *p)
+WRAP(void, free, void *p)
 {
 	pieces -= p != NULL;
 	__real_free(p);

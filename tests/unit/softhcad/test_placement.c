@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "test.h"
+#include "wrap.h"
 #include <rte_eal.h>
 #include <rte_mempool.h>
 #include "../made_up_nodes.h"
@@ -20,12 +21,8 @@ static struct rte_mempool *made[8];
 static int made_on[8];
 static unsigned made_count;
 
-struct rte_mempool *__real_rte_pktmbuf_pool_create(const char *name, unsigned n, unsigned cache,
-						   uint16_t priv, uint16_t room, int socket);
-struct rte_mempool *__wrap_rte_pktmbuf_pool_create(const char *name, unsigned n, unsigned cache,
-						   uint16_t priv, uint16_t room, int socket);
-struct rte_mempool *__wrap_rte_pktmbuf_pool_create(const char *name, unsigned n, unsigned cache,
-						   uint16_t priv, uint16_t room, int socket)
+WRAP(struct rte_mempool *, rte_pktmbuf_pool_create, const char *name, unsigned n, unsigned cache,
+     uint16_t priv, uint16_t room, int socket)
 {
 	struct rte_mempool *pool =
 		__real_rte_pktmbuf_pool_create(name, n, cache, priv, room, NODE_ANY);

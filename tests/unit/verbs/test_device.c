@@ -8,45 +8,28 @@
 
 #include "test.h"
 #include <infiniband/verbs.h>
-#include "../control/hca_fixture.h"
+#include "../control/hca_test.h"
+#include "first.h"
 
-static struct fixture f;
 static struct ibv_context *ctx;
 
-static struct ibv_context *open_first(void)
+static int set_up(void **state)
 {
-	int n;
-	struct ibv_device **list = ibv_get_device_list(&n);
-	struct ibv_context *c;
-
-	assert_non_null(list);
-	assert_int_equal(n, 1);
-	c = ibv_open_device(list[0]);
-	ibv_free_device_list(list);
-	return c;
-}
-
-static int start(void **state)
-{
-	(void)state;
-	fixture_start(&f, NULL, true);
-	setenv("SOFTHCA_SOCKET", f.path, 1);
+	start(state);
 	ctx = open_first();
 	return ctx ? 0 : -1;
 }
 
-static int stop(void **state)
+static int tear_down(void **state)
 {
-	(void)state;
 	ibv_close_device(ctx);
-	fixture_stop(&f);
-	return 0;
+	return stop(state);
 }
 
 /* ---- the list ---- */
 
 #undef TEST
-#define TEST(name) TEST_WITH(name, start, stop)
+#define TEST(name) TEST_STATE(name, set_up, tear_down, NULL)
 
 TEST(list__no_daemon_no_device)
 {

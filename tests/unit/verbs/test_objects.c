@@ -13,35 +13,30 @@
 
 #include "test.h"
 #include <infiniband/verbs.h>
-#include "../control/hca_fixture.h"
+#include "../control/hca_test.h"
 #include "first.h"
 
 enum { BYTES = 8192, ALL = 0xf };
 
-static struct fixture f;
 static struct ibv_context *ctx;
 static struct ibv_pd *pd;
 static uint8_t *memory;
 
-static int start(void **state)
+static int set_up(void **state)
 {
-	(void)state;
-	fixture_start(&f, NULL, true);
-	setenv("SOFTHCA_SOCKET", f.path, 1);
+	start(state);
 	ctx = open_first();
 	pd = ctx ? ibv_alloc_pd(ctx) : NULL;
 	memory = calloc(1, BYTES);
 	return pd && memory ? 0 : -1;
 }
 
-static int stop(void **state)
+static int tear_down(void **state)
 {
-	(void)state;
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
 	assert_int_equal(ibv_close_device(ctx), 0);
-	fixture_stop(&f);
 	free(memory);
-	return 0;
+	return stop(state);
 }
 
 #define FAILS(pointer, error)                                                                      \
@@ -54,7 +49,7 @@ static int stop(void **state)
 /* ---- domains ---- */
 
 #undef TEST
-#define TEST(name) TEST_WITH(name, start, stop)
+#define TEST(name) TEST_STATE(name, set_up, tear_down, NULL)
 
 TEST(domain__in_use)
 {

@@ -9,20 +9,17 @@
 
 #include "test.h"
 #include <infiniband/verbs.h>
-#include "../control/hca_fixture.h"
+#include "../control/hca_test.h"
 #include "first.h"
 
-static struct fixture f;
 static struct ibv_context *ctx;
 static struct ibv_device_attr limits;
 static struct ibv_pd *pd;
 static struct ibv_cq *cq;
 
-static int start(void **state)
+static int set_up(void **state)
 {
-	(void)state;
-	fixture_start(&f, NULL, true);
-	setenv("SOFTHCA_SOCKET", f.path, 1);
+	start(state);
 	ctx = open_first();
 	assert_int_equal(ibv_query_device(ctx, &limits), 0);
 	pd = ibv_alloc_pd(ctx);
@@ -32,20 +29,18 @@ static int start(void **state)
 	return 0;
 }
 
-static int stop(void **state)
+static int tear_down(void **state)
 {
-	(void)state;
 	assert_int_equal(ibv_destroy_cq(cq), 0);
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
 	assert_int_equal(ibv_close_device(ctx), 0);
-	fixture_stop(&f);
-	return 0;
+	return stop(state);
 }
 
 /* ---- completion queues ---- */
 
 #undef TEST
-#define TEST(name) TEST_WITH(name, start, stop)
+#define TEST(name) TEST_STATE(name, set_up, tear_down, NULL)
 
 TEST(cq__sizes)
 {
