@@ -105,7 +105,7 @@ TEST(atomic_write__what_is_refused)
 }
 
 /* C9-81: it is a message of its own. */
-TEST(atomic_write__stands_in_no_other_message)
+TEST(atomic_write__is_in_no_other_message)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 

@@ -410,7 +410,7 @@ TEST(c9_163__a_limited_send_is_one_packet)
 
 /* The receive that the first packet took is none that is posted any more: it
  * goes on all the same, if need be with one packet for each acknowledgement. */
-TEST(c9_163__it_goes_on_when_its_receive_was_the_last)
+TEST(c9_163__it_continues_when_its_receive_was_the_last)
 {
 	struct sim *s = make(0);
 	struct sim_wr wr = peer_wr(USER_SEND, 4 * MTU);

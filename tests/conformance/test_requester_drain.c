@@ -12,7 +12,7 @@ static enum ceu_status modify(struct sim *s, uint8_t op, uint32_t mask)
 	return ceu_exec(s->node[0].ceu, op, s->node[0].qp[0].qpn, &m, sizeof(m), NULL, 0);
 }
 
-TEST(sqd__drains_says_so_and_goes_on)
+TEST(sqd__drains_says_so_and_continues)
 {
 	struct sim *s = peer_make();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 3 * MTU), rd = peer_wr(USER_RDMA_READ, MTU);

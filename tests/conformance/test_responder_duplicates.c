@@ -360,7 +360,7 @@ TEST(c9_108__read_that_is_refused_now)
 }
 
 /* The key goes while the answer is under way: it stops, without a NAK. */
-TEST(c9_109__read_refused_in_its_midst)
+TEST(c9_109__read_refused_midway)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t bytes = 1 << 20, packets = bytes / MTU, n = 1;

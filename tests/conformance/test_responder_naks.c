@@ -404,7 +404,7 @@ TEST(c9_124__remote_access_error_has_the_psn_of_its_request)
 }
 
 /* The bounds or the key fail in the midst of a WRITE: the PSN is that packet's, not the first's. */
-TEST(c9_124__in_the_midst_of_a_write)
+TEST(c9_124__during_a_write)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 

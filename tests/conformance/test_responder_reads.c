@@ -179,7 +179,7 @@ TEST(c9_118__many_short_reads_each_with_an_aeth)
 
 /* ---- C9-100, C9-112: the memory goes while it is read ---- */
 
-TEST(c9_100__error_in_the_midst_ends_the_answer_with_a_nak)
+TEST(c9_100__error_midway_ends_the_answer_with_a_nak)
 {
 	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t key = rig_region(s, 0, BIG, ACCESS_REMOTE_READ, 0), next = PSN;
@@ -317,7 +317,7 @@ TEST(reads__two_queue_pairs_take_turns)
 }
 
 /* No packet buffer is free for a while: the answer goes on where it stopped. */
-TEST(reads__go_on_after_a_shortage_of_buffers)
+TEST(reads__continue_after_a_shortage_of_buffers)
 {
 	struct sim_params params = SIM_PARAMS_DEFAULT;
 	struct rte_mbuf *held[255];

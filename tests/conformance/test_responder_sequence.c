@@ -419,7 +419,7 @@ TEST(c9_114__silence_after_an_rnr_nak)
 	rig_end(s);
 }
 
-TEST(c9_121__nak_tells_the_expected_psn_past_the_wrap)
+TEST(c9_121__nak_reports_the_expected_psn_past_the_wrap)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 	struct sim *s;

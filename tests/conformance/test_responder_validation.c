@@ -65,8 +65,8 @@ static void begin(struct sim *s)
 
 /* Brings a message of that kind under way, `packets` of it; `last` bytes of a WRITE are still to
  * come. Returns the next PSN. */
-static uint32_t get_going(struct sim *s, enum progress what, unsigned packets, uint32_t mtu,
-			  uint32_t last)
+static uint32_t advance_to(struct sim *s, enum progress what, unsigned packets, uint32_t mtu,
+			   uint32_t last)
 {
 	uint32_t psn = PSN;
 
@@ -91,14 +91,14 @@ static void send_one(struct sim *s, uint8_t opcode, uint32_t psn, uint32_t bytes
 
 static void expect_done(struct sim *s, uint8_t opcode, uint32_t psn)
 {
-	bool goes_on = is_first(opcode) || is_middle(opcode);
+	bool continues = is_first(opcode) || is_middle(opcode);
 
 	if (opcode == WIRE_RC_READ_REQUEST)
 		rig_expect(s, WIRE_RC_READ_RESP_ONLY, psn);
 	else if (opcode == WIRE_RC_CMP_SWAP || opcode == WIRE_RC_FETCH_ADD)
 		rig_expect(s, WIRE_RC_ATOMIC_ACK, psn);
 	else
-		rig_expect_ack(s, psn, aeth_ack(0), !goes_on);
+		rig_expect_ack(s, psn, aeth_ack(0), !continues);
 	assert_int_equal(rig_epsn(s, 0), psn + 1);
 	assert_int_equal(rig_state(s, 0), QP_RTS);
 }
@@ -112,7 +112,7 @@ static void try_in_sequence(struct sim *s, const struct kind *r, enum progress w
 	uint32_t psn;
 
 	begin(s);
-	psn = get_going(s, what, packets, MTU, is_middle(r->opcode) ? 2 * MTU : 100);
+	psn = advance_to(s, what, packets, MTU, is_middle(r->opcode) ? 2 * MTU : 100);
 	send_one(s, r->opcode, psn, r->bytes);
 	if (right)
 		expect_done(s, r->opcode, psn);
@@ -152,7 +152,7 @@ TEST(c9_081__after_a_message_has_ended)
 			uint32_t psn;
 
 			begin(s);
-			psn = get_going(s, last->continues, 1, MTU, last->bytes);
+			psn = advance_to(s, last->continues, 1, MTU, last->bytes);
 			send_one(s, last->opcode, psn++, last->bytes);
 			assert_true(rig_recv(s, &p, MS));
 			memset(s->node[0].memory + AT, 0, MTU);
@@ -176,7 +176,7 @@ TEST(c9_081__receive_of_a_broken_message_completes_in_error)
 	struct sim *s = make(3);
 
 	begin(s);
-	send_one(s, WIRE_RC_SEND_ONLY, PSN + get_going(s, SEND, 1, MTU, 0) - PSN, 100);
+	send_one(s, WIRE_RC_SEND_ONLY, PSN + advance_to(s, SEND, 1, MTU, 0) - PSN, 100);
 	rig_expect_refusal(s, 0, PSN + 1, AETH_NAK_INVALID_REQUEST, 0);
 	rig_expect_cqe(s, USER_INVALID, SYNDROME_LOCAL_QP_OP, 0);
 	rig_expect_cqe(s, USER_INVALID, SYNDROME_WR_FLUSH, SIM_RQ_STRIDE);
@@ -236,7 +236,7 @@ TEST(c9_083__function_disabled_meanwhile)
 
 		s->params.access = 0xe;
 		begin(s);
-		get_going(s, WRITE, 1, MTU, rest[i] == WIRE_RC_WRITE_MIDDLE ? 2 * MTU : 100);
+		advance_to(s, WRITE, 1, MTU, rest[i] == WIRE_RC_WRITE_MIDDLE ? 2 * MTU : 100);
 		s->params.access = ACCESS_REMOTE_READ;
 		sim_modify(s, 0, 0, QP_RTS, QP_ATTR_ACCESS);
 		rig_request(s, 0, rest[i], PSN + 1, 0, 0, bytes);
@@ -258,7 +258,7 @@ TEST(c9_084__reserved_opcode_of_the_rc_range)
 			uint32_t psn;
 
 			begin(s);
-			psn = get_going(s, what, 1, MTU, 100);
+			psn = advance_to(s, what, 1, MTU, 100);
 			send_one(s, reserved[i], psn, 100);
 			rig_expect_refusal(s, 0, psn, AETH_NAK_INVALID_REQUEST, 0);
 		}
@@ -286,7 +286,7 @@ static void try_length(struct sim *s, const struct kind *r, uint32_t bytes, uint
 
 	begin(s);
 	/* A WRITE's last packet without payload: one byte is missing. */
-	psn = get_going(s, r->continues, 1, mtu, bytes + more ? bytes + more : 1);
+	psn = advance_to(s, r->continues, 1, mtu, bytes + more ? bytes + more : 1);
 	h = rig_headers(s, 0, r->opcode, psn, AT, bytes + more);
 	h.ackreq = 1;
 	rig_send(s, h, NULL, bytes);
@@ -431,7 +431,7 @@ TEST(c9_085__pad_in_first_and_middle)
 				uint32_t psn, bytes = MTU + (shorter ? 0 : 4) - pad;
 
 				begin(s);
-				psn = get_going(s, r->continues, 1, MTU, 2 * MTU);
+				psn = advance_to(s, r->continues, 1, MTU, 2 * MTU);
 				rig_force_pad(s, pad);
 				send_one(s, r->opcode, psn, bytes);
 				rig_expect_refusal(s, 0, psn, AETH_NAK_INVALID_REQUEST, 0);
@@ -493,7 +493,7 @@ static void try_faults(struct sim *s, const struct faults *f)
 	rig_reconnect(s, 0);
 	if (!f->no_receive)
 		sim_post_recv(s, 0, 0, 1 << 20, 1 << 16);
-	psn = get_going(s, f->progress, 1, MTU, 100);
+	psn = advance_to(s, f->progress, 1, MTU, 100);
 	h = rig_headers(s, 0, f->opcode, psn + (uint32_t)f->ahead, AT, f->dma_len);
 	h.ackreq = 1;
 	if (f->rkey)

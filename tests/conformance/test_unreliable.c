@@ -21,7 +21,7 @@ static void assert_ignored(struct sim *s)
 }
 
 /* The QP still works: a SEND of 10 bytes into the receive of that offset, whatever its PSN. */
-static void assert_uc_goes_on(struct sim *s, uint32_t psn, uint32_t wqe_offset)
+static void assert_uc_continues(struct sim *s, uint32_t psn, uint32_t wqe_offset)
 {
 	rig_request(s, 0, WIRE_UC_SEND_ONLY, psn, 0, 0, 10);
 	assert_int_equal(rig_expect_cqe(s, USER_RECV, 0, wqe_offset).byte_count, 10);
@@ -57,7 +57,7 @@ TEST(uc__gap_drops_the_message)
 	rig_request(s, 0, WIRE_UC_SEND_LAST, PSN + 2, 0, 0, 8);
 	assert_ignored(s);
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_uc_sequence), 1);
-	assert_uc_goes_on(s, PSN + 3, 0); /* in the same receive */
+	assert_uc_continues(s, PSN + 3, 0); /* in the same receive */
 	rig_end(s);
 }
 
@@ -71,7 +71,7 @@ TEST(uc__repeated_packet_drops_the_message)
 	rig_request(s, 0, WIRE_UC_SEND_MIDDLE, PSN + 1, 0, 0, MTU);
 	rig_request(s, 0, WIRE_UC_SEND_LAST, PSN + 2, 0, 0, 8);
 	assert_ignored(s);
-	assert_uc_goes_on(s, PSN + 3, 0);
+	assert_uc_continues(s, PSN + 3, 0);
 	rig_end(s);
 }
 
@@ -85,12 +85,12 @@ TEST(uc__middle_and_last_without_a_first)
 	for (unsigned i = 0; i < sizeof(opcodes); i++)
 		rig_request(s, 0, opcodes[i], PSN, 0, 0, MTU);
 	assert_ignored(s);
-	assert_uc_goes_on(s, PSN, 0);
+	assert_uc_continues(s, PSN, 0);
 	rig_end(s);
 }
 
 /* A message that begins while another is not at its end: that one is given up, this one taken. */
-TEST(uc__message_that_begins_in_anothers_midst)
+TEST(uc__message_that_begins_inside_another)
 {
 	struct sim *s = uc_rig();
 
@@ -109,11 +109,11 @@ TEST(uc__psn_of_a_first_is_taken_as_it_comes)
 {
 	struct sim *s = uc_rig();
 
-	assert_uc_goes_on(s, PSN + 1000, 0);
+	assert_uc_continues(s, PSN + 1000, 0);
 	assert_int_equal(rig_epsn(s, 0), PSN + 1001);
-	assert_uc_goes_on(s, 0xffffff, SIM_RQ_STRIDE);
+	assert_uc_continues(s, 0xffffff, SIM_RQ_STRIDE);
 	assert_int_equal(rig_epsn(s, 0), 0);
-	assert_uc_goes_on(s, PSN, 2 * SIM_RQ_STRIDE);
+	assert_uc_continues(s, PSN, 2 * SIM_RQ_STRIDE);
 	rig_end(s);
 }
 
@@ -134,7 +134,7 @@ TEST(uc__wrong_lengths_are_dropped)
 		rig_request(s, 0, rows[i].opcode, PSN + i, 4096, rows[i].dma_len, rows[i].bytes);
 	assert_ignored(s);
 	rig_untouched(s, 4096, 2 * MTU);
-	assert_uc_goes_on(s, PSN + 10, 0);
+	assert_uc_continues(s, PSN + 10, 0);
 	rig_end(s);
 }
 
@@ -150,7 +150,7 @@ TEST(uc__refused_access_is_dropped)
 	assert_ignored(s);
 	rig_untouched(s, 4096, 8);
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_uc_request), 2);
-	assert_uc_goes_on(s, PSN + 2, 0);
+	assert_uc_continues(s, PSN + 2, 0);
 	rig_end(s);
 }
 
@@ -165,7 +165,7 @@ TEST(uc__longer_than_the_receive_or_none_posted)
 	rig_request(s, 0, WIRE_UC_SEND_ONLY, PSN + 1, 0, 0, 11);
 	assert_ignored(s);
 	rig_untouched(s, 65536, 12);
-	assert_uc_goes_on(s, PSN + 2, 0);
+	assert_uc_continues(s, PSN + 2, 0);
 	rig_end(s);
 }
 
@@ -189,7 +189,7 @@ TEST(uc__foreign_packets_are_dropped)
 	rig_send(s, h, NULL, 8);
 	assert_ignored(s);
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_rx_pkey), 1);
-	assert_uc_goes_on(s, PSN, 0);
+	assert_uc_continues(s, PSN, 0);
 	rig_end(s);
 }
 

@@ -91,7 +91,7 @@ settled() {
 		awk -F: '/sent/ { n += $2 } /received/ { n -= $2 } END { exit n != 0 }'
 }
 
-let_go() { ! "$TOOL" cm | grep -qE "^ +[0-9]+ +$1 "; }
+is_released() { ! "$TOOL" cm | grep -qE "^ +[0-9]+ +$1 "; }
 
 # launch NAME ROLE STEP: reads its lines from a pipe that never ends; its process in $started. At STEP+
 # it does not stop, but comes no further by itself.
@@ -141,7 +141,7 @@ both_at() {
 killed() {
 	kill -KILL "$1"
 	wait "$1" 2>/dev/null
-	wait_for 60 let_go "$1"
+	wait_for 60 is_released "$1"
 	wait_for 60 settled
 }
 

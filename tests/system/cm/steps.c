@@ -221,7 +221,7 @@ static bool connected(void)
 	return next(RDMA_CM_EVENT_DISCONNECTED);
 }
 
-static void let_go(void)
+static void release_all(void)
 {
 	if (!id)
 		return;
@@ -266,7 +266,7 @@ static void client(void)
 	    done("rdma_connect", rdma_connect(id, &param)) && at("connect") &&
 	    next(RDMA_CM_EVENT_ESTABLISHED) && at("connected"))
 		connected();
-	let_go();
+	release_all();
 }
 
 static void serve(void)
@@ -277,7 +277,7 @@ static void serve(void)
 	    done("rdma_accept", rdma_accept(id, &param)) && at("accept") &&
 	    next(RDMA_CM_EVENT_ESTABLISHED) && at("established"))
 		connected();
-	let_go();
+	release_all();
 }
 
 static void server(void)

@@ -380,7 +380,7 @@ TEST(srq__receives_limit_and_last_wqe)
 }
 
 /* Many times around the ring, with what completes unpolled when its QP goes. */
-TEST(srq__goes_on_through_queue_pairs_that_come_and_go)
+TEST(srq__continues_through_queue_pairs_that_come_and_go)
 {
 	struct softhca_qp_attr reset = {.state = SOFTHCA_QPS_RESET};
 	struct softhca_endpoint end[2];

@@ -266,7 +266,7 @@ TEST(send__remembers_addresses)
 }
 
 /* A send that failed stops the queue; it goes on. */
-TEST(send__goes_on_after_a_failure)
+TEST(send__continues_after_a_failure)
 {
 	struct cm_port *p = open_port();
 	struct cm_path path = to_self();
@@ -364,7 +364,7 @@ TEST_WITH(receive__the_way_back_over_ipv6, NULL, NULL)
 	assert_false(path_back(&p, &wc, grh, &path));
 }
 
-TEST(turn__the_daemon_lets_go)
+TEST(turn__the_daemon_releases)
 {
 	struct cm_port *p = open_port();
 	struct cm_path path = to_self();

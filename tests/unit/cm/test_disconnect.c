@@ -162,7 +162,7 @@ TEST(disconnect__both_at_once)
 	wind_up(c, s);
 }
 
-TEST(disconnect__both_let_go_at_once)
+TEST(disconnect__both_release_at_once)
 {
 	struct cm_connection *c, *s;
 

@@ -317,7 +317,7 @@ static void release_both(struct side *s, struct cm_connection *c, const struct c
 	s->on_event = NULL;
 }
 
-TEST(expire__of_one_may_let_go_of_another)
+TEST(expire__of_one_may_release_another)
 {
 	pair_of[0] = ask();
 	pair_of[1] = ask();

@@ -142,7 +142,7 @@ static void release_client(struct side *s, struct cm_connection *c, const struct
 }
 
 /* In each event, of its own connection: nothing touches it afterwards (run it under ASan). */
-TEST(event__may_let_go)
+TEST(event__may_release)
 {
 	struct cm_connection *c, *s;
 

@@ -14,7 +14,7 @@ static struct cm_connection *resolve(void)
 	return c;
 }
 
-TEST(sidr__tells_the_qp)
+TEST(sidr__reports_the_qp)
 {
 	struct cm_connection_info info;
 	struct cm_connection *c = resolve();
@@ -95,7 +95,7 @@ TEST(sidr__that_nobody_serves_is_refused)
 	wind_up(c, NULL);
 }
 
-TEST(sidr__let_go_is_refused_or_forgotten)
+TEST(sidr__release_is_refused_or_forgotten)
 {
 	struct cm_connection *c = resolve();
 
@@ -119,7 +119,7 @@ static void refuse_it(struct side *s, struct cm_connection *c)
 	cm_release(c, now);
 }
 
-TEST(sidr__callbacks_may_let_go)
+TEST(sidr__callbacks_may_release)
 {
 	client.on_event = release_it;
 	server.on_request = refuse_it;

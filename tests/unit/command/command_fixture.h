@@ -23,7 +23,7 @@ struct command_fixture {
 	bool not_started;	/* no INIT_HCA */
 	uint32_t qp_count;	/* 0: TABLE */
 	unsigned int quiesced;	/* times that the CEU waited for the data path */
-	bool lets_go;		/* the pretended modules let go of QPs that go away */
+	bool releases;		/* the pretended modules let go of QPs that go away */
 	void (*woken)(struct qp *q, enum wake_target t); /* a QP that stays; NULL: nothing */
 	struct ceu *ceu;
 	struct qp_record record;
@@ -60,7 +60,7 @@ static inline void command_fixture_poll(void *ctx)
 			struct qp *q = qp_at(&f->qps, i);
 
 			i = wake_next(&q->wake[t]);
-			if (qp_closing(q) && f->lets_go)
+			if (qp_closing(q) && f->releases)
 				qp_close(q, (enum wake_target)t);
 			else if (!qp_closing(q) && f->woken)
 				f->woken(q, (enum wake_target)t);
@@ -70,7 +70,7 @@ static inline void command_fixture_poll(void *ctx)
 /* Before command_fixture_make(): all as new, with modules that poll when the CEU waits for them. */
 static inline void command_fixture_new(struct command_fixture *f)
 {
-	*f = (struct command_fixture){.lets_go = true,
+	*f = (struct command_fixture){.releases = true,
 				      .hooks = {.ctx = f, .quiesce = command_fixture_poll}};
 }
 

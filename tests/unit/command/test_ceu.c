@@ -85,7 +85,7 @@ TEST(qp__context_after_rts)
 	command_free_qp(&f, QPN);
 }
 
-TEST(qp__query_tells_what_was_set)
+TEST(qp__query_reports_what_was_set)
 {
 	const struct ceu_modify want = command_attributes();
 	struct control_qp_attr got;
@@ -218,13 +218,13 @@ TEST(qp__error_wakes_every_module_once)
 	command_free_qp(&f, QPN);
 }
 
-TEST(qp__number_is_reused_only_when_let_go)
+TEST(qp__number_is_reused_only_when_released)
 {
 	struct ceu_qp make = command_qp(&f, SERVICE_RC);
 	const uint32_t next = QPN ^ 0x100; /* the same place */
 
 	(void)state;
-	f.lets_go = false;
+	f.releases = false;
 	command_make_qp(&f, QPN, SERVICE_RC);
 	command_free_qp(&f, QPN);
 	assert_null(qp_find(&f.qps, QPN));
@@ -235,7 +235,7 @@ TEST(qp__number_is_reused_only_when_let_go)
 	assert_int_equal(ceu_tidy(f.ceu), 0);
 	command_make_qp(&f, next, SERVICE_RC);
 	assert_null(qp_find(&f.qps, QPN));
-	f.lets_go = true;
+	f.releases = true;
 	command_free_qp(&f, next);
 }
 
@@ -250,7 +250,7 @@ TEST(qp__stuck_in_its_reset_is_freed)
 	for (int late = 0; late < 2; late++) {
 		command_make_qp(&f, QPN, SERVICE_RC);
 		to_rts();
-		f.lets_go = false;
+		f.releases = false;
 		assert_int_equal(move(CEU_2RST, 0), CEU_BAD_SYS_STATE);
 		assert_int_equal(move(CEU_2RST, 0), CEU_BAD_PARAM);
 		assert_int_equal(ceu_exec(f.ceu, CEU_QUERY_QP, QPN, NULL, 0, &out, sizeof(out)),
@@ -270,7 +270,7 @@ TEST(qp__stuck_in_its_reset_is_freed)
 			late ? CEU_OK : CEU_BAD_SYS_STATE);
 		f.qps.qps[QPN & (TABLE - 1)].closed = QP_CLOSED_ALL;
 		assert_int_equal(ceu_tidy(f.ceu), 0);
-		f.lets_go = true;
+		f.releases = true;
 	}
 	command_free_qp(&f, QPN ^ 0x100);
 }

@@ -348,7 +348,7 @@ TEST(unmap__not_while_a_number_is_live)
 	assert_int_equal(unmap(virt_of(0), CEU_ICM_PAGES), CEU_BAD_SYS_STATE);
 	assert_int_equal(unmap(virt_of(1), CEU_ICM_PAGES), CEU_BAD_SYS_STATE);
 	assert_int_equal(exec(CEU_CLOSE_HCA, 0, 0, 0), CEU_BAD_SYS_STATE);
-	f.lets_go = false;
+	f.releases = false;
 	command_free_qp(&f, qpn);
 	assert_int_equal(unmap(virt_of(0), CEU_ICM_PAGES), CEU_BAD_SYS_STATE);
 	f.qps.qps[index].closed = QP_CLOSED_ALL;
@@ -357,7 +357,7 @@ TEST(unmap__not_while_a_number_is_live)
 	assert_int_equal(unmap(virt_of(0), 2 * CEU_ICM_PAGES), CEU_OK);
 	assert_int_equal(f.quiesced, 2);
 	assert_int_equal(f.qps.qps[index].closed, 0);
-	f.lets_go = true;
+	f.releases = true;
 	assert_int_equal(exec(CEU_CLOSE_HCA, 0, 0, 0), CEU_OK);
 }
 

@@ -157,14 +157,14 @@ static void hold(void)
 	assert_int_equal(cq_hold(&completion, CQN, backlog, ENTRIES), 0);
 }
 
-static void let_go(void)
+static void unhold(void)
 {
 	assert_int_equal(cq_release(&completion, &counters, CQN), 0);
 }
 
 static void released_both(void)
 {
-	let_go();
+	unhold();
 	take_both();
 }
 
@@ -192,12 +192,12 @@ static void in_order(void)
 
 TEST(cq_release__while_one_is_posted)
 {
-	each_order(state, hold_with_one, let_go, post_2, in_order);
+	each_order(state, hold_with_one, unhold, post_2, in_order);
 }
 
 TEST(cq_post__while_it_is_released)
 {
-	each_order(state, hold_with_one, post_2, let_go, in_order);
+	each_order(state, hold_with_one, post_2, unhold, in_order);
 }
 
 static void hold_full(void)
@@ -223,7 +223,7 @@ static void aside_or_lost(void)
 
 TEST(cq_post__too_many_while_it_is_released)
 {
-	each_order(state, hold_full, post_one_more, let_go, aside_or_lost);
+	each_order(state, hold_full, post_one_more, unhold, aside_or_lost);
 }
 
 static void (*pause_for)(void);
@@ -250,7 +250,7 @@ TEST(cq_release__waits_for_the_entry)
 	__atomic_add_fetch(&completion.cqs[CQN & completion.cq_mask].stop, 1, __ATOMIC_RELAXED);
 	pause_for = write_at_last;
 	pauses = 0;
-	let_go();
+	unhold();
 	assert_int_equal(pauses, 3);
 	in_order();
 }

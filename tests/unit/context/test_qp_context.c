@@ -72,7 +72,7 @@ TEST(qp_set_sqe__from_each_state)
 	}
 }
 
-TEST(qp_closing__all_modules_let_go)
+TEST(qp_closing__all_modules_release_it)
 {
 	struct qp *q = fx->qp[0];
 

@@ -207,7 +207,7 @@ TEST(hca_create__without_memory)
 
 /* Each engine on the node that it is told, what they share on the HCA's, nothing just anywhere;
  * contexts, which get their memory later, are bound. */
-TEST(hca_create__on_the_nodes_it_is_told)
+TEST(hca_create__on_the_given_nodes)
 {
 	const struct icm *qps;
 	struct hca_config c = other(2);

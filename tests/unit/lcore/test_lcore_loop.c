@@ -105,7 +105,7 @@ TEST(lcore_loop_run__all_time_passes)
 }
 
 /* What it sleeps of its own accord it tells, no more than passed and no more than it wanted. */
-TEST(lcore_loop_run__tells_how_long_it_slept)
+TEST(lcore_loop_run__reports_how_long_it_slept)
 {
 	static struct lcore_loop l;
 

@@ -413,7 +413,7 @@ static void poll_with(unsigned n, uint64_t now_ns)
 
 /* Timers learn until when the port was looked at: it had no more, or cannot have held any of then,
  * or there was no room for what it had, for long. */
-TEST(hp_poll__tells_what_it_has_heard)
+TEST(hp_poll__reports_what_it_has_heard)
 {
 	struct engine *e = fx->e;
 

@@ -417,7 +417,7 @@ TEST(groups__frames_come_back_to_who_listens)
 }
 
 /* Among others, in order, each where it belongs; with a capture's or a sender's references. */
-TEST(groups__in_the_midst_of_a_burst)
+TEST(groups__during_a_burst)
 {
 	static const uint32_t at_b[] = {0, 1, 2, 4, 5};
 	struct pair p = open_default();

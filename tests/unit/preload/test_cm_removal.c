@@ -172,7 +172,7 @@ TEST(removal__by_channels)
 }
 
 /* The reply's socket goes before the channel does. */
-TEST(removal__in_the_midst_of_a_command)
+TEST(removal__during_a_command)
 {
 	uint32_t reported = 1;
 	int fd = open_device(0);

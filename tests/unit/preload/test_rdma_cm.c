@@ -552,7 +552,7 @@ TEST(event__room_for_commands_is_waited_for)
 
 /* ---- the daemon goes ---- */
 
-TEST(gone__a_thread_that_waits_is_told)
+TEST(gone__a_waiting_thread_is_notified)
 {
 	int fd = open_device(0);
 	struct waiter w;
@@ -593,7 +593,7 @@ TEST(gone__no_program_spins)
 	close(fd);
 }
 
-TEST(gone__in_the_midst_of_a_command)
+TEST(gone__during_a_command)
 {
 	int fd = open_device(0);
 

@@ -238,7 +238,7 @@ TEST(rtc_poll__error_while_it_waits_for_its_cq)
 }
 
 /* A QP whose CQ is held stops nobody else. */
-TEST(rtc_poll__others_go_on)
+TEST(rtc_poll__others_continue)
 {
 	fx->qp[0]->cqn_snd = FX_CQN + 1;
 	assert_int_equal(

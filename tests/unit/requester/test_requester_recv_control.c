@@ -567,7 +567,7 @@ TEST(rrc_poll__nak_of_a_read)
 }
 
 /* A READ that failed after some of its responses (C9-100). */
-TEST(rrc_poll__nak_in_the_midst_of_a_read)
+TEST(rrc_poll__nak_during_a_read)
 {
 	read_request(3 * FX_MTU, 64);
 	read_response(WIRE_RC_READ_RESP_FIRST, P(0), FX_MTU, 1);

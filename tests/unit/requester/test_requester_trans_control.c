@@ -333,7 +333,7 @@ static void waits(enum park_reason reason, enum counter counter)
 	assert_int_equal(fx_counter(counter), 1);
 }
 
-static void goes_on(void)
+static void continues(void)
 {
 	wake_sender_of(0);
 	rtc_poll(fx->e);
@@ -348,7 +348,7 @@ TEST(rtc_poll__parks_for_a_fence)
 	send_flags(0, USER_SEND, 8, REQUEST_FENCE);
 	waits(PARK_FENCE, COUNTER_park_fence);
 	fx->qp[0]->rrc.reads_done++;
-	goes_on();
+	continues();
 }
 
 TEST(rtc_poll__parks_for_reads)
@@ -360,7 +360,7 @@ TEST(rtc_poll__parks_for_reads)
 	send_request(0, USER_RDMA_READ, 8, 0);
 	waits(PARK_READS, COUNTER_park_reads);
 	fx->qp[0]->rrc.reads_done++;
-	goes_on();
+	continues();
 }
 
 TEST(rtc_poll__parks_for_rnr)
@@ -369,7 +369,7 @@ TEST(rtc_poll__parks_for_rnr)
 	send_request(0, USER_SEND, 8, 0);
 	waits(PARK_RNR, COUNTER_park_rnr);
 	fx->qp[0]->rrc.rnr_waiting = 0;
-	goes_on();
+	continues();
 }
 
 TEST(rtc_poll__parks_for_a_retransmission)
@@ -378,7 +378,7 @@ TEST(rtc_poll__parks_for_a_retransmission)
 	send_request(0, USER_SEND, 8, 0);
 	waits(PARK_RETRANSMIT, COUNTER_park_retransmit);
 	fx->qp[0]->rrc.retransmitting = 0;
-	goes_on();
+	continues();
 }
 
 TEST(rtc_poll__parks_at_the_psn_window)
@@ -442,7 +442,7 @@ TEST(rtc_poll__flushes_in_error)
 	assert_bad(0, OUTCOME_FLUSH);
 }
 
-TEST(rtc_poll__memory_refused_in_the_midst)
+TEST(rtc_poll__memory_refused_midway)
 {
 	struct rte_mbuf *m = fx_request(0, USER_SEND, 2 * FX_MTU, 64);
 

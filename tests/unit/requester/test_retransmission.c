@@ -331,7 +331,7 @@ TEST(window__halved_by_a_loss_and_grown_by_a_sixteenth)
 	q->rtc.next_psn = q->rrc.unacked_psn;
 }
 
-TEST(window__parks_and_goes_on)
+TEST(window__parks_and_continues)
 {
 	struct qp *q = fx->qp[0];
 
@@ -347,7 +347,7 @@ TEST(window__parks_and_goes_on)
 
 /* Everything is acknowledged in the midst of a retransmission, and a turn of the sender's that had
  * begun before it puts another packet behind: that is the next one, not what lay there before. */
-TEST(walk__goes_on_behind_an_emptied_queue)
+TEST(walk__continues_behind_an_emptied_queue)
 {
 	struct qp *q = fx->qp[0];
 

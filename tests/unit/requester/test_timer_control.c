@@ -102,7 +102,7 @@ TEST(tc_poll__fires_within_a_tick)
 	fx_assert_counter(timers_visited, 20); /* each when it is due and not before */
 }
 
-TEST(tc_poll__loss_fires_again_until_let_go)
+TEST(tc_poll__loss_fires_again_until_released)
 {
 	uint64_t ttr = qp_timeout_ns(fx->qp[0]), last = fx->e->now_ns;
 	struct timer_event ev;

@@ -35,7 +35,7 @@ static void assert_no_more(void)
 
 /* The end of a poll cuts the turn of queue pair 1 short: it goes on first, for the rest of it, and
  * then it is 2's. */
-TEST(turn__goes_on_first_for_what_is_left)
+TEST(turn__continues_first_for_what_is_left)
 {
 	short_turns();
 	write_of(0, 4);
@@ -55,7 +55,7 @@ TEST(turn__goes_on_first_for_what_is_left)
 	assert_no_more();
 }
 
-TEST(turn__goes_on_first_after_a_full_ring)
+TEST(turn__continues_first_after_a_full_ring)
 {
 	short_turns();
 	fx_fill(CHANNEL_RTC_RPG, 2);
@@ -366,7 +366,7 @@ TEST(share__read_entries)
 
 /* ---- how many PSNs ---- */
 
-TEST(window__ends_in_the_midst_of_a_message)
+TEST(window__ends_during_a_message)
 {
 	fx->qp[0]->rrc.window = 4 << 4;
 	write_of(0, 10);

@@ -277,7 +277,7 @@ TEST(atomic__follows_the_ack_of_what_precedes)
 }
 
 /* Owed once more in the same burst, after it has been paid. */
-TEST(ack__owed_on_both_sides_of_an_atomic)
+TEST(ack__pending_on_both_sides_of_an_atomic)
 {
 	(void)state;
 	fx_send_write(FX_QPN, FX_PSN, FX_KEY);

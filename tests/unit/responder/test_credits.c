@@ -107,7 +107,7 @@ TEST(c9_161__a_descriptor_in_use_is_credit_for_its_message)
 	fx_assert_no_frame();
 }
 
-TEST(credits__another_acknowledgement_tells_first)
+TEST(credits__another_acknowledgement_announces_first)
 {
 	(void)state;
 	enter_rtr();
@@ -178,7 +178,7 @@ TEST(c9_101__never_in_front_of_a_read)
  * so neither goes back from one packet to the next, no MSN counts what is answered later, and their
  * sum, the LSN, stays true. What came since is told by later ones, or at the end.
  */
-TEST(c9_158__every_aeth_tells_credits_and_msn_of_its_request)
+TEST(c9_158__every_aeth_reports_credits_and_msn_of_its_request)
 {
 	enum { PACKETS = 200 };
 	const struct fx_frame *f;
@@ -411,7 +411,7 @@ TEST(credits__nobody_is_listed_who_needs_no_look)
 	}
 }
 
-TEST(credits__a_qp_that_leaves_is_let_go)
+TEST(credits__a_qp_that_leaves_is_released)
 {
 	(void)state;
 	fx->e.settings.e2e_credits = true;

@@ -267,7 +267,7 @@ TEST(access__zero_length_write_checks_no_key)
 	fx_assert_ack(FX_PSN, 31, 1);
 }
 
-TEST(access__key_gone_in_the_midst_of_a_write)
+TEST(access__key_revoked_during_a_write)
 {
 	(void)state;
 	fx_send(FX_MTU, 1, .opcode = WIRE_RC_WRITE_FIRST, .psn = FX_PSN, .va = FX_VA,
@@ -354,7 +354,7 @@ TEST(send__client_claims_too_many)
 	fx_assert_no_frame();
 }
 
-TEST(nak__follows_what_is_owed)
+TEST(nak__follows_the_pending_ack)
 {
 	(void)state;
 	fx_send(8, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY,

@@ -78,7 +78,7 @@ TEST(short_answers__of_others_are_not_held_up)
 	fx_poll(10);
 }
 
-TEST(no_buffer__goes_on_later)
+TEST(no_buffer__continues_later)
 {
 	struct rte_mbuf *all[255];
 	unsigned n = 0;
@@ -103,7 +103,7 @@ TEST(no_buffer__goes_on_later)
 	fx_assert_no_frame();
 }
 
-TEST(no_room__goes_on_later)
+TEST(no_room__continues_later)
 {
 	struct channel *out = &fx->e.channel[CHANNEL_RESPG_TXA];
 	struct rte_mbuf *m;
@@ -127,7 +127,7 @@ TEST(no_room__goes_on_later)
 	fx_assert_no_frame();
 }
 
-TEST(key_gone__naks_in_the_midst)
+TEST(key_gone__naks_midway)
 {
 	uint32_t done;
 
@@ -276,7 +276,7 @@ static void close_qp(struct qp *q)
 	wake_post(&fx->e.wake[WAKE_EE], &q->wake[WAKE_EE], q->index);
 }
 
-TEST(qp_closed__is_let_go_at_once)
+TEST(qp_closed__is_released_at_once)
 {
 	(void)state;
 	fx->qp2->rq_psn = psn_add(FX_PSN, 1000);
@@ -315,7 +315,7 @@ TEST(qp_closed__waits_for_answers_in_the_ring)
 	assert_int_equal(fx->qp->closed, 1u << WAKE_EE);
 }
 
-TEST(qp_closed__in_the_midst_of_the_list)
+TEST(qp_closed__inside_the_list)
 {
 	struct qp *q[3] = {fx->qp, fx->qp2, qp_at(&fx->qps, 5)};
 

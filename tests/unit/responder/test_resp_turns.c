@@ -75,7 +75,7 @@ TEST(turn__ends_with_the_packet_that_exceeds_it)
 	assert_packets(1002, 2);
 }
 
-TEST(turn__goes_on_where_there_was_no_room)
+TEST(turn__continues_where_there_was_no_room)
 {
 	(void)state;
 	fx->qp2->rq_psn = 1000;

@@ -49,7 +49,7 @@ TEST(uc_gap__drops_until_the_next_first_and_reuses_the_receive)
 	fx_assert_no_frame();
 }
 
-TEST(uc_gap__first_in_the_midst_begins_anew)
+TEST(uc_gap__first_midway_begins_a_new_message)
 {
 	(void)state;
 	as_uc();
@@ -93,7 +93,7 @@ TEST(uc__last_without_a_first)
 }
 
 /* A packet that is refused costs its message: what follows must not complete it. */
-TEST(uc__refused_in_the_midst)
+TEST(uc__refused_midway)
 {
 	(void)state;
 	as_uc();

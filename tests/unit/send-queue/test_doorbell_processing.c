@@ -254,7 +254,7 @@ TEST(dbp_poll__clients_in_turn)
 	free(other);
 }
 
-TEST(dbp_set_asleep__tells_the_clients)
+TEST(dbp_set_asleep__notifies_the_clients)
 {
 	dbp_set_asleep(fx->e, true);
 	assert_int_equal(fx->page->uar.daemon_asleep, 1);
@@ -333,7 +333,7 @@ TEST(dbp_crowd__of_those_who_ring)
 	}
 }
 
-TEST(dbp_set_cpu__tells_clients_that_come)
+TEST(dbp_set_cpu__notifies_new_clients)
 {
 	dbp_set_cpu(fx->e, 3);
 	dbp_set_client(fx->e, FX_CLIENT, &fx->page->uar);

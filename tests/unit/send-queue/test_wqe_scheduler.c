@@ -206,7 +206,7 @@ TEST(ws_poll__stale_descriptor)
 	fx_assert_counter(drop_stale_wqe, 2);
 }
 
-TEST(ws_poll__lets_go_of_a_closed_queue_pair)
+TEST(ws_poll__releases_a_closed_queue_pair)
 {
 	struct qp *q = fx->qp[0];
 

@@ -35,7 +35,7 @@ static void put(uint32_t offset)
 
 /* With `other` in the midst of a poll, or after it, the descriptor goes on at the latest with the
  * poll that follows. */
-static void goes_on(void **state, void (*begin)(void), void (*other)(void))
+static void continues(void **state, void (*begin)(void), void (*other)(void))
 {
 	bool came_by = true;
 
@@ -69,7 +69,7 @@ static void at_its_depth(void)
 
 TEST(ws_poll__consumed_while_it_is_parked)
 {
-	goes_on(state, at_its_depth, consume);
+	continues(state, at_its_depth, consume);
 }
 
 static void in_sqd(void)
@@ -79,5 +79,5 @@ static void in_sqd(void)
 
 TEST(ws_poll__rts_while_it_is_parked)
 {
-	goes_on(state, in_sqd, back_to_rts);
+	continues(state, in_sqd, back_to_rts);
 }

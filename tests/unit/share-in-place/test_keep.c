@@ -47,7 +47,7 @@ static uint64_t pool_bytes(void)
 	return (uint64_t)st.st_blocks * 512;
 }
 
-TEST(again__lies_where_it_lay)
+TEST(again__lies_where_it_was)
 {
 	uint8_t *at = kept(1);
 	const uint64_t offset = share(at, BYTES);
