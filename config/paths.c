@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Paths of the control and telemetry sockets. Reads the environment and the user ID; creates at
- * most one directory. */
+/* Paths of the control and telemetry sockets. Reads the environment, unless the program was given
+ * more rights than its user has, and the user ID; creates at most one folder. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,15 +27,25 @@ static int print_path(char *out, size_t bytes, const char *format, ...)
 	return length < 0 || (size_t)length >= bytes ? -ENAMETOOLONG : 0;
 }
 
+/* What an ordinary user's daemon keeps for itself. */
+static int own_folder(char *out, size_t bytes)
+{
+	const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
+
+	if (runtime && *runtime)
+		return print_path(out, bytes, "%s/softhca", runtime);
+	return print_path(out, bytes, "/tmp/softhca-%u", (unsigned)geteuid());
+}
+
 int paths_default_socket(char *out, size_t bytes)
 {
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	char folder[PATHS_BYTES_MAX];
+	int ret;
 
 	if (geteuid() == 0)
-		return print_path(out, bytes, "/run/softhca/softhca.sock");
-	if (runtime && *runtime)
-		return print_path(out, bytes, "%s/softhca/softhca.sock", runtime);
-	return print_path(out, bytes, "/tmp/softhca-%u/softhca.sock", (unsigned)geteuid());
+		return print_path(out, bytes, PATHS_SYSTEM_SOCKET);
+	ret = own_folder(folder, sizeof(folder));
+	return ret ? ret : print_path(out, bytes, "%s/softhca.sock", folder);
 }
 
 /* FNV-1a: only has to differ between the few daemons of one user. */
@@ -46,12 +58,20 @@ static uint32_t hash_of(const char *text)
 	return hash;
 }
 
+static bool is_default(const char *control_socket)
+{
+	char standard[PATHS_BYTES_MAX];
+
+	return strcmp(control_socket, PATHS_SYSTEM_SOCKET) == 0 ||
+	       (paths_default_socket(standard, sizeof(standard)) == 0 &&
+		strcmp(control_socket, standard) == 0);
+}
+
 int paths_prefix(const char *control_socket, char *out, size_t bytes)
 {
-	char standard[PATHS_BYTES_MAX], here[3072], absolute[4096];
+	char here[3072], absolute[4096];
 
-	if (paths_default_socket(standard, sizeof(standard)) == 0 &&
-	    strcmp(standard, control_socket) == 0)
+	if (is_default(control_socket))
 		return print_path(out, bytes, "softhca");
 	if (control_socket[0] == '/' || !getcwd(here, sizeof(here)))
 		here[0] = '\0';
@@ -59,41 +79,63 @@ int paths_prefix(const char *control_socket, char *out, size_t bytes)
 	return print_path(out, bytes, "softhca-%08x", hash_of(absolute));
 }
 
-int paths_dpdk_directory(const char *prefix, char *out, size_t bytes)
+int paths_runtime(const char *control_socket, char *out, size_t bytes)
 {
-	const char *directory = getenv("RUNTIME_DIRECTORY");
+	const char *given = secure_getenv("RUNTIME_DIRECTORY");
 
-	if (!directory && getuid() == 0)
-		directory = "/var/run";
-	if (!directory)
-		directory = getenv("XDG_RUNTIME_DIR");
-	if (!directory)
-		directory = "/tmp";
-	return print_path(out, bytes, "%s/dpdk/%s", directory, prefix);
+	if (given && *given)
+		return print_path(out, bytes, "%s", given);
+	if (geteuid() == 0 || strcmp(control_socket, PATHS_SYSTEM_SOCKET) == 0)
+		return print_path(out, bytes, PATHS_SYSTEM_FOLDER);
+	return own_folder(out, bytes);
 }
 
-int paths_telemetry(const char *prefix, char *out, size_t bytes)
+int paths_telemetry(const char *control_socket, const char *prefix, char *out, size_t bytes)
 {
-	char directory[PATHS_BYTES_MAX];
-	int ret = paths_dpdk_directory(prefix, directory, sizeof(directory));
+	char folder[PATHS_BYTES_MAX];
+	int ret = paths_runtime(control_socket, folder, sizeof(folder));
 
-	return ret ? ret : print_path(out, bytes, "%s/dpdk_telemetry.v2", directory);
+	return ret ? ret : print_path(out, bytes, "%s/dpdk/%s/dpdk_telemetry.v2", folder, prefix);
 }
 
-int paths_make_directory_of(const char *file)
+/* Neither another user's, nor one in which others may replace what is not theirs. */
+static int check_folder(const char *path)
 {
-	char directory[4096];
-	const char *slash = strrchr(file, '/');
-	struct stat made;
-	int length = slash ? (int)(slash - file) : 0;
+	struct stat st;
+	int fd, ret = 0;
 
-	if (length == 0)
-		return 0;
-	if (print_path(directory, sizeof(directory), "%.*s", length, file))
-		return -ENAMETOOLONG;
-	if (mkdir(directory, 0755) == 0)
-		return 0;
-	if (errno != EEXIST || stat(directory, &made))
+	/* A link must be as trustworthy as what it leads to. */
+	if (lstat(path, &st))
 		return -errno;
-	return made.st_uid == geteuid() || made.st_uid == 0 ? 0 : -EPERM;
+	if (st.st_uid != geteuid() && st.st_uid != 0)
+		return -EPERM;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st))
+		ret = -errno;
+	else if ((st.st_uid != geteuid() && st.st_uid != 0) ||
+		 (st.st_mode & S_IWOTH && !(st.st_mode & S_ISVTX)))
+		ret = -EPERM;
+	close(fd);
+	return ret;
+}
+
+int paths_make_folder(const char *path)
+{
+	if (mkdir(path, 0755) && errno != EEXIST)
+		return -errno;
+	return check_folder(path);
+}
+
+int paths_make_folder_of(const char *file)
+{
+	char folder[4096];
+	const char *slash = strrchr(file, '/');
+
+	if (!slash || slash == file)
+		return 0;
+	if (print_path(folder, sizeof(folder), "%.*s", (int)(slash - file), file))
+		return -ENAMETOOLONG;
+	return paths_make_folder(folder);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Speaks DPDK's telemetry protocol, version 2. */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -18,6 +19,17 @@ static int receive(struct connection *c)
 	return 0;
 }
 
+/* Others than root may be shown what they like by whoever prepared that path. */
+static bool is_trusted(int fd)
+{
+	struct ucred who = {.uid = (uid_t)-1};
+	socklen_t bytes = sizeof(who);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &bytes))
+		return false;
+	return geteuid() == 0 || who.uid == 0 || who.uid == geteuid();
+}
+
 int connection_open(struct connection *c, const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -32,6 +44,8 @@ int connection_open(struct connection *c, const char *path)
 		return -errno;
 	setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	ret = connect(c->fd, (struct sockaddr *)&address, sizeof(address)) ? -errno : 0;
+	if (!ret && !is_trusted(c->fd))
+		ret = -EPERM;
 	if (!ret)
 		ret = receive(c); /* the greeting: version, process, longest answer */
 	if (ret)

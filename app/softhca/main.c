@@ -74,17 +74,18 @@ static int refuse(const char *what, const char *name)
 static int telemetry_path(const struct target *target, char *path, size_t bytes)
 {
 	const char *named = target->socket ? target->socket : getenv("SOFTHCA_SOCKET");
-	char control[PATHS_BYTES_MAX], prefix[64];
-	bool is_named = named && named[0];
+	char usual[PATHS_BYTES_MAX], prefix[64];
 	int ret = 0;
 
-	if (target->prefix)
-		return paths_telemetry(target->prefix, path, bytes);
-	if (!is_named)
-		ret = paths_default_socket(control, sizeof(control));
+	if (!named || !named[0]) {
+		ret = paths_default_socket(usual, sizeof(usual));
+		named = usual;
+	}
+	if (!ret && target->prefix)
+		return paths_telemetry(named, target->prefix, path, bytes);
 	if (!ret)
-		ret = paths_prefix(is_named ? named : control, prefix, sizeof(prefix));
-	return ret ? ret : paths_telemetry(prefix, path, bytes);
+		ret = paths_prefix(named, prefix, sizeof(prefix));
+	return ret ? ret : paths_telemetry(named, prefix, path, bytes);
 }
 
 static int run_command(const struct command *command, const struct target *target,

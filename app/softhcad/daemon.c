@@ -47,7 +47,7 @@ static int make_control(struct daemon *d)
 					 .devices = devices,
 					 .cm_adopt = cm_adopt,
 					 .cm_ctx = d};
-	int ret = paths_make_directory_of(d->config.daemon.socket);
+	int ret = paths_make_folder_of(d->config.daemon.socket);
 
 	for (unsigned i = 0; i < d->device_count; i++)
 		device_describe(&d->devices[i], &devices[i]);
@@ -69,11 +69,13 @@ static int make_control(struct daemon *d)
 bool daemon_is_running(const char *socket_path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	bool connected;
 
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", socket_path);
-	connected = connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
+	/* Whoever listens there without accepting must not keep us waiting. */
+	connected =
+		connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 || errno == EAGAIN;
 	close(fd);
 	return connected;
 }

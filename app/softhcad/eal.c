@@ -3,7 +3,6 @@
  * EAL from the configuration: memory with or without hugepages, one lcore per CPU in use and a
  * floating one for the control thread, only the named PCI devices. Control thread.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -189,33 +188,4 @@ int eal_start(const struct config *c, const struct config_cpus *cpus, uint32_t *
 #else
 	return 0;
 #endif
-}
-
-/* EAL leaves its files behind; they have our prefix, and we held their lock. */
-static void remove_directory(const char *path)
-{
-	DIR *directory = opendir(path);
-	struct dirent *entry;
-
-	if (!directory)
-		return;
-	while ((entry = readdir(directory)) != NULL) {
-		if (entry->d_name[0] != '.')
-			unlinkat(dirfd(directory), entry->d_name, 0);
-	}
-	closedir(directory);
-	rmdir(path);
-}
-
-/*
- * Not rte_eal_cleanup(): it unmaps memory that EAL's interrupt thread, which nothing stops, still
- * uses (the sockets of a memif port); one stop in eight ended in a SIGSEGV. The process is about to
- * exit, and its files are removed here.
- */
-void eal_stop(const struct config *c)
-{
-	char directory[PATHS_BYTES_MAX];
-
-	if (paths_dpdk_directory(c->daemon.prefix, directory, sizeof(directory)) == 0)
-		remove_directory(directory);
 }

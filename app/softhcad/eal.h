@@ -5,11 +5,14 @@
 #include <stdint.h>
 #include "config/config.h"
 
-/* Starts EAL as configured, with an lcore per CPU, numbered from 1. memory_mib: reserved without
- * hugepages; 0: hugepages are used. 0 or -errno, logged. */
+/*
+ * Starts EAL as configured, with an lcore per CPU, numbered from 1. memory_mib: reserved without
+ * hugepages; 0: hugepages are used. 0 or -errno, logged.
+ *
+ * Nothing stops it: rte_eal_cleanup() unmaps memory that EAL's interrupt thread, which runs on, still
+ * uses (the sockets of a memif port); one stop in eight ended in a SIGSEGV. The process is about to
+ * exit, and runtime_folder_remove() removes EAL's files.
+ */
 int eal_start(const struct config *c, const struct config_cpus *cpus, uint32_t *memory_mib);
-
-/* Removes EAL's runtime directory; the process is about to exit. */
-void eal_stop(const struct config *c);
 
 #endif

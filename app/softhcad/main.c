@@ -14,6 +14,7 @@
 #include "notify.h"
 #include "options.h"
 #include "placement.h"
+#include "runtime_folder.h"
 
 static volatile int stop_requested;
 
@@ -67,12 +68,28 @@ static int daemon_serve(struct daemon *d, const struct config_cpus *cpus, uint64
 	return EXIT_CODE_OK;
 }
 
+/* Runs the daemon with EAL's files in their folder. Returns the exit code. */
+static int run_in(struct runtime_folder *folder, struct daemon *d, const struct config_cpus *cpus,
+		  uint64_t started_ms)
+{
+	char path[PATHS_BYTES_MAX];
+	int code;
+
+	if (paths_runtime(d->config.daemon.socket, path, sizeof(path)) ||
+	    runtime_folder_open(folder, path, d->config.daemon.prefix) ||
+	    eal_start(&d->config, cpus, &d->memory_mib))
+		return EXIT_CODE_FAILURE;
+	code = daemon_serve(d, cpus, started_ms);
+	runtime_folder_remove(folder);
+	return code;
+}
+
 int main(int argc, char **argv)
 {
 	static struct daemon d;
+	struct runtime_folder folder;
 	uint64_t started_ms = monotonic_ms();
 	struct config_cpus cpus;
-	int code;
 
 	switch (options_read(argc, argv, &d.config)) {
 	case OPTIONS_DONE:
@@ -94,9 +111,5 @@ int main(int argc, char **argv)
 		LOG(ERR, "another daemon listens on %s", d.config.daemon.socket);
 		return EXIT_CODE_FAILURE;
 	}
-	if (eal_start(&d.config, &cpus, &d.memory_mib))
-		return EXIT_CODE_FAILURE;
-	code = daemon_serve(&d, &cpus, started_ms);
-	eal_stop(&d.config);
-	return code;
+	return run_in(&folder, &d, &cpus, started_ms);
 }

@@ -10,7 +10,7 @@
 
 void notify_service(const char *state)
 {
-	const char *path = getenv("NOTIFY_SOCKET");
+	const char *path = secure_getenv("NOTIFY_SOCKET");
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	size_t length = path ? strlen(path) : 0;
 	int fd;

@@ -61,13 +61,19 @@ static void empty_folder(int fd, unsigned int depth)
 void sysfs_tree_remove(const char *socket_path)
 {
 	char root[PATH_BYTES];
+	struct stat st;
 	int fd;
 
 	if (print_path(root, "%s" SYSFS_TREE_SUFFIX, socket_path))
 		return;
 	fd = open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd >= 0)
-		empty_folder(fd, 0);
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) || st.st_uid != geteuid()) {
+		close(fd); /* nothing of ours */
+		return;
+	}
+	empty_folder(fd, 0);
 	rmdir(root);
 }
 

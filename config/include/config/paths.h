@@ -9,6 +9,10 @@
 
 enum { PATHS_BYTES_MAX = 108 }; /* what a Unix socket address holds, terminator included */
 
+/* Of the system's daemon. Only root can create folders in /run: whoever owns this one was given it. */
+#define PATHS_SYSTEM_FOLDER "/run/softhca"
+#define PATHS_SYSTEM_SOCKET PATHS_SYSTEM_FOLDER "/softhca.sock"
+
 /*
  * The default control socket: /run/softhca/softhca.sock for root; for others softhca/softhca.sock
  * in $XDG_RUNTIME_DIR, or /tmp/softhca-UID/softhca.sock if that is unset. 0; -ENAMETOOLONG.
@@ -16,20 +20,30 @@ enum { PATHS_BYTES_MAX = 108 }; /* what a Unix socket address holds, terminator 
 int paths_default_socket(char *out, size_t bytes);
 
 /*
- * The default DPDK process name of the daemon at that control socket: "softhca" for the default
- * socket, else "softhca-" and eight hexadecimal digits of a hash of the path. 0; -ENAMETOOLONG.
+ * The default DPDK process name of the daemon at that control socket: "softhca" for the system's
+ * and for the default socket, else "softhca-" and eight hexadecimal digits of a hash of the path. 0; -ENAMETOOLONG.
  */
 int paths_prefix(const char *control_socket, char *out, size_t bytes);
 
-/* DPDK's directory for that name ("/var/run/dpdk/softhca"), by DPDK's own rules. 0; -ENAMETOOLONG.
+/*
+ * The folder below which the daemon at that control socket keeps DPDK's files, each of its processes
+ * in dpdk/PREFIX: $RUNTIME_DIRECTORY, which a service manager sets, else /run/softhca for root and for
+ * the system's daemon, $XDG_RUNTIME_DIR/softhca or /tmp/softhca-UID for others. Never shared with
+ * other users, as /tmp/dpdk, DPDK's own choice, would be. 0; -ENAMETOOLONG.
  */
-int paths_dpdk_directory(const char *prefix, char *out, size_t bytes);
+int paths_runtime(const char *control_socket, char *out, size_t bytes);
 
-/* The telemetry socket of that name, in this directory. 0; -ENAMETOOLONG. */
-int paths_telemetry(const char *prefix, char *out, size_t bytes);
+/* The telemetry socket of that daemon under that DPDK process name. 0; -ENAMETOOLONG. */
+int paths_telemetry(const char *control_socket, const char *prefix, char *out, size_t bytes);
 
-/* Creates the directory of a file, one level, mode 0755, if it is missing. 0 or
- * -errno. */
-int paths_make_directory_of(const char *file);
+/*
+ * Creates a folder, one level, mode 0755, unless it exists. 0; -EPERM: it, or the link that stands
+ * there, belongs to a user who is neither this one nor root, or anybody may replace files in it;
+ * another -errno.
+ */
+int paths_make_folder(const char *path);
+
+/* The same for the folder of a file. */
+int paths_make_folder_of(const char *file);
 
 #endif

@@ -46,8 +46,9 @@ void control_rearm(struct client *client, bool readable)
 /* Does somebody listen at that address? */
 static bool in_use(const struct sockaddr_un *addr)
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	bool used = fd >= 0 && connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) == 0;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	bool used = fd >= 0 && (connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) == 0 ||
+				errno == EAGAIN); /* it does not accept */
 
 	if (fd >= 0)
 		close(fd);

@@ -29,7 +29,7 @@ static void write_machine(FILE *out, const struct machine *m)
 
 static void write_record(void)
 {
-	const char *folder = getenv("SOFTHCA_TRANSITIONS");
+	const char *folder = secure_getenv("SOFTHCA_TRANSITIONS");
 	char path[4096];
 	FILE *out;
 

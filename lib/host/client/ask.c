@@ -8,21 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include "ask.h"
 #include "host-abi/descriptor.h"
 #include "softhca/softhca.h"
 
-/* The system's daemon if it listens there, else this user's own. */
-static int default_socket(char out[ASK_PATH_BYTES])
+/* Where this user's own daemon listens. */
+static int own_socket(char out[ASK_PATH_BYTES])
 {
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
 	int n;
 
-	if (geteuid() == 0 || access(SOFTHCA_SOCKET_DEFAULT, F_OK) == 0)
-		n = snprintf(out, ASK_PATH_BYTES, "%s", SOFTHCA_SOCKET_DEFAULT);
-	else if (runtime && runtime[0])
+	if (runtime && runtime[0])
 		n = snprintf(out, ASK_PATH_BYTES, "%s/softhca/softhca.sock", runtime);
 	else
 		n = snprintf(out, ASK_PATH_BYTES, "/tmp/softhca-%u/softhca.sock",
@@ -33,13 +32,43 @@ static int default_socket(char out[ASK_PATH_BYTES])
 int ask_socket_path(const char *given, char out[ASK_PATH_BYTES])
 {
 	if (!given)
-		given = getenv("SOFTHCA_SOCKET");
+		given = secure_getenv("SOFTHCA_SOCKET");
+	/* The system's daemon if it listens, else this user's own. */
+	if ((!given || !given[0]) && (geteuid() == 0 || access(SOFTHCA_SOCKET_DEFAULT, F_OK) == 0))
+		given = SOFTHCA_SOCKET_DEFAULT;
 	if (!given || !given[0])
-		return default_socket(out);
+		return own_socket(out);
 	if (strlen(given) >= ASK_PATH_BYTES)
 		return -ENAMETOOLONG;
 	strcpy(out, given);
 	return 0;
+}
+
+/* The owner of the folder in which the socket lies. */
+static uid_t owner_of_folder(const char *socket_path)
+{
+	char folder[ASK_PATH_BYTES] = ".";
+	const char *slash = strrchr(socket_path, '/');
+	struct stat st;
+
+	if (slash)
+		snprintf(folder, sizeof(folder), "%.*s", (int)(slash - socket_path) + 1,
+			 socket_path);
+	return stat(folder, &st) ? (uid_t)-1 : st.st_uid;
+}
+
+bool ask_trusts(int fd, const char *socket_path)
+{
+	struct ucred who = {.uid = (uid_t)-1};
+	socklen_t bytes = sizeof(who);
+	char own[ASK_PATH_BYTES];
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &bytes) || who.uid == (uid_t)-1)
+		return false;
+	if (who.uid == 0 || who.uid == geteuid())
+		return true;
+	return (own_socket(own) || strcmp(socket_path, own) != 0) &&
+	       who.uid == owner_of_folder(socket_path);
 }
 
 int ask_connect(const char *socket_path)
@@ -54,12 +83,14 @@ int ask_connect(const char *socket_path)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr))) {
+	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
 		rc = -errno;
-		close(fd);
-		return rc;
-	}
-	return fd;
+	else if (!ask_trusts(fd, addr.sun_path))
+		rc = -EPERM;
+	if (!rc)
+		return fd;
+	close(fd);
+	return rc;
 }
 
 static ssize_t send_request(int fd, const struct control_header *h, const void *body, int passed)

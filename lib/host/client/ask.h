@@ -2,6 +2,7 @@
 #ifndef CLIENT_ASK_H
 #define CLIENT_ASK_H
 /* The daemon's control socket, independent of any context. */
+#include <stdbool.h>
 #include <stdint.h>
 #include "host-abi/control.h"
 
@@ -13,8 +14,16 @@ enum { ASK_PATH_BYTES = 108 };
  */
 int ask_socket_path(const char *given, char out[ASK_PATH_BYTES]);
 
-/* Connects to it. Returns a descriptor that the caller owns, an -errno of the socket calls, or
- * -ENAMETOOLONG. */
+/*
+ * Is the process at the other end of this socket, connected to that path, to be trusted? Root and this
+ * user are. So is the owner of the socket's folder: that of the system's daemon was created by root, and
+ * naming another path means trusting its owner. But at the path of this user's own daemon, in /tmp if
+ * there is no $XDG_RUNTIME_DIR, everybody might have come first.
+ */
+bool ask_trusts(int fd, const char *socket_path);
+
+/* Connects to it. Returns a descriptor that the caller owns, an -errno of the socket calls,
+ * -ENAMETOOLONG, or -EPERM: who listens there is not to be trusted (ask_trusts()). */
 int ask_connect(const char *socket_path);
 
 /*

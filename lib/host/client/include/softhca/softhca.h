@@ -30,7 +30,9 @@ extern "C" {
 #define SOFTHCA_API __attribute__((visibility("default")))
 
 /* Socket of the system's daemon. One started by an ordinary user listens at
- * $XDG_RUNTIME_DIR/softhca/softhca.sock, or /tmp/softhca-UID/softhca.sock. */
+ * $XDG_RUNTIME_DIR/softhca/softhca.sock, or /tmp/softhca-UID/softhca.sock; anybody else who listens
+ * there is refused (-EPERM). At any other path a daemon of root, of this user or of the folder's owner
+ * is accepted. */
 #define SOFTHCA_SOCKET_DEFAULT "/run/softhca/softhca.sock"
 
 struct softhca_context;
