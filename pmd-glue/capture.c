@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copies of frames on the queue's lcore, pcapng blocks on the control thread; see capture.h. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <rte_cycles.h>
 #include <rte_errno.h>
@@ -172,6 +175,27 @@ static int make_buffers(struct port *port)
 	return 0;
 }
 
+/* What programs say to each other, keys and all, is for the daemon's user only: an existing file is
+ * used if it is his, a plain one and nobody's link. Never waits, as opening a FIFO would. */
+static FILE *open_private(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	FILE *file = NULL;
+	struct stat st;
+
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &st) == 0) {
+		errno = EPERM;
+		if (S_ISREG(st.st_mode) && st.st_uid == geteuid() && st.st_nlink == 1 &&
+		    fchmod(fd, 0600) == 0 && ftruncate(fd, 0) == 0)
+			file = fdopen(fd, "wb");
+	}
+	if (!file)
+		close(fd);
+	return file;
+}
+
 static struct capture *open_file(const char *path)
 {
 	struct capture *c = calloc(1, sizeof(*c));
@@ -179,7 +203,7 @@ static struct capture *open_file(const char *path)
 
 	if (!c)
 		return NULL;
-	c->file = fopen(path, "wbe");
+	c->file = open_private(path);
 	if (!c->file) {
 		free(c);
 		return NULL;

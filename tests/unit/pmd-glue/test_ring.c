@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ring ports: who owns what, order, back pressure, the loop, what is let through. */
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "fixture.h"
 #include "pipeline/icrc.h"
 
@@ -405,6 +408,42 @@ static bool icrc_is_right(const uint8_t *frame)
 	const uint8_t *end = frame + ROCE_FRAME_BYTES - 4, *l3 = frame + RTE_ETHER_HDR_LEN;
 
 	return wire_icrc(l3, end - l3, false) == wire_icrc_load(end);
+}
+
+TEST(capture__is_private)
+{
+	static const char path[] = "pmd_glue_capture_test.pcapng",
+			  other[] = "pmd_glue_capture_other";
+	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
+	struct port *port;
+	struct stat st;
+	struct pair p;
+	int fd;
+
+	(void)state;
+	strcpy(a.capture_path, path);
+	fd = open(other, O_CREAT | O_WRONLY, 0644);
+	assert_int_equal(write(fd, "letter", 6), 6);
+	close(fd);
+	assert_int_equal(symlink(other, path), 0);
+	assert_int_equal(port_create(&a, packets, clones, &port), -ELOOP);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(link(other, path), 0);
+	assert_int_equal(port_create(&a, packets, clones, &port), -EPERM);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(stat(other, &st), 0);
+	assert_int_equal(st.st_size, 6);
+	assert_int_equal(unlink(other), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(port_create(&a, packets, clones, &port), -ENXIO); /* at once */
+	assert_int_equal(unlink(path), 0);
+
+	close(open(path, O_CREAT | O_WRONLY, 0644)); /* one's own, open to others */
+	p = open_pair(&a, &b);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	close_pair(&p);
+	remove(path);
 }
 
 TEST(capture__has_both_directions)
