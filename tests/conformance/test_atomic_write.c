@@ -91,7 +91,7 @@ TEST(atomic_write__what_is_refused)
 
 		p.no_credits = true;
 		if (rows[i].rights)
-			p.access = (uint8_t)rows[i].rights;
+			p.access = (uint16_t)rows[i].rights;
 		s = rig_create(&p);
 		h = rig_headers(s, 0, WIRE_RC_ATOMIC_WRITE, PSN, rows[i].at, rows[i].dma_len);
 		if (rows[i].access)

@@ -472,7 +472,7 @@ struct faults {
 	uint32_t rkey; /* 0: the right one */
 	uint32_t dma_len, bytes;
 	enum progress progress;
-	uint8_t access;
+	uint16_t access;
 	bool no_receive;
 	uint8_t reads; /* max_dest_rd_atomic; 0: 16, 0xff: 0 */
 	uint8_t syndrome;

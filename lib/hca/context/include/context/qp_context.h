@@ -92,7 +92,6 @@ struct qp {
 	uint8_t max_rd_atomic, max_dest_rd_atomic;
 	uint8_t sq_signal_all;
 	uint8_t sq_epoch;   /* bumped by SQERR2RTS; atomic */
-	uint8_t access;	    /* enum access_flags: REMOTE_* enabled on the QP */
 	uint8_t path_now;   /* atomic: current path[] */
 	uint8_t sqd_notify; /* EQE_SQ_DRAINED requested */
 	uint8_t leaving; /* atomic: in ERR only to release resources before reset or destruction; no
@@ -102,6 +101,7 @@ struct qp {
 	uint32_t qkey;
 	uint32_t cqn_snd, cqn_rcv;
 	uint16_t engine;  /* index of the engine that owns it */
+	uint16_t access;  /* enum access_flags: what peers may do through the QP */
 	uint8_t sqd_turn; /* atomic: number of this stay in SQD, never 0; changes on entry */
 	uint8_t *sq; /* send queue in the daemon's address space; its MR stays while the QP lives */
 	uint32_t sq_bytes;

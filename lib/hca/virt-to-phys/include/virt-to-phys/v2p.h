@@ -58,9 +58,9 @@ enum v2p_channel {
 
 /* What an access needs: the bits of enum access_flags, or to read one's own memory, which every
  * entry allows except a window's: windows are for peers only. */
-#define V2P_LOCAL_READ 0x100u
+#define V2P_LOCAL_READ (1u << 14)
 /* Of an entry alone: not one of MPT_NOT_PLAIN. */
-#define V2P_PLAIN 0x200u
+#define V2P_PLAIN (1u << 15)
 /* With them: the address is an offset into the region (RELATIVE ADDR; without it ABSOLUTE ADDR). */
 #define V2P_RELATIVE (1u << 26)
 /* Of a request only: the addresses are not needed. */
