@@ -211,12 +211,23 @@ static bool in_range(uint32_t value, uint32_t least, uint32_t most)
 	return value >= least && value <= most;
 }
 
+/* What a queue pair may allow its peer; LOCAL_WRITE is taken and means nothing. */
+#define QP_RIGHTS                                                                                  \
+	(ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC |    \
+	 ACCESS_FLUSH_GLOBAL | ACCESS_FLUSH_PERSISTENT)
+
+static bool rights_ok(uint32_t access)
+{
+	return !(access & ~(uint32_t)QP_RIGHTS);
+}
+
 /* Every attribute that the mask names is in its range. */
 static bool attributes_ok(const struct ceu *ceu, const struct ceu_modify *in)
 {
 	const struct control_qp_attr *a = &in->attr;
 	bool ok = !(a->mask & QP_ATTR_AV) || av_ok(in);
 
+	ok = ok && (!(a->mask & QP_ATTR_ACCESS) || rights_ok(a->access));
 #define ATTRIBUTE(BIT, field, least, most, applied, in_sqd)                                        \
 	ok = ok && (!(a->mask & QP_ATTR_##BIT) || in_range(a->field, least, most));
 #include "qp_attributes.def"

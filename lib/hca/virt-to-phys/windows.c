@@ -18,7 +18,8 @@
 #include <rte_pause.h>
 #include "v2p_priv.h"
 
-#define REMOTE_RIGHTS (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC)
+#define REMOTE_RIGHTS                                                                              \
+	(ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC | ACCESS_FLUSH_GLOBAL)
 #define REMOTE_WRITES (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC)
 
 /* Adds a reference to a region. False: it is being deregistered. */

@@ -379,7 +379,8 @@ void softhca_connect_defaults(struct softhca_context *ctx, struct softhca_connec
 {
 	*attr = (struct softhca_connect_attr){
 		.access = SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE |
-			  SOFTHCA_ACCESS_REMOTE_READ | SOFTHCA_ACCESS_REMOTE_ATOMIC,
+			  SOFTHCA_ACCESS_REMOTE_READ | SOFTHCA_ACCESS_REMOTE_ATOMIC |
+			  SOFTHCA_ACCESS_FLUSH_GLOBAL | SOFTHCA_ACCESS_FLUSH_PERSISTENT,
 		.timeout = 14,
 		.retry_cnt = 7,
 		.rnr_retry = 7,

@@ -29,6 +29,12 @@
 
 enum { VERBS_PORT = 1 };
 
+/* Numbers that libibverbs 44 has no names for: those of version 45. */
+enum {
+	LATER_ACCESS_FLUSH_GLOBAL = 1 << 8,
+	LATER_ACCESS_FLUSH_PERSISTENT = 1 << 9,
+};
+
 /* Converts 0 or -errno to 0 or errno; also sets errno, for callers that look there. */
 static inline int verbs_status(int rc)
 {

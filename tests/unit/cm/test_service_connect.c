@@ -15,7 +15,8 @@ static void check_attributes(struct end *c, struct channel *server, uint32_t ser
 	assert_int_equal(a.qp_attr_mask,
 			 QP_ATTR_STATE | QP_ATTR_PKEY_INDEX | QP_ATTR_PORT | QP_ATTR_ACCESS);
 	assert_int_equal(a.qp_access_flags, UCM_ACCESS_REMOTE_WRITE | UCM_ACCESS_REMOTE_READ |
-						    UCM_ACCESS_REMOTE_ATOMIC);
+						    UCM_ACCESS_REMOTE_ATOMIC |
+						    UCM_ACCESS_FLUSHABLE);
 	assert_int_equal(a.port_num, 1);
 	assert_int_equal(init_qp_attr(&c->ch, c->id, UCM_QPS_RTR, &a), 0);
 	assert_int_equal(a.qp_attr_mask, QP_ATTR_STATE | QP_ATTR_AV | QP_ATTR_PATH_MTU |

@@ -317,6 +317,8 @@ TEST(mpt__rights_and_place)
 	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_MPT, 3, &e, sizeof(e), NULL, 0), CEU_BAD_PARAM);
 	e.access = 0x40;
 	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_MPT, 3, &e, sizeof(e), NULL, 0), CEU_BAD_PARAM);
+	e.access = ACCESS_FLUSH_PERSISTENT;
+	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_MPT, 3, &e, sizeof(e), NULL, 0), CEU_BAD_PARAM);
 	e.access = 0xf;
 	e.length = UINT64_MAX;
 	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_MPT, 3, &e, sizeof(e), NULL, 0), CEU_BAD_PARAM);

@@ -197,7 +197,7 @@ TEST(ranges__boundaries)
 #define FIELD(bit, field, good, bad)                                                               \
 	{bit, offsetof(struct control_qp_attr, field),                                             \
 	 sizeof(((struct control_qp_attr *)0)->field), good, bad}
-		FIELD(QP_ATTR_ACCESS, access, 0xf, 0x10),
+		FIELD(QP_ATTR_ACCESS, access, 0x30f, 0x10),
 		FIELD(QP_ATTR_ACCESS, access, 0, 0x80000000),
 		FIELD(QP_ATTR_PATH_MTU, path_mtu, 5, 6),
 		FIELD(QP_ATTR_PATH_MTU, path_mtu, 1, 0),

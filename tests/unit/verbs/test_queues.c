@@ -357,7 +357,8 @@ static struct ibv_qp_attr attributes(enum ibv_qp_state to)
 		.rq_psn = 0xabcdef,
 		.sq_psn = 0x123456,
 		.dest_qp_num = 0x1234,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
+		/* And the rights to flush of later libibverbs. */
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | 3 << 8,
 		.ah_attr = {.is_global = 1,
 			    .port_num = 1,
 			    .grh = {.flow_label = 0x12345, .hop_limit = 7, .traffic_class = 0x21}},

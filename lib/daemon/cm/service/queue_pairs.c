@@ -47,7 +47,8 @@ static void for_init(const struct ucm_id *id, struct ib_uverbs_qp_attr *out)
 		return;
 	out->qp_access_flags = UCM_ACCESS_REMOTE_WRITE;
 	if (id->responder_resources)
-		out->qp_access_flags |= UCM_ACCESS_REMOTE_READ | UCM_ACCESS_REMOTE_ATOMIC;
+		out->qp_access_flags |=
+			UCM_ACCESS_REMOTE_READ | UCM_ACCESS_REMOTE_ATOMIC | UCM_ACCESS_FLUSHABLE;
 }
 
 static void for_rtr(const struct ucm_id *id, const struct cm_connection_info *info,

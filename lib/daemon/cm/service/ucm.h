@@ -44,7 +44,12 @@ enum {
 /* Kernel interface values without names in its public headers. */
 enum { UCM_QPT_RC = 2, UCM_QPT_UC = 3, UCM_QPT_UD = 4 };
 enum { UCM_QPS_INIT = 1, UCM_QPS_RTR = 2, UCM_QPS_RTS = 3, UCM_QPS_SQD = 4, UCM_QPS_ERR = 6 };
-enum { UCM_ACCESS_REMOTE_WRITE = 2, UCM_ACCESS_REMOTE_READ = 4, UCM_ACCESS_REMOTE_ATOMIC = 8 };
+enum {
+	UCM_ACCESS_REMOTE_WRITE = 2,
+	UCM_ACCESS_REMOTE_READ = 4,
+	UCM_ACCESS_REMOTE_ATOMIC = 8,
+	UCM_ACCESS_FLUSHABLE = 256 | 512, /* for everybody to see, and for good */
+};
 enum { UCM_QP_COMM_EST = 4 }; /* of NOTIFY */
 enum ucm_event_type {
 	UCM_EVENT_ADDR_RESOLVED = 0,

@@ -179,6 +179,10 @@ enum access_flags {
 	ACCESS_REMOTE_ATOMIC = 8,
 	ACCESS_MW_BIND = 16,	/* windows and fast-registered regions may refer to it */
 	ACCESS_ZERO_BASED = 32, /* its addresses begin at 0 */
+	/* Annex A19 of the standard: a FLUSH may make what was written visible to everybody, or
+	 * store it for good. A queue pair may allow both; no memory here has the second. */
+	ACCESS_FLUSH_GLOBAL = 256,
+	ACCESS_FLUSH_PERSISTENT = 512,
 };
 
 /*

@@ -125,7 +125,7 @@ static inline bool mpt_access_ok(uint32_t access, uint64_t start)
 {
 	const uint32_t writes = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC;
 	const uint32_t rights = writes | ACCESS_LOCAL_WRITE | ACCESS_REMOTE_READ | ACCESS_MW_BIND |
-				ACCESS_ZERO_BASED;
+				ACCESS_ZERO_BASED | ACCESS_FLUSH_GLOBAL;
 
 	if (access & ~rights || (access & ACCESS_ZERO_BASED && start))
 		return false;

@@ -146,6 +146,9 @@ enum softhca_access {
 	SOFTHCA_ACCESS_REMOTE_ATOMIC = 8, /* needs LOCAL_WRITE */
 	SOFTHCA_ACCESS_MW_BIND = 16,	  /* windows and fast-registered regions may refer to it */
 	SOFTHCA_ACCESS_ZERO_BASED = 32,	  /* requests address it by offset from its start */
+	SOFTHCA_ACCESS_FLUSH_GLOBAL = 256,
+	SOFTHCA_ACCESS_FLUSH_PERSISTENT =
+		512, /* of queue pairs only: no memory here is persistent */
 };
 
 /* A memory region; its fields are read-only. */
