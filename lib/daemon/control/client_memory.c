@@ -117,11 +117,14 @@ int memory_guard(void)
 
 /* Each range is a kernel mapping, and their number per process is limited: half of them
  * are left for everything else, and for ranges that are split. */
-static uint32_t allowed(void)
+uint32_t memory_ranges_max(void)
 {
 	unsigned long most = 0;
-	FILE *file = fopen("/proc/sys/vm/max_map_count", "re");
+	FILE *file;
 
+	if (ranges_allowed)
+		return ranges_allowed;
+	file = fopen("/proc/sys/vm/max_map_count", "re");
 	if (file) {
 		if (fscanf(file, "%lu", &most) != 1)
 			most = 0;
@@ -129,14 +132,8 @@ static uint32_t allowed(void)
 	}
 	if (most < 2)
 		most = 65530; /* the kernel's default */
-	return most / 2 < RANGES_MAX ? (uint32_t)(most / 2) : RANGES_MAX;
-}
-
-bool memory_full(void)
-{
-	if (!ranges_allowed)
-		ranges_allowed = allowed();
-	return ranges_used >= ranges_allowed;
+	ranges_allowed = most / 2 < RANGES_MAX ? (uint32_t)(most / 2) : RANGES_MAX;
+	return ranges_allowed;
 }
 
 static int range_add(uint8_t *base, uint64_t bytes, uint64_t page_bytes, int protection,
@@ -146,7 +143,7 @@ static int range_add(uint8_t *base, uint64_t bytes, uint64_t page_bytes, int pro
 
 	while (i < RANGES_MAX && ranges[i].page_bytes)
 		i++;
-	if (i == RANGES_MAX || memory_full())
+	if (i == RANGES_MAX || ranges_used >= memory_ranges_max())
 		return -ENOSPC;
 	ranges_used++;
 	ranges[i].page_bytes = page_bytes;

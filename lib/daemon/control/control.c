@@ -149,28 +149,19 @@ static void device_close(struct device *d)
 	mtt_space_destroy(&d->mtts);
 }
 
-static void set_defaults(struct control_config *config)
+/* The totals that only the devices and the machine know. */
+static void set_totals(struct control *c)
 {
-	struct control_limits *l = &config->limits;
+	shares_set_total(c->shares, SHARE_mappings, 0, memory_ranges_max());
+	for (unsigned int i = 0; i < c->config.device_count; i++) {
+		const struct device *d = &c->devices[i];
 
-	if (!config->socket_mode)
-		config->socket_mode = 0666;
-	if (!config->clients_max || config->clients_max > CLIENTS_MAX)
-		config->clients_max = CLIENTS_MAX;
-	if (!l->pds)
-		l->pds = 1024;
-	if (!l->pieces)
-		l->pieces = 16384;
-	if (!l->extents)
-		l->extents = 1 << 18;
-	if (!l->attachments)
-		l->attachments = MULTICAST_GROUPS_MAX / 4 * 3;
-	if (!l->piece_bytes)
-		l->piece_bytes = 1ull << 40;
-	if (!l->client_bytes)
-		l->client_bytes = 4ull << 40;
-	if (!l->all_bytes)
-		l->all_bytes = 64ull << 40;
+		shares_set_total(c->shares, SHARE_keys, i, d->mrs.max);
+		shares_set_total(c->shares, SHARE_mtts, i, d->mtts.entries);
+		shares_set_total(c->shares, SHARE_cqs, i, d->cqs.max);
+		shares_set_total(c->shares, SHARE_srqs, i, d->srqs.max);
+		shares_set_total(c->shares, SHARE_qps, i, d->qps.max);
+	}
 }
 
 static int start(struct control *c)
@@ -186,6 +177,7 @@ static int start(struct control *c)
 			return rc;
 	}
 	c->config.devices = NULL;
+	set_totals(c);
 	rc = memory_guard();
 	if (rc || !c->config.socket_path)
 		return rc;
@@ -205,8 +197,11 @@ int control_create(const struct control_config *config, struct control **out)
 	c->config = *config;
 	c->listener = c->epoll = c->spare = -1;
 	c->listener_source = (struct source){.kind = SOURCE_LISTENER};
-	set_defaults(&c->config);
-	rc = start(c);
+	if (!c->config.socket_mode)
+		c->config.socket_mode = 0666;
+	c->shares = config->shares ? config->shares : shares_create(geteuid());
+	c->own_shares = !config->shares;
+	rc = c->shares ? start(c) : -ENOMEM;
 	if (rc) {
 		control_destroy(c);
 		return rc;
@@ -224,12 +219,18 @@ int control_adopt(struct control *c, int fd)
 	struct client *client;
 	int rc;
 
-	if (c->client_count >= c->config.clients_max)
-		return -EUSERS;
 	client = calloc(1, sizeof(*client));
 	if (!client)
 		return -ENOMEM;
 	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &bytes);
+	rc = share_client_begin(c->shares, who.uid, who.pid, &client->shares);
+	if (!rc && share_take(&client->shares, SHARE_connections, 1))
+		rc = -EUSERS;
+	if (rc) {
+		share_client_end(&client->shares);
+		free(client);
+		return rc;
+	}
 	client->control = c;
 	client->fd = fd;
 	client->bell = -1;
@@ -245,6 +246,7 @@ int control_adopt(struct control *c, int fd)
 	client->bell_source = (struct source){.kind = SOURCE_BELL, .client = client};
 	rc = control_watch(c, fd, &client->socket_source, EPOLLRDHUP);
 	if (rc) {
+		share_client_end(&client->shares);
 		free(client);
 		return rc;
 	}
@@ -286,6 +288,7 @@ static void client_end(struct client *client)
 	else
 		c->clients = client->next;
 	c->client_count--;
+	share_client_end(&client->shares);
 	free(client);
 }
 
@@ -489,7 +492,7 @@ unsigned int control_clients(const struct control *c, struct control_client_info
 			.cqs = client->counts[OBJECT_CQ],
 			.srqs = client->counts[OBJECT_SRQ],
 			.qps = client->counts[OBJECT_QP],
-			.bytes = client->piece_bytes,
+			.bytes = share_held(&client->shares, SHARE_mapped_bytes),
 		};
 		if (client->device)
 			memcpy(info[i].device, client->device->config.name, 32);
@@ -515,5 +518,7 @@ void control_destroy(struct control *c)
 		close(c->epoll);
 	if (c->spare >= 0)
 		close(c->spare);
+	if (c->own_shares)
+		shares_destroy(c->shares);
 	free(c);
 }

@@ -14,6 +14,7 @@
 #include <sys/types.h>
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/shares.h"
 #include "command/ceu.h"
 #include "control/control.h"
 #include "hca/hca.h"
@@ -26,6 +27,7 @@ enum {
 	CONTROL_CQE_MAX = 1 << 20,    /* entries of one CQ */
 	CONTROL_INLINE_MAX = 912,     /* fits a WQE of any service */
 };
+#define CONTROL_PIECE_BYTES_MAX (1ull << 40) /* of one piece, and of one MR */
 
 enum object_kind {
 	OBJECT_PD,
@@ -199,6 +201,7 @@ struct source {
 
 struct client {
 	struct control *control;
+	struct share_client shares;
 	struct device *device; /* NULL before HELLO */
 	struct source socket_source, bell_source;
 	int fd;
@@ -217,31 +220,27 @@ struct client {
 	struct table pieces;
 	struct object *objects[OBJECT_KINDS];
 	uint32_t counts[OBJECT_KINDS];
-	uint64_t piece_bytes;
-	uint32_t mtts;		  /* of device->mtts */
-	uint32_t extents;	  /* of its MRs, and of ADD_RUNS */
 	struct control_run *runs; /* of ADD_RUNS, for the next MR */
 	uint32_t run_count, run_room;
-	uint32_t attachments; /* of its QPs to multicast groups */
-	bool gone;	      /* to be destroyed at the end of the turn */
-	bool handed_over;     /* its connection is now the connection manager's, which has a copy */
-	bool pending;	      /* `request` waits for a next hop */
+	bool gone;	  /* to be destroyed at the end of the turn */
+	bool handed_over; /* its connection is now the connection manager's, which has a copy */
+	bool pending;	  /* `request` waits for a next hop */
 	struct message request;
 	uint64_t sigbus_seen; /* faults in its memory handled so far */
 };
 
 struct control {
 	struct control_config config;
+	struct shares *shares;
+	bool own_shares; /* created here */
 	struct device devices[HCA_MAX];
 	int epoll, listener;
 	int spare; /* closed for a moment to refuse a client when out of descriptors; -1: closed */
 	struct source listener_source;
 	struct client *clients;
-	unsigned int client_count, client_max;
+	unsigned int client_count;
 	unsigned int pending;
 	struct leaving *leaving; /* mappings of destroyed pieces: pieces.c */
-	uint64_t leaving_bytes;
-	uint64_t piece_bytes; /* of all clients' pieces, and of those being unmapped */
 	uint32_t connections;
 	char socket_path[108];
 };
@@ -316,15 +315,10 @@ uint32_t device_gid_count(const struct device *d);
 void device_port(const struct device *d, struct control_port_reply *out);
 
 /* pieces.c */
-/* May the client have `bytes` more? All pieces share the daemon's address space, and no client may
- * have more of it than is left for others. If they fit only without what is leaving, unmaps as much
- * of that as they need. */
-bool piece_fits(const struct client *client, uint64_t bytes);
-/* Before client memory is mapped: if that would be one mapping too many, unmaps what is leaving
- * until there is one less. */
-void pieces_make_way(struct control *c);
-/* Accounts for a new, mapped piece of the client. */
-void piece_mapped(struct piece *piece);
+/* The client's share for one more mapping of `bytes`. If it fits only without what is leaving, unmaps as much of that as
+ * it needs. 0, -ENOSPC; given back by mapping_give(), or by piece_unmap() when it is unmapped. */
+int mapping_take(struct client *client, uint64_t bytes);
+void mapping_give(struct client *client, uint64_t bytes);
 /* Starts unmapping it, bit by bit: pieces_leave(). The object stays. Nothing may access it any
  * more. */
 void piece_unmap(struct piece *piece);
@@ -366,8 +360,8 @@ void memory_unmap(struct mapping *m);
  * it against the kernel's limit of mappings. */
 void memory_unguard(uint32_t range);
 void memory_forget(uint32_t range);
-/* Has the process as many mappings as it may guard? Then another one is refused: -ENOSPC. */
-bool memory_full(void);
+/* Mappings that the process may guard. Then another one is refused: -ENOSPC. */
+uint32_t memory_ranges_max(void);
 /* Pages of it that were missing when touched. */
 uint64_t memory_faults(const struct mapping *m);
 /* The same for all mappings ever. */

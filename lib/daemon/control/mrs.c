@@ -16,21 +16,15 @@ enum { PAGE_LOG = 12, LARGEST_LOG = 30 };
 
 /* ---- runs ---- */
 
-static bool room_for(const struct client *client, uint32_t more)
-{
-	return more <= client->control->config.limits.extents - client->extents;
-}
-
 int run_add_runs(struct call *call)
 {
 	const struct control_runs *in = call->body;
 	struct client *client = call->client;
 	uint32_t count = client->run_count + in->count;
+	int rc;
 
 	if (in->reserved || in->count == 0 || in->count > CONTROL_RUNS_MAX)
 		return -EINVAL;
-	if (!room_for(client, in->count))
-		return -ENOSPC;
 	if (count > client->run_room) {
 		uint32_t room = client->run_room ? client->run_room * 2 : 4 * CONTROL_RUNS_MAX;
 		struct control_run *more = realloc(client->runs, room * sizeof(more[0]));
@@ -40,9 +34,11 @@ int run_add_runs(struct call *call)
 		client->runs = more;
 		client->run_room = room;
 	}
+	rc = share_take(&client->shares, SHARE_ranges, in->count);
+	if (rc)
+		return rc;
 	memcpy(client->runs + client->run_count, in->run, in->count * sizeof(in->run[0]));
 	client->run_count = count;
-	client->extents += in->count;
 	return 0;
 }
 
@@ -51,7 +47,7 @@ static void forget_runs(struct client *client)
 {
 	free(client->runs);
 	client->runs = NULL;
-	client->extents -= client->run_count;
+	share_give(&client->shares, SHARE_ranges, client->run_count);
 	client->run_count = client->run_room = 0;
 }
 
@@ -87,8 +83,6 @@ static int take_runs(struct client *client, const struct control_mr *in, struct 
 	uint32_t count = client->run_count + in->count;
 	int rc = 0;
 
-	if (!room_for(client, in->count))
-		return -ENOSPC;
 	m->extents = calloc(count ? count : 1, sizeof(m->extents[0]));
 	if (!m->extents)
 		return -ENOMEM;
@@ -96,6 +90,9 @@ static int take_runs(struct client *client, const struct control_mr *in, struct 
 		rc = take_run(client, &client->runs[i], m);
 	for (uint32_t i = 0; i < in->count && !rc; i++)
 		rc = take_run(client, &in->run[i], m);
+	forget_runs(client);
+	if (!rc)
+		rc = share_take(&client->shares, SHARE_ranges, m->count);
 	if (rc) {
 		free(m->extents);
 		*m = (struct mr_memory){0};
@@ -156,11 +153,13 @@ int mtt_take(struct client *client, uint32_t pages, struct mr_memory *m)
 	struct device *d = client->device;
 	uint32_t size = mtt_space_size(pages);
 
-	if (!size || size > d->mtts.entries - d->mtts.entries / 4 - client->mtts ||
-	    !mtt_space_take(&d->mtts, size, &m->mtt_first))
+	if (!size || share_take(&client->shares, SHARE_mtts, size))
 		return -ENOSPC;
+	if (!mtt_space_take(&d->mtts, size, &m->mtt_first)) {
+		share_give(&client->shares, SHARE_mtts, size);
+		return -ENOSPC;
+	}
 	m->mtt_size = size;
-	client->mtts += size;
 	return 0;
 }
 
@@ -201,11 +200,11 @@ void mr_memory_drop(struct client *client, struct mr_memory *m)
 {
 	for (uint32_t i = 0; i < m->count; i++)
 		m->extents[i].piece->object.users--;
-	client->extents -= m->count;
+	share_give(&client->shares, SHARE_ranges, m->count);
 	free(m->extents);
 	if (m->mtt_size) {
 		mtt_space_put(&client->device->mtts, m->mtt_first, m->mtt_size);
-		client->mtts -= m->mtt_size;
+		share_give(&client->shares, SHARE_mtts, m->mtt_size);
 	}
 	*m = (struct mr_memory){0};
 }
@@ -218,10 +217,9 @@ static int memory_take(struct client *client, const struct control_mr *in, struc
 
 	if (rc)
 		return rc;
-	client->extents += m->count;
 	for (uint32_t i = 0; i < m->count; i++)
 		m->extents[i].piece->object.users++;
-	rc = m->length > client->control->config.limits.piece_bytes ? -EINVAL : find_page_size(m);
+	rc = m->length > CONTROL_PIECE_BYTES_MAX ? -EINVAL : find_page_size(m);
 	if (!rc && m->log_page) {
 		pages = pages_of(m);
 		rc = pages > UINT32_MAX ? -ENOSPC : mtt_take(client, (uint32_t)pages, m);

@@ -54,7 +54,7 @@ static void leave(struct qp_object *qp, struct attachment **at)
 	ceu_group(qp, CEU_DETACH_MGM, a->mgid);
 	if (d->ops.leave)
 		d->ops.leave(d->ctx, a->mgid);
-	client->attachments--;
+	share_give(&client->shares, SHARE_attachments, 1);
 	free(a);
 }
 
@@ -78,20 +78,19 @@ int run_attach_mcast(struct call *call)
 		return -EINVAL;
 	if (*multicast_attachment(qp, in->mgid))
 		return 0;
-	if (client->attachments >= client->control->config.limits.attachments)
-		return -ENOMEM;
+	rc = share_take(&client->shares, SHARE_attachments, 1);
+	if (rc)
+		return rc;
 	a = malloc(sizeof(*a));
-	if (!a)
-		return -ENOMEM;
-	rc = enter(qp, in->mgid);
+	rc = a ? enter(qp, in->mgid) : -ENOMEM;
 	if (rc) {
+		share_give(&client->shares, SHARE_attachments, 1);
 		free(a);
 		return rc;
 	}
 	memcpy(a->mgid, in->mgid, sizeof(a->mgid));
 	a->next = qp->groups;
 	qp->groups = a;
-	client->attachments++;
 	return 0;
 }
 

@@ -43,29 +43,28 @@ static struct table *table_of(struct client *client, enum object_kind kind)
 	return &client->device->qps;
 }
 
-static uint32_t limit_of(const struct client *client, enum object_kind kind)
+/* The row of shares.def that an object counts in; windows and MRs share one. SHARE_COUNT: none, a piece counts when it
+ * is mapped. */
+static enum share row_of(enum object_kind kind)
 {
-	const struct control_limits *l = &client->control->config.limits;
-	const uint32_t mrs = l->mrs ? l->mrs : client->device->mrs.max / 4 * 3;
-	const uint32_t limit[OBJECT_KINDS] = {
-		[OBJECT_PD] = l->pds + 1, /* the queue PD is ours */
-		[OBJECT_PIECE] = l->pieces,
-		[OBJECT_MR] = mrs,
-		[OBJECT_MW] = mrs,
-		[OBJECT_CQ] = l->cqs ? l->cqs : client->device->cqs.max / 4 * 3,
-		[OBJECT_SRQ] = l->srqs ? l->srqs : client->device->srqs.max / 4 * 3,
-		[OBJECT_QP] = l->qps ? l->qps : client->device->qps.max / 4 * 3,
+	static const uint8_t rows[OBJECT_KINDS] = {
+		[OBJECT_PD] = SHARE_pds,  [OBJECT_PIECE] = SHARE_COUNT, [OBJECT_MR] = SHARE_keys,
+		[OBJECT_MW] = SHARE_keys, [OBJECT_CQ] = SHARE_cqs,	[OBJECT_SRQ] = SHARE_srqs,
+		[OBJECT_QP] = SHARE_qps,
 	};
 
-	return limit[kind] ? limit[kind] : 1;
+	return rows[kind];
 }
 
-/* Objects that count against that limit: windows and MRs share one. */
-static uint32_t count_of(const struct client *client, enum object_kind kind)
+static int place_take(struct client *client, enum object_kind kind)
 {
-	if (kind == OBJECT_MR || kind == OBJECT_MW)
-		return client->counts[OBJECT_MR] + client->counts[OBJECT_MW];
-	return client->counts[kind];
+	return row_of(kind) == SHARE_COUNT ? 0 : share_take(&client->shares, row_of(kind), 1);
+}
+
+static void place_give(struct client *client, enum object_kind kind)
+{
+	if (row_of(kind) != SHARE_COUNT)
+		share_give(&client->shares, row_of(kind), 1);
 }
 
 static void *object_make_in(struct client *client, enum object_kind kind, size_t bytes,
@@ -73,12 +72,13 @@ static void *object_make_in(struct client *client, enum object_kind kind, size_t
 {
 	struct object *o;
 
-	*err = -ENOSPC;
-	if (count_of(client, kind) >= limit_of(client, kind))
+	*err = place_take(client, kind);
+	if (*err)
 		return NULL;
 	o = calloc(1, bytes);
 	*err = o ? add(table_of(client, kind), o) : -ENOMEM;
 	if (*err) {
+		place_give(client, kind);
 		free(o);
 		return NULL;
 	}
@@ -116,6 +116,7 @@ void object_drop(struct object *o)
 	client->counts[o->kind]--;
 	if (o->kind == OBJECT_MR)
 		mr_memory_drop(client, &((struct mr *)o)->memory);
+	place_give(client, o->kind);
 	free(o);
 }
 
@@ -145,8 +146,13 @@ struct device *device_named(struct control *c, const char *name)
 	return NULL;
 }
 
-static int client_index(struct device *d, uint32_t *index)
+static int client_index(struct client *client, uint32_t *index)
 {
+	struct device *d = client->device;
+	int rc = share_take(&client->shares, SHARE_places, 1);
+
+	if (rc)
+		return rc;
 	for (uint32_t i = 0; i < CLIENTS_MAX; i++)
 		if (!d->clients[i]) {
 			*index = i;
@@ -165,7 +171,8 @@ static void hello_reply(struct client *client, struct control_hello_reply *out)
 		.max_qp = d->qps.max,
 		.max_cq = d->cqs.max,
 		.max_mr = d->mrs.max,
-		.max_pd = client->control->config.limits.pds,
+		.max_pd = (uint32_t)shares_total(client->control->shares, SHARE_pds,
+						 client->shares.hca),
 		.max_qp_wr = CONTROL_QP_WR_MAX,
 		.max_cqe = CONTROL_CQE_MAX,
 		.max_srq = d->srqs.max,
@@ -180,7 +187,7 @@ static void hello_reply(struct client *client, struct control_hello_reply *out)
 		.max_rd_atomic = READS_MAX,
 		.gid_count = device_gid_count(d),
 		.guid = d->config.guid,
-		.max_mr_bytes = client->control->config.limits.piece_bytes,
+		.max_mr_bytes = CONTROL_PIECE_BYTES_MAX,
 	};
 	memcpy(out->device, d->config.name, sizeof(out->device));
 }
@@ -210,7 +217,7 @@ static int client_attach(struct client *client, int *theirs)
 	struct device *d = client->device;
 	const struct ceu_event_mask events = {.types = CEU_EVENTS_ALL};
 	struct ceu_eq eq;
-	int rc = client_index(d, &client->index);
+	int rc = client_index(client, &client->index);
 
 	if (rc)
 		return rc;
@@ -245,6 +252,19 @@ void client_bind(const struct client *client, void *at, uint64_t bytes)
 	node_bind(at, bytes, hca_client_node(client->device->config.hca, client->index));
 }
 
+static int map_page(struct client *client, int fd, const char **why)
+{
+	int rc = mapping_take(client, sizeof(struct client_page));
+
+	*why = "more than there is room for";
+	if (rc)
+		return rc;
+	rc = memory_map(fd, sizeof(struct client_page), MEMORY_SEAL_SEALED, &client->page, why);
+	if (rc)
+		mapping_give(client, sizeof(struct client_page));
+	return rc;
+}
+
 int run_hello(struct call *call)
 {
 	const struct control_hello *in = call->body;
@@ -261,14 +281,13 @@ int run_hello(struct call *call)
 			  : &client->control->devices[0];
 	if (!d)
 		return -ENODEV;
-	pieces_make_way(client->control);
-	rc = memory_map(call->fds[0], sizeof(struct client_page), MEMORY_SEAL_SEALED, &client->page,
-			&why);
+	rc = map_page(client, call->fds[0], &why);
 	if (rc) {
 		LOG(WARNING, "client %u: refused: its page is %s", client->id, why);
 		return rc;
 	}
 	client->device = d;
+	client->shares.hca = (unsigned int)(d - client->control->devices);
 	rc = client_attach(client, &call->reply_fd);
 	if (rc) {
 		client_teardown(client);

@@ -21,6 +21,7 @@ struct leaving {
 	uint8_t *base;
 	uint64_t bytes;
 	uint32_t range; /* counts until all of it is unmapped */
+	struct share_user *user;
 };
 
 /* The last bytes first: what is left keeps its beginning. */
@@ -35,51 +36,45 @@ static void leave_some(struct control *c)
 		munmap(l->base, bytes);
 	}
 	l->bytes -= bytes;
-	c->leaving_bytes -= bytes;
-	c->piece_bytes -= bytes;
+	/* The last one first: it keeps the user alive for the other. */
+	if (!l->bytes)
+		memory_forget(l->range);
+	share_return(l->user, SHARE_mapped_bytes, 0, bytes);
 	if (l->bytes)
 		return;
-	memory_forget(l->range);
+	share_return(l->user, SHARE_mappings, 0, 1);
 	c->leaving = l->next;
 	free(l);
 }
 
-/* Is there room for them beside `taken` bytes, and then still as much as the client has by now? */
-static bool fits(const struct client *client, uint64_t bytes, uint64_t taken)
+/* Unmapping takes the time of all clients: nobody makes us do it for a request that is refused anyway. */
+static int take(struct client *client, enum share row, uint64_t n)
 {
-	uint64_t left = client->control->config.limits.all_bytes - taken;
+	struct share_client *s = &client->shares;
 
-	return bytes <= left && client->piece_bytes <= left - bytes;
+	if (share_fits(s, row, n, true))
+		while (client->control->leaving && !share_fits(s, row, n, false))
+			leave_some(client->control);
+	return share_take(s, row, n);
 }
 
-bool piece_fits(const struct client *client, uint64_t bytes)
+int mapping_take(struct client *client, uint64_t bytes)
 {
-	struct control *c = client->control;
-	const struct control_limits *limits = &c->config.limits;
+	int rc =
+		bytes > CONTROL_PIECE_BYTES_MAX ? -ENOSPC : take(client, SHARE_mapped_bytes, bytes);
 
-	/* Unmapping takes the time of all clients: nobody makes us do it for a request that is
-	 * refused anyway. */
-	if (bytes > limits->piece_bytes || bytes > limits->client_bytes - client->piece_bytes ||
-	    !fits(client, bytes, c->piece_bytes - c->leaving_bytes))
-		return false;
-	while (!fits(client, bytes, c->piece_bytes))
-		leave_some(c);
-	return true;
+	if (rc)
+		return rc;
+	rc = take(client, SHARE_mappings, 1);
+	if (rc)
+		share_give(&client->shares, SHARE_mapped_bytes, bytes);
+	return rc;
 }
 
-void pieces_make_way(struct control *c)
+void mapping_give(struct client *client, uint64_t bytes)
 {
-	while (memory_full() && c->leaving)
-		leave_some(c);
-}
-
-void piece_mapped(struct piece *piece)
-{
-	struct client *client = piece->object.client;
-
-	client_bind(client, piece->mapping.base, piece->mapping.bytes);
-	client->piece_bytes += piece->mapping.bytes;
-	client->control->piece_bytes += piece->mapping.bytes;
+	share_give(&client->shares, SHARE_mapped_bytes, bytes);
+	share_give(&client->shares, SHARE_mappings, 1);
 }
 
 static int map_piece(const struct call *call, struct piece *piece)
@@ -87,15 +82,18 @@ static int map_piece(const struct call *call, struct piece *piece)
 	const struct control_piece *in = call->body;
 	struct client *client = call->client;
 	const char *why = "more than there is room for";
-	int rc = -ENOSPC;
+	int rc = mapping_take(client, in->bytes);
 
-	if (piece_fits(client, in->bytes)) {
-		pieces_make_way(client->control);
+	if (!rc) {
 		rc = memory_map_piece(call->fds[0], in->offset, in->bytes, piece->read_only,
 				      &piece->mapping, &why);
+		if (rc)
+			mapping_give(client, in->bytes);
 	}
 	if (rc)
 		LOG(WARNING, "client %u: piece refused: it is %s", client->id, why);
+	else
+		client_bind(client, piece->mapping.base, piece->mapping.bytes);
 	return rc;
 }
 
@@ -104,12 +102,11 @@ int run_add_piece(struct call *call)
 	const struct control_piece *in = call->body;
 	struct control_number *out = call->reply;
 	struct client *client = call->client;
-	const struct control_limits *limits = &client->control->config.limits;
 	struct piece *piece;
 	int rc;
 
 	if (in->flags & ~(uint32_t)PIECE_READ_ONLY || in->reserved || in->bytes == 0 ||
-	    in->bytes > limits->piece_bytes)
+	    in->bytes > CONTROL_PIECE_BYTES_MAX)
 		return -EINVAL;
 	piece = object_make(client, OBJECT_PIECE, sizeof(*piece), &rc);
 	if (!piece)
@@ -120,7 +117,6 @@ int run_add_piece(struct call *call)
 		object_drop(&piece->object);
 		return rc;
 	}
-	piece_mapped(piece);
 	out->number = piece->object.number;
 	return 0;
 }
@@ -148,10 +144,9 @@ void piece_unmap(struct piece *piece)
 
 	if (!piece->mapping.base)
 		return;
-	client->piece_bytes -= piece->mapping.bytes;
 	l = malloc(sizeof(*l));
 	if (!l) {
-		c->piece_bytes -= piece->mapping.bytes;
+		mapping_give(client, piece->mapping.bytes);
 		memory_unmap(&piece->mapping);
 		return;
 	}
@@ -161,11 +156,10 @@ void piece_unmap(struct piece *piece)
 			      .base = piece->mapping.base,
 			      .bytes = piece->mapping.bytes,
 			      .range = piece->mapping.range};
+	share_leave(&client->shares, SHARE_mapped_bytes, l->bytes);
+	l->user = share_leave(&client->shares, SHARE_mappings, 1);
 	c->leaving = l;
-	c->leaving_bytes += l->bytes;
 	piece->mapping = (struct mapping){0};
-	if (c->leaving_bytes > c->config.limits.client_bytes) /* address space is not for ever */
-		pieces_leave_all(c);
 }
 
 static uint64_t now_ns(void)

@@ -110,7 +110,7 @@ static uint64_t page_bytes_of(int id)
 
 /* May the client have it, as the number says now, and in pages of this size? Tells its bytes. 0;
  * -EACCES; -ENOSPC: no room for it; -errno of shmctl(). */
-static int judge(const struct client *client, const struct control_segment *in, uint64_t page_bytes,
+static int judge(struct client *client, const struct control_segment *in, uint64_t page_bytes,
 		 uint64_t *bytes)
 {
 	struct shmid_ds segment;
@@ -120,14 +120,15 @@ static int judge(const struct client *client, const struct control_segment *in, 
 	if (!allowed(client, &segment.shm_perm, in->flags & PIECE_READ_ONLY))
 		return -EACCES;
 	*bytes = ((uint64_t)segment.shm_segsz + page_bytes - 1) & ~(page_bytes - 1);
-	if (piece_fits(client, *bytes))
+	if (*bytes <= CONTROL_PIECE_BYTES_MAX &&
+	    share_fits(&client->shares, SHARE_mapped_bytes, *bytes, true))
 		return 0;
 	LOG(WARNING, "client %u: segment refused: more than there is room for", client->id);
 	return -ENOSPC;
 }
 
 /* All of a segment, attached. 0; -EPERM: of another namespace; as judge(); -errno of shmat(). */
-static int attach(const struct client *client, const struct control_segment *in, void **at,
+static int attach(struct client *client, const struct control_segment *in, void **at,
 		  uint64_t *bytes, uint64_t *page_bytes)
 {
 	int rc;
@@ -145,6 +146,8 @@ static int attach(const struct client *client, const struct control_segment *in,
 	/* From here on the number belongs to no other segment; until here it might have changed. */
 	*page_bytes = page_bytes_of((int)in->id);
 	rc = *page_bytes ? judge(client, in, *page_bytes, bytes) : -ENOSPC;
+	if (!rc)
+		rc = mapping_take(client, *bytes);
 	if (rc)
 		shmdt(*at);
 	return rc;
@@ -168,21 +171,22 @@ int run_add_segment(struct call *call)
 	piece = object_make(client, OBJECT_PIECE, sizeof(*piece), &rc);
 	if (!piece) {
 		shmdt(at);
+		mapping_give(client, bytes);
 		return rc;
 	}
 	piece->read_only = in->flags & PIECE_READ_ONLY;
-	pieces_make_way(client->control);
 	rc = memory_mapped(at, bytes, page_bytes,
 			   piece->read_only ? PROT_READ : PROT_READ | PROT_WRITE, &piece->mapping,
 			   &why);
 	if (rc) {
+		mapping_give(client, bytes);
 		object_drop(&piece->object);
 		return rc;
 	}
 	/* Nobody tells whether the kernel has huge pages for segments in small ones: as if it had. */
 	if (page_bytes < SEGMENT_POPULATE_BYTES)
 		piece->mapping.populate_bytes = SEGMENT_POPULATE_BYTES;
-	piece_mapped(piece);
+	client_bind(client, at, bytes);
 	*(struct control_number *)call->reply =
 		(struct control_number){.number = piece->object.number};
 	return 0;

@@ -79,12 +79,16 @@ void client_teardown(struct client *client)
 		drop_all(client, (enum object_kind)kind);
 	if (d->clients[client->index] == client)
 		d->clients[client->index] = NULL;
+	share_give(&client->shares, SHARE_places, share_held(&client->shares, SHARE_places));
+	if (client->page.base)
+		mapping_give(client, client->page.bytes);
 	memory_unmap(&client->page);
 	if (client->pieces.slot)
 		table_destroy(&client->pieces);
 	free(client->runs);
 	client->runs = NULL;
-	client->run_count = client->run_room = client->extents = 0;
+	share_give(&client->shares, SHARE_ranges, client->run_count);
+	client->run_count = client->run_room = 0;
 	if (client->bell >= 0) {
 		control_unwatch(client->control, client->bell);
 		close_later(client->bell);

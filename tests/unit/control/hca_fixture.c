@@ -240,7 +240,7 @@ static void start_hca(struct fixture *f, bool poll_pipeline)
 	DIE_IF(ceu_start(f->ceu));
 }
 
-void fixture_start(struct fixture *f, const struct control_limits *limits, bool poll_pipeline)
+void fixture_start(struct fixture *f, const struct fixture_total *totals, bool poll_pipeline)
 {
 	struct control_device device = {.name = "hca0", .guid = 0x1234, .kick_eventfd = -1};
 	struct control_config config = {
@@ -251,8 +251,8 @@ void fixture_start(struct fixture *f, const struct control_limits *limits, bool 
 	start_hca(f, poll_pipeline);
 	snprintf(f->path, sizeof(f->path), "/tmp/softhca-test-%d-%d", (int)getpid(), runs++);
 	config.socket_path = f->path;
-	if (limits)
-		config.limits = *limits;
+	f->shares = config.shares = shares_create(geteuid());
+	DIE_IF(!f->shares);
 	device.hca = f->hca;
 	device.ceu = f->ceu;
 	device.ctx = f;
@@ -263,6 +263,8 @@ void fixture_start(struct fixture *f, const struct control_limits *limits, bool 
 					       .leave = port_leave_,
 					       .attribute = port_attribute};
 	DIE_IF(control_create(&config, &f->control));
+	for (; totals && totals->total; totals++)
+		shares_set_total(f->shares, totals->row, 0, totals->total);
 	polling = poll_pipeline;
 	serving = true;
 	has_poller = poll_pipeline;
@@ -279,8 +281,14 @@ void fixture_kill_control(struct fixture *f)
 		pthread_join(server, NULL);
 	}
 	has_server = false;
+	if (!f->control)
+		return;
 	control_destroy(f->control);
 	f->control = NULL;
+	/* Nothing that clients took is missing. */
+	DIE_IF(shares_holders(f->shares, NULL, 0));
+	shares_destroy(f->shares);
+	f->shares = NULL;
 }
 
 void fixture_stop(struct fixture *f)

@@ -8,11 +8,13 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include "base/shares.h"
 #include "command/ceu.h"
 #include "control/control.h"
 #include "hca/hca.h"
 
 struct fixture {
+	struct shares *shares;
 	struct hca *hca;
 	struct ceu *ceu;
 	struct control *control;
@@ -25,6 +27,12 @@ struct fixture {
 		joined; /* by how much more often join was called with success than leave; atomic */
 };
 
+/* How much there is of something that clients share. */
+struct fixture_total {
+	enum share row;
+	uint64_t total;
+};
+
 /* The connection manager of the daemons that are started: control_config.cm_adopt. */
 extern int (*fixture_cm_adopt)(void *ctx, int fd);
 
@@ -32,8 +40,8 @@ extern int (*fixture_cm_adopt)(void *ctx, int fd);
 extern int fixture_node;
 
 /* EAL is started once for each program (TEST_GROUP). */
-/* limits may be NULL. Exits on failure. */
-void fixture_start(struct fixture *f, const struct control_limits *limits, bool poll_pipeline);
+/* totals: those of shares.def that differ, the last one 0; may be NULL. Exits on failure. */
+void fixture_start(struct fixture *f, const struct fixture_total *totals, bool poll_pipeline);
 void fixture_stop(struct fixture *f);
 /* Stops serving the socket as if the daemon had been killed: all connections end. */
 void fixture_kill_control(struct fixture *f);

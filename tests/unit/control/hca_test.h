@@ -2,8 +2,8 @@
 #ifndef HCA_TEST_H
 #define HCA_TEST_H
 /* For test programs each of whose tests has a daemon of its own (hca_fixture.h): f is that of the
- * test that runs, and the one that libraries find. TEST_STATE(name, start, stop, &limits) sets its
- * struct control_limits. */
+ * test that runs, and the one that libraries find. TEST_STATE(name, start, stop, totals) changes
+ * what clients share (struct fixture_total). */
 #include <stdlib.h>
 
 #include "test.h"

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -260,6 +261,14 @@ static inline int raw_create_srq(int fd, const struct control_srq *in, uint32_t 
 	return rc;
 }
 
+/* The user that this thread connects as from now on; 0: itself. Skips the test where only root could. */
+static inline void raw_be(uid_t uid)
+{
+	if (getuid() != 0)
+		skip();
+	assert_int_equal(syscall(SYS_setresuid, -1, uid, -1), 0);
+}
+
 /* All of it: what a client has before it works. */
 struct raw {
 	int fd;
@@ -284,6 +293,14 @@ static inline void raw_set_up(struct raw *r, const char *path)
 	assert_int_equal(raw_create_qp(r->fd, &in, &r->qpn), 0);
 	srq = raw_srq_in(r->pd, r->lkey);
 	assert_int_equal(raw_create_srq(r->fd, &srq, &r->srqn), 0);
+}
+
+/* The same as that user. */
+static inline void raw_set_up_as(struct raw *r, const char *path, uid_t uid)
+{
+	raw_be(uid);
+	raw_set_up(r, path);
+	raw_be(0);
 }
 
 #endif

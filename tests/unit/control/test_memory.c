@@ -143,25 +143,47 @@ TEST(ranges__are_reused)
 	close(fd);
 }
 
+/* Clients of one user, whom nobody serves. */
+static struct control control;
+static struct client client = {.control = &control}, brother = {.control = &control};
+
+static int with_shares(void **state)
+{
+	(void)state;
+	control.shares = shares_create(1);
+	shares_set_total(control.shares, SHARE_mappings, 0, memory_ranges_max());
+	share_client_begin(control.shares, 1000, 0, &client.shares);
+	share_client_begin(control.shares, 1000, 0, &brother.shares);
+	return 0;
+}
+
+static int without(void **state)
+{
+	(void)state;
+	pieces_leave_all(&control);
+	share_client_end(&client.shares);
+	share_client_end(&brother.shares);
+	shares_destroy(control.shares);
+	return 0;
+}
+
 /* What is being unmapped still counts among the mappings that the kernel lets a process have. */
-TEST(ranges__count_until_they_are_unmapped)
+TEST_WITH(ranges__count_until_they_are_unmapped, with_shares, without)
 {
 	static struct mapping m[1 << 16];
-	struct control c = {0};
-	struct client client = {.control = &c};
 	struct piece piece = {.object.client = &client};
 	int fd = raw_memfd(4096, 0);
 	uint32_t n = 0;
 	const char *why;
 
 	(void)state;
-	c.config.limits.client_bytes = 8192;
 	while (memory_map_piece(fd, 0, 4096, false, &m[n], &why) == 0)
 		n++;
+	assert_int_equal(mapping_take(&client, 4096), 0);
 	piece.mapping = m[--n];
 	piece_unmap(&piece);
 	assert_int_equal(memory_map_piece(fd, 0, 4096, false, &m[n], &why), -ENOSPC);
-	assert_false(pieces_leave(&c));
+	assert_false(pieces_leave(&control));
 	assert_int_equal(memory_map_piece(fd, 0, 4096, false, &m[n], &why), 0);
 	for (; n != UINT32_MAX; n--)
 		memory_unmap(&m[n]);
@@ -169,31 +191,34 @@ TEST(ranges__count_until_they_are_unmapped)
 }
 
 /* A request waits for what is leaving only if that gets it room, and no longer than until then. */
-TEST(pieces__wait_for_no_more_than_they_need)
+TEST_WITH(pieces__wait_for_no_more_than_they_need, with_shares, without)
 {
 	static const struct {
 		uint64_t bytes, left; /* MiB: asked for, and still leaving afterwards */
 		bool fits;
-	} row[] = {{1 << 11, 96, false}, /* more than a piece may have */
-		   {513, 96, false},	 /* than the client may */
-		   {257, 96, false},	 /* than all may */
-		   {160, 96, true},	 {161, 64, true}, {256, 0, true}};
-	struct control c = {0};
-	struct client client = {.control = &c};
+	} row[] = {{2 << 20, 96, false}, /* more than a piece may have */
+		   {257, 96, false},	 /* than a client may */
+		   {160, 96, true},
+		   {161, 64, true},
+		   {256, 0, true}};
 	struct piece piece = {.object.client = &client};
 	int fd = raw_memfd(96 << 20, 0);
+	struct share_info info;
 	const char *why;
 
 	(void)state;
-	c.config.limits.piece_bytes = 1 << 30;
-	c.config.limits.client_bytes = 512 << 20;
-	c.config.limits.all_bytes = 256 << 20;
+	/* 512 MiB for one user, 256 for one client */
+	shares_set_total(control.shares, SHARE_mapped_bytes, 0, 1024 << 20);
+	assert_int_equal(mapping_take(&brother, 256 << 20), 0);
+	assert_int_equal(mapping_take(&client, 96 << 20), 0);
 	assert_int_equal(memory_map_piece(fd, 0, 96 << 20, false, &piece.mapping, &why), 0);
-	c.piece_bytes = client.piece_bytes = 96 << 20;
 	piece_unmap(&piece);
 	for (unsigned int i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		assert_int_equal(piece_fits(&client, row[i].bytes << 20), row[i].fits);
-		assert_int_equal(c.leaving_bytes >> 20, row[i].left);
+		assert_int_equal(mapping_take(&client, row[i].bytes << 20) == 0, row[i].fits);
+		if (row[i].fits)
+			mapping_give(&client, row[i].bytes << 20);
+		shares_info(control.shares, SHARE_mapped_bytes, 0, &info);
+		assert_int_equal((info.used >> 20) - 256, row[i].left);
 	}
 	close(fd);
 }

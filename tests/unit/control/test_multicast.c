@@ -132,9 +132,10 @@ TEST(multicast__ends_with_the_client)
 	assert_attached(0, 0);
 }
 
-static struct control_limits limits = {.attachments = 2};
+/* 2 for one client */
+static struct fixture_total limits[] = {{SHARE_attachments, 3}, {0}};
 
-TEST_STATE(multicast__limits, start, stop, &limits)
+TEST_STATE(multicast__limits, start, stop, limits)
 {
 	uint8_t third[16];
 	struct raw r;

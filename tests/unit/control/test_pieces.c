@@ -34,8 +34,11 @@ static int reg(const struct raw *r, uint32_t piece, uint64_t offset, uint64_t by
 	return rc ? rc : raw_number(r->fd, CONTROL_DEREG_MR, lkey);
 }
 
-static struct control_limits few = {.pieces = 10, .extents = 20, .all_bytes = 8ull << 40};
-static struct control_limits many = {.pieces = 1 << 17};
+/* Of these one client gets 20 mappings, 20 ranges and 4 TiB. */
+static struct fixture_total few[] = {{SHARE_mappings, 40},
+				     {SHARE_ranges, 80},
+				     {SHARE_mapped_bytes, (16ull << 40) + (1 << 30)},
+				     {0}};
 
 TEST(pieces__each_wrong_one)
 {
@@ -272,8 +275,8 @@ TEST(runs__pages_run_out)
 	uint32_t lkey;
 
 	(void)state;
-	raw_set_up(&r, f.path);
-	raw_set_up(&other, f.path);
+	raw_set_up_as(&r, f.path, 1000);
+	raw_set_up_as(&other, f.path, 1001);
 	in.pd = r.pd;
 	assert_int_equal(add(&r, fd, 0, bytes, &in.run[0].piece), 0);
 	in.run[1] = in.run[0];
@@ -282,7 +285,7 @@ TEST(runs__pages_run_out)
 	while ((rc = raw_reg_mr(r.fd, &in, &lkey)) == 0)
 		n++;
 	assert_int_equal(rc, -ENOSPC);
-	assert_int_equal(n, 6); /* three quarters */
+	assert_int_equal(n, 4); /* half */
 	assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, lkey), -ENOENT);
 	in.pd = other.pd;
 	assert_int_equal(add(&other, fd, 0, bytes, &in.run[0].piece), 0);
@@ -476,35 +479,32 @@ TEST(huge__little_of_many_in_tmpfs)
 	little_of_many(fd);
 }
 
-/* What is unmapped leaves bit by bit, and others are served meanwhile; all of it comes back. One
- * client has four TiB at most, all have eight, of which some are left for the next. */
-TEST_STATE(limits__of_pieces, start, stop, &few)
+/* What is unmapped leaves bit by bit, and others are served meanwhile; all of it comes back. */
+TEST_STATE(limits__of_pieces, start, stop, few)
 {
 	int fd = raw_memfd(PAGE, 0), large = raw_memfd(1ull << 40, 0);
-	uint32_t piece[10], last;
+	uint32_t piece[18], last;
 	struct raw r, other;
 
 	(void)state;
 	for (int round = 0; round < 2; round++) {
-		raw_set_up(&r, f.path); /* has one */
-		for (int i = 0; i < 9; i++)
+		raw_set_up(&r, f.path); /* has two: its page, and one */
+		for (int i = 0; i < 18; i++)
 			assert_int_equal(
 				add(&r, i ? fd : large, 0, i ? PAGE : 1ull << 40, &piece[i]), 0);
 		assert_int_equal(add(&r, fd, 0, PAGE, NULL), -ENOSPC);
 		assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, piece[0]), 0);
-		/* They are three now, for a moment or two. */
-		for (int i = 0; i < 3; i++) {
+		/* They are four now, for a moment or two. */
+		for (int i = 0; i < 4; i++) {
 			assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, piece[i + 1]), 0);
 			assert_int_equal(add(&r, large, 0, 1ull << 40, &piece[i + 1]), 0);
 		}
 		assert_int_equal(add(&r, large, 0, 1ull << 40, &last), -ENOSPC);
 		raw_set_up(&other, f.path);
-		for (int i = 0; i < 3; i++)
+		for (int i = 0; i < 5; i++)
 			assert_int_equal(add(&other, large, 0, 1ull << 40, &last),
-					 i < 2 ? 0 : -ENOSPC);
+					 i < 4 ? 0 : -ENOSPC);
 		close(r.fd);
-		assert_true(fixture_wait_clients(&f, 1));
-		assert_int_equal(add(&other, large, 0, 1ull << 40, &last), 0);
 		close(other.fd);
 		assert_true(fixture_wait_clients(&f, 0));
 	}
@@ -512,7 +512,7 @@ TEST_STATE(limits__of_pieces, start, stop, &few)
 	close(fd);
 }
 
-TEST_STATE(limits__of_runs, start, stop, &few)
+TEST_STATE(limits__of_runs, start, stop, few)
 {
 	struct control_runs more = {.count = 15};
 	struct control_mr in = {.count = 1};
@@ -537,8 +537,8 @@ TEST_STATE(limits__of_runs, start, stop, &few)
 	close(r.fd);
 }
 
-/* For one of the kernel's mappings, too, a request waits while any is leaving. */
-TEST_STATE(limits__of_mappings, start, stop, &many)
+/* A user who has all his mappings waits while any of them is leaving, but no longer. */
+TEST_STATE(limits__of_mappings, start, stop, few)
 {
 	const struct control_segment shared = {.id = (uint32_t)shmget(IPC_PRIVATE, PAGE, 0600)};
 	int fd = raw_memfd(PAGE, 0), large = raw_memfd(1ull << 40, 0), late = raw_connect(f.path);
@@ -546,14 +546,18 @@ TEST_STATE(limits__of_mappings, start, stop, &many)
 	struct control_hello_reply hello;
 	struct control_number out;
 	uint32_t piece[3];
-	struct raw r;
+	struct raw r, other;
 
 	(void)state;
 	raw_set_up(&r, f.path);
+	raw_set_up(&other, f.path);
 	for (int i = 0; i < 3; i++) /* so large that they take a while to leave */
 		assert_int_equal(add(&r, large, 0, 1ull << 40, &piece[i]), 0);
+	while (add(&other, fd, 0, PAGE, NULL) == 0)
+		;
 	while (add(&r, fd, 0, PAGE, NULL) == 0)
 		;
+	assert_int_equal(raw_hello_with(late, page, &hello), -ENOSPC);
 	raw_number(r.fd, CONTROL_DROP_PIECE, piece[0]);
 	assert_int_equal(raw_hello_with(late, page, &hello), 0);
 	raw_number(r.fd, CONTROL_DROP_PIECE, piece[1]);
@@ -568,5 +572,6 @@ TEST_STATE(limits__of_mappings, start, stop, &many)
 	close(page);
 	close(late);
 	close(r.fd);
+	close(other.fd);
 	close(fd);
 }

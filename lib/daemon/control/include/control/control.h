@@ -16,6 +16,7 @@
 struct hca;
 struct ceu;
 struct control;
+struct shares;
 
 /* Callbacks for the port; ctx is the device's. */
 struct control_port_ops {
@@ -50,29 +51,16 @@ struct control_device {
 	void *ctx;
 };
 
-/* Limits of one client; 0 means the default given here. */
-struct control_limits {
-	uint32_t pds;		      /* 1024 */
-	uint32_t pieces;	      /* of memory: 16384 */
-	uint32_t extents;	      /* ranges of pieces in its MRs: 2^18 */
-	uint32_t mrs, cqs, srqs, qps; /* three quarters of the table, at least 1 */
-	uint32_t attachments;	      /* of its QPs to multicast groups: three quarters of
-					 MULTICAST_GROUPS_MAX */
-	uint64_t piece_bytes;	      /* of one piece, and of one MR: 1 TiB */
-	uint64_t client_bytes;	      /* of all pieces of one client: 4 TiB */
-	uint64_t all_bytes; /* of all pieces of all clients: 64 TiB, half of what a process
-					 has; one has at most as much as is left */
-};
-
 struct control_config {
 	const char *socket_path;  /* an old socket file there is replaced unless somebody listens on
 				     it; NULL: no socket */
 	unsigned int socket_mode; /* of the socket file; 0: 0666 */
 	const char *socket_group; /* of the socket file, by name; NULL or "": the process's own */
-	unsigned int clients_max; /* 0: CLIENTS_MAX; never more */
 	unsigned int device_count;
 	const struct control_device *devices; /* copied */
-	struct control_limits limits;
+	/* What clients share. Its rows that depend on the devices get their totals here. NULL: a table of
+	 * the module's own. */
+	struct shares *shares;
 	/* Takes over a client's connection as a channel of the connection manager
 	 * (host-abi/cm_channel.h), before the client gets its reply. 0: fd is the callee's;
 	 * -EUSERS,

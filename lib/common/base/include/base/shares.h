@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BASE_SHARES_H
+#define BASE_SHARES_H
+/*
+ * Who holds how much of what clients share (shares.def). Every taking goes through share_take(), every return through
+ * share_give(); nothing else decides.
+ *
+ * The rule, for each row: of its total a reserve is set aside, in SHARES_USERS assured parts. A user holds his assured
+ * part out of the reserve, and what he has beyond it out of the rest, up to the row's part for one user; one client of
+ * his holds no more than the row's part for one client. So whatever the others do, each of the first SHARES_USERS
+ * users always gets his assured part, and nobody but root and the daemon's own user gets more than his limit
+ * (doc/decisions/0022-shares-are-a-users.md has the proof).
+ *
+ * A user is a user ID as the daemon's namespace shows it; he is forgotten when he has no client and holds nothing.
+ *
+ * Any thread: a mutex guards each table, held for a few loads and stores. Not for the data path.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/limits.h"
+
+enum {
+	SHARES_USERS = 32, /* assured parts that a reserve consists of */
+};
+
+enum share {
+#define SHARE(name, scope, total, reserve, user, client, refusal, attack, text) SHARE_##name,
+#include "base/shares.def"
+	SHARE_COUNT
+};
+
+/* Refusals that are no errno: the connection ends; what was asked for does not happen. */
+enum { SHARE_CLOSED = 4096, SHARE_DROPPED };
+
+struct share_row {
+	const char *name, *text;
+	bool of_hca;
+	uint64_t total;
+	uint8_t reserve, user, client; /* percent of the total */
+	int refusal;		       /* errno, SHARE_CLOSED or SHARE_DROPPED */
+};
+extern const struct share_row share_rows[SHARE_COUNT];
+
+struct shares;
+struct share_user;
+
+/* A connection as a holder; embedded in the object of its owner. The fields are for shares.c. */
+struct share_client {
+	struct share_user *user; /* NULL: none, and it may take nothing */
+	struct share_client *next, *prev;
+	int32_t pid;
+	unsigned int hca; /* whose rows of scope HCA it takes from; set before the first of them */
+	uint64_t held[SHARE_COUNT], refused[SHARE_COUNT];
+};
+
+/* NULL: no memory. The user `owner`, and root, may have all but the reserves. */
+struct shares *shares_create(uint32_t owner);
+/* All clients have ended. NULL is allowed. */
+void shares_destroy(struct shares *s);
+
+/* How much there is of a row; hca: 0 for those of scope DAEMON. Before anybody takes of it. */
+void shares_set_total(struct shares *s, enum share row, unsigned int hca, uint64_t total);
+uint64_t shares_total(struct shares *s, enum share row, unsigned int hca);
+/* The part of one user in all rows, in percent; 0: as in the table. Before anybody takes. */
+void shares_set_user_part(struct shares *s, unsigned int percent);
+
+/* A new client of that user, which holds nothing. 0, -ENOMEM. */
+int share_client_begin(struct shares *s, uint32_t uid, int32_t pid, struct share_client *c);
+/* Its end: gives back what it still holds. A client that never began is allowed. */
+void share_client_end(struct share_client *c);
+
+/* A small number of its user, lowest first; another user may have it when that one is forgotten. */
+unsigned int share_user_index(const struct share_client *c);
+
+/* Takes n of a row. 0; -errno of the row (-EAGAIN for SHARE_CLOSED and SHARE_DROPPED): counted as refused, nothing
+ * has changed. */
+int share_take(struct share_client *c, enum share row, uint64_t n);
+/* Would share_take() grant it now, or, `later`, once all that was left (share_leave()) has been given back? Counts
+ * nothing. */
+bool share_fits(struct share_client *c, enum share row, uint64_t n, bool later);
+/* Gives back n of what it took. */
+void share_give(struct share_client *c, enum share row, uint64_t n);
+
+/* How much of a row the client holds. Its owner's thread. */
+uint64_t share_held(const struct share_client *c, enum share row);
+
+/* For what takes its time to come back, and may outlive its client: the client gives up n, which stay its user's until
+ * share_return(). The user lives until then. */
+struct share_user *share_leave(struct share_client *c, enum share row, uint64_t n);
+void share_return(struct share_user *u, enum share row, unsigned int hca, uint64_t n);
+
+/* ---- what `softhca limits` shows ---- */
+
+struct share_info {
+	enum share row;
+	unsigned int hca;
+	uint64_t total, used, refused; /* refused: times */
+	uint64_t reserve, assured, user_most, client_most;
+};
+/* The state of a row. */
+void shares_info(struct shares *s, enum share row, unsigned int hca, struct share_info *out);
+
+struct share_holder {
+	enum share row;
+	unsigned int hca;
+	uint32_t uid;
+	int32_t pid; /* of a client; 0: all of the user's */
+	uint64_t held, most, refused;
+};
+/* Fills up to n with who holds something or was refused, users before their clients. Returns how many there are. */
+unsigned int shares_holders(struct shares *s, struct share_holder *out, unsigned int n);
+
+#endif

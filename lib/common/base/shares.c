@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Who holds how much of what is shared: shares.h has the rule. A user's assured part comes out of the reserve, which is
+ * never touched for anything else; `beyond` is what all users hold above theirs, and never exceeds total - reserve.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include "base/assert.h"
+#include "base/shares.h"
+
+const struct share_row share_rows[SHARE_COUNT] = {
+#define DAEMON	false
+#define HCA	true
+#define CLOSED	SHARE_CLOSED
+#define DROPPED SHARE_DROPPED
+#define SHARE(name, scope, total, reserve, user, client, refusal, attack, text)                    \
+	[SHARE_##name] = {#name, text, scope, total, reserve, user, client, refusal},
+#include "base/shares.def"
+#undef DAEMON
+#undef HCA
+#undef CLOSED
+#undef DROPPED
+};
+
+/* One row of one HCA, or of the daemon. */
+struct pool {
+	uint64_t total, reserve, assured, user_most, client_most;
+	uint64_t used, beyond, refused;
+};
+
+struct share_user {
+	struct shares *all;
+	struct share_user *next, *prev;
+	struct share_client *clients;
+	uint32_t uid;
+	unsigned int index;
+	uint64_t holdings; /* sum of held: he is forgotten when it is 0 and he has no client */
+	uint64_t held[SHARE_COUNT][HCA_MAX], refused[SHARE_COUNT][HCA_MAX];
+	uint64_t left[SHARE_COUNT][HCA_MAX]; /* of what he holds: no client's any more */
+};
+
+struct shares {
+	pthread_mutex_t lock;
+	uint32_t owner;
+	unsigned int user_part; /* 0: as in the table */
+	struct share_user *users;
+	struct pool pools[SHARE_COUNT][HCA_MAX];
+};
+
+static uint64_t percent_of(uint64_t total, unsigned int percent)
+{
+	return total / 100 * percent + total % 100 * percent / 100;
+}
+
+static unsigned int hca_of(const struct share_client *c, enum share row)
+{
+	return share_rows[row].of_hca ? c->hca : 0;
+}
+
+/* ---- totals ---- */
+
+static void set_pool(struct shares *s, enum share row, unsigned int hca, uint64_t total)
+{
+	const struct share_row *r = &share_rows[row];
+	struct pool *p = &s->pools[row][hca];
+
+	p->total = total;
+	p->reserve = percent_of(total, r->reserve);
+	p->assured = p->reserve / SHARES_USERS;
+	if (!p->assured && p->reserve)
+		p->assured = 1;
+	p->user_most = percent_of(total, s->user_part ? s->user_part : r->user);
+	p->client_most = percent_of(total, r->client);
+	/* Of very little, one can still have something. */
+	if (!p->user_most)
+		p->user_most = total ? 1 : 0;
+	if (!p->client_most)
+		p->client_most = total ? 1 : 0;
+}
+
+struct shares *shares_create(uint32_t owner)
+{
+	struct shares *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	pthread_mutex_init(&s->lock, NULL);
+	s->owner = owner;
+	for (unsigned int row = 0; row < SHARE_COUNT; row++)
+		for (unsigned int hca = 0; hca < HCA_MAX; hca++)
+			set_pool(s, row, hca, share_rows[row].total);
+	return s;
+}
+
+void shares_set_total(struct shares *s, enum share row, unsigned int hca, uint64_t total)
+{
+	pthread_mutex_lock(&s->lock);
+	set_pool(s, row, hca, total);
+	pthread_mutex_unlock(&s->lock);
+}
+
+uint64_t shares_total(struct shares *s, enum share row, unsigned int hca)
+{
+	return s->pools[row][hca].total;
+}
+
+void shares_set_user_part(struct shares *s, unsigned int percent)
+{
+	pthread_mutex_lock(&s->lock);
+	s->user_part = percent;
+	for (unsigned int row = 0; row < SHARE_COUNT; row++)
+		for (unsigned int hca = 0; hca < HCA_MAX; hca++)
+			set_pool(s, row, hca, s->pools[row][hca].total);
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- users and clients; with the lock held, as all below ---- */
+
+static unsigned int free_index(const struct shares *s)
+{
+	const struct share_user *u = s->users;
+	unsigned int index = 0;
+
+	while (u) {
+		if (u->index == index) {
+			index++;
+			u = s->users;
+		} else {
+			u = u->next;
+		}
+	}
+	return index;
+}
+
+static struct share_user *user_of(struct shares *s, uint32_t uid)
+{
+	struct share_user *u = s->users;
+
+	while (u && u->uid != uid)
+		u = u->next;
+	if (u)
+		return u;
+	u = calloc(1, sizeof(*u));
+	if (!u)
+		return NULL;
+	u->all = s;
+	u->uid = uid;
+	u->index = free_index(s);
+	u->next = s->users;
+	if (u->next)
+		u->next->prev = u;
+	s->users = u;
+	return u;
+}
+
+static void forget_if_idle(struct share_user *u)
+{
+	if (u->clients || u->holdings)
+		return;
+	if (u->next)
+		u->next->prev = u->prev;
+	if (u->prev)
+		u->prev->next = u->next;
+	else
+		u->all->users = u->next;
+	free(u);
+}
+
+int share_client_begin(struct shares *s, uint32_t uid, int32_t pid, struct share_client *c)
+{
+	struct share_user *u;
+
+	*c = (struct share_client){.pid = pid};
+	pthread_mutex_lock(&s->lock);
+	u = user_of(s, uid);
+	if (u) {
+		c->user = u;
+		c->next = u->clients;
+		if (c->next)
+			c->next->prev = c;
+		u->clients = c;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return u ? 0 : -ENOMEM;
+}
+
+unsigned int share_user_index(const struct share_client *c)
+{
+	return c->user->index;
+}
+
+/* ---- the rule ---- */
+
+static uint64_t above(uint64_t held, uint64_t assured)
+{
+	return held > assured ? held - assured : 0;
+}
+
+static uint64_t user_most(const struct share_user *u, const struct pool *p)
+{
+	bool trusted = u->uid == 0 || u->uid == u->all->owner;
+
+	return trusted ? p->total - p->reserve + p->assured : p->user_most;
+}
+
+static bool grants(const struct share_client *c, enum share row, uint64_t n, uint64_t held,
+		   uint64_t used, uint64_t beyond)
+{
+	const struct pool *p = &c->user->all->pools[row][hca_of(c, row)];
+	uint64_t more;
+
+	if (n > p->total || c->held[row] + n > p->client_most || held + n > user_most(c->user, p))
+		return false;
+	more = above(held + n, p->assured) - above(held, p->assured);
+	return beyond + more <= p->total - p->reserve && used + n <= p->total;
+}
+
+/* The user holds n more, or (wrapping) less. */
+static void add(struct share_user *u, enum share row, unsigned int hca, uint64_t n)
+{
+	struct pool *p = &u->all->pools[row][hca];
+	uint64_t *held = &u->held[row][hca];
+
+	p->beyond -= above(*held, p->assured);
+	*held += n;
+	p->beyond += above(*held, p->assured);
+	p->used += n;
+	u->holdings += n;
+}
+
+int share_take(struct share_client *c, enum share row, uint64_t n)
+{
+	struct share_user *u = c->user;
+	unsigned int hca = hca_of(c, row);
+	struct pool *p = &u->all->pools[row][hca];
+	int refusal = share_rows[row].refusal;
+	bool granted;
+
+	pthread_mutex_lock(&u->all->lock);
+	granted = grants(c, row, n, u->held[row][hca], p->used, p->beyond);
+	if (granted) {
+		c->held[row] += n;
+		add(u, row, hca, n);
+	} else {
+		c->refused[row]++;
+		u->refused[row][hca]++;
+		p->refused++;
+	}
+	pthread_mutex_unlock(&u->all->lock);
+	if (granted)
+		return 0;
+	return refusal < SHARE_CLOSED ? -refusal : -EAGAIN;
+}
+
+bool share_fits(struct share_client *c, enum share row, uint64_t n, bool later)
+{
+	unsigned int hca = hca_of(c, row);
+	struct shares *s = c->user->all;
+	const struct pool *p = &s->pools[row][hca];
+	uint64_t used = 0, beyond = 0, own = 0;
+	bool granted;
+
+	pthread_mutex_lock(&s->lock);
+	for (const struct share_user *u = s->users; u; u = u->next) {
+		uint64_t held = u->held[row][hca] - (later ? u->left[row][hca] : 0);
+
+		if (u == c->user)
+			own = held;
+		used += held;
+		beyond += above(held, p->assured);
+	}
+	granted = grants(c, row, n, own, used, beyond);
+	pthread_mutex_unlock(&s->lock);
+	return granted;
+}
+
+void share_give(struct share_client *c, enum share row, uint64_t n)
+{
+	pthread_mutex_lock(&c->user->all->lock);
+	ASSERT(c->held[row] >= n);
+	c->held[row] -= n;
+	add(c->user, row, hca_of(c, row), -n);
+	pthread_mutex_unlock(&c->user->all->lock);
+}
+
+uint64_t share_held(const struct share_client *c, enum share row)
+{
+	return c->held[row];
+}
+
+struct share_user *share_leave(struct share_client *c, enum share row, uint64_t n)
+{
+	pthread_mutex_lock(&c->user->all->lock);
+	ASSERT(c->held[row] >= n);
+	c->held[row] -= n;
+	c->user->left[row][hca_of(c, row)] += n;
+	pthread_mutex_unlock(&c->user->all->lock);
+	return c->user;
+}
+
+void share_return(struct share_user *u, enum share row, unsigned int hca, uint64_t n)
+{
+	struct shares *s = u->all;
+
+	pthread_mutex_lock(&s->lock);
+	ASSERT(u->left[row][hca] >= n);
+	u->left[row][hca] -= n;
+	add(u, row, hca, -n);
+	forget_if_idle(u);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void share_client_end(struct share_client *c)
+{
+	struct share_user *u = c->user;
+	struct shares *s;
+
+	if (!u)
+		return;
+	s = u->all;
+	pthread_mutex_lock(&s->lock);
+	for (unsigned int row = 0; row < SHARE_COUNT; row++)
+		add(u, row, hca_of(c, row), -c->held[row]);
+	if (c->next)
+		c->next->prev = c->prev;
+	if (c->prev)
+		c->prev->next = c->next;
+	else
+		u->clients = c->next;
+	forget_if_idle(u);
+	pthread_mutex_unlock(&s->lock);
+	c->user = NULL;
+}
+
+void shares_destroy(struct shares *s)
+{
+	if (!s)
+		return;
+	while (s->users) {
+		struct share_user *u = s->users;
+
+		ASSERT(!u->clients);
+		s->users = u->next;
+		free(u);
+	}
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+/* ---- what is shown ---- */
+
+void shares_info(struct shares *s, enum share row, unsigned int hca, struct share_info *out)
+{
+	const struct pool *p = &s->pools[row][hca];
+
+	pthread_mutex_lock(&s->lock);
+	*out = (struct share_info){.row = row,
+				   .hca = hca,
+				   .total = p->total,
+				   .used = p->used,
+				   .refused = p->refused,
+				   .reserve = p->reserve,
+				   .assured = p->assured,
+				   .user_most = p->user_most,
+				   .client_most = p->client_most};
+	pthread_mutex_unlock(&s->lock);
+}
+
+struct listing {
+	struct share_holder *out;
+	unsigned int room, count;
+};
+
+static void list(struct listing *l, const struct share_holder *h)
+{
+	if (!h->held && !h->refused)
+		return;
+	if (l->count < l->room)
+		l->out[l->count] = *h;
+	l->count++;
+}
+
+static void list_user(struct listing *l, const struct share_user *u, enum share row,
+		      unsigned int hca)
+{
+	const struct pool *p = &u->all->pools[row][hca];
+	const struct share_holder user = {.row = row,
+					  .hca = hca,
+					  .uid = u->uid,
+					  .held = u->held[row][hca],
+					  .most = user_most(u, p),
+					  .refused = u->refused[row][hca]};
+
+	list(l, &user);
+	for (const struct share_client *c = u->clients; c; c = c->next) {
+		const struct share_holder client = {.row = row,
+						    .hca = hca,
+						    .uid = u->uid,
+						    .pid = c->pid,
+						    .held = c->held[row],
+						    .most = p->client_most,
+						    .refused = c->refused[row]};
+
+		if (hca_of(c, row) == hca)
+			list(l, &client);
+	}
+}
+
+unsigned int shares_holders(struct shares *s, struct share_holder *out, unsigned int n)
+{
+	struct listing l = {.out = out, .room = n};
+
+	pthread_mutex_lock(&s->lock);
+	for (const struct share_user *u = s->users; u; u = u->next)
+		for (unsigned int row = 0; row < SHARE_COUNT; row++)
+			for (unsigned int hca = 0; hca < (share_rows[row].of_hca ? HCA_MAX : 1);
+			     hca++)
+				list_user(&l, u, row, hca);
+	pthread_mutex_unlock(&s->lock);
+	return l.count;
+}
