@@ -22,6 +22,7 @@ struct sim_params peer_params(void);
  * outstanding. Memory of both sides is filled with a pattern. */
 struct sim *peer_create(const struct sim_params *p);
 struct sim *peer_make(void);
+#define TEST_PEER(name) RIG_TEST(name, peer_make())
 /* The same, but the peer has said nothing yet. */
 struct sim *peer_create_without_credits(const struct sim_params *p);
 

@@ -5,7 +5,7 @@
  * One whole HCA (node 0 of a simulation) and a test that speaks for its peer (node 1), packet by
  * packet: packets in, packets out, completions, events, context fields. Virtual time.
  *
- * A test names its rule: c9_079__..., see tests/conformance/rules; TEST() registers
+ * A test names its rule: c9_079__..., see tests/conformance/rules; TEST() and RIG_TEST() register
  * it, so that the matrix and the record of transitions know its name.
  */
 #include <string.h>
@@ -118,5 +118,17 @@ void rig_expect_refusal(struct sim *s, unsigned qp, uint32_t psn, enum aeth_nak 
 int rig_begin_test(void **state); /* tells the record of transitions which test runs */
 #undef TEST
 #define TEST(name) TEST_WITH(name, rig_begin_test, NULL)
+/* A case on a rig of its own, s, that `made` makes; it ends with rig_end(). */
+#define RIG_TEST(name, made)                                                                       \
+	static void name##_on(struct sim *s);                                                      \
+	TEST(name)                                                                                 \
+	{                                                                                          \
+		struct sim *s = made;                                                              \
+                                                                                                   \
+		name##_on(s);                                                                      \
+		rig_end(s);                                                                        \
+	}                                                                                          \
+	static void name##_on(struct sim *s)
+#define TEST_RC(name) RIG_TEST(name, rig_make(SERVICE_RC))
 
 #endif

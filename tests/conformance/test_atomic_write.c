@@ -29,23 +29,19 @@ static void expect_answer(struct sim *s, uint32_t psn, uint32_t msn)
 	assert_int_equal(aeth_kind(p.h.syndrome), AETH_ACK);
 }
 
-TEST(atomic_write__is_written_and_answered)
+TEST_RC(atomic_write__is_written_and_answered)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	write_word(s, PSN, VALUE);
 	expect_answer(s, PSN, 1);
 	assert_true(*word(s) == VALUE);
 	rig_untouched(s, AT - 8, 8);
 	rig_untouched(s, AT + 8, 8);
 	assert_int_equal(rig_epsn(s, 0), PSN + 1);
-	rig_end(s);
 }
 
 /* What was sent before is acknowledged before, and a READ behind it brings the word. */
-TEST(atomic_write__keeps_the_order)
+TEST_RC(atomic_write__keeps_the_order)
 {
-	struct sim *s = rig_make(SERVICE_RC);
 	struct rig_packet p;
 
 	rig_request(s, 0, WIRE_RC_WRITE_ONLY, PSN, AT, 64, 64);
@@ -56,7 +52,6 @@ TEST(atomic_write__keeps_the_order)
 	p = rig_expect(s, WIRE_RC_READ_RESP_ONLY, PSN + 2);
 	assert_memory_equal(p.payload, &VALUE, 8);
 	assert_memory_equal(p.payload + 8, s->node[0].memory + AT + 8, 8);
-	rig_end(s);
 }
 
 /* oA19-28 and the checks of a WRITE. */
@@ -105,16 +100,13 @@ TEST(atomic_write__what_is_refused)
 }
 
 /* C9-81: it is a message of its own. */
-TEST(atomic_write__is_in_no_other_message)
+TEST_RC(atomic_write__is_in_no_other_message)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	rig_request(s, 0, WIRE_RC_WRITE_FIRST, PSN, AT + 4096, 2048, 1024);
 	rig_expect_ack(s, PSN, aeth_ack(0), 0);
 	write_word(s, PSN + 1, VALUE);
 	rig_expect_refusal(s, 0, PSN + 1, AETH_NAK_INVALID_REQUEST, 0);
 	rig_untouched(s, AT, 8);
-	rig_end(s);
 }
 
 /* C9-86: it takes one of the resources that READs and atomics take. */
@@ -172,7 +164,7 @@ static void answer(struct sim *s, uint32_t psn, uint32_t msn)
 }
 
 /* From entries and inline; what is more than eight bytes stays. */
-TEST(atomic_write__sends_eight_bytes)
+TEST_PEER(atomic_write__sends_eight_bytes)
 {
 	static const struct {
 		bool is_inline;
@@ -183,7 +175,6 @@ TEST(atomic_write__sends_eight_bytes)
 		    {false, 2, {{64, 3, 0}, {67, 5, 0}}},
 		    {false, 1, {{64, 100, 0}}},
 		    {true, 1, {{64, 20, 0}}}};
-	struct sim *s = peer_make();
 
 	for (uint32_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct sim_wr wr = {.opcode = USER_ATOMIC_WRITE,
@@ -206,7 +197,6 @@ TEST(atomic_write__sends_eight_bytes)
 		answer(s, PSN + i, i + 1);
 		rig_expect_cqe(s, USER_ATOMIC_WRITE, 0, at);
 	}
-	rig_end(s);
 }
 
 /* It goes again with the bytes that it had, whatever the client has made of its buffer meanwhile;
@@ -243,9 +233,8 @@ TEST(atomic_write__goes_again)
 	}
 }
 
-TEST(atomic_write__wrong_answers)
+TEST_PEER(atomic_write__wrong_answers)
 {
-	struct sim *s = peer_make();
 	uint32_t at = peer_post(s, USER_ATOMIC_WRITE, 8);
 	struct sim_wr wr = peer_wr(USER_ATOMIC_WRITE, 8);
 
@@ -256,7 +245,6 @@ TEST(atomic_write__wrong_answers)
 	rig_no_cqe(s);
 	rig_read_response(s, 0, WIRE_RC_READ_RESP_ONLY, PSN, 1, NULL, 8);
 	peer_expect_error(s, SYNDROME_BAD_RESP, at);
-	rig_end(s);
 }
 
 TEST(atomic_write__bad_requests)

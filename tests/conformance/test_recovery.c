@@ -184,12 +184,11 @@ static uint32_t take_all(struct sim *s, uint32_t psn, bool answer)
 
 /* A peer without receives would throw away all that comes behind the first packet again. So each
  * RNR NAK halves what goes out at once, as a loss does; the rest goes when that is acknowledged. */
-TEST(recovery__after_rnr_not_all_at_once)
+TEST_PEER(recovery__after_rnr_not_all_at_once)
 {
 	enum { PACKETS = 512 };
 	const uint32_t end = PEER_PSN + PACKETS;
 	uint32_t most = PACKETS / 2, interval;
-	struct sim *s = peer_make();
 
 	interval = s->node[0].hca->engines[0].settings.ack_interval;
 	peer_post(s, USER_SEND, PACKETS * PEER_MTU);
@@ -206,5 +205,4 @@ TEST(recovery__after_rnr_not_all_at_once)
 	assert_int_equal(take_all(s, PEER_PSN, true), end);
 	rig_expect_cqe(s, USER_SEND, 0, 0);
 	assert_int_equal(sim_counter(s, 0, COUNTER_loss_timeouts), 0);
-	rig_end(s);
 }

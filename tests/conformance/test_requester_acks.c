@@ -36,10 +36,8 @@ TEST(c9_060__a_push_completes_with_its_last_acknowledgement)
 	}
 }
 
-TEST(c9_060__a_read_completes_with_its_last_response)
+TEST_PEER(c9_060__a_read_completes_with_its_last_response)
 {
-	struct sim *s = peer_make();
-
 	peer_post(s, USER_RDMA_READ, 4 * MTU);
 	rig_expect(s, WIRE_RC_READ_REQUEST, PSN);
 	for (unsigned i = 0; i < 4; i++) {
@@ -48,12 +46,10 @@ TEST(c9_060__a_read_completes_with_its_last_response)
 	}
 	rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
 	no_cqe_for(s, 100 * US);
-	rig_end(s);
 }
 
-TEST(c9_060__an_atomic_completes_with_its_response)
+TEST_PEER(c9_060__an_atomic_completes_with_its_response)
 {
-	struct sim *s = peer_make();
 	struct sim_node *n = &s->node[0];
 	uint64_t result;
 
@@ -68,14 +64,11 @@ TEST(c9_060__an_atomic_completes_with_its_response)
 		memcpy(&result, n->memory + PEER_INTO, 8);
 		assert_true(result == 0x8877665544332211 + i);
 	}
-	rig_end(s);
 }
 
 /* Later requests answered first complete nothing out of order. */
-TEST(c9_060__completions_come_in_order)
+TEST_PEER(c9_060__completions_come_in_order)
 {
-	struct sim *s = peer_make();
-
 	peer_post(s, USER_RDMA_WRITE, 10);
 	peer_post(s, USER_RDMA_READ, MTU + 1);
 	peer_post(s, USER_SEND, 10);
@@ -93,14 +86,12 @@ TEST(c9_060__completions_come_in_order)
 	peer_atomic_response(s, PSN + 4, 1, 4); /* acknowledges the SEND too */
 	rig_expect_cqe(s, USER_SEND, 0, 2 * SIM_STRIDE);
 	rig_expect_cqe(s, USER_ATOMIC_FA, 0, 3 * SIM_STRIDE);
-	rig_end(s);
 }
 
-TEST(c9_060__unsignaled_requests_complete_silently)
+TEST_PEER(c9_060__unsignaled_requests_complete_silently)
 {
 	static const uint8_t opcodes[] = {USER_RDMA_WRITE, USER_RDMA_READ, USER_ATOMIC_CS,
 					  USER_SEND};
-	struct sim *s = peer_make();
 	uint32_t psn = PSN;
 
 	for (unsigned i = 0; i < 4; i++) {
@@ -120,7 +111,6 @@ TEST(c9_060__unsignaled_requests_complete_silently)
 	peer_ack(s, PSN + 7, 5);
 	rig_expect_cqe(s, USER_SEND, 0, 4 * SIM_STRIDE);
 	rig_no_cqe(s);
-	rig_end(s);
 }
 
 /* ---- the requester makes sure that a response will come ---- */
@@ -222,9 +212,8 @@ TEST(ack_request__at_least_every_interval)
 
 /* A peer that never answered is not sent everything: it stops, having asked,
  * and goes on. */
-TEST(ack_request__where_it_stops_for_buffers)
+TEST_PEER(ack_request__where_it_stops_for_buffers)
 {
-	struct sim *s = peer_make();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 40 * MTU);
 	struct rig_packet got = {0};
 	unsigned first = 0;
@@ -240,7 +229,6 @@ TEST(ack_request__where_it_stops_for_buffers)
 	assert_true(got.h.ackreq);
 	peer_ack(s, PSN + 39, 1);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
-	rig_end(s);
 }
 
 /* ---- what may be sent: fence, READs outstanding ---- */
@@ -276,9 +264,8 @@ TEST(fence__waits_for_reads_and_atomics_only)
 	}
 }
 
-TEST(fence__waits_for_all_of_them)
+TEST_PEER(fence__waits_for_all_of_them)
 {
-	struct sim *s = peer_make();
 	struct sim_wr rd = peer_wr(USER_RDMA_READ, 2 * MTU);
 
 	for (unsigned i = 0; i < 3; i++) {
@@ -297,12 +284,10 @@ TEST(fence__waits_for_all_of_them)
 	peer_read_responses(s, PSN + 4, 2 * MTU, 0, 1, 3);
 	for (unsigned k = 0; k < 3; k++)
 		rig_expect_cqe(s, USER_RDMA_READ, 0, k * SIM_STRIDE);
-	rig_end(s);
 }
 
-TEST(no_fence__overtakes_nothing_and_waits_for_nothing)
+TEST_PEER(no_fence__overtakes_nothing_and_waits_for_nothing)
 {
-	struct sim *s = peer_make();
 	struct sim_wr rd = peer_wr(USER_RDMA_READ, MTU), wr = peer_wr(USER_RDMA_WRITE, MTU);
 
 	sim_post(s, 0, 0, &rd);
@@ -313,7 +298,6 @@ TEST(no_fence__overtakes_nothing_and_waits_for_nothing)
 	peer_ack(s, PSN + 1, 2);
 	rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, SIM_STRIDE);
-	rig_end(s);
 }
 
 static void max_rd_atomic(uint8_t most)
@@ -379,9 +363,8 @@ TEST(max_rd_atomic__of_0_refuses_them)
 
 /* A peer that has not answered yet holds one buffer for READs, however many may
  * be outstanding: dead peers leave the others theirs. */
-TEST(max_rd_atomic__one_until_the_peer_has_answered)
+TEST_PEER(max_rd_atomic__one_until_the_peer_has_answered)
 {
-	struct sim *s = peer_make();
 	struct sim_wr rd = peer_wr(USER_RDMA_READ, MTU), fa = peer_wr(USER_ATOMIC_FA, 8);
 
 	sim_context(s, 0, 0)->rrc.proven = 0;
@@ -397,7 +380,6 @@ TEST(max_rd_atomic__one_until_the_peer_has_answered)
 	peer_read_responses(s, PSN + 2, MTU, 0, 0, 3);
 	for (unsigned i = 0; i < 3; i++)
 		rig_expect_cqe(s, i == 1 ? USER_ATOMIC_FA : USER_RDMA_READ, 0, i * SIM_STRIDE);
-	rig_end(s);
 }
 
 /* READs count to a queue pair's turn as well: another one comes in between. */
@@ -508,9 +490,8 @@ TEST(c9_134__an_ack_behind_a_read_is_an_implied_nak)
 }
 
 /* The oldest of several: only what is in front of it is acknowledged. */
-TEST(c9_134__the_oldest_read_counts)
+TEST_PEER(c9_134__the_oldest_read_counts)
 {
-	struct sim *s = peer_make();
 	struct sim_wr rd = peer_wr(USER_RDMA_READ, 2 * MTU), wr = peer_wr(USER_RDMA_WRITE, 1);
 
 	for (unsigned i = 0; i < 3; i++) {
@@ -535,7 +516,6 @@ TEST(c9_134__the_oldest_read_counts)
 	rig_expect_cqe(s, USER_RDMA_READ, 0, 3 * SIM_STRIDE);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 4 * SIM_STRIDE);
 	rig_expect_cqe(s, USER_RDMA_READ, 0, 5 * SIM_STRIDE);
-	rig_end(s);
 }
 
 /* ---- ghosts and duplicates ---- */
@@ -560,9 +540,8 @@ static void ineffective(struct sim *s, uint32_t psn)
 	assert_int_equal(q->rrc.rnr_waiting, 0);
 }
 
-TEST(c9_136__ghost_acknowledgements_are_dropped)
+TEST_PEER(c9_136__ghost_acknowledgements_are_dropped)
 {
-	struct sim *s = peer_make();
 	uint32_t ghosts[] = {PSN + 2, PSN + 3, PSN + 1000, PSN + 0x7ffffe};
 
 	peer_post(s, USER_RDMA_WRITE, 2 * MTU);
@@ -574,13 +553,10 @@ TEST(c9_136__ghost_acknowledgements_are_dropped)
 	assert_int_equal(sim_context(s, 0, 0)->rrc.unacked_psn, PSN);
 	peer_ack(s, PSN + 1, 1);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
-	rig_end(s);
 }
 
-TEST(c9_136__with_nothing_outstanding_too)
+TEST_PEER(c9_136__with_nothing_outstanding_too)
 {
-	struct sim *s = peer_make();
-
 	ineffective(s, PSN);
 	ineffective(s, PSN + 1);
 	peer_post(s, USER_RDMA_WRITE, MTU);
@@ -589,12 +565,10 @@ TEST(c9_136__with_nothing_outstanding_too)
 	peer_ack(s, PSN, 1);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
 	ineffective(s, PSN + 1);
-	rig_end(s);
 }
 
-TEST(c9_138__duplicate_acknowledgements_do_no_harm)
+TEST_PEER(c9_138__duplicate_acknowledgements_do_no_harm)
 {
-	struct sim *s = peer_make();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 2 * MTU);
 
 	for (unsigned i = 0; i < 3; i++)
@@ -615,12 +589,10 @@ TEST(c9_138__duplicate_acknowledgements_do_no_harm)
 	for (unsigned i = 0; i < 6; i++)
 		peer_ack(s, PSN + i, 3);
 	no_cqe_for(s, 2 * MS);
-	rig_end(s);
 }
 
-TEST(c9_145__duplicates_of_every_kind_are_dropped)
+TEST_PEER(c9_145__duplicates_of_every_kind_are_dropped)
 {
-	struct sim *s = peer_make();
 	uint32_t before[] = {PSN + 1, PSN, PSN - 1, PSN - 1000, PSN + 2 - 0x800000};
 
 	peer_post(s, USER_RDMA_WRITE, 2 * MTU);
@@ -637,14 +609,12 @@ TEST(c9_145__duplicates_of_every_kind_are_dropped)
 		ineffective(s, before[i]);
 	peer_ack(s, PSN + 3, 2);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, SIM_STRIDE);
-	rig_end(s);
 }
 
 /* ---- C9-133: what is not valid as a packet ---- */
 
-TEST(c9_133__invalid_response_packets_are_dropped)
+TEST_PEER(c9_133__invalid_response_packets_are_dropped)
 {
-	struct sim *s = peer_make();
 	struct wire_headers h = rig_headers(s, 0, WIRE_RC_ACK, PSN, 0, 0), bad;
 	uint8_t *ip = s->node[1].ip;
 
@@ -674,7 +644,6 @@ TEST(c9_133__invalid_response_packets_are_dropped)
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_rx_address), 1);
 	rig_send(s, h, NULL, 0);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
-	rig_end(s);
 }
 
 /* Long responses have their ICRC checked late, right before the copy. */
@@ -718,10 +687,8 @@ TEST(c9_133__other_services_take_no_responses)
 	rig_end(s);
 }
 
-TEST(c9_133__a_queue_pair_in_error_takes_no_responses)
+TEST_PEER(c9_133__a_queue_pair_in_error_takes_no_responses)
 {
-	struct sim *s = peer_make();
-
 	peer_post(s, USER_RDMA_WRITE, 10);
 	rig_expect(s, WIRE_RC_WRITE_ONLY, PSN);
 	peer_nak(s, PSN, AETH_NAK_REMOTE_ACCESS, 0);
@@ -730,5 +697,4 @@ TEST(c9_133__a_queue_pair_in_error_takes_no_responses)
 	peer_nak(s, PSN, AETH_NAK_SEQUENCE, 1);
 	no_cqe_for(s, MS);
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_qp_state), 2);
-	rig_end(s);
 }

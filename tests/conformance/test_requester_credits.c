@@ -41,9 +41,8 @@ static void expect_first_only(struct sim *s, const struct sim_wr *wr, uint32_t p
 
 /* ---- C9-153, C9-156 ---- */
 
-TEST(c9_153__no_credits_given_send_at_will)
+TEST_PEER(c9_153__no_credits_given_send_at_will)
 {
-	struct sim *s = peer_make();
 	uint32_t psn = PSN;
 
 	for (unsigned i = 0; i < 20; i++)
@@ -56,13 +55,11 @@ TEST(c9_153__no_credits_given_send_at_will)
 	peer_ack(s, psn - 1, 20);
 	for (unsigned i = 0; i < 20; i++)
 		rig_expect_cqe(s, consuming[i % 4], 0, i * SIM_STRIDE);
-	rig_end(s);
 }
 
-TEST(c9_153__credits_are_obeyed)
+RIG_TEST(c9_153__credits_are_obeyed, make(3))
 {
 	struct sim_wr wr = peer_wr(USER_SEND, 2 * MTU);
-	struct sim *s = make(3);
 	uint32_t psn = PSN;
 
 	for (unsigned i = 0; i < 6; i++)
@@ -81,7 +78,6 @@ TEST(c9_153__credits_are_obeyed)
 	ack(s, psn + 1, 31, 6);
 	for (unsigned i = 3; i < 6; i++)
 		rig_expect_cqe(s, USER_SEND, 0, i * SIM_STRIDE);
-	rig_end(s);
 }
 
 /* What the peer's REQ or REP said, before any acknowledgement. */
@@ -305,9 +301,8 @@ TEST(c9_161__what_consumes_no_receive_adds_one)
 }
 
 /* Note 11: a newer acknowledgement takes the additions back. */
-TEST(c9_161__a_newer_lsn_takes_the_place_of_the_old)
+RIG_TEST(c9_161__a_newer_lsn_takes_the_place_of_the_old, make(2))
 {
-	struct sim *s = make(2);
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 1), snd = peer_wr(USER_SEND, 2 * MTU);
 
 	sim_post(s, 0, 0, &snd);
@@ -326,7 +321,6 @@ TEST(c9_161__a_newer_lsn_takes_the_place_of_the_old)
 	peer_expect_from(s, &snd, PSN + 5, 1, NULL);
 	ack(s, PSN + 6, 0, 5);
 	rig_expect_cqe(s, USER_SEND, 0, 4 * SIM_STRIDE);
-	rig_end(s);
 }
 
 TEST(c9_161__ssn_msn_and_lsn_wrap)
@@ -410,9 +404,8 @@ TEST(c9_163__a_limited_send_is_one_packet)
 
 /* The receive that the first packet took is none that is posted any more: it
  * goes on all the same, if need be with one packet for each acknowledgement. */
-TEST(c9_163__it_continues_when_its_receive_was_the_last)
+RIG_TEST(c9_163__it_continues_when_its_receive_was_the_last, make(0))
 {
-	struct sim *s = make(0);
 	struct sim_wr wr = peer_wr(USER_SEND, 4 * MTU);
 	struct rig_packet got;
 	uint32_t psn = PSN;
@@ -429,7 +422,6 @@ TEST(c9_163__it_continues_when_its_receive_was_the_last)
 	}
 	ack(s, psn, 0, 1);
 	rig_expect_cqe(s, USER_SEND, 0, 0);
-	rig_end(s);
 }
 
 TEST(c9_162__a_limited_write_with_immediate_goes_whole)
@@ -460,9 +452,8 @@ TEST(c9_162__a_limited_write_with_immediate_goes_whole)
 
 /* What is in front of it may still be outstanding; its acknowledgement is not
  * of the SEND. */
-TEST(c9_162__acknowledgements_of_what_is_before_it)
+RIG_TEST(c9_162__acknowledgements_of_what_is_before_it, make(0))
 {
-	struct sim *s = make(0);
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 2 * MTU), snd = peer_wr(USER_SEND, 2 * MTU);
 
 	sim_post(s, 0, 0, &wr);
@@ -481,13 +472,11 @@ TEST(c9_162__acknowledgements_of_what_is_before_it)
 	ack(s, PSN + 5, 0, 3);
 	rig_expect_cqe(s, USER_SEND, 0, SIM_STRIDE);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 2 * SIM_STRIDE);
-	rig_end(s);
 }
 
 /* Credits of a message that is under way do not matter any more. */
-TEST(c9_162__a_message_that_began_with_credit_ends)
+RIG_TEST(c9_162__a_message_that_began_with_credit_ends, make(1))
 {
-	struct sim *s = make(1);
 	struct sim_wr wr = peer_wr(USER_SEND, 6 * MTU);
 
 	sim_context(s, 0, 0)->rrc.proven = 0;
@@ -500,14 +489,12 @@ TEST(c9_162__a_message_that_began_with_credit_ends)
 	peer_expect_from(s, &wr, PSN, 16, NULL);
 	ack(s, PSN + 39, 0, 1);
 	rig_expect_cqe(s, USER_SEND, 0, 0);
-	rig_end(s);
 }
 
 /* ---- C9-144, C9-164 ---- */
 
-TEST(c9_144__credits_of_duplicate_acknowledgements)
+RIG_TEST(c9_144__credits_of_duplicate_acknowledgements, make(0))
 {
-	struct sim *s = make(0);
 	struct sim_wr one = peer_wr(USER_SEND, 1), wr = peer_wr(USER_SEND, 2 * MTU);
 
 	sim_post(s, 0, 0, &one);
@@ -525,14 +512,12 @@ TEST(c9_144__credits_of_duplicate_acknowledgements)
 	ack(s, PSN + 6, 0, 4);
 	for (unsigned i = 1; i < 4; i++)
 		rig_expect_cqe(s, USER_SEND, 0, i * SIM_STRIDE);
-	rig_end(s);
 }
 
 /* Nothing but credits is taken of an unsolicited acknowledgement, at any time.
  */
-TEST(c9_164__always_ready_for_unsolicited_acknowledgements)
+RIG_TEST(c9_164__always_ready_for_unsolicited_acknowledgements, make(1))
 {
-	struct sim *s = make(1);
 	struct sim_wr wr = peer_wr(USER_SEND, 2 * MTU);
 	struct qp *q = sim_context(s, 0, 0);
 	uint32_t psn = PSN;
@@ -553,13 +538,11 @@ TEST(c9_164__always_ready_for_unsolicited_acknowledgements)
 		rig_expect_cqe(s, USER_SEND, 0, i * SIM_STRIDE);
 	}
 	assert_int_equal(sim_counter(s, 0, COUNTER_retransmitted_packets), 0);
-	rig_end(s);
 }
 
 /* A ghost that is not the initial one gives nothing. */
-TEST(c9_136__ghosts_give_no_credits)
+RIG_TEST(c9_136__ghosts_give_no_credits, make(0))
 {
-	struct sim *s = make(0);
 	struct sim_wr wr = peer_wr(USER_SEND, 2 * MTU);
 
 	sim_post(s, 0, 0, &wr);
@@ -571,7 +554,6 @@ TEST(c9_136__ghosts_give_no_credits)
 	peer_expect_from(s, &wr, PSN, 1, NULL);
 	ack(s, PSN + 1, 0, 1);
 	rig_expect_cqe(s, USER_SEND, 0, 0);
-	rig_end(s);
 }
 
 /* AETHs of read responses and atomic acknowledgements carry credits as well. */
@@ -615,9 +597,8 @@ TEST(c9_161__every_aeth_carries_credits)
 }
 
 /* The low bits of a NAK or an RNR NAK are no credits. */
-TEST(c9_161__naks_carry_no_credits)
+RIG_TEST(c9_161__naks_carry_no_credits, make(0))
 {
-	struct sim *s = make(0);
 	struct sim_wr wr = peer_wr(USER_SEND, 3 * MTU);
 
 	sim_post(s, 0, 0, &wr);
@@ -632,7 +613,6 @@ TEST(c9_161__naks_carry_no_credits)
 	peer_expect_from(s, &wr, PSN, 1, NULL);
 	ack(s, PSN + 2, 0, 1);
 	rig_expect_cqe(s, USER_SEND, 0, 0);
-	rig_end(s);
 }
 
 /* A limited SEND whose packet is lost is sent again by the timer, and counted
@@ -661,9 +641,8 @@ TEST(c9_164__a_limited_send_is_repeated_without_credit)
 }
 
 /* What was sent with credit is sent again when there is none left. */
-TEST(c9_164__retransmission_needs_no_credit)
+RIG_TEST(c9_164__retransmission_needs_no_credit, make(3))
 {
-	struct sim *s = make(3);
 	struct sim_wr wr = peer_wr(USER_SEND, 2 * MTU);
 
 	for (unsigned i = 0; i < 3; i++)
@@ -678,5 +657,4 @@ TEST(c9_164__retransmission_needs_no_credit)
 	ack(s, PSN + 5, 0, 3);
 	rig_expect_cqe(s, USER_SEND, 0, SIM_STRIDE);
 	rig_expect_cqe(s, USER_SEND, 0, 2 * SIM_STRIDE);
-	rig_end(s);
 }

@@ -12,9 +12,8 @@ static enum ceu_status modify(struct sim *s, uint8_t op, uint32_t mask)
 	return ceu_exec(s->node[0].ceu, op, s->node[0].qp[0].qpn, &m, sizeof(m), NULL, 0);
 }
 
-TEST(sqd__drains_says_so_and_continues)
+TEST_PEER(sqd__drains_says_so_and_continues)
 {
-	struct sim *s = peer_make();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 3 * MTU), rd = peer_wr(USER_RDMA_READ, MTU);
 	uint32_t qpn = s->node[0].qp[0].qpn;
 
@@ -45,13 +44,10 @@ TEST(sqd__drains_says_so_and_continues)
 	peer_ack(s, PSN + 6, 3);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 2 * SIM_STRIDE);
 	assert_int_equal(sim_context(s, 0, 0)->rrc.retry_left, 5);
-	rig_end(s);
 }
 
-TEST(sqd__no_event_unless_asked_for)
+TEST_PEER(sqd__no_event_unless_asked_for)
 {
-	struct sim *s = peer_make();
-
 	assert_int_equal(modify(s, CEU_RTS2SQD, 0), CEU_OK);
 	rig_silent(s, MS);
 	rig_no_event(s);
@@ -60,13 +56,11 @@ TEST(sqd__no_event_unless_asked_for)
 	assert_int_equal(modify(s, CEU_RTS2SQD, QP_ATTR_EN_SQD_ASYNC_NOTIFY), CEU_OK);
 	sim_run(s, 100 * US);
 	rig_expect_event(s, EQE_SQ_DRAINED, s->node[0].qp[0].qpn);
-	rig_end(s);
 }
 
 /* A loss while it drains: sent again, as ever. */
-TEST(sqd__sends_again_while_it_drains)
+TEST_PEER(sqd__sends_again_while_it_drains)
 {
-	struct sim *s = peer_make();
 	struct sim_wr wr = peer_wr(USER_SEND, 2 * MTU);
 
 	sim_post(s, 0, 0, &wr);
@@ -79,12 +73,10 @@ TEST(sqd__sends_again_while_it_drains)
 	rig_expect_cqe(s, USER_SEND, 0, 0);
 	sim_run(s, 100 * US);
 	rig_expect_event(s, EQE_SQ_DRAINED, s->node[0].qp[0].qpn);
-	rig_end(s);
 }
 
-TEST(sqd__error_while_it_drains)
+TEST_PEER(sqd__error_while_it_drains)
 {
-	struct sim *s = peer_make();
 	struct sim_wr wr = peer_wr(USER_SEND, 8);
 
 	sim_post(s, 0, 0, &wr);
@@ -96,5 +88,4 @@ TEST(sqd__error_while_it_drains)
 	peer_expect_error(s, SYNDROME_REMOTE_OP, 0);
 	peer_expect_error(s, SYNDROME_WR_FLUSH, SIM_STRIDE);
 	rig_no_event(s);
-	rig_end(s);
 }

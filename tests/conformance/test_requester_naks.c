@@ -486,9 +486,8 @@ TEST(c9_137__one_loss_is_one_retry)
 
 /* After a loss half as much may be on its way: so much comes again, and what follows up to a packet
  * that asks for an acknowledgement; with that acknowledgement more. */
-TEST(retransmission__of_more_than_a_burst)
+TEST_PEER(retransmission__of_more_than_a_burst)
 {
-	struct sim *s = peer_make();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 150 * MTU), late = peer_wr(USER_SEND, 1);
 	struct rig_packet got = {0};
 	uint32_t psn = PSN + 3, from;
@@ -507,7 +506,6 @@ TEST(retransmission__of_more_than_a_burst)
 	}
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
 	rig_expect_cqe(s, USER_SEND, 0, SIM_STRIDE);
-	rig_end(s);
 }
 
 /* What is acknowledged while it is being sent again is not sent any more, and not lost. */
@@ -560,9 +558,8 @@ TEST(c9_135__a_message_that_is_not_all_sent_completes_once)
 }
 
 /* Errors are completed though nobody asked for completions; what is flushed, too. */
-TEST(c9_135__unsignaled_requests_fail_aloud)
+TEST_PEER(c9_135__unsignaled_requests_fail_aloud)
 {
-	struct sim *s = peer_make();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 1), rd = peer_wr(USER_RDMA_READ, 1);
 
 	wr.unsignaled = rd.unsignaled = true;
@@ -577,7 +574,6 @@ TEST(c9_135__unsignaled_requests_fail_aloud)
 	peer_expect_error(s, SYNDROME_WR_FLUSH, 2 * SIM_STRIDE);
 	peer_expect_error(s, SYNDROME_WR_FLUSH, 3 * SIM_STRIDE);
 	rig_no_cqe(s);
-	rig_end(s);
 }
 
 /* Posted while it waits: it comes behind what is outstanding, never in its place. */
@@ -602,9 +598,8 @@ TEST(c9_128__nothing_new_under_an_old_psn)
 
 /* The same with an RNR NAK: the READ is asked for again, now or later, but what was not ready has
  * its time. */
-TEST(c9_130__rnr_behind_an_unanswered_read)
+TEST_PEER(c9_130__rnr_behind_an_unanswered_read)
 {
-	struct sim *s = peer_make();
 	struct sim_wr rd = peer_wr(USER_RDMA_READ, 2 * MTU), wr = peer_wr(USER_SEND, 1);
 	struct rig_packet got;
 	bool again = false;
@@ -626,5 +621,4 @@ TEST(c9_130__rnr_behind_an_unanswered_read)
 	peer_ack(s, PSN + 2, 2);
 	rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
 	rig_expect_cqe(s, USER_SEND, 0, SIM_STRIDE);
-	rig_end(s);
 }

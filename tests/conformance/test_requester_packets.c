@@ -35,12 +35,11 @@ static uint32_t through(struct sim *s, const struct sim_wr *wr, uint32_t psn, ui
 	return next;
 }
 
-TEST(c9_062__every_request_packet_carries_its_psn)
+TEST_PEER(c9_062__every_request_packet_carries_its_psn)
 {
 	static const uint8_t opcodes[] = {USER_SEND,	   USER_SEND_IMM,	USER_SEND_INV,
 					  USER_RDMA_WRITE, USER_RDMA_WRITE_IMM, USER_RDMA_READ,
 					  USER_ATOMIC_CS,  USER_ATOMIC_FA};
-	struct sim *s = peer_make();
 	uint32_t psn = PSN;
 
 	for (unsigned i = 0; i < 8; i++) {
@@ -49,12 +48,10 @@ TEST(c9_062__every_request_packet_carries_its_psn)
 		psn = through(s, &wr, psn, i + 1);
 	}
 	assert_int_equal(psn, PSN + 6 * 3 + 2);
-	rig_end(s);
 }
 
-TEST(c9_064__the_psn_of_a_packet_is_the_current_one)
+TEST_PEER(c9_064__the_psn_of_a_packet_is_the_current_one)
 {
-	struct sim *s = peer_make();
 	struct sim_wr a = peer_wr(USER_RDMA_WRITE, 3 * MTU), b = peer_wr(USER_SEND, 1);
 	uint32_t psn = PSN;
 
@@ -69,7 +66,6 @@ TEST(c9_064__the_psn_of_a_packet_is_the_current_one)
 	peer_ack(s, PSN + 6, 3);
 	for (unsigned i = 0; i < 3; i++)
 		rig_expect_cqe(s, i == 1 ? USER_SEND : USER_RDMA_WRITE, 0, i * SIM_STRIDE);
-	rig_end(s);
 }
 
 TEST(c9_065__the_first_request_has_the_initial_psn)
@@ -88,9 +84,8 @@ TEST(c9_065__the_first_request_has_the_initial_psn)
 	}
 }
 
-TEST(c9_066__the_hole_behind_a_read)
+TEST_PEER(c9_066__the_hole_behind_a_read)
 {
-	struct sim *s = peer_make();
 	uint32_t psn = PSN;
 
 	for (unsigned i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
@@ -107,17 +102,14 @@ TEST(c9_066__the_hole_behind_a_read)
 		rig_expect_cqe(s, USER_SEND, 0, at[1]);
 		psn = behind + 1;
 	}
-	rig_end(s);
 }
 
-TEST(c9_066__atomics_leave_no_hole)
+TEST_PEER(c9_066__atomics_leave_no_hole)
 {
-	struct sim *s = peer_make();
 	struct sim_wr cs = peer_wr(USER_ATOMIC_CS, 8), fa = peer_wr(USER_ATOMIC_FA, 8);
 
 	through(s, &fa, through(s, &cs, PSN, 1), 2);
 	through(s, &cs, PSN + 2, 3);
-	rig_end(s);
 }
 
 /* From each PSN before the wrap: WRITE, READ, WRITE, all outstanding across it. */
@@ -247,9 +239,8 @@ TEST(c9_067__sequences_of_opcodes_at_each_boundary)
 	sizes(all_pushes, 5, 1, false);
 }
 
-TEST(c9_067__messages_follow_each_other_whole)
+TEST_PEER(c9_067__messages_follow_each_other_whole)
 {
-	struct sim *s = peer_make();
 	uint32_t psn = PSN;
 
 	for (unsigned i = 0; i < 20; i++)
@@ -263,7 +254,6 @@ TEST(c9_067__messages_follow_each_other_whole)
 	peer_ack(s, psn - 1, 20);
 	for (unsigned i = 0; i < 20; i++)
 		rig_expect_cqe(s, all_pushes[i % 5], 0, i * SIM_STRIDE);
-	rig_end(s);
 }
 
 TEST(c9_068__solicited_event_in_the_last_packet_only)
@@ -297,9 +287,8 @@ TEST(c9_069__first_and_middle_packets_are_full)
 	}
 }
 
-TEST(c9_070__only_packets_have_0_to_mtu_bytes)
+TEST_PEER(c9_070__only_packets_have_0_to_mtu_bytes)
 {
-	struct sim *s = peer_make();
 	uint32_t psn = PSN;
 
 	for (uint32_t bytes = 0; bytes <= MTU; bytes++) {
@@ -308,12 +297,10 @@ TEST(c9_070__only_packets_have_0_to_mtu_bytes)
 		psn = through(s, &wr, psn, bytes + 1);
 		assert_int_equal(psn, PSN + bytes + 1);
 	}
-	rig_end(s);
 }
 
-TEST(c9_071__last_packets_have_1_to_mtu_bytes)
+TEST_PEER(c9_071__last_packets_have_1_to_mtu_bytes)
 {
-	struct sim *s = peer_make();
 	uint32_t psn = PSN;
 
 	for (uint32_t bytes = 1; bytes <= MTU; bytes++) {
@@ -322,15 +309,13 @@ TEST(c9_071__last_packets_have_1_to_mtu_bytes)
 		psn = through(s, &wr, psn, bytes);
 		assert_int_equal(psn, PSN + 2 * bytes);
 	}
-	rig_end(s);
 }
 
-TEST(gather__entries_that_packets_share)
+TEST_PEER(gather__entries_that_packets_share)
 {
 	static const uint32_t cuts[][4] = {{1, 2, 3, 600},   {255, 2, 255, 1}, {256, 256, 256, 256},
 					   {0, 300, 0, 300}, {300, 0, 0, 1},   {0, 0, 0, 5},
 					   {0, 0, 0, 0},     {513, 1, 1, 1}};
-	struct sim *s = peer_make();
 	uint32_t psn = PSN;
 
 	for (unsigned i = 0; i < 8; i++) {
@@ -341,12 +326,10 @@ TEST(gather__entries_that_packets_share)
 			wr.sge[k] = (struct sim_sge){k * 5003 + i, cuts[i][k], 0};
 		psn = through(s, &wr, psn, i + 1);
 	}
-	rig_end(s);
 }
 
-TEST(inline_data__is_as_good_as_entries)
+TEST_PEER(inline_data__is_as_good_as_entries)
 {
-	struct sim *s = peer_make();
 	uint32_t psn = PSN;
 
 	for (uint32_t bytes = 0; bytes <= 76; bytes++) {
@@ -355,7 +338,6 @@ TEST(inline_data__is_as_good_as_entries)
 		wr.is_inline = true;
 		psn = through(s, &wr, psn, bytes + 1);
 	}
-	rig_end(s);
 }
 
 /* ---- C9-72 ---- */

@@ -25,10 +25,9 @@ static void assert_untouched(struct sim *s, uint64_t from, uint64_t to)
 
 /* ---- where the data goes ---- */
 
-TEST(c9_146__read_data_arrives_intact)
+TEST_PEER(c9_146__read_data_arrives_intact)
 {
 	static const uint32_t lengths[] = {0, 1, 2, 3, MTU - 1, MTU, MTU + 1, 2 * MTU, 3 * MTU + 5};
-	struct sim *s = peer_make();
 	uint32_t psn = PSN;
 
 	for (unsigned i = 0; i < 9; i++) {
@@ -48,17 +47,15 @@ TEST(c9_146__read_data_arrives_intact)
 		psn = next;
 	}
 	assert_int_equal(sim_counter(s, 0, COUNTER_read_bytes), 6 + 8 * MTU + 5);
-	rig_end(s);
 }
 
 /* Scatter entries that end within packets, and packets that end within entries.
  */
-TEST(scatter__entries_that_packets_share)
+TEST_PEER(scatter__entries_that_packets_share)
 {
 	static const uint32_t cuts[][4] = {{1, 2, 3, 600},   {255, 2, 255, 1}, {256, 256, 256, 256},
 					   {0, 300, 0, 300}, {300, 0, 0, 1},   {0, 0, 0, 5},
 					   {0, 0, 0, 0},     {513, 1, 1, 1},   {100, 156, 356, 0}};
-	struct sim *s = peer_make();
 	uint32_t psn = PSN;
 
 	for (unsigned i = 0; i < 9; i++) {
@@ -84,13 +81,11 @@ TEST(scatter__entries_that_packets_share)
 		}
 		psn = next;
 	}
-	rig_end(s);
 }
 
 /* Several READs outstanding: each into its own entries. */
-TEST(scatter__entries_of_several_reads)
+TEST_PEER(scatter__entries_of_several_reads)
 {
-	struct sim *s = peer_make();
 	struct sim_wr rd = peer_wr(USER_RDMA_READ, 0);
 
 	rd.sges = 2;
@@ -110,12 +105,10 @@ TEST(scatter__entries_of_several_reads)
 		assert_memory_equal(s->node[0].memory + PEER_INTO + i * 2000 + 1000,
 				    s->node[1].memory + PEER_FAR + 300, 200);
 	}
-	rig_end(s);
 }
 
-TEST(scatter__local_memory_that_is_not_allowed)
+TEST_PEER(scatter__local_memory_that_is_not_allowed)
 {
-	struct sim *s = peer_make();
 	struct sim_wr rd = peer_wr(USER_RDMA_READ, MTU);
 
 	sim_post(s, 0, 0, &rd);
@@ -130,12 +123,10 @@ TEST(scatter__local_memory_that_is_not_allowed)
 	peer_expect_error(s, SYNDROME_LOCAL_PROT, SIM_STRIDE);
 	peer_expect_error(s, SYNDROME_WR_FLUSH, 2 * SIM_STRIDE);
 	rig_silent(s, 100 * US);
-	rig_end(s);
 }
 
-TEST(atomics__results_of_several)
+TEST_PEER(atomics__results_of_several)
 {
-	struct sim *s = peer_make();
 	uint64_t got;
 
 	for (unsigned i = 0; i < 4; i++) {
@@ -153,13 +144,11 @@ TEST(atomics__results_of_several)
 		assert_true(got == 0xfedcba9800000000 + i);
 		assert_untouched(s, PEER_INTO + 32 * i + 8, PEER_INTO + 32 * i + 32);
 	}
-	rig_end(s);
 }
 
 /* The result over two entries; what is beyond 8 bytes is not written. */
-TEST(atomics__result_over_two_entries)
+TEST_PEER(atomics__result_over_two_entries)
 {
-	struct sim *s = peer_make();
 	struct sim_wr wr = peer_wr(USER_ATOMIC_FA, 8);
 	uint64_t orig = 0x1122334455667788;
 
@@ -174,7 +163,6 @@ TEST(atomics__result_over_two_entries)
 	assert_memory_equal(s->node[0].memory + PEER_INTO + 100, (uint8_t *)&orig + 3, 5);
 	assert_untouched(s, PEER_INTO + 3, PEER_INTO + 100);
 	assert_untouched(s, PEER_INTO + 105, PEER_INTO + 200);
-	rig_end(s);
 }
 
 /* ---- loss ---- */
@@ -297,10 +285,8 @@ TEST(c9_139__lost_responses_by_the_timer)
 }
 
 /* A part of the rest is lost, and a part of that. */
-TEST(c9_134__rests_of_rests)
+TEST_PEER(c9_134__rests_of_rests)
 {
-	struct sim *s = peer_make();
-
 	peer_post(s, USER_RDMA_READ, BYTES);
 	rig_expect(s, WIRE_RC_READ_REQUEST, PSN);
 	for (uint32_t i = 0; i < RESPONSES - 1; i++) {
@@ -313,7 +299,6 @@ TEST(c9_134__rests_of_rests)
 	peer_read_responses(s, PSN, BYTES, RESPONSES - 1, RESPONSES - 1, 1);
 	rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
 	assert_read(s, BYTES);
-	rig_end(s);
 }
 
 /* A NAK of a sequence error that means the READ request, or something in its
@@ -343,9 +328,8 @@ TEST(c9_137__a_read_asked_for_again_after_a_nak)
 	}
 }
 
-TEST(c9_134__an_atomic_whose_answer_is_lost_is_repeated_as_it_was)
+TEST_PEER(c9_134__an_atomic_whose_answer_is_lost_is_repeated_as_it_was)
 {
-	struct sim *s = peer_make();
 	struct sim_wr cs = peer_wr(USER_ATOMIC_CS, 8), wr = peer_wr(USER_RDMA_WRITE, 1);
 
 	sim_post(s, 0, 0, &cs);
@@ -360,14 +344,12 @@ TEST(c9_134__an_atomic_whose_answer_is_lost_is_repeated_as_it_was)
 	rig_no_cqe(s);
 	peer_ack(s, PSN + 1, 2);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, SIM_STRIDE);
-	rig_end(s);
 }
 
 /* ---- duplicates ---- */
 
-TEST(c9_145__duplicate_responses_write_nothing)
+TEST_PEER(c9_145__duplicate_responses_write_nothing)
 {
-	struct sim *s = peer_make();
 	static uint8_t garbage[MTU];
 
 	memset(garbage, 0xee, sizeof(garbage));
@@ -385,7 +367,6 @@ TEST(c9_145__duplicate_responses_write_nothing)
 	rig_silent(s, MS);
 	rig_no_cqe(s);
 	assert_read(s, BYTES);
-	rig_end(s);
 }
 
 /* ---- what does not fit ---- */
@@ -440,9 +421,8 @@ TEST(c9_135__read_responses_of_a_wrong_length)
 	misfit(&one, 0, 0x10, 0, 9);
 }
 
-TEST(c9_135__a_wrong_length_is_a_bad_response)
+TEST_PEER(c9_135__a_wrong_length_is_a_bad_response)
 {
-	struct sim *s = peer_make();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 1);
 
 	sim_post(s, 0, 0, &wr);
@@ -457,7 +437,6 @@ TEST(c9_135__a_wrong_length_is_a_bad_response)
 	peer_expect_error(s, SYNDROME_WR_FLUSH, 2 * SIM_STRIDE);
 	assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_ERR);
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_resp_length), 1);
-	rig_end(s);
 }
 
 /* A response of the wrong kind, with the right PSN: it completes nothing as
@@ -510,10 +489,8 @@ TEST(c9_135__responses_of_the_wrong_kind)
 }
 
 /* A response for a WRITE in front of a READ is none for the READ. */
-TEST(c9_135__read_responses_for_a_write_in_front)
+TEST_PEER(c9_135__read_responses_for_a_write_in_front)
 {
-	struct sim *s = peer_make();
-
 	peer_post(s, USER_RDMA_WRITE, 1);
 	peer_post(s, USER_RDMA_READ, 8);
 	rig_expect(s, WIRE_RC_WRITE_ONLY, PSN);
@@ -526,7 +503,6 @@ TEST(c9_135__read_responses_for_a_write_in_front)
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
 	rig_expect_cqe(s, USER_RDMA_READ, 0, SIM_STRIDE);
 	assert_read(s, 8);
-	rig_end(s);
 }
 
 /* An error in the midst of a READ's responses comes as an Acknowledge with a

@@ -112,10 +112,8 @@ TEST(c9_141__between_1_and_4_ttr_with_a_measured_round_trip)
 	}
 }
 
-TEST(c9_140__timeout_0_is_off)
+RIG_TEST(c9_140__timeout_0_is_off, make(0, 0))
 {
-	struct sim *s = make(0, 0);
-
 	peer_post(s, USER_RDMA_WRITE, MTU);
 	peer_post(s, USER_RDMA_READ, MTU);
 	rig_expect(s, WIRE_RC_WRITE_ONLY, PSN);
@@ -126,7 +124,6 @@ TEST(c9_140__timeout_0_is_off)
 	peer_read_responses(s, PSN + 1, MTU, 0, 0, 2);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
 	rig_expect_cqe(s, USER_RDMA_READ, 0, SIM_STRIDE);
-	rig_end(s);
 }
 
 /* Each kind of request starts it. */
@@ -154,9 +151,8 @@ TEST(c9_139__every_kind_of_request_is_timed)
 }
 
 /* Everything from the oldest on is sent again, in order, what is acknowledged is not. */
-TEST(c9_139__the_oldest_and_all_behind_it_again)
+RIG_TEST(c9_139__the_oldest_and_all_behind_it_again, make(8, 7))
 {
-	struct sim *s = make(8, 7);
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 2 * MTU), rd = peer_wr(USER_RDMA_READ, 2 * MTU);
 	struct rig_packet got;
 
@@ -179,7 +175,6 @@ TEST(c9_139__the_oldest_and_all_behind_it_again)
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
 	rig_expect_cqe(s, USER_RDMA_READ, 0, SIM_STRIDE);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 2 * SIM_STRIDE);
-	rig_end(s);
 }
 
 /* Restarted by each acknowledgement while responses are outstanding. */
@@ -212,9 +207,8 @@ TEST(c9_139__expires_while_the_port_is_not_looked_at)
 	rig_end(s);
 }
 
-TEST(c9_139__an_acknowledgement_restarts_it)
+RIG_TEST(c9_139__an_acknowledgement_restarts_it, make(8, 7))
 {
-	struct sim *s = make(8, 7);
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 10 * MTU);
 	struct rig_packet got;
 	uint64_t after;
@@ -231,13 +225,10 @@ TEST(c9_139__an_acknowledgement_restarts_it)
 	assert_int_equal(got.h.psn, PSN + 9);
 	peer_ack(s, PSN + 9, 1);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
-	rig_end(s);
 }
 
-TEST(c9_139__read_responses_restart_it)
+RIG_TEST(c9_139__read_responses_restart_it, make(8, 7))
 {
-	struct sim *s = make(8, 7);
-
 	peer_post(s, USER_RDMA_READ, 10 * MTU);
 	rig_expect(s, WIRE_RC_READ_REQUEST, PSN);
 	for (unsigned i = 0; i < 10; i++) {
@@ -245,7 +236,6 @@ TEST(c9_139__read_responses_restart_it)
 		peer_read_responses(s, PSN, 10 * MTU, i, i, 1);
 	}
 	rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
-	rig_end(s);
 }
 
 /* It rests while nothing is outstanding: a request posted at any time afterwards has its full
@@ -272,9 +262,8 @@ TEST(c9_139__a_request_has_its_full_time)
 }
 
 /* What is sent behind it does not put it off. */
-TEST(c9_139__new_requests_do_not_postpone_it)
+RIG_TEST(c9_139__new_requests_do_not_postpone_it, make(8, 7))
 {
-	struct sim *s = make(8, 7);
 	struct rig_packet got;
 	uint64_t start = 0;
 	unsigned sent = 0;
@@ -300,7 +289,6 @@ TEST(c9_139__new_requests_do_not_postpone_it)
 	while (sim_poll_cq(s, 0, &(struct cqe){0}))
 		sent--;
 	assert_true(sent == 0 || sent == -1u);
-	rig_end(s);
 }
 
 /* One timer for each send queue: those of other queue pairs go on. */
@@ -378,9 +366,8 @@ TEST(c9_143__as_many_times_as_the_counter_says)
 	}
 }
 
-TEST(c9_142__reloaded_when_a_request_clears)
+RIG_TEST(c9_142__reloaded_when_a_request_clears, make(8, 2))
 {
-	struct sim *s = make(8, 2);
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, MTU);
 	struct rig_packet got;
 
@@ -400,13 +387,11 @@ TEST(c9_142__reloaded_when_a_request_clears)
 		}
 	}
 	peer_expect_error(s, SYNDROME_RETRY_EXC, 3 * SIM_STRIDE);
-	rig_end(s);
 }
 
 /* A READ that moves on has not failed, however often a part of it is lost. */
-TEST(c9_142__reloaded_by_each_read_response)
+RIG_TEST(c9_142__reloaded_by_each_read_response, make(8, 1))
 {
-	struct sim *s = make(8, 1);
 	struct rig_packet got;
 
 	peer_post(s, USER_RDMA_READ, 6 * MTU);
@@ -418,13 +403,11 @@ TEST(c9_142__reloaded_by_each_read_response)
 		sim_run(s, 2 * US);
 	}
 	rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
-	rig_end(s);
 }
 
 /* Duplicates and ghosts are no progress. */
-TEST(c9_142__not_reloaded_by_duplicates)
+RIG_TEST(c9_142__not_reloaded_by_duplicates, make(8, 2))
 {
-	struct sim *s = make(8, 2);
 	struct rig_packet got;
 
 	for (unsigned i = 0; i < 3; i++) {
@@ -435,13 +418,11 @@ TEST(c9_142__not_reloaded_by_duplicates)
 		peer_ack(s, PSN + 1, 1);
 	}
 	peer_expect_error(s, SYNDROME_RETRY_EXC, 0);
-	rig_end(s);
 }
 
 /* Retry counters of a queue pair that was idle are full. */
-TEST(c9_142__reloaded_by_the_last_acknowledgement)
+RIG_TEST(c9_142__reloaded_by_the_last_acknowledgement, make(8, 1))
 {
-	struct sim *s = make(8, 1);
 	struct rig_packet got;
 
 	for (unsigned i = 0; i < 4; i++) {
@@ -451,13 +432,11 @@ TEST(c9_142__reloaded_by_the_last_acknowledgement)
 		peer_ack(s, PSN + i, i + 1);
 		rig_expect_cqe(s, USER_RDMA_WRITE, 0, i * SIM_STRIDE);
 	}
-	rig_end(s);
 }
 
 /* An answer in time ends everything, whatever was sent again meanwhile. */
-TEST(c9_142__a_late_answer_counts)
+RIG_TEST(c9_142__a_late_answer_counts, make(8, 7))
 {
-	struct sim *s = make(8, 7);
 	struct sim_wr wr = peer_wr(USER_SEND, 2 * MTU);
 	struct rig_packet got;
 
@@ -471,7 +450,6 @@ TEST(c9_142__a_late_answer_counts)
 		;
 	rig_silent(s, 20 * ttr_ns(8));
 	rig_no_cqe(s);
-	rig_end(s);
 }
 
 /* ---- C9-130: the RNR timer ---- */
@@ -525,9 +503,8 @@ TEST(c9_130__the_loss_timer_does_not_shorten_it)
 }
 
 /* A second RNR NAK begins a new wait. */
-TEST(c9_130__each_nak_has_its_own_time)
+RIG_TEST(c9_130__each_nak_has_its_own_time, make(14, 7))
 {
-	struct sim *s = make(14, 7);
 	struct rig_packet got;
 	uint64_t after;
 
@@ -541,14 +518,11 @@ TEST(c9_130__each_nak_has_its_own_time)
 	}
 	peer_ack(s, PSN, 1);
 	rig_expect_cqe(s, USER_SEND, 0, 0);
-	rig_end(s);
 }
 
 /* The queue pair fails while its RNR timer runs: nothing is sent afterwards. */
-TEST(c9_130__nothing_after_an_error)
+RIG_TEST(c9_130__nothing_after_an_error, make(8, 7))
 {
-	struct sim *s = make(8, 7);
-
 	peer_post(s, USER_SEND, 1);
 	peer_post(s, USER_SEND, 1);
 	rig_expect(s, WIRE_RC_SEND_ONLY, PSN);
@@ -560,7 +534,6 @@ TEST(c9_130__nothing_after_an_error)
 	peer_expect_error(s, SYNDROME_WR_FLUSH, SIM_STRIDE);
 	rig_silent(s, 50 * MS);
 	rig_no_cqe(s);
-	rig_end(s);
 }
 
 /* ---- others have the CPU ---- */

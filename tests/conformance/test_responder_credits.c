@@ -26,10 +26,8 @@ static void expect_credits(struct sim *s, uint32_t psn, uint32_t msn, uint8_t co
 	assert_int_equal(aeth_value(p.h.syndrome), code);
 }
 
-TEST(c9_155__initial_credits_carry_initial_psn_minus_one)
+RIG_TEST(c9_155__initial_credits_carry_initial_psn_minus_one, make(0))
 {
-	struct sim *s = make(0);
-
 	rig_silent(s, MS); /* nothing is posted */
 	post(s, 5);
 	expect_credits(s, 0xffffff, 0, 4);
@@ -39,14 +37,11 @@ TEST(c9_155__initial_credits_carry_initial_psn_minus_one)
 	rig_request(s, 0, WIRE_RC_WRITE_ONLY, 0, AT, LEN, LEN);
 	expect_credits(s, 0, 1, 5);
 	assert_int_equal(sim_counter(s, 0, COUNTER_acks_unsolicited), 1);
-	rig_end(s);
 }
 
 /* In SQD as in RTS: counted, and told unasked. */
-TEST(c9_155__credits_in_sqd)
+RIG_TEST(c9_155__credits_in_sqd, make(PSN))
 {
-	struct sim *s = make(PSN);
-
 	sim_modify(s, 0, 0, QP_SQD, 0);
 	rig_silent(s, MS);
 	post(s, 3);
@@ -55,14 +50,11 @@ TEST(c9_155__credits_in_sqd)
 	expect_credits(s, PSN, 1, 2);
 	rig_silent(s, MS);
 	assert_int_equal(rig_state(s, 0), QP_SQD);
-	rig_end(s);
 }
 
 /* Those of RST do not count, those of INIT do. */
-TEST(c9_155__zero_in_rst_counted_from_init_on)
+RIG_TEST(c9_155__zero_in_rst_counted_from_init_on, make(PSN))
 {
-	struct sim *s = make(PSN);
-
 	post(s, 1);
 	expect_credits(s, PSN - 1, 0, 1);
 	sim_modify(s, 0, 0, QP_RST, 0);
@@ -71,13 +63,10 @@ TEST(c9_155__zero_in_rst_counted_from_init_on)
 	rig_silent(s, MS);
 	sim_modify(s, 0, 0, QP_RTR, 0);
 	expect_credits(s, PSN - 1, 0, 2);
-	rig_end(s);
 }
 
-TEST(c9_152__unsolicited_ack_repeats_the_last_positive_one)
+RIG_TEST(c9_152__unsolicited_ack_repeats_the_last_positive_one, make(PSN))
 {
-	struct sim *s = make(PSN);
-
 	post(s, 1);
 	expect_credits(s, PSN - 1, 0, 1);
 	rig_request(s, 0, WIRE_RC_SEND_ONLY, PSN, 0, 0, LEN);
@@ -89,13 +78,10 @@ TEST(c9_152__unsolicited_ack_repeats_the_last_positive_one)
 	post(s, 3);
 	expect_credits(s, PSN + 2, 2, 3); /* Acknowledge, although the last was a READ response */
 	rig_silent(s, MS);
-	rig_end(s);
 }
 
-TEST(c9_080__no_unsolicited_ack_while_a_nak_is_out)
+RIG_TEST(c9_080__no_unsolicited_ack_while_a_nak_is_out, make(PSN))
 {
-	struct sim *s = make(PSN);
-
 	rig_request(s, 0, WIRE_RC_WRITE_ONLY, PSN + 1, AT, LEN, LEN);
 	rig_expect_ack(s, PSN, aeth_nak(AETH_NAK_SEQUENCE), 0);
 	post(s, 1);
@@ -103,13 +89,10 @@ TEST(c9_080__no_unsolicited_ack_while_a_nak_is_out)
 	rig_request(s, 0, WIRE_RC_WRITE_ONLY, PSN, AT, LEN, LEN);
 	expect_credits(s, PSN, 1, 1);
 	rig_silent(s, MS);
-	rig_end(s);
 }
 
-TEST(c9_114__no_unsolicited_ack_while_an_rnr_nak_is_out)
+RIG_TEST(c9_114__no_unsolicited_ack_while_an_rnr_nak_is_out, make(PSN))
 {
-	struct sim *s = make(PSN);
-
 	rig_request(s, 0, WIRE_RC_SEND_ONLY, PSN, 0, 0, LEN);
 	rig_expect_ack(s, PSN, aeth_rnr(1), 0);
 	post(s, 3);
@@ -117,23 +100,18 @@ TEST(c9_114__no_unsolicited_ack_while_an_rnr_nak_is_out)
 	rig_request(s, 0, WIRE_RC_SEND_ONLY, PSN, 0, 0, LEN);
 	expect_credits(s, PSN, 1, 2);
 	rig_silent(s, MS);
-	rig_end(s);
 }
 
-TEST(c9_150_2_1__none_where_they_are_off)
+TEST_RC(c9_150_2_1__none_where_they_are_off)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	post(s, 3);
 	rig_silent(s, MS);
 	rig_request(s, 0, WIRE_RC_WRITE_ONLY, PSN, AT, LEN, LEN);
 	expect_credits(s, PSN, 1, AETH_CREDIT_INVALID);
-	rig_end(s);
 }
 
-TEST(c9_157_2_1__only_what_consumes_a_receive_costs_a_credit)
+RIG_TEST(c9_157_2_1__only_what_consumes_a_receive_costs_a_credit, make(PSN))
 {
-	struct sim *s = make(PSN);
 	struct rig_packet p;
 
 	post(s, 3);
@@ -151,15 +129,13 @@ TEST(c9_157_2_1__only_what_consumes_a_receive_costs_a_credit)
 	rig_request(s, 0, WIRE_RC_SEND_FIRST, PSN + 4, 0, 0, 1024);
 	rig_recv(s, &p, MS); /* longer than its receive: refused */
 	assert_int_equal(aeth_kind(p.h.syndrome), AETH_NAK);
-	rig_end(s);
 }
 
 /* MSN plus credits, the LSN, is the same before, within and after a message. */
-TEST(c9_161__the_lsn_does_not_step_back_within_a_message)
+RIG_TEST(c9_161__the_lsn_does_not_step_back_within_a_message, make(PSN))
 {
 	static const uint8_t opcodes[] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE,
 					  WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_LAST};
-	struct sim *s = make(PSN);
 
 	sim_post_recv(s, 0, 0, 0, 4096);
 	post(s, 1);
@@ -172,7 +148,6 @@ TEST(c9_161__the_lsn_does_not_step_back_within_a_message)
 	}
 	rig_request(s, 0, WIRE_RC_SEND_ONLY, PSN + 4, 0, 0, LEN);
 	expect_credits(s, PSN + 4, 2, 0);
-	rig_end(s);
 }
 
 /* Two HCAs: acknowledgements within a long message do not hold up the next one, for which a receive
@@ -199,9 +174,8 @@ TEST(c9_161__the_next_message_does_not_wait)
 	sim_destroy(s);
 }
 
-TEST(c9_158_2_1__encoded_as_tabled)
+RIG_TEST(c9_158_2_1__encoded_as_tabled, make(PSN))
 {
-	struct sim *s = make(PSN);
 	uint32_t psn = PSN;
 
 	post(s, 1);
@@ -216,5 +190,4 @@ TEST(c9_158_2_1__encoded_as_tabled)
 		psn++;
 		post(s, 1);
 	}
-	rig_end(s);
 }

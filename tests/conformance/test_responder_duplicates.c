@@ -75,10 +75,8 @@ static void fill(struct sim *s, uint64_t at, uint32_t bytes, uint32_t seed)
 /* ---- SEND and WRITE ---- */
 
 /* Acknowledged with the most recent PSN and MSN, and not executed again. */
-TEST(c9_105__duplicate_write_is_not_executed_again)
+TEST_RC(c9_105__duplicate_write_is_not_executed_again)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	write_at(s, PSN, AT, 64);
 	write_at(s, PSN + 1, AT + 64, 64);
 	write_at(s, PSN + 2, AT + 128, 64);
@@ -91,14 +89,12 @@ TEST(c9_105__duplicate_write_is_not_executed_again)
 	rig_untouched(s, AT, 192);
 	assert_int_equal(rig_epsn(s, 0), PSN + 3);
 	assert_int_equal(sim_counter(s, 0, COUNTER_executed), 3);
-	rig_end(s);
 }
 
-TEST(c9_105__duplicate_send_takes_no_receive)
+TEST_RC(c9_105__duplicate_send_takes_no_receive)
 {
 	static const uint8_t opcodes[] = {WIRE_RC_SEND_ONLY, WIRE_RC_SEND_ONLY_IMM,
 					  WIRE_RC_SEND_ONLY_INV, WIRE_RC_WRITE_ONLY_IMM};
-	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t psn = PSN;
 
 	for (unsigned i = 0; i < sizeof(opcodes); i++, psn++) {
@@ -117,19 +113,15 @@ TEST(c9_105__duplicate_send_takes_no_receive)
 		assert_int_equal(sim_context(s, 0, 0)->rwm.consumed, i + 1);
 		s->node[0].qp[0].record->rq_posted = s->node[0].qp[0].rq_posted = i + 1;
 	}
-	rig_end(s);
 }
 
 /* Without AckReq, too: the rule wants a response for the duplicate. */
-TEST(c9_102__valid_duplicates_without_ackreq_are_answered)
+TEST_RC(c9_102__valid_duplicates_without_ackreq_are_answered)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	write_at(s, PSN, AT, 64);
 	rig_expect_ack(s, PSN, aeth_ack(0), 1);
 	rig_send(s, rig_headers(s, 0, WIRE_RC_WRITE_ONLY, PSN, AT, 64), NULL, 64);
 	rig_expect_ack(s, PSN, aeth_ack(0), 1);
-	rig_end(s);
 }
 
 /* Duplicates in the midst of a message change nothing of its state. */
@@ -149,12 +141,11 @@ static void duplicates_within(struct sim *s, const uint8_t *opcodes, uint64_t at
 	}
 }
 
-TEST(c9_103__duplicates_within_a_message)
+TEST_RC(c9_103__duplicates_within_a_message)
 {
 	static const uint8_t sends[] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE, WIRE_RC_SEND_LAST};
 	static const uint8_t writes[] = {WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE,
 					 WIRE_RC_WRITE_LAST};
-	struct sim *s = rig_make(SERVICE_RC);
 
 	duplicates_within(s, writes, AT);
 	rig_reconnect(s, 0);
@@ -162,14 +153,11 @@ TEST(c9_103__duplicates_within_a_message)
 	duplicates_within(s, sends, AT);
 	assert_int_equal(rig_expect_cqe(s, USER_RECV, 0, 0).byte_count, 3 * MTU - 24);
 	rig_no_cqe(s);
-	rig_end(s);
 }
 
 /* In one burst with a new request: one acknowledgement, of the new one. */
-TEST(c9_105__duplicates_in_front_of_new_requests)
+TEST_RC(c9_105__duplicates_in_front_of_new_requests)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	write_at(s, PSN, AT, 64);
 	write_at(s, PSN + 1, AT, 64);
 	rig_expect_ack(s, PSN + 1, aeth_ack(0), 2);
@@ -179,16 +167,14 @@ TEST(c9_105__duplicates_in_front_of_new_requests)
 	rig_expect_ack(s, PSN + 2, aeth_ack(0), 3);
 	rig_holds_pattern(s, AT + 64, 64);
 	rig_silent(s, 10 * US);
-	rig_end(s);
 }
 
 /* ---- errors of duplicates ---- */
 
 /* A duplicate of what is no request is dropped, one of each SEND and WRITE opcode is acknowledged
  * (C9-102): the ACK says that the PSN was executed, not what lies in the duplicate. */
-TEST(c9_106__wrong_duplicates_are_dropped)
+TEST_RC(c9_106__wrong_duplicates_are_dropped)
 {
-	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t dropped = 0;
 
 	write_at(s, PSN, AT, 64);
@@ -211,7 +197,6 @@ TEST(c9_106__wrong_duplicates_are_dropped)
 	assert_int_equal(sim_counter(s, 0, COUNTER_executed), 1);
 	assert_int_equal(rig_state(s, 0), QP_RTS);
 	assert_int_equal(rig_epsn(s, 0), PSN + 1);
-	rig_end(s);
 }
 
 /* The duplicate that was sent last is dropped, the n-th. */
@@ -233,10 +218,8 @@ static void with_a_bad_key(struct sim *s, uint8_t opcode, uint32_t psn, uint32_t
 /* No NAK for a duplicate, whatever it is: in the wrong sequence, of a wrong length, with a wrong
  * key, disabled meanwhile. SENDs and WRITEs are acknowledged, an atomic's result is given again,
  * a READ that cannot be answered is dropped. */
-TEST(c9_115__no_nak_for_a_duplicate)
+TEST_RC(c9_115__no_nak_for_a_duplicate)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	read_from(s, PSN, AT, 3 * MTU);
 	expect_read(s, PSN, AT, 3 * MTU);
 	add_to(s, PSN + 3, 1);
@@ -270,12 +253,11 @@ TEST(c9_115__no_nak_for_a_duplicate)
 	assert_int_equal(rig_epsn(s, 0), PSN + 5);
 	assert_true(*counter_of(s) == 1);
 	rig_no_event(s);
-	rig_end(s);
 }
 
 /* ---- READ ---- */
 
-TEST(c9_107__read_again_whole_and_in_part)
+TEST_RC(c9_107__read_again_whole_and_in_part)
 {
 	static const struct {
 		uint32_t packet, packets, bytes;
@@ -284,7 +266,6 @@ TEST(c9_107__read_again_whole_and_in_part)
 		{1, 4, 3 * MTU + 100}, {2, 1, 10},  {2, 2, 2 * MTU},
 		{4, 1, 100},
 	};
-	struct sim *s = rig_make(SERVICE_RC);
 	struct rig_packet p;
 
 	fill(s, AT, 5 * MTU, 1);
@@ -302,26 +283,20 @@ TEST(c9_107__read_again_whole_and_in_part)
 	read_from(s, PSN, AT, 64);
 	p = rig_expect(s, WIRE_RC_READ_RESP_ONLY, PSN);
 	assert_int_equal(p.h.msn, 2); /* no message more */
-	rig_end(s);
 }
 
-TEST(c9_107__zero_length_read_again)
+TEST_RC(c9_107__zero_length_read_again)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	for (unsigned i = 0; i < 3; i++) {
 		read_from(s, PSN, AT, 0);
 		assert_int_equal(rig_expect(s, WIRE_RC_READ_RESP_ONLY, PSN).h.msn, 1);
 	}
 	assert_int_equal(rig_epsn(s, 0), PSN + 1);
-	rig_end(s);
 }
 
 /* More than what was executed is asked for: that is no duplicate of anything. */
-TEST(c9_108__read_beyond_what_was_executed)
+TEST_RC(c9_108__read_beyond_what_was_executed)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	read_from(s, PSN, AT, 3 * MTU);
 	expect_read(s, PSN, AT, 3 * MTU);
 	read_from(s, PSN, AT, 3 * MTU + 1);
@@ -332,13 +307,11 @@ TEST(c9_108__read_beyond_what_was_executed)
 	read_from(s, PSN + 1, AT, 2 * MTU); /* up to the end is well */
 	expect_read(s, PSN + 1, AT, 2 * MTU);
 	assert_int_equal(rig_epsn(s, 0), PSN + 3);
-	rig_end(s);
 }
 
 /* The key has gone, or READ is disabled: silence, and the connection stays. */
-TEST(c9_108__read_that_is_refused_now)
+TEST_RC(c9_108__read_that_is_refused_now)
 {
-	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t key = rig_region(s, AT, 3 * MTU, ACCESS_REMOTE_READ, 0);
 	struct wire_headers h = rig_headers(s, 0, WIRE_RC_READ_REQUEST, PSN, AT, 3 * MTU);
 
@@ -356,13 +329,11 @@ TEST(c9_108__read_that_is_refused_now)
 	rig_no_event(s);
 	write_at(s, PSN + 3, AT, 64);
 	rig_expect_ack(s, PSN + 3, aeth_ack(0), 2);
-	rig_end(s);
 }
 
 /* The key goes while the answer is under way: it stops, without a NAK. */
-TEST(c9_109__read_refused_midway)
+TEST_RC(c9_109__read_refused_midway)
 {
-	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t bytes = 1 << 20, packets = bytes / MTU, n = 1;
 	uint32_t key = rig_region(s, 0, bytes, ACCESS_REMOTE_READ, 0);
 	struct wire_headers h = rig_headers(s, 0, WIRE_RC_READ_REQUEST, PSN, 0, bytes);
@@ -384,15 +355,13 @@ TEST(c9_109__read_refused_midway)
 	rig_no_event(s);
 	write_at(s, PSN + packets, AT, 64);
 	rig_expect_ack(s, PSN + packets, aeth_ack(0), 2);
-	rig_end(s);
 }
 
 /* ---- the order of answers ---- */
 
 /* READs and atomics in front of the acknowledgement of what follows them. */
-TEST(c9_104__reads_and_atomics_before_the_ack_of_later_ones)
+TEST_RC(c9_104__reads_and_atomics_before_the_ack_of_later_ones)
 {
-	struct sim *s = rig_make(SERVICE_RC);
 	unsigned later;
 
 	for (later = 0; later < 2; later++) { /* in one burst, and in a second one */
@@ -414,13 +383,10 @@ TEST(c9_104__reads_and_atomics_before_the_ack_of_later_ones)
 		rig_expect_ack(s, PSN + 41, aeth_ack(0), 3);
 		rig_silent(s, 10 * US);
 	}
-	rig_end(s);
 }
 
-TEST(c9_110__duplicates_are_answered_in_psn_order)
+TEST_RC(c9_110__duplicates_are_answered_in_psn_order)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	read_from(s, PSN, AT, 3 * MTU);
 	add_to(s, PSN + 3, 5);
 	read_from(s, PSN + 4, AT, 2 * MTU);
@@ -439,7 +405,6 @@ TEST(c9_110__duplicates_are_answered_in_psn_order)
 	expect_read(s, PSN + 4, AT, 2 * MTU);
 	expect_atomic(s, PSN + 6, 5, 4);
 	rig_silent(s, 10 * US);
-	rig_end(s);
 }
 
 /* The next packets are MIDDLEs from that PSN on. Returns the first that is none. */
@@ -485,26 +450,19 @@ static void interrupted(struct sim *s, bool is_new)
 	assert_int_equal(rig_epsn(s, 0), PSN + 3 + packets);
 }
 
-TEST(c9_110__earlier_duplicate_interrupts_a_duplicate)
+TEST_RC(c9_110__earlier_duplicate_interrupts_a_duplicate)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	interrupted(s, false);
-	rig_end(s);
 }
 
-TEST(c9_110__earlier_duplicate_interrupts_a_new_read)
+TEST_RC(c9_110__earlier_duplicate_interrupts_a_new_read)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	interrupted(s, true);
-	rig_end(s);
 }
 
 /* The peer asks again for the answer that is under way: it begins again where it asks. */
-TEST(c9_110__same_read_asked_for_again_while_it_is_answered)
+TEST_RC(c9_110__same_read_asked_for_again_while_it_is_answered)
 {
-	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t big = 1 << 20, packets = big / MTU, from = 500;
 	struct rig_packet p;
 
@@ -520,13 +478,11 @@ TEST(c9_110__same_read_asked_for_again_while_it_is_answered)
 	rig_silent(s, 100 * US);
 	write_at(s, PSN + packets, AT, 64);
 	rig_expect_ack(s, PSN + packets, aeth_ack(0), 2);
-	rig_end(s);
 }
 
 /* A peer that asks again and again gets no more of our memory for it than a few entries. */
-TEST(duplicates__flood_of_reads_is_bounded)
+TEST_RC(duplicates__flood_of_reads_is_bounded)
 {
-	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t big = 1 << 20, packets = big / MTU;
 	struct rig_packet p;
 
@@ -544,15 +500,12 @@ TEST(duplicates__flood_of_reads_is_bounded)
 	assert_int_equal(rig_state(s, 0), QP_RTS);
 	read_from(s, PSN + 1, MTU, MTU);
 	expect_read(s, PSN + 1, MTU, MTU);
-	rig_end(s);
 }
 
 /* ---- atomics ---- */
 
-TEST(o9_066__result_is_replayed_not_executed)
+TEST_RC(o9_066__result_is_replayed_not_executed)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	*counter_of(s) = 10;
 	add_to(s, PSN, 5);
 	expect_atomic(s, PSN, 10, 1);
@@ -571,7 +524,6 @@ TEST(o9_066__result_is_replayed_not_executed)
 	}
 	assert_true(*counter_of(s) == 1000);
 	assert_int_equal(rig_epsn(s, 0), PSN + 3);
-	rig_end(s);
 }
 
 /* As many as may be outstanding are remembered, past the wrap of PSNs. */
@@ -681,10 +633,8 @@ TEST(o9_066__results_of_a_psn_that_came_round)
 	rig_end(s);
 }
 
-TEST(o9_067__unknown_atomics_are_dropped)
+TEST_RC(o9_067__unknown_atomics_are_dropped)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	write_at(s, PSN, AT, 64);
 	rig_expect_ack(s, PSN, aeth_ack(0), 1);
 	add_to(s, PSN + 1, 1);
@@ -698,7 +648,6 @@ TEST(o9_067__unknown_atomics_are_dropped)
 	assert_true(*counter_of(s) == 1);
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_duplicate), 3);
 	assert_int_equal(rig_state(s, 0), QP_RTS);
-	rig_end(s);
 }
 
 /* PSN 0 of a connection that has executed no atomic: nothing is remembered. */
@@ -719,10 +668,8 @@ TEST(o9_067__nothing_remembered_of_psn_0)
 }
 
 /* A result that is not there any more cannot be given again. */
-TEST(o9_068__forgotten_result_is_dropped)
+TEST_RC(o9_068__forgotten_result_is_dropped)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	for (unsigned i = 0; i < 17; i++) {
 		add_to(s, PSN + i, 1);
 		expect_atomic(s, PSN + i, i, i + 1);
@@ -734,14 +681,11 @@ TEST(o9_068__forgotten_result_is_dropped)
 	rig_no_event(s);
 	add_to(s, PSN + 1, 1);
 	expect_atomic(s, PSN + 1, 1, 17);
-	rig_end(s);
 }
 
 /* After a reset nothing is remembered. */
-TEST(o9_068__results_do_not_outlive_the_connection)
+TEST_RC(o9_068__results_do_not_outlive_the_connection)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	add_to(s, PSN, 1);
 	expect_atomic(s, PSN, 0, 1);
 	rig_reconnect(s, 0);
@@ -750,5 +694,4 @@ TEST(o9_068__results_do_not_outlive_the_connection)
 	add_to(s, PSN, 1);
 	rig_silent(s, 100 * US);
 	assert_true(*counter_of(s) == 1);
-	rig_end(s);
 }

@@ -23,9 +23,8 @@ static void invalidate(struct sim *s, uint8_t opcode, uint32_t psn, uint32_t key
 }
 
 /* The capture: a WRITE through a window, its invalidation, a WRITE again. */
-TEST(send_inv__as_captured)
+TEST_RC(send_inv__as_captured)
 {
-	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t key = rig_window(s, AT, LEN), at;
 	struct cqe c;
 
@@ -40,7 +39,6 @@ TEST(send_inv__as_captured)
 	rig_expect_nak(s, PSN + 2, AETH_NAK_REMOTE_ACCESS, 2);
 	assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_ERR);
 	rig_revoke(s, key); /* the index was still its owner's */
-	rig_end(s);
 }
 
 /* The key of the entry that has this one, or had it. */
@@ -52,9 +50,8 @@ static uint32_t key_now(struct sim *s, uint32_t key)
 	return m.key;
 }
 
-TEST(send_inv__nobody_finds_the_key_good_once_it_completed)
+TEST_RC(send_inv__nobody_finds_the_key_good_once_it_completed)
 {
-	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t key = rig_window(s, AT, LEN);
 	struct cqe c;
 
@@ -71,13 +68,11 @@ TEST(send_inv__nobody_finds_the_key_good_once_it_completed)
 	assert_int_equal(key_now(s, key), 0);
 	rig_expect_ack(s, PSN + 1, aeth_ack(0), 1);
 	rig_revoke(s, key);
-	rig_end(s);
 }
 
 /* Another lcore holds the key's set: all of the packet waits, and then counts once. */
-TEST(send_inv__the_key_is_held_elsewhere)
+TEST_RC(send_inv__the_key_is_held_elsewhere)
 {
-	struct sim *s = rig_make(SERVICE_RC);
 	struct v2p *v = &s->node[0].hca->v2p;
 	uint32_t key = rig_window(s, AT, LEN), at = sim_post_recv(s, 0, 0, 0, LEN);
 	struct tpt_hold hold;
@@ -95,7 +90,6 @@ TEST(send_inv__the_key_is_held_elsewhere)
 	c = rig_expect_cqe(s, USER_RECV_INV, 0, at);
 	assert_int_equal(c.byte_count, LEN);
 	rig_revoke(s, key);
-	rig_end(s);
 }
 
 /* A region, a number that is no key, none (windows: test_windows): what came before is

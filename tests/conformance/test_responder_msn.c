@@ -25,10 +25,8 @@ static void write_one(struct sim *s, uint32_t psn)
 
 /* ---- MSN ---- */
 
-TEST(c9_147__msn_in_every_aeth)
+TEST_RC(c9_147__msn_in_every_aeth)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	for (uint32_t i = 0; i < 3; i++)
 		write_one(s, PSN + i);
 	rig_expect_ack(s, PSN + 2, aeth_ack(0), 3);
@@ -45,7 +43,6 @@ TEST(c9_147__msn_in_every_aeth)
 	rig_expect_ack(s, PSN + 7, aeth_ack(0), 7);
 	write_one(s, PSN + 9);
 	rig_expect_nak(s, PSN + 8, AETH_NAK_SEQUENCE, 7);
-	rig_end(s);
 }
 
 /* From 0, by one for each new message that is complete, whatever its packets; past its wrap. */
@@ -79,10 +76,8 @@ static void messages(struct sim *s, uint32_t msn)
 	rig_expect_ack(s, PSN + 10, aeth_ack(0), msn + 5);
 }
 
-TEST(c9_148__counts_new_messages_from_zero_and_wraps)
+TEST_RC(c9_148__counts_new_messages_from_zero_and_wraps)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	messages(s, 0);
 	for (uint32_t msn = 0xfffffa; msn <= 0xffffff; msn++)
 		messages(s, msn);
@@ -90,13 +85,10 @@ TEST(c9_148__counts_new_messages_from_zero_and_wraps)
 	rig_reconnect(s, 0);
 	write_one(s, PSN);
 	rig_expect_ack(s, PSN, aeth_ack(0), 1);
-	rig_end(s);
 }
 
-TEST(c9_149__msn_in_naks_and_answers_to_duplicates)
+TEST_RC(c9_149__msn_in_naks_and_answers_to_duplicates)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	for (uint32_t i = 0; i < 5; i++)
 		write_one(s, PSN + i);
 	rig_expect_ack(s, PSN + 4, aeth_ack(0), 5);
@@ -108,15 +100,12 @@ TEST(c9_149__msn_in_naks_and_answers_to_duplicates)
 	rig_expect_ack(s, PSN + 4, aeth_ack(0), 5);
 	request(s, WIRE_RC_WRITE_LAST, PSN + 5, 0, 4);
 	rig_expect_refusal(s, 0, PSN + 5, AETH_NAK_INVALID_REQUEST, 5);
-	rig_end(s);
 }
 
 /* ---- credits ---- */
 
-TEST(c9_150_2_1__every_queue_gives_its_own_credits)
+RIG_TEST(c9_150_2_1__every_queue_gives_its_own_credits, with_credits(4))
 {
-	struct sim *s = with_credits(4);
-
 	for (unsigned qp = 0; qp < 4; qp++)
 		for (unsigned i = 0; i < qp + 1; i++)
 			sim_post_recv(s, 0, qp, RECV, 100);
@@ -128,15 +117,13 @@ TEST(c9_150_2_1__every_queue_gives_its_own_credits)
 		assert_in_range(p.h.syndrome, 1, 4);
 		assert_int_equal(p.h.dest_qp, s->node[1].qp[p.h.syndrome - 1].qpn);
 	}
-	rig_end(s);
 }
 
 /* Seed 002's table, whose codes stand for these counts. */
-TEST(c9_158_2_1__each_count_of_receives)
+RIG_TEST(c9_158_2_1__each_count_of_receives, with_credits(1))
 {
 	static const uint32_t counts[] = {0,  1,  2,  3,  4,   6,   8,	 12,  16, 24,
 					  32, 48, 64, 96, 128, 192, 256, 384, 512};
-	struct sim *s = with_credits(1);
 	uint32_t psn = PSN;
 	unsigned code = 0;
 
@@ -154,17 +141,14 @@ TEST(c9_158_2_1__each_count_of_receives)
 		psn++;
 		sim_post_recv(s, 0, 0, RECV, 100);
 	}
-	rig_end(s);
 }
 
 /*
  * One less for each SEND and WRITE with immediate, with the packet that completes it: until then
  * the MSN does not count the message, and LSN = MSN + credits must not step back (C9-161).
  */
-TEST(c9_157_2_1__one_for_each_message_that_takes_a_receive)
+RIG_TEST(c9_157_2_1__one_for_each_message_that_takes_a_receive, with_credits(1))
 {
-	struct sim *s = with_credits(1);
-
 	for (unsigned i = 0; i < 4; i++)
 		sim_post_recv(s, 0, 0, RECV, 4 * MTU);
 	rig_expect_ack(s, PSN - 1, aeth_ack(0), 0);
@@ -178,14 +162,11 @@ TEST(c9_157_2_1__one_for_each_message_that_takes_a_receive)
 	assert_int_equal(rig_expect_ack(s, PSN + 3, aeth_ack(0), 2).h.syndrome, 2);
 	request(s, WIRE_RC_SEND_ONLY, PSN, 0, MTU); /* a duplicate takes none */
 	assert_int_equal(rig_expect_ack(s, PSN + 3, aeth_ack(0), 2).h.syndrome, 2);
-	rig_end(s);
 }
 
 /* None in RST and INIT; those posted in INIT are told in RTR. */
-TEST(c9_155__credits_by_state)
+RIG_TEST(c9_155__credits_by_state, with_credits(1))
 {
-	struct sim *s = with_credits(1);
-
 	sim_post_recv(s, 0, 0, RECV, 100);
 	rig_expect_ack(s, PSN - 1, aeth_ack(0), 0);
 	sim_modify(s, 0, 0, QP_RST, 0);
@@ -203,7 +184,6 @@ TEST(c9_155__credits_by_state)
 	sim_modify(s, 0, 0, QP_ERR, 0);
 	sim_post_recv(s, 0, 0, RECV, 100);
 	rig_silent(s, MS);
-	rig_end(s);
 }
 
 /* ---- C9-146: at most once, in order, intact, over a bad wire ---- */

@@ -52,9 +52,8 @@ static void access_refused(struct sim *s, unsigned i, uint32_t key, uint64_t at)
 	rig_untouched(s, 0, 4 * MTU);
 }
 
-TEST(c9_089__wrong_key_right_or_domain)
+TEST_RC(c9_089__wrong_key_right_or_domain)
 {
-	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t own = s->node[0].key;
 	struct rig_packet p;
 
@@ -80,13 +79,11 @@ TEST(c9_089__wrong_key_right_or_domain)
 		rig_revoke(s, lacks);
 		rig_revoke(s, foreign);
 	}
-	rig_end(s);
 }
 
 /* A region from MTU to 3 MTU: what begins before it, ends behind it, or wraps is outside. */
-TEST(c9_089__bounds_of_the_region)
+TEST_RC(c9_089__bounds_of_the_region)
 {
-	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t key = rig_region(s, MTU, 2 * MTU, 0xf, 0);
 	struct rig_packet p;
 
@@ -114,17 +111,15 @@ TEST(c9_089__bounds_of_the_region)
 		}
 		memset(s->node[0].memory, 0, 4 * MTU);
 	}
-	rig_end(s);
 }
 
 /* The key goes before packet n of a WRITE: that one is refused, what came before has been written.
  */
-TEST(c9_089__key_taken_away_meanwhile)
+TEST_RC(c9_089__key_taken_away_meanwhile)
 {
 	static const uint8_t opcodes[] = {WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE,
 					  WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_LAST,
 					  WIRE_RC_WRITE_LAST_IMM};
-	struct sim *s = rig_make(SERVICE_RC);
 
 	for (uint32_t n = 0; n < 5; n++) {
 		uint32_t key = rig_region(s, 0, 4 * MTU, 0xf, 0), packets = n < 4 ? n : 3;
@@ -146,13 +141,10 @@ TEST(c9_089__key_taken_away_meanwhile)
 		rig_no_cqe(s);
 		memset(s->node[0].memory, 0, 4 * MTU);
 	}
-	rig_end(s);
 }
 
-TEST(c9_090__what_precedes_is_done_before_the_nak)
+TEST_RC(c9_090__what_precedes_is_done_before_the_nak)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	sim_post_recv(s, 0, 0, RECV, 1000);
 	rig_send(s, rig_headers(s, 0, WIRE_RC_WRITE_ONLY, PSN, AT, 64), NULL, 64);
 	request(s, WIRE_RC_READ_REQUEST, PSN + 1, 0, 200 * MTU, 0);
@@ -166,7 +158,6 @@ TEST(c9_090__what_precedes_is_done_before_the_nak)
 	rig_expect_cqe(s, USER_RECV, 0, 0);
 	rig_expect_refusal(s, 0, PSN + 202, AETH_NAK_REMOTE_ACCESS, 3);
 	rig_untouched(s, AT + 64, 64);
-	rig_end(s);
 }
 
 /* ---- C9-91: receive buffers ---- */
@@ -198,10 +189,8 @@ static void send_into(struct sim *s, uint32_t room, uint32_t bad)
 	rig_untouched(s, RECV + 2 * MTU + 100, MTU);
 }
 
-TEST(c9_091__send_longer_than_its_receive_at_each_packet)
+TEST_RC(c9_091__send_longer_than_its_receive_at_each_packet)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	send_into(s, 0, 0);
 	send_into(s, 1, 0);
 	send_into(s, MTU - 1, 0);
@@ -211,14 +200,11 @@ TEST(c9_091__send_longer_than_its_receive_at_each_packet)
 	send_into(s, 2 * MTU + 99, 2);
 	send_into(s, 2 * MTU + 100, 3);
 	send_into(s, 3 * MTU, 3);
-	rig_end(s);
 }
 
 /* A SEND without payload fits into a receive without entries; so does a WRITE with immediate. */
-TEST(c9_091__empty_receive_is_enough_for_nothing)
+TEST_RC(c9_091__empty_receive_is_enough_for_nothing)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	sim_post_recv(s, 0, 0, 0, 0);
 	sim_post_recv(s, 0, 0, 0, 0);
 	request(s, WIRE_RC_SEND_ONLY, PSN, 0, 0, 0);
@@ -227,15 +213,12 @@ TEST(c9_091__empty_receive_is_enough_for_nothing)
 	request(s, WIRE_RC_WRITE_ONLY_IMM, PSN + 1, AT, 64, 64);
 	rig_expect_ack(s, PSN + 1, aeth_ack(0), 2);
 	assert_int_equal(rig_expect_cqe(s, USER_RECV_RDMA_IMM, 0, SIM_RQ_STRIDE).byte_count, 64);
-	rig_end(s);
 }
 
 /* ---- C9-95, C9-116: what is acknowledged, and when ---- */
 
-TEST(c9_095__ack_carries_the_most_recent_psn)
+TEST_RC(c9_095__ack_carries_the_most_recent_psn)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	for (uint32_t i = 0; i < 30; i++)
 		write_at(s, PSN + i, AT, 4);
 	rig_expect_ack(s, PSN + 29, aeth_ack(0), 30);
@@ -243,14 +226,12 @@ TEST(c9_095__ack_carries_the_most_recent_psn)
 	write_at(s, PSN + 2, AT, 4); /* a duplicate takes nothing back */
 	rig_expect_ack(s, PSN + 30, aeth_ack(0), 31);
 	rig_silent(s, 10 * US);
-	rig_end(s);
 }
 
-TEST(c9_116__ackreq_on_any_packet_draws_an_ack)
+TEST_RC(c9_116__ackreq_on_any_packet_draws_an_ack)
 {
 	static const uint8_t opcodes[] = {WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE,
 					  WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_LAST};
-	struct sim *s = rig_make(SERVICE_RC);
 
 	for (uint32_t asks = 0; asks < 4; asks++) {
 		rig_reconnect(s, 0);
@@ -266,20 +247,16 @@ TEST(c9_116__ackreq_on_any_packet_draws_an_ack)
 		sim_run(s, 2 * US);
 		assert_int_equal(rig_epsn(s, 0), PSN + 4);
 	}
-	rig_end(s);
 }
 
 /* One answer may serve several that ask; its PSN is that of the last or greater. */
-TEST(c9_116__one_ack_for_several_that_ask)
+TEST_RC(c9_116__one_ack_for_several_that_ask)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	write_at(s, PSN, AT, 4);
 	write_at(s, PSN + 1, AT, 4);
 	rig_send(s, rig_headers(s, 0, WIRE_RC_WRITE_ONLY, PSN + 2, AT, 4), NULL, 4);
 	rig_expect_ack(s, PSN + 2, aeth_ack(0), 3);
 	rig_silent(s, 10 * US);
-	rig_end(s);
 }
 
 /* ---- C9-111, C9-113, C9-113.a1, C9-119, C9-124 to C9-126: NAKs ---- */
@@ -316,10 +293,8 @@ static struct rig_packet draw_nak(struct sim *s, const struct nak *n)
 	return p;
 }
 
-TEST(c9_111__nak_has_the_expected_psn)
+TEST_RC(c9_111__nak_has_the_expected_psn)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	for (unsigned i = 0; i < sizeof(naks) / sizeof(naks[0]); i++) {
 		struct rig_packet p = draw_nak(s, &naks[i]);
 
@@ -327,26 +302,20 @@ TEST(c9_111__nak_has_the_expected_psn)
 		assert_int_equal(rig_epsn(s, 0), PSN + 1);
 		assert_int_equal(p.h.msn, 1);
 	}
-	rig_end(s);
 }
 
-TEST(c9_113_a1__nak_has_the_acknowledge_opcode)
+TEST_RC(c9_113_a1__nak_has_the_acknowledge_opcode)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	for (unsigned i = 0; i < sizeof(naks) / sizeof(naks[0]); i++) {
 		struct rig_packet p = draw_nak(s, &naks[i]);
 
 		assert_int_equal(p.h.opcode, WIRE_RC_ACK);
 		assert_int_equal(p.bytes, 0);
 	}
-	rig_end(s);
 }
 
-TEST(c9_119__syndromes_as_tabled)
+TEST_RC(c9_119__syndromes_as_tabled)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	for (unsigned i = 0; i < sizeof(naks) / sizeof(naks[0]); i++)
 		assert_int_equal(draw_nak(s, &naks[i]).h.syndrome, naks[i].syndrome);
 	rig_reconnect(s, 0);
@@ -356,13 +325,10 @@ TEST(c9_119__syndromes_as_tabled)
 	assert_int_equal(rig_expect(s, WIRE_RC_READ_RESP_ONLY, PSN + 1).h.syndrome >> 5, 0);
 	request(s, WIRE_RC_FETCH_ADD, PSN + 2, AT, 0, 0);
 	assert_int_equal(rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN + 2).h.syndrome >> 5, 0);
-	rig_end(s);
 }
 
-TEST(c9_119_a1__top_bit_is_zero)
+TEST_RC(c9_119_a1__top_bit_is_zero)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	for (unsigned i = 0; i < sizeof(naks) / sizeof(naks[0]); i++)
 		assert_int_equal(draw_nak(s, &naks[i]).h.syndrome & 0x80, 0);
 	rig_reconnect(s, 0);
@@ -376,7 +342,6 @@ TEST(c9_119_a1__top_bit_is_zero)
 		assert_int_equal(p.h.psn, PSN + i);
 		assert_int_equal(p.h.syndrome & 0x80, 0);
 	}
-	rig_end(s);
 }
 
 /* An access with a wrong key behind `before` good requests. */
@@ -393,21 +358,16 @@ static void refused_behind(struct sim *s, unsigned access, uint32_t before)
 	rig_expect_refusal(s, 0, PSN + before, AETH_NAK_REMOTE_ACCESS, before);
 }
 
-TEST(c9_124__remote_access_error_has_the_psn_of_its_request)
+TEST_RC(c9_124__remote_access_error_has_the_psn_of_its_request)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	for (unsigned i = 0; i < ACCESSES; i++)
 		for (uint32_t before = 0; before < 3; before++)
 			refused_behind(s, i, before);
-	rig_end(s);
 }
 
 /* The bounds or the key fail in the midst of a WRITE: the PSN is that packet's, not the first's. */
-TEST(c9_124__during_a_write)
+TEST_RC(c9_124__during_a_write)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	for (uint32_t good = 1; good < 4; good++) {
 		uint32_t key, all = (good + 1) * MTU;
 
@@ -427,23 +387,17 @@ TEST(c9_124__during_a_write)
 		rig_holds_pattern(s, AT, MTU);
 		rig_untouched(s, AT + good * MTU, MTU);
 	}
-	rig_end(s);
 }
 
-TEST(o9_073__remote_access_error_of_an_atomic_has_its_psn)
+TEST_RC(o9_073__remote_access_error_of_an_atomic_has_its_psn)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	for (unsigned i = 0; i < ACCESSES; i++)
 		if (accesses[i].right == ACCESS_REMOTE_ATOMIC)
 			refused_behind(s, i, 2);
-	rig_end(s);
 }
 
-TEST(c9_125__invalid_request_has_the_psn_of_its_request)
+TEST_RC(c9_125__invalid_request_has_the_psn_of_its_request)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	for (uint32_t before = 0; before < 5; before++) {
 		rig_reconnect(s, 0);
 		for (uint32_t i = 0; i < before; i++)
@@ -453,15 +407,12 @@ TEST(c9_125__invalid_request_has_the_psn_of_its_request)
 			rig_expect_ack(s, PSN + before - 1, aeth_ack(0), before);
 		rig_expect_refusal(s, 0, PSN + before, AETH_NAK_INVALID_REQUEST, before);
 	}
-	rig_end(s);
 }
 
 /* The responder's own memory refuses: the receive's key is wrong, or its second MTU lies outside of
  * the region. */
-TEST(c9_126__remote_operational_error)
+TEST_RC(c9_126__remote_operational_error)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	for (uint32_t n = 0; n < 2; n++) {
 		struct wqe_data *d = (struct wqe_data *)(s->node[0].qp[0].rq + 16);
 
@@ -483,14 +434,11 @@ TEST(c9_126__remote_operational_error)
 		rig_expect_cqe(s, USER_INVALID, SYNDROME_LOCAL_PROT, 0);
 		rig_no_cqe(s);
 	}
-	rig_end(s);
 }
 
 /* A receive descriptor with an inline unit is none. */
-TEST(c9_126__receive_descriptor_that_is_none)
+TEST_RC(c9_126__receive_descriptor_that_is_none)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	sim_post_recv(s, 0, 0, RECV, 4 * MTU);
 	((struct wqe_data *)(s->node[0].qp[0].rq + 16))->length |= WQE_INLINE;
 	request(s, WIRE_RC_SEND_ONLY, PSN, 0, 0, 64);
@@ -498,16 +446,14 @@ TEST(c9_126__receive_descriptor_that_is_none)
 	rig_expect_cqe(s, USER_INVALID, SYNDROME_LOCAL_QP_OP, 0);
 	assert_int_equal(rig_state(s, 0), QP_ERR);
 	assert_int_equal(sim_counter(s, 0, COUNTER_bad_recv_wqe), 1);
-	rig_end(s);
 }
 
 /* A client that armed for solicited completions is woken by those that the peer's bit marks, by
  * each kind of message that completes a receive, and once. */
-TEST(events__a_received_solicited_bit)
+TEST_RC(events__a_received_solicited_bit)
 {
 	static const uint8_t opcodes[] = {WIRE_RC_SEND_ONLY, WIRE_RC_SEND_ONLY_IMM,
 					  WIRE_RC_SEND_ONLY_INV, WIRE_RC_WRITE_ONLY_IMM};
-	struct sim *s = rig_make(SERVICE_RC);
 	struct sim_node *n = &s->node[0];
 
 	for (unsigned i = 0; i < 3 * sizeof(opcodes); i++) {
@@ -524,14 +470,11 @@ TEST(events__a_received_solicited_bit)
 			rig_expect_event(s, EQE_COMPLETION, n->cqn);
 		rig_no_event(s);
 	}
-	rig_end(s);
 }
 
 /* The client says that it posted more than its queue holds: nothing can be trusted. */
-TEST(events__catastrophe_of_a_receive_queue)
+TEST_RC(events__catastrophe_of_a_receive_queue)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	s->node[0].qp[0].record->rq_posted = SIM_RQ_ENTRIES + 1;
 	request(s, WIRE_RC_SEND_ONLY, PSN, 0, 0, 64);
 	rig_expect_nak(s, PSN, AETH_NAK_REMOTE_OPERATION, 0);
@@ -540,15 +483,12 @@ TEST(events__catastrophe_of_a_receive_queue)
 	assert_int_equal(rig_state(s, 0), QP_ERR);
 	sim_run(s, 10 * US);
 	rig_no_cqe(s);
-	rig_end(s);
 }
 
 /* ---- C9-113, C9-129: receiver not ready ---- */
 
-TEST(c9_113__rnr_nak_has_the_psn_of_its_packet)
+TEST_RC(c9_113__rnr_nak_has_the_psn_of_its_packet)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	write_at(s, PSN, AT, 64);
 	request(s, WIRE_RC_SEND_ONLY, PSN + 1, 0, 0, 64);
 	rig_expect_ack(s, PSN, aeth_ack(0), 1);
@@ -562,14 +502,11 @@ TEST(c9_113__rnr_nak_has_the_psn_of_its_packet)
 	rig_expect_ack(s, PSN + 1, aeth_ack(0), 2);
 	rig_holds_pattern(s, RECV, 64);
 	assert_int_equal(sim_counter(s, 0, COUNTER_nak_rnr_sent), 2);
-	rig_end(s);
 }
 
 /* A WRITE with immediate needs its receive with its last packet only. */
-TEST(c9_113__rnr_nak_of_a_write_with_immediate)
+TEST_RC(c9_113__rnr_nak_of_a_write_with_immediate)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	request(s, WIRE_RC_WRITE_FIRST, PSN, AT, MTU + 64, MTU);
 	request(s, WIRE_RC_WRITE_LAST_IMM, PSN + 1, AT, 0, 64);
 	rig_expect_ack(s, PSN, aeth_ack(0), 0);
@@ -584,13 +521,10 @@ TEST(c9_113__rnr_nak_of_a_write_with_immediate)
 	request(s, WIRE_RC_WRITE_ONLY_IMM, PSN + 2, AT + 4096, 64, 64);
 	rig_expect_ack(s, PSN + 2, aeth_rnr(1), 1);
 	rig_untouched(s, AT + 4096, 64);
-	rig_end(s);
 }
 
-TEST(c9_129__each_timer_code)
+TEST_RC(c9_129__each_timer_code)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	for (unsigned code = 0; code < 32; code++) {
 		struct rig_packet p;
 
@@ -603,13 +537,11 @@ TEST(c9_129__each_timer_code)
 		p = rig_expect(s, WIRE_RC_ACK, PSN);
 		assert_int_equal(p.h.syndrome, 0x20 + code);
 	}
-	rig_end(s);
 }
 
 /* Rule 89's text: a WRITE's length is checked packet by packet. */
-TEST(c9_089__write_is_checked_packet_by_packet)
+TEST_RC(c9_089__write_is_checked_packet_by_packet)
 {
-	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t key = rig_region(s, 0, MTU + 100, 0xf, 0);
 
 	keyed(s, key, WIRE_RC_WRITE_FIRST, PSN, 0, 3 * MTU, MTU);
@@ -618,5 +550,4 @@ TEST(c9_089__write_is_checked_packet_by_packet)
 	keyed(s, key, WIRE_RC_WRITE_MIDDLE, PSN + 1, 0, 0, MTU);
 	rig_expect_refusal(s, 0, PSN + 1, AETH_NAK_REMOTE_ACCESS, 0);
 	rig_untouched(s, MTU, MTU);
-	rig_end(s);
 }

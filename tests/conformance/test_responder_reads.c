@@ -104,9 +104,8 @@ TEST(c9_096__psns_follow_each_other_past_the_wrap)
 		all_lengths(1, psn);
 }
 
-TEST(c9_097__aeth_in_the_first_and_the_last_packet)
+TEST_RC(c9_097__aeth_in_the_first_and_the_last_packet)
 {
-	struct sim *s = rig_make(SERVICE_RC);
 	struct rig_packet p;
 
 	write_on(s, 0, PSN, AT, 4);
@@ -120,19 +119,16 @@ TEST(c9_097__aeth_in_the_first_and_the_last_packet)
 	p = rig_expect(s, WIRE_RC_READ_RESP_LAST, PSN + 4);
 	assert_int_equal(p.h.syndrome, AETH_CREDIT_INVALID);
 	assert_int_equal(p.h.msn, 2);
-	rig_end(s);
 }
 
-TEST(c9_098__aeth_in_the_only_packet)
+TEST_RC(c9_098__aeth_in_the_only_packet)
 {
-	struct sim *s = rig_make(SERVICE_RC);
 	struct rig_packet p;
 
 	read_on(s, 0, PSN, AT, MTU);
 	p = rig_expect(s, WIRE_RC_READ_RESP_ONLY, PSN);
 	assert_int_equal(p.h.syndrome, AETH_CREDIT_INVALID);
 	assert_int_equal(p.h.msn, 1);
-	rig_end(s);
 }
 
 TEST(c9_099__lengths_at_each_mtu)
@@ -141,47 +137,37 @@ TEST(c9_099__lengths_at_each_mtu)
 		all_lengths(mtu, PSN);
 }
 
-TEST(c9_099__zero_length_is_one_only_packet)
+TEST_RC(c9_099__zero_length_is_one_only_packet)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	read_on(s, 0, PSN, AT, 0);
 	assert_int_equal(rig_expect(s, WIRE_RC_READ_RESP_ONLY, PSN).bytes, 0);
 	rig_silent(s, 10 * US);
 	assert_int_equal(rig_epsn(s, 0), PSN + 1);
-	rig_end(s);
 }
 
 /* A long one, packet by packet. */
-TEST(c9_117__long_answer_is_whole_and_in_order)
+TEST_RC(c9_117__long_answer_is_whole_and_in_order)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	fill(s, 0, BIG + 5);
 	read_on(s, 0, PSN, 0, BIG + 5);
 	expect_read(s, PSN, 0, BIG + 5, 1);
 	rig_silent(s, 10 * US);
 	assert_int_equal(sim_counter(s, 0, COUNTER_read_response_packets), BIG / MTU + 1);
-	rig_end(s);
 }
 
-TEST(c9_118__many_short_reads_each_with_an_aeth)
+TEST_RC(c9_118__many_short_reads_each_with_an_aeth)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	fill(s, AT, 64 * 16);
 	for (uint32_t i = 0; i < 16; i++)
 		read_on(s, 0, PSN + i, AT + 64 * i, 60 + i % 5);
 	for (uint32_t i = 0; i < 16; i++)
 		expect_read(s, PSN + i, AT + 64 * i, 60 + i % 5, i + 1);
-	rig_end(s);
 }
 
 /* ---- C9-100, C9-112: the memory goes while it is read ---- */
 
-TEST(c9_100__error_midway_ends_the_answer_with_a_nak)
+TEST_RC(c9_100__error_midway_ends_the_answer_with_a_nak)
 {
-	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t key = rig_region(s, 0, BIG, ACCESS_REMOTE_READ, 0), next = PSN;
 	struct rig_packet p;
 
@@ -205,14 +191,12 @@ TEST(c9_100__error_midway_ends_the_answer_with_a_nak)
 	assert_int_equal(rig_state(s, 0), QP_ERR);
 	rig_expect_event(s, EQE_WQ_ACCESS_ERROR, s->node[0].qp[0].qpn);
 	rig_no_event(s);
-	rig_end(s);
 }
 
 /* It waits behind another one when its key goes: the NAK has its first PSN, and comes in its turn;
  * what was executed behind it is not acknowledged. */
-TEST(c9_112__nak_has_the_psn_of_the_response_that_failed)
+TEST_RC(c9_112__nak_has_the_psn_of_the_response_that_failed)
 {
-	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t key = rig_region(s, 0, BIG, ACCESS_REMOTE_READ, 0), packets = BIG / MTU;
 
 	fill(s, 0, BIG);
@@ -225,15 +209,12 @@ TEST(c9_112__nak_has_the_psn_of_the_response_that_failed)
 	rig_expect_nak(s, PSN + packets, AETH_NAK_REMOTE_ACCESS, 1);
 	rig_silent(s, 100 * US);
 	assert_int_equal(rig_state(s, 0), QP_ERR);
-	rig_end(s);
 }
 
 /* ---- C9-101: what comes behind a READ ---- */
 
-TEST(c9_101__read_is_validated_before_later_requests_run)
+TEST_RC(c9_101__read_is_validated_before_later_requests_run)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	read_with(s, 0x1234, PSN, 0, MTU);
 	write_on(s, 0, PSN + 1, AT, 64);
 	rig_expect_refusal(s, 0, PSN, AETH_NAK_REMOTE_ACCESS, 0);
@@ -243,13 +224,11 @@ TEST(c9_101__read_is_validated_before_later_requests_run)
 	write_on(s, 0, PSN + BIG / MTU, AT, 64);
 	rig_expect_refusal(s, 0, PSN, AETH_NAK_REMOTE_ACCESS, 0);
 	rig_untouched(s, AT, 64);
-	rig_end(s);
 }
 
 /* WRITEs, SENDs, an atomic and a NAK behind a READ: executed, answered when its turn comes. */
-TEST(c9_101__later_requests_wait_for_their_acknowledgement)
+TEST_RC(c9_101__later_requests_wait_for_their_acknowledgement)
 {
-	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t next = PSN + BIG / MTU;
 
 	sim_post_recv(s, 0, 0, 2 << 20, 1000);
@@ -269,7 +248,6 @@ TEST(c9_101__later_requests_wait_for_their_acknowledgement)
 	rig_expect(s, WIRE_RC_ATOMIC_ACK, next + 2);
 	rig_expect_nak(s, next + 4, AETH_NAK_SEQUENCE, 5);
 	rig_silent(s, 100 * US);
-	rig_end(s);
 }
 
 /* Nor may an acknowledgement that nobody asked for overtake it. */
@@ -338,10 +316,9 @@ TEST(reads__continue_after_a_shortage_of_buffers)
 	rig_end(s);
 }
 
-TEST(reads__stop_with_their_queue_pair)
+TEST_RC(reads__stop_with_their_queue_pair)
 {
 	static const enum qp_state ends[] = {QP_RST, QP_ERR};
-	struct sim *s = rig_make(SERVICE_RC);
 
 	for (unsigned i = 0; i < 2; i++) {
 		struct rig_packet p;
@@ -356,7 +333,6 @@ TEST(reads__stop_with_their_queue_pair)
 			n++;
 		assert_true(n < BIG / MTU);
 	}
-	rig_end(s);
 }
 
 /* ---- atomics ---- */
@@ -371,7 +347,7 @@ static void atomic(struct sim *s, uint8_t opcode, uint32_t psn, uint64_t at, uin
 	rig_send(s, h, NULL, 0);
 }
 
-TEST(c9_063__atomics_do_what_they_say)
+TEST_RC(c9_063__atomics_do_what_they_say)
 {
 	static const struct {
 		uint8_t opcode;
@@ -384,7 +360,6 @@ TEST(c9_063__atomics_do_what_they_say)
 		{WIRE_RC_FETCH_ADD, UINT64_MAX, 0, 6},
 		{WIRE_RC_CMP_SWAP, 0, 6, 0},
 	};
-	struct sim *s = rig_make(SERVICE_RC);
 	uint64_t *p = (uint64_t *)(s->node[0].memory + AT), before = 0;
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -399,19 +374,15 @@ TEST(c9_063__atomics_do_what_they_say)
 	}
 	rig_untouched(s, AT - 8, 8);
 	rig_untouched(s, AT + 8, 8);
-	rig_end(s);
 }
 
 /* Addresses that are no multiple of 8 are refused, nothing is written. */
-TEST(c9_093__atomics_are_aligned)
+TEST_RC(c9_093__atomics_are_aligned)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	for (unsigned odd = 1; odd < 8; odd++) {
 		rig_reconnect(s, 0);
 		atomic(s, odd & 1 ? WIRE_RC_FETCH_ADD : WIRE_RC_CMP_SWAP, PSN, AT + odd, 1, 0);
 		rig_expect_refusal(s, 0, PSN, AETH_NAK_INVALID_REQUEST, 0);
 		rig_untouched(s, AT, 16);
 	}
-	rig_end(s);
 }

@@ -47,12 +47,9 @@ static void responses_in_order(struct sim *s, uint32_t psn)
 	rig_silent(s, MS);
 }
 
-TEST(c9_062__each_response_packet_has_its_psn)
+TEST_RC(c9_062__each_response_packet_has_its_psn)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	responses_in_order(s, PSN);
-	rig_end(s);
 }
 
 TEST(c9_063__responses_in_the_order_of_the_requests_past_the_wrap)
@@ -69,7 +66,7 @@ TEST(c9_063__responses_in_the_order_of_the_requests_past_the_wrap)
 }
 
 /* A request of any kind, alone, is acknowledged. */
-TEST(c9_063__every_kind_of_request_is_acknowledged)
+TEST_RC(c9_063__every_kind_of_request_is_acknowledged)
 {
 	static const struct {
 		uint8_t opcode, answer;
@@ -84,7 +81,6 @@ TEST(c9_063__every_kind_of_request_is_acknowledged)
 		{WIRE_RC_CMP_SWAP, WIRE_RC_ATOMIC_ACK, 0},
 		{WIRE_RC_FETCH_ADD, WIRE_RC_ATOMIC_ACK, 0},
 	};
-	struct sim *s = rig_make(SERVICE_RC);
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct rig_packet p;
@@ -96,15 +92,12 @@ TEST(c9_063__every_kind_of_request_is_acknowledged)
 		assert_int_equal(p.h.dest_qp, s->node[1].qp[0].qpn);
 		assert_int_equal(p.h.pkey, 0xffff);
 	}
-	rig_end(s);
 }
 
 /* ---- C9-74, C9-75, C9-77 ---- */
 
-TEST(c9_074__psn_is_compared_before_execution)
+TEST_RC(c9_074__psn_is_compared_before_execution)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	write_at(s, PSN, AT, 64);
 	rig_expect_ack(s, PSN, aeth_ack(0), 1);
 	memset(s->node[0].memory + AT, 0, 64);
@@ -116,7 +109,6 @@ TEST(c9_074__psn_is_compared_before_execution)
 	write_at(s, PSN + 1, AT, 64); /* this one */
 	rig_expect_ack(s, PSN + 1, aeth_ack(0), 2);
 	rig_holds_pattern(s, AT, 64);
-	rig_end(s);
 }
 
 /* The expected PSN grows by 1, by a READ's responses after a READ. */
@@ -153,10 +145,8 @@ TEST(c9_075__expected_psn_after_reads_and_others)
 }
 
 /* WRITEs and atomics on the same word by turns: each finds what the one before it has left. */
-TEST(c9_077__expected_requests_are_executed_in_order)
+TEST_RC(c9_077__expected_requests_are_executed_in_order)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	for (uint32_t i = 0; i < 10; i++) {
 		uint64_t value = 1000 * i;
 		struct wire_headers h = rig_headers(s, 0, WIRE_RC_WRITE_ONLY, PSN + 2 * i, AT, 8);
@@ -170,7 +160,6 @@ TEST(c9_077__expected_requests_are_executed_in_order)
 		assert_true(rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN + 2 * i + 1).h.orig == 1000 * i);
 	assert_true(*(uint64_t *)(s->node[0].memory + AT) == 9001);
 	assert_int_equal(rig_epsn(s, 0), PSN + 20);
-	rig_end(s);
 }
 
 /* ---- C9-76: states ---- */
@@ -188,10 +177,8 @@ static void dropped_in_state(struct sim *s)
 	assert_true(sim_counter(s, 0, COUNTER_drop_qp_state) == before + 2);
 }
 
-TEST(c9_076__no_state_but_a_receiving_one_moves_the_expected_psn)
+TEST_RC(c9_076__no_state_but_a_receiving_one_moves_the_expected_psn)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	sim_modify(s, 0, 0, QP_RST, 0);
 	dropped_in_state(s);
 	sim_modify(s, 0, 0, QP_INIT, 0);
@@ -210,14 +197,11 @@ TEST(c9_076__no_state_but_a_receiving_one_moves_the_expected_psn)
 	memset(s->node[0].memory + AT, 0, 64);
 	sim_modify(s, 0, 0, QP_ERR, 0);
 	dropped_in_state(s);
-	rig_end(s);
 }
 
 /* The first packet in RTR tells the client, once; in RTS it knows. */
-TEST(events__communication_established)
+TEST_RC(events__communication_established)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	write_at(s, PSN, AT, 64);
 	rig_expect_ack(s, PSN, aeth_ack(0), 1);
 	rig_no_event(s);
@@ -229,13 +213,11 @@ TEST(events__communication_established)
 	rig_expect_ack(s, PSN + 1, aeth_ack(0), 2);
 	rig_expect_event(s, EQE_COMM_EST, s->node[0].qp[0].qpn);
 	rig_no_event(s);
-	rig_end(s);
 }
 
 /* Bad packets do not move it either. */
-TEST(c9_076__bad_packets_leave_the_expected_psn)
+TEST_RC(c9_076__bad_packets_leave_the_expected_psn)
 {
-	struct sim *s = rig_make(SERVICE_RC);
 	struct wire_headers h;
 
 	write_at(s, PSN, AT, 64);
@@ -250,15 +232,12 @@ TEST(c9_076__bad_packets_leave_the_expected_psn)
 	h.rkey = 0x1234;
 	rig_send(s, h, NULL, 64);
 	rig_expect_refusal(s, 0, PSN + 1, AETH_NAK_REMOTE_ACCESS, 1);
-	rig_end(s);
 }
 
 /* ---- C9-78, C9-79: regions ---- */
 
-TEST(c9_078__duplicates_of_each_kind_are_answered)
+TEST_RC(c9_078__duplicates_of_each_kind_are_answered)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	sim_post_recv(s, 0, 0, 1 << 20, 1000);
 	write_at(s, PSN, AT, 64);
 	rig_request(s, 0, WIRE_RC_SEND_ONLY, PSN + 1, 0, 0, 64);
@@ -277,18 +256,16 @@ TEST(c9_078__duplicates_of_each_kind_are_answered)
 	rig_request(s, 0, WIRE_RC_FETCH_ADD, PSN + 3, AT + 4096, 0, 0);
 	rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN + 3);
 	assert_int_equal(sim_counter(s, 0, COUNTER_duplicate_requests), 4);
-	rig_end(s);
 }
 
 /* 2^23 PSNs before the expected one are duplicates, all others are not in the valid region. */
-TEST(c9_079__borders_of_the_valid_region)
+TEST_RC(c9_079__borders_of_the_valid_region)
 {
 	static const struct {
 		uint32_t ahead;
 		bool duplicate;
 	} rows[] = {{1, false},	      {2, false},	{0x7fffff, false},
 		    {0x800000, true}, {0x800001, true}, {0xffffff, true}};
-	struct sim *s = rig_make(SERVICE_RC);
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		rig_reconnect(s, 0);
@@ -303,13 +280,10 @@ TEST(c9_079__borders_of_the_valid_region)
 		rig_untouched(s, AT + 64, 64);
 		assert_int_equal(rig_epsn(s, 0), PSN + 1);
 	}
-	rig_end(s);
 }
 
-TEST(c9_079__gap_draws_a_nak_with_the_expected_psn)
+TEST_RC(c9_079__gap_draws_a_nak_with_the_expected_psn)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	write_at(s, PSN, AT, 100);
 	write_at(s, PSN + 2, AT + 100, 100);
 	rig_expect_ack(s, PSN, aeth_ack(0), 1);
@@ -319,13 +293,11 @@ TEST(c9_079__gap_draws_a_nak_with_the_expected_psn)
 	assert_int_equal(rig_epsn(s, 0), PSN + 1);
 	assert_int_equal(rig_state(s, 0), QP_RTS);
 	rig_no_event(s);
-	rig_end(s);
 }
 
 /* All that came before the gap is done and answered in front of the NAK. */
-TEST(c9_079__what_precedes_is_done_before_the_nak)
+TEST_RC(c9_079__what_precedes_is_done_before_the_nak)
 {
-	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t packets = 40;
 
 	sim_post_recv(s, 0, 0, 1 << 20, 1000);
@@ -342,7 +314,6 @@ TEST(c9_079__what_precedes_is_done_before_the_nak)
 	rig_expect_nak(s, PSN + 3 + packets, AETH_NAK_SEQUENCE, 4);
 	rig_expect_cqe(s, USER_RECV, 0, 0);
 	rig_untouched(s, AT + 100, 100);
-	rig_end(s);
 }
 
 /* ---- C9-80, C9-114, C9-121, C9-122: the silence after the NAK ---- */
@@ -355,10 +326,8 @@ static void open_gap(struct sim *s)
 	rig_expect_nak(s, PSN + 1, AETH_NAK_SEQUENCE, 1);
 }
 
-TEST(c9_080__silence_until_the_expected_request)
+TEST_RC(c9_080__silence_until_the_expected_request)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	open_gap(s);
 	for (uint32_t i = 0; i < 10; i++)
 		write_at(s, PSN + 2 + i, AT + 64, 64);
@@ -373,38 +342,29 @@ TEST(c9_080__silence_until_the_expected_request)
 	rig_expect_ack(s, PSN + 1, aeth_ack(0), 2);
 	write_at(s, PSN + 3, AT, 64); /* a new gap draws a new NAK */
 	rig_expect_nak(s, PSN + 2, AETH_NAK_SEQUENCE, 2);
-	rig_end(s);
 }
 
-TEST(c9_080__a_valid_duplicate_is_answered_in_the_silence)
+TEST_RC(c9_080__a_valid_duplicate_is_answered_in_the_silence)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	open_gap(s);
 	write_at(s, PSN + 2, AT + 64, 64);
 	rig_silent(s, 10 * US);
 	write_at(s, PSN, AT, 64);
 	rig_expect_ack(s, PSN, aeth_ack(0), 1);
 	rig_untouched(s, AT + 64, 64);
-	rig_end(s);
 }
 
 /* The request with the expected PSN may itself be bad: it draws its own NAK. */
-TEST(c9_114__the_expected_request_may_draw_a_nak)
+TEST_RC(c9_114__the_expected_request_may_draw_a_nak)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	open_gap(s);
 	rig_request(s, 0, WIRE_RC_WRITE_MIDDLE, PSN + 1, AT, 0, MTU);
 	rig_expect_refusal(s, 0, PSN + 1, AETH_NAK_INVALID_REQUEST, 1);
-	rig_end(s);
 }
 
 /* The same after an RNR NAK: what was on its way behind it is dropped without a word. */
-TEST(c9_114__silence_after_an_rnr_nak)
+TEST_RC(c9_114__silence_after_an_rnr_nak)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	rig_request(s, 0, WIRE_RC_SEND_FIRST, PSN, 0, 0, MTU);
 	rig_request(s, 0, WIRE_RC_SEND_MIDDLE, PSN + 1, 0, 0, MTU);
 	rig_request(s, 0, WIRE_RC_SEND_LAST, PSN + 2, 0, 0, MTU);
@@ -416,7 +376,6 @@ TEST(c9_114__silence_after_an_rnr_nak)
 	rig_request(s, 0, WIRE_RC_SEND_LAST, PSN + 2, 0, 0, MTU);
 	rig_expect_ack(s, PSN + 2, aeth_ack(0), 1);
 	assert_int_equal(rig_expect_cqe(s, USER_RECV, 0, 0).byte_count, 3 * MTU);
-	rig_end(s);
 }
 
 TEST(c9_121__nak_reports_the_expected_psn_past_the_wrap)
@@ -436,20 +395,15 @@ TEST(c9_121__nak_reports_the_expected_psn_past_the_wrap)
 }
 
 /* Before any packet has come, too. */
-TEST(c9_121__gap_at_the_first_packet)
+TEST_RC(c9_121__gap_at_the_first_packet)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	write_at(s, PSN + 1, AT, 64);
 	rig_expect_nak(s, PSN, AETH_NAK_SEQUENCE, 0);
 	rig_untouched(s, AT, 64);
-	rig_end(s);
 }
 
-TEST(c9_122__all_but_the_expected_and_duplicates_are_dropped)
+TEST_RC(c9_122__all_but_the_expected_and_duplicates_are_dropped)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	open_gap(s);
 	write_at(s, PSN + 3, AT + 64, 64);
 	write_at(s, PSN + 1 + 0x7fffff, AT + 64, 64);
@@ -457,13 +411,10 @@ TEST(c9_122__all_but_the_expected_and_duplicates_are_dropped)
 	rig_silent(s, 100 * US);
 	rig_untouched(s, AT + 64, 64);
 	assert_int_equal(rig_epsn(s, 0), PSN + 1);
-	rig_end(s);
 }
 
-TEST(c9_123__duplicates_are_served_after_the_nak)
+TEST_RC(c9_123__duplicates_are_served_after_the_nak)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	read_from(s, PSN, AT, 2 * MTU);
 	rig_expect(s, WIRE_RC_READ_RESP_FIRST, PSN);
 	rig_expect(s, WIRE_RC_READ_RESP_LAST, PSN + 1);
@@ -477,14 +428,11 @@ TEST(c9_123__duplicates_are_served_after_the_nak)
 	rig_request(s, 0, WIRE_RC_FETCH_ADD, PSN + 2, AT + 4096, 0, 0);
 	rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN + 2);
 	assert_int_equal(rig_epsn(s, 0), PSN + 3);
-	rig_end(s);
 }
 
 /* Only the expected PSN ends it: a duplicate is answered, and draws no second NAK afterwards. */
-TEST(c9_114__no_second_nak_before_the_expected_request)
+TEST_RC(c9_114__no_second_nak_before_the_expected_request)
 {
-	struct sim *s = rig_make(SERVICE_RC);
-
 	open_gap(s);
 	write_at(s, PSN, AT, 64);
 	rig_expect_ack(s, PSN, aeth_ack(0), 1);
@@ -493,5 +441,4 @@ TEST(c9_114__no_second_nak_before_the_expected_request)
 	rig_untouched(s, AT + 64, 64);
 	write_at(s, PSN + 1, AT + 64, 64);
 	rig_expect_ack(s, PSN + 1, aeth_ack(0), 2);
-	rig_end(s);
 }

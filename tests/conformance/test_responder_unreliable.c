@@ -41,7 +41,7 @@ static void taken(struct sim *s, struct wire_headers h)
 	memset(s->node[0].memory + AT, 0, 64);
 }
 
-TEST(edge__pkey)
+TEST_RC(edge__pkey)
 {
 	/* ours is full member of the default partition: any member of it may talk to us */
 	static const struct {
@@ -49,7 +49,6 @@ TEST(edge__pkey)
 		bool fits;
 	} rows[] = {{0xffff, true},  {0x7fff, true},  {0xfffe, false}, {0x0000, false},
 		    {0x8000, false}, {0x7ffe, false}, {0xbfff, false}};
-	struct sim *s = rig_make(SERVICE_RC);
 	uint32_t psn = PSN;
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -72,12 +71,10 @@ TEST(edge__pkey)
 				      .dma_len = 64},
 		COUNTER_drop_rx_pkey);
 	taken(s, rig_headers(s, 0, WIRE_RC_WRITE_ONLY, psn, AT, 64));
-	rig_end(s);
 }
 
-TEST(edge__version_and_bits)
+TEST_RC(edge__version_and_bits)
 {
-	struct sim *s = rig_make(SERVICE_RC);
 	struct wire_headers h = rig_headers(s, 0, WIRE_RC_WRITE_ONLY, PSN, AT, 64);
 
 	for (unsigned tver = 1; tver < 16; tver++) {
@@ -94,14 +91,12 @@ TEST(edge__version_and_bits)
 		h.se = bits >> 3 & 1;
 		taken(s, h);
 	}
-	rig_end(s);
 }
 
 /* Short and long packets: their ICRCs are checked in different places. */
-TEST(edge__icrc)
+TEST_RC(edge__icrc)
 {
 	static const uint32_t lengths[] = {0, 64, 512, 516, 1000, 1024};
-	struct sim *s = rig_make(SERVICE_RC);
 
 	for (unsigned i = 0; i < sizeof(lengths) / 4; i++) {
 		rig_bad_icrc(s);
@@ -114,7 +109,6 @@ TEST(edge__icrc)
 		rig_holds_pattern(s, AT, lengths[i]);
 		memset(s->node[0].memory + AT, 0, MTU);
 	}
-	rig_end(s);
 }
 
 static void from_the_peer_only(bool ipv6)
@@ -146,9 +140,8 @@ TEST(edge__source_address_ipv6)
 }
 
 /* The other family's address with the same bytes at its end is another. */
-TEST(edge__source_address_of_the_other_family)
+TEST_RC(edge__source_address_of_the_other_family)
 {
-	struct sim *s = rig_make(SERVICE_RC);
 	uint8_t peer[16], own[16];
 
 	memcpy(peer, s->node[1].ip, 16);
@@ -159,12 +152,10 @@ TEST(edge__source_address_of_the_other_family)
 	memcpy(s->node[1].ip, peer, 16);
 	memcpy(s->node[0].ip, own, 16);
 	taken(s, rig_headers(s, 0, WIRE_RC_WRITE_ONLY, PSN, AT, 64));
-	rig_end(s);
 }
 
-TEST(edge__unknown_queue_pair)
+TEST_RC(edge__unknown_queue_pair)
 {
-	struct sim *s = rig_make(SERVICE_RC);
 	struct wire_headers h = rig_headers(s, 0, WIRE_RC_WRITE_ONLY, PSN, AT, 64);
 	static const uint32_t others[] = {0, 1, 0xffffff, 0x20002, 0x30001};
 
@@ -172,7 +163,6 @@ TEST(edge__unknown_queue_pair)
 		h.dest_qp = others[i];
 		dropped(s, h, COUNTER_drop_rx_qpn);
 	}
-	rig_end(s);
 }
 
 /* Every opcode against every service: only its own opcodes, and RC's reserved ones, come through.
@@ -209,9 +199,8 @@ static bool cut_the_frame(struct sim *s, int from, const uint8_t *frame, unsigne
 	return true;
 }
 
-TEST(edge__cut_frames)
+TEST_RC(edge__cut_frames)
 {
-	struct sim *s = rig_make(SERVICE_RC);
 	unsigned cut;
 
 	s->tap = cut_the_frame;
@@ -223,7 +212,6 @@ TEST(edge__cut_frames)
 	}
 	cut = 0;
 	taken(s, rig_headers(s, 0, WIRE_RC_WRITE_ONLY, PSN, AT, 64));
-	rig_end(s);
 }
 
 /* ---- UC ---- */
@@ -234,11 +222,10 @@ static void uc_executed(struct sim *s, uint32_t messages)
 	assert_int_equal(sim_counter(s, 0, COUNTER_executed), messages);
 }
 
-TEST(uc__nothing_is_answered)
+RIG_TEST(uc__nothing_is_answered, rig_make(SERVICE_UC))
 {
 	static const uint8_t opcodes[] = {WIRE_UC_WRITE_ONLY, WIRE_UC_SEND_ONLY,
 					  WIRE_UC_SEND_ONLY_IMM, WIRE_UC_WRITE_ONLY_IMM};
-	struct sim *s = rig_make(SERVICE_UC);
 
 	for (unsigned i = 0; i < sizeof(opcodes); i++) {
 		sim_post_recv(s, 0, 0, RECV, 1000);
@@ -246,14 +233,12 @@ TEST(uc__nothing_is_answered)
 		uc_executed(s, i + 1);
 		rig_holds_pattern(s, i & 3 && i < 3 ? RECV : AT, 64);
 	}
-	rig_end(s);
 }
 
 /* The next first or only packet is taken whatever its PSN; the rest of a message only if it goes
  * on. */
-TEST(uc__a_gap_costs_its_message)
+RIG_TEST(uc__a_gap_costs_its_message, rig_make(SERVICE_UC))
 {
-	struct sim *s = rig_make(SERVICE_UC);
 	struct cqe c;
 
 	sim_post_recv(s, 0, 0, RECV, 3 * MTU);
@@ -273,14 +258,11 @@ TEST(uc__a_gap_costs_its_message)
 	uc_executed(s, 2);
 	assert_int_equal(rig_epsn(s, 0), PSN - 19);
 	assert_int_equal(rig_state(s, 0), QP_RTS);
-	rig_end(s);
 }
 
 /* A new message begins within one: that one is given up. */
-TEST(uc__a_first_packet_ends_the_message_before)
+RIG_TEST(uc__a_first_packet_ends_the_message_before, rig_make(SERVICE_UC))
 {
-	struct sim *s = rig_make(SERVICE_UC);
-
 	sim_post_recv(s, 0, 0, RECV, 3 * MTU);
 	request(s, WIRE_UC_SEND_FIRST, PSN, 0, MTU);
 	request(s, WIRE_UC_SEND_ONLY, PSN + 1, 0, 77);
@@ -291,13 +273,11 @@ TEST(uc__a_first_packet_ends_the_message_before)
 	request(s, WIRE_UC_WRITE_LAST, PSN + 4, 0, MTU); /* nobody's any more */
 	uc_executed(s, 2);
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_uc_sequence), 3);
-	rig_end(s);
 }
 
 /* What RC would refuse is dropped with its message, and the connection goes on. */
-TEST(uc__bad_requests_are_dropped_with_their_message)
+RIG_TEST(uc__bad_requests_are_dropped_with_their_message, rig_make(SERVICE_UC))
 {
-	struct sim *s = rig_make(SERVICE_UC);
 	struct wire_headers h;
 	uint32_t psn = PSN, n = 0;
 
@@ -333,13 +313,10 @@ TEST(uc__bad_requests_are_dropped_with_their_message)
 	rig_untouched(s, AT, 64);
 	assert_int_equal(rig_state(s, 0), QP_RTS);
 	rig_no_event(s);
-	rig_end(s);
 }
 
-TEST(uc__states)
+RIG_TEST(uc__states, rig_make(SERVICE_UC))
 {
-	struct sim *s = rig_make(SERVICE_UC);
-
 	sim_modify(s, 0, 0, QP_RST, 0);
 	request(s, WIRE_UC_WRITE_ONLY, PSN, 64, 64);
 	uc_executed(s, 0);
@@ -357,7 +334,6 @@ TEST(uc__states)
 	sim_modify(s, 0, 0, QP_ERR, 0);
 	request(s, WIRE_UC_WRITE_ONLY, PSN + 2, 64, 64);
 	uc_executed(s, 2);
-	rig_end(s);
 }
 
 /* The receiver's own fault ends the QP, on UC and UD too. */
@@ -415,9 +391,8 @@ TEST(ud__message_behind_the_grh)
 	}
 }
 
-TEST(ud__wrong_qkey)
+RIG_TEST(ud__wrong_qkey, rig_make(SERVICE_UD))
 {
-	struct sim *s = rig_make(SERVICE_UD);
 	struct wire_headers h = rig_headers(s, 0, WIRE_UD_SEND_ONLY, PSN, 0, 0);
 
 	sim_post_recv(s, 0, 0, RECV, 1000);
@@ -431,14 +406,11 @@ TEST(ud__wrong_qkey)
 	h.qkey = 0x11111111;
 	rig_send(s, h, NULL, 64);
 	rig_expect_cqe(s, USER_RECV, 0, 0);
-	rig_end(s);
 }
 
 /* Too short for the message and the 40 bytes before it: dropped, and the receive stays. */
-TEST(ud__receives_too_short_or_missing)
+RIG_TEST(ud__receives_too_short_or_missing, rig_make(SERVICE_UD))
 {
-	struct sim *s = rig_make(SERVICE_UD);
-
 	request(s, WIRE_UD_SEND_ONLY, PSN, 0, 64);
 	quiet(s);
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_no_receive), 1);
@@ -451,13 +423,10 @@ TEST(ud__receives_too_short_or_missing)
 	assert_int_equal(rig_expect_cqe(s, USER_RECV, 0, 0).byte_count, GRH + 63);
 	assert_int_equal(rig_state(s, 0), QP_RTS);
 	rig_no_event(s);
-	rig_end(s);
 }
 
-TEST(ud__states)
+RIG_TEST(ud__states, rig_make(SERVICE_UD))
 {
-	struct sim *s = rig_make(SERVICE_UD);
-
 	sim_modify(s, 0, 0, QP_RST, 0);
 	sim_modify(s, 0, 0, QP_INIT, 0);
 	sim_post_recv(s, 0, 0, RECV, 1000);
@@ -472,5 +441,4 @@ TEST(ud__states)
 	rig_expect_cqe(s, USER_INVALID, SYNDROME_WR_FLUSH, SIM_RQ_STRIDE);
 	request(s, WIRE_UD_SEND_ONLY, PSN, 0, 64);
 	quiet(s);
-	rig_end(s);
 }

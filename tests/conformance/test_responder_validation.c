@@ -123,10 +123,8 @@ static void try_in_sequence(struct sim *s, const struct kind *r, enum progress w
 	memset(s->node[0].memory + AT, 0, MTU);
 }
 
-TEST(c9_081__each_opcode_in_each_state_of_a_message)
+RIG_TEST(c9_081__each_opcode_in_each_state_of_a_message, make(3))
 {
-	struct sim *s = make(3);
-
 	for (unsigned i = 0; i < KINDS; i++) {
 		try_in_sequence(s, &kinds[i], NOTHING, 0);
 		for (unsigned packets = 1; packets <= 2; packets++) {
@@ -134,16 +132,14 @@ TEST(c9_081__each_opcode_in_each_state_of_a_message)
 			try_in_sequence(s, &kinds[i], WRITE, packets);
 		}
 	}
-	rig_end(s);
 }
 
 /* After a message that ended, whatever it was, one may begin and none goes on. */
-TEST(c9_081__after_a_message_has_ended)
+RIG_TEST(c9_081__after_a_message_has_ended, make(3))
 {
 	static const uint8_t ends[] = {WIRE_RC_SEND_LAST,    WIRE_RC_SEND_ONLY_IMM,
 				       WIRE_RC_WRITE_LAST,   WIRE_RC_WRITE_LAST_IMM,
 				       WIRE_RC_READ_REQUEST, WIRE_RC_FETCH_ADD};
-	struct sim *s = make(3);
 
 	for (unsigned e = 0; e < sizeof(ends); e++) {
 		for (unsigned i = 0; i < KINDS; i++) {
@@ -167,21 +163,17 @@ TEST(c9_081__after_a_message_has_ended)
 			assert_int_equal(rig_epsn(s, 0), psn + 1);
 		}
 	}
-	rig_end(s);
 }
 
 /* The receive that the broken message had taken completes in error, the others are flushed. */
-TEST(c9_081__receive_of_a_broken_message_completes_in_error)
+RIG_TEST(c9_081__receive_of_a_broken_message_completes_in_error, make(3))
 {
-	struct sim *s = make(3);
-
 	begin(s);
 	send_one(s, WIRE_RC_SEND_ONLY, PSN + advance_to(s, SEND, 1, MTU, 0) - PSN, 100);
 	rig_expect_refusal(s, 0, PSN + 1, AETH_NAK_INVALID_REQUEST, 0);
 	rig_expect_cqe(s, USER_INVALID, SYNDROME_LOCAL_QP_OP, 0);
 	rig_expect_cqe(s, USER_INVALID, SYNDROME_WR_FLUSH, SIM_RQ_STRIDE);
 	rig_no_cqe(s);
-	rig_end(s);
 }
 
 /* ---- C9-82, C9-83: functions of the QP ---- */
@@ -198,10 +190,8 @@ static uint8_t right_for(uint8_t opcode)
 }
 
 /* Every function is enabled by its own right, and by no other. */
-TEST(c9_082__each_function_needs_its_own_right)
+RIG_TEST(c9_082__each_function_needs_its_own_right, make(3))
 {
-	struct sim *s = make(3);
-
 	for (unsigned i = 0; i < KINDS; i++) {
 		const struct kind *r = &kinds[i];
 		uint8_t right = right_for(r->opcode);
@@ -221,15 +211,13 @@ TEST(c9_082__each_function_needs_its_own_right)
 		rig_expect_refusal(s, 0, PSN, AETH_NAK_INVALID_REQUEST, 0);
 		rig_untouched(s, AT, MTU);
 	}
-	rig_end(s);
 }
 
 /* WRITE is taken away from the QP in the midst of a message. */
-TEST(c9_083__function_disabled_meanwhile)
+RIG_TEST(c9_083__function_disabled_meanwhile, make(3))
 {
 	static const uint8_t rest[] = {WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_LAST,
 				       WIRE_RC_WRITE_LAST_IMM};
-	struct sim *s = make(3);
 
 	for (unsigned i = 0; i < sizeof(rest); i++) {
 		uint32_t bytes = rest[i] == WIRE_RC_WRITE_MIDDLE ? MTU : 100;
@@ -243,15 +231,13 @@ TEST(c9_083__function_disabled_meanwhile)
 		rig_expect_refusal(s, 0, PSN + 1, AETH_NAK_INVALID_REQUEST, 0);
 		rig_untouched(s, (2 << 20) + MTU, MTU);
 	}
-	rig_end(s);
 }
 
 /* ---- C9-84: reserved opcodes ---- */
 
-TEST(c9_084__reserved_opcode_of_the_rc_range)
+RIG_TEST(c9_084__reserved_opcode_of_the_rc_range, make(3))
 {
 	static const uint8_t reserved[] = {0x15, 0x18, 0x19, 0x1a, 0x1b, 0x1c, 0x1e, 0x1f};
-	struct sim *s = make(3);
 
 	for (unsigned i = 0; i < sizeof(reserved); i++) {
 		for (enum progress what = NOTHING; what <= WRITE; what++) {
@@ -263,7 +249,6 @@ TEST(c9_084__reserved_opcode_of_the_rc_range)
 			rig_expect_refusal(s, 0, psn, AETH_NAK_INVALID_REQUEST, 0);
 		}
 	}
-	rig_end(s);
 }
 
 /* ---- C9-85, C9-92, C9-93: pad and lengths ---- */
@@ -326,11 +311,10 @@ TEST(c9_092__lengths_by_opcode_smallest_and_largest_mtu)
 	all_lengths(5);
 }
 
-TEST(c9_093__requests_without_payload_bring_none)
+RIG_TEST(c9_093__requests_without_payload_bring_none, make(3))
 {
 	static const uint8_t opcodes[] = {WIRE_RC_READ_REQUEST, WIRE_RC_CMP_SWAP,
 					  WIRE_RC_FETCH_ADD};
-	struct sim *s = make(3);
 
 	for (unsigned i = 0; i < sizeof(opcodes); i++) {
 		begin(s);
@@ -338,11 +322,10 @@ TEST(c9_093__requests_without_payload_bring_none)
 		rig_expect_refusal(s, 0, PSN, AETH_NAK_INVALID_REQUEST, 0);
 		rig_untouched(s, AT, 8);
 	}
-	rig_end(s);
 }
 
 /* The packets of a WRITE bring what its RETH said, not more, not less. */
-TEST(c9_093__write_is_as_long_as_its_reth_says)
+RIG_TEST(c9_093__write_is_as_long_as_its_reth_says, make(3))
 {
 	static const struct {
 		uint32_t dma_len;
@@ -365,7 +348,6 @@ TEST(c9_093__write_is_as_long_as_its_reth_says)
 		 {MTU, MTU, MTU - 1},
 		 2},
 	};
-	struct sim *s = make(3);
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		unsigned k;
@@ -382,13 +364,10 @@ TEST(c9_093__write_is_as_long_as_its_reth_says)
 		rig_untouched(s, AT + k * MTU, MTU);
 		memset(s->node[0].memory + AT, 0, 3 * MTU);
 	}
-	rig_end(s);
 }
 
-TEST(c9_093__write_of_more_than_2_to_the_31)
+RIG_TEST(c9_093__write_of_more_than_2_to_the_31, make(3))
 {
-	struct sim *s = make(3);
-
 	begin(s);
 	rig_request(s, 0, WIRE_RC_WRITE_FIRST, PSN, AT, (1u << 31) + 1, MTU);
 	rig_expect_refusal(s, 0, PSN, AETH_NAK_INVALID_REQUEST, 0);
@@ -396,13 +375,10 @@ TEST(c9_093__write_of_more_than_2_to_the_31)
 	begin(s); /* 2^31 is allowed, as far as the region goes */
 	rig_request(s, 0, WIRE_RC_WRITE_FIRST, PSN, AT, 1u << 31, MTU);
 	rig_expect_ack(s, PSN, aeth_ack(0), 0);
-	rig_end(s);
 }
 
-TEST(c9_094__read_of_more_than_2_to_the_31)
+RIG_TEST(c9_094__read_of_more_than_2_to_the_31, make(3))
 {
-	struct sim *s = make(3);
-
 	begin(s);
 	rig_request(s, 0, WIRE_RC_READ_REQUEST, PSN, AT, (1u << 31) + 1, 0);
 	rig_expect_refusal(s, 0, PSN, AETH_NAK_INVALID_REQUEST, 0);
@@ -412,16 +388,14 @@ TEST(c9_094__read_of_more_than_2_to_the_31)
 	begin(s); /* 2^31 is allowed, though not by this region */
 	rig_request(s, 0, WIRE_RC_READ_REQUEST, PSN, AT, 1u << 31, 0);
 	rig_expect_refusal(s, 0, PSN, AETH_NAK_REMOTE_ACCESS, 0);
-	rig_end(s);
 }
 
 /* First and middle packets have no pad. The length that goes with a pad is wrong as well: a packet
  * is a whole number of words. */
-TEST(c9_085__pad_in_first_and_middle)
+RIG_TEST(c9_085__pad_in_first_and_middle, make(3))
 {
 	static const uint8_t opcodes[] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE,
 					  WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE};
-	struct sim *s = make(3);
 
 	for (unsigned i = 0; i < sizeof(opcodes); i++) {
 		const struct kind *r = kind_of(opcodes[i]);
@@ -438,13 +412,11 @@ TEST(c9_085__pad_in_first_and_middle)
 			}
 		}
 	}
-	rig_end(s);
 }
 
 /* The other packets may have one, and it is no part of the message. */
-TEST(c9_085__pad_elsewhere_is_cut_off)
+RIG_TEST(c9_085__pad_elsewhere_is_cut_off, make(3))
 {
-	struct sim *s = make(3);
 	struct cqe c;
 
 	for (unsigned pad = 0; pad <= 3; pad++) {
@@ -459,7 +431,6 @@ TEST(c9_085__pad_elsewhere_is_cut_off)
 		assert_int_equal(c.byte_count, 64 - pad);
 		memset(s->node[0].memory + AT, 0, 128);
 	}
-	rig_end(s);
 }
 
 /* ---- C9-73: the order of the checks ---- */
@@ -508,7 +479,7 @@ static void try_faults(struct sim *s, const struct faults *f)
 	assert_int_equal(rig_state(s, 0), f->syndrome == SEQUENCE ? QP_RTS : QP_ERR);
 }
 
-TEST(c9_073__of_two_faults_the_earlier_check_wins)
+RIG_TEST(c9_073__of_two_faults_the_earlier_check_wins, make(3))
 {
 	const struct faults rows[] = {
 		{"PSN, reserved", 0x1f, 1, 0, 0, 0, NOTHING, 0xe, false, 0, SEQUENCE},
@@ -554,21 +525,18 @@ TEST(c9_073__of_two_faults_the_earlier_check_wins)
 		{"key alone", WIRE_RC_READ_REQUEST, 0, BAD_KEY, 64, 0, NOTHING, 0xe, false, 0,
 		 ACCESS},
 	};
-	struct sim *s = make(3);
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		try_faults(s, &rows[i]);
 	}
-	rig_end(s);
 }
 
 /* ---- C9-86, C9-87 ---- */
 
-TEST(c9_086__one_read_or_atomic_too_many)
+RIG_TEST(c9_086__one_read_or_atomic_too_many, make(3))
 {
 	static const uint8_t limits[] = {0, 1, 4, 16};
 	static const uint8_t last[] = {WIRE_RC_READ_REQUEST, WIRE_RC_CMP_SWAP, WIRE_RC_FETCH_ADD};
-	struct sim *s = make(3);
 
 	for (unsigned l = 0; l < sizeof(limits); l++) {
 		for (unsigned k = 0; k < sizeof(last); k++) {
@@ -586,14 +554,11 @@ TEST(c9_086__one_read_or_atomic_too_many)
 			rig_expect_refusal(s, 0, PSN + limit, AETH_NAK_INVALID_REQUEST, limit);
 		}
 	}
-	rig_end(s);
 }
 
 /* What was answered makes room again; WRITEs need none. */
-TEST(c9_086__answered_reads_make_room)
+RIG_TEST(c9_086__answered_reads_make_room, make(3))
 {
-	struct sim *s = make(3);
-
 	s->params.max_rd_atomic = 2;
 	begin(s);
 	for (uint32_t i = 0; i < 900; i += 3) {
@@ -604,14 +569,12 @@ TEST(c9_086__answered_reads_make_room)
 		rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN + i + 1);
 		rig_expect_ack(s, PSN + i + 2, aeth_ack(0), i + 3);
 	}
-	rig_end(s);
 }
 
 /* All that precedes is done when the NAK leaves, and READs and atomics are answered in front of
  * it. */
-TEST(c9_087__what_precedes_is_done_before_the_nak)
+RIG_TEST(c9_087__what_precedes_is_done_before_the_nak, make(3))
 {
-	struct sim *s = make(3);
 	struct wire_headers h;
 
 	begin(s);
@@ -633,13 +596,11 @@ TEST(c9_087__what_precedes_is_done_before_the_nak)
 	rig_holds_pattern(s, AT + 1024, 64);
 	rig_expect_cqe(s, USER_RECV, 0, 0);
 	rig_expect_refusal(s, 0, PSN + 7, AETH_NAK_INVALID_REQUEST, 5);
-	rig_end(s);
 }
 
 /* A long READ in front of the bad request is answered to its end. */
-TEST(c9_087__long_read_before_the_nak)
+RIG_TEST(c9_087__long_read_before_the_nak, make(1))
 {
-	struct sim *s = make(1);
 	uint32_t bytes = 100000, packets = (bytes + 255) / 256;
 
 	begin(s);
@@ -650,17 +611,15 @@ TEST(c9_087__long_read_before_the_nak)
 		rig_expect(s, WIRE_RC_READ_RESP_MIDDLE, PSN + i);
 	rig_expect(s, WIRE_RC_READ_RESP_LAST, PSN + packets - 1);
 	rig_expect_refusal(s, 0, PSN + packets, AETH_NAK_INVALID_REQUEST, 1);
-	rig_end(s);
 }
 
 /* ---- C9-88 ---- */
 
-TEST(c9_088__no_key_is_looked_at_without_a_length)
+RIG_TEST(c9_088__no_key_is_looked_at_without_a_length, make(3))
 {
 	static const uint8_t opcodes[] = {WIRE_RC_WRITE_ONLY, WIRE_RC_WRITE_ONLY_IMM,
 					  WIRE_RC_READ_REQUEST};
 	static const uint64_t addresses[] = {0, 1, UINT64_MAX, (uint64_t)1 << 63};
-	struct sim *s = make(3);
 
 	for (unsigned i = 0; i < sizeof(opcodes); i++) {
 		for (unsigned k = 0; k < 4; k++) {
@@ -678,5 +637,4 @@ TEST(c9_088__no_key_is_looked_at_without_a_length)
 					rig_expect_cqe(s, USER_RECV_RDMA_IMM, 0, 0).byte_count, 0);
 		}
 	}
-	rig_end(s);
 }

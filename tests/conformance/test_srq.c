@@ -80,9 +80,8 @@ static void end(struct sim *s)
 
 /* Interleaved messages of several queue pairs: descriptors are taken in the order of the ring, as
  * messages begin, and complete as they end. */
-TEST(srq__descriptors_go_in_order_to_whoever_opens_a_message)
+RIG_TEST(srq__descriptors_go_in_order_to_whoever_opens_a_message, scripted(SERVICE_RC))
 {
-	struct sim *s = scripted(SERVICE_RC);
 	uint32_t qpn = s->node[0].qp[0].qpn, tag = post(s, 0);
 	struct cqe c;
 
@@ -106,12 +105,10 @@ TEST(srq__descriptors_go_in_order_to_whoever_opens_a_message)
 	assert_int_equal(c.my_qpn, qpn + 2);
 	rig_holds_pattern(s, 0, MTU);
 	rig_holds_pattern(s, 2 * SLOT, 7);
-	rig_end(s);
 }
 
-TEST(c9_158_2_1__with_an_srq_every_credit_is_11111b)
+RIG_TEST(c9_158_2_1__with_an_srq_every_credit_is_11111b, scripted(SERVICE_RC))
 {
-	struct sim *s = scripted(SERVICE_RC);
 	struct rig_packet p;
 
 	for (unsigned i = 0; i < 5; i++)
@@ -130,23 +127,18 @@ TEST(c9_158_2_1__with_an_srq_every_credit_is_11111b)
 	p = rig_expect_ack(s, PSN + 2, aeth_ack(0), 3);
 	assert_int_equal(p.h.syndrome, aeth_ack(AETH_CREDIT_INVALID));
 	assert_int_equal(sim_counter(s, 0, COUNTER_srq_taken), 1);
-	rig_end(s);
 }
 
-TEST(c9_150_2_1__with_an_srq_nothing_is_offered)
+RIG_TEST(c9_150_2_1__with_an_srq_nothing_is_offered, scripted(SERVICE_RC))
 {
-	struct sim *s = scripted(SERVICE_RC);
-
 	rig_silent(s, MS);
 	post(s, 0);
 	rig_silent(s, 10 * MS);
 	assert_int_equal(sim_counter(s, 0, COUNTER_acks_unsolicited), 0);
-	rig_end(s);
 }
 
-TEST(srq__empty_is_rnr_and_one_post_serves_one)
+RIG_TEST(srq__empty_is_rnr_and_one_post_serves_one, scripted(SERVICE_RC))
 {
-	struct sim *s = scripted(SERVICE_RC);
 	uint32_t tag;
 
 	rig_request(s, 0, WIRE_RC_SEND_ONLY, PSN, 0, 0, 7);
@@ -163,12 +155,10 @@ TEST(srq__empty_is_rnr_and_one_post_serves_one)
 	rig_request(s, 0, WIRE_RC_SEND_ONLY, PSN, 0, 0, 7);
 	rig_expect_ack(s, PSN, aeth_ack(0), 1);
 	rig_expect_cqe(s, USER_RECV, 0, tag);
-	rig_end(s);
 }
 
-TEST(srq__limit_event_once_and_again_when_armed_again)
+RIG_TEST(srq__limit_event_once_and_again_when_armed_again, scripted(SERVICE_RC))
 {
-	struct sim *s = scripted(SERVICE_RC);
 	uint32_t srqn = s->node[0].srq.srqn, psn = PSN;
 	struct control_srq_attr attr;
 
@@ -196,13 +186,11 @@ TEST(srq__limit_event_once_and_again_when_armed_again)
 	rig_expect(s, WIRE_RC_ACK, PSN);
 	rig_expect_event(s, EQE_SRQ_LIMIT, srqn);
 	rig_no_event(s);
-	rig_end(s);
 }
 
 /* A queue pair in ERR gives back what it holds and takes no more; the others go on. */
-TEST(srq__in_err_the_held_one_is_flushed_then_last_wqe)
+RIG_TEST(srq__in_err_the_held_one_is_flushed_then_last_wqe, scripted(SERVICE_RC))
 {
-	struct sim *s = scripted(SERVICE_RC);
 	uint32_t qpn = s->node[0].qp[0].qpn, tag = post(s, 0);
 
 	post(s, 0);
@@ -222,12 +210,10 @@ TEST(srq__in_err_the_held_one_is_flushed_then_last_wqe)
 	rig_expect_ack(s, PSN, aeth_ack(0), 1);
 	rig_expect_cqe(s, USER_RECV, 0, tag + 1);
 	rig_no_event(s);
-	rig_end(s);
 }
 
-TEST(srq__after_a_fatal_nak_last_wqe_follows_the_error)
+RIG_TEST(srq__after_a_fatal_nak_last_wqe_follows_the_error, scripted(SERVICE_RC))
 {
-	struct sim *s = scripted(SERVICE_RC);
 	uint32_t qpn = s->node[0].qp[0].qpn, tag = sim_post_srq_recv(s, 0, 0, 10);
 
 	rig_request(s, 0, WIRE_RC_SEND_ONLY, PSN, 0, 0, 11);
@@ -238,13 +224,11 @@ TEST(srq__after_a_fatal_nak_last_wqe_follows_the_error)
 	rig_expect_event(s, EQE_WQ_INVAL_REQ_ERROR, qpn);
 	rig_expect_event(s, EQE_LAST_WQE, qpn);
 	rig_no_event(s);
-	rig_end(s);
 }
 
 /* A reset in the midst of a message: what the queue pair held is lost, the SRQ is not. */
-TEST(srq__reset_loses_the_held_one_alone)
+RIG_TEST(srq__reset_loses_the_held_one_alone, scripted(SERVICE_RC))
 {
-	struct sim *s = scripted(SERVICE_RC);
 	uint32_t tag = post(s, 0);
 
 	post(s, 0);
@@ -254,12 +238,10 @@ TEST(srq__reset_loses_the_held_one_alone)
 	rig_expect_ack(s, PSN, aeth_ack(0), 1);
 	rig_expect_cqe(s, USER_RECV, 0, tag + 1);
 	rig_no_cqe(s);
-	rig_end(s);
 }
 
-TEST(srq__uc_message_given_up_leaves_it_to_the_next)
+RIG_TEST(srq__uc_message_given_up_leaves_it_to_the_next, scripted(SERVICE_UC))
 {
-	struct sim *s = scripted(SERVICE_UC);
 	uint32_t tag = post(s, 0);
 	struct cqe c;
 
@@ -273,19 +255,16 @@ TEST(srq__uc_message_given_up_leaves_it_to_the_next)
 	c = rig_expect_cqe(s, USER_RECV, 0, tag);
 	assert_int_equal(c.byte_count, 9);
 	rig_holds_pattern(s, 0, 9);
-	rig_end(s);
 }
 
-TEST(srq__uc_given_up_and_in_err_is_flushed)
+RIG_TEST(srq__uc_given_up_and_in_err_is_flushed, scripted(SERVICE_UC))
 {
-	struct sim *s = scripted(SERVICE_UC);
 	uint32_t tag = post(s, 0);
 
 	give_up_message(s);
 	sim_modify(s, 0, 0, QP_ERR, 0);
 	rig_expect_cqe(s, USER_INVALID, SYNDROME_WR_FLUSH, tag);
 	rig_expect_event(s, EQE_LAST_WQE, s->node[0].qp[0].qpn);
-	rig_end(s);
 }
 
 TEST(srq__ud_messages_of_several_queue_pairs)
@@ -317,9 +296,8 @@ TEST(srq__ud_messages_of_several_queue_pairs)
 
 /* A client that says it posted more than the ring holds loses the SRQ and the queue pairs that need
  * it; those that hold a descriptor finish their message. */
-TEST(srq__hostile_count_ends_it)
+RIG_TEST(srq__hostile_count_ends_it, scripted(SERVICE_RC))
 {
-	struct sim *s = scripted(SERVICE_RC);
 	uint32_t qpn = s->node[0].qp[0].qpn, tag = post(s, 0);
 
 	begin_message(s);
@@ -339,7 +317,6 @@ TEST(srq__hostile_count_ends_it)
 	rig_expect_ack(s, PSN + 1, aeth_ack(0), 1);
 	rig_expect_cqe(s, USER_RECV, 0, tag);
 	assert_int_equal(sim_counter(s, 0, COUNTER_srq_errors), 1);
-	rig_end(s);
 }
 
 /* What one node has sent and received on its queue pairs, and which tags have come back. */

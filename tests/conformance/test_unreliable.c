@@ -36,64 +36,51 @@ static struct sim *uc_rig(void)
 	return s;
 }
 
-TEST(uc__is_never_answered)
+RIG_TEST(uc__is_never_answered, uc_rig())
 {
-	struct sim *s = uc_rig();
-
 	rig_request(s, 0, WIRE_UC_SEND_FIRST, PSN, 0, 0, MTU);
 	rig_request(s, 0, WIRE_UC_SEND_LAST, PSN + 1, 0, 0, 8);
 	rig_request(s, 0, WIRE_UC_WRITE_ONLY, PSN + 2, 4096, 8, 8);
 	rig_silent(s, MS);
 	assert_int_equal(rig_expect_cqe(s, USER_RECV, 0, 0).byte_count, MTU + 8);
 	rig_holds_pattern(s, 4096, 8);
-	rig_end(s);
 }
 
-TEST(uc__gap_drops_the_message)
+RIG_TEST(uc__gap_drops_the_message, uc_rig())
 {
-	struct sim *s = uc_rig();
-
 	rig_request(s, 0, WIRE_UC_SEND_FIRST, PSN, 0, 0, MTU);
 	rig_request(s, 0, WIRE_UC_SEND_LAST, PSN + 2, 0, 0, 8);
 	assert_ignored(s);
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_uc_sequence), 1);
 	assert_uc_continues(s, PSN + 3, 0); /* in the same receive */
-	rig_end(s);
 }
 
 /* A repeated packet is a gap, too: UC knows no duplicates. */
-TEST(uc__repeated_packet_drops_the_message)
+RIG_TEST(uc__repeated_packet_drops_the_message, uc_rig())
 {
-	struct sim *s = uc_rig();
-
 	rig_request(s, 0, WIRE_UC_SEND_FIRST, PSN, 0, 0, MTU);
 	rig_request(s, 0, WIRE_UC_SEND_MIDDLE, PSN + 1, 0, 0, MTU);
 	rig_request(s, 0, WIRE_UC_SEND_MIDDLE, PSN + 1, 0, 0, MTU);
 	rig_request(s, 0, WIRE_UC_SEND_LAST, PSN + 2, 0, 0, 8);
 	assert_ignored(s);
 	assert_uc_continues(s, PSN + 3, 0);
-	rig_end(s);
 }
 
-TEST(uc__middle_and_last_without_a_first)
+RIG_TEST(uc__middle_and_last_without_a_first, uc_rig())
 {
 	static const uint8_t opcodes[] = {WIRE_UC_SEND_MIDDLE,	 WIRE_UC_SEND_LAST,
 					  WIRE_UC_SEND_LAST_IMM, WIRE_UC_WRITE_MIDDLE,
 					  WIRE_UC_WRITE_LAST,	 WIRE_UC_WRITE_LAST_IMM};
-	struct sim *s = uc_rig();
 
 	for (unsigned i = 0; i < sizeof(opcodes); i++)
 		rig_request(s, 0, opcodes[i], PSN, 0, 0, MTU);
 	assert_ignored(s);
 	assert_uc_continues(s, PSN, 0);
-	rig_end(s);
 }
 
 /* A message that begins while another is not at its end: that one is given up, this one taken. */
-TEST(uc__message_that_begins_inside_another)
+RIG_TEST(uc__message_that_begins_inside_another, uc_rig())
 {
-	struct sim *s = uc_rig();
-
 	rig_request(s, 0, WIRE_UC_SEND_FIRST, PSN, 0, 0, MTU);
 	rig_request(s, 0, WIRE_UC_SEND_ONLY, PSN + 1, 0, 0, 20);
 	assert_int_equal(rig_expect_cqe(s, USER_RECV, 0, 0).byte_count, 20);
@@ -101,23 +88,19 @@ TEST(uc__message_that_begins_inside_another)
 	rig_request(s, 0, WIRE_UC_SEND_FIRST, PSN + 3, 0, 0, MTU);
 	rig_request(s, 0, WIRE_UC_SEND_LAST, PSN + 4, 0, 0, 8);
 	assert_int_equal(rig_expect_cqe(s, USER_RECV, 0, SIM_RQ_STRIDE).byte_count, MTU + 8);
-	rig_end(s);
 }
 
 /* After a gap the next message counts, wherever its PSN is. */
-TEST(uc__psn_of_a_first_is_taken_as_it_comes)
+RIG_TEST(uc__psn_of_a_first_is_taken_as_it_comes, uc_rig())
 {
-	struct sim *s = uc_rig();
-
 	assert_uc_continues(s, PSN + 1000, 0);
 	assert_int_equal(rig_epsn(s, 0), PSN + 1001);
 	assert_uc_continues(s, 0xffffff, SIM_RQ_STRIDE);
 	assert_int_equal(rig_epsn(s, 0), 0);
 	assert_uc_continues(s, PSN, 2 * SIM_RQ_STRIDE);
-	rig_end(s);
 }
 
-TEST(uc__wrong_lengths_are_dropped)
+RIG_TEST(uc__wrong_lengths_are_dropped, uc_rig())
 {
 	static const struct {
 		uint8_t opcode;
@@ -128,19 +111,16 @@ TEST(uc__wrong_lengths_are_dropped)
 		{WIRE_UC_WRITE_ONLY, 9, 8}, /* RETH says otherwise */
 		{WIRE_UC_WRITE_ONLY, 7, 8},
 	};
-	struct sim *s = uc_rig();
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		rig_request(s, 0, rows[i].opcode, PSN + i, 4096, rows[i].dma_len, rows[i].bytes);
 	assert_ignored(s);
 	rig_untouched(s, 4096, 2 * MTU);
 	assert_uc_continues(s, PSN + 10, 0);
-	rig_end(s);
 }
 
-TEST(uc__refused_access_is_dropped)
+RIG_TEST(uc__refused_access_is_dropped, uc_rig())
 {
-	struct sim *s = uc_rig();
 	struct wire_headers h = rig_headers(s, 0, WIRE_UC_WRITE_ONLY, PSN, 4096, 8);
 
 	h.rkey ^= 1;
@@ -151,13 +131,10 @@ TEST(uc__refused_access_is_dropped)
 	rig_untouched(s, 4096, 8);
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_uc_request), 2);
 	assert_uc_continues(s, PSN + 2, 0);
-	rig_end(s);
 }
 
-TEST(uc__longer_than_the_receive_or_none_posted)
+RIG_TEST(uc__longer_than_the_receive_or_none_posted, rig_make(SERVICE_UC))
 {
-	struct sim *s = rig_make(SERVICE_UC);
-
 	rig_request(s, 0, WIRE_UC_SEND_ONLY, PSN, 0, 0, 10);
 	assert_ignored(s);
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_no_receive), 1);
@@ -166,16 +143,14 @@ TEST(uc__longer_than_the_receive_or_none_posted)
 	assert_ignored(s);
 	rig_untouched(s, 65536, 12);
 	assert_uc_continues(s, PSN + 2, 0);
-	rig_end(s);
 }
 
 /* Nor does it know READ, atomics, invalidation; nor a packet from elsewhere or of another P_Key. */
-TEST(uc__foreign_packets_are_dropped)
+RIG_TEST(uc__foreign_packets_are_dropped, uc_rig())
 {
 	static const uint8_t opcodes[] = {WIRE_RC_SEND_ONLY, WIRE_RC_READ_REQUEST,
 					  WIRE_RC_FETCH_ADD, WIRE_RC_SEND_ONLY_INV,
 					  WIRE_UD_SEND_ONLY};
-	struct sim *s = uc_rig();
 	struct wire_headers h;
 
 	for (unsigned i = 0; i < sizeof(opcodes); i++) {
@@ -190,7 +165,6 @@ TEST(uc__foreign_packets_are_dropped)
 	assert_ignored(s);
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_rx_pkey), 1);
 	assert_uc_continues(s, PSN, 0);
-	rig_end(s);
 }
 
 /* ---- a UD receiver ---- */
@@ -206,10 +180,9 @@ static void datagram(struct sim *s, uint8_t opcode, uint32_t psn, uint32_t bytes
 
 /* Forty bytes in front of the message, the IP header at their end; who sent it in the completion.
  */
-TEST(ud__grh_and_sender)
+RIG_TEST(ud__grh_and_sender, rig_make(SERVICE_UD))
 {
 	static const uint8_t zeros[20];
-	struct sim *s = rig_make(SERVICE_UD);
 	const uint8_t *at;
 	struct cqe c;
 
@@ -228,14 +201,12 @@ TEST(ud__grh_and_sender)
 	assert_memory_equal(at + 32, s->node[1].ip + 12, 4);
 	assert_memory_equal(at + 36, s->node[0].ip + 12, 4);
 	rig_holds_pattern(s, 65536 + 40, 100);
-	rig_end(s);
 }
 
 /* Each datagram stands for itself: no PSN is expected. The last one is of a whole MTU. */
-TEST(ud__any_psn)
+RIG_TEST(ud__any_psn, rig_make(SERVICE_UD))
 {
 	static const uint32_t psns[] = {9, 9, 3, 0xffffff, 0};
-	struct sim *s = rig_make(SERVICE_UD);
 
 	for (unsigned i = 0; i < 5; i++) {
 		sim_post_recv(s, 0, 0, 65536, 4096);
@@ -243,12 +214,10 @@ TEST(ud__any_psn)
 		assert_int_equal(rig_expect_cqe(s, USER_RECV, 0, i * SIM_RQ_STRIDE).byte_count,
 				 40 + i * MTU / 4);
 	}
-	rig_end(s);
 }
 
-TEST(ud__dropped_without_a_word)
+RIG_TEST(ud__dropped_without_a_word, rig_make(SERVICE_UD))
 {
-	struct sim *s = rig_make(SERVICE_UD);
 	struct wire_headers h = rig_headers(s, 0, WIRE_UD_SEND_ONLY, 5, 0, 0);
 
 	datagram(s, WIRE_UD_SEND_ONLY, 5, 8); /* no receive */
@@ -273,5 +242,4 @@ TEST(ud__dropped_without_a_word)
 	h.pkey = 0x7fff; /* a limited member may speak to a full one */
 	rig_send(s, h, NULL, 4);
 	assert_int_equal(rig_expect_cqe(s, USER_RECV, 0, 0).byte_count, 44);
-	rig_end(s);
 }

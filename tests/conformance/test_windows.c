@@ -344,9 +344,8 @@ TEST(fast__registered_used_and_invalidated_in_order)
 
 /* ---- order: the peer is scripted ---- */
 
-TEST(local__completes_behind_what_is_outstanding)
+TEST_PEER(local__completes_behind_what_is_outstanding)
 {
-	struct sim *s = peer_make();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 8);
 	uint32_t lkey = region(s), key = window_2(s) | TAG(1);
 
@@ -363,12 +362,10 @@ TEST(local__completes_behind_what_is_outstanding)
 	rig_no_cqe(s);
 	peer_ack(s, PSN + 1, 2);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 2 * SIM_STRIDE);
-	rig_end(s);
 }
 
-TEST(local__completes_behind_a_read)
+TEST_PEER(local__completes_behind_a_read)
 {
-	struct sim *s = peer_make();
 	struct sim_wr rd = peer_wr(USER_RDMA_READ, 2 * MTU);
 	uint32_t lkey = region(s), key = window_2(s) | TAG(1);
 
@@ -392,7 +389,6 @@ TEST(local__completes_behind_a_read)
 	peer_read_responses(s, PSN + 2, 8, 0, 0, 2);
 	rig_expect_cqe(s, USER_RDMA_READ, 0, 2 * SIM_STRIDE);
 	rig_expect_cqe(s, USER_LOCAL_INV, 0, 3 * SIM_STRIDE);
-	rig_end(s);
 }
 
 /* A READ into a fast-registered region, and behind it the end of its key; the peer has not
@@ -437,9 +433,8 @@ TEST(local_inv__without_a_fence_takes_the_key_from_a_read)
 	rig_end(s);
 }
 
-TEST(local__sent_again_is_only_what_was_sent)
+TEST_PEER(local__sent_again_is_only_what_was_sent)
 {
-	struct sim *s = peer_make();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 8);
 	uint32_t lkey = region(s), key = window_2(s) | TAG(1);
 
@@ -461,14 +456,12 @@ TEST(local__sent_again_is_only_what_was_sent)
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 3 * SIM_STRIDE);
 	rig_expect_cqe(s, USER_BIND_MW, 0, 4 * SIM_STRIDE);
 	assert_int_equal(sim_counter(s, 0, COUNTER_binds), 2);
-	rig_end(s);
 }
 
 /* ---- errors ---- */
 
-TEST(bind__refused_ends_the_queue_pair_in_its_turn)
+TEST_PEER(bind__refused_ends_the_queue_pair_in_its_turn)
 {
-	struct sim *s = peer_make();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 8);
 	uint32_t lkey = region(s), window = window_2(s);
 	struct wqe_bind u = bind_unit(s, window | TAG(1), lkey);
@@ -488,7 +481,6 @@ TEST(bind__refused_ends_the_queue_pair_in_its_turn)
 	rig_expect_cqe(s, USER_INVALID, SYNDROME_WR_FLUSH, 3 * SIM_STRIDE);
 	assert_int_equal(rig_state(s, 0), QP_ERR);
 	assert_int_equal(sim_counter(s, 0, COUNTER_bad_bind), 1);
-	rig_end(s);
 }
 
 TEST(local__each_refusal_has_its_counter)
@@ -519,9 +511,8 @@ TEST(local__each_refusal_has_its_counter)
 	}
 }
 
-TEST(local__flushed_in_err_is_not_executed)
+TEST_PEER(local__flushed_in_err_is_not_executed)
 {
-	struct sim *s = peer_make();
 	uint32_t lkey = region(s), key = window_2(s) | TAG(1);
 
 	assert_int_equal(ceu_exec(s->node[0].ceu, CEU_2ERR, s->node[0].qp[0].qpn, NULL, 0, NULL, 0),
@@ -531,13 +522,11 @@ TEST(local__flushed_in_err_is_not_executed)
 	rig_expect_cqe(s, USER_INVALID, SYNDROME_WR_FLUSH, 0);
 	rig_expect_cqe(s, USER_INVALID, SYNDROME_WR_FLUSH, SIM_STRIDE);
 	assert_int_equal(sim_counter(s, 0, COUNTER_binds), 0);
-	rig_end(s);
 }
 
 /* Executed, and what lies before it fails: it is flushed; what lies behind fails: it is not. */
-TEST(local__between_failures)
+TEST_PEER(local__between_failures)
 {
-	struct sim *s = peer_make();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 8);
 	uint32_t lkey = region(s), window = window_1(s);
 
@@ -555,14 +544,12 @@ TEST(local__between_failures)
 	rig_expect_cqe(s, USER_INVALID, SYNDROME_REMOTE_ACCESS, 3 * SIM_STRIDE);
 	rig_expect_cqe(s, USER_INVALID, SYNDROME_WR_FLUSH, 4 * SIM_STRIDE);
 	assert_int_equal(sim_counter(s, 0, COUNTER_binds), 3);
-	rig_end(s);
 }
 
 /* In ERR all that has not completed is flushed in order, what was executed out of the peer's sight
  * too: flushed says nothing about the key. Its owner takes the key away. */
-TEST(local__flushed_though_executed)
+TEST_PEER(local__flushed_though_executed)
 {
-	struct sim *s = peer_make();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 8);
 	uint32_t lkey = region(s), window = window_1(s);
 	struct ceu *ceu = s->node[0].ceu;
@@ -579,7 +566,6 @@ TEST(local__flushed_though_executed)
 	assert_int_equal(ceu_exec(ceu, CEU_HW2SW_MPT, lkey, NULL, 0, NULL, 0), CEU_BAD_SYS_STATE);
 	assert_int_equal(ceu_exec(ceu, CEU_HW2SW_MPT, window, NULL, 0, NULL, 0), CEU_OK);
 	assert_int_equal(ceu_exec(ceu, CEU_HW2SW_MPT, lkey, NULL, 0, NULL, 0), CEU_OK);
-	rig_end(s);
 }
 
 /* Unsignaled: executed in its turn, and silent; one that fails is not. */
@@ -669,9 +655,8 @@ TEST(local__more_than_there_are_buffers)
 	rig_end(s);
 }
 
-TEST(local__drained_only_when_completed)
+TEST_PEER(local__drained_only_when_completed)
 {
-	struct sim *s = peer_make();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 8);
 	struct ceu_modify m = {.attr = {.mask = QP_ATTR_EN_SQD_ASYNC_NOTIFY}};
 	uint32_t lkey = region(s), window = window_1(s);
@@ -692,5 +677,4 @@ TEST(local__drained_only_when_completed)
 	sim_run(s, 100 * US);
 	rig_expect_event(s, EQE_SQ_DRAINED, s->node[0].qp[0].qpn);
 	rig_no_cqe(s);
-	rig_end(s);
 }
