@@ -58,8 +58,8 @@ static int check_ring(struct config *c, const struct hca_section *h, struct reas
 		return refuse_hca(why, h, "peer", "the peer of its peer '%s' is '%.30s'",
 				  peer->name, peer->port.peer);
 	if (peer->port.queues != h->port.queues)
-		return refuse_hca(why, h, "queues", "its peer '%s' has another number of queues",
-				  peer->name);
+		return refuse_hca(why, h, "queues",
+				  "its peer '%s' has a different number of queues", peer->name);
 	return 0;
 }
 
@@ -70,7 +70,7 @@ static int check_port(struct config *c, const struct hca_section *h, struct reas
 	if (p->n_addresses == 0)
 		return refuse_hca(why, h, "address", "has no address");
 	if (p->mtu_bytes && p->mtu_bytes < MTU_BYTES_LEAST)
-		return refuse_hca(why, h, "mtu", "mtu: RoCE needs %d at least", MTU_BYTES_LEAST);
+		return refuse_hca(why, h, "mtu", "mtu: RoCE needs at least %d", MTU_BYTES_LEAST);
 	if (p->queues < h->engines)
 		return refuse_hca(why, h, "queues", "fewer queues than engines");
 	if (p->type == PORT_RING)
@@ -105,7 +105,7 @@ static bool same_device(const struct port_config *a, const struct port_config *b
 static int check_pair(const struct hca_section *a, const struct hca_section *b, struct reason *why)
 {
 	if (same_address(&a->port, &b->port, a == b))
-		return refuse_hca(why, b, "address", "an address is named twice, in [hca %s]",
+		return refuse_hca(why, b, "address", "an address is listed twice, in [hca %s]",
 				  a->name);
 	if (a != b && same_device(&a->port, &b->port))
 		return refuse_hca(why, b, "device", "its device is also that of [hca %s]", a->name);
@@ -145,7 +145,8 @@ static int fill_number(struct reason *why, const char *key, uint32_t *number, ui
 	if (*number == 0)
 		*number = computed;
 	if (*number < least)
-		return refuse(why, "daemon.%s: %u are too few, %u are needed", key, *number, least);
+		return refuse(why, "daemon.%s: %u are too few, at least %u are needed", key,
+			      *number, least);
 	return 0;
 }
 

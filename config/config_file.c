@@ -134,7 +134,7 @@ static int scan_line(char *line, bool in_section, struct reason *why)
 			       : refuse(why, "the section's name is too long");
 	}
 	if (!in_section)
-		return refuse(why, "stands before the first section");
+		return refuse(why, "comes before the first section");
 	equals = strchr(line, '=');
 	if (!equals)
 		return refuse(why, "neither [section] nor key = value");

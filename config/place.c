@@ -91,7 +91,7 @@ int parse_gateways(const char *value, struct port_config *port, struct reason *w
 		if (!parse_ip(word, ip, &v6) || !ip_is_host(ip))
 			return refuse(why, "'%s' is not the IP address of a host", word);
 		if (v6 ? port->has_gateway_v6 : port->has_gateway_v4)
-			return refuse(why, "'%s' is a second gateway of its kind", word);
+			return refuse(why, "'%s' is a second gateway of its IP version", word);
 		memcpy(v6 ? port->gateway_v6 : port->gateway_v4, ip, sizeof(ip));
 		*(v6 ? &port->has_gateway_v6 : &port->has_gateway_v4) = true;
 	}
@@ -116,7 +116,7 @@ int parse_mac(const char *value, uint8_t mac[6], struct reason *why)
 			break;
 	}
 	if ((mac[0] & 1) || memcmp(mac, none, 6) == 0)
-		return refuse(why, "not the MAC address of one station");
+		return refuse(why, "not a unicast MAC address");
 	return 0;
 }
 

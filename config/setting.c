@@ -193,7 +193,7 @@ static int parse_permissions(const struct setting *s, const char *value, uint32_
 	unsigned long mode = strtoul(value, &end, 8);
 
 	if (!isdigit((unsigned char)*value) || *end || !mode || mode > s->max)
-		return refuse(why, "'%.60s' are no permissions: octal, 1 to 0777", value);
+		return refuse(why, "'%.60s' is not an octal mode from 1 to 0777", value);
 	*field = (uint32_t)mode;
 	return 0;
 }

@@ -120,7 +120,7 @@ static int find_device(struct port *port)
 	if (error || rte_eth_dev_get_port_by_name(port->eth_name, &port->eth_id) != 0) {
 		LOG(ERR, "port %s: %s on '%s' cannot be brought up: %s", port->config.name,
 		    port->eth_name, port->config.device,
-		    error ? strerror(error < 0 ? -error : error) : "it is no Ethernet device");
+		    error ? strerror(error < 0 ? -error : error) : "it is not an Ethernet device");
 		return -ENODEV;
 	}
 	return 0;
@@ -149,8 +149,8 @@ static int choose_mtu(struct port *port, const struct rte_eth_dev_info *info)
 		most = RTE_MAX(most, wanted); /* longer frames come cut and are counted */
 	}
 	if (wanted > most) {
-		LOG(ERR, "port %s: MTU %u is too large, %u is the most", port->config.name, wanted,
-		    most);
+		LOG(ERR, "port %s: MTU %u is too large, the maximum is %u", port->config.name,
+		    wanted, most);
 		return -ENOTSUP;
 	}
 	if (!wanted)

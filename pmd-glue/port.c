@@ -232,7 +232,7 @@ int port_create(const struct port_config *config, struct rte_mempool *packet_poo
 	slot = find_slot(config->name);
 	if (slot < 0) {
 		LOG(ERR, "port %s: %s", config->name,
-		    slot == -EEXIST ? "there is one of that name" : "too many ports");
+		    slot == -EEXIST ? "the name is in use" : "too many ports");
 		return slot;
 	}
 	port = rte_zmalloc_socket("port", sizeof(*port), RTE_CACHE_LINE_SIZE, config->socket);

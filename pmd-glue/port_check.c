@@ -68,17 +68,17 @@ static const char *find_fault(const struct port_config *c)
 		return c->type == PORT_RING ? "a ring port needs a peer"
 					    : "device name missing or bad";
 	if (c->mac[0] & 1)
-		return "the MAC address is a group's";
+		return "the MAC address is a multicast address";
 	if (!addresses_are_good(c))
 		return "an IP address, prefix or gateway is bad";
 	if (c->vlan > 4094)
 		return "VLAN id is above 4094";
 	if (c->mtu_bytes && c->mtu_bytes < MTU_BYTES_MIN + PORT_ROCE_OVERHEAD)
-		return "the MTU does not even carry RoCE with path MTU 256";
+		return "the MTU is too small for RoCE with path MTU 256";
 	if (c->queues < 1 || c->queues > PORT_QUEUES_MAX)
 		return "number of queues out of range";
 	if (!impairment_is_good(&c->impairment))
-		return "an impairment is no probability, or a delay above 1 s";
+		return "an impairment is not a probability, or a delay is above 1 s";
 	return NULL;
 }
 

@@ -46,7 +46,7 @@ static void usage(FILE *out)
 	      "                    (SOFTHCA_LIBDIR, or as installed or built)\n\n"
 	      "exit status: the program's; 125 softhca run failed, 126 PROGRAM cannot be run, 127 "
 	      "it "
-	      "is not there\n",
+	      "does not exist\n",
 	      out);
 }
 
@@ -141,7 +141,7 @@ static int find_libraries(const struct run *r, struct libraries *l)
 	const char *given = r->libdir ? r->libdir : getenv("SOFTHCA_LIBDIR");
 
 	if (given && *given ? !found(l, given, given) : !find_usual(l)) {
-		fprintf(stderr, "softhca run: %s or %s is not there: see --libdir\n", l->drop_in,
+		fprintf(stderr, "softhca run: %s or %s is missing: see --libdir\n", l->drop_in,
 			l->preload);
 		return EXIT_FAILED;
 	}

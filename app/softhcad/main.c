@@ -44,7 +44,7 @@ static void raise_descriptors(void)
 		return;
 	limit.rlim_cur = limit.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &limit))
-		LOG(WARNING, "cannot raise the limit of descriptors: %s", strerror(errno));
+		LOG(WARNING, "cannot raise the limit on file descriptors: %s", strerror(errno));
 }
 
 static uint64_t monotonic_ms(void)

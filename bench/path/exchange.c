@@ -16,7 +16,8 @@ enum { CONNECT_TRIES = 100, CONNECT_PAUSE_US = 100000, ENDPOINT_TEXT = 76, NUMBE
 
 static int fail(const char *what)
 {
-	fprintf(stderr, "softhca-perf: %s: %s\n", what, errno ? strerror(errno) : "peer has gone");
+	fprintf(stderr, "softhca-perf: %s: %s\n", what,
+		errno ? strerror(errno) : "peer closed the connection");
 	return -1;
 }
 
@@ -150,7 +151,7 @@ int exchange_endpoints(int socket, const struct endpoint *mine, struct endpoint 
 		    receive_all(socket, text, ENDPOINT_TEXT))
 			return -1;
 		if (scan_endpoint(text, &theirs[i])) {
-			fprintf(stderr, "softhca-perf: peer speaks another language\n");
+			fprintf(stderr, "softhca-perf: peer has a different version\n");
 			return -1;
 		}
 	}

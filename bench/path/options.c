@@ -67,9 +67,9 @@ static const char help_text[] =
 	"  -s, --size BYTES         of a message (65536; latency 8; atomics are always 8)\n"
 	"  -a, --all                all sizes from 2 to 2^23\n"
 	"  -n, --iters N            messages of a queue pair (5000; latency 1000)\n"
-	"  -D, --duration SECONDS   run so long instead\n"
+	"  -D, --duration SECONDS   run for that time instead\n"
 	"  -q, --qp N               queue pairs (1; soak 4)\n"
-	"  -m, --mtu BYTES          path MTU, 256 to 4096 (what the ports can)\n"
+	"  -m, --mtu BYTES          path MTU, 256 to 4096 (the ports' maximum)\n"
 	"  -t, --tx-depth N         requests outstanding on a queue pair (128)\n"
 	"  -r, --rx-depth N         receive requests posted (512)\n"
 	"  -c, --connection TYPE    RC, UC or UD (RC)\n"
@@ -92,7 +92,7 @@ static const char help_text[] =
 	"      --limit FILE         output of softhca-limit (--demo runs it otherwise)\n"
 	"      --demo               all operations, both directions, every byte checked\n"
 	"      --soak N             N random operations, each checked, on a lossy wire\n"
-	"      --dead-peer          what a peer that is gone costs the others\n";
+	"      --dead-peer          what a dead peer costs the others\n";
 
 static int usage(const char *why, const char *what)
 {
@@ -353,7 +353,7 @@ static int check(const struct options *o)
 	if (o->mode == MODE_LAT && o->qps > 1)
 		return usage("latency is measured on one queue pair", NULL);
 	if (o->mode == MODE_LAT && !k->inbound && !k->receives && o->size == 0)
-		return usage("nobody can see a write of no bytes arrive", NULL);
+		return usage("the arrival of a 0-byte write cannot be observed", NULL);
 	if (o->service != SOFTHCA_QP_RC && k->bytes)
 		return usage("atomics need RC", NULL);
 	if (o->all_sizes && k->bytes)

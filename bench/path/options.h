@@ -16,9 +16,9 @@ struct options {
 	uint32_t size;	     /* of a message, bytes */
 	bool all_sizes;	     /* -a: 2^1 .. 2^23 instead */
 	uint32_t iterations; /* messages of a QP */
-	uint32_t duration_s; /* not 0: run so long instead of `iterations` */
+	uint32_t duration_s; /* not 0: run for that time instead of `iterations` */
 	uint32_t qps;
-	uint32_t mtu;		     /* bytes; 0: what the ports can */
+	uint32_t mtu;		     /* bytes; 0: the ports' maximum */
 	uint32_t tx_depth, rx_depth; /* requests outstanding on a QP */
 	uint32_t inline_bytes;	     /* messages up to this length are sent inline */
 	uint32_t post_list;	     /* requests posted by one call */

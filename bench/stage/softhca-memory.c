@@ -132,7 +132,7 @@ static int measure(pid_t pid)
 	long idle, before, own_before, after, own_after;
 
 	if (!ctx) {
-		fprintf(stderr, "softhca-memory: the daemon did not come up\n");
+		fprintf(stderr, "softhca-memory: the daemon did not start\n");
 		return 1;
 	}
 	softhca_close(ctx);

@@ -74,7 +74,7 @@ TEST(file__refused_with_its_line)
 		{"[hca a]\naddress = 10.0.0.1/24\npeer = b\n", 3, "no HCA 'b'"},
 		{"[hca a]\npeer = a\n", 1, "has no address"},
 		{A_RING "port = tap\n", 1, "needs a device"},
-		{A_RING "mtu = 200\n", 4, "RoCE needs 336"},
+		{A_RING "mtu = 200\n", 4, "RoCE needs at least 336"},
 		{A_RING "engines = 2\nlcore.header_parse.2 = 0\n", 5, "there are 2 engines"},
 		{A_RING "engines = 2\nqueues = 1\n", 5, "fewer queues than engines"},
 	};
