@@ -79,6 +79,7 @@ int cm_start(struct daemon *d)
 	const struct cm_thread_config c = {.lock = &d->lock,
 					   .devices = devices,
 					   .device_count = d->device_count,
+					   .shares = d->shares,
 					   .connect = connect_to_self,
 					   .gives_credits = gives_credits,
 					   .peer_gives_no_credits = peer_gives_no_credits,

@@ -8,6 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "base/log.h"
+#include "base/shares.h"
 #include "cm-thread/cm_thread.h"
 #include "cm_start.h"
 #include "control/control.h"
@@ -45,6 +46,7 @@ static int make_control(struct daemon *d)
 					 .socket_group = d->config.daemon.socket_group,
 					 .device_count = d->device_count,
 					 .devices = devices,
+					 .shares = d->shares,
 					 .cm_adopt = cm_adopt,
 					 .cm_ctx = d};
 	int ret = paths_make_folder_of(d->config.daemon.socket);
@@ -85,6 +87,9 @@ int daemon_start(struct daemon *d, const struct config_cpus *cpus)
 	int ret;
 
 	pthread_mutex_init(&d->lock, NULL);
+	d->shares = shares_create(geteuid());
+	if (!d->shares)
+		return -ENOMEM;
 	ret = lcores_create(&d->lcores, cpus, &d->config.daemon);
 	if (!ret)
 		ret = pools_make(&d->pools, &d->config);
@@ -122,6 +127,8 @@ void daemon_stop(struct daemon *d)
 		device_destroy(&d->devices[i - 1]);
 	pools_free(&d->pools);
 	lcores_destroy(&d->lcores);
+	shares_destroy(d->shares);
+	d->shares = NULL;
 	pthread_mutex_destroy(&d->lock);
 }
 

@@ -21,6 +21,7 @@ struct daemon {
 	struct device devices[HCA_MAX];
 	unsigned device_count;
 	bool shown; /* sysfs_tree_make() was called */
+	struct shares *shares;
 	struct control *control;
 	struct cm_thread *cm; /* atomic; NULL: no connection manager */
 	pthread_mutex_t lock;

@@ -213,7 +213,7 @@ static bool grants(const struct share_client *c, enum share row, uint64_t n, uin
 	if (n > p->total || c->held[row] + n > p->client_most || held + n > user_most(c->user, p))
 		return false;
 	more = above(held + n, p->assured) - above(held, p->assured);
-	return beyond + more <= p->total - p->reserve && used + n <= p->total;
+	return (!more || beyond + more <= p->total - p->reserve) && used + n <= p->total;
 }
 
 /* The user holds n more, or (wrapping) less. */
@@ -251,6 +251,14 @@ int share_take(struct share_client *c, enum share row, uint64_t n)
 	if (granted)
 		return 0;
 	return refusal < SHARE_CLOSED ? -refusal : -EAGAIN;
+}
+
+void share_add(struct share_client *c, enum share row, uint64_t n)
+{
+	pthread_mutex_lock(&c->user->all->lock);
+	c->held[row] += n;
+	add(c->user, row, hca_of(c, row), n);
+	pthread_mutex_unlock(&c->user->all->lock);
 }
 
 bool share_fits(struct share_client *c, enum share row, uint64_t n, bool later)

@@ -190,7 +190,7 @@ static int open_ports(struct cm_thread *t)
 static struct cm_service *make_service(struct cm_thread *t)
 {
 	struct cm_device devices[HCA_MAX];
-	const struct cm_service_limits limits = {.channels = 0};
+	const struct cm_service_limits limits = {.shares = t->config.shares};
 	struct cm_service *service;
 
 	for (unsigned int i = 0; i < t->config.device_count; i++) {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/assert.h"
+#include "base/shares.h"
 #include "connection_priv.h"
 
 #define MACHINE	      cm_machine
@@ -115,27 +116,29 @@ static bool unanswered(enum cm_state s)
 	return s == CM_REQ_RCVD || s == CM_MRA_REQ_SENT || s == CM_SIDR_REQ_RCVD;
 }
 
-bool cm_share(struct cm_connection *c, uint32_t *share)
+bool cm_share(struct cm_connection *c, struct share_client *holder)
 {
-	struct cm *cm = c->cm;
-
 	ASSERT(c->in_request && unanswered(c->state) && !c->share);
-	if (*share > cm->unanswered_most - cm->unanswered)
+	if (share_take(holder, SHARE_cm_requests, 1))
 		return false;
-	c->share = share;
-	++*share;
+	c->share = holder;
 	return true;
 }
 
-void cm_share_move(struct cm_connection *c, uint32_t *share)
+bool cm_is_shared(const struct cm_connection *c)
+{
+	return c->share && unanswered(c->state);
+}
+
+void cm_share_move(struct cm_connection *c, struct share_client *holder)
 {
 	if (!c->share)
 		return;
 	if (unanswered(c->state)) {
-		--*c->share;
-		++*share;
+		share_give(c->share, SHARE_cm_requests, 1);
+		share_add(holder, SHARE_cm_requests, 1);
 	}
-	c->share = share;
+	c->share = holder;
 }
 
 void cm_step(struct cm_connection *c, enum cm_state next)
@@ -145,8 +148,9 @@ void cm_step(struct cm_connection *c, enum cm_state next)
 
 	MACHINE_STEP(cm_machine, c->state, next);
 	cm->unanswered += more;
-	if (c->share)
-		*c->share += more;
+	ASSERT(!c->share || more != 1);
+	if (c->share && more)
+		share_give(c->share, SHARE_cm_requests, 1);
 	if (c->kept) {
 		c->kept = false;
 		cm->kept--;

@@ -68,7 +68,7 @@ struct cm_timers {
 struct cm_connection {
 	struct cm *cm;
 	void *owner;
-	uint32_t *share; /* its owner's count of unanswered requests; NULL: not counted */
+	struct share_client *share; /* in which it counts while unanswered; NULL: in none */
 	bool owned;
 	bool in_request; /* ops->request() is running: do not free */
 	bool passive;	 /* began with the peer's REQ or SIDR_REQ */

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "../descriptors.h"
 #include "base/close_later.h"
@@ -170,6 +171,20 @@ void services_start(const struct cm_service_limits *limits)
 	}
 }
 
+void services_total(enum share row, uint64_t total)
+{
+	for (unsigned int n = 0; n < 2; n++)
+		shares_set_total(node[n].s->shares, row, 0, total);
+}
+
+uint64_t services_used(const struct node *n, enum share row)
+{
+	struct share_info info;
+
+	shares_info(n->s->shares, row, 0, &info);
+	return info.used;
+}
+
 int services_setup(void **state)
 {
 	(void)state;
@@ -189,7 +204,7 @@ int services_teardown(void **state)
 	settle();
 	for (unsigned int n = 0; n < 2; n++) {
 		assert_int_equal(cm_service_ids(node[n].s, NULL, 0), 0);
-		assert_int_equal(node[n].s->channel_count, 0);
+		assert_int_equal(services_used(&node[n], SHARE_cm_channels), 0);
 		cm_service_destroy(node[n].s);
 	}
 	return 0;
@@ -210,6 +225,18 @@ struct channel open_channel(unsigned int n)
 	assert_true(open_count < CHANNELS);
 	open_fds[open_count++] = pair[0];
 	return (struct channel){.node = &node[n], .fd = pair[0]};
+}
+
+struct channel open_channel_as(unsigned int n, uid_t uid)
+{
+	struct channel ch;
+
+	if (getuid() != 0)
+		skip();
+	assert_int_equal(syscall(SYS_setresuid, -1, uid, -1), 0);
+	ch = open_channel(n);
+	assert_int_equal(syscall(SYS_setresuid, -1, 0, -1), 0);
+	return ch;
 }
 
 void close_channel(struct channel *ch)

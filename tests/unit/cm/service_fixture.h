@@ -66,12 +66,19 @@ int services_setup(void **state);
 /* Channels that the test did not close are closed; nothing may be left then. */
 int services_teardown(void **state);
 void services_start(const struct cm_service_limits *limits);
+/* Of fresh services: how much there is of something that programs share. */
+void services_total(enum share row, uint64_t total);
 
 /* Open descriptors of this process, after all deferred closes. */
 unsigned int service_descriptors(void);
 
+/* How much of it programs hold. */
+uint64_t services_used(const struct node *n, enum share row);
+
 /* A channel of node[n]. */
 struct channel open_channel(unsigned int n);
+/* The same of a program of that user; skips the test where only root could. */
+struct channel open_channel_as(unsigned int n, uid_t uid);
 void close_channel(struct channel *ch);
 /* Services do what is due; MADs are carried until none is on its way. */
 void settle(void);

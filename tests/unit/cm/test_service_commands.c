@@ -146,13 +146,13 @@ TEST(create__port_spaces)
 
 TEST(create__limits)
 {
-	struct cm_service_limits limits = {.channels = 2, .ids = 3};
 	struct channel a, b;
 	uint32_t id[4];
 	int pair[2];
 
 	(void)state;
-	services_start(&limits);
+	services_total(SHARE_cm_channels, 2);
+	services_total(SHARE_cm_ids, 6); /* half of them for one channel */
 	a = open_channel(0);
 	b = open_channel(0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
@@ -174,15 +174,17 @@ TEST(create__limits)
 
 TEST(create__numbers_grow_and_end)
 {
+	enum { RESERVE = UCM_NUMBERS / 4, ASSURED = RESERVE / SHARES_USERS };
+	/* half; the rest but for the reserve; assured parts */
+	static const uint32_t room[] = {UCM_NUMBERS / 2, UCM_NUMBERS / 2 - RESERVE + 2 * ASSURED,
+					ASSURED, ASSURED};
+	uint32_t next = 0, id;
 	struct channel ch;
-	uint32_t next = 0, room = UCM_NUMBERS, id;
 
 	(void)state;
-	/* Each channel gets half of what is left, and the next one some. */
-	for (unsigned int n = 0; n < 4; n++) {
-		ch = open_channel(0);
-		room /= 2;
-		for (uint32_t i = 0; i < room; i++) {
+	for (uid_t n = 0; n < 4; n++) {
+		ch = open_channel_as(0, 1000 + n);
+		for (uint32_t i = 0; i < room[n]; i++) {
 			assert_int_equal(create_id(&ch, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
 			assert_int_equal(id, next++);
 		}

@@ -322,12 +322,12 @@ TEST(join__refused)
 
 TEST(join__limits)
 {
-	struct cm_service_limits limits = {.ids = 4, .events = 2};
 	struct channel ch;
 	uint32_t id, number;
 
 	(void)state;
-	services_start(&limits);
+	services_total(SHARE_cm_ids, 8); /* half of them for one channel */
+	services_total(SHARE_cm_events, 4);
 	ch = open_channel(0);
 	assert_int_equal(create_id(&ch, 1, RDMA_PS_UDP, UCM_QPT_UD, &id), 0);
 	assert_int_equal(bind_ip(&ch, id, "10.0.0.1", 0), 0);

@@ -130,7 +130,7 @@ TEST(descriptors__copied)
 	assert_int_equal(cm_service_adopt(node[0].s, pair[1]), 0);
 	close(pair[0]);
 	turn(&node[0]);
-	assert_int_equal(node[0].s->channel_count, 1);
+	assert_int_equal(services_used(&node[0], SHARE_cm_channels), 1);
 	assert_int_equal(poll(&p, 1, 0), 0);
 	turn(&node[0]);
 	assert_int_equal(create_id(&other, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);

@@ -175,11 +175,10 @@ TEST(listen__backlog)
 /* Strangers' requests are bounded by the channel's queue as well. */
 TEST(listen__queue_is_full)
 {
-	struct cm_service_limits limits = {.events = 3};
 	struct end l, c;
 
 	(void)state;
-	services_start(&limits);
+	services_total(SHARE_cm_events, 6); /* half of them for one channel */
 	l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
 	for (unsigned int i = 0; i < 5; i++) {
 		c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
@@ -200,11 +199,15 @@ static void ask(unsigned int n, uint16_t port)
 	settle();
 }
 
-/* A program that answers none of its requests, read or not, leaves half of the room for those of
+static uint64_t unanswered(const struct ucm_channel *ch)
+{
+	return share_held(&ch->shares, SHARE_cm_requests);
+}
+
+/* A channel that answers none of its requests, read or not, leaves half of the room for those of
  * others; what moves to another channel counts there. */
 TEST(listen__nobody_answers)
 {
-	struct cm_service_limits limits = {.protocol = {.unanswered = 7}};
 	struct end bad, good;
 	struct channel third;
 	struct rdma_ucm_event_resp e;
@@ -212,7 +215,7 @@ TEST(listen__nobody_answers)
 	uint32_t events, id = 0;
 
 	(void)state;
-	services_start(&limits);
+	services_total(SHARE_cm_requests, 8); /* of which two are reserved for other users */
 	bad = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
 	inside = LIST_FIRST(&node[1].s->channels);
 	good = listener(1, RDMA_PS_TCP, "0.0.0.0", 7175);
@@ -222,32 +225,34 @@ TEST(listen__nobody_answers)
 		if (i == 1)
 			id = expect_event(&bad.ch, UCM_EVENT_CONNECT_REQUEST).id;
 	}
-	assert_int_equal(inside->unanswered, 4);
+	assert_int_equal(unanswered(inside), 4);
 	ask(20, 7175);
 	ask(21, 7175);
+	ask(22, 7175);
+	expect_event(&good.ch, UCM_EVENT_CONNECT_REQUEST);
 	expect_event(&good.ch, UCM_EVENT_CONNECT_REQUEST);
 	e = expect_event(&good.ch, UCM_EVENT_CONNECT_REQUEST);
-	ask(22, 7175);
+	ask(23, 7175);
 	expect_no_event(&good.ch);
 	assert_int_equal(accept_id(&good.ch, e.id, 300, 0x222, ""), 0);
 	settle();
 	pass(5000ull * MS); /* it is asked again */
 	expect_event(&good.ch, UCM_EVENT_CONNECT_REQUEST);
-	assert_int_equal(inside->unanswered, 4);
-	assert_int_equal(other->unanswered, 2);
+	assert_int_equal(unanswered(inside), 4);
+	assert_int_equal(unanswered(other), 3);
 	third = open_channel(1);
 	assert_int_equal(migrate(&good.ch, &third, e.id, &events), 0);
-	assert_int_equal(other->unanswered, 2); /* that one was answered */
+	assert_int_equal(unanswered(other), 3); /* that one was answered */
 	assert_int_equal(migrate(&bad.ch, &third, id, &events), 0);
-	assert_int_equal(inside->unanswered, 3);
+	assert_int_equal(unanswered(inside), 3);
 	assert_int_equal(migrate(&bad.ch, &third, bad.id, &events), 0);
-	assert_int_equal(inside->unanswered, 0);
+	assert_int_equal(unanswered(inside), 0);
 	inside = LIST_FIRST(&node[1].s->channels);
-	assert_int_equal(inside->unanswered, 4);
+	assert_int_equal(unanswered(inside), 4);
 	assert_int_equal(reject_id(&third, id, 0, ""), 0);
-	assert_int_equal(inside->unanswered, 3);
+	assert_int_equal(unanswered(inside), 3);
 	assert_int_equal(destroy_id(&third, bad.id, &events), 0);
-	assert_int_equal(inside->unanswered, 0);
+	assert_int_equal(unanswered(inside), 0);
 }
 
 /* A flood from one peer: bounded, counted, and gone with the listener. */
@@ -473,12 +478,11 @@ TEST(migrate__tickets)
 
 TEST(migrate__no_room)
 {
-	struct cm_service_limits limits = {.ids = 1};
 	struct channel a, b;
 	uint32_t id, other, events;
 
 	(void)state;
-	services_start(&limits);
+	services_total(SHARE_cm_ids, 2); /* one of them for one channel */
 	a = open_channel(0);
 	b = open_channel(0);
 	assert_int_equal(create_id(&a, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);

@@ -217,7 +217,7 @@ static void check_nothing_left(void)
 		cm_census(node[n].s->cm, &connections, &orphans);
 		assert_int_equal(connections, 0);
 		assert_int_equal(cm_service_ids(node[n].s, NULL, 0), 0);
-		assert_int_equal(node[n].s->channel_count, 0);
+		assert_int_equal(services_used(&node[n], SHARE_cm_channels), 0);
 		turn(&node[n]);
 		assert_true(node[n].next == UINT64_MAX);
 		for (unsigned int i = 0; i < UCM_SPACES * UCM_PORTS; i++)

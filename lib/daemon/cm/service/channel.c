@@ -19,18 +19,23 @@ int cm_service_adopt(struct cm_service *s, int fd)
 	struct epoll_event ev = {.events = EPOLLIN};
 	struct ucred peer = {.pid = 0, .uid = (uid_t)-1};
 	socklen_t bytes = sizeof(peer);
+	int rc;
 
-	if (s->channel_count >= s->limits.channels)
-		return -EUSERS;
 	ch = calloc(1, sizeof(*ch));
 	if (!ch)
 		return -ENOMEM;
 	ev.data.ptr = ch;
-	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &ev)) {
-		free(ch);
-		return -ENOMEM;
-	}
 	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes);
+	rc = share_client_begin(s->shares, peer.uid, peer.pid, &ch->shares);
+	if (!rc)
+		rc = share_take(&ch->shares, SHARE_cm_channels, 1);
+	if (!rc && epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &ev))
+		rc = -ENOMEM;
+	if (rc) {
+		share_client_end(&ch->shares);
+		free(ch);
+		return rc;
+	}
 	ch->service = s;
 	ch->fd = fd;
 	ch->pid = peer.pid;
@@ -38,7 +43,6 @@ int cm_service_adopt(struct cm_service *s, int fd)
 	LIST_INIT(&ch->ids);
 	TAILQ_INIT(&ch->events);
 	LIST_INSERT_HEAD(&s->channels, ch, of_service);
-	s->channel_count++;
 	return 0;
 }
 
@@ -48,12 +52,12 @@ void ucm_channel_close(struct ucm_channel *ch)
 
 	while (!LIST_EMPTY(&ch->ids))
 		ucm_id_destroy(LIST_FIRST(&ch->ids));
-	ASSERT(TAILQ_EMPTY(&ch->events) && !ch->id_count);
+	ASSERT(TAILQ_EMPTY(&ch->events) && !share_held(&ch->shares, SHARE_cm_ids));
 	LIST_REMOVE(ch, of_service);
-	s->channel_count--;
 	/* The program may still have a copy: closing alone would leave it in the epoll set. */
 	epoll_ctl(s->epoll, EPOLL_CTL_DEL, ch->fd, NULL);
 	close_later_socket(ch->fd);
+	share_client_end(&ch->shares);
 	free(ch);
 }
 

@@ -18,12 +18,12 @@ void ucm_channel_wake(struct ucm_channel *ch)
 		ch->woken = send(ch->fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
 }
 
-bool ucm_events_full(const struct ucm_channel *ch)
+bool ucm_events_full(struct ucm_channel *ch)
 {
-	const struct cm_service *s = ch->service;
-
-	return ch->event_count >= s->limits.events ||
-	       ch->event_count + s->event_count >= s->limits.all_events;
+	if (share_take(&ch->shares, SHARE_cm_events, 1))
+		return true;
+	share_give(&ch->shares, SHARE_cm_events, 1);
+	return false;
 }
 
 struct ucm_event *ucm_event_new(struct ucm_id *id, uint32_t type, int status)
@@ -42,16 +42,10 @@ struct ucm_event *ucm_event_new(struct ucm_id *id, uint32_t type, int status)
 	return e;
 }
 
-static void count(struct ucm_channel *ch, uint32_t by)
-{
-	ch->event_count += by;
-	ch->service->event_count += by;
-}
-
 static void queue(struct ucm_event *e, struct ucm_channel *ch)
 {
 	TAILQ_INSERT_TAIL(&ch->events, e, of_channel);
-	count(ch, 1);
+	share_add(&ch->shares, SHARE_cm_events, 1);
 	ucm_channel_wake(ch);
 }
 
@@ -78,7 +72,7 @@ static void unlink_event(struct ucm_event *e)
 	struct ucm_channel *ch = e->id->channel;
 
 	TAILQ_REMOVE(&ch->events, e, of_channel);
-	count(ch, -1u);
+	share_give(&ch->shares, SHARE_cm_events, 1);
 	TAILQ_REMOVE(&e->id->events, e, of_id);
 	if (!e->request)
 		return;
@@ -115,17 +109,15 @@ void ucm_events_move(struct ucm_id *id, struct ucm_channel *to)
 
 	TAILQ_FOREACH (e, &id->events, of_id) {
 		TAILQ_REMOVE(&from->events, e, of_channel);
-		count(from, -1u);
 		TAILQ_INSERT_TAIL(&to->events, e, of_channel);
-		count(to, 1);
+		share_give(&from->shares, SHARE_cm_events, 1);
+		share_add(&to->shares, SHARE_cm_events, 1);
 		if (!e->request)
 			continue;
 		LIST_REMOVE(e->request, of_channel);
-		ucm_ids_count(from, -1u);
 		LIST_INSERT_HEAD(&to->ids, e->request, of_channel);
-		ucm_ids_count(to, 1);
 		e->request->channel = to;
-		cm_share_move(e->request->connection, &to->unanswered);
+		cm_share_move(e->request->connection, &to->shares);
 	}
 }
 

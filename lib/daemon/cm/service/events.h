@@ -10,7 +10,7 @@ void ucm_event_post(struct ucm_event *e);
 /* Creates and queues an event, unless there is no uid. */
 void ucm_event_report(struct ucm_id *id, uint32_t type, int status);
 /* True: no more events may be created on request. */
-bool ucm_events_full(const struct ucm_channel *ch);
+bool ucm_events_full(struct ucm_channel *ch);
 /* Removes it from all lists and frees it. */
 void ucm_event_free(struct ucm_event *e);
 /* Moves events, including connection requests, to another channel, in order. */

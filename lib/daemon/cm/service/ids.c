@@ -46,28 +46,17 @@ void ucm_id_choose(struct ucm_id *id, const struct ucm_choice *choice)
 	id->at.chosen = true;
 }
 
-bool ucm_ids_full(const struct ucm_channel *ch)
-{
-	const struct cm_service *s = ch->service;
-
-	return ch->id_count >= s->limits.ids || ch->id_count >= s->limits.all_ids - s->id_count;
-}
-
-void ucm_ids_count(struct ucm_channel *ch, uint32_t by)
-{
-	ch->id_count += by;
-	ch->service->id_count += by;
-}
-
 struct ucm_id *ucm_id_new(struct ucm_channel *ch, uint16_t space, uint8_t qp_type)
 {
 	struct ucm_id *id;
 
-	if (ucm_ids_full(ch))
+	if (share_take(&ch->shares, SHARE_cm_ids, 1))
 		return NULL;
 	id = calloc(1, sizeof(*id));
-	if (!id)
+	if (!id) {
+		share_give(&ch->shares, SHARE_cm_ids, 1);
 		return NULL;
+	}
 	id->channel = ch;
 	id->number = UCM_NO_NUMBER;
 	id->state = UCM_IDLE;
@@ -77,7 +66,6 @@ struct ucm_id *ucm_id_new(struct ucm_channel *ch, uint16_t space, uint8_t qp_typ
 	TAILQ_INIT(&id->events);
 	LIST_INIT(&id->memberships);
 	LIST_INSERT_HEAD(&ch->ids, id, of_channel);
-	ucm_ids_count(ch, 1);
 	return id;
 }
 
@@ -113,7 +101,7 @@ void ucm_id_destroy(struct ucm_id *id)
 	if (id->number != UCM_NO_NUMBER)
 		ucm_number_free(&s->ids, id->number);
 	LIST_REMOVE(id, of_channel);
-	ucm_ids_count(id->channel, -1u);
+	share_give(&id->channel->shares, SHARE_cm_ids, 1);
 	if (id->connection)
 		cm_release(id->connection, s->now);
 	free(id);
@@ -192,21 +180,56 @@ int ucm_do_release_id(struct ucm_call *call, const struct rdma_ucm_destroy_id *i
 	return 0;
 }
 
-static void move(struct ucm_id *id, struct ucm_channel *to)
-{
-	struct ucm_membership *m;
-	uint32_t memberships = 0;
+/* What moves with an identifier. */
+struct baggage {
+	uint32_t ids, events, requests; /* ids: it, its memberships, its requests' */
+};
 
-	ucm_events_move(id, to);
+static struct baggage baggage_of(const struct ucm_id *id)
+{
+	struct baggage b = {.ids = 1, .requests = id->connection && cm_is_shared(id->connection)};
+	const struct ucm_membership *m;
+	const struct ucm_event *e;
+
 	LIST_FOREACH (m, &id->memberships, of_id)
-		memberships++;
+		b.ids++;
+	TAILQ_FOREACH (e, &id->events, of_id) {
+		b.events++;
+		b.ids += e->request != NULL;
+		b.requests += e->request && cm_is_shared(e->request->connection);
+	}
+	return b;
+}
+
+/* Would there be room for it, were it no longer where it is? Nobody else takes of these rows meanwhile. */
+static bool has_room(struct ucm_channel *to, struct ucm_channel *from, const struct baggage *b)
+{
+	const struct {
+		enum share row;
+		uint32_t n;
+	} of[] = {{SHARE_cm_ids, b->ids},
+		  {SHARE_cm_events, b->events},
+		  {SHARE_cm_requests, b->requests}};
+	bool room = true;
+
+	for (unsigned int i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		share_give(&from->shares, of[i].row, of[i].n);
+		room = room && share_fits(&to->shares, of[i].row, of[i].n, false);
+		share_add(&from->shares, of[i].row, of[i].n);
+	}
+	return room;
+}
+
+static void move(struct ucm_id *id, struct ucm_channel *to, const struct baggage *b)
+{
+	ucm_events_move(id, to);
 	LIST_REMOVE(id, of_channel);
-	ucm_ids_count(id->channel, -(1 + memberships));
 	LIST_INSERT_HEAD(&to->ids, id, of_channel);
-	ucm_ids_count(to, 1 + memberships);
+	share_give(&id->channel->shares, SHARE_cm_ids, b->ids);
+	share_add(&to->shares, SHARE_cm_ids, b->ids);
 	id->channel = to;
 	if (id->connection)
-		cm_share_move(id->connection, &to->unanswered);
+		cm_share_move(id->connection, &to->shares);
 }
 
 int ucm_do_migrate_id(struct ucm_call *call, const struct rdma_ucm_migrate_id *in,
@@ -215,15 +238,17 @@ int ucm_do_migrate_id(struct ucm_call *call, const struct rdma_ucm_migrate_id *i
 	struct ucm_channel *to = call->channel, *from;
 	uint64_t ticket = (uint64_t)in->fd << 32 | in->id;
 	struct ucm_id *id = ucm_number_find(&to->service->ids, in->id & (UCM_NUMBERS - 1));
+	struct baggage baggage;
 
 	if (!id || !id->ticket || id->ticket != ticket)
 		return -ENOENT;
-	if (id->channel != to && to->id_count >= to->service->limits.ids)
+	from = id->channel;
+	baggage = baggage_of(id);
+	if (from != to && !has_room(to, from, &baggage))
 		return -ENOMEM;
 	id->ticket = 0;
-	from = id->channel;
 	if (from != to) {
-		move(id, to);
+		move(id, to, &baggage);
 		if (!TAILQ_EMPTY(&to->events))
 			ucm_channel_wake(to);
 	}

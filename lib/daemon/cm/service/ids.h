@@ -6,10 +6,6 @@
 
 /* Has no number yet. NULL: the channel has too many, or no memory. */
 struct ucm_id *ucm_id_new(struct ucm_channel *ch, uint16_t space, uint8_t qp_type);
-/* True: the channel may have no more identifiers or memberships. */
-bool ucm_ids_full(const struct ucm_channel *ch);
-/* Adds `by` to the channel's count of them. */
-void ucm_ids_count(struct ucm_channel *ch, uint32_t by);
 /* 0; -ENOENT; -EINVAL: of another channel. */
 int ucm_id_find(struct ucm_channel *ch, uint32_t number, struct ucm_id **id);
 /* The same; -EINVAL also: no device is chosen yet. */

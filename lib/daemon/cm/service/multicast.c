@@ -22,7 +22,7 @@ static void ucm_membership_leave(struct ucm_membership *m)
 	ucm_events_drop(id, m);
 	ucm_number_free(&id->channel->service->memberships, m->number);
 	LIST_REMOVE(m, of_id);
-	ucm_ids_count(id->channel, -1u);
+	share_give(&id->channel->shares, SHARE_cm_ids, 1);
 	free(m);
 }
 
@@ -37,20 +37,19 @@ static struct ucm_membership *membership_new(struct ucm_id *id, uint64_t uid)
 	struct ucm_channel *ch = id->channel;
 	struct ucm_membership *m;
 
-	if (ucm_ids_full(ch))
+	if (share_take(&ch->shares, SHARE_cm_ids, 1))
 		return NULL;
 	m = calloc(1, sizeof(*m));
-	if (!m)
-		return NULL;
-	m->number = ucm_number_take(&ch->service->memberships, m);
-	if (m->number == UCM_NO_NUMBER) {
+	if (m)
+		m->number = ucm_number_take(&ch->service->memberships, m);
+	if (!m || m->number == UCM_NO_NUMBER) {
+		share_give(&ch->shares, SHARE_cm_ids, 1);
 		free(m);
 		return NULL;
 	}
 	m->id = id;
 	m->uid = uid;
 	LIST_INSERT_HEAD(&id->memberships, m, of_id);
-	ucm_ids_count(ch, 1);
 	return m;
 }
 

@@ -114,7 +114,7 @@ static struct ucm_id *request_new(struct ucm_id *listener, struct cm_connection 
 	if (!id)
 		return NULL;
 	e = ucm_event_new(listener, UCM_EVENT_CONNECT_REQUEST, 0);
-	if (!e || !cm_share(c, &listener->channel->unanswered)) {
+	if (!e || !cm_share(c, &listener->channel->shares)) {
 		free(e);
 		ucm_id_destroy(id);
 		return NULL;

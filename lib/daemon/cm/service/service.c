@@ -47,22 +47,6 @@ static const struct cm_ops ucm_cm_ops = {
 	.random = op_random,
 };
 
-static void fill_limits(struct cm_service_limits *limits)
-{
-	if (!limits->channels)
-		limits->channels = 4096;
-	if (!limits->ids)
-		limits->ids = UCM_NUMBERS;
-	if (!limits->events)
-		limits->events = 65536;
-	if (!limits->all_ids || limits->all_ids > UCM_NUMBERS)
-		limits->all_ids = UCM_NUMBERS;
-	if (!limits->protocol.unanswered)
-		limits->protocol.unanswered = 8192;
-	if (!limits->all_events)
-		limits->all_events = 131072;
-}
-
 struct cm_service *cm_service_create(const struct cm_device *devices, unsigned int count,
 				     const struct cm_service_limits *limits)
 {
@@ -73,15 +57,22 @@ struct cm_service *cm_service_create(const struct cm_device *devices, unsigned i
 	s->epoll = -1;
 	if (limits)
 		s->limits = *limits;
-	fill_limits(&s->limits);
+	s->shares = s->limits.shares;
+	if (!s->shares) {
+		s->shares = shares_create(geteuid());
+		s->own_shares = true;
+	}
 	LIST_INIT(&s->channels);
 	TAILQ_INIT(&s->resolving);
 	s->resolve_due = UINT64_MAX;
 	s->devices = calloc(count ? count : 1, sizeof(*devices));
 	s->sum = calloc(1, sizeof(*s->sum));
 	s->ports = calloc(UCM_SPACES * UCM_PORTS, sizeof(*s->ports));
-	if (!s->devices || !s->sum || !s->ports)
+	if (!s->devices || !s->sum || !s->ports || !s->shares)
 		goto failed;
+	if (!s->limits.protocol.unanswered)
+		s->limits.protocol.unanswered =
+			(uint32_t)shares_total(s->shares, SHARE_cm_requests, 0);
 	if (count)
 		memcpy(s->devices, devices, count * sizeof(*devices));
 	s->device_count = count;
@@ -113,6 +104,8 @@ void cm_service_destroy(struct cm_service *s)
 	free(s->devices);
 	free(s->sum);
 	free(s->ports);
+	if (s->own_shares)
+		shares_destroy(s->shares);
 	free(s);
 	errno = saved;
 }

@@ -18,6 +18,7 @@
 #include <sys/queue.h>
 #include <sys/socket.h>
 #include "base/assert.h"
+#include "base/shares.h"
 #include "cm/service.h"
 #include "host-abi/cm_channel.h"
 
@@ -153,8 +154,7 @@ struct ucm_channel {
 	struct cm_service *service;
 	struct ucm_id_list ids;
 	struct ucm_event_queue events;
-	uint32_t id_count, event_count; /* ids: memberships too */
-	uint32_t unanswered;		/* requests, as cm_share() counts */
+	struct share_client shares;
 	int fd;
 	int32_t pid;
 	uint32_t user;
@@ -181,8 +181,8 @@ struct cm_service {
 	int epoll;
 	uint64_t now;
 	uint64_t resolve_due; /* UINT64_MAX: no pending next hop */
-	uint32_t channel_count;
-	uint32_t id_count, event_count; /* of all channels */
+	struct shares *shares;
+	bool own_shares; /* created here */
 	LIST_HEAD(, ucm_channel) channels;
 	TAILQ_HEAD(ucm_resolving, ucm_id) resolving;
 	struct ucm_port *ports; /* of all spaces */

@@ -75,6 +75,8 @@ unsigned int share_user_index(const struct share_client *c);
 /* Takes n of a row. 0; -errno of the row (-EAGAIN for SHARE_CLOSED and SHARE_DROPPED): counted as refused, nothing
  * has changed. */
 int share_take(struct share_client *c, enum share row, uint64_t n);
+/* Takes n without asking, for what cannot be refused but counts. */
+void share_add(struct share_client *c, enum share row, uint64_t n);
 /* Would share_take() grant it now, or, `later`, once all that was left (share_leave()) has been given back? Counts
  * nothing. */
 bool share_fits(struct share_client *c, enum share row, uint64_t n, bool later);

@@ -29,6 +29,7 @@ struct cm_thread_config {
 	pthread_mutex_t *lock;			/* the daemon's */
 	const struct cm_thread_device *devices; /* copied */
 	unsigned int device_count;
+	struct shares *shares; /* what programs share; NULL: a table of its own */
 	/* A connected control socket; -errno. Called in cm_thread_start(). */
 	int (*connect)(void *ctx);
 	/* control_gives_credits() and control_peer_gives_no_credits(), called with `lock` held.

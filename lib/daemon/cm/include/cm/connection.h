@@ -17,6 +17,7 @@
 #include "cm/mad.h"
 
 struct cm;
+struct share_client;
 struct cm_connection;
 
 /* The address of the peer, and ours. */
@@ -160,13 +161,14 @@ int cm_send_sidr_rep(struct cm_connection *c, uint64_t now, uint8_t status, uint
 void cm_release(struct cm_connection *c, uint64_t now);
 
 /*
- * Limits one owner's part of the unanswered requests (cm_limits.unanswered): called in
- * ops->request(), it counts c in *share while c is one. False: *share is as large as what is left
- * for others; nothing has changed. *share must remain valid until c is released, or until
- * cm_share_move() counts it elsewhere.
+ * Called in ops->request(): c is one of its owner's SHARE_cm_requests until it is answered. False: he may have no more;
+ * nothing has changed. *holder must remain valid until c is released, or until cm_share_move() counts it elsewhere, which
+ * has room.
  */
-bool cm_share(struct cm_connection *c, uint32_t *share);
-void cm_share_move(struct cm_connection *c, uint32_t *share);
+bool cm_share(struct cm_connection *c, struct share_client *holder);
+void cm_share_move(struct cm_connection *c, struct share_client *holder);
+/* Does it count as one now? */
+bool cm_is_shared(const struct cm_connection *c);
 
 /* What an owner may ask of its connection. */
 struct cm_connection_info {

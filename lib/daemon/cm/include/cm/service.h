@@ -13,6 +13,7 @@
 #include "host-abi/control.h"
 
 struct cm_service;
+struct shares;
 
 /* A device and its port, with the daemon's callbacks, called with ctx. None blocks. */
 struct cm_device {
@@ -38,14 +39,10 @@ struct cm_device {
 };
 
 struct cm_service_limits {
-	uint32_t channels; /* 0: 4096 */
-	uint32_t ids;	   /* of one channel, memberships too; 0: 65536 */
-	uint32_t events;   /* pending in one channel; then requests are dropped; 0: 65536 */
-	/* Of all channels together. One may have no more than is left for others, so a single
-	 * channel gets half. */
-	uint32_t all_ids;	   /* 0, or more: 65536, as librdmacm's numbers have 16 bits */
-	uint32_t all_events;	   /* except those of connections; 0: 131072 */
-	struct cm_limits protocol; /* unanswered: 0: 8192, shared likewise */
+	/* What programs share. NULL: a table of the service's own. */
+	struct shares *shares;
+	/* protocol.unanswered: 0: the total of SHARE_cm_requests. */
+	struct cm_limits protocol;
 };
 
 /* devices: copied. NULL with errno: ENOMEM, or of epoll_create1(). */
