@@ -67,9 +67,11 @@ expect 0 'hca1, engine 1' --socket "$socket" fifos
 expect 0 'what it counts' --socket "$socket" counters
 expect 0 'drop_rx_icrc' --socket "$socket" counters --all
 expect 0 'retransmit_elements' --socket "$socket" held
+expect 0 'qps' --socket "$socket" limits
+expect 0 'queue pairs' --socket "$socket" limits --all
 expect 0 '0 identifiers' --socket "$socket" cm
 expect 0 'mad_malformed' --socket "$socket" cm --all
-for view in status qp fifos counters held cm topology; do
+for view in status qp fifos counters held limits cm topology; do
 	is_json "$view"
 done
 exit $failed

@@ -28,10 +28,10 @@ static const struct command {
 	int (*view)(struct connection *c, const struct request *r);
 	bool offline; /* needs the daemon only for --json */
 } commands[] = {
-	{"status", view_status, false},	   {"qp", view_qp, false},
-	{"fifos", view_fifos, false},	   {"counters", view_counters, false},
-	{"held", view_held, false},	   {"cm", view_cm, false},
-	{"topology", view_topology, true},
+	{"status", view_status, false}, {"qp", view_qp, false},
+	{"fifos", view_fifos, false},	{"counters", view_counters, false},
+	{"held", view_held, false},	{"cm", view_cm, false},
+	{"limits", view_limits, false}, {"topology", view_topology, true},
 };
 
 /* The daemon to query. */
@@ -50,6 +50,9 @@ static void print_usage(FILE *out)
 	      "empty\n"
 	      "  counters [--all]  nonzero counters; all, with their descriptions\n"
 	      "  held              resources held for clients, including the connection manager\n"
+	      "  limits [--all]    what programs share: how much one may have, who holds how much, "
+	      "who was "
+	      "refused\n"
 	      "  cm [--all]        the connection manager: programs' identifiers, counters\n"
 	      "  topology [--dot]  the pipeline, drawn from its table, and its placement; "
 	      "--dot for graphviz\n"

@@ -14,7 +14,7 @@ struct request {
 	const char *hca;    /* NULL: all */
 	const char *object; /* qp: the number; NULL: all */
 	bool json;	    /* print answers as received */
-	bool all;	    /* counters: including zeroes, with their sentences */
+	bool all;	    /* counters: including zeroes; limits: with their sentences */
 	bool dot;	    /* topology: for graphviz */
 	bool probe;	    /* status: measure the distances of the lcores */
 };
@@ -24,6 +24,7 @@ int view_qp(struct connection *c, const struct request *r);
 int view_fifos(struct connection *c, const struct request *r);
 int view_counters(struct connection *c, const struct request *r);
 int view_held(struct connection *c, const struct request *r);
+int view_limits(struct connection *c, const struct request *r);
 int view_cm(struct connection *c, const struct request *r);
 /* Needs a daemon only for json; c is NULL if there is none. */
 int view_topology(struct connection *c, const struct request *r);

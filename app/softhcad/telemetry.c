@@ -11,6 +11,7 @@
 #include "daemon.h"
 #include "dict.h"
 #include "held.h"
+#include "limits_view.h"
 #include "node_view.h"
 #include "pipeline_view.h"
 #include "qp_view.h"
@@ -151,6 +152,18 @@ static int answer_held(const char *command, const char *params, struct rte_tel_d
 	return v ? 0 : -ENODEV;
 }
 
+static int answer_limits(const char *command, const char *params, struct rte_tel_data *to)
+{
+	struct daemon *d = telemetry_enter();
+
+	rte_tel_data_start_dict(to);
+	if (!d)
+		return -ENODEV;
+	limits_put(d, to);
+	telemetry_leave(d);
+	return 0;
+}
+
 /* Without the daemon's lock: the connection manager's thread may be waiting for the control thread,
  * and we for it. */
 static int answer_cm(const char *command, const char *params, struct rte_tel_data *to)
@@ -193,6 +206,8 @@ int telemetry_start(struct daemon *d)
 		 answer_counters},
 		{"/softhca/held", "Resources that an HCA holds for its clients. Parameters: HCA",
 		 answer_held},
+		{"/softhca/limits", "What clients share, and who holds it. No parameters",
+		 answer_limits},
 		{"/softhca/cm", "The connection manager. No parameters", answer_cm},
 		{"/softhca/topology", "Modules, channels, where they run. No parameters",
 		 answer_topology},

@@ -392,27 +392,42 @@ static void list(struct listing *l, const struct share_holder *h)
 static void list_user(struct listing *l, const struct share_user *u, enum share row,
 		      unsigned int hca)
 {
-	const struct pool *p = &u->all->pools[row][hca];
-	const struct share_holder user = {.row = row,
-					  .hca = hca,
-					  .uid = u->uid,
-					  .held = u->held[row][hca],
-					  .most = user_most(u, p),
-					  .refused = u->refused[row][hca]};
+	const struct share_holder h = {.row = row,
+				       .hca = hca,
+				       .uid = u->uid,
+				       .held = u->held[row][hca],
+				       .most = user_most(u, &u->all->pools[row][hca]),
+				       .refused = u->refused[row][hca]};
 
-	list(l, &user);
+	list(l, &h);
+}
+
+static void list_clients(struct listing *l, const struct share_user *u, enum share row,
+			 unsigned int hca)
+{
 	for (const struct share_client *c = u->clients; c; c = c->next) {
-		const struct share_holder client = {.row = row,
-						    .hca = hca,
-						    .uid = u->uid,
-						    .pid = c->pid,
-						    .held = c->held[row],
-						    .most = p->client_most,
-						    .refused = c->refused[row]};
+		const struct share_holder h = {.row = row,
+					       .hca = hca,
+					       .uid = u->uid,
+					       .pid = c->pid,
+					       .held = c->held[row],
+					       .most = u->all->pools[row][hca].client_most,
+					       .refused = c->refused[row]};
 
 		if (hca_of(c, row) == hca)
-			list(l, &client);
+			list(l, &h);
 	}
+}
+
+static void list_all(struct listing *l, const struct shares *s,
+		     void (*one)(struct listing *, const struct share_user *, enum share,
+				 unsigned int))
+{
+	for (const struct share_user *u = s->users; u; u = u->next)
+		for (unsigned int row = 0; row < SHARE_COUNT; row++)
+			for (unsigned int hca = 0; hca < (share_rows[row].of_hca ? HCA_MAX : 1);
+			     hca++)
+				one(l, u, row, hca);
 }
 
 unsigned int shares_holders(struct shares *s, struct share_holder *out, unsigned int n)
@@ -420,11 +435,8 @@ unsigned int shares_holders(struct shares *s, struct share_holder *out, unsigned
 	struct listing l = {.out = out, .room = n};
 
 	pthread_mutex_lock(&s->lock);
-	for (const struct share_user *u = s->users; u; u = u->next)
-		for (unsigned int row = 0; row < SHARE_COUNT; row++)
-			for (unsigned int hca = 0; hca < (share_rows[row].of_hca ? HCA_MAX : 1);
-			     hca++)
-				list_user(&l, u, row, hca);
+	list_all(&l, s, list_user);
+	list_all(&l, s, list_clients);
 	pthread_mutex_unlock(&s->lock);
 	return l.count;
 }

@@ -109,7 +109,7 @@ struct share_holder {
 	int32_t pid; /* of a client; 0: all of the user's */
 	uint64_t held, most, refused;
 };
-/* Fills up to n with who holds something or was refused, users before their clients. Returns how many there are. */
+/* Fills up to n with who holds something or was refused, users before clients. Returns how many there are. */
 unsigned int shares_holders(struct shares *s, struct share_holder *out, unsigned int n);
 
 #endif
