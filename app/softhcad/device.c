@@ -49,7 +49,7 @@ static int create_near(struct device *v, struct hca_config *c, const struct pool
 		const struct node_pools *p = pools_near(pools, s->engine_node[e]);
 
 		c->place[e] = (struct engine_place){s->engine_node[e], p->packets, p->descriptors,
-						    p->clones, p->engines};
+						    p->clones};
 	}
 	ret = hca_create(c, &v->hca);
 	if (ret != -ENOMEM || nodes_count() == 1)

@@ -66,13 +66,12 @@ static int channels_create(struct hca *h, struct engine *e)
 static void engine_settle(struct engine *e, const struct hca_config *c)
 {
 	const struct engine_place *place = &c->place[e->index];
-	const struct engine_place whole = {c->socket, c->packets, c->descriptors, c->clones, 0};
+	const struct engine_place whole = {c->socket, c->packets, c->descriptors, c->clones};
 
 	if (!place->packets)
 		place = &whole;
 	e->socket = place->socket;
 	e->packets = place->packets;
-	e->pool_engines = place->engines ? place->engines : c->engines;
 	e->clones = place->clones ? place->clones : place->packets;
 	e->descriptors = place->descriptors;
 	e->descriptor_share =

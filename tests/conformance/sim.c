@@ -11,8 +11,6 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_mbuf.h>
-#include "requester/requester.h"
-#include "responder/responder.h"
 #include "sim.h"
 
 #define WIRE_NS	  1000u /* one way */
@@ -241,6 +239,16 @@ static void write_pages(struct sim_node *n, uint64_t pages)
 	free(w);
 }
 
+/* The second client: a page for doorbells and events. */
+static void make_other(struct sim_node *n)
+{
+	struct ceu_eq eq = {.eventfd = -1};
+
+	eq.page = n->other_page = zeroed(sizeof(*n->other_page));
+	must(ceu_exec(n->ceu, CEU_SW2HW_EQ, 1, &eq, sizeof(eq), NULL, 0), "SW2HW_EQ");
+	hca_client_attach(n->hca, 1, &n->other_page->uar);
+}
+
 static void make_client(struct sim *s, int node, const struct sim_params *p)
 {
 	struct sim_node *n = &s->node[node];
@@ -285,8 +293,15 @@ static void make_client(struct sim *s, int node, const struct sim_params *p)
 	must(ceu_map_context(n->ceu, CEU_CONTEXT_CQ, n->cqn), "MAP_ICM");
 	must(ceu_exec(n->ceu, CEU_SW2HW_CQ, n->cqn, &cq, sizeof(cq), NULL, 0), "SW2HW_CQ");
 	hca_client_attach(n->hca, 0, &n->page->uar);
+	if (p->own)
+		make_other(n);
 	if (p->srq)
 		make_srq(n);
+}
+
+static bool is_others(const struct sim *s, unsigned qp)
+{
+	return s->params.own && qp >= s->params.own;
 }
 
 /* Address space in which every SIM_FOLD bytes are the same memory. */
@@ -329,7 +344,7 @@ static void make_context(struct sim *s, int node, unsigned i, uint32_t qpn)
 	struct sim_node *n = &s->node[node];
 	struct sim_qp *q = &n->qp[i];
 	struct ceu_qp make = {.service = s->params.service,
-			      .client = 0,
+			      .client = is_others(s, i),
 			      .pd = CLIENT_PD,
 			      .cqn_snd = n->cqn,
 			      .cqn_rcv = n->cqn,
@@ -440,8 +455,10 @@ uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr)
 					 (wr->solicited ? WQE_SOLICITED : 0),
 				.imm = wr->imm};
 	uint8_t traits = sim_traits[wr->opcode];
-	uint32_t slot = n->doorbells % UAR_DOORBELLS,
-		 phase = n->doorbells / UAR_DOORBELLS & 1 ? 0 : DOORBELL_PHASE;
+	struct client_page *page = is_others(s, qp) ? n->other_page : n->page;
+	uint32_t *doorbells = is_others(s, qp) ? &n->other_doorbells : &n->doorbells;
+	uint32_t slot = *doorbells % UAR_DOORBELLS,
+		 phase = *doorbells / UAR_DOORBELLS & 1 ? 0 : DOORBELL_PHASE;
 	uint64_t w0, w1;
 
 	memset(w, 0, SIM_STRIDE);
@@ -494,8 +511,8 @@ uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr)
 	w0 = offset / 16 << DOORBELL_OFFSET_SHIFT | phase | (wr->fence ? DOORBELL_FENCE : 0) |
 	     wr->opcode;
 	w1 = q->qpn << DOORBELL_QPN_SHIFT | at / 16;
-	__atomic_store_n(&n->page->uar.doorbell[slot], w0 | w1 << 32, __ATOMIC_RELEASE);
-	n->doorbells++;
+	__atomic_store_n(&page->uar.doorbell[slot], w0 | w1 << 32, __ATOMIC_RELEASE);
+	++*doorbells;
 	return offset;
 }
 
@@ -646,9 +663,8 @@ uint64_t sim_next_due(struct sim *s)
 	for (unsigned n = 0; n < 2 && s->node[n].hca; n++) {
 		for (unsigned i = 0; i < s->end[n].count; i++)
 			due = RTE_MIN(due, s->end[n].queue[i].at_ns);
-		for (unsigned i = 0; i < SIM_QPS; i++)
-			if (s->node[n].qp[i].qpn)
-				due = RTE_MIN(due, timer_due(s->node[n].hca, sim_context(s, n, i)));
+		for (unsigned i = 0; i < SIM_QPS_MAX && s->node[n].qp[i].qpn; i++)
+			due = RTE_MIN(due, timer_due(s->node[n].hca, sim_context(s, n, i)));
 	}
 	return due;
 }
@@ -690,53 +706,6 @@ bool sim_wait(struct sim *s, int node, struct cqe *out, uint64_t ns)
 	return true;
 }
 
-struct qp *sim_context(struct sim *s, int node, unsigned qp)
-{
-	return qp_find(&s->node[node].hca->qps, s->node[node].qp[qp].qpn);
-}
-
-uint64_t sim_counter(struct sim *s, int node, enum counter which)
-{
-	return hca_counter(s->node[node].hca, which);
-}
-
-void sim_print_counters(struct sim *s)
-{
-	for (unsigned n = 0; n < 2 && s->node[n].hca; n++)
-		for (unsigned c = 0; c < COUNTER_COUNT; c++)
-			if (sim_counter(s, n, c))
-				fprintf(stderr, "sim: node %u: %s %lu\n", n, counter_name(c),
-					(unsigned long)sim_counter(s, n, c));
-}
-
-bool sim_quiet(struct sim *s)
-{
-	unsigned wire = s->end[0].count + s->end[1].count;
-	unsigned packets = rte_mempool_in_use_count(s->packets), stock = 0, elements = 0;
-	unsigned descriptors = rte_mempool_in_use_count(s->descriptors);
-	bool quiet;
-
-	for (unsigned n = 0; n < 2 && s->node[n].hca; n++) {
-		stock += requester_stock(s->node[n].hca->engines) +
-			 responder_stock(s->node[n].hca->engines);
-		elements += requester_elements(s->node[n].hca->engines);
-	}
-	quiet = packets == wire + stock && descriptors <= 2 && !elements; /* WQEParse keeps one */
-	for (unsigned n = 0; n < 2 && s->node[n].hca; n++)
-		for (unsigned c = 0; c < CHANNEL_COUNT; c++)
-			if (rte_ring_count(s->node[n].hca->engines[0].channel[c].ring)) {
-				fprintf(stderr, "sim: node %u: %s is not empty\n", n,
-					channel_infos[c].name);
-				quiet = false;
-			}
-	if (!quiet)
-		fprintf(stderr,
-			"sim: %u packets (%u on the wire, %u in stock), %u descriptors, %u "
-			"retransmit buffers in use\n",
-			packets, wire, stock, descriptors, elements);
-	return quiet;
-}
-
 /* ---- making and unmaking ---- */
 
 static void quiesce(void *ctx)
@@ -761,7 +730,8 @@ static void make_node(struct sim *s, int node, const struct sim_params *p)
 		return;
 	hca_config_defaults(&c);
 	snprintf(c.name, sizeof(c.name), "s%u", serial++);
-	c.qps = c.cqs = c.mpts = 256;
+	c.cqs = c.mpts = 256;
+	c.qps = p->qps > 200 ? 2048 : 256;
 	if (p->settings)
 		c.settings = *p->settings;
 	if (p->no_credits)
@@ -864,7 +834,7 @@ static void free_node(struct sim_node *n)
 {
 	ceu_destroy(n->ceu);
 	hca_destroy(n->hca);
-	for (unsigned k = 0; k < SIM_QPS; k++) {
+	for (unsigned k = 0; k < SIM_QPS_MAX; k++) {
 		free(n->qp[k].sq);
 		free(n->qp[k].rq);
 		free(n->qp[k].record);
@@ -872,6 +842,7 @@ static void free_node(struct sim_node *n)
 	free(n->srq.ring);
 	free(n->srq.record);
 	free(n->page);
+	free(n->other_page);
 	if (n->pages) {
 		munmap(n->memory, n->memory_bytes);
 		munmap(n->pages, n->memory_bytes);

@@ -16,7 +16,8 @@
 #include "pipeline/message.h"
 
 enum {
-	SIM_QPS = 8,
+	SIM_QPS = 8,	    /* that the helpers of these tests know of */
+	SIM_QPS_MAX = 1200, /* that a node may have */
 	SIM_SQ_ENTRIES = 512,
 	SIM_RQ_ENTRIES = 512,
 	SIM_SRQ_ENTRIES = 64,
@@ -73,6 +74,8 @@ struct sim_node {
 	struct ceu *ceu;
 	struct client_page *page;
 	uint32_t doorbells;
+	struct client_page *other_page; /* of the second client: sim_params.own */
+	uint32_t other_doorbells;
 	uint8_t *memory; /* one region: the client's data */
 	uint8_t *pages;	 /* sim_params.paged: the same pages, as the HCA has them */
 	uint64_t memory_bytes;
@@ -84,7 +87,7 @@ struct sim_node {
 	struct cq_record *cq_record;
 	uint32_t cqn, cq_taken;
 	struct sim_srq srq;
-	struct sim_qp qp[SIM_QPS];
+	struct sim_qp qp[SIM_QPS_MAX];
 	uint8_t ip[16];
 };
 
@@ -102,6 +105,7 @@ struct sim_params {
 	uint32_t psn;  /* initial PSN of every QP */
 	uint32_t qkey; /* of every UD QP; 0: 0x11111111 */
 	unsigned qps;
+	unsigned own; /* QPs from this one on are a second client's, of another user; 0: none */
 	uint64_t memory_bytes;
 	uint64_t seed;
 	bool no_credits;

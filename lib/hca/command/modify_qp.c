@@ -49,6 +49,7 @@ bool ceu_qp_left(struct ceu *ceu, struct qp *q)
 		return false;
 	if (ceu->config.hooks.release_qp)
 		ceu->config.hooks.release_qp(ceu->config.hooks.ctx, q);
+	qp_answers_release(ceu->config.qps, q);
 	clear_data_path(q);
 	return true;
 }

@@ -10,15 +10,29 @@ static size_t results_bytes(const struct qp_table *t)
 	return (size_t)t->count * (READS_MAX - RESULTS_KEPT) * sizeof(*t->results);
 }
 
+static size_t answers_bytes(const struct qp_table *t)
+{
+	return (size_t)t->count * ANSWERS_MAX * sizeof(*t->answers);
+}
+
+/* Memory that comes into being when it is written to; NULL: there is no address space. */
+static void *reserve(size_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
 int qp_table_create(struct qp_table *t, uint32_t count)
 {
 	int err;
 
 	*t = (struct qp_table){.count = count, .mask = count - 1};
-	t->results = mmap(NULL, results_bytes(t), PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (t->results == MAP_FAILED) {
-		*t = (struct qp_table){0};
+	t->results = reserve(results_bytes(t));
+	t->answers = reserve(answers_bytes(t));
+	if (!t->results || !t->answers) {
+		qp_table_destroy(t);
 		return -ENOMEM;
 	}
 	err = icm_reserve(&t->icm, count, sizeof(struct qp));
@@ -31,6 +45,8 @@ void qp_table_destroy(struct qp_table *t)
 	icm_release(&t->icm);
 	if (t->results)
 		munmap(t->results, results_bytes(t));
+	if (t->answers)
+		munmap(t->answers, answers_bytes(t));
 	*t = (struct qp_table){0};
 }
 
@@ -41,6 +57,15 @@ bool qp_table_unlisted(const struct qp_table *t, uint32_t first, uint32_t end)
 			if (__atomic_load_n(&t->qps[i].wake[w].posted, __ATOMIC_SEQ_CST))
 				return false;
 	return true;
+}
+
+/* An advice: without it the memory is used again by the next QP at that index. */
+void qp_answers_release(const struct qp_table *t, const struct qp *q)
+{
+	_Static_assert(ANSWERS_MAX * sizeof(struct answer) % 4096 == 0, "whole pages");
+
+	if (q->respg.fresh)
+		(void)madvise(qp_answers(t, q), ANSWERS_MAX * sizeof(struct answer), MADV_DONTNEED);
 }
 
 bool qp_set_error(struct engine *e, struct qp *q)

@@ -90,7 +90,6 @@ static void hp_describe(struct rte_mbuf *m, const struct wire_frame *f)
 	a->response = RESPONSE_NONE;
 	a->headers = f->h;
 	a->icrc_bytes = icrc_later(m, f) ? f->transport_end - f->l3_offset : 0;
-	a->next = NULL;
 }
 
 /* No queue pair has its number: a datagram to a group, or to nobody. */

@@ -23,7 +23,7 @@ static bool duplicate_read(struct ee_work *w)
 	const struct wire_headers *h = &w->a->headers;
 	enum v2p_state s;
 
-	if (!request_check_duplicate_read(w->qp, w->a) || respg_is_full(w->e, w->qp))
+	if (!request_check_duplicate_read(w->qp, w->a))
 		return false;
 	w->respond = RESPONSE_READ;
 	s = v2p_check(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd,
@@ -33,15 +33,13 @@ static bool duplicate_read(struct ee_work *w)
 }
 
 /* The saved result, never a second execution (o9-66). One that is 2^24 PSNs old is of another
- * request (o9-67). An answer that would have to wait needs room like any other. */
+ * request (o9-67). */
 static bool duplicate_result(struct ee_work *w)
 {
 	const struct atomic_result *result;
 	uint64_t psn = ee_long_psn(w->qp, w->a->headers.psn);
 
 	w->respond = answer_of(w->op);
-	if ((w->respond == RESPONSE_READ || w->qp->respg.head) && respg_is_full(w->e, w->qp))
-		return false;
 	for (unsigned i = 0; i < w->qp->ee.results_used; i++) {
 		result = qp_result(w->e->qps, w->qp, i);
 		if (result->psn == psn) {

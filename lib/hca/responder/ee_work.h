@@ -111,9 +111,6 @@ static inline void hand_over(struct execution_engine *ee, struct qp *qp, struct 
 	a->response_psn = psn;
 	a->msn = qp->ee.msn;
 	a->syndrome = syndrome;
-	a->done_bytes = 0;
-	a->done_packets = 0;
-	a->next = NULL;
 	ee->out[ee->out_count++] = m;
 }
 

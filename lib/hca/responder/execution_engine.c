@@ -142,10 +142,6 @@ static inline enum ee_state step_check_request(struct ee_work *w)
 	w->respond = w->a->headers.ackreq ? RESPONSE_ACK : RESPONSE_NONE;
 	if (w->op->flags & WIRE_CONSUMES_RECV)
 		return EE_ENTRY_FETCH;
-	if (unlikely(w->op->flags & WIRE_ANSWERED && respg_is_full(w->e, w->qp))) {
-		count(w->c, COUNTER_drop_answers_full);
-		return EE_DROP;
-	}
 	return w->op->kind == WIRE_KIND_WRITE || w->op->kind == WIRE_KIND_READ ? EE_VTP_CMD
 									       : EE_ATOMIC;
 }

@@ -1,137 +1,162 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RespPktGen's list of waiting answers of one QP. Changes qp->respg only; frees the mbufs it gives
- * up. Stage responder_exec. Makes no frames.
+ * RespPktGen's list of waiting answers of one QP. Changes qp->respg and the QP's places only. Stage
+ * responder_exec. Makes no frames.
  */
+#include "base/assert.h"
 #include "resp_order.h"
 #include "resp_pkt_gen.h"
 #include "wire/aeth.h"
 
-void order_account(struct qp *qp, const struct arrival *a)
-{
-	if (a->response != RESPONSE_ACK && !response_is_duplicate(a))
-		qp->respg.reads_done++;
-}
+_Static_assert(READS_MAX >= 16 && ANSWERS_MAX >= 3 * READS_MAX, "each answer has its place");
 
 /* PSNs from the next packet of a READ's or an atomic's answer to its last. An atomic has no length:
  * it takes one. */
-static uint32_t psns_left(const struct qp *qp, const struct arrival *a)
+static uint32_t psns_left(const struct qp *qp, const struct answer *a)
 {
 	return psn_packets(a->length, qp->mtu_bytes) - a->done_packets;
 }
 
-/* Takes the entry behind `before` (NULL: the head) out of the list and frees it. */
-static void drop_after(struct qp *qp, struct rte_mbuf *before)
+/* Takes the entry behind `before` (NULL: the head) out of the list; its place is free. Returns the
+ * resources that it held. */
+static unsigned take_after(struct qp *qp, struct answer *before)
 {
-	struct rte_mbuf *m = before ? arrival_of(before)->next : qp->respg.head;
-	struct rte_mbuf *next = arrival_of(m)->next;
+	struct answer *a = before ? before->next : qp->respg.head;
 
 	if (before)
-		arrival_of(before)->next = next;
+		before->next = a->next;
 	else
-		qp->respg.head = next;
-	if (qp->respg.tail == m)
+		qp->respg.head = a->next;
+	if (qp->respg.tail == a)
 		qp->respg.tail = before;
-	order_account(qp, arrival_of(m));
-	rte_pktmbuf_free(m);
+	qp->respg.others -= a->resources == 0;
+	a->next = qp->respg.free;
+	qp->respg.free = a;
+	return a->resources;
 }
 
-static void insert_after(struct qp *qp, struct rte_mbuf *before, struct rte_mbuf *m)
+/* A copy of the answer in a place of its own, behind `before` (NULL: at the head). */
+static void insert_after(const struct qp_table *t, struct qp *qp, struct answer *before,
+			 const struct arrival *from, unsigned resources)
 {
-	struct rte_mbuf **link = before ? &arrival_of(before)->next : &qp->respg.head;
+	struct answer **link = before ? &before->next : &qp->respg.head;
+	struct answer *a = qp->respg.free;
 
-	arrival_of(m)->next = *link;
-	*link = m;
+	if (a) {
+		qp->respg.free = a->next;
+	} else {
+		ASSERT(qp->respg.fresh < ANSWERS_MAX);
+		a = &qp_answers(t, qp)[qp->respg.fresh++];
+	}
+	a->va = from->va;
+	a->orig = from->orig;
+	a->qpn = from->qpn;
+	a->psn = from->response_psn;
+	a->msn = from->msn;
+	a->length = from->length;
+	a->rkey = from->rkey;
+	a->done_bytes = 0;
+	a->done_packets = 0;
+	a->response = from->response;
+	a->syndrome = from->syndrome;
+	a->duplicate = from->duplicate;
+	a->resources = (uint8_t)resources;
+	qp->respg.others += resources == 0;
+	a->next = *link;
+	*link = a;
 	if (qp->respg.tail == before)
-		qp->respg.tail = m;
+		qp->respg.tail = a;
 }
 
 /* The same PSNs are asked for again while their answer waits or is under way: the new one replaces
  * it. */
-static bool replaces(const struct qp *qp, const struct arrival *a, const struct arrival *old)
+static bool replaces(const struct qp *qp, const struct arrival *a, const struct answer *old)
 {
+	uint32_t packets = psn_packets(a->length, qp->mtu_bytes);
+
 	if (old->response == RESPONSE_ACK)
 		return false;
 	return psn_in(a->response_psn, order_next_psn(old), psns_left(qp, old)) ||
-	       psn_in(order_next_psn(old), a->response_psn, psns_left(qp, a));
+	       psn_in(order_next_psn(old), a->response_psn, packets);
 }
 
 /* A duplicate goes in front of everything later: it interrupts the current answer (C9-110). */
-static int put_duplicate(struct counters *c, struct qp *qp, struct rte_mbuf *m)
+static void put_duplicate(const struct qp_table *t, struct counters *c, struct qp *qp,
+			  const struct arrival *a)
 {
-	struct arrival *a = arrival_of(m);
-	struct rte_mbuf *before = NULL, *last = NULL, *next;
-	unsigned entries = 0;
-	int replaced = 0;
+	struct answer *before = NULL, *last = NULL, *next;
+	unsigned resources = 0;
+	bool replaced = false;
 
-	for (struct rte_mbuf *i = qp->respg.head; i; i = next) {
-		next = arrival_of(i)->next;
-		if (replaces(qp, a, arrival_of(i))) {
-			drop_after(qp, last);
-			replaced++;
+	for (struct answer *i = qp->respg.head; i; i = next) {
+		next = i->next;
+		if (replaces(qp, a, i)) {
+			resources += take_after(qp, last);
+			replaced = true;
 			continue;
 		}
-		if (psn_before(order_next_psn(arrival_of(i)), a->response_psn))
+		if (psn_before(order_next_psn(i), a->response_psn))
 			before = i;
 		last = i;
-		entries++;
 	}
-	if (replaced || entries < order_duplicates_max(qp)) {
-		insert_after(qp, before, m);
-		return 1 - replaced;
-	}
-	count(c, COUNTER_drop_duplicate);
-	rte_pktmbuf_free(m);
-	return 0;
+	if (replaced || qp->respg.others < order_others_max(qp))
+		insert_after(t, qp, before, a, resources);
+	else
+		count(c, COUNTER_drop_duplicate);
 }
 
 /* An ACK or NAK behind another one: the later PSN says it all. Returns false if it must wait
  * itself. */
 static bool supersede(struct qp *qp, const struct arrival *a)
 {
-	struct arrival *last = qp->respg.tail ? arrival_of(qp->respg.tail) : NULL;
+	struct answer *last = qp->respg.tail;
 
 	if (!last || last->response != RESPONSE_ACK)
 		return false;
-	if (psn_after_eq(a->response_psn, last->response_psn)) {
-		last->response_psn = a->response_psn;
+	if (psn_after_eq(a->response_psn, last->psn)) {
+		last->psn = a->response_psn;
 		last->msn = a->msn;
 		last->syndrome = a->syndrome;
 	}
 	return true;
 }
 
-int order_put(struct counters *c, struct qp *qp, struct rte_mbuf *m)
+/* An honest peer's acknowledgements stand between its READs: there are no more of them. */
+static void put_ack(const struct qp_table *t, struct counters *c, struct qp *qp,
+		    const struct arrival *a)
 {
-	struct arrival *a = arrival_of(m);
+	if (supersede(qp, a))
+		return;
+	if (likely(qp->respg.others < order_others_max(qp)))
+		insert_after(t, qp, qp->respg.tail, a, 0);
+	else
+		count(c, COUNTER_drop_ack_full);
+}
 
-	if (a->response != RESPONSE_ACK && response_is_duplicate(a))
-		return put_duplicate(c, qp, m);
-	if (a->response == RESPONSE_ACK && supersede(qp, a)) {
-		rte_pktmbuf_free(m);
-		return 0;
-	}
-	insert_after(qp, qp->respg.tail, m);
-	return 1;
+void order_put(const struct qp_table *t, struct counters *c, struct qp *qp, const struct arrival *a)
+{
+	if (a->response == RESPONSE_ACK)
+		put_ack(t, c, qp, a);
+	else if (response_is_duplicate(a))
+		put_duplicate(t, c, qp, a);
+	else
+		insert_after(t, qp, qp->respg.tail, a, 1);
 }
 
 void order_pop(struct qp *qp)
 {
-	drop_after(qp, NULL);
+	qp->respg.reads_done += take_after(qp, NULL);
 }
 
-unsigned order_purge(struct qp *qp)
+void order_purge(struct qp *qp)
 {
-	unsigned n = 0;
-
-	for (; qp->respg.head; n++)
-		drop_after(qp, NULL);
-	return n;
+	while (qp->respg.head)
+		order_pop(qp);
 }
 
 bool order_ends_in_fatal_nak(const struct qp *qp)
 {
-	uint8_t syndrome = arrival_of(qp->respg.tail)->syndrome; /* of a READ: an ACK's */
+	uint8_t syndrome = qp->respg.tail->syndrome; /* of a READ: an ACK's */
 
 	return aeth_kind(syndrome) == AETH_NAK && aeth_value(syndrome) != AETH_NAK_SEQUENCE;
 }

@@ -23,7 +23,6 @@
 enum {
 	SMALL_BYTES = 256, /* up to here one ICRC over the finished frame is cheaper than a fused
 			      copy */
-	HELD_SHARE = 4,	   /* of the packet buffers one in so many may wait here, in all engines */
 };
 
 struct resp_pkt_gen {
@@ -31,9 +30,6 @@ struct resp_pkt_gen {
 	struct rte_mbuf *out[RESPG_FRAMES_MAX];	  /* frames of this poll */
 	unsigned spares, outs;
 	unsigned limit;	       /* frames that this poll may make: room, buffers */
-	uint32_t held;	       /* received packets in the lists of all QPs */
-	uint32_t held_max;     /* READs and atomics are turned away above; above half of it, those
-				  of QPs that have some waiting */
 	struct qp_list active; /* QPs whose answers wait */
 	int64_t quantum_left;  /* of the QP at the head, or the next one to be there; bytes */
 	uint16_t ip_id;	       /* IPv4 identification of the last frame */
@@ -148,19 +144,20 @@ static inline void answer_ack(struct engine *e, struct resp_pkt_gen *p, struct c
 }
 
 static void answer_atomic(struct engine *e, struct resp_pkt_gen *p, struct counters *c,
-			  const struct qp *qp, const struct arrival *a)
+			  const struct qp *qp, uint32_t psn, uint8_t syndrome, uint32_t msn,
+			  uint64_t orig)
 {
-	struct wire_headers h = response_headers(qp, WIRE_RC_ATOMIC_ACK, a->response_psn);
+	struct wire_headers h = response_headers(qp, WIRE_RC_ATOMIC_ACK, psn);
 
-	h.syndrome = a->syndrome;
-	h.msn = a->msn;
-	h.orig = a->orig;
+	h.syndrome = syndrome;
+	h.msn = msn;
+	h.orig = orig;
 	seal(e, p, qp, &h, 0, NULL);
 	count(c, COUNTER_acks_sent);
 }
 
 /* Copies the next bytes of a READ into the frame; *crc, unless NULL, goes on over them. */
-static enum v2p_state copy_read(struct engine *e, const struct qp *qp, const struct arrival *a,
+static enum v2p_state copy_read(struct engine *e, const struct qp *qp, const struct answer *a,
 				uint8_t *dst, uint32_t bytes, uint32_t *crc)
 {
 	uint64_t va = a->va + a->done_bytes;
@@ -196,7 +193,7 @@ static inline uint8_t read_opcode(bool first, bool last)
 /* READ_SEG, READ_PAYLOAD: the next packet of the READ. Its memory may be refused: then nothing was
  * made. */
 static enum v2p_state read_packet(struct engine *e, struct resp_pkt_gen *p, struct qp *qp,
-				  struct arrival *a)
+				  struct answer *a)
 {
 	uint32_t left = a->length - a->done_bytes;
 	uint32_t bytes = RTE_MIN(left, (uint32_t)qp->mtu_bytes);
@@ -221,22 +218,16 @@ static enum v2p_state read_packet(struct engine *e, struct resp_pkt_gen *p, stru
 	return V2P_SUCCESS;
 }
 
-static void pop(struct resp_pkt_gen *p, struct qp *qp)
-{
-	order_pop(qp);
-	p->held--;
-}
-
 /* C9-100: the READ ends early with a NAK of the failing packet's PSN, and with it the QP. It was
  * counted when it was validated (C9-148): the NAK says so only if a packet of the answer did, as no
  * MSN goes back. */
 static void fail_read(struct engine *e, struct resp_pkt_gen *p, struct counters *c, struct qp *qp)
 {
-	const struct arrival *a = arrival_of(qp->respg.head);
+	const struct answer *a = qp->respg.head;
 	uint32_t msn = a->done_packets ? a->msn : psn_sub(a->msn, 1);
 
 	answer_ack(e, p, c, qp, order_next_psn(a), aeth_nak(AETH_NAK_REMOTE_ACCESS), msn);
-	p->held -= order_purge(qp);
+	order_purge(qp);
 	if (qp_set_error(e, qp))
 		eq_post(e->completion, c, qp->client, EQE_WQ_ACCESS_ERROR, qp_number(qp));
 }
@@ -244,7 +235,7 @@ static void fail_read(struct engine *e, struct resp_pkt_gen *p, struct counters 
 /* One packet of the READ at the head; takes it off when it is answered. */
 static void serve_read(struct engine *e, struct resp_pkt_gen *p, struct counters *c, struct qp *qp)
 {
-	struct arrival *a = arrival_of(qp->respg.head);
+	struct answer *a = qp->respg.head;
 	uint32_t before = a->done_bytes;
 	enum v2p_state s = read_packet(e, p, qp, a);
 
@@ -252,7 +243,7 @@ static void serve_read(struct engine *e, struct resp_pkt_gen *p, struct counters
 		count(c, COUNTER_read_response_packets);
 		p->quantum_left -= a->done_bytes - before;
 		if (a->done_bytes == a->length)
-			pop(p, qp);
+			order_pop(qp);
 		return;
 	}
 	if (s == V2P_PENDING) {
@@ -260,9 +251,9 @@ static void serve_read(struct engine *e, struct resp_pkt_gen *p, struct counters
 		return;
 	}
 	v2p_count_error(c, s);
-	if (response_is_duplicate(a)) { /* given up in silence (C9-108, C9-109) */
+	if (a->duplicate) { /* given up in silence (C9-108, C9-109) */
 		count(c, COUNTER_drop_duplicate);
-		pop(p, qp);
+		order_pop(qp);
 	} else {
 		fail_read(e, p, c, qp);
 	}
@@ -271,22 +262,22 @@ static void serve_read(struct engine *e, struct resp_pkt_gen *p, struct counters
 /* One frame (or none) for the head of the list. */
 static void serve_head(struct engine *e, struct resp_pkt_gen *p, struct counters *c, struct qp *qp)
 {
-	struct arrival *a = arrival_of(qp->respg.head);
+	struct answer *a = qp->respg.head;
 
 	switch ((enum response_kind)a->response) {
 	case RESPONSE_READ:
 		serve_read(e, p, c, qp);
 		return;
 	case RESPONSE_ATOMIC:
-		answer_atomic(e, p, c, qp, a);
+		answer_atomic(e, p, c, qp, a->psn, a->syndrome, a->msn, a->orig);
 		break;
 	case RESPONSE_ACK:
-		answer_ack(e, p, c, qp, a->response_psn, a->syndrome, a->msn);
+		answer_ack(e, p, c, qp, a->psn, a->syndrome, a->msn);
 		break;
 	case RESPONSE_NONE:
 		break;
 	}
-	pop(p, qp);
+	order_pop(qp);
 }
 
 /* The turn of the QP at the head is over. */
@@ -302,7 +293,7 @@ void respg_forget(struct engine *e, struct qp *qp)
 {
 	struct resp_pkt_gen *p = e->respg;
 
-	p->held -= order_purge(qp);
+	order_purge(qp);
 	if (!qp->respg.active.listed)
 		return;
 	if (qp_list_first(&p->active) == qp)
@@ -318,7 +309,7 @@ void respg_forget(struct engine *e, struct qp *qp)
  */
 static bool is_void(struct engine *e, const struct qp *qp)
 {
-	if (arrival_of(qp->respg.head)->qpn != qp_number(qp) || qp_state(qp) < QP_RTR)
+	if (qp->respg.head->qpn != qp_number(qp) || qp_state(qp) < QP_RTR)
 		return true;
 	return qp_state(qp) == QP_ERR && !order_ends_in_fatal_nak(qp) &&
 	       ring_empty(e->channel[CHANNEL_EE_RESPG].ring);
@@ -330,7 +321,7 @@ static void serve_active(struct engine *e, struct resp_pkt_gen *p, struct counte
 
 	while ((qp = qp_list_first(&p->active))) {
 		if (unlikely(is_void(e, qp)))
-			p->held -= order_purge(qp);
+			order_purge(qp);
 		while (qp->respg.head && may_make_frame(p)) {
 			serve_head(e, p, c, qp);
 			if (p->quantum_left <= 0)
@@ -342,33 +333,26 @@ static void serve_active(struct engine *e, struct resp_pkt_gen *p, struct counte
 	}
 }
 
-/* Takes up one answer: a short one for an idle QP leaves at once. Returns the mbuf if it is done
- * with. */
-static inline struct rte_mbuf *accept_answer(struct engine *e, struct resp_pkt_gen *p,
-					     struct counters *c, struct rte_mbuf *m)
+/* Accepts one answer: a short one of an idle QP leaves at once; of the others a copy waits. */
+static inline void accept_answer(struct engine *e, struct resp_pkt_gen *p, struct counters *c,
+				 const struct arrival *a)
 {
-	struct arrival *a = arrival_of(m);
 	struct qp *qp = qp_find(e->qps, a->qpn);
 
 	if (unlikely(!qp || qp_state(qp) < QP_RTR)) {
 		count(c, COUNTER_drop_qp_state);
-		return m;
-	}
-	if (a->response == RESPONSE_READ || qp->respg.head) {
-		p->held += (uint32_t)order_put(c, qp, m);
+	} else if (a->response == RESPONSE_READ || qp->respg.head) {
+		order_put(e->qps, c, qp, a);
 		qp_list_add(&p->active, qp);
-		return NULL;
-	}
-	if (a->response == RESPONSE_ATOMIC) {
-		answer_atomic(e, p, c, qp, a);
-		order_account(qp, a);
+	} else if (a->response == RESPONSE_ATOMIC) {
+		answer_atomic(e, p, c, qp, a->response_psn, a->syndrome, a->msn, a->orig);
+		qp->respg.reads_done += !response_is_duplicate(a);
 	} else {
 		answer_ack(e, p, c, qp, a->response_psn, a->syndrome, a->msn);
 	}
-	return m;
 }
 
-/* Takes up at most n answers, for each of which a frame could be made. Returns how many. */
+/* Accepts at most n answers, for each of which a frame could be made. Returns how many. */
 static unsigned take_burst(struct engine *e, struct resp_pkt_gen *p, struct counters *c, unsigned n)
 {
 	struct rte_mbuf *burst[BURST];
@@ -377,17 +361,9 @@ static unsigned take_burst(struct engine *e, struct resp_pkt_gen *p, struct coun
 	for (unsigned i = 0; i < n; i++)
 		rte_prefetch0(&qp_at(e->qps, arrival_of(burst[i])->qpn & e->qps->mask)->respg);
 	for (unsigned i = 0; i < n; i++)
-		burst[i] = accept_answer(e, p, c, burst[i]);
-	rte_pktmbuf_free_bulk(burst, n); /* it skips what is NULL */
+		accept_answer(e, p, c, arrival_of(burst[i]));
+	rte_pktmbuf_free_bulk(burst, n);
 	return n;
-}
-
-bool respg_is_full(const struct engine *e, const struct qp *qp)
-{
-	const struct resp_pkt_gen *p = e->respg;
-	bool waits = qp->respg.head || qp->ee.reads_issued != qp->respg.reads_done;
-
-	return p->held >= (waits ? p->held_max / 2 : p->held_max);
 }
 
 unsigned respg_poll(struct engine *e)
@@ -422,19 +398,8 @@ int respg_create(struct engine *e)
 		return -ENOMEM;
 	qp_list_init(&p->active, e->qps, offsetof(struct qp, respg.active));
 	p->quantum_left = e->settings.quantum_bytes;
-	p->held_max = e->packets->size / HELD_SHARE / e->pool_engines;
 	e->respg = p;
 	return 0;
-}
-
-static void free_waiting(struct engine *e, struct resp_pkt_gen *p)
-{
-	struct qp *qp;
-
-	while ((qp = qp_list_first(&p->active))) {
-		p->held -= order_purge(qp);
-		end_turn(e, p, qp);
-	}
 }
 
 unsigned responder_stock(const struct engine *e)
@@ -448,7 +413,6 @@ void respg_destroy(struct engine *e)
 
 	if (!p)
 		return;
-	free_waiting(e, p);
 	rte_pktmbuf_free_bulk(p->spare, p->spares);
 	rte_free(p);
 	e->respg = NULL;

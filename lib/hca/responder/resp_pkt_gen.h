@@ -21,14 +21,6 @@ void respg_destroy(struct engine *e);
  * and frames handled. */
 unsigned respg_poll(struct engine *e);
 
-/*
- * Does so much wait to be answered, of all QPs together, that nothing more of this QP is to be
- * taken in? Peers may have many READs outstanding on many QPs, and each that waits keeps its packet
- * buffer. Half of the places are kept for QPs of which nothing waits: so a few that always have all
- * outstanding cannot shut the others out.
- */
-bool respg_is_full(const struct engine *e, const struct qp *qp);
-
 /* The CEU has destroyed the QP: drops all answers that wait for it. */
 void respg_forget(struct engine *e, struct qp *qp);
 

@@ -215,7 +215,7 @@ TEST(hca_create__on_the_given_nodes)
 
 	c.socket = 3;
 	for (int e = 0; e < 2; e++)
-		c.place[e] = (struct engine_place){e + 1, c.packets, c.descriptors, c.packets, 0};
+		c.place[e] = (struct engine_place){e + 1, c.packets, c.descriptors, c.packets};
 	made_up_nodes(true);
 	memset(asked_of, 0, sizeof(asked_of));
 	assert_int_equal(hca_create(&c, &h), 0);

@@ -131,7 +131,7 @@ int fx_setup(void **state)
 	fx->memory = aligned_alloc(4096, FX_MEMORY_BYTES);
 	memset(fx->memory, 0xee, FX_MEMORY_BYTES);
 	fx->page = calloc(1, sizeof(*fx->page));
-	fx->e.count = fx->e.pool_engines = 1;
+	fx->e.count = 1;
 	fx->e.settings.quantum_bytes = 4 * FX_MTU;
 	for (unsigned i = 0; i < sizeof(fx->cq) / sizeof(fx->cq[0]); i++)
 		fx->cq[i].owner = CQE_OWNER_HW;

@@ -54,7 +54,7 @@ TEST(acks__wait_behind_a_read_and_are_superseded)
 		fx_send_write(FX_QPN, FX_PSN + 200 + i, FX_KEY);
 		responder_exec_poll(&fx->e);
 	}
-	assert_int_equal(rte_mempool_in_use_count(fx->rx), 2); /* the READ and one ACK */
+	assert_ptr_equal(fx->qp->respg.head->next, fx->qp->respg.tail); /* the READ and one ACK */
 	fx_poll(10);
 	assert_answer(FX_PSN, 200);
 	fx_assert_ack(FX_PSN + 201, 31, 3);
@@ -198,37 +198,31 @@ TEST(duplicate_read__interrupts_a_later_answer)
 	fx_assert_no_frame();
 }
 
-static struct rte_mbuf *make_answer(enum response_kind kind, uint32_t psn, bool duplicate)
+static void put_answer(enum response_kind kind, uint32_t psn, bool duplicate)
 {
-	struct rte_mbuf *m = rte_pktmbuf_alloc(fx->rx);
-	struct arrival *a = arrival_of(m);
+	struct arrival a = {.response = kind, .response_psn = psn, .length = FX_MTU};
 
-	memset(a, 0, sizeof(*a));
-	a->response = kind;
-	a->response_psn = psn;
-	a->length = FX_MTU;
-	response_set_duplicate(a, duplicate);
-	return m;
+	response_set_duplicate(&a, duplicate);
+	order_put(&fx->qps, stage_counters(&fx->e, STAGE_RESPONDER_EXEC), fx->qp, &a);
 }
 
 TEST(duplicate_reads__are_bounded_and_sorted)
 {
-	struct counters *c = stage_counters(&fx->e, STAGE_RESPONDER_EXEC);
 	uint32_t last = 0;
 	unsigned n = 0;
 
 	(void)state;
-	order_put(c, fx->qp, make_answer(RESPONSE_ACK, 500, false));
+	put_answer(RESPONSE_ACK, 500, false);
 	for (unsigned i = 0; i < 100; i++)
-		order_put(c, fx->qp, make_answer(RESPONSE_READ, 1 + i * 37 % 101, true));
-	for (struct rte_mbuf *m = fx->qp->respg.head; m; m = arrival_of(m)->next) {
-		assert_true(arrival_of(m)->response_psn > last);
-		last = arrival_of(m)->response_psn;
+		put_answer(RESPONSE_READ, 1 + i * 37 % 101, true);
+	for (const struct answer *a = fx->qp->respg.head; a; a = a->next) {
+		assert_true(a->psn > last);
+		last = a->psn;
 		n++;
 	}
 	assert_int_equal(last, 500);
-	assert_int_equal(n, order_duplicates_max(fx->qp));
-	fx_assert_counter(drop_duplicate, 101 - order_duplicates_max(fx->qp));
+	assert_int_equal(n, order_others_max(fx->qp));
+	fx_assert_counter(drop_duplicate, 101 - order_others_max(fx->qp));
 	order_purge(fx->qp);
 	assert_null(fx->qp->respg.tail);
 }
@@ -237,21 +231,20 @@ TEST(duplicate_reads__are_bounded_and_sorted)
  * for again must not be lost with its repetition. */
 TEST(duplicate_read__replaces_in_a_full_list)
 {
-	struct counters *c = stage_counters(&fx->e, STAGE_RESPONDER_EXEC);
-	const uint32_t full = order_duplicates_max(fx->qp);
+	const uint32_t full = order_others_max(fx->qp);
 	unsigned n = 0;
 
 	(void)state;
-	for (uint32_t i = 0; i < full / 2; i++) {
-		order_put(c, fx->qp, make_answer(RESPONSE_READ, 1 + 2 * i, false));
-		order_put(c, fx->qp, make_answer(RESPONSE_ACK, 2 + 2 * i, false));
+	for (uint32_t i = 0; i < full; i++) {
+		put_answer(RESPONSE_READ, 1 + 2 * i, false);
+		put_answer(RESPONSE_ACK, 2 + 2 * i, false);
 	}
-	order_put(c, fx->qp, make_answer(RESPONSE_READ, 1 + full, false));
-	order_put(c, fx->qp, make_answer(RESPONSE_READ, 1, true));
-	assert_int_equal(arrival_of(fx->qp->respg.head)->response_psn, 1);
-	for (struct rte_mbuf *m = fx->qp->respg.head; m; m = arrival_of(m)->next)
+	put_answer(RESPONSE_READ, 1, true);
+	assert_int_equal(fx->qp->respg.head->psn, 1);
+	assert_true(fx->qp->respg.head->duplicate);
+	for (const struct answer *a = fx->qp->respg.head; a; a = a->next)
 		n++;
-	assert_int_equal(n, full + 1);
+	assert_int_equal(n, 2 * full);
 	fx_assert_counter(drop_duplicate, 0);
 	order_purge(fx->qp);
 }
@@ -288,7 +281,7 @@ TEST(qp_closed__is_released_at_once)
 	fx_poll(1);
 	assert_int_equal(fx->qp->closed, 1u << WAKE_EE);
 	assert_false(fx->qp->respg.active.listed);
-	assert_int_equal(rte_mempool_in_use_count(fx->rx), 1);
+	assert_null(fx->qp->respg.head);
 	fx_poll(5);
 	assert_int_equal(fx->frames[fx->frame_count - 1].h.psn, psn_add(FX_PSN, 1099));
 	assert_int_equal(fx->qp2->closed, 0);

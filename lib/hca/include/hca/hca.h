@@ -18,7 +18,6 @@
 struct engine_place {
 	int socket;					    /* NUMA node or SOCKET_ID_ANY */
 	struct rte_mempool *packets, *descriptors, *clones; /* packets NULL: the HCA's are taken */
-	unsigned engines; /* of all HCAs, that take from these pools; 0: those of this HCA do */
 };
 
 struct hca_config {

@@ -30,9 +30,10 @@ enum {
 	WQE_UNIT_BYTES = 16,
 	WQE_UNITS_MAX = 63, /* the size field nds has 6 bits */
 	WQE_BYTES_MAX = WQE_UNITS_MAX * WQE_UNIT_BYTES,
-	SGE_MAX = 30,	      /* data units of one WQE (doc/modules.md#rqwqemanager) */
-	READS_MAX = 128,      /* max_rd_atomic and max_dest_rd_atomic */
-	RESULTS_KEPT = 16,    /* of atomics in a QP's context; others are kept elsewhere */
+	SGE_MAX = 30,		     /* data units of one WQE (doc/modules.md#rqwqemanager) */
+	READS_MAX = 128,	     /* max_rd_atomic and max_dest_rd_atomic */
+	ANSWERS_MAX = 3 * READS_MAX, /* of one QP that may wait to be sent */
+	RESULTS_KEPT = 16,	     /* of atomics in a QP's context; others are kept elsewhere */
 	RQ_FETCH_BYTES = 512, /* one prefetch of RQWQEManager (doc/modules.md#rqwqemanager) */
 	HEADROOM_BYTES = 128, /* room for Ethernet .. AtomicETH in front of a payload */
 	FRAME_BYTES_MAX = HEADROOM_BYTES + MTU_BYTES_MAX + 4 /* ICRC */,

@@ -62,6 +62,27 @@ struct atomic_result {
 	uint64_t orig;
 };
 
+/* What RespPktGen needs to know of a request whose answer waits: the packet has been freed. */
+struct answer {
+	struct answer *next;
+	uint64_t va;   /* READ: from where */
+	uint64_t orig; /* atomic: the original value */
+	uint32_t qpn;
+	uint32_t psn; /* of its first packet */
+	uint32_t msn;
+	uint32_t length; /* READ: bytes to send */
+	uint32_t rkey;
+	uint32_t done_bytes; /* of the READ, already sent */
+	uint32_t done_packets;
+	uint8_t response;  /* enum response_kind */
+	uint8_t syndrome;  /* of an ACK or NAK; of an atomic's and a READ's ACKs */
+	uint8_t duplicate; /* the request had been answered before */
+	uint8_t resources; /* of max_dest_rd_atomic, that it holds: its own, and those of the
+			      answers that it replaced */
+	uint64_t reserved;
+};
+_Static_assert(sizeof(struct answer) == RTE_CACHE_LINE_SIZE, "an answer is a cache line");
+
 /* The state of ExecutionEngine's receive queue. */
 enum ee_flushed {
 	EE_NOT_FLUSHED,
@@ -249,9 +270,12 @@ struct qp {
 
 	/* ---- RespPktGen (responder_exec) ---- */
 	struct {
-		struct rte_mbuf *head, *tail; /* answers waiting behind a long read */
-		struct qp_link active;	      /* QPs with waiting answers */
-		uint8_t reads_done;	      /* free running */
+		struct answer *head, *tail; /* answers that wait, in the order of their PSNs */
+		struct answer *free;	    /* places that were used before */
+		struct qp_link active;	    /* QPs with waiting answers */
+		uint16_t fresh;		    /* places used so far: qp_answers() */
+		uint16_t others;	    /* answers that wait and hold no resource */
+		uint8_t reads_done;	    /* free running */
 	} respg __rte_cache_aligned;
 } __rte_cache_aligned;
 
@@ -264,6 +288,8 @@ struct qp_table {
 	/* READS_MAX - RESULTS_KEPT per context: results that do not fit into it. Allocated on first
 	 * write. ExecutionEngine's. */
 	struct atomic_result *results;
+	/* ANSWERS_MAX per context. Allocated on first write. RespPktGen's. */
+	struct answer *answers;
 	uint32_t count; /* power of two */
 	uint32_t mask;
 };
@@ -278,6 +304,10 @@ void qp_table_destroy(struct qp_table *t);
  * memory may be freed after the next quiescent state of all lcores. Control thread, after such a
  * state. */
 bool qp_table_unlisted(const struct qp_table *t, uint32_t first, uint32_t end);
+
+/* Gives back the memory of a QP's places for answers: it has left the data path, which put some
+ * there. Control thread. */
+void qp_answers_release(const struct qp_table *t, const struct qp *q);
 
 /* The context of a 24-bit number, or NULL. Any lcore. */
 static inline struct qp *qp_find(const struct qp_table *t, uint32_t qpn)
@@ -299,6 +329,12 @@ static inline struct atomic_result *qp_result(const struct qp_table *t, struct q
 	if (likely(i < RESULTS_KEPT))
 		return &q->ee.results[i];
 	return &t->results[(size_t)q->index * (READS_MAX - RESULTS_KEPT) + i - RESULTS_KEPT];
+}
+
+/* The places for a QP's waiting answers, ANSWERS_MAX of them. */
+static inline struct answer *qp_answers(const struct qp_table *t, const struct qp *q)
+{
+	return &t->answers[(size_t)q->index * ANSWERS_MAX];
 }
 
 static inline struct qp *qp_at(const struct qp_table *t, uint32_t index)

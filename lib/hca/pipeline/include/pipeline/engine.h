@@ -85,7 +85,6 @@ struct engine {
 	const struct multicast_table *multicast;
 	struct rte_mempool *clones;	 /* for references to frames; may be `packets` */
 	struct rte_mempool *packets;	 /* data room PACKET_ROOM_BYTES */
-	uint32_t pool_engines;		 /* that take from `packets`, this one among them */
 	struct rte_mempool *descriptors; /* data room DESCRIPTOR_ROOM_BYTES */
 	struct rte_mempool *events;	 /* no data room; more than the timer channels can hold */
 	uint32_t descriptor_share;	 /* descriptors that this engine may hold */

@@ -116,9 +116,6 @@ struct arrival {
 	uint8_t duplicate;   /* EE→RESPG: the request had been answered before */
 	uint16_t icrc_bytes; /* not 0: the ICRC is still to be checked; see arrival_intact() */
 	uint64_t orig;	     /* atomic: the original value */
-	uint32_t done_bytes; /* RESPG: of the read already sent */
-	uint32_t done_packets;
-	struct rte_mbuf *next; /* in lists of one module */
 };
 enum response_kind {
 	RESPONSE_NONE,
