@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two connection managers and what is between them: cm_fixture.h. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "cm_fixture.h"
 #include "pipeline/machine.h"
@@ -161,6 +162,18 @@ void sent_nothing(const struct side *s)
 	cm_mad_parse(s->outbox[s->taken], CM_MAD_BYTES, &m);
 	fail_msg("%u messages were sent and not looked at, the first: %s", s->sent - s->taken,
 		 cm_type_name(m.type));
+}
+
+struct cm_message first_sent(const struct side *s, enum cm_type type)
+{
+	struct cm_message m;
+
+	for (unsigned int i = 0; i < s->sent; i++)
+		if (cm_mad_parse(s->outbox[i], CM_MAD_BYTES, &m) == CM_WELL_FORMED &&
+		    m.type == type)
+			return m;
+	fail_msg("no %s was sent", cm_type_name(type));
+	abort(); /* does not come here */
 }
 
 static void deliver_by(struct side *s, struct cm_path *path, const struct cm_message *m)

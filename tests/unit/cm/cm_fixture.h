@@ -72,6 +72,8 @@ struct cm_path path_between(const struct side *from, const struct side *to);
 /* The oldest message that s sent: its type is checked; taken out of the outbox. */
 struct cm_message take(struct side *s, enum cm_type type);
 void sent_nothing(const struct side *s);
+/* The first of that type that s sent since the last wind_up(), taken or not. */
+struct cm_message first_sent(const struct side *s, enum cm_type type);
 /* Carries s's oldest message to the other side; its type is checked. */
 void carry(struct side *s, enum cm_type type);
 /* To s, from the other side, whatever it is. */

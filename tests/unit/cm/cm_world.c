@@ -51,6 +51,8 @@ static void set_off(unsigned int to, const uint8_t mad[CM_MAD_BYTES])
 		delay += below(20000) * (uint64_t)MS;
 	while (p < world.packets + PACKETS && p->due != NEVER)
 		p++;
+	if (p == world.packets + world.packets_used && world.packets_used < PACKETS)
+		world.packets_used++;
 	if (p == world.packets + PACKETS && world.config->forged)
 		return; /* so many forgers that the wire is full */
 	if (p == world.packets + PACKETS)
@@ -104,7 +106,7 @@ static void deliver(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < PACKETS; i++) {
+	for (i = 0; i < world.packets_used; i++) {
 		struct packet *p = &world.packets[i];
 
 		if (p->due > world.now)
@@ -158,7 +160,7 @@ static uint64_t next_due(void)
 	uint64_t next = owners_due();
 	unsigned int i;
 
-	for (i = 0; i < PACKETS; i++)
+	for (i = 0; i < world.packets_used; i++)
 		next = earlier(next, world.packets[i].due);
 	for (i = 0; i < SIDES; i++)
 		next = earlier(next, cm_expire(world.cm[i], world.now));

@@ -47,6 +47,7 @@ struct world {
 	uint64_t now, random;
 	struct cm *cm[SIDES];
 	struct packet packets[PACKETS];
+	unsigned int packets_used; /* places that ever had one */
 	struct packet seen[SEEN];
 	unsigned int seen_count;
 	unsigned int sent; /* MADs, ever */

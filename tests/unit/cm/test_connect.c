@@ -189,6 +189,49 @@ TEST(req__repeated_is_answered_again)
 	wind_up(c, NULL);
 }
 
+static void until_rep_sent(struct cm_connection **c, struct cm_connection **s)
+{
+	until_req(c, s);
+	answer();
+	take(&server, CM_REP);
+}
+
+static void until_dreq_sent(struct cm_connection **c, struct cm_connection **s)
+{
+	establish(c, s);
+	assert_int_equal(cm_send_dreq(*c, now, NULL, 0), 0);
+	take(&client, CM_DREQ);
+}
+
+/* What was sent last is sent again, if it answers; while the owner thinks, nothing is. */
+TEST(repeated__answer_by_state)
+{
+	static const struct {
+		void (*until)(struct cm_connection **c, struct cm_connection **s);
+		enum cm_type repeated, answer; /* 0: none */
+	} rows[] = {
+		{until_req, CM_REQ, 0},		  {until_mra_of_req, CM_REQ, CM_MRA},
+		{until_rep_sent, CM_REQ, CM_REP}, {establish, CM_REQ, 0},
+		{until_rep, CM_REP, 0},		  {until_mra_of_rep, CM_REP, CM_MRA},
+		{establish, CM_REP, CM_RTU},	  {until_dreq_sent, CM_REP, 0},
+	};
+
+	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct side *from = rows[i].repeated == CM_REQ ? &client : &server;
+		struct cm_connection *c, *s;
+		struct cm_message m;
+
+		rows[i].until(&c, &s);
+		m = first_sent(from, rows[i].repeated);
+		deliver(other(from), &m);
+		if (rows[i].answer)
+			take(other(from), rows[i].answer);
+		sent_nothing(other(from));
+		wind_up(c, s);
+	}
+	assert_int_equal(server.requests, 8);
+}
+
 TEST(req__repeated_in_timewait_is_stale)
 {
 	struct cm_connection *c = ask(), *s;
@@ -267,6 +310,7 @@ TEST(rep__without_id_or_qp_is_not_taken)
 	deliver(&client, &bad);
 	assert_int_equal(cm_counters(client.cm)->mad_malformed, 2);
 	check_state(c, "REQ_SENT");
+	rep.rep.qpn = 2; /* the first that connects */
 	deliver(&client, &rep);
 	heard(&client, CM_EVENT_REP);
 	wind_up(c, s);
@@ -345,6 +389,7 @@ TEST(mra__of_something_else_is_not_taken)
 	m.mra.about = CM_ABOUT_OTHER;
 	deliver(&client, &m);
 	m.mra.about = CM_ABOUT_REQ;
+	assert_int_equal(cm_counters(client.cm)->duplicate, 2);
 	m.remote_id++;
 	deliver(&client, &m);
 	check_state(c, "REQ_SENT");
@@ -437,9 +482,9 @@ TEST(connect__ack_timeout_adds_the_peers_delay)
 {
 	static const struct {
 		uint8_t path, delay, timeout;
-	} rows[] = {{17, 0, 17},  {17, 15, 17}, {17, 16, 18}, {17, 17, 18},
-		    {17, 18, 19}, {17, 19, 19}, {17, 31, 31}, {31, 31, 31},
-		    {31, 30, 31}, {30, 31, 31}, {0, 0, 2},    {0, 5, 5}};
+	} rows[] = {{17, 0, 17},  {17, 15, 17}, {17, 16, 18}, {17, 17, 18}, {17, 18, 19},
+		    {17, 19, 19}, {17, 31, 31}, {31, 31, 31}, {31, 30, 31}, {30, 31, 31},
+		    {0, 0, 2},	  {0, 1, 2},	{0, 5, 5},    {0, 31, 31}};
 
 	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct cm_path path = path_between(&client, &server);
@@ -463,6 +508,7 @@ TEST(connect__ack_timeout_adds_the_peers_delay)
 
 TEST(connect__hop_limits)
 {
+	static const uint8_t limits[] = {0, 1, 2, 255};
 	struct cm_path path = path_between(&client, &server);
 	struct cm_path back = path_between(&server, &client);
 	struct cm_connection_info info;
@@ -470,11 +516,13 @@ TEST(connect__hop_limits)
 	uint8_t mad[CM_MAD_BYTES];
 	struct cm_message req;
 
-	for (uint8_t hops = 0; hops <= 2; hops++) {
-		path.hop_limit = back.hop_limit = hops;
+	for (unsigned int i = 0; i < sizeof(limits); i++) {
+		uint8_t hops = path.hop_limit = back.hop_limit = limits[i];
+
 		c = cm_send_req(client.cm, now, &client, &path, SERVICE, CM_RC, &client_end);
 		req = take(&client, CM_REQ);
 		assert_int_equal(req.req.path.subnet_local, hops <= 1);
+		assert_int_equal(req.req.path.hop_limit, hops);
 		cm_mad_build(&req, mad);
 		cm_receive(server.cm, now, &back, mad, sizeof(mad));
 		cm_connection_info(server.requested, &info);
@@ -494,9 +542,11 @@ TEST(connect__each_end_has_its_messages)
 	m.rep.qpn = 5;
 	deliver(&server, &m);
 	assert_int_equal(take(&server, CM_REJ).rej.reason, CM_REJ_INVALID_COMM_ID);
+	assert_int_equal(cm_counters(server.cm)->rejected, 0); /* that counts requests */
 	m = message_of(&server, s, CM_RTU);
 	deliver(&client, &m);
 	assert_int_equal(cm_counters(client.cm)->mad_stray, 1);
+	assert_int_equal(cm_counters(client.cm)->duplicate, 0);
 	assert_int_equal(cm_counters(server.cm)->mad_stray, 1);
 	check_state(c, "ESTABLISHED");
 	check_state(s, "ESTABLISHED");
@@ -545,7 +595,6 @@ TEST(connect__calls_out_of_turn_are_refused)
 	assert_int_equal(cm_send_rep(s, now, &server_end), -EINVAL);
 	assert_int_equal(cm_send_rtu(c, now, long_data, 255), -EINVAL);
 	rtu_arrives(c);
-	assert_int_equal(cm_send_dreq(c, now, long_data, 255), -EINVAL);
 	assert_int_equal(cm_reject(c, now, CM_REJ_CONSUMER, NULL, 0, NULL, 0), -EINVAL);
 	assert_int_equal(cm_established(s, now), -EINVAL);
 	check_state(c, "ESTABLISHED");

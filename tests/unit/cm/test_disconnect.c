@@ -98,6 +98,25 @@ TEST(dreq__is_sent_16_times)
 	wind_up(c, s);
 }
 
+TEST(disconnect__private_data_may_be_so_long)
+{
+	static const uint8_t data[256];
+	struct cm_connection *c, *s;
+
+	establish(&c, &s);
+	assert_int_equal(cm_send_dreq(c, now, data, 221), -EINVAL);
+	check_state(c, "ESTABLISHED");
+	assert_int_equal(cm_send_dreq(c, now, data, 220), 0);
+	carry(&client, CM_DREQ);
+	heard(&server, CM_EVENT_DREQ);
+	assert_int_equal(cm_send_drep(s, now, data, 225), -EINVAL);
+	check_state(s, "DREQ_RCVD");
+	assert_int_equal(cm_send_drep(s, now, data, 224), 0);
+	carry(&server, CM_DREP);
+	heard(&client, CM_EVENT_DREP);
+	wind_up(c, s);
+}
+
 TEST(dreq__instead_of_the_rtu)
 {
 	struct cm_connection *c, *s;

@@ -39,46 +39,18 @@ static void run_kind(const struct world_config *config)
 	assert_int_equal(r.events[CM_EVENT_REJ], 0);
 }
 
-TEST(lossy__nothing_lost)
-{
-	const struct world_config config = {.name = "nothing lost",
-					    .seed = 1,
-					    .attempts = ATTEMPTS / 5,
-					    .at_once = 50,
-					    .resolutions = 100,
-					    .kind = true};
+#define KIND(title, ...)                                                                           \
+	TEST(lossy__##title)                                                                       \
+	{                                                                                          \
+		run_kind(&(struct world_config){                                                   \
+			.name = #title, .kind = true, .at_once = 50, __VA_ARGS__});                \
+	}
 
-	(void)state;
-	run_kind(&config);
-}
-
-TEST(lossy__five_percent)
-{
-	const struct world_config config = {.name = "5 % lost",
-					    .seed = 2,
-					    .attempts = ATTEMPTS,
-					    .at_once = 50,
-					    .loss = {50, 50},
-					    .kind = true};
-
-	(void)state;
-	run_kind(&config);
-}
-
-TEST(lossy__duplicated_and_reordered)
-{
-	const struct world_config config = {.name = "5 % lost, 20 % twice",
-					    .seed = 3,
-					    .attempts = ATTEMPTS,
-					    .at_once = 50,
-					    .loss = {50, 50},
-					    .duplicated = 200,
-					    .resolutions = 100,
-					    .kind = true};
-
-	(void)state;
-	run_kind(&config);
-}
+KIND(nothing_lost, .seed = 1, .attempts = ATTEMPTS / 5, .resolutions = 100)
+KIND(five_percent, .seed = 2, .attempts = ATTEMPTS, .loss = {50, 50})
+KIND(thirty_percent, .seed = 5, .attempts = ATTEMPTS / 5, .loss = {300, 300})
+KIND(duplicated_and_reordered, .seed = 3, .attempts = ATTEMPTS, .loss = {50, 50}, .duplicated = 200,
+     .resolutions = 100)
 
 /* A repetition that comes after its connection is gone makes another, which the peer rejects. */
 TEST(lossy__very_late)
@@ -94,7 +66,6 @@ TEST(lossy__very_late)
 					    .kind = true};
 	struct world_result r;
 
-	(void)state;
 	world_run(&config, &r);
 	print(&config, &r);
 	assert_int_equal(r.established[0] + r.resolved, config.attempts);
@@ -114,63 +85,21 @@ static void run_unkind(const struct world_config *config)
 	}
 }
 
-TEST(lossy__unkind)
-{
-	const struct world_config config = {.name = "unkind, 5 % lost",
-					    .seed = 10,
-					    .attempts = ATTEMPTS / 5,
-					    .at_once = 50,
-					    .loss = {50, 50},
-					    .duplicated = 50,
-					    .late = 10,
-					    .resolutions = 100};
+#define UNKIND(title, ...)                                                                         \
+	TEST(lossy__##title)                                                                       \
+	{                                                                                          \
+		run_unkind(&(struct world_config){.name = #title, __VA_ARGS__});                   \
+	}
 
-	(void)state;
-	run_unkind(&config);
-}
-
+UNKIND(unkind, .seed = 10, .attempts = ATTEMPTS / 5, .at_once = 50, .loss = {50, 50},
+       .duplicated = 50, .late = 10, .resolutions = 100)
 /* Stale connections: a QPN comes back while the peer still has its old connection. */
-TEST(lossy__qpns_again)
-{
-	const struct world_config config = {.name = "unkind, few QPNs",
-					    .seed = 20,
-					    .attempts = ATTEMPTS / 5,
-					    .at_once = 20,
-					    .loss = {50, 50},
-					    .qpns_again = true};
-
-	(void)state;
-	run_unkind(&config);
-}
-
-TEST(lossy__hardly_anything_arrives)
-{
-	const struct world_config config = {.name = "unkind, 60 % lost",
-					    .seed = 30,
-					    .attempts = ATTEMPTS / 10,
-					    .at_once = 50,
-					    .loss = {600, 600},
-					    .duplicated = 50,
-					    .late = 50,
-					    .resolutions = 100};
-
-	(void)state;
-	run_unkind(&config);
-}
-
-TEST(lossy__little_room)
-{
-	const struct world_config config = {.name = "unkind, room for 30",
-					    .seed = 40,
-					    .attempts = ATTEMPTS / 5,
-					    .at_once = 40,
-					    .loss = {50, 50},
-					    .resolutions = 100,
-					    .limits = {.connections = 30, .unanswered = 4}};
-
-	(void)state;
-	run_unkind(&config);
-}
+UNKIND(qpns_again, .seed = 20, .attempts = ATTEMPTS / 5, .at_once = 20, .loss = {50, 50},
+       .qpns_again = true)
+UNKIND(hardly_anything_arrives, .seed = 30, .attempts = ATTEMPTS / 10, .at_once = 50,
+       .loss = {600, 600}, .duplicated = 50, .late = 50, .resolutions = 100)
+UNKIND(little_room, .seed = 40, .attempts = ATTEMPTS / 5, .at_once = 40, .loss = {50, 50},
+       .resolutions = 100, .limits = {.connections = 30, .unanswered = 4})
 
 /* One cannot be heard at all: everything ends by time-outs, and its peer believes what it may. */
 TEST(lossy__one_side_is_mute)
@@ -184,7 +113,6 @@ TEST(lossy__one_side_is_mute)
 					    .kind = true};
 	struct world_result r;
 
-	(void)state;
 	world_run(&config, &r);
 	print(&config, &r);
 	assert_int_equal(r.established[0] + r.established[1] + r.resolved, 0);

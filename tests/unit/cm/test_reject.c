@@ -38,6 +38,7 @@ TEST(request__that_cannot_be_served_is_rejected)
 	m = req;
 	m.req.path.remote_gid[15]++;
 	assert_int_equal(refused(&m), CM_REJ_INVALID_GID);
+	assert_memory_equal(last_rej.rej.info, server.gid, 16);
 	m = req;
 	m.req.qpn = 1;
 	deliver(&server, &m);
@@ -49,6 +50,7 @@ TEST(request__that_cannot_be_served_is_rejected)
 	assert_int_equal(server.requests, 0);
 	m = req;
 	m.req.service_type = CM_UC;
+	m.req.qpn = 2; /* the first that connects */
 	deliver(&server, &m);
 	assert_int_equal(server.requests, 1);
 	wind_up(c, server.requested);
@@ -95,45 +97,46 @@ static void reject_and_release_it(struct side *s, struct cm_connection *c)
 	cm_release(c, now);
 }
 
-TEST(request__may_answer_at_once)
+static void accept_and_release_it(struct side *s, struct cm_connection *c)
 {
-	struct cm_connection *c;
+	accept_it(s, c);
+	cm_release(c, now);
+}
 
-	server.on_request = release_it;
-	c = ask();
-	carry(&client, CM_REQ);
-	assert_int_equal(take(&server, CM_REJ).rej.reason, CM_REJ_CONSUMER);
-	wind_up(c, NULL);
+/* Within request(); who then says that nobody serves it, wants it no more. */
+TEST(request__may_be_answered_at_once)
+{
+	static const struct {
+		void (*what)(struct side *s, struct cm_connection *c);
+		bool serves;
+		enum cm_type sent, then; /* 0: nothing */
+	} rows[] = {
+		{release_it, true, CM_REJ, 0},
+		{reject_it, false, CM_REJ, 0},
+		{reject_and_release_it, true, CM_REJ, 0},
+		{accept_it, true, CM_REP, 0},
+		{accept_it, false, CM_REP, CM_REJ},
+		{accept_and_release_it, true, CM_REP, CM_REJ},
+		{accept_and_release_it, false, CM_REP, CM_REJ},
+	};
 
-	server.on_request = reject_and_release_it;
-	c = ask();
-	carry(&client, CM_REQ);
-	carry(&server, CM_REJ);
-	heard(&client, CM_EVENT_REJ);
-	wind_up(c, NULL);
+	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct cm_connection *c = ask();
+		uint32_t connections, orphans;
 
-	server.on_request = reject_it; /* and wants it no more */
-	server.serves = NULL;
-	c = ask();
-	carry(&client, CM_REQ);
-	carry(&server, CM_REJ);
-	sent_nothing(&server);
-	heard(&client, CM_EVENT_REJ);
-	wind_up(c, NULL);
-
-	server.on_request = accept_it;
-	c = ask();
-	carry(&client, CM_REQ);
-	take(&server, CM_REP);
-	assert_int_equal(take(&server, CM_REJ).rej.reason, CM_REJ_CONSUMER);
-	wind_up(c, NULL);
-
-	server.serves = &server;
-	c = ask();
-	carry(&client, CM_REQ);
-	carry(&server, CM_REP);
-	heard(&client, CM_EVENT_REP);
-	wind_up(c, server.requested);
+		server.on_request = rows[i].what;
+		server.serves = rows[i].serves ? &server : NULL;
+		carry(&client, CM_REQ);
+		carry(&server, rows[i].sent);
+		heard(&client, rows[i].sent == CM_REJ ? CM_EVENT_REJ : CM_EVENT_REP);
+		if (rows[i].then)
+			assert_int_equal(take(&server, rows[i].then).rej.reason, CM_REJ_CONSUMER);
+		sent_nothing(&server);
+		cm_census(server.cm, &connections, &orphans);
+		assert_int_equal(connections, 1); /* what was sent last may have to be repeated */
+		assert_int_equal(orphans, rows[i].what != accept_it || !rows[i].serves);
+		wind_up(c, orphans ? NULL : server.requested);
+	}
 }
 
 static void release_client(struct side *s, struct cm_connection *c, const struct cm_event *e)
@@ -474,6 +477,10 @@ TEST(rej__timeout_finds_the_request_by_guid)
 	bad = m;
 	bad.local_id++;
 	deliver(&server, &bad);
+	bad = m;
+	bad.rej.reason = CM_REJ_CONSUMER; /* the GUID is for time-outs alone */
+	deliver(&server, &bad);
+	assert_int_equal(cm_counters(server.cm)->mad_stray, 4);
 	check_state(s, "REQ_RCVD");
 	deliver(&server, &m);
 	heard(&server, CM_EVENT_REJ);
@@ -500,20 +507,22 @@ TEST(rej__timeout_needs_the_whole_guid)
 	wind_up(NULL, s);
 }
 
-/* If it names the connection, that is the one. */
+/* If it names the connection, that is the one, whatever GUID it has. */
 TEST(rej__timeout_of_the_rep_names_the_request)
 {
 	struct cm_connection *c, *s;
 	struct cm_message m;
 
-	until_rep(&c, &s);
-	m = message_of(&server, s, CM_REJ);
-	m.rej.about = CM_ABOUT_OTHER;
-	m.rej.reason = CM_REJ_TIMEOUT;
-	m.rej.info_bytes = 8;
-	deliver(&client, &m);
-	heard(&client, CM_EVENT_REJ);
-	wind_up(c, s);
+	for (uint8_t bytes = 0; bytes <= 8; bytes += 8) {
+		until_rep(&c, &s);
+		m = message_of(&server, s, CM_REJ);
+		m.rej.about = CM_ABOUT_OTHER;
+		m.rej.reason = CM_REJ_TIMEOUT;
+		m.rej.info_bytes = bytes;
+		deliver(&client, &m);
+		heard(&client, CM_EVENT_REJ);
+		wind_up(c, s);
+	}
 }
 
 TEST(reject__calls_out_of_turn_are_refused)

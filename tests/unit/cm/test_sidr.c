@@ -40,6 +40,27 @@ TEST(sidr__reports_the_qp)
 	wind_up(c, server.requested);
 }
 
+/* The path to answer on has a hop limit, even if what came did not say one. */
+TEST(sidr__hop_limits)
+{
+	static const uint8_t limits[][2] = {{0, 64}, {5, 5}};
+
+	for (unsigned int i = 0; i < 2; i++) {
+		struct cm_path back = path_between(&server, &client);
+		struct cm_connection *c = resolve();
+		struct cm_message req = take(&client, CM_SIDR_REQ);
+		struct cm_connection_info info;
+		uint8_t mad[CM_MAD_BYTES];
+
+		back.hop_limit = limits[i][0];
+		cm_mad_build(&req, mad);
+		cm_receive(server.cm, now, &back, mad, sizeof(mad));
+		cm_connection_info(server.requested, &info);
+		assert_int_equal(info.path.hop_limit, limits[i][1]);
+		wind_up(c, server.requested);
+	}
+}
+
 TEST(sidr__repeated_is_answered_again)
 {
 	struct cm_connection *c = resolve();
@@ -151,6 +172,11 @@ TEST(sidr__answers_of_others_are_not_taken)
 	check_state(r, "REQ_SENT");
 	m = (struct cm_message){.type = CM_REJ, .remote_id = rep.sidr_rep.request_id};
 	deliver(&client, &m);
+	m = (struct cm_message){.type = CM_REP, .local_id = 5, .remote_id = m.remote_id};
+	m.rep.qpn = SERVER_QPN;
+	deliver(&client, &m);
+	assert_int_equal(take(&client, CM_REJ).rej.reason, CM_REJ_INVALID_COMM_ID);
+	assert_int_equal(cm_counters(client.cm)->mad_stray, 6);
 	check_state(c, "SIDR_REQ_SENT");
 	cm_release(r, now);
 	wind_up(c, NULL);
