@@ -207,6 +207,27 @@ static enum icrc_mode icrc_mode(struct config *c, const struct hca_section *h)
 	return ICRC_NEVER;
 }
 
+static bool shows_or_changes(const struct port_config *port)
+{
+	const struct port_impairment *i = &port->impairment;
+
+	return port->capture_path[0] || i->loss > 0 || i->duplicate > 0 || i->reorder > 0 ||
+	       i->corrupt > 0 || i->delay_us || i->jitter_us;
+}
+
+/* May packets refer to their payload? Both ends must be willing, and neither may copy frames for
+ * others to see. */
+static bool payload_refs(struct config *c, const struct hca_section *h)
+{
+	const struct hca_section *peer;
+
+	if (h->settings.icrc != ICRC_NEVER || h->tx_copy == CONFIG_TX_COPY_ALWAYS)
+		return false;
+	peer = config_find_hca(c, h->port.peer);
+	return peer->tx_copy != CONFIG_TX_COPY_ALWAYS && !shows_or_changes(&h->port) &&
+	       !shows_or_changes(&peer->port);
+}
+
 static int check_all(struct config *c, struct reason *why)
 {
 	int ret = fill_daemon(&c->daemon, why);
@@ -224,8 +245,10 @@ static int check_all(struct config *c, struct reason *why)
 		ret = check_port(c, &c->hca[i], why);
 		for (unsigned k = 0; k <= i && !ret; k++)
 			ret = check_pair(&c->hca[k], &c->hca[i], why);
-		if (!ret)
+		if (!ret) {
 			c->hca[i].settings.icrc = icrc_mode(c, &c->hca[i]);
+			c->hca[i].settings.payload_refs = payload_refs(c, &c->hca[i]);
+		}
 	}
 	return ret ? ret : fill_buffers(c, why);
 }

@@ -65,7 +65,7 @@ static void clone_in_place(struct rte_mbuf *clone, struct rte_mbuf *m)
 	clone->data_len = m->data_len;
 	clone->pkt_len = m->data_len;
 	clone->port = m->port;
-	clone->ol_flags = RTE_MBUF_F_INDIRECT | (m->ol_flags & ICRC_OMITTED);
+	clone->ol_flags = RTE_MBUF_F_INDIRECT | (m->ol_flags & FRAME_MARKS);
 	clone->tx_offload = 0;
 	clone->packet_type = 0;
 }

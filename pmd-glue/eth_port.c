@@ -33,7 +33,7 @@ static uint16_t eth_raw_rx(struct port_queue *q, struct rte_mbuf **frames, uint1
 {
 	n = rte_eth_rx_burst(q->eth_id, q->id, frames, n);
 	for (uint16_t i = 0; i < n; i++)
-		frames[i]->ol_flags &= ~ICRC_OMITTED;
+		frames[i]->ol_flags &= ~FRAME_MARKS;
 	return n;
 }
 

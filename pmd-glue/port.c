@@ -205,15 +205,23 @@ static int build(struct port *port)
 	return port->config.capture_path[0] ? capture_open(port) : 0;
 }
 
-/* Nobody else in this process gives the bit another meaning. */
-static int reserve_icrc_mark(void)
+/* Nobody else in this process gives the bits another meaning. */
+static int reserve_mark(const char *name, int bit)
 {
-	static const struct rte_mbuf_dynflag mark = {.name = "softhca_icrc_omitted"};
+	struct rte_mbuf_dynflag mark = {.flags = 0};
 
-	if (rte_mbuf_dynflag_register_bitnum(&mark, ICRC_OMITTED_BIT) == ICRC_OMITTED_BIT)
+	snprintf(mark.name, sizeof(mark.name), "%s", name);
+	if (rte_mbuf_dynflag_register_bitnum(&mark, bit) == bit)
 		return 0;
-	LOG(ERR, "bit %d of mbuf flags is not free: %s", ICRC_OMITTED_BIT, rte_strerror(rte_errno));
+	LOG(ERR, "bit %d of mbuf flags is not free: %s", bit, rte_strerror(rte_errno));
 	return -rte_errno;
+}
+
+static int reserve_marks(void)
+{
+	int error = reserve_mark("softhca_icrc_omitted", ICRC_OMITTED_BIT);
+
+	return error ? error : reserve_mark("softhca_payload_ref", PAYLOAD_REF_BIT);
 }
 
 int port_create(const struct port_config *config, struct rte_mempool *packet_pool,
@@ -226,7 +234,7 @@ int port_create(const struct port_config *config, struct rte_mempool *packet_poo
 	if (!error)
 		error = port_check_pools(config, packet_pool, clone_pool);
 	if (!error)
-		error = reserve_icrc_mark();
+		error = reserve_marks();
 	if (error)
 		return error;
 	slot = find_slot(config->name);

@@ -71,6 +71,7 @@ static int make_hca(struct device *v, const struct port_info *info, const struct
 #define HCA_SETTING(key, kind, field, unit, def, min, max, doc) c.field = s->field;
 #include "hca/settings.def"
 	c.settings.icrc = s->settings.icrc; /* what config_check() derived */
+	c.settings.payload_refs = s->settings.payload_refs;
 	c.link = port_link(v->port);
 	c.gid_count = fill_gids(c.gids, info);
 	return create_near(v, &c, pools);

@@ -89,8 +89,9 @@ static uint64_t reorder_delay(struct sim *s)
 	return delay;
 }
 
-/* mark: ICRC_OMITTED or 0. What is corrupted has an ICRC, by which it shows. */
-static void wire_put(struct sim *s, int to, const uint8_t *frame, unsigned bytes, uint64_t mark,
+/* marks: FRAME_MARKS or some of them. What is corrupted has an ICRC, by which it shows; a frame that
+ * refers to its payload cannot have one and is lost. */
+static void wire_put(struct sim *s, int to, const uint8_t *frame, unsigned bytes, uint64_t marks,
 		     uint64_t delay_ns)
 {
 	struct sim_wire_end *end = &s->end[to];
@@ -99,8 +100,8 @@ static void wire_put(struct sim *s, int to, const uint8_t *frame, unsigned bytes
 	if (end->count == SIM_WIRE_FRAMES || !(m = rte_pktmbuf_alloc(s->packets)))
 		return;
 	memcpy(rte_pktmbuf_append(m, bytes), frame, bytes);
-	m->ol_flags |= mark;
-	if (hurt(s, s->faults.corrupt_ppm)) {
+	m->ol_flags |= marks;
+	if (!(marks & PAYLOAD_REF) && hurt(s, s->faults.corrupt_ppm)) {
 		icrc_complete(m);
 		*rte_pktmbuf_mtod_offset(m, uint8_t *, 14 + sim_random(s) % (bytes - 14)) ^=
 			1u << sim_random(s) % 8;
@@ -109,7 +110,7 @@ static void wire_put(struct sim *s, int to, const uint8_t *frame, unsigned bytes
 }
 
 static void send_marked(struct sim *s, int from, const uint8_t *frame, unsigned bytes,
-			uint64_t mark)
+			uint64_t marks)
 {
 	uint64_t mask = from ? s->faults.drop_mask_b : s->faults.drop_mask;
 	uint64_t number = s->end[from].sent++;
@@ -120,13 +121,13 @@ static void send_marked(struct sim *s, int from, const uint8_t *frame, unsigned 
 		s->lost++;
 		return;
 	}
-	if (hurt(s, s->faults.loss_ppm))
+	if (hurt(s, s->faults.loss_ppm + (marks & PAYLOAD_REF ? s->faults.corrupt_ppm : 0)))
 		return;
-	wire_put(s, !from, frame, bytes, mark, reorder_delay(s));
+	wire_put(s, !from, frame, bytes, marks, reorder_delay(s));
 	if (frame[0] & 1) /* to a group: ports bring it back, too */
-		wire_put(s, from, frame, bytes, mark, 0);
+		wire_put(s, from, frame, bytes, marks, 0);
 	if (chance(s, s->faults.duplicate_ppm))
-		wire_put(s, !from, frame, bytes, mark, random_delay(s));
+		wire_put(s, !from, frame, bytes, marks, random_delay(s));
 }
 
 void sim_wire_send(struct sim *s, int from, const uint8_t *frame, unsigned bytes)
@@ -143,7 +144,7 @@ static uint16_t sim_tx(struct link_port *port, uint16_t queue, struct rte_mbuf *
 		if (s->wire_room && s->end[!end->node].count >= s->wire_room)
 			return i;
 		send_marked(end->sim, end->node, rte_pktmbuf_mtod(frames[i], const uint8_t *),
-			    frames[i]->data_len, frames[i]->ol_flags & ICRC_OMITTED);
+			    frames[i]->data_len, frames[i]->ol_flags & FRAME_MARKS);
 		rte_pktmbuf_free(frames[i]);
 	}
 	return n;
@@ -734,6 +735,9 @@ static void make_node(struct sim *s, int node, const struct sim_params *p)
 	c.qps = p->qps > 200 ? 2048 : 256;
 	if (p->settings)
 		c.settings = *p->settings;
+	c.settings.payload_refs = p->payload_refs;
+	if (p->payload_refs)
+		c.settings.icrc = ICRC_NEVER;
 	if (p->no_credits)
 		c.settings.e2e_credits = false;
 	c.packets = s->packets;

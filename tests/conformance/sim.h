@@ -114,7 +114,8 @@ struct sim_params {
 	uint16_t access; /* rights of the peer: enum access_flags */
 	bool paged; /* the regions are pages of 4 KiB, which lie in another order for the HCA */
 	bool busy;  /* now and then another lcore holds what their translation needs */
-	bool alone; /* node 0 only: rig.h speaks for node 1 */
+	bool payload_refs; /* frames have no ICRC and refer to their payload, as between ring ports */
+	bool alone;	   /* node 0 only: rig.h speaks for node 1 */
 	unsigned packets;		  /* packet buffers; 0: enough */
 	uint32_t descriptor_share;	  /* hca_config.descriptor_share */
 	struct engine_settings *settings; /* NULL: defaults */

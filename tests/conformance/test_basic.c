@@ -11,12 +11,12 @@ static void fill(uint8_t *p, uint32_t bytes, uint32_t seed)
 
 /* How the regions lie in all tests: each runs once for each way. */
 static struct {
-	bool paged, busy;
+	bool paged, busy, refs;
 } way;
 
 static int contiguous(void **state)
 {
-	way.paged = way.busy = false;
+	memset(&way, 0, sizeof(way));
 	return rig_begin_test(state);
 }
 
@@ -32,10 +32,18 @@ static int busy(void **state)
 	return rig_begin_test(state);
 }
 
+static int refs(void **state)
+{
+	memset(&way, 0, sizeof(way));
+	way.refs = true;
+	return rig_begin_test(state);
+}
+
 static struct sim *sim_for(struct sim_params *p)
 {
 	p->paged = way.paged;
 	p->busy = way.busy;
+	p->payload_refs = way.refs;
 	return sim_create(p);
 }
 
@@ -99,49 +107,50 @@ static void all_sizes(uint8_t service, uint8_t opcode, bool recv)
 	sim_destroy(s);
 }
 
-#define TEST_THREE_WAYS(name)                                                                      \
+#define TEST_EACH_WAY(name)                                                                        \
 	static void name(void **state);                                                            \
 	TEST_AS(name, name, contiguous, NULL, #name)                                               \
 	TEST_AS(name##_paged, name, paged, NULL, #name)                                            \
 	TEST_AS(name##_busy, name, busy, NULL, #name)                                              \
+	TEST_AS(name##_refs, name, refs, NULL, #name)                                              \
 	static void name(void **state)
 
-TEST_THREE_WAYS(rc__write)
+TEST_EACH_WAY(rc__write)
 {
 	all_sizes(SERVICE_RC, USER_RDMA_WRITE, false);
 }
 
-TEST_THREE_WAYS(rc__write_imm)
+TEST_EACH_WAY(rc__write_imm)
 {
 	all_sizes(SERVICE_RC, USER_RDMA_WRITE_IMM, true);
 }
 
-TEST_THREE_WAYS(rc__send)
+TEST_EACH_WAY(rc__send)
 {
 	all_sizes(SERVICE_RC, USER_SEND, true);
 }
 
-TEST_THREE_WAYS(rc__send_imm)
+TEST_EACH_WAY(rc__send_imm)
 {
 	all_sizes(SERVICE_RC, USER_SEND_IMM, true);
 }
 
-TEST_THREE_WAYS(rc__read)
+TEST_EACH_WAY(rc__read)
 {
 	all_sizes(SERVICE_RC, USER_RDMA_READ, false);
 }
 
-TEST_THREE_WAYS(uc__write)
+TEST_EACH_WAY(uc__write)
 {
 	all_sizes(SERVICE_UC, USER_RDMA_WRITE, false);
 }
 
-TEST_THREE_WAYS(uc__send)
+TEST_EACH_WAY(uc__send)
 {
 	all_sizes(SERVICE_UC, USER_SEND, true);
 }
 
-TEST_THREE_WAYS(rc__atomics)
+TEST_EACH_WAY(rc__atomics)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 	struct sim *s = sim_for(&p);
@@ -174,7 +183,7 @@ TEST_THREE_WAYS(rc__atomics)
 	sim_destroy(s);
 }
 
-TEST_THREE_WAYS(ud__send)
+TEST_EACH_WAY(ud__send)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 	struct sim_wr wr = {.opcode = USER_SEND_IMM,
@@ -204,7 +213,7 @@ TEST_THREE_WAYS(ud__send)
 	sim_destroy(s);
 }
 
-TEST_THREE_WAYS(rc__inline_and_chain_of_doorbells)
+TEST_EACH_WAY(rc__inline_and_chain_of_doorbells)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 	struct sim *s = sim_for(&p);

@@ -7,6 +7,14 @@ ring_config >"$SCRATCH/ring.conf"
 daemon ring -c "$SCRATCH/ring.conf"
 every_operation pair ring
 
+# Payloads of 512 bytes and more were copied once, from client to client, and none went missing.
+once() {
+	"$TOOL" --socket "$SCRATCH/ring.sock" counters --all >"$SCRATCH/counters" &&
+		grep -qE ' payload_refs +[1-9]' "$SCRATCH/counters" &&
+		! grep -qE ' drop_payload_gone +[1-9]' "$SCRATCH/counters"
+}
+check 'payload is copied once' once
+
 # The share of the limit is not what is tested here.
 printf 'bulk 10 GB/s\nmessages 10 M/s\n' >"$SCRATCH/limit"
 pair ring --demo --limit "$SCRATCH/limit"

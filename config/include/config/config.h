@@ -37,6 +37,7 @@ enum config_log_level {
 };
 enum config_poll { CONFIG_POLL_ADAPTIVE, CONFIG_POLL_BUSY };
 enum config_icrc { CONFIG_ICRC_AUTO, CONFIG_ICRC_ALWAYS };
+enum config_tx_copy { CONFIG_TX_COPY_AUTO, CONFIG_TX_COPY_ALWAYS };
 
 struct config_cpus {
 	uint16_t cpu[LCORES_MAX]; /* in the order written, each once */
@@ -67,7 +68,8 @@ struct hca_section {
 	uint32_t qps, cqs, srqs, mpts, mtts, mpt_cache_bytes, mtt_cache_bytes; /* powers of two */
 	uint32_t engines;
 	uint32_t icrc;			 /* enum config_icrc */
-	struct engine_settings settings; /* .icrc is filled in by config_check() */
+	uint32_t tx_copy;		 /* enum config_tx_copy */
+	struct engine_settings settings; /* config_check() fills in .icrc and .payload_refs */
 	int16_t stages_cpu;		 /* `stages`: a CPU or CONFIG_CPU_AUTO */
 	/*
 	 * CPU of each stage of each engine, or CONFIG_CPU_AUTO. While a file is read, row

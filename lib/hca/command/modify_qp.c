@@ -32,6 +32,7 @@ static void clear_data_path(struct qp *q)
  */
 static void unlist_qp(struct qp *q)
 {
+	qp_payload_ends(q);
 	__atomic_store_n(&q->state, QP_RST, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&q->qpn, 0, __ATOMIC_SEQ_CST);
 }

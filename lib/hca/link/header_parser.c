@@ -83,7 +83,8 @@ static void hp_describe(struct rte_mbuf *m, const struct wire_frame *f)
 	struct arrival *a = arrival_of(m);
 
 	a->qpn = f->h.dest_qp;
-	a->payload_offset = f->payload_offset;
+	a->payload = rte_pktmbuf_mtod_offset(m, const uint8_t *, f->payload_offset);
+	a->payload_elsewhere = !!(m->ol_flags & PAYLOAD_REF);
 	a->payload_bytes = f->payload_bytes;
 	a->l3_offset = f->l3_offset;
 	a->is_ipv6 = f->is_ipv6;

@@ -6,6 +6,7 @@
 #include "context/qp_context.h"
 #include "link/link.h"
 #include "link/link_port.h"
+#include "pipeline/frame_marks.h"
 #include "pipeline/message.h"
 #include "wire/crc.h"
 #include "wire/encap.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * dp_copy(): DataPack's work on one segment (doc/modules.md#datapack), done when
+ * dp_copy(), dp_refer(): DataPack's work on one segment (doc/modules.md#datapack), done when
  * RequesterTransControl has judged that the segment may be sent. Reads the client's memory through
  * VirtToPhys; writes the packet and the request's cursor. Stage segmentation.
  */
 #include <rte_memcpy.h>
 #include "dp_copy.h"
 #include "send-queue/send_queue.h"
-#include "virt-to-phys/v2p.h"
+#include "virt-to-phys/payload_ref.h"
 #include "wire/crc.h"
 
 static inline void copy_piece(uint8_t *dst, const uint8_t *src, uint32_t bytes, uint32_t *crc)
@@ -62,6 +62,16 @@ static __rte_noinline enum dp_answer copy_pieces(struct engine *e, const struct 
 	return DP_COPIED;
 }
 
+/* Moves the cursor on within an entry, or to the next one. */
+static inline void used_of_entry(struct request *r, const struct wqe_data *d, uint32_t bytes)
+{
+	r->entry_bytes += bytes;
+	if (r->entry_bytes == d->length) {
+		r->entry++;
+		r->entry_bytes = 0;
+	}
+}
+
 /* Most segments are one piece of one entry. */
 static inline enum dp_answer copy_entries(struct engine *e, const struct qp *q, struct rte_mbuf *m,
 					  uint8_t *dst, uint32_t bytes, uint32_t *crc)
@@ -75,11 +85,7 @@ static inline enum dp_answer copy_entries(struct engine *e, const struct qp *q, 
 				    d->addr + r->entry_bytes, bytes, V2P_LOCAL_READ, &src)))
 		return copy_pieces(e, q, m, dst, bytes, crc);
 	copy_piece(dst, src, bytes, crc);
-	r->entry_bytes += bytes;
-	if (r->entry_bytes == d->length) {
-		r->entry++;
-		r->entry_bytes = 0;
-	}
+	used_of_entry(r, d, bytes);
 	return DP_COPIED;
 }
 
@@ -105,4 +111,20 @@ enum dp_answer dp_copy(struct engine *e, const struct qp *q, struct rte_mbuf *m,
 	if (likely(answer == DP_COPIED))
 		r->sent_bytes += bytes;
 	return answer;
+}
+
+bool dp_refer(struct engine *e, const struct qp *q, struct rte_mbuf *m, uint8_t *dst,
+	      uint32_t bytes)
+{
+	struct request *r = request_of(m);
+	const struct wqe_data *d = request_entries(m) + r->entry;
+
+	if (r->flags & REQUEST_INLINE || bytes > d->length - r->entry_bytes ||
+	    !payload_ref_make(e->v2p_port[STAGE_SEGMENTATION], V2P_WP_DATA, q->pd, d->lkey,
+			      d->addr + r->entry_bytes, bytes, V2P_LOCAL_READ, &q->payload_turn,
+			      dst))
+		return false;
+	used_of_entry(r, d, bytes);
+	r->sent_bytes += bytes;
+	return true;
 }

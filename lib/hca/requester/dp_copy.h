@@ -20,4 +20,12 @@ enum dp_answer {
 enum dp_answer dp_copy(struct engine *e, const struct qp *q, struct rte_mbuf *m, uint8_t *dst,
 		       uint32_t bytes, uint32_t *crc);
 
+/*
+ * Instead of copying them: writes a reference to these bytes to dst (virt-to-phys/payload_ref.h) and
+ * moves the cursor on. False: they are not in one piece, or inline, or there is more to say about
+ * them; nothing has changed, dp_copy() does it. Stage segmentation.
+ */
+bool dp_refer(struct engine *e, const struct qp *q, struct rte_mbuf *m, uint8_t *dst,
+	      uint32_t bytes);
+
 #endif

@@ -87,12 +87,15 @@ static bool build(struct engine *e, const struct qp *q, struct rte_mbuf *m)
 	l2 = payload - transport - t->encap_bytes;
 	wire_stamp(l2, t, transport + bytes + pad + WIRE_ICRC_BYTES, ++g->ip_id);
 	wire_write_transport(payload - transport, &p->headers);
-	memset(payload + bytes, 0, pad);
 	p->l3_offset = t->l3_offset;
 	p->is_ipv6 = t->is_ipv6;
 	m->data_off = l2 - (uint8_t *)m->buf_addr;
 	m->data_len = m->pkt_len = payload + bytes + pad + WIRE_ICRC_BYTES - l2;
 	p->flags |= PACKET_BUILT;
+	m->ol_flags = FRAME_MARKS;
+	if (p->flags & PACKET_REF) /* nobody reads what follows the reference */
+		return false;
+	memset(payload + bytes, 0, pad);
 	m->ol_flags = 0;
 	if (!icrc_omitted(e->settings.icrc, t))
 		return true;

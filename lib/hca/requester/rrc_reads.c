@@ -11,7 +11,7 @@
 #include "rrc_reads.h"
 #include "rrc_release.h"
 #include "scatter_entry_manager.h"
-#include "virt-to-phys/v2p.h"
+#include "virt-to-phys/payload_ref.h"
 #include "wire/aeth.h"
 
 /* The READ or atomic that a response of that PSN belongs to, or NULL. */
@@ -82,8 +82,11 @@ static enum rrc_state response_in_turn(struct rrc_work *w)
 		count(w->c, COUNTER_drop_resp_length);
 		return read_fail(w, OUTCOME_BAD_RESP);
 	}
-	w->data = rte_pktmbuf_mtod_offset(w->m, const uint8_t *, a->payload_offset);
+	w->data = a->payload;
 	w->bytes = a->payload_bytes;
+	/* In the memory of the peer's client, and if that is no longer there, a lost response. */
+	if (a->payload_elsewhere && payload_ref_follow(a->payload, &w->data) != V2P_SUCCESS)
+		return rrc_drop(w, COUNTER_drop_payload_gone);
 	return likely(w->bytes) ? RRC_READ_FETCH_ENTRY : RRC_READ_RELEASE_ENTRY;
 }
 

@@ -11,6 +11,7 @@
 #include "request_opcodes.h"
 #include "request_resolution.h"
 #include "segmentation.h"
+#include "virt-to-phys/payload_ref.h"
 #include "send-queue/send_queue.h"
 #include "send_credits.h"
 
@@ -156,18 +157,33 @@ static inline bool crc_with_copy(const struct visit *v, uint32_t bytes)
 	       !icrc_omitted(v->e->settings.icrc, &qp_path(v->q)->template);
 }
 
+/*
+ * May the payload stay where it is? UC and UD complete when they are sent: their client may write
+ * there again before the receiver has copied.
+ */
+static inline bool may_refer(const struct visit *v, uint32_t bytes)
+{
+	return bytes >= PAYLOAD_REF_BYTES_MIN && v->e->settings.payload_refs &&
+	       v->q->service == SERVICE_RC;
+}
+
 /* Fills the fresh packet m with the segment. If the answer is not DP_COPIED, m is the caller's as
  * before. */
 static __rte_always_inline enum dp_answer segment_fill(struct visit *v, struct rte_mbuf *m,
 						       struct segment s)
 {
+	uint8_t *payload = (uint8_t *)m->buf_addr + HEADROOM_BYTES;
+	bool ref = may_refer(v, s.bytes) && dp_refer(v->e, v->q, v->m, payload, s.bytes);
 	uint32_t sum = 0, *crc = crc_with_copy(v, s.bytes) ? &sum : NULL;
-	enum dp_answer answer;
+	enum dp_answer answer = ref ? DP_COPIED : dp_copy(v->e, v->q, v->m, payload, s.bytes, crc);
 
-	answer = dp_copy(v->e, v->q, v->m, (uint8_t *)m->buf_addr + HEADROOM_BYTES, s.bytes, crc);
 	if (unlikely(answer != DP_COPIED))
 		return answer;
 	fill_packet(v, m, s.bytes, crc, s.first, s.last);
+	if (ref) {
+		packet_of(m)->flags = PACKET_REF;
+		count(rtc_counters(v->e), COUNTER_payload_refs);
+	}
 	v->r->flags |= REQUEST_STARTED;
 	rtc_spend(v, s.bytes);
 	count(rtc_counters(v->e), COUNTER_request_packets);

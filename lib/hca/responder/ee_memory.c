@@ -7,7 +7,7 @@
 #include "completion/completion.h"
 #include "copy.h"
 #include "ee_work.h"
-#include "virt-to-phys/v2p.h"
+#include "virt-to-phys/payload_ref.h"
 
 /* Writes the completion of the receive descriptor in turn. */
 void ee_complete(struct engine *e, struct counters *c, struct qp *qp, struct cqe *cqe,
@@ -93,9 +93,17 @@ static enum wire_outcome scatter_grh(struct ee_work *w)
 	return scatter(w, grh, EE_GRH_BYTES, false);
 }
 
+/* Was the payload its sender's until it was copied? False: the packet is dropped, as if it had been
+ * damaged on its way. */
+static inline bool payload_held(struct ee_work *w)
+{
+	w->gone = w->a->payload_elsewhere && !payload_ref_held(w->a->payload);
+	return !w->gone;
+}
+
 enum ee_state step_send_scatter(struct ee_work *w)
 {
-	const uint8_t *src = rte_pktmbuf_mtod_offset(w->m, const uint8_t *, w->a->payload_offset);
+	const uint8_t *src = w->payload;
 
 	w->entry = w->qp->rwm.entry;
 	w->entry_bytes = w->qp->rwm.entry_bytes;
@@ -105,6 +113,8 @@ enum ee_state step_send_scatter(struct ee_work *w)
 		w->outcome = scatter(w, src, w->a->payload_bytes, is_long(w, w->total));
 	if (unlikely(w->outcome != OUTCOME_OK))
 		return w->again ? EE_IDLE : EE_ASYNC_ERROR;
+	if (unlikely(!payload_held(w)))
+		return EE_IDLE;
 	return w->op->flags & WIRE_END ? EE_WQE_RELEASE : EE_CXT_WB;
 }
 
@@ -175,7 +185,7 @@ static __rte_noinline enum v2p_state write_pieces(struct ee_work *w, const uint8
 
 enum ee_state step_write_data(struct ee_work *w)
 {
-	const uint8_t *src = rte_pktmbuf_mtod_offset(w->m, const uint8_t *, w->a->payload_offset);
+	const uint8_t *src = w->payload;
 	uint32_t bytes = w->a->payload_bytes;
 	bool nt = is_long(w, (uint64_t)w->total - bytes + w->write.left);
 	enum v2p_state s;
@@ -186,6 +196,8 @@ enum ee_state step_write_data(struct ee_work *w)
 	} else if (unlikely((s = write_pieces(w, src, bytes, nt)) != V2P_SUCCESS)) {
 		return refused(w, s, OUTCOME_REMOTE_ACCESS);
 	}
+	if (unlikely(!payload_held(w)))
+		return EE_IDLE;
 	if (!(w->op->flags & WIRE_END))
 		return EE_STORE_ADDR;
 	return w->op->flags & WIRE_CONSUMES_RECV ? EE_WQE_RELEASE : EE_CXT_WB;
@@ -207,8 +219,7 @@ static uint64_t execute_atomic(struct ee_work *w, uint64_t *p)
 
 	switch (h->opcode) {
 	case WIRE_RC_ATOMIC_WRITE:
-		memcpy(&value, rte_pktmbuf_mtod_offset(w->m, uint8_t *, w->a->payload_offset),
-		       sizeof(value));
+		memcpy(&value, w->payload, sizeof(value));
 		/* Release: a reader that sees it sees all earlier writes, too. */
 		__atomic_store_n(p, value, __ATOMIC_RELEASE);
 		return 0;

@@ -50,6 +50,7 @@ struct ee_work {
 	struct counters *c;
 	struct rte_mbuf *m; /* ours until it is in one of the lists */
 	struct arrival *a;
+	const uint8_t *payload; /* in the frame, or in the memory of the peer's client */
 	const struct wire_opcode *op;
 	struct qp *qp;
 	enum wire_outcome outcome;
@@ -57,6 +58,7 @@ struct ee_work {
 	bool duplicate;
 	bool again;	/* VirtToPhys has a request pending: the packet is executed anew at the next
 			   poll, and nothing has happened yet */
+	bool gone;	/* the payload was copied too late: the packet is dropped */
 	bool bad_queue; /* the client's count of receive descriptors is impossible */
 	uint32_t total; /* of the message with this packet, bytes; UD: with the GRH space */
 	uint32_t psns;	/* PSNs that the request takes */

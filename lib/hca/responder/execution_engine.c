@@ -18,7 +18,7 @@
 #include "ee_work.h"
 #include "execution_engine.h"
 #include "resp_pkt_gen.h"
-#include "virt-to-phys/v2p.h"
+#include "virt-to-phys/payload_ref.h"
 
 #define MACHINE	      ee_machine
 #define MACHINE_NAME  "ExecutionEngine"
@@ -246,11 +246,20 @@ static inline enum ee_state step(struct ee_work *w, enum ee_state state)
 	return EE_IDLE;
 }
 
+/* The payload is no longer there, or no longer what was sent. */
+static __rte_noinline void drop_gone(struct execution_engine *ee, struct counters *c,
+				     struct rte_mbuf *m)
+{
+	count(c, COUNTER_drop_payload_gone);
+	ee->done[ee->done_count++] = m;
+}
+
 /* False: the packet must be retried; the receive descriptor is as it was before. */
 static inline bool execute(struct engine *e, struct execution_engine *ee, struct counters *c,
-			   struct rte_mbuf *m)
+			   struct rte_mbuf *m, const uint8_t *payload)
 {
-	struct ee_work w = {.e = e, .ee = ee, .c = c, .m = m, .a = arrival_of(m)};
+	struct ee_work w = {
+		.e = e, .ee = ee, .c = c, .m = m, .a = arrival_of(m), .payload = payload};
 	enum ee_state state = EE_FETCH_CXT;
 
 	w.op = &wire_opcodes[w.a->headers.opcode];
@@ -260,13 +269,16 @@ static inline bool execute(struct engine *e, struct execution_engine *ee, struct
 		MACHINE_STEP(ee_machine, state, next);
 		state = next;
 	} while (state != EE_IDLE);
-	if (likely(!w.again))
+	if (likely(!w.again && !w.gone))
 		return true;
 	if (w.op->kind == WIRE_KIND_SEND) {
 		w.qp->rwm.entry = w.entry;
 		w.qp->rwm.entry_bytes = w.entry_bytes;
 	}
-	return false;
+	if (w.again)
+		return false;
+	drop_gone(ee, c, m);
+	return true;
 }
 
 /* What was held comes before what has arrived since. */
@@ -310,6 +322,13 @@ static inline void prefetch_burst(struct engine *e, struct rte_mbuf **burst, uns
 	}
 }
 
+/* Where the payload is: in the frame, or in the memory of the peer's client. */
+static inline enum v2p_state find_payload(const struct arrival *a, const uint8_t **payload)
+{
+	*payload = a->payload;
+	return a->payload_elsewhere ? payload_ref_follow(a->payload, payload) : V2P_SUCCESS;
+}
+
 unsigned ee_poll(struct engine *e)
 {
 	struct execution_engine *ee = e->ee;
@@ -323,10 +342,16 @@ unsigned ee_poll(struct engine *e)
 	ee->out_count = ee->done_count = ee->deferred_count = 0;
 	prefetch_burst(e, burst, n);
 	for (unsigned i = 0; i < n; i++) {
+		const uint8_t *payload;
+		enum v2p_state found = find_payload(arrival_of(burst[i]), &payload);
+
 		if (unlikely(!arrival_intact(burst[i]))) {
 			count(c, COUNTER_drop_rx_icrc);
 			ee->done[ee->done_count++] = burst[i];
-		} else if (unlikely(!execute(e, ee, c, burst[i]))) {
+		} else if (unlikely(found == V2P_KEY_ERR)) {
+			drop_gone(ee, c, burst[i]);
+		} else if (unlikely(found == V2P_PENDING ||
+				    !execute(e, ee, c, burst[i], payload))) {
 			hold(ee, burst + i, n - i);
 			break;
 		}

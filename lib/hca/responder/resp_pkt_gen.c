@@ -16,7 +16,7 @@
 #include "host-abi/control.h"
 #include "resp_order.h"
 #include "resp_pkt_gen.h"
-#include "virt-to-phys/v2p.h"
+#include "virt-to-phys/payload_ref.h"
 #include "wire/aeth.h"
 #include "wire/crc.h"
 
@@ -70,10 +70,11 @@ static inline struct rte_mbuf *next_buffer(const struct resp_pkt_gen *p)
 /*
  * Puts the headers in front of the payload, which stands at the data start with its zero pad, and
  * the ICRC behind it, unless it is omitted. crc: state of payload and pad from 0, or NULL: computed
- * here.
+ * here. `ref`: a reference stands in place of the payload, and nobody reads what follows.
  */
 static inline void seal(struct engine *e, struct resp_pkt_gen *p, const struct qp *qp,
-			const struct wire_headers *h, uint32_t payload_bytes, const uint32_t *crc)
+			const struct wire_headers *h, uint32_t payload_bytes, const uint32_t *crc,
+			bool ref)
 {
 	const struct wire_template *t = &qp_path(qp)->template;
 	unsigned header_bytes = wire_opcodes[h->opcode].header_bytes;
@@ -95,11 +96,12 @@ static inline void seal(struct engine *e, struct resp_pkt_gen *p, const struct q
 			wire_icrc_headers(l3, (unsigned)(payload - l3), t->is_ipv6), *crc, body);
 	else if (!omitted)
 		icrc = wire_icrc(l3, (unsigned)(payload - l3) + body, t->is_ipv6);
-	wire_icrc_store(payload + body, icrc);
+	if (!ref)
+		wire_icrc_store(payload + body, icrc);
 	m->data_off = (uint16_t)(m->data_off - (payload - l2));
 	m->data_len = (uint16_t)(t->encap_bytes + after_udp);
 	m->pkt_len = m->data_len;
-	m->ol_flags = omitted ? ICRC_OMITTED : 0;
+	m->ol_flags = ref ? FRAME_MARKS : omitted ? ICRC_OMITTED : 0;
 	packet->qpn = qp_number(qp);
 	packet->payload_bytes = payload_bytes;
 	packet->flags = PACKET_BUILT;
@@ -136,7 +138,7 @@ static inline void answer_ack(struct engine *e, struct resp_pkt_gen *p, struct c
 
 	h.syndrome = syndrome;
 	h.msn = msn;
-	seal(e, p, qp, &h, 0, NULL);
+	seal(e, p, qp, &h, 0, NULL, false);
 	if (likely(aeth_kind(syndrome) == AETH_ACK))
 		count(c, COUNTER_acks_sent);
 	else
@@ -152,7 +154,7 @@ static void answer_atomic(struct engine *e, struct resp_pkt_gen *p, struct count
 	h.syndrome = syndrome;
 	h.msn = msn;
 	h.orig = orig;
-	seal(e, p, qp, &h, 0, NULL);
+	seal(e, p, qp, &h, 0, NULL, false);
 	count(c, COUNTER_acks_sent);
 }
 
@@ -183,6 +185,18 @@ static enum v2p_state copy_read(struct engine *e, const struct qp *qp, const str
 	return V2P_SUCCESS;
 }
 
+/* Instead of a copy: a reference to these bytes. False: copy them. */
+static inline bool refer_read(struct engine *e, const struct qp *qp, const struct answer *a,
+			      uint8_t *dst, uint32_t bytes)
+{
+	if (bytes < PAYLOAD_REF_BYTES_MIN || !e->settings.payload_refs ||
+	    !payload_ref_make(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->pd, a->rkey,
+			      a->va + a->done_bytes, bytes, ACCESS_REMOTE_READ, NULL, dst))
+		return false;
+	count(stage_counters(e, STAGE_RESPONDER_EXEC), COUNTER_payload_refs);
+	return true;
+}
+
 static inline uint8_t read_opcode(bool first, bool last)
 {
 	if (first)
@@ -201,18 +215,21 @@ static enum v2p_state read_packet(struct engine *e, struct resp_pkt_gen *p, stru
 		qp, read_opcode(a->done_packets == 0, bytes == left), order_next_psn(a));
 	uint8_t *payload = rte_pktmbuf_mtod(next_buffer(p), uint8_t *);
 	bool fused = bytes > SMALL_BYTES && !icrc_omitted(e->settings.icrc, &qp_path(qp)->template);
+	bool ref = refer_read(e, qp, a, payload, bytes);
 	uint32_t crc = 0;
-	enum v2p_state s = copy_read(e, qp, a, payload, bytes, fused ? &crc : NULL);
+	enum v2p_state s =
+		ref ? V2P_SUCCESS : copy_read(e, qp, a, payload, bytes, fused ? &crc : NULL);
 
 	if (unlikely(s != V2P_SUCCESS))
 		return s;
 	h.pad = -bytes & 3;
 	h.syndrome = a->syndrome;
 	h.msn = a->msn;
-	memset(payload + bytes, 0, h.pad);
+	if (!ref)
+		memset(payload + bytes, 0, h.pad);
 	if (fused && h.pad)
 		crc = wire_crc(crc, payload + bytes, h.pad);
-	seal(e, p, qp, &h, bytes, fused ? &crc : NULL);
+	seal(e, p, qp, &h, bytes, fused ? &crc : NULL, ref);
 	a->done_bytes += bytes;
 	a->done_packets++;
 	return V2P_SUCCESS;

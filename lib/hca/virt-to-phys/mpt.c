@@ -92,6 +92,14 @@ static bool entry_valid(const struct v2p *v, const struct mpt_entry *m)
 	return in_mtt(v, m, mtt_pages(m));
 }
 
+/* Later than the entry's last one, and than each reference made so far (payload_ref.h). */
+static uint32_t next_version(const struct v2p *v, uint32_t last)
+{
+	uint32_t changes = __atomic_load_n(&v->generation, __ATOMIC_RELAXED);
+
+	return ((int32_t)(last - changes) > 0 ? last : changes) + 1;
+}
+
 int v2p_write_mpt(struct v2p *v, const struct mpt_entry *entry)
 {
 	uint32_t index = v2p_index(v, entry->key);
@@ -115,7 +123,7 @@ int v2p_write_mpt(struct v2p *v, const struct mpt_entry *entry)
 	tpt_match(&hold, old.words);
 	if (old.entry.owned == 0) {
 		new.entry.owned = entry->key;
-		new.entry.version = old.entry.version + 1;
+		new.entry.version = next_version(v, old.entry.version);
 		__atomic_store_n(&v->bound[index], 0, __ATOMIC_RELEASE);
 		tpt_write(&hold, new.words);
 		v->live[index / V2P_CHUNK_MPTS]++;

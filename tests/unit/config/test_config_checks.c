@@ -95,6 +95,35 @@ TEST(icrc__follows_both_ends)
 	}
 }
 
+TEST(payload_refs__need_two_willing_ends_that_show_nobody)
+{
+	static const struct {
+		const char *set[SETS_MAX];
+		bool refs[2];
+	} rows[] = {
+		{{NULL}, {true, true}},
+		{{"hca0.tx_copy=always"}, {false, false}},
+		{{"hca1.icrc=always"}, {false, false}},
+		{{"hca1.capture=/tmp/c"}, {false, false}},
+		{{"hca0.loss=0.1"}, {false, false}},
+		{{"hca0.delay_us=1"}, {false, false}},
+		{{"hca0.peer=hca0", "hca1.peer=hca1", "hca1.tx_copy=always"}, {true, false}},
+		{{"hca0.port=memif", "hca0.device=/tmp/m", "hca0.peer=", "hca1.peer=hca1"},
+		 {false, true}},
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct config_error error;
+		struct config c;
+
+		configure(&c, rows[i].set);
+		assert_int_equal(config_check(&c, "test", &error), 0);
+		for (unsigned k = 0; k < 2; k++)
+			if (c.hca[k].settings.payload_refs != rows[i].refs[k])
+				fail_msg("row %u: hca%u", i, k);
+	}
+}
+
 TEST(queues__follow_engines)
 {
 	struct config_error error;

@@ -70,7 +70,7 @@ static inline void respond_with(unsigned qp, struct wire_headers h, uint32_t byt
 		p[80 + i] = fx_pattern(seed, i);
 	h.dest_qp = fx->qp[qp]->qpn;
 	*arrival_of(m) = (struct arrival){
-		.qpn = h.dest_qp, .payload_offset = 80, .payload_bytes = bytes, .headers = h};
+		.qpn = h.dest_qp, .payload = p + 80, .payload_bytes = bytes, .headers = h};
 	fx_put(CHANNEL_HP_RRC, m);
 }
 

@@ -211,7 +211,8 @@ static void fill_arrival(struct rte_mbuf *m, uint32_t qpn)
 	a->icrc_bytes = 0; /* as if HeaderParser had checked it */
 	a->qpn = qpn;
 	a->headers = f.h;
-	a->payload_offset = f.payload_offset;
+	a->payload = rte_pktmbuf_mtod_offset(m, const uint8_t *, f.payload_offset);
+	a->payload_elsewhere = 0;
 	a->payload_bytes = f.payload_bytes;
 	a->l3_offset = f.l3_offset;
 	a->is_ipv6 = f.is_ipv6;

@@ -143,6 +143,10 @@ struct qp {
 	 * 0. A number is reused only once all have: then nothing in flight, no list and no timer
 	 * can name the QP. */
 	uint32_t closed;
+	/* Atomic: changes before the QP fails or is reset. From then on its requests may complete,
+	 * and their buffers change, while packets that refer to them are on their way
+	 * (virt-to-phys/payload_ref.h). */
+	uint32_t payload_turn;
 
 	/* ---- WQEScheduler, WQEParse, WQEIndicatorTable (doorbell_wqe) ---- */
 	struct {
@@ -365,6 +369,12 @@ static inline bool qp_may_give_credits(const struct qp *q)
 static inline bool qp_sends(enum qp_state s)
 {
 	return s == QP_RTS || s == QP_SQD;
+}
+
+/* Before the QP fails or is reset: packets that refer to payload are no longer to be believed. */
+static inline void qp_payload_ends(struct qp *q)
+{
+	__atomic_fetch_add(&q->payload_turn, 1, __ATOMIC_SEQ_CST);
 }
 
 /* May packets be received as responder? */

@@ -51,6 +51,7 @@ struct engine_settings {
 				   0: never */
 	bool e2e_credits;	/* generate end-to-end credits; false: 11111b */
 	enum icrc_mode icrc;
+	bool payload_refs; /* with ICRC_NEVER: packets may refer to their payload */
 };
 
 /* What a stage instance counts and knows. One writer: the lcore that runs it. */

@@ -6,11 +6,12 @@
  * packet on a loopback device needs a checksum: its sender marks it instead of computing one, its
  * receiver believes the mark instead of checking one.
  *
- * The mark is worth as much as the ICRC because nobody outside can set it: it lies in the mbuf, no
- * client has mbufs in its memory, and a port with a driver clears it in all that it receives. Who
- * copies a marked frame to show or change it (capture, impairment) completes the copy first.
+ * The mark, ICRC_OMITTED, is worth as much as the ICRC because nobody outside can set it
+ * (frame_marks.h). Whoever copies a marked frame to show or change it (capture, impairment)
+ * completes the copy first.
  */
 #include <rte_mbuf.h>
+#include "pipeline/frame_marks.h"
 #include "wire/crc.h"
 #include "wire/encap.h"
 
@@ -20,17 +21,6 @@ enum icrc_mode {
 	ICRC_TO_OTHERS, /* those to the port's own MAC address, which come back at once */
 	ICRC_NEVER,	/* all: the port is joined to one of this daemon */
 };
-
-/*
- * The mark, in rte_mbuf.ol_flags: the last four bytes are zeroes in place of the ICRC. The highest
- * of the bits that DPDK leaves to applications; ports reserve it by
- * rte_mbuf_dynflag_register_bitnum().
- */
-#define ICRC_OMITTED_BIT 40
-#define ICRC_OMITTED	 (1ull << ICRC_OMITTED_BIT)
-
-_Static_assert(ICRC_OMITTED >= RTE_MBUF_F_FIRST_FREE && ICRC_OMITTED <= RTE_MBUF_F_LAST_FREE,
-	       "DPDK has no meaning for it");
 
 /* Does a frame with this encapsulation go without ICRC? Any stage. */
 static inline bool icrc_omitted(enum icrc_mode mode, const struct wire_template *t)

@@ -95,17 +95,21 @@ struct packet {
 };
 #define PACKET_CRC   0x01
 #define PACKET_BUILT 0x02 /* the frame is complete: a retransmission, to be sent as it is */
+#define PACKET_REF   0x04 /* with a reference in place of the payload: payload_ref.h */
 
 /* A packet received, HeaderParser to RequesterRecvControl and ExecutionEngine
  * (doc/modules.md#channels-table); and what ExecutionEngine asks of RespPktGen. */
 struct arrival {
-	uint32_t qpn;		 /* local, = headers.dest_qp */
-	uint16_t payload_offset; /* from rte_pktmbuf_mtod, bytes */
-	uint16_t payload_bytes;	 /* pad excluded */
-	uint16_t l3_offset;	 /* of the IP header */
+	uint32_t qpn;		/* local, = headers.dest_qp */
+	uint16_t payload_bytes; /* pad excluded */
+	uint16_t l3_offset;	/* of the IP header */
+	const uint8_t *payload; /* in the frame; elsewhere: see payload_elsewhere */
 	uint8_t is_ipv6;
-	uint8_t response; /* EE→RESPG: enum response_kind */
-	uint32_t msn;	  /* EE→RESPG: AETH MSN of the (last) response */
+	uint8_t payload_elsewhere; /* in the frame is a reference to it (virt-to-phys/payload_ref.h);
+				      who takes the packet lets `payload` point to the bytes
+				      themselves, for the current poll */
+	uint8_t response;	   /* EE→RESPG: enum response_kind */
+	uint32_t msn;		   /* EE→RESPG: AETH MSN of the (last) response */
 	struct wire_headers headers;
 	/* EE→RESPG */
 	uint32_t response_psn; /* PSN of the (first) response packet */

@@ -93,7 +93,8 @@ struct mpt_entry {
 	};
 	uint32_t mtt_first; /* MPT_PAGES, MPT_OWNS_PAGES: first page's MTT entry; windows: (c) */
 	uint32_t owned;	    /* the key from SW2HW_MPT to HW2SW_MPT, also while `key` is 0 */
-	uint32_t version;   /* grows with each change: v2p_entry_replace() */
+	uint32_t version;   /* grows with each change: v2p_entry_replace(). Of a plain entry greater
+			       than v2p.generation was before it was written */
 	uint32_t parent;    /* (c) key of the region that owns the memory; 0: none */
 	uint32_t qpn;	    /* (c) type 2: the queue pair that bound it */
 	uint16_t rights;    /* (c) enum access_flags and V2P_LOCAL_READ */

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef VIRT_TO_PHYS_PAYLOAD_REF_H
+#define VIRT_TO_PHYS_PAYLOAD_REF_H
+/*
+ * A payload that stays in its client's memory. Within the daemon the sender of a packet may put a
+ * reference where the payload would stand; the receiver follows it and copies once, from client to
+ * client (doc/decisions/0023-copy-once.md). PAYLOAD_REF (pipeline/frame_marks.h) says which packets
+ * have one.
+ *
+ * A reference never outlives the right to read the memory. Whoever follows it does what a look-up
+ * does: finds out whether the sender's tables have changed since it was made, and if they have,
+ * whether its region is still the same one. The address is then valid until the end of the stage's
+ * current poll, since an invalidation waits for every lcore of the daemon (v2p.h).
+ *
+ * Nor does it outlive the request: until that completes its client leaves the payload alone. An
+ * acknowledgement completes it after the copy, but a queue pair that fails or is reset completes it
+ * at any time. So who has copied looks whether that has happened, and if it has, drops the packet.
+ */
+#include <string.h>
+#include "virt-to-phys/v2p.h"
+
+struct payload_ref {
+	const struct v2p *v2p; /* the sender's */
+	const uint8_t *at;     /* where the bytes were when it was made */
+	uint64_t va;
+	uint32_t bytes;
+	uint32_t key, pd, access; /* as they were translated; the entry is a plain one */
+	uint32_t generation;	  /* v2p->generation, read before that */
+	uint32_t turn;
+	const uint32_t *turn_now; /* differs from `turn` once the request may have completed;
+				     NULL: of a READ response, whose memory its owner may change
+				     at any time */
+};
+
+/* Shorter payloads are copied: they cost less than following a reference. At least as long as a
+ * reference. */
+#define PAYLOAD_REF_BYTES_MIN 512
+
+_Static_assert(sizeof(struct payload_ref) <= PAYLOAD_REF_BYTES_MIN, "stands in its place");
+
+/*
+ * Makes a reference to [va, va + bytes) under `key` at `place`, which need not be aligned; turn_now
+ * as above. The stage that would have copied. False: these bytes are not in one piece, not cached, or not
+ * allowed: v2p_request() tells more, and nothing was written.
+ */
+static inline bool payload_ref_make(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
+				    uint32_t key, uint64_t va, uint32_t bytes, uint32_t access,
+				    const uint32_t *turn_now, uint8_t *place)
+{
+	struct payload_ref r = {.v2p = port->v2p,
+				.turn_now = turn_now,
+				.va = va,
+				.bytes = bytes,
+				.key = key,
+				.pd = pd,
+				.access = access,
+				.generation =
+					__atomic_load_n(&port->v2p->generation, __ATOMIC_ACQUIRE)};
+	uint8_t *at;
+
+	if (unlikely(!v2p_map_short(port, channel, pd, key, va, bytes, access, &at)))
+		return false;
+	r.at = at;
+	if (turn_now)
+		r.turn = __atomic_load_n(turn_now, __ATOMIC_ACQUIRE);
+	memcpy(place, &r, sizeof(r));
+	return true;
+}
+
+/* The same for a reference whose sender's tables have changed. */
+enum v2p_state payload_ref_recheck(const struct payload_ref *r, const uint8_t **at);
+
+/*
+ * Follows the reference at `place`; *at is valid until the end of the stage's current poll. Any
+ * lcore of the daemon. V2P_SUCCESS; V2P_KEY_ERR: its region is no longer there; V2P_PENDING:
+ * another lcore holds the entry, ask again at the next poll.
+ */
+static inline enum v2p_state payload_ref_follow(const uint8_t *place, const uint8_t **at)
+{
+	struct payload_ref r;
+
+	memcpy(&r, place, sizeof(r));
+	*at = r.at;
+	if (likely(__atomic_load_n(&r.v2p->generation, __ATOMIC_ACQUIRE) == r.generation))
+		return V2P_SUCCESS;
+	return payload_ref_recheck(&r, at);
+}
+
+/* After the copy: is what was copied what was sent? False: drop the packet. Any lcore. */
+static inline bool payload_ref_held(const uint8_t *place)
+{
+	struct payload_ref r;
+
+	memcpy(&r, place, sizeof(r));
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return !r.turn_now || __atomic_load_n(r.turn_now, __ATOMIC_RELAXED) == r.turn;
+}
+
+#endif

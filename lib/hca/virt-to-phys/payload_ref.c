@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* References to payload whose sender's tables have changed since they were made. Any lcore. */
+#include "v2p_priv.h"
+#include "virt-to-phys/payload_ref.h"
+
+enum v2p_state payload_ref_recheck(const struct payload_ref *r, const uint8_t **at)
+{
+	union mpt_line m;
+	uint64_t offset;
+	enum v2p_state s = v2p_entry_try(r->v2p, r->key, &m.entry);
+
+	if (s != V2P_SUCCESS)
+		return s;
+	/* A key may come back, even within the same PD; its entry's version tells. */
+	if ((int32_t)(m.entry.version - r->generation) > 0)
+		return V2P_KEY_ERR;
+	if (mpt_check(m.words, r->pd, r->key, r->va, r->bytes, r->access | V2P_PLAIN, &offset) !=
+	    V2P_SUCCESS)
+		return V2P_KEY_ERR;
+	*at = m.entry.phys + offset;
+	return V2P_SUCCESS;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Packets that refer to their payload (virt-to-phys/payload_ref.h): which do, and what becomes of
+ * them when the payload's region, or the request itself, goes while they are on their way. The wire
+ * takes 50 µs here.
+ */
+#include "rig.h"
+
+enum { BYTES = 1024, REMOTE = 2 << 20, LATE_NS = 50000 };
+
+static struct sim *two_hcas(struct sim_params *p)
+{
+	struct sim *s;
+
+	p->payload_refs = true;
+	s = sim_create(p);
+	s->faults.reorder_ppm = 1000000;
+	s->faults.delay_ns = LATE_NS;
+	return s;
+}
+
+static void over(struct sim *s)
+{
+	assert_true(sim_settle(s, 60000 * MS));
+	assert_true(sim_quiet(s));
+	sim_destroy(s);
+}
+
+TEST(refs__to_what_is_long_and_in_one_piece_and_acknowledged)
+{
+	static const struct {
+		uint8_t service;
+		uint32_t bytes, first; /* in the first of two entries; 0: there is only one */
+		bool is_inline, refers;
+	} rows[] = {
+		{SERVICE_RC, BYTES, 0, false, true},	{SERVICE_RC, 511, 0, false, false},
+		{SERVICE_RC, 512, 0, false, true},	{SERVICE_UC, BYTES, 0, false, false},
+		{SERVICE_RC, BYTES, 100, false, false}, {SERVICE_RC, 2 * BYTES, BYTES, false, true},
+		{SERVICE_RC, 64, 0, true, false},
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct sim_params p = SIM_PARAMS_DEFAULT;
+		uint32_t first = rows[i].first ? rows[i].first : rows[i].bytes;
+		struct sim_wr wr = {.opcode = USER_RDMA_WRITE,
+				    .remote = REMOTE,
+				    .is_inline = rows[i].is_inline,
+				    .sge = {{0, first, 0}, {first, rows[i].bytes - first, 0}},
+				    .sges = rows[i].first ? 2 : 1};
+		struct sim *s;
+		struct cqe c;
+
+		p.service = rows[i].service;
+		s = two_hcas(&p);
+		memset(s->node[0].memory, 0x5a, rows[i].bytes);
+		sim_post(s, 0, 0, &wr);
+		assert_true(sim_wait(s, 0, &c, 100 * MS));
+		assert_true(sim_settle(s, 100 * MS));
+		if ((sim_counter(s, 0, COUNTER_payload_refs) > 0) != rows[i].refers)
+			fail_msg("row %u", i);
+		assert_memory_equal(s->node[1].memory + REMOTE, s->node[0].memory, rows[i].bytes);
+		over(s);
+	}
+}
+
+/* What happens to node 0 while its packet, or the response of node 1 to its READ, is on its way. */
+enum happening { NOTHING, ANOTHER_REGION, REVOKED, REVOKED_AND_MADE_AGAIN, FAILED, RESET };
+
+/* The same key, by which the same addresses are other memory. */
+static void make_again(struct sim *s, uint32_t key)
+{
+	struct sim_node *n = &s->node[0];
+	struct mpt_entry e = {.key = key,
+			      .pd = sim_context(s, 0, 0)->pd,
+			      .access = ACCESS_LOCAL_WRITE,
+			      .start = n->va,
+			      .length = BYTES,
+			      .phys = n->memory + (1 << 20)};
+
+	assert_int_equal(ceu_exec(n->ceu, CEU_SW2HW_MPT, v2p_index(&n->hca->v2p, key), &e,
+				  sizeof(e), NULL, 0),
+			 CEU_OK);
+}
+
+static void happen(struct sim *s, enum happening what, uint32_t key)
+{
+	switch (what) {
+	case NOTHING:
+		break;
+	case ANOTHER_REGION:
+		rig_region(s, 1 << 20, 4096, ACCESS_LOCAL_WRITE, 0);
+		break;
+	case REVOKED:
+		rig_revoke(s, key);
+		break;
+	case REVOKED_AND_MADE_AGAIN:
+		rig_revoke(s, key);
+		make_again(s, key);
+		break;
+	case FAILED:
+		qp_set_error(s->node[0].hca->engines, sim_context(s, 0, 0));
+		break;
+	case RESET:
+		sim_modify(s, 0, 0, QP_RST, 0);
+		break;
+	}
+	memset(s->node[0].memory, 0xbb,
+	       BYTES); /* its client may: the request is over, or its fault */
+}
+
+TEST(refs__follow_the_region_and_the_request)
+{
+	static const struct {
+		enum happening what;
+		uint8_t opcode;
+		bool arrives;
+	} rows[] = {
+		{NOTHING, USER_SEND, true},
+		{ANOTHER_REGION, USER_SEND, true},
+		{REVOKED, USER_SEND, false},
+		{REVOKED_AND_MADE_AGAIN, USER_SEND, false},
+		{FAILED, USER_SEND, false},
+		{RESET, USER_SEND, false},
+		{REVOKED, USER_RDMA_WRITE_IMM, false},
+		{FAILED, USER_RDMA_WRITE_IMM, false},
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct sim_params p = SIM_PARAMS_DEFAULT;
+		struct sim *s;
+		struct sim_wr wr = {.opcode = rows[i].opcode, .remote = REMOTE, .sges = 1};
+		struct cqe c;
+		bool arrived;
+
+		p.retry_cnt = 1;
+		s = two_hcas(&p);
+		wr.sge[0] =
+			(struct sim_sge){0, BYTES, rig_region(s, 0, BYTES, ACCESS_LOCAL_WRITE, 0)};
+		sim_post_recv(s, 1, 0, REMOTE, BYTES);
+		sim_post(s, 0, 0, &wr);
+		while (!s->end[1].count)
+			sim_step(s);
+		assert_int_equal(sim_counter(s, 0, COUNTER_payload_refs), 1);
+		happen(s, rows[i].what, wr.sge[0].key);
+		arrived = sim_wait(s, 1, &c, MS);
+		if (arrived != rows[i].arrives)
+			fail_msg("row %u: it %s", i, arrived ? "arrived" : "did not arrive");
+		if (!arrived)
+			assert_true(sim_counter(s, 1, COUNTER_drop_payload_gone) > 0);
+		if (rows[i].what != RESET) {
+			assert_true(sim_wait(s, 0, &c, 60000 * MS));
+			assert_int_equal(c.opcode == USER_INVALID, !arrived);
+		}
+		over(s);
+	}
+}
+
+/* A response that cannot be followed is as good as lost: it is asked for again, and then refused. */
+TEST(refs__of_responses_follow_the_region)
+{
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+	struct sim *s = two_hcas(&p);
+	uint32_t key = rig_region(s, 0, BYTES, ACCESS_LOCAL_WRITE | ACCESS_REMOTE_READ, 0);
+	struct sim_wr wr = {
+		.opcode = USER_RDMA_READ, .rkey = key, .sge = {{REMOTE, BYTES, 0}}, .sges = 1};
+	struct cqe c;
+
+	memset(s->node[0].memory, 0x5a, BYTES);
+	memset(s->node[1].memory + REMOTE, 0xee, BYTES);
+	sim_post(s, 1, 0, &wr);
+	while (!sim_counter(s, 0, COUNTER_payload_refs))
+		sim_step(s);
+	happen(s, REVOKED, key);
+	assert_true(sim_wait(s, 1, &c, 60000 * MS));
+	assert_int_equal(sim_counter(s, 1, COUNTER_drop_payload_gone), 1);
+	assert_true(c.opcode == USER_INVALID);
+	assert_int_equal(s->node[1].memory[REMOTE], 0xee);
+	over(s);
+}
