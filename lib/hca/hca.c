@@ -124,7 +124,7 @@ static void engine_destroy(struct engine *e)
 	send_queue_destroy(e);
 }
 
-/* Timer events of all engines: more than their channels hold, so that none is ever lacking. */
+/* Timer events of all engines: more than their channels hold, so that there is always one. */
 static int events_create(struct hca *h)
 {
 	unsigned each = channel_infos[CHANNEL_RTC_TC].depth + channel_infos[CHANNEL_RRC_TC].depth +
@@ -159,7 +159,7 @@ static int tables_create(struct hca *h)
 	return err ? err : events_create(h);
 }
 
-/* Contexts get their memory when they come into use: it shall come from the HCA's node. */
+/* Contexts get their memory on first use: it must come from the HCA's node. */
 static void contexts_bind(struct hca *h)
 {
 	const struct icm *const tables[] = {&h->qps.icm, &h->srqs.icm, &h->completion.icm};

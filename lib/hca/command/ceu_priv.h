@@ -21,7 +21,7 @@ struct ceu {
 	bool up;		  /* from INIT_HCA to CLOSE_HCA */
 	bool may_trim;		  /* some chunk of contexts has come out of use */
 	bool batch;
-	bool settle_due; /* something was taken away in this batch: quiesce at its end */
+	bool settle_due; /* something was removed in this batch: quiesce at its end */
 };
 
 /* Waits for the data path, now or at the end of the batch. */
@@ -41,15 +41,15 @@ enum ceu_status ceu_status_of(int err);
 enum ceu_status ceu_qp_modify(struct ceu *ceu, uint16_t op, enum qp_state to, uint32_t qpn,
 			      const struct ceu_modify *in);
 
-/* Gives back all chunks of a table, none of whose contexts is in use. */
+/* Unmaps all chunks of a table, none of whose contexts is in use. */
 void ceu_icm_close(struct ceu *ceu, enum ceu_context kind);
 /* Where contexts of that kind lie; NULL: there are none. */
 struct icm *ceu_area(const struct ceu *ceu, enum ceu_context kind);
 /* A context goes out of use: icm_leave(). */
 void ceu_context_leave(struct ceu *ceu, enum ceu_context kind, uint32_t index);
-/* What VirtToPhys has to do with INIT_HCA, CLOSE_HCA, and MAP_ICM and UNMAP_ICM of TPT chunks. The
- * mailbox's size was checked, nothing else; `count` is the modifier's. CLOSE_HCA: BAD_SYS_STATE
- * while an MPT entry is in use. */
+/* VirtToPhys's part of INIT_HCA, CLOSE_HCA, and of MAP_ICM and UNMAP_ICM for TPT chunks. Only the
+ * mailbox's size has been checked; `count` is the modifier's. CLOSE_HCA: BAD_SYS_STATE while an
+ * MPT entry is in use. */
 enum ceu_status ceu_tpt_init(struct ceu *ceu, const struct ceu_init_hca *in);
 enum ceu_status ceu_tpt_close(struct ceu *ceu);
 enum ceu_status ceu_tpt_map(struct ceu *ceu, uint32_t count, const struct ceu_map_icm *in);

@@ -43,8 +43,8 @@ static enum ceu_status move_cq(struct ceu *ceu, uint32_t cqn, const struct ceu_r
 	return ceu_status_of(err);
 }
 
-/* Who completes meanwhile and cannot wait fills the backlog: as many places as the CQ has, before
- * or after, whichever are more. */
+/* Callers that cannot wait complete into the backlog meanwhile: it has as many places as the larger
+ * of the old and the new CQ. */
 enum ceu_status ceu_cq_resize(struct ceu *ceu, uint32_t cqn, const struct ceu_resize_cq *in)
 {
 	struct completion *c = ceu->config.completion;

@@ -66,7 +66,7 @@ static uint64_t bytes_of(const struct icm *m)
 	return m ? (uint64_t)m->chunks * CEU_ICM_CHUNK_BYTES : 0;
 }
 
-/* The tables were made with the device; what the driver says must be what it was told. */
+/* The tables were created with the device; the driver must repeat the sizes that it was given. */
 static bool init_ok(const struct ceu *ceu, const struct ceu_init_hca *in)
 {
 	const struct part part[] = {

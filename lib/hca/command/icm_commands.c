@@ -75,7 +75,7 @@ static void unmap_one(struct ceu *ceu, uint64_t virt)
 		icm_unmap(m, chunk);
 }
 
-/* All or none: nobody has used what was mapped a moment ago. */
+/* All or none: chunks mapped just now are not in use yet. */
 static enum ceu_status map_contexts(struct ceu *ceu, uint32_t count, const struct ceu_map_icm *in)
 {
 	enum ceu_status status = CEU_OK;
@@ -92,7 +92,7 @@ static enum ceu_status map_contexts(struct ceu *ceu, uint32_t count, const struc
 	return status;
 }
 
-/* Contexts of that chunk that nobody uses are in no list of the data path. */
+/* Is no context of that chunk in a list of the data path? None of them is in use. */
 static bool unlisted(const struct ceu *ceu, const struct icm *m, uint32_t chunk)
 {
 	uint32_t first = icm_entry_first(m, chunk), end = icm_entry_end(m, chunk);
@@ -118,8 +118,8 @@ static enum ceu_status may_unmap(const struct ceu *ceu, uint64_t virt)
 
 /*
  * No number in the chunk is live, so no module holds one of its contexts for longer than a poll.
- * The first wait ends such polls: whoever has put a context into a list has done so. If none is in
- * one, whoever has just taken one from there is done with it after the second.
+ * The first wait ends such polls: a module that was adding a context to a list has done so. If then
+ * none is in a list, a module that has just taken one from there is done with it after the second.
  */
 static enum ceu_status unmap_contexts(struct ceu *ceu, const struct ceu_unmap_icm *in)
 {
@@ -169,8 +169,8 @@ enum ceu_status ceu_icm_unmap(struct ceu *ceu, uint32_t modifier, const struct c
 	}
 }
 
-/* Contexts that are in no use may still be in lists: that of the queue pairs' modules, which look
- * at them once more. Then their memory stays, as before the first mapping. */
+/* Contexts that are not in use may still be in lists of modules, which will visit them once more.
+ * Then their memory stays, as before the first mapping. */
 void ceu_icm_close(struct ceu *ceu, enum ceu_context kind)
 {
 	struct icm *m = ceu_area(ceu, kind);
@@ -225,8 +225,8 @@ static uint32_t give_back(struct ceu *ceu, enum ceu_context kind, uint32_t first
 	return 0;
 }
 
-/* Whoever makes and destroys one object again and again shall not map and unmap each time: one
- * chunk without use stays. */
+/* One unused chunk stays, so that creating and destroying one object repeatedly does not map and
+ * unmap memory each time. */
 static uint32_t trim(struct ceu *ceu, enum ceu_context kind)
 {
 	const struct icm *m = ceu_area(ceu, kind);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The CEU's commands on queue pairs: makes and frees contexts, moves them through their states,
+ * The CEU's commands on queue pairs: creates and frees contexts, moves them through their states,
  * answers queries. Control thread. Writes the CEU's fields of struct qp; those of the data path's
- * modules only while the QP is in RST or not yet where the module looks at them (sequence numbers
- * before RTR and RTS).
+ * modules only while the QP is in RST, or before it enters the state in which the module reads them
+ * (sequence numbers before RTR and RTS).
  */
 #include <string.h>
 #include <stddef.h>
@@ -26,9 +26,9 @@ static void clear_data_path(struct qp *q)
 }
 
 /*
- * Taking a QP off the data path has three steps: its number is cleared, so that it is no longer
- * found; once every lcore has polled, all modules are asked to release it; it has left when all of
- * them have.
+ * A QP leaves the data path in three steps: its number is cleared, so that it is no longer found;
+ * once every lcore has polled, all modules are asked to release it; it has left when all of them
+ * have.
  */
 static void unlist_qp(struct qp *q)
 {
@@ -126,8 +126,8 @@ enum ceu_status ceu_qp_make(struct ceu *ceu, uint32_t qpn, const struct ceu_qp *
 
 /*
  * A QP may hold a descriptor of its SRQ, which others could use, and its client waits for its tag:
- * it goes through ERR, where ExecutionEngine gives it back with a completion. Not in a batch: then
- * the SRQ goes, too.
+ * the QP goes through ERR, where ExecutionEngine returns the descriptor with a completion. Not in a
+ * batch: then the SRQ is destroyed, too.
  */
 static void give_back_shared(struct ceu *ceu, struct qp *q)
 {
@@ -145,7 +145,7 @@ static void give_back_shared(struct ceu *ceu, struct qp *q)
 	}
 }
 
-/* The number of a QP whose reset gave up, which only the shadow knows: is it there? */
+/* Does the number belong to a QP whose reset gave up? Only the shadow knows it. */
 static struct qp *find_stuck(struct ceu *ceu, uint32_t qpn)
 {
 	struct qp *q = qp_at(ceu->config.qps, qpn & ceu->config.qps->mask);
@@ -155,7 +155,7 @@ static struct qp *find_stuck(struct ceu *ceu, uint32_t qpn)
 	return stuck ? q : NULL;
 }
 
-/* Of a QP whose reset gave up: it is leaving, or has left meanwhile. */
+/* For a QP whose reset gave up: it is leaving, or has left since. */
 static enum ceu_status free_stuck(struct ceu *ceu, uint32_t qpn)
 {
 	struct qp *q = find_stuck(ceu, qpn);
@@ -213,7 +213,7 @@ static bool in_range(uint32_t value, uint32_t least, uint32_t most)
 	return value >= least && value <= most;
 }
 
-/* What a queue pair may allow its peer; LOCAL_WRITE is taken and means nothing. */
+/* The rights that a queue pair may grant its peer; LOCAL_WRITE is accepted and means nothing. */
 #define QP_RIGHTS                                                                                  \
 	(ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC |    \
 	 ACCESS_FLUSH_GLOBAL | ACCESS_FLUSH_PERSISTENT)
@@ -236,8 +236,9 @@ static bool attributes_ok(const struct ceu *ceu, const struct ceu_modify *in)
 	return ok;
 }
 
-/* Ethernet to UDP of what this QP sends. A UD QP has no destination: each request brings its own.
- * It takes the place of the other one, which nobody looks at any more when this returns. */
+/* The headers, Ethernet to UDP, of this QP's packets. A UD QP has no destination: each request has
+ * its own. The new path replaces the other one, which no module reads any more when this
+ * returns. */
 static void set_path(struct ceu *ceu, struct qp *q, const struct ceu_modify *in, bool connected)
 {
 	struct qp_path *to = &q->path[!q->path_now];
@@ -306,7 +307,7 @@ static void remember(struct control_qp_attr *s, const struct control_qp_attr *a)
 	s->mask |= a->mask & ~(uint32_t)(QP_ATTR_STATE | QP_ATTR_CUR_STATE);
 }
 
-/* What a state needs beside the attributes, before it is entered. */
+/* Sets what a state needs beside the attributes, before it is entered. */
 static void prepare(struct ceu *ceu, struct qp *q, enum qp_state from, enum qp_state to,
 		    const struct ceu_modify *in)
 {
@@ -337,8 +338,8 @@ static void prepare(struct ceu *ceu, struct qp *q, enum qp_state from, enum qp_s
 }
 
 /*
- * Every state may become RST. For that the QP leaves the data path altogether and, once every
- * module has let go of it, comes back under its number, as if it were new.
+ * Any state may change to RST. The QP leaves the data path altogether and, once every module has
+ * released it, comes back under its number, as if it were new.
  */
 static enum ceu_status reset(struct ceu *ceu, struct qp *q)
 {
@@ -368,7 +369,7 @@ static enum ceu_status reset(struct ceu *ceu, struct qp *q)
 	return CEU_OK;
 }
 
-/* Moves to `to` unless a module has meanwhile moved it to ERR or SQE. */
+/* Moves to `to`, unless a module has moved it to ERR or SQE in the meantime. */
 static enum ceu_status qp_enter(struct ceu *ceu, struct qp *q, enum qp_state from, enum qp_state to)
 {
 	struct engine *e = &ceu->config.engines[q->engine];
@@ -379,7 +380,7 @@ static enum ceu_status qp_enter(struct ceu *ceu, struct qp *q, enum qp_state fro
 		return CEU_BAD_SYS_STATE;
 	if (to == QP_RTS || to == QP_SQD)
 		wake_all(e, q);
-	else if (to == QP_RTR) /* it may tell the peer its initial credits (C9-155) */
+	else if (to == QP_RTR) /* it may send the peer its initial credits (C9-155) */
 		wake_post(&e->wake[WAKE_EE], &q->wake[WAKE_EE], q->index);
 	return CEU_OK;
 }

@@ -57,7 +57,7 @@ enum ceu_status ceu_srq_free(struct ceu *ceu, uint32_t srqn)
 	return CEU_OK;
 }
 
-/* Descriptors in the queue, as far as they can be believed. */
+/* Descriptors in the queue; an impossible count of the client's is not believed. */
 static uint32_t available(const struct srq *s)
 {
 	uint32_t claimed = srq_claimed(s);
@@ -74,8 +74,8 @@ enum ceu_status ceu_srq_arm(struct ceu *ceu, uint32_t srqn, const struct ceu_srq
 	__atomic_store_n(&s->limit, in->limit, __ATOMIC_SEQ_CST);
 	if (in->limit == 0)
 		return CEU_OK;
-	/* Whoever took descriptors without seeing the limit has counted them by then: the queue may
-	 * be below it already, and nobody take any more. */
+	/* A stage that took descriptors without seeing the limit has counted them by now: the queue
+	 * may be below the limit already, and nothing more be taken from it. */
 	ceu_quiesce(ceu);
 	if (srq_limit_reached(s, available(s))) {
 		count(ceu->config.counters, COUNTER_srq_limits);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The CEU's commands on the TPT: what goes to VirtToPhys (doc/virt-to-phys.md#commands-of-the-tpt).
+ * The CEU's commands on the TPT, passed to VirtToPhys (doc/virt-to-phys.md#commands-of-the-tpt).
  * Control thread.
  */
 #include <errno.h>

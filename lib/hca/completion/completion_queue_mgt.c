@@ -75,7 +75,7 @@ int cq_remove(struct completion *c, uint32_t cqn)
 	return 0;
 }
 
-/* Notes that the CQ has new entries; completion_notify() looks whether its client wants to know. */
+/* Marks the CQ as having new entries; completion_notify() checks whether its client armed it. */
 static void touch(struct completion *c, struct cq *q, bool solicited)
 {
 	uint32_t bits = solicited ? CQ_TOUCHED | CQ_TOUCHED_SOLICITED : CQ_TOUCHED, head, before;
@@ -195,7 +195,7 @@ static inline void fill(struct completion *c, struct counters *counters, struct 
 
 /* ---- step by step ---- */
 
-/* The CQ, or NULL with *answer: it is gone or does not take a completion now. */
+/* The CQ, or NULL with *answer: it does not exist or accepts no completion now. */
 static struct cq *open_cq(struct completion *c, struct counters *counters, uint32_t cqn,
 			  enum completion_answer *answer)
 {
@@ -242,8 +242,8 @@ enum completion_answer cq_fill(struct completion *c, struct counters *counters, 
 
 /* ---- in one go ---- */
 
-/* Into the backlog of a held CQ. Reserving a place there and releasing the CQ meet in one word: no
- * completion is put into a backlog that nobody looks at any more. */
+/* Adds to the backlog of a held CQ. Reserving a place there and releasing the CQ meet in one word:
+ * no completion goes into a backlog that has been emptied for the last time. */
 static bool post_backlog(struct completion *c, struct counters *counters, struct cq *q,
 			 const struct cqe *entry, bool solicited)
 {
@@ -319,8 +319,8 @@ int cq_resize(struct completion *c, uint32_t cqn, struct cqe *buffer, uint32_t l
 	return 0;
 }
 
-/* An entry of the backlog into the CQ; whoever reserved it is just writing it, if it is not there.
- */
+/* Moves an entry of the backlog to the CQ. If it is not there yet, the stage that reserved it is
+ * just writing it. */
 static void unlog(struct completion *c, struct counters *counters, struct cq *q,
 		  const struct cqe *entry)
 {

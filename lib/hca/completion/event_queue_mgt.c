@@ -11,7 +11,7 @@ void eq_write(struct completion *c, uint32_t client, struct client_page *page, i
 {
 	struct eq *q = &c->eqs[client];
 
-	/* Lcores look at some fields of queues that are not there, too. */
+	/* Lcores also read some fields of queues that do not exist. */
 	__atomic_store_n(&q->produced, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&q->notify, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&q->mask, UINT32_MAX, __ATOMIC_RELAXED);

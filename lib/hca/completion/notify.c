@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What happens between polls, on every lcore that completes something: CompletionQueueMgt raises
- * the events that clients armed for, then the bells of clients that sleep are rung. The only code
- * of this folder that calls the system.
+ * The work between polls, on every lcore that completes something: raises the events that clients
+ * armed for, then rings the bells of sleeping clients. The only code of this folder that makes
+ * system calls.
  */
 #include <unistd.h>
 #include <rte_branch_prediction.h>
@@ -31,7 +31,7 @@ static void notify_serve(struct completion *c, struct counters *counters)
 	if (likely(!touched && !pending))
 		return;
 	if (__atomic_exchange_n(&c->serving, 1, __ATOMIC_SEQ_CST))
-		return; /* another lcore is at it, or will look again in its next round */
+		return; /* another lcore is doing it, or will check again in its next round */
 	if (touched)
 		completion_serve_arms(c, counters);
 	if (unlikely(pending))

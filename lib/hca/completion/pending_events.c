@@ -4,8 +4,8 @@
  * them until there is room, so a client that ignores its events loses none of those that must not
  * be lost (a QP's last descriptor, an SRQ's limit, an error), and cannot make memory grow.
  *
- * Written by whoever raises events, on any stage; served between polls, a part of the objects at a
- * time, so as not to keep an lcore long.
+ * Written by any stage that raises events; served between polls, a part of the objects at a time,
+ * so as not to delay an lcore.
  */
 #include <rte_branch_prediction.h>
 #include "completion_priv.h"
@@ -109,8 +109,7 @@ static void visit_object(struct completion *c, struct counters *counters, uint32
 
 	if (likely(word == 0) || CLIENT_OF(word) != client)
 		return;
-	word = __atomic_exchange_n(at, 0,
-				   __ATOMIC_SEQ_CST); /* bits may have been added meanwhile */
+	word = __atomic_exchange_n(at, 0, __ATOMIC_SEQ_CST); /* bits may have been added since */
 	if ((word & OWNER_MASK) == owner_of(c, client, NUMBER_OF(word)))
 		raise_events(c, counters, of, word);
 }

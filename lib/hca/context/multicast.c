@@ -84,7 +84,7 @@ int multicast_attach(struct multicast_table *t, const uint8_t mgid[16], uint32_t
 	return 0;
 }
 
-/* Readers that have it go on along its `next`. */
+/* Readers that are at it continue along its `next`. */
 static void remove_group(struct multicast_table *t, struct multicast_group *g)
 {
 	struct multicast_group **at = &t->chain[multicast_chain(t, g->mgid)];

@@ -2,10 +2,10 @@
 /*
  * The loop of one lcore. Reads as the schedule: each stage placed here gets one poll in each round.
  *
- * Going to sleep, without losing a doorbell: after a while without work we announce it (clients
- * then kick us after a doorbell, peers wake us), look at everything once more, and sleep only if
- * that round found nothing either. The announcement stands until a round finds work. What nobody
- * announces (frames from the wire, timers) waits for the timeout at most.
+ * How it sleeps without losing a doorbell: after a while without work it announces that it will
+ * sleep (clients then ring the bell after a doorbell, peers wake it), polls everything once more,
+ * and sleeps only if that round found nothing either. The announcement holds until a round finds
+ * work. Events without a wake-up (frames from the wire, timers) wait for the timeout at most.
  *
  * The eventfds are watched edge-triggered and never read: each write wakes every lcore that
  * watches, and none takes a wake-up away from another.
@@ -23,13 +23,13 @@
 #include "send-queue/send_queue.h"
 
 enum {
-	CONTENDED_NS = 20000, /* a yield that took longer than this let somebody else run */
-	CONTENDED_FOR_NS = 1000000000, /* seeing anew costs a time slice */
+	CONTENDED_NS = 20000,	       /* if a yield took longer than this, another thread ran */
+	CONTENDED_FOR_NS = 1000000000, /* checking again costs a time slice */
 	UNCONTENDED_FOR_NS = 1000000,
 };
 
 enum {
-	CLOCK_GRAIN_NS = 256, /* an engine that several lcores share is not told of less */
+	CLOCK_GRAIN_NS = 256, /* least step published to an engine that lcores share */
 };
 
 static int watch(struct lcore_loop *l, int fd)
@@ -100,7 +100,7 @@ void lcore_loop_wake(struct lcore_loop *l)
 		LOG(ERR, "wake-up of CPU %u: %s", l->cpu, strerror(errno));
 }
 
-/* The time of an engine only goes forward, whoever of its lcores tells it. */
+/* The time of an engine never goes back, whichever of its lcores publishes it. */
 static void publish_time(struct lcore_loop *l)
 {
 	for (unsigned i = 0; i < l->engine_count; i++) {
@@ -160,9 +160,9 @@ static enum dbp_crowd crowd(const struct lcore_loop *l)
 }
 
 /*
- * Does anybody else want our CPU? A client's word is not enough to take the lcore's spinning away
- * from all others: if nobody runs while we yield, the claim is void for a while. One who does run
- * has his share of the CPU anyway.
+ * Does another thread want our CPU? A client's claim alone must not stop the lcore from spinning
+ * for all others: if nothing runs while we yield, the claim is ignored for a while. A client that
+ * does run has its share of the CPU anyway.
  */
 static bool contended(struct lcore_loop *l)
 {
@@ -178,9 +178,9 @@ static bool contended(struct lcore_loop *l)
 }
 
 /*
- * The round found nothing. With fewer CPUs than pollers, what we spin away is what a client lacks
- * to send us the next work: while we would spin, we yield to one that yields in turn, and sleep at
- * once for one that spins on our CPU, as only a doorbell's wake-up preempts it.
+ * The round found nothing. With fewer CPUs than pollers, our spinning takes the time that a client
+ * needs to post the next work: instead of spinning, yield to a client that yields too, and sleep at
+ * once if one spins on our CPU, since then only the wake-up by a doorbell preempts it.
  */
 static void idle(struct lcore_loop *l)
 {
@@ -216,9 +216,9 @@ static void busy(struct lcore_loop *l)
 	}
 }
 
-/* The sleep that we wanted, as far as it came to one. The scheduler may have made it longer, or
- * preempted us during a round: the modules infer that from the time not reported as sleep.
- */
+/* Reports the sleep that we asked for, as far as it happened. The scheduler may have made it
+ * longer, or preempted us during a round: the modules infer that from the time not reported as
+ * sleep. */
 static void publish_sleep(struct lcore_loop *l, uint64_t passed_ns)
 {
 	uint64_t slept_ns = RTE_MIN(passed_ns, l->slept_ns);

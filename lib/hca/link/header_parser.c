@@ -2,10 +2,10 @@
 /*
  * HeaderParser (doc/modules.md#headerparser): takes frames from the port and checks them in this
  * order: lengths before any field is used, opcode before any table is indexed, ICRC, queue pair,
- * service, P_Key, the peer's address. What passes goes to RequesterRecvControl (responses) or
- * ExecutionEngine (requests) of the engine that owns the queue pair; what does not is dropped by
- * name. Datagrams to multicast groups go through multicast.c. Reads QP contexts, writes none, never
- * writes into a frame. Stage header_parse.
+ * service, P_Key, the peer's address. Packets that pass go to RequesterRecvControl (responses) or
+ * ExecutionEngine (requests) of the engine that owns the queue pair; the others are dropped, with a
+ * counter for each reason. Datagrams to multicast groups go through multicast.c. Reads QP contexts,
+ * writes none, never writes into a frame. Stage header_parse.
  *
  * The states of the design (PARSE_BTH, PARSE_RETH, ...) are lib/common/wire's opcode table, which
  * says what headers follow.
@@ -57,7 +57,7 @@ static bool from_peer(const struct qp *q, const struct wire_frame *f)
 	return memcmp(f->src_ip, p->peer_ip + 12, 4) == 0; /* v4-mapped */
 }
 
-/* What a packet may not be, as far as the queue pair is concerned. */
+/* The checks against the queue pair. */
 static bool admitted(struct engine *e, const struct qp *q, const struct wire_frame *f)
 {
 	const struct wire_opcode *o = &wire_opcodes[f->h.opcode];
@@ -93,7 +93,7 @@ static void hp_describe(struct rte_mbuf *m, const struct wire_frame *f)
 	a->icrc_bytes = icrc_later(m, f) ? f->transport_end - f->l3_offset : 0;
 }
 
-/* No queue pair has its number: a datagram to a group, or to nobody. */
+/* No queue pair has its number: a datagram to a group, or a drop. */
 static void take_numberless(struct engine *e, struct rte_mbuf *m, const struct wire_frame *f)
 {
 	if (f->h.dest_qp != MULTICAST_QPN || wire_opcodes[f->h.opcode].service != SERVICE_UD) {
@@ -163,14 +163,14 @@ static void forward(struct engine *e, struct channel *to, struct rte_mbuf **m, u
 /* No queue of a port holds more frames than that. */
 #define PORT_FRAMES 4096
 
-/* What nobody has had room to look at for so long is as good as lost. */
+/* A frame that has found no room for this long counts as lost. */
 #define FULL_NS 100000000
 
 /*
- * `n` frames of `asked` have been taken and handed on; the poll began at now_ns. When the port had
- * no more, or so many have come since that none can be left from before, timers may know. So they
- * may when there has been no room for long: what holds it up may be what only they can end, packet
- * buffers that wait for acknowledgements.
+ * `n` frames of `asked` have been taken and passed on; the poll began at now_ns. Timers may advance
+ * to that time when the port had no more, or when so many have arrived since that none can be left
+ * from before. They may also advance when there has been no room for long: the cause may be
+ * something that only a timer ends, packet buffers that wait for acknowledgements.
  */
 static void heard(struct engine *e, struct hp *hp, unsigned asked, unsigned n, uint64_t now_ns)
 {

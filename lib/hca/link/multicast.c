@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * HeaderParser's part for datagrams to multicast groups (DestQP 0xffffff; IBTA volume 1, 10.5.2):
- * each queue pair that is attached to the group gets a reference to the frame of its own, as if the
- * datagram had been for it alone. Its Q_Key, its state and its receives are ExecutionEngine's to
- * judge, so that one that cannot receive costs the others nothing.
+ * each queue pair that is attached to the group gets its own reference to the frame, as if the
+ * datagram had been for it alone. ExecutionEngine checks its Q_Key, state and receives, so that one
+ * that cannot receive costs the others nothing.
  *
- * The references go behind the other frames of the burst, with the room that those have left; if
- * there is not enough, HeaderParser takes no frames until there was, and goes on where it stopped.
+ * The references follow the other frames of the burst, as far as these have left room; if there is
+ * not enough, HeaderParser takes no frames until there is, and continues where it stopped.
  * Stage header_parse. Reads the table of groups, writes no context and no frame.
  */
 #include <errno.h>
@@ -29,7 +29,7 @@ void hp_destroy(struct engine *e)
 	e->hp = NULL;
 }
 
-/* Whom it is for; NULL: nobody. */
+/* The group it is for; NULL: none. */
 static const struct multicast_group *group_of(const struct engine *e, struct rte_mbuf *m)
 {
 	const struct arrival *a = arrival_of(m);
@@ -58,7 +58,7 @@ void multicast_keep(struct engine *e, struct rte_mbuf *m)
 	hp->waiting[hp->waits++] = m;
 }
 
-/* A reference with metadata of its own; NULL: no buffer. */
+/* A reference with its own metadata; NULL: no buffer. */
 static struct rte_mbuf *refer(struct engine *e, struct rte_mbuf *m, uint32_t qpn)
 {
 	struct rte_mbuf *clone = rte_pktmbuf_alloc(e->clones);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Link receive, 64To256Trans in the hardware design (doc/modules.md#link-receive): takes frames
- * from the port. What is left of it in software: words need no widening here. Stage header_parse.
+ * from the port. Nothing else is left of it in software, where words need no widening. Stage
+ * header_parse.
  */
 #include "link_priv.h"
 

@@ -3,9 +3,9 @@
  * Link transmit, 256To64Trans in the hardware design (doc/modules.md#link-transmit): takes frames
  * in turn from request and response generation and gives them to the port. Stage header_parse.
  *
- * A port that takes nothing for STUCK_NS loses what waits: two HCAs that are joined could otherwise
- * wait for each other for ever, each with a full transmit side because the other one's receive side
- * is stalled. The transport repairs it.
+ * If the port accepts nothing for STUCK_NS the waiting frames are dropped: two joined HCAs could
+ * otherwise wait for each other for ever, each with a full transmit side because the other's
+ * receive side is stalled. The transport repairs the loss.
  */
 #include <errno.h>
 #include "link_priv.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MultiQueue's pools, in hugepage memory where there is any. Reserved whole, touched only as far as
- * they are used. */
+/* MultiQueue's pools, in hugepage memory if there is any. Reserved whole, but touched only as far
+ * as they are used. */
 #include <errno.h>
 #include <rte_common.h>
 #include <rte_malloc.h>

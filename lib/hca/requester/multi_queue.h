@@ -10,11 +10,11 @@
  * The race over one element: the consumer frees the last element while the producer
  * links a new one behind it. Here the two meet in one atomic operation on the element's `next`:
  *   - the producer swings it from NIL to the new element; if it finds CLOSED, the consumer was
- * first and the list is empty: the new element becomes the head;
+ *     first and the list is empty: the new element becomes the head;
  *   - the consumer, taking what seems to be the last element, swings it from NIL to CLOSED; if it
- * finds an index, the producer was first and that is the new head. `consumed` is stored before the
- * element goes to the free FIFO, and the producer looks at it before it trusts its tail: a tail
- * that counts as consumed may belong to another list already and is never touched.
+ *     finds an index, the producer was first and that is the new head. `consumed` is stored before
+ *     the element goes to the free FIFO, and the producer reads it before it trusts its tail: a
+ *     tail that counts as consumed may belong to another list already and is never touched.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -188,14 +188,14 @@ static inline struct rd_element *rd_head(struct multi_queue *mq, const struct mq
 	return mq_count(l) ? &mq->rd[__atomic_load_n(&l->head, __ATOMIC_ACQUIRE)] : NULL;
 }
 
-/* Scatter entries are put before their READ: whoever has that one knows that they are there. */
+/* Scatter entries are put before their READ: a module that sees the READ sees them, too. */
 static inline struct re_element *re_head(struct multi_queue *mq, const struct mq_list *l)
 {
 	return &mq->re[__atomic_load_n(&l->head, __ATOMIC_ACQUIRE)];
 }
 
-/* The heads of both lists, or NULL; false: both are empty. While the producer goes on: each element
- * that is older than one of the two is seen, too. */
+/* The heads of both lists, or NULL; false: both are empty. Although the producer may be adding
+ * elements, any element that is older than one of the two is seen, too. */
 static inline bool mq_heads(struct multi_queue *mq, const struct mq_list *sw_list,
 			    const struct mq_list *rd_list, struct sw_element **sw,
 			    struct rd_element **rd)
@@ -207,8 +207,8 @@ static inline bool mq_heads(struct multi_queue *mq, const struct mq_list *sw_lis
 	return *sw || *rd;
 }
 
-/* Takes the head away; what it holds (the mbuf) is the caller's business before. Consumer; not
- * empty. */
+/* Removes the head. The caller has dealt with its contents (the mbuf) before. Consumer; the list is
+ * not empty. */
 static inline void sw_pop(struct multi_queue *mq, struct mq_list *l)
 {
 	uint32_t i = l->head;
@@ -233,15 +233,15 @@ static inline void re_pop(struct multi_queue *mq, struct mq_list *l)
 	mq_give(&mq->re_free, i);
 }
 
-/* Is the READ at the head of its queue older than the packet at the head of theirs (or alone)? A
- * local operation has the PSN of what it stands behind: a READ of the same is older. */
+/* Is the READ at the head of its queue older than the packet at the head of the other (or alone)? A
+ * local operation has the PSN of the request before it: a READ with the same PSN is older. */
 static inline bool read_is_older(const struct sw_element *sw, const struct rd_element *rd)
 {
 	return rd && (!sw || psn_before_eq(rd->psn, sw->psn));
 }
 
-/* The packet asks for an acknowledgement. It may be in MultiQueue already, where the walk looks at
- * that. RequesterTransControl; packet_asks(): RequesterRecvControl. */
+/* Sets AckReq. The packet may be in MultiQueue already, where a retransmission reads the bit.
+ * RequesterTransControl; packet_asks(): RequesterRecvControl. */
 static inline void packet_ask(struct packet *p)
 {
 	__atomic_store_n(&p->headers.ackreq, 1, __ATOMIC_RELAXED);

@@ -3,8 +3,8 @@
 #define REQUESTER_OUTSTANDING_H
 /*
  * What a queue pair has outstanding, and for how long none of it has been acknowledged: the clocks
- * that its Loss timer and its probes go by. Written by RequesterTransControl and
- * RequesterRecvControl; read by any stage of the requester.
+ * of its Loss timer and its probes. Written by RequesterTransControl and RequesterRecvControl; read
+ * by any stage of the requester.
  */
 #include "context/qp_context.h"
 #include "pipeline/engine.h"
@@ -29,11 +29,10 @@ static inline uint64_t qp_timeout_ns(const struct qp *q)
 }
 
 /*
- * How long nothing may be acknowledged, while we look, before what is outstanding is sent again
- * without counting down (a probe): several round trips, doubled with each probe, and never longer
- * than Ttr. A
- * responder tells a loss once, by one NAK; if that, or the packet that it asked for, is lost too,
- * the transport timer would be the only other one to tell (C9-114, C9-139).
+ * For how long nothing may be acknowledged, while we poll, before everything outstanding is sent
+ * again without counting a retry (a probe): several round trips, doubled with each probe, and never
+ * longer than Ttr. A responder reports a loss once, by one NAK; if that NAK, or the packet that it
+ * requested, is lost too, only the transport timer would discover it (C9-114, C9-139).
  */
 #define PROBE_ROUND_TRIPS 4
 
@@ -56,9 +55,9 @@ static inline uint64_t qp_quiet_since(const struct qp *q)
 }
 
 /*
- * For how much of `ns`, which began when engine_missed() was `missed_ns`, did we look for an
+ * For how much of `ns`, which began when engine_missed() was `missed_ns`, did we poll for an
  * acknowledgement? Time in which others had the CPU says nothing about the network, nor about a
- * peer that shares it with us.
+ * peer that shares the CPU with us.
  */
 static inline uint64_t qp_looked_ns(const struct engine *e, uint64_t ns, uint64_t missed_ns)
 {
@@ -80,7 +79,7 @@ static inline uint64_t qp_quiet_ns(const struct engine *e, const struct qp *q)
 	return RTE_MAX(engine_now(e), since) - since;
 }
 
-/* Something was acknowledged, or is waited for anew. Stage requester_recv. */
+/* Something was acknowledged, or a new wait begins. Stage requester_recv. */
 static inline void qp_progress(const struct engine *e, struct qp *q)
 {
 	__atomic_store_n(&q->rrc.progress_ns, engine_now(e), __ATOMIC_RELEASE);

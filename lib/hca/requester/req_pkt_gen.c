@@ -2,13 +2,12 @@
 /*
  * ReqPktGen (doc/modules.md#reqpktgen): puts the headers in front of the payload, pads, and
  * finishes the ICRC. New packets from RequesterTransControl and retransmissions from
- * RequesterRecvControl end in RPG_TXA. New ones go first: of a queue pair that retransmits none are
- * made meanwhile, and those made before must not fall between the repeated ones. Stage
- * segmentation.
+ * RequesterRecvControl end in RPG_TXA. New ones go first: a queue pair makes none while it
+ * retransmits, and those made before must not come between the repeated ones. Stage segmentation.
  *
- * The payload's CRC came with its copy (packet.payload_crc), so only the headers are read here; a
- * short frame is cheaper to run over once more as a whole. A frame that stays in this daemon has no
- * ICRC (pipeline/icrc.h).
+ * The payload's CRC was computed with its copy (packet.payload_crc), so only the headers are read
+ * here; for a short frame it is cheaper to read the whole frame once more. A frame that stays in
+ * this daemon has no ICRC (pipeline/icrc.h).
  */
 #include <errno.h>
 #include "context/qp_context.h"
@@ -48,8 +47,8 @@ static void datagram_template(struct engine *e, const struct qp *q, const struct
 	wire_template_build(t, &path);
 }
 
-/* Stores the ICRC of a frame that build() has made. A loop of its own over the burst: right behind
- * the stores of the headers the wide loads would have to wait for them. */
+/* Stores the ICRC of a frame that build() has made. This is a separate loop over the burst:
+ * directly after the stores of the headers, the wide loads would have to wait for them. */
 static inline void finish_icrc(struct rte_mbuf *m)
 {
 	struct packet *p = packet_of(m);

@@ -8,7 +8,7 @@
 struct request_opcodes {
 	uint8_t first, middle, last; /* 0 for what goes in one packet */
 	uint8_t only;
-	uint8_t answer; /* enum wire_kind; of what has a response of its own */
+	uint8_t answer; /* enum wire_kind; of operations with their own response */
 	uint8_t reserved[3];
 };
 

@@ -48,7 +48,7 @@ static enum rr_state cq_req(struct engine *e, struct qp *q, struct request *r)
 {
 	enum completion_answer answer;
 
-	if (unlikely(qp_closing(q))) /* nobody asks for it any more */
+	if (unlikely(qp_closing(q))) /* it is no longer needed */
 		return RR_IDLE;
 	answer = cq_place(e->completion, counters_of(e), q->cqn_snd, &r->cq_place);
 	if (unlikely(answer == COMPLETION_LOST))

@@ -4,8 +4,8 @@
 /*
  * Request resolution (doc/modules.md#request-resolution): completes UC and UD requests. When the
  * message has been sent or has failed, RequesterTransControl (UCUD_CPL) takes the request through
- * it: a place in the CQ, then the completion. The state lies in the request, so that one whose CQ
- * is held goes on where it was. RC requests stay in IDLE: RequesterRecvControl completes them.
+ * it: a place in the CQ, then the completion. The request keeps the state, so that one whose CQ is
+ * held continues where it was. RC requests stay in IDLE: RequesterRecvControl completes them.
  * Stage segmentation; nothing here waits.
  */
 #include <stdbool.h>
@@ -27,8 +27,8 @@ enum rr_state resolution_step(struct engine *e, struct qp *q, struct rte_mbuf *m
 /* Steps until IDLE (true) or until the CQ is not ready (false: call again later). */
 bool resolution_complete(struct engine *e, struct qp *q, struct rte_mbuf *m);
 
-/* The QP is taken away: back to IDLE from any state. A place that the request has reserved is
- * written all the same, lest others wait behind it for ever. False: the CQ is held, call again
+/* The QP is being destroyed: back to IDLE from any state. A place that the request has reserved is
+ * written all the same, or others would wait behind it for ever. False: the CQ is held, call again
  * later. */
 bool resolution_abandon(struct engine *e, struct qp *q, struct rte_mbuf *m);
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RequesterRecvControl (doc/modules.md#requesterrecvcontrol): what comes back. Acknowledgements
- * release packets and complete requests; NAKs and expired timers send again, wait, or end the queue
- * pair; read responses are written through their scatter entries; bad requests complete in their
- * turn. Writes qp.rrc and the consumer's side of qp.mq. Stage requester_recv.
+ * RequesterRecvControl (doc/modules.md#requesterrecvcontrol): handles everything that comes back.
+ * Acknowledgements release packets and complete requests; NAKs and expired timers cause a
+ * retransmission, a wait, or the end of the queue pair; read responses are written through their
+ * scatter entries; bad requests complete in their turn. Writes qp.rrc and the consumer's side of
+ * qp.mq. Stage requester_recv.
  *
  * Each response, expired timer, bad request or failed queue pair passes the states below, one step
  * function each; rrc_work.h says which file has which. The table of transitions is
- * requester_recv_control.def. Nothing here waits: a response whose memory VirtToPhys cannot tell at
- * once is held, and those behind it; at the next poll it passes all states anew.
+ * requester_recv_control.def. Nothing here waits: a response whose memory VirtToPhys cannot
+ * translate at once is held, with those behind it, and passes all states again at the next poll.
  */
 #include <errno.h>
 #include "outstanding.h"
@@ -87,7 +88,7 @@ static enum rrc_state not_sending(struct rrc_work *w)
 	return rrc_drop(w, COUNTER_drop_qp_state);
 }
 
-/* What an acknowledge packet says about something outstanding. */
+/* The next state for an acknowledge packet within the outstanding PSNs. */
 static inline enum rrc_state acknowledge(struct rrc_work *w)
 {
 	const struct wire_headers *h = &w->a->headers;
@@ -240,7 +241,7 @@ static unsigned take_bad_requests(struct engine *e)
 	return n;
 }
 
-/* False: it comes again. */
+/* False: the response must be retried. */
 static inline bool take_response(struct engine *e, struct counters *c, struct rte_mbuf *m)
 {
 	struct rrc_work w = {.e = e, .c = c, .m = m, .a = arrival_of(m)};
@@ -260,7 +261,7 @@ static inline bool take_response(struct engine *e, struct counters *c, struct rt
 	return !w.again;
 }
 
-/* What was held, and nothing else before that is done; else what has arrived. */
+/* Held responses first, until none is left; then those that have arrived. */
 static unsigned take_burst(struct engine *e, struct rte_mbuf **m)
 {
 	struct rrc *c = e->rrc;

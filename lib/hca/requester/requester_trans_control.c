@@ -184,8 +184,8 @@ static bool read_buffers(const struct visit *v, uint32_t reads)
 
 /*
  * Would more PSNs be outstanding than C9-61 allows? The responses of a READ count; of a message
- * only as many packets as there are buffers. Nor may a PSN lie more than 2^23 after the first one
- * of a READ whose responses are arriving: which is older could not be told.
+ * only as many packets as there are buffers. Nor may a PSN be more than 2^23 after the first one of
+ * a READ whose responses are arriving: the older of the two could not be determined.
  */
 static bool window_full(const struct visit *v)
 {
@@ -201,7 +201,7 @@ static bool window_full(const struct visit *v)
 }
 
 /* What a READ or atomic has to wait for. One without buffers waits for the responses to others; if
- * there are none, nobody would wake it, and it tries again (judge_read()). */
+ * there are none, nothing would wake it, and it tries again (judge_read()). */
 static enum park_reason park_reason_of_read(const struct visit *v)
 {
 	uint32_t reads = reads_outstanding(v->q);
@@ -319,7 +319,7 @@ static inline enum rtc_state idle(struct visit *v)
 	return RTC_RESP_CXT;
 }
 
-/* Serves a visit's requests until there are no more (IDLE) or one must wait (PARKED, STALLED). */
+/* Handles a visit's requests until there are no more (IDLE) or one must wait (PARKED, STALLED). */
 static inline enum rtc_state serve(struct visit *v)
 {
 	enum rtc_state state = RTC_IDLE, next = RTC_IDLE;
@@ -418,7 +418,7 @@ static bool may_continue(const struct visit *v)
 	return park_reason_of(v) == PARK_NONE;
 }
 
-/* Parks the QP, unless what it waits for has happened meanwhile. */
+/* Parks the QP, unless what it waits for has happened in the meantime. */
 static void park_qp(struct visit *v)
 {
 	struct qp *q = v->q;
@@ -448,10 +448,10 @@ static void active_again(struct visit *v)
 }
 
 /*
- * Ends the QP's turn: its packets, its timer, those who wait for it, and itself. One fence
- * separates the stores of this turn (next_psn, the lists, consumed) from three checks: of
- * TimerControl, which may have stopped its Loss timer, of a QP that failed meanwhile, and of
- * WQEScheduler.
+ * Ends the QP's turn: passes its packets on, arms its timer, wakes modules that wait for it, and
+ * parks or reschedules it. One fence separates the stores of this turn (next_psn, the lists,
+ * consumed) from three checks: whether TimerControl has stopped its Loss timer, whether the QP has
+ * failed, and whether WQEScheduler waits.
  */
 static void end_visit(struct visit *v, enum rtc_state state)
 {

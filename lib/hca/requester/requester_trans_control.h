@@ -2,9 +2,9 @@
 #ifndef REQUESTER_REQUESTER_TRANS_CONTROL_H
 #define REQUESTER_REQUESTER_TRANS_CONTROL_H
 /*
- * RequesterTransControl (doc/modules.md#requestertranscontrol): judges requests, has them cut into
- * packets, parks queue pairs that may not go on. DP_RTC → RTC_RPG, RTC_RRC, RTC_TC. Stage
- * segmentation.
+ * RequesterTransControl (doc/modules.md#requestertranscontrol): decides whether requests may be
+ * sent, has them cut into packets, parks queue pairs that must wait. DP_RTC → RTC_RPG, RTC_RRC,
+ * RTC_TC. Stage segmentation.
  */
 #include "context/qp_context.h"
 #include "pipeline/engine.h"
@@ -16,7 +16,7 @@ void rtc_destroy(struct engine *e);
 /* One poll of it. Returns requests taken and packets made. */
 unsigned rtc_poll(struct engine *e);
 
-/* Why RequesterTransControl does not go on with a QP (qp.rtc.parked). */
+/* Why RequesterTransControl has parked a QP (qp.rtc.parked). */
 enum park_reason {
 	PARK_NONE,
 	PARK_BUFFER,
@@ -31,8 +31,8 @@ enum park_reason {
 	PARK_REASONS
 };
 
-/* What RequesterTransControl may have parked the QP for has changed: it looks at the QP again.
- * Stage requester_recv. */
+/* A condition that RequesterTransControl may have parked the QP for has changed: has it visit the
+ * QP again. Stage requester_recv. */
 static inline void wake_sender(struct engine *e, struct qp *q)
 {
 	if (parked(&q->rtc.parked))

@@ -4,13 +4,12 @@
  * TIMER_RETRANS (doc/modules.md#requesterrecvcontrol): go-back-N over MultiQueue's two queues in
  * PSN order. Reads elements, releases none. Stage requester_recv.
  *
- * No more is in flight than the window allows (below): then the walk pauses, after a packet that
- * requests an acknowledgement, until something is acknowledged. If that packet is lost, a probe or
- * the Loss timer starts again.
+ * When the window is full (below) the walk pauses, after a packet that requests an acknowledgement,
+ * until something is acknowledged. If that packet is lost, a probe or the Loss timer starts over.
  *
- * The packets have a channel of their own (RRC_RPG), so RequesterTransControl may send again only
- * when ReqPktGen has taken the last of them: otherwise new packets would overtake old ones, and
- * each of them would draw another NAK.
+ * The packets have their own channel (RRC_RPG), so RequesterTransControl may send again only when
+ * ReqPktGen has taken the last of them: otherwise new packets would overtake old ones, and each of
+ * them would provoke another NAK.
  */
 #include "outstanding.h"
 #include "requester_trans_control.h"
@@ -73,10 +72,10 @@ void retransmit_lost(struct engine *e, struct qp *q, uint32_t psn)
 #define ROUND_TRIP_NS_MAX (UINT32_MAX / 8) /* eight of them fit into 32 bits */
 
 /*
- * A round trip begins with an acknowledgement and ends when something sent after it is
- * acknowledged; not something in flight already: the acknowledgements of a burst come close
- * together, however far the peer is. None is measured while nothing is outstanding, when the
- * client's pauses would count, and those with retransmissions do not count.
+ * A round trip is measured from an acknowledgement until something sent after it is acknowledged;
+ * not something in flight already, since the acknowledgements of a burst arrive close together,
+ * however far away the peer is. None is measured while nothing is outstanding, which would include
+ * the client's pauses, and those with retransmissions are discarded.
  */
 static void measure(struct engine *e, struct qp *q)
 {
@@ -99,8 +98,8 @@ static void measure(struct engine *e, struct qp *q)
 	}
 }
 
-/* Where the walk continues: after what has been acknowledged meanwhile. Counts outstanding PSNs,
- * since 2^23 of them have no before and after. */
+/* Where the walk continues: after everything acknowledged since. Compares counts of outstanding
+ * PSNs, since 2^23 of them have no before and after. */
 static uint32_t walk_psn(const struct qp *q)
 {
 	uint32_t unacked = q->rrc.unacked_psn, psn = q->rrc.retransmit_psn;
@@ -188,7 +187,7 @@ static struct rte_mbuf *packet_again(const struct sw_element *sw)
 }
 
 /* The READ or atomic at the cursor. The oldest one may have some of its responses: it is requested
- * from there on, and the response may begin afresh there. */
+ * from the first missing one on, and the responses may start with FIRST or ONLY there. */
 static struct rte_mbuf *read_request(struct engine *e, struct qp *q, const struct rd_element *rd)
 {
 	bool oldest = q->rrc.cursor.rd_place == q->mq.rd.consumed;

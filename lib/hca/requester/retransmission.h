@@ -9,7 +9,7 @@
 #include "pipeline/engine.h"
 
 /* Sends everything outstanding from `psn` on again, in PSN order, as far as the window allows, and
- * the rest as that is acknowledged. RequesterTransControl adds nothing meanwhile. */
+ * the rest as that is acknowledged. RequesterTransControl sends nothing until then. */
 void retransmit_from(struct engine *e, struct qp *q, uint32_t psn);
 
 /* A loss has shown, or the peer had no receive descriptor: halves the window. */

@@ -38,11 +38,11 @@ static enum rrc_state retry_nak(struct rrc_work *w, uint32_t psn)
 }
 
 /*
- * What was on its way when the retransmission began may draw the same NAK again, from a peer whose
- * silence a duplicate ends (C9-80; ours keeps it, C9-114). Such a repetition says nothing new: it
- * neither counts as a try nor starts over, for as long as an answer takes. Before a round trip was
- * measured that is a guess, doubled with each failed try: others may keep the peer from its CPU.
- * If the repeated packet itself was lost, a probe or the Loss timer finds out.
+ * Packets in flight when the retransmission began may provoke the same NAK again, from a peer whose
+ * silence a duplicate ends (C9-80; ours keeps it, C9-114). For as long as an answer takes such a
+ * repetition is ignored: it neither counts as a retry nor starts over. Before a round trip has been
+ * measured that time is a guess, doubled with each failed retry: others may keep the peer from its
+ * CPU. If the repeated packet itself was lost, a probe or the Loss timer discovers it.
  */
 #define NAK_REPEAT_NS 250000
 
@@ -54,7 +54,7 @@ static bool nak_is_repeated(const struct engine *e, const struct qp *q)
 	return engine_now(e) - q->rrc.nak_ns < RTE_MAX(ns, (uint64_t)NAK_REPEAT_NS << tries);
 }
 
-/* Once: until that READ moves on, more of them say nothing new. */
+/* Only once: until that READ makes progress, more of them are ignored. */
 enum rrc_state rrc_step_implied_nak(struct rrc_work *w)
 {
 	struct qp *q = w->q;
@@ -141,9 +141,9 @@ static enum rrc_state nak_fatal(struct rrc_work *w)
 }
 
 /*
- * What precedes is released. What is older and still there is a READ that lost a response, unless
- * that READ itself failed (C9-100): it is requested again with the rest, for RNR when the wait
- * is over (C9-130).
+ * Everything before it is released. Anything older that is still there is a READ that lost a
+ * response, unless that READ itself failed (C9-100): it is requested again with the rest, after an
+ * RNR NAK when the wait is over (C9-130).
  */
 enum rrc_state rrc_step_nak_implicit_release(struct rrc_work *w)
 {
@@ -157,8 +157,8 @@ enum rrc_state rrc_step_nak_implicit_release(struct rrc_work *w)
 	return w->outcome == OUTCOME_SEQUENCE ? RRC_NAK_RETRANS : nak_fatal(w);
 }
 
-/* Tells TimerControl to set the RNR timer. If there is no room for the command, it is as if the NAK
- * had been lost: the Loss timer sends again, and another NAK comes. */
+/* Has TimerControl set the RNR timer. If there is no room for the command, it is as if the NAK had
+ * been lost: the Loss timer sends again, and another NAK comes. */
 enum rrc_state rrc_step_reset_timer(struct rrc_work *w)
 {
 	uint64_t ns = aeth_rnr_ns(aeth_value(w->a->headers.syndrome));

@@ -11,15 +11,15 @@ enum rrc_state rrc_step_nak_implicit_release(struct rrc_work *w);
 enum rrc_state rrc_step_nak_retrans(struct rrc_work *w);
 enum rrc_state rrc_step_reset_timer(struct rrc_work *w);
 
-/* The states ACK_LOSS_RETRANS and READ_RETRANS: what has come says that a response of the READ or
- * atomic before was lost. */
+/* The states ACK_LOSS_RETRANS and READ_RETRANS: the response shows that an earlier one, of the READ
+ * or atomic before, was lost. */
 enum rrc_state rrc_step_implied_nak(struct rrc_work *w);
 
 /* Sends everything from `psn` on again and counts that as a try (C9-137, C9-142): RRC_IDLE, or
  * RRC_FLUSH if none is left. Any advance restores the tries. */
 enum rrc_state rrc_retry(struct rrc_work *w, uint32_t psn);
 
-/* Takes the credits that an AETH brings. */
+/* Takes the credits of an AETH. */
 void rrc_take_credits(struct rrc_work *w);
 
 #endif

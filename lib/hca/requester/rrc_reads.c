@@ -38,8 +38,8 @@ static inline bool is_answered_by_data(const struct rd_element *rd)
 
 /*
  * May the response to `rd` have this opcode at its PSN? FIRST, MIDDLE, LAST or ONLY by its place; a
- * READ asked for again from some response on begins with FIRST (ONLY) there, as a request of its
- * own, or with MIDDLE (LAST), as if it went on.
+ * READ requested again from some response on begins there with FIRST (ONLY), as a new request, or
+ * with MIDDLE (LAST), as a continuation.
  */
 static bool is_possible(const struct qp *q, const struct rd_element *rd, bool head,
 			const struct wire_headers *h)

@@ -33,8 +33,8 @@ void rrc_advance(struct engine *e, struct qp *q, uint32_t unacked)
 	retransmit_acked(e, q, acked);
 }
 
-/* Our references to acknowledged packets. They are freed in batches: each lies in cache lines that
- * nobody has touched since it was sent, and the misses of a batch overlap. */
+/* Our references to acknowledged packets. They are freed in batches: each is in cache lines that
+ * have not been touched since it was sent, and the misses of a batch overlap. */
 struct released {
 	struct rte_mbuf *m[BURST];
 	unsigned count;
@@ -109,11 +109,11 @@ void rrc_release_read(struct engine *e, struct qp *q, struct rd_element *rd)
 }
 
 /*
- * The QP is in ERR: the request, or a packet of it, will not be done; `last`: nothing of it comes
- * behind. The first one completes as `first`, the others as flushed. A request in several packets
- * completes once: the one that failed, with the packet that did; others with their last packet or,
- * if that was never sent, as a bad request later. What comes next in order belongs to the same
- * request until its last packet did.
+ * The QP is in ERR: completes a request, or one packet of it, that will not be executed; `last`:
+ * nothing of it follows. The first one completes as `first`, the others as flushed. A request of
+ * several packets completes once: the one that failed, with the packet that did; others with their
+ * last packet or, if that was never sent, as a bad request later. Packets that follow belong to the
+ * same request until its last one.
  */
 static void complete_failed(struct engine *e, struct qp *q, enum wire_outcome first,
 			    uint32_t offset, uint8_t opcode, bool last)
@@ -128,11 +128,11 @@ static void complete_failed(struct engine *e, struct qp *q, enum wire_outcome fi
 }
 
 /*
- * The context's numbers are not kept up any more: ERR is left through RST only.
+ * The context's numbers are no longer updated: ERR is left only through RST.
  *
  * RequesterTransControl may be in the middle of a visit that began before ERR: it puts an element,
  * then moves NPSN past it, and at the end wakes us if NPSN is not UPSN. So NPSN is read before the
- * lists: what comes too late for them leaves the two apart.
+ * lists: an element that comes too late for them leaves the two different.
  */
 enum rrc_state rrc_step_flush(struct rrc_work *w)
 {
@@ -143,7 +143,7 @@ enum rrc_state rrc_step_flush(struct rrc_work *w)
 	struct sw_element *sw;
 	struct rd_element *rd;
 
-	if (!q->rrc.flushed) /* else a local operation has come late, behind what was given up */
+	if (!q->rrc.flushed) /* else a local operation was added after the others were flushed */
 		rrc_release_local(e, q);
 	while (mq_heads(e->mq, &q->mq.sw, &q->mq.rd, &sw, &rd)) {
 		if (read_is_older(sw, rd)) {

@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef REQUESTER_RRC_RELEASE_H
 #define REQUESTER_RRC_RELEASE_H
-/* RequesterRecvControl: what is outstanding leaves MultiQueue, in order. Stage requester_recv. */
+/* RequesterRecvControl: releases the contents of MultiQueue, in order. Stage requester_recv. */
 #include "rrc_work.h"
 
-/* Releases and completes packets up to and with PSN `upto`, as far as no unanswered READ or atomic
- * is in the way; moves UPSN on, then to the first response of that which has not come. */
+/* Releases and completes packets up to and including PSN `upto`, or up to an unanswered READ or
+ * atomic; advances UPSN, in the latter case to the first response missing. */
 void rrc_release(struct engine *e, struct qp *q, uint32_t upto);
 
 /* Is a READ or atomic with a PSN up to `upto` unanswered? */
 bool rrc_read_in_the_way(struct engine *e, const struct qp *q, uint32_t upto);
 
-/* RequesterTransControl has executed a local operation, perhaps after the acknowledgement of what
- * it stands behind: then it completes now. */
+/* RequesterTransControl has executed a local operation, perhaps after the acknowledgement of the
+ * request before it: then it completes now. */
 void rrc_release_local(struct engine *e, struct qp *q);
 
 /* The READ or atomic at the head is answered: completes and releases it, and what may follow. */
 void rrc_release_read(struct engine *e, struct qp *q, struct rd_element *rd);
 
-/* UPSN becomes `unacked`: if that is an advance, tries, timers and the window begin anew. */
+/* Sets UPSN to `unacked`. If that is an advance, retries are reloaded, timers restart and the
+ * window grows. */
 void rrc_advance(struct engine *e, struct qp *q, uint32_t unacked);
 
-/* The state FLUSH: gives up everything outstanding of a QP in ERR, in order. The oldest request
- * completes as w->outcome, the others as flushed. */
+/* The state FLUSH: completes everything outstanding of a QP in ERR, in order: the oldest request as
+ * w->outcome, the others as flushed. */
 enum rrc_state rrc_step_flush(struct rrc_work *w);
 
 /* Frees the elements of a QP that goes away; completes nothing. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * RequesterRecvControl's states TIMER_RETRANS, PROBE, RNR_RETRANS, and its wakes
- * (doc/modules.md#requesterrecvcontrol): what TimerControl's expiries mean by the time that they
- * arrive, and what changes in a QP's state ask for. Stage requester_recv.
+ * (doc/modules.md#requesterrecvcontrol): checks whether TimerControl's expiries still apply when
+ * they arrive, and acts on changes in a QP's state. Stage requester_recv.
  */
 #include "outstanding.h"
 #include "requester_trans_control.h"
@@ -15,8 +15,8 @@
 
 #define PROBES_MAX 16 /* doublings of the time between two probes */
 
-/* A Loss timer may find that something was acknowledged meanwhile, or an RNR NAK came: then it
- * counts from there on (C9-139). */
+/* When a Loss timer expires something may just have been acknowledged, or an RNR NAK have come:
+ * then its time counts from there (C9-139). */
 static bool timer_matters(const struct engine *e, const struct qp *q, const struct timer_event *ev)
 {
 	if (!qp_sends(qp_state(q)))
@@ -114,8 +114,8 @@ void rrc_free_qp(struct engine *e, struct qp *q)
 }
 
 /*
- * In SQD, with nothing outstanding, SQD2SQD may have changed timeout and counters: they count from
- * now on. A wait for an RNR timer ends with the timer: what it was for is acknowledged.
+ * In SQD, with nothing outstanding, SQD2SQD may have changed timeout and counters: the new values
+ * apply from now on. A wait for an RNR timer ends with the timer: its request is acknowledged.
  */
 static void settings_changed(struct engine *e, struct qp *q)
 {

@@ -2,8 +2,8 @@
 #ifndef REQUESTER_RRC_WORK_H
 #define REQUESTER_RRC_WORK_H
 /*
- * What the files of RequesterRecvControl share: its states, and what goes through them. The table
- * of transitions is requester_recv_control.def. Stage requester_recv.
+ * What the files of RequesterRecvControl share: its states, and the work that passes them. The
+ * table of transitions is requester_recv_control.def. Stage requester_recv.
  *
  *   requester_recv_control.c  the loop over the states; RESP_CXT, SILENT_DROP, BAD_REQ
  *   rrc_acks.c                acknowledgements, NAKs, what counts as a try
@@ -27,7 +27,7 @@ enum rrc_state {
 
 /* The module's own state. */
 struct rrc {
-	struct rte_mbuf *held[BURST]; /* responses that come again at the next poll, in order */
+	struct rte_mbuf *held[BURST]; /* responses to retry at the next poll, in order */
 	unsigned holds;
 	struct qp_list retransmit; /* queue pairs that retransmit */
 };
@@ -41,14 +41,14 @@ struct rrc_work {
 	const struct arrival *a;   /* its metadata */
 	enum wire_outcome outcome; /* of the NAK; in FLUSH: of the oldest request, the others are
 				      flushed */
-	bool again; /* VirtToPhys has a request pending: the response comes again, and goes on
+	bool again; /* VirtToPhys has a request pending: the response is retried, and continues
 		       where its bytes stopped (rrc.scattered) */
 	/* The states READ_*: */
 	struct rd_element *rd; /* the READ or atomic at the head, which the response is for */
 	const uint8_t *data;   /* of the response, `bytes` of them */
 	uint32_t bytes;
 	uint32_t piece;		 /* of them written in READ_SCATTER */
-	struct re_element entry; /* the scatter entry, as far as it is left */
+	struct re_element entry; /* what is left of the scatter entry */
 };
 
 /* Takes w through the states, from `state` until IDLE. requester_recv_control.c */

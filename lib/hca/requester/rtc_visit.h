@@ -2,8 +2,9 @@
 #ifndef REQUESTER_RTC_VISIT_H
 #define REQUESTER_RTC_VISIT_H
 /*
- * What the files of RequesterTransControl share: requester_trans_control.c judges and takes turns,
- * segmentation.c makes packets, local_operation.c executes what sends none. Stage segmentation.
+ * What the files of RequesterTransControl share: requester_trans_control.c schedules and judges,
+ * segmentation.c makes packets, local_operation.c executes operations that send none. Stage
+ * segmentation.
  */
 #include "completion/completion.h"
 #include "context/qp_list.h"
@@ -60,9 +61,9 @@ static inline enum rtc_state rtc_park(struct visit *v, enum park_reason reason)
 /*
  * May a QP that holds `held` of a pool's elements have one more? A QP whose peer answers
  * (rrc.proven) gets as much as is left free. One whose peer has not answered yet, or not since the
- * last timeout, gets a few, and not from the last quarter of the pool: that is there for those who
- * make progress, however many peers are dead. Its first element may come from there, to prove
- * itself.
+ * last timeout, gets a few, and not from the last quarter of the pool: that is reserved for QPs
+ * that make progress, however many peers are dead. Only its first element may come from there, so
+ * that it can prove itself.
  */
 static inline bool rtc_share(const struct qp *q, const struct mq_free *f, uint32_t held,
 			     uint32_t few)

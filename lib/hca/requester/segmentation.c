@@ -81,7 +81,7 @@ static __rte_always_inline void fill_packet(struct visit *v, struct rte_mbuf *m,
 	h->compare = r->compare;
 }
 
-/* What the next segment will write of a free buffer; its own lines are not looked at. */
+/* Prefetches the lines of a free buffer that the next segment will write, without reading it. */
 static inline void packet_prefetch(struct rte_mbuf *m)
 {
 	char *p = (char *)m;
@@ -125,7 +125,7 @@ static inline void packet_put_back(struct visit *v)
 }
 
 /* AckReq: every ack_interval packets, and (end_visit) on the last packet of each turn, so that
- * nothing ever waits for an acknowledgement that was not asked for. */
+ * nothing waits for an acknowledgement that was not requested. */
 static void choose_ackreq(struct visit *v, struct packet *p)
 {
 	uint32_t since = ++v->q->rtc.since_ack;
@@ -135,7 +135,7 @@ static void choose_ackreq(struct visit *v, struct packet *p)
 		v->q->rtc.since_ack = 0;
 }
 
-/* What of its request the next packet carries. */
+/* The part of its request that the next packet carries. */
 struct segment {
 	uint32_t bytes;
 	bool first, last;
@@ -247,7 +247,7 @@ enum rtc_state rtc_rc_seg(struct visit *v)
 	return s.last ? RTC_CXT_WB : RTC_RC_SEG;
 }
 
-/* What the answer to a READ or atomic is scattered to. */
+/* Keeps the entries to which the response of a READ or atomic is scattered. */
 static void keep_entries(struct visit *v)
 {
 	const struct wqe_data *d = request_entries(v->m);
@@ -270,8 +270,8 @@ static enum dp_answer carry(struct visit *v, struct rte_mbuf *m)
 	return answer;
 }
 
-/* Sends a request that is answered by a response of its own, and keeps what it takes to send it
- * again and to take the answer. */
+/* Sends a request that has its own response, and keeps what is needed to send it again and to write
+ * the response. */
 enum rtc_state rtc_rc_store_entry(struct visit *v)
 {
 	struct qp *q = v->q;

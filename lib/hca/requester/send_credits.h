@@ -2,35 +2,36 @@
 #ifndef REQUESTER_SEND_CREDITS_H
 #define REQUESTER_SEND_CREDITS_H
 /*
- * End-to-end credits as the requester obeys them (C9-153, C9-156, C9-159 to C9-164): may the next
- * request go, how far, and when may the queue go on behind a limited one. RequesterTransControl's;
- * stage segmentation. What credits came is RequesterRecvControl's (rrc.credits).
+ * End-to-end credits as the requester obeys them (C9-153, C9-156, C9-159 to C9-164): whether the
+ * next request may be sent, how far, and when the queue may continue behind a limited one. Used by
+ * RequesterTransControl; stage segmentation. RequesterRecvControl records the credits that arrive
+ * (rrc.credits).
  */
 #include "outstanding.h"
 #include "host-abi/wqe.h"
 #include "pipeline/message.h"
 
-/* A request without credit (C9-162), sent as far as it may be: nothing goes behind it until an
- * acknowledgement covers it or credits come. Its packet is the last one sent. */
+/* A request without credit (C9-162), sent as far as it may be: nothing is sent behind it until an
+ * acknowledgement covers it or credits arrive. Its packet is the last one sent. */
 enum limited {
 	LIMITED_NOT,
 	LIMITED_REST,	 /* the first packet of a SEND; the rest waits, too */
 	LIMITED_MESSAGE, /* a whole message */
 };
 
-/* A READ, an atomic: what max_rd_atomic counts. */
+/* A READ or atomic: the requests that max_rd_atomic counts. */
 static inline bool is_read(const struct request *r)
 {
 	return r->traits & USER_ANSWERED;
 }
 
-/* Does the request, as far as it goes, consume a receive descriptor of the peer (C9-159)? */
+/* Does the request, as far as it is sent, consume a receive descriptor of the peer (C9-159)? */
 static inline bool consumes_receive(const struct request *r)
 {
 	return r->traits & USER_TAKES_RECEIVE;
 }
 
-/* The LSN: what the newest acknowledgement said; the additions begin again (C9-161). */
+/* The LSN: that of the newest acknowledgement; the additions start again from there (C9-161). */
 static inline void look_at_credits(struct qp *q)
 {
 	uint32_t credits = __atomic_load_n(&q->rrc.credits, __ATOMIC_ACQUIRE);
@@ -59,7 +60,7 @@ static inline bool stays_limited(const struct qp *q)
 	return qp_outstanding(q) && !has_credit(q, ssn);
 }
 
-/* A request without credit goes all the same, as far as C9-162 lets it (limit()). */
+/* A request without credit is sent all the same, as far as C9-162 allows (limit()). */
 static inline void judge_credit(const struct qp *q, struct request *r)
 {
 	r->flags &= ~REQUEST_LIMITED;

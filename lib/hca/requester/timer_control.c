@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * TimerControl (doc/modules.md#timercontrol): two timers for each QP, Loss and RNR, on a hierarchy
- * of hashed wheels. A slot of wheel 0 is one tick wide, one of each further wheel 8 times as wide
- * as one of the wheel before. An entry lies on the first wheel that reaches as far as its deadline;
- * when the time of its slot comes it is due, or near enough for a wheel before that one. So
- * setting, restarting and stopping are O(1), an entry is looked at once for each wheel at most, and
- * a tick costs what is due, not how many QPs have armed timers. Stage requester_recv.
+ * of hashed wheels. A slot of wheel 0 is one tick wide, a slot of each further wheel 8 times as
+ * wide as one of the wheel before. An entry is on the first wheel that reaches as far as its
+ * deadline; when the time of its slot comes it is due, or near enough for an earlier wheel. So
+ * setting, restarting and stopping are O(1), an entry is visited at most once per wheel, and the
+ * cost of a tick depends on the entries due, not on the number of armed timers. Stage
+ * requester_recv.
  *
  * A Loss timer is set when a QP begins to have packets outstanding. A restart costs nothing:
- * RequesterRecvControl notes the time of the last progress in the QP (rrc.progress_ns), and an
- * entry that comes due looks whether there was any since; if so it goes back onto the wheel for the
- * rest. So an entry fires within [Ttr, Ttr + 1 tick] of the last progress (C9-139: at most 4·Ttr).
- * Nor is a timer stopped: one that comes due with nothing to wait for is taken off. How often may
- * be tried is RequesterRecvControl's to count: NAKs count, too, and acknowledgements count anew.
- * An entry survives neither its QP nor a reuse of its number: the QP's teardown takes it off.
+ * RequesterRecvControl records the time of the last progress in the QP (rrc.progress_ns), and an
+ * entry that comes due compares it; if there was progress the entry goes back onto the wheel for
+ * the remaining time. So an entry fires within [Ttr, Ttr + 1 tick] of the last progress (C9-139: at
+ * most 4·Ttr). Nor is a timer stopped: one that comes due with nothing to wait for is removed.
+ * RequesterRecvControl counts the retries, since NAKs count, too, and acknowledgements reload them.
+ * An entry survives neither its QP nor a reuse of its number: the QP's teardown removes it.
  */
 #include <errno.h>
 #include <rte_malloc.h>
@@ -34,8 +35,8 @@ enum {
 
 struct tc {
 	uint64_t now_ns;    /* the time that timers go by: see advance_clock() */
-	uint64_t slept_ns;  /* slept_by_all() when it last went on */
-	uint64_t heard_ns;  /* it goes on to this when the answers that had come by then */
+	uint64_t slept_ns;  /* slept_by_all() when now_ns last advanced */
+	uint64_t heard_ns;  /* it advances to this when the answers that had come by then */
 	uint32_t heard_put; /* (HP_RRC's count of puts) have been taken */
 	uint64_t tick;	    /* last tick handled, in ticks since 0 */
 	uint32_t shift;	    /* a tick is 2^shift ns: the setting */
@@ -45,7 +46,7 @@ struct tc {
 	uint32_t *slot;	    /* levels × slots heads: QP index << 1 | timer kind */
 };
 
-/* So many wheels reach DISTANCE_BITS_MAX. */
+/* The number of wheels that reach DISTANCE_BITS_MAX. */
 static uint32_t levels_for(uint32_t shift, uint32_t slots)
 {
 	uint32_t reach = RTE_MIN(shift + rte_log2_u32(slots), (uint32_t)DISTANCE_BITS_MAX);
@@ -92,7 +93,7 @@ unsigned requester_timers_armed(const struct engine *e)
 
 /* ---- time ---- */
 
-/* Until when all queues of the port were looked at: answers may come by that of any engine. */
+/* Up to when all queues of the port have been polled: answers may arrive on that of any engine. */
 static uint64_t heard_by_all(const struct engine *e)
 {
 	uint64_t ns = engine_now(e);
@@ -118,7 +119,8 @@ static uint64_t slept_by_all(const struct engine *e)
 	return ns;
 }
 
-/* More than a tick between two looks is missed, unless we slept. Nothing was before the first. */
+/* More than a tick between two polls counts as missed, unless we slept. Before the first there was
+ * nothing to miss. */
 static void record_missed(struct engine *e, struct tc *t, uint64_t passed_ns)
 {
 	uint64_t slept_ns = slept_by_all(e);
@@ -130,7 +132,7 @@ static void record_missed(struct engine *e, struct tc *t, uint64_t passed_ns)
 				 __ATOMIC_RELAXED);
 }
 
-/* RequesterRecvControl has taken the answers that were put by then, and holds none back. */
+/* Has RequesterRecvControl taken the answers that were put by then, and does it hold none? */
 static bool answers_taken(const struct engine *e, const struct tc *t)
 {
 	return ring_taken_to(e->channel[CHANNEL_HP_RRC].ring, t->heard_put) &&
@@ -176,9 +178,9 @@ static void wheel_remove(struct engine *e, struct qp *q, enum timer_kind kind)
 }
 
 /*
- * Where an entry for a tick that is still to come lies. On the wheels behind the first one that
- * may be a slot before it, but never one whose time has passed: the wheel before would have
- * reached as far. What is too far for the last one comes round more than once.
+ * The slot of an entry for a future tick. On all wheels but the first that may be a slot earlier
+ * than the tick, but never one whose time has passed: then the wheel before would have reached as
+ * far. An entry too far ahead for the last wheel goes round more than once.
  */
 static uint32_t slot_for(const struct tc *t, uint64_t tick)
 {
@@ -192,7 +194,7 @@ static uint32_t slot_for(const struct tc *t, uint64_t tick)
 	return level * t->slots + (tick & (t->slots - 1));
 }
 
-/* Onto the wheel that its deadline asks for. */
+/* Puts the entry onto the wheel of its deadline. */
 static void wheel_link(struct engine *e, struct qp *q, enum timer_kind kind)
 {
 	struct tc *t = e->tc;
@@ -276,7 +278,7 @@ bool timer_set(struct engine *e, enum channel_id to, const struct qp *q, enum ti
 					.value_ns = value_ns});
 }
 
-/* Tells RequesterRecvControl. False: no room; the entry fires again at the next tick. */
+/* Notifies RequesterRecvControl. False: no room; the entry fires again at the next tick. */
 static bool expire(struct engine *e, const struct qp *q, enum timer_kind kind,
 		   enum timer_expiry what)
 {
@@ -287,7 +289,7 @@ static bool expire(struct engine *e, const struct qp *q, enum timer_kind kind,
 					.epoch = q->epoch});
 }
 
-/* While no round trip is known to go by, the entry looks a few times whether one is. */
+/* When to check again whether a round trip has been measured. */
 static uint64_t next_look(const struct engine *e, const struct qp *q)
 {
 	uint64_t quiet = qp_quiet_ns(e, q);
@@ -296,8 +298,8 @@ static uint64_t next_look(const struct engine *e, const struct qp *q)
 	return q->rrc.srtt_ns ? UINT64_MAX : engine_now(e) + RTE_MAX(first, quiet);
 }
 
-/* When it is time for a probe: when we have looked for an acknowledgement for long enough, since
- * the last one came and since the last probe. */
+/* When to probe: once we have polled for an acknowledgement for long enough, since the last one and
+ * since the last probe. */
 static uint64_t probe_due(const struct engine *e, const struct qp *q, uint64_t now_ns)
 {
 	uint64_t since = RTE_MAX(qp_quiet_since(q), q->tc.probed_ns);
@@ -308,8 +310,8 @@ static uint64_t probe_due(const struct engine *e, const struct qp *q, uint64_t n
 	return now + soon - RTE_MIN(looked, soon);
 }
 
-/* Tells RequesterRecvControl that the Loss timer has expired, or that it is time for a probe; but
- * not while the peer has us wait. Returns when the next of the two is due. */
+/* Notifies RequesterRecvControl that the Loss timer has expired, or that it is time for a probe,
+ * but not during an RNR wait. Returns when the next of the two is due. */
 static uint64_t report_loss(struct engine *e, struct qp *q, uint64_t now)
 {
 	uint64_t ttr = qp_timeout_ns(q), tick = e->settings.timer_tick_ns;
@@ -328,9 +330,9 @@ static uint64_t report_loss(struct engine *e, struct qp *q, uint64_t now)
 }
 
 /*
- * A Loss entry is due; it has been taken off, which parks it (parking.h): RequesterTransControl
- * sets the timer again when it has moved next_psn on and finds it not armed. Before the transport
- * timer there may be probes, see qp_probe_ns().
+ * A Loss entry is due; it has been removed, which parks it (parking.h): RequesterTransControl sets
+ * the timer again if it finds it not armed after advancing next_psn. Before the transport timer
+ * there may be probes, see qp_probe_ns().
  */
 static void loss_due(struct engine *e, struct qp *q)
 {

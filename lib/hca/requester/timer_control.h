@@ -13,8 +13,8 @@
 int tc_create(struct engine *e); /* 0 or -ENOMEM */
 void tc_destroy(struct engine *e);
 
-/* One poll of it: the wheels turn as far as time has passed. Returns commands taken and timers that
- * were due. */
+/* One poll: turns the wheels as far as time has passed. Returns the commands taken and timers
+ * due. */
 unsigned tc_poll(struct engine *e);
 
 /*
@@ -28,8 +28,8 @@ bool timer_set(struct engine *e, enum channel_id to, const struct qp *q, enum ti
 /* Takes the QP's timers off the wheels: the QP goes away. */
 void tc_stop(struct engine *e, struct qp *q);
 
-/* The settings that the QP's timers go by have changed: stops the RNR timer, and has the Loss timer
- * look at the next tick whether it has to run, and for how long. */
+/* The QP's timer settings have changed: stops the RNR timer, and has the Loss timer check at the
+ * next tick whether it has to run, and for how long. */
 void tc_restart(struct engine *e, struct qp *q);
 
 /* A Loss timer looks so soon whether there is a round trip to go by. */

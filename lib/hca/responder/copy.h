@@ -6,8 +6,8 @@
 #include <rte_branch_prediction.h>
 #include <rte_memcpy.h>
 
-/* Around the caches: pays for long messages whose destination lies in DRAM (wire/crc.h).
- * The fence orders it before the completion. */
+/* Bypasses the caches: faster for long messages whose destination is in DRAM (wire/crc.h). The
+ * fence orders it before the completion. */
 void copy_nt(uint8_t *dst, const uint8_t *src, size_t n);
 
 static inline void copy_payload(uint8_t *dst, const uint8_t *src, size_t n, bool nt)

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * ExecutionEngine's part in end-to-end flow control (C9-150 to C9-158, doc/transport.md#credits):
- * the credits that acknowledgements carry, and the acknowledgements that nobody asked for. Clients
- * post receives without a doorbell, so QPs whose peers know of no credits are on a list,
- * and a few of them are polled now and then. Reads the clients' counts; writes qp->ee; what it
- * has to send goes to RespPktGen after every earlier answer (EE_RESPG). Stage responder_exec.
- * Never promises more than is posted.
+ * the credits that acknowledgements carry, and unsolicited acknowledgements. Clients post receives
+ * without a doorbell, so QPs whose peers have no credits are kept on a list, and a few of them are
+ * polled at intervals. Reads the clients' counts; writes qp->ee; sends through RespPktGen, after
+ * every earlier answer (EE_RESPG). Stage responder_exec. Never promises more than is posted.
  */
 #include "ee_work.h"
 
 enum {
-	LOOK_QPS = 4,	/* QPs looked at in one go */
-	LOOK_NS = 1000, /* from one look to the next; while none finds anything, up to */
-	LOOK_NS_MAX = 16 * LOOK_NS, /* this: QPs that never post receives must cost others little */
+	LOOK_QPS = 4,	/* QPs checked per call */
+	LOOK_NS = 1000, /* interval; doubled while no check finds a receive, up to ... */
+	LOOK_NS_MAX = 16 * LOOK_NS, /* ... this: QPs that never post must cost others little */
 };
 
 static inline bool gives_credits(const struct engine *e, const struct qp *qp)
@@ -49,15 +48,15 @@ void ee_forget_credits(struct engine *e, struct qp *qp)
 	qp_list_remove(starved(e), qp);
 }
 
-/* May it acknowledge now? While a NAK is outstanding, the peer must hear nothing else until
- * it has sent again (C9-80, C9-114). */
+/* May the QP acknowledge now? While a NAK is outstanding, the peer must get nothing else until it
+ * has sent again (C9-80, C9-114). */
 static inline bool may_announce(const struct qp *qp)
 {
 	return !qp->ee.nak_sent && rwm_available(qp) > 0;
 }
 
-/* An acknowledgement that no packet asked for, of everything executed. It has no received frame to
- * carry it: false if there is no buffer for one. */
+/* Sends an unsolicited acknowledgement of everything executed. There is no received frame to carry
+ * it: false if there is no buffer. */
 static bool ee_announce_credits(struct engine *e, struct execution_engine *ee, struct qp *qp)
 {
 	uint32_t expected = qp->ee.comm_est ? qp->ee.expected_psn : qp->rq_psn;
@@ -71,8 +70,8 @@ static bool ee_announce_credits(struct engine *e, struct execution_engine *ee, s
 	return true;
 }
 
-/* One that is in the list: true, an acknowledgement is on its way. It goes to the end of the list
- * unless its peer knows of credits now, or it no longer receives. */
+/* Checks a QP taken from the list; true: an acknowledgement is on its way. Otherwise the QP goes
+ * back to the end of the list, unless its peer has credits by now or it no longer receives. */
 static bool check_credits(struct engine *e, struct execution_engine *ee, struct qp *qp)
 {
 	bool announced;

@@ -167,7 +167,7 @@ static unsigned flush_shared(struct engine *e, struct counters *c, struct qp *qp
 	return 1;
 }
 
-/* Gives back posted receive descriptors, the open one first. Returns how many, at most `budget`. */
+/* Flushes posted receive descriptors, the open one first. Returns how many, at most `budget`. */
 static unsigned flush(struct engine *e, struct counters *c, struct qp *qp, unsigned budget)
 {
 	uint32_t claimed = rwm_claimed(qp);

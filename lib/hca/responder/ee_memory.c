@@ -141,7 +141,7 @@ static struct write_addr load_addr(struct ee_work *w)
 	return wat_load(w->qp);
 }
 
-/* WRITE: what this packet brings (C9-89); the key may go between two packets. */
+/* WRITE: checks the memory for this packet (C9-89); the key may be revoked between two packets. */
 enum ee_state step_vtp_cmd(struct ee_work *w)
 {
 	const struct wire_headers *h = &w->a->headers;

@@ -2,8 +2,8 @@
 #ifndef RESPONDER_EE_WORK_H
 #define RESPONDER_EE_WORK_H
 /*
- * What the files of ExecutionEngine share: its states, one packet's way through them, and the
- * hand-over to RespPktGen. The table of transitions is execution_engine.def. Stage
+ * What the files of ExecutionEngine share: its states, the work of one packet as it passes them,
+ * and the interface to RespPktGen. The table of transitions is execution_engine.def. Stage
  * responder_exec.
  */
 #include "context/qp_list.h"
@@ -39,8 +39,8 @@ struct execution_engine {
 	struct rte_mbuf *held[BURST]; /* packets to retry at the next poll, in order */
 	unsigned held_count;
 	struct qp_list starved; /* ee_credits.c */
-	uint64_t look_ns;	/* when to look at it next */
-	uint32_t look_gap_ns;	/* between two looks */
+	uint64_t look_ns;	/* when to check it next */
+	uint32_t look_gap_ns;	/* between two checks */
 };
 
 /* One packet on its way through the states. */
@@ -54,7 +54,7 @@ struct ee_work {
 	const struct wire_opcode *op;
 	struct qp *qp;
 	enum wire_outcome outcome;
-	enum response_kind respond; /* RC: what GEN_RESP hands over */
+	enum response_kind respond; /* RC: what GEN_RESP passes to RespPktGen */
 	bool duplicate;
 	bool again;	/* VirtToPhys has a request pending: the packet is executed anew at the next
 			   poll, and nothing has happened yet */
@@ -138,7 +138,7 @@ static inline uint64_t ee_long_psn(const struct qp *qp, uint32_t psn)
 	return expected - psn_sub(qp->ee.expected_psn, psn);
 }
 
-/* UC: the message in progress is given up, its receive descriptor serves the next one. */
+/* UC: abandons the message in progress; the next one uses its receive descriptor. */
 static inline void abandon_message(struct ee_work *w)
 {
 	w->qp->ee.message = EE_MESSAGE_NONE;

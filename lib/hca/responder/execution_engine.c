@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * ExecutionEngine: takes requests from HP_EE, checks them in the order of the standard's flow chart
- * (C9-73), executes them in client memory, writes receive completions, and tells RespPktGen what to
- * answer (EE_RESPG). Stage responder_exec. Reads the frame, never writes into it; never waits;
+ * (C9-73), executes them in client memory, writes receive completions, and has RespPktGen answer
+ * them (EE_RESPG). Stage responder_exec. Reads the frame, never writes into it; never waits;
  * allocates only to offer credits. A packet whose translation is pending is held, with those behind
- * it; at the next poll it passes all states anew. Until VirtToPhys has answered nothing of it
- * counts: bytes that were already copied are copied again to the same place.
+ * it; at the next poll it passes all states again. Until VirtToPhys has answered the packet has no
+ * effect: bytes that were already copied are copied again to the same place.
  *
  * Each packet passes the states below, one step function each. The hardware's pairs "command,
  * response" (FETCH_CXT RESP_CXT, VTP_CMD VTP_RESP, ENTRY_FETCH ENTRY_RESP) are one state here,
@@ -166,8 +166,8 @@ static inline enum ee_state step_cxt_wb(struct ee_work *w)
 	return likely(qp->service == SERVICE_RC) ? EE_GEN_RESP : EE_DROP;
 }
 
-/* Hands over a READ's or an atomic's answer. What was executed before a new one has been
- * acknowledged already; a pending ACK has a later PSN than a duplicate, and comes after it
+/* Passes on the answer to a READ or atomic. Before a new one everything executed has been
+ * acknowledged already; a deferred ACK has a later PSN than a duplicate, and follows it
  * (C9-105). */
 static void answer_explicitly(struct ee_work *w)
 {

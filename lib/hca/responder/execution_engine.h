@@ -30,16 +30,16 @@ unsigned ee_wakes(struct engine *e);
  */
 uint8_t ee_ack_syndrome(struct engine *e, struct qp *qp);
 
-/* The QP has become able to receive: its peer knows of no credits. */
+/* The QP has become able to receive: its peer has no credits yet. */
 void ee_watch_credits(struct engine *e, struct qp *qp);
 
-/* The QP is being taken away. */
+/* The QP is being destroyed. */
 void ee_forget_credits(struct engine *e, struct qp *qp);
 
 /*
- * Looks at a few of the QPs whose peers were told that they have no credits. If the client has
- * posted receives since, an unsolicited acknowledgement tells so (C9-152, C9-155). Returns how many
- * were put into EE_RESPG, behind the answers that are there.
+ * Checks a few of the QPs whose peers have no credits. If the client has posted receives since, an
+ * unsolicited acknowledgement grants them (C9-152, C9-155). Returns how many were put into
+ * EE_RESPG, behind the answers that are there.
  */
 unsigned ee_offer_credits(struct engine *e);
 

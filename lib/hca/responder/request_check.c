@@ -7,8 +7,7 @@
 #include "host-abi/control.h"
 #include "request_check.h"
 
-/* C9-81. READs and atomics are messages of one packet, and none may stand within another message.
- */
+/* C9-81. READs and atomics are messages of one packet, and none may come within another message. */
 static inline bool in_sequence(const struct qp *qp, const struct wire_opcode *op)
 {
 	if (op->flags & WIRE_START)
@@ -32,7 +31,7 @@ static inline bool payload_fits(const struct qp *qp, const struct arrival *a,
 	return bytes == qp->mtu_bytes;
 }
 
-/* C9-72, C9-93: the packets of a WRITE bring just what its RETH announced. */
+/* C9-72, C9-93: the packets of a WRITE carry exactly the length that its RETH announced. */
 static inline bool write_fits(const struct qp *qp, const struct arrival *a,
 			      const struct wire_opcode *op)
 {

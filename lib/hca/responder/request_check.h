@@ -12,7 +12,7 @@
 #include "wire/opcode.h"
 #include "wire/psn.h"
 
-/* qp->ee.message: what message is in progress; the next packet must continue it. */
+/* qp->ee.message: the message in progress, which the next packet must continue. */
 enum ee_message {
 	EE_MESSAGE_NONE, /* a first or only packet may come */
 	EE_MESSAGE_SEND,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * RespPktGen: builds acknowledgements, atomic acknowledgements and READ responses as complete
- * frames. Takes from EE_RESPG, reads client memory (READ), gives to RESPG_TXA. Stage
- * responder_exec. Without a packet buffer or room it goes on where it was at the next poll.
+ * frames. Takes from EE_RESPG, reads client memory (READ), puts into RESPG_TXA. Stage
+ * responder_exec. Without a packet buffer or room it continues where it was at the next poll.
  *
- * A QP that nothing waits for is answered at once. The others are in a list and take turns, a
+ * A QP without waiting answers is answered at once. The others are in a list and take turns, a
  * quantum of payload each.
  */
 #include <rte_malloc.h>
@@ -320,9 +320,9 @@ void respg_forget(struct engine *e, struct qp *qp)
 }
 
 /*
- * May all that waits for this QP be dropped? In ERR an answer is still given to what
- * precedes a NAK of ExecutionEngine's (C9-87); while EE_RESPG holds something that NAK may be still
- * to come. The list is not empty.
+ * May all waiting answers of this QP be dropped? In ERR the requests before a NAK of
+ * ExecutionEngine are still answered (C9-87); while EE_RESPG is not empty, that NAK may still come.
+ * The list is not empty.
  */
 static bool is_void(struct engine *e, const struct qp *qp)
 {
@@ -394,12 +394,12 @@ unsigned respg_poll(struct engine *e)
 	if (waiting == 0 && !active)
 		return 0;
 	room = RTE_MIN(channel_room(&e->channel[CHANNEL_RESPG_TXA]), (unsigned)RESPG_FRAMES_MAX);
-	/* What can be needed: one for each answer, and as many again for READs. */
+	/* The most that can be needed: one for each answer, and as many again for READs. */
 	want = RTE_MIN(waiting, (unsigned)BURST) + BURST;
 	stock(e, p, c, RTE_MIN(room, want));
 	p->limit = RTE_MIN(room, p->spares);
 	p->outs = 0;
-	/* Neither short answers nor READs may starve the other. */
+	/* Short answers must not starve READs, nor READs short answers. */
 	n = waiting ? take_burst(e, p, c, active ? (p->limit + 1) / 2 : p->limit) : 0;
 	serve_active(e, p, c);
 	if (p->outs)

@@ -2,8 +2,8 @@
 #ifndef RESPONDER_RESP_PKT_GEN_H
 #define RESPONDER_RESP_PKT_GEN_H
 /*
- * RespPktGen (doc/modules.md#resppktgen): turns what ExecutionEngine asks for into frames.
- * EE_RESPG → RESPG_TXA. Stage responder_exec. What leaves is a complete frame with its ICRC, struct
+ * RespPktGen (doc/modules.md#resppktgen): builds the frames that ExecutionEngine asks for.
+ * EE_RESPG → RESPG_TXA. Stage responder_exec. Its output are complete frames with ICRC, struct
  * packet with PACKET_BUILT.
  */
 #include "pipeline/engine.h"
@@ -17,7 +17,7 @@ struct qp;
 int respg_create(struct engine *e); /* 0 or -ENOMEM */
 void respg_destroy(struct engine *e);
 
-/* One poll: takes up a burst, makes frames as long as there are buffers and room. Returns elements
+/* One poll: accepts a burst, makes frames as long as there are buffers and room. Returns elements
  * and frames handled. */
 unsigned respg_poll(struct engine *e);
 

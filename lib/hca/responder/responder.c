@@ -37,7 +37,7 @@ unsigned responder_exec_poll(struct engine *e)
 	return n + respg_poll(e);
 }
 
-/* Nobody waits for the count, so the race detector need not hear of it. */
+/* Nothing depends on the count, so the race detector may ignore it. */
 __attribute__((no_sanitize("thread"))) uint32_t responder_receives(const struct qp *q)
 {
 	const volatile uint32_t *consumed = &q->rwm.consumed;

@@ -13,7 +13,7 @@ static inline unsigned data_units(const struct qp *qp)
 	return RTE_MIN(qp->rq_stride / WQE_UNIT_BYTES - 1, (uint32_t)SGE_MAX);
 }
 
-/* Data unit i of the descriptor in turn, copied out of the buffer (which is not aligned). */
+/* Data unit i of the current descriptor, copied out of the buffer (which is not aligned). */
 static inline struct wqe_data data_unit(const struct qp *qp, unsigned i)
 {
 	struct wqe_data d;
@@ -52,7 +52,7 @@ static enum rwm_result fetch(struct counters *c, struct qp *qp)
 	return RWM_VALID_ENTRY;
 }
 
-/* WQE_SPLIT: validates the data units of the descriptor in turn and sums them up. */
+/* WQE_SPLIT: validates the data units of the current descriptor and adds up their lengths. */
 static enum rwm_result split(struct counters *c, struct qp *qp)
 {
 	unsigned units = data_units(qp);

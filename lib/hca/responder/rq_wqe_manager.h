@@ -64,8 +64,8 @@ static inline uint32_t rwm_tag(const struct qp *qp)
 	return next.imm;
 }
 
-/* How completions name the descriptor in turn: where it lies in the receive queue, bytes; of an
- * SRQ, its tag. */
+/* How completions name the current descriptor: by its offset in the receive queue, bytes, or in an
+ * SRQ by its tag. */
 static inline uint32_t rwm_wqe_offset(const struct qp *qp)
 {
 	if (unlikely(qp->srq))
@@ -118,7 +118,7 @@ static inline void rwm_rewind(struct qp *qp)
 	qp->rwm.open = 0;
 }
 
-/* CMD_RELEASE_WQE in ERR: skips the descriptor in turn and forgets what was fetched. */
+/* CMD_RELEASE_WQE in ERR: skips the current descriptor and forgets what was fetched. */
 static inline void rwm_skip_wqe(struct qp *qp)
 {
 	qp->rwm.open = 0;

@@ -8,7 +8,7 @@
 #include "context/srq.h"
 #include "srq_take.h"
 
-/* Nothing that this client says of the queue can be trusted any more. Its other queues go on. */
+/* The client's counts for this queue cannot be trusted any more. Its other queues continue. */
 static enum rwm_result give_up(struct counters *c, struct srq *s)
 {
 	count(c, COUNTER_srq_errors);

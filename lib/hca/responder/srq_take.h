@@ -5,11 +5,11 @@
  * RQWQEManager's source of descriptors for queue pairs with a shared receive queue (IBTA volume 1,
  * 10.2.9). Stage responder_exec of the engine that the SRQ and all its queue pairs belong to.
  *
- * A queue pair takes one descriptor when a message opens, none ahead: what one does not need
- * another can have. Once taken it is the queue pair's until it completes; a message that is given
- * up (UC, UD) leaves it to the next message. If the queue pair is reset or destroyed meanwhile, it
- * is lost without a completion, as the standard allows (10.3.1): to get it back, move the queue
- * pair to ERR first and waits for EQE_LAST_WQE.
+ * A queue pair takes one descriptor when a message opens, none ahead, so that no queue pair holds a
+ * descriptor that another could use. It belongs to the queue pair until it completes; an abandoned
+ * message (UC, UD) leaves it to the next one. If the queue pair is reset or destroyed before that,
+ * the descriptor is lost without a completion, as the standard allows (10.3.1): a client that wants
+ * it back moves the queue pair to ERR first and waits for EQE_LAST_WQE.
  */
 #include "rq_wqe_manager.h"
 

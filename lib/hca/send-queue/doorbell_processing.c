@@ -3,7 +3,7 @@
  * DoorbellProcessing (doc/modules.md#doorbellprocessing): takes doorbells from the clients' FIFOs,
  * finds the queue pair, fetches the descriptor that the doorbell names and passes both to
  * WQEScheduler. Reads QP contexts, writes none. Stage doorbell_wqe. A doorbell counts only for a
- * queue pair of the client that rang it. What it finds in a doorbell page it loads once.
+ * queue pair of the client that rang it. Everything in a doorbell page is loaded only once.
  */
 #include <errno.h>
 #include <string.h>

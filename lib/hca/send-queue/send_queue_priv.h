@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SEND_QUEUE_PRIV_H
 #define SEND_QUEUE_PRIV_H
-/* What the modules of the doorbell_wqe stage share with each other and with nobody else. */
+/* Shared by the modules of the doorbell_wqe stage only. */
 #include <rte_memcpy.h>
 #include "context/qp_list.h"
 #include "virt-to-phys/v2p.h"
@@ -45,7 +45,7 @@ static inline void wqe_prefetch(const struct qp *q, uint32_t offset, uint32_t un
 		rte_prefetch0(q->sq + offset + RTE_CACHE_LINE_SIZE);
 }
 
-/* Does the descriptor in m name a next one (that has no doorbell of its own)? */
+/* Does the descriptor in m name a next one (without its own doorbell)? */
 static inline bool request_chains(struct rte_mbuf *m)
 {
 	uint32_t ee_nds = ((const struct wqe_next *)request_wqe(m))->ee_nds;

@@ -28,9 +28,8 @@ enum wp_state {
 #include "pipeline/machine_define.h"
 
 struct wp {
-	struct rte_mbuf
-		*held; /* a request that VirtToPhys has pending: comes again before others */
-	bool again;    /* the request in hand is one */
+	struct rte_mbuf *held;	/* a request that VirtToPhys has pending: retried before others */
+	bool again;		/* the request in hand is one */
 	struct rte_mbuf *spare; /* for the next descriptor of a chain: had before the current one is
 				   parsed */
 };
@@ -42,7 +41,7 @@ struct parse {
 	struct request *r;
 	const uint8_t *wqe;
 	uint32_t at; /* next unit, bytes */
-	bool again;  /* VirtToPhys has a request pending: to be parsed anew */
+	bool again;  /* VirtToPhys has a request pending: parse again */
 };
 
 int wp_create(struct engine *e)
@@ -164,7 +163,7 @@ static bool local_units(struct parse *p)
 	return true; /* LOCAL_INV: the key is in the next unit */
 }
 
-/* What it says is judged when its turn has come, behind RequesterTransControl. */
+/* Its contents are checked when its turn comes, in RequesterTransControl. */
 static enum wp_state local_seg(struct parse *p)
 {
 	uint32_t first = p->at;
@@ -309,7 +308,7 @@ static inline enum wp_state wp_transition(enum wp_state from, enum wp_state to)
 	return to;
 }
 
-/* What most descriptors consist of stands in its order: comparisons instead of a jump for each. */
+/* The units of most descriptors, in their order: comparisons instead of a jump for each. */
 static inline void wp_parse(struct parse *p)
 {
 	enum wp_state state = wp_transition(WP_IDLE, WP_NEXT_SEG);
@@ -345,7 +344,7 @@ static bool parse_descriptor(struct engine *e, const struct qp *q, struct rte_mb
 	return !p.again;
 }
 
-/* A chain usually lies in the queue at even distances: what comes a few descriptors later. */
+/* Prefetches a few descriptors ahead: a chain usually lies in the queue at even distances. */
 static void prefetch_chain(const struct qp *q, uint32_t from, uint32_t to, uint32_t units)
 {
 	wqe_prefetch(q, to + 6 * (to - from), units); /* wraps if the chain goes back */
@@ -440,7 +439,7 @@ static unsigned take_request(struct engine *e, struct rte_mbuf *m, struct rte_mb
 	return n;
 }
 
-/* What was held, and nothing else before that is parsed; else what WQEScheduler gives. */
+/* A held request first, alone; then those from WQEScheduler. */
 static bool take_one(struct engine *e, struct rte_mbuf **m)
 {
 	struct wp *w = e->wp;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * WQEScheduler and WQEIndicatorTable (doc/modules.md#wqescheduler): keeps the order of a queue
- * pair's descriptors. Q1 are the doorbells, Q2 the descriptors that WQEParse sends back in the
- * midst of a chain; Q2 goes first, and a doorbell waits while a chain of its queue pair is with
+ * pair's descriptors. Q1 are the doorbells, Q2 the descriptors that WQEParse sends back from the
+ * middle of a chain; Q2 goes first, and a doorbell waits while a chain of its queue pair is with
  * WQEParse. Stage doorbell_wqe.
  *
- * Where the hardware lets one waiting doorbell hold up Q1, each queue pair here has a list of its
- * own, and queue pairs take turns. A queue pair that has `pipeline_depth` requests between here and
- * RequesterTransControl is parked until that has finished some: so a peer that does not answer
- * holds a few descriptors and nobody else's.
+ * In the hardware one waiting doorbell holds up Q1; here each queue pair has its own list, and
+ * queue pairs take turns. A queue pair that has `pipeline_depth` requests between here and
+ * RequesterTransControl is parked until some of them finish: so a peer that does not answer holds
+ * only a few descriptors.
  */
 #include <errno.h>
 #include "pipeline/parking.h"
@@ -17,7 +17,7 @@
 #define DEPTH_SCARCE 2 /* requests of one QP in the pipeline while descriptors are scarce */
 
 struct ws {
-	struct qp_list ready; /* queue pairs that may go on */
+	struct qp_list ready; /* queue pairs that may continue */
 };
 
 int ws_create(struct engine *e)

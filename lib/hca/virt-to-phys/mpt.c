@@ -61,7 +61,7 @@ enum v2p_state mpt_try(struct v2p_port *port, uint32_t key, uint64_t *words, boo
 
 /* ---- changes ---- */
 
-/* Takes the set of an index. The control thread waits: who holds it is done after some stores. */
+/* Takes the set of an index. The control thread waits: a holder is finished after a few stores. */
 static void take_waiting(struct v2p *v, uint32_t index, struct tpt_hold *hold)
 {
 	while (!tpt_take(&v->mpt_cache, index, v->ceu.counters, hold))

@@ -12,7 +12,7 @@
 #include "base/assert.h"
 #include "v2p_priv.h"
 
-/* mpt_rd_wqe_req_parser, mpt_rd_req_parser, mpt_wr_req_parser: who reads what. */
+/* mpt_rd_wqe_req_parser, mpt_rd_req_parser, mpt_wr_req_parser: the queue of each channel. */
 static enum mtt_class class_of(const struct v2p_slot *s, enum v2p_channel channel)
 {
 	switch (channel) {
@@ -205,8 +205,8 @@ static inline bool is_plain(const union mpt_line *m)
 	return !(m->entry.flags & MPT_NOT_PLAIN);
 }
 
-/* The entry is cached and plain: *r says how the request ends. Such a request, which is refused or
- * met the entry just as it changed, does not care who waits in its channel's place. */
+/* True if the entry is cached and plain; *r is the answer. Such a request, which is refused or met
+ * the entry just as it changed, need not wait for the one in its channel's slot. */
 static bool retry_cached(const struct v2p *v, uint32_t pd, uint32_t key, uint64_t va,
 			 uint64_t length, uint32_t access, uint8_t **addr, enum v2p_state *r)
 {

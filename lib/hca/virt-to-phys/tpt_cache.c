@@ -66,14 +66,14 @@ void tpt_cache_destroy(struct tpt_cache *c)
 	*c = (struct tpt_cache){0};
 }
 
-/* Acquire: what is read next (the sequence number) is read after. */
+/* Acquire: the load that follows (of the sequence number) comes after. */
 static void load_line(uint64_t *to, const uint64_t *from, unsigned words)
 {
 	for (unsigned i = 0; i < words; i++)
 		to[i] = __atomic_load_n(&from[i], __ATOMIC_ACQUIRE);
 }
 
-/* Release: nobody sees a new word with the sequence number of before. */
+/* Release: no reader sees a new word with the old sequence number. */
 static void store_line(uint64_t *to, const uint64_t *from, unsigned words)
 {
 	for (unsigned i = 0; i < words; i++)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * TPTMetaData's directories (doc/virt-to-phys.md#tptmetadata): pages behind ICM addresses. Commands
- * on the control thread; entries are read and written by whoever holds their set of the cache, on
- * any lcore.
+ * on the control thread; entries are read and written on any lcore that holds their cache set.
  */
 #include <errno.h>
 #include <string.h>

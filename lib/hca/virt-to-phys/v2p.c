@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * VirtToPhys as a whole: its tables and caches come and go, and the commands on TPTMetaData
- * (ceu_tptm_proc: INIT_HCA, CLOSE_HCA, MAP_ICM, UNMAP_ICM). Control thread, but for
+ * VirtToPhys as a whole: creates and destroys its tables and caches, and executes the commands on
+ * TPTMetaData (ceu_tptm_proc: INIT_HCA, CLOSE_HCA, MAP_ICM, UNMAP_ICM). Control thread, except
  * v2p_count_error().
  */
 #include <errno.h>
@@ -89,7 +89,7 @@ static bool overlaps(const struct tpt_table *a, const struct tpt_table *b)
 	return a->base < b->base + tpt_table_bytes(b) && b->base < a->base + tpt_table_bytes(a);
 }
 
-/* Whether the tables can lie so. */
+/* Is this layout of the tables possible? */
 static int init_judge(const struct v2p *v, const struct v2p_init *in)
 {
 	struct tpt_table mpt = v->mpt, mtt = v->mtt;

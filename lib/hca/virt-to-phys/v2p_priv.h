@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef V2P_PRIV_H
 #define V2P_PRIV_H
-/* What the files of VirtToPhys share with each other and with nobody else. */
+/* Shared by the files of VirtToPhys only. */
 #include <string.h>
 #include "virt-to-phys/v2p.h"
 
@@ -26,8 +26,8 @@ enum v2p_state tpt_try(struct v2p_port *port, const struct tpt_cache *c, uint32_
 /* The words of the MPT entry at a key's index. */
 enum v2p_state mpt_try(struct v2p_port *port, uint32_t key, uint64_t *words, bool refill);
 
-/* Reads the words that an access is checked by, if the entry is cached and nobody changes its set.
- * Never waits. */
+/* Reads the words of an entry that a check needs, if the entry is cached and its set is not being
+ * changed. Never waits. */
 static inline bool mpt_find(const struct tpt_cache *c, uint32_t index, uint64_t *w)
 {
 	uint32_t n = index & c->set_mask;
@@ -69,14 +69,14 @@ static inline enum v2p_state mpt_check(const uint64_t *w, uint32_t pd, uint32_t 
 	return V2P_SUCCESS;
 }
 
-/* Something has changed: completed requests that nobody has taken yet are not to be believed. */
+/* Something has changed: completed requests whose answers have not been taken yet are invalid. */
 static inline void v2p_changed(struct v2p *v)
 {
 	__atomic_fetch_add(&v->generation, 1, __ATOMIC_RELEASE);
 }
 
 /* Address and run of an access to an entry with MPT_NULL. Several lcores may write the sink at
- * once: nobody reads it. */
+ * once: it is never read. */
 static inline uint8_t *null_map(const struct v2p *v, uint32_t access, uint64_t *run)
 {
 	const uint32_t writes = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC;

@@ -3,9 +3,9 @@
  * Memory windows and fast-registered regions (IBTA 10.6.7): entries that work requests bind to a
  * registered region's memory and invalidate again. Any lcore, data path; no locks. An operation
  * that finds a cache set held by another lcore is V2P_PENDING and has changed nothing: every change
- * is made to a copy of the entry, which is checked and replaces it as a whole unless it has changed
- * meanwhile. Two work requests that change one entry at the same time are their client's mistake:
- * the second is refused.
+ * is made to a copy, which is checked and replaces the entry as a whole unless the entry has
+ * changed since. Two work requests that change one entry at the same time are their client's
+ * mistake: the second is refused.
  *
  * A fast registration of pages in any order is three changes, as its pages lie in the MTT: the
  * entry is claimed, the pages are written, it becomes valid.
@@ -58,8 +58,8 @@ static enum v2p_state exchange(struct v2p *v, const struct mpt_entry *old, struc
 	return V2P_SUCCESS;
 }
 
-/* The same entry, invalid and without memory. Not that of an ordinary region: who looks it up the
- * short way has seen its key and reads the rest. */
+/* The same entry, invalid and without memory. Not for an ordinary region: a look-up on the short
+ * path may have seen its key and be reading the rest. */
 static struct mpt_entry emptied(const struct mpt_entry *old)
 {
 	struct mpt_entry e = *old;
@@ -132,7 +132,7 @@ static void lie_over(struct mpt_entry *w, const struct mpt_entry *parent, uint64
 	w->first_offset = parent->first_offset + offset;
 }
 
-/* What the region says to it; *bound is the window as it will be. */
+/* Checks the bind against the region; *bound is the resulting window. */
 static enum v2p_state bind_memory(const struct v2p *v, const struct v2p_bind *b,
 				  struct mpt_entry *bound)
 {
@@ -290,8 +290,8 @@ static enum v2p_state finish(struct v2p *v, const struct mpt_entry *claimed,
 	return s;
 }
 
-/* Through the MTT: from the claim on, its entries there are nobody else's to write; the entry may
- * still be taken away by HW2SW_MPT, which gives them to nobody before this lcore's poll is over. */
+/* Through the MTT: from the claim on, only we write its entries there; HW2SW_MPT may still remove
+ * the entry, but does not reuse them before this lcore's poll is over. */
 static enum v2p_state register_pages(struct v2p *v, const struct mpt_entry *f,
 				     struct mpt_entry *made, const uint64_t *address,
 				     uint32_t pages)
@@ -377,8 +377,9 @@ enum v2p_state changing_check(const struct mpt_entry *m, uint32_t pd, uint32_t q
 	return inside(m, va, length) ? V2P_SUCCESS : V2P_LENGTH_ERR;
 }
 
-/* Of one with MTT entries of its own: were the pages that they named still its? If not, its key was
- * invalid meanwhile, whatever it is now. Those of a window are its region's, which stays. */
+/* For a region with its own MTT entries: did the pages read there belong to it throughout? If not,
+ * its key was invalid for a time, whatever it is now. A window's pages are its region's, which
+ * stays. */
 enum v2p_state changing_still(const struct v2p *v, const struct mpt_entry *m)
 {
 	struct mpt_entry now;

@@ -2,8 +2,8 @@
 #ifndef HCA_HCA_H
 #define HCA_HCA_H
 /*
- * One whole HCA: tables, engines, link. What the daemon runs one or more of, and what the
- * conformance tests drive with a wire and a clock of their own.
+ * One whole HCA: tables, engines, link. The daemon runs one or more; the conformance tests drive
+ * them with their own wire and clock.
  */
 #include <stdint.h>
 #include "base/limits.h"
@@ -14,7 +14,7 @@
 #include "pipeline/engine.h"
 #include "virt-to-phys/v2p.h"
 
-/* What one engine has to itself, near the lcores that run it. */
+/* Resources of one engine, near the lcores that run it. */
 struct engine_place {
 	int socket;					    /* NUMA node or SOCKET_ID_ANY */
 	struct rte_mempool *packets, *descriptors, *clones; /* packets NULL: the HCA's are taken */

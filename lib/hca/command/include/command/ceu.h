@@ -37,7 +37,7 @@ enum ceu_status {
 	CEU_BAD_NVMEM = 0x05,	  /* here: the daemon has no memory for contexts */
 };
 
-/* SW2HW_QP: what a QP is for life. The memory stays mapped until HW2SW_QP returned. */
+/* SW2HW_QP: the constant properties of a QP. The memory stays mapped until HW2SW_QP returned. */
 struct ceu_qp {
 	uint8_t service; /* enum qp_service */
 	uint8_t sq_signal_all;
@@ -72,8 +72,8 @@ struct ceu_srq_limit {
 	uint32_t limit; /* <= entries */
 };
 
-/* What a path needs beside the client's attributes; resolved by the caller. Only looked at with
- * QP_ATTR_AV, and, for the source, in RST2INIT of a UD QP. */
+/* What a path needs beside the client's attributes; resolved by the caller. Read only with
+ * QP_ATTR_AV and, for the source, in RST2INIT of a UD QP. */
 struct ceu_path {
 	uint8_t dst_mac[6], src_mac[6];
 	bool has_vlan;
@@ -252,7 +252,7 @@ int ceu_modify_op(enum qp_state from, enum qp_state to);
 /* The same as -errno: 0, -EOPNOTSUPP, -EINVAL, -EBUSY, -ENOMEM. */
 int ceu_errno(enum ceu_status status);
 
-/* One row of the table of transitions; what ibv_modify_qp() requires and allows for the service. */
+/* One row of the table of transitions: what ibv_modify_qp() requires and allows for the service. */
 struct ceu_transition {
 	uint8_t from, to;	     /* enum qp_state */
 	uint8_t op;		     /* enum ceu_op */
@@ -264,8 +264,8 @@ const struct ceu_transition *ceu_transition_find(enum qp_state from, enum qp_sta
 						 enum qp_service service);
 
 /*
- * The peer of this queue pair has said, when they were connected, that its receive queue gives no
- * end-to-end credits: the queue pair sends at will from now on (C9-153), until it is reset.
+ * The peer of this queue pair announced, when they connected, that its receive queue gives no
+ * end-to-end credits: the queue pair sends without limit (C9-153) until it is reset.
  */
 void ceu_peer_gives_no_credits(struct ceu *ceu, uint32_t qpn);
 

@@ -90,14 +90,14 @@ struct completion {
 	uint32_t pending_eqs; /* atomic: list of event queues with pending events, newest first */
 	uint32_t serving;     /* atomic: 1 while an lcore serves arms and pending events */
 	bool one_lcore;	 /* all stages of the HCA run on one; set before they do, false at first */
-	uint32_t eq_end; /* one past the highest client that ever had an event queue; control thread
-			    writes */
+	uint32_t eq_end; /* one past the highest client that has had an event queue; written by the
+			    control thread */
 	struct icm icm;	 /* memory of the CQ contexts */
 	struct pending_events pending[EVENT_OBJECTS];
 };
 
-/* Reserves address space for `cqs` CQ contexts, for a device with `qps` QPs and `srqs` SRQs; powers of
- * two. 0 or -ENOMEM. */
+/* Reserves address space for `cqs` CQ contexts, for a device with `qps` QPs and `srqs` SRQs; powers
+ * of two. 0 or -ENOMEM. */
 int completion_create(struct completion *c, uint32_t cqs, uint32_t qps, uint32_t srqs);
 void completion_destroy(struct completion *c);
 
@@ -171,8 +171,8 @@ bool eq_post(struct completion *c, struct counters *counters, uint32_t client, e
 /*
  * Called between polls by every lcore that completes something: raises the completion events of CQs
  * that were written since and that their clients armed, writes pending events and rings the bells
- * of waiting clients. So a completion itself needs neither a fence nor a read of what the client
- * may just be writing. Costs three loads when there is nothing to do.
+ * of waiting clients. So a completion itself needs neither a fence nor a read of a line that the
+ * client may be writing. Costs three loads when there is nothing to do.
  */
 void completion_notify(struct completion *c, struct counters *counters);
 

@@ -23,7 +23,7 @@ struct multicast_group {
 	struct multicast_group *reap;	 /* control thread: list of groups to free */
 	uint8_t mgid[16];		 /* IPv6, or v4-mapped */
 	uint32_t members;		 /* control thread: queue pairs attached */
-	uint32_t end;			 /* atomic: entries of qpn[] ever used */
+	uint32_t end;			 /* atomic: entries of qpn[] used so far */
 	uint32_t qpn[MULTICAST_QPS_MAX]; /* atomic; 0: free */
 };
 

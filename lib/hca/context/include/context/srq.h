@@ -74,8 +74,8 @@ static inline uint32_t srq_claimed(const struct srq *s)
 }
 
 /*
- * Is the limit armed, with fewer than that left? Then it is armed no more, and the caller raises
- * the event. `left`: descriptors in the queue.
+ * Is the limit armed, with fewer than that left? Then it is disarmed, and the caller raises the
+ * event. `left`: descriptors in the queue.
  */
 static inline bool srq_limit_reached(struct srq *s, uint32_t left)
 {

@@ -2,11 +2,10 @@
 #ifndef LCORE_LOOP_H
 #define LCORE_LOOP_H
 /*
- * One lcore's loop: polls the stages that are placed on it, in turn, for ever. Without work it
- * either spins (busy) or sleeps until a doorbell, another lcore, the control thread or a timeout
- * wakes it (adaptive).
+ * One lcore's loop: polls the stages placed on it, in turn. Without work it either spins (busy) or
+ * sleeps until a doorbell, another lcore, the control thread or a timeout wakes it (adaptive).
  *
- * Set up by the control thread before the lcore is launched, and not changed while it runs.
+ * The control thread sets it up before it launches the lcore, and does not change it while it runs.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,7 +34,7 @@ struct lcore_loop {
 	const struct clock *clock;
 	struct rte_rcu_qsbr *rcu;
 	const uint32_t *stop; /* atomic: not 0 ends the loop */
-	uint32_t handed; /* atomic: LOOP_READY: what is here is the loop's; LOOP_ENDED: it was */
+	uint32_t handed;      /* atomic; the loop owns this struct from LOOP_READY to LOOP_ENDED */
 
 	struct placed_stage stages[LOOP_STAGES_MAX];
 	unsigned stage_count;
@@ -53,12 +52,12 @@ struct lcore_loop {
 
 	/* The lcore's own. */
 	uint64_t now_ns
-		__rte_cache_aligned; /* the time of this round, as the modules are told it */
+		__rte_cache_aligned; /* the time of this round, as published to the modules */
 	uint64_t slept_ns;	     /* longest time that we wanted to sleep since then */
 	uint64_t idle_since_ns;	     /* 0: the last round found work */
 	uint64_t sleep_ns;	     /* of the next sleep */
 	bool announced;		     /* clients and peers know that we may sleep */
-	bool contended;		     /* somebody else ran when we last yielded to see */
+	bool contended;		     /* another thread ran when we last yielded to find out */
 	uint64_t probe_ns;	     /* when to see again */
 	/* Read by telemetry, relaxed. */
 	uint64_t rounds, sleeps;

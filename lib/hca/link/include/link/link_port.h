@@ -12,12 +12,12 @@ struct rte_mbuf;
 struct link_port {
 	/*
 	 * Up to n (1 at least) RoCE frames (Ethernet header first, destination UDP port 4791, IPv4
-	 * or IPv6, whole in one segment) that arrived for this HCA on receive queue `queue`. All
-	 * else has been taken out by the port. Ownership of the mbufs goes to the caller; each has
-	 * a private area of its own (MESSAGE_PRIV_BYTES) whose second half the caller may
-	 * overwrite, but its data may be shared with the sender and must not be written to. Only
-	 * frames of this daemon have ICRC_OMITTED (pipeline/icrc.h), and those that were sent with
-	 * it keep it. Stage: header_parse. Returns how many.
+	 * or IPv6, whole in one segment) that arrived for this HCA on receive queue `queue`. The
+	 * port has taken out all others. Ownership of the mbufs passes to the caller; each has its
+	 * own private area (MESSAGE_PRIV_BYTES), whose second half the caller may overwrite, but
+	 * its data may be shared with the sender and must not be written to. Only frames of this
+	 * daemon have ICRC_OMITTED (pipeline/icrc.h), and those that were sent with it keep it.
+	 * Stage: header_parse. Returns how many.
 	 */
 	uint16_t (*rx_burst)(struct link_port *port, uint16_t queue, struct rte_mbuf **frames,
 			     uint16_t n);

@@ -4,8 +4,8 @@
 /*
  * A channel: one named rte_ring of mbufs with the counters that `softhca fifos` shows. One
  * producing module, of one engine or of each, one consuming module. A full ring stalls its
- * producer: a module asks channel_room() before it takes up work that ends in the ring, as the
- * hardware looks at prog_full.
+ * producer: a module checks channel_room() before it begins work that ends in the ring, as the
+ * hardware checks prog_full.
  */
 #include <errno.h>
 #include <rte_ring.h>
@@ -19,7 +19,7 @@ struct channel {
 	enum channel_id id;
 	bool shared; /* several engines put into it: producer's counts have several writers */
 	/* producer */
-	uint64_t put __rte_cache_aligned; /* mbufs ever put */
+	uint64_t put __rte_cache_aligned; /* mbufs put so far */
 	uint64_t full;			  /* times the producer found too little room (prog_full) */
 	uint32_t high_water;
 	/* consumer */

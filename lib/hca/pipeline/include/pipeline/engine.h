@@ -54,7 +54,7 @@ struct engine_settings {
 	bool payload_refs; /* with ICRC_NEVER: packets may refer to their payload */
 };
 
-/* What a stage instance counts and knows. One writer: the lcore that runs it. */
+/* Counters and state of a stage instance. One writer: the lcore that runs it. */
 struct stage {
 	struct counters counters;
 	uint64_t polls, busy_polls; /* polls, and those that found work */
@@ -64,13 +64,13 @@ struct stage {
 struct engine {
 	unsigned index, count; /* of `count` engines of this HCA */
 	int socket;	       /* NUMA node of its memory, or SOCKET_ID_ANY */
-	/* Written by whoever polls, before it polls; virtual in tests. */
+	/* Written by the lcore loop before each poll; virtual in tests. */
 	uint64_t now_ns;    /* time of this round */
 	uint64_t slept_ns;  /* how much of it, in all, was spent asleep for want of work; atomic. In
 			       what else passes between two polls others had the CPU */
 	uint64_t heard_ns;  /* HeaderParser: it has handed on all that had arrived by then; atomic.
 			       UINT64_MAX until it looks for the first time */
-	uint64_t missed_ns; /* TimerControl: how long, in all, nobody looked; atomic */
+	uint64_t missed_ns; /* TimerControl: total time without a poll for arrivals; atomic */
 	struct engine
 		*peers; /* all engines of the HCA, `count` of them (HeaderParser hands over) */
 	struct engine_settings settings;
@@ -110,13 +110,13 @@ struct engine {
 	struct stage stage[STAGE_COUNT];
 };
 
-/* The time of this round. Another lcore with stages of the engine may move it on meanwhile. */
+/* The time of this round. Another lcore with stages of the engine may advance it at any time. */
 static inline uint64_t engine_now(const struct engine *e)
 {
 	return __atomic_load_n(&e->now_ns, __ATOMIC_RELAXED);
 }
 
-/* How much of the time up to now nobody looked at what arrives: others had the CPU. Any stage. */
+/* For how long, up to now, arrivals were not polled because others had the CPU. Any stage. */
 static inline uint64_t engine_missed(const struct engine *e)
 {
 	return __atomic_load_n(&e->missed_ns, __ATOMIC_RELAXED);

@@ -2,9 +2,9 @@
 #ifndef PIPELINE_ICRC_H
 #define PIPELINE_ICRC_H
 /*
- * ICRC as an offload. A frame that does not leave the memory of this daemon needs none, as no
- * packet on a loopback device needs a checksum: its sender marks it instead of computing one, its
- * receiver believes the mark instead of checking one.
+ * ICRC as an offload. A frame that does not leave the memory of this daemon needs none, just as a
+ * packet on a loopback device needs no checksum: the sender marks it instead of computing one, the
+ * receiver trusts the mark instead of checking one.
  *
  * The mark, ICRC_OMITTED, is worth as much as the ICRC because nobody outside can set it
  * (frame_marks.h). Whoever copies a marked frame to show or change it (capture, impairment)
@@ -28,8 +28,8 @@ static inline bool icrc_omitted(enum icrc_mode mode, const struct wire_template 
 	return mode == ICRC_NEVER || (mode == ICRC_TO_OTHERS && t->to_self);
 }
 
-/* Gives a frame of this daemon, a copy in one segment that nobody else sees, the ICRC that was
- * omitted, if it was. Any stage. */
+/* Adds the ICRC to a frame of this daemon from which it was omitted; the frame is a private copy in
+ * one segment. Nothing if it has one. Any stage. */
 static inline void icrc_complete(struct rte_mbuf *m)
 {
 	enum { TYPE_AT = 12, TYPE_VLAN = 0x81, TYPE_IPV6 = 0x86 };

@@ -2,10 +2,10 @@
 #ifndef PIPELINE_MESSAGE_H
 #define PIPELINE_MESSAGE_H
 /*
- * What travels through the rings: mbufs. The parallel FIFOs of a hardware channel (metadata,
- * payload, scatter entries, atomics, remote address) are parts of the one mbuf: payload in its data
- * room, headers in its headroom, metadata in its private area. Which form of the private area is
- * valid follows from the channel:
+ * The messages in the rings are mbufs. The parallel FIFOs of a hardware channel (metadata, payload,
+ * scatter entries, atomics, remote address) are parts of one mbuf: payload in the data room,
+ * headers in the headroom, metadata in the private area. The channel determines the form of the
+ * private area, and what may be written:
  *
  *   DBP_WS WS_WP WP_WS WP_DP DP_RTC RTC_RRC   struct request      descriptor pool; data room: the
  *                                                                  units of the WQE
@@ -13,9 +13,10 @@
  *                                                                  later the frame
  *   HP_RRC HP_EE EE_RESPG                      struct arrival      the frame as received; its data
  *                                                                  room is not ours to write
- *   RTC_TC RRC_TC TC_RRC                       struct timer_event  descriptor pool; data room unused
+ *   RTC_TC RRC_TC TC_RRC                       struct timer_event  descriptor pool; data room
+ * unused
  *
- * Whoever takes an mbuf from a ring owns it: passes it on or frees it.
+ * A module that takes an mbuf from a ring owns it: it passes it on or frees it.
  */
 #include <stdint.h>
 #include <rte_mbuf.h>
@@ -24,9 +25,9 @@
 #include "wire/error.h"
 
 /*
- * The private area has two halves: who sends a frame keeps what it needs to send it again in the
- * first, who receives a frame works in the second. So over a wire that hands the mbuf itself over
- * (the ring port) both sides may hold the same one, and nobody has to make a copy or a clone.
+ * The private area has two halves: the sender of a frame keeps what it needs to send it again in
+ * the first, the receiver uses the second. So over a wire that passes the mbuf itself (the ring
+ * port) both sides may hold the same mbuf, without a copy or a clone.
  */
 #define MESSAGE_SENDER_BYTES 192
 #define MESSAGE_PRIV_BYTES   384
@@ -78,7 +79,7 @@ struct request {
 #define REQUEST_LIMITED	  0x40 /* it had no credit when it was judged (C9-162) */
 #define REQUEST_LOCAL	  0x80 /* bind, local invalidate, fast registration: sends nothing */
 
-/* A packet to be sent (doc/modules.md#channels-table). */
+/* A packet to send (doc/modules.md#channels-table). */
 struct packet {
 	uint32_t qpn; /* local */
 	uint32_t payload_bytes;
@@ -97,8 +98,8 @@ struct packet {
 #define PACKET_BUILT 0x02 /* the frame is complete: a retransmission, to be sent as it is */
 #define PACKET_REF   0x04 /* with a reference in place of the payload: payload_ref.h */
 
-/* A packet received, HeaderParser to RequesterRecvControl and ExecutionEngine
- * (doc/modules.md#channels-table); and what ExecutionEngine asks of RespPktGen. */
+/* A packet received, from HeaderParser to RequesterRecvControl and ExecutionEngine
+ * (doc/modules.md#channels-table); and a request from ExecutionEngine to RespPktGen. */
 struct arrival {
 	uint32_t qpn;		/* local, = headers.dest_qp */
 	uint16_t payload_bytes; /* pad excluded */
@@ -163,10 +164,10 @@ static inline struct arrival *arrival_of(struct rte_mbuf *m)
 }
 
 /*
- * Checks the ICRC of a frame whose check HeaderParser left to whoever copies the payload: right
- * before the copy, so that the payload comes into the cache once and not twice. To be called before
- * anything in the packet is believed. Short frames were checked by HeaderParser; those with
- * ICRC_OMITTED need no check.
+ * Checks the ICRC of a frame if HeaderParser has left that to the module that copies the payload:
+ * right before the copy, so that the payload enters the cache only once. Must be called before
+ * anything in the packet is trusted. HeaderParser has checked short frames; those with ICRC_OMITTED
+ * need no check.
  */
 static inline bool arrival_intact(struct rte_mbuf *m)
 {

@@ -2,7 +2,7 @@
 #ifndef PIPELINE_PARKING_H
 #define PIPELINE_PARKING_H
 /*
- * Parking: how a module stops polling a condition until another one, perhaps on another lcore,
+ * Parking: how a module stops polling a condition until another module, perhaps on another lcore,
  * changes it. Neither side locks or blocks, and no wake-up is lost.
  *
  *   waiting side                             changing side
@@ -18,14 +18,14 @@
  * other side has stored: the place and the condition. All sequentially consistent fences have one
  * order (C11 7.17.3). If the fence of park() comes first, the load in parked() sees the place
  * taken, and the changing side wakes. If the fence of parked() comes first, the check after park()
- * sees the change, and the waiting side continues by itself. Both may happen: then the wake-up
- * finds nothing to do, which costs a visit. Without the fences a processor, x86 included, may load
- * before others see its store, and both sides could miss each other.
+ * sees the change, and the waiting side continues without a wake-up. Both may happen: then the
+ * wake-up finds nothing to do, which costs a visit. Without the fences a processor, x86 included,
+ * may load before others see its store, and both sides could miss each other.
  *
  * What the proof requires of callers:
  *   - the condition is atomic (relaxed suffices for the proof; release and acquire if it publishes
  *     other data), and is checked completely after park(), whatever was checked before;
- *   - whoever changes any part of the condition checks the place afterwards;
+ *   - every change to any part of the condition is followed by a check of the place;
  *   - the wake-up makes the waiting side unpark the place.
  *
  * Where changes are frequent and concern several places, one parking_fence() between all stores and
@@ -47,7 +47,7 @@ static inline void park(uint8_t *place, uint8_t reason)
 	parking_fence();
 }
 
-/* Clears the mark. The other side may see it late, and wake us once in vain. */
+/* Clears the mark. The other side may see it late, and wake us once without need. */
 static inline void unpark(uint8_t *place)
 {
 	__atomic_store_n(place, 0, __ATOMIC_RELAXED);

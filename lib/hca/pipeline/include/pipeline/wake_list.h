@@ -3,8 +3,8 @@
 #define PIPELINE_WAKE_LIST_H
 /*
  * Wake lists: how a module wakes another one for a parked QP, and how the control thread makes the
- * modules notice a change of state. The hardware polls contexts instead. Not a channel: it carries
- * no message, only the fact, at most once per QP and target, so it can neither overflow nor
+ * modules notice a change of state. (The hardware polls contexts instead.) Not a channel: it
+ * carries no message, and each QP is in it at most once per target, so it can neither overflow nor
  * allocate.
  *
  * Many posters, one consumer (the stage of the target module). Lock-free: a stack of QP indices
@@ -33,8 +33,8 @@ static inline void wake_list_init(struct wake_list *l)
 	__atomic_store_n(&l->head, WAKE_END, __ATOMIC_RELEASE);
 }
 
-/* Puts the QP with that index on the list unless it is there. Any thread. What the caller wrote
- * before is seen by the consumer after it took the QP. */
+/* Puts the QP with that index on the list unless it is there. Any thread. The consumer that takes
+ * the QP sees everything that the caller wrote before. */
 static inline void wake_post(struct wake_list *l, struct wake_link *link, uint32_t index)
 {
 	uint32_t head;
@@ -56,8 +56,8 @@ static inline uint32_t wake_take(struct wake_list *l)
 	return __atomic_exchange_n(&l->head, WAKE_END, __ATOMIC_SEQ_CST);
 }
 
-/* Releases one taken link (it may be posted again from now on) and returns the next index. Look at
- * the QP after. */
+/* Releases one taken link (it may be posted again from now on) and returns the next index. Read the
+ * QP only after this. */
 static inline uint32_t wake_next(struct wake_link *link)
 {
 	uint32_t next = link->next;

@@ -26,8 +26,8 @@ unsigned requester_stock(const struct engine *e);
  */
 unsigned requester_elements(const struct engine *e);
 
-/* Why RequesterTransControl does not go on with the queue pair, in words; never NULL. May be a
- * moment old. Any thread. */
+/* Why RequesterTransControl has parked the queue pair, in words; never NULL. May be a moment old.
+ * Any thread. */
 const char *requester_waits_for(const struct qp *q);
 
 /* Timers armed. 0 at rest. The lcore that runs requester_recv, or while the stages rest. */

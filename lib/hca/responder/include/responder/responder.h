@@ -21,8 +21,8 @@ unsigned responder_exec_poll(struct engine *e);
 /* Packet buffers that the stage keeps in stock for what comes next. */
 unsigned responder_stock(const struct engine *e);
 
-/* Receive requests posted and not taken, of its own queue or its SRQ, as the client says; a moment
- * old. Any thread, while the client's memory cannot go. */
+/* Receive requests posted and not taken, in the QP's queue or its SRQ, according to the client; may
+ * be a moment old. Any thread, while the client's memory cannot be unmapped. */
 uint32_t responder_receives(const struct qp *q);
 
 #endif

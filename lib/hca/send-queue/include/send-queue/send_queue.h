@@ -13,7 +13,7 @@
 
 struct uar_page;
 
-/* Makes the modules' own state. 0 or -ENOMEM. Control thread. */
+/* Creates the modules' state. 0 or -ENOMEM. Control thread. */
 int send_queue_create(struct engine *e);
 void send_queue_destroy(struct engine *e);
 
@@ -25,46 +25,47 @@ unsigned doorbell_wqe_poll(struct engine *e);
  * quiesces. */
 void dbp_set_client(struct engine *e, uint32_t client, struct uar_page *uar);
 
-/* Tells the clients of this engine whether its lcore sleeps: they then kick it after a doorbell.
- * The lcore itself; behind it a parking_fence(), then it polls once more before it sleeps. */
+/* Publishes to the clients of this engine whether its lcore sleeps: if so they ring the bell after
+ * a doorbell. Called by the lcore itself, followed by a parking_fence() and one more poll before it
+ * sleeps. */
 void dbp_set_asleep(struct engine *e, bool asleep);
 /* Is there a client that an lcore without work should leave its CPU to? */
 enum dbp_crowd {
 	CROWD_NONE,
-	CROWD_YIELDS, /* it polls an empty CQ on this CPU, and yields in turn */
+	CROWD_YIELDS, /* it polls an empty CQ on this CPU, and yields too */
 	CROWD_SPINS,  /* it may poll its memory, and gives the CPU back only when preempted */
 };
 
-enum { DBP_ACTIVE_NS = 10000000 }; /* whoever rang within this time may be polling */
+enum { DBP_ACTIVE_NS = 10000000 }; /* a client that rang within this time may be polling */
 
 /*
- * Looks at the clients of this engine that rang of late and said that they did so on this CPU: the
- * most demanding of them. The lcore itself, when it finds no work. A client may lie: the lcore
- * looks whether anybody wants its CPU before it sleeps early.
+ * The most demanding of this engine's clients that rang recently and claim to be on this CPU.
+ * Called by the lcore itself, when it finds no work. A client may lie: before the lcore sleeps
+ * early, it checks whether another thread wants its CPU.
  */
 enum dbp_crowd dbp_crowd(const struct engine *e, unsigned cpu);
-/* Tells the clients of this engine which CPU its lcore has. Control thread, before it runs. */
+/* Publishes to the clients of this engine the CPU of its lcore. Control thread, before it runs. */
 void dbp_set_cpu(struct engine *e, unsigned cpu);
 /* Is a doorbell waiting? The lcore itself, once more before it sleeps. */
 bool dbp_pending(struct engine *e);
 
-/* Descriptors of a client have gone back to the pool; any stage of the engine. */
+/* Descriptors of a client have been returned to the pool; any stage of the engine. */
 static inline void descriptors_return(struct engine *e, uint32_t client, uint32_t n)
 {
-	ASSERT(n); /* for nothing they are too dear */
+	ASSERT(n); /* the atomics are too expensive to change nothing */
 	__atomic_fetch_sub(&e->held[client], n, __ATOMIC_RELAXED);
 	__atomic_fetch_sub(&e->held_total, n, __ATOMIC_RELAXED);
 }
 
-/* Gives a request back for good. Any stage of the engine. */
+/* Frees a request. Any stage of the engine. */
 static inline void request_free(struct engine *e, struct rte_mbuf *m)
 {
 	descriptors_return(e, request_of(m)->client, 1);
 	rte_mbuf_raw_free(m);
 }
 
-/* The QP that a request is for; NULL: it was reset or destroyed meanwhile, then the request has
- * been counted and given back. Any stage of the engine: `stage` is the caller's. */
+/* The QP that a request is for; NULL: it has been reset or destroyed, and the request has been
+ * counted and freed. Any stage of the engine: `stage` is the caller's. */
 static inline struct qp *request_qp(struct engine *e, enum stage_id stage, struct rte_mbuf *m)
 {
 	const struct request *r = request_of(m);
@@ -89,7 +90,7 @@ static inline void requests_append(struct rte_mbuf **head, struct rte_mbuf **tai
 	*tail = m;
 }
 
-/* Gives a whole list back. */
+/* Frees a whole list. */
 static inline void requests_free(struct engine *e, struct rte_mbuf **head)
 {
 	struct rte_mbuf *m;

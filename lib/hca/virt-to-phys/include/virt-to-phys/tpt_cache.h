@@ -96,8 +96,8 @@ static inline void tpt_used(struct tpt_set *s, uint32_t way)
 		__atomic_store_n(&s->recent, way, __ATOMIC_RELAXED);
 }
 
-/* Read without holding: TPT_HIT and the line, TPT_MISS, TPT_BUSY (also when it changed meanwhile).
- */
+/* Reads without holding: TPT_HIT and the line, TPT_MISS, TPT_BUSY (also if it changed during the
+ * read). */
 enum tpt_result tpt_read(const struct tpt_cache *c, uint32_t line, uint64_t *out);
 
 /* Look-up: takes the line's set. False: busy. True: call tpt_release() soon. */
@@ -124,7 +124,7 @@ static inline void tpt_write(struct tpt_hold *hold, const uint64_t *words)
 }
 
 /* Drops the lines of entries [first, first + count) without writing them back: their memory has
- * been unmapped. What they held is cleared. Control thread; waits for sets that are held. */
+ * been unmapped. Their contents are cleared. Control thread; waits for sets that are held. */
 void tpt_drop(struct tpt_cache *c, uint32_t first, uint32_t count);
 
 #endif

@@ -19,7 +19,7 @@
  * A key, lkey == rkey:
  *   31:8+n   random, changes with each reuse of the index; at least four bits (n <= 20)
  *   7+n:8    index of the MPT entry
- *   7:0      tag. Chosen anew by whoever binds a window or registers fast (in programs by
+ *   7:0      tag. Chosen by each bind of a window and each fast registration (in programs by
  *            ibv_inc_rkey(), which changes only these bits); random in other keys
  * All but the tag belong to the entry while it has an owner (mpt_entry.owned). They are never all
  * zero, so that no tag makes the key 0, which no entry has.
@@ -56,8 +56,8 @@ enum v2p_channel {
 	V2P_CHANNELS
 };
 
-/* What an access needs: the bits of enum access_flags, or to read one's own memory, which every
- * entry allows except a window's: windows are for peers only. */
+/* The rights that an access needs: bits of enum access_flags, or reading one's own memory, which
+ * every entry allows except a window's: windows are for peers only. */
 #define V2P_LOCAL_READ (1u << 14)
 /* Of an entry alone: not one of MPT_NOT_PLAIN. */
 #define V2P_PLAIN (1u << 15)
@@ -99,7 +99,7 @@ struct mpt_entry {
 	uint32_t qpn;	    /* (c) type 2: the queue pair that bound it */
 	uint16_t rights;    /* (c) enum access_flags and V2P_LOCAL_READ */
 	uint8_t log_page;   /* MPT_PAGES: V2P_LOG_PAGE_MIN to V2P_LOG_PAGE_MAX; (c) */
-	uint8_t pages_max;  /* MPT_FAST with MPT_OWNS_PAGES: MTT entries of its own */
+	uint8_t pages_max;  /* MPT_FAST with MPT_OWNS_PAGES: its own MTT entries */
 };
 
 /* A peer may invalidate it by a SEND, and its owner by a local invalidate: windows of type 2,
@@ -300,10 +300,10 @@ struct v2p_bind {
 enum v2p_state v2p_bind(struct v2p *v, const struct v2p_bind *b);
 
 /*
- * A fast registration: `pages` pages of 2^log_page bytes of a registered region become a region of
- * of their own. The first byte lies iova % page bytes into the first page. Pages that are
- * consecutive in the daemon's memory become one range; others go into the MTT entries that
- * SW2HW_MPT gave the key (MPT_OWNS_PAGES).
+ * A fast registration: `pages` pages of 2^log_page bytes of a registered region become a separate
+ * region. The first byte is iova % page bytes into the first page. Pages that are consecutive in
+ * the daemon's memory become one range; others go into the MTT entries that SW2HW_MPT gave the key
+ * (MPT_OWNS_PAGES).
  */
 struct v2p_registration {
 	uint32_t key; /* of the entry, with its new tag */
@@ -386,7 +386,7 @@ static inline bool mpt_allows(const struct mpt_entry *m, struct tpt_set *s, uint
 		return false;
 	phys = __atomic_load_n(&m->phys, __ATOMIC_ACQUIRE);
 	if (unlikely(__atomic_load_n(&s->seq, __ATOMIC_RELAXED) != (seq & ~1u)))
-		return false; /* held, or changed meanwhile */
+		return false; /* held, or changed during the read */
 	tpt_used(s, way);
 	*addr = phys + at;
 	return true;
@@ -420,8 +420,8 @@ static inline void v2p_count(struct v2p_port *port, enum v2p_channel channel)
 	count(port->counters, (enum counter)(COUNTER_v2p_ceu + channel));
 }
 
-/* The short way alone, of `length` > 0 bytes of one's own memory. False: nothing has happened yet,
- * v2p_request() tells more. */
+/* Tries only the short path, for `length` > 0 bytes of one's own memory. False: nothing has
+ * happened yet; call v2p_request(). */
 static inline bool v2p_map_short(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
 				 uint32_t key, uint64_t va, uint64_t length, uint32_t access,
 				 uint8_t **addr)
@@ -437,14 +437,15 @@ enum v2p_state v2p_request_slow(struct v2p_port *port, enum v2p_channel channel,
 				uint32_t access, uint8_t **addr, uint64_t *run);
 
 /*
- * Checks the access [va, va + length) under `key` for someone of protection domain `pd` who needs
- * `access`; on success *addr is the daemon's address of va and *run how many bytes from there are
- * contiguous (length, or less at a page border: ask again from va + *run). Zero length: no check at
- * all, *addr NULL (C9-88). `qpn`: a peer's access, through that queue pair; of one's own memory 0.
+ * Checks an access to [va, va + length) with `key` from protection domain `pd` that needs the
+ * rights `access`; on success *addr is the daemon's address of va and *run how many bytes from
+ * there are contiguous (length, or less at a page border: continue with va + *run). Zero length: no
+ * check at all, *addr NULL (C9-88). `qpn`: the queue pair of a peer's access; 0 for one's own
+ * memory.
  *
  * V2P_PENDING: another lcore holds what is needed (or, with pend_misses, it is not cached). The
- * request waits in its channel's place, v2p_poll() completes it, and the same request made then
- * gets the answer. Until then the channel takes no other that is not cached; other channels go on.
+ * request waits in its channel's slot, v2p_poll() completes it, and repeating the request then gets
+ * the answer. Until then the channel accepts no other that is not cached; other channels continue.
  */
 static inline enum v2p_state v2p_request(struct v2p_port *port, enum v2p_channel channel,
 					 uint32_t pd, uint32_t qpn, uint32_t key, uint64_t va,
@@ -469,7 +470,7 @@ static inline enum v2p_state v2p_map(struct v2p_port *port, enum v2p_channel cha
 	return v2p_request(port, channel, pd, 0, key, va, length, access, addr, run);
 }
 
-/* The check alone: of an access whose addresses nobody wants yet, of any length. The same answers,
+/* Only the check, for an access of any length whose addresses are not needed yet. The same answers,
  * V2P_PENDING among them. */
 static inline enum v2p_state v2p_check(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
 				       uint32_t qpn, uint32_t key, uint64_t va, uint64_t length,
@@ -489,8 +490,8 @@ static inline enum v2p_state v2p_check(struct v2p_port *port, enum v2p_channel c
 
 unsigned v2p_poll_pending(struct v2p_port *port);
 
-/* At the beginning of a stage's poll: the request scheduler gives each pending request its turn,
- * CEU first, the others in turn. Returns how many were completed. */
+/* At the beginning of a stage's poll: the request scheduler tries each pending request, the CEU's
+ * first, the others in turn. Returns how many were completed. */
 static inline unsigned v2p_poll(struct v2p_port *port)
 {
 	return likely(port->pending == 0) ? 0 : v2p_poll_pending(port);
