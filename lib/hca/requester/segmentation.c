@@ -295,7 +295,7 @@ enum rtc_state rtc_rc_store_entry(struct visit *v)
 		return RTC_STALLED;
 	if (scatters)
 		keep_entries(v);
-	else
+	else if (r->length)
 		answer = carry(v, m);
 	if (unlikely(answer != DP_COPIED))
 		return segment_unfilled(v, answer);

@@ -141,7 +141,11 @@ static enum wp_state atomic_seg(struct parse *p)
 		return refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
 	p->r->swap_add = u->swap_add;
 	p->r->compare = u->compare;
-	return WP_FWD_DATA_SEG;
+	if (likely(p->r->traits & USER_SCATTERS))
+		return WP_FWD_DATA_SEG;
+	if (unlikely(p->at != p->r->wqe_bytes)) /* it has no data */
+		return refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
+	return WP_IDLE;
 }
 
 /* Does the descriptor hold what the local operation says, and nothing that has no meaning? */

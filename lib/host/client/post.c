@@ -113,10 +113,10 @@ static inline uint8_t *put_headers(const struct softhca_qp *qp, const struct sof
 	}
 	if (op->traits & USER_OPERANDS) {
 		struct wqe_atomic *atomic = (struct wqe_atomic *)at;
-		bool swap = op->user == USER_ATOMIC_CS;
+		bool one = op->user == USER_ATOMIC_FA;
 
-		atomic->swap_add = swap ? wr->wr.atomic.swap : wr->wr.atomic.compare_add;
-		atomic->compare = swap ? wr->wr.atomic.compare_add : 0;
+		atomic->swap_add = one ? wr->wr.atomic.compare_add : wr->wr.atomic.swap;
+		atomic->compare = one ? 0 : wr->wr.atomic.compare_add;
 		at += sizeof(*atomic);
 	}
 	if (qp->type == SOFTHCA_QP_UD) {

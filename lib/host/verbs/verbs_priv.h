@@ -33,7 +33,18 @@ enum { VERBS_PORT = 1 };
 enum {
 	LATER_ACCESS_FLUSH_GLOBAL = 1 << 8,
 	LATER_ACCESS_FLUSH_PERSISTENT = 1 << 9,
+	LATER_QP_EX_WITH_FLUSH = 1 << 11,
 };
+
+/* What programs built with version 45 take for struct ibv_qp_ex. */
+struct later_qp_ex {
+	struct ibv_qp_ex ex;
+	void (*wr_flush)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len,
+			 uint8_t type, uint8_t level);
+};
+static_assert(offsetof(struct later_qp_ex, wr_flush) ==
+		      offsetof(struct ibv_qp_ex, wr_atomic_write) + sizeof(void *),
+	      "built with a later header: take its name");
 
 /* Converts 0 or -errno to 0 or errno; also sets errno, for callers that look there. */
 static inline int verbs_status(int rc)
@@ -166,6 +177,7 @@ struct shca_qp {
 	union {
 		struct ibv_qp ibv;
 		struct ibv_qp_ex ex; /* begins as ibv_qp does */
+		struct later_qp_ex later;
 	};
 	struct handle handle;
 	struct softhca_qp *qp;

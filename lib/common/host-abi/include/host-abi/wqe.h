@@ -29,7 +29,7 @@ enum user_service {
 /* ... and what it is like. */
 enum user_trait {
 	USER_RADDR = 1 << 0,	     /* has a raddr unit */
-	USER_OPERANDS = 1 << 1,	     /* has an atomic unit */
+	USER_OPERANDS = 1 << 1,	     /* has an atomic unit; without USER_SCATTERS: and no data */
 	USER_LOCAL = 1 << 2,	     /* has the units of a local operation; sends nothing */
 	USER_SCATTERS = 1 << 3,	     /* its data entries take what the peer answers; never inline */
 	USER_EIGHT_BYTES = 1 << 4,   /* moves just eight bytes, whatever its entries hold more */

@@ -39,7 +39,7 @@ struct wire_headers {
 	/* DETH */
 	uint32_t qkey;
 	uint32_t src_qp; /* 24 bits */
-	/* AtomicETH */
+	/* AtomicETH; the operands of other operations: opcode.h */
 	uint64_t swap_add; /* CmpSwap: the new value; FetchAdd: the addend */
 	uint64_t compare;
 	/* AtomicAckETH */
