@@ -367,11 +367,15 @@ enum v2p_state v2p_invalidate(struct v2p *v, uint32_t pd, uint32_t qpn, uint32_t
 enum v2p_state changing_check(const struct mpt_entry *m, uint32_t pd, uint32_t qpn, uint32_t key,
 			      uint64_t va, uint64_t length, uint32_t access, uint64_t *offset)
 {
+	uint32_t rights = access & ~V2P_RELATIVE;
+
+	if (access & V2P_RELATIVE)
+		va += m->start;
 	if (key == 0 || m->key != key)
 		return V2P_KEY_ERR;
 	if (m->pd != pd || (m->flags & MPT_WINDOW_2 && m->qpn != qpn))
 		return V2P_PD_ERR;
-	if ((m->rights & access) != access)
+	if ((m->rights & rights) != rights)
 		return V2P_FLAGS_ERR;
 	*offset = va - m->start;
 	return inside(m, va, length) ? V2P_SUCCESS : V2P_LENGTH_ERR;

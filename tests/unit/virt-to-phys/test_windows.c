@@ -105,6 +105,9 @@ TEST(window__is_for_peers_and_within_its_bounds)
 	assert_reach(key, START + 2 * PAGE - 1, ACCESS_REMOTE_READ, 2 * PAGE - 1);
 	assert_no_reach(QPN_1, key, START + PAGE - 1, ACCESS_REMOTE_READ, V2P_LENGTH_ERR);
 	assert_no_reach(QPN_1, key, START + 2 * PAGE, ACCESS_REMOTE_READ, V2P_LENGTH_ERR);
+	assert_reach(key, PAGE - 1, ACCESS_REMOTE_READ | V2P_RELATIVE, 2 * PAGE - 1);
+	assert_no_reach(QPN_1, key, PAGE, ACCESS_REMOTE_READ | V2P_RELATIVE, V2P_LENGTH_ERR);
+	assert_no_reach(QPN_1, key, 0, ACCESS_REMOTE_WRITE | V2P_RELATIVE, V2P_FLAGS_ERR);
 	assert_no_reach(QPN_1, key, START + PAGE, ACCESS_REMOTE_WRITE, V2P_FLAGS_ERR);
 	assert_no_reach(QPN_1, key, START + PAGE, V2P_LOCAL_READ, V2P_FLAGS_ERR);
 	assert_no_reach(QPN_1, key, START + PAGE, ACCESS_LOCAL_WRITE, V2P_FLAGS_ERR);
