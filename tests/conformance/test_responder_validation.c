@@ -237,7 +237,7 @@ RIG_TEST(c9_083__function_disabled_meanwhile, make(3))
 
 RIG_TEST(c9_084__reserved_opcode_of_the_rc_range, make(3))
 {
-	static const uint8_t reserved[] = {0x15, 0x18, 0x19, 0x1a, 0x1b, 0x1c, 0x1e, 0x1f};
+	static const uint8_t reserved[] = {0x15, 0x18, 0x19, 0x1a, 0x1b, 0x1e, 0x1f};
 
 	for (unsigned i = 0; i < sizeof(reserved); i++) {
 		for (enum progress what = NOTHING; what <= WRITE; what++) {

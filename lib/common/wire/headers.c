@@ -41,6 +41,14 @@ static inline void write_reth(uint8_t *p, const struct wire_headers *h)
 	put_be32(p + 12, h->dma_len);
 }
 
+static inline void write_flush(uint8_t *p, const struct wire_headers *h)
+{
+	put_be32(p, (uint32_t)h->compare);
+	put_be64(p + 4, h->va);
+	put_be32(p + 12, h->rkey);
+	put_be32(p + 16, (uint32_t)h->swap_add);
+}
+
 static inline void write_atomic(uint8_t *p, const struct wire_headers *h)
 {
 	put_be64(p, h->va);
@@ -115,6 +123,15 @@ static inline void read_reth(const uint8_t *p, struct wire_headers *h)
 	h->va = get_be64(p);
 	h->rkey = get_be32(p + 8);
 	h->dma_len = get_be32(p + 12);
+}
+
+/* What is reserved in the FETH is ignored. */
+static inline void read_flush(const uint8_t *p, struct wire_headers *h)
+{
+	h->compare = get_be32(p) & (WIRE_FLUSH_PLACEMENTS | WIRE_FLUSH_LEVELS);
+	h->va = get_be64(p + 4);
+	h->rkey = get_be32(p + 12);
+	h->swap_add = get_be32(p + 16);
 }
 
 static inline void read_atomic(const uint8_t *p, struct wire_headers *h)

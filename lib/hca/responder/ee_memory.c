@@ -242,16 +242,53 @@ static void keep_result(struct engine *e, struct qp *qp, uint64_t psn, uint64_t 
 		qp->ee.atomic_next = 0;
 }
 
+/* Executed, and answered by a response of its own. */
+static enum ee_state answered(struct ee_work *w)
+{
+	keep_result(w->e, w->qp, ee_long_psn(w->qp, w->a->headers.psn), w->a->orig);
+	send_ack(w->e, w->ee, w->qp); /* for earlier requests, before the PSN advances */
+	w->respond = answer_of(w->op);
+	return EE_CXT_WB;
+}
+
+_Static_assert(ACCESS_FLUSH_GLOBAL / WIRE_FLUSH_GLOBAL ==
+		       ACCESS_FLUSH_PERSISTENT / WIRE_FLUSH_PERSISTENT,
+	       "rights to flush are placement types, shifted");
+
+/*
+ * FLUSH. What the queue pair received before has been written by this lcore, in order; once the
+ * fence is over, every other CPU sees it, too. Of a whole region, and of no bytes, only key and
+ * rights are checked: as for the first byte.
+ */
+static enum ee_state flush(struct ee_work *w)
+{
+	const struct wire_headers *h = &w->a->headers;
+	bool range = !(h->compare & WIRE_FLUSH_LEVELS) && h->swap_add;
+	uint32_t access = (uint32_t)(h->compare & WIRE_FLUSH_PLACEMENTS) * ACCESS_FLUSH_GLOBAL;
+	enum v2p_state s =
+		v2p_check(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd,
+			  qp_number(w->qp), h->rkey, range ? h->va : 0, range ? h->swap_add : 1,
+			  range ? access : access | V2P_RELATIVE);
+
+	if (unlikely(s != V2P_SUCCESS))
+		return refused(w, s, OUTCOME_REMOTE_ACCESS);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	w->a->orig = 0;
+	return answered(w);
+}
+
 enum ee_state step_atomic(struct ee_work *w)
 {
 	struct wire_headers *h = &w->a->headers;
 	struct qp *qp = w->qp;
 	uint32_t access =
 		w->op->kind == WIRE_KIND_ATOMIC ? ACCESS_REMOTE_ATOMIC : ACCESS_REMOTE_WRITE;
-	enum v2p_state s = v2p_request(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->pd,
-				       qp_number(qp), h->rkey, h->va, sizeof(uint64_t), access,
-				       &w->addr, &w->run);
+	enum v2p_state s;
 
+	if (w->op->kind == WIRE_KIND_FLUSH)
+		return flush(w);
+	s = v2p_request(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->pd, qp_number(qp),
+			h->rkey, h->va, sizeof(uint64_t), access, &w->addr, &w->run);
 	if (unlikely(s != V2P_SUCCESS))
 		return refused(w, s, OUTCOME_REMOTE_ACCESS);
 	/* The peer's address is aligned, but the memory behind it is not: the CPU has no
@@ -259,10 +296,7 @@ enum ee_state step_atomic(struct ee_work *w)
 	if ((uintptr_t)w->addr % sizeof(uint64_t))
 		return fail(w, OUTCOME_INVALID_REQUEST);
 	w->a->orig = execute_atomic(w, (uint64_t *)w->addr);
-	keep_result(w->e, qp, ee_long_psn(qp, h->psn), w->a->orig);
-	send_ack(w->e, w->ee, qp); /* for earlier requests, before the PSN advances */
-	w->respond = answer_of(w->op);
-	return EE_CXT_WB;
+	return answered(w);
 }
 
 /* SEND with invalidate: after the data, before the completion. If the key may not be invalidated,

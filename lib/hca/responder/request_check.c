@@ -48,6 +48,17 @@ static inline bool has_resource(const struct qp *qp)
 	return (uint8_t)(qp->ee.reads_issued - qp->respg.reads_done) < qp->max_dest_rd_atomic;
 }
 
+/* Annex A19: it asks for something, for nothing that we do not know, and for nothing that the queue
+ * pair does not allow. */
+static bool flush_allowed(const struct qp *qp, const struct wire_headers *h)
+{
+	uint64_t placement = h->compare & WIRE_FLUSH_PLACEMENTS;
+
+	return placement && !(placement & ~(qp->access / (uint64_t)ACCESS_FLUSH_GLOBAL)) &&
+	       (h->compare & WIRE_FLUSH_LEVELS) <= WIRE_FLUSH_REGION &&
+	       h->swap_add <= MESSAGE_BYTES_MAX;
+}
+
 static bool kind_allows(const struct qp *qp, const struct arrival *a, const struct wire_opcode *op)
 {
 	switch ((enum wire_kind)op->kind) {
@@ -65,6 +76,8 @@ static bool kind_allows(const struct qp *qp, const struct arrival *a, const stru
 	case WIRE_KIND_ATOMIC_WRITE:
 		return qp->access & ACCESS_REMOTE_WRITE && a->headers.va % 8 == 0 &&
 		       a->headers.dma_len == 8 && a->payload_bytes == 8 && has_resource(qp);
+	case WIRE_KIND_FLUSH:
+		return flush_allowed(qp, &a->headers) && has_resource(qp);
 	case WIRE_KIND_READ_RESP:
 	case WIRE_KIND_ATOMIC_ACK:
 	case WIRE_KIND_ACK:

@@ -161,6 +161,19 @@ static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote
 	batch_put(of(ex));
 }
 
+static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, size_t len,
+		     uint8_t type, uint8_t level)
+{
+	struct softhca_send_wr *wr = begin(ex, SOFTHCA_WR_FLUSH, 0);
+
+	wr->wr.atomic.remote_addr = remote_addr;
+	wr->wr.atomic.swap = len;
+	wr->wr.atomic.compare_add = type | (uint64_t)level * SOFTHCA_FLUSH_REGION;
+	wr->wr.atomic.rkey = rkey;
+	if (unlikely(len > UINT32_MAX || type >= SOFTHCA_FLUSH_REGION))
+		spoil(of(ex)->batch);
+}
+
 static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
 		       const struct ibv_mw_bind_info *bind_info)
 {
@@ -271,7 +284,7 @@ static uint64_t possible(enum ibv_qp_type type)
 		ops |= IBV_QP_EX_WITH_##wr;
 #define NATIVE_OPERATION(...)
 #include "host-abi/user_opcodes.def"
-	return ops;
+	return type == IBV_QPT_RC ? ops | LATER_QP_EX_WITH_FLUSH : ops;
 }
 
 static struct shca_batch *batch_new(const struct shca_qp *qp)
@@ -309,6 +322,8 @@ int qp_ex_fill(struct shca_qp *qp, uint64_t ops)
 	if (!qp->batch)
 		return ENOMEM;
 	fill_requests(ex, ops);
+	if (ops & LATER_QP_EX_WITH_FLUSH)
+		qp->later.wr_flush = wr_flush;
 	ex->wr_set_ud_addr = wr_set_ud_addr;
 	ex->wr_set_sge = wr_set_sge;
 	ex->wr_set_sge_list = wr_set_sge_list;

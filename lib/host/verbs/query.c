@@ -27,8 +27,9 @@ enum {
 
 static const uint64_t page_sizes = 1ull << 12 | 1ull << 21 | 1ull << 30;
 
-/* IB_UVERBS_DEVICE_ATOMIC_WRITE of the kernel's ABI, which libibverbs 44 has no name for. */
-static const uint64_t atomic_write = 1ull << 40;
+/* IB_UVERBS_DEVICE_FLUSH_GLOBAL and _ATOMIC_WRITE of the kernel's ABI, which libibverbs 44 has no
+ * names for. */
+static const uint64_t later_capabilities = 1ull << 38 | 1ull << 40;
 
 static const unsigned int capabilities =
 	IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
@@ -95,7 +96,7 @@ int shca_query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex
 			 struct ibv_device_attr_ex *attr, size_t bytes)
 {
 	struct ibv_device_attr_ex full = {
-		.device_cap_flags_ex = capabilities | atomic_write,
+		.device_cap_flags_ex = capabilities | later_capabilities,
 		.hca_core_clock = CLOCK_KHZ,
 		.phys_port_cnt_ex = 1,
 	};

@@ -313,7 +313,8 @@ TEST_WITH(send__full_queue_and_bad_request_in_a_list, setup, teardown)
 	assert_false(doorbell_waits());
 	for (uint32_t opcode = 0; opcode < 40; opcode++) {
 		/* No bind without a window, no REG_MR without memory. */
-		static const uint64_t known = 0x2ff | 1 << SOFTHCA_WR_ATOMIC_WRITE;
+		static const uint64_t known =
+			0x2ff | 1 << SOFTHCA_WR_FLUSH | 1 << SOFTHCA_WR_ATOMIC_WRITE;
 
 		qp->sq.tail = qp->sq.head;
 		wr[ENTRIES].opcode = opcode;

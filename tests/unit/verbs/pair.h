@@ -13,6 +13,7 @@
 #include "test.h"
 #include <infiniband/verbs.h>
 #include <sys/mman.h>
+#include "../../system/verbs/later.h"
 #include "../control/hca_test.h"
 #include "first.h"
 
@@ -37,8 +38,9 @@ static inline void pair_connect(struct pair *p, int side)
 	struct ibv_qp_attr a = {
 		.qp_state = IBV_QPS_INIT,
 		.qkey = PAIR_QKEY,
-		.qp_access_flags =
-			IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+				   IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_FLUSH_GLOBAL |
+				   IBV_ACCESS_FLUSH_PERSISTENT,
 		.path_mtu = IBV_MTU_1024,
 		.dest_qp_num = p->qp[!side]->qp_num,
 		.ah_attr = {.is_global = 1, .port_num = 1, .grh = {.hop_limit = 64}},
@@ -97,7 +99,7 @@ static inline void pair_open(struct pair *p, enum ibv_qp_type type)
 	p->mr = ibv_reg_mr(p->pd, p->memory, PAIR_BYTES,
 			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 				   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
-				   IBV_ACCESS_MW_BIND);
+				   IBV_ACCESS_MW_BIND | IBV_ACCESS_FLUSH_GLOBAL);
 	assert_non_null(p->mr);
 	init.send_cq = init.recv_cq = ibv_cq_ex_to_cq(p->cq);
 	init.pd = p->pd;
@@ -107,10 +109,10 @@ static inline void pair_open(struct pair *p, enum ibv_qp_type type)
 				       IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_BIND_MW |
 				       IBV_QP_EX_WITH_LOCAL_INV;
 	if (type == IBV_QPT_RC)
-		init.send_ops_flags |= IBV_QP_EX_WITH_RDMA_READ |
-				       IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-				       IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
-				       IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_ATOMIC_WRITE;
+		init.send_ops_flags |=
+			IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+			IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV |
+			IBV_QP_EX_WITH_ATOMIC_WRITE | IBV_QP_EX_WITH_FLUSH;
 	for (int i = 0; i < 2; i++) {
 		p->qp[i] = ibv_create_qp_ex(p->ctx, &init);
 		assert_non_null(p->qp[i]);

@@ -152,8 +152,8 @@ TEST(device_ex__of_all_lengths)
 	assert_int_equal(ibv_query_device_ex(ctx, NULL, &whole), 0);
 	assert_memory_equal(&whole.orig_attr, &orig, sizeof(orig));
 	assert_int_equal(whole.phys_port_cnt_ex, 1);
-	/* and ATOMIC WRITE */
-	assert_true(whole.device_cap_flags_ex == (orig.device_cap_flags | 1ull << 40));
+	/* and FLUSH, ATOMIC WRITE */
+	assert_true(whole.device_cap_flags_ex == (orig.device_cap_flags | 1ull << 38 | 1ull << 40));
 	for (size_t n = FIRST; n < sizeof(more); n++) {
 		memset(more, 0xee, sizeof(more));
 		assert_int_equal(v->query_device_ex(ctx, NULL, (void *)more, n), 0);

@@ -43,6 +43,7 @@ TEST(rc__every_operation)
 	ibv_wr_atomic_fetch_add(p.ex, p.mr->rkey, (uintptr_t)&far[4], 60);
 	ibv_wr_set_sge(p.ex, key, (uintptr_t)p.memory + 32, 8);
 	ibv_wr_atomic_write(p.ex, p.mr->rkey, (uintptr_t)&far[5], "ATOMIC W");
+	ibv_wr_flush(p.ex, p.mr->rkey, (uintptr_t)&far[0], 8, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE);
 	ibv_wr_rdma_write(p.ex, p.mr->rkey, (uintptr_t)&far[9]); /* of nothing */
 	ibv_wr_send(p.ex);
 	ibv_wr_set_sge(p.ex, key, (uintptr_t)p.memory + 40, 8);
@@ -318,6 +319,42 @@ TEST(completions__errors)
 		assert_int_equal(p.cq->status,
 				 id == 7 ? IBV_WC_REM_ACCESS_ERR : IBV_WC_WR_FLUSH_ERR);
 		assert_int_equal(ibv_wc_read_qp_num(p.cq), p.qp[0]->qp_num);
+		ibv_end_poll(p.cq);
+	}
+	pair_close(&p);
+}
+
+/* Of what libibverbs 45 has. */
+TEST(rc__flush)
+{
+	static const struct {
+		size_t bytes;
+		uint8_t type, level;
+		int refused, status;
+	} rows[] = {
+		{64, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE, 0, IBV_WC_SUCCESS},
+		{1234567890, IBV_FLUSH_GLOBAL, IBV_FLUSH_MR, 0, IBV_WC_SUCCESS},
+		{1ull << 32, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE, EINVAL, 0},
+		{64, 16, IBV_FLUSH_RANGE, EINVAL, 0},
+		{64, IBV_FLUSH_PERSISTENT, IBV_FLUSH_RANGE, 0, IBV_WC_REM_ACCESS_ERR},
+	};
+	struct pair p;
+
+	(void)state;
+	pair_open(&p, IBV_QPT_RC);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		ibv_wr_start(p.ex);
+		flags(&p, i, IBV_SEND_SIGNALED);
+		ibv_wr_flush(p.ex, p.mr->rkey, (uintptr_t)p.memory, rows[i].bytes, rows[i].type,
+			     rows[i].level);
+		assert_int_equal(ibv_wr_complete(p.ex), rows[i].refused);
+		if (rows[i].refused)
+			continue;
+		assert_int_equal(start_poll(&p), 0);
+		assert_int_equal(p.cq->wr_id, i);
+		assert_int_equal(p.cq->status, rows[i].status);
+		if (p.cq->status == IBV_WC_SUCCESS)
+			assert_int_equal(ibv_wc_read_opcode(p.cq), IBV_WC_FLUSH);
 		ibv_end_poll(p.cq);
 	}
 	pair_close(&p);

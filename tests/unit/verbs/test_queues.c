@@ -10,6 +10,7 @@
 #include "test.h"
 #include <infiniband/verbs.h>
 #include "../control/hca_test.h"
+#include "../../system/verbs/later.h"
 #include "first.h"
 
 static struct ibv_context *ctx;
@@ -284,7 +285,8 @@ TEST(qp_ex__operations)
 				IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW;
 	const uint64_t two_way = IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
 				 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
-				 IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_ATOMIC_WRITE;
+				 IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_ATOMIC_WRITE |
+				 IBV_QP_EX_WITH_FLUSH;
 	const uint64_t of[] = {[IBV_QPT_RC] = one_way | writes | two_way,
 			       [IBV_QPT_UC] = one_way | writes,
 			       [IBV_QPT_UD] = one_way};
@@ -357,8 +359,8 @@ static struct ibv_qp_attr attributes(enum ibv_qp_state to)
 		.rq_psn = 0xabcdef,
 		.sq_psn = 0x123456,
 		.dest_qp_num = 0x1234,
-		/* And the rights to flush of later libibverbs. */
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | 3 << 8,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+				   IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT,
 		.ah_attr = {.is_global = 1,
 			    .port_num = 1,
 			    .grh = {.flow_label = 0x12345, .hop_limit = 7, .traffic_class = 0x21}},

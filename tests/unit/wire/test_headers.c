@@ -39,12 +39,16 @@ static void keep_carried(struct wire_headers *h)
 
 	if (!(has & WIRE_HAS_DETH))
 		h->qkey = h->src_qp = 0;
-	if (!(has & (WIRE_HAS_RETH | WIRE_HAS_ATOMIC)))
+	if (!(has & (WIRE_HAS_RETH | WIRE_HAS_FLUSH | WIRE_HAS_ATOMIC)))
 		h->va = h->rkey = 0;
 	if (!(has & WIRE_HAS_RETH))
 		h->dma_len = 0;
-	if (!(has & WIRE_HAS_ATOMIC))
+	if (has & WIRE_HAS_FLUSH) {
+		h->swap_add &= UINT32_MAX;
+		h->compare &= 0x3f;
+	} else if (!(has & WIRE_HAS_ATOMIC)) {
 		h->swap_add = h->compare = 0;
+	}
 	if (!(has & WIRE_HAS_AETH))
 		h->syndrome = h->msn = 0;
 	if (!(has & WIRE_HAS_ATOMIC_ACK))

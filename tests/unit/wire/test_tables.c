@@ -42,7 +42,7 @@ TEST(opcode__every_row_is_consistent)
 		/* the upper three bits of an opcode name the service: RC 0, UC 1, UD 3 */
 		assert_int_equal(i >> 5, op->service == SERVICE_UD ? 3 : op->service);
 	}
-	assert_int_equal(defined, 24 + 12 + 2 + 1);
+	assert_int_equal(defined, 25 + 12 + 2 + 1);
 }
 
 TEST(opcode__uc_is_rc_without_responses)
@@ -76,6 +76,7 @@ TEST(opcode__header_bytes_as_specified)
 		{WIRE_RC_CMP_SWAP, 40},
 		{WIRE_RC_FETCH_ADD, 40},
 		{WIRE_RC_SEND_ONLY_INV, 16},
+		{WIRE_RC_FLUSH, 32},
 		{WIRE_RC_ATOMIC_WRITE, 28},
 		{WIRE_UD_SEND_ONLY, 20},
 		{WIRE_UD_SEND_ONLY_IMM, 24},

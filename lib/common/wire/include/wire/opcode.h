@@ -21,7 +21,8 @@ enum wire_kind {
 	WIRE_KIND_READ_RESP,	/* READ response */
 	WIRE_KIND_ATOMIC,	/* CmpSwap, FetchAdd */
 	WIRE_KIND_ATOMIC_ACK,	/* its response */
-	WIRE_KIND_ATOMIC_WRITE, /* IBTA 1.6, annex A19; its response: that of a READ of nothing */
+	WIRE_KIND_ATOMIC_WRITE, /* annex A19; its response: that of a READ of nothing */
+	WIRE_KIND_FLUSH,	/* the same */
 	WIRE_KIND_ACK,		/* ACK, NAK, RNR NAK */
 	WIRE_KIND_CNP,
 	WIRE_KIND_COUNT,
@@ -33,6 +34,7 @@ enum wire_kind {
 #define WIRE_EXTENSIONS(ROW, arg)                                                     \
 	ROW(arg, DETH, deth, 8)                /* Q_Key, source QP */                 \
 	ROW(arg, RETH, reth, 16)               /* VA, R_Key, DMA length */            \
+	ROW(arg, FLUSH, flush, 20)             /* FETH, RETH; see enum wire_flush */  \
 	ROW(arg, ATOMIC, atomic, 28)           /* VA, R_Key, swap/add, compare */     \
 	ROW(arg, AETH, aeth, 4)                /* syndrome, MSN */                    \
 	ROW(arg, ATOMIC_ACK, atomic_ack, 8)    /* the value before the operation */   \
@@ -69,6 +71,16 @@ enum wire_opcode_flag {
 	WIRE_END = WIRE_LAST | WIRE_ONLY,    /* test with &: ends a message */
 };
 
+/* What a FLUSH asks for: its FETH, the second operand (wire_headers.compare); the first (swap_add)
+ * is the length in its RETH. */
+enum wire_flush {
+	WIRE_FLUSH_GLOBAL = 1 << 0,	/* placement type: visible to everybody */
+	WIRE_FLUSH_PERSISTENT = 1 << 1, /* stored for good */
+	WIRE_FLUSH_PLACEMENTS = 0xf,
+	WIRE_FLUSH_REGION = 1 << 4, /* selectivity level: all of the key's memory; 0: a range */
+	WIRE_FLUSH_LEVELS = 3 << 4,
+};
+
 enum wire_opcode_id {
 	WIRE_RC_SEND_FIRST = 0x00,
 	WIRE_RC_SEND_MIDDLE = 0x01,
@@ -93,6 +105,7 @@ enum wire_opcode_id {
 	WIRE_RC_FETCH_ADD = 0x14,
 	WIRE_RC_SEND_LAST_INV = 0x16,
 	WIRE_RC_SEND_ONLY_INV = 0x17,
+	WIRE_RC_FLUSH = 0x1c,
 	WIRE_RC_ATOMIC_WRITE = 0x1d,
 
 	WIRE_UC_SEND_FIRST = 0x20,

@@ -296,6 +296,7 @@ enum softhca_wc_opcode {
 	SOFTHCA_WC_FETCH_ADD = 4,
 	SOFTHCA_WC_BIND_MW = 5,
 	SOFTHCA_WC_LOCAL_INV = 6,
+	SOFTHCA_WC_FLUSH = 8,
 	SOFTHCA_WC_ATOMIC_WRITE = 9,
 	SOFTHCA_WC_REG_MR = 15,
 	SOFTHCA_WC_RECV = 128, /* test with &: a receive */
@@ -631,10 +632,21 @@ enum softhca_wr_opcode {
 	SOFTHCA_WR_BIND_MW = 8,
 	SOFTHCA_WR_SEND_WITH_INV = 9,
 	SOFTHCA_WR_REG_MR = 12,
+	/* Completes when the data of all requests before are where the placement type says. wr.atomic:
+	 * `swap` is the number of bytes at remote_addr that matter, compare_add is enum softhca_flush;
+	 * no entries. RC; needs the rights to flush there, and counts as a READ (max_rd_atomic). */
+	SOFTHCA_WR_FLUSH = 14,
 	/* The first eight bytes of the entries, inline or not, become visible at the peer at once,
 	 * behind the data of all requests before. wr.rdma; a multiple of 8. RC; needs
 	 * SOFTHCA_ACCESS_REMOTE_WRITE there, and counts as a READ (max_rd_atomic). */
 	SOFTHCA_WR_ATOMIC_WRITE = 15,
+};
+
+/* Placement types, one or both; and whether the range matters or all that the key names. */
+enum softhca_flush {
+	SOFTHCA_FLUSH_GLOBAL = 1, /* every CPU of the peer sees it */
+	SOFTHCA_FLUSH_PERSISTENT = 2,
+	SOFTHCA_FLUSH_REGION = 16,
 };
 
 enum softhca_send_flags {
