@@ -218,7 +218,7 @@ static void start_hca(struct fixture *f, bool poll_pipeline)
 	config.srqs = 64;
 	config.mpts = 1024;
 	config.mtts = 1 << 16; /* pages for 512 fast registrations */
-	config.place[0] = (struct engine_place){fixture_node, packets, descriptors, NULL, 0};
+	config.place[0] = (struct engine_place){fixture_node, packets, descriptors, NULL};
 	config.packets = packets;
 	config.descriptors = descriptors;
 	wire.port = (struct link_port){.rx_burst = wire_rx, .tx_burst = wire_tx};
