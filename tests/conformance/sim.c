@@ -2,15 +2,14 @@
 /* The simulation: see sim.h. */
 #include <assert.h>
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_mbuf.h>
+#include "world_eal.h"
 #include "sim.h"
 
 #define WIRE_NS	  1000u /* one way */
@@ -30,29 +29,6 @@ uint64_t sim_random(struct sim *s)
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
 	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
 	return z ^ (z >> 31);
-}
-
-static void eal_once(void)
-{
-	static bool done;
-	char *args[] = {"sim",
-			"--no-huge",
-			"-m",
-			"1024",
-			"--no-pci",
-			"--no-shconf",
-			"--no-telemetry",
-			"--log-level=lib.*:3",
-			"--lcores=0@0"};
-	cpu_set_t cpus;
-
-	if (done)
-		return;
-	sched_getaffinity(0, sizeof(cpus), &cpus);
-	if (rte_eal_init(RTE_DIM(args), args) < 0)
-		die("rte_eal_init", rte_errno);
-	sched_setaffinity(0, sizeof(cpus), &cpus); /* many of us at once: not all on CPU 0 */
-	done = true;
 }
 
 /* ---- the wire ---- */
@@ -771,7 +747,8 @@ struct sim *sim_create(const struct sim_params *p)
 	struct sim *s = zeroed(sizeof(*s));
 	char name[32];
 
-	eal_once();
+	if (world_eal(NULL))
+		die("EAL", rte_errno);
 	s->params = *p;
 	s->rng = p->seed;
 	s->now_ns = 1000000;

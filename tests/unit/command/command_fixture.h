@@ -7,7 +7,7 @@
 
 #include "test.h"
 #include <rte_memory.h>
-#include "../eal.h"
+#include "world_eal.h"
 #include "command/ceu.h"
 
 enum { QPN = 0x123405, TABLE = 16 };
@@ -37,16 +37,6 @@ static inline void *zeroed(size_t bytes)
 
 	assert_non_null(p);
 	return memset(p, 0, bytes);
-}
-
-/* VirtToPhys has its tables from EAL's memory. Once for the program. */
-static inline void command_fixture_eal(void)
-{
-	static bool done;
-
-	if (!done)
-		assert_int_equal(unit_eal(NULL), 0);
-	done = true;
 }
 
 /* What modules do in a poll: they take their wake lists. */
@@ -85,7 +75,7 @@ static inline void command_fixture_make(struct command_fixture *f)
 				 .counters = &f->counters,
 				 .socket = SOCKET_ID_ANY};
 
-	command_fixture_eal();
+	assert_int_equal(world_eal(NULL), 0);
 
 	assert_int_equal(qp_table_create(&f->qps, f->qp_count ? f->qp_count : TABLE), 0);
 	assert_int_equal(srq_table_create(&f->srqs, TABLE), 0);

@@ -11,7 +11,7 @@
 #include "test.h"
 #include <rte_common.h>
 #include <rte_memory.h>
-#include "../eal.h"
+#include "world_eal.h"
 #include "completion/completion.h"
 
 enum { CQN = 0x4a05, CLIENT = 7, LOG = 6, ENTRIES = 1 << LOG };
@@ -24,18 +24,7 @@ static struct cq_record record;
 static int pipes[2];
 static uint32_t cq_taken, eq_taken;
 
-static int fx_group_setup(void **state)
-{
-	return unit_eal(state);
-}
-
-static int fx_group_teardown(void **state)
-{
-	rte_eal_cleanup();
-	return 0;
-}
-
-TEST_GROUP(.setup = fx_group_setup, .teardown = fx_group_teardown);
+TEST_GROUP(.setup = world_eal, .teardown = world_eal_end);
 
 static inline int fx_setup(void **state)
 {

@@ -8,11 +8,11 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_mbuf.h>
 #include "../descriptors.h"
 #include "base/close_later.h"
+#include "world_eal.h"
 #include "hca_fixture.h"
 #include "link/link_port.h"
 #include "pipeline/message.h"
@@ -78,20 +78,7 @@ static uint16_t wire_tx(struct link_port *port, uint16_t queue, struct rte_mbuf 
 
 static void fixture_eal(void)
 {
-	char *argv[] = {"test",
-			"--no-huge",
-			"-m",
-			"192",
-			"--no-pci",
-			"--no-shconf",
-			"--no-telemetry",
-			"-l",
-			"0",
-			"--log-level=softhca:error",
-			"--log-level=lib.eal:error",
-			NULL};
-
-	DIE_IF(rte_eal_init(sizeof(argv) / sizeof(argv[0]) - 1, argv) < 0);
+	DIE_IF(world_eal(NULL));
 	packets = rte_pktmbuf_pool_create("packets", 4095, 0, MESSAGE_PRIV_BYTES, PACKET_ROOM_BYTES,
 					  SOCKET_ID_ANY);
 	descriptors = rte_pktmbuf_pool_create("descriptors", 4095, 0, MESSAGE_PRIV_BYTES,

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <rte_malloc.h>
-#include "../eal.h"
+#include "world_eal.h"
 #include "send-queue/send_queue.h"
 #include "engine_fixture.h"
 #include "pipeline/machine.h"
@@ -13,18 +13,7 @@ struct fx *fx;
 static struct rte_mbuf *hidden[FX_PACKETS + FX_DESCRIPTORS];
 static unsigned hidden_count;
 
-static int fx_group_setup(void **state)
-{
-	return unit_eal(state);
-}
-
-static int fx_group_teardown(void **state)
-{
-	rte_eal_cleanup();
-	return 0;
-}
-
-TEST_GROUP(.setup = fx_group_setup, .teardown = fx_group_teardown);
+TEST_GROUP(.setup = world_eal, .teardown = world_eal_end);
 
 /* ---- the port ---- */
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "test.h"
+#include "world_eal.h"
 
 #include <rte_arp.h>
 #include <rte_eal.h>
@@ -31,11 +32,7 @@ static struct rte_mempool *packets, *clones;
 
 static int start_eal(void **state)
 {
-	char *argv[] = {"test",		  "--no-huge",	   "-m", "64", "--no-pci", "--no-shconf",
-			"--no-telemetry", "--log-level=3", NULL};
-
-	(void)state;
-	if (rte_eal_init(8, argv) < 0)
+	if (world_eal(state))
 		return -1;
 	packets = rte_pktmbuf_pool_create("packets", POOL_FRAMES, 0, PRIV_BYTES, PACKET_ROOM_BYTES,
 					  SOCKET_ID_ANY);

@@ -6,23 +6,12 @@
 #include <stdlib.h>
 
 #include "test.h"
-#include "../eal.h"
+#include "world_eal.h"
 #include "multi_queue.h"
 
 static struct engine mq_engine;
 
-static int mq_group_setup(void **state)
-{
-	return unit_eal(state);
-}
-
-static int mq_group_teardown(void **state)
-{
-	rte_eal_cleanup();
-	return 0;
-}
-
-TEST_GROUP(.setup = mq_group_setup, .teardown = mq_group_teardown);
+TEST_GROUP(.setup = world_eal, .teardown = world_eal_end);
 
 /* One at a time. */
 static inline struct multi_queue *multi_queue_make(uint32_t size)

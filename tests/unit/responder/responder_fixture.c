@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <rte_errno.h>
-#include "../eal.h"
+#include "world_eal.h"
 #include "pipeline/machine.h"
 #include "responder_fixture.h"
 
@@ -19,19 +19,7 @@ static struct {
 static unsigned helds;
 static struct wire_template to_us;
 
-static int fx_group_setup(void **state)
-{
-	return unit_eal(state);
-}
-
-static int fx_group_teardown(void **state)
-{
-	(void)state;
-	rte_eal_cleanup();
-	return 0;
-}
-
-TEST_GROUP(.setup = fx_group_setup, .teardown = fx_group_teardown);
+TEST_GROUP(.setup = world_eal, .teardown = world_eal_end);
 
 static struct wire_path path_of(bool ipv6, bool towards_us)
 {

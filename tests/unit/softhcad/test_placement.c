@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "test.h"
+#include "world_eal.h"
 #include "wrap.h"
 #include <rte_eal.h>
 #include <rte_mempool.h>
@@ -190,22 +191,8 @@ TEST(buffers__lie_on_the_nodes_of_the_engines)
 
 static int group_setup(void **state)
 {
-	char *argv[] = {"test",
-			"--no-huge",
-			"-m",
-			"64",
-			"--no-pci",
-			"--no-shconf",
-			"--no-telemetry",
-			"-l",
-			"0",
-			"--log-level=softhca:critical",
-			"--log-level=lib.eal:error",
-			NULL};
-
-	(void)state;
 	made_up_nodes(true);
-	return rte_eal_init(sizeof(argv) / sizeof(argv[0]) - 1, argv) < 0 ? -1 : make_sysfs();
+	return world_eal(state) ? -1 : make_sysfs();
 }
 
 static int group_teardown(void **state)

@@ -14,7 +14,7 @@
 #include "test.h"
 #include <rte_common.h>
 #include <rte_memory.h>
-#include "../eal.h"
+#include "world_eal.h"
 #include "virt-to-phys/v2p.h"
 
 enum {
@@ -433,4 +433,4 @@ TEST(model__default_size)
 	agrees(V2P_MPT_CACHE_LINES, V2P_MTT_CACHE_LINES);
 }
 
-TEST_GROUP(.setup = unit_eal);
+TEST_GROUP(.setup = world_eal);

@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <rte_memory.h>
-#include "../eal.h"
+#include "world_eal.h"
 #include "virt-to-phys/v2p.h"
 
 enum { REGIONS = 64, LIVES = 3, PD = 7, PAGE = 4096, AT = 5000, THREADS = 3, CHANGES = 20000 };
@@ -146,4 +146,4 @@ TEST(race__few_lines)
 	race(8);
 }
 
-TEST_GROUP(.setup = unit_eal);
+TEST_GROUP(.setup = world_eal);

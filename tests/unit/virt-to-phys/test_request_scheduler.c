@@ -8,7 +8,7 @@
 
 #include "test.h"
 #include <rte_memory.h>
-#include "../eal.h"
+#include "world_eal.h"
 #include "virt-to-phys/v2p.h"
 
 enum { PD = 7, A = 0x1001, B = 0x2002, C = 0x3003, PAGED = 0x4004, PAGED_WQE = 0x5005, LEN = 8192 };
@@ -357,4 +357,4 @@ TEST(deadlock__not_in_three)
 	assert_true(data_waits_for_a_descriptor(false));
 }
 
-TEST_GROUP(.setup = unit_eal);
+TEST_GROUP(.setup = world_eal);

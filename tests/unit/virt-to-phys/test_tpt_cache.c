@@ -8,7 +8,7 @@
 
 #include "test.h"
 #include <rte_memory.h>
-#include "../eal.h"
+#include "world_eal.h"
 #include "virt-to-phys/tpt_cache.h"
 
 enum { LINES = 64 };
@@ -325,4 +325,4 @@ TEST(large__is_empty_and_works)
 	assert_cached(LINES - 1, 7);
 }
 
-TEST_GROUP(.setup = unit_eal);
+TEST_GROUP(.setup = world_eal);
