@@ -150,8 +150,8 @@ static int fill_number(struct reason *why, const char *key, uint32_t *number, ui
 	return 0;
 }
 
-/* CPUs that an HCA's stages are spread over, at least one per engine: each lcore has a buffer cache
- * of its own. */
+/* CPUs that an HCA's stages are spread over, at least one per engine: each lcore has its own buffer
+ * cache. */
 static uint32_t lcores_of(const struct hca_section *h)
 {
 	uint32_t n = 0;

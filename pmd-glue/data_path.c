@@ -54,8 +54,8 @@ static void clone_in_place(struct rte_mbuf *clone, struct rte_mbuf *m)
 		return;
 	}
 	/*
-	 * rte_pktmbuf_attach would take a reference of its own and the caller drop his: two atomic
-	 * operations on a line that the sender's retransmit buffer looks at too. Hand it over.
+	 * rte_pktmbuf_attach would take another reference and the caller drop his: two atomic
+	 * operations on a line that the sender's retransmit buffer reads too. Pass it on instead.
 	 */
 	clone->buf_addr = m->buf_addr;
 	clone->buf_iova = m->buf_iova;
@@ -162,7 +162,7 @@ static void loop_group(struct port_queue *q, struct rte_mbuf *m)
 }
 
 /* One frame with a group's MAC address: to the wire, and perhaps to ourselves. 0: the wire is full.
- * The second reference is taken before, for then nobody else can touch the frame. */
+ * The second reference is taken first, while no other thread can touch the frame. */
 static uint16_t tx_group(struct port_queue *q, struct rte_mbuf **frame, raw_burst *raw)
 {
 	struct rte_mbuf *m = *frame;

@@ -2,8 +2,8 @@
 #ifndef PMD_GLUE_ETH_ARGS_H
 #define PMD_GLUE_ETH_ARGS_H
 /*
- * What each driver needs to carry RoCE: device names and arguments, and buffers of its own where
- * ours do not fit. Control thread.
+ * What each driver needs to carry RoCE: device names and arguments, and separate buffers where ours
+ * do not fit. Control thread.
  */
 #include "port_internal.h"
 

@@ -126,7 +126,7 @@ static struct fate draw_fate(struct impairment *imp)
 	return f;
 }
 
-/* A copy of m with one bit behind the Ethernet header flipped, which its ICRC tells; m itself if
+/* A copy of m with one bit behind the Ethernet header flipped, which its ICRC reveals; m itself if
  * there is no buffer. */
 static struct rte_mbuf *corrupted(struct impairment *imp, struct rte_mbuf *m, uint64_t bit)
 {

@@ -149,7 +149,7 @@ static void reported(struct memberships *t, struct membership *m, uint64_t now_m
 	if (m->users)
 		return;
 	t->left--;
-	*m = t->entry[--t->count]; /* nobody remembers it any more; the place is looked at again */
+	*m = t->entry[--t->count]; /* nothing refers to it any more; the caller visits the index again */
 }
 
 static unsigned int changes_due(struct memberships *t, bool v6, uint64_t now_ms,

@@ -65,7 +65,7 @@ static bool wait_for_visit(uint64_t n)
 
 static int shut(void)
 {
-	uint64_t next = gate.visits + 1; /* nobody is inside */
+	uint64_t next = gate.visits + 1; /* the interrupt thread is not inside */
 	bool done;
 
 	gate.abolished = false;

@@ -7,14 +7,14 @@
  * The memif driver of DPDK 22.11 sets up and tears down queues on EAL's interrupt thread, with no
  * regard to lcores inside its burst functions; a third of the disconnects crashed (seen with DPDK
  * 22.11). While there is a memif port that thread is therefore kept waiting inside an alarm
- * callback, the gate, and let out only for windows, during which the data path is kept out of all
- * memif ports:
+ * callback, the gate, and may leave it only for windows, during which the data path is excluded
+ * from all memif ports:
  *
  *   control thread   takes the poll_lock of each queue of each memif port (the data path only
  *                    tries that lock, once per burst, and sees an idle wire when it fails),
- *                    opens the gate and goes on with other things;
- *   interrupt thread leaves the callback, having asked for it again a window's length later, and
- *                    handles whatever its sockets have: connects, disconnects;
+ *                    opens the gate and continues with other things;
+ *   interrupt thread leaves the callback, having scheduled it again a window's length later, and
+ *                    handles the events of its sockets: connects, disconnects;
  *   interrupt thread enters the callback again: the window is over;
  *   control thread   sees that at its next turn and releases the locks.
  *
@@ -45,7 +45,8 @@ int memif_gate_join(struct port *port);
 /* Opens it for good with the last one. Nothing if the port never joined. */
 void memif_gate_leave(struct port *port);
 
-/* Keeps the data path out of a port until memif_admit: it sees an idle wire. Waits for a burst. */
+/* Excludes the data path from a port until memif_admit(): it sees an idle wire. Waits for a
+ * burst. */
 void memif_exclude(struct port *port);
 void memif_admit(struct port *port);
 

@@ -7,7 +7,7 @@
  * Control thread only. Bounded: a full table forgets the entry learnt longest ago.
  *
  *   state    condition                    next    why
- *   FREE     looked up                    ASKED   somebody needs it
+ *   FREE     looked up                    ASKED   it is needed
  *   FREE     a question to us names it    KNOWN   RFC 826: the target learns the sender
  *   ASKED    answer                       KNOWN
  *   ASKED    NEIGHBOUR_TRIES unanswered   FAILED
@@ -60,12 +60,12 @@ struct neighbours {
  */
 int neighbour_find(struct neighbours *t, const uint8_t ip[16], uint64_t now_ms, uint8_t mac_out[6]);
 
-/* Is anything known or asked of ip, so that neighbour_find() would ask nobody for it? */
+/* Does ip have an entry, so that neighbour_find() would send no request for it? */
 bool neighbour_has(struct neighbours *t, const uint8_t ip[16]);
 
 /*
- * ip has mac. create: remember it even if nobody asked. Returns true if the table changed; false if
- * it knew already, nobody asked, or it is full.
+ * ip has mac. create: remember it even if it was not asked for. Returns true if the table changed;
+ * false if it was known, not asked for, or the table is full.
  */
 bool neighbour_learn(struct neighbours *t, const uint8_t ip[16], const uint8_t mac[6], bool create,
 		     uint64_t now_ms);

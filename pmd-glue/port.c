@@ -142,8 +142,8 @@ static uint64_t hash(const uint8_t *p, size_t n)
 
 /*
  * The configured MAC, else a locally administered one made from the first IP address, so that it is
- * the same after a restart and neighbours need not learn anew; without address a random one.
- * Drivers with a MAC of their own replace it.
+ * the same after a restart and neighbours need not learn a new one; without address a random one.
+ * Drivers that have a MAC replace it.
  */
 static void choose_mac(struct port *port)
 {
@@ -205,7 +205,7 @@ static int build(struct port *port)
 	return port->config.capture_path[0] ? capture_open(port) : 0;
 }
 
-/* Nobody else in this process gives the bits another meaning. */
+/* Nothing else in this process gives the bits another meaning. */
 static int reserve_mark(const char *name, int bit)
 {
 	struct rte_mbuf_dynflag mark = {.flags = 0};

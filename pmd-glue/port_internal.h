@@ -81,7 +81,7 @@ struct port {
 	struct port_filter filter;	  /* create */
 	bool link_up;			  /* control, atomic; the data path reads it */
 	bool listens;			  /* control, atomic: to some multicast group */
-	bool wire_returns;		  /* create; what is sent comes back by itself */
+	bool wire_returns;		  /* create; the wire returns frames to their sender */
 	struct rte_mempool *packet_pool;  /* create */
 	struct rte_mempool *clone_pool;	  /* create */
 	struct rte_mempool *capture_pool; /* create */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The NUMA node of a port's device, as the kernel tells it, before EAL has looked at any device:
+/* The NUMA node of a port's device, according to the kernel, before EAL has probed any device:
  * the lcores, which EAL wants to know first, are chosen by it. Control thread. */
 #include <stdio.h>
 #include "pmd-glue/port.h"

@@ -75,7 +75,7 @@ bool daemon_is_running(const char *socket_path)
 	bool connected;
 
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", socket_path);
-	/* Whoever listens there without accepting must not keep us waiting. */
+	/* A process that listens there without accepting must not keep us waiting. */
 	connected =
 		connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 || errno == EAGAIN;
 	close(fd);

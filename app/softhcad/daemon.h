@@ -3,8 +3,8 @@
 #define DAEMON_H
 /*
  * Everything that a running daemon consists of, in order of creation. The control thread owns it.
- * Telemetry reads it from threads of its own, holding `lock`, which the control thread holds
- * whenever it is not waiting.
+ * Telemetry's threads read it, holding `lock`, which the control thread holds whenever it is not
+ * waiting.
  */
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Assigns stage instances to CPUs, and tells lcores which others they pass work to. Control thread,
- * before the lcores run. */
+/* Assigns stage instances to CPUs, and records which lcores pass work to each other. Control
+ * thread, before the lcores run. */
 #include <errno.h>
 #include <limits.h>
 #include <sched.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queue pairs for telemetry: a list of those in use, and everything about one, down to each module's
- * state: what a stuck queue pair waits for must be visible from outside. Values may be slightly
- * stale, and not of one moment. A telemetry thread, under the daemon's lock: the context and the
- * client's memory stay meanwhile. Changes nothing.
+ * Queue pairs for telemetry: a list of those in use, and everything about one, down to each
+ * module's state, so that one can see from outside what a stuck queue pair waits for. Values may be
+ * slightly stale, and not of one moment. A telemetry thread, under the daemon's lock, which keeps
+ * the context and the client's memory mapped. Changes nothing.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 enum { QPS_LISTED_MAX = 48 };
 
-/* Hidden from the race detector: everything read here may change meanwhile. */
+/* Hidden from the race detector: everything read here may be changing. */
 #define UNGUARDED __attribute__((no_sanitize("thread")))
 /* A field that an lcore may write concurrently; read once. */
 #define NOW(field) (*(const volatile __typeof__(field) *)&(field))

@@ -3,9 +3,9 @@
 #define SYSFS_TREE_H
 /*
  * The files next to the control socket that programs see as /sys/class/infiniband and
- * /dev/infiniband (layout: host-abi/sysfs.h). Whoever has the socket has the files, including other
- * containers; and they go with the daemon, so a killed program leaves nothing behind. Control
- * thread.
+ * /dev/infiniband (layout: host-abi/sysfs.h). Every process with the socket has the files, also in
+ * other containers; and they disappear with the daemon, so a killed program leaves nothing behind.
+ * Control thread.
  */
 struct device;
 

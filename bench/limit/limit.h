@@ -2,9 +2,9 @@
 #ifndef LIMIT_H
 #define LIMIT_H
 /*
- * The physical limit: what this machine does when it does only what no RoCEv2 data path can avoid.
- * Benchmarks print their results as a share of it, measured in the same run, because machines, and
- * one machine from minute to minute, differ by more than our changes do.
+ * The physical limit: the speed of this machine when it does only what no RoCEv2 data path can
+ * avoid. Benchmarks print their results as a share of it, measured in the same run, because
+ * machines, and one machine from minute to minute, differ by more than our changes do.
  *
  * The models run on the calling lcore, in a process whose EAL the caller has initialised; they need
  * no hugepages. They take mbufs and rings of their own and give them back. Not reentrant: one model
@@ -19,7 +19,7 @@ struct limit_params {
 	/* Number of repetitions, 1..LIMIT_REPETITIONS_MAX; the median is returned. */
 	unsigned int repetitions;
 	/*
-	 * Messages: ICRCs in a pass of their own over each burst, instead of packet by packet. A
+	 * Messages: ICRCs in a separate pass over each burst, instead of packet by packet. A
 	 * third faster here: right after the headers were stored in small pieces, the ICRC's wide
 	 * loads of them wait. false: comparable with the measurements that the targets come from.
 	 */

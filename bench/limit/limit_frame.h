@@ -3,8 +3,8 @@
 #define LIMIT_FRAME_H
 /*
  * The frames of the models: Ethernet, IPv4, UDP, BTH and RETH or AETH at fixed places. Not the
- * product's headers (lib/common/wire) on purpose: a limit must not grow slower together with them. Only
- * the CRC is lib/common/wire's, since the machine's CRC is the limit. Internal to bench/limit.
+ * product's headers (lib/common/wire) on purpose: a limit must not grow slower together with them.
+ * Only the CRC is lib/common/wire's, since the machine's CRC is the limit. Internal to bench/limit.
  */
 #include <stdint.h>
 #include <string.h>
@@ -82,7 +82,7 @@ static inline void limit_template_build(union limit_template *t, uint8_t opcode,
 	h->dest_qp = rte_cpu_to_be_32(dest_qp);
 }
 
-/* What a receiver must look at before it may believe the rest. */
+/* The checks a receiver must make before it may trust the rest. */
 static inline int limit_is_roce(const struct limit_headers *h, uint8_t opcode)
 {
 	return h->ethertype == RTE_BE16(0x0800) && h->protocol == 17 &&

@@ -26,7 +26,7 @@ struct run {
 	struct flow flow[2];
 	unsigned flows;
 	struct waiter waiter;
-	bool announced;	 /* our sources are done and the other side was told */
+	bool announced;	 /* our sources are done and the other side knows it */
 	uint64_t theirs; /* messages that the other process has sent, ever */
 	uint64_t start_ns, deadline_ns, done_ns;
 	uint64_t peak_ns, peak_messages; /* where the current stretch began */

@@ -351,7 +351,7 @@ void flow_fill(struct flow *f)
 		fill_qp(f, i);
 }
 
-/* An atomic brings back what it found: its own number. */
+/* An atomic returns the value it found: its own number. */
 static int check_atomic(const struct flow *f, const uint8_t *slot, uint64_t message)
 {
 	uint64_t found;
@@ -384,8 +384,8 @@ static int check_qp(struct flow *f, uint32_t qp)
 }
 
 /*
- * The writes of an unreliable service complete before they arrive, and nobody hears of it: waits a
- * while for the last one.
+ * The writes of an unreliable service complete before they arrive, and their arrival is not
+ * reported: waits a while for the last one.
  */
 static void await_writes(struct flow *f, uint32_t qp)
 {

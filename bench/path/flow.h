@@ -17,7 +17,7 @@ enum { POST_LIST_MAX = 256, POLL_BURST = 32, FLOW_SLOTS_MAX = 1024 };
 
 struct flow_qp {
 	struct end *source, *sink;  /* NULL: in the other process */
-	uint64_t goal;		    /* messages to send, ever; GOAL_OPEN: until told otherwise */
+	uint64_t goal;		    /* messages to send, ever; GOAL_OPEN: until changed */
 	uint64_t posted, completed; /* source */
 	uint64_t received;	    /* sink: receive completions */
 	uint64_t checked;	    /* messages below this were checked */

@@ -202,7 +202,7 @@ void session_connect_attr(const struct session *s, struct side *side,
 	if (s->o->mtu)
 		a->path_mtu = mtu_code(s->o->mtu);
 	a->timeout = (uint8_t)s->o->qp_timeout;
-	a->min_rnr_timer = 1; /* 10 usec: whoever is not ready will be at once */
+	a->min_rnr_timer = 1; /* 10 usec: a peer that is not ready will be at once */
 }
 
 static int connect_end(struct session *s, struct side *side, struct end *e,
@@ -232,7 +232,7 @@ static int connect_side(struct session *s, struct side *side)
 	return 0;
 }
 
-/* The client's seed counts. Nobody sends before both are here. */
+/* The client's seed is used. Neither sends before both are here. */
 static int agree_seed(struct session *s)
 {
 	uint64_t theirs;

@@ -2,9 +2,9 @@
 #ifndef PATH_WAIT_H
 #define PATH_WAIT_H
 /*
- * What a polling loop does between polls: nothing while there is work; after a while without, give
- * the CPU away (there may be fewer CPUs than pollers), or with --events sleep; and give up when
- * nothing happens for long.
+ * Waiting between polls: not at all while there is work; after a while without, yields the CPU
+ * (there may be fewer CPUs than pollers), or with --events sleeps; and gives up when nothing
+ * happens for long.
  */
 #include "session.h"
 

@@ -60,8 +60,8 @@ int rig_create(struct rig *r);
 void rig_post(struct rig *r, enum user_opcode opcode, uint32_t bytes, unsigned n, unsigned list);
 
 /*
- * Takes the completions of one side. Returns messages completed: on side 0 as the offsets of the
- * descriptors tell, on side 1 receives; -1: one failed (said on stderr).
+ * Takes the completions of one side. Returns messages completed: on side 0 according to the offsets
+ * of the descriptors, on side 1 receives; -1: one failed (reported on stderr).
  */
 int rig_poll(struct rig *r, unsigned side);
 

@@ -2,7 +2,7 @@
 /*
  * usage: softhca-memory [SOFTHCAD]
  * Resident memory of an idle daemon with its default configuration, and what a queue pair adds to
- * it. Starts the daemon itself, on a socket of its own. Exit code 1: more than 96 MiB.
+ * it. Starts the daemon, on its own socket. Exit code 1: more than 96 MiB.
  */
 #include <errno.h>
 #include <limits.h>

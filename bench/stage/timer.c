@@ -79,7 +79,7 @@ static void set_all(struct engine *e, uint32_t count)
 		;
 }
 
-/* They expire, and nobody cares: the queue pairs send nothing. */
+/* They expire without effect: the queue pairs send nothing. */
 static void expire_all(struct engine *e)
 {
 	e->now_ns += AHEAD_NS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef STAGE_TIMER_H
 #define STAGE_TIMER_H
-/* What a tick of TimerControl costs, with few and with many timers armed. */
+/* Measures a tick of TimerControl, with few and with many timers armed. */
 
 /* EAL is up. Prints ns per tick with 0, 2^10 and 2^14 queue pairs whose two timers are armed for a
  * time far ahead, as a ratio to none, measured for about `ms` in all. 0; 1: the cost is not flat,

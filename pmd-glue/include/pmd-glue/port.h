@@ -40,7 +40,7 @@ enum port_type {
 	PORT_AF_PACKET, /* any kernel interface; needs CAP_NET_RAW */
 	PORT_TAP,    /* this host's kernel at the other end, path MTU 1024; needs CAP_NET_ADMIN */
 	PORT_AF_XDP, /* kernel interface, faster, path MTU 2048 at most; needs CAP_NET_ADMIN, BPF */
-	PORT_PCI,    /* a device of its own */
+	PORT_PCI,    /* an unshared device */
 	PORT_TYPE_COUNT
 };
 

@@ -2,22 +2,22 @@
 #ifndef PIPELINE_FRAME_MARKS_H
 #define PIPELINE_FRAME_MARKS_H
 /*
- * What a frame that stays in this daemon may lack: marks of its sender in rte_mbuf.ol_flags, the
- * highest of the bits that DPDK leaves to applications. Ports reserve them by
+ * Marks of frames that stay in this daemon: what their sender has left out. Bits of
+ * rte_mbuf.ol_flags, the highest of those that DPDK leaves to applications. Ports reserve them by
  * rte_mbuf_dynflag_register_bitnum().
  *
- * Nobody outside can set a mark: it lies in the mbuf, no client has mbufs in its memory, and a port
- * with a driver clears it in all that it receives.
+ * Nothing outside can set a mark: it is in the mbuf, no client has mbufs in its memory, and a port
+ * with a driver clears it in every frame it receives.
  */
 #include <rte_mbuf.h>
 
-/* The last four bytes are zeroes in place of the ICRC: pipeline/icrc.h. */
+/* The last four bytes are zeros in place of the ICRC: pipeline/icrc.h. */
 #define ICRC_OMITTED_BIT 40
 #define ICRC_OMITTED	 (1ull << ICRC_OMITTED_BIT)
 
-/* The payload is in its client's memory, and in its place stands where: virt-to-phys/payload_ref.h.
- * Such a frame has no ICRC either, and nobody captures or changes it: its sender makes none if a
- * port at either end does (config/config_check.c). */
+/* The payload stays in its client's memory; the frame carries a reference to it instead:
+ * virt-to-phys/payload_ref.h. Such a frame has no ICRC either, and is never captured or changed: if
+ * a port at either end does so, no references are sent (config/config_check.c). */
 #define PAYLOAD_REF_BIT 39
 #define PAYLOAD_REF	(1ull << PAYLOAD_REF_BIT)
 
