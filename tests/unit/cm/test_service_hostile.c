@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "../lingering.h"
+#include "../stranger.h"
 #include "base/close_later.h"
 #include "service_fixture.h"
 
@@ -175,6 +176,27 @@ TEST(descriptors__that_do_not_close)
 		close(peer[i]);
 	close_later_finish();
 	assert_true(lingering_now_ms() - begun < LINGER_LEAST_MS);
+}
+
+/* Sockets for the reply that are none, and would keep waiting whoever wrote to them. */
+TEST(descriptors__of_strangers)
+{
+	struct channel bad = open_channel(0), good = open_channel(0);
+	uint64_t begun = lingering_now_ms();
+	struct stranger s;
+	uint8_t byte = 1;
+	uint32_t id;
+
+	(void)state;
+	for (int kind = 0; kind < STRANGER_KINDS; kind++) {
+		if (!stranger_make(&s, kind))
+			continue;
+		post(&bad, &byte, 1, &s.fd, 1);
+		assert_int_equal(create_id(&good, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
+		stranger_end(&s);
+	}
+	assert_true(lingering_now_ms() - begun < LINGER_LEAST_MS);
+	close_later_finish();
 }
 
 /* Whoever does not read its replies loses them; nobody waits for it. */
