@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Closes descriptors where it may take as long as it likes: close_later.h. One thread empties the queue,
- * another stands by: if descriptors wait while the first has been closing one for too long, it takes
- * over and creates a new standby. A late thread exits when its close returns, or with the process;
- * no one joins it.
+ * Closes descriptors in threads where that may take any time: close_later.h. One thread empties the
+ * queue, another stands by: if descriptors wait while the first has been closing one for too long,
+ * it takes over and creates a new standby. A late thread exits when its close returns, or with the
+ * process; it is never joined.
  */
 #include <pthread.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tables of the CRC forms and the choice between them. Runs once before main(); what the stages
- * call are the forms themselves (crc_vector.h, crc_portable.c).
+ * Tables of the CRC forms and the choice between them. Runs once before main(); the stages call the
+ * forms themselves (crc_vector.h, crc_portable.c).
  */
 #include "crc_internal.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Ethernet, VLAN, IPv4, IPv6, UDP around a RoCE packet: templates for sending, the parser for
- * receiving. No state, keeps no pointers. Stages: header_parse (parse); whoever builds packets
- * stamps (inline in the header); templates are built on the slow path.
+ * receiving. No state, keeps no pointers. Stage header_parse parses; all stages that build packets
+ * stamp them (inline in the header); templates are built on the slow path.
  */
 #include "wire/encap.h"
 

@@ -400,7 +400,7 @@ void cm_thread_stop(struct cm_thread *t)
 	if (!t || !t->created)
 		return;
 	__atomic_store_n(&t->stop, 1, __ATOMIC_SEQ_CST);
-	/* It may wait for an answer that nobody will give any more. */
+	/* It may be waiting for an answer that will never come. */
 	for (unsigned int i = 0; i < t->config.device_count; i++)
 		shutdown(t->ends[i].copy, SHUT_RDWR);
 	if (write(t->pipe[1], &wake, sizeof(wake)) < 0) /* full: it wakes anyway */
@@ -409,7 +409,7 @@ void cm_thread_stop(struct cm_thread *t)
 	t->created = false;
 }
 
-/* Channels that it did not live to take. */
+/* Channels that it has not taken before its end. */
 static void close_channels(struct cm_thread *t)
 {
 	int fd;

@@ -201,7 +201,7 @@ void cm_refuse(struct cm *cm, const struct cm_path *path, const struct cm_messag
 void cm_reject_again(struct cm_connection *c, enum cm_about about);
 /* Sends a REJ because the peer does not answer. */
 void cm_reject_timeout(struct cm_connection *c, uint64_t now);
-/* A peer has connected the QP of an established connection anew: disconnects the old one. */
+/* A peer has connected the QP of an established connection again: disconnects the old one. */
 void cm_disconnect_stale(struct cm_connection *c, uint64_t now);
 
 #endif

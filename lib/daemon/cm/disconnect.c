@@ -27,7 +27,7 @@ int cm_send_dreq(struct cm_connection *c, uint64_t now, const void *private_data
 
 void cm_disconnect_stale(struct cm_connection *c, uint64_t now)
 {
-	cm_send_dreq(c, now, NULL, 0); /* in other states it ends by itself */
+	cm_send_dreq(c, now, NULL, 0); /* in other states it ends without a DREQ */
 }
 
 int cm_send_drep(struct cm_connection *c, uint64_t now, const void *private_data, uint8_t bytes)

@@ -26,7 +26,7 @@
 enum {
 	RANGES_MAX = 1 << 16,
 	FAULTS_BEFORE_WHOLE = 8, /* pages replaced one by one before all of the mapping is */
-	SPLITS_MAX = 1024,	 /* pages of all mappings that stand replaced one by one */
+	SPLITS_MAX = 1024,	 /* pages of all mappings that have been replaced one by one */
 	PAGE_BYTES = 4096,
 	HUGE_BYTES = 2 << 20,
 	LARGE_BYTES = 1 << 30,
@@ -41,14 +41,14 @@ struct range {
 	int protection;
 };
 static struct range ranges[RANGES_MAX];
-static uint32_t ranges_end;   /* one past the highest ever used; atomic */
+static uint32_t ranges_end;   /* one past the highest used so far; atomic */
 static uint32_t ranges_first; /* no free place below */
 static uint64_t faults_total; /* atomic */
 static uint64_t splits;	      /* atomic: the sum of all ranges' */
 static uint32_t ranges_used, ranges_allowed;
 static struct sigaction previous;
 
-/* Async-signal-safe. Whose address is it? */
+/* The mapping that contains the address. Async-signal-safe. */
 static struct range *range_of(uintptr_t addr)
 {
 	uint32_t n = __atomic_load_n(&ranges_end, __ATOMIC_ACQUIRE);
@@ -62,8 +62,8 @@ static struct range *range_of(uintptr_t addr)
 	return NULL;
 }
 
-/* Async-signal-safe. False: the address is no longer in the range, which is being removed. The start
- * is read first, since it is removed last. */
+/* Async-signal-safe. False: the address is no longer in the range, which is being removed. The
+ * start is read first, since it is removed last. */
 static bool replace(struct range *r, uintptr_t addr)
 {
 	uintptr_t start = __atomic_load_n(&r->start, __ATOMIC_ACQUIRE);
@@ -75,8 +75,8 @@ static bool replace(struct range *r, uintptr_t addr)
 		return false;
 	nth = __atomic_add_fetch(&r->faults, 1, __ATOMIC_RELAXED);
 	if (nth <= FAULTS_BEFORE_WHOLE && __atomic_load_n(&splits, __ATOMIC_RELAXED) < SPLITS_MAX) {
-		/* Of a file whose pages are said to be larger than how it is mapped allows, no more
-		 * than is mapped. */
+		/* The file may report larger pages than its mapping allows: no more than is
+		 * mapped. */
 		if (start < page)
 			start = page;
 		if (end - page > r->page_bytes)
@@ -160,7 +160,7 @@ static int range_add(uint8_t *base, uint64_t bytes, uint64_t page_bytes, int pro
 
 void memory_unguard(uint32_t range)
 {
-	/* First the end: the address may be somebody else's as soon as it is free. */
+	/* The end first: the address may be reused as soon as it is free. */
 	__atomic_store_n(&ranges[range].end, 0, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&ranges[range].start, 0, __ATOMIC_SEQ_CST);
 }
@@ -177,7 +177,7 @@ void memory_forget(uint32_t range)
 		ranges_first = range;
 }
 
-/* What the descriptor must be, whoever made it. NULL, or what is wrong. */
+/* Checks a descriptor, whoever created it. NULL, or what is wrong. */
 static const char *memfd_wrong(int fd, uint64_t bytes, unsigned int flags, uint64_t *page_bytes)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
@@ -193,7 +193,7 @@ static const char *memfd_wrong(int fd, uint64_t bytes, unsigned int flags, uint6
 		return "cannot be asked for its size";
 	if (bytes == 0 || (uint64_t)st.st_size != bytes)
 		return "of another size than said";
-	/* Not st_blksize: tmpfs tells its transparent huge pages there, which bind nobody. */
+	/* Not st_blksize: there tmpfs reports its transparent huge pages, which are only a hint. */
 	*page_bytes = fs.f_type == HUGETLBFS_MAGIC ? (uint64_t)fs.f_bsize : PAGE_BYTES;
 	if (*page_bytes & (*page_bytes - 1) || bytes % *page_bytes)
 		return "not a whole number of pages";
@@ -248,8 +248,8 @@ int memory_map(int fd, uint64_t bytes, unsigned int flags, struct mapping *m, co
 	return rc;
 }
 
-/* What populating a page of the file may bring in: tmpfs says so if it has huge pages for it,
- * though accesses fault and ranges end by small ones. */
+/* How much populating a page of the file may allocate: tmpfs reports huge pages if it uses them,
+ * although faults and ranges are in small ones. */
 static uint64_t populate_bytes_of(const struct stat *st, uint64_t page_bytes)
 {
 	uint64_t bytes = (uint64_t)st->st_blksize;
@@ -257,8 +257,8 @@ static uint64_t populate_bytes_of(const struct stat *st, uint64_t page_bytes)
 	return bytes > page_bytes && !(bytes & (bytes - 1)) ? bytes : page_bytes;
 }
 
-/* The file must lie in memory: one on a disk or of a driver could make the data path wait, or
- * anything else that its file system has in mind. It need not fill its last page. NULL, or what is
+/* The file must be in memory: one on a disk or of a driver could make the data path wait, or do
+ * anything else that its file system decides. It need not fill its last page. NULL, or what is
  * wrong. */
 static const char *piece_wrong(int fd, uint64_t offset, uint64_t bytes, uint64_t *page_bytes,
 			       uint64_t *populate_bytes)
@@ -267,8 +267,8 @@ static const char *piece_wrong(int fd, uint64_t offset, uint64_t bytes, uint64_t
 	struct stat st;
 	uint64_t end;
 
-	/* The kernel itself answers this one: what is none may belong to somebody who never would.
-	 */
+	/* The kernel itself answers this call: on another file system a user's process might have
+	 * to, and never do so. */
 	if (fcntl(fd, F_GET_SEALS) < 0)
 		return "not a file in memory";
 	if (fstatfs(fd, &fs) || fstat(fd, &st))
@@ -321,7 +321,7 @@ int memory_map_piece(int fd, uint64_t offset, uint64_t bytes, bool read_only, st
 	base = range_reserve(bytes, offset, align > page_bytes ? align : page_bytes);
 	if (!base)
 		return -ENOMEM;
-	/* Of huge pages none are set aside: what is not there is the client's loss, as ever. */
+	/* Huge pages are not reserved: if there are none, the client loses, as with any page. */
 	*why = "not to be mapped so";
 	if (mmap(base, bytes, protection, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd,
 		 (off_t)offset) == MAP_FAILED) {

@@ -26,7 +26,7 @@ int control_watch(struct control *c, int fd, struct source *source, uint32_t eve
 	return epoll_ctl(c->epoll, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
-/* A copy of it may live on, here or elsewhere: closing alone would leave it in the set. */
+/* A copy of it may exist, here or elsewhere: closing alone would leave it in the set. */
 void control_unwatch(struct control *c, int fd)
 {
 	epoll_ctl(c->epoll, EPOLL_CTL_DEL, fd, NULL);
@@ -43,7 +43,7 @@ void control_rearm(struct client *client, bool readable)
 
 /* ---- the listening socket ---- */
 
-/* Does somebody listen at that address? */
+/* Is there a listener at that address? */
 static bool in_use(const struct sockaddr_un *addr)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -292,7 +292,7 @@ static void client_end(struct client *client)
 	free(client);
 }
 
-/* No descriptor is left: a client that stayed in the queue would wait for ever, and keep us from
+/* No descriptor is left: a client that stayed in the backlog would wait for ever, and keep us from
  * sleeping. */
 static void refuse_one(struct control *c)
 {
@@ -328,7 +328,7 @@ static void accept_clients(struct control *c)
 	}
 }
 
-/* Takes a message, whatever it brings. False: there is none. */
+/* Takes a message and closes any descriptors with it. False: there is none. */
 static bool drain(int fd)
 {
 	union close_later_control room;
@@ -369,7 +369,7 @@ static bool memory_failed(const struct client *client)
 	return false;
 }
 
-/* A client whose memory was gone no longer shares with us what it thinks: it is disconnected. */
+/* A client whose memory had disappeared no longer shares what it believes: disconnects it. */
 static void look_for_faults(struct control *c)
 {
 	struct device *d = &c->devices[0];

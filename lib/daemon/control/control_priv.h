@@ -106,7 +106,7 @@ struct mapping {
 	uint8_t *base;
 	uint64_t bytes;
 	uint64_t page_bytes;
-	uint64_t populate_bytes; /* what populating a page may bring in: page_bytes or more */
+	uint64_t populate_bytes; /* how much populating a page may allocate: page_bytes or more */
 	uint32_t range;		 /* in the SIGBUS handler's table */
 };
 
@@ -315,8 +315,9 @@ uint32_t device_gid_count(const struct device *d);
 void device_port(const struct device *d, struct control_port_reply *out);
 
 /* pieces.c */
-/* The client's share for one more mapping of `bytes`. If it fits only without what is leaving, unmaps as much of that as
- * it needs. 0, -ENOSPC; given back by mapping_give(), or by piece_unmap() when it is unmapped. */
+/* The client's share for one more mapping of `bytes`. If it fits only without what is leaving,
+ * unmaps as much of that as it needs. 0, -ENOSPC; given back by mapping_give(), or by piece_unmap()
+ * when it is unmapped. */
 int mapping_take(struct client *client, uint64_t bytes);
 void mapping_give(struct client *client, uint64_t bytes);
 /* Starts unmapping it, bit by bit: pieces_leave(). The object stays. Nothing may access it any
@@ -364,7 +365,7 @@ void memory_forget(uint32_t range);
 uint32_t memory_ranges_max(void);
 /* Pages of it that were missing when touched. */
 uint64_t memory_faults(const struct mapping *m);
-/* The same for all mappings ever. */
+/* The same for all mappings so far. */
 uint64_t memory_faults_total(void);
 /* The SIGBUS handler of the process. 0 or -errno. */
 int memory_guard(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a program may ask before it has opened a device: which there are, what sysfs would say about
- * them, and for the connection manager, who has them all. Control thread. */
+/* Requests that are valid before a device is opened: the list of devices, their sysfs attributes,
+ * and the connection manager, which uses all of them. Control thread. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -47,8 +47,8 @@ int run_read_attribute(struct call *call)
 	return 0;
 }
 
-/* The connection manager gets a copy of the descriptor: were it the same, it could be closed there
- * before the reply has gone out here. */
+/* The connection manager gets a copy of the descriptor, since it could close the original before
+ * the reply has been sent here. */
 int run_open_cm(struct call *call)
 {
 	const struct control_open_cm *in = call->body;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The requests of the control socket on memory windows, keys for fast registrations, and regions
- * without memory. What a window or such a key is bound to is
- * the work requests' business; here they are made and taken back, bound or not. All that a request
- * says is the client's word. Control thread.
+ * without memory. Work requests bind windows and such keys; here they are created and destroyed,
+ * bound or not. Everything in a request is untrusted. Control thread.
  */
 #include <errno.h>
 #include "host-abi/wqe.h"

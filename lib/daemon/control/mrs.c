@@ -42,7 +42,7 @@ int run_add_runs(struct call *call)
 	return 0;
 }
 
-/* What ADD_RUNS brought is used up. */
+/* Drops the runs of ADD_RUNS. */
 static void forget_runs(struct client *client)
 {
 	free(client->runs);
@@ -244,8 +244,8 @@ static int judge(struct client *client, const struct control_mr *in, const struc
 }
 
 /* Populating an extent brings in whole pages, and the kernel clears each: huge ones are counted as
- * such, however little of them the MR has. Where one begins, the piece's address tells, which is
- * congruent to its offset in the file. */
+ * such, however little of them the MR has. The piece's address shows where one begins: it is
+ * congruent to the offset in the file. */
 static uint64_t populated_bytes(const struct mr_memory *m)
 {
 	uint64_t bytes = 0;
@@ -268,7 +268,7 @@ static void populate(const struct mr_memory *m, uint32_t access)
 				m->extents[i].bytes, !(access & ACCESS_LOCAL_WRITE));
 }
 
-/* Takes over what is said in *in, and tells the CEU. 0, -errno: the CEU knows none. */
+/* Applies *in to the MR and gives it to the CEU. 0; -errno: the CEU has no entry. */
 static int mr_enter(struct mr *mr, const struct control_mr *in)
 {
 	struct client *client = mr->object.client;
@@ -356,7 +356,7 @@ int run_dereg_mr(struct call *call)
 	return 0;
 }
 
-/* What is wanted, with what stays as it is. */
+/* The wanted properties, completed by those that stay. */
 static struct control_mr changed(const struct mr *mr, const struct control_rereg_mr *in)
 {
 	struct control_mr to = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The requests of the control socket on multicast groups. A QP's groups stand in its object, so
- * that they end with it; the port gets each attachment. As with a kernel's verbs, attaching
- * again changes nothing, and a QP that is attached cannot be destroyed. Control thread.
+ * The requests of the control socket on multicast groups. A QP's groups are in its object, so that
+ * they end with it; the port gets each attachment. As with a kernel's verbs, attaching again
+ * changes nothing, and a QP that is attached cannot be destroyed. Control thread.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static enum ceu_status ceu_group(const struct qp_object *qp, uint8_t op, const u
 			sizeof(in), NULL, 0);
 }
 
-/* Tells the port, then the data path. 0, -ENOMEM, -EINVAL: nothing has changed. */
+/* Attaches at the port, then in the data path. 0, -ENOMEM, -EINVAL: nothing has changed. */
 static int enter(const struct qp_object *qp, const uint8_t mgid[16])
 {
 	const struct control_device *d = &qp->object.client->device->config;
@@ -43,7 +43,7 @@ static int enter(const struct qp_object *qp, const uint8_t mgid[16])
 	return rc;
 }
 
-/* Takes *at out of the list and tells everybody. */
+/* Removes *at from the list, the data path and the port. */
 static void leave(struct qp_object *qp, struct attachment **at)
 {
 	struct client *client = qp->object.client;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Numbers of objects (QPN, CQN, key, PD, piece): place in a table plus random upper bits that
- * differ at each reuse, so that nobody can guess a number, and a stale one finds nothing. Of keys
- * the lowest bits are a tag, random, too, which the owners of some choose anew. Control
+ * differ at each reuse, so that numbers cannot be guessed, and a stale one finds nothing. The
+ * lowest bits of a key are a tag, random, too, which the owners of some keys change. Control
  * thread.
  */
 #include <errno.h>
@@ -68,8 +68,8 @@ static uint32_t place_of(const struct table *t, uint32_t number)
 	return number >> t->tag_bits & ((1u << t->place_bits) - 1);
 }
 
-/* Not the last number of that place, nor one that differs from it in its tag alone; none that a
- * choice of the tag could make 0; and not the QPN of multicast packets. */
+/* Neither the last number of that place, nor one that differs from it only in its tag, nor one that
+ * some tag would make 0, nor the QPN of multicast packets. */
 static uint32_t pick(const struct table *t, uint32_t place)
 {
 	unsigned int low = t->tag_bits + t->place_bits;

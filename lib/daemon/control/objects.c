@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What clients make, by number; HELLO, port, protection domains. control_requests.def says how
- * large a request is; session.c has checked that much. All that a request says is the client's
- * word: numbers must be its own, sums must not wrap. Control thread.
+ * The objects of clients, by number; HELLO, port, protection domains. session.c has checked a
+ * request's length against control_requests.def. Everything in it is untrusted: numbers must be the
+ * client's own, sums must not wrap. Control thread.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,8 +43,8 @@ static struct table *table_of(struct client *client, enum object_kind kind)
 	return &client->device->qps;
 }
 
-/* The row of shares.def that an object counts in; windows and MRs share one. SHARE_COUNT: none, a piece counts when it
- * is mapped. */
+/* The row of shares.def that an object counts in; windows and MRs share one. SHARE_COUNT: none, a
+ * piece counts when it is mapped. */
 static enum share row_of(enum object_kind kind)
 {
 	static const uint8_t rows[OBJECT_KINDS] = {

@@ -15,7 +15,7 @@
 enum { LEAVE_NS = 1000000 };	  /* of a turn of the control thread */
 #define LEAVE_BYTES (32ull << 20) /* at a time */
 
-/* What of a mapping is still to be unmapped. */
+/* The part of a mapping that is still to be unmapped. */
 struct leaving {
 	struct leaving *next;
 	uint8_t *base;
@@ -47,7 +47,7 @@ static void leave_some(struct control *c)
 	free(l);
 }
 
-/* Unmapping takes the time of all clients: nobody makes us do it for a request that is refused anyway. */
+/* Unmapping delays all clients: not done for a request that is refused anyway. */
 static int take(struct client *client, enum share row, uint64_t n)
 {
 	struct share_client *s = &client->shares;
@@ -150,7 +150,7 @@ void piece_unmap(struct piece *piece)
 		memory_unmap(&piece->mapping);
 		return;
 	}
-	/* Nobody touches it any more, and nobody else gets its addresses before it is unmapped. */
+	/* It is not touched any more, and its addresses are not reused before it is unmapped. */
 	memory_unguard(piece->mapping.range);
 	*l = (struct leaving){.next = c->leaving,
 			      .base = piece->mapping.base,

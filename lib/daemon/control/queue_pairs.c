@@ -7,7 +7,7 @@
 #include <string.h>
 #include "control_priv.h"
 
-/* What the client said of the queues of a new QP, as addresses of the daemon. 0, -EINVAL. */
+/* Converts the client's addresses of a new QP's queues to the daemon's. 0, -EINVAL. */
 static int queues(const struct client *client, const struct mr *mr, const struct control_qp *in,
 		  struct ceu_qp *make)
 {
@@ -58,7 +58,7 @@ static int make_context(struct client *client, struct qp_object *qp, const struc
 	return status == CEU_BAD_SYS_STATE ? -ENOSPC : ceu_errno(status);
 }
 
-/* What the QP depends on has a user more, or (by = -1) less. */
+/* Adds `by` (1 or -1) to the users of everything that the QP depends on. */
 static void hold(struct qp_object *qp, uint32_t by)
 {
 	qp->pd->object.users += by;

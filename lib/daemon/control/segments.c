@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Pieces that are segments of System V shared memory. No descriptor leads to one and an ordinary
- * user cannot open the file behind it, but whoever knows its number may attach it: so does the
- * daemon, all of it, as long as the piece lives. For the other processes it is one attachment more.
+ * Pieces that are segments of System V shared memory. A segment has no descriptor, and an ordinary
+ * user cannot open the file behind it, but any process with its number may attach it: so does the
+ * daemon, all of it, as long as the piece exists. Other processes see one more attachment.
  *
- * The number is the client's word, and shmat() judges the daemon's rights: so the client's own are
- * judged here, by the rules of ipcperms(). Numbers mean something in one IPC namespace only: a
- * client in another has none that we could attach. Control thread.
+ * The number is untrusted, and shmat() checks the daemon's rights: so the client's own are checked
+ * here, by the rules of ipcperms(). Numbers are valid in one IPC namespace only: a client in
+ * another has none that we could attach. Control thread.
  */
 #include <errno.h>
 #include <linux/capability.h>
@@ -90,9 +90,9 @@ static bool allowed(const struct client *client, const struct ipc_perm *segment,
 	return (granted & wanted) == wanted;
 }
 
-/* Nobody tells how large its pages are, but the kernel refuses to treat a part of one differently
- * from the rest. Where it does not refuse, that splits the mapping: so this is asked of a second
- * attachment. 0: no answer. */
+/* The kernel does not report the segment's page size, but refuses to treat a part of a page
+ * differently from the rest. Where it does not refuse, that splits the mapping: so this tries it on
+ * a second attachment. 0: unknown. */
 static uint64_t page_bytes_of(int id)
 {
 	uint64_t page = 1u << V2P_LOG_PAGE_MIN;
@@ -183,7 +183,8 @@ int run_add_segment(struct call *call)
 		object_drop(&piece->object);
 		return rc;
 	}
-	/* Nobody tells whether the kernel has huge pages for segments in small ones: as if it had. */
+	/* Whether the kernel uses huge pages for segments of small ones cannot be found out: assume
+	 * so. */
 	if (page_bytes < SEGMENT_POPULATE_BYTES)
 		piece->mapping.populate_bytes = SEGMENT_POPULATE_BYTES;
 	client_bind(client, at, bytes);

@@ -33,7 +33,7 @@ static void take_descriptors(struct msghdr *msg, struct descriptors *d)
 	d->truncated = n > MESSAGE_FDS_MAX || msg->msg_flags & MSG_CTRUNC;
 }
 
-/* Bytes received; 0: the client has gone; -EAGAIN: nothing there; -errno. */
+/* Bytes received; 0: the client has disconnected; -EAGAIN: nothing there; -errno. */
 static ssize_t receive(struct client *client, struct message *m, struct descriptors *d)
 {
 	union close_later_control control;

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include "control_priv.h"
 
-/* The ring as addresses of the daemon; the CEU looks at its geometry. 0, -EINVAL. */
+/* Converts the ring's addresses to the daemon's; the CEU checks its geometry. 0, -EINVAL. */
 static int ring(const struct client *client, const struct mr *mr, const struct control_srq *in,
 		struct ceu_srq *make)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The end of a client, however it came: takes its queue pairs, queues and keys from the data path,
- * waits for it once, then gives back memory and numbers. Other clients notice nothing. Control
+ * The end of a client, whatever its cause: removes its queue pairs, queues and keys from the data
+ * path, waits for that once, then frees memory and numbers. Other clients notice nothing. Control
  * thread.
  */
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CM_SERVICE_COMMANDS_H
 #define CM_SERVICE_COMMANDS_H
-/* Commands: what runs a message, and the functions that execute them, each in the file it belongs
- * to. The CM thread's alone. */
+/* Commands: the dispatcher, and the functions that execute them, each in the file of its subject.
+ * CM thread only. */
 #include "ucm.h"
 
 /* Executes a message; *bytes: of the response. Flags: in call. 0 or -errno for the program. */

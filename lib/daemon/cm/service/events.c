@@ -59,7 +59,7 @@ void ucm_event_report(struct ucm_id *id, uint32_t type, int status)
 {
 	struct ucm_event *e;
 
-	/* Not accepted yet: whoever accepts it will then be told that it is over. */
+	/* Not accepted yet: accepting it will report that it is over. */
 	if (!id->uid)
 		return;
 	e = ucm_event_new(id, type, status);

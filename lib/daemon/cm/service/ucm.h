@@ -94,7 +94,7 @@ struct ucm_choice {
 	uint8_t sgid[16], dgid[16];
 };
 
-/* Membership in a multicast group. Has a number of its own kind. */
+/* Membership in a multicast group. Its numbers are separate from identifiers'. */
 struct ucm_membership {
 	LIST_ENTRY(ucm_membership) of_id;
 	struct ucm_id *id;
@@ -192,7 +192,7 @@ struct cm_service {
 	struct cm_counters *sum;     /* with the protocol's, for telemetry */
 };
 
-/* What a command works on. */
+/* The context of a command. */
 struct ucm_none {
 	uint8_t none[0];
 };

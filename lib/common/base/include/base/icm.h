@@ -6,13 +6,13 @@
  * (doc/virt-to-phys.md#tptmetadata), so that a table may be large yet cost only what is used of it.
  *
  * The address space of the whole table is reserved at once: finding an entry is one indexing
- * operation, and a lookup of an entry without memory (a made-up number) reads zeroes, which look
+ * operation, and a lookup of an entry without memory (an invented number) reads zeros, which look
  * like a free entry. Mapping a chunk gives it memory before it is needed, unmapping frees it.
  *
  * An entry may straddle two chunks; it then needs both.
  *
- * Control thread, except `mapped`, which any thread may read. Whoever unmaps a chunk ensures that
- * no other thread writes into it or keeps something there.
+ * Control thread, except `mapped`, which any thread may read. The caller that unmaps a chunk
+ * ensures that no other thread writes into it or keeps something there.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,9 +6,9 @@
  * node of a hugepage and of a PCI device; the rest comes from libnuma, through a table of calls
  * that a test can replace.
  *
- * On a machine with one node, or of which the kernel reports none, every CPU is on node 0 and the
- * kernel places memory. It also does so in a process with a memory policy (numactl): whoever set
- * that knows better.
+ * On a machine with one node, or for which the kernel reports none, every CPU is on node 0 and the
+ * kernel places memory. It also does so in a process with a memory policy (numactl), which takes
+ * precedence.
  *
  * Control thread; after the first query any thread may ask for counts, nodes and distances. Nothing
  * here fails: misplaced memory is slower, not wrong.

@@ -27,7 +27,7 @@ static inline bool ring_empty(const struct rte_ring *r)
 	       __atomic_load_n(&r->cons.tail, __ATOMIC_RELAXED);
 }
 
-/* Entries ever enqueued, free running. An acquire: they are visible to the caller. */
+/* Entries enqueued so far, free running. An acquire: they are visible to the caller. */
 static inline uint32_t ring_put_count(const struct rte_ring *r)
 {
 	return __atomic_load_n(&r->prod.tail, __ATOMIC_ACQUIRE);

@@ -2,16 +2,18 @@
 #ifndef BASE_SHARES_H
 #define BASE_SHARES_H
 /*
- * Who holds how much of what clients share (shares.def). Every taking goes through share_take(), every return through
- * share_give(); nothing else decides.
+ * How much each client and user holds of what clients share (shares.def). Everything is taken by
+ * share_take() and returned by share_give(); nothing else decides.
  *
- * The rule, for each row: of its total a reserve is set aside, in SHARES_USERS assured parts. A user holds his assured
- * part out of the reserve, and what he has beyond it out of the rest, up to the row's part for one user; one client of
- * his holds no more than the row's part for one client. So whatever the others do, each of the first SHARES_USERS
- * users always gets his assured part, and nobody but root and the daemon's own user gets more than his limit
+ * The rule for each row: part of the total is set aside as a reserve of SHARES_USERS assured parts.
+ * A user holds his assured part from the reserve and everything beyond it from the rest, up to the
+ * row's limit for one user; each of his clients holds at most the row's limit for one client. So
+ * whatever the others do, each of the first SHARES_USERS users always gets his assured part, and
+ * only root and the daemon's own user exceed the limit for one user
  * (doc/decisions/0022-shares-are-a-users.md has the proof).
  *
- * A user is a user ID as the daemon's namespace shows it; he is forgotten when he has no client and holds nothing.
+ * A user is a user ID in the daemon's namespace; it is forgotten when it has no client and holds
+ * nothing.
  *
  * Any thread: a mutex guards each table, held for a few loads and stores. Not for the data path.
  */
@@ -29,7 +31,7 @@ enum share {
 	SHARE_COUNT
 };
 
-/* Refusals that are no errno: the connection ends; what was asked for does not happen. */
+/* Refusals that are no errno: the connection ends; the request is ignored. */
 enum { SHARE_CLOSED = 4096, SHARE_DROPPED };
 
 struct share_row {
@@ -66,28 +68,28 @@ void shares_set_user_part(struct shares *s, unsigned int percent);
 
 /* A new client of that user, which holds nothing. 0, -ENOMEM. */
 int share_client_begin(struct shares *s, uint32_t uid, int32_t pid, struct share_client *c);
-/* Its end: gives back what it still holds. A client that never began is allowed. */
+/* Its end: returns everything it still holds. A client that never began is allowed. */
 void share_client_end(struct share_client *c);
 
 /* A small number of its user, lowest first; another user may have it when that one is forgotten. */
 unsigned int share_user_index(const struct share_client *c);
 
-/* Takes n of a row. 0; -errno of the row (-EAGAIN for SHARE_CLOSED and SHARE_DROPPED): counted as refused, nothing
- * has changed. */
+/* Takes n of a row. 0; -errno of the row (-EAGAIN for SHARE_CLOSED and SHARE_DROPPED): counted as
+ * refused, nothing has changed. */
 int share_take(struct share_client *c, enum share row, uint64_t n);
 /* Takes n without asking, for what cannot be refused but counts. */
 void share_add(struct share_client *c, enum share row, uint64_t n);
-/* Would share_take() grant it now, or, `later`, once all that was left (share_leave()) has been given back? Counts
- * nothing. */
+/* Would share_take() grant it now, or, `later`, once all that was left (share_leave()) has been
+ * given back? Counts nothing. */
 bool share_fits(struct share_client *c, enum share row, uint64_t n, bool later);
-/* Gives back n of what it took. */
+/* Returns n of what it took. */
 void share_give(struct share_client *c, enum share row, uint64_t n);
 
 /* How much of a row the client holds. Its owner's thread. */
 uint64_t share_held(const struct share_client *c, enum share row);
 
-/* For what takes its time to come back, and may outlive its client: the client gives up n, which stay its user's until
- * share_return(). The user lives until then. */
+/* For what takes its time to come back, and may outlive its client: the client gives up n, which
+ * stay its user's until share_return(). The user lives until then. */
 struct share_user *share_leave(struct share_client *c, enum share row, uint64_t n);
 void share_return(struct share_user *u, enum share row, unsigned int hca, uint64_t n);
 
@@ -109,7 +111,8 @@ struct share_holder {
 	int32_t pid; /* of a client; 0: all of the user's */
 	uint64_t held, most, refused;
 };
-/* Fills up to n with who holds something or was refused, users before clients. Returns how many there are. */
+/* Fills up to n with who holds something or was refused, users before clients. Returns how many
+ * there are. */
 unsigned int shares_holders(struct shares *s, struct share_holder *out, unsigned int n);
 
 #endif

@@ -14,10 +14,10 @@
  * channel after its last event was taken, usually the reply that took it, has CM_CHANNEL_QUIET: the
  * library then receives that byte, without waiting.
  *
- * Whoever holds the descriptor may use the channel's identifiers. They end with its last copy.
- * GET_EVENT without an event is answered -EAGAIN; the library waits. It also handles the daemon's
- * death: to that end it is told which identifiers are bound to a device, and for which one an event
- * counts.
+ * Every process that has the descriptor may use the channel's identifiers. They end with its last
+ * copy. GET_EVENT without an event is answered -EAGAIN; the library waits. It also handles the
+ * daemon's death: replies tell it which identifiers are bound to a device, and to which one an
+ * event belongs.
  */
 #include <assert.h>
 #include <stdint.h>

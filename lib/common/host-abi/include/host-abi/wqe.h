@@ -9,9 +9,9 @@
  * Receive: next · data (at most 30) · one unit of zeros. A receive queue has entries of one fixed
  * stride.
  * Shared receive queue: the same, and next.imm is a tag of the client's choice. Several queue pairs
- * take from it, so descriptors complete in another order than that of the ring: the daemon copies
- * one when a queue pair takes it, and its completion brings the tag as wqe_offset. Of n descriptors
- * posted and not completed, at most n places of the ring are in use.
+ * take from it, so descriptors complete out of order: the daemon copies one when a queue pair takes
+ * it, and its completion returns the tag as wqe_offset. Of n descriptors posted and not completed,
+ * at most n places of the ring are in use.
  */
 #include <stdint.h>
 #include <assert.h>
@@ -19,7 +19,7 @@
 /* The service of a queue pair. */
 enum qp_service { SERVICE_RC, SERVICE_UC, SERVICE_UD };
 
-/* What user_opcodes.def says of an operation: the services that have it ... */
+/* The properties of an operation in user_opcodes.def: its services ... */
 enum user_service {
 	USER_ON_RC = 1 << SERVICE_RC,
 	USER_ON_UC = 1 << SERVICE_UC,
@@ -33,7 +33,7 @@ enum user_trait {
 	USER_LOCAL = 1 << 2,	     /* has the units of a local operation; sends nothing */
 	USER_SCATTERS = 1 << 3,	     /* its data entries take what the peer answers; never inline */
 	USER_EIGHT_BYTES = 1 << 4,   /* moves just eight bytes, whatever its entries hold more */
-	USER_ANSWERED = 1 << 5,	     /* the peer answers each with a response of its own, for which
+	USER_ANSWERED = 1 << 5,	     /* the peer answers each with a separate response, for which
 				      * it has a bounded number of resources */
 	USER_TAKES_RECEIVE = 1 << 6, /* consumes a receive descriptor of the peer */
 };
@@ -107,8 +107,8 @@ struct wqe_data {
 };
 
 /*
- * Two units: binds a memory window (ours, as are those of LOCAL_INV and REG_MR). Who binds or
- * registers chooses the key's tag (7:0); the rest of it is as the daemon gave it. RC and UC.
+ * Two units: binds a memory window (ours, as are those of LOCAL_INV and REG_MR). The client chooses
+ * the key's tag (7:0); the rest of the key is the daemon's. RC and UC.
  */
 struct wqe_bind {
 	uint32_t key;	   /* of the window, with its new tag */
@@ -120,8 +120,8 @@ struct wqe_bind {
 };
 
 /*
- * Two units and the pages' addresses, the last unit padded: registers pages of a region that
- * allows windows as a region of their own. Its first byte lies iova % page size into the first.
+ * Two units and the pages' addresses, the last unit padded: registers pages of a region that allows
+ * windows as a separate region. Its first byte is iova % page size into the first page.
  */
 struct wqe_register {
 	uint32_t key;	  /* as ALLOC_MR gave it, with its new tag */

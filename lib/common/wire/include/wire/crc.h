@@ -36,7 +36,7 @@ struct wire_crc_ops {
 /* The chosen form. Written before main() and by wire_crc_select() only. */
 extern struct wire_crc_ops wire_crc_ops;
 
-/* Fills the tables and chooses the fastest form; idempotent. Runs by itself before main(). */
+/* Fills the tables and chooses the fastest form; idempotent. Runs automatically before main(). */
 void wire_crc_init(void);
 /*
  * Chooses a form by name: tests and benchmarks only, while no other thread computes. Returns 0,
@@ -56,8 +56,8 @@ static inline uint32_t wire_crc(uint32_t state, const void *p, size_t n)
 
 /*
  * Copies n bytes and returns the state after the bytes that were STORED: each source byte is loaded
- * once, so a client that changes its memory meanwhile changes both alike. Exactly dst[0..n) is
- * written, exactly src[0..n) read. They must not overlap. Any n, any alignment.
+ * once, so a client that changes its memory during the copy changes both alike. Exactly dst[0..n)
+ * is written, exactly src[0..n) read. They must not overlap. Any n, any alignment.
  */
 static inline uint32_t wire_crc_copy(uint32_t state, void *dst, const void *src, size_t n)
 {

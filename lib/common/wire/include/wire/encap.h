@@ -119,7 +119,7 @@ struct wire_frame {
 	uint8_t tos;		   /* IPv6: traffic class */
 	uint8_t ttl;		   /* IPv6: hop limit */
 	uint8_t ip_bytes;	   /* length of an address: 4 or 16 */
-	const uint8_t *src_ip; /* ip_bytes bytes, inside of the frame: live as long as it does */
+	const uint8_t *src_ip;	   /* ip_bytes bytes inside the frame, valid as long as it */
 	const uint8_t *dst_ip;
 };
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include "host-abi/wqe.h"
 
-/* What wire_opcode.service says of a CNP: it belongs to the service of no queue pair. */
+/* wire_opcode.service of a CNP, which belongs to no queue pair's service. */
 #define WIRE_SERVICE_NONE 0xff
 
 /* The kind of message that a packet belongs to. */
@@ -65,7 +65,7 @@ enum wire_opcode_flag {
 	WIRE_RESPONSE = 1 << 5,	     /* to the requester (RequesterRecvControl) */
 	WIRE_CONSUMES_RECV = 1 << 6, /* the message needs a receive WQE because of this packet:
 					      * every SEND packet, a last or only WRITE with imm */
-	WIRE_ANSWERED = 1 << 7,	     /* has a response of its own, for which the responder keeps a
+	WIRE_ANSWERED = 1 << 7,	     /* has a separate response, for which the responder keeps a
 				      * resource (C9-86) */
 	WIRE_START = WIRE_FIRST | WIRE_ONLY, /* test with &: begins a message */
 	WIRE_END = WIRE_LAST | WIRE_ONLY,    /* test with &: ends a message */

@@ -58,8 +58,8 @@ struct control_config {
 	const char *socket_group; /* of the socket file, by name; NULL or "": the process's own */
 	unsigned int device_count;
 	const struct control_device *devices; /* copied */
-	/* What clients share. Its rows that depend on the devices get their totals here. NULL: a table of
-	 * the module's own. */
+	/* What clients share. Its rows that depend on the devices get their totals here. NULL: the
+	 * module creates a table. */
 	struct shares *shares;
 	/* Takes over a client's connection as a channel of the connection manager
 	 * (host-abi/cm_channel.h), before the client gets its reply. 0: fd is the callee's;
@@ -93,7 +93,7 @@ int control_fd(const struct control *c);
  * -ENOMEM: fd stays the caller's. */
 int control_adopt(struct control *c, int fd);
 
-/* Notifies all clients that the port of a device came up or went down. */
+/* Notifies all clients that the link of a device's port has changed. */
 void control_port_changed(struct control *c, unsigned int device, bool up);
 
 /* What `softhca clients` shows; the caller's copy. */
