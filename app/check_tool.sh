@@ -64,6 +64,8 @@ expect 0 'peer qpn' --socket "$socket" qp
 expect 1 'does not answer' --socket "$socket" --hca hca0 qp 77
 expect 1 'does not answer' --socket "$socket" --hca nosuch counters
 expect 0 'hca1, engine 1' --socket "$socket" fifos
+expect 0 'cycles each' --socket "$socket" show runtime -i 0.2
+expect 2 'seconds' --socket "$socket" runtime -i soon
 expect 0 'what it counts' --socket "$socket" counters
 expect 0 'drop_rx_icrc' --socket "$socket" counters --all
 expect 0 'retransmit_elements' --socket "$socket" held
@@ -71,7 +73,7 @@ expect 0 'qps' --socket "$socket" limits
 expect 0 'queue pairs' --socket "$socket" limits --all
 expect 0 '0 identifiers' --socket "$socket" cm
 expect 0 'mad_malformed' --socket "$socket" cm --all
-for view in status qp fifos counters held limits cm topology; do
+for view in status qp fifos runtime counters held limits cm topology; do
 	is_json "$view"
 done
 exit $failed

@@ -14,6 +14,7 @@ static const struct option long_options[] = {
 	{"socket", required_argument, NULL, OPTION_SOCKET},
 	{"prefix", required_argument, NULL, OPTION_PREFIX},
 	{"hca", required_argument, NULL, OPTION_HCA},
+	{"interval", required_argument, NULL, 'i'},
 	{"json", no_argument, NULL, 'j'},
 	{"all", no_argument, NULL, 'a'},
 	{"dot", no_argument, NULL, OPTION_DOT},
@@ -28,10 +29,11 @@ static const struct command {
 	int (*view)(struct connection *c, const struct request *r);
 	bool offline; /* needs the daemon only for --json */
 } commands[] = {
-	{"status", view_status, false}, {"qp", view_qp, false},
-	{"fifos", view_fifos, false},	{"counters", view_counters, false},
-	{"held", view_held, false},	{"cm", view_cm, false},
-	{"limits", view_limits, false}, {"topology", view_topology, true},
+	{"status", view_status, false},	   {"qp", view_qp, false},
+	{"fifos", view_fifos, false},	   {"counters", view_counters, false},
+	{"held", view_held, false},	   {"cm", view_cm, false},
+	{"limits", view_limits, false},	   {"runtime", view_runtime, false},
+	{"topology", view_topology, true},
 };
 
 /* The daemon to query. */
@@ -41,7 +43,8 @@ struct target {
 
 static void print_usage(FILE *out)
 {
-	fputs("usage: softhca [--socket PATH | --prefix NAME] [--hca NAME] [--json] COMMAND\n"
+	fputs("usage: softhca [--socket PATH | --prefix NAME] [--hca NAME] [--json] [show] "
+	      "COMMAND\n"
 	      "       softhca run [-v] [--socket PATH] [--] PROGRAM [ARGUMENT]...\n\n"
 	      "  status [--probe]  ports, lcores, memory, clients; --probe measures the lcores' "
 	      "distances\n"
@@ -53,6 +56,8 @@ static void print_usage(FILE *out)
 	      "  limits [--all]    what programs share: how much one may have, who holds how much, "
 	      "who was "
 	      "refused\n"
+	      "  runtime           what each module does and costs, over an interval: -i SECONDS "
+	      "(1)\n"
 	      "  cm [--all]        the connection manager: programs' identifiers, counters\n"
 	      "  topology [--dot]  the pipeline, drawn from its table, and its placement; "
 	      "--dot for graphviz\n"
@@ -116,8 +121,9 @@ static int run_command(const struct command *command, const struct target *targe
 static int parse_arguments(int argc, char **argv, struct target *target, struct request *r)
 {
 	int option;
+	char *end;
 
-	while ((option = getopt_long(argc, argv, "jah", long_options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "jahi:", long_options, NULL)) != -1) {
 		switch (option) {
 		case OPTION_SOCKET:
 			target->socket = optarg;
@@ -127,6 +133,11 @@ static int parse_arguments(int argc, char **argv, struct target *target, struct 
 			break;
 		case OPTION_HCA:
 			r->hca = optarg;
+			break;
+		case 'i':
+			r->interval_s = strtod(optarg, &end);
+			if (*end || !(r->interval_s > 0 && r->interval_s <= 3600))
+				return refuse("not a number of seconds: ", optarg);
 			break;
 		case 'j':
 			r->json = true;
@@ -156,7 +167,7 @@ static int parse_arguments(int argc, char **argv, struct target *target, struct 
 
 int main(int argc, char **argv)
 {
-	struct request r = {.hca = NULL};
+	struct request r = {.interval_s = 1};
 	struct target target = {.socket = NULL};
 	int code;
 
@@ -167,6 +178,8 @@ int main(int argc, char **argv)
 		return code;
 	if (optind == argc)
 		return refuse("missing command", "");
+	if (strcmp(argv[optind], "show") == 0 && optind + 1 < argc)
+		optind++; /* as in "show runtime" */
 	if (strcmp(argv[optind], "qp") == 0 && optind + 2 == argc)
 		r.object = argv[argc - 1];
 	else if (optind + 1 != argc)

@@ -21,9 +21,8 @@ static const struct named_text port_counter_texts[] = {
 	{NULL, NULL},
 };
 
-/* Calls show() for the requested HCA, or for each. */
-static int for_each_hca(struct connection *c, const struct request *r,
-			int (*show)(struct connection *c, const struct request *r, const char *hca))
+int for_each_hca(struct connection *c, const struct request *r,
+		 int (*show)(struct connection *c, const struct request *r, const char *hca))
 {
 	json_t *status, *port;
 	int code = EXIT_CODE_OK;

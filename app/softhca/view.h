@@ -16,6 +16,7 @@ struct request {
 	bool json;	    /* print answers as received */
 	bool all;	    /* counters: including zeroes; limits: with their sentences */
 	bool dot;	    /* topology: for graphviz */
+	double interval_s;  /* runtime: how long to measure */
 	bool probe;	    /* status: measure the distances of the lcores */
 };
 
@@ -24,10 +25,15 @@ int view_qp(struct connection *c, const struct request *r);
 int view_fifos(struct connection *c, const struct request *r);
 int view_counters(struct connection *c, const struct request *r);
 int view_held(struct connection *c, const struct request *r);
+int view_runtime(struct connection *c, const struct request *r);
 int view_limits(struct connection *c, const struct request *r);
 int view_cm(struct connection *c, const struct request *r);
 /* Needs a daemon only for json; c is NULL if there is none. */
 int view_topology(struct connection *c, const struct request *r);
+
+/* Calls show() for the requested HCA, or for each. Exit code. */
+int for_each_hca(struct connection *c, const struct request *r,
+		 int (*show)(struct connection *c, const struct request *r, const char *hca));
 
 struct named_text {
 	const char *name, *text; /* both NULL: the end */

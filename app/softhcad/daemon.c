@@ -144,6 +144,28 @@ static bool has_network(const struct daemon *d)
 	return false;
 }
 
+static void set_timed(struct daemon *d, uint32_t timed)
+{
+	for (unsigned i = 0; i < d->device_count; i++)
+		for (unsigned k = 0; k < d->devices[i].section->engines; k++)
+			__atomic_store_n(&d->devices[i].hca->engines[k].timed, timed,
+					 __ATOMIC_RELAXED);
+}
+
+void daemon_measure(struct daemon *d)
+{
+	d->measured_until_ns = clock_now_ns(&d->lcores.clock) + MEASURED_S * 1000000000ull;
+	set_timed(d, 1);
+}
+
+static void measured_enough(struct daemon *d)
+{
+	if (!d->measured_until_ns || clock_now_ns(&d->lcores.clock) < d->measured_until_ns)
+		return;
+	d->measured_until_ns = 0;
+	set_timed(d, 0);
+}
+
 /* All that the control thread does between two waits. Returns the number of messages from
  * clients. */
 static int take_turn(struct daemon *d)
@@ -154,6 +176,7 @@ static int take_turn(struct daemon *d)
 		if (device_poll(&d->devices[i]))
 			control_port_changed(d->control, i, d->devices[i].link_up);
 	lcores_sample_busy(&d->lcores);
+	measured_enough(d);
 	return messages;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The pipeline for telemetry: its table, and what an engine has counted in it. A number may be a
  * moment old. Changes nothing. */
+#include <rte_cycles.h>
 #include "base/ring_look.h"
 #include "pipeline/engine.h"
 #include "pipeline_view.h"
@@ -27,6 +28,39 @@ void pipeline_put(const struct engine *e, struct rte_tel_data *to)
 	dict_put(to, "fifos", channels);
 	dict_put(to, "calls", calls);
 	dict_put(to, "stages", stages);
+}
+
+static struct rte_tel_data *run_of(const struct module_run *it, const char *stage)
+{
+	struct rte_tel_data *to = dict_new();
+
+	if (to) {
+		RUN_VIEW(PUT)
+	}
+	return to;
+}
+
+static bool is_polled(enum module_id id)
+{
+	for (unsigned i = 0; i < CALL_COUNT; i++)
+		if (call_infos[i].called == id)
+			return false;
+	return true;
+}
+
+void runtime_put(const struct engine *e, struct rte_tel_data *to)
+{
+	struct rte_tel_data *modules = dict_new();
+
+	rte_tel_data_add_dict_u64(to, "engine", e->index);
+	rte_tel_data_add_dict_u64(to, "engines", e->count);
+	rte_tel_data_add_dict_u64(to, "tsc", rte_rdtsc());
+	rte_tel_data_add_dict_u64(to, "tsc_hz", rte_get_tsc_hz());
+	for (unsigned i = 0; modules && i < MODULE_COUNT; i++)
+		if (is_polled(i))
+			dict_put(modules, module_infos[i].name,
+				 run_of(&e->run[i], stage_infos[module_infos[i].stage].name));
+	dict_put(to, "modules", modules);
 }
 
 VIEW_OF(edge_of, channel_info, EDGE_VIEW)

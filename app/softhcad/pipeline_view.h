@@ -8,6 +8,9 @@ struct rte_tel_data;
 /* What has passed an engine's channels, calls and stages. Under the daemon's lock. */
 void pipeline_put(const struct engine *e, struct rte_tel_data *to);
 
+/* What its modules have done and cost while they were measured. */
+void runtime_put(const struct engine *e, struct rte_tel_data *to);
+
 /* Its modules, channels and calls, which are always the same. */
 void topology_put(struct rte_tel_data *to);
 

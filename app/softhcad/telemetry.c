@@ -113,6 +113,26 @@ static int answer_fifos(const char *command, const char *params, struct rte_tel_
 	return ret;
 }
 
+/* Measures from now on; whoever asks again soon sees what has happened since. */
+static int answer_runtime(const char *command, const char *params, struct rte_tel_data *to)
+{
+	struct daemon *d = telemetry_enter();
+	uint32_t engine = second_number(params, 0);
+	struct device *v = d ? find_device(d, params) : NULL;
+	int ret = -ENODEV;
+
+	rte_tel_data_start_dict(to);
+	if (v && engine < v->section->engines) {
+		daemon_measure(d);
+		rte_tel_data_add_dict_string(to, "hca", v->section->name);
+		runtime_put(&v->hca->engines[engine], to);
+		ret = 0;
+	}
+	if (d)
+		telemetry_leave(d);
+	return ret;
+}
+
 static void put_counters(const struct device *v, struct rte_tel_data *to)
 {
 	struct rte_tel_data *hca = dict_new(), *port = dict_new();
@@ -202,6 +222,8 @@ int telemetry_start(struct daemon *d)
 		{"/softhca/status", "Ports, lcores, memory, clients. No parameters", answer_status},
 		{"/softhca/qp", "Queue pairs. Parameters: HCA[,QPN]", answer_qp},
 		{"/softhca/fifos", "Channels of an engine. Parameters: HCA[,ENGINE]", answer_fifos},
+		{"/softhca/runtime",
+		 "What an engine's modules do and cost. Parameters: HCA[,ENGINE]", answer_runtime},
 		{"/softhca/counters", "Counters of an HCA and its port. Parameters: HCA",
 		 answer_counters},
 		{"/softhca/held", "Resources that an HCA holds for its clients. Parameters: HCA",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The header_parse stage: transmit, then receive. */
 #include "link_priv.h"
+#include "pipeline/module_run.h"
 
 int link_create(struct engine *e)
 {
@@ -17,7 +18,7 @@ void link_destroy(struct engine *e)
 
 unsigned header_parse_poll(struct engine *e)
 {
-	unsigned n = txa_poll(e);
+	unsigned n = module_run(e, MODULE_TXA, txa_poll);
 
-	return n + hp_poll(e);
+	return n + module_run(e, MODULE_HP, hp_poll);
 }

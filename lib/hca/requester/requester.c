@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <rte_malloc.h>
 #include "multi_queue.h"
+#include "pipeline/module_run.h"
 #include "req_pkt_gen.h"
 #include "requester/requester.h"
 #include "requester_recv_control.h"
@@ -39,16 +40,16 @@ unsigned segmentation_poll(struct engine *e)
 	unsigned n;
 
 	v2p_poll(e->v2p_port[STAGE_SEGMENTATION]);
-	n = rtc_poll(e);
-	return n + rpg_poll(e);
+	n = module_run(e, MODULE_RTC, rtc_poll);
+	return n + module_run(e, MODULE_RPG, rpg_poll);
 }
 
 unsigned requester_recv_poll(struct engine *e)
 {
-	unsigned n = tc_poll(e);
+	unsigned n = module_run(e, MODULE_TC, tc_poll);
 
 	v2p_poll(e->v2p_port[STAGE_REQUESTER_RECV]);
-	return n + rrc_poll(e);
+	return n + module_run(e, MODULE_RRC, rrc_poll);
 }
 
 const char *requester_waits_for(const struct qp *q)

@@ -4,6 +4,7 @@
 #include "context/qp_context.h"
 #include "context/srq.h"
 #include "execution_engine.h"
+#include "pipeline/module_run.h"
 #include "resp_pkt_gen.h"
 #include "responder/responder.h"
 #include "virt-to-phys/v2p.h"
@@ -25,16 +26,21 @@ void responder_destroy(struct engine *e)
 	ee_destroy(e);
 }
 
+static unsigned execution_poll(struct engine *e)
+{
+	unsigned n = ee_wakes(e);
+
+	n += ee_poll(e);
+	return n + ee_offer_credits(e);
+}
+
 unsigned responder_exec_poll(struct engine *e)
 {
 	unsigned n;
 
 	v2p_poll(e->v2p_port[STAGE_RESPONDER_EXEC]);
-	n = ee_wakes(e);
-
-	n += ee_poll(e);
-	n += ee_offer_credits(e);
-	return n + respg_poll(e);
+	n = module_run(e, MODULE_EE, execution_poll);
+	return n + module_run(e, MODULE_RESPG, respg_poll);
 }
 
 /* Nothing depends on the count, so the race detector may ignore it. */

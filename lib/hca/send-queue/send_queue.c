@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The doorbell_wqe stage: its modules in the order in which a descriptor passes them. */
+#include "pipeline/module_run.h"
 #include "send_queue_priv.h"
 
 int send_queue_create(struct engine *e)
@@ -22,9 +23,9 @@ void send_queue_destroy(struct engine *e)
 
 unsigned doorbell_wqe_poll(struct engine *e)
 {
-	unsigned n = dbp_poll(e);
+	unsigned n = module_run(e, MODULE_DBP, dbp_poll);
 
-	n += ws_poll(e);
-	n += wp_poll(e);
-	return n + dp_poll(e);
+	n += module_run(e, MODULE_WS, ws_poll);
+	n += module_run(e, MODULE_WP, wp_poll);
+	return n + module_run(e, MODULE_DP, dp_poll);
 }

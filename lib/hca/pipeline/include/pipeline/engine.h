@@ -61,6 +61,15 @@ struct stage {
 	uint64_t calls[CALL_COUNT]; /* commands from a module of this stage to another one */
 } __rte_cache_aligned;
 
+/* What a module has done while it was measured (module_run.h). One writer: the lcore of its stage;
+ * read by telemetry. */
+struct module_run {
+	uint64_t polls, busy_polls; /* polls, and those that found work */
+	uint64_t elements;	    /* handled in these */
+	uint64_t cycles;	    /* of these, by the time stamp counter */
+	uint64_t idle_cycles;	    /* of the others */
+} __rte_cache_aligned;
+
 struct engine {
 	unsigned index, count; /* of `count` engines of this HCA */
 	int socket;	       /* NUMA node of its memory, or SOCKET_ID_ANY */
@@ -108,6 +117,8 @@ struct engine {
 	struct channel channel[CHANNEL_COUNT];
 	struct wake_list wake[WAKE_COUNT];
 	struct stage stage[STAGE_COUNT];
+	uint32_t timed; /* atomic: its modules are being measured; telemetry, control thread */
+	struct module_run run[MODULE_COUNT];
 };
 
 /* The time of this round. Another lcore with stages of the engine may advance it at any time. */

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * `softhca show runtime`: what each module did and cost in an interval. The daemon measures for some
+ * seconds whenever it is asked; the tool asks twice and shows the difference.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "columns.h"
+#include "table.h"
+#include "view.h"
+
+enum { ASK_S = 2 };
+
+/* The first answers, by "HCA,ENGINE". */
+static json_t *before;
+
+static unsigned long long since(const json_t *then, const json_t *now, const char *key)
+{
+	return number_of(now, key) - number_of(then, key);
+}
+
+static void add_ratio(struct table *t, double of, double to, const char *unit)
+{
+	if (to > 0)
+		table_add(t, "%.1f%s", of / to, unit);
+	else
+		table_add(t, "-");
+}
+
+static void add_module(struct table *t, const char *name, const json_t *then, const json_t *now,
+		       unsigned long long tsc)
+{
+	unsigned long long busy = since(then, now, "busy_polls"),
+			   elements = since(then, now, "elements"),
+			   cycles = since(then, now, "cycles");
+
+	table_add(t, "%s", name);
+	table_add(t, "%s", text_of(now, "stage"));
+	table_add(t, "%llu", since(then, now, "polls"));
+	table_add(t, "%llu", busy);
+	table_add(t, "%llu", elements);
+	add_ratio(t, elements, busy, "");
+	add_ratio(t, cycles, elements, "");
+	add_ratio(t, 100.0 * cycles, tsc, "");
+	add_ratio(t, 100.0 * since(then, now, "idle_cycles"), tsc, "");
+}
+
+static void print_modules(const char *key, const json_t *then, const json_t *now)
+{
+	unsigned long long tsc = since(then, now, "tsc");
+	json_t *modules = json_object_get(now, "modules"), *module;
+	const json_t *old = json_object_get(then, "modules");
+	const char *name;
+	struct table t;
+
+	printf("%s: %.2f s\n", key, tsc / (double)number_of(now, "tsc_hz"));
+	table_begin(&t, "module|stage|>polls|>with work|>elements|>per poll|>cycles each|>busy %|"
+			">idle %");
+	json_object_foreach(modules, name, module)
+	{
+		add_module(&t, name, json_object_get(old, name), module, tsc);
+	}
+	table_end(&t, stdout, "  ");
+}
+
+/* Asks for each engine of an HCA: the first time keeps the answer, then prints what has changed. */
+static int ask(struct connection *c, const struct request *r, const char *hca)
+{
+	bool first = json_is_true(json_object_get(before, "first"));
+	unsigned long long engines = 1;
+	char key[64];
+
+	for (unsigned engine = 0; engine < engines; engine++) {
+		json_t *answer;
+
+		snprintf(key, sizeof(key), "%s,%u", hca, engine);
+		answer = connection_ask(c, "runtime", key);
+		if (!answer)
+			return EXIT_CODE_FAILURE;
+		engines = number_of(answer, "engines");
+		if (first)
+			json_object_set(before, key, answer);
+		else if (r->json)
+			puts(c->answer);
+		else
+			print_modules(key, json_object_get(before, key), answer);
+		json_decref(answer);
+	}
+	return EXIT_CODE_OK;
+}
+
+/* The daemon stops measuring when nobody asks for some seconds. */
+static void pass(struct connection *c, double seconds)
+{
+	for (; seconds > ASK_S; seconds -= ASK_S) {
+		sleep(ASK_S);
+		json_decref(connection_ask(c, "runtime", NULL));
+	}
+	usleep(seconds * 1000000);
+}
+
+int view_runtime(struct connection *c, const struct request *r)
+{
+	int code;
+
+	before = json_object();
+	json_object_set_new(before, "first", json_true());
+	code = for_each_hca(c, r, ask);
+	if (code == EXIT_CODE_OK) {
+		json_object_set_new(before, "first", json_false());
+		pass(c, r->interval_s);
+		code = for_each_hca(c, r, ask);
+	}
+	json_decref(before);
+	return code;
+}
