@@ -47,6 +47,8 @@ static int make_control(struct daemon *d)
 					 .device_count = d->device_count,
 					 .devices = devices,
 					 .shares = d->shares,
+					 .hello_timeout_ms =
+						 d->config.daemon.hello_timeout_s * 1000,
 					 .cm_adopt = cm_adopt,
 					 .cm_ctx = d};
 	int ret = paths_make_folder_of(d->config.daemon.socket);
@@ -90,6 +92,8 @@ int daemon_start(struct daemon *d, const struct config_cpus *cpus)
 	d->shares = shares_create(geteuid());
 	if (!d->shares)
 		return -ENOMEM;
+	shares_set_user_part(d->shares, d->config.daemon.user_share);
+	shares_set_total(d->shares, SHARE_connections, 0, d->config.daemon.connections);
 	ret = lcores_create(&d->lcores, cpus, &d->config.daemon);
 	if (!ret)
 		ret = pools_make(&d->pools, &d->config);

@@ -57,6 +57,8 @@ struct daemon_config {
 	uint32_t poll; /* enum config_poll */
 	uint32_t idle_spin_us, idle_sleep_us;
 	uint32_t packet_buffers, descriptor_buffers, clone_buffers;
+	uint32_t user_share; /* percent; 0: as in shares.def */
+	uint32_t connections, hello_timeout_s;
 	uint32_t cm; /* 1: there is a connection manager */
 };
 

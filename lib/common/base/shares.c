@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who holds how much of what is shared: shares.h has the rule. A user's assured part comes out of the reserve, which is
- * never touched for anything else; `beyond` is what all users hold above theirs, and never exceeds total - reserve.
+ * Who holds how much of what is shared: shares.h has the rule. What a user holds of his assured part comes out of the reserve, which
+ * serves nothing else (`inside`); what he holds above it out of the rest (`beyond`).
  */
 #include <errno.h>
 #include <pthread.h>
@@ -14,6 +14,7 @@ const struct share_row share_rows[SHARE_COUNT] = {
 #define HCA	true
 #define CLOSED	SHARE_CLOSED
 #define DROPPED SHARE_DROPPED
+#define LATER	SHARE_LATER
 #define SHARE(name, scope, total, reserve, user, client, refusal, attack, text)                    \
 	[SHARE_##name] = {#name, text, scope, total, reserve, user, client, refusal},
 #include "base/shares.def"
@@ -21,12 +22,14 @@ const struct share_row share_rows[SHARE_COUNT] = {
 #undef HCA
 #undef CLOSED
 #undef DROPPED
+#undef LATER
 };
 
 /* One row of one HCA, or of the daemon. */
 struct pool {
 	uint64_t total, reserve, assured, user_most, client_most;
-	uint64_t used, beyond, refused;
+	uint64_t used, refused;
+	uint64_t inside, beyond; /* what users hold of their assured parts, and above them */
 };
 
 struct share_user {
@@ -192,9 +195,9 @@ unsigned int share_user_index(const struct share_client *c)
 
 /* ---- the rule ---- */
 
-static uint64_t above(uint64_t held, uint64_t assured)
+static uint64_t least(uint64_t a, uint64_t b)
 {
-	return held > assured ? held - assured : 0;
+	return a < b ? a : b;
 }
 
 static uint64_t user_most(const struct share_user *u, const struct pool *p)
@@ -204,32 +207,46 @@ static uint64_t user_most(const struct share_user *u, const struct pool *p)
 	return trusted ? p->total - p->reserve + p->assured : p->user_most;
 }
 
-static bool grants(const struct share_client *c, enum share row, uint64_t n, uint64_t held,
-		   uint64_t used, uint64_t beyond)
+/* What a user's holding takes of the reserve, and of the rest. What he was given without asking above his limit is his debt, and
+ * takes nothing from anybody. */
+static uint64_t inside_of(const struct pool *p, uint64_t held)
 {
-	const struct pool *p = &c->user->all->pools[row][hca_of(c, row)];
-	uint64_t more;
+	return least(held, p->assured);
+}
 
-	if (n > p->total || c->held[row] + n > p->client_most || held + n > user_most(c->user, p))
+static uint64_t beyond_of(const struct share_user *u, const struct pool *p, uint64_t held)
+{
+	return least(held, user_most(u, p)) - inside_of(p, held);
+}
+
+static bool grants(const struct share_client *c, const struct pool *p, enum share row, uint64_t n,
+		   uint64_t held)
+{
+	const struct share_user *u = c->user;
+	uint64_t more, after = held + n;
+
+	if (n > p->total || c->held[row] + n > p->client_most || after > user_most(u, p))
 		return false;
-	more = above(held + n, p->assured) - above(held, p->assured);
-	return (!more || beyond + more <= p->total - p->reserve) && used + n <= p->total;
+	more = beyond_of(u, p, after) - beyond_of(u, p, held);
+	if (more && p->beyond + more > p->total - p->reserve)
+		return false;
+	return p->inside + inside_of(p, after) - inside_of(p, held) <= p->reserve;
 }
 
 /* The user holds n more, or (wrapping) less. */
 static void add(struct share_user *u, enum share row, unsigned int hca, uint64_t n)
 {
 	struct pool *p = &u->all->pools[row][hca];
-	uint64_t *held = &u->held[row][hca];
+	uint64_t *held = &u->held[row][hca], after = *held + n;
 
-	p->beyond -= above(*held, p->assured);
-	*held += n;
-	p->beyond += above(*held, p->assured);
+	p->inside += inside_of(p, after) - inside_of(p, *held);
+	p->beyond += beyond_of(u, p, after) - beyond_of(u, p, *held);
 	p->used += n;
 	u->holdings += n;
+	*held = after;
 }
 
-int share_take(struct share_client *c, enum share row, uint64_t n)
+static int ask(struct share_client *c, enum share row, uint64_t n, bool to_keep)
 {
 	struct share_user *u = c->user;
 	unsigned int hca = hca_of(c, row);
@@ -238,9 +255,9 @@ int share_take(struct share_client *c, enum share row, uint64_t n)
 	bool granted;
 
 	pthread_mutex_lock(&u->all->lock);
-	granted = grants(c, row, n, u->held[row][hca], p->used, p->beyond);
+	granted = grants(c, p, row, n, u->held[row][hca]);
 	if (granted) {
-		c->held[row] += n;
+		c->held[row] += to_keep ? n : 0;
 		add(u, row, hca, n);
 	} else {
 		c->refused[row]++;
@@ -251,6 +268,39 @@ int share_take(struct share_client *c, enum share row, uint64_t n)
 	if (granted)
 		return 0;
 	return refusal < SHARE_CLOSED ? -refusal : -EAGAIN;
+}
+
+int share_take(struct share_client *c, enum share row, uint64_t n)
+{
+	return ask(c, row, n, true);
+}
+
+int share_use(struct share_client *c, enum share row, uint64_t n)
+{
+	return ask(c, row, n, false);
+}
+
+void share_spend(struct share_client *c, enum share row, uint64_t n)
+{
+	pthread_mutex_lock(&c->user->all->lock);
+	add(c->user, row, hca_of(c, row), n);
+	pthread_mutex_unlock(&c->user->all->lock);
+}
+
+void share_refill(struct shares *s, enum share row)
+{
+	const struct pool *p = &s->pools[row][0];
+	struct share_user *next;
+
+	pthread_mutex_lock(&s->lock);
+	for (struct share_user *u = p->used ? s->users : NULL; u; u = next) {
+		uint64_t most = user_most(u, p), held = u->held[row][0];
+
+		next = u->next;
+		add(u, row, 0, -(held < most ? held : most));
+		forget_if_idle(u);
+	}
+	pthread_mutex_unlock(&s->lock);
 }
 
 void share_add(struct share_client *c, enum share row, uint64_t n)
@@ -265,20 +315,19 @@ bool share_fits(struct share_client *c, enum share row, uint64_t n, bool later)
 {
 	unsigned int hca = hca_of(c, row);
 	struct shares *s = c->user->all;
-	const struct pool *p = &s->pools[row][hca];
-	uint64_t used = 0, beyond = 0, own = 0;
+	struct pool then;
 	bool granted;
 
 	pthread_mutex_lock(&s->lock);
-	for (const struct share_user *u = s->users; u; u = u->next) {
-		uint64_t held = u->held[row][hca] - (later ? u->left[row][hca] : 0);
+	then = s->pools[row][hca];
+	for (const struct share_user *u = later ? s->users : NULL; u; u = u->next) {
+		uint64_t held = u->held[row][hca], kept = held - u->left[row][hca];
 
-		if (u == c->user)
-			own = held;
-		used += held;
-		beyond += above(held, p->assured);
+		then.inside -= inside_of(&then, held) - inside_of(&then, kept);
+		then.beyond -= beyond_of(u, &then, held) - beyond_of(u, &then, kept);
 	}
-	granted = grants(c, row, n, own, used, beyond);
+	granted = grants(c, &then, row, n,
+			 c->user->held[row][hca] - (later ? c->user->left[row][hca] : 0));
 	pthread_mutex_unlock(&s->lock);
 	return granted;
 }

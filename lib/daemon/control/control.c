@@ -13,11 +13,32 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 #include "base/close_later.h"
 #include "control_priv.h"
 
-enum { BELL_DRAIN_MAX = 64 };
+enum { BELL_DRAIN_MAX = 64, HELLO_TIMEOUT_MS = 30000, NS_IN_S = 1000000000 };
+
+uint64_t control_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * NS_IN_S + (uint64_t)t.tv_nsec;
+}
+
+/* ---- the time of the thread ---- */
+
+bool control_may_serve(struct client *client)
+{
+	return share_use(&client->shares, SHARE_control_us, 1) == 0;
+}
+
+void control_served(struct client *client, uint64_t since_ns)
+{
+	share_spend(&client->shares, SHARE_control_us, (control_now_ns() - since_ns) / 1000);
+}
 
 int control_watch(struct control *c, int fd, struct source *source, uint32_t events)
 {
@@ -235,6 +256,7 @@ int control_adopt(struct control *c, int fd)
 	client->fd = fd;
 	client->bell = -1;
 	client->id = ++c->connections;
+	client->begun_ns = control_now_ns();
 	client->pid = who.pid;
 	client->uid = who.uid;
 	client->own = who.pid == getpid();
@@ -255,7 +277,7 @@ int control_adopt(struct control *c, int fd)
 		client->next->prev = client;
 	c->clients = client;
 	c->client_count++;
-	LOG(INFO, "client %u: pid %d, user %u, connected", client->id, (int)who.pid,
+	LOG(DEBUG, "client %u: pid %d, user %u, connected", client->id, (int)who.pid,
 	    (unsigned int)who.uid);
 	return 0;
 }
@@ -264,16 +286,19 @@ static void client_end(struct client *client)
 {
 	struct control *c = client->control;
 	struct device *d = client->device ? client->device : &c->devices[0];
+	uint64_t begun;
 
 	if (client->handed_over) {
-		LOG(INFO, "client %u: pid %d: the connection manager's", client->id,
+		LOG(DEBUG, "client %u: pid %d: the connection manager's", client->id,
 		    (int)client->pid);
 	} else {
-		LOG(INFO, "client %u: pid %d has gone, leaving %u queue pairs", client->id,
+		LOG(DEBUG, "client %u: pid %d has gone, leaving %u queue pairs", client->id,
 		    (int)client->pid, client->counts[OBJECT_QP]);
 		count(&d->config.hca->counters, COUNTER_clients_gone);
 	}
+	begun = control_now_ns();
 	client_teardown(client);
+	control_served(client, begun);
 	if (client->pending)
 		c->pending--;
 	control_unwatch(c, client->fd);
@@ -382,8 +407,7 @@ static void look_for_faults(struct control *c)
 	for (struct client *client = c->clients; client; client = client->next) {
 		if (!client->device || !memory_failed(client))
 			continue;
-		LOG(WARNING, "client %u: pid %d: its memory has gone, disconnected", client->id,
-		    (int)client->pid);
+		CLIENT_LOG(client, WARNING, "its memory has gone, disconnected");
 		client->gone = true;
 	}
 }
@@ -400,8 +424,12 @@ static unsigned int control_serve(struct control *c, const struct epoll_event *e
 		accept_clients(c);
 		return 0;
 	case SOURCE_BELL:
-		if (client->bell >= 0)
+		if (client->bell >= 0 && control_may_serve(client)) {
+			uint64_t begun = control_now_ns();
+
 			bell_rung(client);
+			control_served(client, begun);
+		}
 		return 0;
 	case SOURCE_CLIENT:
 		break;
@@ -424,10 +452,45 @@ static void free_clients(struct control *c)
 {
 	struct client *next;
 
+	c->ending = false;
 	for (struct client *client = c->clients; client; client = next) {
 		next = client->next;
-		if (client->gone)
+		if (!client->gone)
+			continue;
+		if (control_may_serve(client))
 			client_end(client);
+		else
+			c->ending = true;
+	}
+}
+
+/* Who has neither opened a device nor become a channel keeps others from connecting. */
+static void end_silent(struct control *c, uint64_t now)
+{
+	unsigned int ms =
+		c->config.hello_timeout_ms ? c->config.hello_timeout_ms : HELLO_TIMEOUT_MS;
+
+	for (struct client *client = c->clients; client; client = client->next) {
+		if (client->device || client->gone || (now - client->begun_ns) / 1000000 < ms)
+			continue;
+		CLIENT_LOG(client, INFO, "has not opened a device in time, disconnected");
+		client->gone = true;
+	}
+}
+
+/* What comes back with time. */
+static void let_time_pass(struct control *c)
+{
+	uint64_t now = control_now_ns();
+
+	share_refill(c->shares, SHARE_control_us);
+	if (now - c->second_ns >= NS_IN_S) {
+		c->second_ns = now;
+		share_refill(c->shares, SHARE_log_lines);
+	}
+	if (now >= c->silent_ns) {
+		c->silent_ns = now + NS_IN_S / 10;
+		end_silent(c, now);
 	}
 }
 
@@ -439,11 +502,12 @@ int control_poll(struct control *c, int timeout_ms)
 
 	if (c->pending && (timeout_ms < 0 || timeout_ms > 1))
 		timeout_ms = 1;
-	if (c->leaving)
+	if (c->leaving || c->ending)
 		timeout_ms = 0;
 	n = epoll_wait(c->epoll, events, EVENTS_PER_TURN, timeout_ms);
 	if (n < 0)
 		return -errno;
+	let_time_pass(c);
 	done = retry_pending(c);
 	for (int i = 0; i < n; i++)
 		done += control_serve(c, &events[i]);

@@ -208,6 +208,7 @@ struct client {
 	int bell;	/* our end; -1 before HELLO */
 	uint32_t index; /* in device->clients */
 	uint32_t id;	/* for logs: counts connections */
+	uint64_t begun_ns;
 	pid_t pid;
 	uid_t uid;
 	bool own; /* this process itself */
@@ -229,6 +230,14 @@ struct client {
 	uint64_t sigbus_seen; /* faults in its memory handled so far */
 };
 
+/* A line that a client causes, of which there are so many a second. */
+#define CLIENT_LOG(client, level, fmt, ...)                                                        \
+	do {                                                                                       \
+		if (share_use(&(client)->shares, SHARE_log_lines, 1) == 0)                         \
+			LOG(level, "client %u: pid %d: " fmt, (client)->id, (int)(client)->pid,    \
+			    ##__VA_ARGS__);                                                        \
+	} while (0)
+
 struct control {
 	struct control_config config;
 	struct shares *shares;
@@ -242,6 +251,9 @@ struct control {
 	unsigned int pending;
 	struct leaving *leaving; /* mappings of destroyed pieces: pieces.c */
 	uint32_t connections;
+	uint64_t second_ns; /* when the present second began */
+	uint64_t silent_ns; /* when to look for silent connections again */
+	bool ending;	    /* a client is gone whose teardown waits for its user's next turn */
 	char socket_path[108];
 };
 
@@ -270,6 +282,10 @@ unsigned int session_serve(struct client *client);
 unsigned int session_retry(struct client *client);
 
 /* control.c */
+uint64_t control_now_ns(void);
+/* May a client of this user be served in this turn? If so, control_served() tells since when it was. */
+bool control_may_serve(struct client *client);
+void control_served(struct client *client, uint64_t since_ns);
 int control_watch(struct control *c, int fd, struct source *source, uint32_t events);
 void control_unwatch(struct control *c, int fd);
 void control_rearm(struct client *client, bool readable);

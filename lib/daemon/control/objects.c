@@ -283,7 +283,7 @@ int run_hello(struct call *call)
 		return -ENODEV;
 	rc = map_page(client, call->fds[0], &why);
 	if (rc) {
-		LOG(WARNING, "client %u: refused: its page is %s", client->id, why);
+		CLIENT_LOG(client, WARNING, "refused: its page is %s", why);
 		return rc;
 	}
 	client->device = d;
@@ -294,7 +294,7 @@ int run_hello(struct call *call)
 		return rc;
 	}
 	hello_reply(client, call->reply);
-	LOG(INFO, "client %u: pid %d opened %s as number %u", client->id, (int)client->pid,
+	LOG(DEBUG, "client %u: pid %d opened %s as number %u", client->id, (int)client->pid,
 	    d->config.name, client->index);
 	return 0;
 }

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <time.h>
 #include "control_priv.h"
 
 enum { LEAVE_NS = 1000000 };	  /* of a turn of the control thread */
@@ -91,7 +90,7 @@ static int map_piece(const struct call *call, struct piece *piece)
 			mapping_give(client, in->bytes);
 	}
 	if (rc)
-		LOG(WARNING, "client %u: piece refused: it is %s", client->id, why);
+		CLIENT_LOG(client, WARNING, "piece refused: it is %s", why);
 	else
 		client_bind(client, piece->mapping.base, piece->mapping.bytes);
 	return rc;
@@ -162,24 +161,16 @@ void piece_unmap(struct piece *piece)
 	piece->mapping = (struct mapping){0};
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 bool pieces_leave(struct control *c)
 {
 	uint64_t begin;
 
 	if (!c->leaving)
 		return false;
-	begin = now_ns();
+	begin = control_now_ns();
 	do
 		leave_some(c);
-	while (c->leaving && now_ns() - begin < LEAVE_NS);
+	while (c->leaving && control_now_ns() - begin < LEAVE_NS);
 	return c->leaving;
 }
 

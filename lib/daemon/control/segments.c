@@ -123,7 +123,7 @@ static int judge(struct client *client, const struct control_segment *in, uint64
 	if (*bytes <= CONTROL_PIECE_BYTES_MAX &&
 	    share_fits(&client->shares, SHARE_mapped_bytes, *bytes, true))
 		return 0;
-	LOG(WARNING, "client %u: segment refused: more than there is room for", client->id);
+	CLIENT_LOG(client, WARNING, "segment refused: more than there is room for");
 	return -ENOSPC;
 }
 

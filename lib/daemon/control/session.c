@@ -106,12 +106,15 @@ static int session_run(struct client *client, const int *fds)
 			    .reply_fd = -1};
 	int rc = row->run(&call);
 
+	/* Its descriptors would be closed by the time it is asked again. */
+	if (rc == -EAGAIN && row->fds)
+		rc = -ENOMEM;
 	if (rc == -EAGAIN)
 		return rc;
 	if (rc)
 		count(refusals_of(client), COUNTER_control_refused);
 	if (!reply(client, h, rc, body, row->reply_bytes, call.reply_fd)) {
-		LOG(INFO, "client %u: does not take its replies", client->id);
+		CLIENT_LOG(client, INFO, "does not take its replies");
 		client->gone = true;
 	}
 	if (client->handed_over)
@@ -146,8 +149,7 @@ static bool serve_one(struct client *client)
 	}
 	wrong = n < 0 ? "too long" : malformed(client, &client->request, (size_t)n, &d);
 	if (wrong) {
-		LOG(WARNING, "client %u: pid %d sent a message %s", client->id, (int)client->pid,
-		    wrong);
+		CLIENT_LOG(client, WARNING, "sent a message %s", wrong);
 		count(&client->control->devices[0].config.hca->counters, COUNTER_control_malformed);
 		client->gone = true;
 	} else if (session_run(client, d.fd) == -EAGAIN) {
@@ -160,15 +162,30 @@ static bool serve_one(struct client *client)
 unsigned int session_serve(struct client *client)
 {
 	unsigned int n = 0;
+	bool more = true;
 
-	while (n < MESSAGES_PER_TURN && !client->gone && !client->pending && serve_one(client))
-		n++;
+	while (more && n < MESSAGES_PER_TURN && !client->gone && !client->pending &&
+	       control_may_serve(client)) {
+		uint64_t begun = control_now_ns();
+
+		more = serve_one(client);
+		control_served(client, begun);
+		n += more;
+	}
 	return n;
 }
 
 unsigned int session_retry(struct client *client)
 {
-	if (!client->pending || client->gone || session_run(client, NULL) == -EAGAIN)
+	uint64_t begun;
+	int rc;
+
+	if (!client->pending || client->gone || !control_may_serve(client))
+		return 0;
+	begun = control_now_ns();
+	rc = session_run(client, NULL);
+	control_served(client, begun);
+	if (rc == -EAGAIN)
 		return 0;
 	set_pending(client, false);
 	return 1;

@@ -137,6 +137,27 @@ TEST(leaving__counts_until_it_is_back)
 	assert_int_equal(take_all(&client[0]), 100);
 }
 
+/* What is used up comes back by itself; who has spent more than his part waits the longer, whatever connections he
+ * closes. */
+TEST(spent__comes_back_in_turns)
+{
+	unsigned int turns = 0;
+
+	(void)state;
+	shares_set_total(s, SHARE_control_us, 0, TOTAL); /* a quarter of it for one user */
+	assert_int_equal(share_use(&client[0], SHARE_control_us, 1), 0);
+	share_spend(&client[0], SHARE_control_us, 5 * (TOTAL / 4));
+	share_client_end(&client[0]);
+	assert_int_equal(share_client_begin(s, 1000, 1, &client[0]), 0);
+	while (share_use(&client[0], SHARE_control_us, 1)) {
+		assert_int_equal(share_use(&client[1], SHARE_control_us, ASSURED), 0);
+		share_refill(s, SHARE_control_us);
+		turns++;
+	}
+	assert_int_equal(turns, 5);
+	share_refill(s, SHARE_control_us);
+}
+
 TEST(part__of_a_user_may_be_set)
 {
 	(void)state;

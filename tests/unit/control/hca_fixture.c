@@ -45,6 +45,7 @@ static unsigned int hcas;	 /* ended so far */
 static bool has_poller, has_server;
 int (*fixture_cm_adopt)(void *ctx, int fd);
 int fixture_node = SOCKET_ID_ANY;
+unsigned int fixture_hello_ms;
 
 static uint16_t wire_rx(struct link_port *port, uint16_t queue, struct rte_mbuf **frames,
 			uint16_t n)
@@ -238,6 +239,7 @@ void fixture_start(struct fixture *f, const struct fixture_total *totals, bool p
 	start_hca(f, poll_pipeline);
 	snprintf(f->path, sizeof(f->path), "/tmp/softhca-test-%d-%d", (int)getpid(), runs++);
 	config.socket_path = f->path;
+	config.hello_timeout_ms = fixture_hello_ms;
 	f->shares = config.shares = shares_create(geteuid());
 	DIE_IF(!f->shares);
 	device.hca = f->hca;
@@ -272,7 +274,11 @@ void fixture_kill_control(struct fixture *f)
 		return;
 	control_destroy(f->control);
 	f->control = NULL;
-	/* Nothing that clients took is missing. */
+	/* Nothing that clients took is missing, but for what time brings back. */
+	for (int i = 0; i < 100000 && shares_holders(f->shares, NULL, 0); i++) {
+		share_refill(f->shares, SHARE_control_us);
+		share_refill(f->shares, SHARE_log_lines);
+	}
 	DIE_IF(shares_holders(f->shares, NULL, 0));
 	shares_destroy(f->shares);
 	f->shares = NULL;

@@ -36,6 +36,9 @@ struct fixture_total {
 /* The connection manager of the daemons that are started: control_config.cm_adopt. */
 extern int (*fixture_cm_adopt)(void *ctx, int fd);
 
+/* control_config.hello_timeout_ms of the daemons that are started. */
+extern unsigned int fixture_hello_ms;
+
 /* The NUMA node of the engines that are started; at first any. */
 extern int fixture_node;
 

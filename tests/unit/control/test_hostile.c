@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include "../lingering.h"
+#include <rte_log.h>
 #include "base/close_later.h"
 #include "hca_test.h"
 #include "raw_client.h"
@@ -459,4 +460,133 @@ TEST(descriptors__none_left)
 	close(raw_open(f.path, &hello));
 	close(bystander.fd);
 	assert_true(fixture_wait_clients(&f, 0));
+}
+
+static int start_impatient(void **state)
+{
+	int rc;
+
+	fixture_hello_ms = 500;
+	rc = start(state);
+	fixture_hello_ms = 0;
+	return rc;
+}
+
+/* Connections that never open a device are ended; those that have are not. */
+TEST_STATE(connections__that_say_nothing, start_impatient, stop, NULL)
+{
+	struct control_list_devices in = {.version = CONTROL_VERSION};
+	struct control_hello_reply hello;
+	struct control_device_reply device;
+	int open = raw_open(f.path, &hello), silent = raw_connect(f.path),
+	    curious = raw_connect(f.path);
+
+	(void)state;
+	assert_int_equal(raw_call(curious, CONTROL_LIST_DEVICES, &in, sizeof(in), NULL, 0, &device,
+				  sizeof(device)),
+			 0);
+	assert_int_equal(raw_receive(silent, NULL, 0), RAW_GONE);
+	assert_int_equal(raw_receive(curious, NULL, 0), RAW_GONE);
+	assert_int_equal(raw_call(open, CONTROL_ALLOC_PD, NULL, 0, NULL, 0, NULL, 0), 0);
+	close(silent);
+	close(curious);
+	close(open);
+}
+
+/* One user's connections, silent or not, leave places to others, and to root. */
+static struct fixture_total few_connections[] = {{SHARE_connections, 64}, {0}};
+
+TEST_STATE(connections__of_one_user_leave_some, start, stop, few_connections)
+{
+	struct control_hello_reply hello;
+	int fd[64], n = 0, other;
+	struct share_info info;
+
+	(void)state;
+	raw_be(1000);
+	for (; n < 64; n++)
+		fd[n] = raw_connect(f.path);
+	raw_be(1001);
+	other = raw_open(f.path, &hello);
+	raw_be(0);
+	shares_info(f.shares, SHARE_connections, 0, &info);
+	assert_int_equal(info.used, 33);
+	assert_int_equal(info.refused, 32);
+	close(raw_open(f.path, &hello));
+	close(other);
+	while (n)
+		close(fd[--n]);
+	assert_true(fixture_wait_clients(&f, 0));
+}
+
+/* Who asks without end gets his part of each turn, is answered all the same, and nobody waits for him. */
+static struct fixture_total little_time[] = {{SHARE_control_us, 8}, {0}};
+
+TEST_STATE(time__of_one_user_is_bounded, start, stop, little_time)
+{
+	const struct control_header query = {.type = CONTROL_QUERY_PORT};
+	struct control_port_reply port;
+	struct control_hello_reply hello;
+	struct share_info info;
+	struct raw bystander;
+	int fd, sent = 0;
+
+	(void)state;
+	raw_be(1000);
+	fd = raw_open(f.path, &hello);
+	raw_be(1001);
+	raw_set_up(&bystander, f.path);
+	raw_be(0);
+	while (sent < 100 && send(fd, &query, sizeof(query), MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
+		sent++;
+	assert_int_equal(raw_number(bystander.fd, CONTROL_DESTROY_QP, bystander.qpn), 0);
+	while (sent--)
+		assert_int_equal(raw_receive(fd, &port, sizeof(port)), 0);
+	shares_info(f.shares, SHARE_control_us, 0, &info);
+	assert_true(info.refused > 0);
+	close(fd);
+	close(bystander.fd);
+	assert_true(fixture_wait_clients(&f, 0));
+}
+
+static unsigned int lines;
+
+static ssize_t count_lines(void *cookie, const char *text, size_t bytes)
+{
+	(void)cookie;
+	lines += memmem(text, bytes, "softhca: client", 15) != NULL;
+	return (ssize_t)bytes;
+}
+
+/* A client that is refused on and on writes no more than its user's part of the log: half of 40 lines in a second, of which
+ * at most two are begun while it asks. */
+TEST(log__of_one_user_is_bounded)
+{
+	const cookie_io_functions_t io = {.write = count_lines};
+	FILE *log = fopencookie(NULL, "w", io);
+	const struct control_piece in = {.bytes = 4096};
+	struct control_hello_reply hello;
+	uint64_t begun, seconds;
+	int fd, wrong[2];
+
+	(void)state;
+	assert_int_equal(pipe(wrong), 0);
+	raw_be(1000);
+	fd = raw_open(f.path, &hello);
+	raw_be(0);
+	setvbuf(log, NULL, _IONBF, 0);
+	rte_openlog_stream(log);
+	rte_log_set_global_level(RTE_LOG_INFO);
+	rte_log_set_level_pattern("softhca", RTE_LOG_INFO);
+	begun = lingering_now_ms();
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(raw_add_piece(fd, wrong[0], &in, NULL), -EINVAL);
+	seconds = (lingering_now_ms() - begun) / 1000 + 2;
+	rte_log_set_global_level(RTE_LOG_ERR);
+	rte_openlog_stream(NULL);
+	fclose(log);
+	assert_in_range(lines, 1, 20 * seconds);
+	close(wrong[0]);
+	close(wrong[1]);
+	close(fd);
 }

@@ -308,6 +308,33 @@ int fstatfs(int fd, struct statfs *out)
 	return (int)syscall(SYS_fstatfs, fd, out);
 }
 
+static bool locked; /* mmap() says that too much is */
+
+void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
+{
+	if (locked && fd >= 0 && bytes == PAGE) {
+		errno = EAGAIN;
+		return MAP_FAILED;
+	}
+	return (void *)syscall(SYS_mmap, at, bytes, protection, flags, fd, offset);
+}
+
+/* What the kernel may try again later is refused at once: the descriptor is not kept until then. */
+TEST(pieces__locked_memory)
+{
+	int fd = raw_memfd(PAGE, 0);
+	struct raw r;
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	__atomic_store_n(&locked, true, __ATOMIC_SEQ_CST);
+	assert_int_equal(add(&r, fd, 0, PAGE, NULL), -ENOMEM);
+	__atomic_store_n(&locked, false, __ATOMIC_SEQ_CST);
+	assert_int_equal(add(&r, fd, 0, PAGE, NULL), 0);
+	close(fd);
+	close(r.fd);
+}
+
 /* Only what lies in memory: a disk or a program behind a file system could stop the data path. Nor
  * is such a program asked what it is: it need not answer. */
 TEST(descriptors__that_are_no_memory)

@@ -31,8 +31,8 @@ enum share {
 	SHARE_COUNT
 };
 
-/* Refusals that are no errno: the connection ends; the request is ignored. */
-enum { SHARE_CLOSED = 4096, SHARE_DROPPED };
+/* Refusals that are no errno: the connection ends; the request is ignored; it waits. */
+enum { SHARE_CLOSED = 4096, SHARE_DROPPED, SHARE_LATER };
 
 struct share_row {
 	const char *name, *text;
@@ -74,13 +74,19 @@ void share_client_end(struct share_client *c);
 /* A small number of its user, lowest first; another user may have it when that one is forgotten. */
 unsigned int share_user_index(const struct share_client *c);
 
-/* Takes n of a row. 0; -errno of the row (-EAGAIN for SHARE_CLOSED and SHARE_DROPPED): counted as
- * refused, nothing has changed. */
+/* Takes n of a row. 0; -errno of the row (-EAGAIN for those that are no errno): counted as refused, nothing
+ * has changed. */
 int share_take(struct share_client *c, enum share row, uint64_t n);
 /* Takes n without asking, for what cannot be refused but counts. */
 void share_add(struct share_client *c, enum share row, uint64_t n);
-/* Would share_take() grant it now, or, `later`, once all that was left (share_leave()) has been
- * given back? Counts nothing. */
+/* What is used up, such as time, and comes back with time: n of it, as share_take(), or without asking, after the fact. The user's,
+ * not the client's, until share_refill(). */
+int share_use(struct share_client *c, enum share row, uint64_t n);
+void share_spend(struct share_client *c, enum share row, uint64_t n);
+/* Every user may use as much again as is his at most; who has spent more still lacks the rest. */
+void share_refill(struct shares *s, enum share row);
+/* Would share_take() grant it now, or, `later`, once all that was left (share_leave()) has been given back? Counts
+ * nothing. */
 bool share_fits(struct share_client *c, enum share row, uint64_t n, bool later);
 /* Returns n of what it took. */
 void share_give(struct share_client *c, enum share row, uint64_t n);

@@ -55,6 +55,9 @@ struct control_config {
 	const char *socket_path;  /* an old socket file there is replaced unless somebody listens on
 				     it; NULL: no socket */
 	unsigned int socket_mode; /* of the socket file; 0: 0666 */
+	unsigned int
+		hello_timeout_ms; /* within which a connection must open a device or a channel of the
+					  connection manager; 0: 30 s */
 	const char *socket_group; /* of the socket file, by name; NULL or "": the process's own */
 	unsigned int device_count;
 	const struct control_device *devices; /* copied */
