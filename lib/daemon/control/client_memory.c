@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <linux/magic.h>
 #include <unistd.h>
@@ -202,11 +203,34 @@ static const char *memfd_wrong(int fd, uint64_t bytes, unsigned int flags, uint6
 
 void memory_populate(const struct mapping *m, uint64_t offset, uint64_t bytes, bool read_only)
 {
-	uint64_t first = offset & ~(m->page_bytes - 1);
-	uint64_t end = (offset + bytes + m->page_bytes - 1) & ~(m->page_bytes - 1);
+	enum { PAGES = 512 };
+	const int advice = read_only ? MADV_POPULATE_READ : MADV_POPULATE_WRITE;
+	uint64_t end = (offset + bytes + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+	unsigned char there[PAGES];
 
-	/* Failing is allowed: then they come one by one. */
-	madvise(m->base + first, end - first, read_only ? MADV_POPULATE_READ : MADV_POPULATE_WRITE);
+	if (!m->tells_residence)
+		return;
+	for (uint64_t at = offset & ~(uint64_t)(PAGE_BYTES - 1); at < end;
+	     at += PAGES * PAGE_BYTES) {
+		uint64_t n = (end - at) / PAGE_BYTES < PAGES ? (end - at) / PAGE_BYTES : PAGES;
+
+		if (mincore(m->base + at, n * PAGE_BYTES, there))
+			return;
+		for (uint64_t i = 0, last; i < n; i = last + 1) {
+			for (last = i; last < n && there[last] & 1; last++)
+				;
+			/* Failing is allowed: then they come one by one. */
+			if (last > i)
+				madvise(m->base + at + i * PAGE_BYTES, (last - i) * PAGE_BYTES,
+					advice);
+		}
+	}
+}
+
+/* To whom may not write a file the kernel says that all of it is there. */
+static bool tells_residence(int fd)
+{
+	return syscall(SYS_faccessat2, fd, "", W_OK, AT_EACCESS | AT_EMPTY_PATH) == 0;
 }
 
 /* Guards what was mapped. 0; -ENOSPC: it is unmapped. */
@@ -215,8 +239,7 @@ int memory_mapped(void *at, uint64_t bytes, uint64_t page_bytes, int protection,
 {
 	int rc;
 
-	*m = (struct mapping){
-		.base = at, .bytes = bytes, .page_bytes = page_bytes, .populate_bytes = page_bytes};
+	*m = (struct mapping){.base = at, .bytes = bytes, .page_bytes = page_bytes};
 	rc = range_add(m->base, bytes, page_bytes, protection, &m->range);
 	if (rc) {
 		*why = "one too many";
@@ -243,25 +266,17 @@ int memory_map(int fd, uint64_t bytes, unsigned int flags, struct mapping *m, co
 		return -errno;
 	}
 	rc = memory_mapped(at, bytes, page_bytes, PROT_READ | PROT_WRITE, m, why);
-	if (!rc)
-		memory_populate(m, 0, bytes, false);
-	return rc;
-}
-
-/* How much populating a page of the file may allocate: tmpfs reports huge pages if it uses them,
- * although faults and ranges are in small ones. */
-static uint64_t populate_bytes_of(const struct stat *st, uint64_t page_bytes)
-{
-	uint64_t bytes = (uint64_t)st->st_blksize;
-
-	return bytes > page_bytes && !(bytes & (bytes - 1)) ? bytes : page_bytes;
+	if (rc)
+		return rc;
+	m->tells_residence = tells_residence(fd);
+	memory_populate(m, 0, bytes, false);
+	return 0;
 }
 
 /* The file must be in memory: one on a disk or of a driver could make the data path wait, or do
  * anything else that its file system decides. It need not fill its last page. NULL, or what is
  * wrong. */
-static const char *piece_wrong(int fd, uint64_t offset, uint64_t bytes, uint64_t *page_bytes,
-			       uint64_t *populate_bytes)
+static const char *piece_wrong(int fd, uint64_t offset, uint64_t bytes, uint64_t *page_bytes)
 {
 	struct statfs fs;
 	struct stat st;
@@ -283,7 +298,6 @@ static const char *piece_wrong(int fd, uint64_t offset, uint64_t bytes, uint64_t
 	end = ((uint64_t)st.st_size + *page_bytes - 1) & ~(*page_bytes - 1);
 	if (offset > end || bytes > end - offset)
 		return "beyond its file's end";
-	*populate_bytes = populate_bytes_of(&st, *page_bytes);
 	return NULL;
 }
 
@@ -309,12 +323,12 @@ int memory_map_piece(int fd, uint64_t offset, uint64_t bytes, bool read_only, st
 		     const char **why)
 {
 	const int protection = read_only ? PROT_READ : PROT_READ | PROT_WRITE;
-	uint64_t page_bytes, populate_bytes = 0;
+	uint64_t page_bytes;
 	uint64_t align = bytes < LARGE_BYTES ? HUGE_BYTES : LARGE_BYTES;
 	uint8_t *base;
 	int rc;
 
-	*why = piece_wrong(fd, offset, bytes, &page_bytes, &populate_bytes);
+	*why = piece_wrong(fd, offset, bytes, &page_bytes);
 	if (*why)
 		return -EINVAL;
 	*why = "too large for the daemon's addresses";
@@ -331,7 +345,7 @@ int memory_map_piece(int fd, uint64_t offset, uint64_t bytes, bool read_only, st
 	}
 	rc = memory_mapped(base, bytes, page_bytes, protection, m, why);
 	if (!rc)
-		m->populate_bytes = populate_bytes;
+		m->tells_residence = tells_residence(fd);
 	return rc;
 }
 

@@ -174,6 +174,10 @@ static void device_close(struct device *d)
 static void set_totals(struct control *c)
 {
 	shares_set_total(c->shares, SHARE_mappings, 0, memory_ranges_max());
+	if (!shares_total(c->shares, SHARE_registered_bytes, 0))
+		shares_set_total(c->shares, SHARE_registered_bytes, 0,
+				 (uint64_t)sysconf(_SC_PHYS_PAGES) *
+					 (uint64_t)sysconf(_SC_PAGESIZE));
 	for (unsigned int i = 0; i < c->config.device_count; i++) {
 		const struct device *d = &c->devices[i];
 
@@ -502,7 +506,7 @@ int control_poll(struct control *c, int timeout_ms)
 
 	if (c->pending && (timeout_ms < 0 || timeout_ms > 1))
 		timeout_ms = 1;
-	if (c->leaving || c->ending)
+	if (c->leaving || c->populating || c->ending)
 		timeout_ms = 0;
 	n = epoll_wait(c->epoll, events, EVENTS_PER_TURN, timeout_ms);
 	if (n < 0)
@@ -513,7 +517,7 @@ int control_poll(struct control *c, int timeout_ms)
 		done += control_serve(c, &events[i]);
 	look_for_faults(c);
 	free_clients(c);
-	done += pieces_leave(c);
+	done += pieces_turn(c);
 	for (unsigned int i = 0; i < c->config.device_count; i++) {
 		ceu_tidy(c->devices[i].config.ceu);
 		ceu_trim_contexts(c->devices[i].config.ceu);

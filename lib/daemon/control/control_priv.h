@@ -106,8 +106,8 @@ struct mapping {
 	uint8_t *base;
 	uint64_t bytes;
 	uint64_t page_bytes;
-	uint64_t populate_bytes; /* how much populating a page may allocate: page_bytes or more */
-	uint32_t range;		 /* in the SIGBUS handler's table */
+	bool tells_residence; /* the kernel tells us which of its pages there are */
+	uint32_t range;	      /* in the SIGBUS handler's table */
 };
 
 /* A part of a client's file. Its users are MRs, one count for each of their extents. */
@@ -115,6 +115,10 @@ struct piece {
 	struct object object;
 	struct mapping mapping;
 	bool read_only;
+	uint64_t registered; /* bytes of the extents */
+	/* What is still to be populated, [populate_from, populate_to), and the next piece with such. */
+	struct piece *next_populated;
+	uint64_t populate_from, populate_to;
 };
 
 /* A range of a piece. */
@@ -249,6 +253,7 @@ struct control {
 	struct client *clients;
 	unsigned int client_count;
 	unsigned int pending;
+	struct piece *populating;
 	struct leaving *leaving; /* mappings of destroyed pieces: pieces.c */
 	uint32_t connections;
 	uint64_t second_ns; /* when the present second began */
@@ -339,8 +344,14 @@ void mapping_give(struct client *client, uint64_t bytes);
 /* Starts unmapping it, bit by bit: pieces_leave(). The object stays. Nothing may access it any
  * more. */
 void piece_unmap(struct piece *piece);
-/* Unmaps some of what is leaving. True: there is more. */
-bool pieces_leave(struct control *c);
+/* Populates [offset, offset + bytes), much of it bit by bit: pieces_turn(). */
+void piece_populate(struct piece *piece, uint64_t offset, uint64_t bytes);
+/* `bytes` more of it are registered: its client's share of SHARE_registered_bytes, of which a piece takes no more than it
+ * has. 0, -ENOMEM. */
+int piece_register(struct piece *piece, uint64_t bytes);
+void piece_deregister(struct piece *piece, uint64_t bytes);
+/* Unmaps some of what is leaving, and populates some of what is to be. True: there is more. */
+bool pieces_turn(struct control *c);
 /* Unmaps all of it. */
 void pieces_leave_all(struct control *c);
 
@@ -367,7 +378,8 @@ int memory_map(int fd, uint64_t bytes, unsigned int flags, struct mapping *m, co
  * MiB, or 1 GiB if it is that large, and guards it. Touches none of it. The same errors. */
 int memory_map_piece(int fd, uint64_t offset, uint64_t bytes, bool read_only, struct mapping *m,
 		     const char **why);
-/* Populates [offset, offset + bytes), to spare the data path its page faults. */
+/* Enters those pages of [offset, offset + bytes) into our tables that exist, to spare the data path its faults. Brings in no
+ * others: they would be on our account, not on the client's. */
 void memory_populate(const struct mapping *m, uint64_t offset, uint64_t bytes, bool read_only);
 /* Guards memory mapped by other means; on failure unmaps it. The same errors. */
 int memory_mapped(void *at, uint64_t bytes, uint64_t page_bytes, int protection, struct mapping *m,

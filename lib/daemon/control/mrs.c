@@ -198,8 +198,10 @@ static int write_pages(const struct client *client, const struct mr_memory *m)
 
 void mr_memory_drop(struct client *client, struct mr_memory *m)
 {
-	for (uint32_t i = 0; i < m->count; i++)
+	for (uint32_t i = 0; i < m->count; i++) {
 		m->extents[i].piece->object.users--;
+		piece_deregister(m->extents[i].piece, m->extents[i].bytes);
+	}
 	share_give(&client->shares, SHARE_ranges, m->count);
 	free(m->extents);
 	if (m->mtt_size) {
@@ -207,6 +209,23 @@ void mr_memory_drop(struct client *client, struct mr_memory *m)
 		share_give(&client->shares, SHARE_mtts, m->mtt_size);
 	}
 	*m = (struct mr_memory){0};
+}
+
+/* 0; -ENOMEM: *m has only the extents that the client may register. */
+static int hold_pieces(struct client *client, struct mr_memory *m)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < m->count; i++) {
+		rc = piece_register(m->extents[i].piece, m->extents[i].bytes);
+		if (rc) {
+			share_give(&client->shares, SHARE_ranges, m->count - i);
+			m->count = i;
+		} else {
+			m->extents[i].piece->object.users++;
+		}
+	}
+	return rc;
 }
 
 /* The memory that a request names, which stays from now on. 0, -errno: *m is empty. */
@@ -217,9 +236,9 @@ static int memory_take(struct client *client, const struct control_mr *in, struc
 
 	if (rc)
 		return rc;
-	for (uint32_t i = 0; i < m->count; i++)
-		m->extents[i].piece->object.users++;
-	rc = m->length > CONTROL_PIECE_BYTES_MAX ? -EINVAL : find_page_size(m);
+	rc = hold_pieces(client, m);
+	if (!rc)
+		rc = m->length > CONTROL_PIECE_BYTES_MAX ? -EINVAL : find_page_size(m);
 	if (!rc && m->log_page) {
 		pages = pages_of(m);
 		rc = pages > UINT32_MAX ? -ENOSPC : mtt_take(client, (uint32_t)pages, m);
@@ -243,29 +262,13 @@ static int judge(struct client *client, const struct control_mr *in, const struc
 	return 0;
 }
 
-/* Populating an extent brings in whole pages, and the kernel clears each: huge ones are counted as
- * such, however little of them the MR has. The piece's address shows where one begins: it is
- * congruent to the offset in the file. */
-static uint64_t populated_bytes(const struct mr_memory *m)
+/* Those pages that its client has brought in: he did so before, if he wants to spare the data path its faults. */
+static void populate(const struct mr_memory *m)
 {
-	uint64_t bytes = 0;
-
-	for (uint32_t i = 0; i < m->count; i++) {
-		const struct extent *x = &m->extents[i];
-		uint64_t page = x->piece->mapping.populate_bytes;
-
-		bytes += ((uintptr_t)address_of(x) % page + x->bytes + page - 1) & ~(page - 1);
-	}
-	return bytes;
-}
-
-static void populate(const struct mr_memory *m, uint32_t access)
-{
-	if (populated_bytes(m) > POPULATE_BYTES_MAX)
+	if (m->length > POPULATE_BYTES_MAX)
 		return;
 	for (uint32_t i = 0; i < m->count; i++)
-		memory_populate(&m->extents[i].piece->mapping, m->extents[i].offset,
-				m->extents[i].bytes, !(access & ACCESS_LOCAL_WRITE));
+		piece_populate(m->extents[i].piece, m->extents[i].offset, m->extents[i].bytes);
 }
 
 /* Applies *in to the MR and gives it to the CEU. 0; -errno: the CEU has no entry. */
@@ -316,7 +319,7 @@ static int reg_mr(struct client *client, const struct control_mr *in, struct mr_
 		return rc;
 	}
 	mr->pd->object.users++;
-	populate(m, in->access);
+	populate(m);
 	out->lkey = out->rkey = mr->object.number;
 	return 0;
 }
@@ -391,7 +394,7 @@ static int rereg(struct mr *mr, const struct control_rereg_mr *in, struct mr_mem
 	mr->pd->object.users--;
 	rc = mr_enter(mr, &to);
 	mr->pd->object.users++;
-	populate(&mr->memory, to.access);
+	populate(&mr->memory);
 	return rc;
 }
 

@@ -11,8 +11,9 @@
 #include <sys/mman.h>
 #include "control_priv.h"
 
-enum { LEAVE_NS = 1000000 };	  /* of a turn of the control thread */
-#define LEAVE_BYTES (32ull << 20) /* at a time */
+enum { LEAVE_NS = 1000000 };	     /* of a turn of the control thread */
+#define LEAVE_BYTES    (32ull << 20) /* at a time */
+#define POPULATE_BYTES (2ull << 20)
 
 /* The part of a mapping that is still to be unmapped. */
 struct leaving {
@@ -133,6 +134,78 @@ int run_drop_piece(struct call *call)
 	return 0;
 }
 
+/* ---- populating ---- */
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void populate_some(struct control *c)
+{
+	struct piece *piece = c->populating;
+	uint64_t bytes = least(piece->populate_to - piece->populate_from, POPULATE_BYTES);
+
+	memory_populate(&piece->mapping, piece->populate_from, bytes, piece->read_only);
+	piece->populate_from += bytes;
+	if (piece->populate_from == piece->populate_to)
+		c->populating = piece->next_populated;
+}
+
+void piece_populate(struct piece *piece, uint64_t offset, uint64_t bytes)
+{
+	struct control *c = piece->object.client->control;
+	bool waits = piece->populate_from < piece->populate_to;
+
+	if (!waits && bytes <= POPULATE_BYTES) {
+		memory_populate(&piece->mapping, offset, bytes, piece->read_only);
+		return;
+	}
+	if (!waits) {
+		piece->populate_from = offset;
+		piece->populate_to = offset + bytes;
+		piece->next_populated = c->populating;
+		c->populating = piece;
+		return;
+	}
+	/* What lies between comes with it, as far as it exists. */
+	piece->populate_from = least(piece->populate_from, offset);
+	if (piece->populate_to < offset + bytes)
+		piece->populate_to = offset + bytes;
+}
+
+static void forget_populating(struct piece *piece)
+{
+	struct piece **at = &piece->object.client->control->populating;
+
+	if (piece->populate_from == piece->populate_to)
+		return;
+	while (*at != piece)
+		at = &(*at)->next_populated;
+	*at = piece->next_populated;
+	piece->populate_from = piece->populate_to = 0;
+}
+
+int piece_register(struct piece *piece, uint64_t bytes)
+{
+	uint64_t has = piece->mapping.bytes, before = least(piece->registered, has);
+	uint64_t more = least(piece->registered + bytes, has) - before;
+	int rc = share_take(&piece->object.client->shares, SHARE_registered_bytes, more);
+
+	if (!rc)
+		piece->registered += bytes;
+	return rc;
+}
+
+void piece_deregister(struct piece *piece, uint64_t bytes)
+{
+	uint64_t has = piece->mapping.bytes, before = least(piece->registered, has);
+
+	piece->registered -= bytes;
+	share_give(&piece->object.client->shares, SHARE_registered_bytes,
+		   before - least(piece->registered, has));
+}
+
 /* ---- leaving ---- */
 
 void piece_unmap(struct piece *piece)
@@ -143,6 +216,7 @@ void piece_unmap(struct piece *piece)
 
 	if (!piece->mapping.base)
 		return;
+	forget_populating(piece);
 	l = malloc(sizeof(*l));
 	if (!l) {
 		mapping_give(client, piece->mapping.bytes);
@@ -161,17 +235,20 @@ void piece_unmap(struct piece *piece)
 	piece->mapping = (struct mapping){0};
 }
 
-bool pieces_leave(struct control *c)
+bool pieces_turn(struct control *c)
 {
 	uint64_t begin;
 
-	if (!c->leaving)
+	if (!c->leaving && !c->populating)
 		return false;
 	begin = control_now_ns();
-	do
-		leave_some(c);
-	while (c->leaving && control_now_ns() - begin < LEAVE_NS);
-	return c->leaving;
+	do {
+		if (c->leaving)
+			leave_some(c);
+		if (c->populating)
+			populate_some(c);
+	} while ((c->leaving || c->populating) && control_now_ns() - begin < LEAVE_NS);
+	return c->leaving || c->populating;
 }
 
 void pieces_leave_all(struct control *c)

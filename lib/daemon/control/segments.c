@@ -24,7 +24,7 @@
 #ifndef SO_PEERGROUPS
 #define SO_PEERGROUPS 59
 #endif
-enum { GROUPS_MAX = 64, HUGE_BYTES_MAX = 1 << 30, SEGMENT_POPULATE_BYTES = 2 << 20 };
+enum { GROUPS_MAX = 64, HUGE_BYTES_MAX = 1 << 30 };
 
 static bool same_namespace(pid_t pid, const char *kind)
 {
@@ -153,6 +153,14 @@ static int attach(struct client *client, const struct control_segment *in, void 
 	return rc;
 }
 
+/* May we write it for our own user's sake? Else the kernel says that all of it is there. */
+static bool is_ours(int id)
+{
+	struct shmid_ds segment;
+
+	return shmctl(id, IPC_STAT, &segment) == 0 && segment.shm_perm.uid == geteuid();
+}
+
 int run_add_segment(struct call *call)
 {
 	const struct control_segment *in = call->body;
@@ -183,10 +191,7 @@ int run_add_segment(struct call *call)
 		object_drop(&piece->object);
 		return rc;
 	}
-	/* Whether the kernel uses huge pages for segments of small ones cannot be found out: assume
-	 * so. */
-	if (page_bytes < SEGMENT_POPULATE_BYTES)
-		piece->mapping.populate_bytes = SEGMENT_POPULATE_BYTES;
+	piece->mapping.tells_residence = is_ours((int)in->id);
 	client_bind(client, at, bytes);
 	*(struct control_number *)call->reply =
 		(struct control_number){.number = piece->object.number};

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include "client_priv.h"
 
-enum { CHUNK_PAGES = 512 };
+enum { CHUNK_PAGES = 512, POPULATE_BYTES_MAX = 64 << 20 };
 
 int sealed_memory(size_t bytes, void **addr)
 {
@@ -120,6 +120,19 @@ int region_runs(struct softhca_context *ctx, const struct region *r, const void 
 	return rc;
 }
 
+void region_populate(const void *addr, size_t bytes, unsigned int access)
+{
+	uintptr_t from = (uintptr_t)addr & ~(uintptr_t)(PAGE_BYTES - 1);
+	uintptr_t to = ((uintptr_t)addr + bytes + PAGE_BYTES - 1) & ~(uintptr_t)(PAGE_BYTES - 1);
+	int saved = errno;
+
+	/* Failing is allowed: then pages come when they are accessed, and so they do of what is large, which may be sparse. */
+	if (bytes <= POPULATE_BYTES_MAX)
+		madvise((void *)from, to - from,
+			access & ACCESS_LOCAL_WRITE ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+	errno = saved;
+}
+
 /* Registers [addr, addr + bytes) of the region; of no region if bytes is 0. */
 static int mr_call(struct softhca_context *ctx, const struct region *r, const void *addr,
 		   size_t bytes, struct control_mr *in, uint32_t *lkey, uint32_t *rkey)
@@ -127,6 +140,8 @@ static int mr_call(struct softhca_context *ctx, const struct region *r, const vo
 	struct control_mr_reply out;
 	int rc = r ? region_runs(ctx, r, addr, bytes, in) : 0;
 
+	if (!rc && r)
+		region_populate(addr, bytes, in->access);
 	if (!rc)
 		rc = ctx_call(ctx, CONTROL_REG_MR, in, sizeof(*in), &out, sizeof(out), -1, NULL);
 	if (rc)

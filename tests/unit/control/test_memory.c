@@ -183,7 +183,7 @@ TEST_WITH(ranges__count_until_they_are_unmapped, with_shares, without)
 	piece.mapping = m[--n];
 	piece_unmap(&piece);
 	assert_int_equal(memory_map_piece(fd, 0, 4096, false, &m[n], &why), -ENOSPC);
-	assert_false(pieces_leave(&control));
+	assert_false(pieces_turn(&control));
 	assert_int_equal(memory_map_piece(fd, 0, 4096, false, &m[n], &why), 0);
 	for (; n != UINT32_MAX; n--)
 		memory_unmap(&m[n]);

@@ -506,6 +506,81 @@ TEST(huge__little_of_many_in_tmpfs)
 	little_of_many(fd);
 }
 
+/* Pages that the client's file has, and mappings of ours that are entered for them. */
+static uint64_t blocks_of(int fd)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	return (uint64_t)st.st_blocks * 512;
+}
+
+/* Registering brings nothing into the client's file: it would be on the daemon's account. */
+TEST(memory__is_never_brought_in)
+{
+	const uint64_t bytes = 16 << 20;
+	int fd = raw_memfd(bytes, 0), page = raw_memfd(sizeof(struct client_page), RAW_SEALS);
+	struct control_hello_reply hello;
+	uint32_t piece;
+	struct raw r;
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	assert_int_equal(fallocate(fd, 0, 0, 3 * PAGE), 0);
+	assert_int_equal(add(&r, fd, 0, bytes, &piece), 0);
+	for (uint64_t part = PAGE; part <= bytes; part *= 16)
+		assert_int_equal(reg(&r, piece, 0, part, 0xf), 0);
+	assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, piece), 0);
+	assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, piece), -ENOENT);
+	assert_int_equal(blocks_of(fd), 3 * PAGE);
+	close(r.fd);
+	/* not even the page that every client has, but for what is written there */
+	r.fd = raw_connect(f.path);
+	assert_int_equal(raw_hello_with(r.fd, page, &hello), 0);
+	assert_true(blocks_of(page) < sizeof(struct client_page) / 2);
+	close(r.fd);
+	close(page);
+	close(fd);
+}
+
+/* What one may have in regions is bounded by what there is, and counts no further than it lies in a file. */
+static struct fixture_total little_memory[] = {{SHARE_registered_bytes, 4096 * PAGE}, {0}};
+
+TEST_STATE(memory__registered_is_bounded, start, stop, little_memory)
+{
+	const uint64_t bytes = 1024 * PAGE;
+	int fd = raw_memfd(bytes, 0), n = 0;
+	uint32_t piece, first, lkey;
+	struct control_mr in = {.access = 1, .count = 1};
+	struct share_info info;
+	struct raw r, other;
+
+	(void)state;
+	raw_set_up_as(&r, f.path, 1000);
+	raw_set_up_as(&other, f.path, 1001);
+	in.pd = r.pd;
+	assert_int_equal(add(&r, fd, 0, bytes, &first), 0);
+	in.run[0] = (struct control_run){first, 0, 0, bytes};
+	assert_int_equal(raw_reg_mr(r.fd, &in, &lkey), 0);
+	for (int i = 0; i < 10; i++) /* again and again the same */
+		assert_int_equal(reg(&r, first, 0, bytes, 1), 0);
+	do
+		assert_int_equal(add(&r, fd, 0, bytes, &piece), 0);
+	while (in.run[0].piece = piece, raw_reg_mr(r.fd, &in, &lkey) == 0 && ++n);
+	assert_int_equal(n, 1); /* less than three quarters, with the queues */
+	assert_int_equal(raw_reg_mr(r.fd, &in, &lkey), -ENOMEM);
+	assert_int_equal(add(&other, fd, 0, bytes, &piece), 0);
+	in.run[0].piece = piece;
+	in.pd = other.pd;
+	assert_int_equal(raw_reg_mr(other.fd, &in, &lkey), 0);
+	close(r.fd);
+	close(other.fd);
+	assert_true(fixture_wait_clients(&f, 0));
+	shares_info(f.shares, SHARE_registered_bytes, 0, &info);
+	assert_int_equal(info.used, 0);
+	close(fd);
+}
+
 /* What is unmapped leaves bit by bit, and others are served meanwhile; all of it comes back. */
 TEST_STATE(limits__of_pieces, start, stop, few)
 {
