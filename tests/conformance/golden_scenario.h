@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef GOLDEN_SCENARIO_H
 #define GOLDEN_SCENARIO_H
-/* What both sides of each capture in tests/golden did: made from the .json files by
+/* The actions of both sides of each capture in tests/golden: generated from the .json files by
  * `golden_scenarios`, at build time. */
 #include <stdbool.h>
 #include "context/qp_context.h"
@@ -30,7 +30,7 @@ struct golden_side {
 	struct sim_identity identity;
 	const struct golden_event *events;
 	unsigned event_count;
-	uint8_t memory[16]; /* what the words of the atomics were at the end */
+	uint8_t memory[16]; /* the atomics' words at the end */
 	unsigned memory_bytes;
 	uint32_t window_key; /* not 0: a memory window of this side */
 	uint64_t window_va;
@@ -43,7 +43,7 @@ struct golden_scenario {
 	enum qp_service service;
 	uint32_t mtu;
 	uint8_t timeout, min_rnr_timer;
-	bool late;		    /* the receives came late */
+	bool late;		    /* the receives were posted late */
 	int fill;		    /* every payload byte; -1: the pattern of README.md */
 	uint32_t recv_bytes;	    /* of each receive buffer */
 	struct golden_side side[2]; /* client, server */

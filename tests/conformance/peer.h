@@ -2,8 +2,8 @@
 #ifndef CONFORMANCE_PEER_H
 #define CONFORMANCE_PEER_H
 /*
- * What the tests of the requester share: the rig, whose peer has told the HCA
- * that it gives no credits; requests, and what has to come out for them; READ
+ * Helpers of the requester's tests: the rig, whose peer has announced that it
+ * gives no credits; requests, and the packets expected for them; READ
  * responses. Path MTU 256, so that messages of many packets are short.
  */
 #include "rig.h"
@@ -11,19 +11,19 @@
 enum {
 	PEER_PSN = 0x100,
 	PEER_MTU = 256,
-	PEER_FAR = 1 << 20, /* where requests go to, in the memory of the peer */
-	PEER_INTO = 1 << 19 /* where the results of READs and atomics go to */
+	PEER_FAR = 1 << 20, /* target of requests in the peer's memory */
+	PEER_INTO = 1 << 19 /* target of the results of READs and atomics */
 };
 
 /* RC, MTU 256, both retry counters 7, a Loss timer of 67 ms. */
 struct sim_params peer_params(void);
-/* The rig with them; the peer has said, by an unsolicited ACK, that it gives no
- * credits, and counts as one that answers (rrc.proven), so that much may be
- * outstanding. Memory of both sides is filled with a pattern. */
+/* The rig with them; the peer has announced, by an unsolicited ACK, that it
+ * gives no credits, and counts as one that answers (rrc.proven), so that much
+ * may be outstanding. Memory of both sides is filled with a pattern. */
 struct sim *peer_create(const struct sim_params *p);
 struct sim *peer_make(void);
 #define TEST_PEER(name) RIG_TEST(name, peer_make())
-/* The same, but the peer has said nothing yet. */
+/* The same, but the peer has sent nothing yet. */
 struct sim *peer_create_without_credits(const struct sim_params *p);
 
 /* A signaled request of that length: from memory at 0 (into PEER_INTO for READs

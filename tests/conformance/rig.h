@@ -2,11 +2,11 @@
 #ifndef CONFORMANCE_RIG_H
 #define CONFORMANCE_RIG_H
 /*
- * One whole HCA (node 0 of a simulation) and a test that speaks for its peer (node 1), packet by
+ * One whole HCA (node 0 of a simulation) and a test that acts as its peer (node 1), packet by
  * packet: packets in, packets out, completions, events, context fields. Virtual time.
  *
- * A test names its rule: c9_079__..., see tests/conformance/rules; TEST() and RIG_TEST() register
- * it, so that the matrix and the record of transitions know its name.
+ * A test is named after its rule: c9_079__..., see tests/conformance/rules; TEST() and RIG_TEST()
+ * register it under this name for the matrix and the record of transitions.
  */
 #include <string.h>
 
@@ -34,10 +34,10 @@ struct rig_packet {
 /* Makes the HCA under test with p->qps queue pairs, connected to the test. Initial PSNs of both
  * directions: p->psn. */
 struct sim *rig_create(const struct sim_params *p);
-/* The same with the defaults but for the service, and without end-to-end credits: no
- * acknowledgement comes that nobody asked for (C9-155: posting receives would draw one). */
+/* The same with the defaults except the service, and without end-to-end credits, so that there are
+ * no unsolicited acknowledgements (C9-155: posting receives would cause one). */
 struct sim *rig_make(enum qp_service service);
-/* Asserts that nothing is left over (buffers, ring places), then unmakes it. */
+/* Asserts that nothing is left over (buffers, ring places), then destroys it. */
 void rig_end(struct sim *s);
 
 /* ---- packets into the HCA ---- */
@@ -92,15 +92,15 @@ void rig_no_cqe(struct sim *s);
 void rig_expect_event(struct sim *s, enum eqe_type type, uint32_t number);
 void rig_no_event(struct sim *s);
 
-/* QP to RST and from there to RTS again, by s->params; what packets, completions and events were
- * under way is dropped. */
+/* Moves the QP to RST and from there to RTS again, by s->params; packets, completions and events in
+ * flight are dropped. */
 void rig_reconnect(struct sim *s, unsigned qp);
 /* Another key for `length` bytes of node 0's memory at `offset`, in its client's domain unless pd
  * is not 0; addresses as those of the memory. */
 uint32_t rig_region(struct sim *s, uint64_t offset, uint64_t length, uint32_t access, uint32_t pd);
 /* A key that a peer may invalidate, to be written and read. */
 uint32_t rig_window(struct sim *s, uint64_t offset, uint64_t length);
-/* Takes a key away (HW2SW_MPT). */
+/* Revokes a key (HW2SW_MPT). */
 void rig_revoke(struct sim *s, uint32_t key);
 /* Node 0's memory there holds what rig_send() sends without a payload; or nothing but zeros. */
 void rig_holds_pattern(struct sim *s, uint64_t offset, uint32_t bytes);
@@ -109,16 +109,16 @@ void rig_untouched(struct sim *s, uint64_t offset, uint32_t bytes);
 uint32_t rig_epsn(struct sim *s, unsigned qp);
 enum qp_state rig_state(struct sim *s, unsigned qp);
 
-/* The responder refused the request of that PSN for good: a NAK, then silence; the QP is in ERR
- * with EPSN still that, and its client has the event. */
+/* The responder refused the request of that PSN fatally: a NAK, then silence; the QP is in ERR,
+ * EPSN is unchanged, and its client has the event. */
 void rig_expect_refusal(struct sim *s, unsigned qp, uint32_t psn, enum aeth_nak code, uint32_t msn);
 
 /* ---- names ---- */
 
-int rig_begin_test(void **state); /* tells the record of transitions which test runs */
+int rig_begin_test(void **state); /* gives the record of transitions the test's name */
 #undef TEST
 #define TEST(name) TEST_WITH(name, rig_begin_test, NULL)
-/* A case on a rig of its own, s, that `made` makes; it ends with rig_end(). */
+/* A case on its own rig, s, that `made` makes; it ends with rig_end(). */
 #define RIG_TEST(name, made)                                                                       \
 	static void name##_on(struct sim *s);                                                      \
 	TEST(name)                                                                                 \

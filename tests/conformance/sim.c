@@ -52,8 +52,8 @@ static uint64_t random_delay(struct sim *s)
 	return sim_random(s) % (s->faults.delay_ns ? s->faults.delay_ns : 20000);
 }
 
-/* How much later a frame comes for being reordered. A delay that a Loss timer takes for a loss
- * counts as one, a longer one as several. */
+/* How much later a reordered frame arrives. A delay that a Loss timer takes for a loss counts as
+ * one, a longer one as several. */
 static uint64_t reorder_delay(struct sim *s)
 {
 	uint64_t delay = chance(s, s->faults.reorder_ppm) ? random_delay(s) : 0;
@@ -65,8 +65,8 @@ static uint64_t reorder_delay(struct sim *s)
 	return delay;
 }
 
-/* marks: FRAME_MARKS or some of them. What is corrupted has an ICRC, by which it shows; a frame that
- * refers to its payload cannot have one and is lost. */
+/* marks: FRAME_MARKS or some of them. What is corrupted has an ICRC, by which it shows; a frame
+ * that refers to its payload cannot have one and is lost. */
 static void wire_put(struct sim *s, int to, const uint8_t *frame, unsigned bytes, uint64_t marks,
 		     uint64_t delay_ns)
 {
@@ -580,7 +580,7 @@ static unsigned busy_poll(struct sim *s, struct sim_node *n)
 }
 
 /* How many elements the HCAs handled. */
-/* Time in which nobody polled because nothing happened: a daemon would have slept. */
+/* Time without polls because nothing happened: a daemon would have slept. */
 static void tell_sleep(struct sim *s)
 {
 	uint64_t slept_ns = s->now_ns - s->polled_ns - s->stolen_ns;

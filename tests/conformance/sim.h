@@ -16,7 +16,7 @@
 #include "pipeline/message.h"
 
 enum {
-	SIM_QPS = 8,	    /* that the helpers of these tests know of */
+	SIM_QPS = 8,	    /* that the helpers of these tests use */
 	SIM_QPS_MAX = 1200, /* that a node may have */
 	SIM_SQ_ENTRIES = 512,
 	SIM_RQ_ENTRIES = 512,
@@ -70,7 +70,7 @@ struct sim_srq {
 };
 
 struct sim_node {
-	struct hca *hca; /* NULL: a test speaks for it */
+	struct hca *hca; /* NULL: a test acts as this node */
 	struct ceu *ceu;
 	struct client_page *page;
 	uint32_t doorbells;
@@ -91,7 +91,7 @@ struct sim_node {
 	uint8_t ip[16];
 };
 
-/* How a node names itself; NULL: as the simulation likes. QP i has the number qpn + i. */
+/* A node's numbers; NULL: the simulation chooses. QP i has the number qpn + i. */
 struct sim_identity {
 	uint32_t qpn, psn, key; /* psn: the first that it sends */
 	uint64_t va;		/* of the first byte of its memory */
@@ -113,7 +113,7 @@ struct sim_params {
 	bool srq;	 /* all QPs of a node receive through one SRQ */
 	uint16_t access; /* rights of the peer: enum access_flags */
 	bool paged; /* the regions are pages of 4 KiB, which lie in another order for the HCA */
-	bool busy;  /* now and then another lcore holds what their translation needs */
+	bool busy;  /* at times another lcore holds what their translation needs */
 	bool payload_refs; /* frames have no ICRC and refer to their payload, as between ring ports */
 	bool alone;	   /* node 0 only: rig.h speaks for node 1 */
 	unsigned packets;		  /* packet buffers; 0: enough */
@@ -129,12 +129,13 @@ struct sim_params {
 	}
 
 struct sim {
-	struct sim_params params; /* what later sim_modify() calls go by; tests may change it */
+	struct sim_params params; /* used by later sim_modify() calls; tests may change it */
 	uint64_t now_ns, polled_ns;
 	uint64_t stolen_ns; /* since polled_ns; sim_steal() */
-	unsigned wire_room; /* frames that may be on their way to a node; the port takes no more. 0:
-			       any number */
-	uint64_t step_ns; /* how far one step goes: 1 µs; a test that only waits may make it more */
+	unsigned
+		wire_room; /* frames that may be in flight to a node; the port takes no more. 0: any
+			       number */
+	uint64_t step_ns;  /* time of one step: 1 µs; a test that only waits may increase it */
 	uint64_t rng;
 	struct sim_faults faults;
 	uint32_t
@@ -142,8 +143,8 @@ struct sim {
 	struct rte_mempool *packets, *descriptors;
 	struct sim_node node[2];
 	struct sim_wire_end end[2];
-	/* A test may look at each frame that leaves `from`, before the faults; not NULL return: the
-	 * frame goes no further. */
+	/* A test may inspect each frame that leaves `from`, before the faults; not NULL return: the
+	 * frame is dropped. */
 	bool (*tap)(struct sim *s, int from, const uint8_t *frame, unsigned bytes, void *arg);
 	void *tap_arg;
 };
@@ -152,9 +153,9 @@ struct sim {
 struct sim *sim_create(const struct sim_params *p);
 void sim_destroy(struct sim *s);
 /* The same two HCAs for another run: the first p->qps QPs go through RST and are connected anew as
- * *p says (service, sizes and the number of QPs stay as they are), the wire, the CQs, the event
- * queues and the frame numbers of the drop masks start anew, the generator with p->seed. Everything
- * must have come to rest before. */
+ * *p says (service, sizes and the number of QPs stay as they are); the wire, the CQs, the event
+ * queues and the frame numbers of the drop masks are reset, the generator starts with p->seed. The
+ * simulation must be idle. */
 void sim_reset(struct sim *s, const struct sim_params *p);
 
 /*
@@ -211,8 +212,8 @@ uint32_t sim_post_recv_list(struct sim *s, int node, unsigned qp, const struct s
 /* Posts a receive of one entry (length 0: none). */
 uint32_t sim_post_recv(struct sim *s, int node, unsigned qp, uint64_t offset, uint32_t length);
 
-/* Posts a receive of one entry into the node's SRQ. Returns the tag that its completion brings as
- * wqe_offset. */
+/* Posts a receive of one entry into the node's SRQ. Returns the tag that its completion will have
+ * as wqe_offset. */
 uint32_t sim_post_srq_recv(struct sim *s, int node, uint64_t offset, uint32_t length);
 
 /* Next completion of that node, if there is one. */
@@ -223,12 +224,12 @@ bool sim_poll_event(struct sim *s, int node, struct eqe *out);
 
 /* Lets time pass in steps of step_ns, polling both HCAs. */
 void sim_run(struct sim *s, uint64_t ns);
-/* That much time passes while others have the CPU: frames arrive, nobody looks. */
+/* That much time passes while others have the CPU: frames arrive, but are not polled. */
 void sim_steal(struct sim *s, uint64_t ns);
-/* When the next frame arrives or timer may expire; UINT64_MAX: nothing will ever happen. */
+/* When the next frame arrives or timer may expire; UINT64_MAX: nothing is due. */
 uint64_t sim_next_due(struct sim *s);
-/* One step; but when nothing happens in it, time goes on to what is due next, at most to end_ns.
- * False: nothing is due any more, time stays. */
+/* One step; if nothing happens in it, time advances to the next event, at most to end_ns. False:
+ * nothing is due any more, time stays. */
 bool sim_advance(struct sim *s, uint64_t end_ns);
 /* Advances until nothing is due. False: something still was after `ns`. */
 bool sim_settle(struct sim *s, uint64_t ns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a test may ask of a simulation: contexts, counters, whether everything has come back. */
+/* Queries of a simulation: contexts, counters, whether everything has been returned. */
 #include <stdio.h>
 #include "requester/requester.h"
 #include "responder/responder.h"

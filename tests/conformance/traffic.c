@@ -333,7 +333,7 @@ static void poll_all(struct traffic *t)
 {
 	struct cqe c;
 
-	/* Receives first: what is sent has been received when it completes. */
+	/* Receives first: a send has been received when it completes. */
 	for (int node = 0; node < 2; node++)
 		while (sim_poll_cq(t->s, node, &c))
 			(c.is_send ? completed : received)(t, c.is_send ? node : !node,
@@ -365,7 +365,7 @@ static void prove_end(struct traffic *t, int node, unsigned q)
 		wrong(t, node, q, f->ops - 1, "the atomic's word is wrong", NULL);
 }
 
-/* What a QP that does not go on waits for. */
+/* What a QP without progress waits for. */
 static void print_qp(struct traffic *t, int node, unsigned qp)
 {
 	const struct qp *q = sim_context(t->s, node, qp);

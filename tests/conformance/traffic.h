@@ -4,9 +4,8 @@
 /*
  * Operations between the two HCAs of a simulation, and their proof: each completes exactly once, in
  * order, with its data right, nothing beside its buffers touched, each receive likewise; at the end
- * nothing is left over. A flow is what one node asks of the other on one QP. RC only. Whatever is
- * wrong fails the test with the label that traffic_begin() was given, which must say how to
- * reproduce it.
+ * nothing is left over. A flow is the operations of one node on one QP. RC only. Any error fails
+ * the test with the label given to traffic_begin(), which must say how to reproduce it.
  */
 #include "test.h"
 #include "sim.h"
@@ -41,7 +40,7 @@ struct traffic_flow {
 	struct traffic_op op[TRAFFIC_OPS];
 	unsigned ops, posted, done, recv_posted, received;
 	bool failed;	 /* an error has completed: the rest is flushed */
-	uint64_t atomic; /* what the peer's word must be */
+	uint64_t atomic; /* expected value of the peer's word */
 };
 
 struct traffic {

@@ -9,13 +9,13 @@
  *		assert_int_equal(...);
  *	}
  *
- * They run in the order in which they stand in the file, under cmocka. A fixture's header says
- * what each of its tests begins and ends with:
+ * They run in the order of the file, under cmocka. A fixture's header defines their setup and
+ * teardown:
  *
  *	#undef TEST
  *	#define TEST(name) TEST_WITH(name, fx_setup, fx_teardown)
  *
- * and the program, or its fixture, what happens once for all of them: TEST_GROUP(.setup = ...).
+ * and the program, or its fixture, those of the whole group: TEST_GROUP(.setup = ...).
  * A program whose tests are rows of a table at run time writes its own main().
  */
 #include <setjmp.h>
@@ -31,8 +31,8 @@ struct test {
 	int line;
 };
 
-/* What a program does before its first test and after its last; NULL: nothing. With `again`, all
- * tests run a second time, set up by that function. */
+/* Functions before a program's first test and after its last; NULL: none. With `again`, all tests
+ * run a second time, set up by that function. */
 struct test_group {
 	CMFixtureFunction setup, teardown, again;
 };
@@ -41,7 +41,7 @@ extern const struct test_group test_group __attribute__((weak));
 
 #define TEST_GROUP(...) const struct test_group test_group = {__VA_ARGS__}
 
-/* A test without setup and teardown, until a fixture's header defines it anew. */
+/* A test without setup and teardown, unless a fixture's header redefines it. */
 #define TEST(name) TEST_WITH(name, NULL, NULL)
 /* *state begins as the name of the test. */
 #define TEST_WITH(name, setup, teardown) TEST_STATE(name, setup, teardown, #name)

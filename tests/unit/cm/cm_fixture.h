@@ -2,9 +2,9 @@
 #ifndef TESTS_UNIT_CM_FIXTURE_H
 #define TESTS_UNIT_CM_FIXTURE_H
 /*
- * Two connection managers, client and server, in virtual time, and everything that passes between
- * them in the test's hand: each side's messages wait in its outbox until the test carries, loses or
- * forges them. Owners are told into a log.
+ * Two connection managers, client and server, in virtual time. The test controls everything between
+ * them: each side's messages wait in its outbox until the test carries, loses or forges them.
+ * Notifications of the owners go into a log.
  */
 #include <stdint.h>
 
@@ -41,7 +41,7 @@ struct side {
 	unsigned int sent, taken;
 	struct told told[TOLD];
 	unsigned int events, read;
-	/* What request() does: who serves, and what it does before it answers. */
+	/* Behaviour of request(): the owner, and what it does before it answers. */
 	void *serves;
 	uint16_t reason; /* 0xffff: leaves it */
 	void (*on_request)(struct side *s, struct cm_connection *c);
@@ -61,7 +61,7 @@ extern uint64_t now;
 /* Fresh sides, both with these limits. */
 void pair_start(const struct cm_limits *limits);
 int pair_setup(void **state);
-/* Checks that nothing was told or sent that the test did not look at. */
+/* Checks that there is no notification or message that the test has not read. */
 int pair_teardown(void **state);
 
 /* s forgets all its connections, as a daemon that dies and comes back. */
@@ -84,7 +84,7 @@ void deliver_from(struct side *s, const uint8_t gid[16], const struct cm_message
 void deliver_to_device(struct side *s, uint16_t device, const struct cm_message *m);
 struct side *other(struct side *s);
 
-/* The oldest event that s's owner was told of and the test did not see yet; type is checked. */
+/* The owner's oldest event that the test has not read yet; type is checked. */
 const struct told *heard(struct side *s, enum cm_event_type type);
 void heard_nothing(const struct side *s);
 
@@ -102,9 +102,9 @@ void check_empty(void);
 struct cm_connection *ask(void);
 /* The server's answer to the request it got last, sent and not carried. */
 struct cm_connection *answer(void);
-/* The same, and the client has heard it. */
+/* The same, and the client has been notified. */
 struct cm_connection *answer_arrives(void);
-/* The client's RTU is sent, and the server has heard it. */
+/* The client's RTU is sent, and the server has been notified. */
 void rtu_arrives(struct cm_connection *c);
 /* Established on both sides. */
 void establish(struct cm_connection **c, struct cm_connection **s);
@@ -114,11 +114,11 @@ void until_req(struct cm_connection **c, struct cm_connection **s);
 void until_rep(struct cm_connection **c, struct cm_connection **s);
 void until_mra_of_req(struct cm_connection **c, struct cm_connection **s);
 void until_mra_of_rep(struct cm_connection **c, struct cm_connection **s);
-/* The client's owner disconnects; the server's agrees. Both have heard of it. */
+/* The client's owner disconnects; the server's agrees. Both have been notified. */
 void disconnect(struct cm_connection *c, struct cm_connection *s);
-/* A message of s's connection c about something, to be altered or forged. */
+/* A message of s's connection c, to be altered or forged. */
 struct cm_message message_of(struct side *s, const struct cm_connection *c, enum cm_type type);
-/* Both sides let go; all messages get lost; time passes until nothing is left. */
+/* Both sides release; all messages get lost; time passes until nothing is left. */
 void wind_up(struct cm_connection *c, struct cm_connection *s);
 
 extern const struct cm_end client_end, server_end;

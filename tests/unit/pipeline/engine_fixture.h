@@ -3,9 +3,9 @@
 #define ENGINE_FIXTURE_H
 /*
  * One HCA with one engine, queue pairs in RTS, memory, a completion queue and a port that only
- * remembers: a test puts elements into the rings of one module, polls that module alone, and looks
- * at the rings behind it. Everything is reached through `fx`. Teardown closes the queue pairs and
- * proves that every mbuf came back.
+ * records frames: a test puts elements into the rings of one module, polls only that module, and
+ * checks the rings behind it. Everything is reached through `fx`. Teardown closes the queue pairs
+ * and proves that every mbuf was freed.
  */
 #include <stdint.h>
 #include <string.h>
@@ -50,7 +50,7 @@ enum {
 
 struct fx_port {
 	struct link_port port;
-	struct rte_mbuf *rx[FX_PORT_FRAMES]; /* to be received */
+	struct rte_mbuf *rx[FX_PORT_FRAMES]; /* to receive */
 	unsigned rx_count, rx_next;
 	struct rte_mbuf *tx[FX_PORT_FRAMES]; /* sent; the port's references */
 	unsigned tx_count;
@@ -73,7 +73,7 @@ struct fx {
 
 extern struct fx *fx;
 
-/* What a test may have otherwise; as the initial state of the test (TEST_OPTIONS). */
+/* Options of a test, as its initial state (TEST_OPTIONS). */
 struct fx_options {
 	uint32_t qps;	  /* size of the table; 0: 64 */
 	unsigned engines; /* 0: 1; the queue pairs belong to the first one */
@@ -93,12 +93,12 @@ int fx_teardown(void **state);
 struct wire_path fx_path(bool ipv6, bool vlan, bool towards_us);
 /* Fills a context as the CEU would, RC in RTS. */
 void fx_make_qp(struct qp *q, uint32_t qpn, uint32_t index);
-/* Makes the service of a queue pair another one. */
+/* Changes the service of a queue pair. */
 void fx_service(unsigned qp, enum qp_service service);
 
 /*
- * A request as DataPack hands it over: one data unit of `length` bytes at FX_VA (beyond
- * FX_MEMORY_BYTES: at FX_HUGE_VA), signaled, wqe_offset as given. Not put anywhere.
+ * A request as DataPack passes it on: one data unit of `length` bytes at FX_VA (beyond
+ * FX_MEMORY_BYTES: at FX_HUGE_VA), signalled, wqe_offset as given. Not put into a ring.
  */
 struct rte_mbuf *fx_request(unsigned qp, uint8_t opcode, uint32_t length, uint32_t wqe_offset);
 
@@ -110,11 +110,11 @@ unsigned fx_ring_count(enum channel_id which);
 void fx_fill(enum channel_id which, unsigned room);
 void fx_unfill(enum channel_id which);
 
-/* Takes all of a pool's mbufs but `leave` away, and gives them back. */
+/* Takes all but `leave` of a pool's mbufs, and returns them. */
 void fx_exhaust(struct rte_mempool *pool, unsigned leave);
 void fx_refill(void);
 
-/* Next completion or NULL; gives its place back. */
+/* Next completion or NULL; frees its place. */
 const struct cqe *fx_cqe(void);
 /* The next completion is a good one of that operation and WQE. */
 void fx_assert_cqe(uint8_t opcode, uint32_t wqe_offset);

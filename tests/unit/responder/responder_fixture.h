@@ -42,7 +42,7 @@ enum {
 	FX_FRAMES = 512,
 };
 
-/* A frame that came out. */
+/* A frame that was sent. */
 struct fx_frame {
 	struct wire_headers h;
 	uint32_t bytes;
@@ -67,7 +67,7 @@ struct fx {
 	uint32_t eq_taken;
 	struct fx_frame frames[FX_FRAMES];
 	unsigned frame_count, frame_next;
-	bool keep_rx; /* the frames are shared: check that nobody wrote into them */
+	bool keep_rx; /* the frames are shared: check that they were not written to */
 	bool ipv6;
 };
 
@@ -93,10 +93,9 @@ void fx_send_write(uint32_t qpn, uint32_t psn, uint32_t key);
 uint8_t fx_pattern(uint8_t seed, uint32_t i);
 void fx_assert_pattern(const uint8_t *p, uint32_t bytes, uint8_t seed);
 
-/* Polls the stage `times` times and collects what comes out. Returns the sum of what the polls
- * returned. */
+/* Polls the stage `times` times and collects its output. Returns the sum of the polls' results. */
 unsigned fx_poll(unsigned times);
-/* Collects what has come out. */
+/* Collects the output so far. */
 void fx_collect(void);
 /* Does an entry of the MPT have this key? */
 bool fx_key_is_valid(uint32_t key);
