@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ATOMIC WRITE (annex A19 of the standard): what the responder takes, in which order it shows, what
- * it answers, duplicates; what the requester sends, sends again, and completes by. */
+/* ATOMIC WRITE (annex A19 of the standard). The responder: valid requests, ordering, answers,
+ * duplicates. The requester: its packets, retransmission, completion. */
 #include "peer.h"
 
 enum { PSN = 0x100, AT = 4096 };
@@ -39,7 +39,7 @@ TEST_RC(atomic_write__is_written_and_answered)
 	assert_int_equal(rig_epsn(s, 0), PSN + 1);
 }
 
-/* What was sent before is acknowledged before, and a READ behind it brings the word. */
+/* Earlier requests are acknowledged first, and a READ behind it returns the word. */
 TEST_RC(atomic_write__keeps_the_order)
 {
 	struct rig_packet p;
@@ -99,7 +99,7 @@ TEST(atomic_write__what_is_refused)
 	}
 }
 
-/* C9-81: it is a message of its own. */
+/* C9-81: it is a separate message. */
 TEST_RC(atomic_write__is_in_no_other_message)
 {
 	rig_request(s, 0, WIRE_RC_WRITE_FIRST, PSN, AT + 4096, 2048, 1024);
@@ -163,7 +163,7 @@ static void answer(struct sim *s, uint32_t psn, uint32_t msn)
 	rig_read_response(s, 0, WIRE_RC_READ_RESP_ONLY, psn, msn, NULL, 0);
 }
 
-/* From entries and inline; what is more than eight bytes stays. */
+/* From entries and inline; bytes beyond eight are not sent. */
 TEST_PEER(atomic_write__sends_eight_bytes)
 {
 	static const struct {
@@ -199,8 +199,8 @@ TEST_PEER(atomic_write__sends_eight_bytes)
 	}
 }
 
-/* It goes again with the bytes that it had, whatever the client has made of its buffer meanwhile;
- * an acknowledgement of what is behind says that the answer was lost. */
+/* It is sent again with its original bytes, whatever the client has stored in its buffer since; an
+ * acknowledgement of a later request shows that the answer was lost. */
 TEST(atomic_write__goes_again)
 {
 	for (int by_timer = 0; by_timer < 2; by_timer++) {
@@ -273,7 +273,7 @@ TEST(atomic_write__bad_requests)
 	}
 }
 
-/* No more are out than the peer has resources for. */
+/* No more are outstanding than the peer has resources for. */
 TEST(atomic_write__waits_for_a_resource)
 {
 	struct sim_params p = peer_params();

@@ -235,7 +235,8 @@ TEST_EACH_WAY(rc__inline_and_chain_of_doorbells)
 	sim_destroy(s);
 }
 
-/* A packet over a page border, and somebody holds the second page: it is executed anew, whole. */
+/* A packet over a page border, while another lcore holds the second page: it is executed again as a
+ * whole. */
 TEST(rc__write_over_a_page_that_is_held)
 {
 	enum { FIRST_MTT = 64, PAGE = 4096, AT = 4 * PAGE - 100, BYTES = 200 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The catalogue of errors, with both sides of each: what the request completes with, what the
- * receive does, which state both queue pairs are in, which event the responder's client gets, and
- * which counters tell. In every row the request before the bad one completes, the one behind it is
- * flushed. Then queue pairs that are moved to ERR, reset and destroyed under load.
+ * The catalogue of errors, with both sides of each: the completions of request and receive, the
+ * states of both queue pairs, the event of the responder's client, and the counters. In every row
+ * the request before the bad one completes, the one behind it is flushed. Then queue pairs that are
+ * moved to ERR, reset and destroyed under load.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,7 +106,7 @@ static bool tap(struct sim *s, int from, const uint8_t *frame, unsigned bytes, v
 	return true;
 }
 
-/* A key of its own for the second half of the responder's memory. */
+/* A separate key for the second half of the responder's memory. */
 static void add_region(struct sim *s, uint32_t access)
 {
 	struct mpt_entry m = {
@@ -358,7 +358,7 @@ static void one_load(enum ending ending, int node, unsigned after_us)
 	sim_run(s, after_us * US);
 	take(s, &l);
 	end_qp(s, node, ending);
-	for (unsigned i = 0; i < 5; i++) { /* the other QP goes on */
+	for (unsigned i = 0; i < 5; i++) { /* the other QP continues */
 		sim_post(s, 0, 1, &other);
 		sim_post(s, 1, 1, &other);
 	}
@@ -370,7 +370,7 @@ static void one_load(enum ending ending, int node, unsigned after_us)
 	take(s, &l);
 	assert_true(sim_counter(s, 0, COUNTER_requests) >= 5);
 	assert_int_equal(qp_state(sim_context(s, 0, 1)), QP_RTS);
-	/* A QP in ERR completes all that it had; one that is gone nothing more. */
+	/* A QP in ERR completes everything it had; a destroyed one completes nothing more. */
 	if (ending == TO_ERR)
 		assert_int_equal(l.done[node], 10);
 	assert_int_equal(l.done[!node], 10);
@@ -417,7 +417,7 @@ static void load__destroyed(void **state)
 
 static int hand_over(void **state)
 {
-	return 0; /* *state is the row, as the test was told */
+	return 0; /* *state is the row, as passed to the test */
 }
 
 #define UNIT(f)                                                                                    \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Unreliable service between two HCAs, the sender's side: a failed send stops the send queue (SQE)
- * and nothing else, and its client takes it up again; lengths, Q_Keys, completions.
+ * Unreliable service between two HCAs, the sender's side: a failed send stops only the send queue
+ * (SQE), which its client restarts; lengths, Q_Keys, completions.
  */
 #include "rig.h"
 
@@ -65,7 +65,7 @@ static void end(struct sim *s)
 	sim_run(s, MS);
 	assert_nothing(s, 0);
 	assert_nothing(s, 1);
-	while (sim_poll_event(s, 0, &e)) /* a failed send raises none: its completion tells */
+	while (sim_poll_event(s, 0, &e)) /* a failed send raises none: its completion reports it */
 		assert_int_equal(e.type, EQE_COMM_EST);
 	assert_true(sim_quiet(s));
 	sim_destroy(s);
@@ -73,8 +73,8 @@ static void end(struct sim *s)
 
 /* ---- SQE ---- */
 
-/* The send completes in error, what is behind it is flushed, in order; receiving goes on; then the
- * queue is taken up again. */
+/* The send completes in error, later ones are flushed, in order; receiving continues; then the
+ * queue is restarted. */
 static void stopped_and_taken_up(enum qp_service service, const struct sim_wr *bad,
 				 uint32_t syndrome)
 {
@@ -97,7 +97,7 @@ static void stopped_and_taken_up(enum qp_service service, const struct sim_wr *b
 	for (unsigned i = 2; i < 5; i++)
 		expect_error(s, SYNDROME_WR_FLUSH, at[i]);
 	expect(s, 1, USER_RECV, 0);
-	/* What is posted now is flushed, too */
+	/* a request posted now is flushed, too */
 	expect_error(s, SYNDROME_WR_FLUSH, sim_post(s, 0, 0, &good));
 	assert_nothing(s, 1);
 	/* The other direction */
@@ -155,7 +155,7 @@ TEST(ud__bad_operation_stops_the_send_queue)
 	stopped_and_taken_up(SERVICE_UD, &bad, SYNDROME_LOCAL_QP_OP);
 }
 
-/* What was rung for before SQERR2RTS is flushed even if it is looked at only then. */
+/* A request posted before SQERR2RTS is flushed even if its doorbell is taken only afterwards. */
 TEST(uc__stale_doorbells_are_flushed)
 {
 	struct sim *s = make(SERVICE_UC);

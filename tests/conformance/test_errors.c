@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What goes wrong, end to end: bad requests in their turn, each fatal NAK, both retry counters,
- * hostile doorbells and descriptors, a QP destroyed under load. */
+/* Errors end to end: bad requests in their turn, each fatal NAK, both retry counters, hostile
+ * doorbells and descriptors, a QP destroyed under load. */
 #include <stdio.h>
 #include "rig.h"
 
@@ -180,8 +180,8 @@ TEST(c9_142__retry_exhausted_and_nobody_else_waits)
 	end(s);
 }
 
-/* Seven QPs whose peers are gone, one after another, with all that they may post; the eighth goes
- * on at once. */
+/* Seven QPs with dead peers, one after another, post as much as they may; the eighth is served at
+ * once. */
 static void dead_peers(uint8_t opcode, uint32_t bytes)
 {
 	struct hca_config defaults;
@@ -223,7 +223,7 @@ TEST(isolation__dead_peers_leave_read_buffers)
 	dead_peers(USER_RDMA_READ, 20000);
 }
 
-/* More doorbells than there are descriptors, for a QP whose peer is gone: its timer still runs, all
+/* More doorbells than there are descriptors, for a QP with a dead peer: its timer still runs, all
  * of them complete in error, and then the client's other QP is served. */
 TEST(isolation__doorbells_beyond_the_descriptors)
 {
@@ -343,7 +343,7 @@ TEST(destroy__under_load)
 			CEU_OK);
 		wr = write_of(64);
 		wr.remote = 3 << 20;
-		sim_post(s, 0, 1, &wr); /* the other QP goes on */
+		sim_post(s, 0, 1, &wr); /* the other QP continues */
 		sim_run(s, 300 * MS);
 		while (sim_poll_cq(s, 0, &c))
 			;

@@ -104,7 +104,7 @@ static void post(struct fairness *f, unsigned qp)
 	w->posted++;
 }
 
-/* At most so many in one step that the doorbells never overflow. */
+/* Few enough in one step that the doorbells never overflow. */
 static void post_some(struct fairness *f, unsigned qp)
 {
 	const struct flow *w = &f->flow[qp];
@@ -200,7 +200,7 @@ TEST(fairness__writes)
 	share(flow, 0, WIRE_RC_SEND_FIRST, WIRE_RC_WRITE_ONLY_IMM);
 }
 
-/* A fifth one, which now and then has a packet to send, makes turns end in the midst. */
+/* A fifth one, which has a packet to send at times, cuts turns short. */
 TEST(fairness__beside_a_light_one)
 {
 	static const struct flow flow[QPS + 1] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* FLUSH (annex A19 of the standard): what the responder takes, when it answers, duplicates; what
- * the requester sends, sends again, and completes by. */
+/* FLUSH (annex A19 of the standard). The responder: valid requests, when it answers, duplicates.
+ * The requester: its packets, retransmission, completion. */
 #include "peer.h"
 
 enum { PSN = 0x100, AT = 4096, BYTES = 1024 };
@@ -151,7 +151,7 @@ TEST(flush__what_is_refused)
 	}
 }
 
-/* C9-81: it is a message of its own. */
+/* C9-81: it is a separate message. */
 TEST_FLUSH(flush__is_in_no_other_message)
 {
 	rig_request(s, 0, WIRE_RC_WRITE_FIRST, PSN, AT + 4096, 2048, 1024);
@@ -294,7 +294,7 @@ TEST(flush__bad_requests)
 	}
 }
 
-/* No more are out than the peer has resources for. */
+/* No more are outstanding than the peer has resources for. */
 TEST(flush__waits_for_a_resource)
 {
 	struct sim_params p = peer_params();

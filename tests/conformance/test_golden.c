@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The captures of tests/golden, replayed: our HCA plays one side (once the client's, once the
- * server's), the other side's packets are those of the capture. What we send must be what that side
- * sent, packet by packet, but for the differences in the table below; what our client sees
- * (completions, data) must be what the client there saw. Timing is by cause: a packet of the peer's
- * comes as soon as we have sent what the peer had received before it.
+ * server's), the other side's packets are those of the capture. Our packets must equal those of
+ * that side, one by one, except for the differences in the table below; our client must see the
+ * same completions and data. Timing is causal: a packet of the peer arrives as soon as we have sent
+ * everything that the peer had received before it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "golden_scenario.h"
 #include "rig.h"
 
-/* What the standard leaves open, or where that peer is wrong. Everything else fails. */
+/* Differences where the standard leaves a choice or that peer is wrong. All others fail. */
 enum difference {
 	ACKREQ,
 	CREDITS,
@@ -52,9 +52,9 @@ static const struct {
 		 "first "
 		 "says 11111b here"},
 };
-/* Left out altogether: cm_rping, which is the connection manager's. In timing the standard leaves
- * more open (the peer waits for its timer where a gap in a READ's responses could tell, its RNR
- * waits are longer): no difference here, where time is what the packets cause. */
+/* Omitted: cm_rping, which belongs to the connection manager. The standard leaves timing more open
+ * (the peer waits for its timer where a gap in a READ's responses would show the loss, its RNR
+ * waits are longer): that makes no difference here, where timing is causal. */
 
 static struct golden golden;
 static unsigned seen[DIFFERENCES];
@@ -214,7 +214,7 @@ static void post(struct replay *r, const struct golden_event *e)
 			    .sge = {{at, e->bytes, 0}},
 			    .sges = e->bytes != 0};
 
-	if (e->key && e->opcode != USER_SEND_INV) { /* a key of its own: what the capture says */
+	if (e->key && e->opcode != USER_SEND_INV) { /* a separate key, from the capture */
 		wr.rkey = e->key;
 		wr.remote = next->f.h.va - r->s->node[1].va;
 	}
@@ -323,7 +323,7 @@ static void prove_received(struct replay *r, const struct golden_event *e, const
 	prove(r, at + 40, message_of(r, k), 0, e->bytes - 40);
 }
 
-/* Does what our side did next, as far as it can be done now. */
+/* Performs our side's next actions, as far as they are possible now. */
 static void follow_events(struct replay *r)
 {
 	take_completions(r);
@@ -472,7 +472,7 @@ static void inject(struct replay *r)
 	}
 }
 
-/* Takes what we sent. How much. */
+/* Takes the packets that we sent. Returns how many. */
 static unsigned take_packets(struct replay *r)
 {
 	struct rig_packet p;
@@ -556,7 +556,7 @@ static void make_window(struct replay *r)
 			CEU_OK);
 }
 
-/* What the window's first WRITE left, and the second did not. */
+/* Bytes written by the window's first WRITE, and not by the second. */
 static void prove_window(struct replay *r)
 {
 	if (!own(r)->window_key)
@@ -565,7 +565,7 @@ static void prove_window(struct replay *r)
 	assert_int_equal(sim_context(r->s, 0, 0)->state, QP_ERR);
 }
 
-/* No credits are needed: what the first answer says otherwise. */
+/* No credits are needed, whatever the first answer says. */
 static void unlimited_start(struct replay *r)
 {
 	if (r->g->service != SERVICE_RC)
@@ -626,7 +626,7 @@ static void golden__each_permitted_difference_is_needed(void **state)
 
 static int hand_over(void **state)
 {
-	return 0; /* *state is the scenario, as the test was told */
+	return 0; /* *state is the scenario, as passed to the test */
 }
 
 int main(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A peer with hundreds of queue pairs takes all that it can get; beside it, one queue pair of
- * another client does one operation after another. What that one gets is counted in rounds and in
- * virtual time: nothing depends on how fast a machine is.
+ * A peer with hundreds of queue pairs takes all it can get; beside it, one queue pair of another
+ * client performs one operation after another. Its service is measured in rounds and in virtual
+ * time: nothing depends on the speed of a machine.
  */
 #include "requester/requester.h"
 #include "rig.h"

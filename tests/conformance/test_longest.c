@@ -36,7 +36,7 @@ static struct sim_params params(uint8_t mtu, unsigned qps)
 	return p;
 }
 
-/* Each is begun, and the peer is told how long it is. */
+/* Each is begun, which announces its length to the peer. */
 TEST(c9_072__two_gibibytes_at_every_mtu)
 {
 	for (uint8_t mtu = 1; mtu <= 5; mtu++) {
@@ -162,7 +162,7 @@ TEST(c9_061__asked_for_again_across_the_window)
 	rig_end(s);
 }
 
-/* From one HCA to the other, all of it; what is written last is what was read last. */
+/* The whole transfer from one HCA to the other; the last bytes written are the last bytes read. */
 static void all_of_it(uint8_t opcode, uint8_t mtu)
 {
 	struct sim_params p = params(mtu, 1);

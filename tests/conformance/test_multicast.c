@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Datagrams to multicast groups between two HCAs: to whom they come, what one receiver's fault is
- * to the others, and that nothing is left over.
+ * Datagrams to multicast groups between two HCAs: who receives them, how one receiver's fault
+ * affects the others, and that nothing is left over.
  */
 #include "rig.h"
 
@@ -203,7 +203,7 @@ TEST(multicast__detached)
 	end(s);
 }
 
-/* A datagram to a queue pair's own number is not for the group, whoever is in it. */
+/* A datagram to a queue pair's own number is not for its groups. */
 TEST(multicast__unicast_goes_to_one)
 {
 	struct sim *s = make();
@@ -290,7 +290,7 @@ TEST(multicast__a_damaged_one_is_nobodys)
 
 /* ---- many ---- */
 
-/* More references than HP_EE has places: HeaderParser waits, and nobody misses one. */
+/* More references than HP_EE has places: HeaderParser waits, and no queue pair misses one. */
 TEST(multicast__each_of_many_to_each)
 {
 	enum { MESSAGES = 100 };
@@ -332,7 +332,7 @@ TEST(multicast__destroyed_while_they_come)
 		for (unsigned k = 0; k < 60; k++)
 			send_to(s, 0, group4, MESSAGE);
 		sim_run(s, 2 * US + round * US);
-		if (round % 2) /* the number of one that has gone stays in the group */
+		if (round % 2) /* the number of a destroyed one stays in the group */
 			detach(s, 1, round, group4);
 		sim_renew(s, 1, round);
 		sim_run(s, MS);

@@ -63,7 +63,7 @@ TEST(refs__to_what_is_long_and_in_one_piece_and_acknowledged)
 	}
 }
 
-/* What happens to node 0 while its packet, or the response of node 1 to its READ, is on its way. */
+/* Events at node 0 while its packet, or node 1's response to its READ, is in flight. */
 enum happening { NOTHING, ANOTHER_REGION, REVOKED, REVOKED_AND_MADE_AGAIN, FAILED, RESET };
 
 /* The same key, by which the same addresses are other memory. */
@@ -155,7 +155,8 @@ TEST(refs__follow_the_region_and_the_request)
 	}
 }
 
-/* A response that cannot be followed is as good as lost: it is asked for again, and then refused. */
+/* A response that cannot be followed is as good as lost: it is asked for again, and then
+ * refused. */
 TEST(refs__of_responses_follow_the_region)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How losses are made good: what is sent again, how often, how soon. */
+/* Recovery from losses: what is sent again, how often, how soon. */
 #include "peer.h"
 
 enum { OUTSTANDING = 32, BYTES = 65536 };
 
-/* What the wire loses: of the request packets those with this number (0: none), and their next
- * `again` repetitions; of the answers all NAKs if `naks`. */
+/* The wire's losses: every request packet with this number (0: none) and its next `again`
+ * repetitions; all NAKs if `naks`. */
 struct loss {
 	uint64_t number, again, naks;
 	uint32_t psn;
@@ -35,8 +35,8 @@ static bool lose(struct sim *s, int from, const uint8_t *frame, unsigned bytes, 
 	return false;
 }
 
-/* Keeps OUTSTANDING WRITEs of 16 packets going until `messages` have completed. Others take the CPU
- * for steal_ns now and then. */
+/* Keeps OUTSTANDING WRITEs of 16 packets outstanding until `messages` have completed. Others take
+ * the CPU for steal_ns at times. */
 static struct sim *stream_interrupted(unsigned messages, struct loss loss, struct sim_faults faults,
 				      uint64_t steal_ns)
 {
@@ -92,9 +92,9 @@ TEST(recovery__one_loss_draws_one_nak_and_no_duplicate)
 	}
 }
 
-/* The responder tells a loss once. If the packet that it asked for is lost too, what is outstanding
- * goes out again after some round trips: long before the transport timer, and not counted as one
- * of its retries. */
+/* The responder reports a loss once. If the packet that it requested is lost too, everything
+ * outstanding is sent again after a few round trips: long before the transport timer, and not
+ * counted as a retry. */
 TEST(recovery__the_repeated_packet_lost_too)
 {
 	for (unsigned again = 1; again <= 3; again++) {
@@ -129,7 +129,7 @@ TEST(recovery__no_probe_without_a_loss)
 	rig_end(s);
 }
 
-/* Time in which others had the CPU tells of no loss; a loss shows all the same. */
+/* Time in which others had the CPU is not taken for a loss; real losses are still detected. */
 TEST(recovery__no_probe_for_others_having_the_cpu)
 {
 	for (uint64_t steal = 100 * US; steal <= 50 * MS; steal *= 5) {
@@ -147,8 +147,8 @@ TEST(recovery__no_probe_for_others_having_the_cpu)
 	}
 }
 
-/* How much may be outstanding follows the rate of loss, so that go-back-N wastes little; and no
- * loss waits for the transport timer. */
+/* The window follows the rate of loss, so that go-back-N wastes little; and no loss waits for the
+ * transport timer. */
 TEST(recovery__what_go_back_n_wastes_is_bounded)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Acknowledgements and what they complete; what may be sent before they come
+/* Acknowledgements and what they complete; what may be sent before they arrive
  * (C9-60, C9-133 to C9-138, C9-145). */
 #include "peer.h"
 
@@ -172,7 +172,7 @@ TEST(c9_060__nothing_waits_for_an_ack_that_was_not_asked_for)
 	hca_config_defaults(&c);
 	for (unsigned seed = 1; seed <= 6; seed++)
 		asked(seed, NULL);
-	c.settings.swpb_elements = 20; /* parks in the midst of messages */
+	c.settings.swpb_elements = 20; /* parks in the middle of messages */
 	for (unsigned seed = 1; seed <= 6; seed++)
 		asked(seed, &c.settings);
 	c.settings.quantum_bytes = 5 * MTU; /* short turns */
@@ -210,8 +210,8 @@ TEST(ack_request__at_least_every_interval)
 	rig_end(s);
 }
 
-/* A peer that never answered is not sent everything: it stops, having asked,
- * and goes on. */
+/* A peer that has never answered does not get everything: the QP stops after requesting an
+ * acknowledgement, and continues when it comes. */
 TEST_PEER(ack_request__where_it_stops_for_buffers)
 {
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 40 * MTU);
@@ -315,7 +315,7 @@ static void max_rd_atomic(uint8_t most)
 	for (unsigned i = 0; i < most; i++)
 		peer_expect(s, i & 1 ? &fa : &rd, PSN + i, NULL);
 	for (unsigned i = 0; i < most + 2u; i++) {
-		rig_silent(s, 100 * US); /* neither one more of them, nor what is behind */
+		rig_silent(s, 100 * US); /* neither one more of them, nor a later request */
 		if (i & 1)
 			peer_atomic_response(s, PSN + i, 1, i + 1);
 		else
@@ -611,7 +611,7 @@ TEST_PEER(c9_145__duplicates_of_every_kind_are_dropped)
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, SIM_STRIDE);
 }
 
-/* ---- C9-133: what is not valid as a packet ---- */
+/* ---- C9-133: invalid packets ---- */
 
 TEST_PEER(c9_133__invalid_response_packets_are_dropped)
 {

@@ -73,14 +73,14 @@ RIG_TEST(c9_153__credits_are_obeyed, make(3))
 	peer_expect_from(s, &wr, psn, 1, NULL);
 	psn = peer_expect(s, &wr, psn + 2, NULL);
 	expect_first_only(s, &wr, psn);
-	ack(s, psn, 31, 5); /* and from now on at will */
+	ack(s, psn, 31, 5); /* and without limit from now on */
 	peer_expect_from(s, &wr, psn, 1, NULL);
 	ack(s, psn + 1, 31, 6);
 	for (unsigned i = 3; i < 6; i++)
 		rig_expect_cqe(s, USER_SEND, 0, i * SIM_STRIDE);
 }
 
-/* What the peer's REQ or REP said, before any acknowledgement. */
+/* As announced in the peer's REQ or REP, before any acknowledgement. */
 TEST(c9_153__none_announced_when_connected_send_at_will)
 {
 	struct sim_params p = peer_params();
@@ -402,8 +402,8 @@ TEST(c9_163__a_limited_send_is_one_packet)
 		}
 }
 
-/* The receive that the first packet took is none that is posted any more: it
- * goes on all the same, if need be with one packet for each acknowledgement. */
+/* The receive that the first packet took no longer counts as posted: the request
+ * continues all the same, if need be with one packet for each acknowledgement. */
 RIG_TEST(c9_163__it_continues_when_its_receive_was_the_last, make(0))
 {
 	struct sim_wr wr = peer_wr(USER_SEND, 4 * MTU);
@@ -450,8 +450,8 @@ TEST(c9_162__a_limited_write_with_immediate_goes_whole)
 	}
 }
 
-/* What is in front of it may still be outstanding; its acknowledgement is not
- * of the SEND. */
+/* Earlier requests may still be outstanding; their acknowledgement is not the
+ * SEND's. */
 RIG_TEST(c9_162__acknowledgements_of_what_is_before_it, make(0))
 {
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 2 * MTU), snd = peer_wr(USER_SEND, 2 * MTU);
@@ -480,7 +480,7 @@ RIG_TEST(c9_162__a_message_that_began_with_credit_ends, make(1))
 	struct sim_wr wr = peer_wr(USER_SEND, 6 * MTU);
 
 	sim_context(s, 0, 0)->rrc.proven = 0;
-	wr.sge[0].length = 40 * MTU; /* stops for buffers in the midst */
+	wr.sge[0].length = 40 * MTU; /* stops for buffers midway */
 	sim_post(s, 0, 0, &wr);
 	for (unsigned i = 0; i < 16; i++)
 		rig_expect(s, i ? WIRE_RC_SEND_MIDDLE : WIRE_RC_SEND_FIRST, PSN + i);
@@ -615,8 +615,8 @@ RIG_TEST(c9_161__naks_carry_no_credits, make(0))
 	rig_expect_cqe(s, USER_SEND, 0, 0);
 }
 
-/* A limited SEND whose packet is lost is sent again by the timer, and counted
- * as ever. */
+/* A limited SEND whose packet is lost is sent again by the timer, and counted as
+ * usual. */
 TEST(c9_164__a_limited_send_is_repeated_without_credit)
 {
 	struct sim_params p = peer_params();
@@ -640,7 +640,7 @@ TEST(c9_164__a_limited_send_is_repeated_without_credit)
 	rig_end(s);
 }
 
-/* What was sent with credit is sent again when there is none left. */
+/* A request sent with credit is sent again even if there is none left. */
 RIG_TEST(c9_164__retransmission_needs_no_credit, make(3))
 {
 	struct sim_wr wr = peer_wr(USER_SEND, 2 * MTU);

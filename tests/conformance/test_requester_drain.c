@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* SQD with a whole HCA: what has begun is finished, nothing new begins, the event comes when all is
- * acknowledged, the responder goes on, the address and the timers change only then. */
+/* SQD with a whole HCA: requests in progress are finished, none begins, the event comes when all
+ * are acknowledged, the responder continues, address and timers change only then. */
 #include "peer.h"
 
 enum { PSN = PEER_PSN, MTU = PEER_MTU };
@@ -58,7 +58,7 @@ TEST_PEER(sqd__no_event_unless_asked_for)
 	rig_expect_event(s, EQE_SQ_DRAINED, s->node[0].qp[0].qpn);
 }
 
-/* A loss while it drains: sent again, as ever. */
+/* A loss while it drains: sent again as usual. */
 TEST_PEER(sqd__sends_again_while_it_drains)
 {
 	struct sim_wr wr = peer_wr(USER_SEND, 2 * MTU);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* NAKs: of each kind, at each place; what is sent again; both retry counters (C9-120, C9-128,
- * C9-130, C9-132, C9-135, C9-137). */
+/* NAKs: of each kind, at each place; retransmission; both retry counters (C9-120, C9-128, C9-130,
+ * C9-132, C9-135, C9-137). */
 #include "peer.h"
 
 enum { PSN = PEER_PSN, MTU = PEER_MTU, REQUESTS = 3, PACKETS = 2 };
@@ -25,7 +25,7 @@ static struct sim *three(const struct sim_params *p, struct sim_wr wr[REQUESTS])
 	return s;
 }
 
-/* Everything from packet `from` on comes again, exactly as it was. */
+/* Everything from packet `from` on is sent again, unchanged. */
 static void expect_again(struct sim *s, const struct sim_wr wr[REQUESTS], unsigned from)
 {
 	for (unsigned i = from / PACKETS; i < REQUESTS; i++)
@@ -52,7 +52,7 @@ TEST(c9_135__sequence_error_at_each_place)
 		peer_nak(s, PSN + at, AETH_NAK_SEQUENCE, at / PACKETS);
 		expect_again(s, wr, at);
 		rig_silent(s, MS);
-		expect_good(s, wr, 0, at / PACKETS); /* what is before it is acknowledged */
+		expect_good(s, wr, 0, at / PACKETS); /* earlier requests are acknowledged */
 		rig_no_cqe(s);
 		peer_ack(s, PSN + 5, 3);
 		expect_good(s, wr, at / PACKETS, REQUESTS);
@@ -79,7 +79,8 @@ static void fatal(uint8_t code, uint8_t syndrome)
 		sim_post(s, 0, 0, &wr[0]);
 		peer_expect_error(s, SYNDROME_WR_FLUSH, REQUESTS * SIM_STRIDE);
 		s->step_ns = 20 * US;
-		rig_silent(s, 300 * MS); /* neither again, nor the new one, nor a timer */
+		rig_silent(s,
+			   300 * MS); /* neither a retransmission, nor the new one, nor a timer */
 		rig_no_cqe(s);
 		rig_end(s);
 	}
@@ -431,8 +432,8 @@ TEST(c9_137__implied_naks_count_down)
 	rig_end(s);
 }
 
-/* A slow peer: what it had received before the READ came again is acknowledged one by one for long,
- * and none of that is about the second READ. */
+/* A slow peer: for a long time it acknowledges one by one what it had received before the repeated
+ * READ, and none of these acknowledgements concerns the second READ. */
 TEST(c9_137__a_slow_peer_is_no_lost_one)
 {
 	struct sim_params p = peer_params();
@@ -484,8 +485,8 @@ TEST(c9_137__one_loss_is_one_retry)
 
 /* ---- many packets: more than one turn of everything ---- */
 
-/* After a loss half as much may be on its way: so much comes again, and what follows up to a packet
- * that asks for an acknowledgement; with that acknowledgement more. */
+/* After a loss the window is halved: that many packets are sent again, up to one that requests an
+ * acknowledgement; when that arrives, more follow. */
 TEST_PEER(retransmission__of_more_than_a_burst)
 {
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 150 * MTU), late = peer_wr(USER_SEND, 1);
@@ -508,7 +509,7 @@ TEST_PEER(retransmission__of_more_than_a_burst)
 	rig_expect_cqe(s, USER_SEND, 0, SIM_STRIDE);
 }
 
-/* What is acknowledged while it is being sent again is not sent any more, and not lost. */
+/* Packets that are acknowledged during the retransmission are neither sent again nor lost. */
 TEST(retransmission__overtaken_by_its_acknowledgement)
 {
 	for (unsigned delay = 0; delay < 5; delay++) {
@@ -557,7 +558,7 @@ TEST(c9_135__a_message_that_is_not_all_sent_completes_once)
 	}
 }
 
-/* Errors are completed though nobody asked for completions; what is flushed, too. */
+/* Errors and flushed requests complete although they were unsignalled. */
 TEST_PEER(c9_135__unsignaled_requests_fail_aloud)
 {
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 1), rd = peer_wr(USER_RDMA_READ, 1);

@@ -169,7 +169,7 @@ TEST(retransmission__across_the_wrap)
 	}
 }
 
-/* ---- C9-61: the window. The context is told that very much is outstanding. ---- */
+/* ---- C9-61: the window. The context is set to have very much outstanding. ---- */
 
 static void pretend_outstanding(struct sim *s, uint32_t psns)
 {
@@ -399,7 +399,7 @@ TEST(c9_072__dma_length_up_to_2_to_the_31)
 	munmap(zeros, 2 * half + 4096);
 }
 
-/* ---- C9-146, as far as it is about packets: the other services by the same rules ---- */
+/* ---- C9-146, as far as it concerns packets: the other services, by the same rules ---- */
 
 TEST(uc__the_same_packets_and_no_waiting)
 {

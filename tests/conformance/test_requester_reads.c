@@ -146,7 +146,7 @@ TEST_PEER(atomics__results_of_several)
 	}
 }
 
-/* The result over two entries; what is beyond 8 bytes is not written. */
+/* The result over two entries; nothing beyond 8 bytes is written. */
 TEST_PEER(atomics__result_over_two_entries)
 {
 	struct sim_wr wr = peer_wr(USER_ATOMIC_FA, 8);
@@ -182,8 +182,8 @@ static void expect_rest(struct sim *s, uint32_t psn, uint32_t bytes, uint32_t fr
 	assert_int_equal(p.h.pkey, 0xffff);
 }
 
-/* The responses to such a request: the responder may begin anew, with FIRST or
- * ONLY, or go on where it was. */
+/* The responses to such a request: the responder may start over, with FIRST or
+ * ONLY, or continue where it was. */
 static void answer_rest(struct sim *s, uint32_t psn, uint32_t bytes, uint32_t from, bool anew)
 {
 	uint32_t last = (bytes + MTU - 1) / MTU - 1;
@@ -199,7 +199,7 @@ static void answer_rest(struct sim *s, uint32_t psn, uint32_t bytes, uint32_t fr
 		peer_read_responses(s, psn, bytes, from, last, 9);
 }
 
-/* Response `lost` of five never comes; the one behind it tells. */
+/* Response `lost` of five never comes; the next one reveals it. */
 TEST(c9_134__a_lost_response_is_asked_for_again)
 {
 	for (uint32_t i = 0; i < 2 * (RESPONSES - 1); i++) {
@@ -234,7 +234,7 @@ TEST(c9_134__a_lost_response_is_asked_for_again)
 	}
 }
 
-/* The last one is lost: an acknowledgement of what is behind the READ tells. */
+/* The last one is lost: an acknowledgement of a later request reveals it. */
 TEST(c9_134__a_lost_last_response)
 {
 	for (uint32_t i = 0; i < 2 * RESPONSES; i++) {
@@ -264,7 +264,7 @@ TEST(c9_134__a_lost_last_response)
 	}
 }
 
-/* Nothing behind it: the Loss timer tells. */
+/* Nothing behind it: the Loss timer discovers it. */
 TEST(c9_139__lost_responses_by_the_timer)
 {
 	for (uint32_t i = 0; i < 2 * RESPONSES; i++) {
@@ -301,8 +301,7 @@ TEST_PEER(c9_134__rests_of_rests)
 	assert_read(s, BYTES);
 }
 
-/* A NAK of a sequence error that means the READ request, or something in its
- * midst. */
+/* A NAK of a sequence error for the READ request, or for a PSN within it. */
 TEST(c9_137__a_read_asked_for_again_after_a_nak)
 {
 	for (uint32_t i = 0; i < 2 * RESPONSES; i++) {
@@ -505,8 +504,8 @@ TEST_PEER(c9_135__read_responses_for_a_write_in_front)
 	assert_read(s, 8);
 }
 
-/* An error in the midst of a READ's responses comes as an Acknowledge with a
- * NAK code (C9-100). */
+/* An error within a READ's responses comes as an Acknowledge with a NAK code
+ * (C9-100). */
 TEST(c9_135__a_nak_in_place_of_a_response)
 {
 	for (uint32_t got = 0; got < 3; got++) {

@@ -178,8 +178,8 @@ RIG_TEST(c9_139__the_oldest_and_all_behind_it_again, make(8, 7))
 }
 
 /* Restarted by each acknowledgement while responses are outstanding. */
-/* Every packet buffer waits, for an acknowledgement, or for one to be answered with, and so nobody
- * takes frames from the port: what is not acknowledged fails all the same, and all goes on. */
+/* Every packet buffer waits for an acknowledgement, or is needed to answer one, and so no frames
+ * are taken from the port: unacknowledged requests fail all the same, and everything continues. */
 TEST(c9_139__expires_while_the_port_is_not_looked_at)
 {
 	enum { QPS = 6, READS = 128 };
@@ -261,7 +261,7 @@ TEST(c9_139__a_request_has_its_full_time)
 	}
 }
 
-/* What is sent behind it does not put it off. */
+/* Later requests do not delay it. */
 RIG_TEST(c9_139__new_requests_do_not_postpone_it, make(8, 7))
 {
 	struct rig_packet got;
@@ -291,7 +291,7 @@ RIG_TEST(c9_139__new_requests_do_not_postpone_it, make(8, 7))
 	assert_true(sent == 0 || sent == -1u);
 }
 
-/* One timer for each send queue: those of other queue pairs go on. */
+/* One timer for each send queue: those of other queue pairs continue. */
 TEST(c9_139__each_send_queue_has_its_own)
 {
 	struct sim_params p = peer_params();
@@ -434,7 +434,7 @@ RIG_TEST(c9_142__reloaded_by_the_last_acknowledgement, make(8, 1))
 	}
 }
 
-/* An answer in time ends everything, whatever was sent again meanwhile. */
+/* An answer in time ends everything, whatever has been sent again by then. */
 RIG_TEST(c9_142__a_late_answer_counts, make(8, 7))
 {
 	struct sim_wr wr = peer_wr(USER_SEND, 2 * MTU);
@@ -550,7 +550,7 @@ static uint64_t wait_interrupted(struct sim *s, struct rig_packet *got)
 	return s->now_ns - start;
 }
 
-/* Timers go by the world's time, whoever has the CPU. */
+/* Timers follow real time, whoever has the CPU. */
 TEST(c9_139__on_time_on_a_busy_machine)
 {
 	struct sim *s = make(18, 7); /* 1.07 s */

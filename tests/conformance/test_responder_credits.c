@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The responder's rules of end-to-end flow control: the credits of each acknowledgement, and the
- * acknowledgements that nobody asked for. */
+/* The responder's rules of end-to-end flow control: the credits of each acknowledgement, and
+ * unsolicited acknowledgements. */
 #include "rig.h"
 
 enum { PSN = 0x100, AT = 4096, LEN = 100 };
@@ -33,13 +33,13 @@ RIG_TEST(c9_155__initial_credits_carry_initial_psn_minus_one, make(0))
 	expect_credits(s, 0xffffff, 0, 4);
 	rig_silent(s, MS);
 	post(s, 1);
-	rig_silent(s, MS); /* the next acknowledgement will tell */
+	rig_silent(s, MS); /* the next acknowledgement will carry them */
 	rig_request(s, 0, WIRE_RC_WRITE_ONLY, 0, AT, LEN, LEN);
 	expect_credits(s, 0, 1, 5);
 	assert_int_equal(sim_counter(s, 0, COUNTER_acks_unsolicited), 1);
 }
 
-/* In SQD as in RTS: counted, and told unasked. */
+/* In SQD as in RTS: counted, and announced unsolicited. */
 RIG_TEST(c9_155__credits_in_sqd, make(PSN))
 {
 	sim_modify(s, 0, 0, QP_SQD, 0);
@@ -151,7 +151,7 @@ RIG_TEST(c9_161__the_lsn_does_not_step_back_within_a_message, make(PSN))
 }
 
 /* Two HCAs: acknowledgements within a long message do not hold up the next one, for which a receive
- * was posted and told of before. */
+ * was posted and announced before. */
 TEST(c9_161__the_next_message_does_not_wait)
 {
 	enum { LONG = 300 * 1024 };
@@ -184,7 +184,7 @@ RIG_TEST(c9_158_2_1__encoded_as_tabled, make(PSN))
 		unsigned code;
 
 		for (code = 0; aeth_credits((uint8_t)(code + 1)) <= posted;)
-			code++; /* the largest that promises no more than there is */
+			code++; /* the largest code that promises no more than is posted */
 		rig_request(s, 0, WIRE_RC_WRITE_ONLY, psn, AT, LEN, LEN);
 		expect_credits(s, psn, psn - PSN + 1, (uint8_t)code);
 		psn++;

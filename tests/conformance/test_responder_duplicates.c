@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The responder's rules on duplicates: what is answered again, what is done again, what is dropped
- * without a word (C9-102 to C9-110, C9-115, o9-66 to o9-68). */
+/* The responder's rules on duplicates: which are answered again, which are executed again, which
+ * are dropped silently (C9-102 to C9-110, C9-115, o9-66 to o9-68). */
 #include "rig.h"
 
 enum { PSN = 0x100, AT = 4096, COUNTER = 1 << 16, MTU = 1024, LONG_MTU = 256 };
@@ -124,7 +124,7 @@ TEST_RC(c9_102__valid_duplicates_without_ackreq_are_answered)
 	rig_expect_ack(s, PSN, aeth_ack(0), 1);
 }
 
-/* Duplicates in the midst of a message change nothing of its state. */
+/* Duplicates within a message do not change its state. */
 static void duplicates_within(struct sim *s, const uint8_t *opcodes, uint64_t at)
 {
 	for (uint32_t i = 0; i < 3; i++) {
@@ -215,9 +215,9 @@ static void with_a_bad_key(struct sim *s, uint8_t opcode, uint32_t psn, uint32_t
 	rig_send(s, h, NULL, bytes);
 }
 
-/* No NAK for a duplicate, whatever it is: in the wrong sequence, of a wrong length, with a wrong
- * key, disabled meanwhile. SENDs and WRITEs are acknowledged, an atomic's result is given again,
- * a READ that cannot be answered is dropped. */
+/* No NAK for a duplicate, even if it is out of sequence, of a wrong length, has a wrong key, or is
+ * disabled by now. SENDs and WRITEs are acknowledged, an atomic's result is returned again, a READ
+ * that cannot be answered is dropped. */
 TEST_RC(c9_115__no_nak_for_a_duplicate)
 {
 	read_from(s, PSN, AT, 3 * MTU);
@@ -309,7 +309,7 @@ TEST_RC(c9_108__read_beyond_what_was_executed)
 	assert_int_equal(rig_epsn(s, 0), PSN + 3);
 }
 
-/* The key has gone, or READ is disabled: silence, and the connection stays. */
+/* The key has been revoked, or READ is disabled: silence, and the connection stays. */
 TEST_RC(c9_108__read_that_is_refused_now)
 {
 	uint32_t key = rig_region(s, AT, 3 * MTU, ACCESS_REMOTE_READ, 0);
@@ -420,7 +420,7 @@ static struct rig_packet behind_middles(struct sim *s, uint32_t psn)
 	}
 }
 
-/* An earlier duplicate stops the answer under way, which goes on behind it where it stopped. */
+/* An earlier duplicate interrupts the answer in progress, which then continues where it stopped. */
 static void interrupted(struct sim *s, bool is_new)
 {
 	uint32_t big = 1 << 20, packets = big / MTU;
@@ -480,7 +480,7 @@ TEST_RC(c9_110__same_read_asked_for_again_while_it_is_answered)
 	rig_expect_ack(s, PSN + packets, aeth_ack(0), 2);
 }
 
-/* A peer that asks again and again gets no more of our memory for it than a few entries. */
+/* A peer that repeats requests endlessly occupies no more of our memory than a few entries. */
 TEST_RC(duplicates__flood_of_reads_is_bounded)
 {
 	uint32_t big = 1 << 20, packets = big / MTU;
@@ -490,7 +490,7 @@ TEST_RC(duplicates__flood_of_reads_is_bounded)
 		read_from(s, PSN + i * packets, 0, big);
 		expect_read(s, PSN + i * packets, 0, big);
 	}
-	read_from(s, PSN, 0, big); /* what follows waits behind it */
+	read_from(s, PSN, 0, big); /* later answers wait behind it */
 	for (unsigned i = 0; i < 600; i++)
 		read_from(s, PSN + 2 * packets - 1 - i, 0, MTU);
 	expect_read(s, PSN, 0, big);
@@ -571,8 +571,7 @@ static void read_long(struct sim *s, uint32_t psn, uint64_t at, uint32_t key, ui
 	rig_send(s, h, NULL, 0);
 }
 
-/* A READ takes so many PSNs. Its last response is asked for at once again: that replaces all of
- * them. */
+/* A READ takes this many PSNs. A request for only its last response replaces all of them. */
 static void spend(struct sim *s, uint32_t psn, uint64_t at, uint32_t key, uint32_t packets)
 {
 	uint32_t last = (psn + packets - 1) & PSN_MASK;
@@ -587,7 +586,7 @@ static void spend(struct sim *s, uint32_t psn, uint64_t at, uint32_t key, uint32
 }
 
 /* All of the 2^23 PSNs that may be outstanding (C9-61) were executed, no response arrived: the
- * oldest comes again. */
+ * oldest is sent again. */
 TEST(c9_078__the_oldest_of_all_that_may_be_outstanding)
 {
 	uint64_t at;

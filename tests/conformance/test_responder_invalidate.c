@@ -92,7 +92,7 @@ TEST_RC(send_inv__the_key_is_held_elsewhere)
 	rig_revoke(s, key);
 }
 
-/* A region, a number that is no key, none (windows: test_windows): what came before is
+/* A region, a number that is no key, none (windows: test_windows): earlier requests are
  * acknowledged, the SEND is neither acknowledged nor refused; its receive fails, and with it the
  * queue pair. */
 TEST(send_inv__a_key_that_is_not_to_be_invalidated_draws_no_nak)

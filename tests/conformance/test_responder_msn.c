@@ -133,7 +133,7 @@ RIG_TEST(c9_158_2_1__each_count_of_receives, with_credits(1))
 		while (code + 1 < sizeof(counts) / 4 && counts[code + 1] <= posted)
 			code++;
 		write_one(s, psn);
-		do /* what nobody asked for may come in front */
+		do /* unsolicited ones may come before */
 			assert_true(rig_recv(s, &p, MS));
 		while (p.h.psn != psn);
 		assert_int_equal(p.h.syndrome, code);
@@ -164,7 +164,7 @@ RIG_TEST(c9_157_2_1__one_for_each_message_that_takes_a_receive, with_credits(1))
 	assert_int_equal(rig_expect_ack(s, PSN + 3, aeth_ack(0), 2).h.syndrome, 2);
 }
 
-/* None in RST and INIT; those posted in INIT are told in RTR. */
+/* None in RST and INIT; those posted in INIT are announced in RTR. */
 RIG_TEST(c9_155__credits_by_state, with_credits(1))
 {
 	sim_post_recv(s, 0, 0, RECV, 100);
@@ -212,7 +212,7 @@ static void send_window(struct sim *s, uint32_t una, uint32_t total)
 	}
 }
 
-/* What the answers tell of progress; an atomic's own answer is what acknowledges it. */
+/* The progress that answers report; an atomic is acknowledged by its own answer. */
 static uint32_t take_answers(struct sim *s, uint32_t una)
 {
 	struct rig_packet p;

@@ -81,7 +81,8 @@ TEST_RC(c9_089__wrong_key_right_or_domain)
 	}
 }
 
-/* A region from MTU to 3 MTU: what begins before it, ends behind it, or wraps is outside. */
+/* A region from MTU to 3 MTU: an access that begins before it, ends behind it, or wraps is
+ * outside. */
 TEST_RC(c9_089__bounds_of_the_region)
 {
 	uint32_t key = rig_region(s, MTU, 2 * MTU, 0xf, 0);
@@ -90,7 +91,7 @@ TEST_RC(c9_089__bounds_of_the_region)
 	for (unsigned i = 0; i < ACCESSES; i++) {
 		uint32_t length = accesses[i].dma_len ? accesses[i].dma_len : 8;
 		uint32_t step = accesses[i].dma_len ? 1 : 8; /* atomics are aligned */
-		/* a WRITE is judged by what this packet brings, a READ as a whole */
+		/* a WRITE is checked packet by packet, a READ as a whole */
 		uint32_t reach = accesses[i].bytes ? accesses[i].bytes : length;
 		uint64_t va = s->node[0].va;
 
@@ -162,7 +163,8 @@ TEST_RC(c9_090__what_precedes_is_done_before_the_nak)
 
 /* ---- C9-91: receive buffers ---- */
 
-/* SEND of 3 packets (MTU, MTU, 100) into a receive of so many bytes: `bad` is refused, 3: none. */
+/* SEND of 3 packets (MTU, MTU, 100) into a receive of this many bytes: `bad` is refused, 3:
+ * none. */
 static void send_into(struct sim *s, uint32_t room, uint32_t bad)
 {
 	static const uint8_t opcodes[] = {WIRE_RC_SEND_FIRST, WIRE_RC_SEND_MIDDLE,
@@ -215,7 +217,7 @@ TEST_RC(c9_091__empty_receive_is_enough_for_nothing)
 	assert_int_equal(rig_expect_cqe(s, USER_RECV_RDMA_IMM, 0, SIM_RQ_STRIDE).byte_count, 64);
 }
 
-/* ---- C9-95, C9-116: what is acknowledged, and when ---- */
+/* ---- C9-95, C9-116: acknowledgements and their time ---- */
 
 TEST_RC(c9_095__ack_carries_the_most_recent_psn)
 {
@@ -365,7 +367,7 @@ TEST_RC(c9_124__remote_access_error_has_the_psn_of_its_request)
 			refused_behind(s, i, before);
 }
 
-/* The bounds or the key fail in the midst of a WRITE: the PSN is that packet's, not the first's. */
+/* The bounds or the key fail within a WRITE: the PSN is that packet's, not the first's. */
 TEST_RC(c9_124__during_a_write)
 {
 	for (uint32_t good = 1; good < 4; good++) {

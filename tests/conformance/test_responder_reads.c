@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The responder's rules on READ responses: PSNs, opcodes, AETHs, lengths, failures in their midst,
- * and what waits behind them (C9-96 to C9-101, C9-112, C9-117, C9-118). */
+/* The responder's rules on READ responses: PSNs, opcodes, AETHs, lengths, failures between them,
+ * and answers that wait behind them (C9-96 to C9-101, C9-112, C9-117, C9-118). */
 #include <rte_mbuf.h>
 #include "rig.h"
 
@@ -193,8 +193,8 @@ TEST_RC(c9_100__error_midway_ends_the_answer_with_a_nak)
 	rig_no_event(s);
 }
 
-/* It waits behind another one when its key goes: the NAK has its first PSN, and comes in its turn;
- * what was executed behind it is not acknowledged. */
+/* Its key is revoked while it waits behind another one: the NAK has its first PSN, and comes in its
+ * turn; requests executed behind it are not acknowledged. */
 TEST_RC(c9_112__nak_has_the_psn_of_the_response_that_failed)
 {
 	uint32_t key = rig_region(s, 0, BIG, ACCESS_REMOTE_READ, 0), packets = BIG / MTU;
@@ -211,7 +211,7 @@ TEST_RC(c9_112__nak_has_the_psn_of_the_response_that_failed)
 	assert_int_equal(rig_state(s, 0), QP_ERR);
 }
 
-/* ---- C9-101: what comes behind a READ ---- */
+/* ---- C9-101: requests behind a READ ---- */
 
 TEST_RC(c9_101__read_is_validated_before_later_requests_run)
 {
@@ -250,7 +250,7 @@ TEST_RC(c9_101__later_requests_wait_for_their_acknowledgement)
 	rig_silent(s, 100 * US);
 }
 
-/* Nor may an acknowledgement that nobody asked for overtake it. */
+/* Nor may an unsolicited acknowledgement overtake it. */
 TEST(c9_101__unsolicited_acknowledgements_wait_too)
 {
 	struct sim_params params = SIM_PARAMS_DEFAULT;
@@ -294,7 +294,7 @@ TEST(reads__two_queue_pairs_take_turns)
 	rig_end(s);
 }
 
-/* No packet buffer is free for a while: the answer goes on where it stopped. */
+/* No packet buffer is free for a while: the answer continues where it stopped. */
 TEST(reads__continue_after_a_shortage_of_buffers)
 {
 	struct sim_params params = SIM_PARAMS_DEFAULT;

@@ -199,7 +199,7 @@ TEST_RC(c9_076__no_state_but_a_receiving_one_moves_the_expected_psn)
 	dropped_in_state(s);
 }
 
-/* The first packet in RTR tells the client, once; in RTS it knows. */
+/* The first packet in RTR raises an event, once; in RTS there is none. */
 TEST_RC(events__communication_established)
 {
 	write_at(s, PSN, AT, 64);
@@ -362,7 +362,7 @@ TEST_RC(c9_114__the_expected_request_may_draw_a_nak)
 	rig_expect_refusal(s, 0, PSN + 1, AETH_NAK_INVALID_REQUEST, 1);
 }
 
-/* The same after an RNR NAK: what was on its way behind it is dropped without a word. */
+/* The same after an RNR NAK: packets in flight behind it are dropped silently. */
 TEST_RC(c9_114__silence_after_an_rnr_nak)
 {
 	rig_request(s, 0, WIRE_RC_SEND_FIRST, PSN, 0, 0, MTU);

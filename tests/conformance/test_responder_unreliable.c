@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a responder drops: at the edge (HeaderParser: P_Key, version, ICRC, address, service), on UC
- * (a message with a fault), on UD (Q_Key, buffers). Nothing is ever answered there. */
+/* Packets that a responder drops: in HeaderParser (P_Key, version, ICRC, address, service), on UC
+ * (a message with a fault), on UD (Q_Key, buffers). None of them is answered. */
 #include "rig.h"
 
 enum { PSN = 0x100, AT = 4096, RECV = 1 << 20, MTU = 1024, GRH = 40 };
@@ -235,8 +235,8 @@ RIG_TEST(uc__nothing_is_answered, rig_make(SERVICE_UC))
 	}
 }
 
-/* The next first or only packet is taken whatever its PSN; the rest of a message only if it goes
- * on. */
+/* The next first or only packet is accepted whatever its PSN; others only if they continue the
+ * message. */
 RIG_TEST(uc__a_gap_costs_its_message, rig_make(SERVICE_UC))
 {
 	struct cqe c;
@@ -275,7 +275,7 @@ RIG_TEST(uc__a_first_packet_ends_the_message_before, rig_make(SERVICE_UC))
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_uc_sequence), 3);
 }
 
-/* What RC would refuse is dropped with its message, and the connection goes on. */
+/* A packet that RC would refuse is dropped with its message, and the connection continues. */
 RIG_TEST(uc__bad_requests_are_dropped_with_their_message, rig_make(SERVICE_UC))
 {
 	struct wire_headers h;

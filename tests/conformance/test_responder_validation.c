@@ -8,11 +8,11 @@ enum { PSN = 0x100, AT = 4096, MTU = 1024, BAD_KEY = 0x1234 };
 
 enum progress { NOTHING, SEND, WRITE };
 
-/* Every request opcode of RC: what it is in a message, and a length that suits it. */
+/* Every request opcode of RC: its place in a message, and a valid length. */
 static const struct kind {
 	uint8_t opcode;
 	bool begins;
-	enum progress continues; /* what must be in progress unless it begins a message */
+	enum progress continues; /* the message that must be in progress unless it begins one */
 	uint32_t bytes;
 } kinds[] = {
 	{WIRE_RC_SEND_FIRST, true, NOTHING, MTU},    {WIRE_RC_SEND_MIDDLE, false, SEND, MTU},
@@ -63,8 +63,8 @@ static void begin(struct sim *s)
 	sim_post_recv(s, 0, 0, 1 << 20, 1 << 16);
 }
 
-/* Brings a message of that kind under way, `packets` of it; `last` bytes of a WRITE are still to
- * come. Returns the next PSN. */
+/* Begins a message of that kind with `packets` packets; `last` bytes of a WRITE are still to come.
+ * Returns the next PSN. */
 static uint32_t advance_to(struct sim *s, enum progress what, unsigned packets, uint32_t mtu,
 			   uint32_t last)
 {
@@ -134,7 +134,7 @@ RIG_TEST(c9_081__each_opcode_in_each_state_of_a_message, make(3))
 	}
 }
 
-/* After a message that ended, whatever it was, one may begin and none goes on. */
+/* After the end of any message a new one may begin, and none may continue. */
 RIG_TEST(c9_081__after_a_message_has_ended, make(3))
 {
 	static const uint8_t ends[] = {WIRE_RC_SEND_LAST,    WIRE_RC_SEND_ONLY_IMM,
@@ -213,7 +213,7 @@ RIG_TEST(c9_082__each_function_needs_its_own_right, make(3))
 	}
 }
 
-/* WRITE is taken away from the QP in the midst of a message. */
+/* The QP's right to WRITE is removed in the middle of a message. */
 RIG_TEST(c9_083__function_disabled_meanwhile, make(3))
 {
 	static const uint8_t rest[] = {WIRE_RC_WRITE_MIDDLE, WIRE_RC_WRITE_LAST,
@@ -324,7 +324,7 @@ RIG_TEST(c9_093__requests_without_payload_bring_none, make(3))
 	}
 }
 
-/* The packets of a WRITE bring what its RETH said, not more, not less. */
+/* The packets of a WRITE carry exactly the length in its RETH. */
 RIG_TEST(c9_093__write_is_as_long_as_its_reth_says, make(3))
 {
 	static const struct {
@@ -372,7 +372,7 @@ RIG_TEST(c9_093__write_of_more_than_2_to_the_31, make(3))
 	rig_request(s, 0, WIRE_RC_WRITE_FIRST, PSN, AT, (1u << 31) + 1, MTU);
 	rig_expect_refusal(s, 0, PSN, AETH_NAK_INVALID_REQUEST, 0);
 	rig_untouched(s, AT, MTU);
-	begin(s); /* 2^31 is allowed, as far as the region goes */
+	begin(s); /* 2^31 is allowed, if the region is that large */
 	rig_request(s, 0, WIRE_RC_WRITE_FIRST, PSN, AT, 1u << 31, MTU);
 	rig_expect_ack(s, PSN, aeth_ack(0), 0);
 }
@@ -556,7 +556,7 @@ RIG_TEST(c9_086__one_read_or_atomic_too_many, make(3))
 	}
 }
 
-/* What was answered makes room again; WRITEs need none. */
+/* Answered requests free their resource; WRITEs need none. */
 RIG_TEST(c9_086__answered_reads_make_room, make(3))
 {
 	s->params.max_rd_atomic = 2;

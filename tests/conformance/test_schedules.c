@@ -3,9 +3,9 @@
  * Random schedules: a few operations of mixed kinds (unsignaled, fenced, inline, scattered, empty)
  * on one to three QPs, both directions at once, receives posted late, over a wire that loses,
  * duplicates, delays, reorders and corrupts, with any MTU, credits on or off, PSNs that start just
- * below the wrap, ICRCs computed or omitted. A schedule follows from its seed alone; SOFTHCA_SEEDS=first,count chooses; the
- * seed is printed when one fails. One simulation serves all of them, its QPs are reset in between:
- * `make soak` runs many millions.
+ * below the wrap, ICRCs computed or omitted. A schedule follows from its seed alone;
+ * SOFTHCA_SEEDS=first,count chooses; the seed is printed when one fails. One simulation is used for
+ * all of them, its QPs are reset in between: `make soak` runs many millions.
  */
 #include <stdio.h>
 #include <stdlib.h>

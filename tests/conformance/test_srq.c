@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared receive queues: several queue pairs take from one; what the wire and the client see.
+/* Shared receive queues: several queue pairs take from one; effects on the wire and at the client.
  * SOFTHCA_SEEDS=first,count chooses the runs under loss. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static void begin_message(struct sim *s)
 	rig_silent(s, MS);
 }
 
-/* One that UC gives up, since its middle was lost. */
+/* One that UC abandons, since its middle was lost. */
 static void give_up_message(struct sim *s)
 {
 	rig_send(s, rig_headers(s, 0, WIRE_UC_SEND_FIRST, PSN, 0, 0), NULL, MTU);
@@ -188,7 +188,7 @@ RIG_TEST(srq__limit_event_once_and_again_when_armed_again, scripted(SERVICE_RC))
 	rig_no_event(s);
 }
 
-/* A queue pair in ERR gives back what it holds and takes no more; the others go on. */
+/* A queue pair in ERR returns its descriptor and takes no more; the others continue. */
 RIG_TEST(srq__in_err_the_held_one_is_flushed_then_last_wqe, scripted(SERVICE_RC))
 {
 	uint32_t qpn = s->node[0].qp[0].qpn, tag = post(s, 0);
@@ -226,7 +226,7 @@ RIG_TEST(srq__after_a_fatal_nak_last_wqe_follows_the_error, scripted(SERVICE_RC)
 	rig_no_event(s);
 }
 
-/* A reset in the midst of a message: what the queue pair held is lost, the SRQ is not. */
+/* A reset within a message: the queue pair's descriptor is lost, the SRQ is not. */
 RIG_TEST(srq__reset_loses_the_held_one_alone, scripted(SERVICE_RC))
 {
 	uint32_t tag = post(s, 0);
@@ -319,7 +319,7 @@ RIG_TEST(srq__hostile_count_ends_it, scripted(SERVICE_RC))
 	assert_int_equal(sim_counter(s, 0, COUNTER_srq_errors), 1);
 }
 
-/* What one node has sent and received on its queue pairs, and which tags have come back. */
+/* The messages that one node has sent and received on its queue pairs, and the tags returned. */
 struct account {
 	uint32_t sent[QPS], received[QPS];
 	bool posted[4096], back[4096];

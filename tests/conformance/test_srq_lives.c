@@ -3,9 +3,9 @@
  * Shared receive queues under queue pairs that come and go: on both nodes all queue pairs receive
  * through one SRQ of few requests; connections are moved to ERR, reset and destroyed at any moment,
  * over a wire that loses, duplicates, delays and corrupts. Requests of an SRQ are neither lost nor
- * used twice: each is there to be taken, held by one queue pair, or has completed; what is sent on
- * a connection that nobody has touched completes. A client as libsofthca is one: it posts only what
- * has come back. SOFTHCA_SEEDS=first,count chooses the runs.
+ * used twice: each is available, held by one queue pair, or has completed; messages on undisturbed
+ * connections complete. The client behaves like libsofthca: it posts only requests that have
+ * completed. SOFTHCA_SEEDS=first,count chooses the runs.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +21,8 @@ enum {
 	FIRST_TAG = 0x1000,
 	RETRIES = 7,
 };
-#define SOURCE	 ((uint64_t)SIM_SRQ_ENTRIES * SLOT) /* what is sent lies there */
-#define TARGET	 (SOURCE + 2 * SLOT)		    /* what is written and read */
+#define SOURCE	 ((uint64_t)SIM_SRQ_ENTRIES * SLOT) /* data to send */
+#define TARGET	 (SOURCE + 2 * SLOT)		    /* data written and read */
 #define MEMORY	 (TARGET + QPS * SLOT)
 #define LIMIT_NS 60000000000ull
 
@@ -32,7 +32,7 @@ struct open_send {
 	bool unsignaled;
 };
 
-/* What one node sends on one queue pair. */
+/* The messages of one node on one queue pair. */
 struct flow {
 	struct open_send open[WINDOW];
 	uint32_t posted, done; /* since the connection was made */
@@ -176,7 +176,7 @@ static void received(struct lives *l, int node, unsigned qp, const struct cqe *c
 			bad(l, node, qp, "a receive failed", c->imm_or_error);
 		return;
 	}
-	/* UC tells neither duplicates nor what is left of a former connection. */
+	/* UC recognises neither duplicates nor packets of a former connection. */
 	if (l->s->params.service == SERVICE_RC && c->imm_or_error != f->received)
 		bad(l, node, qp, "a message out of turn", c->imm_or_error);
 	f->received = c->imm_or_error + 1;
@@ -201,7 +201,7 @@ static void sent(struct lives *l, int node, unsigned qp, const struct cqe *c)
 	l->completed++;
 }
 
-/* gone: of this queue pair nothing counts any more but that its receive requests are back. */
+/* gone: all that matters for this queue pair is that its receive requests are returned. */
 static void poll_all(struct lives *l, unsigned gone)
 {
 	struct eqe e;
@@ -236,7 +236,7 @@ static void begin(struct lives *l, unsigned qp)
 	l->connections++;
 }
 
-/* Both ends end as they are, one after the other, and begin anew. */
+/* Destroys both ends in their state, one after the other, and creates new ones. */
 static void again(struct lives *l, unsigned qp)
 {
 	int first = sim_random(l->s) & 1;
@@ -295,7 +295,7 @@ static void one_step(struct lives *l)
 
 /* ---- the end ---- */
 
-/* Is everything of the flow over that tells when it is? The last ones may be unsignaled. */
+/* Have all signalled messages of the flow completed? The last ones may be unsignalled. */
 static bool is_over(const struct flow *f)
 {
 	for (uint32_t i = f->done; i < f->posted; i++)
@@ -319,7 +319,8 @@ static void finish(struct lives *l)
 	uint64_t limit = s->now_ns + LIMIT_NS;
 	bool due = true;
 
-	/* One whose peer has gone in the midst of a message holds what others may wait for. */
+	/* One whose peer disappeared within a message holds a descriptor that others may wait
+	 * for. */
 	for (unsigned k = 0; k < QPS; k++)
 		for (int node = 0; node < 2 && l->touched[k]; node++)
 			to_err(l, node, k);
@@ -339,7 +340,7 @@ static void finish(struct lives *l)
 	}
 }
 
-/* Every queue pair gives back what it holds; then all is there or back. */
+/* Every queue pair returns its descriptor; then all are available or completed. */
 static void account(struct lives *l)
 {
 	struct control_srq_attr attr;

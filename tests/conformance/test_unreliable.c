@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Unreliable service, the receiver's side: what a UC and a UD queue pair drop, without a word, and
- * what they write of the rest.
+ * Unreliable service, the receiver's side: the packets that UC and UD queue pairs drop silently,
+ * and what they write of the others.
  */
 #include "rig.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory windows, local invalidate, fast registration (IBTA 10.6.7) with whole HCAs: what a peer
- * may do through them and no longer, their order among other requests, the fence, errors. Node 0
+ * Memory windows, local invalidate, fast registration (IBTA 10.6.7) with whole HCAs: a peer's
+ * access through them and its end, their order among other requests, the fence, errors. Node 0
  * binds, node 1 is the peer; then the peer is scripted.
  */
 #include "peer.h"
@@ -11,7 +11,7 @@ enum {
 	MTU = PEER_MTU,
 	AT = 4096, /* the window, in node 0's memory */
 	LEN = 4096,
-	OUT = 1 << 18, /* what is not in it */
+	OUT = 1 << 18, /* bytes outside it */
 };
 #define TAG(n) ((uint32_t)(n))
 
@@ -231,8 +231,8 @@ TEST(window_2__invalidated_locally)
 	sim_destroy(s);
 }
 
-/* Three pages in another order than their addresses: what is written through a window over them
- * goes to two of them. */
+/* Three pages in another order than their addresses: a write through a window over them goes to two
+ * of them. */
 TEST(window_2__over_pages)
 {
 	static struct ceu_write_mtt mtt;
@@ -524,7 +524,7 @@ TEST_PEER(local__flushed_in_err_is_not_executed)
 	assert_int_equal(sim_counter(s, 0, COUNTER_binds), 0);
 }
 
-/* Executed, and what lies before it fails: it is flushed; what lies behind fails: it is not. */
+/* Executed: it is flushed if an earlier request fails, and not if a later one does. */
 TEST_PEER(local__between_failures)
 {
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 8);
