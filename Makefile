@@ -7,8 +7,9 @@ PREFIX ?= /usr/local
 CHECKED ?= build-checked
 MUTATED ?= build-mutation
 STRESSED ?= build-stress
+FUZZED ?= build-fuzz
 
-.PHONY: help deps deps-build build demo check conformance soak stress mutation bench doc format install clean
+.PHONY: help deps deps-build build demo check conformance soak stress fuzz mutation bench doc format install clean
 .NOTPARALLEL:
 
 help:
@@ -23,6 +24,7 @@ help:
 	@echo '              SEED=n: from this seed on)'
 	@echo 'make stress   everything at random by two clients, ten minutes under ASan and ten under TSan, then'
 	@echo '              attacks under ASan (STRESS=n: so many seconds each)'
+	@echo 'make fuzz     libFuzzer at each target of tests/fuzz, under ASan and UBSan (FUZZ=n: so many seconds in all)'
 	@echo 'make mutation  breaks each checked condition in turn and tells which test notices (FILES="a.c b.c":'
 	@echo '              of these alone)'
 	@echo 'make bench    the benchmarks, each as a share of the physical limit'
@@ -30,7 +32,7 @@ help:
 	@echo 'make format   clang-format all C sources in place'
 	@echo 'make install  install under PREFIX ($(PREFIX)), fixed when $(BUILD)/ is configured; man pages, too,'
 	@echo '              if make doc has built them'
-	@echo 'make clean    remove $(BUILD)/, $(CHECKED)/, $(MUTATED)/ and $(STRESSED)-*/'
+	@echo 'make clean    remove $(BUILD)/, $(CHECKED)/, $(MUTATED)/, $(FUZZED)/ and $(STRESSED)-*/'
 
 deps:
 	./.ci/deps build test verbs
@@ -74,6 +76,15 @@ stress: deps $(STRESSED)-address/build.ninja $(STRESSED)-thread/build.ninja
 	SOFTHCA_BUILD=$(STRESSED)-thread SOFTHCA_STRESS_SECONDS=$(STRESS) ./tests/system/stress.sh
 	SOFTHCA_BUILD=$(STRESSED)-address SOFTHCA_HOSTILE_SECONDS=$(STRESS) ./tests/system/hostile.sh
 
+FUZZ ?= 600
+fuzz: deps $(FUZZED)/build.ninja
+	ninja -C $(FUZZED) fuzz
+	./tests/fuzz/run $(FUZZED) $(FUZZ)
+
+$(FUZZED)/build.ninja:
+	CC=clang-14 meson setup $(@D) --buildtype=debugoptimized -Db_lundef=false -Db_lto=false \
+		-Db_sanitize=address,undefined -Dfuzz=true
+
 SANITISE_address := address,undefined
 SANITISE_thread := thread
 $(STRESSED)-%/build.ninja:
@@ -103,4 +114,4 @@ install: build
 		{ mkdir -p $(DESTDIR)$(PREFIX)/share/man && cp -r $(BUILD)/doc/man/. $(DESTDIR)$(PREFIX)/share/man; }
 
 clean:
-	rm -rf $(BUILD) $(CHECKED) $(MUTATED) $(STRESSED)-address $(STRESSED)-thread
+	rm -rf $(BUILD) $(CHECKED) $(MUTATED) $(FUZZED) $(STRESSED)-address $(STRESSED)-thread

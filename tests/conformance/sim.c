@@ -330,7 +330,7 @@ static void make_context(struct sim *s, int node, unsigned i, uint32_t qpn)
 			      .rq = s->params.srq ? NULL : q->rq,
 			      .rq_stride = SIM_RQ_STRIDE,
 			      .rq_entries = s->params.srq ? 0 : SIM_RQ_ENTRIES,
-			      .srqn = n->srq.srqn,
+			      .srqn = s->params.srq ? n->srq.srqn : 0,
 			      .record = q->record};
 
 	q->qpn = qpn;

@@ -1,24 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Fuzz entry of wire_parse_frame(): whatever arrives, no byte outside of it is read, and a frame
- * that is accepted is consistent. Usable with libFuzzer; mutate_golden.c drives it in ordinary test
- * runs.
+ * that is accepted is consistent. mutate_golden.c drives it in ordinary test runs, too.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "fuzz_parse_frame.h"
+#include "../fuzz.h"
 #include "wire/crc.h"
 #include "wire/encap.h"
-
-#define REQUIRE(cond)                                                                              \
-	do {                                                                                       \
-		if (!(cond)) {                                                                     \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #cond);         \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
 
 /* Reserved bits of BTH, DETH and AETH may be anything on the wire; they are written 0. */
 static void check_written_again(const uint8_t *bth, const struct wire_headers *h)

@@ -8,7 +8,5 @@
 
 /* Parses one frame and checks what came out; aborts when something is not so. */
 enum wire_error fuzz_parse_frame(const uint8_t *data, size_t size);
-/* libFuzzer's entry to it; always 0. */
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #endif
