@@ -6,7 +6,10 @@
 #include <errno.h>
 #include <string.h>
 #include "base/assert.h"
-#include "connection_priv.h"
+#include "connect.h"
+#include "disconnect.h"
+#include "reject.h"
+#include "tables.h"
 
 enum {
 	QPN_LEAST = 2, /* 0 and 1 are not for connections */
@@ -230,7 +233,7 @@ static void first_req(struct cm *cm, uint64_t now, const struct cm_path *path,
 	cm_remote_add(c);
 	cm_qpn_add(c);
 	cm_step(c, CM_REQ_RCVD);
-	if (cm_ask_owner(c, now, m, &reason))
+	if (cm_ask_owner(c, m, &reason))
 		return;
 	if (reason)
 		cm_refuse(cm, path, m, reason, NULL, 0);

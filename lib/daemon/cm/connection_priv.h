@@ -2,9 +2,8 @@
 #ifndef CM_CONNECTION_PRIV_H
 #define CM_CONNECTION_PRIV_H
 /*
- * What the files of the protocol share: a connection, the tables by which it is found, and the
- * building blocks of its handlers. connection.c: life, time, owner; tables.c: look-up and timers;
- * connect.c, disconnect.c, reject.c, sidr.c: the exchanges.
+ * What the files of the protocol share: a connection, and the building blocks of what handles it
+ * (connection.c). Headers of their own have tables.c (look-up, timers) and the exchanges.
  *
  * Re-entrancy: the owner is called only from cm_receive(), cm_expire() and cm_established(), and
  * last by each: after cm_notify() the connection may be freed. Only ops->request() is followed by
@@ -102,39 +101,14 @@ struct cm {
 	struct cm_hash by_remote; /* peers' requests, by remote ID */
 	struct cm_hash by_qpn;	  /* connections, by remote QPN, until their time-wait */
 	struct cm_timers timers;
-	uint64_t seed[2]; /* of the hashes */
+	uint64_t seed[2];		 /* of the hashes */
+	struct cm_connection *abandoned; /* answered by an owner that does not keep it: to be
+					    released once its handler has returned */
 	uint32_t connections, orphans, unanswered, kept;
 	uint32_t unanswered_most, strangers_most, kept_most;
 	uint8_t response_timeout, retries;
 	struct cm_counters counters;
 };
-
-/* --- tables.c --- */
-
-/* 0; -ENOMEM. most: of connections. */
-int cm_places_create(struct cm_places *p, uint32_t most);
-void cm_places_destroy(struct cm_places *p);
-/* Gives c its local_id. 0; -ENOSPC, -ENOMEM. May enlarge the heap, too. */
-int cm_place_take(struct cm *cm, struct cm_connection *c);
-void cm_place_free(struct cm *cm, struct cm_connection *c);
-struct cm_connection *cm_place_find(const struct cm_places *p, uint32_t id);
-
-/* Both keys contain a number chosen by the peer, its GUID (SIDR: 0), its GID and our device. */
-void cm_remote_add(struct cm_connection *c);
-void cm_qpn_add(struct cm_connection *c);
-struct cm_connection *cm_remote_find(const struct cm *cm, uint32_t id, uint64_t guid,
-				     const struct cm_path *path, bool sidr);
-struct cm_connection *cm_qpn_find(const struct cm *cm, uint32_t qpn, uint64_t guid,
-				  const struct cm_path *path);
-/* A no-op if n is not in it. */
-void cm_hash_remove(struct cm_hash *h, struct cm_node *n);
-void cm_hash_destroy(struct cm_hash *h);
-
-/* Moves an existing timer. */
-void cm_timer_set(struct cm_connection *c, uint64_t due);
-void cm_timer_cancel(struct cm_connection *c);
-
-/* --- connection.c --- */
 
 /* A new connection in IDLE, owned by owner. NULL with errno: ENOSPC, ENOMEM. */
 struct cm_connection *cm_connection_new(struct cm *cm, const struct cm_path *path, void *owner);
@@ -153,6 +127,8 @@ uint8_t cm_clamp(uint8_t value, uint8_t least, uint8_t most);
 void cm_await_answer(struct cm_connection *c, uint64_t now);
 /* Enters time-wait. */
 void cm_enter_timewait(struct cm_connection *c, uint64_t now);
+/* In time-wait: repeats the answer unasked, or ends it. */
+void cm_timewait_expired(struct cm_connection *c, uint64_t now);
 /* Keeps c to repeat c->mad on request, if not too many are kept; else it is over. */
 void cm_keep_answer(struct cm_connection *c, uint64_t now, unsigned int repeats);
 
@@ -166,42 +142,18 @@ void cm_send_again(struct cm_connection *c);
 /* Sends an answer outside any connection. */
 void cm_send_to(struct cm *cm, const struct cm_path *path, const struct cm_message *m);
 
-/* --- the exchanges: handlers of messages and timeouts --- */
-
-void cm_on_req(struct cm *cm, uint64_t now, const struct cm_path *path, const struct cm_message *m);
-void cm_on_mra(struct cm *cm, uint64_t now, const struct cm_path *path, const struct cm_message *m);
-void cm_on_rep(struct cm *cm, uint64_t now, const struct cm_path *path, const struct cm_message *m);
-void cm_on_rtu(struct cm *cm, uint64_t now, const struct cm_path *path, const struct cm_message *m);
-void cm_on_dreq(struct cm *cm, uint64_t now, const struct cm_path *path,
-		const struct cm_message *m);
-void cm_on_drep(struct cm *cm, uint64_t now, const struct cm_path *path,
-		const struct cm_message *m);
-void cm_on_rej(struct cm *cm, uint64_t now, const struct cm_path *path, const struct cm_message *m);
-void cm_on_lap(struct cm *cm, uint64_t now, const struct cm_path *path, const struct cm_message *m);
-void cm_on_sidr_req(struct cm *cm, uint64_t now, const struct cm_path *path,
-		    const struct cm_message *m);
-void cm_on_sidr_rep(struct cm *cm, uint64_t now, const struct cm_path *path,
-		    const struct cm_message *m);
-
 /*
  * Calls ops->request() to find an owner for c, made for the request m. False: there is none, c is
- * unchanged and *reason says why. True: c is handled, and may be freed.
+ * unchanged and *reason says why. True: c is handled, and may be freed; nothing may follow.
  */
-bool cm_ask_owner(struct cm_connection *c, uint64_t now, const struct cm_message *m,
-		  uint16_t *reason);
+bool cm_ask_owner(struct cm_connection *c, const struct cm_message *m, uint16_t *reason);
 /* May a peer's request create a connection now? A refusal is counted. */
 bool cm_room_for_stranger(struct cm *cm);
+/* Its owner has released it. */
+void cm_orphan(struct cm_connection *c);
+/* Frees c if it is over and has no owner. */
+void cm_settle(struct cm_connection *c);
 /* Frees a connection that no one serves. */
 void cm_forget(struct cm_connection *c);
-
-/* Sends a REJ outside any connection. */
-void cm_refuse(struct cm *cm, const struct cm_path *path, const struct cm_message *m,
-	       enum cm_reject_reason reason, const void *info, uint8_t info_bytes);
-/* Repeats the REJ about the message that arrived, if c's last message was a REJ. */
-void cm_reject_again(struct cm_connection *c, enum cm_about about);
-/* Sends a REJ because the peer does not answer. */
-void cm_reject_timeout(struct cm_connection *c, uint64_t now);
-/* A peer has connected the QP of an established connection again: disconnects the old one. */
-void cm_disconnect_stale(struct cm_connection *c, uint64_t now);
 
 #endif

@@ -4,7 +4,8 @@
  * refused here, too. CM thread.
  */
 #include <errno.h>
-#include "connection_priv.h"
+#include "disconnect.h"
+#include "reject.h"
 
 int cm_send_dreq(struct cm_connection *c, uint64_t now, const void *private_data, uint8_t bytes)
 {

@@ -5,7 +5,8 @@
  */
 #include <errno.h>
 #include <string.h>
-#include "connection_priv.h"
+#include "reject.h"
+#include "tables.h"
 
 enum { GUID_BYTES = 8 };
 

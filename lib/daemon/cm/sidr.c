@@ -5,7 +5,8 @@
  */
 #include <errno.h>
 #include <string.h>
-#include "connection_priv.h"
+#include "sidr.h"
+#include "tables.h"
 
 enum { PKEY_DEFAULT = 0xffff };
 
@@ -99,7 +100,7 @@ static void first_sidr_req(struct cm *cm, uint64_t now, const struct cm_path *pa
 		c->path.hop_limit = CM_HOP_LIMIT;
 	cm_remote_add(c);
 	cm_step(c, CM_SIDR_REQ_RCVD);
-	if (cm_ask_owner(c, now, m, &status))
+	if (cm_ask_owner(c, m, &status))
 		return;
 	if (status) {
 		cm->counters.rejected++;

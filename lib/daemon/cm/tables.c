@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/assert.h"
-#include "connection_priv.h"
+#include "tables.h"
 
 enum { FIRST_PLACES = 64, FIRST_BUCKETS = 64 };
 #define NO_PLACE UINT32_MAX

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cm_fixture.h"
-#include "connection_priv.h"
+#include "tables.h"
 
 static struct cm_message a_req(uint32_t id, uint32_t qpn)
 {
