@@ -11,7 +11,7 @@
 #include "channel.h"
 #include "commands.h"
 #include "events.h"
-#include "ids.h"
+#include "lives.h"
 
 int cm_service_adopt(struct cm_service *s, int fd)
 {

@@ -7,18 +7,11 @@
 #include "addresses.h"
 #include "datagrams.h"
 #include "events.h"
+#include "ids.h"
 #include "requests.h"
 #include "route.h"
 
 enum { SIDR_SERVES = 0, SIDR_REJECTED = 2 };
-
-int ucm_set_qkey(struct ucm_id *id, uint32_t qkey)
-{
-	if (id->qkey)
-		return qkey && qkey != id->qkey ? -EINVAL : 0;
-	id->qkey = qkey ? qkey : UCM_QKEY;
-	return 0;
-}
 
 int ucm_sidr_connect(struct ucm_id *id, const struct rdma_ucm_conn_param *p)
 {

@@ -8,7 +8,5 @@ int ucm_sidr_connect(struct ucm_id *id, const struct rdma_ucm_conn_param *p);
 int ucm_sidr_accept(struct ucm_id *id, const struct rdma_ucm_conn_param *p);
 int ucm_sidr_reject(struct ucm_id *id, const void *data, uint8_t bytes);
 void ucm_sidr_event(struct ucm_id *id, const struct cm_event *e);
-/* qkey 0: the default. 0; -EINVAL: it has another. */
-int ucm_set_qkey(struct ucm_id *id, uint32_t qkey);
 
 #endif

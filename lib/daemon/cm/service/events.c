@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include "commands.h"
 #include "events.h"
-#include "ids.h"
 #include "numbers.h"
 
 void ucm_channel_wake(struct ucm_channel *ch)
@@ -86,19 +85,14 @@ void ucm_event_free(struct ucm_event *e)
 	free(e);
 }
 
-void ucm_events_drop(struct ucm_id *id, const struct ucm_membership *m)
+void ucm_events_drop(const struct ucm_membership *m)
 {
-	struct ucm_event *e = TAILQ_FIRST(&id->events), *next;
+	struct ucm_event *e = TAILQ_FIRST(&m->id->events), *next;
 
 	for (; e; e = next) {
-		struct ucm_id *request = e->request;
-
 		next = TAILQ_NEXT(e, of_id);
-		if (m && e->membership != m)
-			continue;
-		ucm_event_free(e);
-		if (request)
-			ucm_id_destroy(request);
+		if (e->membership == m)
+			ucm_event_free(e);
 	}
 }
 

@@ -15,8 +15,8 @@ bool ucm_events_full(struct ucm_channel *ch);
 void ucm_event_free(struct ucm_event *e);
 /* Moves events, including connection requests, to another channel, in order. */
 void ucm_events_move(struct ucm_id *id, struct ucm_channel *to);
-/* Drops events of an identifier, including connection requests; only m's if not NULL. */
-void ucm_events_drop(struct ucm_id *id, const struct ucm_membership *m);
+/* Drops the events of a membership. */
+void ucm_events_drop(const struct ucm_membership *m);
 /* The private data of an event. */
 void ucm_event_private(uint8_t *to, uint8_t *length, const uint8_t *data, unsigned int bytes);
 /* Wakes the program for a pending event, unless already done. */

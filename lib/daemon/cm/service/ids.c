@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Identifiers: creation and end, states (ids.def), and migration to another channel. Runs in the CM
- * thread.
+ * Identifiers as such: creation, states (ids.def), device, Q_Key. Runs in the CM thread.
  */
 #include <errno.h>
 #include <stdlib.h>
-#include "commands.h"
-#include "events.h"
 #include "ids.h"
-#include "multicast.h"
 #include "numbers.h"
-#include "ports.h"
 
 #define MACHINE	      ucm_id_machine
 #define MACHINE_NAME  "Identifier"
@@ -86,176 +81,10 @@ int ucm_id_find_on_device(struct ucm_channel *ch, uint32_t number, struct ucm_id
 	return (*id)->at.chosen ? 0 : -EINVAL;
 }
 
-void ucm_id_destroy(struct ucm_id *id)
+int ucm_set_qkey(struct ucm_id *id, uint32_t qkey)
 {
-	struct cm_service *s = id->channel->service;
-
-	if (id->state == UCM_ADDR_QUERY)
-		TAILQ_REMOVE(&s->resolving, id, resolving);
-	ucm_id_step(id, UCM_GONE);
-	ucm_events_drop(id, NULL);
-	if (id->announced_by)
-		ucm_event_free(id->announced_by);
-	ucm_leave_all(id);
-	ucm_port_release(id);
-	if (id->number != UCM_NO_NUMBER)
-		ucm_number_free(&s->ids, id->number);
-	LIST_REMOVE(id, of_channel);
-	share_give(&id->channel->shares, SHARE_cm_ids, 1);
-	if (id->connection)
-		cm_release(id->connection, s->now);
-	free(id);
-}
-
-/* The port space decides, except for that of InfiniBand. */
-static int qp_type_of(const struct rdma_ucm_create_id *in, uint8_t *type)
-{
-	switch (in->ps) {
-	case RDMA_PS_TCP:
-		*type = UCM_QPT_RC;
-		return 0;
-	case RDMA_PS_UDP:
-	case RDMA_PS_IPOIB:
-		*type = UCM_QPT_UD;
-		return 0;
-	case RDMA_PS_IB:
-		*type = in->qp_type;
-		return 0;
-	default:
-		return -EINVAL;
-	}
-}
-
-int ucm_do_create_id(struct ucm_call *call, const struct rdma_ucm_create_id *in,
-		     struct rdma_ucm_create_id_resp *out)
-{
-	struct ucm_id *id;
-	uint8_t type;
-	int ret = qp_type_of(in, &type);
-
-	if (ret)
-		return ret;
-	id = ucm_id_new(call->channel, in->ps, type);
-	if (!id)
-		return -ENOMEM;
-	id->uid = in->uid;
-	id->number = ucm_number_take(&call->channel->service->ids, id);
-	if (id->number == UCM_NO_NUMBER) {
-		ucm_id_destroy(id);
-		return -ENOMEM;
-	}
-	out->id = id->number;
-	return 0;
-}
-
-int ucm_do_destroy_id(struct ucm_call *call, const struct rdma_ucm_destroy_id *in,
-		      struct rdma_ucm_destroy_id_resp *out)
-{
-	struct ucm_id *id;
-	int ret = ucm_id_find(call->channel, in->id, &id);
-
-	if (ret)
-		return ret;
-	out->events_reported = id->events_reported;
-	ucm_id_destroy(id);
-	return 0;
-}
-
-/* ---- migration to another channel ---- */
-
-/* The low bits are the number, to find the identifier; the rest is secret. */
-int ucm_do_release_id(struct ucm_call *call, const struct rdma_ucm_destroy_id *in,
-		      struct cm_channel_ticket *out)
-{
-	struct ucm_id *id;
-	int ret = ucm_id_find(call->channel, in->id, &id);
-
-	if (ret)
-		return ret;
-	static_assert(UCM_NUMBERS == 1 << 16, "16 bits of a ticket");
-	id->ticket = (uint64_t)ucm_random() << 32 | (ucm_random() & 0xffff0000) | id->number;
-	if (!(id->ticket >> 16))
-		return -EAGAIN;
-	out->ticket = id->ticket;
-	return 0;
-}
-
-/* What moves with an identifier. */
-struct baggage {
-	uint32_t ids, events, requests; /* ids: it, its memberships, its requests' */
-};
-
-static struct baggage baggage_of(const struct ucm_id *id)
-{
-	struct baggage b = {.ids = 1, .requests = id->connection && cm_is_shared(id->connection)};
-	const struct ucm_membership *m;
-	const struct ucm_event *e;
-
-	LIST_FOREACH (m, &id->memberships, of_id)
-		b.ids++;
-	TAILQ_FOREACH (e, &id->events, of_id) {
-		b.events++;
-		b.ids += e->request != NULL;
-		b.requests += e->request && cm_is_shared(e->request->connection);
-	}
-	return b;
-}
-
-/* Would there be room for it, were it no longer where it is? Nobody else takes of these rows meanwhile. */
-static bool has_room(struct ucm_channel *to, struct ucm_channel *from, const struct baggage *b)
-{
-	const struct {
-		enum share row;
-		uint32_t n;
-	} of[] = {{SHARE_cm_ids, b->ids},
-		  {SHARE_cm_events, b->events},
-		  {SHARE_cm_requests, b->requests}};
-	bool room = true;
-
-	for (unsigned int i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
-		share_give(&from->shares, of[i].row, of[i].n);
-		room = room && share_fits(&to->shares, of[i].row, of[i].n, false);
-		share_add(&from->shares, of[i].row, of[i].n);
-	}
-	return room;
-}
-
-static void move(struct ucm_id *id, struct ucm_channel *to, const struct baggage *b)
-{
-	ucm_events_move(id, to);
-	LIST_REMOVE(id, of_channel);
-	LIST_INSERT_HEAD(&to->ids, id, of_channel);
-	share_give(&id->channel->shares, SHARE_cm_ids, b->ids);
-	share_add(&to->shares, SHARE_cm_ids, b->ids);
-	id->channel = to;
-	if (id->connection)
-		cm_share_move(id->connection, &to->shares);
-}
-
-int ucm_do_migrate_id(struct ucm_call *call, const struct rdma_ucm_migrate_id *in,
-		      struct rdma_ucm_migrate_resp *out)
-{
-	struct ucm_channel *to = call->channel, *from;
-	uint64_t ticket = (uint64_t)in->fd << 32 | in->id;
-	struct ucm_id *id = ucm_number_find(&to->service->ids, in->id & (UCM_NUMBERS - 1));
-	struct baggage baggage;
-
-	if (!id || !id->ticket || id->ticket != ticket)
-		return -ENOENT;
-	from = id->channel;
-	baggage = baggage_of(id);
-	if (from != to && !has_room(to, from, &baggage))
-		return -ENOMEM;
-	id->ticket = 0;
-	if (from != to) {
-		move(id, to, &baggage);
-		if (!TAILQ_EMPTY(&to->events))
-			ucm_channel_wake(to);
-	}
-	if (from != to && from->woken && TAILQ_EMPTY(&from->events)) {
-		from->woken = false;
-		call->flags |= CM_CHANNEL_QUIET_THERE;
-	}
-	out->events_reported = id->events_reported;
+	if (id->qkey)
+		return qkey && qkey != id->qkey ? -EINVAL : 0;
+	id->qkey = qkey ? qkey : UCM_QKEY;
 	return 0;
 }

@@ -11,10 +11,11 @@ int ucm_id_find(struct ucm_channel *ch, uint32_t number, struct ucm_id **id);
 /* The same; -EINVAL also: no device is chosen yet. */
 int ucm_id_find_on_device(struct ucm_channel *ch, uint32_t number, struct ucm_id **id);
 void ucm_id_step(struct ucm_id *id, enum ucm_state next);
-void ucm_id_destroy(struct ucm_id *id);
 const char *ucm_state_name(unsigned int state);
 struct cm_device *ucm_device(const struct ucm_id *id);
 /* Sets its device and GIDs. */
 void ucm_id_choose(struct ucm_id *id, const struct ucm_choice *choice);
+/* qkey 0: the default. 0; -EINVAL: it has another. */
+int ucm_set_qkey(struct ucm_id *id, uint32_t qkey);
 
 #endif

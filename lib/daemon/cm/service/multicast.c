@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include "addresses.h"
 #include "commands.h"
-#include "datagrams.h"
 #include "events.h"
 #include "ids.h"
 #include "multicast.h"
@@ -19,7 +18,7 @@ static void ucm_membership_leave(struct ucm_membership *m)
 {
 	struct ucm_id *id = m->id;
 
-	ucm_events_drop(id, m);
+	ucm_events_drop(m);
 	ucm_number_free(&id->channel->service->memberships, m->number);
 	LIST_REMOVE(m, of_id);
 	share_give(&id->channel->shares, SHARE_cm_ids, 1);

@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include "commands.h"
-#include "datagrams.h"
 #include "ids.h"
 #include "route.h"
 

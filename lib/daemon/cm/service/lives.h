@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CM_SERVICE_LIVES_H
+#define CM_SERVICE_LIVES_H
+/* The end of identifiers. The CM thread's alone. */
+#include "ucm.h"
+
+/* With its events, memberships, requests that nobody has taken; releases its connection. */
+void ucm_id_destroy(struct ucm_id *id);
+
+#endif
