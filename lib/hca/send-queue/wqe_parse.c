@@ -283,51 +283,44 @@ static enum wp_state data_seg(struct parse *p)
 	return WP_IDLE;
 }
 
-/* The states that parse() does not name. */
-static enum wp_state step(struct parse *p, enum wp_state state)
+static inline enum wp_state step(struct parse *p, enum wp_state state)
 {
 	switch (state) {
+	case WP_NEXT_SEG:
+		return next_seg(p);
+	case WP_ADDR_SEG:
+		return addr_seg(p);
 	case WP_ATOMIC_SEG:
 		return atomic_seg(p);
 	case WP_LOCAL_SEG:
 		return local_seg(p);
 	case WP_UD_SEG:
 		return ud_seg(p);
+	case WP_JUDGE:
+		return judge(p);
 	case WP_INLINE_SEG:
 		return inline_seg(p);
-	case WP_NEXT_SEG:
-	case WP_ADDR_SEG:
-	case WP_JUDGE:
 	case WP_DATA_SEG_CMD:
 	case WP_FWD_DATA_SEG:
+		return data_seg(p);
 	case WP_IDLE:
 		break;
 	}
 	return WP_IDLE;
 }
 
-static inline enum wp_state wp_transition(enum wp_state from, enum wp_state to)
-{
-	MACHINE_STEP(wp_machine, from, to);
-	return to;
-}
-
-/* The units of most descriptors, in their order: comparisons instead of a jump for each. */
+/* Every descriptor begins with its next unit. */
 static inline void wp_parse(struct parse *p)
 {
-	enum wp_state state = wp_transition(WP_IDLE, WP_NEXT_SEG);
+	enum wp_state state = WP_NEXT_SEG;
 
-	state = wp_transition(state, next_seg(p));
-	while (state != WP_IDLE) {
-		if (state == WP_ADDR_SEG)
-			state = wp_transition(state, addr_seg(p));
-		if (state == WP_JUDGE)
-			state = wp_transition(state, judge(p));
-		if (likely(state == WP_DATA_SEG_CMD || state == WP_FWD_DATA_SEG))
-			state = wp_transition(state, data_seg(p));
-		else if (state != WP_IDLE)
-			state = wp_transition(state, step(p, state));
-	}
+	MACHINE_STEP(wp_machine, WP_IDLE, state);
+	do {
+		enum wp_state next = step(p, state);
+
+		MACHINE_STEP(wp_machine, state, next);
+		state = next;
+	} while (state != WP_IDLE);
 }
 
 /* False: it is to be parsed again at the next poll. */
