@@ -27,7 +27,7 @@ struct pingpong {
 
 /*
  * One message of 8 bytes. Returns 0, or -1 when none came within the second after which a blocking
- * socket gives up (a busy one never gives up but for *stop or the deadline, in TSC cycles).
+ * socket gives up (a busy one never gives up except for *stop or the deadline, in TSC cycles).
  */
 static int receive(const struct pingpong *p, int fd, uint64_t *number, uint64_t deadline)
 {

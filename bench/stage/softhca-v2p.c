@@ -99,7 +99,7 @@ static double measure(struct v2p_port *port, bool ahead)
 
 /*
  * The same with misses that wait: a turn is a poll, and of each channel a burst of requests, as far
- * as the first that has to wait; with it the channel goes on in the next turn. `ahead`: the turn
+ * as the first that has to wait; with it the channel continues in the next turn. `ahead`: the turn
  * begins with a prefetch of the burst.
  */
 static double measure_pending(struct v2p_port *port, unsigned channels, bool ahead)

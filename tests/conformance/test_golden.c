@@ -375,7 +375,7 @@ static bool may_miss(const struct replay *r, const struct frame *f, uint32_t upt
 	return true;
 }
 
-/* NULL: the same packet but for permitted differences; else what differs. */
+/* NULL: the same packet except for permitted differences; else what differs. */
 static const char *compare(const struct replay *r, const struct frame *f,
 			   const struct rig_packet *p)
 {

@@ -2,7 +2,7 @@
 /*
  * Every operation kind under every loss of its first packets: all masks of the first FORWARD frames
  * of the requester and the first BACK frames of the responder. As many losses as there are retries
- * must be survived; with more, the operation may fail, once and in order, but for that reason only.
+ * must be survived; with more, the operation may fail, once, in order, and only for that reason.
  * SOFTHCA_MASKS=forward,back asks for more bits (make soak).
  */
 #include <stdio.h>

@@ -448,7 +448,7 @@ TEST(srq__errors_under_load_lose_no_descriptor)
 	for (unsigned k = 0; k < QPS; k++)
 		for (unsigned i = 0; i < 5; i++)
 			sim_post(s, 0, k, &wr);
-	sim_run(s, 4 * US); /* in the midst */
+	sim_run(s, 4 * US); /* in the middle */
 	for (unsigned k = 0; k < QPS; k++)
 		sim_modify(s, 1, k, QP_ERR, 0);
 	sim_run(s, 100 * US);

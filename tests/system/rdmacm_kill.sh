@@ -154,7 +154,7 @@ ends() {
 	}
 }
 
-# heard NAME LINES EXPECTED...: what it said after so many lines, but for its steps.
+# heard NAME LINES EXPECTED...: what it said after that many lines, except for its steps.
 heard() {
 	local name=$1 lines=$2
 	shift 2

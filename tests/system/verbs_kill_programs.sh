@@ -60,7 +60,7 @@ pair() {
 	amid_traffic "$1" server client right
 }
 
-# UCX's client is connected. It connects by datagrams, and one whose peer dies meanwhile goes on asking
+# UCX's client is connected. It connects by datagrams, and one whose peer dies meanwhile keeps asking
 # for five minutes, as UCX_UD_TIMEOUT says.
 streams() {
 	"$TOOL" --hca right qp 2>/dev/null |
@@ -135,7 +135,7 @@ with_mpi() {
 
 tcp_listens() { "${inside[@]}" ss -Htln "sport = :$TCP_PORT" | grep -q .; }
 
-# The server, its process in $server, goes on through all of this.
+# The server, its process in $server, continues through all of this.
 qperf_listens() {
 	TCP_PORT=$((TCP_PORT + 1))
 	launch server qperf -lp $TCP_PORT

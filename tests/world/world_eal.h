@@ -8,8 +8,8 @@
 #include <rte_eal.h>
 
 /* A cmocka group setup; only the first call of a file does anything. Pages that nobody uses cost
- * nothing. EAL would keep the thread on CPU 0; many programs run at once, so it may go on where it
- * could before. 0; not 0: EAL does not start. */
+ * nothing. EAL would keep the thread on CPU 0; many programs run at once, so it may continue where
+ * it could before. 0; not 0: EAL does not start. */
 static inline int world_eal(void **state)
 {
 	static bool started;

@@ -116,7 +116,8 @@ struct piece {
 	struct mapping mapping;
 	bool read_only;
 	uint64_t registered; /* bytes of the extents */
-	/* What is still to be populated, [populate_from, populate_to), and the next piece with such. */
+	/* What is still to be populated, [populate_from, populate_to), and the next piece with
+	 * such. */
 	struct piece *next_populated;
 	uint64_t populate_from, populate_to;
 };
@@ -234,7 +235,7 @@ struct client {
 	uint64_t sigbus_seen; /* faults in its memory handled so far */
 };
 
-/* A line that a client causes, of which there are so many a second. */
+/* A line that a client causes, of which only a limited number per second are written. */
 #define CLIENT_LOG(client, level, fmt, ...)                                                        \
 	do {                                                                                       \
 		if (share_use(&(client)->shares, SHARE_log_lines, 1) == 0)                         \
@@ -288,7 +289,8 @@ unsigned int session_retry(struct client *client);
 
 /* control.c */
 uint64_t control_now_ns(void);
-/* May a client of this user be served in this turn? If so, control_served() tells since when it was. */
+/* May a client of this user be served in this turn? If so, control_served() tells since when it
+ * was. */
 bool control_may_serve(struct client *client);
 void control_served(struct client *client, uint64_t since_ns);
 int control_watch(struct control *c, int fd, struct source *source, uint32_t events);
@@ -346,8 +348,8 @@ void mapping_give(struct client *client, uint64_t bytes);
 void piece_unmap(struct piece *piece);
 /* Populates [offset, offset + bytes), much of it bit by bit: pieces_turn(). */
 void piece_populate(struct piece *piece, uint64_t offset, uint64_t bytes);
-/* `bytes` more of it are registered: its client's share of SHARE_registered_bytes, of which a piece takes no more than it
- * has. 0, -ENOMEM. */
+/* `bytes` more of it are registered: its client's share of SHARE_registered_bytes, of which a piece
+ * takes no more than it has. 0, -ENOMEM. */
 int piece_register(struct piece *piece, uint64_t bytes);
 void piece_deregister(struct piece *piece, uint64_t bytes);
 /* Unmaps some of what is leaving, and populates some of what is to be. True: there is more. */
@@ -378,8 +380,8 @@ int memory_map(int fd, uint64_t bytes, unsigned int flags, struct mapping *m, co
  * MiB, or 1 GiB if it is that large, and guards it. Touches none of it. The same errors. */
 int memory_map_piece(int fd, uint64_t offset, uint64_t bytes, bool read_only, struct mapping *m,
 		     const char **why);
-/* Enters those pages of [offset, offset + bytes) into our tables that exist, to spare the data path its faults. Brings in no
- * others: they would be on our account, not on the client's. */
+/* Enters those pages of [offset, offset + bytes) into our tables that exist, to spare the data path
+ * its faults. Brings in no others: they would be on our account, not on the client's. */
 void memory_populate(const struct mapping *m, uint64_t offset, uint64_t bytes, bool read_only);
 /* Guards memory mapped by other means; on failure unmaps it. The same errors. */
 int memory_mapped(void *at, uint64_t bytes, uint64_t page_bytes, int protection, struct mapping *m,

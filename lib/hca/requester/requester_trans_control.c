@@ -211,7 +211,7 @@ static enum park_reason park_reason_of_read(const struct visit *v)
 	return reads >= v->q->max_rd_atomic || !read_buffers(v, reads) ? PARK_READS : PARK_NONE;
 }
 
-/* What the request at work has to wait for, as things are; PARK_NONE: it may go on. Changes
+/* What the request at work has to wait for, as things are; PARK_NONE: it may continue. Changes
  * nothing; look_at_credits() has been called. */
 static __rte_always_inline enum park_reason park_reason_of(const struct visit *v)
 {

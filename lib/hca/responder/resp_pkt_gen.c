@@ -158,7 +158,7 @@ static void answer_atomic(struct engine *e, struct resp_pkt_gen *p, struct count
 	count(c, COUNTER_acks_sent);
 }
 
-/* Copies the next bytes of a READ into the frame; *crc, unless NULL, goes on over them. */
+/* Copies the next bytes of a READ into the frame; *crc, unless NULL, continues over them. */
 static enum v2p_state copy_read(struct engine *e, const struct qp *qp, const struct answer *a,
 				uint8_t *dst, uint32_t bytes, uint32_t *crc)
 {

@@ -10,12 +10,12 @@
  * request sent (connect) or received (request), the reply sent (accept), the connection there
  * (connected, established), some messages exchanged, the disconnection asked for. At STEP it stops
  * once, until a line comes on stdin: the line `event` makes it take an event next, every other one
- * go on. It does not stop in traffic, of which there is none with another STEP, and disconnects by
- * itself at that step alone. STEP may be `none`, too; `last` is a client that stops nowhere,
+ * continue. It does not stop in traffic, of which there is none with another STEP, and disconnects
+ * by itself at that step alone. STEP may be `none`, too; `last` is a client that stops nowhere,
  * disconnects, and makes the server end.
  *
  * It says `event NAME STATUS` of each event, and `FUNCTION: ERROR` of what fails, as rdma_accept()
- * does when nobody waits for it. Then it lets go of the connection; a server waits for the next.
+ * does when nobody waits for it. Then it releases the connection; a server waits for the next.
  * Exit code 0: all it had could be given back, and no request was lost.
  */
 #include <errno.h>

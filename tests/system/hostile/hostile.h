@@ -43,7 +43,7 @@ uint64_t nasty(struct attacker *a);
 /* ---- objects.c ---- */
 /* Objects that work; ends the process if they cannot be had. */
 void objects_make(struct attacker *a);
-/* Both ends of a kind of queue pair begin anew. */
+/* Both ends of a kind of queue pair start over. */
 void objects_rejoin(struct attacker *a, enum which which);
 /* If one of them has failed. */
 void objects_revive(struct attacker *a, enum which which);

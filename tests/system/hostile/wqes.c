@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Descriptors and doorbells: each word of each kind set to boundary and random values, on queue
- * pairs that work but for that; doorbells for queue pairs of others.
+ * pairs that work except for that; doorbells for queue pairs of others.
  */
 #include <stdlib.h>
 #include <string.h>

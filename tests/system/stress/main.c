@@ -4,7 +4,7 @@
  * Clients of the daemon at $SOFTHCA_SOCKET, whose HCAs left and right are joined, that create, use,
  * modify and destroy everything at random. Half of a client's threads share its contexts, the
  * others have their own and often close them with everything in them. --kill: one more client,
- * which is killed and started again all the time. --patience: after so many seconds of standing
+ * which is killed and started again all the time. --patience: after that many seconds of standing
  * still a pair is stuck; what $SOFTHCA_TOOL tells of it is printed. Exit status 0: all was as it
  * must be.
  */

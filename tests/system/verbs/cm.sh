@@ -53,7 +53,7 @@ serve() {
 	wait_for 20 listens_or_ended "$server"
 }
 
-# client COMMAND...: to a server that goes on. Checked.
+# client COMMAND...: to a server that continues. Checked.
 client() {
 	if as_client "$@" >"$SCRATCH/client.log" 2>&1; then
 		ok "$place: $*"

@@ -133,7 +133,7 @@ static void check(const struct ibv_wc *wc)
 	must(memcmp(got + GRH, expected, BYTES) == 0, "data");
 }
 
-/* Waits for so many receives, and sends. */
+/* Waits for that many receives, and sends. */
 static void await(unsigned int receives, unsigned int sends)
 {
 	time_t end = time(NULL) + PATIENCE_S;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The rule of shares.h: what one user gets whatever the others do, what he cannot have, and that nothing is lost. */
+/* The rule of shares.h: what one user gets whatever the others do, what he cannot have, and that
+ * nothing is lost. */
 #include <errno.h>
 
 #include "test.h"
@@ -99,7 +100,8 @@ TEST(owner__and_root_leave_the_reserve)
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(share_client_begin(s, uid[i], 99, &trusted), 0);
 		assert_int_equal(take_all(&trusted), TOTAL / 4 * 3); /* as one client */
-		/* whose own assured part is left, too: one client has no more than three quarters */
+		/* whose own assured part is left, too: one client has no more than three
+		 * quarters */
 		assert_int_equal(take_all(&client[0]), 2 * ASSURED);
 		share_client_end(&trusted);
 		share_give(&client[0], SHARE_keys, 2 * ASSURED);
@@ -137,8 +139,8 @@ TEST(leaving__counts_until_it_is_back)
 	assert_int_equal(take_all(&client[0]), 100);
 }
 
-/* What is used up comes back by itself; who has spent more than his part waits the longer, whatever connections he
- * closes. */
+/* What is used up is refilled over time; a user who has spent more than his part waits longer,
+ * whatever connections he closes. */
 TEST(spent__comes_back_in_turns)
 {
 	unsigned int turns = 0;

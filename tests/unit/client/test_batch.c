@@ -17,7 +17,7 @@ static struct softhca_send_wr write_of(struct pair *p, struct softhca_sge *sge, 
 					.wr.rdma = {(uintptr_t)p->memory + FAR + to, p->mr->rkey}};
 }
 
-/* The last of a list that is told of: everything before it has been done. */
+/* The last of a list with a doorbell: everything before it has been done. */
 static void put_last(struct pair *p, uint64_t wr_id)
 {
 	struct softhca_sge sge;

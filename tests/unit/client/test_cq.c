@@ -82,7 +82,7 @@ TEST(resize__under_load)
 	pair_close(&p);
 }
 
-/* Waits until so many entries have been written, polled or not. */
+/* Waits until that many entries have been written, polled or not. */
 static void wait_written(uint64_t n)
 {
 	double end = seconds() + 10;

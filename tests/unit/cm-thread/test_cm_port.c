@@ -265,7 +265,7 @@ TEST(send__remembers_addresses)
 	cm_port_close(p);
 }
 
-/* A send that failed stops the queue; it goes on. */
+/* A send that failed stops the queue; it continues. */
 TEST(send__continues_after_a_failure)
 {
 	struct cm_port *p = open_port();

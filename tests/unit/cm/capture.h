@@ -11,7 +11,7 @@
 
 enum { REQ, REP, RTU, DREQ, DREP, MESSAGES };
 
-/* Where capture_next() goes on; zeroes: at the first frame. */
+/* Where capture_next() continues; zeroes: at the first frame. */
 struct capture_place {
 	size_t capture, frame;
 };

@@ -52,7 +52,7 @@ TEST(flood__of_reqs_is_bounded_and_counted)
 	assert_int_equal(cm_counters(server.cm)->dropped_full, 5000 - 1024);
 	sent_nothing(&server);
 	check_state(s, "ESTABLISHED");
-	cm_send_dreq(c, now, NULL, 0); /* the established one goes on as if nothing were */
+	cm_send_dreq(c, now, NULL, 0); /* the established one continues undisturbed */
 	carry(&client, CM_DREQ);
 	heard(&server, CM_EVENT_DREQ);
 	cm_release(server.requested, now); /* one is answered: the next may come */
@@ -307,7 +307,7 @@ TEST(timers__come_in_order)
 	check_empty();
 }
 
-/* Due at once are many, and what is told of one lets go of another that is due as well. */
+/* Many are due at once, and the notification of one releases another that is due as well. */
 static struct cm_connection *pair_of[2];
 
 static void release_both(struct side *s, struct cm_connection *c, const struct cm_event *e)

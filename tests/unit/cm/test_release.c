@@ -22,7 +22,7 @@ enum step {
 	STEPS
 };
 
-/* Both ends as they are after so many steps; what is on its way is in the outbox. */
+/* Both ends as they are after that many steps; what is on its way is in the outbox. */
 static void walk(enum step step, struct cm_connection **c, struct cm_connection **s)
 {
 	*c = ask();
@@ -105,7 +105,7 @@ struct row {
 	bool client_dies;
 	enum cm_event_type told; /* what the survivor hears first of it */
 	bool anything;		 /* it is over already, or was never asked: no event is owed */
-	unsigned int responses;	 /* at the latest after so many response times, if one is lost */
+	unsigned int responses;	 /* at the latest after that many response times, if one is lost */
 };
 
 static const struct row rows[] = {

@@ -182,7 +182,7 @@ TEST(bind__ephemeral_ports)
 	assert_int_equal(bind_ip(&ch, fresh(RDMA_PS_UDP), "0.0.0.0", 0), 0);
 }
 
-/* A port is shared by so many and no more, since who binds to it is compared with all of them. */
+/* A port is shared by that many and no more, since who binds to it is compared with all of them. */
 TEST(bind__shared_by_many)
 {
 	int32_t on = 1;
@@ -426,7 +426,7 @@ TEST(resolve__too_many_events)
 TEST(resolve__events_of_others)
 {
 	static const int room[] = {8, 6, 1,
-				   1}; /* half; the rest but for the reserve; assured parts */
+				   1}; /* half; the rest except for the reserve; assured parts */
 	uint32_t id;
 
 	(void)state;

@@ -46,7 +46,7 @@ static const struct row {
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
-/* A body that is all zeroes but for the identifier, and names an address for who compares. */
+/* A body that is all zeroes except for the identifier, and names an address for who compares. */
 static void fill(uint8_t *body, const struct row *r, uint32_t id)
 {
 	memset(body, 0, 512);
@@ -175,7 +175,7 @@ TEST(create__limits)
 TEST(create__numbers_grow_and_end)
 {
 	enum { RESERVE = UCM_NUMBERS / 4, ASSURED = RESERVE / SHARES_USERS };
-	/* half; the rest but for the reserve; assured parts */
+	/* half; the rest except for the reserve; assured parts */
 	static const uint32_t room[] = {UCM_NUMBERS / 2, UCM_NUMBERS / 2 - RESERVE + 2 * ASSURED,
 					ASSURED, ASSURED};
 	uint32_t next = 0, id;

@@ -350,7 +350,8 @@ TEST(notify__established)
 			 -EINVAL);
 }
 
-/* REQ and REP say what each queue pair does, whatever the programs say; each is told of its peer.
+/* REQ and REP say what each queue pair does, whatever the programs say; each is notified of its
+ * peer.
  */
 TEST(credits__are_the_queue_pairs_affair)
 {

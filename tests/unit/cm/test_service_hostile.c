@@ -116,8 +116,8 @@ TEST(descriptors__of_every_kind)
 	close(file);
 }
 
-/* The descriptor was a copy, and the other one is closed only later: nobody is told of a channel
- * that has ended. */
+/* The descriptor was a copy, and the other one is closed only later: nobody is notified of a
+ * channel that has ended. */
 TEST(descriptors__copied)
 {
 	struct channel other = open_channel(0);

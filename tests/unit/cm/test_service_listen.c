@@ -144,7 +144,7 @@ TEST(listen__no_mtu)
 	rejected_for_mtu(1, 0, "127.0.0.1");
 }
 
-/* What does not fit into the backlog is forgotten, and comes again. */
+/* What does not fit into the backlog is forgotten, and is repeated. */
 TEST(listen__backlog)
 {
 	struct end l = {.ch = open_channel(1)}, c[5];

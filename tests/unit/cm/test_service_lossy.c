@@ -41,7 +41,7 @@ static bool unkind(unsigned int percent)
 	return !w.kind && below(100) < percent;
 }
 
-/* Forgers may have ended what a program still goes on with. */
+/* Forgers may have ended a connection that a program still uses. */
 static void check(int ret)
 {
 	if (ret)

@@ -23,7 +23,7 @@ struct command_fixture {
 	bool not_started;	/* no INIT_HCA */
 	uint32_t qp_count;	/* 0: TABLE */
 	unsigned int quiesced;	/* times that the CEU waited for the data path */
-	bool releases;		/* the pretended modules let go of QPs that go away */
+	bool releases;		/* the simulated modules release QPs that go away */
 	void (*woken)(struct qp *q, enum wake_target t); /* a QP that stays; NULL: nothing */
 	struct ceu *ceu;
 	struct qp_record record;

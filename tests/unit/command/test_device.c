@@ -198,7 +198,7 @@ TEST(init__refused_parameters)
 	REFUSED(qpc_base, 0x40000001);
 	REFUSED(qpc_base, 0x20000);		 /* not a chunk's */
 	REFUSED(qpc_base, 0);			 /* the SRQs' */
-	REFUSED(cqc_base, 0x40000000 + 0x40000); /* in the midst of the QPs */
+	REFUSED(cqc_base, 0x40000000 + 0x40000); /* in the middle of the QPs */
 	REFUSED(qpc_base, UINT64_MAX - 0x3ffff); /* wraps */
 #undef REFUSED
 	in = init();
@@ -361,7 +361,7 @@ TEST(unmap__not_while_a_number_is_live)
 	assert_int_equal(exec(CEU_CLOSE_HCA, 0, 0, 0), CEU_OK);
 }
 
-/* A module may just be posting the context of a QP that it had let go of. */
+/* A module may just be posting the context of a QP that it had released. */
 TEST(unmap__not_while_it_is_in_a_wake_list)
 {
 	(void)state;

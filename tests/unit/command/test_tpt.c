@@ -131,7 +131,7 @@ TEST(mtt__refused_parameters)
 	REFUSED(log_page, 11);
 	REFUSED(log_page, 31);
 	REFUSED(log_page, 0);
-	REFUSED(mtt_first, 1022); /* three pages, as the first byte lies in the midst of one */
+	REFUSED(mtt_first, 1022); /* three pages, as the first byte lies in the middle of one */
 	REFUSED(mtt_first, UINT32_MAX);
 	REFUSED(first_offset, UINT64_MAX - 0x1000);
 	REFUSED(length, UINT64_MAX - 0x1800);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One lcore in the midst of what another one does to the same queues: before any of the atomic
+/* One lcore in the middle of what another one does to the same queues: before any of the atomic
  * operations of one, the other one does its own; by one thread, so that each order surely comes by.
  * And which of those operations are not done when there is nothing to do. */
 #include <rte_pause.h>
@@ -53,7 +53,7 @@ static bool wrote(const void *at)
 	return false;
 }
 
-/* Runs f with `other` in the midst of it, in each order in turn, from the same beginning; then
+/* Runs f with `other` in the middle of it, in each order in turn, from the same beginning; then
  * `check`. */
 static void each_order(void **state, void (*begin)(void), void (*f)(void), void (*other)(void),
 		       void (*check)(void))

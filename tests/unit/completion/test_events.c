@@ -119,7 +119,7 @@ TEST(eq_owe__place_by_place)
 	assert_false(take_event(&ev));
 	for (unsigned i = 0; i < 64; i++)
 		assert_true(came[i]);
-	assert_int_equal(counter_read(&counters, COUNTER_eq_overruns), 64); /* none in vain */
+	assert_int_equal(counter_read(&counters, COUNTER_eq_overruns), 64); /* none superfluous */
 }
 
 /* Of a QP's two events one finds room, and the other waits for the next. */

@@ -75,7 +75,7 @@ TEST(multicast__attached_once_detached_once)
 	assert_int_equal(table->members, 1);
 }
 
-/* Who has a group when it goes may read it, and goes on along its chain, until the table is told
+/* Who has a group when it goes may read it, and continues along its chain, until the table is told
  * that nobody has. */
 TEST(multicast__readers_keep_a_group_that_goes)
 {

@@ -59,7 +59,7 @@ static void *reader(void *arg)
 	return NULL;
 }
 
-/* As the CEU: nothing is freed before the reader has begun anew. */
+/* As the CEU: nothing is freed before the reader has started over. */
 static void quiesce(void)
 {
 	uint64_t before = __atomic_load_n(&polls, __ATOMIC_SEQ_CST);

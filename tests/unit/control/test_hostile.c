@@ -420,8 +420,8 @@ TEST(bell__of_a_client_that_has_gone)
 	close_later_finish();
 }
 
-/* The daemon (which is in this process) has no descriptor left: who connects is told so, and who is
- * connected does not notice. */
+/* The daemon (which is in this process) has no descriptor left: who connects is notified, and who
+ * is connected does not notice. */
 TEST(descriptors__none_left)
 {
 	enum { FEW = 512 };
@@ -519,7 +519,8 @@ TEST_STATE(connections__of_one_user_leave_some, start, stop, few_connections)
 	assert_true(fixture_wait_clients(&f, 0));
 }
 
-/* Who asks without end gets his part of each turn, is answered all the same, and nobody waits for him. */
+/* Who asks without end gets his part of each turn, is answered all the same, and nobody waits for
+ * him. */
 static struct fixture_total little_time[] = {{SHARE_control_us, 8}, {0}};
 
 TEST_STATE(time__of_one_user_is_bounded, start, stop, little_time)
@@ -558,8 +559,8 @@ static ssize_t count_lines(void *cookie, const char *text, size_t bytes)
 	return (ssize_t)bytes;
 }
 
-/* A client that is refused on and on writes no more than its user's part of the log: half of 40 lines in a second, of which
- * at most two are begun while it asks. */
+/* A client that is refused on and on writes no more than its user's part of the log: half of 40
+ * lines in a second, of which at most two are begun while it asks. */
 TEST(log__of_one_user_is_bounded)
 {
 	const cookie_io_functions_t io = {.write = count_lines};

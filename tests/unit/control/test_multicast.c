@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Multicast groups by the control protocol: who may attach what, what a client leaves behind, and
- * that the port is told of all of it. */
+ * that the port is notified of all of it. */
 #include "hca_test.h"
 #include "raw_client.h"
 

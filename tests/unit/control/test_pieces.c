@@ -241,7 +241,7 @@ TEST(runs__each_wrong_one)
 	RUNS(0, );
 	RUNS(0, in.run[0].offset++; in.run[0].bytes--);
 	RUNS(0, in.run[1].bytes = 1);
-	RUNS(-EINVAL, in.run[0].bytes--); /* breaks in the midst of a page */
+	RUNS(-EINVAL, in.run[0].bytes--); /* breaks in the middle of a page */
 	RUNS(-EINVAL, in.run[1].offset++);
 	RUNS(-EINVAL, in.run[0].offset++);
 	RUNS(-EINVAL, in.run[0].bytes = 0);
@@ -534,7 +534,7 @@ TEST(memory__is_never_brought_in)
 	assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, piece), -ENOENT);
 	assert_int_equal(blocks_of(fd), 3 * PAGE);
 	close(r.fd);
-	/* not even the page that every client has, but for what is written there */
+	/* not even the page that every client has, except for what is written there */
 	r.fd = raw_connect(f.path);
 	assert_int_equal(raw_hello_with(r.fd, page, &hello), 0);
 	assert_true(blocks_of(page) < sizeof(struct client_page) / 2);
@@ -543,7 +543,8 @@ TEST(memory__is_never_brought_in)
 	close(fd);
 }
 
-/* What one may have in regions is bounded by what there is, and counts no further than it lies in a file. */
+/* What one may have in regions is bounded by what there is, and counts no further than it lies in a
+ * file. */
 static struct fixture_total little_memory[] = {{SHARE_registered_bytes, 4096 * PAGE}, {0}};
 
 TEST_STATE(memory__registered_is_bounded, start, stop, little_memory)

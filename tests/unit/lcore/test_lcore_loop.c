@@ -90,7 +90,7 @@ static void run(struct lcore_loop *l)
 	free(rcu);
 }
 
-/* The engine's time is the world's, whoever had the CPU in the midst of a round. */
+/* The engine's time is the world's, whoever had the CPU in the middle of a round. */
 TEST(lcore_loop_run__all_time_passes)
 {
 	static struct lcore_loop l;
@@ -104,7 +104,7 @@ TEST(lcore_loop_run__all_time_passes)
 	}
 }
 
-/* What it sleeps of its own accord it tells, no more than passed and no more than it wanted. */
+/* It publishes its voluntary sleep: no more than has passed, no more than it wanted. */
 TEST(lcore_loop_run__reports_how_long_it_slept)
 {
 	static struct lcore_loop l;
@@ -122,7 +122,8 @@ TEST(lcore_loop_run__reports_how_long_it_slept)
 	lcore_loop_close(&l);
 }
 
-/* It sleeps at once only where somebody really wants its CPU, and yields only while it would spin. */
+/* It sleeps at once only where somebody really wants its CPU, and yields only while it would
+ * spin. */
 TEST(lcore_loop_run__leaves_its_cpu_to_clients)
 {
 	static const struct {

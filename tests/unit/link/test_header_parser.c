@@ -598,7 +598,7 @@ TEST_OPTIONS(hp_poll__group_over_engines, &two_engines)
 	fx->qp[1]->engine = 0;
 }
 
-/* What does not fit waits, and frames in the port with it; behind it all goes on. */
+/* What does not fit waits, and frames in the port with it; behind it all continues. */
 TEST(hp_poll__group_waits_for_room)
 {
 	for (unsigned i = 0; i < 3; i++)

@@ -21,7 +21,7 @@ static uint8_t *at(struct rte_mbuf *m, uint16_t offset)
 	return rte_pktmbuf_mtod_offset(m, uint8_t *, offset);
 }
 
-/* What a sends of its own accord now, one frame as it lies on the wire; NULL: nothing. */
+/* What a sends unprompted now, one frame as it lies on the wire; NULL: nothing. */
 static struct rte_mbuf *said_by(struct port *port, struct port *peer)
 {
 	struct rte_mbuf *m[1];

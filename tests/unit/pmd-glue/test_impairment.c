@@ -50,7 +50,7 @@ static void play(const struct port_impairment *config, struct run *r)
 		rte_pktmbuf_free(m);
 		collect(imp, now, r);
 	}
-	/* lets go of what is held, then of its delay */
+	/* releases what is held, then of its delay */
 	collect(imp, now + 2000000, r);
 	collect(imp, now + 4000000, r);
 	assert_true(impairment_is_empty(imp));
@@ -224,7 +224,7 @@ TEST(impairment__corrupt_frames_have_an_icrc)
 			 wire_icrc_load(l3 + m->data_len - RTE_ETHER_HDR_LEN - 4);
 		rte_pktmbuf_free(m);
 	}
-	/* but for flips of what routers may change: 56 of 480 bits */
+	/* except for flips of what routers may change: 56 of 480 bits */
 	assert_in_range(wrong, 75, 99);
 	impairment_destroy(imp);
 	assert_no_leak();
@@ -241,7 +241,7 @@ TEST(impairment__delay)
 	impairment_take(imp, roce_v4(2, 1, 1), 50);
 	assert_int_equal(impairment_due(imp, 99, m, 2), 0);
 	assert_int_equal(impairment_due(imp, 100, m, 2), 1);
-	/* seen, not taken: comes again */
+	/* seen, not taken: offered again */
 	assert_int_equal(impairment_due(imp, 150, m, 2), 2);
 	assert_int_equal(tag_of(m[1]), 1);
 	impairment_destroy(imp);

@@ -69,7 +69,7 @@ TEST(resolve__neighbour_discovery)
 	close_pair(&p);
 }
 
-/* The address that each port has of its own accord: of MAC 02:00:00:00:00:last. */
+/* The automatic address of each port: of MAC 02:00:00:00:00:last. */
 TEST(resolve__link_local)
 {
 	const uint8_t address[16] = {0xfe, 0x80, [11] = 0xff, [12] = 0xfe, [15] = 2};

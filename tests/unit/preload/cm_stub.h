@@ -2,9 +2,9 @@
 #ifndef CM_STUB_H
 #define CM_STUB_H
 /*
- * What a daemon looks like to lib/host/preload's rdma_cm: a control socket that knows CONTROL_OPEN_CM
- * alone, and channels whose answers the test chooses. One thread; speaks to sockets by system
- * calls that the library under test does not stand in front of.
+ * What a daemon looks like to lib/host/preload's rdma_cm: a control socket that knows
+ * CONTROL_OPEN_CM alone, and channels whose answers the test chooses. One thread; speaks to sockets
+ * by system calls that the library under test does not stand in front of.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,10 +50,10 @@ struct stub_command stub_last_of(uint32_t cmd);
 void stub_event(unsigned int channel, uint32_t event);
 /* Which identifier events are of from now on, and which one they count for (+ 1; 0: none). */
 void stub_set_event_id(uint32_t id, uint32_t counts_for);
-/* Waits until so many GET_EVENTs have been answered with -EAGAIN. False: not in five seconds. */
+/* Waits until that many GET_EVENTs have been answered with -EAGAIN. False: not in five seconds. */
 bool stub_wait_empty(unsigned int n);
 unsigned int stub_empty(void);
-/* Waits until so many channels are open. False: not in five seconds. */
+/* Waits until that many channels are open. False: not in five seconds. */
 bool stub_wait_channels(unsigned int n);
 
 #endif

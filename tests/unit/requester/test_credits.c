@@ -191,7 +191,7 @@ TEST(c9_163__limited_write_with_immediate)
 	assert_packets(1);
 }
 
-/* It stops in the midst for want of room, and stays limited. */
+/* It stops in the middle for want of room, and stays limited. */
 TEST(c9_163__limited_write_in_two_turns)
 {
 	fx->qp[0]->rrc.credits = CREDITS_CAME;

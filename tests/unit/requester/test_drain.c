@@ -124,7 +124,7 @@ static void unreliable_drains(enum qp_service service)
 	fx_assert_cqe(USER_SEND, 64);
 }
 
-/* A message that goes on in turns: not drained between them. */
+/* A message that continues in turns: not drained between them. */
 TEST(sqd__not_drained_within_a_message)
 {
 	fx_service(0, SERVICE_UC);

@@ -13,7 +13,7 @@ static void wake_rrc(unsigned qp)
 	rrc_poll(fx->e);
 }
 
-/* The peer is not proven any more, less may be outstanding, and the time begins anew. */
+/* The peer is not proven any more, less may be outstanding, and the time starts over. */
 TEST(loss__what_it_changes)
 {
 	struct qp *q = fx->qp[0];
@@ -76,7 +76,7 @@ TEST(c9_140__no_timer)
 	assert_false(requester_timers_armed(fx->e));
 }
 
-/* For a queue pair that is gone, and for one that has begun anew since. */
+/* For a queue pair that is gone, and for one that has started over since. */
 TEST(expiry__of_another_time)
 {
 	struct rte_mbuf *m;

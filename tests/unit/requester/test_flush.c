@@ -89,7 +89,7 @@ TEST(rrc_poll__bad_request_in_its_turn)
 	assert_int_equal(qp_state(fx->qp[0]), QP_ERR);
 }
 
-/* A request whose queue pair has begun anew, or is another one, completes nowhere. */
+/* A request whose queue pair has started over, or is another one, completes nowhere. */
 TEST(rrc_poll__stale_bad_request)
 {
 	for (unsigned i = 0; i < 2; i++) {

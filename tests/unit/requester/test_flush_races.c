@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A queue pair fails while RequesterTransControl is in the midst of a visit to it: every order of
+ * A queue pair fails while RequesterTransControl is in the middle of a visit to it: every order of
  * that visit and of RequesterRecvControl's flush, and each request completes all the same. Two
- * lcores by one thread: either stands still before an atomic operation while the other one goes on.
+ * lcores by one thread: either stands still before an atomic operation while the other one
+ * continues.
  */
 #include <ucontext.h>
 #include "engine_fixture.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Work requests that send nothing, between the two stages of the requester: a poll's share of them,
- * what they need a buffer for, who waits for their completion and who is told of it. Here all of
- * them bind a window to nothing, which can be done again and again.
+ * what they need a buffer for, who waits for their completion and who is notified of it. Here all
+ * of them bind a window to nothing, which can be done again and again.
  */
 #include "recv_fixture.h"
 
@@ -75,7 +75,7 @@ TEST(local__without_buffers)
 	fx_assert_cqe(USER_BIND_MW, 64);
 }
 
-/* Another lcore holds what it needs: it goes on when that is over, and counts once. */
+/* Another lcore holds what it needs: it continues when that is over, and counts once. */
 TEST(local__waits_for_virt_to_phys)
 {
 	struct v2p *v = &fx->h->v2p;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MultiQueue's producer and consumer in each other's midst: before any of the atomic operations of
- * one, the other one does its own; by one thread, so that each order surely comes by. */
+/* MultiQueue's producer and consumer in the middle of each other's operations: before any of the
+ * atomic operations of one, the other one does its own; by one thread, so that each order surely
+ * comes by. */
 #include "../intruder.h"
 #include "context/qp_list.h"
 #include "pipeline/engine.h"

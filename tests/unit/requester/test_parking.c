@@ -2,8 +2,8 @@
 /*
  * Every reason for which RequesterTransControl sets a queue pair aside (enum park_reason): what
  * makes it so, that it stays so for as long as nothing changes, what ends it, and that the queue
- * pair then goes on with the very request that waited. Both stages of the requester, by themselves:
- * nobody but them wakes the queue pair. A reason without a row fails.
+ * pair then continues with the very request that waited. Both stages of the requester, by
+ * themselves: nobody but them wakes the queue pair. A reason without a row fails.
  */
 #include "recv_fixture.h"
 #include "requester/requester.h"

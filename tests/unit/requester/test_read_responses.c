@@ -60,7 +60,7 @@ TEST(c9_133__opcodes_of_read_responses)
 	}
 }
 
-/* Asked again from `at`: there, and only there, it may begin anew or go on. */
+/* Asked again from `at`: there, and only there, it may start over or continue. */
 static void ask_again(uint32_t packets, uint32_t at, uint8_t begin)
 {
 	unsigned qp = 0;
@@ -95,7 +95,7 @@ TEST(c9_133__opcodes_after_asking_again)
 		}
 }
 
-/* What was asked for again from its midst does not let the next READ begin anew. */
+/* What was asked for again from its middle does not let the next READ start over. */
 TEST(c9_133__asking_again_ends_with_the_read)
 {
 	ask_again(4, 2, WIRE_RC_READ_RESP_FIRST);
@@ -108,7 +108,7 @@ TEST(c9_133__asking_again_ends_with_the_read)
 	fx_assert_cqe(USER_RDMA_READ, 0);
 }
 
-/* Nor does it let a READ behind it begin anew. */
+/* Nor does it let a READ behind it start over. */
 TEST(c9_133__asking_again_is_about_one_read)
 {
 	read_request(4);

@@ -253,8 +253,8 @@ TEST(rtc_poll__others_continue)
 	assert_int_equal(cq_remove(&fx->h->completion, FX_CQN + 1), 0);
 }
 
-/* The place is reserved when the message has been sent: one that is stuck in its midst holds up
- * nobody's completions. */
+/* The place is reserved when the message has been sent: one that is stuck in the middle of it holds
+ * up nobody's completions. */
 TEST(rtc_poll__no_place_before_all_is_sent)
 {
 	struct cqe entry = {.opcode = USER_RECV};

@@ -56,7 +56,7 @@ TEST(rrc_poll__unsignaled)
 	assert_int_equal(mq_count(&fx->qp[0]->mq.sw), 0);
 }
 
-/* In the midst of a message: released, not completed. */
+/* In the middle of a message: released, not completed. */
 TEST(rrc_poll__ack_within_a_message)
 {
 	send_request(0, USER_RDMA_WRITE, 4 * FX_MTU, 64);

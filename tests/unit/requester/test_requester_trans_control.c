@@ -467,7 +467,7 @@ TEST(rtc_poll__bad_request_ring_full)
 	assert_bad(64, OUTCOME_LOCAL_QP_OP);
 }
 
-/* A READ finds no place for its entries: its turn comes again, until there is one. An ATOMIC WRITE
+/* A READ finds no place for its entries: its turn is repeated, until there is one. An ATOMIC WRITE
  * has none to keep. */
 TEST(rtc_poll__no_read_buffer)
 {

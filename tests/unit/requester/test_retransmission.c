@@ -345,7 +345,7 @@ TEST(window__parks_and_continues)
 	fx_assert_counter(request_packets, 3);
 }
 
-/* Everything is acknowledged in the midst of a retransmission, and a turn of the sender's that had
+/* Everything is acknowledged in the middle of a retransmission, and a turn of the sender's that had
  * begun before it puts another packet behind: that is the next one, not what lay there before. */
 TEST(walk__continues_behind_an_emptied_queue)
 {

@@ -222,7 +222,7 @@ TEST_OPTIONS(tc_poll__time_jumps, &small_wheel)
 		fired++;
 	assert_int_equal(fired, FX_QPS);
 	assert_false(requester_timers_armed(fx->e));
-	/* and after a long rest a timer is as exact as ever */
+	/* and after a long rest a timer is still exact */
 	fx->e->now_ns += 5000 * MS + 11;
 	command(0, TIMER_RNR, MS);
 	assert_true(run(MS - tick_ns(), &ev) == 0);

@@ -17,7 +17,7 @@ static void write_of(unsigned qp, unsigned packets)
 	send_request(qp, USER_RDMA_WRITE, packets * FX_MTU, 0);
 }
 
-/* The next packets made are so many of that queue pair. */
+/* The next packets made are that many of that queue pair. */
 static void assert_run(unsigned qp, unsigned packets)
 {
 	struct packet p = {0};
@@ -33,8 +33,8 @@ static void assert_no_more(void)
 	assert_int_equal(fx_ring_count(CHANNEL_RTC_RPG), 0);
 }
 
-/* The end of a poll cuts the turn of queue pair 1 short: it goes on first, for the rest of it, and
- * then it is 2's. */
+/* The end of a poll cuts the turn of queue pair 1 short: it continues first, for the rest of it,
+ * and then it is 2's. */
 TEST(turn__continues_first_for_what_is_left)
 {
 	short_turns();
@@ -331,7 +331,7 @@ TEST(share__of_a_pool)
 	}
 }
 
-/* Nothing is held and nothing is left: nobody would wake it, so its turn comes again. */
+/* Nothing is held and nothing is left: nobody would wake it, so its turn is repeated. */
 TEST(share__no_buffer_at_all)
 {
 	uint32_t size = fx->e->mq->sw_free.size;

@@ -82,7 +82,8 @@ TEST(rtc_poll__sqe_before_its_completion)
 	fx_assert_error(SYNDROME_LOCAL_PROT, 0);
 }
 
-/* In SQD what has begun goes on; if it fails then, what is behind it is flushed, not held back. */
+/* In SQD what has begun continues; if it fails then, what is behind it is flushed, not held
+ * back. */
 TEST(rtc_poll__sqe_from_sqd)
 {
 	struct rte_mbuf *m;

@@ -65,7 +65,7 @@ TEST(window__acknowledged_beyond_the_walk)
 	assert_int_equal(fx->qp[0]->rrc.retransmitting, 0);
 }
 
-/* What it stands still for is lost: a probe or the Loss timer begins anew. */
+/* The packet it waits for is lost: a probe or the Loss timer starts over. */
 TEST(window__a_lost_tail)
 {
 	struct qp *q = fx->qp[0];
@@ -159,7 +159,7 @@ TEST(walk__ends_when_all_is_acknowledged)
 	assert_int_equal(fx->qp[0]->rrc.retransmitting, 0);
 }
 
-/* The last packet is on its way: the sender may go on, and is told so. */
+/* The last packet is on its way: the sender may continue, and is notified. */
 TEST(walk__ends_for_each_when_its_last_is_taken)
 {
 	struct qp *q = fx->qp[0];
@@ -206,7 +206,8 @@ TEST(walk__takes_turns)
 	assert_int_equal(from[1], 4);
 }
 
-/* In its midst the peer says that it is not ready, or the queue pair fails: nothing more goes. */
+/* In the middle of it the peer says that it is not ready, or the queue pair fails: nothing more
+ * goes. */
 TEST(walk__stops)
 {
 	for (unsigned qp = 0; qp < 2; qp++) {
@@ -237,8 +238,8 @@ static void read_response(uint8_t opcode, uint32_t psn)
 	rrc_poll(fx->e);
 }
 
-/* A READ may begin anew in its midst only where it was asked for again: not where it would have
- * been, had there been a buffer, nor where it was when one behind it was asked for. */
+/* A READ may start over in the middle of it only where it was asked for again: not where it would
+ * have been, had there been a buffer, nor where it was when one behind it was asked for. */
 TEST(c9_133__asked_again_where)
 {
 	struct qp *q = fx->qp[0];

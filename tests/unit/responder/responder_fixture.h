@@ -80,14 +80,14 @@ int fx_teardown(void **state);
 #undef TEST
 #define TEST(name) TEST_WITH(name, fx_setup, fx_teardown)
 
-/* Puts a request into HP_EE: headers as they are but for dest_qp and pad; payload: a pattern that
- * begins with `seed`. */
+/* Puts a request into HP_EE: headers as they are except for dest_qp and pad; payload: a pattern
+ * that begins with `seed`. */
 void fx_send_to(uint32_t qpn, struct wire_headers h, uint32_t payload_bytes, uint8_t seed);
 #define fx_send(bytes, seed, ...)                                                                  \
 	fx_send_to(FX_QPN, (struct wire_headers){__VA_ARGS__}, bytes, seed)
 /* A WRITE of four bytes to FX_VA that asks for an acknowledgement. */
 struct wire_headers fx_write(uint32_t psn);
-/* A READ request for so many packets, such a WRITE. */
+/* A READ request for that many packets, such a WRITE. */
 void fx_send_read(uint32_t qpn, uint32_t psn, uint32_t packets);
 void fx_send_write(uint32_t qpn, uint32_t psn, uint32_t key);
 uint8_t fx_pattern(uint8_t seed, uint32_t i);

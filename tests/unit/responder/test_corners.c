@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Duplicates that are answered with nothing, refusals, and how queue pairs end: what is given back,
- * who is told, and when they are let go of. */
+ * who is told, and when they are released. */
 #include "responder_fixture.h"
 
 /* What is drawn by it, if it has been executed already? */

@@ -286,7 +286,7 @@ TEST(rc_read__answered_in_packets)
 	fx_assert_counter(read_response_packets, 3);
 }
 
-/* Another lcore holds what the READ needs: it goes on when that is over, each time. */
+/* Another lcore holds what the READ needs: it continues when that is over, each time. */
 TEST(rc_read__waits_for_virt_to_phys)
 {
 	struct tpt_hold hold;

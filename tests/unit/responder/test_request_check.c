@@ -20,7 +20,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* A packet of so many bytes, first or only with this DMA length. */
+/* A packet of that many bytes, first or only with this DMA length. */
 static bool allowed(uint8_t opcode, uint32_t bytes, uint32_t dma_len)
 {
 	enum wire_outcome o;

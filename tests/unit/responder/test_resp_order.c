@@ -198,7 +198,7 @@ TEST(duplicate__replaces_several_and_the_last)
 	order_purge(fx->qp);
 }
 
-/* In the midst of the list, where one in front of it and one behind it stay. */
+/* In the middle of the list, where one in front of it and one behind it stay. */
 TEST(duplicate__replaces_one_between_others)
 {
 	(void)state;

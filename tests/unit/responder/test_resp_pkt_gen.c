@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* RespPktGen: quanta, order behind long READs, missing buffers and room, errors in the midst, QPs
+/* RespPktGen: quanta, order behind long READs, missing buffers and room, errors in the middle, QPs
  * that go away. */
 #include "resp_order.h"
 #include "resp_pkt_gen.h"
@@ -13,7 +13,7 @@ static void assert_read(uint8_t opcode, uint32_t psn)
 	assert_int_equal(f->h.psn, psn & PSN_MASK);
 }
 
-/* A whole answer of so many packets. */
+/* A whole answer of that many packets. */
 static void assert_answer(uint32_t psn, uint32_t packets)
 {
 	assert_read(WIRE_RC_READ_RESP_FIRST, psn);

@@ -5,7 +5,7 @@
 #include "resp_pkt_gen.h"
 #include "responder_fixture.h"
 
-/* One poll for which there is room for so many frames; takes them. Returns how many came. */
+/* One poll for which there is room for that many frames; takes them. Returns how many came. */
 static unsigned poll_with_room(unsigned room)
 {
 	struct channel *out = &fx->e.channel[CHANNEL_RESPG_TXA];

@@ -14,7 +14,7 @@ TEST(dp_poll__bad_requests_pass_through)
 	rte_mbuf_raw_free(m);
 }
 
-/* Of these nothing is copied: entries go on in the descriptor itself. */
+/* Of these nothing is copied: entries continue in the descriptor itself. */
 TEST(dp_poll__reads_atomics_and_empty_sends)
 {
 	static const uint8_t opcodes[] = {USER_RDMA_READ, USER_ATOMIC_FA, USER_SEND};

@@ -21,7 +21,7 @@
 
 enum { REQUESTS = 3000, REQUESTS_MIN = 20, SECONDS = 3 };
 
-/* A while, each time another one, so that one comes into the midst of what the other does. */
+/* A while, each time another one, so that one comes into the middle of what the other does. */
 static void dawdle(uint32_t *random)
 {
 	*random = *random * 1664525 + 1013904223;

@@ -384,7 +384,8 @@ TEST(wp_poll__key_that_may_become_good)
 	refused(&w, USER_SEND, OUTCOME_LOCAL_PROT, COUNTER_bad_wqe_access);
 }
 
-/* Another lcore holds what a READ to a region in pages needs: the request stays, and goes on when it is free. */
+/* Another lcore holds what a READ to a region in pages needs: the request stays, and continues when
+ * it is free. */
 TEST(wp_poll__waits_for_virt_to_phys)
 {
 	const struct mpt_entry region = {.key = 0x7707,

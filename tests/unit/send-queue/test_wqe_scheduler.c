@@ -239,7 +239,7 @@ TEST(ws_poll__order_without_descriptor_buffers)
 		assert_descriptor(CHANNEL_WP_DP, 0, i * 64);
 }
 
-/* What cannot go on is not in the list of those that are visited. */
+/* What cannot continue is not in the list of those that are visited. */
 TEST(ws_poll__no_visits_in_vain)
 {
 	struct qp *q = fx->qp[0];

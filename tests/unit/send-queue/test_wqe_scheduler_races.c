@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* RequesterTransControl consumes a request in the midst of WQEScheduler's poll: before any of its
+/* RequesterTransControl consumes a request in the middle of WQEScheduler's poll: before any of its
  * atomic loads and stores; by one thread, so that each order surely comes by. */
 #include "../intruder.h"
 
@@ -33,8 +33,8 @@ static void put(uint32_t offset)
 	fx_put(CHANNEL_DBP_WS, fetched(0, USER_SEND, offset, 16));
 }
 
-/* With `other` in the midst of a poll, or after it, the descriptor goes on at the latest with the
- * poll that follows. */
+/* With `other` in the middle of a poll, or after it, the descriptor continues at the latest with
+ * the poll that follows. */
 static void continues(void **state, void (*begin)(void), void (*other)(void))
 {
 	bool came_by = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fork() with shared memory: the child has its own copy of what was there, the parent goes on
+/* fork() with shared memory: the child has its own copy of what was there, the parent continues
  * sharing. Once with the call that makes the child caught, once by handlers alone. */
 #include <pthread.h>
 #include <sched.h>
@@ -204,7 +204,7 @@ static void *store(void *arg)
 	return NULL;
 }
 
-/* Threads that store go on while another forks. */
+/* Threads that store continue while another forks. */
 TEST(others__store_on)
 {
 	uint64_t *words = calloc(1000, 8);

@@ -331,7 +331,7 @@ TEST(gone__is_left_alone)
 	uint8_t *elsewhere;
 
 	(void)state;
-	/* mapped anew in the midst, and moved, and unmapped */
+	/* mapped anew in the middle, and moved, and unmapped */
 	assert_true(mmap(at + 2 * PAGE, PAGE, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED);
 	at[2 * PAGE] = 77;

@@ -223,7 +223,7 @@ TEST(sharers__at_the_same_time)
 	free(at);
 }
 
-/* The C library's own use of the signal goes on. */
+/* The C library's own use of the signal continues. */
 TEST(setuid__still_reaches_all)
 {
 	pthread_t t;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where engines, ports and buffers go on a machine with several nodes (../made_up_nodes.h). */
+/* Placement of engines, ports and buffers on a machine with several nodes (../made_up_nodes.h). */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -102,7 +102,7 @@ static const struct row {
 	int cpus[5]; /* expected, of each engine */
 	int node;    /* expected, of the HCA */
 } rows[] = {
-	{-1, NO_LIST, 0, 1, {7}, 3},	  /* the last CPU, as ever */
+	{-1, NO_LIST, 0, 1, {7}, 3},	  /* the last CPU, as usual */
 	{1, NO_LIST, 0, 1, {3}, 1},	  /* the last one near the port */
 	{1, NO_LIST, 0, 2, {3, 3}, 1},	  /* one CPU for an HCA without a list */
 	{-1, 0, 7, 3, {0, 1, 2}, 0},	  /* in turn */

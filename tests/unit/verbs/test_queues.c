@@ -625,7 +625,7 @@ TEST(qp__capacities_as_asked)
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 }
 
-/* More inline than was asked for is refused, but for what stands in the place of one entry, 16
+/* More inline than was asked for is refused, except for what stands in the place of one entry, 16
  * bytes: programs rely on that (rdma_xclient). */
 TEST(qp__inline_as_asked)
 {

@@ -327,7 +327,7 @@ TEST(fast__without_memory_for_its_pages)
 	assert_int_equal(register_three(FAST, FLAT, 5, 0, 1), V2P_SUCCESS);
 }
 
-/* Another work request is in the midst of it. */
+/* Another work request is in the middle of it. */
 TEST(fast__claimed)
 {
 	struct v2p *v = fx->e->v2p;

@@ -54,7 +54,7 @@ struct wqe_next {
 	uint32_t ee_nds;  /* 7 D: next rings its own doorbell · 6 F: next fences · 5:0 its size,
 			     units; 0: end of chain */
 	uint32_t flags;	  /* WQE_* below */
-	uint32_t imm;	  /* immediate data as it goes on the wire, or the key to invalidate; in a
+	uint32_t imm;	  /* immediate data as on the wire, or the key to invalidate; in a
 			     shared receive queue: the tag */
 };
 #define WQE_NEXT_NDA_SHIFT 6

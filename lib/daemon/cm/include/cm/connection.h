@@ -97,7 +97,7 @@ struct cm_counters {
 
 /* NULL with errno: ENOMEM. */
 struct cm *cm_create(const struct cm_ops *ops, void *ctx, const struct cm_limits *limits);
-/* Frees everything at once, without a word to any peer. NULL is allowed. */
+/* Frees everything at once, without notifying any peer. NULL is allowed. */
 void cm_destroy(struct cm *cm);
 
 /* A MAD arrived at a device's QP 1; path: the way back to its sender (mtu, ack_timeout and rate are
@@ -161,9 +161,9 @@ int cm_send_sidr_rep(struct cm_connection *c, uint64_t now, uint8_t status, uint
 void cm_release(struct cm_connection *c, uint64_t now);
 
 /*
- * Called in ops->request(): c is one of its owner's SHARE_cm_requests until it is answered. False: he may have no more;
- * nothing has changed. *holder must remain valid until c is released, or until cm_share_move() counts it elsewhere, which
- * has room.
+ * Called in ops->request(): c is one of its owner's SHARE_cm_requests until it is answered. False:
+ * he may have no more; nothing has changed. *holder must remain valid until c is released, or until
+ * cm_share_move() counts it elsewhere, which has room.
  */
 bool cm_share(struct cm_connection *c, struct share_client *holder);
 void cm_share_move(struct cm_connection *c, struct share_client *holder);

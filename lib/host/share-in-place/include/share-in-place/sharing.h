@@ -35,15 +35,15 @@
  *  - fork(): the child has its own copy of everything, as of the moment of the fork (see below).
  *
  * fork(). A child must not share memory with its parent that the program believes to be private,
- * and the parent must go on sharing with the daemon. So the child makes all its pool memory private
- * before it runs anything else, and no thread of the parent runs meanwhile: the system call that
- * makes the child is caught (trap.h says how, and why there), the other threads are stopped, and
- * parent and child stay on a stack of their own until the child has its copies. The child gets all
- * pages as they were at the fork; what its C library stores for it comes later. The cost is copying
- * all shared memory while the parent waits (about 1 s of CPU time per GB), and nothing if nothing
- * is shared. A child that cannot copy exits (127), as to go on would be to store into its parent's
- * memory. vfork() and posix_spawn() need nothing; a raw clone() without CLONE_VM, or _Fork(),
- * shares the pages, including those that are only kept.
+ * and the parent must continue sharing with the daemon. So the child makes all its pool memory
+ * private before it runs anything else, and no thread of the parent runs meanwhile: the system call
+ * that makes the child is caught (trap.h says how, and why there), the other threads are stopped,
+ * and parent and child stay on a stack of their own until the child has its copies. The child gets
+ * all pages as they were at the fork; what its C library stores for it comes later. The cost is
+ * copying all shared memory while the parent waits (about 1 s of CPU time per GB), and nothing if
+ * nothing is shared. A child that cannot copy exits (127), as to continue would be to store into
+ * its parent's memory. vfork() and posix_spawn() need nothing; a raw clone() without CLONE_VM, or
+ * _Fork(), shares the pages, including those that are only kept.
  *  - The thread descriptor is private in both from before the call, since the kernel stores there.
  *    Afterwards its unregistered bytes return to the pool. The CPU number in it (rseq) may be stale
  *    until the thread's next interruption.
