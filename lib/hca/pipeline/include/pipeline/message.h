@@ -13,10 +13,29 @@
  *                                                                  later the frame
  *   HP_RRC HP_EE EE_RESPG                      struct arrival      the frame as received; its data
  *                                                                  room is not ours to write
- *   RTC_TC RRC_TC TC_RRC                       struct timer_event  descriptor pool; data room
- * unused
+ *   RTC_TC RRC_TC TC_RRC                       struct timer_event  event pool; data room unused
  *
  * A module that takes an mbuf from a ring owns it: it passes it on or frees it.
+ *
+ * Of struct rte_mbuf itself our code touches only this. What nobody writes is as every free buffer
+ * of a pool has it, so that buffers may be taken and freed raw.
+ *
+ *   field                     who writes it
+ *   buf_addr, buf_len,        nobody; in a clone, who makes it: HeaderParser (a datagram for several
+ *   priv_size                 queue pairs), the ring port
+ *   data_off, data_len,       ReqPktGen and RespPktGen, once, when they make the frame; the port that
+ *   pkt_len                   received it. Nobody changes a frame that was sent: it may be sent
+ *                             again, and on a ring port its receiver has the same one
+ *   ol_flags                  ReqPktGen and RespPktGen: 0 or marks (frame_marks.h), which ports with
+ *                             a driver clear in what they receive, and clones take over
+ *   refcnt                    RequesterTransControl: 2, for the wire and for MultiQueue;
+ *                             RequesterRecvControl: one more, to send it again; a port: one more, to
+ *                             capture, duplicate or loop it; a free takes one off
+ *   next, nb_segs             nobody: 1 segment. Ports drop received frames of several
+ *   port                      the driver; nobody reads it
+ *   packet_type, tx_offload   capture, in copies of its own
+ *   private area              two halves, below: request or packet before the frame is sent, and as
+ *                             long as it may be sent again; arrival belongs to its receiver
  */
 #include <stdint.h>
 #include <rte_mbuf.h>
