@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef UNIT_DESCRIPTORS_H
 #define UNIT_DESCRIPTORS_H
-/* For tests that look whether descriptors or threads leak. */
+/* For tests that check for leaks of descriptors and threads. */
 #include <dirent.h>
 #include <stdint.h>
 

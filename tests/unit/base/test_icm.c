@@ -37,7 +37,7 @@ TEST(reserve__touches_nothing)
 	assert_null(m.base);
 }
 
-/* A number that somebody made up finds zeroes. */
+/* A look-up of an invented number finds zeros. */
 TEST(reserve__unmapped_reads_as_zero)
 {
 	uint32_t word;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an IP address in 16 bytes is: version, group, host, at the borders of each range. */
+/* Classes of IP addresses in 16 bytes: version, group, host, at the borders of each range. */
 #include <stdint.h>
 
 #include "test.h"

@@ -33,7 +33,7 @@ TEST(nodes__are_as_libnuma_says)
 	assert_int_equal(nodes_count(), MADE_UP_NODES);
 	for (unsigned int cpu = 0; cpu < MADE_UP_CPUS; cpu++)
 		assert_int_equal(node_of_cpu(cpu), cpu / 2);
-	assert_int_equal(node_of_cpu(MADE_UP_CPUS), 0); /* nobody knows */
+	assert_int_equal(node_of_cpu(MADE_UP_CPUS), 0); /* unknown */
 	assert_int_equal(node_distance(3, 3), 10);
 	assert_int_equal(node_distance(0, 1), 21);
 	assert_int_equal(node_distance(1, 2), 42);

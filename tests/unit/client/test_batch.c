@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests posted one by one, told of together: all or none. */
+/* Requests posted one by one under one doorbell: all or none. */
 #include <pthread.h>
 #include "pair.h"
 

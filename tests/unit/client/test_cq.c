@@ -129,8 +129,8 @@ TEST(resize__keeps_what_was_not_polled)
 }
 
 /* A completion that finds no place: the CQ is in error, and so is the QP that has lost it. */
-/* What is underway counts as if it were there: the answer does not depend on who is faster.
- * Unsignaled requests bring nothing. */
+/* Completions to come count as if they were there: the answer does not depend on timing.
+ * Unsignalled requests produce none. */
 TEST(resize__leaves_room_for_what_is_underway)
 {
 	struct pair p;
@@ -246,7 +246,7 @@ TEST(events__of_a_former_life)
 	}
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(softhca_connect_qp(p.qp[i], &end[i], &end[!i], NULL), 0);
-	e = next_event(&p); /* from now on somebody looks at events */
+	e = next_event(&p); /* from now on events are read */
 	assert_int_equal(e.type, SOFTHCA_EVENT_QP_ACCESS_ERR);
 	assert_ptr_equal(e.qp, p.qp[1]);
 	assert_int_equal(softhca_qp_current_state(p.qp[1]), SOFTHCA_QPS_RTS);
@@ -270,7 +270,7 @@ static void *post_all(void *arg)
 	return NULL;
 }
 
-/* Armed, looked at once more, asleep until the event: whoever sleeps is woken. */
+/* Armed, polled once more, asleep until the event: the sleeper is woken. */
 TEST(arm__no_wake_up_is_lost)
 {
 	struct pollfd fd = {.events = POLLIN};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Events of libsofthca against a whole daemon, for users who acknowledge them: an object lives
- * until what was said about it is acknowledged, and nothing is said about one that has gone. */
+/* Events of libsofthca against a whole daemon, for users who acknowledge them: an object exists
+ * until its events are acknowledged, and a destroyed one has none. */
 #include <fcntl.h>
 #include <pthread.h>
 #include "pair.h"
@@ -75,7 +75,7 @@ TEST(destruction__waits_for_the_acknowledgement)
 	close_without(&p);
 }
 
-/* Nobody took it: nobody will, and the descriptor does not say that it is there. */
+/* It was not taken: it never will be, and the descriptor does not become readable for it. */
 TEST(destruction__takes_back_what_was_not_taken)
 {
 	struct softhca_event e;
@@ -92,7 +92,7 @@ TEST(destruction__takes_back_what_was_not_taken)
 	close_without(&p);
 }
 
-/* Who does not acknowledge learns of it, but not of what it was, and waits for nothing. */
+/* A user who does not acknowledge gets the event without its object, and waits for nothing. */
 TEST(destruction__without_acknowledgements)
 {
 	struct softhca_event e;

@@ -12,7 +12,7 @@
 
 enum { GSI_QKEY = 0x80010000, MAD_BYTES = 256, GRH_BYTES = 40, NOBODY = 65534 };
 
-/* What QP 1 needs, and does. */
+/* Requirements and behaviour of QP 1. */
 struct gsi {
 	struct softhca_context *ctx;
 	struct softhca_pd *pd;
@@ -52,7 +52,8 @@ static void bring_up(struct softhca_qp *qp, uint32_t qkey)
 	assert_int_equal(softhca_connect_qp(qp, &end, NULL, &attr), 0);
 }
 
-/* A connection to the daemon of somebody who is not it: `user`, or who runs the test. */
+/* A connection to the daemon from another user than its own: `user`, or the one who runs the
+ * test. */
 static int socket_of_another(uid_t user)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
@@ -228,7 +229,7 @@ TEST_WITH(open_socket__keeps_none_that_fails, NULL, NULL)
 	assert_int_equal(shutdown(pair[1], SHUT_WR), 0); /* no answer will come */
 	assert_null(softhca_open_socket(pair[0], NULL));
 	assert_int_equal(errno, ENOTCONN);
-	while (recv(pair[1], &byte, 1, 0) > 0) /* HELLO, and then nobody is there */
+	while (recv(pair[1], &byte, 1, 0) > 0) /* HELLO, then the connection closes */
 		;
 	close(pair[1]);
 }

@@ -103,7 +103,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* What the daemon does with a doorbell. */
+/* The daemon's part: takes a doorbell. */
 static uint64_t take_doorbell(void)
 {
 	struct uar_page *uar = &ctx->page->uar;
@@ -645,13 +645,13 @@ TEST_WITH(poll__dead_daemon_is_noticed, setup, teardown)
 	for (int i = 0; i < 100000 && !rc; i++)
 		rc = softhca_poll_cq(cq, 1, &wc);
 	assert_int_equal(rc, -EIO);
-	/* what it had written still comes */
+	/* entries already written still arrive */
 	complete(USER_SEND, true, 0);
 	assert_int_equal(softhca_poll_cq(cq, 1, &wc), 1);
 	assert_int_equal(softhca_poll_cq(cq, 1, &wc), -EIO);
 }
 
-/* Of both queues, around their ends, as many as asked for; then there are no more. */
+/* From both queues, around their ends, as many as requested; then there are no more. */
 TEST_WITH(poll__dead_daemon_flushes, setup, teardown)
 {
 	struct softhca_send_wr send = {.opcode = SOFTHCA_WR_RDMA_WRITE};
@@ -740,8 +740,8 @@ TEST_WITH(memory__freed_beside_another_piece, setup, teardown)
 	assert_null(ctx->regions);
 }
 
-/* Polling an empty CQ on the daemon's CPU yields, which the page tells until something comes; a
- * doorbell tells where it was rung. */
+/* Polling an empty CQ on the daemon's CPU yields, which the page shows until a completion comes; a
+ * doorbell publishes the CPU it was rung on. */
 TEST_WITH(poll__leaves_the_daemon_its_cpu, setup, teardown)
 {
 	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_SEND, .wr_id = 7};

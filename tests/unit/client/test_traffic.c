@@ -159,7 +159,7 @@ TEST(rc__bad_rkey_then_flush_both_queues)
 	assert_int_equal(wc[1].wr_id, 100);
 	assert_int_equal(wc[1].status, SOFTHCA_WC_WR_FLUSH_ERR);
 	assert_int_equal(softhca_qp_current_state(p.qp[0]), SOFTHCA_QPS_ERR);
-	/* what is posted from now on is flushed, too */
+	/* requests posted from now on are flushed, too */
 	assert_int_equal(softhca_post_recv(p.qp[0], &recv, NULL), 0);
 	wait_for(&p, 1, wc);
 	assert_int_equal(wc[0].status, SOFTHCA_WC_WR_FLUSH_ERR);
@@ -481,7 +481,7 @@ TEST(daemon__dies)
 		assert_int_equal(softhca_get_async_event(p.ctx, &event), 0);
 	assert_int_equal(event.type, SOFTHCA_EVENT_DEVICE_FATAL);
 	assert_int_equal(softhca_get_async_event(p.ctx, &event), -EIO);
-	/* Who polls is not woken for ever by what has no end. */
+	/* A poller is not woken for ever by a permanent condition. */
 	assert_int_equal(poll(&async, 1, 0), 0);
 	assert_int_equal(softhca_get_cq_event(p.channel, NULL, NULL), -EIO);
 	assert_int_equal(softhca_query_gid(p.ctx, 0, event.number ? p.memory : p.memory),
@@ -493,7 +493,7 @@ TEST(daemon__dies)
 	pair_close(&p);
 }
 
-/* What was posted completes as flushed, once, each queue in its order, SRQs not at all. */
+/* Posted requests complete as flushed, once, each queue in its order, those of SRQs not at all. */
 TEST(daemon__dies_with_work_to_do)
 {
 	struct pair p;
@@ -530,7 +530,7 @@ TEST(daemon__dies_with_work_to_do)
 	pair_close(&p);
 }
 
-/* In a process of its own: posts without end, half of it to a key that does not exist, and never
+/* In a separate process: posts without end, half of it to a key that does not exist, and never
  * polls. */
 static void child_main(void)
 {

@@ -6,7 +6,7 @@
 /* Of the pair, QP 0 is the peer, 1 owns the windows. */
 enum { BYTES = MEMORY_BYTES, PAGE = 4096, RIGHTS = PAIR_RIGHTS };
 
-/* After an error: both QPs anew, what is in the CQ forgotten. */
+/* After an error: resets and reconnects both QPs, drops the completions. */
 static void pair_again(struct pair *p)
 {
 	struct softhca_qp_attr reset = {.state = SOFTHCA_QPS_RESET};

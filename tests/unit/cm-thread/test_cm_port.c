@@ -12,7 +12,7 @@ enum { MS_NS = 1000000 };
 static const uint8_t own_mac[6] = {2, 0, 0, 0, 0, 1};
 static const uint8_t own_gid[16] = {[10] = 0xff, 0xff, 10, 0, 0, 1};
 
-/* What resolve answers, and what came. */
+/* The answer of resolve, and the messages received. */
 static struct {
 	int resolve_rc;
 	unsigned int resolved;
@@ -180,13 +180,13 @@ TEST(send__waits_for_the_next_hop)
 	seen.resolve_rc = -EHOSTUNREACH;
 	cm_port_send(p, 0, &path, mad);
 	assert_int_equal(cm_port_counters(p)->dropped_hop, 2);
-	/* What waits is forgotten */
+	/* what waits is dropped */
 	seen.resolve_rc = -EAGAIN;
 	cm_port_send(p, 0, &path, mad);
 	cm_port_close(p);
 }
 
-/* To many addresses that nobody has asked for yet, only so fast; to others always. */
+/* Many unresolved addresses are resolved at a limited rate; MADs to others are always sent. */
 TEST(send__asks_for_few)
 {
 	struct cm_port *p = open_port();
@@ -316,7 +316,7 @@ TEST(receive__no_mad_of_a_stranger)
 	cm_port_close(p);
 }
 
-/* Who has the Q_Key of QP 1, but is another. */
+/* A client with the Q_Key of QP 1 that is not the connection manager. */
 TEST(receive__not_from_qp_1)
 {
 	struct cm_port p = {.index = 2, .gids = 1, .ops = &ops, .ops_ctx = &seen};

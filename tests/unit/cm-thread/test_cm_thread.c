@@ -31,7 +31,7 @@ static struct {
 	unsigned received;  /* atomic */
 	struct cm_path path;
 	unsigned created, destroyed;
-	/* What the device said in the last turn with wishes */
+	/* The device's answer in the last turn with requests */
 	struct control_port_reply port;
 	int gid_rc[3], source_rc, resolve_rc;
 } fake;
@@ -127,7 +127,7 @@ const struct cm_counters *cm_service_counters(const struct cm_service *s)
 /* ---- the daemon that pretends ---- */
 
 static pthread_mutex_t daemon_lock = PTHREAD_MUTEX_INITIALIZER;
-static int silent = -1; /* our end of a control socket that nobody serves */
+static int silent = -1; /* our end of a control socket that is not served */
 
 static void be_locked(void)
 {
@@ -299,7 +299,7 @@ TEST(turn__when_it_is_due_and_not_else)
 
 	(void)state;
 	wait_until(turns() > 0);
-	poll(NULL, 0, 20); /* what came with the start */
+	poll(NULL, 0, 20); /* the events of the start */
 	before = turns();
 	poll(NULL, 0, 100);
 	assert_int_equal(turns(), before);
@@ -319,7 +319,7 @@ TEST(adopt__the_service_has_it)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	assert_int_equal(cm_thread_adopt(t, pair[1]), 0);
 	wait_until(__atomic_load_n(&fake.adopted, __ATOMIC_ACQUIRE) == pair[1]);
-	/* No room: its other end is told */
+	/* no room: its other end is notified */
 	__atomic_store_n(&fake.adopt_rc, -EUSERS, __ATOMIC_RELEASE);
 	assert_int_equal(cm_thread_adopt(t, pair[1]), 0);
 	assert_int_equal(recv(pair[0], &byte, 1, 0), 0);

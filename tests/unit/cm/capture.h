@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TESTS_UNIT_CM_CAPTURE_H
 #define TESTS_UNIT_CM_CAPTURE_H
-/* What two kernels said to each other while rping ran on them: tests/golden/cm_rping.pcap. */
+/* The messages of two kernels while rping ran on them: tests/golden/cm_rping.pcap. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MADs that nobody sent, or not so: see cm_world.h. */
+/* Forged and altered MADs: see cm_world.h. */
 #include <string.h>
 
 #include "cm_world_priv.h"
 
 enum { ROOM = 2 * CM_MAD_BYTES };
 
-/* Communication ID of somebody who is there; 0 if the dice find nobody. */
+/* Communication ID of a random connection; 0 if none is found. */
 static uint32_t any_id(void)
 {
 	const struct owner *o = &world.owners[below(world.owner_count)];

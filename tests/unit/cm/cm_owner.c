@@ -9,8 +9,8 @@
 
 enum { QPNS = 24, SERVICE = 0x0106beef };
 
-/* What an owner may be told in a state that it knows of. In ESTABLISHED our manager may have begun
- * to disconnect without it: the peer used the QP for something new. */
+/* The events that an owner may get in a state that it knows of. In ESTABLISHED our manager may have
+ * begun to disconnect on its own: the peer used the QP for a new connection. */
 #define HEAR(event) (1u << CM_EVENT_##event)
 #define AS_ASKING   (HEAR(REP) | HEAR(REJ) | HEAR(REQ_TIMEOUT))
 #define AS_ANSWERED (HEAR(RTU) | HEAR(REJ) | HEAR(REP_TIMEOUT) | HEAR(DREQ))
@@ -32,7 +32,7 @@ static const unsigned int may_hear[STATES] = {
 	[S_SIDR_REQ_SENT] = HEAR(SIDR_REP) | HEAR(SIDR_TIMEOUT),
 };
 
-/* What REQ and REP carry, to check who is connected with whom. */
+/* Data in REQ and REP to check which connections belong together. */
 struct card {
 	uint32_t number, partner;
 };
@@ -237,7 +237,7 @@ static void data_came(struct owner *o)
 		cm_established(o->c, world.now);
 }
 
-/* The step that is its own to make in its state. Lets go if there is none left. */
+/* The owner's own next step in its state. Releases the connection if there is none. */
 static void step(struct owner *o)
 {
 	look(o);
@@ -331,7 +331,7 @@ static void act(struct owner *o)
 		return;
 	look(o);
 	plan(o);
-	/* Whoever rejects or resolves hears no more of it. */
+	/* After a rejection or a resolution there are no more events. */
 	if (answered(o) || (o->active && !o->established && o->state == S_TIMEWAIT))
 		o->due = world.now;
 }
@@ -359,7 +359,7 @@ uint64_t owners_due(void)
 	return next;
 }
 
-/* --- what an owner is told --- */
+/* --- notifications of an owner --- */
 
 /* The one at the other end is who it says it is, and has the QP it says. */
 static void check_card(struct owner *o, const struct cm_message *m)
@@ -407,7 +407,7 @@ void *owner_request(void *ctx, struct cm_connection *c, const struct cm_path *pa
 	return o;
 }
 
-/* What is the same for all events. */
+/* The checks common to all events. */
 static void check_event(const void *ctx, const struct owner *o, struct cm_connection *c,
 			const struct cm_event *e)
 {
@@ -449,5 +449,5 @@ void owner_event(void *ctx, void *owner, struct cm_connection *c, const struct c
 		return;
 	plan(o);
 	if (e->type == CM_EVENT_REP_TIMEOUT)
-		o->due = world.now + delay(); /* over: it will hear no more */
+		o->due = world.now + delay(); /* over: no more events follow */
 }

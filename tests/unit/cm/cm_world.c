@@ -54,7 +54,7 @@ static void set_off(unsigned int to, const uint8_t mad[CM_MAD_BYTES])
 	if (p == world.packets + world.packets_used && world.packets_used < PACKETS)
 		world.packets_used++;
 	if (p == world.packets + PACKETS && world.config->forged)
-		return; /* so many forgers that the wire is full */
+		return; /* forgers fill the wire */
 	if (p == world.packets + PACKETS)
 		world_fail("more messages on their way than there is room for");
 	p->due = world.now + delay;

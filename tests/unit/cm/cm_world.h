@@ -3,12 +3,12 @@
 #define TESTS_UNIT_CM_WORLD_H
 /*
  * Two connection managers in virtual time, joined by a wire that loses, duplicates, delays and
- * reorders, and owners on both sides who connect, answer, refuse, ask for patience, disconnect and
- * die as dice want it. Everything follows from the seed.
+ * reorders, and owners on both sides that connect, answer, refuse, send MRAs, disconnect and die at
+ * random. Everything follows from the seed.
  *
- * What it checks by itself, always: an owner is told only of its own connection, only while it has
- * one, and only what can follow what it was told before; all that is sent is well formed; in the
- * end nothing is left (cm_census) and nothing is due.
+ * It always checks that an owner gets only events of its own connection, only while it has one, and
+ * only in a possible order; that all messages are well formed; and that in the end nothing is left
+ * (cm_census) and nothing is due.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,13 +23,13 @@ struct world_config {
 	unsigned int duplicated;	/* per mille */
 	unsigned int late;	  /* per mille, by up to 20 s: later than retries and time-wait */
 	unsigned int resolutions; /* per mille of the attempts are SIDR_REQs */
-	bool kind;		  /* nobody rejects, dies, or asks in the wrong state */
-	bool qpns_again;	  /* QPNs are taken again as soon as their owner has let go */
+	bool kind;		  /* no rejections, deaths, or requests in the wrong state */
+	bool qpns_again;	  /* QPNs are reused as soon as their owner has released them */
 	unsigned int forged;	  /* per mille of the steps, another MAD comes: mutated, random */
 	struct cm_limits limits;
 };
 
-/* What became of it, of both sides. */
+/* The results, of both sides. */
 struct world_result {
 	unsigned int established[2]; /* of those who asked, of those who were asked */
 	unsigned int resolved, refused, forged;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TESTS_UNIT_CM_WORLD_PRIV_H
 #define TESTS_UNIT_CM_WORLD_PRIV_H
-/* What the files of cm_world share: cm_world.c the wire and the clock, cm_owner.c who connects,
- * cm_forge.c what else comes. */
+/* What the files of cm_world share: cm_world.c has the wire and the clock, cm_owner.c the owners,
+ * cm_forge.c the forged messages. */
 #include <stdint.h>
 
 #include "test.h"
@@ -79,7 +79,7 @@ void owners_act(void);
 /* When one has something to do. */
 uint64_t owners_due(void);
 
-/* Something that nobody sent comes to one of the sides. */
+/* Delivers a forged message to one of the sides. */
 void forge(void);
 
 #endif

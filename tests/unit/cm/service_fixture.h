@@ -45,7 +45,7 @@ struct node {
 	unsigned int sent;
 	uint8_t last[CM_MAD_BYTES]; /* that was sent */
 	uint32_t credits_of;	    /* the QP that gives credits; others give none */
-	uint32_t at_will;	    /* the QP that was told last that its peer gives none */
+	uint32_t at_will;	    /* the last QP whose peer was reported to give none */
 };
 
 /* A program's. */
@@ -139,7 +139,7 @@ struct end listener(unsigned int n, uint16_t ps, const char *address, uint16_t p
 /* An identifier with a route to there, uid 200. */
 struct end caller(unsigned int n, uint16_t ps, const char *destination, uint16_t port);
 /* The same with GIDs, port space IB and a type of queue pair: a listener on node 1 at any GID,
- * somebody on node 0 with a route there; port 7174. */
+ * an identifier on node 0 with a route there; port 7174. */
 struct end ib_listener(uint8_t qp_type);
 struct end ib_caller(uint8_t qp_type);
 /* The request that came to a listener: its identifier. */

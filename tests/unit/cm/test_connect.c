@@ -203,7 +203,7 @@ static void until_dreq_sent(struct cm_connection **c, struct cm_connection **s)
 	take(&client, CM_DREQ);
 }
 
-/* What was sent last is sent again, if it answers; while the owner thinks, nothing is. */
+/* The last message is repeated if it is an answer; nothing is sent while the owner decides. */
 TEST(repeated__answer_by_state)
 {
 	static const struct {
@@ -277,7 +277,7 @@ TEST(rep__repeated_is_answered_again)
 	wind_up(c, s);
 }
 
-/* 12.9.8.3: what nobody knows; a kernel's REP would otherwise be repeated for a minute. */
+/* 12.9.8.3: an unknown connection; a kernel's REP would otherwise be repeated for a minute. */
 TEST(rep__of_nothing_is_rejected)
 {
 	struct cm_message rep = {.type = CM_REP, .local_id = 7, .remote_id = 8}, m;
@@ -449,7 +449,7 @@ TEST(connect__after_an_mra)
 	wind_up(c, s);
 }
 
-/* The peer says how long and how often; nobody has to wait for hours, though. */
+/* The peer sets timeout and retries, within limits: nothing waits for hours. */
 TEST(rep__waits_as_the_req_says_within_bounds)
 {
 	static const struct {
@@ -477,7 +477,7 @@ TEST(rep__waits_as_the_req_says_within_bounds)
 	}
 }
 
-/* What the peer takes to acknowledge, and there and back on the wire, rounded as kernels do. */
+/* The peer's ACK delay plus the round trip on the wire, rounded as kernels do. */
 TEST(connect__ack_timeout_adds_the_peers_delay)
 {
 	static const struct {

@@ -211,7 +211,7 @@ TEST(drep__unasked_is_not_taken)
 	wind_up(c, s);
 }
 
-/* What a stranger who does not see the wire may try: each number is right but one. */
+/* Attempts of a stranger who does not see the wire: each number is right except one. */
 TEST(dreq__forged_changes_nothing)
 {
 	struct cm_connection *c, *s;
@@ -243,7 +243,7 @@ TEST(dreq__forged_changes_nothing)
 	wind_up(c, s);
 }
 
-/* Whoever is over, and whoever only resolves, has no connection to disconnect. */
+/* Ended connections and service ID resolutions cannot be disconnected. */
 TEST(dreq__of_no_connection_is_answered)
 {
 	struct cm_path path = path_between(&client, &server);
@@ -329,7 +329,7 @@ TEST(lap__is_refused)
 	deliver(&server, &m);
 	m = take(&server, CM_APR);
 	assert_int_equal(m.apr.status, CM_APR_UNSUPPORTED);
-	deliver(&client, &m); /* nobody asked for one */
+	deliver(&client, &m); /* none was requested */
 	assert_int_equal(cm_counters(client.cm)->mad_stray, 1);
 	m = message_of(&client, c, CM_LAP);
 	m.remote_id++;

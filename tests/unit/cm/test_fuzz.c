@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * MADs that nobody sent, or not so, come to connection managers that are busy (cm_forge.c):
- * repetitions, mutations, messages about others' connections, noise. No crash, malformed ones are
- * counted and nothing else, all others at most end connections; nothing is left in the end.
+ * Forged and altered MADs arrive at busy connection managers (cm_forge.c): repetitions, mutations,
+ * messages about others' connections, noise. No crash, malformed ones are only counted, all others
+ * at most end connections; nothing is left in the end.
  */
 #include "cm_world_priv.h"
 #include "pipeline/machine.h"

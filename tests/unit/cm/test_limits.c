@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is bounded, and what floods do not hurt; the tables by which connections are found. */
+/* Limits under floods; the tables by which connections are found. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +95,7 @@ TEST(flood__counts_requests_with_an_mra)
 	assert_int_equal(server.requests, 1);
 }
 
-/* Requests that nobody serves leave nothing behind. */
+/* Requests without a listener leave nothing behind. */
 TEST(flood__of_unserved_reqs_takes_no_room)
 {
 	server.serves = NULL;
@@ -219,7 +219,7 @@ TEST(receive__any_bytes)
 
 /* --- the tables --- */
 
-/* 1000 IDs in turn: none comes twice, places are used again as late as can be. */
+/* 1000 IDs one after another: none comes twice, places are reused as late as possible. */
 TEST(id__is_not_used_again_soon)
 {
 	enum { N = 1000 };

@@ -52,7 +52,8 @@ KIND(thirty_percent, .seed = 5, .attempts = ATTEMPTS / 5, .loss = {300, 300})
 KIND(duplicated_and_reordered, .seed = 3, .attempts = ATTEMPTS, .loss = {50, 50}, .duplicated = 200,
      .resolutions = 100)
 
-/* A repetition that comes after its connection is gone makes another, which the peer rejects. */
+/* A repetition that arrives after the end of its connection makes another, which the peer
+ * rejects. */
 TEST(lossy__very_late)
 {
 	const struct world_config config = {.name = "2 % late by up to 20 s",

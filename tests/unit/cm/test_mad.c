@@ -68,7 +68,7 @@ TEST(mad__sizes)
 	assert_string_equal(cm_type_name(CM_SIDR_REP), "SIDR_REP");
 }
 
-/* What m must be after a journey: the receiver does not know how long the private data are. */
+/* m as the receiver gets it, who does not know the length of the private data. */
 static void as_received(struct cm_message *m)
 {
 	m->private_bytes = (uint8_t)cm_private_bytes(m->type);

@@ -33,7 +33,7 @@ TEST(request__that_cannot_be_served_is_rejected)
 	m = req;
 	m.req.path.local_gid[15]++;
 	assert_int_equal(refused(&m), CM_REJ_INVALID_GID);
-	assert_int_equal(last_rej.rej.info_bytes, 16); /* what it should have been */
+	assert_int_equal(last_rej.rej.info_bytes, 16); /* the expected value */
 	assert_memory_equal(last_rej.rej.info, server.gid, 16);
 	m = req;
 	m.req.path.remote_gid[15]++;
@@ -103,7 +103,7 @@ static void accept_and_release_it(struct side *s, struct cm_connection *c)
 	cm_release(c, now);
 }
 
-/* Within request(); who then says that nobody serves it, wants it no more. */
+/* Within request(), which then reports that there is no listener. */
 TEST(request__may_be_answered_at_once)
 {
 	static const struct {
@@ -133,7 +133,7 @@ TEST(request__may_be_answered_at_once)
 			assert_int_equal(take(&server, rows[i].then).rej.reason, CM_REJ_CONSUMER);
 		sent_nothing(&server);
 		cm_census(server.cm, &connections, &orphans);
-		assert_int_equal(connections, 1); /* what was sent last may have to be repeated */
+		assert_int_equal(connections, 1); /* the last message may have to be repeated */
 		assert_int_equal(orphans, rows[i].what != accept_it || !rows[i].serves);
 		wind_up(c, orphans ? NULL : server.requested);
 	}
@@ -195,7 +195,7 @@ TEST(event__may_release)
 	wind_up(c, NULL);
 }
 
-/* What the owner says gets there, and answers repetitions until the peer must have heard it. */
+/* The owner's rejection arrives, and answers repetitions until the peer must have received it. */
 TEST(reject__of_req_is_kept)
 {
 	struct cm_connection *c = ask();
@@ -251,7 +251,7 @@ static void kept_for(uint8_t mra, bool repeated, uint64_t ns)
 	check_empty();
 }
 
-/* Who was told to be patient repeats its REQ that much later. */
+/* A side that got an MRA repeats its REQ that much later. */
 TEST(reject__is_kept_as_long_as_the_peer_is_patient)
 {
 	uint64_t usual = 16 * RESPONSE_NS;
@@ -457,7 +457,7 @@ TEST(rej__of_req_needs_no_local_id)
 	wind_up(c, s);
 }
 
-/* Who takes its REQ back does not know our ID: its GUID says whose request it was. */
+/* A side that withdraws its REQ does not know our ID: its GUID identifies the request. */
 TEST(rej__timeout_finds_the_request_by_guid)
 {
 	struct cm_connection *c, *s;

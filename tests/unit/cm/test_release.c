@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program is killed at each step of the handshake: its side lets go, and the other gets the event
- * that a kernel's peer would get, within the standard's times, even if the first message that says
- * so is lost; and nothing is left on either side.
+ * A program is killed at each step of the handshake: its side releases the connection, and the
+ * other gets the event that a kernel's peer would get, within the standard's times, even if the
+ * first message about it is lost; and nothing is left on either side.
  */
 #include <string.h>
 #include "cm_fixture.h"
@@ -103,8 +103,8 @@ static void rtu_when_rep(struct side *s, struct cm_connection *c, const struct c
 struct row {
 	enum step step;
 	bool client_dies;
-	enum cm_event_type told; /* what the survivor hears first of it */
-	bool anything;		 /* it is over already, or was never asked: no event is owed */
+	enum cm_event_type told; /* the survivor's first event */
+	bool anything;		 /* it is over already, or there was no request: no event is due */
 	unsigned int responses;	 /* at the latest after that many response times, if one is lost */
 };
 
@@ -132,7 +132,7 @@ static const struct row rows[] = {
 	{DREP_ON_ITS_WAY, false, CM_EVENT_DREP, false, 1},
 };
 
-/* What the survivor hears of a message that was on its way. */
+/* The survivor's event for a message that was in flight. */
 static bool progress(enum cm_event_type type)
 {
 	return type == CM_EVENT_REP || type == CM_EVENT_RTU;
@@ -199,7 +199,7 @@ TEST(kill__at_each_step_and_the_first_word_is_lost)
 	}
 }
 
-/* The REJ that takes the REQ back is lost: the server's REP finds nobody, who says so. */
+/* The REJ that withdraws the REQ is lost: the server's REP is answered by a REJ. */
 TEST(kill__of_the_client_shows_when_the_server_answers)
 {
 	struct cm_connection *c, *s;
@@ -250,7 +250,7 @@ TEST(kill__of_the_daemon_is_found_by_its_next_request)
 	wind_up(c2, s);
 }
 
-/* What kernels say, too: cm_release() in each state. */
+/* cm_release() in each state, as kernels do it. */
 TEST(release__says_what_kernels_say)
 {
 	static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Binding and resolving: which addresses are ours, who may share a port, which device and GID lead
- * to a destination, and what comes of next hops that are late or never known.
+ * Binding and resolving: our own addresses, sharing of ports, the device and GID for a destination,
+ * next hops that are resolved late or never.
  */
 #include <endian.h>
 #include "service_fixture.h"
@@ -58,7 +58,7 @@ TEST(bind__whose_address)
 	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		id = fresh(RDMA_PS_TCP);
 		assert_int_equal(bind_ip(&ch, id, cases[i].address, 0), cases[i].status);
-		/* Who failed may try again. */
+		/* After a failure one may try again. */
 		assert_int_equal(bind_ip(&ch, id, "0.0.0.0", 0), cases[i].status ? 0 : -EINVAL);
 	}
 }
@@ -401,7 +401,7 @@ TEST(resolve__loopback_device)
 	node[0].bare = false;
 }
 
-/* Whoever reads no events gets no more of them. */
+/* A program that reads no events gets no more of them. */
 TEST(resolve__too_many_events)
 {
 	uint32_t id;
@@ -443,7 +443,7 @@ TEST(resolve__events_of_others)
 	assert_int_equal(resolve_ip(&ch, id, NULL, "10.0.0.2", 7174, 10), 0);
 }
 
-/* Many that wait for a next hop are asked for in turn, a bounded number at once. */
+/* Many next hops are resolved one after another, a bounded number at once. */
 TEST(resolve__many)
 {
 	enum { MANY = 10 * UCM_RESOLVES_PER_TURN };

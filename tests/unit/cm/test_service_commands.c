@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Each command by itself: its lengths, whose identifiers it takes, what it answers in which state;
- * options and questions.
+ * Each command alone: its lengths, whose identifiers it accepts, its answer in each state; options
+ * and queries.
  */
 #include <endian.h>
 #include <sys/mman.h>
@@ -324,7 +324,7 @@ TEST(query__path)
 	assert_int_equal(path.count, 0);
 }
 
-/* Who was asked knows both GIDs, its own address and the way. */
+/* The passive side knows both GIDs, its own address and the path. */
 TEST(query__gids_of_a_request)
 {
 	struct rdma_ucm_query_addr_resp addr;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Programs connect through the service: every step as librdmacm goes it, what each is told, what a
- * queue pair gets, and how it ends.
+ * Programs connect through the service: every step as in librdmacm, the events of each side, the
+ * attributes of the queue pairs, and the end.
  */
 #include "service_fixture.h"
 
@@ -243,7 +243,7 @@ TEST(unreachable__nobody_answers)
 	assert_int_equal((int)e.status, -ETIMEDOUT);
 }
 
-/* A client that vanishes before its RTU: the server is told. */
+/* A client that vanishes before its RTU: the server gets an event. */
 TEST(unreachable__no_rtu)
 {
 	struct end l, c;
@@ -283,7 +283,7 @@ TEST(disconnect__both_at_once)
 	assert_int_equal(expect_event(&c.ch, UCM_EVENT_DISCONNECTED).status, 0);
 	assert_int_equal(expect_event(&l.ch, UCM_EVENT_DISCONNECTED).status, 0);
 	assert_int_equal(disconnect_id(&l.ch, id), 0);
-	/* Each answers the other's, so that nobody asks twice. */
+	/* Each answers the other's, so that none is repeated. */
 	pass(30000ull * MS);
 	assert_int_equal(cm_counters(node[0].s->cm)->retry, 0);
 	expect_event(&c.ch, UCM_EVENT_TIMEWAIT_EXIT);

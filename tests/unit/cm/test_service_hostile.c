@@ -75,7 +75,7 @@ TEST(descriptors__of_every_kind)
 	post(&ch, bytes, 16, fds, 1);
 	turn(&node[0]);
 	assert_int_equal(replied(pair[0]), -EAGAIN);
-	/* None: nobody to tell. */
+	/* none: nothing to notify */
 	post(&ch, bytes, 16, fds, 0);
 	turn(&node[0]);
 	assert_int_equal(replied(pair[0]), 1);
@@ -178,7 +178,7 @@ TEST(descriptors__that_do_not_close)
 	assert_true(lingering_now_ms() - begun < LINGER_LEAST_MS);
 }
 
-/* Sockets for the reply that are none, and would keep waiting whoever wrote to them. */
+/* Bad reply sockets, some of which would block the writer. */
 TEST(descriptors__of_strangers)
 {
 	struct channel bad = open_channel(0), good = open_channel(0);
@@ -199,7 +199,7 @@ TEST(descriptors__of_strangers)
 	close_later_finish();
 }
 
-/* Whoever does not read its replies loses them; nobody waits for it. */
+/* A program that does not read its replies loses them; nothing waits for it. */
 TEST(replies__not_read)
 {
 	struct channel ch = open_channel(0);

@@ -339,11 +339,11 @@ TEST(listen__request_destroyed)
 	assert_int_equal(destroy_id(&l.ch, id, NULL), 0);
 	settle();
 	assert_int_equal(expect_event(&c.ch, UCM_EVENT_REJECTED).status, CM_REJ_CONSUMER);
-	/* Its number is nobody's. */
+	/* Its number does not exist. */
 	assert_int_equal(accept_id(&l.ch, id, 300, 0x222, ""), -ENOENT);
 }
 
-/* The peer gives up before anybody has accepted: no event, the accept fails. */
+/* The peer gives up before the request is accepted: no event, the accept fails. */
 TEST(listen__peer_gives_up)
 {
 	struct end l, c;
@@ -372,7 +372,7 @@ TEST(byte__one_for_all_events)
 		assert_false(i == 0 && readable(&a.ch));
 		assert_int_equal(resolve_ip(&a.ch, id[i], NULL, "10.0.0.2", 1, 1000), 0);
 	}
-	/* Whoever takes it early is not told again until the queue was empty. */
+	/* After taking it early there is no new notification until the queue has been empty. */
 	assert_int_equal(recv(a.ch.fd, bytes, 2, MSG_DONTWAIT), 1);
 	assert_false(readable(&a.ch));
 	for (int i = 0; i < 2; i++) {
@@ -530,7 +530,7 @@ TEST(death__in_every_state)
 	l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
 }
 
-/* What a library has to know in case the daemon goes. */
+/* What a library has to know in case the daemon dies. */
 TEST(device__which_identifiers_are_on_one)
 {
 	static const struct {

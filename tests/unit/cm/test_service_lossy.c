@@ -19,8 +19,8 @@ enum {
 
 static struct lossy {
 	uint64_t random;
-	bool kind;   /* nobody rejects or dies */
-	bool forged; /* somebody else sends MADs, too */
+	bool kind;   /* no rejections or deaths */
+	bool forged; /* a forger sends MADs, too */
 	struct end server, client;
 	unsigned int started, open; /* of this client program */
 	unsigned int accepted, established, ended[32];
@@ -182,7 +182,7 @@ static void part_all(void)
 		disconnect_id(&w.client.ch, info[n].id);
 }
 
-/* What a node sent last comes once more, changed, to it or to the other. */
+/* A node's last message arrives once more, altered, at it or at the other. */
 static void forge(void)
 {
 	struct node *to = &node[below(2)];
@@ -256,7 +256,7 @@ static void run(uint64_t seed, bool kind, unsigned int attempts)
 		(unsigned long long)seed, w.accepted, w.established, w.ended[UCM_EVENT_REJECTED],
 		w.ended[UCM_EVENT_UNREACHABLE], (unsigned long long)(now / 1000000000));
 	close_channel(&w.client.ch);
-	/* Whom the dead left alone knows it by now: DREQs and REJs are repeated. */
+	/* Peers of the dead have been notified by now: DREQs and REJs are repeated. */
 	pass(600000ull * MS);
 	serve(&w.server, server_event);
 	close_channel(&w.server.ch);

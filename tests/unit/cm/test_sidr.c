@@ -40,7 +40,7 @@ TEST(sidr__reports_the_qp)
 	wind_up(c, server.requested);
 }
 
-/* The path to answer on has a hop limit, even if what came did not say one. */
+/* The path of the answer has a hop limit, even if the request had none. */
 TEST(sidr__hop_limits)
 {
 	static const uint8_t limits[][2] = {{0, 64}, {5, 5}};

@@ -39,7 +39,7 @@ static inline void *zeroed(size_t bytes)
 	return memset(p, 0, bytes);
 }
 
-/* What modules do in a poll: they take their wake lists. */
+/* Simulates a poll of the modules: takes their wake lists. */
 static inline void command_fixture_poll(void *ctx)
 {
 	struct command_fixture *f = ctx;

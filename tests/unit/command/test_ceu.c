@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the CEU's commands write into the tables, what they refuse, and how things go away. */
+/* The CEU's commands: their writes to the tables, their refusals, and the destruction of
+ * objects. */
 #include <errno.h>
 #include <stdint.h>
 
@@ -145,7 +146,7 @@ TEST(qp__sqd_turns)
 	command_free_qp(&f, QPN);
 }
 
-/* What the path and the timers are for must be over; the rest may change at once. */
+/* Path and timers may change only when nothing is outstanding; the rest at once. */
 TEST(qp__sqd2sqd_only_when_drained)
 {
 	static const uint32_t bits[] = {QP_ATTR_AV, QP_ATTR_TIMEOUT, QP_ATTR_RETRY_CNT,
@@ -445,7 +446,7 @@ TEST(cq__resized)
 	assert_int_equal(cq_exec(CEU_RESIZE_CQ, 0x205, &in, sizeof(in)), CEU_BAD_PARAM);
 	assert_int_equal(cq_exec(CEU_RESIZE_CQ, 0, &in, sizeof(in)), CEU_BAD_PARAM);
 	assert_int_equal(f.quiesced, 0);
-	in.log_entries = 1; /* three are there: it stays, and takes what came meanwhile */
+	in.log_entries = 1; /* three are there: it stays, and takes those that arrived since */
 	assert_int_equal(cq_exec(CEU_RESIZE_CQ, 0x105, &in, sizeof(in)), CEU_BAD_SYS_STATE);
 	assert_int_equal(buffer[3].my_qpn, 77);
 	in.log_entries = 6;

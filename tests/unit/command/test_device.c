@@ -330,7 +330,7 @@ TEST(unmap__refused_parameters)
 	assert_int_equal(unmap(virt_of(0), CEU_ICM_PAGES), CEU_BAD_SYS_STATE);
 }
 
-/* A context needs its memory first, and keeps it until it has gone for everybody. */
+/* A context needs its memory first, and keeps it until no module uses it any more. */
 TEST(unmap__not_while_a_number_is_live)
 {
 	const uint32_t index = CEU_ICM_CHUNK_BYTES / sizeof(struct qp), qpn = 0x120000 | index;
@@ -396,7 +396,7 @@ TEST(trim__gives_back_all_but_one)
 	ceu_batch_end(f.ceu);
 	command_fixture_poll(&f);
 	ceu_tidy(f.ceu);
-	f.qps.qps[4096].wake[0].posted = 1; /* somebody has just put it there */
+	f.qps.qps[4096].wake[0].posted = 1; /* a module has just put it there */
 	assert_int_equal(ceu_trim_contexts(f.ceu), 0);
 	f.qps.qps[4096].wake[0].posted = 0;
 	f.quiesced = 0;

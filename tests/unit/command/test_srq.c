@@ -182,7 +182,7 @@ TEST(srq__stays_while_queue_pairs_use_it)
 	command_free_qp(&f, QPN);
 }
 
-/* What a QP holds of its SRQ comes back before the QP goes. */
+/* A QP returns its SRQ's descriptor before it is destroyed. */
 TEST(srq__gets_back_what_a_queue_pair_holds)
 {
 	struct ceu_qp qp = command_qp(&f, SERVICE_RC);

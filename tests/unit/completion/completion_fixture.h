@@ -17,7 +17,7 @@
 enum { CQN = 0x4a05, CLIENT = 7, LOG = 6, ENTRIES = 1 << LOG };
 
 static struct completion completion;
-static struct counters counters; /* of whoever is alone */
+static struct counters counters; /* of a single thread */
 static struct client_page page __attribute__((aligned(4096)));
 static struct cqe cq[ENTRIES] __attribute__((aligned(64)));
 static struct cq_record record;

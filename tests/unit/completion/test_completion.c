@@ -100,8 +100,8 @@ TEST(cq_hold__refusals)
 	assert_int_equal(cq_release(&completion, &counters, CQN), -EINVAL);
 }
 
-/* Who cannot wait finds its completions in the CQ when it is released, in order, and the client is
- * woken as if they had just come. */
+/* Completions of callers that cannot wait are in the CQ when it is released, in order, and the
+ * client is woken as if they had just been written. */
 TEST(cq_hold__keeps_completions)
 {
 	struct eqe ev;
@@ -113,7 +113,7 @@ TEST(cq_hold__keeps_completions)
 	for (uint32_t i = 1; i < 5; i++)
 		assert_true(post(i, i == 3));
 	assert_true(take_cqe(&c));
-	assert_false(take_cqe(&c)); /* nobody writes there */
+	assert_false(take_cqe(&c)); /* nothing writes there */
 	completion_notify(&completion, &counters);
 	assert_false(take_event(&ev));
 	assert_int_equal(counter_read(&counters, COUNTER_cq_backlogged), 4);
@@ -130,7 +130,7 @@ TEST(cq_hold__keeps_completions)
 	assert_int_equal(counter_read(&counters, COUNTER_cqes), 6);
 }
 
-/* What was put aside wakes a client that armed for solicited events only as it would have done. */
+/* Backlogged completions wake a client armed for solicited events exactly as others do. */
 TEST(cq_hold__solicited_or_not)
 {
 	struct eqe ev;
@@ -207,7 +207,7 @@ static void bring_over(struct cqe *to, uint32_t entries)
 			to[i % entries] = cq[i % ENTRIES];
 }
 
-/* Entries not taken, one promised but not written, one that comes meanwhile, one after. */
+/* Entries not taken, one reserved but not written, one during the resize, one after. */
 TEST(cq_resize__keeps_order)
 {
 	static struct cqe larger[4 * ENTRIES];
@@ -258,7 +258,7 @@ TEST(cq_resize__smaller)
 	memset(smaller, 0xff, sizeof(smaller));
 	for (uint32_t i = 0; i < 30; i++)
 		assert_true(post(i, false));
-	for (uint32_t i = 0; i < 14; i++) /* taken since anybody looked at the client's index */
+	for (uint32_t i = 0; i < 14; i++) /* taken since the client's index was last read */
 		assert_true(take_cqe(&c));
 	hold();
 	assert_int_equal(cq_resize(&completion, CQN, smaller, 3), -EBUSY);
@@ -313,10 +313,10 @@ TEST(cq_place__full_or_gone)
 		assert_true(post(i, false));
 	assert_int_equal(cq_place(&completion, &counters, CQN, &place), COMPLETION_READY);
 	assert_int_equal(cq_place(&completion, &counters, CQN, &other), COMPLETION_LOST);
-	assert_true(take_cqe(&out)); /* room again: it takes no more all the same */
+	assert_true(take_cqe(&out)); /* room again: it accepts none all the same */
 	assert_int_equal(cq_place(&completion, &counters, CQN, &other), COMPLETION_LOST);
 	assert_int_equal(counter_read(&counters, COUNTER_cq_overruns), 2);
-	/* What was promised before is still written */
+	/* a place reserved before is still written */
 	assert_int_equal(cq_fill(&completion, &counters, CQN, place, &in, false), COMPLETION_READY);
 	for (uint32_t i = 1; i < ENTRIES; i++)
 		assert_true(take_cqe(&out));
@@ -338,7 +338,7 @@ TEST(cq_write__refusals)
 	assert_int_equal(cq_write(&completion, CQN + 64, CLIENT, cq, 24, &record), 0);
 }
 
-/* Posts one and tells how many events came of it. */
+/* Posts one and returns how many events it raised. */
 static unsigned events_of(bool solicited, uint8_t opcode)
 {
 	struct cqe entry = {.opcode = opcode};
@@ -404,7 +404,7 @@ TEST(cq_post__last_place)
 	assert_false(post(0, false));
 }
 
-/* What an overrun CQ gets while it is held is lost, as before. */
+/* Completions of an overrun CQ are lost while it is held, as before. */
 TEST(cq_hold__after_an_overrun)
 {
 	for (uint32_t i = 0; i <= ENTRIES; i++)
@@ -425,7 +425,7 @@ TEST(cq_hold__sizes_of_backlogs)
 	assert_int_equal(cq_release(&completion, &counters, CQN), 0);
 }
 
-/* Of a CQ that has gone since nobody is told. */
+/* A CQ destroyed since raises no event. */
 TEST(arm__of_a_queue_that_has_gone)
 {
 	struct eqe ev;
@@ -477,7 +477,7 @@ TEST(completion_destroy__gives_its_address_space_back)
 	static struct completion c;
 	size_t before;
 
-	mapped(); /* what it needs itself is there */
+	mapped(); /* it has what it needs itself */
 	before = mapped();
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(completion_create(&c, 1 << 16, 1 << 16, 1 << 16), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One lcore in the middle of what another one does to the same queues: before any of the atomic
  * operations of one, the other one does its own; by one thread, so that each order surely comes by.
- * And which of those operations are not done when there is nothing to do. */
+ * And which of those operations are omitted when there is nothing to do. */
 #include <rte_pause.h>
 #include "../intruder.h"
 
@@ -214,7 +214,7 @@ static void post_one_more(void)
 	taken = post(9, false);
 }
 
-/* Who posted is told the truth: it is put aside, or it is lost. */
+/* The caller gets the right answer: backlogged or lost. */
 static void aside_or_lost(void)
 {
 	assert_int_equal(taken, counter_read(&counters, COUNTER_cq_backlogged));
@@ -332,7 +332,7 @@ TEST(eq_owe__two_at_once)
 	each_order(state, both_full, owe_first, owe_second, two_come);
 }
 
-/* To two clients: both are in the list of those that owe. */
+/* Of two clients: both are in the list of those with pending events. */
 TEST(eq_owe__to_two_clients_at_once)
 {
 	each_order(state, both_full, owe_first, owe_elsewhere, two_come);
@@ -373,7 +373,7 @@ static void owe_another(void)
 	eq_defer(&completion, CLIENT, EQE_LAST_WQE, 0x1001);
 }
 
-/* More is owed while the object is looked at. */
+/* More becomes pending while the object is visited. */
 TEST(eq_owe__while_it_is_paid)
 {
 	each_order(state, one_owed, notify, owe_another, two_come);
@@ -394,7 +394,7 @@ TEST(completion_notify__one_serves)
 	assert_true(take_event(&ev));
 }
 
-/* What costs nothing when there is nothing to do: others' cache lines stay theirs. */
+/* Without work nothing is written: other cores keep their cache lines. */
 TEST(completion_notify__leaves_lines_alone)
 {
 	writes = 0;
@@ -413,7 +413,7 @@ TEST(completion_notify__leaves_lines_alone)
 	assert_false(wrote(&completion.touched));
 }
 
-/* A page comes for an object of which something is owed, and for no other. */
+/* A page is allocated for an object with a pending event, and for no other. */
 TEST(eq_owe__touches_no_other_objects)
 {
 	const uint64_t *word = completion.pending[EVENT_OF_QP].word;

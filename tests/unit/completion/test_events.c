@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Event queues: entries, overruns and what is owed, types, bells. */
+/* Event queues: entries, overruns and pending events, types, bells. */
 #include <errno.h>
 #include "completion_fixture.h"
 #include "completion_priv.h"
@@ -31,7 +31,8 @@ TEST(eq_post__nobody_there)
 	assert_false(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 5));
 	assert_false(eq_post(&completion, &counters, CLIENT + 1, EQE_COMM_EST, 5));
 	assert_int_equal(counter_read(&counters, COUNTER_events), 0);
-	assert_int_equal(completion.pending_eqs, LIST_END); /* and nothing is owed to nobody */
+	assert_int_equal(completion.pending_eqs,
+			 LIST_END); /* nor is an event of no object pending */
 }
 
 static void fill_eq(void)
@@ -95,7 +96,7 @@ TEST(eq_owe__comes_when_there_is_room)
 	}
 	assert_false(take_event(&ev));
 	assert_int_equal(counter_read(&counters, COUNTER_events_delayed), n);
-	assert_int_equal(completion.pending_eqs, UINT32_MAX); /* nobody looks any more */
+	assert_int_equal(completion.pending_eqs, UINT32_MAX); /* no more scans */
 }
 
 /* A client that makes room by and by gets all of them by and by. */
@@ -205,7 +206,7 @@ TEST(eq_write__begins_anew)
 	assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 2));
 }
 
-/* What was owed of an object that has gone, or to a client that has, is not told to others. */
+/* Pending events of a destroyed object or client are not reported to others. */
 TEST(eq_owe__not_to_others)
 {
 	struct eqe ev;
@@ -243,7 +244,7 @@ TEST(eq_owe__not_to_others)
 	assert_false(take_event(&ev));
 }
 
-/* The client's index runs wild: nobody spins, nobody writes elsewhere. */
+/* The client's index is garbage: nothing spins, nothing is written elsewhere. */
 TEST(eq_owe__hostile_consumer_index)
 {
 	fill_eq();
@@ -257,14 +258,14 @@ TEST(eq_owe__hostile_consumer_index)
 TEST(eq_has_room__when_it_takes_events)
 {
 	assert_true(eq_has_room(&completion, CLIENT));
-	assert_false(eq_has_room(&completion, CLIENT + 1)); /* nobody there */
+	assert_false(eq_has_room(&completion, CLIENT + 1)); /* no such client */
 	fill_eq_but_one();
 	assert_true(eq_has_room(&completion, CLIENT));
 	assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 1));
 	assert_false(eq_has_room(&completion, CLIENT));
 }
 
-/* Who raises them looks again by itself, or they are of the whole device: nothing is kept. */
+/* Their source raises them again, or they concern the whole device: nothing stays pending. */
 TEST(eq_owe__of_no_object)
 {
 	fill_eq();
@@ -322,7 +323,7 @@ TEST(completion_notify__wakes_a_waiting_client)
 	assert_int_equal(read(pipes[0], got, sizeof(got)), 8);
 }
 
-/* A client's bell rings whoever came before or after it. */
+/* A client's bell rings, whatever its place in the list. */
 TEST(completion_notify__each_client)
 {
 	static const uint32_t others[] = {CLIENT + 1, 0, CLIENTS_MAX - 1};
@@ -343,7 +344,7 @@ TEST(completion_notify__each_client)
 	}
 }
 
-/* It went between the event and the bell. */
+/* It disconnected between the event and the bell. */
 TEST(completion_notify__client_that_has_gone)
 {
 	page.waiting = 1;

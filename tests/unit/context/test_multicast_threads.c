@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of multicast groups read by one thread while another attaches, detaches and frees, as
- * HeaderParser and the CEU do. For ThreadSanitizer, and for who reads what was freed. */
+ * HeaderParser and the CEU do. For ThreadSanitizer, and to catch uses after free. */
 #include <pthread.h>
 #include <sched.h>
 

@@ -50,7 +50,7 @@ TEST_STATE(channel__is_handed_over_with_its_reply, start_with_cm, stop_with_cm, 
 	theirs = __atomic_load_n(&adopted, __ATOMIC_ACQUIRE);
 	assert_true(theirs >= 0);
 	assert_true(fcntl(theirs, F_GETFD) & FD_CLOEXEC);
-	/* what comes now is nothing that the control socket reads, whatever it looks like */
+	/* from now on the control socket reads nothing, whatever it looks like */
 	for (int i = 0; i < 20; i++) {
 		assert_int_equal(send(fd, "ping", 4, 0), 4);
 		assert_int_equal(poll(&(struct pollfd){.fd = theirs, .events = POLLIN}, 1, 5000),

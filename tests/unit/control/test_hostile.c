@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a hostile client may send: each must end its own connection or be refused, leak nothing and
- * hurt nobody. */
+/* Messages of a hostile client: each must end its own connection or be refused, leak nothing and
+ * hurt no other client. */
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -400,7 +400,7 @@ TEST(descriptors__that_do_not_close)
 	close_later_finish();
 }
 
-/* Its bell is not closed yet, for others do not close: nobody listens to it any more. */
+/* Its bell is not closed yet, because other holders do not close it: it is not read any more. */
 TEST(bell__of_a_client_that_has_gone)
 {
 	enum { SLOW = 30 };

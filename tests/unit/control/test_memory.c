@@ -11,7 +11,7 @@
 
 enum { PAGES = 32, BYTES = PAGES * 4096 };
 
-/* A mapping whose pages are gone: another memfd in its place, cut off. */
+/* A mapping whose pages have disappeared: another memfd in its place, truncated. */
 static void map_and_cut(struct mapping *m)
 {
 	int sealed = raw_memfd(BYTES, RAW_SEALS), cut = memfd_create("cut", MFD_CLOEXEC);
@@ -143,7 +143,7 @@ TEST(ranges__are_reused)
 	close(fd);
 }
 
-/* Clients of one user, whom nobody serves. */
+/* Clients of one user, not served. */
 static struct control control;
 static struct client client = {.control = &control}, brother = {.control = &control};
 
@@ -167,7 +167,7 @@ static int without(void **state)
 	return 0;
 }
 
-/* What is being unmapped still counts among the mappings that the kernel lets a process have. */
+/* Mappings being unmapped still count towards the kernel's limit for a process. */
 TEST_WITH(ranges__count_until_they_are_unmapped, with_shares, without)
 {
 	static struct mapping m[1 << 16];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Multicast groups by the control protocol: who may attach what, what a client leaves behind, and
+/* Multicast groups by the control protocol: permissions to attach, cleanup after a client, and
  * that the port is notified of all of it. */
 #include "hca_test.h"
 #include "raw_client.h"

@@ -68,7 +68,7 @@ TEST(pieces__each_wrong_one)
 	in.flags = 0;
 	in.reserved = 1;
 	assert_int_equal(raw_add_piece(r.fd, fd, &in, NULL), -EINVAL);
-	/* What it holds, and not a byte beyond. */
+	/* Its bytes, and none beyond. */
 	assert_int_equal(add(&r, fd, 3 * PAGE, 2 * PAGE, &piece), 0);
 	assert_int_equal(reg(&r, piece, 5, 2 * PAGE - 5, 0xf), 0);
 	assert_int_equal(reg(&r, piece, 5, 2 * PAGE - 4, 0xf), -EINVAL);
@@ -108,7 +108,7 @@ static uint32_t shared_piece(const struct raw *r, uint32_t **memory)
 	return piece;
 }
 
-/* What VirtToPhys says to an access; how many bytes lie there in one piece. */
+/* VirtToPhys's answer to an access, and how many contiguous bytes are there. */
 static enum v2p_state look(const struct raw *r, uint32_t lkey, uint64_t va, uint64_t bytes,
 			   uint32_t **at, uint64_t *run)
 {
@@ -319,7 +319,7 @@ void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offs
 	return (void *)syscall(SYS_mmap, at, bytes, protection, flags, fd, offset);
 }
 
-/* What the kernel may try again later is refused at once: the descriptor is not kept until then. */
+/* Failures that the kernel reports as temporary are refused at once: the descriptor is not kept. */
 TEST(pieces__locked_memory)
 {
 	int fd = raw_memfd(PAGE, 0);
@@ -392,7 +392,7 @@ TEST(read_only__takes_no_rights_to_write)
 	assert_int_equal(raw_reg_mr(r.fd, &both, &lkey), -EFAULT);
 	close(weak);
 	close(fd);
-	/* A sealed file gives no more than it has. */
+	/* No piece beyond the end of a sealed file. */
 	fd = memfd_create("sealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	assert_int_equal(ftruncate(fd, 4 * PAGE), 0);
 	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE), 0);
@@ -434,7 +434,7 @@ TEST(memory__cut_under_the_queues)
 	assert_true(fixture_wait_clients(&f, 0));
 }
 
-/* Pieces of huge pages are whole huge pages; nothing is set aside for what nobody touches. */
+/* Pieces of huge pages are whole huge pages; untouched ones are not reserved. */
 TEST(huge__whole_pages)
 {
 	const uint64_t huge = 2 << 20;
@@ -454,7 +454,7 @@ TEST(huge__whole_pages)
 	close(r.fd);
 }
 
-/* An MR that has a little of each of many huge pages brings none of them in. */
+/* An MR with a few bytes of each of many huge pages populates none of them. */
 static void little_of_many(int fd)
 {
 	enum { PAGES = 33 };
@@ -515,7 +515,7 @@ static uint64_t blocks_of(int fd)
 	return (uint64_t)st.st_blocks * 512;
 }
 
-/* Registering brings nothing into the client's file: it would be on the daemon's account. */
+/* Registering allocates no pages in the client's file: the daemon would be charged for them. */
 TEST(memory__is_never_brought_in)
 {
 	const uint64_t bytes = 16 << 20;

@@ -125,7 +125,7 @@ TEST(numbers__change_on_reuse)
 
 	(void)state;
 	raw_set_up(&r, f.path);
-	/* a whole round of the table and more: places come again, numbers do not */
+	/* more than a whole round of the table: places are reused, numbers are not */
 	for (uint32_t i = 0; i < 3 * (mask + 1) && n < 8; i++) {
 		struct control_qp in = raw_qp_in(r.pd, r.cqn, r.lkey);
 		uint32_t qpn;
@@ -230,7 +230,7 @@ TEST(memory__of_queues_is_checked)
 	QP(record_va, RAW_IOVA + 8, -EINVAL);
 	QP(sq_signal_all, 2, -EINVAL);
 	QP(srqn, 1, -ENOENT);
-	QP(srqn, r.srqn, -EINVAL); /* and a receive queue of its own */
+	QP(srqn, r.srqn, -EINVAL); /* and its own receive queue */
 #define SRQ(field, value, rc)                                                                      \
 	do {                                                                                       \
 		srq = raw_srq_in(r.pd, r.lkey);                                                    \
@@ -306,7 +306,7 @@ TEST(resize__checks_and_memory)
 	close(r.fd);
 }
 
-/* Who may use, change and destroy an SRQ, and when. */
+/* Permissions to use, change and destroy an SRQ. */
 TEST(srq__belongs_to_its_client_and_outlives_its_users)
 {
 	struct raw r, stranger;

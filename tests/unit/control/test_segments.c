@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pieces that are System V segments: attached for those who may attach them, and for nobody else,
- * though the daemon itself may attach them all. */
+/* Pieces that are System V segments: attached only for clients that may attach them, though the
+ * daemon itself may attach all. */
 #include <linux/capability.h>
 #include <linux/sched.h>
 #include <pthread.h>
@@ -33,8 +33,8 @@ static unsigned long attached(int id)
 	return segment.shm_nattch;
 }
 
-/* A segment that is refused was never attached either: by kernel.shm_rmid_forced, leaving one that
- * nobody else has destroys it. */
+/* A refused segment has not even been attached: with kernel.shm_rmid_forced, the last detach
+ * destroys it. */
 static void assert_untouched(int id)
 {
 	struct shmid_ds segment;
@@ -61,7 +61,7 @@ TEST(segment__is_attached_while_the_piece_lives)
 	raw_set_up(&r, f.path);
 	assert_int_equal(add(r.fd, id, 0, &piece), 0);
 	assert_int_equal(attached(id), 1);
-	assert_int_equal(shmctl(id, IPC_RMID, NULL), 0); /* it stays until all have gone */
+	assert_int_equal(shmctl(id, IPC_RMID, NULL), 0); /* it stays until all have detached */
 	lkey = raw_mr(r.fd, r.pd, piece, 8192, 0);
 	assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, piece), -EBUSY);
 	assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, lkey), 0);
@@ -128,7 +128,7 @@ TEST(wrong__refused)
 	close(r.fd);
 }
 
-/* What another user's program gets, in a child. */
+/* The answer to another user's program, in a child. */
 static int asked_by(uid_t uid, gid_t gid, bool elsewhere, int id, uint32_t flags)
 {
 	struct control_hello_reply hello;
@@ -166,7 +166,7 @@ TEST(rights__are_the_clients)
 
 	(void)state;
 	if (geteuid())
-		skip(); /* nobody else to be */
+		skip(); /* there is no other user to become */
 	for (unsigned int i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		id = segment(row[i].mode);
 		assert_int_equal(asked_by(NOBODY, row[i].gid, false, id, row[i].flags), row[i].rc);
@@ -281,5 +281,5 @@ TEST(namespace__of_a_process_that_has_gone)
 	close(fd);
 	assert_int_equal(rc, -EPERM);
 	if (next < 0)
-		skip(); /* nobody may choose a number here */
+		skip(); /* numbers cannot be chosen here */
 }

@@ -124,13 +124,14 @@ TEST(alloc_mr__pages_are_shared_out)
 	raw_set_up_as(&other, f.path, 1001);
 	assert_int_equal(alloc_mr(other.fd, other.pd, 1, &one), 0);
 	assert_int_equal(alloc_all(&r, &key), 256); /* half */
-	/* Half, less the reserve, of which both have their parts: 2 times 4. `one` has broken into one. */
+	/* Half, less the reserve, of which both have their parts: 2 times 4. `one` has broken into
+	 * one. */
 	assert_int_equal(alloc_all(&other, &key), 256 - 128 + 8 - 1);
 	assert_int_equal(raw_number(other.fd, CONTROL_DEREG_MR, one), 0);
 	assert_int_equal(alloc_all(&other, &key), 1);
 	close(r.fd);
 	assert_true(fixture_wait_clients(&f, 1));
-	assert_int_equal(alloc_all(&other, &key), 128 - 8); /* what the first had came back */
+	assert_int_equal(alloc_all(&other, &key), 128 - 8); /* the first one's entries were freed */
 	close(other.fd);
 }
 
