@@ -2,8 +2,8 @@
 #ifndef UNIT_LINGERING_H
 #define UNIT_LINGERING_H
 /*
- * Descriptors whose last close waits: TCP sockets that linger, with data that nobody takes. The
- * other end lets them go when it is closed.
+ * Descriptors whose last close waits: TCP sockets that linger, with unread data. Closing the other
+ * end releases them.
  */
 #include <netinet/in.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LINGER_S = 20, LINGER_LEAST_MS = 5000 }; /* what is shorter has not waited for one */
+enum { LINGER_S = 20, LINGER_LEAST_MS = 5000 }; /* a shorter time has not waited for one */
 
 /* -1: none can be made here. *other: its other end. */
 static inline int lingering(int *other)

@@ -66,7 +66,7 @@ static long made_up_bind(void *at, size_t bytes, int node, bool move)
 	if (made_up.binds < MADE_UP_CALLS_MAX)
 		made_up.bind[made_up.binds] = (struct made_up_bind){at, bytes, node, move};
 	made_up.binds++;
-	return -1; /* what lies in the wrong place is none the worse for it */
+	return -1; /* misplaced memory still works */
 }
 
 static void made_up_nodes(bool on)

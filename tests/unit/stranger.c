@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A FUSE server of a few answers (stranger.h), without libfuse: it serves until the one file is open,
- * then it does nothing more. It runs, with its mounts, in user and mount namespaces of its own, as an
- * ordinary user would start it.
+ * A FUSE server of a few answers (stranger.h), without libfuse: it serves until the one file is
+ * open, then it does nothing more. It runs, with its mounts, in separate user and mount namespaces,
+ * as an ordinary user would start it.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an HCA is made of: all of it is given back, also when it comes to nothing half way because
- * there is no more. Allocations of lib/ are counted and refused by the linker's --wrap. */
+/* An HCA's memory: all of it is freed, also when creation fails half way for lack of memory.
+ * Allocations of lib/ are counted and refused by the linker's --wrap. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -13,7 +13,7 @@
 #include "wrap.h"
 
 static unsigned allocations, refused_at; /* 0: none is refused */
-static int64_t mapped_bytes, pieces;	 /* mmap() and calloc(), less what was given back */
+static int64_t mapped_bytes, pieces;	 /* mmap() and calloc(), less what was freed */
 
 static bool refused(void)
 {
@@ -42,7 +42,7 @@ WRAP(void *, rte_zmalloc_socket, const char *type, size_t size, unsigned align, 
 	return refused_on(socket) ? NULL : __real_rte_zmalloc_socket(type, size, align, socket);
 }
 
-/* Filled with what was there before, as far as anybody may rely on it. */
+/* Filled with garbage, except where zeros are guaranteed. */
 WRAP(void *, rte_malloc_socket, const char *type, size_t size, unsigned align, int socket)
 {
 	void *p = refused_on(socket) ? NULL : __real_rte_malloc_socket(type, size, align, socket);
@@ -177,8 +177,7 @@ TEST(hca_destroy__gives_everything_back)
 	hca_destroy(NULL);
 }
 
-/* Each allocation in turn is the one for which there is no more: the HCA is refused, and what was
- * there already is given back. */
+/* Each allocation in turn fails: the HCA is refused, and everything allocated before is freed. */
 TEST(hca_create__without_memory)
 {
 	struct in_use before = in_use();
@@ -205,8 +204,8 @@ TEST(hca_create__without_memory)
 	assert_same(&before);
 }
 
-/* Each engine on the node that it is told, what they share on the HCA's, nothing just anywhere;
- * contexts, which get their memory later, are bound. */
+/* Each engine on its configured node, shared memory on the HCA's, nothing unplaced; contexts, which
+ * get their memory later, are bound. */
 TEST(hca_create__on_the_given_nodes)
 {
 	const struct icm *qps;

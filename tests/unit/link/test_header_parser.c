@@ -132,8 +132,8 @@ TEST(hp_poll__bad_icrc)
 	passed(CHANNEL_HP_EE);
 }
 
-/* Payloads over 512 bytes are checked by whoever copies them: icrc_bytes says how much there is to
- * check. */
+/* Payloads over 512 bytes are checked by the module that copies them: icrc_bytes says how much
+ * there is to check. */
 static void assert_icrc_bytes(uint32_t payload, bool omitted, bool later)
 {
 	struct frame f = good(WIRE_RC_SEND_ONLY);
@@ -411,8 +411,8 @@ static void poll_with(unsigned n, uint64_t now_ns)
 	hp_poll(fx->e);
 }
 
-/* Timers learn until when the port was looked at: it had no more, or cannot have held any of then,
- * or there was no room for what it had, for long. */
+/* Timers learn until when the port was polled: it had no more frames, or cannot have held any from
+ * then, or there has been no room for its frames for long. */
 TEST(hp_poll__reports_what_it_has_heard)
 {
 	struct engine *e = fx->e;
@@ -598,7 +598,7 @@ TEST_OPTIONS(hp_poll__group_over_engines, &two_engines)
 	fx->qp[1]->engine = 0;
 }
 
-/* What does not fit waits, and frames in the port with it; behind it all continues. */
+/* Frames that do not fit wait, and with them those in the port; afterwards all continues. */
 TEST(hp_poll__group_waits_for_room)
 {
 	for (unsigned i = 0; i < 3; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Link transmit: two rings in turn, and what becomes of frames that the port does not take. */
+/* Link transmit: two rings in turn, and frames that the port does not take. */
 #include "engine_fixture.h"
 #include "link_priv.h"
 
@@ -74,7 +74,7 @@ TEST(txa_poll__stuck_port)
 	fx_assert_counter(drop_tx_stuck, BURST);
 }
 
-/* While others have the CPU nobody tries: that does not make a port stuck. */
+/* While others have the CPU no transmission is tried: that does not make a port stuck. */
 TEST(txa_poll__interrupted)
 {
 	fx->port.tx_room = 0;

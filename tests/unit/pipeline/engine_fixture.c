@@ -153,7 +153,7 @@ static void make_hca(const struct fx_options *o)
 	fx->e->now_ns = FX_START_NS;
 }
 
-/* What DPDK's heap has given out: an HCA gives all of it back. */
+/* Bytes allocated from DPDK's heap: an HCA frees all of its own. */
 static size_t heap_bytes(void)
 {
 	struct rte_malloc_socket_stats s;
@@ -357,7 +357,7 @@ void fx_refill(void)
 		rte_pktmbuf_free(hidden[--hidden_count]);
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
 const struct cqe *fx_cqe(void)
 {

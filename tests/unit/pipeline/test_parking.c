@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Parking by two threads: of one that parks and looks, and one that changes something and looks
- * whether anybody is parked, at least one sees the other, time after time; and whoever sees the
- * change sees what was written before it. Without the fences of parking.h this fails on x86, where
- * two processors run it.
+ * Parking by two threads: one parks and checks the condition, one changes the condition and checks
+ * for a parked thread; every time at least one sees the other, and the one that sees the change
+ * sees everything written before it. Without the fences of parking.h this fails on x86 with two
+ * processors.
  */
 #include <stdint.h>
 #include <pthread.h>
@@ -14,8 +14,8 @@
 
 enum { CELLS = 4096, ROUNDS = 256, SPINS = 2000, REASON = 3 };
 
-/* The two sides on cache lines of their own, as contexts have them. Many, so that the sides pass
- * them without waiting for each other, and often come to the same one at the same time. */
+/* The two sides on separate cache lines, as in contexts. Many of them, so that the sides pass them
+ * without waiting for each other, and often reach the same one at the same time. */
 static struct {
 	uint8_t place __attribute__((aligned(64)));   /* the waiting side writes it */
 	uint32_t change __attribute__((aligned(64))); /* the round of the last change */

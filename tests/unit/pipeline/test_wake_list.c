@@ -56,7 +56,7 @@ TEST(wake_next__may_be_posted_again)
 	wake_post(&list, &links[1], 1);
 	wake_post(&list, &links[2], 2);
 	i = wake_take(&list);
-	wake_post(&list, &links[i], i); /* not released yet: the taker looks at it after this */
+	wake_post(&list, &links[i], i); /* not released yet: the taker reads it after this */
 	assert_int_equal(wake_take(&list), WAKE_END);
 	wake_next(&links[i]);
 	wake_post(&list, &links[i], i);

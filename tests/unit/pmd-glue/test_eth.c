@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ports with a driver, for which DPDK's null device stands. */
+/* Ports with a driver, represented by DPDK's null device. */
 #include <rte_dev.h>
 #include "fixture.h"
 #include "pipeline/icrc.h"
 
-/* What the driver receives, in buffers that have the mark from their last use. */
+/* The driver's frames, in buffers that still have the mark of their last use. */
 static uint16_t receive_marked(uint16_t port, uint16_t queue, struct rte_mbuf **frames, uint16_t n,
 			       uint16_t room, void *arg)
 {

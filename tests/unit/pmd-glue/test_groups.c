@@ -182,7 +182,7 @@ static void finish_igmp(struct rte_mbuf *m)
 	memcpy(at(m, 40), &sum, 2);
 }
 
-/* What it did to that counter of port a. */
+/* Its effect on that counter of port a. */
 static void expect_count(struct pair *p, struct rte_mbuf *m, enum port_counter_id counter)
 {
 	uint64_t before = port_counter(p->a, counter);
@@ -244,7 +244,7 @@ TEST(groups__igmp_queries)
 	close_pair(&p);
 }
 
-/* What is wrong with a query. */
+/* Faults of a query. */
 struct flaw {
 	uint16_t bytes; /* of its message */
 	uint16_t at;	/* this byte of the frame has this value; 0: none */
@@ -391,7 +391,7 @@ TEST(groups__frames_come_back_to_who_listens)
 	struct rte_mbuf *sent, *got[2];
 
 	(void)state;
-	assert_int_equal(send_one(p.a, roce_to_group(1)), 1); /* nobody here does */
+	assert_int_equal(send_one(p.a, roce_to_group(1)), 1); /* no port here does */
 	assert_int_equal(receive(p.a, got, 2), 0);
 	assert_int_equal(receive(p.b, got, 2), 1);
 	rte_pktmbuf_free(got[0]);
@@ -401,7 +401,7 @@ TEST(groups__frames_come_back_to_who_listens)
 	sent = roce_to_group(2);
 	assert_int_equal(send_one(p.a, sent), 1);
 	assert_int_equal(receive(p.a, got, 2), 1);
-	assert_ptr_not_equal(got[0], sent); /* with metadata of its own */
+	assert_ptr_not_equal(got[0], sent); /* with its own metadata */
 	assert_int_equal(tag_of(got[0]), 2);
 	assert_int_equal(receive(p.b, got + 1, 1), 1);
 	assert_int_equal(tag_of(got[1]), 2);

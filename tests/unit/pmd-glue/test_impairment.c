@@ -81,7 +81,7 @@ TEST(impairment__loss)
 
 	(void)state;
 	play(&c, &r);
-	/* Exact: the seed decides. Whoever changes the generator changes this number. */
+	/* Exact: the seed decides. A change of the generator changes this number. */
 	assert_int_equal(r.count[PORT_COUNTER_impaired_lost], LOST_OF_SEED_42);
 	assert_int_equal(r.n, FRAMES - LOST_OF_SEED_42);
 	c.loss = 1;
@@ -202,7 +202,7 @@ TEST(impairment__corrupt_flips_one_bit_in_a_copy)
 	assert_no_leak();
 }
 
-/* What is not checked for an ICRC would arrive corrupted: such a frame gets one first. */
+/* A corrupted frame without ICRC would be accepted: such a frame gets one first. */
 TEST(impairment__corrupt_frames_have_an_icrc)
 {
 	struct port_impairment c = {.corrupt = 1, .seed = 3};

@@ -101,7 +101,7 @@ TEST(neighbour__stale_is_used_and_asked_again)
 	assert_int_equal(neighbour_find(&table, ip(1), old + 2, mac), 0);
 	assert_memory_equal(mac, mac_2, 6);
 	assert_int_equal(due(old + 5000), 0);
-	/* and if nobody answers */
+	/* and without an answer */
 	neighbour_find(&table, ip(1), 3 * old, mac);
 	for (uint64_t now = 3 * old; now < 3 * old + 2400; now++)
 		due(now);
@@ -148,7 +148,7 @@ TEST(neighbour__table_full_of_questions)
 	}
 	assert_int_equal(neighbour_find(&table, ip(5000), 0, mac), -ENOSPC);
 	assert_int_equal(due(0), NEIGHBOURS_ASKED_MAX);
-	/* Whoever was known still is, and others are learnt in their places only. */
+	/* Known neighbours stay known, and new ones replace only others. */
 	for (unsigned int i = 0; i < NEIGHBOURS_MAX - NEIGHBOURS_ASKED_MAX; i++)
 		assert_int_equal(neighbour_find(&table, ip(6000 + i), 0, mac), 0);
 	assert_true(neighbour_learn(&table, ip(5000), mac_1, true, 0));

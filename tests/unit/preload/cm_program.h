@@ -19,12 +19,12 @@ int program_stop(void **state);
 
 /* With these flags beside O_RDWR and O_CLOEXEC. */
 int open_device(int flags);
-/* What poll() says of it now. */
+/* Its result of poll() now. */
 int polled(int fd);
 
 /* 0 or -errno. Its uid is 0x77; id may be NULL. */
 int create_id(int fd, uint32_t *id);
-/* What the daemon answers to that. */
+/* The daemon's answer to that. */
 void answer_id(uint32_t id);
 /* in: the bytes of the body that are written. */
 int migrate_id(int fd, uint32_t id, int from, uint16_t in);

@@ -37,9 +37,9 @@ void stub_kill(void);
 void stub_again(void);
 const char *stub_folder(void);
 
-/* What CONTROL_OPEN_CM is answered. */
+/* The answer to CONTROL_OPEN_CM. */
 void stub_set_open(int status);
-/* What commands other than GET_EVENT are answered, how, and with which bytes. */
+/* The answer to commands other than GET_EVENT: status, flags, bytes. */
 void stub_set_answer(enum stub_way way, int status, uint32_t flags, const void *bytes, size_t n);
 /* Reads nothing while paused. */
 void stub_set_paused(bool paused);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The daemon goes: what identifiers of its are told, and that they can be given back. */
+/* The daemon dies: the events of its identifiers, and that they can be destroyed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -102,7 +102,7 @@ TEST(removal__of_who_is_on_a_device)
 	close(fd);
 }
 
-/* A request's event counts for the listener; who has not accepted it is not told of it. */
+/* A request's event counts for the listener; one not accepted gets no event of its own. */
 TEST(removal__of_requests)
 {
 	int fd = open_device(O_NONBLOCK);

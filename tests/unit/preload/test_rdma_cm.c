@@ -137,7 +137,7 @@ TEST(open__refused)
 	expect_no_open(EMFILE);
 	stub_set_open(-ENOMEM);
 	expect_no_open(ENOMEM);
-	stub_kill(); /* nobody listens at the socket */
+	stub_kill(); /* no listener at the socket */
 	expect_no_open(ENODEV);
 	snprintf(path, sizeof(path), "%s/s", stub_folder());
 	unlink(path);
@@ -296,11 +296,11 @@ TEST(command__malformed)
 	m.header.in = CM_CHANNEL_BYTES_MAX - 8;
 	assert_int_equal(write(fd, &m, sizeof(m)), sizeof(m));
 	assert_int_equal(stub_last().bytes, CM_CHANNEL_BYTES_MAX - 8);
-	/* what is written behind the command is nothing */
+	/* bytes behind the command are ignored */
 	m.header.in = 8;
 	assert_int_equal(write(fd, &m, 100), 100);
 	assert_int_equal(stub_last().bytes, 8);
-	/* what is no command is the daemon's to refuse */
+	/* the daemon refuses anything that is no command */
 	m.header.cmd = 23;
 	stub_set_answer(STUB_ANSWER, -EINVAL, 0, NULL, 0);
 	expect_error(fd, &m, 100, EINVAL);
@@ -384,7 +384,7 @@ TEST(migrate__in_two_steps)
 	assert_int_equal(c.channel, 1);
 	assert_int_equal(((struct rdma_ucm_migrate_id *)c.body)->id, 0x55667788);
 	assert_int_equal(((struct rdma_ucm_migrate_id *)c.body)->fd, 0x11223344);
-	/* the events have gone with it */
+	/* its events have disappeared with it */
 	assert_int_equal(polled(first), 0);
 	assert_int_equal(migrate_id(second, 42, plain, whole), -EINVAL);
 	assert_int_equal(migrate_id(second, 42, first, whole - 1), -EINVAL);
@@ -432,7 +432,7 @@ TEST(event__waited_for)
 	(void)state;
 	start_waiter(&w, fd);
 	answer_id(1);
-	assert_int_equal(listen_id(fd), 0); /* others' commands are done meanwhile */
+	assert_int_equal(listen_id(fd), 0); /* others' commands are executed during this */
 	stub_event(0, 9);
 	pthread_join(w.thread, NULL);
 	assert_int_equal(w.got, 9);
@@ -531,7 +531,7 @@ TEST(event__room_for_commands_is_waited_for)
 	pid_t child[40];
 
 	(void)state;
-	/* more commands than the socket holds, and nobody reads */
+	/* more commands than the socket holds, and none is read */
 	answer_id(1);
 	stub_set_paused(true);
 	for (int i = 0; i < 40; i++) {
@@ -567,7 +567,7 @@ TEST(gone__a_waiting_thread_is_notified)
 	close(fd);
 }
 
-/* Who polls is woken once, is told, and then sleeps, and with epoll too. */
+/* A poller is woken once, gets the event, and then sleeps; with epoll too. */
 TEST(gone__no_program_spins)
 {
 	int fd = open_device(O_NONBLOCK), set = epoll_create1(EPOLL_CLOEXEC);

@@ -8,7 +8,7 @@
 /* The PSN of packet n. */
 #define P(n) psn_add(FX_PSN, n)
 
-/* Sends what was put and forgets the frames: the network has them. */
+/* Sends everything put and drops the frames: the network has them. */
 static inline void sent(void)
 {
 	segmentation_poll(fx->e);

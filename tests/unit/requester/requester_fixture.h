@@ -41,7 +41,7 @@ static inline bool take_packet(enum channel_id from, struct packet *out)
 	return true;
 }
 
-/* What RequesterRecvControl does when everything of a queue pair is acknowledged. */
+/* RequesterRecvControl's part when everything of a queue pair is acknowledged. */
 static inline void acknowledge_all(unsigned qp)
 {
 	struct qp *q = fx->qp[qp];

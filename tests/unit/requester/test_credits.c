@@ -5,7 +5,7 @@
 
 /* ---- sending ---- */
 
-/* What RequesterRecvControl does when an AETH gives that LSN. */
+/* RequesterRecvControl's part when an AETH gives that LSN. */
 static void credits_come(uint32_t lsn)
 {
 	fx->qp[0]->rrc.credits = CREDITS_CAME | (lsn & PSN_MASK);
@@ -62,7 +62,8 @@ TEST(c9_159__what_needs_no_receive_goes_without_credit)
 	fx_assert_counter(park_credit, 0);
 }
 
-/* Each operation by itself, without credit: two of those that consume a receive do not go. */
+/* Each operation alone, without credit: of those that consume a receive a second one is not
+ * sent. */
 TEST(c9_159__operations_that_consume_a_receive)
 {
 	static const struct {
@@ -107,7 +108,8 @@ TEST(c9_161__lsn_grows_with_what_needs_no_receive)
 		send_request(0, i == 1 ? USER_RDMA_WRITE_IMM : USER_SEND, 8, 0);
 	assert_packets(3);
 	assert_limited();
-	credits_come(7); /* SSN 4 and 5 had credit, 6 went limited; 7 has one now, 8 has not */
+	credits_come(
+		7); /* SSN 4 and 5 had credit, 6 was sent limited; 7 has credit now, 8 has not */
 	assert_packets(2);
 	assert_int_equal(fx->qp[0]->rtc.ssn, 9);
 	send_request(0, USER_RDMA_WRITE, 8, 0);
@@ -237,7 +239,7 @@ TEST(c9_144__credits_of_duplicate_acks)
 	fx_assert_counter(ack_duplicate, 1);
 }
 
-/* What was overtaken says nothing any more. */
+/* An overtaken AETH has no effect. */
 TEST(c9_164__credits_of_a_late_ack)
 {
 	sends(3);

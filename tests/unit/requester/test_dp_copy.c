@@ -3,8 +3,8 @@
 #include "../send-queue/send_queue_fixture.h"
 #include "dp_copy.h"
 
-/* A SEND of these lengths, each entry in a piece of memory of its own with gaps between; the whole
- * message is the pattern `seed`. */
+/* A SEND of these lengths, each entry in separate memory with gaps between; the whole message is
+ * the pattern `seed`. */
 static struct rte_mbuf *gather(const uint32_t *lengths, unsigned n, uint8_t seed, uint32_t *total)
 {
 	struct wqe w = wqe_begin(0, 0, WQE_SIGNALED);

@@ -13,7 +13,7 @@ static void wake_rrc(unsigned qp)
 	rrc_poll(fx->e);
 }
 
-/* The peer is not proven any more, less may be outstanding, and the time starts over. */
+/* The peer is no longer proven, less may be outstanding, and the time starts over. */
 TEST(loss__what_it_changes)
 {
 	struct qp *q = fx->qp[0];
@@ -76,7 +76,7 @@ TEST(c9_140__no_timer)
 	assert_false(requester_timers_armed(fx->e));
 }
 
-/* For a queue pair that is gone, and for one that has started over since. */
+/* For a destroyed queue pair, and for one that has been reset since. */
 TEST(expiry__of_another_time)
 {
 	struct rte_mbuf *m;
@@ -132,7 +132,8 @@ TEST(rnr__what_it_changes)
 	wake_next(&q->wake[WAKE_RTC]);
 }
 
-/* As if the NAK had been lost: it counts nothing down, and nobody waits for a timer that is not. */
+/* As if the NAK had been lost: it counts no retry, and the QP does not wait for a timer that is not
+ * armed. */
 TEST(rnr__no_room_for_the_timer)
 {
 	struct qp *q = fx->qp[0];

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What becomes of requests when their queue pair fails or goes away: each completes once, in order.
- */
+/* Requests whose queue pair fails or is destroyed: each completes once, in order. */
 #include "recv_fixture.h"
 #include "send_completion.h"
 
@@ -89,7 +88,7 @@ TEST(rrc_poll__bad_request_in_its_turn)
 	assert_int_equal(qp_state(fx->qp[0]), QP_ERR);
 }
 
-/* A request whose queue pair has started over, or is another one, completes nowhere. */
+/* A request whose queue pair has been reset, or replaced by another one, completes nowhere. */
 TEST(rrc_poll__stale_bad_request)
 {
 	for (unsigned i = 0; i < 2; i++) {
@@ -173,7 +172,7 @@ TEST(rrc_poll__flush_ends_a_bad_requests_wait)
 	fx_assert_no_cqe();
 }
 
-/* Nobody asks any more for what the CEU is just taking away. */
+/* Completions of a queue pair that the CEU is just removing are not wanted any more. */
 TEST(requester_complete__without_a_number)
 {
 	struct qp *q = fx->qp[0];

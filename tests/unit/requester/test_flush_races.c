@@ -133,7 +133,7 @@ static unsigned order(const struct sent *what, unsigned n, const unsigned at[TUR
 	begin_anew();
 	put(what, n);
 	taken = run(at[0], at[1], at[2]);
-	for (unsigned i = 0; i < 2; i++) { /* what was woken, and what it wakes */
+	for (unsigned i = 0; i < 2; i++) { /* the modules woken, and those they wake */
 		rtc_poll(fx->e);
 		rrc_poll(fx->e);
 	}

@@ -50,8 +50,8 @@ TEST(local__a_turn_is_so_many)
 	}
 }
 
-/* All buffers are another's: who completes nothing needs none; who needs one, and has none himself,
- * is not parked, for nobody would wake him. */
+/* Another QP has all buffers: an unsignalled operation needs none; a QP that needs one and has none
+ * outstanding is not parked, since nothing would wake it. */
 TEST(local__without_buffers)
 {
 	make_window();
@@ -92,7 +92,7 @@ TEST(local__waits_for_virt_to_phys)
 	fx_assert_counter(bad_bind, 0);
 }
 
-/* It completes though no packet comes; SQD waits for that, and is told. */
+/* It completes without any packet; SQD waits for that, and is notified. */
 TEST(local__completes_by_itself)
 {
 	struct qp *q = fx->qp[0];

@@ -179,17 +179,17 @@ TEST(mq_link__consumer_was_first)
 
 	put(mq, &l, 1);
 	assert_int_equal(take(mq, &l), 1);
-	l.consumed = stale; /* what the producer saw */
+	l.consumed = stale; /* the value that the producer saw */
 	mq->sw[2].psn = 2;
 	mq_link(&l, &mq->sw[2].next, &mq->sw[l.tail].next, 2);
-	l.consumed = stale + 1; /* what is */
+	l.consumed = stale + 1; /* the current value */
 	assert_int_equal(take(mq, &l), 2);
 	assert_null(sw_head(mq, &l));
 	multi_queue_unmake();
 }
 
 /* Having taken the last element, the consumer leaves the head alone: the producer may have set it
- * meanwhile. */
+ * by then. */
 TEST(mq_unlink__last_leaves_the_head_to_the_producer)
 {
 	struct multi_queue *mq = multi_queue_make(4);

@@ -23,7 +23,7 @@ static void intrude(void (*f)(void), unsigned at)
 	intrude_at = at;
 }
 
-/* Whether it has come by; no more of it. */
+/* Whether it has happened; then no more. */
 static bool intruded(void)
 {
 	bool done = !intruder;

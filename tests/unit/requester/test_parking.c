@@ -219,9 +219,10 @@ TEST(parking__every_reason_is_entered_and_left)
 /* ---- what a queue pair waits for comes while it is being parked ---- */
 
 /*
- * RequesterRecvControl may change what a QP waits for after RequesterTransControl has looked and
- * before it has stored `parked`: then nobody wakes it, and it has to see that itself. In between
- * the Loss timer is set, with an event from a pool: here this pool, when it is asked.
+ * RequesterRecvControl may change the condition that a QP waits for after RequesterTransControl has
+ * checked it and before it has stored `parked`: then the QP is not woken, and has to notice that
+ * itself. In between the Loss timer is set, with an event from a pool: here the pool's allocation
+ * makes the change.
  */
 static void (*meanwhile)(void);
 
@@ -282,7 +283,7 @@ static void change_meanwhile(void (*change)(void))
 	change_when_taken(fx->e->events, change);
 }
 
-/* One poll parks the queue pair and takes it up again; the next one sends. Nobody wakes it. */
+/* One poll parks the queue pair and unparks it; the next one sends. It is not woken. */
 static void assert_noticed(enum counter reason)
 {
 	struct qp *q = fx->qp[0];

@@ -24,7 +24,7 @@ static void response(uint8_t opcode, uint32_t psn)
 }
 
 /* Of the four opcodes exactly those of `mask` are taken as the next response, which is number
- * `index` of a READ of `packets`; the last of the mask is. Whoever drops one changes nothing. */
+ * `index` of a READ of `packets`; the last of the mask is. A dropped one changes nothing. */
 static void assert_next(uint32_t index, uint8_t mask)
 {
 	struct qp *q = fx->qp[0];
@@ -95,7 +95,7 @@ TEST(c9_133__opcodes_after_asking_again)
 		}
 }
 
-/* What was asked for again from its middle does not let the next READ start over. */
+/* A repeated request from the middle of one READ does not let the next READ start over. */
 TEST(c9_133__asking_again_ends_with_the_read)
 {
 	ask_again(4, 2, WIRE_RC_READ_RESP_FIRST);

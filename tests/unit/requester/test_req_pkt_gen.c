@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ReqPktGen behind RequesterTransControl: whole frames in RPG_TXA, read back with lib/common/wire. */
+/* ReqPktGen behind RequesterTransControl: whole frames in RPG_TXA, read back with
+ * lib/common/wire. */
 #include "requester_fixture.h"
 
 struct got {
@@ -9,7 +10,7 @@ struct got {
 	uint32_t length;
 };
 
-/* The next frame, parsed, its ICRC computed anew; when it has none, as it will be captured. */
+/* The next frame, parsed, and its ICRC computed again; if it has none, as it would be captured. */
 static void take_frame(struct got *g)
 {
 	struct rte_mbuf *m = fx_take(CHANNEL_RPG_TXA);

@@ -53,7 +53,7 @@ static struct rte_mbuf *sent(void)
 
 /* ---- alone ---- */
 
-/* What is signaled or has failed needs a completion; a local operation is no different. */
+/* Signalled and failed requests need a completion, local operations included. */
 TEST(begin__need_cpl)
 {
 	static const struct {
@@ -129,7 +129,7 @@ TEST(cq__lost_when_it_is_full)
 	assert_int_equal(qp_state(fx->qp[0]), QP_ERR); /* whose completion it was */
 	rte_mbuf_raw_free(m);
 	m = sent();
-	step(m, RR_IDLE); /* and the CQ takes no more */
+	step(m, RR_IDLE); /* and the CQ accepts no more */
 	fx_assert_counter(cq_overruns, 2);
 	rte_mbuf_raw_free(m);
 }
@@ -184,7 +184,7 @@ TEST(reset__waits_for_a_held_cq)
 	assert_int_equal(rte_mempool_in_use_count(fx->descriptors), 0);
 }
 
-/* One whose place is not reserved yet loses its completion: nobody asks for it any more. */
+/* One whose place is not reserved yet loses its completion: it is not wanted any more. */
 TEST(reset__before_a_place_is_reserved)
 {
 	struct qp *q = fx->qp[0];
@@ -204,7 +204,7 @@ static void unreliable(unsigned qp, uint32_t length, uint32_t wqe_offset)
 	send_request(qp, USER_SEND, length, wqe_offset);
 }
 
-/* Its message has been sent; it does not send it again, and what comes behind it waits. */
+/* Its message has been sent; it does not send it again, and later requests wait. */
 TEST(rtc_poll__waits_for_its_cq)
 {
 	hold_cq();
@@ -237,7 +237,7 @@ TEST(rtc_poll__error_while_it_waits_for_its_cq)
 	fx_assert_error(SYNDROME_WR_FLUSH, 64);
 }
 
-/* A QP whose CQ is held stops nobody else. */
+/* A QP whose CQ is held does not stop others. */
 TEST(rtc_poll__others_continue)
 {
 	fx->qp[0]->cqn_snd = FX_CQN + 1;

@@ -115,7 +115,7 @@ TEST(rrc_poll__wakes_the_sender)
 	assert_int_equal(wake_take(&fx->e->wake[WAKE_RTC]), WAKE_END);
 }
 
-/* Before RTS credits are all that an ACK can bring, and only to a QP that has use for them. */
+/* Before RTS an ACK can only carry credits, and only for a QP that uses them. */
 TEST(rrc_poll__not_in_a_state_to_receive)
 {
 	static const enum qp_state states[] = {QP_INIT, QP_RTR, QP_ERR, QP_RTR};
@@ -279,7 +279,7 @@ TEST(rrc_poll__rnr_nak)
 	rte_mbuf_raw_free(m);
 	assert_int_equal(fx->qp[0]->rrc.rnr_waiting, 1);
 	assert_int_equal(fx->qp[0]->rrc.rnr_left, 1);
-	/* what the rest of the burst draws does not count */
+	/* NAKs provoked by the rest of the burst do not count */
 	respond(0, P(1), aeth_nak(AETH_NAK_SEQUENCE), 0);
 	assert_no_retransmission();
 	assert_int_equal(fx->qp[0]->rrc.retry_left, 3);
@@ -359,8 +359,8 @@ TEST(rrc_poll__loss_timer_with_nothing_outstanding)
 	assert_no_retransmission();
 }
 
-/* After a pause of the lcore responses and an expiry wait together: what came counts, though not
- * all is acknowledged. */
+/* After a pause of the lcore responses and an expiry wait together: the responses count, although
+ * they do not acknowledge everything. */
 TEST(rrc_poll__loss_timer_disproved_by_what_came)
 {
 	struct qp *q = fx->qp[0];
@@ -375,7 +375,7 @@ TEST(rrc_poll__loss_timer_disproved_by_what_came)
 	}
 }
 
-/* More than the ring takes: the rest follows, in order, and the sender waits meanwhile. */
+/* More than the ring takes: the rest follows, in order, while the sender waits. */
 TEST(rrc_poll__retransmission_ring_full)
 {
 	sends(5);
@@ -518,7 +518,7 @@ TEST(rrc_poll__next_gap_asks_again)
 	assert_int_equal(q->rrc.retry_left, 2);
 }
 
-/* An ACK of what came behind a READ says that the READ's response was lost. */
+/* An ACK of a later request implies that the READ's response was lost. */
 TEST(rrc_poll__implied_nak)
 {
 	send_request(0, USER_SEND, 8, 0);

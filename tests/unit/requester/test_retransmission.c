@@ -48,7 +48,7 @@ static void round_trip(unsigned *psn, uint64_t ns)
 	*psn += 4;
 }
 
-/* The acknowledgements of what went out together come together, however far the peer is. */
+/* Acknowledgements of packets sent together arrive together, however far away the peer is. */
 TEST(round_trip__is_not_the_distance_of_two_acknowledgements)
 {
 	struct qp *q = fx->qp[0];
@@ -87,7 +87,8 @@ TEST(round_trip__in_a_stream)
 	assert_int_equal(q->rrc.srtt_ns, (900 + 7 * 100) * US / 8);
 }
 
-/* What was outstanding at a loss comes twice: none is measured until it is acknowledged. */
+/* Packets outstanding at a loss are sent twice: no round trip is measured until they are
+ * acknowledged. */
 TEST(round_trip__not_of_what_came_twice)
 {
 	struct qp *q = fx->qp[0];
@@ -239,7 +240,7 @@ TEST(probe__not_while_the_receiver_is_not_ready)
 	fx->qp[0]->rrc.rnr_waiting = 0;
 }
 
-/* What is sent again just now need not be once more; nor before it is time. */
+/* Packets being sent again need not be repeated; nor before it is time. */
 TEST(probe__not_too_soon)
 {
 	struct qp *q = fx->qp[0];
@@ -264,7 +265,7 @@ TEST(probe__not_too_soon)
 	fx_assert_counter(loss_probes, 1); /* there was no room for the first one yet */
 }
 
-/* The doublings end, though nothing ever comes: the time stays one that can be told. */
+/* The doublings end, even if nothing ever arrives: the time does not overflow. */
 TEST(probe__for_ever)
 {
 	uint64_t tick = fx->e->settings.timer_tick_ns, ns;

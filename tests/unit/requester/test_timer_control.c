@@ -39,7 +39,7 @@ static void arm_loss(unsigned qp)
 	command(qp, TIMER_LOSS, qp_timeout_ns(q));
 }
 
-/* Takes one expiry, of whom it may be. */
+/* Takes one expiry of any QP. */
 static bool take_expiry(struct timer_event *out)
 {
 	struct rte_mbuf *m = fx_take(CHANNEL_TC_RRC);
@@ -120,7 +120,7 @@ TEST(tc_poll__loss_fires_again_until_released)
 	assert_false(requester_timers_armed(fx->e));
 }
 
-/* Progress restarts it, though nobody tells TimerControl. */
+/* Progress restarts it without a command to TimerControl. */
 TEST(tc_poll__restart_by_progress)
 {
 	struct qp *q = fx->qp[0];
@@ -376,7 +376,7 @@ TEST_OPTIONS(tc_poll__longest_time_with_the_least_wheels, &least_wheel)
 	assert_true(run(4 * tick_ns(), &ev) != 0);
 }
 
-/* Nothing was armed for long: the first timer is not laid by where the wheels stood then. */
+/* Nothing was armed for long: the first timer is not placed by the wheels' old position. */
 TEST(tc_poll__first_timer_after_a_rest)
 {
 	uint64_t most;
@@ -539,7 +539,7 @@ TEST(loss_due__probes)
 		assert_between(t, last + 2 * probe, last + 2 * probe + tick_ns() * 9 / 8);
 		last = t;
 	}
-	q->rrc.progress_ns = fx->e->now_ns; /* what came since puts it off */
+	q->rrc.progress_ns = fx->e->now_ns; /* progress since then delays it */
 	assert_between(run(10 * MS, &ev), q->rrc.progress_ns + probe,
 		       q->rrc.progress_ns + 2 * probe + tick_ns() * 9 / 8);
 	assert_int_equal(ev.expiry, TIMER_PROBE);
@@ -563,8 +563,8 @@ TEST(loss_due__probe_on_time)
 	assert_int_equal(ev.expiry, TIMER_PROBE);
 }
 
-/* While others have the CPU nobody looks, and a peer may not get it either: that is no time to
- * probe by. The transport timer goes by all of it. */
+/* While others have the CPU there are no polls, and a peer may not have it either: that time does
+ * not count towards a probe, but all of it counts for the transport timer. */
 TEST(loss_due__no_probe_for_time_that_was_missed)
 {
 	struct qp *q = fx->qp[0];
@@ -660,7 +660,7 @@ TEST(loss_due__looks_for_a_round_trip)
 	assert_true(q->tc.deadline_ns[TIMER_LOSS] == start + qp_probe_ns(q, tick_ns()));
 }
 
-/* A command or an entry of a queue pair that is gone does nothing. */
+/* A command or an entry of a destroyed queue pair has no effect. */
 TEST(tc_stop__takes_entries_off)
 {
 	struct timer_event ev;

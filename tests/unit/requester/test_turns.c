@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Turns of queue pairs in RequesterTransControl: what is left of one that was cut short, what a
- * poll may do and what it does not look at, what the end of a turn tells others. */
+ * poll may do and what it does not touch, the notifications at the end of a turn. */
 #include "pipeline/machine.h"
 #include "requester_fixture.h"
 #include "rtc_visit.h"
@@ -70,8 +70,8 @@ TEST(turn__continues_first_after_a_full_ring)
 	assert_no_more();
 }
 
-/* A queue pair that waits for the ring of timers is in the list already: what was left of its turn
- * is nobody else's. */
+/* A queue pair that waits for the ring of timers is in the list already: the rest of its turn does
+ * not pass to another. */
 TEST(turn__waiting_for_its_timer)
 {
 	short_turns();
@@ -164,7 +164,7 @@ TEST(visit__none_when_the_quantum_is_spent)
 	assert_run(1, 1);
 }
 
-/* What comes behind a request that waits is not looked at either. */
+/* Requests behind a waiting one are not touched either. */
 TEST(visit__none_while_parked)
 {
 	fx->qp[0]->rrc.rnr_waiting = 1;
@@ -228,7 +228,7 @@ TEST(end_visit__timer_of_what_is_outstanding)
 	rtc_poll(fx->e);
 	assert_no_timer();
 	fx->qp[0]->tc.armed[TIMER_LOSS] = 0;
-	fx_service(1, SERVICE_UC); /* nobody acknowledges that */
+	fx_service(1, SERVICE_UC); /* that is not acknowledged */
 	write_of(1, 1);
 	rtc_poll(fx->e);
 	assert_no_timer();

@@ -28,15 +28,14 @@ TEST(rtc_poll__unreliable_errors_complete_at_once)
 	assert_int_equal(qp_state(fx->qp[0]), QP_SQE);
 }
 
-/* What CEU does for SQERR2RTS. */
+/* The CEU's part of SQERR2RTS. */
 static void sqerr2rts(void)
 {
 	fx->qp[0]->sq_epoch++;
 	fx->qp[0]->state = QP_RTS;
 }
 
-/* What was rung for before is flushed and does not stop the queue again; what comes after it is
- * sent. */
+/* Requests posted before are flushed and do not stop the queue again; later ones are sent. */
 TEST(rtc_poll__send_queue_taken_up_again)
 {
 	unreliable(0, OUTCOME_LOCAL_PROT, 0);

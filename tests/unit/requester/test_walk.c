@@ -28,7 +28,7 @@ static void assert_again(unsigned first, unsigned end)
 	assert_no_retransmission();
 }
 
-/* As much as the window allows, up to a packet that asks for an acknowledgement; when that comes,
+/* As much as the window allows, up to a packet that requests an acknowledgement; when that arrives,
  * more. */
 TEST(window__paces_the_walk)
 {
@@ -54,7 +54,8 @@ TEST(window__paces_the_walk)
 	assert_again(96, 96);
 }
 
-/* What was acknowledged meanwhile is not sent again, though the walk stood still before it. */
+/* Packets acknowledged in the meantime are not sent again, although the walk had paused before
+ * them. */
 TEST(window__acknowledged_beyond_the_walk)
 {
 	turns(6);
@@ -131,7 +132,7 @@ TEST(walk__passes_what_has_no_packet)
 	assert_again(0, 3);
 }
 
-/* Everything has gone out again, when a turn of the sender's that had begun before adds more. */
+/* Everything has been sent again when a turn of the sender that had begun before adds more. */
 TEST(walk__more_comes_behind)
 {
 	struct qp *q = fx->qp[0];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Duplicates that are answered with nothing, refusals, and how queue pairs end: what is given back,
- * who is told, and when they are released. */
+/* Duplicates without an answer, refusals, and the end of queue pairs: what is freed, which events
+ * are raised, and when they are released. */
 #include "responder_fixture.h"
 
-/* What is drawn by it, if it has been executed already? */
+/* The answer to it, if it has been executed already. */
 static void send_duplicate(struct wire_headers h, bool answered)
 {
 	unsigned before = fx->frame_count;
@@ -77,7 +77,7 @@ static void wake(struct qp *q)
 	wake_post(&fx->e.wake[WAKE_EE], &q->wake[WAKE_EE], q->index);
 }
 
-/* The message is there, but nobody will ever hear of it: the queue pair is in error. */
+/* The message has arrived, but will not be reported: the queue pair is in error. */
 TEST(completion__lost)
 {
 	struct cqe entry = {.opcode = USER_RECV};
@@ -109,7 +109,7 @@ TEST(completion__lost_of_a_refusal)
 	fx_assert_no_event();
 }
 
-/* As others are told: of the QP's own queue, of none. */
+/* As completions name them: of the QP's own queue, of none. */
 TEST(receives__that_are_left)
 {
 	(void)state;
@@ -276,7 +276,7 @@ TEST(atomic__follows_the_ack_of_what_precedes)
 	fx_assert_no_frame();
 }
 
-/* Owed once more in the same burst, after it has been paid. */
+/* Deferred once more in the same burst, after it has been sent. */
 TEST(ack__pending_on_both_sides_of_an_atomic)
 {
 	(void)state;
@@ -305,7 +305,7 @@ TEST(send__that_fills_its_buffer)
 	assert_int_equal(fx->memory[100], 0xee);
 }
 
-/* A peer must not see what was in the buffer before. */
+/* A peer must not see the buffer's former contents. */
 TEST(read__pad_is_zero)
 {
 	struct rte_mbuf *all[255];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* End-to-end credits: what acknowledgements say, and those that nobody asked for. */
+/* End-to-end credits: those in acknowledgements, and unsolicited acknowledgements. */
 #include "execution_engine.h"
 #include "responder_fixture.h"
 
@@ -174,9 +174,10 @@ TEST(c9_101__never_in_front_of_a_read)
 }
 
 /*
- * Answers that wait behind a READ tell the MSN and the credits of when their request was executed:
- * so neither goes back from one packet to the next, no MSN counts what is answered later, and their
- * sum, the LSN, stays true. What came since is told by later ones, or at the end.
+ * Answers that wait behind a READ carry the MSN and the credits from the time when their request
+ * was executed: so neither goes back from one packet to the next, no MSN counts requests that are
+ * answered later, and their sum, the LSN, stays right. Later credits are in later answers, or at
+ * the end.
  */
 TEST(c9_158__every_aeth_reports_credits_and_msn_of_its_request)
 {
@@ -265,7 +266,7 @@ TEST(credits__waits_for_room_and_buffers)
 		rte_pktmbuf_free(all[--n]);
 	while (channel_room(out))
 		channel_put_one(out, rte_pktmbuf_alloc(fx->rx));
-	while (channel_room(answers) > 3) { /* one less than are looked at: of nobody's */
+	while (channel_room(answers) > 3) { /* one less than are checked: none of them has */
 		m = rte_pktmbuf_alloc(fx->rx);
 		arrival_of(m)->qpn = 0;
 		channel_put_one(answers, m);
@@ -347,11 +348,11 @@ TEST(credits__the_first_look_is_at_once_and_the_next_later)
 	(void)state;
 	fx->e.settings.e2e_credits = true;
 	fx->e.now_ns = 5;
-	fx_poll(5); /* nobody is in the list: that is not a look */
+	fx_poll(5); /* the list is empty: that is not a check */
 	fx->qp->state = QP_RTR;
 	wake(fx->qp);
 	fx_post_simple(0, 100);
-	assert_true(fx_poll(1) > 0); /* what was sent is work */
+	assert_true(fx_poll(1) > 0); /* a packet sent is work */
 	fx_assert_ack(FX_PSN - 1, aeth_ack(1), 0);
 	assert_false(listed());
 	fx_send(9, 1, .opcode = WIRE_RC_SEND_ONLY, .psn = FX_PSN, .ackreq = 1);
@@ -394,7 +395,7 @@ TEST(credits__nobody_is_listed_who_needs_no_look)
 	enter_rtr();
 	fx_post_simple(0, 100);
 	fx->qp2->rq = NULL;
-	send_write(FX_PSN, 1); /* tells of one; no look before some time has passed */
+	send_write(FX_PSN, 1); /* announces one; no check before some time has passed */
 	poll_slowly(1);
 	fx_assert_ack(FX_PSN, aeth_ack(1), 1);
 	poll_slowly(1);

@@ -40,7 +40,7 @@ TEST(rc_send__scatters_three_packets_over_entries)
 	assert_int_equal(fx->memory[1000 + 156], fx_pattern(50, 0));
 	fx_send(3, 9, .opcode = WIRE_RC_SEND_LAST_IMM, .psn = 0, .imm = 0x12345678);
 	fx_poll(1);
-	fx_assert_no_frame(); /* nobody asked */
+	fx_assert_no_frame(); /* not requested */
 }
 
 TEST(rc_send_last_imm__completes_whole_message)
@@ -461,7 +461,7 @@ TEST(rc_duplicate_read__read_again_with_its_own_psns)
 	fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = FX_PSN + 1, .va = FX_VA + FX_MTU,
 		.rkey = FX_KEY, .dma_len = 2 * FX_MTU);
 	fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = FX_PSN + 1, .va = FX_VA + FX_MTU,
-		.rkey = FX_KEY, .dma_len = 4 * FX_MTU); /* reaches beyond what was executed */
+		.rkey = FX_KEY, .dma_len = 4 * FX_MTU); /* reaches beyond the PSNs executed */
 	fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = FX_PSN, .va = FX_VA, .rkey = 0x99,
 		.dma_len = FX_MTU);
 	fx_poll(1);

@@ -296,7 +296,8 @@ TEST(read__more_than_max_dest_rd_atomic)
 		fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = psn_add(FX_PSN, i),
 			.va = FX_VA, .rkey = FX_KEY, .dma_len = 4);
 	fx_poll(2);
-	assert_int_equal(fx_frame()->h.psn, FX_PSN); /* what precedes the NAK is answered (C9-87) */
+	assert_int_equal(fx_frame()->h.psn,
+			 FX_PSN); /* requests before the NAK are answered (C9-87) */
 	assert_int_equal(fx_frame()->h.opcode, WIRE_RC_READ_RESP_ONLY);
 	fx_assert_ack(0, invalid, 2);
 	fx_assert_no_frame();

@@ -276,7 +276,7 @@ TEST(c9_108__duplicate_read_within_what_was_executed)
 	assert_false(duplicate_allowed(1, 1));
 }
 
-/* With a large MTU its packets would fit into what was executed. */
+/* With a large MTU its packets would fit into the range executed. */
 TEST(c9_108__duplicate_read_of_more_than_two_to_the_31)
 {
 	(void)state;

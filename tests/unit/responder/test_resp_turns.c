@@ -250,7 +250,7 @@ TEST(room__is_all_for_short_answers_without_reads)
 	assert_int_equal(poll_with_room(5), 3);
 }
 
-/* An ACK that nobody asked for acknowledges all: it must not overtake those in the ring. */
+/* An unsolicited ACK acknowledges everything: it must not overtake those in the ring. */
 TEST(c9_101__credits_wait_for_what_is_in_the_ring)
 {
 	(void)state;
@@ -319,7 +319,7 @@ TEST(stock__one_by_one_is_as_many_as_are_wanted)
 	fx_send_write(FX_QPN, FX_PSN, FX_KEY);
 	fx_poll(1);
 	fx_assert_ack(FX_PSN, 31, 1);
-	assert_int_equal(responder_stock(&fx->e), BURST); /* one more was wanted, and is gone */
+	assert_int_equal(responder_stock(&fx->e), BURST); /* one more was needed, and is dropped */
 	fx_assert_counter(packet_empty, 0);
 	fx->e.packets->ops_index = real_ops;
 }

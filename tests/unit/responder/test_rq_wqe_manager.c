@@ -93,7 +93,7 @@ TEST(fetch_entry__end_of_the_stride_is_an_end)
 	assert_int_equal(rwm_fetch_entry(fx->qp, &entry), RWM_INVALID_ENTRY);
 }
 
-/* What is behind it was left there by another descriptor. */
+/* The bytes behind it are from another descriptor. */
 TEST(fetch_entry__nothing_counts_behind_the_terminator)
 {
 	const struct wqe_data d[] = {

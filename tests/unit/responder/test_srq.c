@@ -147,7 +147,7 @@ TEST(open__impossible_count_ends_the_srq_for_good)
 	assert_int_equal(rwm_open(c, fx->qp2), RWM_BAD_QUEUE);
 	record.posted = 2;
 	assert_int_equal(rwm_open(c, fx->qp2), RWM_BAD_QUEUE);
-	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY); /* what was taken is sound */
+	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY); /* the descriptor taken is valid */
 	fx_assert_event(EQE_SRQ_ERROR, SRQN);
 	fx_assert_no_event();
 	fx_assert_counter(srq_errors, 1);

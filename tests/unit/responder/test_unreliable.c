@@ -236,7 +236,7 @@ TEST(ud_send__reserved_opcode)
 	(void)state;
 	as_ud();
 	fx_post_simple(0, 100);
-	fx->qp->qkey = 0; /* what the parser leaves of a header it does not know */
+	fx->qp->qkey = 0; /* the parser's result for an unknown header */
 	fx_send(8, 6, .opcode = 0x7f, .psn = 1);
 	fx_poll(1);
 	fx_assert_no_cqe();

@@ -105,7 +105,7 @@ TEST(dbp_poll__queue_pair_may_not_send)
 	}
 }
 
-/* So that RequesterTransControl knows what was rung for before SQERR2RTS. */
+/* So that RequesterTransControl recognises requests posted before SQERR2RTS. */
 TEST(dbp_poll__epoch_of_the_send_queue)
 {
 	struct rte_mbuf *m;
@@ -162,7 +162,7 @@ TEST(dbp_poll__nop_with_a_descriptor)
 	assert_int_equal(wake_take(&fx->e->wake[WAKE_EE]), WAKE_END);
 }
 
-/* Others hold so many: the client gets what is left, a few in any case, and no more than that. */
+/* Others hold that many: the client gets the rest, a few in any case, and no more. */
 TEST(dbp_poll__share_of_the_descriptors)
 {
 	static const struct {
@@ -262,7 +262,7 @@ TEST(dbp_set_asleep__notifies_the_clients)
 	assert_int_equal(fx->page->uar.daemon_asleep, 0);
 }
 
-/* What the next client finds where one has left. */
+/* The state that the next client at a former client's place finds. */
 TEST(dbp_set_client__begins_anew)
 {
 	ring(0, USER_SEND, 0, 16);

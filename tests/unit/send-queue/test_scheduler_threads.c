@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * WQEScheduler against RequesterTransControl on another lcore: one parks the queue pair when its
- * request has not been consumed, the other consumes it and wakes who is parked. Whoever comes
- * second sees the first, so no wake is ever lost.
+ * request has not been consumed, the other consumes it and wakes the parked queue pair. The second
+ * to act sees the first, so no wake is ever lost.
  *
- * In one thread, order by order: test_wqe_scheduler_races.c. Here is what only two processors can
- * do to each other's stores. A lost wake is proven, not waited for: all that was handed over is
- * consumed, the other side has been through its loop since, so its wake is posted if there will be
- * one; more requests wait; and a poll does nothing. The clock only ends the test when the machine
- * is slow: that is no failure.
+ * In one thread, order by order: test_wqe_scheduler_races.c. This one tests reordering of stores,
+ * which needs two processors. A lost wake is proven, not waited for: everything passed on is
+ * consumed, the other side has completed a loop since, so its wake is posted if there will be one;
+ * more requests wait; and a poll does nothing. The clock only ends the test when the machine is
+ * slow: that is no failure.
  *
  * A request comes only when the list is empty: else WQEScheduler parks the queue pair in the same
- * poll in which it hands the one before it over, when nobody can have consumed that yet.
+ * poll in which it passes on the one before it, which cannot have been consumed yet.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -21,7 +21,7 @@
 
 enum { REQUESTS = 3000, REQUESTS_MIN = 20, SECONDS = 3 };
 
-/* A while, each time another one, so that one comes into the middle of what the other does. */
+/* A varying delay, so that each side meets the other in the middle of its work. */
 static void dawdle(uint32_t *random)
 {
 	*random = *random * 1664525 + 1013904223;
@@ -29,7 +29,7 @@ static void dawdle(uint32_t *random)
 		;
 }
 
-/* What RequesterTransControl does with a request, as far as WQEScheduler sees. */
+/* RequesterTransControl's handling of a request, as far as WQEScheduler sees it. */
 static void consume(struct qp *q, struct rte_mbuf *m)
 {
 	rte_mbuf_raw_free(m);

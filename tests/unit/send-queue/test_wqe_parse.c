@@ -514,7 +514,7 @@ TEST(wp_poll__next_descriptor_outside_of_the_queue)
 	fx_assert_counter(bad_wqe, RTE_DIM(offsets));
 }
 
-/* A chain that bites its own tail goes round at the pace of its allowance, and stops nobody. */
+/* A cyclic chain is followed at the pace of its allowance, and does not stop others. */
 TEST(wp_poll__endless_chain)
 {
 	wqe_empty_send(0, 0);

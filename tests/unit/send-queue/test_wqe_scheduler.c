@@ -106,7 +106,7 @@ TEST(ws_poll__parked_at_pipeline_depth_and_woken)
 	assert_int_equal(q->ws.issued, 4);
 	fx_unfill(CHANNEL_WP_DP);
 	q->rtc.consumed = 3;
-	poll_both(5); /* nobody has woken it */
+	poll_both(5); /* it has not been woken */
 	assert_int_equal(fx_ring_count(CHANNEL_WP_DP), 0);
 	wake_post(&fx->e->wake[WAKE_WS], &q->wake[WAKE_WS], q->index);
 	poll_both(5);
@@ -199,7 +199,7 @@ TEST(ws_poll__stale_descriptor)
 	put(1, 0);
 	put(2, 0);
 	fx->qp[0]->epoch++;
-	fx->qp[2]->qpn += 64; /* its number has gone to another one */
+	fx->qp[2]->qpn += 64; /* its number belongs to another one now */
 	ws_poll(fx->e);
 	assert_descriptor(CHANNEL_WS_WP, 1, 0);
 	assert_null(fx_take(CHANNEL_WS_WP));
@@ -239,7 +239,7 @@ TEST(ws_poll__order_without_descriptor_buffers)
 		assert_descriptor(CHANNEL_WP_DP, 0, i * 64);
 }
 
-/* What cannot continue is not in the list of those that are visited. */
+/* A queue pair that cannot continue is not in the list of those to visit. */
 TEST(ws_poll__no_visits_in_vain)
 {
 	struct qp *q = fx->qp[0];

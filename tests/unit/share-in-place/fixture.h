@@ -22,7 +22,7 @@ enum { PAGE = 4096 };
 struct view {
 	struct sharing *s;
 	uint8_t *base; /* of s->addr */
-	uint8_t *at;   /* of what was asked for */
+	uint8_t *at;   /* of the request */
 };
 
 static inline struct view view_of(struct sharing *s, const void *addr)

@@ -21,7 +21,7 @@ static bool has_a_file(const void *at)
 	return strncmp(vma_at(at).path, "/memfd:", 7) == 0;
 }
 
-/* Nobody may open the kernel's own file but root. */
+/* Only root may open the kernel's own file. */
 static void become_ordinary(void)
 {
 	CHILD_IF(geteuid() == 0 && setresuid(65534, 65534, 65534));
@@ -62,7 +62,7 @@ TEST(mapping__is_shared_by_parent_and_child)
 	for (int i = 0; i < BYTES; i++)
 		assert_int_equal(at[i], 0);
 	over_a_fork(at, BYTES);
-	child = fork(); /* what the parent has registered */
+	child = fork(); /* the parent's registered memory */
 	if (child == 0) {
 		fill(at, BYTES, 3);
 		munmap(at, BYTES);
@@ -122,7 +122,7 @@ TEST(descriptor__goes_with_the_last_mapping)
 	munmap(at, BYTES);
 }
 
-/* A daemon closes all that it does not know; the number is somebody else's soon. */
+/* A daemon closes descriptors that it does not know; the number is soon reused. */
 TEST(descriptor__closed_by_the_program)
 {
 	uint8_t *at;

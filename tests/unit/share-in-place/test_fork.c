@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fork() with shared memory: the child has its own copy of what was there, the parent continues
+/* fork() with shared memory: the child has its own copy of the contents, the parent continues
  * sharing. Once with the call that makes the child caught, once by handlers alone. */
 #include <pthread.h>
 #include <sched.h>
@@ -147,7 +147,7 @@ TEST(thread__forks)
 	pthread_join(t, NULL);
 }
 
-/* A child that dies before it has copied, and one that nobody waits for. */
+/* A child that dies before it has copied, and one that is not waited for. */
 TEST(child__killed_at_any_moment)
 {
 	uint8_t *at =

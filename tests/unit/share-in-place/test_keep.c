@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory that nobody shares any more stays in the pool for the next time, and the program sees no
+/* Memory that is no longer shared stays in the pool for the next time, and the program sees no
  * difference. */
 #include <malloc.h>
 #include <pthread.h>
@@ -64,7 +64,7 @@ TEST(again__lies_where_it_was)
 	munmap(at, BYTES);
 }
 
-/* What allocators rely on. */
+/* The guarantees that allocators rely on. */
 TEST(dropped__reads_as_zeroes)
 {
 	static const int advice[] = {MADV_DONTNEED, MADV_FREE};
@@ -183,7 +183,7 @@ TEST(unmapped__is_freed)
 	share(there, BYTES);
 	assert_int_equal(pool_bytes(), BYTES);
 	munmap(there, BYTES);
-	/* without our knowledge: with the next that nobody shares any more, or soon */
+	/* without our knowledge: with the next memory that is unshared, or soon */
 	at = kept(3);
 	syscall(SYS_munmap, at, BYTES);
 	sharing_keep_max = BYTES;
@@ -194,7 +194,7 @@ TEST(unmapped__is_freed)
 	assert_int_equal(idle.parts, 0);
 }
 
-/* What has gone does not come back, nor does it take memory. */
+/* Unmapped contents do not come back, nor do they take memory. */
 TEST(unmapped__in_part)
 {
 	uint8_t *at = kept(1);

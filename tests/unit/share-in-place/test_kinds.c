@@ -109,7 +109,7 @@ TEST(heap__realloc_free_trim_calloc)
 	for (int i = 0; i < 130000; i++)
 		assert_int_equal(at[i], 0);
 	free(at);
-	/* a chunk with a mapping of its own: grows by mremap() */
+	/* a chunk with its own mapping: grows by mremap() */
 	fill(big, 1 << 20, 2);
 	v = view_get(big, 1 << 20, true);
 	again = realloc(big, 8 << 20);
@@ -257,7 +257,7 @@ static void shared__passes_on_the_file(uint8_t *at, size_t bytes)
 	v = view_get(at + 10, bytes - 20, true);
 	assert_int_equal(vma_at(at).inode, before.inode);
 	assert_int_equal(vma_at(at).start, before.start);
-	v.base[0] ^= 0; /* what was asked for begins at 10 */
+	v.base[0] ^= 0; /* the requested range begins at 10 */
 	fill(v.base, bytes, 2);
 	check(at, bytes, 2);
 	sharing_close_files(v.s);

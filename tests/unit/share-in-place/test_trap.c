@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a fork promises whose call is caught: the child's memory is of one moment, and nothing that
+/* Guarantees of a fork whose call is caught: the child's memory is of one moment, and nothing that
  * the C library does for the child reaches the parent. And the trap leaves no trace. */
 #include <malloc.h>
 #include <pthread.h>
@@ -261,7 +261,7 @@ TEST(child__of_a_lost_pool)
 
 /* ---- the trap ---- */
 
-/* What runs between the trap and the call: a handler of somebody who came before us. */
+/* A handler that runs between the trap and the call: registered before ours. */
 static bool busy, bears, wrong;
 
 static void *nothing(void *arg)

@@ -17,7 +17,7 @@
 static char sysfs[64];
 static const char device[] = "0000:03:00.0";
 
-/* DPDK makes no pool on a node that this machine has not got: the test remembers what was asked. */
+/* DPDK creates no pool on a node that this machine lacks: the test records the requests. */
 static struct rte_mempool *made[8];
 static int made_on[8];
 static unsigned made_count;
@@ -107,7 +107,7 @@ static const struct row {
 	{1, NO_LIST, 0, 2, {3, 3}, 1},	  /* one CPU for an HCA without a list */
 	{-1, 0, 7, 3, {0, 1, 2}, 0},	  /* in turn */
 	{2, 0, 7, 2, {4, 5}, 2},	  /* near the port first */
-	{2, 0, 7, 5, {4, 5, 6, 7, 0}, 2}, /* a CPU of its own before a near one; 6: next door */
+	{2, 0, 7, 5, {4, 5, 6, 7, 0}, 2}, /* an unshared CPU before a near one; 6: next door */
 	{3, 0, 1, 3, {0, 1, 0}, 3},	  /* nothing near */
 };
 
@@ -174,7 +174,7 @@ TEST(buffers__lie_on_the_nodes_of_the_engines)
 	assert_int_equal(pools.count, 2);
 	near = pools_near(&pools, 0);
 	far = pools_near(&pools, 3);
-	assert_ptr_equal(pools_near(&pools, 1), near); /* nobody is there: the first one's */
+	assert_ptr_equal(pools_near(&pools, 1), near); /* none is there: the first one's */
 	assert_int_equal(node_of(near->packets), 0);
 	assert_int_equal(near->packets->size, 2000);
 	assert_string_equal(near->packets->name, "packets");

@@ -104,7 +104,7 @@ TEST(runtime_folder__follows_no_link_below_its_folder)
 	}
 }
 
-/* What the name leads to may have changed: only what was opened counts. */
+/* The name may lead elsewhere by now: only the opened folder counts. */
 TEST(runtime_folder__removes_through_what_it_has_checked)
 {
 	struct runtime_folder f;
@@ -144,7 +144,7 @@ TEST(runtime_folder__not_where_anybody_may_replace_files)
 	runtime_folder_remove(&f);
 }
 
-/* Whoever came first: each folder on the way, or a link in its place, is another user's. */
+/* Another user was first: each folder of the path, or a link in its place, is his. */
 TEST(runtime_folder__not_in_another_users)
 {
 	static const char *const taken[] = {"run", "run/dpdk", "run/dpdk/prefix"};

@@ -65,7 +65,7 @@ TEST(list__devices_live_while_open)
 	assert_int_equal(ibv_close_device(c), 0);
 }
 
-/* Found again, a device that somebody has is the same; one that nobody has had meanwhile is new. */
+/* When the list is read again, a device in use is the same object; an unused one is new. */
 TEST(list__a_device_keeps_its_identity)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
@@ -137,7 +137,7 @@ TEST(device__what_it_is)
 	assert_int_equal(a.max_total_mcast_qp_attach, MULTICAST_ATTACH_MAX);
 }
 
-/* As much as the caller has room for, and what we do not know is zero. */
+/* As much as the caller has room for; unknown fields are zero. */
 TEST(device_ex__of_all_lengths)
 {
 	enum { FIRST = offsetof(struct ibv_device_attr_ex, odp_caps) };

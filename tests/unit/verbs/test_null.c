@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Regions without memory: what is sent from them is zeroes, what is received into them is gone. */
+/* Regions without memory: they send zeros, and data received into them are dropped. */
 #include "pair.h"
 
 enum { FAR = 0x10000, LONG = 100000 };
@@ -77,7 +77,7 @@ TEST(null__discards_what_is_read_into_it)
 	operate(&p, IBV_WR_RDMA_READ, sge, 3, p.mr->rkey);
 	assert_memory_equal(p.memory, "aaaaaaaaaaaaaaaacccccccccccccccc", 32);
 	assert_int_equal(p.memory[32], 'x');
-	/* What was written into it is not what is read from it. */
+	/* Data written to it cannot be read back. */
 	operate(&p, IBV_WR_RDMA_WRITE, &sge[1], 1, p.mr->rkey);
 	for (int i = 0; i < LONG; i++)
 		assert_int_equal(p.memory[FAR + i], 0);

@@ -304,7 +304,7 @@ TEST(address__of_who_sent)
 	assert_int_equal(ibv_init_ah_from_wc(ctx, 1, &wc, &grh, &attr), -1);
 }
 
-/* What a program may read of a new object; `other` has another handle. */
+/* The fields that a program may read of a new object; `other` has another handle. */
 #define NEW(object, other)                                                                         \
 	do {                                                                                       \
 		assert_non_null(object);                                                           \
@@ -516,14 +516,14 @@ TEST(handles__every_control_verb_looks)
 		event = (struct ibv_async_event){.element.cq = no, .event_type = type};
 		ibv_ack_async_event(&event);
 	}
-	/* What is left goes with the connection, and is no object any more then. */
+	/* Objects left end with the connection, and are invalid then. */
 	struct ibv_context *own = open_first();
 	struct ibv_pd *left = ibv_alloc_pd(own);
 
 	assert_int_equal(ibv_close_device(own), 0);
 	assert_int_equal(ibv_close_device(own), EINVAL);
 	assert_int_equal(ibv_dealloc_pd(left), EINVAL);
-	free(left); /* the program's loss: nobody else knows it */
+	free(left); /* the program's loss: nothing else refers to it */
 	end_qp(z.qp), end_srq(z.srq), end_cq(z.cq), end_channel(z.channel), end_ah(z.ah);
 	end_mw(z.mw), end_mr(z.mr), end_td(z.td), end_pd(z.pd);
 }
@@ -706,7 +706,7 @@ TEST(import__lives_beside_the_original)
 	assert_int_equal(m->lkey, mr->lkey);
 	FAILS(ibv_import_pd(c, 0xdead), ENOENT);
 	FAILS(ibv_import_mr(d, 0xdead), ENOENT);
-	ibv_unimport_mr(mr); /* whoever deallocates it ends it for all */
+	ibv_unimport_mr(mr); /* deallocating it ends it for all */
 	assert_int_equal(ibv_dereg_mr(m), 0);
 	ibv_unimport_pd(d);
 	assert_int_equal(ibv_close_device(c), 0);

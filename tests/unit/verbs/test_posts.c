@@ -232,7 +232,7 @@ TEST(ud__long_lists)
 	pair_close(&p);
 }
 
-/* To a group: to those attached, the sender's own queue pair, too, and to nobody else. */
+/* To a group: only to those attached, including the sender's own queue pair. */
 TEST(ud__to_a_group)
 {
 	union ibv_gid mgid = {.raw = {[10] = 0xff, [11] = 0xff, 239, 1, 2, 3}}, bad = {{0}};

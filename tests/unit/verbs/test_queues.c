@@ -87,7 +87,8 @@ TEST(cq__vectors)
 	}
 }
 
-/* A channel is counted in by each CQ, of both kinds, and busy until the last has gone. */
+/* Each CQ, of both kinds, counts as a user of its channel, which is busy until the last is
+ * destroyed. */
 TEST(cq__holds_its_channel)
 {
 	struct ibv_comp_channel *channel = ibv_create_comp_channel(ctx);
@@ -105,7 +106,7 @@ TEST(cq__holds_its_channel)
 	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(ex)), 0);
 	assert_int_equal(channel->refcnt, 0);
 	assert_int_equal(ibv_destroy_comp_channel(channel), 0);
-	/* One without may be armed, too: nobody is told. */
+	/* One without a channel may be armed, too: no event follows. */
 	assert_int_equal(ibv_req_notify_cq(cq, 0), 0);
 }
 
@@ -350,7 +351,7 @@ enum {
 		 IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC,
 };
 
-/* All attributes of a connection, each with a value of its own. */
+/* All attributes of a connection, each with a different value. */
 static struct ibv_qp_attr attributes(enum ibv_qp_state to)
 {
 	struct ibv_qp_attr a = {
@@ -548,7 +549,7 @@ TEST(states__places_in_init)
 
 /* ---- capacities ---- */
 
-/* Posts one request of n entries, each a byte of memory that nobody looks at. */
+/* Posts one request of n entries, each a byte of memory that is never read. */
 static int send(struct ibv_qp *qp, struct ibv_ah *ah, int n, unsigned int flags)
 {
 	uint8_t bytes[64];

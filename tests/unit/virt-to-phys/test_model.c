@@ -25,7 +25,7 @@ enum {
 	RUN_PAGES = V2P_RUN_PAGES_MAX,
 };
 
-/* What the tables ought to hold. */
+/* The expected contents of the tables. */
 static struct {
 	struct mpt_entry mpt[MPTS];
 	uint64_t mtt[MTTS]; /* 0: no page */

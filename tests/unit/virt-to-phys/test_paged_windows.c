@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Windows over regions whose pages are not contiguous, fast registrations of any pages: where an
- * access goes, what is refused, and that nobody is led to another registration's pages.
+ * Windows over regions whose pages are not contiguous, fast registrations of any pages: translation
+ * of accesses, refusals, and that no access reaches another registration's pages.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -28,7 +28,7 @@ enum {
 #define ALL (ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC)
 
 static uint8_t bytes[PAGES * PAGE] __attribute__((aligned(4096)));
-/* Which of the bytes' pages stands where in PAGED. */
+/* The order of the bytes' pages in PAGED. */
 static const unsigned order[PAGES] = {3, 0, 1, 2, 7, 5, 6, 4};
 
 static struct v2p_port *port(void)
@@ -256,7 +256,7 @@ TEST(fast__large_pages_of_a_region_in_pieces)
 	assert_int_equal(held(PAGED), 0);
 }
 
-/* Nobody holds up an lcore with pages that are large where the region's are small. */
+/* Large pages over a region of small ones cannot hold up an lcore. */
 TEST(fast__looks_at_so_many_pages_of_the_region)
 {
 	enum { COUNT = 2 * V2P_FAST_PARENT_PAGES_MAX, FIRST = 1 << 12 };
@@ -273,7 +273,7 @@ TEST(fast__looks_at_so_many_pages_of_the_region)
 
 	make();
 	for (uint64_t i = 0; i < COUNT; i++) {
-		const uint64_t at = (1ull << 40) + i * PAGE; /* nobody goes there */
+		const uint64_t at = (1ull << 40) + i * PAGE; /* never accessed */
 
 		assert_int_equal(v2p_write_mtt(fx->e->v2p, FIRST + (uint32_t)i, &at, 1), 0);
 	}

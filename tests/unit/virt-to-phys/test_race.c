@@ -25,7 +25,7 @@ static uint32_t draw(uint64_t *x)
 	return (uint32_t)(*x >> 33);
 }
 
-/* Every life of an index has a key, an address and pages of its own: nothing here quiesces. */
+/* Every use of an index has a different key, address and pages: nothing here quiesces. */
 static uint32_t draw_key(uint64_t *x)
 {
 	return draw(x) % REGIONS << KEY_TAG_BITS | (1 + draw(x) % LIVES) << 16;

@@ -322,8 +322,8 @@ TEST(check__needs_no_pages)
 }
 
 /*
- * A read of data waits for pages that somebody else holds (in hardware: its data has nowhere to
- * go), and is let go only once a descriptor was read. Returns whether that ever happens.
+ * A read of data waits for pages that another lcore holds (in hardware: its data has nowhere to
+ * go), and is completed only after a descriptor has been read. Returns whether that ever happens.
  */
 static bool data_waits_for_a_descriptor(bool merged)
 {

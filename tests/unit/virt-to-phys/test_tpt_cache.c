@@ -13,7 +13,7 @@
 
 enum { LINES = 64 };
 
-/* What is tried: either table. */
+/* The tables to test. */
 struct kind {
 	uint8_t words, log_entry;
 };
@@ -149,7 +149,7 @@ TEST(read_miss__changes_nothing)
 	assert_not_cached(4);
 	hold = take(4);
 	assert_int_equal(tpt_match(&hold, w), TPT_MISS);
-	assert_words(w, 1004); /* from memory, for whoever asks */
+	assert_words(w, 1004); /* from memory, for any reader */
 	tpt_release(&hold);
 	assert_not_cached(4);
 	assert_cached(3, 1003);
@@ -307,7 +307,7 @@ TEST(write_back__to_a_page_that_is_gone_is_none)
 	assert_int_equal(counter_read(&f.counters, COUNTER_v2p_write_backs), 0);
 }
 
-/* Memory of its own: as it is made, used and given back. */
+/* Separate memory: allocated, used and freed. */
 TEST(large__is_empty_and_works)
 {
 	const struct kind *k = *state;

@@ -63,7 +63,7 @@ TEST(v2p_map__bounds_at_the_wrap)
 {
 	assert_int_equal(write_mpt(UINT64_MAX - 99, 64, 0), 0);
 	assert_int_equal(map(FX_PD, KEY, UINT64_MAX - 99, 64, 0), V2P_SUCCESS);
-	/* whose end wraps onto something small */
+	/* whose end wraps to a small number */
 	assert_int_equal(map(FX_PD, KEY, UINT64_MAX - 99, UINT64_MAX, 0), V2P_LENGTH_ERR);
 	assert_int_equal(map(FX_PD, KEY, UINT64_MAX - 40, 64, 0), V2P_LENGTH_ERR);
 	assert_int_equal(map(FX_PD, KEY, UINT64_MAX, 2, 0), V2P_LENGTH_ERR);

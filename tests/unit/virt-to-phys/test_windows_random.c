@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Memory windows and fast-registered regions at random: against a plain model, and while three
- * threads change, use and take away the same entries. Whatever happens, an address that is given is
- * one of the client's own region, at the place that the entry says.
+ * threads change, use and remove the same entries. Whatever happens, a translated address is in the
+ * client's own region, at the place that the entry says.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -82,7 +82,7 @@ static int entry_make(unsigned i)
 	return v2p_write_mpt(fx->e->v2p, &m);
 }
 
-/* What an entry is, as far as the model knows. */
+/* The model's state of an entry. */
 struct model {
 	uint32_t key; /* 0: invalid */
 	unsigned region;
@@ -327,7 +327,7 @@ static void *user(void *arg)
 				wrong += at != memory[region] + BYTES - 64;
 			if (v2p_request(&port, V2P_EE_DATA, FX_PD, 1, ENTRY_KEY(0), START(2), 64,
 					ACCESS_REMOTE_WRITE, &at, &run) == V2P_SUCCESS)
-				wrong++; /* nobody ever bound that */
+				wrong++; /* never bound */
 		}
 	}
 	return (void *)wrong;

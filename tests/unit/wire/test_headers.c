@@ -32,7 +32,7 @@ static void fill(struct wire_headers *h, uint8_t opcode)
 	h->orig = 0xfedcba9876543210;
 }
 
-/* What is left of filled headers after a trip over the wire: the fields the opcode carries. */
+/* Filled headers after a trip over the wire: only the fields that the opcode carries. */
 static void keep_carried(struct wire_headers *h)
 {
 	unsigned int has = wire_opcodes[h->opcode].headers;
