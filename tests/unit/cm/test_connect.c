@@ -189,49 +189,6 @@ TEST(req__repeated_is_answered_again)
 	wind_up(c, NULL);
 }
 
-static void until_rep_sent(struct cm_connection **c, struct cm_connection **s)
-{
-	until_req(c, s);
-	answer();
-	take(&server, CM_REP);
-}
-
-static void until_dreq_sent(struct cm_connection **c, struct cm_connection **s)
-{
-	establish(c, s);
-	assert_int_equal(cm_send_dreq(*c, now, NULL, 0), 0);
-	take(&client, CM_DREQ);
-}
-
-/* The last message is repeated if it is an answer; nothing is sent while the owner decides. */
-TEST(repeated__answer_by_state)
-{
-	static const struct {
-		void (*until)(struct cm_connection **c, struct cm_connection **s);
-		enum cm_type repeated, answer; /* 0: none */
-	} rows[] = {
-		{until_req, CM_REQ, 0},		  {until_mra_of_req, CM_REQ, CM_MRA},
-		{until_rep_sent, CM_REQ, CM_REP}, {establish, CM_REQ, 0},
-		{until_rep, CM_REP, 0},		  {until_mra_of_rep, CM_REP, CM_MRA},
-		{establish, CM_REP, CM_RTU},	  {until_dreq_sent, CM_REP, 0},
-	};
-
-	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct side *from = rows[i].repeated == CM_REQ ? &client : &server;
-		struct cm_connection *c, *s;
-		struct cm_message m;
-
-		rows[i].until(&c, &s);
-		m = first_sent(from, rows[i].repeated);
-		deliver(other(from), &m);
-		if (rows[i].answer)
-			take(other(from), rows[i].answer);
-		sent_nothing(other(from));
-		wind_up(c, s);
-	}
-	assert_int_equal(server.requests, 8);
-}
-
 TEST(req__repeated_in_timewait_is_stale)
 {
 	struct cm_connection *c = ask(), *s;
@@ -377,39 +334,6 @@ TEST(mra__may_wait_for_the_repetition)
 	wind_up(c, s);
 }
 
-TEST(mra__of_something_else_is_not_taken)
-{
-	struct cm_connection *c, *s;
-	struct cm_message m;
-
-	until_req(&c, &s);
-	m = message_of(&server, s, CM_MRA);
-	m.mra.about = CM_ABOUT_REP;
-	deliver(&client, &m);
-	m.mra.about = CM_ABOUT_OTHER;
-	deliver(&client, &m);
-	m.mra.about = CM_ABOUT_REQ;
-	assert_int_equal(cm_counters(client.cm)->duplicate, 2);
-	m.remote_id++;
-	deliver(&client, &m);
-	check_state(c, "REQ_SENT");
-	assert_int_equal(cm_send_mra(c, now, 20), -EINVAL);
-	answer();
-	take(&server, CM_REP);
-	m = message_of(&client, c, CM_MRA);
-	m.remote_id = message_of(&server, s, CM_MRA).local_id;
-	m.mra.about = CM_ABOUT_OTHER;
-	deliver(&server, &m);
-	check_state(s, "REP_SENT");
-	wind_up(c, s);
-	establish(&c, &s);
-	m = message_of(&server, s, CM_MRA);
-	m.mra.about = CM_ABOUT_REP;
-	deliver(&client, &m);
-	assert_true(cm_expire(client.cm, now) == UINT64_MAX);
-	wind_up(c, s);
-}
-
 TEST(established__by_data)
 {
 	struct cm_connection *c, *s;
@@ -436,16 +360,6 @@ TEST(established__after_mra_by_data_or_rtu)
 	until_mra_of_rep(&c, &s);
 	rtu_arrives(c);
 	check_state(s, "ESTABLISHED");
-	wind_up(c, s);
-}
-
-TEST(connect__after_an_mra)
-{
-	struct cm_connection *c, *s;
-
-	until_mra_of_req(&c, &s);
-	answer_arrives();
-	check_state(c, "REP_RCVD");
 	wind_up(c, s);
 }
 
@@ -531,28 +445,6 @@ TEST(connect__hop_limits)
 	}
 }
 
-/* Messages that only the other end can have sent. */
-TEST(connect__each_end_has_its_messages)
-{
-	struct cm_connection *c, *s;
-	struct cm_message m;
-
-	establish(&c, &s);
-	m = message_of(&client, c, CM_REP);
-	m.rep.qpn = 5;
-	deliver(&server, &m);
-	assert_int_equal(take(&server, CM_REJ).rej.reason, CM_REJ_INVALID_COMM_ID);
-	assert_int_equal(cm_counters(server.cm)->rejected, 0); /* that counts requests */
-	m = message_of(&server, s, CM_RTU);
-	deliver(&client, &m);
-	assert_int_equal(cm_counters(client.cm)->mad_stray, 1);
-	assert_int_equal(cm_counters(client.cm)->duplicate, 0);
-	assert_int_equal(cm_counters(server.cm)->mad_stray, 1);
-	check_state(c, "ESTABLISHED");
-	check_state(s, "ESTABLISHED");
-	wind_up(c, s);
-}
-
 TEST(connect__times_are_the_limits)
 {
 	struct cm_connection *c;
@@ -585,6 +477,7 @@ TEST(connect__calls_out_of_turn_are_refused)
 	until_req(&c, &s);
 	assert_int_equal(cm_send_rtu(c, now, NULL, 0), -EINVAL);
 	assert_int_equal(cm_send_rep(c, now, &server_end), -EINVAL);
+	assert_int_equal(cm_send_mra(c, now, 20), -EINVAL);
 	assert_int_equal(cm_send_dreq(c, now, NULL, 0), -EINVAL);
 	assert_int_equal(cm_send_drep(c, now, NULL, 0), -EINVAL);
 	assert_int_equal(cm_send_sidr_rep(s, now, 0, 0, 0, NULL, 0), -EINVAL);

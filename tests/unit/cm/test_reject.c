@@ -384,63 +384,6 @@ TEST(reject__after_rep_answers_what_comes)
 	wind_up(c, NULL);
 }
 
-TEST(rej__ends_each_state)
-{
-	static const struct {
-		void (*until)(struct cm_connection **c, struct cm_connection **s);
-		const char *at_client, *at_server; /* afterwards; "": not asked */
-		const char *stale_client, *stale_server;
-	} rows[] = {
-		{until_req, "IDLE", "IDLE", "TIMEWAIT", "IDLE"},
-		{until_mra_of_req, "IDLE", "IDLE", "TIMEWAIT", "IDLE"},
-		{until_rep, "TIMEWAIT", "IDLE", "TIMEWAIT", "TIMEWAIT"},
-		{until_mra_of_rep, "TIMEWAIT", "IDLE", "TIMEWAIT", "TIMEWAIT"},
-		{establish, "TIMEWAIT", "TIMEWAIT", "TIMEWAIT", "TIMEWAIT"},
-	};
-
-	for (unsigned int i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
-		struct cm_connection *c, *s;
-		struct cm_message to_server, to_client;
-		bool stale = i & 1;
-
-		rows[i / 2].until(&c, &s);
-		to_server = message_of(&client, c, CM_REJ);
-		to_client = message_of(&server, s, CM_REJ);
-		to_server.remote_id = to_client.local_id;
-		to_server.rej.about = to_client.rej.about = CM_ABOUT_OTHER;
-		to_server.rej.reason = to_client.rej.reason =
-			stale ? CM_REJ_STALE_CONNECTION : CM_REJ_CONSUMER;
-		deliver(&client, &to_client);
-		deliver(&server, &to_server);
-		heard(&client, CM_EVENT_REJ);
-		heard(&server, CM_EVENT_REJ);
-		check_state(c, stale ? rows[i / 2].stale_client : rows[i / 2].at_client);
-		check_state(s, stale ? rows[i / 2].stale_server : rows[i / 2].at_server);
-		deliver(&client, &to_client);
-		deliver(&server, &to_server);
-		heard_nothing(&client);
-		heard_nothing(&server);
-		wind_up(c, s);
-	}
-}
-
-TEST(rej__in_dreq_sent_ends_it)
-{
-	struct cm_connection *c, *s;
-	struct cm_message m;
-
-	establish(&c, &s);
-	m = message_of(&server, s, CM_REJ);
-	m.rej.reason = CM_REJ_CONSUMER;
-	m.rej.about = CM_ABOUT_OTHER;
-	cm_send_dreq(c, now, NULL, 0);
-	take(&client, CM_DREQ);
-	deliver(&client, &m);
-	heard(&client, CM_EVENT_REJ);
-	check_state(c, "TIMEWAIT");
-	wind_up(c, s);
-}
-
 /* Kernels answer a REQ with a REJ that has no ID of its own. */
 TEST(rej__of_req_needs_no_local_id)
 {
