@@ -43,7 +43,7 @@ deps-build:
 build: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
 
-# A package that has come since $(BUILD)/ was configured may be one that was missing: look again.
+# A package installed since $(BUILD)/ was configured may be one that was missing: check again.
 INSTALLED ?= $(wildcard /var/lib/dpkg/status)
 $(BUILD)/build.ninja: $(INSTALLED)
 	meson setup $(BUILD) $(if $(wildcard $@),--reconfigure,--buildtype=release --prefix=$(PREFIX))

@@ -3,7 +3,7 @@
 # usage: demo.sh [-v] BUILD
 # Two HCAs in one daemon, joined by rings, move data through each other: every operation, in both
 # directions, every byte checked. Needs no device, no root, no hugepages; leaves nothing behind.
-# -v shows also what the daemon says, its state, and the counters of what happened.
+# -v also shows the daemon's log, its state, and the nonzero counters.
 set -euo pipefail
 
 verbose= log_level=warning
@@ -39,7 +39,7 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# DPDK's files and the control socket live and die with the scratch directory.
+# DPDK's files and the control socket are removed with the scratch directory.
 export RUNTIME_DIRECTORY=$scratch SOFTHCA_SOCKET=$scratch/softhca.sock
 
 "$build/app/softhcad" -c "$source_root/config/demo.conf" --socket "$SOFTHCA_SOCKET" \

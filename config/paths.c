@@ -27,7 +27,7 @@ static int print_path(char *out, size_t bytes, const char *format, ...)
 	return length < 0 || (size_t)length >= bytes ? -ENAMETOOLONG : 0;
 }
 
-/* What an ordinary user's daemon keeps for itself. */
+/* The private folder of an ordinary user's daemon. */
 static int own_folder(char *out, size_t bytes)
 {
 	const char *runtime = secure_getenv("XDG_RUNTIME_DIR");

@@ -19,7 +19,8 @@ static int receive(struct connection *c)
 	return 0;
 }
 
-/* Others than root may be shown what they like by whoever prepared that path. */
+/* An ordinary user accepts only answers of root and of his own daemon: another user may have
+ * prepared that path. Root accepts any. */
 static bool is_trusted(int fd)
 {
 	struct ucred who = {.uid = (uid_t)-1};

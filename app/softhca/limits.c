@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `softhca limits`: what programs share, how much of it is held, by whom, and who was refused. */
+/* `softhca limits`: the resources that programs share, how much of each is held, by whom, and the
+ * refusals. */
 #include <stdio.h>
 #include <string.h>
 #include "columns.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `softhca show runtime`: what each module did and cost in an interval. The daemon measures for some
- * seconds whenever it is asked; the tool asks twice and shows the difference.
+ * `softhca show runtime`: what each module did and cost in an interval. The daemon measures for
+ * some seconds whenever it is asked; the tool asks twice and shows the difference.
  */
 #include <stdio.h>
 #include <string.h>
@@ -90,7 +90,7 @@ static int ask(struct connection *c, const struct request *r, const char *hca)
 	return EXIT_CODE_OK;
 }
 
-/* The daemon stops measuring when nobody asks for some seconds. */
+/* The daemon stops measuring after some seconds without a query. */
 static void pass(struct connection *c, double seconds)
 {
 	for (; seconds > ASK_S; seconds -= ASK_S) {

@@ -41,7 +41,7 @@ int daemon_start(struct daemon *d, const struct config_cpus *cpus);
 /* Stops and frees everything in the reverse order. Control thread. */
 void daemon_stop(struct daemon *d);
 
-/* Measures modules from now on, until nobody has asked for MEASURED_S. Under the daemon's lock. */
+/* Measures modules until there has been no query for MEASURED_S. Under the daemon's lock. */
 enum { MEASURED_S = 5 };
 void daemon_measure(struct daemon *d);
 

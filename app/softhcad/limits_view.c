@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What clients share for telemetry: the rows of shares.def, how much of each is held, by whom, and who was refused.
- * Changes nothing.
+ * Shared resources for telemetry: the rows of shares.def, how much of each is held, by whom, and
+ * the refusals. Changes nothing.
  */
 #include <stdio.h>
 #include "base/shares.h"

@@ -5,7 +5,7 @@
 struct daemon;
 struct rte_tel_data;
 
-/* What clients share, and who holds how much of it. Telemetry's threads, under the daemon's lock. */
+/* Shared resources and their holders. Telemetry's threads, under the daemon's lock. */
 void limits_put(const struct daemon *d, struct rte_tel_data *to);
 
 #endif

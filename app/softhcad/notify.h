@@ -2,8 +2,8 @@
 #ifndef NOTIFY_H
 #define NOTIFY_H
 
-/* Tells the service manager ("READY=1", "STOPPING=1") through $NOTIFY_SOCKET, if there is one.
- * Never fails. */
+/* Notifies the service manager ("READY=1", "STOPPING=1") through $NOTIFY_SOCKET, if set. Never
+ * fails. */
 void notify_service(const char *state);
 
 #endif

@@ -5,10 +5,10 @@
 struct engine;
 struct rte_tel_data;
 
-/* What has passed an engine's channels, calls and stages. Under the daemon's lock. */
+/* Counts of an engine's channels, calls and stages. Under the daemon's lock. */
 void pipeline_put(const struct engine *e, struct rte_tel_data *to);
 
-/* What its modules have done and cost while they were measured. */
+/* Work and cost of its modules while they were measured. */
 void runtime_put(const struct engine *e, struct rte_tel_data *to);
 
 /* Its modules, channels and calls, which are always the same. */

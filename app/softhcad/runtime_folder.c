@@ -25,7 +25,7 @@ static void close_all(struct runtime_folder *f)
 	close_folder(&f->folder);
 }
 
-/* A folder in `parent` that is ours and nobody else's. A descriptor or -errno. */
+/* Opens a folder in `parent` that only we own. A descriptor or -errno. */
 static int private_folder(int parent, const char *name)
 {
 	struct stat st;

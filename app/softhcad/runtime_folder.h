@@ -2,9 +2,9 @@
 #ifndef RUNTIME_FOLDER_H
 #define RUNTIME_FOLDER_H
 /*
- * Where EAL keeps its files and sockets: FOLDER/dpdk/PREFIX, where FOLDER is that of paths_runtime().
- * Created and checked before EAL starts, so that EAL finds nothing that others have prepared, and
- * removed through the descriptors that were checked. Control thread.
+ * Where EAL keeps its files and sockets: FOLDER/dpdk/PREFIX, where FOLDER is that of
+ * paths_runtime(). Created and checked before EAL starts, so that EAL finds nothing that others
+ * have prepared, and removed through the descriptors that were checked. Control thread.
  */
 #include <sys/types.h>
 #include "config/config.h"
@@ -16,12 +16,12 @@ struct runtime_folder {
 
 /*
  * Creates what is missing of folder/dpdk/prefix, the last two with mode 0700, and makes EAL use it
- * (RUNTIME_DIRECTORY). 0; -EPERM: a part of it is another user's or a link, or anybody may replace
- * files in `folder`; -ENAMETOOLONG; another -errno. Logged. Nothing is open unless 0.
+ * (RUNTIME_DIRECTORY). 0; -EPERM: a part of it is another user's or a link, or other users may
+ * replace files in `folder`; -ENAMETOOLONG; another -errno. Logged. Nothing is open unless 0.
  */
 int runtime_folder_open(struct runtime_folder *f, const char *folder, const char *prefix);
 
-/* Gives what was created to another user, to whom the process is about to change. 0 or -errno. */
+/* Changes the owner of what was created to the user that the process will become. 0 or -errno. */
 int runtime_folder_give(const struct runtime_folder *f, uid_t user, gid_t group);
 
 /* Removes the files that EAL makes, and the folders if nothing else is in them. EAL is not used any

@@ -113,7 +113,7 @@ static int answer_fifos(const char *command, const char *params, struct rte_tel_
 	return ret;
 }
 
-/* Measures from now on; whoever asks again soon sees what has happened since. */
+/* Starts measuring; the next query, if it comes soon, shows what has happened since. */
 static int answer_runtime(const char *command, const char *params, struct rte_tel_data *to)
 {
 	struct daemon *d = telemetry_enter();

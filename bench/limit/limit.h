@@ -7,9 +7,9 @@
  * machines, and one machine from minute to minute, differ by more than our changes do.
  *
  * The models run on the calling lcore, in a process whose EAL the caller has initialised; they need
- * no hugepages. They take mbufs and rings of their own and give them back. Not reentrant: one model
- * at a time in a process. A rate is per second of CPU time that the lcore got, so that a neighbour
- * on the same core does not count; what a neighbour does to the caches does.
+ * no hugepages. They allocate their own mbufs and rings and free them. Not reentrant: one model at
+ * a time in a process. A rate is per second of CPU time of the lcore, so that a neighbour on the
+ * same core does not count; its effect on the caches does.
  */
 #include <stdbool.h>
 
@@ -50,7 +50,7 @@ double limit_messages_per_s(const struct limit_params *params);
 
 /*
  * Median round trip of a cache line between two CPUs in ns (takes a few ms of both).
- * Binds the calling thread to cpu_a meanwhile. Returns 0 if either CPU is not ours to use.
+ * Binds the calling thread to cpu_a for that time. Returns 0 if we may not use either CPU.
  */
 double limit_topology_between(int cpu_a, int cpu_b);
 

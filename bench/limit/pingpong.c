@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a program gets without RDMA: 8 bytes to and fro over the kernel's loopback, UDP or TCP, with
- * blocking sockets or polled ones. Two threads, each bound to a CPU; no DPDK but its clock.
+ * Latency without RDMA: 8 bytes to and fro over the kernel's loopback, UDP or TCP, with blocking
+ * sockets or polled ones. Two threads, each bound to a CPU; of DPDK only its clock.
  */
 #include <errno.h>
 #include <netinet/in.h>

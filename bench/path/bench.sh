@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # usage: bench.sh BUILD
 # The benchmarks of `make bench` that need a daemon: starts one with two HCAs joined by rings on a
-# socket of its own, runs softhca-perf on it, stops it.
+# private socket, runs softhca-perf on it, stops it.
 set -euo pipefail
 build=$1
 scratch=$(mktemp -d /tmp/softhca-bench.XXXXXX)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# usage: floors.sh BUILD [COMMAND PREFIX...]     with a daemon at SOFTHCA_SOCKET that nobody else uses
+# usage: floors.sh BUILD [COMMAND PREFIX...]     with an otherwise unused daemon at SOFTHCA_SOCKET
 # The speed floors, each as a share of what softhca-limit measures in the same run: five rounds of
 # limit, 64-KiB WRITEs, 64-byte WRITEs (lists of 32, 256 outstanding: what the model does), 8-byte
 # latency; medians. Both HCAs on one lcore, buffers reused. Exit code 1: below a floor.

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # usage: goodput.sh BUILD [ROUNDS]
 # Goodput under random loss: 64-KiB WRITEs, path MTU 4096, 32 outstanding, between two HCAs of a
-# daemon of its own whose ports lose frames at random, both directions alike. Rounds over all rates
-# (5 unless said otherwise), medians, as shares of what the lossless wire gives in the same run.
+# separate daemon whose ports lose frames at random, both directions alike. Rounds over all rates
+# (5 unless said otherwise), medians, as shares of the lossless wire's in the same run.
 # Exit code 1: below a floor (0.8 at 10^-3, 0.5 at 10^-2).
 set -euo pipefail
 build=$1
@@ -29,7 +29,7 @@ beside=()
 # counter NAME: of the HCA that sends
 counter() { "$build/app/softhca" --socket "$SOFTHCA_SOCKET" --hca hca0 counters | awk -v n="$1" '$1 == n { v = $2 } END { print v + 0 }'; }
 
-# measure RATE SEED: Gbit/s, and what it took, one line for that rate
+# measure RATE SEED: Gbit/s and the retransmissions, one line for that rate
 measure() {
 	"$build/app/softhcad" --socket "$SOFTHCA_SOCKET" --set daemon.log_level=warning \
 		--set hca0.loss="$1" --set hca1.loss="$1" --set hca0.seed="$2" --set hca1.seed="$2" </dev/null &

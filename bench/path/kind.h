@@ -26,7 +26,7 @@ struct kind_info {
 			     */
 	bool imm;	    /* carries immediate data */
 	bool inbound;	    /* data flow to the requester: a READ or an atomic */
-	bool atomic;	    /* changes one word at the other side and brings back what it was */
+	bool atomic;	    /* changes one word at the other side and returns its old value */
 	uint8_t bytes;	    /* the one size that it has, aligned to it, on RC; 0: any */
 };
 

@@ -183,7 +183,7 @@ static int check_status(const struct lane *l, const struct softhca_wc *wc, const
 	return -1;
 }
 
-/* Data that an operation brought to where it was requested. */
+/* Data that an operation returned to its requester. */
 static int check_requested(struct lane *l, const struct lane_op *op, uint64_t n)
 {
 	uint64_t found;

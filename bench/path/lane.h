@@ -3,7 +3,7 @@
 #define PATH_LANE_H
 /*
  * The soak's book-keeping: one lane is one direction of one queue pair. Operation n of a lane owns
- * slot n % LANE_WINDOW of the requester ("mine": what it sends, or what a READ brings) and of the
+ * slot n % LANE_WINDOW of the requester ("mine": what it sends, or what a READ returns) and of the
  * other side ("theirs": where a WRITE lands, or what a READ fetches); the k-th operation that takes
  * a receive lands in receive slot k % LANE_WINDOW. A slot is used again when all completions of its
  * operation were seen and its data checked.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PATH_MACHINE_LIMIT_H
 #define PATH_MACHINE_LIMIT_H
-/* What the machine could do at best, from bench/limit's program, run or read in the same run. */
+/* The machine's limits from bench/limit's program, which is run, or whose output is read. */
 
 struct machine_limit {
 	double bulk_gbps;	/* payload, one core plays both sides */

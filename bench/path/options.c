@@ -122,7 +122,7 @@ static int parse_u32(const char *text, uint64_t min, uint64_t max, uint32_t *out
 	return 0;
 }
 
-/* "write_imm_bw" -> kind and mode. The longest names stand first among those with one beginning. */
+/* "write_imm_bw" -> kind and mode. Of names with the same beginning the longest comes first. */
 static int parse_test(struct options *o, const char *text)
 {
 	static const struct {
@@ -301,7 +301,7 @@ static bool parse_flag(struct options *o, int option)
 	return false;
 }
 
-/* What was not given and depends on the test. UINT32_MAX: was not given. */
+/* Defaults that depend on the test. UINT32_MAX: not given. */
 static void settle(struct options *o)
 {
 	bool lat = o->mode == MODE_LAT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PATH_REPORT_H
 #define PATH_REPORT_H
-/* What is printed: perftest's tables, or one JSON array of objects. */
+/* Output: perftest's tables, or one JSON array of objects. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stddef.h>

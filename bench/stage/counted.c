@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * softhca-stage count: a workload as rounds that are the same each time: so many messages are
- * posted and polled for, on a virtual clock, with no reading of the TSC in between. What differs
- * between two builds is what they execute. Under `valgrind --tool=callgrind
- * --toggle-collect=counted_round` it says where the instructions go, to the instruction.
+ * softhca-stage count: a workload as identical rounds: a number of messages is posted and polled
+ * for, on a virtual clock, without reading the TSC in between. Two builds differ only in the
+ * instructions they execute. Under `valgrind --tool=callgrind --toggle-collect=counted_round` it
+ * shows where these are spent, to the instruction.
  */
 #include <stdio.h>
 #include <stdlib.h>

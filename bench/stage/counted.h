@@ -8,7 +8,7 @@
 enum counted_icrc { COUNTED_ALWAYS, COUNTED_NEVER, COUNTED_BOTH };
 
 /* EAL is up. Runs `rounds` rounds of `messages` messages, a multiple of WORKLOAD_POST; prints
- * cycles per message. COUNTED_BOTH: rounds with and without ICRC in turns, so many of each. 0; 1:
+ * cycles per message. COUNTED_BOTH: rounds with and without ICRC in turns, `rounds` of each. 0; 1:
  * something failed. */
 int counted_main(const struct workload *w, unsigned messages, unsigned rounds,
 		 enum counted_icrc icrc);

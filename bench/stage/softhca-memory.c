@@ -44,7 +44,7 @@ static long status_kib(pid_t pid, const char *name)
 	return kib;
 }
 
-/* Resident memory without what is the clients' (their queues, as far as the daemon looked), KiB. */
+/* Resident memory without the clients' (their queues, as far as the daemon touched them), KiB. */
 static long own_kib(pid_t pid)
 {
 	long clients = 0, kib;
@@ -149,7 +149,7 @@ static int measure(pid_t pid)
 	usleep(SETTLE_US);
 	after = status_kib(pid, "VmRSS");
 	own_after = own_kib(pid);
-	/* What is not its own are the client's queues, as far as the daemon has looked at them. */
+	/* The rest are the client's queues, as far as the daemon has touched them. */
 	printf("%d queue pairs in RTS: %.0f bytes each of the daemon's own memory, %.0f resident\n",
 	       QUEUE_PAIRS, (double)(own_after - own_before) * 1024 / QUEUE_PAIRS,
 	       (double)(after - before) * 1024 / QUEUE_PAIRS);

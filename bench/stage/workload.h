@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef STAGE_WORKLOAD_H
 #define STAGE_WORKLOAD_H
-/* What the client of the rig does. */
+/* The actions of the rig's client. */
 #include "host-abi/wqe.h"
 
 enum { WORKLOAD_POST = 32 }; /* messages posted at once */

@@ -27,8 +27,7 @@ enum {
 	SIM_FOLD = 8 << 20
 };
 
-/* What the wire does to a frame, decided per frame by a seeded generator; probabilities per
- * million. */
+/* Faults of the wire, decided per frame by a seeded generator; probabilities per million. */
 struct sim_faults {
 	uint32_t loss_ppm, duplicate_ppm, reorder_ppm, corrupt_ppm;
 	uint64_t drop_mask;   /* bit i: drop the i-th frame that leaves node 0 (first 64) */
@@ -79,7 +78,7 @@ struct sim_node {
 	uint8_t *memory; /* one region: the client's data */
 	uint8_t *pages;	 /* sim_params.paged: the same pages, as the HCA has them */
 	uint64_t memory_bytes;
-	uint64_t va;  /* what descriptors and peers call its first byte */
+	uint64_t va;  /* address of its first byte for descriptors and peers */
 	uint32_t key; /* of all of it, every right */
 	void *mapped; /* sim_map() */
 	uint64_t mapped_bytes;
@@ -152,7 +151,7 @@ struct sim {
 /* Starts EAL once (no hugepages, no root), makes both sides and connects qp[i] with qp[i]. */
 struct sim *sim_create(const struct sim_params *p);
 void sim_destroy(struct sim *s);
-/* The same two HCAs for another run: the first p->qps QPs go through RST and are connected anew as
+/* The same two HCAs for another run: the first p->qps QPs go through RST and are reconnected as
  * *p says (service, sizes and the number of QPs stay as they are); the wire, the CQs, the event
  * queues and the frame numbers of the drop masks are reset, the generator starts with p->seed. The
  * simulation must be idle. */

@@ -246,7 +246,7 @@ TEST_PEER(flush__goes_out)
 	}
 }
 
-/* Lost, it goes again as it was, by the timer, or when what is behind it is acknowledged. */
+/* Lost, it is sent again unchanged, by the timer, or when a later request is acknowledged. */
 TEST(flush__goes_again)
 {
 	for (int by_timer = 0; by_timer < 2; by_timer++) {

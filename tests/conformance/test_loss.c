@@ -26,7 +26,7 @@ struct run {
 	uint64_t seed;
 	struct op op[QPS][OPS];
 	unsigned posted[QPS], done[QPS], received[QPS], recvs[QPS];
-	uint64_t counter[QPS]; /* what the peer's atomic word must be */
+	uint64_t counter[QPS]; /* expected value of the peer's atomic word */
 };
 
 static uint8_t pattern(uint64_t seed, uint32_t i)

@@ -597,8 +597,8 @@ TEST(c9_128__nothing_new_under_an_old_psn)
 	rig_end(s);
 }
 
-/* The same with an RNR NAK: the READ is asked for again, now or later, but what was not ready has
- * its time. */
+/* The same with an RNR NAK: the READ is requested again, now or later, but the refused request
+ * waits its time. */
 TEST_PEER(c9_130__rnr_behind_an_unanswered_read)
 {
 	struct sim_wr rd = peer_wr(USER_RDMA_READ, 2 * MTU), wr = peer_wr(USER_SEND, 1);

@@ -294,7 +294,7 @@ TEST_RC(c9_107__zero_length_read_again)
 	assert_int_equal(rig_epsn(s, 0), PSN + 1);
 }
 
-/* More than what was executed is asked for: that is no duplicate of anything. */
+/* A request for more than was executed: that is no duplicate. */
 TEST_RC(c9_108__read_beyond_what_was_executed)
 {
 	read_from(s, PSN, AT, 3 * MTU);

@@ -119,7 +119,7 @@ RIG_TEST(c9_150_2_1__every_queue_gives_its_own_credits, with_credits(4))
 	}
 }
 
-/* Seed 002's table, whose codes stand for these counts. */
+/* The counts that the codes represent. */
 RIG_TEST(c9_158_2_1__each_count_of_receives, with_credits(1))
 {
 	static const uint32_t counts[] = {0,  1,  2,  3,  4,   6,   8,	 12,  16, 24,

@@ -114,8 +114,8 @@ TEST_RC(c9_089__bounds_of_the_region)
 	}
 }
 
-/* The key goes before packet n of a WRITE: that one is refused, what came before has been written.
- */
+/* The key is revoked before packet n of a WRITE: that one is refused, earlier ones have been
+ * written. */
 TEST_RC(c9_089__key_taken_away_meanwhile)
 {
 	static const uint8_t opcodes[] = {WIRE_RC_WRITE_FIRST, WIRE_RC_WRITE_MIDDLE,

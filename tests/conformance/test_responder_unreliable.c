@@ -270,7 +270,7 @@ RIG_TEST(uc__a_first_packet_ends_the_message_before, rig_make(SERVICE_UC))
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_uc_sequence), 1);
 	request(s, WIRE_UC_WRITE_FIRST, PSN + 2, 2 * MTU, MTU);
 	request(s, WIRE_UC_WRITE_ONLY, PSN + 3, 64, 64);
-	request(s, WIRE_UC_WRITE_LAST, PSN + 4, 0, MTU); /* nobody's any more */
+	request(s, WIRE_UC_WRITE_LAST, PSN + 4, 0, MTU); /* no QP's number any more */
 	uc_executed(s, 2);
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_uc_sequence), 3);
 }

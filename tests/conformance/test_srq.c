@@ -434,7 +434,7 @@ TEST(srq__under_loss_each_descriptor_completes_once)
 		under_loss(seed);
 }
 
-/* The peer dies under load: of what was posted everything completes or is still posted. */
+/* The peer dies under load: every posted receive completes or is still posted. */
 TEST(srq__errors_under_load_lose_no_descriptor)
 {
 	struct sim *s = pair(SERVICE_RC);

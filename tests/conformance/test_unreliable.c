@@ -11,7 +11,7 @@
 /* ---- what a UC responder drops (doc/transport.md#unreliable-service; IBTA 9.8): never a word ----
  */
 
-/* Nothing came of what was sent: no answer, no completion, no event, no change of state. */
+/* The packets had no effect: no answer, no completion, no event, no change of state. */
 static void assert_ignored(struct sim *s)
 {
 	rig_silent(s, MS);

@@ -546,8 +546,8 @@ TEST_PEER(local__between_failures)
 	assert_int_equal(sim_counter(s, 0, COUNTER_binds), 3);
 }
 
-/* In ERR all that has not completed is flushed in order, what was executed out of the peer's sight
- * too: flushed says nothing about the key. Its owner takes the key away. */
+/* In ERR everything that has not completed is flushed in order, including local operations that
+ * were executed: so a flushed completion says nothing about the key. Its owner revokes it. */
 TEST_PEER(local__flushed_though_executed)
 {
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 8);

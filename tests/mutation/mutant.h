@@ -2,11 +2,11 @@
 #ifndef MUTANT_H
 #define MUTANT_H
 /*
- * What the copies of the sources that `mutate` makes are compiled with: all mutants are in one
- * build, and a number chooses the one that lives. Never part of softhca itself.
+ * Included by the copies of the sources that `mutate` makes: all mutants are in one build, and a
+ * number chooses the active one. Never part of softhca itself.
  *
  * A condition c at point n becomes MUTANT_IF(n, c): mutant 2n forces it false, 2n + 1 true. It is
- * evaluated all the same, so what it does beside answering stays done.
+ * evaluated all the same, so its side effects remain.
  */
 #include <stdbool.h>
 

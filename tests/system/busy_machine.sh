@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Others take the CPU from the daemon, again and again, while data flows without losses: nothing is
-# sent twice. One lcore has everything, so that what the machine itself takes is no different. Then
+# sent twice. One lcore has everything, so that the machine's own use of the CPU makes no difference. Then
 # programs that poll take its CPU.
 . "$(dirname "$0")/lib.sh"
 
@@ -10,7 +10,7 @@ ring_config >"$SCRATCH/ring.conf"
 daemon ring -c "$SCRATCH/ring.conf" --set "daemon.lcores=$cpu"
 victim=$started
 
-# Stops the daemon for 5 to 40 ms at a time, until it is told to end.
+# Stops the daemon for 5 to 40 ms at a time, until it is stopped.
 steal() {
 	local i=0
 	trap 'kill -CONT "$victim"; exit' TERM

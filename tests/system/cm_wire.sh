@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The connection managers of two daemons, joined by memif: rping in both directions, over IPv4 and
 # IPv6. Their own captures are dissected: each connection is made and ended by the messages of the
-# standard, each sent once. And a thread that nobody needs does nothing; daemon.cm = off.
+# standard, each sent once. And an unused thread sleeps; daemon.cm = off.
 . "$(dirname "$0")/lib.sh"
 need_command tshark
 need_command rping

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Containers: two programs of two ordinary users, each in user, mount, process and network
-# namespaces of its own, with nothing of the host but the folder of the socket and the folder of the
+# separate namespaces, with nothing of the host except the folder of the socket and the folder of the
 # libraries, talk through one daemon. Who may connect.
 . "$(dirname "$0")/lib.sh"
 need_netns
@@ -81,7 +81,7 @@ check 'reads' talk read_bw --verify -s 65537 -n 50
 check 'UD' talk send_bw -c UD --verify -s 1000 -n 64
 check 'the daemon ends cleanly' stop "$daemon"
 
-# Who may connect: members of a group, and nobody else.
+# Only members of a group may connect.
 group=$(getent group 65534 | cut -d: -f1)
 [ -n "$group" ] || finish
 sed -i "s/^socket = .*/&\nsocket_mode = 0660\nsocket_group = $group/" "$SCRATCH/c.conf"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A peer that is gone costs the others less than 5 %: ratio of medians of interleaved runs.
+# A dead peer costs the others less than 5 %: ratio of medians of interleaved runs.
 . "$(dirname "$0")/lib.sh"
 
 ring_config >"$SCRATCH/ring.conf"

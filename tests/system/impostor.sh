@@ -54,7 +54,7 @@ check 'stops' stop "$started"
 check 'leaves nothing behind' [ -z "$(ls -A "$OWN")" ]
 rm -rf "$OWN"
 
-# refused WHAT: the victim's daemon ends by itself, with a reason.
+# refused WHAT: the victim's daemon exits, with a reason.
 refused() {
 	victim_starts
 	if wait_for 10 not_running "$started" && ! wait "$started" &&

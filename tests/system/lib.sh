@@ -71,7 +71,7 @@ daemon_up() {
 	[ -S "$SCRATCH/$1.sock" ]
 }
 
-# Of a daemon that nobody uses yet: its connection manager has the queue pair that it holds on each
+# Of an unused daemon: its connection manager has the queue pair that it holds on each
 # HCA. That takes a moment more than coming up does.
 cm_holds_its_own() { ! "$TOOL" --json held | grep -q '"qps":0'; }
 
@@ -82,7 +82,7 @@ stop() {
 	wait "$1"
 }
 
-# network_config NUMBER CPU: an HCA on its host's end of the wire. It has addresses of its own, so
+# network_config NUMBER CPU: an HCA on its host's end of the wire. It has different addresses, so
 # that no kernel answers for it: 192.0.2.10NUMBER, 2001:db8::10NUMBER.
 network_config() {
 	printf '[daemon]\nlcores = %s\n[hca hca0]\nport = af_packet\ndevice = hca0\n' "$2"
@@ -209,7 +209,7 @@ frames_right() {
 	for file in "$1"/*; do
 		# Classic pcap is what icrc_check reads.
 		tshark -r "$file" -F pcap -w "$SCRATCH/pcap/$(basename "$file").pcap" 2>/dev/null
-		# Its guesses what protocol the payload is are wrong: these are random data.
+		# Its guesses at the payload's protocol are wrong: these are random data.
 		tshark -r "$file" --disable-protocol rpcordma --disable-heuristic eth_over_ib \
 			-Y _ws.malformed 2>/dev/null >"$SCRATCH/malformed.txt"
 		check "no malformed frame in $(basename "$file")" no_lines "$SCRATCH/malformed.txt"

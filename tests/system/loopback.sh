@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Programs of one HCA talk to each other: what is addressed to the port itself comes back to it, on
+# Programs of one HCA communicate: frames addressed to the port itself return to it, on
 # every kind of port, with several engines, under impairment, seen by the capture. Two processes,
 # every service, all data verified.
 . "$(dirname "$0")/lib.sh"

@@ -27,7 +27,7 @@ fi
 check 'the daemon lives' kill -0 "$daemon"
 check 'the daemon ends cleanly' stop "$daemon"
 
-# A kernel that gives files in memory huge pages tells so by their block size, which binds nobody.
+# A kernel that uses huge pages for files in memory reports them as block size, which is only a hint.
 huge=/sys/kernel/mm/transparent_hugepage/shmem_enabled
 if [ "$(id -u)" = 0 ] && before=$(grep -o '\[.*\]' $huge 2>/dev/null | tr -d '[]') &&
 	trap 'echo "$before" >$huge; clean_up' EXIT && echo always 2>/dev/null >$huge; then

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Multicast by verbs programs: on one HCA, between two of a daemon, between two daemons over a wire;
-# what a daemon says of its groups there, and answers, is what a kernel does of its own.
+# a daemon reports and answers there like a kernel.
 . "$(dirname "$0")/lib.sh"
 need_command python3
 here=$(dirname "$0")

@@ -17,7 +17,7 @@ hca() { "$TOOL" run --socket "$1" -- timeout -k 2 $patience "${@:2}"; }
 
 have() { command -v "$1" >/dev/null; }
 
-# All that the client was to do has been issued, and nothing failed; fio's exit code does not tell.
+# The client has issued everything, and nothing failed; fio's exit code does not show it.
 fio_did() { grep -q 'err= 0' "$1" && grep -qE "issued rwts: total=($2,0|0,$2)" "$1"; }
 
 # For fio the end that reads is the server, whatever the verb. Not with verb=send: fio's connections

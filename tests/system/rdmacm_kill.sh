@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# SIGKILL of either side, and of the daemon, at each step of a connection: what the other side gets,
+# SIGKILL of either side, and of the daemon, at each step of a connection: the other side's events,
 # with Debian's librdmacm (cm/steps.c says what the steps are).
 #
 # What a kernel gives, and so do we. Sources: drivers/infiniband/core of Linux, where 5.x and a tree as
@@ -9,7 +9,7 @@
 #    REP sent or received: REJ 28 (consumer defined); established: DREQ; DREQ received: DREP.
 #    Without a listener cm_match_req() rejects with 8 (invalid service ID).
 #  - cma.c, cma_ib_handler(): a REJ becomes REJECTED with the reason as its status, a DREQ or DREP
-#    DISCONNECTED 0. ucma.c, ucma_event_handler(), tells nothing of a request that was not accepted
+#    DISCONNECTED 0. ucma.c, ucma_event_handler(), reports no event for a request that was not accepted
 #    yet: its program finds out by EINVAL of cm_init_qp_init_attr() or cm_init_qp_rtr_attr(), that is
 #    of rdma_create_qp() and rdma_accept().
 #  - librdmacm, rdma_get_cm_event(): the same EINVAL, where the REP is answered, makes CONNECT_ERROR -1
@@ -72,7 +72,7 @@ disconnect disconnect 2'
 steps=$(program tests/system/cm_steps) || exit 1
 address=192.168.77.1
 
-# No identifier, and what there was before the first program.
+# No identifier, and otherwise the state before the first program.
 none_left() {
 	"$TOOL" cm >"$SCRATCH/cm"
 	grep -q '^0 identifiers' "$SCRATCH/cm" && all_back >/dev/null
@@ -94,7 +94,7 @@ settled() {
 is_released() { ! "$TOOL" cm | grep -qE "^ +[0-9]+ +$1 "; }
 
 # launch NAME ROLE STEP: reads its lines from a pipe that never ends; its process in $started. At STEP+
-# it does not stop, but comes no further by itself.
+# it does not stop, but makes no further progress.
 launch() {
 	local stop=$3
 	[ "$stop" = "${stop%+}" ] || stop=none
@@ -145,7 +145,7 @@ killed() {
 	wait_for 60 settled
 }
 
-# ends NAME PID: by itself, in time, and could give everything back.
+# ends NAME PID: it terminates in time, and could free everything.
 ends() {
 	ends_itself "$2" || return
 	wait "$2" || {
@@ -154,7 +154,7 @@ ends() {
 	}
 }
 
-# heard NAME LINES EXPECTED...: what it said after that many lines, except for its steps.
+# heard NAME LINES EXPECTED...: its output after that many lines, except for its steps.
 heard() {
 	local name=$1 lines=$2
 	shift 2

@@ -15,7 +15,7 @@ once() {
 }
 check 'payload is copied once' once
 
-# The share of the limit is not what is tested here.
+# The share of the limit is not tested here.
 printf 'bulk 10 GB/s\nmessages 10 M/s\n' >"$SCRATCH/limit"
 pair ring --demo --limit "$SCRATCH/limit"
 pair ring write_bw -a -n 200

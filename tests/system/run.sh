@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# `softhca run`: what it sets, what it says, its exit codes; and what the program then sees in /sys
+# `softhca run`: its variables, its output, its exit codes; and what the program then sees in /sys
 # and /dev, with counters that are live, without anything of it on the host.
 . "$(dirname "$0")/lib.sh"
 LOOK=$(program tests/system/look) || exit 1
@@ -99,7 +99,7 @@ sys.exit(int(os.read(fd, 99)) < before + 100)
 check 'a counter that is kept open' reread
 check 'no errors' test "$(counter counters/port_rcv_errors)" = 0
 
-# A program whose sanitizer minds what is loaded before it.
+# A program whose sanitizer refuses libraries loaded before it.
 echo 'int main(void) { return 7; }' >"$SCRATCH/asan.c"
 if cc -fsanitize=address -o "$SCRATCH/asan" "$SCRATCH/asan.c" 2>/dev/null; then
 	check 'a program with AddressSanitizer' exits 7 run "$SCRATCH/asan"

@@ -4,7 +4,7 @@
 # directions: each happens once, in order, every byte right. SOFTHCA_SOAK: how many (100000).
 . "$(dirname "$0")/lib.sh"
 
-# Does a counter of that HCA stand above 0?
+# Is a counter of that HCA above 0?
 counted() {
 	"$TOOL" --socket "$SCRATCH/soak.sock" --hca "$1" counters | grep -E "^ *$2 +[1-9]"
 }

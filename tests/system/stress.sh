@@ -36,7 +36,7 @@ held() {
 	} | python3 "$(dirname "$0")/stress/held.py" "$daemon"
 }
 
-# Held as at first? What was under way when the last client went takes a moment.
+# Held as at first? Work in flight when the last client ended takes a moment.
 all_back() {
 	held >"$SCRATCH/after" && diff "$SCRATCH/before" "$SCRATCH/after"
 }
@@ -53,7 +53,7 @@ counters_add_up() {
 }
 
 # Asks for all about one queue pair after the other until $SCRATCH/watched is there. At least one
-# must have told what it waits for.
+# must have reported what it waits for.
 watch() {
 	local qpn seen=1
 	while [ -d "$SCRATCH" ] && [ ! -e "$SCRATCH/watched" ]; do

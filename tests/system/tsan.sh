@@ -6,7 +6,7 @@
 # SOFTHCA_SOAK: how many operations of each (1500).
 . "$(dirname "$0")/lib.sh"
 
-# Code 16, 268 ms: the daemon is ten times slower than it is, and its peer may not run meanwhile.
+# Code 16, 268 ms: the daemon is ten times slower than usual, and its peer may not run at the time.
 soak=("$PERF" --soak "${SOFTHCA_SOAK:-1500}" --qp-timeout 16 --pair left,right)
 stages=(doorbell_wqe segmentation header_parse requester_recv responder_exec)
 loss=('loss = 0.01' 'duplicate = 0.01' 'reorder = 0.01')

@@ -79,7 +79,7 @@ fi
 check 'a log in remote memory: WRITE, FLUSH, ATOMIC WRITE' says '^500 records$' \
 	"$BUILD/tests/system/flush" left right
 
-# Not that the ports came up: that was before. That the daemon has gone, once.
+# The daemon's death, once; not the ports' coming up, which was before.
 wait_for 10 test -s "$SCRATCH/watcher.log"
 kill -KILL "$ring"
 check 'ibv_asyncwatch ends with the daemon' wait_for 10 not_running "$watcher"

@@ -26,7 +26,7 @@ ucx() {
 	wait_for 20 not_running "$server" || kill "$server" 2>/dev/null
 }
 
-# Both transports of the device, or what is said instead.
+# Both transports of the device, or the message instead.
 ucx_sees() {
 	hca "$2" ucx_info -d >"$SCRATCH/ucx.txt" 2>&1
 	grep -A1 'Transport: rc_verbs' "$SCRATCH/ucx.txt" | grep -q "Device: $1:1" &&
@@ -45,7 +45,7 @@ with_ucx() {
 	for kind in 1 4096 1048576; do
 		ucx -t tag_bw -s $kind -n 100 -w 10
 	done
-	# These tell the server the client's device, which it must have, too.
+	# These send the client's device to the server, which must have it, too.
 	[ "$place" = 'one daemon' ] || return
 	for kind in am_lat put_lat fadd; do
 		ucx -x rc_verbs -d "$client_hca:1" -t $kind -n 500 -w 50

@@ -25,7 +25,7 @@ two() {
 	amid_traffic "round $round" left right left right
 }
 
-# ends NAME PID: by itself, in time, and content with what it saw.
+# ends NAME PID: it terminates in time, and saw what it expects.
 ends() {
 	ends_itself "$2" && wait "$2" && return
 	cat "$SCRATCH/$1.log"

@@ -5,7 +5,7 @@
 # nothing of the dead; a daemon that was started again serves them as before. (A program that only
 # waits for a message of its dead peer waits for ever on any HCA: those are not left behind here.)
 # Such are the pingpongs, and fi_pingpong: who has the acknowledgement of its message polls for the
-# answer alone, and looks neither at its socket nor for an event. Both are killed then. A server of
+# answer alone, and checks neither its socket nor events. Both are killed then. A server of
 # qperf -t 60, which forks for each client, only gets messages, and its socket does not wake it: it
 # notices when the 60 seconds are over, of which a SIGALRM tells it.
 #
@@ -20,7 +20,7 @@ need_command ib_write_bw
 need_command ibv_rc_pingpong
 need_command rping
 need_command ucx_perftest
-# UCX has credits of its own for messages: a client that waits for some of a dead peer has nothing
+# UCX has its own credits for messages: a client that waits for some of a dead peer has nothing
 # outstanding, and waits for ever. So without.
 export UCX_TLS=rc_verbs,ud_verbs,self UCX_RC_VERBS_FC_ENABLE=n
 
@@ -69,7 +69,7 @@ streams() {
 
 rping_listens() { "$TOOL" cm 2>/dev/null | grep -qw LISTENING; }
 
-# ends NAME PID: by itself, in time.
+# ends NAME PID: it terminates in time.
 ends() {
 	ends_itself "$2" && return
 	echo 'it said:'

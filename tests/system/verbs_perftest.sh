@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Debian's perftest on the drop-in libibverbs: every program, service and way to post and to
-# complete; between two HCAs of a daemon, between two daemons. What it measures is not looked at.
+# complete; between two HCAs of a daemon, between two daemons. Its measurements are not checked.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/verbs/pairs.sh"
 need_command ib_write_bw

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who holds how much of what is shared: shares.h has the rule. What a user holds of his assured part comes out of the reserve, which
- * serves nothing else (`inside`); what he holds above it out of the rest (`beyond`).
+ * How much each client and user holds: shares.h has the rule. A user's assured part comes from the
+ * reserve (`inside`), which is used for nothing else; everything above it from the rest (`beyond`).
  */
 #include <errno.h>
 #include <pthread.h>
@@ -29,7 +29,7 @@ const struct share_row share_rows[SHARE_COUNT] = {
 struct pool {
 	uint64_t total, reserve, assured, user_most, client_most;
 	uint64_t used, refused;
-	uint64_t inside, beyond; /* what users hold of their assured parts, and above them */
+	uint64_t inside, beyond; /* held by users within their assured parts, and above them */
 };
 
 struct share_user {
@@ -207,8 +207,8 @@ static uint64_t user_most(const struct share_user *u, const struct pool *p)
 	return trusted ? p->total - p->reserve + p->assured : p->user_most;
 }
 
-/* What a user's holding takes of the reserve, and of the rest. What he was given without asking above his limit is his debt, and
- * takes nothing from anybody. */
+/* A user's holding, split into reserve and rest. Anything charged unconditionally above his limit
+ * is his debt, and reduces no other user's part. */
 static uint64_t inside_of(const struct pool *p, uint64_t held)
 {
 	return least(held, p->assured);

@@ -125,7 +125,7 @@ static inline void read_reth(const uint8_t *p, struct wire_headers *h)
 	h->dma_len = get_be32(p + 12);
 }
 
-/* What is reserved in the FETH is ignored. */
+/* The reserved bits of the FETH are ignored. */
 static inline void read_flush(const uint8_t *p, struct wire_headers *h)
 {
 	h->compare = get_be32(p) & (WIRE_FLUSH_PLACEMENTS | WIRE_FLUSH_LEVELS);

@@ -2,8 +2,8 @@
 #ifndef CM_CONNECTION_PRIV_H
 #define CM_CONNECTION_PRIV_H
 /*
- * What the files of the protocol share: a connection, and the building blocks of what handles it
- * (connection.c). Headers of their own have tables.c (look-up, timers) and the exchanges.
+ * What the files of the protocol share: a connection, and the building blocks of its handlers
+ * (connection.c). tables.c (look-up, timers) and the exchanges have their own headers.
  *
  * Re-entrancy: the owner is called only from cm_receive(), cm_expire() and cm_established(), and
  * last by each: after cm_notify() the connection may be freed. Only ops->request() is followed by

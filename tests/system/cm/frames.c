@@ -17,7 +17,7 @@
 
 enum { RANDOM_FRAMES = 2, FRAME_ROOM = 512 };
 
-/* What tshark calls the fields. It knows neither MRA, LAP, APR nor service ID resolution; the
+/* tshark's names of the fields. It knows neither MRA, LAP, APR nor service ID resolution; the
  * flow labels and rates of a REQ it reads from the wrong bits (4.0: see the capture of two kernels
  * in tests/golden), so they are not here. */
 static const struct {
@@ -95,7 +95,7 @@ static const char *const private_names[CM_APR + 1] = {
 
 static unsigned int frame_number;
 
-/* What the message that is being filled has: its lowest values, its highest, or random ones. */
+/* The values of the message being filled: lowest, highest, or random. */
 static enum { LOWEST, HIGHEST, RANDOM } variant;
 
 static uint64_t random64(void)

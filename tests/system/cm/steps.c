@@ -52,7 +52,7 @@ static bool is_step(const char *step)
 	return strcmp(stop_at, step) == 0;
 }
 
-/* What failed is said, and may be what was to be expected. */
+/* A failure is printed, and may be the expected one. */
 static bool done(const char *what, int ret)
 {
 	if (ret)
@@ -60,7 +60,7 @@ static bool done(const char *what, int ret)
 	return ret == 0;
 }
 
-/* What must work whatever has happened. */
+/* Calls that must always succeed. */
 static void back(const char *what, int ret)
 {
 	if (!done(what, ret))
@@ -210,7 +210,7 @@ static void drain(void)
 
 /* ---- the two sides ---- */
 
-/* To its end, whoever begins it. */
+/* Disconnects, whichever side begins. */
 static bool connected(void)
 {
 	traffic();

@@ -153,7 +153,7 @@ static void fill(struct attacker *a, struct request *r)
 	const struct chunk *chunk = s->ctx->chunks;
 	uint64_t queue = (uintptr_t)chunk->region->addr;
 
-	/* What may only come before HELLO would end the attack. */
+	/* Requests that are valid only before HELLO would end the attack. */
 	do
 		*r = (struct request){.header = {.type = 2 + below(a, CONTROL_TYPE_END - 2)}};
 	while (!(control_when(r->header.type) & CONTROL_AFTER_HELLO));
@@ -239,7 +239,7 @@ static void spoil(struct attacker *a, struct request *r)
 	}
 }
 
-/* Its own objects may be gone by now: it was asked for. */
+/* Its own objects may have been destroyed by now, by its own requests. */
 void attack_fields(struct attacker *a)
 {
 	int fd = a->side[0].ctx->fd;

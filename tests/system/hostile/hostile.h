@@ -2,8 +2,8 @@
 #ifndef HOSTILE_H
 #define HOSTILE_H
 /*
- * The hostile client: attacks, each in a process of its own. It uses the library to get objects
- * that work and then writes past the library into everything that it shares with the daemon.
+ * The hostile client: attacks, each in a separate process. It uses the library to get objects that
+ * work and then writes past the library into everything that it shares with the daemon.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,7 +48,7 @@ void objects_rejoin(struct attacker *a, enum which which);
 /* If one of them has failed. */
 void objects_revive(struct attacker *a, enum which which);
 
-/* ---- the attacks: run until they are killed, or end by themselves ---- */
+/* ---- the attacks: run until they are killed or finished ---- */
 void attack_fields(struct attacker *a);	   /* fields.c: every field of every control request */
 void attack_sockets(struct attacker *a);   /* fields.c: floods, half-closed, descriptors */
 void attack_wqes(struct attacker *a);	   /* wqes.c: every word of every send descriptor */

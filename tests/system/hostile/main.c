@@ -2,7 +2,7 @@
 /*
  * usage: hostile [--seconds N] [--seed S] [--attack NAME] [QPN ...]
  * Attacks the daemon at $SOFTHCA_SOCKET, whose HCAs left and right are joined; QPNs: of others,
- * whom it should not be able to hurt. Each attack is a process of its own, with a seed that is
+ * whom it should not be able to hurt. Each attack is a separate process, with a seed that is
  * printed if --attack names one; it is killed after a while. Exit status 0: it could attack.
  */
 #include <getopt.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an attacker has before it begins: working objects on both HCAs, and random numbers. */
+/* The attacker's objects: working ones on both HCAs, and random numbers. */
 #include <stdlib.h>
 #include <string.h>
 #include "../../../bench/path/verify.h"

@@ -143,7 +143,8 @@ void attack_memory(struct attacker *a)
 	start_companion(a, punch);
 	for (unsigned n = 0; n < 300; n++)
 		traffic(a);
-	/* What is unmapped here is mapped there. This process dies of it, sooner or later. */
+	/* Unmapped here, it stays mapped in the daemon. This process dies of it, sooner or
+	 * later. */
 	for (unsigned side = 0; side < SIDES; side++)
 		munmap(a->side[side].area, AREA_BYTES);
 	for (;;)

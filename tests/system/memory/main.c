@@ -131,8 +131,8 @@ static void try(struct side side[2], const char *name, uint8_t *at, bool writabl
 	printf("%s: right\n", name);
 }
 
-/* Memory that a child shares: what comes into it by the child's registration the parent has, and
- * the parent's own registration shows it. */
+/* Memory shared with a child: data written through the child's registration appear in the parent,
+ * also through its own registration. */
 static void also_by_a_child(struct side side[2], const char *name, uint8_t *at)
 {
 	uint8_t *heap = malloc(BYTES);
@@ -243,7 +243,7 @@ static void show(const char *what, double *of, int n)
 	printf(" (best %.0f)", of[0] * 1e6);
 }
 
-/* What registration is measured by: as much shared memory, faulted in, and the copy into it. */
+/* The yardstick for registration: faulting in as much shared memory, and copying into it. */
 static double copy_cost(const uint8_t *from, size_t bytes)
 {
 	int fd = memfd_create("copy", MFD_CLOEXEC);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Looks at /sys/class/infiniband in every way that libc has; run by run.sh below `softhca run`.
+ * Reads /sys/class/infiniband in every way that libc offers; run by run.sh below `softhca run`.
  * Exit code 0: all of them saw the device. Argument: its name.
  */
 #include <arpa/inet.h>
@@ -74,7 +74,7 @@ static void look_opening(void)
 	close(dir);
 }
 
-/* What was read, closed or not, is read anew from the beginning. */
+/* Reading from the beginning refreshes the text, closed before or not. */
 static void look_again(void)
 {
 	char got[32];
@@ -189,7 +189,7 @@ static void look_from_inside(void)
 	expect("chdir away", chdir("/") == 0 && getcwd(here, sizeof(here)) && !here[1]);
 }
 
-/* The answer to what was sent, n bytes: one device or more. */
+/* The answer to the n bytes sent: one device or more. */
 static bool answers(int fd, ssize_t n)
 {
 	char text[8192];

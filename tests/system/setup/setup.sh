@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-3-Clause
-# For system tests to source: what a test needs (skipping when it is not to be had), hosts in
+# Sourced by system tests: requirements of a test (it is skipped if they are missing), hosts in
 # network namespaces, processes that end with the test, a count of what passed. Everything is named
 # after this process and removed when it exits, so tests may run side by side.
 #

@@ -124,7 +124,7 @@ uint64_t handle_address(const struct end *e, const uint8_t *at)
 	return e->handle.base + (uint64_t)(at - first_byte(e, &e->handle));
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
 /* `e`: whose key it is. */
 static void changed(struct end *e, enum kind kind)
@@ -162,7 +162,7 @@ static void unbind(struct world *w, struct pair *p, unsigned side)
 
 	if (h->uses && !one_in(&w->random, 16))
 		return;
-	if (h->uses) /* what is under way may find it gone */
+	if (h->uses) /* requests in flight may find it invalid */
 		p->disturbed++;
 	if (h->kind == HANDLE_WINDOW_1) {
 		op.kind = KIND_BIND;

@@ -4,9 +4,8 @@
  * Clients of the daemon at $SOFTHCA_SOCKET, whose HCAs left and right are joined, that create, use,
  * modify and destroy everything at random. Half of a client's threads share its contexts, the
  * others have their own and often close them with everything in them. --kill: one more client,
- * which is killed and started again all the time. --patience: after that many seconds of standing
- * still a pair is stuck; what $SOFTHCA_TOOL tells of it is printed. Exit status 0: all was as it
- * must be.
+ * which is killed and started again all the time. --patience: after that many seconds without
+ * progress a pair counts as stuck; $SOFTHCA_TOOL's report of it is printed. Exit status 0: success.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -44,7 +43,7 @@ void wrong(const char *format, ...)
 	va_end(list);
 	fprintf(stderr, "stress: WRONG (seed %llu): %s\n", (unsigned long long)options.seed, text);
 	add(TALLY_WRONG, 1);
-	if (told(TALLY_WRONG) > ENOUGH) /* the daemon has gone, most likely */
+	if (told(TALLY_WRONG) > ENOUGH) /* the daemon has died, most likely */
 		_exit(1);
 }
 

@@ -137,7 +137,7 @@ static void check_canary(const struct stray *s)
 		}
 }
 
-/* The same keys, other rights: at first nobody else may write, then everybody may again. */
+/* The same keys, other rights: first without remote writes, then with them again. */
 static void rereg(struct world *w, struct stray *s)
 {
 	bool close = s->state == STRAY_REGISTERED;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The life of a pair: made, connected, drained, moved to ERR, reset, destroyed, at any moment of
- * its traffic. Whenever both ends can give back what they hold, all of it must come.
+ * The life of a pair: created, connected, drained, moved to ERR, reset, destroyed, at any moment of
+ * its traffic. Whenever both ends can return what they hold, all of it must be returned.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -163,7 +163,7 @@ static void destroy_qp(struct end *e)
 	e->box = NULL;
 }
 
-/* Nothing is left of it in its CQs. Takes away, too, what stood there: room for its next life. */
+/* Removes all its entries from its CQs, to make room for its next life. */
 static void nothing_left(struct end *e)
 {
 	struct softhca_wc wc;
@@ -211,8 +211,8 @@ static bool over(const struct end *e)
 	return e->completed == e->posted && received;
 }
 
-/* What other pairs of the thread have received through a shared queue takes requests from this one
- * until it is polled: waiting for one, all are polled. */
+/* Messages of the thread's other pairs take receives of a shared queue from this one until they are
+ * polled: so waiting for one polls all. */
 static unsigned poll_all(struct world *w)
 {
 	unsigned n = 0;
@@ -238,7 +238,7 @@ static bool wait_over(struct world *w, struct pair *p, const char *what, bool er
 		if (!error && (p->end[0].error || p->end[1].error))
 			return false;
 		if (marked[0] && marked[1] && over(&p->end[0]) && over(&p->end[1])) {
-			while (poll_all(w)) /* what came to one end while the other was polled */
+			while (poll_all(w)) /* completions of one end while the other was polled */
 				;
 			return true;
 		}
@@ -249,7 +249,7 @@ static bool wait_over(struct world *w, struct pair *p, const char *what, bool er
 	return false;
 }
 
-/* What one end has sent well, the other has received. */
+/* Every successful send of one end has been received by the other. */
 static void check_counts(const struct pair *p, bool exact)
 {
 	for (unsigned side = 0; side < SIDES && p->type == SOFTHCA_QP_RC; side++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What may happen to queues: completion queues that are resized while they fill, one that
- * overflows, send queues of UC and UD that fail (SQE) and are taken up again.
+ * Events of queues: completion queues that are resized while they fill, one that overflows, send
+ * queues of UC and UD that fail (SQE) and are restarted.
  */
 #include <errno.h>
 #include <string.h>
@@ -139,7 +139,7 @@ static bool reported(struct world *w, struct overflow *o)
 	return false;
 }
 
-/* What came before the overflow is all there, in order; the queue pair has failed. */
+/* Completions before the overflow are complete and in order; the queue pair has failed. */
 static void check(struct overflow *o)
 {
 	struct softhca_qp_attr attr = {.state = SOFTHCA_QPS_RESET};

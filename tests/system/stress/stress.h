@@ -4,10 +4,9 @@
 /*
  * The stress: threads that create, use, modify and destroy everything at random.
  *
- * A thread has a world of its own: pairs of queue pairs, one end on each HCA, memory regions,
- * shared receive queues. What a pair sends follows from its seed and a sequence number, so each
- * byte that arrives can be checked. All choices follow from the thread's seed; the interleaving
- * does not.
+ * A thread has its own world: pairs of queue pairs, one end on each HCA, memory regions, shared
+ * receive queues. A pair's data follow from its seed and a sequence number, so each byte that
+ * arrives can be checked. All choices follow from the thread's seed; the interleaving does not.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,7 +20,7 @@ enum {
 	SLOT_BYTES = 16384,
 	MESSAGE_MAX = SLOT_BYTES - 64,
 	PAIRS = 4,	 /* of a thread */
-	BOX_SLOTS = 128, /* buffers for an SRQ: whoever is reset takes some along */
+	BOX_SLOTS = 128, /* buffers for an SRQ: a reset of a queue pair loses some */
 	STRAYS = 6,	 /* regions of a thread that come and go while they are in use */
 	AREA_BYTES = (2 * WINDOW + RECVS) * SLOT_BYTES + 4096,
 	GRH_BYTES = 40,
@@ -29,7 +28,7 @@ enum {
 	REGION_PAGES_MAX = 4,
 };
 
-/* What was done, over all threads and processes: shared memory, atomic. */
+/* Counts of all threads and processes: shared memory, atomic. */
 enum tally {
 	TALLY_POSTED,
 	TALLY_COMPLETED,
@@ -70,7 +69,7 @@ static inline uint64_t told(enum tally what)
 /* Says what is wrong, with the seed; the run has failed. */
 void wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* How long something may stand still, seconds. */
+/* Longest time without progress, seconds. */
 extern unsigned patience_s;
 
 struct random {
@@ -115,7 +114,7 @@ struct op {
 	uint32_t disturbed; /* pair.disturbed when it was posted */
 };
 
-/* A key over the slots that the peer writes and reads, of its own life. */
+/* A key over the slots that the peer writes and reads, with its own lifetime. */
 enum handle_kind { HANDLE_NONE, HANDLE_WINDOW_1, HANDLE_WINDOW_2, HANDLE_REGION };
 struct handle {
 	struct softhca_mw *mw; /* windows */
@@ -215,7 +214,7 @@ uint64_t clock_ns(void);
 void box_make(struct world *w, unsigned side);
 void box_free(struct srq_box *b);
 void box_fill(struct srq_box *b);
-/* So few of its buffers are left that no more may be lost but with the last queue pairs. */
+/* Few of its buffers are left: no more may be lost, except with the last queue pairs. */
 bool box_worn(const struct srq_box *b);
 /* One step with one of the regions that come and go. */
 void stray_step(struct world *w);
@@ -256,11 +255,11 @@ void overflow_step(struct world *w);
 void sqe_step(struct world *w, struct pair *p);
 /* Is that error part of it? */
 bool sqe_took(struct end *e, const struct op *op, const struct softhca_wc *wc);
-/* Takes it up again when everything is flushed. */
+/* Restarts it when everything is flushed. */
 void sqe_recover(struct pair *p, unsigned side);
 
 /* ---- stuck.c ---- */
-/* The pair stands still: that is wrong; says all that can be known about why. */
+/* The pair makes no progress: reports the error with everything known about it. */
 void report_stuck(struct world *w, struct pair *p, const char *what);
 
 /* ---- traffic.c ---- */

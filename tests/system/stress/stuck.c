@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A pair stands still: everything that can be known about it, from the client's side and from the
- * daemon's, before anything is done to it. Changes nothing.
+ * Reports a pair without progress: its state at the client and in the daemon, before anything is
+ * done to it. Changes nothing.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static void report_end(const struct pair *p, unsigned side, const char *what)
 	}
 }
 
-/* What the queue holds, and who uses it. */
+/* The queue's contents and users. */
 static void report_box(const struct world *w, unsigned side)
 {
 	const struct srq_box *b = &w->box[side];
@@ -61,7 +61,7 @@ static void report_box(const struct world *w, unsigned side)
 	}
 }
 
-/* What the daemon knows. */
+/* The daemon's view. */
 static void ask(const char *arguments)
 {
 	const char *tool = getenv("SOFTHCA_TOOL"), *socket = getenv("SOFTHCA_SOCKET");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What pairs send, and what must come of it: each request completes at most once and in order, each
- * message arrives whole and at most once, and what an operation was to write stands there when it
- * has completed.
+ * The traffic of pairs and its checks: each request completes at most once and in order, each
+ * message arrives whole and at most once, and the data of an operation are in place when it has
+ * completed.
  */
 #include <errno.h>
 #include <string.h>

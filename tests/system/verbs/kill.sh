@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-3-Clause
 # For the tests that kill programs and daemons to source, after lib.sh: a daemon that may die and is
-# started again, programs in the middle of their traffic, and what is held for the dead.
+# started again, programs in the middle of their traffic, and the resources held for the dead.
 # SOFTHCA_KILL_SEED (the time).
 
 RANDOM=${SOFTHCA_KILL_SEED:-$(date +%s)}

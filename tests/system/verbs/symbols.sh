@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # usage: symbols.sh LIBRARY SOURCES
 # Is every symbol of lib/host/verbs/libibverbs.map and private_symbols.def in the built library, in its
-# node, what stands in front of libc without a version, and nothing else? Prints what differs.
+# node, functions interposed on libc without a version, and nothing else? Prints the differences.
 set -euo pipefail
 
 wanted() {

@@ -60,10 +60,11 @@ struct shares *shares_create(uint32_t owner);
 /* All clients have ended. NULL is allowed. */
 void shares_destroy(struct shares *s);
 
-/* How much there is of a row; hca: 0 for those of scope DAEMON. Before anybody takes of it. */
+/* Sets the total of a row; hca: 0 for those of scope DAEMON. Before anything of it is taken. */
 void shares_set_total(struct shares *s, enum share row, unsigned int hca, uint64_t total);
 uint64_t shares_total(struct shares *s, enum share row, unsigned int hca);
-/* The part of one user in all rows, in percent; 0: as in the table. Before anybody takes. */
+/* Sets the limit of one user in all rows, in percent; 0: as in the table. Before anything is
+ * taken. */
 void shares_set_user_part(struct shares *s, unsigned int percent);
 
 /* A new client of that user, which holds nothing. 0, -ENOMEM. */
@@ -74,19 +75,20 @@ void share_client_end(struct share_client *c);
 /* A small number of its user, lowest first; another user may have it when that one is forgotten. */
 unsigned int share_user_index(const struct share_client *c);
 
-/* Takes n of a row. 0; -errno of the row (-EAGAIN for those that are no errno): counted as refused, nothing
- * has changed. */
+/* Takes n of a row. 0; -errno of the row (-EAGAIN for those that are no errno): counted as refused,
+ * nothing has changed. */
 int share_take(struct share_client *c, enum share row, uint64_t n);
 /* Takes n without asking, for what cannot be refused but counts. */
 void share_add(struct share_client *c, enum share row, uint64_t n);
-/* What is used up, such as time, and comes back with time: n of it, as share_take(), or without asking, after the fact. The user's,
- * not the client's, until share_refill(). */
+/* For resources that are used up and refilled over time, such as CPU time: takes n as share_take()
+ * does, or unconditionally after the fact. They are the user's, not the client's, until
+ * share_refill(). */
 int share_use(struct share_client *c, enum share row, uint64_t n);
 void share_spend(struct share_client *c, enum share row, uint64_t n);
 /* Every user may use as much again as is his at most; who has spent more still lacks the rest. */
 void share_refill(struct shares *s, enum share row);
-/* Would share_take() grant it now, or, `later`, once all that was left (share_leave()) has been given back? Counts
- * nothing. */
+/* Would share_take() grant it now, or, `later`, once all that was left (share_leave()) has been
+ * given back? Counts nothing. */
 bool share_fits(struct share_client *c, enum share row, uint64_t n, bool later);
 /* Returns n of what it took. */
 void share_give(struct share_client *c, enum share row, uint64_t n);

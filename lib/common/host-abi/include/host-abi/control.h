@@ -110,7 +110,7 @@ struct control_device_reply {
 	struct control_port_reply port;
 };
 
-/* What a file below /sys/class/infiniband/DEVICE/ would hold now. */
+/* The current text of a file below /sys/class/infiniband/DEVICE/. */
 struct control_read_attribute {
 	char device[32];
 	char name[96]; /* "ports/1/counters/port_rcv_data" */

@@ -29,7 +29,7 @@ struct cm_thread_config {
 	pthread_mutex_t *lock;			/* the daemon's */
 	const struct cm_thread_device *devices; /* copied */
 	unsigned int device_count;
-	struct shares *shares; /* what programs share; NULL: a table of its own */
+	struct shares *shares; /* what programs share; NULL: creates its own table */
 	/* A connected control socket; -errno. Called in cm_thread_start(). */
 	int (*connect)(void *ctx);
 	/* control_gives_credits() and control_peer_gives_no_credits(), called with `lock` held.
@@ -57,8 +57,8 @@ enum cm_thread_state cm_thread_state(const struct cm_thread *t);
  * yet; -ENODEV: it has failed; fd then stays the caller's. Control thread. */
 int cm_thread_adopt(struct cm_thread *t, int fd);
 
-/* Ends the thread, its channels and its QPs 1. NULL is allowed. The control socket and the HCAs must
- * still exist, but need not be served. Control thread, without the daemon's lock. */
+/* Ends the thread, its channels and its QPs 1. NULL is allowed. The control socket and the HCAs
+ * must still exist, but need not be served. Control thread, without the daemon's lock. */
 void cm_thread_stop(struct cm_thread *t);
 /* Frees a stopped thread. NULL is allowed. */
 void cm_thread_destroy(struct cm_thread *t);
