@@ -10,7 +10,15 @@
  * The states of the design (PARSE_BTH, PARSE_RETH, ...) are lib/common/wire's opcode table, which
  * says what headers follow.
  */
-#include "link_priv.h"
+#include <errno.h>
+#include <rte_malloc.h>
+#include "context/qp_context.h"
+#include "header_parser.h"
+#include "hp.h"
+#include "link/link_port.h"
+#include "multicast.h"
+#include "pipeline/message.h"
+#include "rx_frames.h"
 
 #define OPCODE_SERVICE_MASK 0xe0u /* 0: RC */
 
@@ -234,4 +242,20 @@ unsigned hp_poll(struct engine *e)
 	if (unlikely(hp->waits)) /* with the room that the others have left */
 		multicast_deliver(e);
 	return n;
+}
+
+int hp_create(struct engine *e)
+{
+	e->hp = engine_alloc(e, "hp", sizeof(struct hp));
+	return e->hp ? 0 : -ENOMEM;
+}
+
+void hp_destroy(struct engine *e)
+{
+	struct hp *hp = e->hp;
+
+	if (hp)
+		rte_pktmbuf_free_bulk(hp->waiting + hp->first, hp->waits - hp->first);
+	rte_free(hp);
+	e->hp = NULL;
 }

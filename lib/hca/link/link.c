@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The header_parse stage: transmit, then receive. */
-#include "link_priv.h"
+#include "header_parser.h"
+#include "link/link.h"
 #include "pipeline/module_run.h"
+#include "tx_arbiter.h"
 
 int link_create(struct engine *e)
 {

@@ -9,25 +9,11 @@
  * not enough, HeaderParser takes no frames until there is, and continues where it stopped.
  * Stage header_parse. Reads the table of groups, writes no context and no frame.
  */
-#include <errno.h>
-#include <rte_malloc.h>
-#include "link_priv.h"
-
-int hp_create(struct engine *e)
-{
-	e->hp = engine_alloc(e, "hp", sizeof(struct hp));
-	return e->hp ? 0 : -ENOMEM;
-}
-
-void hp_destroy(struct engine *e)
-{
-	struct hp *hp = e->hp;
-
-	if (hp)
-		rte_pktmbuf_free_bulk(hp->waiting + hp->first, hp->waits - hp->first);
-	rte_free(hp);
-	e->hp = NULL;
-}
+#include "context/multicast.h"
+#include "context/qp_context.h"
+#include "multicast.h"
+#include "pipeline/message.h"
+#include "wire/encap.h"
 
 /* The group it is for; NULL: none. */
 static const struct multicast_group *group_of(const struct engine *e, struct rte_mbuf *m)

@@ -4,7 +4,9 @@
  * from the port. Nothing else is left of it in software, where words need no widening. Stage
  * header_parse.
  */
-#include "link_priv.h"
+#include "hp.h"
+#include "link/link_port.h"
+#include "rx_frames.h"
 
 unsigned rxa_take(struct engine *e, struct rte_mbuf **frames, unsigned room)
 {

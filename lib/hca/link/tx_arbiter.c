@@ -8,7 +8,9 @@
  * receive side is stalled. The transport repairs the loss.
  */
 #include <errno.h>
-#include "link_priv.h"
+#include "link/link_port.h"
+#include "stall.h"
+#include "tx_arbiter.h"
 
 #define STUCK_NS 2000000
 

@@ -6,7 +6,9 @@
  * when it may be sent (dp_copy()). So a queue pair that has to wait holds a descriptor and not a
  * megabyte, and each byte is copied once. Stage doorbell_wqe.
  */
-#include "send_queue_priv.h"
+#include "data_pack.h"
+#include "send-queue/send_queue.h"
+#include "virt-to-phys/v2p.h"
 
 /* Will the request send bytes from the memory of its gather entries? */
 static bool is_gathered(const struct request *r)

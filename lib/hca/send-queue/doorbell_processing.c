@@ -7,7 +7,8 @@
  */
 #include <errno.h>
 #include <string.h>
-#include "send_queue_priv.h"
+#include "descriptors.h"
+#include "doorbell_processing.h"
 
 #define CLIENT_DESCRIPTORS_MIN 4
 

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The doorbell_wqe stage: its modules in the order in which a descriptor passes them. */
 #include "pipeline/module_run.h"
-#include "send_queue_priv.h"
+#include "data_pack.h"
+#include "doorbell_processing.h"
+#include "send-queue/send_queue.h"
+#include "wqe_parse.h"
+#include "wqe_scheduler.h"
 
 int send_queue_create(struct engine *e)
 {

@@ -13,7 +13,10 @@
  */
 #include <errno.h>
 #include "pipeline/machine.h"
-#include "send_queue_priv.h"
+#include "descriptors.h"
+#include "virt-to-phys/v2p.h"
+#include "wqe_parse.h"
+#include "wqe_scheduler.h"
 #include "wire/psn.h"
 
 enum wp_state {

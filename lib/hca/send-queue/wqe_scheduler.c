@@ -12,7 +12,9 @@
  */
 #include <errno.h>
 #include "pipeline/parking.h"
-#include "send_queue_priv.h"
+#include "context/qp_list.h"
+#include "descriptors.h"
+#include "wqe_scheduler.h"
 
 #define DEPTH_SCARCE 2 /* requests of one QP in the pipeline while descriptors are scarce */
 

@@ -2,7 +2,8 @@
 /* HeaderParser: frames from the port, what passes into HP_RRC and HP_EE, what does not by its
  * counter. */
 #include "engine_fixture.h"
-#include "link_priv.h"
+#include "header_parser.h"
+#include "hp.h"
 
 /* A good frame for queue pair 0 that a test spoils. */
 struct frame {

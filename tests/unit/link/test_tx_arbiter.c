@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Link transmit: two rings in turn, and frames that the port does not take. */
 #include "engine_fixture.h"
-#include "link_priv.h"
+#include "tx_arbiter.h"
 
 static void put(enum channel_id to, unsigned n, uint32_t first)
 {

@@ -4,7 +4,11 @@
 /* Descriptors and doorbells, written as a client writes them. */
 #include <stdlib.h>
 #include "engine_fixture.h"
-#include "send_queue_priv.h"
+#include "data_pack.h"
+#include "descriptors.h"
+#include "doorbell_processing.h"
+#include "wqe_parse.h"
+#include "wqe_scheduler.h"
 
 /* A descriptor being written into a send queue. */
 struct wqe {

@@ -1,25 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SEND_QUEUE_PRIV_H
-#define SEND_QUEUE_PRIV_H
-/* Shared by the modules of the doorbell_wqe stage only. */
+#ifndef SEND_QUEUE_DESCRIPTORS_H
+#define SEND_QUEUE_DESCRIPTORS_H
+/* Descriptors in mbufs: fetching them from a send queue, and how many clients hold. Stage
+ * doorbell_wqe. */
 #include <rte_memcpy.h>
-#include "context/qp_list.h"
-#include "virt-to-phys/v2p.h"
-#include "wire/crc.h"
+#include "context/qp_context.h"
 #include "host-abi/wqe.h"
 #include "send-queue/send_queue.h"
-
-unsigned dbp_poll(struct engine *e);
-unsigned ws_poll(struct engine *e);
-unsigned wp_poll(struct engine *e);
-unsigned dp_poll(struct engine *e);
-
-int dbp_create(struct engine *e);
-void dbp_destroy(struct engine *e);
-int ws_create(struct engine *e);
-void ws_destroy(struct engine *e);
-int wp_create(struct engine *e);
-void wp_destroy(struct engine *e);
 
 /* Descriptors have been taken from the pool for a client. */
 static inline void descriptors_take(struct engine *e, uint32_t client, uint32_t n)
@@ -52,15 +39,6 @@ static inline bool request_chains(struct rte_mbuf *m)
 
 	return (ee_nds & WQE_NEXT_NDS_MASK) != 0 && !(ee_nds & WQE_NEXT_D);
 }
-
-/*
- * WQEIndicatorTable: one flag for each QP (qp.ws.chain): a chain of its descriptors is in
- * WQEParse's hands, so the next doorbell has to wait (doc/modules.md#wqeindicatortable).
- * WQEScheduler sets it when it hands over a descriptor that names a next one; WQEParse clears it at
- * the end of the chain, and then a waiting doorbell makes the QP ready again.
- */
-void wit_set(struct qp *q);
-void wit_clear(struct engine *e, struct qp *q);
 
 /* Whole cache lines where that stays in the queue (its length is a multiple of 64): no call, no
  * branch on the length. */
