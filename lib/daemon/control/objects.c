@@ -146,13 +146,8 @@ struct device *device_named(struct control *c, const char *name)
 	return NULL;
 }
 
-static int client_index(struct client *client, uint32_t *index)
+static int client_index(struct device *d, uint32_t *index)
 {
-	struct device *d = client->device;
-	int rc = share_take(&client->shares, SHARE_places, 1);
-
-	if (rc)
-		return rc;
 	for (uint32_t i = 0; i < CLIENTS_MAX; i++)
 		if (!d->clients[i]) {
 			*index = i;
@@ -217,7 +212,7 @@ static int client_attach(struct client *client, int *theirs)
 	struct device *d = client->device;
 	const struct ceu_event_mask events = {.types = CEU_EVENTS_ALL};
 	struct ceu_eq eq;
-	int rc = client_index(client, &client->index);
+	int rc = client_index(d, &client->index);
 
 	if (rc)
 		return rc;

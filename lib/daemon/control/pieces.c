@@ -11,15 +11,17 @@
 #include <sys/mman.h>
 #include "control_priv.h"
 
-enum { LEAVE_NS = 1000000 };	     /* of a turn of the control thread */
-#define LEAVE_BYTES    (32ull << 20) /* at a time */
-#define POPULATE_BYTES (2ull << 20)
+enum { LEAVE_NS = 1000000, LEAVE_QUICK_NS = 200000 }; /* of a turn of the control thread */
+/* At a time: as much as takes no time, which is what has not been touched. */
+#define LEAVE_BYTES	(32ull << 20)
+#define LEAVE_BYTES_MAX (1ull << 30)
+#define POPULATE_BYTES	(2ull << 20)
 
 /* The part of a mapping that is still to be unmapped. */
 struct leaving {
 	struct leaving *next;
 	uint8_t *base;
-	uint64_t bytes;
+	uint64_t bytes, step;
 	uint32_t range; /* counts until all of it is unmapped */
 	struct share_user *user;
 };
@@ -28,13 +30,17 @@ struct leaving {
 static void leave_some(struct control *c)
 {
 	struct leaving *l = c->leaving;
-	uint64_t bytes = l->bytes < LEAVE_BYTES ? l->bytes : LEAVE_BYTES;
+	uint64_t bytes = l->bytes < l->step ? l->bytes : l->step, begun = control_now_ns();
 
 	/* Pages as large as a GiB go with the rest, whole. */
 	if (munmap(l->base + (l->bytes - bytes), bytes)) {
 		bytes = l->bytes;
 		munmap(l->base, bytes);
 	}
+	if (control_now_ns() - begun > LEAVE_QUICK_NS)
+		l->step = LEAVE_BYTES;
+	else if (l->step < LEAVE_BYTES_MAX)
+		l->step *= 2;
 	l->bytes -= bytes;
 	/* The last one first: it keeps the user alive for the other. */
 	if (!l->bytes)
@@ -228,6 +234,7 @@ void piece_unmap(struct piece *piece)
 	*l = (struct leaving){.next = c->leaving,
 			      .base = piece->mapping.base,
 			      .bytes = piece->mapping.bytes,
+			      .step = LEAVE_BYTES,
 			      .range = piece->mapping.range};
 	share_leave(&client->shares, SHARE_mapped_bytes, l->bytes);
 	l->user = share_leave(&client->shares, SHARE_mappings, 1);

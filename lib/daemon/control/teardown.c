@@ -79,7 +79,6 @@ void client_teardown(struct client *client)
 		drop_all(client, (enum object_kind)kind);
 	if (d->clients[client->index] == client)
 		d->clients[client->index] = NULL;
-	share_give(&client->shares, SHARE_places, share_held(&client->shares, SHARE_places));
 	if (client->page.base)
 		mapping_give(client, client->page.bytes);
 	memory_unmap(&client->page);

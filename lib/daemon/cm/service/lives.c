@@ -123,12 +123,14 @@ int ucm_do_release_id(struct ucm_call *call, const struct rdma_ucm_destroy_id *i
 
 /* What moves with an identifier. */
 struct baggage {
-	uint32_t ids, events, requests; /* ids: it, its memberships, its requests' */
+	uint32_t ports, ids, events, requests; /* ids: it, its memberships, its requests' */
 };
 
 static struct baggage baggage_of(const struct ucm_id *id)
 {
-	struct baggage b = {.ids = 1, .requests = id->connection && cm_is_shared(id->connection)};
+	struct baggage b = {.ports = id->port_space != 0,
+			    .ids = 1,
+			    .requests = id->connection && cm_is_shared(id->connection)};
 	const struct ucm_membership *m;
 	const struct ucm_event *e;
 
@@ -148,7 +150,8 @@ static bool has_room(struct ucm_channel *to, struct ucm_channel *from, const str
 	const struct {
 		enum share row;
 		uint32_t n;
-	} of[] = {{SHARE_cm_ids, b->ids},
+	} of[] = {{SHARE_cm_ports, b->ports},
+		  {SHARE_cm_ids, b->ids},
 		  {SHARE_cm_events, b->events},
 		  {SHARE_cm_requests, b->requests}};
 	bool room = true;
@@ -168,6 +171,8 @@ static void move(struct ucm_id *id, struct ucm_channel *to, const struct baggage
 	LIST_INSERT_HEAD(&to->ids, id, of_channel);
 	share_give(&id->channel->shares, SHARE_cm_ids, b->ids);
 	share_add(&to->shares, SHARE_cm_ids, b->ids);
+	share_give(&id->channel->shares, SHARE_cm_ports, b->ports);
+	share_add(&to->shares, SHARE_cm_ports, b->ports);
 	id->channel = to;
 	if (id->connection)
 		cm_share_move(id->connection, &to->shares);

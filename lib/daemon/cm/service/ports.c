@@ -44,15 +44,19 @@ static struct ucm_port *own_port(const struct ucm_id *id)
 	return port_of(id->channel->service, id->port_space, id->port);
 }
 
-static void ucm_port_take(struct ucm_id *id, uint16_t space, uint16_t port)
+static int ucm_port_take(struct ucm_id *id, uint16_t space, uint16_t port)
 {
 	struct ucm_port *p = port_of(id->channel->service, space, port);
+	int rc = share_take(&id->channel->shares, SHARE_cm_ports, 1);
 
+	if (rc)
+		return rc;
 	ucm_address_set_port(&id->source, port);
 	id->port_space = space;
 	id->port = port;
 	LIST_INSERT_HEAD(&p->bound, id, of_port);
 	p->count++;
+	return 0;
 }
 
 void ucm_port_release(struct ucm_id *id)
@@ -62,6 +66,7 @@ void ucm_port_release(struct ucm_id *id)
 	own_port(id)->count--;
 	LIST_REMOVE(id, of_port);
 	id->port_space = 0;
+	share_give(&id->channel->shares, SHARE_cm_ports, 1);
 }
 
 /* 0; -EADDRINUSE; -EADDRNOTAVAIL (one is for any address, as in a kernel). */
@@ -109,8 +114,7 @@ static int take_any(struct ucm_id *id, uint16_t space)
 		if (port == s->last_port || port_of(s, space, port)->count)
 			continue;
 		s->last_port = port;
-		ucm_port_take(id, space, port);
-		return 0;
+		return ucm_port_take(id, space, port);
 	}
 	return -EADDRNOTAVAIL;
 }
@@ -154,9 +158,7 @@ int ucm_port_bind(struct ucm_id *id)
 		return -EACCES;
 	p = port_of(id->channel->service, space, port);
 	ret = p->count < UCM_PORT_SHARERS ? check(id, p, id->reuseaddr) : -EADDRNOTAVAIL;
-	if (!ret)
-		ucm_port_take(id, space, port);
-	return ret;
+	return ret ? ret : ucm_port_take(id, space, port);
 }
 
 int ucm_port_listen(struct ucm_id *id)
