@@ -208,7 +208,7 @@ void memory_populate(const struct mapping *m, uint64_t offset, uint64_t bytes, b
 	uint64_t end = (offset + bytes + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
 	unsigned char there[PAGES];
 
-	if (!m->tells_residence)
+	if (!m->reports_residence)
 		return;
 	for (uint64_t at = offset & ~(uint64_t)(PAGE_BYTES - 1); at < end;
 	     at += PAGES * PAGE_BYTES) {
@@ -228,7 +228,7 @@ void memory_populate(const struct mapping *m, uint64_t offset, uint64_t bytes, b
 }
 
 /* To whom may not write a file the kernel says that all of it is there. */
-static bool tells_residence(int fd)
+static bool reports_residence(int fd)
 {
 	return syscall(SYS_faccessat2, fd, "", W_OK, AT_EACCESS | AT_EMPTY_PATH) == 0;
 }
@@ -268,7 +268,7 @@ int memory_map(int fd, uint64_t bytes, unsigned int flags, struct mapping *m, co
 	rc = memory_mapped(at, bytes, page_bytes, PROT_READ | PROT_WRITE, m, why);
 	if (rc)
 		return rc;
-	m->tells_residence = tells_residence(fd);
+	m->reports_residence = reports_residence(fd);
 	memory_populate(m, 0, bytes, false);
 	return 0;
 }
@@ -345,7 +345,7 @@ int memory_map_piece(int fd, uint64_t offset, uint64_t bytes, bool read_only, st
 	}
 	rc = memory_mapped(base, bytes, page_bytes, protection, m, why);
 	if (!rc)
-		m->tells_residence = tells_residence(fd);
+		m->reports_residence = reports_residence(fd);
 	return rc;
 }
 

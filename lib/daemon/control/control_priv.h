@@ -106,8 +106,8 @@ struct mapping {
 	uint8_t *base;
 	uint64_t bytes;
 	uint64_t page_bytes;
-	bool tells_residence; /* the kernel tells us which of its pages there are */
-	uint32_t range;	      /* in the SIGBUS handler's table */
+	bool reports_residence; /* the kernel tells us which of its pages there are */
+	uint32_t range;		/* in the SIGBUS handler's table */
 };
 
 /* A part of a client's file. Its users are MRs, one count for each of their extents. */

@@ -191,7 +191,7 @@ int run_add_segment(struct call *call)
 		object_drop(&piece->object);
 		return rc;
 	}
-	piece->mapping.tells_residence = is_ours((int)in->id);
+	piece->mapping.reports_residence = is_ours((int)in->id);
 	client_bind(client, at, bytes);
 	*(struct control_number *)call->reply =
 		(struct control_number){.number = piece->object.number};

@@ -11,7 +11,7 @@
 #include "channel.h"
 #include "commands.h"
 #include "events.h"
-#include "lives.h"
+#include "lifetime.h"
 
 int cm_service_adopt(struct cm_service *s, int fd)
 {

@@ -13,7 +13,7 @@
 #include "commands.h"
 #include "events.h"
 #include "ids.h"
-#include "lives.h"
+#include "lifetime.h"
 #include "ports.h"
 #include "requests.h"
 

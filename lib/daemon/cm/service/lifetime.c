@@ -8,7 +8,7 @@
 #include "commands.h"
 #include "events.h"
 #include "ids.h"
-#include "lives.h"
+#include "lifetime.h"
 #include "multicast.h"
 #include "numbers.h"
 #include "ports.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CM_SERVICE_LIVES_H
-#define CM_SERVICE_LIVES_H
+#ifndef CM_SERVICE_LIFETIME_H
+#define CM_SERVICE_LIFETIME_H
 /* The end of identifiers. The CM thread's alone. */
 #include "ucm.h"
 
