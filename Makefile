@@ -9,7 +9,7 @@ MUTATED ?= build-mutation
 STRESSED ?= build-stress
 FUZZED ?= build-fuzz
 
-.PHONY: help deps deps-build build demo check conformance soak stress fuzz mutation bench doc format install clean
+.PHONY: help deps deps-build build demo check conformance soak stress fuzz model mutation bench doc format install clean
 .NOTPARALLEL:
 
 help:
@@ -25,6 +25,7 @@ help:
 	@echo 'make stress   everything at random by two clients, ten minutes under ASan and ten under TSan, then'
 	@echo '              attacks under ASan (STRESS=n: so many seconds each)'
 	@echo 'make fuzz     libFuzzer at each target of tests/fuzz, under ASan and UBSan (FUZZ=n: so many seconds in all)'
+	@echo 'make model    Spin looks at all that can happen in the models of tests/model, for minutes'
 	@echo 'make mutation  breaks each checked condition in turn and tells which test notices (FILES="a.c b.c":'
 	@echo '              of these alone)'
 	@echo 'make bench    the benchmarks, each as a share of the physical limit'
@@ -84,6 +85,10 @@ fuzz: deps $(FUZZED)/build.ninja
 $(FUZZED)/build.ninja:
 	CC=clang-14 meson setup $(@D) --buildtype=debugoptimized -Db_lundef=false -Db_lto=false \
 		-Db_sanitize=address,undefined -Dfuzz=true
+
+model: deps
+	./tests/model/check tables
+	./tests/model/check spin -DMESSAGES=6 -DREPEATS=2
 
 SANITISE_address := address,undefined
 SANITISE_thread := thread
