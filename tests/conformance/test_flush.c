@@ -160,45 +160,61 @@ TEST_FLUSH(flush__is_in_no_other_message)
 	rig_expect_refusal(s, 0, PSN + 1, AETH_NAK_INVALID_REQUEST, 0);
 }
 
-/* oA19-14, oA19-15: answered again, whatever became of the key; not when it is too long ago. */
+/* oA19-14, oA19-15: answered again, whatever became of the key, and however many there were since. */
 RIG_TEST(flush__duplicates, make(ACCESS_FLUSH_GLOBAL, 4))
 {
 	struct wire_headers h = flush_headers(s, PSN);
 
-	for (uint32_t i = 0; i < 5; i++, h.psn++) {
+	for (uint32_t i = 0; i < 6; i++, h.psn++) {
 		rig_send(s, h, NULL, 0);
 		expect_answer(s, h.psn, i + 1);
 	}
 	rig_revoke(s, h.rkey);
-	for (uint32_t i = 1; i < 5; i++) {
+	for (uint32_t i = 0; i < 6; i++) {
 		h.psn = PSN + i;
 		rig_send(s, h, NULL, 0);
-		expect_answer(s, h.psn, 5);
+		expect_answer(s, h.psn, 6);
 	}
-	h.psn = PSN;
-	rig_send(s, h, NULL, 0);
-	rig_silent(s, MS);
-	assert_int_equal(rig_epsn(s, 0), PSN + 5);
+	assert_int_equal(rig_epsn(s, 0), PSN + 6);
 }
 
-/* One that was another operation the first time gets nothing that was ours. */
-TEST_FLUSH(flush__duplicate_of_another_kind)
+/* Peers that do not count it as a READ (soft-RoCE) may send any number: it takes no resource of a
+ * READ, nor the place of an atomic's result. */
+RIG_TEST(flush__takes_no_resource, make(ACCESS_FLUSH_GLOBAL, 1))
 {
-	struct wire_headers h;
+	enum { FLUSHES = 20, READ = 64 }; /* packets of the READ */
+	struct wire_headers h = flush_headers(s, PSN + 1 + READ), atomic;
 	struct rig_packet p;
 
-	memset(s->node[0].memory + AT, 0xee, 8);
-	for (uint32_t i = 0; i < 8; i++) {
-		h = rig_headers(s, 0, WIRE_RC_FETCH_ADD, PSN + i, AT, 0);
+	*(uint64_t *)(s->node[0].memory + AT) = 4711;
+	atomic = rig_headers(s, 0, WIRE_RC_FETCH_ADD, PSN, AT, 0);
+	atomic.swap_add = 1;
+	rig_send(s, atomic, NULL, 0);
+	rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN);
+	rig_request(s, 0, WIRE_RC_READ_REQUEST, PSN + 1, AT, READ * 1024, 0);
+	for (uint32_t i = 0; i < FLUSHES; i++, h.psn++)
 		rig_send(s, h, NULL, 0);
-		rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN + i);
-	}
-	rig_send(s, flush_headers(s, PSN + 8), NULL, 0);
-	expect_answer(s, PSN + 8, 9);
-	h.psn = PSN + 8;
-	rig_send(s, h, NULL, 0);
-	p = rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN + 8);
-	assert_true(p.h.orig == 0);
+	for (uint32_t i = 0; i < READ; i++)
+		rig_expect(s,
+			   i == 0	   ? WIRE_RC_READ_RESP_FIRST
+			   : i == READ - 1 ? WIRE_RC_READ_RESP_LAST
+					   : WIRE_RC_READ_RESP_MIDDLE,
+			   PSN + 1 + i);
+	for (uint32_t i = 0; i < FLUSHES; i++)
+		expect_answer(s, PSN + 1 + READ + i, 3 + i);
+	rig_send(s, atomic, NULL, 0);
+	p = rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN);
+	assert_true(p.h.orig == 4711);
+}
+
+/* One that was another operation the first time gets nothing. */
+TEST_FLUSH(flush__duplicate_of_another_kind)
+{
+	rig_send(s, flush_headers(s, PSN), NULL, 0);
+	expect_answer(s, PSN, 1);
+	rig_send(s, rig_headers(s, 0, WIRE_RC_FETCH_ADD, PSN, AT, 0), NULL, 0);
+	rig_silent(s, MS);
+	rig_untouched(s, AT, 8);
 }
 
 /* ---- the requester ---- */

@@ -50,6 +50,13 @@ static bool duplicate_result(struct ee_work *w)
 	return false;
 }
 
+/* What came before it has been placed since (oA19-14, oA19-15). */
+static bool duplicate_flush(struct ee_work *w)
+{
+	w->respond = answer_of(w->op);
+	return true;
+}
+
 enum ee_state step_duplicate(struct ee_work *w)
 {
 	bool answer = false;
@@ -58,6 +65,8 @@ enum ee_state step_duplicate(struct ee_work *w)
 	w->respond = RESPONSE_ACK;
 	if (w->op->kind == WIRE_KIND_READ)
 		answer = duplicate_read(w);
+	else if (w->op->kind == WIRE_KIND_FLUSH)
+		answer = duplicate_flush(w);
 	else if (w->op->flags & WIRE_ANSWERED)
 		answer = duplicate_result(w);
 	else

@@ -245,7 +245,6 @@ static void keep_result(struct engine *e, struct qp *qp, uint64_t psn, uint64_t 
 /* Executed, and answered by a response of its own. */
 static enum ee_state answered(struct ee_work *w)
 {
-	keep_result(w->e, w->qp, ee_long_psn(w->qp, w->a->headers.psn), w->a->orig);
 	send_ack(w->e, w->ee, w->qp); /* for earlier requests, before the PSN advances */
 	w->respond = answer_of(w->op);
 	return EE_CXT_WB;
@@ -259,6 +258,9 @@ _Static_assert(ACCESS_FLUSH_GLOBAL / WIRE_FLUSH_GLOBAL ==
  * FLUSH. What the queue pair received before has been written by this lcore, in order; once the
  * fence is over, every other CPU sees it, too. Of a whole region, and of no bytes, only key and
  * rights are checked: as for the first byte.
+ *
+ * There is nothing to remember of it, and its answer may be given at any time: as that of a
+ * duplicate it holds no resource. So it is no matter if the peer counts it as a READ or not.
  */
 static enum ee_state flush(struct ee_work *w)
 {
@@ -273,7 +275,7 @@ static enum ee_state flush(struct ee_work *w)
 	if (unlikely(s != V2P_SUCCESS))
 		return refused(w, s, OUTCOME_REMOTE_ACCESS);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	w->a->orig = 0;
+	w->duplicate = true;
 	return answered(w);
 }
 
@@ -296,6 +298,7 @@ enum ee_state step_atomic(struct ee_work *w)
 	if ((uintptr_t)w->addr % sizeof(uint64_t))
 		return fail(w, OUTCOME_INVALID_REQUEST);
 	w->a->orig = execute_atomic(w, (uint64_t *)w->addr);
+	keep_result(w->e, qp, ee_long_psn(qp, h->psn), w->a->orig);
 	return answered(w);
 }
 

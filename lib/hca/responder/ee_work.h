@@ -55,7 +55,7 @@ struct ee_work {
 	struct qp *qp;
 	enum wire_outcome outcome;
 	enum response_kind respond; /* RC: what GEN_RESP passes to RespPktGen */
-	bool duplicate;
+	bool duplicate;		    /* or a FLUSH: the answer holds no resource */
 	bool again;	/* VirtToPhys has a request pending: the packet is executed anew at the next
 			   poll, and nothing has happened yet */
 	bool gone;	/* the payload was copied too late: the packet is dropped */

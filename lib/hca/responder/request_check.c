@@ -77,7 +77,7 @@ static bool kind_allows(const struct qp *qp, const struct arrival *a, const stru
 		return qp->access & ACCESS_REMOTE_WRITE && a->headers.va % 8 == 0 &&
 		       a->headers.dma_len == 8 && a->payload_bytes == 8 && has_resource(qp);
 	case WIRE_KIND_FLUSH:
-		return flush_allowed(qp, &a->headers) && has_resource(qp);
+		return flush_allowed(qp, &a->headers);
 	case WIRE_KIND_READ_RESP:
 	case WIRE_KIND_ATOMIC_ACK:
 	case WIRE_KIND_ACK:

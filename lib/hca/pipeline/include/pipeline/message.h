@@ -21,16 +21,16 @@
  * of a pool has it, so that buffers may be taken and freed raw.
  *
  *   field                     who writes it
- *   buf_addr, buf_len,        nobody; in a clone, who makes it: HeaderParser (a datagram for several
+ *   buf_addr, buf_len,        nobody; in a clone, who makes it: HeaderParser (a datagram for many
  *   priv_size                 queue pairs), the ring port
- *   data_off, data_len,       ReqPktGen and RespPktGen, once, when they make the frame; the port that
- *   pkt_len                   received it. Nobody changes a frame that was sent: it may be sent
- *                             again, and on a ring port its receiver has the same one
- *   ol_flags                  ReqPktGen and RespPktGen: 0 or marks (frame_marks.h), which ports with
- *                             a driver clear in what they receive, and clones take over
+ *   data_off, data_len,       ReqPktGen and RespPktGen, once, when they make the frame; the port
+ *   pkt_len                   that received it. Nobody changes a frame that was sent: it may be
+ *                             sent again, and on a ring port its receiver has the same one
+ *   ol_flags                  ReqPktGen and RespPktGen: 0 or marks (frame_marks.h), which ports
+ *                             with a driver clear in what they receive, and clones take over
  *   refcnt                    RequesterTransControl: 2, for the wire and for MultiQueue;
- *                             RequesterRecvControl: one more, to send it again; a port: one more, to
- *                             capture, duplicate or loop it; a free takes one off
+ *                             RequesterRecvControl: one more, to send it again; a port: one more,
+ *                             to capture, duplicate or loop it; a free takes one off
  *   next, nb_segs             nobody: 1 segment. Ports drop received frames of several
  *   port                      the driver; nobody reads it
  *   packet_type, tx_offload   capture, in copies of its own
@@ -137,7 +137,7 @@ struct arrival {
 	uint64_t va;	       /* read: from where */
 	uint32_t rkey;
 	uint8_t syndrome;    /* AETH syndrome of ack, nak; of atomic ack and the read's AETHs */
-	uint8_t duplicate;   /* EE→RESPG: the request had been answered before */
+	uint8_t duplicate;   /* EE→RESPG: the request had been answered before, or is a FLUSH */
 	uint16_t icrc_bytes; /* not 0: the ICRC is still to be checked; see arrival_intact() */
 	uint64_t orig;	     /* atomic: the original value */
 };
