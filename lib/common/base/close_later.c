@@ -1,29 +1,46 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Closes descriptors in threads where that may take any time: close_later.h. One thread empties the
- * queue, another stands by: if descriptors wait while the first has been closing one for too long,
- * it takes over and creates a new standby. A late thread exits when its close returns, or with the
- * process; it is never joined.
+ * Closes descriptors where it may take as long as it likes: close_later.h. One thread closes, another stands by: if descriptors
+ * wait while the first has been closing one for too long, it takes over and creates a new standby. A late thread exits when its
+ * close returns, or with the process; no one joins it.
+ *
+ * Descriptors wait in a queue of the user who sent them. He gets no more threads than his share of SHARE_closers, so those of others
+ * are closed however many of his take long.
  */
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
 #include "base/close_later.h"
 #include "base/log.h"
+#include "base/shares.h"
 
 enum { STACK_BYTES = 128 * 1024, PATIENCE_MS = 10 };
+
+struct waiting {
+	struct waiting *next;
+	int fd;
+};
+
+struct owner {
+	struct owner *next;
+	struct share_user *user; /* NULL: descriptors of the daemon's own */
+	struct waiting *first, **last;
+	uint32_t closing; /* threads that close one of them */
+};
 
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t more, late, done; /* for the closer, the standby, close_later_finish() */
-	int fd[CLOSE_LATER_MAX];	 /* a ring */
-	uint32_t put, taken;		 /* free running */
+	struct owner *owners;		 /* the one served last is the last one */
+	uint32_t waiting;
 	uint32_t closing, threads;
-	uint32_t turn;	/* number of the thread that empties the queue; 0: none yet */
+	uint32_t turn;	/* number of the thread that empties the queues; 0: none yet */
 	bool busy;	/* closing ... */
 	uint64_t since; /* ... since then, ms */
 	bool standby;	/* there is a standby thread, or will be */
@@ -80,10 +97,10 @@ static bool is_late(void)
 /* Polls while descriptors are waiting. */
 static void stand_by(void)
 {
-	while (all.turn && (all.put == all.taken || !is_late())) {
+	while (all.turn && (!all.waiting || !is_late())) {
 		struct timespec until;
 
-		if (all.put == all.taken || !all.busy) {
+		if (!all.waiting || !all.busy) {
 			pthread_cond_wait(&all.late, &all.lock);
 			continue;
 		}
@@ -98,27 +115,103 @@ static void stand_by(void)
 	all.turn++;
 }
 
+static struct owner *owner_of(struct share_user *user)
+{
+	struct owner *o = all.owners;
+
+	while (o && o->user != user)
+		o = o->next;
+	if (o)
+		return o;
+	o = calloc(1, sizeof(*o));
+	if (!o)
+		return NULL;
+	o->user = user;
+	o->last = &o->first;
+	o->next = all.owners;
+	all.owners = o;
+	return o;
+}
+
+static void unlink_owner(const struct owner *o)
+{
+	struct owner **at = &all.owners;
+
+	while (*at != o)
+		at = &(*at)->next;
+	*at = o->next;
+}
+
+/* The next user in turn who may have another thread; NULL: none. He goes to the end. */
+static struct owner *pick(void)
+{
+	struct owner *o = all.owners, **end = &all.owners;
+
+	while (o && !(o->first && (!o->user || share_user_take(o->user, SHARE_closers, 1))))
+		o = o->next;
+	if (!o)
+		return NULL;
+	unlink_owner(o);
+	while (*end)
+		end = &(*end)->next;
+	*end = o;
+	o->next = NULL;
+	return o;
+}
+
+static int take_fd(struct owner *o)
+{
+	struct waiting *w = o->first;
+	int fd = w->fd;
+
+	o->first = w->next;
+	if (!o->first)
+		o->last = &o->first;
+	all.waiting--;
+	free(w);
+	return fd;
+}
+
+/* One of his is closed. */
+static void closed(struct owner *o)
+{
+	all.closing--;
+	o->closing--;
+	if (o->user) {
+		share_user_give(o->user, SHARE_closers, 1);
+		share_return(o->user, SHARE_closings, 0, 1);
+	}
+	if (!o->closing && !o->first) {
+		unlink_owner(o);
+		free(o);
+	}
+}
+
 static void close_next(uint32_t turn)
 {
+	struct owner *o;
 	int fd;
 
-	while (all.taken == all.put)
+	while (!(o = pick()))
 		pthread_cond_wait(&all.more, &all.lock);
-	fd = all.fd[all.taken++ % CLOSE_LATER_MAX];
+	fd = take_fd(o);
 	if (!all.standby)
 		add_thread();
 	all.busy = true;
 	all.since = now_ms();
 	all.closing++;
-	if (all.taken != all.put)
+	o->closing++;
+	if (all.waiting)
 		pthread_cond_signal(&all.late);
 	pthread_mutex_unlock(&all.lock);
 	close(fd);
 	pthread_mutex_lock(&all.lock);
-	all.closing--;
+	closed(o);
 	if (turn == all.turn)
 		all.busy = false;
-	if (!all.closing && all.taken == all.put)
+	else if (all.waiting)
+		pthread_cond_signal(&all.more); /* his next one may have its turn now */
+	if (!all.closing && !all.waiting)
 		pthread_cond_broadcast(&all.done);
 }
 
@@ -144,24 +237,55 @@ static void *close_later_run(void *arg)
 
 /* ---- the interface ---- */
 
-void close_later(int fd)
+void close_later(int fd, struct share_client *from)
 {
+	struct waiting *w = malloc(sizeof(*w));
+	struct share_user *user = NULL;
+	struct owner *o;
+
+	if (from) {
+		share_add(from, SHARE_closings, 1);
+		user = share_leave(from, SHARE_closings, 1);
+	}
 	pthread_mutex_lock(&all.lock);
-	if (all.put - all.taken < CLOSE_LATER_MAX)
-		all.fd[all.put++ % CLOSE_LATER_MAX] = fd;
+	o = w ? owner_of(user) : NULL;
+	if (o) {
+		*w = (struct waiting){.fd = fd};
+		*o->last = w;
+		o->last = &w->next;
+		all.waiting++;
+	} else {
+		free(w); /* without memory it stays open */
+	}
 	if (!all.threads)
 		add_thread();
 	pthread_cond_signal(all.busy ? &all.late : &all.more);
 	pthread_mutex_unlock(&all.lock);
 }
 
-void close_later_socket(int fd)
+void close_later_socket(int fd, struct share_client *from)
 {
 	shutdown(fd, SHUT_RDWR);
-	close_later(fd);
+	close_later(fd, from);
 }
 
-unsigned int close_later_receive(struct msghdr *m, int *fds, unsigned int most)
+void close_later_stranger(int fd, struct shares *shares)
+{
+	struct ucred who = {.uid = (uid_t)-1};
+	socklen_t bytes = sizeof(who);
+	struct share_client from;
+
+	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &bytes);
+	if (!shares || share_client_begin(shares, who.uid, who.pid, &from)) {
+		close_later_socket(fd, NULL);
+		return;
+	}
+	close_later_socket(fd, &from);
+	share_client_end(&from);
+}
+
+unsigned int close_later_receive(struct msghdr *m, int *fds, unsigned int most,
+				 struct share_client *from)
 {
 	unsigned int count = 0;
 
@@ -177,7 +301,7 @@ unsigned int close_later_receive(struct msghdr *m, int *fds, unsigned int most)
 			if (count < most)
 				fds[count] = fd;
 			else
-				close_later(fd);
+				close_later(fd, from);
 		}
 	}
 	return count;
@@ -186,7 +310,7 @@ unsigned int close_later_receive(struct msghdr *m, int *fds, unsigned int most)
 void close_later_finish(void)
 {
 	pthread_mutex_lock(&all.lock);
-	while (all.closing || all.taken != all.put)
+	while (all.closing || all.waiting)
 		pthread_cond_wait(&all.done, &all.lock);
 	pthread_mutex_unlock(&all.lock);
 }

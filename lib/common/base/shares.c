@@ -219,18 +219,23 @@ static uint64_t beyond_of(const struct share_user *u, const struct pool *p, uint
 	return least(held, user_most(u, p)) - inside_of(p, held);
 }
 
-static bool grants(const struct share_client *c, const struct pool *p, enum share row, uint64_t n,
-		   uint64_t held)
+static bool grants_user(const struct share_user *u, const struct pool *p, uint64_t n, uint64_t held)
 {
-	const struct share_user *u = c->user;
 	uint64_t more, after = held + n;
 
-	if (n > p->total || c->held[row] + n > p->client_most || after > user_most(u, p))
+	if (n > p->total || after > user_most(u, p))
 		return false;
 	more = beyond_of(u, p, after) - beyond_of(u, p, held);
 	if (more && p->beyond + more > p->total - p->reserve)
 		return false;
 	return p->inside + inside_of(p, after) - inside_of(p, held) <= p->reserve;
+}
+
+static bool grants(const struct share_client *c, const struct pool *p, enum share row, uint64_t n,
+		   uint64_t held)
+{
+	return n <= p->total && c->held[row] + n <= p->client_most &&
+	       grants_user(c->user, p, n, held);
 }
 
 /* The user holds n more, or (wrapping) less. */
@@ -285,6 +290,30 @@ void share_spend(struct share_client *c, enum share row, uint64_t n)
 	pthread_mutex_lock(&c->user->all->lock);
 	add(c->user, row, hca_of(c, row), n);
 	pthread_mutex_unlock(&c->user->all->lock);
+}
+
+bool share_user_take(struct share_user *u, enum share row, uint64_t n)
+{
+	struct pool *p = &u->all->pools[row][0];
+	bool granted;
+
+	pthread_mutex_lock(&u->all->lock);
+	granted = grants_user(u, p, n, u->held[row][0]);
+	if (granted) {
+		add(u, row, 0, n);
+	} else {
+		u->refused[row][0]++;
+		p->refused++;
+	}
+	pthread_mutex_unlock(&u->all->lock);
+	return granted;
+}
+
+void share_user_give(struct share_user *u, enum share row, uint64_t n)
+{
+	pthread_mutex_lock(&u->all->lock);
+	add(u, row, 0, -n);
+	pthread_mutex_unlock(&u->all->lock);
 }
 
 void share_refill(struct shares *s, enum share row)
@@ -390,17 +419,37 @@ void share_client_end(struct share_client *c)
 	c->user = NULL;
 }
 
+/* Is something of his on its way back? */
+static bool is_awaited(const struct share_user *u)
+{
+	for (unsigned int row = 0; row < SHARE_COUNT; row++)
+		for (unsigned int hca = 0; hca < HCA_MAX; hca++)
+			if (u->left[row][hca])
+				return true;
+	return false;
+}
+
 void shares_destroy(struct shares *s)
 {
+	struct share_user *next;
+	bool awaited = false;
+
 	if (!s)
 		return;
-	while (s->users) {
-		struct share_user *u = s->users;
-
+	pthread_mutex_lock(&s->lock);
+	for (struct share_user *u = s->users; u; u = next) {
+		next = u->next;
 		ASSERT(!u->clients);
-		s->users = u->next;
-		free(u);
+		if (is_awaited(u)) {
+			awaited = true;
+		} else {
+			u->holdings = 0;
+			forget_if_idle(u);
+		}
 	}
+	pthread_mutex_unlock(&s->lock);
+	if (awaited)
+		return; /* whoever brings it back needs both; the process ends */
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 }

@@ -224,7 +224,7 @@ static void adopt_channels(struct cm_thread *t)
 			continue;
 		if (cm_service_adopt(t->service, fd)) {
 			LOG(WARNING, "no room for another channel of the connection manager");
-			close_later_socket(fd);
+			close_later_stranger(fd, t->config.shares);
 		}
 	}
 }
@@ -416,7 +416,7 @@ static void close_channels(struct cm_thread *t)
 
 	while (t->pipe[0] >= 0 && read(t->pipe[0], &fd, sizeof(fd)) == sizeof(fd))
 		if (fd >= 0)
-			close_later_socket(fd);
+			close_later_stranger(fd, t->config.shares);
 }
 
 void cm_thread_destroy(struct cm_thread *t)

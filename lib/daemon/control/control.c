@@ -249,7 +249,8 @@ int control_adopt(struct control *c, int fd)
 		return -ENOMEM;
 	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &bytes);
 	rc = share_client_begin(c->shares, who.uid, who.pid, &client->shares);
-	if (!rc && share_take(&client->shares, SHARE_connections, 1))
+	if (!rc && (share_use(&client->shares, SHARE_closings, 0) ||
+		    share_take(&client->shares, SHARE_connections, 1)))
 		rc = -EUSERS;
 	if (rc) {
 		share_client_end(&client->shares);
@@ -307,9 +308,9 @@ static void client_end(struct client *client)
 		c->pending--;
 	control_unwatch(c, client->fd);
 	if (client->handed_over)
-		close_later(client->fd);
+		close_later(client->fd, &client->shares);
 	else
-		close_later_socket(client->fd);
+		close_later_socket(client->fd, &client->shares);
 	if (client->next)
 		client->next->prev = client->prev;
 	if (client->prev)
@@ -331,7 +332,7 @@ static void refuse_one(struct control *c)
 	fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd >= 0) {
 		LOG(WARNING, "no descriptor for another client");
-		close_later_socket(fd);
+		close_later_stranger(fd, c->shares);
 	}
 	spare_open(c);
 }
@@ -352,13 +353,13 @@ static void accept_clients(struct control *c)
 		}
 		if (control_adopt(c, fd)) {
 			LOG(WARNING, "no room for another client");
-			close_later_socket(fd);
+			close_later_stranger(fd, c->shares);
 		}
 	}
 }
 
 /* Takes a message and closes any descriptors with it. False: there is none. */
-static bool drain(int fd)
+static bool drain(int fd, struct share_client *from)
 {
 	union close_later_control room;
 	char byte;
@@ -370,7 +371,7 @@ static bool drain(int fd)
 
 	if (recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0)
 		return false;
-	close_later_receive(&msg, NULL, 0);
+	close_later_receive(&msg, NULL, 0, from);
 	return true;
 }
 
@@ -380,7 +381,7 @@ static void bell_rung(struct client *client)
 	const struct device *d = client->device;
 	uint64_t one = 1;
 
-	for (int i = 0; i < BELL_DRAIN_MAX && drain(client->bell); i++)
+	for (int i = 0; i < BELL_DRAIN_MAX && drain(client->bell, &client->shares); i++)
 		;
 	if (d->config.kick_eventfd >= 0 && write(d->config.kick_eventfd, &one, sizeof(one)) < 0)
 		return; /* its counter is full: it is readable as it is */

@@ -18,16 +18,16 @@ struct descriptors {
 	bool truncated; /* there were more */
 };
 
-static void close_all(struct descriptors *d)
+static void close_all(struct descriptors *d, struct share_client *from)
 {
 	for (unsigned int i = 0; i < d->count; i++)
-		close_later(d->fd[i]);
+		close_later(d->fd[i], from);
 	d->count = 0;
 }
 
-static void take_descriptors(struct msghdr *msg, struct descriptors *d)
+static void take_descriptors(struct msghdr *msg, struct descriptors *d, struct share_client *from)
 {
-	unsigned int n = close_later_receive(msg, d->fd, MESSAGE_FDS_MAX);
+	unsigned int n = close_later_receive(msg, d->fd, MESSAGE_FDS_MAX, from);
 
 	d->count = n < MESSAGE_FDS_MAX ? n : MESSAGE_FDS_MAX;
 	d->truncated = n > MESSAGE_FDS_MAX || msg->msg_flags & MSG_CTRUNC;
@@ -46,7 +46,7 @@ static ssize_t receive(struct client *client, struct message *m, struct descript
 
 	if (n < 0)
 		return errno == EINTR ? -EAGAIN : -errno;
-	take_descriptors(&msg, d);
+	take_descriptors(&msg, d, &client->shares);
 	return msg.msg_flags & MSG_TRUNC ? -EMSGSIZE : n;
 }
 
@@ -137,14 +137,20 @@ static void set_pending(struct client *client, bool pending)
 static bool serve_one(struct client *client)
 {
 	struct descriptors d = {.count = 0};
-	ssize_t n = receive(client, &client->request, &d);
 	const char *wrong;
+	ssize_t n;
 
+	/* Whatever it brings would have to be closed, as so many of its user's. */
+	if (share_use(&client->shares, SHARE_closings, 0)) {
+		client->gone = true;
+		return false;
+	}
+	n = receive(client, &client->request, &d);
 	if (n == -EAGAIN)
 		return false;
 	if (n == 0 || (n < 0 && n != -EMSGSIZE)) {
 		client->gone = true;
-		close_all(&d);
+		close_all(&d, &client->shares);
 		return false;
 	}
 	wrong = n < 0 ? "too long" : malformed(client, &client->request, (size_t)n, &d);
@@ -155,7 +161,7 @@ static bool serve_one(struct client *client)
 	} else if (session_run(client, d.fd) == -EAGAIN) {
 		set_pending(client, true);
 	}
-	close_all(&d);
+	close_all(&d, &client->shares);
 	return !client->gone && !client->pending;
 }
 

@@ -90,7 +90,7 @@ void client_teardown(struct client *client)
 	client->run_count = client->run_room = 0;
 	if (client->bell >= 0) {
 		control_unwatch(client->control, client->bell);
-		close_later(client->bell);
+		close_later(client->bell, &client->shares);
 	}
 	client->bell = -1;
 	client->queue_pd = NULL;

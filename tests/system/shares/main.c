@@ -81,6 +81,56 @@ static unsigned int attack_requests(void)
 	return CLIENTS;
 }
 
+/* A TCP connection, with little room, whose last close waits for the other end, which takes nothing. *other: that end. */
+static int lingering_pair(int listener, int *other)
+{
+	static const char data[1 << 16];
+	const struct linger linger = {.l_onoff = 1, .l_linger = 60};
+	struct sockaddr_in at;
+	socklen_t bytes = sizeof(at);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), little = 4096;
+
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &little, sizeof(little));
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	if (getsockname(listener, (struct sockaddr *)&at, &bytes) ||
+	    connect(fd, (struct sockaddr *)&at, bytes))
+		return -1;
+	*other = accept(listener, NULL, NULL);
+	while (send(fd, data, sizeof(data), MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
+		;
+	return fd;
+}
+
+/* Descriptors whose close takes long, until nothing is accepted any more. Each batch is sent by a process of its own, which waits
+ * for them itself if the daemon is quicker. */
+static unsigned int attack_linger(void)
+{
+	enum { BATCH = 60, BATCHES = 50 };
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), little = 4096, fd[BATCH],
+	    other, here;
+	const struct control_header query = {.type = CONTROL_QUERY_PORT};
+	struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	unsigned int n = 0;
+
+	setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &little, sizeof(little));
+	if (bind(listener, (struct sockaddr *)&any, sizeof(any)) || listen(listener, 16))
+		return 0;
+	for (int batch = 0; batch < BATCHES && (here = connect_once()) >= 0; batch++) {
+		for (int i = 0; i < BATCH; i++)
+			fd[i] = lingering_pair(listener, &other);
+		if (fork() == 0) {
+			raw_send(here, &query, sizeof(query), fd, BATCH);
+			_exit(0);
+		}
+		for (int i = 0; i < BATCH; i++)
+			close(fd[i]);
+		raw_receive(here, NULL, 0); /* it is over */
+		close(here);
+		n += BATCH;
+	}
+	return n;
+}
+
 static unsigned int attack_log(void)
 {
 	const struct control_piece in = {.bytes = PAGE};
@@ -468,17 +518,12 @@ static const struct {
 } attacks[] = {
 	{"connect", attack_connect},
 
-	{"requests", attack_requests},
-	{"log", attack_log},
-	{"map", attack_map},
-	{"register", attack_register},
-	{"scatter", attack_scatter},
-	{"objects", attack_objects},
-	{"attach", attack_attach},
-	{"cm_channels", attack_cm_channels},
-	{"cm_ids", attack_cm_ids},
-	{"cm_ports", attack_cm_ports},
-	{"cm_events", attack_cm_events},
+	{"requests", attack_requests},	     {"log", attack_log},
+	{"linger", attack_linger},	     {"map", attack_map},
+	{"register", attack_register},	     {"scatter", attack_scatter},
+	{"objects", attack_objects},	     {"attach", attack_attach},
+	{"cm_channels", attack_cm_channels}, {"cm_ids", attack_cm_ids},
+	{"cm_ports", attack_cm_ports},	     {"cm_events", attack_cm_events},
 	{"cm_requests", attack_cm_requests},
 };
 

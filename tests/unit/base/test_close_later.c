@@ -7,8 +7,9 @@
 #include "../descriptors.h"
 #include "../lingering.h"
 #include "base/close_later.h"
+#include "base/shares.h"
 
-enum { BURST = 500 };
+enum { FILES = 500 };
 
 /* Threads that were late have ended. */
 static void wait_threads(unsigned int n)
@@ -24,8 +25,8 @@ TEST(close_later__a_burst)
 
 	(void)state;
 	for (int round = 0; round < 3; round++) {
-		for (int i = 0; i < BURST; i++)
-			close_later(open("/dev/null", O_RDONLY | O_CLOEXEC));
+		for (int i = 0; i < FILES; i++)
+			close_later(open("/dev/null", O_RDONLY | O_CLOEXEC), NULL);
 		close_later_finish();
 		assert_int_equal(open_descriptors(), before);
 	}
@@ -42,9 +43,9 @@ TEST(close_later__behind_some_that_wait)
 	for (int i = 0; i < 8; i++)
 		fd[i] = lingering(&peer[i]);
 	for (int i = 0; i < 8; i++)
-		close_later(fd[i]);
+		close_later(fd[i], NULL);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
-	close_later(pair[1]);
+	close_later(pair[1], NULL);
 	assert_int_equal(recv(pair[0], &byte, 1, 0), 0); /* until it is closed */
 	close(pair[0]);
 	assert_true(lingering_now_ms() - begun < LINGER_LEAST_MS);
@@ -54,4 +55,42 @@ TEST(close_later__behind_some_that_wait)
 	assert_int_equal(open_descriptors(), before);
 	wait_threads(threads);
 	assert_true(lingering_now_ms() - begun < LINGER_LEAST_MS);
+}
+
+/* Of a user who has sent many that take long, some hold a thread each; those of others are closed. */
+TEST(close_later__of_many_users)
+{
+	enum { MANY = 80 };
+	unsigned int before = open_descriptors();
+	uint64_t begun = lingering_now_ms();
+	struct shares *s = shares_create(0);
+	struct share_client bad, good;
+	int pair[2], peer[MANY], fd[MANY];
+	struct share_info info;
+	char byte;
+
+	(void)state;
+	assert_int_equal(share_client_begin(s, 1000, 1, &bad), 0);
+	assert_int_equal(share_client_begin(s, 1001, 2, &good), 0);
+	for (int i = 0; i < MANY; i++)
+		fd[i] = lingering(&peer[i]);
+	for (int i = 0; i < MANY; i++)
+		close_later(fd[i], &bad);
+	share_client_end(&bad);
+	for (int i = 0; i < 3 * FILES; i++)
+		close_later(open("/dev/null", O_RDONLY | O_CLOEXEC), &good);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	close_later(pair[1], &good);
+	assert_int_equal(recv(pair[0], &byte, 1, 0), 0); /* until it is closed */
+	close(pair[0]);
+	assert_true(lingering_now_ms() - begun < LINGER_LEAST_MS);
+	shares_info(s, SHARE_closings, 0, &info);
+	assert_in_range(info.used, MANY, MANY + 1);
+	for (int i = 0; i < MANY; i++)
+		close(peer[i]);
+	close_later_finish();
+	assert_int_equal(open_descriptors(), before);
+	share_client_end(&good);
+	assert_int_equal(shares_holders(s, NULL, 0), 0);
+	shares_destroy(s);
 }

@@ -348,7 +348,7 @@ static int open_with_bell(int fd)
 
 	raw_send(fd, &m, sizeof(m), &page, 1);
 	assert_true(recvmsg(fd, &msg, 0) > 0);
-	assert_int_equal(close_later_receive(&msg, &bell, 1), 1);
+	assert_int_equal(close_later_receive(&msg, &bell, 1, NULL), 1);
 	close(page);
 	return bell;
 }
@@ -371,7 +371,7 @@ TEST(descriptors__that_do_not_close)
 		for (unsigned int i = 1; i < n; i++)
 			fds[i] = fds[0];
 		raw_send(fd, &query, sizeof(query), fds, n);
-		close_later(fds[0]); /* the last copy may be ours */
+		close_later(fds[0], NULL); /* the last copy may be ours */
 		assert_int_equal(raw_receive(fd, NULL, 0), RAW_GONE);
 		close(fd);
 	}
@@ -379,14 +379,14 @@ TEST(descriptors__that_do_not_close)
 	fds[0] = lingering(&peer[2]);
 	raw_send(fd, &bad, sizeof(bad), NULL, 0);
 	raw_send(fd, &query, sizeof(query), fds, 1);
-	close_later(fds[0]);
+	close_later(fds[0], NULL);
 	assert_int_equal(raw_receive(fd, NULL, 0), RAW_GONE);
 	close(fd);
 	fd = raw_connect(f.path);
 	bell = open_with_bell(fd);
 	fds[0] = lingering(&peer[3]);
 	raw_send(bell, &bad, 1, fds, 1);
-	close_later(fds[0]);
+	close_later(fds[0], NULL);
 	close(bell);
 	close(fd);
 	for (int i = 0; i < 4; i++)
@@ -409,7 +409,7 @@ TEST(bell__of_a_client_that_has_gone)
 
 	(void)state;
 	for (int i = 0; i < SLOW; i++)
-		close_later(lingering(&peer[i]));
+		close_later(lingering(&peer[i]), NULL);
 	close(fd);
 	assert_true(fixture_wait_clients(&f, 0));
 	send(bell, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL); /* fails if it is closed by now */

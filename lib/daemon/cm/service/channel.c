@@ -56,7 +56,7 @@ void ucm_channel_close(struct ucm_channel *ch)
 	LIST_REMOVE(ch, of_service);
 	/* The program may still have a copy: closing alone would leave it in the epoll set. */
 	epoll_ctl(s->epoll, EPOLL_CTL_DEL, ch->fd, NULL);
-	close_later_socket(ch->fd);
+	close_later_socket(ch->fd, &ch->shares);
 	share_client_end(&ch->shares);
 	free(ch);
 }
@@ -85,7 +85,7 @@ static int receive(struct ucm_channel *ch, struct message *m)
 	m->fd_count = 0;
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -1;
-	m->fd_count = close_later_receive(&h, &m->fd, 1);
+	m->fd_count = close_later_receive(&h, &m->fd, 1, &ch->shares);
 	m->length = (size_t)n;
 	m->cut = h.msg_flags & (MSG_TRUNC | MSG_CTRUNC);
 	/* An empty message looks like end-of-file; it is not a command. */
@@ -150,7 +150,7 @@ void ucm_channel_serve(struct ucm_channel *ch)
 {
 	for (int i = 0; i < UCM_COMMANDS_PER_TURN; i++) {
 		struct message m;
-		int got = receive(ch, &m);
+		int got = share_use(&ch->shares, SHARE_closings, 0) ? -1 : receive(ch, &m);
 
 		if (got < 0) {
 			ucm_channel_close(ch);
@@ -160,7 +160,7 @@ void ucm_channel_serve(struct ucm_channel *ch)
 			break;
 		answer(ch, &m);
 		if (m.fd_count)
-			close_later(m.fd);
+			close_later(m.fd, &ch->shares);
 	}
 	/* Retry a wake-up byte that found no room. */
 	if (!TAILQ_EMPTY(&ch->events))

@@ -12,25 +12,31 @@
 
 enum {
 	CLOSE_LATER_THREADS = 64,
-	CLOSE_LATER_MAX = 65536,       /* most that wait for a thread; further ones stay open */
 	CLOSE_LATER_MESSAGE_MAX = 253, /* descriptors in one message (SCM_MAX_FD): with less room
 					the kernel closes the others, and blocks */
 };
 
 /* Control buffer for all descriptors that a message may carry. */
+struct share_client;
+struct shares;
+
 union close_later_control {
 	struct cmsghdr head;
 	char bytes[CMSG_SPACE(CLOSE_LATER_MESSAGE_MAX * sizeof(int))];
 };
 
-/* Closes fd soon. The caller gives it up. */
-void close_later(int fd);
+/* Closes fd soon. The caller gives it up. `from`: who sent it, whose share (SHARE_closings) it is until it is closed, also after the
+ * client's end; NULL: nobody. Without memory it stays open. */
+void close_later(int fd, struct share_client *from);
 /* The same for a connected socket; the peer sees the shutdown at once. */
-void close_later_socket(int fd);
+void close_later_socket(int fd, struct share_client *from);
+/* The same of somebody who has not become a client; the socket tells whose. shares may be NULL. */
+void close_later_stranger(int fd, struct shares *shares);
 
 /* Takes the descriptors of a message received with a close_later_control: the first `most` into fds, the
  * others are closed. Returns how many there were. */
-unsigned int close_later_receive(struct msghdr *m, int *fds, unsigned int most);
+unsigned int close_later_receive(struct msghdr *m, int *fds, unsigned int most,
+				 struct share_client *from);
 
 /* Waits until all are closed. For tests. */
 void close_later_finish(void);

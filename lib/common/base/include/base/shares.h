@@ -57,7 +57,7 @@ struct share_client {
 
 /* NULL: no memory. The user `owner`, and root, may have all but the reserves. */
 struct shares *shares_create(uint32_t owner);
-/* All clients have ended. NULL is allowed. */
+/* All clients have ended. What is still on its way back keeps it alive. NULL is allowed. */
 void shares_destroy(struct shares *s);
 
 /* Sets the total of a row; hca: 0 for those of scope DAEMON. Before anything of it is taken. */
@@ -80,6 +80,9 @@ unsigned int share_user_index(const struct share_client *c);
 int share_take(struct share_client *c, enum share row, uint64_t n);
 /* Takes n without asking, for what cannot be refused but counts. */
 void share_add(struct share_client *c, enum share row, uint64_t n);
+/* For who has no client any more: takes n without a client. False: not now. And gives them back. */
+bool share_user_take(struct share_user *u, enum share row, uint64_t n);
+void share_user_give(struct share_user *u, enum share row, uint64_t n);
 /* For resources that are used up and refilled over time, such as CPU time: takes n as share_take()
  * does, or unconditionally after the fact. They are the user's, not the client's, until
  * share_refill(). */
