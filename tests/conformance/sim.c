@@ -322,6 +322,7 @@ static void make_context(struct sim *s, int node, unsigned i, uint32_t qpn)
 	struct sim_qp *q = &n->qp[i];
 	struct ceu_qp make = {.service = s->params.service,
 			      .client = is_others(s, i),
+			      .user = is_others(s, i),
 			      .pd = CLIENT_PD,
 			      .cqn_snd = n->cqn,
 			      .cqn_rcv = n->cqn,

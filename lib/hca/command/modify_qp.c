@@ -59,7 +59,8 @@ static bool make_params_ok(const struct ceu *ceu, uint32_t qpn, const struct ceu
 {
 	if (qpn == 0 || qpn >= MULTICAST_QPN || in->service > SERVICE_UD || !in->record || !in->sq)
 		return false;
-	if (in->engine >= ceu->config.engine_count || in->client >= CLIENTS_MAX)
+	if (in->engine >= ceu->config.engine_count || in->client >= CLIENTS_MAX ||
+	    in->user >= USERS_MAX)
 		return false;
 	if (in->sq_bytes == 0 || in->sq_bytes % 64)
 		return false;
@@ -104,6 +105,7 @@ enum ceu_status ceu_qp_make(struct ceu *ceu, uint32_t qpn, const struct ceu_qp *
 	q->service = in->service;
 	q->sq_signal_all = in->sq_signal_all != 0;
 	q->client = in->client;
+	q->user = in->user;
 	q->engine = in->engine;
 	q->pd = in->pd;
 	q->cqn_snd = in->cqn_snd;

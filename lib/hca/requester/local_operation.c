@@ -87,6 +87,7 @@ static void complete_later(struct visit *v)
 			       .flags = ELEMENT_LAST | ELEMENT_SIGNALED};
 
 	sw_put(v->e->mq, &q->mq.sw, &x);
+	v->share--;
 	wake_post(&v->e->wake[WAKE_RRC], &q->wake[WAKE_RRC], q->index);
 }
 
@@ -95,8 +96,8 @@ static enum rtc_state local_rc(struct visit *v)
 	bool signaled = v->r->flags & REQUEST_SIGNALED;
 	enum v2p_state s;
 
-	if (unlikely(signaled && !rtc_buffer_share(v->e->mq, v->q)))
-		return mq_count(&v->q->mq.sw) ? rtc_park(v, PARK_BUFFER) : RTC_STALLED;
+	if (unlikely(signaled && !rtc_may_keep(v)))
+		return rtc_no_share(v);
 	s = execute(v);
 	if (unlikely(s == V2P_PENDING))
 		return RTC_STALLED;

@@ -16,7 +16,16 @@ static int free_fifo_create(const struct engine *e, struct mq_free *f, uint32_t 
 {
 	*f = (struct mq_free){.size = size, .mask = rte_align32pow2(size) - 1};
 	f->fifo = reserve(e, "mq_free", (f->mask + 1) * sizeof(uint32_t));
-	return f->fifo ? 0 : -ENOMEM;
+	f->put = engine_alloc(e, "mq_put", HOLDERS * sizeof(uint32_t));
+	f->got = engine_alloc(e, "mq_got", HOLDERS * sizeof(uint32_t));
+	return f->fifo && f->put && f->got ? 0 : -ENOMEM;
+}
+
+static void free_fifo_destroy(struct mq_free *f)
+{
+	rte_free(f->fifo);
+	rte_free(f->put);
+	rte_free(f->got);
 }
 
 int mq_create(struct engine *e)
@@ -46,9 +55,9 @@ void mq_destroy(struct engine *e)
 	rte_free(mq->sw);
 	rte_free(mq->rd);
 	rte_free(mq->re);
-	rte_free(mq->sw_free.fifo);
-	rte_free(mq->rd_free.fifo);
-	rte_free(mq->re_free.fifo);
+	free_fifo_destroy(&mq->sw_free);
+	free_fifo_destroy(&mq->rd_free);
+	free_fifo_destroy(&mq->re_free);
 	rte_free(mq);
 	e->mq = NULL;
 }

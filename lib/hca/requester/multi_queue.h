@@ -77,6 +77,18 @@ struct mq_free {
 	uint32_t fresh __rte_cache_aligned; /* producer: next index never used */
 	uint32_t taken;			    /* producer: indices taken from fifo; atomic */
 	uint32_t given __rte_cache_aligned; /* consumer: indices put into fifo; atomic */
+	/* By holder: elements put so far, by the producer, and got back, by the consumer; free
+	 * running, atomic. See buffer_shares.h. */
+	uint32_t *put __rte_cache_aligned;
+	uint32_t *got;
+};
+
+/* Whose elements are counted: all together, each client's, each user's. */
+enum {
+	HOLDER_ALL,
+	HOLDER_CLIENT,
+	HOLDER_USER = HOLDER_CLIENT + CLIENTS_MAX,
+	HOLDERS = HOLDER_USER + USERS_MAX,
 };
 
 struct multi_queue {

@@ -16,6 +16,17 @@ static inline uint32_t qp_next_psn(const struct qp *q)
 	return __atomic_load_n(&q->rtc.next_psn, __ATOMIC_ACQUIRE);
 }
 
+/* A QP for whose packets nobody has answered for so long gives way when buffers are short. */
+#define GIVE_WAY_NS 2000000000ull
+
+/* Since when the peer has owed an answer: the last one, or when it began to have something to
+ * answer. RNR NAKs and what we send again are none. Any stage of the requester. */
+static inline uint64_t qp_unanswered_since(const struct qp *q)
+{
+	return RTE_MAX(__atomic_load_n(&q->rrc.answered_ns, __ATOMIC_RELAXED),
+		       __atomic_load_n(&q->rtc.busy_since_ns, __ATOMIC_ACQUIRE));
+}
+
 /* PSNs sent and not acknowledged. Any stage of the requester. */
 static inline uint32_t qp_outstanding(const struct qp *q)
 {

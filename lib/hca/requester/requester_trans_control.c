@@ -38,6 +38,7 @@ int rtc_create(struct engine *e)
 	if (!t)
 		return -ENOMEM;
 	qp_list_init(&t->active, e->qps, offsetof(struct qp, rtc.active));
+	qp_list_init(&t->starved, e->qps, offsetof(struct qp, rtc.active));
 	e->rtc = t;
 	return 0;
 }
@@ -174,12 +175,17 @@ static inline uint32_t reads_outstanding(const struct qp *q)
 
 /* Are there buffers for one more READ or atomic of the QP, which has `reads` of them
  * outstanding? */
-static bool read_buffers(const struct visit *v, uint32_t reads)
+static bool read_buffers(struct visit *v, uint32_t reads)
 {
 	const struct multi_queue *mq = v->e->mq;
 	uint32_t entries = v->r->traits & USER_SCATTERS ? v->r->data_units : 0;
+	uint32_t left = mq_free_count(&mq->re_free), share;
 
-	return rtc_share(v->q, &mq->rd_free, reads, 1) && mq_free_count(&mq->re_free) >= entries;
+	rtc_charge(v);
+	if (!mq_share(v->e, &mq->rd_free, v->q, reads, 1) || left < entries)
+		return false;
+	share = share_of_owner(&mq->re_free, left, v->q, reads);
+	return share >= entries || (share && reads == 0);
 }
 
 /*
@@ -202,7 +208,7 @@ static bool window_full(const struct visit *v)
 
 /* What a READ or atomic has to wait for. One without buffers waits for the responses to others; if
  * there are none, nothing would wake it, and it tries again (judge_read()). */
-static enum park_reason park_reason_of_read(const struct visit *v)
+static enum park_reason park_reason_of_read(struct visit *v)
 {
 	uint32_t reads = reads_outstanding(v->q);
 
@@ -213,7 +219,7 @@ static enum park_reason park_reason_of_read(const struct visit *v)
 
 /* What the request at work has to wait for, as things are; PARK_NONE: it may continue. Changes
  * nothing; look_at_credits() has been called. */
-static __rte_always_inline enum park_reason park_reason_of(const struct visit *v)
+static __rte_always_inline enum park_reason park_reason_of(struct visit *v)
 {
 	const struct qp *q = v->q;
 	uint8_t flags = v->r->flags;
@@ -246,8 +252,10 @@ static enum rtc_state judge_read(struct visit *v)
 		v->r->outcome = OUTCOME_LOCAL_QP_OP;
 		return RTC_RC_BAD_REQ;
 	}
-	if (unlikely(reads_outstanding(v->q) == 0 && !read_buffers(v, 0)))
+	if (unlikely(reads_outstanding(v->q) == 0 && !read_buffers(v, 0))) {
+		v->starved = true;
 		return RTC_STALLED;
+	}
 	return RTC_RC_STORE_ENTRY;
 }
 
@@ -377,9 +385,9 @@ static bool arm_timer(struct engine *e, struct qp *q)
 {
 	uint64_t first = (uint64_t)FIRST_LOOK_TICKS * e->settings.timer_tick_ns;
 
-	if (likely(__atomic_load_n(&q->tc.armed[TIMER_LOSS], __ATOMIC_RELAXED)) || !q->timeout)
+	if (likely(__atomic_load_n(&q->tc.armed[TIMER_LOSS], __ATOMIC_RELAXED)))
 		return true;
-	first = RTE_MIN(first, qp_timeout_ns(q));
+	first = q->timeout ? RTE_MIN(first, qp_timeout_ns(q)) : GIVE_WAY_NS;
 	return timer_set(e, CHANNEL_RTC_TC, q, TIMER_LOSS, first);
 }
 
@@ -407,13 +415,13 @@ static uint32_t window_left(const struct qp *q)
 }
 
 /* Has what the QP was parked for happened? In ERR a request waits for nothing: it is flushed. */
-static bool may_continue(const struct visit *v)
+static bool may_continue(struct visit *v)
 {
 	if (v->reason == PARK_DRAIN)
 		return qp_state(v->q) != QP_SQD;
 	if (qp_state(v->q) == QP_ERR)
 		return true;
-	if (v->reason == PARK_BUFFER && !rtc_buffer_share(v->e->mq, v->q))
+	if (v->reason == PARK_BUFFER && !rtc_packet_share(v))
 		return false;
 	return park_reason_of(v) == PARK_NONE;
 }
@@ -439,6 +447,10 @@ static void active_again(struct visit *v)
 {
 	uint32_t left = v->later + v->quantum;
 
+	if (unlikely(v->starved)) {
+		qp_list_add(&v->t->starved, v->q);
+		return;
+	}
 	if ((v->room && v->quantum) || !left || v->q->rtc.active.listed) {
 		active_add(v->e, v->q);
 		return;
@@ -463,6 +475,7 @@ static void end_visit(struct visit *v, enum rtc_state state)
 		q->rtc.since_ack = 0;
 	}
 	rtc_out_flush(v->e);
+	rtc_charge(v);
 	parking_fence();
 	if (rc && qp_outstanding(q)) {
 		if (!arm_timer(v->e, q))
@@ -495,7 +508,10 @@ static uint32_t visit_qp(struct engine *e, struct qp *q, unsigned *room, uint32_
 			  .room = *room,
 			  .quantum = quantum,
 			  .later = turn - quantum,
-			  .window = window_left(q)};
+			  .window = window_left(q),
+			  .sw = q->mq.sw.produced,
+			  .rd = q->mq.rd.produced,
+			  .re = q->mq.re.produced};
 	enum rtc_state state;
 
 	if (qp_outstanding(q) == 0) {
@@ -506,6 +522,20 @@ static uint32_t visit_qp(struct engine *e, struct qp *q, unsigned *room, uint32_
 	*room = v.room;
 	end_visit(&v, state);
 	return quantum - v.quantum;
+}
+
+#define STARVED_VISITS 2 /* in a poll: however many QPs have no buffers, they delay no one */
+
+/* A look at the QP that has waited longest for its first buffer. Returns the bytes used. */
+static uint32_t visit_starved(struct engine *e, unsigned *room, uint32_t left)
+{
+	struct qp *q = qp_list_take(&e->rtc->starved);
+
+	if (unlikely(qp_closing(q))) {
+		rtc_release(e, q);
+		return 0;
+	}
+	return visit_qp(e, q, room, e->settings.quantum_bytes, left);
 }
 
 /*
@@ -529,5 +559,8 @@ unsigned rtc_poll(struct engine *e)
 		else
 			left -= visit_qp(e, q, &room, turn, left);
 	}
+	visits = 0;
+	while (unlikely(qp_list_first(&t->starved)) && room && left && visits++ < STARVED_VISITS)
+		left -= visit_starved(e, &room, left);
 	return n + before - room;
 }

@@ -25,6 +25,7 @@ void rrc_advance(struct engine *e, struct qp *q, uint32_t unacked)
 	if (unacked == q->rrc.unacked_psn)
 		return;
 	acked = psn_sub(unacked, q->rrc.unacked_psn);
+	__atomic_store_n(&q->rrc.answered_ns, engine_now(e), __ATOMIC_RELAXED);
 	__atomic_store_n(&q->rrc.unacked_psn, unacked, __ATOMIC_RELEASE);
 	qp_progress(e, q);
 	__atomic_store_n(&q->rrc.proven, 1, __ATOMIC_RELAXED);
@@ -60,7 +61,7 @@ static inline void released_add(struct released *r, struct rte_mbuf *m)
 
 void rrc_release(struct engine *e, struct qp *q, uint32_t upto)
 {
-	uint32_t unacked = q->rrc.unacked_psn;
+	uint32_t unacked = q->rrc.unacked_psn, consumed = q->mq.sw.consumed;
 	struct rd_element *rd = rd_head(e->mq, &q->mq.rd);
 	struct released done;
 	struct sw_element *sw;
@@ -76,6 +77,7 @@ void rrc_release(struct engine *e, struct qp *q, uint32_t upto)
 		sw_pop(e->mq, &q->mq.sw);
 	}
 	released_free(&done);
+	mq_discharge(&e->mq->sw_free, q, q->mq.sw.consumed - consumed);
 	if (rd && psn_before_eq(rd->psn, upto))
 		unacked = psn_add(rd->psn, q->rrc.read_packets);
 	rrc_advance(e, q, unacked);
@@ -93,13 +95,25 @@ void rrc_release_local(struct engine *e, struct qp *q)
 	rrc_release(e, q, psn_sub(q->rrc.unacked_psn, 1));
 }
 
+static void drop_packet(struct engine *e, struct qp *q)
+{
+	sw_pop(e->mq, &q->mq.sw);
+	mq_discharge(&e->mq->sw_free, q, 1);
+}
+
+static void drop_read(struct engine *e, struct qp *q)
+{
+	rd_pop(e->mq, &q->mq.rd);
+	mq_discharge(&e->mq->rd_free, q, 1);
+}
+
 void rrc_release_read(struct engine *e, struct qp *q, struct rd_element *rd)
 {
 	uint32_t unacked = psn_add(rd->psn, rd->packets);
 
 	complete_ok(e, q, rd->flags, rd->wqe_offset, rd->opcode, rd->length);
 	sem_release(e, q, rd->entries);
-	rd_pop(e->mq, &q->mq.rd);
+	drop_read(e, q);
 	__atomic_store_n(&q->rrc.read_packets, 0, __ATOMIC_RELAXED);
 	q->rrc.read_asked = 0;
 	q->rrc.gap_psn = 0;
@@ -149,12 +163,12 @@ enum rrc_state rrc_step_flush(struct rrc_work *w)
 		if (read_is_older(sw, rd)) {
 			complete_failed(e, q, first, rd->wqe_offset, rd->opcode, true);
 			sem_release(e, q, rd->entries);
-			rd_pop(e->mq, &q->mq.rd);
+			drop_read(e, q);
 		} else {
 			complete_failed(e, q, first, sw->wqe_offset, sw->opcode,
 					sw->flags & ELEMENT_LAST);
 			rte_pktmbuf_free(sw->m);
-			sw_pop(e->mq, &q->mq.sw);
+			drop_packet(e, q);
 		}
 		first = OUTCOME_FLUSH;
 	}
@@ -168,10 +182,10 @@ void rrc_release_all(struct engine *e, struct qp *q)
 
 	while ((sw = sw_head(e->mq, &q->mq.sw))) {
 		rte_pktmbuf_free(sw->m);
-		sw_pop(e->mq, &q->mq.sw);
+		drop_packet(e, q);
 	}
 	while (mq_count(&q->mq.rd))
-		rd_pop(e->mq, &q->mq.rd);
+		drop_read(e, q);
 	while (mq_count(&q->mq.re))
-		re_pop(e->mq, &q->mq.re);
+		sem_take(e, q);
 }

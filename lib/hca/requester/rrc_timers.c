@@ -21,7 +21,7 @@ static bool timer_matters(const struct engine *e, const struct qp *q, const stru
 {
 	if (!qp_sends(qp_state(q)))
 		return false;
-	if (ev->timer == TIMER_RNR)
+	if (ev->timer == TIMER_RNR || ev->expiry == TIMER_GIVE_WAY)
 		return true;
 	return qp_outstanding(q) && !q->rrc.rnr_waiting &&
 	       (ev->expiry == TIMER_PROBE || qp_quiet_ns(e, q) >= qp_timeout_ns(q));
@@ -74,6 +74,16 @@ enum rrc_state rrc_step_rnr_retrans(struct rrc_work *w)
 	return RRC_IDLE;
 }
 
+/* Others need the buffers that it holds: it fails as if all its tries were spent. */
+static void give_way(struct rrc_work *w)
+{
+	if (engine_now(w->e) < qp_unanswered_since(w->q) + GIVE_WAY_NS)
+		return;
+	count(w->c, COUNTER_gave_way);
+	w->q->rrc.retry_left = 0;
+	rrc_run(w, RRC_TIMER_RETRANS);
+}
+
 static void take_expiry(struct engine *e, struct qp *q, const struct timer_event *ev)
 {
 	struct rrc_work w = {.e = e, .c = rrc_counters(e), .q = q};
@@ -82,6 +92,8 @@ static void take_expiry(struct engine *e, struct qp *q, const struct timer_event
 		return;
 	if (ev->timer == TIMER_RNR)
 		rrc_run(&w, RRC_RNR_RETRANS);
+	else if (unlikely(ev->expiry == TIMER_GIVE_WAY))
+		give_way(&w);
 	else if (ev->expiry == TIMER_EXPIRED)
 		rrc_run(&w, RRC_TIMER_RETRANS);
 	else if (probe_matters(e, q))

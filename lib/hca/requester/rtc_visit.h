@@ -9,6 +9,7 @@
 #include "completion/completion.h"
 #include "context/qp_list.h"
 #include "pipeline/message.h"
+#include "buffer_shares.h"
 #include "multi_queue.h"
 #include "requester_trans_control.h"
 
@@ -17,12 +18,10 @@ enum rtc_state {
 #include "requester_trans_control.def"
 };
 
-/* Packets that a QP may have outstanding before its peer has acknowledged any. */
-#define UNPROVEN_PACKETS 16
-
 struct rtc {
-	struct qp_list active; /* queue pairs with requests */
-	uint32_t turn_left;    /* bytes left of the turn of the first one, which was cut short; 0:
+	struct qp_list active;	/* queue pairs with requests */
+	struct qp_list starved; /* those that hold no buffer and may have none now */
+	uint32_t turn_left;	/* bytes left of the turn of the first one, which was cut short; 0:
 				  it was not */
 	unsigned out_count, spares;
 	struct rte_mbuf *spare[BURST]; /* packet buffers in stock */
@@ -38,13 +37,16 @@ struct visit {
 	struct qp *q;
 	struct rte_mbuf *m; /* the request at work */
 	struct request *r;
-	uint32_t quantum; /* bytes left of its turn in this poll */
-	uint32_t later;	  /* bytes of its turn for which this poll has no time */
-	uint32_t window;  /* PSNs left to send */
-	unsigned room;	  /* left in RTC_RPG */
+	uint32_t quantum;    /* bytes left of its turn in this poll */
+	uint32_t later;	     /* bytes of its turn for which this poll has no time */
+	uint32_t window;     /* PSNs left to send */
+	uint32_t share;	     /* packets that may be kept, of its share; 0: to be looked up */
+	uint32_t sw, rd, re; /* elements put so far in its life, as far as they were charged */
+	unsigned room;	     /* left in RTC_RPG */
 	enum park_reason reason;
 	unsigned freed; /* descriptors, those in rtc.done and before */
 	bool sent;
+	bool starved; /* it holds no buffer, may have none, and nobody would wake it */
 };
 
 static inline struct counters *rtc_counters(struct engine *e)
@@ -58,26 +60,43 @@ static inline enum rtc_state rtc_park(struct visit *v, enum park_reason reason)
 	return RTC_PARKED;
 }
 
-/*
- * May a QP that holds `held` of a pool's elements have one more? A QP whose peer answers
- * (rrc.proven) gets as much as is left free. One whose peer has not answered yet, or not since the
- * last timeout, gets a few, and not from the last quarter of the pool: that is reserved for QPs
- * that make progress, however many peers are dead. Only its first element may come from there, so
- * that it can prove itself.
- */
-static inline bool rtc_share(const struct qp *q, const struct mq_free *f, uint32_t held,
-			     uint32_t few)
+/* Charges the elements that the visit has put since it did so last. */
+static inline void rtc_charge(struct visit *v)
 {
-	uint32_t left = mq_free_count(f);
+	struct multi_queue *mq = v->e->mq;
+	const struct qp *q = v->q;
 
-	if (likely(__atomic_load_n(&q->rrc.proven, __ATOMIC_RELAXED)))
-		return held <= left && left != 0;
-	return held == 0 ? left != 0 : held < few && left > f->size / 4;
+	mq_charge(&mq->sw_free, q, q->mq.sw.produced - v->sw);
+	mq_charge(&mq->rd_free, q, q->mq.rd.produced - v->rd);
+	mq_charge(&mq->re_free, q, q->mq.re.produced - v->re);
+	v->sw = q->mq.sw.produced;
+	v->rd = q->mq.rd.produced;
+	v->re = q->mq.re.produced;
 }
 
-static inline bool rtc_buffer_share(const struct multi_queue *mq, const struct qp *q)
+/* How many more packets of the QP may be kept for retransmission. */
+static __rte_noinline uint32_t rtc_packet_share(struct visit *v)
 {
-	return rtc_share(q, &mq->sw_free, mq_count(&q->mq.sw), UNPROVEN_PACKETS);
+	rtc_charge(v);
+	return mq_share(v->e, &v->e->mq->sw_free, v->q, mq_count(&v->q->mq.sw), UNPROVEN_PACKETS);
+}
+
+/* May one more be kept? */
+static inline bool rtc_may_keep(struct visit *v)
+{
+	if (unlikely(!v->share))
+		v->share = rtc_packet_share(v);
+	return v->share != 0;
+}
+
+/* The QP may keep no more packets. One that keeps some is woken when they are acknowledged; the
+ * others take turns in looking. */
+static inline enum rtc_state rtc_no_share(struct visit *v)
+{
+	if (mq_count(&v->q->mq.sw))
+		return rtc_park(v, PARK_BUFFER);
+	v->starved = true;
+	return RTC_STALLED;
 }
 
 /* The request at work is done with; its descriptor is the caller's. */

@@ -7,6 +7,7 @@
  * requester_recv.
  */
 #include "context/qp_context.h"
+#include "buffer_shares.h"
 #include "multi_queue.h"
 
 static inline void sem_note(struct engine *e)
@@ -15,6 +16,13 @@ static inline void sem_note(struct engine *e)
 }
 
 enum sem_response { SEM_VALID_ENTRY = 0x00, SEM_INVALID_ENTRY = 0x01 };
+
+/* Takes the entry at the head away. */
+static inline void sem_take(struct engine *e, struct qp *q)
+{
+	re_pop(e->mq, &q->mq.re);
+	mq_discharge(&e->mq->re_free, q, 1);
+}
 
 /* FETCH_ENTRY: the entry at the head, without what is used of it already; empty ones are released
  * on the way. `entries` of the current request are left, the count is updated. */
@@ -30,7 +38,7 @@ static inline enum sem_response sem_fetch(struct engine *e, struct qp *q, uint8_
 		out->length -= q->rrc.entry_bytes;
 		if (out->length)
 			return SEM_VALID_ENTRY;
-		re_pop(e->mq, &q->mq.re);
+		sem_take(e, q);
 		q->rrc.entry_bytes = 0;
 		--*entries;
 	}
@@ -48,8 +56,9 @@ static inline void sem_update(struct engine *e, struct qp *q, uint32_t bytes)
 static inline void sem_release(struct engine *e, struct qp *q, uint8_t entries)
 {
 	sem_note(e);
-	while (entries--)
+	for (unsigned i = 0; i < entries; i++)
 		re_pop(e->mq, &q->mq.re);
+	mq_discharge(&e->mq->re_free, q, entries);
 	q->rrc.entry_bytes = 0;
 	q->rrc.scattered = 0;
 }

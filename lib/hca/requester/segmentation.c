@@ -219,8 +219,8 @@ enum rtc_state rtc_rc_seg(struct visit *v)
 	struct rte_mbuf *m;
 	uint8_t flags = 0;
 
-	if (unlikely(!rtc_buffer_share(v->e->mq, q)))
-		return mq_count(&q->mq.sw) ? rtc_park(v, PARK_BUFFER) : RTC_STALLED;
+	if (unlikely(!rtc_may_keep(v)))
+		return rtc_no_share(v);
 	if (unlikely(v->window == 0))
 		return rtc_park(v, PARK_WINDOW);
 	m = packet_take(v);
@@ -240,6 +240,7 @@ enum rtc_state rtc_rc_seg(struct visit *v)
 				    .length = r->length,
 				    .opcode = r->opcode,
 				    .flags = flags});
+	v->share--;
 	advance_psn(v, 1);
 	out_put(v, m);
 	if (unlikely(r->flags & REQUEST_LIMITED) && limit(q, r, s.last))

@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <rte_malloc.h>
 #include "base/assert.h"
+#include "buffer_shares.h"
 #include "multi_queue.h"
 #include "outstanding.h"
 #include "pipeline/parking.h"
@@ -329,6 +330,30 @@ static uint64_t report_loss(struct engine *e, struct qp *q, uint64_t now)
 	return RTE_MIN(expires, probe);
 }
 
+/* Has the peer been silent for so long that others come first, and are buffers that short? */
+static bool gives_way(const struct engine *e, const struct qp *q, uint64_t now)
+{
+	const struct multi_queue *mq = e->mq;
+
+	if (likely(now < qp_unanswered_since(q) + GIVE_WAY_NS))
+		return false;
+	return (mq_count(&q->mq.sw) && mq_must_give_way(&mq->sw_free, q)) ||
+	       (mq_count(&q->mq.rd) &&
+		(mq_must_give_way(&mq->rd_free, q) || mq_must_give_way(&mq->re_free, q)));
+}
+
+/* A timeout of 0 is none: such a QP is only looked at now and then, whether it must give way. */
+static uint64_t look_at_loss(struct engine *e, struct qp *q, uint64_t now)
+{
+	uint64_t next = now + GIVE_WAY_NS;
+
+	if (unlikely(gives_way(e, q, now)))
+		expire(e, q, TIMER_LOSS, TIMER_GIVE_WAY);
+	else if (q->timeout)
+		next = RTE_MIN(next, report_loss(e, q, now));
+	return q->timeout ? RTE_MIN(next, next_look(e, q)) : next;
+}
+
 /*
  * A Loss entry is due; it has been removed, which parks it (parking.h): RequesterTransControl sets
  * the timer again if it finds it not armed after advancing next_psn. Before the transport timer
@@ -339,10 +364,9 @@ static void loss_due(struct engine *e, struct qp *q)
 	uint64_t now = e->tc->now_ns, next;
 
 	parking_fence();
-	if (!qp_outstanding(q) || !q->timeout || qp_state(q) == QP_ERR)
+	if (!qp_outstanding(q) || qp_state(q) == QP_ERR)
 		return;
-	next = report_loss(e, q, now);
-	next = RTE_MIN(next, next_look(e, q));
+	next = look_at_loss(e, q, now);
 	wheel_insert(e, q, TIMER_LOSS, RTE_MAX(next, now + e->settings.timer_tick_ns));
 }
 

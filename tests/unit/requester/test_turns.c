@@ -320,15 +320,50 @@ TEST(share__of_a_pool)
 		{false, 3, 12, 4, true},
 		{false, 4, 12, 4, false}, /* a few are enough */
 	};
-	struct qp *q = fx->qp[0];
 
+	(void)state;
 	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
-		struct mq_free f = {.size = 16, .fresh = 16 - rows[i].left};
+		const struct mq_free f = {.size = 16};
 
-		q->rrc.proven = rows[i].proven;
-		if (rtc_share(q, &f, rows[i].held, rows[i].few) != rows[i].more)
+		uint32_t more =
+			share_of_qp(rows[i].proven, &f, rows[i].left, rows[i].held, rows[i].few);
+
+		if ((more != 0) != rows[i].more)
 			fail_msg("row %u", i);
 	}
+}
+
+/* Of a pool of 160, by what its QP, client and user hold; the QP's peer is proven. */
+TEST(share__of_owners)
+{
+	static const struct {
+		uint32_t left, qp, client, user, share;
+	} rows[] = {
+		{160, 0, 0, 0, 107}, /* then the client holds twice what is left */
+		{80, 0, 80, 80, 27},  {53, 0, 106, 106, 1}, /* held twice what is left: one more */
+		{53, 1, 107, 107, 0},			    /* and no more */
+		{53, 0, 107, 107, 1},			    /* but the first of a QP, */
+		{40, 0, 110, 120, 1}, {39, 0, 110, 110, 0}, /* not out of the last quarter */
+		{30, 1, 3, 130, 0},			    /* the user has its share: */
+		{30, 1, 3, 90, 1},			    /* a client of his that holds little */
+		{11, 1, 3, 15, 5},    {4, 1, 3, 15, 1},	    /* out of what is kept for users */
+		{1, 0, 0, 15, 1},     {1, 0, 0, 16, 0},	    {0, 0, 0, 0, 0},
+	};
+	struct mq_free *f = &fx->e->mq->sw_free;
+	const struct qp *q = fx->qp[0];
+
+	(void)state;
+	f->size = 160;
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		uint32_t share;
+
+		f->put[HOLDER_CLIENT + q->client] = rows[i].client;
+		f->put[HOLDER_USER + q->user] = rows[i].user;
+		share = share_of_owner(f, rows[i].left, q, rows[i].qp);
+		if (share != rows[i].share)
+			fail_msg("row %u: %u", i, share);
+	}
+	f->put[HOLDER_CLIENT + q->client] = f->put[HOLDER_USER + q->user] = 0;
 }
 
 /* Nothing is held and nothing is left: nobody would wake it, so its turn is repeated. */

@@ -10,6 +10,7 @@ enum {
 	HCA_MAX = 4,	      /* HCAs in one daemon */
 	ENGINES_MAX = 8,      /* pipelines in one HCA */
 	LCORES_MAX = 64,      /* lcores that may run stages */
+	USERS_MAX = 256,      /* that the data path tells apart; all further ones count as one */
 	CLIENTS_MAX = 2048,   /* doorbell pages of one HCA: 8 MiB of UAR space / 4 KiB */
 	GID_TABLE_MAX = 16,   /* GIDs of a port */
 	MTU_BYTES_MIN = 256,  /* smallest path MTU */

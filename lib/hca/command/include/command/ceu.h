@@ -43,7 +43,7 @@ struct ceu_qp {
 	uint8_t sq_signal_all;
 	uint16_t client;
 	uint16_t engine; /* < engine_count */
-	uint16_t reserved;
+	uint16_t user;	 /* of the client, < USERS_MAX */
 	uint32_t pd;
 	uint32_t cqn_snd, cqn_rcv;
 	uint8_t *sq;

@@ -122,6 +122,7 @@ struct qp {
 	uint32_t qkey;
 	uint32_t cqn_snd, cqn_rcv;
 	uint16_t engine;  /* index of the engine that owns it */
+	uint16_t user;	  /* index of the user of its client, < USERS_MAX */
 	uint16_t access;  /* enum access_flags: what peers may do through the QP */
 	uint8_t sqd_turn; /* atomic: number of this stay in SQD, never 0; changes on entry */
 	uint8_t *sq; /* send queue in the daemon's address space; its MR stays while the QP lives */
@@ -210,6 +211,7 @@ struct qp {
 		uint32_t nak_psn;      /* the last sequence NAK acted upon, plus one; 0: none */
 		uint64_t nak_ns;       /* and when */
 		uint32_t gap_psn; /* a missing read response requested again, plus one; 0: none */
+		uint64_t answered_ns;	     /* when the peer last acknowledged something; atomic */
 		uint64_t progress_ns;	     /* when an acknowledgement last advanced; atomic;
 						TimerControl reads */
 		uint64_t progress_missed_ns; /* engine_missed() then; atomic */

@@ -159,7 +159,7 @@ struct timer_event {
 	uint64_t value_ns; /* to it: from now on */
 };
 enum timer_kind { TIMER_LOSS, TIMER_RNR };
-enum timer_expiry { TIMER_EXPIRED, TIMER_PROBE };
+enum timer_expiry { TIMER_EXPIRED, TIMER_PROBE, TIMER_GIVE_WAY };
 
 _Static_assert(sizeof(struct request) <= MESSAGE_SENDER_BYTES, "fits its half");
 _Static_assert(sizeof(struct packet) <= MESSAGE_SENDER_BYTES, "fits its half");

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REQUESTER_BUFFER_SHARES_H
+#define REQUESTER_BUFFER_SHARES_H
+/*
+ * Who may have how many of MultiQueue's elements. Whoever asks for more is measured against what
+ * is left: a QP may hold as much as it leaves free, the QPs of a client together twice as much,
+ * those of a user three times as much. So one QP gets half of a pool at most, one client two
+ * thirds, one user three quarters, and whoever comes later finds something.
+ *
+ * What a silent peer holds comes back late or never, so silence is worth less: a QP whose peer has
+ * not answered yet, or not for a while, gets a few elements, and all but its first not from the
+ * last quarter of the pool. Whoever holds next to nothing is served from a reserve, beyond the share
+ * of those whom it belongs to: a QP as long as a quarter of the pool is left, a client as long as a
+ * sixteenth is, a user as long as anything is.
+ *
+ * RequesterTransControl counts what it puts, when a visit ends; RequesterRecvControl counts what it
+ * takes. Each writes counters of its own; the difference may be a moment old.
+ */
+#include "multi_queue.h"
+#include "outstanding.h"
+
+enum {
+	CLIENT_FLOOR = 4,     /* elements that a client gets out of the reserve */
+	USER_FLOOR = 16,      /* and a user */
+	UNPROVEN_PACKETS = 16 /* that a QP may have outstanding whose peer is silent */
+};
+
+/* An answer this old proves nothing about a peer that owes one; or eight round trips. */
+#define PROOF_NS 100000000ull
+
+/* Each counter has one writer; the other side may read it at any time. */
+static inline void holder_add(uint32_t *counter, uint32_t n)
+{
+	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
+}
+
+static inline void holders_add(uint32_t *count, const struct qp *q, uint32_t n)
+{
+	holder_add(&count[HOLDER_ALL], n);
+	holder_add(&count[HOLDER_CLIENT + q->client], n);
+	holder_add(&count[HOLDER_USER + q->user], n);
+}
+
+/* n elements of the QP's have been put. Producer. */
+static inline void mq_charge(struct mq_free *f, const struct qp *q, uint32_t n)
+{
+	if (n)
+		holders_add(f->put, q, n);
+}
+
+/* n elements of the QP's have been taken. Consumer. */
+static inline void mq_discharge(struct mq_free *f, const struct qp *q, uint32_t n)
+{
+	if (n)
+		holders_add(f->got, q, n);
+}
+
+/* What a holder holds. Any stage: what is taken may be counted before what is put. */
+static inline uint32_t mq_held(const struct mq_free *f, uint32_t holder)
+{
+	int32_t n = (int32_t)(__atomic_load_n(&f->put[holder], __ATOMIC_RELAXED) -
+			      __atomic_load_n(&f->got[holder], __ATOMIC_RELAXED));
+
+	return n > 0 ? (uint32_t)n : 0;
+}
+
+/* How many more one may take that holds `held` and may hold `times` what is left. */
+static inline uint32_t share_of(uint32_t times, uint32_t left, uint32_t held)
+{
+	return held > times * left ? 0 : (times * left - held) / (times + 1) + (left != 0);
+}
+
+/* The same of a QP whose peer is proven to be there, or not. */
+static inline uint32_t share_of_qp(bool proven, const struct mq_free *f, uint32_t left,
+				   uint32_t held, uint32_t few)
+{
+	if (likely(proven))
+		return share_of(1, left, held);
+	if (held == 0)
+		return left != 0;
+	return held < few && left > f->size / 4 ? few - held : 0;
+}
+
+/* What the QP's client and user leave to it, which holds `held`; the reserves last. */
+static inline uint32_t share_of_owner(const struct mq_free *f, uint32_t left, const struct qp *q,
+				      uint32_t held)
+{
+	uint32_t client = mq_held(f, HOLDER_CLIENT + q->client);
+	uint32_t user = mq_held(f, HOLDER_USER + q->user);
+	uint32_t client_more = share_of(2, left, client), user_more = share_of(3, left, user);
+
+	if (unlikely(!client_more))
+		client_more = (held == 0 && left >= f->size / 4) ||
+			      (client < CLIENT_FLOOR && left > f->size / 16);
+	if (unlikely(!user_more) && user < USER_FLOOR)
+		client_more = user_more = left != 0;
+	return RTE_MIN(client_more, user_more);
+}
+
+/* Has the peer answered, and not too long ago for one that owes an answer? Stage segmentation. */
+static inline bool peer_is_proven(const struct engine *e, const struct qp *q)
+{
+	uint64_t since, srtt;
+
+	if (!__atomic_load_n(&q->rrc.proven, __ATOMIC_RELAXED))
+		return false;
+	if (qp_outstanding(q) == 0)
+		return true;
+	since = qp_unanswered_since(q);
+	srtt = __atomic_load_n(&q->rrc.srtt_ns, __ATOMIC_RELAXED);
+	return engine_now(e) < since + RTE_MAX(PROOF_NS, 8 * srtt);
+}
+
+/* How many more elements of a pool may the QP have, which holds `held`? What it has put has been
+ * charged. Producer. */
+static inline uint32_t mq_share(const struct engine *e, const struct mq_free *f, const struct qp *q,
+				uint32_t held, uint32_t few)
+{
+	uint32_t left = mq_free_count(f), owner = share_of_owner(f, left, q, held);
+
+	return RTE_MIN(owner, share_of_qp(peer_is_proven(e, q), f, left, held, few));
+}
+
+/* Is so little left that silent holders must give way, those first whose user holds more than all
+ * others may still get? Consumer. */
+static inline bool mq_must_give_way(const struct mq_free *f, const struct qp *q)
+{
+	uint32_t all = mq_held(f, HOLDER_ALL), left = f->size - RTE_MIN(all, f->size);
+
+	return left < f->size / 4 && mq_held(f, HOLDER_USER + q->user) > left;
+}
+
+#endif
