@@ -211,3 +211,155 @@ TEST(hoard__gives_way)
 		sim_destroy(s);
 	}
 }
+
+/* ---- what comes from the wire ---- */
+
+enum {
+	CROWD = 1000,	 /* queue pairs of the attacker; the victim has one more */
+	FRAMES = 16,	 /* of his that arrive in each step; a poll takes 32 */
+	ASKED = 8 * 4096 /* bytes of a READ of his, or of what he never acknowledges */
+};
+
+struct flood {
+	struct sim *s;
+	unsigned next; /* queue pair that the next frame is for */
+	uint32_t psn[CROWD];
+	void (*attack)(struct flood *f, unsigned qp);
+};
+
+static void one_byte(struct flood *f, unsigned qp)
+{
+	rig_request(f->s, qp, WIRE_RC_WRITE_ONLY, f->psn[qp]++, 4096, 1, 1);
+}
+
+static void read_flood(struct flood *f, unsigned qp)
+{
+	rig_request(f->s, qp, WIRE_RC_READ_REQUEST, f->psn[qp], 4096, ASKED, 0);
+	f->psn[qp] += ASKED / 4096;
+}
+
+/* The first request over and over: half of them WRITEs, half READs, which take an answer. */
+static void duplicates(struct flood *f, unsigned qp)
+{
+	uint32_t first = f->s->params.psn;
+
+	if (f->psn[qp] < first + 8)
+		one_byte(f, qp);
+	else if (f->next & 1)
+		rig_request(f->s, qp, WIRE_RC_WRITE_ONLY, first, 4096, 1, 1);
+	else
+		rig_request(f->s, qp, WIRE_RC_READ_REQUEST, first, 4096, ASKED, 0);
+}
+
+/* Ahead of what is expected: each may draw a NAK. */
+static void out_of_sequence(struct flood *f, unsigned qp)
+{
+	rig_request(f->s, qp, WIRE_RC_WRITE_ONLY, f->psn[qp] + 7, 4096, 1, 1);
+}
+
+/* Of packets that are outstanding, each time another one. */
+static void nak_storm(struct flood *f, unsigned qp)
+{
+	rig_ack(f->s, qp, f->s->params.psn + f->psn[qp]++ % 8, aeth_nak(AETH_NAK_SEQUENCE), 0);
+}
+
+static void rnr_storm(struct flood *f, unsigned qp)
+{
+	rig_ack(f->s, qp, f->s->params.psn, aeth_rnr(1), 0);
+}
+
+static void ack_storm(struct flood *f, unsigned qp)
+{
+	rig_ack(f->s, qp, f->s->params.psn - 1, aeth_ack(AETH_CREDIT_INVALID), 0);
+}
+
+/* The peer: acknowledges what the victim asks it to, and takes everything else in silence. */
+static bool peer(struct sim *s, int from, const uint8_t *frame, unsigned bytes, void *arg)
+{
+	const uint8_t *bth = frame + 42; /* Ethernet, IPv4, UDP */
+	uint32_t to = bth[5] << 16 | bth[6] << 8 | bth[7],
+		 psn = bth[9] << 16 | bth[10] << 8 | bth[11];
+
+	if (from != 0)
+		return false;
+	if (to == s->node[1].qp[CROWD].qpn && bth[0] <= WIRE_RC_WRITE_ONLY_IMM && bth[8] & 0x80)
+		rig_ack(s, CROWD, psn, aeth_ack(AETH_CREDIT_INVALID), 0);
+	return true;
+}
+
+/* One step of time, in which the attacker sends so many frames. */
+static void step_beside(struct flood *f)
+{
+	for (unsigned i = 0; f->attack && i < FRAMES; i++, f->next++)
+		f->attack(f, f->next % CROWD);
+	sim_step(f->s);
+}
+
+/* Steps that the victim's operations take. */
+static unsigned victims_steps(struct flood *f)
+{
+	struct sim_wr wr = {.opcode = USER_RDMA_WRITE, .sge = {{0, VICTIM_BYTES, 0}}, .sges = 1};
+	unsigned steps = 0, done = 0, posted = 0;
+	struct cqe c;
+
+	while (done < VICTIM_OPS) {
+		if (posted == done)
+			posted += sim_post(f->s, 0, CROWD, &wr) != UINT32_MAX;
+		step_beside(f);
+		while (sim_poll_cq(f->s, 0, &c))
+			done += c.my_qpn == f->s->node[0].qp[CROWD].qpn;
+		assert_true(++steps < 10000);
+	}
+	return steps;
+}
+
+static unsigned steps_beside(void (*attack)(struct flood *f, unsigned qp), bool outstanding)
+{
+	struct sim_params p = crowd(CROWD + 1);
+	struct sim_wr wr = {.opcode = USER_RDMA_WRITE, .sge = {{0, ASKED, 0}}, .sges = 1};
+	struct flood f = {.attack = attack};
+	unsigned steps;
+
+	p.packets = 8191;
+	p.timeout = 20;
+	f.s = rig_create(&p);
+	f.s->tap = peer;
+	for (unsigned i = 0; i < CROWD; i++)
+		f.psn[i] = p.psn;
+	if (outstanding)
+		post_to_all(f.s, CROWD, 1, &wr);
+	victims_steps(&f); /* until its peer is proven */
+	for (unsigned i = 0; i < 1000; i++)
+		step_beside(&f);
+	steps = victims_steps(&f);
+	sim_destroy(f.s);
+	return steps;
+}
+
+/* A peer with a thousand queue pairs does its worst; the victim is as quick as without it. */
+TEST(wire__a_peer_at_its_worst)
+{
+	static const struct {
+		const char *name;
+		void (*attack)(struct flood *f, unsigned qp);
+		bool outstanding; /* the attacker's queue pairs have packets outstanding */
+	} rows[] = {
+		{"one-byte messages", one_byte, false},
+		{"READs", read_flood, false},
+		{"duplicates", duplicates, false},
+		{"out of sequence", out_of_sequence, false},
+		{"NAKs", nak_storm, true},
+		{"RNR NAKs", rnr_storm, true},
+		{"old ACKs", ack_storm, true},
+	};
+	unsigned alone = steps_beside(NULL, false);
+
+	(void)state;
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		unsigned steps = steps_beside(rows[i].attack, rows[i].outstanding);
+
+		print_message("%s: %u steps, %u alone\n", rows[i].name, steps, alone);
+		if (steps > alone + alone / 9)
+			fail_msg("%s", rows[i].name);
+	}
+}
