@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `softhca show runtime`: what each module did and cost in an interval. The daemon measures for
- * some seconds whenever it is asked; the tool asks twice and shows the difference.
+ * `softhca show runtime`: the work and cost of each module in an interval. A query makes the daemon
+ * measure for some seconds; the tool queries twice and shows the difference.
  */
 #include <stdio.h>
 #include <string.h>
@@ -64,7 +64,7 @@ static void print_modules(const char *key, const json_t *then, const json_t *now
 	table_end(&t, stdout, "  ");
 }
 
-/* Asks for each engine of an HCA: the first time keeps the answer, then prints what has changed. */
+/* Queries each engine of an HCA: keeps the first answer, then prints the differences. */
 static int ask(struct connection *c, const struct request *r, const char *hca)
 {
 	bool first = json_is_true(json_object_get(before, "first"));

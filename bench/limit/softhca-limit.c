@@ -67,7 +67,7 @@ int main(int argc, char **argv)
 	       bulk * 1e-9, bulk * 8e-9);
 	printf("messages %.2f M/s (64-byte writes, each acknowledged, 1 core plays both sides)\n",
 	       messages * 1e-6);
-	printf("messages-icrc-by-burst %.2f M/s (the same, ICRCs in a pass of their own)\n",
+	printf("messages-icrc-by-burst %.2f M/s (the same, ICRCs in a separate pass)\n",
 	       by_burst * 1e-6);
 	print_pingpong("udp", PINGPONG_UDP);
 	print_pingpong("tcp", PINGPONG_TCP);

@@ -289,7 +289,7 @@ void rig_post(struct rig *r, enum user_opcode opcode, uint32_t bytes, unsigned n
 	}
 }
 
-/* Messages that a completion of side 0 stands for: all up to its descriptor. */
+/* Messages that a completion of side 0 covers: all up to its descriptor. */
 static uint32_t account(struct rig_client *c, const struct cqe *e)
 {
 	uint32_t slot = e->wqe_offset / RIG_WQE_BYTES;

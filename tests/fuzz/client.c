@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a hostile client writes into its memory while the pipeline runs: descriptors, doorbells,
+ * Writes of a hostile client into its memory while the pipeline runs: descriptors, doorbells,
  * receive descriptors, counts and indices.
  *
  * Input: writes, each a byte that chooses a row of `writes`, then what the row reads.
@@ -59,7 +59,7 @@ static void write_request(struct fuzz_bytes *b)
 	wr.remote = fuzz_u16(b);
 	for (unsigned int i = 0; i < wr.sges; i++)
 		wr.sge[i] = (struct sim_sge){.offset = fuzz_u16(b), .length = fuzz_u16(b)};
-	if (wr.is_inline) /* what an entry of the queue has room for */
+	if (wr.is_inline) /* the capacity of an entry of the queue */
 		wr.sge[0] = (struct sim_sge){.length = wr.sge[0].length % 32};
 	sim_post(world, 0, qp, &wr);
 }

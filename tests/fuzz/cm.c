@@ -135,7 +135,7 @@ static void take_event(struct fuzz_bytes *b)
 		keep_id(e.event == UCM_EVENT_CONNECT_REQUEST ? e.id : ids[0]);
 }
 
-/* Any command, its body of the input's bytes but for one that names an identifier. */
+/* Any command, its body of the input's bytes, except that one names an identifier. */
 static void any_command(struct fuzz_bytes *b)
 {
 	struct channel *ch = some_channel(b);
@@ -173,7 +173,7 @@ static void come_and_go(struct fuzz_bytes *b)
 	*ch = open_channel(fuzz_u8(b) & 1);
 }
 
-/* Something that the other sent, changed; or anything. */
+/* An altered message of the other side, or random bytes. */
 static void forge(struct fuzz_bytes *b)
 {
 	unsigned int to = fuzz_u8(b) & 1, at = fuzz_u8(b) % CM_MAD_BYTES;
@@ -215,7 +215,7 @@ static void start(void)
 	atexit(stop);
 }
 
-/* Nothing is left of an input when its programs have gone and every timer has expired. */
+/* Nothing is left of an input when its programs have ended and every timer has expired. */
 static void end(void)
 {
 	for (unsigned int i = 0; i < CHANNELS; i++)

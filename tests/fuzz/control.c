@@ -325,7 +325,7 @@ static void right_body(uint32_t type, union body *b)
 		b->read = (struct control_read_attribute){"hca0", "answer"};
 }
 
-/* What a reply says of a number to keep. */
+/* The number to keep from a reply. */
 static void keep(uint32_t type, const union body *b)
 {
 	static const uint8_t kind[CONTROL_TYPE_END] = {

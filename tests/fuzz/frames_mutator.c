@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Mutates lists of frames: takes one away, adds one that some queue pair may expect, names another
- * queue pair, PSN, key or address, or lets libFuzzer at the bytes; then mends lengths, checksum and
- * ICRC of most, so that what lies behind those checks is reached.
+ * queue pair, PSN, key or address, or lets libFuzzer change the bytes; then corrects lengths,
+ * checksum and ICRC of most, so that the code behind those checks is reached.
  */
 #include "wire/crc.h"
 #include "wire/encap.h"

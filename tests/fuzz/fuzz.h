@@ -2,9 +2,9 @@
 #ifndef FUZZ_H
 #define FUZZ_H
 /*
- * What the targets share: how an input is read, and what a broken promise does.
+ * Shared by the targets: reading of inputs, and failing on a violated invariant.
  *
- * A target is LLVMFuzzerTestOneInput() in a file of its own. Linked with libFuzzer it invents
+ * A target is LLVMFuzzerTestOneInput() in a separate file. Linked with libFuzzer it gets new
  * inputs, linked with replay.c it repeats those of its corpus.
  */
 #include <stddef.h>
@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned int seed);
 
-/* What is left of an input. Reading past its end yields zeros. */
+/* The rest of an input. Reading past its end yields zeros. */
 struct fuzz_bytes {
 	const uint8_t *at;
 	size_t left;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What comes from the network beside RoCE: ARP, neighbour discovery, echo, IGMP, MLD, into a port
- * with groups and with neighbours that it knows, asks for and has given up.
+ * Frames from the network other than RoCE: ARP, neighbour discovery, echo, IGMP, MLD, into a port
+ * with groups and with neighbours that are known, being resolved, and failed.
  *
  * Input: a byte that chooses a row of `kinds`, one for its length, then that many bytes, which lie
- * over what such a frame has at least. Lengths and checksums are mended unless the highest bit of
+ * over the least such frame. Lengths and checksums are corrected unless the highest bit of
  * the first byte is set.
  */
 #include <rte_eal.h>

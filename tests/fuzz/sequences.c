@@ -12,7 +12,7 @@
 
 enum { STEPS = 48, POSTED_MAX = 64, PATIENCE = 400 };
 
-/* What the peer and the client know of a queue pair. */
+/* The peer's and the client's view of a queue pair. */
 static struct view {
 	uint32_t posted[POSTED_MAX]; /* offsets of requests, in order */
 	unsigned int count, done;    /* posted; completed */
@@ -66,7 +66,7 @@ static void judge_answer(struct view *v, const struct qp *q, const struct wire_h
 	}
 }
 
-/* C9-61: what is sent lies between what is acknowledged and what was numbered. */
+/* C9-61: packets sent lie between the PSNs acknowledged and those numbered. */
 static void judge_request(const struct qp *q, const struct wire_headers *h)
 {
 	REQUIRE(psn_after_eq(h->psn, q->rrc.unacked_psn));

@@ -42,10 +42,10 @@ static const struct sim_identity identity[2] = {
 
 static uint8_t *vault;
 static struct qp rest[WORLD_QPS]; /* the contexts as bring() left them */
-static bool putting_back;	  /* what happens now, nobody watches */
+static bool putting_back;	  /* from now on nothing is checked */
 static unsigned int packets_at_rest, descriptors_at_rest;
 
-/* ---- what comes out ---- */
+/* ---- output ---- */
 
 static bool leaves(struct sim *s, int from, const uint8_t *frame, unsigned int bytes, void *arg)
 {

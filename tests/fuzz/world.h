@@ -2,11 +2,11 @@
 #ifndef FUZZ_WORLD_H
 #define FUZZ_WORLD_H
 /*
- * What the stateful targets play with: one whole HCA in virtual time (the conformance simulator)
- * with queue pairs in all states. The input is its peer, or its client, or both.
+ * The world of the stateful targets: one whole HCA in virtual time (the conformance simulator) with
+ * queue pairs in all states. The input acts as its peer, or its client, or both.
  *
  * Its numbers are the same in every run, so that an input names them: QPNs, PSNs, keys, addresses.
- * What an input changed is put back behind it, queue pair by queue pair.
+ * The changes of an input are undone after it, queue pair by queue pair.
  */
 #include "fuzz.h"
 #include "sim.h"
@@ -43,7 +43,8 @@ enum {
 
 extern struct sim *world;
 
-/* What leaves the HCA, and what its client is told; a target may look. Both may be NULL. */
+/* The HCA's packets, and its client's completions and events, for a target to check. Both may be
+ * NULL. */
 struct world_watch {
 	void (*packet)(const struct wire_frame *f);
 	void (*completion)(const struct cqe *c);
@@ -55,14 +56,14 @@ extern struct world_watch world_watch;
 void world_start(void);
 /* That many steps; completions and events are taken. */
 void world_run(unsigned int steps);
-/* Ends an input: lets it run dry, looks that nothing is lost and the vault untouched, and puts
- * everything back. */
+/* Ends an input: runs until idle, checks that nothing is lost and the vault untouched, and restores
+ * everything. */
 void world_restore(void);
-/* The same after a client that wrote whatever it liked into its queues and records: all of them are
- * made anew. */
+/* The same after a client that wrote anything into its queues and records: all of them are created
+ * again. */
 void world_rebuild(void);
 
-/* The peer's packet with these headers and so many bytes of payload, checksums and ICRC right.
+/* The peer's packet with these headers and that many bytes of payload, checksums and ICRC right.
  * Returns its length. `frame` has room for WORLD_FRAME_BYTES. */
 unsigned int world_frame(uint8_t *frame, struct wire_headers h, unsigned int bytes);
 enum { WORLD_FRAME_BYTES = 1200 };

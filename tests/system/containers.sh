@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Containers: two programs of two ordinary users, each in user, mount, process and network
-# separate namespaces, with nothing of the host except the folder of the socket and the folder of the
-# libraries, talk through one daemon. Who may connect.
+# Containers: two programs of two ordinary users, each in separate user, mount, process and network
+# namespaces, with nothing of the host except the folder of the socket and the folder of the
+# libraries, communicate through one daemon. Who may connect.
 . "$(dirname "$0")/lib.sh"
 need_netns
 need_command setpriv

@@ -483,7 +483,7 @@ static void end_silent(struct control *c, uint64_t now)
 	}
 }
 
-/* What comes back with time. */
+/* Resources that are refilled over time. */
 static void let_time_pass(struct control *c)
 {
 	uint64_t now = control_now_ns();

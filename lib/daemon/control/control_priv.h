@@ -106,7 +106,7 @@ struct mapping {
 	uint8_t *base;
 	uint64_t bytes;
 	uint64_t page_bytes;
-	bool reports_residence; /* the kernel tells us which of its pages there are */
+	bool reports_residence; /* the kernel reports which of its pages are present */
 	uint32_t range;		/* in the SIGBUS handler's table */
 };
 

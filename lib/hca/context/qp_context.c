@@ -15,7 +15,7 @@ static size_t answers_bytes(const struct qp_table *t)
 	return (size_t)t->count * ANSWERS_MAX * sizeof(*t->answers);
 }
 
-/* Memory that comes into being when it is written to; NULL: there is no address space. */
+/* Memory that is allocated when it is written to; NULL: there is no address space. */
 static void *reserve(size_t bytes)
 {
 	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,

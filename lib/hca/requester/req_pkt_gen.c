@@ -92,7 +92,7 @@ static bool build(struct engine *e, const struct qp *q, struct rte_mbuf *m)
 	m->data_len = m->pkt_len = payload + bytes + pad + WIRE_ICRC_BYTES - l2;
 	p->flags |= PACKET_BUILT;
 	m->ol_flags = FRAME_MARKS;
-	if (p->flags & PACKET_REF) /* nobody reads what follows the reference */
+	if (p->flags & PACKET_REF) /* the bytes after the reference are not read */
 		return false;
 	memset(payload + bytes, 0, pad);
 	m->ol_flags = 0;

@@ -242,7 +242,7 @@ static void keep_result(struct engine *e, struct qp *qp, uint64_t psn, uint64_t 
 		qp->ee.atomic_next = 0;
 }
 
-/* Executed, and answered by a response of its own. */
+/* Executed, and answered by a separate response. */
 static enum ee_state answered(struct ee_work *w)
 {
 	send_ack(w->e, w->ee, w->qp); /* for earlier requests, before the PSN advances */

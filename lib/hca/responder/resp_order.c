@@ -35,7 +35,7 @@ static unsigned take_after(struct qp *qp, struct answer *before)
 	return a->resources;
 }
 
-/* A copy of the answer in a place of its own, behind `before` (NULL: at the head). */
+/* Inserts a copy of the answer behind `before` (NULL: at the head). */
 static void insert_after(const struct qp_table *t, struct qp *qp, struct answer *before,
 			 const struct arrival *from, unsigned resources)
 {

@@ -68,9 +68,9 @@ static inline struct rte_mbuf *next_buffer(const struct resp_pkt_gen *p)
 }
 
 /*
- * Puts the headers in front of the payload, which stands at the data start with its zero pad, and
+ * Puts the headers in front of the payload, which begins at the data start with its zero pad, and
  * the ICRC behind it, unless it is omitted. crc: state of payload and pad from 0, or NULL: computed
- * here. `ref`: a reference stands in place of the payload, and nobody reads what follows.
+ * here. `ref`: a reference takes the place of the payload, and the bytes after it are not read.
  */
 static inline void seal(struct engine *e, struct resp_pkt_gen *p, const struct qp *qp,
 			const struct wire_headers *h, uint32_t payload_bytes, const uint32_t *crc,

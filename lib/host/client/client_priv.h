@@ -306,7 +306,7 @@ static inline uint32_t cpu_here(void)
 	return (uint32_t)(sched_getcpu() + 1);
 }
 
-/* Tells the daemon where this thread is: it does not spin on a CPU that its clients lack. */
+/* Publishes this thread's CPU to the daemon, which does not spin on a CPU that its clients need. */
 static inline void publish_cpu(struct softhca_context *ctx)
 {
 	uint32_t *published = &ctx->page->uar.client_cpu, cpu = cpu_here();
@@ -333,7 +333,8 @@ void node_remove(struct node *node);
 int sealed_memory(size_t bytes, void **addr);
 /* The region that holds [addr, addr + bytes), or NULL. context.lock is held. */
 struct region *region_of(struct softhca_context *ctx, const void *addr, size_t bytes);
-/* Brings [addr, addr + bytes) in, as registering with hardware does: what the daemon brought in would be on its account. */
+/* Brings [addr, addr + bytes) in, as registering with hardware does: what the daemon brought in
+ * would be on its account. */
 void region_populate(const void *addr, size_t bytes, unsigned int access);
 /* Fills *in with the runs of [addr, addr + bytes), which the region holds, for REG_MR or REREG_MR;
  * sends the daemon those that do not fit. 0, -errno. context.lock is held. */

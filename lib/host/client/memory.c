@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Memory that the daemon maps as well: sealed memfds, one region and one piece each.
- * softhca_alloc() gets a region of its own; queues share larger ones. Memory regions (MRs) are
+ * softhca_alloc() gets a separate region; queues share larger ones. Memory regions (MRs) are
  * registered in the former, and in regions of the program's own memory (shared.c). Any thread,
  * never on the data path.
  */
@@ -126,7 +126,8 @@ void region_populate(const void *addr, size_t bytes, unsigned int access)
 	uintptr_t to = ((uintptr_t)addr + bytes + PAGE_BYTES - 1) & ~(uintptr_t)(PAGE_BYTES - 1);
 	int saved = errno;
 
-	/* Failing is allowed: then pages come when they are accessed, and so they do of what is large, which may be sparse. */
+	/* Failing is allowed: then pages come when they are accessed, and so they do of what is
+	 * large, which may be sparse. */
 	if (bytes <= POPULATE_BYTES_MAX)
 		madvise((void *)from, to - from,
 			access & ACCESS_LOCAL_WRITE ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);

@@ -81,7 +81,7 @@ int softhca_bind_mw(struct softhca_qp *qp, struct softhca_mw *mw,
 	return rc;
 }
 
-/* Allocates a region without memory of its own at the daemon. context.lock is held. */
+/* Allocates a region without memory at the daemon. context.lock is held. */
 static int mr_allocate(struct softhca_pd *pd, struct mr_object *mr, enum control_type type,
 		       const void *in, uint32_t bytes)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Live attributes: an empty file of the tree stands for a text that the daemon is asked for
+ * Live attributes: an empty file of the tree represents a text that is requested from the daemon
  * whenever the file is opened, or read from its beginning, just as a kernel would generate it. The
  * program gets a memfd with the text. Any thread.
  */

@@ -21,7 +21,7 @@ enum { FDS_MARKED = 1024, REQUEST_BYTES = 4096 };
 
 static uint64_t marks[FDS_MARKED / 64]; /* atomic: fds that have been such sockets */
 
-/* As in rdma_cm.c: tells our socket from whatever else may have its number by now. */
+/* As in rdma_cm.c: distinguishes our socket from anything else that may have its number by now. */
 static const struct linger netlink_sign = {.l_onoff = 1, .l_linger = 0x6e6c};
 
 static bool is_signed(int fd)

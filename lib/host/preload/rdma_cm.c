@@ -40,8 +40,8 @@ static uint32_t channel_at(int fd)
 	return __atomic_load_n(&channel_of[fd], __ATOMIC_RELAXED);
 }
 
-/* Tells a channel from whatever else may have its number by now: a socket option without effect on
- * a Unix socket, which copies and forks inherit. */
+/* Distinguishes a channel from anything else that may have its number by now: a socket option
+ * without effect on a Unix socket, which copies and forks inherit. */
 static const struct linger channel_sign = {.l_onoff = 1, .l_linger = 0x7264};
 
 bool view_cm_signed(int fd)
@@ -148,7 +148,7 @@ int view_open_cm(int flags)
 	return rc ? -1 : fd;
 }
 
-/* If this machine has the kernel's device, netlink tells librdmacm its number. */
+/* If this machine has the kernel's device, librdmacm gets its number by netlink. */
 unsigned long view_cm_device_number(void)
 {
 	struct stat st;

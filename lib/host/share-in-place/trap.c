@@ -53,7 +53,7 @@ static struct action former;
 static pthread_t owner; /* the thread */
 static bool armed;
 
-/* ---- a stack of its own ---- */
+/* ---- a separate stack ---- */
 
 void sharing_on_stack(void (*fn)(void *arg), void *arg, void *top)
 	__attribute__((visibility("hidden")));
@@ -199,7 +199,7 @@ static void pass_on(int sig, siginfo_t *info, void *context)
 }
 
 /* Runs on our own stack. Stores into the thread's context come last: after a fork, the child has a
- * stack of its own by then, and the parent has waited for it. */
+ * separate stack by then, and the parent has waited for it. */
 static void trap_serve(void *context)
 {
 	ucontext_t *u = context;

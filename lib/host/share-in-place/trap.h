@@ -29,7 +29,7 @@ struct trap_ops {
 	/* Runs in place of the call, on the trap's stack, with signals blocked. Makes the child by
 	 * trap_fork() and returns its result, in parent and child. */
 	long (*forks)(const struct trap_call *call);
-	/* The trap ends before the fork; runs on a stack of its own. `sp`: the thread's. */
+	/* The trap ends before the fork; runs on a separate stack. `sp`: the thread's. */
 	void (*lost)(uintptr_t sp);
 };
 

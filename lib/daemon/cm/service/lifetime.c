@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The lives of identifiers: CREATE_ID, DESTROY_ID, and migration to another channel; whatever else
- * ends one. Runs in the CM thread.
+ * The lifetime of identifiers: CREATE_ID, DESTROY_ID, other reasons for their end, and migration to
+ * another channel. Runs in the CM thread.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "numbers.h"
 #include "ports.h"
 
-/* Its events, and with them the connection requests that nobody has taken. */
+/* Its events, and with them the connection requests not yet accepted. */
 static void drop_events(struct ucm_id *id)
 {
 	struct ucm_event *e;
@@ -121,7 +121,7 @@ int ucm_do_release_id(struct ucm_call *call, const struct rdma_ucm_destroy_id *i
 	return 0;
 }
 
-/* What moves with an identifier. */
+/* The resources that move with an identifier. */
 struct baggage {
 	uint32_t ports, ids, events, requests; /* ids: it, its memberships, its requests' */
 };
@@ -144,7 +144,8 @@ static struct baggage baggage_of(const struct ucm_id *id)
 	return b;
 }
 
-/* Would there be room for it, were it no longer where it is? Nobody else takes of these rows meanwhile. */
+/* Would there be room for it if it left its present channel? Only this thread takes from these
+ * rows. */
 static bool has_room(struct ucm_channel *to, struct ucm_channel *from, const struct baggage *b)
 {
 	const struct {

@@ -78,7 +78,7 @@ unsigned int share_user_index(const struct share_client *c);
 /* Takes n of a row. 0; -errno of the row (-EAGAIN for those that are no errno): counted as refused,
  * nothing has changed. */
 int share_take(struct share_client *c, enum share row, uint64_t n);
-/* Takes n without asking, for what cannot be refused but counts. */
+/* Takes n unconditionally, for resources that cannot be refused but count. */
 void share_add(struct share_client *c, enum share row, uint64_t n);
 /* For who has no client any more: takes n without a client. False: not now. And gives them back. */
 bool share_user_take(struct share_user *u, enum share row, uint64_t n);
@@ -88,10 +88,10 @@ void share_user_give(struct share_user *u, enum share row, uint64_t n);
  * share_refill(). */
 int share_use(struct share_client *c, enum share row, uint64_t n);
 void share_spend(struct share_client *c, enum share row, uint64_t n);
-/* Every user may use as much again as is his at most; who has spent more still lacks the rest. */
+/* Refills every user's part; one who has spent more than his limit still lacks the excess. */
 void share_refill(struct shares *s, enum share row);
-/* Would share_take() grant it now, or, `later`, once all that was left (share_leave()) has been
- * given back? Counts nothing. */
+/* Would share_take() grant it now, or, `later`, once everything left by share_leave() has been
+ * returned? Counts nothing. */
 bool share_fits(struct share_client *c, enum share row, uint64_t n, bool later);
 /* Returns n of what it took. */
 void share_give(struct share_client *c, enum share row, uint64_t n);
@@ -99,8 +99,8 @@ void share_give(struct share_client *c, enum share row, uint64_t n);
 /* How much of a row the client holds. Its owner's thread. */
 uint64_t share_held(const struct share_client *c, enum share row);
 
-/* For what takes its time to come back, and may outlive its client: the client gives up n, which
- * stay its user's until share_return(). The user lives until then. */
+/* For resources that take time to free, and may outlive their client: n of the client's become its
+ * user's until share_return(). The user is kept until then. */
 struct share_user *share_leave(struct share_client *c, enum share row, uint64_t n);
 void share_return(struct share_user *u, enum share row, unsigned int hca, uint64_t n);
 
@@ -122,7 +122,7 @@ struct share_holder {
 	int32_t pid; /* of a client; 0: all of the user's */
 	uint64_t held, most, refused;
 };
-/* Fills up to n with who holds something or was refused, users before clients. Returns how many
+/* Fills up to n with users, then clients, that hold something or were refused. Returns how many
  * there are. */
 unsigned int shares_holders(struct shares *s, struct share_holder *out, unsigned int n);
 

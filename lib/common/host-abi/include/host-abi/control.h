@@ -204,7 +204,7 @@ struct control_mr_reply {
 	uint32_t rkey;
 };
 
-/* A key for fast registrations (REG_MR): invalid until one; it names no memory of its own. */
+/* A key for fast registrations (REG_MR): invalid until the first one; it has no memory itself. */
 struct control_alloc_mr {
 	uint32_t pd;
 	uint32_t pages; /* most in one registration, 1..max_fast_reg_pages */

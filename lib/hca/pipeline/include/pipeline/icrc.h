@@ -6,7 +6,7 @@
  * packet on a loopback device needs no checksum: the sender marks it instead of computing one, the
  * receiver trusts the mark instead of checking one.
  *
- * The mark, ICRC_OMITTED, is worth as much as the ICRC because nobody outside can set it
+ * The mark, ICRC_OMITTED, is worth as much as the ICRC because nothing outside can set it
  * (frame_marks.h). Whoever copies a marked frame to show or change it (capture, impairment)
  * completes the copy first.
  */

@@ -17,8 +17,8 @@
  *
  * A module that takes an mbuf from a ring owns it: it passes it on or frees it.
  *
- * Of struct rte_mbuf itself our code touches only this. What nobody writes is as every free buffer
- * of a pool has it, so that buffers may be taken and freed raw.
+ * Of struct rte_mbuf itself our code touches only these fields. Fields that are never written keep
+ * the values of a free buffer of the pool, so that buffers may be taken and freed raw.
  *
  *   field                     who writes it
  *   buf_addr, buf_len,        nobody; in a clone, who makes it: HeaderParser (a datagram for many

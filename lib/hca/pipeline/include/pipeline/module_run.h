@@ -2,8 +2,8 @@
 #ifndef PIPELINE_MODULE_RUN_H
 #define PIPELINE_MODULE_RUN_H
 /*
- * A stage polls its modules through this, so that what each of them costs can be measured in a
- * running daemon (`softhca show runtime`). While nobody asks, that costs a load and a branch.
+ * A stage polls its modules through this, so that the cost of each can be measured in a running
+ * daemon (`softhca show runtime`). While not measured, that costs a load and a branch.
  */
 #include <rte_branch_prediction.h>
 #include <rte_cycles.h>
@@ -28,7 +28,7 @@ static __rte_noinline unsigned module_run_timed(struct engine *e, enum module_id
 	return n;
 }
 
-/* Polls a module once; how many elements it handled. The lcore that runs its stage. */
+/* Polls a module once. Returns how many elements it handled. The lcore that runs its stage. */
 static __rte_always_inline unsigned module_run(struct engine *e, enum module_id id,
 					       unsigned (*poll)(struct engine *e))
 {

@@ -3,18 +3,18 @@
 #define VIRT_TO_PHYS_PAYLOAD_REF_H
 /*
  * A payload that stays in its client's memory. Within the daemon the sender of a packet may put a
- * reference where the payload would stand; the receiver follows it and copies once, from client to
- * client (doc/decisions/0023-copy-once.md). PAYLOAD_REF (pipeline/frame_marks.h) says which packets
- * have one.
+ * reference in place of the payload; the receiver follows it and copies once, from client to client
+ * (doc/decisions/0023-copy-once.md). PAYLOAD_REF (pipeline/frame_marks.h) marks such packets.
  *
- * A reference never outlives the right to read the memory. Whoever follows it does what a look-up
- * does: finds out whether the sender's tables have changed since it was made, and if they have,
- * whether its region is still the same one. The address is then valid until the end of the stage's
- * current poll, since an invalidation waits for every lcore of the daemon (v2p.h).
+ * A reference never outlives the right to read the memory. Following it checks whether the sender's
+ * tables have changed since it was made and, if they have, whether its region is still the same
+ * one. The address is then valid until the end of the stage's current poll, since an invalidation
+ * waits for every lcore of the daemon (v2p.h).
  *
  * Nor does it outlive the request: until that completes its client leaves the payload alone. An
  * acknowledgement completes it after the copy, but a queue pair that fails or is reset completes it
- * at any time. So who has copied looks whether that has happened, and if it has, drops the packet.
+ * at any time. So the receiver checks for that after the copy, and if it has happened drops the
+ * packet.
  */
 #include <string.h>
 #include "virt-to-phys/v2p.h"
@@ -40,8 +40,8 @@ _Static_assert(sizeof(struct payload_ref) <= PAYLOAD_REF_BYTES_MIN, "stands in i
 
 /*
  * Makes a reference to [va, va + bytes) under `key` at `place`, which need not be aligned; turn_now
- * as above. The stage that would have copied. False: these bytes are not in one piece, not cached, or not
- * allowed: v2p_request() tells more, and nothing was written.
+ * as above. Called by the stage that would have copied. False: these bytes are not in one piece,
+ * not cached, or not allowed, as v2p_request() reports; nothing was written.
  */
 static inline bool payload_ref_make(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
 				    uint32_t key, uint64_t va, uint32_t bytes, uint32_t access,
@@ -86,7 +86,7 @@ static inline enum v2p_state payload_ref_follow(const uint8_t *place, const uint
 	return payload_ref_recheck(&r, at);
 }
 
-/* After the copy: is what was copied what was sent? False: drop the packet. Any lcore. */
+/* After the copy: are the bytes copied those that were sent? False: drop the packet. Any lcore. */
 static inline bool payload_ref_held(const uint8_t *place)
 {
 	struct payload_ref r;

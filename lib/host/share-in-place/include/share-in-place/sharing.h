@@ -38,7 +38,7 @@
  * and the parent must continue sharing with the daemon. So the child makes all its pool memory
  * private before it runs anything else, and no thread of the parent runs meanwhile: the system call
  * that makes the child is caught (trap.h says how, and why there), the other threads are stopped,
- * and parent and child stay on a stack of their own until the child has its copies. The child gets
+ * and parent and child stay on separate stacks until the child has its copies. The child gets
  * all pages as they were at the fork; what its C library stores for it comes later. The cost is
  * copying all shared memory while the parent waits (about 1 s of CPU time per GB), and nothing if
  * nothing is shared. A child that cannot copy exits (127), as to continue would be to store into
