@@ -78,6 +78,11 @@ static void set_target(const struct flow *f, const struct end *e, struct softhca
 		w->wr.atomic.rkey = e->remote.rkey;
 		w->wr.atomic.compare_add = add ? 1 : message;
 		w->wr.atomic.swap = message + 1;
+	} else if (f->kind->empty) {
+		w->wr.atomic.remote_addr = base + f->s->area_bytes + offset;
+		w->wr.atomic.rkey = e->remote.rkey;
+		w->wr.atomic.compare_add = SOFTHCA_FLUSH_GLOBAL;
+		w->wr.atomic.swap = f->size;
 	} else {
 		w->wr.rdma.remote_addr = base + (f->kind->inbound ? 0 : f->s->area_bytes) + offset;
 		w->wr.rdma.rkey = e->remote.rkey;
@@ -100,7 +105,7 @@ static void build(struct flow *f, const struct flow_qp *q, uint32_t qp, uint64_t
 	w->wr_id = (uint64_t)qp << 40 | (message & 0xffffffffffull);
 	w->next = w + 1;
 	w->sg_list = &f->sge[i];
-	w->num_sge = 1;
+	w->num_sge = !f->kind->empty;
 	w->opcode = f->kind->opcode;
 	w->send_flags =
 		(signaled ? SOFTHCA_SEND_SIGNALED : 0) | (inlined ? SOFTHCA_SEND_INLINE : 0);
@@ -347,7 +352,7 @@ static void fill_qp(struct flow *f, uint32_t qp)
 
 void flow_fill(struct flow *f)
 {
-	for (uint32_t i = 0; i < f->qps && !f->kind->atomic; i++)
+	for (uint32_t i = 0; i < f->qps && !f->kind->atomic && !f->kind->empty; i++)
 		fill_qp(f, i);
 }
 
@@ -370,7 +375,7 @@ static int check_qp(struct flow *f, uint32_t qp)
 	struct end *receiver = f->kind->inbound ? q->source : q->sink;
 	uint32_t grh = f->s->o->service == SOFTHCA_QP_UD ? UD_GRH_BYTES : 0;
 
-	for (uint64_t m = q->checked; receiver && m < q->goal; m++) {
+	for (uint64_t m = q->checked; receiver && !f->kind->empty && m < q->goal; m++) {
 		const uint8_t *slot = receiver->in + m % f->slots * f->stride;
 		int error = f->kind->atomic ? check_atomic(f, slot, m)
 					    : verify_message(slot + grh, f->size, key_of(f, qp, m),

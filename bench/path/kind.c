@@ -32,4 +32,9 @@ const struct kind_info kinds[KIND_COUNT] = {
 	[KIND_ATOMIC_WRITE] = {.name = "ATOMIC_WRITE",
 			       .opcode = SOFTHCA_WR_ATOMIC_WRITE,
 			       .bytes = 8},
+	[KIND_FLUSH] = {.name = "FLUSH",
+			.opcode = SOFTHCA_WR_FLUSH,
+			.inbound = true,
+			.empty = true,
+			.bytes = 8},
 };

@@ -15,6 +15,7 @@ enum kind {
 	KIND_CMP_SWAP,
 	KIND_FETCH_ADD,
 	KIND_ATOMIC_WRITE,
+	KIND_FLUSH,
 	KIND_COUNT
 };
 
@@ -25,8 +26,9 @@ struct kind_info {
 	bool lands_in_recv; /* its data go where that receive request says, not to a remote address
 			     */
 	bool imm;	    /* carries immediate data */
-	bool inbound;	    /* data flow to the requester: a READ or an atomic */
+	bool inbound;	    /* data flow to the requester: a READ or an atomic; or only an answer */
 	bool atomic;	    /* changes one word at the other side and returns its old value */
+	bool empty;	    /* moves no data */
 	uint8_t bytes;	    /* the one size that it has, aligned to it, on RC; 0: any */
 };
 

@@ -116,7 +116,7 @@ static void choose(struct lane *l, uint64_t n, uint64_t *random)
 	}
 	if (kinds[op->kind].atomic)
 		expect_atomic(l, op, random);
-	else
+	else if (!kinds[op->kind].empty)
 		verify_fill((kinds[op->kind].inbound ? theirs(l, n) : mine(l, n)) + op->offset,
 			    op->size, op->key);
 	if (kinds[op->kind].receives)
@@ -135,7 +135,7 @@ static void build(struct lane *l, uint64_t n, struct softhca_send_wr *w, struct 
 	*w = (struct softhca_send_wr){.wr_id = (uint64_t)l->qp << 40 | n,
 				      .next = w + 1,
 				      .sg_list = sge,
-				      .num_sge = op->size > 0,
+				      .num_sge = op->size > 0 && !k->empty,
 				      .opcode = k->opcode,
 				      .send_flags = SOFTHCA_SEND_SIGNALED,
 				      .imm_data = k->imm ? htonl((uint32_t)n) : 0};
@@ -147,6 +147,11 @@ static void build(struct lane *l, uint64_t n, struct softhca_send_wr *w, struct 
 		w->wr.atomic.rkey = l->source->remote.rkey;
 		w->wr.atomic.compare_add = add ? op->operand : op->expected;
 		w->wr.atomic.swap = op->operand;
+	} else if (k->empty) {
+		w->wr.atomic.remote_addr = base + theirs_offset(n) + op->offset;
+		w->wr.atomic.rkey = l->source->remote.rkey;
+		w->wr.atomic.compare_add = SOFTHCA_FLUSH_GLOBAL;
+		w->wr.atomic.swap = op->size;
 	} else {
 		w->wr.rdma.remote_addr = base + theirs_offset(n) + op->offset;
 		w->wr.rdma.rkey = l->source->remote.rkey;

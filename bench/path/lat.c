@@ -96,7 +96,7 @@ static int check_data(struct ping *g, struct flow *f)
 	uint32_t grh = g->s->o->service == SOFTHCA_QP_UD ? UD_GRH_BYTES : 0;
 	uint64_t until = now_ns() + SETTLE_NS;
 
-	if (f->kind->atomic)
+	if (f->kind->atomic || f->kind->empty)
 		return 0;
 	while (verify_check(holder->in + grh, bytes, lat_key(g, f)) != bytes && now_ns() < until)
 		;
@@ -147,7 +147,7 @@ static int prepare(struct ping *g, struct flow *f, uint64_t messages)
 	f->q[0].goal = messages;
 	if (f->sink && by_memory(f))
 		f->q[0].sink->in[f->size - 1] = 0;
-	if (g->p->verify && holder && !f->kind->atomic)
+	if (g->p->verify && holder && !f->kind->atomic && !f->kind->empty)
 		verify_fill(holder->out, f->size, lat_key(g, f));
 	return flow_post_receives(f);
 }

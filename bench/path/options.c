@@ -63,8 +63,9 @@ static const char help_text[] =
 	"       softhca-perf TEST [options] SERVER    the client\n"
 	"       softhca-perf TEST [options] --pair DEV1,DEV2   both sides in one process\n"
 	"       softhca-perf --demo | --soak N | --dead-peer   [options] --pair DEV1,DEV2\n"
-	"TEST: {write,write_imm,send,send_imm,read,atomic,atomic_write}_{bw,lat}\n"
-	"  -s, --size BYTES         of a message (65536; latency 8; atomics are always 8)\n"
+	"TEST: {write,write_imm,send,send_imm,read,atomic,atomic_write,flush}_{bw,lat}\n"
+	"  -s, --size BYTES         of a message (65536; latency 8; of atomics and flushes always "
+	"8)\n"
 	"  -a, --all                all sizes from 2 to 2^23\n"
 	"  -n, --iters N            messages of a queue pair (5000; latency 1000)\n"
 	"  -D, --duration SECONDS   run for that time instead\n"
@@ -132,7 +133,7 @@ static int parse_test(struct options *o, const char *text)
 		{"write_imm", KIND_WRITE_IMM}, {"write", KIND_WRITE},
 		{"send_imm", KIND_SEND_IMM},   {"send", KIND_SEND},
 		{"read", KIND_READ},	       {"atomic_write", KIND_ATOMIC_WRITE},
-		{"atomic", KIND_FETCH_ADD},
+		{"atomic", KIND_FETCH_ADD},    {"flush", KIND_FLUSH},
 	};
 
 	for (unsigned i = 0; i < sizeof(tests) / sizeof(*tests); i++) {
