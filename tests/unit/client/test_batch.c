@@ -90,7 +90,7 @@ TEST(batch__fails_as_a_whole)
 	(void)state;
 	pair_open(&p, SOFTHCA_QP_RC);
 	good = bad = write_of(&p, &sge, 0, 0, 1);
-	bad.opcode = 14;
+	bad.opcode = 255; /* there is none */
 	p.memory[0] = 0x55;
 	softhca_post_start(p.qp[0]);
 	assert_int_equal(softhca_post_add(p.qp[0], &good), 0);
