@@ -20,22 +20,22 @@
  * Of struct rte_mbuf itself our code touches only these fields. Fields that are never written keep
  * the values of a free buffer of the pool, so that buffers may be taken and freed raw.
  *
- *   field                     who writes it
- *   buf_addr, buf_len,        nobody; in a clone, who makes it: HeaderParser (a datagram for many
+ *   field                     written by
+ *   buf_addr, buf_len,        none; in a clone its maker: HeaderParser (a datagram for several
  *   priv_size                 queue pairs), the ring port
- *   data_off, data_len,       ReqPktGen and RespPktGen, once, when they make the frame; the port
- *   pkt_len                   that received it. Nobody changes a frame that was sent: it may be
- *                             sent again, and on a ring port its receiver has the same one
+ *   data_off, data_len,       ReqPktGen and RespPktGen, once, when they build the frame; the port
+ *   pkt_len                   that received it. A sent frame is never changed: it may be sent
+ *                             again, and on a ring port its receiver has the same one
  *   ol_flags                  ReqPktGen and RespPktGen: 0 or marks (frame_marks.h), which ports
- *                             with a driver clear in what they receive, and clones take over
+ *                             with a driver clear in received frames, and clones inherit
  *   refcnt                    RequesterTransControl: 2, for the wire and for MultiQueue;
  *                             RequesterRecvControl: one more, to send it again; a port: one more,
- *                             to capture, duplicate or loop it; a free takes one off
- *   next, nb_segs             nobody: 1 segment. Ports drop received frames of several
- *   port                      the driver; nobody reads it
- *   packet_type, tx_offload   capture, in copies of its own
- *   private area              two halves, below: request or packet before the frame is sent, and as
- *                             long as it may be sent again; arrival belongs to its receiver
+ *                             to capture, duplicate or loop it; each free subtracts one
+ *   next, nb_segs             none: 1 segment. Ports drop received frames of several
+ *   port                      the driver; never read
+ *   packet_type, tx_offload   capture, in its own copies
+ *   private area              two halves, below: request and packet are the sender's until the
+ *                             frame cannot be sent again; arrival is the receiver's
  */
 #include <stdint.h>
 #include <rte_mbuf.h>
