@@ -274,6 +274,7 @@ void fixture_kill_control(struct fixture *f)
 		return;
 	control_destroy(f->control);
 	f->control = NULL;
+	close_later_finish();
 	/* Nothing that clients took is missing, except for what time brings back. */
 	for (int i = 0; i < 100000 && shares_holders(f->shares, NULL, 0); i++) {
 		share_refill(f->shares, SHARE_control_us);
