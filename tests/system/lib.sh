@@ -24,7 +24,8 @@ DAEMON=$(program app/softhcad) || exit 1
 PERF=$(program bench/path/softhca-perf) || exit 1
 # shellcheck disable=SC2034
 TOOL=$(program app/softhca) || exit 1
-TCP_PORT=$((20000 + $$ % 20000))
+# Below those that the kernel gives out, and 2^15: tgtd takes its port for a signed short.
+TCP_PORT=$((10000 + $$ % 20000))
 
 # DPDK keeps its sockets and locks here instead of in /run.
 export RUNTIME_DIRECTORY=$SCRATCH/run
