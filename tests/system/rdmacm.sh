@@ -18,7 +18,7 @@ with_rping() {
 # Clients in parallel, one server process for all. They begin one after another: the server keeps but
 # one request in mind, so of two at once it forgets one and takes the other twice.
 persistent() {
-	local clients=() client bad=0 i
+	local clients=() bad=0 i
 	rm -f "$SCRATCH"/client.[0-9]*
 	serve rping -s -P -p 7175
 	for ((i = 0; i < $1; i++)); do
@@ -26,15 +26,17 @@ persistent() {
 		clients+=($!)
 		wait_for 10 grep -qs rdma-ping-0 "$SCRATCH/client.$i"
 	done
-	for client in "${clients[@]}"; do
-		wait "$client" || bad=$((bad + 1))
+	for i in "${!clients[@]}"; do
+		wait "${clients[i]}" && continue
+		echo "client $i: exit code $?" >>"$SCRATCH/client.$i"
+		bad=$((bad + 1))
 	done
 	cat "$SCRATCH"/client.[0-9]* >"$SCRATCH/client.log"
 	if [ $bad -eq 0 ] && ! not_running "$server"; then
 		ok "$place: rping -s -P, $1 clients in parallel"
 	else
 		fail "$place: rping -s -P, $1 clients in parallel: $bad failed"
-		show_both | sort | uniq -c | head -n 40
+		show_both | grep -v 'ping data' | sort | uniq -c | head -n 40
 	fi
 	kill "$server" 2>/dev/null
 }
