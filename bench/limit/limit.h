@@ -40,6 +40,9 @@ enum { LIMIT_REPETITIONS_MAX = 64 };
  */
 double limit_bulk_bytes_per_s(const struct limit_params *params);
 
+/* Bytes per second of one core that only copies these 64 KiB, without CRC or packets. 0 as above. */
+double limit_copy_bytes_per_s(const struct limit_params *params);
+
 /*
  * Messages per second of one core that plays both sides: RDMA writes of 64 bytes, an
  * acknowledgement for each. Requester: WQE, QP context, headers from a template, payload, ICRC. A

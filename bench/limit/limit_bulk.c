@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 #include <rte_mbuf.h>
+#include <rte_memcpy.h>
 #include <rte_ring.h>
 #include "wire/crc.h"
 #include "limit_frame.h"
@@ -137,6 +138,27 @@ static uint64_t bulk_step(void *model)
 
 	send_burst(b);
 	return receive_burst(b) * PAYLOAD_BYTES;
+}
+
+static uint64_t copy_step(void *model)
+{
+	struct bulk *b = model;
+
+	for (uint32_t at = 0; at < MESSAGE_BYTES; at += PAYLOAD_BYTES)
+		rte_memcpy(b->destination + at, b->source + at, PAYLOAD_BYTES);
+	return MESSAGE_BYTES;
+}
+
+double limit_copy_bytes_per_s(const struct limit_params *params)
+{
+	struct bulk b;
+	double rate;
+
+	if (bulk_open(&b))
+		return 0;
+	rate = limit_measure(params, copy_step, &b);
+	bulk_close(&b);
+	return rate;
 }
 
 double limit_bulk_bytes_per_s(const struct limit_params *params)

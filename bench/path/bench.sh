@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# usage: bench.sh BUILD
+# usage: bench.sh BUILD [floors.py OPTION...]
 # The benchmarks of `make bench` that need a daemon: starts one with two HCAs joined by rings on a
-# private socket, runs softhca-perf on it, stops it.
+# private socket, runs softhca-perf on it, stops it. With options: floors.py alone.
 set -euo pipefail
 build=$1
+shift
 scratch=$(mktemp -d /tmp/softhca-bench.XXXXXX)
 daemon=
 clean_up() {
@@ -29,7 +30,8 @@ perf() {
 	printf '\n=== softhca-perf %s\n' "$*"
 	"${beside[@]}" "$build/bench/path/softhca-perf" "$@" --pair hca0,hca1
 }
-"$(dirname "$0")/floors.sh" "$build" "${beside[@]}"
+"$(dirname "$0")/floors.py" "$@" -- "$build" "${beside[@]}"
+[ $# -eq 0 ] || exit 0
 perf --demo
 perf write_bw -s 65536 -D 2
 perf write_bw -s 64 -l 32 -t 256 -D 2
