@@ -9,7 +9,7 @@ MUTATED ?= build-mutation
 STRESSED ?= build-stress
 FUZZED ?= build-fuzz
 
-.PHONY: help deps deps-build build demo check conformance soak stress fuzz model mutation bench doc format install clean
+.PHONY: help deps deps-build build demo check conformance soak stress fuzz model mutation bench bench-check compare doc format install clean
 .NOTPARALLEL:
 
 help:
@@ -29,6 +29,8 @@ help:
 	@echo 'make mutation  breaks each checked condition in turn and tells which test notices (FILES="a.c b.c":'
 	@echo '              of these alone)'
 	@echo 'make bench    the benchmarks, each as a share of the physical limit'
+	@echo 'make bench-check  the shares alone, and what fell against bench/path/baseline.json'
+	@echo 'make compare  TCP, UCX, perftest and softhca beside each other: a table, and $(BUILD)/compare.svg'
 	@echo 'make doc      HTML and man pages in $(BUILD)/doc'
 	@echo 'make format   clang-format all C sources in place'
 	@echo 'make install  install under PREFIX ($(PREFIX)), fixed when $(BUILD)/ is configured; man pages, too,'
@@ -104,6 +106,12 @@ $(CHECKED)/build.ninja:
 
 bench: deps-build build
 	meson test -C $(BUILD) --benchmark --verbose
+
+bench-check: deps-build build
+	./bench/path/bench.sh $(BUILD) --baseline bench/path/baseline.json
+
+compare: deps build
+	./bench/compare/compare.sh $(BUILD)
 
 doc: build
 	./.ci/deps doc
