@@ -32,17 +32,33 @@ uint16_t tx_nowhere(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
 	return n;
 }
 
+static bool is_for_control(enum port_counter_id what)
+{
+	return what == PORT_COUNTER_rx_arp || what == PORT_COUNTER_rx_icmp ||
+	       what == PORT_COUNTER_rx_icmpv6 || what == PORT_COUNTER_rx_igmp ||
+	       what == PORT_COUNTER_rx_mld;
+}
+
+/* False: m stays the caller's. */
+static bool pass_to_control(struct port_queue *q, struct rte_mbuf *m)
+{
+	uint64_t source = load_mac(rte_pktmbuf_mtod(m, const uint8_t *) + 6);
+
+	if (!source_admit(&q->sources, source, rte_rdtsc(), rte_get_tsc_hz())) {
+		queue_count(q, PORT_COUNTER_drop_rx_control_rate, 1);
+		return false;
+	}
+	if (rte_ring_sp_enqueue(q->to_control, m) == 0)
+		return true;
+	queue_count(q, PORT_COUNTER_drop_rx_control_full, 1);
+	return false;
+}
+
 void take_out(struct port_queue *q, struct rte_mbuf *m, enum port_counter_id what)
 {
 	queue_count(q, what, 1);
-	if (what == PORT_COUNTER_rx_arp || what == PORT_COUNTER_rx_icmp ||
-	    what == PORT_COUNTER_rx_icmpv6 || what == PORT_COUNTER_rx_igmp ||
-	    what == PORT_COUNTER_rx_mld) {
-		if (rte_ring_sp_enqueue(q->to_control, m) == 0)
-			return;
-		queue_count(q, PORT_COUNTER_drop_rx_control_full, 1);
-	}
-	rte_pktmbuf_free(m);
+	if (!is_for_control(what) || !pass_to_control(q, m))
+		rte_pktmbuf_free(m);
 }
 
 /* clone becomes a view of m's data and owner of the reference to m that the caller had. */

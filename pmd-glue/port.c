@@ -80,6 +80,7 @@ static int make_queue(struct port *port, uint16_t id)
 
 	q->port = port;
 	q->id = id;
+	q->sources.key = rte_rand() | 1;
 	rte_spinlock_init(&q->poll_lock);
 	q->to_control = make_ring(port, "to_control", id, CONTROL_RING_FRAMES);
 	q->loop = make_ring(port, "loop", id, LOOP_RING_FRAMES);

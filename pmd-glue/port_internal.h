@@ -18,6 +18,7 @@
 #include "membership.h"
 #include "pmd-glue/port.h"
 #include "neighbour.h"
+#include "source_limit.h"
 
 enum {
 	PORTS_MAX = 16,
@@ -57,6 +58,7 @@ struct port_queue {
 	bool excluded;			    /* control, atomic: wants the poll_lock; memif only */
 	rte_spinlock_t poll_lock;	    /* memif only, see memif_gate.h */
 	uint64_t count[PORT_COUNTER_COUNT]; /* queue */
+	struct source_limit sources;	    /* queue; its key: create */
 } __rte_cache_aligned;
 
 /* The backend of a port type. All but tx_plain run on the control thread; 0 or -errno. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "fixture.h"
+#include "port_internal.h"
 #include "nd.h"
 
 static struct pair open_default(void)
@@ -465,17 +466,68 @@ TEST(ping__malformed_is_ignored)
 	close_pair(&p);
 }
 
-TEST(control__flood_is_bounded)
+/* A ping whose sender has the address 02:00:00:00:from. */
+static void ping_from(struct pair *p, uint16_t from)
+{
+	struct rte_mbuf *m = ping_v4(0), *got[1];
+	const uint8_t be[2] = {(uint8_t)(from >> 8), (uint8_t)from};
+
+	memcpy(rte_pktmbuf_mtod(m, uint8_t *) + 10, be, 2);
+	send_one(p->a, m);
+	receive(p->b, got, 1);
+}
+
+TEST(control__flood_of_forged_sources_is_bounded)
 {
 	struct pair p = open_default();
 
 	(void)state;
-	for (unsigned int i = 0; i < 600; i++) {
-		struct rte_mbuf *got[1];
+	for (uint16_t i = 0; i < 600; i++)
+		ping_from(&p, i);
+	assert_true(port_counter(p.b, PORT_COUNTER_drop_rx_control_full) >= 600 - 256 - 8);
+	close_pair(&p);
+}
 
-		send_one(p.a, ping_v4(0));
-		receive(p.b, got, 1);
-	}
-	assert_int_equal(port_counter(p.b, PORT_COUNTER_drop_rx_control_full), 600 - 256);
+/* In times of the test's own: 64 at once, then one each 10 ms; others are not concerned. */
+TEST(control__a_source_has_a_rate)
+{
+	struct source_limit l = {.key = 0x9e3779b97f4a7c15};
+	const uint64_t hz = 1000000000, start = 5 * hz, frame = hz / SOURCE_PER_SECOND;
+
+	(void)state;
+	for (unsigned int i = 0; i < SOURCE_BURST; i++)
+		assert_true(source_admit(&l, 1, start, hz));
+	assert_false(source_admit(&l, 1, start, hz));
+	assert_false(source_admit(&l, 1, start + frame - 1, hz));
+	assert_true(source_admit(&l, 2, start, hz));
+	assert_true(source_admit(&l, 1, start + frame, hz));
+	assert_false(source_admit(&l, 1, start + frame, hz));
+	for (unsigned int i = 0; i < SOURCE_BURST; i++) /* forgotten */
+		assert_true(source_admit(&l, 1, start + hz, hz));
+	assert_false(source_admit(&l, 1, start + hz, hz));
+}
+
+/* The flood of one source leaves the ring to the others, who have their answers. */
+TEST(control__flood_of_one_source_is_its_own)
+{
+	struct pair p = open_default();
+	struct source_limit *l = &p.b->queue[0].sources;
+	const uint64_t hour = 3600 * rte_get_tsc_hz();
+
+	(void)state;
+	ping_from(&p, 1);
+	for (unsigned int i = 0; i < RTE_DIM(l->empty_at); i++) /* as if it had sent for an hour */
+		if (l->empty_at[i])
+			l->empty_at[i] += hour;
+	for (unsigned int i = 0; i < 600; i++)
+		ping_from(&p, 1);
+	assert_int_equal(port_counter(p.b, PORT_COUNTER_drop_rx_control_rate), 600);
+	for (uint16_t from = 2; from < 10; from++)
+		ping_from(&p, from);
+	port_poll_control(p.b);
+	assert_true(port_counter(p.b, PORT_COUNTER_ping_answered) >=
+		    1 + 4); /* some share its bucket */
+	for (unsigned int i = 0; i < 4; i++)
+		turn(&p);
 	close_pair(&p);
 }
