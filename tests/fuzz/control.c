@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@
 
 enum {
 	MESSAGES = 24,
+	PATIENCE = 100000,
 	MEMORY_BYTES = 1 << 16,
 	IOVA = 0x100000,
 	/* where a client's queues lie in its memory */
@@ -371,7 +373,18 @@ static void take_reply(void)
 		keep(m.head.type, &m.body);
 }
 
-static void send_message(const void *bytes, size_t n, int fd)
+/* What takes long is done in pieces: so many turns. */
+static void wait_for_reply(unsigned int turns)
+{
+	struct pollfd p = {.fd = connection, .events = POLLIN};
+
+	do
+		let_it_work();
+	while (--turns && poll(&p, 1, 0) == 0);
+	take_reply();
+}
+
+static void send_message(const void *bytes, size_t n, int fd, unsigned int turns)
 {
 	union {
 		struct cmsghdr head;
@@ -390,8 +403,7 @@ static void send_message(const void *bytes, size_t n, int fd)
 	(void)!sendmsg(connection, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (fd >= 0)
 		close(fd);
-	let_it_work();
-	take_reply();
+	wait_for_reply(turns);
 }
 
 static const struct {
@@ -413,7 +425,7 @@ static void ask(uint32_t type, int fd)
 	struct message m = {.head = {.type = type, .length = rows[type].bytes}};
 
 	right_body(type, &m.body);
-	send_message(&m, sizeof(m.head) + m.head.length, fd);
+	send_message(&m, sizeof(m.head) + m.head.length, fd, PATIENCE);
 }
 
 static void fuzzed_message(struct fuzz_bytes *b)
@@ -432,8 +444,8 @@ static void fuzzed_message(struct fuzz_bytes *b)
 	if (which == 0xff)
 		m.head.length = at; /* a length that is wrong, most likely */
 	send_message(&m, sizeof(m.head) + (has ? rows[m.head.type].bytes : 0),
-		     (has && rows[m.head.type].fds) ^ (which >= 0xf0) ? some_descriptor(which)
-								      : -1);
+		     (has && rows[m.head.type].fds) ^ (which >= 0xf0) ? some_descriptor(which) : -1,
+		     2);
 }
 
 static void connect_client(bool ready)
