@@ -98,6 +98,41 @@ int parse_gateways(const char *value, struct port_config *port, struct reason *w
 	return 0;
 }
 
+/* Without a length: that address alone. */
+static int parse_peer(char *word, struct peer_list *peers, struct reason *why)
+{
+	char *slash = strchr(word, '/');
+	uint8_t *ip = peers->prefix[peers->count].ip;
+	uint64_t length;
+	bool v6;
+	int ret = 0;
+
+	if (slash)
+		*slash = '\0';
+	if (!parse_ip(word, ip, &v6))
+		return refuse(why, "'%s' is not an IP address", word);
+	length = v6 ? 128 : 32;
+	if (slash)
+		ret = parse_number(slash + 1, 0, length, &length, why);
+	peers->prefix[peers->count].bits = (uint8_t)(v6 ? length : 8 * IP_V4_AT + length);
+	return ret;
+}
+
+int parse_peers(const char *value, struct peer_list *peers, struct reason *why)
+{
+	char word[WORD_BYTES];
+	int ret = 0;
+
+	memset(peers, 0, sizeof(*peers));
+	while (!ret && next_word(&value, word)) {
+		if (peers->count == PEERS_MAX)
+			return refuse(why, "more than %d addresses", PEERS_MAX);
+		ret = parse_peer(word, peers, why);
+		peers->count++;
+	}
+	return ret;
+}
+
 int parse_mac(const char *value, uint8_t mac[6], struct reason *why)
 {
 	static const uint8_t none[6];

@@ -227,6 +227,8 @@ int setting_parse(const struct setting *s, const char *key, const char *value, v
 		return parse_addresses(value, field, why);
 	case KIND_GATEWAYS:
 		return parse_gateways(value, field, why);
+	case KIND_PEERS:
+		return parse_peers(value, field, why);
 	case KIND_MAC:
 		return parse_mac(value, field, why);
 	case KIND_STAGES:

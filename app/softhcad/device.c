@@ -34,6 +34,19 @@ static unsigned fill_gids(struct wire_path *gids, const struct port_info *info)
 	return info->n_addresses;
 }
 
+/* Who is admitted, if not everyone: those configured, and the port itself. */
+static struct peer_list list_peers(const struct hca_section *s, const struct port_info *info)
+{
+	struct peer_list l = s->admitted;
+
+	_Static_assert((int)PORT_OWN_MAX <= (int)PEERS_OWN_MAX, "all own addresses fit");
+	for (unsigned i = 0; s->admitted.count && i < info->n_addresses; i++, l.count++) {
+		memcpy(l.prefix[l.count].ip, info->address[i].ip, 16);
+		l.prefix[l.count].bits = 128;
+	}
+	return l;
+}
+
 /* Creates it on the nodes chosen by placement; anywhere if they have too few hugepages. */
 static int create_near(struct device *v, struct hca_config *c, const struct pools *pools)
 {
@@ -74,6 +87,7 @@ static int make_hca(struct device *v, const struct port_info *info, const struct
 	c.settings.payload_refs = s->settings.payload_refs;
 	c.link = port_link(v->port);
 	c.gid_count = fill_gids(c.gids, info);
+	c.admitted = list_peers(s, info);
 	return create_near(v, &c, pools);
 }
 

@@ -40,6 +40,8 @@ static int answer_resolve(void *ctx, const uint8_t dgid[16], uint8_t mac[6])
 {
 	struct device *v = ctx;
 
+	if (!ip_is_group(dgid) && !peer_is_admitted(&v->hca->config.admitted, dgid))
+		return -EACCES;
 	return port_resolve(v->port, dgid, mac);
 }
 

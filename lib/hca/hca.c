@@ -98,6 +98,7 @@ static int engine_create(struct hca *h, unsigned index)
 	e->link = h->config.link;
 	e->gids = h->config.gids;
 	e->gid_count = h->config.gid_count;
+	e->admitted = &h->config.admitted;
 	e->multicast = &h->multicast;
 	e->events = h->events;
 	for (unsigned i = 0; i < WAKE_COUNT; i++)

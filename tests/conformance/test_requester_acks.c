@@ -550,6 +550,7 @@ TEST_PEER(c9_136__ghost_acknowledgements_are_dropped)
 	for (unsigned i = 0; i < 4; i++)
 		ineffective(s, ghosts[i]);
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_ack_ghost), 4 * 11);
+	assert_int_equal(sim_context(s, 0, 0)->rrc.ghosts, 4 * 11);
 	assert_int_equal(sim_context(s, 0, 0)->rrc.unacked_psn, PSN);
 	peer_ack(s, PSN + 1, 1);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);

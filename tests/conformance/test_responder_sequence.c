@@ -338,6 +338,7 @@ TEST_RC(c9_080__silence_until_the_expected_request)
 	rig_silent(s, MS);
 	rig_untouched(s, AT + 64, 64);
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_out_of_sequence), 15);
+	assert_int_equal(sim_context(s, 0, 0)->ee.ahead, 15);
 	write_at(s, PSN + 1, AT + 64, 64);
 	rig_expect_ack(s, PSN + 1, aeth_ack(0), 2);
 	write_at(s, PSN + 3, AT, 64); /* a new gap draws a new NAK */

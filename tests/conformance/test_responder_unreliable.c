@@ -125,6 +125,7 @@ static void from_the_peer_only(bool ipv6)
 			COUNTER_drop_rx_address);
 		s->node[1].ip[byte] ^= 4;
 	}
+	assert_int_equal(sim_context(s, 0, 0)->hp.refused, ipv6 ? 16 : 4);
 	taken(s, rig_headers(s, 0, WIRE_RC_WRITE_ONLY, PSN, AT, 64));
 	rig_end(s);
 }
@@ -402,6 +403,7 @@ RIG_TEST(ud__wrong_qkey, rig_make(SERVICE_UD))
 		quiet(s);
 		assert_int_equal(sim_counter(s, 0, COUNTER_drop_ud_qkey), bit + 1);
 	}
+	assert_int_equal(sim_context(s, 0, 0)->ee.refused, 32);
 	rig_untouched(s, RECV, 1000);
 	h.qkey = 0x11111111;
 	rig_send(s, h, NULL, 64);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include "base/limits.h"
+#include "base/peer_list.h"
 #include "config/paths.h"
 #include "pipeline/engine.h"
 #include "pipeline/topology.h"
@@ -67,6 +68,7 @@ struct hca_section {
 	char name[CONFIG_NAME_BYTES];
 	struct port_config
 		port; /* port.name is the HCA's; port.queues is filled in by config_check() */
+	struct peer_list admitted; /* as written: without the port's own addresses */
 	uint32_t qps, cqs, srqs, mpts, mtts, mpt_cache_bytes, mtt_cache_bytes; /* powers of two */
 	uint32_t engines;
 	uint32_t icrc;			 /* enum config_icrc */

@@ -151,7 +151,7 @@ int run_query_qp(struct call *call)
 }
 
 /* Our side of a path, and with a destination the next hop. 0, -EINVAL (no such GID), -EAGAIN,
- * -EHOSTUNREACH. */
+ * -EHOSTUNREACH, -EACCES. */
 static int find_path(const struct device *d, uint32_t gid_index, const uint8_t *dgid,
 		     struct ceu_path *path)
 {

@@ -2,16 +2,17 @@
 /*
  * HeaderParser (doc/modules.md#headerparser): takes frames from the port and checks them in this
  * order: lengths before any field is used, opcode before any table is indexed, ICRC, queue pair,
- * service, P_Key, the peer's address. Packets that pass go to RequesterRecvControl (responses) or
+ * service, P_Key, the peer's address (of a datagram: is its sender admitted?). Packets that pass go to RequesterRecvControl (responses) or
  * ExecutionEngine (requests) of the engine that owns the queue pair; the others are dropped, with a
  * counter for each reason. Datagrams to multicast groups go through multicast.c. Reads QP contexts,
- * writes none, never writes into a frame. Stage header_parse.
+ * writes only their count of refusals, never writes into a frame. Stage header_parse.
  *
  * The states of the design (PARSE_BTH, PARSE_RETH, ...) are lib/common/wire's opcode table, which
  * says what headers follow.
  */
 #include <errno.h>
 #include <rte_malloc.h>
+#include "base/peer_list.h"
 #include "context/qp_context.h"
 #include "header_parser.h"
 #include "hp.h"
@@ -52,12 +53,24 @@ static bool icrc_wrong(const struct rte_mbuf *m, const struct wire_frame *f)
 	       wire_icrc_load(frame + f->transport_end);
 }
 
+/* Who may send datagrams is configured: they come from anywhere. */
+static bool sender_admitted(const struct engine *e, const struct wire_frame *f)
+{
+	uint8_t ip[16];
+
+	if (likely(e->admitted->count == 0))
+		return true;
+	if (f->is_ipv6)
+		memcpy(ip, f->src_ip, sizeof(ip));
+	else
+		ip_map_v4(f->src_ip, ip);
+	return peer_is_admitted(e->admitted, ip);
+}
+
 static bool from_peer(const struct qp *q, const struct wire_frame *f)
 {
 	const struct qp_path *p = qp_path(q);
 
-	if (q->service == SERVICE_UD)
-		return true;
 	if (f->is_ipv6 != p->template.is_ipv6)
 		return false;
 	if (f->is_ipv6)
@@ -65,24 +78,29 @@ static bool from_peer(const struct qp *q, const struct wire_frame *f)
 	return memcmp(f->src_ip, p->peer_ip + 12, 4) == 0; /* v4-mapped */
 }
 
-/* The checks against the queue pair. */
-static bool admitted(struct engine *e, const struct qp *q, const struct wire_frame *f)
+/* The checks against the queue pair. COUNTER_COUNT: it passes. */
+static enum counter judge(const struct engine *e, const struct qp *q, const struct wire_frame *f)
 {
 	const struct wire_opcode *o = &wire_opcodes[f->h.opcode];
 
-	if (unlikely(o->service != q->service)) { /* a reserved one counts as RC's: see parse() */
-		count(hp_counters(e), COUNTER_drop_rx_service);
-		return false;
-	}
-	if (unlikely(!pkey_matches(f->h.pkey, q->pkey))) {
-		count(hp_counters(e), COUNTER_drop_rx_pkey);
-		return false;
-	}
-	if (unlikely(!from_peer(q, f))) {
-		count(hp_counters(e), COUNTER_drop_rx_address);
-		return false;
-	}
-	return true;
+	if (unlikely(o->service != q->service)) /* a reserved one counts as RC's: see hp_parse() */
+		return COUNTER_drop_rx_service;
+	if (unlikely(!pkey_matches(f->h.pkey, q->pkey)))
+		return COUNTER_drop_rx_pkey;
+	if (q->service == SERVICE_UD)
+		return likely(sender_admitted(e, f)) ? COUNTER_COUNT : COUNTER_drop_rx_peer;
+	return likely(from_peer(q, f)) ? COUNTER_COUNT : COUNTER_drop_rx_address;
+}
+
+static bool admitted(struct engine *e, struct qp *q, const struct wire_frame *f)
+{
+	enum counter drop = judge(e, q, f);
+
+	if (likely(drop == COUNTER_COUNT))
+		return true;
+	count(hp_counters(e), drop);
+	__atomic_fetch_add(&q->hp.refused, 1, __ATOMIC_RELAXED);
+	return false;
 }
 
 /* Fills the metadata. */
@@ -106,6 +124,10 @@ static void take_numberless(struct engine *e, struct rte_mbuf *m, const struct w
 {
 	if (f->h.dest_qp != MULTICAST_QPN || wire_opcodes[f->h.opcode].service != SERVICE_UD) {
 		count(hp_counters(e), COUNTER_drop_rx_qpn);
+		return;
+	}
+	if (unlikely(!sender_admitted(e, f))) {
+		count(hp_counters(e), COUNTER_drop_rx_peer);
 		return;
 	}
 	hp_describe(m, f);

@@ -70,8 +70,10 @@ static enum rrc_state out_of_window(struct rrc_work *w)
 {
 	const struct wire_headers *h = &w->a->headers;
 
-	if (!psn_before(h->psn, w->q->rrc.unacked_psn))
+	if (!psn_before(h->psn, w->q->rrc.unacked_psn)) {
+		w->q->rrc.ghosts++;
 		return rrc_drop(w, COUNTER_drop_ack_ghost);
+	}
 	if (is_ack(h))
 		rrc_take_credits(w);
 	return rrc_drop(w, COUNTER_ack_duplicate);

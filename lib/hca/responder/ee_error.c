@@ -139,8 +139,16 @@ static void count_quiet_drop(struct ee_work *w)
 		count(w->c, COUNTER_drop_uc_request);
 }
 
+/* The request is to blame, not what it found here: no memory, no receive, a lost packet. */
+static bool is_refusal(enum wire_outcome o)
+{
+	return o == OUTCOME_REMOTE_ACCESS || o == OUTCOME_BAD_INVALIDATE ||
+	       o == OUTCOME_INVALID_REQUEST;
+}
+
 enum ee_state step_async_error(struct ee_work *w)
 {
+	w->qp->ee.refused += is_refusal(w->outcome);
 	if (w->qp->service == SERVICE_RC) {
 		refuse_rc(w);
 		return EE_IDLE;

@@ -85,6 +85,7 @@ static inline enum ee_state check_psn_rc(struct ee_work *w)
 	if (ahead < 0)
 		return EE_DUPLICATE;
 	count(w->c, COUNTER_drop_out_of_sequence);
+	qp->ee.ahead++;
 	if (qp->ee.nak_sent)
 		return EE_DROP;
 	qp->ee.nak_sent = 1;
@@ -129,6 +130,7 @@ static inline enum ee_state step_check_psn(struct ee_work *w)
 	if (likely(w->op->defined && w->a->headers.qkey == w->qp->qkey))
 		return EE_ENTRY_FETCH;
 	count(w->c, COUNTER_drop_ud_qkey);
+	w->qp->ee.refused++;
 	return EE_DROP;
 }
 

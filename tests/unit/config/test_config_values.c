@@ -82,6 +82,10 @@ TEST(values__refused)
 		 "more than 4 addresses"},
 		{"gateway", "10.0.0.1/24", "not the IP address"},
 		{"gateway", "10.0.0.1, 10.0.0.2", "second gateway"},
+		{"admit", "10.0.0.0/33", "out of range 0..32"},
+		{"admit", "fd00::/x", "not a number"},
+		{"admit", "everyone", "not an IP address"},
+		{"admit", "10.0.0.1,,/8", "not an IP address"},
 		{"mac", "02:00:00:00:00", "not of the form"},
 		{"mac", "02:00:00:00:00:0g", "not of the form"},
 		{"mac", "02:00:00:00:00:00:00", "not of the form"},
@@ -127,6 +131,40 @@ TEST(addresses__both_families_and_spaces)
 	assert_int_equal(c.hca[0].port.address[1].ip[15], 7);
 	assert_int_equal(set_hca(&c, "gateway", "10.0.0.1, fd00::1", &why), 0);
 	assert_true(c.hca[0].port.has_gateway_v4 && c.hca[0].port.has_gateway_v6);
+}
+
+TEST(admit__addresses_and_prefixes)
+{
+	static const uint8_t v4[16] = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 7};
+	struct reason why;
+	struct config c;
+	const struct peer_list *l = &c.hca[0].admitted;
+
+	config_defaults(&c);
+	assert_int_equal(l->count, 0);
+	assert_int_equal(set_hca(&c, "admit", "10.0.0.7, 10.1.0.0/16 ,fd00::/64,0.0.0.0/0", &why),
+			 0);
+	assert_int_equal(l->count, 4);
+	assert_memory_equal(l->prefix[0].ip, v4, 16);
+	assert_int_equal(l->prefix[0].bits, 128);
+	assert_int_equal(l->prefix[1].bits, 112);
+	assert_int_equal(l->prefix[2].bits, 64);
+	assert_int_equal(l->prefix[3].bits, 96);
+}
+
+TEST(admit__at_most_32)
+{
+	char list[33 * 9 + 1] = "";
+	struct reason why;
+	struct config c;
+
+	config_defaults(&c);
+	for (unsigned i = 0; i < 32; i++)
+		strcat(list, "10.0.0.1,");
+	assert_int_equal(set_hca(&c, "admit", list, &why), 0);
+	strcat(list, "10.0.0.1");
+	assert_int_equal(set_hca(&c, "admit", list, &why), -EINVAL);
+	assert_string_equal(why.text, "more than 32 addresses");
 }
 
 TEST(mac__accepted)

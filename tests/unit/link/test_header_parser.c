@@ -235,6 +235,43 @@ TEST(hp_poll__peer_address)
 	passed(CHANNEL_HP_EE);
 }
 
+static void admit(const struct wire_path *path, uint8_t bits)
+{
+	struct peer_list *l = &fx->h->config.admitted;
+
+	memcpy(l->prefix[l->count].ip, path->src_ip, 16);
+	l->prefix[l->count++].bits = bits;
+}
+
+TEST(hp_poll__admitted_senders)
+{
+	struct frame f;
+
+	fx_service(0, SERVICE_UD);
+	for (unsigned v6 = 0; v6 < 2; v6++) {
+		struct wire_path listed = fx_path(v6, false, true);
+		unsigned dropped_before = 0;
+
+		fx->h->config.admitted.count = 0;
+		admit(&(struct wire_path){.src_ip = {0xfe, 0x80}}, 64);
+		admit(&listed, 123);
+		for (unsigned bit = v6 ? 0 : 96; bit < 128; bit++) {
+			f = good(WIRE_UD_SEND_ONLY);
+			f.path = listed;
+			f.path.src_ip[bit / 8] ^= 0x80 >> bit % 8;
+			receive(f, NULL);
+			if (bit >= 123) {
+				passed(CHANNEL_HP_EE);
+				continue;
+			}
+			dropped(COUNTER_drop_rx_peer);
+			dropped_before++;
+		}
+		assert_int_equal(dropped_before, v6 ? 123 : 27);
+	}
+	assert_int_equal(fx->qp[0]->hp.refused, 123 + 27);
+}
+
 static struct fx_options ipv6 = {.ipv6 = true};
 
 TEST_OPTIONS(hp_poll__peer_address_ipv6, &ipv6)

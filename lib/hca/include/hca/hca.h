@@ -7,6 +7,7 @@
  */
 #include <stdint.h>
 #include "base/limits.h"
+#include "base/peer_list.h"
 #include "completion/completion.h"
 #include "context/multicast.h"
 #include "context/qp_context.h"
@@ -37,6 +38,7 @@ struct hca_config {
 	struct wire_path
 		gids[GID_TABLE_MAX]; /* by GID index: source MAC, source IP, VLAN of that address */
 	unsigned gid_count;
+	struct peer_list admitted; /* who may send datagrams; connections are the caller's to refuse */
 };
 
 struct hca {

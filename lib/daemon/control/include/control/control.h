@@ -24,8 +24,8 @@ struct control_port_ops {
 	void (*port)(void *ctx, struct control_port_reply *out);
 	/* GID `index` as 16 bytes; 0, -ENOENT. The first -ENOENT ends the table. */
 	int (*gid)(void *ctx, uint32_t index, uint8_t gid[16]);
-	/* MAC of the next hop towards dgid. 0; -EAGAIN: being resolved, poll again; -EHOSTUNREACH.
-	 * Never blocks. */
+	/* MAC of the next hop towards dgid. 0; -EAGAIN: being resolved, poll again; -EHOSTUNREACH;
+	 * -EACCES: the peer is not admitted. Never blocks. */
 	int (*resolve)(void *ctx, const uint8_t dgid[16], uint8_t mac[6]);
 	/* VLAN of sent frames: its TCI, 0: none. May be NULL. */
 	uint16_t (*vlan)(void *ctx);

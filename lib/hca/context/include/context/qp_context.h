@@ -219,6 +219,8 @@ struct qp {
 		uint32_t entry_bytes;		      /* used of the first scatter entry */
 		uint32_t scattered;		      /* bytes written of the current response */
 		struct qp_link retransmit;	      /* QPs that retransmit */
+		uint32_t
+			ghosts; /* responses to nothing that is outstanding: lost time, or guesses */
 	} rrc __rte_cache_aligned;
 
 	/* ---- MultiQueue lists: producer RequesterTransControl, consumer RequesterRecvControl ----
@@ -260,6 +262,8 @@ struct qp {
 		uint32_t write_left; /* bytes of RETH.DMALen still to arrive */
 		struct atomic_result results[RESULTS_KEPT];
 		struct qp_link starved; /* QPs whose peers have run out of credits */
+		uint32_t refused; /* requests without the right key, invalid or not permitted */
+		uint32_t ahead;	  /* requests beyond the expected PSN: packets lost, or guesses */
 	} ee __rte_cache_aligned;
 
 	/* ---- RQWQEManager (responder_exec) ---- */
@@ -283,6 +287,11 @@ struct qp {
 		uint16_t others;	    /* answers that wait and hold no resource */
 		uint8_t reads_done;	    /* free running */
 	} respg __rte_cache_aligned;
+
+	/* ---- HeaderParser (header_parse of any engine, hence atomic additions) ---- */
+	struct {
+		uint32_t refused; /* packets of another service, P_Key or address */
+	} hp;
 } __rte_cache_aligned;
 
 /* "a QP costs the daemon at most 2 KiB besides its packets" */

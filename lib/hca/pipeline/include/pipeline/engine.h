@@ -22,6 +22,7 @@ struct execution_engine;
 struct hp;
 struct multi_queue;
 struct multicast_table;
+struct peer_list;
 struct resp_pkt_gen;
 struct rpg;
 struct rrc;
@@ -92,6 +93,7 @@ struct engine {
 	const struct wire_path *gids; /* the port's addresses by GID index: source MAC and IP, VLAN;
 					 gid_count of them */
 	unsigned gid_count;
+	const struct peer_list *admitted; /* who may send datagrams */
 	const struct multicast_table *multicast;
 	struct rte_mempool *clones;	 /* for references to frames; may be `packets` */
 	struct rte_mempool *packets;	 /* data room PACKET_ROOM_BYTES */

@@ -535,7 +535,7 @@ struct softhca_qp_attr {
 /*
  * Modifies attributes, and usually the state. `mask` (enum softhca_qp_attr_mask) must contain what
  * the transition requires and nothing that it forbids. 0; -EINVAL; -EHOSTUNREACH: the address does
- * not resolve (to RTR; may take seconds); -EPERM: a controlled Q_Key (top bit set) needs root.
+ * not resolve (to RTR; may take seconds); -EACCES: the HCA does not admit that peer; -EPERM: a controlled Q_Key (top bit set) needs root.
  */
 SOFTHCA_API int softhca_modify_qp(struct softhca_qp *qp, const struct softhca_qp_attr *attr,
 				  uint32_t mask);
@@ -582,7 +582,7 @@ SOFTHCA_API int softhca_connect_qp(struct softhca_qp *qp, const struct softhca_e
 				   const struct softhca_connect_attr *attr);
 
 /* A destination of UD sends; asks the daemon for the next hop. NULL with errno: EHOSTUNREACH,
- * EINVAL, ENOMEM. */
+ * EACCES, EINVAL, ENOMEM. */
 SOFTHCA_API struct softhca_ah *softhca_create_ah(struct softhca_pd *pd,
 						 const struct softhca_ah_attr *attr);
 /* The same for callers that know the Ethernet address of the next hop and a valid GID index:
@@ -592,7 +592,7 @@ SOFTHCA_API struct softhca_ah *softhca_create_ah_by(struct softhca_pd *pd,
 						    const uint8_t mac[6]);
 SOFTHCA_API int softhca_destroy_ah(struct softhca_ah *ah);
 /* Resolves the Ethernet address of the next hop, as softhca_create_ah() does. 0, -EHOSTUNREACH,
- * -EINVAL. */
+ * -EACCES, -EINVAL. */
 SOFTHCA_API int softhca_resolve(struct softhca_context *ctx, const struct softhca_ah_attr *attr,
 				uint8_t mac[6]);
 

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Peers that the setting `admit` does not list: nobody connects to them, and what they send is dropped
+# and counted.
+. "$(dirname "$0")/lib.sh"
+need_command rping
+
+ring_config >"$SCRATCH/ring.conf"
+daemon admit -c "$SCRATCH/ring.conf" --set left.admit=fd77::2,192.168.78.0/24
+daemon=$started
+
+# asks FROM TO: a program on the HCA with address FROM connects to a listener at TO.
+asks() {
+	local server
+	start listener "$TOOL" run --socket "$SCRATCH/admit.sock" -- rping -s -a "$2" -C 3
+	server=$started
+	sleep 0.5
+	timeout 5 "$TOOL" run --socket "$SCRATCH/admit.sock" -- rping -c -I "$1" -a "$2" -C 3
+	local code=$?
+	kill "$server" 2>/dev/null
+	return $code
+}
+no() { ! "$@"; }
+
+# dropped NUMBER: so many packets of strangers, at least.
+dropped() {
+	local n
+	n=$("$TOOL" --socket "$SCRATCH/admit.sock" --hca left counters --all |
+		sed -n 's/.*drop_rx_peer *\([0-9]*\).*/\1/p')
+	[ "${n:-0}" -ge "$1" ]
+}
+
+check 'a listed address may connect' asks fd77::2 fd77::1
+check 'may be connected to' asks fd77::1 fd77::2
+check 'nothing was dropped' no dropped 1
+check 'a stranger may not connect' no asks 192.168.77.2 192.168.77.1
+check 'its request was counted' dropped 1
+check 'nor is it connected to' no asks 192.168.77.1 192.168.77.2
+check 'own addresses need not be listed' asks 192.168.77.1 192.168.77.1
+check 'the daemon ends cleanly' stop "$daemon"
+finish
