@@ -37,9 +37,21 @@ is_json() {
 }
 
 expect 1 'no daemon answers' --socket "$socket" status
-expect 2 'usage' nonsense
-expect 2 'usage' status too many
+expect 2 "unknown command 'nonsense'" nonsense
+expect 2 "did you mean 'status'?" staus
+expect 2 "did you mean 'counters'?" show count
+expect 2 "did you mean '--json'?" status --josn
+expect 2 'takes no --dot' fifos --dot
+expect 2 'missing the argument of -i' runtime -i
+expect 2 'missing command' --json
+expect 2 'unexpected argument too' status too many
 expect 0 'usage' --help
+expect 0 '--interval' help runtime
+expect 0 'measure the distances' status --help
+expect 2 "did you mean 'runtime'?" help runtim
+expect 0 'Runs a libibverbs program' --socket "$socket" run --help
+expect 0 'counters' complete cou
+expect 0 '--all' complete counters --a
 expect 0 'DoorbellProcessing' topology
 expect 0 'digraph' topology --dot
 
@@ -62,6 +74,11 @@ expect 0 '  none  ' --socket "$socket" status # the ICRC of no frame between the
 expect 0 '1 queue pairs' --socket "$socket" qp # the connection manager's
 expect 0 'peer qpn' --socket "$socket" qp
 expect 1 'does not answer' --socket "$socket" --hca hca0 qp 77
+expect 1 'does not answer' qp 77 --hca hca0 --socket "$socket"
+expect 2 'no number of a queue pair' --socket "$socket" qp abc
+expect 2 'no number of a queue pair' --socket "$socket" qp 7x
+expect 2 'no number of a queue pair' --socket "$socket" qp 0
+expect 0 'hca1' complete --socket "$socket" --hca h
 expect 1 'does not answer' --socket "$socket" --hca nosuch counters
 expect 0 'hca1, engine 1' --socket "$socket" fifos
 expect 0 'cycles each' --socket "$socket" show runtime -i 0.2

@@ -3,190 +3,219 @@
  * no DPDK library. */
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include "config/paths.h"
+#include "commands.h"
 #include "run.h"
-#include "view.h"
+#include "target.h"
 
-enum { OPTION_SOCKET = 256, OPTION_PREFIX, OPTION_HCA, OPTION_DOT, OPTION_PROBE, OPTION_VERSION };
+/* Behind the letters of short options. */
+enum { LONG_OPTIONS = 256, SECONDS_MAX = 3600, WORDS_MAX = 3 };
 
-static const struct option long_options[] = {
-	{"socket", required_argument, NULL, OPTION_SOCKET},
-	{"prefix", required_argument, NULL, OPTION_PREFIX},
-	{"hca", required_argument, NULL, OPTION_HCA},
-	{"interval", required_argument, NULL, 'i'},
-	{"json", no_argument, NULL, 'j'},
-	{"all", no_argument, NULL, 'a'},
-	{"dot", no_argument, NULL, OPTION_DOT},
-	{"probe", no_argument, NULL, OPTION_PROBE},
-	{"help", no_argument, NULL, 'h'},
-	{"version", no_argument, NULL, OPTION_VERSION},
-	{0},
+/* The command line, as read. */
+struct line {
+	struct request r;
+	uint32_t options; /* bits of those given */
+	const char *words[WORDS_MAX];
+	unsigned word_count;
+	int program; /* where a program to be run begins: index of "run"; 0: none */
 };
-
-static const struct command {
-	const char *name;
-	int (*view)(struct connection *c, const struct request *r);
-	bool offline; /* needs the daemon only for --json */
-} commands[] = {
-	{"status", view_status, false},	   {"qp", view_qp, false},
-	{"fifos", view_fifos, false},	   {"counters", view_counters, false},
-	{"held", view_held, false},	   {"cm", view_cm, false},
-	{"limits", view_limits, false},	   {"runtime", view_runtime, false},
-	{"topology", view_topology, true},
-};
-
-/* The daemon to query. */
-struct target {
-	const char *socket, *prefix;
-};
-
-static void print_usage(FILE *out)
-{
-	fputs("usage: softhca [--socket PATH | --prefix NAME] [--hca NAME] [--json] [show] "
-	      "COMMAND\n"
-	      "       softhca run [-v] [--socket PATH] [--] PROGRAM [ARGUMENT]...\n\n"
-	      "  status [--probe]  ports, lcores, memory, clients; --probe measures the lcores' "
-	      "distances\n"
-	      "  qp [QPN]          queue pairs, or one in full (with --hca)\n"
-	      "  fifos             channels between modules: occupancy, high-water mark, full, "
-	      "empty\n"
-	      "  counters [--all]  nonzero counters; all, with their descriptions\n"
-	      "  held              resources held for clients, including the connection manager\n"
-	      "  limits [--all]    what programs share: how much one may have, who holds how much, "
-	      "who was "
-	      "refused\n"
-	      "  runtime           what each module does and costs, over an interval: -i SECONDS "
-	      "(1)\n"
-	      "  cm [--all]        the connection manager: programs' identifiers, counters\n"
-	      "  topology [--dot]  the pipeline, drawn from its table, and its placement; "
-	      "--dot for graphviz\n"
-	      "  run               runs a libibverbs program on these devices (softhca run "
-	      "--help)\n\n"
-	      "  --socket PATH     control socket of the daemon, as given to softhcad\n"
-	      "  --prefix NAME     the daemon's DPDK process name, if daemon.prefix is "
-	      "set\n"
-	      "  --json            print the daemon's answers as JSON\n"
-	      "  --help, --version\n\n"
-	      "exit status: 0; 1 no daemon, or it refused; 2 usage\n",
-	      out);
-}
 
 static int refuse(const char *what, const char *name)
 {
-	fprintf(stderr, "softhca: %s%s\n", what, name);
-	print_usage(stderr);
+	fprintf(stderr,
+		"softhca: %s%s\nusage: softhca [OPTION]... COMMAND [OPTION]...; "
+		"'softhca help' lists them\n",
+		what, name);
 	return EXIT_CODE_USAGE;
 }
 
-static int telemetry_path(const struct target *target, char *path, size_t bytes)
+static int read_seconds(const char *text, double *seconds)
 {
-	const char *named = target->socket ? target->socket : getenv("SOFTHCA_SOCKET");
-	char usual[PATHS_BYTES_MAX], prefix[64];
-	int ret = 0;
+	char *end;
 
-	if (!named || !named[0]) {
-		ret = paths_default_socket(usual, sizeof(usual));
-		named = usual;
-	}
-	if (!ret && target->prefix)
-		return paths_telemetry(named, target->prefix, path, bytes);
-	if (!ret)
-		ret = paths_prefix(named, prefix, sizeof(prefix));
-	return ret ? ret : paths_telemetry(named, prefix, path, bytes);
+	*seconds = strtod(text, &end);
+	if (end == text || *end || !(*seconds > 0 && *seconds <= SECONDS_MAX))
+		return refuse("not a number of seconds: ", text);
+	return EXIT_CODE_OK;
 }
 
-static int run_command(const struct command *command, const struct target *target,
-		       const struct request *r)
+/* Exit code. */
+static int apply_option(enum option_id id, const char *argument, struct request *r)
+{
+	switch (id) {
+	case OPTION_socket:
+		r->socket = argument;
+		break;
+	case OPTION_prefix:
+		r->prefix = argument;
+		break;
+	case OPTION_hca:
+		r->hca = argument;
+		break;
+	case OPTION_interval:
+		return read_seconds(argument, &r->interval_s);
+	case OPTION_json:
+		r->json = true;
+		break;
+	case OPTION_all:
+		r->all = true;
+		break;
+	case OPTION_dot:
+		r->dot = true;
+		break;
+	case OPTION_probe:
+		r->probe = true;
+		break;
+	case OPTION_help:
+	case OPTION_version:
+	case OPTION_COUNT:
+		break;
+	}
+	return EXIT_CODE_OK;
+}
+
+/* For getopt_long(): the tables of options, each word in its place, no messages. */
+static void describe_options(char letters[3 + 2 * OPTION_COUNT],
+			     struct option names[OPTION_COUNT + 1])
+{
+	strcpy(letters, "-:");
+	for (int i = 0; i < OPTION_COUNT; i++) {
+		const struct option_info *o = &option_infos[i];
+		const char letter[3] = {o->letter, o->letter && o->argument ? ':' : 0};
+
+		names[i] = (struct option){o->name, o->argument ? required_argument : no_argument,
+					   NULL, LONG_OPTIONS + i};
+		strcat(letters, letter);
+	}
+	names[OPTION_COUNT] = (struct option){0};
+}
+
+static enum option_id option_of(int got)
+{
+	if (got >= LONG_OPTIONS)
+		return got - LONG_OPTIONS;
+	for (int i = 0; i < OPTION_COUNT; i++) {
+		if (option_infos[i].letter == got)
+			return i;
+	}
+	return OPTION_COUNT;
+}
+
+static int add_word(struct line *l, const char *word)
+{
+	if (l->word_count == 1 && strcmp(l->words[0], "show") == 0)
+		l->word_count = 0; /* as in "show runtime" */
+	if (l->word_count == WORDS_MAX)
+		return refuse("unexpected argument ", word);
+	l->words[l->word_count++] = word;
+	return EXIT_CODE_OK;
+}
+
+/* Reads the command line, up to the program if one is to be run. Exit code. */
+static int read_line(int argc, char **argv, struct line *l)
+{
+	char letters[3 + 2 * OPTION_COUNT];
+	struct option names[OPTION_COUNT + 1];
+	int code = EXIT_CODE_OK, got;
+
+	describe_options(letters, names);
+	while (!code && (got = getopt_long(argc, argv, letters, names, NULL)) != -1) {
+		if (got == '?')
+			return refuse_option(argv[optind - 1]);
+		if (got == ':')
+			return refuse("missing the argument of ", argv[optind - 1]);
+		if (got != 1) {
+			l->options |= 1u << option_of(got);
+			code = apply_option(option_of(got), optarg, &l->r);
+		} else if (l->word_count == 0 && strcmp(optarg, "run") == 0) {
+			l->program = optind - 1;
+			return EXIT_CODE_OK;
+		} else {
+			code = add_word(l, optarg);
+		}
+	}
+	for (; !code && optind < argc; optind++) /* behind "--" */
+		code = add_word(l, argv[optind]);
+	return code;
+}
+
+/* What was given that this command does not take. Exit code. */
+static int check_line(const struct command *command, const struct line *l)
+{
+	unsigned words = command->operands[0] ? 2 : 1;
+
+	if (l->word_count > words)
+		return refuse("unexpected argument ", l->words[words]);
+	for (unsigned i = 0; i < OPTION_COUNT; i++) {
+		if (!(l->options & ~command->options & 1u << i))
+			continue;
+		fprintf(stderr,
+			"softhca: '%s' takes no --%s; 'softhca help %s' lists its options\n",
+			command->name, option_infos[i].name, command->name);
+		return EXIT_CODE_USAGE;
+	}
+	return EXIT_CODE_OK;
+}
+
+static int run_command(const struct command *command, const struct request *r)
 {
 	static struct connection connection;
-	char path[PATHS_BYTES_MAX];
 	int ret, code;
 
-	ret = telemetry_path(target, path, sizeof(path));
-	if (!ret)
-		ret = connection_open(&connection, path);
-	if (ret && command->offline && !r->json)
+	if (command->daemon == DAEMON_UNUSED)
 		return command->view(NULL, r);
-	if (ret) {
-		fprintf(stderr, "softhca: no daemon answers at %s: %s\n", path, strerror(-ret));
-		return EXIT_CODE_FAILURE;
-	}
+	ret = target_connect(r, &connection);
+	if (ret && command->daemon == DAEMON_WELCOME && !r->json)
+		return command->view(NULL, r);
+	if (ret)
+		return target_missing(r, ret);
 	code = command->view(&connection, r);
 	connection_close(&connection);
 	return code;
 }
 
-/* -1: continue; else the exit code. */
-static int parse_arguments(int argc, char **argv, struct target *target, struct request *r)
+static int execute(struct line *l)
 {
-	int option;
-	char *end;
+	const struct command *command = NULL;
+	int code;
 
-	while ((option = getopt_long(argc, argv, "jahi:", long_options, NULL)) != -1) {
-		switch (option) {
-		case OPTION_SOCKET:
-			target->socket = optarg;
-			break;
-		case OPTION_PREFIX:
-			target->prefix = optarg;
-			break;
-		case OPTION_HCA:
-			r->hca = optarg;
-			break;
-		case 'i':
-			r->interval_s = strtod(optarg, &end);
-			if (*end || !(r->interval_s > 0 && r->interval_s <= 3600))
-				return refuse("not a number of seconds: ", optarg);
-			break;
-		case 'j':
-			r->json = true;
-			break;
-		case 'a':
-			r->all = true;
-			break;
-		case OPTION_DOT:
-			r->dot = true;
-			break;
-		case OPTION_PROBE:
-			r->probe = true;
-			break;
-		case 'h':
-			print_usage(stdout);
-			return EXIT_CODE_OK;
-		case OPTION_VERSION:
-			printf("softhca %s\n", SOFTHCA_VERSION);
-			return EXIT_CODE_OK;
-		default:
-			print_usage(stderr);
-			return EXIT_CODE_USAGE;
-		}
+	if (l->options & 1u << OPTION_version) {
+		printf("softhca %s\n", SOFTHCA_VERSION);
+		return EXIT_CODE_OK;
 	}
-	return -1;
+	if (l->word_count) {
+		command = command_find(l->words[0]);
+		if (!command)
+			return refuse_command(l->words[0]);
+	}
+	if (l->options & 1u << OPTION_help) {
+		help_print(stdout, command);
+		return EXIT_CODE_OK;
+	}
+	if (!command)
+		return refuse("missing command", "");
+	code = check_line(command, l);
+	if (code)
+		return code;
+	l->r.object = l->word_count > 1 ? l->words[1] : NULL;
+	return run_command(command, &l->r);
 }
 
 int main(int argc, char **argv)
 {
-	struct request r = {.interval_s = 1};
-	struct target target = {.socket = NULL};
+	struct line line = {.r = {.interval_s = 1}};
 	int code;
 
-	if (argc > 1 && strcmp(argv[1], "run") == 0)
-		return run_program(argc - 1, argv + 1);
-	code = parse_arguments(argc, argv, &target, &r);
-	if (code >= 0)
+	if (argc > 1 && strcmp(argv[1], "complete") == 0)
+		return complete(argc - 2, argv + 2);
+	code = read_line(argc, argv, &line);
+	if (code)
 		return code;
-	if (optind == argc)
-		return refuse("missing command", "");
-	if (strcmp(argv[optind], "show") == 0 && optind + 1 < argc)
-		optind++; /* as in "show runtime" */
-	if (strcmp(argv[optind], "qp") == 0 && optind + 2 == argc)
-		r.object = argv[argc - 1];
-	else if (optind + 1 != argc)
-		return refuse("unexpected argument ", argv[optind + 1]);
-	for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-		if (strcmp(argv[optind], commands[i].name) == 0)
-			return run_command(&commands[i], &target, &r);
-	}
-	return refuse("unknown command ", argv[optind]);
+	if (!line.program)
+		return execute(&line);
+	if (line.r.socket)
+		setenv("SOFTHCA_SOCKET", line.r.socket, 1);
+	optind = 0; /* getopt begins anew */
+	return run_program(argc - line.program, argv + line.program);
 }

@@ -7,6 +7,8 @@
 #include "table.h"
 #include "view.h"
 
+enum { QPN_MAX = 0xffffff };
+
 static const struct named_text counter_texts[] = {
 #define COUNTER(name, text) {#name, text},
 #include "base/counters.def"
@@ -104,6 +106,12 @@ static int show_qp(struct connection *c, const struct request *r, const char *hc
 
 int view_qp(struct connection *c, const struct request *r)
 {
+	char *end;
+
+	if (r->object && (strtoul(r->object, &end, 0) - 1 >= QPN_MAX || *end)) {
+		fprintf(stderr, "softhca: '%s' is no number of a queue pair\n", r->object);
+		return EXIT_CODE_USAGE;
+	}
 	return for_each_hca(c, r, show_qp);
 }
 

@@ -11,13 +11,14 @@ enum { HCAS_MAX = 16, HCA_NAME_BYTES = 32 };
 
 /* The request of the command line. */
 struct request {
-	const char *hca;    /* NULL: all */
-	const char *object; /* qp: the number; NULL: all */
-	bool json;	    /* print answers as received */
-	bool all;	    /* counters: including zeroes; limits: with their sentences */
-	bool dot;	    /* topology: for graphviz */
-	double interval_s;  /* runtime: how long to measure */
-	bool probe;	    /* status: measure the distances of the lcores */
+	const char *socket, *prefix; /* of the daemon; NULL: as usual */
+	const char *hca;	     /* NULL: all */
+	const char *object;	     /* the operand; NULL: none */
+	bool json;		     /* print answers as received */
+	bool all;	   /* counters, cm: including zeroes; limits: with their sentences */
+	bool dot;	   /* topology: for graphviz */
+	double interval_s; /* runtime: how long to measure */
+	bool probe;	   /* status: measure the distances of the lcores */
 };
 
 int view_status(struct connection *c, const struct request *r);
@@ -28,6 +29,8 @@ int view_held(struct connection *c, const struct request *r);
 int view_runtime(struct connection *c, const struct request *r);
 int view_limits(struct connection *c, const struct request *r);
 int view_cm(struct connection *c, const struct request *r);
+/* Needs no daemon: c is NULL. */
+int view_help(struct connection *c, const struct request *r);
 /* Needs a daemon only for json; c is NULL if there is none. */
 int view_topology(struct connection *c, const struct request *r);
 

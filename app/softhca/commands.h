@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef COMMANDS_H
+#define COMMANDS_H
+/* The tables of commands.def, and what is made from them: help, suggestions, completion. */
+#include <stdint.h>
+#include <stdio.h>
+#include "view.h"
+
+enum option_id {
+#define OPTION(name, letter, argument, text) OPTION_##name,
+#include "commands.def"
+	OPTION_COUNT,
+};
+
+/* What every command takes. */
+#define OPTIONS_COMMON                                                                             \
+	(1u << OPTION_socket | 1u << OPTION_prefix | 1u << OPTION_hca | 1u << OPTION_json |        \
+	 1u << OPTION_help | 1u << OPTION_version)
+
+struct option_info {
+	const char *name;
+	char letter;	      /* 0: none */
+	const char *argument; /* NULL: takes none */
+	const char *text;     /* "": says itself */
+};
+extern const struct option_info option_infos[OPTION_COUNT];
+
+enum daemon_need { DAEMON_NEEDED, DAEMON_WELCOME, DAEMON_UNUSED };
+
+struct command {
+	const char *name, *operands;
+	uint32_t options; /* bits of enum option_id, the common ones included */
+	enum daemon_need daemon;
+	const char *text;
+	int (*view)(struct connection *c, const struct request *r);
+};
+
+extern const struct command commands[];
+extern const unsigned command_count;
+
+/* Words in the place of a command that are none of the table. */
+enum { OTHER_WORDS = 2 };
+extern const char *const other_words[OTHER_WORDS];
+
+/* The command of that name; NULL: none. */
+const struct command *command_find(const char *name);
+
+/* Prints the help: of that command, or of all if NULL. */
+void help_print(FILE *out, const struct command *command);
+
+/* Prints "unknown command 'stats', did you mean 'status'?" to stderr, or the same of an option
+ * (with its dashes). Returns EXIT_CODE_USAGE. */
+int refuse_command(const char *name);
+int refuse_option(const char *name);
+
+/* `softhca complete WORD...`: prints what the last word may become, a line each. Asks a daemon for
+ * the names of its HCAs if there is one. Exit code. */
+int complete(int count, char **words);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a word of the command line may become, for shells; see commands.h. */
+#include <string.h>
+#include "commands.h"
+#include "target.h"
+
+static void offer(const char *dashes, const char *word, const char *begun)
+{
+	size_t skip = strlen(dashes);
+
+	if (strncmp(begun, dashes, strlen(begun) < skip ? strlen(begun) : skip) == 0 &&
+	    (strlen(begun) <= skip || strncmp(word, begun + skip, strlen(begun) - skip) == 0))
+		printf("%s%s\n", dashes, word);
+}
+
+static void offer_options(const struct command *c, const char *begun)
+{
+	for (unsigned i = 0; i < OPTION_COUNT; i++) {
+		if (!c || c->options & 1u << i)
+			offer("--", option_infos[i].name, begun);
+	}
+}
+
+static void offer_commands(const char *begun)
+{
+	for (unsigned i = 0; i < command_count; i++)
+		offer("", commands[i].name, begun);
+	for (unsigned i = 0; i < OTHER_WORDS; i++)
+		offer("", other_words[i], begun);
+}
+
+/* The option whose argument comes after that word; NULL: none. */
+static const struct option_info *awaits_argument(const char *word)
+{
+	for (unsigned i = 0; i < OPTION_COUNT; i++) {
+		const struct option_info *o = &option_infos[i];
+
+		if (!o->argument)
+			continue;
+		if (strncmp(word, "--", 2) == 0 && strcmp(word + 2, o->name) == 0)
+			return o;
+		if (word[0] == '-' && o->letter && word[1] == o->letter && !word[2])
+			return o;
+	}
+	return NULL;
+}
+
+/* The names of the HCAs, if a daemon answers. */
+static void offer_hcas(int count, char **words, const char *begun)
+{
+	static struct connection c;
+	struct request r = {.hca = NULL};
+	json_t *status, *port;
+	const char *hca;
+
+	for (int i = 0; i + 1 < count; i++) {
+		if (strcmp(words[i], "--socket") == 0)
+			r.socket = words[i + 1];
+	}
+	if (target_connect(&r, &c))
+		return;
+	status = connection_ask(&c, "status", NULL);
+	json_object_foreach(json_object_get(status, "ports"), hca, port)
+	{
+		offer("", hca, begun);
+	}
+	json_decref(status);
+	connection_close(&c);
+}
+
+int complete(int count, char **words)
+{
+	const char *begun = count ? words[count - 1] : "";
+	const struct command *command = NULL;
+
+	if (count > 1 && awaits_argument(words[count - 2])) {
+		if (strcmp(awaits_argument(words[count - 2])->name, "hca") == 0)
+			offer_hcas(count, words, begun);
+		return EXIT_CODE_OK;
+	}
+	for (int i = 0; i + 1 < count && !command; i++) {
+		if (i == 0 || !awaits_argument(words[i - 1]))
+			command = command_find(words[i]);
+	}
+	if (begun[0] == '-')
+		offer_options(command, begun);
+	else if (!command || strcmp(command->name, "help") == 0)
+		offer_commands(begun);
+	return EXIT_CODE_OK;
+}

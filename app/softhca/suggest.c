@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which command or option may have been meant; see commands.h. */
+#include <string.h>
+#include "commands.h"
+
+enum { WORD_MAX = 32 };
+
+static unsigned least(unsigned a, unsigned b)
+{
+	return a < b ? a : b;
+}
+
+/* How many letters are to be added, left out, replaced or swapped with their neighbour to make one
+ * word of the other; more than WORD_MAX for long words. */
+static unsigned distance(const char *a, const char *b)
+{
+	unsigned row[WORD_MAX + 1][WORD_MAX + 1] = {{0}}, n = strlen(a), m = strlen(b);
+
+	if (n > WORD_MAX || m > WORD_MAX)
+		return WORD_MAX + 1;
+	for (unsigned i = 0; i <= n; i++) {
+		for (unsigned k = 0; k <= m; k++) {
+			if (i == 0 || k == 0) {
+				row[i][k] = i + k;
+				continue;
+			}
+			row[i][k] = least(row[i - 1][k - 1] + (a[i - 1] != b[k - 1]),
+					  least(row[i - 1][k], row[i][k - 1]) + 1);
+			if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1])
+				row[i][k] = least(row[i][k], row[i - 2][k - 2] + 1);
+		}
+	}
+	return row[n][m];
+}
+
+/* The best so far for a mistyped word. */
+struct guess {
+	const char *typed, *best;
+	unsigned distance;
+};
+
+static void consider(struct guess *g, const char *word)
+{
+	bool begins = g->typed[0] && strncmp(word, g->typed, strlen(g->typed)) == 0;
+	unsigned d = begins ? 1 : distance(g->typed, word);
+
+	if (d >= g->distance || d >= strlen(word))
+		return;
+	g->best = word;
+	g->distance = d;
+}
+
+static int refuse_word(const char *kind, const char *dashes, const struct guess *g)
+{
+	fprintf(stderr, "softhca: unknown %s '%s%s'", kind, dashes, g->typed);
+	if (g->best)
+		fprintf(stderr, ", did you mean '%s%s'?\n", dashes, g->best);
+	else
+		fputs("\n", stderr);
+	fputs("usage: softhca [OPTION]... COMMAND [OPTION]...; 'softhca help' lists them\n",
+	      stderr);
+	return EXIT_CODE_USAGE;
+}
+
+int refuse_command(const char *name)
+{
+	struct guess g = {.typed = name, .distance = 3};
+
+	for (unsigned i = 0; i < command_count; i++)
+		consider(&g, commands[i].name);
+	for (unsigned i = 0; i < OTHER_WORDS; i++)
+		consider(&g, other_words[i]);
+	return refuse_word("command", "", &g);
+}
+
+int refuse_option(const char *name)
+{
+	struct guess g = {.typed = name + strspn(name, "-"), .distance = 3};
+
+	for (unsigned i = 0; i < OPTION_COUNT; i++)
+		consider(&g, option_infos[i].name);
+	return refuse_word("option", name[1] == '-' ? "--" : "-", &g);
+}
