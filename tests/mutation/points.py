@@ -28,8 +28,8 @@ class Point:
 
 
 class Source:
-    def __init__(self, name, text, first):
-        self.name, self.points, self.first = name, [], first
+    def __init__(self, name, text, first, stores=False):
+        self.name, self.points, self.first, self.stores = name, [], first, stores
         self.tokens = []  # [text, line]
         line = 1
         for t in TOKEN.findall(text):
@@ -196,6 +196,16 @@ class Source:
         for x, y in self.split(a, b, {","} | ASSIGN):
             if x < y:
                 self.part(x, y)
+        if self.stores and self.is_store(a, b):
+            p = self.point(a, b)
+            p.breaks.append(("not stored", 2 * p.number, 1))
+            self.around(a, b + 1, f"{{ if (mutant_call({p.number})) ", " }")
+
+    def is_store(self, a, b):
+        """Assigns to what is there already: no declaration."""
+        first = next((k for k in self.top(a, b) if self.text(k) in ASSIGN | {"++", "--"}), None)
+        return first is not None and self.text(a) != "_Alignas" and (
+            self.text(a) == "*" or a + 1 >= first or self.text(a + 1) in ("->", ".", "[", "("))
 
     def part(self, a, b):
         """A side of an assignment: initialisers in braces are looked into."""
