@@ -162,7 +162,6 @@ TEST(hoard__of_the_silent)
 		{"scatter entries", 300, 0, true, USER_RDMA_READ, 4096, 16, 4},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
 		uint64_t alone = time_beside(&rows[i], false);
 		uint64_t beside = time_beside(&rows[i], true);
@@ -180,7 +179,6 @@ TEST(hoard__gives_way)
 {
 	static const uint8_t timeouts[] = {0, 31};
 
-	(void)state;
 	for (unsigned i = 0; i < RTE_DIM(timeouts); i++) {
 		struct sim_params p = crowd(11);
 		struct sim_wr hoard = {.opcode = USER_RDMA_WRITE, .sge = {{0, 4 << 20, 0}}};
@@ -354,7 +352,6 @@ TEST(wire__a_peer_at_its_worst)
 	};
 	unsigned alone = steps_beside(NULL, false);
 
-	(void)state;
 	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
 		unsigned steps = steps_beside(rows[i].attack, rows[i].outstanding);
 

@@ -94,7 +94,6 @@ TEST(wrap__all_of_them)
 
 static int end(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++)
 		if (sims[i])
 			sim_destroy(sims[i]);

@@ -9,13 +9,11 @@ static struct golden golden; /* from golden_setup() to golden_teardown() */
 
 static int golden_setup(void **state)
 {
-	(void)state;
 	return golden_load(&golden, GOLDEN_DIR);
 }
 
 static int golden_teardown(void **state)
 {
-	(void)state;
 	golden_free(&golden);
 	return 0;
 }

@@ -23,7 +23,6 @@ TEST(close_later__a_burst)
 {
 	unsigned int before = open_descriptors();
 
-	(void)state;
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i < FILES; i++)
 			close_later(open("/dev/null", O_RDONLY | O_CLOEXEC), NULL);
@@ -39,7 +38,6 @@ TEST(close_later__behind_some_that_wait)
 	int pair[2], peer[8], fd[8];
 	char byte;
 
-	(void)state;
 	for (int i = 0; i < 8; i++)
 		fd[i] = lingering(&peer[i]);
 	for (int i = 0; i < 8; i++)
@@ -69,7 +67,6 @@ TEST(close_later__of_many_users)
 	struct share_info info;
 	char byte;
 
-	(void)state;
 	assert_int_equal(share_client_begin(s, 1000, 1, &bad), 0);
 	assert_int_equal(share_client_begin(s, 1001, 2, &good), 0);
 	for (int i = 0; i < MANY; i++)

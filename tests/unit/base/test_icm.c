@@ -26,7 +26,6 @@ static unsigned int resident(uint32_t chunk)
 
 TEST(reserve__touches_nothing)
 {
-	(void)state;
 	assert_int_equal(icm_reserve(&m, 1 << 17, 1792), 0);
 	assert_int_equal(m.chunks, ((1ull << 17) * 1792 + ICM_CHUNK_BYTES - 1) / ICM_CHUNK_BYTES);
 	assert_int_equal((uintptr_t)m.base % (2 << 20), 0);
@@ -42,7 +41,6 @@ TEST(reserve__unmapped_reads_as_zero)
 {
 	uint32_t word;
 
-	(void)state;
 	assert_int_equal(icm_reserve(&m, 1 << 14, 1792), 0);
 	memcpy(&word, m.base + (size_t)12345 * 1792, sizeof(word));
 	assert_int_equal(word, 0);
@@ -52,7 +50,6 @@ TEST(reserve__unmapped_reads_as_zero)
 
 TEST(map__and_unmap)
 {
-	(void)state;
 	assert_int_equal(icm_reserve(&m, 4096, 128), 0); /* two chunks */
 	assert_int_equal(m.chunks, 2);
 	assert_int_equal(icm_unmap(&m, 0), -ENOENT);
@@ -81,7 +78,6 @@ TEST(map__and_unmap)
 /* 262144 / 1792 = 146.28: entry 146 lies in two chunks and needs both. */
 TEST(entry__across_a_border)
 {
-	(void)state;
 	assert_int_equal(icm_reserve(&m, 1024, 1792), 0);
 	assert_int_equal(icm_last(&m, 145), 0);
 	assert_int_equal(icm_first(&m, 146), 0);
@@ -109,7 +105,6 @@ TEST(entry__both_ways)
 {
 	static const uint32_t sizes[] = {64, 128, 1792, 2048};
 
-	(void)state;
 	for (unsigned int s = 0; s < 4; s++) {
 		assert_int_equal(icm_reserve(&m, 1 << 14, sizes[s]), 0);
 		for (uint32_t i = 0; i < m.entries; i++)

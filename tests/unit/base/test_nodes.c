@@ -11,7 +11,6 @@ static int none(void)
 
 static int set_up(void **state)
 {
-	(void)state;
 	made_up.policy = false;
 	made_up_nodes(true);
 	return 0;
@@ -19,7 +18,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	nodes_use(NULL);
 	return 0;
 }
@@ -29,7 +27,6 @@ static int tear_down(void **state)
 
 TEST(nodes__are_as_libnuma_says)
 {
-	(void)state;
 	assert_int_equal(nodes_count(), MADE_UP_NODES);
 	for (unsigned int cpu = 0; cpu < MADE_UP_CPUS; cpu++)
 		assert_int_equal(node_of_cpu(cpu), cpu / 2);
@@ -45,7 +42,6 @@ TEST(memory__is_bound_and_moves_if_it_is_small)
 {
 	char memory[4096];
 
-	(void)state;
 	node_bind(memory, sizeof(memory), 2);
 	node_bind(memory, (size_t)NODE_MOVE_BYTES_MAX + 4096, 3);
 	node_bind(memory, 0, 2);
@@ -78,7 +74,6 @@ static void assert_nothing_is_placed(void)
 
 TEST(memory__stays_where_numactl_puts_it)
 {
-	(void)state;
 	made_up.policy = true;
 	made_up_nodes(true);
 	assert_int_equal(nodes_count(), MADE_UP_NODES);
@@ -92,7 +87,6 @@ TEST(a_machine_without_numa__has_one_node)
 					  .set_preferred = made_up_set_preferred,
 					  .may_run = made_up_may_run};
 
-	(void)state;
 	nodes_use(&calls);
 	assert_int_equal(nodes_count(), 1);
 	assert_int_equal(node_of_cpu(7), 0);
@@ -105,7 +99,6 @@ TEST(this_machine__has_nodes)
 {
 	unsigned int cpu = 0;
 
-	(void)state;
 	nodes_use(NULL);
 	assert_true(nodes_count() >= 1);
 	while (!node_cpu_allowed(cpu))

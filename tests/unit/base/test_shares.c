@@ -13,7 +13,6 @@ static struct share_client client[SHARES_USERS + 1];
 
 static int start(void **state)
 {
-	(void)state;
 	s = shares_create(OWNER);
 	shares_set_total(s, SHARE_keys, 0, TOTAL);
 	shares_set_total(s, SHARE_keys, 1, TOTAL);
@@ -26,7 +25,6 @@ static int stop(void **state)
 {
 	struct share_info info;
 
-	(void)state;
 	for (uint32_t i = 0; i <= SHARES_USERS; i++)
 		share_client_end(&client[i]);
 	shares_info(s, SHARE_keys, 0, &info);
@@ -51,7 +49,6 @@ static uint64_t take_all(struct share_client *c)
 
 TEST(user__has_no_more_than_his_part)
 {
-	(void)state;
 	assert_int_equal(share_take(&client[0], SHARE_keys, TOTAL / 2 + 1), -ENOSPC);
 	assert_int_equal(take_all(&client[0]), TOTAL / 2);
 	assert_int_equal(share_take(&client[0], SHARE_keys, UINT64_MAX), -ENOSPC);
@@ -64,7 +61,6 @@ TEST(user__gets_his_assured_part_whatever_others_do)
 {
 	uint64_t taken;
 
-	(void)state;
 	taken = take_all(&client[0]) + take_all(&client[1]);
 	assert_int_equal(taken, TOTAL - RESERVE + 2 * ASSURED);
 	for (uint32_t i = 2; i < SHARES_USERS; i++)
@@ -79,7 +75,6 @@ TEST(user__is_no_more_with_many_clients)
 	struct share_client more[4];
 	uint64_t taken = 0;
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		assert_int_equal(share_client_begin(s, 1000, 50 + i, &more[i]), 0);
 		taken += take_all(&more[i]);
@@ -96,7 +91,6 @@ TEST(owner__and_root_leave_the_reserve)
 	static const uint32_t uid[] = {0, OWNER};
 	struct share_client trusted;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(share_client_begin(s, uid[i], 99, &trusted), 0);
 		assert_int_equal(take_all(&trusted), TOTAL / 4 * 3); /* as one client */
@@ -112,7 +106,6 @@ TEST(hca__each_has_its_own)
 {
 	struct share_client other;
 
-	(void)state;
 	assert_int_equal(share_client_begin(s, 1000, 99, &other), 0);
 	other.hca = 1;
 	assert_int_equal(take_all(&client[0]), TOTAL / 2);
@@ -125,7 +118,6 @@ TEST(leaving__counts_until_it_is_back)
 {
 	struct share_user *u;
 
-	(void)state;
 	assert_int_equal(take_all(&client[0]), TOTAL / 2);
 	u = share_leave(&client[0], SHARE_keys, 100);
 	assert_int_equal(share_take(&client[0], SHARE_keys, 100), -ENOSPC);
@@ -145,7 +137,6 @@ TEST(spent__comes_back_in_turns)
 {
 	unsigned int turns = 0;
 
-	(void)state;
 	shares_set_total(s, SHARE_control_us, 0, TOTAL); /* a quarter of it for one user */
 	assert_int_equal(share_use(&client[0], SHARE_control_us, 1), 0);
 	share_spend(&client[0], SHARE_control_us, 5 * (TOTAL / 4));
@@ -162,7 +153,6 @@ TEST(spent__comes_back_in_turns)
 
 TEST(part__of_a_user_may_be_set)
 {
-	(void)state;
 	shares_set_user_part(s, 10);
 	assert_int_equal(take_all(&client[0]), TOTAL / 10);
 }
@@ -172,7 +162,6 @@ TEST(shown__who_holds_what_and_who_was_refused)
 	struct share_holder h[8];
 	struct share_info info;
 
-	(void)state;
 	assert_int_equal(share_take(&client[3], SHARE_keys, 5), 0);
 	assert_int_equal(share_take(&client[3], SHARE_keys, TOTAL), -ENOSPC);
 	assert_int_equal(shares_holders(s, h, 8), 2);
@@ -192,7 +181,6 @@ TEST(shown__who_holds_what_and_who_was_refused)
 /* Of little there are fewer assured parts, but some. */
 TEST(rows__leave_something_of_any_total)
 {
-	(void)state;
 	for (uint64_t total = 12; total < 200; total++) {
 		shares_set_total(s, SHARE_keys, 0, total);
 		assert_true(take_all(&client[0]) > 0);

@@ -35,7 +35,6 @@ TEST(batch__all_or_the_last_signaled)
 	struct pair p;
 	struct softhca_wc wc;
 
-	(void)state;
 	pair_open(&p, SOFTHCA_QP_RC);
 	for (uint64_t round = 0; round < 20; round++) { /* 140 requests: around a ring of 64 */
 		memset(p.memory, (int)round + 1, 7);
@@ -65,7 +64,6 @@ TEST(batch__aborted_or_empty_is_nothing)
 	struct softhca_sge sge;
 	struct softhca_send_wr wr;
 
-	(void)state;
 	pair_open(&p, SOFTHCA_QP_RC);
 	wr = write_of(&p, &sge, 0, 0, 1);
 	p.memory[0] = 0x55;
@@ -87,7 +85,6 @@ TEST(batch__fails_as_a_whole)
 	struct softhca_sge sge;
 	struct softhca_send_wr good, bad;
 
-	(void)state;
 	pair_open(&p, SOFTHCA_QP_RC);
 	good = bad = write_of(&p, &sge, 0, 0, 1);
 	bad.opcode = 255; /* there is none */
@@ -115,7 +112,6 @@ TEST(batch__queue_pair_not_ready)
 	struct softhca_send_wr wr;
 	struct softhca_qp_attr reset = {.state = SOFTHCA_QPS_RESET};
 
-	(void)state;
 	pair_open(&p, SOFTHCA_QP_RC);
 	wr = write_of(&p, &sge, 0, 0, 1);
 	assert_int_equal(softhca_modify_qp(p.qp[0], &reset, SOFTHCA_QP_STATE), 0);
@@ -155,7 +151,6 @@ TEST(batch__of_several_threads)
 	pthread_t thread[THREADS];
 	struct softhca_wc wc;
 
-	(void)state;
 	pair_open(&p, SOFTHCA_QP_RC);
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, poster, &p), 0);

@@ -31,7 +31,6 @@ static void *poll_on(void *arg)
 {
 	struct softhca_wc wc[8];
 
-	(void)arg;
 	while (!__atomic_load_n(&poller.stop, __ATOMIC_RELAXED)) {
 		int n = softhca_poll_cq(poller.p->cq, 8, wc);
 
@@ -55,7 +54,6 @@ TEST(resize__under_load)
 	struct pair p;
 	uint32_t resized = 0;
 
-	(void)state;
 	pair_open(&p, SOFTHCA_QP_RC);
 	poller = (struct poller){.p = &p};
 	assert_int_equal(pthread_create(&thread, NULL, poll_on, NULL), 0);
@@ -98,7 +96,6 @@ TEST(resize__keeps_what_was_not_polled)
 	struct softhca_wc wc[40];
 	struct pair p;
 
-	(void)state;
 	pair_open(&p, SOFTHCA_QP_RC);
 	for (uint32_t i = 0; i < 40; i++)
 		assert_int_equal(post_write(&p, 0, i, p.mr->rkey), 0);
@@ -137,7 +134,6 @@ TEST(resize__leaves_room_for_what_is_underway)
 	struct softhca_wc wc[8];
 	struct softhca_sge sge;
 
-	(void)state;
 	pair_open(&p, SOFTHCA_QP_RC);
 	sge = sge_of(&p, 0, 1 << 16);
 	struct softhca_send_wr wr = {.sg_list = &sge,
@@ -189,13 +185,11 @@ static void overrun(enum softhca_qp_type type)
 
 TEST(overrun__ends_the_cq_and_the_qp)
 {
-	(void)state;
 	overrun(SOFTHCA_QP_RC);
 }
 
 TEST(overrun__uc)
 {
-	(void)state;
 	overrun(SOFTHCA_QP_UC);
 }
 
@@ -209,7 +203,6 @@ TEST(overrun__of_receives)
 	struct softhca_send_wr send = {
 		.sg_list = &sge, .num_sge = 1, .opcode = SOFTHCA_WR_SEND}; /* no completion */
 
-	(void)state;
 	pair_open(&p, SOFTHCA_QP_RC);
 	sge = sge_of(&p, 0, 8);
 	assert_int_equal(softhca_resize_cq(p.cq, 16), 0);
@@ -235,7 +228,6 @@ TEST(events__of_a_former_life)
 	struct softhca_wc wc;
 	struct pair p;
 
-	(void)state;
 	pair_open_quiet(&p, SOFTHCA_QP_RC);
 	assert_int_equal(post_write(&p, 0, 1, p.mr->rkey ^ 0x80000000u), 0);
 	wait_for(&p, 1, &wc);
@@ -280,7 +272,6 @@ TEST(arm__no_wake_up_is_lost)
 	pthread_t thread;
 	struct pair p;
 
-	(void)state;
 	pair_open(&p, SOFTHCA_QP_RC);
 	poller = (struct poller){.p = &p};
 	fd.fd = softhca_channel_fd(p.channel);

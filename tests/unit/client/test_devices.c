@@ -11,7 +11,6 @@ TEST(devices__listed_without_opening)
 {
 	struct softhca_device_info list[3];
 
-	(void)state;
 	memset(list, 0xee, sizeof(list));
 	assert_int_equal(softhca_device_list(f.path, list, 3), 1);
 	assert_string_equal(list[0].name, "hca0");
@@ -29,7 +28,6 @@ TEST(devices__of_the_socket_in_the_environment)
 {
 	struct softhca_device_info one;
 
-	(void)state;
 	setenv("SOFTHCA_SOCKET", f.path, 1);
 	assert_int_equal(softhca_device_list(NULL, &one, 1), 1);
 	setenv("SOFTHCA_SOCKET", "/nowhere", 1);
@@ -41,7 +39,6 @@ TEST(attributes__read_without_opening)
 {
 	char text[480];
 
-	(void)state;
 	assert_int_equal(softhca_read_attribute(f.path, "hca0", "answer", text, sizeof(text)), 3);
 	assert_memory_equal(text, "42\n", 3);
 	assert_int_equal(softhca_read_attribute(f.path, "hca0", "answer", text, 2), -ENOSPC);

@@ -56,7 +56,6 @@ TEST(destruction__waits_for_the_acknowledgement)
 	struct pollfd fd;
 	struct pair p;
 
-	(void)state;
 	open_acknowledging(&p);
 	provoke(&p, &fd);
 	assert_int_equal(softhca_get_async_event(p.ctx, &e), 0);
@@ -82,7 +81,6 @@ TEST(destruction__takes_back_what_was_not_taken)
 	struct pollfd fd;
 	struct pair p;
 
-	(void)state;
 	open_acknowledging(&p);
 	provoke(&p, &fd);
 	assert_int_equal(softhca_destroy_qp(p.qp[1]), 0);
@@ -99,7 +97,6 @@ TEST(destruction__without_acknowledgements)
 	struct pollfd fd;
 	struct pair p;
 
-	(void)state;
 	pair_open_quiet(&p, SOFTHCA_QP_RC);
 	provoke(&p, &fd);
 	assert_int_equal(softhca_destroy_qp(p.qp[1]), 0);

@@ -76,7 +76,6 @@ TEST(gsi__one_with_the_number_1)
 {
 	struct gsi g, other;
 
-	(void)state;
 	open_with(&g, softhca_open(f.path, NULL));
 	open_with(&other, softhca_open(f.path, NULL));
 	for (int i = 0; i < 50; i++) { /* the former one may still be leaving */
@@ -99,7 +98,6 @@ TEST(gsi__a_qp_type_too_far)
 {
 	struct gsi g;
 
-	(void)state;
 	open_with(&g, softhca_open(f.path, NULL));
 	assert_null(create(&g, (enum softhca_qp_type)4));
 	assert_int_equal(errno, EINVAL);
@@ -116,7 +114,6 @@ static void send_mad(struct gsi *g, struct softhca_qp *from, struct softhca_ah *
 				     .send_flags = SOFTHCA_SEND_INLINE | SOFTHCA_SEND_SIGNALED,
 				     .wr.ud = {ah, 1, GSI_QKEY}};
 
-	(void)g;
 	assert_int_equal(softhca_post_send(from, &wr, NULL), 0);
 }
 
@@ -152,7 +149,6 @@ TEST(gsi__takes_what_has_its_qkey)
 	double end = seconds() + 5;
 	struct gsi g;
 
-	(void)state;
 	open_with(&g, softhca_open(f.path, NULL));
 	g.qp = create(&g, SOFTHCA_QP_GSI);
 	ordinary = create(&g, SOFTHCA_QP_UD);
@@ -189,7 +185,6 @@ TEST(gsi__not_for_others)
 {
 	struct gsi g;
 
-	(void)state;
 	open_with(&g, softhca_open_socket(socket_of_another(0), NULL));
 	assert_null(create(&g, SOFTHCA_QP_GSI));
 	assert_int_equal(errno, EPERM);
@@ -206,7 +201,6 @@ TEST(qkey__controlled_ones_not_for_others)
 		SOFTHCA_QP_STATE | SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT | SOFTHCA_QP_QKEY;
 	struct gsi g;
 
-	(void)state;
 	open_with(&g, softhca_open_socket(socket_of_another(NOBODY), NULL));
 	g.qp = create(&g, SOFTHCA_QP_UD);
 	assert_non_null(g.qp);
@@ -224,7 +218,6 @@ TEST_WITH(open_socket__keeps_none_that_fails, NULL, NULL)
 	int pair[2];
 	char byte;
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	assert_int_equal(shutdown(pair[1], SHUT_WR), 0); /* no answer will come */
 	assert_null(softhca_open_socket(pair[0], NULL));

@@ -62,7 +62,6 @@ TEST(each_kind__there_and_back)
 				  : mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	struct pair p;
 
-	(void)state;
 	pair_open(&p, SOFTHCA_QP_RC);
 	for (int i = 0; i < 3; i++) {
 		there_and_back(&p, heap + i, BYTES - 10);
@@ -85,7 +84,6 @@ TEST(constants__are_read_only)
 	struct softhca_mr *mr;
 	struct pair p;
 
-	(void)state;
 	pair_open(&p, SOFTHCA_QP_RC);
 	assert_null(softhca_reg_mr(p.pd, (void *)(uintptr_t)constant, BYTES, 1));
 	assert_int_equal(errno, EFAULT);
@@ -108,7 +106,6 @@ TEST(iova__names_the_first_byte)
 	struct softhca_mr *mr, *zero;
 	struct pair p;
 
-	(void)state;
 	pair_open(&p, SOFTHCA_QP_RC);
 	fill(heap, BYTES, 5);
 	mr = softhca_reg_mr_iova(p.pd, heap + 5, 4096, 0xabcdef0123, 0xf);
@@ -148,7 +145,6 @@ TEST(contexts__share_pages)
 	uint8_t *at[N];
 	struct pair p[2];
 
-	(void)state;
 	for (int c = 0; c < 2; c++)
 		pair_open(&p[c], SOFTHCA_QP_RC);
 	for (int i = 0; i < N; i++) {
@@ -186,7 +182,6 @@ TEST(scattered__is_one_region)
 			   -1, 0);
 	struct pair p;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		fd[i] = memfd_create("theirs", MFD_CLOEXEC);
 		assert_int_equal(ftruncate(fd[i], PAGES * PAGE), 0);
@@ -211,7 +206,6 @@ TEST(times__printed)
 	static const size_t sizes[] = {4096, 1 << 20, 16 << 20};
 	struct pair p;
 
-	(void)state;
 	pair_open(&p, SOFTHCA_QP_RC);
 	for (unsigned int i = 0; i < 3; i++) {
 		uint8_t *at = mmap(NULL, sizes[i], PROT_READ | PROT_WRITE,

@@ -46,7 +46,6 @@ static int setup(void **state)
 {
 	int pair[2];
 
-	(void)state;
 	ctx = zeroed(sizeof(*ctx));
 	ctx->page = zeroed(sizeof(*ctx->page));
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
@@ -82,7 +81,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	close(ctx->fd);
 	close(ctx->bell);
 	close(far_bell);
@@ -155,7 +153,6 @@ TEST_WITH(send__write_with_list_of_entries, setup, teardown)
 	const struct wqe_data *data = unit(0, 2);
 	uint64_t doorbell;
 
-	(void)state;
 	assert_int_equal(softhca_post_send(qp, &wr, NULL), 0);
 	assert_int_equal(next->nda_nop, 0);
 	assert_int_equal(next->ee_nds, 0);
@@ -184,7 +181,6 @@ TEST_WITH(send__atomics, setup, teardown)
 	const struct wqe_raddr *raddr = unit(0, 1);
 	const struct wqe_atomic *atomic = unit(0, 2);
 
-	(void)state;
 	assert_int_equal(softhca_post_send(qp, &wr, NULL), 0);
 	assert_int_equal(raddr->addr, 0x10);
 	assert_int_equal(raddr->rkey, 0x40);
@@ -207,7 +203,6 @@ TEST_WITH(send__inline, setup, teardown)
 				     .send_flags = SOFTHCA_SEND_INLINE};
 	const struct wqe_inline *data = unit(0, 1);
 
-	(void)state;
 	assert_int_equal(softhca_post_send(qp, &wr, NULL), 0);
 	assert_int_equal(data->length, WQE_INLINE | 100);
 	assert_memory_equal(data + 1, bytes, 100);
@@ -233,7 +228,6 @@ TEST_WITH(send__datagram, setup, teardown)
 				     .wr.ud = {&ah, 0x456, 0x80000000}};
 	const struct wqe_ud *ud = unit(0, 1);
 
-	(void)state;
 	qp->type = SOFTHCA_QP_UD;
 	qp->qkey = 0x1234;
 	assert_int_equal(softhca_post_send(qp, &wr, NULL), 0);
@@ -254,7 +248,6 @@ TEST_WITH(send__list_is_a_chain, setup, teardown)
 	struct softhca_send_wr wr[4];
 	struct softhca_wc wc[8];
 
-	(void)state;
 	for (int i = 0; i < 4; i++)
 		wr[i] = (struct softhca_send_wr){.wr_id = (uint64_t)i,
 						 .next = i < 3 ? &wr[i + 1] : NULL,
@@ -294,7 +287,6 @@ TEST_WITH(send__full_queue_and_bad_request_in_a_list, setup, teardown)
 {
 	struct softhca_send_wr wr[ENTRIES + 1], *bad;
 
-	(void)state;
 	for (int i = 0; i <= ENTRIES; i++)
 		wr[i] = (struct softhca_send_wr){.next = i < ENTRIES ? &wr[i + 1] : NULL,
 						 .opcode = SOFTHCA_WR_SEND};
@@ -336,7 +328,6 @@ TEST_WITH(doorbells__phase_over_many_rounds_and_kick, setup, teardown)
 	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_SEND};
 	char byte;
 
-	(void)state;
 	for (int i = 0; i < 3 * UAR_DOORBELLS + 5; i++) {
 		qp->sq.tail = qp->sq.head;
 		assert_int_equal(softhca_post_send(qp, &wr, NULL), 0);
@@ -359,7 +350,6 @@ TEST_WITH(doorbells__full_fifo_of_a_dead_daemon, setup, teardown)
 	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_SEND}, *bad = NULL;
 	uint32_t head;
 
-	(void)state;
 	for (int i = 0; i < UAR_DOORBELLS; i++) {
 		qp->sq.tail = qp->sq.head;
 		assert_int_equal(softhca_post_send(qp, &wr, NULL), 0);
@@ -381,7 +371,6 @@ TEST_WITH(receive__entries_terminator_and_count, setup, teardown)
 	const uint8_t zeros[16] = {0};
 	struct softhca_recv_wr *bad;
 
-	(void)state;
 	assert_int_equal(softhca_post_recv(qp, wr, NULL), 0);
 	assert_int_equal(qp->record->rq_posted, 2);
 	assert_int_equal(((const struct wqe_next *)qp->rq.buffer)->ee_nds, STRIDE / 16);
@@ -423,7 +412,6 @@ TEST_WITH(poll__every_kind_of_completion, setup, teardown)
 	};
 	struct softhca_wc wc;
 
-	(void)state;
 	for (uint32_t i = 0; i < 5 * sizeof(kinds) / sizeof(kinds[0]); i++) {
 		uint32_t k = i % (sizeof(kinds) / sizeof(kinds[0])), index = i % ENTRIES;
 		struct cqe *e;
@@ -470,7 +458,6 @@ TEST_WITH(poll__error_fails_the_qp_and_asks_for_the_flush, setup, teardown)
 	struct softhca_recv_wr recv_wr = {.wr_id = 1};
 	struct softhca_wc wc;
 
-	(void)state;
 	for (uint32_t i = 0; i < sizeof(syndromes) / sizeof(syndromes[0]); i++) {
 		complete(USER_INVALID, true, 0)->imm_or_error = 0x4200u | syndromes[i][0];
 		assert_int_equal(softhca_poll_cq(cq, 1, &wc), 1);
@@ -495,7 +482,6 @@ TEST_WITH(poll__completions_of_nobody_are_skipped, setup, teardown)
 {
 	struct softhca_wc wc[4];
 
-	(void)state;
 	complete(USER_SEND, true, 0)->my_qpn = NUMBER ^ 0x100; /* an earlier user of the place */
 	complete(USER_SEND, true, 0);
 	complete(USER_RECV, false, 1);
@@ -559,7 +545,6 @@ TEST_WITH(srq__tags_find_requests_in_any_order, setup, teardown)
 	struct softhca_wc wc[ENTRIES];
 	uint32_t tags[ENTRIES];
 
-	(void)state;
 	for (uint32_t i = 0; i <= ENTRIES; i++)
 		wr[i] = (struct softhca_recv_wr){.wr_id = 100 + i,
 						 .next = i < ENTRIES ? &wr[i + 1] : NULL,
@@ -598,7 +583,6 @@ TEST_WITH(srq__refused_requests, setup, teardown)
 					{.wr_id = 2, .sg_list = sges, .num_sge = 5}};
 	struct softhca_recv_wr *bad;
 
-	(void)state;
 	assert_int_equal(softhca_post_recv(qp, &wr[1], NULL), -EINVAL); /* it has an SRQ */
 	assert_int_equal(softhca_post_srq_recv(srq, wr, &bad), -EINVAL);
 	assert_ptr_equal(bad, &wr[1]);
@@ -618,7 +602,6 @@ TEST_WITH(srq__tags_of_forgotten_completions_come_back, setup, teardown)
 	struct softhca_recv_wr wr = {.wr_id = 7};
 	struct softhca_wc wc;
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(softhca_post_srq_recv(srq, &wr, NULL), 0);
 	complete_tag(tag_of(srq, 0));
@@ -637,7 +620,6 @@ TEST_WITH(poll__dead_daemon_is_noticed, setup, teardown)
 	struct softhca_wc wc;
 	int rc = 0;
 
-	(void)state;
 	for (int i = 0; i < 100000; i++)
 		assert_int_equal(softhca_poll_cq(cq, 1, &wc), 0);
 	close(far_end);
@@ -658,7 +640,6 @@ TEST_WITH(poll__dead_daemon_flushes, setup, teardown)
 	struct softhca_recv_wr recv = {0};
 	struct softhca_wc wc[8];
 
-	(void)state;
 	ctx->nodes[NODE_QP] = &qp->node;
 	qp->send_cq = qp->recv_cq = cq;
 	qp->sq.head = qp->sq.tail = qp->rq.head = qp->rq.tail = ENTRIES - 1;
@@ -693,7 +674,6 @@ static void assert_armed(uint32_t next, uint32_t solicited)
 
 TEST_WITH(arm__each_kind_is_counted, setup, teardown)
 {
-	(void)state;
 	assert_int_equal(softhca_req_notify_cq(cq, 0), 0);
 	assert_armed(1, 0);
 	assert_int_equal(softhca_req_notify_cq(cq, 1), 0);
@@ -706,7 +686,6 @@ TEST_WITH(arm__each_kind_is_counted, setup, teardown)
 
 TEST(words__for_every_number)
 {
-	(void)state;
 	for (uint32_t i = 0; i <= SOFTHCA_WC_GENERAL_ERR; i++)
 		assert_string_not_equal(softhca_wc_status_str(i), "unknown");
 	for (uint32_t i = 0; i <= SOFTHCA_QPS_ERR; i++)
@@ -725,7 +704,6 @@ TEST_WITH(memory__freed_beside_another_piece, setup, teardown)
 	struct control_header reply = {.type = CONTROL_DROP_PIECE};
 	uint8_t *at = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	(void)state;
 	assert_ptr_not_equal(at, MAP_FAILED);
 	for (int i = 1; i >= 0; i--) {
 		struct region *r = zeroed(sizeof(*r));
@@ -749,7 +727,6 @@ TEST_WITH(poll__leaves_the_daemon_its_cpu, setup, teardown)
 	struct softhca_wc wc;
 	cpu_set_t all, one;
 
-	(void)state;
 	sched_getaffinity(0, sizeof(all), &all);
 	CPU_ZERO(&one);
 	CPU_SET(sched_getcpu(), &one);

@@ -23,7 +23,6 @@ TEST(rc__write_read_atomic)
 	struct softhca_sge sge;
 	uint64_t *words;
 
-	(void)state;
 	pair_open(&p, SOFTHCA_QP_RC);
 	words = (uint64_t *)(p.memory + 0x40000);
 	for (int i = 0; i < 10000; i++)
@@ -72,7 +71,6 @@ TEST(rc__send_receive_inline_imm)
 	struct softhca_wc wc[2];
 	struct softhca_sge in, out[2];
 
-	(void)state;
 	pair_open(&p, SOFTHCA_QP_RC);
 	in = sge_of(&p, 0x10000, 4096);
 	struct softhca_recv_wr recv = {.wr_id = 9, .sg_list = &in, .num_sge = 1};
@@ -107,7 +105,6 @@ TEST(rc__lists_around_the_ring)
 	struct softhca_sge sge[16];
 	struct softhca_wc wc;
 
-	(void)state;
 	pair_open(&p, SOFTHCA_QP_RC);
 	for (int round = 0; round < 200; round++) {
 		for (int i = 0; i < 16; i++) {
@@ -137,7 +134,6 @@ TEST(rc__bad_rkey_then_flush_both_queues)
 	struct softhca_wc wc[8];
 	struct softhca_sge sge;
 
-	(void)state;
 	pair_open(&p, SOFTHCA_QP_RC);
 	sge = sge_of(&p, 0, 64);
 	struct softhca_recv_wr recv = {.wr_id = 100, .sg_list = &sge, .num_sge = 1};
@@ -177,7 +173,6 @@ TEST(rc__reset_and_connect_again)
 	struct softhca_sge sge;
 	struct softhca_qp_attr reset = {.state = SOFTHCA_QPS_RESET};
 
-	(void)state;
 	pair_open(&p, SOFTHCA_QP_RC);
 	sge = sge_of(&p, 0, 64);
 	struct softhca_send_wr wr = {.wr_id = 1,
@@ -207,7 +202,6 @@ TEST(rc__connected_to_itself)
 	struct softhca_endpoint end;
 	struct softhca_qp_attr reset = {.state = SOFTHCA_QPS_RESET};
 
-	(void)state;
 	pair_open(&p, SOFTHCA_QP_RC);
 	assert_int_equal(softhca_modify_qp(p.qp[0], &reset, SOFTHCA_QP_STATE), 0);
 	assert_int_equal(softhca_local_endpoint(p.qp[0], 0, &end), 0);
@@ -249,7 +243,6 @@ TEST(ud__send_with_grh)
 	struct softhca_wc wc[2];
 	struct softhca_sge in, out;
 
-	(void)state;
 	pair_open(&p, SOFTHCA_QP_UD);
 	assert_int_equal(softhca_query_gid(p.ctx, 0, attr.dgid), 0);
 	ah = softhca_create_ah(p.pd, &attr);
@@ -287,7 +280,6 @@ TEST(events__armed_cq_wakes)
 	struct softhca_wc wc;
 	void *user;
 
-	(void)state;
 	pair_open(&p, SOFTHCA_QP_RC);
 	sge = sge_of(&p, 0, 64);
 	struct softhca_send_wr wr = {.wr_id = 1,
@@ -349,7 +341,6 @@ TEST(srq__receives_limit_and_last_wqe)
 	struct softhca_recv_wr recv = {.wr_id = 1};
 	struct pair p = {0};
 
-	(void)state;
 	pair_open_with(&p, SOFTHCA_QP_RC, 8);
 	assert_int_equal(softhca_destroy_srq(p.srq), -EBUSY);
 	assert_int_equal(softhca_post_recv(p.qp[0], &recv, NULL), -EINVAL);
@@ -386,7 +377,6 @@ TEST(srq__continues_through_queue_pairs_that_come_and_go)
 	struct softhca_endpoint end[2];
 	struct pair p = {0};
 
-	(void)state;
 	pair_open_with(&p, SOFTHCA_QP_RC, 4);
 	for (uint32_t round = 0; round < 20; round++) {
 		struct softhca_send_wr send = {.opcode = SOFTHCA_WR_SEND};
@@ -415,7 +405,6 @@ TEST(srq__refused)
 	struct softhca_device_attr device;
 	struct pair p;
 
-	(void)state;
 	pair_open(&p, SOFTHCA_QP_RC);
 	assert_int_equal(softhca_query_device(p.ctx, &device), 0);
 	assert_int_equal(device.max_srq, f.hca->srqs.count);
@@ -437,7 +426,6 @@ TEST(connect__waits_for_the_next_hop)
 {
 	struct pair p;
 
-	(void)state;
 	__atomic_store_n(&f.resolve_again, 20, __ATOMIC_RELAXED);
 	pair_open(&p, SOFTHCA_QP_RC);
 	assert_int_equal(__atomic_load_n(&f.resolve_again, __ATOMIC_RELAXED), 0);
@@ -451,7 +439,6 @@ TEST(connect__nobody_there)
 		peer = {.qpn = 5, .gid = {[10] = 0xff, [11] = 0xff, [12] = 10}};
 	struct softhca_qp_attr reset = {.state = SOFTHCA_QPS_RESET};
 
-	(void)state;
 	pair_open(&p, SOFTHCA_QP_RC);
 	assert_int_equal(softhca_modify_qp(p.qp[0], &reset, SOFTHCA_QP_STATE), 0);
 	f.resolve_result = -EHOSTUNREACH;
@@ -471,7 +458,6 @@ TEST(daemon__dies)
 	double end;
 	int rc = 0;
 
-	(void)state;
 	pair_open(&p, SOFTHCA_QP_RC);
 	async.fd = softhca_async_fd(p.ctx);
 	assert_true(async.fd >= 0);
@@ -502,7 +488,6 @@ TEST(daemon__dies_with_work_to_do)
 	double end = seconds() + 10;
 	int receives = 0;
 
-	(void)state;
 	pair_open(&p, SOFTHCA_QP_RC);
 	sge = sge_of(&p, 0, 64);
 	for (uint64_t i = 0; i < 5; i++) {
@@ -561,7 +546,6 @@ TEST(client__killed_while_posting)
 	struct softhca_send_wr wr = {
 		.wr_id = 1, .sg_list = &sge, .num_sge = 1, .opcode = SOFTHCA_WR_RDMA_WRITE};
 
-	(void)state;
 	pair_open(&p, SOFTHCA_QP_RC);
 	sge = sge_of(&p, 0, 64);
 	wr.wr.rdma.remote_addr = (uintptr_t)p.memory + 4096;

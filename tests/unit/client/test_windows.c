@@ -71,7 +71,6 @@ TEST(type_1__bound_moved_and_deallocated)
 	uint32_t first;
 	uint64_t at;
 
-	(void)state;
 	pair_open_quiet(&p, SOFTHCA_QP_RC);
 	at = (uintptr_t)p.memory + PAGE;
 	memset(p.memory, 0x5a, 8);
@@ -107,7 +106,6 @@ TEST(type_1__bound_moved_and_deallocated)
 /* As libibverbs' ibv_inc_rkey(), which programs have inline. */
 TEST(inc_rkey__changes_eight_bits)
 {
-	(void)state;
 	assert_int_equal(softhca_inc_rkey(0x12345678), 0x12345679);
 	assert_int_equal(softhca_inc_rkey(0x123456ff), 0x12345600);
 	assert_int_equal(softhca_inc_rkey(0xffffffff), 0xffffff00);
@@ -119,7 +117,6 @@ TEST(type_2__bound_and_invalidated)
 	struct softhca_mw *mw;
 	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_BIND_MW};
 
-	(void)state;
 	pair_open_quiet(&p, SOFTHCA_QP_RC);
 	mw = softhca_alloc_mw(p.pd, SOFTHCA_MW_TYPE_2);
 	wr.wr.bind_mw.mw = mw;
@@ -153,7 +150,6 @@ TEST(fast__registered_by_a_work_request)
 	uint64_t page[2];
 	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_REG_MR};
 
-	(void)state;
 	pair_open_quiet(&p, SOFTHCA_QP_RC);
 	assert_null(softhca_alloc_mr(p.pd, 0));
 	assert_int_equal(errno, EINVAL);
@@ -207,7 +203,6 @@ TEST(rereg__rights_range_and_domain)
 	struct softhca_mr *mr;
 	uint64_t at;
 
-	(void)state;
 	pair_open_quiet(&p, SOFTHCA_QP_RC);
 	pd = softhca_alloc_pd(p.ctx);
 	at = (uintptr_t)p.memory + PAGE;
@@ -244,7 +239,6 @@ TEST(end__with_everything_bound)
 		struct pair p;
 		struct softhca_mw_bind bind = {.send_flags = SOFTHCA_SEND_SIGNALED};
 
-		(void)state;
 		pair_open_quiet(&p, SOFTHCA_QP_RC);
 		bind.bind_info = second_page(&p, SOFTHCA_ACCESS_REMOTE_READ);
 		for (int i = 0; i < 8; i++)

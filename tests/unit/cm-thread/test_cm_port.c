@@ -25,7 +25,6 @@ static struct {
 static int resolve(void *ctx, const uint8_t dgid[16], uint8_t mac[6])
 {
 	assert_ptr_equal(ctx, &seen);
-	(void)dgid;
 	seen.resolved++;
 	memcpy(mac, seen.mac, 6);
 	return seen.resolve_rc;
@@ -92,7 +91,6 @@ TEST(send__comes_back_with_the_way_back)
 	struct cm_path path = to_self();
 	uint8_t mad[CM_MAD_BYTES];
 
-	(void)state;
 	assert_int_equal(cm_port_due(p, 5), UINT64_MAX);
 	for (uint8_t i = 0; i < 20; i++) {
 		fill(mad, i);
@@ -116,7 +114,6 @@ TEST(open__there_is_one_qp_1)
 	struct cm_port *p = open_port(), *second = NULL;
 	unsigned int descriptors;
 
-	(void)state;
 	assert_true(fixture_wait_clients(&f, 1));
 	descriptors = fixture_descriptors();
 	assert_int_equal(cm_port_open(raw_connect(f.path), "hca0", 0, &ops, &seen, &second),
@@ -138,7 +135,6 @@ TEST(send__a_burst)
 	struct cm_path path = to_self();
 	uint8_t mad[CM_MAD_BYTES] = {0};
 
-	(void)state;
 	for (unsigned int i = 0; i < 900; i++)
 		cm_port_send(p, 0, &path, mad);
 	wait_received(p, 0, 900);
@@ -157,7 +153,6 @@ TEST(send__waits_for_the_next_hop)
 	struct cm_path path = to_self();
 	uint8_t mad[CM_MAD_BYTES] = {0};
 
-	(void)state;
 	seen.resolve_rc = -EAGAIN;
 	for (unsigned int i = 0; i < 70; i++)
 		cm_port_send(p, 10 * MS_NS, &path, mad);
@@ -194,7 +189,6 @@ TEST(send__asks_for_few)
 	uint8_t mad[CM_MAD_BYTES] = {0};
 	uint64_t now = 1000ull * MS_NS;
 
-	(void)state;
 	seen.resolve_rc = -EHOSTUNREACH;
 	path.dgid[15] = 77;
 	for (unsigned int i = 0; i < 200; i++)
@@ -226,7 +220,6 @@ TEST(send__not_everywhere)
 	struct cm_path path = to_self();
 	uint8_t mad[CM_MAD_BYTES] = {0};
 
-	(void)state;
 	for (unsigned int i = 0; i < sizeof(no) / sizeof(no[0]); i++) {
 		memcpy(path.dgid, no[i], 16);
 		cm_port_send(p, 0, &path, mad);
@@ -248,7 +241,6 @@ TEST(send__remembers_addresses)
 	uint8_t mad[CM_MAD_BYTES] = {0};
 	const struct softhca_ah *ah;
 
-	(void)state;
 	f.resolve_result = -EHOSTUNREACH;
 	cm_port_send(p, 0, &path, mad);
 	ah = handle_of(p, &path, seen.mac);
@@ -278,7 +270,6 @@ TEST(send__continues_after_a_failure)
 				      .send_flags = SOFTHCA_SEND_SIGNALED,
 				      .wr.ud = {.remote_qpn = 1, .remote_qkey = CM_QKEY}};
 
-	(void)state;
 	cm_port_send(p, 0, &path, mad);
 	bad.wr.ud.ah = handle_of(p, &path, seen.mac);
 	assert_int_equal(softhca_post_send(p->qp, &bad, NULL), 0);
@@ -304,7 +295,6 @@ TEST(receive__no_mad_of_a_stranger)
 				     .send_flags = SOFTHCA_SEND_INLINE | SOFTHCA_SEND_SIGNALED,
 				     .wr.ud = {.remote_qpn = 1, .remote_qkey = CM_QKEY}};
 
-	(void)state;
 	wr.wr.ud.ah = handle_of(p, &path, seen.mac);
 	assert_int_equal(softhca_post_send(p->qp, &wr, NULL), 0);
 	for (int i = 0; i < 5000 && p->counters.received == 0; i++) {
@@ -326,7 +316,6 @@ TEST(receive__not_from_qp_1)
 				.src_qp = 2};
 	uint8_t slot[SLOT_BYTES] = {[32] = 10, 0, 0, 9, 10, 0, 0, 1};
 
-	(void)state;
 	memset(&seen, 0, sizeof(seen));
 	memcpy(p.gid[0], own_gid, 16);
 	p.memory = slot;
@@ -345,7 +334,6 @@ TEST_WITH(receive__the_way_back_over_ipv6, NULL, NULL)
 	uint8_t grh[40] = {0x6a, 0xb1, 0x23, 0x45};
 	struct cm_path path;
 
-	(void)state;
 	memcpy(p.gid[0], own_gid, 16);
 	memset(p.gid[1], 0x26, 16);
 	memset(grh + 8, 0x20, 16);
@@ -370,7 +358,6 @@ TEST(turn__the_daemon_releases)
 	struct cm_path path = to_self();
 	uint8_t mad[CM_MAD_BYTES] = {0};
 
-	(void)state;
 	fixture_kill_control(&f);
 	for (int i = 0; i < 5000 && cm_port_fd(p) >= 0; i++) {
 		struct pollfd fd = {.fd = cm_port_fd(p), .events = POLLIN};

@@ -39,7 +39,6 @@ static struct {
 struct cm_service *cm_service_create(const struct cm_device *devices, unsigned int count,
 				     const struct cm_service_limits *limits)
 {
-	(void)limits;
 	assert_int_equal(count, 1);
 	if (no_service) {
 		errno = ENOMEM;
@@ -67,7 +66,6 @@ int cm_service_adopt(struct cm_service *s, int fd)
 
 int cm_service_fd(const struct cm_service *s)
 {
-	(void)s;
 	return fake.fd;
 }
 
@@ -112,15 +110,11 @@ void cm_service_receive(struct cm_service *s, uint64_t now, const struct cm_path
 
 unsigned int cm_service_ids(const struct cm_service *s, struct cm_id_info *info, unsigned int n)
 {
-	(void)s;
-	(void)info;
-	(void)n;
 	return 0;
 }
 
 const struct cm_counters *cm_service_counters(const struct cm_service *s)
 {
-	(void)s;
 	return &counters;
 }
 
@@ -136,7 +130,6 @@ static void be_locked(void)
 
 static void port(void *ctx, struct control_port_reply *out)
 {
-	(void)ctx;
 	be_locked();
 	*out = (struct control_port_reply){.state = 4, .gid_count = 77};
 }
@@ -145,7 +138,6 @@ static int gid(void *ctx, uint32_t index, uint8_t out[16])
 {
 	static const uint8_t own[16] = {[10] = 0xff, 0xff, 10, 0, 0, 1};
 
-	(void)ctx;
 	be_locked();
 	memcpy(out, own, 16);
 	return index < 2 ? 0 : -ENOENT;
@@ -155,8 +147,6 @@ static int resolve(void *ctx, const uint8_t dgid[16], uint8_t mac[6])
 {
 	static const uint8_t own[6] = {2, 0, 0, 0, 0, 1};
 
-	(void)ctx;
-	(void)dgid;
 	be_locked();
 	memcpy(mac, own, 6);
 	return 0;
@@ -165,7 +155,6 @@ static int resolve(void *ctx, const uint8_t dgid[16], uint8_t mac[6])
 static int source(void *ctx, const uint8_t dgid[16])
 {
 	assert_ptr_equal(ctx, &fake);
-	(void)dgid;
 	be_locked();
 	return 1;
 }
@@ -173,14 +162,12 @@ static int source(void *ctx, const uint8_t dgid[16])
 static bool would_ask(void *ctx, const uint8_t dgid[16])
 {
 	assert_ptr_equal(ctx, &fake);
-	(void)dgid;
 	be_locked();
 	return false;
 }
 
 static int connect_daemon(void *ctx)
 {
-	(void)ctx;
 	return raw_connect(f.path);
 }
 
@@ -188,7 +175,6 @@ static int connect_to_nobody(void *ctx)
 {
 	int pair[2];
 
-	(void)ctx;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	silent = pair[0];
 	return pair[1];
@@ -196,7 +182,6 @@ static int connect_to_nobody(void *ctx)
 
 static int connect_not_at_all(void *ctx)
 {
-	(void)ctx;
 	return -EMFILE;
 }
 
@@ -272,7 +257,6 @@ TEST(turn__mads_go_out_and_come_in)
 	struct cm_thread *t = start_thread();
 	const char *device;
 
-	(void)state;
 	__atomic_store_n(&fake.wishes, 3, __ATOMIC_RELEASE);
 	wake();
 	wait_until(__atomic_load_n(&fake.received, __ATOMIC_ACQUIRE) == 3);
@@ -297,7 +281,6 @@ TEST(turn__when_it_is_due_and_not_else)
 	struct cm_thread *t = start_thread();
 	unsigned before;
 
-	(void)state;
 	wait_until(turns() > 0);
 	poll(NULL, 0, 20); /* the events of the start */
 	before = turns();
@@ -315,7 +298,6 @@ TEST(adopt__the_service_has_it)
 	int pair[2];
 	char byte;
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	assert_int_equal(cm_thread_adopt(t, pair[1]), 0);
 	wait_until(__atomic_load_n(&fake.adopted, __ATOMIC_ACQUIRE) == pair[1]);
@@ -331,7 +313,6 @@ TEST(start__fails_where_there_is_a_qp_1)
 {
 	struct cm_thread *t = start_thread(), *second = NULL;
 
-	(void)state;
 	assert_int_equal(start_with(connect_daemon, &second), 0);
 	wait_until(cm_thread_state(second) == CM_THREAD_FAILED);
 	assert_int_equal(cm_thread_adopt(second, 0), -ENODEV);
@@ -346,7 +327,6 @@ TEST(start__fails_without_a_service)
 {
 	struct cm_thread *t = NULL;
 
-	(void)state;
 	new_service();
 	no_service = true;
 	assert_int_equal(start_with(connect_daemon, &t), 0);
@@ -362,7 +342,6 @@ TEST(start__needs_a_connection)
 	struct cm_thread *t = NULL;
 	unsigned descriptors;
 
-	(void)state;
 	descriptors = fixture_descriptors();
 	new_service();
 	assert_int_equal(start_with(connect_not_at_all, &t), -EMFILE);
@@ -380,7 +359,6 @@ TEST(stop__while_nobody_answers)
 	int pair[2];
 	char byte;
 
-	(void)state;
 	descriptors = fixture_descriptors();
 	new_service();
 	assert_int_equal(start_with(connect_to_nobody, &t), 0);
@@ -408,7 +386,6 @@ TEST(stop__in_the_middle_of_a_turn)
 	struct cm_thread *t = start_thread();
 	pthread_t stopper;
 
-	(void)state;
 	cm_thread_enter(t);
 	wake();
 	usleep(20000);
@@ -423,7 +400,6 @@ TEST(stop__leaves_nothing)
 {
 	unsigned descriptors;
 
-	(void)state;
 	end_thread(start_thread());
 	assert_true(fixture_wait_clients(&f, 0));
 	descriptors = fixture_descriptors();

@@ -388,7 +388,6 @@ void *owner_request(void *ctx, struct cm_connection *c, const struct cm_path *pa
 	uint32_t dice = world.config->kind ? 100 : below(100);
 	struct owner *o = dice < 7 ? NULL : owner_new(ctx == &world.cm[1], false);
 
-	(void)path;
 	if (!o) {
 		if (dice < 2 || dice >= 7)
 			*reason = 0;

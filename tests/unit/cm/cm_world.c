@@ -92,7 +92,6 @@ static uint64_t world_guid(void *ctx, unsigned int device)
 
 static uint32_t world_ids(void *ctx)
 {
-	(void)ctx;
 	return (uint32_t)(world_random() >> 32);
 }
 

@@ -89,7 +89,6 @@ static int op_resolve(void *ctx, const uint8_t dgid[16])
 {
 	struct node_device *d = ctx;
 
-	(void)dgid;
 	if (d->node->resolve_again) {
 		d->node->resolve_again--;
 		return -EAGAIN;
@@ -187,7 +186,6 @@ uint64_t services_used(const struct node *n, enum share row)
 
 int services_setup(void **state)
 {
-	(void)state;
 	now = 1000;
 	wire_first = wire_last = 0;
 	open_count = 0;
@@ -198,7 +196,6 @@ int services_setup(void **state)
 
 int services_teardown(void **state)
 {
-	(void)state;
 	while (open_count)
 		close(open_fds[--open_count]);
 	settle();

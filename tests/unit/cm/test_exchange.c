@@ -15,7 +15,6 @@ static struct cm_message golden_message[MESSAGES];
 
 static int load(void **state)
 {
-	(void)state;
 	return capture_load(golden_message);
 }
 
@@ -101,7 +100,6 @@ TEST_WITH(exchange__passive_as_the_kernel, start, pair_teardown)
 	struct cm_message m;
 	uint32_t ours;
 
-	(void)state;
 	deliver(&server, &golden_message[REQ]);
 	assert_int_equal(server.requests, 1);
 	assert_int_equal(server.request.req.service_id, golden_message[REQ].req.service_id);
@@ -140,7 +138,6 @@ TEST_WITH(exchange__active_as_the_kernel, start, pair_teardown)
 	uint64_t transaction;
 	uint32_t ours;
 
-	(void)state;
 	path.rate = p->rate;
 	path.flow_label = p->flow_label;
 	c = cm_send_req(client.cm, now, &client, &path, golden_message[REQ].req.service_id, CM_RC,

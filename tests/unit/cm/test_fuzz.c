@@ -43,7 +43,6 @@ TEST(fuzz__among_the_kind)
 					    .kind = true,
 					    .forged = 500};
 
-	(void)state;
 	run(&config, 3);
 }
 
@@ -59,7 +58,6 @@ TEST(fuzz__among_the_unkind)
 					    .resolutions = 100,
 					    .forged = 500};
 
-	(void)state;
 	run(&config, 3);
 }
 
@@ -76,6 +74,5 @@ TEST(fuzz__flood)
 					    .forged = 900,
 					    .limits = {.connections = 64, .unanswered = 8}};
 
-	(void)state;
 	run(&config, 3);
 }

@@ -58,7 +58,6 @@ TEST(mad__sizes)
 	};
 	unsigned int type;
 
-	(void)state;
 	for (type = 0; type < 0x10000; type++) {
 		bool known = type >= CM_REQ && type <= CM_APR;
 
@@ -94,7 +93,6 @@ TEST(mad__random_messages_come_back)
 	struct cm_message m;
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < ROUNDS; i++) {
 		random_message(&m, (uint16_t)(CM_REQ + i % (CM_APR - CM_REQ + 1)));
 		round_trip(&m);
@@ -140,7 +138,6 @@ TEST(mad__each_field_alone)
 	unsigned int i, bit;
 	uint16_t type;
 
-	(void)state;
 	for (type = CM_REQ; type <= CM_APR; type++) {
 		for (i = 0; i < MAD_FIELDS; i++) {
 			const struct mad_field *f = &mad_fields[i];
@@ -161,7 +158,6 @@ TEST(mad__reserved_values_refused)
 	struct cm_message m, back;
 	unsigned int i, v, refused = 0;
 
-	(void)state;
 	for (i = 0; i < MAD_FIELDS; i++) {
 		const struct mad_field *f = &mad_fields[i];
 
@@ -187,7 +183,6 @@ TEST(mad__reserved_bits_ignored)
 	unsigned int i, at;
 	uint16_t type;
 
-	(void)state;
 	for (type = CM_REQ; type <= CM_APR; type++) {
 		mad_blank(&m, type);
 		memset(mask, 0, sizeof(mask));
@@ -216,7 +211,6 @@ TEST(mad__blobs_in_place)
 	struct cm_message m;
 	uint16_t type;
 
-	(void)state;
 	for (type = CM_REQ; type <= CM_APR; type++) {
 		struct mad_layout layout = mad_layout(type);
 
@@ -251,7 +245,6 @@ TEST(mad__header_checked)
 	struct cm_message m, back;
 	unsigned int i;
 
-	(void)state;
 	mad_blank(&m, CM_RTU);
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		cm_mad_build(&m, mad);
@@ -269,7 +262,6 @@ TEST(mad__cut_anywhere)
 	uint16_t type;
 	size_t n;
 
-	(void)state;
 	for (type = CM_REQ; type <= CM_APR; type++) {
 		random_message(&m, type);
 		cm_mad_build(&m, mad);
@@ -307,7 +299,6 @@ TEST(mad__mutations)
 	unsigned int i;
 	size_t n;
 
-	(void)state;
 	for (i = 0; i < MUTATIONS; i++) {
 		if (i % 16 == 0) {
 			random_message(&m, (uint16_t)(CM_REQ + below(CM_APR - CM_REQ + 1)));
@@ -363,7 +354,6 @@ static void check_rebuilt(const uint8_t *mad, unsigned int n, unsigned int count
 
 TEST(golden__rebuilt_byte_for_byte)
 {
-	(void)state;
 	assert_int_equal(each_mad(check_rebuilt), 5);
 }
 
@@ -403,7 +393,6 @@ static void check_golden_values(const uint8_t *mad, unsigned int n, unsigned int
 {
 	struct cm_message m;
 
-	(void)count;
 	assert_int_equal(cm_mad_parse(mad, n, &m), CM_WELL_FORMED);
 	if (m.type == CM_REQ) {
 		check_golden_req(&m);
@@ -423,7 +412,6 @@ static void check_golden_values(const uint8_t *mad, unsigned int n, unsigned int
 
 TEST(golden__values)
 {
-	(void)state;
 	assert_int_equal(each_mad(check_golden_values), 5);
 }
 
@@ -445,7 +433,6 @@ TEST(ip__both_versions)
 	struct cm_ip_addressing a = {.version = 4, .source_port = 0x1234}, back;
 	uint8_t bytes[CM_IP_BYTES];
 
-	(void)state;
 	memcpy(a.source, first_ip, 16);
 	memcpy(a.destination, second_ip, 16);
 	cm_ip_build(&a, bytes);
@@ -470,7 +457,6 @@ TEST(ip__strangers_refused)
 	uint8_t bytes[CM_IP_BYTES];
 	unsigned int first, second;
 
-	(void)state;
 	for (first = 0; first < 256; first++) {
 		for (second = 0; second < 256; second++) {
 			bool good = first < 16 && (second >> 4 == 4 || second >> 4 == 6);

@@ -53,7 +53,6 @@ TEST(bind__whose_address)
 		     {"gid:fd00::2", -EADDRNOTAVAIL}};
 	uint32_t id;
 
-	(void)state;
 	ch = open_channel(0);
 	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		id = fresh(RDMA_PS_TCP);
@@ -70,7 +69,6 @@ TEST(bind__malformed)
 	struct rdma_ucm_bind_ip ip = {.id = 0};
 	struct rdma_ucm_resolve_addr r = {.id = 0};
 
-	(void)state;
 	ch = open_channel(0);
 	in.id = ip.id = r.id = fresh(RDMA_PS_TCP);
 	memcpy(&in.addr, &a, sizeof(a.v4));
@@ -123,7 +121,6 @@ TEST(bind__shared_ports)
 		     {"gid:fd00::1", "fd00::1", false, false, 0},
 		     {"gid:fd00::1", "gid:fd00::1", false, false, -EADDRINUSE}};
 
-	(void)state;
 	ch = open_channel(0);
 	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint32_t a = fresh(RDMA_PS_TCP), b = fresh(RDMA_PS_TCP), other = fresh(RDMA_PS_UDP);
@@ -165,7 +162,6 @@ TEST(bind__ephemeral_ports)
 	static uint8_t seen[65536];
 	uint32_t id;
 
-	(void)state;
 	memset(seen, 0, sizeof(seen));
 	services_total(SHARE_cm_ports, 1 << 16); /* so that one channel may have them all */
 	ch = open_channel(0);
@@ -189,7 +185,6 @@ TEST(bind__shared_by_many)
 	int32_t on = 1;
 	uint32_t id;
 
-	(void)state;
 	ch = open_channel(0);
 	for (unsigned int i = 0; i <= UCM_PORT_SHARERS; i++) {
 		id = fresh(RDMA_PS_TCP);
@@ -206,7 +201,6 @@ TEST(bind__privileged_ports)
 	struct ucm_channel *c;
 	uint32_t id;
 
-	(void)state;
 	ch = open_channel(0);
 	c = LIST_FIRST(&node[0].s->channels);
 	c->user = 1000;
@@ -234,7 +228,6 @@ TEST(bind__service_ids)
 		     {RDMA_PS_IB, 0x1234567800000000, UINT64_MAX, -EPROTONOSUPPORT, 0},
 		     {RDMA_PS_UDP, 0x1061234, UINT64_MAX, -EPROTONOSUPPORT, 0}};
 
-	(void)state;
 	ch = open_channel(0);
 	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		union ucm_address a = address_of("gid:::", 0);
@@ -285,7 +278,6 @@ TEST(resolve__device_and_gid)
 		     {NULL, "::1", "::1", 0, 0, "fe80::1:0"},
 		     {"10.1.0.1", "127.0.0.1", "127.0.0.1", 1, 0, "10.1.0.1"}};
 
-	(void)state;
 	ch = open_channel(0);
 	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct rdma_ucm_query_route_resp route;
@@ -322,7 +314,6 @@ TEST(resolve__again)
 {
 	uint32_t id;
 
-	(void)state;
 	ch = open_channel(0);
 	id = fresh(RDMA_PS_TCP);
 	assert_int_equal(resolve_ip(&ch, id, NULL, "192.0.2.7", 7174, 10), -ENETUNREACH);
@@ -342,7 +333,6 @@ TEST(resolve__late_next_hop)
 {
 	uint32_t id;
 
-	(void)state;
 	ch = open_channel(0);
 	id = fresh(RDMA_PS_TCP);
 	node[0].resolve_again = 5;
@@ -364,7 +354,6 @@ TEST(resolve__times_out)
 	uint32_t id;
 	uint64_t start;
 
-	(void)state;
 	ch = open_channel(0);
 	id = fresh(RDMA_PS_TCP);
 	node[0].resolve_again = 1000000;
@@ -389,7 +378,6 @@ TEST(resolve__loopback_device)
 	struct rdma_ucm_query_addr_resp addr;
 	uint32_t id;
 
-	(void)state;
 	node[0].down[0] = true;
 	ch = open_channel(0);
 	id = fresh(RDMA_PS_TCP);
@@ -407,7 +395,6 @@ TEST(resolve__too_many_events)
 {
 	uint32_t id;
 
-	(void)state;
 	services_total(SHARE_cm_events, 6); /* half of them for one channel */
 	ch = open_channel(0);
 	node[0].resolve_result = -EHOSTUNREACH;
@@ -430,7 +417,6 @@ TEST(resolve__events_of_others)
 				   1}; /* half; the rest except for the reserve; assured parts */
 	uint32_t id;
 
-	(void)state;
 	services_total(SHARE_cm_events, 16);
 	node[0].resolve_result = -EHOSTUNREACH;
 	for (uid_t n = 0; n < 4; n++) {
@@ -451,7 +437,6 @@ TEST(resolve__many)
 	const int before = 1 << 20;
 	uint32_t id;
 
-	(void)state;
 	ch = open_channel(0);
 	node[0].resolve_again = before;
 	for (int i = 0; i < MANY; i++) {
@@ -485,7 +470,6 @@ TEST(route__rate_of_each_speed)
 		    {100000, 16}, {200000, 17},	 {300000, 18},	  {400000, 21}, {600000, 22},
 		    {800000, 23}, {1200000, 24}, {UINT32_MAX, 24}};
 
-	(void)state;
 	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct rdma_ucm_query_route_resp route;
 		struct end c;

@@ -19,7 +19,6 @@ static int load(void **state)
 	struct cm_message *req = &golden_message[REQ];
 	struct cm_ip_addressing ip;
 
-	(void)state;
 	if (capture_load(golden_message) || cm_ip_parse(req->private_data, &ip))
 		return -1;
 	gid_of(1, 0, GID_V4, req->req.path.local_gid);
@@ -109,7 +108,6 @@ TEST_WITH(capture__client_as_the_kernel, services_setup, services_teardown)
 	struct cm_message m;
 	unsigned int sent = 0;
 
-	(void)state;
 	node[SERVER].deaf = true;
 	assert_int_equal(create_id(&c.ch, 200, RDMA_PS_TCP, UCM_QPT_RC, &c.id), 0);
 	assert_int_equal(bind_ip(&c.ch, c.id, "10.0.0.1", CLIENT_PORT), 0);
@@ -150,7 +148,6 @@ TEST_WITH(capture__server_as_the_kernel, services_setup, services_teardown)
 	struct cm_message m;
 	unsigned int sent = 0;
 
-	(void)state;
 	node[CLIENT].deaf = true;
 	hear(SERVER, REQ, theirs, 0, transaction);
 	e = expect_event(&l.ch, UCM_EVENT_CONNECT_REQUEST);

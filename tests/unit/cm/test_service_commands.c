@@ -60,7 +60,6 @@ TEST(commands__lengths)
 	uint8_t body[512], out[1024];
 	uint32_t id;
 
-	(void)state;
 	for (unsigned int i = 0; i < ROWS; i++) {
 		const struct row *r = &rows[i];
 
@@ -88,7 +87,6 @@ TEST(commands__whose_identifier)
 	uint8_t body[512], out[1024];
 	uint32_t id;
 
-	(void)state;
 	assert_int_equal(create_id(&mine, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
 	for (unsigned int i = 0; i < ROWS; i++) {
 		const struct row *r = &rows[i];
@@ -120,7 +118,6 @@ TEST(commands__unknown)
 	struct channel ch = open_channel(0);
 	uint8_t body[64] = {0};
 
-	(void)state;
 	for (unsigned int i = 0; i < 5; i++)
 		assert_int_equal(command(&ch, numbers[i], body, sizeof(body), body, sizeof(body)),
 				 -EINVAL);
@@ -138,7 +135,6 @@ TEST(create__port_spaces)
 	struct channel ch = open_channel(0);
 	uint32_t id;
 
-	(void)state;
 	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(create_id(&ch, 1, cases[i].ps, cases[i].type, &id),
 				 cases[i].status);
@@ -150,7 +146,6 @@ TEST(create__limits)
 	uint32_t id[4];
 	int pair[2];
 
-	(void)state;
 	services_total(SHARE_cm_channels, 2);
 	services_total(SHARE_cm_ids, 6); /* half of them for one channel */
 	a = open_channel(0);
@@ -181,7 +176,6 @@ TEST(create__numbers_grow_and_end)
 	uint32_t next = 0, id;
 	struct channel ch;
 
-	(void)state;
 	for (uid_t n = 0; n < 4; n++) {
 		ch = open_channel_as(0, 1000 + n);
 		for (uint32_t i = 0; i < room[n]; i++) {
@@ -201,7 +195,6 @@ TEST(probe__gids)
 	struct ucm_sockaddr_ib ib;
 	uint32_t id;
 
-	(void)state;
 	any.ib.family = UCM_AF_IB;
 	any.ib.sid = htobe64((uint64_t)RDMA_PS_TCP << 16);
 	any.ib.sid_mask = htobe64(0xffffffffffff0000);
@@ -234,7 +227,6 @@ TEST(query__address)
 	uint8_t gid[16], out[1024];
 	uint32_t id;
 
-	(void)state;
 	assert_int_equal(create_id(&ch, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
 	assert_int_equal(query_addr(&ch, id, RDMA_USER_CM_QUERY_ADDR, &addr), 0);
 	assert_int_equal(addr.src_size, 0);
@@ -284,7 +276,6 @@ TEST(query__path)
 	const struct ib_user_path_rec *r = &route.ib_route[0];
 	uint8_t sgid[16], dgid[16];
 
-	(void)state;
 	gid_of(1, 1, GID_V4, sgid);
 	gid_of(2, 1, GID_V4, dgid);
 	assert_int_equal(query_route(&c.ch, c.id, &route), 0);
@@ -335,7 +326,6 @@ TEST(query__gids_of_a_request)
 	uint32_t id = ask_ends(&l, &c);
 	uint8_t gid[16];
 
-	(void)state;
 	assert_int_equal(query_addr(&l.ch, id, RDMA_USER_CM_QUERY_GID, &addr), 0);
 	memcpy(&ib, &addr.src_addr, sizeof(ib));
 	gid_of(2, 0, GID_V4, gid);
@@ -357,7 +347,6 @@ TEST(query__flow_label)
 	struct rdma_ucm_query_route_resp route;
 	uint32_t id;
 
-	(void)state;
 	a.v6.sin6_flowinfo = htonl(0xf0012345); /* of which 20 bits are the label */
 	a.v6.sin6_scope_id = 5;
 	assert_int_equal(create_id(&ch, 200, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
@@ -388,7 +377,6 @@ TEST(options__of_identifiers)
 	uint8_t zero[16] = {0};
 	uint32_t id, datagram;
 
-	(void)state;
 	assert_int_equal(create_id(&l.ch, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
 	assert_int_equal(create_id(&l.ch, 1, RDMA_PS_UDP, UCM_QPT_UD, &datagram), 0);
 	assert_int_equal(set_byte(&l.ch, id, RDMA_OPTION_ID_TOS, 32), 0);
@@ -424,7 +412,6 @@ TEST(options__reach_the_queue_pair)
 	struct end c = {.ch = open_channel(0)};
 	struct ib_uverbs_qp_attr attr;
 
-	(void)state;
 	assert_int_equal(create_id(&c.ch, 200, RDMA_PS_TCP, UCM_QPT_RC, &c.id), 0);
 	assert_int_equal(set_byte(&c.ch, c.id, RDMA_OPTION_ID_TOS, 104), 0);
 	assert_int_equal(set_byte(&c.ch, c.id, RDMA_OPTION_ID_ACK_TIMEOUT, 14), 0);
@@ -446,7 +433,6 @@ TEST(options__path)
 	uint8_t *record = (uint8_t *)data[1].path_rec;
 	struct rdma_ucm_query_route_resp route;
 
-	(void)state;
 	memset(data, 0, sizeof(data));
 	data[1].flags = 0x2b;
 	gid_of(2, 0, GID_V4, record + 8);
@@ -487,7 +473,6 @@ TEST(options__mtu_of_a_path)
 	uint8_t *record = (uint8_t *)data.path_rec;
 	uint32_t id;
 
-	(void)state;
 	gid_of(2, 0, GID_V4, record + 8);
 	gid_of(1, 0, GID_V4, record + 24);
 	for (unsigned int i = 0; i < sizeof(mtus) / sizeof(mtus[0]); i++) {
@@ -511,7 +496,6 @@ TEST(states__wrong)
 	struct ib_uverbs_qp_attr attr;
 	char long_data[200];
 
-	(void)state;
 	assert_int_equal(bind_ip(&c.ch, c.id, "0.0.0.0", 0), -EINVAL);
 	assert_int_equal(resolve_ip(&c.ch, c.id, NULL, "10.0.0.2", 7174, 1000), -EINVAL);
 	assert_int_equal(resolve_route(&c.ch, c.id), -EINVAL);
@@ -549,7 +533,6 @@ TEST(services__leave_no_descriptor)
 	struct cm_service *s = cm_service_create(NULL, 0, NULL);
 	int file = memfd_create("no socket", 0);
 
-	(void)state;
 	assert_non_null(s);
 	assert_int_equal(cm_service_adopt(s, file), -ENOMEM);
 	close(file);
@@ -566,7 +549,6 @@ TEST(accept__fails)
 	char data[200];
 	uint32_t id = ask_ends(&l, &c);
 
-	(void)state;
 	assert_int_equal(init_qp_attr(&l.ch, id, UCM_QPS_SQD, &attr), -EINVAL);
 	memset(data, 'x', 197);
 	data[197] = 0;

@@ -110,43 +110,36 @@ static void life(const char *bound, const char *destination, unsigned int room)
 
 TEST(connect__ipv4)
 {
-	(void)state;
 	life("10.0.0.2", "10.0.0.2", 56);
 }
 
 TEST(connect__ipv4_to_any)
 {
-	(void)state;
 	life("0.0.0.0", "10.1.0.2", 56);
 }
 
 TEST(connect__ipv6)
 {
-	(void)state;
 	life("fd00::2", "fd00::2", 56);
 }
 
 TEST(connect__ipv6_to_any)
 {
-	(void)state;
 	life("::", "fd00::2", 56);
 }
 
 TEST(connect__ipv4_to_any_ipv6)
 {
-	(void)state;
 	life("::", "10.0.0.2", 56);
 }
 
 TEST(connect__gids)
 {
-	(void)state;
 	life("gid:fd00::2", "gid:fd00::2", 92);
 }
 
 TEST(connect__gids_to_any)
 {
-	(void)state;
 	life("gid:::", "gid:::ffff:10.0.0.2", 92);
 }
 
@@ -157,7 +150,6 @@ static const char *const self[][2] = {
 
 TEST(connect__to_oneself)
 {
-	(void)state;
 	for (unsigned int i = 0; i < sizeof(self) / sizeof(self[0]); i++) {
 		struct end l = listener(0, RDMA_PS_TCP, self[i][0], 7174);
 		struct end c = caller(0, RDMA_PS_TCP, self[i][1], 7174);
@@ -175,7 +167,6 @@ TEST(reject__by_program)
 {
 	static const uint8_t reasons[][2] = {{0, 28}, {28, 28}, {35, 35}};
 
-	(void)state;
 	for (unsigned int i = 0; i < 3; i++) {
 		struct end l, c;
 		struct rdma_ucm_event_resp e;
@@ -197,7 +188,6 @@ TEST(reject__nobody_listens)
 {
 	struct end c, l;
 
-	(void)state;
 	l = listener(1, RDMA_PS_TCP, "10.1.0.2", 7174); /* another device's */
 	c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
 	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
@@ -211,7 +201,6 @@ TEST(connect__unknown_service)
 {
 	struct end c = ib_caller(9); /* XRC */
 
-	(void)state;
 	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), -EINVAL);
 }
 
@@ -220,7 +209,6 @@ TEST(reject__wrong_service)
 	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
 	struct end c = ib_caller(UCM_QPT_UC);
 
-	(void)state;
 	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
 	settle();
 	/* A listener for IP addresses does not serve who says none. */
@@ -233,7 +221,6 @@ TEST(unreachable__nobody_answers)
 	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
 	struct rdma_ucm_event_resp e;
 
-	(void)state;
 	node[1].deaf = true;
 	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
 	pass(60000ull * MS);
@@ -249,7 +236,6 @@ TEST(unreachable__no_rtu)
 	struct end l, c;
 	uint32_t id = ask_ends(&l, &c);
 
-	(void)state;
 	node[0].deaf = true;
 	assert_int_equal(accept_id(&l.ch, id, 300, 0x222, ""), 0);
 	pass(120000ull * MS);
@@ -261,7 +247,6 @@ TEST(disconnect__nobody_answers)
 	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
 	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
 
-	(void)state;
 	join_ends(&l, &c);
 	node[1].deaf = true;
 	assert_int_equal(disconnect_id(&c.ch, c.id), 0);
@@ -276,7 +261,6 @@ TEST(disconnect__both_at_once)
 	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
 	uint32_t id = join_ends(&l, &c);
 
-	(void)state;
 	assert_int_equal(disconnect_id(&c.ch, c.id), 0);
 	assert_int_equal(disconnect_id(&l.ch, id), 0);
 	settle();
@@ -297,7 +281,6 @@ TEST(disconnect__both_but_one_is_lost)
 	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
 	uint32_t id = join_ends(&l, &c);
 
-	(void)state;
 	node[1].deaf = true;
 	assert_int_equal(disconnect_id(&c.ch, c.id), 0);
 	settle();
@@ -314,7 +297,6 @@ TEST(disconnect__destroyed_instead)
 	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
 	uint32_t id = join_ends(&l, &c);
 
-	(void)state;
 	assert_int_equal(destroy_id(&c.ch, c.id, NULL), 0);
 	settle();
 	assert_int_equal(expect_event(&l.ch, UCM_EVENT_DISCONNECTED).uid, 300);
@@ -336,7 +318,6 @@ TEST(notify__established)
 	uint32_t id = ask_ends(&l, &c);
 	struct rdma_ucm_notify in = {.id = id, .event = UCM_QP_COMM_EST};
 
-	(void)state;
 	assert_int_equal(command(&l.ch, RDMA_USER_CM_CMD_NOTIFY, &in, sizeof(in), NULL, 0),
 			 -EINVAL);
 	assert_int_equal(accept_id(&l.ch, id, 300, 0x222, ""), 0);
@@ -355,7 +336,6 @@ TEST(notify__established)
  */
 TEST(credits__are_the_queue_pairs_affair)
 {
-	(void)state;
 	for (unsigned int both = 0; both < 4; both++) {
 		struct end l = listener(1, RDMA_PS_TCP, "10.0.0.2", 7174);
 		struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);

@@ -73,13 +73,11 @@ static void sidr(const char *bound, const char *destination, unsigned int gid_in
 
 TEST(sidr__ipv4)
 {
-	(void)state;
 	sidr("0.0.0.0", "10.0.0.2", GID_V4);
 }
 
 TEST(sidr__ipv6)
 {
-	(void)state;
 	sidr("fd00::2", "fd00::2", GID_V6);
 }
 
@@ -89,7 +87,6 @@ TEST(sidr__rejected)
 	struct end c = caller(0, RDMA_PS_UDP, "10.0.0.2", 7174);
 	struct rdma_ucm_event_resp e = ud_request(&l, &c, "");
 
-	(void)state;
 	assert_int_equal(reject_id(&l.ch, e.id, 0, "no"), 0);
 	settle();
 	e = expect_event(&c.ch, UCM_EVENT_UNREACHABLE);
@@ -104,7 +101,6 @@ TEST(sidr__accepted_without_parameters)
 	struct end c = caller(0, RDMA_PS_UDP, "10.0.0.2", 7174);
 	struct rdma_ucm_event_resp e = ud_request(&l, &c, "");
 
-	(void)state;
 	assert_int_equal(confirm_id(&l.ch, e.id), 0);
 	settle();
 	e = expect_event(&c.ch, UCM_EVENT_ESTABLISHED);
@@ -117,7 +113,6 @@ TEST(sidr__too_many_connections)
 	struct cm_service_limits limits = {.protocol = {.connections = 1}};
 	struct end c, d;
 
-	(void)state;
 	services_start(&limits);
 	c = caller(0, RDMA_PS_UDP, "10.0.0.2", 7174);
 	d = caller(0, RDMA_PS_UDP, "10.0.0.2", 7174);
@@ -131,7 +126,6 @@ TEST(sidr__nobody)
 {
 	struct end c = caller(0, RDMA_PS_UDP, "10.0.0.2", 7174);
 
-	(void)state;
 	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
 	settle();
 	assert_int_equal(expect_event(&c.ch, UCM_EVENT_UNREACHABLE).status, 1);
@@ -149,7 +143,6 @@ TEST(sidr__lengths)
 	char data[256];
 	uint32_t id;
 
-	(void)state;
 	memset(data, 'x', sizeof(data));
 	data[181] = 0;
 	assert_int_equal(connect_id(&c.ch, c.id, 0x111, data), -EINVAL);
@@ -170,7 +163,6 @@ TEST(sidr__own_qkey)
 				     .conn_param = {.qp_num = 0x222, .qkey = 0x777, .valid = 1}};
 	struct rdma_ucm_event_resp e;
 
-	(void)state;
 	for (int knows = 0; knows < 2; knows++) {
 		struct end c = ib_caller(UCM_QPT_UD);
 
@@ -198,7 +190,6 @@ TEST(sidr__for_a_connection)
 {
 	struct end l = listener(1, RDMA_PS_TCP, "gid:::", 7174), c = ib_caller(UCM_QPT_UD);
 
-	(void)state;
 	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
 	settle();
 	assert_int_equal(expect_event(&c.ch, UCM_EVENT_UNREACHABLE).status, 1);
@@ -270,7 +261,6 @@ TEST(join__groups)
 	struct channel ch = open_channel(0);
 	uint32_t id, number[4], events;
 
-	(void)state;
 	assert_int_equal(create_id(&ch, 1, RDMA_PS_UDP, UCM_QPT_UD, &id), 0);
 	assert_int_equal(resolve_ip(&ch, id, NULL, "239.1.2.3", 0, 1000), 0);
 	expect_event(&ch, UCM_EVENT_ADDR_RESOLVED);
@@ -304,7 +294,6 @@ TEST(join__refused)
 	struct end c = caller(0, RDMA_PS_UDP, "10.0.0.2", 7174);
 	uint32_t id, tcp, number, events;
 
-	(void)state;
 	assert_int_equal(create_id(&ch, 1, RDMA_PS_UDP, UCM_QPT_UD, &id), 0);
 	assert_int_equal(join_ip(&ch, id, 1, "239.1.2.3", &number), -EINVAL);
 	assert_int_equal(bind_ip(&ch, id, "10.0.0.1", 0), 0);
@@ -325,7 +314,6 @@ TEST(join__limits)
 	struct channel ch;
 	uint32_t id, number;
 
-	(void)state;
 	services_total(SHARE_cm_ids, 8); /* half of them for one channel */
 	services_total(SHARE_cm_events, 4);
 	ch = open_channel(0);
@@ -350,7 +338,6 @@ TEST(join__moves)
 	struct rdma_ucm_migrate_resp out;
 	uint32_t id, number, events;
 
-	(void)state;
 	assert_int_equal(create_id(&a, 1, RDMA_PS_UDP, UCM_QPT_UD, &id), 0);
 	assert_int_equal(bind_ip(&a, id, "10.0.0.1", 0), 0);
 	assert_int_equal(join_ip(&a, id, 7, "239.1.2.3", &number), 0);

@@ -62,7 +62,6 @@ TEST(descriptors__of_every_kind)
 	unsigned int before;
 	uint32_t id;
 
-	(void)state;
 	memcpy(bytes, &h, sizeof(h));
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, dgram), 0);
@@ -125,7 +124,6 @@ TEST(descriptors__copied)
 	int pair[2], copy;
 	uint32_t id;
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
 	copy = dup(pair[1]);
 	assert_int_equal(cm_service_adopt(node[0].s, pair[1]), 0);
@@ -148,7 +146,6 @@ TEST(descriptors__that_do_not_close)
 	uint8_t byte = 1;
 	uint32_t id;
 
-	(void)state;
 	fds[0] = lingering(&peer[0]);
 	post(&bad, &byte, 1, fds, 1);
 	close(fds[0]);
@@ -187,7 +184,6 @@ TEST(descriptors__of_strangers)
 	uint8_t byte = 1;
 	uint32_t id;
 
-	(void)state;
 	for (int kind = 0; kind < STRANGER_KINDS; kind++) {
 		if (!stranger_make(&s, kind))
 			continue;
@@ -207,7 +203,6 @@ TEST(replies__not_read)
 	uint8_t bytes[16] = {0};
 	int pair[2];
 
-	(void)state;
 	memcpy(bytes, &h, sizeof(h));
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
 	for (int i = 0; i < 5000; i++) {
@@ -228,7 +223,6 @@ TEST(commands__bounded)
 	uint8_t byte = 1;
 	uint32_t id;
 
-	(void)state;
 	for (int i = 0; i < 2 * UCM_COMMANDS_PER_TURN; i++)
 		post(&ch, &byte, 1, NULL, 0);
 	turn(&node[0]);
@@ -244,7 +238,6 @@ TEST(bytes__at_random)
 	uint8_t bytes[1024];
 	int pair[2];
 
-	(void)state;
 	seed = 1;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
 	for (int i = 0; i < 20000; i++) {
@@ -560,7 +553,6 @@ TEST(commands__at_random)
 	const char *said = getenv("SOFTHCA_SEED");
 	uint32_t connections, orphans;
 
-	(void)state;
 	seed = said ? strtoull(said, NULL, 0) : 20261121;
 	printf("seed %llu\n", (unsigned long long)seed);
 	for (unsigned int i = 0; i < HOSTILE; i++)

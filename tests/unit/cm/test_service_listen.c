@@ -43,7 +43,6 @@ TEST(listen__without_an_address)
 	struct rdma_ucm_query_route_resp route;
 	struct end c;
 
-	(void)state;
 	assert_int_equal(create_id(&l.ch, 100, RDMA_PS_TCP, UCM_QPT_RC, &l.id), 0);
 	assert_int_equal(listen_id(&l.ch, l.id, 5), 0);
 	assert_int_equal(listen_id(&l.ch, l.id, 5), -EINVAL);
@@ -66,7 +65,6 @@ TEST(listen__families)
 		{"gid:::", "10.0.0.2", false, true},   {"0.0.0.0", "gid:fd00::2", false, false}};
 	int32_t one = 1;
 
-	(void)state;
 	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct end l = {.ch = open_channel(1)}, c;
 
@@ -96,7 +94,6 @@ TEST(listen__transport)
 	struct end l = listener(1, RDMA_PS_TCP, "gid:::", 7174);
 	struct end c = ib_caller(UCM_QPT_UC);
 
-	(void)state;
 	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
 	settle();
 	assert_int_equal(expect_event(&c.ch, UCM_EVENT_REJECTED).status,
@@ -109,7 +106,6 @@ TEST(listen__unreliable_connection)
 	struct end l = ib_listener(UCM_QPT_UC), c = ib_caller(UCM_QPT_UC);
 	struct ib_uverbs_qp_attr attr;
 
-	(void)state;
 	join_ends(&l, &c);
 	assert_int_equal(init_qp_attr(&c.ch, c.id, UCM_QPS_RTR, &attr), 0);
 	assert_int_equal(attr.qp_attr_mask, 0x101181);
@@ -133,14 +129,12 @@ static void rejected_for_mtu(unsigned int from, uint32_t mtu, const char *addres
 /* A peer whose packets are larger than our port's. */
 TEST(listen__mtu)
 {
-	(void)state;
 	rejected_for_mtu(0, 5, "10.0.0.2");
 }
 
 /* A port through which no packet fits, to itself. */
 TEST(listen__no_mtu)
 {
-	(void)state;
 	rejected_for_mtu(1, 0, "127.0.0.1");
 }
 
@@ -151,7 +145,6 @@ TEST(listen__backlog)
 	struct rdma_ucm_event_resp e;
 	unsigned int come = 0;
 
-	(void)state;
 	assert_int_equal(create_id(&l.ch, 100, RDMA_PS_TCP, UCM_QPT_RC, &l.id), 0);
 	assert_int_equal(bind_ip(&l.ch, l.id, "0.0.0.0", 7174), 0);
 	assert_int_equal(listen_id(&l.ch, l.id, 2), 0);
@@ -177,7 +170,6 @@ TEST(listen__queue_is_full)
 {
 	struct end l, c;
 
-	(void)state;
 	services_total(SHARE_cm_events, 6); /* half of them for one channel */
 	l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
 	for (unsigned int i = 0; i < 5; i++) {
@@ -214,7 +206,6 @@ TEST(listen__nobody_answers)
 	const struct ucm_channel *inside, *other;
 	uint32_t events, id = 0;
 
-	(void)state;
 	services_total(SHARE_cm_requests, 8); /* of which two are reserved for other users */
 	bad = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
 	inside = LIST_FIRST(&node[1].s->channels);
@@ -264,7 +255,6 @@ TEST(listen__flood)
 	struct cm_path path = {.gid_index = GID_V4, .hop_limit = 64};
 	uint8_t mad[CM_MAD_BYTES];
 
-	(void)state;
 	gid_of(2, 0, GID_V4, path.sgid);
 	gid_of(1, 0, GID_V4, path.dgid);
 	memcpy(ip.destination, path.sgid, 16);
@@ -300,7 +290,6 @@ TEST(event__byte_that_found_no_room)
 	uint8_t byte = 0;
 	uint32_t id;
 
-	(void)state;
 	assert_int_equal(create_id(&ch, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
 	while (send(inside->fd, &byte, 1, MSG_DONTWAIT) == 1)
 		;
@@ -317,7 +306,6 @@ TEST(listen__destroyed_with_requests)
 	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
 	uint32_t events;
 
-	(void)state;
 	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
 	settle();
 	assert_true(readable(&l.ch));
@@ -335,7 +323,6 @@ TEST(listen__request_destroyed)
 	struct end l, c;
 	uint32_t id = ask_ends(&l, &c);
 
-	(void)state;
 	assert_int_equal(destroy_id(&l.ch, id, NULL), 0);
 	settle();
 	assert_int_equal(expect_event(&c.ch, UCM_EVENT_REJECTED).status, CM_REJ_CONSUMER);
@@ -349,7 +336,6 @@ TEST(listen__peer_gives_up)
 	struct end l, c;
 	uint32_t id = ask_ends(&l, &c);
 
-	(void)state;
 	close_channel(&c.ch);
 	settle();
 	expect_no_event(&l.ch);
@@ -366,7 +352,6 @@ TEST(byte__one_for_all_events)
 	uint8_t bytes[2];
 	uint32_t id[3];
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(create_id(&a.ch, 1, RDMA_PS_TCP, UCM_QPT_RC, &id[i]), 0);
 		assert_false(i == 0 && readable(&a.ch));
@@ -390,7 +375,6 @@ TEST(migrate__with_events)
 	struct channel a = open_channel(0), b = open_channel(0);
 	uint32_t id, other, events;
 
-	(void)state;
 	assert_int_equal(create_id(&a, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
 	assert_int_equal(create_id(&a, 2, RDMA_PS_TCP, UCM_QPT_RC, &other), 0);
 	assert_int_equal(resolve_ip(&a, id, NULL, "10.0.0.2", 1, 1000), 0);
@@ -414,7 +398,6 @@ TEST(migrate__others_stay)
 	struct channel a = open_channel(0), b = open_channel(0);
 	uint32_t id, other, events;
 
-	(void)state;
 	assert_int_equal(create_id(&a, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
 	assert_int_equal(create_id(&a, 2, RDMA_PS_TCP, UCM_QPT_RC, &other), 0);
 	assert_int_equal(resolve_ip(&a, id, NULL, "10.0.0.2", 1, 1000), 0);
@@ -436,7 +419,6 @@ TEST(migrate__listener_with_requests)
 	struct channel to = open_channel(1);
 	uint32_t events, id;
 
-	(void)state;
 	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
 	settle();
 	assert_int_equal(migrate(&l.ch, &to, l.id, &events), 0);
@@ -454,7 +436,6 @@ TEST(migrate__tickets)
 	struct cm_channel_ticket first, second;
 	uint32_t id, events;
 
-	(void)state;
 	assert_int_equal(create_id(&a, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
 	assert_int_equal(take(&b, id, &events), -ENOENT);
 	assert_int_equal(release(&a, id, &first), 0);
@@ -481,7 +462,6 @@ TEST(migrate__no_room)
 	struct channel a, b;
 	uint32_t id, other, events;
 
-	(void)state;
 	services_total(SHARE_cm_ids, 2); /* one of them for one channel */
 	a = open_channel(0);
 	b = open_channel(0);
@@ -501,7 +481,6 @@ TEST(death__in_every_state)
 	struct channel ch;
 	uint32_t id, connections, orphans;
 
-	(void)state;
 	c = caller(1, RDMA_PS_TCP, "10.0.0.2", 7174); /* to itself */
 	ch = c.ch;
 	id = join_ends(&l, &c);
@@ -546,7 +525,6 @@ TEST(device__which_identifiers_are_on_one)
 	struct channel ch = open_channel(1);
 	uint32_t id;
 
-	(void)state;
 	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		union ucm_address address = address_of(cases[i].address, 7174);
 
@@ -570,7 +548,6 @@ TEST(device__which_identifier_an_event_counts_for)
 	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
 	struct rdma_ucm_event_resp e;
 
-	(void)state;
 	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
 	settle();
 	e = expect_event(&l.ch, UCM_EVENT_CONNECT_REQUEST);
@@ -592,7 +569,6 @@ TEST(telemetry__identifiers)
 	struct cm_id_info info[3];
 	uint8_t gid[16];
 
-	(void)state;
 	join_ends(&l, &c);
 	assert_int_equal(cm_service_ids(node[0].s, info, 3), 1);
 	assert_int_equal(info[0].id, c.id);

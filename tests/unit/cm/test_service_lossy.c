@@ -276,7 +276,6 @@ static int setup(void **state)
 
 TEST(lossy__kind)
 {
-	(void)state;
 	run(1, true, ATTEMPTS);
 	assert_int_equal(w.accepted, ATTEMPTS);
 	assert_int_equal(w.established, ATTEMPTS);
@@ -285,7 +284,6 @@ TEST(lossy__kind)
 
 TEST(lossy__unkind)
 {
-	(void)state;
 	run(2, false, ATTEMPTS / 5);
 	assert_true(w.established > ATTEMPTS / 8);
 	assert_true(w.ended[UCM_EVENT_REJECTED] > ATTEMPTS / 400);
@@ -293,7 +291,6 @@ TEST(lossy__unkind)
 
 TEST(lossy__forged)
 {
-	(void)state;
 	w.forged = true;
 	run(3, false, ATTEMPTS / 8);
 	assert_true(w.established > 0);

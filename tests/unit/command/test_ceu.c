@@ -11,7 +11,6 @@ static struct command_fixture f;
 
 static int setup(void **state)
 {
-	(void)state;
 	command_fixture_new(&f);
 	command_fixture_make(&f);
 	return 0;
@@ -19,7 +18,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	command_fixture_free(&f);
 	return 0;
 }
@@ -63,7 +61,6 @@ TEST(qp__context_after_rts)
 	const struct ceu_modify want = command_attributes();
 	struct qp *q;
 
-	(void)state;
 	command_make_qp(&f, QPN, SERVICE_RC);
 	q = found();
 	assert_int_equal(q->client, 3);
@@ -91,7 +88,6 @@ TEST(qp__query_reports_what_was_set)
 	const struct ceu_modify want = command_attributes();
 	struct control_qp_attr got;
 
-	(void)state;
 	command_make_qp(&f, QPN, SERVICE_RC);
 	to_rts();
 	qp_find(&f.qps, QPN)->rtc.next_psn = 0x42;
@@ -111,7 +107,6 @@ TEST(qp__reset_clears_and_keeps_the_number)
 {
 	struct qp *q;
 
-	(void)state;
 	command_make_qp(&f, QPN, SERVICE_RC);
 	to_rts();
 	q = qp_find(&f.qps, QPN);
@@ -132,7 +127,6 @@ TEST(qp__sqd_turns)
 {
 	struct qp *q;
 
-	(void)state;
 	command_make_qp(&f, QPN, SERVICE_RC);
 	to_rts();
 	q = found();
@@ -153,7 +147,6 @@ TEST(qp__sqd2sqd_only_when_drained)
 					QP_ATTR_RNR_RETRY};
 	struct qp *q;
 
-	(void)state;
 	command_make_qp(&f, QPN, SERVICE_RC);
 	to_rts();
 	q = found();
@@ -182,7 +175,6 @@ TEST(qp__path_flips)
 	struct qp_path before;
 	struct qp *q;
 
-	(void)state;
 	command_make_qp(&f, QPN, SERVICE_RC);
 	to_rts();
 	q = found();
@@ -206,7 +198,6 @@ TEST(qp__error_wakes_every_module_once)
 {
 	struct qp *q;
 
-	(void)state;
 	command_make_qp(&f, QPN, SERVICE_RC);
 	to_rts();
 	command_fixture_poll(&f);
@@ -224,7 +215,6 @@ TEST(qp__number_is_reused_only_when_released)
 	struct ceu_qp make = command_qp(&f, SERVICE_RC);
 	const uint32_t next = QPN ^ 0x100; /* the same place */
 
-	(void)state;
 	f.releases = false;
 	command_make_qp(&f, QPN, SERVICE_RC);
 	command_free_qp(&f, QPN);
@@ -247,7 +237,6 @@ TEST(qp__stuck_in_its_reset_is_freed)
 	struct ceu_qp make = command_qp(&f, SERVICE_RC);
 	struct control_qp_attr out;
 
-	(void)state;
 	for (int late = 0; late < 2; late++) {
 		command_make_qp(&f, QPN, SERVICE_RC);
 		to_rts();
@@ -278,7 +267,6 @@ TEST(qp__stuck_in_its_reset_is_freed)
 
 TEST(qp__refused_parameters)
 {
-	(void)state;
 #define REFUSED(field, value)                                                                      \
 	do {                                                                                       \
 		struct ceu_qp make = command_qp(&f, SERVICE_RC);                                   \
@@ -312,7 +300,6 @@ TEST(mpt__rights_and_place)
 	struct v2p_port port = {.v2p = &f.v2p, .counters = &f.counters};
 	uint64_t run;
 
-	(void)state;
 	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_MPT, 4, &e, sizeof(e), NULL, 0), CEU_BAD_PARAM);
 	e.access = ACCESS_REMOTE_WRITE;
 	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_MPT, 3, &e, sizeof(e), NULL, 0), CEU_BAD_PARAM);
@@ -341,7 +328,6 @@ TEST(mpt__rights_and_place)
 
 TEST(batch__waits_once)
 {
-	(void)state;
 	for (uint32_t i = 0; i < TABLE; i++)
 		command_make_qp(&f, 0x1000 + i, SERVICE_UC);
 	f.quiesced = 0;
@@ -361,7 +347,6 @@ TEST(batch__waits_once)
 
 TEST(exec__counts_what_it_refuses)
 {
-	(void)state;
 	assert_int_equal(ceu_exec(f.ceu, 0x23, 0, NULL, 0, NULL, 0), CEU_BAD_OP);
 	assert_int_equal(ceu_exec(f.ceu, 0x24, 0, NULL, 0, NULL, 0), CEU_BAD_OP);
 	assert_int_equal(ceu_exec(f.ceu, CEU_NOP, 0, NULL, 0, NULL, 0), CEU_OK);
@@ -382,7 +367,6 @@ TEST(cq__made_and_removed)
 		.client = 1, .log_entries = 4, .buffer = buffer, .record = &record};
 	struct ceu_cq cq = good;
 
-	(void)state;
 	assert_int_equal(cq_exec(CEU_SW2HW_CQ, 0x105, &cq, sizeof(cq)), CEU_OK);
 	assert_int_equal(cq_exec(CEU_SW2HW_CQ, 0x205, &cq, sizeof(cq)), CEU_BAD_SYS_STATE);
 	assert_int_equal(cq_exec(CEU_HW2SW_CQ, 0x205, NULL, 0), CEU_BAD_PARAM);
@@ -409,7 +393,6 @@ static void complete_meanwhile(void *ctx)
 {
 	struct cqe entry = {.my_qpn = 77, .opcode = 1};
 
-	(void)ctx;
 	f.quiesced++;
 	assert_true(cq_post(&f.completion, &f.counters, 0x105, &entry, false));
 }
@@ -423,7 +406,6 @@ TEST(cq__resized)
 	struct ceu_resize_cq in = {.log_entries = 6, .buffer = larger};
 	struct cqe entry = {.my_qpn = 76, .opcode = 1};
 
-	(void)state;
 	command_fixture_free(&f);
 	f.hooks.quiesce = complete_meanwhile;
 	command_fixture_make(&f);
@@ -465,7 +447,6 @@ TEST(eq__made_mapped_and_removed)
 	struct ceu_event_mask mask = {.types = CEU_EVENTS_ALL};
 	const uint32_t unmap = 1u << 31;
 
-	(void)state;
 	assert_int_equal(cq_exec(CEU_MAP_EQ, 1, &mask, sizeof(mask)), CEU_BAD_PARAM);
 	assert_int_equal(cq_exec(CEU_HW2SW_EQ, 1, NULL, 0), CEU_BAD_PARAM);
 	assert_int_equal(cq_exec(CEU_SW2HW_EQ, CLIENTS_MAX, &eq, sizeof(eq)), CEU_BAD_PARAM);

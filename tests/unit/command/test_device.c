@@ -23,19 +23,16 @@ static int start(bool not_started)
 
 static int setup_started(void **state)
 {
-	(void)state;
 	return start(false);
 }
 
 static int setup_raw(void **state)
 {
-	(void)state;
 	return start(true);
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	command_fixture_free(&f);
 	return 0;
 }
@@ -100,7 +97,6 @@ static enum ceu_status exec(uint16_t op, uint32_t modifier, uint32_t in, uint32_
 /* One byte too few or too many is another mailbox, whatever is in it. */
 TEST_WITH(forms__sizes, setup_started, teardown)
 {
-	(void)state;
 	memset(box, 0, sizeof(box));
 	for (unsigned int i = 0; i < FORMS; i++) {
 		const struct form *c = &forms[i];
@@ -129,7 +125,6 @@ TEST_WITH(forms__the_rest_does_not_exist, setup_started, teardown)
 {
 	bool known[0x10000] = {false};
 
-	(void)state;
 	for (unsigned int i = 0; i < FORMS; i++)
 		known[forms[i].op] = true;
 	for (unsigned int op = 0; op < 0x10000; op++)
@@ -159,7 +154,6 @@ TEST(init__nothing_works_before_and_after)
 {
 	const struct ceu_init_hca in = init();
 
-	(void)state;
 	for (unsigned int round = 0; round < 2; round++) {
 		for (unsigned int i = 0; i < FORMS; i++)
 			if (!forms[i].always)
@@ -178,7 +172,6 @@ TEST(init__refused_parameters)
 {
 	struct ceu_init_hca in = init();
 
-	(void)state;
 #define REFUSED(field, value)                                                                      \
 	do {                                                                                       \
 		in = init();                                                                       \
@@ -212,7 +205,6 @@ TEST(query__limits)
 	struct ceu_dev_lim lim;
 	struct ceu_adapter adapter;
 
-	(void)state;
 	assert_int_equal(ceu_exec(f.ceu, CEU_QUERY_DEV_LIM, 0, NULL, 0, &lim, sizeof(lim)), CEU_OK);
 	assert_int_equal(lim.log_max_qps, 14);
 	assert_int_equal(lim.log_max_srqs, 4);
@@ -262,7 +254,6 @@ static void up(void)
 
 TEST(map__refused_parameters)
 {
-	(void)state;
 	up();
 	assert_int_equal(map(CEU_ICM_CONTEXTS | 0, virt_of(0), CEU_ICM_PAGES), CEU_BAD_PARAM);
 	assert_int_equal(map(CEU_ICM_CONTEXTS | 65, virt_of(0), CEU_ICM_PAGES), CEU_BAD_PARAM);
@@ -286,7 +277,6 @@ TEST(map__list)
 {
 	struct ceu_map_icm in;
 
-	(void)state;
 	up();
 	for (uint32_t i = 0; i < 64; i++) {
 		in.chunk[i].virt = virt_of(i);
@@ -311,7 +301,6 @@ TEST(unmap__refused_parameters)
 {
 	struct ceu_unmap_icm in = {.virt = virt_of(0), .pages = CEU_ICM_PAGES, .reserved = 1};
 
-	(void)state;
 	up();
 	assert_int_equal(map(CEU_ICM_CONTEXTS | 1, virt_of(0), CEU_ICM_PAGES), CEU_OK);
 	assert_int_equal(ceu_exec(f.ceu, CEU_UNMAP_ICM, CEU_ICM_CONTEXTS, &in, sizeof(in), NULL, 0),
@@ -336,7 +325,6 @@ TEST(unmap__not_while_a_number_is_live)
 	const uint32_t index = CEU_ICM_CHUNK_BYTES / sizeof(struct qp), qpn = 0x120000 | index;
 	struct ceu_qp make = command_qp(&f, SERVICE_RC);
 
-	(void)state;
 	assert_int_not_equal(CEU_ICM_CHUNK_BYTES % sizeof(struct qp),
 			     0); /* so one lies across a border */
 	up();
@@ -364,7 +352,6 @@ TEST(unmap__not_while_a_number_is_live)
 /* A module may just be posting the context of a QP that it had released. */
 TEST(unmap__not_while_it_is_in_a_wake_list)
 {
-	(void)state;
 	up();
 	assert_int_equal(ceu_map_context(f.ceu, CEU_CONTEXT_QP, 3), CEU_OK);
 	for (unsigned int t = 0; t < WAKE_COUNT; t++) {
@@ -382,7 +369,6 @@ TEST(unmap__not_while_it_is_in_a_wake_list)
 
 TEST(trim__gives_back_all_but_one)
 {
-	(void)state;
 	up();
 	for (uint32_t i = 0; i < BIG; i += 128) {
 		assert_int_equal(ceu_map_context(f.ceu, CEU_CONTEXT_QP, i), CEU_OK);
@@ -464,7 +450,6 @@ TEST(noise__every_field)
 {
 	uint64_t answers[6] = {0};
 
-	(void)state;
 	up();
 	for (uint32_t i = 0; i < 200000; i++) {
 		const struct form *c = &forms[rng() % FORMS];

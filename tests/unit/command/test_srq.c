@@ -22,7 +22,6 @@ static void flush(struct qp *q, enum wake_target t)
 
 static int setup(void **state)
 {
-	(void)state;
 	command_fixture_new(&f);
 	given_back = 0;
 	f.woken = flush;
@@ -34,7 +33,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	command_fixture_free(&f);
 	free(page);
 	return 0;
@@ -83,7 +81,6 @@ TEST(srq__context_and_query)
 	struct ceu_srq in = good();
 	struct srq *s;
 
-	(void)state;
 	assert_int_equal(make(SRQN, &in), CEU_OK);
 	s = srq_find(&f.srqs, SRQN);
 	assert_non_null(s);
@@ -116,7 +113,6 @@ TEST(srq__refused_parameters)
 {
 	struct ceu_srq in;
 
-	(void)state;
 #define REFUSED(field, value)                                                                      \
 	do {                                                                                       \
 		in = good();                                                                       \
@@ -145,7 +141,6 @@ TEST(srq__stays_while_queue_pairs_use_it)
 	struct srq *s;
 	struct qp *q;
 
-	(void)state;
 	assert_int_equal(make(SRQN, &in), CEU_OK);
 	s = srq_find(&f.srqs, SRQN);
 	qp.srqn = SRQN; /* and a receive queue */
@@ -189,7 +184,6 @@ TEST(srq__gets_back_what_a_queue_pair_holds)
 	struct ceu_srq in = good();
 	struct qp *q;
 
-	(void)state;
 	assert_int_equal(make(SRQN, &in), CEU_OK);
 	qp.rq = NULL;
 	qp.rq_entries = 0;
@@ -214,7 +208,6 @@ TEST(batch__srq_goes_with_its_queue_pairs)
 	struct ceu_qp qp = command_qp(&f, SERVICE_UD);
 	struct ceu_srq in = good();
 
-	(void)state;
 	assert_int_equal(make(SRQN, &in), CEU_OK);
 	qp.rq = NULL;
 	qp.rq_entries = 0;
@@ -232,7 +225,6 @@ TEST(arm__raises_the_event_at_once_if_below)
 {
 	struct ceu_srq in = good();
 
-	(void)state;
 	assert_int_equal(make(SRQN, &in), CEU_OK);
 	assert_int_equal(arm(SRQN, 5), CEU_BAD_PARAM);
 	f.srq_record.posted = 2;

@@ -12,7 +12,6 @@ static struct v2p_port port;
 
 static int setup(void **state)
 {
-	(void)state;
 	memset(&f, 0, sizeof(f));
 	command_fixture_make(&f);
 	port = (struct v2p_port){.v2p = &f.v2p, .counters = &f.counters};
@@ -21,7 +20,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	command_fixture_free(&f);
 	return 0;
 }
@@ -77,7 +75,6 @@ TEST(mtt__pages_of_a_region)
 	uintptr_t addr;
 	uint64_t run;
 
-	(void)state;
 	assert_int_equal(write_mtt(512, 0, 0x100000), CEU_OK);
 	assert_int_equal(write_mtt(3, 510, 0x700000), CEU_OK);
 	assert_int_equal(write_mtt(1, 511, 0x900000), CEU_OK);
@@ -99,7 +96,6 @@ TEST(mtt__goes_with_its_region)
 	uintptr_t addr;
 	uint64_t run;
 
-	(void)state;
 	assert_int_equal(write_mtt(512, 400, 0x100000), CEU_OK);
 	assert_int_equal(make(&m), CEU_OK);
 	assert_int_equal(exec(CEU_HW2SW_MPT, KEY, NULL, 0), CEU_OK);
@@ -116,7 +112,6 @@ TEST(mtt__refused_parameters)
 {
 	struct mpt_entry m;
 
-	(void)state;
 	assert_int_equal(write_mtt(513, 0, 0x1000), CEU_BAD_PARAM);
 	assert_int_equal(write_mtt(1, 1024, 0x1000), CEU_BAD_PARAM);
 	assert_int_equal(write_mtt(2, 1023, 0x1000), CEU_BAD_PARAM);
@@ -159,7 +154,6 @@ TEST(icm__mapped_and_given_back)
 {
 	const struct mpt_entry m = region();
 
-	(void)state;
 	assert_int_equal(f.v2p.chunks, 0); /* nothing before it is used */
 	assert_int_equal(map_icm(2, MPT_BASE, MTT_BASE), CEU_OK);
 	assert_int_equal(f.v2p.chunks, 2);
@@ -178,7 +172,6 @@ TEST(icm__mapped_and_given_back)
 
 TEST(icm__refused_parameters)
 {
-	(void)state;
 	assert_int_equal(map_icm(0, MPT_BASE, 0), CEU_BAD_PARAM);
 	assert_int_equal(map_icm(65, MPT_BASE, 0), CEU_BAD_PARAM);
 	assert_int_equal(map_icm(1, MPT_BASE + 4096, 0), CEU_BAD_PARAM);
@@ -194,7 +187,6 @@ TEST(close__not_while_there_are_regions)
 {
 	const struct mpt_entry m = region();
 
-	(void)state;
 	assert_int_equal(make(&m), CEU_OK);
 	assert_int_equal(exec(CEU_CLOSE_HCA, 0, NULL, 0), CEU_BAD_SYS_STATE);
 	assert_int_equal(exec(CEU_HW2SW_MPT, KEY, NULL, 0), CEU_OK);
@@ -211,7 +203,6 @@ TEST(fast__keys_with_pages_of_their_own)
 	const uint32_t flags = MPT_FAST | MPT_INVALIDATE_REMOTE | MPT_OWNS_PAGES;
 	struct mpt_entry m;
 
-	(void)state;
 #define MAKE(status, ...)                                                                          \
 	do {                                                                                       \
 		m = (struct mpt_entry){.key = KEY, .pd = PD, .flags = flags, .pages_max = 4};      \

@@ -109,7 +109,6 @@ TEST(modify__every_transition_and_mask)
 {
 	unsigned int rows = 0, tries = 0;
 
-	(void)state;
 	for (int from = 0; from < S; from++)
 		for (int to = 0; to < S; to++)
 			for (int service = 0; service < 3; service++) {
@@ -154,7 +153,6 @@ TEST(modify__wrong_current_state_is_refused)
 {
 	struct ceu_modify modify = command_attributes();
 
-	(void)state;
 	command_make_qp(&f, QPN, SERVICE_UC);
 	qp_find(&f.qps, QPN)->state = QP_RTS;
 	modify.attr.mask = QP_ATTR_CUR_STATE;
@@ -173,7 +171,6 @@ TEST(modify__each_opcode_from_each_state)
 	struct ceu_modify modify = {0};
 	unsigned int accepted = 0;
 
-	(void)state;
 	for (unsigned int i = 0; i < sizeof(ops); i++)
 		for (int from = 0; from < S; from++) {
 			command_make_qp(&f, QPN, SERVICE_UD);
@@ -209,7 +206,6 @@ TEST(ranges__boundaries)
 		FIELD(QP_ATTR_AV, flow_label, 0xfffff, 0x100000),
 	};
 
-	(void)state;
 	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		for (int good = 0; good < 2; good++) {
 			struct ceu_modify modify = command_attributes();
@@ -230,7 +226,6 @@ TEST(ranges__address_of_another_family)
 {
 	struct ceu_modify modify = command_attributes();
 
-	(void)state;
 	modify.attr.mask = mask_of("vmdRXi");
 	memset(modify.attr.dgid, 0x20, 16);
 	command_make_qp(&f, QPN, SERVICE_RC);
@@ -245,14 +240,12 @@ TEST(ranges__address_of_another_family)
 
 static int setup(void **state)
 {
-	(void)state;
 	command_fixture_make(&f);
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	command_fixture_free(&f);
 	return 0;
 }

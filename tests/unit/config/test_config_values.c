@@ -199,7 +199,6 @@ TEST(socket__permissions_and_group)
 	struct reason why;
 	struct config c = {0};
 
-	(void)state;
 	setting_defaults(SCOPE_DAEMON, &c.daemon);
 	assert_int_equal(c.daemon.socket_mode, 0666);
 	assert_string_equal(c.daemon.socket_group, "");

@@ -50,7 +50,6 @@ static void read_group(unsigned int n)
 
 static void *reader(void *arg)
 {
-	(void)arg;
 	while (!__atomic_load_n(&ending, __ATOMIC_ACQUIRE)) {
 		for (unsigned int n = 0; n < GROUPS; n++)
 			read_group(n);
@@ -75,7 +74,6 @@ TEST(multicast__changes_under_the_reader)
 	uint8_t mgid[16];
 	pthread_t thread;
 
-	(void)state;
 	multicast_table_create(&table);
 	group(KEPT, mgid);
 	assert_int_equal(multicast_attach(&table, mgid, qpn_of(KEPT, 0)), 0);

@@ -52,8 +52,6 @@ static uint16_t wire_rx(struct link_port *port, uint16_t queue, struct rte_mbuf 
 {
 	uint16_t got = 0;
 
-	(void)port;
-	(void)queue;
 	while (got < n && wire.head != wire.tail)
 		frames[got++] = wire.frame[wire.head++ % WIRE_DEPTH];
 	return got;
@@ -64,8 +62,6 @@ static uint16_t wire_tx(struct link_port *port, uint16_t queue, struct rte_mbuf 
 {
 	uint16_t done = 0;
 
-	(void)port;
-	(void)queue;
 	while (done < n && wire.tail - wire.head < WIRE_DEPTH) {
 		struct rte_mbuf *copy = rte_pktmbuf_copy(frames[done], wire.pool, 0, UINT32_MAX);
 
@@ -121,7 +117,6 @@ static void quiesce(void *ctx)
 {
 	uint64_t seen = __atomic_load_n(&polls, __ATOMIC_SEQ_CST);
 
-	(void)ctx;
 	while (__atomic_load_n(&polling, __ATOMIC_ACQUIRE) &&
 	       __atomic_load_n(&polls, __ATOMIC_SEQ_CST) < seen + 2)
 		sched_yield();
@@ -141,7 +136,6 @@ static void *serve_loop(void *arg)
 
 static void port_reply(void *ctx, struct control_port_reply *out)
 {
-	(void)ctx;
 	*out = (struct control_port_reply){
 		.state = 4, .max_mtu = 5, .active_mtu = 5, .speed_mbps = 10000, .pkey_count = 1};
 	memcpy(out->mac, mac, 6);
@@ -149,7 +143,6 @@ static void port_reply(void *ctx, struct control_port_reply *out)
 
 static int port_gid(void *ctx, uint32_t index, uint8_t gid[16])
 {
-	(void)ctx;
 	if (index > 1)
 		return -ENOENT;
 	memcpy(gid, ip, 16);
@@ -161,7 +154,6 @@ static int port_resolve_(void *ctx, const uint8_t dgid[16], uint8_t out[6])
 {
 	struct fixture *f = ctx;
 
-	(void)dgid;
 	if (__atomic_load_n(&f->resolve_again, __ATOMIC_RELAXED) > 0) {
 		__atomic_sub_fetch(&f->resolve_again, 1, __ATOMIC_RELAXED);
 		return -EAGAIN;
@@ -175,7 +167,6 @@ static int port_join_(void *ctx, const uint8_t mgid[16])
 	struct fixture *f = ctx;
 	int rc = __atomic_load_n(&f->join_result, __ATOMIC_RELAXED);
 
-	(void)mgid;
 	if (!rc)
 		__atomic_add_fetch(&f->joined, 1, __ATOMIC_RELAXED);
 	return rc;
@@ -185,13 +176,11 @@ static void port_leave_(void *ctx, const uint8_t mgid[16])
 {
 	struct fixture *f = ctx;
 
-	(void)mgid;
 	__atomic_sub_fetch(&f->joined, 1, __ATOMIC_RELAXED);
 }
 
 static int port_attribute(void *ctx, const char *name, char *text, unsigned int bytes)
 {
-	(void)ctx;
 	return strcmp(name, "answer") ? -ENOENT : snprintf(text, bytes, "42\n");
 }
 
@@ -306,7 +295,6 @@ void fixture_stop(struct fixture *f)
 
 bool fixture_wait_clients(struct fixture *f, unsigned int n)
 {
-	(void)f;
 	for (int i = 0; i < 2000; i++) {
 		if (__atomic_load_n(&clients_now, __ATOMIC_ACQUIRE) == n)
 			return true;

@@ -20,7 +20,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-	(void)state;
 	fixture_stop(&f);
 	return 0;
 }

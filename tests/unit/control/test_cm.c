@@ -45,7 +45,6 @@ TEST_STATE(channel__is_handed_over_with_its_reply, start_with_cm, stop_with_cm, 
 	int fd = raw_connect(f.path), theirs;
 	char text[8] = "";
 
-	(void)state;
 	assert_int_equal(open_cm(fd, CONTROL_VERSION, 0), 0);
 	theirs = __atomic_load_n(&adopted, __ATOMIC_ACQUIRE);
 	assert_true(theirs >= 0);
@@ -73,7 +72,6 @@ TEST_STATE(channel__refused_stays_a_connection, start_with_cm, stop_with_cm, NUL
 	unsigned int before = fixture_descriptors();
 	int fd = raw_connect(f.path), page = raw_memfd(sizeof(struct client_page), RAW_SEALS);
 
-	(void)state;
 	assert_int_equal(open_cm(fd, CONTROL_VERSION + 1, 0), -EPROTO);
 	assert_int_equal(open_cm(fd, CONTROL_VERSION, 1), -EINVAL);
 	__atomic_store_n(&adopt_answer, -EUSERS, __ATOMIC_RELAXED);
@@ -92,7 +90,6 @@ TEST(channel__without_a_connection_manager)
 {
 	int fd = raw_connect(f.path);
 
-	(void)state;
 	assert_int_equal(open_cm(fd, CONTROL_VERSION, 0), -EOPNOTSUPP);
 	close(fd);
 }
@@ -107,7 +104,6 @@ TEST_STATE(channel__client_gone_at_once, start_with_cm, stop_with_cm, NULL)
 	char text[8];
 	int theirs = -1;
 
-	(void)state;
 	for (int i = 0; i < 100; i++) {
 		int fd = raw_connect(f.path);
 
@@ -134,7 +130,6 @@ TEST(credits__of_the_users_queue_pairs)
 	struct raw r;
 	uint32_t shared, none, uc, *credits;
 
-	(void)state;
 	raw_set_up(&r, f.path);
 	in = raw_qp_in(r.pd, r.cqn, r.lkey);
 	in.service = SERVICE_UC;

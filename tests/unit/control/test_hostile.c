@@ -41,7 +41,6 @@ TEST(header__each_field_wrong_ends_the_connection)
 	};
 	struct control_hello_reply hello;
 
-	(void)state;
 	for (unsigned int i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		int fd = raw_open(f.path, &hello);
 
@@ -59,7 +58,6 @@ TEST(body__each_length_but_the_right_one_ends_the_connection)
 	uint8_t bytes[CONTROL_BYTES_MAX + 100] __attribute__((aligned(8))) = {0};
 	struct control_hello_reply hello;
 
-	(void)state;
 	for (uint32_t type = CONTROL_QUERY_PORT; type < CONTROL_TYPE_END; type++) {
 		static const int change[] = {-8, -1, 1, 8, 400, 600};
 
@@ -93,7 +91,6 @@ TEST(order__hello_first_and_once)
 	struct control_open_cm cm = {.version = CONTROL_VERSION};
 	int fd, page = raw_memfd(sizeof(struct client_page), RAW_SEALS);
 
-	(void)state;
 	for (uint32_t type = CONTROL_QUERY_PORT; type < CONTROL_TYPE_END; type++) {
 		uint8_t body[CONTROL_BYTES_MAX] = {0};
 
@@ -136,7 +133,6 @@ TEST(hello__each_wrong_page_is_refused)
 	struct control_hello in = {.version = CONTROL_VERSION};
 	int fd = raw_connect(f.path), other[2];
 
-	(void)state;
 	for (unsigned int i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		int page = raw_memfd(wrong[i].bytes, wrong[i].seals);
 
@@ -181,7 +177,6 @@ TEST(descriptors__missing_or_too_many)
 	int fds[32], memory = raw_memfd(4096, RAW_SEALS), fd;
 	unsigned int before;
 
-	(void)state;
 	assert_true(fixture_wait_clients(&f, 0));
 	before = fixture_descriptors();
 	for (unsigned int i = 0; i < 32; i++)
@@ -257,7 +252,6 @@ TEST(fields__boundaries_and_noise)
 	struct control_qp_attr attr;
 	unsigned int refused = 0;
 
-	(void)state;
 	raw_set_up(&bystander, f.path);
 	raw_set_up(&r, f.path);
 	for (unsigned int i = 0; i < 30000; i++) {
@@ -296,7 +290,6 @@ TEST(packets__noise)
 {
 	struct control_hello_reply hello;
 
-	(void)state;
 	for (int i = 0; i < 500; i++) {
 		uint8_t bytes[CONTROL_BYTES_MAX + 64];
 		size_t n = rng() % sizeof(bytes) + 1;
@@ -319,7 +312,6 @@ TEST(replies__never_read)
 	struct control_header h = {.type = CONTROL_QUERY_PORT};
 	int fd = raw_open(f.path, &hello);
 
-	(void)state;
 	raw_set_up(&bystander, f.path);
 	for (int i = 0; i < 5000; i++)
 		if (send(fd, &h, sizeof(h), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EAGAIN)
@@ -363,7 +355,6 @@ TEST(descriptors__that_do_not_close)
 	struct raw bystander;
 	int peer[4], fds[64], fd, bell;
 
-	(void)state;
 	raw_set_up(&bystander, f.path);
 	for (unsigned int n = 1; n <= 64; n *= 64) {
 		fd = raw_open(f.path, &hello);
@@ -407,7 +398,6 @@ TEST(bell__of_a_client_that_has_gone)
 	struct pollfd control = {.fd = control_fd(f.control), .events = POLLIN};
 	int fd = raw_connect(f.path), bell = open_with_bell(fd), peer[SLOW];
 
-	(void)state;
 	for (int i = 0; i < SLOW; i++)
 		close_later(lingering(&peer[i]), NULL);
 	close(fd);
@@ -433,7 +423,6 @@ TEST(descriptors__none_left)
 	int client[3], fill[FEW], n = 0;
 	char byte;
 
-	(void)state;
 	strcpy(addr.sun_path, f.path);
 	raw_set_up(&bystander, f.path);
 	for (int i = 0; i < 3; i++) {
@@ -481,7 +470,6 @@ TEST_STATE(connections__that_say_nothing, start_impatient, stop, NULL)
 	int open = raw_open(f.path, &hello), silent = raw_connect(f.path),
 	    curious = raw_connect(f.path);
 
-	(void)state;
 	assert_int_equal(raw_call(curious, CONTROL_LIST_DEVICES, &in, sizeof(in), NULL, 0, &device,
 				  sizeof(device)),
 			 0);
@@ -502,7 +490,6 @@ TEST_STATE(connections__of_one_user_leave_some, start, stop, few_connections)
 	int fd[64], n = 0, other;
 	struct share_info info;
 
-	(void)state;
 	raw_be(1000);
 	for (; n < 64; n++)
 		fd[n] = raw_connect(f.path);
@@ -532,7 +519,6 @@ TEST_STATE(time__of_one_user_is_bounded, start, stop, little_time)
 	struct raw bystander;
 	int fd, sent = 0;
 
-	(void)state;
 	raw_be(1000);
 	fd = raw_open(f.path, &hello);
 	raw_be(1001);
@@ -554,7 +540,6 @@ static unsigned int lines;
 
 static ssize_t count_lines(void *cookie, const char *text, size_t bytes)
 {
-	(void)cookie;
 	lines += memmem(text, bytes, "softhca: client", 15) != NULL;
 	return (ssize_t)bytes;
 }
@@ -570,7 +555,6 @@ TEST(log__of_one_user_is_bounded)
 	uint64_t begun, seconds;
 	int fd, wrong[2];
 
-	(void)state;
 	assert_int_equal(pipe(wrong), 0);
 	raw_be(1000);
 	fd = raw_open(f.path, &hello);

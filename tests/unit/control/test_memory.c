@@ -32,7 +32,6 @@ TEST(sigbus__pages_become_zero)
 	struct mapping m;
 	uint64_t total = memory_faults_total();
 
-	(void)state;
 	assert_int_equal(memory_guard(), 0); /* cmocka has put its own there */
 	map_and_cut(&m);
 	((volatile uint8_t *)m.base)[0] = 5;
@@ -59,7 +58,6 @@ TEST(sigbus__within_the_mapping)
 	struct mapping m;
 	const char *why;
 
-	(void)state;
 	assert_int_equal(memory_guard(), 0);
 	memset(at, 7, 3 * PAGE);
 	assert_int_equal(ftruncate(cut, PAGE), 0);
@@ -89,7 +87,6 @@ TEST(sigbus__within_the_page)
 	struct mapping m;
 	const char *why;
 
-	(void)state;
 	assert_int_equal(memory_guard(), 0);
 	memset(room, 7, 8 * PAGE);
 	assert_ptr_equal(mmap(at, PAGE, PROT_READ, MAP_SHARED | MAP_FIXED, cut, 0), at);
@@ -106,7 +103,6 @@ TEST(sigbus__elsewhere_kills)
 	pid_t child = fork();
 	int status;
 
-	(void)state;
 	if (child == 0) {
 		int cut = memfd_create("cut", MFD_CLOEXEC);
 		volatile uint8_t *at;
@@ -131,7 +127,6 @@ TEST(ranges__are_reused)
 	const char *why;
 	uint32_t middle;
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(memory_map(fd, 4096, 0, &m[i], &why), 0);
 	middle = m[1].range;
@@ -149,7 +144,6 @@ static struct client client = {.control = &control}, brother = {.control = &cont
 
 static int with_shares(void **state)
 {
-	(void)state;
 	control.shares = shares_create(1);
 	shares_set_total(control.shares, SHARE_mappings, 0, memory_ranges_max());
 	share_client_begin(control.shares, 1000, 0, &client.shares);
@@ -159,7 +153,6 @@ static int with_shares(void **state)
 
 static int without(void **state)
 {
-	(void)state;
 	pieces_leave_all(&control);
 	share_client_end(&client.shares);
 	share_client_end(&brother.shares);
@@ -176,7 +169,6 @@ TEST_WITH(ranges__count_until_they_are_unmapped, with_shares, without)
 	uint32_t n = 0;
 	const char *why;
 
-	(void)state;
 	while (memory_map_piece(fd, 0, 4096, false, &m[n], &why) == 0)
 		n++;
 	assert_int_equal(mapping_take(&client, 4096), 0);
@@ -206,7 +198,6 @@ TEST_WITH(pieces__wait_for_no_more_than_they_need, with_shares, without)
 	struct share_info info;
 	const char *why;
 
-	(void)state;
 	/* 512 MiB for one user, 256 for one client */
 	shares_set_total(control.shares, SHARE_mapped_bytes, 0, 1024 << 20);
 	assert_int_equal(mapping_take(&brother, 256 << 20), 0);
@@ -228,7 +219,6 @@ TEST(numbers__grow_and_run_out)
 	static struct object objects[65];
 	struct table t;
 
-	(void)state;
 	assert_int_equal(table_create(&t, 4, 64, 24, 0), 0);
 	for (int i = 0; i < 64; i++) {
 		assert_int_equal(table_add(&t, &objects[i]), 0);
@@ -255,7 +245,6 @@ TEST(numbers__one_is_kept)
 	static struct object objects[16], kept, second;
 	struct table t;
 
-	(void)state;
 	assert_int_equal(table_create(&t, 16, 16, 24, 0), 0);
 	assert_int_equal(table_add_kept(&t, &kept), -ENOSPC);
 	t.kept = 1;
@@ -282,7 +271,6 @@ TEST(numbers__never_all_ones)
 	uint32_t seen = 0;
 	struct table t;
 
-	(void)state;
 	assert_int_equal(table_create(&t, 4, 4, 5, 0), 0);
 	for (int i = 0; i < 1000; i++) {
 		struct object *o = &objects[i % 4];
@@ -305,7 +293,6 @@ TEST(numbers__keys_reused)
 	uint32_t tags = 0;
 	struct table t;
 
-	(void)state;
 	assert_int_equal(table_create(&t, 16, 16, 32, KEY_TAG_BITS), 0);
 	for (uint32_t i = 0; i < 16; i++) {
 		assert_int_equal(table_add(&t, &objects[i]), 0);
@@ -338,7 +325,6 @@ TEST(mtt_space__blocks_never_overlap)
 	struct mtt_space s;
 	uint32_t first, refused = 0;
 
-	(void)state;
 	assert_int_equal(mtt_space_size(1), 4);
 	assert_int_equal(mtt_space_size(4), 4);
 	assert_int_equal(mtt_space_size(5), 8);

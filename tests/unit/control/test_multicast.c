@@ -49,7 +49,6 @@ TEST(multicast__what_may_be_attached)
 	uint32_t qpn;
 	uint8_t bad[16];
 
-	(void)state;
 	raw_set_up(&r, f.path);
 	raw_set_up(&other, f.path);
 	qpn = datagram_qp(&r);
@@ -75,7 +74,6 @@ TEST(multicast__once_or_again)
 	struct raw r;
 	uint32_t qpn[2];
 
-	(void)state;
 	raw_set_up(&r, f.path);
 	qpn[0] = datagram_qp(&r);
 	qpn[1] = datagram_qp(&r);
@@ -99,7 +97,6 @@ TEST(multicast__attached_is_in_use)
 	struct raw r;
 	uint32_t qpn;
 
-	(void)state;
 	raw_set_up(&r, f.path);
 	qpn = datagram_qp(&r);
 	assert_int_equal(attach(&r, qpn, v4), 0);
@@ -114,7 +111,6 @@ TEST(multicast__ends_with_the_client)
 	struct raw r, other;
 	uint32_t qpn;
 
-	(void)state;
 	raw_set_up(&r, f.path);
 	raw_set_up(&other, f.path);
 	assert_int_equal(attach(&other, datagram_qp(&other), v4), 0);
@@ -141,7 +137,6 @@ TEST_STATE(multicast__limits, start, stop, limits)
 	struct raw r;
 	uint32_t qpn;
 
-	(void)state;
 	memcpy(third, v6, 16);
 	third[15]++;
 	raw_set_up(&r, f.path);

@@ -59,7 +59,6 @@ TEST(pieces__each_wrong_one)
 	uint32_t piece;
 	struct raw r;
 
-	(void)state;
 	raw_set_up(&r, f.path);
 	for (unsigned int i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		assert_int_equal(add(&r, fd, wrong[i].offset, wrong[i].bytes, NULL), -EINVAL);
@@ -84,7 +83,6 @@ TEST(file__ends_within_a_page)
 	int fd = raw_memfd(PAGE + 16, 0);
 	struct raw r;
 
-	(void)state;
 	raw_set_up(&r, f.path);
 	assert_int_equal(add(&r, fd, 0, 2 * PAGE, NULL), 0);
 	assert_int_equal(add(&r, fd, 0, 3 * PAGE, NULL), -EINVAL);
@@ -133,7 +131,6 @@ TEST(runs__scattered_pages)
 	uint64_t run;
 	struct raw r;
 
-	(void)state;
 	raw_set_up(&r, f.path);
 	piece = shared_piece(&r, &memory);
 	in.pd = r.pd;
@@ -189,7 +186,6 @@ TEST(runs__page_sizes)
 	uint64_t run;
 	struct raw r;
 
-	(void)state;
 	raw_set_up(&r, f.path);
 	assert_int_equal(add(&r, fd, 0, 2048 * PAGE, &piece), 0);
 	whole = raw_mr(r.fd, r.pd, piece, 2048 * PAGE, 0);
@@ -225,7 +221,6 @@ TEST(runs__each_wrong_one)
 	struct control_mr in;
 	struct raw r;
 
-	(void)state;
 	raw_set_up(&r, f.path);
 	piece = shared_piece(&r, &memory);
 #define RUNS(rc, ...)                                                                              \
@@ -274,7 +269,6 @@ TEST(runs__pages_run_out)
 	struct raw r, other;
 	uint32_t lkey;
 
-	(void)state;
 	raw_set_up_as(&r, f.path, 1000);
 	raw_set_up_as(&other, f.path, 1001);
 	in.pd = r.pd;
@@ -325,7 +319,6 @@ TEST(pieces__locked_memory)
 	int fd = raw_memfd(PAGE, 0);
 	struct raw r;
 
-	(void)state;
 	raw_set_up(&r, f.path);
 	__atomic_store_n(&locked, true, __ATOMIC_SEQ_CST);
 	assert_int_equal(add(&r, fd, 0, PAGE, NULL), -ENOMEM);
@@ -343,7 +336,6 @@ TEST(descriptors__that_are_no_memory)
 	struct raw r;
 	int fd[8], n = 0, pair[2];
 
-	(void)state;
 	raw_set_up(&r, f.path);
 	fd[n++] = mkstemp(disk);
 	unlink(disk);
@@ -374,7 +366,6 @@ TEST(read_only__takes_no_rights_to_write)
 	char path[64];
 	struct raw r;
 
-	(void)state;
 	raw_set_up(&r, f.path);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	weak = open(path, O_RDONLY | O_CLOEXEC);
@@ -413,7 +404,6 @@ TEST(memory__cut_under_the_queues)
 	uint32_t piece, lkey, cqn, qpn;
 	struct control_qp qp;
 
-	(void)state;
 	raw_set_up(&bystander, f.path);
 	raw_set_up(&r, f.path);
 	assert_int_equal(ftruncate(fd, RAW_PIECE_BYTES), 0);
@@ -442,7 +432,6 @@ TEST(huge__whole_pages)
 	uint32_t piece;
 	struct raw r;
 
-	(void)state;
 	if (fd < 0 || ftruncate(fd, 2 * (off_t)huge))
 		skip();
 	raw_set_up(&r, f.path);
@@ -485,7 +474,6 @@ static void little_of_many(int fd)
 
 TEST(huge__little_of_many)
 {
-	(void)state;
 	little_of_many(memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB));
 }
 
@@ -494,7 +482,6 @@ TEST(huge__little_of_many_in_tmpfs)
 {
 	int context = (int)syscall(SYS_fsopen, "tmpfs", FSOPEN_CLOEXEC), mount, fd;
 
-	(void)state;
 	if (context < 0 ||
 	    syscall(SYS_fsconfig, context, FSCONFIG_SET_STRING, "huge", "always", 0) ||
 	    syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
@@ -524,7 +511,6 @@ TEST(memory__is_never_brought_in)
 	uint32_t piece;
 	struct raw r;
 
-	(void)state;
 	raw_set_up(&r, f.path);
 	assert_int_equal(fallocate(fd, 0, 0, 3 * PAGE), 0);
 	assert_int_equal(add(&r, fd, 0, bytes, &piece), 0);
@@ -556,7 +542,6 @@ TEST_STATE(memory__registered_is_bounded, start, stop, little_memory)
 	struct share_info info;
 	struct raw r, other;
 
-	(void)state;
 	raw_set_up_as(&r, f.path, 1000);
 	raw_set_up_as(&other, f.path, 1001);
 	in.pd = r.pd;
@@ -589,7 +574,6 @@ TEST_STATE(limits__of_pieces, start, stop, few)
 	uint32_t piece[18], last;
 	struct raw r, other;
 
-	(void)state;
 	for (int round = 0; round < 2; round++) {
 		raw_set_up(&r, f.path); /* has two: its page, and one */
 		for (int i = 0; i < 18; i++)
@@ -622,7 +606,6 @@ TEST_STATE(limits__of_runs, start, stop, few)
 	struct raw r;
 	uint32_t lkey;
 
-	(void)state;
 	raw_set_up(&r, f.path); /* its queues have one */
 	in.pd = r.pd;
 	for (int i = 0; i < 15; i++)
@@ -651,7 +634,6 @@ TEST_STATE(limits__of_mappings, start, stop, few)
 	uint32_t piece[3];
 	struct raw r, other;
 
-	(void)state;
 	raw_set_up(&r, f.path);
 	raw_set_up(&other, f.path);
 	for (int i = 0; i < 3; i++) /* so large that they take a while to leave */

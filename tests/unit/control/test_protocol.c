@@ -13,7 +13,6 @@ TEST(objects__go_in_order_only)
 {
 	struct raw r;
 
-	(void)state;
 	raw_set_up(&r, f.path);
 	assert_int_equal(raw_number(r.fd, CONTROL_FREE_PD, r.pd), -EBUSY);
 	assert_int_equal(raw_number(r.fd, CONTROL_FREE_PD, r.hello.queue_pd), -EBUSY);
@@ -46,7 +45,6 @@ TEST(devices__are_listed_before_and_after_hello)
 	struct control_device_reply d = {0};
 	int fd = raw_connect(f.path), page = raw_memfd(sizeof(struct client_page), RAW_SEALS);
 
-	(void)state;
 	for (int round = 0; round < 2; round++) {
 		assert_int_equal(list_device(fd, CONTROL_VERSION, 0, &d), 0);
 		assert_string_equal(d.device, "hca0");
@@ -80,7 +78,6 @@ TEST(attributes__are_read_before_hello)
 	int fd = raw_connect(f.path);
 	char long_name[200];
 
-	(void)state;
 	memset(long_name, 'x', sizeof(long_name));
 	long_name[199] = 0;
 	assert_int_equal(read_attribute(fd, "hca0", "answer", &a), 0);
@@ -99,7 +96,6 @@ TEST(objects__are_the_clients_own)
 	struct raw a, b;
 	struct control_qp in;
 
-	(void)state;
 	raw_set_up(&a, f.path);
 	raw_set_up(&b, f.path);
 	assert_int_equal(raw_number(b.fd, CONTROL_DESTROY_QP, a.qpn), -ENOENT);
@@ -123,7 +119,6 @@ TEST(numbers__change_on_reuse)
 	struct raw r;
 	uint32_t mask = f.hca->qps.mask, seen[8], n = 0;
 
-	(void)state;
 	raw_set_up(&r, f.path);
 	/* more than a whole round of the table: places are reused, numbers are not */
 	for (uint32_t i = 0; i < 3 * (mask + 1) && n < 8; i++) {
@@ -149,7 +144,6 @@ TEST(limits__of_one_client)
 	uint32_t n = 0;
 	int rc;
 
-	(void)state;
 	raw_set_up(&a, f.path);
 	do {
 		struct control_qp in = raw_qp_in(a.pd, a.cqn, a.lkey);
@@ -177,7 +171,6 @@ TEST(memory__of_queues_is_checked)
 	struct control_srq srq;
 	uint32_t other;
 
-	(void)state;
 	raw_set_up(&r, f.path);
 	other = raw_mr(r.fd, r.pd, r.piece, RAW_PIECE_BYTES, RAW_IOVA);
 #define CQ(field, value, rc)                                                                       \
@@ -270,7 +263,6 @@ TEST(resize__checks_and_memory)
 	struct control_number number;
 	uint32_t other, second;
 
-	(void)state;
 	raw_set_up(&r, f.path);
 	other = raw_mr(r.fd, r.pd, r.piece, RAW_PIECE_BYTES, RAW_IOVA);
 	second = raw_mr(r.fd, r.hello.queue_pd, r.piece, RAW_PIECE_BYTES, RAW_IOVA);
@@ -316,7 +308,6 @@ TEST(srq__belongs_to_its_client_and_outlives_its_users)
 	struct control_number in;
 	uint32_t qpn;
 
-	(void)state;
 	raw_set_up(&r, f.path);
 	raw_set_up(&stranger, f.path);
 	assert_int_equal(r.hello.max_srq, f.hca->srqs.count);
@@ -356,7 +347,6 @@ TEST(srq__limit_of_one_client)
 	uint32_t n = 1;
 	int rc;
 
-	(void)state;
 	raw_set_up(&r, f.path);
 	in = raw_srq_in(r.pd, r.lkey);
 	while ((rc = raw_create_srq(r.fd, &in, NULL)) == 0)
@@ -374,7 +364,6 @@ TEST(mr__bounds_and_rights)
 	struct raw r;
 	struct control_mr in;
 
-	(void)state;
 	raw_set_up(&r, f.path);
 #define MR(field, value, rc)                                                                       \
 	do {                                                                                       \
@@ -418,7 +407,6 @@ TEST(memory__lies_near_the_engine)
 	bool page = false, piece = false;
 	struct raw r;
 
-	(void)state;
 	fixture_stop(&f);
 	made_up_nodes(true);
 	fixture_node = 2;
@@ -441,7 +429,6 @@ TEST(end__gives_everything_back)
 	struct raw stays, goes;
 	unsigned int descriptors;
 
-	(void)state;
 	raw_set_up(&stays, f.path);
 	descriptors = fixture_descriptors();
 	for (int i = 0; i < 30; i++) {
@@ -479,7 +466,6 @@ TEST(modify__others_are_served_while_one_waits)
 	} m = {.header = {.type = CONTROL_RESOLVE, .length = sizeof(struct control_resolve)}};
 	struct control_resolve_reply reply;
 
-	(void)state;
 	raw_set_up(&waits, f.path);
 	__atomic_store_n(&f.resolve_again, 1 << 30, __ATOMIC_RELAXED);
 	raw_send(waits.fd, &m, sizeof(m), NULL, 0);
@@ -509,7 +495,6 @@ TEST(create__second_daemon_on_the_same_path)
 		.socket_path = f.path, .device_count = 1, .devices = &device};
 	struct control *c;
 
-	(void)state;
 	assert_int_equal(control_create(&config, &c), -EADDRINUSE);
 	config.device_count = 0;
 	assert_int_equal(control_create(&config, &c), -EINVAL);

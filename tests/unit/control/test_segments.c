@@ -57,7 +57,6 @@ TEST(segment__is_attached_while_the_piece_lives)
 	uint32_t piece, lkey;
 	struct raw r;
 
-	(void)state;
 	raw_set_up(&r, f.path);
 	assert_int_equal(add(r.fd, id, 0, &piece), 0);
 	assert_int_equal(attached(id), 1);
@@ -84,7 +83,6 @@ TEST(segment__in_huge_pages)
 	uint32_t piece;
 	struct raw r;
 
-	(void)state;
 	raw_set_up(&r, f.path);
 	for (unsigned int i = 0; i < 4; i++) {
 		struct control_mr in = {.pd = r.pd, .access = 1, .count = 1};
@@ -114,7 +112,6 @@ TEST(wrong__refused)
 	uint32_t piece;
 	struct raw r;
 
-	(void)state;
 	shmctl(gone, IPC_RMID, NULL);
 	raw_set_up(&r, f.path);
 	assert_int_equal(add(r.fd, id, 2, &piece), -EINVAL);
@@ -164,7 +161,6 @@ TEST(rights__are_the_clients)
 		   {0606, 0, 0, -EACCES}};
 	int id;
 
-	(void)state;
 	if (geteuid())
 		skip(); /* there is no other user to become */
 	for (unsigned int i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
@@ -190,7 +186,6 @@ TEST(rights__of_a_superuser_without_them)
 	int status, pipes[2], id = -1;
 	pid_t owner;
 
-	(void)state;
 	if (geteuid())
 		skip(); /* no superuser */
 	assert_int_equal(pipe(pipes), 0);
@@ -232,7 +227,6 @@ TEST(rights__of_a_user_whose_process_has_more)
 	uint32_t piece;
 	pthread_t user;
 
-	(void)state;
 	if (geteuid())
 		skip(); /* no superuser */
 	assert_int_equal(pthread_create(&user, NULL, connect_as_nobody, &fd), 0);
@@ -258,7 +252,6 @@ TEST(namespace__of_a_process_that_has_gone)
 	int rc = -EPERM;
 	long next;
 
-	(void)state;
 	strcpy(addr.sun_path, f.path);
 	if (child == 0)
 		_exit(unshare(CLONE_NEWIPC) ||

@@ -35,7 +35,6 @@ TEST(mw__made_and_taken_back)
 	struct raw r, stranger;
 	uint32_t key[2];
 
-	(void)state;
 	raw_set_up(&r, f.path);
 	raw_set_up(&stranger, f.path);
 	assert_int_equal(r.hello.max_mw, f.hca->v2p.mpts);
@@ -64,7 +63,6 @@ TEST(alloc_mr__made_and_taken_back)
 	struct raw r;
 	uint32_t key;
 
-	(void)state;
 	raw_set_up(&r, f.path);
 	assert_int_equal(r.hello.max_fast_reg_pages, WQE_REGISTER_PAGES);
 	assert_int_equal(alloc_mr(r.fd, r.pd ^ 0x80000000u, 1, &key), -ENOENT);
@@ -86,7 +84,6 @@ TEST(limit__is_shared_with_mrs)
 	struct raw r;
 	int rc;
 
-	(void)state;
 	raw_set_up(&r, f.path);
 	do {
 		rc = n % 2 ? alloc_mw(r.fd, r.pd, 1 + n / 2 % 2, &key)
@@ -119,7 +116,6 @@ TEST(alloc_mr__pages_are_shared_out)
 	uint32_t key, one;
 	struct raw r, other;
 
-	(void)state;
 	raw_set_up_as(&r, f.path, 1000);
 	raw_set_up_as(&other, f.path, 1001);
 	assert_int_equal(alloc_mr(other.fd, other.pd, 1, &one), 0);
@@ -151,7 +147,6 @@ TEST(rereg__each_part_and_what_is_refused)
 	uint32_t lkey, piece, pd, key;
 	struct control_number out = {0};
 
-	(void)state;
 	raw_set_up(&r, f.path);
 	piece = raw_piece(r.fd, RAW_PIECE_BYTES);
 	lkey = raw_mr(r.fd, r.pd, r.piece, 4096, RAW_IOVA);

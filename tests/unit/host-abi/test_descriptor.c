@@ -12,13 +12,11 @@ static int pair[2];
 
 static int make(void **state)
 {
-	(void)state;
 	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair);
 }
 
 static int unmake(void **state)
 {
-	(void)state;
 	close(pair[0]);
 	return close(pair[1]);
 }
@@ -63,7 +61,6 @@ TEST(send__with_a_descriptor)
 	struct stat ours, theirs;
 	int fd = -1;
 
-	(void)state;
 	send_text(pair[1]);
 	assert_int_equal(receive_text(&fd), 1);
 	assert_int_equal(fstat(pair[1], &ours), 0); /* it stays ours */
@@ -76,7 +73,6 @@ TEST(send__with_none)
 {
 	int fd;
 
-	(void)state;
 	send_text(-1);
 	assert_int_equal(receive_text(&fd), 0);
 }
@@ -85,7 +81,6 @@ TEST(send__fails_as_sendmsg)
 {
 	struct iovec iov = {.iov_base = "a", .iov_len = 1};
 
-	(void)state;
 	assert_int_equal(descriptor_send(-1, &iov, 1, pair[1], MSG_NOSIGNAL), -1);
 	assert_int_equal(errno, EBADF);
 	while (descriptor_send(pair[0], &iov, 1, -1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1)

@@ -130,8 +130,6 @@ static inline void fx_assert_steps(uint64_t taken, uint64_t expected)
 #ifdef SOFTHCA_DEBUG
 	assert_true(taken == expected);
 #else
-	(void)taken;
-	(void)expected;
 #endif
 }
 

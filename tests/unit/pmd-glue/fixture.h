@@ -42,7 +42,6 @@ static int start_eal(void **state)
 
 static int stop_eal(void **state)
 {
-	(void)state;
 	rte_mempool_free(packets);
 	rte_mempool_free(clones);
 	return rte_eal_cleanup();

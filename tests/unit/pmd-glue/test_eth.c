@@ -24,7 +24,6 @@ TEST(eth__never_receives_the_mark_of_an_omitted_icrc)
 	struct port *port;
 	uint16_t id, n;
 
-	(void)state;
 	assert_int_equal(rte_eal_hotplug_add("vdev", "net_null0", ""), 0);
 	c.type = PORT_PCI; /* any device that is there already */
 	strcpy(c.device, "net_null0");

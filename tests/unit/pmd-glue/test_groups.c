@@ -67,7 +67,6 @@ TEST(groups__igmp_reports)
 {
 	struct pair p = open_default();
 
-	(void)state;
 	expect_v4_report(report_of(&p, group4, false), 4);
 	assert_null(said_by(p.a, p.b)); /* again, but not yet */
 	expect_v4_report(report_of(&p, group4, true), 3);
@@ -113,7 +112,6 @@ TEST(groups__mld_reports)
 {
 	struct pair p = open_default();
 
-	(void)state;
 	expect_v6_report(report_of(&p, group6, false), 4);
 	assert_null(said_by(p.a, p.b));
 	expect_v6_report(report_of(&p, group6, true), 3);
@@ -125,7 +123,6 @@ TEST(groups__a_port_without_ipv4_says_nothing_of_it)
 	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
 	struct pair p;
 
-	(void)state;
 	a.n_addresses = 0;
 	p = open_pair(&a, &b);
 	assert_int_equal(port_join(p.a, group4), 0);
@@ -141,7 +138,6 @@ TEST(groups__said_when_the_link_is_up)
 	struct pair p;
 	struct rte_mbuf *m[1];
 
-	(void)state;
 	p.a = open_port(&a);
 	assert_int_equal(port_join(p.a, group4), 0);
 	port_poll_control(p.a);
@@ -205,7 +201,6 @@ TEST(groups__igmp_queries)
 	struct membership *joined;
 	struct rte_mbuf *m;
 
-	(void)state;
 	rte_pktmbuf_free(report_of(&p, group4, false));
 	joined = &p.a->groups.entry[0];
 	m = igmp_query(12); /* v3, general; within 12.7 s */
@@ -286,7 +281,6 @@ TEST(groups__igmp_malformed)
 		{.bytes = 12, .at = 20, .value = 0x20},	   /* more fragments */
 	};
 
-	(void)state;
 	each_malformed(flaws, RTE_DIM(flaws), 0, igmp_query, finish_igmp);
 }
 
@@ -322,7 +316,6 @@ TEST(groups__mld_queries)
 	struct membership *joined;
 	struct rte_mbuf *m;
 
-	(void)state;
 	rte_pktmbuf_free(report_of(&p, group6, false));
 	joined = &p.a->groups.entry[0];
 	m = mld_query(28); /* v2, general */
@@ -362,7 +355,6 @@ TEST(groups__mld_malformed)
 		{.bytes = 28, .at = 54, .value = 59},	/* another protocol */
 	};
 
-	(void)state;
 	each_malformed(flaws, RTE_DIM(flaws), 1, mld_query, finish_mld);
 }
 
@@ -390,7 +382,6 @@ TEST(groups__frames_come_back_to_who_listens)
 	struct pair p = open_default();
 	struct rte_mbuf *sent, *got[2];
 
-	(void)state;
 	assert_int_equal(send_one(p.a, roce_to_group(1)), 1); /* no port here does */
 	assert_int_equal(receive(p.a, got, 2), 0);
 	assert_int_equal(receive(p.b, got, 2), 1);
@@ -424,7 +415,6 @@ TEST(groups__during_a_burst)
 	struct link_port *link = port_link(p.a);
 	struct rte_mbuf *m[6], *got[8];
 
-	(void)state;
 	assert_int_equal(port_join(p.a, group4), 0);
 	drain(p.a);
 	drain(p.b);
@@ -455,7 +445,6 @@ TEST(groups__the_wire_is_full)
 	struct rte_mbuf *m, *got[BURST];
 	unsigned int n = 0;
 
-	(void)state;
 	assert_int_equal(port_join(p.a, group4), 0);
 	drain(p.a);
 	drain(p.b);
@@ -483,7 +472,6 @@ TEST(groups__own_receiver_is_behind)
 	struct rte_mbuf *got[BURST];
 	uint16_t n;
 
-	(void)state;
 	assert_int_equal(port_join(p.a, group4), 0);
 	drain(p.a);
 	drain(p.b);
@@ -505,7 +493,6 @@ TEST(groups__wire_to_itself)
 	struct port *port = open_port(&c);
 	struct rte_mbuf *got[2];
 
-	(void)state;
 	assert_int_equal(port_join(port, group4), 0);
 	drain(port);
 	drain(port);

@@ -68,7 +68,6 @@ TEST(impairment__off_is_not_wanted)
 {
 	struct port_impairment c = {.seed = 9};
 
-	(void)state;
 	assert_false(impairment_wanted(&c));
 	c.jitter_us = 1;
 	assert_true(impairment_wanted(&c));
@@ -79,7 +78,6 @@ TEST(impairment__loss)
 	struct port_impairment c = {.loss = 0.1, .seed = 42};
 	static struct run r;
 
-	(void)state;
 	play(&c, &r);
 	/* Exact: the seed decides. A change of the generator changes this number. */
 	assert_int_equal(r.count[PORT_COUNTER_impaired_lost], LOST_OF_SEED_42);
@@ -100,7 +98,6 @@ TEST(impairment__same_seed_same_fate)
 				    .seed = 7};
 	static struct run first, second;
 
-	(void)state;
 	play(&c, &first);
 	play(&c, &second);
 	assert_int_equal(first.n, second.n);
@@ -116,7 +113,6 @@ TEST(impairment__settings_do_not_shift_each_other)
 	struct port_impairment c = {.loss = 0.1, .seed = 42};
 	static struct run alone, together;
 
-	(void)state;
 	play(&c, &alone);
 	c.delay_us = 500;
 	c.jitter_us = 100;
@@ -131,7 +127,6 @@ TEST(impairment__duplicate)
 	struct port_impairment c = {.duplicate = 0.2, .seed = 1};
 	static struct run r;
 
-	(void)state;
 	play(&c, &r);
 	assert_true(around(r.count[PORT_COUNTER_impaired_duplicated], FRAMES * 0.2));
 	assert_int_equal(r.n, FRAMES + r.count[PORT_COUNTER_impaired_duplicated]);
@@ -144,7 +139,6 @@ TEST(impairment__reorder)
 	static struct run r;
 	unsigned int late = 0;
 
-	(void)state;
 	play(&c, &r);
 	assert_int_equal(r.n, FRAMES);
 	for (unsigned int i = 0; i < r.n; i++) {
@@ -164,7 +158,6 @@ TEST(impairment__last_frame_is_not_held_for_ever)
 	struct impairment *imp = impairment_create(&c, 0, packets, count, 1000000);
 	struct rte_mbuf *m;
 
-	(void)state;
 	impairment_take(imp, roce_v4(2, 1, 0), 0);
 	assert_int_equal(impairment_due(imp, IMPAIRMENT_HOLD_US - 1, &m, 1), 0);
 	assert_int_equal(impairment_due(imp, IMPAIRMENT_HOLD_US, &m, 1), 1);
@@ -177,7 +170,6 @@ TEST(impairment__corrupt_flips_one_bit_in_a_copy)
 	struct port_impairment c = {.corrupt = 1, .seed = 3};
 	struct impairment *imp = impairment_create(&c, 0, packets, count, 1000000);
 
-	(void)state;
 	for (unsigned int i = 0; i < 100; i++) {
 		struct rte_mbuf *sent = roce_v4(2, 1, i), *m;
 		unsigned int bits = 0;
@@ -209,7 +201,6 @@ TEST(impairment__corrupt_frames_have_an_icrc)
 	struct impairment *imp = impairment_create(&c, 0, packets, count, 1000000);
 	unsigned int wrong = 0;
 
-	(void)state;
 	for (unsigned int i = 0; i < 100; i++) {
 		struct rte_mbuf *sent = roce_v4(2, 1, i), *m;
 		const uint8_t *l3;
@@ -236,7 +227,6 @@ TEST(impairment__delay)
 	struct impairment *imp = impairment_create(&c, 0, packets, count, 1000000);
 	struct rte_mbuf *m[2];
 
-	(void)state;
 	impairment_take(imp, roce_v4(2, 1, 0), 0);
 	impairment_take(imp, roce_v4(2, 1, 1), 50);
 	assert_int_equal(impairment_due(imp, 99, m, 2), 0);
@@ -256,7 +246,6 @@ TEST(impairment__full_line_is_back_pressure)
 	struct rte_mbuf *m;
 	struct pair p;
 
-	(void)state;
 	a.impairment = impair;
 	p = open_pair(&a, &b);
 	while (send_one(p.a, m = roce_v4(2, 1, sent)) == 1)
@@ -273,7 +262,6 @@ TEST(impairment__through_a_port)
 	uint32_t arrived = 0;
 	struct pair p;
 
-	(void)state;
 	a.impairment = (struct port_impairment){.loss = 0.1, .seed = 42};
 	p = open_pair(&a, &b);
 	for (uint32_t i = 0; i < FRAMES; i++) {

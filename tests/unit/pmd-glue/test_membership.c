@@ -8,14 +8,12 @@ static struct membership_record records[MEMBERSHIP_RECORDS_MAX];
 
 static int begin(void **state)
 {
-	(void)state;
 	t = (struct memberships){0};
 	return 0;
 }
 
 static int end(void **state)
 {
-	(void)state;
 	membership_free(&t);
 	return 0;
 }
@@ -58,7 +56,6 @@ static void due(uint64_t now_ms, bool v6, uint8_t type, unsigned int n)
 
 TEST(membership__a_change_is_reported_twice)
 {
-	(void)state;
 	for (int v6 = 0; v6 < 2; v6++) {
 		uint64_t now = 1000 + (uint64_t)v6 * 100000, again;
 
@@ -82,7 +79,6 @@ TEST(membership__users_are_counted)
 {
 	bool first = true;
 
-	(void)state;
 	join(1, false, 10);
 	due(10, false, MEMBERSHIP_TO_EXCLUDE, 1);
 	due(2000, false, MEMBERSHIP_TO_EXCLUDE, 1);
@@ -98,7 +94,6 @@ TEST(membership__users_are_counted)
 /* The newest change is what is said. */
 TEST(membership__left_and_joined_again)
 {
-	(void)state;
 	join(1, false, 10);
 	due(10, false, MEMBERSHIP_TO_EXCLUDE, 1);
 	assert_true(membership_leave(&t, group(1, false), 11));
@@ -118,7 +113,6 @@ TEST(membership__not_of_those_that_everybody_is_in)
 					     {0xff, 0x00, [15] = 9}};
 	bool first;
 
-	(void)state;
 	for (unsigned int i = 0; i < RTE_DIM(silent); i++) {
 		assert_int_equal(membership_join(&t, silent[i], 5, &first), 0);
 		membership_query(&t, i > 0, silent[i], 0, 0, 5);
@@ -136,7 +130,6 @@ TEST(membership__general_query)
 {
 	uint64_t when;
 
-	(void)state;
 	for (unsigned int n = 1; n < 4; n++)
 		join(n, false, 10);
 	join(1, true, 10);
@@ -161,7 +154,6 @@ TEST(membership__general_query)
 
 TEST(membership__query_of_a_group)
 {
-	(void)state;
 	join(1, false, 10);
 	join(2, false, 10);
 	while (membership_due(&t, false, 10, records) || membership_due(&t, false, 5000, records))
@@ -186,7 +178,6 @@ TEST(membership__joined_and_left_on_and_on)
 {
 	unsigned int left = 0, n;
 
-	(void)state;
 	join(60000, false, 5);
 	for (unsigned int round = 0; round < 2; round++) {
 		for (unsigned int i = 0; i < 5 * MEMBERSHIP_LEFT_MAX; i++) {
@@ -212,7 +203,6 @@ TEST(membership__flood_of_general_queries)
 {
 	unsigned int reports = 0;
 
-	(void)state;
 	join(1, true, 1);
 	for (uint64_t now = 1; now < 4000; now++)
 		while (membership_due(&t, true, now, records))
@@ -230,7 +220,6 @@ TEST(membership__as_often_as_the_querier_wants)
 	uint64_t now = 400;
 	unsigned int n = 0;
 
-	(void)state;
 	membership_query(&t, false, NULL, 5, 100, 10);
 	nothing_due(90);
 	membership_query(&t, false, NULL, 5, 1, 95);
@@ -246,7 +235,6 @@ TEST(membership__many_in_several_reports)
 	enum { MANY = 2 * MEMBERSHIP_RECORDS_MAX + 10 };
 	unsigned int reports = 0, n, total = 0;
 
-	(void)state;
 	for (unsigned int i = 0; i < MANY; i++)
 		join(i, true, 10);
 	while ((n = membership_due(&t, true, 10, records)) > 0) {
@@ -268,7 +256,6 @@ TEST(membership__many_in_several_reports)
 
 TEST(membership__announced_anew)
 {
-	(void)state;
 	join(1, false, 10);
 	due(10, false, MEMBERSHIP_TO_EXCLUDE, 1);
 	due(2000, false, MEMBERSHIP_TO_EXCLUDE, 1);

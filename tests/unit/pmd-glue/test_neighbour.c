@@ -22,7 +22,6 @@ static const uint8_t *ip(unsigned int n)
 
 static int reset(void **state)
 {
-	(void)state;
 	memset(&table, 0, sizeof(table));
 	return 0;
 }
@@ -44,7 +43,6 @@ TEST(neighbour__asked_then_known)
 {
 	uint8_t mac[6];
 
-	(void)state;
 	assert_int_equal(neighbour_find(&table, ip(1), 0, mac), -EAGAIN);
 	assert_int_equal(due(0), 1);
 	assert_int_equal(due(0), 0);
@@ -61,7 +59,6 @@ TEST(neighbour__unanswered_fails_and_is_forgotten)
 	uint64_t now = 0;
 	uint8_t mac[6];
 
-	(void)state;
 	neighbour_find(&table, ip(1), now, mac);
 	while (neighbour_find(&table, ip(1), now, mac) == -EAGAIN && now < 10000)
 		asked += due(now++);
@@ -78,7 +75,6 @@ TEST(neighbour__late_answer_counts)
 {
 	uint8_t mac[6];
 
-	(void)state;
 	neighbour_find(&table, ip(1), 0, mac);
 	for (uint64_t now = 0; now < 2400; now++)
 		due(now);
@@ -92,7 +88,6 @@ TEST(neighbour__stale_is_used_and_asked_again)
 	uint64_t old = NEIGHBOUR_FRESH_MS + 1;
 	uint8_t mac[6];
 
-	(void)state;
 	neighbour_learn(&table, ip(1), mac_1, true, 0);
 	assert_int_equal(neighbour_find(&table, ip(1), old, mac), 0);
 	assert_int_equal(due(old), 1);
@@ -112,7 +107,6 @@ TEST(neighbour__unasked_is_not_learnt)
 {
 	uint8_t mac[6];
 
-	(void)state;
 	assert_false(neighbour_learn(&table, ip(1), mac_1, false, 0));
 	assert_int_equal(neighbour_find(&table, ip(1), 0, mac), -EAGAIN);
 	assert_true(neighbour_learn(&table, ip(2), mac_1, true, 0));
@@ -124,7 +118,6 @@ TEST(neighbour__flood_forgets_the_oldest)
 {
 	uint8_t mac[6];
 
-	(void)state;
 	neighbour_find(&table, ip(9999), 0, mac);
 	for (unsigned int i = 0; i < 3 * NEIGHBOURS_MAX; i++)
 		assert_true(neighbour_learn(&table, ip(i), mac_1, true, i));
@@ -138,7 +131,6 @@ TEST(neighbour__table_full_of_questions)
 {
 	uint8_t mac[6];
 
-	(void)state;
 	for (unsigned int i = 0; i < NEIGHBOURS_MAX - NEIGHBOURS_ASKED_MAX; i++)
 		assert_true(neighbour_learn(&table, ip(6000 + i), mac_1, true, 0));
 	for (unsigned int i = 0; i < NEIGHBOURS_ASKED_MAX; i++) {
@@ -160,7 +152,6 @@ TEST(neighbour__forget)
 {
 	uint8_t mac[6];
 
-	(void)state;
 	neighbour_learn(&table, ip(1), mac_1, true, 0);
 	neighbour_find(&table, ip(2), 0, mac);
 	neighbour_forget(&table);

@@ -41,7 +41,6 @@ TEST(resolve__arp)
 	struct port_address a;
 	uint8_t mac[6];
 
-	(void)state;
 	set_v4(&a, 2);
 	assert_int_equal(port_resolve(p.a, a.ip, mac), -EAGAIN);
 	assert_int_equal(resolve(&p, a.ip, mac), 0);
@@ -60,7 +59,6 @@ TEST(resolve__neighbour_discovery)
 	struct port_address a;
 	uint8_t mac[6];
 
-	(void)state;
 	set_v6(&a, 2);
 	assert_int_equal(resolve(&p, a.ip, mac), 0);
 	expect_mac(mac, 2);
@@ -78,7 +76,6 @@ TEST(resolve__link_local)
 	struct port_info info;
 	uint8_t mac[6];
 
-	(void)state;
 	port_info(p.b, &info);
 	assert_int_equal(info.n_addresses, 3);
 	assert_memory_equal(info.address[0].ip, address, 16);
@@ -97,7 +94,6 @@ TEST(resolve__link_local_configured_counts_once)
 	struct port_info info;
 	struct port *port;
 
-	(void)state;
 	memcpy(a.address[1].ip, (const uint8_t[16]){0xfe, 0x80, [11] = 0xff, 0xfe, 0, 0, 1}, 16);
 	port = open_port(&a);
 	port_info(port, &info);
@@ -124,7 +120,6 @@ TEST(source__of_every_destination)
 	struct port_config a = ring_config("a", "a", 1);
 	struct port *port;
 
-	(void)state;
 	set_v4(&a.address[2], 9);
 	a.address[2].ip[14] = 1;
 	set_v6(&a.address[3], 9);
@@ -164,7 +159,6 @@ TEST(resolve__with_vlan)
 	uint8_t mac[6];
 	struct pair p;
 
-	(void)state;
 	a.vlan = b.vlan = 77;
 	p = open_pair(&a, &b);
 	set_v4(&address, 2);
@@ -182,7 +176,6 @@ TEST(resolve__own_and_groups_at_once)
 	struct port_address a;
 	uint8_t mac[6];
 
-	(void)state;
 	set_v4(&a, 1);
 	assert_int_equal(port_resolve(p.a, a.ip, mac), 0);
 	expect_mac(mac, 1);
@@ -201,7 +194,6 @@ TEST(resolve__gateway)
 	uint8_t mac[6];
 	struct pair p;
 
-	(void)state;
 	a.has_gateway_v4 = true;
 	set_v4(&gateway, 2);
 	memcpy(a.gateway_v4, gateway.ip, 16);
@@ -261,7 +253,6 @@ TEST(ping__is_answered)
 {
 	struct pair p = open_default();
 
-	(void)state;
 	send_one(p.a, ping_v4(56));
 	send_one(p.a, ping_v4(0));
 	send_one(p.a, ping_v6());
@@ -346,7 +337,6 @@ TEST(arp__malformed_is_ignored)
 	struct pair p = open_default();
 	struct rte_mbuf *m;
 
-	(void)state;
 	for (unsigned int i = 0; i < RTE_DIM(spoilt); i++) {
 		m = arp_request();
 		rte_pktmbuf_mtod(m, uint8_t *)[spoilt[i].offset] = spoilt[i].value;
@@ -368,7 +358,6 @@ TEST(arp__reply_nobody_asked_for_is_not_learnt)
 	struct pair p = open_default();
 	struct rte_mbuf *m = arp_request();
 
-	(void)state;
 	rte_pktmbuf_mtod(m, uint8_t *)[21] = 2;
 	rte_pktmbuf_mtod(m, uint8_t *)[41] = 3;
 	send_one(p.a, m);
@@ -394,7 +383,6 @@ TEST(nd__malformed_is_ignored)
 	struct pair p = open_default();
 	struct rte_mbuf *m;
 
-	(void)state;
 	for (unsigned int i = 0; i < RTE_DIM(spoilt); i++) {
 		m = solicitation();
 		rte_pktmbuf_mtod(m, uint8_t *)[spoilt[i].offset] = spoilt[i].value;
@@ -425,7 +413,6 @@ TEST(nd__duplicate_address_detection_is_answered_to_all)
 	struct pair p = open_default();
 	struct rte_mbuf *m = solicitation();
 
-	(void)state;
 	memset(rte_pktmbuf_mtod_offset(m, void *, 14 + 8), 0, 16);
 	rte_pktmbuf_trim(m, 8);
 	rte_pktmbuf_mtod(m, uint8_t *)[14 + 5] = 24;
@@ -446,7 +433,6 @@ TEST(ping__malformed_is_ignored)
 	struct pair p = open_default();
 	struct rte_mbuf *m;
 
-	(void)state;
 	m = ping_v4(4);
 	rte_pktmbuf_mtod(m, uint8_t *)[14 + 20 + 6] ^= 1; /* ICMP checksum */
 	expect_ignored(&p, m, PORT_COUNTER_drop_icmp_malformed);
@@ -481,7 +467,6 @@ TEST(control__flood_of_forged_sources_is_bounded)
 {
 	struct pair p = open_default();
 
-	(void)state;
 	for (uint16_t i = 0; i < 600; i++)
 		ping_from(&p, i);
 	assert_true(port_counter(p.b, PORT_COUNTER_drop_rx_control_full) >= 600 - 256 - 8);
@@ -494,7 +479,6 @@ TEST(control__a_source_has_a_rate)
 	struct source_limit l = {.key = 0x9e3779b97f4a7c15};
 	const uint64_t hz = 1000000000, start = 5 * hz, frame = hz / SOURCE_PER_SECOND;
 
-	(void)state;
 	for (unsigned int i = 0; i < SOURCE_BURST; i++)
 		assert_true(source_admit(&l, 1, start, hz));
 	assert_false(source_admit(&l, 1, start, hz));
@@ -514,7 +498,6 @@ TEST(control__flood_of_one_source_is_its_own)
 	struct source_limit *l = &p.b->queue[0].sources;
 	const uint64_t hour = 3600 * rte_get_tsc_hz();
 
-	(void)state;
 	ping_from(&p, 1);
 	for (unsigned int i = 0; i < RTE_DIM(l->empty_at); i++) /* as if it had sent for an hour */
 		if (l->empty_at[i])

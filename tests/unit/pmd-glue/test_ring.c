@@ -18,7 +18,6 @@ TEST(ring__moves_an_unshared_frame_itself)
 	struct pair p = open_default();
 	struct rte_mbuf *sent = roce_v4(2, 1, 7), *got[2];
 
-	(void)state;
 	assert_int_equal(send_one(p.a, sent), 1);
 	assert_int_equal(receive(p.b, got, 2), 1);
 	assert_ptr_equal(got[0], sent);
@@ -33,7 +32,6 @@ TEST(ring__passes_a_kept_frame_as_it_is)
 	struct pair p = open_default();
 	struct rte_mbuf *sent = roce_v4(2, 1, 7), *got[2];
 
-	(void)state;
 	rte_mbuf_refcnt_update(sent, 1);
 	assert_int_equal(send_one(p.a, sent), 1);
 	assert_int_equal(receive(p.b, got, 2), 1);
@@ -49,7 +47,6 @@ TEST(ring__clones_a_shared_frame)
 	struct pair p = open_default();
 	struct rte_mbuf *sent = roce_v4(2, 1, 7), *got[2];
 
-	(void)state;
 	memset(rte_mbuf_to_priv(sent), 0xaa, PRIV_BYTES);
 	rte_mbuf_refcnt_update(sent, 2); /* the sender's, and an earlier transmission's */
 	assert_int_equal(send_one(p.a, sent), 1);
@@ -75,7 +72,6 @@ TEST(ring__keeps_the_mark_of_an_omitted_icrc)
 {
 	struct pair p = open_default();
 
-	(void)state;
 	for (unsigned i = 0; i < 8; i++) {
 		uint64_t mark = i & 1 ? ICRC_OMITTED : 0;
 		struct rte_mbuf *sent = roce_v4(i & 2 ? 1 : 2, 1, 7), *got[1];
@@ -98,7 +94,6 @@ TEST(ring__receiver_may_outlive_sender)
 	struct pair p = open_default();
 	struct rte_mbuf *sent = roce_v4(2, 1, 7), *got[1];
 
-	(void)state;
 	rte_mbuf_refcnt_update(sent, 1);
 	send_one(p.a, sent);
 	rte_pktmbuf_free(sent);
@@ -114,7 +109,6 @@ TEST(ring__clones_a_shared_clone)
 	struct rte_mbuf *direct = roce_v4(2, 1, 9), *got[1];
 	struct rte_mbuf *view = rte_pktmbuf_alloc(clones);
 
-	(void)state;
 	rte_pktmbuf_attach(view, direct);
 	rte_mbuf_refcnt_update(view, 2);
 	send_one(p.a, view);
@@ -137,7 +131,6 @@ TEST(ring__full_is_short_and_in_order)
 	uint32_t sent = 0, got = 0;
 	uint16_t n;
 
-	(void)state;
 	do {
 		for (uint32_t i = 0; i < BURST; i++) {
 			m[i] = roce_v4(2, 1, sent + i);
@@ -168,7 +161,6 @@ TEST(ring__no_clones_left_is_short)
 	struct pair p = open_default();
 	struct rte_mbuf *hoard[POOL_FRAMES], *sent = roce_v4(2, 1, 7), *got[1];
 
-	(void)state;
 	assert_int_equal(rte_pktmbuf_alloc_bulk(clones, hoard, POOL_FRAMES), 0);
 	rte_mbuf_refcnt_update(sent, 2);
 	assert_int_equal(send_one(p.a, sent), 0);
@@ -191,7 +183,6 @@ TEST(ring__own_frames_come_back)
 				 roce_v4(2, 1, 3)};
 	struct rte_mbuf *got[4];
 
-	(void)state;
 	assert_int_equal(link->tx_burst(link, 0, m, 4), 4);
 	assert_int_equal(receive(p.a, got, 4), 2);
 	assert_int_equal(tag_of(got[0]), 1);
@@ -210,7 +201,6 @@ TEST(ring__to_itself)
 	struct port *port = open_port(&c);
 	struct rte_mbuf *got[2];
 
-	(void)state;
 	send_one(port, roce_v4(1, 1, 5));
 	assert_int_equal(receive(port, got, 2), 1);
 	rte_pktmbuf_free(got[0]);
@@ -224,7 +214,6 @@ TEST(ring__lone_port_drops)
 	struct port *first = open_port(&a), *second;
 	struct port_info info;
 
-	(void)state;
 	assert_int_equal(send_one(first, roce_v4(2, 1, 0)), 1);
 	assert_int_equal(port_counter(first, PORT_COUNTER_drop_tx_link_down), 1);
 	second = open_port(&b);
@@ -252,7 +241,6 @@ TEST(config__contradictions_are_refused)
 	struct port_config good = ring_config("a", "b", 1), c;
 	struct port *port, *twin;
 
-	(void)state;
 #define REFUSED(change, error)                                                                     \
 	do {                                                                                       \
 		c = good;                                                                          \
@@ -312,7 +300,6 @@ TEST(classify__ipv4)
 	struct pair p = open_default();
 	struct rte_mbuf *m;
 
-	(void)state;
 	expect_pass(&p, roce_v4(2, 1, 0));
 	m = roce_v4(2, 1, 0); /* to a group */
 	memcpy(at(m, 30), (uint8_t[]){224, 1, 2, 3}, 4);
@@ -359,7 +346,6 @@ TEST(classify__ipv6)
 	struct pair p = open_default();
 	struct rte_mbuf *m;
 
-	(void)state;
 	expect_pass(&p, roce_v6(2, 1));
 	m = roce_v6(2, 1);
 	*at(m, 14 + 39) = 9;
@@ -389,7 +375,6 @@ TEST(classify__vlan)
 	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
 	struct pair p = open_default();
 
-	(void)state;
 	expect_pass(&p, tagged(roce_v4(2, 1, 0), 0xa000)); /* priority tag */
 	expect_drop(&p, tagged(roce_v4(2, 1, 0), 5), PORT_COUNTER_drop_rx_not_our_vlan);
 	close_pair(&p);
@@ -420,7 +405,6 @@ TEST(capture__is_private)
 	struct pair p;
 	int fd;
 
-	(void)state;
 	strcpy(a.capture_path, path);
 	fd = open(other, O_CREAT | O_WRONLY, 0644);
 	assert_int_equal(write(fd, "letter", 6), 6);
@@ -457,7 +441,6 @@ TEST(capture__has_both_directions)
 	struct rte_mbuf *sent[2] = {roce_v4(2, 1, 1), roce_v4(1, 2, 2)};
 	FILE *f;
 
-	(void)state;
 	strcpy(a.capture_path, path);
 	p = open_pair(&a, &b);
 	sent[0]->ol_flags |= ICRC_OMITTED;

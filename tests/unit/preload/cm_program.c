@@ -16,7 +16,6 @@ static unsigned int descriptors_before;
 
 int program_start(void **state)
 {
-	(void)state;
 	stub_again();
 	assert_true(stub_wait_channels(0));
 	descriptors_before = open_descriptors();
@@ -26,7 +25,6 @@ int program_start(void **state)
 /* No test leaves a descriptor behind, here or there. */
 int program_stop(void **state)
 {
-	(void)state;
 	stub_again();
 	assert_true(stub_wait_channels(0));
 	assert_int_equal(open_descriptors(), descriptors_before);

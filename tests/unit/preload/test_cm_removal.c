@@ -85,7 +85,6 @@ TEST(removal__of_who_is_on_a_device)
 	int fd = open_device(0);
 	struct waiter w;
 
-	(void)state;
 	three_identifiers(fd);
 	start_waiter(&w, fd);
 	stub_kill();
@@ -107,7 +106,6 @@ TEST(removal__of_requests)
 {
 	int fd = open_device(O_NONBLOCK);
 
-	(void)state;
 	three_identifiers(fd);
 	for (uint32_t id = 6; id < 8; id++) {
 		stub_set_event_id(id, 4);
@@ -133,7 +131,6 @@ TEST(removal__not_of_the_destroyed)
 	uint32_t reported = 5;
 	int fd = open_device(O_NONBLOCK);
 
-	(void)state;
 	three_identifiers(fd);
 	stub_set_answer(STUB_ANSWER, 0, 0, &reported, sizeof(reported));
 	assert_int_equal(destroy_id(fd, 3), 5);
@@ -150,7 +147,6 @@ TEST(removal__by_channels)
 	const uint64_t ticket = 1;
 	int first = open_device(O_NONBLOCK), second = open_device(O_NONBLOCK), copy;
 
-	(void)state;
 	three_identifiers(first);
 	make_id(second, 8);
 	bind_id(second, 8, CM_CHANNEL_ON_DEVICE);
@@ -177,7 +173,6 @@ TEST(removal__during_a_command)
 	uint32_t reported = 1;
 	int fd = open_device(0);
 
-	(void)state;
 	three_identifiers(fd);
 	stub_set_answer(STUB_NO_REPLY, 0, 0, NULL, 0);
 	assert_int_equal(destroy_id(fd, 4), -ENODEV); /* a daemon that lives and says nothing */
@@ -193,7 +188,6 @@ TEST(removal__not_of_the_next_daemon)
 {
 	int old = open_device(O_NONBLOCK), fd;
 
-	(void)state;
 	three_identifiers(old);
 	stub_again();
 	fd = open_device(O_NONBLOCK);

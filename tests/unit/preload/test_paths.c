@@ -19,7 +19,6 @@ static int start(void **state)
 {
 	char socket[120];
 
-	(void)state;
 	if (!mkdtemp(folder))
 		return -1;
 	snprintf(tree, sizeof(tree), "%s/a.sock.sysfs", folder);
@@ -31,7 +30,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-	(void)state;
 	return rmdir(tree) || unlink(link_name) || rmdir(folder);
 }
 
@@ -48,7 +46,6 @@ static void expect(const char *path, const char *below)
 
 TEST(paths__of_the_class_lead_into_the_tree)
 {
-	(void)state;
 	expect("/sys/class/infiniband", "/sys/class/infiniband");
 	expect("/sys/class/infiniband/", "/sys/class/infiniband/");
 	expect("/sys/class/infiniband/a/ports/1/gids/0", "/sys/class/infiniband/a/ports/1/gids/0");
@@ -73,7 +70,6 @@ TEST(paths__of_others_stay)
 					     "/proc/self/root/sys/class/infiniband"};
 	char out[PATH_MAX], *long_path = malloc(PATH_MAX + 100);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		assert_ptr_equal(view_path(others[i], out), others[i]);
 	assert_null(view_path(NULL, out));
@@ -91,7 +87,6 @@ TEST(paths__of_the_tree_lead_back)
 	char text[PATH_MAX];
 	long n = snprintf(text, sizeof(text), "%s/sys/class/infiniband/a", tree);
 
-	(void)state;
 	n = view_back(text, n);
 	text[n] = 0;
 	assert_string_equal(text, "/sys/class/infiniband/a");

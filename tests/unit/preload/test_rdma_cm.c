@@ -42,7 +42,6 @@ TEST(device__is_a_character_device)
 	DIR *dir = opendir("/dev/infiniband");
 	bool listed = false;
 
-	(void)state;
 	assert_int_equal(stat(DEVICE, &st), 0);
 	assert_true(S_ISCHR(st.st_mode));
 	assert_int_equal(access(DEVICE, R_OK | W_OK), 0);
@@ -62,7 +61,6 @@ TEST(open__each_way)
 {
 	int folder = open("/dev/infiniband", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	(void)state;
 	assert_true(folder >= 0);
 	answer_id(9);
 	for (int way = 0; way < 11; way++) {
@@ -91,7 +89,6 @@ TEST(open__flags)
 {
 	static const int wanted[] = {0, O_CLOEXEC, O_NONBLOCK, O_CLOEXEC | O_NONBLOCK};
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		int fd = open(DEVICE, O_RDWR | wanted[i]);
 
@@ -107,7 +104,6 @@ TEST(open__not_to_be_used)
 {
 	int fd = open(DEVICE, O_PATH | O_CLOEXEC);
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(create_id(fd, NULL), -EBADF);
 	close(fd);
@@ -128,7 +124,6 @@ TEST(open__refused)
 {
 	char path[100];
 
-	(void)state;
 	stub_set_open(-EOPNOTSUPP);
 	expect_no_open(ENODEV);
 	stub_set_open(-EPROTO);
@@ -164,7 +159,6 @@ TEST(stat__of_an_open_one)
 	struct stat64 st64;
 	struct statx stx = {.stx_mask = 0};
 
-	(void)state;
 	assert_int_equal(stat(DEVICE, &by_path), 0);
 	EXPECT_DEVICE(fstat(fd, &st), st);
 	EXPECT_DEVICE(fstat64(fd, &st64), st64);
@@ -196,7 +190,6 @@ TEST(command__and_its_response)
 	struct stub_command c;
 	uint32_t id = 0;
 
-	(void)state;
 	answer_id(0x1234);
 	errno = 77;
 	assert_int_equal(create_id(fd, &id), 0);
@@ -236,7 +229,6 @@ TEST(command__each_response)
 	int fd = open_device(0);
 	uint8_t bytes[1024], out[1024];
 
-	(void)state;
 	memset(bytes, 0xa5, sizeof(bytes));
 	stub_set_answer(STUB_ANSWER, 0, 0, bytes, CM_CHANNEL_BYTES_MAX - 16);
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
@@ -286,7 +278,6 @@ TEST(command__malformed)
 	int fd = open_device(0);
 	char byte;
 
-	(void)state;
 	expect_error(fd, &m, 0, EINVAL);
 	expect_error(fd, &m, 7, EINVAL);
 	expect_error(fd, &m, 15, EINVAL);
@@ -317,7 +308,6 @@ TEST(command__answered_with_nonsense)
 	int fd = open_device(0);
 	uint32_t id;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		stub_set_answer(ways[i], 0, 0, NULL, 0);
 		assert_int_equal(create_id(fd, &id), -ENODEV);
@@ -338,7 +328,6 @@ TEST(option__goes_along)
 	struct stub_command c;
 	int fd = open_device(0);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(option); i++)
 		option[i] = (uint8_t)i;
 	m.body.optval = (uintptr_t)option;
@@ -369,7 +358,6 @@ TEST(migrate__in_two_steps)
 	int plain = open("/dev/null", O_RDWR | O_CLOEXEC);
 	struct stub_command c;
 
-	(void)state;
 	stub_set_answer(STUB_ANSWER, 0, CM_CHANNEL_QUIET_THERE, &ticket, sizeof(ticket));
 	stub_event(0, 5);
 	assert_int_equal(polled(first), POLLIN);
@@ -404,7 +392,6 @@ TEST(event__none_without_waiting)
 {
 	int fd = open_device(O_NONBLOCK);
 
-	(void)state;
 	assert_int_equal(polled(fd), 0);
 	assert_int_equal(get_event(fd), -EAGAIN);
 	stub_event(0, 4);
@@ -429,7 +416,6 @@ TEST(event__waited_for)
 	int fd = open_device(0);
 	struct waiter w;
 
-	(void)state;
 	start_waiter(&w, fd);
 	answer_id(1);
 	assert_int_equal(listen_id(fd), 0); /* others' commands are executed during this */
@@ -447,7 +433,6 @@ TEST(event__two_threads)
 	struct waiter w[3];
 	int sum = 0;
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		start_waiter(&w[i], fd);
 	stub_event(0, 1);
@@ -464,7 +449,6 @@ TEST(event__two_threads)
 
 static void on_signal(int number)
 {
-	(void)number;
 }
 
 static void interrupt(struct waiter *w, int flags)
@@ -483,7 +467,6 @@ TEST(event__signals_interrupt_or_not)
 	int fd = open_device(0);
 	struct waiter w;
 
-	(void)state;
 	start_waiter(&w, fd);
 	interrupt(&w, SA_RESTART);
 	stub_event(0, 8);
@@ -503,7 +486,6 @@ TEST(event__cancelled_while_waiting)
 	struct waiter w;
 	void *how;
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		start_waiter(&w, fd);
 		pthread_cancel(w.thread);
@@ -530,7 +512,6 @@ TEST(event__room_for_commands_is_waited_for)
 	int fd = open_device(O_NONBLOCK), status, got = 0;
 	pid_t child[40];
 
-	(void)state;
 	/* more commands than the socket holds, and none is read */
 	answer_id(1);
 	stub_set_paused(true);
@@ -557,7 +538,6 @@ TEST(gone__a_waiting_thread_is_notified)
 	int fd = open_device(0);
 	struct waiter w;
 
-	(void)state;
 	start_waiter(&w, fd);
 	stub_kill();
 	pthread_join(w.thread, NULL);
@@ -574,7 +554,6 @@ TEST(gone__no_program_spins)
 	struct epoll_event event = {.events = EPOLLIN};
 	struct stat st;
 
-	(void)state;
 	assert_int_equal(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event), 0);
 	stub_kill();
 	assert_true(polled(fd) & (POLLIN | POLLHUP));
@@ -597,7 +576,6 @@ TEST(gone__during_a_command)
 {
 	int fd = open_device(0);
 
-	(void)state;
 	stub_set_answer(STUB_DIE, 0, 0, NULL, 0);
 	assert_int_equal(create_id(fd, NULL), -ENODEV);
 	assert_int_equal(create_id(fd, NULL), -ENODEV);
@@ -610,7 +588,6 @@ TEST(gone__with_an_event_waiting)
 {
 	int fd = open_device(O_NONBLOCK);
 
-	(void)state;
 	stub_event(0, 5);
 	stub_kill();
 	assert_int_equal(get_event(fd), -ENODEV);
@@ -626,7 +603,6 @@ TEST(number__used_for_something_else)
 	struct stat st;
 	char text[4] = "";
 
-	(void)state;
 	close(fd);
 	other = open("/dev/null", O_RDWR | O_CLOEXEC);
 	assert_int_equal(other, fd);
@@ -649,7 +625,6 @@ TEST(copies__are_channels)
 {
 	int fd = open_device(0), copy, high = 900;
 
-	(void)state;
 	answer_id(5);
 	for (int way = 0; way < 6; way++) {
 		struct stat st;
@@ -684,7 +659,6 @@ TEST(fork__shares_the_channel)
 	int fd = open_device(0), status;
 	pid_t child;
 
-	(void)state;
 	answer_id(6);
 	stub_event(0, 4);
 	child = fork();

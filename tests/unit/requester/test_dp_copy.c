@@ -136,7 +136,6 @@ TEST(dp_copy__waits_for_virt_to_phys)
 	uint32_t total;
 	struct rte_mbuf *m = gather(lengths, 2, 1, &total);
 
-	(void)state;
 	assert_int_equal(dp_copy(fx->e, fx->qp[0], m, dst, 50, NULL), DP_COPIED);
 	assert_true(tpt_take(&v->mpt_cache, v2p_index(v, FX_KEY), NULL, &hold));
 	assert_int_equal(dp_copy(fx->e, fx->qp[0], m, dst, 150, NULL), DP_PENDING);

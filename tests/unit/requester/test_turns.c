@@ -321,7 +321,6 @@ TEST(share__of_a_pool)
 		{false, 4, 12, 4, false}, /* a few are enough */
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
 		const struct mq_free f = {.size = 16};
 
@@ -352,7 +351,6 @@ TEST(share__of_owners)
 	struct mq_free *f = &fx->e->mq->sw_free;
 	const struct qp *q = fx->qp[0];
 
-	(void)state;
 	f->size = 160;
 	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
 		uint32_t share;

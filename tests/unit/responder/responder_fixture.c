@@ -157,7 +157,6 @@ static void check_held(void)
 
 int fx_teardown(void **state)
 {
-	(void)state;
 	responder_destroy(&fx->e);
 	for (unsigned i = 0; i < CHANNEL_COUNT; i++)
 		channel_destroy(&fx->e.channel[i]);

@@ -18,32 +18,27 @@ static void send_duplicate(struct wire_headers h, bool answered)
 
 TEST(duplicate__reserved_opcode)
 {
-	(void)state;
 	send_duplicate((struct wire_headers){.opcode = 0x15}, false);
 }
 
 TEST(duplicate__no_request)
 {
-	(void)state;
 	send_duplicate((struct wire_headers){.opcode = WIRE_RC_ACK}, false);
 }
 
 TEST(duplicate__send)
 {
-	(void)state;
 	send_duplicate((struct wire_headers){.opcode = WIRE_RC_SEND_ONLY}, true);
 }
 
 TEST(duplicate__write)
 {
-	(void)state;
 	send_duplicate((struct wire_headers){.opcode = WIRE_RC_WRITE_ONLY}, true);
 }
 
 /* The answer that waits must not be given up for one that cannot be given. */
 TEST(c9_108__duplicate_read_with_a_bad_key)
 {
-	(void)state;
 	send_duplicate(
 		(struct wire_headers){
 			.opcode = WIRE_RC_READ_REQUEST, .va = FX_VA, .rkey = 0x99, .dma_len = 4},
@@ -52,7 +47,6 @@ TEST(c9_108__duplicate_read_with_a_bad_key)
 
 TEST(o9_067__atomic_that_was_never_executed)
 {
-	(void)state;
 	fx->qp->rq_psn = 1;
 	fx_send(0, 0, .opcode = WIRE_RC_FETCH_ADD, .psn = 0, .va = FX_VA, .rkey = FX_KEY);
 	fx_poll(1);
@@ -62,7 +56,6 @@ TEST(o9_067__atomic_that_was_never_executed)
 
 TEST(o9_067__no_result_beyond_those_kept)
 {
-	(void)state;
 	/* Of what the queue pair was before there may be some. */
 	fx->qp->ee.results[0] = fx->qp->ee.results[fx->qp->max_dest_rd_atomic] =
 		(struct atomic_result){.psn = 1 << 24 | (FX_PSN - 1), .orig = 5};
@@ -96,7 +89,6 @@ TEST(completion__lost_of_a_refusal)
 {
 	struct cqe entry = {.opcode = USER_RECV};
 
-	(void)state;
 	while (cq_post(&fx->completion, stage_counters(&fx->e, STAGE_RESPONDER_EXEC), FX_CQN,
 		       &entry, false))
 		;
@@ -112,7 +104,6 @@ TEST(completion__lost_of_a_refusal)
 /* As completions name them: of the QP's own queue, of none. */
 TEST(receives__that_are_left)
 {
-	(void)state;
 	assert_int_equal(responder_receives(fx->qp), 0);
 	for (unsigned i = 0; i < 3; i++)
 		fx_post_simple(0, 100);
@@ -126,7 +117,6 @@ TEST(receives__that_are_left)
 
 TEST(flush__of_a_full_queue)
 {
-	(void)state;
 	for (unsigned i = 0; i < FX_RQ_ENTRIES; i++)
 		fx_post_simple(0, 100);
 	qp_set_error(&fx->e, fx->qp);
@@ -140,7 +130,6 @@ TEST(flush__of_a_full_queue)
 
 TEST(flush__of_an_impossible_count)
 {
-	(void)state;
 	fx->record.rq_posted = FX_RQ_ENTRIES + 1;
 	qp_set_error(&fx->e, fx->qp);
 	assert_int_equal(fx_poll(2), 0);
@@ -152,7 +141,6 @@ TEST(wake__of_a_queue_pair_that_receives_flushes_nothing)
 {
 	static const uint8_t states[] = {QP_RTR, QP_RTS, QP_SQD, QP_SQE, QP_INIT};
 
-	(void)state;
 	fx_post_simple(0, 100);
 	for (unsigned i = 0; i < sizeof(states); i++) {
 		fx->qp->state = states[i];
@@ -165,7 +153,6 @@ TEST(wake__of_a_queue_pair_that_receives_flushes_nothing)
 
 TEST(refusal__completes_no_receive_that_is_not_in_use)
 {
-	(void)state;
 	fx_post_simple(0, 100);
 	fx_send(4, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN, .va = FX_VA, .rkey = 0x99,
 		.dma_len = 4);
@@ -202,7 +189,6 @@ TEST(refusal__local_errors_raise_no_event)
 
 TEST(refusal__uc_of_an_impossible_count)
 {
-	(void)state;
 	fx->qp->service = SERVICE_UC;
 	fx->record.rq_posted = FX_RQ_ENTRIES + 1;
 	fx_send(4, 1, .opcode = WIRE_UC_SEND_ONLY, .psn = FX_PSN);
@@ -219,7 +205,6 @@ TEST(leave__while_others_keep_the_ring_busy)
 	struct channel *out = &fx->e.channel[CHANNEL_RESPG_TXA];
 	struct rte_mbuf *m;
 
-	(void)state;
 	while (channel_room(out))
 		channel_put_one(out, rte_pktmbuf_alloc(fx->e.packets));
 	fx_send_write(FX_QPN, FX_PSN, FX_KEY);
@@ -254,7 +239,6 @@ TEST(atomic__memory_that_is_not_aligned)
 				.start = FX_VA,
 				.length = 64};
 
-	(void)state;
 	odd.phys = fx->memory + 4;
 	assert_int_equal(v2p_write_mpt(&fx->v2p, &odd), 0);
 	fx_send(0, 0, .opcode = WIRE_RC_FETCH_ADD, .psn = FX_PSN, .va = FX_VA, .rkey = odd.key,
@@ -267,7 +251,6 @@ TEST(atomic__memory_that_is_not_aligned)
 
 TEST(atomic__follows_the_ack_of_what_precedes)
 {
-	(void)state;
 	fx_send_write(FX_QPN, FX_PSN, FX_KEY);
 	fx_send(0, 0, .opcode = WIRE_RC_FETCH_ADD, .psn = FX_PSN + 1, .va = FX_VA, .rkey = FX_KEY);
 	fx_poll(1);
@@ -279,7 +262,6 @@ TEST(atomic__follows_the_ack_of_what_precedes)
 /* Deferred once more in the same burst, after it has been sent. */
 TEST(ack__pending_on_both_sides_of_an_atomic)
 {
-	(void)state;
 	fx_send_write(FX_QPN, FX_PSN, FX_KEY);
 	fx_send_write(FX_QPN2, FX_PSN, FX_KEY);
 	fx_send(0, 0, .opcode = WIRE_RC_FETCH_ADD, .psn = FX_PSN + 1, .va = FX_VA, .rkey = FX_KEY);
@@ -294,7 +276,6 @@ TEST(ack__pending_on_both_sides_of_an_atomic)
 
 TEST(send__that_fills_its_buffer)
 {
-	(void)state;
 	fx_post_simple(0, 100);
 	fx_send(100, 1, .opcode = WIRE_RC_SEND_ONLY, .psn = FX_PSN);
 	fx_poll(1);
@@ -311,7 +292,6 @@ TEST(read__pad_is_zero)
 	struct rte_mbuf *all[255];
 	unsigned n = 0;
 
-	(void)state;
 	while (n < 255 && (all[n] = rte_pktmbuf_alloc(fx->e.packets)))
 		n++;
 	while (n-- > 0) {

@@ -34,7 +34,6 @@ static void send_write(uint32_t psn, uint8_t ackreq)
 
 TEST(c9_155__initial_credits_with_the_psn_before_the_first)
 {
-	(void)state;
 	fx_post_simple(0, 100);
 	fx_post_simple(0, 100);
 	enter_rtr();
@@ -49,7 +48,6 @@ TEST(c9_155__initial_credits_with_the_psn_before_the_first)
 
 TEST(c9_155__none_before_receives_are_posted)
 {
-	(void)state;
 	enter_rtr();
 	poll_slowly(10);
 	fx_assert_no_frame();
@@ -61,7 +59,6 @@ TEST(c9_155__none_before_receives_are_posted)
 
 TEST(c9_152__after_none_were_left)
 {
-	(void)state;
 	enter_rtr();
 	send_write(FX_PSN, 1);
 	send_write(FX_PSN + 1, 0); /* executed, not acknowledged */
@@ -78,7 +75,6 @@ TEST(c9_152__after_none_were_left)
 
 TEST(c9_157__the_last_receive_is_taken_and_another_posted)
 {
-	(void)state;
 	fx_post_simple(0, 100);
 	enter_rtr();
 	fx_assert_ack(FX_PSN - 1, aeth_ack(1), 0);
@@ -94,7 +90,6 @@ TEST(c9_157__the_last_receive_is_taken_and_another_posted)
 /* It is the message's that the MSN does not count yet; the next one has none. */
 TEST(c9_161__a_descriptor_in_use_is_credit_for_its_message)
 {
-	(void)state;
 	fx->e.settings.e2e_credits = true;
 	fx_post_simple(0, 1000);
 	fx_send(FX_MTU, 1, .opcode = WIRE_RC_SEND_FIRST, .psn = FX_PSN, .ackreq = 1);
@@ -109,7 +104,6 @@ TEST(c9_161__a_descriptor_in_use_is_credit_for_its_message)
 
 TEST(credits__another_acknowledgement_announces_first)
 {
-	(void)state;
 	enter_rtr();
 	fx_post_simple(0, 100);
 	send_write(FX_PSN, 1);
@@ -122,7 +116,6 @@ TEST(credits__another_acknowledgement_announces_first)
 
 TEST(c9_080__silent_while_a_sequence_nak_is_out)
 {
-	(void)state;
 	enter_rtr();
 	send_write(FX_PSN + 1, 1);
 	poll_slowly(2);
@@ -138,7 +131,6 @@ TEST(c9_080__silent_while_a_sequence_nak_is_out)
 
 TEST(c9_114__silent_while_an_rnr_nak_is_out)
 {
-	(void)state;
 	enter_rtr();
 	fx_send(9, 1, .opcode = WIRE_RC_SEND_ONLY, .psn = FX_PSN, .ackreq = 1);
 	poll_slowly(2);
@@ -157,7 +149,6 @@ TEST(c9_101__never_in_front_of_a_read)
 {
 	enum { PACKETS = 200 };
 
-	(void)state;
 	enter_rtr();
 	fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY,
 		.dma_len = PACKETS * FX_MTU);
@@ -184,7 +175,6 @@ TEST(c9_158__every_aeth_reports_credits_and_msn_of_its_request)
 	enum { PACKETS = 200 };
 	const struct fx_frame *f;
 
-	(void)state;
 	fx->e.settings.e2e_credits = true;
 	fx_post_simple(0, 100);
 	fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY,
@@ -216,7 +206,6 @@ TEST(c9_149__a_nak_that_waited_keeps_its_msn)
 {
 	enum { PACKETS = 200 };
 
-	(void)state;
 	fx->e.settings.e2e_credits = true;
 	fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY,
 		.dma_len = PACKETS * FX_MTU);
@@ -229,7 +218,6 @@ TEST(c9_149__a_nak_that_waited_keeps_its_msn)
 
 TEST(credits__only_where_they_are_given)
 {
-	(void)state;
 	fx_post_simple(0, 100);
 	wake(fx->qp); /* the setting is off */
 	poll_slowly(5);
@@ -255,7 +243,6 @@ TEST(credits__waits_for_room_and_buffers)
 	struct rte_mbuf *all[255], *m;
 	unsigned n = 0;
 
-	(void)state;
 	enter_rtr();
 	while (n < 255 && (all[n] = rte_pktmbuf_alloc(fx->e.packets)))
 		n++;
@@ -302,7 +289,6 @@ TEST(credits__a_few_are_looked_at_in_turn)
 {
 	unsigned before;
 
-	(void)state;
 	fx->e.settings.e2e_credits = true;
 	for (unsigned i = 1; i < 16; i++)
 		wake(make_more(i));
@@ -323,7 +309,6 @@ TEST(credits__a_few_are_looked_at_in_turn)
 /* While there is nothing to find, looks become seldom, down to one every 16 us. */
 TEST(credits__looks_become_seldom)
 {
-	(void)state;
 	fx->e.settings.e2e_credits = true;
 	enter_rtr();
 	poll_slowly(10);
@@ -345,7 +330,6 @@ static bool listed(void)
 
 TEST(credits__the_first_look_is_at_once_and_the_next_later)
 {
-	(void)state;
 	fx->e.settings.e2e_credits = true;
 	fx->e.now_ns = 5;
 	fx_poll(5); /* the list is empty: that is not a check */
@@ -372,7 +356,6 @@ TEST(credits__the_first_look_is_at_once_and_the_next_later)
 /* They have become seldom, one finds something, and the next is soon again. */
 TEST(credits__looks_become_frequent_again)
 {
-	(void)state;
 	enter_rtr();
 	poll_slowly(10);
 	fx_post_simple(0, 100);
@@ -391,7 +374,6 @@ TEST(credits__nobody_is_listed_who_needs_no_look)
 {
 	static const uint8_t states[] = {QP_RST, QP_INIT};
 
-	(void)state;
 	enter_rtr();
 	fx_post_simple(0, 100);
 	fx->qp2->rq = NULL;
@@ -414,7 +396,6 @@ TEST(credits__nobody_is_listed_who_needs_no_look)
 
 TEST(credits__a_qp_that_leaves_is_released)
 {
-	(void)state;
 	fx->e.settings.e2e_credits = true;
 	for (unsigned i = 1; i < 9; i++)
 		wake(make_more(i));

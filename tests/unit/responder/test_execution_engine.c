@@ -6,7 +6,6 @@
 
 TEST(rc_send_only__writes_and_completes)
 {
-	(void)state;
 	fx->keep_rx = true;
 	fx_post_simple(64, 300);
 	fx_send(99, 5, .opcode = WIRE_RC_SEND_ONLY, .psn = FX_PSN, .ackreq = 1);
@@ -25,7 +24,6 @@ TEST(rc_send__scatters_three_packets_over_entries)
 	const struct wqe_data d[] = {
 		{100, FX_KEY, FX_VA}, {0, FX_KEY, FX_VA}, {500, FX_KEY, FX_VA + 1000}};
 
-	(void)state;
 	fx->qp->rq_stride = 128;
 	fx_post_simple(0, 0);
 	fx->record.rq_posted = 0;
@@ -45,7 +43,6 @@ TEST(rc_send__scatters_three_packets_over_entries)
 
 TEST(rc_send_last_imm__completes_whole_message)
 {
-	(void)state;
 	fx_post_simple(0, 1000);
 	fx_post_simple(2000, 1000);
 	fx_send(FX_MTU, 0, .opcode = WIRE_RC_SEND_FIRST, .psn = FX_PSN);
@@ -84,7 +81,6 @@ static void write_window(uint32_t psn)
 
 TEST(rc_send_inv__invalidates_the_key)
 {
-	(void)state;
 	make_window(FX_PD, MPT_INVALIDATE_REMOTE);
 	write_window(FX_PSN);
 	fx_assert_ack(FX_PSN, ACK_NO_CREDITS, 1);
@@ -104,7 +100,6 @@ TEST(rc_send_inv__invalidates_the_key)
 
 TEST(rc_send_inv__with_the_last_packet)
 {
-	(void)state;
 	make_window(FX_PD, MPT_INVALIDATE_REMOTE);
 	fx_post_simple(0, 1000);
 	fx_send(FX_MTU, 0, .opcode = WIRE_RC_SEND_FIRST, .psn = FX_PSN);
@@ -154,7 +149,6 @@ TEST(rc_send_inv__a_key_that_is_not_to_be_invalidated)
 /* An error before that leaves the key as it is. */
 TEST(rc_send_inv__not_when_the_message_fails)
 {
-	(void)state;
 	make_window(FX_PD, MPT_INVALIDATE_REMOTE);
 	fx_post_simple(0, 3);
 	fx_send(4, 0, .opcode = WIRE_RC_SEND_ONLY_INV, .psn = FX_PSN, .invalidate_rkey = WINDOW);
@@ -165,7 +159,6 @@ TEST(rc_send_inv__not_when_the_message_fails)
 
 TEST(rc_write_only__writes_and_is_acknowledged)
 {
-	(void)state;
 	fx->keep_rx = true;
 	fx_send(64, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN, .va = FX_VA + 8, .rkey = FX_KEY,
 		.dma_len = 64, .ackreq = 1);
@@ -179,7 +172,6 @@ TEST(rc_write__address_is_kept_over_packets)
 {
 	uint32_t total = 2 * FX_MTU + 5;
 
-	(void)state;
 	fx->e.settings.nt_copy_bytes = 1;
 	fx_send(FX_MTU, 1, .opcode = WIRE_RC_WRITE_FIRST, .psn = FX_PSN, .va = FX_VA + 3,
 		.rkey = FX_KEY, .dma_len = total);
@@ -219,7 +211,6 @@ static void make_pages(void)
 
 TEST(rc_write__crosses_a_page_border)
 {
-	(void)state;
 	make_pages();
 	fx_send(200, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN, .va = FX_VA + PAGE - 100,
 		.rkey = PAGES_KEY, .dma_len = 200, .ackreq = 1);
@@ -234,7 +225,6 @@ TEST(rc_write__crosses_a_page_border)
 
 TEST(rc_write__into_a_page_that_is_not_there)
 {
-	(void)state;
 	make_pages();
 	fx_send(200, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN, .va = FX_VA + 2 * PAGE - 100,
 		.rkey = PAGES_KEY, .dma_len = 200, .ackreq = 1);
@@ -245,7 +235,6 @@ TEST(rc_write__into_a_page_that_is_not_there)
 
 TEST(rc_write_imm__consumes_a_receive)
 {
-	(void)state;
 	fx_post_simple(512, 1);
 	fx_send(FX_MTU, 1, .opcode = WIRE_RC_WRITE_FIRST, .psn = FX_PSN, .va = FX_VA,
 		.rkey = FX_KEY, .dma_len = FX_MTU + 4);
@@ -262,7 +251,6 @@ TEST(rc_read__answered_in_packets)
 	static const uint8_t opcodes[] = {WIRE_RC_READ_RESP_FIRST, WIRE_RC_READ_RESP_MIDDLE,
 					  WIRE_RC_READ_RESP_LAST};
 
-	(void)state;
 	for (unsigned i = 0; i < 600; i++)
 		fx->memory[i] = fx_pattern(4, i);
 	fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY,
@@ -292,7 +280,6 @@ TEST(rc_read__waits_for_virt_to_phys)
 	struct tpt_hold hold;
 	uint64_t made;
 
-	(void)state;
 	fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY,
 		.dma_len = FX_MEMORY_BYTES);
 	for (unsigned n = 1; n <= 2; n++) {
@@ -312,7 +299,6 @@ TEST(rc_read__waits_for_virt_to_phys)
 
 TEST(rc_read__large_mtu_fused_copy_with_pad)
 {
-	(void)state;
 	fx->qp->mtu_bytes = 4096;
 	for (unsigned i = 0; i < 8192; i++)
 		fx->memory[i] = fx_pattern(4, i);
@@ -333,7 +319,6 @@ TEST(rc_read__zero_length_is_one_only_without_key_check)
 {
 	const struct fx_frame *f;
 
-	(void)state;
 	fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = FX_PSN, .va = 1, .rkey = 0x999,
 		.dma_len = 0);
 	fx_poll(1);
@@ -364,7 +349,6 @@ TEST(rc_atomic__executes_and_replays)
 {
 	uint64_t *p = (uint64_t *)(fx->memory + 16);
 
-	(void)state;
 	*p = 100;
 	send_atomic(WIRE_RC_FETCH_ADD, FX_PSN, 5, 0);
 	send_atomic(WIRE_RC_CMP_SWAP, FX_PSN + 1, 7, 105);
@@ -386,7 +370,6 @@ TEST(rc_atomic__executes_and_replays)
 
 TEST(rc_ack__precedes_a_read_and_follows_it)
 {
-	(void)state;
 	fx_send(8, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY,
 		.dma_len = 8, .ackreq = 1);
 	fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = FX_PSN + 1, .va = FX_VA,
@@ -402,7 +385,6 @@ TEST(rc_ack__precedes_a_read_and_follows_it)
 
 TEST(rc_ack__carries_credits)
 {
-	(void)state;
 	fx->e.settings.e2e_credits = true;
 	for (unsigned i = 0; i < 4; i++)
 		fx_post_simple(0, 100);
@@ -415,7 +397,6 @@ TEST(rc_ack__one_for_each_qp)
 {
 	struct wire_headers h = fx_write(FX_PSN);
 
-	(void)state;
 	for (unsigned i = 0; i < 5; i++) {
 		h.psn = psn_add(FX_PSN, i);
 		fx_send_to(FX_QPN, h, 4, 0);
@@ -430,7 +411,6 @@ TEST(rc_ack__one_for_each_qp)
 
 TEST(rc_duplicate_write__not_executed_but_acknowledged)
 {
-	(void)state;
 	for (unsigned i = 0; i < 3; i++)
 		fx_send(8, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = psn_add(FX_PSN, i), .va = FX_VA,
 			.rkey = FX_KEY, .dma_len = 8);
@@ -452,7 +432,6 @@ TEST(rc_duplicate_read__read_again_with_its_own_psns)
 {
 	const struct fx_frame *f;
 
-	(void)state;
 	fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY,
 		.dma_len = 4 * FX_MTU);
 	fx_poll(1);
@@ -481,7 +460,6 @@ TEST(rc_duplicate_read__read_again_with_its_own_psns)
  * READ it would deny that one. */
 TEST(c9_105__ack_of_a_duplicate_waits_for_the_read_behind_it)
 {
-	(void)state;
 	fx_send(8, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY,
 		.dma_len = 8);
 	fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = FX_PSN + 1, .va = FX_VA,
@@ -527,19 +505,16 @@ static void results_are_kept(unsigned most)
 
 TEST(o9_067__results_of_max_dest_rd_atomic_are_kept)
 {
-	(void)state;
 	results_are_kept(3);
 }
 
 TEST(o9_067__results_beyond_the_context_are_kept)
 {
-	(void)state;
 	results_are_kept(READS_MAX);
 }
 
 TEST(first_packet__raises_comm_est_once_in_rtr)
 {
-	(void)state;
 	fx->qp->state = QP_RTR;
 	for (unsigned i = 0; i < 2; i++)
 		fx_send(8, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = psn_add(FX_PSN, i), .va = FX_VA,

@@ -25,7 +25,6 @@ TEST(gap__one_nak_then_silence)
 {
 	struct wire_headers h = fx_write(FX_PSN);
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
 		h.psn = psn_add(FX_PSN, i);
 		if (i != 1)
@@ -53,7 +52,6 @@ TEST(c9_114__no_second_nak_after_a_duplicate)
 	struct wire_headers h = fx_write(FX_PSN);
 	static const uint32_t psns[] = {0, 2, 0, 3, 2};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(psns) / sizeof(psns[0]); i++) {
 		h.psn = psn_add(FX_PSN, psns[i]);
 		fx_send_to(FX_QPN, h, 4, 0);
@@ -68,7 +66,6 @@ TEST(c9_114__no_second_nak_after_a_duplicate)
 /* And a NAK for the sequence would overtake the wait after an RNR NAK. */
 TEST(c9_114__no_nak_after_an_rnr_nak_and_a_duplicate)
 {
-	(void)state;
 	fx_send(4, 0, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY,
 		.dma_len = 4);
 	fx_send(4, 1, .opcode = WIRE_RC_SEND_ONLY, .psn = FX_PSN + 1);
@@ -84,7 +81,6 @@ TEST(c9_114__no_nak_after_an_rnr_nak_and_a_duplicate)
 
 TEST(send__rnr_until_posted)
 {
-	(void)state;
 	fx_send(FX_MTU, 1, .opcode = WIRE_RC_SEND_FIRST, .psn = FX_PSN);
 	fx_send(FX_MTU, 1, .opcode = WIRE_RC_SEND_LAST, .psn = FX_PSN + 1, .ackreq = 1);
 	fx_poll(1);
@@ -101,7 +97,6 @@ TEST(send__rnr_until_posted)
 
 TEST(write_imm__rnr_at_its_last_packet)
 {
-	(void)state;
 	fx_send(FX_MTU, 1, .opcode = WIRE_RC_WRITE_FIRST, .psn = FX_PSN, .va = FX_VA,
 		.rkey = FX_KEY, .dma_len = FX_MTU + 8);
 	fx_send(8, 5, .opcode = WIRE_RC_WRITE_LAST_IMM, .psn = FX_PSN + 1, .ackreq = 1);
@@ -118,7 +113,6 @@ TEST(write_imm__rnr_at_its_last_packet)
 
 TEST(opcode__reserved)
 {
-	(void)state;
 	fx_send(8, 1, .opcode = 0x15, .psn = FX_PSN);
 	assert_refused(invalid, EQE_WQ_INVAL_REQ_ERROR);
 	fx_assert_counter(nak_invalid_sent, 1);
@@ -126,7 +120,6 @@ TEST(opcode__reserved)
 
 TEST(opcode__middle_without_first)
 {
-	(void)state;
 	fx_post_simple(0, 4000);
 	fx_send(FX_MTU, 1, .opcode = WIRE_RC_SEND_MIDDLE, .psn = FX_PSN);
 	assert_refused(invalid, EQE_WQ_INVAL_REQ_ERROR);
@@ -139,7 +132,6 @@ TEST(opcode__other_message_before_last)
 	static const uint8_t bad[] = {WIRE_RC_SEND_FIRST,   WIRE_RC_SEND_ONLY, WIRE_RC_WRITE_MIDDLE,
 				      WIRE_RC_READ_REQUEST, WIRE_RC_FETCH_ADD, WIRE_RC_WRITE_ONLY};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(bad); i++) {
 		if (i) {
 			fx_teardown(state);
@@ -177,7 +169,6 @@ TEST(length__does_not_fit_the_opcode)
 		{WIRE_RC_READ_REQUEST, 0, 4, 4},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		if (i) {
 			fx_teardown(state);
@@ -192,7 +183,6 @@ TEST(length__does_not_fit_the_opcode)
 
 TEST(length__last_is_empty_or_wrong)
 {
-	(void)state;
 	for (unsigned n = 0; n < 10; n += 9) {
 		if (n) {
 			fx_teardown(state);
@@ -214,7 +204,6 @@ TEST(access__not_enabled_on_the_qp)
 	static const uint8_t rights[] = {ACCESS_REMOTE_WRITE, ACCESS_REMOTE_READ,
 					 ACCESS_REMOTE_ATOMIC};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(opcodes); i++) {
 		if (i) {
 			fx_teardown(state);
@@ -244,7 +233,6 @@ TEST(access__rkey_violations)
 		{WIRE_RC_FETCH_ADD, FX_READ_KEY, FX_VA, FX_PD},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		if (i) {
 			fx_teardown(state);
@@ -260,7 +248,6 @@ TEST(access__rkey_violations)
 
 TEST(access__zero_length_write_checks_no_key)
 {
-	(void)state;
 	fx_send(0, 0, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN, .va = 1, .rkey = 0x999,
 		.ackreq = 1);
 	fx_poll(1);
@@ -269,7 +256,6 @@ TEST(access__zero_length_write_checks_no_key)
 
 TEST(access__key_revoked_during_a_write)
 {
-	(void)state;
 	fx_send(FX_MTU, 1, .opcode = WIRE_RC_WRITE_FIRST, .psn = FX_PSN, .va = FX_VA,
 		.rkey = FX_KEY, .dma_len = FX_MTU + 8);
 	fx_poll(1);
@@ -282,7 +268,6 @@ TEST(access__key_revoked_during_a_write)
 
 TEST(atomic__unaligned)
 {
-	(void)state;
 	fx_send(0, 0, .opcode = WIRE_RC_FETCH_ADD, .psn = FX_PSN, .va = FX_VA + 4, .rkey = FX_KEY,
 		.swap_add = 1);
 	assert_refused(invalid, EQE_WQ_INVAL_REQ_ERROR);
@@ -290,7 +275,6 @@ TEST(atomic__unaligned)
 
 TEST(read__more_than_max_dest_rd_atomic)
 {
-	(void)state;
 	fx->qp->max_dest_rd_atomic = 2;
 	for (unsigned i = 0; i < 3; i++)
 		fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = psn_add(FX_PSN, i),
@@ -306,7 +290,6 @@ TEST(read__more_than_max_dest_rd_atomic)
 
 TEST(send__longer_than_the_buffers)
 {
-	(void)state;
 	fx_post_simple(0, FX_MTU + 3);
 	fx_post_simple(0, 100);
 	fx_send(FX_MTU, 1, .opcode = WIRE_RC_SEND_FIRST, .psn = FX_PSN);
@@ -323,7 +306,6 @@ TEST(send__local_protection_error)
 {
 	const struct wqe_data d = {.length = 100, .lkey = FX_READ_KEY, .addr = FX_VA};
 
-	(void)state;
 	fx_post(1, &d);
 	fx_send(4, 1, .opcode = WIRE_RC_SEND_ONLY, .psn = FX_PSN);
 	assert_broken(operation, 0);
@@ -335,7 +317,6 @@ TEST(send__bad_descriptor)
 {
 	const struct wqe_data d = {.length = WQE_INLINE | 4, .lkey = FX_KEY, .addr = FX_VA};
 
-	(void)state;
 	fx_post(1, &d);
 	fx_send(4, 1, .opcode = WIRE_RC_SEND_ONLY, .psn = FX_PSN);
 	assert_broken(operation, 0);
@@ -345,7 +326,6 @@ TEST(send__bad_descriptor)
 
 TEST(send__client_claims_too_many)
 {
-	(void)state;
 	fx->record.rq_posted = FX_RQ_ENTRIES + 1;
 	fx_send(4, 1, .opcode = WIRE_RC_SEND_ONLY, .psn = FX_PSN);
 	assert_broken(operation, 0);
@@ -357,7 +337,6 @@ TEST(send__client_claims_too_many)
 
 TEST(nak__follows_the_pending_ack)
 {
-	(void)state;
 	fx_send(8, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY,
 		.dma_len = 8, .ackreq = 1);
 	fx_send(8, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN + 1, .va = FX_VA, .rkey = 0x99,
@@ -373,7 +352,6 @@ TEST(nak__follows_the_pending_ack)
 
 TEST(duplicate__never_draws_a_nak)
 {
-	(void)state;
 	fx_send(8, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN - 1, .va = FX_VA, .rkey = 0x99,
 		.dma_len = 8);
 	fx_send(0, 1, .opcode = 0x15, .psn = FX_PSN - 1);
@@ -388,7 +366,6 @@ TEST(state__packets_are_dropped)
 	static const uint8_t states[] = {QP_RST, QP_INIT, QP_ERR};
 	struct wire_headers h = fx_write(FX_PSN);
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(states); i++) {
 		fx->qp->state = states[i];
 		fx_send_to(FX_QPN, h, 4, 0);
@@ -403,7 +380,6 @@ TEST(state__packets_are_dropped)
 
 TEST(error__flushes_open_receive_first_and_again)
 {
-	(void)state;
 	fx_post_simple(0, 1000);
 	fx_post_simple(0, 1000);
 	fx_send(FX_MTU, 1, .opcode = WIRE_RC_SEND_FIRST, .psn = FX_PSN);
@@ -424,7 +400,6 @@ TEST(error__flushes_open_receive_first_and_again)
 
 TEST(error__flush_is_bounded_per_poll)
 {
-	(void)state;
 	fx->qp->rq_entries = 128;
 	fx->qp->record->rq_posted = 100;
 	qp_set_error(&fx->e, fx->qp);
@@ -441,7 +416,6 @@ TEST(output_full__no_packet_is_taken)
 	unsigned answers = channel_infos[CHANNEL_EE_RESPG].depth;
 	unsigned sent = 0;
 
-	(void)state;
 	while (channel_room(out))
 		channel_put_one(out, rte_pktmbuf_alloc(fx->e.packets));
 	while (sent < answers + 100) { /* one ACK each */
@@ -462,7 +436,6 @@ TEST(storm__random_requests)
 	uint64_t x = 88172645463325252ull;
 	struct wire_headers h;
 
-	(void)state;
 	fx->e.settings.e2e_credits = true;
 	for (unsigned i = 0; i < 30000; i++) {
 		x ^= x << 13;

@@ -14,7 +14,6 @@ static struct arrival a;
 
 static int setup(void **state)
 {
-	(void)state;
 	qp = (struct qp){.mtu_bytes = MTU, .max_dest_rd_atomic = 4, .access = all};
 	a = (struct arrival){.headers = {.va = 4096}};
 	return 0;
@@ -46,7 +45,6 @@ static bool continues(uint8_t opcode, uint32_t bytes)
  */
 TEST(c9_084__reserved_opcodes)
 {
-	(void)state;
 	for (unsigned message = EE_MESSAGE_NONE; message <= EE_MESSAGE_WRITE; message++) {
 		qp.ee.message = (uint8_t)message;
 		for (unsigned i = 0; i < 256; i++) {
@@ -63,7 +61,6 @@ TEST(c9_084__opcodes_that_are_no_requests)
 	static const uint8_t opcodes[] = {WIRE_RC_ACK, WIRE_RC_ATOMIC_ACK, WIRE_RC_READ_RESP_ONLY,
 					  WIRE_RC_READ_RESP_MIDDLE};
 
-	(void)state;
 	for (unsigned message = EE_MESSAGE_NONE; message <= EE_MESSAGE_WRITE; message++) {
 		qp.ee.message = (uint8_t)message;
 		for (unsigned i = 0; i < sizeof(opcodes); i++)
@@ -91,7 +88,6 @@ TEST(c9_081__a_message_is_continued_or_begun)
 		{WIRE_RC_WRITE_FIRST, EE_MESSAGE_SEND, 0},
 	};
 
-	(void)state;
 	qp.ee.write_left = 4 * MTU;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		qp.ee.message = rows[i].message;
@@ -101,7 +97,6 @@ TEST(c9_081__a_message_is_continued_or_begun)
 
 TEST(c9_081__reads_and_atomics_stand_alone)
 {
-	(void)state;
 	assert_true(allowed(WIRE_RC_READ_REQUEST, 0, 1));
 	assert_true(allowed(WIRE_RC_FETCH_ADD, 0, 0));
 	for (unsigned message = EE_MESSAGE_SEND; message <= EE_MESSAGE_WRITE; message++) {
@@ -114,7 +109,6 @@ TEST(c9_081__reads_and_atomics_stand_alone)
 
 TEST(c9_092__length_of_an_only_packet)
 {
-	(void)state;
 	assert_true(allowed(WIRE_RC_SEND_ONLY, 0, 0));
 	assert_true(allowed(WIRE_RC_SEND_ONLY, MTU, 0));
 	assert_false(allowed(WIRE_RC_SEND_ONLY, MTU + 1, 0));
@@ -124,7 +118,6 @@ TEST(c9_092__length_of_an_only_packet)
 
 TEST(c9_092__length_of_a_last_packet)
 {
-	(void)state;
 	qp.ee.message = EE_MESSAGE_SEND;
 	assert_false(continues(WIRE_RC_SEND_LAST, 0));
 	assert_true(continues(WIRE_RC_SEND_LAST, 1));
@@ -136,7 +129,6 @@ TEST(c9_092__length_of_a_first_or_middle_packet)
 {
 	static const uint32_t wrong[] = {0, MTU - 1, MTU + 1, 2 * MTU};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		qp.ee.message = EE_MESSAGE_NONE;
 		assert_false(allowed(WIRE_RC_SEND_FIRST, wrong[i], 0));
@@ -148,14 +140,12 @@ TEST(c9_092__length_of_a_first_or_middle_packet)
 
 TEST(length__no_payload_where_the_opcode_has_none)
 {
-	(void)state;
 	assert_false(allowed(WIRE_RC_READ_REQUEST, 4, 4));
 	assert_false(allowed(WIRE_RC_FETCH_ADD, 8, 0));
 }
 
 TEST(c9_093__a_write_brings_what_was_announced)
 {
-	(void)state;
 	assert_true(allowed(WIRE_RC_WRITE_ONLY, 8, 8));
 	assert_false(allowed(WIRE_RC_WRITE_ONLY, 8, 7));
 	assert_false(allowed(WIRE_RC_WRITE_ONLY, 8, 9));
@@ -173,7 +163,6 @@ TEST(c9_093__a_write_brings_what_was_announced)
 
 TEST(c9_094__dma_length_of_two_to_the_31)
 {
-	(void)state;
 	assert_true(allowed(WIRE_RC_WRITE_FIRST, MTU, MESSAGE_BYTES_MAX));
 	assert_false(allowed(WIRE_RC_WRITE_FIRST, MTU, MESSAGE_BYTES_MAX + 1));
 	assert_true(allowed(WIRE_RC_READ_REQUEST, 0, MESSAGE_BYTES_MAX));
@@ -183,7 +172,6 @@ TEST(c9_094__dma_length_of_two_to_the_31)
 /* A SEND announces no length: what has come is counted. */
 TEST(length__a_send_of_two_to_the_31)
 {
-	(void)state;
 	qp.ee.message = EE_MESSAGE_SEND;
 	qp.ee.received_bytes = MESSAGE_BYTES_MAX - MTU;
 	assert_true(continues(WIRE_RC_SEND_MIDDLE, MTU));
@@ -205,7 +193,6 @@ TEST(c9_082__what_the_queue_pair_allows)
 	static const uint8_t rights[] = {ACCESS_REMOTE_WRITE, ACCESS_REMOTE_READ,
 					 ACCESS_REMOTE_ATOMIC};
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		qp.access = all;
 		assert_true(allowed(opcodes[i], 0, 0));
@@ -223,7 +210,6 @@ TEST(c9_086__reads_and_atomics_outstanding)
 	static const uint8_t opcodes[] = {WIRE_RC_READ_REQUEST, WIRE_RC_FETCH_ADD,
 					  WIRE_RC_CMP_SWAP};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(opcodes); i++) {
 		qp.max_dest_rd_atomic = READS_MAX;
 		qp.respg.reads_done = 200; /* the counts wrap */
@@ -247,7 +233,6 @@ TEST(c9_086__reads_and_atomics_outstanding)
 
 TEST(atomic__address_of_eight_bytes)
 {
-	(void)state;
 	for (unsigned i = 0; i <= 8; i++) {
 		a.headers.va = 4096 + i;
 		assert_int_equal(allowed(WIRE_RC_FETCH_ADD, 0, 0), i % 8 == 0);
@@ -264,7 +249,6 @@ static bool duplicate_allowed(uint32_t psn, uint32_t dma_len)
 
 TEST(c9_108__duplicate_read_within_what_was_executed)
 {
-	(void)state;
 	qp.ee.expected_psn = 2;
 	assert_true(duplicate_allowed(1, 1));
 	assert_true(duplicate_allowed(1, 0));
@@ -279,7 +263,6 @@ TEST(c9_108__duplicate_read_within_what_was_executed)
 /* With a large MTU its packets would fit into the range executed. */
 TEST(c9_108__duplicate_read_of_more_than_two_to_the_31)
 {
-	(void)state;
 	qp.mtu_bytes = 4096;
 	qp.ee.expected_psn = PSN_WINDOW;
 	assert_true(duplicate_allowed(0, MESSAGE_BYTES_MAX));

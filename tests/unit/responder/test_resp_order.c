@@ -70,7 +70,6 @@ static void assert_done(unsigned reads)
 
 TEST(new_answers__in_the_order_they_came)
 {
-	(void)state;
 	put(RESPONSE_READ, 10, 5);
 	put(RESPONSE_ATOMIC, 15, 1);
 	put(RESPONSE_ACK, 16, 0);
@@ -86,7 +85,6 @@ TEST(new_answers__in_the_order_they_came)
 
 TEST(purge__gives_all_up_and_counts_it)
 {
-	(void)state;
 	put(RESPONSE_READ, 10, 5);
 	put_again(RESPONSE_READ, 8, 1);
 	put(RESPONSE_ACK, 15, 0);
@@ -102,7 +100,6 @@ TEST(purge__gives_all_up_and_counts_it)
 
 TEST(ack__supersedes_the_one_it_is_behind)
 {
-	(void)state;
 	put(RESPONSE_ACK, 9, 0);
 	put(RESPONSE_READ, 10, 5);
 	assert_int_equal(put(RESPONSE_ACK, 15, 0)->response, RESPONSE_ACK);
@@ -116,7 +113,6 @@ TEST(ack__of_before_does_not_supersede_a_nak)
 {
 	struct answer *nak;
 
-	(void)state;
 	put(RESPONSE_READ, 10, 5);
 	nak = put(RESPONSE_ACK, 15, 0);
 	nak->syndrome = aeth_nak(AETH_NAK_SEQUENCE);
@@ -138,7 +134,6 @@ TEST(duplicate__replaces_what_it_overlaps)
 		{10, 10, 0}, {16, 2, 0}, {19, 1, 0}, {20, 1, 1},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		put(RESPONSE_READ, 10, 10)->done_packets = 3;
 		put_again(RESPONSE_READ, rows[i].psn, rows[i].packets);
@@ -156,7 +151,6 @@ TEST(duplicate__replaces_what_it_overlaps)
 
 TEST(duplicate__of_an_atomic)
 {
-	(void)state;
 	put(RESPONSE_ATOMIC, 10, 0);
 	put_again(RESPONSE_ATOMIC, 9, 0);
 	put_again(RESPONSE_ATOMIC, 11, 0);
@@ -173,7 +167,6 @@ TEST(duplicate__of_an_atomic)
  * for again. */
 TEST(duplicate__leaves_acknowledgements)
 {
-	(void)state;
 	put(RESPONSE_READ, 10, 5);
 	put(RESPONSE_ACK, 14, 0);
 	put_again(RESPONSE_READ, 10, 5);
@@ -184,7 +177,6 @@ TEST(duplicate__leaves_acknowledgements)
 
 TEST(duplicate__replaces_several_and_the_last)
 {
-	(void)state;
 	put(RESPONSE_READ, 0xfffffe, 2);
 	put(RESPONSE_READ, 0, 2);
 	put(RESPONSE_READ, 2, 2);
@@ -201,7 +193,6 @@ TEST(duplicate__replaces_several_and_the_last)
 /* In the middle of the list, where one in front of it and one behind it stay. */
 TEST(duplicate__replaces_one_between_others)
 {
-	(void)state;
 	put(RESPONSE_READ, 10, 2);
 	put(RESPONSE_READ, 12, 2);
 	put(RESPONSE_READ, 14, 2);
@@ -213,7 +204,6 @@ TEST(duplicate__replaces_one_between_others)
 
 TEST(duplicate__beyond_the_bound_is_dropped)
 {
-	(void)state;
 	for (uint32_t i = 0; i < order_others_max(fx->qp); i++)
 		put_again(RESPONSE_READ, 2 * i, 1);
 	fx_assert_counter(drop_duplicate, 0);
@@ -232,7 +222,6 @@ TEST(places__suffice_whatever_the_peer_asks)
 {
 	uint32_t psn = 0, reads = fx->qp->max_dest_rd_atomic;
 
-	(void)state;
 	for (unsigned i = 0; i < 4 * ANSWERS_MAX; i++) {
 		put_again(RESPONSE_READ, psn + 1, 2);
 		put(RESPONSE_ACK, psn + 2, 0);
@@ -262,7 +251,6 @@ TEST(fatal_nak__is_one_that_ends_the_queue_pair)
 		{0x60, 0}, {0x61, 1}, {0x62, 1}, {0x63, 1},
 	};
 
-	(void)state;
 	put(RESPONSE_READ, 10, 2);
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		assert_false(order_ends_in_fatal_nak(fx->qp));

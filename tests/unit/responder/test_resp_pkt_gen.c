@@ -27,7 +27,6 @@ TEST(long_reads__take_turns)
 	unsigned changes = 0, packets = 0;
 	uint32_t next[2] = {FX_PSN, FX_PSN + 1000};
 
-	(void)state;
 	fx->qp2->rq_psn = psn_add(FX_PSN, 1000);
 	fx_send_read(FX_QPN, FX_PSN, 16);
 	fx_send_read(FX_QPN2, fx->qp2->rq_psn, 16);
@@ -47,7 +46,6 @@ TEST(long_reads__take_turns)
 
 TEST(acks__wait_behind_a_read_and_are_superseded)
 {
-	(void)state;
 	fx_send_read(FX_QPN, FX_PSN, 200);
 	fx_poll(1);
 	for (unsigned i = 0; i < 2; i++) {
@@ -66,7 +64,6 @@ TEST(short_answers__of_others_are_not_held_up)
 	struct wire_headers h = fx_write(FX_PSN);
 	unsigned i;
 
-	(void)state;
 	fx_send_read(FX_QPN, FX_PSN, 200);
 	fx_poll(1);
 	fx_send_to(FX_QPN2, h, 4, 0);
@@ -83,7 +80,6 @@ TEST(no_buffer__continues_later)
 	struct rte_mbuf *all[255];
 	unsigned n = 0;
 
-	(void)state;
 	while (n < 255 && (all[n] = rte_pktmbuf_alloc(fx->e.packets)))
 		n++;
 	fx_send_write(FX_QPN, FX_PSN, FX_KEY);
@@ -108,7 +104,6 @@ TEST(no_room__continues_later)
 	struct channel *out = &fx->e.channel[CHANNEL_RESPG_TXA];
 	struct rte_mbuf *m;
 
-	(void)state;
 	fx_send_read(FX_QPN, FX_PSN, 100);
 	while (channel_room(out) > 3) {
 		m = rte_pktmbuf_alloc(fx->rx);
@@ -131,7 +126,6 @@ TEST(key_gone__naks_midway)
 {
 	uint32_t done;
 
-	(void)state;
 	fx_send_read(FX_QPN, FX_PSN, 100);
 	fx_poll(1);
 	done = fx->frame_count;
@@ -148,7 +142,6 @@ TEST(key_gone__naks_midway)
 
 TEST(key_gone__duplicate_ends_in_silence)
 {
-	(void)state;
 	fx_send_read(FX_QPN, FX_PSN, 100);
 	fx_poll(3);
 	fx_send_read(FX_QPN, FX_PSN, 100);
@@ -163,7 +156,6 @@ TEST(key_gone__duplicate_ends_in_silence)
 
 TEST(duplicate_read__replaces_its_unfinished_answer)
 {
-	(void)state;
 	fx_send_read(FX_QPN, FX_PSN, 200);
 	fx_send_write(FX_QPN, FX_PSN + 200, FX_KEY);
 	fx_poll(1);
@@ -182,7 +174,6 @@ TEST(duplicate_read__interrupts_a_later_answer)
 {
 	uint32_t done;
 
-	(void)state;
 	fx_send_read(FX_QPN, FX_PSN, 4);
 	fx_poll(1);
 	fx_send_read(FX_QPN, FX_PSN + 4, 100);
@@ -211,7 +202,6 @@ TEST(duplicate_reads__are_bounded_and_sorted)
 	uint32_t last = 0;
 	unsigned n = 0;
 
-	(void)state;
 	put_answer(RESPONSE_ACK, 500, false);
 	for (unsigned i = 0; i < 100; i++)
 		put_answer(RESPONSE_READ, 1 + i * 37 % 101, true);
@@ -234,7 +224,6 @@ TEST(duplicate_read__replaces_in_a_full_list)
 	const uint32_t full = order_others_max(fx->qp);
 	unsigned n = 0;
 
-	(void)state;
 	for (uint32_t i = 0; i < full; i++) {
 		put_answer(RESPONSE_READ, 1 + 2 * i, false);
 		put_answer(RESPONSE_ACK, 2 + 2 * i, false);
@@ -251,7 +240,6 @@ TEST(duplicate_read__replaces_in_a_full_list)
 
 TEST(qp_error__gives_up_a_read)
 {
-	(void)state;
 	fx_send_read(FX_QPN, FX_PSN, 200);
 	fx_poll(1);
 	qp_set_error(&fx->e, fx->qp);
@@ -271,7 +259,6 @@ static void close_qp(struct qp *q)
 
 TEST(qp_closed__is_released_at_once)
 {
-	(void)state;
 	fx->qp2->rq_psn = psn_add(FX_PSN, 1000);
 	fx_send_read(FX_QPN, FX_PSN, 200);
 	fx_send_read(FX_QPN2, fx->qp2->rq_psn, 100);
@@ -292,7 +279,6 @@ TEST(qp_closed__waits_for_answers_in_the_ring)
 	struct channel *out = &fx->e.channel[CHANNEL_RESPG_TXA];
 	struct rte_mbuf *m;
 
-	(void)state;
 	while (channel_room(out))
 		channel_put_one(out, rte_pktmbuf_alloc(fx->e.packets));
 	fx_send_write(FX_QPN, FX_PSN, FX_KEY);
@@ -312,7 +298,6 @@ TEST(qp_closed__inside_the_list)
 {
 	struct qp *q[3] = {fx->qp, fx->qp2, qp_at(&fx->qps, 5)};
 
-	(void)state;
 	memcpy(q[2], q[1], sizeof(*q[2]));
 	q[2]->index = 5;
 	q[2]->qpn = FX_QPN + 4;
@@ -333,7 +318,6 @@ TEST(ipv6_and_vlan__frames_are_right)
 	struct wire_path path = {
 		.is_ipv6 = true, .has_vlan = true, .vlan_tci = 5, .ttl = 3, .sport = 0xc000};
 
-	(void)state;
 	wire_template_build(&fx->qp->path[0].template, &path);
 	fx_send_write(FX_QPN, FX_PSN, FX_KEY);
 	fx_send_read(FX_QPN, FX_PSN + 1, 3);
@@ -347,7 +331,6 @@ TEST(ipv6_and_vlan__frames_are_right)
 /* The fixture looks for the mark. */
 TEST(icrc__is_omitted)
 {
-	(void)state;
 	fx->e.settings.icrc = ICRC_NEVER;
 	fx->qp->mtu_bytes = 1024;
 	fx_send_write(FX_QPN, FX_PSN, FX_KEY);

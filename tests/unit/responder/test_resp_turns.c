@@ -47,7 +47,6 @@ static struct qp *more_qp(unsigned i)
 
 TEST(turn__is_a_quantum)
 {
-	(void)state;
 	fx->qp2->rq_psn = 1000;
 	fx_send_read(FX_QPN, FX_PSN, 10);
 	fx_send_read(FX_QPN2, 1000, 6);
@@ -63,7 +62,6 @@ TEST(turn__is_a_quantum)
 /* And a packet that goes beyond it is its last. */
 TEST(turn__ends_with_the_packet_that_exceeds_it)
 {
-	(void)state;
 	fx->e.settings.quantum_bytes = FX_MTU + 1;
 	fx->qp2->rq_psn = 1000;
 	fx_send_read(FX_QPN, FX_PSN, 8);
@@ -77,7 +75,6 @@ TEST(turn__ends_with_the_packet_that_exceeds_it)
 
 TEST(turn__continues_where_there_was_no_room)
 {
-	(void)state;
 	fx->qp2->rq_psn = 1000;
 	fx_send_read(FX_QPN, FX_PSN, 16);
 	assert_int_equal(poll_with_room(1), 1);
@@ -94,7 +91,6 @@ TEST(turn__of_a_qp_that_leaves_is_nobody_elses)
 {
 	struct qp *third = more_qp(0);
 
-	(void)state;
 	fx->qp2->rq_psn = 1000;
 	third->rq_psn = 2000;
 	fx_send_read(FX_QPN, FX_PSN, 16);
@@ -114,7 +110,6 @@ TEST(turn__of_a_qp_that_leaves_is_nobody_elses)
 /* It must be in no list when its number is free for another one. */
 TEST(leave__from_behind_one_that_waits_for_room)
 {
-	(void)state;
 	fx_send_read(FX_QPN, FX_PSN, 16);
 	fx_send_read(FX_QPN2, FX_PSN, 16);
 	assert_int_equal(poll_with_room(2), 2);
@@ -130,7 +125,6 @@ TEST(leave__from_behind_one_that_waits_for_room)
 
 TEST(answers__of_a_queue_pair_that_is_reset_are_dropped)
 {
-	(void)state;
 	fx_send_read(FX_QPN, FX_PSN, 16);
 	assert_int_equal(poll_with_room(1), 1);
 	fx->qp->state = QP_RST; /* and nothing has looked at it yet */
@@ -141,7 +135,6 @@ TEST(answers__of_a_queue_pair_that_is_reset_are_dropped)
 
 TEST(answers__of_a_former_number_are_dropped)
 {
-	(void)state;
 	fx_send_read(FX_QPN, FX_PSN, 16);
 	assert_int_equal(poll_with_room(1), 1);
 	fx->qp->qpn = FX_QPN + 0x10000;
@@ -152,7 +145,6 @@ TEST(answers__of_a_former_number_are_dropped)
 
 TEST(answers__in_the_ring_are_dropped_after_a_reset)
 {
-	(void)state;
 	fx_send_write(FX_QPN, FX_PSN, FX_KEY);
 	assert_int_equal(poll_with_room(0), 0);
 	fx->qp->state = QP_RST;
@@ -162,7 +154,6 @@ TEST(answers__in_the_ring_are_dropped_after_a_reset)
 
 TEST(answers__leave_in_rtr)
 {
-	(void)state;
 	fx->qp->state = QP_RTR;
 	fx_send_read(FX_QPN, FX_PSN, 16);
 	assert_int_equal(poll_with_room(10), 10);
@@ -176,7 +167,6 @@ TEST(answers__leave_in_rtr)
 /* The NAK is still in the ring, the QP in ERR already. */
 TEST(c9_087__a_read_before_a_nak_is_answered)
 {
-	(void)state;
 	fx_send_read(FX_QPN, FX_PSN, 6);
 	fx_send_write(FX_QPN, FX_PSN + 6, 0x99);
 	assert_int_equal(poll_with_room(1), 1);
@@ -190,7 +180,6 @@ TEST(c9_087__a_read_before_a_nak_is_answered)
 /* It ends with one NAK, its own, and the client hears of one error. */
 TEST(c9_100__a_read_fails_before_a_nak)
 {
-	(void)state;
 	fx_send_read(FX_QPN, FX_PSN, 100);
 	fx_send_write(FX_QPN, FX_PSN + 100, 0x99);
 	assert_int_equal(poll_with_room(4), 4);
@@ -207,7 +196,6 @@ TEST(c9_100__a_read_fails_before_a_nak)
 /* In ERR what waits behind a READ is worth nothing, unless it is the NAK that ends it all. */
 TEST(error__an_ack_at_the_end_does_not_keep_a_read)
 {
-	(void)state;
 	fx_send_read(FX_QPN, FX_PSN, 16);
 	fx_send_write(FX_QPN, FX_PSN + 16, FX_KEY);
 	assert_int_equal(poll_with_room(2), 2);
@@ -229,7 +217,6 @@ TEST(room__is_shared_by_reads_and_short_answers)
 {
 	unsigned acks = 0;
 
-	(void)state;
 	fx->qp2->rq_psn = 1000;
 	fx_send_read(FX_QPN, FX_PSN, 16);
 	assert_int_equal(poll_with_room(1), 1);
@@ -243,7 +230,6 @@ TEST(room__is_shared_by_reads_and_short_answers)
 
 TEST(room__is_all_for_short_answers_without_reads)
 {
-	(void)state;
 	fx->qp2->rq_psn = 1000;
 	put_acks(1000, 8);
 	assert_int_equal(poll_with_room(5), 5);
@@ -253,7 +239,6 @@ TEST(room__is_all_for_short_answers_without_reads)
 /* An unsolicited ACK acknowledges everything: it must not overtake those in the ring. */
 TEST(c9_101__credits_wait_for_what_is_in_the_ring)
 {
-	(void)state;
 	fx->e.settings.e2e_credits = true;
 	fx->qp->srq = NULL;
 	fx->qp2->rq = NULL;
@@ -275,7 +260,6 @@ TEST(c9_101__credits_wait_for_what_is_in_the_ring)
 
 TEST(idle__takes_no_buffers)
 {
-	(void)state;
 	fx_poll(3);
 	assert_int_equal(responder_stock(&fx->e), 0);
 	assert_int_equal(rte_mempool_in_use_count(fx->e.packets), 0);
@@ -301,7 +285,6 @@ static unsigned get_count(const struct rte_mempool *p)
 
 static int alloc_nothing(struct rte_mempool *p)
 {
-	(void)p;
 	return 0;
 }
 
@@ -313,7 +296,6 @@ TEST(stock__one_by_one_is_as_many_as_are_wanted)
 						   .dequeue = dequeue_one,
 						   .get_count = get_count};
 
-	(void)state;
 	real_ops = fx->e.packets->ops_index;
 	fx->e.packets->ops_index = rte_mempool_register_ops(&ops);
 	fx_send_write(FX_QPN, FX_PSN, FX_KEY);
@@ -329,7 +311,6 @@ TEST(answers__hold_no_packet)
 {
 	uint32_t psn = FX_PSN;
 
-	(void)state;
 	fx->qp->max_dest_rd_atomic = READS_MAX;
 	for (unsigned i = 0; i < READS_MAX; i++, psn = psn_add(psn, 8)) {
 		fx_send_read(FX_QPN, psn, 8);

@@ -14,7 +14,6 @@ static void use_queue(uint32_t entries, uint32_t stride)
 
 TEST(open__nothing_posted_or_no_queue)
 {
-	(void)state;
 	use_queue(4, 64);
 	assert_int_equal(rwm_open(c, fx->qp), RWM_INVALID_WQE);
 	fx->record.rq_posted = 4;
@@ -27,7 +26,6 @@ TEST(open__fetches_what_is_posted_and_never_wraps)
 {
 	struct qp *q = fx->qp;
 
-	(void)state;
 	use_queue(4, 64);
 	for (unsigned i = 0; i < 3; i++)
 		fx_post_simple(0, i + 1);
@@ -55,7 +53,6 @@ TEST(open__largest_descriptor_has_thirty_entries)
 	struct rwm_entry entry;
 	struct qp *q = fx->qp;
 
-	(void)state;
 	use_queue(4, 512);
 	for (unsigned i = 0; i < SGE_MAX; i++)
 		d[i] = (struct wqe_data){.length = 10, .lkey = FX_KEY, .addr = FX_VA + 100 * i};
@@ -79,7 +76,6 @@ TEST(fetch_entry__end_of_the_stride_is_an_end)
 	const struct wqe_data d[3] = {{1, FX_KEY, FX_VA}, {2, FX_KEY, FX_VA}, {3, FX_KEY, FX_VA}};
 	struct rwm_entry entry;
 
-	(void)state;
 	use_queue(4, 64);
 	fx_post(3, d); /* next unit and three: no terminator */
 	fx_post_simple(0, 100);
@@ -100,7 +96,6 @@ TEST(fetch_entry__nothing_counts_behind_the_terminator)
 		{7, FX_KEY, FX_VA}, {0, 0, 0}, {WQE_INLINE | 9, FX_KEY, FX_VA}, {9, FX_KEY, FX_VA}};
 	struct rwm_entry entry;
 
-	(void)state;
 	use_queue(2, 128);
 	fx_post(4, d);
 	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
@@ -117,7 +112,6 @@ TEST(fetch_entry__zero_in_part_is_no_end)
 		{0, FX_KEY, 0}, {0, 0, FX_VA}, {7, 0, 0}, {0, FX_KEY, FX_VA}, {9, FX_KEY, FX_VA}};
 	struct rwm_entry entry;
 
-	(void)state;
 	use_queue(2, 128);
 	fx_post(5, d);
 	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
@@ -134,7 +128,6 @@ TEST(fetch_entry__zero_in_part_is_no_end)
 /* The client takes its count back while a message has a descriptor: nothing is left to promise. */
 TEST(available__count_goes_back_while_one_is_open)
 {
-	(void)state;
 	use_queue(4, 64);
 	fx_post_simple(0, 100);
 	assert_int_equal(rwm_available(fx->qp), 1);
@@ -152,7 +145,6 @@ TEST(rewind__starts_the_descriptor_again)
 {
 	struct rwm_entry entry;
 
-	(void)state;
 	use_queue(4, 64);
 	fx_post_simple(0, 100);
 	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
@@ -166,7 +158,6 @@ TEST(rewind__starts_the_descriptor_again)
 
 TEST(open__client_changes_memory_after_the_fetch)
 {
-	(void)state;
 	use_queue(4, 64);
 	fx_post_simple(0, 100);
 	fx_post_simple(0, 200);
@@ -179,7 +170,6 @@ TEST(open__client_changes_memory_after_the_fetch)
 
 TEST(open__refuses_a_count_beyond_the_queue)
 {
-	(void)state;
 	use_queue(4, 64);
 	fx->record.rq_posted = 5;
 	assert_int_equal(rwm_open(c, fx->qp), RWM_BAD_QUEUE);
@@ -190,7 +180,6 @@ TEST(open__refuses_a_count_beyond_the_queue)
 
 TEST(open__counts_wrap)
 {
-	(void)state;
 	use_queue(4, 64);
 	fx->record.rq_posted = fx->qp->rwm.consumed = fx->qp->rwm.fetched = UINT32_MAX;
 	fx_post_simple(0, 11);

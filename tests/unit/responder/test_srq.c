@@ -61,7 +61,6 @@ static void assert_cqe(uint32_t qpn, uint8_t opcode, uint32_t error, uint32_t ta
 
 TEST(open__takes_one_and_never_ahead)
 {
-	(void)state;
 	use_srq();
 	assert_int_equal(rwm_open(c, fx->qp), RWM_INVALID_WQE);
 	for (uint32_t i = 0; i < 3; i++)
@@ -88,7 +87,6 @@ TEST(open__takes_one_and_never_ahead)
 
 TEST(open__place_is_free_once_taken)
 {
-	(void)state;
 	use_srq();
 	post(0, 11);
 	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
@@ -107,7 +105,6 @@ TEST(open__place_is_free_once_taken)
 
 TEST(open__counts_wrap)
 {
-	(void)state;
 	use_srq();
 	record.posted = srq.consumed = UINT32_MAX;
 	fx->qp->rwm.consumed = fx->qp->rwm.fetched = UINT32_MAX;
@@ -123,7 +120,6 @@ TEST(open__counts_wrap)
 
 TEST(rewind__keeps_it_for_the_next_message)
 {
-	(void)state;
 	use_srq();
 	post(0, 100);
 	post(0, 200);
@@ -139,7 +135,6 @@ TEST(rewind__keeps_it_for_the_next_message)
 
 TEST(open__impossible_count_ends_the_srq_for_good)
 {
-	(void)state;
 	use_srq();
 	post(0, 100);
 	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
@@ -155,7 +150,6 @@ TEST(open__impossible_count_ends_the_srq_for_good)
 
 TEST(limit__event_once_when_fewer_are_left)
 {
-	(void)state;
 	use_srq();
 	for (uint32_t i = 0; i < ENTRIES; i++)
 		post(0, 10);
@@ -182,7 +176,6 @@ static void send(uint32_t qpn, uint8_t opcode, uint32_t n, uint32_t bytes)
 
 TEST(message__completes_with_its_tag_and_promises_no_credits)
 {
-	(void)state;
 	use_srq();
 	fx->e.settings.e2e_credits = true;
 	post(0, 1000);
@@ -201,7 +194,6 @@ TEST(message__completes_with_its_tag_and_promises_no_credits)
 
 TEST(message__keys_are_of_the_srqs_domain)
 {
-	(void)state;
 	use_srq();
 	fx->qp->pd = FX_PD + 1;
 	post(0, 1000);
@@ -217,7 +209,6 @@ TEST(message__keys_are_of_the_srqs_domain)
 
 TEST(message__none_posted_is_rnr)
 {
-	(void)state;
 	use_srq();
 	send(FX_QPN, WIRE_RC_SEND_ONLY, 0, 100);
 	fx_poll(2);
@@ -233,7 +224,6 @@ TEST(message__bad_descriptor_hurts_its_taker_alone)
 {
 	struct wqe_data inlined = {.length = WQE_INLINE | 8, .lkey = 1, .addr = 1};
 
-	(void)state;
 	use_srq();
 	post(0, 1000);
 	memcpy(fx->rq + WQE_UNIT_BYTES, &inlined, sizeof(inlined));
@@ -250,7 +240,6 @@ TEST(message__bad_descriptor_hurts_its_taker_alone)
 
 TEST(message__impossible_count_fails_the_queue_pair)
 {
-	(void)state;
 	use_srq();
 	record.posted = UINT32_MAX;
 	send(FX_QPN, WIRE_RC_SEND_ONLY, 0, 100);
@@ -265,7 +254,6 @@ TEST(message__impossible_count_fails_the_queue_pair)
 
 TEST(flush__gives_back_what_it_holds_then_says_it_was_the_last)
 {
-	(void)state;
 	use_srq();
 	post(0, 1000);
 	post(0, 1000);
@@ -288,7 +276,6 @@ TEST(flush__gives_back_what_it_holds_then_says_it_was_the_last)
 
 TEST(wake__of_one_that_receives_is_not_its_last)
 {
-	(void)state;
 	use_srq();
 	post(0, 1000);
 	send(FX_QPN, WIRE_RC_SEND_FIRST, 0, FX_MTU);
@@ -304,7 +291,6 @@ TEST(wake__of_one_that_receives_is_not_its_last)
 /* The CEU moves it to ERR only to reset or destroy it. */
 TEST(flush__says_nothing_of_one_that_goes)
 {
-	(void)state;
 	use_srq();
 	post(0, 1000);
 	send(FX_QPN, WIRE_RC_SEND_FIRST, 0, FX_MTU);
@@ -319,7 +305,6 @@ TEST(flush__says_nothing_of_one_that_goes)
 
 TEST(flush__after_a_failure_the_open_one_completes_first)
 {
-	(void)state;
 	use_srq();
 	post(0, 100);
 	send(FX_QPN, WIRE_RC_SEND_ONLY, 0, 200); /* longer than its buffer */
@@ -336,7 +321,6 @@ TEST(flush__waits_for_its_turn)
 {
 	unsigned polls = 0;
 
-	(void)state;
 	use_srq();
 	fx->qp2->srq = NULL;
 	fx->qp2->rq = fx->rq;

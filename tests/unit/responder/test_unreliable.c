@@ -14,7 +14,6 @@ static void as_ud(void)
 
 TEST(uc_send_and_write__executed_without_an_answer)
 {
-	(void)state;
 	as_uc();
 	fx_post_simple(0, 1000);
 	fx_post_simple(0, 1000);
@@ -33,7 +32,6 @@ TEST(uc_send_and_write__executed_without_an_answer)
 
 TEST(uc_gap__drops_until_the_next_first_and_reuses_the_receive)
 {
-	(void)state;
 	as_uc();
 	fx_post_simple(0, 1000);
 	fx_send(FX_MTU, 1, .opcode = WIRE_UC_SEND_FIRST, .psn = FX_PSN);
@@ -51,7 +49,6 @@ TEST(uc_gap__drops_until_the_next_first_and_reuses_the_receive)
 
 TEST(uc_gap__first_midway_begins_a_new_message)
 {
-	(void)state;
 	as_uc();
 	fx_send(FX_MTU, 1, .opcode = WIRE_UC_WRITE_FIRST, .psn = FX_PSN, .va = FX_VA,
 		.rkey = FX_KEY, .dma_len = 2 * FX_MTU);
@@ -67,7 +64,6 @@ TEST(uc_gap__first_midway_begins_a_new_message)
 /* The message is given up for good: nothing that comes late may go into its buffer. */
 TEST(uc_gap__the_missing_packet_comes_late)
 {
-	(void)state;
 	as_uc();
 	fx_post_simple(0, 1000);
 	fx_send(FX_MTU, 1, .opcode = WIRE_UC_SEND_FIRST, .psn = FX_PSN);
@@ -82,7 +78,6 @@ TEST(uc_gap__the_missing_packet_comes_late)
 
 TEST(uc__last_without_a_first)
 {
-	(void)state;
 	as_uc();
 	fx_send(5, 3, .opcode = WIRE_UC_WRITE_ONLY, .psn = FX_PSN, .va = FX_VA, .rkey = FX_KEY,
 		.dma_len = 5);
@@ -95,7 +90,6 @@ TEST(uc__last_without_a_first)
 /* A packet that is refused costs its message: what follows must not complete it. */
 TEST(uc__refused_midway)
 {
-	(void)state;
 	as_uc();
 	fx_post_simple(0, 1000);
 	fx_send(FX_MTU, 1, .opcode = WIRE_UC_SEND_FIRST, .psn = FX_PSN);
@@ -113,7 +107,6 @@ TEST(uc__refused_midway)
 
 TEST(uc__no_receive_posted)
 {
-	(void)state;
 	as_uc();
 	fx_send(FX_MTU, 1, .opcode = WIRE_UC_SEND_FIRST, .psn = FX_PSN);
 	fx_send(5, 1, .opcode = WIRE_UC_SEND_LAST, .psn = FX_PSN + 1);
@@ -126,7 +119,6 @@ TEST(uc__no_receive_posted)
 
 TEST(uc__refused_requests_are_dropped)
 {
-	(void)state;
 	as_uc();
 	fx_post_simple(0, 10);
 	fx_send(8, 1, .opcode = WIRE_UC_WRITE_ONLY, .psn = FX_PSN, .va = FX_VA, .rkey = 0x99,
@@ -153,7 +145,6 @@ TEST(uc__local_error_ends_the_qp)
 {
 	const struct wqe_data d = {.length = 100, .lkey = 0x99, .addr = FX_VA};
 
-	(void)state;
 	as_uc();
 	fx_post(1, &d);
 	fx_send(8, 1, .opcode = WIRE_UC_SEND_ONLY, .psn = FX_PSN);
@@ -178,7 +169,6 @@ TEST(ud_send__grh_of_ipv4)
 {
 	static const uint8_t zeros[20];
 
-	(void)state;
 	as_ud();
 	fx->keep_rx = true;
 	fx_post_simple(0, 100);
@@ -196,7 +186,6 @@ TEST(ud_send__grh_of_ipv4)
 
 TEST(ud_send__grh_of_ipv6)
 {
-	(void)state;
 	as_ud();
 	fx->ipv6 = true;
 	fx_post_simple(0, 100);
@@ -212,7 +201,6 @@ TEST(ud_send__grh_of_ipv6)
 
 TEST(ud_send__dropped)
 {
-	(void)state;
 	as_ud();
 	fx_send(7, 6, .opcode = WIRE_UD_SEND_ONLY, .qkey = 0x11111111, .src_qp = 0x55);
 	fx_poll(1);
@@ -233,7 +221,6 @@ TEST(ud_send__dropped)
 
 TEST(ud_send__reserved_opcode)
 {
-	(void)state;
 	as_ud();
 	fx_post_simple(0, 100);
 	fx->qp->qkey = 0; /* the parser's result for an unknown header */
@@ -245,7 +232,6 @@ TEST(ud_send__reserved_opcode)
 
 TEST(ud_send__the_first_one_is_no_connection)
 {
-	(void)state;
 	as_ud();
 	fx->qp->state = QP_RTR;
 	fx_post_simple(0, 100);
@@ -260,7 +246,6 @@ TEST(ud_send__no_memory_for_the_grh)
 {
 	const struct wqe_data d = {.length = 100, .lkey = 0x99, .addr = FX_VA};
 
-	(void)state;
 	as_ud();
 	fx_post(1, &d);
 	fx_send(0, 6, .opcode = WIRE_UD_SEND_ONLY, .qkey = 0x11111111, .src_qp = 0x55);

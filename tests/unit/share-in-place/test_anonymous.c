@@ -57,7 +57,6 @@ TEST(mapping__is_shared_by_parent_and_child)
 	struct view v = view_get(at, BYTES, true);
 	pid_t child;
 
-	(void)state;
 	assert_true(has_a_file(at));
 	for (int i = 0; i < BYTES; i++)
 		assert_int_equal(at[i], 0);
@@ -78,7 +77,6 @@ TEST(advice__means_what_it_did)
 {
 	uint8_t *at = map(BYTES, MAP_NORESERVE | MAP_POPULATE);
 
-	(void)state;
 	fill(at, BYTES, 1);
 	assert_int_equal(madvise(at, BYTES, MADV_DONTNEED), 0);
 	check(at, BYTES, 1); /* the file has it */
@@ -93,7 +91,6 @@ TEST(descriptor__goes_with_the_last_mapping)
 	uint8_t *at = map(PAGE, 0), *gap;
 	unsigned int before;
 
-	(void)state;
 	munmap(at, PAGE);
 	before = open_descriptors();
 	/* in parts */
@@ -128,7 +125,6 @@ TEST(descriptor__closed_by_the_program)
 	uint8_t *at;
 	pid_t child = fork();
 
-	(void)state;
 	if (child == 0) {
 		at = map(BYTES, 0);
 		CHILD_IF(close_range(3, ~0u, 0));
@@ -149,7 +145,6 @@ TEST(refusals__are_the_kernels)
 	uint8_t *at = map(BYTES, 0);
 	struct rlimit was;
 
-	(void)state;
 	assert_true(mmap(NULL, 0, RW, SHARED, -1, 0) == MAP_FAILED && errno == EINVAL);
 	assert_true(mmap(NULL, PAGE, RW, SHARED, -1, 1) == MAP_FAILED && errno == EINVAL);
 	assert_true(mmap(at + 1, PAGE, RW, SHARED | MAP_FIXED, -1, 0) == MAP_FAILED &&
@@ -174,7 +169,6 @@ TEST(many__all_of_them_work)
 	static uint8_t *at[MANY];
 	const unsigned int before = open_descriptors();
 
-	(void)state;
 	for (int i = 0; i < MANY; i++) {
 		at[i] = map(PAGE, 0);
 		fill(at[i], PAGE, (unsigned int)i);
@@ -195,7 +189,6 @@ TEST(segment__is_named)
 	struct sharing *s = NULL;
 	pid_t child = fork();
 
-	(void)state;
 	shmctl(id, IPC_RMID, NULL);
 	if (child == 0) {
 		become_ordinary();
@@ -216,7 +209,6 @@ TEST(huge__where_there_are_some)
 	const size_t huge = 2 << 20;
 	uint8_t *at = mmap(NULL, huge, RW, SHARED | MAP_HUGETLB, -1, 0);
 
-	(void)state;
 	if (at == MAP_FAILED)
 		skip();
 	over_a_fork(at, huge);

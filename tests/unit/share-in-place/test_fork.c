@@ -33,7 +33,6 @@ TEST(child__has_its_own)
 	int stored[2];
 	char byte;
 
-	(void)state;
 	for (int round = 0; round < 10; round++) {
 		pid_t child;
 
@@ -110,7 +109,6 @@ TEST(stack__while_the_daemon_writes)
 	struct view v;
 	pthread_t t;
 
-	(void)state;
 	v = view_get((const void *)words, sizeof(words), true);
 	stop = false;
 	assert_int_equal(pthread_create(&t, NULL, daemon_writes, &v), 0);
@@ -154,7 +152,6 @@ TEST(child__killed_at_any_moment)
 		mmap(NULL, 8 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct view v;
 
-	(void)state;
 	memset(at, 1, 8 << 20);
 	v = view_get(at, 8 << 20, true);
 	for (int i = 0; i < 20; i++) {
@@ -179,7 +176,6 @@ TEST(spawn__needs_nothing)
 	struct view h = view_get(heap, 1000, true), s = view_get(stack, 100, true);
 	pid_t child;
 
-	(void)state;
 	for (int i = 0; i < 10; i++) {
 		assert_int_equal(posix_spawnp(&child, "true", NULL, NULL, argv, environ), 0);
 		wait_for(child);
@@ -211,7 +207,6 @@ TEST(others__store_on)
 	struct view v = view_get(words, 8000, true);
 	pthread_t t;
 
-	(void)state;
 	stop = false;
 	assert_int_equal(pthread_create(&t, NULL, store, words), 0);
 	for (int i = 0; i < 50; i++) {

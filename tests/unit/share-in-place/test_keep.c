@@ -53,7 +53,6 @@ TEST(again__lies_where_it_was)
 	const uint64_t offset = share(at, BYTES);
 	struct view v = view_get(at + PAGE + 7, PAGE, true);
 
-	(void)state;
 	assert_int_equal(v.s->pieces[0].offset, offset + PAGE);
 	check(at, BYTES, 1);
 	fill(at + PAGE + 7, PAGE, 1);
@@ -69,7 +68,6 @@ TEST(dropped__reads_as_zeroes)
 {
 	static const int advice[] = {MADV_DONTNEED, MADV_FREE};
 
-	(void)state;
 	for (unsigned int i = 0; i < 2; i++) {
 		uint8_t *at = kept(1);
 
@@ -95,7 +93,6 @@ TEST(dropped__with_a_hole)
 {
 	uint8_t *at = kept(1);
 
-	(void)state;
 	munmap(at + BYTES / 2, BYTES / 2);
 	assert_true(madvise(at, BYTES, MADV_DONTNEED) < 0 && errno == ENOMEM);
 	assert_int_equal(at[5], 0);
@@ -117,7 +114,6 @@ TEST(dropped__while_it_becomes_private)
 	pthread_t other;
 	bool done = false;
 
-	(void)state;
 	assert_int_equal(pthread_create(&other, NULL, reclaim_always, &done), 0);
 	for (int i = 0; i < 2000; i++) {
 		uint8_t *at = map();
@@ -136,7 +132,6 @@ TEST(locked__is_not_dropped)
 {
 	uint8_t *at = kept(1);
 
-	(void)state;
 	if (mlock(at, BYTES) || madvise(at, BYTES, MADV_DONTNEED) == 0)
 		skip(); /* not allowed, or a sanitizer's mlock() */
 	assert_int_equal(errno, EINVAL);
@@ -150,7 +145,6 @@ TEST(advice__about_other_memory)
 	int fd = memfd_create("other", MFD_CLOEXEC);
 	uint8_t *at, *pool_is_there = kept(1);
 
-	(void)state;
 	assert_int_equal(ftruncate(fd, BYTES), 0);
 	at = mmap(NULL, BYTES, RW, MAP_SHARED, fd, 0);
 	fill(at, BYTES, 1);
@@ -166,7 +160,6 @@ TEST(unmapped__is_freed)
 {
 	uint8_t *at = kept(1), *there = map();
 
-	(void)state;
 	munmap(at, BYTES / 2);
 	assert_int_equal(idle.bytes, BYTES);
 	munmap(at + BYTES / 2, BYTES / 2);
@@ -199,7 +192,6 @@ TEST(unmapped__in_part)
 {
 	uint8_t *at = kept(1);
 
-	(void)state;
 	assert_true(mremap(at, BYTES, BYTES / 2, 0) == at);
 	assert_int_equal(pool_bytes(), BYTES / 2);
 	munmap(at + 4 * PAGE, 4 * PAGE);
@@ -219,7 +211,6 @@ TEST(moved__leaves_fresh_memory)
 	uint8_t *at = kept(1);
 	uint8_t *to = mremap(at, BYTES, BYTES, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL);
 
-	(void)state;
 	if (to == MAP_FAILED)
 		skip(); /* before Linux 5.13 */
 	check(to, BYTES, 1);
@@ -238,7 +229,6 @@ TEST(pool__closed_by_the_program)
 {
 	pid_t child = fork(), grandchild;
 
-	(void)state;
 	if (child == 0) {
 		uint8_t *at = kept(1), *more;
 
@@ -267,7 +257,6 @@ TEST(file_size__limited_later)
 	const struct rlimit little = {.rlim_cur = PAGE, .rlim_max = PAGE};
 	pid_t child = fork();
 
-	(void)state;
 	if (child == 0) {
 		uint8_t *at = kept(1), *more = map();
 		struct sharing *s = NULL;
@@ -287,7 +276,6 @@ TEST(limit__the_oldest_go)
 {
 	uint8_t *at[4];
 
-	(void)state;
 	sharing_keep_max = 3 * BYTES;
 	for (unsigned int i = 0; i < 3; i++)
 		at[i] = kept(i);
@@ -309,7 +297,6 @@ TEST(many__are_limited_in_number)
 	uint8_t *at = mmap(NULL, 2 * MANY * PAGE, RW, PRIVATE, -1, 0);
 	size_t heap;
 
-	(void)state;
 	for (int i = 0; i < MANY; i++) {
 		at[2 * i * PAGE] = (uint8_t)i;
 		share(at + 2 * i * PAGE, PAGE);
@@ -330,7 +317,6 @@ TEST(fork__makes_it_private)
 	uint8_t *at = kept(1);
 	pid_t child = fork();
 
-	(void)state;
 	if (child == 0) {
 		check(at, BYTES, 1);
 		fill(at, BYTES, 2);
@@ -348,7 +334,6 @@ TEST(small_ones__lie_side_by_side)
 	static uint8_t data[40 * PAGE] __attribute__((aligned(PAGE))) = {1};
 	struct view v[20];
 
-	(void)state;
 	fill(data, sizeof(data), 1);
 	for (int i = 0; i < 20; i++)
 		v[i] = view_get(data + 2 * i * PAGE, PAGE, true);
@@ -370,7 +355,6 @@ TEST(stack__is_not_kept)
 {
 	uint8_t here[3 * PAGE];
 
-	(void)state;
 	fill(here, sizeof(here), 1);
 	share(here, sizeof(here));
 	assert_false(is_shared(here));
@@ -379,7 +363,6 @@ TEST(stack__is_not_kept)
 
 TEST(not_interposed__nothing_is_kept)
 {
-	(void)state;
 	assert_true(interposed());
 	sharing_keep_max = 0;
 	for (int i = 0; i < 2; i++) {

@@ -41,7 +41,6 @@ TEST(anonymous__there_and_back)
 {
 	uint8_t *at = map(64 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 
-	(void)state;
 	private_there_and_back(at, 64 * PAGE);
 	private_there_and_back(at + 3, 1);
 	private_there_and_back(at + PAGE - 1, 2);
@@ -56,7 +55,6 @@ TEST(anonymous__there_and_back)
 
 TEST(data_and_bss__there_and_back)
 {
-	(void)state;
 	private_there_and_back(data + 7, 2 * PAGE);
 	private_there_and_back(bss + 7, 2 * PAGE);
 	private_there_and_back(data, 1);
@@ -68,7 +66,6 @@ TEST(heap__small_ones_share_pages)
 	uint8_t *at[N];
 	struct view v[N];
 
-	(void)state;
 	for (unsigned int i = 0; i < N; i++) {
 		at[i] = malloc(BYTES);
 		fill(at[i], BYTES, i);
@@ -95,7 +92,6 @@ TEST(heap__realloc_free_trim_calloc)
 	uint8_t *at = malloc(100000), *big = malloc(1 << 20), *again;
 	struct view v;
 
-	(void)state;
 	fill(at, 100000, 1);
 	v = view_get(at, 100000, true);
 	at = realloc(at, 120000); /* while it is registered */
@@ -129,7 +125,6 @@ TEST(overlapping__any_order)
 	uint8_t *at = map(32 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	struct view a, b, c;
 
-	(void)state;
 	for (int order = 0; order < 3; order++) {
 		fill(at, 32 * PAGE, 0);
 		a = view_get(at, 10 * PAGE, true);
@@ -159,7 +154,6 @@ TEST(same__twice)
 	uint8_t *at = map(PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	struct view a = view_get(at, PAGE, true), b = view_get(at, PAGE, true);
 
-	(void)state;
 	assert_int_equal(a.s->pieces[0].offset, b.s->pieces[0].offset);
 	view_put(&a);
 	assert_true(is_shared(at));
@@ -176,7 +170,6 @@ TEST(read_only__is_not_for_writing)
 	struct sharing *s;
 	struct view v;
 
-	(void)state;
 	fill(at, 2 * PAGE, 1);
 	assert_int_equal(mprotect(at, PAGE, PROT_READ), 0);
 	assert_int_equal(sharing_get(at, 2 * PAGE, true, &s), -EFAULT);
@@ -207,7 +200,6 @@ TEST(nothing__is_refused)
 	uint8_t *at = map(8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	struct sharing *s;
 
-	(void)state;
 	assert_int_equal(sharing_get(at, 0, true, &s), -EINVAL);
 	assert_int_equal(sharing_get(at, SIZE_MAX - 100, true, &s), -EINVAL);
 	assert_int_equal(sharing_get((void *)-100l, 50, true, &s), -EINVAL);
@@ -228,7 +220,6 @@ TEST(private_file__there_and_back)
 	uint8_t *at;
 	char byte = 1;
 
-	(void)state;
 	unlink(path);
 	for (int i = 0; i < 4 * PAGE; i++)
 		assert_int_equal(pwrite(fd, &byte, 1, i), 1);
@@ -270,7 +261,6 @@ TEST(shared__passed_on)
 	int fd = memfd_create("theirs", MFD_CLOEXEC);
 	uint8_t *at;
 
-	(void)state;
 	assert_int_equal(ftruncate(fd, 4 * PAGE), 0);
 	at = map(4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
 	shared__passes_on_the_file(at, 4 * PAGE);
@@ -308,7 +298,6 @@ TEST(mixed__pieces_in_order)
 	uint8_t *at = map(12 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	struct view v;
 
-	(void)state;
 	assert_int_equal(ftruncate(fd, 4 * PAGE), 0);
 	assert_true(mmap(at + 4 * PAGE, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
 			 fd, 0) != MAP_FAILED);
@@ -330,7 +319,6 @@ TEST(gone__is_left_alone)
 	struct view v = view_get(at, 8 * PAGE, true);
 	uint8_t *elsewhere;
 
-	(void)state;
 	/* mapped anew in the middle, and moved, and unmapped */
 	assert_true(mmap(at + 2 * PAGE, PAGE, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED);
@@ -370,7 +358,6 @@ TEST(locked__stays_locked)
 	unsigned long before;
 	struct view v;
 
-	(void)state;
 	if (mlock(at, 4 * PAGE) || !kilobytes_locked())
 		skip(); /* not allowed, or a sanitizer's mlock() */
 	before = kilobytes_locked();
@@ -386,7 +373,6 @@ TEST(stack__of_this_thread)
 	uint8_t here[3 * PAGE];
 	struct view v;
 
-	(void)state;
 	fill(here, sizeof(here), 1);
 	for (unsigned int i = 1; i < 9; i += 2) {
 		v = view_get(here, sizeof(here), true);
@@ -425,7 +411,6 @@ TEST(stack__grows_while_shared)
 	uint8_t here[PAGE] = {0};
 	struct view v = view_get(here, sizeof(here), true);
 
-	(void)state;
 	assert_true(deep(600) != 1);
 	fill(here, sizeof(here), 3);
 	both_ways(&v, here, sizeof(here), 3);
@@ -442,7 +427,6 @@ TEST(huge__private_and_shared)
 	int fd = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB);
 	struct view v;
 
-	(void)state;
 	if (at == MAP_FAILED || fd < 0)
 		skip();
 	fill(at, 2 * huge, 1);
@@ -472,7 +456,6 @@ TEST(huge__private_and_shared)
 
 static int with_text(void **state)
 {
-	(void)state;
 	vma_only_text = true;
 	return 0;
 }

@@ -45,7 +45,6 @@ static void *store_by_read(void *arg)
 	uint64_t n = 0, word;
 	int pair[2];
 
-	(void)arg;
 	assert_int_equal(pipe(pair), 0);
 	while (!stop) {
 		for (size_t i = STORERS; i < WORDS && !stop; i += STORERS + 1) {
@@ -105,7 +104,6 @@ static void *bear(void *arg)
 	uint8_t *at = (uint8_t *)memory + PAGES * PAGE + 64;
 	pthread_t t;
 
-	(void)arg;
 	while (!stop) {
 		uint8_t before = *at;
 
@@ -123,7 +121,6 @@ TEST(swaps__lose_no_store)
 	uint8_t n = 1, zero = 0;
 	int fd[2];
 
-	(void)state;
 	assert_int_equal(pipe(fd), 0);
 	memory = mmap(NULL, (PAGES + 2) * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 		      -1, 0);
@@ -177,7 +174,6 @@ TEST(workers__are_held)
 	static uint64_t words[1000];
 	pthread_t t;
 
-	(void)state;
 	stop = false;
 	assert_int_equal(pthread_create(&t, NULL, work, words), 0);
 	for (int i = 0; i < 300; i++) {
@@ -214,7 +210,6 @@ TEST(sharers__at_the_same_time)
 	uint8_t *at = malloc(1000);
 	pthread_t t[3];
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(pthread_create(&t[i], NULL, share_often, at + i * 300), 0);
 	for (int i = 0; i < 3; i++)
@@ -228,7 +223,6 @@ TEST(setuid__still_reaches_all)
 {
 	pthread_t t;
 
-	(void)state;
 	stop = false;
 	memory = calloc(WORDS, 8);
 	assert_int_equal(pthread_create(&t, NULL, store, (void *)0), 0);

@@ -32,7 +32,6 @@ static void *share_a_little(void *arg)
 	char *heap = calloc(1, 64), stack[64] = {0};
 	struct view h = view_get(heap, 64, true), s = view_get(stack, 64, true);
 
-	(void)arg;
 	pthread_barrier_wait(&barrier);
 	pthread_barrier_wait(&barrier);
 	view_put(&h);
@@ -46,7 +45,6 @@ TEST(other_threads__are_not_ended)
 {
 	pthread_t t;
 
-	(void)state;
 	pthread_barrier_init(&barrier, NULL, 2);
 	start(&t, share_a_little, NULL);
 	pthread_barrier_wait(&barrier);
@@ -84,7 +82,6 @@ TEST(child__is_of_one_moment)
 	struct view v;
 	pthread_t t;
 
-	(void)state;
 	memset(at, 0, FAR);
 	v = view_get(at, FAR, true);
 	start(&t, count, at);
@@ -107,7 +104,6 @@ static void *allocate(void *arg)
 {
 	void *at[64] = {NULL};
 
-	(void)arg;
 	for (unsigned int i = 0; !stop; i++) {
 		free(at[i * 7 % 64]);
 		at[i * 7 % 64] = malloc(1100 + i * 37 % 3000);
@@ -124,7 +120,6 @@ TEST(child__can_allocate)
 	void *at[32];
 	pthread_t t;
 
-	(void)state;
 	mallopt(M_ARENA_MAX, 1);
 	start(&t, allocate, NULL);
 	for (int i = 0; i < 32; i++) {
@@ -183,7 +178,6 @@ TEST(stack__registered_as_a_whole)
 	pthread_attr_t attr;
 	pthread_t t;
 
-	(void)state;
 	pthread_attr_init(&attr);
 	assert_int_equal(pthread_attr_setstack(&attr, stack, 256 << 10), 0);
 	assert_int_equal(pthread_create(&t, &attr, fork_on_shared_stack, stack), 0);
@@ -201,7 +195,6 @@ TEST(child__without_descriptors)
 	pid_t child;
 	char byte;
 
-	(void)state;
 	assert_int_equal(pipe(stored), 0);
 	getrlimit(RLIMIT_NOFILE, &old);
 	none = (struct rlimit){.rlim_cur = 64, .rlim_max = old.rlim_max};
@@ -238,7 +231,6 @@ TEST(child__of_a_lost_pool)
 	pid_t child;
 	char byte;
 
-	(void)state;
 	assert_int_equal(pipe(stored), 0);
 	fill(at, 4 * PAGE, 1);
 	assert_true(dup2(other, v.s->pieces[0].fd) >= 0);
@@ -325,7 +317,6 @@ TEST(trap__leaves_no_trace)
 	uint8_t heap[100] = {0};
 	struct view v = view_get(heap, 100, true);
 
-	(void)state;
 	fork_traceless();
 	busy = true;
 	fork_traceless();
@@ -343,7 +334,6 @@ TEST(forks__of_any_kind)
 	struct rlimit old, none = {0};
 	pid_t child = fork();
 
-	(void)state;
 	if (child == 0) {
 		child = fork();
 		if (child == 0)

@@ -113,7 +113,6 @@ static const struct row {
 
 TEST(engines__are_placed_near_their_ports)
 {
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct row *r = &rows[i];
 		struct config_cpus cpus;
@@ -141,7 +140,6 @@ TEST(an_engine__lies_where_most_of_its_stages_run)
 	struct config_cpus cpus;
 	struct config c;
 
-	(void)state;
 	one_hca(&c, 1, false);
 	lcores(&c, 1, 1);
 	c.hca[0].cpu[0][STAGE_DOORBELL_WQE] = 0;
@@ -163,7 +161,6 @@ TEST(buffers__lie_on_the_nodes_of_the_engines)
 	struct config_cpus cpus;
 	const struct node_pools *near, *far;
 
-	(void)state;
 	one_hca(&c, 3, false);
 	lcores(&c, 0, 1);
 	lcores(&c, 7, 7);
@@ -197,7 +194,6 @@ static int group_setup(void **state)
 
 static int group_teardown(void **state)
 {
-	(void)state;
 	return remove_sysfs();
 }
 

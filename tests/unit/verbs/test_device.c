@@ -36,7 +36,6 @@ TEST(list__no_daemon_no_device)
 	struct ibv_device **list;
 	int n = 7;
 
-	(void)state;
 	setenv("SOFTHCA_SOCKET", "/nowhere/softhca.sock", 1);
 	list = ibv_get_device_list(&n);
 	assert_non_null(list);
@@ -51,7 +50,6 @@ TEST(list__devices_live_while_open)
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_context *c;
 
-	(void)state;
 	assert_non_null(list[0]);
 	assert_null(list[1]);
 	c = ibv_open_device(list[0]);
@@ -70,7 +68,6 @@ TEST(list__a_device_keeps_its_identity)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 
-	(void)state;
 	assert_ptr_equal(list[0], ctx->device);
 	ibv_free_device_list(list);
 	assert_int_equal(strlen(ibv_get_device_name(ctx->device)) > 0, 1);
@@ -85,7 +82,6 @@ TEST(sysfs__lines_without_their_end)
 	char text[64];
 	int n;
 
-	(void)state;
 	assert_string_equal(ibv_get_sysfs_path(), "/sys");
 	assert_int_equal(ibv_read_sysfs_file(ctx->device->ibdev_path, "no_such", text, 64), -1);
 	assert_int_equal(errno, ENOENT);
@@ -99,7 +95,6 @@ TEST(open__daemon_has_gone)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 
-	(void)state;
 	setenv("SOFTHCA_SOCKET", "/nowhere/softhca.sock", 1);
 	errno = 0;
 	assert_null(ibv_open_device(list[0]));
@@ -113,7 +108,6 @@ TEST(device__what_it_is)
 {
 	struct ibv_device_attr a;
 
-	(void)state;
 	assert_int_equal(ibv_query_device(ctx, &a), 0);
 	assert_true(strlen(a.fw_ver) > 0);
 	assert_int_equal(a.node_guid, ibv_get_device_guid(ctx->device));
@@ -147,7 +141,6 @@ TEST(device_ex__of_all_lengths)
 	struct ibv_device_attr orig;
 	uint8_t more[sizeof(whole) + 64];
 
-	(void)state;
 	assert_int_equal(ibv_query_device(ctx, &orig), 0);
 	assert_int_equal(ibv_query_device_ex(ctx, NULL, &whole), 0);
 	assert_memory_equal(&whole.orig_attr, &orig, sizeof(orig));
@@ -171,7 +164,6 @@ TEST(values__clock)
 	struct ibv_values_ex now = {.comp_mask = IBV_VALUES_MASK_RAW_CLOCK},
 			     other = {.comp_mask = IBV_VALUES_MASK_RESERVED};
 
-	(void)state;
 	assert_int_equal(ibv_query_rt_values_ex(ctx, &now), 0);
 	assert_int_equal(now.comp_mask, IBV_VALUES_MASK_RAW_CLOCK);
 	assert_true(now.raw_clock.tv_sec > 0 || now.raw_clock.tv_nsec > 0);
@@ -184,7 +176,6 @@ TEST(port__what_it_is)
 {
 	struct ibv_port_attr a;
 
-	(void)state;
 	assert_int_equal(ibv_query_port(ctx, 1, &a), 0);
 	assert_int_equal(a.state, IBV_PORT_ACTIVE);
 	assert_int_equal(a.phys_state, 5);
@@ -210,7 +201,6 @@ TEST(port__of_all_lengths)
 	struct ibv_port_attr whole;
 	uint8_t bytes[sizeof(whole) + 32];
 
-	(void)state;
 	assert_int_equal(ibv_query_port(ctx, 1, &whole), 0);
 	memset(bytes, 0xee, sizeof(bytes));
 	assert_int_equal((ibv_query_port)(ctx, 1, (void *)bytes), 0);
@@ -235,7 +225,6 @@ TEST(gid__one_by_one)
 	struct ibv_port_attr a;
 	union ibv_gid gid;
 
-	(void)state;
 	assert_int_equal(ibv_query_port(ctx, 1, &a), 0);
 	assert_int_equal(ibv_query_gid(ctx, 1, 0, &gid), 0);
 	assert_memory_not_equal(&gid, &none, sizeof(gid));
@@ -263,7 +252,6 @@ TEST(gid__table)
 	struct ibv_gid_entry entry[4];
 	ssize_t n = ibv_query_gid_table(ctx, entry, 4, 0);
 
-	(void)state;
 	assert_true(n >= 1 && n <= 4);
 	memset(e, 0xee, sizeof(e));
 	assert_int_equal(_ibv_query_gid_table(ctx, &e[0].known, 4, 0, sizeof(e[0])), n);
@@ -280,7 +268,6 @@ TEST(pkey__the_default_one)
 {
 	__be16 pkey = 0;
 
-	(void)state;
 	assert_int_equal(ibv_query_pkey(ctx, 1, 0, &pkey), 0);
 	assert_int_equal(pkey, 0xffff);
 	assert_int_equal(ibv_query_pkey(ctx, 1, 1, &pkey), -1);

@@ -18,7 +18,6 @@ TEST(rc__every_operation)
 	uint64_t *far;
 	uint32_t key;
 
-	(void)state;
 	pair_open(&p, IBV_QPT_RC);
 	far = (uint64_t *)(p.memory + FAR);
 	for (int i = 0; i < 8; i++)
@@ -74,7 +73,6 @@ TEST(rc__every_operation)
  * for the address: before it and behind it. */
 TEST(data__all_forms)
 {
-	(void)state;
 	for (int kind = 0; kind < 3; kind++) {
 		bool ud = kind > 0, address_first = kind == 1;
 		struct pair p;
@@ -126,7 +124,6 @@ TEST(batch__abort_posts_nothing)
 	struct pair p;
 	struct ibv_wc wc;
 
-	(void)state;
 	pair_open(&p, IBV_QPT_RC);
 	p.memory[0] = 0x55;
 	for (int i = 0; i < 100; i++) {
@@ -155,7 +152,6 @@ TEST(batch__a_mistake_spoils_all)
 	struct ibv_sge sge[64];
 	struct ibv_data_buf buf[2];
 
-	(void)state;
 	pair_open(&p, IBV_QPT_RC);
 	p.memory[0] = 0x55;
 	for (int i = 0; i < 64; i++)
@@ -193,7 +189,6 @@ TEST(ud__needs_an_address)
 {
 	struct pair p;
 
-	(void)state;
 	pair_open(&p, IBV_QPT_UD);
 	ibv_wr_start(p.ex);
 	ibv_wr_send(p.ex);
@@ -210,7 +205,6 @@ TEST(rc__windows)
 	struct ibv_wc wc[2];
 	struct ibv_mw_bind_info info;
 
-	(void)state;
 	pair_open(&p, IBV_QPT_RC);
 	mw = ibv_alloc_mw(p.pd, IBV_MW_TYPE_2);
 	assert_non_null(mw);
@@ -258,7 +252,6 @@ TEST(completions__field_by_field)
 	struct pair p;
 	int receives = 0, sends = 0;
 
-	(void)state;
 	pair_open(&p, IBV_QPT_UD);
 	for (unsigned int i = 0; i < 5; i++)
 		receive(&p, FAR + 128 * i, 128, 100 + i);
@@ -304,7 +297,6 @@ TEST(completions__errors)
 {
 	struct pair p;
 
-	(void)state;
 	pair_open(&p, IBV_QPT_RC);
 	ibv_wr_start(p.ex);
 	flags(&p, 7, IBV_SEND_SIGNALED);
@@ -340,7 +332,6 @@ TEST(rc__flush)
 	};
 	struct pair p;
 
-	(void)state;
 	pair_open(&p, IBV_QPT_RC);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		ibv_wr_start(p.ex);

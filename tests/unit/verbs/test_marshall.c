@@ -47,7 +47,6 @@ TEST(from_kernel__address)
 	struct ib_uverbs_ah_attr src;
 	struct ibv_ah_attr dst;
 
-	(void)state;
 	count_up(&src, sizeof(src));
 	ibv_copy_ah_attr_from_kern(&dst, &src);
 	check_ah(&dst, &src);
@@ -58,7 +57,6 @@ TEST(from_kernel__queue_pair)
 	struct ib_uverbs_qp_attr src;
 	struct ibv_qp_attr dst;
 
-	(void)state;
 	count_up(&src, sizeof(src));
 	ibv_copy_qp_attr_from_kern(&dst, &src);
 	SAME(qp_state);
@@ -97,7 +95,6 @@ TEST(path_record__there_and_back)
 	struct ib_user_path_rec src, back;
 	struct ibv_sa_path_rec dst;
 
-	(void)state;
 	count_up(&src, sizeof(src));
 	src.mtu = 5; /* is of a byte on the other side */
 	ibv_copy_path_rec_from_kern(&dst, &src);

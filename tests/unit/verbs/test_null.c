@@ -51,7 +51,6 @@ TEST(null__is_read_as_zeroes)
 	struct ibv_mr *none;
 	struct pair p;
 
-	(void)state;
 	none = begin(&p);
 	list_of(&p, none, 0, sge);
 	operate(&p, IBV_WR_RDMA_WRITE, sge, 3, p.mr->rkey);
@@ -68,7 +67,6 @@ TEST(null__discards_what_is_read_into_it)
 	struct ibv_mr *none;
 	struct pair p;
 
-	(void)state;
 	none = begin(&p);
 	memset(p.memory + FAR, 'a', 16);
 	memset(p.memory + FAR + 16, 'b', LONG);
@@ -94,7 +92,6 @@ TEST(null__takes_a_message)
 	struct ibv_mr *none;
 	struct pair p;
 
-	(void)state;
 	none = begin(&p);
 	memset(p.memory + FAR, 'a', 16);
 	memset(p.memory + FAR + 16 + LONG, 'c', 16);
@@ -120,7 +117,6 @@ TEST(null__is_nothing_to_peers)
 	struct pair p;
 	double end = seconds() + 10;
 
-	(void)state;
 	none = begin(&p);
 	sge = sge_of(&p, 0, 16);
 	wr.sg_list = &sge;

@@ -56,7 +56,6 @@ TEST(domain__in_use)
 	struct ibv_pd *own = ibv_alloc_pd(ctx);
 	struct ibv_mr *mr = ibv_reg_mr(own, memory, BYTES, IBV_ACCESS_LOCAL_WRITE);
 
-	(void)state;
 	assert_non_null(mr);
 	assert_int_not_equal(own->handle, pd->handle);
 	assert_int_equal(ibv_dealloc_pd(own), EBUSY);
@@ -88,7 +87,6 @@ TEST(parent_domain__holds_its_parts)
 	struct ibv_pd *parent = ibv_alloc_parent_domain(ctx, &attr);
 	struct ibv_mr *mr;
 
-	(void)state;
 	assert_non_null(td);
 	assert_non_null(parent);
 	mr = ibv_reg_mr(parent, memory, BYTES, 0);
@@ -108,7 +106,6 @@ TEST(parent_domain__refused)
 	struct ibv_parent_domain_init_attr attr = {0};
 	struct ibv_pd *parent;
 
-	(void)state;
 	FAILS(ibv_alloc_td(ctx, &td), EOPNOTSUPP);
 	FAILS(ibv_alloc_parent_domain(ctx, &attr), EINVAL);
 	attr.pd = pd;
@@ -151,7 +148,6 @@ TEST(region__rights)
 		{IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_RELAXED_ORDERING, EINVAL},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		unsigned int access = rows[i].access;
 		struct ibv_mr *mr;
@@ -180,7 +176,6 @@ TEST(region__at_another_address)
 	struct ibv_mr *other = ibv_reg_mr_iova2(pd, memory, BYTES, UINT64_MAX - 2 * BYTES,
 						ALL | IBV_ACCESS_RELAXED_ORDERING);
 
-	(void)state;
 	assert_non_null(mr);
 	assert_non_null(other);
 	assert_int_not_equal(mr->lkey, other->lkey);
@@ -195,7 +190,6 @@ TEST(region__registered_again)
 	struct ibv_mr *mr = ibv_reg_mr(pd, memory, BYTES, ALL);
 	uint32_t lkey = mr->lkey;
 
-	(void)state;
 	assert_int_equal(ibv_rereg_mr(mr, 0, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
 	assert_int_equal(errno, EINVAL);
 	assert_int_equal(ibv_rereg_mr(mr, 8, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
@@ -227,7 +221,6 @@ TEST(region__registered_again)
 
 TEST(window__of_both_types)
 {
-	(void)state;
 	for (int type = IBV_MW_TYPE_1; type <= IBV_MW_TYPE_2; type++) {
 		struct ibv_pd *own = ibv_alloc_pd(ctx);
 		struct ibv_mw *mw = ibv_alloc_mw(own, type);
@@ -250,7 +243,6 @@ TEST(address__needs_a_global_route)
 	struct ibv_ah *ah;
 	uint16_t vlan = 0;
 
-	(void)state;
 	assert_int_equal(ibv_query_gid(ctx, 1, 0, &attr.grh.dgid), 0);
 	ah = ibv_create_ah(pd, &attr);
 	assert_non_null(ah);
@@ -280,7 +272,6 @@ TEST(address__of_who_sent)
 	union ibv_gid ours;
 	struct ibv_ah *ah;
 
-	(void)state;
 	assert_int_equal(ibv_query_gid(ctx, 1, 0, &ours), 0);
 	ip[0] = 0x45;
 	ip[1] = 7;
@@ -334,7 +325,6 @@ TEST(fields__of_new_objects)
 	struct ibv_srq *srq[2];
 	struct ibv_qp *qp[2];
 
-	(void)state;
 	assert_int_equal(ibv_query_gid(ctx, 1, 0, &to.grh.dgid), 0);
 	for (int i = 0; i < 2; i++) {
 		mr[i] = ibv_reg_mr(pd, memory, BYTES, ALL);
@@ -428,7 +418,6 @@ TEST(handles__garbled_or_gone)
 	static uint64_t nothing[64];
 	struct zoo z;
 
-	(void)state;
 	zoo_open(&z);
 	const struct {
 		int (*destroy)(void *object);
@@ -475,7 +464,6 @@ TEST(handles__every_control_verb_looks)
 	struct ibv_cq *cq;
 	void *user;
 
-	(void)state;
 	zoo_open(&z);
 	init = (struct ibv_qp_init_attr){
 		.send_cq = z.cq, .recv_cq = z.cq, .cap = {.max_send_wr = 1}, .qp_type = IBV_QPT_RC};
@@ -535,7 +523,6 @@ TEST(channel__in_use)
 	struct ibv_cq *from;
 	void *user;
 
-	(void)state;
 	assert_non_null(cq);
 	assert_int_equal(channel->refcnt, 1);
 	assert_int_equal(ibv_destroy_comp_channel(channel), EBUSY);
@@ -573,7 +560,6 @@ TEST(events__of_objects)
 	struct ibv_qp_attr to = {.qp_state = IBV_QPS_INIT, .port_num = 1};
 	struct ibv_async_event event;
 
-	(void)state;
 	assert_non_null(srq);
 	assert_non_null(qp);
 	assert_int_equal(ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT), 0);
@@ -638,7 +624,6 @@ TEST(events__of_a_cq_are_counted_in_it)
 	pthread_t watcher;
 	void *user;
 
-	(void)state;
 	assert_int_equal(
 		ibv_modify_qp(qp, &to,
 			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
@@ -672,7 +657,6 @@ TEST(events__the_daemon_dies)
 	struct pollfd fd = {.fd = ctx->async_fd, .events = POLLIN};
 	struct ibv_async_event event;
 
-	(void)state;
 	assert_int_equal(poll(&fd, 1, 0), 0);
 	fixture_kill_control(&f);
 	assert_int_equal(poll(&fd, 1, 5000), 1);
@@ -693,7 +677,6 @@ TEST(import__lives_beside_the_original)
 	struct ibv_pd *d;
 	struct ibv_mr *m;
 
-	(void)state;
 	assert_non_null(c);
 	assert_ptr_equal(c->device, ctx->device);
 	assert_int_equal(ibv_query_device(c, &attr), 0);
@@ -717,7 +700,6 @@ TEST(import__of_nothing)
 {
 	int fd = open("/dev/null", O_RDONLY);
 
-	(void)state;
 	FAILS(ibv_import_device(fd), EOPNOTSUPP);
 	close(fd);
 	FAILS(ibv_import_device(fd), EBADF);
@@ -725,7 +707,6 @@ TEST(import__of_nothing)
 
 TEST(refused__as_a_driver_does)
 {
-	(void)state;
 	FAILS(ibv_reg_dmabuf_mr(pd, 0, BYTES, 0, 0, ALL), EOPNOTSUPP);
 	FAILS(ibv_import_dm(ctx, 0), EOPNOTSUPP);
 	FAILS(ibv_alloc_dm(ctx, &(struct ibv_alloc_dm_attr){.length = 1}), EOPNOTSUPP);

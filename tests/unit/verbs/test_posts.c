@@ -15,7 +15,6 @@ TEST(rc__every_operation)
 	struct ibv_wc wc[4];
 	uint64_t *far;
 
-	(void)state;
 	pair_open(&p, IBV_QPT_RC);
 	far = (uint64_t *)(p.memory + FAR);
 	memset(wr, 0, sizeof(wr));
@@ -118,7 +117,6 @@ TEST(region__of_no_length)
 	};
 	const int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct ibv_mr *empty;
 		struct pair p;
@@ -146,7 +144,6 @@ TEST(rc__windows_in_a_list)
 	struct ibv_wc wc[2];
 	struct ibv_send_wr wr[2], *bad = NULL;
 
-	(void)state;
 	pair_open(&p, IBV_QPT_RC);
 	mw = ibv_alloc_mw(p.pd, IBV_MW_TYPE_2);
 	assert_non_null(mw);
@@ -202,7 +199,6 @@ TEST(ud__long_lists)
 	struct ibv_wc wc[MANY + 1];
 	int next = 0;
 
-	(void)state;
 	pair_open(&p, IBV_QPT_UD);
 	for (int i = 0; i < MANY; i++) {
 		p.memory[i] = (uint8_t)(i + 1);
@@ -245,7 +241,6 @@ TEST(ud__to_a_group)
 	uint16_t vid;
 	uint8_t mac[6];
 
-	(void)state;
 	pair_open(&p, IBV_QPT_UD);
 	sge = sge_of(&p, 0, 5);
 	wr = (struct ibv_send_wr){.sg_list = &sge,
@@ -289,7 +284,6 @@ TEST(srq__many_at_once)
 	struct pair p;
 	uint32_t room;
 
-	(void)state;
 	pair_open(&p, IBV_QPT_RC);
 	srq = ibv_create_srq(p.pd, &init);
 	assert_non_null(srq);
@@ -329,7 +323,6 @@ TEST(post__requests_that_cannot_be)
 	struct ibv_sge sge[64];
 	struct ibv_send_wr good, wr;
 
-	(void)state;
 	pair_open(&p, IBV_QPT_RC);
 	for (int i = 0; i < 64; i++)
 		sge[i] = sge_of(&p, 0, 1);
@@ -364,7 +357,6 @@ TEST(ud__requests_that_cannot_be)
 	struct pair p;
 	struct ibv_send_wr good, wr;
 
-	(void)state;
 	pair_open(&p, IBV_QPT_UD);
 	good = (struct ibv_send_wr){.opcode = IBV_WR_SEND,
 				    .wr.ud = {p.ah, p.qp[1]->qp_num, PAIR_QKEY}};
@@ -383,7 +375,6 @@ TEST(ud__requests_that_cannot_be)
  * through as they are, datagrams' in pieces. */
 TEST(post__the_bad_one_of_a_list)
 {
-	(void)state;
 	for (int kind = 0; kind < 2; kind++) {
 		struct pair p;
 		struct ibv_send_wr wr[MANY], *bad;
@@ -425,7 +416,6 @@ TEST(post__queue_full)
 	struct ibv_send_wr wr[200], *bad = NULL;
 	struct ibv_recv_wr recv[200], *bad_recv = NULL;
 
-	(void)state;
 	pair_open(&p, IBV_QPT_RC);
 	assert_true(p.cap.max_send_wr < 200 && p.cap.max_recv_wr < 200);
 	for (int i = 0; i < 200; i++) {
@@ -450,7 +440,6 @@ TEST(post__states)
 	struct ibv_recv_wr recv = {.num_sge = 0, .sg_list = sge}, *bad_recv = NULL;
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
 
-	(void)state;
 	pair_open(&p, IBV_QPT_RC);
 	recv.num_sge = (int)p.cap.max_recv_sge + 1;
 	assert_int_equal(ibv_post_recv(p.qp[0], &recv, &bad_recv), EINVAL);

@@ -48,7 +48,6 @@ TEST(cq__sizes)
 	static const int good[] = {1, 2, 3, 100, 4096};
 	static const int bad[] = {0, -1, INT32_MIN};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		struct ibv_cq *one = ibv_create_cq(ctx, good[i], &limits, NULL, 0);
 
@@ -78,7 +77,6 @@ TEST(cq__vectors)
 {
 	static const int bad[] = {-1, 1000, INT32_MAX};
 
-	(void)state;
 	assert_true(ctx->num_comp_vectors > 0);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		errno = 0;
@@ -96,7 +94,6 @@ TEST(cq__holds_its_channel)
 	struct ibv_cq *plain = ibv_create_cq(ctx, 5, NULL, channel, 0);
 	struct ibv_cq_ex *ex = ibv_create_cq_ex(ctx, &attr);
 
-	(void)state;
 	assert_non_null(plain);
 	assert_non_null(ex);
 	assert_int_equal(channel->refcnt, 2);
@@ -126,7 +123,6 @@ TEST(cq_ex__what_is_not_there)
 	};
 	struct ibv_modify_cq_attr moderate = {.attr_mask = IBV_CQ_ATTR_MODERATE};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct ibv_cq_init_attr_ex attr = bad[i];
 
@@ -148,7 +144,6 @@ TEST(cq_ex__fields_as_asked)
 	struct ibv_poll_cq_attr poll = {.comp_mask = 1};
 	struct ibv_cq_ex *a = ibv_create_cq_ex(ctx, &none), *b = ibv_create_cq_ex(ctx, &all);
 
-	(void)state;
 	assert_ptr_equal(a->cq_context, &none);
 	assert_true(a->read_opcode && a->read_vendor_err && a->read_wc_flags);
 	assert_false(a->read_byte_len || a->read_imm_data || a->read_qp_num || a->read_src_qp ||
@@ -199,7 +194,6 @@ static struct ibv_qp *make(enum ibv_qp_type type)
 
 TEST(qp__made_as_wanted)
 {
-	(void)state;
 	for (enum ibv_qp_type type = IBV_QPT_RC; type <= IBV_QPT_UD; type++) {
 		struct ibv_qp_init_attr_ex attr = wanted(type);
 		struct ibv_qp_init_attr now;
@@ -252,7 +246,6 @@ TEST(qp__kinds_that_are_not_there)
 				    IBV_QPT_DRIVER};
 	struct ibv_qp_init_attr_ex attr = wanted(IBV_QPT_RC);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		attr.qp_type = types[i];
 		refused(&attr, EOPNOTSUPP);
@@ -293,7 +286,6 @@ TEST(qp_ex__operations)
 			       [IBV_QPT_UD] = one_way};
 	struct ibv_qp *plain = make(IBV_QPT_RC);
 
-	(void)state;
 	assert_null(ibv_qp_to_qp_ex(plain));
 	assert_int_equal(ibv_destroy_qp(plain), 0);
 	for (enum ibv_qp_type type = IBV_QPT_RC; type <= IBV_QPT_UD; type++) {
@@ -316,7 +308,6 @@ TEST(qp__beyond_the_limits)
 {
 	struct ibv_qp_init_attr_ex attr;
 
-	(void)state;
 #define BEYOND(field, value)                                                                       \
 	attr = wanted(IBV_QPT_RC);                                                                 \
 	attr.cap.field = (uint32_t)(value);                                                        \
@@ -399,7 +390,6 @@ TEST(states__there_and_back)
 {
 	struct ibv_qp *qp = make(IBV_QPT_RC);
 
-	(void)state;
 	for (int round = 0; round < 2; round++) {
 		assert_int_equal(modify(qp, IBV_QPS_RTR, TO_RTR), EINVAL);
 		assert_int_equal(state_of(qp), IBV_QPS_RESET);
@@ -432,7 +422,6 @@ TEST(states__public_state_by_the_mask)
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 
-	(void)state;
 	assert_int_equal(modify(qp, IBV_QPS_INIT, TO_INIT), 0);
 	attr = attributes(IBV_QPS_RESET);
 	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_ACCESS_FLAGS), 0);
@@ -451,7 +440,6 @@ TEST(states__attributes_come_back)
 	struct ibv_qp_attr is, was = attributes(IBV_QPS_RTS);
 	struct ibv_qp_init_attr init;
 
-	(void)state;
 	assert_int_equal(modify(qp, IBV_QPS_INIT, TO_INIT), 0);
 	assert_int_equal(modify(qp, IBV_QPS_RTR, TO_RTR), 0);
 	assert_int_equal(modify(qp, IBV_QPS_RTS, TO_RTS), 0);
@@ -488,7 +476,6 @@ TEST(states__datagrams)
 	struct ibv_qp_init_attr init;
 	int to_init = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY;
 
-	(void)state;
 	assert_int_equal(ibv_modify_qp(qp, &attr, to_init & ~IBV_QP_QKEY), EINVAL);
 	assert_int_equal(ibv_modify_qp(qp, &attr, to_init), 0);
 	assert_int_equal(modify(qp, IBV_QPS_RTR, IBV_QP_STATE), 0);
@@ -504,7 +491,6 @@ TEST(states__addresses_that_cannot_be)
 	struct ibv_qp *qp = make(IBV_QPT_RC);
 	struct ibv_qp_attr a = attributes(IBV_QPS_RTR);
 
-	(void)state;
 	assert_int_equal(modify(qp, IBV_QPS_INIT, TO_INIT), 0);
 	a.ah_attr.is_global = 0; /* RoCE has no others */
 	assert_int_equal(ibv_modify_qp(qp, &a, TO_RTR), EINVAL);
@@ -534,7 +520,6 @@ TEST(states__places_in_init)
 	struct ibv_qp *qp = make(IBV_QPT_RC);
 	struct ibv_qp_attr a = attributes(IBV_QPS_INIT);
 
-	(void)state;
 	a.port_num = 2;
 	assert_int_equal(ibv_modify_qp(qp, &a, TO_INIT), EINVAL);
 	a.port_num = 1;
@@ -594,7 +579,6 @@ TEST(qp__capacities_as_asked)
 	struct ibv_ah_attr to = {.is_global = 1, .port_num = 1};
 	struct ibv_ah *ah;
 
-	(void)state;
 	assert_int_equal(ibv_query_gid(ctx, 1, 0, &to.grh.dgid), 0);
 	ah = ibv_create_ah(pd, &to);
 	for (size_t i = 0; i < 3 * sizeof(rows) / sizeof(rows[0]); i++) {
@@ -632,7 +616,6 @@ TEST(qp__inline_as_asked)
 {
 	static const int asked[] = {0, 16, 20, 31};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
 		struct ibv_qp_init_attr_ex attr = wanted(IBV_QPT_RC);
 		int most = asked[i] < 16 ? 16 : asked[i];
@@ -659,7 +642,6 @@ TEST(srq__made_queried_limited)
 	struct ibv_srq_attr is, to = {.srq_limit = 4};
 	uint32_t number = 0;
 
-	(void)state;
 	assert_non_null(srq);
 	assert_int_equal(init.attr.max_wr, 10);
 	assert_int_equal(init.attr.max_sge, 3);
@@ -696,7 +678,6 @@ TEST(srq__held_by_its_queue_pairs)
 	struct ibv_qp_attr is;
 	struct ibv_qp *qp;
 
-	(void)state;
 	attr.srq = srq;
 	attr.cap.max_recv_wr = attr.cap.max_recv_sge = UINT32_MAX; /* says nothing then */
 	qp = ibv_create_qp_ex(ctx, &attr);
@@ -724,7 +705,6 @@ TEST(srq__refused)
 	struct ibv_srq_init_attr plain = {.attr = {.max_wr = 0, .max_sge = 1}};
 	struct ibv_srq *srq = ibv_create_srq_ex(ctx, &attr);
 
-	(void)state;
 	assert_non_null(srq);
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 	for (enum ibv_srq_type type = IBV_SRQT_XRC; type <= IBV_SRQT_TM; type++) {

@@ -11,14 +11,12 @@ static void *installed;
 
 static int open_installed(void **state)
 {
-	(void)state;
 	installed = dlopen(INSTALLED_VERBS, RTLD_NOW | RTLD_LOCAL);
 	return 0;
 }
 
 static int close_installed(void **state)
 {
-	(void)state;
 	return installed ? dlclose(installed) : 0;
 }
 
@@ -37,7 +35,6 @@ static void same_words(const char *function, words ours, int last)
 
 TEST_WITH(words__are_those_of_the_installed_library, open_installed, close_installed)
 {
-	(void)state;
 	if (!installed) {
 		print_message("%s\n", dlerror());
 		skip();
@@ -59,7 +56,6 @@ static const enum ibv_rate rates[] = {
 
 TEST(rates__there_and_back)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
 		assert_true(ibv_rate_to_mult(rates[i]) > 0);
 		assert_int_equal(mult_to_ibv_rate(ibv_rate_to_mult(rates[i])), rates[i]);
@@ -71,7 +67,6 @@ TEST(rates__there_and_back)
 /* The examples of the man pages, and codes that are none. */
 TEST(rates__known_values)
 {
-	(void)state;
 	assert_int_equal(ibv_rate_to_mult(IBV_RATE_5_GBPS), 2);
 	assert_int_equal(mult_to_ibv_rate(2), IBV_RATE_5_GBPS);
 	assert_int_equal(ibv_rate_to_mbps(IBV_RATE_5_GBPS), 5000);

@@ -405,31 +405,26 @@ static void agrees(uint32_t mpt_lines, uint32_t mtt_lines)
 
 TEST(model__one_line)
 {
-	(void)state;
 	agrees(1, 1);
 }
 
 TEST(model__one_set)
 {
-	(void)state;
 	agrees(2, 2);
 }
 
 TEST(model__few_lines)
 {
-	(void)state;
 	agrees(8, 4);
 }
 
 TEST(model__some_lines)
 {
-	(void)state;
 	agrees(64, 64);
 }
 
 TEST(model__default_size)
 {
-	(void)state;
 	agrees(V2P_MPT_CACHE_LINES, V2P_MTT_CACHE_LINES);
 }
 

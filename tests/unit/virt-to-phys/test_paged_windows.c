@@ -353,7 +353,6 @@ static void *changer(void *arg)
 {
 	uintptr_t ok = 0;
 
-	(void)arg;
 	for (unsigned n = 0; n < RACE_STEPS; n++) {
 		uint32_t key = FAST + n % 2;
 

@@ -136,13 +136,11 @@ static void race(uint32_t lines)
 
 TEST(race__one_line)
 {
-	(void)state;
 	race(1);
 }
 
 TEST(race__few_lines)
 {
-	(void)state;
 	race(8);
 }
 

@@ -56,7 +56,6 @@ static int setup(void **state)
 			       .counters = &f.counters,
 			       .socket = SOCKET_ID_ANY};
 
-	(void)state;
 	memset(&f, 0, sizeof(f));
 	assert_int_equal(v2p_create(&f.v2p, &c), 0);
 	f.port = (struct v2p_port){.v2p = &f.v2p, .counters = &f.counters, .pend_misses = true};
@@ -71,7 +70,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	v2p_destroy(&f.v2p);
 	return 0;
 }
@@ -93,7 +91,6 @@ static enum v2p_state ask(enum v2p_channel channel, uint32_t key, uint64_t va)
 
 TEST(hit__is_answered_at_once)
 {
-	(void)state;
 	assert_int_equal(ask(V2P_EE_DATA, 0x6006, 8), V2P_SUCCESS);
 	assert_int_equal(f.port.pending, 0);
 	assert_int_equal(v2p_poll(&f.port), 0);
@@ -101,7 +98,6 @@ TEST(hit__is_answered_at_once)
 
 TEST(miss__waits_for_the_next_poll)
 {
-	(void)state;
 	assert_int_equal(ask(V2P_EE_DATA, A, 8), V2P_PENDING);
 	assert_int_equal(ask(V2P_EE_DATA, A, 8), V2P_PENDING);
 	assert_int_equal(counter_read(&f.counters, COUNTER_v2p_pending), 1);
@@ -116,7 +112,6 @@ TEST(miss__of_a_region_without_memory)
 	uint64_t run;
 	uint8_t *addr;
 
-	(void)state;
 	assert_int_equal(v2p_write_mpt(&f.v2p, &m), 0);
 	make_region(0x7007); /* evicts it */
 	for (int i = 0; i < 2; i++) {
@@ -131,7 +126,6 @@ TEST(miss__of_a_region_without_memory)
 
 TEST(miss__holds_back_its_channel_alone)
 {
-	(void)state;
 	assert_int_equal(ask(V2P_EE_DATA, A, 8), V2P_PENDING);
 	assert_int_equal(ask(V2P_EE_DATA, B, 8), V2P_PENDING); /* not taken up */
 	assert_int_equal(ask(V2P_RRC_DATA, C, 8), V2P_PENDING);
@@ -146,7 +140,6 @@ TEST(miss__makes_progress_with_one_line)
 {
 	static const uint32_t keys[] = {A, B, C};
 
-	(void)state;
 	for (unsigned round = 0; round < 10; round++) {
 		for (unsigned c = 1; c < V2P_CHANNELS; c++)
 			assert_int_equal(ask(c, keys[(c + round) % 3], round), V2P_PENDING);
@@ -164,7 +157,6 @@ TEST(refusal__comes_in_the_same_way)
 	uint64_t run;
 	uint8_t *addr;
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		assert_int_equal(ask(V2P_EE_DATA, A + 0x10000, 8), i ? V2P_KEY_ERR : V2P_PENDING);
 		assert_int_equal(ask(V2P_RRC_DATA, B, LEN - 4), i ? V2P_LENGTH_ERR : V2P_PENDING);
@@ -177,7 +169,6 @@ TEST(refusal__comes_in_the_same_way)
 
 TEST(result__of_another_request_is_dropped)
 {
-	(void)state;
 	assert_int_equal(ask(V2P_EE_DATA, A, 8), V2P_PENDING);
 	assert_int_equal(v2p_poll(&f.port), 1);
 	assert_int_equal(ask(V2P_EE_DATA, B, 8), V2P_PENDING);
@@ -187,7 +178,6 @@ TEST(result__of_another_request_is_dropped)
 
 TEST(result__is_not_believed_after_an_invalidation)
 {
-	(void)state;
 	assert_int_equal(ask(V2P_EE_DATA, A, 8), V2P_PENDING);
 	assert_int_equal(v2p_poll(&f.port), 1);
 	assert_int_equal(v2p_invalidate_mpt(&f.v2p, A), 0);
@@ -207,7 +197,6 @@ TEST(order__ceu_first_others_in_turn)
 {
 	unsigned last[V2P_CHANNELS] = {0};
 
-	(void)state;
 	for (unsigned round = 0; round < V2P_CHANNELS - 1; round++) {
 		static const uint32_t keys[V2P_CHANNELS] = {A,	    B,	    C,	    0x6006,
 							    0x8008, 0x9009, 0xa00a, 0xb00b};
@@ -233,7 +222,6 @@ TEST(held_set__keeps_a_request_waiting)
 {
 	struct tpt_hold hold;
 
-	(void)state;
 	f.port.pend_misses = false;
 	assert_true(tpt_take(&f.v2p.mpt_cache, v2p_index(&f.v2p, A), NULL, &hold));
 	assert_int_equal(ask(V2P_EE_DATA, A, 8), V2P_PENDING);
@@ -246,7 +234,6 @@ TEST(held_set__keeps_a_request_waiting)
 
 TEST(pages__answered_at_once_or_later)
 {
-	(void)state;
 	assert_int_equal(ask(V2P_EE_DATA, PAGED, 8), V2P_PENDING);
 	assert_int_equal(v2p_poll(&f.port), 1);
 	assert_int_equal(ask(V2P_EE_DATA, PAGED, 8), V2P_SUCCESS);
@@ -275,7 +262,6 @@ TEST(queues__one_for_each_kind_of_access)
 	uint64_t run;
 	uint8_t *at;
 
-	(void)state;
 	assert_int_equal(ask(V2P_EE_DATA, PAGED, 8), V2P_PENDING);
 	assert_int_equal(v2p_poll(&f.port), 1);
 	assert_int_equal(ask(V2P_EE_DATA, PAGED, 8), V2P_SUCCESS);
@@ -301,7 +287,6 @@ TEST(check__needs_no_pages)
 	struct v2p_port *p = &f.port;
 	const uint32_t access = ACCESS_REMOTE_READ;
 
-	(void)state;
 	p->pend_misses = false;
 	assert_int_equal(ask(V2P_EE_DATA, PAGED, 8), V2P_SUCCESS);
 	assert_true(tpt_take(&f.v2p.mtt_cache, 0, NULL, &pages));
@@ -347,13 +332,11 @@ static bool data_waits_for_a_descriptor(bool merged)
 
 TEST(deadlock__in_one_queue)
 {
-	(void)state;
 	assert_false(data_waits_for_a_descriptor(true));
 }
 
 TEST(deadlock__not_in_three)
 {
-	(void)state;
 	assert_true(data_waits_for_a_descriptor(false));
 }
 

@@ -49,7 +49,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	tpt_cache_destroy(&f.cache);
 	tpt_table_destroy(&f.table);
 	return 0;
@@ -129,7 +128,6 @@ static bool is_dirty(uint32_t line)
 
 TEST(read_hit)
 {
-	(void)state;
 	refill(3);
 	refill(4);
 	assert_int_equal(f.cache.sets[0].recent, 1);
@@ -144,7 +142,6 @@ TEST(read_miss__changes_nothing)
 	struct tpt_hold hold;
 	uint64_t w[TPT_WORDS_MAX];
 
-	(void)state;
 	refill(3);
 	assert_not_cached(4);
 	hold = take(4);
@@ -157,7 +154,6 @@ TEST(read_miss__changes_nothing)
 
 TEST(write_hit__clean_line)
 {
-	(void)state;
 	refill(3);
 	refill(4);
 	write_line(3, 7);
@@ -170,7 +166,6 @@ TEST(write_hit__clean_line)
 
 TEST(write_hit__dirty_line)
 {
-	(void)state;
 	write_line(3, 7);
 	write_line(3, 8);
 	assert_cached(3, 8);
@@ -180,7 +175,6 @@ TEST(write_hit__dirty_line)
 
 TEST(write_miss__empty_way)
 {
-	(void)state;
 	write_line(3, 7);
 	write_line(4, 8);
 	assert_cached(3, 7);
@@ -191,7 +185,6 @@ TEST(write_miss__empty_way)
 
 TEST(write_miss__clean_victim)
 {
-	(void)state;
 	refill(3);
 	refill(4);
 	write_line(5, 7);
@@ -204,7 +197,6 @@ TEST(write_miss__clean_victim)
 
 TEST(write_miss__dirty_victim)
 {
-	(void)state;
 	write_line(3, 7);
 	refill(4);
 	write_line(5, 8);
@@ -217,7 +209,6 @@ TEST(write_miss__dirty_victim)
 
 TEST(refill__clean_victim)
 {
-	(void)state;
 	refill(3);
 	refill(4);
 	assert_cached(3, 1003); /* so that 4 is the older */
@@ -231,7 +222,6 @@ TEST(refill__clean_victim)
 
 TEST(refill__dirty_victim)
 {
-	(void)state;
 	write_line(3, 7);
 	write_line(4, 8);
 	refill(5);
@@ -249,7 +239,6 @@ TEST(held__nobody_else_gets_in)
 	struct tpt_hold hold, other;
 	uint64_t w[TPT_WORDS_MAX];
 
-	(void)state;
 	refill(3);
 	hold = take(3);
 	assert_false(tpt_take(&f.cache, 3, &f.counters, &other));
@@ -278,7 +267,6 @@ TEST(drop__what_is_unmapped_is_gone)
 	struct tpt_hold hold;
 	uint64_t w[TPT_WORDS_MAX];
 
-	(void)state;
 	write_line(3, 7);
 	write_line(5, 8);
 	tpt_drop(&f.cache, 4 * per_line, 4 * per_line);
@@ -298,7 +286,6 @@ TEST(drop__what_is_unmapped_is_gone)
 
 TEST(write_back__to_a_page_that_is_gone_is_none)
 {
-	(void)state;
 	write_line(3, 7);
 	refill(4);
 	assert_int_equal(tpt_table_unmap(&f.table, 0, TPT_CHUNK_PAGES), 0);

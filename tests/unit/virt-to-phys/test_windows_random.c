@@ -289,7 +289,6 @@ static void *changer(void *arg)
 	struct v2p *v = fx->e->v2p;
 	uintptr_t ok = 0;
 
-	(void)arg;
 	for (uint32_t n = 0; n < RACE_STEPS; n++) {
 		unsigned region = n & 2;
 		struct v2p_bind b = {.key = ENTRY_KEY(0),
@@ -316,7 +315,6 @@ static void *user(void *arg)
 	struct v2p_port port = {.v2p = fx->e->v2p, .counters = &counters};
 	uintptr_t wrong = 0;
 
-	(void)arg;
 	while (!__atomic_load_n(&over, __ATOMIC_ACQUIRE)) {
 		for (unsigned region = 0; region < 4; region += 2) {
 			uint64_t va = START(region) + BYTES - 64, run;

@@ -32,7 +32,6 @@ static int setup(void **state)
 {
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (uint8_t)next_random();
 	return 0;
@@ -82,7 +81,6 @@ static void all_lengths(void)
 
 TEST(crc__all_lengths)
 {
-	(void)state;
 	each_form(all_lengths);
 }
 
@@ -123,13 +121,11 @@ static void copy_nt_all_lengths(void)
 
 TEST(crc_copy__all_lengths)
 {
-	(void)state;
 	each_form(copy_all_lengths);
 }
 
 TEST(crc_copy_nt__all_lengths)
 {
-	(void)state;
 	each_form(copy_nt_all_lengths);
 }
 
@@ -143,7 +139,6 @@ static void *scribble(void *arg)
 	size_t i;
 	uint8_t v = 0;
 
-	(void)arg;
 	while (!stop)
 		for (i = 0, v++; i < sizeof(shared); i++)
 			p[i] = v;
@@ -169,7 +164,6 @@ TEST(crc_copy__sums_what_it_stored)
 {
 	pthread_t thread;
 
-	(void)state;
 	stop = 0;
 	assert_int_equal(pthread_create(&thread, NULL, scribble, NULL), 0);
 	each_form(copy_of_changing_source);
@@ -193,7 +187,6 @@ static void combine_all_lengths(void)
 
 TEST(crc_combine__all_lengths)
 {
-	(void)state;
 	each_form(combine_all_lengths);
 }
 
@@ -237,7 +230,6 @@ static void icrc_all_lengths(void)
 
 TEST(icrc__all_lengths)
 {
-	(void)state;
 	each_form(icrc_all_lengths);
 }
 
@@ -264,7 +256,6 @@ static void icrc_from_parts(void)
 
 TEST(icrc__from_headers_and_copied_payload)
 {
-	(void)state;
 	each_form(icrc_from_parts);
 }
 
@@ -272,7 +263,6 @@ TEST(icrc__stored_little_endian)
 {
 	uint8_t stored[4];
 
-	(void)state;
 	wire_icrc_store(stored, 0x11223344);
 	assert_memory_equal(stored, "\x44\x33\x22\x11", 4);
 	assert_int_equal(wire_icrc_load(stored), 0x11223344);
@@ -282,7 +272,6 @@ TEST(select__unknown_name)
 {
 	const char *chosen = wire_crc_name();
 
-	(void)state;
 	assert_int_equal(wire_crc_select("abacus"), -ENOENT);
 	wire_crc_init();
 	assert_string_equal(wire_crc_name(), chosen);

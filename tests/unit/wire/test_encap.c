@@ -120,7 +120,6 @@ TEST(encap__four_encapsulations_all_lengths)
 	unsigned int n;
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < 4; i++)
 		for (n = 0; n <= 4096; n++)
 			check_one(i & 1, i & 2, n);
@@ -134,7 +133,6 @@ TEST(encap__stamp_writes_exactly_the_header)
 	unsigned int i;
 	unsigned int k;
 
-	(void)state;
 	for (i = 0; i < 4; i++) {
 		make_path(&path, i & 1, i & 2);
 		wire_template_build(&t, &path);
@@ -151,7 +149,6 @@ TEST(encap__ipv6_first_word)
 {
 	struct built b;
 
-	(void)state;
 	make_frame(&b, true, false, 8);
 	assert_memory_equal(b.frame + b.l3, "\x66\x85\x43\x21", 4);
 }
@@ -164,7 +161,6 @@ TEST(encap__every_ip_id_has_a_right_checksum)
 	struct built b;
 	unsigned int id;
 
-	(void)state;
 	make_frame(&b, false, false, 16);
 	make_path(&path, false, false);
 	wire_template_build(&t, &path);
@@ -218,7 +214,6 @@ TEST(parse__each_way_to_be_refused)
 	struct built b;
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
 		const struct change *c = &changes[i];
 		enum wire_error got;
@@ -240,7 +235,6 @@ TEST(parse__ipv4_header_checksum)
 	struct wire_frame f;
 	struct built b;
 
-	(void)state;
 	make_frame(&b, false, false, 8);
 	b.frame[b.l3 + 11] ^= 1;
 	assert_int_equal(parse(&b, &f), WIRE_ERR_CHECKSUM);
@@ -253,7 +247,6 @@ TEST(parse__right_udp_checksum)
 	uint32_t sum = 17;
 	unsigned int i;
 
-	(void)state;
 	make_frame(&b, false, false, 8);
 	for (i = b.l3 + 12; i < b.bytes; i += 2)
 		sum += (uint32_t)b.frame[i] << 8 | b.frame[i + 1];
@@ -271,7 +264,6 @@ TEST(parse__pad_beyond_payload)
 	struct wire_frame f;
 	struct built b;
 
-	(void)state;
 	make_frame(&b, false, false, 0);
 	b.frame[b.bth + 1] = 0x10;
 	assert_int_equal(parse(&b, &f), WIRE_ERR_LENGTH);
@@ -282,7 +274,6 @@ TEST(parse__not_a_whole_number_of_words)
 	struct wire_frame f;
 	struct built b;
 
-	(void)state;
 	make_frame(&b, false, false, 8);
 	wire_put_be16(b.frame + b.l3 + 2, b.bytes - b.l3 - 1);
 	wire_put_be16(b.frame + b.udp + 4, b.bytes - b.udp - 1);
@@ -295,7 +286,6 @@ TEST(parse__longer_than_any_packet)
 	struct wire_frame f;
 	struct built b;
 
-	(void)state;
 	make_frame(&b, true, false, 4096 + 256);
 	assert_int_equal(parse(&b, &f), WIRE_ERR_LENGTH);
 }
@@ -305,7 +295,6 @@ TEST(parse__reserved_opcode_keeps_bth_and_offsets)
 	struct wire_frame f;
 	struct built b;
 
-	(void)state;
 	make_frame(&b, false, true, 8);
 	b.frame[b.bth] = 0x15;
 	assert_int_equal(parse(&b, &f), WIRE_ERR_OPCODE);
@@ -322,7 +311,6 @@ TEST(parse__congestion_notification)
 	struct wire_frame f;
 	struct built b;
 
-	(void)state;
 	make_frame(&b, false, false, WIRE_CNP_RESERVED_BYTES);
 	b.frame[b.bth] = WIRE_CNP;
 	assert_int_equal(parse(&b, &f), WIRE_OK);
@@ -333,7 +321,6 @@ TEST(source_port__in_range)
 {
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < 1 << 20; i += 7) {
 		assert_true(wire_udp_source_port(i, 0xffffff - i) >= 0xc000);
 		assert_true(wire_udp_source_port_ud(i) >= 0xc000);

@@ -63,7 +63,6 @@ static void check_icrc_in_parts(const struct golden_frame *g, const struct wire_
 
 TEST(golden__every_frame_parses)
 {
-	(void)state;
 	assert_true(golden.count >= 40);
 	/* as many as tshark finds: udp.dstport == 4791 */
 	assert_int_equal(each_roce_frame(check_icrc), 1439);
@@ -74,7 +73,6 @@ TEST(golden__icrc_in_every_form)
 	const char *chosen = wire_crc_name();
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; wire_crc_form(i); i++) {
 		if (wire_crc_select(wire_crc_form(i)))
 			continue;
@@ -127,7 +125,6 @@ static void check_rebuilt(const struct golden_frame *g, const struct wire_frame 
 
 TEST(golden__built_again_is_the_same)
 {
-	(void)state;
 	each_roce_frame(check_rebuilt);
 }
 
@@ -156,7 +153,6 @@ static void check_cuts(const struct golden_frame *g, const struct wire_frame *f)
 
 TEST(golden__cut_anywhere_is_truncated)
 {
-	(void)state;
 	each_roce_frame(check_cuts);
 }
 
@@ -173,20 +169,17 @@ static void check_ethernet_padding(const struct golden_frame *g, const struct wi
 
 TEST(golden__ethernet_padding_is_ignored)
 {
-	(void)state;
 	each_roce_frame(check_ethernet_padding);
 }
 
 static void check_ud_source_port(const struct golden_frame *g, const struct wire_frame *f)
 {
-	(void)g;
 	if (wire_opcodes[f->h.opcode].service == SERVICE_UD)
 		assert_int_equal(f->sport, wire_udp_source_port_ud(f->h.src_qp));
 }
 
 TEST(golden__source_port_of_ud)
 {
-	(void)state;
 	each_roce_frame(check_ud_source_port);
 }
 
@@ -226,7 +219,6 @@ TEST(golden__source_port_of_connections)
 	size_t c;
 	size_t i;
 
-	(void)state;
 	for (c = 0; c < golden.count; c++) {
 		const struct golden_capture *capture = &golden.captures[c];
 
@@ -243,13 +235,11 @@ TEST(golden__source_port_of_connections)
 
 static void check_payload_allowed(const struct golden_frame *g, const struct wire_frame *f)
 {
-	(void)g;
 	if (!(wire_opcodes[f->h.opcode].headers & WIRE_HAS_PAYLOAD))
 		assert_int_equal(f->payload_bytes + f->h.pad, 0);
 }
 
 TEST(golden__only_payload_opcodes_carry_payload)
 {
-	(void)state;
 	each_roce_frame(check_payload_allowed);
 }

@@ -67,7 +67,6 @@ TEST(headers__there_and_back)
 	unsigned int i;
 	uint8_t wire[64];
 
-	(void)state;
 	for (i = 0; i < 256; i++) {
 		if (!wire_opcodes[i].defined)
 			continue;
@@ -92,7 +91,6 @@ TEST(headers__opcode_times_length)
 	uint8_t wire[64] = {0};
 	enum wire_error want;
 
-	(void)state;
 	for (i = 0; i < 256; i++) {
 		for (bytes = 0; bytes <= sizeof(wire); bytes++) {
 			uint8_t *heap = malloc(bytes ? bytes : 1);
@@ -122,7 +120,6 @@ TEST(headers__reserved_opcode_gives_bth)
 	struct wire_headers h;
 	unsigned int bytes;
 
-	(void)state;
 	assert_int_equal(wire_read_transport(wire, sizeof(wire), &h, &bytes), WIRE_ERR_OPCODE);
 	assert_int_equal(bytes, 12);
 	assert_int_equal(h.opcode, 0x15);
@@ -138,7 +135,6 @@ TEST(headers__version_must_be_zero)
 	unsigned int bytes;
 	uint8_t tver;
 
-	(void)state;
 	for (tver = 0; tver < 16; tver++) {
 		wire[1] = tver;
 		assert_int_equal(wire_read_transport(wire, sizeof(wire), &h, &bytes),
@@ -156,7 +152,6 @@ TEST(headers__bytes_of_a_write_with_immediate)
 	struct wire_headers h;
 	uint8_t wire[40];
 
-	(void)state;
 	fill(&h, WIRE_RC_WRITE_ONLY_IMM);
 	assert_int_equal(wire_write_transport(wire, &h), sizeof(want));
 	assert_memory_equal(wire, want, sizeof(want));

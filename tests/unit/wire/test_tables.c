@@ -19,7 +19,6 @@ TEST(opcode__every_row_is_consistent)
 	unsigned int defined = 0;
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < 256; i++) {
 		const struct wire_opcode *op = &wire_opcodes[i];
 
@@ -49,7 +48,6 @@ TEST(opcode__uc_is_rc_without_responses)
 {
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i <= WIRE_RC_WRITE_ONLY_IMM; i++) {
 		assert_int_equal(wire_opcodes[i].headers, wire_opcodes[i | 0x20].headers);
 		assert_int_equal(wire_opcodes[i].flags, wire_opcodes[i | 0x20].flags);
@@ -84,7 +82,6 @@ TEST(opcode__header_bytes_as_specified)
 	};
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		assert_int_equal(wire_opcodes[rows[i].opcode].header_bytes, rows[i].bytes);
 }
@@ -93,7 +90,6 @@ TEST(opcode__who_consumes_a_receive)
 {
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < 256; i++) {
 		const struct wire_opcode *op = &wire_opcodes[i];
 		int imm_write = op->kind == WIRE_KIND_WRITE && (op->headers & WIRE_HAS_IMM);
@@ -108,7 +104,6 @@ TEST(outcome__every_row_is_filled)
 {
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < OUTCOME_COUNT; i++) {
 		const struct wire_outcome_info *o = &wire_outcomes[i];
 
@@ -121,7 +116,6 @@ TEST(outcome__nak_codes_come_back)
 {
 	unsigned int i;
 
-	(void)state;
 	for (i = OUTCOME_SEQUENCE; i <= OUTCOME_REMOTE_OPERATION; i++) {
 		uint8_t syndrome = wire_outcomes[i].aeth_syndrome;
 
@@ -136,7 +130,6 @@ TEST(error__every_one_has_a_name)
 {
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < WIRE_ERR_COUNT; i++)
 		assert_non_null(wire_error_name((enum wire_error)i));
 	assert_string_equal(wire_error_name(WIRE_ERR_COUNT), "wire_error?");
@@ -147,7 +140,6 @@ TEST(aeth__all_256_syndromes)
 {
 	unsigned int s;
 
-	(void)state;
 	for (s = 0; s < 256; s++) {
 		enum aeth_kind kind = aeth_kind((uint8_t)s);
 		uint8_t value = aeth_value((uint8_t)s);
@@ -172,7 +164,6 @@ TEST(aeth__credit_table)
 	uint32_t posted;
 	unsigned int code;
 
-	(void)state;
 	for (code = 0; code < 31; code++) {
 		assert_int_equal(aeth_credits((uint8_t)code), seed[code]);
 		assert_int_equal(aeth_credit_code(seed[code]), code);
@@ -195,7 +186,6 @@ TEST(aeth__rnr_table)
 					   4096,  6144, 8192, 12288, 16384, 24576, 32768, 49152};
 	unsigned int code;
 
-	(void)state;
 	for (code = 0; code < 32; code++)
 		assert_int_equal(aeth_rnr_ns((uint8_t)code), units[code] * 10000u);
 }
@@ -205,7 +195,6 @@ TEST(mtu__codes_and_bytes)
 	unsigned int code;
 	uint32_t bytes;
 
-	(void)state;
 	for (code = 1; code <= 5; code++)
 		assert_int_equal(wire_mtu_code(wire_mtu_bytes(code)), code);
 	assert_int_equal(wire_mtu_bytes(1), 256);
@@ -224,7 +213,6 @@ TEST(mtu__codes_and_bytes)
 
 TEST(psn__wraps_at_24_bits)
 {
-	(void)state;
 	assert_int_equal(psn_add(0xffffff, 1), 0);
 	assert_int_equal(psn_sub(0, 1), 0xffffff);
 	assert_int_equal(psn_add(0xfffff0, 0x20), 0x10);
@@ -240,7 +228,6 @@ TEST(psn__order_around_the_wrap)
 	uint32_t base;
 	uint32_t a;
 
-	(void)state;
 	for (base = 0xfffff0; base != 0x10; base = psn_add(base, 1)) {
 		a = psn_add(base, 7);
 		assert_true(psn_after(a, base) && psn_after_eq(a, base) && psn_before(base, a));
@@ -257,7 +244,6 @@ TEST(psn__packets_of_a_message)
 {
 	uint32_t mtu;
 
-	(void)state;
 	for (mtu = 256; mtu <= 4096; mtu *= 2) {
 		assert_int_equal(psn_packets(0, mtu), 1);
 		assert_int_equal(psn_packets(1, mtu), 1);
