@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Errors end to end: bad requests in their turn, each fatal NAK, both retry counters, hostile
- * doorbells and descriptors, a QP destroyed under load. */
+/* Errors end to end: bad requests in their turn, dead peers that cost nobody else anything, hostile
+ * doorbells and descriptors. */
 #include <stdio.h>
 #include "rig.h"
 
@@ -60,100 +60,6 @@ TEST(bad_request__completes_in_its_turn_and_flushes_the_rest)
 	assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_ERR);
 	expect(s, 0, USER_INVALID, SYNDROME_WR_FLUSH, sim_post(s, 0, 0, &good));
 	assert_int_equal(sim_counter(s, 0, COUNTER_bad_wqe_access), 1);
-	end(s);
-}
-
-TEST(bad_request__short_message_with_a_bad_key)
-{
-	struct sim *s = make(1);
-	struct sim_wr bad = write_of(64);
-
-	bad.sge[0].offset = s->node[0].memory_bytes - 63;
-	expect(s, 0, USER_INVALID, SYNDROME_LOCAL_PROT, sim_post(s, 0, 0, &bad));
-	end(s);
-}
-
-TEST(bad_request__operation_not_allowed)
-{
-	struct sim *s = make(1);
-	struct sim_wr bad = write_of(64);
-
-	bad.opcode = 0x1f;
-	expect(s, 0, USER_INVALID, SYNDROME_LOCAL_QP_OP, sim_post(s, 0, 0, &bad));
-	end(s);
-}
-
-/* One request that the responder refuses with `syndrome`; the one before completes, the one after
- * is flushed. */
-static void refused(struct sim *s, const struct sim_wr *bad, uint32_t syndrome)
-{
-	struct sim_wr good = write_of(3000);
-	uint32_t at[3] = {sim_post(s, 0, 0, &good), sim_post(s, 0, 0, bad),
-			  sim_post(s, 0, 0, &good)};
-
-	expect(s, 0, USER_RDMA_WRITE, 0, at[0]);
-	expect(s, 0, USER_INVALID, syndrome, at[1]);
-	expect(s, 0, USER_INVALID, SYNDROME_WR_FLUSH, at[2]);
-	assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_ERR);
-	assert_int_equal(qp_state(sim_context(s, 1, 0)), QP_ERR);
-	end(s);
-}
-
-TEST(c9_089__write_with_a_bad_rkey)
-{
-	struct sim *s = make(1);
-	struct sim_wr bad = write_of(9000);
-
-	bad.rkey = 0x1234;
-	refused(s, &bad, SYNDROME_REMOTE_ACCESS);
-}
-
-TEST(c9_089__read_with_a_bad_rkey)
-{
-	struct sim *s = make(1);
-	struct sim_wr bad = write_of(9000);
-
-	bad.opcode = USER_RDMA_READ;
-	bad.rkey = 0x1234;
-	refused(s, &bad, SYNDROME_REMOTE_ACCESS);
-}
-
-TEST(c9_091__send_longer_than_the_receive)
-{
-	struct sim *s = make(1);
-	struct sim_wr bad = write_of(9000);
-
-	bad.opcode = USER_SEND;
-	sim_post_recv(s, 1, 0, 0, 5000);
-	refused(s, &bad, SYNDROME_REMOTE_INVAL_REQ);
-}
-
-TEST(c9_132__rnr_retry_exhausted)
-{
-	struct sim *s = make(1);
-	struct sim_wr wr = write_of(3000);
-
-	wr.opcode = USER_SEND;
-	expect(s, 0, USER_INVALID, SYNDROME_RNR_RETRY_EXC, sim_post(s, 0, 0, &wr));
-	assert_int_equal(sim_counter(s, 0, COUNTER_nak_rnr_received), 4);
-	end(s);
-}
-
-TEST(c9_128__rnr_then_the_same_request)
-{
-	struct sim *s = make(1);
-	struct sim_wr wr = write_of(3000);
-	struct cqe c;
-	uint32_t at;
-
-	wr.opcode = USER_SEND;
-	at = sim_post(s, 0, 0, &wr);
-	while (!sim_counter(s, 0, COUNTER_nak_rnr_received))
-		sim_run(s, 1000);
-	sim_post_recv(s, 1, 0, 4096, 3000);
-	expect(s, 0, USER_SEND, 0, at);
-	assert_true(sim_wait(s, 1, &c, MS));
-	assert_int_equal(c.byte_count, 3000);
 	end(s);
 }
 
@@ -320,36 +226,6 @@ TEST(descriptors__random_bytes)
 			sim_run(s, 1000);
 		while (sim_poll_cq(s, 1, &c))
 			;
-		end(s);
-	}
-}
-
-TEST(destroy__under_load)
-{
-	for (unsigned after = 0; after < 30; after++) {
-		struct sim *s = make(2);
-		struct sim_wr wr = write_of(200000), rd = write_of(100000);
-		uint32_t qpn = s->node[after & 1].qp[0].qpn;
-		struct cqe c;
-
-		rd.opcode = USER_RDMA_READ;
-		for (unsigned i = 0; i < 10; i++) {
-			sim_post(s, 0, 0, i & 1 ? &wr : &rd);
-			sim_post(s, 1, 0, i & 1 ? &rd : &wr);
-		}
-		sim_run(s, after * 1000);
-		assert_int_equal(
-			ceu_exec(s->node[after & 1].ceu, CEU_HW2SW_QP, qpn, NULL, 0, NULL, 0),
-			CEU_OK);
-		wr = write_of(64);
-		wr.remote = 3 << 20;
-		sim_post(s, 0, 1, &wr); /* the other QP continues */
-		sim_run(s, 300 * MS);
-		while (sim_poll_cq(s, 0, &c))
-			;
-		while (sim_poll_cq(s, 1, &c))
-			;
-		assert_null(qp_find(&s->node[after & 1].hca->qps, qpn));
 		end(s);
 	}
 }

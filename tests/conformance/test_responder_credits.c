@@ -52,19 +52,6 @@ RIG_TEST(c9_155__credits_in_sqd, make(PSN))
 	assert_int_equal(rig_state(s, 0), QP_SQD);
 }
 
-/* Those of RST do not count, those of INIT do. */
-RIG_TEST(c9_155__zero_in_rst_counted_from_init_on, make(PSN))
-{
-	post(s, 1);
-	expect_credits(s, PSN - 1, 0, 1);
-	sim_modify(s, 0, 0, QP_RST, 0);
-	sim_modify(s, 0, 0, QP_INIT, 0);
-	post(s, 2);
-	rig_silent(s, MS);
-	sim_modify(s, 0, 0, QP_RTR, 0);
-	expect_credits(s, PSN - 1, 0, 2);
-}
-
 RIG_TEST(c9_152__unsolicited_ack_repeats_the_last_positive_one, make(PSN))
 {
 	post(s, 1);
@@ -172,22 +159,4 @@ TEST(c9_161__the_next_message_does_not_wait)
 	assert_true(sim_counter(s, 0, COUNTER_acks) > 2);
 	assert_int_equal(sim_counter(s, 0, COUNTER_park_credit), 0);
 	sim_destroy(s);
-}
-
-RIG_TEST(c9_158_2_1__encoded_as_tabled, make(PSN))
-{
-	uint32_t psn = PSN;
-
-	post(s, 1);
-	expect_credits(s, PSN - 1, 0, 1);
-	for (unsigned posted = 1; posted < SIM_RQ_ENTRIES; posted++) {
-		unsigned code;
-
-		for (code = 0; aeth_credits((uint8_t)(code + 1)) <= posted;)
-			code++; /* the largest code that promises no more than is posted */
-		rig_request(s, 0, WIRE_RC_WRITE_ONLY, psn, AT, LEN, LEN);
-		expect_credits(s, psn, psn - PSN + 1, (uint8_t)code);
-		psn++;
-		post(s, 1);
-	}
 }

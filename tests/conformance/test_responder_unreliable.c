@@ -251,6 +251,12 @@ RIG_TEST(uc__a_gap_costs_its_message, rig_make(SERVICE_UC))
 	request(s, WIRE_UC_SEND_LAST, PSN + 4, 0, 100);
 	quiet(s);
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_uc_sequence), 3);
+	request(s, WIRE_UC_SEND_FIRST, PSN + 10, 0, MTU);
+	request(s, WIRE_UC_SEND_MIDDLE, PSN + 11, 0, MTU);
+	request(s, WIRE_UC_SEND_MIDDLE, PSN + 11, 0, MTU); /* UC knows no duplicates */
+	request(s, WIRE_UC_SEND_LAST, PSN + 12, 0, 100);
+	quiet(s);
+	assert_int_equal(sim_counter(s, 0, COUNTER_drop_uc_sequence), 5);
 	request(s, WIRE_UC_SEND_FIRST, PSN + 50, 0, MTU); /* its receive serves this one */
 	request(s, WIRE_UC_SEND_LAST, PSN + 51, 0, 100);
 	c = rig_expect_cqe(s, USER_RECV, 0, 0);
@@ -285,11 +291,13 @@ RIG_TEST(uc__bad_requests_are_dropped_with_their_message, rig_make(SERVICE_UC))
 	request(s, WIRE_UC_WRITE_ONLY, psn++, MTU + 4, MTU + 4);
 	request(s, WIRE_UC_WRITE_FIRST, psn++, 2 * MTU, MTU - 4);
 	request(s, WIRE_UC_WRITE_ONLY, psn++, 60, 64);
+	request(s, WIRE_UC_WRITE_ONLY, psn++, 68, 64);
 	h = rig_headers(s, 0, WIRE_UC_WRITE_ONLY, psn++, AT, 64);
 	h.rkey = 0x1234;
 	rig_send(s, h, NULL, 64);
+	rig_request(s, 0, WIRE_UC_WRITE_ONLY, psn++, s->node[0].memory_bytes - 63, 64, 64);
 	quiet(s);
-	n = 4;
+	n = 6;
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_uc_request), n);
 	request(s, WIRE_UC_WRITE_FIRST, psn++, 2 * MTU, MTU);
 	request(s, WIRE_UC_SEND_LAST, psn++, 0, MTU); /* another operation's */
@@ -302,6 +310,8 @@ RIG_TEST(uc__bad_requests_are_dropped_with_their_message, rig_make(SERVICE_UC))
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_no_receive), 1);
 	sim_post_recv(s, 0, 0, RECV, 63);
 	request(s, WIRE_UC_SEND_ONLY, psn++, 0, 64); /* too short */
+	request(s, WIRE_UC_SEND_FIRST, psn++, 0, MTU - 4);
+	request(s, WIRE_UC_SEND_ONLY, psn++, 0, MTU + 4);
 	quiet(s);
 	request(s, WIRE_UC_SEND_ONLY, psn++, 0, 63);
 	assert_int_equal(rig_expect_cqe(s, USER_RECV, 0, 0).byte_count, 63);
