@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* libsofthca against a whole daemon: every operation once over a wire that leads back, errors,
- * events, the daemon's end. */
+/* libsofthca against a whole daemon over a wire that leads back: long lists, errors, shared receive
+ * queues, connections, the daemon's end. That each operation works is tested in ../verbs. */
 #include <errno.h>
 #include <poll.h>
 #include <stdint.h>
@@ -15,86 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 #include "pair.h"
-
-TEST(rc__write_read_atomic)
-{
-	struct pair p;
-	struct softhca_wc wc;
-	struct softhca_sge sge;
-	uint64_t *words;
-
-	pair_open(&p, SOFTHCA_QP_RC);
-	words = (uint64_t *)(p.memory + 0x40000);
-	for (int i = 0; i < 10000; i++)
-		p.memory[i] = (uint8_t)(i * 7);
-	sge = sge_of(&p, 0, 10000);
-	struct softhca_send_wr write = {.wr_id = 1,
-					.sg_list = &sge,
-					.num_sge = 1,
-					.opcode = SOFTHCA_WR_RDMA_WRITE,
-					.wr.rdma = {(uintptr_t)p.memory + 0x20000, p.mr->rkey}};
-	put(&p, &write, &wc);
-	assert_int_equal(wc.opcode, SOFTHCA_WC_RDMA_WRITE);
-	assert_memory_equal(p.memory, p.memory + 0x20000, 10000);
-
-	sge = sge_of(&p, 0x30000, 9999);
-	write.opcode = SOFTHCA_WR_RDMA_READ;
-	put(&p, &write, &wc);
-	assert_int_equal(wc.opcode, SOFTHCA_WC_RDMA_READ);
-	assert_memory_equal(p.memory, p.memory + 0x30000, 9999);
-
-	words[0] = 40;
-	sge = sge_of(&p, 0x50000, 8);
-	struct softhca_send_wr atomic = {.wr_id = 3,
-					 .sg_list = &sge,
-					 .num_sge = 1,
-					 .opcode = SOFTHCA_WR_ATOMIC_FETCH_AND_ADD,
-					 .wr.atomic = {.remote_addr = (uintptr_t)words,
-						       .compare_add = 2,
-						       .rkey = p.mr->rkey}};
-	put(&p, &atomic, &wc);
-	assert_int_equal(wc.opcode, SOFTHCA_WC_FETCH_ADD);
-	assert_int_equal(words[0], 42);
-	assert_int_equal(*(uint64_t *)(p.memory + 0x50000), 40);
-	atomic.opcode = SOFTHCA_WR_ATOMIC_CMP_AND_SWP;
-	atomic.wr.atomic.compare_add = 42;
-	atomic.wr.atomic.swap = 7;
-	put(&p, &atomic, &wc);
-	assert_int_equal(words[0], 7);
-	assert_int_equal(*(uint64_t *)(p.memory + 0x50000), 42);
-	pair_close(&p);
-}
-
-TEST(rc__send_receive_inline_imm)
-{
-	struct pair p;
-	struct softhca_wc wc[2];
-	struct softhca_sge in, out[2];
-
-	pair_open(&p, SOFTHCA_QP_RC);
-	in = sge_of(&p, 0x10000, 4096);
-	struct softhca_recv_wr recv = {.wr_id = 9, .sg_list = &in, .num_sge = 1};
-	assert_int_equal(softhca_post_recv(p.qp[1], &recv, NULL), 0);
-	out[0] = (struct softhca_sge){.addr = (uintptr_t) "hello ", .length = 6};
-	out[1] = (struct softhca_sge){.addr = (uintptr_t) "world", .length = 6};
-	struct softhca_send_wr send = {.wr_id = 8,
-				       .sg_list = out,
-				       .num_sge = 2,
-				       .opcode = SOFTHCA_WR_SEND_WITH_IMM,
-				       .send_flags = SOFTHCA_SEND_SIGNALED | SOFTHCA_SEND_INLINE,
-				       .imm_data = 0x11223344};
-	assert_int_equal(softhca_post_send(p.qp[0], &send, NULL), 0);
-	wait_for(&p, 2, wc);
-	if (wc[0].wr_id == 8)
-		wc[0] = wc[1];
-	assert_int_equal(wc[0].wr_id, 9);
-	assert_int_equal(wc[0].opcode, SOFTHCA_WC_RECV);
-	assert_int_equal(wc[0].wc_flags, SOFTHCA_WC_WITH_IMM);
-	assert_int_equal(wc[0].imm_data, 0x11223344);
-	assert_int_equal(wc[0].byte_len, 12);
-	assert_string_equal((char *)p.memory + 0x10000, "hello world");
-	pair_close(&p);
-}
 
 /* Lists longer than one doorbell's chain, unsignaled ones in between, many times around the queue.
  */
@@ -235,75 +155,6 @@ TEST(rc__connected_to_itself)
 	pair_close(&p);
 }
 
-TEST(ud__send_with_grh)
-{
-	struct pair p;
-	struct softhca_ah_attr attr = {.hop_limit = 3};
-	struct softhca_ah *ah;
-	struct softhca_wc wc[2];
-	struct softhca_sge in, out;
-
-	pair_open(&p, SOFTHCA_QP_UD);
-	assert_int_equal(softhca_query_gid(p.ctx, 0, attr.dgid), 0);
-	ah = softhca_create_ah(p.pd, &attr);
-	assert_non_null(ah);
-	in = sge_of(&p, 0x10000, 4096);
-	struct softhca_recv_wr recv = {.wr_id = 9, .sg_list = &in, .num_sge = 1};
-	assert_int_equal(softhca_post_recv(p.qp[1], &recv, NULL), 0);
-	memcpy(p.memory, "datagram", 9);
-	out = sge_of(&p, 0, 9);
-	struct softhca_send_wr send = {.wr_id = 8,
-				       .sg_list = &out,
-				       .num_sge = 1,
-				       .opcode = SOFTHCA_WR_SEND,
-				       .send_flags = SOFTHCA_SEND_SIGNALED,
-				       .wr.ud = {ah, softhca_qp_number(p.qp[1]), 0x11111111}};
-	assert_int_equal(softhca_post_send(p.qp[0], &send, NULL), 0);
-	wait_for(&p, 2, wc);
-	if (wc[0].wr_id == 8)
-		wc[0] = wc[1];
-	assert_int_equal(wc[0].status, SOFTHCA_WC_SUCCESS);
-	assert_int_equal(wc[0].byte_len, 49);
-	assert_int_equal(wc[0].src_qp, softhca_qp_number(p.qp[0]));
-	assert_true(wc[0].wc_flags & SOFTHCA_WC_GRH);
-	assert_int_equal(wc[0].sl, SOFTHCA_WC_SL_IPV4);
-	assert_string_equal((char *)p.memory + 0x10000 + 40, "datagram");
-	assert_int_equal(softhca_destroy_ah(ah), 0);
-	pair_close(&p);
-}
-
-TEST(events__armed_cq_wakes)
-{
-	struct pair p;
-	struct softhca_sge sge;
-	struct softhca_cq *cq;
-	struct softhca_wc wc;
-	void *user;
-
-	pair_open(&p, SOFTHCA_QP_RC);
-	sge = sge_of(&p, 0, 64);
-	struct softhca_send_wr wr = {.wr_id = 1,
-				     .sg_list = &sge,
-				     .num_sge = 1,
-				     .opcode = SOFTHCA_WR_RDMA_WRITE,
-				     .send_flags = SOFTHCA_SEND_SIGNALED,
-				     .wr.rdma = {(uintptr_t)p.memory + 4096, p.mr->rkey}};
-	for (int i = 0; i < 50; i++) {
-		assert_int_equal(softhca_req_notify_cq(p.cq, 0), 0);
-		assert_int_equal(softhca_post_send(p.qp[0], &wr, NULL), 0);
-		assert_int_equal(softhca_get_cq_event(p.channel, &cq, &user), 0);
-		assert_ptr_equal(cq, p.cq);
-		assert_ptr_equal(user, &p);
-		softhca_ack_cq_events(cq, 1);
-		assert_int_equal(softhca_poll_cq(p.cq, 1, &wc), 1);
-	}
-	/* not armed: no event */
-	put(&p, &wr, &wc);
-	struct pollfd fd = {.fd = softhca_channel_fd(p.channel), .events = POLLIN};
-	assert_int_equal(poll(&fd, 1, 20), 0);
-	pair_close(&p);
-}
-
 static void post_srq(struct pair *p, uint32_t n, uint64_t wr_id)
 {
 	struct softhca_sge sge = sge_of(p, 0x10000 + 4096 * n, 4096);
@@ -397,29 +248,6 @@ TEST(srq__continues_through_queue_pairs_that_come_and_go)
 		send_shared(&p, 1, round, round * 10 + 3);
 	}
 	pair_close(&p);
-}
-
-TEST(srq__refused)
-{
-	struct softhca_srq_init_attr attr = {.max_wr = 0};
-	struct softhca_device_attr device;
-	struct pair p;
-
-	pair_open(&p, SOFTHCA_QP_RC);
-	assert_int_equal(softhca_query_device(p.ctx, &device), 0);
-	assert_int_equal(device.max_srq, f.hca->srqs.count);
-	assert_null(softhca_create_srq(p.pd, &attr));
-	assert_int_equal(errno, EINVAL);
-	attr.max_wr = device.max_srq_wr + 1;
-	assert_null(softhca_create_srq(p.pd, &attr));
-	attr.max_wr = device.max_srq_wr;
-	attr.max_sge = device.max_sge + 1;
-	assert_null(softhca_create_srq(p.pd, &attr));
-	attr.max_sge = device.max_sge;
-	assert_non_null(softhca_create_srq(p.pd, &attr)); /* left to softhca_close() */
-	assert_int_equal(attr.max_wr, device.max_srq_wr);
-	assert_int_equal(softhca_free_pd(p.pd), -EBUSY);
-	assert_int_equal(softhca_close(p.ctx), 0);
 }
 
 TEST(connect__waits_for_the_next_hop)
