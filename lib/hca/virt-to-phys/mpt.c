@@ -92,14 +92,6 @@ static bool entry_valid(const struct v2p *v, const struct mpt_entry *m)
 	return in_mtt(v, m, mtt_pages(m));
 }
 
-/* Later than the entry's last one, and than each reference made so far (payload_ref.h). */
-static uint32_t next_version(const struct v2p *v, uint32_t last)
-{
-	uint32_t changes = __atomic_load_n(&v->generation, __ATOMIC_RELAXED);
-
-	return ((int32_t)(last - changes) > 0 ? last : changes) + 1;
-}
-
 int v2p_write_mpt(struct v2p *v, const struct mpt_entry *entry)
 {
 	uint32_t index = v2p_index(v, entry->key);
@@ -123,7 +115,10 @@ int v2p_write_mpt(struct v2p *v, const struct mpt_entry *entry)
 	tpt_match(&hold, old.words);
 	if (old.entry.owned == 0) {
 		new.entry.owned = entry->key;
-		new.entry.version = next_version(v, old.entry.version);
+		new.entry.version = old.entry.version + 1;
+		__atomic_store_n(&v->written[index],
+				 __atomic_load_n(&v->generation, __ATOMIC_RELAXED),
+				 __ATOMIC_RELAXED);
 		__atomic_store_n(&v->bound[index], 0, __ATOMIC_RELEASE);
 		tpt_write(&hold, new.words);
 		v->live[index / V2P_CHUNK_MPTS]++;

@@ -11,8 +11,8 @@ enum v2p_state payload_ref_recheck(const struct payload_ref *r, const uint8_t **
 
 	if (s != V2P_SUCCESS)
 		return s;
-	/* A key may be reused, even within the same PD; its entry's version shows it. */
-	if ((int32_t)(m.entry.version - r->generation) > 0)
+	/* A key may be reused, even within the same PD. */
+	if (v2p_written(r->v2p, r->key) >= r->generation)
 		return V2P_KEY_ERR;
 	if (mpt_check(m.words, r->pd, r->key, r->va, r->bytes, r->access | V2P_PLAIN, &offset) !=
 	    V2P_SUCCESS)

@@ -41,7 +41,7 @@ static bool same_request(const struct v2p_slot *s, uint32_t pd, uint32_t qpn, ui
 	       s->length == length && s->access == access;
 }
 
-static uint32_t generation(const struct v2p *v)
+static uint64_t generation(const struct v2p *v)
 {
 	return __atomic_load_n(&v->generation, __ATOMIC_ACQUIRE);
 }
@@ -226,7 +226,7 @@ enum v2p_state v2p_request_slow(struct v2p_port *port, enum v2p_channel channel,
 				uint32_t access, uint8_t **addr, uint64_t *run)
 {
 	struct v2p_slot *s = &port->slot[channel];
-	uint32_t seen = generation(port->v2p);
+	uint64_t seen = generation(port->v2p);
 	union mpt_line m;
 	uint64_t offset;
 	enum v2p_state r;

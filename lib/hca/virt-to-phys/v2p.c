@@ -34,9 +34,10 @@ static int make_parts(struct v2p *v, const struct v2p_config *c)
 	v->live = rte_zmalloc_socket(c->name, chunks_of(&v->mpt) * sizeof(*v->live), 0, c->socket);
 	v->bound =
 		calloc(v->mpt.entries_max, sizeof(*v->bound)); /* touched where windows are used */
+	v->written = calloc(v->mpt.entries_max, sizeof(*v->written)); /* and where entries are */
 	v->zeroes = rte_zmalloc_socket(c->name, 2 * V2P_NULL_BYTES, 64, c->socket);
 	v->sink = v->zeroes ? v->zeroes + V2P_NULL_BYTES : NULL;
-	return v->chunk && v->live && v->bound && v->zeroes ? 0 : -ENOMEM;
+	return v->chunk && v->live && v->bound && v->written && v->zeroes ? 0 : -ENOMEM;
 }
 
 static bool power_of_two(uint32_t n)
@@ -77,6 +78,7 @@ void v2p_destroy(struct v2p *v)
 	rte_free(v->live);
 	rte_free(v->zeroes);
 	free(v->bound);
+	free(v->written);
 	tpt_cache_destroy(&v->mpt_cache);
 	tpt_cache_destroy(&v->mtt_cache);
 	tpt_table_destroy(&v->mpt);

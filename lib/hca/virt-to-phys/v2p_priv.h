@@ -75,6 +75,13 @@ static inline void v2p_changed(struct v2p *v)
 	__atomic_fetch_add(&v->generation, 1, __ATOMIC_RELEASE);
 }
 
+/* v2p.generation when the entry of this key, or another one at its index, was written last, before
+ * that counted. */
+static inline uint64_t v2p_written(const struct v2p *v, uint32_t key)
+{
+	return __atomic_load_n(&v->written[v2p_index(v, key)], __ATOMIC_ACQUIRE);
+}
+
 /* Address and run of an access to an entry with MPT_NULL. Several lcores may write the sink at
  * once: it is never read. */
 static inline uint8_t *null_map(const struct v2p *v, uint32_t access, uint64_t *run)

@@ -2,6 +2,7 @@
 /* VirtToPhys: every refusal in its order, bounds up to the end of the address space. */
 #include <errno.h>
 #include "engine_fixture.h"
+#include "virt-to-phys/payload_ref.h"
 
 enum { KEY = 0x5505 };
 
@@ -213,6 +214,44 @@ TEST(v2p_map__null_reads_zeroes_and_writes_nowhere)
 	assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, KEY), 0);
 	m.access |= ACCESS_REMOTE_READ;
 	assert_int_equal(v2p_write_mpt(fx->e->v2p, &m), -EINVAL);
+}
+
+/* The tables change between the registration and the reference, and between that and the look. */
+TEST(payload_ref__however_much_has_changed)
+{
+	static const struct {
+		uint64_t before, after;
+		bool revoked;
+		enum v2p_state found;
+	} rows[] = {
+		{0, 0, false, V2P_SUCCESS},	     {3ull << 30, 1, false, V2P_SUCCESS},
+		{0, 1, false, V2P_SUCCESS},	     {0, 1ull << 31, false, V2P_SUCCESS},
+		{0, 1ull << 32, false, V2P_SUCCESS}, {1ull << 31, 1, false, V2P_SUCCESS},
+		{0, 1, true, V2P_KEY_ERR},	     {0, 1ull << 31, true, V2P_KEY_ERR},
+		{0, 1ull << 32, true, V2P_KEY_ERR},  {1ull << 31, 1, true, V2P_KEY_ERR},
+	};
+	struct v2p *v = fx->e->v2p;
+
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		uint8_t place[PAYLOAD_REF_BYTES_MIN] = {0};
+		const uint8_t *at = NULL;
+		uint64_t made;
+
+		assert_int_equal(write_mpt(1000, 64, 0), 0);
+		v->generation += rows[i].before;
+		made = v->generation;
+		assert_true(payload_ref_make(fx->e->v2p_port[STAGE_SEGMENTATION], V2P_WP_DATA,
+					     FX_PD, KEY, 1010, 54, V2P_LOCAL_READ, NULL, place));
+		if (rows[i].revoked)
+			assert_int_equal(v2p_invalidate_mpt(v, KEY), 0);
+		v->generation = made + rows[i].after;
+		if (payload_ref_follow(place, &at) != rows[i].found)
+			fail_msg("row %u", i);
+		if (rows[i].revoked)
+			continue;
+		assert_ptr_equal(at, bytes + 10);
+		assert_int_equal(v2p_invalidate_mpt(v, KEY), 0);
+	}
 }
 
 TEST(v2p_count_error__by_name)

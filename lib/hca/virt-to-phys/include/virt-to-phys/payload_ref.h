@@ -23,9 +23,9 @@ struct payload_ref {
 	const struct v2p *v2p; /* the sender's */
 	const uint8_t *at;     /* where the bytes were when it was made */
 	uint64_t va;
+	uint64_t generation; /* v2p->generation, read before the translation */
 	uint32_t bytes;
 	uint32_t key, pd, access; /* as they were translated; the entry is a plain one */
-	uint32_t generation;	  /* v2p->generation, read before that */
 	uint32_t turn;
 	const uint32_t *turn_now; /* differs from `turn` once the request may have completed;
 				     NULL: of a READ response, whose memory its owner may change

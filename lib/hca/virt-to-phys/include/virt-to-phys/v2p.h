@@ -93,8 +93,7 @@ struct mpt_entry {
 	};
 	uint32_t mtt_first; /* MPT_PAGES, MPT_OWNS_PAGES: first page's MTT entry; windows: (c) */
 	uint32_t owned;	    /* the key from SW2HW_MPT to HW2SW_MPT, also while `key` is 0 */
-	uint32_t version;   /* grows with each change: v2p_entry_replace(). Of a plain entry greater
-			       than v2p.generation was before it was written */
+	uint32_t version;   /* grows with each change: v2p_entry_replace() */
 	uint32_t parent;    /* (c) key of the region that owns the memory; 0: none */
 	uint32_t qpn;	    /* (c) type 2: the queue pair that bound it */
 	uint16_t rights;    /* (c) enum access_flags and V2P_LOCAL_READ */
@@ -156,7 +155,7 @@ enum v2p_slot_state { V2P_SLOT_IDLE, V2P_SLOT_MPT, V2P_SLOT_MTT, V2P_SLOT_DONE }
 struct v2p_slot {
 	uint8_t state; /* enum v2p_slot_state */
 	uint32_t pd, qpn, key, access;
-	uint32_t generation; /* v2p.generation when it was looked up */
+	uint64_t generation; /* v2p.generation when it was looked up */
 	uint64_t va, length;
 	uint64_t entry[MPT_WORDS];
 	uint64_t offset;
@@ -193,13 +192,14 @@ struct v2p {
 	struct tpt_table mpt, mtt;
 	struct v2p_port ceu; /* the control thread's */
 	uint32_t *bound;     /* by index, atomic: entries referring to that one, V2P_LEAVING */
+	uint64_t *written;   /* by index, atomic: v2p_written(); control thread */
 	uint32_t *live;	     /* entries in use, by chunk of the MPT; control thread */
 	void **chunk;	     /* ICM memory allocated by the HCA itself; icm.c */
 	uint32_t chunks;
 	int socket;
 	bool on_demand;		/* it does so when an entry without memory is first written */
 	uint8_t *zeroes, *sink; /* the memory behind entries with MPT_NULL, V2P_NULL_BYTES each */
-	uint32_t generation __attribute__((aligned(64))); /* atomic: grows with each change */
+	uint64_t generation __attribute__((aligned(64))); /* atomic: grows with each change */
 	bool open;					  /* from INIT_HCA to CLOSE_HCA */
 };
 
