@@ -145,8 +145,10 @@ TEST(refs__follow_the_region_and_the_request)
 		arrived = sim_wait(s, 1, &c, MS);
 		if (arrived != rows[i].arrives)
 			fail_msg("row %u: it %s", i, arrived ? "arrived" : "did not arrive");
-		if (!arrived)
+		if (!arrived) {
 			assert_true(sim_counter(s, 1, COUNTER_drop_payload_gone) > 0);
+			assert_int_equal(s->node[1].memory[REMOTE], 0); /* nor a byte of it */
+		}
 		if (rows[i].what != RESET) {
 			assert_true(sim_wait(s, 0, &c, 60000 * MS));
 			assert_int_equal(c.opcode == USER_INVALID, !arrived);

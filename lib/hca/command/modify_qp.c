@@ -32,13 +32,14 @@ static void clear_data_path(struct qp *q)
  */
 static void unlist_qp(struct qp *q)
 {
-	qp_payload_ends(q);
 	__atomic_store_n(&q->state, QP_RST, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&q->qpn, 0, __ATOMIC_SEQ_CST);
 }
 
+/* The visits that still found it are over: no packet of it is sent any more. */
 void ceu_qp_notify(struct ceu *ceu, struct qp *q)
 {
+	qp_payload_ends(q);
 	__atomic_store_n(&q->closed, 0, __ATOMIC_SEQ_CST);
 	wake_all(&ceu->config.engines[q->engine], q);
 }
@@ -117,6 +118,7 @@ enum ceu_status ceu_qp_make(struct ceu *ceu, uint32_t qpn, const struct ceu_qp *
 	q->rq_entries = in->rq_entries;
 	q->record = in->record;
 	q->rq_pd = in->pd;
+	__atomic_store_n(&q->payload_turn, ++ceu->qps_made << 32, __ATOMIC_RELAXED);
 	if (in->srqn && !use_srq(q, ceu_srq_find(ceu, in->srqn)))
 		return CEU_BAD_PARAM;
 	memset(&ceu->shadow[q->index], 0, sizeof(ceu->shadow[0]));

@@ -75,7 +75,6 @@ bool qp_set_error(struct engine *e, struct qp *q)
 	do {
 		if (state == QP_RST || state == QP_ERR)
 			return false;
-		qp_payload_ends(q);
 	} while (!__atomic_compare_exchange_n(&q->state, &state, QP_ERR, false, __ATOMIC_SEQ_CST,
 					      __ATOMIC_ACQUIRE));
 	for (unsigned t = 0; t < WAKE_COUNT; t++)

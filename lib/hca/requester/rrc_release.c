@@ -165,6 +165,8 @@ enum rrc_state rrc_step_flush(struct rrc_work *w)
 			sem_release(e, q, rd->entries);
 			drop_read(e, q);
 		} else {
+			/* Each time: RequesterTransControl may have added it just now. */
+			qp_payload_ends(q);
 			complete_failed(e, q, first, sw->wqe_offset, sw->opcode,
 					sw->flags & ELEMENT_LAST);
 			rte_pktmbuf_free(sw->m);

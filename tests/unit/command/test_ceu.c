@@ -326,6 +326,34 @@ TEST(mpt__rights_and_place)
 			 V2P_KEY_ERR);
 }
 
+static uint64_t turn_seen;
+
+/* The end of a visit that began when the QP was in RTS: it may still send. */
+static void end_visit(void *ctx)
+{
+	if (!f.quiesced)
+		turn_seen = qp_at(&f.qps, QPN & f.qps.mask)->payload_turn;
+	command_fixture_poll(ctx);
+}
+
+TEST(payload_turn__ends_what_the_last_visit_sends)
+{
+	static const uint16_t ops[] = {CEU_2RST, CEU_HW2SW_QP};
+
+	command_fixture_free(&f);
+	f.hooks.quiesce = end_visit;
+	command_fixture_make(&f);
+	for (unsigned int i = 0; i < 2; i++) {
+		if (i == 0)
+			command_make_qp(&f, QPN, SERVICE_RC);
+		to_rts();
+		f.quiesced = 0;
+		assert_int_equal(ceu_exec(f.ceu, ops[i], QPN, NULL, 0, NULL, 0), CEU_OK);
+		assert_true(qp_at(&f.qps, QPN & f.qps.mask)->payload_turn != turn_seen);
+	}
+	f.hooks.quiesce = command_fixture_poll;
+}
+
 TEST(batch__waits_once)
 {
 	for (uint32_t i = 0; i < TABLE; i++)

@@ -396,6 +396,30 @@ TEST(trim__gives_back_all_but_one)
 	command_free_qp(&f, 0x100000);
 }
 
+/* Packets that refer to a QP's payload may still be on their way when others have its context. */
+TEST(payload_turn__never_the_same_in_two_lives)
+{
+	const uint32_t qpn = 0x120005;
+	const struct qp *q = &f.qps.qps[qpn & f.qps.mask];
+	uint64_t first, last;
+
+	up();
+	assert_int_equal(ceu_map_context(f.ceu, CEU_CONTEXT_QP, qpn), CEU_OK);
+	command_make_qp(&f, qpn, SERVICE_RC);
+	first = q->payload_turn;
+	command_free_qp(&f, qpn);
+	command_fixture_poll(&f);
+	assert_int_equal(ceu_tidy(f.ceu), 0);
+	last = q->payload_turn;
+	assert_true(last != first);
+	assert_int_equal(unmap(virt_of(0), CEU_ICM_PAGES), CEU_OK);
+	assert_true(q->payload_turn != first && q->payload_turn != last);
+	assert_int_equal(ceu_map_context(f.ceu, CEU_CONTEXT_QP, qpn), CEU_OK);
+	command_make_qp(&f, qpn, SERVICE_RC);
+	assert_true(q->payload_turn != first && q->payload_turn != last);
+	command_free_qp(&f, qpn);
+}
+
 /* ---- noise ---- */
 
 static uint64_t rng_state = 88172645463325252u;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A queue pair fails while RequesterTransControl is in the middle of a visit to it: every order of
- * that visit and of RequesterRecvControl's flush, and each request completes all the same. Two
- * lcores by one thread: either stands still before an atomic operation while the other one
- * continues.
+ * that visit and of RequesterRecvControl's flush, and each request completes all the same, and no
+ * reference to its payload is believed afterwards. Two lcores by one thread: either stands still
+ * before an atomic operation while the other one continues.
  */
 #include <ucontext.h>
 #include "engine_fixture.h"
@@ -27,6 +27,7 @@ static void atomic_operation(void);
 #undef __atomic_thread_fence
 #undef __atomic_compare_exchange_n
 #include "requester_fixture.h"
+#include "virt-to-phys/payload_ref.h"
 
 /* The visit does `turn[0]` operations, the flush `turn[1]`, the visit `turn[2]`; then the flush
  * ends, then the visit. Who ends sooner leaves the rest to the other one. */
@@ -35,6 +36,7 @@ enum { TURNS = 3, STACK_BYTES = 256 * 1024, WINDOW = 0x4404 };
 static ucontext_t visit_lcore, flush_lcore;
 static unsigned turn[TURNS], turns;
 static bool flushes, flush_ended;
+static unsigned references; /* to payload, in all orders */
 
 static void hand_over(void)
 {
@@ -122,6 +124,23 @@ static void put(const struct sent *what, unsigned n)
 	}
 }
 
+/* All requests have completed: their client may write to the payload of those packets again.
+ * Returns how many refer to it. */
+static unsigned references_sent(void)
+{
+	unsigned n = 0;
+	struct rte_mbuf *m;
+
+	while ((m = fx_take(CHANNEL_RTC_RPG))) {
+		if (packet_of(m)->flags & PACKET_REF) {
+			assert_false(payload_ref_held((uint8_t *)m->buf_addr + HEADROOM_BYTES));
+			n++;
+		}
+		rte_pktmbuf_free(m);
+	}
+	return n;
+}
+
 /* One order of events. Returns what run() does. */
 static unsigned order(const struct sent *what, unsigned n, const unsigned at[TURNS])
 {
@@ -148,6 +167,7 @@ static unsigned order(const struct sent *what, unsigned n, const unsigned at[TUR
 	assert_false(late); /* none succeeds behind one that was flushed */
 	assert_int_equal(mq_count(&q->mq.sw) + mq_count(&q->mq.rd) + mq_count(&q->mq.re), 0);
 	assert_null(q->rrc.bad_head);
+	references += references_sent();
 	return taken;
 }
 
@@ -181,6 +201,16 @@ TEST(end_visit__flushed_meanwhile_the_end_of_a_message)
 	static const struct sent what[] = {{.opcode = USER_RDMA_WRITE, .length = 2 * FX_MTU}};
 
 	each_order(what, RTE_DIM(what));
+}
+
+TEST(end_visit__flushed_meanwhile_references_to_payload)
+{
+	static const struct sent what[] = {{.opcode = USER_SEND, .length = FX_MTU},
+					   {.opcode = USER_RDMA_WRITE, .length = 2 * FX_MTU}};
+
+	fx->e->settings.payload_refs = true;
+	each_order(what, RTE_DIM(what));
+	assert_true(references > 1000);
 }
 
 TEST(end_visit__flushed_meanwhile_a_read)

@@ -144,10 +144,10 @@ struct qp {
 	 * 0. A number is reused only once all have: then nothing in flight, no list and no timer
 	 * can name the QP. */
 	uint32_t closed;
-	/* Atomic: changes before the QP fails or is reset. From then on its requests may complete,
-	 * and their buffers change, while packets that refer to them are on their way
-	 * (virt-to-phys/payload_ref.h). */
-	uint32_t payload_turn;
+	/* Atomic: changes before a request completes that is not acknowledged, and before the QP
+	 * goes. From then on buffers may change while packets that refer to them are on their way
+	 * (virt-to-phys/payload_ref.h). Never the same in two lives, nor 0 in any. */
+	uint64_t payload_turn;
 
 	/* ---- WQEScheduler, WQEParse, WQEIndicatorTable (doorbell_wqe) ---- */
 	struct {
@@ -382,7 +382,8 @@ static inline bool qp_sends(enum qp_state s)
 	return s == QP_RTS || s == QP_SQD;
 }
 
-/* Before the QP fails or is reset: packets that refer to payload are no longer to be believed. */
+/* Of the packets sent so far those that refer to payload are no longer to be believed.
+ * RequesterRecvControl; the CEU, when no lcore can find the QP any more. */
 static inline void qp_payload_ends(struct qp *q)
 {
 	__atomic_fetch_add(&q->payload_turn, 1, __ATOMIC_SEQ_CST);

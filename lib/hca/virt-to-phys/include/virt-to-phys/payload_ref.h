@@ -13,8 +13,9 @@
  *
  * Nor does it outlive the request: until that completes its client leaves the payload alone. An
  * acknowledgement completes it after the copy, but a queue pair that fails or is reset completes it
- * at any time. So the receiver checks for that after the copy, and if it has happened drops the
- * packet.
+ * at any time, and before that changes a number, its turn. If the receiver finds another turn it
+ * drops the packet. It looks before the copy, so that what the client has written since reaches
+ * nobody, and after it.
  */
 #include <string.h>
 #include "virt-to-phys/v2p.h"
@@ -24,12 +25,12 @@ struct payload_ref {
 	const uint8_t *at;     /* where the bytes were when it was made */
 	uint64_t va;
 	uint64_t generation; /* v2p->generation, read before the translation */
-	uint32_t bytes;
-	uint32_t key, pd, access; /* as they were translated; the entry is a plain one */
-	uint32_t turn;
-	const uint32_t *turn_now; /* differs from `turn` once the request may have completed;
+	uint64_t turn;
+	const uint64_t *turn_now; /* differs from `turn` once the request may have completed;
 				     NULL: of a READ response, whose memory its owner may change
 				     at any time */
+	uint32_t bytes;
+	uint32_t key, pd, access; /* as they were translated; the entry is a plain one */
 };
 
 /* Shorter payloads are copied: they cost less than following a reference. At least as long as a
@@ -45,7 +46,7 @@ _Static_assert(sizeof(struct payload_ref) <= PAYLOAD_REF_BYTES_MIN, "stands in i
  */
 static inline bool payload_ref_make(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
 				    uint32_t key, uint64_t va, uint32_t bytes, uint32_t access,
-				    const uint32_t *turn_now, uint8_t *place)
+				    const uint64_t *turn_now, uint8_t *place)
 {
 	struct payload_ref r = {.v2p = port->v2p,
 				.turn_now = turn_now,
@@ -70,16 +71,24 @@ static inline bool payload_ref_make(struct v2p_port *port, enum v2p_channel chan
 /* The same for a reference whose sender's tables have changed. */
 enum v2p_state payload_ref_recheck(const struct payload_ref *r, const uint8_t **at);
 
+/* Can its request not have completed yet? */
+static inline bool payload_ref_in_turn(const struct payload_ref *r)
+{
+	return !r->turn_now || __atomic_load_n(r->turn_now, __ATOMIC_ACQUIRE) == r->turn;
+}
+
 /*
  * Follows the reference at `place`; *at is valid until the end of the stage's current poll. Any
- * lcore of the daemon. V2P_SUCCESS; V2P_KEY_ERR: its region is no longer there; V2P_PENDING:
- * another lcore holds the entry, ask again at the next poll.
+ * lcore of the daemon. V2P_SUCCESS; V2P_KEY_ERR: its region is no longer there, or its request may
+ * have completed; V2P_PENDING: another lcore holds the entry, ask again at the next poll.
  */
 static inline enum v2p_state payload_ref_follow(const uint8_t *place, const uint8_t **at)
 {
 	struct payload_ref r;
 
 	memcpy(&r, place, sizeof(r));
+	if (unlikely(!payload_ref_in_turn(&r)))
+		return V2P_KEY_ERR;
 	*at = r.at;
 	if (likely(__atomic_load_n(&r.v2p->generation, __ATOMIC_ACQUIRE) == r.generation))
 		return V2P_SUCCESS;
@@ -93,7 +102,7 @@ static inline bool payload_ref_held(const uint8_t *place)
 
 	memcpy(&r, place, sizeof(r));
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return !r.turn_now || __atomic_load_n(r.turn_now, __ATOMIC_RELAXED) == r.turn;
+	return payload_ref_in_turn(&r);
 }
 
 #endif
