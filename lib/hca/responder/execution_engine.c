@@ -44,7 +44,7 @@ static inline void set_expected(struct qp *qp, uint32_t psn)
 }
 
 /* The first packet of a connection: adopts the initial PSN, and raises COMM_EST if the QP is still
- * know yet. */
+ * in RTR: its client may not know yet that the peer is connected. */
 static void first_packet(struct ee_work *w, enum qp_state state)
 {
 	struct qp *qp = w->qp;

@@ -12,8 +12,6 @@
  *  - the control thread: every function below. One thread at a time over all ports.
  * Between the two there are only single-producer single-consumer rings, no locks (the one
  * exception, memif, is explained in memif_gate.h).
- * exception, memif, is explained in memif_gate.h).
- *
  */
 #include <stdbool.h>
 #include <stdint.h>
